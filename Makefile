@@ -1,0 +1,72 @@
+# The two commands: `make run` shows a pipeline at work (it needs Go and gcc), `make test` tests everything (it
+# installs what the tests need where it may, and elsewhere skips with reasons). `make help` lists the rest.
+
+GO    ?= go
+BUILD := build
+
+# The usual checks, and those of package comments, receiver names and the form of comments on exported names.
+STATICCHECK_VERSION := v0.8.2
+STATICCHECK_CHECKS  := inherit,ST1000,ST1016,ST1020,ST1021,ST1022
+export STATICCHECK  := $(CURDIR)/$(BUILD)/staticcheck-$(STATICCHECK_VERSION)
+
+# Tests of the tests package that have a step of their own.
+FORMAT_TESTS := ^Test(Architecture|Readmes|Format|MarkdownLinks)
+C_TESTS      := ^TestNative
+ARM64_TESTS  := ^TestArm64
+
+# $(call step,NAME,COMMAND): say what runs and how long it took; where it fails, name it and stop.
+step = @start=$$(date +%s); echo "== $(1)"; \
+	if { $(2); }; then echo "== $(1): done in $$(($$(date +%s) - start)) s"; \
+	else echo "== $(1): FAILED after $$(($$(date +%s) - start)) s"; exit 1; fi
+
+# go test with its output made readable; `make test` keeps the counts of each step for a sum at its end.
+go_test = $(GO) run ./tests/report $(KEEP) -- -count 1 -timeout 20m
+COUNTS := $(BUILD)/counts.$(shell echo $$PPID-$$(date +%s))
+
+.PHONY: build run test deps lint fmt clean help
+.NOTPARALLEL:
+
+build: ## build ./daqiri-run (the default)
+	$(GO) build ./cmd/daqiri-run
+
+run: build ## record traffic with scripts/capture.lua
+	./daqiri-run scripts/capture.lua
+
+test: KEEP := -append $(COUNTS)
+test: deps lint ## run every test
+	$(call step,build,$(GO) build ./cmd/daqiri-run)
+	$(call step,C units under sanitizers,$(go_test) -run '$(C_TESTS)' ./tests)
+	$(call step,golden scripts,./daqiri-run test scripts $(wildcard tests/golden))
+	$(call step,arm64,$(go_test) -run '$(ARM64_TESTS)' ./tests)
+	$(call step,packages with the race detector,$(go_test) -race $$($(GO) list ./... | grep -v '/tests$$'))
+	$(call step,whole programs,$(go_test) -race -skip '$(FORMAT_TESTS)|$(C_TESTS)|$(ARM64_TESTS)' ./tests)
+	@awk '{ p += $$1; f += $$2; s += $$3 } END { print p " passed, " f " failed, " s " skipped" }' $(COUNTS)
+	@rm $(COUNTS)
+
+deps: ## install what the tests need, where that is allowed
+	$(call step,tools for the tests,tests/deps.sh)
+
+lint: ## layers, format, vet and staticcheck
+	@mkdir -p $(BUILD)
+	$(call step,layers and format,$(go_test) -run '$(FORMAT_TESTS)' ./tests)
+	$(call step,go vet,$(GO) vet ./...)
+	$(call step,staticcheck,$(run_staticcheck))
+
+# Where staticcheck cannot be fetched, lint goes on without it, unless DAQIRI_REQUIRE names it.
+fetch_staticcheck = dir=$$(mktemp -d $(CURDIR)/$(BUILD)/fetch.XXXXXX) && \
+	{ GOBIN=$$dir $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION) && \
+	mv $$dir/staticcheck $(STATICCHECK); rm -r $$dir; }
+run_staticcheck = if [ -x $(STATICCHECK) ] || { $(fetch_staticcheck); [ -x $(STATICCHECK) ]; }; \
+	then $(STATICCHECK) -checks $(STATICCHECK_CHECKS) ./...; \
+	else echo "skip  staticcheck: could not be fetched"; \
+	case ",$$DAQIRI_REQUIRE," in *,staticcheck,*) false;; esac; fi
+
+fmt: ## format Go and C files in place
+	gofmt -w $$(git ls-files --cached --others --exclude-standard '*.go')
+	clang-format -i $$(git ls-files --cached --others --exclude-standard 'native/*.[ch]' 'tests/native/*.[ch]')
+
+clean: ## remove what was built; captures stay
+	rm -rf $(BUILD) daqiri-run
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

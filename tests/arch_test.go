@@ -1,0 +1,252 @@
+package tests
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A layer says what the Go packages below one top folder may import beside the standard library.
+type layer struct {
+	own     []string // other top folders, or single packages of theirs; its own folder is always allowed
+	modules []string // third-party modules
+}
+
+// layers is the import table. Reading downwards, each layer knows less about Lua and more about hardware.
+var layers = map[string]layer{
+	"cmd": {own: []string{"host"}},
+	"host": {
+		own: []string{"bindings", "runtime", "stdlib"},
+		modules: []string{"github.com/peterh/liner", "github.com/pmezard/go-difflib", "github.com/sirupsen/logrus",
+			"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/yuin/gopher-lua", "golang.org/x/sys",
+			"golang.org/x/term"},
+	},
+	"bindings": {
+		own:     []string{"runtime"},
+		modules: []string{"github.com/yuin/gopher-lua", "layeh.com/gopher-luar"},
+	},
+	"runtime": {own: []string{"native"}, modules: []string{"gopkg.in/yaml.v3"}},
+	"native":  {modules: []string{"golang.org/x/sys"}},
+	"stdlib":  {},
+	"tests":   {own: []string{"host/cli", "host/golden", "host/state", "runtime/spec"}},
+}
+
+// testOnly are the packages that only tests import, whatever the layer.
+var testOnly = []string{"testing", "net/http/httptest", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal"}
+
+// rootEntries are the names that may stand in the root beside dot files.
+var rootEntries = []string{"LICENSE", "Makefile", "README.md", "bindings", "cmd", "go.mod", "go.sum", "host", "native",
+	"runtime", "scripts", "stdlib", "tests"}
+
+// processOnly are the parts of the process that only host/state hands out.
+var processOnly = map[string]*regexp.Regexp{
+	"os":  regexp.MustCompile(`^(Exit|Args|Stdin|Stdout|Stderr)$`),
+	"fmt": regexp.MustCompile(`^Print`),
+}
+
+// cInclude finds an include of a C source, or of a header in another folder.
+var cInclude = regexp.MustCompile(`(?m)^\s*#\s*include\s+"([^"]*/[^"]*|[^"]*\.c)"`)
+
+func TestArchitecture(t *testing.T) {
+	files := sourceTree(t)
+	sources := 0
+	for _, name := range files {
+		if path.Ext(name) != ".go" || strings.Contains(name, "/testdata/") {
+			continue
+		}
+		sources++
+		showFaults(t, goFaults(name, readFile(t, name)))
+	}
+	if sources == 0 {
+		t.Error("no Go file found")
+	}
+	showFaults(t, placeFaults(files))
+}
+
+func TestReadmes(t *testing.T) {
+	files := sourceTree(t)
+	for _, top := range rootEntries {
+		if !isFolder(files, top) {
+			continue
+		}
+		t.Run(top, func(t *testing.T) {
+			name := top + "/README.md"
+			if !slices.Contains(files, name) {
+				t.Fatalf("%s is missing", name)
+			}
+			showFaults(t, readmeFaults(top, readFile(t, name), files))
+		})
+	}
+}
+
+func showFaults(t *testing.T, faults []string) {
+	t.Helper()
+	for _, fault := range faults {
+		t.Error(fault)
+	}
+}
+
+// goFaults are the rules that one Go file breaks.
+func goFaults(name, text string) []string {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var faults []string
+	fault := func(pos token.Pos, format string, args ...any) {
+		faults = append(faults, fmt.Sprintf("%s: %s", fset.Position(pos), fmt.Sprintf(format, args...)))
+	}
+	top, _, _ := strings.Cut(name, "/")
+	test := strings.HasSuffix(name, "_test.go")
+	imports := map[string]string{} // local name → path
+	for _, spec := range file.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			fault(spec.Pos(), "%v", err)
+			continue
+		}
+		if why := importFault(path.Dir(name), p, test); why != "" {
+			fault(spec.Pos(), "%s", why)
+		}
+		imports[path.Base(p)] = p
+		if spec.Name != nil {
+			imports[spec.Name.Name] = p
+		}
+	}
+	for _, group := range file.Comments {
+		if m := cInclude.FindStringSubmatch(group.Text()); m != nil && imports["C"] == "C" {
+			fault(group.Pos(), "includes %q: C files stay flat in native/, seen through dq.h", m[1])
+		}
+	}
+	if !test && top != "cmd" && top != "tests" && path.Dir(name) != "host/state" {
+		for _, use := range processUses(file, imports) {
+			fault(use.Pos(), "uses %s.%s: the process edge belongs to host/state", use.X, use.Sel)
+		}
+	}
+	if n := codeLines(fset, file, text); top == "cmd" && !test && n > 15 {
+		fault(file.Package, "has %d lines of code: main only hands over to host/cli (15 at most)", n)
+	}
+	return faults
+}
+
+// importFault says why a file in the folder dir may not import p, or "".
+func importFault(dir, p string, test bool) string {
+	within := func(p, parent string) bool { return p == parent || strings.HasPrefix(p, parent+"/") }
+	isTestOnly := slices.ContainsFunc(testOnly, func(parent string) bool { return within(p, parent) })
+	top, _, _ := strings.Cut(dir, "/")
+	allowed, known := layers[top]
+	first, _, _ := strings.Cut(p, "/")
+	own, isOwn := strings.CutPrefix(p, module+"/")
+	switch {
+	case !known:
+		return fmt.Sprintf("imports %q: no Go package belongs in %s", p, dir)
+	case p == "C" && dir != "native":
+		return `imports "C": only native/ may`
+	case isTestOnly && !test:
+		return fmt.Sprintf("imports %q outside a test", p)
+	case isTestOnly, p == "C", !isOwn && !strings.Contains(first, "."):
+		return ""
+	case isOwn && (within(own, top) || slices.ContainsFunc(allowed.own, func(o string) bool { return within(own, o) })):
+		return ""
+	case !isOwn && slices.ContainsFunc(allowed.modules, func(m string) bool { return within(p, m) }):
+		return ""
+	}
+	return fmt.Sprintf("imports %q: %s/ may import %s", p, top, strings.Join(append(slices.Clone(allowed.own),
+		append(allowed.modules, "the standard library")...), ", "))
+}
+
+// processUses finds the uses of what processOnly names.
+func processUses(file *ast.File, imports map[string]string) []*ast.SelectorExpr {
+	var uses []*ast.SelectorExpr
+	ast.Inspect(file, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if pkg, ok := sel.X.(*ast.Ident); ok {
+			if names := processOnly[imports[pkg.Name]]; names != nil && names.MatchString(sel.Sel.Name) {
+				uses = append(uses, sel)
+			}
+		}
+		return true
+	})
+	return uses
+}
+
+// codeLines counts the lines that hold more than comment and space.
+func codeLines(fset *token.FileSet, file *ast.File, text string) int {
+	comment := map[int]bool{}
+	for _, group := range file.Comments {
+		for line := fset.Position(group.Pos()).Line; line <= fset.Position(group.End()).Line; line++ {
+			comment[line] = true
+		}
+	}
+	n := 0
+	for i, line := range strings.Split(text, "\n") {
+		s := strings.TrimSpace(line)
+		if s != "" && (!comment[i+1] || !strings.HasPrefix(s, "//") && !strings.HasPrefix(s, "/*")) {
+			n++
+		}
+	}
+	return n
+}
+
+// placeFaults are the files that lie where none belongs.
+func placeFaults(files []string) []string {
+	var faults []string
+	for _, name := range files {
+		top, rest, _ := strings.Cut(name, "/")
+		dir, base := path.Split(rest)
+		fault := func(why string) { faults = append(faults, name+": "+why) }
+		if !strings.HasPrefix(top, ".") && !slices.Contains(rootEntries, top) {
+			fault("the root holds only dot files and " + strings.Join(rootEntries, ", "))
+		}
+		if (top == "host" || top == "runtime") && dir == "" && path.Ext(base) == ".go" {
+			fault(top + "/ holds sub-packages only")
+		}
+		apart := strings.HasPrefix(dir, "kernels/") || strings.HasPrefix(dir, "dpdk/") // not part of the cgo package
+		if top == "native" && dir != "" && !apart && (path.Ext(base) == ".c" || path.Ext(base) == ".h") {
+			fault("C files stay flat in native/, or `go build` misses their changes")
+		}
+	}
+	return faults
+}
+
+// readmeFaults are the entries of a top folder that its README should name and does not: every sub-folder, every C
+// file of native/, and every Lua file of stdlib/ and scripts/.
+func readmeFaults(top, readme string, files []string) []string {
+	listed := map[string]string{"native": ".c", "stdlib": ".lua", "scripts": ".lua"}
+	entries := map[string]bool{}
+	for _, name := range files {
+		rest, below := strings.CutPrefix(name, top+"/")
+		if !below {
+			continue
+		}
+		entry, _, folder := strings.Cut(rest, "/")
+		if folder || listed[top] != "" && path.Ext(entry) == listed[top] {
+			entries[entry] = true
+		}
+	}
+	delete(entries, "testdata")
+	var faults []string
+	for entry := range entries {
+		word := regexp.MustCompile(`(^|[^\w.])` + regexp.QuoteMeta(entry) + `\b`)
+		if !word.MatchString(readme) {
+			faults = append(faults, fmt.Sprintf("%s/README.md does not name %s", top, entry))
+		}
+	}
+	slices.Sort(faults)
+	return faults
+}
+
+func isFolder(files []string, name string) bool {
+	return slices.ContainsFunc(files, func(f string) bool { return strings.HasPrefix(f, name+"/") })
+}

@@ -1,0 +1,81 @@
+package tests
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/daqiri/daqiri-run/host/golden"
+)
+
+// arm64Libraries is where Debian's cross compiler has the arm64 C library that the emulated program loads.
+const arm64Libraries = "/usr/aarch64-linux-gnu"
+
+// TestArm64 builds the program for arm64 and, under user-mode emulation, runs it and compares what the golden scripts
+// print with the same golden files that x86-64 has.
+func TestArm64(t *testing.T) {
+	need(t, "arm64")
+	program := filepath.Join(t.TempDir(), "daqiri-run")
+	build := exec.Command("go", "build", "-o", program, "./cmd/daqiri-run")
+	build.Dir = rootDir
+	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=1", "CC=aarch64-linux-gnu-gcc")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	file, err := exec.Command("readelf", "--file-header", program).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`Machine: +AArch64`).Match(file) {
+		t.Fatalf("not an arm64 program:\n%s", file)
+	}
+	t.Run("version", func(t *testing.T) {
+		out, err := exec.Command(emulated(t, program), "version").CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "arm64") {
+			t.Errorf("got %v, want a version that names arm64 in\n%s", err, out)
+		}
+	})
+	t.Run("golden scripts", func(t *testing.T) { runGolden(t, emulated(t, program)) })
+}
+
+func runGolden(t *testing.T, program string) {
+	var paths []string
+	for _, dir := range []string{"scripts", "tests/golden"} {
+		if isFolder(sourceTree(t), dir) {
+			paths = append(paths, filepath.Join(rootDir, dir))
+		}
+	}
+	var out bytes.Buffer
+	result, err := golden.Run(context.Background(), golden.Options{
+		Exe: program, SearchPath: os.Getenv("PATH"), Paths: paths, Timeout: 5 * time.Minute, Stdout: &out,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Failed > 0 || result.Passed == 0 {
+		t.Errorf("%d passed, %d failed\n%s", result.Passed, result.Failed, out.String())
+	}
+}
+
+// emulated is a command that runs an arm64 program on this machine.
+func emulated(t *testing.T, program string) string {
+	t.Helper()
+	need(t, "qemu-user")
+	emulator, err := tool("qemu-aarch64-static", "qemu-aarch64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := filepath.Join(t.TempDir(), "daqiri-run")
+	text := fmt.Sprintf("#!/bin/sh\nexec '%s' -L %s '%s' \"$@\"\n", emulator, arm64Libraries, program)
+	if err := os.WriteFile(command, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return command
+}

@@ -1,0 +1,82 @@
+#!/bin/sh
+# Installs what the tests need and this machine lacks, on Debian and Ubuntu, where it may: as root, or through sudo
+# without a password. Does nothing, quickly, where all is there. What cannot be installed is named and no error:
+# the tests that need it skip (tests/README.md). Safe to run twice at once: apt waits for its own lock.
+set -u
+PATH=$PATH:/usr/sbin:/sbin
+
+missing= packages=
+# want NAME PACKAGE COMMAND...: PACKAGE brings NAME, which is there if COMMAND succeeds.
+want() {
+    name=$1 package=$2
+    shift 2
+    "$@" >/dev/null 2>&1 && return
+    missing="$missing $name"
+    case " $packages " in *" $package "*) ;; *) packages="$packages $package" ;; esac
+}
+has() { command -v "$1"; }
+any() { for path; do [ -e "$path" ] && return 0; done; return 1; }
+scapy() {
+    for python in python3 /usr/bin/python3; do
+        "$python" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("scapy") is None)' && return 0
+    done
+    return 1
+}
+
+look() {
+    missing= packages=
+    want gcc gcc has gcc
+    want libc libc6-dev any /usr/include/stdio.h
+    want git git has git
+    want clang-format clang-format has clang-format
+    want tshark tshark has tshark
+    want capinfos wireshark-common has capinfos
+    want tcpdump tcpdump has tcpdump
+    want tcpreplay tcpreplay has tcpreplay
+    want scapy python3-scapy scapy
+    want iperf3 iperf3 has iperf3
+    want nc netcat-openbsd has nc
+    want socat socat has socat
+    want ip iproute2 has ip
+    want ethtool ethtool has ethtool
+    want setarch util-linux has setarch
+    want libpcap libpcap0.8 any /usr/lib/*/libpcap.so.* /usr/lib*/libpcap.so.* /lib/*/libpcap.so.*
+    want arm64 gcc-aarch64-linux-gnu has aarch64-linux-gnu-gcc
+    want arm64-libc libc6-dev-arm64-cross any /usr/aarch64-linux-gnu/lib/libc.a
+    if ! has qemu-aarch64 >/dev/null; then
+        want qemu-user qemu-user-static has qemu-aarch64-static
+    fi
+}
+
+look
+[ -n "$missing" ] || exit 0
+echo "missing:$missing"
+if ! has apt-get >/dev/null; then
+    echo "no apt-get here: the tests that need these will skip"
+    exit 0
+fi
+if [ "$(id -u)" = 0 ]; then
+    as_root=
+elif sudo -n true 2>/dev/null; then
+    as_root="sudo -n"
+else
+    echo "not root, and sudo asks for a password: the tests that need these will skip, or run: sudo apt-get install$packages"
+    exit 0
+fi
+
+# No questions: tshark would ask who may capture, iperf3 whether to run a server.
+apt() { $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 "$@" </dev/null; }
+install() { apt install --no-install-recommends "$@"; }
+
+log=$(mktemp) || exit 0
+trap 'rm -f "$log"' EXIT
+echo "installing:$packages"
+apt update >"$log" 2>&1
+# One package that this release does not have must not keep the others away.
+# shellcheck disable=SC2086 # a list of names
+install $packages >>"$log" 2>&1 || for package in $packages; do install "$package" >>"$log" 2>&1; done
+look
+if [ -n "$missing" ]; then
+    tail -n 20 "$log"
+    echo "could not install what brings:$missing: the tests that need these will skip"
+fi
