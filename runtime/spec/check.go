@@ -1,0 +1,188 @@
+package spec
+
+import "fmt"
+
+// check looks at what spans several keys: references, uniqueness, and what fits together.
+func (p *parser) check(c *Config) {
+	p.checkNames(c)
+	p.chooseEngines(c)
+	used := map[string]bool{}
+	flowIDs := map[string]*Flow{}
+	for _, i := range c.Interfaces {
+		p.checkStream(c, i)
+		if i.Socket() {
+			p.checkSocket(i)
+		}
+		for _, s := range i.sides() {
+			p.checkQueues(c, i, s, used)
+			p.checkFlows(i, s, flowIDs)
+		}
+		if i.RX != nil {
+			p.checkFlex(i)
+			p.checkReorder(c, i, used)
+		}
+	}
+	p.checkUnused(c, used)
+}
+
+// side is one direction of an interface.
+type side struct {
+	Source
+	name   string // rx or tx
+	queues []*Queue
+	flows  []*Flow
+}
+
+func (i *Interface) sides() []side {
+	var s []side
+	if i.RX != nil {
+		s = append(s, side{i.RX.Source, "rx", i.RX.Queues, i.RX.Flows})
+	}
+	if i.TX != nil {
+		s = append(s, side{i.TX.Source, "tx", i.TX.Queues, i.TX.Flows})
+	}
+	return s
+}
+
+// unique reports the second use of a name or an id.
+type unique struct {
+	p    *parser
+	what string
+	seen map[string]Pos
+}
+
+func (p *parser) unique(what string) unique { return unique{p, what, map[string]Pos{}} }
+
+func (u unique) add(at Source, v any) {
+	key := fmt.Sprint(v)
+	if key == "" || !at.known() {
+		return
+	}
+	first, dup := u.seen[key]
+	if !dup {
+		u.seen[key] = at.Pos
+		return
+	}
+	u.p.errorf(at, "%s %s is used twice%s", u.what, key, atLine(first))
+}
+
+// atLine says where a thing was first, if its source has lines.
+func atLine(first Pos) string {
+	if first.Line == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (first at line %d)", first.Line)
+}
+
+// known reports whether this is the source of something that was written.
+func (s Source) known() bool { return s.Pos.File != "" }
+
+// given is the source of a key that was written, else one that is not known.
+func (s Source) given(key string) Source {
+	if !s.Has(key) {
+		return Source{}
+	}
+	return s.Key(key)
+}
+
+func (p *parser) checkNames(c *Config) {
+	regions, interfaces := p.unique("name"), p.unique("name")
+	for _, r := range c.MemoryRegions {
+		regions.add(r.given("name"), r.Name)
+	}
+	for _, i := range c.Interfaces {
+		interfaces.add(i.given("name"), i.Name)
+		for _, s := range i.sides() {
+			names, ids, flows := p.unique("name"), p.unique("id"), p.unique("name")
+			for _, q := range s.queues {
+				names.add(q.given("name"), q.Name)
+				ids.add(q.given("id"), q.ID)
+			}
+			for _, f := range s.flows {
+				flows.add(f.given("name"), f.Name)
+			}
+		}
+		if i.RX == nil {
+			continue
+		}
+		flexNames, flexIDs, reorders := p.unique("name"), p.unique("id"), p.unique("name")
+		for _, f := range i.RX.FlexItems {
+			flexNames.add(f.given("name"), f.Name)
+			flexIDs.add(f.given("id"), f.ID)
+		}
+		for _, r := range i.RX.ReorderConfigs {
+			reorders.add(r.given("name"), r.Name)
+		}
+	}
+}
+
+// checkStream compares an interface with stream_type.
+func (p *parser) checkStream(c *Config, i *Interface) {
+	roce := i.Socket() && i.SocketConfig.Scheme() == SchemeRoCE
+	switch {
+	case c.StreamType == StreamRaw && i.Socket():
+		p.errorf(i.Key("socket_config"), "stream_type is raw: use socket, or mixed to have both kinds of interface")
+	case c.StreamType == StreamSocket && !i.Socket() && i.Has("name"):
+		p.errorf(i.Source, "socket_config is required with stream_type: socket (mixed allows both kinds of interface)")
+	case i.RoCEConfig != nil && !roce && (!i.Socket() || i.SocketConfig.Scheme() != ""):
+		p.errorf(i.Key("roce_config"), "belongs to roce:// endpoints")
+	case roce && !i.Has("roce_config"):
+		p.errorf(i.Source, "roce_config is required with roce:// endpoints")
+	}
+	if i.TX != nil && i.engine == EnginePCAP {
+		p.errorf(i.TX.Source, "a pcap interface replays a capture and cannot transmit")
+	}
+}
+
+func (p *parser) checkQueues(c *Config, i *Interface, s side, used map[string]bool) {
+	for _, q := range s.queues {
+		at, room := q.Key("memory_regions"), 0
+		known := true
+		for n, name := range q.MemoryRegions {
+			r := c.Region(name)
+			if r == nil {
+				known = false
+				p.errorf(q.regionAt[n], "no memory region %q%s", name, didYouMean(name, c.regionNames()))
+				continue
+			}
+			used[name] = true
+			room += r.BufSize
+			if i.engine == EngineSocket && r.Kind == KindDevice {
+				p.errorf(q.regionAt[n], "region %q is device memory: tcp and udp need host, host_pinned or huge", name)
+			}
+		}
+		if f := i.framing(); f != nil && s.name == "rx" && known && room > 0 && f.Fixed > room {
+			p.errorf(at, "buffers of %d bytes are smaller than the messages of %d bytes (framing.fixed)", room, f.Fixed)
+		}
+	}
+}
+
+func (i *Interface) framing() *Framing {
+	if i.Socket() {
+		return i.SocketConfig.Framing
+	}
+	return nil
+}
+
+func (c *Config) regionNames() []string {
+	var names []string
+	for _, r := range c.MemoryRegions {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// checkUnused warns of regions that nothing names. RDMA operations name theirs at run
+// time, so that a session with such an interface has none.
+func (p *parser) checkUnused(c *Config, used map[string]bool) {
+	for _, i := range c.Interfaces {
+		if i.engine == EngineRDMA {
+			return
+		}
+	}
+	for _, r := range c.MemoryRegions {
+		if r.Name != "" && !used[r.Name] {
+			p.warnf(r.Source, "region %q is used by no queue", r.Name)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package spec
+
+import "fmt"
+
+// checkReorder checks each reorder config against its flows, their queues and regions.
+// The limits that stem from the reference's implementation (power-of-two batches, batches
+// within batch_size, no conversion on the CPU, one queue, no direct queues) are lifted.
+func (p *parser) checkReorder(c *Config, i *Interface, used map[string]bool) {
+	owner := map[uint32]*Reorder{}
+	for _, r := range i.RX.ReorderConfigs {
+		out := p.reorderRegion(c, r, used)
+		for n, id := range r.FlowIDs {
+			at := r.flowAt[n]
+			f := findFlow(i.RX.Flows, id)
+			switch prev := owner[id]; {
+			case prev == r:
+				p.errorf(at, "flow %d is listed twice", id)
+			case prev != nil:
+				p.errorf(at, "flow %d already belongs to reorder config %s", id, prev.Name)
+			case f == nil:
+				p.errorf(at, "no receive flow of this interface has id %d", id)
+			default:
+				owner[id] = r
+				for _, q := range f.QueueIDs() {
+					p.reorderSource(c, r, at, findQueue(i.RX.Queues, q), out)
+				}
+			}
+		}
+	}
+}
+
+func findFlow(flows []*Flow, id uint32) *Flow {
+	for _, f := range flows {
+		if f.ID == id {
+			return f
+		}
+	}
+	return nil
+}
+
+// reorderKinds are the kinds of memory that each type of reorder can read and write.
+var reorderKinds = map[string][]string{
+	"gpu": {KindDevice, KindHostPinned},
+	"cpu": {KindHost, KindHostPinned, KindHuge},
+}
+
+func (p *parser) reorderRegion(c *Config, r *Reorder, used map[string]bool) *MemoryRegion {
+	if r.MemoryRegion == "" {
+		return nil
+	}
+	out := c.Region(r.MemoryRegion)
+	if out == nil {
+		p.errorf(r.Key("memory_region"), "no memory region %q%s", r.MemoryRegion, didYouMean(r.MemoryRegion, c.regionNames()))
+		return nil
+	}
+	used[r.MemoryRegion] = true
+	p.reorderKind(r, r.Key("memory_region"), out)
+	return out
+}
+
+func (p *parser) reorderKind(r *Reorder, at Source, m *MemoryRegion) {
+	kinds := reorderKinds[r.ReorderType]
+	if kinds != nil && contains(regionKinds, m.declaredKind()) && !contains(kinds, m.declaredKind()) {
+		p.errorf(at, "reorder_type %s cannot use region %q of kind %s (%s)", r.ReorderType, m.Name, m.declaredKind(), joinOr(kinds))
+	}
+}
+
+func joinOr(words []string) string {
+	s := words[0]
+	for i, w := range words[1:] {
+		if i == len(words)-2 {
+			s += " or " + w
+		} else {
+			s += ", " + w
+		}
+	}
+	return s
+}
+
+// reorderSource checks one queue that feeds a reorder config.
+func (p *parser) reorderSource(c *Config, r *Reorder, at Source, q *Queue, out *MemoryRegion) {
+	if q == nil || len(q.MemoryRegions) == 0 {
+		return // already reported
+	}
+	if len(q.MemoryRegions) > 1 {
+		p.errorf(at, "queue %s splits packets over %d regions, and reorder reads only the first", q.Name, len(q.MemoryRegions))
+		return
+	}
+	src := c.Region(q.MemoryRegions[0])
+	if src == nil || src.BufSize == 0 {
+		return
+	}
+	p.reorderKind(r, at, src)
+	if r.PayloadByteOffset >= src.BufSize {
+		p.errorf(r.Key("payload_byte_offset"), "%d is not inside the source buffers of %d bytes (region %q)", r.PayloadByteOffset, src.BufSize, src.Name)
+		return
+	}
+	p.fieldInside(r.SequenceNumber, src)
+	if r.BatchNumber != nil {
+		p.fieldInside(*r.BatchNumber, src)
+	}
+	slot := r.slotBytes(src.BufSize)
+	if out == nil || out.BufSize == 0 || r.PacketsPerBatch == 0 || slot == 0 {
+		return
+	}
+	if int64(out.BufSize)/slot < r.PacketsPerBatch {
+		p.errorf(r.Key("memory_region"), "buffers of %d bytes are too small: a batch is %d packets of up to %d bytes%s", out.BufSize, r.PacketsPerBatch, slot, need(r.PacketsPerBatch, slot))
+	}
+}
+
+// need says how large the buffers must be, where that is a number one can configure.
+func need(packets, slot int64) string {
+	if slot > maxCount || packets*slot > maxCount {
+		return ""
+	}
+	return fmt.Sprintf("; buf_size must be at least %d", packets*slot)
+}
+
+func (p *parser) fieldInside(f BitField, src *MemoryRegion) {
+	if f.BitWidth > 0 && f.BitOffset+f.BitWidth > 8*src.BufSize {
+		p.errorf(f.Source, "bits %d..%d lie behind the source buffers of %d bytes (region %q)", f.BitOffset, f.BitOffset+f.BitWidth-1, src.BufSize, src.Name)
+	}
+}

@@ -1,0 +1,58 @@
+package spec
+
+// checkSocket checks which ends an endpoint needs.
+func (p *parser) checkSocket(i *Interface) {
+	s := i.SocketConfig
+	if l, r := s.Local, s.Remote; l != nil && r != nil {
+		switch {
+		case l.Scheme != r.Scheme:
+			p.errorf(r.Source, "%s here and %s in the other address: both ends need one scheme", r.Scheme, l.Scheme)
+		case l.Addr.IsValid() && r.Addr.IsValid() && l.Addr.Is4() != r.Addr.Is4():
+			p.errorf(r.Source, "an IPv4 and an IPv6 address cannot talk to each other")
+		}
+	}
+	local := s.Has("local_addr") || s.Has("local_ip")
+	remote := s.Has("remote_addr") || s.Has("remote_ip")
+	roce := s.Scheme() == SchemeRoCE
+	switch {
+	case s.Mode == "server" && !local:
+		p.errorf(s.Source, "local_addr is required for a server")
+	case s.Mode == "server" && s.Local != nil && s.Local.Port == 0:
+		p.errorf(s.Local.Source, "a server needs a port")
+	case s.Mode == "client" && roce && !local:
+		p.errorf(s.Source, "local_addr is required for a roce client")
+	case s.Mode == "client" && roce && s.Remote != nil:
+		p.errorf(s.Remote.Source, "a roce client connects from the script and has no remote_addr")
+	case s.Mode == "client" && !roce && !remote:
+		p.errorf(s.Source, "remote_addr is required for a client")
+	}
+	if s.Remote != nil && !roce && s.Remote.Port == 0 {
+		p.errorf(s.Remote.Source, "a remote address needs a port")
+	}
+	if s.Mode == "server" && s.Scheme() == SchemeTCP && s.Remote != nil {
+		p.warnf(s.Remote.Source, "has no effect on a tcp server")
+	}
+	if s.Framing != nil && (s.Scheme() == SchemeUDP || roce) {
+		p.errorf(s.Framing.Source, "belongs to tcp:// endpoints: udp and roce keep message boundaries")
+	}
+	p.checkSocketSides(i)
+}
+
+// checkSocketSides refuses what only frames have.
+func (p *parser) checkSocketSides(i *Interface) {
+	if rx := i.RX; rx != nil {
+		for _, key := range []string{"flows", "flex_items", "reorder_configs"} {
+			if rx.Has(key) {
+				p.errorf(rx.Key(key), "sockets have no %s: ports and connections select", key)
+			}
+		}
+		for _, key := range []string{"flow_isolation", "dynamic_flow_capacity"} {
+			if rx.Has(key) {
+				p.warnf(rx.Key(key), "has no effect on a socket")
+			}
+		}
+	}
+	if tx := i.TX; tx != nil && tx.Has("flows") {
+		p.errorf(tx.Key("flows"), "sockets have no flows: ports and connections select")
+	}
+}

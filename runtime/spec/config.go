@@ -1,0 +1,201 @@
+package spec
+
+// Values of stream_type.
+const (
+	StreamRaw    = "raw"    // every interface carries Ethernet frames
+	StreamSocket = "socket" // every interface is a TCP, UDP or RoCE endpoint
+	StreamMixed  = "mixed"  // each interface decides for itself (a key of ours)
+)
+
+// Kinds of memory region.
+const (
+	KindHuge       = "huge"
+	KindDevice     = "device"
+	KindHostPinned = "host_pinned"
+	KindHost       = "host"
+)
+
+// Values of poll_mode.
+const (
+	PollIndirect = "indirect" // a pinned native worker serves the queue
+	PollDirect   = "direct"   // the thread that asks for a burst polls
+)
+
+// Config is a checked configuration with every default filled in. It is not changed after
+// the parse and is safe for concurrent reading.
+type Config struct {
+	Source        `json:"-"`
+	File          string // name of the text it came from
+	Version       int
+	StreamType    string // raw, socket or mixed
+	Engine        string // the file's engine key; see Interface.EngineName for what serves
+	MasterCore    int
+	LogLevel      string
+	Debug         bool
+	Loopback      Loopback
+	TxMetaBuffers int
+	RxMetaBuffers int
+	MemoryRegions []*MemoryRegion
+	Interfaces    []*Interface
+
+	// Extra holds the top-level sections that are not ours (bench_rx and so on) as
+	// map[string]any, []any, string, bool, int64, float64 or nil.
+	Extra map[string]any
+}
+
+// Region returns the memory region of that name, or nil.
+func (c *Config) Region(name string) *MemoryRegion {
+	for _, r := range c.MemoryRegions {
+		if r.Name == name {
+			return r
+		}
+	}
+	return nil
+}
+
+// Interface returns the interface of that name, or nil.
+func (c *Config) Interface(name string) *Interface {
+	for _, i := range c.Interfaces {
+		if i.Name == name {
+			return i
+		}
+	}
+	return nil
+}
+
+// Loopback says whether frames leave the process, and describes the wire of the loop
+// engine. Faults are probabilities per frame.
+type Loopback struct {
+	Source  `json:"-"`
+	Mode    string  `json:"mode"` // "", sw (the loop engine) or hw (inside the NIC)
+	Seed    int64   `json:"seed"`
+	Clock   string  `json:"clock"` // real or virtual
+	Loss    float64 `json:"loss"`
+	Dup     float64 `json:"dup"`
+	Reorder float64 `json:"reorder"`
+	Corrupt float64 `json:"corrupt"`
+	DelayNS int64   `json:"delay_ns"`
+	RateBPS int64   `json:"rate_bps"` // bits per second; 0: as fast as it goes
+}
+
+// MemoryRegion is a fixed pool of equal buffers.
+type MemoryRegion struct {
+	Source   `json:"-"`
+	Name     string   `json:"name"`
+	Kind     string   `json:"kind"`               // what to allocate
+	Declared string   `json:"declared,omitempty"` // the file's kind, when Options.Memory replaced it
+	Affinity int      `json:"affinity"`           // NUMA node, or GPU for device memory
+	Access   []string `json:"access"`             // local, rdma_read, rdma_write
+	NumBufs  int      `json:"num_bufs"`
+	BufSize  int      `json:"buf_size"` // bytes
+	Owned    bool     `json:"owned"`
+}
+
+// declaredKind is the kind that the file gives.
+func (r *MemoryRegion) declaredKind() string {
+	if r.Declared != "" {
+		return r.Declared
+	}
+	return r.Kind
+}
+
+// Interface is a port with its queues and flows.
+type Interface struct {
+	Source       `json:"-"`
+	Name         string
+	Address      string
+	Engine       string        // the interface's own engine key, usually empty
+	SocketConfig *SocketConfig // nil on a raw interface
+	RoCEConfig   *RoCEConfig   // nil unless the scheme is roce
+	RX           *RX           // nil: does not receive
+	TX           *TX           // nil: does not transmit
+
+	engine string
+}
+
+// EngineName returns the engine that serves the interface: loop, socket, xdp, dpdk, rdma,
+// pcap or gpunetio.
+func (i *Interface) EngineName() string { return i.engine }
+
+// Socket reports whether the interface is an endpoint (tcp, udp, roce) and not a raw port.
+func (i *Interface) Socket() bool { return i.SocketConfig != nil }
+
+// RX is the receive side of an interface.
+type RX struct {
+	Source              `json:"-"`
+	FlowIsolation       bool       `json:"flow_isolation"`
+	DynamicFlowCapacity int        `json:"dynamic_flow_capacity"`
+	HardwareTimestamps  bool       `json:"hardware_timestamps"`
+	Queues              []*Queue   `json:"queues"`
+	Flows               []*Flow    `json:"flows,omitempty"`
+	FlexItems           []FlexItem `json:"flex_items,omitempty"`
+	ReorderConfigs      []*Reorder `json:"reorder_configs,omitempty"`
+}
+
+// TX is the transmit side of an interface.
+type TX struct {
+	Source       `json:"-"`
+	AccurateSend bool     `json:"accurate_send"`
+	Queues       []*Queue `json:"queues"`
+	Flows        []*Flow  `json:"flows,omitempty"`
+}
+
+// Queue is one receive or transmit queue. Offloads, PacingMbps, InlineData and TxKernel
+// exist on transmit queues only.
+type Queue struct {
+	Source        `json:"-"`
+	Name          string   `json:"name"`
+	ID            int      `json:"id"`
+	PollMode      string   `json:"poll_mode"`  // indirect or direct
+	CPUCore       int      `json:"cpu_core"`   // -1: not pinned, or poll_mode direct
+	BatchSize     int      `json:"batch_size"` // packets of a burst; of one poll when direct
+	TimeoutUS     int64    `json:"timeout_us"` // 0: deliver full batches only
+	MemoryRegions []string `json:"memory_regions"`
+	Offloads      []string `json:"offloads,omitempty"`
+	PacingMbps    int64    `json:"pacing_mbps,omitempty"` // 0: line rate
+	InlineData    bool     `json:"inline_data,omitempty"`
+	TxKernel      string   `json:"tx_kernel,omitempty"`
+
+	regionAt []Source // of each entry of MemoryRegions
+}
+
+// Direct reports whether the asking thread polls the queue.
+func (q *Queue) Direct() bool { return q.PollMode == PollDirect }
+
+// SocketConfig is the endpoint part of an interface.
+type SocketConfig struct {
+	Source             `json:"-"`
+	Mode               string    `json:"mode"` // client or server
+	Local              *Endpoint `json:"local_addr,omitempty"`
+	Remote             *Endpoint `json:"remote_addr,omitempty"`
+	MaxPayloadSize     int       `json:"max_payload_size"` // bytes; 0: whatever the buffers hold
+	RetryConnectS      int       `json:"retry_connect_s"`
+	MaxBurstIntervalMS int64     `json:"max_burst_interval_ms"` // without effect
+	MinIPGNS           int64     `json:"min_ipg_ns"`            // without effect
+	Framing            *Framing  `json:"framing,omitempty"`     // nil: chunks as they arrive
+}
+
+// Scheme returns tcp, udp or roce.
+func (s *SocketConfig) Scheme() string {
+	for _, e := range []*Endpoint{s.Local, s.Remote} {
+		if e != nil {
+			return e.Scheme
+		}
+	}
+	return ""
+}
+
+// Framing cuts a TCP stream into messages: all of one length, or each behind its length.
+type Framing struct {
+	Source         `json:"-"`
+	Fixed          int    `json:"fixed,omitempty"`         // bytes of every message
+	LengthPrefix   int    `json:"length_prefix,omitempty"` // bytes of the length: 1, 2, 4 or 8
+	Endianness     string `json:"endianness,omitempty"`    // network or host
+	IncludesHeader bool   `json:"includes_header"`         // the length counts itself
+}
+
+// RoCEConfig holds the RDMA transport settings.
+type RoCEConfig struct {
+	Source        `json:"-"`
+	TransportMode string `json:"transport_mode"` // RC, UC or UD
+}

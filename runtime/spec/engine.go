@@ -1,0 +1,140 @@
+package spec
+
+import (
+	"net"
+	"net/netip"
+	"regexp"
+	"strings"
+)
+
+// Names of engines.
+const (
+	EngineLoop     = "loop"
+	EngineSocket   = "socket"
+	EngineXDP      = "xdp"
+	EngineDPDK     = "dpdk"
+	EngineRDMA     = "rdma"
+	EnginePCAP     = "pcap"
+	EngineGPUNetIO = "gpunetio"
+)
+
+// interfaceEngines are the values of an interface's engine key.
+var interfaceEngines = []string{EngineLoop, EngineSocket, EngineXDP, EngineDPDK, EngineRDMA, EnginePCAP}
+
+var (
+	pciAddress = regexp.MustCompile(`^([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]$`)
+	linkName   = regexp.MustCompile(`^[^\s/:]{1,15}$`)
+)
+
+// chooseEngines decides which engine serves each interface. From strong to weak: the
+// forced engine, the interface's engine key, loopback, the file's engine key, the address.
+func (p *parser) chooseEngines(c *Config) {
+	forced := p.opts.Engine
+	if forced != "" && !contains(interfaceEngines, forced) {
+		p.errorf(Source{Pos: Pos{File: "--engine " + forced}}, "not one of %s%s",
+			strings.Join(interfaceEngines, ", "), didYouMean(forced, interfaceEngines))
+		return
+	}
+	if c.Engine == "ibverbs" && c.StreamType == StreamRaw && forced == "" && c.Loopback.Mode != "sw" {
+		p.warnf(c.Key("engine"), "ibverbs has no effect on raw interfaces: the address of each chooses its engine")
+	}
+	for _, i := range c.Interfaces {
+		if i.Socket() {
+			i.engine = p.socketEngine(c, i, forced)
+		} else {
+			i.engine = p.rawEngine(c, i, forced)
+		}
+	}
+	for _, i := range c.Interfaces {
+		if i.engine == EngineLoop {
+			c.Loopback.Mode = "sw"
+		}
+	}
+}
+
+func (p *parser) socketEngine(c *Config, i *Interface, forced string) string {
+	engine := EngineSocket
+	if i.SocketConfig.Scheme() == SchemeRoCE {
+		engine = EngineRDMA
+	}
+	want, at := i.Engine, i.Key("engine")
+	if forced != "" {
+		want, at = forced, i.Key("socket_config")
+	} else if want == "" && c.Loopback.Mode == "sw" && c.StreamType == StreamSocket {
+		want, at = EngineLoop, i.Key("socket_config")
+	}
+	scheme := i.SocketConfig.Scheme()
+	switch {
+	case want == EngineLoop:
+		p.errorf(at, "sockets cannot run on the loop engine: give the interface a raw address, or run without loop")
+	case want != "" && want != engine && scheme != "":
+		p.errorf(at, "engine %s does not serve %s endpoints, %s does", want, scheme, engine)
+	case want == "" && scheme != "":
+		p.sessionSocketEngine(c, engine, scheme)
+	}
+	return engine
+}
+
+// sessionSocketEngine compares the file's engine key with an endpoint of the file.
+func (p *parser) sessionSocketEngine(c *Config, engine, scheme string) {
+	fits := map[string]string{"default": engine, "socket": EngineSocket, "ibverbs": EngineRDMA}
+	if c.StreamType == StreamSocket && fits[c.Engine] != engine {
+		p.errorf(c.Key("engine"), "%s does not serve %s endpoints; leave the key out", c.Engine, scheme)
+	}
+}
+
+func (p *parser) rawEngine(c *Config, i *Interface, forced string) string {
+	want, at := i.Engine, i.Key("engine")
+	if forced != "" {
+		want, at = forced, i.Source
+	}
+	if want == EngineSocket || want == EngineRDMA {
+		p.errorf(at, "engine %s serves endpoints, and this interface has no socket_config", want)
+		return want
+	}
+	if want != "" {
+		return want
+	}
+	if c.Loopback.Mode == "sw" {
+		return EngineLoop
+	}
+	switch c.Engine {
+	case EngineDPDK, EngineXDP, EngineLoop, EngineGPUNetIO:
+		if !strings.HasPrefix(i.Address, "pcap:") {
+			return c.Engine
+		}
+	case "socket":
+		if c.StreamType == StreamRaw {
+			p.errorf(c.Key("engine"), "socket does not serve raw interfaces")
+		}
+	}
+	return p.addressEngine(i)
+}
+
+// addressEngine reads the engine from the form of the address.
+func (p *parser) addressEngine(i *Interface) string {
+	a, at := i.Address, i.Key("address")
+	_, ipErr := netip.ParseAddr(a)
+	_, macErr := net.ParseMAC(a)
+	switch {
+	case a == "":
+	case pciAddress.MatchString(a), strings.HasPrefix(a, "vdev:"):
+		return EngineDPDK
+	case strings.HasPrefix(a, "pcap:"):
+		if a == "pcap:" {
+			p.errorf(at, "the file is missing: pcap:FILE")
+		}
+		return EnginePCAP
+	case strings.Contains(a, "://"):
+		p.errorf(at, "an endpoint URI belongs into socket_config.local_addr or remote_addr")
+	case ipErr == nil:
+		p.errorf(at, "%q is an IP address; a raw interface needs a PCI address, a Linux interface name, vdev:NAME or pcap:FILE", a)
+	case macErr == nil:
+		p.errorf(at, "%q is an Ethernet address; a raw interface needs a PCI address, a Linux interface name, vdev:NAME or pcap:FILE", a)
+	case a == "loopback":
+		p.errorf(at, `this address needs loopback: "sw"`)
+	case !linkName.MatchString(a) || a == "." || a == "..":
+		p.errorf(at, "%q is neither a PCI address, a Linux interface name, vdev:NAME nor pcap:FILE", a)
+	}
+	return EngineXDP
+}

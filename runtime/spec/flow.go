@@ -1,0 +1,213 @@
+package spec
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// Types of flow action.
+const (
+	ActionQueue       = "queue"
+	ActionVLANPush    = "vlan_push"
+	ActionVLANPop     = "vlan_pop"
+	ActionTunnelEncap = "tunnel_encap"
+	ActionTunnelDecap = "tunnel_decap"
+)
+
+// Types of tunnel.
+const (
+	TunnelVXLAN = "vxlan"
+	TunnelGRE   = "gre"
+	TunnelNVGRE = "nvgre"
+)
+
+// Flow is a rule: packets that match get the actions in order. On receive the last action
+// names the queues; on transmit all actions are transforms.
+type Flow struct {
+	Source  `json:"-"`
+	Name    string    `json:"name"`
+	ID      uint32    `json:"id"`
+	Match   Match     `json:"match"`
+	Actions []*Action `json:"actions"`
+}
+
+// QueueIDs returns the queues that the flow steers to; more than one means RSS.
+func (f *Flow) QueueIDs() []int {
+	for _, a := range f.Actions {
+		if a.Type == ActionQueue {
+			return a.Queues
+		}
+	}
+	return nil
+}
+
+// Match holds the criteria of a flow; all that are set must hold. Empty matches all.
+type Match struct {
+	Source   `json:"-"`
+	UDPSrc   *PortRange     `json:"udp_src,omitempty"`
+	UDPDst   *PortRange     `json:"udp_dst,omitempty"`
+	IPv4Src  *netip.Prefix  `json:"ipv4_src,omitempty"`
+	IPv4Dst  *netip.Prefix  `json:"ipv4_dst,omitempty"`
+	IPv4Len  *uint16        `json:"ipv4_len,omitempty"` // total length field of the IPv4 header
+	Ethernet *EthernetMatch `json:"ethernet,omitempty"`
+	Flex     *FlexMatch     `json:"flex,omitempty"`
+	ECPRI    *ECPRIMatch    `json:"ecpri,omitempty"`
+}
+
+// ipUDP reports whether an IPv4 or UDP criterion is set.
+func (m *Match) ipUDP() bool {
+	return m.UDPSrc != nil || m.UDPDst != nil || m.IPv4Src != nil || m.IPv4Dst != nil || m.IPv4Len != nil
+}
+
+// class names the flow class of the reference: standard, flex, ecpri, or "" for a
+// catch-all.
+func (m *Match) class() string {
+	switch {
+	case m.Flex != nil:
+		return "flex item"
+	case m.ECPRI != nil:
+		return "eCPRI"
+	case m.ipUDP() || m.Ethernet != nil:
+		return "standard"
+	}
+	return ""
+}
+
+// PortRange is a range of UDP ports, both ends included.
+type PortRange struct {
+	First, Last uint16
+}
+
+// String gives "4096" or "1000-1010".
+func (r PortRange) String() string {
+	if r.First == r.Last {
+		return fmt.Sprint(r.First)
+	}
+	return fmt.Sprintf("%d-%d", r.First, r.Last)
+}
+
+// MarshalText gives the text form, for inspect.
+func (r PortRange) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// MAC is an Ethernet address.
+type MAC [6]byte
+
+// String gives "02:00:00:00:00:01".
+func (m MAC) String() string {
+	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
+}
+
+// MarshalText gives the text form, for inspect.
+func (m MAC) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// EthernetMatch compares addresses; nil matches any.
+type EthernetMatch struct {
+	Src *MAC `json:"src,omitempty"`
+	Dst *MAC `json:"dst,omitempty"`
+}
+
+// FlexMatch compares the 32 bits that a flex item samples: sample & Mask == Val & Mask.
+type FlexMatch struct {
+	ItemID int    `json:"flex_item_id"`
+	Val    uint32 `json:"val"`
+	Mask   uint32 `json:"mask"`
+}
+
+// ECPRIMatch matches eCPRI frames (EtherType 0xAEFE); nil matches any.
+type ECPRIMatch struct {
+	MsgType *uint8  `json:"msg_type,omitempty"`
+	ID      *uint16 `json:"id,omitempty"` // pc_id or rtc_id
+}
+
+// FlexItem samples 32 bits of the UDP payload of packets to one port.
+type FlexItem struct {
+	Source     `json:"-"`
+	Name       string `json:"name"`
+	ID         int    `json:"id"`
+	Offset     int    `json:"offset"` // bytes after the UDP header, a multiple of 4
+	UDPDstPort int    `json:"udp_dst_port"`
+}
+
+// Action is one step of a flow. Queues, VLAN and Tunnel belong to their types.
+type Action struct {
+	Source `json:"-"`
+	Type   string  `json:"type"`
+	Queues []int   `json:"queues,omitempty"`
+	VLAN   *VLAN   `json:"vlan,omitempty"`
+	Tunnel *Tunnel `json:"tunnel,omitempty"`
+
+	queueAt []Source // of each entry of Queues
+}
+
+// VLAN is the tag that vlan_push adds.
+type VLAN struct {
+	ID        uint16 `json:"vlan_id"`
+	PCP       uint8  `json:"pcp"`
+	DEI       uint8  `json:"dei"`
+	EtherType uint16 `json:"ethertype"`
+}
+
+// Tunnel is the outer header that tunnel_encap adds and tunnel_decap removes.
+type Tunnel struct {
+	Source      `json:"-"`
+	Type        string     `json:"type"` // vxlan, gre or nvgre
+	EthSrc      MAC        `json:"outer_eth_src"`
+	EthDst      MAC        `json:"outer_eth_dst"`
+	IPv4Src     netip.Addr `json:"outer_ipv4_src"`
+	IPv4Dst     netip.Addr `json:"outer_ipv4_dst"`
+	TTL         uint8      `json:"outer_ipv4_ttl"`
+	TOS         uint8      `json:"outer_ipv4_tos"`
+	UDPSrc      uint16     `json:"outer_udp_src,omitempty"` // vxlan; 0: the engine chooses
+	UDPDst      uint16     `json:"outer_udp_dst,omitempty"` // vxlan
+	VNI         uint32     `json:"vni,omitempty"`           // vxlan, 24 bits
+	GREProtocol uint16     `json:"gre_protocol,omitempty"`  // gre
+	TNI         uint32     `json:"tni,omitempty"`           // nvgre, 24 bits
+	FlowID      uint8      `json:"flow_id,omitempty"`       // nvgre
+}
+
+// Methods of reorder.
+const (
+	MethodSeqBatchNumber     = "seq_batch_number"
+	MethodSeqPacketsPerBatch = "seq_packets_per_batch"
+)
+
+// Reorder collects packets of some flows into batches in sequence order.
+type Reorder struct {
+	Source            `json:"-"`
+	Name              string     `json:"name"`
+	ReorderType       string     `json:"reorder_type"`   // gpu or cpu
+	ReorderEngine     string     `json:"reorder_engine"` // sw or hw
+	CyclicSequence    bool       `json:"cyclic_sequence"`
+	MissingAction     string     `json:"missing_action"` // drop or passthrough
+	MemoryRegion      string     `json:"memory_region"`
+	PayloadByteOffset int        `json:"payload_byte_offset"`
+	PacketSize        int        `json:"packet_size,omitempty"` // payload bytes of a slot, for hw
+	FlowIDs           []uint32   `json:"flow_ids"`
+	DataTypes         *DataTypes `json:"data_types,omitempty"`
+	Method            string     `json:"method"`
+	SequenceNumber    BitField   `json:"sequence_number"`
+	BatchNumber       *BitField  `json:"batch_number,omitempty"` // seq_batch_number only
+	PacketsPerBatch   int64      `json:"packets_per_batch"`      // derived for seq_batch_number
+
+	flowAt []Source // of each entry of FlowIDs
+}
+
+// BitField is a big-endian field of a packet: bits from the first bit of the packet, most
+// significant bit first.
+type BitField struct {
+	Source    `json:"-"`
+	BitOffset int `json:"bit_offset"`
+	BitWidth  int `json:"bit_width"`
+}
+
+// DataTypes converts the elements of a payload.
+type DataTypes struct {
+	InputType  string `json:"input_type"`
+	OutputType string `json:"output_type"`
+	Endianness string `json:"endianness"` // of the input: host or network
+}
+
+// elementBits is the width of each element type.
+var elementBits = map[string]int{
+	"int4": 4, "int8": 8, "int16": 16, "int32": 32, "fp16": 16, "bf16": 16, "fp32": 32, "fp64": 64,
+}

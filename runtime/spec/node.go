@@ -1,0 +1,150 @@
+package spec
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// kind is the shape of a node.
+type kind int
+
+const (
+	kindNull   kind = iota
+	kindScalar      // text
+	kindList
+	kindTable
+	kindEmpty  // an empty Lua table: list or table
+	kindBroken // already reported
+)
+
+// node is a decoded document with positions. YAML, Lua tables and overrides all become
+// nodes, so that one checker serves them.
+type node struct {
+	kind   kind
+	tag    string // of a scalar: str, int, float or bool
+	text   string
+	pos    Pos
+	fields []field
+	items  []*node
+}
+
+// field is one key of a table.
+type field struct {
+	name string
+	pos  Pos // of the key
+	val  *node
+}
+
+func (n *node) field(name string) *field {
+	for i := range n.fields {
+		if n.fields[i].name == name {
+			return &n.fields[i]
+		}
+	}
+	return nil
+}
+
+// get returns the value of a key, or nil.
+func (n *node) get(name string) *node {
+	if n == nil {
+		return nil
+	}
+	if f := n.field(name); f != nil {
+		return f.val
+	}
+	return nil
+}
+
+// source builds the Source of an entity that this node describes.
+func (n *node) source(pos Pos, path string) Source {
+	s := Source{Pos: pos, Path: path, keys: make(map[string]Pos, len(n.fields))}
+	for _, f := range n.fields {
+		s.keys[f.name] = f.pos
+	}
+	return s
+}
+
+// describe names the node in an error text.
+func (n *node) describe() string {
+	switch n.kind {
+	case kindScalar:
+		if n.tag == "str" {
+			return strconv.Quote(n.text)
+		}
+		return n.text
+	case kindList:
+		return "a list"
+	case kindTable:
+		return "a map"
+	case kindEmpty:
+		return "an empty table"
+	}
+	return "empty"
+}
+
+// value converts to plain Go values, for sections that are not ours.
+func (n *node) value() any {
+	switch n.kind {
+	case kindScalar:
+		return n.scalar()
+	case kindList:
+		list := make([]any, len(n.items))
+		for i, it := range n.items {
+			list[i] = it.value()
+		}
+		return list
+	case kindTable, kindEmpty:
+		m := make(map[string]any, len(n.fields))
+		for _, f := range n.fields {
+			m[f.name] = f.val.value()
+		}
+		return m
+	}
+	return nil
+}
+
+func (n *node) scalar() any {
+	switch n.tag {
+	case "bool":
+		b, _ := parseBool(n.text)
+		return b
+	case "int":
+		if i, err := strconv.ParseInt(strings.ReplaceAll(n.text, "_", ""), 0, 64); err == nil {
+			return i
+		}
+		if f, err := strconv.ParseFloat(n.text, 64); err == nil {
+			return f
+		}
+	case "float":
+		if f, ok := parseFloat(n.text); ok {
+			return f
+		}
+	}
+	return n.text
+}
+
+// parseFloat reads a YAML float, with .inf and .nan.
+func parseFloat(text string) (float64, bool) {
+	switch strings.TrimLeft(strings.ToLower(text), "+-") {
+	case ".inf":
+		if text[0] == '-' {
+			return math.Inf(-1), true
+		}
+		return math.Inf(1), true
+	case ".nan":
+		return math.NaN(), true
+	}
+	f, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
+	return f, err == nil
+}
+
+func parseBool(text string) (value, ok bool) {
+	switch strings.ToLower(text) {
+	case "true", "yes", "on":
+		return true, true
+	case "false", "no", "off":
+		return false, true
+	}
+	return false, false
+}

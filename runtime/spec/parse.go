@@ -1,0 +1,129 @@
+package spec
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	_ "embed" // default.yaml
+)
+
+// Options changes how a configuration is read.
+type Options struct {
+	Set    []Override // applied in order, before the check
+	Engine string     // serves every interface with this engine; usually "loop"
+	Memory string     // "host": device and host_pinned regions become host regions
+}
+
+// maxFile keeps a wrong path (a capture, a device) from filling memory.
+const maxFile = 16 << 20
+
+//go:embed default.yaml
+var defaultYAML string
+
+// Default returns the YAML text of the session that daqiri.open() without arguments
+// opens.
+func Default() string { return defaultYAML }
+
+// ParseFile reads a configuration from a file. It returns the configuration, the
+// warnings, and the faults as an *Errors; the configuration is nil when there are faults.
+func ParseFile(path string, opts Options) (*Config, []Issue, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("configuration: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, nil, fmt.Errorf("configuration: %w", err)
+	}
+	if len(text) > maxFile {
+		return nil, nil, fmt.Errorf("configuration %s: larger than %d MiB", path, maxFile>>20)
+	}
+	return ParseText(path, string(text), opts)
+}
+
+// ParseText reads a configuration from YAML text; name stands for it in positions.
+func ParseText(name, text string, opts Options) (*Config, []Issue, error) {
+	p := &parser{opts: opts}
+	return p.run(name, p.readYAML(name, []byte(text)))
+}
+
+// ParseTable reads a configuration from decoded values, as a Lua table gives them:
+// map[string]any, []any, string, bool, float64, int. Positions are paths only.
+func ParseTable(v any, opts Options) (*Config, []Issue, error) {
+	p := &parser{opts: opts}
+	return p.run("table", p.fromValue(v, Source{Pos: Pos{File: "table"}}, 0))
+}
+
+func (p *parser) run(name string, root *node) (*Config, []Issue, error) {
+	var cfg *Config
+	if m := p.opts.Memory; m != "" && m != KindHost {
+		p.errorf(Source{Pos: Pos{File: "--memory " + m}}, "not supported, only %s is", KindHost)
+	}
+	if v, ok := p.root(root); ok {
+		for _, o := range p.opts.Set {
+			p.override(root, v.n, o)
+		}
+		cfg = p.config(v)
+		cfg.File = name
+		if v.n != root {
+			cfg.Extra = extra(root)
+		}
+		p.check(cfg)
+	}
+	sortIssues(p.warnings)
+	if len(p.issues) > 0 {
+		sortIssues(p.issues)
+		return nil, p.warnings, &Errors{p.issues}
+	}
+	return cfg, p.warnings, nil
+}
+
+// root finds the configuration in a document: under daqiri: cfg:, or the document itself.
+func (p *parser) root(n *node) (value, bool) {
+	at := Source{Pos: n.pos}
+	switch n.kind {
+	case kindBroken:
+		return value{}, false
+	case kindNull, kindEmpty:
+		p.errorf(at, "the configuration is empty: expected daqiri: with cfg: below it")
+		return value{}, false
+	case kindTable:
+	default:
+		p.errorf(at, "%s where a map with the key daqiri is expected", n.describe())
+		return value{}, false
+	}
+	if n.get("daqiri") != nil {
+		outer := object{Source: n.source(n.pos, ""), p: p, n: n}
+		d := outer.child("daqiri", false)
+		v, ok := d.required("cfg")
+		d.end()
+		ok = ok && p.object(v).ok()
+		v.Path = "" // paths start at the configuration
+		return v, ok
+	}
+	for _, k := range configKeys {
+		if n.get(k) != nil {
+			return value{at, n}, true
+		}
+	}
+	for _, f := range n.fields {
+		if Suggest(f.name, []string{"daqiri"}) != "" {
+			p.errorf(Source{Pos: f.pos, Path: f.name}, `unknown key; did you mean "daqiri"?`)
+			return value{}, false
+		}
+	}
+	p.errorf(at, "no configuration here: expected daqiri: with cfg: below it")
+	return value{}, false
+}
+
+func extra(root *node) map[string]any {
+	m := map[string]any{}
+	for _, f := range root.fields {
+		if f.name != "daqiri" {
+			m[f.name] = f.val.value()
+		}
+	}
+	return m
+}

@@ -1,0 +1,153 @@
+package spec
+
+var (
+	inputTypes  = []string{"int4", "int8", "int16", "int32"}
+	outputTypes = []string{"fp16", "bf16", "fp32", "fp64", "int32", "int8"}
+)
+
+func (p *parser) reorder(v value) *Reorder {
+	o := p.object(v)
+	r := &Reorder{Source: o.Source}
+	r.Name = o.name("name")
+	r.ReorderType = o.choice("reorder_type", []string{"gpu", "cpu"})
+	r.ReorderEngine = o.choice("reorder_engine", []string{"sw", "hw"}, "sw")
+	r.CyclicSequence = o.boolean("cyclic_sequence", false)
+	r.MissingAction = o.choice("missing_action", []string{"drop", "passthrough"}, "passthrough")
+	r.MemoryRegion = o.name("memory_region")
+	r.PayloadByteOffset = integer[int](o, "payload_byte_offset", 0, maxU32)
+	r.PacketSize = integer(o, "packet_size", 1, maxCount, 0)
+	if r.ReorderEngine == "hw" {
+		if !r.CyclicSequence {
+			p.errorf(o.Source, "reorder_engine: hw needs cyclic_sequence: true")
+		}
+		if !o.Has("packet_size") {
+			o.missing = append(o.missing, "packet_size")
+		}
+	} else {
+		o.effectless("packet_size", " with reorder_engine: sw")
+	}
+	for _, id := range o.list("flow_ids", false) {
+		if i, ok := p.integer(id, 0, maxU32); ok {
+			r.FlowIDs = append(r.FlowIDs, uint32(i))
+			r.flowAt = append(r.flowAt, id.Source)
+		}
+	}
+	if o.empty("flow_ids") {
+		p.errorf(o.Key("flow_ids"), "at least one flow id is needed")
+	}
+	if d := o.child("data_types", true); d.ok() {
+		r.DataTypes = p.dataTypes(d)
+	}
+	if m := o.child("method", false); m.ok() {
+		p.method(m, r)
+	}
+	o.end()
+	return r
+}
+
+func (p *parser) dataTypes(o *object) *DataTypes {
+	d := &DataTypes{
+		InputType:  o.alias("input_type", "input", inputTypes),
+		OutputType: o.alias("output_type", "output", outputTypes),
+		Endianness: o.alias("endianness", "input_endianness", []string{"host", "network"}, "host"),
+	}
+	o.end()
+	return d
+}
+
+// alias reads a choice under its key or under an older one.
+func (o *object) alias(key, old string, allowed []string, def ...string) string {
+	if !o.Has(old) {
+		s := o.choice(key, allowed, def...)
+		o.known = append(o.known, old)
+		return s
+	}
+	if o.Has(key) {
+		o.p.errorf(o.Key(old), "stands beside %s, of which it is an alias: keep one of them", key)
+	}
+	o.known = append(o.known, key)
+	return o.choice(old, allowed)
+}
+
+func (p *parser) method(o *object, r *Reorder) {
+	byBatch, byCount := o.child(MethodSeqBatchNumber, true), o.child(MethodSeqPacketsPerBatch, true)
+	switch {
+	case o.Has(MethodSeqBatchNumber) == o.Has(MethodSeqPacketsPerBatch):
+		p.errorf(o.Source, "exactly one of %s and %s is needed", MethodSeqBatchNumber, MethodSeqPacketsPerBatch)
+	case byBatch.ok():
+		r.Method = MethodSeqBatchNumber
+		r.SequenceNumber = p.bitField(byBatch, "sequence_number")
+		batch := p.bitField(byBatch, "batch_number")
+		r.BatchNumber = &batch
+		p.packetsPerBatch(byBatch, r)
+		byBatch.end()
+	case byCount.ok():
+		r.Method = MethodSeqPacketsPerBatch
+		r.SequenceNumber = p.bitField(byCount, "sequence_number")
+		r.PacketsPerBatch = integer[int64](byCount, "packets_per_batch", 1, maxCount)
+		p.sequenceRange(byCount, r)
+		byCount.end()
+	}
+	o.end()
+}
+
+func (p *parser) bitField(o *object, key string) BitField {
+	f := o.child(key, false)
+	if !f.ok() {
+		return BitField{}
+	}
+	defer f.end()
+	return BitField{
+		Source:    f.Source,
+		BitOffset: integer[int](f, "bit_offset", 0, maxU16),
+		BitWidth:  integer[int](f, "bit_width", 1, 64),
+	}
+}
+
+// packetsPerBatch derives the size of a batch: the sequence number counts through
+// 2^batch_width batches.
+func (p *parser) packetsPerBatch(o *object, r *Reorder) {
+	seq, batch := r.SequenceNumber.BitWidth, r.BatchNumber.BitWidth
+	if seq == 0 || batch == 0 {
+		return // already reported
+	}
+	switch bits := seq - batch; {
+	case bits < 0:
+		p.errorf(o.Source, "a batch number of %d bits is wider than the sequence number of %d bits", batch, seq)
+	case bits > 31:
+		p.errorf(o.Source, "2^%d packets a batch are too many", bits)
+	default:
+		r.PacketsPerBatch = 1 << bits
+	}
+}
+
+// sequenceRange checks that a sequence number can count the packets of one batch.
+func (p *parser) sequenceRange(o *object, r *Reorder) {
+	width := r.SequenceNumber.BitWidth
+	if width == 0 || r.PacketsPerBatch == 0 || width > 62 {
+		return
+	}
+	values := int64(1) << width
+	switch {
+	case r.PacketsPerBatch > values:
+		p.errorf(o.Key("packets_per_batch"), "%d is more than a sequence number of %d bits can count (%d)", r.PacketsPerBatch, width, values)
+	case values%r.PacketsPerBatch != 0 && width <= 32:
+		p.warnf(o.Key("packets_per_batch"), "%d does not divide 2^%d: the batch in which the sequence number wraps is cut short", r.PacketsPerBatch, width)
+	}
+}
+
+// slotBytes is the most that one packet of a source buffer fills of an output buffer.
+func (r *Reorder) slotBytes(sourceBuf int) int64 {
+	n := int64(sourceBuf - r.PayloadByteOffset)
+	if r.ReorderEngine == "hw" && r.PacketSize > 0 {
+		n = int64(r.PacketSize)
+	}
+	if r.DataTypes == nil {
+		return n
+	}
+	in, out := elementBits[r.DataTypes.InputType], elementBits[r.DataTypes.OutputType]
+	if in == 0 || out == 0 {
+		return n
+	}
+	return n * 8 / int64(in) * int64(out) / 8
+}

@@ -1,0 +1,116 @@
+package spec
+
+import "math"
+
+func (p *parser) socketConfig(o *object) *SocketConfig {
+	s := &SocketConfig{Source: o.Source}
+	s.Mode = o.choice("mode", []string{"client", "server"})
+	s.Local = p.endpoint(o, "local")
+	s.Remote = p.endpoint(o, "remote")
+	s.MaxPayloadSize = integer(o, "max_payload_size", 0, maxU16, 0)
+	s.RetryConnectS = integer(o, "retry_connect_s", 1, 86400, 1)
+	s.MaxBurstIntervalMS = integer[int64](o, "max_burst_interval_ms", 0, math.MaxInt64, 0)
+	s.MinIPGNS = integer[int64](o, "min_ipg_ns", 0, maxU32, 0)
+	o.effectless("max_burst_interval_ms", "")
+	o.effectless("min_ipg_ns", "; pace a queue with pacing_mbps or from the script")
+	if f := o.child("framing", true); f.ok() {
+		s.Framing = p.framing(f)
+	}
+	o.end()
+	return s
+}
+
+// endpoint reads SIDE_addr, or the legacy pair SIDE_ip and SIDE_port.
+func (p *parser) endpoint(o *object, side string) *Endpoint {
+	v, ok := o.lookup(side + "_addr")
+	ip := o.text(side+"_ip", "")
+	port := integer(o, side+"_port", 1, maxU16, 0)
+	old := o.Has(side+"_ip") || o.Has(side+"_port")
+	switch {
+	case ok && old:
+		p.errorf(v.Source, "stands beside %s_ip or %s_port: keep %s_addr only", side, side, side)
+		return nil
+	case ok:
+		text, ok := p.text(v)
+		if !ok {
+			return nil
+		}
+		e, err := ParseEndpoint(text)
+		if err != nil {
+			p.errorf(v.Source, "%v", err)
+			return nil
+		}
+		e.Source = v.Source
+		return e
+	case old:
+		return p.legacyEndpoint(o, side, ip, port)
+	}
+	return nil
+}
+
+// legacyEndpoint needs the scheme of another endpoint of the file.
+func (p *parser) legacyEndpoint(o *object, side, ip string, port int) *Endpoint {
+	key := side + "_ip"
+	if !o.Has(key) {
+		p.errorf(o.Key(side+"_port"), "needs %s; or write %s_addr: \"udp://HOST:PORT\"", key, side)
+		return nil
+	}
+	if p.scheme == "" {
+		p.errorf(o.Key(key), "has no scheme: write %s_addr: \"udp://HOST:PORT\" (or tcp, roce)", side)
+		return nil
+	}
+	addr, err := parseHost(ip, false)
+	if err != nil {
+		p.errorf(o.Key(key), "%v", err)
+		return nil
+	}
+	return &Endpoint{Source: o.Key(key), Scheme: p.scheme, Host: ip, Addr: addr, Port: port}
+}
+
+// fileScheme returns the scheme that all endpoint URIs of the file share, or "".
+func fileScheme(interfaces *node) string {
+	scheme := ""
+	if interfaces == nil {
+		return ""
+	}
+	for _, i := range interfaces.items {
+		for _, key := range []string{"local_addr", "remote_addr"} {
+			n := i.get("socket_config").get(key)
+			if n == nil {
+				continue
+			}
+			e, err := ParseEndpoint(n.text)
+			if err != nil {
+				continue
+			}
+			if scheme != "" && scheme != e.Scheme {
+				return ""
+			}
+			scheme = e.Scheme
+		}
+	}
+	return scheme
+}
+
+func (p *parser) framing(o *object) *Framing {
+	f := &Framing{Source: o.Source}
+	f.Fixed = integer(o, "fixed", 1, maxCount, 0)
+	f.LengthPrefix = integer(o, "length_prefix", 1, 8, 0)
+	f.Endianness = o.choice("endianness", []string{"network", "host"}, "network")
+	f.IncludesHeader = o.boolean("includes_header", false)
+	switch {
+	case o.Has("fixed") == o.Has("length_prefix"):
+		p.errorf(o.Source, "exactly one of fixed and length_prefix is needed")
+	case o.Has("fixed"):
+		f.Endianness = ""
+		for _, k := range []string{"endianness", "includes_header"} {
+			if o.Has(k) {
+				p.errorf(o.Key(k), "belongs to length_prefix")
+			}
+		}
+	case f.LengthPrefix != 0 && f.LengthPrefix&(f.LengthPrefix-1) != 0:
+		p.errorf(o.Key("length_prefix"), "%d is not one of 1, 2, 4, 8", f.LengthPrefix)
+	}
+	o.end()
+	return f
+}

@@ -1,0 +1,60 @@
+package spec
+
+// vlan reads the tag from a vlan: map or from the action itself.
+func (p *parser) vlan(o *object) *VLAN {
+	from := o
+	if nested := o.child("vlan", true); nested.ok() {
+		from = nested
+		defer nested.end()
+	}
+	return &VLAN{
+		ID:        integer[uint16](from, "vlan_id", 0, 4095),
+		PCP:       integer[uint8](from, "pcp", 0, 7, 0),
+		DEI:       integer[uint8](from, "dei", 0, 1, 0),
+		EtherType: integer[uint16](from, "ethertype", 1, maxU16, defaultVLANType),
+	}
+}
+
+// tunnel reads the outer header from a tunnel: map or from the action itself, where its
+// type is called tunnel_type.
+func (p *parser) tunnel(o *object) *Tunnel {
+	from, typeKey := o, "tunnel_type"
+	if nested := o.child("tunnel", true); o.Has("tunnel") {
+		from, typeKey = nested, "type"
+		defer nested.end()
+	}
+	t := &Tunnel{Source: from.Source}
+	t.Type = from.choice(typeKey, []string{TunnelVXLAN, TunnelGRE, TunnelNVGRE})
+	t.EthSrc, t.EthDst = from.mac("outer_eth_src"), from.mac("outer_eth_dst")
+	t.IPv4Src, t.IPv4Dst = from.ipv4("outer_ipv4_src"), from.ipv4("outer_ipv4_dst")
+	t.TTL = integer[uint8](from, "outer_ipv4_ttl", 1, 255, defaultTTL)
+	t.TOS = integer[uint8](from, "outer_ipv4_tos", 0, 255, 0)
+	vxlan, gre, nvgre := t.Type == TunnelVXLAN, t.Type == TunnelGRE, t.Type == TunnelNVGRE
+	if from.typed("outer_udp_src", TunnelVXLAN, vxlan) {
+		t.UDPSrc = integer[uint16](from, "outer_udp_src", 0, maxU16, 0)
+	}
+	if from.typed("outer_udp_dst", TunnelVXLAN, vxlan) {
+		t.UDPDst = integer[uint16](from, "outer_udp_dst", 1, maxU16, defaultVXLANPort)
+	}
+	if from.typed("vni", TunnelVXLAN, vxlan) {
+		t.VNI = integer[uint32](from, "vni", 0, max24)
+	}
+	if from.typed("gre_protocol", TunnelGRE, gre) {
+		t.GREProtocol = integer[uint16](from, "gre_protocol", 1, maxU16, defaultGREProtocol)
+	}
+	if from.typed("tni", TunnelNVGRE, nvgre) {
+		t.TNI = integer[uint32](from, "tni", 0, max24)
+	}
+	if from.typed("flow_id", TunnelNVGRE, nvgre) {
+		t.FlowID = integer[uint8](from, "flow_id", 0, 255, 0)
+	}
+	return t
+}
+
+// typed reports whether a key of one tunnel type is to be read, and refuses it in another.
+func (o *object) typed(key, owner string, wanted bool) bool {
+	if !wanted {
+		o.refuse(key, "belongs to type: "+owner)
+	}
+	return wanted
+}

@@ -1,0 +1,91 @@
+package spec
+
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+	"sort"
+	"strings"
+)
+
+// quantity is a decimal number and an optional unit. Digits and exponent are bounded, so
+// that no text can ask for an enormous number.
+var quantity = regexp.MustCompile(`^\+?([0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,2})?\s*([A-Za-zµμ/]*)$`)
+
+var rateUnits = map[string]int64{"": 1, "bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12}
+
+var sizeUnits = map[string]int64{
+	"": 1, "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+}
+
+var durationUnits = map[string]int64{
+	"": 1, "ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9,
+}
+
+// ParseRate reads a rate such as "10Gbit/s", "9.5Gbps" or "1e9" and returns bits per
+// second. A number without a unit is in bits per second.
+func ParseRate(text string) (int64, error) {
+	return parseQuantity(text, "rate", "10Gbit/s", "bits per second", rateUnits, func(unit string) string {
+		for _, end := range []string{"bps", "b/s"} {
+			if p, ok := strings.CutSuffix(unit, end); ok {
+				return p + "bit/s"
+			}
+		}
+		return unit
+	})
+}
+
+// ParseSize reads a size such as "8KiB", "64GiB" or "1MB" and returns bytes. A number
+// without a unit is in bytes.
+func ParseSize(text string) (int64, error) {
+	return parseQuantity(text, "size", "8KiB", "bytes", sizeUnits, nil)
+}
+
+// ParseDuration reads a duration such as "2us", "5ms" or "1.5s" and returns nanoseconds.
+// A number without a unit is in nanoseconds.
+func ParseDuration(text string) (int64, error) {
+	return parseQuantity(text, "duration", "2us", "nanoseconds", durationUnits, nil)
+}
+
+// parseQuantity computes exactly: what is not a whole number of the base unit is refused.
+func parseQuantity(text, what, example, base string, units map[string]int64, alias func(string) string) (int64, error) {
+	m := quantity.FindStringSubmatch(strings.TrimSpace(text))
+	if m == nil {
+		return 0, fmt.Errorf("%q is not a %s (write it like %q)", text, what, example)
+	}
+	unit := m[3]
+	if alias != nil {
+		unit = alias(unit)
+	}
+	scale, ok := units[unit]
+	if !ok {
+		return 0, fmt.Errorf("%q has an unknown unit %q (known: %s)", text, m[3], unitNames(units))
+	}
+	r, ok := new(big.Rat).SetString(m[1] + m[2])
+	if !ok {
+		return 0, fmt.Errorf("%q is not a %s (write it like %q)", text, what, example)
+	}
+	r.Mul(r, new(big.Rat).SetInt64(scale))
+	switch {
+	case !r.IsInt():
+		return 0, fmt.Errorf("%q is not a whole number of %s", text, base)
+	case !r.Num().IsInt64():
+		return 0, fmt.Errorf("%q is too large", text)
+	}
+	return r.Num().Int64(), nil
+}
+
+func unitNames(units map[string]int64) string {
+	var names []string
+	for u := range units {
+		if u != "" && u != "μs" && u != "KB" {
+			names = append(names, u)
+		}
+	}
+	sort.Slice(names, func(i, j int) bool {
+		a, b := units[names[i]], units[names[j]]
+		return a < b || a == b && names[i] < names[j]
+	})
+	return strings.Join(names, ", ")
+}
