@@ -1,0 +1,137 @@
+package repl
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// maxIndexChain bounds how many __index tables are followed: a chain may have a loop.
+const maxIndexChain = 10
+
+var (
+	chainEnd = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*(?:[.:][A-Za-z_][A-Za-z0-9_]*)*[.:]?$`)
+	isWord   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// keywords are not names, though they look like them.
+var keywords = map[string]bool{"and": true, "break": true, "do": true, "else": true, "elseif": true, "end": true,
+	"false": true, "for": true, "function": true, "goto": true, "if": true, "in": true, "local": true, "nil": true,
+	"not": true, "or": true, "repeat": true, "return": true, "then": true, "true": true, "until": true, "while": true}
+
+func isName(s string) bool { return isWord.MatchString(s) && !keywords[s] }
+
+// CompleteValue completes the dotted name that ends at pos (in runes) from the values alive in L: globals, fields
+// of tables and what their __index tables add, methods after a colon. An object whose __index is a function is
+// asked through __names in its metatable, a list or a function(object) that returns one; no other property of it
+// is touched. It belongs on the task that owns L and has no effect there but what __names does.
+func CompleteValue(L *lua.LState, line string, pos int) (head string, completions []string, tail string) {
+	runes := []rune(line)
+	pos = min(max(pos, 0), len(runes))
+	left, tail := string(runes[:pos]), string(runes[pos:])
+	chain := chainEnd.FindString(left)
+	head = left[:len(left)-len(chain)]
+	if !startsName(head, chain) {
+		return left, nil, tail
+	}
+	cut := strings.LastIndexAny(chain, ".:") + 1
+	var value lua.LValue = L.Get(lua.GlobalsIndex)
+	for _, part := range strings.FieldsFunc(chain[:cut], func(r rune) bool { return r == '.' || r == ':' }) {
+		value = member(L, value, part)
+	}
+	onlyMethods := cut > 0 && chain[cut-1] == ':'
+	prefix := chain[cut:]
+	for key, v := range members(L, value) {
+		switch {
+		case !strings.HasPrefix(key, prefix), !isName(key):
+		case strings.HasPrefix(key, "__") && !strings.HasPrefix(prefix, "_"):
+		case onlyMethods && v != nil && !callable(L, v):
+		default:
+			completions = append(completions, key)
+		}
+	}
+	slices.Sort(completions)
+	return head + chain[:cut], completions, tail
+}
+
+// startsName says whether a name can begin after head. It can't within a number or after the field access of
+// something that is no plain name, as in f().x.
+func startsName(head, chain string) bool {
+	if head == "" || strings.HasSuffix(head, "..") {
+		return true
+	}
+	last := head[len(head)-1]
+	if chain == "" {
+		return last != '.' && last != ':' && !strings.ContainsRune("0123456789)]}\"'", rune(last))
+	}
+	return last != '.' && last != ':' && (last < '0' || last > '9')
+}
+
+// member returns the named member of v, or nil. It reads a property through __index only if v itself names it.
+func member(L *lua.LState, v lua.LValue, key string) lua.LValue {
+	found, ok := members(L, v)[key]
+	if !ok {
+		return lua.LNil
+	}
+	if found != nil {
+		return found
+	}
+	out, err := call(L, L.NewFunction(func(L *lua.LState) int {
+		L.Push(L.GetField(L.Get(1), key))
+		return 1
+	}), v)
+	if err != nil {
+		return lua.LNil
+	}
+	return out
+}
+
+// members lists what v has, by name. The value of a member that only __names knows is nil.
+func members(L *lua.LState, v lua.LValue) map[string]lua.LValue {
+	all := map[string]lua.LValue{}
+	holder := v
+	for range maxIndexChain {
+		if t, ok := holder.(*lua.LTable); ok {
+			t.ForEach(func(k, member lua.LValue) { addMember(all, k, member) })
+		}
+		meta, ok := L.GetMetatable(holder).(*lua.LTable)
+		if !ok {
+			return all
+		}
+		index := meta.RawGetString("__index")
+		if _, ok := index.(*lua.LFunction); ok {
+			addNamed(L, all, meta.RawGetString("__names"), v)
+			return all
+		}
+		holder = index
+	}
+	return all
+}
+
+// addMember adds a member that nothing nearer to the object hides.
+func addMember(all map[string]lua.LValue, key, member lua.LValue) {
+	k, ok := key.(lua.LString)
+	if _, hidden := all[string(k)]; ok && !hidden {
+		all[string(k)] = member
+	}
+}
+
+// addNamed adds what __names lists.
+func addNamed(L *lua.LState, all map[string]lua.LValue, names, v lua.LValue) {
+	if fn, ok := names.(*lua.LFunction); ok {
+		out, err := call(L, fn, v)
+		if err != nil {
+			return
+		}
+		names = out
+	}
+	if list, ok := names.(*lua.LTable); ok {
+		list.ForEach(func(_, key lua.LValue) { addMember(all, key, nil) })
+	}
+}
+
+func callable(L *lua.LState, v lua.LValue) bool {
+	return v.Type() == lua.LTFunction || L.GetMetaField(v, "__call") != lua.LNil
+}

@@ -1,0 +1,174 @@
+package repl
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Limits of what Format shows. They keep a look at a large object to about a screen.
+const (
+	formatWidth  = 80   // columns
+	formatDepth  = 4    // tables within tables
+	formatItems  = 20   // elements of an array
+	formatKeys   = 60   // other keys of a table
+	formatValues = 1000 // values in all
+	formatString = 1000 // bytes of a string
+)
+
+// Format shows a value the way a person reads it: strings quoted, tables with sorted keys on one line where they
+// fit and indented where they don't, userdata through __tostring. It runs __tostring and so belongs on the task
+// that owns L.
+func Format(L *lua.LState, v lua.LValue) string {
+	f := formatter{L: L, open: map[*lua.LTable]bool{}, left: formatValues}
+	var b strings.Builder
+	f.node(v, 0).write(&b, 0, 0)
+	return b.String()
+}
+
+type formatter struct {
+	L    *lua.LState
+	open map[*lua.LTable]bool // the tables around the value, to see cycles
+	left int
+}
+
+func (f *formatter) node(v lua.LValue, depth int) node {
+	f.left--
+	switch v := v.(type) {
+	case lua.LString:
+		return node{text: quote(string(v))}
+	case *lua.LTable:
+		if text, ok := f.tostring(v); ok {
+			return node{text: text}
+		}
+		return f.table(v, depth)
+	case *lua.LUserData:
+		if text, ok := f.tostring(v); ok {
+			return node{text: text}
+		}
+		return node{text: "userdata"}
+	case *lua.LFunction:
+		return node{text: describeFunction(v)}
+	}
+	return node{text: v.String()}
+}
+
+func describeFunction(fn *lua.LFunction) string {
+	if fn.IsG || fn.Proto == nil {
+		return "function: built in"
+	}
+	return fmt.Sprintf("function: %s:%d", fn.Proto.SourceName, fn.Proto.LineDefined)
+}
+
+// tostring calls v's __tostring, if it has one.
+func (f *formatter) tostring(v lua.LValue) (string, bool) {
+	meta := f.L.GetMetaField(v, "__tostring")
+	if meta == lua.LNil {
+		return "", false
+	}
+	out, err := call(f.L, meta, v)
+	if err != nil {
+		return fmt.Sprintf("%s (its __tostring raised: %s)", v.Type(), message(f.L, err)), true
+	}
+	return lua.LVAsString(out), true
+}
+
+// call calls fn with one argument for one result, without letting an error pass.
+func call(L *lua.LState, fn, arg lua.LValue) (lua.LValue, error) {
+	if err := L.CallByParam(lua.P{Fn: fn, NRet: 1, Protect: true}, arg); err != nil {
+		return lua.LNil, err
+	}
+	out := L.Get(-1)
+	L.Pop(1)
+	return out, nil
+}
+
+func (f *formatter) table(t *lua.LTable, depth int) node {
+	if f.open[t] {
+		return node{text: "{… itself}"}
+	}
+	n := arrayLen(t)
+	keys := otherKeys(t, n)
+	if n+len(keys) == 0 {
+		return node{text: "{}"}
+	}
+	if depth >= formatDepth {
+		return node{text: "{…}"}
+	}
+	f.open[t] = true
+	defer delete(f.open, t)
+	var items []node
+	for i := 1; i <= min(n, formatItems) && f.left > 0; i++ {
+		items = append(items, f.node(t.RawGetInt(i), depth+1))
+	}
+	if len(items) < n {
+		items = append(items, node{text: fmt.Sprintf("… %d more", n-len(items))})
+	}
+	shown := 0
+	for ; shown < min(len(keys), formatKeys) && f.left > 0; shown++ {
+		item := f.node(t.RawGet(keys[shown]), depth+1)
+		item.key = f.key(keys[shown]) + " = "
+		items = append(items, item)
+	}
+	if shown < len(keys) {
+		items = append(items, node{text: fmt.Sprintf("… %d more keys", len(keys)-shown)})
+	}
+	return node{items: items}
+}
+
+// arrayLen counts the elements from 1 to the first nil; t.Len would count beyond holes.
+func arrayLen(t *lua.LTable) int {
+	for i := 1; i <= t.Len(); i++ {
+		if t.RawGetInt(i) == lua.LNil {
+			return i - 1
+		}
+	}
+	return t.Len()
+}
+
+// otherKeys returns the sorted keys of t that are not in its array part 1..n.
+func otherKeys(t *lua.LTable, n int) []lua.LValue {
+	var keys []lua.LValue
+	t.ForEach(func(k, _ lua.LValue) {
+		if i, ok := k.(lua.LNumber); ok && i >= 1 && float64(i) <= float64(n) && float64(i) == math.Trunc(float64(i)) {
+			return
+		}
+		keys = append(keys, k)
+	})
+	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
+// compareKeys puts numbers first, then strings, then the rest by their text.
+func compareKeys(a, b lua.LValue) int {
+	x, xIsNumber := a.(lua.LNumber)
+	y, yIsNumber := b.(lua.LNumber)
+	if xIsNumber && yIsNumber {
+		return cmp.Compare(x, y)
+	}
+	return cmp.Or(cmp.Compare(keyRank(a), keyRank(b)), strings.Compare(a.String(), b.String()))
+}
+
+func keyRank(k lua.LValue) int {
+	switch k.Type() {
+	case lua.LTNumber:
+		return 0
+	case lua.LTString:
+		return 1
+	}
+	return 2
+}
+
+func (f *formatter) key(k lua.LValue) string {
+	if s, ok := k.(lua.LString); ok && isName(string(s)) {
+		return string(s)
+	}
+	if t, ok := k.(*lua.LTable); ok {
+		return "[" + t.String() + "]" // as a key it is an identity, not its content
+	}
+	return "[" + f.node(k, formatDepth).text + "]"
+}

@@ -1,0 +1,150 @@
+package repl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/parse"
+)
+
+// Lua is the Executor over one Lua state. Exec and Complete belong on the task that owns L; Interrupt may be called
+// from any goroutine.
+type Lua struct {
+	L *lua.LState
+
+	mu     sync.Mutex
+	parent context.Context // what ctx was made from
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+var _ Executor = (*Lua)(nil)
+
+// NewLua returns an Executor that runs chunks in L, below the context that L has at the time.
+func NewLua(L *lua.LState) *Lua { return &Lua{L: L} }
+
+// Exec runs the chunk and returns its values, formatted; the first one becomes the global _.
+func (x *Lua) Exec(name, source string) (string, error) {
+	L := x.L
+	fn, err := L.Load(strings.NewReader(source), name)
+	if err != nil {
+		return "", errors.New(FormatError(L, err))
+	}
+	outer := L.Context()
+	ctx := x.context(outer)
+	L.SetContext(ctx)
+	defer restoreContext(L, outer)
+
+	top := L.GetTop()
+	L.Push(fn)
+	if err := L.PCall(0, lua.MultRet, nil); err != nil {
+		text := FormatError(L, err)
+		if errors.Is(context.Cause(ctx), errInterrupted) {
+			text = strings.Replace(text, context.Canceled.Error(), errInterrupted.Error(), 1)
+		}
+		return "", errors.New(text)
+	}
+	defer L.SetTop(top)
+	n := L.GetTop() - top
+	if n == 0 {
+		return "", nil
+	}
+	if globals, ok := L.Get(lua.GlobalsIndex).(*lua.LTable); ok {
+		globals.RawSetString("_", L.Get(top+1))
+	}
+	values := make([]string, n)
+	for i := range values {
+		values[i] = Format(L, L.Get(top+1+i))
+	}
+	if strings.Contains(strings.Join(values, ""), "\n") {
+		return strings.Join(values, "\n"), nil
+	}
+	return strings.Join(values, "\t"), nil
+}
+
+// Complete is CompleteValue on L.
+func (x *Lua) Complete(line string, pos int) (head string, completions []string, tail string) {
+	return CompleteValue(x.L, line, pos)
+}
+
+// Interrupt ends the chunk that runs. One that is inside a long call of the string library ends after that.
+func (x *Lua) Interrupt() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.cancel != nil {
+		x.cancel(errInterrupted)
+	}
+}
+
+// context returns the context for the next chunk. All chunks share one until an interrupt ends it: a coroutine
+// keeps the context of the chunk that made it, and is to outlive that chunk.
+func (x *Lua) context(parent context.Context) context.Context {
+	if parent == nil {
+		parent = context.Background()
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.ctx == nil || x.ctx.Err() != nil || x.parent != parent {
+		x.parent = parent
+		x.ctx, x.cancel = context.WithCancelCause(parent)
+	}
+	return x.ctx
+}
+
+func restoreContext(L *lua.LState, ctx context.Context) {
+	if ctx == nil {
+		L.RemoveContext()
+		return
+	}
+	L.SetContext(ctx)
+}
+
+// FormatError shows an error of Lua: position and message first, then the Lua stack. An error value that is no
+// string is shown like any value.
+func FormatError(L *lua.LState, err error) string {
+	var raised *lua.ApiError
+	if !errors.As(err, &raised) {
+		return err.Error()
+	}
+	text := message(L, err)
+	for line := range strings.Lines(raised.StackTrace) {
+		line = strings.TrimSuffix(line, "\n")
+		if frame, ok := strings.CutPrefix(line, "\t"); ok {
+			line = "  " + frame
+		}
+		if line != "  [G]: ?" { // the end of every Lua stack
+			text += "\n" + line
+		}
+	}
+	return strings.TrimSuffix(text, "\nstack traceback:")
+}
+
+// message is the error without its stack.
+func message(L *lua.LState, err error) string {
+	var syntax *parse.Error
+	var raised *lua.ApiError
+	switch {
+	case !errors.As(err, &raised):
+		return err.Error()
+	case errors.As(raised.Cause, &syntax):
+		return describeSyntax(syntax)
+	case raised.Object == nil:
+		return "nil"
+	}
+	if s, ok := raised.Object.(lua.LString); ok {
+		return strings.TrimSpace(string(s))
+	}
+	return Format(L, raised.Object)
+}
+
+// describeSyntax gives a parse error the shape of the other messages.
+func describeSyntax(e *parse.Error) string {
+	if e.Pos.Line == parse.EOF {
+		return fmt.Sprintf("%s: %s at the end of the chunk", e.Pos.Source, e.Message)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s near '%s'", e.Pos.Source, e.Pos.Line, e.Pos.Column, e.Message, e.Token)
+}

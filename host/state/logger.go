@@ -1,0 +1,64 @@
+package state
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/sirupsen/logrus"
+)
+
+// Times in log lines: the clock alone for a person at a terminal, the full date with zone elsewhere.
+const (
+	clockFormat = "15:04:05.000"
+	dateFormat  = "2006-01-02T15:04:05.000Z07:00"
+)
+
+// LogFormats are the values that ConfigureLogger takes as format.
+var LogFormats = []string{"text", "json"}
+
+// NewLogger returns a logger that writes text at level info to w.
+func NewLogger(w io.Writer, color bool) *logrus.Logger {
+	l := logrus.New()
+	l.SetOutput(w)
+	l.SetLevel(logrus.InfoLevel)
+	l.SetFormatter(textFormatter(color))
+	return l
+}
+
+// ConfigureLogger sets level and format ("text" or "json") of g.Logger; an empty string leaves either as it is.
+func (g *Global) ConfigureLogger(level, format string) error {
+	if level != "" {
+		parsed, err := logrus.ParseLevel(level)
+		if err != nil {
+			return fmt.Errorf("log level %q: not one of %s", level, levelNames())
+		}
+		g.Logger.SetLevel(parsed)
+	}
+	switch format {
+	case "":
+	case "text":
+		g.Logger.SetFormatter(textFormatter(g.ColorStderr()))
+	case "json":
+		g.Logger.SetFormatter(&logrus.JSONFormatter{TimestampFormat: dateFormat})
+	default:
+		return fmt.Errorf("log format %q: not one of %s", format, strings.Join(LogFormats, ", "))
+	}
+	return nil
+}
+
+func textFormatter(color bool) logrus.Formatter {
+	f := &logrus.TextFormatter{ForceColors: color, DisableColors: !color, FullTimestamp: true, TimestampFormat: dateFormat}
+	if color {
+		f.TimestampFormat = clockFormat
+	}
+	return f
+}
+
+func levelNames() string {
+	names := make([]string, 0, len(logrus.AllLevels))
+	for _, l := range logrus.AllLevels {
+		names = append(names, l.String())
+	}
+	return strings.Join(names, ", ")
+}
