@@ -1,0 +1,295 @@
+// burst.c: bursts and the pools of their descriptors.
+//
+// A descriptor is one block of columns sized for its queue's batch. One reference count covers the whole
+// burst: a count per buffer would halve the rate. A selection is a burst whose columns are gathered from its
+// parent and that holds the parent instead of buffers; so every consumer sees one shape.
+#include "burst.h"
+#include "region.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct dqi_burst_pool {
+    dqi_spin lock;
+    uint32_t n, cap, nseg;
+    dq_session *session;
+    void *block;
+    size_t bytes;
+    dq_burst *free[];
+};
+
+static size_t column_bytes(uint32_t cap, uint32_t nseg) {
+    return (size_t)cap *
+           (nseg * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) + 2 * sizeof(int64_t) + sizeof(uint32_t));
+}
+
+static size_t align64(size_t v) { return (v + 63) / 64 * 64; }
+
+// Carves a descriptor's columns, widest first, from the memory behind it.
+static void carve(dq_burst *b, uint32_t cap, uint32_t nseg) {
+    uint8_t *p = (uint8_t *)b + align64(sizeof *b);
+    b->ts = (int64_t *)p;
+    b->tx_time = b->ts + cap;
+    uint64_t *wide = (uint64_t *)(b->tx_time + cap);
+    for (uint32_t s = 0; s < nseg; s++, wide += cap)
+        b->off[s] = wide;
+    uint32_t *narrow = (uint32_t *)wide;
+    for (uint32_t s = 0; s < nseg; s++, narrow += 2 * (size_t)cap) {
+        b->len[s] = narrow;
+        b->bufs[s] = narrow + cap;
+    }
+    b->flow = narrow;
+}
+
+dqi_burst_pool *dqi_burst_pool_new(dq_session *s, uint32_t n, uint32_t cap, uint32_t nseg) {
+    size_t each = align64(sizeof(dq_burst)) + align64(column_bytes(cap, nseg));
+    dqi_burst_pool *p = calloc(1, sizeof *p + n * sizeof(dq_burst *));
+    if (!p) return NULL;
+    p->n = n;
+    p->bytes = n * each;
+    // Mapped, so that descriptors that are never used cost no memory.
+    p->block =
+        mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p->block == MAP_FAILED) {
+        free(p);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        p->free[n - 1 - i] = (dq_burst *)((uint8_t *)p->block + i * each);
+    p->cap = cap;
+    p->nseg = nseg;
+    p->session = s;
+    return p;
+}
+
+void dqi_burst_pool_free(dqi_burst_pool *p) {
+    if (!p) return;
+    munmap(p->block, p->bytes);
+    free(p);
+}
+
+uint32_t dqi_burst_pool_level(dqi_burst_pool *p) {
+    dqi_lock(&p->lock);
+    uint32_t n = p->n;
+    dqi_unlock(&p->lock);
+    return n;
+}
+
+dq_burst *dqi_burst_get(dqi_burst_pool *p) {
+    dqi_lock(&p->lock);
+    dq_burst *b = p->n ? p->free[--p->n] : NULL;
+    dqi_unlock(&p->lock);
+    if (!b) return NULL;
+    if (!b->home) {
+        b->home = p;
+        b->session = p->session;
+        b->cap = p->cap;
+        carve(b, p->cap, p->nseg);
+    }
+    b->nseg = p->nseg;
+    b->n = b->n_bufs = b->flags = b->conn = 0;
+    b->bytes = 0;
+    b->clock = dqi_virtual(p->session) ? DQ_CLOCK_VIRTUAL : DQ_CLOCK_REALTIME;
+    b->slices = b->timed = false;
+    b->due_ns = 0;
+    b->parent = NULL;
+    b->queue = NULL;
+    atomic_store_explicit(&b->refs, 1, memory_order_relaxed);
+    return b;
+}
+
+void dq_burst_ref(dq_burst *b) { atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed); }
+
+void dq_burst_unref(dq_burst *b) {
+    if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1) return;
+    if (b->parent)
+        dq_burst_unref(b->parent);
+    else
+        for (uint32_t s = 0; s < b->nseg; s++)
+            dqi_bufs_free(b->session, b->bufs[s], b->n_bufs);
+    dqi_burst_pool *p = b->home;
+    dqi_lock(&p->lock);
+    p->free[p->n++] = b;
+    dqi_unlock(&p->lock);
+}
+
+int dqi_burst_fill(dq_burst *b, dq_region *const *regions, uint32_t nseg, uint32_t n) {
+    for (uint32_t s = 0; s < nseg; s++) {
+        if (dqi_bufs_alloc(regions[s], b->bufs[s], n) != n) {
+            while (s-- > 0)
+                dqi_bufs_free(b->session, b->bufs[s], n);
+            return DQ_NO_FREE_PACKET_BUFFERS;
+        }
+        for (uint32_t i = 0; i < n; i++)
+            b->off[s][i] = dqi_buf_off(regions[s], b->bufs[s][i]);
+        memset(b->len[s], 0, n * sizeof(uint32_t));
+    }
+    memset(b->flow, 0, n * sizeof *b->flow);
+    memset(b->ts, 0, n * sizeof *b->ts);
+    memset(b->tx_time, 0, n * sizeof *b->tx_time);
+    b->n = b->n_bufs = n;
+    return DQ_OK;
+}
+
+// Copies n packets' columns; buffers stay.
+static void copy_columns(dq_burst *dst, uint32_t at, const dq_burst *src, uint32_t first, uint32_t n) {
+    for (uint32_t s = 0; s < dst->nseg; s++) {
+        memcpy(dst->off[s] + at, src->off[s] + first, n * sizeof(uint64_t));
+        memcpy(dst->len[s] + at, src->len[s] + first, n * sizeof(uint32_t));
+    }
+    memcpy(dst->flow + at, src->flow + first, n * sizeof *dst->flow);
+    memcpy(dst->ts + at, src->ts + first, n * sizeof *dst->ts);
+    memcpy(dst->tx_time + at, src->tx_time + first, n * sizeof *dst->tx_time);
+}
+
+uint64_t dqi_burst_sum(const dq_burst *b, uint32_t first, uint32_t n) {
+    uint64_t bytes = 0;
+    for (uint32_t s = 0; s < b->nseg; s++)
+        for (uint32_t i = first; i < first + n; i++)
+            bytes += b->len[s][i];
+    return bytes;
+}
+
+void dqi_burst_move(dq_burst *dst, dq_burst *src, uint32_t first, uint32_t n) {
+    copy_columns(dst, dst->n, src, first, n);
+    for (uint32_t s = 0; s < dst->nseg; s++) {
+        memcpy(dst->bufs[s] + dst->n, src->bufs[s] + first, n * sizeof(uint32_t));
+        for (uint32_t i = first; i < first + n; i++)
+            src->bufs[s][i] = DQI_NO_BUF;
+    }
+    dst->bytes += dqi_burst_sum(src, first, n);
+    dst->n += n;
+    dst->n_bufs += n;
+}
+
+int dq_burst_pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) {
+    dq_burst *c = n <= b->session->picks_cap ? dqi_burst_get(b->session->picks) : NULL;
+    if (!c) return DQ_NO_FREE_BURST_BUFFERS;
+    c->nseg = b->nseg;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = idx[i];
+        for (uint32_t s = 0; s < c->nseg; s++) {
+            c->off[s][i] = b->off[s][k];
+            c->len[s][i] = b->len[s][k];
+            c->bytes += c->len[s][i];
+        }
+        c->flow[i] = b->flow[k];
+        c->ts[i] = b->ts[k];
+        c->tx_time[i] = b->tx_time[k];
+    }
+    c->n = n;
+    c->conn = b->conn;
+    c->flags = b->flags;
+    c->clock = b->clock;
+    c->timed = b->timed;
+    c->slices = true;
+    c->queue = b->queue;
+    c->parent = b->parent ? b->parent : b;
+    dq_burst_ref(c->parent);
+    *out = c;
+    return DQ_OK;
+}
+
+void dq_burst_view(dq_burst *b, dq_view *out) {
+    *out = (dq_view){
+        .base = b->session->base,
+        .n = b->n,
+        .nseg = b->nseg,
+        .flags = b->flags,
+        .clock = b->clock,
+        .conn = b->conn,
+        .bytes = b->bytes,
+        .flow = b->flow,
+        .ts = b->ts,
+        .tx_time = b->tx_time,
+        .queue = b->queue,
+    };
+    for (uint32_t s = 0; s < b->nseg; s++) {
+        out->off[s] = b->off[s];
+        out->len[s] = b->len[s];
+    }
+}
+
+bool dqi_burst_writable(const dq_burst *b) { return (b->flags & DQ_BURST_SHARED) == 0; }
+
+struct sockaddr_in6 *dqi_burst_peer_addr(const dq_burst *b, uint32_t i) {
+    dq_region *r = i < b->n ? dqi_off_region(b->session, b->off[0][i]) : NULL;
+    if (!r) return NULL;
+    uint64_t k = (b->off[0][i] - r->offset) / r->stride;
+    return (struct sockaddr_in6 *)(void *)(b->session->base + r->offset + k * r->stride);
+}
+
+void dq_burst_peer(const dq_burst *b, uint32_t i, char *buf, size_t len) {
+    char host[INET6_ADDRSTRLEN] = "";
+    buf[0] = 0;
+    if (!b->queue || !b->queue->iface->ops->payload) return;
+    const struct sockaddr_in6 *a6 = dqi_burst_peer_addr(b, i);
+    const struct sockaddr_in *a4 = (const struct sockaddr_in *)(const void *)a6;
+    if (a6 && a6->sin6_family == AF_INET6 && inet_ntop(AF_INET6, &a6->sin6_addr, host, sizeof host))
+        snprintf(buf, len, "[%s]:%u", host, ntohs(a6->sin6_port));
+    else if (a6 && a4->sin_family == AF_INET && inet_ntop(AF_INET, &a4->sin_addr, host, sizeof host))
+        snprintf(buf, len, "%s:%u", host, ntohs(a4->sin_port));
+}
+
+// Bytes from where packet i's segment starts to the end of its buffer.
+static uint32_t room_of(const dq_burst *b, uint32_t seg, uint32_t i) {
+    const dq_region *r = dqi_off_region(b->session, b->off[seg][i]);
+    if (!r) return 0;
+    uint64_t within = (b->off[seg][i] - r->offset) % r->stride;
+    uint64_t end = (uint64_t)DQ_HEADROOM + r->conf.buf_size;
+    return within < end ? (uint32_t)(end - within) : 0;
+}
+
+int dq_burst_set_len(dq_burst *b, uint32_t seg, int64_t i, uint32_t len) {
+    if (seg >= b->nseg || i >= (int64_t)b->n || !dqi_burst_writable(b)) return DQ_INVALID_PARAMETER;
+    uint32_t from = i < 0 ? 0 : (uint32_t)i, to = i < 0 ? b->n : from + 1;
+    for (uint32_t k = from; k < to; k++)
+        if (len > room_of(b, seg, k)) return DQ_INVALID_PARAMETER;
+    for (uint32_t k = from; k < to; k++) {
+        b->bytes += (uint64_t)len - b->len[seg][k];
+        b->len[seg][k] = len;
+    }
+    return DQ_OK;
+}
+
+int dq_burst_truncate(dq_burst *b, uint32_t n) {
+    if (n > b->n || !dqi_burst_writable(b)) return DQ_INVALID_PARAMETER;
+    b->bytes -= dqi_burst_sum(b, n, b->n - n);
+    if (!b->slices && !b->parent) {
+        for (uint32_t s = 0; s < b->nseg; s++)
+            dqi_bufs_free(b->session, b->bufs[s] + n, b->n_bufs - n);
+        b->n_bufs = n;
+    }
+    b->n = n;
+    return DQ_OK;
+}
+
+// Gives back the buffer of one segment of one packet, where it is the burst's own and nobody else reads it.
+static void free_one(dq_burst *b, uint32_t seg, uint32_t i) {
+    if (!dqi_burst_writable(b)) return; // it returns with the burst
+    if (!b->slices && !b->parent) {
+        dqi_bufs_free(b->session, b->bufs[seg] + i, 1);
+        b->bufs[seg][i] = DQI_NO_BUF;
+    }
+    b->bytes -= b->len[seg][i];
+    b->len[seg][i] = 0;
+}
+
+int dq_burst_free_packet(dq_burst *b, uint32_t i) {
+    if (i >= b->n) return DQ_INVALID_PARAMETER;
+    for (uint32_t s = 0; s < b->nseg; s++)
+        free_one(b, s, i);
+    return DQ_OK;
+}
+
+int dq_burst_free_segment(dq_burst *b, uint32_t seg) {
+    if (seg >= b->nseg) return DQ_INVALID_PARAMETER;
+    for (uint32_t i = 0; i < b->n; i++)
+        free_one(b, seg, i);
+    return DQ_OK;
+}
+
+void dq_burst_set_conn(dq_burst *b, uint32_t conn) { b->conn = conn; }

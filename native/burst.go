@@ -1,0 +1,117 @@
+package native
+
+/*
+#include "dq.h"
+*/
+import "C"
+
+import "unsafe"
+
+// Flags of a burst.
+const (
+	BurstShared         = uint32(C.DQ_BURST_SHARED) // packets are read-only
+	BurstReordered      = uint32(C.DQ_BURST_REORDERED)
+	BurstReorderTimeout = uint32(C.DQ_BURST_REORDER_TIMEOUT)
+)
+
+// Clock names the clock of a burst's receive times.
+type Clock int32
+
+// Clocks.
+const (
+	ClockRealtime Clock = C.DQ_CLOCK_REALTIME
+	ClockVirtual  Clock = C.DQ_CLOCK_VIRTUAL
+	ClockFile     Clock = C.DQ_CLOCK_FILE
+)
+
+// View shows a burst's columns. It mirrors dq_view: the pointers are C's and valid while
+// the caller's reference to the burst lasts.
+type View struct {
+	base     unsafe.Pointer
+	N        uint32 // packets
+	Segments uint32
+	Flags    uint32
+	Clock    Clock
+	Conn     uint32 // connection, 0: none
+	Bytes    uint64
+	off      [MaxSegs]*uint64
+	len      [MaxSegs]*uint32
+	flow     *uint32
+	ts       *int64
+	txTime   *int64
+	queue    *C.dq_queue
+}
+
+var _ = [1]struct{}{}[unsafe.Sizeof(View{})-C.sizeof_dq_view]
+var _ = [1]struct{}{}[unsafe.Offsetof(View{}.queue)-unsafe.Offsetof(C.dq_view{}.queue)]
+
+// Queue is the queue that received the burst or that it was allocated for.
+func (v *View) Queue() Queue { return Queue{v.queue} }
+
+// Offsets returns where the packets of a segment start in the arena.
+func (v *View) Offsets(seg int) []uint64 { return unsafe.Slice(v.off[seg], v.N) }
+
+// Lengths returns the bytes of each packet in a segment.
+func (v *View) Lengths(seg int) []uint32 { return unsafe.Slice(v.len[seg], v.N) }
+
+// Flows returns the packets' flow ids; 0 is none.
+func (v *View) Flows() []uint32 { return unsafe.Slice(v.flow, v.N) }
+
+// RxTimes returns receive times in ns since the epoch.
+func (v *View) RxTimes() []int64 { return unsafe.Slice(v.ts, v.N) }
+
+// TxTimes returns the requested send times in ns since the epoch, 0: at once. Writable.
+func (v *View) TxTimes() []int64 { return unsafe.Slice(v.txTime, v.N) }
+
+// Packet returns the bytes of a packet's segment. The caller has checked seg and i.
+func (v *View) Packet(seg, i int) []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(v.base, v.Offsets(seg)[i])), v.Lengths(seg)[i])
+}
+
+// Burst is one reference to a burst.
+type Burst struct{ c *C.dq_burst }
+
+// View reads the burst's columns into v.
+func (b Burst) View(v *View) {
+	var c C.dq_view // not v itself: the cgo check would look through all of what v is part of
+	C.dq_burst_view(b.c, &c)
+	*v = *(*View)(unsafe.Pointer(&c))
+}
+
+// Ref adds a reference.
+func (b Burst) Ref() { C.dq_burst_ref(b.c) }
+
+// Unref drops a reference; the last one frees the burst. Any thread.
+func (b Burst) Unref() { C.dq_burst_unref(b.c) }
+
+// Peer is the address that packet i came from, empty where the queue has none.
+func (b Burst) Peer(i int) string {
+	var buf [64]C.char
+	C.dq_burst_peer(b.c, C.uint32_t(i), &buf[0], C.size_t(len(buf)))
+	return text(buf[:])
+}
+
+// SetLen sets the length of packet i in a segment, or of all with i < 0.
+func (b Burst) SetLen(seg, i, n int) error {
+	return status(C.dq_burst_set_len(b.c, C.uint32_t(seg), C.int64_t(i), C.uint32_t(n)))
+}
+
+// Truncate keeps the first n packets.
+func (b Burst) Truncate(n int) error { return status(C.dq_burst_truncate(b.c, C.uint32_t(n))) }
+
+// FreePacket returns the buffers of packet i.
+func (b Burst) FreePacket(i int) error { return status(C.dq_burst_free_packet(b.c, C.uint32_t(i))) }
+
+// FreeSegment returns the buffers of one segment of all packets.
+func (b Burst) FreeSegment(seg int) error {
+	return status(C.dq_burst_free_segment(b.c, C.uint32_t(seg)))
+}
+
+// Pick makes a burst of the packets idx, which holds b.
+func (b Burst) Pick(idx []uint32) (Burst, error) {
+	var out Burst
+	return out, status(C.dq_burst_pick(b.c, (*C.uint32_t)(first(idx)), C.uint32_t(len(idx)), &out.c))
+}
+
+// SetConn makes the burst go to a connection; 0 is the interface's default peer.
+func (b Burst) SetConn(conn uint32) { C.dq_burst_set_conn(b.c, C.uint32_t(conn)) }

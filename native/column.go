@@ -1,0 +1,73 @@
+package native
+
+/*
+#include "dq.h"
+*/
+import "C"
+
+import "unsafe"
+
+// Field is a field of 1 to 64 bits in each packet. It mirrors dq_field; Base, Meta, Flags
+// and Need are the numbers of dq_prog.h.
+type Field struct {
+	Base, Meta, Flags, Need uint8
+	BitWidth                uint16
+	_                       uint16
+	BitOffset               uint32
+}
+
+var _ = [1]struct{}{}[unsafe.Sizeof(Field{})-C.sizeof_dq_field]
+var _ = [1]struct{}{}[unsafe.Offsetof(Field{}.BitOffset)-unsafe.Offsetof(C.dq_field{}.bit_offset)]
+
+// What a field's offset counts from.
+const (
+	BaseStart   = uint8(C.DQ_BASE_START)
+	BaseL3      = uint8(C.DQ_BASE_L3)
+	BaseL4      = uint8(C.DQ_BASE_L4)
+	BasePayload = uint8(C.DQ_BASE_PAYLOAD)
+	BaseMeta    = uint8(C.DQ_BASE_META)
+)
+
+// Flags of a field.
+const (
+	FieldLE     = uint8(C.DQ_FIELD_LE)
+	FieldSigned = uint8(C.DQ_FIELD_SIGNED)
+)
+
+func (f *Field) ptr() *C.dq_field { return (*C.dq_field)(unsafe.Pointer(f)) }
+
+// FieldNamed returns the engine's field of that name, such as "udp_dst".
+func FieldNamed(name string) (f Field, ok bool) {
+	n := cString(name)
+	defer n.free()
+	ok = bool(C.dq_field_named(n.c, f.ptr()))
+	return f, ok
+}
+
+// FieldNames lists the names that FieldNamed knows.
+func FieldNames() []string {
+	var names []string
+	for {
+		n := C.dq_field_name(C.uint32_t(len(names)))
+		if n == nil {
+			return names
+		}
+		names = append(names, C.GoString(n))
+	}
+}
+
+// Column reads the field of every packet into out; has[i] is 0 where packet i lacks it
+// (has may be nil). It returns how many packets have it.
+func (b Burst) Column(f Field, out []uint64, has []uint8) int {
+	return int(C.dq_burst_column(b.c, f.ptr(), (*C.uint64_t)(first(out)), (*C.uint8_t)(first(has))))
+}
+
+// Set writes v, v + step, … into the field of every packet that has it and returns how
+// many have. With checksums, those of IPv4, UDP and TCP follow. ErrInvalid on a shared burst.
+func (b Burst) Set(f Field, v, step uint64, checksums bool) (int, error) {
+	n := C.dq_burst_set(b.c, f.ptr(), C.uint64_t(v), C.uint64_t(step), C.int(flag(checksums)))
+	if n < 0 {
+		return 0, Err(n)
+	}
+	return int(n), nil
+}

@@ -1,0 +1,59 @@
+package native
+
+/*
+#include "dq.h"
+*/
+import "C"
+
+import "unsafe"
+
+// ConnInfo describes a connection.
+type ConnInfo struct {
+	Local, Peer string // address:port
+	Open        bool
+	Rx, Tx      Queue
+}
+
+// Events delivers connect and disconnect events of the interface to w with this tag.
+func (i Iface) Events(w *Waiter, tag uint64) error {
+	var d C.dq_diag
+	return result("events", C.dq_iface_events(i.c, w.c, C.uint64_t(tag), &d), &d)
+}
+
+// Connect starts a connection to host:port, from local when that is not empty; the outcome
+// comes as an event.
+func (i Iface) Connect(address, local string) (conn uint32, err error) {
+	a, l := cString(address), cString(local)
+	defer a.free()
+	defer l.free()
+	var id C.uint32_t
+	var d C.dq_diag
+	err = result("connection to "+address, C.dq_conn_open(i.c, a.c, l.c, &id, &d), &d)
+	return uint32(id), err
+}
+
+// Disconnect closes a connection.
+func (i Iface) Disconnect(conn uint32) error {
+	return status(C.dq_conn_close(i.c, C.uint32_t(conn)))
+}
+
+// Conn reads what is known of a connection.
+func (i Iface) Conn(conn uint32) (ConnInfo, error) {
+	var c C.dq_conn_info
+	if err := status(C.dq_conn_read(i.c, C.uint32_t(conn), &c)); err != nil {
+		return ConnInfo{}, err
+	}
+	return ConnInfo{
+		Local: text(c.local[:]),
+		Peer:  text(c.peer[:]),
+		Open:  c.open != 0,
+		Rx:    Queue{c.rx},
+		Tx:    Queue{c.tx},
+	}, nil
+}
+
+// SetSockopt is setsockopt(2) on a connection, or on the interface's own socket with 0.
+func (i Iface) SetSockopt(conn uint32, level, option int, value []byte) error {
+	return status(C.dq_conn_setsockopt(i.c, C.uint32_t(conn), C.int(level), C.int(option),
+		unsafe.Pointer(first(value)), C.uint32_t(len(value))))
+}

@@ -1,0 +1,454 @@
+// dq.h: the public face of the native engine and the only header that cgo sees.
+//
+// A session owns regions (pools of packet buffers in one arena), interfaces with receive and transmit queues,
+// stages joined into pipes, and the worker threads that serve them. Packets travel as bursts:
+// reference-counted batches with columns (segments, lengths, flow ids, times). C never calls Go; Go keeps C
+// pointers only inside handles.
+//
+// Conventions: set-up calls return 0 (DQ_OK) or a negative dq_err and write the thing at fault into a
+// dq_diag. Burst calls return n >= 0 or a negative dq_err and format nothing. Times are int64 nanoseconds
+// since the Unix epoch in the session's clock. "Owner's thread" means the one thread that polls the queue:
+// its worker, or, in direct mode, the task that adopted it.
+#ifndef DQ_H
+#define DQ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dq_prog.h"
+
+#define DQ_MAX_SEGS   4
+#define DQ_MAX_QUEUES 32
+#define DQ_NAME_LEN   64
+#define DQ_HEADROOM   128 // bytes before each packet, for headers pushed later and for the peer's address
+
+// Status of a call. The first eleven are the reference's; a system error is DQ_ESYS - errno.
+typedef enum dq_err {
+    DQ_OK = 0,
+    DQ_NULL_PTR = -1,
+    DQ_NO_FREE_BURST_BUFFERS = -2,
+    DQ_NO_FREE_PACKET_BUFFERS = -3,
+    DQ_NOT_READY = -4,
+    DQ_INVALID_PARAMETER = -5,
+    DQ_NO_SPACE_AVAILABLE = -6,
+    DQ_NOT_SUPPORTED = -7,
+    DQ_GENERIC_FAILURE = -8,
+    DQ_CONNECT_FAILURE = -9,
+    DQ_INTERNAL_ERROR = -10,
+    DQ_ESYS = -1000,
+} dq_err;
+
+// The object at fault and what to do, in words; empty after success.
+typedef struct dq_diag {
+    char text[512];
+} dq_diag;
+
+typedef struct dq_session dq_session;
+typedef struct dq_region dq_region;
+typedef struct dq_iface dq_iface;
+typedef struct dq_queue dq_queue;
+typedef struct dq_burst dq_burst;
+typedef struct dq_stage dq_stage;
+typedef struct dq_pipe dq_pipe;
+typedef struct dq_waiter dq_waiter;
+typedef struct dq_template dq_template;
+
+// The name of a status ("NO_SPACE_AVAILABLE"), or strerror's words for a system error. Static or thread-local
+// text.
+const char *dq_err_name(int err);
+
+// ---- session
+// ----------------------------------------------------------------------------------------------------
+
+// The wire between the loop interfaces of a session. Probabilities are 0..1; 0 in rate_bps means unlimited.
+typedef struct dq_wire_conf {
+    double loss, dup, reorder, corrupt;
+    int64_t delay_ns;
+    uint64_t rate_bps;
+} dq_wire_conf;
+
+typedef struct dq_session_conf {
+    int32_t virtual_clock;    // 1: no threads; time moves by dq_advance only
+    uint64_t seed;            // of the wire's faults
+    int64_t start_ns;         // virtual clock: time at start
+    uint32_t rx_meta_buffers; // burst descriptors of each receive queue
+    uint32_t tx_meta_buffers; // and of each transmit queue
+    dq_wire_conf wire;
+} dq_session_conf;
+
+typedef enum dq_kind { DQ_KIND_HOST, DQ_KIND_HUGE, DQ_KIND_HOST_PINNED, DQ_KIND_DEVICE } dq_kind;
+
+typedef struct dq_region_conf {
+    char name[DQ_NAME_LEN];
+    int32_t kind;     // dq_kind
+    int32_t affinity; // NUMA node, -1: any
+    uint32_t num_bufs;
+    uint32_t buf_size; // bytes usable in each buffer
+} dq_region_conf;
+
+typedef enum dq_proto { DQ_PROTO_NONE, DQ_PROTO_UDP, DQ_PROTO_TCP } dq_proto;
+typedef enum dq_framing { DQ_FRAMING_NONE, DQ_FRAMING_FIXED, DQ_FRAMING_PREFIX } dq_framing;
+
+// What a socket interface needs. Hosts are names or addresses, resolved at open; port 0 local = any free
+// port.
+typedef struct dq_socket_conf {
+    int32_t proto;  // dq_proto
+    int32_t server; // 1: bind (and listen)
+    char local_host[256];
+    char remote_host[256];
+    uint16_t local_port, remote_port;
+    uint32_t max_payload; // bytes; 0: the buffer size
+    int32_t retry_connect_s;
+    int32_t framing;        // dq_framing, TCP only
+    uint32_t framing_bytes; // FIXED: message bytes; PREFIX: width of the length, 1, 2, 4 or 8
+    int32_t framing_le;     // PREFIX: little endian
+    int32_t framing_incl;   // PREFIX: the length counts the prefix itself
+} dq_socket_conf;
+
+typedef struct dq_iface_conf {
+    char name[DQ_NAME_LEN];
+    char engine[16];
+    char address[256];
+    int32_t flow_isolation;
+    dq_socket_conf socket;
+} dq_iface_conf;
+
+typedef enum dq_dir { DQ_RX, DQ_TX } dq_dir;
+
+typedef struct dq_queue_conf {
+    char name[DQ_NAME_LEN];
+    uint32_t id;
+    int32_t dir;    // dq_dir
+    int32_t direct; // 1: polled by the task that adopts it, 0: by a worker
+    int32_t core;   // worker's core, -1: not pinned
+    uint32_t batch_size;
+    uint64_t timeout_us; // 0: deliver full bursts only (loop); sockets deliver what is there
+    uint32_t n_regions;
+    dq_region *regions[DQ_MAX_SEGS];
+    double pace_bps;    // 0: unpaced
+    int32_t tx_eth_src; // 1: the interface's MAC becomes the source of each frame (not where a tee still
+                        // reads it)
+} dq_queue_conf;
+
+// Makes an empty session. The caller owns it until dq_session_close. Control thread.
+int dq_session_new(const dq_session_conf *conf, dq_session **out, dq_diag *diag);
+// The add calls fill the session before dq_session_open; what they return lives as long as the session.
+int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag);
+int dq_iface_add(dq_session *s, const dq_iface_conf *conf, dq_iface **out, dq_diag *diag);
+int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag *diag);
+// Allocates the arena, opens the engines (sockets are bound). Nothing moves yet. May resolve host names:
+// blocks.
+int dq_session_open(dq_session *s, dq_diag *diag);
+// Starts workers and writers. Direct queues move when their task waits.
+int dq_session_start(dq_session *s, dq_diag *diag);
+// Ends generation and reception: sends what the transmit rings hold (for at most drain_ns), hands partial
+// bursts to their consumers, ends the workers. Writers go on until dq_session_finish. Returns the packets
+// that wait for room in a tap: serve the taps (dq_wait with timeout 0) and call it again until 0;
+// dq_session_finish drops what is left. No task may be in dq_wait on a direct queue of this session
+// meanwhile. Idempotent.
+uint64_t dq_session_stop(dq_session *s, int64_t drain_ns);
+// Drops what waits in taps and rings (counted as stopped) and ends the writers: what they hold is written and
+// files are closed. Idempotent. Blocks.
+void dq_session_finish(dq_session *s);
+// Frees everything. Works on a half-built session and on NULL. Bursts still held outside stay readable no
+// longer. Returns the number of packet buffers that were not in their pools.
+uint64_t dq_session_close(dq_session *s);
+
+// Session clock, ns since the epoch. Any thread.
+int64_t dq_now(const dq_session *s);
+// ns since the epoch at dq_session_new.
+int64_t dq_start_ns(const dq_session *s);
+// Virtual clock: polls everything once; the number of objects that made progress. One thread.
+int dq_step(dq_session *s);
+// Virtual clock: the next time at which something of this session is due; INT64_MAX: nothing.
+int64_t dq_next_time(const dq_session *s);
+// Virtual clock: moves time forward to t_ns.
+void dq_advance(dq_session *s, int64_t t_ns);
+// The i-th line of the session's report (what is hardware, software, copy and why; page sizes): true while
+// there is one.
+bool dq_session_report(const dq_session *s, uint32_t i, char *buf, size_t len);
+
+typedef struct dq_region_info {
+    uint8_t *base;   // CPU address of the arena; packets are at base + offset
+    uint64_t offset; // of the region in the arena, bytes
+    uint32_t stride; // bytes from buffer to buffer
+    uint32_t num_bufs, buf_size, free_bufs;
+    int32_t kind;
+    int32_t huge; // 1: really on huge pages
+} dq_region_info;
+void dq_region_read(const dq_region *r, dq_region_info *out);
+
+// ---- bursts
+// -----------------------------------------------------------------------------------------------------
+
+#define DQ_BURST_REORDERED       (1u << 28)
+#define DQ_BURST_REORDER_TIMEOUT (1u << 29)
+#define DQ_BURST_SHARED          (1u << 0) // somebody else may read it: its packets are read-only
+
+typedef enum dq_clock_id { DQ_CLOCK_REALTIME, DQ_CLOCK_VIRTUAL, DQ_CLOCK_FILE } dq_clock_id;
+
+// A burst's columns. Pointers are valid while the caller's reference lasts; packet i segment s is the
+// len[s][i] bytes at base + off[s][i].
+typedef struct dq_view {
+    uint8_t *base;
+    uint32_t n, nseg, flags;
+    int32_t clock; // dq_clock_id of ts
+    uint32_t conn; // connection, 0: none
+    uint64_t bytes;
+    uint64_t *off[DQ_MAX_SEGS];
+    uint32_t *len[DQ_MAX_SEGS];
+    uint32_t *flow;   // flow ids, 0: none
+    int64_t *ts;      // receive times, ns
+    int64_t *tx_time; // requested send times, ns, 0: at once
+    dq_queue *queue;
+} dq_view;
+
+void dq_burst_view(dq_burst *b, dq_view *out);
+void dq_burst_ref(dq_burst *b);
+// Drops one reference; the last returns buffers and descriptor to their pools. Any thread.
+void dq_burst_unref(dq_burst *b);
+// The address that packet i came from, as "192.0.2.1:7148" or "[2001:db8::1]:7148"; empty where the queue has
+// none.
+void dq_burst_peer(const dq_burst *b, uint32_t i, char *buf, size_t len);
+// Sets lengths of segment seg: len for all packets (i < 0) or of packet i. INVALID_PARAMETER past the buffer
+// or the burst.
+int dq_burst_set_len(dq_burst *b, uint32_t seg, int64_t i, uint32_t len);
+// Keeps the first n packets and returns the others' buffers. INVALID_PARAMETER when n > burst's n.
+int dq_burst_truncate(dq_burst *b, uint32_t n);
+// Frees one packet, or one segment of all packets (the reference's partial frees): lengths become 0.
+int dq_burst_free_packet(dq_burst *b, uint32_t i);
+int dq_burst_free_segment(dq_burst *b, uint32_t seg);
+// A burst of the packets idx[0..n): holds b. NO_FREE_BURST_BUFFERS when the queue has no descriptor left.
+int dq_burst_pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out);
+
+// ---- waiting
+// ----------------------------------------------------------------------------------------------------
+
+typedef enum dq_event_kind { DQ_EV_BURST = 1, DQ_EV_CONNECT, DQ_EV_DISCONNECT } dq_event_kind;
+
+// One thing that happened. BURST: b is the receiver's reference. CONNECT/DISCONNECT: conn and, in code, the
+// reason (0 or a negative dq_err). tag is what the tap was made with.
+typedef struct dq_event {
+    uint64_t tag;
+    int32_t kind;
+    int32_t code;
+    uint32_t conn;
+    dq_burst *b;
+    dq_view view; // of b
+} dq_event;
+
+int dq_waiter_new(dq_waiter **out, dq_diag *diag);
+void dq_waiter_free(dq_waiter *w);
+// Makes w's task the owner of a direct queue (of none before, or of another that is not waiting).
+int dq_waiter_adopt(dq_waiter *w, dq_queue *q);
+// Ends a dq_wait of w now, or its next one. Any thread.
+void dq_waiter_wake(dq_waiter *w);
+// Serves w's direct queues and taps: returns as soon as there are events (their number, at most max), after
+// timeout_ns (0 events; negative: for ever), or after dq_waiter_wake. Owner's thread; blocks.
+int dq_wait(dq_waiter *w, int64_t timeout_ns, dq_event *ev, int max);
+
+// ---- pipes
+// ------------------------------------------------------------------------------------------------------
+
+typedef enum dq_policy { DQ_POLICY_DROP, DQ_POLICY_WAIT } dq_policy;
+typedef enum dq_filter_kind { DQ_FILTER_MATCH, DQ_FILTER_PROG, DQ_FILTER_CBPF } dq_filter_kind;
+
+typedef struct dq_filter_conf {
+    int32_t kind; // dq_filter_kind
+    const dq_match *match;
+    const dq_insn *insns;
+    uint32_t n_insns;
+    const dq_cbpf_insn *cbpf;
+    uint32_t n_cbpf;
+} dq_filter_conf;
+
+typedef struct dq_writer_conf {
+    int32_t raw;                 // 0: pcap, 1: raw files, one a packet
+    char dir[1024], prefix[256]; // file names start with dir/prefix
+    uint32_t packet_data_offset; // raw: bytes left out at the front of each packet
+    uint32_t snaplen;            // pcap: 0 = whole packets
+    int32_t policy;              // dq_policy when the writer is behind
+} dq_writer_conf;
+
+// Stages belong to the session and end with it. Names are unique in a session.
+int dq_stage_filter(dq_session *s, const char *name, const dq_filter_conf *conf, dq_stage **out,
+                    dq_diag *diag);
+int dq_stage_count(dq_session *s, const char *name, dq_stage **out, dq_diag *diag);
+// Passes one burst of `every`.
+int dq_stage_sample(dq_session *s, const char *name, uint32_t every, dq_stage **out, dq_diag *diag);
+int dq_stage_forward(dq_session *s, const char *name, dq_queue *tx, int policy, dq_stage **out,
+                     dq_diag *diag);
+// Hands bursts to w's task as events with this tag; depth bursts may wait. sample: one of so many bursts (1:
+// all).
+int dq_stage_tap(dq_session *s, const char *name, dq_waiter *w, uint64_t tag, uint32_t depth, int policy,
+                 uint32_t sample, dq_stage **out, dq_diag *diag);
+int dq_stage_writer(dq_session *s, const char *name, const dq_writer_conf *conf, dq_stage **out,
+                    dq_diag *diag);
+// The writer's last error in words, empty when there is none; and the path of the file that it writes or
+// wrote last.
+void dq_writer_error(dq_stage *writer, char *buf, size_t len);
+void dq_writer_path(dq_stage *writer, char *buf, size_t len);
+
+// Sends every burst of q through the stages in order. Adding and removing are safe while packets flow (the
+// queue's worker is held for a moment). A direct queue's pipes change on its owner's thread. conn != 0:
+// bursts of that connection only, and they go to no other pipe.
+int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn, dq_pipe **out,
+                dq_diag *diag);
+void dq_pipe_remove(dq_pipe *p);
+
+// ---- queues
+// -----------------------------------------------------------------------------------------------------
+
+// A burst of n packets with buffers of each of q's regions, lengths 0. The caller owns it.
+// NO_FREE_BURST_BUFFERS, NO_FREE_PACKET_BUFFERS, INVALID_PARAMETER (n is 0 or above the batch size).
+int dq_tx_alloc(dq_queue *q, uint32_t n, dq_burst **out);
+// Queues b for sending. Takes the caller's reference on DQ_OK only. NO_SPACE_AVAILABLE when the ring is full.
+// In direct mode, on the owner's thread, sends what can be sent at once.
+int dq_tx_send(dq_queue *q, dq_burst *b);
+// Changes the pace: bits/s and packets/s of what the queue holds (frames without FCS, or payloads); 0: not
+// limited.
+void dq_tx_pace(dq_queue *q, double bps, double pps);
+// Discards what waits in a receive queue, counted as flushed. Packets discarded.
+int64_t dq_rx_flush(dq_queue *q);
+
+typedef enum dq_vary_kind { DQ_VARY_INC, DQ_VARY_RANDOM } dq_vary_kind;
+
+// A field that changes from packet to packet: start, start + step, …, wrapping after max; or random in
+// start..max.
+typedef struct dq_vary {
+    dq_field field;
+    int32_t kind; // dq_vary_kind
+    uint64_t start, step, max;
+} dq_vary;
+
+// A packet to send many times. checksums: 1 sets IPv4 and UDP/TCP lengths' checksums of each packet sent.
+int dq_template_new(const uint8_t *bytes, uint32_t len, const dq_vary *vary, uint32_t n_vary, int checksums,
+                    uint64_t seed, dq_template **out, dq_diag *diag);
+void dq_template_free(dq_template *t);
+// Fills packets of b from t (lengths too); the template's counters move on. Needs a single-segment burst.
+int dq_template_fill(dq_template *t, dq_burst *b);
+// The queue's own thread sends count packets of t (0: until the stop) at the queue's pace. Replaces what was
+// being transmitted; t NULL ends it. t must outlive the transmission. INVALID_PARAMETER when t is longer than
+// a buffer.
+int dq_tx_transmit(dq_queue *q, dq_template *t, uint64_t count);
+// Packets of the current transmission still to be sent; UINT64_MAX for one without end, 0 when none.
+uint64_t dq_tx_remaining(const dq_queue *q);
+
+// ---- columns
+// ----------------------------------------------------------------------------------------------------
+
+// out[i] = the field of packet i; ok (may be NULL) [i] = 0 where the packet hasn't got it. The number of
+// packets that have it.
+uint32_t dq_burst_column(dq_burst *b, const dq_field *f, uint64_t *out, uint8_t *ok);
+// Indices of the packets that the program (checked by dq_filter_check's rules at each call) accepts; n, or
+// negative.
+int dq_burst_select(dq_burst *b, const dq_insn *insns, uint32_t n_insns, uint32_t *idx);
+// Sets the field in every packet to v + i * step. checksums: 1 updates IPv4/UDP/TCP checksums. The number of
+// packets set. INVALID_PARAMETER on a shared burst.
+int dq_burst_set(dq_burst *b, const dq_field *f, uint64_t v, uint64_t step, int checksums);
+// The named field ("udp_dst"), false when there is none of that name; and the i-th name, NULL past the end.
+bool dq_field_named(const char *name, dq_field *out);
+const char *dq_field_name(uint32_t i);
+// libpcap's compiler, when libpcap is there. Caller frees *out with free().
+int dq_pcap_compile(const char *text, int dlt, dq_cbpf_insn **out, uint32_t *n, dq_diag *diag);
+
+// ---- flows
+// ------------------------------------------------------------------------------------------------------
+
+// Replaces an interface's receive rules as a whole, between two bursts. An interface that never had rules
+// sends everything to its first queue. NOT_SUPPORTED on engines without flows.
+int dq_iface_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag);
+int dq_iface_drop_all(dq_iface *i, bool drop, dq_diag *diag);
+// The interface's MAC address; NOT_SUPPORTED where it has none.
+int dq_iface_mac(const dq_iface *i, uint8_t mac[6]);
+// Joins or leaves a multicast group (text address), of any source when source is empty; on the socket of
+// queue id queue, or of all with -1.
+int dq_iface_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag);
+
+// ---- connections
+// ------------------------------------------------------------------------------------------------
+
+typedef struct dq_conn_info {
+    char local[64], peer[64]; // "address:port"
+    int32_t open;
+    dq_queue *rx, *tx;
+} dq_conn_info;
+
+// Delivers connect and disconnect events of i to w with this tag.
+int dq_iface_events(dq_iface *i, dq_waiter *w, uint64_t tag, dq_diag *diag);
+// Starts a connection to "host:port" from a client interface; the outcome comes as an event. *conn: its id.
+int dq_conn_open(dq_iface *i, const char *address, const char *local, uint32_t *conn, dq_diag *diag);
+int dq_conn_close(dq_iface *i, uint32_t conn);
+int dq_conn_read(dq_iface *i, uint32_t conn, dq_conn_info *out);
+// Makes burst b go to this connection (0: the interface's default peer).
+void dq_burst_set_conn(dq_burst *b, uint32_t conn);
+// setsockopt(2) with an opaque value; conn 0: the interface's own socket. System errors as DQ_ESYS - errno.
+int dq_conn_setsockopt(dq_iface *i, uint32_t conn, int level, int option, const void *value, uint32_t len);
+
+// ---- the ledger
+// -------------------------------------------------------------------------------------------------
+
+// Why a packet did not go on. Words in dq_reason_name.
+typedef enum dq_reason {
+    DQ_DROP_NO_PACKET_BUFFER, // the region had no free buffer
+    DQ_DROP_NO_BURST_BUFFER,  // the queue had no free burst descriptor
+    DQ_DROP_QUEUE_FULL,       // the queue's or the consumer's ring was full
+    DQ_DROP_TOO_LONG,         // longer than the buffers
+    DQ_DROP_NO_FLOW,          // no flow matched
+    DQ_DROP_DROP_ALL,         // drop_all_traffic was on
+    DQ_DROP_WIRE_LOSS,        // the simulated wire lost it
+    DQ_DROP_FILTERED,         // a filter refused it
+    DQ_DROP_NOT_SAMPLED,      // a sampler left it out
+    DQ_DROP_BEHIND,           // the consumer was behind and its policy is drop
+    DQ_DROP_WRITE_ERROR,      // the file could not be written
+    DQ_DROP_SEND_ERROR,       // the system refused to send it
+    DQ_DROP_NO_PEER,          // nobody to send it to
+    DQ_DROP_BAD_FRAMING,      // the stream's length prefix made no sense
+    DQ_DROP_FLUSHED,          // thrown away by q:flush
+    DQ_DROP_STOPPED,          // still queued when the session stopped
+    DQ_REASONS
+} dq_reason;
+const char *dq_reason_name(int reason);
+const char *dq_reason_text(int reason);
+
+// Further figures of a line. Words and units in dq_extra_name.
+typedef enum dq_extra {
+    DQ_EXTRA_COPIED,         // packets copied rather than handed over
+    DQ_EXTRA_DUPLICATED,     // made by the wire (counted in `in` too)
+    DQ_EXTRA_CORRUPTED,      // by the wire
+    DQ_EXTRA_REORDERED,      // by the wire
+    DQ_EXTRA_KERNEL_DROPPED, // datagrams that the kernel dropped before us
+    DQ_EXTRA_SYSCALLS,
+    DQ_EXTRA_FILES, // files written
+    DQ_EXTRA_FILE_BYTES,
+    DQ_EXTRA_STALL_NS,  // time a writer's consumer spent waiting for the disk
+    DQ_EXTRA_TRUNCATED, // packets written shorter than they were
+    DQ_EXTRAS
+} dq_extra;
+const char *dq_extra_name(int extra);
+
+typedef enum dq_line_kind {
+    DQ_LINE_RX,
+    DQ_LINE_TX,
+    DQ_LINE_WIRE,
+    DQ_LINE_STAGE,
+    DQ_LINE_TAP,
+    DQ_LINE_WRITER
+} dq_line_kind;
+
+// One account: in = out + held + the sum of dropped, exactly when quiescent.
+typedef struct dq_line {
+    char name[DQ_NAME_LEN];  // interface, or stage
+    char queue[DQ_NAME_LEN]; // queue name, for RX and TX
+    int32_t kind;            // dq_line_kind
+    uint32_t queue_id;
+    uint64_t in, in_bytes, out, out_bytes, bursts, held;
+    uint64_t dropped[DQ_REASONS];
+    uint64_t extra[DQ_EXTRAS];
+    double pace_bps, pace_pps; // TX: what was asked for
+} dq_line;
+// Fills at most max lines; the number that there are. Any thread.
+uint32_t dq_ledger(const dq_session *s, dq_line *lines, uint32_t max);
+
+#endif

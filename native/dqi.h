@@ -1,0 +1,391 @@
+// dqi.h: what the parts of the native engine know of each other.
+//
+// Threads: a queue is touched by one thread at a time, its poller's (poller.h: a worker, or the task of a
+// direct queue). Bursts cross threads through bounded rings (ring.h). Control calls that change what a poller
+// walks (pipes, transmissions, rules) hold the poller first (dqi_poller_hold), so the packet path takes no
+// lock.
+#ifndef DQI_H
+#define DQI_H
+
+#include "dq.h"
+#include "atomics.h"
+#include "ring.h"
+
+#include <pthread.h>
+
+typedef struct dqi_pool dqi_pool;
+typedef struct dqi_burst_pool dqi_burst_pool;
+typedef struct dqi_poller dqi_poller;
+typedef struct dqi_engine_ops dqi_engine_ops;
+typedef struct dqi_stage_ops dqi_stage_ops;
+struct pollfd;
+struct sockaddr_in6;
+typedef struct dqi_writer dqi_writer;
+
+// Writes the thing at fault into diag (may be NULL) and returns err.
+int dqi_fail(dq_diag *diag, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+// ---- counters: one writer each, any reader
+// ----------------------------------------------------------------------
+
+typedef struct dqi_counters {
+    dqi_count in, in_bytes, out, out_bytes, bursts;
+    dqi_count dropped[DQ_REASONS];
+    dqi_count extra[DQ_EXTRAS];
+} dqi_counters;
+
+// ---- memory
+// -----------------------------------------------------------------------------------------------------
+
+// A fixed pool of packet buffers. Buffer ids are unique in the session: first_id .. first_id + num_bufs - 1.
+struct dq_region {
+    dq_region_conf conf;
+    dq_session *session;
+    uint8_t *base;   // of the arena
+    uint64_t offset; // of the region in the arena
+    uint32_t stride;
+    uint32_t first_id;
+    bool huge; // on huge pages
+    dqi_pool *pool;
+    // Holders of each super-buffer (UDP GRO, framed TCP); NULL where each buffer has one holder. Never in
+    // packet memory.
+    _Atomic uint32_t *holders;
+};
+
+#define DQI_NO_BUF UINT32_MAX
+
+// Takes n buffer ids from the region; all or none: n or 0. Any thread.
+uint32_t dqi_bufs_alloc(dq_region *r, uint32_t *ids, uint32_t n);
+// The same, but as many as there are.
+uint32_t dqi_bufs_some(dq_region *r, uint32_t *ids, uint32_t n);
+// Returns buffers (DQI_NO_BUF skipped; super-buffers lose one holder). Regions may be mixed. Any thread.
+void dqi_bufs_free(dq_session *s, const uint32_t *ids, uint32_t n);
+dq_region *dqi_buf_region(const dq_session *s, uint32_t id);
+// Adds a holder to a buffer of a region with a side array. The caller holds it already.
+void dqi_buf_hold(dq_region *r, uint32_t id);
+// Gives the region a side array; before open.
+int dqi_region_share(dq_region *r, dq_diag *diag);
+// Where a packet in buffer id starts: arena offset just after the headroom.
+static inline uint64_t dqi_buf_off(const dq_region *r, uint32_t id) {
+    return r->offset + (uint64_t)(id - r->first_id) * r->stride + DQ_HEADROOM;
+}
+
+// ---- bursts
+// -----------------------------------------------------------------------------------------------------
+
+// A burst owns the buffers bufs[seg][0..n_bufs), or holds its parent (a selection owns none). Where each
+// packet has a buffer of its own, bufs[seg][i] is packet i's and n_bufs == n; with super-buffers the two
+// lists are independent.
+struct dq_burst {
+    _Atomic uint32_t refs;
+    uint32_t n, cap, n_bufs, nseg, flags, conn;
+    int32_t clock;
+    bool slices; // packets are slices of super-buffers
+    uint64_t bytes;
+    dq_session *session;
+    dq_queue *queue;      // that received it, or that it was allocated for
+    dqi_burst_pool *home; // where its descriptor returns
+    dq_burst *parent;     // of a selection
+    int64_t due_ns;       // wire: not before this time
+    uint64_t *off[DQ_MAX_SEGS];
+    uint32_t *len[DQ_MAX_SEGS];
+    uint32_t *bufs[DQ_MAX_SEGS];
+    uint32_t *flow;
+    int64_t *ts;
+    int64_t *tx_time;
+    bool timed; // some tx_time is set
+};
+
+// n descriptors of cap packets and nseg segments each. NULL: no memory.
+dqi_burst_pool *dqi_burst_pool_new(dq_session *s, uint32_t n, uint32_t cap, uint32_t nseg);
+void dqi_burst_pool_free(dqi_burst_pool *p);
+uint32_t dqi_burst_pool_level(dqi_burst_pool *p); // free descriptors
+// An empty burst with one reference, or NULL. Any thread.
+dq_burst *dqi_burst_get(dqi_burst_pool *p);
+// Allocates n buffers of each of the regions for b (empty): off set, len 0. DQ_OK or
+// DQ_NO_FREE_PACKET_BUFFERS.
+int dqi_burst_fill(dq_burst *b, dq_region *const *regions, uint32_t nseg, uint32_t n);
+// Moves packets [first, first + n) of src, with their buffers, to the end of dst. src must be owned alone,
+// without slices; dst must have room.
+void dqi_burst_move(dq_burst *dst, dq_burst *src, uint32_t first, uint32_t n);
+static inline bool dqi_burst_alone(const dq_burst *b) { return dqi_load_acq32(&b->refs) == 1; }
+static inline const uint8_t *dqi_burst_base(const dq_burst *b);
+// The peer's socket address (struct sockaddr_in or sockaddr_in6, family 0 where there is none) stands at the
+// start of the first segment's headroom.
+struct sockaddr_in6 *dqi_burst_peer_addr(const dq_burst *b, uint32_t i);
+
+// ---- pollers, workers, waiting
+// ----------------------------------------------------------------------------------
+
+// Lets one thread sleep until another has work for it, without a system call while it is awake.
+typedef struct dqi_wake {
+    _Atomic uint32_t sleeping;
+    int fd; // eventfd
+} dqi_wake;
+int dqi_wake_init(dqi_wake *w);
+void dqi_wake_close(dqi_wake *w);
+void dqi_wake_up(dqi_wake *w); // any thread
+// Says that the caller is about to sleep: it looks for work once more after this, and calls dqi_wake_stay or
+// dqi_wake_sleep (poller.h).
+static inline void dqi_wake_announce(dqi_wake *w) { atomic_exchange(&w->sleeping, 1); }
+static inline void dqi_wake_stay(dqi_wake *w) { atomic_exchange(&w->sleeping, 0); }
+
+// Serves a set of queues on one thread.
+struct dqi_poller {
+    dqi_wake wake;
+    dq_queue **queues;
+    uint32_t n, cap;
+    _Atomic uint32_t hold; // control threads that want it to stand still
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool held, running;
+    pthread_t thread;
+    bool own_thread;            // a worker, not a task
+    _Atomic(const void *) task; // identity of the task's thread (dqi_self), once it has waited
+    int core;
+    dq_session *session;
+    _Atomic uint32_t quit;
+};
+int dqi_poller_init(dqi_poller *p, dq_session *s);
+void dqi_poller_close(dqi_poller *p);
+int dqi_poller_add(dqi_poller *p, dq_queue *q);
+void dqi_poller_remove(dqi_poller *p, dq_queue *q);
+// Makes the poller stand still until the release; no effect where the caller is its thread or it has none.
+// Pairs.
+void dqi_poller_hold(dqi_poller *p);
+void dqi_poller_release(dqi_poller *p);
+// Identifies the calling thread.
+const void *dqi_self(void);
+// Polls each queue once. Work done (0: idle).
+int dqi_poller_once(dqi_poller *p);
+// Sleeps until woken, an engine's descriptor is ready, or until_ns (monotonic). Returns at once if there is
+// work.
+void dqi_poller_sleep(dqi_poller *p, int64_t until_ns);
+// Wakes whoever polls q. Any thread.
+void dqi_queue_kick(dq_queue *q);
+
+// A bounded queue of events from pollers to a task.
+typedef struct dqi_tap {
+    dqi_ring ring;
+    dq_waiter *waiter;
+    uint64_t tag;
+    dqi_gauge packets; // in the ring
+} dqi_tap;
+
+// ---- stages and pipes
+// -------------------------------------------------------------------------------------------
+
+// One stage in one pipe: counters written by the pipe's queue's poller alone.
+typedef struct dqi_node {
+    dq_stage *stage;
+    dqi_counters c;
+    uint32_t turn;     // a sampler's position
+    uint32_t *scratch; // of the pipe: room for the indices of one batch
+} dqi_node;
+
+struct dq_pipe {
+    dq_queue *queue;
+    uint32_t conn;
+    uint32_t n;
+    uint32_t *scratch; // batch_size indices, for the nodes in turn
+    dqi_node nodes[];
+};
+
+struct dqi_stage_ops {
+    int32_t line_kind; // dq_line_kind
+    bool consumer;     // looks at packets after its push, or changes them: two on a queue make its bursts
+                       // read-only
+    // Refuses a queue whose packets the stage can't take; NULL: takes all.
+    int (*check)(const dq_stage *st, const dq_queue *q, dq_diag *diag);
+    // Consumes the caller's reference to in; *out: the burst to go on with, with a reference, or NULL.
+    // DQ_NOT_READY: nothing consumed, try the same again later (policy wait). Queue's poller only; never
+    // blocks.
+    int (*push)(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out);
+    uint64_t (*held)(const dq_stage *st);            // packets inside; NULL: none
+    void (*line)(const dq_stage *st, dq_line *line); // adds counters of its own; NULL: none
+    int (*start)(dq_stage *st, dq_diag *diag);       // NULL: nothing to do
+    int (*step)(dq_stage *st);                       // virtual clock: work done; NULL
+    void (*finish)(dq_stage *st);                    // writes what it holds, ends its thread; NULL
+    void (*free)(dq_stage *st);                      // of impl; after finish
+};
+
+struct dq_stage {
+    char name[DQ_NAME_LEN];
+    const dqi_stage_ops *ops;
+    dq_session *session;
+    void *impl;
+    dqi_counters past; // of nodes whose pipes were removed
+};
+
+int dqi_stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, void *impl, dq_stage **out,
+                  dq_diag *diag);
+
+// ---- queues
+// -----------------------------------------------------------------------------------------------------
+
+// How far a burst has come through its queue's pipes; a stage may stall it.
+typedef struct dqi_dispatch {
+    bool active;     // a burst is under way
+    dq_burst *burst; // the reference for the pipes to come; NULL: `pipe` is the last
+    dq_burst *cur;   // before node `node` of pipe `pipe`
+    uint32_t pipe, node, conn, n;
+    uint64_t bytes;
+} dqi_dispatch;
+
+// Software pacing: a packet leaves when its time has come; each moves the time on by what it costs at the
+// rate.
+typedef struct dqi_pace {
+    _Atomic double bps, pps; // 0: not limited
+    double next_ns;          // relative to the session's start
+} dqi_pace;
+
+struct dq_queue {
+    dq_queue_conf conf;
+    dq_session *session;
+    dq_iface *iface;
+    dqi_poller *poller;
+    void *engine; // the engine's own
+    dqi_burst_pool *bursts;
+    dqi_counters c;
+    dqi_gauge held;  // packets in the current burst, the dispatch and the transmit ring
+    int64_t next_ns; // session time at which polling makes sense again; 0: now, INT64_MAX: on a kick only
+    _Atomic uint32_t stopping;
+
+    // receive
+    dq_burst *cur;
+    bool immediate;    // without a time-out, deliver what a poll brought
+    int64_t cur_since; // session time of cur's first packet
+    dqi_dispatch dispatch;
+    dq_pipe **pipes;
+    uint32_t n_pipes, n_consumers;
+
+    // transmit
+    dqi_ring ring;
+    dq_burst *tx;
+    uint32_t tx_pos;
+    bool busy; // had something to send at the last poll
+    dqi_pace pace;
+    dq_template *gen;
+    _Atomic uint64_t gen_left;
+};
+
+// Polls a queue once; work done. Poller's thread.
+int dqi_rx_poll(dq_queue *q);
+int dqi_tx_poll(dq_queue *q);
+// Counts n packets dropped by q's poller.
+void dqi_drop(dqi_counters *c, dq_reason why, uint64_t n);
+
+// ---- interfaces and engines
+// -------------------------------------------------------------------------------------
+
+struct dq_iface {
+    dq_iface_conf conf;
+    dq_session *session;
+    const dqi_engine_ops *ops;
+    void *engine; // the engine's own
+    uint32_t index;
+    uint32_t n_rx, n_tx;
+    dq_queue *rx[DQ_MAX_QUEUES], *tx[DQ_MAX_QUEUES];
+    _Atomic(dqi_tap *) events; // connect and disconnect events
+};
+
+// What every engine does. Calls on one interface never overlap, except rx, tx and arm on different queues.
+struct dqi_engine_ops {
+    const char *name;
+    bool payload;       // queues hold payloads, not frames
+    bool flows;         // dq_iface_set_rules works
+    bool virtual_clock; // may run without threads
+    uint32_t align;     // of buffers, bytes
+    // Acquires the interface: regions and queues are known (i->rx, i->tx), the arena is mapped. May block.
+    int (*open)(dq_iface *i, dq_diag *diag);
+    int (*start)(dq_iface *i, dq_diag *diag); // NULL: nothing to do
+    // Ends reception and new connections; queued sends may still be drained.
+    void (*stop)(dq_iface *i);
+    // Frees all; works on a half-open interface. All pollers have ended.
+    void (*close)(dq_iface *i);
+    // Appends at most room packets to *b (its off, len, ts, bufs, bytes; c.in counts what arrived, drops
+    // included). May exchange an empty *b for another of at most batch_size packets. Packets added, 0: none.
+    // Sets q->next_ns when it knows when there will be more. Queue's poller; never blocks.
+    int (*rx)(dq_queue *q, dq_burst **b, uint32_t room);
+    // Sends packets [first, first + n) of b; the number taken. When it takes the burst's last packet it also
+    // takes the caller's reference. What it can't send for good it takes and counts as dropped; 0: try again
+    // later (it sets q->next_ns, or the queue is kicked). Counts c.out, c.out_bytes. Queue's poller; never
+    // blocks.
+    int (*tx)(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n);
+    // Completes earlier sends, on every poll of a transmit queue, also when there is nothing to send; work
+    // done. NULL.
+    int (*reap)(dq_queue *q);
+    // Descriptors whose readiness means work for q, for poll(2); at most max; the number. NULL: kicks only.
+    int (*arm)(dq_queue *q, struct pollfd *fds, int max);
+    uint64_t (*held)(dq_queue *q);                  // packets inside the engine on q's account; NULL: none
+    int64_t (*flush)(dq_queue *q);                  // discards what waits, counting it; NULL
+    int (*lines)(dq_iface *i, dq_line *l, int max); // further ledger lines; NULL
+    void (*refresh)(dq_iface *i);                   // reads kernel counters into extras; NULL. Any thread.
+    int (*set_rules)(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag);
+    int (*drop_all)(dq_iface *i, bool drop);
+    int (*mac)(const dq_iface *i, uint8_t mac[6]);
+    int (*multicast)(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag);
+    // connections; NULL where there are none
+    int (*conn_open)(dq_iface *i, const char *address, const char *local, uint32_t *conn, dq_diag *diag);
+    int (*conn_close)(dq_iface *i, uint32_t conn);
+    int (*conn_read)(dq_iface *i, uint32_t conn, dq_conn_info *out);
+    int (*conn_setsockopt)(dq_iface *i, uint32_t conn, int level, int option, const void *v, uint32_t len);
+};
+
+extern const dqi_engine_ops dqi_engine_loop;
+extern const dqi_engine_ops dqi_engine_socket;
+// The engine of this name, or NULL; dqi_engine_at lists them.
+const dqi_engine_ops *dqi_engine_find(const char *name);
+
+// Posts an event to whoever listens to i's connections. Any thread; false: nobody does, or the ring is full.
+bool dqi_iface_event(dq_iface *i, int kind, uint32_t conn, int code);
+
+// ---- session
+// ----------------------------------------------------------------------------------------------------
+
+#define DQI_MAX_IFACES  64
+#define DQI_MAX_REGIONS 256
+#define DQI_MAX_STAGES  1024
+#define DQI_MAX_NOTES   256
+#define DQI_MAX_WORKERS 256
+
+typedef enum dqi_state { DQI_NEW, DQI_OPEN, DQI_STARTED, DQI_STOPPED, DQI_FINISHED } dqi_state;
+
+struct dq_session {
+    dq_session_conf conf;
+    dqi_state state;
+    // clock
+    int64_t start_ns, mono0_ns;
+    _Atomic int64_t virtual_ns;
+    // arena
+    uint8_t *base;
+    void *reserved; // the mapping that base lies in
+    uint64_t arena_bytes;
+    int fds[2]; // memfds: small pages, huge pages
+    dq_region *regions[DQI_MAX_REGIONS];
+    uint32_t n_regions;
+    dq_iface *ifaces[DQI_MAX_IFACES];
+    uint32_t n_ifaces;
+    dqi_poller *workers[DQI_MAX_WORKERS];
+    uint32_t n_workers;
+    dq_stage *stages[DQI_MAX_STAGES];
+    _Atomic uint32_t n_stages;
+    char *notes[DQI_MAX_NOTES];
+    uint32_t n_notes;
+    dqi_burst_pool *picks; // descriptors of selections, of picks_cap packets
+    uint32_t picks_cap;
+    pthread_mutex_t control; // pipes and stages, against readers of the ledger
+};
+
+// Adds a line to the session's report.
+void dqi_note(dq_session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int64_t dqi_mono_ns(void);
+void dqi_clock_start(dq_session *s);
+// Adds to a counter with several writers (a transmit queue is sent to by tasks and stages alike).
+static inline void dqi_add_shared(dqi_count *c, uint64_t n) {
+    atomic_fetch_add_explicit(c, n, memory_order_relaxed);
+}
+static inline bool dqi_virtual(const dq_session *s) { return s->conf.virtual_clock != 0; }
+static inline const uint8_t *dqi_burst_base(const dq_burst *b) { return b->session->base; }
+
+#endif

@@ -1,0 +1,374 @@
+// engine_loop.c: the embedded engine: interfaces joined by a simulated wire, no NIC, no rights.
+//
+// One interface hears itself, two are a cable, more are a hub. The sender's poller takes packets through the
+// wire (wire.c: faults, rate, delay), classifies them by the receiver's rules and puts them into the inbound
+// ring of a receive queue; the receiver's poller takes them out. Where both regions have the same kind and
+// size and nobody else holds the burst, it is handed over by reference, buffers and all; else the receiver
+// copies into its own region.
+#include "loop.h"
+#include "queue.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- rules
+// ------------------------------------------------------------------------------------------------------
+
+struct loop_rules {
+    dqi_ftab *tab;
+    _Atomic uint32_t refs;
+};
+
+static void rules_drop(loop_rules *r) {
+    if (!r || atomic_fetch_sub(&r->refs, 1) != 1) return;
+    dqi_ftab_free(r->tab);
+    free(r);
+}
+
+static loop_rules *rules_get(loop_iface *li) {
+    dqi_lock(&li->lock);
+    loop_rules *r = li->rules;
+    if (r) atomic_fetch_add(&r->refs, 1);
+    dqi_unlock(&li->lock);
+    return r;
+}
+
+static int loop_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag) {
+    loop_iface *li = i->engine;
+    loop_rules *r = calloc(1, sizeof *r);
+    if (!r) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory for its flows", i->conf.name);
+    int err = dqi_ftab_build(rules, n, &r->tab, diag);
+    if (err != DQ_OK) {
+        free(r);
+        return err;
+    }
+    atomic_init(&r->refs, 1);
+    dqi_lock(&li->lock);
+    loop_rules *old = li->rules;
+    li->rules = r;
+    dqi_unlock(&li->lock);
+    rules_drop(old);
+    return DQ_OK;
+}
+
+static int loop_drop_all(dq_iface *i, bool drop) {
+    atomic_store(&((loop_iface *)i->engine)->drop_all, drop);
+    return DQ_OK;
+}
+
+static int loop_mac(const dq_iface *i, uint8_t mac[6]) {
+    const uint8_t m[6] = {0x02, 0, 0, 0, (uint8_t)((i->index + 1) >> 8), (uint8_t)(i->index + 1)};
+    memcpy(mac, m, sizeof m);
+    return DQ_OK;
+}
+
+// Fills flow ids and queue ids of n packets. Without isolation, what no rule wants goes to the first queue.
+void dqi_loop_classify(dq_iface *to, const dq_burst *b, uint32_t first, uint32_t n, uint32_t *flow,
+                       uint16_t *queue) {
+    loop_iface *li = to->engine;
+    uint16_t other = to->n_rx > 0 ? (uint16_t)to->rx[0]->conf.id : DQI_NO_QUEUE;
+    loop_rules *r = rules_get(li);
+    if (r) {
+        dqi_ftab_classify(r->tab, dqi_burst_base(b), b->off[0] + first, b->len[0] + first, n, flow, queue);
+        rules_drop(r);
+        if (!to->conf.flow_isolation)
+            for (uint32_t i = 0; i < n; i++)
+                if (queue[i] == DQI_NO_QUEUE) queue[i] = other;
+        return;
+    }
+    memset(flow, 0, n * sizeof *flow);
+    for (uint32_t i = 0; i < n; i++)
+        queue[i] = other;
+}
+
+// ---- into the receiver's ring
+// -----------------------------------------------------------------------------------
+
+bool dqi_loop_push(dq_queue *rx, dq_burst *b) {
+    loop_rx *lr = rx->engine;
+    dqi_gauge_add(&lr->packets, b->n);
+    uint32_t n = b->n;
+    if (!dqi_ring_push(&lr->in, b, 0)) {
+        dqi_gauge_add(&lr->packets, -(int64_t)n);
+        return false;
+    }
+    dqi_queue_kick(rx);
+    return true;
+}
+
+// ---- out of it
+// --------------------------------------------------------------------------------------------------
+
+static bool same_shape(const dq_queue *q, const dq_burst *b) {
+    if (b->nseg != q->conf.n_regions || b->parent || b->slices || !dqi_burst_alone(b)) return false;
+    for (uint32_t s = 0; s < b->nseg; s++) {
+        const dq_region *from = dqi_buf_region(q->session, b->bufs[s][0]), *to = q->conf.regions[s];
+        if (!from || from->conf.kind != to->conf.kind || from->conf.buf_size != to->conf.buf_size)
+            return false;
+    }
+    return true;
+}
+
+static bool next_head(dq_queue *q, loop_rx *lr) {
+    void *p;
+    if (!lr->head) {
+        if (!dqi_ring_pop(&lr->in, &p, NULL)) return false;
+        lr->head = p;
+        lr->pos = 0;
+        lr->by_reference = same_shape(q, lr->head);
+    }
+    if (lr->head->due_ns > dq_now(q->session)) {
+        if (lr->head->due_ns < q->next_ns) q->next_ns = lr->head->due_ns;
+        return false;
+    }
+    return true;
+}
+
+static void count_arrival(dq_queue *q, loop_rx *lr, uint32_t n, uint64_t bytes) {
+    dqi_add(&q->c.in, n);
+    dqi_add(&q->c.in_bytes, bytes);
+    dqi_gauge_add(&lr->packets, -(int64_t)n);
+}
+
+static void end_head(loop_rx *lr) {
+    dq_burst_unref(lr->head);
+    lr->head = NULL;
+}
+
+// Hands the whole inbound burst over in place of the empty current one.
+static int exchange(dq_queue *q, loop_rx *lr, dq_burst **b) {
+    dq_burst *in = lr->head;
+    dq_burst_unref(*b);
+    if (in->timed) memset(in->tx_time, 0, in->n * sizeof *in->tx_time);
+    in->timed = false;
+    in->flags = in->conn = 0;
+    in->due_ns = 0;
+    *b = in;
+    lr->head = NULL;
+    count_arrival(q, lr, in->n, in->bytes);
+    return (int)in->n;
+}
+
+static int take_by_reference(dq_queue *q, loop_rx *lr, dq_burst **b, uint32_t room) {
+    dq_burst *in = lr->head;
+    if ((*b)->n == 0 && lr->pos == 0 && in->n <= room && (in->n == room || in->cap >= q->conf.batch_size))
+        return exchange(q, lr, b);
+    uint32_t n = in->n - lr->pos < room ? in->n - lr->pos : room;
+    uint64_t before = (*b)->bytes;
+    dqi_burst_move(*b, in, lr->pos, n);
+    memset((*b)->tx_time + (*b)->n - n, 0, n * sizeof *(*b)->tx_time);
+    count_arrival(q, lr, n, (*b)->bytes - before);
+    lr->pos += n;
+    if (lr->pos == in->n) end_head(lr);
+    return (int)n;
+}
+
+// Copies packet i of `in` into the buffers at the end of b, spread over its segments by their sizes. False:
+// too long.
+static bool copy_packet(dq_queue *q, dq_burst *b, const dq_burst *in, uint32_t i) {
+    uint32_t d = 0, at = 0, k = b->n;
+    for (uint32_t s = 0; s < b->nseg; s++)
+        b->len[s][k] = 0;
+    for (uint32_t s = 0; s < in->nseg; s++) {
+        const uint8_t *p = dqi_burst_base(in) + in->off[s][i];
+        for (uint32_t left = in->len[s][i]; left > 0;) {
+            if (d == b->nseg) return false;
+            uint32_t space = q->conf.regions[d]->conf.buf_size - at, n = left < space ? left : space;
+            memcpy(b->session->base + b->off[d][k] + at, p, n);
+            b->len[d][k] += n;
+            p += n;
+            left -= n;
+            at += n;
+            if (at == q->conf.regions[d]->conf.buf_size) {
+                d++;
+                at = 0;
+            }
+        }
+    }
+    return true;
+}
+
+// Room for n more packets at the end of b; how many there is room for.
+static uint32_t take_buffers(dq_queue *q, dq_burst *b, uint32_t n) {
+    uint32_t got = n;
+    for (uint32_t s = 0; s < b->nseg; s++) {
+        uint32_t k = dqi_bufs_some(q->conf.regions[s], b->bufs[s] + b->n, got);
+        for (uint32_t t = 0; k < got && t < s; t++)
+            dqi_bufs_free(q->session, b->bufs[t] + b->n + k, got - k);
+        got = k;
+    }
+    return got;
+}
+
+static int take_by_copy(dq_queue *q, loop_rx *lr, dq_burst *b, uint32_t room) {
+    dq_burst *in = lr->head;
+    uint32_t n = in->n - lr->pos < room ? in->n - lr->pos : room;
+    uint32_t bufs = take_buffers(q, b, n), start = b->n, used = 0;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t from = lr->pos + i, k = b->n;
+        for (uint32_t s = 0; s < in->nseg; s++)
+            bytes += in->len[s][from];
+        if (used == bufs) {
+            dqi_drop(&q->c, DQ_DROP_NO_PACKET_BUFFER, 1);
+            continue;
+        }
+        for (uint32_t s = 0; s < b->nseg; s++)
+            b->off[s][k] = dqi_buf_off(q->conf.regions[s], b->bufs[s][k]);
+        if (!copy_packet(q, b, in, from)) {
+            dqi_drop(&q->c, DQ_DROP_TOO_LONG, 1);
+            continue;
+        }
+        b->flow[k] = in->flow[from];
+        b->ts[k] = in->ts[from];
+        b->tx_time[k] = 0;
+        for (uint32_t s = 0; s < b->nseg; s++)
+            b->bytes += b->len[s][k];
+        b->n++;
+        used++;
+    }
+    for (uint32_t s = 0; s < b->nseg; s++)
+        dqi_bufs_free(q->session, b->bufs[s] + b->n, bufs - used);
+    b->n_bufs = b->n;
+    count_arrival(q, lr, n, bytes);
+    dqi_add(&q->c.extra[DQ_EXTRA_COPIED], b->n - start);
+    lr->pos += n;
+    if (lr->pos == in->n) end_head(lr);
+    return (int)(b->n - start);
+}
+
+static int loop_rx_poll(dq_queue *q, dq_burst **b, uint32_t room) {
+    loop_rx *lr = q->engine;
+    int total = 0;
+    while (room > 0 && next_head(q, lr)) {
+        int n = lr->by_reference ? take_by_reference(q, lr, b, room) : take_by_copy(q, lr, *b, room);
+        total += n;
+        room -= (uint32_t)n;
+    }
+    return total;
+}
+
+static uint64_t loop_held(dq_queue *q) {
+    if (!q->engine) return 0;
+    if (q->conf.dir == DQ_RX) return (uint64_t)dqi_gauge_get(&((loop_rx *)q->engine)->packets);
+    return 0;
+}
+
+static int64_t loop_flush(dq_queue *q) {
+    loop_rx *lr = q->engine;
+    int64_t n = 0;
+    void *p;
+    while (lr->head || dqi_ring_pop(&lr->in, &p, NULL)) {
+        if (!lr->head) {
+            lr->head = p;
+            lr->pos = 0;
+        }
+        uint32_t left = lr->head->n - lr->pos;
+        count_arrival(q, lr, left, 0);
+        dqi_drop(&q->c, q->session->state == DQI_STARTED ? DQ_DROP_FLUSHED : DQ_DROP_STOPPED, left);
+        n += left;
+        end_head(lr);
+    }
+    return n;
+}
+
+// ---- life
+// -------------------------------------------------------------------------------------------------------
+
+// The interfaces that hear `i`, and how many: itself when it is alone.
+static uint32_t find_peers(dq_iface *i, dq_iface **peers) {
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < i->session->n_ifaces; k++) {
+        dq_iface *o = i->session->ifaces[k];
+        if (o->ops == &dqi_engine_loop && o != i) peers[n++] = o;
+    }
+    if (n == 0) peers[n++] = i;
+    return n;
+}
+
+static void say_how(const dq_queue *tx, const dq_iface *to) {
+    for (uint32_t k = 0; k < to->n_rx; k++) {
+        const dq_queue *rx = to->rx[k];
+        bool same = rx->conf.n_regions == tx->conf.n_regions;
+        for (uint32_t s = 0; same && s < rx->conf.n_regions; s++)
+            same = rx->conf.regions[s]->conf.kind == tx->conf.regions[s]->conf.kind &&
+                   rx->conf.regions[s]->conf.buf_size == tx->conf.regions[s]->conf.buf_size;
+        dqi_note(tx->session, "%s.%s to %s.%s: %s", tx->iface->conf.name, tx->conf.name, to->conf.name,
+                 rx->conf.name, same ? "by reference" : "copy: the memory regions differ in kind or size");
+    }
+}
+
+// Every burst that can be under way to a receive queue: its ring never overflows unless forwarded bursts pile
+// up.
+static uint32_t ring_size(const dq_session *s) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        n += 2 * s->ifaces[i]->n_tx * s->conf.tx_meta_buffers + s->ifaces[i]->n_rx * s->conf.rx_meta_buffers;
+    return n > 65536 ? 65536 : n;
+}
+
+static int open_queues(dq_iface *i, dq_diag *diag) {
+    for (uint32_t k = 0; k < i->n_rx; k++) {
+        loop_rx *lr = calloc(1, sizeof *lr);
+        if (!lr || !dqi_ring_init(&lr->in, ring_size(i->session))) {
+            free(lr);
+            return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for its ring", i->rx[k]->conf.name);
+        }
+        i->rx[k]->engine = lr;
+    }
+    for (uint32_t k = 0; k < i->n_tx; k++)
+        if (!(i->tx[k]->engine = dqi_wire_new(i->tx[k])))
+            return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for its wire", i->tx[k]->conf.name);
+    return DQ_OK;
+}
+
+static int loop_open(dq_iface *i, dq_diag *diag) {
+    loop_iface *li = calloc(1, sizeof *li);
+    if (!li) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
+    i->engine = li;
+    li->n_peers = find_peers(i, li->peers);
+    int err = open_queues(i, diag);
+    for (uint32_t k = 0; err == DQ_OK && k < i->n_tx; k++)
+        for (uint32_t p = 0; p < li->n_peers; p++)
+            say_how(i->tx[k], li->peers[p]);
+    return err;
+}
+
+// Packets on the wire arrive all the same: there is nothing to end.
+static void loop_stop(dq_iface *i) { (void)i; }
+
+static void loop_close(dq_iface *i) {
+    loop_iface *li = i->engine;
+    for (uint32_t k = 0; k < i->n_rx; k++) {
+        loop_rx *lr = i->rx[k]->engine;
+        if (!lr) continue;
+        loop_flush(i->rx[k]);
+        dqi_ring_free(&lr->in);
+        free(lr);
+        i->rx[k]->engine = NULL;
+    }
+    for (uint32_t k = 0; k < i->n_tx; k++)
+        dqi_wire_free(i->tx[k]->engine);
+    rules_drop(li->rules);
+    free(li);
+    i->engine = NULL;
+}
+
+const dqi_engine_ops dqi_engine_loop = {
+    .name = "loop",
+    .flows = true,
+    .virtual_clock = true,
+    .open = loop_open,
+    .stop = loop_stop,
+    .close = loop_close,
+    .rx = loop_rx_poll,
+    .tx = dqi_wire_send,
+    .reap = dqi_wire_reap,
+    .held = loop_held,
+    .flush = loop_flush,
+    .lines = dqi_wire_lines,
+    .set_rules = loop_set_rules,
+    .drop_all = loop_drop_all,
+    .mac = loop_mac,
+};

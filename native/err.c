@@ -1,0 +1,75 @@
+// err.c: the words for statuses, drop reasons and further figures, each in one table that the summary, JSON
+// and Lua share.
+#include "dqi.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const err_names[] = {
+    "SUCCESS",         "NULL_PTR",          "NO_FREE_BURST_BUFFERS", "NO_FREE_PACKET_BUFFERS",
+    "NOT_READY",       "INVALID_PARAMETER", "NO_SPACE_AVAILABLE",    "NOT_SUPPORTED",
+    "GENERIC_FAILURE", "CONNECT_FAILURE",   "INTERNAL_ERROR",
+};
+
+const char *dq_err_name(int err) {
+    if (err >= DQ_OK) return err_names[0];
+    if (-err < (int)(sizeof err_names / sizeof *err_names)) return err_names[-err];
+    return err < DQ_ESYS ? strerror(DQ_ESYS - err) : "UNKNOWN";
+}
+
+int dqi_fail(dq_diag *diag, int err, const char *fmt, ...) {
+    if (diag) {
+        va_list ap;
+        va_start(ap, fmt);
+        vsnprintf(diag->text, sizeof diag->text, fmt, ap);
+        va_end(ap);
+    }
+    return err;
+}
+
+static const struct {
+    const char *name, *text;
+} reasons[DQ_REASONS] = {
+    [DQ_DROP_NO_PACKET_BUFFER] =
+        {"no_packet_buffer", "the memory region had no free buffer: raise num_bufs or free bursts sooner"},
+    [DQ_DROP_NO_BURST_BUFFER] = {"no_burst_buffer",
+                                 "no free burst descriptor: raise rx_meta_buffers or free bursts sooner"},
+    [DQ_DROP_QUEUE_FULL] = {"queue_full", "the queue's ring was full: its reader is too slow"},
+    [DQ_DROP_TOO_LONG] = {"too_long", "longer than the queue's buffers: raise buf_size"},
+    [DQ_DROP_NO_FLOW] = {"no_flow", "no flow matched and flow_isolation is on"},
+    [DQ_DROP_DROP_ALL] = {"drop_all", "drop_all_traffic was on"},
+    [DQ_DROP_WIRE_LOSS] = {"wire_loss", "lost by the simulated wire"},
+    [DQ_DROP_FILTERED] = {"filtered", "refused by the filter"},
+    [DQ_DROP_NOT_SAMPLED] = {"not_sampled", "left out by the sampler"},
+    [DQ_DROP_BEHIND] = {"behind", "the consumer was behind and its policy is drop"},
+    [DQ_DROP_WRITE_ERROR] = {"write_error", "the file could not be written"},
+    [DQ_DROP_SEND_ERROR] = {"send_error", "the system refused to send it"},
+    [DQ_DROP_NO_PEER] = {"no_peer", "there was nobody to send it to"},
+    [DQ_DROP_BAD_FRAMING] = {"bad_framing", "the stream's framing made no sense"},
+    [DQ_DROP_FLUSHED] = {"flushed", "thrown away by flush"},
+    [DQ_DROP_STOPPED] = {"stopped", "still queued when the session stopped"},
+};
+
+const char *dq_reason_name(int reason) {
+    return reason >= 0 && reason < DQ_REASONS ? reasons[reason].name : NULL;
+}
+
+const char *dq_reason_text(int reason) {
+    return reason >= 0 && reason < DQ_REASONS ? reasons[reason].text : NULL;
+}
+
+static const char *const extras[DQ_EXTRAS] = {
+    [DQ_EXTRA_COPIED] = "copied",
+    [DQ_EXTRA_DUPLICATED] = "duplicated",
+    [DQ_EXTRA_CORRUPTED] = "corrupted",
+    [DQ_EXTRA_REORDERED] = "reordered",
+    [DQ_EXTRA_KERNEL_DROPPED] = "kernel_dropped",
+    [DQ_EXTRA_SYSCALLS] = "syscalls",
+    [DQ_EXTRA_FILES] = "files",
+    [DQ_EXTRA_FILE_BYTES] = "file_bytes",
+    [DQ_EXTRA_STALL_NS] = "stall_ns",
+    [DQ_EXTRA_TRUNCATED] = "truncated",
+};
+
+const char *dq_extra_name(int extra) { return extra >= 0 && extra < DQ_EXTRAS ? extras[extra] : NULL; }

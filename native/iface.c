@@ -1,0 +1,127 @@
+// iface.c: interfaces: the engines' registry, and calls that go to the engine or say that it lacks them.
+#include "waiter.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const dqi_engine_ops *const engines[] = {&dqi_engine_loop, &dqi_engine_socket};
+
+const dqi_engine_ops *dqi_engine_find(const char *name) {
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
+        if (strcmp(engines[i]->name, name) == 0) return engines[i];
+    return NULL;
+}
+
+int dq_iface_add(dq_session *s, const dq_iface_conf *conf, dq_iface **out, dq_diag *diag) {
+    const dqi_engine_ops *ops = dqi_engine_find(conf->engine);
+    if (!ops)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                        "interface %s: engine %s is not in this version (there are loop and socket)",
+                        conf->name, conf->engine);
+    if (dqi_virtual(s) && !ops->virtual_clock)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s can't run on the virtual clock",
+                        conf->name, ops->name);
+    if (s->n_ifaces == DQI_MAX_IFACES)
+        return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "interface %s: more than %d interfaces", conf->name,
+                        DQI_MAX_IFACES);
+    dq_iface *i = calloc(1, sizeof *i);
+    if (!i) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", conf->name);
+    i->conf = *conf;
+    i->session = s;
+    i->ops = ops;
+    i->index = s->n_ifaces;
+    s->ifaces[s->n_ifaces++] = i;
+    *out = i;
+    return DQ_OK;
+}
+
+// ---- events
+// -----------------------------------------------------------------------------------------------------
+
+#define EVENT_DEPTH 8192
+
+int dq_iface_events(dq_iface *i, dq_waiter *w, uint64_t tag, dq_diag *diag) {
+    if (!i->ops->conn_read)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s has no connections", i->conf.name,
+                        i->ops->name);
+    if (atomic_load(&i->events))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "interface %s: somebody listens to its connections already", i->conf.name);
+    dqi_tap *t = calloc(1, sizeof *t);
+    if (!t || !dqi_ring_init(&t->ring, EVENT_DEPTH)) {
+        free(t);
+        return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
+    }
+    t->waiter = w;
+    t->tag = tag;
+    int err = dqi_waiter_add(w, t);
+    if (err != DQ_OK) {
+        dqi_ring_free(&t->ring);
+        free(t);
+        return dqi_fail(diag, err, "interface %s: no memory", i->conf.name);
+    }
+    atomic_store(&i->events, t);
+    return DQ_OK;
+}
+
+bool dqi_iface_event(dq_iface *i, int kind, uint32_t conn, int code) {
+    dqi_tap *t = atomic_load(&i->events);
+    if (!t) return false;
+    uint64_t packed = (uint64_t)(uint32_t)code << 32 | conn;
+    bool ok = dqi_ring_push(&t->ring, (void *)(uintptr_t)packed, (uint32_t)kind);
+    if (t->waiter) dqi_waiter_kick(t->waiter);
+    return ok;
+}
+
+void dqi_iface_free(dq_iface *i) {
+    dqi_tap *t = atomic_load(&i->events);
+    if (t) {
+        if (t->waiter) dqi_waiter_remove(t->waiter, t);
+        dqi_ring_free(&t->ring);
+        free(t);
+    }
+    free(i);
+}
+
+// ---- calls that an engine may lack
+// ------------------------------------------------------------------------------
+
+static int lacks(const dq_iface *i, const char *what, dq_diag *diag) {
+    return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s has no %s", i->conf.name, i->ops->name,
+                    what);
+}
+
+int dq_iface_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag) {
+    return i->ops->set_rules ? i->ops->set_rules(i, rules, n, diag) : lacks(i, "flows", diag);
+}
+
+int dq_iface_drop_all(dq_iface *i, bool drop, dq_diag *diag) {
+    return i->ops->drop_all ? i->ops->drop_all(i, drop) : lacks(i, "drop_all_traffic", diag);
+}
+
+int dq_iface_mac(const dq_iface *i, uint8_t mac[6]) {
+    return i->ops->mac ? i->ops->mac(i, mac) : DQ_NOT_SUPPORTED;
+}
+
+int dq_iface_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag) {
+    return i->ops->multicast ? i->ops->multicast(i, group, source, join, diag)
+                             : lacks(i, "multicast membership", diag);
+}
+
+int dq_conn_open(dq_iface *i, const char *address, const char *local, uint32_t *conn, dq_diag *diag) {
+    return i->ops->conn_open ? i->ops->conn_open(i, address, local, conn, diag)
+                             : lacks(i, "connections", diag);
+}
+
+int dq_conn_close(dq_iface *i, uint32_t conn) {
+    return i->ops->conn_close ? i->ops->conn_close(i, conn) : DQ_NOT_SUPPORTED;
+}
+
+int dq_conn_read(dq_iface *i, uint32_t conn, dq_conn_info *out) {
+    return i->ops->conn_read ? i->ops->conn_read(i, conn, out) : DQ_NOT_SUPPORTED;
+}
+
+int dq_conn_setsockopt(dq_iface *i, uint32_t conn, int level, int option, const void *value, uint32_t len) {
+    return i->ops->conn_setsockopt ? i->ops->conn_setsockopt(i, conn, level, option, value, len)
+                                   : DQ_NOT_SUPPORTED;
+}

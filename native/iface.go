@@ -1,0 +1,108 @@
+package native
+
+/*
+#include "dq.h"
+*/
+import "C"
+
+// Proto is the protocol of a socket interface.
+type Proto int32
+
+// Framing is how a TCP stream is cut into messages.
+type Framing int32
+
+// Protocols and framings.
+const (
+	ProtoNone     Proto   = C.DQ_PROTO_NONE
+	ProtoUDP      Proto   = C.DQ_PROTO_UDP
+	ProtoTCP      Proto   = C.DQ_PROTO_TCP
+	FramingNone   Framing = C.DQ_FRAMING_NONE
+	FramingFixed  Framing = C.DQ_FRAMING_FIXED
+	FramingPrefix Framing = C.DQ_FRAMING_PREFIX
+)
+
+// SocketConf is the endpoint of a socket interface. Hosts are names or addresses.
+type SocketConf struct {
+	Proto                 Proto
+	Server                bool
+	LocalHost, RemoteHost string
+	LocalPort, RemotePort int
+	MaxPayload            int // bytes; 0: the buffer size
+	RetryConnectS         int
+	Framing               Framing
+	FramingBytes          int  // of a message, or of the length prefix
+	LittleEndian          bool // length prefix
+	IncludesPrefix        bool // the length counts the prefix itself
+}
+
+// IfaceConf describes an interface.
+type IfaceConf struct {
+	Name, Engine, Address string
+	FlowIsolation         bool
+	Socket                SocketConf
+}
+
+// Iface is an interface; it lives as long as its session.
+type Iface struct{ c *C.dq_iface }
+
+// AddIface adds an interface to a session that is not open yet.
+func (s *Session) AddIface(conf IfaceConf) (Iface, error) {
+	sc := conf.Socket
+	c := C.dq_iface_conf{
+		flow_isolation: flag(conf.FlowIsolation),
+		socket: C.dq_socket_conf{
+			proto:           C.int32_t(sc.Proto),
+			server:          flag(sc.Server),
+			local_port:      C.uint16_t(sc.LocalPort),
+			remote_port:     C.uint16_t(sc.RemotePort),
+			max_payload:     C.uint32_t(sc.MaxPayload),
+			retry_connect_s: C.int32_t(sc.RetryConnectS),
+			framing:         C.int32_t(sc.Framing),
+			framing_bytes:   C.uint32_t(sc.FramingBytes),
+			framing_le:      flag(sc.LittleEndian),
+			framing_incl:    flag(sc.IncludesPrefix),
+		},
+	}
+	var i Iface
+	for _, f := range []struct {
+		dst        []C.char
+		what, text string
+	}{
+		{c.name[:], "interface", conf.Name},
+		{c.engine[:], "engine", conf.Engine},
+		{c.address[:], "address", conf.Address},
+		{c.socket.local_host[:], "local host", sc.LocalHost},
+		{c.socket.remote_host[:], "remote host", sc.RemoteHost},
+	} {
+		if err := put(f.dst, f.what, f.text); err != nil {
+			return i, err
+		}
+	}
+	var d C.dq_diag
+	return i, result("interface "+conf.Name, C.dq_iface_add(s.c, &c, &i.c, &d), &d)
+}
+
+// MAC returns the interface's Ethernet address; ErrNotSupported where it has none.
+func (i Iface) MAC() (mac [6]byte, err error) {
+	var c [6]C.uint8_t
+	err = status(C.dq_iface_mac(i.c, &c[0]))
+	for n, b := range c {
+		mac[n] = byte(b)
+	}
+	return mac, err
+}
+
+// Multicast joins or leaves a group given as a text address; an empty source is any.
+func (i Iface) Multicast(group, source string, join bool) error {
+	g, s := cString(group), cString(source)
+	defer g.free()
+	defer s.free()
+	var d C.dq_diag
+	return result("multicast group "+group, C.dq_iface_multicast(i.c, g.c, s.c, C.bool(join), &d), &d)
+}
+
+// DropAll discards everything that arrives, or ends that.
+func (i Iface) DropAll(drop bool) error {
+	var d C.dq_diag
+	return result("drop all traffic", C.dq_iface_drop_all(i.c, C.bool(drop), &d), &d)
+}

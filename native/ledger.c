@@ -1,0 +1,87 @@
+// ledger.c: every account of a session as lines. Counters are read while their writers go on: each is
+// monotone, and the sums are exact when nothing moves.
+#include "dqi.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void read_counters(dq_line *l, const dqi_counters *c) {
+    l->in += dqi_get(&c->in);
+    l->in_bytes += dqi_get(&c->in_bytes);
+    l->out += dqi_get(&c->out);
+    l->out_bytes += dqi_get(&c->out_bytes);
+    l->bursts += dqi_get(&c->bursts);
+    for (int i = 0; i < DQ_REASONS; i++)
+        l->dropped[i] += dqi_get(&c->dropped[i]);
+    for (int i = 0; i < DQ_EXTRAS; i++)
+        l->extra[i] += dqi_get(&c->extra[i]);
+}
+
+static void queue_line(dq_queue *q, dq_line *l) {
+    memset(l, 0, sizeof *l);
+    snprintf(l->name, sizeof l->name, "%s", q->iface->conf.name);
+    snprintf(l->queue, sizeof l->queue, "%s", q->conf.name);
+    l->kind = q->conf.dir == DQ_RX ? DQ_LINE_RX : DQ_LINE_TX;
+    l->queue_id = q->conf.id;
+    read_counters(l, &q->c);
+    uint64_t inside = q->iface->engine && q->iface->ops->held ? q->iface->ops->held(q) : 0;
+    if (q->conf.dir == DQ_RX) l->in += inside; // arrived, not yet taken by the queue's poller
+    l->held = (uint64_t)dqi_gauge_get(&q->held) + inside;
+    l->pace_bps = atomic_load_explicit(&q->pace.bps, memory_order_relaxed);
+    l->pace_pps = atomic_load_explicit(&q->pace.pps, memory_order_relaxed);
+}
+
+// Adds what the nodes of this stage counted in every pipe.
+static void add_nodes(const dq_session *s, const dq_stage *st, dq_line *l) {
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        for (uint32_t k = 0; k < s->ifaces[i]->n_rx; k++) {
+            const dq_queue *q = s->ifaces[i]->rx[k];
+            for (uint32_t p = 0; p < q->n_pipes; p++)
+                for (uint32_t m = 0; m < q->pipes[p]->n; m++)
+                    if (q->pipes[p]->nodes[m].stage == st) read_counters(l, &q->pipes[p]->nodes[m].c);
+        }
+}
+
+static void stage_line(const dq_session *s, const dq_stage *st, dq_line *l) {
+    memset(l, 0, sizeof *l);
+    snprintf(l->name, sizeof l->name, "%s", st->name);
+    l->kind = st->ops->line_kind;
+    read_counters(l, &st->past);
+    add_nodes(s, st, l);
+    if (st->ops->line) st->ops->line(st, l);
+    if (st->ops->held) l->held = st->ops->held(st);
+}
+
+typedef struct sink {
+    dq_line *lines;
+    uint32_t n, max;
+    dq_line spare; // takes what doesn't fit
+} sink;
+
+static dq_line *next_line(sink *k) { return k->n++ < k->max ? &k->lines[k->n - 1] : &k->spare; }
+
+static void iface_lines(dq_iface *i, sink *k) {
+    if (i->ops->refresh && i->engine) i->ops->refresh(i);
+    for (uint32_t q = 0; q < i->n_rx; q++)
+        queue_line(i->rx[q], next_line(k));
+    for (uint32_t q = 0; q < i->n_tx; q++)
+        queue_line(i->tx[q], next_line(k));
+    if (!i->ops->lines || !i->engine) return;
+    dq_line more[DQ_MAX_QUEUES];
+    int n = i->ops->lines(i, more, DQ_MAX_QUEUES);
+    for (int m = 0; m < n; m++)
+        *next_line(k) = more[m];
+}
+
+uint32_t dq_ledger(const dq_session *cs, dq_line *lines, uint32_t max) {
+    dq_session *s = (dq_session *)(uintptr_t)cs;
+    sink k = {.lines = lines, .max = max};
+    pthread_mutex_lock(&s->control);
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        iface_lines(s->ifaces[i], &k);
+    uint32_t n = atomic_load(&s->n_stages);
+    for (uint32_t i = 0; i < n; i++)
+        stage_line(s, s->stages[i], next_line(&k));
+    pthread_mutex_unlock(&s->control);
+    return k.n;
+}

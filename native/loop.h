@@ -1,0 +1,39 @@
+// loop.h: what the loop engine and its wire know of each other.
+#ifndef DQI_LOOP_H
+#define DQI_LOOP_H
+
+#include "burst.h"
+#include "match.h"
+
+typedef struct loop_rules loop_rules; // an interface's flow table and those who read it now
+typedef struct loop_wire loop_wire;   // one transmit queue's way onto the wire
+
+typedef struct loop_iface {
+    dqi_spin lock; // of rules (the pointer) and wire_free_ns
+    loop_rules *rules;
+    _Atomic bool drop_all;
+    double wire_free_ns; // since the start: when the wire has sent what it took
+    uint32_t n_peers;
+    dq_iface *peers[DQI_MAX_IFACES];
+} loop_iface;
+
+typedef struct loop_rx {
+    dqi_ring in; // bursts that arrived
+    dqi_gauge packets;
+    dq_burst *head; // being taken in, from packet pos on
+    uint32_t pos;
+    bool by_reference;
+} loop_rx;
+
+void dqi_loop_classify(dq_iface *to, const dq_burst *b, uint32_t first, uint32_t n, uint32_t *flow,
+                       uint16_t *queue);
+// Puts b, with its reference, into rx's inbound ring; false: full, the reference stays.
+bool dqi_loop_push(dq_queue *rx, dq_burst *b);
+
+loop_wire *dqi_wire_new(dq_queue *tx);
+void dqi_wire_free(loop_wire *w);
+int dqi_wire_send(dq_queue *tx, dq_burst *b, uint32_t first, uint32_t n); // dqi_engine_ops.tx
+int dqi_wire_reap(dq_queue *tx);                                          // dqi_engine_ops.reap
+int dqi_wire_lines(dq_iface *i, dq_line *l, int max);                     // dqi_engine_ops.lines
+
+#endif

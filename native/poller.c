@@ -1,0 +1,235 @@
+// poller.c: whoever serves queues: a worker thread, or a task in its wait.
+//
+// Idle mode is adaptive: a poller that finds nothing goes on trying for a while (a packet that comes then
+// costs no system call), then sleeps in poll(2) on its wake-up descriptor and what its engines armed, until
+// the next known time. Control threads that change what a poller walks make it stand still first
+// (dqi_poller_hold), so the packet path takes no lock.
+#include "poller.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define SPIN_NS   20000 // how long an idle poller goes on trying
+#define CLOSE_NS  60000 // a time nearer than this is waited for by trying, as sleeping may overshoot
+#define MAX_ARMED 256
+
+int dqi_wake_init(dqi_wake *w) {
+    atomic_init(&w->sleeping, 0);
+    w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return w->fd < 0 ? DQ_ESYS - errno : DQ_OK;
+}
+
+void dqi_wake_close(dqi_wake *w) {
+    if (w->fd >= 0) close(w->fd);
+    w->fd = -1;
+}
+
+// Both sides exchange `sleeping`: whoever comes second sees what the other did before, the sleeper the new
+// work or the waker that somebody sleeps.
+void dqi_wake_up(dqi_wake *w) {
+    if (atomic_exchange(&w->sleeping, 0) == 0) return;
+    uint64_t one = 1;
+    while (write(w->fd, &one, sizeof one) < 0 && errno == EINTR) {
+    }
+}
+
+void dqi_wake_sleep(dqi_wake *w, struct pollfd *fds, nfds_t n, int64_t ns) {
+    fds[0] = (struct pollfd){.fd = w->fd, .events = POLLIN};
+    struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+    ppoll(fds, n, ns == INT64_MAX ? NULL : &t, NULL);
+    dqi_wake_stay(w);
+    uint64_t v;
+    if (fds[0].revents && read(w->fd, &v, sizeof v) < 0 && errno != EAGAIN) return;
+}
+
+int dqi_poller_init(dqi_poller *p, dq_session *s) {
+    *p = (dqi_poller){.session = s, .core = -1};
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->changed, NULL);
+    return dqi_wake_init(&p->wake);
+}
+
+void dqi_poller_close(dqi_poller *p) {
+    dqi_wake_close(&p->wake);
+    pthread_mutex_destroy(&p->lock);
+    pthread_cond_destroy(&p->changed);
+    free(p->queues);
+    p->queues = NULL;
+}
+
+int dqi_poller_add(dqi_poller *p, dq_queue *q) {
+    if (p->n == p->cap) {
+        uint32_t cap = p->cap ? 2 * p->cap : 8;
+        dq_queue **more = realloc(p->queues, cap * sizeof *more);
+        if (!more) return DQ_ESYS - ENOMEM;
+        p->queues = more;
+        p->cap = cap;
+    }
+    p->queues[p->n++] = q;
+    q->poller = p;
+    return DQ_OK;
+}
+
+void dqi_poller_remove(dqi_poller *p, dq_queue *q) {
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->queues[i] == q) p->queues[i--] = p->queues[--p->n];
+    q->poller = NULL;
+}
+
+const void *dqi_self(void) {
+    static _Thread_local char self;
+    return &self;
+}
+
+static bool is_mine(const dqi_poller *p) {
+    return !p->own_thread || pthread_equal(p->thread, pthread_self());
+}
+
+void dqi_poller_hold(dqi_poller *p) {
+    if (!p) return;
+    pthread_mutex_lock(&p->lock);
+    if (p->running && !is_mine(p)) {
+        atomic_fetch_add(&p->hold, 1);
+        dqi_wake_up(&p->wake);
+        while (p->running && !p->held)
+            pthread_cond_wait(&p->changed, &p->lock);
+    }
+}
+
+void dqi_poller_release(dqi_poller *p) {
+    if (!p) return;
+    if (p->running && !is_mine(p)) {
+        atomic_fetch_sub(&p->hold, 1);
+        pthread_cond_broadcast(&p->changed);
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
+// The worker's side: stands still as long as somebody wants it to.
+static void stand_still(dqi_poller *p) {
+    pthread_mutex_lock(&p->lock);
+    p->held = true;
+    pthread_cond_broadcast(&p->changed);
+    while (atomic_load(&p->hold) != 0)
+        pthread_cond_wait(&p->changed, &p->lock);
+    p->held = false;
+    pthread_mutex_unlock(&p->lock);
+}
+
+static int poll_queue(dq_queue *q) { return q->conf.dir == DQ_RX ? dqi_rx_poll(q) : dqi_tx_poll(q); }
+
+int dqi_poller_once(dqi_poller *p) {
+    int work = 0;
+    for (uint32_t i = 0; i < p->n; i++)
+        if (!dqi_virtual(p->queues[i]->session)) work += poll_queue(p->queues[i]);
+    return work;
+}
+
+// The earliest time, in ns from now, at which some queue knows of work; INT64_MAX: none does.
+static int64_t next_due(const dqi_poller *p) {
+    int64_t soonest = INT64_MAX;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const dq_queue *q = p->queues[i];
+        if (q->next_ns == INT64_MAX || dqi_virtual(q->session)) continue;
+        int64_t left = q->next_ns - dq_now(q->session);
+        if (left < soonest) soonest = left < 0 ? 0 : left;
+    }
+    return soonest;
+}
+
+static nfds_t arm(dqi_poller *p, struct pollfd *fds, nfds_t max) {
+    nfds_t n = 1; // fds[0] is the wake-up
+    for (uint32_t i = 0; i < p->n; i++) {
+        dq_queue *q = p->queues[i];
+        if (q->iface->ops->arm && !dqi_virtual(q->session))
+            n += (nfds_t)q->iface->ops->arm(q, fds + n, (int)(max - n));
+    }
+    return n;
+}
+
+void dqi_poller_sleep(dqi_poller *p, int64_t until_ns) {
+    int64_t left = until_ns == INT64_MAX ? INT64_MAX : until_ns - dqi_mono_ns();
+    int64_t due = next_due(p);
+    if (due < left) left = due;
+    if (left < CLOSE_NS) return;
+    struct pollfd fds[MAX_ARMED];
+    dqi_wake_announce(&p->wake);
+    if (dqi_poller_once(p) > 0 || next_due(p) < CLOSE_NS || atomic_load(&p->hold) != 0 ||
+        atomic_load(&p->quit) != 0) {
+        dqi_wake_stay(&p->wake);
+        return;
+    }
+    nfds_t n = arm(p, fds, MAX_ARMED);
+    due = next_due(p);
+    if (due < left) left = due;
+    dqi_wake_sleep(&p->wake, fds, n, left == INT64_MAX ? left : left - CLOSE_NS / 2);
+}
+
+void dqi_queue_kick(dq_queue *q) {
+    if (q->poller && !dqi_virtual(q->session)) dqi_wake_up(&q->poller->wake);
+}
+
+static void *worker(void *arg) {
+    dqi_poller *p = arg;
+    int64_t idle_since = 0;
+    while (!atomic_load_explicit(&p->quit, memory_order_acquire)) {
+        if (atomic_load_explicit(&p->hold, memory_order_acquire) != 0) stand_still(p);
+        if (dqi_poller_once(p) > 0) {
+            idle_since = 0;
+            continue;
+        }
+        int64_t now = dqi_mono_ns();
+        if (idle_since == 0) idle_since = now;
+        if (now - idle_since < SPIN_NS)
+            dqi_pause();
+        else
+            dqi_poller_sleep(p, INT64_MAX);
+    }
+    return NULL;
+}
+
+// Workers take no signals: those belong to the host.
+static int start_blocked(pthread_t *t, void *(*fn)(void *), void *arg, const pthread_attr_t *attr) {
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int err = pthread_create(t, attr, fn, arg);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return err ? DQ_ESYS - err : DQ_OK;
+}
+
+int dqi_thread_start(pthread_t *t, void *(*fn)(void *), void *arg) { return start_blocked(t, fn, arg, NULL); }
+
+int dqi_worker_start(dqi_poller *p, dq_diag *diag) {
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    if (p->core >= 0) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET((unsigned)p->core, &set);
+        pthread_attr_setaffinity_np(&attr, sizeof set, &set);
+    }
+    p->own_thread = p->running = true;
+    int err = start_blocked(&p->thread, worker, p, &attr);
+    pthread_attr_destroy(&attr);
+    if (err != DQ_OK) {
+        p->running = false;
+        return dqi_fail(diag, err,
+                        "worker on core %d: %s; hint: --cores auto chooses cores that this host has", p->core,
+                        dq_err_name(err));
+    }
+    return DQ_OK;
+}
+
+void dqi_worker_stop(dqi_poller *p) {
+    if (!p->running) return;
+    atomic_store(&p->quit, 1);
+    dqi_wake_up(&p->wake);
+    pthread_join(p->thread, NULL);
+    p->running = false;
+}

@@ -1,0 +1,89 @@
+package native
+
+/*
+#include "dq.h"
+*/
+import "C"
+
+import "math"
+
+// Limits of the engine.
+const (
+	MaxSegs   = int(C.DQ_MAX_SEGS)   // segments of a packet
+	MaxQueues = int(C.DQ_MAX_QUEUES) // of each direction of an interface
+	MaxName   = int(C.DQ_NAME_LEN) - 1
+)
+
+// QueueConf describes a queue.
+type QueueConf struct {
+	Name      string
+	ID        int
+	Tx        bool
+	Direct    bool // polled by the task that adopts it
+	Core      int  // of the worker, -1: not pinned
+	BatchSize int
+	TimeoutUS int64
+	Regions   []Region
+	PaceBPS   float64 // 0: unpaced
+	TxEthSrc  bool    // the interface's MAC becomes the source of each frame
+}
+
+// Queue is a receive or transmit queue; it lives as long as its session. Comparable, so
+// that it can be the key of a map.
+type Queue struct{ c *C.dq_queue }
+
+// AddQueue adds a queue to an interface of a session that is not open yet.
+func (i Iface) AddQueue(conf QueueConf) (Queue, error) {
+	c := C.dq_queue_conf{
+		id:         C.uint32_t(conf.ID),
+		dir:        C.DQ_RX,
+		direct:     flag(conf.Direct),
+		core:       C.int32_t(conf.Core),
+		batch_size: C.uint32_t(conf.BatchSize),
+		timeout_us: C.uint64_t(conf.TimeoutUS),
+		n_regions:  C.uint32_t(len(conf.Regions)),
+		pace_bps:   C.double(conf.PaceBPS),
+		tx_eth_src: flag(conf.TxEthSrc),
+	}
+	if conf.Tx {
+		c.dir = C.DQ_TX
+	}
+	for n, r := range conf.Regions {
+		c.regions[n] = r.c
+	}
+	var q Queue
+	if err := put(c.name[:], "queue", conf.Name); err != nil {
+		return q, err
+	}
+	var d C.dq_diag
+	return q, result("queue "+conf.Name, C.dq_queue_add(i.c, &c, &q.c, &d), &d)
+}
+
+// Alloc makes a burst of n packets with buffers of the queue's regions and lengths 0.
+// Errors: ErrNoBurst, ErrNoPacket, ErrInvalid. Task's thread.
+func (q Queue) Alloc(n int) (Burst, error) {
+	var b Burst
+	return b, status(C.dq_tx_alloc(q.c, C.uint32_t(n), &b.c))
+}
+
+// Send queues b; the caller's reference goes with it only when the error is nil.
+// ErrNoSpace when the ring is full.
+func (q Queue) Send(b Burst) error { return status(C.dq_tx_send(q.c, b.c)) }
+
+// Pace limits what is sent from now on to bits/s and packets/s; 0 is no limit.
+func (q Queue) Pace(bps, pps float64) { C.dq_tx_pace(q.c, C.double(bps), C.double(pps)) }
+
+// Flush discards what waits in a receive queue and returns the number of packets.
+func (q Queue) Flush() int64 { return int64(C.dq_rx_flush(q.c)) }
+
+// Transmit lets the queue's own thread send count packets of t; 0 is without end, and the
+// zero Template ends what is being sent.
+func (q Queue) Transmit(t Template, count uint64) error {
+	return status(C.dq_tx_transmit(q.c, t.c, C.uint64_t(count)))
+}
+
+// Remaining returns what is left of the current transmission.
+func (q Queue) Remaining() (n uint64, endless bool) {
+	n = uint64(C.dq_tx_remaining(q.c))
+	return n, n == math.MaxUint64
+}

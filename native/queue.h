@@ -1,0 +1,23 @@
+// queue.h: what the transmit side, pacing and the session's end know of each other.
+#ifndef DQI_QUEUE_H
+#define DQI_QUEUE_H
+
+#include "dqi.h"
+
+// Packets of len bytes, at most n, that the pace lets leave now; sets q->next_ns when none may.
+uint32_t dqi_pace_allow(dq_queue *q, int64_t now, uint32_t len, uint32_t n);
+// The same for packets [first, first + n) of b.
+uint32_t dqi_pace_count(dq_queue *q, int64_t now, const dq_burst *b, uint32_t first, uint32_t n);
+// ns that packets [first, first + n) of b take at the pace; dqi_pace_spend charges them.
+double dqi_pace_cost(const dq_queue *q, const dq_burst *b, uint32_t first, uint32_t n);
+void dqi_pace_spend(dq_queue *q, double cost_ns);
+// The queue has nothing to send: no credit is gathered.
+void dqi_pace_idle(dq_queue *q, int64_t now);
+
+// True when nothing waits to be sent.
+bool dqi_tx_idle(const dq_queue *q);
+// Drop what is left, counted as stopped; pollers have ended.
+void dqi_tx_drop_rest(dq_queue *q);
+void dqi_rx_drop_rest(dq_queue *q);
+
+#endif

@@ -1,0 +1,269 @@
+// region.c: regions, their buffer pools, and the arena that they are slices of.
+//
+// All CPU regions of a session lie in one reserved range of addresses: first the slices on small pages, then
+// those on huge pages, each part backed by a memfd and mapped shared, so that a device or another process can
+// address every packet by (descriptor, offset). A pool is a stack of buffer ids: the buffer used last is the
+// warmest.
+#include "region.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define HUGE_PAGE  (2u << 20)
+#define SMALL_PAGE 4096u
+
+struct dqi_pool {
+    dqi_spin lock;
+    uint32_t n;
+    uint32_t ids[];
+};
+
+static uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
+
+static uint64_t region_bytes(const dq_region *r) { return (uint64_t)r->stride * r->conf.num_bufs; }
+
+int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag) {
+    if (conf->kind == DQ_KIND_DEVICE || conf->kind == DQ_KIND_HOST_PINNED)
+        return dqi_fail(
+            diag, DQ_NOT_SUPPORTED,
+            "region %s: kind %s needs CUDA, which is not in this version; hint: open with memory = \"host\"",
+            conf->name, conf->kind == DQ_KIND_DEVICE ? "device" : "host_pinned");
+    if (conf->num_bufs == 0 || conf->buf_size == 0)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: num_bufs and buf_size must be above 0",
+                        conf->name);
+    if (s->n_regions == DQI_MAX_REGIONS)
+        return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "region %s: more than %d regions", conf->name,
+                        DQI_MAX_REGIONS);
+    dq_region *r = calloc(1, sizeof *r);
+    if (!r) return dqi_fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory", conf->name);
+    r->conf = *conf;
+    r->session = s;
+    dq_region *last = s->n_regions ? s->regions[s->n_regions - 1] : NULL;
+    uint64_t first = last ? (uint64_t)last->first_id + last->conf.num_bufs : 0;
+    if (first + conf->num_bufs >= DQI_NO_BUF) {
+        free(r);
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: the session has more than 2^32 buffers",
+                        conf->name);
+    }
+    r->first_id = (uint32_t)first;
+    s->regions[s->n_regions++] = r;
+    *out = r;
+    return DQ_OK;
+}
+
+int dqi_region_share(dq_region *r, dq_diag *diag) {
+    if (!r->holders) r->holders = calloc(r->conf.num_bufs, sizeof *r->holders);
+    return r->holders
+               ? DQ_OK
+               : dqi_fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory for its side array", r->conf.name);
+}
+
+// ---- the arena
+// --------------------------------------------------------------------------------------------------
+
+static uint64_t free_huge_pages(void) {
+    FILE *f = fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "r");
+    unsigned long long n = 0;
+    if (f && fscanf(f, "%llu", &n) != 1) n = 0;
+    if (f) fclose(f);
+    return n;
+}
+
+// Asks the kernel to place the region on its NUMA node; a preference, as a full node is no reason not to run.
+static void bind_node(dq_session *s, dq_region *r) {
+#ifdef SYS_mbind
+    enum { MPOL_PREFERRED_ = 1 };
+    if (r->conf.affinity < 0 || r->conf.affinity > 62) return;
+    unsigned long mask = 1ul << r->conf.affinity;
+    uint64_t from = r->offset / SMALL_PAGE * SMALL_PAGE;
+    if (syscall(SYS_mbind, s->base + from, r->offset + region_bytes(r) - from, MPOL_PREFERRED_, &mask, 64ul,
+                0u) != 0 &&
+        errno != ENOSYS)
+        dqi_note(s, "region %s: NUMA node %d: %s; memory comes from any node", r->conf.name, r->conf.affinity,
+                 strerror(errno));
+#endif
+}
+
+static int map_part(dq_session *s, int which, uint64_t at, uint64_t bytes, unsigned flags) {
+    if (bytes == 0) return 0;
+    s->fds[which] = memfd_create(which ? "daqiri-huge" : "daqiri", MFD_CLOEXEC | flags);
+    if (s->fds[which] < 0 || ftruncate(s->fds[which], (off_t)bytes) != 0) return -errno;
+    void *p = mmap(s->base + at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, s->fds[which], 0);
+    return p == MAP_FAILED ? -errno : 0;
+}
+
+// Lays the regions that are (not) on huge pages out from `at`; returns the end.
+static uint64_t lay_out(dq_session *s, bool huge, uint64_t at) {
+    for (uint32_t i = 0; i < s->n_regions; i++) {
+        dq_region *r = s->regions[i];
+        if (r->huge != huge) continue;
+        r->offset = at;
+        at = round_up(at + region_bytes(r), huge ? HUGE_PAGE : SMALL_PAGE);
+    }
+    return at;
+}
+
+// Decides which regions get huge pages: each that asks, as long as the free ones last.
+static void choose_pages(dq_session *s) {
+    uint64_t left = free_huge_pages();
+    for (uint32_t i = 0; i < s->n_regions; i++) {
+        dq_region *r = s->regions[i];
+        uint64_t need = round_up(region_bytes(r), HUGE_PAGE) / HUGE_PAGE;
+        r->huge = r->conf.kind == DQ_KIND_HUGE && need <= left;
+        if (r->huge)
+            left -= need;
+        else if (r->conf.kind == DQ_KIND_HUGE)
+            dqi_note(s,
+                     "region %s: huge: %llu pages of 2 MiB needed, %llu free: on small pages; hint: "
+                     "echo N > /proc/sys/vm/nr_hugepages",
+                     r->conf.name, (unsigned long long)need, (unsigned long long)left);
+    }
+}
+
+static int pool_fill(dq_region *r) {
+    uint32_t n = r->conf.num_bufs;
+    r->pool = malloc(sizeof *r->pool + n * sizeof(uint32_t));
+    if (!r->pool) return -ENOMEM;
+    r->pool->lock = (dqi_spin){0};
+    r->pool->n = n;
+    for (uint32_t i = 0; i < n; i++)
+        r->pool->ids[i] = r->first_id + n - 1 - i;
+    return 0;
+}
+
+int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
+    for (uint32_t i = 0; i < s->n_regions; i++)
+        s->regions[i]->stride =
+            (uint32_t)round_up((uint64_t)DQ_HEADROOM + s->regions[i]->conf.buf_size, align);
+    choose_pages(s);
+    uint64_t small = lay_out(s, false, 0);
+    uint64_t huge_at = round_up(small, HUGE_PAGE);
+    s->arena_bytes = round_up(lay_out(s, true, huge_at), HUGE_PAGE);
+    if (s->arena_bytes == 0) return DQ_OK;
+    // Reserve, with room to align the start for huge pages.
+    uint8_t *p =
+        mmap(NULL, s->arena_bytes + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return dqi_fail(diag, DQ_ESYS - errno, "memory regions: %llu bytes: %s",
+                        (unsigned long long)s->arena_bytes, strerror(errno));
+    s->reserved = p;
+    s->base = (uint8_t *)round_up((uintptr_t)p, HUGE_PAGE);
+    int err = map_part(s, 0, 0, small, 0);
+    if (err == 0) err = map_part(s, 1, huge_at, s->arena_bytes - huge_at, MFD_HUGETLB);
+    if (err != 0)
+        return dqi_fail(diag, DQ_ESYS + err, "memory regions: %llu bytes: %s",
+                        (unsigned long long)s->arena_bytes, strerror(-err));
+    for (uint32_t i = 0; i < s->n_regions; i++) {
+        dq_region *r = s->regions[i];
+        r->base = s->base;
+        bind_node(s, r);
+        if (pool_fill(r) != 0) return dqi_fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory", r->conf.name);
+    }
+    return DQ_OK;
+}
+
+uint64_t dqi_arena_close(dq_session *s) {
+    uint64_t missing = 0;
+    for (uint32_t i = 0; i < s->n_regions; i++) {
+        dq_region *r = s->regions[i];
+        if (r->pool) missing += r->conf.num_bufs - r->pool->n;
+        free(r->pool);
+        free(r->holders);
+        free(r);
+    }
+    s->n_regions = 0;
+    if (s->reserved) munmap(s->reserved, s->arena_bytes + HUGE_PAGE);
+    s->reserved = NULL;
+    for (int i = 0; i < 2; i++)
+        if (s->fds[i] >= 0) close(s->fds[i]);
+    return missing;
+}
+
+void dq_region_read(const dq_region *r, dq_region_info *out) {
+    *out = (dq_region_info){
+        .base = r->base,
+        .offset = r->offset,
+        .stride = r->stride,
+        .num_bufs = r->conf.num_bufs,
+        .buf_size = r->conf.buf_size,
+        .kind = r->conf.kind,
+        .huge = r->huge,
+    };
+    if (!r->pool) return;
+    dqi_lock(&r->pool->lock);
+    out->free_bufs = r->pool->n;
+    dqi_unlock(&r->pool->lock);
+}
+
+// ---- buffers
+// ----------------------------------------------------------------------------------------------------
+
+static uint32_t pop_ids(dq_region *r, uint32_t *ids, uint32_t n, bool all) {
+    dqi_pool *p = r->pool;
+    dqi_lock(&p->lock);
+    if (n > p->n) n = all ? 0 : p->n;
+    p->n -= n;
+    memcpy(ids, p->ids + p->n, n * sizeof *ids);
+    dqi_unlock(&p->lock);
+    if (r->holders)
+        for (uint32_t i = 0; i < n; i++)
+            atomic_store_explicit(&r->holders[ids[i] - r->first_id], 1, memory_order_relaxed);
+    return n;
+}
+
+uint32_t dqi_bufs_alloc(dq_region *r, uint32_t *ids, uint32_t n) { return pop_ids(r, ids, n, true); }
+
+uint32_t dqi_bufs_some(dq_region *r, uint32_t *ids, uint32_t n) { return pop_ids(r, ids, n, false); }
+
+dq_region *dqi_buf_region(const dq_session *s, uint32_t id) {
+    for (uint32_t i = 0; i < s->n_regions; i++)
+        if (id - s->regions[i]->first_id < s->regions[i]->conf.num_bufs) return s->regions[i];
+    return NULL;
+}
+
+dq_region *dqi_off_region(const dq_session *s, uint64_t off) {
+    for (uint32_t i = 0; i < s->n_regions; i++)
+        if (off - s->regions[i]->offset < region_bytes(s->regions[i])) return s->regions[i];
+    return NULL;
+}
+
+void dqi_buf_hold(dq_region *r, uint32_t id) {
+    atomic_fetch_add_explicit(&r->holders[id - r->first_id], 1, memory_order_relaxed);
+}
+
+static void push_ids(dq_region *r, const uint32_t *ids, uint32_t n) {
+    dqi_lock(&r->pool->lock);
+    memcpy(r->pool->ids + r->pool->n, ids, n * sizeof *ids);
+    r->pool->n += n;
+    dqi_unlock(&r->pool->lock);
+}
+
+// Gives up one holder of each; those without any return to the pool.
+static void drop_holders(dq_region *r, const uint32_t *ids, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (atomic_fetch_sub_explicit(&r->holders[ids[i] - r->first_id], 1, memory_order_acq_rel) == 1)
+            push_ids(r, ids + i, 1);
+}
+
+void dqi_bufs_free(dq_session *s, const uint32_t *ids, uint32_t n) {
+    for (uint32_t i = 0; i < n;) {
+        if (ids[i] == DQI_NO_BUF) {
+            i++;
+            continue;
+        }
+        dq_region *r = dqi_buf_region(s, ids[i]);
+        uint32_t first = r->first_id, num = r->conf.num_bufs, k = i + 1;
+        while (k < n && ids[k] - first < num)
+            k++;
+        if (r->holders)
+            drop_holders(r, ids + i, k - i);
+        else
+            push_ids(r, ids + i, k - i);
+        i = k;
+    }
+}

@@ -1,0 +1,69 @@
+package native
+
+/*
+#include "dq.h"
+*/
+import "C"
+
+// RegionKind is the kind of memory behind a region.
+type RegionKind int32
+
+// Kinds of memory.
+const (
+	KindHost       RegionKind = C.DQ_KIND_HOST
+	KindHuge       RegionKind = C.DQ_KIND_HUGE
+	KindHostPinned RegionKind = C.DQ_KIND_HOST_PINNED
+	KindDevice     RegionKind = C.DQ_KIND_DEVICE
+)
+
+// RegionConf describes a pool of equal buffers.
+type RegionConf struct {
+	Name     string
+	Kind     RegionKind
+	Affinity int // NUMA node, -1: any
+	NumBufs  int
+	BufSize  int // usable bytes of each buffer
+}
+
+// RegionInfo is what became of a region.
+type RegionInfo struct {
+	Offset                     uint64 // in the arena
+	Stride                     int    // bytes from buffer to buffer
+	NumBufs, BufSize, FreeBufs int
+	Kind                       RegionKind
+	Huge                       bool // really on huge pages
+}
+
+// Region is a pool of buffers; it lives as long as its session.
+type Region struct{ c *C.dq_region }
+
+// AddRegion adds a region to a session that is not open yet.
+func (s *Session) AddRegion(conf RegionConf) (Region, error) {
+	c := C.dq_region_conf{
+		kind:     C.int32_t(conf.Kind),
+		affinity: C.int32_t(conf.Affinity),
+		num_bufs: C.uint32_t(conf.NumBufs),
+		buf_size: C.uint32_t(conf.BufSize),
+	}
+	var r Region
+	if err := put(c.name[:], "memory region", conf.Name); err != nil {
+		return r, err
+	}
+	var d C.dq_diag
+	return r, result("memory region "+conf.Name, C.dq_region_add(s.c, &c, &r.c, &d), &d)
+}
+
+// Info reads the region's figures. Any thread.
+func (r Region) Info() RegionInfo {
+	var c C.dq_region_info
+	C.dq_region_read(r.c, &c)
+	return RegionInfo{
+		Offset:   uint64(c.offset),
+		Stride:   int(c.stride),
+		NumBufs:  int(c.num_bufs),
+		BufSize:  int(c.buf_size),
+		FreeBufs: int(c.free_bufs),
+		Kind:     RegionKind(c.kind),
+		Huge:     c.huge != 0,
+	}
+}

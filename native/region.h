@@ -1,0 +1,14 @@
+// region.h: the arena's life, for session.c.
+#ifndef DQI_REGION_H
+#define DQI_REGION_H
+
+#include "dqi.h"
+
+// Lays out and maps all regions, buffers a multiple of align bytes apart, and fills their pools.
+int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag);
+// Unmaps and frees the regions; the number of buffers that were not in their pools.
+uint64_t dqi_arena_close(dq_session *s);
+// The region that holds this arena offset, or NULL.
+dq_region *dqi_off_region(const dq_session *s, uint64_t off);
+
+#endif

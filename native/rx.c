@@ -1,0 +1,77 @@
+// rx.c: the receive side of a queue: packets gather in the current burst, which goes to the pipes when it is
+// full, when its first packet is timeout_us old, or, on sockets without a time-out, at once.
+#include "pipe.h"
+
+#include <errno.h>
+
+// Full bursts are delivered at once; what is younger than the time-out waits, and the poller learns until
+// when.
+static bool is_due(dq_queue *q, bool arrived) {
+    const dq_burst *b = q->cur;
+    if (b->n == 0) return false;
+    if (b->n >= q->conf.batch_size || atomic_load_explicit(&q->stopping, memory_order_relaxed)) return true;
+    if (q->conf.timeout_us == 0) return arrived ? q->immediate : false;
+    int64_t until = q->cur_since + (int64_t)q->conf.timeout_us * 1000;
+    if (dq_now(q->session) >= until) return true;
+    if (until < q->next_ns) q->next_ns = until;
+    return false;
+}
+
+// Takes what the engine has into the current burst; packets added.
+static int receive(dq_queue *q) {
+    if (!q->cur && !(q->cur = dqi_burst_get(q->bursts))) {
+        q->next_ns = 0; // all descriptors are out: the engine keeps the packets until one returns
+        return 0;
+    }
+    uint32_t room = q->conf.batch_size - q->cur->n;
+    bool empty = q->cur->n == 0;
+    int n = room > 0 ? q->iface->ops->rx(q, &q->cur, room) : 0;
+    if (n <= 0) return 0;
+    q->cur->queue = q;
+    dqi_gauge_add(&q->held, n);
+    if (empty && q->conf.timeout_us > 0) q->cur_since = dq_now(q->session);
+    return n;
+}
+
+int dqi_rx_poll(dq_queue *q) {
+    q->next_ns = INT64_MAX;
+    if (!dqi_dispatch_run(q)) {
+        q->next_ns = dq_now(q->session) + 100000; // the stage kicks the queue, or it looks again
+        return 0;
+    }
+    int n = receive(q);
+    if (q->cur && is_due(q, n > 0)) {
+        dq_burst *b = q->cur;
+        q->cur = NULL;
+        dqi_dispatch_start(q, b);
+        dqi_dispatch_run(q);
+        n++;
+    }
+    if (n > 0) q->next_ns = 0;
+    return n;
+}
+
+void dqi_rx_drop_rest(dq_queue *q) {
+    dqi_dispatch_drop(q);
+    if (!q->cur) return;
+    dqi_drop(&q->c, DQ_DROP_STOPPED, q->cur->n);
+    dqi_gauge_add(&q->held, -(int64_t)q->cur->n);
+    dq_burst_unref(q->cur);
+    q->cur = NULL;
+}
+
+int64_t dq_rx_flush(dq_queue *q) {
+    if (q->conf.dir != DQ_RX) return DQ_INVALID_PARAMETER;
+    dqi_poller_hold(q->poller);
+    int64_t n = q->iface->ops->flush ? q->iface->ops->flush(q) : 0;
+    if (q->cur && n >= 0) {
+        uint32_t k = q->cur->n;
+        dqi_drop(&q->c, DQ_DROP_FLUSHED, k);
+        dqi_gauge_add(&q->held, -(int64_t)k);
+        dq_burst_unref(q->cur);
+        q->cur = NULL;
+        n += k;
+    }
+    dqi_poller_release(q->poller);
+    return n;
+}

@@ -1,0 +1,334 @@
+// session.c: a session's life: new → add → open → start → stop → finish → close. Each step unwinds by close.
+#include "session.h"
+#include "pipe.h"
+#include "poller.h"
+#include "queue.h"
+#include "region.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define PICKS 1024 // selections that may be held at once
+
+int dq_session_new(const dq_session_conf *conf, dq_session **out, dq_diag *diag) {
+    dq_session *s = calloc(1, sizeof *s);
+    if (!s) return dqi_fail(diag, DQ_ESYS - ENOMEM, "session: no memory");
+    s->conf = *conf;
+    s->fds[0] = s->fds[1] = -1;
+    pthread_mutex_init(&s->control, NULL);
+    dqi_clock_start(s);
+    *out = s;
+    return DQ_OK;
+}
+
+void dqi_note(dq_session *s, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    char *text = NULL;
+    if (s->n_notes < DQI_MAX_NOTES && vasprintf(&text, fmt, ap) >= 0) s->notes[s->n_notes++] = text;
+    va_end(ap);
+}
+
+bool dq_session_report(const dq_session *s, uint32_t i, char *buf, size_t len) {
+    if (i >= s->n_notes) return false;
+    snprintf(buf, len, "%s", s->notes[i]);
+    return true;
+}
+
+int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag *diag) {
+    bool rx = conf->dir == DQ_RX;
+    uint32_t *n = rx ? &i->n_rx : &i->n_tx;
+    if (*n == DQ_MAX_QUEUES)
+        return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "queue %s: interface %s has more than %d queues",
+                        conf->name, i->conf.name, DQ_MAX_QUEUES);
+    if (conf->n_regions == 0 || conf->n_regions > DQ_MAX_SEGS || conf->batch_size == 0)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: needs 1 to %d memory regions and a batch_size",
+                        conf->name, DQ_MAX_SEGS);
+    dq_queue *q = calloc(1, sizeof *q);
+    if (!q) return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory", conf->name);
+    q->conf = *conf;
+    q->session = i->session;
+    q->iface = i;
+    q->immediate = i->ops->payload || conf->direct;
+    atomic_init(&q->pace.bps, conf->pace_bps);
+    (rx ? i->rx : i->tx)[(*n)++] = q;
+    *out = q;
+    return DQ_OK;
+}
+
+// ---- walking queues
+// ---------------------------------------------------------------------------------------------
+
+// The k-th queue of the session, an interface's transmit queues before its receive queues; NULL past the end.
+static dq_queue *queue_at(const dq_session *s, uint32_t k) {
+    for (uint32_t i = 0; i < s->n_ifaces; i++) {
+        const dq_iface *f = s->ifaces[i];
+        if (k < f->n_tx) return f->tx[k];
+        k -= f->n_tx;
+        if (k < f->n_rx) return f->rx[k];
+        k -= f->n_rx;
+    }
+    return NULL;
+}
+
+static int poll_queue(dq_queue *q) { return q->conf.dir == DQ_RX ? dqi_rx_poll(q) : dqi_tx_poll(q); }
+
+// ---- open
+// -------------------------------------------------------------------------------------------------------
+
+static int queue_open(dq_queue *q, dq_diag *diag) {
+    bool rx = q->conf.dir == DQ_RX;
+    uint32_t n = rx ? q->session->conf.rx_meta_buffers : q->session->conf.tx_meta_buffers;
+    q->bursts = dqi_burst_pool_new(q->session, n, q->conf.batch_size, q->conf.n_regions);
+    bool ok = q->bursts && (rx || dqi_ring_init(&q->ring, n));
+    return ok ? DQ_OK
+              : dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for %u bursts of %u packets",
+                         q->conf.name, n, q->conf.batch_size);
+}
+
+static int picks_open(dq_session *s, dq_diag *diag) {
+    dq_queue *q;
+    uint32_t nseg = 1;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++) {
+        if (q->conf.batch_size > s->picks_cap) s->picks_cap = q->conf.batch_size;
+        if (q->conf.n_regions > nseg) nseg = q->conf.n_regions;
+    }
+    s->picks = dqi_burst_pool_new(s, PICKS, s->picks_cap ? s->picks_cap : 1, nseg);
+    return s->picks ? DQ_OK : dqi_fail(diag, DQ_ESYS - ENOMEM, "session: no memory for selections");
+}
+
+int dq_session_open(dq_session *s, dq_diag *diag) {
+    uint32_t align = 64;
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        if (s->ifaces[i]->ops->align > align) align = s->ifaces[i]->ops->align;
+    int err = dqi_arena_open(s, align, diag);
+    if (err == DQ_OK) err = picks_open(s, diag);
+    dq_queue *q;
+    for (uint32_t k = 0; err == DQ_OK && (q = queue_at(s, k)) != NULL; k++)
+        err = queue_open(q, diag);
+    for (uint32_t i = 0; err == DQ_OK && i < s->n_ifaces; i++)
+        err = s->ifaces[i]->ops->open(s->ifaces[i], diag);
+    if (err == DQ_OK) s->state = DQI_OPEN;
+    return err;
+}
+
+// ---- start
+// ------------------------------------------------------------------------------------------------------
+
+// The worker of a core; queues that are pinned nowhere get one each.
+static int assign_worker(dq_session *s, dq_queue *q, dq_diag *diag) {
+    dqi_poller *p = NULL;
+    for (uint32_t i = 0; q->conf.core >= 0 && i < s->n_workers; i++)
+        if (s->workers[i]->core == q->conf.core) p = s->workers[i];
+    if (!p) {
+        if (s->n_workers == DQI_MAX_WORKERS)
+            return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "queue %s: more than %d workers", q->conf.name,
+                            DQI_MAX_WORKERS);
+        p = calloc(1, sizeof *p);
+        if (!p) return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for its worker", q->conf.name);
+        s->workers[s->n_workers++] = p;
+        int err = dqi_poller_init(p, s);
+        if (err != DQ_OK)
+            return dqi_fail(diag, err, "queue %s: its worker: %s", q->conf.name, dq_err_name(err));
+        p->core = q->conf.core;
+    }
+    return dqi_poller_add(p, q);
+}
+
+int dq_session_start(dq_session *s, dq_diag *diag) {
+    if (s->state != DQI_OPEN)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "session: not open, or started before");
+    int err = DQ_OK;
+    dq_queue *q;
+    for (uint32_t k = 0; err == DQ_OK && !dqi_virtual(s) && (q = queue_at(s, k)) != NULL; k++)
+        if (!q->conf.direct) err = assign_worker(s, q, diag);
+    for (uint32_t i = 0; err == DQ_OK && i < s->n_ifaces; i++)
+        if (s->ifaces[i]->ops->start) err = s->ifaces[i]->ops->start(s->ifaces[i], diag);
+    for (uint32_t i = 0; err == DQ_OK && i < atomic_load(&s->n_stages); i++)
+        if (s->stages[i]->ops->start) err = s->stages[i]->ops->start(s->stages[i], diag);
+    s->state = DQI_STARTED; // so that stop ends what was begun
+    for (uint32_t i = 0; err == DQ_OK && i < s->n_workers; i++)
+        err = dqi_worker_start(s->workers[i], diag);
+    return err;
+}
+
+// ---- virtual clock
+// ----------------------------------------------------------------------------------------------
+
+static int step_stages(dq_session *s) {
+    int work = 0;
+    uint32_t n = atomic_load(&s->n_stages);
+    for (uint32_t i = 0; i < n; i++)
+        if (s->stages[i]->ops->step) work += s->stages[i]->ops->step(s->stages[i]) > 0;
+    return work;
+}
+
+int dq_step(dq_session *s) {
+    int work = 0;
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        work += poll_queue(q) > 0;
+    return work + step_stages(s);
+}
+
+// The earliest time at which a queue of this session has something to do.
+static int64_t next_time(const dq_session *s) {
+    int64_t soonest = INT64_MAX;
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        if (q->next_ns < soonest) soonest = q->next_ns;
+    return soonest;
+}
+
+int64_t dq_next_time(const dq_session *s) { return s->state == DQI_STARTED ? next_time(s) : INT64_MAX; }
+
+// ---- stop
+// -------------------------------------------------------------------------------------------------------
+
+static void end_workers(dq_session *s) {
+    for (uint32_t i = 0; i < s->n_workers; i++)
+        dqi_worker_stop(s->workers[i]);
+}
+
+static bool has_worker(const dq_queue *q) { return q->poller && q->poller->running; }
+
+static bool tx_drained(const dq_session *s) {
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        if (q->conf.dir == DQ_TX && dqi_gauge_get(&q->held) > 0) return false;
+    return true;
+}
+
+// Polls what no worker polls, on the virtual clock the writers too; work done.
+static int poll_unserved(dq_session *s) {
+    int work = 0;
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        if (!has_worker(q)) work += poll_queue(q);
+    return dqi_virtual(s) ? work + step_stages(s) : work;
+}
+
+// Lets time pass until the next known event, at most until `until`; false when that is reached.
+static bool pass_time(dq_session *s, int64_t until) {
+    int64_t now = dq_now(s), next = next_time(s);
+    if (now >= until) return false;
+    if (dqi_virtual(s)) {
+        if (next > until) return false;
+        dq_advance(s, next > now ? next : now + 1000);
+        return true;
+    }
+    struct timespec t = {.tv_nsec = 50000};
+    nanosleep(&t, NULL);
+    return true;
+}
+
+static void drain_tx(dq_session *s, int64_t until) {
+    while (!tx_drained(s))
+        if (poll_unserved(s) == 0 && !pass_time(s, until)) break;
+}
+
+// Takes in what is on its way. Workers have ended: every queue is ours.
+static void settle(dq_session *s, int64_t until) {
+    for (;;) {
+        if (poll_unserved(s) > 0) continue;
+        int64_t next = next_time(s);
+        if (next == INT64_MAX || next > until || !pass_time(s, until)) return;
+    }
+}
+
+static uint64_t stalled(const dq_session *s) {
+    uint64_t n = 0;
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        if (q->conf.dir == DQ_RX && q->dispatch.active) n += (uint64_t)dqi_gauge_get(&q->held);
+    return n;
+}
+
+uint64_t dq_session_stop(dq_session *s, int64_t drain_ns) {
+    if (s->state != DQI_STARTED && s->state != DQI_STOPPED) return 0;
+    int64_t until = dq_now(s) + drain_ns;
+    dq_queue *q;
+    if (s->state == DQI_STARTED) {
+        for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+            if (q->conf.dir == DQ_TX) dq_tx_transmit(q, NULL, 0);
+        drain_tx(s, until);
+        for (uint32_t i = 0; i < s->n_ifaces; i++)
+            s->ifaces[i]->ops->stop(s->ifaces[i]);
+        end_workers(s);
+        s->state = DQI_STOPPED;
+        for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+            atomic_store(&q->stopping, 1);
+    }
+    if (stalled(s) == 0)
+        settle(s, until);
+    else
+        while (poll_unserved(s) > 0) {
+        }
+    return stalled(s);
+}
+
+void dq_session_finish(dq_session *s) {
+    if (s->state == DQI_STARTED) dq_session_stop(s, 0);
+    if (s->state != DQI_STOPPED) return;
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++) {
+        if (q->conf.dir == DQ_RX) {
+            if (q->iface->ops->flush) q->iface->ops->flush(q);
+            dqi_rx_drop_rest(q);
+        } else {
+            dqi_tx_drop_rest(q);
+        }
+    }
+    for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++)
+        if (s->stages[i]->ops->finish) s->stages[i]->ops->finish(s->stages[i]);
+    s->state = DQI_FINISHED;
+}
+
+// ---- close
+// ------------------------------------------------------------------------------------------------------
+
+static void queue_free(dq_queue *q) {
+    if (q->poller) dqi_poller_remove(q->poller, q);
+    dqi_rx_drop_rest(q);
+    if (q->ring.slots) dqi_tx_drop_rest(q);
+    dqi_ring_free(&q->ring);
+    dqi_pipes_free(q);
+}
+
+uint64_t dq_session_close(dq_session *s) {
+    if (!s) return 0;
+    dq_session_finish(s);
+    end_workers(s);
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        queue_free(q);
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        if (s->ifaces[i]->engine) s->ifaces[i]->ops->close(s->ifaces[i]);
+    for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++) {
+        if (s->stages[i]->ops->free) s->stages[i]->ops->free(s->stages[i]);
+        free(s->stages[i]);
+    }
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        dqi_burst_pool_free(q->bursts);
+    dqi_burst_pool_free(s->picks);
+    for (uint32_t i = 0; i < s->n_workers; i++) {
+        dqi_poller_close(s->workers[i]);
+        free(s->workers[i]);
+    }
+    for (uint32_t i = 0; i < s->n_ifaces; i++) {
+        for (uint32_t k = 0; k < s->ifaces[i]->n_rx; k++)
+            free(s->ifaces[i]->rx[k]);
+        for (uint32_t k = 0; k < s->ifaces[i]->n_tx; k++)
+            free(s->ifaces[i]->tx[k]);
+        dqi_iface_free(s->ifaces[i]);
+    }
+    uint64_t missing = dqi_arena_close(s);
+    for (uint32_t i = 0; i < s->n_notes; i++)
+        free(s->notes[i]);
+    pthread_mutex_destroy(&s->control);
+    free(s);
+    return missing;
+}

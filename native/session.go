@@ -1,0 +1,113 @@
+package native
+
+/*
+#include <stdlib.h>
+#include "dq.h"
+*/
+import "C"
+
+import "time"
+
+// Session is an engine session: see dq_session in dq.h. Close must be the last call.
+type Session struct{ c *C.dq_session }
+
+// Wire describes the wire between the loop interfaces of a session. Faults are
+// probabilities per packet; a rate of 0 is unlimited.
+type Wire struct {
+	Loss, Dup, Reorder, Corrupt float64
+	DelayNS                     int64
+	RateBPS                     uint64
+}
+
+// SessionConf says what kind of session to make.
+type SessionConf struct {
+	Virtual                      bool  // no threads; time moves by Advance
+	Seed                         int64 // of the wire's faults
+	StartNS                      int64 // virtual: time at the start, ns since the epoch
+	RxMetaBuffers, TxMetaBuffers int   // burst descriptors of each queue
+	Wire                         Wire
+}
+
+// NewSession makes an empty session.
+func NewSession(conf SessionConf) (*Session, error) {
+	c := C.dq_session_conf{
+		virtual_clock:   flag(conf.Virtual),
+		seed:            C.uint64_t(conf.Seed),
+		start_ns:        C.int64_t(conf.StartNS),
+		rx_meta_buffers: C.uint32_t(conf.RxMetaBuffers),
+		tx_meta_buffers: C.uint32_t(conf.TxMetaBuffers),
+		wire: C.dq_wire_conf{
+			loss:     C.double(conf.Wire.Loss),
+			dup:      C.double(conf.Wire.Dup),
+			reorder:  C.double(conf.Wire.Reorder),
+			corrupt:  C.double(conf.Wire.Corrupt),
+			delay_ns: C.int64_t(conf.Wire.DelayNS),
+			rate_bps: C.uint64_t(conf.Wire.RateBPS),
+		},
+	}
+	var d C.dq_diag
+	s := &Session{}
+	if err := result("session", C.dq_session_new(&c, &s.c, &d), &d); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Open allocates the arena and opens the engines. It may resolve host names, so it blocks.
+func (s *Session) Open() error {
+	var d C.dq_diag
+	return result("open", C.dq_session_open(s.c, &d), &d)
+}
+
+// Start starts workers and writers.
+func (s *Session) Start() error {
+	var d C.dq_diag
+	return result("start", C.dq_session_start(s.c, &d), &d)
+}
+
+// Stop ends generation and reception and sends for at most drain what the transmit rings
+// hold. It returns the packets that wait for room in a tap: serve the taps and call it
+// again until 0. No task may be in a wait on a direct queue of the session.
+func (s *Session) Stop(drain time.Duration) uint64 {
+	return uint64(C.dq_session_stop(s.c, C.int64_t(drain.Nanoseconds())))
+}
+
+// Finish drops what still waits and ends the writers; files are closed. It blocks.
+func (s *Session) Finish() { C.dq_session_finish(s.c) }
+
+// Close frees everything and returns the number of packet buffers that were not in their
+// pools. A second call returns 0.
+func (s *Session) Close() uint64 {
+	leaked := uint64(C.dq_session_close(s.c))
+	s.c = nil
+	return leaked
+}
+
+// Now is the session's clock in ns since the epoch. Any thread.
+func (s *Session) Now() int64 { return int64(C.dq_now(s.c)) }
+
+// StartTime is the session's clock when it was made. Any thread.
+func (s *Session) StartTime() int64 { return int64(C.dq_start_ns(s.c)) }
+
+// Step polls everything once (virtual clock) and returns how many objects made progress.
+func (s *Session) Step() int { return int(C.dq_step(s.c)) }
+
+// NextTime is when something is due next (virtual clock); math.MaxInt64: nothing is.
+func (s *Session) NextTime() int64 { return int64(C.dq_next_time(s.c)) }
+
+// Advance moves a virtual clock forward to t.
+func (s *Session) Advance(t int64) { C.dq_advance(s.c, C.int64_t(t)) }
+
+// Report says line by line what is hardware, software or copy, and why.
+func (s *Session) Report() []string {
+	var lines []string
+	for more := true; more; {
+		line := read(func(buf *C.char, size C.size_t) {
+			more = bool(C.dq_session_report(s.c, C.uint32_t(len(lines)), buf, size))
+		})
+		if more {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}

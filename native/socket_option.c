@@ -1,0 +1,103 @@
+// socket_option.c: making sockets, kernel buffers, and setsockopt pass-through. Options set on an interface
+// are kept, so that a connection made later, or made again, has them too.
+#include "socket_state.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BUFFER_BYTES (64 << 20) // of kernel memory asked for each way
+
+static int set_int(int fd, int level, int name, int v) {
+    return setsockopt(fd, level, name, &v, sizeof v);
+}
+
+int dqi_sock_new_fd(dqi_sock *s, int family) {
+    bool udp = dqi_sock_is_udp(s);
+    int fd = socket(family, (udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -errno;
+    if (!udp) set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (udp) {
+        set_int(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
+        // Groups that others on this host joined are none of ours.
+        set_int(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+#ifdef IPV6_MULTICAST_ALL
+        if (family == AF_INET6) set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+#endif
+        dqi_sock_multicast_out(s, fd, family);
+    }
+    for (uint32_t i = 0; i < s->n_opts; i++) {
+        const dqi_sock_opt *o = &s->opts[i];
+        if (setsockopt(fd, o->level, o->name, o->value, o->len) == 0) continue;
+        int err = -errno;
+        close(fd);
+        return err;
+    }
+    return fd;
+}
+
+// Bytes got of one kernel buffer. FORCE passes the system's limit, with the right to.
+static int enlarge(int fd, int force, int plain) {
+    if (set_int(fd, SOL_SOCKET, force, BUFFER_BYTES) != 0) set_int(fd, SOL_SOCKET, plain, BUFFER_BYTES);
+    int got = 0;
+    socklen_t len = sizeof got;
+    getsockopt(fd, SOL_SOCKET, plain, &got, &len);
+    return got / 2; // the kernel doubles it for its own overhead
+}
+
+void dqi_sock_big_buffers(dqi_sock *s, int fd, bool note) {
+    int rx = enlarge(fd, SO_RCVBUFFORCE, SO_RCVBUF), tx = enlarge(fd, SO_SNDBUFFORCE, SO_SNDBUF);
+    if (!note) return;
+    if (rx >= BUFFER_BYTES && tx >= BUFFER_BYTES)
+        dqi_note(s->iface->session, "interface %s: kernel buffers of %d MiB each way", s->iface->conf.name,
+                 BUFFER_BYTES >> 20);
+    else
+        dqi_note(s->iface->session,
+                 "interface %s: kernel buffers of %d KiB (receive) and %d KiB (send), %d asked for; hint: "
+                 "sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d",
+                 s->iface->conf.name, rx >> 10, tx >> 10, BUFFER_BYTES >> 10, BUFFER_BYTES, BUFFER_BYTES);
+}
+
+static int set_one(int fd, int level, int option, const void *v, uint32_t len) {
+    return setsockopt(fd, level, option, v, len) == 0 ? DQ_OK : DQ_ESYS - errno;
+}
+
+static int set_on_conn(dqi_sock *s, uint32_t id, int level, int option, const void *v, uint32_t len) {
+    dqi_sconn *c = dqi_conn_find(s, id);
+    if (!c || c->fd < 0) return DQ_INVALID_PARAMETER;
+    return set_one(c->fd, level, option, v, len);
+}
+
+// Keeps the option for sockets to come; a later value of the same option takes its place.
+static int keep(dqi_sock *s, int level, int option, const void *v, uint32_t len) {
+    uint32_t i = 0;
+    while (i < s->n_opts && (s->opts[i].level != level || s->opts[i].name != option))
+        i++;
+    if (len > sizeof s->opts[i].value) return DQ_INVALID_PARAMETER;
+    if (i == DQI_SOCK_OPTS) return DQ_NO_SPACE_AVAILABLE;
+    s->opts[i] = (dqi_sock_opt){.level = level, .name = option, .len = len};
+    memcpy(s->opts[i].value, v, len);
+    if (i == s->n_opts) s->n_opts++;
+    return DQ_OK;
+}
+
+static int set_on_all(dqi_sock *s, int level, int option, const void *v, uint32_t len) {
+    int err = DQ_OK;
+    if (s->listen_fd >= 0) err = set_one(s->listen_fd, level, option, v, len);
+    for (uint32_t i = 0; i < s->n_base && err == DQ_OK; i++)
+        err = set_one(s->base[i]->fd, level, option, v, len);
+    for (uint32_t i = 0; i < DQI_SOCK_CONNS && err == DQ_OK; i++) {
+        dqi_sconn *c = atomic_load(&s->table[i]);
+        if (c && c->fd >= 0) err = set_one(c->fd, level, option, v, len);
+    }
+    return err == DQ_OK ? keep(s, level, option, v, len) : err;
+}
+
+int dqi_sock_set_option(dq_iface *i, uint32_t conn, int level, int option, const void *v, uint32_t len) {
+    dqi_sock *s = i->engine;
+    pthread_mutex_lock(&s->lock);
+    int err = conn ? set_on_conn(s, conn, level, option, v, len) : set_on_all(s, level, option, v, len);
+    pthread_mutex_unlock(&s->lock);
+    return err;
+}

@@ -1,0 +1,267 @@
+// socket_state.h: what the parts of the socket engine share.
+//
+// Threads: a connection is read, connected and ended by one thread, that of its reactor: the poller of the
+// receive queue that it was given to, or, on a TCP interface without receive queues, the interface's keeper
+// thread. Any transmit queue may send on it, one at a time (tx_lock). Locks, in this order: dqi_sock.lock
+// (the table, set-up and tear-down, control calls), then a connection's tx_lock, which is taken once per
+// system call. No lock per packet. Slots of the table are never freed before the close, so a pointer to one
+// stays good; the id tells whether it still is the same connection.
+#ifndef DQI_SOCKET_STATE_H
+#define DQI_SOCKET_STATE_H
+
+#include <poll.h>
+
+#include "dqi.h"
+#include "socket_addr.h"
+#include "socket_framing.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define DQI_SOCK_CONNS   4096u // connections of an interface at a time; a power of two
+#define DQI_SOCK_ID_BITS 26    // of a connection id; above them stands the interface's index
+#define DQI_SOCK_ADDRS   4     // addresses of a host that are tried
+#define DQI_SOCK_OPTS    16    // options that are set on an interface for its connections to come
+#define DQI_SOCK_GROUPS  256
+#define DQI_SOCK_BATCH   256  // datagrams, or stream buffers, of a system call
+#define DQI_SOCK_IOVS    1024 // UIO_MAXIOV
+#define DQI_SOCK_CTL                                                                                         \
+    64 // bytes for a datagram's timestamp, and for one more control message that a user asks for
+#define DQI_SOCK_READY 64 // events taken from epoll at a time
+
+typedef struct dqi_sock dqi_sock;
+typedef struct dqi_sconn dqi_sconn;
+
+enum { DQI_CONN_FREE, DQI_CONN_CONNECTING, DQI_CONN_OPEN };
+
+// A client's own connection of one queue pair, made again whenever it is lost.
+typedef struct dqi_sprimary {
+    _Atomic(dqi_sconn *) conn; // NULL: waiting for due_ns
+    int64_t due_ns, wait_ns;   // session time of the next attempt; the pause after the next failure
+    int64_t since_ns;          // when conn was established
+    int last_err;              // told in the last event
+    bool retired;              // closed by hand: not made again
+} dqi_sprimary;
+
+// The connections that one thread reads and keeps.
+typedef struct dqi_reactor {
+    dqi_sock *sock;
+    dq_queue *rx; // NULL: the keeper's
+    int epfd;
+    bool listens;      // accepts the interface's connections
+    int64_t paused_ns; // session time until which accepting rests; 0: it doesn't
+    int n_ready, at;
+    struct epoll_event ready[DQI_SOCK_READY];
+    _Atomic uint32_t n_conns; // watched, without the interface's own socket
+} dqi_reactor;
+
+struct dqi_sconn {
+    _Atomic uint32_t id; // 0: an interface's own UDP socket
+    _Atomic int32_t state;
+    _Atomic bool closing; // its end was asked for
+    _Atomic bool broken;  // a send failed for good: its reactor will end it
+    dqi_sock *sock;
+    dqi_reactor *reactor; // NULL: none (UDP without receive queues)
+    int fd;               // changes under sock->lock, while open also under tx_lock
+    dqi_sockaddr local, peer;
+    dq_queue *rx, *tx;
+    dqi_sprimary *primary;                 // NULL: accepted, or opened by hand
+    dqi_sockaddr from, to[DQI_SOCK_ADDRS]; // while connecting: addresses to try
+    int n_to, i_to;
+    bool watched;          // by the reactor
+    uint32_t kernel_drops; // UDP: as last read
+
+    // receive, reactor's thread
+    dqi_cutter cut;
+    uint32_t buf; // that the cutter is in
+    bool ended;   // nothing more comes, because of why
+    int why;
+
+    // transmit, under tx_lock
+    pthread_mutex_t tx_lock;
+    dq_queue *half_queue; // whose next packet is partly sent, NULL: none's
+    uint64_t half_bytes;  // how much of it
+};
+
+// A receive queue.
+typedef struct dqi_sock_rx {
+    dqi_sock *sock;
+    dq_queue *queue;
+    dq_region *region;
+    uint32_t limit; // bytes of a packet
+    uint32_t index;
+    dqi_sconn *base; // UDP: the interface's own socket
+    dqi_reactor reactor;
+    dqi_sconn *more; // has complete messages, or its end, still to be delivered
+    bool done;       // stopped, and what had come by then was taken in
+    bool starved;    // no free buffer at the last poll: the kernel keeps the data
+    uint32_t n_stock, cap_stock;
+    uint32_t stock[DQI_SOCK_BATCH]; // free buffers at hand; UDP: stock[k] is what message k is read into
+    struct iovec *iov;
+    struct mmsghdr *msgs; // UDP
+    uint8_t *ctl;         // UDP: room for control messages
+} dqi_sock_rx;
+
+// A transmit queue.
+typedef struct dqi_sock_tx {
+    dqi_sock *sock;
+    uint32_t index;
+    dqi_sconn *base; // UDP
+    int blocked_fd;  // the socket that was full, -1: none
+    struct iovec *iov;
+    struct mmsghdr *msgs; // UDP
+    dqi_sockaddr *names;  // UDP
+    uint8_t (*prefix)[8]; // TCP
+} dqi_sock_tx;
+
+typedef struct dqi_sock_opt {
+    int level, name;
+    uint32_t len;
+    uint8_t value[64];
+} dqi_sock_opt;
+
+typedef struct dqi_sock_group {
+    dqi_sockaddr group, source; // source: family 0 = any
+    dqi_sconn *base;
+    bool own; // joined because the interface is bound to it
+} dqi_sock_group;
+
+// An interface.
+struct dqi_sock {
+    dq_iface *iface;
+    dqi_framing framing;
+    _Atomic bool stopped;
+    int64_t stop_ns; // when, by the real-time clock
+    unsigned nic;    // index of the network interface for multicast; 0: the kernel's choice
+    dqi_sockaddr local, remote[DQI_SOCK_ADDRS];
+    int n_remote;
+
+    pthread_mutex_t lock;
+    _Atomic(dqi_sconn *) table[DQI_SOCK_CONNS];
+    uint32_t seq, n_conns, n_made;
+    _Atomic uint32_t newest;        // TCP server: the connection that unaddressed packets go to, 0: none
+    dqi_sconn *base[DQ_MAX_QUEUES]; // UDP: one a receive queue
+    uint32_t n_base;
+    int listen_fd;
+    dqi_sprimary primary[DQ_MAX_QUEUES];
+    uint32_t n_primary;
+    dqi_sock_opt opts[DQI_SOCK_OPTS];
+    uint32_t n_opts;
+    dqi_sock_group groups[DQI_SOCK_GROUPS];
+    uint32_t n_groups;
+
+    dqi_reactor keeper; // TCP without receive queues
+    pthread_t keeper_thread;
+    bool keeping;
+    int keeper_wake; // eventfd
+
+    dqi_spin peer_lock;
+    dqi_sockaddr last_peer; // UDP server
+};
+
+static inline bool dqi_sock_is_udp(const dqi_sock *s) {
+    return s->iface->conf.socket.proto == DQ_PROTO_UDP;
+}
+static inline bool dqi_sock_stopped(const dqi_sock *s) {
+    return atomic_load_explicit(&s->stopped, memory_order_acquire);
+}
+static inline int64_t dqi_sock_realtime_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+static inline int dqi_conn_state(const dqi_sconn *c) {
+    return atomic_load_explicit(&c->state, memory_order_acquire);
+}
+static inline uint32_t dqi_conn_id(const dqi_sconn *c) {
+    return atomic_load_explicit(&c->id, memory_order_acquire);
+}
+
+// ---- socket_option.c: control threads, or a reactor's for a new connection
+// ------------------------------------------
+
+// A non-blocking socket of this family for the interface, its options set; or -errno.
+int dqi_sock_new_fd(dqi_sock *s, int family);
+// Asks for large kernel buffers; notes what was got when that is less.
+void dqi_sock_big_buffers(dqi_sock *s, int fd, bool note);
+// The setsockopt of the engine table.
+int dqi_sock_set_option(dq_iface *i, uint32_t conn, int level, int option, const void *v, uint32_t len);
+
+// ---- socket_open.c: control thread, may block
+// ------------------------------------------------------------------------
+
+// Resolves the addresses and makes the sockets that exist from the open on.
+int dqi_sock_bind(dqi_sock *s, dq_diag *diag);
+// A UDP socket from `from` (family 0: any) to `to`; or -errno. reuse: SO_REUSEPORT or 0.
+int dqi_udp_connect(dqi_sock *s, const dqi_sockaddr *from, const dqi_sockaddr *to, int reuse);
+// Binds fd, an IPv6 one for IPv4 too; 0 or -errno.
+int dqi_sock_bind_fd(int fd, const dqi_sockaddr *a);
+
+// ---- socket_conn.c
+// ---------------------------------------------------------------------------------------------------
+
+// A connecting slot with a new id that belongs to the pair-th receive and transmit queue (modulo their
+// numbers; -1: each pair in turn). NULL: the table is full. The caller fills it in and publishes it, or gives
+// it up. Any thread.
+dqi_sconn *dqi_conn_new(dqi_sock *s, int pair);
+// An open connection gets its event; the reactor watches it from now on. Any thread.
+void dqi_conn_publish(dqi_sconn *c, int state);
+// Frees a slot that was not published. Any thread.
+void dqi_conn_give_up(dqi_sconn *c);
+// The connection of this id, in whatever state, or NULL. Any thread; no lock.
+dqi_sconn *dqi_conn_find(dqi_sock *s, uint32_t id);
+// Ends a connection: socket closed, event posted, slot free. Reactor's thread.
+void dqi_conn_end(dqi_sconn *c, int code);
+// Starts connecting to the next of c->to: DQ_OK, or the last system error when none is left. Reactor's
+// thread, or before the connection is published.
+int dqi_conn_try(dqi_sconn *c);
+// Tells the interface's transmit queues that connections came or went. Any thread.
+void dqi_conn_kick(dqi_sock *s);
+int dqi_sock_conn_open(dq_iface *i, const char *address, const char *local, uint32_t *conn, dq_diag *diag);
+int dqi_sock_conn_close(dq_iface *i, uint32_t conn);
+int dqi_sock_conn_read(dq_iface *i, uint32_t conn, dq_conn_info *out);
+// Closes a connected socket so that the peer gets all that was sent, even where it sent what nobody read.
+void dqi_conn_hang_up(int fd);
+
+// ---- socket_reactor.c
+// -----------------------------------------------------------------------------------------------
+
+int dqi_reactor_init(dqi_reactor *r, dqi_sock *s, dq_queue *rx);
+void dqi_reactor_close(dqi_reactor *r);
+// Watches c (readable, or connected) from now on. Any thread. DQ_OK or a system error.
+int dqi_reactor_add(dqi_reactor *r, dqi_sconn *c, int state);
+// One turn of a receive queue: accepts, connects, ends and reads; packets added to b. Reactor's thread; never
+// blocks.
+int dqi_reactor_rx(dqi_sock_rx *r, dq_burst *b, uint32_t room);
+// Makes the client connections that are due; session time of the next, INT64_MAX: none. Reactor's thread.
+int64_t dqi_reactor_connect(dqi_reactor *r);
+int dqi_keeper_start(dqi_sock *s, dq_diag *diag);
+void dqi_keeper_stop(dqi_sock *s); // asks it to end; any thread
+void dqi_keeper_join(dqi_sock *s);
+
+// ---- socket_udp.c, socket_tcp.c: the queue's poller; never block
+// ------------------------------------------------------
+
+// Fills the queue's stock of buffers up to n, as far as the region has some; the stock's level.
+uint32_t dqi_stock_fill(dqi_sock_rx *r, uint32_t n);
+// Reads datagrams of c into b, at most room; packets added.
+int dqi_udp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room);
+// The same for a stream's chunks, or messages; sets c->ended.
+int dqi_tcp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room);
+// As dqi_engine_ops.tx, on connection c (whose id is `id`), and without the burst's reference. 0 also where c
+// is another one by now.
+int dqi_udp_send(dq_queue *q, dqi_sconn *c, uint32_t id, const dq_burst *b, uint32_t first, uint32_t n);
+int dqi_tcp_send(dq_queue *q, dqi_sconn *c, uint32_t id, const dq_burst *b, uint32_t first, uint32_t n);
+
+// ---- socket_multicast.c
+// ---------------------------------------------------------------------------------------------
+
+int dqi_sock_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag);
+// Joins the group that the interface is bound to, if it is one.
+int dqi_sock_join_own(dqi_sock *s, dq_diag *diag);
+// Chooses the network interface by the configuration, and sends multicast through it.
+void dqi_sock_choose_nic(dqi_sock *s);
+void dqi_sock_multicast_out(dqi_sock *s, int fd, int family);
+
+#endif

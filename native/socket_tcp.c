@@ -1,0 +1,175 @@
+// socket_tcp.c: receiving streams.
+//
+// Without framing a read fills as many buffers of the stock as it can, and each is a packet. With framing
+// bytes are read into one buffer of the connection and cut where they lie: the messages are slices, the
+// buffer is held by every burst that has some of them, and by the connection as long as it has unread bytes.
+#include "socket_state.h"
+#include "region.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#define FRAMED_READS 16 // of one connection in a turn
+
+static uint8_t *packet_of(const dqi_sock_rx *r, uint32_t id) {
+    return r->queue->session->base + dqi_buf_off(r->region, id);
+}
+
+// Every packet tells its peer, as datagrams do.
+static void stamp_peer(const dqi_sock_rx *r, const dqi_sconn *c, uint32_t id) {
+    memcpy(packet_of(r, id) - DQ_HEADROOM, &c->peer, sizeof c->peer);
+}
+
+static void append(dq_burst *b, uint64_t off, uint32_t len, int64_t now) {
+    uint32_t at = b->n++;
+    b->off[0][at] = off;
+    b->len[0][at] = len;
+    b->ts[at] = now;
+    b->flow[at] = 0;
+    b->tx_time[at] = 0;
+    b->bytes += len;
+}
+
+// The result of a read that brought nothing: the stream's end, an error, or nothing for now.
+static void note_end(dqi_sconn *c, ssize_t n, int err) {
+    if (n < 0 && (err == EAGAIN || err == EWOULDBLOCK || err == EINTR)) return;
+    c->ended = true;
+    c->why = n == 0 ? DQ_OK : DQ_ESYS - err;
+}
+
+// ---- chunks
+// ---------------------------------------------------------------------------------------------------------
+
+static int read_chunks(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
+    uint32_t have = dqi_stock_fill(r, room), want = room < have ? room : have, n = 0;
+    if (want == 0) {
+        r->starved = true;
+        return 0;
+    }
+    for (uint32_t k = 0; k < want; k++)
+        r->iov[k] = (struct iovec){.iov_base = packet_of(r, r->stock[have - 1 - k]), .iov_len = r->limit};
+    ssize_t got = readv(c->fd, r->iov, (int)want);
+    int err = errno;
+    dqi_add(&r->queue->c.extra[DQ_EXTRA_SYSCALLS], 1);
+    if (got <= 0) {
+        note_end(c, got, err);
+        return 0;
+    }
+    int64_t now = dqi_sock_realtime_ns();
+    for (uint64_t left = (uint64_t)got; left > 0; n++) {
+        uint32_t id = r->stock[--r->n_stock], len = left < r->limit ? (uint32_t)left : r->limit;
+        stamp_peer(r, c, id);
+        b->bufs[0][b->n] = id;
+        append(b, dqi_buf_off(r->region, id), len, now);
+        left -= len;
+    }
+    b->n_bufs = b->n;
+    dqi_add(&r->queue->c.in, n);
+    dqi_add(&r->queue->c.in_bytes, (uint64_t)got);
+    return (int)n;
+}
+
+// ---- messages
+// -------------------------------------------------------------------------------------------------------
+
+// A buffer's room for a stream starts so far into the headroom that the bytes behind a first prefix are
+// aligned.
+static uint8_t *room_of(const dqi_sock_rx *r, uint32_t id) {
+    return packet_of(r, id) - r->sock->framing.width;
+}
+
+static void drop_buf(dqi_sock_rx *r, dqi_sconn *c) {
+    if (c->buf != DQI_NO_BUF) dqi_bufs_free(r->queue->session, &c->buf, 1);
+    c->buf = DQI_NO_BUF;
+}
+
+// Makes sure that the message under way, or a new one, has room. False: no free buffer.
+static bool make_room(dqi_sock_rx *r, dqi_sconn *c) {
+    const dqi_framing *f = &r->sock->framing;
+    if (dqi_cut_fits(f, &c->cut)) return true;
+    if (dqi_stock_fill(r, 1) == 0) {
+        r->starved = true;
+        return false;
+    }
+    uint32_t id = r->stock[--r->n_stock];
+    stamp_peer(r, c, id);
+    dqi_cut_move(f, &c->cut, room_of(r, id), f->width + r->region->conf.buf_size);
+    drop_buf(r, c);
+    c->buf = id;
+    return true;
+}
+
+// The burst holds the connection's buffer from its first slice on.
+static void hold(dqi_sock_rx *r, const dqi_sconn *c, dq_burst *b) {
+    b->slices = true;
+    if (b->n_bufs > 0 && b->bufs[0][b->n_bufs - 1] == c->buf) return;
+    dqi_buf_hold(r->region, c->buf);
+    b->bufs[0][b->n_bufs++] = c->buf;
+}
+
+// Moves the complete messages that are there into b, at most room; their number.
+static uint32_t cut(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room, int64_t now) {
+    uint32_t n = 0, at, len;
+    uint64_t bytes = 0;
+    int got = 0;
+    while (n < room && (got = dqi_cut_next(&r->sock->framing, &c->cut, &at, &len)) > 0) {
+        hold(r, c, b);
+        append(b, (uint64_t)(c->cut.base + at - r->queue->session->base), len, now);
+        bytes += len;
+        n++;
+    }
+    dqi_add(&r->queue->c.in, n);
+    dqi_add(&r->queue->c.in_bytes, bytes);
+    if (got >= 0) return n;
+    dqi_add(&r->queue->c.in, 1);
+    dqi_add(&r->queue->c.in_bytes, dqi_cut_pending(&r->sock->framing, &c->cut));
+    dqi_drop(&r->queue->c, DQ_DROP_BAD_FRAMING, 1);
+    c->cut = (dqi_cutter){0};
+    c->ended = true;
+    c->why = DQ_ESYS - EBADMSG;
+    return n;
+}
+
+// Reads once into the connection's buffer. True when there may be more.
+static bool read_on(dqi_sock_rx *r, dqi_sconn *c) {
+    if (!make_room(r, c)) return false;
+    uint32_t space = c->cut.room - c->cut.to;
+    ssize_t got = recv(c->fd, c->cut.base + c->cut.to, space, MSG_DONTWAIT);
+    int err = errno;
+    dqi_add(&r->queue->c.extra[DQ_EXTRA_SYSCALLS], 1);
+    if (got <= 0) {
+        note_end(c, got, err);
+        return false;
+    }
+    c->cut.to += (uint32_t)got;
+    return (uint32_t)got == space;
+}
+
+static int read_messages(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
+    uint32_t n = 0;
+    int64_t now = dqi_sock_realtime_ns();
+    bool more = !c->ended;
+    for (int k = 0;; k++) {
+        n += cut(r, c, b, room - n, now);
+        if (n == room || !more || c->ended || k == FRAMED_READS) break;
+        more = read_on(r, c);
+    }
+    bool left = c->cut.base && dqi_cut_pending(&r->sock->framing, &c->cut) > 0;
+    r->more = n == room && left ? c : NULL;
+    if (!left) {
+        c->cut = (dqi_cutter){0};
+        drop_buf(r, c);
+    }
+    return (int)n;
+}
+
+int dqi_tcp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
+    int n = 0;
+    if (r->sock->framing.kind != DQ_FRAMING_NONE)
+        n = read_messages(r, c, b, room);
+    else if (!c->ended)
+        n = read_chunks(r, c, b, room);
+    if (n > 0 && c->ended) r->more = c; // its end is told after its bytes
+    return n;
+}

@@ -1,0 +1,155 @@
+package native
+
+/*
+#include "dq.h"
+*/
+import "C"
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// Policy is what a consumer that is behind does to the stream.
+type Policy int32
+
+// Policies.
+const (
+	PolicyDrop Policy = C.DQ_POLICY_DROP // it loses packets of its own
+	PolicyWait Policy = C.DQ_POLICY_WAIT // it holds the queue
+)
+
+// Stage is native work in a pipe. It ends with its session.
+type Stage struct{ c *C.dq_stage }
+
+// Pipe sends a queue's bursts through stages.
+type Pipe struct{ c *C.dq_pipe }
+
+// FilterConf is a filter's condition; exactly one of the three is set.
+type FilterConf struct {
+	Match *Match
+	Insns []Insn
+	CBPF  []CBPFInsn
+}
+
+// WriterConf describes a writer of pcap or raw files.
+type WriterConf struct {
+	Raw              bool // one file a packet
+	Dir, Prefix      string
+	PacketDataOffset int // raw: bytes left out at the front of each packet
+	Snaplen          int // pcap: 0 is whole packets
+	Policy           Policy
+}
+
+// TapConf says where a tap's bursts go.
+type TapConf struct {
+	Waiter *Waiter
+	Tag    uint64
+	Depth  int // bursts that may wait
+	Policy Policy
+	Sample int // one of so many bursts, 1: all
+}
+
+// AddFilter makes a stage that passes the packets for which the condition holds.
+func (s *Session) AddFilter(name string, conf FilterConf) (Stage, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	var c C.dq_filter_conf
+	switch {
+	case conf.Match != nil:
+		pin.Pin(conf.Match)
+		c.kind, c.match = C.DQ_FILTER_MATCH, (*C.dq_match)(unsafe.Pointer(conf.Match))
+	case len(conf.CBPF) > 0:
+		pin.Pin(first(conf.CBPF))
+		c.kind, c.cbpf, c.n_cbpf = C.DQ_FILTER_CBPF, cbpfPtr(conf.CBPF), C.uint32_t(len(conf.CBPF))
+	default:
+		if len(conf.Insns) > 0 {
+			pin.Pin(first(conf.Insns))
+		}
+		c.kind, c.insns, c.n_insns = C.DQ_FILTER_PROG, insnPtr(conf.Insns), C.uint32_t(len(conf.Insns))
+	}
+	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
+		return C.dq_stage_filter(s.c, n, &c, out, d)
+	})
+}
+
+// AddCount makes a stage that only counts.
+func (s *Session) AddCount(name string) (Stage, error) {
+	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
+		return C.dq_stage_count(s.c, n, out, d)
+	})
+}
+
+// AddSample makes a stage that passes one burst of every.
+func (s *Session) AddSample(name string, every int) (Stage, error) {
+	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
+		return C.dq_stage_sample(s.c, n, C.uint32_t(every), out, d)
+	})
+}
+
+// AddForward makes a stage that sends bursts to a transmit queue.
+func (s *Session) AddForward(name string, tx Queue, policy Policy) (Stage, error) {
+	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
+		return C.dq_stage_forward(s.c, n, tx.c, C.int(policy), out, d)
+	})
+}
+
+// AddTap makes a stage that hands bursts to a task.
+func (s *Session) AddTap(name string, conf TapConf) (Stage, error) {
+	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
+		return C.dq_stage_tap(s.c, n, conf.Waiter.c, C.uint64_t(conf.Tag), C.uint32_t(conf.Depth),
+			C.int(conf.Policy), C.uint32_t(conf.Sample), out, d)
+	})
+}
+
+// AddWriter makes a stage that writes files.
+func (s *Session) AddWriter(name string, conf WriterConf) (Stage, error) {
+	c := C.dq_writer_conf{
+		raw:                flag(conf.Raw),
+		packet_data_offset: C.uint32_t(conf.PacketDataOffset),
+		snaplen:            C.uint32_t(conf.Snaplen),
+		policy:             C.int32_t(conf.Policy),
+	}
+	if err := put(c.dir[:], "folder", conf.Dir); err != nil {
+		return Stage{}, err
+	}
+	if err := put(c.prefix[:], "prefix", conf.Prefix); err != nil {
+		return Stage{}, err
+	}
+	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
+		return C.dq_stage_writer(s.c, n, &c, out, d)
+	})
+}
+
+func addStage(name string, add func(*C.char, **C.dq_stage, *C.dq_diag) C.int) (Stage, error) {
+	n := cString(name)
+	defer n.free()
+	var st Stage
+	var d C.dq_diag
+	return st, result("stage "+name, add(n.c, &st.c, &d), &d)
+}
+
+// WriterError is a writer's last error in words, empty when there is none. Any thread.
+func (st Stage) WriterError() string {
+	return read(func(buf *C.char, size C.size_t) { C.dq_writer_error(st.c, buf, size) })
+}
+
+// WriterPath is the file that a writer writes, or wrote last. Any thread.
+func (st Stage) WriterPath() string {
+	return read(func(buf *C.char, size C.size_t) { C.dq_writer_path(st.c, buf, size) })
+}
+
+// AddPipe sends every burst of q through the stages in order; with a connection, the
+// bursts of that one only. Of a direct queue: owner's thread.
+func (q Queue) AddPipe(stages []Stage, conn uint32) (Pipe, error) {
+	c := make([]*C.dq_stage, len(stages))
+	for i, st := range stages {
+		c[i] = st.c
+	}
+	var p Pipe
+	var d C.dq_diag
+	return p, result("pipe", C.dq_pipe_add(q.c, first(c), C.uint32_t(len(c)), C.uint32_t(conn), &p.c, &d), &d)
+}
+
+// Remove ends the pipe. Of a direct queue: owner's thread.
+func (p Pipe) Remove() { C.dq_pipe_remove(p.c) }

@@ -1,0 +1,111 @@
+// template.c: a packet to send many times, with fields that change from packet to packet.
+#include "template.h"
+#include "field.h"
+#include "packet.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct dq_template {
+    uint8_t *bytes;
+    uint32_t len;
+    bool checksums;
+    uint32_t n_vary;
+    uint64_t random; // state of the generator
+    dqi_pkt pkt;     // where the headers are
+    struct {
+        dq_vary v;
+        uint64_t next;
+    } vary[];
+};
+
+uint32_t dqi_template_len(const dq_template *t) { return t->len; }
+
+// splitmix64 (Steele, Lea, Flood, OOPSLA 2014): one addition and three mixing steps.
+uint64_t dqi_mix64(uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static int check_vary(dq_template *t, uint32_t i, dq_diag *diag) {
+    const dq_vary *v = &t->vary[i].v;
+    uint64_t value;
+    int err = dqi_field_check(&v->field, diag);
+    if (err != DQ_OK) return err;
+    if (!dqi_field_get(t->bytes, t->len, &t->pkt, &v->field, &value) ||
+        !dqi_field_set(t->bytes, t->len, &t->pkt, &v->field, v->start))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "template: varied field %u lies outside the packet of %u bytes", i + 1, t->len);
+    uint64_t top = v->field.bit_width >= 64 ? UINT64_MAX : (1ull << v->field.bit_width) - 1;
+    if (v->max > top) t->vary[i].v.max = top;
+    if (v->start > t->vary[i].v.max)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "template: varied field %u starts above its largest value", i + 1);
+    t->vary[i].next = v->start;
+    return DQ_OK;
+}
+
+int dq_template_new(const uint8_t *bytes, uint32_t len, const dq_vary *vary, uint32_t n_vary, int checksums,
+                    uint64_t seed, dq_template **out, dq_diag *diag) {
+    dq_template *t = calloc(1, sizeof *t + n_vary * sizeof t->vary[0]);
+    if (!t || !(t->bytes = malloc(len ? len : 1))) {
+        free(t);
+        return dqi_fail(diag, DQ_ESYS - ENOMEM, "template: no memory for %u bytes", len);
+    }
+    memcpy(t->bytes, bytes, len);
+    t->len = len;
+    t->checksums = checksums != 0;
+    t->random = seed;
+    t->n_vary = n_vary;
+    if (checksums)
+        dqi_parse(t->bytes, len, &t->pkt);
+    else
+        dqi_parse_payload(len, &t->pkt);
+    int err = DQ_OK;
+    for (uint32_t i = 0; i < n_vary && err == DQ_OK; i++) {
+        t->vary[i].v = vary[i];
+        err = check_vary(t, i, diag);
+    }
+    if (err != DQ_OK) {
+        dq_template_free(t);
+        return err;
+    }
+    if (t->checksums) dqi_csum_fill(t->bytes, &t->pkt);
+    *out = t;
+    return DQ_OK;
+}
+
+void dq_template_free(dq_template *t) {
+    if (!t) return;
+    free(t->bytes);
+    free(t);
+}
+
+static uint64_t next_value(dq_template *t, uint32_t i) {
+    const dq_vary *v = &t->vary[i].v;
+    if (v->kind == DQ_VARY_RANDOM) {
+        t->random += 0x9e3779b97f4a7c15u;
+        uint64_t range = v->max - v->start + 1;
+        uint64_t r = dqi_mix64(t->random);
+        return v->start + (range == 0 ? r : r % range);
+    }
+    uint64_t now = t->vary[i].next, room = v->max - now;
+    t->vary[i].next =
+        v->step <= room ? now + v->step : v->start + (v->step - room - 1) % (v->max - v->start + 1);
+    return now;
+}
+
+int dq_template_fill(dq_template *t, dq_burst *b) {
+    if (b->nseg != 1 || (b->flags & DQ_BURST_SHARED)) return DQ_INVALID_PARAMETER;
+    int err = dq_burst_set_len(b, 0, -1, t->len);
+    if (err != DQ_OK) return err;
+    for (uint32_t i = 0; i < b->n; i++) {
+        uint8_t *p = b->session->base + b->off[0][i];
+        memcpy(p, t->bytes, t->len);
+        for (uint32_t k = 0; k < t->n_vary; k++)
+            dqi_field_set(p, t->len, &t->pkt, &t->vary[k].v.field, next_value(t, k));
+        if (t->checksums && t->n_vary > 0) dqi_csum_fill(p, &t->pkt);
+    }
+    return DQ_OK;
+}

@@ -1,0 +1,51 @@
+package native
+
+/*
+#include "dq.h"
+*/
+import "C"
+
+// VaryKind is how a field changes from packet to packet.
+type VaryKind int32
+
+// Kinds of variation.
+const (
+	VaryInc    VaryKind = C.DQ_VARY_INC    // start, start + step, …, wrapping after max
+	VaryRandom VaryKind = C.DQ_VARY_RANDOM // anything in start..max
+)
+
+// Vary is a field of a template that changes from packet to packet.
+type Vary struct {
+	Field            Field
+	Kind             VaryKind
+	Start, Step, Max uint64
+}
+
+// Template is a packet to send many times. The zero Template is none.
+type Template struct{ c *C.dq_template }
+
+// NewTemplate makes a template; with checksums, those of IPv4, UDP and TCP are set in
+// each packet sent. The caller frees it when no queue sends it any more.
+func NewTemplate(packet []byte, vary []Vary, checksums bool, seed int64) (Template, error) {
+	c := make([]C.dq_vary, len(vary))
+	for i, v := range vary {
+		c[i] = C.dq_vary{
+			field: *v.Field.ptr(),
+			kind:  C.int32_t(v.Kind),
+			start: C.uint64_t(v.Start),
+			step:  C.uint64_t(v.Step),
+			max:   C.uint64_t(v.Max),
+		}
+	}
+	var t Template
+	var d C.dq_diag
+	rc := C.dq_template_new((*C.uint8_t)(first(packet)), C.uint32_t(len(packet)), first(c), C.uint32_t(len(c)),
+		C.int(flag(checksums)), C.uint64_t(seed), &t.c, &d)
+	return t, result("template", rc, &d)
+}
+
+// Free ends the template.
+func (t Template) Free() { C.dq_template_free(t.c) }
+
+// Fill writes the packets of b, lengths too. Only single-segment bursts can be filled.
+func (t Template) Fill(b Burst) error { return status(C.dq_template_fill(t.c, b.c)) }

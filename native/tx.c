@@ -1,0 +1,167 @@
+// tx.c: the transmit side of a queue: bursts come through the ring, or from a template; packets leave when
+// the pace and their own send time allow.
+#include "queue.h"
+#include "burst.h"
+#include "template.h"
+
+#include <string.h>
+
+int dq_tx_alloc(dq_queue *q, uint32_t n, dq_burst **out) {
+    if (q->conf.dir != DQ_TX || n == 0 || n > q->conf.batch_size) return DQ_INVALID_PARAMETER;
+    dq_burst *b = dqi_burst_get(q->bursts);
+    if (!b) return DQ_NO_FREE_BURST_BUFFERS;
+    int err = dqi_burst_fill(b, q->conf.regions, q->conf.n_regions, n);
+    if (err != DQ_OK) {
+        b->n = b->n_bufs = 0;
+        dq_burst_unref(b);
+        return err;
+    }
+    b->queue = q;
+    *out = b;
+    return DQ_OK;
+}
+
+static void count_in(dq_queue *q, uint32_t n, uint64_t bytes) {
+    dqi_add_shared(&q->c.in, n);
+    dqi_add_shared(&q->c.in_bytes, bytes);
+    dqi_add_shared(&q->c.bursts, 1);
+    dqi_gauge_add(&q->held, n);
+}
+
+// True when the caller is the task that polls q. A task that has never waited is not known yet: its first
+// wait sends.
+static bool is_mine(const dq_queue *q) {
+    return q->conf.direct && q->poller && !dqi_virtual(q->session) &&
+           atomic_load_explicit(&q->poller->task, memory_order_relaxed) == dqi_self();
+}
+
+int dq_tx_send(dq_queue *q, dq_burst *b) {
+    if (q->conf.dir != DQ_TX || b->nseg != q->conf.n_regions) return DQ_INVALID_PARAMETER;
+    uint32_t n = b->n;
+    uint64_t bytes = b->bytes;
+    if (n == 0) {
+        dq_burst_unref(b);
+        return DQ_OK;
+    }
+    for (uint32_t i = 0; i < n && !b->timed; i++)
+        b->timed = b->tx_time[i] != 0;
+    count_in(q, n, bytes);
+    if (!dqi_ring_push(&q->ring, b, 0)) {
+        dqi_add_shared(&q->c.in, -(uint64_t)n);
+        dqi_add_shared(&q->c.in_bytes, -bytes);
+        dqi_add_shared(&q->c.bursts, -(uint64_t)1);
+        dqi_gauge_add(&q->held, -(int64_t)n);
+        return DQ_NO_SPACE_AVAILABLE;
+    }
+    if (is_mine(q) && q->session->state == DQI_STARTED)
+        dqi_tx_poll(q);
+    else
+        dqi_queue_kick(q);
+    return DQ_OK;
+}
+
+// The next burst to send: from the ring, else made from the template; NULL: none now.
+static dq_burst *next_burst(dq_queue *q, int64_t now) {
+    void *p;
+    uint64_t left = atomic_load_explicit(&q->gen_left, memory_order_relaxed);
+    bool queued = dqi_ring_pop(&q->ring, &p, NULL), busy = q->busy;
+    q->busy = queued || (q->gen && left > 0);
+    if (q->busy && !busy) dqi_pace_idle(q, now);
+    if (queued) return p;
+    if (!q->busy) return NULL;
+    uint32_t len = dqi_template_len(q->gen);
+    uint32_t n = q->conf.batch_size;
+    if (n > left) n = (uint32_t)left;
+    n = dqi_pace_allow(q, now, len, n);
+    dq_burst *b;
+    if (n == 0) return NULL;
+    if (dq_tx_alloc(q, n, &b) != DQ_OK) { // the receiver has them all: try again soon
+        q->next_ns = dqi_virtual(q->session) ? now + 1000 : 0;
+        return NULL;
+    }
+    dq_template_fill(q->gen, b);
+    if (left != UINT64_MAX) atomic_store_explicit(&q->gen_left, left - n, memory_order_relaxed);
+    count_in(q, n, b->bytes);
+    return b;
+}
+
+// Writes the interface's MAC as the source address of every frame, unless somebody else still reads the
+// burst.
+static void set_eth_src(dq_queue *q, dq_burst *b) {
+    uint8_t mac[6];
+    if (!dqi_burst_alone(b) || b->parent || dq_iface_mac(q->iface, mac) != DQ_OK) return;
+    for (uint32_t i = 0; i < b->n; i++)
+        if (b->len[0][i] >= 12) memcpy(b->session->base + b->off[0][i] + 6, mac, 6);
+}
+
+// How many packets of b from tx_pos on may leave now; sets next_ns when none may.
+static uint32_t allowed(dq_queue *q, int64_t now) {
+    const dq_burst *b = q->tx;
+    uint32_t n = b->n - q->tx_pos;
+    if (b->timed) {
+        uint32_t k = 0;
+        while (k < n && b->tx_time[q->tx_pos + k] <= now)
+            k++;
+        if (k == 0) q->next_ns = b->tx_time[q->tx_pos];
+        n = k;
+    }
+    return n > 0 ? dqi_pace_count(q, now, b, q->tx_pos, n) : 0;
+}
+
+int dqi_tx_poll(dq_queue *q) {
+    q->next_ns = INT64_MAX;
+    int work = q->iface->ops->reap ? q->iface->ops->reap(q) : 0;
+    for (int round = 0; round < 4; round++) {
+        int64_t now = dq_now(q->session);
+        if (!q->tx) {
+            q->tx = next_burst(q, now);
+            q->tx_pos = 0;
+            if (!q->tx) break;
+            if (q->conf.tx_eth_src) set_eth_src(q, q->tx);
+        }
+        uint32_t n = allowed(q, now);
+        if (n == 0) break;
+        uint32_t end = q->tx->n;
+        double cost = dqi_pace_cost(q, q->tx, q->tx_pos, n);
+        int k = q->iface->ops->tx(q, q->tx, q->tx_pos, n);
+        if (k <= 0) break;
+        dqi_pace_spend(q, (uint32_t)k == n ? cost : dqi_pace_cost(q, q->tx, q->tx_pos, (uint32_t)k));
+        dqi_gauge_add(&q->held, -(int64_t)k);
+        q->tx_pos += (uint32_t)k;
+        if (q->tx_pos == end) q->tx = NULL; // the engine took the reference
+        work++;
+    }
+    if (work > 0) q->next_ns = 0;
+    return work;
+}
+
+bool dqi_tx_idle(const dq_queue *q) { return !q->tx && dqi_ring_level(&q->ring) == 0; }
+
+static void drop_burst(dq_queue *q, dq_burst *b, uint32_t from) {
+    dqi_drop(&q->c, DQ_DROP_STOPPED, b->n - from);
+    dqi_gauge_add(&q->held, -(int64_t)(b->n - from));
+    dq_burst_unref(b);
+}
+
+void dqi_tx_drop_rest(dq_queue *q) {
+    void *p;
+    if (q->tx) drop_burst(q, q->tx, q->tx_pos);
+    q->tx = NULL;
+    while (dqi_ring_pop(&q->ring, &p, NULL))
+        drop_burst(q, p, 0);
+}
+
+int dq_tx_transmit(dq_queue *q, dq_template *t, uint64_t count) {
+    if (q->conf.dir != DQ_TX) return DQ_INVALID_PARAMETER;
+    if (t && (q->conf.n_regions != 1 || dqi_template_len(t) > q->conf.regions[0]->conf.buf_size))
+        return DQ_INVALID_PARAMETER;
+    dqi_poller_hold(q->poller);
+    q->gen = t;
+    q->busy = false;
+    atomic_store(&q->gen_left, t == NULL ? 0 : count == 0 ? UINT64_MAX : count);
+    dqi_poller_release(q->poller);
+    dqi_queue_kick(q);
+    return DQ_OK;
+}
+
+uint64_t dq_tx_remaining(const dq_queue *q) { return atomic_load(&q->gen_left); }

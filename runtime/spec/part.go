@@ -1,0 +1,56 @@
+package spec
+
+// ParseFlows reads receive flows from decoded values (a list, as a Lua table gives it)
+// with the keys and the checks of rx.flows. Names are optional and ids are not taken: the
+// session gives them. Faults come as an *Errors; paths start at flows[0].
+func ParseFlows(v any) ([]*Flow, error) {
+	p := &parser{}
+	at := Source{Pos: Pos{File: "table"}, Path: "flows"}
+	n := p.fromValue(v, at, 0)
+	var flows []*Flow
+	switch n.kind {
+	case kindList:
+		for i, it := range n.items {
+			flows = append(flows, p.dynamicFlow(value{Source{Pos: at.Pos, Path: at.index(i)}, it}))
+		}
+	case kindEmpty, kindBroken:
+	default:
+		p.errorf(at, "%s where a list of flows is expected", n.describe())
+	}
+	return flows, p.faults()
+}
+
+// ParseMatch reads a match from decoded values with the keys and the checks of
+// rx.flows[].match. Faults come as an *Errors; paths start at match.
+func ParseMatch(v any) (*Match, error) {
+	p := &parser{}
+	at := Source{Pos: Pos{File: "table"}, Path: "match"}
+	var m Match
+	if o := p.object(value{at, p.fromValue(v, at, 0)}); o.ok() {
+		m = p.match(o, false)
+	}
+	return &m, p.faults()
+}
+
+func (p *parser) dynamicFlow(v value) *Flow {
+	o := p.object(v)
+	f := &Flow{Source: o.Source}
+	if _, ok := o.lookup("name"); ok {
+		f.Name = o.name("name")
+	}
+	o.refuse("id", "the session gives dynamic flows their ids")
+	p.flowActions(o, f, false)
+	if m := o.child("match", true); m.ok() {
+		f.Match = p.match(m, false)
+	}
+	o.end()
+	return f
+}
+
+func (p *parser) faults() error {
+	if len(p.issues) == 0 {
+		return nil
+	}
+	sortIssues(p.issues)
+	return &Errors{p.issues}
+}

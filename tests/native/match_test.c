@@ -1,0 +1,356 @@
+// match_test.c: matches and flow tables against conditions written out one by one on the description of the
+// frame.
+#include "frames.h"
+
+#include "match.h"
+#include "rss.h"
+
+static bool in(dq_port_range r, uint32_t v) { return v >= r.lo && v <= r.hi; }
+
+static bool same_prefix(const uint8_t *a, const uint8_t *b, uint32_t bits) {
+    for (uint32_t i = 0; i < bits; i++)
+        if ((a[i / 8] ^ b[i / 8]) >> (7 - i % 8) & 1) return false;
+    return true;
+}
+
+static uint32_t addr4(const uint8_t *a) {
+    return (uint32_t)a[0] << 24 | (uint32_t)a[1] << 16 | (uint32_t)a[2] << 8 | a[3];
+}
+
+static bool slow_ip(const dq_match *m, const frame *f) {
+    bool v4 = f->ip == 4, v6 = f->ip == 6;
+    uint32_t set = m->set, total = 20 + f->ip_options + frame_l4_len(f) + f->payload_len;
+    if (set & DQ_MATCH_IP_PROTO && f->proto != m->ip_proto) return false;
+    if (set & DQ_MATCH_IPV4_SRC && !(v4 && ((addr4(f->src) ^ m->ipv4_src) & m->ipv4_src_mask) == 0))
+        return false;
+    if (set & DQ_MATCH_IPV4_DST && !(v4 && ((addr4(f->dst) ^ m->ipv4_dst) & m->ipv4_dst_mask) == 0))
+        return false;
+    if (set & DQ_MATCH_IPV4_LEN && !(v4 && total == m->ipv4_len)) return false;
+    if (set & DQ_MATCH_IPV6_SRC && !(v6 && same_prefix(f->src, m->ipv6_src, m->ipv6_src_prefix)))
+        return false;
+    if (set & DQ_MATCH_IPV6_DST && !(v6 && same_prefix(f->dst, m->ipv6_dst, m->ipv6_dst_prefix)))
+        return false;
+    return true;
+}
+
+static bool slow_ecpri(const dq_match *m, const frame *f) {
+    bool udp = frame_ports(f) && f->proto == 17;
+    bool by_port = m->set & (DQ_MATCH_UDP_SRC | DQ_MATCH_UDP_DST);
+    if (by_port ? !udp : f->ip != 0 || f->ethertype != 0xaefe) return false;
+    if (f->payload_len < 4) return false;
+    if (m->set & DQ_MATCH_ECPRI_TYPE && f->payload[1] != m->ecpri_type) return false;
+    if (!(m->set & DQ_MATCH_ECPRI_ID)) return true;
+    return f->payload_len >= 6 && (f->payload[4] << 8 | f->payload[5]) == m->ecpri_id;
+}
+
+static bool slow_match(const dq_match *m, const frame *f) {
+    uint32_t set = m->set;
+    bool udp = frame_ports(f) && f->proto == 17, tcp = frame_ports(f) && f->proto == 6;
+    uint16_t type = f->ip == 4 ? 0x0800 : f->ip == 6 ? 0x86dd : f->ethertype;
+    if (set & DQ_MATCH_ETH_SRC && memcmp(m->eth_src, f->eth_src, 6) != 0) return false;
+    if (set & DQ_MATCH_ETH_DST && memcmp(m->eth_dst, f->eth_dst, 6) != 0) return false;
+    if (set & DQ_MATCH_ETHERTYPE && type != m->ethertype) return false;
+    if (set & DQ_MATCH_VLAN_ID && !(f->n_vlans && (f->tci[0] & 0xfff) == m->vlan_id)) return false;
+    if (set & DQ_MATCH_UDP_SRC && !(udp && in(m->udp_src, f->sport))) return false;
+    if (set & DQ_MATCH_UDP_DST && !(udp && in(m->udp_dst, f->dport))) return false;
+    if (set & DQ_MATCH_TCP_SRC && !(tcp && in(m->tcp_src, f->sport))) return false;
+    if (set & DQ_MATCH_TCP_DST && !(tcp && in(m->tcp_dst, f->dport))) return false;
+    if (set & (DQ_MATCH_ECPRI | DQ_MATCH_ECPRI_TYPE | DQ_MATCH_ECPRI_ID) && !slow_ecpri(m, f)) return false;
+    if (set & DQ_MATCH_FLEX) {
+        if (!udp || (m->flex_udp_dst && f->dport != m->flex_udp_dst)) return false;
+        if (m->flex_offset + 4u > f->payload_len) return false;
+        if ((addr4(f->payload + m->flex_offset) ^ m->flex_val) & m->flex_mask) return false;
+    }
+    return slow_ip(m, f);
+}
+
+static dq_port_range random_range(uint64_t *seed, uint16_t first) {
+    uint16_t lo = (uint16_t)(first + dq_below(seed, 4));
+    switch (dq_below(seed, 5)) {
+    case 0:
+        return (dq_port_range){lo, (uint16_t)(lo + dq_below(seed, 3))};
+    case 1:
+        return (dq_port_range){0, 0xffff};
+    default:
+        return (dq_port_range){lo, lo};
+    }
+}
+
+// Conditions drawn from a frame, so that they hold now and then, and a few from nowhere.
+static void match_random(uint64_t *seed, const frame *f, dq_match *m) {
+    static const uint32_t masks[] = {0xffffffff, 0xffffff00, 0xff000000, 0, 0x00ff00ff};
+    static const uint8_t prefixes[] = {128, 96, 64, 10, 0, 127};
+    do {
+        *m = (dq_match){.ethertype = dq_below(seed, 2) ? 0x0800 : 0xaefe,
+                        .vlan_id = (uint16_t)dq_below(seed, 3),
+                        .ip_proto = f->proto,
+                        .ipv4_src = addr4(f->src),
+                        .ipv4_dst = addr4(f->dst),
+                        .ipv4_src_mask = masks[dq_below(seed, 5)],
+                        .ipv4_dst_mask = masks[dq_below(seed, 5)],
+                        .ipv4_len = (uint16_t)(20 + f->ip_options + frame_l4_len(f) + f->payload_len),
+                        .ipv6_src_prefix = prefixes[dq_below(seed, 6)],
+                        .ipv6_dst_prefix = prefixes[dq_below(seed, 6)],
+                        .udp_src = random_range(seed, 1000),
+                        .udp_dst = random_range(seed, 2000),
+                        .tcp_src = random_range(seed, 1000),
+                        .tcp_dst = random_range(seed, 2000),
+                        .flex_udp_dst = (uint16_t)(dq_below(seed, 2) ? f->dport : 0),
+                        .flex_offset = (uint16_t)(4 * dq_below(seed, 8)),
+                        .flex_mask = dq_below(seed, 2) ? 0xff : 0x0101,
+                        .ecpri_type = (uint8_t)dq_below(seed, 3),
+                        .ecpri_id = (uint16_t)(f->payload[4] << 8 | f->payload[5])};
+        memcpy(m->eth_src, f->eth_src, 6);
+        memcpy(m->eth_dst, f->eth_dst, 6);
+        memcpy(m->ipv6_src, f->src, 16);
+        memcpy(m->ipv6_dst, f->dst, 16);
+        if (m->flex_offset + 4u <= f->payload_len) m->flex_val = addr4(f->payload + m->flex_offset);
+        for (uint32_t n = dq_below(seed, 4); n > 0; n--)
+            m->set |= 1u << dq_below(seed, 18);
+    } while (dqi_match_check(m, NULL) != DQ_OK);
+}
+
+static void matches_as_described(void) {
+    uint64_t seed = 8;
+    uint32_t hits = 0;
+    for (int i = 0; i < 60000; i++) {
+        frame f, g;
+        uint8_t buf[FRAME_MAX];
+        dq_match m;
+        frame_random(&seed, true, &g);
+        match_random(&seed, &g, &m);
+        frame_random(&seed, true, &f);
+        if (dq_below(&seed, 3) == 0) f = g;
+        uint32_t len = frame_write(&f, buf);
+        uint8_t *p = dq_exact(buf, len);
+        dqi_pkt k;
+        dqi_parse(p, len, &k);
+        bool want = slow_match(&m, &f);
+        DQ_EQ(dqi_match_packet(&m, p, len, &k), want);
+        hits += want && m.set != 0;
+        free(p);
+    }
+    DQ_CHECK(hits > 5000);
+}
+
+enum { BATCH = 256 };
+
+typedef struct batch {
+    frame f[BATCH];
+    uint8_t bytes[BATCH * FRAME_MAX];
+    uint64_t off[BATCH];
+    uint32_t len[BATCH];
+    uint32_t flow[BATCH];
+    uint16_t queue[BATCH];
+} batch;
+
+static void batch_random(uint64_t *seed, batch *b) {
+    uint64_t off = 0;
+    for (uint32_t i = 0; i < BATCH; i++) {
+        frame_random(seed, true, &b->f[i]);
+        b->off[i] = off;
+        b->len[i] = frame_write(&b->f[i], b->bytes + off);
+        off += b->len[i];
+    }
+}
+
+static const dq_rule *slow_lookup(const dq_rule *rules, uint32_t n, const frame *f) {
+    const dq_rule *best = NULL;
+    for (uint32_t i = 0; i < n; i++)
+        if (slow_match(&rules[i].match, f) && (best == NULL || rules[i].order < best->order))
+            best = &rules[i];
+    return best;
+}
+
+static void check_batch(const dqi_ftab *t, const dq_rule *rules, uint32_t n, batch *b) {
+    dqi_ftab_classify(t, b->bytes, b->off, b->len, BATCH, b->flow, b->queue);
+    for (uint32_t i = 0; i < BATCH; i++) {
+        const dq_rule *r = slow_lookup(rules, n, &b->f[i]);
+        DQ_EQ(b->flow[i], r ? r->flow_id : 0);
+        if (r == NULL) {
+            DQ_EQ(b->queue[i], DQI_NO_QUEUE);
+        } else if (!r->rss) {
+            DQ_EQ(b->queue[i], r->queues[0]);
+        } else {
+            dqi_pkt k;
+            const uint8_t *p = b->bytes + b->off[i];
+            dqi_parse(p, b->len[i], &k);
+            DQ_EQ(b->queue[i], r->queues[dqi_rss_queue(dqi_rss_hash(dqi_rss_default(), p, &k), r->n_queues)]);
+        }
+    }
+}
+
+static void rule_random(uint64_t *seed, const batch *b, uint32_t id, dq_rule *r) {
+    *r = (dq_rule){.flow_id = id, .order = dq_below(seed, 4), .n_queues = (uint16_t)(1 + dq_below(seed, 4))};
+    for (uint16_t q = 0; q < r->n_queues; q++)
+        r->queues[q] = (uint16_t)(id * 4 % 60000 + q);
+    r->rss = dq_below(seed, 3) == 0 && r->n_queues > 1;
+    match_random(seed, &b->f[dq_below(seed, BATCH)], &r->match);
+    if (r->match.set == 0 && dq_below(seed, 4)) r->match.set = DQ_MATCH_UDP_DST;
+}
+
+static void first_match_wins(void) {
+    uint64_t seed = 9;
+    static const uint32_t sizes[] = {0, 1, 2, 3, 8, 40, 300};
+    batch *b = malloc(sizeof *b);
+    dq_rule *rules = calloc(300, sizeof *rules);
+    for (int round = 0; round < 400; round++) {
+        uint32_t n = sizes[dq_below(&seed, 7)];
+        batch_random(&seed, b);
+        for (uint32_t i = 0; i < n; i++)
+            rule_random(&seed, b, i + 1, &rules[i]);
+        dqi_ftab *t = NULL;
+        DQ_EQ(dqi_ftab_build(rules, n, &t, NULL), DQ_OK);
+        check_batch(t, rules, n, b);
+        dqi_ftab_free(t);
+    }
+    free(rules);
+    free(b);
+}
+
+// Thousands of rules of a few shapes: the hash tables, with collisions and equal values.
+static void many_exact_rules(void) {
+    enum { N = 3000 };
+    uint64_t seed = 10;
+    batch *b = malloc(sizeof *b);
+    dq_rule *rules = calloc(N, sizeof *rules);
+    batch_random(&seed, b);
+    for (uint32_t i = 0; i < N; i++) {
+        const frame *f = &b->f[dq_below(&seed, BATCH)];
+        dq_match *m = &rules[i].match;
+        m->set = DQ_MATCH_UDP_DST | (i % 3 ? DQ_MATCH_IPV4_DST : 0) | (i % 2 ? DQ_MATCH_IPV4_SRC : 0);
+        m->ipv4_src = addr4(f->src) + (i % 5 ? i : 0);
+        m->ipv4_dst = addr4(f->dst);
+        m->ipv4_src_mask = m->ipv4_dst_mask = 0xffffffff;
+        m->udp_dst.lo = m->udp_dst.hi = (uint16_t)(i % 7 ? 3000 + i : f->dport);
+        rules[i].flow_id = i + 1;
+        rules[i].order = dq_below(&seed, 100);
+        rules[i].n_queues = 1;
+    }
+    dqi_ftab *t = NULL;
+    DQ_EQ(dqi_ftab_build(rules, N, &t, NULL), DQ_OK);
+    check_batch(t, rules, N, b);
+    dqi_ftab_free(t);
+    free(rules);
+    free(b);
+}
+
+// A catch-all alone must not read packets: these are nowhere.
+static void catch_all_reads_nothing(void) {
+    dq_rule rules[2] = {{.flow_id = 7, .n_queues = 1, .queues = {3}},
+                        {.flow_id = 8, .n_queues = 1, .queues = {4}}};
+    rules[1].match.set = DQ_MATCH_IP_PROTO;
+    dqi_ftab *t = NULL;
+    DQ_EQ(dqi_ftab_build(rules, 2, &t, NULL), DQ_OK);
+    uint64_t off[2] = {0, 1u << 20};
+    uint32_t len[2] = {64, 1500}, flow[2];
+    uint16_t queue[2];
+    dqi_ftab_classify(t, NULL, off, len, 2, flow, queue);
+    DQ_EQ(flow[0], 7);
+    DQ_EQ(queue[1], 3);
+    dqi_ftab_free(t);
+}
+
+static void runts_match_catch_all_only(void) {
+    dq_rule rules[2] = {{.flow_id = 1, .n_queues = 1, .queues = {1}},
+                        {.flow_id = 2, .order = 1, .n_queues = 1, .queues = {2}}};
+    rules[0].match = (dq_match){.set = DQ_MATCH_UDP_DST, .udp_dst = {0, 0xffff}};
+    dqi_ftab *t = NULL;
+    DQ_EQ(dqi_ftab_build(rules, 2, &t, NULL), DQ_OK);
+    uint8_t *p = dq_exact((const uint8_t *)"short", 5);
+    uint64_t off = 0;
+    uint32_t len = 5, flow = 0;
+    uint16_t queue = 0;
+    dqi_ftab_classify(t, p, &off, &len, 1, &flow, &queue);
+    DQ_EQ(flow, 2);
+    DQ_EQ(queue, 2);
+    free(p);
+    dqi_ftab_free(t);
+}
+
+static void survives_noise(void) {
+    uint64_t seed = 11;
+    batch *b = malloc(sizeof *b);
+    batch_random(&seed, b);
+    dq_rule rules[40];
+    for (uint32_t i = 0; i < 40; i++)
+        rule_random(&seed, b, i + 1, &rules[i]);
+    dqi_ftab *t = NULL;
+    DQ_EQ(dqi_ftab_build(rules, 40, &t, NULL), DQ_OK);
+    for (int i = 0; i < 20000; i++) {
+        frame *f = &b->f[dq_below(&seed, BATCH)];
+        uint8_t buf[FRAME_MAX];
+        uint32_t len = dq_below(&seed, frame_write(f, buf) + 1), flow;
+        buf[12 + dq_below(&seed, 40)] = (uint8_t)dq_rand(&seed);
+        uint8_t *p = dq_exact(buf, len);
+        uint64_t off = 0;
+        uint16_t queue;
+        dqi_ftab_classify(t, p, &off, &len, 1, &flow, &queue);
+        DQ_CHECK(flow <= 40);
+        free(p);
+    }
+    dqi_ftab_free(t);
+    free(b);
+}
+
+typedef struct refusal {
+    const char *name;
+    dq_match match;
+    const char *text;
+} refusal;
+
+static void refuses_contradictions(void) {
+    static const refusal cases[] = {
+        {"unknown bit", {.set = 1u << 30}, "match: unknown bits in set"},
+        {"udp and tcp",
+         {.set = DQ_MATCH_UDP_DST | DQ_MATCH_TCP_SRC},
+         "match: UDP and TCP conditions exclude each other"},
+        {"v4 and v6",
+         {.set = DQ_MATCH_IPV4_LEN | DQ_MATCH_IPV6_DST},
+         "match: IPv4 and IPv6 conditions exclude each other"},
+        {"empty range", {.set = DQ_MATCH_TCP_DST, .tcp_dst = {5, 4}}, "match: tcp_dst: the range is empty"},
+        {"vlan", {.set = DQ_MATCH_VLAN_ID, .vlan_id = 4096}, "match: vlan_id: outside 0..4095"},
+        {"prefix",
+         {.set = DQ_MATCH_IPV6_SRC, .ipv6_src_prefix = 129},
+         "match: ipv6_src: prefix outside 0..128"},
+        {"id without type",
+         {.set = DQ_MATCH_ECPRI_ID},
+         "match: ecpri: an id needs a msg_type, which says where the id lies"},
+        {"id of a type without",
+         {.set = DQ_MATCH_ECPRI_ID | DQ_MATCH_ECPRI_TYPE, .ecpri_type = 5},
+         "match: ecpri: only messages of type 0, 1 and 2 carry an id"},
+        {"ecpri over tcp",
+         {.set = DQ_MATCH_ECPRI | DQ_MATCH_TCP_DST},
+         "match: eCPRI is not carried over TCP"},
+        {"flex on another port",
+         {.set = DQ_MATCH_FLEX | DQ_MATCH_UDP_DST, .flex_udp_dst = 9},
+         "match: udp_dst: the flex item's port is outside the range"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        dq_diag diag = {{0}};
+        dq_case = cases[i].name;
+        DQ_EQ(dqi_match_check(&cases[i].match, &diag), DQ_INVALID_PARAMETER);
+        DQ_EQ_STR(diag.text, cases[i].text);
+        dq_rule rule = {.match = cases[i].match, .flow_id = 12, .n_queues = 1};
+        dqi_ftab *t = NULL;
+        DQ_EQ(dqi_ftab_build(&rule, 1, &t, &diag), DQ_INVALID_PARAMETER);
+        DQ_CHECK(strncmp(diag.text, "flow 12: match: ", 16) == 0);
+    }
+    dq_rule no_queue = {.flow_id = 3};
+    dq_diag diag = {{0}};
+    dqi_ftab *t = NULL;
+    DQ_EQ(dqi_ftab_build(&no_queue, 1, &t, &diag), DQ_INVALID_PARAMETER);
+    DQ_EQ_STR(diag.text, "flow 3: 0 queues are outside 1..32");
+}
+
+int main(int argc, char **argv) {
+    dq_begin(argc, argv);
+    DQ_RUN(matches_as_described);
+    DQ_RUN(first_match_wins);
+    DQ_RUN(many_exact_rules);
+    DQ_RUN(catch_all_reads_nothing);
+    DQ_RUN(runts_match_catch_all_only);
+    DQ_RUN(survives_noise);
+    DQ_RUN(refuses_contradictions);
+    return dq_done();
+}
