@@ -166,6 +166,8 @@ void dqi_burst_move(dq_burst *dst, dq_burst *src, uint32_t first, uint32_t n) {
 }
 
 int dq_burst_pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) {
+    for (uint32_t i = 0; i < n; i++)
+        if (idx[i] >= b->n) return DQ_INVALID_PARAMETER;
     dq_burst *c = n <= b->session->picks_cap ? dqi_burst_get(b->session->picks) : NULL;
     if (!c) return DQ_NO_FREE_BURST_BUFFERS;
     c->nseg = b->nseg;
@@ -236,6 +238,7 @@ void dq_burst_peer(const dq_burst *b, uint32_t i, char *buf, size_t len) {
 
 // Bytes from where packet i's segment starts to the end of its buffer.
 static uint32_t room_of(const dq_burst *b, uint32_t seg, uint32_t i) {
+    if (!b->slices && !b->parent && b->bufs[seg][i] == DQI_NO_BUF) return 0; // freed before
     const dq_region *r = dqi_off_region(b->session, b->off[seg][i]);
     if (!r) return 0;
     uint64_t within = (b->off[seg][i] - r->offset) % r->stride;

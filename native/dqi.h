@@ -237,6 +237,7 @@ typedef struct dqi_dispatch {
 typedef struct dqi_pace {
     _Atomic double bps, pps; // 0: not limited
     double next_ns;          // relative to the session's start
+    double seen_bps, seen_pps; // at the last look: next_ns follows from these
 } dqi_pace;
 
 struct dq_queue {
@@ -263,7 +264,8 @@ struct dq_queue {
     dqi_ring ring;
     dq_burst *tx;
     uint32_t tx_pos;
-    bool busy; // had something to send at the last poll
+    bool busy;    // had something to send at the last poll
+    bool tx_made; // tx is of the transmission gen
     dqi_pace pace;
     dq_template *gen;
     _Atomic uint64_t gen_left;
@@ -315,9 +317,11 @@ struct dqi_engine_ops {
     // Completes earlier sends, on every poll of a transmit queue, also when there is nothing to send; work
     // done. NULL.
     int (*reap)(dq_queue *q);
+    // Drops what it keeps of a transmit queue, counted as stopped; pollers have ended. NULL.
+    void (*drop_rest)(dq_queue *q);
     // Descriptors whose readiness means work for q, for poll(2); at most max; the number. NULL: kicks only.
     int (*arm)(dq_queue *q, struct pollfd *fds, int max);
-    uint64_t (*held)(dq_queue *q);                  // packets inside the engine on q's account; NULL: none
+    uint64_t (*held)(dq_queue *q);                  // packets inside the engine, counted in c.in; NULL: none
     int64_t (*flush)(dq_queue *q);                  // discards what waits, counting it; NULL
     int (*lines)(dq_iface *i, dq_line *l, int max); // further ledger lines; NULL
     void (*refresh)(dq_iface *i);                   // reads kernel counters into extras; NULL. Any thread.

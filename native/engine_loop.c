@@ -34,8 +34,24 @@ static loop_rules *rules_get(loop_iface *li) {
     return r;
 }
 
+static bool has_queue(const dq_iface *i, uint32_t id) {
+    for (uint32_t k = 0; k < i->n_rx; k++)
+        if (i->rx[k]->conf.id == id) return true;
+    return false;
+}
+
+static int check_queues(const dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag) {
+    for (uint32_t r = 0; r < n; r++)
+        for (uint32_t k = 0; k < rules[r].n_queues && k < DQ_RULE_MAX_QUEUES; k++)
+            if (!has_queue(i, rules[r].queues[k]))
+                return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: flow %u: no receive queue %u", i->conf.name,
+                                rules[r].flow_id, rules[r].queues[k]);
+    return DQ_OK;
+}
+
 static int loop_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag) {
     loop_iface *li = i->engine;
+    if (check_queues(i, rules, n, diag) != DQ_OK) return DQ_INVALID_PARAMETER;
     loop_rules *r = calloc(1, sizeof *r);
     if (!r) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory for its flows", i->conf.name);
     int err = dqi_ftab_build(rules, n, &r->tab, diag);
@@ -87,12 +103,15 @@ void dqi_loop_classify(dq_iface *to, const dq_burst *b, uint32_t first, uint32_t
 
 bool dqi_loop_push(dq_queue *rx, dq_burst *b) {
     loop_rx *lr = rx->engine;
-    dqi_gauge_add(&lr->packets, b->n);
     uint32_t n = b->n;
+    uint64_t bytes = b->bytes;
+    dqi_gauge_add(&lr->packets, n);
     if (!dqi_ring_push(&lr->in, b, 0)) {
         dqi_gauge_add(&lr->packets, -(int64_t)n);
         return false;
     }
+    dqi_add_shared(&rx->c.in, n); // by the senders: several may feed one queue
+    dqi_add_shared(&rx->c.in_bytes, bytes);
     dqi_queue_kick(rx);
     return true;
 }
@@ -125,11 +144,7 @@ static bool next_head(dq_queue *q, loop_rx *lr) {
     return true;
 }
 
-static void count_arrival(dq_queue *q, loop_rx *lr, uint32_t n, uint64_t bytes) {
-    dqi_add(&q->c.in, n);
-    dqi_add(&q->c.in_bytes, bytes);
-    dqi_gauge_add(&lr->packets, -(int64_t)n);
-}
+static void count_taken(loop_rx *lr, uint32_t n) { dqi_gauge_add(&lr->packets, -(int64_t)n); }
 
 static void end_head(loop_rx *lr) {
     dq_burst_unref(lr->head);
@@ -137,7 +152,7 @@ static void end_head(loop_rx *lr) {
 }
 
 // Hands the whole inbound burst over in place of the empty current one.
-static int exchange(dq_queue *q, loop_rx *lr, dq_burst **b) {
+static int exchange(loop_rx *lr, dq_burst **b) {
     dq_burst *in = lr->head;
     dq_burst_unref(*b);
     if (in->timed) memset(in->tx_time, 0, in->n * sizeof *in->tx_time);
@@ -146,19 +161,18 @@ static int exchange(dq_queue *q, loop_rx *lr, dq_burst **b) {
     in->due_ns = 0;
     *b = in;
     lr->head = NULL;
-    count_arrival(q, lr, in->n, in->bytes);
+    count_taken(lr, in->n);
     return (int)in->n;
 }
 
 static int take_by_reference(dq_queue *q, loop_rx *lr, dq_burst **b, uint32_t room) {
     dq_burst *in = lr->head;
     if ((*b)->n == 0 && lr->pos == 0 && in->n <= room && (in->n == room || in->cap >= q->conf.batch_size))
-        return exchange(q, lr, b);
+        return exchange(lr, b);
     uint32_t n = in->n - lr->pos < room ? in->n - lr->pos : room;
-    uint64_t before = (*b)->bytes;
     dqi_burst_move(*b, in, lr->pos, n);
     memset((*b)->tx_time + (*b)->n - n, 0, n * sizeof *(*b)->tx_time);
-    count_arrival(q, lr, n, (*b)->bytes - before);
+    count_taken(lr, n);
     lr->pos += n;
     if (lr->pos == in->n) end_head(lr);
     return (int)n;
@@ -205,11 +219,8 @@ static int take_by_copy(dq_queue *q, loop_rx *lr, dq_burst *b, uint32_t room) {
     dq_burst *in = lr->head;
     uint32_t n = in->n - lr->pos < room ? in->n - lr->pos : room;
     uint32_t bufs = take_buffers(q, b, n), start = b->n, used = 0;
-    uint64_t bytes = 0;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t from = lr->pos + i, k = b->n;
-        for (uint32_t s = 0; s < in->nseg; s++)
-            bytes += in->len[s][from];
         if (used == bufs) {
             dqi_drop(&q->c, DQ_DROP_NO_PACKET_BUFFER, 1);
             continue;
@@ -231,7 +242,7 @@ static int take_by_copy(dq_queue *q, loop_rx *lr, dq_burst *b, uint32_t room) {
     for (uint32_t s = 0; s < b->nseg; s++)
         dqi_bufs_free(q->session, b->bufs[s] + b->n, bufs - used);
     b->n_bufs = b->n;
-    count_arrival(q, lr, n, bytes);
+    count_taken(lr, n);
     dqi_add(&q->c.extra[DQ_EXTRA_COPIED], b->n - start);
     lr->pos += n;
     if (lr->pos == in->n) end_head(lr);
@@ -265,7 +276,7 @@ static int64_t loop_flush(dq_queue *q) {
             lr->pos = 0;
         }
         uint32_t left = lr->head->n - lr->pos;
-        count_arrival(q, lr, left, 0);
+        count_taken(lr, left);
         dqi_drop(&q->c, q->session->state == DQI_STARTED ? DQ_DROP_FLUSHED : DQ_DROP_STOPPED, left);
         n += left;
         end_head(lr);
@@ -365,6 +376,7 @@ const dqi_engine_ops dqi_engine_loop = {
     .rx = loop_rx_poll,
     .tx = dqi_wire_send,
     .reap = dqi_wire_reap,
+    .drop_rest = dqi_wire_drop_rest,
     .held = loop_held,
     .flush = loop_flush,
     .lines = dqi_wire_lines,

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #define STARVED_NS   100000 // until a queue without free buffers looks again
+#define FAST_BYTES   16384u // of a buffer for framed streams
 #define FLUSH_ROUNDS 1024   // bursts thrown away by one flush; what comes meanwhile may stay
 
-// ---- opening
-// --------------------------------------------------------------------------------------------------------
+// ---- opening ----------------------------------------------------------------------------------------------
 
 static int check_framing(dqi_sock *s, dq_diag *diag) {
     const dq_iface *i = s->iface;
@@ -48,70 +48,12 @@ static int check_framing(dqi_sock *s, dq_diag *diag) {
                                .max_bytes = max,
                                .le = c->framing_le != 0,
                                .incl = c->framing_incl != 0};
+    if (max < FAST_BYTES)
+        dqi_note(i->session,
+                 "interface %s: framed streams are read one buffer a system call; hint: buffers of %u bytes "
+                 "are several times faster than %u",
+                 i->conf.name, FAST_BYTES, max);
     return DQ_OK;
-}
-
-// Buffers that a queue may keep at hand: a batch, but never so many that the region's other users go short.
-static uint32_t stock_size(const dq_queue *q) {
-    const dq_session *s = q->session;
-    const dq_region *r = q->conf.regions[0];
-    uint32_t users = 0, n = q->conf.batch_size < DQI_SOCK_BATCH ? q->conf.batch_size : DQI_SOCK_BATCH;
-    for (uint32_t k = 0; k < s->n_ifaces; k++)
-        for (uint32_t j = 0; j < s->ifaces[k]->n_rx; j++)
-            users += s->ifaces[k]->rx[j]->conf.regions[0] == r;
-    uint32_t share = r->conf.num_bufs / (4 * (users ? users : 1));
-    if (n > share) n = share;
-    return n ? n : 1;
-}
-
-static int open_rx(dqi_sock *s, uint32_t k, dq_diag *diag) {
-    dq_queue *q = s->iface->rx[k];
-    const char *name = s->iface->conf.name;
-    uint32_t max = s->iface->conf.socket.max_payload;
-    dq_region *region = q->conf.regions[0];
-    dqi_sock_rx *r = calloc(1, sizeof *r);
-    if (!r) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: queue %s: no memory", name, q->conf.name);
-    q->engine = r;
-    q->immediate = true;
-    r->sock = s;
-    r->queue = q;
-    r->index = k;
-    r->region = region;
-    r->limit = max ? max : region->conf.buf_size;
-    if (r->limit > region->conf.buf_size)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "interface %s: max_payload_size %u is more than the %u bytes of region %s's buffers",
-                        name, max, region->conf.buf_size, region->conf.name);
-    r->cap_stock = stock_size(q);
-    r->iov = calloc(DQI_SOCK_BATCH, sizeof *r->iov);
-    bool udp = dqi_sock_is_udp(s);
-    if (udp) r->msgs = calloc(DQI_SOCK_BATCH, sizeof *r->msgs);
-    if (udp) r->ctl = calloc(DQI_SOCK_BATCH, DQI_SOCK_CTL);
-    if (!r->iov || (udp && (!r->msgs || !r->ctl)))
-        return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: queue %s: no memory", name, q->conf.name);
-    int err = dqi_reactor_init(&r->reactor, s, q);
-    return err == DQ_OK ? DQ_OK
-                        : dqi_fail(diag, err, "interface %s: queue %s: epoll: %s", name, q->conf.name,
-                                   dq_err_name(err));
-}
-
-static int open_tx(dqi_sock *s, uint32_t k, dq_diag *diag) {
-    dq_queue *q = s->iface->tx[k];
-    dqi_sock_tx *t = calloc(1, sizeof *t);
-    q->engine = t;
-    if (t) {
-        bool udp = dqi_sock_is_udp(s);
-        t->sock = s;
-        t->index = k;
-        t->blocked_fd = -1;
-        t->iov = calloc(DQI_SOCK_IOVS, sizeof *t->iov);
-        t->msgs = udp ? calloc(DQI_SOCK_BATCH, sizeof *t->msgs) : NULL;
-        t->names = udp ? calloc(DQI_SOCK_BATCH, sizeof *t->names) : NULL;
-        t->prefix = udp ? NULL : calloc(DQI_SOCK_IOVS, sizeof *t->prefix);
-        if (t->iov && (udp ? t->msgs && t->names : t->prefix != NULL)) return DQ_OK;
-    }
-    return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: queue %s: no memory", s->iface->conf.name,
-                    q->conf.name);
 }
 
 // Hands the interface's sockets to its queues and their reactors.
@@ -145,9 +87,9 @@ static int check_conf(const dq_iface *i, dq_diag *diag) {
 static int open_queues(dqi_sock *s, dq_diag *diag) {
     int err = DQ_OK;
     for (uint32_t k = 0; k < s->iface->n_rx && err == DQ_OK; k++)
-        err = open_rx(s, k, diag);
+        err = dqi_sock_open_rx(s, k, diag);
     for (uint32_t k = 0; k < s->iface->n_tx && err == DQ_OK; k++)
-        err = open_tx(s, k, diag);
+        err = dqi_sock_open_tx(s, k, diag);
     if (err == DQ_OK && s->iface->n_rx == 0 && !dqi_sock_is_udp(s))
         err = dqi_reactor_init(&s->keeper, s, NULL);
     return err;
@@ -176,8 +118,7 @@ static int start(dq_iface *i, dq_diag *diag) {
     return s->keeper.sock ? dqi_keeper_start(s, diag) : DQ_OK;
 }
 
-// ---- the end
-// --------------------------------------------------------------------------------------------------------
+// ---- the end ----------------------------------------------------------------------------------------------
 
 static void stop(dq_iface *i) {
     dqi_sock *s = i->engine;
@@ -201,55 +142,31 @@ static void free_conn(dqi_sconn *c) {
     free(c);
 }
 
-static void close_rx(dq_queue *q) {
-    dqi_sock_rx *r = q->engine;
-    q->engine = NULL;
-    if (!r) return;
-    dqi_bufs_free(q->session, r->stock, r->n_stock);
-    dqi_reactor_close(&r->reactor);
-    free(r->iov);
-    free(r->msgs);
-    free(r->ctl);
-    free(r);
-}
-
-static void close_tx(dq_queue *q) {
-    dqi_sock_tx *t = q->engine;
-    q->engine = NULL;
-    if (!t) return;
-    free(t->iov);
-    free(t->msgs);
-    free(t->names);
-    free(t->prefix);
-    free(t);
-}
-
 static void close_socket(dq_iface *i) {
     dqi_sock *s = i->engine;
     if (!s) return;
     stop(i);
-    dqi_keeper_join(s);
     for (uint32_t k = 0; k < DQI_SOCK_CONNS; k++)
         free_conn(atomic_load(&s->table[k]));
     for (uint32_t k = 0; k < s->n_base; k++)
         free_conn(s->base[k]);
     if (s->listen_fd >= 0) close(s->listen_fd);
     for (uint32_t k = 0; k < i->n_rx; k++)
-        close_rx(i->rx[k]);
+        dqi_sock_close_rx(i->rx[k]);
     for (uint32_t k = 0; k < i->n_tx; k++)
-        close_tx(i->tx[k]);
+        dqi_sock_close_tx(i->tx[k]);
     dqi_reactor_close(&s->keeper);
     pthread_mutex_destroy(&s->lock);
     free(s);
     i->engine = NULL;
 }
 
-// ---- packets
-// --------------------------------------------------------------------------------------------------------
+// ---- packets ----------------------------------------------------------------------------------------------
 
 // After the stop: datagrams that had come before it are still taken in, streams are left as they are.
 static int rx_rest(dqi_sock_rx *r, dq_burst *b, uint32_t room) {
-    if (r->done || !r->base) return 0;
+    if (b->n == 0) b->conn = 0;
+    if (r->done || !r->base || b->conn != 0) return 0;
     int n = dqi_udp_read(r, r->base, b, room);
     r->done = n == 0 || b->ts[b->n - 1] >= r->sock->stop_ns;
     return n;
@@ -260,7 +177,8 @@ static int rx(dq_queue *q, dq_burst **b, uint32_t room) {
     (*b)->nseg = 1; // packets lie in the first region's buffers
     if (dqi_sock_stopped(r->sock)) return rx_rest(r, *b, room);
     r->starved = false;
-    bool alone = r->base && atomic_load_explicit(&r->reactor.n_conns, memory_order_relaxed) == 0;
+    bool alone =
+        r->base && (*b)->conn == 0 && atomic_load_explicit(&r->reactor.n_conns, memory_order_relaxed) == 0;
     int n = alone ? dqi_udp_read(r, r->base, *b, room) : dqi_reactor_rx(r, *b, room);
     if (r->starved) q->next_ns = dq_now(q->session) + STARVED_NS;
     return n;
@@ -353,8 +271,7 @@ static int64_t flush(dq_queue *q) {
     return n;
 }
 
-// ---- the kernel's counters
-// ------------------------------------------------------------------------------------------
+// ---- the kernel's counters --------------------------------------------------------------------------------
 
 // Datagrams that the kernel dropped on c's socket since the last look.
 static uint32_t new_drops(dqi_sconn *c) {

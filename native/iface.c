@@ -13,6 +13,8 @@ const dqi_engine_ops *dqi_engine_find(const char *name) {
 }
 
 int dq_iface_add(dq_session *s, const dq_iface_conf *conf, dq_iface **out, dq_diag *diag) {
+    if (s->state != DQI_NEW)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: the session is open already", conf->name);
     const dqi_engine_ops *ops = dqi_engine_find(conf->engine);
     if (!ops)
         return dqi_fail(diag, DQ_NOT_SUPPORTED,

@@ -25,7 +25,6 @@ static void queue_line(dq_queue *q, dq_line *l) {
     l->queue_id = q->conf.id;
     read_counters(l, &q->c);
     uint64_t inside = q->iface->engine && q->iface->ops->held ? q->iface->ops->held(q) : 0;
-    if (q->conf.dir == DQ_RX) l->in += inside; // arrived, not yet taken by the queue's poller
     l->held = (uint64_t)dqi_gauge_get(&q->held) + inside;
     l->pace_bps = atomic_load_explicit(&q->pace.bps, memory_order_relaxed);
     l->pace_pps = atomic_load_explicit(&q->pace.pps, memory_order_relaxed);

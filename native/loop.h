@@ -34,6 +34,7 @@ loop_wire *dqi_wire_new(dq_queue *tx);
 void dqi_wire_free(loop_wire *w);
 int dqi_wire_send(dq_queue *tx, dq_burst *b, uint32_t first, uint32_t n); // dqi_engine_ops.tx
 int dqi_wire_reap(dq_queue *tx);                                          // dqi_engine_ops.reap
+void dqi_wire_drop_rest(dq_queue *tx);                                    // dqi_engine_ops.drop_rest
 int dqi_wire_lines(dq_iface *i, dq_line *l, int max);                     // dqi_engine_ops.lines
 
 #endif

@@ -22,24 +22,37 @@ static double cost_of(double bps, double pps, uint32_t len) {
     return by_bits > by_count ? by_bits : by_count;
 }
 
-// Time since the session's start, and the next send time brought up to at most CATCH_UP_NS before it.
-static double now_and_next(dq_queue *q, int64_t now, double *next) {
-    double t = (double)(now - q->session->start_ns);
-    if (q->pace.next_ns < t - CATCH_UP_NS) q->pace.next_ns = t - CATCH_UP_NS;
-    *next = q->pace.next_ns;
+// Time since the session's start, and the next send time brought up to at most CATCH_UP_NS before it. After a change
+// of the pace the next packet, of len bytes, leaves within one of its new costs.
+static double now_and_next(dq_queue *q, int64_t now, uint32_t len, double *next) {
+    dqi_pace *p = &q->pace;
+    double t = (double)(now - q->session->start_ns), bps = rate(&p->bps), pps = rate(&p->pps);
+    if (bps != p->seen_bps || pps != p->seen_pps) {
+        double latest = t + cost_of(bps, pps, len);
+        p->next_ns = p->next_ns < t ? t : p->next_ns > latest ? latest : p->next_ns;
+        p->seen_bps = bps;
+        p->seen_pps = pps;
+    }
+    if (p->next_ns < t - CATCH_UP_NS) p->next_ns = t - CATCH_UP_NS;
+    *next = p->next_ns;
     return t;
 }
 
+// The first whole nanosecond that is not before next.
 static void wait_until(dq_queue *q, double next) {
-    int64_t at = q->session->start_ns + (int64_t)next + 1;
+    int64_t whole = (int64_t)next, at = q->session->start_ns + whole + ((double)whole < next);
     if (at < q->next_ns) q->next_ns = at;
 }
 
-static bool unpaced(const dq_queue *q) { return rate(&q->pace.bps) <= 0 && rate(&q->pace.pps) <= 0; }
+static bool unpaced(dq_queue *q) {
+    if (rate(&q->pace.bps) > 0 || rate(&q->pace.pps) > 0) return false;
+    q->pace.seen_bps = q->pace.seen_pps = 0;
+    return true;
+}
 
 uint32_t dqi_pace_allow(dq_queue *q, int64_t now, uint32_t len, uint32_t n) {
     if (unpaced(q)) return n;
-    double next, t = now_and_next(q, now, &next);
+    double next, t = now_and_next(q, now, len, &next);
     if (next > t) {
         wait_until(q, next);
         return 0;
@@ -51,7 +64,7 @@ uint32_t dqi_pace_allow(dq_queue *q, int64_t now, uint32_t len, uint32_t n) {
 uint32_t dqi_pace_count(dq_queue *q, int64_t now, const dq_burst *b, uint32_t first, uint32_t n) {
     if (unpaced(q)) return n;
     double bps = rate(&q->pace.bps), pps = rate(&q->pace.pps);
-    double next, t = now_and_next(q, now, &next);
+    double next, t = now_and_next(q, now, dqi_packet_len(b, first), &next);
     uint32_t k = 0;
     for (; k < n && next <= t; k++)
         next += cost_of(bps, pps, dqi_packet_len(b, first + k));
@@ -60,8 +73,8 @@ uint32_t dqi_pace_count(dq_queue *q, int64_t now, const dq_burst *b, uint32_t fi
 }
 
 double dqi_pace_cost(const dq_queue *q, const dq_burst *b, uint32_t first, uint32_t n) {
-    if (unpaced(q)) return 0;
     double bps = rate(&q->pace.bps), pps = rate(&q->pace.pps), sum = 0;
+    if (bps <= 0 && pps <= 0) return 0;
     for (uint32_t i = first; i < first + n; i++)
         sum += cost_of(bps, pps, dqi_packet_len(b, i));
     return sum;

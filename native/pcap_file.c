@@ -130,9 +130,7 @@ int dqi_pcap_add(dqi_pcap_file *p, const dq_burst *b, uint32_t i, int64_t ts, dq
     return payload ? add_payload(p, b, i, ts, tally) : add_frame(p, b, i, ts, tally);
 }
 
-int dqi_pcap_flush(dqi_pcap_file *p, dqi_file_tally *tally) {
-    return dqi_block_flush(&p->file, tally);
-}
+int dqi_pcap_flush(dqi_pcap_file *p, dqi_file_tally *tally) { return dqi_block_flush(&p->file, tally); }
 
 int dqi_pcap_close(dqi_pcap_file *p) {
     dqi_talks_free(p->talks);

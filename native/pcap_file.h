@@ -25,9 +25,7 @@ int dqi_pcap_flush(dqi_pcap_file *p, dqi_file_tally *tally);
 // See dqi_block_close.
 int dqi_pcap_close(dqi_pcap_file *p);
 // True when something waits for a flush.
-static inline bool dqi_pcap_dirty(const dqi_pcap_file *p) {
-    return p->file.used > 0;
-}
+static inline bool dqi_pcap_dirty(const dqi_pcap_file *p) { return p->file.used > 0; }
 
 // Copies at most max bytes of packet i, from byte skip on, over all its segments, to dst; the number copied.
 uint32_t dqi_gather(const dq_burst *b, uint32_t i, uint32_t skip, uint8_t *dst, uint32_t max);

@@ -135,12 +135,13 @@ int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn,
     int err = check_stages(q, stages, n, diag);
     if (err != DQ_OK) return err;
     dq_pipe *p = pipe_new(q, stages, n, conn);
+    pthread_mutex_lock(&q->session->control);
     dq_pipe **more = p ? malloc((q->n_pipes + 1) * sizeof(dq_pipe *)) : NULL;
     if (!more) {
+        pthread_mutex_unlock(&q->session->control);
         pipe_free(p);
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for a pipe", q->conf.name);
     }
-    pthread_mutex_lock(&q->session->control);
     dqi_poller_hold(q->poller);
     if (q->n_pipes > 0) memcpy(more, q->pipes, q->n_pipes * sizeof *more);
     more[q->n_pipes] = p;
@@ -174,7 +175,7 @@ static void leave_dispatch(dq_queue *q, uint32_t at) {
         dq_burst_unref(d->cur);
         d->cur = NULL;
         d->node = 0;
-        if (!d->burst) d->pipe = q->n_pipes; // it was the last
+        if (!d->burst) d->pipe = q->n_pipes - 1; // it was the last of those that will be there
     } else {
         d->pipe--;
     }

@@ -78,13 +78,9 @@ dqi_endpoint dqi_endpoint_parse(const char *text) {
 
 // ---- conversations ----------------------------------------------------------------------------------------
 
-dqi_talks *dqi_talks_new(void) {
-    return calloc(1, sizeof(dqi_talks));
-}
+dqi_talks *dqi_talks_new(void) { return calloc(1, sizeof(dqi_talks)); }
 
-void dqi_talks_free(dqi_talks *t) {
-    free(t);
-}
+void dqi_talks_free(dqi_talks *t) { free(t); }
 
 // Asks the engine who talks to whom; a connection that is gone keeps what was known of it.
 static void look_up(dqi_talk *talk, dq_iface *i) {

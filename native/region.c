@@ -17,6 +17,8 @@
 #define HUGE_PAGE  (2u << 20)
 #define SMALL_PAGE 4096u
 
+#define MAX_BUF_SIZE (1u << 31) // so that a stride fits its 32 bits
+
 struct dqi_pool {
     dqi_spin lock;
     uint32_t n;
@@ -33,6 +35,10 @@ int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq
             diag, DQ_NOT_SUPPORTED,
             "region %s: kind %s needs CUDA, which is not in this version; hint: open with memory = \"host\"",
             conf->name, conf->kind == DQ_KIND_DEVICE ? "device" : "host_pinned");
+    if (s->state != DQI_NEW)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: the session is open already", conf->name);
+    if (conf->buf_size > MAX_BUF_SIZE)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: buf_size is above %u", conf->name, MAX_BUF_SIZE);
     if (conf->num_bufs == 0 || conf->buf_size == 0)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: num_bufs and buf_size must be above 0",
                         conf->name);

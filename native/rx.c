@@ -20,7 +20,9 @@ static bool is_due(dq_queue *q, bool arrived) {
 // Takes what the engine has into the current burst; packets added.
 static int receive(dq_queue *q) {
     if (!q->cur && !(q->cur = dqi_burst_get(q->bursts))) {
-        q->next_ns = 0; // all descriptors are out: the engine keeps the packets until one returns
+        // All descriptors are out: the engine keeps the packets until one returns. On the virtual clock only other
+        // events bring that about.
+        q->next_ns = dqi_virtual(q->session) ? INT64_MAX : 0;
         return 0;
     }
     uint32_t room = q->conf.batch_size - q->cur->n;
@@ -36,7 +38,7 @@ static int receive(dq_queue *q) {
 int dqi_rx_poll(dq_queue *q) {
     q->next_ns = INT64_MAX;
     if (!dqi_dispatch_run(q)) {
-        q->next_ns = dq_now(q->session) + 100000; // the stage kicks the queue, or it looks again
+        if (!dqi_virtual(q->session)) q->next_ns = dq_now(q->session) + 100000; // the stage kicks the queue, or it looks again
         return 0;
     }
     int n = receive(q);

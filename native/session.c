@@ -41,6 +41,8 @@ bool dq_session_report(const dq_session *s, uint32_t i, char *buf, size_t len) {
 int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag *diag) {
     bool rx = conf->dir == DQ_RX;
     uint32_t *n = rx ? &i->n_rx : &i->n_tx;
+    if (i->session->state != DQI_NEW)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: the session is open already", conf->name);
     if (*n == DQ_MAX_QUEUES)
         return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "queue %s: interface %s has more than %d queues",
                         conf->name, i->conf.name, DQ_MAX_QUEUES);
@@ -79,9 +81,16 @@ static int poll_queue(dq_queue *q) { return q->conf.dir == DQ_RX ? dqi_rx_poll(q
 // ---- open
 // -------------------------------------------------------------------------------------------------------
 
+// A queue that delivers at once fills few of a burst's places (a socket under a light load: one), so that it
+// needs more descriptors for as many packets; they cost memory only when used.
+static uint32_t descriptors(const dq_queue *q) {
+    if (q->conf.dir == DQ_TX) return q->session->conf.tx_meta_buffers;
+    return q->session->conf.rx_meta_buffers * (q->immediate && q->conf.timeout_us == 0 ? 16 : 1);
+}
+
 static int queue_open(dq_queue *q, dq_diag *diag) {
     bool rx = q->conf.dir == DQ_RX;
-    uint32_t n = rx ? q->session->conf.rx_meta_buffers : q->session->conf.tx_meta_buffers;
+    uint32_t n = descriptors(q);
     q->bursts = dqi_burst_pool_new(q->session, n, q->conf.batch_size, q->conf.n_regions);
     bool ok = q->bursts && (rx || dqi_ring_init(&q->ring, n));
     return ok ? DQ_OK
@@ -101,6 +110,7 @@ static int picks_open(dq_session *s, dq_diag *diag) {
 }
 
 int dq_session_open(dq_session *s, dq_diag *diag) {
+    if (s->state != DQI_NEW || s->base) return dqi_fail(diag, DQ_INVALID_PARAMETER, "session: opened before");
     uint32_t align = 64;
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         if (s->ifaces[i]->ops->align > align) align = s->ifaces[i]->ops->align;
@@ -213,9 +223,10 @@ static int poll_unserved(dq_session *s) {
 
 // Lets time pass until the next known event, at most until `until`; false when that is reached.
 static bool pass_time(dq_session *s, int64_t until) {
-    int64_t now = dq_now(s), next = next_time(s);
+    int64_t now = dq_now(s);
     if (now >= until) return false;
     if (dqi_virtual(s)) {
+        int64_t next = next_time(s);
         if (next > until) return false;
         dq_advance(s, next > now ? next : now + 1000);
         return true;
@@ -225,9 +236,18 @@ static bool pass_time(dq_session *s, int64_t until) {
     return true;
 }
 
+// Packets of the queues that no worker polls which wait for room in a tap: time brings none, only the caller does.
+static uint64_t stalled(const dq_session *s) {
+    uint64_t n = 0;
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        if (!has_worker(q) && q->conf.dir == DQ_RX && q->dispatch.active) n += (uint64_t)dqi_gauge_get(&q->held);
+    return n;
+}
+
 static void drain_tx(dq_session *s, int64_t until) {
     while (!tx_drained(s))
-        if (poll_unserved(s) == 0 && !pass_time(s, until)) break;
+        if (poll_unserved(s) == 0 && (stalled(s) > 0 || !pass_time(s, until))) break;
 }
 
 // Takes in what is on its way. Workers have ended: every queue is ours.
@@ -235,16 +255,8 @@ static void settle(dq_session *s, int64_t until) {
     for (;;) {
         if (poll_unserved(s) > 0) continue;
         int64_t next = next_time(s);
-        if (next == INT64_MAX || next > until || !pass_time(s, until)) return;
+        if (stalled(s) > 0 || next == INT64_MAX || next > until || !pass_time(s, until)) return;
     }
-}
-
-static uint64_t stalled(const dq_session *s) {
-    uint64_t n = 0;
-    dq_queue *q;
-    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
-        if (q->conf.dir == DQ_RX && q->dispatch.active) n += (uint64_t)dqi_gauge_get(&q->held);
-    return n;
 }
 
 uint64_t dq_session_stop(dq_session *s, int64_t drain_ns) {
@@ -262,11 +274,7 @@ uint64_t dq_session_stop(dq_session *s, int64_t drain_ns) {
         for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
             atomic_store(&q->stopping, 1);
     }
-    if (stalled(s) == 0)
-        settle(s, until);
-    else
-        while (poll_unserved(s) > 0) {
-        }
+    settle(s, until);
     return stalled(s);
 }
 
@@ -280,6 +288,7 @@ void dq_session_finish(dq_session *s) {
             dqi_rx_drop_rest(q);
         } else {
             dqi_tx_drop_rest(q);
+            if (q->iface->ops->drop_rest) q->iface->ops->drop_rest(q);
         }
     }
     for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++)

@@ -68,6 +68,14 @@ dqi_sconn *dqi_conn_new(dqi_sock *s, int pair) {
     return c;
 }
 
+void dqi_conn_set_fd(dqi_sconn *c, int fd, const dqi_sockaddr *peer) {
+    pthread_mutex_lock(&c->sock->lock);
+    if (c->fd >= 0) close(c->fd);
+    c->fd = fd;
+    c->peer = *peer;
+    pthread_mutex_unlock(&c->sock->lock);
+}
+
 void dqi_conn_kick(dqi_sock *s) {
     for (uint32_t k = 0; k < s->iface->n_tx; k++)
         dqi_queue_kick(s->iface->tx[k]);
@@ -103,8 +111,7 @@ void dqi_conn_give_up(dqi_sconn *c) {
     pthread_mutex_unlock(&s->lock);
 }
 
-// ---- the end
-// --------------------------------------------------------------------------------------------------------
+// ---- the end ----------------------------------------------------------------------------------------------
 
 void dqi_conn_hang_up(int fd) {
     // Closing with unread bytes would reset the connection and take away what the peer has not read yet.
@@ -192,11 +199,11 @@ void dqi_conn_end(dqi_sconn *c, int code) {
     dqi_conn_kick(s);
 }
 
-// ---- connecting
-// -----------------------------------------------------------------------------------------------------
+// ---- connecting -------------------------------------------------------------------------------------------
 
 static int start_connect(dqi_sock *s, const dqi_sockaddr *from, const dqi_sockaddr *to) {
     dqi_sockaddr local;
+    if (dqi_sock_is_udp(s)) return dqi_udp_connect(s, from, to, 0);
     int on = 1, err = 0, fd = dqi_sock_new_fd(s, to->sa.sa_family);
     if (fd < 0) return fd;
     if (from->sa.sa_family != AF_UNSPEC) {
@@ -215,11 +222,7 @@ int dqi_conn_try(dqi_sconn *c) {
         const dqi_sockaddr *to = &c->to[c->i_to++];
         fd = start_connect(c->sock, &c->from, to);
         if (fd < 0) continue;
-        pthread_mutex_lock(&c->sock->lock);
-        if (c->fd >= 0) close(c->fd); // of the address before
-        c->fd = fd;
-        c->peer = *to;
-        pthread_mutex_unlock(&c->sock->lock);
+        dqi_conn_set_fd(c, fd, to);
         return DQ_OK;
     }
     return DQ_ESYS + fd;
@@ -254,7 +257,7 @@ int dqi_sock_conn_open(dq_iface *i, const char *address, const char *local, uint
         return dqi_fail(diag, DQ_NOT_SUPPORTED,
                         "interface %s: a server waits for its peers; hint: connect from a client",
                         i->conf.name);
-    int n = addresses(s, address, true, to, DQI_SOCK_ADDRS, diag), err = DQ_OK;
+    int n = addresses(s, address, true, to, DQI_SOCK_ADDRS, diag);
     int n_from = n > 0 && local && local[0] ? addresses(s, local, false, from, 2, diag) : 0;
     if (n < 0 || n_from < 0) return n < 0 ? n : n_from;
     dqi_sconn *c = dqi_conn_new(s, -1);
@@ -265,16 +268,7 @@ int dqi_sock_conn_open(dq_iface *i, const char *address, const char *local, uint
     c->from = n_from > 0 ? from[n_from - 1] : (dqi_sockaddr){0};
     memcpy(c->to, to, (size_t)n * sizeof *to);
     c->n_to = n;
-    if (dqi_sock_is_udp(s)) {
-        for (int k = 0; k < n && c->fd < 0; k++) {
-            c->fd = dqi_udp_connect(s, &c->from, &to[k], 0);
-            c->peer = to[k];
-        }
-        err = c->fd >= 0 ? DQ_OK : DQ_ESYS + c->fd;
-        if (c->fd >= 0) dqi_sock_big_buffers(s, c->fd, false);
-    } else {
-        err = dqi_conn_try(c);
-    }
+    int err = dqi_conn_try(c);
     if (err == DQ_OK) {
         dqi_conn_publish(c, dqi_sock_is_udp(s) ? DQI_CONN_OPEN : DQI_CONN_CONNECTING);
         return DQ_OK;

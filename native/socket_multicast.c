@@ -71,17 +71,16 @@ static dqi_sconn *choose_base(dqi_sock *s, const dqi_sockaddr *group) {
     return s->base[best];
 }
 
-static void forget(dqi_sock *s, dqi_sock_group *g) {
-    *g = s->groups[--s->n_groups];
-}
+static void forget(dqi_sock *s, dqi_sock_group *g) { *g = s->groups[--s->n_groups]; }
 
 static int join_group(dqi_sock *s, const dqi_sockaddr *group, const dqi_sockaddr *source) {
-    const dqi_sockaddr any = {0};
     if (find(s, group, source)) return 0;
-    dqi_sock_group *own = find(s, group, &any);
-    if (own && own->own) { // chosen sources take the place of what the address alone joined
-        change(s, own->base, group, &any, false);
-        forget(s, own);
+    dqi_sock_group *g = find(s, group, NULL);
+    if (g && g->own) { // chosen sources take the place of what the address alone joined
+        change(s, g->base, group, &g->source, false);
+        forget(s, g);
+    } else if (g && (g->source.sa.sa_family == AF_UNSPEC || source->sa.sa_family == AF_UNSPEC)) {
+        return EINVAL; // the kernel would turn one into the other
     }
     if (s->n_groups == DQI_SOCK_GROUPS) return ENOBUFS;
     dqi_sconn *base = choose_base(s, group);

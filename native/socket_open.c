@@ -104,8 +104,7 @@ static void learn_local(int fd, dqi_sockaddr *a) {
     getsockname(fd, &a->sa, &len);
 }
 
-// ---- UDP
-// ------------------------------------------------------------------------------------------------------------
+// ---- UDP --------------------------------------------------------------------------------------------------
 
 static int add_base(dqi_sock *s, int fd) {
     dqi_sconn *c = calloc(1, sizeof *c);
@@ -119,7 +118,6 @@ static int add_base(dqi_sock *s, int fd) {
     c->buf = DQI_NO_BUF;
     atomic_store(&c->state, DQI_CONN_OPEN);
     learn_local(fd, &c->local);
-    dqi_sock_big_buffers(s, fd, s->n_base == 0);
     s->base[s->n_base++] = c;
     return 0;
 }
@@ -175,8 +173,7 @@ static int udp_client(dqi_sock *s, uint32_t n, dq_diag *diag) {
     return err == 0 ? DQ_OK : fail_at(s, err != -EADDRINUSE && err != -EADDRNOTAVAIL, -err, diag);
 }
 
-// ---- TCP
-// ------------------------------------------------------------------------------------------------------------
+// ---- TCP --------------------------------------------------------------------------------------------------
 
 static int tcp_server(dqi_sock *s, dq_diag *diag) {
     dqi_sockaddr list[DQI_SOCK_ADDRS];

@@ -9,8 +9,30 @@
 
 #define BUFFER_BYTES (64 << 20) // of kernel memory asked for each way
 
-static int set_int(int fd, int level, int name, int v) {
-    return setsockopt(fd, level, name, &v, sizeof v);
+static int set_int(int fd, int level, int name, int v) { return setsockopt(fd, level, name, &v, sizeof v); }
+
+// Bytes got of one kernel buffer. FORCE passes the system's limit, with the right to.
+static int enlarge(int fd, int force, int plain) {
+    if (set_int(fd, SOL_SOCKET, force, BUFFER_BYTES) != 0) set_int(fd, SOL_SOCKET, plain, BUFFER_BYTES);
+    int got = 0;
+    socklen_t len = sizeof got;
+    getsockopt(fd, SOL_SOCKET, plain, &got, &len);
+    return got / 2; // the kernel doubles it for its own overhead
+}
+
+// Asks for large kernel buffers, and tells once what was got.
+static void enlarge_buffers(dqi_sock *s, int fd) {
+    int rx = enlarge(fd, SO_RCVBUFFORCE, SO_RCVBUF), tx = enlarge(fd, SO_SNDBUFFORCE, SO_SNDBUF);
+    if (s->told) return;
+    s->told = true;
+    if (rx >= BUFFER_BYTES && tx >= BUFFER_BYTES)
+        dqi_note(s->iface->session, "interface %s: kernel buffers of %d MiB each way", s->iface->conf.name,
+                 BUFFER_BYTES >> 20);
+    else
+        dqi_note(s->iface->session,
+                 "interface %s: kernel buffers of %d KiB (receive) and %d KiB (send), %d asked for; hint: "
+                 "sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d",
+                 s->iface->conf.name, rx >> 10, tx >> 10, BUFFER_BYTES >> 10, BUFFER_BYTES, BUFFER_BYTES);
 }
 
 int dqi_sock_new_fd(dqi_sock *s, int family) {
@@ -26,37 +48,18 @@ int dqi_sock_new_fd(dqi_sock *s, int family) {
         if (family == AF_INET6) set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
 #endif
         dqi_sock_multicast_out(s, fd, family);
+        enlarge_buffers(s, fd);
     }
-    for (uint32_t i = 0; i < s->n_opts; i++) {
+    int err = 0;
+    pthread_mutex_lock(&s->lock);
+    for (uint32_t i = 0; i < s->n_opts && err == 0; i++) {
         const dqi_sock_opt *o = &s->opts[i];
-        if (setsockopt(fd, o->level, o->name, o->value, o->len) == 0) continue;
-        int err = -errno;
-        close(fd);
-        return err;
+        if (setsockopt(fd, o->level, o->name, o->value, o->len) != 0) err = -errno;
     }
-    return fd;
-}
-
-// Bytes got of one kernel buffer. FORCE passes the system's limit, with the right to.
-static int enlarge(int fd, int force, int plain) {
-    if (set_int(fd, SOL_SOCKET, force, BUFFER_BYTES) != 0) set_int(fd, SOL_SOCKET, plain, BUFFER_BYTES);
-    int got = 0;
-    socklen_t len = sizeof got;
-    getsockopt(fd, SOL_SOCKET, plain, &got, &len);
-    return got / 2; // the kernel doubles it for its own overhead
-}
-
-void dqi_sock_big_buffers(dqi_sock *s, int fd, bool note) {
-    int rx = enlarge(fd, SO_RCVBUFFORCE, SO_RCVBUF), tx = enlarge(fd, SO_SNDBUFFORCE, SO_SNDBUF);
-    if (!note) return;
-    if (rx >= BUFFER_BYTES && tx >= BUFFER_BYTES)
-        dqi_note(s->iface->session, "interface %s: kernel buffers of %d MiB each way", s->iface->conf.name,
-                 BUFFER_BYTES >> 20);
-    else
-        dqi_note(s->iface->session,
-                 "interface %s: kernel buffers of %d KiB (receive) and %d KiB (send), %d asked for; hint: "
-                 "sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d",
-                 s->iface->conf.name, rx >> 10, tx >> 10, BUFFER_BYTES >> 10, BUFFER_BYTES, BUFFER_BYTES);
+    pthread_mutex_unlock(&s->lock);
+    if (err == 0) return fd;
+    close(fd);
+    return err;
 }
 
 static int set_one(int fd, int level, int option, const void *v, uint32_t len) {
@@ -69,21 +72,19 @@ static int set_on_conn(dqi_sock *s, uint32_t id, int level, int option, const vo
     return set_one(c->fd, level, option, v, len);
 }
 
-// Keeps the option for sockets to come; a later value of the same option takes its place.
-static int keep(dqi_sock *s, int level, int option, const void *v, uint32_t len) {
+// Where the option is kept for sockets to come: a later value takes an earlier one's place. NULL: no room.
+static dqi_sock_opt *place_of(dqi_sock *s, int level, int option) {
     uint32_t i = 0;
     while (i < s->n_opts && (s->opts[i].level != level || s->opts[i].name != option))
         i++;
-    if (len > sizeof s->opts[i].value) return DQ_INVALID_PARAMETER;
-    if (i == DQI_SOCK_OPTS) return DQ_NO_SPACE_AVAILABLE;
-    s->opts[i] = (dqi_sock_opt){.level = level, .name = option, .len = len};
-    memcpy(s->opts[i].value, v, len);
-    if (i == s->n_opts) s->n_opts++;
-    return DQ_OK;
+    return i < DQI_SOCK_OPTS ? &s->opts[i] : NULL;
 }
 
 static int set_on_all(dqi_sock *s, int level, int option, const void *v, uint32_t len) {
+    dqi_sock_opt *kept = place_of(s, level, option);
     int err = DQ_OK;
+    if (!kept) return DQ_NO_SPACE_AVAILABLE;
+    if (len > sizeof kept->value) return DQ_INVALID_PARAMETER;
     if (s->listen_fd >= 0) err = set_one(s->listen_fd, level, option, v, len);
     for (uint32_t i = 0; i < s->n_base && err == DQ_OK; i++)
         err = set_one(s->base[i]->fd, level, option, v, len);
@@ -91,7 +92,11 @@ static int set_on_all(dqi_sock *s, int level, int option, const void *v, uint32_
         dqi_sconn *c = atomic_load(&s->table[i]);
         if (c && c->fd >= 0) err = set_one(c->fd, level, option, v, len);
     }
-    return err == DQ_OK ? keep(s, level, option, v, len) : err;
+    if (err != DQ_OK) return err;
+    if (kept == &s->opts[s->n_opts]) s->n_opts++;
+    *kept = (dqi_sock_opt){.level = level, .name = option, .len = len};
+    memcpy(kept->value, v, len);
+    return DQ_OK;
 }
 
 int dqi_sock_set_option(dq_iface *i, uint32_t conn, int level, int option, const void *v, uint32_t len) {

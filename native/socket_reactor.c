@@ -36,9 +36,7 @@ static int watch(dqi_reactor *r, int fd, uint32_t events, void *who) {
     return DQ_ESYS - errno;
 }
 
-static uint32_t interest(int state) {
-    return state == DQI_CONN_OPEN ? EPOLLIN | EPOLLRDHUP : EPOLLOUT;
-}
+static uint32_t interest(int state) { return state == DQI_CONN_OPEN ? EPOLLIN | EPOLLRDHUP : EPOLLOUT; }
 
 int dqi_reactor_add(dqi_reactor *r, dqi_sconn *c, int state) {
     if (dqi_conn_id(c) != 0 && !c->watched) {
@@ -48,12 +46,9 @@ int dqi_reactor_add(dqi_reactor *r, dqi_sconn *c, int state) {
     return watch(r, c->fd, interest(state), c);
 }
 
-// ---- accepting
-// ------------------------------------------------------------------------------------------------------
+// ---- accepting --------------------------------------------------------------------------------------------
 
-static bool out_of_room(int err) {
-    return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
-}
+static bool out_of_room(int err) { return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM; }
 
 // A listener that can't be served must not keep the poller awake.
 static void pause_accepting(dqi_reactor *r) {
@@ -66,22 +61,22 @@ static void accept_some(dqi_reactor *r) {
     for (int k = 0; k < ACCEPTS; k++) {
         dqi_sconn *c = dqi_conn_new(s, -1);
         if (!c) return pause_accepting(r);
-        socklen_t len = sizeof c->peer;
-        c->fd = accept4(s->listen_fd, &c->peer.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (c->fd >= 0) {
-            dqi_addr_unmap(&c->peer);
+        dqi_sockaddr peer = {0};
+        socklen_t len = sizeof peer;
+        int fd = accept4(s->listen_fd, &peer.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC), err = errno;
+        if (fd >= 0) {
+            dqi_addr_unmap(&peer);
+            dqi_conn_set_fd(c, fd, &peer);
             dqi_conn_publish(c, DQI_CONN_OPEN);
             continue;
         }
-        int err = errno;
         dqi_conn_give_up(c);
         if (out_of_room(err)) return pause_accepting(r);
         if (err == EAGAIN || err == EWOULDBLOCK) return;
     }
 }
 
-// ---- connecting
-// -----------------------------------------------------------------------------------------------------
+// ---- connecting -------------------------------------------------------------------------------------------
 
 // The outcome of a connection that was being made: open, the next address, or the end.
 static void finish_connect(dqi_sconn *c) {
@@ -139,12 +134,9 @@ int64_t dqi_reactor_connect(dqi_reactor *r) {
     return r->paused_ns < next ? r->paused_ns : next;
 }
 
-// ---- a receive queue's turn
-// -----------------------------------------------------------------------------------------
+// ---- a receive queue's turn -------------------------------------------------------------------------------
 
-static bool has_timers(const dqi_reactor *r) {
-    return r->sock->n_primary > 0 || r->paused_ns != 0;
-}
+static bool has_timers(const dqi_reactor *r) { return r->sock->n_primary > 0 || r->paused_ns != 0; }
 
 // One turn of an open connection. A burst holds one connection's packets: c waits while b has another's.
 static int read_from(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room, bool *waits) {
@@ -205,8 +197,7 @@ int dqi_reactor_rx(dqi_sock_rx *q, dq_burst *b, uint32_t room) {
     return 0;
 }
 
-// ---- the keeper
-// -----------------------------------------------------------------------------------------------------
+// ---- the keeper -------------------------------------------------------------------------------------------
 
 // Nobody reads what comes: it is thrown away, so that the end of the stream is seen.
 static void keep(dqi_sconn *c) {
@@ -258,12 +249,11 @@ int dqi_keeper_start(dqi_sock *s, dq_diag *diag) {
 
 void dqi_keeper_stop(dqi_sock *s) {
     uint64_t one = 1;
-    while (s->keeping && write(s->keeper_wake, &one, sizeof one) < 0 && errno == EINTR) {
+    if (s->keeping) {
+        while (write(s->keeper_wake, &one, sizeof one) < 0 && errno == EINTR) {
+        }
+        pthread_join(s->keeper_thread, NULL);
     }
-}
-
-void dqi_keeper_join(dqi_sock *s) {
-    if (s->keeping) pthread_join(s->keeper_thread, NULL);
     s->keeping = false;
     if (s->keeper_wake >= 0) close(s->keeper_wake);
     s->keeper_wake = -1;

@@ -26,9 +26,8 @@
 #define DQI_SOCK_GROUPS  256
 #define DQI_SOCK_BATCH   256  // datagrams, or stream buffers, of a system call
 #define DQI_SOCK_IOVS    1024 // UIO_MAXIOV
-#define DQI_SOCK_CTL                                                                                         \
-    64 // bytes for a datagram's timestamp, and for one more control message that a user asks for
-#define DQI_SOCK_READY 64 // events taken from epoll at a time
+#define DQI_SOCK_CTL     64 // bytes for a datagram's control messages: its time, and one that a user asks for
+#define DQI_SOCK_READY   64 // events taken from epoll at a time
 
 typedef struct dqi_sock dqi_sock;
 typedef struct dqi_sconn dqi_sconn;
@@ -49,7 +48,6 @@ typedef struct dqi_reactor {
     dqi_sock *sock;
     dq_queue *rx; // NULL: the keeper's
     int epfd;
-    bool listens;      // accepts the interface's connections
     int64_t paused_ns; // session time until which accepting rests; 0: it doesn't
     int n_ready, at;
     struct epoll_event ready[DQI_SOCK_READY];
@@ -89,8 +87,7 @@ typedef struct dqi_sock_rx {
     dqi_sock *sock;
     dq_queue *queue;
     dq_region *region;
-    uint32_t limit; // bytes of a packet
-    uint32_t index;
+    uint32_t limit;  // bytes of a packet
     dqi_sconn *base; // UDP: the interface's own socket
     dqi_reactor reactor;
     dqi_sconn *more; // has complete messages, or its end, still to be delivered
@@ -148,6 +145,7 @@ struct dqi_sock {
     uint32_t n_primary;
     dqi_sock_opt opts[DQI_SOCK_OPTS];
     uint32_t n_opts;
+    bool told; // what kernel buffers it got
     dqi_sock_group groups[DQI_SOCK_GROUPS];
     uint32_t n_groups;
 
@@ -160,9 +158,7 @@ struct dqi_sock {
     dqi_sockaddr last_peer; // UDP server
 };
 
-static inline bool dqi_sock_is_udp(const dqi_sock *s) {
-    return s->iface->conf.socket.proto == DQ_PROTO_UDP;
-}
+static inline bool dqi_sock_is_udp(const dqi_sock *s) { return s->iface->conf.socket.proto == DQ_PROTO_UDP; }
 static inline bool dqi_sock_stopped(const dqi_sock *s) {
     return atomic_load_explicit(&s->stopped, memory_order_acquire);
 }
@@ -178,18 +174,14 @@ static inline uint32_t dqi_conn_id(const dqi_sconn *c) {
     return atomic_load_explicit(&c->id, memory_order_acquire);
 }
 
-// ---- socket_option.c: control threads, or a reactor's for a new connection
-// ------------------------------------------
+// ---- socket_option.c: control threads, or a reactor's for a new connection --------------------------------
 
 // A non-blocking socket of this family for the interface, its options set; or -errno.
 int dqi_sock_new_fd(dqi_sock *s, int family);
-// Asks for large kernel buffers; notes what was got when that is less.
-void dqi_sock_big_buffers(dqi_sock *s, int fd, bool note);
 // The setsockopt of the engine table.
 int dqi_sock_set_option(dq_iface *i, uint32_t conn, int level, int option, const void *v, uint32_t len);
 
-// ---- socket_open.c: control thread, may block
-// ------------------------------------------------------------------------
+// ---- socket_open.c: control thread, may block -------------------------------------------------------------
 
 // Resolves the addresses and makes the sockets that exist from the open on.
 int dqi_sock_bind(dqi_sock *s, dq_diag *diag);
@@ -198,8 +190,15 @@ int dqi_udp_connect(dqi_sock *s, const dqi_sockaddr *from, const dqi_sockaddr *t
 // Binds fd, an IPv6 one for IPv4 too; 0 or -errno.
 int dqi_sock_bind_fd(int fd, const dqi_sockaddr *a);
 
-// ---- socket_conn.c
-// ---------------------------------------------------------------------------------------------------
+// ---- socket_queue.c: control thread -----------------------------------------------------------------------
+
+// The k-th queue's own part, into q->engine; on failure the close takes back what was made.
+int dqi_sock_open_rx(dqi_sock *s, uint32_t k, dq_diag *diag);
+int dqi_sock_open_tx(dqi_sock *s, uint32_t k, dq_diag *diag);
+void dqi_sock_close_rx(dq_queue *q);
+void dqi_sock_close_tx(dq_queue *q);
+
+// ---- socket_conn.c ----------------------------------------------------------------------------------------
 
 // A connecting slot with a new id that belongs to the pair-th receive and transmit queue (modulo their
 // numbers; -1: each pair in turn). NULL: the table is full. The caller fills it in and publishes it, or gives
@@ -207,6 +206,8 @@ int dqi_sock_bind_fd(int fd, const dqi_sockaddr *a);
 dqi_sconn *dqi_conn_new(dqi_sock *s, int pair);
 // An open connection gets its event; the reactor watches it from now on. Any thread.
 void dqi_conn_publish(dqi_sconn *c, int state);
+// Gives c its socket, in place of the one it had. Any thread.
+void dqi_conn_set_fd(dqi_sconn *c, int fd, const dqi_sockaddr *peer);
 // Frees a slot that was not published. Any thread.
 void dqi_conn_give_up(dqi_sconn *c);
 // The connection of this id, in whatever state, or NULL. Any thread; no lock.
@@ -224,8 +225,7 @@ int dqi_sock_conn_read(dq_iface *i, uint32_t conn, dq_conn_info *out);
 // Closes a connected socket so that the peer gets all that was sent, even where it sent what nobody read.
 void dqi_conn_hang_up(int fd);
 
-// ---- socket_reactor.c
-// -----------------------------------------------------------------------------------------------
+// ---- socket_reactor.c -------------------------------------------------------------------------------------
 
 int dqi_reactor_init(dqi_reactor *r, dqi_sock *s, dq_queue *rx);
 void dqi_reactor_close(dqi_reactor *r);
@@ -237,11 +237,10 @@ int dqi_reactor_rx(dqi_sock_rx *r, dq_burst *b, uint32_t room);
 // Makes the client connections that are due; session time of the next, INT64_MAX: none. Reactor's thread.
 int64_t dqi_reactor_connect(dqi_reactor *r);
 int dqi_keeper_start(dqi_sock *s, dq_diag *diag);
-void dqi_keeper_stop(dqi_sock *s); // asks it to end; any thread
-void dqi_keeper_join(dqi_sock *s);
+// Ends it, after s->stopped was set; waits for it, which is soon. Control thread; fine when it never started.
+void dqi_keeper_stop(dqi_sock *s);
 
-// ---- socket_udp.c, socket_tcp.c: the queue's poller; never block
-// ------------------------------------------------------
+// ---- socket_udp.c, socket_tcp.c: the queue's poller; never block ------------------------------------------
 
 // Fills the queue's stock of buffers up to n, as far as the region has some; the stock's level.
 uint32_t dqi_stock_fill(dqi_sock_rx *r, uint32_t n);
@@ -254,8 +253,7 @@ int dqi_tcp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room);
 int dqi_udp_send(dq_queue *q, dqi_sconn *c, uint32_t id, const dq_burst *b, uint32_t first, uint32_t n);
 int dqi_tcp_send(dq_queue *q, dqi_sconn *c, uint32_t id, const dq_burst *b, uint32_t first, uint32_t n);
 
-// ---- socket_multicast.c
-// ---------------------------------------------------------------------------------------------
+// ---- socket_multicast.c -----------------------------------------------------------------------------------
 
 int dqi_sock_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag);
 // Joins the group that the interface is bound to, if it is one.

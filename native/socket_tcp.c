@@ -38,8 +38,7 @@ static void note_end(dqi_sconn *c, ssize_t n, int err) {
     c->why = n == 0 ? DQ_OK : DQ_ESYS - err;
 }
 
-// ---- chunks
-// ---------------------------------------------------------------------------------------------------------
+// ---- chunks -----------------------------------------------------------------------------------------------
 
 static int read_chunks(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
     uint32_t have = dqi_stock_fill(r, room), want = room < have ? room : have, n = 0;
@@ -70,8 +69,7 @@ static int read_chunks(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room)
     return (int)n;
 }
 
-// ---- messages
-// -------------------------------------------------------------------------------------------------------
+// ---- messages ---------------------------------------------------------------------------------------------
 
 // A buffer's room for a stream starts so far into the headroom that the bytes behind a first prefix are
 // aligned.

@@ -57,10 +57,16 @@ static int64_t arrival(struct msghdr *m, int64_t *now) {
 }
 
 // The sender's address, as packets carry it.
-static void settle_peer(dqi_sock_rx *r, const struct msghdr *m) {
+static void settle_peer(const struct msghdr *m) {
     dqi_sockaddr *peer = m->msg_name;
     if (m->msg_namelen == 0) peer->sa.sa_family = AF_UNSPEC;
     dqi_addr_unmap(peer);
+}
+
+// A server's unaddressed packets go to whom the last packet of b is from.
+static void remember_peer(dqi_sock_rx *r, const dq_burst *b) {
+    const dqi_sockaddr *peer =
+        (const dqi_sockaddr *)(const void *)(r->queue->session->base + b->off[0][b->n - 1] - DQ_HEADROOM);
     if (!r->sock->iface->conf.socket.server || peer->sa.sa_family == AF_UNSPEC) return;
     dqi_lock(&r->sock->peer_lock);
     r->sock->last_peer = *peer;
@@ -80,7 +86,7 @@ static uint32_t take(dqi_sock_rx *r, dq_burst *b, uint32_t n) {
             cut++;
             continue;
         }
-        settle_peer(r, m);
+        settle_peer(m);
         b->off[0][at] = dqi_buf_off(r->region, r->stock[k]);
         b->len[0][at] = len;
         b->bufs[0][at] = r->stock[k];
@@ -98,6 +104,7 @@ static uint32_t take(dqi_sock_rx *r, dq_burst *b, uint32_t n) {
     if (cut) dqi_drop(c, DQ_DROP_TOO_LONG, cut);
     uint32_t added = at - b->n;
     b->n = b->n_bufs = at;
+    if (added > 0) remember_peer(r, b);
     return added;
 }
 
@@ -127,8 +134,7 @@ int dqi_udp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
     return (int)total;
 }
 
-// ---- sending
-// --------------------------------------------------------------------------------------------------------
+// ---- sending ----------------------------------------------------------------------------------------------
 
 typedef struct udp_out {
     dq_queue *q;
@@ -141,9 +147,7 @@ typedef struct udp_out {
     dqi_sockaddr peer;
 } udp_out;
 
-static int family_of(const dqi_sconn *c) {
-    return c->local.sa.sa_family;
-}
+static int family_of(const dqi_sconn *c) { return c->local.sa.sa_family; }
 
 // Whom unaddressed packets of a server go to: the remote address, else who was heard last.
 static dqi_sockaddr default_peer(dqi_sock *s, int family) {

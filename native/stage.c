@@ -5,8 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-int dqi_stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, void *impl, dq_stage **out,
-                  dq_diag *diag) {
+// With the session's control lock: tasks add stages at the same time.
+static int stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, void *impl, dq_stage **out,
+                     dq_diag *diag) {
     uint32_t n = atomic_load(&s->n_stages);
     if (n == DQI_MAX_STAGES)
         return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "stage %s: more than %d stages in one session", name,
@@ -35,6 +36,14 @@ int dqi_stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, voi
     atomic_store(&s->n_stages, n + 1); // readers of the ledger see a whole stage
     *out = st;
     return DQ_OK;
+}
+
+int dqi_stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, void *impl, dq_stage **out,
+                  dq_diag *diag) {
+    pthread_mutex_lock(&s->control);
+    int err = stage_add(s, name, ops, impl, out, diag);
+    pthread_mutex_unlock(&s->control);
+    return err;
 }
 
 static void passed(dqi_node *node, const dq_burst *b) {

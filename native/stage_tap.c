@@ -121,8 +121,12 @@ int dq_stage_tap(dq_session *s, const char *name, dq_waiter *w, uint64_t tag, ui
     t->tap.tag = tag;
     t->policy = policy;
     t->sample = sample;
-    int err = dqi_stage_add(s, name, &tap_ops, t, out, diag);
-    if (err == DQ_OK) err = dqi_waiter_add(w, &t->tap);
+    int err = dqi_waiter_add(w, &t->tap);
+    if (err != DQ_OK) {
+        dqi_fail(diag, err, "stage %s: no memory", name);
+    } else if ((err = dqi_stage_add(s, name, &tap_ops, t, out, diag)) != DQ_OK) {
+        dqi_waiter_remove(w, &t->tap);
+    }
     if (err != DQ_OK) {
         dqi_ring_free(&t->tap.ring);
         free(t);

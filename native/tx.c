@@ -25,7 +25,6 @@ static void count_in(dq_queue *q, uint32_t n, uint64_t bytes) {
     dqi_add_shared(&q->c.in, n);
     dqi_add_shared(&q->c.in_bytes, bytes);
     dqi_add_shared(&q->c.bursts, 1);
-    dqi_gauge_add(&q->held, n);
 }
 
 // True when the caller is the task that polls q. A task that has never waited is not known yet: its first
@@ -36,7 +35,7 @@ static bool is_mine(const dq_queue *q) {
 }
 
 int dq_tx_send(dq_queue *q, dq_burst *b) {
-    if (q->conf.dir != DQ_TX || b->nseg != q->conf.n_regions) return DQ_INVALID_PARAMETER;
+    if (q->conf.dir != DQ_TX || b->nseg != q->conf.n_regions || b->session != q->session) return DQ_INVALID_PARAMETER;
     uint32_t n = b->n;
     uint64_t bytes = b->bytes;
     if (n == 0) {
@@ -44,15 +43,13 @@ int dq_tx_send(dq_queue *q, dq_burst *b) {
         return DQ_OK;
     }
     for (uint32_t i = 0; i < n && !b->timed; i++)
-        b->timed = b->tx_time[i] != 0;
-    count_in(q, n, bytes);
+        if (b->tx_time[i] != 0) b->timed = true; // a forwarded burst, which others may read, has no times
+    dqi_gauge_add(&q->held, n);
     if (!dqi_ring_push(&q->ring, b, 0)) {
-        dqi_add_shared(&q->c.in, -(uint64_t)n);
-        dqi_add_shared(&q->c.in_bytes, -bytes);
-        dqi_add_shared(&q->c.bursts, -(uint64_t)1);
         dqi_gauge_add(&q->held, -(int64_t)n);
         return DQ_NO_SPACE_AVAILABLE;
     }
+    count_in(q, n, bytes); // not before: counters never go back
     if (is_mine(q) && q->session->state == DQI_STARTED)
         dqi_tx_poll(q);
     else
@@ -67,6 +64,7 @@ static dq_burst *next_burst(dq_queue *q, int64_t now) {
     bool queued = dqi_ring_pop(&q->ring, &p, NULL), busy = q->busy;
     q->busy = queued || (q->gen && left > 0);
     if (q->busy && !busy) dqi_pace_idle(q, now);
+    q->tx_made = false;
     if (queued) return p;
     if (!q->busy) return NULL;
     uint32_t len = dqi_template_len(q->gen);
@@ -76,11 +74,12 @@ static dq_burst *next_burst(dq_queue *q, int64_t now) {
     dq_burst *b;
     if (n == 0) return NULL;
     if (dq_tx_alloc(q, n, &b) != DQ_OK) { // the receiver has them all: try again soon
-        q->next_ns = dqi_virtual(q->session) ? now + 1000 : 0;
+        if (!dqi_virtual(q->session)) q->next_ns = 0;
         return NULL;
     }
     dq_template_fill(q->gen, b);
-    if (left != UINT64_MAX) atomic_store_explicit(&q->gen_left, left - n, memory_order_relaxed);
+    q->tx_made = true;
+    dqi_gauge_add(&q->held, n);
     count_in(q, n, b->bytes);
     return b;
 }
@@ -102,10 +101,16 @@ static uint32_t allowed(dq_queue *q, int64_t now) {
         uint32_t k = 0;
         while (k < n && b->tx_time[q->tx_pos + k] <= now)
             k++;
-        if (k == 0) q->next_ns = b->tx_time[q->tx_pos];
+        if (k == 0 && b->tx_time[q->tx_pos] < q->next_ns) q->next_ns = b->tx_time[q->tx_pos];
         n = k;
     }
     return n > 0 ? dqi_pace_count(q, now, b, q->tx_pos, n) : 0;
+}
+
+// k packets of the transmission are sent.
+static void count_made(dq_queue *q, uint32_t k) {
+    uint64_t left = atomic_load_explicit(&q->gen_left, memory_order_relaxed);
+    if (left != UINT64_MAX) atomic_store_explicit(&q->gen_left, left - k, memory_order_relaxed);
 }
 
 int dqi_tx_poll(dq_queue *q) {
@@ -127,6 +132,7 @@ int dqi_tx_poll(dq_queue *q) {
         if (k <= 0) break;
         dqi_pace_spend(q, (uint32_t)k == n ? cost : dqi_pace_cost(q, q->tx, q->tx_pos, (uint32_t)k));
         dqi_gauge_add(&q->held, -(int64_t)k);
+        if (q->tx_made) count_made(q, (uint32_t)k);
         q->tx_pos += (uint32_t)k;
         if (q->tx_pos == end) q->tx = NULL; // the engine took the reference
         work++;
@@ -157,7 +163,7 @@ int dq_tx_transmit(dq_queue *q, dq_template *t, uint64_t count) {
         return DQ_INVALID_PARAMETER;
     dqi_poller_hold(q->poller);
     q->gen = t;
-    q->busy = false;
+    q->busy = q->tx_made = false;
     atomic_store(&q->gen_left, t == NULL ? 0 : count == 0 ? UINT64_MAX : count);
     dqi_poller_release(q->poller);
     dqi_queue_kick(q);

@@ -35,6 +35,7 @@ struct loop_wire {
         uint32_t index, left; // goes out after `left` more packets
     } held[HOLD_MAX];
     dqi_gauge held_now;
+    int64_t last_ts; // of what it let go last: one that was kept back arrives after those that overtook it
 };
 
 static uint32_t largest_batch(const dq_session *s) {
@@ -204,6 +205,7 @@ static bool deliver_all(loop_wire *w, dq_burst *b, uint32_t first, uint32_t n, c
         return deliver(w, li->peers[0], b, first, n, ts, own);
     }
     dqi_add(&w->c.in, (uint64_t)n * (li->n_peers - 1));
+    dqi_add(&w->c.in_bytes, dqi_burst_sum(b, first, n) * (li->n_peers - 1));
     for (uint32_t p = 0; p < li->n_peers; p++)
         deliver(w, li->peers[p], b, first, n, ts, false);
     return false;
@@ -264,6 +266,9 @@ static void flip_bit(loop_wire *w, dq_burst *b, uint32_t i) {
 static void emit(loop_wire *w, dq_burst **out, dq_burst *from, uint32_t i) {
     if (!*out) *out = dqi_burst_get(w->split);
     dqi_burst_move(*out, from, i, 1);
+    int64_t *ts = &(*out)->ts[(*out)->n - 1];
+    if (*ts < w->last_ts) *ts = w->last_ts;
+    w->last_ts = *ts;
     if ((*out)->n < (*out)->cap) return;
     if (!deliver_all(w, *out, 0, (*out)->n, (*out)->ts)) dq_burst_unref(*out);
     *out = NULL;
@@ -373,9 +378,21 @@ int dqi_wire_reap(dq_queue *tx) {
         return 0;
     }
     dq_burst *out = NULL;
+    int64_t arrival = dq_now(tx->session) + tx->session->conf.wire.delay_ns;
+    if (w->last_ts < arrival) w->last_ts = arrival;
     release_held(w, &out, true);
     if (out && !deliver_all(w, out, 0, out->n, out->ts)) dq_burst_unref(out);
     return 1;
+}
+
+void dqi_wire_drop_rest(dq_queue *tx) {
+    loop_wire *w = tx->engine;
+    if (!w->hold) return;
+    drop(w, DQ_DROP_STOPPED, w->n_held);
+    dqi_gauge_add(&w->held_now, -(int64_t)w->n_held);
+    w->n_held = 0;
+    dq_burst_unref(w->hold);
+    w->hold = NULL;
 }
 
 int dqi_wire_lines(dq_iface *i, dq_line *l, int max) {

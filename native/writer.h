@@ -2,9 +2,9 @@
 // dq_writer_path).
 //
 // A writer is a tap: push hands the burst by reference to the writer's own thread, through a ring of
-// DQI_WRITER_DEPTH bursts, and the burst goes on. With policy drop a writer that is behind keeps at most
-// three quarters of a region's buffers and of a queue's descriptors, so that the queue and its other
-// consumers go on. On the virtual clock there is no thread; step does its work.
+// DQI_WRITER_DEPTH bursts, and the burst goes on. With policy drop a writer that is
+// behind leaves a quarter of a region's buffers, and of rx_meta_buffers descriptors, to the queue and its
+// other consumers. On the virtual clock there is no thread; step does its work.
 //
 // Ledger: the nodes count `in` and, where the writer was behind, dropped[BEHIND] (pollers' threads). The
 // writer counts `out` (packets that are in a file) and dropped[WRITE_ERROR]; `held` is what lies in the ring

@@ -100,6 +100,12 @@ static dq_burst *burst_of(rig *r, uint32_t n, uint32_t len, uint64_t tag) {
 // ---- hand-over
 // ----------------------------------------------------------------------------------------------------
 
+// Waits until the writer has returned enough descriptors for every producer.
+static void await_bursts(rig *r) {
+    while (dqi_burst_pool_level(r->bursts) < 8)
+        sched_yield();
+}
+
 static void everything_arrives_in_order(void) {
     enum { BURSTS = 2000, N = 16 };
     rig r;
@@ -109,8 +115,7 @@ static void everything_arrives_in_order(void) {
     dq_stage *st = new_writer(&r, &c);
     dqi_node node = {.stage = st};
     for (uint32_t k = 0; k < BURSTS; k++) {
-        while (dqi_burst_pool_level(r.bursts) < 8)
-            sched_yield();
+        await_bursts(&r);
         push_waiting(st, &node, burst_of(&r, N, 60 + k % 100, k * N));
     }
     st->ops->finish(st);
@@ -143,8 +148,10 @@ enum { PRODUCERS = 3, EACH = 500 };
 
 static void *produce(void *arg) {
     const producer *p = arg;
-    for (uint64_t k = 0; k < EACH; k++)
+    for (uint64_t k = 0; k < EACH; k++) {
+        await_bursts(p->r);
         push_waiting(p->st, p->node, burst_of(p->r, 2, 64, p->id << 32 | k * 2));
+    }
     return NULL;
 }
 

@@ -1,0 +1,91 @@
+package native
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestErrors(t *testing.T) {
+	denied := Err(-1000 - int(syscall.EACCES))
+	for _, c := range []struct {
+		err  Err
+		name string
+		text string
+	}{
+		{ErrNoSpace, "NO_SPACE_AVAILABLE", "no space available"},
+		{ErrNoPacket, "NO_FREE_PACKET_BUFFERS", "no free packet buffers"},
+		{denied, syscall.EACCES.Error(), syscall.EACCES.Error()},
+	} {
+		if got := c.err.Error(); got != c.text {
+			t.Errorf("%d: error %q, want %q", c.err, got, c.text)
+		}
+		if got := c.err.Name(); !strings.EqualFold(got, c.name) {
+			t.Errorf("%d: name %q, want %q", c.err, got, c.name)
+		}
+	}
+	wrapped := &Error{Op: "open", Object: "port 7: in use", Code: denied}
+	if wrapped.Error() != "port 7: in use" || !errors.Is(wrapped, denied) || !errors.Is(wrapped, syscall.EACCES) || !errors.Is(wrapped, fs.ErrPermission) {
+		t.Errorf("the chain is broken: %v", wrapped)
+	}
+	if errors.Is(wrapped, ErrNoSpace) || errors.Is(ErrNoSpace, syscall.EACCES) {
+		t.Error("errors match what they are not")
+	}
+	if bare := (&Error{Op: "open", Code: ErrInternal}).Error(); bare != "open: internal error" {
+		t.Errorf("without words: %q", bare)
+	}
+}
+
+func TestTables(t *testing.T) {
+	for n := range Reasons {
+		if ReasonName(n) == "" || ReasonText(n) == "" {
+			t.Errorf("reason %d has no words", n)
+		}
+	}
+	for n := range Extras {
+		if ExtraName(n) == "" {
+			t.Errorf("figure %d has no name", n)
+		}
+	}
+	names := FieldNames()
+	if !slices.Contains(names, "udp_dst") {
+		t.Errorf("field names: %v", names)
+	}
+	for _, n := range names {
+		if _, ok := FieldNamed(n); !ok {
+			t.Errorf("field %s: listed and not found", n)
+		}
+	}
+	if f, ok := FieldNamed("udp_dest"); ok {
+		t.Errorf("udp_dest: %+v", f)
+	}
+}
+
+func TestTextsThatDoNotFit(t *testing.T) {
+	s, err := NewSession(SessionConf{RxMetaBuffers: 8, TxMetaBuffers: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, name := range []string{strings.Repeat("x", MaxName+1), "a\x00b"} {
+		if _, err := s.AddRegion(RegionConf{Name: name, NumBufs: 1, BufSize: 64}); !errors.Is(err, ErrInvalid) {
+			t.Errorf("name %.10q…: %v", name, err)
+		}
+	}
+	if _, err := s.AddRegion(RegionConf{Name: strings.Repeat("x", MaxName), NumBufs: 1, BufSize: 64}); err != nil {
+		t.Errorf("the longest name: %v", err)
+	}
+}
+
+func TestCloseTwice(t *testing.T) {
+	s, err := NewSession(SessionConf{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := s.Close(), s.Close(); a != 0 || b != 0 {
+		t.Errorf("missing buffers: %d, %d", a, b)
+	}
+}

@@ -1,0 +1,204 @@
+package session
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// virtualRate is the wire's rate on the virtual clock when none is given: on a wire without
+// limit an endless transmission would fit into one instant, and time would never move.
+const virtualRate = 100e9
+
+// build makes the native session from the configuration.
+func (s *Session) build(plan corePlan) error {
+	lb := &s.cfg.Loopback
+	conf := native.SessionConf{
+		Virtual:       s.Virtual(),
+		Seed:          lb.Seed,
+		RxMetaBuffers: s.cfg.RxMetaBuffers,
+		TxMetaBuffers: s.cfg.TxMetaBuffers,
+		Wire: native.Wire{
+			Loss: lb.Loss, Dup: lb.Dup, Reorder: lb.Reorder, Corrupt: lb.Corrupt,
+			DelayNS: lb.DelayNS, RateBPS: uint64(lb.RateBPS),
+		},
+	}
+	if conf.Virtual {
+		conf.StartNS = s.env.Scheduler.VirtualStart()
+		if conf.Wire.RateBPS == 0 {
+			conf.Wire.RateBPS = virtualRate
+			s.note("wire: %d Gbit/s, as no rate is given and packets must take time on the virtual clock", int(virtualRate/1e9))
+		}
+	}
+	var err error
+	if s.native, err = native.NewSession(conf); err != nil {
+		s.native = &native.Session{}
+		return located(s.cfg.Source, err)
+	}
+	for _, r := range s.cfg.MemoryRegions {
+		if err := s.addRegion(r); err != nil {
+			return located(r.Source, err)
+		}
+	}
+	for _, i := range s.cfg.Interfaces {
+		if err := s.addInterface(i, plan); err != nil {
+			return err
+		}
+	}
+	if err := s.native.Open(); err != nil {
+		return fmt.Errorf("%s: %w", s.cfg.File, err)
+	}
+	for _, i := range s.ifaces {
+		if err := i.addStatic(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var regionKinds = map[string]native.RegionKind{
+	spec.KindHost:       native.KindHost,
+	spec.KindHuge:       native.KindHuge,
+	spec.KindHostPinned: native.KindHostPinned,
+	spec.KindDevice:     native.KindDevice,
+}
+
+func (s *Session) addRegion(r *spec.MemoryRegion) error {
+	node := r.Affinity
+	if r.Declared == spec.KindDevice {
+		node = -1 // it says which GPU
+	}
+	n, err := s.native.AddRegion(native.RegionConf{
+		Name:     r.Name,
+		Kind:     regionKinds[r.Kind],
+		Affinity: node,
+		NumBufs:  r.NumBufs,
+		BufSize:  r.BufSize,
+	})
+	s.regions = append(s.regions, &Region{s: s, spec: r, native: n})
+	return err
+}
+
+func (s *Session) addInterface(i *spec.Interface, plan corePlan) error {
+	conf := native.IfaceConf{
+		Name: i.Name, Engine: i.EngineName(), Address: i.Address,
+		Socket: socketConf(i.SocketConfig),
+	}
+	if i.RX != nil {
+		conf.FlowIsolation = i.RX.FlowIsolation
+	}
+	n, err := s.native.AddIface(conf)
+	if err != nil {
+		return located(i.Source, err)
+	}
+	f := &Interface{s: s, spec: i, native: n}
+	s.ifaces = append(s.ifaces, f)
+	if i.RX != nil {
+		if i.RX.HardwareTimestamps {
+			s.note("interface %s: receive timestamps: software, the %s engine has no others", i.Name, i.EngineName())
+		}
+		if f.rx, err = f.addQueues(i.RX.Queues, true, plan); err != nil {
+			return err
+		}
+	}
+	if i.TX == nil {
+		return nil
+	}
+	if i.TX.AccurateSend {
+		s.note("interface %s: timed send: software, by the queue's thread", i.Name)
+	}
+	f.tx, err = f.addQueues(i.TX.Queues, false, plan)
+	return err
+}
+
+// note adds a line to the session's report.
+func (s *Session) note(format string, args ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}
+
+func socketConf(c *spec.SocketConfig) native.SocketConf {
+	if c == nil {
+		return native.SocketConf{}
+	}
+	out := native.SocketConf{
+		Proto:         native.ProtoUDP,
+		Server:        c.Mode == "server",
+		MaxPayload:    c.MaxPayloadSize,
+		RetryConnectS: c.RetryConnectS,
+	}
+	if c.Scheme() == spec.SchemeTCP {
+		out.Proto = native.ProtoTCP
+	}
+	if c.Local != nil {
+		out.LocalHost, out.LocalPort = c.Local.Host, c.Local.Port
+	}
+	if c.Remote != nil {
+		out.RemoteHost, out.RemotePort = c.Remote.Host, c.Remote.Port
+	}
+	if f := c.Framing; f != nil {
+		out.LittleEndian, out.IncludesPrefix = f.Endianness == "host" && littleEndian, f.IncludesHeader
+		out.Framing, out.FramingBytes = native.FramingPrefix, f.LengthPrefix
+		if f.Fixed > 0 {
+			out.Framing, out.FramingBytes = native.FramingFixed, f.Fixed
+		}
+	}
+	return out
+}
+
+// addQueues adds the queues of one direction.
+func (i *Interface) addQueues(queues []*spec.Queue, rx bool, plan corePlan) ([]*Queue, error) {
+	var out []*Queue
+	for _, q := range queues {
+		conf := native.QueueConf{
+			Name:      q.Name,
+			ID:        q.ID,
+			Tx:        !rx,
+			Direct:    q.Direct(),
+			Core:      -1,
+			BatchSize: q.BatchSize,
+			TimeoutUS: q.TimeoutUS,
+			PaceBPS:   float64(q.PacingMbps) * 1e6,
+			TxEthSrc:  slices.Contains(q.Offloads, "tx_eth_src"),
+		}
+		if core, ok := plan.of[q]; ok {
+			conf.Core = core
+		}
+		for _, name := range q.MemoryRegions {
+			r, err := i.s.Region(name)
+			if err != nil {
+				return nil, located(q.Key("memory_regions"), err)
+			}
+			conf.Regions = append(conf.Regions, r.native)
+		}
+		n, err := i.native.AddQueue(conf)
+		if err != nil {
+			return nil, located(q.Source, err)
+		}
+		queue := &Queue{i: i, spec: q, rx: rx, native: n}
+		i.s.queues[n] = queue
+		out = append(out, queue)
+	}
+	return out, nil
+}
+
+// addStatic gives the engine the flows of the configuration.
+func (i *Interface) addStatic() error {
+	if i.spec.RX == nil || len(i.spec.RX.Flows) == 0 {
+		return nil
+	}
+	var flows []Flow
+	for _, f := range i.spec.RX.Flows {
+		flow := Flow{Group: StaticGroup, Name: f.Name, ID: f.ID, Match: f.Match, Queues: f.QueueIDs()}
+		if err := i.prepare(&flow); err != nil {
+			return located(f.Source, err)
+		}
+		flows = append(flows, flow)
+	}
+	return located(i.spec.RX.Key("flows"), i.install(newFlowTable(flows)))
+}
+
+// littleEndian is the byte order of this host.
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1

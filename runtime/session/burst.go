@@ -1,0 +1,170 @@
+package session
+
+import (
+	"fmt"
+
+	"github.com/daqiri/daqiri-run/native"
+)
+
+// Burst is one delivery of a batch of packets to a task. Once it has been sent or freed
+// every use of it is an error, for ever. One goroutine: its task's.
+type Burst struct {
+	s          *Session
+	native     native.Burst
+	view       native.View
+	home       *Leases // nil: gone
+	prev, next *Burst
+	gone       string // what became of it
+	kept       bool
+}
+
+// GoneError is the error of using a burst that is not the task's any more.
+type GoneError struct {
+	How string // "was sent"
+}
+
+// Error tells what became of the burst.
+func (e *GoneError) Error() string { return "the burst " + e.How }
+
+// Check returns a *GoneError when the burst must not be used any more.
+func (b *Burst) Check() error {
+	switch {
+	case b.home == nil:
+		return &GoneError{b.gone}
+	case b.s.closed.Load():
+		b.release("went with its session, which is closed")
+		return &GoneError{b.gone}
+	}
+	return nil
+}
+
+// Live reports whether the burst can be used.
+func (b *Burst) Live() bool { return b.home != nil && !b.s.closed.Load() }
+
+// release takes the burst out of its leases; the reference is somebody else's now.
+func (b *Burst) release(how string) {
+	b.prev.next, b.next.prev = b.next, b.prev
+	b.prev, b.next = nil, nil
+	b.home.n--
+	b.home, b.gone = nil, how
+}
+
+// drop gives the reference back, unless the session has gone and the memory with it.
+func (b *Burst) drop(how string) {
+	if !b.s.closed.Load() {
+		b.native.Unref()
+	}
+	b.release(how)
+}
+
+// Free returns the burst's buffers, as soon as nobody else reads them.
+func (b *Burst) Free() error {
+	if err := b.Check(); err != nil {
+		return err
+	}
+	b.drop("was freed")
+	return nil
+}
+
+// Keep lets a burst outlive the handler that it was delivered to.
+func (b *Burst) Keep() error {
+	b.kept = true
+	return b.Check()
+}
+
+// Kept reports whether Keep was called.
+func (b *Burst) Kept() bool { return b.kept }
+
+// EndHandler frees a burst whose handler has ended, unless it was kept, sent or freed.
+func (b *Burst) EndHandler() {
+	if b.home != nil && !b.kept {
+		b.drop("ended with its handler; b:keep() keeps a burst")
+	}
+}
+
+// The following read the burst's columns. They are for live bursts: Check comes first.
+
+// N is the number of packets.
+func (b *Burst) N() int { return int(b.view.N) }
+
+// Bytes is the length of all packets together.
+func (b *Burst) Bytes() uint64 { return b.view.Bytes }
+
+// Segments is how many parts each packet has.
+func (b *Burst) Segments() int { return int(b.view.Segments) }
+
+// Flags are the burst's flags, as the reference numbers them.
+func (b *Burst) Flags() uint32 { return b.view.Flags }
+
+// Shared reports whether somebody else reads the burst too: then its packets are read-only.
+func (b *Burst) Shared() bool { return b.view.Flags&native.BurstShared != 0 }
+
+// ConnID is the connection that the burst came from, or is to go to; 0: none.
+func (b *Burst) ConnID() uint32 { return b.view.Conn }
+
+// Clock names the clock of the receive times: "realtime", "virtual" or "file".
+func (b *Burst) Clock() string {
+	switch b.view.Clock {
+	case native.ClockVirtual:
+		return "virtual"
+	case native.ClockFile:
+		return "file"
+	}
+	return "realtime"
+}
+
+// Queue is the queue that received the burst, or that it was allocated for.
+func (b *Burst) Queue() *Queue { return b.s.queues[b.view.Queue()] }
+
+// Session is the session that the burst belongs to.
+func (b *Burst) Session() *Session { return b.s }
+
+// Lengths are the packets' bytes in a segment. Valid while the burst lives; not to be
+// written.
+func (b *Burst) Lengths(seg int) ([]uint32, error) {
+	if err := b.checkPacket(seg, 0); err != nil && b.view.N > 0 {
+		return nil, err
+	}
+	return b.view.Lengths(seg), nil
+}
+
+// FlowIDs are the packets' flow ids, 0: none. Valid while the burst lives.
+func (b *Burst) FlowIDs() []uint32 { return b.view.Flows() }
+
+// RxTimes are receive times, ns since the epoch. Valid while the burst lives.
+func (b *Burst) RxTimes() []int64 { return b.view.RxTimes() }
+
+// TxTimes are the times at which packets are to be sent, ns since the epoch, 0: at once. To
+// be written; valid while the burst lives.
+func (b *Burst) TxTimes() []int64 { return b.view.TxTimes() }
+
+// checkPacket is the bounds check of everything that names a packet.
+func (b *Burst) checkPacket(seg, i int) error {
+	if err := b.Check(); err != nil {
+		return err
+	}
+	if seg < 0 || seg >= int(b.view.Segments) {
+		return fmt.Errorf("segment %d: the burst has segments 0 to %d: %w", seg, int(b.view.Segments)-1, ErrInvalid)
+	}
+	if i < 0 || i >= int(b.view.N) {
+		return fmt.Errorf("packet %d: the burst has %d packets: %w", i, b.view.N, ErrInvalid)
+	}
+	return nil
+}
+
+// Packet is the memory of a packet's segment: a lease that ends with the burst. Writable
+// unless the burst is shared.
+func (b *Burst) Packet(seg, i int) ([]byte, error) {
+	if err := b.checkPacket(seg, i); err != nil {
+		return nil, err
+	}
+	return b.view.Packet(seg, i), nil
+}
+
+// Peer is the address that packet i came from, empty where the queue has none.
+func (b *Burst) Peer(i int) (string, error) {
+	if err := b.checkPacket(0, i); err != nil {
+		return "", err
+	}
+	return b.native.Peer(i), nil
+}

@@ -1,0 +1,134 @@
+package session
+
+import (
+	"fmt"
+
+	"github.com/daqiri/daqiri-run/native"
+)
+
+// change runs a native call that alters the burst and reads its columns anew.
+func (b *Burst) change(what string, call func(native.Burst) error) error {
+	if err := b.Check(); err != nil {
+		return err
+	}
+	if err := call(b.native); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	b.native.View(&b.view)
+	return nil
+}
+
+// SetLen sets the bytes of packet i in a segment; i = -1: of all packets.
+func (b *Burst) SetLen(seg, i, n int) error {
+	if err := b.checkPacket(seg, max(i, 0)); err != nil {
+		return err
+	}
+	if n < 0 {
+		return fmt.Errorf("length %d: %w", n, ErrInvalid)
+	}
+	if err := b.native.SetLen(seg, i, n); err != nil {
+		return fmt.Errorf("length %d: %w", n, err)
+	}
+	b.native.View(&b.view)
+	return nil
+}
+
+// Truncate keeps the first n packets and frees the others.
+func (b *Burst) Truncate(n int) error {
+	if n < 0 || n > b.N() {
+		return fmt.Errorf("%d packets: the burst has %d: %w", n, b.N(), ErrInvalid)
+	}
+	return b.change("truncate", func(h native.Burst) error { return h.Truncate(n) })
+}
+
+// FreePacket returns the buffers of packet i; its length becomes 0.
+func (b *Burst) FreePacket(i int) error {
+	if err := b.checkPacket(0, i); err != nil {
+		return err
+	}
+	return b.change("free packet", func(h native.Burst) error { return h.FreePacket(i) })
+}
+
+// FreeSegment returns the buffers of one segment of all packets.
+func (b *Burst) FreeSegment(seg int) error {
+	if err := b.checkPacket(seg, 0); err != nil {
+		return err
+	}
+	return b.change("free segment", func(h native.Burst) error { return h.FreeSegment(seg) })
+}
+
+// SetConn makes the burst go to a connection; nil: to the interface's default peer.
+func (b *Burst) SetConn(c *Conn) error {
+	var id uint32
+	if c != nil {
+		id = c.id
+	}
+	return b.change("connection", func(h native.Burst) error {
+		h.SetConn(id)
+		return nil
+	})
+}
+
+// Fill writes the burst's packets from a template, lengths too.
+func (b *Burst) Fill(t *Template) error {
+	if b.Segments() != 1 {
+		return fmt.Errorf("template: it fills packets of one segment, the burst's have %d: %w", b.Segments(), ErrInvalid)
+	}
+	return b.change("template", t.native.Fill)
+}
+
+// Column reads a field of every packet into out, which has room for all; has[i] is 0 where
+// packet i lacks it (nil: not asked). It returns how many packets have it.
+func (b *Burst) Column(f Field, out []uint64, has []uint8) (int, error) {
+	if err := b.Check(); err != nil {
+		return 0, err
+	}
+	if len(out) < b.N() || has != nil && len(has) < b.N() {
+		return 0, fmt.Errorf("column: room for %d of %d packets: %w", len(out), b.N(), ErrInvalid)
+	}
+	return b.native.Column(f, out, has), nil
+}
+
+// Set writes v, v + step, v + 2·step … into the field of the packets, and with checksums
+// those of IPv4, UDP and TCP. It returns how many packets have the field.
+func (b *Burst) Set(f Field, v, step uint64, checksums bool) (int, error) {
+	if b.Shared() {
+		return 0, fmt.Errorf("set: somebody else reads the burst too, so it is read-only: %w", ErrInvalid)
+	}
+	if err := b.Check(); err != nil {
+		return 0, err
+	}
+	n, err := b.native.Set(f, v, step, checksums)
+	if err != nil {
+		return 0, fmt.Errorf("set: %w", err)
+	}
+	return n, nil
+}
+
+// Select makes a burst of the packets that sel accepts. It holds b's packets; b stays the
+// caller's. A burst of no packets is a burst too.
+func (b *Burst) Select(sel *Selector) (*Burst, error) {
+	if err := b.Check(); err != nil {
+		return nil, err
+	}
+	idx := b.home.room(b.N())
+	n, err := b.native.Select(sel.insns, idx)
+	if err != nil {
+		return nil, fmt.Errorf("select: %w", err)
+	}
+	return b.Pick(idx[:n])
+}
+
+// Pick makes a burst of the packets with these indices, in their order, as Select does.
+func (b *Burst) Pick(idx []uint32) (*Burst, error) {
+	if err := b.Check(); err != nil {
+		return nil, err
+	}
+	h, err := b.native.Pick(idx)
+	if err != nil {
+		return nil, fmt.Errorf("select: %w", err)
+	}
+	out := b.home.hold(b.s, h)
+	h.View(&out.view)
+	return out, nil
+}

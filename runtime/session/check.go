@@ -1,0 +1,157 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// OpenError lists what keeps a configuration that is well written from being opened here.
+type OpenError struct {
+	Issues []spec.Issue
+}
+
+// Error gives one line per fault.
+func (e *OpenError) Error() string {
+	lines := make([]string, len(e.Issues))
+	for i, is := range e.Issues {
+		lines[i] = is.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap gives the faults one by one.
+func (e *OpenError) Unwrap() []error {
+	errs := make([]error, len(e.Issues))
+	for i, is := range e.Issues {
+		errs[i] = is
+	}
+	return errs
+}
+
+// located puts the place in the configuration before an engine's error.
+func located(at spec.Source, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s%w", strings.TrimSuffix(at.Errorf("\x00").Error(), "\x00"), err)
+}
+
+// checker collects what parses but can't be opened.
+type checker struct {
+	cfg    *spec.Config
+	faults []spec.Issue
+}
+
+func (c *checker) fault(at spec.Source, format string, args ...any) {
+	c.faults = append(c.faults, at.Errorf(format, args...))
+}
+
+// missing reports something that is known but not built yet.
+func (c *checker) missing(at spec.Source, what string) {
+	c.fault(at, "%s not in this version", what)
+}
+
+// check finds everything that keeps the configuration from being opened, but for what only
+// the engines can find out.
+func check(cfg *spec.Config) []spec.Issue {
+	c := &checker{cfg: cfg}
+	if cfg.Loopback.Mode == "hw" {
+		c.missing(cfg.Key("loopback"), "loopback inside the network card is")
+	}
+	if len(cfg.Interfaces) == 0 {
+		c.fault(cfg.Source, "interfaces: there is none to open")
+	}
+	for _, r := range cfg.MemoryRegions {
+		c.region(r)
+	}
+	for _, i := range cfg.Interfaces {
+		c.iface(i)
+	}
+	c.endpoints()
+	return c.faults
+}
+
+func (c *checker) region(r *spec.MemoryRegion) {
+	if r.Kind == spec.KindDevice || r.Kind == spec.KindHostPinned {
+		c.fault(r.Key("kind"), "%s memory is not in this version; "+
+			"hint: memory = \"host\" (--memory host) uses host memory instead", r.Kind)
+	}
+	if !r.Owned {
+		c.missing(r.Key("owned"), "memory that somebody else owns is")
+	}
+}
+
+func (c *checker) iface(i *spec.Interface) {
+	switch engine := i.EngineName(); engine {
+	case spec.EngineLoop, spec.EngineSocket:
+	default:
+		at, hint := i.Key("address"), ""
+		if i.Socket() {
+			at = i.Key("socket_config")
+		} else {
+			hint = "; hint: --engine loop runs the configuration without hardware"
+		}
+		c.fault(at, "engine %s is not in this version%s", engine, hint)
+		return
+	}
+	if c.cfg.Loopback.Clock == "virtual" && i.EngineName() != spec.EngineLoop {
+		c.fault(i.Key("socket_config"), "engine %s can't run on the virtual clock", i.EngineName())
+	}
+	if i.RX != nil {
+		c.rx(i.RX)
+	}
+	if i.TX != nil {
+		c.tx(i, i.TX)
+	}
+}
+
+func (c *checker) rx(rx *spec.RX) {
+	if len(rx.ReorderConfigs) > 0 {
+		c.missing(rx.Key("reorder_configs"), "reorder is")
+	}
+	for _, f := range rx.Flows {
+		for _, a := range f.Actions {
+			if a.Type != spec.ActionQueue {
+				c.missing(a.Key("type"), "action "+a.Type+" is")
+			}
+		}
+	}
+}
+
+func (c *checker) tx(i *spec.Interface, tx *spec.TX) {
+	for _, f := range tx.Flows {
+		c.missing(f.Source, "a transmit flow is")
+	}
+	for _, q := range tx.Queues {
+		if len(q.Offloads) > 0 && i.Socket() {
+			c.fault(q.Key("offloads"), "a socket sends no Ethernet header that could be filled in")
+		}
+		if q.TxKernel != "" {
+			c.missing(q.Key("gpunetio"), "sending from a GPU kernel is")
+		}
+		if q.InlineData {
+			c.missing(q.Key("inline_data"), "inline data is")
+		}
+	}
+}
+
+// endpoints finds two interfaces on one local address. Groups may be shared.
+func (c *checker) endpoints() {
+	owner := map[string]*spec.Interface{}
+	for _, i := range c.cfg.Interfaces {
+		if !i.Socket() || i.SocketConfig.Local == nil {
+			continue
+		}
+		local := i.SocketConfig.Local
+		if local.Port == 0 || local.Addr.IsMulticast() {
+			continue
+		}
+		if first := owner[local.String()]; first != nil {
+			c.fault(i.SocketConfig.Key("local_addr"), "%s is the address of interface %s already", local, first.Name)
+			continue
+		}
+		owner[local.String()] = i
+	}
+}

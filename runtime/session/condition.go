@@ -1,0 +1,124 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/expr"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// The grammar and the engine number bases and flags alike.
+var (
+	_ = [1]struct{}{}[expr.BaseStart-native.BaseStart]
+	_ = [1]struct{}{}[expr.BaseMeta-native.BaseMeta]
+	_ = [1]struct{}{}[expr.FieldLittleEndian-native.FieldLE]
+	_ = [1]struct{}{}[expr.FieldSigned-native.FieldSigned]
+	_ = [1]struct{}{}[unsafe.Sizeof(expr.Insn{})-unsafe.Sizeof(native.Insn{})]
+)
+
+// Fields resolves names of a format beside those that every packet may have; nil: none.
+type Fields interface {
+	Field(name string) (Field, bool)
+	Names() []string
+}
+
+// Condition says which packets a filter passes. Exactly one of Where, Match and Pcap is set.
+type Condition struct {
+	Where  string      // the text grammar: "udp_dst == 7148 and len > 64"
+	Match  *spec.Match // the match table of flows
+	Pcap   string      // libpcap's language: "udp port 7148"
+	Fields Fields      // for Where
+}
+
+// Filter makes a stage that passes the packets for which a condition holds.
+func (s *Session) Filter(name string, c Condition) (*Stage, error) {
+	conf, layer, err := c.compile()
+	if err != nil {
+		if name == "" {
+			name = "without a name"
+		}
+		return nil, fmt.Errorf("filter %s: %w", name, err)
+	}
+	return s.stage(name, KindFilter, layer, func(n string) (native.Stage, error) { return s.native.AddFilter(n, conf) })
+}
+
+func (c Condition) compile() (conf native.FilterConf, layer string, err error) {
+	given := 0
+	for _, set := range []bool{c.Where != "", c.Match != nil, c.Pcap != ""} {
+		if set {
+			given++
+		}
+	}
+	switch {
+	case given != 1:
+		return conf, "", fmt.Errorf("it takes one of where, match and pcap: %w", ErrInvalid)
+	case c.Match != nil:
+		m, err := nativeMatch(c.Match, nil)
+		conf.Match = &m
+		return conf, LayerFrame, err
+	case c.Pcap != "":
+		conf.CBPF, err = native.CompilePcap(c.Pcap, native.LinkEthernet)
+		return conf, LayerFrame, err
+	}
+	conf.Insns, err = compileWhere(c.Where, c.Fields)
+	return conf, "", err
+}
+
+// Selector is a compiled condition for Burst.Select. Safe for concurrent use.
+type Selector struct{ insns []native.Insn }
+
+// CompileSelector compiles a condition in the text grammar.
+func CompileSelector(where string, fields Fields) (*Selector, error) {
+	insns, err := compileWhere(where, fields)
+	if err != nil {
+		return nil, err
+	}
+	return &Selector{insns}, nil
+}
+
+func compileWhere(where string, fields Fields) ([]native.Insn, error) {
+	e, err := expr.Parse(where)
+	if err != nil {
+		return nil, fmt.Errorf("where %q: %w", where, err)
+	}
+	prog, err := e.CompilePacket(resolver{fields})
+	if err != nil {
+		return nil, fmt.Errorf("where %q: %w", where, err)
+	}
+	insns := make([]native.Insn, len(prog))
+	for i, x := range prog {
+		insns[i] = native.Insn{Op: uint8(x.Op), A: x.A, B: x.B, C: x.C, Imm: x.Imm}
+	}
+	return insns, nil
+}
+
+// resolver gives the grammar the fields of a format, then those of every packet.
+type resolver struct{ more Fields }
+
+// Field finds a field by name.
+func (r resolver) Field(name string) (expr.Field, bool) {
+	var f Field
+	ok := false
+	if r.more != nil {
+		f, ok = r.more.Field(name)
+	}
+	if !ok {
+		f, ok = native.FieldNamed(name)
+	}
+	return expr.Field{
+		Base: f.Base, Meta: f.Meta, Flags: f.Flags, Need: f.Need,
+		BitWidth: f.BitWidth, BitOffset: f.BitOffset,
+	}, ok
+}
+
+// Names lists the names of all fields.
+func (r resolver) Names() []string {
+	names := native.FieldNames()
+	if r.more != nil {
+		names = slices.Concat(r.more.Names(), names)
+	}
+	return names
+}

@@ -1,0 +1,130 @@
+package session
+
+import (
+	"fmt"
+
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// Conn is one connection of a socket interface: a TCP connection, or a UDP peer.
+type Conn struct {
+	i  *Interface
+	id uint32
+}
+
+// ConnInfo describes a connection.
+type ConnInfo struct {
+	Local, Peer string // address:port
+	Open        bool
+}
+
+// Connect starts a connection to host:port, from the local address when that is not empty.
+// The outcome comes as a Connect item to whoever listens.
+func (i *Interface) Connect(address, local string) (*Conn, error) {
+	if err := i.s.enter(); err != nil {
+		return nil, err
+	}
+	defer i.s.leave()
+	id, err := i.native.Connect(address, local)
+	if err != nil {
+		return nil, i.named(err)
+	}
+	return &Conn{i, id}, nil
+}
+
+// Conn is the connection with an id, as an item or a burst names it.
+func (i *Interface) Conn(id uint32) *Conn { return &Conn{i, id} }
+
+// ID is the connection's id, unique in its interface.
+func (c *Conn) ID() uint32 { return c.id }
+
+// Interface is the interface that the connection belongs to.
+func (c *Conn) Interface() *Interface { return c.i }
+
+func (c *Conn) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("interface %s: connection %d: %w", c.i.Name(), c.id, err)
+}
+
+// Info reads what is known of the connection.
+func (c *Conn) Info() (ConnInfo, error) {
+	if err := c.i.s.enter(); err != nil {
+		return ConnInfo{}, err
+	}
+	defer c.i.s.leave()
+	info, err := c.i.native.Conn(c.id)
+	return ConnInfo{info.Local, info.Peer, info.Open}, c.named(err)
+}
+
+// RxQueue is the queue that receives from the connection.
+func (c *Conn) RxQueue() (*Queue, error) { return c.queue(true) }
+
+// TxQueue is the queue that sends on the connection.
+func (c *Conn) TxQueue() (*Queue, error) { return c.queue(false) }
+
+func (c *Conn) queue(rx bool) (*Queue, error) {
+	if err := c.i.s.enter(); err != nil {
+		return nil, err
+	}
+	defer c.i.s.leave()
+	info, err := c.i.native.Conn(c.id)
+	if err != nil {
+		return nil, c.named(err)
+	}
+	n := info.Tx
+	if rx {
+		n = info.Rx
+	}
+	q := c.i.s.queues[n]
+	if q == nil {
+		return nil, c.named(ErrNotSupported)
+	}
+	return q, nil
+}
+
+// Tap gives t the bursts of this connection, and of no other: they go to no other pipe of
+// the queue.
+func (c *Conn) Tap(t *task.Task, target any, o TapOptions) (*Tap, error) {
+	q, err := c.RxQueue()
+	if err != nil {
+		return nil, err
+	}
+	tap, err := c.i.s.Tap("", t, target, o)
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.i.s.pipe([]*Queue{q}, []*Stage{tap.Stage}, c.id)
+	return tap, err
+}
+
+// Send makes the burst go to this connection and queues it, as Queue.Send.
+func (c *Conn) Send(b *Burst) error {
+	if err := b.SetConn(c); err != nil {
+		return err
+	}
+	q, err := c.TxQueue()
+	if err != nil {
+		return err
+	}
+	return q.Send(b)
+}
+
+// Close closes the connection; whoever listens gets a Disconnect item.
+func (c *Conn) Close() error {
+	if err := c.i.s.enter(); err != nil {
+		return err
+	}
+	defer c.i.s.leave()
+	return c.named(c.i.native.Disconnect(c.id))
+}
+
+// SetSockopt is setsockopt(2) on the connection.
+func (c *Conn) SetSockopt(level, option int, value []byte) error {
+	if err := c.i.s.enter(); err != nil {
+		return err
+	}
+	defer c.i.s.leave()
+	return c.named(c.i.native.SetSockopt(c.id, level, option, value))
+}

@@ -1,0 +1,411 @@
+package session
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// The part of the contract suite about what is in packets: flows, filters, columns, files.
+
+// seqField is where put writes a packet's number.
+func (b *bench) seqField() Field { return Field{Base: BasePayload, BitWidth: 64} }
+
+func TestContractColumnsAndSelections(t *testing.T) {
+	withBench(t, "", func(t *testing.T, b *bench) error {
+		tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
+		if err != nil {
+			return err
+		}
+		if err := b.s.Start(b.me); err != nil {
+			return err
+		}
+		if err := b.send(100, 8, 7148); err != nil {
+			return err
+		}
+		odd, err := CompileSelector("seq % 2 == 1 and len > 64", only{"seq", b.seqField()})
+		if err != nil {
+			return err
+		}
+		var values, picked []uint64
+		for len(values) < 8 {
+			x, err := tap.Next(b.l, b.deadline())
+			if err != nil {
+				return err
+			}
+			out, has := make([]uint64, x.N()), make([]uint8, x.N())
+			if n, err := x.Column(b.seqField(), out, has); err != nil || n != x.N() || slices.Contains(has, 0) {
+				return fmt.Errorf("column: %d of %d, %w", n, x.N(), err)
+			}
+			values = append(values, out...)
+			sel, err := x.Select(odd)
+			if err != nil {
+				return err
+			}
+			if err := x.Free(); err != nil { // the selection holds what it needs
+				return err
+			}
+			for i := range sel.N() {
+				p, err := sel.Packet(0, i)
+				if err != nil {
+					return err
+				}
+				seq, err := b.seq(p)
+				if err != nil {
+					return err
+				}
+				picked = append(picked, seq)
+			}
+			if err := sel.Free(); err != nil {
+				return err
+			}
+		}
+		if !slices.Equal(values, []uint64{100, 101, 102, 103, 104, 105, 106, 107}) {
+			t.Errorf("column: %v", values)
+		}
+		if !slices.Equal(picked, []uint64{101, 103, 105, 107}) {
+			t.Errorf("selected: %v", picked)
+		}
+		return nil
+	})
+}
+
+// only is a format of one field.
+type only struct {
+	name string
+	f    Field
+}
+
+func (o only) Field(name string) (Field, bool) { return o.f, name == o.name }
+func (o only) Names() []string                 { return []string{o.name} }
+
+func TestContractTeeIsReadOnly(t *testing.T) {
+	withBench(t, "", func(t *testing.T, b *bench) error {
+		one, err := b.rx.Tap(b.me, "one", TapOptions{Policy: Wait})
+		if err != nil {
+			return err
+		}
+		two, err := b.rx.Tap(b.me, "two", TapOptions{Policy: Wait})
+		if err != nil {
+			return err
+		}
+		if err := b.s.Start(b.me); err != nil {
+			return err
+		}
+		if err := b.send(0, 4, 7148); err != nil {
+			return err
+		}
+		for _, tap := range []*Tap{one, two} {
+			err := b.receive(tap, 4, func(x *Burst, i int) error {
+				if _, err := x.Set(b.seqField(), 1, 0, false); !x.Shared() || !errors.Is(err, ErrInvalid) {
+					return fmt.Errorf("shared %v, set: %w", x.Shared(), err)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		two.Close()
+		if err := b.send(4, 1, 7148); err != nil {
+			return err
+		}
+		return b.receive(one, 1, func(x *Burst, i int) error {
+			if n, err := x.Set(b.seqField(), 9, 0, false); err != nil || n != 1 || x.Shared() {
+				return fmt.Errorf("alone: shared %v, set %d, %w", x.Shared(), n, err)
+			}
+			return nil
+		})
+	})
+}
+
+// sieve is a case of the filter test.
+type sieve struct {
+	name   string
+	cond   Condition
+	frames bool // for queues that hold frames only
+	pass   func(b *bench, seq uint64) bool
+}
+
+func TestContractFilters(t *testing.T) {
+	all := func(*bench, uint64) bool { return true }
+	none := func(*bench, uint64) bool { return false }
+	for _, c := range []sieve{
+		{"where", Condition{Where: "len >= 400"}, false, func(b *bench, seq uint64) bool { return b.length(seq) >= 400 }},
+		{"field of a format", Condition{Where: "seq < 3", Fields: only{"seq", Field{Base: BasePayload, BitWidth: 64}}}, false,
+			func(b *bench, seq uint64) bool { return seq < 3 }},
+		{"match", Condition{Match: &spec.Match{UDPDst: &spec.PortRange{First: 7000, Last: 7200}}}, true, all},
+		{"match nothing", Condition{Match: &spec.Match{UDPDst: &spec.PortRange{First: 1, Last: 2}}}, true, none},
+		{"pcap", Condition{Pcap: "udp dst port 7148 and src host 10.0.0.1"}, true, all},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			withBench(t, "", func(t *testing.T, b *bench) error { return c.run(t, b) })
+		})
+	}
+}
+
+func (c sieve) run(t *testing.T, b *bench) error {
+	f, err := b.s.Filter("sieve", c.cond)
+	if errors.Is(err, ErrNotSupported) && c.cond.Pcap != "" {
+		return lacks{"libpcap", err}
+	}
+	if err != nil {
+		return err
+	}
+	count, err := b.s.Count("passed")
+	if err != nil {
+		return err
+	}
+	_, err = b.s.Pipe([]*Queue{b.rx}, f, count)
+	if c.frames && !b.frames {
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "works on frames") {
+			t.Errorf("a filter of frames on payloads: %v", err)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
+	if err != nil {
+		return err
+	}
+	if err := b.s.Start(b.me); err != nil {
+		return err
+	}
+	const n = 10
+	if err := b.send(0, n, 7148); err != nil {
+		return err
+	}
+	want := 0.0
+	for seq := range uint64(n) {
+		if c.pass(b, seq) {
+			want++
+		}
+	}
+	if err := b.receive(tap, n, func(*Burst, int) error { return nil }); err != nil {
+		return err
+	}
+	b.quiesce()
+	l := b.s.Ledger()
+	passed, _ := l.Lookup("passed.in")
+	refused, _ := l.Lookup("sieve.dropped.filtered")
+	if passed != want || refused != n-want {
+		t.Errorf("passed %v, refused %v; want %v of %d", passed, refused, want, n)
+	}
+	return nil
+}
+
+func TestContractWritesEveryPacket(t *testing.T) {
+	for _, kind := range []string{KindPcap, KindRaw} {
+		t.Run(kind, func(t *testing.T) {
+			withBench(t, "", func(t *testing.T, b *bench) error {
+				dir := t.TempDir()
+				add := b.s.WritePcap
+				if kind == KindRaw {
+					add = b.s.WriteRaw
+				}
+				disk, err := add("disk", WriterOptions{Dir: dir, Prefix: "cap", Policy: Wait})
+				if err != nil {
+					return err
+				}
+				if _, err := b.s.Pipe([]*Queue{b.rx}, disk); err != nil {
+					return err
+				}
+				tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
+				if err != nil {
+					return err
+				}
+				if err := b.s.Start(b.me); err != nil {
+					return err
+				}
+				if err := b.send(0, 12, 7148); err != nil {
+					return err
+				}
+				if err := b.receive(tap, 12, func(*Burst, int) error { return nil }); err != nil {
+					return err
+				}
+				b.quiesce()
+				if err := b.s.Finish(); err != nil {
+					return err
+				}
+				if got, _ := b.s.Ledger().Lookup("disk.written"); got != 12 {
+					t.Errorf("written %v of 12", got)
+				}
+				if kind == KindRaw {
+					files, err := filepath.Glob(filepath.Join(dir, "cap*"))
+					if len(files) != 12 {
+						t.Errorf("%d files of 12, %v", len(files), err)
+					}
+					return nil
+				}
+				return b.checkPcap(disk.Path(), 12)
+			})
+		})
+	}
+}
+
+// checkPcap reads a nanosecond pcap with a reader of its own.
+func (b *bench) checkPcap(path string, want uint64) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if len(data) < 24 || binary.LittleEndian.Uint32(data) != 0xa1b23c4d {
+		return fmt.Errorf("%s: not a nanosecond pcap: % x", path, data[:min(24, len(data))])
+	}
+	data = data[24:]
+	for seq := range want {
+		if len(data) < 16 {
+			return fmt.Errorf("%s: ends after %d of %d packets", path, seq, want)
+		}
+		n := int(binary.LittleEndian.Uint32(data[8:]))
+		p := data[16 : 16+n]
+		data = data[16+n:]
+		got, err := b.seq(p[len(p)-b.length(seq):])
+		if err == nil && got != seq {
+			err = fmt.Errorf("number %d", got)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: packet %d: %w", path, seq, err)
+		}
+	}
+	if len(data) != 0 {
+		return fmt.Errorf("%s: %d bytes too many", path, len(data))
+	}
+	return nil
+}
+
+func TestContractFlows(t *testing.T) {
+	static := `        flows:
+        - {name: first, id: 11, match: {udp_dst: 1000}, action: {type: queue, id: 0}}
+        - {name: second, id: 22, match: {udp_dst: 1001}, action: {type: queue, id: 1}}
+`
+	for _, e := range engines() {
+		if !e.frames {
+			continue
+		}
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			onTask(t, func(me *task.Task) error {
+				b, err := e.open(me, static)
+				if err != nil {
+					return err
+				}
+				defer b.s.Close()
+				return b.changeFlows(t)
+			})
+		})
+	}
+}
+
+// expectFlow sends packets to a port and wants them on a queue with a flow's id.
+func (b *bench) expectFlow(tap *Tap, udp uint16, queue int, id uint32) error {
+	if err := b.send(1, 2, udp); err != nil {
+		return err
+	}
+	return b.receive(tap, 2, func(x *Burst, i int) error {
+		if x.FlowIDs()[i] != id || x.Queue().ID() != queue {
+			return fmt.Errorf("port %d: flow %d on queue %d, want %d on %d", udp, x.FlowIDs()[i], x.Queue().ID(), id, queue)
+		}
+		return nil
+	})
+}
+
+// changeFlows adds, replaces and deletes flows while packets pass, and looks at the ids and
+// queues that packets come with.
+func (b *bench) changeFlows(t *testing.T) error {
+	port, err := b.s.Interface("b")
+	if err != nil {
+		return err
+	}
+	var taps []*Tap
+	for _, q := range port.RxQueues() {
+		tap, err := q.Tap(b.me, nil, TapOptions{Policy: Wait})
+		if err != nil {
+			return err
+		}
+		taps = append(taps, tap)
+	}
+	if err := b.s.Start(b.me); err != nil {
+		return err
+	}
+	expect := func(udp uint16, queue int, id uint32) error { return b.expectFlow(taps[queue], udp, queue, id) }
+	udp := func(p uint16) spec.Match { return spec.Match{UDPDst: &spec.PortRange{First: p, Last: p}} }
+	if err := errors.Join(expect(1000, 0, 11), expect(1001, 1, 22)); err != nil {
+		return err
+	}
+	ids, err := port.AddFlows("dyn", []Flow{{Name: "x", Match: udp(2000), Queues: []int{1}}, {Name: "y", Match: udp(2001), Queues: []int{0}}})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(expect(2000, 1, ids[0]), expect(2001, 0, ids[1]), expect(1000, 0, 11)); err != nil {
+		return err
+	}
+	if _, err := port.AddFlows("dyn", []Flow{{Name: "z", Match: udp(2002), Queues: []int{0}}, {Name: "w", Match: udp(2003), Queues: []int{5}}}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a queue that there is not: %v", err)
+	}
+	if n := len(port.Flows()); n != 4 {
+		t.Errorf("a refused group left %d flows, want 4", n)
+	}
+	next, err := port.ReplaceFlows("dyn", []Flow{{Name: "x", Match: udp(2000), Queues: []int{0}}})
+	if err != nil {
+		return err
+	}
+	if err := expect(2000, 0, next[0]); err != nil {
+		return err
+	}
+	if n, err := port.DeleteFlows("dyn"); n != 1 || err != nil {
+		t.Errorf("deleted %d, %v", n, err)
+	}
+	if _, err := port.DeleteFlows("dyn"); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "there are static") {
+		t.Errorf("a group that has gone: %v", err)
+	}
+	if err := port.DeleteFlow(22); err != nil {
+		return err
+	}
+	return expect(1000, 0, 11)
+}
+
+func TestContractTimedSend(t *testing.T) {
+	withBench(t, "", func(t *testing.T, b *bench) error {
+		tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
+		if err != nil {
+			return err
+		}
+		if err := b.s.Start(b.me); err != nil {
+			return err
+		}
+		x, err := b.tx.Alloc(b.l, 3)
+		if err != nil {
+			return err
+		}
+		if err := x.SetLen(0, -1, 100); err != nil {
+			return err
+		}
+		due := b.s.Now() + int64(5*time.Millisecond)
+		for i := range x.TxTimes() {
+			x.TxTimes()[i] = due + int64(i)*1e6
+		}
+		if err := b.tx.Send(x); err != nil {
+			return err
+		}
+		n := int64(0)
+		return b.receive(tap, 3, func(x *Burst, i int) error {
+			if at := x.RxTimes()[i]; at < due+n*1e6 {
+				return fmt.Errorf("packet %d came %d ns before its time", n, due+n*1e6-at)
+			}
+			n++
+			return nil
+		})
+	})
+}

@@ -1,0 +1,320 @@
+package session
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// engine is one row of the contract suite: a configuration with a transmit queue on
+// interface a and two receive queues on interface b (one on sockets), which a feeds.
+type engine struct {
+	name     string
+	frames   bool   // queues hold frames, and there are flows
+	endpoint string // URI without the port, of sockets
+	framed   bool
+	copies   bool // buffers of the two sides differ, so that packets are copied
+	direct   bool
+	virtual  bool
+	faults   string // of the wire, after the clock
+}
+
+// engines is every engine in worker and in direct mode.
+func engines() []engine {
+	base := []engine{
+		{name: "loop", frames: true},
+		{name: "loop-copy", frames: true, copies: true},
+		{name: "loop-virtual", frames: true, virtual: true},
+		{name: "udp", endpoint: "udp://127.0.0.1"},
+		{name: "udp6", endpoint: "udp://[::1]"},
+		{name: "tcp", endpoint: "tcp://127.0.0.1", framed: true},
+	}
+	var all []engine
+	for _, e := range base {
+		if !e.virtual {
+			worker := e
+			worker.name += "/worker"
+			all = append(all, worker)
+		}
+		e.name, e.direct = e.name+"/direct", true
+		all = append(all, e)
+	}
+	return all
+}
+
+// lacks is the error of a test that this machine lacks something for.
+type lacks struct {
+	what string // as DAQIRI_REQUIRE names it
+	err  error
+}
+
+func (l lacks) Error() string { return l.what + ": " + l.err.Error() }
+
+// skip ends a test for want of something, or fails it where DAQIRI_REQUIRE names that.
+func skip(t *testing.T, l lacks) {
+	t.Helper()
+	if slices.Contains(strings.Split(os.Getenv("DAQIRI_REQUIRE"), ","), l.what) {
+		t.Fatal(l)
+	}
+	t.Skip(l)
+}
+
+// freePort asks the system for a port that nobody uses.
+func freePort(endpoint string) (int, error) {
+	host := strings.Trim(endpoint[strings.Index(endpoint, "//")+2:], "[]")
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return 0, lacks{"loopback", err}
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// yaml writes the engine's configuration. extra goes to interface b's rx section.
+func (e engine) yaml(extra string) (string, error) {
+	poll := "cpu_core: -1\n          batch_size: 32\n          timeout_us: 200"
+	if e.direct {
+		poll = "poll_mode: direct\n          batch_size: 32"
+	}
+	loopback, stream, rxBuf := "", "socket", 2048
+	a, b := "", ""
+	if e.frames {
+		stream, loopback = "raw", "\n    loopback: {mode: sw, seed: 7}"
+		if e.virtual {
+			loopback = "\n    loopback: {mode: sw, seed: 7, clock: virtual" + e.faults + "}"
+		}
+	} else {
+		port, err := freePort(e.endpoint)
+		if err != nil {
+			return "", err
+		}
+		framing := ""
+		if e.framed {
+			framing = "\n        framing: {length_prefix: 2}"
+		}
+		b = fmt.Sprintf("\n      socket_config:\n        mode: server\n        local_addr: %s:%d%s", e.endpoint, port, framing)
+		a = fmt.Sprintf("\n      socket_config:\n        mode: client\n        remote_addr: %s:%d%s", e.endpoint, port, framing)
+	}
+	if e.copies {
+		rxBuf = 4096
+	}
+	second := ""
+	if e.frames {
+		second = fmt.Sprintf("\n        - {name: rx1, id: 1, memory_regions: [in], %s}", strings.ReplaceAll(poll, "\n          ", ", "))
+	}
+	return fmt.Sprintf(`
+daqiri:
+  cfg:
+    version: 1
+    stream_type: %s
+    master_core: 0%s
+    memory_regions:
+    - {name: out, kind: host, affinity: 0, num_bufs: 1024, buf_size: 2048}
+    - {name: in, kind: host, affinity: 0, num_bufs: 1024, buf_size: %d}
+    interfaces:
+    - name: a
+      address: left%s
+      tx:
+        queues:
+        - name: tx0
+          id: 0
+          %s
+          memory_regions: [out]
+    - name: b
+      address: right%s
+      rx:
+        queues:
+        - name: rx0
+          id: 0
+          %s
+          memory_regions: [in]%s
+%s`, stream, loopback, rxBuf, a, strings.Replace(poll, "\n          timeout_us: 200", "", 1), b, poll, second, extra), nil
+}
+
+// bench is a session under test and what its task works with.
+type bench struct {
+	engine
+	s      *Session
+	me     *task.Task
+	tx, rx *Queue
+	l      *Leases
+}
+
+// open opens the engine's session on the calling task.
+func (e engine) open(me *task.Task, extra string) (*bench, error) {
+	text, err := e.yaml(extra)
+	if err != nil {
+		return nil, err
+	}
+	cfg, _, err := spec.ParseText(strings.ReplaceAll(e.name, "/", "-")+".yaml", text, spec.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s, err := Open(cfg, Env{Scheduler: me.Scheduler(), Owner: me})
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{engine: e, s: s, me: me, l: NewLeases()}
+	if b.tx, err = s.TxQueue("a", "tx0"); err == nil {
+		b.rx, err = s.RxQueue("b", "0")
+	}
+	return b, err
+}
+
+// onTask runs fn as a task and waits for its end.
+func onTask(t *testing.T, fn func(me *task.Task) error) {
+	t.Helper()
+	sched := task.NewScheduler()
+	me, err := sched.NewTask("main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	me.Start(fn)
+	select {
+	case <-me.Done():
+	case <-time.After(time.Minute):
+		t.Fatal("the task does not end")
+	}
+	sched.Close()
+	var l lacks
+	if errors.As(me.Err(), &l) {
+		skip(t, l)
+	}
+	if me.Err() != nil {
+		t.Error(me.Err())
+	}
+}
+
+// withBench runs fn on a session of every engine, and checks what every test leaves behind:
+// no buffers outside their pools, and accounts that add up.
+func withBench(t *testing.T, extra string, fn func(t *testing.T, b *bench) error) {
+	for _, e := range engines() {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			onTask(t, func(me *task.Task) error {
+				b, err := e.open(me, extra)
+				if err != nil {
+					return err
+				}
+				defer func() {
+					b.quiesce()
+					b.l.ReleaseAll()
+					if err := b.s.Finish(); err != nil {
+						t.Error(err)
+					}
+					if bad := b.s.Ledger().Balance(); bad != nil {
+						t.Errorf("accounts: %v", bad)
+					}
+					if n := b.s.Close(); n != 0 {
+						t.Errorf("%d buffers are not in their pools", n)
+					}
+				}()
+				return fn(t, b)
+			})
+		})
+	}
+}
+
+// quiesce ends the traffic; bursts that wait for room in taps are freed.
+func (b *bench) quiesce() {
+	for b.s.Quiesce(time.Second) > 0 {
+		if it, err := b.me.Wait(b.me.Now()); err == nil && it != nil && it.Kind == task.Burst {
+			_ = b.l.Take(it).Free()
+		}
+	}
+}
+
+// deadline is when a wait that has to succeed gives up.
+func (b *bench) deadline() int64 { return b.me.Now() + int64(20*time.Second) }
+
+const headers = 14 + 20 + 8
+
+// put writes packet seq of a length into p: a UDP frame to a port, or a bare payload, with
+// the number at the start of the payload and a pattern after it.
+func (b *bench) put(p []byte, seq uint64, port uint16) {
+	if b.frames {
+		clear(p[:headers])
+		copy(p, []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45})
+		binary.BigEndian.PutUint16(p[16:], uint16(len(p)-14))
+		copy(p[22:], []byte{64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2})
+		binary.BigEndian.PutUint16(p[34:], 4000)
+		binary.BigEndian.PutUint16(p[36:], port)
+		binary.BigEndian.PutUint16(p[38:], uint16(len(p)-34))
+		p = p[headers:]
+	}
+	binary.BigEndian.PutUint64(p, seq)
+	for i := 8; i < len(p); i++ {
+		p[i] = byte(seq) + byte(i)
+	}
+}
+
+// seq reads the number of a packet and checks the pattern after it.
+func (b *bench) seq(p []byte) (uint64, error) {
+	if b.frames {
+		p = p[headers:]
+	}
+	seq := binary.BigEndian.Uint64(p)
+	for i := 8; i < len(p); i++ {
+		if p[i] != byte(seq)+byte(i) {
+			return seq, fmt.Errorf("packet %d: byte %d is %#x", seq, i, p[i])
+		}
+	}
+	return seq, nil
+}
+
+// length is the length of packet seq: 60 and more, so that no engine pads.
+func (b *bench) length(seq uint64) int { return 60 + int(seq*37)%1000 }
+
+// send sends packets first … first + n - 1 in one burst.
+func (b *bench) send(first uint64, n int, port uint16) error {
+	x, err := b.tx.Alloc(b.l, n)
+	for errors.Is(err, ErrNoBurst) || errors.Is(err, ErrNoPacket) {
+		if _, err = b.me.Wait(b.me.Now() + 1e6); err == nil {
+			x, err = b.tx.Alloc(b.l, n)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		seq := first + uint64(i)
+		if err := x.SetLen(0, i, b.length(seq)); err != nil {
+			return err
+		}
+		p, err := x.Packet(0, i)
+		if err != nil {
+			return err
+		}
+		b.put(p, seq, port)
+	}
+	return b.tx.Send(x)
+}
+
+// receive takes n packets from a tap and hands each to check.
+func (b *bench) receive(tap *Tap, n int, check func(x *Burst, i int) error) error {
+	for got := 0; got < n; {
+		x, err := tap.Next(b.l, b.deadline())
+		if err != nil {
+			return fmt.Errorf("after %d of %d packets: %w", got, n, err)
+		}
+		for i := range x.N() {
+			if err := check(x, i); err != nil {
+				return err
+			}
+		}
+		got += x.N()
+		if err := x.Free(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// Env is what a session needs from the process.
+type Env struct {
+	Scheduler *task.Scheduler
+	Owner     *task.Task // that opens and closes it; nil: no task
+	Cores     Cores
+}
+
+// Cores says which processors the workers of queues get. The zero Cores takes cpu_core as
+// it is written.
+type Cores struct {
+	Auto bool  // whatever this host has
+	List []int // instead of the cores in the file, in the order in which they appear there
+}
+
+// ParseCores reads "auto", a list such as "2,4-7", or "" for the zero Cores.
+func ParseCores(text string) (Cores, error) {
+	switch text {
+	case "":
+		return Cores{}, nil
+	case "auto":
+		return Cores{Auto: true}, nil
+	}
+	var c Cores
+	for _, part := range strings.Split(text, ",") {
+		lo, hi, ranged := strings.Cut(part, "-")
+		first, err := strconv.Atoi(lo)
+		last := first
+		if err == nil && ranged {
+			last, err = strconv.Atoi(hi)
+		}
+		if err != nil || first < 0 || last < first || last-first >= 1024 {
+			return Cores{}, fmt.Errorf("cores %q: %q is not a core or a range; write auto, or a list such as 2,4-7", text, part)
+		}
+		for n := first; n <= last; n++ {
+			if slices.Contains(c.List, n) {
+				return Cores{}, fmt.Errorf("cores %q: core %d is there twice", text, n)
+			}
+			c.List = append(c.List, n)
+		}
+	}
+	return c, nil
+}
+
+// workerQueues lists the queues that workers serve, in the order of the file.
+func workerQueues(cfg *spec.Config) []*spec.Queue {
+	var list []*spec.Queue
+	add := func(queues []*spec.Queue) {
+		for _, q := range queues {
+			if !q.Direct() {
+				list = append(list, q)
+			}
+		}
+	}
+	for _, i := range cfg.Interfaces {
+		if i.RX != nil {
+			add(i.RX.Queues)
+		}
+		if i.TX != nil {
+			add(i.TX.Queues)
+		}
+	}
+	return list
+}
+
+// corePlan is which core each worker's queue gets, and words about it.
+type corePlan struct {
+	of    map[*spec.Queue]int
+	notes []string
+}
+
+// cores lists the cores that workers are pinned to.
+func (p corePlan) cores() []int {
+	var list []int
+	for _, core := range p.of {
+		if core >= 0 && !slices.Contains(list, core) {
+			list = append(list, core)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// planCores decides where workers run. Faults name the queue and its line.
+func planCores(cfg *spec.Config, want Cores, host task.CPUs) (corePlan, []spec.Issue) {
+	queues := workerQueues(cfg)
+	var asked []int // the distinct cores of the file, in order
+	for _, q := range queues {
+		if q.CPUCore >= 0 && !slices.Contains(asked, q.CPUCore) {
+			asked = append(asked, q.CPUCore)
+		}
+	}
+	plan := corePlan{of: map[*spec.Queue]int{}}
+	given, fault := plan.choose(asked, want, host)
+	if fault != nil {
+		return plan, []spec.Issue{*fault}
+	}
+	var faults []spec.Issue
+	for _, q := range queues {
+		core := -1
+		if q.CPUCore >= 0 {
+			core = given[slices.Index(asked, q.CPUCore)]
+		}
+		if core >= 0 && !host.Has(core) {
+			faults = append(faults, q.Key("cpu_core").Errorf(
+				"core %d is not one that this process may use (%s); hint: --cores auto", core, ranges(host.List())))
+		}
+		plan.of[q] = core
+	}
+	return plan, faults
+}
+
+// choose gives each core of the file one of this host.
+func (p *corePlan) choose(asked []int, want Cores, host task.CPUs) (given []int, fault *spec.Issue) {
+	switch {
+	case want.Auto:
+		free := host.List()
+		if len(free) > 1 {
+			free = free[1:] // the first is left to everything else
+		}
+		if len(asked) > len(free) {
+			p.notes = append(p.notes, fmt.Sprintf("cores: %d asked for, %d free: workers are not pinned", len(asked), len(free)))
+			return slices.Repeat([]int{-1}, len(asked)), nil
+		}
+		return free, nil
+	case want.List == nil:
+		return asked, nil
+	case len(asked) > len(want.List):
+		return nil, &spec.Issue{Pos: spec.Pos{File: "--cores"}, Text: fmt.Sprintf(
+			"%d cores given, and the configuration uses %d; hint: --cores auto", len(want.List), len(asked))}
+	}
+	return want.List, nil
+}
+
+// ranges writes 0,1,2,5 as "0-2,5".
+func ranges(list []int) string {
+	var b strings.Builder
+	for i := 0; i < len(list); {
+		k := i
+		for k+1 < len(list) && list[k+1] == list[k]+1 {
+			k++
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(list[i]))
+		if k > i {
+			fmt.Fprintf(&b, "-%d", list[k])
+		}
+		i = k + 1
+	}
+	return b.String()
+}

@@ -1,0 +1,207 @@
+package session
+
+import (
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// Interface is a port or an endpoint with its queues and flows.
+type Interface struct {
+	s      *Session
+	spec   *spec.Interface
+	native native.Iface
+	rx, tx []*Queue
+	flows  flowTable
+}
+
+// Name is the interface's name in the configuration.
+func (i *Interface) Name() string { return i.spec.Name }
+
+// Address is the address as it was written, or the endpoint's URI.
+func (i *Interface) Address() string {
+	if c := i.spec.SocketConfig; c != nil {
+		if c.Local != nil {
+			return c.Local.String()
+		}
+		return c.Remote.String()
+	}
+	return i.spec.Address
+}
+
+// Engine names the engine that serves the interface.
+func (i *Interface) Engine() string { return i.spec.EngineName() }
+
+// Session is the session that the interface belongs to.
+func (i *Interface) Session() *Session { return i.s }
+
+// RxQueues lists the receive queues in the order of the configuration.
+func (i *Interface) RxQueues() []*Queue { return slices.Clone(i.rx) }
+
+// TxQueues lists the transmit queues in the order of the configuration.
+func (i *Interface) TxQueues() []*Queue { return slices.Clone(i.tx) }
+
+// MAC is the interface's Ethernet address; ErrNotSupported where it has none.
+func (i *Interface) MAC() (net.HardwareAddr, error) {
+	if err := i.s.enter(); err != nil {
+		return nil, err
+	}
+	defer i.s.leave()
+	mac, err := i.native.MAC()
+	if err != nil {
+		return nil, fmt.Errorf("interface %s: Ethernet address: %w", i.Name(), err)
+	}
+	return net.HardwareAddr(mac[:]), nil
+}
+
+// AddFlows adds flows to a group: all or none. They take effect between two bursts. The
+// ids are theirs in order; a packet carries the id of the flow that it matched first.
+func (i *Interface) AddFlows(group string, flows []Flow) (ids []uint32, err error) {
+	return i.change(group, flows, flowTable.add)
+}
+
+// ReplaceFlows replaces all flows of a group, which may have none yet: all or none.
+func (i *Interface) ReplaceFlows(group string, flows []Flow) (ids []uint32, err error) {
+	return i.change(group, flows, flowTable.replace)
+}
+
+// groupStep is flowTable.add or flowTable.replace.
+type groupStep func(t flowTable, group string, flows []Flow) (flowTable, []uint32, error)
+
+func (i *Interface) change(group string, flows []Flow, step groupStep) ([]uint32, error) {
+	if err := i.s.enter(); err != nil {
+		return nil, err
+	}
+	defer i.s.leave()
+	flows = slices.Clone(flows)
+	for k := range flows {
+		if err := i.prepare(&flows[k]); err != nil {
+			return nil, fmt.Errorf("interface %s: flow %s: %w", i.Name(), flowTitle(&flows[k], k), err)
+		}
+	}
+	next, ids, err := step(i.flows, group, flows)
+	if err == nil {
+		err = i.install(next)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("interface %s: %w", i.Name(), err)
+	}
+	return ids, nil
+}
+
+func flowTitle(f *Flow, k int) string {
+	if f.Name != "" {
+		return f.Name
+	}
+	return fmt.Sprintf("%d", k+1)
+}
+
+// prepare checks a flow's queues and makes its native match.
+func (i *Interface) prepare(f *Flow) (err error) {
+	if len(f.Queues) == 0 || len(f.Queues) > native.MaxQueues {
+		return fmt.Errorf("it needs 1 to %d queues: %w", native.MaxQueues, ErrInvalid)
+	}
+	for _, id := range f.Queues {
+		if !slices.ContainsFunc(i.rx, func(q *Queue) bool { return q.ID() == id }) {
+			return fmt.Errorf("there is no receive queue with id %d: %w", id, ErrInvalid)
+		}
+	}
+	var items []spec.FlexItem
+	if i.spec.RX != nil {
+		items = i.spec.RX.FlexItems
+	}
+	f.match, err = nativeMatch(&f.Match, items)
+	return err
+}
+
+// install gives the engine a whole table; the old one stays when it refuses.
+func (i *Interface) install(next flowTable) error {
+	if err := i.native.SetRules(next.rules()); err != nil {
+		return err
+	}
+	i.flows = next
+	return nil
+}
+
+// DeleteFlows deletes the flows of a group and returns how many they were.
+func (i *Interface) DeleteFlows(group string) (int, error) {
+	return i.delete("group "+group, func(f *Flow) bool { return f.Group == group })
+}
+
+// DeleteFlow deletes the flow with an id.
+func (i *Interface) DeleteFlow(id uint32) error {
+	_, err := i.delete(fmt.Sprintf("id %d", id), func(f *Flow) bool { return f.ID == id })
+	return err
+}
+
+func (i *Interface) delete(what string, gone func(*Flow) bool) (int, error) {
+	if err := i.s.enter(); err != nil {
+		return 0, err
+	}
+	defer i.s.leave()
+	next, n := i.flows.without(gone)
+	if n == 0 {
+		return 0, fmt.Errorf("interface %s: flows: %s: not there (groups: %s): %w", i.Name(), what, i.flows.groups(), ErrInvalid)
+	}
+	if err := i.install(next); err != nil {
+		return 0, fmt.Errorf("interface %s: %w", i.Name(), err)
+	}
+	return n, nil
+}
+
+// Flows lists the flows in the order in which they are asked.
+func (i *Interface) Flows() []Flow {
+	i.s.mu.Lock()
+	defer i.s.mu.Unlock()
+	return i.flows.list()
+}
+
+// DropAll discards everything that arrives, or ends that.
+func (i *Interface) DropAll(drop bool) error {
+	if err := i.s.enter(); err != nil {
+		return err
+	}
+	defer i.s.leave()
+	return i.named(i.native.DropAll(drop))
+}
+
+// JoinMulticast joins a group given as an address, of any source when source is empty.
+func (i *Interface) JoinMulticast(group, source string) error {
+	return i.multicast(group, source, true)
+}
+
+// LeaveMulticast leaves a group that JoinMulticast joined.
+func (i *Interface) LeaveMulticast(group, source string) error {
+	return i.multicast(group, source, false)
+}
+
+func (i *Interface) multicast(group, source string, join bool) error {
+	if err := i.s.enter(); err != nil {
+		return err
+	}
+	defer i.s.leave()
+	return i.named(i.native.Multicast(group, source, join))
+}
+
+// Listen gives t the interface's connect and disconnect events: items whose target is
+// target. Once for an interface.
+func (i *Interface) Listen(t *task.Task, target any) error {
+	if err := i.s.enter(); err != nil {
+		return err
+	}
+	defer i.s.leave()
+	i.s.use(t)
+	return i.named(i.native.Events(t.Waiter(), t.Register(target, i, nil)))
+}
+
+// named puts the interface's name before an error of the engine that lacks it.
+func (i *Interface) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("interface %s: %w", i.Name(), err)
+}

@@ -1,0 +1,176 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// Start lets packets move. Direct queues that no task has adopted become main's, which
+// serves them whenever it waits.
+func (s *Session) Start(main *task.Task) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	if s.state != opened {
+		return fmt.Errorf("session: started already: %w", ErrInvalid)
+	}
+	for _, i := range s.ifaces {
+		for _, q := range slices.Concat(i.rx, i.tx) {
+			if q.owner == nil && main != nil {
+				if err := q.adopt(main); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	s.env.Scheduler.Pin(s.pinned)
+	s.state = started
+	if err := s.native.Start(); err != nil {
+		return fmt.Errorf("%s: start: %w", s.cfg.File, err)
+	}
+	return nil
+}
+
+// Started reports whether Start was called.
+func (s *Session) Started() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state != opened
+}
+
+// Stop asks for the end: it records the first reason and wakes the tasks that use the
+// session. Nothing stops by itself: whoever runs the session looks at Stopping, and calls
+// Quiesce, Finish and Close. Any goroutine.
+func (s *Session) Stop(reason string) {
+	if !s.stop.CompareAndSwap(nil, &reason) {
+		return
+	}
+	s.mu.Lock()
+	users := slices.Clone(s.users)
+	s.mu.Unlock()
+	for _, t := range users {
+		_ = t.Post(func() {}) // a full inbox or an ended task needs no waking
+	}
+}
+
+// Stopping tells whether the end was asked for, and the first reason. Any goroutine.
+func (s *Session) Stopping() (reason string, ok bool) {
+	if r := s.stop.Load(); r != nil {
+		return *r, true
+	}
+	return "", false
+}
+
+// Quiesce ends generation and reception, and sends for at most drain what transmit rings
+// hold. It returns the packets that wait for room in taps: serve the tasks' items and call
+// it again until it returns 0, or leave it: Finish drops what is left. Blocks.
+func (s *Session) Quiesce(drain time.Duration) uint64 {
+	if s.enter() != nil {
+		return 0
+	}
+	defer s.leave()
+	if s.state != started && s.state != stopped {
+		return 0
+	}
+	for _, t := range s.users {
+		t.Hold()
+		defer t.Release()
+	}
+	left := s.native.Stop(drain)
+	if s.state == started {
+		s.env.Scheduler.Unpin(s.pinned)
+		s.state = stopped
+	}
+	return left
+}
+
+// Finish ends the session's work after Quiesce: writers write what they hold and close
+// their files. The errors of writers come joined. Blocks.
+func (s *Session) Finish() error {
+	s.Quiesce(0)
+	if s.enter() != nil {
+		return nil
+	}
+	defer s.leave()
+	if s.state == stopped {
+		for _, t := range s.users {
+			t.Hold()
+			defer t.Release()
+		}
+		s.native.Finish()
+		s.state = finished
+	}
+	var errs []error
+	for _, st := range s.stages {
+		if st.writes() {
+			errs = append(errs, st.writerError())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Close finishes what was not finished, frees everything and returns the number of packet
+// buffers that were not back in their pools. Memory that other tasks than the owner may
+// still touch goes when they have ended. A second call returns the same number.
+func (s *Session) Close() (leaked uint64) {
+	_ = s.Finish() // a caller who wants the writers' errors has called it
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == ended {
+		return s.leaked
+	}
+	s.state = ended
+	last := s.snapshot()
+	s.alive.Lock()
+	s.last = last
+	s.alive.Unlock()
+	if o := s.env.Owner; slices.Contains(s.users, o) && !o.Abandoned() {
+		o.Forget(s.made)
+	}
+	s.closed.Store(true)
+	s.env.Scheduler.Unregister(s.stepper())
+	for _, r := range s.regions {
+		info := r.native.Info()
+		s.leaked += uint64(info.NumBufs - info.FreeBufs) // if the memory has to stay
+	}
+	s.free()
+	return s.leaked
+}
+
+// made reports whether the source of a task's events belongs to this session.
+func (s *Session) made(source any) bool {
+	switch x := source.(type) {
+	case *Tap:
+		return x.s == s
+	case *Interface:
+		return x.s == s
+	}
+	return false
+}
+
+// free frees native memory once no task but the owner, whose call this is, can touch it.
+func (s *Session) free() {
+	if slices.ContainsFunc(s.users, func(t *task.Task) bool { return t != s.env.Owner || t.Abandoned() }) {
+		return
+	}
+	s.alive.Lock()
+	defer s.alive.Unlock()
+	if s.native == nil {
+		return
+	}
+	for _, t := range s.users {
+		t.Hold()
+		defer t.Release()
+	}
+	s.leaked = s.native.Close()
+	s.native = nil
+	for _, t := range s.tpls {
+		t.Free()
+	}
+	s.tpls = nil
+}

@@ -1,0 +1,378 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/stats"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// loop is the loop engine's row of the suite.
+func loop(direct bool) engine { return engine{name: "loop", frames: true, direct: direct} }
+
+// TestTaskEndsBeforeItsSession lets a second task tap a queue and end: its tap goes, the
+// rest of the pipe and the session go on.
+func TestTaskEndsBeforeItsSession(t *testing.T) {
+	onTask(t, func(me *task.Task) error {
+		b, err := loop(false).open(me, "")
+		if err != nil {
+			return err
+		}
+		defer b.s.Close()
+		other, err := me.Scheduler().NewTask("other")
+		if err != nil {
+			return err
+		}
+		ready := make(chan error)
+		other.Start(func(other *task.Task) error {
+			tap, err := b.s.Tap("theirs", other, nil, TapOptions{Policy: Wait, Depth: 1})
+			if err == nil {
+				var count *Stage
+				if count, err = b.s.Count("behind"); err == nil {
+					_, err = b.s.Pipe([]*Queue{b.rx}, tap.Stage, count)
+				}
+			}
+			ready <- err
+			_, err = other.Wait(task.Never)
+			return err
+		})
+		if err := <-ready; err != nil {
+			return err
+		}
+		mine, err := b.rx.Tap(me, nil, TapOptions{Policy: Wait})
+		if err != nil {
+			return err
+		}
+		if err := b.s.Start(me); err != nil {
+			return err
+		}
+		other.Stop("enough")
+		<-other.Done()
+		const n = 10
+		for seq := range uint64(n) { // a tap with policy wait that nobody serves would hold the queue
+			if err := b.send(seq, 1, 7148); err != nil {
+				return err
+			}
+		}
+		if err := b.receive(mine, n, func(*Burst, int) error { return nil }); err != nil {
+			return err
+		}
+		b.quiesce()
+		if got, _ := b.s.Ledger().Lookup("behind.in"); got != n {
+			t.Errorf("the stage behind the tap saw %v of %d packets", got, n)
+		}
+		return other.Err()
+	})
+}
+
+// TestMemoryOutlivesTasks closes a session while another task holds a burst of it.
+func TestMemoryOutlivesTasks(t *testing.T) {
+	onTask(t, func(me *task.Task) error {
+		b, err := loop(false).open(me, "")
+		if err != nil {
+			return err
+		}
+		other, err := me.Scheduler().NewTask("other")
+		if err != nil {
+			return err
+		}
+		holds, closed := make(chan error), make(chan bool)
+		other.Start(func(other *task.Task) error {
+			l := NewLeases()
+			tap, err := b.rx.Tap(other, nil, TapOptions{})
+			if err != nil {
+				holds <- err
+				return err
+			}
+			holds <- nil
+			x, err := tap.Next(l, other.Now()+int64(20*time.Second))
+			if err != nil {
+				holds <- err
+				return err
+			}
+			memory, err := x.Packet(0, 0)
+			holds <- err
+			<-closed
+			if _, err := x.Packet(0, 0); err == nil {
+				return errors.New("a burst of a closed session can be used")
+			}
+			memory[0]++ // an abandoned task may be doing this: the memory must be there
+			if n := l.ReleaseAll(); n != 0 {
+				return fmt.Errorf("%d bursts left", n)
+			}
+			return nil
+		})
+		if err := <-holds; err != nil {
+			return err
+		}
+		if err := b.s.Start(me); err != nil {
+			return err
+		}
+		if err := b.send(0, 4, 7148); err != nil {
+			return err
+		}
+		if err := <-holds; err != nil {
+			return err
+		}
+		if n := b.s.Close(); n == 0 {
+			t.Error("the burst that the other task holds is not missed")
+		}
+		closed <- true
+		<-other.Done()
+		if b.s.native != nil {
+			t.Error("the memory stays after the task has ended")
+		}
+		return other.Err()
+	})
+}
+
+// TestHammerLedger reads accounts and asks for the stop from other goroutines while traffic
+// flows and pipes come and go.
+func TestHammerLedger(t *testing.T) {
+	for _, direct := range []bool{false, true} {
+		t.Run(fmt.Sprintf("direct %v", direct), func(t *testing.T) {
+			t.Parallel()
+			onTask(t, func(me *task.Task) error { return hammer(t, direct, me) })
+		})
+	}
+}
+
+// readAccounts reads the ledger until done: no counter goes back.
+func (b *bench) readAccounts(t *testing.T, done chan bool) {
+	last := map[string]uint64{}
+	for {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		for _, l := range b.s.Ledger().Lines {
+			if l.Kind == stats.Tx && l.In < last[l.Title()] {
+				t.Errorf("%s went back from %d to %d", l.Title(), last[l.Title()], l.In)
+			}
+			last[l.Title()] = l.In
+		}
+		_ = b.s.Now()
+	}
+}
+
+// changePipes makes pipes and removes them.
+func (b *bench) changePipes() error {
+	count, err := b.s.Count("")
+	if err != nil {
+		return err
+	}
+	for range 100 {
+		p, err := b.s.Pipe([]*Queue{b.rx}, count)
+		if err != nil {
+			return err
+		}
+		p.Remove()
+	}
+	return nil
+}
+
+func hammer(t *testing.T, direct bool, me *task.Task) error {
+	b, err := loop(direct).open(me, "")
+	if err != nil {
+		return err
+	}
+	tap, err := b.rx.Tap(me, nil, TapOptions{Policy: Wait})
+	if err != nil {
+		return err
+	}
+	if err := b.s.Start(me); err != nil {
+		return err
+	}
+	done := make(chan bool)
+	var wg sync.WaitGroup
+	wg.Go(func() { b.readAccounts(t, done) })
+	wg.Go(func() {
+		if err := b.changePipes(); err != nil {
+			t.Error(err)
+		}
+		b.s.Stop("hammered")
+	})
+	seq := uint64(0)
+	for stopping := false; !stopping || seq < 200; seq++ {
+		if err := b.send(seq, 2, 7148); err != nil {
+			return err
+		}
+		if err := b.receive(tap, 2, func(*Burst, int) error { return nil }); err != nil {
+			return err
+		}
+		_, stopping = b.s.Stopping()
+	}
+	b.quiesce()
+	if bad := b.s.Ledger().Balance(); bad != nil {
+		t.Errorf("accounts: %v", bad)
+	}
+	if n := b.s.Close(); n != 0 {
+		t.Errorf("%d buffers are missing", n)
+	}
+	close(done)
+	wg.Wait()
+	return nil
+}
+
+// TestVirtualRunsRepeat runs traffic over a wire with faults several times: the same packets
+// arrive at the same times.
+func TestVirtualRunsRepeat(t *testing.T) {
+	var want []int64
+	for round := range 20 {
+		var got []int64
+		onTask(t, func(me *task.Task) error {
+			e := engine{name: "loop-virtual", frames: true, direct: true, virtual: true, faults: ", loss: 0.2, reorder: 0.2, dup: 0.1, delay: 3us, rate: 1Gbit/s"}
+			b, err := e.open(me, "")
+			if err != nil {
+				return err
+			}
+			tap, err := b.rx.Tap(me, nil, TapOptions{Policy: Wait})
+			if err != nil {
+				return err
+			}
+			if err := b.s.Start(me); err != nil {
+				return err
+			}
+			packet := make([]byte, 200)
+			b.put(packet, 0, 7148)
+			tpl, err := b.s.Template(TemplateConfig{Packet: packet, Vary: []Vary{{Field: b.seqField(), Step: 1}}})
+			if err != nil {
+				return err
+			}
+			if err := b.tx.Transmit(tpl, 500); err != nil {
+				return err
+			}
+			end := me.Now() + int64(10*time.Millisecond)
+			for {
+				x, err := tap.Next(b.l, end)
+				if errors.Is(err, ErrNotReady) {
+					break
+				}
+				if err != nil {
+					return err
+				}
+				for i, at := range x.RxTimes() {
+					p, err := x.Packet(0, i)
+					if err != nil {
+						return err
+					}
+					got = append(got, at, int64(p[headers+7]))
+				}
+				if err := x.Free(); err != nil {
+					return err
+				}
+			}
+			if n := b.s.Close(); n != 0 {
+				t.Errorf("%d buffers are missing", n)
+			}
+			return nil
+		})
+		if round == 0 {
+			want = got
+		}
+		if len(got) < 2*300 || !slices.Equal(got, want) {
+			t.Fatalf("round %d: %d figures, not the %d of the first round", round, len(got), len(want))
+		}
+	}
+}
+
+// TestVirtualTimeMoves transmits without end and without a pace: a wire takes its time, so
+// that a wait ends all the same.
+func TestVirtualTimeMoves(t *testing.T) {
+	onTask(t, func(me *task.Task) error {
+		e := engine{name: "loop-virtual", frames: true, direct: true, virtual: true}
+		b, err := e.open(me, "")
+		if err != nil {
+			return err
+		}
+		defer b.s.Close()
+		if err := b.s.Start(me); err != nil {
+			return err
+		}
+		packet := make([]byte, 1000)
+		b.put(packet, 0, 7148)
+		tpl, err := b.s.Template(TemplateConfig{Packet: packet})
+		if err != nil {
+			return err
+		}
+		if err := b.tx.Transmit(tpl, 0); err != nil {
+			return err
+		}
+		if it, err := me.Wait(me.Now() + int64(time.Millisecond)); it != nil || err != nil {
+			return fmt.Errorf("%v, %w", it, err)
+		}
+		sent, _ := b.s.Ledger().Lookup("a.tx.packets")
+		if most := virtualRate / 8 / 1000 * 1.1e-3; sent == 0 || sent > most {
+			t.Errorf("%v packets in a millisecond of at most %v", sent, most)
+		}
+		return nil
+	})
+}
+
+// TestWorkersGetTheirCores starts a pinned worker: its core is its own, and is given back.
+func TestWorkersGetTheirCores(t *testing.T) {
+	sched := task.NewScheduler()
+	host := sched.CPUs()
+	all := host.List()
+	if len(all) < 2 {
+		t.Skip("one processor: a worker can't have its own")
+	}
+	cfg, _, err := spec.ParseText("rx.yaml", fill(map[string]string{"CORE": "1000"}), spec.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(cfg, Env{Scheduler: sched, Cores: Cores{Auto: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(nil); err != nil {
+		t.Fatal(err)
+	}
+	worker, others := 0, 0
+	for _, allowed := range allowedCPUs(t) {
+		switch allowed {
+		case fmt.Sprint(all[1]):
+			worker++
+		case ranges(slices.Delete(slices.Clone(all), 1, 2)):
+		default:
+			others++
+		}
+	}
+	if worker == 0 || others != 0 {
+		t.Errorf("%d threads run on core %d, %d others are not kept off it", worker, all[1], others)
+	}
+	s.Close()
+	for _, allowed := range allowedCPUs(t) {
+		if allowed != ranges(all) {
+			t.Errorf("a thread may use %s after the close, want %s", allowed, ranges(all))
+		}
+	}
+}
+
+// allowedCPUs reads the processors of every thread of the process.
+func allowedCPUs(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/self/task/*/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, f := range files {
+		text, _ := os.ReadFile(f) // of a thread that has just ended there is none
+		if _, rest, ok := strings.Cut(string(text), "Cpus_allowed_list:\t"); ok {
+			allowed, _, _ := strings.Cut(rest, "\n")
+			out = append(out, allowed)
+		}
+	}
+	return out
+}

@@ -1,0 +1,51 @@
+package session
+
+import (
+	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/stats"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// Open opens a configuration: memory is allocated, sockets are bound, and nothing moves
+// until Start. Everything that keeps the configuration from being opened comes at once, as
+// an *OpenError; what an engine refuses comes as one error with its place. It may resolve
+// host names, so it blocks.
+func Open(cfg *spec.Config, env Env) (*Session, error) {
+	faults := check(cfg)
+	s := &Session{
+		cfg:     cfg,
+		env:     env,
+		queues:  map[native.Queue]*Queue{},
+		unnamed: map[string]int{},
+	}
+	var plan corePlan
+	if !s.Virtual() {
+		var more []spec.Issue
+		plan, more = planCores(cfg, env.Cores, env.Scheduler.CPUs())
+		faults = append(faults, more...)
+		s.notes, s.pinned = plan.notes, plan.cores()
+	}
+	if len(faults) > 0 {
+		return nil, &OpenError{faults}
+	}
+	if err := s.build(plan); err != nil {
+		s.native.Close()
+		return nil, err
+	}
+	if err := env.Scheduler.Register(s.stepper()); err != nil {
+		s.native.Close()
+		return nil, located(cfg.Key("loopback"), err)
+	}
+	s.startNS = s.native.StartTime()
+	s.startRSS = stats.ReadProcess(0).RSS
+	return s, nil
+}
+
+// stepper is the session for the scheduler: nil on the real clock.
+func (s *Session) stepper() task.Stepper {
+	if s.Virtual() {
+		return s.native
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// Queue is a receive or transmit queue of an interface.
+type Queue struct {
+	i      *Interface
+	spec   *spec.Queue
+	rx     bool
+	native native.Queue
+	owner  *task.Task // of a direct queue, under the session's lock
+}
+
+// Name is the queue's name in the configuration.
+func (q *Queue) Name() string { return q.spec.Name }
+
+// ID is the queue's id, unique in its direction of the interface.
+func (q *Queue) ID() int { return q.spec.ID }
+
+// Interface is the interface that the queue belongs to.
+func (q *Queue) Interface() *Interface { return q.i }
+
+// Rx reports whether it is a receive queue.
+func (q *Queue) Rx() bool { return q.rx }
+
+// Direct reports whether its task polls it, and no worker.
+func (q *Queue) Direct() bool { return q.spec.Direct() }
+
+// BatchSize is how many packets a burst of the queue has at most.
+func (q *Queue) BatchSize() int { return q.spec.BatchSize }
+
+// Layers of a queue.
+const (
+	LayerFrame   = "frame"   // packets begin with the Ethernet header
+	LayerPayload = "payload" // packets are what the sockets carry
+)
+
+// Layer says what the queue's packets are: LayerFrame or LayerPayload.
+func (q *Queue) Layer() string {
+	if q.i.spec.Socket() {
+		return LayerPayload
+	}
+	return LayerFrame
+}
+
+// title names the queue in errors.
+func (q *Queue) title() string { return fmt.Sprintf("interface %s: queue %s", q.i.Name(), q.Name()) }
+
+func (q *Queue) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", q.title(), err)
+}
+
+// Adopt makes t the task that polls a direct queue, whenever it waits. A queue can be
+// handed over: from a task that is not in a wait. No effect on a queue of a worker.
+func (q *Queue) Adopt(t *task.Task) error {
+	if err := q.i.s.enter(); err != nil {
+		return err
+	}
+	defer q.i.s.leave()
+	return q.adopt(t)
+}
+
+func (q *Queue) adopt(t *task.Task) error {
+	if !q.Direct() || q.owner == t {
+		return nil
+	}
+	if q.owner != nil {
+		q.owner.Hold()
+		defer q.owner.Release()
+	}
+	t.Hold()
+	defer t.Release()
+	if err := t.Adopt(q.native); err != nil {
+		return q.named(err)
+	}
+	q.i.s.use(t)
+	q.owner = t
+	return nil
+}
+
+// Tap gives t every burst of the queue (or as TapOptions say) as items whose target is
+// target. A direct queue that nobody polls becomes t's.
+func (q *Queue) Tap(t *task.Task, target any, o TapOptions) (*Tap, error) {
+	tap, err := q.i.s.Tap("", t, target, o)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := q.i.s.Pipe([]*Queue{q}, tap.Stage); err != nil {
+		return nil, err
+	}
+	return tap, nil
+}
+
+// Flush discards what waits in a receive queue, counted as flushed, and returns the number
+// of packets.
+func (q *Queue) Flush() (int64, error) {
+	if err := q.i.s.enter(); err != nil {
+		return 0, err
+	}
+	defer q.i.s.leave()
+	if !q.rx {
+		return 0, q.named(fmt.Errorf("only a receive queue can be flushed: %w", ErrInvalid))
+	}
+	return q.native.Flush(), nil
+}
+
+// Alloc makes a burst of n packets to be filled and sent; their lengths are 0. The task
+// owns it until Send or Free. ErrNoBurst and ErrNoPacket when the queue's pools are empty.
+// Owner's task.
+func (q *Queue) Alloc(l *Leases, n int) (*Burst, error) {
+	switch {
+	case q.i.s.closed.Load():
+		return nil, ErrClosed
+	case q.rx:
+		return nil, q.named(fmt.Errorf("bursts to send come from a transmit queue: %w", ErrInvalid))
+	case n < 1 || n > q.BatchSize():
+		return nil, q.named(fmt.Errorf("%d packets: a burst has 1 to %d (batch_size): %w", n, q.BatchSize(), ErrInvalid))
+	}
+	h, err := q.native.Alloc(n)
+	if err != nil {
+		return nil, q.named(err)
+	}
+	b := l.hold(q.i.s, h)
+	h.View(&b.view)
+	return b, nil
+}
+
+// Send queues b for sending. The burst is consumed when the error is nil, and stays the
+// caller's otherwise: ErrNoSpace when the ring is full. Owner's task.
+func (q *Queue) Send(b *Burst) error {
+	if err := b.Check(); err != nil {
+		return err
+	}
+	switch {
+	case q.rx:
+		return q.named(fmt.Errorf("it receives; bursts are sent on a transmit queue: %w", ErrInvalid))
+	case b.s != q.i.s:
+		return q.named(fmt.Errorf("the burst belongs to another session: %w", ErrInvalid))
+	}
+	if err := q.native.Send(b.native); err != nil {
+		if errors.Is(err, ErrNoSpace) {
+			return err // expected, and often: no words
+		}
+		return q.named(err)
+	}
+	b.release("was sent")
+	return nil
+}
+
+// Pace limits what is sent from now on, in bits/s and packets/s of what the queue holds; 0
+// is no limit.
+func (q *Queue) Pace(bps, pps float64) error {
+	if err := q.i.s.enter(); err != nil {
+		return err
+	}
+	defer q.i.s.leave()
+	if q.rx || bps < 0 || pps < 0 {
+		return q.named(fmt.Errorf("only a transmit queue has a pace, of 0 or more: %w", ErrInvalid))
+	}
+	q.native.Pace(bps, pps)
+	return nil
+}
+
+// Transmit lets the queue's own thread send count packets of tpl, 0: without end. It
+// replaces what was being transmitted.
+func (q *Queue) Transmit(tpl *Template, count uint64) error {
+	if err := q.i.s.enter(); err != nil {
+		return err
+	}
+	defer q.i.s.leave()
+	if q.rx {
+		return q.named(fmt.Errorf("it receives; templates are sent on a transmit queue: %w", ErrInvalid))
+	}
+	return q.named(q.native.Transmit(tpl.native, count))
+}
+
+// StopTransmit ends what Transmit began.
+func (q *Queue) StopTransmit() error {
+	if err := q.i.s.enter(); err != nil {
+		return err
+	}
+	defer q.i.s.leave()
+	return q.named(q.native.Transmit(native.Template{}, 0))
+}
+
+// Remaining is what is left of the current transmission. Any goroutine.
+func (q *Queue) Remaining() (n uint64, endless bool) {
+	s := q.i.s
+	s.alive.RLock()
+	defer s.alive.RUnlock()
+	if s.native == nil {
+		return 0, false
+	}
+	return q.native.Remaining()
+}

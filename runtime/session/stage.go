@@ -1,0 +1,175 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/daqiri/daqiri-run/native"
+)
+
+// Policy is what a consumer that is behind does to the stream.
+type Policy = native.Policy
+
+// Policies.
+const (
+	Drop Policy = native.PolicyDrop // it loses packets of its own, counted
+	Wait Policy = native.PolicyWait // it holds the queue
+)
+
+// ParsePolicy reads "drop" or "wait".
+func ParsePolicy(text string) (Policy, error) {
+	switch text {
+	case "drop":
+		return Drop, nil
+	case "wait":
+		return Wait, nil
+	}
+	return Drop, fmt.Errorf("policy %q: it is \"drop\" or \"wait\"", text)
+}
+
+// Kinds of stage.
+const (
+	KindFilter  = "filter"
+	KindCount   = "count"
+	KindSample  = "sample"
+	KindForward = "forward"
+	KindTap     = "tap"
+	KindPcap    = "pcap"
+	KindRaw     = "raw"
+)
+
+// Stage is native work on bursts, in any number of pipes of its session.
+type Stage struct {
+	s      *Session
+	name   string
+	kind   string
+	native native.Stage
+	layer  string // of the queues that it can serve; empty: any
+}
+
+// Name is the stage's name, unique in its session: that of its ledger line.
+func (st *Stage) Name() string { return st.name }
+
+// Kind is one of the kinds of stage.
+func (st *Stage) Kind() string { return st.kind }
+
+// stage makes a stage under a name, which is made up when it is empty.
+func (s *Session) stage(name, kind, layer string, add func(name string) (native.Stage, error)) (*Stage, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	if name == "" {
+		name = s.freeName(kind)
+	} else if s.nameTaken(name) {
+		return nil, fmt.Errorf("stage %s: the name is taken in this session: %w", name, ErrInvalid)
+	}
+	n, err := add(name)
+	if err != nil {
+		return nil, fmt.Errorf("stage %s: %w", name, err)
+	}
+	st := &Stage{s: s, name: name, kind: kind, native: n, layer: layer}
+	s.stages = append(s.stages, st)
+	return st, nil
+}
+
+// nameTaken reports whether a name is that of a stage, of an interface, or of ledger lines.
+func (s *Session) nameTaken(name string) bool {
+	return name == "process" || name == "session" ||
+		slices.ContainsFunc(s.stages, func(st *Stage) bool { return st.name == name }) ||
+		slices.ContainsFunc(s.ifaces, func(i *Interface) bool { return i.Name() == name })
+}
+
+// freeName makes up a name: "filter1".
+func (s *Session) freeName(kind string) string {
+	for {
+		s.unnamed[kind]++
+		if name := kind + strconv.Itoa(s.unnamed[kind]); !s.nameTaken(name) {
+			return name
+		}
+	}
+}
+
+// Count makes a stage that counts what passes.
+func (s *Session) Count(name string) (*Stage, error) {
+	return s.stage(name, KindCount, "", func(n string) (native.Stage, error) { return s.native.AddCount(n) })
+}
+
+// Sample makes a stage that passes one burst of every.
+func (s *Session) Sample(name string, every int) (*Stage, error) {
+	if every < 1 {
+		return nil, fmt.Errorf("sample: one of %d bursts: it must be 1 or more: %w", every, ErrInvalid)
+	}
+	return s.stage(name, KindSample, "", func(n string) (native.Stage, error) { return s.native.AddSample(n, every) })
+}
+
+// Forward makes a stage that sends what comes on a transmit queue.
+func (s *Session) Forward(name string, tx *Queue, policy Policy) (*Stage, error) {
+	if tx.rx || tx.i.s != s {
+		return nil, fmt.Errorf("forward: %s is not a transmit queue of this session: %w", tx.Name(), ErrInvalid)
+	}
+	return s.stage(name, KindForward, tx.Layer(), func(n string) (native.Stage, error) {
+		return s.native.AddForward(n, tx.native, policy)
+	})
+}
+
+// WriterOptions describes the files of a writer.
+type WriterOptions struct {
+	Dir, Prefix      string
+	Snaplen          int // pcap: bytes kept of each packet, 0: all
+	PacketDataOffset int // raw: bytes left out at the front of each packet
+	Policy           Policy
+}
+
+// WritePcap makes a stage that writes a nanosecond pcap. Packets of payload queues get
+// headers made of the local and the peer address.
+func (s *Session) WritePcap(name string, o WriterOptions) (*Stage, error) {
+	return s.writer(name, KindPcap, o)
+}
+
+// WriteRaw makes a stage that writes a file for each packet.
+func (s *Session) WriteRaw(name string, o WriterOptions) (*Stage, error) {
+	return s.writer(name, KindRaw, o)
+}
+
+func (s *Session) writer(name, kind string, o WriterOptions) (*Stage, error) {
+	return s.stage(name, kind, "", func(n string) (native.Stage, error) {
+		return s.native.AddWriter(n, native.WriterConf{
+			Raw:              kind == KindRaw,
+			Dir:              o.Dir,
+			Prefix:           o.Prefix,
+			PacketDataOffset: o.PacketDataOffset,
+			Snaplen:          o.Snaplen,
+			Policy:           o.Policy,
+		})
+	})
+}
+
+func (st *Stage) writes() bool { return st.kind == KindPcap || st.kind == KindRaw }
+
+// Path is the file that a writer writes, or wrote last; empty of other stages.
+func (st *Stage) Path() string {
+	if !st.writes() || st.s.enter() != nil {
+		return ""
+	}
+	defer st.s.leave()
+	return st.native.WriterPath()
+}
+
+// Error is a writer's last error, nil when there is none.
+func (st *Stage) Error() error {
+	if !st.writes() || st.s.enter() != nil {
+		return nil
+	}
+	defer st.s.leave()
+	return st.writerError()
+}
+
+func (st *Stage) writerError() error {
+	if words := st.native.WriterError(); words != "" {
+		return fmt.Errorf("writer %s: %w", st.name, errors.New(words))
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// Tap is a stage that hands bursts to a task.
+type Tap struct {
+	*Stage
+	task *task.Task
+}
+
+// TapOptions says what a tap hands over.
+type TapOptions struct {
+	Depth  int // bursts that may wait for the task; 0: 64
+	Sample int // one of so many bursts; 0: all
+	Policy Policy
+}
+
+const tapDepth = 64
+
+// Tap makes a stage that hands bursts to t, as items whose target is target. It ends with t.
+func (s *Session) Tap(name string, t *task.Task, target any, o TapOptions) (*Tap, error) {
+	if o.Depth < 0 || o.Sample < 0 {
+		return nil, fmt.Errorf("tap %s: depth %d, sample %d: they must be 0 or more: %w", name, o.Depth, o.Sample, ErrInvalid)
+	}
+	if o.Depth == 0 {
+		o.Depth = tapDepth
+	}
+	tap := &Tap{task: t}
+	st, err := s.stage(name, KindTap, "", func(n string) (native.Stage, error) {
+		return s.native.AddTap(n, native.TapConf{
+			Waiter: t.Waiter(),
+			Tag:    t.Register(target, tap, s.giveBack),
+			Depth:  o.Depth,
+			Policy: o.Policy,
+			Sample: max(o.Sample, 1),
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	tap.Stage = st
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taps = append(s.taps, tap)
+	s.use(t)
+	return tap, nil
+}
+
+// giveBack frees the burst of an event that its task was never told of.
+func (s *Session) giveBack(e *native.Event) {
+	if e.Kind == native.EventBurst && !s.closed.Load() {
+		e.Burst().Unref()
+	}
+}
+
+// Next waits for the tap's next burst until a time of the task's clock: ErrNotReady then.
+// The task's other items are kept for later waits; a stop ends it with task.ErrStopped.
+func (t *Tap) Next(l *Leases, until int64) (*Burst, error) {
+	it, err := t.task.WaitFor(until, func(it *task.Item) bool { return it.Source == t })
+	switch {
+	case err != nil:
+		return nil, err
+	case it == nil:
+		return nil, ErrNotReady
+	}
+	return l.Take(it), nil
+}
+
+// Task is the task that the tap feeds.
+func (t *Tap) Task() *task.Task { return t.task }
+
+// Close takes the tap out of its pipes. Bursts that wait in it stay to be dealt with.
+func (t *Tap) Close() {
+	if t.s.enter() != nil {
+		return
+	}
+	defer t.s.leave()
+	t.s.endTap(t)
+}
+
+func (s *Session) endTap(t *Tap) {
+	for _, p := range slices.Clone(s.pipes) {
+		if slices.Contains(p.stages, t.Stage) {
+			p.without(t.Stage)
+		}
+	}
+	s.taps = slices.DeleteFunc(s.taps, func(x *Tap) bool { return x == t })
+}
+
+// use notes that t touches the session's native memory until it ends.
+func (s *Session) use(t *task.Task) {
+	if slices.Contains(s.users, t) {
+		return
+	}
+	s.users = append(s.users, t)
+	t.AtExit(func() { s.left(t) })
+}
+
+// left ends what belonged to a task that has ended.
+func (s *Session) left(t *task.Task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users = slices.DeleteFunc(s.users, func(x *task.Task) bool { return x == t })
+	if s.state == ended {
+		s.free()
+		return
+	}
+	for _, tap := range slices.Clone(s.taps) {
+		if tap.task == t {
+			s.endTap(tap)
+		}
+	}
+	for _, q := range s.queues {
+		if q.owner == t {
+			q.owner = nil
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package session
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/daqiri/daqiri-run/native"
+)
+
+// Vary is a field of a template that changes from packet to packet.
+type Vary struct {
+	Field            Field
+	Random           bool   // anything in Start..Max; else Start, Start+Step, … wrapping after Max
+	Start, Step, Max uint64 // Max 0: the field's largest value
+}
+
+// TemplateConfig describes a packet to send many times.
+type TemplateConfig struct {
+	Packet    []byte
+	Vary      []Vary
+	Checksums bool  // set those of IPv4, UDP and TCP in each packet
+	Seed      int64 // of random fields
+}
+
+// Template is a packet to send many times. It lives as long as its session.
+type Template struct {
+	native native.Template
+	length int
+}
+
+// Len is the length of the template's packets.
+func (t *Template) Len() int { return t.length }
+
+// Template makes a template.
+func (s *Session) Template(c TemplateConfig) (*Template, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	vary := make([]native.Vary, len(c.Vary))
+	for i, v := range c.Vary {
+		kind := native.VaryInc
+		if v.Random {
+			kind = native.VaryRandom
+		}
+		if v.Max == 0 {
+			v.Max = math.MaxUint64 // the engine takes the field's largest
+		}
+		vary[i] = native.Vary{Field: v.Field, Kind: kind, Start: v.Start, Step: v.Step, Max: v.Max}
+	}
+	t, err := native.NewTemplate(c.Packet, vary, c.Checksums, c.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("template: %w", err)
+	}
+	s.tpls = append(s.tpls, t)
+	return &Template{t, len(c.Packet)}, nil
+}

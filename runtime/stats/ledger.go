@@ -1,0 +1,241 @@
+package stats
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Schema is the version of the ledger's JSON form.
+const Schema = 1
+
+// Kind says what a line accounts for.
+type Kind string
+
+// Kinds of line.
+const (
+	Rx     Kind = "rx"     // a receive queue
+	Tx     Kind = "tx"     // a transmit queue
+	Wire   Kind = "wire"   // the simulated wire behind a transmit queue
+	Stage  Kind = "stage"  // a stage that changes or passes the stream
+	Tap    Kind = "tap"    // what a task asked for
+	Writer Kind = "writer" // files
+)
+
+// Count is a named counter.
+type Count struct {
+	Name string
+	N    uint64
+}
+
+// Counts is a list of named counters in the order of the engine's table. As JSON it is an
+// object of those that are not 0.
+type Counts []Count
+
+// MarshalJSON writes the counters that are not 0, in order.
+func (c Counts) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for _, x := range c {
+		if x.N == 0 {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = fmt.Appendf(out, "%q:%d", x.Name, x.N)
+	}
+	return append(out, '}'), nil
+}
+
+// Sum adds the counters up.
+func (c Counts) Sum() uint64 {
+	var n uint64
+	for _, x := range c {
+		n += x.N
+	}
+	return n
+}
+
+// Get returns the counter of that name, 0 when there is none.
+func (c Counts) Get(name string) uint64 {
+	for _, x := range c {
+		if x.Name == name {
+			return x.N
+		}
+	}
+	return 0
+}
+
+// Line is one account: In = Out + Held + the sum of Dropped, exactly when nothing moves.
+// Counters are packets unless they say bytes.
+type Line struct {
+	Kind     Kind    `json:"kind"`
+	Name     string  `json:"name"`            // of the interface or the stage
+	Queue    string  `json:"queue,omitempty"` // of receive, transmit and wire lines
+	QueueID  int     `json:"queue_id"`
+	In       uint64  `json:"in"`
+	InBytes  uint64  `json:"in_bytes"`
+	Out      uint64  `json:"out"`
+	OutBytes uint64  `json:"out_bytes"`
+	Bursts   uint64  `json:"bursts"`
+	Held     uint64  `json:"held"`
+	Dropped  Counts  `json:"dropped"`
+	Extra    Counts  `json:"extra"`
+	PaceBPS  float64 `json:"pace_bps,omitempty"` // transmit: what was asked for
+	PacePPS  float64 `json:"pace_pps,omitempty"`
+}
+
+// Title names the line as the ledger's names do: "rx_port.rx.0", "tx_port.wire.1", "disk".
+func (l *Line) Title() string {
+	if l.ofQueue() {
+		return fmt.Sprintf("%s.%s.%d", l.Name, l.Kind, l.QueueID)
+	}
+	return l.Name
+}
+
+// ofQueue reports whether the line is one of an interface's queues, not a stage's.
+func (l *Line) ofQueue() bool { return l.Kind == Rx || l.Kind == Tx || l.Kind == Wire }
+
+// Process holds figures of the whole process.
+type Process struct {
+	RSS        uint64  `json:"rss_bytes"`        // resident memory
+	RSSGrowth  int64   `json:"rss_growth_bytes"` // since the session started; of a difference: within it
+	CPUSeconds float64 `json:"cpu_seconds"`
+}
+
+// Ledger is every account of a session at one time, or between two.
+type Ledger struct {
+	Clock   string // real or virtual
+	StartNS int64  // ns since the epoch; of a difference: when it begins
+	EndNS   int64
+	Lines   []Line
+	Metrics map[string]float64
+	Process Process
+
+	once  sync.Once // builds what follows
+	index map[string]float64
+	names []string
+}
+
+// Seconds is the time that the ledger covers.
+func (l *Ledger) Seconds() float64 { return float64(l.EndNS-l.StartNS) / 1e9 }
+
+// MarshalJSON writes the ledger in a stable order, with its schema's number first.
+func (l *Ledger) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Schema  int                `json:"schema"`
+		Clock   string             `json:"clock"`
+		StartNS int64              `json:"start_ns"`
+		Seconds float64            `json:"seconds"`
+		Lines   []Line             `json:"lines"`
+		Metrics map[string]float64 `json:"metrics"`
+		Process Process            `json:"process"`
+	}{Schema, l.Clock, l.StartNS, l.Seconds(), l.Lines, l.Metrics, l.Process})
+}
+
+// Imbalance is a line that does not add up: packets that are nowhere (positive) or were
+// counted twice.
+type Imbalance struct {
+	Line    string
+	Missing int64
+}
+
+// String tells the imbalance in words.
+func (i Imbalance) String() string {
+	return fmt.Sprintf("%s: in - out - held - dropped = %d", i.Line, i.Missing)
+}
+
+// Balance lists the lines that do not add up. In flight a line may be off by what moves; of
+// a difference it says nothing.
+func (l *Ledger) Balance() []Imbalance {
+	var bad []Imbalance
+	for i := range l.Lines {
+		x := &l.Lines[i]
+		if missing := int64(x.In - x.Out - x.Held - x.Dropped.Sum()); missing != 0 {
+			bad = append(bad, Imbalance{x.Title(), missing})
+		}
+	}
+	return bad
+}
+
+// Since returns what happened between before and l, an earlier ledger of the same session.
+// Held and the metrics are l's.
+func (l *Ledger) Since(before *Ledger) *Ledger {
+	d := &Ledger{Clock: l.Clock, StartNS: before.EndNS, EndNS: l.EndNS, Metrics: l.Metrics}
+	d.Process = Process{
+		RSS:        l.Process.RSS,
+		RSSGrowth:  int64(l.Process.RSS - before.Process.RSS),
+		CPUSeconds: l.Process.CPUSeconds - before.Process.CPUSeconds,
+	}
+	old := map[string]*Line{}
+	for i := range before.Lines {
+		old[before.Lines[i].Title()] = &before.Lines[i]
+	}
+	for _, x := range l.Lines {
+		if o := old[x.Title()]; o != nil {
+			x = x.minus(o)
+		}
+		d.Lines = append(d.Lines, x)
+	}
+	return d
+}
+
+func (l Line) minus(o *Line) Line {
+	l.In -= o.In
+	l.InBytes -= o.InBytes
+	l.Out -= o.Out
+	l.OutBytes -= o.OutBytes
+	l.Bursts -= o.Bursts
+	l.Dropped = l.Dropped.minus(o.Dropped)
+	l.Extra = l.Extra.minus(o.Extra)
+	return l
+}
+
+func (c Counts) minus(o Counts) Counts {
+	out := make(Counts, len(c))
+	for i, x := range c {
+		out[i] = Count{x.Name, x.N - o.Get(x.Name)}
+	}
+	return out
+}
+
+// plus adds up lines of one kind.
+func (l Line) plus(o *Line) Line {
+	l.In += o.In
+	l.InBytes += o.InBytes
+	l.Out += o.Out
+	l.OutBytes += o.OutBytes
+	l.Bursts += o.Bursts
+	l.Held += o.Held
+	l.PaceBPS += o.PaceBPS
+	l.PacePPS += o.PacePPS
+	l.Dropped = l.Dropped.plus(o.Dropped)
+	l.Extra = l.Extra.plus(o.Extra)
+	return l
+}
+
+func (c Counts) plus(o Counts) Counts {
+	out := slices.Clone(c)
+	for i := range out {
+		out[i].N += o.Get(out[i].Name)
+	}
+	return out
+}
+
+// Side returns the sum of an interface's receive, transmit or wire lines; ok is false when it has
+// none.
+func (l *Ledger) Side(iface string, kind Kind) (sum Line, ok bool) {
+	for i := range l.Lines {
+		x := &l.Lines[i]
+		switch {
+		case x.Name != iface || x.Kind != kind:
+		case !ok:
+			sum, ok = *x, true
+			sum.Queue, sum.QueueID = "", 0
+		default:
+			sum = sum.plus(x)
+		}
+	}
+	return sum, ok
+}

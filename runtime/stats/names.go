@@ -1,0 +1,116 @@
+package stats
+
+import (
+	"maps"
+	"math"
+	"slices"
+)
+
+// Figure is one named number of a ledger.
+type Figure struct {
+	Name  string // below its line: "dropped.queue_full"
+	Value float64
+}
+
+// figures lists what a line offers by name. seconds is the time that its ledger covers.
+func (l *Line) figures(seconds float64) []Figure {
+	packets, bytes := l.In, l.InBytes
+	if l.Kind == Tx {
+		packets, bytes = l.Out, l.OutBytes // what really left
+	}
+	if l.Kind == Writer {
+		bytes = l.Extra.Get("file_bytes")
+	}
+	f := []Figure{
+		{"packets", float64(packets)}, {"bytes", float64(bytes)}, {"bursts", float64(l.Bursts)},
+		{"in", float64(l.In)}, {"in_bytes", float64(l.InBytes)},
+		{"out", float64(l.Out)}, {"out_bytes", float64(l.OutBytes)},
+		{"held", float64(l.Held)}, {"dropped", float64(l.Dropped.Sum())},
+		{"pps", per(float64(packets), seconds)}, {"bps", per(8*float64(bytes), seconds)},
+	}
+	if l.Kind == Writer {
+		f = append(f, Figure{"written", float64(l.Out)})
+	}
+	if l.Kind == Tx {
+		f = append(f, Figure{"pace_bps", l.PaceBPS}, Figure{"pace_pps", l.PacePPS}, Figure{"rate_error", l.rateError(seconds)})
+	}
+	for _, x := range l.Dropped {
+		f = append(f, Figure{"dropped." + x.Name, float64(x.N)})
+	}
+	for _, x := range l.Extra {
+		f = append(f, Figure{x.Name, float64(x.N)})
+	}
+	return f
+}
+
+func per(n, seconds float64) float64 {
+	if seconds <= 0 {
+		return 0
+	}
+	return n / seconds
+}
+
+// rateError is how far what was sent is from what was asked for, as a part of the latter; 0
+// when nothing was asked for.
+func (l *Line) rateError(seconds float64) float64 {
+	switch {
+	case l.PaceBPS > 0:
+		return math.Abs(per(8*float64(l.OutBytes), seconds)-l.PaceBPS) / l.PaceBPS
+	case l.PacePPS > 0:
+		return math.Abs(per(float64(l.Out), seconds)-l.PacePPS) / l.PacePPS
+	}
+	return 0
+}
+
+// each calls fn with every name and figure: interfaces' sides and their queues, stages and
+// writers, the process, metrics.
+func (l *Ledger) each(fn func(name string, v float64)) {
+	line := func(prefix string, x *Line) {
+		for _, f := range x.figures(l.Seconds()) {
+			fn(prefix+"."+f.Name, f.Value)
+		}
+	}
+	sides := map[string]bool{}
+	for i := range l.Lines {
+		x := &l.Lines[i]
+		if x.ofQueue() {
+			if side := x.Name + "." + string(x.Kind); !sides[side] {
+				sides[side] = true
+				sum, _ := l.Side(x.Name, x.Kind)
+				line(side, &sum)
+			}
+		}
+		line(x.Title(), x)
+	}
+	fn("process.rss", float64(l.Process.RSS))
+	fn("process.rss_growth", float64(l.Process.RSSGrowth))
+	fn("process.cpu_seconds", l.Process.CPUSeconds)
+	fn("session.seconds", l.Seconds())
+	for _, name := range slices.Sorted(maps.Keys(l.Metrics)) {
+		fn(name, l.Metrics[name])
+	}
+}
+
+func (l *Ledger) build() {
+	l.index = map[string]float64{}
+	l.each(func(name string, v float64) {
+		if _, taken := l.index[name]; !taken { // a metric does not hide a figure of ours
+			l.names = append(l.names, name)
+			l.index[name] = v
+		}
+	})
+}
+
+// Lookup returns the figure of a dotted name: "rx_port.rx.dropped", "rx_port.rx.0.packets",
+// "disk.written", "process.rss_growth", or a metric.
+func (l *Ledger) Lookup(name string) (v float64, ok bool) {
+	l.once.Do(l.build)
+	v, ok = l.index[name]
+	return v, ok
+}
+
+// Names lists what Lookup knows, in the order of the lines.
+func (l *Ledger) Names() []string {
+	l.once.Do(l.build)
+	return slices.Clone(l.names)
+}

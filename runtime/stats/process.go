@@ -1,0 +1,37 @@
+package stats
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// ReadProcess reads the process's figures. start is the resident memory that growth counts
+// from; 0: no growth.
+func ReadProcess(start uint64) Process {
+	var p Process
+	if fields := bytes.Fields(readFile("/proc/self/statm")); len(fields) > 1 {
+		pages, _ := strconv.ParseUint(string(fields[1]), 10, 64)
+		p.RSS = pages * uint64(os.Getpagesize())
+	}
+	if start > 0 {
+		p.RSSGrowth = int64(p.RSS - start)
+	}
+	var use syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) == nil {
+		p.CPUSeconds = seconds(use.Utime) + seconds(use.Stime)
+	}
+	return p
+}
+
+func seconds(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
+
+// readFile returns nothing where there is no such file: then the figure is 0.
+func readFile(name string) []byte {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil
+	}
+	return b
+}

@@ -1,0 +1,272 @@
+package stats
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// line makes a line with two reasons and one further figure.
+func line(kind Kind, name string, queueID int, in, out, held, full, filtered uint64) Line {
+	return Line{
+		Kind: kind, Name: name, QueueID: queueID,
+		In: in, InBytes: 100 * in, Out: out, OutBytes: 100 * out, Bursts: in / 10, Held: held,
+		Dropped: Counts{{"queue_full", full}, {"filtered", filtered}},
+		Extra:   Counts{{"file_bytes", 3 * out}},
+	}
+}
+
+func sample() *Ledger {
+	tx := line(Tx, "port", 0, 1000, 1000, 0, 0, 0)
+	tx.PaceBPS = 500000
+	return &Ledger{
+		Clock: "virtual", StartNS: 1e9, EndNS: 3e9,
+		Lines: []Line{
+			line(Rx, "port", 0, 600, 590, 4, 6, 0),
+			line(Rx, "port", 1, 400, 399, 0, 1, 0),
+			tx,
+			line(Wire, "port", 0, 1000, 1000, 0, 0, 0),
+			line(Stage, "sieve", 0, 100, 60, 0, 0, 40),
+			line(Writer, "disk", 0, 60, 60, 0, 0, 0),
+		},
+		Metrics: map[string]float64{"power": 2.5, "process.rss": 1},
+		Process: Process{RSS: 1 << 20, RSSGrowth: -4096},
+	}
+}
+
+func TestLookup(t *testing.T) {
+	cases := []struct {
+		name string
+		want float64
+	}{
+		{"port.rx.packets", 1000},
+		{"port.rx.bytes", 100000},
+		{"port.rx.held", 4},
+		{"port.rx.dropped", 7},
+		{"port.rx.dropped.queue_full", 7},
+		{"port.rx.dropped.filtered", 0},
+		{"port.rx.1.dropped", 1},
+		{"port.rx.1.out", 399},
+		{"port.rx.pps", 500},
+		{"port.tx.packets", 1000},
+		{"port.tx.bps", 400000},
+		{"port.tx.pace_bps", 500000},
+		{"port.tx.rate_error", 0.2},
+		{"port.wire.0.in", 1000},
+		{"sieve.in", 100},
+		{"sieve.dropped.filtered", 40},
+		{"disk.written", 60},
+		{"disk.bytes", 180},
+		{"disk.file_bytes", 180},
+		{"power", 2.5},
+		{"process.rss", 1 << 20}, // not the metric of that name
+		{"process.rss_growth", -4096},
+		{"session.seconds", 2},
+	}
+	l := sample()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got, ok := l.Lookup(c.name)
+			if !ok || math.Abs(got-c.want) > 1e-9 {
+				t.Errorf("got %v, %v; want %v", got, ok, c.want)
+			}
+			if !slices.Contains(l.Names(), c.name) {
+				t.Error("Names lacks it")
+			}
+		})
+	}
+	if v, ok := l.Lookup("port.rx.drops"); ok {
+		t.Errorf("port.rx.drops: got %v for a name that there is not", v)
+	}
+}
+
+func TestBalance(t *testing.T) {
+	l := sample()
+	if bad := l.Balance(); bad != nil {
+		t.Fatalf("a ledger that adds up: %v", bad)
+	}
+	l.Lines[1].Out -= 2
+	l.Lines[4].Held = 3
+	want := []Imbalance{{"port.rx.1", 2}, {"sieve", -3}}
+	if diff := cmp.Diff(want, l.Balance()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSince(t *testing.T) {
+	before, after := sample(), sample()
+	after.EndNS = 4e9
+	after.Lines[0].In += 50
+	after.Lines[0].Dropped = Counts{{"queue_full", 26}, {"filtered", 0}}
+	after.Lines = append(after.Lines, line(Tap, "late", 0, 5, 5, 0, 0, 0))
+	d := after.Since(before)
+	for name, want := range map[string]float64{
+		"session.seconds":            1,
+		"port.rx.packets":            50,
+		"port.rx.pps":                50,
+		"port.rx.dropped.queue_full": 20,
+		"port.rx.1.packets":          0,
+		"port.rx.held":               4,
+		"late.in":                    5,
+		"power":                      2.5,
+	} {
+		if got, _ := d.Lookup(name); got != want {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+	if before.Lines[0].Dropped[0].N != 6 || after.Lines[0].In != 650 {
+		t.Error("Since changed its operands")
+	}
+}
+
+func TestJSON(t *testing.T) {
+	a, err := json.Marshal(sample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := json.Marshal(sample())
+	if string(a) != string(b) {
+		t.Error("two marshals of one ledger differ")
+	}
+	if !strings.HasPrefix(string(a), `{"schema":1,"clock":"virtual",`) {
+		t.Errorf("begins %.40s", a)
+	}
+	var back struct {
+		Lines []struct {
+			Name    string
+			Dropped map[string]uint64
+		}
+		Metrics map[string]float64
+	}
+	if err := json.Unmarshal(a, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]uint64{"queue_full": 6}, back.Lines[0].Dropped); diff != "" {
+		t.Errorf("only reasons that occurred: %s", diff)
+	}
+	if back.Metrics["power"] != 2.5 {
+		t.Errorf("metrics: %v", back.Metrics)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	cases := []struct {
+		name  string
+		value float64
+		ok    bool
+	}{
+		{"power_max", 1, true},
+		{"beam.snr", -3.5, true},
+		{"_x1", 0, true},
+		{"", 1, false},
+		{"1x", 1, false},
+		{"a b", 1, false},
+		{"nan", math.NaN(), false},
+		{"inf", math.Inf(1), false},
+	}
+	var m Metrics
+	for _, c := range cases {
+		if err := m.Set(c.name, c.value); (err == nil) != c.ok {
+			t.Errorf("Set(%q, %v): %v", c.name, c.value, err)
+		}
+	}
+	want := map[string]float64{"power_max": 1, "beam.snr": -3.5, "_x1": 0}
+	if diff := cmp.Diff(want, m.All()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestThresholdForm(t *testing.T) {
+	cases := []struct {
+		name string
+		t    Threshold
+		want string // in the error; empty: none
+	}{
+		{"condition", Threshold{Expr: "port.rx.dropped == 0"}, ""},
+		{"unit", Threshold{Expr: "port.tx.bps >= 10Gbit/s", After: 5}, ""},
+		{"number", Threshold{Expr: "port.rx.dropped"}, "compare it"},
+		{"syntax", Threshold{Expr: "port.rx.dropped ="}, `threshold "port.rx.dropped ="`},
+		{"negative after", Threshold{Expr: "1 < 2", After: -1}, "after"},
+		{"after is no number", Threshold{Expr: "1 < 2", After: math.NaN()}, "after"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var ts Thresholds
+			err := ts.Add(c.t)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			if (err == nil) != (ts.Len() == 1) {
+				t.Errorf("%d thresholds after %v", ts.Len(), err)
+			}
+		})
+	}
+}
+
+func TestThresholdCheck(t *testing.T) {
+	cases := []struct {
+		expr   string
+		passed bool
+		text   string
+	}{
+		{"port.rx.dropped < 1e-2 * port.rx.packets", true, "(port.rx.dropped = 7, port.rx.packets = 1000)"},
+		{"port.rx.dropped == 0", false, "violated (port.rx.dropped = 7)"},
+		{"power > 2 and sieve.out == 60", true, "passed"},
+		{"port.rx.droped == 0", false, `port.rx.droped has no value; did you mean "port.rx.dropped"?`},
+		{"limit_bps >= 90e9", false, "limit_bps has no value"},
+	}
+	var ts Thresholds
+	for _, c := range cases {
+		if err := ts.Add(Threshold{Expr: c.expr}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, r := range ts.Check(sample()) {
+		if r.Passed != cases[i].passed || !strings.Contains(r.String(), cases[i].text) {
+			t.Errorf("%s: %v, %s", r.Expr, r.Passed, r)
+		}
+	}
+}
+
+func TestThresholdAbort(t *testing.T) {
+	cases := []struct {
+		name string
+		t    Threshold
+		want bool
+	}{
+		{"violated", Threshold{Expr: "port.rx.dropped == 0", Abort: true}, true},
+		{"met", Threshold{Expr: "port.rx.dropped == 7", Abort: true}, false},
+		{"not an abort", Threshold{Expr: "port.rx.dropped == 0"}, false},
+		{"too early", Threshold{Expr: "port.rx.dropped == 0", Abort: true, After: 3}, false},
+		{"time has come", Threshold{Expr: "port.rx.dropped == 0", Abort: true, After: 2}, true},
+		{"no value yet", Threshold{Expr: "limit == 0", Abort: true}, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var ts Thresholds
+			if err := ts.Add(c.t); err != nil {
+				t.Fatal(err)
+			}
+			if r, got := ts.Abort(sample()); got != c.want {
+				t.Errorf("got %v (%s)", got, r)
+			}
+			if ts.Aborts() != c.t.Abort {
+				t.Error("Aborts is wrong")
+			}
+		})
+	}
+}
+
+func TestReadProcess(t *testing.T) {
+	p := ReadProcess(0)
+	if p.RSS == 0 || p.RSSGrowth != 0 {
+		t.Errorf("%+v", p)
+	}
+	if q := ReadProcess(1); q.RSSGrowth != int64(q.RSS)-1 {
+		t.Errorf("%+v", q)
+	}
+}

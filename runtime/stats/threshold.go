@@ -1,0 +1,129 @@
+package stats
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/daqiri/daqiri-run/runtime/expr"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// Threshold is a condition on figures and metrics that a run has to meet.
+type Threshold struct {
+	Expr  string
+	After float64 // seconds from the start before which a running session is not judged
+	Abort bool    // a running session that violates it is stopped
+
+	cond *expr.Expr
+}
+
+// Result is a threshold held against a ledger.
+type Result struct {
+	Expr    string             `json:"expr"`
+	Passed  bool               `json:"passed"`
+	Values  map[string]float64 `json:"values"`            // of the names in it
+	Missing []string           `json:"missing,omitempty"` // names that have no value: not passed then
+}
+
+// String tells the result with the values that led to it.
+func (r Result) String() string {
+	word := "passed"
+	if !r.Passed {
+		word = "violated"
+	}
+	var facts []string
+	for name, v := range r.Values {
+		facts = append(facts, fmt.Sprintf("%s = %g", name, v))
+	}
+	slices.Sort(facts)
+	for _, m := range r.Missing {
+		facts = append(facts, m)
+	}
+	if len(facts) == 0 {
+		return r.Expr + ": " + word
+	}
+	return fmt.Sprintf("%s: %s (%s)", r.Expr, word, strings.Join(facts, ", "))
+}
+
+// Thresholds are the conditions of one session. Safe for concurrent use.
+type Thresholds struct {
+	mu   sync.Mutex
+	list []Threshold
+}
+
+// Add adds a condition such as "rx_port.rx.dropped == 0". Its names may get their values
+// later; its form is checked now.
+func (ts *Thresholds) Add(t Threshold) error {
+	cond, err := expr.Parse(t.Expr)
+	switch {
+	case err != nil:
+		return fmt.Errorf("threshold %q: %w", t.Expr, err)
+	case !cond.IsCondition():
+		return fmt.Errorf("threshold %q: it is a number: compare it with something", t.Expr)
+	case !(t.After >= 0):
+		return fmt.Errorf("threshold %q: after: %g is not 0 or more seconds", t.Expr, t.After)
+	}
+	t.cond = cond
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.list = append(ts.list, t)
+	return nil
+}
+
+// Len is how many thresholds there are.
+func (ts *Thresholds) Len() int { return len(ts.all()) }
+
+func (ts *Thresholds) all() []Threshold {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.list
+}
+
+// Check holds every threshold against the ledger of a whole run, in the order in which they
+// were added.
+func (ts *Thresholds) Check(l *Ledger) []Result {
+	var out []Result
+	for _, t := range ts.all() {
+		out = append(out, t.check(l))
+	}
+	return out
+}
+
+// Abort returns the first violated threshold that is to stop the session, given its ledger
+// so far. A threshold with a name that has no value yet is not judged.
+func (ts *Thresholds) Abort(l *Ledger) (Result, bool) {
+	for _, t := range ts.all() {
+		if !t.Abort || l.Seconds() < t.After {
+			continue
+		}
+		if r := t.check(l); !r.Passed && len(r.Missing) == 0 {
+			return r, true
+		}
+	}
+	return Result{}, false
+}
+
+// Aborts reports whether some threshold can stop a running session.
+func (ts *Thresholds) Aborts() bool {
+	return slices.ContainsFunc(ts.all(), func(t Threshold) bool { return t.Abort })
+}
+
+func (t *Threshold) check(l *Ledger) Result {
+	r := Result{Expr: t.Expr, Values: map[string]float64{}}
+	for _, n := range t.cond.Names() {
+		if v, ok := l.Lookup(n.Text); ok {
+			r.Values[n.Text] = v
+			continue
+		}
+		missing := n.Text + " has no value"
+		if near := spec.Suggest(n.Text, l.Names()); near != "" {
+			missing += fmt.Sprintf("; did you mean %q?", near)
+		}
+		r.Missing = append(r.Missing, missing)
+	}
+	v := t.cond.Eval(l.Lookup)
+	r.Passed = v.Known && v.True
+	return r
+}

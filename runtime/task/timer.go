@@ -1,0 +1,106 @@
+package task
+
+import (
+	"container/heap"
+	"time"
+)
+
+// Alarm is a timer of a task: once, or again and again.
+type Alarm struct {
+	t      *Task
+	due    int64
+	period int64 // 0: once
+	seq    uint64
+	index  int // in the heap, -1: not in it
+	target any
+}
+
+// Every makes a timer that is due after each period. A task that is late gets one item for
+// all the times that it missed.
+func (t *Task) Every(period time.Duration, target any) *Alarm {
+	p := max(int64(period), 1)
+	return t.alarm(t.Now()+p, p, target)
+}
+
+// After makes a timer that is due once, after d.
+func (t *Task) After(d time.Duration, target any) *Alarm {
+	return t.alarm(t.Now()+max(int64(d), 0), 0, target)
+}
+
+// At makes a timer that is due once, at a time of the task's clock.
+func (t *Task) At(due int64, target any) *Alarm { return t.alarm(due, 0, target) }
+
+func (t *Task) alarm(due, period int64, target any) *Alarm {
+	t.alarms.seq++
+	a := &Alarm{t: t, due: due, period: period, seq: t.alarms.seq, target: target}
+	heap.Push(&t.alarms, a)
+	return a
+}
+
+// Cancel ends the timer. A second call does nothing.
+func (a *Alarm) Cancel() {
+	if a.index >= 0 {
+		heap.Remove(&a.t.alarms, a.index)
+	}
+	a.period = 0
+}
+
+// Due is when the timer is due next.
+func (a *Alarm) Due() int64 { return a.due }
+
+// alarms is a heap by due time, then by the order in which timers were made.
+type alarms struct {
+	list []*Alarm
+	seq  uint64
+}
+
+// next is when the first timer is due.
+func (h *alarms) next() int64 {
+	if len(h.list) == 0 {
+		return Never
+	}
+	return h.list[0].due
+}
+
+// fire takes the first timer, which is due, and sets a periodic one anew.
+func (h *alarms) fire(now int64) Item {
+	a := h.list[0]
+	it := Item{Kind: Timer, Target: a.target, Due: a.due}
+	if a.period == 0 {
+		heap.Pop(h)
+		return it
+	}
+	a.due += (1 + (now-a.due)/a.period) * a.period
+	heap.Fix(h, 0)
+	return it
+}
+
+// Len, Less, Swap, Push and Pop are heap.Interface.
+func (h *alarms) Len() int { return len(h.list) }
+
+// Less orders by time, then by age.
+func (h *alarms) Less(i, j int) bool {
+	a, b := h.list[i], h.list[j]
+	return a.due < b.due || a.due == b.due && a.seq < b.seq
+}
+
+// Swap exchanges two timers.
+func (h *alarms) Swap(i, j int) {
+	h.list[i], h.list[j] = h.list[j], h.list[i]
+	h.list[i].index, h.list[j].index = i, j
+}
+
+// Push adds a timer at the end.
+func (h *alarms) Push(x any) {
+	a := x.(*Alarm)
+	a.index = len(h.list)
+	h.list = append(h.list, a)
+}
+
+// Pop takes the timer at the end.
+func (h *alarms) Pop() any {
+	a := h.list[len(h.list)-1]
+	h.list = h.list[:len(h.list)-1]
+	a.index = -1
+	return a
+}

@@ -1,0 +1,97 @@
+package task
+
+import "runtime"
+
+// await hands on the baton and blocks until t gets it back: because something waits for t,
+// because the time until has come (both nil), or because nothing can ever happen (ErrIdle).
+func (s *Scheduler) await(t *Task, until int64) error {
+	s.lock()
+	if !s.virtual() {
+		s.mu.Unlock()
+		return nil
+	}
+	t.until, t.waiting = until, true
+	s.running--
+	s.dispatch()
+	s.mu.Unlock()
+	return <-t.baton
+}
+
+// grant lets a waiting task run.
+func (s *Scheduler) grant(t *Task, err error) {
+	if t.waiting {
+		t.waiting = false
+		s.running++
+		t.baton <- err
+	}
+}
+
+// poke looks again whether somebody can run, after something came from outside.
+func (s *Scheduler) poke() {
+	s.lock()
+	defer s.mu.Unlock()
+	s.dispatch()
+}
+
+// release lets t run at once, whoever has the baton: its context is cancelled.
+func (s *Scheduler) release(t *Task) {
+	s.lock()
+	defer s.mu.Unlock()
+	s.grant(t, nil)
+}
+
+// dispatch moves the virtual world until a task can run. Nothing to do while one does, or
+// when nobody waits. Sessions are polled between any two turns of tasks, so that a task sees
+// what happened in order; time moves when neither they nor the tasks have anything to do.
+func (s *Scheduler) dispatch() {
+	for s.virtual() && s.running == 0 {
+		if s.knocks.Load() > 0 {
+			s.mu.Unlock()
+			runtime.Gosched()
+			s.mu.Lock()
+			continue
+		}
+		moved := 0
+		for _, st := range s.steppers {
+			moved += st.Step()
+		}
+		waiting, next := s.waiting()
+		switch {
+		case waiting == nil:
+			return
+		case next <= s.now:
+			s.grant(waiting, nil)
+			return
+		case moved > 0:
+			continue
+		}
+		for _, st := range s.steppers {
+			next = min(next, st.NextTime())
+		}
+		if next == Never {
+			s.grant(waiting, ErrIdle)
+			return
+		}
+		s.now = max(s.now, next)
+		for _, st := range s.steppers {
+			st.Advance(s.now)
+		}
+	}
+}
+
+// waiting finds the waiting task that is to run first, and when; among equals the lowest id.
+func (s *Scheduler) waiting() (first *Task, at int64) {
+	for _, t := range s.tasks {
+		if !t.waiting {
+			continue
+		}
+		due := t.until
+		if t.pending() || t.poll() {
+			due = s.now
+		}
+		if due = max(due, s.now); first == nil || due < at {
+			first, at = t, due
+		}
+	}
+	return first, at
+}

@@ -1,0 +1,174 @@
+package task
+
+import (
+	"context"
+	"slices"
+
+	"github.com/daqiri/daqiri-run/native"
+)
+
+// Wait returns the next thing that the task has to deal with: a stop, then timers that are
+// due, messages and calls, and events from taps and connections. At the time until (of the
+// task's clock) it returns nil; a time that has passed makes it look once and not block.
+// After Cancel it returns the cause, and ErrIdle when nothing can ever happen. A handler of
+// one item may wait in turn.
+func (t *Task) Wait(until int64) (*Item, error) {
+	for looked := false; ; looked = true {
+		if t.ctx.Err() != nil {
+			return nil, context.Cause(t.ctx)
+		}
+		if reason := t.stop.Swap(nil); reason != nil {
+			t.item = Item{Kind: Stop, Reason: *reason}
+			return &t.item, nil
+		}
+		if t.next() {
+			return &t.item, nil
+		}
+		if looked && t.Now() >= until {
+			return nil, nil
+		}
+		if err := t.pull(min(until, t.alarms.next())); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// WaitFor is Wait for the items that want accepts. All others are kept for later waits, and
+// a stop that comes meanwhile ends it with ErrStopped and is kept too.
+func (t *Task) WaitFor(until int64, want func(*Item) bool) (*Item, error) {
+	for looked := false; ; looked = true {
+		if t.ctx.Err() != nil {
+			return nil, context.Cause(t.ctx)
+		}
+		t.postpone()
+		for i := range t.deferred {
+			if want(&t.deferred[i]) {
+				t.deliver(i)
+				return &t.item, nil
+			}
+		}
+		if t.stop.Load() != nil {
+			return nil, ErrStopped
+		}
+		if looked && t.Now() >= until {
+			return nil, nil
+		}
+		if err := t.pull(until); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// next finds the next item that is there already.
+func (t *Task) next() bool {
+	if len(t.alarms.list) > 0 {
+		if now := t.Now(); t.alarms.next() <= now {
+			t.item = t.alarms.fire(now)
+			return true
+		}
+	}
+	t.deferred = t.inbox.take(t.deferred)
+	if len(t.deferred) > 0 {
+		t.deliver(0)
+		return true
+	}
+	if len(t.batch) == 0 {
+		return false
+	}
+	t.item = t.event(&t.batch[0])
+	t.batch = t.batch[1:]
+	return true
+}
+
+// deliver makes deferred item i the current one.
+func (t *Task) deliver(i int) {
+	t.item = t.deferred[i]
+	t.deferred = slices.Delete(t.deferred, i, i+1)
+	if t.item.Kind == Message || t.item.Kind == Call {
+		t.inbox.delivered()
+	}
+}
+
+// event makes an item of an event.
+func (t *Task) event(e *native.Event) Item {
+	who := &t.targets[e.Tag-1]
+	it := Item{Kind: Burst, Target: who.to, Source: who.source, Event: e}
+	switch e.Kind {
+	case native.EventConnect:
+		it.Kind = Connect
+	case native.EventDisconnect:
+		it.Kind = Disconnect
+	}
+	return it
+}
+
+// postpone moves all that is there to the deferred items. They stay bounded: the inbox
+// counts them, and bursts are as many as their queues have descriptors.
+func (t *Task) postpone() {
+	t.deferred = t.inbox.take(t.deferred)
+	for i := range t.batch {
+		e := t.batch[i]
+		t.deferred = append(t.deferred, t.event(&e))
+	}
+	t.batch = nil
+}
+
+// pull waits until something is there, or until the time or a wake-up.
+func (t *Task) pull(until int64) error {
+	if t.sched.Virtual() {
+		return t.sched.await(t, until)
+	}
+	timeout := int64(0)
+	if until == Never {
+		timeout = -1
+	} else if now := t.Now(); until > now {
+		timeout = until - now
+	}
+	t.gate.enter()
+	defer t.gate.leave()
+	if t.sched.Virtual() {
+		return nil
+	}
+	var err error
+	t.batch, err = t.waiter.Wait(timeout)
+	return err
+}
+
+// pending reports whether something other than an event waits for t. Under the scheduler's
+// lock, while t waits for the baton.
+func (t *Task) pending() bool {
+	return t.inbox.some.Load() || t.stop.Load() != nil || t.ctx.Err() != nil
+}
+
+// poll takes events that are there. Called like pending.
+func (t *Task) poll() bool {
+	if len(t.batch) == 0 {
+		t.batch, _ = t.waiter.Wait(0)
+	}
+	return len(t.batch) > 0
+}
+
+// Forget gives back the events of some sources that the task was not told of yet.
+func (t *Task) Forget(gone func(source any) bool) {
+	t.postpone()
+	t.deferred = slices.DeleteFunc(t.deferred, func(it Item) bool {
+		if it.Event == nil || !gone(it.Source) {
+			return false
+		}
+		if drop := t.targets[it.Event.Tag-1].drop; drop != nil {
+			drop(it.Event)
+		}
+		return true
+	})
+}
+
+// drop gives back everything that the task was not told of.
+func (t *Task) drop() {
+	for {
+		t.Forget(func(any) bool { return true })
+		t.deferred = nil
+		if t.batch, _ = t.waiter.Wait(0); len(t.batch) == 0 {
+			return
+		}
+	}
+}
