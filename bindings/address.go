@@ -1,0 +1,56 @@
+package bindings
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
+
+// fieldValue reads a field's value: a number, a u64, or text for an address.
+func fieldValue(name string, v lua.LValue, f session.Field) (uint64, error) {
+	s, ok := v.(lua.LString)
+	switch {
+	case !ok:
+		return unsigned(v, int(f.BitWidth))
+	case strings.HasPrefix(name, "eth_"):
+		mac, err := parseMAC(string(s))
+		return binary.BigEndian.Uint64(append([]byte{0, 0}, mac[:]...)), err
+	case strings.HasPrefix(name, "ipv4_"):
+		a, err := netip.ParseAddr(string(s))
+		if err != nil || !a.Is4() {
+			return 0, fmt.Errorf("%q is not an IPv4 address", string(s))
+		}
+		b := a.As4()
+		return uint64(binary.BigEndian.Uint32(b[:])), nil
+	}
+	return 0, fmt.Errorf("a number expected, got %s", describe(v))
+}
+
+// fieldText is the reverse of fieldValue.
+func fieldText(name string, v uint64, signed bool) string {
+	switch {
+	case name == "eth_src" || name == "eth_dst":
+		b := binary.BigEndian.AppendUint64(nil, v)
+		return net.HardwareAddr(b[2:]).String()
+	case name == "ipv4_src" || name == "ipv4_dst":
+		return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, uint32(v)))).String()
+	case signed:
+		return strconv.FormatInt(int64(v), 10)
+	}
+	return strconv.FormatUint(v, 10)
+}
+
+func parseMAC(text string) (mac [6]byte, err error) {
+	m, err := net.ParseMAC(text)
+	if err != nil || len(m) != 6 {
+		return mac, fmt.Errorf("%q is not an Ethernet address such as 02:00:00:00:00:01", text)
+	}
+	return [6]byte(m), nil
+}

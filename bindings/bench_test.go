@@ -1,0 +1,46 @@
+package bindings
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// BenchmarkLua measures what one expression costs a script; the loop's own cost is the case "nothing".
+func BenchmarkLua(b *testing.B) {
+	for _, c := range []struct{ name, expr string }{
+		{"nothing", "nil"},
+		{"field", "burst.n"},
+		{"method", "packet:u16(36)"},
+		{"column", "column[1]"},
+		{"config", "config.version"},
+		{"pcall", "pcall(type, 1)"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			onMain(b, func(L *lua.LState, _ *Runtime) error {
+				if err := L.DoString(openLoop + `s:start() burst, config = tx:alloc(1), s.config
+					burst:fill(tx:template{ payload_bytes = 64 }) packet, column = burst:packet(1), burst:column("udp_dst")`); err != nil {
+					return err
+				}
+				b.ReportAllocs()
+				b.ResetTimer()
+				return L.DoString(fmt.Sprintf(`local burst, packet, column, config, pcall, type = burst, packet, column, config, pcall, type
+					for _ = 1, %d do local _ = %s end`, b.N, c.expr))
+			})
+		})
+	}
+}
+
+// BenchmarkOnBurst measures a burst from the generator over the wire to a handler, by packet and by burst.
+func BenchmarkOnBurst(b *testing.B) {
+	start := time.Now()
+	rt := onMain(b, func(L *lua.LState, _ *Runtime) error {
+		return L.DoString(fmt.Sprintf(openLoop+`local n = 0
+			rx:on_burst(function(b) n = n + b.n if n >= %d then s:stop("enough") end end)
+			tx:transmit{ template = tx:template{ payload_bytes = 64 } } s:run{}`, b.N))
+	})
+	bursts, _ := rt.Shared.Sessions()[0].Ledger().Lookup("loop0.rx.bursts")
+	b.ReportMetric(float64(time.Since(start).Nanoseconds())/max(bursts, 1), "ns/burst")
+}

@@ -1,0 +1,99 @@
+package bindings
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// surface lists what Lua can call or read, by section of the README.
+func surface() map[string][]string {
+	all := map[string][]string{}
+	for _, def := range typeDefs {
+		all[def.name] = def.names()
+	}
+	for _, m := range modules {
+		for _, e := range m.entry {
+			all["module "+m.name] = append(all["module "+m.name], e.name)
+		}
+	}
+	all["module daqiri"] = append(all["module daqiri"], "version")
+	for _, lib := range globalFunctions {
+		for _, e := range lib.entry {
+			all["globals"] = append(all["globals"], e.name)
+		}
+	}
+	for name := range all {
+		slices.Sort(all[name])
+	}
+	return all
+}
+
+var docLine = regexp.MustCompile("^- `(?:[a-z0-9]+[.:])?([a-z0-9_]+)[^`]*`: .")
+
+// TestReadme compares the README with what is registered, in both directions.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string][]string{}
+	section := ""
+	for _, line := range strings.Split(string(text), "\n") {
+		if title, ok := strings.CutPrefix(line, "## "); ok {
+			section = title
+		}
+		if m := docLine.FindStringSubmatch(line); m != nil && section != "Rules" && section != "Why" {
+			documented[section] = append(documented[section], m[1])
+		}
+	}
+	for section, names := range surface() {
+		slices.Sort(documented[section])
+		if !slices.Equal(documented[section], names) {
+			t.Errorf("section %q documents\n %v\nand there are\n %v", section, documented[section], names)
+		}
+		delete(documented, section)
+	}
+	for section, names := range documented {
+		t.Errorf("section %q documents %v, and there is no such type or module", section, names)
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !strings.HasSuffix(file, "_test.go") && file != "doc.go" && !strings.Contains(string(text), "`"+file+"`") {
+			t.Errorf("%s is not named", file)
+		}
+	}
+}
+
+// TestScriptsCover checks that each function is used by some script of testdata.
+func TestScriptsCover(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	for section, names := range surface() {
+		for _, name := range names {
+			use := regexp.MustCompile(`[.:]` + name + `\b`)
+			if section == "globals" {
+				use = regexp.MustCompile(`\b` + name + `\b`)
+			}
+			if !use.MatchString(all.String()) {
+				t.Errorf("%s: no script in testdata uses %s", section, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package bindings
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// bitModule works on 32 bits and gives signed numbers, as LuaJIT's bit does; where an operand is a
+// u64, on 64 bits.
+var bitModule = []entry{
+	{"arshift", bitShift(func(v uint64, n, _ int) uint64 { return uint64(int64(v) >> n) })},
+	{"band", bitFold(func(a, b uint64) uint64 { return a & b })},
+	{"bnot", bitUnary(func(v uint64, _ int) uint64 { return ^v })},
+	{"bor", bitFold(func(a, b uint64) uint64 { return a | b })},
+	{"bswap", bitUnary(func(v uint64, width int) uint64 { return bits.ReverseBytes64(v) >> (64 - width) })},
+	{"bxor", bitFold(func(a, b uint64) uint64 { return a ^ b })},
+	{"lshift", bitShift(func(v uint64, n, _ int) uint64 { return v << n })},
+	{"rol", bitShift(rotate)},
+	{"ror", bitShift(func(v uint64, n, width int) uint64 { return rotate(v, width-n, width) })},
+	{"rshift", bitShift(func(v uint64, n, width int) uint64 { return v << (64 - width) >> (64 - width) >> n })},
+	{"tobit", bitUnary(func(v uint64, _ int) uint64 { return v })},
+	{"tohex", bitToHex},
+}
+
+func rotate(v uint64, n, width int) uint64 {
+	if width == 64 {
+		return bits.RotateLeft64(v, n)
+	}
+	return uint64(bits.RotateLeft32(uint32(v), n))
+}
+
+// bitOperand reads a number modulo 2^32, sign-extended, or a u64.
+func (c *call) bitOperand(n int) (v uint64, width int) {
+	if u, ok := userdata[u64](c.arg(n)); ok {
+		return uint64(u), 64
+	}
+	f, ok := c.arg(n).(lua.LNumber)
+	if !ok || math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) {
+		c.wanted(n, "number or u64")
+	}
+	m := math.Mod(math.RoundToEven(float64(f)), 1<<32)
+	if m < 0 {
+		m += 1 << 32
+	}
+	return uint64(int64(int32(uint32(m)))), 32
+}
+
+func (c *call) pushBits(v uint64, width int) int {
+	if width == 64 {
+		return c.push(c.rt.newU64(v))
+	}
+	return c.push(lua.LNumber(int32(uint32(v))))
+}
+
+func bitFold(op func(a, b uint64) uint64) function {
+	return func(c *call) int {
+		v, width := c.bitOperand(1)
+		for n := 2; n <= c.count(); n++ {
+			b, w := c.bitOperand(n)
+			v, width = op(v, b), max(w, width)
+		}
+		return c.pushBits(v, width)
+	}
+}
+
+func bitUnary(op func(v uint64, width int) uint64) function {
+	return func(c *call) int {
+		v, width := c.bitOperand(1)
+		return c.pushBits(op(v, width), width)
+	}
+}
+
+// bitShift uses the lowest bits of the count alone, as the processor does.
+func bitShift(op func(v uint64, n, width int) uint64) function {
+	return func(c *call) int {
+		v, width := c.bitOperand(1)
+		n, _ := c.bitOperand(2)
+		return c.pushBits(op(v, int(n&uint64(width-1)), width), width)
+	}
+}
+
+func bitToHex(c *call) int {
+	v, width := c.bitOperand(1)
+	return c.push(lua.LString(fmt.Sprintf("%0*x", width/4, v<<(64-width)>>(64-width))))
+}

@@ -1,0 +1,221 @@
+package bindings
+
+import (
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// burst is one delivery of a burst to a script. Hot: hand-written.
+type burst struct {
+	b      *session.Burst
+	of     *Opened
+	ended  string // what ended it: "sent", "freed"
+	source string // where that was
+	line   int
+}
+
+func (*burst) luaType() string { return "burst" }
+
+var burstType = &typeDef{
+	name:   "burst",
+	fields: []string{"bytes", "clock", "connection", "flags", "interface", "n", "queue", "rx_time", "segments"},
+	get:    burstField,
+	methods: []entry{
+		{"column", burstColumn},
+		{"fill", burstFill},
+		{"flow_ids", burstFlowIDs},
+		{"free", burstFree},
+		{"keep", burstKeep},
+		{"lengths", burstLengths},
+		{"packet", burstPacket},
+		{"peer", burstPeer},
+		{"rx_timestamps", burstRxTimestamps},
+		{"select", burstSelect},
+		{"set", burstSet},
+		{"set_lengths", burstSetLengths},
+		{"truncate", burstTruncate},
+		{"tx_times", burstTxTimes},
+	},
+	meta: []entry{{"__tostring", burstText}, {"__len", func(c *call) int {
+		return c.push(lua.LNumber(selfBurst(c).b.N()))
+	}}},
+}
+
+func (rt *Runtime) newBurst(b *session.Burst, of *Opened) *lua.LUserData {
+	return rt.newObject(&burst{b: b, of: of})
+}
+
+// selfBurst is self, alive.
+func selfBurst(c *call) *burst {
+	b := receiver[*burst](c, "burst")
+	b.check(c.L)
+	return b
+}
+
+// check raises when the burst is gone, and says what ended it and where.
+func (b *burst) check(L *lua.LState) {
+	if b.b.Live() {
+		return
+	}
+	raise(L, "%s", b.gone())
+}
+
+func (b *burst) gone() string {
+	switch {
+	case b.source != "":
+		return fmt.Sprintf("burst already %s at %s:%d", b.ended, b.source, b.line)
+	case b.ended != "":
+		return "burst already " + b.ended
+	}
+	if err := b.b.Check(); err != nil {
+		return err.Error()
+	}
+	return "burst is gone"
+}
+
+// consumed notes what ended the burst and at which line of the script.
+func (b *burst) consumed(L *lua.LState, how string) {
+	b.ended = how
+	if dbg, ok := L.GetStack(1); ok {
+		if _, err := L.GetInfo("Sl", dbg, lua.LNil); err == nil {
+			b.source, b.line = dbg.Source, dbg.CurrentLine
+		}
+	}
+}
+
+func burstField(rt *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue {
+	b := self.(*burst)
+	b.check(L)
+	name, _ := key.(lua.LString)
+	switch name {
+	case "n":
+		return lua.LNumber(b.b.N())
+	case "bytes":
+		return lua.LNumber(b.b.Bytes())
+	case "segments":
+		return lua.LNumber(b.b.Segments())
+	case "flags":
+		return lua.LNumber(b.b.Flags())
+	case "clock":
+		return lua.LString(b.b.Clock())
+	case "queue":
+		return lua.LString(b.b.Queue().Name())
+	case "interface":
+		return lua.LString(b.b.Queue().Interface().Name())
+	case "connection":
+		return rt.connectionOf(b)
+	case "rx_time":
+		if times := b.b.RxTimes(); len(times) > 0 {
+			return lua.LNumber(times[0] - b.of.s.StartTime())
+		}
+		return lua.LNil
+	}
+	return nil
+}
+
+func burstText(c *call) int {
+	b, _ := userdata[*burst](c.L.Get(1))
+	if !b.b.Live() {
+		return c.push(lua.LString("burst (" + b.gone() + ")"))
+	}
+	return c.push(lua.LString(fmt.Sprintf("burst of %d packets, %d bytes", b.b.N(), b.b.Bytes())))
+}
+
+// burstHandler is an on_burst function.
+type burstHandler struct {
+	fn *lua.LFunction
+	of *Opened
+}
+
+// deliver calls the handler; the burst ends with it unless it was kept, sent or freed.
+func (h *burstHandler) deliver(rt *Runtime, L *lua.LState, it *task.Item) {
+	b := &burst{b: rt.leases.Take(it), of: h.of}
+	defer func() {
+		if b.b.Live() && !b.b.Kept() {
+			b.ended = "returned when its on_burst handler ended (b:keep() keeps a burst)"
+			if p := h.fn.Proto; p != nil {
+				b.source, b.line = p.SourceName, p.LastLineDefined
+			}
+		}
+		b.b.EndHandler()
+	}()
+	rt.handle(L, inBurst, h.fn, rt.newObject(b))
+}
+
+func burstKeep(c *call) int {
+	c.check(selfBurst(c).b.Keep())
+	return c.push(c.L.Get(1))
+}
+
+// burstFree returns the burst, or with {segment = n} or {packet = n} a part of it.
+func burstFree(c *call) int {
+	b := selfBurst(c)
+	o := c.options(1, "segment", "packet")
+	switch {
+	case o.has("segment"):
+		c.check(b.b.FreeSegment(int(o.whole("segment", 0, 1, int64(b.b.Segments()))) - 1))
+	case o.has("packet"):
+		c.check(b.b.FreePacket(int(o.whole("packet", 0, 1, int64(b.b.N()))) - 1))
+	default:
+		c.check(b.b.Free())
+		b.consumed(c.L, "freed")
+	}
+	return 0
+}
+
+func burstTruncate(c *call) int {
+	b := selfBurst(c)
+	c.check(b.b.Truncate(int(c.whole(1, "packets", 0, int64(b.b.N())))))
+	return 0
+}
+
+func burstPeer(c *call) int {
+	b := selfBurst(c)
+	i := 0
+	if c.arg(1) != lua.LNil {
+		i = c.index(1, "packet", b.b.N())
+	}
+	peer, err := b.b.Peer(i)
+	c.check(err)
+	if peer == "" {
+		return c.push(lua.LNil)
+	}
+	return c.push(lua.LString(peer))
+}
+
+// burstSelect makes a burst of the packets for which the condition holds, maybe of none.
+func burstSelect(c *call) int {
+	b := selfBurst(c)
+	sel, err := c.rt.selector(c.str(1, "condition"))
+	if err != nil {
+		c.argError(1, "%v", err)
+	}
+	picked, err := b.b.Select(sel)
+	if err != nil {
+		return c.fail(err)
+	}
+	return c.push(c.rt.newBurst(picked, b.of))
+}
+
+// maxSelectors bounds what a script keeps that makes up ever new conditions.
+const maxSelectors = 256
+
+// selector compiles a condition once for each state.
+func (rt *Runtime) selector(where string) (*session.Selector, error) {
+	if sel := rt.selectors[where]; sel != nil {
+		return sel, nil
+	}
+	sel, err := session.CompileSelector(where, nil)
+	if err != nil {
+		return nil, err
+	}
+	if rt.selectors == nil || len(rt.selectors) >= maxSelectors {
+		rt.selectors = map[string]*session.Selector{}
+	}
+	rt.selectors[where] = sel
+	return sel, nil
+}

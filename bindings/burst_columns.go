@@ -1,0 +1,163 @@
+package bindings
+
+import (
+	"errors"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
+
+// The columns that every burst has, as Lua tables: lengths, flow ids, times.
+
+// segment reads an optional segment number, the first one when it is absent.
+func (c *call) segment(n int, b *burst) int {
+	if c.arg(n) == lua.LNil {
+		return 0
+	}
+	return c.index(n, "segment", b.b.Segments())
+}
+
+func listOf[T uint32 | int64](c *call, values []T, zero int64) int {
+	t := c.L.CreateTable(len(values), 0)
+	for i, v := range values {
+		t.RawSetInt(i+1, lua.LNumber(int64(v)-zero))
+	}
+	return c.push(t)
+}
+
+func burstLengths(c *call) int {
+	b := selfBurst(c)
+	lengths, err := b.b.Lengths(c.segment(1, b))
+	c.check(err)
+	return listOf(c, lengths, 0)
+}
+
+func burstFlowIDs(c *call) int { return listOf(c, selfBurst(c).b.FlowIDs(), 0) }
+
+// burstRxTimestamps lists receive times in ns since the session's start.
+func burstRxTimestamps(c *call) int {
+	b := selfBurst(c)
+	return listOf(c, b.b.RxTimes(), b.of.s.StartTime())
+}
+
+// burstSetLengths sets the length of all packets, or of each from a list or column.
+func burstSetLengths(c *call) int {
+	b := selfBurst(c)
+	seg := c.segment(2, b)
+	if _, ok := c.arg(1).(lua.LNumber); ok {
+		c.check(b.b.SetLen(seg, -1, int(c.whole(1, "length", 0, 1<<31-1))))
+		return 0
+	}
+	values := c.values(1, b.b.N(), "lengths")
+	for i, v := range values {
+		if v >= 1<<31 {
+			c.argError(1, "length %d of packet %d does not fit a buffer", v, i+1)
+		}
+		c.check(b.b.SetLen(seg, i, int(v)))
+	}
+	return 0
+}
+
+// burstTxTimes sets the times at which the packets are to be sent: ns since the session's start, in a
+// list or column; one number is the first packet's time, with the distance in ns as second argument.
+func burstTxTimes(c *call) int {
+	b := selfBurst(c)
+	times, start := b.b.TxTimes(), b.of.s.StartTime()
+	if _, ok := c.arg(1).(lua.LNumber); ok {
+		first := c.whole(1, "time", 0, maxInt)
+		step := int64(0)
+		if c.arg(2) != lua.LNil {
+			step = c.whole(2, "distance", 0, maxInt)
+		}
+		for i := range times {
+			times[i] = start + first + int64(i)*step
+		}
+		return 0
+	}
+	for i, v := range c.values(1, len(times), "times") {
+		times[i] = start + int64(v)
+	}
+	return 0
+}
+
+// values reads a list of whole numbers or a column, one for each packet.
+func (c *call) values(n, want int, what string) []uint64 {
+	if col, ok := userdata[*column](c.arg(n)); ok {
+		if len(col.values) != want {
+			c.argError(n, "%d %s for %d packets", len(col.values), what, want)
+		}
+		return col.values
+	}
+	t := c.table(n, "number, list or column of "+what)
+	if t.Len() != want {
+		c.argError(n, "%d %s for %d packets", t.Len(), what, want)
+	}
+	out := make([]uint64, want)
+	for i := range out {
+		v, err := unsigned(t.RawGetInt(i+1), 64)
+		if err != nil {
+			c.argError(n, "element %d: %v", i+1, err)
+		}
+		out[i] = v
+	}
+	return out
+}
+
+// burstSet writes fields in all packets: {field = value | {start, step}, {place…, value, step}, checksums = true}.
+// It returns how many packets have all of the fields.
+func burstSet(c *call) int {
+	b := selfBurst(c)
+	t := c.table(1, "table of fields")
+	checksums := b.b.Queue().Layer() == session.LayerFrame
+	if v := t.RawGetString("checksums"); v != lua.LNil {
+		checksums = lua.LVAsBool(v)
+	}
+	if b.b.Shared() {
+		c.raise("burst is shared with a second consumer, so its packets are read-only")
+	}
+	set := b.b.N()
+	for _, e := range c.fieldEntries(1, t, "checksums", "step", "value") {
+		v, step, err := e.startAndStep()
+		if err != nil {
+			c.argError(1, "field '%s': %v", e.name, err)
+		}
+		n, err := b.b.Set(e.f, v, step, checksums)
+		c.check(err)
+		set = min(set, n)
+	}
+	return c.push(lua.LNumber(set))
+}
+
+// startAndStep reads value, {start, step}, or value and step beside a place.
+func (e *fieldEntry) startAndStep() (start, step uint64, err error) {
+	first, second := e.value, lua.LValue(lua.LNumber(0))
+	if t, ok := e.value.(*lua.LTable); ok {
+		switch {
+		case t.RawGetString("bit_width") != lua.LNil:
+			first = t.RawGetString("value")
+			if v := t.RawGetString("step"); v != lua.LNil {
+				second = v
+			}
+		case t.Len() == 2:
+			first, second = t.RawGetInt(1), t.RawGetInt(2)
+		default:
+			return 0, 0, errors.New("a value or {start, step} expected")
+		}
+	}
+	if start, err = fieldValue(e.name, first, e.f); err == nil {
+		step, err = unsigned(second, 64)
+	}
+	return start, step, err
+}
+
+// burstFill writes a template's packets into the burst.
+func burstFill(c *call) int {
+	b := selfBurst(c)
+	tpl, ok := userdata[*template](c.arg(1))
+	if !ok {
+		c.wanted(1, "template")
+	}
+	c.check(b.b.Fill(tpl.t))
+	return c.push(c.L.Get(1))
+}

@@ -1,0 +1,249 @@
+package bindings
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
+
+// column is one field of every packet of a burst: a copy, so it outlives the burst. Hot.
+type column struct {
+	name   string
+	values []uint64
+	has    []uint8 // 0: the packet lacks the field
+	signed bool
+}
+
+func (*column) luaType() string { return "column" }
+
+func (col *column) present(i int) bool { return col.has[i] != 0 }
+
+var columnType = &typeDef{
+	name:   "column",
+	fields: []string{"name"},
+	get: func(rt *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue {
+		col := self.(*column)
+		if n, ok := key.(lua.LNumber); ok {
+			if i := int(n) - 1; i >= 0 && i < len(col.values) && float64(n) == float64(i+1) {
+				return col.at(L, i)
+			}
+			return lua.LNil // as behind the end of a table, so that ipairs ends
+		}
+		if key == lua.LString("name") {
+			return lua.LString(col.name)
+		}
+		return nil
+	},
+	methods: []entry{
+		{"histogram", columnHistogram}, {"max", columnMax}, {"mean", columnMean}, {"min", columnMin},
+		{"sum", columnSum}, {"text", columnText}, {"u64", columnU64}, {"unique", columnUnique},
+	},
+	meta: []entry{
+		{"__len", func(c *call) int {
+			col, _ := userdata[*column](c.L.Get(1))
+			return c.push(lua.LNumber(len(col.values)))
+		}},
+		{"__tostring", func(c *call) int {
+			col, _ := userdata[*column](c.L.Get(1))
+			return c.push(lua.LString(fmt.Sprintf("column %s of %d packets", col.name, len(col.values))))
+		}},
+	},
+}
+
+// burstColumn is b:column(field).
+func burstColumn(c *call) int {
+	b := selfBurst(c)
+	name, f := c.fieldArg(1)
+	n := b.b.N()
+	col := &column{name: name, values: make([]uint64, n), has: make([]uint8, n), signed: f.Flags&session.FieldSigned != 0}
+	_, err := b.b.Column(f, col.values, col.has)
+	c.check(err)
+	if name == "rx_time" {
+		for i := range col.values {
+			col.values[i] -= uint64(b.of.s.StartTime())
+		}
+	}
+	return c.push(c.rt.newObject(col))
+}
+
+// at is a value as a number, nil where the packet lacks the field.
+func (col *column) at(L *lua.LState, i int) lua.LValue {
+	switch v := col.values[i]; {
+	case !col.present(i):
+		return lua.LNil
+	case col.signed && absolute(int64(v)) <= maxInt:
+		return lua.LNumber(int64(v))
+	case v > maxInt:
+		raise(L, "%s of packet %d is above 2^53, where a number would lose bits: use col:u64(%d)", col.name, i+1, i+1)
+		return nil
+	default:
+		return lua.LNumber(v)
+	}
+}
+
+func absolute(v int64) uint64 {
+	if v < 0 {
+		return uint64(-v)
+	}
+	return uint64(v)
+}
+
+// each calls fn for every value that is there.
+func (col *column) each(fn func(v uint64)) {
+	for i, v := range col.values {
+		if col.present(i) {
+			fn(v)
+		}
+	}
+}
+
+// float is a value as a double, rounded where it is wide.
+func (col *column) float(v uint64) float64 {
+	if col.signed {
+		return float64(int64(v))
+	}
+	return float64(v)
+}
+
+func (rt *Runtime) columnValue(col *column, v uint64) lua.LValue {
+	if col.signed {
+		return lua.LNumber(int64(v))
+	}
+	return rt.integer(v)
+}
+
+func columnU64(c *call) int {
+	col := receiver[*column](c, "column")
+	i := c.index(1, "packet", len(col.values))
+	if !col.present(i) {
+		return c.push(lua.LNil)
+	}
+	return c.push(c.rt.newU64(col.values[i]))
+}
+
+// columnText shows addresses as such and anything else in decimal.
+func columnText(c *call) int {
+	col := receiver[*column](c, "column")
+	i := c.index(1, "packet", len(col.values))
+	if !col.present(i) {
+		return c.push(lua.LNil)
+	}
+	return c.push(lua.LString(fieldText(col.name, col.values[i], col.signed)))
+}
+
+// columnSum adds up: a number, or a u64 above 2^53.
+func columnSum(c *call) int {
+	col := receiver[*column](c, "column")
+	var sum uint64
+	exact := 0.0
+	col.each(func(v uint64) { sum += v; exact += col.float(v) })
+	if exact > math.MaxUint64 {
+		c.raise("the sum of %s does not fit into 64 bits", col.name)
+	}
+	return c.push(c.rt.columnValue(col, sum))
+}
+
+func columnMean(c *call) int {
+	col := receiver[*column](c, "column")
+	sum, n := 0.0, 0
+	col.each(func(v uint64) { sum += col.float(v); n++ })
+	if n == 0 {
+		return c.push(lua.LNil)
+	}
+	return c.push(lua.LNumber(sum / float64(n)))
+}
+
+func columnMin(c *call) int {
+	return extreme(c, func(col *column, a, b uint64) bool { return col.less(a, b) })
+}
+
+func columnMax(c *call) int {
+	return extreme(c, func(col *column, a, b uint64) bool { return col.less(b, a) })
+}
+
+func (col *column) less(a, b uint64) bool {
+	if col.signed {
+		return int64(a) < int64(b)
+	}
+	return a < b
+}
+
+func extreme(c *call, better func(col *column, a, b uint64) bool) int {
+	col := receiver[*column](c, "column")
+	var best uint64
+	found := false
+	col.each(func(v uint64) {
+		if !found || better(col, v, best) {
+			best, found = v, true
+		}
+	})
+	if !found {
+		return c.push(lua.LNil)
+	}
+	return c.push(c.rt.columnValue(col, best))
+}
+
+// columnUnique lists the different values in order.
+func columnUnique(c *call) int {
+	col := receiver[*column](c, "column")
+	var values []uint64
+	col.each(func(v uint64) { values = append(values, v) })
+	slices.SortFunc(values, func(a, b uint64) int {
+		switch {
+		case col.less(a, b):
+			return -1
+		case col.less(b, a):
+			return 1
+		}
+		return 0
+	})
+	t := c.L.NewTable()
+	for _, v := range slices.Compact(values) {
+		t.Append(c.rt.columnValue(col, v))
+	}
+	return c.push(t)
+}
+
+// columnHistogram counts values in equal bins between min and max, by default those of the column.
+func columnHistogram(c *call) int {
+	col := receiver[*column](c, "column")
+	o := c.options(1, "bins", "min", "max")
+	lo, hi := math.Inf(1), math.Inf(-1)
+	col.each(func(v uint64) { lo, hi = min(lo, col.float(v)), max(hi, col.float(v)) })
+	if lo > hi {
+		lo, hi = 0, 0
+	}
+	lo, hi = o.number("min", lo), o.number("max", hi)
+	if hi < lo {
+		o.fault("option 'max' is below 'min'")
+	}
+	counts := make([]int, o.whole("bins", 10, 1, 1<<16))
+	below, above := 0, 0
+	col.each(func(v uint64) {
+		switch f := col.float(v); {
+		case f < lo:
+			below++
+		case f > hi:
+			above++
+		case hi == lo:
+			counts[0]++
+		default:
+			counts[min(int((f-lo)/(hi-lo)*float64(len(counts))), len(counts)-1)]++
+		}
+	})
+	list := c.L.CreateTable(len(counts), 0)
+	for i, n := range counts {
+		list.RawSetInt(i+1, lua.LNumber(n))
+	}
+	t := c.L.NewTable()
+	t.RawSetString("counts", list)
+	for name, v := range map[string]float64{"min": lo, "max": hi, "width": (hi - lo) / float64(len(counts)),
+		"below": float64(below), "above": float64(above)} {
+		t.RawSetString(name, lua.LNumber(v))
+	}
+	return c.push(t)
+}

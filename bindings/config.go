@@ -1,0 +1,108 @@
+package bindings
+
+import (
+	"reflect"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+	luar "layeh.com/gopher-luar"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// configuration is s.config, cold: the resolved plan through gopher-luar under the names of the YAML,
+// read-only, and the file's sections that are not ours as tables.
+func (rt *Runtime) configuration(cfg *spec.Config) lua.LValue {
+	luar.GetConfig(rt.root).FieldNames = yamlNames
+	luar.GetConfig(rt.root).MethodNames = func(reflect.Type, reflect.Method) []string { return nil }
+	plan := spec.Inspect(cfg)
+	rt.lock(reflect.TypeOf(plan), map[reflect.Type]bool{})
+	sections := map[string]lua.LValue{}
+	for name, v := range cfg.Extra {
+		sections[name] = rt.fromGo(v)
+	}
+	view := luar.New(rt.root, plan)
+	meta := rt.root.NewTable()
+	meta.RawSetString("__index", rt.root.NewFunction(func(L *lua.LState) int {
+		if v, ok := sections[L.Get(2).String()]; ok {
+			L.Push(v)
+		} else {
+			L.Push(L.GetTable(view, L.Get(2)))
+		}
+		return 1
+	}))
+	meta.RawSetString("__newindex", rt.root.NewFunction(readOnly))
+	return &lua.LUserData{Value: plan, Metatable: meta}
+}
+
+func readOnly(L *lua.LState) int {
+	raise(L, "the configuration can't be changed (tried '%s'): it is settled when the session opens", L.Get(2))
+	return 0
+}
+
+// yamlNames are a field's names in Lua: the key in the file.
+func yamlNames(_ reflect.Type, f reflect.StructField) []string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if name == "-" || name == "" && !f.Anonymous {
+		return nil
+	}
+	return []string{name}
+}
+
+// lock makes what gopher-luar shows of a type read-only, and a misspelt key an error.
+func (rt *Runtime) lock(t reflect.Type, seen map[reflect.Type]bool) {
+	if seen[t] {
+		return
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		rt.lock(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if f := t.Field(i); f.IsExported() {
+				rt.lock(f.Type, seen)
+			}
+		}
+		rt.lock(reflect.PointerTo(t), seen)
+	default:
+		return
+	}
+	meta := luar.MT(rt.root, reflect.Zero(t).Interface())
+	meta.RawSetString("__newindex", rt.root.NewFunction(readOnly))
+	if t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct {
+		rt.lockKeys(meta, t)
+	}
+}
+
+func (rt *Runtime) lockKeys(meta *luar.Metatable, t reflect.Type) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	known := yamlKeys(t)
+	index := meta.RawGetString("__index")
+	meta.RawSetString("__index", rt.root.NewFunction(func(L *lua.LState) int {
+		if key := L.Get(2).String(); !contains(known, key) {
+			raise(L, "%s", unknown("key", key, known))
+		}
+		L.Push(index)
+		L.Push(L.Get(1))
+		L.Push(L.Get(2))
+		L.Call(2, 1)
+		return 1
+	}))
+}
+
+// yamlKeys lists the keys of a struct, those of embedded ones too.
+func yamlKeys(t reflect.Type) []string {
+	var keys []string
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous && f.Type.Kind() == reflect.Pointer {
+			keys = append(keys, yamlKeys(f.Type.Elem())...)
+			continue
+		}
+		keys = append(keys, yamlNames(t, f)...)
+	}
+	return keys
+}

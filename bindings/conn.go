@@ -1,0 +1,199 @@
+package bindings
+
+import (
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// connection is a TCP connection or a UDP peer. Hot: hand-written.
+type connection struct {
+	c     *session.Conn
+	of    *Opened
+	left  *lua.LFunction // on_disconnect
+	value *lua.LUserData
+	get   *getter
+}
+
+func (*connection) luaType() string { return "connection" }
+
+var connectionType = &typeDef{
+	name:   "connection",
+	fields: []string{"id", "local_addr", "open", "peer"},
+	get: func(_ *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue {
+		x := self.(*connection)
+		if key == lua.LString("id") {
+			return lua.LNumber(x.c.ID())
+		}
+		if key != lua.LString("peer") && key != lua.LString("local_addr") && key != lua.LString("open") {
+			return nil
+		}
+		info, err := x.c.Info()
+		if err != nil {
+			raiseError(L, err)
+		}
+		switch key {
+		case lua.LString("peer"):
+			return lua.LString(info.Peer)
+		case lua.LString("local_addr"):
+			return lua.LString(info.Local)
+		}
+		return lua.LBool(info.Open)
+	},
+	methods: []entry{
+		{"alloc", connectionAlloc}, {"close", connectionClose}, {"get_burst", connectionGetBurst},
+		{"on_burst", connectionOnBurst}, {"on_disconnect", connectionOnDisconnect}, {"send", connectionSend},
+		{"setsockopt", connectionSetSockopt},
+	},
+	meta: []entry{{"__tostring", func(c *call) int {
+		x, _ := userdata[*connection](c.L.Get(1))
+		return c.push(lua.LString(fmt.Sprintf("connection %d of %s", x.c.ID(), x.c.Interface().Name())))
+	}}},
+}
+
+// listener takes the connect and disconnect events of one interface.
+type listener struct {
+	i     *iface
+	fn    *lua.LFunction // on_connection
+	conns map[uint32]*connection
+}
+
+// listener of the interface in this state, made when it is first needed.
+func (c *call) listener(i *iface) *listener {
+	if l := c.rt.listeners[i.i]; l != nil {
+		return l
+	}
+	l := &listener{i: i, conns: map[uint32]*connection{}}
+	c.check(i.i.Listen(c.rt.Task, l))
+	if c.rt.listeners == nil {
+		c.rt.listeners = map[*session.Interface]*listener{}
+	}
+	c.rt.listeners[i.i] = l
+	return l
+}
+
+// conn is the one connection object for an id.
+func (l *listener) conn(rt *Runtime, id uint32) *connection {
+	x := l.conns[id]
+	if x == nil {
+		x = &connection{c: l.i.i.Conn(id), of: l.i.of}
+		x.value = rt.newObject(x)
+		l.conns[id] = x
+	}
+	return x
+}
+
+func (l *listener) deliver(rt *Runtime, L *lua.LState, it *task.Item) {
+	x := l.conn(rt, it.Event.Conn)
+	code := it.Event.Code
+	if it.Kind == task.Connect && code == 0 {
+		if l.fn != nil {
+			rt.handle(L, inHandler, l.fn, x.value)
+		}
+		return
+	}
+	delete(l.conns, x.c.ID())
+	why := "closed by the peer"
+	if code != 0 {
+		why = code.Error()
+	}
+	if x.left != nil {
+		rt.handle(L, inHandler, x.left, lua.LString(why))
+	}
+}
+
+// connectionOf is the connection that a burst came from, nil where the queue has none.
+func (rt *Runtime) connectionOf(b *burst) lua.LValue {
+	id := b.b.ConnID()
+	if id == 0 {
+		return lua.LNil
+	}
+	i := b.b.Queue().Interface()
+	if l := rt.listeners[i]; l != nil {
+		return l.conn(rt, id).value
+	}
+	return rt.newObject(&connection{c: i.Conn(id), of: b.of})
+}
+
+// interfaceOnConnection is i:on_connection(fn(c)): connections that peers make, and those of connect.
+func interfaceOnConnection(c *call) int {
+	l := c.listener(selfInterface(c))
+	l.fn = c.fn(1, "function(connection)")
+	c.rt.listening++
+	return 0
+}
+
+// interfaceConnect is i:connect{address, src_addr}: a connection that is on its way.
+func interfaceConnect(c *call) int {
+	i := selfInterface(c)
+	o := c.options(1, "address", "src_addr")
+	o.need("address")
+	l := c.listener(i)
+	conn, err := i.i.Connect(o.str("address", ""), o.str("src_addr", ""))
+	if err != nil {
+		return c.refuse(err)
+	}
+	return c.push(l.conn(c.rt, conn.ID()).value)
+}
+
+func selfConnection(c *call) *connection {
+	x := receiver[*connection](c, "connection")
+	x.of.check(c)
+	return x
+}
+
+func connectionOnDisconnect(c *call) int {
+	x := selfConnection(c)
+	i := &iface{x.c.Interface(), x.of}
+	l := c.listener(i)
+	if known := l.conns[x.c.ID()]; known != nil {
+		x = known
+	}
+	l.conns[x.c.ID()] = x
+	x.left = c.fn(1, "function(why)")
+	c.rt.listening++
+	return 0
+}
+
+func connectionOnBurst(c *call) int {
+	x := selfConnection(c)
+	h := &burstHandler{fn: c.fn(1, "function(burst)"), of: x.of}
+	_, err := x.c.Tap(c.rt.Task, h, c.tapOptions(2))
+	c.check(err)
+	c.rt.listening++
+	return c.push(c.L.Get(1))
+}
+
+// connectionGetBurst is c:get_burst{timeout_us}, as of a queue, for this connection alone.
+func connectionGetBurst(c *call) int {
+	x := selfConnection(c)
+	return c.getBurst(x.of, &x.get, fmt.Sprintf("connection %d", x.c.ID()), func(g *getter) (*session.Tap, error) {
+		return x.c.Tap(c.rt.Task, g, session.TapOptions{Policy: session.Wait})
+	})
+}
+
+// connectionAlloc is c:alloc(n): a burst of the connection's transmit queue.
+func connectionAlloc(c *call) int {
+	x := selfConnection(c)
+	q, err := x.c.TxQueue()
+	if err != nil {
+		return c.refuse(err)
+	}
+	return c.alloc(q, x.of)
+}
+
+// connectionSend is c:send(b): it consumes the burst when it returns true.
+func connectionSend(c *call) int {
+	x := selfConnection(c)
+	return c.sendBurst(x.of, x.c.Send)
+}
+
+func connectionClose(c *call) int {
+	if err := selfConnection(c).c.Close(); err != nil {
+		return c.refuse(err)
+	}
+	return c.push(lua.LTrue)
+}

@@ -1,0 +1,101 @@
+package bindings
+
+import (
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
+
+// placeKeys say where a field without a name lies: {at = "payload", bit_offset = 0, bit_width = 32}.
+var placeKeys = []string{"at", "bit_offset", "bit_width", "endianness"}
+
+var bases = map[string]uint8{"start": session.BaseStart, "payload": session.BasePayload}
+
+// namedField finds a field that every packet may have.
+func namedField(name string) (session.Field, error) {
+	f, ok := session.FieldNamed(name)
+	if !ok {
+		return f, fmt.Errorf("%s", unknown("field", name, sortedStrings(session.FieldNames())))
+	}
+	return f, nil
+}
+
+// placedField reads a field given by its place; bits count from the most significant one of the first
+// byte, from the start of what the queue holds or from the payload. more are further keys of the table.
+func (c *call) placedField(n int, t *lua.LTable, more ...string) (string, session.Field) {
+	o := &options{c: c, n: n, t: t}
+	o.allow(append(append([]string(nil), placeKeys...), more...))
+	o.need("bit_offset", "bit_width")
+	at := o.str("at", "start")
+	base, ok := bases[at]
+	if !ok {
+		o.wrong("at", "'%s' is neither start nor payload", at)
+	}
+	f := session.Field{Base: base, BitOffset: uint32(o.whole("bit_offset", 0, 0, 1<<20)),
+		BitWidth: uint16(o.whole("bit_width", 0, 1, 64))}
+	switch e := o.str("endianness", "big"); e {
+	case "big":
+	case "little":
+		if f.Flags = session.FieldLE; f.BitWidth%8 != 0 || f.BitOffset%8 != 0 {
+			o.wrong("endianness", "a little-endian field is whole bytes")
+		}
+	default:
+		o.wrong("endianness", "'%s' is neither big nor little", e)
+	}
+	return fmt.Sprintf("%s bits %d:%d", at, f.BitOffset, f.BitWidth), f
+}
+
+// fieldArg reads argument n: a field's name, or its place.
+func (c *call) fieldArg(n int) (string, session.Field) {
+	if t, ok := c.arg(n).(*lua.LTable); ok {
+		return c.placedField(n, t)
+	}
+	name := c.str(n, "field name, or table with its place")
+	f, err := namedField(name)
+	if err != nil {
+		c.argError(n, "%v", err)
+	}
+	return name, f
+}
+
+// fieldEntry is a field in a table of fields, with what is said about it.
+type fieldEntry struct {
+	name  string
+	f     session.Field
+	value lua.LValue
+}
+
+// fieldEntries reads {name = value, …, {place…, …}, …}: by name in order, then the list. Keys in skip are not fields.
+func (c *call) fieldEntries(n int, t *lua.LTable, skip string, more ...string) []fieldEntry {
+	var names []string
+	t.ForEach(func(k, _ lua.LValue) {
+		switch k := k.(type) {
+		case lua.LString:
+			if string(k) != skip {
+				names = append(names, string(k))
+			}
+		case lua.LNumber:
+		default:
+			c.argError(n, "field names expected as keys, got %s", describe(k))
+		}
+	})
+	var list []fieldEntry
+	for _, name := range sortedStrings(names) {
+		f, err := namedField(name)
+		if err != nil {
+			c.argError(n, "%v", err)
+		}
+		list = append(list, fieldEntry{name, f, t.RawGetString(name)})
+	}
+	for i := 1; i <= t.Len(); i++ {
+		row, ok := t.RawGetInt(i).(*lua.LTable)
+		if !ok {
+			c.argError(n, "element %d: a table with a field's place expected, got %s", i, describe(t.RawGetInt(i)))
+		}
+		name, f := c.placedField(n, row, more...)
+		list = append(list, fieldEntry{name, f, row})
+	}
+	return list
+}

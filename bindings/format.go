@@ -1,0 +1,188 @@
+package bindings
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// directive is one % of a format text, as in C.
+type directive struct {
+	flags     string
+	width     int // -1: none
+	precision int // -1: none
+	verb      byte
+}
+
+// stringFormat replaces string.format: as Lua 5.1's, and %d, %u, %x, %X, %o and %s also take a u64.
+func stringFormat(c *call) int {
+	text := c.str(1, "format text")
+	var out strings.Builder
+	for n := 2; ; n++ {
+		plain, rest, found := strings.Cut(text, "%")
+		out.WriteString(plain)
+		if !found {
+			return c.push(lua.LString(out.String()))
+		}
+		if strings.HasPrefix(rest, "%") {
+			out.WriteByte('%')
+			text, n = rest[1:], n-1
+			continue
+		}
+		d, tail, err := parseDirective(rest)
+		if err != nil {
+			c.argError(1, "%v", err)
+		}
+		if n > c.count() {
+			c.argError(n, "no value for %%%c", d.verb)
+		}
+		out.WriteString(d.render(c, n))
+		text = tail
+	}
+}
+
+func parseDirective(s string) (d directive, rest string, err error) {
+	i := 0
+	for i < len(s) && strings.IndexByte("-+ #0", s[i]) >= 0 {
+		i++
+	}
+	d.flags = s[:i]
+	number := func() int {
+		start := i
+		for i < len(s) && i-start < 2 && s[i] >= '0' && s[i] <= '9' {
+			i++
+		}
+		if start == i {
+			return -1
+		}
+		n, _ := strconv.Atoi(s[start:i])
+		return n
+	}
+	d.width, d.precision = number(), -1
+	if i < len(s) && s[i] == '.' {
+		i++
+		d.precision = max(number(), 0)
+	}
+	if i == len(s) {
+		return d, "", fmt.Errorf("'%%%s' is unfinished", s)
+	}
+	d.verb = s[i]
+	if strings.IndexByte("cdiouxXeEfgGqs", d.verb) < 0 {
+		return d, "", fmt.Errorf("unknown directive '%%%s'", s[:i+1])
+	}
+	return d, s[i+1:], nil
+}
+
+// spec is the directive for package fmt, with another verb.
+func (d directive) spec(verb string) string {
+	s := "%" + d.flags
+	if d.width >= 0 {
+		s += strconv.Itoa(d.width)
+	}
+	if d.precision >= 0 {
+		s += "." + strconv.Itoa(d.precision)
+	}
+	return s + verb
+}
+
+func (d directive) render(c *call, n int) string {
+	switch d.verb {
+	case 'q':
+		return quote(c.str(n, "a string"))
+	case 's':
+		s := c.rt.text(c.L, c.arg(n))
+		if d.precision >= 0 && d.precision < len(s) {
+			s = s[:d.precision]
+		}
+		return d.pad(s)
+	case 'c':
+		return d.pad(string([]byte{byte(c.number(n, "a number"))}))
+	case 'e', 'E', 'f', 'g', 'G':
+		return d.float(c.formatNumber(n))
+	}
+	return d.integer(c, n)
+}
+
+// float renders as C does: Go's %g has no default precision, and inf is spelt in its own way.
+func (d directive) float(f float64) string {
+	if math.IsInf(f, 0) || math.IsNaN(f) {
+		return d.pad(strings.ToLower(strings.TrimPrefix(fmt.Sprint(f), "+")))
+	}
+	if d.precision < 0 {
+		d.precision = 6
+	}
+	return fmt.Sprintf(d.spec(string(d.verb)), f)
+}
+
+func (d directive) integer(c *call, n int) string {
+	verb := string(d.verb)
+	if verb == "i" || verb == "u" {
+		verb = "d"
+	}
+	if d.precision >= 0 {
+		d.flags = strings.ReplaceAll(d.flags, "0", "")
+	}
+	if u, ok := userdata[u64](c.arg(n)); ok {
+		return fmt.Sprintf(d.spec(verb), uint64(u))
+	}
+	f := c.formatNumber(n)
+	if f >= math.MaxUint64 || f < math.MinInt64 || math.IsNaN(f) {
+		c.argError(n, "%v does not fit into 64 bits", f)
+	}
+	if verb == "d" || f >= math.MaxInt64 {
+		if f >= math.MaxInt64 {
+			return fmt.Sprintf(d.spec(verb), uint64(f))
+		}
+		return fmt.Sprintf(d.spec(verb), int64(f))
+	}
+	return fmt.Sprintf(d.spec(verb), uint64(int64(f)))
+}
+
+// formatNumber takes what Lua converts by itself: a number, or text that is one.
+func (c *call) formatNumber(n int) float64 {
+	if s, ok := c.arg(n).(lua.LString); ok {
+		if f, ok := lua.LVAsNumber(s), lua.LVCanConvToString(s); ok && f != 0 || strings.TrimSpace(string(s)) == "0" {
+			return float64(f)
+		}
+	}
+	v, ok := c.arg(n).(lua.LNumber)
+	if !ok {
+		c.wanted(n, "number")
+	}
+	return float64(v)
+}
+
+func (d directive) pad(s string) string {
+	fill := strings.Repeat(" ", max(d.width-len(s), 0))
+	if strings.Contains(d.flags, "-") {
+		return s + fill
+	}
+	return fill + s
+}
+
+// quote writes a string so that Lua reads it back.
+func quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(s) {
+		switch ch := s[i]; ch {
+		case '"', '\\', '\n':
+			b.WriteByte('\\')
+			b.WriteByte(ch)
+		case '\r':
+			b.WriteString(`\r`)
+		case 0:
+			b.WriteString(`\000`)
+		default:
+			b.WriteByte(ch)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// text is tostring.
+func (rt *Runtime) text(L *lua.LState, v lua.LValue) string { return L.ToStringMeta(v).String() }

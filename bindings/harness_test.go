@@ -1,0 +1,140 @@
+package bindings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// outcome is what a script did.
+type outcome struct {
+	out, log string
+	err      error // of the main chunk
+	shared   *Process
+}
+
+// message is the error's first line, without the stack.
+func (o *outcome) message() string {
+	if o.err == nil {
+		return ""
+	}
+	var raised *lua.ApiError
+	if errors.As(o.err, &raised) {
+		return raised.Object.String()
+	}
+	return o.err.Error()
+}
+
+// buffer is a writer for several tasks.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// newTestState makes a state as the host does, with the standard libraries alone.
+func newTestState(rt *Runtime) (*lua.LState, error) {
+	L := lua.NewState()
+	Register(L, rt)
+	return L, nil
+}
+
+// run runs a script in a process of its own, so to speak, to its orderly end.
+func run(t *testing.T, name, source string, change func(*Runtime)) *outcome {
+	t.Helper()
+	sched := task.NewScheduler()
+	var out, log buffer
+	o := &outcome{shared: NewProcess()}
+	rt := &Runtime{Scheduler: sched, Main: true, Stdout: &out, Script: name, Shared: o.shared, NewState: newTestState,
+		Log: func(level, text string, fields map[string]any) { fmt.Fprintf(&log, "%s: %s %v\n", level, text, fields) }}
+	if change != nil {
+		change(rt)
+	}
+	var err error
+	if rt.Task, err = sched.NewTask("main"); err != nil {
+		t.Fatal(err)
+	}
+	rt.Task.Start(func(*task.Task) error {
+		L, err := rt.NewState(rt)
+		if err != nil {
+			return err
+		}
+		defer L.Close()
+		fn, err := L.Load(strings.NewReader(source), name)
+		if err == nil {
+			L.Push(fn)
+			err = L.PCall(0, 0, nil)
+		}
+		o.err = err
+		rt.End(L)
+		sched.StopAll("the script ended")
+		return nil
+	})
+	select {
+	case <-rt.Task.Done():
+	case <-time.After(20 * time.Second):
+		t.Fatal("the script did not end")
+	}
+	if err := rt.Task.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if late := sched.JoinAll(10 * time.Second); len(late) > 0 {
+		t.Fatalf("task %s did not end", late[0].Name())
+	}
+	if err := o.shared.Finish(); err != nil {
+		t.Log(err)
+	}
+	o.out, o.log = out.String(), log.String()
+	o.shared.Close()
+	sched.Close()
+	return o
+}
+
+// onMain runs fn on the main task of a fresh process, with a state.
+func onMain(tb testing.TB, fn func(L *lua.LState, rt *Runtime) error) *Runtime {
+	tb.Helper()
+	sched := task.NewScheduler()
+	main, err := sched.NewTask("main")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	rt := &Runtime{Task: main, Scheduler: sched, Main: true, Stdout: &buffer{}, Shared: NewProcess(), NewState: newTestState,
+		Log: func(string, string, map[string]any) {}}
+	main.Start(func(*task.Task) error {
+		L, err := rt.NewState(rt)
+		if err != nil {
+			return err
+		}
+		defer L.Close()
+		defer rt.End(L)
+		return fn(L, rt)
+	})
+	<-main.Done()
+	if err := main.Err(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		rt.Shared.Close()
+		sched.Close()
+	})
+	return rt
+}

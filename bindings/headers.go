@@ -1,0 +1,173 @@
+package bindings
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"strings"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
+
+// Ethernet, IPv4, IPv6, UDP and TCP headers of a template. Lengths are set here; checksums are set
+// natively, in every packet sent.
+
+const (
+	protoTCP = 6
+	protoUDP = 17
+)
+
+// frame builds a frame of the options. What is left out: the interface's address or
+// 02:00:00:00:00:01 as the source, the multicast address that belongs to the destination or
+// broadcast as the destination, addresses of 192.0.2.0/24 (2001:db8::/64), port 4096.
+func (o *options) frame(i *session.Interface) ([]byte, layout) {
+	six := o.has("ipv6_src") || o.has("ipv6_dst")
+	src, dst := "192.0.2.1", "192.0.2.2"
+	kind := "ipv4"
+	if six {
+		src, dst, kind = "2001:db8::1", "2001:db8::2", "ipv6"
+	}
+	if six && (o.has("ipv4_src") || o.has("ipv4_dst")) {
+		o.fault("ipv4 and ipv6 addresses exclude each other")
+	}
+	from, to := o.address(kind+"_src", src), o.address(kind+"_dst", dst)
+	if from.Is4() == six || to.Is4() == six {
+		o.fault("%s_src and %s_dst need %s addresses", kind, kind, strings.ToUpper(kind[:2])+kind[2:])
+	}
+	payload := o.payload()
+	if o.has("ethertype") {
+		b := o.ethernet(i, to, uint16(o.whole("ethertype", 0, 0x600, 0xffff)))
+		return append(b, payload...), layout{l3: len(b), payload: len(b)}
+	}
+	proto, header := o.transport(len(payload))
+	var b []byte
+	at := layout{}
+	if six {
+		b = o.ethernet(i, to, 0x86dd)
+		at.l3 = len(b)
+		b = append(b, o.ipv6(from, to, proto, len(header)+len(payload))...)
+	} else {
+		b = o.ethernet(i, to, 0x0800)
+		at.l3 = len(b)
+		b = append(b, o.ipv4(from, to, proto, len(header)+len(payload))...)
+	}
+	at.l4 = len(b)
+	b = append(b, header...)
+	at.payload = len(b)
+	return append(b, payload...), at
+}
+
+// layout says where the headers of a packet begin; 0: not known.
+type layout struct{ l3, l4, payload int }
+
+// value reads a field of the packet, 0 where its place is not known.
+func (at layout) value(data []byte, f session.Field) uint64 {
+	from := map[uint8]int{session.BaseL3: at.l3, session.BaseL4: at.l4, session.BasePayload: at.payload}[f.Base]
+	if f.Base != session.BaseStart && from == 0 && at != (layout{}) || f.Flags&session.FieldLE != 0 || f.Meta != 0 {
+		return 0
+	}
+	var v uint64
+	for bit := from*8 + int(f.BitOffset); bit < from*8+int(f.BitOffset)+int(f.BitWidth); bit++ {
+		if bit/8 >= len(data) {
+			return 0
+		}
+		v = v<<1 | uint64(data[bit/8]>>(7-bit%8)&1)
+	}
+	return v
+}
+
+func (o *options) address(key, missing string) netip.Addr {
+	a, err := netip.ParseAddr(o.str(key, missing))
+	if err != nil {
+		o.wrong(key, "%q is not an IP address", o.str(key, missing))
+	}
+	return a
+}
+
+func (o *options) ethernet(i *session.Interface, to netip.Addr, ethertype uint16) []byte {
+	b := append([]byte(nil), o.mac("eth_dst", defaultDestination(to))...)
+	source := "02:00:00:00:00:01"
+	if mac, err := i.MAC(); err == nil {
+		source = mac.String()
+	}
+	b = append(b, o.mac("eth_src", source)...)
+	if o.has("vlan_id") {
+		tag := uint16(o.whole("vlan_pcp", 0, 0, 7)<<13 | o.whole("vlan_id", 0, 0, 4095))
+		b = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(b, 0x8100), tag)
+	}
+	return binary.BigEndian.AppendUint16(b, ethertype)
+}
+
+// mac reads an Ethernet address; "auto" is the one that stands for a missing one.
+func (o *options) mac(key, missing string) []byte {
+	text := o.str(key, "auto")
+	if text == "auto" {
+		text = missing
+	}
+	mac, err := parseMAC(text)
+	if err != nil {
+		o.wrong(key, "%v", err)
+	}
+	return mac[:]
+}
+
+// defaultDestination maps a multicast group to its Ethernet address (RFC 1112, RFC 2464).
+func defaultDestination(to netip.Addr) string {
+	const hex = "0123456789abcdef"
+	if !to.IsMulticast() {
+		return "ff:ff:ff:ff:ff:ff"
+	}
+	b := to.AsSlice()
+	mac := []byte{0x33, 0x33}
+	tail := b[len(b)-4:]
+	if to.Is4() {
+		mac = []byte{0x01, 0x00, 0x5e}
+		tail = []byte{b[1] & 0x7f, b[2], b[3]}
+	}
+	var text []byte
+	for i, v := range append(mac, tail...) {
+		if i > 0 {
+			text = append(text, ':')
+		}
+		text = append(text, hex[v>>4], hex[v&15])
+	}
+	return string(text)
+}
+
+func (o *options) ipv4(from, to netip.Addr, proto byte, payload int) []byte {
+	if payload+20 > 0xffff {
+		o.fault("a packet of %d bytes does not fit into IPv4", payload+20)
+	}
+	b := []byte{0x45, byte(o.whole("tos", 0, 0, 255))}
+	b = binary.BigEndian.AppendUint16(b, uint16(20+payload))
+	b = append(b, 0, 0, 0x40, 0, byte(o.whole("ttl", 64, 0, 255)), proto, 0, 0) // don't fragment
+	return append(append(b, from.AsSlice()...), to.AsSlice()...)
+}
+
+func (o *options) ipv6(from, to netip.Addr, proto byte, payload int) []byte {
+	if payload > 0xffff {
+		o.fault("a packet of %d bytes does not fit into IPv6", payload+40)
+	}
+	b := binary.BigEndian.AppendUint32(nil, 6<<28|uint32(o.whole("tos", 0, 0, 255))<<20)
+	b = binary.BigEndian.AppendUint16(b, uint16(payload))
+	b = append(b, proto, byte(o.whole("ttl", 64, 0, 255)))
+	return append(append(b, from.AsSlice()...), to.AsSlice()...)
+}
+
+// transport is a UDP header, or a TCP header where a TCP option is given.
+func (o *options) transport(payload int) (proto byte, header []byte) {
+	tcp := o.has("tcp_src") || o.has("tcp_dst") || o.has("tcp_seq") || o.has("tcp_flags")
+	if tcp && (o.has("udp_src") || o.has("udp_dst")) {
+		o.fault("udp and tcp options exclude each other")
+	}
+	port := func(key string) uint16 { return uint16(o.whole(key, 4096, 0, 0xffff)) }
+	if !tcp {
+		b := binary.BigEndian.AppendUint16(nil, port("udp_src"))
+		b = binary.BigEndian.AppendUint16(b, port("udp_dst"))
+		b = binary.BigEndian.AppendUint16(b, uint16(8+payload))
+		return protoUDP, append(b, 0, 0)
+	}
+	b := binary.BigEndian.AppendUint16(nil, port("tcp_src"))
+	b = binary.BigEndian.AppendUint16(b, port("tcp_dst"))
+	b = binary.BigEndian.AppendUint32(b, uint32(o.whole("tcp_seq", 0, 0, 1<<32-1)))
+	return protoTCP, append(b, 0, 0, 0, 0, 5<<4, byte(o.whole("tcp_flags", 0x10, 0, 255)), 0xff, 0xff, 0, 0, 0, 0)
+}

@@ -1,0 +1,206 @@
+package bindings
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"sort"
+	"strconv"
+	"unicode/utf8"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+const maxNesting = 100
+
+// moduleJSON is daqiri.json: a value as JSON on one line, with sorted keys.
+func moduleJSON(c *call) int {
+	c.atMost(1)
+	text, err := appendJSON(nil, c.arg(1), 0)
+	if err != nil {
+		c.argError(1, "%v", err)
+	}
+	return c.push(lua.LString(text))
+}
+
+// moduleFromJSON is daqiri.from_json. Broken text is an expected failure: nil, status, text.
+func moduleFromJSON(c *call) int {
+	d := json.NewDecoder(bytes.NewReader([]byte(c.str(1, "JSON text"))))
+	d.UseNumber()
+	var v any
+	err := d.Decode(&v)
+	if err == nil {
+		if _, err = d.Token(); errors.Is(err, io.EOF) {
+			return c.push(c.rt.fromGo(v))
+		}
+		err = errors.New("more text behind the value")
+	}
+	c.L.Push(lua.LNil)
+	c.L.Push(lua.LString("INVALID_PARAMETER"))
+	c.L.Push(lua.LString("json: " + err.Error()))
+	return 3
+}
+
+func appendJSON(out []byte, v lua.LValue, depth int) ([]byte, error) {
+	if depth > maxNesting {
+		return nil, fmt.Errorf("nested deeper than %d levels (a table that contains itself?)", maxNesting)
+	}
+	switch v := v.(type) {
+	case *lua.LNilType:
+		return append(out, "null"...), nil
+	case lua.LBool:
+		return strconv.AppendBool(out, bool(v)), nil
+	case lua.LNumber:
+		return appendNumber(out, float64(v))
+	case lua.LString:
+		return appendText(out, string(v))
+	case *lua.LTable:
+		return appendTable(out, v, depth)
+	case *lua.LUserData:
+		switch x := v.Value.(type) {
+		case u64:
+			return strconv.AppendUint(out, uint64(x), 10), nil
+		case *column:
+			return appendColumn(out, x)
+		case moment:
+			return appendText(out, x.String())
+		}
+		if _, ours := v.Value.(named); !ours {
+			text, err := json.Marshal(v.Value) // cold data
+			return append(out, text...), err
+		}
+	}
+	return nil, fmt.Errorf("%s has no JSON form", describe(v))
+}
+
+func appendNumber(out []byte, f float64) ([]byte, error) {
+	switch {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return nil, fmt.Errorf("%v has no JSON form", f)
+	case f == math.Trunc(f) && math.Abs(f) <= maxInt:
+		return strconv.AppendInt(out, int64(f), 10), nil
+	}
+	return strconv.AppendFloat(out, f, 'g', -1, 64), nil
+}
+
+func appendText(out []byte, s string) ([]byte, error) {
+	if !utf8.ValidString(s) {
+		return nil, errors.New("a string that is not UTF-8 has no JSON form (daqiri.hex shows bytes)")
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		return nil, err
+	}
+	return append(out, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...), nil
+}
+
+func appendColumn(out []byte, col *column) ([]byte, error) {
+	out = append(out, '[')
+	for i, v := range col.values {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		switch {
+		case !col.present(i):
+			out = append(out, "null"...)
+		case col.signed:
+			out = strconv.AppendInt(out, int64(v), 10)
+		default:
+			out = strconv.AppendUint(out, v, 10)
+		}
+	}
+	return append(out, ']'), nil
+}
+
+// appendTable writes an array when the keys are 1..n, else an object; an empty table is {}.
+func appendTable(out []byte, t *lua.LTable, depth int) ([]byte, error) {
+	length, n := t.Len(), 0
+	values := map[string]lua.LValue{}
+	var fault error
+	t.ForEach(func(k, v lua.LValue) {
+		n++
+		switch k := k.(type) {
+		case lua.LString:
+			values[string(k)] = v
+		case lua.LNumber:
+			values[k.String()] = v
+		default:
+			fault = fmt.Errorf("a table with %s as a key has no JSON form", describe(k))
+		}
+	})
+	if fault != nil {
+		return nil, fault
+	}
+	if length > 0 && n == length {
+		out = append(out, '[')
+		for i := 1; i <= length; i++ {
+			if i > 1 {
+				out = append(out, ',')
+			}
+			if out, fault = appendJSON(out, t.RawGetInt(i), depth+1); fault != nil {
+				return nil, fault
+			}
+		}
+		return append(out, ']'), nil
+	}
+	keys := make([]string, 0, len(values))
+	for k := range values {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	out = append(out, '{')
+	for i, k := range keys {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if out, fault = appendText(out, k); fault != nil {
+			return nil, fault
+		}
+		if out, fault = appendJSON(append(out, ':'), values[k], depth+1); fault != nil {
+			return nil, fault
+		}
+	}
+	return append(out, '}'), nil
+}
+
+// fromGo makes a Lua value of decoded JSON or YAML. A null is nil, and so leaves a hole in a list.
+func (rt *Runtime) fromGo(v any) lua.LValue {
+	switch v := v.(type) {
+	case bool:
+		return lua.LBool(v)
+	case string:
+		return lua.LString(v)
+	case json.Number:
+		if n, err := strconv.ParseUint(string(v), 10, 64); err == nil {
+			return rt.integer(n)
+		}
+		f, _ := v.Float64()
+		return lua.LNumber(f)
+	case float64:
+		return lua.LNumber(v)
+	case int64:
+		return lua.LNumber(v)
+	case int:
+		return lua.LNumber(v)
+	case uint64:
+		return rt.integer(v)
+	case []any:
+		t := rt.root.CreateTable(len(v), 0)
+		for i, x := range v {
+			t.RawSetInt(i+1, rt.fromGo(x))
+		}
+		return t
+	case map[string]any:
+		t := rt.root.CreateTable(0, len(v))
+		for k, x := range v {
+			t.RawSetString(k, rt.fromGo(x))
+		}
+		return t
+	}
+	return lua.LNil
+}

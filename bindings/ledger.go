@@ -1,0 +1,66 @@
+package bindings
+
+import (
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/stats"
+)
+
+// ledger makes nested tables of a ledger's names: l.rx_port.rx.dropped, l.disk.written. A name that is
+// a figure and has figures below it ("dropped", "dropped.queue_full") is the figure; those below are
+// under name_by: l.rx_port.rx.dropped_by.queue_full. A misspelt name raises.
+func (rt *Runtime) ledger(l *stats.Ledger) *lua.LTable {
+	names := l.Names()
+	figures := map[string]bool{}
+	for _, name := range names {
+		figures[name] = true
+	}
+	root := rt.root.NewTable()
+	tables := map[string]*lua.LTable{"": root}
+	for _, name := range names {
+		v, _ := l.Lookup(name)
+		parts := strings.Split(name, ".")
+		t, path := root, ""
+		for i, part := range parts[:len(parts)-1] {
+			if figures[strings.Join(parts[:i+1], ".")] {
+				part += "_by"
+			}
+			path += "." + part
+			if tables[path] == nil {
+				tables[path] = rt.root.NewTable()
+				t.RawSet(ledgerKey(part), tables[path])
+			}
+			t = tables[path]
+		}
+		t.RawSet(ledgerKey(parts[len(parts)-1]), lua.LNumber(v))
+	}
+	for path, t := range tables {
+		rt.strictLedger(t, strings.TrimPrefix(path, "."))
+	}
+	return root
+}
+
+// ledgerKey is a queue's id as a number, any other name as text.
+func ledgerKey(part string) lua.LValue {
+	if len(part) > 0 && strings.Trim(part, "0123456789") == "" {
+		return lua.LNumber(lua.LVAsNumber(lua.LString(part)))
+	}
+	return lua.LString(part)
+}
+
+func (rt *Runtime) strictLedger(t *lua.LTable, path string) {
+	rt.strict(t, func(key string) string {
+		if path == "" && key == "error" {
+			return "" // a summary without one
+		}
+		var known []string
+		t.ForEach(func(k, _ lua.LValue) { known = append(known, k.String()) })
+		text := unknown("figure", key, sortedStrings(known))
+		if path != "" {
+			text += " of " + path
+		}
+		return text
+	})
+}

@@ -1,0 +1,172 @@
+package bindings
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+const openLoop = `local daqiri = require "daqiri"
+local s = daqiri.open()
+local rx, tx = s:rx_queue("loop0"), s:tx_queue("loop0")
+`
+
+// TestLife runs scripts whose end is what matters: which error, which reason, and that files are closed and packets
+// accounted for in any case.
+func TestLife(t *testing.T) {
+	flood := `tx:pace{ pps = 1e5 } tx:transmit{ template = tx:template{ payload_bytes = 64 } }
+`
+	for _, c := range []struct {
+		name, script string
+		change       func(*Runtime)
+		err          string // of the main chunk, "" for none
+		task         string // of a task
+		reason       string // of the session
+		out          string // part of what was printed
+		failed       int    // thresholds
+	}{
+		{name: "script ends without stop", script: openLoop + flood + `s:start() daqiri.sleep(0.01)`, reason: "the script ended"},
+		{name: "handler error", script: openLoop + flood + `rx:on_burst(function(b) error("boom") end) s:run{ seconds = 5 }`,
+			err: "test.lua:5: boom", reason: "an error in the script: test.lua:5: boom"},
+		{name: "handler error caught", script: openLoop + flood + `rx:on_burst(function(b) error("boom") end)
+			print(pcall(s.run, s, { seconds = 5 })) print(s:stats().loop0.rx.packets > 0)`,
+			out: "false\ttest.lua:5: boom\ntrue\n", reason: "an error in the script: test.lua:5: boom"},
+		{name: "timer error", script: openLoop + `s:after(0.001, function() local x = nil + 1 end) s:run{ seconds = 5 }`,
+			err: "cannot perform add operation", reason: "an error in the script"},
+		{name: "error in a task", script: openLoop + `daqiri.task(function() require("daqiri").sleep(0.001) error("in the task") end)
+			print(s:run{ seconds = 5 }.reason)`, task: "test.lua:4: in the task", reason: "an error in task test.lua:4",
+			out: "an error in task test.lua:4\n"},
+		{name: "task without a script", script: `require("daqiri").task("nowhere")`, task: "modules can't be loaded here"},
+		{name: "exit in a task", script: openLoop + `daqiri.task(function() os.exit(3) end) s:run{ seconds = 5 }`, err: "context canceled"},
+		{name: "usage", script: `require("daqiri").args{ count = { 3, help = "how many", unit = "packets" }, dir = { type = "string", required = true } }`,
+			change: func(rt *Runtime) { rt.ScriptArgs = []string{"--help"} }, err: "exit with code 0",
+			out: "usage: daqiri-run test.lua [--name VALUE | name=VALUE]...\n  --count NUMBER           how many; in packets; default 3\n  --dir STRING             required\n"},
+		{name: "argument missing", script: `require("daqiri").args{ dir = { type = "string", help = "where to", required = true } }`,
+			err: "test.lua:1: --dir is missing: where to"},
+		{name: "threshold aborts", script: openLoop + flood + `s:threshold("loop0.rx.packets < 10", { abort = true }) rx:on_burst(function() end)
+			s:run{ seconds = 5 }`, reason: "threshold loop0.rx.packets < 10: violated", failed: 1},
+		{name: "threshold at the end", script: openLoop + `s:threshold("loop0.rx.packets > 0") s:run{ seconds = 0.001 }`,
+			reason: "time is up", failed: 1},
+		{name: "bytes", script: openLoop + flood + `rx:on_burst(function() end) assert(s:run{ bytes = "1KiB", seconds = 5 }.loop0.rx.bytes >= 1024)`,
+			reason: "1024 bytes were received"},
+		{name: "from and to", script: openLoop + `local from = daqiri.now() + 0.005
+			local sum = s:run{ from = from, to = from + 0.005 } assert(sum.seconds < 1 and daqiri.now() >= from + 0.005)`, reason: "time is up"},
+		{name: "idle", script: openLoop + `rx:on_burst(function() end) s:run{}`, change: onVirtualClock, reason: "nothing more can happen"},
+		{name: "idle get_burst", script: openLoop + `s:start() rx:get_burst{}`, change: onVirtualClock, err: "nothing can happen any more"},
+		{name: "idle count", script: openLoop + `tx:transmit{ template = tx:template{ payload_bytes = 1 }, count = 5 } rx:on_burst(function() end)
+			s:run{ packets = 10 }`, change: onVirtualClock, reason: "nothing more was received"},
+		{name: "stop", script: openLoop + `s:after(0.002, function() s:stop("enough") end) s:run{}`, reason: "enough"},
+		{name: "stop from outside", script: openLoop + `print(s:run{}.reason) daqiri.sleep(10)`, change: stopSoon,
+			out: "interrupted\n", err: "stopped: interrupted", reason: "interrupted"},
+		{name: "stop in sleep", script: openLoop + `daqiri.sleep(10)`, change: stopSoon, err: "stopped: interrupted"},
+		{name: "stop in get_burst", script: openLoop + `s:start() rx:get_burst{}`, change: stopSoon, err: "stopped: interrupted", reason: "the script ended"},
+		{name: "endless loop", script: openLoop + `s:start() while true do end`, change: cancelSoon, err: "context canceled", reason: "the script ended"},
+		{name: "endless loop in pcall", script: openLoop + `s:start() while true do pcall(function() while true do end end) end`, change: cancelSoon,
+			err: "context canceled", reason: "the script ended"},
+		{name: "run in a handler", script: openLoop + `s:after(0.001, function() s:run{} end) s:run{ seconds = 5 }`,
+			err: "belongs to the main chunk", reason: "an error in the script"},
+		{name: "sleep in a handler", script: openLoop + `local n = 0 s:every(0.001, function() n = n + 1 daqiri.sleep(0.005) end)
+			s:run{ seconds = 0.02 } assert(n >= 1)`, reason: "time is up"},
+		{name: "broken configuration", script: `require("daqiri").open("daqiri:\n  cfg: {version: 1, stream_typ: raw}\n")`,
+			err: `stream_typ: unknown key; did you mean "stream_type"?`},
+		{name: "default configuration", script: `print(require("daqiri").open("nowhere.yaml").name)`,
+			change: func(rt *Runtime) { rt.Open.DefaultConfig = true }, out: "default\n"},
+		{name: "core out of range", script: `require("daqiri").open(nil, { cores = "x" })`, err: `"x" is not a core`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := run(t, "test.lua", c.script, c.change)
+			if (o.err == nil) != (c.err == "") || !strings.Contains(o.message(), c.err) {
+				t.Errorf("error %q, want %q", o.message(), c.err)
+			}
+			var failures []string
+			for _, err := range o.shared.Errors() {
+				failures = append(failures, err.Error())
+			}
+			if got := strings.Join(failures, "; "); (got == "") != (c.task == "") || !strings.Contains(got, c.task) {
+				t.Errorf("errors of tasks %q, want %q", got, c.task)
+			}
+			if !strings.Contains(o.out, c.out) {
+				t.Errorf("printed %q, want %q", o.out, c.out)
+			}
+			for _, s := range o.shared.Sessions() {
+				if c.reason != "" && !strings.HasPrefix(s.Reason(), c.reason) {
+					t.Errorf("session ended because of %q, want %q", s.Reason(), c.reason)
+				}
+				if s.Started() && !s.Finished() {
+					t.Error("session was not finished")
+				}
+				if n := len(s.Failed()); n != c.failed {
+					t.Errorf("%d thresholds failed, want %d: %q", n, c.failed, s.Failed())
+				}
+				for _, bad := range s.Ledger().Balance() {
+					t.Error(bad)
+				}
+			}
+		})
+	}
+}
+
+func onVirtualClock(rt *Runtime) { rt.Open.Set = []spec.Override{virtual} }
+
+// stopSoon stops all tasks from outside, as Ctrl-C does.
+func stopSoon(rt *Runtime) {
+	time.AfterFunc(30*time.Millisecond, func() { rt.Scheduler.StopAll("interrupted") })
+}
+
+// cancelSoon ends Lua itself, as the host does with a script that does not come back.
+func cancelSoon(rt *Runtime) {
+	time.AfterFunc(30*time.Millisecond, func() { rt.Scheduler.CancelAll(errors.New("it does not come back")) })
+}
+
+// TestErrorCause checks that the host finds the Go error below a Lua error.
+func TestErrorCause(t *testing.T) {
+	var raised *lua.ApiError
+	var faults *spec.Errors
+	o := run(t, "test.lua", `require("daqiri").open("daqiri:\n  cfg: {version: 1}\n")`, nil)
+	if !errors.As(o.err, &raised) || !errors.As(raised.Cause, &faults) {
+		t.Errorf("no *spec.Errors below %v", o.err)
+	}
+	var open *OpenError
+	o = run(t, "test.lua", `require("daqiri").open(nil, { set = { ["interfaces.loop0.rx.queues.rx0.poll_mode"] = "indirect",
+		["interfaces.loop0.rx.queues.rx0.cpu_core"] = 500, ["interfaces.loop0.rx.queues.rx0.batch_size"] = 8 } })`, nil)
+	if !errors.As(o.err, &raised) || !errors.As(raised.Cause, &open) {
+		t.Errorf("no *OpenError below %v", o.err)
+	}
+}
+
+// TestServe serves handlers between chunks, as the prompt does.
+func TestServe(t *testing.T) {
+	rt := onMain(t, func(L *lua.LState, rt *Runtime) error {
+		if err := L.DoString(openLoop + `s:after(0.001, function() print("timer") error("once") end) s:start()`); err != nil {
+			return err
+		}
+		if err := rt.Serve(L, task.Never, nil); err == nil || !strings.Contains(err.Error(), "once") {
+			t.Errorf("Serve returned %v, want the handler's error", err)
+		}
+		called := false
+		if err := rt.Task.Post(func() { called = true }); err != nil {
+			return err
+		}
+		if err := rt.Serve(L, task.Never, func() bool { return called }); err != nil {
+			t.Errorf("Serve returned %v after an error", err)
+		}
+		if err := rt.Serve(L, rt.Task.Now(), nil); err != nil {
+			t.Errorf("Serve returned %v at its deadline", err)
+		}
+		rt.Task.Stop("over")
+		if err := rt.Serve(L, task.Never, nil); !errors.Is(err, task.ErrStopped) {
+			t.Errorf("Serve returned %v, want a stop", err)
+		}
+		return nil
+	})
+	if out := rt.Stdout.(*buffer).String(); out != "timer\n" {
+		t.Errorf("printed %q", out)
+	}
+}

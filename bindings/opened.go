@@ -1,0 +1,249 @@
+package bindings
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/stats"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// drainTime is how long a stop lets transmit rings run empty.
+const drainTime = time.Second
+
+// Opened is a session as the script opened it. What is exported is for the host and safe for
+// concurrent use.
+type Opened struct {
+	name  string
+	s     *session.Session
+	owner *task.Task
+
+	mu       sync.Mutex
+	begun    bool
+	began    int64 // session clock
+	ended    int64
+	finished bool
+	closed   bool
+	failed   []string      // violated thresholds
+	err      error         // of writers
+	final    *stats.Ledger // when finished
+	gone     map[*session.Queue]string
+	timers   map[*timer]bool // owner's thread
+}
+
+// Name is the configuration's file name, "default", "text" or "table".
+func (o *Opened) Name() string { return o.name }
+
+// Session is the session itself.
+func (o *Opened) Session() *session.Session { return o.s }
+
+// Ledger is the account of all packets: as it stands, or as it was when the session had finished.
+func (o *Opened) Ledger() *stats.Ledger {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.final != nil {
+		return o.final
+	}
+	return o.s.Ledger()
+}
+
+// Started reports whether packets could move already.
+func (o *Opened) Started() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.begun
+}
+
+// Finished reports whether the session has stopped and its files are closed.
+func (o *Opened) Finished() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.finished
+}
+
+// RunTime is how long it has run, or ran, in seconds of its clock.
+func (o *Opened) RunTime() float64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case !o.begun:
+		return 0
+	case o.ended == 0:
+		return float64(o.s.Now()-o.began) / 1e9
+	}
+	return float64(o.ended-o.began) / 1e9
+}
+
+// Reason says why the session stopped, empty while it runs.
+func (o *Opened) Reason() string {
+	reason, _ := o.s.Stopping()
+	return reason
+}
+
+// Failed lists the thresholds that did not hold, in words.
+func (o *Opened) Failed() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]string(nil), o.failed...)
+}
+
+// Err is what the writers met, nil while all is well.
+func (o *Opened) Err() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
+// Files lists the files that the session's writers wrote last.
+func (o *Opened) Files() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return nil
+	}
+	var files []string
+	for _, st := range o.s.Stages() {
+		if path := st.Path(); path != "" {
+			files = append(files, path)
+		}
+	}
+	return files
+}
+
+// check raises where the script has closed the session.
+func (o *Opened) check(c *call) {
+	if o.isClosed() {
+		c.raise("session %s was closed", o.name)
+	}
+}
+
+func (o *Opened) isClosed() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.closed
+}
+
+// running raises unless the session has started and not ended.
+func (o *Opened) running(c *call) {
+	o.check(c)
+	switch {
+	case o.Finished():
+		c.raise("session %s has stopped: %s", o.name, o.Reason())
+	case !o.Started():
+		c.raise("session %s has not started: nothing moves before s:start() or s:run{}", o.name)
+	}
+}
+
+// begin starts the session, once.
+func (o *Opened) begin(t *task.Task) error {
+	if o.Started() {
+		return nil
+	}
+	if err := o.s.Start(t); err != nil {
+		return &OpenError{err}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.begun, o.began = true, o.s.Now()
+	return nil
+}
+
+// finish ends the session in order, once: it stops reception, lets serve deal until some time with what
+// waits for this task while others deal with theirs (nil: what waits is dropped and counted), and
+// closes the files.
+func (o *Opened) finish(reason string, serve func(until int64)) error {
+	if o.Finished() || !o.Started() {
+		return nil
+	}
+	o.s.Stop(reason)
+	if serve != nil {
+		for t := range o.timers {
+			t.cancel()
+		}
+		o.drain(serve)
+	}
+	o.s.Quiesce(drainTime)
+	err := o.s.Finish()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.finished {
+		return nil
+	}
+	o.finished, o.ended, o.err = true, o.s.Now(), err
+	o.final = o.s.Ledger()
+	o.judge()
+	return err
+}
+
+// judge holds the final ledger against the thresholds. One that stopped the run stays as it was then.
+func (o *Opened) judge() {
+	stopped := map[string]bool{}
+	for _, text := range o.failed {
+		expr, _, _ := strings.Cut(text, ": ")
+		stopped[expr] = true
+	}
+	for _, r := range o.s.Thresholds().Check(o.final) {
+		if !r.Passed && !stopped[r.Expr] {
+			o.failed = append(o.failed, r.String())
+		}
+	}
+}
+
+// drain lets the tasks take what was received for them, until nothing is left, or nobody takes any more.
+func (o *Opened) drain(serve func(until int64)) {
+	last, since := uint64(0), o.s.Now()
+	for {
+		waiting := o.s.Quiesce(drainTime)
+		serve(0)
+		if waiting += held(o.s.Ledger()); waiting == 0 {
+			return
+		}
+		now := o.s.Now()
+		if waiting != last {
+			last, since = waiting, now
+		} else if now-since > int64(drainTime) {
+			return
+		}
+		serve(o.owner.Now() + int64(time.Millisecond))
+	}
+}
+
+// held is how many packets wait in taps.
+func held(l *stats.Ledger) (n uint64) {
+	for i := range l.Lines {
+		if l.Lines[i].Kind == stats.Tap {
+			n += l.Lines[i].Held
+		}
+	}
+	return n
+}
+
+func (o *Opened) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed {
+		if o.final == nil {
+			o.final = o.s.Ledger()
+		}
+		o.closed = true
+		o.s.Close()
+	}
+}
+
+func (o *Opened) handedOver(q *session.Queue, why string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.gone == nil {
+		o.gone = map[*session.Queue]string{}
+	}
+	o.gone[q] = why
+}
+
+// queue makes a Lua value of a queue; one that was handed over stays gone.
+func (o *Opened) queue(q *session.Queue) *queue {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return &queue{q: q, of: o, gone: o.gone[q]}
+}

@@ -1,0 +1,162 @@
+package bindings
+
+import (
+	"fmt"
+	"sort"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// options is a table of named options given to a function. An option that is not known raises.
+type options struct {
+	c *call
+	n int // argument number
+	t *lua.LTable
+}
+
+// options reads argument n as a table with these keys only; an absent table has no key.
+func (c *call) options(n int, known ...string) *options {
+	o := &options{c: c, n: n}
+	switch v := c.arg(n).(type) {
+	case *lua.LNilType:
+		o.t = c.L.NewTable()
+	case *lua.LTable:
+		o.t = v
+	default:
+		c.wanted(n, "table of options")
+	}
+	o.allow(known)
+	return o
+}
+
+// allow refuses every key that is not known. Keys are checked in order, so that the error is always the same.
+func (o *options) allow(known []string) {
+	isKnown := map[string]bool{}
+	for _, k := range known {
+		isKnown[k] = true
+	}
+	var strange []string
+	o.t.ForEach(func(k, _ lua.LValue) {
+		if s, ok := k.(lua.LString); !ok || !isKnown[string(s)] {
+			strange = append(strange, k.String())
+		}
+	})
+	if len(strange) == 0 {
+		return
+	}
+	sort.Strings(strange)
+	sorted := append([]string(nil), known...)
+	sort.Strings(sorted)
+	o.fault("%s", unknown("option", strange[0], sorted))
+}
+
+// fault raises about the whole table.
+func (o *options) fault(format string, args ...any) { o.c.argError(o.n, format, args...) }
+
+// wrong raises about one option.
+func (o *options) wrong(key, format string, args ...any) {
+	o.fault("option '%s': %s", key, fmt.Sprintf(format, args...))
+}
+
+func (o *options) get(key string) lua.LValue { return o.t.RawGetString(key) }
+
+func (o *options) has(key string) bool { return o.get(key) != lua.LNil }
+
+func (o *options) str(key, missing string) string {
+	v := o.get(key)
+	if v == lua.LNil {
+		return missing
+	}
+	s, ok := v.(lua.LString)
+	if !ok {
+		o.wrong(key, "a string expected, got %s", describe(v))
+	}
+	return string(s)
+}
+
+func (o *options) need(keys ...string) {
+	for _, key := range keys {
+		if !o.has(key) {
+			o.fault("option '%s' is missing", key)
+		}
+	}
+}
+
+func (o *options) bool(key string, missing bool) bool {
+	v := o.get(key)
+	if v == lua.LNil {
+		return missing
+	}
+	b, ok := v.(lua.LBool)
+	if !ok {
+		o.wrong(key, "true or false expected, got %s", describe(v))
+	}
+	return bool(b)
+}
+
+func (o *options) whole(key string, missing, lo, hi int64) int64 {
+	v := o.get(key)
+	if v == lua.LNil {
+		return missing
+	}
+	n, err := wholeNumber(v, lo, hi)
+	if err != nil {
+		o.wrong(key, "%v", err)
+	}
+	return n
+}
+
+func (o *options) number(key string, missing float64) float64 {
+	v := o.get(key)
+	if v == lua.LNil {
+		return missing
+	}
+	n, ok := v.(lua.LNumber)
+	if !ok || !(n >= 0) {
+		o.wrong(key, "a number from 0 expected, got %s", describe(v))
+	}
+	return float64(n)
+}
+
+// quantity is a number in the base unit, or text with a unit that parse reads.
+func (o *options) quantity(key string, parse func(string) (int64, error)) float64 {
+	s, ok := o.get(key).(lua.LString)
+	if !ok {
+		return o.number(key, 0)
+	}
+	n, err := parse(string(s))
+	if err != nil {
+		o.wrong(key, "%v", err)
+	}
+	return float64(n)
+}
+
+func (o *options) rate(key string) float64 { return o.quantity(key, spec.ParseRate) }
+
+// seconds is a number of seconds, or text with a unit; in nanoseconds.
+func (o *options) seconds(key string) (ns int64, given bool) {
+	v := o.get(key)
+	if v == lua.LNil {
+		return 0, false
+	}
+	ns, err := duration(v)
+	if err != nil {
+		o.wrong(key, "%v", err)
+	}
+	return ns, true
+}
+
+func (o *options) policy(missing session.Policy) session.Policy {
+	text := o.str("policy", "")
+	if text == "" {
+		return missing
+	}
+	p, err := session.ParsePolicy(text)
+	if err != nil {
+		o.wrong("policy", "%v", err)
+	}
+	return p
+}

@@ -1,0 +1,225 @@
+package bindings
+
+import (
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// queue is a receive or transmit queue. Hot: hand-written.
+type queue struct {
+	q    *session.Queue
+	of   *Opened
+	gone string // where it was handed over, and to whom
+	get  *getter
+}
+
+func (*queue) luaType() string { return "queue" }
+
+var queueType = &typeDef{
+	name:   "queue",
+	fields: []string{"batch_size", "direction", "id", "interface", "layer", "name"},
+	get: func(_ *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
+		q := self.(*queue).q
+		switch key {
+		case lua.LString("name"):
+			return lua.LString(q.Name())
+		case lua.LString("id"):
+			return lua.LNumber(q.ID())
+		case lua.LString("interface"):
+			return lua.LString(q.Interface().Name())
+		case lua.LString("layer"):
+			return lua.LString(q.Layer())
+		case lua.LString("batch_size"):
+			return lua.LNumber(q.BatchSize())
+		case lua.LString("direction"):
+			if q.Rx() {
+				return lua.LString("rx")
+			}
+			return lua.LString("tx")
+		}
+		return nil
+	},
+	methods: []entry{
+		{"alloc", queueAlloc}, {"flush", queueFlush}, {"get_burst", queueGetBurst}, {"on_burst", queueOnBurst},
+		{"pace", queuePace}, {"send", queueSend}, {"template", queueTemplate}, {"transmit", queueTransmit},
+	},
+	meta: []entry{{"__tostring", func(c *call) int {
+		q, _ := userdata[*queue](c.L.Get(1))
+		return c.push(lua.LString("queue " + q.q.Interface().Name() + "/" + q.q.Name()))
+	}}},
+}
+
+// selfQueue is self, of the direction that the method is for.
+func selfQueue(c *call, rx bool) *queue {
+	q := receiver[*queue](c, "queue")
+	q.check(c)
+	if q.q.Rx() != rx {
+		want := map[bool]string{true: "receive", false: "transmit"}
+		c.raise("'%s' is for %s queues, and %s of %s is a %s queue", c.name, want[rx], q.q.Name(),
+			q.q.Interface().Name(), want[!rx])
+	}
+	return q
+}
+
+// check raises where the queue belongs to another task by now.
+func (q *queue) check(c *call) {
+	if q.gone != "" {
+		c.raise("queue %s %s", q.q.Name(), q.gone)
+	}
+	q.of.check(c)
+}
+
+// handOver gives the queue to a task that has not started.
+func (q *queue) handOver(c *call, t *task.Task) {
+	q.check(c)
+	c.check(q.q.Adopt(t))
+	q.gone = fmt.Sprintf("was handed to task %s at %s", t.Name(), c.where())
+	q.of.handedOver(q.q, q.gone)
+}
+
+// queueOnBurst is q:on_burst(fn, {sample, policy}).
+func queueOnBurst(c *call) int {
+	q := selfQueue(c, true)
+	h := &burstHandler{fn: c.fn(1, "function(burst)"), of: q.of}
+	_, err := q.q.Tap(c.rt.Task, h, c.tapOptions(2))
+	c.check(err)
+	c.rt.listening++
+	return c.push(c.L.Get(1))
+}
+
+func (c *call) tapOptions(n int) session.TapOptions {
+	o := c.options(n, "policy", "sample")
+	return session.TapOptions{Sample: int(o.whole("sample", 1, 1, 1<<31-1)), Policy: o.policy(session.Wait)}
+}
+
+// getter is the tap behind get_burst and what it has received while the script waited for something else.
+type getter struct{ waiting []*session.Burst }
+
+func (g *getter) deliver(rt *Runtime, _ *lua.LState, it *task.Item) {
+	g.waiting = append(g.waiting, rt.leases.Take(it))
+}
+
+// queueGetBurst is q:get_burst{timeout_us}: the next burst, or nil, "NOT_READY", text.
+func queueGetBurst(c *call) int {
+	q := selfQueue(c, true)
+	return c.getBurst(q.of, &q.get, "queue "+q.q.Name(), func(g *getter) (*session.Tap, error) {
+		return q.q.Tap(c.rt.Task, g, session.TapOptions{Policy: session.Wait})
+	})
+}
+
+// getBurst is get_burst of a queue or a connection; the first call makes the tap.
+func (c *call) getBurst(o *Opened, at **getter, what string, tap func(*getter) (*session.Tap, error)) int {
+	opts := c.options(1, "timeout_us")
+	until := task.Never
+	if opts.has("timeout_us") {
+		until = c.rt.Task.Now() + opts.whole("timeout_us", 0, 0, maxInt/1000)*1000
+	}
+	c.canWait()
+	o.running(c)
+	if *at == nil {
+		g := &getter{}
+		_, err := tap(g)
+		c.check(err)
+		*at = g
+	}
+	b := (*at).next(c, until)
+	if b == nil {
+		return c.fail(fmt.Errorf("%s: %w", what, session.ErrNotReady))
+	}
+	return c.push(c.rt.newBurst(b, o))
+}
+
+// next is the next burst, nil at the time until.
+func (g *getter) next(c *call, until int64) *session.Burst {
+	if len(g.waiting) == 0 {
+		it := c.waitFor(until, func(it *task.Item) bool { return it.Target == any(g) })
+		if it != nil {
+			return c.rt.leases.Take(it)
+		}
+	}
+	if len(g.waiting) == 0 {
+		return nil
+	}
+	b := g.waiting[0]
+	g.waiting = g.waiting[1:]
+	return b
+}
+
+// queueFlush is q:flush(): it discards what waits in a receive queue; how many packets.
+func queueFlush(c *call) int {
+	n, err := selfQueue(c, true).q.Flush()
+	c.check(err)
+	return c.push(lua.LNumber(n))
+}
+
+// queueAlloc is q:alloc(n): a burst to fill and send; nil, status, text while buffers are short.
+func queueAlloc(c *call) int {
+	q := selfQueue(c, false)
+	return c.alloc(q.q, q.of)
+}
+
+func (c *call) alloc(q *session.Queue, o *Opened) int {
+	n := q.BatchSize()
+	if c.arg(1) != lua.LNil {
+		n = int(c.whole(1, "packets", 1, int64(n)))
+	}
+	b, err := q.Alloc(c.rt.leases, n)
+	if err != nil {
+		return c.fail(err)
+	}
+	return c.push(c.rt.newBurst(b, o))
+}
+
+// queueSend is q:send(b): it consumes the burst when it returns true.
+func queueSend(c *call) int {
+	q := selfQueue(c, false)
+	return c.sendBurst(q.of, q.q.Send)
+}
+
+func (c *call) sendBurst(o *Opened, send func(*session.Burst) error) int {
+	b, ok := userdata[*burst](c.arg(1))
+	if !ok {
+		c.wanted(1, "burst")
+	}
+	if !b.b.Live() {
+		c.argError(1, "%s", b.gone())
+	}
+	o.running(c)
+	if err := send(b.b); err != nil {
+		return c.fail(err)
+	}
+	b.consumed(c.L, "sent")
+	return c.push(lua.LTrue)
+}
+
+// queuePace is q:pace{rate, pps}: limits; 0 or absent is none.
+func queuePace(c *call) int {
+	q := selfQueue(c, false)
+	o := c.options(1, "pps", "rate")
+	c.check(q.q.Pace(o.rate("rate"), o.number("pps", 0)))
+	return 0
+}
+
+// queueTransmit is q:transmit{template, count}: the queue itself sends; without a count until the stop.
+func queueTransmit(c *call) int {
+	q := selfQueue(c, false)
+	o := c.options(1, "count", "template")
+	if v := o.get("template"); v == lua.LFalse {
+		c.check(q.q.StopTransmit())
+		return 0
+	}
+	tpl, ok := userdata[*template](o.get("template"))
+	if !ok {
+		o.wrong("template", "a template expected (q:template{...}), got %s", describe(o.get("template")))
+	}
+	count := uint64(0)
+	if o.has("count") {
+		count = uint64(o.whole("count", 0, 1, maxInt))
+	}
+	c.check(q.q.Transmit(tpl.t, count))
+	return 0
+}

@@ -1,0 +1,37 @@
+package bindings
+
+import (
+	"math"
+	"math/rand/v2"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// random is a state's own generator: every task draws the same numbers in every run, until the
+// script seeds it.
+type random struct{ r *rand.Rand }
+
+func (g *random) seed(n uint64) { g.r = rand.New(rand.NewPCG(n, 0x9e3779b97f4a7c15)) }
+
+// mathRandom is math.random: a number in [0, 1), in 1..m, or in m..n.
+func mathRandom(c *call) int {
+	c.atMost(2)
+	lo, hi := int64(1), int64(0)
+	switch c.count() {
+	case 0:
+		return c.push(lua.LNumber(c.rt.random.r.Float64()))
+	case 1:
+		hi = c.whole(1, "upper limit", -maxInt, maxInt)
+	case 2:
+		lo, hi = c.whole(1, "lower limit", -maxInt, maxInt), c.whole(2, "upper limit", -maxInt, maxInt)
+	}
+	if lo > hi {
+		c.argError(c.count(), "interval is empty")
+	}
+	return c.push(lua.LNumber(lo + c.rt.random.r.Int64N(hi-lo+1)))
+}
+
+func mathRandomSeed(c *call) int {
+	c.rt.random.seed(math.Float64bits(c.number(1, "number")))
+	return 0
+}

@@ -1,0 +1,117 @@
+package bindings
+
+import (
+	"sort"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// entry is one function of a module or a type, under the name that Lua knows.
+type entry struct {
+	name string
+	fn   function
+}
+
+// typeDef describes a type of Lua values.
+type typeDef struct {
+	name    string
+	methods []entry
+	fields  []string // what get knows by name
+	// get reads a field or an element; nil: there is none of that name.
+	get  func(rt *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue
+	meta []entry // metamethods but __index and __newindex; their operands count from 1
+}
+
+// typeDefs lists every type, as modules lists every module; a test compares both with the README.
+var typeDefs = []*typeDef{
+	sessionType, interfaceType, connectionType, queueType, stageType, burstType, packetType, columnType, templateType,
+	timerType, taskType, timeType, u64Type,
+}
+
+// liveType is a type in one Lua state.
+type liveType struct {
+	def     *typeDef
+	meta    *lua.LTable
+	methods map[string]*lua.LFunction
+}
+
+// newObject makes a Lua value.
+func (rt *Runtime) newObject(value named) *lua.LUserData {
+	return &lua.LUserData{Value: value, Metatable: rt.live(value.luaType()).meta}
+}
+
+// live makes a type's metatable when it is first used.
+func (rt *Runtime) live(name string) *liveType {
+	if t := rt.types[name]; t != nil {
+		return t
+	}
+	L, def := rt.root, rt.defs[name]
+	t := &liveType{def: def, meta: L.NewTable(), methods: map[string]*lua.LFunction{}}
+	names := L.NewTable()
+	for _, name := range def.names() {
+		names.Append(lua.LString(name))
+	}
+	for _, m := range def.methods {
+		t.methods[m.name] = rt.wrap(L, m.name, 1, m.fn)
+	}
+	for _, m := range def.meta {
+		t.meta.RawSetString(m.name, rt.wrap(L, m.name, 0, m.fn))
+	}
+	t.meta.RawSetString("__index", L.NewFunction(func(L *lua.LState) int { return rt.index(L, t) }))
+	if t.meta.RawGetString("__newindex") == lua.LNil {
+		t.meta.RawSetString("__newindex", L.NewFunction(func(L *lua.LState) int {
+			raise(L, "a %s has no field that can be set (tried '%s')", def.name, L.Get(2))
+			return 0
+		}))
+	}
+	if t.meta.RawGetString("__tostring") == lua.LNil {
+		t.meta.RawSetString("__tostring", L.NewFunction(func(L *lua.LState) int {
+			L.Push(lua.LString(def.name))
+			return 1
+		}))
+	}
+	t.meta.RawSetString("__names", names)
+	t.meta.RawSetString("__metatable", lua.LString(def.name))
+	rt.types[name] = t
+	return t
+}
+
+// names lists methods and fields in order.
+func (def *typeDef) names() []string {
+	names := append([]string(nil), def.fields...)
+	for _, m := range def.methods {
+		names = append(names, m.name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// index is __index: a method, or a field or an element. What is neither raises.
+func (rt *Runtime) index(L *lua.LState, t *liveType) int {
+	ud, ok := L.Get(1).(*lua.LUserData)
+	if !ok {
+		raise(L, "%s expected, got %s", t.def.name, describe(L.Get(1)))
+	}
+	key := L.Get(2)
+	name, isName := key.(lua.LString)
+	if m := t.methods[string(name)]; isName && m != nil {
+		L.Push(m)
+		return 1
+	}
+	if t.def.get != nil {
+		if v := t.def.get(rt, L, ud.Value, key); v != nil {
+			L.Push(v)
+			return 1
+		}
+	}
+	if !isName {
+		raise(L, "a %s has no element %s", t.def.name, key)
+	}
+	raise(L, "%s of %s", unknown("field or method", string(name), t.def.names()), t.def.name)
+	return 0
+}
+
+func sortedStrings(s []string) []string {
+	sort.Strings(s)
+	return s
+}

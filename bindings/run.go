@@ -1,0 +1,266 @@
+package bindings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/stats"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+const (
+	// lookEvery is how often a run compares counters with its limits; lookSoon, when bursts came.
+	lookEvery = 10 * time.Millisecond
+	lookSoon  = time.Millisecond
+	// idleAfter ends a run on the virtual clock whose counters stand still.
+	idleAfter = time.Second
+)
+
+// limits say when a run ends.
+type limits struct {
+	until          int64 // task's clock
+	packets, bytes uint64
+	start          *stats.Ledger // what the counts are taken from
+	moved          uint64        // virtual clock: counter at the last change
+	movedAt        int64
+}
+
+// sessionStart is s:start(): packets move from now on.
+func sessionStart(c *call) int {
+	o := selfSession(c)
+	c.ownSession(o)
+	if o.Started() {
+		c.raise("session %s has started already", o.name)
+	}
+	c.check(o.begin(c.rt.Task))
+	return 0
+}
+
+// sessionStop is s:stop(reason). In the main chunk it ends the session in order and returns the
+// summary; elsewhere it asks for that, and s:run or the end of the script does it.
+func sessionStop(c *call) int {
+	o := selfSession(c)
+	reason := c.optStr(1, "reason", "stopped by the script")
+	if c.rt.Task != o.owner || c.rt.place != inMain || c.L != c.rt.current || !o.Started() {
+		o.s.Stop(reason)
+		return 0
+	}
+	o.end(c, reason)
+	return c.push(c.summary(o))
+}
+
+// sessionRun is s:run{seconds, bytes, packets, from, to}: it starts the session, serves handlers until a
+// limit is reached or somebody stops it, ends it in order and returns the summary.
+func sessionRun(c *call) int {
+	o := selfSession(c)
+	opts := c.options(1, "bytes", "from", "packets", "seconds", "to")
+	c.ownSession(o)
+	c.canWait()
+	if o.Finished() {
+		c.raise("session %s has stopped: %s", o.name, o.Reason())
+	}
+	if opts.has("from") {
+		at, err := c.rt.moment(opts.get("from"))
+		if err != nil {
+			opts.wrong("from", "%v", err)
+		}
+		c.waitFor(int64(at), func(*task.Item) bool { _, stopping := o.s.Stopping(); return stopping })
+	}
+	lim := opts.limits(c)
+	c.check(o.begin(c.rt.Task))
+	lim.start = o.s.Ledger()
+	defer o.abandon(c.rt)
+	reason := o.serve(c, lim)
+	o.end(c, reason)
+	return c.push(c.summary(o))
+}
+
+// abandon ends the session when an error passes through a run: bursts that wait for handlers are
+// dropped and counted, files are closed.
+func (o *Opened) abandon(rt *Runtime) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	reason := "an error in the script"
+	if e, ok := r.(*lua.ApiError); ok {
+		reason += ": " + e.Object.String()
+	}
+	if cause := context.Cause(rt.Task.Context()); cause != nil {
+		reason = cause.Error()
+	}
+	_ = o.finish(reason, nil) // the writers' errors stay in the summary
+	panic(r)
+}
+
+func (o *options) limits(c *call) *limits {
+	lim := &limits{until: task.Never}
+	if ns, given := o.seconds("seconds"); given {
+		lim.until = c.rt.Task.Now() + ns
+	}
+	if o.has("to") {
+		at, err := c.rt.moment(o.get("to"))
+		if err != nil {
+			o.wrong("to", "%v", err)
+		}
+		lim.until = min(lim.until, int64(at))
+	}
+	lim.packets = uint64(o.whole("packets", 0, 1, maxInt))
+	lim.bytes = uint64(o.quantity("bytes", spec.ParseSize))
+	return lim
+}
+
+// serve runs handlers until the session is to end, and says why.
+func (o *Opened) serve(c *call, lim *limits) string {
+	rt := c.rt
+	looks := lim.packets > 0 || lim.bytes > 0 || o.s.Thresholds().Aborts()
+	next := int64(0)
+	for {
+		if reason, ok := o.s.Stopping(); ok {
+			return reason
+		}
+		now := rt.Task.Now()
+		if looks && now >= next {
+			if reason := o.look(lim, now); reason != "" {
+				return reason
+			}
+			next = now + int64(lookEvery)
+		}
+		if now >= lim.until {
+			return "time is up"
+		}
+		wait := lim.until
+		if looks {
+			wait = min(wait, next)
+		}
+		it, err := rt.Task.Wait(wait)
+		switch {
+		case errors.Is(err, task.ErrIdle):
+			return "nothing more can happen"
+		case err != nil:
+			raiseError(c.L, err)
+		case it != nil:
+			if it.Kind == task.Burst {
+				next = min(next, now+int64(lookSoon)) // counts may reach their limit
+			}
+			if rt.dispatch(c.L, it); rt.stopped != "" {
+				return rt.stopped
+			}
+		}
+	}
+}
+
+// look compares the counters with the limits and the thresholds that abort.
+func (o *Opened) look(lim *limits, now int64) string {
+	l := o.s.Ledger()
+	packets, bytes := received(l)
+	p0, b0 := received(lim.start)
+	switch {
+	case lim.packets > 0 && packets-p0 >= lim.packets:
+		return fmt.Sprintf("%d packets were received", lim.packets)
+	case lim.bytes > 0 && bytes-b0 >= lim.bytes:
+		return fmt.Sprintf("%d bytes were received", lim.bytes)
+	}
+	if r, violated := o.s.Thresholds().Abort(l); violated {
+		o.mu.Lock()
+		o.failed = []string{r.String()}
+		o.mu.Unlock()
+		return "threshold " + r.String()
+	}
+	if o.s.Virtual() && lim.until == task.Never {
+		if packets != lim.moved {
+			lim.moved, lim.movedAt = packets, now
+		} else if now-lim.movedAt > int64(idleAfter) {
+			return "nothing more was received"
+		}
+	}
+	return ""
+}
+
+// received sums what the session's receive queues delivered; of a session without any, what it sent.
+func received(l *stats.Ledger) (packets, bytes uint64) {
+	var sent, sentBytes uint64
+	receives := false
+	for i := range l.Lines {
+		switch x := &l.Lines[i]; x.Kind {
+		case stats.Rx:
+			receives = true
+			packets += x.Out
+			bytes += x.OutBytes
+		case stats.Tx:
+			sent += x.Out
+			sentBytes += x.OutBytes
+		}
+	}
+	if !receives {
+		return sent, sentBytes
+	}
+	return packets, bytes
+}
+
+// end finishes the session; its handlers get what was received.
+func (o *Opened) end(c *call, reason string) {
+	_ = o.finish(reason, c.rt.serveReady(c.L)) // the writers' errors are the summary's
+}
+
+// serveReady deals with all items that are there, or come until a time.
+func (rt *Runtime) serveReady(L *lua.LState) func(until int64) {
+	return func(until int64) {
+		for {
+			it, err := rt.Task.Wait(until)
+			if err != nil || it == nil {
+				return // cancelled: what is left is dropped and counted
+			}
+			rt.dispatch(L, it)
+		}
+	}
+}
+
+// sessionMeasure is s:measure{seconds}: it serves handlers for that time and returns the ledger's
+// difference.
+func sessionMeasure(c *call) int {
+	o := selfSession(c)
+	opts := c.options(1, "seconds")
+	opts.need("seconds")
+	c.ownSession(o)
+	c.canWait()
+	o.running(c)
+	ns, _ := opts.seconds("seconds")
+	before := o.s.Ledger()
+	o.serve(c, &limits{until: c.rt.Task.Now() + ns, start: before})
+	return c.push(c.rt.ledger(o.s.Ledger().Since(before)))
+}
+
+// sessionStats is s:stats(): the ledger so far.
+func sessionStats(c *call) int { return c.push(c.rt.ledger(selfSession(c).Ledger())) }
+
+// summary is the ledger with reason, seconds and failed.
+func (c *call) summary(o *Opened) lua.LValue {
+	t := c.rt.ledger(o.Ledger())
+	setMissing := func(name string, v lua.LValue) {
+		if t.RawGetString(name) == lua.LNil {
+			t.RawSetString(name, v)
+		}
+	}
+	failed := c.L.NewTable()
+	for _, text := range o.Failed() {
+		failed.Append(lua.LString(text))
+	}
+	setMissing("reason", lua.LString(o.Reason()))
+	setMissing("seconds", lua.LNumber(o.RunTime()))
+	setMissing("failed", failed)
+	files := c.L.NewTable()
+	for _, path := range o.Files() {
+		files.Append(lua.LString(path))
+	}
+	setMissing("files", files)
+	if err := o.Err(); err != nil {
+		setMissing("error", lua.LString(err.Error()))
+	}
+	return t
+}

@@ -1,0 +1,97 @@
+package bindings
+
+import (
+	"io"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// Runtime is what one Lua state, and so one task, needs from its host. The exported fields are set
+// before Register; all of it belongs to the task's own thread.
+type Runtime struct {
+	Task       *task.Task
+	Scheduler  *task.Scheduler
+	Main       bool // the task that runs the main chunk
+	Stdout     io.Writer
+	Log        func(level, text string, fields map[string]any)
+	Script     string
+	ScriptArgs []string
+	Env        map[string]string // -e KEY=VALUE
+	Open       OpenOptions
+	Shared     *Process
+
+	// NewState makes a state for a further task: libraries, module loader, Register. It is called on
+	// that task's thread; this package closes the state.
+	NewState func(rt *Runtime) (*lua.LState, error)
+	// LoadModule finds and compiles what require(name) would load. May be nil.
+	LoadModule func(L *lua.LState, name string) (*lua.LFunction, error)
+
+	root      *lua.LState          // the state's main thread; a coroutine is another
+	defs      map[string]*typeDef  // by luaType
+	types     map[string]*liveType // those in use
+	leases    *session.Leases      // what the state holds
+	random    random
+	opened    []*Opened      // by this state
+	place     place          // of the task: what may wait
+	parent    *task.Task     // of a spawned task
+	told      bool           // that it is ready
+	inbox     *lua.LFunction // on_message of a spawned task
+	tasks     map[*task.Task]*taskHandle
+	mail      []any  // messages that wait for daqiri.receive
+	stopped   string // why the task is to end, once it was told
+	selectors map[string]*session.Selector
+	listeners map[*session.Interface]*listener
+	current   *lua.LState   // the thread on which a call may wait: root, or the innermost pcall's
+	threads   []*lua.LState // for pcall
+	nested    int           // calls of pcall inside each other
+	listening int           // handlers of any kind: a spawned task goes on for them
+	began     int64         // scheduler's time at Register
+}
+
+// OpenOptions come from the command line and apply to every daqiri.open.
+type OpenOptions struct {
+	Set                   []spec.Override
+	Engine, Memory, Cores string
+	DefaultConfig         bool // file names are ignored: everything runs on the default session
+}
+
+// Register makes the API known to a state whose standard libraries are open, and ties the state to
+// the task: its context is the task's.
+func Register(L *lua.LState, rt *Runtime) {
+	rt.root, rt.current = L, L
+	rt.defs, rt.types = map[string]*typeDef{}, map[string]*liveType{}
+	for _, def := range typeDefs {
+		rt.defs[def.name] = def
+	}
+	rt.tasks = map[*task.Task]*taskHandle{}
+	rt.leases = session.NewLeases()
+	rt.began = rt.Scheduler.Now()
+	L.SetContext(rt.Task.Context())
+	rt.preload()
+	rt.replaceGlobals()
+	rt.strictGlobals()
+}
+
+// End is called when the main chunk, the prompt or a task's function has ended, on the task's own thread and before
+// the state is closed: it stops this state's sessions in order, where handlers still get what was
+// received, and frees what the state held.
+func (rt *Runtime) End(L *lua.LState) {
+	serve := rt.serveReady(L)
+	if rt.Task.Context().Err() != nil {
+		serve = nil
+	}
+	for _, o := range rt.opened {
+		err := rt.protect(L, func() { _ = o.finish("the script ended", serve) })
+		if err != nil {
+			rt.Shared.Fail(err)
+			_ = o.finish("an error in a handler", nil) // its writers' errors are the summary's
+		}
+	}
+	if n := rt.leases.ReleaseAll(); n > 0 {
+		rt.Log("debug", "bursts that the script still held were freed", map[string]any{"task": rt.Task.Name(), "bursts": n})
+	}
+}

@@ -1,0 +1,98 @@
+package bindings
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// newScriptState also finds the modules of testdata.
+func newScriptState(rt *Runtime) (*lua.LState, error) {
+	L := lua.NewState()
+	L.SetField(L.GetField(L.Get(lua.GlobalsIndex), "package"), "path", lua.LString("testdata/?.lua"))
+	Register(L, rt)
+	return L, nil
+}
+
+// virtual puts every session of a script on the virtual clock.
+var virtual = spec.Override{Path: "loopback", Value: map[string]any{"mode": "sw", "clock": "virtual", "seed": 1}}
+
+// freePort is a port that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// TestScripts runs each script of testdata on the real and, but for sockets, on the virtual clock. A script asserts by
+// itself.
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.lua")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		if name == "check.lua" || name == "worker.lua" {
+			continue
+		}
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, clock := range []string{"real", "virtual"} {
+			if clock == "virtual" && name == "sockets.lua" {
+				continue
+			}
+			t.Run(strings.TrimSuffix(name, ".lua")+"/"+clock, func(t *testing.T) {
+				t.Parallel()
+				o := run(t, name, string(source), func(rt *Runtime) { prepare(t, rt, name, clock) })
+				if code, asked := o.shared.Exit(); asked != (name == "exit.lua") || asked && code != 7 {
+					t.Errorf("exit: %v, code %d", asked, code)
+				} else if o.err != nil && !asked {
+					t.Errorf("%v\nit printed:\n%s", o.err, o.out)
+				}
+				for _, err := range o.shared.Errors() {
+					t.Errorf("task: %v", err)
+				}
+				for _, s := range o.shared.Sessions() {
+					for _, bad := range s.Ledger().Balance() {
+						t.Errorf("session %s: %s", s.Name(), bad)
+					}
+				}
+			})
+		}
+	}
+}
+
+func prepare(t *testing.T, rt *Runtime, name, clock string) {
+	rt.NewState = newScriptState
+	rt.LoadModule = func(L *lua.LState, name string) (*lua.LFunction, error) {
+		return L.LoadFile("testdata/" + name + ".lua")
+	}
+	if clock == "virtual" {
+		rt.Open.Set = []spec.Override{virtual}
+	}
+	switch name {
+	case "args.lua":
+		rt.ScriptArgs = strings.Fields("--count 7 name=x --flag --ratio=0.5 --hosts a,b")
+		rt.Env = map[string]string{"role": "tx"}
+	case "transmit.lua":
+		rt.ScriptArgs = []string{"--dir", t.TempDir()}
+	case "flows.lua":
+		rt.ScriptArgs = []string{"--clock", clock}
+	case "sockets.lua":
+		rt.ScriptArgs = []string{"--port", freePort(t)}
+	}
+}

@@ -1,0 +1,202 @@
+package bindings
+
+import (
+	"fmt"
+	"os"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
+
+// stage is native work in a pipe. Cold.
+type stage struct {
+	st *session.Stage
+	of *Opened
+}
+
+func (*stage) luaType() string { return "stage" }
+
+var stageType = &typeDef{
+	name:   "stage",
+	fields: []string{"error", "kind", "name", "path"},
+	get: func(_ *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
+		st := self.(*stage).st
+		switch key {
+		case lua.LString("name"):
+			return lua.LString(st.Name())
+		case lua.LString("kind"):
+			return lua.LString(st.Kind())
+		case lua.LString("path"):
+			if path := st.Path(); path != "" {
+				return lua.LString(path)
+			}
+			return lua.LNil
+		case lua.LString("error"):
+			if err := st.Error(); err != nil {
+				return lua.LString(err.Error())
+			}
+			return lua.LNil
+		}
+		return nil
+	},
+	meta: []entry{{"__tostring", func(c *call) int {
+		st, _ := userdata[*stage](c.L.Get(1))
+		return c.push(lua.LString(st.st.Kind() + " " + st.st.Name()))
+	}}},
+}
+
+func (c *call) pushStage(st *session.Stage, o *Opened, err error) int {
+	c.check(err)
+	return c.push(c.rt.newObject(&stage{st, o}))
+}
+
+func sessionStage(c *call) int {
+	o := selfSession(c)
+	st, err := o.s.Stage(c.str(1, "stage name"))
+	return c.pushStage(st, o, err)
+}
+
+// sessionFilter is s:filter{name, where | match | pcap}.
+func sessionFilter(c *call) int {
+	o := selfSession(c)
+	opts := c.options(1, "match", "name", "pcap", "where")
+	cond := session.Condition{Where: opts.str("where", ""), Pcap: opts.str("pcap", "")}
+	if opts.has("match") {
+		v, err := plainValue(opts.get("match"), 0)
+		if err == nil {
+			cond.Match, err = parseMatch(v)
+		}
+		if err != nil {
+			opts.wrong("match", "%v", err)
+		}
+	}
+	st, err := o.s.Filter(opts.str("name", ""), cond)
+	return c.pushStage(st, o, err)
+}
+
+func sessionCount(c *call) int {
+	o := selfSession(c)
+	st, err := o.s.Count(c.options(1, "name").str("name", ""))
+	return c.pushStage(st, o, err)
+}
+
+// sessionSample is s:sample{name, every}: it passes one burst of so many.
+func sessionSample(c *call) int {
+	o := selfSession(c)
+	opts := c.options(1, "every", "name")
+	opts.need("every")
+	st, err := o.s.Sample(opts.str("name", ""), int(opts.whole("every", 1, 1, 1<<31-1)))
+	return c.pushStage(st, o, err)
+}
+
+// sessionWrite is s:write_pcap{name, dir, prefix, snaplen, policy} and s:write_raw{name, dir, prefix,
+// packet_data_offset, policy}. dirs is a list of one folder.
+func sessionWrite(kind string) function {
+	return func(c *call) int {
+		o := selfSession(c)
+		known := []string{"dir", "dirs", "name", "policy", "prefix", "snaplen"}
+		if kind == "raw" {
+			known = []string{"dir", "dirs", "name", "packet_data_offset", "policy", "prefix"}
+		}
+		opts := c.options(1, known...)
+		w := session.WriterOptions{Dir: opts.folder(), Policy: opts.policy(session.Drop),
+			Snaplen:          int(opts.whole("snaplen", 0, 0, 1<<18)),
+			PacketDataOffset: int(opts.whole("packet_data_offset", 0, 0, 1<<16))}
+		name := opts.str("name", "")
+		w.Prefix = opts.str("prefix", name)
+		if err := os.MkdirAll(w.Dir, 0o777); err != nil {
+			opts.fault("folder %s can't be made: %v", w.Dir, err)
+		}
+		make := o.s.WritePcap
+		if kind == "raw" {
+			make = o.s.WriteRaw
+		}
+		st, err := make(name, w)
+		return c.pushStage(st, o, err)
+	}
+}
+
+// folder reads dir, or dirs with one element; the current folder where both are absent.
+func (o *options) folder() string {
+	list, ok := o.get("dirs").(*lua.LTable)
+	switch {
+	case !o.has("dirs"):
+		return o.str("dir", ".")
+	case o.has("dir"):
+		o.wrong("dirs", "it stands beside 'dir': keep one of them")
+	case !ok || list.Len() != 1:
+		o.wrong("dirs", "a list of one folder expected (several are not in this version)")
+	}
+	dir, ok := list.RawGetInt(1).(lua.LString)
+	if !ok {
+		o.wrong("dirs", "a folder's name expected, got %s", describe(list.RawGetInt(1)))
+	}
+	return string(dir)
+}
+
+// sessionPipe is s:pipe(q | {q…}, stage…, q | writer): every burst of the sources goes through the
+// stages; a transmit queue at the end sends it on, and holds the source while its ring is full.
+func sessionPipe(c *call) int {
+	o := selfSession(c)
+	sources := c.sources(1, o)
+	if c.count() < 2 {
+		c.argError(2, "a stage, a writer or a transmit queue expected")
+	}
+	var stages []*session.Stage
+	for n := 2; n <= c.count(); n++ {
+		if st, ok := userdata[*stage](c.arg(n)); ok {
+			if st.of != o {
+				c.argError(n, "stage %s belongs to another session", st.st.Name())
+			}
+			stages = append(stages, st.st)
+			continue
+		}
+		q, ok := userdata[*queue](c.arg(n))
+		if !ok {
+			c.wanted(n, "stage, writer or transmit queue")
+		}
+		if q.check(c); n != c.count() || q.q.Rx() {
+			c.argError(n, "a queue at the end of a pipe is a transmit queue, and the last argument")
+		}
+		st, err := o.s.Forward("", q.q, session.Wait)
+		c.check(err)
+		stages = append(stages, st)
+	}
+	_, err := o.s.Pipe(sources, stages...)
+	c.check(err)
+	return 0
+}
+
+// sources reads a receive queue or a list of them.
+func (c *call) sources(n int, o *Opened) []*session.Queue {
+	var list []*session.Queue
+	add := func(v lua.LValue) {
+		q, ok := userdata[*queue](v)
+		if !ok {
+			c.argError(n, "receive queue, or a list of them, expected, got %s", describe(v))
+		}
+		if q.check(c); !q.q.Rx() || q.of != o {
+			c.argError(n, "queue %s is not a receive queue of this session", q.q.Name())
+		}
+		list = append(list, q.q)
+	}
+	if t, ok := c.arg(n).(*lua.LTable); ok {
+		t.ForEach(func(_, v lua.LValue) { add(v) })
+		if len(list) == 0 {
+			c.argError(n, "the list of queues is empty")
+		}
+		return list
+	}
+	add(c.arg(n))
+	return list
+}
+
+func (c *call) where() string {
+	if dbg, ok := c.L.GetStack(1); ok {
+		if _, err := c.L.GetInfo("Sl", dbg, lua.LNil); err == nil {
+			return fmt.Sprintf("%s:%d", dbg.Source, dbg.CurrentLine)
+		}
+	}
+	return "?"
+}

@@ -1,0 +1,28 @@
+package bindings
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestStdlib runs the selftest of each module that is shipped: they use what is registered here.
+func TestStdlib(t *testing.T) {
+	files, err := filepath.Glob("../stdlib/*.lua")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no modules", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := run(t, filepath.Base(file), "local M = (function() "+string(text)+"\nend)() M.selftest()", nil)
+			if o.err != nil {
+				t.Error(o.err)
+			}
+		})
+	}
+}

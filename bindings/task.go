@@ -1,0 +1,254 @@
+package bindings
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// taskHandle is a task as the one that made it sees it. Cold.
+type taskHandle struct {
+	t       *task.Task
+	handler *lua.LFunction // on_message
+}
+
+func (*taskHandle) luaType() string { return "task" }
+
+var taskType = &typeDef{
+	name:   "task",
+	fields: []string{"done", "name"},
+	get: func(_ *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
+		h := self.(*taskHandle)
+		switch key {
+		case lua.LString("name"):
+			return lua.LString(h.t.Name())
+		case lua.LString("done"):
+			select {
+			case <-h.t.Done():
+				return lua.LTrue
+			default:
+				return lua.LFalse
+			}
+		}
+		return nil
+	},
+	methods: []entry{{"on_message", taskOnMessage}, {"send", taskSend}, {"stop", taskStop}},
+}
+
+// readyTime is how long daqiri.task waits for the new task to be ready.
+const readyTime = time.Second
+
+// ready is the message of a new task that it waits, or is over.
+type ready struct{}
+
+// tellReady lets daqiri.task return, once.
+func (rt *Runtime) tellReady() {
+	if rt.parent != nil && !rt.told {
+		rt.told = true
+		_ = rt.parent.Send(ready{}, rt.Task) // the parent does not wait for ever
+	}
+}
+
+// job is what a new task does: call a function, or a module's chunk, with these arguments.
+type job struct {
+	name   string
+	proto  *lua.FunctionProto
+	module string
+	args   []any
+}
+
+// moduleTask is daqiri.task: it starts a Lua state on a thread of its own, and returns when that waits for the first
+// time (its handlers are set then) or has ended.
+func moduleTask(c *call) int {
+	j := &job{}
+	switch v := c.arg(1).(type) {
+	case *lua.LFunction:
+		j.name, j.proto = c.prototype(v)
+	case lua.LString:
+		j.name, j.module = string(v), string(v)
+	default:
+		c.wanted(1, "function or module name")
+	}
+	for n := 2; n <= c.count(); n++ {
+		v, err := c.export(c.arg(n), true, 0)
+		if err != nil {
+			c.argError(n, "%v", err)
+		}
+		j.args = append(j.args, v)
+	}
+	t, err := c.rt.Scheduler.NewTask(j.name)
+	c.check(err)
+	for n := 2; n <= c.count(); n++ {
+		c.handOver(c.arg(n), t)
+	}
+	child := c.rt.child(t)
+	t.Start(func(*task.Task) error { return child.run(j) })
+	h := &taskHandle{t: t}
+	c.rt.tasks[t] = h
+	// What is for the new task must not pass before it listens. A stop that comes meanwhile stays for the next wait.
+	_, _ = c.rt.Task.WaitFor(c.rt.Task.Now()+int64(readyTime), func(it *task.Item) bool {
+		return it.Kind == task.Message && it.From == t && it.Value == ready{}
+	})
+	return c.push(c.rt.newObject(h))
+}
+
+// prototype is a function without the state that it came from.
+func (c *call) prototype(fn *lua.LFunction) (string, *lua.FunctionProto) {
+	if fn.IsG {
+		c.argError(1, "a function written in Lua expected")
+	}
+	if fn.Proto.NumUpvalues > 0 {
+		name := "?"
+		if len(fn.Proto.DbgUpvalues) > 0 {
+			name = fn.Proto.DbgUpvalues[0]
+		}
+		c.argError(1, "the function captures the local '%s', which the new task can't see: "+
+			"pass it as an argument, or require it inside the function", name)
+	}
+	return fmt.Sprintf("%s:%d", fn.Proto.SourceName, fn.Proto.LineDefined), fn.Proto
+}
+
+// handOver makes t the owner of the queues in v; their handles here die.
+func (c *call) handOver(v lua.LValue, t *task.Task) {
+	switch v := v.(type) {
+	case *lua.LTable:
+		v.ForEach(func(_, e lua.LValue) { c.handOver(e, t) })
+	case *lua.LUserData:
+		if q, ok := v.Value.(*queue); ok {
+			q.handOver(c, t)
+		}
+	}
+}
+
+// child is the runtime of a task that this one makes.
+func (rt *Runtime) child(t *task.Task) *Runtime {
+	return &Runtime{Task: t, Scheduler: rt.Scheduler, Stdout: rt.Stdout, Log: rt.Log, Script: rt.Script,
+		ScriptArgs: rt.ScriptArgs, Env: rt.Env, Open: rt.Open, Shared: rt.Shared, NewState: rt.NewState,
+		LoadModule: rt.LoadModule, parent: rt.Task}
+}
+
+// run is the life of a spawned task: the job, then its handlers until the stop.
+func (rt *Runtime) run(j *job) error {
+	L, err := rt.NewState(rt)
+	if err != nil {
+		rt.Shared.Fail(fmt.Errorf("task %s: %w", j.name, err))
+		return err
+	}
+	defer L.Close()
+	err = rt.work(L, j)
+	rt.tellReady()
+	if err == nil && rt.listening > 0 {
+		err = rt.Serve(L, task.Never, nil)
+	}
+	rt.End(L)
+	if err = rt.fault(err); err != nil {
+		rt.Shared.Fail(err)
+		rt.Scheduler.StopAll("an error in task " + j.name)
+	}
+	return err
+}
+
+func (rt *Runtime) work(L *lua.LState, j *job) error {
+	var fn *lua.LFunction
+	switch {
+	case j.module == "":
+		fn = L.NewFunctionFromProto(j.proto)
+	case rt.LoadModule == nil:
+		return fmt.Errorf("task %s: modules can't be loaded here", j.name)
+	default:
+		var err error
+		if fn, err = rt.LoadModule(L, j.module); err != nil {
+			return fmt.Errorf("task %s: %w", j.name, err)
+		}
+	}
+	L.Push(fn)
+	for _, v := range j.args {
+		L.Push(rt.imported(v))
+	}
+	return L.PCall(len(j.args), 0, nil)
+}
+
+// fault is the error that a script's end stands for: none when the task was told to stop or the clock stands still.
+func (rt *Runtime) fault(err error) error {
+	cause := err
+	var raised *lua.ApiError
+	if errors.As(err, &raised) && raised.Cause != nil {
+		cause = raised.Cause
+	}
+	var exit *Exit
+	if errors.Is(cause, task.ErrStopped) || errors.Is(cause, task.ErrIdle) || errors.As(cause, &exit) ||
+		rt.Task.Context().Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func taskSend(c *call) int {
+	h := receiver[*taskHandle](c, "task")
+	v, err := c.export(c.arg(1), false, 0)
+	if err != nil {
+		c.argError(1, "%v", err)
+	}
+	return c.done(h.t.Send(v, c.rt.Task))
+}
+
+func taskOnMessage(c *call) int {
+	h := receiver[*taskHandle](c, "task")
+	h.handler = c.fn(1, "function(value)")
+	c.rt.listening++
+	return 0
+}
+
+// taskStop asks a task to end: its waiting call raises, or its handlers end.
+func taskStop(c *call) int {
+	receiver[*taskHandle](c, "task").t.Stop(c.optStr(1, "reason", "stopped by task "+c.rt.Task.Name()))
+	return 0
+}
+
+// moduleSend is daqiri.send: a message to the task that made this one.
+func moduleSend(c *call) int {
+	if c.rt.parent == nil {
+		c.raise("daqiri.send: the main script has no task above it (use t:send on what daqiri.task returned)")
+	}
+	v, err := c.export(c.arg(1), false, 0)
+	if err != nil {
+		c.argError(1, "%v", err)
+	}
+	return c.done(c.rt.parent.Send(v, c.rt.Task))
+}
+
+// moduleOnMessage is daqiri.on_message: what the task above sends.
+func moduleOnMessage(c *call) int {
+	if c.rt.parent == nil {
+		c.raise("daqiri.on_message: the main script has no task above it (use t:on_message)")
+	}
+	c.rt.inbox = c.fn(1, "function(value)")
+	c.rt.listening++
+	return 0
+}
+
+// moduleReceive is daqiri.receive: the next message from the task above, within a timeout.
+func moduleReceive(c *call) int {
+	o := c.options(1, "timeout")
+	until := task.Never
+	if ns, given := o.seconds("timeout"); given {
+		until = c.rt.Task.Now() + ns
+	}
+	if c.rt.parent == nil {
+		c.raise("daqiri.receive: the main script has no task above it (use t:on_message)")
+	}
+	c.canWait()
+	if mail := c.rt.mail; len(mail) > 0 {
+		c.rt.mail = mail[1:]
+		return c.push(c.rt.imported(mail[0]))
+	}
+	it := c.waitFor(until, func(it *task.Item) bool { return it.Kind == task.Message && it.From == c.rt.parent })
+	if it == nil {
+		return c.fail(errNoMessage)
+	}
+	return c.push(c.rt.imported(it.Value))
+}

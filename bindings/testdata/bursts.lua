@@ -1,0 +1,168 @@
+-- alloc, fill, send, get_burst, columns, selections, sets, packet views, lengths, times, ownership.
+local daqiri, t = require "daqiri", require "check"
+local s = daqiri.open()
+local rx, tx = s:rx_queue("loop0"), s:tx_queue("loop0")
+s:start()
+
+-- a template with fields that vary, sent by hand
+local tpl = tx:template{ payload_bytes = 100, udp_src = 9, udp_dst = 7000, ipv4_src = "10.0.0.1", ipv4_dst = "10.0.0.2",
+  eth_src = "02:00:00:00:00:0a", vary = { udp_dst = 1, ipv4_src = { step = 256 },
+    { at = "payload", bit_offset = 0, bit_width = 32, start = 5, step = 2 } } }
+t.equal(tpl.length, 142)
+t.equal(tostring(tpl), "template of 142 bytes")
+local b = assert(tx:alloc(8))
+t.equal(b.n, 8)
+t.equal(#b, 8)
+b:fill(tpl)
+t.equal(b.bytes, 8 * 142)
+t.equal(tostring(b), "burst of 8 packets, 1136 bytes")
+assert(tx:send(b))
+t.raises("burst already sent at bursts.lua:", function() return b.n end)
+t.raises("bad argument #1 to 'send' (burst already sent at bursts.lua:", function() tx:send(b) end)
+
+local r = t.receive(rx, 8)[1]
+t.equal(r.n, 8)
+t.equal(r.segments, 1)
+t.equal(r.queue, "rx0")
+t.equal(r.interface, "loop0")
+t.equal(r.connection, nil)
+assert(r.flags >= 0 and r.rx_time >= 0 and (r.clock == "realtime" or r.clock == "virtual"))
+
+-- columns
+local port = r:column("udp_dst")
+t.equal(#port, 8)
+t.equal(port.name, "udp_dst")
+t.equal(port[1], 7000)
+t.equal(port[8], 7007)
+t.equal(port[9], nil)
+t.equal(port:sum(), 7000 * 8 + 28)
+t.equal(port:min(), 7000)
+t.equal(port:max(), 7007)
+t.equal(port:mean(), 7003.5)
+t.equal(#port:unique(), 8)
+t.equal(port:text(1), "7000")
+t.equal(tostring(port:u64(2)), "7001")
+local h = port:histogram{ bins = 2, min = 7000, max = 7008 }
+t.equal(h.counts, { 4, 4 })
+t.equal(h.width, 4)
+t.equal(r:column("ipv4_src"):text(2), "10.0.1.1")
+t.equal(r:column("eth_src"):text(1), "02:00:00:00:00:0a")
+t.equal(r:column("tcp_dst")[1], nil)
+t.equal(r:column("tcp_dst"):min(), nil)
+t.equal(r:column{ at = "payload", bit_offset = 0, bit_width = 32 }[3], 9)
+t.equal(daqiri.json(r:column("udp_src")), "[9,9,9,9,9,9,9,9]")
+assert(r:column("rx_time")[1] == r.rx_time)
+t.raises("unknown field 'udp_dest' (did you mean 'udp_dst'?)", function() r:column("udp_dest") end)
+t.raises("above 2^53", function() return r:column{ bit_offset = 0, bit_width = 64 }[1] end)
+t.raises("unknown option 'bit_widht' (did you mean 'bit_width'?)", function() r:column{ bit_offset = 0, bit_widht = 8 } end)
+
+-- lists
+t.equal(r:lengths()[1], 142)
+t.equal(#r:flow_ids(), 8)
+t.equal(r:rx_timestamps()[1], r.rx_time)
+t.equal(r:peer(1), nil)
+
+-- packet views: packets count from 1, offsets from 0
+local p = r:packet(1)
+t.equal(#p, 142)
+t.equal(p.length, 142)
+t.equal(p.peer, nil)
+t.equal(p:u16(36), 7000)
+t.equal(p:u8(12), 8)
+t.equal(p:u32(42), 5)
+t.equal(tostring(p:u64(42)), "21474836480")
+t.equal(p:u16_le(36), 0x581b)
+t.equal(p:u32_le(42), 0x05000000)
+t.equal(tostring(p:u64_le(42)), "83886080")
+t.equal(p:hex(0, 6), "ffffffffffff")
+t.equal(p:bytes(42, 4), "\0\0\0\5")
+t.equal(tostring(p), "packet of 142 bytes")
+t.raises("is outside 0..140", function() p:u16(141) end)
+t.raises("is outside 1..8", function() r:packet(9) end)
+t.raises("unknown field or method 'u17'", function() p:u17(0) end)
+p:set_u8(42, 1)
+p:set_u16(43, 0x0203)
+p:set_u32(45, 0x04050607)
+p:set_u64(50, daqiri.u64("0x0102030405060708"))
+t.equal(p:hex(42, 7), "01020304050607")
+p:set_u16_le(42, 0x0102)
+p:set_u32_le(44, 1)
+p:set_u64_le(50, 1)
+t.equal(p:hex(42, 2), "0201")
+p:set_bytes(42, "abc")
+t.equal(p:bytes(42, 3), "abc")
+t.raises("does not fit into 8 bits", function() p:set_u8(0, daqiri.u64(256)) end)
+t.raises("is outside 0..255", function() p:set_u8(0, 256) end)
+
+-- set: values, steps, places; checksums follow
+t.equal(r:set{ udp_dst = { 100, 10 }, ipv4_dst = "192.0.2.9", eth_dst = "02:00:00:00:00:01" }, 8)
+t.equal(r:column("udp_dst")[3], 120)
+t.equal(r:column("ipv4_dst"):text(8), "192.0.2.9")
+t.equal(r:set{ { at = "payload", bit_offset = 32, bit_width = 16, value = 7 }, checksums = false }, 8)
+t.equal(r:packet(2):u16(46), 7)
+t.raises("did you mean 'udp_dst'?", function() r:set{ udp_dest = 1 } end)
+t.raises("is outside 0..65535", function() r:set{ udp_dst = 65536 } end)
+
+-- select
+local some = r:select("udp_dst >= 140")
+t.equal(some.n, 4)
+t.equal(some:column("udp_dst")[1], 140)
+t.raises("where", function() r:select("udp_dst >>= 4") end)
+some:free()
+t.raises("burst already freed at bursts.lua:", function() return some.n end)
+
+-- partial frees, truncate
+r:free{ packet = 8 }
+t.equal(r:lengths()[8], 0)
+r:truncate(3)
+t.equal(r.n, 3)
+r:free()
+t.raises("burst already freed at bursts.lua:", function() return p:u8(0) end)
+t.raises("already freed", function() r:free() end)
+
+-- lengths and times of a burst to send; a whole packet as bytes
+local b2 = tx:alloc(2)
+b2:fill(tx:template{ bytes = ("x"):rep(64) })
+b2:set_lengths(60)
+t.equal(b2:lengths(), { 60, 60 })
+b2:set_lengths({ 60, 64 })
+t.equal(b2:lengths(1), { 60, 64 })
+local now = s:clock()
+b2:tx_times(now, 1000)
+b2:tx_times({ now, now + 2000 })
+t.raises("1 times for 2 packets", function() b2:tx_times({ 1 }) end)
+assert(tx:send(b2))
+for _, x in ipairs(t.receive(rx, 2)) do x:free() end
+
+-- buffers run out: an expected failure
+local held = {}
+while true do
+  local x, status, text = tx:alloc()
+  if not x then
+    assert(status == "NO_FREE_BURST_BUFFERS" or status == "NO_FREE_PACKET_BUFFERS", status)
+    assert(#text > 0)
+    break
+  end
+  held[#held + 1] = x
+end
+for _, x in ipairs(held) do x:free() end
+t.raises("is outside 1..", function() tx:alloc(1e6) end)
+
+-- a handler that is no Lua function; a burst of an earlier call
+local kept
+local seen = rx:on_burst(function(b) kept = b end)
+rx:on_burst(type)
+t.send(tx, 1, { payload_bytes = 1 })
+while not kept do daqiri.sleep(0.001) end
+t.receive(rx, 1)[1]:free()
+t.raises("burst already returned when its on_burst handler ended (b:keep() keeps a burst) at bursts.lua:", function() return kept.n end)
+t.raises("burst already returned", function() kept:packet(1) end)
+t.equal(seen, rx)
+
+-- an empty poll, flush, direction
+local none, status = rx:get_burst{ timeout_us = 0 }
+t.equal(none, nil)
+t.equal(status, "NOT_READY")
+t.equal(rx:flush(), 0)
+t.raises("'send' is for transmit queues, and rx0 of loop0 is a receive queue", function() rx:send(b) end)
+s:stop()

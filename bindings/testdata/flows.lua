@@ -1,0 +1,77 @@
+-- flows, multicast, drop_all_traffic, and pipes between two ports.
+local daqiri, t = require "daqiri", require "check"
+local s = daqiri.open{
+  version = 1, stream_type = "raw", master_core = 0,
+  loopback = { mode = "sw", clock = daqiri.args{ clock = "real" }.clock },
+  memory_regions = { { name = "m", kind = "host", affinity = 0, num_bufs = 8192, buf_size = 2048 } },
+  interfaces = {
+    { name = "a", address = "wire0",
+      rx = { queues = { { name = "q0", id = 0, poll_mode = "direct", memory_regions = { "m" } } } },
+      tx = { queues = { { name = "t0", id = 0, poll_mode = "direct", memory_regions = { "m" } } } } },
+    { name = "b", address = "wire1",
+      rx = { flow_isolation = true, queues = {
+        { name = "q0", id = 0, poll_mode = "direct", memory_regions = { "m" } },
+        { name = "q1", id = 1, poll_mode = "direct", memory_regions = { "m" } } } },
+      tx = { queues = { { name = "t0", id = 0, poll_mode = "direct", memory_regions = { "m" } } } } },
+  },
+}
+local a, b = s:interface("a"), s:interface("b")
+local tx, q0, q1 = s:tx_queue("a"), s:rx_queue("b", 0), s:rx_queue("b", 1)
+t.raises("interface b has 2 such queues", function() s:rx_queue("b") end)
+s:start()
+q0:get_burst{ timeout_us = 0 }
+q1:get_burst{ timeout_us = 0 }
+
+local function match(port) return { match = { udp_dst = port }, action = { type = "queue", id = port % 2 } } end
+local ids = assert(b:add_flows("even", { match(7000), match(7002) }))
+t.equal(#ids, 2)
+assert(b:add_flows("odd", { { name = "one", match = { udp_dst = 7001 }, action = { type = "queue", id = 1 } } }))
+local list = b:flows()
+t.equal(#list, 3)
+t.equal(list[3].name, "one")
+t.equal(list[3].group, "odd")
+t.equal(list[3].queues, { 1 })
+
+t.send(tx, 4, { payload_bytes = 10, udp_dst = 7001 })
+local got = t.receive(q1, 4)[1]
+t.equal(got:flow_ids()[1], list[3].id)
+got:free()
+t.equal(b:delete_flows("odd"), 1)
+t.equal(b:delete_flows(ids[1]), 1)
+local n, status, why = b:delete_flows("odd")
+t.equal(n, nil)
+t.equal(status, "INVALID_PARAMETER")
+assert(why:find("odd"))
+assert(b:replace_flows("even", { match(7004) }))
+t.equal(#b:flows(), 1)
+t.raises("bad argument #2 to 'add_flows' (flows[0].match.udp_dts: unknown key", function()
+  b:add_flows("x", { { match = { udp_dts = 1 }, action = { type = "queue", id = 0 } } })
+end)
+t.raises("ids of flows that a script adds are given out", function()
+  b:add_flows("x", { { id = 4, match = {}, action = { type = "queue", id = 0 } } })
+end)
+t.raises("flows[0].action.id", function() b:add_flows("x", { { match = {}, action = { type = "queue", id = 9 } } }) end)
+
+-- drop and allow
+assert(b:drop_all_traffic())
+t.send(tx, 2, { payload_bytes = 10, udp_dst = 7004 })
+t.equal(q0:get_burst{ timeout_us = 1000 }, nil)
+assert(b:allow_all_traffic())
+t.send(tx, 2, { payload_bytes = 10, udp_dst = 7004 })
+t.receive(q0, 2)[1]:free()
+
+-- groups
+t.raises("is not a multicast group", function() b:join_multicast{ groups = "10.0.0.1" } end)
+t.raises("option 'groups' is missing", function() b:leave_multicast{} end)
+t.raises("leave the option out", function() b:join_multicast{ groups = "239.0.0.1", queues = { q0 } } end)
+local joined, code = b:join_multicast{ groups = { "239.2.0.64+3:7148", { ip = "239.9.0.1", port = 7148 } }, queues = { q0, q1 } }
+assert(joined == 5 or code == "NOT_SUPPORTED", code)
+if joined then t.equal(b:leave_multicast{ groups = "239.2.0.64+3" }, 4) end
+
+-- a pipe that ends in a transmit queue
+s:pipe(q0, s:tx_queue("b"))
+t.send(tx, 3, { payload_bytes = 10, udp_dst = 7004 })
+t.receive(s:rx_queue("a"), 3)[1]:free()
+local sum = s:stop()
+t.equal(sum.b.tx.packets, 3)
+t.equal(sum.a.wire.dropped_by.drop_all, 2)

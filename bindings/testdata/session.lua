@@ -1,0 +1,113 @@
+-- open, the objects of a session, its configuration, clock, log, metric, threshold, stats, start, stop, close.
+local daqiri, t = require "daqiri", require "check"
+
+t.raises("bad argument #1 to 'open' (file name, YAML text, table or nothing expected, got the number 7)", daqiri.open, 7)
+t.raises("unknown option 'engin' (did you mean 'engine'?)", daqiri.open, nil, { engin = "loop" })
+t.raises("no such file", daqiri.open, "nowhere.yaml")
+t.raises("set", daqiri.open, nil, { set = { ["interfaces.loop0.rx.queues.rx0.batch_sise"] = 3 } })
+
+local s = daqiri.open(nil, { set = { ["interfaces.loop0.rx.queues.rx0.batch_size"] = 32 } })
+t.equal(s.name, "default")
+t.equal(tostring(s), "session default")
+t.raises("unknown field or method 'rx_que' (did you mean 'rx_queue'?) of session", function() s:rx_que() end)
+t.raises("calling 'start' on no value", function() s.start() end)
+
+-- objects
+local i = s:interface("loop0")
+t.equal(i.name, "loop0")
+t.equal(i.engine, "loop")
+t.equal(i.address, "loopback")
+assert(i.mac == nil or #i.mac == 17)
+t.equal(#s:interfaces(), 1)
+t.raises('did you mean "loop0"?', function() s:interface("lop0") end)
+local q = s:rx_queue("loop0", 0)
+t.equal(q.name, "rx0")
+t.equal(q.id, 0)
+t.equal(q.interface, "loop0")
+t.equal(q.direction, "rx")
+t.equal(q.layer, "frame")
+t.equal(q.batch_size, 32)
+t.equal(s:rx_queue(i, "rx0").name, "rx0")
+t.equal(s:rx_queue("loop0").name, "rx0")
+t.equal(#s:rx_queues("loop0"), 1)
+t.equal(s:tx_queue("loop0", "tx0").direction, "tx")
+t.raises("receive queue", function() s:rx_queue("loop0", 3) end)
+local r = s:region("packets")
+t.equal(r.name, "packets")
+t.equal(r.num_bufs, 4096)
+t.raises("unknown field 'numbufs' (did you mean 'num_bufs'?) of region", function() return r.numbufs end)
+
+-- the configuration is read-only
+t.equal(s.config.interfaces[1].name, "loop0")
+t.equal(s.config.interfaces[1].rx.queues[1].batch_size, 32)
+t.equal(s.config.memory_regions[1].buf_size, 2048)
+t.equal(#s.config.interfaces, 1)
+for i, r in s.config.memory_regions() do t.equal(r.name, "packets", i) end
+t.equal(daqiri.from_json(daqiri.json(s.config)).interfaces[1].name, "loop0")
+t.raises("can't be changed", function() s.config.version = 2 end)
+t.raises("can't be changed", function() s.config.interfaces[1].name = "x" end)
+t.raises("unknown key 'interface' (did you mean 'interfaces'?)", function() return s.config.interface end)
+
+-- clock, log, metric, threshold, stats, report
+local ns, clock = s:clock()
+assert(ns >= 0 and (clock == "realtime" or clock == "virtual"))
+s:log("info", "text", { n = 1, who = "me" })
+s:log("warn", "value", 3)
+daqiri.log("error", "from the module")
+t.raises("'loud' is not one of", function() s:log("loud", "x") end)
+s:metric("power", 2.5)
+t.raises("not a finite number", function() s:metric("x", 1 / 0) end)
+s:threshold("power > 2", { after = 0.1, abort = true })
+s:threshold("power > 3")
+t.raises("threshold", function() s:threshold("power >") end)
+t.equal(s:stats().power, 2.5)
+t.equal(s:stats().loop0.rx.packets, 0)
+t.raises("unknown figure 'droped' (did you mean 'dropped'?) of loop0.rx", function() return s:stats().loop0.rx.droped end)
+assert(#s:report() > 0)
+
+-- nothing moves before the start
+t.raises("nothing moves before s:start()", function() q:get_burst{} end)
+s:start()
+t.raises("has started already", function() s:start() end)
+local sum = s:stop("that was all")
+t.equal(sum.reason, "that was all")
+t.equal(#sum.failed, 1)
+assert(sum.failed[1]:find("power > 3: violated", 1, true))
+assert(sum.seconds >= 0 and #sum.files == 0 and sum.error == nil)
+t.raises("has stopped: that was all", function() q:get_burst{} end)
+s:close()
+s:close()
+t.raises("was closed", function() s:stats() end)
+t.raises("was closed", function() q:flush() end)
+
+-- configurations as text and as a table; sections of the script's own
+local yaml = [[
+daqiri:
+  cfg:
+    version: 1
+    stream_type: raw
+    master_core: 0
+    loopback: sw
+    memory_regions:
+    - {name: m, kind: host, affinity: 0, num_bufs: 1024, buf_size: 2048}
+    interfaces:
+    - name: port
+      address: loopback
+      rx: {queues: [{name: q, id: 0, poll_mode: direct, memory_regions: [m]}]}
+mine: {depth: 3, list: [a, b]}
+]]
+local mine = daqiri.open(yaml)
+t.equal(mine.name, "text")
+t.equal(mine.config.mine.depth, 3)
+t.equal(mine.config.mine.list[2], "b")
+t.equal(mine.config.interfaces[1].rx.queues[1].poll_mode, "direct")
+mine:close()
+local table_session = daqiri.open{
+  version = 1, stream_type = "raw", master_core = 0, loopback = "sw",
+  memory_regions = { { name = "m", kind = "host", affinity = 0, num_bufs = 1024, buf_size = 2048 } },
+  interfaces = { { name = "port", address = "loopback",
+    tx = { queues = { { name = "q", id = 0, poll_mode = "direct", memory_regions = { "m" } } } } } },
+}
+t.equal(table_session.name, "table")
+table_session:close()
+t.raises('unknown key; did you mean "version"?', daqiri.open, { verson = 1, stream_type = "raw" })

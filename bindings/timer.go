@@ -1,0 +1,88 @@
+package bindings
+
+import (
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// timer is a function that runs at some time. Cold.
+type timer struct {
+	fn    *lua.LFunction
+	alarm *task.Alarm
+	of    *Opened
+	once  bool
+}
+
+func (*timer) luaType() string { return "timer" }
+
+var timerType = &typeDef{
+	name:    "timer",
+	methods: []entry{{"cancel", timerCancel}},
+}
+
+func (t *timer) deliver(rt *Runtime, L *lua.LState, _ *task.Item) {
+	if t.once {
+		delete(t.of.timers, t)
+	}
+	rt.handle(L, inHandler, t.fn)
+}
+
+func (t *timer) cancel() {
+	t.alarm.Cancel()
+	delete(t.of.timers, t)
+}
+
+func timerCancel(c *call) int {
+	receiver[*timer](c, "timer").cancel()
+	return 0
+}
+
+// newTimer makes a timer with the function in argument 2; it ends with the session.
+func (c *call) newTimer(o *Opened, once bool, set func(target any) *task.Alarm) int {
+	t := &timer{fn: c.fn(2, "function()"), of: o, once: once}
+	if c.rt.Task != o.owner {
+		c.raise("'%s' belongs to the task that opened the session", c.name)
+	}
+	t.alarm = set(t)
+	o.timers[t] = true
+	return c.push(c.rt.newObject(t))
+}
+
+// period reads argument 1 as seconds or text with a unit.
+func (c *call) period() time.Duration {
+	ns, err := duration(c.arg(1))
+	if err != nil {
+		c.argError(1, "%v", err)
+	}
+	return time.Duration(ns)
+}
+
+// sessionEvery is s:every(seconds, fn).
+func sessionEvery(c *call) int {
+	o := selfSession(c)
+	d := c.period()
+	if d < time.Microsecond {
+		c.argError(1, "a period of %v: at least 1us", d)
+	}
+	return c.newTimer(o, false, func(target any) *task.Alarm { return c.rt.Task.Every(d, target) })
+}
+
+// sessionAfter is s:after(seconds, fn).
+func sessionAfter(c *call) int {
+	o := selfSession(c)
+	d := c.period()
+	return c.newTimer(o, true, func(target any) *task.Alarm { return c.rt.Task.After(d, target) })
+}
+
+// sessionAt is s:at(time, fn): a time, or text for one.
+func sessionAt(c *call) int {
+	o := selfSession(c)
+	at, err := c.rt.moment(c.arg(1))
+	if err != nil {
+		c.argError(1, "%v", err)
+	}
+	return c.newTimer(o, true, func(target any) *task.Alarm { return c.rt.Task.At(int64(at), target) })
+}

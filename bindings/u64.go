@@ -1,0 +1,128 @@
+package bindings
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// u64 is a 64-bit unsigned integer in Lua, for what a number can't hold. Hot: hand-written.
+type u64 uint64
+
+func (u64) luaType() string { return "u64" }
+
+var u64Type = &typeDef{
+	name: "u64",
+	methods: []entry{
+		{"eq", u64Compare(func(a, b u64) bool { return a == b })},
+		{"lt", u64Compare(func(a, b u64) bool { return a < b })},
+		{"le", u64Compare(func(a, b u64) bool { return a <= b })},
+		{"key", u64Key},
+		{"number", u64Number},
+	},
+	meta: []entry{
+		{"__add", u64Arith(func(a, b u64) (u64, error) { return a + b, nil })},
+		{"__sub", u64Arith(func(a, b u64) (u64, error) { return a - b, nil })},
+		{"__mul", u64Arith(func(a, b u64) (u64, error) { return a * b, nil })},
+		{"__div", u64Arith(func(a, b u64) (u64, error) {
+			if b == 0 {
+				return 0, errors.New("division by zero")
+			}
+			return a / b, nil
+		})},
+		{"__mod", u64Arith(func(a, b u64) (u64, error) {
+			if b == 0 {
+				return 0, errors.New("division by zero")
+			}
+			return a % b, nil
+		})},
+		{"__eq", u64Compare(func(a, b u64) bool { return a == b })},
+		{"__lt", u64Compare(func(a, b u64) bool { return a < b })},
+		{"__le", u64Compare(func(a, b u64) bool { return a <= b })},
+		{"__concat", u64Concat},
+		{"__tostring", u64Key},
+	},
+}
+
+// newU64 makes a Lua value.
+func (rt *Runtime) newU64(v uint64) lua.LValue { return rt.newObject(u64(v)) }
+
+// integer is v as a number, or as a u64 where a number would lose bits.
+func (rt *Runtime) integer(v uint64) lua.LValue {
+	if v <= maxInt {
+		return lua.LNumber(v)
+	}
+	return rt.newU64(v)
+}
+
+// moduleU64 is daqiri.u64.
+func moduleU64(c *call) int {
+	v, err := toU64(c.arg(1))
+	if err != nil {
+		c.argError(1, "%v", err)
+	}
+	return c.push(c.rt.newU64(uint64(v)))
+}
+
+// toU64 reads a u64, a whole number or text (decimal, 0x, 0o, 0b).
+func toU64(v lua.LValue) (u64, error) {
+	if s, ok := v.(lua.LString); ok {
+		n, err := strconv.ParseUint(strings.TrimSpace(string(s)), 0, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%q is not a whole number in 0..2^64-1", clip(string(s), 40))
+		}
+		return u64(n), nil
+	}
+	n, err := unsigned(v, 64)
+	return u64(n), err
+}
+
+// operands reads the two operands of a metamethod or a method: one is a u64, the other may be a number.
+func (c *call) operands() (a, b u64) {
+	a, err := unsignedOperand(c.L.Get(1))
+	if err == nil {
+		b, err = unsignedOperand(c.L.Get(2))
+	}
+	if err != nil {
+		c.raise("u64: %v", err)
+	}
+	return a, b
+}
+
+func unsignedOperand(v lua.LValue) (u64, error) {
+	n, err := unsigned(v, 64)
+	return u64(n), err
+}
+
+func u64Arith(op func(a, b u64) (u64, error)) function {
+	return func(c *call) int {
+		v, err := op(c.operands())
+		if err != nil {
+			c.raise("u64: %v", err)
+		}
+		return c.push(c.rt.newU64(uint64(v)))
+	}
+}
+
+func u64Compare(op func(a, b u64) bool) function {
+	return func(c *call) int { return c.push(lua.LBool(op(c.operands()))) }
+}
+
+func u64Key(c *call) int {
+	return c.push(lua.LString(strconv.FormatUint(uint64(receiver[u64](c, "u64")), 10)))
+}
+
+func u64Number(c *call) int {
+	v := receiver[u64](c, "u64")
+	if v > maxInt {
+		c.raise("u64: %d is above 2^53: a number would lose bits", uint64(v))
+	}
+	return c.push(lua.LNumber(v))
+}
+
+func u64Concat(c *call) int {
+	return c.push(lua.LString(c.rt.text(c.L, c.L.Get(1)) + c.rt.text(c.L, c.L.Get(2))))
+}
