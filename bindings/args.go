@@ -121,7 +121,7 @@ func (c *call) declaration(name string, t *lua.LTable) arg {
 	return a
 }
 
-// splitArgs reads --name value, --name=value and name=value; a lone --name sets a boolean.
+// splitArgs reads --name value, --name=value and name=value; a boolean's value may be left out: true.
 func splitArgs(words []string, declared []arg) (given map[string]string, help bool, err error) {
 	given = map[string]string{}
 	kinds := map[string]string{}
@@ -148,7 +148,7 @@ func splitArgs(words []string, declared []arg) (given map[string]string, help bo
 		case !known:
 			return nil, false, fmt.Errorf("%s", unknown("argument", word, dashed(names)))
 		case hasValue:
-		case kind == "boolean":
+		case kind == "boolean" && (i+1 == len(words) || !isTruth(words[i+1])):
 			value = "true"
 		case i+1 == len(words):
 			return nil, false, fmt.Errorf("--%s needs a value", name)
@@ -159,6 +159,14 @@ func splitArgs(words []string, declared []arg) (given map[string]string, help bo
 		given[name] = value
 	}
 	return given, false, nil
+}
+
+// truths are the words for a boolean.
+var truths = map[string]bool{"true": true, "yes": true, "on": true, "1": true, "false": false, "no": false, "off": false, "0": false}
+
+func isTruth(word string) bool {
+	_, ok := truths[word]
+	return ok
 }
 
 func dashed(names []string) []string {
@@ -182,11 +190,8 @@ func (rt *Runtime) parseArg(a arg, text string) (lua.LValue, error) {
 		}
 		return lua.LNumber(f), nil
 	case "boolean":
-		switch text {
-		case "true", "yes", "on", "1":
-			return lua.LTrue, nil
-		case "false", "no", "off", "0":
-			return lua.LFalse, nil
+		if isTruth(text) {
+			return lua.LBool(truths[text]), nil
 		}
 		return nil, fmt.Errorf("%q is not true or false", text)
 	case "list":

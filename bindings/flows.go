@@ -2,7 +2,7 @@ package bindings
 
 import (
 	"errors"
-	"fmt"
+	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -11,89 +11,29 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// Flows and matches written as Lua tables go through the configuration's own parser, inside the
-// smallest configuration that holds them: one set of keys, rules and error texts.
-
-// parseFlows reads a list of flows {name, match, action} for an interface.
-func parseFlows(i *session.Interface, list any) ([]*spec.Flow, error) {
-	rows, ok := list.([]any)
-	if !ok {
-		return nil, errors.New("a list of flows expected")
-	}
-	flows := make([]any, len(rows))
-	for n, row := range rows {
-		flow, ok := row.(map[string]any)
-		if !ok {
-			return nil, fmt.Errorf("flows[%d]: a table expected", n)
-		}
-		if _, given := flow["id"]; given {
-			return nil, fmt.Errorf("flows[%d].id: ids of flows that a script adds are given out: leave the key out", n)
-		}
-		flow["id"] = n + 1
-		if _, given := flow["name"]; !given {
-			flow["name"] = fmt.Sprintf("flow %d", n+1)
-		}
-		flows[n] = flow
-	}
-	var queues []any
-	for _, q := range i.RxQueues() {
-		queues = append(queues, parserQueue(q.Name(), q.ID()))
-	}
-	rx := map[string]any{"queues": queues, "flows": flows}
-	if c := i.Session().Config().Interface(i.Name()); c != nil && c.RX != nil && len(c.RX.FlexItems) > 0 {
-		var items []any
-		for _, f := range c.RX.FlexItems {
-			items = append(items, map[string]any{"name": f.Name, "id": f.ID, "offset": f.Offset, "udp_dst_port": f.UDPDstPort})
-		}
-		rx["flex_items"] = items
-	}
-	out, err := parseRx(rx)
-	if err != nil {
-		return nil, err
-	}
-	for n, row := range rows {
-		if name := row.(map[string]any)["name"]; name == fmt.Sprintf("flow %d", n+1) {
-			out.Flows[n].Name = ""
-		}
-	}
-	return out.Flows, nil
+// parseFlows reads a list of flows {name, match, action} by the configuration's own parser.
+func parseFlows(list any) ([]*spec.Flow, error) {
+	flows, err := spec.ParseFlows(list)
+	return flows, inWords(err)
 }
 
 // parseMatch reads one match, for a filter.
 func parseMatch(match any) (*spec.Match, error) {
-	rx, err := parseRx(map[string]any{
-		"queues": []any{parserQueue("q", 0)},
-		"flows": []any{map[string]any{"name": "match", "id": 1, "match": match,
-			"action": map[string]any{"type": "queue", "id": 0}}},
-	})
-	if err != nil {
-		return nil, errors.New(strings.ReplaceAll(err.Error(), "flows[0].match.", ""))
-	}
-	return &rx.Flows[0].Match, nil
+	m, err := spec.ParseMatch(match)
+	return m, inWords(err)
 }
 
-func parserQueue(name string, id int) map[string]any {
-	return map[string]any{"name": name, "id": id, "poll_mode": "direct", "memory_regions": []any{"packets"}}
-}
-
-func parseRx(rx map[string]any) (*spec.RX, error) {
-	cfg, _, err := spec.ParseTable(map[string]any{
-		"version": 1, "stream_type": "raw", "master_core": 0, "loopback": "sw",
-		"memory_regions": []any{map[string]any{"name": "packets", "kind": "host", "affinity": 0, "num_bufs": 1024, "buf_size": 2048}},
-		"interfaces":     []any{map[string]any{"name": "i", "address": "loopback", "rx": rx}},
-	}, spec.Options{})
+// inWords puts all faults of a table on one line; their place is the path.
+func inWords(err error) error {
 	var faults *spec.Errors
-	if errors.As(err, &faults) {
-		var lines []string
-		for _, f := range faults.Issues {
-			lines = append(lines, strings.TrimPrefix(f.Path, "interfaces[0].rx.")+": "+f.Text)
-		}
-		return nil, errors.New(strings.Join(lines, "; "))
+	if !errors.As(err, &faults) {
+		return err
 	}
-	if err != nil {
-		return nil, err
+	var lines []string
+	for _, f := range faults.Issues {
+		lines = append(lines, strings.TrimPrefix(f.Path, "match.")+": "+f.Text)
 	}
-	return cfg.Interfaces[0].RX, nil
+	return errors.New(strings.Join(lines, "; "))
 }
 
 // flows reads argument n as flows for the interface.
@@ -103,7 +43,7 @@ func (c *call) flows(n int, i *session.Interface) []session.Flow {
 	if m, ok := list.(map[string]any); ok && len(m) == 0 {
 		return nil
 	}
-	parsed, err := parseFlows(i, list)
+	parsed, err := parseFlows(list)
 	if err != nil {
 		c.argError(n, "%v", err)
 	}
@@ -112,6 +52,11 @@ func (c *call) flows(n int, i *session.Interface) []session.Flow {
 		for _, a := range f.Actions {
 			if a.Type != spec.ActionQueue {
 				c.argError(n, "flows[%d]: action %s is not in this version", k, a.Type)
+			}
+		}
+		for _, id := range f.QueueIDs() {
+			if !slices.ContainsFunc(i.RxQueues(), func(q *session.Queue) bool { return q.ID() == id }) {
+				c.argError(n, "flows[%d].action.id: interface %s has no receive queue %d", k, i.Name(), id)
 			}
 		}
 		flows[k] = session.Flow{Name: f.Name, Match: f.Match, Queues: f.QueueIDs()}

@@ -94,14 +94,27 @@ func (rt *Runtime) replaceGlobals() {
 	}
 }
 
-// strictGlobals makes reading an undefined global an error. rawget(_G, name) still asks.
+// strictGlobals makes reading an undefined global an error. One that was assigned, nil even, is defined;
+// rawget(_G, name) still asks.
 func (rt *Runtime) strictGlobals() {
 	g := rt.globals()
+	defined := map[string]bool{}
 	rt.strict(g, func(key string) string {
+		if defined[key] {
+			return ""
+		}
 		var known []string
 		g.ForEach(func(k, _ lua.LValue) { known = append(known, k.String()) })
 		return unknown("global", key, sortedStrings(known))
 	})
+	meta := g.Metatable.(*lua.LTable)
+	meta.RawSetString("__newindex", rt.root.NewFunction(func(L *lua.LState) int {
+		if key, ok := L.Get(2).(lua.LString); ok {
+			defined[string(key)] = true
+		}
+		g.RawSet(L.Get(2), L.Get(3))
+		return 0
+	}))
 }
 
 func globalPrint(c *call) int {

@@ -111,3 +111,7 @@ t.equal(mine, 1)
 assert(type(daqiri.version) == "string")
 t.raises("unknown function 'opn' (did you mean 'open'?) in module daqiri", function() daqiri.opn() end)
 print("done", 1, nil)
+
+-- a global that was assigned nil is defined
+later = nil
+t.equal(later, nil)

@@ -15,6 +15,8 @@ import (
 // from any goroutine.
 type Lua struct {
 	L *lua.LState
+	// Compile makes a function of a chunk; nil: L.Load does.
+	Compile func(name, source string) (*lua.LFunction, error)
 
 	mu     sync.Mutex
 	parent context.Context // what ctx was made from
@@ -30,7 +32,11 @@ func NewLua(L *lua.LState) *Lua { return &Lua{L: L} }
 // Exec runs the chunk and returns its values, formatted; the first one becomes the global _.
 func (x *Lua) Exec(name, source string) (string, error) {
 	L := x.L
-	fn, err := L.Load(strings.NewReader(source), name)
+	compile := x.Compile
+	if compile == nil {
+		compile = func(name, source string) (*lua.LFunction, error) { return L.Load(strings.NewReader(source), name) }
+	}
+	fn, err := compile(name, source)
 	if err != nil {
 		return "", errors.New(FormatError(L, err))
 	}

@@ -103,6 +103,17 @@ func TestHashSpreadsFlows(t *testing.T) {
 		if err := b.s.Start(b.me); err != nil {
 			return err
 		}
+		queues, err := b.s.RxQueues("b")
+		if err != nil {
+			return err
+		}
+		count, err := b.s.Count("both")
+		if err != nil {
+			return err
+		}
+		if _, err := b.s.Pipe(queues, count); err != nil {
+			return err
+		}
 		src, ok := FieldNamed("udp_src")
 		if !ok {
 			return fmt.Errorf("no field udp_src")

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/daqiri/daqiri-run/host/script"
+	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// newCheck makes the command that looks at configurations and scripts without running anything.
+func newCheck(g *state.Global) *cobra.Command {
+	var f configFlags
+	cmd := &cobra.Command{
+		Use:   "check FILE...",
+		Short: "check configurations and scripts without running them",
+		Long: `check reads configurations (YAML) and scripts (NAME.lua) and prints every fault with its line.
+
+Of a script it finds syntax errors, undefined globals and comparisons of a u64 with a number.
+What depends on the machine (a core, a device, a free port) shows when the session opens.`,
+		Args: needs("a configuration or a script to check"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			opts, err := f.options()
+			if err != nil {
+				return err
+			}
+			return checkFiles(g, opts, args)
+		},
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+// checkFiles checks them all; the exit code is that of the first kind of fault found.
+func checkFiles(g *state.Global, opts spec.Options, files []string) error {
+	code := ExitOK
+	worse := func(found ExitCode) {
+		if code == ExitOK {
+			code = found
+		}
+	}
+	for _, file := range files {
+		if filepath.Ext(file) == ".lua" {
+			if !checkScript(g, file) {
+				worse(ExitScript)
+			}
+		} else if !checkConfig(g, opts, file) {
+			worse(ExitConfig)
+		}
+	}
+	return ended(code)
+}
+
+func checkConfig(g *state.Global, opts spec.Options, file string) bool {
+	cfg, warnings, err := spec.ParseFile(file, opts)
+	for _, w := range warnings {
+		fmt.Fprintf(g.Stderr, "warning: %v\n", w)
+	}
+	var faults *spec.Errors
+	if errors.As(err, &faults) {
+		for _, fault := range faults.Issues {
+			fmt.Fprintln(g.Stderr, fault)
+		}
+		fmt.Fprintf(g.Stderr, "%s: %s\n", file, plural(len(faults.Issues), "fault"))
+		return false
+	}
+	if err != nil {
+		fmt.Fprintln(g.Stderr, err)
+		return false
+	}
+	queues := 0
+	for _, i := range cfg.Interfaces {
+		if i.RX != nil {
+			queues += len(i.RX.Queues)
+		}
+		if i.TX != nil {
+			queues += len(i.TX.Queues)
+		}
+	}
+	fmt.Fprintf(g.Stdout, "%s: ok: %s, %s, %s\n", file, plural(len(cfg.Interfaces), "interface"), plural(queues, "queue"),
+		plural(len(cfg.MemoryRegions), "memory region"))
+	return true
+}
+
+func checkScript(g *state.Global, file string) bool {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		fmt.Fprintf(g.Stderr, "script: %v\n", err)
+		return false
+	}
+	faults := script.Check(file, string(text), script.Globals())
+	for _, fault := range faults {
+		fmt.Fprintln(g.Stderr, fault)
+	}
+	if len(faults) > 0 {
+		fmt.Fprintf(g.Stderr, "%s: %s\n", file, plural(len(faults), "fault"))
+		return false
+	}
+	fmt.Fprintf(g.Stdout, "%s: ok\n", file)
+	return true
+}
+
+// plural is a number and its noun.
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}

@@ -1,0 +1,120 @@
+// Package cli is the command line: one file for each command, on cobra. Main runs a whole command and returns the
+// exit code; exit.go lists the codes.
+//
+// It may import host's other packages, bindings, runtime, stdlib, cobra and logrus. Commands take streams, arguments
+// and environment from a state.Global, so that they run inside tests. The goroutine that calls Main is the host's: it
+// watches signals and never runs Lua.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+const rootLong = `daqiri-run runs Lua scripts that drive packet pipelines: the script decides, native threads receive, transmit,
+filter and write.
+
+  daqiri-run SCRIPT [ARGS]   run a script; what follows SCRIPT is the script's, flags too
+  daqiri-run                 a prompt
+
+At the end, also after Ctrl-C, a summary on stderr accounts for every packet; stdout is the script's alone.`
+
+// Main runs the command line of g and returns the exit code.
+func Main(g *state.Global) (code int) {
+	defer func() {
+		if r := recover(); r != nil {
+			fmt.Fprintf(g.Stderr, "daqiri-run itself is at fault here, please report this: %v\n%s", r, debug.Stack())
+			code = int(ExitInternal)
+		}
+	}()
+	root := newRoot(g)
+	root.SetArgs(g.Args[min(1, len(g.Args)):])
+	cmd, err := root.ExecuteC()
+	var f *failure
+	switch {
+	case err == nil:
+		return int(ExitOK)
+	case !errors.As(err, &f):
+		f = &failure{code: ExitUsage, err: err} // cobra's own: unknown command, wrong number of arguments
+	}
+	if !f.silent {
+		fmt.Fprintf(g.Stderr, "daqiri-run: %v\n", f)
+		if f.code == ExitUsage {
+			fmt.Fprintf(g.Stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
+		}
+	}
+	return int(f.code)
+}
+
+// newRoot makes the root command. It is the run command, too: a word that names no command is a script.
+func newRoot(g *state.Global) *cobra.Command {
+	var f runFlags
+	root := &cobra.Command{
+		Use:           "daqiri-run [flags] [SCRIPT [ARGS]]",
+		Short:         "run Lua scripts that drive packet pipelines",
+		Long:          rootLong,
+		Args:          cobra.ArbitraryArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, args []string) error { return runOrPrompt(g, &f, cmd, args) },
+	}
+	f.add(root.Flags())
+	root.Flags().StringVarP(&f.interactive, "interactive", "i", "", "run this `SCRIPT`, then open a prompt on its state")
+	root.Flags().SetInterspersed(false)
+	root.SetOut(g.Stdout)
+	root.SetErr(g.Stderr)
+	root.SetIn(g.Stdin)
+	root.SetFlagErrorFunc(flagError)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newRun(g), newCheck(g), newInspect(g), newTest(g), newVersion(g), newExitCodes(g))
+	return root
+}
+
+// flagError makes pflag's error one of usage, with a suggestion for a misspelt flag.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := spec.Suggest(unknown.GetSpecifiedName(), names); near != "" {
+			err = fmt.Errorf("%w (did you mean --%s?)", err, near)
+		}
+	}
+	return fail(ExitUsage, err)
+}
+
+// needs refuses a command line without arguments.
+func needs(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fail(ExitUsage, fmt.Errorf("name %s", what))
+		}
+		return nil
+	}
+}
+
+// commandNames lists the commands that a misspelt word may have meant.
+func commandNames(root *cobra.Command) []string {
+	var names []string
+	for _, c := range root.Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+// newExitCodes makes the help topic exit-codes.
+func newExitCodes(*state.Global) *cobra.Command {
+	var b strings.Builder
+	_ = writeExitCodes(&b) // a strings.Builder takes everything
+	return &cobra.Command{Use: "exit-codes", Short: "the exit codes and what they mean", Long: strings.TrimSpace(b.String())}
+}

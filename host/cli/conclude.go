@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/daqiri/daqiri-run/host/script"
+	"github.com/daqiri/daqiri-run/host/summary"
+)
+
+// conclude shows errors and notes, makes the summary and decides on the exit code.
+func (r *runner) conclude() ExitCode {
+	if r.con.screen != nil {
+		r.con.screen.Clear()
+	}
+	stderr := r.con.stderr
+	failures := r.program.Failures()
+	for _, f := range failures {
+		if !f.Shown {
+			fmt.Fprintln(stderr, f.Text)
+		}
+	}
+	if at := r.program.CancelledAt(); at != "" {
+		fmt.Fprintf(stderr, "%s: the script was still busy here %v after the stop, and was ended\n", at, stopGrace)
+	}
+	if len(r.abandoned) > 0 {
+		fmt.Fprintf(stderr, "task %s did not come back and was left behind: a long call of the string library can't be interrupted\n",
+			strings.Join(r.abandoned, ", "))
+	}
+	report := summary.Collect(r.program.Shared().Sessions())
+	if r.flags.summary == "none" {
+		for _, text := range report.StorageErrors() {
+			fmt.Fprintln(stderr, text)
+		}
+	}
+	code := r.exitCode(failures, report)
+	r.describe(report, code)
+	if err := r.writeSummary(report); err != nil {
+		fmt.Fprintln(stderr, err)
+		code = worse(code, ExitStorage)
+	}
+	if len(r.abandoned) == 0 {
+		r.program.Close()
+	}
+	return code
+}
+
+// exitCode is the cause that wins; see exitHelp.
+func (r *runner) exitCode(failures []script.Failure, report *summary.Report) ExitCode {
+	code := ExitOK
+	if r.stoppedBy != nil {
+		code = r.stoppedBy.code()
+	}
+	if r.con.stdout.gone.Load() {
+		code = worse(code, ExitPipe)
+	}
+	if report.Violated() {
+		code = worse(code, ExitThreshold)
+	}
+	if len(report.StorageErrors()) > 0 {
+		code = worse(code, ExitStorage)
+	}
+	if r.prompt != nil && (r.prompt.Failed() || r.prompt.Err() != nil) {
+		code = worse(code, ExitScript)
+	}
+	if asked, ok := r.program.Shared().Exit(); ok && asked != 0 {
+		code = ExitCode(asked & 0xff)
+	}
+	for _, f := range failures {
+		code = worse(code, causeCodes[f.Cause])
+	}
+	if !report.Balanced() {
+		code = ExitInternal
+	}
+	return code
+}
+
+// causeCodes are the exit codes of the causes of failures.
+var causeCodes = map[script.Cause]ExitCode{script.CauseScript: ExitScript, script.CauseDevice: ExitDevice,
+	script.CauseConfig: ExitConfig, script.CauseInternal: ExitInternal}
+
+// describe completes the report with what only the host knows.
+func (r *runner) describe(report *summary.Report, code ExitCode) {
+	report.Version = fullVersion()
+	report.Script, report.SHA256 = r.path, fileHash(r.path)
+	report.ExitCode, report.Cause = int(code), code.String()
+	report.Started, report.ElapsedS = r.started.UTC(), time.Since(r.started).Seconds()
+	report.Abandoned = r.abandoned
+	switch {
+	case r.stoppedBy != nil:
+		report.Reason = r.stoppedBy.name()
+	case r.con.stdout.gone.Load():
+		report.Reason = "nobody reads the output any more"
+	}
+}
+
+// writeSummary prints the summary and writes the file of --summary-json.
+func (r *runner) writeSummary(report *summary.Report) error {
+	if r.flags.summary != "none" {
+		style := summary.Style{Full: r.flags.summary == "full", Color: r.g.ColorStderr()}
+		if _, err := io.WriteString(r.con.stderr, report.Text(style)); err != nil && !errors.Is(err, syscall.EPIPE) {
+			return err
+		}
+	}
+	if r.flags.summaryJSON == "" {
+		return nil
+	}
+	data, err := report.JSON()
+	if err == nil {
+		err = os.WriteFile(r.flags.summaryJSON, data, 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("summary: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"github.com/daqiri/daqiri-run/host/repl"
+	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/host/summary"
+)
+
+// console is the process's two output streams as the program and its tasks see them: safe for concurrent use, and
+// sharing the terminal with the live line or the prompt.
+type console struct {
+	screen *summary.Screen // nil where stderr is no terminal, or belongs to a prompt
+	stdout *stream
+	stderr io.Writer
+}
+
+func newConsole(g *state.Global) *console {
+	c := &console{}
+	stdout, stderr := g.Stdout, g.Stderr
+	if g.StderrTTY {
+		c.screen = summary.NewScreen(g.Stderr, func() int { return columns(g.Stderr) })
+		stderr = c.screen.Writer(g.Stderr)
+		if g.StdoutTTY {
+			stdout = c.screen.Writer(g.Stdout)
+		}
+	}
+	c.stdout = &stream{w: stdout}
+	c.stderr = &stream{w: stderr}
+	return c
+}
+
+// underPrompt gives the terminal to the prompt, which holds output while a line is edited.
+func (c *console) underPrompt(g *state.Global, p *repl.Repl) {
+	c.screen = nil
+	c.stdout = &stream{w: p.Writer(g.Stdout)}
+	c.stderr = &stream{w: p.Writer(g.Stderr)}
+}
+
+// columns is the width of the terminal w, 0 when unknown.
+func columns(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// stream is one output stream. When its reader has gone, it calls broken once and swallows what comes after: the
+// program stops in order rather than with an error at each print.
+type stream struct {
+	w      io.Writer
+	broken func()
+	gone   atomic.Bool
+}
+
+func (s *stream) Write(p []byte) (int, error) {
+	if s.gone.Load() {
+		return len(p), nil
+	}
+	n, err := s.w.Write(p)
+	if !errors.Is(err, syscall.EPIPE) {
+		return n, err
+	}
+	if s.gone.CompareAndSwap(false, true) && s.broken != nil {
+		s.broken()
+	}
+	return len(p), nil
+}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// ExitCode is how the process ends. The values are part of the command line's contract: none is ever reused.
+type ExitCode int
+
+// The exit codes, distinct by cause.
+const (
+	ExitOK          ExitCode = 0
+	ExitScript      ExitCode = 1
+	ExitUsage       ExitCode = 2
+	ExitConfig      ExitCode = 3
+	ExitDevice      ExitCode = 4
+	ExitThreshold   ExitCode = 5
+	ExitStorage     ExitCode = 6
+	ExitTests       ExitCode = 7
+	ExitInternal    ExitCode = 70
+	ExitHangup      ExitCode = 129
+	ExitInterrupted ExitCode = 130
+	ExitPipe        ExitCode = 141
+	ExitTerminated  ExitCode = 143
+)
+
+// exitTexts says for each code, in words for the user, when it comes. The order is that of the help.
+var exitTexts = []struct {
+	code ExitCode
+	name string
+	text string
+}{
+	{ExitOK, "ok", "everything ran to its end"},
+	{ExitScript, "script", "the script, or a handler of it, raised an error, or it could not be read"},
+	{ExitUsage, "usage", "the command line is wrong: an unknown flag or command, a bad value"},
+	{ExitConfig, "config", "a configuration has faults, or could not be read"},
+	{ExitDevice, "device", "a session could not be opened or started: a missing device, right, port or library"},
+	{ExitThreshold, "threshold", "a threshold of the script did not hold"},
+	{ExitStorage, "storage", "a writer could not write everything: disk full, folder gone; what was written is readable"},
+	{ExitTests, "tests", "daqiri-run test: a test failed"},
+	{ExitInternal, "internal", "a fault of daqiri-run itself: a panic, or a ledger that does not add up; please report it"},
+	{ExitHangup, "hangup", "ended by SIGHUP, after an orderly stop"},
+	{ExitInterrupted, "interrupted", "ended by Ctrl-C (SIGINT), after an orderly stop; at once after the second"},
+	{ExitPipe, "pipe", "whoever read the output went away; ended in order"},
+	{ExitTerminated, "terminated", "ended by SIGTERM, after an orderly stop"},
+}
+
+// exitHelp is the text of daqiri-run help exit-codes.
+const exitHelp = `When several causes meet, the first of these wins: internal, script, config and
+device, a code other than 0 that the script gave to os.exit, storage, threshold, pipe,
+a signal. A script may end with any code: os.exit(CODE).`
+
+// precedence lists the codes that win over others, the strongest first.
+var precedence = []ExitCode{ExitInternal, ExitScript, ExitConfig, ExitDevice}
+
+// worse is the one of two codes that wins. Between those that precedence does not list the newer one does: callers
+// add causes from weak to strong.
+func worse(code, found ExitCode) ExitCode {
+	for _, p := range precedence {
+		if code == p || found == p {
+			return p
+		}
+	}
+	return found
+}
+
+// String is the cause in one word, or the number of a code that the script chose.
+func (c ExitCode) String() string {
+	for _, e := range exitTexts {
+		if e.code == c {
+			return e.name
+		}
+	}
+	return fmt.Sprintf("exit code %d", int(c))
+}
+
+// writeExitCodes prints the table of exit codes.
+func writeExitCodes(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("daqiri-run's exit codes, distinct by cause:\n\n")
+	for _, e := range exitTexts {
+		fmt.Fprintf(&b, "  %3d  %-12s %s\n", int(e.code), e.name, e.text)
+	}
+	b.WriteString("\n" + exitHelp + "\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// failure is an error with the code that it ends the process with. A silent one has been shown already.
+type failure struct {
+	code   ExitCode
+	err    error
+	silent bool
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// fail gives err an exit code; nil stays nil.
+func fail(code ExitCode, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{code: code, err: err}
+}
+
+// ended is the end of a command that has said everything itself.
+func ended(code ExitCode) error {
+	if code == ExitOK {
+		return nil
+	}
+	return &failure{code: code, err: fmt.Errorf("%s", code), silent: true}
+}

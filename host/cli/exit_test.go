@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/daqiri/daqiri-run/host/state"
+)
+
+func TestWorse(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		before, found, want ExitCode
+	}{
+		{"first cause", ExitOK, ExitThreshold, ExitThreshold},
+		{"threshold over signal", ExitInterrupted, ExitThreshold, ExitThreshold},
+		{"storage over threshold", ExitThreshold, ExitStorage, ExitStorage},
+		{"script over storage", ExitStorage, ExitScript, ExitScript},
+		{"script stays", ExitScript, ExitStorage, ExitScript},
+		{"script over device", ExitScript, ExitDevice, ExitScript},
+		{"internal over all", ExitScript, ExitInternal, ExitInternal},
+	} {
+		if got := worse(c.before, c.found); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// The README's table has every exit code, and no other.
+func TestReadmeListsExitCodes(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "## Exit codes")
+	section, _, _ = strings.Cut(section, "\n## ")
+	listed := map[int]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| ([0-9, ]+) \|`).FindAllStringSubmatch(section, -1) {
+		for _, word := range strings.Split(row[1], ",") {
+			code, err := strconv.Atoi(strings.TrimSpace(word))
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed[code] = true
+		}
+	}
+	for _, e := range exitTexts {
+		if !listed[int(e.code)] {
+			t.Errorf("README.md does not list exit code %d (%s)", e.code, e.name)
+		}
+		delete(listed, int(e.code))
+	}
+	for code := range listed {
+		t.Errorf("README.md lists %d, which is no exit code", code)
+	}
+}
+
+func TestMainRecovers(t *testing.T) {
+	var stderr bytes.Buffer
+	g := &state.Global{Args: []string{"daqiri-run", "test"}, Stdout: &stderr, Stderr: &stderr} // no Signals: the command panics
+	if code := Main(g); code != int(ExitInternal) || !strings.Contains(stderr.String(), "please report this") {
+		t.Errorf("exit code %d after a panic, stderr:\n%s", code, stderr.String())
+	}
+}
+
+// gone is a stream whose reader went away after the first write.
+type gone struct{ writes int }
+
+func (g *gone) Write(p []byte) (int, error) {
+	if g.writes++; g.writes > 1 {
+		return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
+	}
+	return len(p), nil
+}
+
+func TestStreamOutlivesItsReader(t *testing.T) {
+	stops := 0
+	w := &gone{}
+	s := &stream{w: w, broken: func() { stops++ }}
+	for range 4 {
+		if n, err := s.Write([]byte("line\n")); n != 5 || err != nil {
+			t.Fatalf("write: %d, %v", n, err)
+		}
+	}
+	if stops != 1 || w.writes != 2 {
+		t.Errorf("%d stops, %d writes; want 1 and 2", stops, w.writes)
+	}
+}

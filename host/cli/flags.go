@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// configFlags change how configurations are read. run, check and inspect share them.
+type configFlags struct {
+	set            []string
+	engine, memory string
+}
+
+func (f *configFlags) add(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&f.set, "set", nil, "override a key of the configuration: `PATH=VALUE`, such as\ninterfaces.rx_port.rx.queues.0.batch_size=64 (repeatable)")
+	fs.StringVar(&f.engine, "engine", "", "serve every interface with this `ENGINE`; loop needs no NIC and no root")
+	fs.StringVar(&f.memory, "memory", "", "`host` puts device and host_pinned regions into host memory")
+}
+
+// options checks the flags and returns them as the parser takes them.
+func (f *configFlags) options() (spec.Options, error) {
+	opts := spec.Options{Engine: f.engine, Memory: f.memory}
+	engines := []string{spec.EngineLoop, spec.EngineSocket, spec.EngineXDP, spec.EngineDPDK, spec.EngineRDMA, spec.EnginePCAP}
+	if err := oneOf("--engine", f.engine, engines); err != nil {
+		return opts, err
+	}
+	if err := oneOf("--memory", f.memory, []string{spec.KindHost}); err != nil {
+		return opts, err
+	}
+	for _, arg := range f.set {
+		o, err := spec.ParseOverride(arg)
+		if err != nil {
+			return opts, fail(ExitUsage, fmt.Errorf("--set %w", err))
+		}
+		opts.Set = append(opts.Set, o)
+	}
+	return opts, nil
+}
+
+// runFlags are the flags of run and of the root command.
+type runFlags struct {
+	config      configFlags
+	env         []string
+	cores       string
+	logLevel    string
+	logFormat   string
+	summary     string
+	summaryJSON string
+	allowExec   bool
+	interactive string
+}
+
+// summaryForms are the values of --summary.
+var summaryForms = []string{"compact", "full", "none"}
+
+func (f *runFlags) add(fs *pflag.FlagSet) {
+	fs.SortFlags = false
+	fs.StringArrayVarP(&f.env, "env", "e", nil, "give the script's daqiri.args a `KEY=VALUE` (repeatable)")
+	f.config.add(fs)
+	fs.StringVar(&f.cores, "cores", "", "place worker threads: auto, or a `LIST` such as 2,4-7")
+	fs.StringVar(&f.logLevel, "log-level", "", "log lines from this `LEVEL` on: debug, info (default), warn, error")
+	fs.StringVar(&f.logFormat, "log-format", "", "`FORM` of log lines: text (default) or json")
+	fs.StringVar(&f.summary, "summary", "compact", "`FORM` of the summary at the end: compact, full or none")
+	fs.StringVar(&f.summaryJSON, "summary-json", "", "write the summary as JSON to this `FILE` as well")
+	fs.BoolVar(&f.allowExec, "allow-exec", false, "let the script start programs (os.execute, io.popen)")
+}
+
+// check checks what needs no script and configures the logger. It returns what applies to every daqiri.open.
+func (f *runFlags) check(g *state.Global) (bindings.OpenOptions, error) {
+	open := bindings.OpenOptions{Cores: f.cores}
+	config, err := f.config.options()
+	if err != nil {
+		return open, err
+	}
+	open.Set, open.Engine, open.Memory = config.Set, config.Engine, config.Memory
+	if _, err := session.ParseCores(f.cores); err != nil {
+		return open, fail(ExitUsage, fmt.Errorf("--cores: %w", err))
+	}
+	if err := oneOf("--summary", f.summary, summaryForms); err != nil {
+		return open, err
+	}
+	return open, fail(ExitUsage, g.ConfigureLogger(f.logLevel, f.logFormat))
+}
+
+// variables splits the KEY=VALUE of -e.
+func (f *runFlags) variables() (map[string]string, error) {
+	env := map[string]string{}
+	for _, arg := range f.env {
+		key, value, ok := strings.Cut(arg, "=")
+		if !ok || key == "" {
+			return nil, fail(ExitUsage, fmt.Errorf("-e %q is not KEY=VALUE", arg))
+		}
+		env[key] = value
+	}
+	return env, nil
+}
+
+// oneOf refuses a value that is neither empty nor known.
+func oneOf(flag, value string, known []string) error {
+	if value == "" || slices.Contains(known, value) {
+		return nil
+	}
+	hint := ""
+	if near := spec.Suggest(value, known); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return fail(ExitUsage, fmt.Errorf("%s %q: not one of %s%s", flag, value, strings.Join(known, ", "), hint))
+}

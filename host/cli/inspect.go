@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// newInspect makes the command that shows what a configuration means.
+func newInspect(g *state.Global) *cobra.Command {
+	var f configFlags
+	cmd := &cobra.Command{
+		Use:   "inspect FILE",
+		Short: "print the resolved plan of a configuration as JSON",
+		Long: `inspect prints a configuration as it would be opened: defaults filled in, an engine chosen for each interface, and
+who uses which memory region. It touches no device.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fail(ExitUsage, fmt.Errorf("one configuration at a time, not %d", len(args)))
+			}
+			return needs("a configuration to inspect")(cmd, args)
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			opts, err := f.options()
+			if err != nil {
+				return err
+			}
+			return inspect(g, opts, args[0])
+		},
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+func inspect(g *state.Global, opts spec.Options, file string) error {
+	if filepath.Ext(file) == ".lua" {
+		return fail(ExitUsage, fmt.Errorf("%s: a script chooses its configuration when it runs; inspect that file (YAML), "+
+			"or check the script with 'daqiri-run check %s'", file, file))
+	}
+	cfg, warnings, err := spec.ParseFile(file, opts)
+	for _, w := range warnings {
+		fmt.Fprintf(g.Stderr, "warning: %v\n", w)
+	}
+	if err != nil {
+		return fail(ExitConfig, err)
+	}
+	enc := json.NewEncoder(g.Stdout)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return fail(ExitInternal, enc.Encode(spec.Inspect(cfg)))
+}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/spf13/cobra"
+
+	"github.com/daqiri/daqiri-run/host/repl"
+	"github.com/daqiri/daqiri-run/host/script"
+	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/stdlib"
+)
+
+// newRun makes the command that runs a script.
+func newRun(g *state.Global) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags] SCRIPT [ARGS]",
+		Short: "run a script (what daqiri-run SCRIPT does)",
+		Long: `run runs a Lua script. Flags stand before SCRIPT; what follows it is the script's own, flags too: see
+'daqiri-run SCRIPT --help' for those of a script that uses daqiri.args.`,
+		Args: needs("a script to run"),
+		RunE: func(_ *cobra.Command, args []string) error { return run(g, &f, args[0], args[1:], false) },
+	}
+	f.add(cmd.Flags())
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+// runOrPrompt is the root command: a script, a prompt, or a script and then a prompt.
+func runOrPrompt(g *state.Global, f *runFlags, cmd *cobra.Command, args []string) error {
+	switch {
+	case f.interactive != "":
+		return run(g, f, f.interactive, args, true)
+	case len(args) == 0:
+		return run(g, f, "", nil, true)
+	}
+	if _, err := os.Stat(args[0]); os.IsNotExist(err) && filepath.Ext(args[0]) == "" {
+		hint := ""
+		if near := spec.Suggest(args[0], commandNames(cmd.Root())); near != "" {
+			hint = fmt.Sprintf(" (did you mean '%s'?)", near)
+		}
+		return fail(ExitUsage, fmt.Errorf("%s: neither a script nor a command%s", args[0], hint))
+	}
+	return run(g, f, args[0], args[1:], false)
+}
+
+// run runs a script, a prompt after it where asked for, and the summary at the end.
+func run(g *state.Global, f *runFlags, path string, args []string, prompt bool) error {
+	open, err := f.check(g)
+	if err != nil {
+		return err
+	}
+	env, err := f.variables()
+	if err != nil {
+		return err
+	}
+	r := &runner{g: g, flags: f, path: path, started: time.Now(), con: newConsole(g)}
+	opts := script.Options{Path: path, Args: args, Env: env, Open: open, AllowExec: f.allowExec, Stdlib: stdlib.Files,
+		SearchPath: g.Env["DAQIRI_PATH"], Stdout: r.con.stdout, Stderr: r.con.stderr, Log: logTo(g.Logger)}
+	if prompt {
+		r.prompt = repl.New(repl.Options{Interactive: g.Interactive(), Stdin: g.Stdin, Stdout: g.Stdout, Stderr: g.Stderr,
+			HistoryFile: historyFile(g), Interrupt: r.interruptChunk})
+		r.con.underPrompt(g, r.prompt)
+		opts.Prompt, opts.Stdout, opts.Stderr = r.prompt, r.con.stdout, r.con.stderr
+	}
+	g.Logger.SetOutput(r.con.stderr)
+	defer g.Logger.SetOutput(g.Stderr)
+	if r.program, err = script.New(opts); err != nil {
+		return fail(ExitDevice, err)
+	}
+	r.con.stdout.broken = func() { r.program.Stop("nobody reads the output any more") }
+	return ended(r.run())
+}
+
+// interruptChunk ends the chunk of the prompt that runs.
+func (r *runner) interruptChunk() { r.program.Interrupt() }
+
+// historyFile is where the prompt keeps its lines; nowhere under a test.
+func historyFile(g *state.Global) string {
+	dir := g.Env["XDG_STATE_HOME"]
+	switch {
+	case g.Env["DAQIRI_TEST"] != "" || dir == "" && g.Env["HOME"] == "":
+		return ""
+	case dir == "":
+		dir = filepath.Join(g.Env["HOME"], ".local", "state")
+	}
+	return filepath.Join(dir, "daqiri-run", "history")
+}
+
+// logTo hands the script's log lines to the process's logger.
+func logTo(l *logrus.Logger) func(level, text string, fields map[string]any) {
+	return func(level, text string, fields map[string]any) {
+		parsed, err := logrus.ParseLevel(level)
+		if err != nil {
+			parsed = logrus.InfoLevel
+		}
+		l.WithFields(fields).Log(parsed, text)
+	}
+}
+
+// fileHash is the SHA-256 of a file in hex, "" when it can't be read.
+func fileHash(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(data))
+}

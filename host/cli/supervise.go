@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/daqiri/daqiri-run/host/repl"
+	"github.com/daqiri/daqiri-run/host/script"
+	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/host/summary"
+)
+
+const (
+	// stopGrace is how long the script has to come back from the first signal before its Lua is cancelled.
+	stopGrace = time.Second
+	// cancelGrace is how long a cancelled task has to end; one inside a long call of the string library can't.
+	cancelGrace = 200 * time.Millisecond
+	// oneSignal is how close together two signals are one: timeout(1), for one, sends its signal twice.
+	oneSignal = 300 * time.Millisecond
+	// tick is the period of the live line.
+	tick = time.Second
+)
+
+// runner is one run as the host's goroutine sees it. It never runs Lua and never waits for a task without also
+// watching for signals.
+type runner struct {
+	g       *state.Global
+	flags   *runFlags
+	path    string
+	con     *console
+	program *script.Program
+	prompt  *repl.Repl // nil without one
+	started time.Time
+
+	signals   <-chan os.Signal
+	stoppedBy *signalled // the first signal
+	stoppedAt time.Time
+	abandoned []string // tasks that did not come back
+	live      *summary.Live
+}
+
+// run starts the program, sees it to its end, prints the summary and returns the exit code.
+func (r *runner) run() ExitCode {
+	signals, release := r.g.Signals()
+	defer release()
+	r.signals = signals
+	r.live = summary.NewLive(r.program.Shared(), r.g.ColorStderr())
+	r.program.Start()
+	if !r.wait(r.program.Done(), r.stop) || !r.wait(r.finish(), nil) {
+		return r.leave()
+	}
+	r.closePrompt()
+	return r.conclude()
+}
+
+// wait returns true once done is closed, or once the tasks have been abandoned, and false at the second signal.
+// stop is what the first signal does; nil: that has happened.
+func (r *runner) wait(done <-chan struct{}, stop func()) bool {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	var late <-chan time.Time
+	for {
+		select {
+		case <-done:
+			return true
+		case s := <-r.signals:
+			switch {
+			case s == syscall.SIGINT && stop != nil && r.prompt != nil && r.prompt.Interrupt():
+			case r.stoppedBy != nil && time.Since(r.stoppedAt) < oneSignal:
+			case r.stoppedBy != nil:
+				return false
+			default:
+				r.stoppedBy, r.stoppedAt = &signalled{s}, time.Now()
+				if stop != nil {
+					stop()
+					late = time.After(stopGrace)
+				}
+			}
+		case <-late:
+			r.program.Cancel()
+			r.abandoned = r.program.Abandon(cancelGrace)
+			return true
+		case <-ticker.C:
+			if r.con.screen != nil {
+				if line := r.live.Line(time.Now()); line != "" {
+					r.con.screen.Show(line)
+				}
+			}
+		}
+	}
+}
+
+// stop is the answer to the first signal.
+func (r *runner) stop() {
+	fmt.Fprintf(r.con.stderr, "%s: stopping; once more to leave at once\n", r.stoppedBy.name())
+	r.program.Stop(r.stoppedBy.name())
+}
+
+// finish stops what still runs and closes the writers' files, on a goroutine of its own: a slow disk must not keep
+// the second signal from working.
+func (r *runner) finish() <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = r.program.Shared().Finish() // the writers' errors stand in the report
+	}()
+	return done
+}
+
+// leave is the answer to the second signal: nothing but the terminal is put in order.
+func (r *runner) leave() ExitCode {
+	r.closePrompt()
+	if r.con.screen != nil {
+		r.con.screen.Clear()
+	}
+	return r.stoppedBy.code()
+}
+
+// closePrompt gives the terminal back and lets held output through.
+func (r *runner) closePrompt() {
+	if r.prompt == nil {
+		return
+	}
+	if err := r.prompt.Close(); err != nil {
+		fmt.Fprintln(r.g.Stderr, err)
+	}
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/daqiri/daqiri-run/host/golden"
+	"github.com/daqiri/daqiri-run/host/state"
+)
+
+// testFlags are the flags of test.
+type testFlags struct {
+	update  bool
+	jobs    int
+	timeout time.Duration
+	filter  string
+	junit   string
+	tap     bool
+}
+
+// newTest makes the command that runs scripts against their golden output.
+func newTest(g *state.Global) *cobra.Command {
+	var f testFlags
+	cmd := &cobra.Command{
+		Use:   "test [DIR|SCRIPT...]",
+		Short: "run scripts and compare them with their golden output",
+		Long: `test runs every NAME.lua that has a NAME.golden beside it, each in a process of its own, and compares what it printed,
+how it exited, and what NAME.files and NAME.counters ask for. Without arguments it searches the current folder.`,
+		RunE: func(_ *cobra.Command, args []string) error { return runTests(g, &f, args) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.BoolVar(&f.update, "update", false, "rewrite the golden files from what the scripts do")
+	fs.IntVarP(&f.jobs, "jobs", "j", 0, "tests at once (default: one for each CPU)")
+	fs.DurationVar(&f.timeout, "timeout", golden.DefaultTimeout, "time limit of one test")
+	fs.StringVar(&f.filter, "run", "", "only tests whose name matches this `REGEXP`")
+	fs.StringVar(&f.junit, "junit", "", "write a JUnit report to this `FILE`")
+	fs.BoolVar(&f.tap, "tap", false, "report in TAP version 13")
+	return cmd
+}
+
+func runTests(g *state.Global, f *testFlags, paths []string) error {
+	opts := golden.Options{Exe: g.Executable, SearchPath: g.Env["PATH"], Paths: paths, Update: f.update, Jobs: f.jobs,
+		Timeout: f.timeout, JUnit: f.junit, TAP: f.tap, Stdout: g.Stdout, Color: g.ColorStdout()}
+	if f.filter != "" {
+		var err error
+		if opts.Filter, err = regexp.Compile(f.filter); err != nil {
+			return fail(ExitUsage, fmt.Errorf("--run: %w", err))
+		}
+	}
+	signals, release := g.Signals()
+	defer release()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	go func() {
+		if s, ok := <-signals; ok {
+			cancel(&signalled{s})
+		}
+	}()
+	result, err := golden.Run(ctx, opts)
+	var by *signalled
+	switch {
+	case errors.As(err, &by):
+		return fail(by.code(), err)
+	case errors.Is(err, golden.ErrNoTests):
+		return fail(ExitUsage, err)
+	case err != nil:
+		return fail(ExitTests, err)
+	case result.Failed > 0:
+		return ended(ExitTests)
+	}
+	return nil
+}
+
+// signalled is the end by a signal.
+type signalled struct{ signal os.Signal }
+
+func (s *signalled) Error() string { return s.name() }
+
+// name is the signal's usual name.
+func (s *signalled) name() string {
+	switch s.signal {
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	case syscall.SIGHUP:
+		return "SIGHUP"
+	}
+	return "Ctrl-C"
+}
+
+// code is the exit code: 128 and the signal's number.
+func (s *signalled) code() ExitCode {
+	switch s.signal {
+	case syscall.SIGTERM:
+		return ExitTerminated
+	case syscall.SIGHUP:
+		return ExitHangup
+	}
+	return ExitInterrupted
+}

@@ -1,0 +1,272 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// Fault is something wrong with a script that shows without running it.
+type Fault struct {
+	Name string // of the script
+	Line int
+	Text string
+}
+
+// Error gives "script:line: text".
+func (f Fault) Error() string { return fmt.Sprintf("%s:%d: %s", f.Name, f.Line, f.Text) }
+
+// Check reads a script without running it and returns its faults in the order of lines: a syntax error, the globals
+// that neither known nor the script itself defines, and comparisons of a u64 that Lua can't make. known are the
+// names of the globals that every script has.
+func Check(name, source string, known []string) []Fault {
+	chunk, err := parse.Parse(strings.NewReader(skipShebang(source)), name)
+	if err != nil {
+		return []Fault{syntaxFault(name, source, err)}
+	}
+	c := &checker{name: name, known: map[string]bool{}, names: slices.Clone(known)}
+	for _, k := range known {
+		c.known[k] = true
+	}
+	c.collect = true // first who is defined at all, in any order, then who uses what is not
+	c.block(chunk, nil)
+	c.collect = false
+	c.block(chunk, nil)
+	slices.SortStableFunc(c.faults, func(a, b Fault) int { return a.Line - b.Line })
+	return c.faults
+}
+
+// syntaxFault is a parse error with its line; one at the end of the text is at its last line.
+func syntaxFault(name, source string, err error) Fault {
+	var syntax *parse.Error
+	if !errors.As(err, &syntax) {
+		return Fault{Name: name, Line: 1, Text: strings.TrimSpace(err.Error())}
+	}
+	if syntax.Pos.Line == parse.EOF {
+		return Fault{Name: name, Line: strings.Count(strings.TrimRight(source, "\n"), "\n") + 1,
+			Text: syntax.Message + " at the end of the script"}
+	}
+	return Fault{Name: name, Line: syntax.Pos.Line, Text: fmt.Sprintf("%s near '%s'", syntax.Message, syntax.Token)}
+}
+
+// scope is the local names that a place can see.
+type scope struct {
+	outer *scope
+	names []string
+}
+
+func (s *scope) has(name string) bool {
+	for ; s != nil; s = s.outer {
+		if slices.Contains(s.names, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// checker walks a script twice: it collects the globals that are assigned, then looks at those that are read.
+type checker struct {
+	name    string
+	known   map[string]bool
+	names   []string // known, for suggestions
+	collect bool
+	faults  []Fault
+}
+
+func (c *checker) faultf(at ast.PositionHolder, format string, args ...any) {
+	if !c.collect {
+		c.faults = append(c.faults, Fault{Name: c.name, Line: at.Line(), Text: fmt.Sprintf(format, args...)})
+	}
+}
+
+// define is an assignment to name.
+func (c *checker) define(name string, s *scope) {
+	if c.collect && !s.has(name) && !c.known[name] {
+		c.known[name] = true
+		c.names = append(c.names, name)
+	}
+}
+
+// use is a read of name.
+func (c *checker) use(e *ast.IdentExpr, s *scope) {
+	if c.collect || s.has(e.Value) || c.known[e.Value] {
+		return
+	}
+	hint := ""
+	if near := spec.Suggest(e.Value, c.names); near != "" {
+		hint = fmt.Sprintf(" (did you mean '%s'?)", near)
+	}
+	c.faultf(e, "undefined global '%s'%s", e.Value, hint)
+}
+
+func (c *checker) block(stmts []ast.Stmt, outer *scope) *scope {
+	s := &scope{outer: outer}
+	for _, stmt := range stmts {
+		c.stmt(stmt, s)
+	}
+	return s
+}
+
+func (c *checker) stmt(stmt ast.Stmt, s *scope) {
+	switch stmt := stmt.(type) {
+	case *ast.AssignStmt:
+		c.exprs(stmt.Rhs, s)
+		for _, target := range stmt.Lhs {
+			c.target(target, s)
+		}
+	case *ast.LocalAssignStmt:
+		if len(stmt.Exprs) == 1 {
+			if _, ok := stmt.Exprs[0].(*ast.FunctionExpr); ok { // local function f sees itself
+				s.names = append(s.names, stmt.Names...)
+			}
+		}
+		c.exprs(stmt.Exprs, s)
+		s.names = append(s.names, stmt.Names...)
+	case *ast.FuncCallStmt:
+		c.expr(stmt.Expr, s)
+	case *ast.ReturnStmt:
+		c.exprs(stmt.Exprs, s)
+	case *ast.FuncDefStmt:
+		if stmt.Name.Func != nil {
+			c.target(stmt.Name.Func, s)
+		} else {
+			c.expr(stmt.Name.Receiver, s)
+		}
+		c.function(stmt.Func, s, stmt.Name.Func == nil)
+	default:
+		c.control(stmt, s)
+	}
+}
+
+// control is a statement with statements inside.
+func (c *checker) control(stmt ast.Stmt, s *scope) {
+	switch stmt := stmt.(type) {
+	case *ast.DoBlockStmt:
+		c.block(stmt.Stmts, s)
+	case *ast.WhileStmt:
+		c.expr(stmt.Condition, s)
+		c.block(stmt.Stmts, s)
+	case *ast.RepeatStmt:
+		c.expr(stmt.Condition, c.block(stmt.Stmts, s)) // the condition sees the block's locals
+	case *ast.IfStmt:
+		c.expr(stmt.Condition, s)
+		c.block(stmt.Then, s)
+		c.block(stmt.Else, s)
+	case *ast.NumberForStmt:
+		c.exprs([]ast.Expr{stmt.Init, stmt.Limit, stmt.Step}, s)
+		c.block(stmt.Stmts, &scope{outer: s, names: []string{stmt.Name}})
+	case *ast.GenericForStmt:
+		c.exprs(stmt.Exprs, s)
+		c.block(stmt.Stmts, &scope{outer: s, names: stmt.Names})
+	}
+}
+
+// target is the left side of an assignment.
+func (c *checker) target(e ast.Expr, s *scope) {
+	if name, ok := e.(*ast.IdentExpr); ok {
+		c.define(name.Value, s)
+		return
+	}
+	c.expr(e, s)
+}
+
+func (c *checker) function(f *ast.FunctionExpr, s *scope, method bool) {
+	inner := &scope{outer: s, names: slices.Clone(f.ParList.Names)}
+	if method {
+		inner.names = append(inner.names, "self")
+	}
+	if f.ParList.HasVargs {
+		inner.names = append(inner.names, "arg")
+	}
+	c.block(f.Stmts, inner)
+}
+
+func (c *checker) exprs(list []ast.Expr, s *scope) {
+	for _, e := range list {
+		c.expr(e, s)
+	}
+}
+
+func (c *checker) expr(e ast.Expr, s *scope) {
+	switch e := e.(type) {
+	case *ast.IdentExpr:
+		c.use(e, s)
+	case *ast.AttrGetExpr:
+		c.exprs([]ast.Expr{e.Object, e.Key}, s)
+	case *ast.TableExpr:
+		for _, f := range e.Fields {
+			c.exprs([]ast.Expr{f.Key, f.Value}, s)
+		}
+	case *ast.FuncCallExpr:
+		c.exprs([]ast.Expr{e.Func, e.Receiver}, s)
+		c.exprs(e.Args, s)
+	case *ast.FunctionExpr:
+		c.function(e, s, false)
+	case *ast.RelationalOpExpr:
+		c.comparison(e)
+		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, s)
+	default:
+		c.operation(e, s)
+	}
+}
+
+func (c *checker) operation(e ast.Expr, s *scope) {
+	switch e := e.(type) {
+	case *ast.LogicalOpExpr:
+		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, s)
+	case *ast.StringConcatOpExpr:
+		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, s)
+	case *ast.ArithmeticOpExpr:
+		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, s)
+	case *ast.UnaryMinusOpExpr:
+		c.expr(e.Expr, s)
+	case *ast.UnaryNotOpExpr:
+		c.expr(e.Expr, s)
+	case *ast.UnaryLenOpExpr:
+		c.expr(e.Expr, s)
+	}
+}
+
+// comparison finds a u64 next to a number: Lua 5.1 asks no metatable when the types differ, so that == is always
+// false and < raises.
+func (c *checker) comparison(e *ast.RelationalOpExpr) {
+	instead := map[string]string{"==": "a:eq(b)", "~=": "not a:eq(b)", "<": "a:lt(b)", ">": "b:lt(a)", "<=": "not b:lt(a)",
+		">=": "not a:lt(b)"}[e.Operator]
+	if isU64(e.Lhs) != isU64(e.Rhs) {
+		c.faultf(e, "a u64 compared by %s with something else: Lua can't do that; write %s", e.Operator, instead)
+	}
+}
+
+// isU64 says whether e is a call that makes a u64: daqiri.u64(…) or col:u64(…).
+func isU64(e ast.Expr) bool {
+	call, ok := e.(*ast.FuncCallExpr)
+	if !ok {
+		return false
+	}
+	if call.Method != "" {
+		return call.Method == "u64"
+	}
+	get, ok := call.Func.(*ast.AttrGetExpr)
+	if !ok {
+		return false
+	}
+	key, ok := get.Key.(*ast.StringExpr)
+	return ok && key.Value == "u64"
+}
+
+// skipShebang blanks a first line that is for the shell, so that a script may be an executable.
+func skipShebang(source string) string {
+	if !strings.HasPrefix(source, "#") {
+		return source
+	}
+	if i := strings.IndexByte(source, '\n'); i >= 0 {
+		return source[i:]
+	}
+	return ""
+}

@@ -1,0 +1,79 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// Cause says whose fault a failure is.
+type Cause int
+
+// Causes, the most serious last.
+const (
+	CauseScript Cause = iota + 1
+	CauseDevice
+	CauseConfig
+	CauseInternal
+)
+
+// Failure is an error that ended a task: whose fault it was, and what to show.
+type Failure struct {
+	Cause Cause
+	Text  string
+	Shown bool // Text has been written to Options.Stderr
+}
+
+// atFault introduces an error that no script should be able to cause.
+const atFault = "daqiri-run itself is at fault here, please report this: "
+
+// ErrCancelled is the cause of the cancellation of tasks that don't come back from a stop.
+var ErrCancelled = errors.New("the script did not come back after the stop")
+
+// judge makes a failure of the error that ended t's chunk, and nil of one that only says that the program stops: by
+// os.exit, by a signal, or by a call that was waiting when the stop came.
+func judge(L *lua.LState, ctx context.Context, err error) *Failure {
+	if err == nil || ctx.Err() != nil || stops(err) {
+		return nil
+	}
+	return newFailure(L, err)
+}
+
+// stops says whether err comes from a stop.
+func stops(err error) bool {
+	var exit *bindings.Exit
+	err = below(err)
+	return errors.Is(err, task.ErrStopped) || errors.Is(err, ErrCancelled) || errors.As(err, &exit)
+}
+
+// below is the Go error below an error of Lua, or err itself.
+func below(err error) error {
+	var raised *lua.ApiError
+	if errors.As(err, &raised) && raised.Cause != nil {
+		return raised.Cause
+	}
+	return err
+}
+
+func newFailure(L *lua.LState, err error) *Failure {
+	f := &Failure{Cause: CauseScript, Text: Trace(L, err)}
+	var raised *lua.ApiError
+	var faults *spec.Errors
+	var device *bindings.OpenError
+	switch cause := below(err); {
+	case errors.As(err, &raised) && raised.Type == lua.ApiErrorPanic:
+		f.Cause = CauseInternal
+		f.Text = atFault + f.Text
+	case errors.As(cause, &faults) || strings.HasPrefix(cause.Error(), "configuration"):
+		f.Cause = CauseConfig
+	case errors.As(cause, &device):
+		f.Cause = CauseDevice
+	}
+	return f
+}

@@ -1,0 +1,20 @@
+package script
+
+import (
+	"slices"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Globals returns the names of the globals that every script has.
+func Globals() []string {
+	L := lua.NewState(lua.Options{SkipOpenLibs: true})
+	defer L.Close()
+	openLibraries(L)
+	names := []string{"arg", "bit"} // the host's and the bindings' own
+	if globals, ok := L.Get(lua.GlobalsIndex).(*lua.LTable); ok {
+		globals.ForEach(func(k, _ lua.LValue) { names = append(names, k.String()) })
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,79 @@
+package script
+
+import (
+	"os"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// replaceLoad makes load, loadstring, loadfile and dofile use compile.
+func replaceLoad(L *lua.LState) {
+	for name, fn := range map[string]lua.LGFunction{"load": luaLoad, "loadstring": luaLoadString, "loadfile": luaLoadFile,
+		"dofile": luaDoFile} {
+		L.SetGlobal(name, L.NewFunction(fn))
+	}
+}
+
+// loaded returns the function, or nil and the error's text, as Lua's loaders do.
+func loaded(L *lua.LState, fn *lua.LFunction, err error) int {
+	if err != nil {
+		L.Push(lua.LNil)
+		L.Push(lua.LString(strings.TrimSpace(err.Error())))
+		return 2
+	}
+	L.Push(fn)
+	return 1
+}
+
+func luaLoadString(L *lua.LState) int {
+	fn, err := compile(L, L.OptString(2, "<string>"), L.CheckString(1))
+	return loaded(L, fn, err)
+}
+
+// luaLoad takes the pieces that a function returns, up to nil or an empty string.
+func luaLoad(L *lua.LState) int {
+	reader, name := L.CheckFunction(1), L.OptString(2, "?")
+	var source strings.Builder
+	for {
+		L.Push(reader)
+		L.Call(0, 1)
+		piece := L.Get(-1)
+		L.Pop(1)
+		if piece == lua.LNil || piece == lua.LString("") {
+			fn, err := compile(L, name, source.String())
+			return loaded(L, fn, err)
+		}
+		if !lua.LVCanConvToString(piece) {
+			L.Push(lua.LNil)
+			L.Push(lua.LString("reader function must return a string"))
+			return 2
+		}
+		source.WriteString(piece.String())
+	}
+}
+
+func loadFile(L *lua.LState) (*lua.LFunction, error) {
+	path := L.CheckString(1)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return compile(L, path, string(text))
+}
+
+func luaLoadFile(L *lua.LState) int {
+	fn, err := loadFile(L)
+	return loaded(L, fn, err)
+}
+
+func luaDoFile(L *lua.LState) int {
+	fn, err := loadFile(L)
+	if err != nil {
+		L.RaiseError("%s", strings.TrimSpace(err.Error()))
+	}
+	top := L.GetTop()
+	L.Push(fn)
+	L.Call(0, lua.MultRet)
+	return L.GetTop() - top
+}

@@ -1,0 +1,225 @@
+package script
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/host/repl"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// Options says what to run and what it may touch.
+type Options struct {
+	// Path is the script, "" for none; Args are its arguments and Env its variables (-e KEY=VALUE).
+	Path string
+	Args []string
+	Env  map[string]string
+	// Open applies to every daqiri.open.
+	Open bindings.OpenOptions
+	// AllowExec lets os.execute and io.popen start programs.
+	AllowExec bool
+	// Stdlib holds the modules shipped with the program, NAME.lua in its root; nil for none.
+	Stdlib fs.FS
+	// SearchPath is a list of folders, searched by require after the script's own.
+	SearchPath string
+	// Stdout takes what the script prints, Stderr its errors. Both are safe for concurrent use.
+	Stdout, Stderr io.Writer
+	// Log takes the script's log lines; level is debug, info, warn or error.
+	Log func(level, text string, fields map[string]any)
+	// Prompt, when not nil, goes on after the script, until its input ends.
+	Prompt *repl.Repl
+}
+
+// Program is one run of a script, or of a prompt: the main task and those that it makes.
+type Program struct {
+	opts   Options
+	loader *loader
+	sched  *task.Scheduler
+	shared *bindings.Process
+	main   *task.Task
+	done   chan struct{}
+
+	stopOnce sync.Once
+	stopped  chan struct{}            // closed by Stop
+	executor atomic.Pointer[repl.Lua] // of the prompt
+
+	mu       sync.Mutex
+	failures []Failure
+	at       string // where a task was that had to be cancelled
+}
+
+// New makes a program that does not run yet.
+func New(opts Options) (*Program, error) {
+	folder := "."
+	if opts.Path != "" {
+		folder = filepath.Dir(opts.Path)
+	}
+	p := &Program{opts: opts, loader: newLoader(opts.Stdlib, folder, opts.SearchPath), sched: task.NewScheduler(),
+		shared: bindings.NewProcess(), done: make(chan struct{}), stopped: make(chan struct{})}
+	var err error
+	p.main, err = p.sched.NewTask("main")
+	return p, err
+}
+
+// Start runs the script, and the prompt after it, on the main task.
+func (p *Program) Start() {
+	p.main.Start(p.run)
+	go p.join()
+}
+
+// Done is closed when every task has ended.
+func (p *Program) Done() <-chan struct{} { return p.done }
+
+// Stop asks every task to end, orderly: what waits returns, what was received is dealt with.
+func (p *Program) Stop(reason string) {
+	p.stopOnce.Do(func() { close(p.stopped) })
+	for _, o := range p.shared.Sessions() {
+		o.Session().Stop(reason)
+	}
+	p.sched.StopAll(reason)
+}
+
+// Cancel ends the Lua of every task that has not come back from Stop.
+func (p *Program) Cancel() { p.sched.CancelAll(ErrCancelled) }
+
+// Interrupt ends the chunk of the prompt that runs.
+func (p *Program) Interrupt() {
+	if x := p.executor.Load(); x != nil {
+		x.Interrupt()
+	}
+}
+
+// Abandon gives up on the tasks that are not back after grace and returns their names.
+func (p *Program) Abandon(grace time.Duration) []string {
+	var names []string
+	for _, t := range p.sched.JoinAll(grace) {
+		names = append(names, t.Name())
+	}
+	return names
+}
+
+// Shared is what the tasks have in common: their sessions, their exit code, their errors.
+func (p *Program) Shared() *bindings.Process { return p.shared }
+
+// Failures lists what ended tasks with an error, the main task's first. It is final once the tasks are over.
+func (p *Program) Failures() []Failure {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := append([]Failure(nil), p.failures...)
+	for _, err := range p.shared.Errors() {
+		if !stops(err) {
+			all = append(all, *newFailure(nil, err))
+		}
+	}
+	return all
+}
+
+// CancelledAt is where in the script the main task was when it had to be cancelled, "" when it ended by itself.
+func (p *Program) CancelledAt() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.at
+}
+
+// Close frees what is left. No task may run any more.
+func (p *Program) Close() {
+	p.shared.Close()
+	p.sched.Close()
+}
+
+// join waits for the main task, asks the others to end, and waits for those.
+func (p *Program) join() {
+	defer close(p.done)
+	<-p.main.Done()
+	for tasks := p.sched.Tasks(); len(tasks) > 0; tasks = p.sched.Tasks() {
+		p.sched.StopAll("the script ended")
+		for _, t := range tasks {
+			<-t.Done()
+		}
+	}
+}
+
+// run is the main task: a state, the script, the prompt. Panics of Lua's callers come out of it as errors already;
+// any other is caught here, so that sessions are closed and accounted for all the same.
+func (p *Program) run(t *task.Task) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v\n%s", r, debug.Stack())
+			p.record(Failure{Cause: CauseInternal, Text: atFault + err.Error()})
+		}
+	}()
+	rt := &bindings.Runtime{Task: t, Scheduler: p.sched, Main: true, Stdout: p.opts.Stdout, Log: p.opts.Log,
+		Script: p.opts.Path, ScriptArgs: p.opts.Args, Env: p.opts.Env, Open: p.opts.Open, Shared: p.shared,
+		NewState: p.newState, LoadModule: p.loader.load}
+	L, err := p.newState(rt)
+	if err != nil {
+		return err
+	}
+	defer L.Close()
+	defer rt.End(L)
+	if p.opts.Path != "" {
+		p.ended(L, t, p.chunk(L))
+	}
+	if _, asked := p.shared.Exit(); p.opts.Prompt != nil && !asked && t.Context().Err() == nil {
+		p.prompt(L, rt)
+	}
+	return nil
+}
+
+// chunk runs the script's main chunk.
+func (p *Program) chunk(L *lua.LState) error {
+	text, err := os.ReadFile(p.opts.Path)
+	if err != nil {
+		return fmt.Errorf("script %w", err)
+	}
+	fn, err := compile(L, p.opts.Path, string(text))
+	if err != nil {
+		return err
+	}
+	L.SetGlobal("arg", scriptArgs(L, p.opts.Path, p.opts.Args))
+	L.Push(fn)
+	return L.PCall(0, 0, nil)
+}
+
+// scriptArgs is Lua's table arg: the script at 0, its arguments from 1.
+func scriptArgs(L *lua.LState, path string, args []string) *lua.LTable {
+	t := L.NewTable()
+	t.RawSetInt(0, lua.LString(path))
+	for i, a := range args {
+		t.RawSetInt(i+1, lua.LString(a))
+	}
+	return t
+}
+
+// ended records how the main chunk ended and shows its error at once: closing sessions may take a while.
+func (p *Program) ended(L *lua.LState, t *task.Task, err error) {
+	f := judge(L, t.Context(), err)
+	switch {
+	case f != nil:
+		fmt.Fprintln(p.opts.Stderr, f.Text)
+		f.Shown = true
+		p.record(*f)
+	case err != nil && context.Cause(t.Context()) == ErrCancelled:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.at, _, _ = strings.Cut(Trace(L, err), ": ")
+	}
+}
+
+func (p *Program) record(f Failure) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failures = append(p.failures, f)
+}

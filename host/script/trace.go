@@ -1,0 +1,43 @@
+package script
+
+import (
+	"errors"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/host/repl"
+)
+
+// Trace shows an error of Lua: script position and message first, then the Lua stack, then the chain of Go errors
+// below it, as far as the message does not say it already. L may be nil; a value that is no string then shows as
+// its kind.
+func Trace(L *lua.LState, err error) string {
+	var raised *lua.ApiError
+	if !errors.As(err, &raised) {
+		return err.Error()
+	}
+	var b strings.Builder
+	if _, text := raised.Object.(lua.LString); L == nil && !text && raised.Object != nil {
+		b.WriteString(raised.Object.String())
+	} else {
+		b.WriteString(repl.FormatError(L, err))
+	}
+	said := raised.Error()
+	for _, cause := range chain(raised.Cause) {
+		if !strings.Contains(said, cause) {
+			b.WriteString("\ncaused by: " + strings.ReplaceAll(cause, "\n", "\n  "))
+			said = cause
+		}
+	}
+	return b.String()
+}
+
+// chain is the text of err and of the errors that it wraps, outermost first.
+func chain(err error) []string {
+	var texts []string
+	for ; err != nil; err = errors.Unwrap(err) {
+		texts = append(texts, err.Error())
+	}
+	return texts
+}

@@ -1,0 +1,57 @@
+package summary
+
+import (
+	"fmt"
+
+	"github.com/daqiri/daqiri-run/runtime/stats"
+)
+
+// shortfall is how far below the rate asked for a queue may stay before the summary remarks on it.
+const shortfall = 0.02
+
+// limits says in words what held a session back, and what to do about it, as far as the counters show it. endless
+// are the queues that sent all the time: only their rate over the whole run can be compared with what was asked for.
+func limits(lines []stats.Line, runS float64, endless map[string]bool) []string {
+	var found []string
+	for i := range lines {
+		l := &lines[i]
+		found = append(found, lossLimits(l, runS)...)
+		if endless[l.Title()] && runS > 0 {
+			found = append(found, rateLimits(l, runS)...)
+		}
+	}
+	return found
+}
+
+// lossLimits looks at what was lost or waited.
+func lossLimits(l *stats.Line, runS float64) []string {
+	var found []string
+	say := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+	behind, stall := l.Dropped.Get("behind"), float64(l.Extra.Get("stall_ns"))/1e9
+	switch {
+	case l.Kind == stats.Writer && behind > 0:
+		say("writer %s was behind: it left out %s of %s; the disk is the limit", l.Title(), count(behind), counted(l.In, "packet"))
+	case l.Kind == stats.Tap && behind > 0:
+		say("the handler %s was behind: it missed %s of %s; let it do less, or sample", l.Title(), count(behind), counted(l.In, "packet"))
+	case l.Kind == stats.Writer && runS > 0 && stall > 0.2*runS:
+		say("writer %s waited for the disk %.0f %% of the time; the disk is close to its limit", l.Title(), 100*stall/runS)
+	}
+	if n := l.Extra.Get("kernel_dropped"); n > 0 {
+		say("the kernel dropped %s before %s took them: raise net.core.rmem_max, or give the queue a core of its own",
+			counted(n, "datagram"), l.Title())
+	}
+	return found
+}
+
+// rateLimits compares a queue's rate with the one asked for.
+func rateLimits(l *stats.Line, runS float64) []string {
+	var found []string
+	say := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+	if got := 8 * float64(l.OutBytes) / runS; got < (1-shortfall)*l.PaceBPS {
+		say("%s sent %s of the %s asked for (%.3g %%)", l.Title(), scaled(got, "bit/s"), scaled(l.PaceBPS, "bit/s"), 100*got/l.PaceBPS)
+	}
+	if got := float64(l.Out) / runS; got < (1-shortfall)*l.PacePPS {
+		say("%s sent %s of the %s asked for (%.3g %%)", l.Title(), scaled(got, "pps"), scaled(l.PacePPS, "pps"), 100*got/l.PacePPS)
+	}
+	return found
+}

@@ -1,0 +1,122 @@
+package summary
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/stats"
+)
+
+// ledger is the table of lines.
+func (s *Session) ledger(b *strings.Builder, st Style) {
+	head := []string{"", "in", "out", "held", "dropped"}
+	if st.Full {
+		head = append(head, "bytes in", "bytes out", "bursts")
+	}
+	t := table{right: len(head)}
+	t.row(append(head, "")...)
+	for i := range s.Ledger.Lines {
+		l := &s.Ledger.Lines[i]
+		row := []string{l.Title(), count(l.In), count(l.Out), count(l.Held), count(l.Dropped.Sum())}
+		if st.Full {
+			row = append(row, count(l.InBytes), count(l.OutBytes), count(l.Bursts))
+		}
+		t.row(append(row, rate(l, s.RunS))...)
+	}
+	t.write(b, "  ")
+}
+
+// rate is what a queue achieved and, where a pace was asked for, that.
+func rate(l *stats.Line, runS float64) string {
+	packets, bytes := moved(l)
+	if l.Kind != stats.Rx && l.Kind != stats.Tx || packets == 0 || runS <= 0 {
+		return ""
+	}
+	text := scaled(8*float64(bytes)/runS, "bit/s") + ", " + scaled(float64(packets)/runS, "pps")
+	switch {
+	case l.PaceBPS > 0:
+		text += " of " + scaled(l.PaceBPS, "bit/s") + " asked for"
+	case l.PacePPS > 0:
+		text += " of " + scaled(l.PacePPS, "pps") + " asked for"
+	}
+	return text
+}
+
+// moved is what a queue received, or sent.
+func moved(l *stats.Line) (packets, bytes uint64) {
+	if l.Kind == stats.Tx {
+		return l.Out, l.OutBytes
+	}
+	return l.In, l.InBytes
+}
+
+// wanted says whether a reason is one that the script asked for: no loss.
+func wanted(reason string) bool {
+	return reason == "filtered" || reason == "not_sampled" || reason == "drop_all" || reason == "flushed"
+}
+
+// lost is what a line dropped without being asked to.
+func lost(l *stats.Line) uint64 {
+	n := uint64(0)
+	for _, reason := range l.Dropped {
+		if !wanted(reason.Name) {
+			n += reason.N
+		}
+	}
+	return n
+}
+
+// drops lists every reason for which packets did not go on, with what to do about it.
+func (s *Session) drops(b *strings.Builder, st Style) {
+	for i := range s.Ledger.Lines {
+		l := &s.Ledger.Lines[i]
+		for _, reason := range l.Dropped {
+			if reason.N == 0 {
+				continue
+			}
+			text := l.Title() + "." + reason.Name
+			if !wanted(reason.Name) {
+				text = st.paint(red, text)
+			}
+			fmt.Fprintf(b, "  dropped %s: %s (%s of in)", text, count(reason.N), share(reason.N, l.In))
+			if why := session.ReasonText(reason.Name); why != "" {
+				fmt.Fprintf(b, ": %s", why)
+			}
+			b.WriteByte('\n')
+		}
+	}
+}
+
+// figures lists the further counters.
+func (s *Session) figures(b *strings.Builder) {
+	for i := range s.Ledger.Lines {
+		l := &s.Ledger.Lines[i]
+		for _, extra := range l.Extra {
+			if extra.N > 0 {
+				fmt.Fprintf(b, "  %s.%s: %s\n", l.Title(), extra.Name, count(extra.N))
+			}
+		}
+	}
+}
+
+// writers names the files and what is in them.
+func (s *Session) writers(b *strings.Builder) {
+	for i := range s.Ledger.Lines {
+		if l := &s.Ledger.Lines[i]; l.Kind == stats.Writer {
+			fmt.Fprintf(b, "  %s wrote %s, %s, into %s\n", l.Title(), counted(l.Out, "packet"), size(l.Extra.Get("file_bytes")),
+				counted(l.Extra.Get("files"), "file"))
+		}
+	}
+	const most = 10
+	for i, file := range s.Files {
+		if i == most {
+			fmt.Fprintf(b, "  and %s more\n", counted(uint64(len(s.Files)-most), "file"))
+			break
+		}
+		fmt.Fprintf(b, "  file %s\n", file)
+	}
+	if s.Error != "" {
+		fmt.Fprintf(b, "  error: %s\n", strings.ReplaceAll(s.Error, "\n", "\n         "))
+	}
+}

@@ -1,0 +1,133 @@
+package summary
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/stats"
+)
+
+// Schema is the version of the JSON form.
+const Schema = 1
+
+// Report is what a run did. Its JSON form is that of --summary-json.
+type Report struct {
+	Schema    int       `json:"schema"`
+	Version   string    `json:"version"`          // of daqiri-run
+	Script    string    `json:"script,omitempty"` // as given; none at a prompt
+	SHA256    string    `json:"script_sha256,omitempty"`
+	ExitCode  int       `json:"exit_code"`
+	Cause     string    `json:"cause"`            // the exit code in one word
+	Reason    string    `json:"reason,omitempty"` // what ended the run, where that was not the script
+	Started   time.Time `json:"started"`          // wall clock
+	ElapsedS  float64   `json:"elapsed_s"`        // wall clock
+	Abandoned []string  `json:"abandoned,omitempty"`
+	Sessions  []Session `json:"sessions"`
+}
+
+// Session is one session of a run. Its times are on its own clock.
+type Session struct {
+	Name       string         `json:"name"`
+	Started    bool           `json:"started"`
+	RunS       float64        `json:"run_s"` // from start to stop
+	Reason     string         `json:"reason,omitempty"`
+	Thresholds []stats.Result `json:"thresholds"`
+	Violated   []string       `json:"violated"` // thresholds that did not hold, at the end or when they stopped it, in words
+	Ledger     *stats.Ledger  `json:"ledger"`
+	Imbalance  []string       `json:"imbalance"` // lines of the ledger that don't add up
+	Files      []string       `json:"files"`
+	Error      string         `json:"error,omitempty"` // of writers
+	Limits     []string       `json:"limits"`          // what held the run back, in words
+	Notes      []string       `json:"notes"`           // what is hardware, software, copy and why
+}
+
+// Collect reads the sessions of a process after they have finished. What the host alone knows is left to it.
+func Collect(opened []*bindings.Opened) *Report {
+	r := &Report{Schema: Schema, Sessions: []Session{}}
+	for _, o := range opened {
+		r.Sessions = append(r.Sessions, collect(o))
+	}
+	return r
+}
+
+func collect(o *bindings.Opened) Session {
+	s := Session{Name: o.Name(), Started: o.Started(), RunS: o.RunTime(), Reason: o.Reason(), Ledger: o.Ledger(), Violated: o.Failed(),
+		Files: o.Files(), Notes: o.Session().Report()}
+	if s.Started {
+		s.Thresholds = o.Session().Thresholds().Check(s.Ledger)
+	}
+	for _, bad := range s.Ledger.Balance() {
+		s.Imbalance = append(s.Imbalance, bad.String())
+	}
+	if err := o.Err(); err != nil {
+		s.Error = err.Error()
+	}
+	s.Limits = limits(s.Ledger.Lines, s.RunS, endless(o.Session()))
+	return s
+}
+
+// endless finds the queues that were sending without end when the session stopped, by the title of their line.
+func endless(s *session.Session) map[string]bool {
+	found := map[string]bool{}
+	for _, i := range s.Interfaces() {
+		for _, q := range i.TxQueues() {
+			if _, all := q.Remaining(); all {
+				found[fmt.Sprintf("%s.tx.%d", i.Name(), q.ID())] = true
+			}
+		}
+	}
+	return found
+}
+
+// JSON is the report for programs, indented, with a newline at the end. Lists are never null.
+func (r *Report) JSON() ([]byte, error) {
+	whole := *r
+	whole.Sessions = make([]Session, len(r.Sessions))
+	for i, s := range r.Sessions {
+		if s.Thresholds == nil {
+			s.Thresholds = []stats.Result{}
+		}
+		for _, list := range []*[]string{&s.Violated, &s.Imbalance, &s.Files, &s.Limits, &s.Notes} {
+			if *list == nil {
+				*list = []string{}
+			}
+		}
+		whole.Sessions[i] = s
+	}
+	data, err := json.MarshalIndent(whole, "", "  ")
+	return append(data, '\n'), err
+}
+
+// Violated says whether a threshold did not hold.
+func (r *Report) Violated() bool {
+	for _, s := range r.Sessions {
+		if len(s.Violated) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// StorageErrors lists what writers met, session by session.
+func (r *Report) StorageErrors() []string {
+	var found []string
+	for _, s := range r.Sessions {
+		if s.Error != "" {
+			found = append(found, s.Error)
+		}
+	}
+	return found
+}
+
+// Balanced says whether every ledger adds up.
+func (r *Report) Balanced() bool {
+	for _, s := range r.Sessions {
+		if len(s.Imbalance) > 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,109 @@
+package summary
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Style says how the summary is printed.
+type Style struct {
+	// Full adds bytes, bursts, further counters and the notes.
+	Full  bool
+	Color bool
+}
+
+const (
+	red   = "\x1b[31m"
+	green = "\x1b[32m"
+	bold  = "\x1b[1m"
+	plain = "\x1b[0m"
+)
+
+func (st Style) paint(color, text string) string {
+	if !st.Color {
+		return text
+	}
+	return color + text + plain
+}
+
+// Text is the summary for people; empty for a run that opened no session.
+func (r *Report) Text(st Style) string {
+	if len(r.Sessions) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	r.thresholds(&b, st)
+	for i := range r.Sessions {
+		r.Sessions[i].text(&b, st)
+	}
+	return b.String()
+}
+
+// thresholds come first: they are what the run is judged by.
+func (r *Report) thresholds(b *strings.Builder, st Style) {
+	first := true
+	say := func(mark, text string) {
+		if first {
+			fmt.Fprintf(b, "\n%s\n", st.paint(bold, "thresholds"))
+			first = false
+		}
+		fmt.Fprintf(b, "  %s  %s\n", mark, text)
+	}
+	for _, s := range r.Sessions {
+		for _, t := range s.Thresholds {
+			if t.Passed {
+				say(st.paint(green, "ok  "), t.String())
+			}
+		}
+		for _, text := range s.Violated {
+			say(st.paint(red, "FAIL"), text)
+		}
+	}
+}
+
+func (s *Session) text(b *strings.Builder, st Style) {
+	clock := ""
+	if s.Ledger.Clock == "virtual" {
+		clock = " on the virtual clock"
+	}
+	if !s.Started {
+		fmt.Fprintf(b, "\n%s: opened, never started\n", st.paint(bold, s.Name))
+		return
+	}
+	fmt.Fprintf(b, "\n%s: ran for %s%s", st.paint(bold, s.Name), span(time.Duration(s.RunS*1e9)), clock)
+	if s.Reason != "" {
+		fmt.Fprintf(b, " (%s)", s.Reason)
+	}
+	b.WriteByte('\n')
+	s.ledger(b, st)
+	s.drops(b, st)
+	for _, name := range slices.Sorted(maps.Keys(s.Ledger.Metrics)) {
+		fmt.Fprintf(b, "  metric %s = %s\n", name, figure(s.Ledger.Metrics[name]))
+	}
+	for _, text := range s.Limits {
+		fmt.Fprintf(b, "  limit: %s\n", text)
+	}
+	if st.Full {
+		s.figures(b)
+		for _, text := range s.Notes {
+			fmt.Fprintf(b, "  note: %s\n", text)
+		}
+	}
+	s.writers(b)
+	s.balance(b, st)
+}
+
+// balance says whether the ledger adds up. That it does not is a fault of daqiri-run, so it is said loudly.
+func (s *Session) balance(b *strings.Builder, st Style) {
+	if len(s.Imbalance) == 0 {
+		b.WriteString("  every packet is accounted for: in = out + held + dropped in each line\n")
+		return
+	}
+	fmt.Fprintf(b, "  %s\n", st.paint(red, "THE LEDGER DOES NOT ADD UP, which is a fault of daqiri-run; please report it:"))
+	for _, text := range s.Imbalance {
+		fmt.Fprintf(b, "    %s\n", text)
+	}
+}

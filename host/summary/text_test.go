@@ -1,0 +1,128 @@
+package summary
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/daqiri/daqiri-run/runtime/stats"
+)
+
+// example is a run with everything that the summary shows.
+func example() *Report {
+	count := func(name string, n uint64) stats.Count { return stats.Count{Name: name, N: n} }
+	return &Report{Schema: Schema, Sessions: []Session{{
+		Name: "capture.yaml", Started: true, RunS: 3.0104, Reason: "Ctrl-C",
+		Thresholds: []stats.Result{{Expr: "disk.dropped < 3", Passed: true, Values: map[string]float64{"disk.dropped": 2}},
+			{Expr: "rx_port.rx.dropped < 10"}},
+		Violated: []string{"rx_port.rx.dropped < 10: violated (rx_port.rx.dropped = 12)"},
+		Ledger: &stats.Ledger{Clock: "real", Metrics: map[string]float64{"limit_bps": 98e9, "ratio": 0.123456789}, Lines: []stats.Line{
+			{Name: "rx_port", Kind: stats.Rx, In: 31262, InBytes: 31262000, Out: 31250, OutBytes: 31250000, Bursts: 900,
+				Dropped: stats.Counts{count("no_packet_buffer", 12), count("queue_full", 0)}, Extra: stats.Counts{count("kernel_dropped", 3)}},
+			{Name: "gen", Kind: stats.Tx, QueueID: 1, In: 31262, Out: 31262, OutBytes: 31262000, PaceBPS: 100e6},
+			{Name: "small", Kind: stats.Stage, In: 31250, Out: 31000, Dropped: stats.Counts{count("filtered", 250)}},
+			{Name: "disk", Kind: stats.Writer, In: 31000, Out: 30998, Dropped: stats.Counts{count("behind", 2)},
+				Extra: stats.Counts{count("files", 1), count("file_bytes", 33047368), count("stall_ns", 1_000_000_000)}},
+		}},
+		Files: []string{"captures/capture-1.pcap"},
+		Notes: []string{"rx_port: receive times: software"},
+	}}}
+}
+
+const exampleText = `
+thresholds
+  ok    disk.dropped < 3: passed (disk.dropped = 2)
+  FAIL  rx_port.rx.dropped < 10: violated (rx_port.rx.dropped = 12)
+
+capture.yaml: ran for 3.01 s (Ctrl-C)
+                    in     out  held  dropped
+  rx_port.rx.0  31,262  31,250     0       12  83.1 Mbit/s, 10.4 kpps
+  gen.tx.1      31,262  31,262     0        0  83.1 Mbit/s, 10.4 kpps of 100 Mbit/s asked for
+  small         31,250  31,000     0      250
+  disk          31,000  30,998     0        2
+  dropped rx_port.rx.0.no_packet_buffer: 12 (0.0384 % of in): the memory region had no free buffer: raise num_bufs or free bursts sooner
+  dropped small.filtered: 250 (0.8 % of in): refused by the filter
+  dropped disk.behind: 2 (0.00645 % of in): the consumer was behind and its policy is drop
+  metric limit_bps = 98,000,000,000
+  metric ratio = 0.123457
+  limit: the kernel dropped 3 datagrams before rx_port.rx.0 took them: raise net.core.rmem_max, or give the queue a core of its own
+  limit: gen.tx.1 sent 83.1 Mbit/s of the 100 Mbit/s asked for (83.1 %)
+  limit: writer disk was behind: it left out 2 of 31,000 packets; the disk is the limit
+  disk wrote 30,998 packets, 31.5 MiB, into 1 file
+  file captures/capture-1.pcap
+  every packet is accounted for: in = out + held + dropped in each line
+`
+
+func TestText(t *testing.T) {
+	r := example()
+	r.Sessions[0].Limits = limits(r.Sessions[0].Ledger.Lines, r.Sessions[0].RunS, map[string]bool{"gen.tx.1": true})
+	if got := r.Text(Style{}); got != exampleText {
+		t.Errorf("got\n%s\nwant\n%s", got, exampleText)
+	}
+	full := r.Text(Style{Full: true})
+	for _, want := range []string{"31,262,000", "bursts", "disk.stall_ns: 1,000,000,000", "note: rx_port: receive times: software"} {
+		if !strings.Contains(full, want) {
+			t.Errorf("the full form lacks %q:\n%s", want, full)
+		}
+	}
+	if colored := r.Text(Style{Color: true}); !strings.Contains(colored, red+"FAIL"+plain) || strings.Contains(exampleText, "\x1b") {
+		t.Errorf("colour is missing, or where it should not be:\n%s", colored)
+	}
+	if text := (&Report{}).Text(Style{}); text != "" {
+		t.Errorf("a run without sessions has a summary: %q", text)
+	}
+}
+
+func TestImbalance(t *testing.T) {
+	r := example()
+	if !r.Balanced() || !r.Violated() {
+		t.Fatalf("balanced %v, violated %v", r.Balanced(), r.Violated())
+	}
+	r.Sessions[0].Imbalance = []string{"disk: 31,000 in, 30,999 accounted for"}
+	if text := r.Text(Style{}); r.Balanced() || !strings.Contains(text, "DOES NOT ADD UP") || strings.Contains(text, "every packet is") {
+		t.Errorf("an imbalance is not shouted:\n%s", text)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	data, err := example().JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back struct {
+		Schema   int
+		Sessions []struct {
+			Ledger struct {
+				Lines []struct{ Dropped map[string]uint64 }
+			}
+			Limits []string
+		}
+	}
+	if err := json.Unmarshal(data, &back); err != nil {
+		t.Fatal(err)
+	}
+	if back.Schema != 1 || back.Sessions[0].Ledger.Lines[0].Dropped["no_packet_buffer"] != 12 ||
+		back.Sessions[0].Limits == nil {
+		t.Errorf("JSON came back as %+v", back)
+	}
+}
+
+func TestLiveText(t *testing.T) {
+	at := time.Unix(1000, 0)
+	line := func(kind stats.Kind, name string, id int, n uint64) stats.Line {
+		return stats.Line{Name: name, Kind: kind, QueueID: id, In: n, InBytes: 1000 * n, Out: n, OutBytes: 1000 * n}
+	}
+	last := sample{at, []stats.Line{line(stats.Rx, "a", 0, 100), line(stats.Rx, "a", 1, 0)}}
+	next := sample{at.Add(2 * time.Second), []stats.Line{line(stats.Rx, "a", 0, 2100), line(stats.Rx, "a", 1, 1000),
+		line(stats.Tx, "b", 0, 4), line(stats.Writer, "disk", 0, 3000),
+		{Name: "f", Kind: stats.Stage, Dropped: stats.Counts{{Name: "filtered", N: 7}}}}}
+	want := "   5 s  a.rx 1.50 kpps 12 Mbit/s  b.tx 2 pps 16 kbit/s  dropped 0"
+	if got := liveText(last, next, 5.2, Style{Color: true}); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	next.lines[3].Dropped = stats.Counts{{Name: "behind", N: 1234}}
+	if got := liveText(last, next, 5.2, Style{Color: true}); !strings.HasSuffix(got, red+"dropped 1,234"+plain) {
+		t.Errorf("drops are not red: %q", got)
+	}
+}
