@@ -103,6 +103,7 @@ func (l *listener) deliver(rt *Runtime, L *lua.LState, it *task.Item) {
 	if x.left != nil {
 		rt.handle(L, inHandler, x.left, lua.LString(why))
 	}
+	x.c.Forget(rt.Task)
 }
 
 // connectionOf is the connection that a burst came from, nil where the queue has none.
@@ -161,7 +162,8 @@ func connectionOnDisconnect(c *call) int {
 func connectionOnBurst(c *call) int {
 	x := selfConnection(c)
 	h := &burstHandler{fn: c.fn(1, "function(burst)"), of: x.of}
-	_, err := x.c.Tap(c.rt.Task, h, c.tapOptions(2))
+	c.listener(&iface{x.c.Interface(), x.of}) // hears of the end, which ends the tap
+	_, err := x.c.Tap(c.rt.Task, h, c.tapOptions(2, ""))
 	c.check(err)
 	c.rt.listening++
 	return c.push(c.L.Get(1))

@@ -85,15 +85,15 @@ func (q *queue) handOver(c *call, t *task.Task) {
 func queueOnBurst(c *call) int {
 	q := selfQueue(c, true)
 	h := &burstHandler{fn: c.fn(1, "function(burst)"), of: q.of}
-	_, err := q.q.Tap(c.rt.Task, h, c.tapOptions(2))
+	_, err := q.q.Tap(c.rt.Task, h, c.tapOptions(2, "on_burst"))
 	c.check(err)
 	c.rt.listening++
 	return c.push(c.L.Get(1))
 }
 
-func (c *call) tapOptions(n int) session.TapOptions {
+func (c *call) tapOptions(n int, name string) session.TapOptions {
 	o := c.options(n, "policy", "sample")
-	return session.TapOptions{Sample: int(o.whole("sample", 1, 1, 1<<31-1)), Policy: o.policy(session.Wait)}
+	return session.TapOptions{Name: name, Sample: int(o.whole("sample", 1, 1, 1<<31-1)), Policy: o.policy(session.Wait)}
 }
 
 // getter is the tap behind get_burst and what it has received while the script waited for something else.
@@ -107,7 +107,7 @@ func (g *getter) deliver(rt *Runtime, _ *lua.LState, it *task.Item) {
 func queueGetBurst(c *call) int {
 	q := selfQueue(c, true)
 	return c.getBurst(q.of, &q.get, "queue "+q.q.Name(), func(g *getter) (*session.Tap, error) {
-		return q.q.Tap(c.rt.Task, g, session.TapOptions{Policy: session.Wait})
+		return q.q.Tap(c.rt.Task, g, session.TapOptions{Name: "get_burst", Policy: session.Wait})
 	})
 }
 

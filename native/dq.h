@@ -219,7 +219,8 @@ int dq_burst_truncate(dq_burst *b, uint32_t n);
 // Frees one packet, or one segment of all packets (the reference's partial frees): lengths become 0.
 int dq_burst_free_packet(dq_burst *b, uint32_t i);
 int dq_burst_free_segment(dq_burst *b, uint32_t seg);
-// A burst of the packets idx[0..n): holds b. INVALID_PARAMETER past the burst, NO_FREE_BURST_BUFFERS when the queue has no descriptor left.
+// A burst of the packets idx[0..n): holds b. INVALID_PARAMETER past the burst, NO_FREE_BURST_BUFFERS when the
+// queue has no descriptor left.
 int dq_burst_pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out);
 
 // ---- waiting
@@ -406,6 +407,7 @@ typedef enum dq_reason {
     DQ_DROP_NO_PEER,          // nobody to send it to
     DQ_DROP_BAD_FRAMING,      // the stream's length prefix made no sense
     DQ_DROP_FLUSHED,          // thrown away by q:flush
+    DQ_DROP_NO_CONSUMER,      // no pipe of the queue took it
     DQ_DROP_STOPPED,          // still queued when the session stopped
     DQ_REASONS
 } dq_reason;

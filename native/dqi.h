@@ -226,6 +226,7 @@ int dqi_stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, voi
 // How far a burst has come through its queue's pipes; a stage may stall it.
 typedef struct dqi_dispatch {
     bool active;     // a burst is under way
+    bool taken;      // by a pipe at least
     dq_burst *burst; // the reference for the pipes to come; NULL: `pipe` is the last
     dq_burst *cur;   // before node `node` of pipe `pipe`
     uint32_t pipe, node, conn, n;
@@ -235,8 +236,8 @@ typedef struct dqi_dispatch {
 // Software pacing: a packet leaves when its time has come; each moves the time on by what it costs at the
 // rate.
 typedef struct dqi_pace {
-    _Atomic double bps, pps; // 0: not limited
-    double next_ns;          // relative to the session's start
+    _Atomic double bps, pps;   // 0: not limited
+    double next_ns;            // relative to the session's start
     double seen_bps, seen_pps; // at the last look: next_ns follows from these
 } dqi_pace;
 
@@ -244,8 +245,8 @@ struct dq_queue {
     dq_queue_conf conf;
     dq_session *session;
     dq_iface *iface;
-    dqi_poller *poller;
-    void *engine; // the engine's own
+    _Atomic(dqi_poller *) poller; // kicked by senders while it changes hands
+    void *engine;                 // the engine's own
     dqi_burst_pool *bursts;
     dqi_counters c;
     dqi_gauge held;  // packets in the current burst, the dispatch and the transmit ring
@@ -259,6 +260,10 @@ struct dq_queue {
     dqi_dispatch dispatch;
     dq_pipe **pipes;
     uint32_t n_pipes, n_consumers;
+    uint32_t pipes_version; // grows with every change of pipes
+    bool deliver_now;       // the engine's wish: what the current burst has goes before what comes next
+    bool blocked;           // can't take packets now: readable descriptors are no reason to wake
+    _Atomic bool consumed;  // n_pipes > 0, for other threads
 
     // transmit
     dqi_ring ring;
@@ -271,6 +276,8 @@ struct dq_queue {
     _Atomic uint64_t gen_left;
 };
 
+// True when some pipe takes what comes from this connection (0: from none). Queue's poller.
+bool dqi_queue_wants(const dq_queue *q, uint32_t conn);
 // Polls a queue once; work done. Poller's thread.
 int dqi_rx_poll(dq_queue *q);
 int dqi_tx_poll(dq_queue *q);
@@ -307,7 +314,8 @@ struct dqi_engine_ops {
     void (*close)(dq_iface *i);
     // Appends at most room packets to *b (its off, len, ts, bufs, bytes; c.in counts what arrived, drops
     // included). May exchange an empty *b for another of at most batch_size packets. Packets added, 0: none.
-    // Sets q->next_ns when it knows when there will be more. Queue's poller; never blocks.
+    // Sets q->next_ns when it knows when there will be more. With room 0 it only sees to its connections. A
+    // connection that nobody takes packets of (dqi_queue_wants) isn't read. Queue's poller; never blocks.
     int (*rx)(dq_queue *q, dq_burst **b, uint32_t room);
     // Sends packets [first, first + n) of b; the number taken. When it takes the burst's last packet it also
     // takes the caller's reference. What it can't send for good it takes and counts as dropped; 0: try again

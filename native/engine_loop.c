@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define UNREAD_BATCHES 4  // what a queue without a consumer keeps: packets of so many batches,
+#define UNREAD_BURSTS  64 // in so many bursts
+
 // ---- rules
 // ------------------------------------------------------------------------------------------------------
 
@@ -44,8 +47,8 @@ static int check_queues(const dq_iface *i, const dq_rule *rules, uint32_t n, dq_
     for (uint32_t r = 0; r < n; r++)
         for (uint32_t k = 0; k < rules[r].n_queues && k < DQ_RULE_MAX_QUEUES; k++)
             if (!has_queue(i, rules[r].queues[k]))
-                return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: flow %u: no receive queue %u", i->conf.name,
-                                rules[r].flow_id, rules[r].queues[k]);
+                return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: flow %u: no receive queue %u",
+                                i->conf.name, rules[r].flow_id, rules[r].queues[k]);
     return DQ_OK;
 }
 
@@ -101,8 +104,17 @@ void dqi_loop_classify(dq_iface *to, const dq_burst *b, uint32_t first, uint32_t
 // ---- into the receiver's ring
 // -----------------------------------------------------------------------------------
 
+// A queue that nobody reads keeps a few batches, as a NIC's ring would: it must not hold the senders'
+// buffers.
+static bool is_full(dq_queue *rx, const loop_rx *lr) {
+    return !atomic_load_explicit(&rx->consumed, memory_order_relaxed) &&
+           (dqi_ring_level(&lr->in) >= UNREAD_BURSTS ||
+            dqi_gauge_get(&lr->packets) >= UNREAD_BATCHES * (int64_t)rx->conf.batch_size);
+}
+
 bool dqi_loop_push(dq_queue *rx, dq_burst *b) {
     loop_rx *lr = rx->engine;
+    if (is_full(rx, lr)) return false;
     uint32_t n = b->n;
     uint64_t bytes = b->bytes;
     dqi_gauge_add(&lr->packets, n);

@@ -68,7 +68,7 @@ static int connect_queues(dqi_sock *s) {
     for (uint32_t k = 0; k < i->n_tx && s->n_base > 0; k++)
         ((dqi_sock_tx *)i->tx[k]->engine)->base = s->base[k % s->n_base];
     if (s->listen_fd < 0 || err != DQ_OK) return err;
-    dqi_reactor *r = i->n_rx ? &((dqi_sock_rx *)i->rx[0]->engine)->reactor : &s->keeper;
+    dqi_reactor *r = i->n_rx ? &((dqi_sock_rx *)i->rx[0]->engine)->reactor : &s->idle;
     struct epoll_event e = {.events = EPOLLIN};
     return epoll_ctl(r->epfd, EPOLL_CTL_ADD, s->listen_fd, &e) == 0 ? DQ_OK : DQ_ESYS - errno;
 }
@@ -91,7 +91,7 @@ static int open_queues(dqi_sock *s, dq_diag *diag) {
     for (uint32_t k = 0; k < s->iface->n_tx && err == DQ_OK; k++)
         err = dqi_sock_open_tx(s, k, diag);
     if (err == DQ_OK && s->iface->n_rx == 0 && !dqi_sock_is_udp(s))
-        err = dqi_reactor_init(&s->keeper, s, NULL);
+        err = dqi_reactor_init(&s->idle, s, s->iface->tx[0]);
     return err;
 }
 
@@ -102,7 +102,7 @@ static int open_socket(dq_iface *i, dq_diag *diag) {
     if (!s) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
     i->engine = s;
     s->iface = i;
-    s->listen_fd = s->keeper_wake = -1;
+    s->listen_fd = -1;
     pthread_mutex_init(&s->lock, NULL);
     err = open_queues(s, diag);
     if (err == DQ_OK) err = check_framing(s, diag);
@@ -113,11 +113,6 @@ static int open_socket(dq_iface *i, dq_diag *diag) {
                         : dqi_fail(diag, err, "interface %s: epoll: %s", i->conf.name, dq_err_name(err));
 }
 
-static int start(dq_iface *i, dq_diag *diag) {
-    dqi_sock *s = i->engine;
-    return s->keeper.sock ? dqi_keeper_start(s, diag) : DQ_OK;
-}
-
 // ---- the end ----------------------------------------------------------------------------------------------
 
 static void stop(dq_iface *i) {
@@ -126,7 +121,6 @@ static void stop(dq_iface *i) {
     s->stop_ns = dqi_sock_realtime_ns();
     atomic_store(&s->stopped, true);
     if (s->listen_fd >= 0) shutdown(s->listen_fd, SHUT_RD); // refuses new connections
-    dqi_keeper_stop(s);
     dqi_conn_kick(s);
 }
 
@@ -155,7 +149,7 @@ static void close_socket(dq_iface *i) {
         dqi_sock_close_rx(i->rx[k]);
     for (uint32_t k = 0; k < i->n_tx; k++)
         dqi_sock_close_tx(i->tx[k]);
-    dqi_reactor_close(&s->keeper);
+    dqi_reactor_close(&s->idle);
     pthread_mutex_destroy(&s->lock);
     free(s);
     i->engine = NULL;
@@ -243,16 +237,32 @@ static int tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     return sent;
 }
 
+// The reactor that transmit queue q serves, or NULL.
+static dqi_reactor *reactor_of(const dq_queue *q) {
+    dqi_reactor *r = &((dqi_sock_tx *)q->engine)->sock->idle;
+    return r->queue == q && !dqi_sock_stopped(r->sock) ? r : NULL;
+}
+
+static int reap(dq_queue *q) {
+    dqi_reactor *r = reactor_of(q);
+    return r ? dqi_reactor_reap(r) : 0;
+}
+
+static int arm_tx(dq_queue *q, struct pollfd *fds, int max) {
+    const dqi_sock_tx *t = q->engine;
+    const dqi_reactor *r = reactor_of(q);
+    int n = 0;
+    if (t->blocked_fd >= 0 && n < max) fds[n++] = (struct pollfd){.fd = t->blocked_fd, .events = POLLOUT};
+    if (r && n < max) fds[n++] = (struct pollfd){.fd = r->epfd, .events = POLLIN};
+    return n;
+}
+
 static int arm(dq_queue *q, struct pollfd *fds, int max) {
-    const dqi_sock_rx *r = q->conf.dir == DQ_RX ? q->engine : NULL;
-    const dqi_sock_tx *t = q->conf.dir == DQ_TX ? q->engine : NULL;
-    if (max < 1) return 0;
-    if (r && !r->starved && !dqi_sock_stopped(r->sock))
-        fds[0] = (struct pollfd){.fd = r->reactor.epfd, .events = POLLIN};
-    else if (t && t->blocked_fd >= 0)
-        fds[0] = (struct pollfd){.fd = t->blocked_fd, .events = POLLOUT};
-    else
-        return 0;
+    if (q->conf.dir == DQ_TX) return arm_tx(q, fds, max);
+    const dqi_sock_rx *r = q->engine;
+    bool unread = q->n_pipes == 0 && dqi_sock_is_udp(r->sock);
+    if (max < 1 || r->starved || unread || dqi_sock_stopped(r->sock)) return 0;
+    fds[0] = (struct pollfd){.fd = r->reactor.epfd, .events = POLLIN};
     return 1;
 }
 
@@ -303,11 +313,11 @@ const dqi_engine_ops dqi_engine_socket = {
     .payload = true,
     .align = 64,
     .open = open_socket,
-    .start = start,
     .stop = stop,
     .close = close_socket,
     .rx = rx,
     .tx = tx,
+    .reap = reap,
     .arm = arm,
     .flush = flush,
     .refresh = refresh,

@@ -48,6 +48,7 @@ static const struct {
     [DQ_DROP_NO_PEER] = {"no_peer", "there was nobody to send it to"},
     [DQ_DROP_BAD_FRAMING] = {"bad_framing", "the stream's framing made no sense"},
     [DQ_DROP_FLUSHED] = {"flushed", "thrown away by flush"},
+    [DQ_DROP_NO_CONSUMER] = {"no_consumer", "no pipe or handler of the queue took it"},
     [DQ_DROP_STOPPED] = {"stopped", "still queued when the session stopped"},
 };
 

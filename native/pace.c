@@ -22,8 +22,8 @@ static double cost_of(double bps, double pps, uint32_t len) {
     return by_bits > by_count ? by_bits : by_count;
 }
 
-// Time since the session's start, and the next send time brought up to at most CATCH_UP_NS before it. After a change
-// of the pace the next packet, of len bytes, leaves within one of its new costs.
+// Time since the session's start, and the next send time brought up to at most CATCH_UP_NS before it. After a
+// change of the pace the next packet, of len bytes, leaves within one of its new costs.
 static double now_and_next(dq_queue *q, int64_t now, uint32_t len, double *next) {
     dqi_pace *p = &q->pace;
     double t = (double)(now - q->session->start_ns), bps = rate(&p->bps), pps = rate(&p->pps);

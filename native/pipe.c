@@ -51,6 +51,7 @@ bool dqi_dispatch_run(dq_queue *q) {
             d->pipe = next_pipe(q, d->pipe, d->conn);
             if (d->pipe == q->n_pipes) break;
             d->cur = d->burst;
+            d->taken = true;
             if (next_pipe(q, d->pipe + 1, d->conn) == q->n_pipes)
                 d->burst = NULL; // the last pipe takes the dispatch's own reference: a forwarded burst has
                                  // one holder
@@ -61,13 +62,21 @@ bool dqi_dispatch_run(dq_queue *q) {
         d->pipe++;
         if (!d->burst) break;
     }
-    dqi_add(&q->c.out, d->n);
-    dqi_add(&q->c.out_bytes, d->bytes);
-    dqi_add(&q->c.bursts, 1);
+    if (d->taken) {
+        dqi_add(&q->c.out, d->n);
+        dqi_add(&q->c.out_bytes, d->bytes);
+        dqi_add(&q->c.bursts, 1);
+    } else {
+        dqi_drop(&q->c, DQ_DROP_NO_CONSUMER, d->n);
+    }
     dqi_gauge_add(&q->held, -(int64_t)d->n);
     dq_burst_unref(d->burst);
     *d = (dqi_dispatch){0};
     return true;
+}
+
+bool dqi_queue_wants(const dq_queue *q, uint32_t conn) {
+    return next_pipe(q, 0, has_own_pipe(q, conn) ? conn : 0) < q->n_pipes;
 }
 
 void dqi_dispatch_start(dq_queue *q, dq_burst *b) {
@@ -148,9 +157,12 @@ int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn,
     free(q->pipes);
     q->pipes = more;
     q->n_pipes++;
+    q->pipes_version++;
     q->n_consumers = count_consumers(q);
+    atomic_store(&q->consumed, true);
     dqi_poller_release(q->poller);
     pthread_mutex_unlock(&q->session->control);
+    dqi_queue_kick(q); // what waited for a consumer
     *out = p;
     return DQ_OK;
 }
@@ -190,9 +202,11 @@ void dq_pipe_remove(dq_pipe *p) {
         leave_dispatch(q, i);
         memmove(q->pipes + i, q->pipes + i + 1, (q->n_pipes - i - 1) * sizeof *q->pipes);
         q->n_pipes--;
+        q->pipes_version++;
         break;
     }
     q->n_consumers = count_consumers(q);
+    atomic_store(&q->consumed, q->n_pipes > 0);
     for (uint32_t i = 0; i < p->n; i++)
         add_counters(&p->nodes[i].stage->past, &p->nodes[i].c);
     dqi_poller_release(q->poller);

@@ -146,7 +146,7 @@ static nfds_t arm(dqi_poller *p, struct pollfd *fds, nfds_t max) {
     nfds_t n = 1; // fds[0] is the wake-up
     for (uint32_t i = 0; i < p->n; i++) {
         dq_queue *q = p->queues[i];
-        if (q->iface->ops->arm && !dqi_virtual(q->session))
+        if (q->iface->ops->arm && !q->blocked && !dqi_virtual(q->session))
             n += (nfds_t)q->iface->ops->arm(q, fds + n, (int)(max - n));
     }
     return n;
@@ -171,7 +171,8 @@ void dqi_poller_sleep(dqi_poller *p, int64_t until_ns) {
 }
 
 void dqi_queue_kick(dq_queue *q) {
-    if (q->poller && !dqi_virtual(q->session)) dqi_wake_up(&q->poller->wake);
+    dqi_poller *p = q->poller;
+    if (p && !dqi_virtual(q->session)) dqi_wake_up(&p->wake);
 }
 
 static void *worker(void *arg) {

@@ -38,7 +38,8 @@ int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq
     if (s->state != DQI_NEW)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: the session is open already", conf->name);
     if (conf->buf_size > MAX_BUF_SIZE)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: buf_size is above %u", conf->name, MAX_BUF_SIZE);
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: buf_size is above %u", conf->name,
+                        MAX_BUF_SIZE);
     if (conf->num_bufs == 0 || conf->buf_size == 0)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: num_bufs and buf_size must be above 0",
                         conf->name);

@@ -4,11 +4,14 @@
 
 #include <errno.h>
 
+#define LOOK_AGAIN_NS 100000 // a queue that can't take packets now
+
 // Full bursts are delivered at once; what is younger than the time-out waits, and the poller learns until
 // when.
 static bool is_due(dq_queue *q, bool arrived) {
     const dq_burst *b = q->cur;
     if (b->n == 0) return false;
+    if (q->deliver_now) return true;
     if (b->n >= q->conf.batch_size || atomic_load_explicit(&q->stopping, memory_order_relaxed)) return true;
     if (q->conf.timeout_us == 0) return arrived ? q->immediate : false;
     int64_t until = q->cur_since + (int64_t)q->conf.timeout_us * 1000;
@@ -20,14 +23,17 @@ static bool is_due(dq_queue *q, bool arrived) {
 // Takes what the engine has into the current burst; packets added.
 static int receive(dq_queue *q) {
     if (!q->cur && !(q->cur = dqi_burst_get(q->bursts))) {
-        // All descriptors are out: the engine keeps the packets until one returns. On the virtual clock only other
-        // events bring that about.
-        q->next_ns = dqi_virtual(q->session) ? INT64_MAX : 0;
+        // All descriptors are out: the engine keeps the packets until one returns. On the virtual clock only
+        // other events bring that about.
+        q->blocked = true;
+        if (!dqi_virtual(q->session)) q->next_ns = dq_now(q->session) + LOOK_AGAIN_NS;
         return 0;
     }
-    uint32_t room = q->conf.batch_size - q->cur->n;
+    // Without a pipe nobody takes packets: they stay where they are, and the engine only sees to its
+    // connections.
+    uint32_t room = q->n_pipes > 0 ? q->conf.batch_size - q->cur->n : 0;
     bool empty = q->cur->n == 0;
-    int n = room > 0 ? q->iface->ops->rx(q, &q->cur, room) : 0;
+    int n = q->iface->ops->rx(q, &q->cur, room);
     if (n <= 0) return 0;
     q->cur->queue = q;
     dqi_gauge_add(&q->held, n);
@@ -37,14 +43,16 @@ static int receive(dq_queue *q) {
 
 int dqi_rx_poll(dq_queue *q) {
     q->next_ns = INT64_MAX;
-    if (!dqi_dispatch_run(q)) {
-        if (!dqi_virtual(q->session)) q->next_ns = dq_now(q->session) + 100000; // the stage kicks the queue, or it looks again
+    q->blocked = !dqi_dispatch_run(q);
+    if (q->blocked) { // the stage kicks the queue, or it looks again
+        if (!dqi_virtual(q->session)) q->next_ns = dq_now(q->session) + LOOK_AGAIN_NS;
         return 0;
     }
     int n = receive(q);
     if (q->cur && is_due(q, n > 0)) {
         dq_burst *b = q->cur;
         q->cur = NULL;
+        q->deliver_now = false;
         dqi_dispatch_start(q, b);
         dqi_dispatch_run(q);
         n++;

@@ -236,12 +236,14 @@ static bool pass_time(dq_session *s, int64_t until) {
     return true;
 }
 
-// Packets of the queues that no worker polls which wait for room in a tap: time brings none, only the caller does.
+// Packets of the queues that no worker polls which wait for room in a tap: time brings none, only the caller
+// does.
 static uint64_t stalled(const dq_session *s) {
     uint64_t n = 0;
     dq_queue *q;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
-        if (!has_worker(q) && q->conf.dir == DQ_RX && q->dispatch.active) n += (uint64_t)dqi_gauge_get(&q->held);
+        if (!has_worker(q) && q->conf.dir == DQ_RX && q->dispatch.active)
+            n += (uint64_t)dqi_gauge_get(&q->held);
     return n;
 }
 

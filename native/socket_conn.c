@@ -38,7 +38,7 @@ static void place(dqi_sconn *c, uint32_t pair) {
     const dq_iface *i = s->iface;
     c->rx = i->n_rx ? i->rx[pair % i->n_rx] : NULL;
     c->tx = i->n_tx ? i->tx[pair % i->n_tx] : NULL;
-    c->reactor = c->rx ? &((dqi_sock_rx *)c->rx->engine)->reactor : dqi_sock_is_udp(s) ? NULL : &s->keeper;
+    c->reactor = c->rx ? &((dqi_sock_rx *)c->rx->engine)->reactor : dqi_sock_is_udp(s) ? NULL : &s->idle;
 }
 
 dqi_sconn *dqi_conn_new(dqi_sock *s, int pair) {
@@ -56,7 +56,7 @@ dqi_sconn *dqi_conn_new(dqi_sock *s, int pair) {
         c->n_to = c->i_to = 0;
         c->cut = (dqi_cutter){0};
         c->buf = DQI_NO_BUF;
-        c->ended = c->watched = false;
+        c->ended = c->watched = c->muted = false;
         c->kernel_drops = 0;
         atomic_store(&c->closing, false);
         atomic_store(&c->broken, false);
@@ -182,6 +182,8 @@ void dqi_conn_end(dqi_sconn *c, int code) {
     atomic_store(&c->state, DQI_CONN_FREE);
     pthread_mutex_unlock(&c->tx_lock);
     s->n_conns--;
+    if (c->muted) c->reactor->n_muted--;
+    c->muted = false;
     if (c->watched) atomic_fetch_sub(&c->reactor->n_conns, 1);
     if (atomic_load(&s->newest) == id) atomic_store(&s->newest, newest(s));
     if (c->primary) schedule(c, was_open);
@@ -284,6 +286,7 @@ int dqi_sock_conn_close(dq_iface *i, uint32_t conn) {
     bool live = c && dqi_conn_state(c) != DQI_CONN_FREE && !atomic_load(&c->closing);
     if (live) {
         atomic_store(&c->closing, true);
+        if (c->muted) dqi_reactor_add(c->reactor, c, DQI_CONN_OPEN);
         if (c->fd >= 0) shutdown(c->fd, SHUT_RDWR); // wakes the reactor, which ends it
     }
     pthread_mutex_unlock(&s->lock);

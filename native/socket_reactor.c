@@ -2,24 +2,22 @@
 //
 // epoll says who is ready, so a queue with thousands of idle connections costs no more than one with a few,
 // and its descriptor is all that the poller sleeps on. Ready connections are read one after the other, each
-// for one bounded turn; the kernel puts those that have more at the end of its list. An interface without
-// receive queues has no poller that would notice connections come and go: a thread of its own, the keeper,
-// does, and throws away what it is sent.
+// for one bounded turn; the kernel puts those that have more at the end of its list. On an interface without
+// receive queues the first transmit queue does all this, and throws away what is sent to it.
 #include "socket_state.h"
-#include "poller.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #define ACCEPTS  16                 // connections taken in a turn
 #define PAUSE_NS INT64_C(100000000) // of accepting, when there is no room for a connection
-#define SKIM     (1 << 20)          // bytes that the keeper throws away at a time
+#define SKIM     (1 << 20)          // bytes thrown away at a time
 
-int dqi_reactor_init(dqi_reactor *r, dqi_sock *s, dq_queue *rx) {
+int dqi_reactor_init(dqi_reactor *r, dqi_sock *s, dq_queue *q) {
     r->sock = s;
-    r->rx = rx;
+    r->queue = q;
     r->epfd = epoll_create1(EPOLL_CLOEXEC);
     return r->epfd < 0 ? DQ_ESYS - errno : DQ_OK;
 }
@@ -44,6 +42,47 @@ int dqi_reactor_add(dqi_reactor *r, dqi_sconn *c, int state) {
         atomic_fetch_add(&r->n_conns, 1);
     }
     return watch(r, c->fd, interest(state), c);
+}
+
+// ---- nobody listens ---------------------------------------------------------------------------------------
+
+// A connection whose packets no pipe takes is not read: what its peer sends waits in the kernel, and TCP
+// slows the peer down. Its end is still noticed as long as nothing waits to be read before it.
+static void leave_unread(dqi_reactor *r, dqi_sconn *c) {
+    char byte;
+    bool udp = dqi_sock_is_udp(r->sock);
+    ssize_t n = udp ? 1 : recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (n == 0) return dqi_conn_end(c, DQ_OK);
+    if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+        return dqi_conn_end(c, DQ_ESYS - errno);
+    if (n < 0) return;
+    pthread_mutex_lock(&r->sock->lock); // against a close, which wants to be noticed
+    if (!atomic_load(&c->closing)) {
+        epoll_ctl(r->epfd, EPOLL_CTL_DEL, c->fd, NULL);
+        c->muted = true;
+        r->n_muted++;
+    }
+    pthread_mutex_unlock(&r->sock->lock);
+}
+
+static void listen_again(dqi_reactor *r, dqi_sconn *c) {
+    if (!c || !c->muted || c->reactor != r) return;
+    c->muted = false;
+    r->n_muted--;
+    if (dqi_conn_state(c) == DQI_CONN_OPEN) watch(r, c->fd, interest(DQI_CONN_OPEN), c);
+}
+
+// After a change of the queue's pipes, connections that somebody may want by now are watched again.
+static void review_muted(dqi_sock_rx *q) {
+    dqi_reactor *r = &q->reactor;
+    if (r->pipes_seen == q->queue->pipes_version) return;
+    r->pipes_seen = q->queue->pipes_version;
+    if (r->n_muted == 0) return;
+    pthread_mutex_lock(&q->sock->lock);
+    listen_again(r, q->base);
+    for (uint32_t k = 0; k < DQI_SOCK_CONNS && r->n_muted > 0; k++)
+        listen_again(r, atomic_load(&q->sock->table[k]));
+    pthread_mutex_unlock(&q->sock->lock);
 }
 
 // ---- accepting --------------------------------------------------------------------------------------------
@@ -113,10 +152,11 @@ static void start_primary(dqi_reactor *r, uint32_t k) {
 // True when primary k is read by r.
 static bool owns(const dqi_reactor *r, uint32_t k) {
     const dq_iface *i = r->sock->iface;
-    return !r->rx || i->rx[k % i->n_rx] == r->rx;
+    return r->queue->conf.dir == DQ_TX || i->rx[k % i->n_rx] == r->queue;
 }
 
-int64_t dqi_reactor_connect(dqi_reactor *r) {
+// Makes the client connections that are due; session time of the next, INT64_MAX: none.
+static int64_t connect_due(dqi_reactor *r) {
     dqi_sock *s = r->sock;
     int64_t now = dq_now(s->iface->session), next = INT64_MAX;
     for (uint32_t k = 0; k < s->n_primary; k++) {
@@ -136,17 +176,38 @@ int64_t dqi_reactor_connect(dqi_reactor *r) {
 
 // ---- a receive queue's turn -------------------------------------------------------------------------------
 
-static bool has_timers(const dqi_reactor *r) { return r->sock->n_primary > 0 || r->paused_ns != 0; }
+// Does what is due, and tells the poller when there will be more.
+static void serve_timers(dqi_reactor *r) {
+    if (r->sock->n_primary == 0 && r->paused_ns == 0) return;
+    int64_t due = connect_due(r);
+    if (due < r->queue->next_ns) r->queue->next_ns = due;
+}
+
+// Ends c, but not before what b has of it was delivered: then the core is asked to do so, and c gets another
+// turn.
+static void end_after(dqi_sock_rx *r, dqi_sconn *c, const dq_burst *b, int why) {
+    if (b->n > 0 && b->conn == dqi_conn_id(c)) {
+        r->queue->deliver_now = true;
+        r->more = c;
+        return;
+    }
+    if (r->more == c) r->more = NULL;
+    dqi_conn_end(c, why);
+}
 
 // One turn of an open connection. A burst holds one connection's packets: c waits while b has another's.
 static int read_from(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room, bool *waits) {
     uint32_t id = dqi_conn_id(c);
+    if (!dqi_queue_wants(r->queue, id)) {
+        leave_unread(&r->reactor, c);
+        return 0;
+    }
     *waits = b->n > 0 && b->conn != id;
     if (*waits) return 0;
     b->conn = id;
     if (dqi_sock_is_udp(r->sock)) return dqi_udp_read(r, c, b, room);
     int n = dqi_tcp_read(r, c, b, room);
-    if (c->ended && n == 0) dqi_conn_end(c, c->why);
+    if (c->ended && n == 0) end_after(r, c, b, c->why);
     return n;
 }
 
@@ -159,7 +220,7 @@ static int serve(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room, bool 
         return 0;
     case DQI_CONN_OPEN:
         if (!atomic_load(&c->closing)) return read_from(r, c, b, room, waits);
-        dqi_conn_end(c, DQ_OK);
+        end_after(r, c, b, DQ_OK);
     }
     return 0;
 }
@@ -167,17 +228,15 @@ static int serve(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room, bool 
 static void look(dqi_reactor *r) {
     r->at = 0;
     r->n_ready = epoll_wait(r->epfd, r->ready, DQI_SOCK_READY, 0);
-    if (r->rx) dqi_add(&r->rx->c.extra[DQ_EXTRA_SYSCALLS], 1);
+    dqi_add(&r->queue->c.extra[DQ_EXTRA_SYSCALLS], 1);
 }
 
 int dqi_reactor_rx(dqi_sock_rx *q, dq_burst *b, uint32_t room) {
     dqi_reactor *r = &q->reactor;
     bool waits = false;
-    if (has_timers(r)) {
-        int64_t due = dqi_reactor_connect(r);
-        if (due < q->queue->next_ns) q->queue->next_ns = due;
-    }
-    if (q->more) {
+    serve_timers(r);
+    review_muted(q);
+    if (q->more && dqi_queue_wants(q->queue, dqi_conn_id(q->more))) {
         int n = serve(q, q->more, b, room, &waits);
         if (n > 0 || waits) return n;
     }
@@ -197,10 +256,10 @@ int dqi_reactor_rx(dqi_sock_rx *q, dq_burst *b, uint32_t room) {
     return 0;
 }
 
-// ---- the keeper -------------------------------------------------------------------------------------------
+// ---- an interface without receive queues ------------------------------------------------------------------
 
 // Nobody reads what comes: it is thrown away, so that the end of the stream is seen.
-static void keep(dqi_sconn *c) {
+static void skim(dqi_sconn *c) {
     int state = dqi_conn_state(c);
     if (state == DQI_CONN_FREE) return;
     if (state == DQI_CONN_CONNECTING) return finish_connect(c);
@@ -211,50 +270,15 @@ static void keep(dqi_sconn *c) {
         dqi_conn_end(c, DQ_ESYS - errno);
 }
 
-// For epoll_wait: -1 is for ever.
-static int milliseconds_to(const dqi_sock *s, int64_t due_ns) {
-    if (due_ns == INT64_MAX) return -1;
-    int64_t left = due_ns - dq_now(s->iface->session);
-    return left > 0 ? (int)(left / 1000000) + 1 : 0;
-}
-
-static void *keeper(void *arg) {
-    dqi_sock *s = arg;
-    dqi_reactor *r = &s->keeper;
-    while (!dqi_sock_stopped(s)) {
-        r->n_ready =
-            epoll_wait(r->epfd, r->ready, DQI_SOCK_READY, milliseconds_to(s, dqi_reactor_connect(r)));
-        for (int k = 0; k < r->n_ready && !dqi_sock_stopped(s); k++) {
-            dqi_sconn *c = r->ready[k].data.ptr;
-            if (c == (void *)&s->keeper_wake) continue;
-            if (c)
-                keep(c);
-            else
-                accept_some(r);
-        }
+int dqi_reactor_reap(dqi_reactor *r) {
+    serve_timers(r);
+    look(r);
+    for (; r->at < r->n_ready; r->at++) {
+        dqi_sconn *c = r->ready[r->at].data.ptr;
+        if (c)
+            skim(c);
+        else
+            accept_some(r);
     }
-    return NULL;
-}
-
-int dqi_keeper_start(dqi_sock *s, dq_diag *diag) {
-    s->keeper_wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int err =
-        s->keeper_wake < 0 ? DQ_ESYS - errno : watch(&s->keeper, s->keeper_wake, EPOLLIN, &s->keeper_wake);
-    if (err == DQ_OK) err = dqi_thread_start(&s->keeper_thread, keeper, s);
-    s->keeping = err == DQ_OK;
-    return err == DQ_OK ? DQ_OK
-                        : dqi_fail(diag, err, "interface %s: thread for its connections: %s",
-                                   s->iface->conf.name, dq_err_name(err));
-}
-
-void dqi_keeper_stop(dqi_sock *s) {
-    uint64_t one = 1;
-    if (s->keeping) {
-        while (write(s->keeper_wake, &one, sizeof one) < 0 && errno == EINTR) {
-        }
-        pthread_join(s->keeper_thread, NULL);
-    }
-    s->keeping = false;
-    if (s->keeper_wake >= 0) close(s->keeper_wake);
-    s->keeper_wake = -1;
+    return r->n_ready > 0;
 }

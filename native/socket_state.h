@@ -1,11 +1,11 @@
 // socket_state.h: what the parts of the socket engine share.
 //
 // Threads: a connection is read, connected and ended by one thread, that of its reactor: the poller of the
-// receive queue that it was given to, or, on a TCP interface without receive queues, the interface's keeper
-// thread. Any transmit queue may send on it, one at a time (tx_lock). Locks, in this order: dqi_sock.lock
-// (the table, set-up and tear-down, control calls), then a connection's tx_lock, which is taken once per
-// system call. No lock per packet. Slots of the table are never freed before the close, so a pointer to one
-// stays good; the id tells whether it still is the same connection.
+// receive queue that it was given to, or, on a TCP interface without receive queues, that of the first
+// transmit queue. Any transmit queue may send on it, one at a time (tx_lock). Locks, in this order:
+// dqi_sock.lock (the table, set-up and tear-down, control calls), then a connection's tx_lock, which is taken
+// once per system call. No lock per packet. Slots of the table are never freed before the close, so a pointer
+// to one stays good; the id tells whether it still is the same connection.
 #ifndef DQI_SOCKET_STATE_H
 #define DQI_SOCKET_STATE_H
 
@@ -46,12 +46,13 @@ typedef struct dqi_sprimary {
 // The connections that one thread reads and keeps.
 typedef struct dqi_reactor {
     dqi_sock *sock;
-    dq_queue *rx; // NULL: the keeper's
+    dq_queue *queue; // whose poller's: a receive queue, or the first transmit queue where there is none
     int epfd;
     int64_t paused_ns; // session time until which accepting rests; 0: it doesn't
     int n_ready, at;
     struct epoll_event ready[DQI_SOCK_READY];
     _Atomic uint32_t n_conns; // watched, without the interface's own socket
+    uint32_t n_muted, pipes_seen;
 } dqi_reactor;
 
 struct dqi_sconn {
@@ -68,6 +69,7 @@ struct dqi_sconn {
     dqi_sockaddr from, to[DQI_SOCK_ADDRS]; // while connecting: addresses to try
     int n_to, i_to;
     bool watched;          // by the reactor
+    bool muted;            // not in its epoll set: data waits and nobody wants it
     uint32_t kernel_drops; // UDP: as last read
 
     // receive, reactor's thread
@@ -149,10 +151,7 @@ struct dqi_sock {
     dqi_sock_group groups[DQI_SOCK_GROUPS];
     uint32_t n_groups;
 
-    dqi_reactor keeper; // TCP without receive queues
-    pthread_t keeper_thread;
-    bool keeping;
-    int keeper_wake; // eventfd
+    dqi_reactor idle; // TCP without receive queues: what comes is thrown away
 
     dqi_spin peer_lock;
     dqi_sockaddr last_peer; // UDP server
@@ -227,18 +226,16 @@ void dqi_conn_hang_up(int fd);
 
 // ---- socket_reactor.c -------------------------------------------------------------------------------------
 
-int dqi_reactor_init(dqi_reactor *r, dqi_sock *s, dq_queue *rx);
+int dqi_reactor_init(dqi_reactor *r, dqi_sock *s, dq_queue *q);
 void dqi_reactor_close(dqi_reactor *r);
 // Watches c (readable, or connected) from now on. Any thread. DQ_OK or a system error.
 int dqi_reactor_add(dqi_reactor *r, dqi_sconn *c, int state);
 // One turn of a receive queue: accepts, connects, ends and reads; packets added to b. Reactor's thread; never
 // blocks.
 int dqi_reactor_rx(dqi_sock_rx *r, dq_burst *b, uint32_t room);
-// Makes the client connections that are due; session time of the next, INT64_MAX: none. Reactor's thread.
-int64_t dqi_reactor_connect(dqi_reactor *r);
-int dqi_keeper_start(dqi_sock *s, dq_diag *diag);
-// Ends it, after s->stopped was set; waits for it, which is soon. Control thread; fine when it never started.
-void dqi_keeper_stop(dqi_sock *s);
+// One turn of the first transmit queue of an interface without receive queues: accepts, connects, ends, and
+// throws away what is sent to it; work done. Queue's poller; never blocks.
+int dqi_reactor_reap(dqi_reactor *r);
 
 // ---- socket_udp.c, socket_tcp.c: the queue's poller; never block ------------------------------------------
 

@@ -117,11 +117,12 @@ static uint32_t send_all(dq_queue *q, dqi_sconn *c, const dq_burst *b, uint32_t 
 
 int dqi_tcp_send(dq_queue *q, dqi_sconn *c, uint32_t id, const dq_burst *b, uint32_t first, uint32_t n) {
     uint32_t done = 0;
+    int64_t due = q->next_ns;
     q->next_ns = 0; // unless the socket is full: the connection changes hands, so look again
     if (pthread_mutex_trylock(&c->tx_lock) != 0) return 0;
     bool mine = c->half_queue == NULL || c->half_queue == q;
     if (mine && dqi_conn_state(c) == DQI_CONN_OPEN && dqi_conn_id(c) == id) {
-        q->next_ns = INT64_MAX;
+        q->next_ns = due;
         done = send_all(q, c, b, first, n);
         if (atomic_load(&c->broken)) q->next_ns = 0;
     } else if (!mine) {

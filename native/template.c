@@ -90,9 +90,8 @@ static uint64_t next_value(dq_template *t, uint32_t i) {
         uint64_t r = dqi_mix64(t->random);
         return v->start + (range == 0 ? r : r % range);
     }
-    uint64_t now = t->vary[i].next, room = v->max - now;
-    t->vary[i].next =
-        v->step <= room ? now + v->step : v->start + (v->step - room - 1) % (v->max - v->start + 1);
+    uint64_t now = t->vary[i].next, room = v->max - now, range = v->max - v->start + 1; // 0: all of 64 bits
+    t->vary[i].next = v->step <= room || range == 0 ? now + v->step : v->start + (v->step - room - 1) % range;
     return now;
 }
 

@@ -30,12 +30,14 @@ static void count_in(dq_queue *q, uint32_t n, uint64_t bytes) {
 // True when the caller is the task that polls q. A task that has never waited is not known yet: its first
 // wait sends.
 static bool is_mine(const dq_queue *q) {
-    return q->conf.direct && q->poller && !dqi_virtual(q->session) &&
-           atomic_load_explicit(&q->poller->task, memory_order_relaxed) == dqi_self();
+    const dqi_poller *p = q->poller;
+    return q->conf.direct && p && !dqi_virtual(q->session) &&
+           atomic_load_explicit(&p->task, memory_order_relaxed) == dqi_self();
 }
 
 int dq_tx_send(dq_queue *q, dq_burst *b) {
-    if (q->conf.dir != DQ_TX || b->nseg != q->conf.n_regions || b->session != q->session) return DQ_INVALID_PARAMETER;
+    if (q->conf.dir != DQ_TX || b->nseg != q->conf.n_regions || b->session != q->session)
+        return DQ_INVALID_PARAMETER;
     uint32_t n = b->n;
     uint64_t bytes = b->bytes;
     if (n == 0) {

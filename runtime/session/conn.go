@@ -2,8 +2,6 @@ package session
 
 import (
 	"fmt"
-
-	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
 // Conn is one connection of a socket interface: a TCP connection, or a UDP peer.
@@ -82,21 +80,6 @@ func (c *Conn) queue(rx bool) (*Queue, error) {
 		return nil, c.named(ErrNotSupported)
 	}
 	return q, nil
-}
-
-// Tap gives t the bursts of this connection, and of no other: they go to no other pipe of
-// the queue.
-func (c *Conn) Tap(t *task.Task, target any, o TapOptions) (*Tap, error) {
-	q, err := c.RxQueue()
-	if err != nil {
-		return nil, err
-	}
-	tap, err := c.i.s.Tap("", t, target, o)
-	if err != nil {
-		return nil, err
-	}
-	_, err = c.i.s.pipe([]*Queue{q}, []*Stage{tap.Stage}, c.id)
-	return tap, err
 }
 
 // Send makes the burst go to this connection and queues it, as Queue.Send.

@@ -25,19 +25,20 @@ type Session struct {
 	stop       atomic.Pointer[string]
 	closed     atomic.Bool // its bursts must not be touched any more
 
-	mu      sync.Mutex // control calls
-	state   state
-	ifaces  []*Interface
-	regions []*Region
-	stages  []*Stage
-	pipes   []*Pipe
-	taps    []*Tap
-	queues  map[native.Queue]*Queue // not changed after Open
-	unnamed map[string]int          // stages without names so far, by kind
-	users   []*task.Task            // tasks that may touch native memory
-	pinned  []int                   // cores, while workers run
-	tpls    []native.Template
-	leaked  uint64
+	mu       sync.Mutex // control calls
+	state    state
+	ifaces   []*Interface
+	regions  []*Region
+	stages   []*Stage
+	pipes    []*Pipe
+	taps     []*Tap
+	connTaps map[connTapKey]*connTaps
+	queues   map[native.Queue]*Queue // not changed after Open
+	unnamed  map[string]int          // stages without names so far, by kind
+	users    []*task.Task            // tasks that may touch native memory
+	pinned   []int                   // cores, while workers run
+	tpls     []native.Template
+	leaked   uint64
 
 	alive  sync.RWMutex // held for writing while native goes
 	native *native.Session

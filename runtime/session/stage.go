@@ -82,6 +82,13 @@ func (s *Session) nameTaken(name string) bool {
 		slices.ContainsFunc(s.ifaces, func(i *Interface) bool { return i.Name() == name })
 }
 
+// madeUp is freeName for callers that don't hold the lock.
+func (s *Session) madeUp(kind string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.freeName(kind)
+}
+
 // freeName makes up a name: "filter1".
 func (s *Session) freeName(kind string) string {
 	for {

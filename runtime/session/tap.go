@@ -16,8 +16,9 @@ type Tap struct {
 
 // TapOptions says what a tap hands over.
 type TapOptions struct {
-	Depth  int // bursts that may wait for the task; 0: 64
-	Sample int // one of so many bursts; 0: all
+	Name   string // begins the name when none is given: "on_burst" makes "on_burst1"; empty: "tap"
+	Depth  int    // bursts that may wait for the task; 0: 64
+	Sample int    // one of so many bursts; 0: all
 	Policy Policy
 }
 
@@ -30,6 +31,9 @@ func (s *Session) Tap(name string, t *task.Task, target any, o TapOptions) (*Tap
 	}
 	if o.Depth == 0 {
 		o.Depth = tapDepth
+	}
+	if name == "" && o.Name != "" {
+		name = s.madeUp(o.Name)
 	}
 	tap := &Tap{task: t}
 	st, err := s.stage(name, KindTap, "", func(n string) (native.Stage, error) {

@@ -72,12 +72,54 @@ func (t *Task) next() bool {
 		t.deliver(0)
 		return true
 	}
+	for len(t.batch) > 0 && t.batch[0].Kind != native.EventDisconnect {
+		e := &t.batch[0]
+		t.batch = t.batch[1:]
+		if it, ok := t.event(e); ok {
+			t.item = it
+			return true
+		}
+		t.giveBack(e)
+	}
 	if len(t.batch) == 0 {
 		return false
 	}
-	t.item = t.event(&t.batch[0])
-	t.batch = t.batch[1:]
+	t.settle()
+	t.deliver(0)
 	return true
+}
+
+// settleRounds bounds how long bursts are let past a disconnect: each round empties every
+// tap's ring by some bursts, and a ring has room for 64 of them unless its tap says otherwise.
+const settleRounds = 256
+
+// settle puts what has come from connections that ended before the news of their end: bursts
+// and events come through rings of their own, filled in this order.
+func (t *Task) settle() {
+	t.gate.enter()
+	defer t.gate.leave()
+	for range settleRounds {
+		t.postpone()
+		if t.batch, _ = t.waiter.Wait(0); len(t.batch) == 0 {
+			break
+		}
+	}
+	t.postpone()
+	slices.SortStableFunc(t.deferred, func(a, b Item) int { return ended(a) - ended(b) })
+}
+
+func ended(it Item) int {
+	if it.Kind == Disconnect {
+		return 1
+	}
+	return 0
+}
+
+// giveBack frees what an event holds that nobody wants any more.
+func (t *Task) giveBack(e *native.Event) {
+	if drop := t.targets[e.Tag-1].drop; drop != nil {
+		drop(e)
+	}
 }
 
 // deliver makes deferred item i the current one.
@@ -89,17 +131,29 @@ func (t *Task) deliver(i int) {
 	}
 }
 
-// event makes an item of an event.
-func (t *Task) event(e *native.Event) Item {
+// A Router is a target that stands for several, one a connection.
+type Router interface {
+	// Route is the target and the source of what comes from a connection; not ok: nobody's.
+	Route(conn uint32) (to, source any, ok bool)
+}
+
+// event makes an item of an event; false: nobody wants it any more.
+func (t *Task) event(e *native.Event) (Item, bool) {
 	who := &t.targets[e.Tag-1]
 	it := Item{Kind: Burst, Target: who.to, Source: who.source, Event: e}
+	if r, ok := who.to.(Router); ok {
+		var ok bool
+		if it.Target, it.Source, ok = r.Route(e.Conn); !ok {
+			return it, false
+		}
+	}
 	switch e.Kind {
 	case native.EventConnect:
 		it.Kind = Connect
 	case native.EventDisconnect:
 		it.Kind = Disconnect
 	}
-	return it
+	return it, true
 }
 
 // postpone moves all that is there to the deferred items. They stay bounded: the inbox
@@ -108,7 +162,11 @@ func (t *Task) postpone() {
 	t.deferred = t.inbox.take(t.deferred)
 	for i := range t.batch {
 		e := t.batch[i]
-		t.deferred = append(t.deferred, t.event(&e))
+		if it, ok := t.event(&e); ok {
+			t.deferred = append(t.deferred, it)
+		} else {
+			t.giveBack(&e)
+		}
 	}
 	t.batch = nil
 }
@@ -155,9 +213,7 @@ func (t *Task) Forget(gone func(source any) bool) {
 		if it.Event == nil || !gone(it.Source) {
 			return false
 		}
-		if drop := t.targets[it.Event.Tag-1].drop; drop != nil {
-			drop(it.Event)
-		}
+		t.giveBack(it.Event)
 		return true
 	})
 }
