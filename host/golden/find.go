@@ -1,8 +1,10 @@
 package golden
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -141,9 +143,24 @@ func (c testCase) read(suffix string) ([]byte, bool, error) {
 	return data, err == nil, err
 }
 
-// loadArgs splits NAME.args into arguments and the KEY=VALUE of "env KEY=VALUE" lines.
+// withPort puts the number of a free TCP port in place of {{port}}.
+func withPort(data []byte) ([]byte, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("{{port}}: %w", err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return bytes.ReplaceAll(data, []byte("{{port}}"), []byte(port)), err
+}
+
+// loadArgs splits NAME.args into arguments and the KEY=VALUE of "env KEY=VALUE" lines. {{port}} stands for a port
+// that nobody uses, the same one throughout the file.
 func (c testCase) loadArgs() (args, env []string, err error) {
 	data, _, err := c.read(".args")
+	if err == nil && bytes.Contains(data, []byte("{{port}}")) {
+		data, err = withPort(data)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -42,6 +42,7 @@ func TestVerdicts(t *testing.T) {
 			"killed by signal 11 (segmentation fault)", []string{"stdout until then:\n", "last words"}},
 		{"arguments", map[string]string{"a.lua": `for a in "$@"; do echo "[$a]"; done; echo $SPEED`, "a.golden": "[-x]\n[two words]\n9\n",
 			"a.args": "-x\nenv SPEED=9\ntwo words\n"}, Passed, "", nil},
+		{"free port", map[string]string{"a.lua": `[ "$1" = "$P" ] && echo $1`, "a.golden": "{{[0-9]{4,5}}}\n", "a.args": "{{port}}\nenv P={{port}}\n"}, Passed, "", nil},
 		{"bad env line", map[string]string{"a.lua": "", "a.golden": "", "a.args": "env SPEED\n"}, Failed,
 			`DIR/a.args:1: "env SPEED" is not of the form env KEY=VALUE`, nil},
 		{"too much", map[string]string{"a.lua": "while echo 0123456789012345678901234567890123456789012345678901234567890123456789; do :; done",

@@ -38,9 +38,7 @@ func (r Result) String() string {
 		facts = append(facts, fmt.Sprintf("%s = %g", name, v))
 	}
 	slices.Sort(facts)
-	for _, m := range r.Missing {
-		facts = append(facts, m)
-	}
+	facts = append(facts, r.Missing...)
 	if len(facts) == 0 {
 		return r.Expr + ": " + word
 	}

@@ -1,0 +1,60 @@
+package tests
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/daqiri/daqiri-run/host/golden"
+)
+
+const repeats = 100
+
+// TestVirtualClockRepeats runs the golden scripts that live on the virtual clock a hundred times, all of them with a
+// busy thread on every core: the output, the files and the counters are the same bytes each time.
+func TestVirtualClockRepeats(t *testing.T) {
+	program := built(t)
+	paths := virtualScripts(t)
+	done := make(chan struct{})
+	defer close(done)
+	for range runtime.NumCPU() {
+		go func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		}()
+	}
+	for n := range repeats {
+		var out bytes.Buffer
+		result, err := golden.Run(context.Background(), golden.Options{
+			Exe: program, SearchPath: os.Getenv("PATH"), Paths: paths, Stdout: &out,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Failed > 0 || result.Passed != len(paths) {
+			t.Fatalf("run %d: %d of %d passed\n%s", n+1, result.Passed, len(paths), out.String())
+		}
+	}
+}
+
+// virtualScripts are the shipped scripts whose golden run opens a configuration with the virtual clock.
+func virtualScripts(t *testing.T) []string {
+	t.Helper()
+	var paths []string
+	for _, name := range []string{"capture", "flows", "forward", "generate", "receive", "tasks", "wire_faults"} {
+		path, err := filepath.Abs(filepath.Join(rootDir, "scripts", name+".lua"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
