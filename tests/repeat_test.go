@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/daqiri/daqiri-run/host/golden"
@@ -18,16 +19,11 @@ const repeats = 100
 func TestVirtualClockRepeats(t *testing.T) {
 	program := built(t)
 	paths := virtualScripts(t)
-	done := make(chan struct{})
-	defer close(done)
+	var done atomic.Bool
+	defer done.Store(true)
 	for range runtime.NumCPU() {
 		go func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
+			for n := 0; !done.Load(); n++ { // keeps a core busy
 			}
 		}()
 	}
