@@ -1,0 +1,33 @@
+// bed_pace.h: a template of numbered frames, and a check of the times at which packets left.
+#ifndef BED_PACE_H
+#define BED_PACE_H
+
+#include "bed.h"
+
+static const int64_t T0 = BED_START_NS;
+
+static inline dq_template *plain(uint32_t len) {
+    dq_diag d = {{0}};
+    dq_template *t;
+    uint8_t f[1024] = {0};
+    bed_frame(f, len, 1000, 7, 0);
+    dq_vary v = {.field = {.base = DQ_BASE_START, .bit_width = 64, .bit_offset = BED_HEAD * 8},
+                 .step = 1,
+                 .max = UINT64_MAX};
+    bed_must(dq_template_new(f, len, &v, 1, 0, 1, &t, &d), &d, "template");
+    return t;
+}
+
+// The k-th of n packets left k · gap after `from`, to the nanosecond.
+static inline void check_gaps(const bed *b, size_t first, size_t n, int64_t from, double gap_ns) {
+    DQ_CHECK(b->n >= first + n);
+    for (size_t k = 0; k < n && first + k < b->n; k++) {
+        double off = (double)(b->got[first + k].ts - from) - (double)k * gap_ns;
+        if (off > -0.01 && off < 1.01) continue; // the first nanosecond that is not too soon
+        fprintf(stderr, "%s: packet %zu is off by %.3f ns\n", dq_case, first + k, off);
+        DQ_CHECK(false);
+        break;
+    }
+}
+
+#endif

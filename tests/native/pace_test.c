@@ -1,0 +1,258 @@
+// pace_test.c: when packets leave: the pace in bits and in packets a second, changes of it, timed sends.
+// Times are those of the virtual clock, exactly.
+#include "bed_pace.h"
+
+// ---- the pace
+// ---------------------------------------------------------------------------------------------------
+
+static void exact_times(void) {
+    static const struct {
+        const char *name;
+        double bps, pps, gap_ns;
+        uint32_t len;
+    } cases[] = {
+        {"1000 packets/s", 0, 1000, 1e6, 100},
+        {"3 Mpps", 0, 3e6, 1e3 / 3, 100},
+        {"1 Gbit/s of 1000", 1e9, 0, 8000, 1000},
+        {"40 Gbit/s of 1000", 40e9, 0, 200, 1000},
+        {"10 Gbit/s of 64", 10e9, 0, 51.2, 64},
+        {"the slower of both: bits", 1e9, 1e6, 8000, 1000},
+        {"the slower of both: packets", 10e9, 1e5, 1e4, 1000},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        for (int template = 0; template <2; template ++) {
+            bed b;
+            dq_case = cases[k].name;
+            bed_open(&b, (bed_conf){.batch = 32, .pace_bps = cases[k].bps, .template = template});
+            bed_tap_all(&b);
+            if (cases[k].pps > 0) dq_tx_pace(b.tx[0][0], cases[k].bps, cases[k].pps);
+            dq_template *t = plain(cases[k].len);
+            if (template)
+                DQ_EQ(dq_tx_transmit(b.tx[0][0], t, 500), DQ_OK);
+            else
+                bed_stream(&b, b.tx[0][0], 500, 32, cases[k].len, 7);
+            bed_steps(&b, INT64_MAX, true);
+            bed_check_order(&b, 500);
+            check_gaps(&b, 0, 500, T0, cases[k].gap_ns);
+            dq_line l = bed_line(b.s, "port0", DQ_LINE_TX, NULL);
+            DQ_CHECK(l.pace_bps == cases[k].bps && l.pace_pps == cases[k].pps);
+            bed_close(&b);
+            dq_template_free(t);
+        }
+    }
+}
+
+// Lengths differ: each packet pays for itself.
+static void pays_by_length(void) {
+    bed b;
+    dq_burst *x;
+    int64_t at = T0;
+    bed_open(&b, (bed_conf){.batch = 32, .pace_bps = 1e9});
+    bed_tap_all(&b);
+    DQ_EQ(bed_make(&b, b.tx[0][0], 10, 100, 7, &x), DQ_OK);
+    for (uint32_t i = 0; i < 10; i++)
+        DQ_EQ(dq_burst_set_len(x, 0, i, 60 + 10 * i), DQ_OK);
+    DQ_EQ(dq_tx_send(b.tx[0][0], x), DQ_OK);
+    bed_steps(&b, INT64_MAX, true);
+    DQ_EQ(b.n, 10);
+    for (size_t i = 0; i < b.n; i++, at += b.got[i - 1].len * 8)
+        DQ_EQ(b.got[i].ts, at);
+    bed_close(&b);
+}
+
+// A queue that had nothing to send saves nothing up: the next packets keep their distance from the first.
+static void no_credit_after_idle(void) {
+    for (int template = 0; template <2; template ++) {
+        bed b;
+        bed_open(&b, (bed_conf){.batch = 32, .template = template});
+        bed_tap_all(&b);
+        dq_tx_pace(b.tx[0][0], 0, 1000);
+        dq_template *t = plain(100);
+        for (int round = 0; round < 3; round++) {
+            int64_t from = T0 + round * INT64_C(10000000000);
+            bed_steps(&b, from, true);
+            if (template)
+                DQ_EQ(dq_tx_transmit(b.tx[0][0], t, 20), DQ_OK);
+            else
+                bed_stream(&b, b.tx[0][0], 20, 20, 100, 7);
+            bed_steps(&b, INT64_MAX, true);
+            check_gaps(&b, 20 * (size_t)round, 20, from, 1e6);
+        }
+        bed_check_order(&b, 60);
+        bed_close(&b);
+        dq_template_free(t);
+    }
+}
+
+// A short pause is no way around the pace either.
+static void pause_shorter_than_the_gap(void) {
+    bed b;
+    bed_open(&b, (bed_conf){.batch = 4});
+    bed_tap_all(&b);
+    dq_tx_pace(b.tx[0][0], 0, 1000);
+    bed_stream(&b, b.tx[0][0], 1, 1, 100, 7);
+    bed_steps(&b, T0 + 300000, true);
+    bed_stream(&b, b.tx[0][0], 1, 1, 100, 7);
+    bed_steps(&b, INT64_MAX, true);
+    check_gaps(&b, 0, 2, T0, 1e6);
+    bed_close(&b);
+}
+
+// A new pace holds from now on: also when the old one would have waited for hours.
+static void changes_at_run_time(void) {
+    static const struct {
+        const char *name;
+        double from, to;
+        size_t before; // packets that have left half a second after the start
+        double gap_ns;
+    } cases[] = {{"faster", 1, 1000, 1, 1e6},
+                 {"slower", 1000, 10, 501, 1e8},
+                 {"from a crawl", 0.0001, 100, 1, 1e7},
+                 {"from no limit", 0, 100, 0, 1e7}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        bed b;
+        dq_case = cases[k].name;
+        bed_open(&b, (bed_conf){.batch = 16, .bufs = 8192});
+        bed_tap_all(&b);
+        dq_tx_pace(b.tx[0][0], 0, cases[k].from);
+        dq_template *t = plain(100);
+        int64_t change = T0 + 500000000;
+        if (cases[k].before > 0) {
+            DQ_EQ(dq_tx_transmit(b.tx[0][0], t, 0), DQ_OK);
+            bed_steps(&b, change, true);
+            DQ_EQ(b.n, cases[k].before);
+        } else { // no limit: a few, then the limit, then more
+            bed_stream(&b, b.tx[0][0], 5, 5, 100, 7);
+            bed_steps(&b, change, true);
+        }
+        size_t before = b.n;
+        dq_tx_pace(b.tx[0][0], 0, cases[k].to);
+        if (cases[k].before == 0) DQ_EQ(dq_tx_transmit(b.tx[0][0], t, 0), DQ_OK);
+        bed_steps(&b, change + 1000000000, true);
+        DQ_CHECK(b.n > before && b.got[before].ts <= change + (int64_t)cases[k].gap_ns + 1);
+        check_gaps(&b, before, b.n - before, b.got[before].ts, cases[k].gap_ns);
+        dq_tx_pace(b.tx[0][0], 0, 0); // not limited: all at once
+        DQ_EQ(dq_tx_transmit(b.tx[0][0], t, 50), DQ_OK);
+        before = b.n;
+        bed_steps(&b, INT64_MAX, true);
+        check_gaps(&b, before, 50, change + 1000000000, 0);
+        bed_close(&b);
+        dq_template_free(t);
+    }
+}
+
+// ---- timed send
+// -------------------------------------------------------------------------------------------------
+
+static void set_times(dq_burst *x, const int64_t *at, uint32_t n) {
+    dq_view v;
+    dq_burst_view(x, &v);
+    for (uint32_t i = 0; i < n; i++)
+        v.tx_time[i] = at[i] ? T0 + at[i] : 0;
+}
+
+// Packets leave at their times, in order; a time that has passed is now, and one behind another waits for it.
+static void timed_send(void) {
+    static const int64_t at[] = {0, 1000, 1000, 5000, 4000, 0, 777777, 777778};
+    static const int64_t want[] = {0, 1000, 1000, 5000, 5000, 5000, 777777, 777778};
+    bed b;
+    dq_burst *x;
+    bed_open(&b, (bed_conf){.batch = 8});
+    bed_tap_all(&b);
+    DQ_EQ(bed_make(&b, b.tx[0][0], 8, 100, 7, &x), DQ_OK);
+    set_times(x, at, 8);
+    DQ_EQ(dq_tx_send(b.tx[0][0], x), DQ_OK);
+    DQ_EQ(bed_send(&b, b.tx[0][0], 2, 100, 7), DQ_OK); // comes after them
+    bed_steps(&b, INT64_MAX, true);
+    bed_check_order(&b, 10);
+    for (size_t k = 0; k < 10; k++)
+        DQ_EQ(b.got[k].ts, T0 + want[k < 8 ? k : 7]);
+    bed_steps(&b, T0 + 10000000, true); // all times past
+    DQ_EQ(bed_make(&b, b.tx[0][0], 8, 100, 7, &x), DQ_OK);
+    set_times(x, at, 8);
+    DQ_EQ(dq_tx_send(b.tx[0][0], x), DQ_OK);
+    bed_steps(&b, INT64_MAX, true);
+    for (size_t k = 10; k < b.n; k++)
+        DQ_EQ(b.got[k].ts, T0 + 10000000);
+    DQ_EQ(b.n, 18);
+    bed_close(&b);
+}
+
+// Times that a received burst once had as a sent one are gone: it is forwarded at once.
+static void times_end_at_the_receiver(void) {
+    for (int copy = 0; copy < 2; copy++) {
+        bed b;
+        dq_burst *x;
+        dq_event ev;
+        static const int64_t at[] = {5000, 5000, 5000, 5000};
+        bed_open(&b, (bed_conf){.batch = 4, .rx_size = {copy ? 512 : 0}});
+        bed_tap_all(&b);
+        DQ_EQ(bed_make(&b, b.tx[0][0], 4, 100, 7, &x), DQ_OK);
+        set_times(x, at, 4);
+        DQ_EQ(dq_tx_send(b.tx[0][0], x), DQ_OK);
+        bed_steps(&b, INT64_MAX, false);
+        DQ_EQ(dq_wait(b.w, 0, &ev, 1), 1);
+        for (uint32_t i = 0; i < 4; i++) {
+            DQ_EQ(ev.view.tx_time[i], 0);
+            DQ_EQ(ev.view.ts[i], T0 + 5000);
+        }
+        dq_burst_unref(ev.b);
+        bed_close(&b);
+    }
+}
+
+// Both hold: neither before its time nor faster than the pace.
+static void timed_and_paced(void) {
+    static const int64_t at[] = {10000, 10000, 10000, 500000};
+    static const int64_t want[] = {10000, 110000, 210000, 500000};
+    bed b;
+    dq_burst *x;
+    bed_open(&b, (bed_conf){.batch = 4});
+    bed_tap_all(&b);
+    dq_tx_pace(b.tx[0][0], 0, 1e4);
+    DQ_EQ(bed_make(&b, b.tx[0][0], 4, 100, 7, &x), DQ_OK);
+    set_times(x, at, 4);
+    DQ_EQ(dq_tx_send(b.tx[0][0], x), DQ_OK);
+    bed_steps(&b, INT64_MAX, true);
+    DQ_EQ(b.n, 4);
+    for (size_t k = 0; k < b.n; k++)
+        DQ_EQ(b.got[k].ts, T0 + want[k]);
+    bed_close(&b);
+}
+
+// On the real clock: not before its time.
+static void timed_on_the_real_clock(void) {
+    for (int m = BED_DIRECT; m < BED_MODES; m++) {
+        bed b;
+        dq_burst *x;
+        dq_view v;
+        bed_case(__func__, (bed_mode)m);
+        bed_open(&b, (bed_conf){.mode = (bed_mode)m, .timeout_us = 50});
+        bed_tap_all(&b);
+        DQ_EQ(bed_make(&b, b.tx[0][0], 4, 100, 7, &x), DQ_OK);
+        dq_burst_view(x, &v);
+        int64_t now = dq_now(b.s);
+        for (uint32_t i = 0; i < 4; i++)
+            v.tx_time[i] = now + 2000000 * (i + 1);
+        DQ_EQ(dq_tx_send(b.tx[0][0], x), DQ_OK);
+        bed_until(&b, 4);
+        bed_check_order(&b, 4);
+        for (size_t k = 0; k < b.n; k++)
+            DQ_CHECK(b.got[k].ts >= now + 2000000 * (int64_t)(k + 1));
+        bed_close(&b);
+    }
+}
+
+int main(int argc, char **argv) {
+    dq_begin(argc, argv);
+    DQ_RUN(exact_times);
+    DQ_RUN(pays_by_length);
+    DQ_RUN(no_credit_after_idle);
+    DQ_RUN(pause_shorter_than_the_gap);
+    DQ_RUN(changes_at_run_time);
+    DQ_RUN(timed_send);
+    DQ_RUN(times_end_at_the_receiver);
+    DQ_RUN(timed_and_paced);
+    DQ_RUN(timed_on_the_real_clock);
+    return dq_done();
+}
