@@ -30,8 +30,7 @@ static uint16_t size_of(uint16_t code) { return code & 0x18; }
 static uint16_t mode_of(uint16_t code) { return code & 0xe0; }
 static uint16_t op_of(uint16_t code) { return code & 0xf0; }
 
-// ---- check
-// ------------------------------------------------------------------------------------------------------
+// ---- check ------------------------------------------------------------------------------------------------
 
 static bool known_load(uint16_t code) {
     uint16_t size = size_of(code), mode = mode_of(code);
@@ -99,8 +98,7 @@ int dqi_cbpf_check(const dq_cbpf_insn *insns, uint32_t n, dq_diag *diag) {
     return DQ_OK;
 }
 
-// ---- interpreter
-// ------------------------------------------------------------------------------------------------
+// ---- interpreter ------------------------------------------------------------------------------------------
 
 typedef struct machine {
     const uint8_t *pkt;

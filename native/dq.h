@@ -58,8 +58,7 @@ typedef struct dq_template dq_template;
 // text.
 const char *dq_err_name(int err);
 
-// ---- session
-// ----------------------------------------------------------------------------------------------------
+// ---- session ----------------------------------------------------------------------------------------------
 
 // The wire between the loop interfaces of a session. Probabilities are 0..1; 0 in rate_bps means unlimited.
 typedef struct dq_wire_conf {
@@ -179,8 +178,7 @@ typedef struct dq_region_info {
 } dq_region_info;
 void dq_region_read(const dq_region *r, dq_region_info *out);
 
-// ---- bursts
-// -----------------------------------------------------------------------------------------------------
+// ---- bursts -----------------------------------------------------------------------------------------------
 
 #define DQ_BURST_REORDERED       (1u << 28)
 #define DQ_BURST_REORDER_TIMEOUT (1u << 29)
@@ -223,8 +221,7 @@ int dq_burst_free_segment(dq_burst *b, uint32_t seg);
 // queue has no descriptor left.
 int dq_burst_pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out);
 
-// ---- waiting
-// ----------------------------------------------------------------------------------------------------
+// ---- waiting ----------------------------------------------------------------------------------------------
 
 typedef enum dq_event_kind { DQ_EV_BURST = 1, DQ_EV_CONNECT, DQ_EV_DISCONNECT } dq_event_kind;
 
@@ -249,8 +246,7 @@ void dq_waiter_wake(dq_waiter *w);
 // timeout_ns (0 events; negative: for ever), or after dq_waiter_wake. Owner's thread; blocks.
 int dq_wait(dq_waiter *w, int64_t timeout_ns, dq_event *ev, int max);
 
-// ---- pipes
-// ------------------------------------------------------------------------------------------------------
+// ---- pipes ------------------------------------------------------------------------------------------------
 
 typedef enum dq_policy { DQ_POLICY_DROP, DQ_POLICY_WAIT } dq_policy;
 typedef enum dq_filter_kind { DQ_FILTER_MATCH, DQ_FILTER_PROG, DQ_FILTER_CBPF } dq_filter_kind;
@@ -298,8 +294,7 @@ int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn,
                 dq_diag *diag);
 void dq_pipe_remove(dq_pipe *p);
 
-// ---- queues
-// -----------------------------------------------------------------------------------------------------
+// ---- queues -----------------------------------------------------------------------------------------------
 
 // A burst of n packets with buffers of each of q's regions, lengths 0. The caller owns it.
 // NO_FREE_BURST_BUFFERS, NO_FREE_PACKET_BUFFERS, INVALID_PARAMETER (n is 0 or above the batch size).
@@ -336,8 +331,7 @@ int dq_tx_transmit(dq_queue *q, dq_template *t, uint64_t count);
 // Packets of the current transmission still to be sent; UINT64_MAX for one without end, 0 when none.
 uint64_t dq_tx_remaining(const dq_queue *q);
 
-// ---- columns
-// ----------------------------------------------------------------------------------------------------
+// ---- columns ----------------------------------------------------------------------------------------------
 
 // out[i] = the field of packet i; ok (may be NULL) [i] = 0 where the packet hasn't got it. The number of
 // packets that have it.
@@ -354,8 +348,7 @@ const char *dq_field_name(uint32_t i);
 // libpcap's compiler, when libpcap is there. Caller frees *out with free().
 int dq_pcap_compile(const char *text, int dlt, dq_cbpf_insn **out, uint32_t *n, dq_diag *diag);
 
-// ---- flows
-// ------------------------------------------------------------------------------------------------------
+// ---- flows ------------------------------------------------------------------------------------------------
 
 // Replaces an interface's receive rules as a whole, between two bursts. An interface that never had rules
 // sends everything to its first queue. NOT_SUPPORTED on engines without flows.
@@ -367,8 +360,7 @@ int dq_iface_mac(const dq_iface *i, uint8_t mac[6]);
 // queue id queue, or of all with -1.
 int dq_iface_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag);
 
-// ---- connections
-// ------------------------------------------------------------------------------------------------
+// ---- connections ------------------------------------------------------------------------------------------
 
 typedef struct dq_conn_info {
     char local[64], peer[64]; // "address:port"
@@ -387,8 +379,7 @@ void dq_burst_set_conn(dq_burst *b, uint32_t conn);
 // setsockopt(2) with an opaque value; conn 0: the interface's own socket. System errors as DQ_ESYS - errno.
 int dq_conn_setsockopt(dq_iface *i, uint32_t conn, int level, int option, const void *value, uint32_t len);
 
-// ---- the ledger
-// -------------------------------------------------------------------------------------------------
+// ---- the ledger -------------------------------------------------------------------------------------------
 
 // Why a packet did not go on. Words in dq_reason_name.
 typedef enum dq_reason {

@@ -25,8 +25,7 @@ typedef struct dqi_writer dqi_writer;
 // Writes the thing at fault into diag (may be NULL) and returns err.
 int dqi_fail(dq_diag *diag, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-// ---- counters: one writer each, any reader
-// ----------------------------------------------------------------------
+// ---- counters: one writer each, any reader ----------------------------------------------------------------
 
 typedef struct dqi_counters {
     dqi_count in, in_bytes, out, out_bytes, bursts;
@@ -34,8 +33,7 @@ typedef struct dqi_counters {
     dqi_count extra[DQ_EXTRAS];
 } dqi_counters;
 
-// ---- memory
-// -----------------------------------------------------------------------------------------------------
+// ---- memory -----------------------------------------------------------------------------------------------
 
 // A fixed pool of packet buffers. Buffer ids are unique in the session: first_id .. first_id + num_bufs - 1.
 struct dq_region {
@@ -70,8 +68,7 @@ static inline uint64_t dqi_buf_off(const dq_region *r, uint32_t id) {
     return r->offset + (uint64_t)(id - r->first_id) * r->stride + DQ_HEADROOM;
 }
 
-// ---- bursts
-// -----------------------------------------------------------------------------------------------------
+// ---- bursts -----------------------------------------------------------------------------------------------
 
 // A burst owns the buffers bufs[seg][0..n_bufs), or holds its parent (a selection owns none). Where each
 // packet has a buffer of its own, bufs[seg][i] is packet i's and n_bufs == n; with super-buffers the two
@@ -114,8 +111,7 @@ static inline const uint8_t *dqi_burst_base(const dq_burst *b);
 // start of the first segment's headroom.
 struct sockaddr_in6 *dqi_burst_peer_addr(const dq_burst *b, uint32_t i);
 
-// ---- pollers, workers, waiting
-// ----------------------------------------------------------------------------------
+// ---- pollers, workers, waiting ----------------------------------------------------------------------------
 
 // Lets one thread sleep until another has work for it, without a system call while it is awake.
 typedef struct dqi_wake {
@@ -172,8 +168,7 @@ typedef struct dqi_tap {
     dqi_gauge packets; // in the ring
 } dqi_tap;
 
-// ---- stages and pipes
-// -------------------------------------------------------------------------------------------
+// ---- stages and pipes -------------------------------------------------------------------------------------
 
 // One stage in one pipe: counters written by the pipe's queue's poller alone.
 typedef struct dqi_node {
@@ -220,8 +215,7 @@ struct dq_stage {
 int dqi_stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, void *impl, dq_stage **out,
                   dq_diag *diag);
 
-// ---- queues
-// -----------------------------------------------------------------------------------------------------
+// ---- queues -----------------------------------------------------------------------------------------------
 
 // How far a burst has come through its queue's pipes; a stage may stall it.
 typedef struct dqi_dispatch {
@@ -284,8 +278,7 @@ int dqi_tx_poll(dq_queue *q);
 // Counts n packets dropped by q's poller.
 void dqi_drop(dqi_counters *c, dq_reason why, uint64_t n);
 
-// ---- interfaces and engines
-// -------------------------------------------------------------------------------------
+// ---- interfaces and engines -------------------------------------------------------------------------------
 
 struct dq_iface {
     dq_iface_conf conf;
@@ -352,8 +345,7 @@ const dqi_engine_ops *dqi_engine_find(const char *name);
 // Posts an event to whoever listens to i's connections. Any thread; false: nobody does, or the ring is full.
 bool dqi_iface_event(dq_iface *i, int kind, uint32_t conn, int code);
 
-// ---- session
-// ----------------------------------------------------------------------------------------------------
+// ---- session ----------------------------------------------------------------------------------------------
 
 #define DQI_MAX_IFACES  64
 #define DQI_MAX_REGIONS 256

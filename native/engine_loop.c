@@ -7,6 +7,7 @@
 // copies into its own region.
 #include "loop.h"
 #include "queue.h"
+#include "region.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,8 +16,7 @@
 #define UNREAD_BATCHES 4  // what a queue without a consumer keeps: packets of so many batches,
 #define UNREAD_BURSTS  64 // in so many bursts
 
-// ---- rules
-// ------------------------------------------------------------------------------------------------------
+// ---- rules ------------------------------------------------------------------------------------------------
 
 struct loop_rules {
     dqi_ftab *tab;
@@ -101,20 +101,21 @@ void dqi_loop_classify(dq_iface *to, const dq_burst *b, uint32_t first, uint32_t
         queue[i] = other;
 }
 
-// ---- into the receiver's ring
-// -----------------------------------------------------------------------------------
+// ---- into the receiver's ring -----------------------------------------------------------------------------
 
 // A queue that nobody reads keeps a few batches, as a NIC's ring would: it must not hold the senders'
 // buffers.
-static bool is_full(dq_queue *rx, const loop_rx *lr) {
-    return !atomic_load_explicit(&rx->consumed, memory_order_relaxed) &&
-           (dqi_ring_level(&lr->in) >= UNREAD_BURSTS ||
-            dqi_gauge_get(&lr->packets) >= UNREAD_BATCHES * (int64_t)rx->conf.batch_size);
+static bool is_full(const dq_queue *rx, const loop_rx *lr, const dq_burst *b) {
+    if (atomic_load_explicit(&rx->consumed, memory_order_relaxed)) return false;
+    const dq_region *from = dqi_off_region(b->session, b->off[0][0]);
+    int64_t most = UNREAD_BATCHES * (int64_t)rx->conf.batch_size;
+    if (from && from->conf.num_bufs / 4 < most) most = from->conf.num_bufs / 4;
+    return dqi_ring_level(&lr->in) >= UNREAD_BURSTS || dqi_gauge_get(&lr->packets) >= most;
 }
 
 bool dqi_loop_push(dq_queue *rx, dq_burst *b) {
     loop_rx *lr = rx->engine;
-    if (is_full(rx, lr)) return false;
+    if (is_full(rx, lr, b)) return false;
     uint32_t n = b->n;
     uint64_t bytes = b->bytes;
     dqi_gauge_add(&lr->packets, n);
@@ -128,8 +129,7 @@ bool dqi_loop_push(dq_queue *rx, dq_burst *b) {
     return true;
 }
 
-// ---- out of it
-// --------------------------------------------------------------------------------------------------
+// ---- out of it --------------------------------------------------------------------------------------------
 
 static bool same_shape(const dq_queue *q, const dq_burst *b) {
     if (b->nseg != q->conf.n_regions || b->parent || b->slices || !dqi_burst_alone(b)) return false;
@@ -296,8 +296,7 @@ static int64_t loop_flush(dq_queue *q) {
     return n;
 }
 
-// ---- life
-// -------------------------------------------------------------------------------------------------------
+// ---- life -------------------------------------------------------------------------------------------------
 
 // The interfaces that hear `i`, and how many: itself when it is alone.
 static uint32_t find_peers(dq_iface *i, dq_iface **peers) {

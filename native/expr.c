@@ -43,8 +43,7 @@ static dq_field field_of(const dq_insn *i) {
                       .bit_offset = i->c};
 }
 
-// ---- check
-// ------------------------------------------------------------------------------------------------------
+// ---- check ------------------------------------------------------------------------------------------------
 
 static int bad(dq_diag *diag, uint32_t pc, const char *what) {
     return dqi_fail(diag, DQ_INVALID_PARAMETER, "packet program: instruction %u: %s", pc, what);
@@ -98,8 +97,7 @@ int dqi_prog_check(const dq_insn *insns, uint32_t n, dq_diag *diag) {
     return depth == 1 ? DQ_OK : bad(diag, n - 1, "the stack must hold one value");
 }
 
-// ---- operators
-// --------------------------------------------------------------------------------------------------
+// ---- operators --------------------------------------------------------------------------------------------
 
 static uint64_t floor_div(int64_t a, int64_t b) {
     if (b == -1) return 0 - (uint64_t)a; // INT64_MIN / -1 overflows
@@ -185,8 +183,7 @@ static inline uint64_t unary(uint8_t op, uint64_t a) {
     return op == DQ_OP_INV ? ~a : a == 0;
 }
 
-// ---- interpreter
-// ------------------------------------------------------------------------------------------------
+// ---- interpreter ------------------------------------------------------------------------------------------
 
 static bool interpret(const dqi_prog *prog, const uint8_t *p, const dqi_pkt *pkt) {
     uint64_t stack[DQ_PROG_MAX_STACK + 1], *top = stack; // *top is the topmost value
@@ -219,8 +216,7 @@ static bool interpret(const dqi_prog *prog, const uint8_t *p, const dqi_pkt *pkt
     }
 }
 
-// ---- terms
-// ------------------------------------------------------------------------------------------------------
+// ---- terms ------------------------------------------------------------------------------------------------
 
 // The field's place in a plain frame, or DQI_NONE. Only what every plain frame holds: fixed headers, 8 bytes
 // of L4.
@@ -296,8 +292,7 @@ static bool test_terms(const dqi_prog *prog, const uint8_t *p, const dqi_pkt *pk
     return true;
 }
 
-// ---- programs
-// ---------------------------------------------------------------------------------------------------
+// ---- programs ---------------------------------------------------------------------------------------------
 
 int dqi_prog_new(const dq_insn *insns, uint32_t n, dqi_prog **out, dq_diag *diag) {
     int err = dqi_prog_check(insns, n, diag);

@@ -58,8 +58,7 @@ struct dqi_ftab {
 static bool has_extra(const dqi_cond *c) { return c->src_range || c->dst_range || c->flex; }
 static bool catch_all(const dqi_cond *c) { return c->words == 0 && !has_extra(c); }
 
-// ---- building
-// ---------------------------------------------------------------------------------------------------
+// ---- building ---------------------------------------------------------------------------------------------
 
 static uint64_t hash_masked(const dqi_cond *c, const dqi_key *key) {
     uint64_t h = 0;
@@ -217,8 +216,7 @@ void dqi_ftab_free(dqi_ftab *t) {
     free(t);
 }
 
-// ---- lookup
-// -----------------------------------------------------------------------------------------------------
+// ---- lookup -----------------------------------------------------------------------------------------------
 
 static inline uint64_t plain_l4_word(const uint8_t *p) {
     uint64_t has = DQ_HAS_ETH | DQ_HAS_IPV4 | (p[23] == DQI_PROTO_UDP ? DQ_HAS_UDP : DQ_HAS_TCP);

@@ -37,8 +37,7 @@ int dq_iface_add(dq_session *s, const dq_iface_conf *conf, dq_iface **out, dq_di
     return DQ_OK;
 }
 
-// ---- events
-// -----------------------------------------------------------------------------------------------------
+// ---- events -----------------------------------------------------------------------------------------------
 
 #define EVENT_DEPTH 8192
 
@@ -85,8 +84,7 @@ void dqi_iface_free(dq_iface *i) {
     free(i);
 }
 
-// ---- calls that an engine may lack
-// ------------------------------------------------------------------------------
+// ---- calls that an engine may lack ------------------------------------------------------------------------
 
 static int lacks(const dq_iface *i, const char *what, dq_diag *diag) {
     return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s has no %s", i->conf.name, i->ops->name,

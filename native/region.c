@@ -70,8 +70,7 @@ int dqi_region_share(dq_region *r, dq_diag *diag) {
                : dqi_fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory for its side array", r->conf.name);
 }
 
-// ---- the arena
-// --------------------------------------------------------------------------------------------------
+// ---- the arena --------------------------------------------------------------------------------------------
 
 static uint64_t free_huge_pages(void) {
     FILE *f = fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "r");
@@ -207,8 +206,7 @@ void dq_region_read(const dq_region *r, dq_region_info *out) {
     dqi_unlock(&r->pool->lock);
 }
 
-// ---- buffers
-// ----------------------------------------------------------------------------------------------------
+// ---- buffers ----------------------------------------------------------------------------------------------
 
 static uint32_t pop_ids(dq_region *r, uint32_t *ids, uint32_t n, bool all) {
     dqi_pool *p = r->pool;

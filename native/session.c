@@ -61,8 +61,7 @@ int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag
     return DQ_OK;
 }
 
-// ---- walking queues
-// ---------------------------------------------------------------------------------------------
+// ---- walking queues ---------------------------------------------------------------------------------------
 
 // The k-th queue of the session, an interface's transmit queues before its receive queues; NULL past the end.
 static dq_queue *queue_at(const dq_session *s, uint32_t k) {
@@ -78,8 +77,7 @@ static dq_queue *queue_at(const dq_session *s, uint32_t k) {
 
 static int poll_queue(dq_queue *q) { return q->conf.dir == DQ_RX ? dqi_rx_poll(q) : dqi_tx_poll(q); }
 
-// ---- open
-// -------------------------------------------------------------------------------------------------------
+// ---- open -------------------------------------------------------------------------------------------------
 
 // A queue that delivers at once fills few of a burst's places (a socket under a light load: one), so that it
 // needs more descriptors for as many packets; they cost memory only when used.
@@ -125,8 +123,7 @@ int dq_session_open(dq_session *s, dq_diag *diag) {
     return err;
 }
 
-// ---- start
-// ------------------------------------------------------------------------------------------------------
+// ---- start ------------------------------------------------------------------------------------------------
 
 // The worker of a core; queues that are pinned nowhere get one each.
 static int assign_worker(dq_session *s, dq_queue *q, dq_diag *diag) {
@@ -165,8 +162,7 @@ int dq_session_start(dq_session *s, dq_diag *diag) {
     return err;
 }
 
-// ---- virtual clock
-// ----------------------------------------------------------------------------------------------
+// ---- virtual clock ----------------------------------------------------------------------------------------
 
 static int step_stages(dq_session *s) {
     int work = 0;
@@ -195,8 +191,7 @@ static int64_t next_time(const dq_session *s) {
 
 int64_t dq_next_time(const dq_session *s) { return s->state == DQI_STARTED ? next_time(s) : INT64_MAX; }
 
-// ---- stop
-// -------------------------------------------------------------------------------------------------------
+// ---- stop -------------------------------------------------------------------------------------------------
 
 static void end_workers(dq_session *s) {
     for (uint32_t i = 0; i < s->n_workers; i++)
@@ -298,8 +293,7 @@ void dq_session_finish(dq_session *s) {
     s->state = DQI_FINISHED;
 }
 
-// ---- close
-// ------------------------------------------------------------------------------------------------------
+// ---- close ------------------------------------------------------------------------------------------------
 
 static void queue_free(dq_queue *q) {
     if (q->poller) dqi_poller_remove(q->poller, q);

@@ -51,8 +51,7 @@ static void passed(dqi_node *node, const dq_burst *b) {
     dqi_add(&node->c.out_bytes, b->bytes);
 }
 
-// ---- count
-// ------------------------------------------------------------------------------------------------------
+// ---- count ------------------------------------------------------------------------------------------------
 
 static int count_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) {
     (void)st;
@@ -67,8 +66,7 @@ int dq_stage_count(dq_session *s, const char *name, dq_stage **out, dq_diag *dia
     return dqi_stage_add(s, name, &count_ops, NULL, out, diag);
 }
 
-// ---- sample
-// -----------------------------------------------------------------------------------------------------
+// ---- sample -----------------------------------------------------------------------------------------------
 
 typedef struct sampler {
     uint32_t every;
@@ -102,8 +100,7 @@ int dq_stage_sample(dq_session *s, const char *name, uint32_t every, dq_stage **
     return err;
 }
 
-// ---- forward
-// ----------------------------------------------------------------------------------------------------
+// ---- forward ----------------------------------------------------------------------------------------------
 
 typedef struct forwarder {
     dq_queue *tx;

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SPLIT_BURSTS 256     // descriptors for parts of bursts that go different ways
-#define SPLIT_NEEDED 72      // at most this many are taken by one send
-#define HOLD_MAX     8       // packets that reordering keeps back at once
-#define HOLD_NS      1000000 // they go on after this time even when nothing follows
-#define AHEAD_NS     50000   // the wire takes packets that it will have sent within this time
+#define SPLIT_BURSTS 256                     // descriptors for parts of bursts that go different ways
+#define SPLIT_NEEDED (4 + 3 * DQ_MAX_QUEUES) // a send takes at most: parts of three bursts, and four
+#define HOLD_MAX     8                       // packets that reordering keeps back at once
+#define HOLD_NS      1000000                 // they go on after this time even when nothing follows
+#define AHEAD_NS     50000                   // the wire takes packets that it will have sent within this time
 #define RETRY_NS     5000
 
 struct loop_wire {
@@ -79,8 +79,7 @@ void dqi_wire_free(loop_wire *w) {
     free(w);
 }
 
-// ---- rate and delay
-// ---------------------------------------------------------------------------------------------
+// ---- rate and delay ---------------------------------------------------------------------------------------
 
 // How many of n packets the wire takes now; fills their arrival times.
 static uint32_t take(loop_wire *w, const dq_burst *b, uint32_t first, uint32_t n, int64_t now) {
@@ -109,8 +108,7 @@ static int64_t due(const loop_wire *w, int64_t arrival) {
     return c->rate_bps != 0 || c->delay_ns != 0 ? arrival : 0;
 }
 
-// ---- into the receivers
-// -----------------------------------------------------------------------------------------
+// ---- into the receivers -----------------------------------------------------------------------------------
 
 static void drop(loop_wire *w, dq_reason why, uint64_t n) { dqi_drop(&w->c, why, n); }
 
@@ -211,8 +209,7 @@ static bool deliver_all(loop_wire *w, dq_burst *b, uint32_t first, uint32_t n, c
     return false;
 }
 
-// ---- faults
-// -----------------------------------------------------------------------------------------------------
+// ---- faults -----------------------------------------------------------------------------------------------
 
 static bool faulty(const dq_wire_conf *c) {
     return c->loss > 0 || c->dup > 0 || c->reorder > 0 || c->corrupt > 0;
@@ -335,8 +332,7 @@ static void send_faulty(loop_wire *w, dq_burst *own, int64_t now) {
     dq_burst_unref(own);
 }
 
-// ---- the engine's calls
-// -----------------------------------------------------------------------------------------
+// ---- the engine's calls -----------------------------------------------------------------------------------
 
 int dqi_wire_send(dq_queue *tx, dq_burst *b, uint32_t first, uint32_t n) {
     loop_wire *w = tx->engine;

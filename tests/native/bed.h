@@ -77,8 +77,7 @@ static inline void bed_case(const char *name, bed_mode mode) {
 #define BED_EACH_MODE(m)                                                                                     \
     for (bed_mode m = BED_VIRTUAL; m < BED_MODES && (bed_case(__func__, m), true); m = (bed_mode)(m + 1))
 
-// ---- set-up
-// -----------------------------------------------------------------------------------------------------
+// ---- set-up -----------------------------------------------------------------------------------------------
 
 static inline dq_region *bed_region(dq_session *s, const char *name, uint32_t num_bufs, uint32_t buf_size) {
     dq_diag d = {{0}};
@@ -232,8 +231,7 @@ static inline void bed_print_all(const dq_session *s) {
         bed_print(&lines[k]);
 }
 
-// ---- receiving
-// --------------------------------------------------------------------------------------------------
+// ---- receiving --------------------------------------------------------------------------------------------
 
 // Notes the packets of a burst; the segments are read as one packet.
 static inline void bed_note(bed *b, uint64_t tag, const dq_view *v) {
@@ -321,8 +319,7 @@ static inline void bed_stream(bed *b, dq_queue *q, uint64_t count, uint32_t per,
     DQ_EQ(count, 0);
 }
 
-// ---- accounts
-// ---------------------------------------------------------------------------------------------------
+// ---- accounts ---------------------------------------------------------------------------------------------
 
 // The ledger line of this name, kind and queue (NULL: any).
 static inline dq_line bed_line(const dq_session *s, const char *name, int kind, const char *queue) {

@@ -211,8 +211,7 @@ static void refuses_bad_programs(void) {
     DQ_EQ_STR(diag.text, "packet program: instruction 32: the stack is too deep");
 }
 
-// ---- random programs
-// --------------------------------------------------------------------------------------------
+// ---- random programs --------------------------------------------------------------------------------------
 
 // A program under construction and, beside it, what it must give for one packet.
 typedef struct maker {

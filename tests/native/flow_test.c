@@ -157,8 +157,7 @@ static void rules_refused(void) {
     bed_close(&b);
 }
 
-// ---- rules in mid-traffic
-// ---------------------------------------------------------------------------------------
+// ---- rules in mid-traffic ---------------------------------------------------------------------------------
 
 static bed *busy;
 static _Atomic bool enough;

@@ -9,8 +9,7 @@ static bool reported(const dq_session *s, const char *what) {
     return false;
 }
 
-// ---- who hears whom
-// ---------------------------------------------------------------------------------------------
+// ---- who hears whom ---------------------------------------------------------------------------------------
 
 // One interface hears itself, of two each hears the other, of more each hears all others.
 static void listeners(void) {
@@ -81,8 +80,7 @@ static void nobody_listens(void) {
     }
 }
 
-// ---- hand-over
-// --------------------------------------------------------------------------------------------------
+// ---- hand-over --------------------------------------------------------------------------------------------
 
 // Regions of one size: the receiver gets the sender's very buffers. Of different sizes: copies in its own.
 static void reference_or_copy(void) {

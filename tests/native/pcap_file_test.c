@@ -26,8 +26,7 @@ static capture close_pcap(const rig *r, dqi_pcap_file *p) {
     return c;
 }
 
-// ---- frames
-// -------------------------------------------------------------------------------------------------------
+// ---- frames -----------------------------------------------------------------------------------------------
 
 static void bytes_of_a_file(void) {
     // The file's header, a packet at 123456789.987654321 s, an empty one at .999999999 s.
@@ -143,8 +142,7 @@ static void file_is_whole_at_any_time(void) {
     rig_close(&r);
 }
 
-// ---- payloads
-// -----------------------------------------------------------------------------------------------------
+// ---- payloads ---------------------------------------------------------------------------------------------
 
 // What a reader finds in the made-up headers of one record; ok: lengths and checksums are right.
 typedef struct parsed {
@@ -437,8 +435,7 @@ static void addresses_as_text(void) {
     }
 }
 
-// ---- errors
-// -------------------------------------------------------------------------------------------------------
+// ---- errors -----------------------------------------------------------------------------------------------
 
 // A file that may not grow further: what is there is whole, what is not is counted.
 static void file_too_large(void) {

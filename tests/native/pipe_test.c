@@ -4,8 +4,7 @@
 
 #include <pthread.h>
 
-// ---- tees
-// -------------------------------------------------------------------------------------------------------
+// ---- tees -------------------------------------------------------------------------------------------------
 
 // Two pipes both get all; with two who look at packets, bursts are read-only.
 static void tee(void) {
@@ -52,8 +51,7 @@ static void read_only(void) {
     bed_close(&b);
 }
 
-// ---- filters, counters, samplers
-// --------------------------------------------------------------------------------
+// ---- filters, counters, samplers --------------------------------------------------------------------------
 
 static void filters(void) {
     static const dq_cbpf_insn cbpf[] = {
@@ -153,8 +151,7 @@ static void samplers(void) {
     bed_close(&b);
 }
 
-// ---- forwarding
-// -------------------------------------------------------------------------------------------------
+// ---- forwarding -------------------------------------------------------------------------------------------
 
 // port0 sends, port1 receives and forwards what passes its filter, port0 receives it back.
 static void forward(void) {
@@ -231,8 +228,7 @@ static void forward_twice(void) {
     }
 }
 
-// ---- one stage, several queues
-// ----------------------------------------------------------------------------------
+// ---- one stage, several queues ----------------------------------------------------------------------------
 
 static void shared_stage(void) {
     BED_EACH_MODE(m) {
@@ -261,8 +257,7 @@ static void shared_stage(void) {
     }
 }
 
-// ---- pipes in mid-traffic
-// ---------------------------------------------------------------------------------------
+// ---- pipes in mid-traffic ---------------------------------------------------------------------------------
 
 static bed *busy;
 static _Atomic bool enough;

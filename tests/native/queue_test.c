@@ -140,8 +140,7 @@ static void partly_freed_burst(void) {
     }
 }
 
-// ---- delivery
-// ---------------------------------------------------------------------------------------------------
+// ---- delivery ---------------------------------------------------------------------------------------------
 
 // With a time-out: full bursts at once, the rest when the first of it is that old, neither sooner nor later.
 static void timeout_delivers(void) {
@@ -206,8 +205,7 @@ static void direct_delivers_at_once(void) {
     bed_close(&b);
 }
 
-// ---- what a full receiver does
-// ----------------------------------------------------------------------------------
+// ---- what a full receiver does ----------------------------------------------------------------------------
 
 // All descriptors are with the task: packets wait on the wire, and come when one returns.
 static void receiver_without_descriptors(void) {
@@ -282,8 +280,7 @@ static void flush_before_the_poll(void) {
     bed_close(&b);
 }
 
-// ---- several senders, and a reader of the ledger
-// ---------------------------------------------------------------
+// ---- several senders, and a reader of the ledger ----------------------------------------------------------
 
 static bed *crowd;
 static _Atomic int senders;

@@ -41,8 +41,7 @@ static uint64_t bits(const uint8_t *p, uint32_t bit_offset, uint32_t width) {
     return r;
 }
 
-// ---- what changes
-// -----------------------------------------------------------------------------------------------
+// ---- what changes -----------------------------------------------------------------------------------------
 
 static void unchanged(void) {
     uint8_t f[LEN];
@@ -142,8 +141,7 @@ static void several_fields(void) {
     dq_template_free(t);
 }
 
-// ---- checksums
-// --------------------------------------------------------------------------------------------------
+// ---- checksums --------------------------------------------------------------------------------------------
 
 // The ones' complement sum of 16-bit words, one at a time, as in RFC 1071.
 static uint32_t slow_sum(uint32_t sum, const uint8_t *p, uint32_t n) {
@@ -229,8 +227,7 @@ static void checksums_left_alone(void) {
     dq_template_free(t);
 }
 
-// ---- refusals
-// ---------------------------------------------------------------------------------------------------
+// ---- refusals ---------------------------------------------------------------------------------------------
 
 static void refused(void) {
     static const struct {

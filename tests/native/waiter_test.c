@@ -14,8 +14,7 @@ static dq_waiter *new_waiter(void) {
 
 static void pause_ns(long ns) { nanosleep(&(struct timespec){.tv_nsec = ns}, NULL); }
 
-// ---- time-outs and wake-ups
-// -------------------------------------------------------------------------------------
+// ---- time-outs and wake-ups -------------------------------------------------------------------------------
 
 static void time_outs(void) {
     static const int64_t ns[] = {0, 1, 10000, 100000, 5000000};
@@ -115,8 +114,7 @@ static void woken_with_events(void) {
     bed_close(&b);
 }
 
-// ---- taps
-// -------------------------------------------------------------------------------------------------------
+// ---- taps -------------------------------------------------------------------------------------------------
 
 // A busy tap doesn't starve a quiet one, and no call hands over more than was asked for.
 static void fairness(void) {
@@ -170,8 +168,7 @@ static void event_contents(void) {
     bed_close(&b);
 }
 
-// ---- direct queues
-// ----------------------------------------------------------------------------------------------
+// ---- direct queues ----------------------------------------------------------------------------------------
 
 static void adoption(void) {
     bed b, w;

@@ -140,8 +140,7 @@ static void faults_spare_other_readers(void) {
     bed_close(&b);
 }
 
-// ---- time
-// -------------------------------------------------------------------------------------------------------
+// ---- time -------------------------------------------------------------------------------------------------
 
 // Nothing is handed over before the time that it bears, and times on one queue never go back.
 static void check_times(const bed *b) {

@@ -11,8 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-// ---- a writer and one node of a pipe
-// ------------------------------------------------------------------------------
+// ---- a writer and one node of a pipe ----------------------------------------------------------------------
 
 static dq_writer_conf writer_conf(const rig *r) {
     dq_writer_conf c = {.prefix = "t", .policy = DQ_POLICY_DROP};
@@ -97,8 +96,7 @@ static dq_burst *burst_of(rig *r, uint32_t n, uint32_t len, uint64_t tag) {
     return b;
 }
 
-// ---- hand-over
-// ----------------------------------------------------------------------------------------------------
+// ---- hand-over --------------------------------------------------------------------------------------------
 
 // Waits until the writer has returned enough descriptors for every producer.
 static void await_bursts(rig *r) {
@@ -260,8 +258,7 @@ static void selections_hold_their_parents(void) {
     rig_close(&r);
 }
 
-// ---- time
-// ---------------------------------------------------------------------------------------------------------
+// ---- time -------------------------------------------------------------------------------------------------
 
 static void packets_without_a_time_get_that_of_their_push(void) {
     rig r;
@@ -328,8 +325,7 @@ static void virtual_clock_flushes_by_its_time(void) {
     rig_close(&r);
 }
 
-// ---- raw files
-// ----------------------------------------------------------------------------------------------------
+// ---- raw files --------------------------------------------------------------------------------------------
 
 static void raw_files(void) {
     static const struct {
@@ -408,8 +404,7 @@ static void raw_file_replaces_a_longer_one(void) {
     rig_close(&r);
 }
 
-// ---- errors
-// -------------------------------------------------------------------------------------------------------
+// ---- errors -----------------------------------------------------------------------------------------------
 
 static void refused_configurations(void) {
     static const struct {
@@ -652,8 +647,7 @@ static void killed_process_leaves_a_whole_file(void) {
     rig_close(&killed_rig);
 }
 
-// ---- life
-// ---------------------------------------------------------------------------------------------------------
+// ---- life -------------------------------------------------------------------------------------------------
 
 static void finish_is_final(void) {
     rig r;
