@@ -177,6 +177,9 @@ typedef struct dq_region_info {
     int32_t huge; // 1: really on huge pages
 } dq_region_info;
 void dq_region_read(const dq_region *r, dq_region_info *out);
+// The stride that an engine (by its name) asks for buffers of buf_size bytes, 0: it is not in this version. A
+// session takes the largest of its engines'.
+uint32_t dq_stride(uint32_t buf_size, const char *engine);
 
 // ---- bursts -----------------------------------------------------------------------------------------------
 

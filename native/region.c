@@ -142,10 +142,19 @@ static int pool_fill(dq_region *r) {
     return 0;
 }
 
+static uint32_t stride_of(uint32_t buf_size, uint32_t align) {
+    return (uint32_t)round_up((uint64_t)DQ_HEADROOM + buf_size, align);
+}
+
+uint32_t dq_stride(uint32_t buf_size, const char *engine) {
+    const dqi_engine_ops *ops = dqi_engine_find(engine);
+    if (!ops) return 0;
+    return stride_of(buf_size, ops->align > DQI_MIN_ALIGN ? ops->align : DQI_MIN_ALIGN);
+}
+
 int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
     for (uint32_t i = 0; i < s->n_regions; i++)
-        s->regions[i]->stride =
-            (uint32_t)round_up((uint64_t)DQ_HEADROOM + s->regions[i]->conf.buf_size, align);
+        s->regions[i]->stride = stride_of(s->regions[i]->conf.buf_size, align);
     choose_pages(s);
     uint64_t small = lay_out(s, false, 0);
     uint64_t huge_at = round_up(small, HUGE_PAGE);

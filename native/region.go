@@ -1,9 +1,12 @@
 package native
 
 /*
+#include <stdlib.h>
 #include "dq.h"
 */
 import "C"
+
+import "unsafe"
 
 // RegionKind is the kind of memory behind a region.
 type RegionKind int32
@@ -66,4 +69,12 @@ func (r Region) Info() RegionInfo {
 		Kind:     RegionKind(c.kind),
 		Huge:     c.huge != 0,
 	}
+}
+
+// Stride is the distance that an engine asks for between buffers of bufSize bytes; 0: the
+// engine is not in this version. A session takes the largest of its engines'.
+func Stride(bufSize int, engine string) int {
+	name := C.CString(engine)
+	defer C.free(unsafe.Pointer(name))
+	return int(C.dq_stride(C.uint32_t(bufSize), name))
 }

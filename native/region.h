@@ -4,6 +4,8 @@
 
 #include "dqi.h"
 
+#define DQI_MIN_ALIGN 64 // bytes: a cache line
+
 // Lays out and maps all regions, buffers a multiple of align bytes apart, and fills their pools.
 int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag);
 // Unmaps and frees the regions; the number of buffers that were not in their pools.

@@ -109,7 +109,7 @@ static int picks_open(dq_session *s, dq_diag *diag) {
 
 int dq_session_open(dq_session *s, dq_diag *diag) {
     if (s->state != DQI_NEW || s->base) return dqi_fail(diag, DQ_INVALID_PARAMETER, "session: opened before");
-    uint32_t align = 64;
+    uint32_t align = DQI_MIN_ALIGN;
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         if (s->ifaces[i]->ops->align > align) align = s->ifaces[i]->ops->align;
     int err = dqi_arena_open(s, align, diag);

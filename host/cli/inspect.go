@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -52,5 +53,5 @@ func inspect(g *state.Global, opts spec.Options, file string) error {
 	enc := json.NewEncoder(g.Stdout)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	return fail(ExitInternal, enc.Encode(spec.Inspect(cfg)))
+	return fail(ExitInternal, enc.Encode(session.Plan(cfg)))
 }

@@ -17,7 +17,7 @@ type Plan struct {
 }
 
 // PlanRegion is a region and who uses it. StrideBytes is left at 0 here: it depends on
-// the engines that a session attaches.
+// the engines, so session.Plan fills it in.
 type PlanRegion struct {
 	*MemoryRegion
 	StrideBytes int      `json:"stride_bytes,omitempty"`

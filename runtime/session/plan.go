@@ -1,0 +1,27 @@
+package session
+
+import (
+	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// Plan is what a configuration resolves to, with the strides that its buffers get (0 where an
+// engine is not in this version). It touches no device.
+func Plan(cfg *spec.Config) *spec.Plan {
+	p := spec.Inspect(cfg)
+	for k := range p.MemoryRegions {
+		p.MemoryRegions[k].StrideBytes = stride(cfg, cfg.MemoryRegions[k].BufSize)
+	}
+	return p
+}
+
+func stride(cfg *spec.Config, bufSize int) (most int) {
+	for _, i := range cfg.Interfaces {
+		n := native.Stride(bufSize, i.EngineName())
+		if n == 0 {
+			return 0
+		}
+		most = max(most, n)
+	}
+	return most
+}
