@@ -3,14 +3,11 @@ package bindings
 import (
 	"fmt"
 	"io"
-	"path/filepath"
+	"slices"
 	"sort"
-	"strconv"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
-
-	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
 // arg is one argument that a script declares.
@@ -32,8 +29,11 @@ func moduleArgs(c *call) int {
 		c.rt.Shared.setUsage(usage(c.rt.Script, declared))
 	}
 	given, help, err := splitArgs(c.rt.ScriptArgs, declared)
+	if err == nil {
+		err = unknownEnv(c.rt.Env, declared)
+	}
 	if err != nil {
-		c.raise("%v (--help behind the script lists its arguments)", err)
+		raiseError(c.L, &ArgsError{fmt.Errorf("%w (--help behind the script lists its arguments)", err)})
 	}
 	if help {
 		_, err := io.WriteString(c.rt.Stdout, c.rt.Shared.Usage())
@@ -51,10 +51,10 @@ func moduleArgs(c *call) int {
 		v := a.missing
 		if ok {
 			if v, err = c.rt.parseArg(a, text); err != nil {
-				c.raise("--%s: %v", a.name, err)
+				raiseError(c.L, &ArgsError{fmt.Errorf("--%s: %w", a.name, err)})
 			}
 		} else if a.required {
-			c.raise("--%s is missing: %s", a.name, a.help)
+			raiseError(c.L, &ArgsError{fmt.Errorf("--%s is missing: %s", a.name, a.help)})
 		}
 		out.RawSetString(a.name, v)
 	}
@@ -108,154 +108,24 @@ func (c *call) declaration(name string, t *lua.LTable) arg {
 		help: o.str("help", ""), required: o.bool("required", false)}
 	if list, ok := o.get("choices").(*lua.LTable); ok {
 		list.ForEach(func(_, v lua.LValue) { a.choices = append(a.choices, v.String()) })
+	} else if o.has("choices") {
+		o.wrong("choices", "a list expected, got %s", describe(o.get("choices")))
+	}
+	of := "string" // the default's kind
+	if a.missing != lua.LNil {
+		of = a.missing.Type().String()
+	}
+	if of == "table" {
+		of = "list"
 	}
 	if a.kind == "" {
-		a.kind = "string"
-		if a.missing != lua.LNil {
-			a.kind = a.missing.Type().String()
-		}
-		if a.kind == "table" {
-			a.kind = "list"
-		}
+		a.kind = of
+	}
+	if a.missing != lua.LNil && a.kind != of {
+		o.fault("%s: its default is %s, and its type %s", name, describe(a.missing), a.kind)
+	}
+	if a.missing != lua.LNil && len(a.choices) > 0 && !slices.Contains(a.choices, a.missing.String()) {
+		o.fault("%s: its default is not one of %s", name, strings.Join(a.choices, ", "))
 	}
 	return a
-}
-
-// splitArgs reads --name value, --name=value and name=value; a boolean's value may be left out: true.
-func splitArgs(words []string, declared []arg) (given map[string]string, help bool, err error) {
-	given = map[string]string{}
-	kinds := map[string]string{}
-	var names []string
-	for _, a := range declared {
-		kinds[a.name] = a.kind
-		names = append(names, a.name)
-	}
-	for i := 0; i < len(words); i++ {
-		word := words[i]
-		if word == "--help" || word == "-h" {
-			return nil, true, nil
-		}
-		name, value, hasValue := strings.Cut(strings.TrimPrefix(word, "--"), "=")
-		if name == word && !hasValue {
-			return nil, false, fmt.Errorf("%q is not --name, --name=value or name=value", word)
-		}
-		kind, known := kinds[name]
-		if !known {
-			name = strings.ReplaceAll(name, "-", "_")
-			kind, known = kinds[name]
-		}
-		switch {
-		case !known:
-			return nil, false, fmt.Errorf("%s", unknown("argument", word, dashed(names)))
-		case hasValue:
-		case kind == "boolean" && (i+1 == len(words) || !isTruth(words[i+1])):
-			value = "true"
-		case i+1 == len(words):
-			return nil, false, fmt.Errorf("--%s needs a value", name)
-		default:
-			i++
-			value = words[i]
-		}
-		given[name] = value
-	}
-	return given, false, nil
-}
-
-// truths are the words for a boolean.
-var truths = map[string]bool{"true": true, "yes": true, "on": true, "1": true, "false": false, "no": false, "off": false, "0": false}
-
-func isTruth(word string) bool {
-	_, ok := truths[word]
-	return ok
-}
-
-func dashed(names []string) []string {
-	out := make([]string, len(names))
-	for i, n := range names {
-		out[i] = "--" + n
-	}
-	return out
-}
-
-// parseArg makes a value of an argument's text.
-func (rt *Runtime) parseArg(a arg, text string) (lua.LValue, error) {
-	if len(a.choices) > 0 && !contains(a.choices, text) {
-		return nil, fmt.Errorf("%q is not one of %s%s", text, strings.Join(a.choices, ", "), maybe(text, a.choices))
-	}
-	switch a.kind {
-	case "number":
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return nil, fmt.Errorf("%q is not a number", text)
-		}
-		return lua.LNumber(f), nil
-	case "boolean":
-		if isTruth(text) {
-			return lua.LBool(truths[text]), nil
-		}
-		return nil, fmt.Errorf("%q is not true or false", text)
-	case "list":
-		t := rt.root.NewTable()
-		for _, part := range strings.Split(text, ",") {
-			t.Append(lua.LString(strings.TrimSpace(part)))
-		}
-		return t, nil
-	}
-	return lua.LString(text), nil
-}
-
-func maybe(name string, known []string) string {
-	if s := spec.Suggest(name, known); s != "" {
-		return fmt.Sprintf(" (did you mean %q?)", s)
-	}
-	return ""
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
-}
-
-// usage is the script's help text.
-func usage(script string, declared []arg) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "usage: daqiri-run %s [--name VALUE | name=VALUE]...\n", filepath.Base(script))
-	for _, a := range declared {
-		left := "--" + a.name
-		if a.kind != "boolean" {
-			left += " " + strings.ToUpper(a.kind)
-		}
-		var notes []string
-		if a.help != "" {
-			notes = append(notes, a.help)
-		}
-		if len(a.choices) > 0 {
-			notes = append(notes, "one of "+strings.Join(a.choices, ", "))
-		}
-		if a.unit != "" {
-			notes = append(notes, "in "+a.unit)
-		}
-		switch {
-		case a.required:
-			notes = append(notes, "required")
-		case a.missing != lua.LNil:
-			notes = append(notes, "default "+showDefault(a.missing))
-		}
-		fmt.Fprintf(&b, "  %-24s %s\n", left, strings.Join(notes, "; "))
-	}
-	return b.String()
-}
-
-func showDefault(v lua.LValue) string {
-	t, ok := v.(*lua.LTable)
-	if !ok {
-		return v.String()
-	}
-	var parts []string
-	t.ForEach(func(_, e lua.LValue) { parts = append(parts, e.String()) })
-	return strings.Join(parts, ",")
 }

@@ -83,6 +83,7 @@ func bitShift(op func(v uint64, n, width int) uint64) function {
 }
 
 func bitToHex(c *call) int {
+	c.atMost(1)
 	v, width := c.bitOperand(1)
 	return c.push(lua.LString(fmt.Sprintf("%0*x", width/4, v<<(64-width)>>(64-width))))
 }

@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"errors"
+	"math"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -46,17 +47,23 @@ func burstSetLengths(c *call) int {
 	b := selfBurst(c)
 	seg := c.segment(2, b)
 	if _, ok := c.arg(1).(lua.LNumber); ok {
-		c.check(b.b.SetLen(seg, -1, int(c.whole(1, "length", 0, 1<<31-1))))
+		c.setLength(b, seg, -1, uint64(c.whole(1, "length", 0, maxInt)))
 		return 0
 	}
 	values := c.values(1, b.b.N(), "lengths")
 	for i, v := range values {
-		if v >= 1<<31 {
-			c.argError(1, "length %d of packet %d does not fit a buffer", v, i+1)
-		}
-		c.check(b.b.SetLen(seg, i, int(v)))
+		c.setLength(b, seg, i, v)
 	}
 	return 0
+}
+
+// setLength sets the length of packet i, -1: of all.
+func (c *call) setLength(b *burst, seg, i int, n uint64) {
+	err := b.b.SetLen(seg, i, int(min(n, math.MaxInt32)))
+	if errors.Is(err, session.ErrInvalid) {
+		c.argError(1, "%d bytes do not fit into a buffer", n)
+	}
+	c.check(err)
 }
 
 // burstTxTimes sets the times at which the packets are to be sent: ns since the session's start, in a
@@ -110,9 +117,7 @@ func burstSet(c *call) int {
 	b := selfBurst(c)
 	t := c.table(1, "table of fields")
 	checksums := b.b.Queue().Layer() == session.LayerFrame
-	if v := t.RawGetString("checksums"); v != lua.LNil {
-		checksums = lua.LVAsBool(v)
-	}
+	checksums = (&options{c: c, n: 1, t: t}).bool("checksums", checksums)
 	if b.b.Shared() {
 		c.raise("burst is shared with a second consumer, so its packets are read-only")
 	}

@@ -1,7 +1,9 @@
 package bindings
 
 import (
+	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -32,7 +34,23 @@ func (rt *Runtime) configuration(cfg *spec.Config) lua.LValue {
 		return 1
 	}))
 	meta.RawSetString("__newindex", rt.root.NewFunction(readOnly))
+	meta.RawSetString("__tostring", rt.root.NewFunction(configText))
+	names := yamlKeys(reflect.TypeOf(plan).Elem())
+	for name := range sections {
+		names = append(names, name)
+	}
+	meta.RawSetString("__names", rt.list(sortedStrings(names)))
 	return &lua.LUserData{Value: plan, Metatable: meta}
+}
+
+// configText shows a part of the configuration as JSON, as inspect does.
+func configText(L *lua.LState) int {
+	text, err := json.MarshalIndent(L.CheckUserData(1).Value, "", "  ")
+	if err != nil {
+		raiseError(L, err)
+	}
+	L.Push(lua.LString(text))
+	return 1
 }
 
 func readOnly(L *lua.LState) int {
@@ -70,6 +88,7 @@ func (rt *Runtime) lock(t reflect.Type, seen map[reflect.Type]bool) {
 	}
 	meta := luar.MT(rt.root, reflect.Zero(t).Interface())
 	meta.RawSetString("__newindex", rt.root.NewFunction(readOnly))
+	meta.RawSetString("__tostring", rt.root.NewFunction(configText))
 	if t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct {
 		rt.lockKeys(meta, t)
 	}
@@ -80,9 +99,10 @@ func (rt *Runtime) lockKeys(meta *luar.Metatable, t reflect.Type) {
 		t = t.Elem()
 	}
 	known := yamlKeys(t)
+	meta.RawSetString("__names", rt.list(known))
 	index := meta.RawGetString("__index")
 	meta.RawSetString("__index", rt.root.NewFunction(func(L *lua.LState) int {
-		if key := L.Get(2).String(); !contains(known, key) {
+		if key := L.Get(2).String(); !slices.Contains(known, key) {
 			raise(L, "%s", unknown("key", key, known))
 		}
 		L.Push(index)

@@ -25,11 +25,28 @@ func (e *OpenError) Error() string { return e.Err.Error() }
 // Unwrap gives the error below.
 func (e *OpenError) Unwrap() error { return e.Err }
 
+// ArgsError is the error of arguments behind the script that daqiri.args can't take: the user's fault, not the script's.
+type ArgsError struct{ Err error }
+
+// Error is the error below.
+func (e *ArgsError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the error below.
+func (e *ArgsError) Unwrap() error { return e.Err }
+
 // raise raises a Lua error at the script's line.
 func (c *call) raise(format string, args ...any) { raise(c.L, format, args...) }
 
 func raise(L *lua.LState, format string, args ...any) {
-	L.RaiseError("%s", fmt.Sprintf(format, args...))
+	L.Error(lua.LString(fmt.Sprintf(format, args...)), position(L))
+}
+
+// position is the level at which gopher-lua finds the script's line: none when pcall called the function itself.
+func position(L *lua.LState) int {
+	if _, ok := L.GetStack(1); !ok {
+		return 0
+	}
+	return 1
 }
 
 // raiseError raises a Go error at the script's line and keeps it as the cause.
@@ -39,7 +56,7 @@ func raiseError(L *lua.LState, err error) {
 		L.Panic = before
 		panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: L.Get(-1), Cause: err})
 	}
-	L.RaiseError("%s", err.Error())
+	L.Error(lua.LString(err.Error()), position(L))
 }
 
 // check raises an error of a call that a script should not see fail.

@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"fmt"
 	"io"
 	"strings"
 
@@ -102,6 +103,11 @@ func (rt *Runtime) strictGlobals() {
 	rt.strict(g, func(key string) string {
 		if defined[key] {
 			return ""
+		}
+		for _, m := range modules {
+			if m.name == key {
+				return fmt.Sprintf("unknown global '%s': it is a module (local %s = require \"%s\")", key, key, key)
+			}
 		}
 		var known []string
 		g.ForEach(func(k, _ lua.LValue) { known = append(known, k.String()) })

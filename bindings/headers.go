@@ -34,7 +34,11 @@ func (o *options) frame(i *session.Interface) ([]byte, layout) {
 		o.fault("%s_src and %s_dst need %s addresses", kind, kind, strings.ToUpper(kind[:2])+kind[2:])
 	}
 	payload := o.payload()
+	if o.has("vlan_pcp") && !o.has("vlan_id") {
+		o.wrong("vlan_pcp", "it stands in a VLAN tag: give vlan_id, 0 for none but the priority")
+	}
 	if o.has("ethertype") {
+		o.noHeaders()
 		b := o.ethernet(i, to, uint16(o.whole("ethertype", 0, 0x600, 0xffff)))
 		return append(b, payload...), layout{l3: len(b), payload: len(b)}
 	}
@@ -54,6 +58,18 @@ func (o *options) frame(i *session.Interface) ([]byte, layout) {
 	b = append(b, header...)
 	at.payload = len(b)
 	return append(b, payload...), at
+}
+
+// noHeaders refuses the options of headers that a frame of another ethertype does not have.
+func (o *options) noHeaders() {
+	for _, key := range frameOptions {
+		switch proto, _, _ := strings.Cut(key, "_"); proto {
+		case "ipv4", "ipv6", "tcp", "udp", "tos", "ttl":
+			if o.has(key) {
+				o.wrong(key, "has no effect beside 'ethertype', behind which the payload begins")
+			}
+		}
+	}
 }
 
 // layout says where the headers of a packet begin; 0: not known.

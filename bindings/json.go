@@ -33,6 +33,9 @@ func moduleFromJSON(c *call) int {
 	var v any
 	err := d.Decode(&v)
 	if err == nil {
+		err = finite(v)
+	}
+	if err == nil {
 		if _, err = d.Token(); errors.Is(err, io.EOF) {
 			return c.push(c.rt.fromGo(v))
 		}
@@ -42,6 +45,23 @@ func moduleFromJSON(c *call) int {
 	c.L.Push(lua.LString("INVALID_PARAMETER"))
 	c.L.Push(lua.LString("json: " + err.Error()))
 	return 3
+}
+
+// finite refuses a number that is too large for one of Lua's.
+func finite(v any) (err error) {
+	switch v := v.(type) {
+	case json.Number:
+		_, err = v.Float64()
+	case []any:
+		for _, x := range v {
+			err = errors.Join(err, finite(x))
+		}
+	case map[string]any:
+		for _, x := range v {
+			err = errors.Join(err, finite(x))
+		}
+	}
+	return err
 }
 
 func appendJSON(out []byte, v lua.LValue, depth int) ([]byte, error) {

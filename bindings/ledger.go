@@ -10,8 +10,8 @@ import (
 
 // ledger makes nested tables of a ledger's names: l.rx_port.rx.dropped, l.disk.written. A name that is
 // a figure and has figures below it ("dropped", "dropped.queue_full") is the figure; those below are
-// under name_by: l.rx_port.rx.dropped_by.queue_full. A misspelt name raises.
-func (rt *Runtime) ledger(l *stats.Ledger) *lua.LTable {
+// under name_by: l.rx_port.rx.dropped_by.queue_full. A misspelt name raises. seconds is the time that it covers.
+func (rt *Runtime) ledger(l *stats.Ledger, seconds float64) *lua.LTable {
 	names := l.Names()
 	figures := map[string]bool{}
 	for _, name := range names {
@@ -36,9 +36,14 @@ func (rt *Runtime) ledger(l *stats.Ledger) *lua.LTable {
 		}
 		t.RawSet(ledgerKey(parts[len(parts)-1]), lua.LNumber(v))
 	}
+	if root.RawGetString("seconds") == lua.LNil {
+		root.RawSetString("seconds", lua.LNumber(seconds))
+	}
 	for path, t := range tables {
 		rt.strictLedger(t, strings.TrimPrefix(path, "."))
 	}
+	delete(tables, "")
+	rt.describeLedger(l, seconds, root, tables)
 	return root
 }
 

@@ -1,8 +1,10 @@
 package bindings
 
 import (
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -139,7 +141,7 @@ func moduleLog(c *call) int {
 // log logs arguments 1 to 3: level, text, and a table of fields or a single value.
 func (c *call) log(fields map[string]any) {
 	level := c.str(1, "level")
-	if !contains(logLevels, level) {
+	if !slices.Contains(logLevels, level) {
 		c.argError(1, "'%s' is not one of %s", level, strings.Join(logLevels, ", "))
 	}
 	text := c.rt.text(c.L, c.arg(2))
@@ -156,12 +158,24 @@ func (c *call) log(fields map[string]any) {
 	c.rt.Log(level, text, fields)
 }
 
+// jsonText is JSON that a log in JSON takes as it is, and one in text shows.
+type jsonText string
+
+// MarshalJSON is the text.
+func (t jsonText) MarshalJSON() ([]byte, error) { return []byte(t), nil }
+
 func (c *call) logged(v lua.LValue) any {
 	switch v := v.(type) {
 	case lua.LNumber:
-		return float64(v)
+		if f := float64(v); !math.IsNaN(f) && !math.IsInf(f, 0) { // those have no form in a JSON log
+			return f
+		}
 	case lua.LBool:
 		return bool(v)
+	case *lua.LTable:
+		if text, err := appendJSON(nil, v, 0); err == nil {
+			return jsonText(text)
+		}
 	}
 	return c.rt.text(c.L, v)
 }

@@ -125,13 +125,18 @@ func (o *Opened) isClosed() bool {
 	return o.closed
 }
 
+// unfinished raises where nothing can happen any more.
+func (o *Opened) unfinished(c *call) {
+	o.check(c)
+	if o.Finished() {
+		c.raise("session %s has stopped: %s", o.name, o.Reason())
+	}
+}
+
 // running raises unless the session has started and not ended.
 func (o *Opened) running(c *call) {
-	o.check(c)
-	switch {
-	case o.Finished():
-		c.raise("session %s has stopped: %s", o.name, o.Reason())
-	case !o.Started():
+	o.unfinished(c)
+	if !o.Started() {
 		c.raise("session %s has not started: nothing moves before s:start() or s:run{}", o.name)
 	}
 }

@@ -3,6 +3,7 @@ package bindings
 import (
 	"fmt"
 	"sort"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -82,6 +83,19 @@ func (o *options) need(keys ...string) {
 		if !o.has(key) {
 			o.fault("option '%s' is missing", key)
 		}
+	}
+}
+
+// exactlyOne raises unless one of the options is there, and no other.
+func (o *options) exactlyOne(keys ...string) {
+	n := 0
+	for _, key := range keys {
+		if o.has(key) {
+			n++
+		}
+	}
+	if n != 1 {
+		o.fault("exactly one of the options %s expected, got %d", strings.Join(keys, ", "), n)
 	}
 }
 

@@ -53,7 +53,7 @@ var packetType = &typeDef{
 		{"__tostring", func(c *call) int {
 			p, _ := userdata[*packet](c.L.Get(1))
 			if !p.of.b.Live() {
-				return c.push(lua.LString("packet of a " + p.of.gone()))
+				return c.push(lua.LString("packet (" + p.of.gone() + ")"))
 			}
 			return c.push(lua.LString(fmt.Sprintf("packet of %d bytes", len(p.data(c.L)))))
 		}},

@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"fmt"
+	"math"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -196,11 +197,17 @@ func (c *call) sendBurst(o *Opened, send func(*session.Burst) error) int {
 	return c.push(lua.LTrue)
 }
 
-// queuePace is q:pace{rate, pps}: limits; 0 or absent is none.
+// queuePace is q:pace{rate, pps}: limits; absent is none. A limit of 0 would be none, too, which nobody means.
 func queuePace(c *call) int {
 	q := selfQueue(c, false)
 	o := c.options(1, "pps", "rate")
-	c.check(q.q.Pace(o.rate("rate"), o.number("pps", 0)))
+	rate, pps := o.rate("rate"), o.number("pps", 0)
+	for key, v := range map[string]float64{"rate": rate, "pps": pps} {
+		if o.has(key) && (v == 0 || math.IsInf(v, 0)) {
+			o.wrong(key, "%g is no limit: leave it out for none, and transmit{template = false} to send nothing", v)
+		}
+	}
+	c.check(q.q.Pace(rate, pps))
 	return 0
 }
 
@@ -208,6 +215,7 @@ func queuePace(c *call) int {
 func queueTransmit(c *call) int {
 	q := selfQueue(c, false)
 	o := c.options(1, "count", "template")
+	q.of.unfinished(c)
 	if v := o.get("template"); v == lua.LFalse {
 		c.check(q.q.StopTransmit())
 		return 0
@@ -215,6 +223,9 @@ func queueTransmit(c *call) int {
 	tpl, ok := userdata[*template](o.get("template"))
 	if !ok {
 		o.wrong("template", "a template expected (q:template{...}), got %s", describe(o.get("template")))
+	}
+	if _, regions := q.room(); regions > 1 {
+		c.raise("queue %s splits its packets over %d memory regions, which a template can't fill: use q:alloc and q:send", q.q.Name(), regions)
 	}
 	count := uint64(0)
 	if o.has("count") {

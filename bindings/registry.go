@@ -47,10 +47,6 @@ func (rt *Runtime) live(name string) *liveType {
 	}
 	L, def := rt.root, rt.defs[name]
 	t := &liveType{def: def, meta: L.NewTable(), methods: map[string]*lua.LFunction{}}
-	names := L.NewTable()
-	for _, name := range def.names() {
-		names.Append(lua.LString(name))
-	}
 	for _, m := range def.methods {
 		t.methods[m.name] = rt.wrap(L, m.name, 1, m.fn)
 	}
@@ -70,7 +66,7 @@ func (rt *Runtime) live(name string) *liveType {
 			return 1
 		}))
 	}
-	t.meta.RawSetString("__names", names)
+	t.meta.RawSetString("__names", rt.list(def.names()))
 	t.meta.RawSetString("__metatable", lua.LString(def.name))
 	rt.types[name] = t
 	return t
@@ -109,6 +105,15 @@ func (rt *Runtime) index(L *lua.LState, t *liveType) int {
 	}
 	raise(L, "%s of %s", unknown("field or method", string(name), t.def.names()), t.def.name)
 	return 0
+}
+
+// list is a Lua list of texts.
+func (rt *Runtime) list(texts []string) *lua.LTable {
+	t := rt.root.CreateTable(len(texts), 0)
+	for _, text := range texts {
+		t.Append(lua.LString(text))
+	}
+	return t
 }
 
 func sortedStrings(s []string) []string {

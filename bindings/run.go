@@ -1,7 +1,6 @@
 package bindings
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -34,6 +33,7 @@ type limits struct {
 func sessionStart(c *call) int {
 	o := selfSession(c)
 	c.ownSession(o)
+	o.unfinished(c)
 	if o.Started() {
 		c.raise("session %s has started already", o.name)
 	}
@@ -61,9 +61,7 @@ func sessionRun(c *call) int {
 	opts := c.options(1, "bytes", "from", "packets", "seconds", "to")
 	c.ownSession(o)
 	c.canWait()
-	if o.Finished() {
-		c.raise("session %s has stopped: %s", o.name, o.Reason())
-	}
+	o.unfinished(c)
 	if opts.has("from") {
 		at, err := c.rt.moment(opts.get("from"))
 		if err != nil {
@@ -89,9 +87,11 @@ func (o *Opened) abandon(rt *Runtime) {
 	}
 	reason := "an error in the script"
 	if e, ok := r.(*lua.ApiError); ok {
-		reason += ": " + e.Object.String()
+		if text, ok := e.Object.(lua.LString); ok {
+			reason += ": " + string(text)
+		}
 	}
-	if cause := context.Cause(rt.Task.Context()); cause != nil {
+	if cause := rt.interrupted(); cause != nil {
 		reason = cause.Error()
 	}
 	_ = o.finish(reason, nil) // the writers' errors stay in the summary
@@ -151,6 +151,7 @@ func (o *Opened) serve(c *call, lim *limits) string {
 			if rt.dispatch(c.L, it); rt.stopped != "" {
 				return rt.stopped
 			}
+			c.check(rt.interrupted())
 		}
 	}
 }
@@ -233,32 +234,27 @@ func sessionMeasure(c *call) int {
 	ns, _ := opts.seconds("seconds")
 	before := o.s.Ledger()
 	o.serve(c, &limits{until: c.rt.Task.Now() + ns, start: before})
-	return c.push(c.rt.ledger(o.s.Ledger().Since(before)))
+	l := o.s.Ledger().Since(before)
+	return c.push(c.rt.ledger(l, l.Seconds()))
 }
 
 // sessionStats is s:stats(): the ledger so far.
-func sessionStats(c *call) int { return c.push(c.rt.ledger(selfSession(c).Ledger())) }
+func sessionStats(c *call) int {
+	o := selfSession(c)
+	return c.push(c.rt.ledger(o.Ledger(), o.RunTime()))
+}
 
-// summary is the ledger with reason, seconds and failed.
+// summary is the ledger with reason, files and failed.
 func (c *call) summary(o *Opened) lua.LValue {
-	t := c.rt.ledger(o.Ledger())
+	t := c.rt.ledger(o.Ledger(), o.RunTime())
 	setMissing := func(name string, v lua.LValue) {
 		if t.RawGetString(name) == lua.LNil {
 			t.RawSetString(name, v)
 		}
 	}
-	failed := c.L.NewTable()
-	for _, text := range o.Failed() {
-		failed.Append(lua.LString(text))
-	}
 	setMissing("reason", lua.LString(o.Reason()))
-	setMissing("seconds", lua.LNumber(o.RunTime()))
-	setMissing("failed", failed)
-	files := c.L.NewTable()
-	for _, path := range o.Files() {
-		files.Append(lua.LString(path))
-	}
-	setMissing("files", files)
+	setMissing("failed", c.rt.list(o.Failed()))
+	setMissing("files", c.rt.list(o.Files()))
 	if err := o.Err(); err != nil {
 		setMissing("error", lua.LString(err.Error()))
 	}

@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"context"
 	"fmt"
 
 	lua "github.com/yuin/gopher-lua"
@@ -68,7 +69,17 @@ func (c *call) waitFor(until int64, want func(*task.Item) bool) *task.Item {
 		if c.rt.dispatch(c.L, it); c.rt.stopped != "" {
 			raiseError(c.L, &stopError{c.rt.stopped})
 		}
+		c.check(c.rt.interrupted())
 	}
+}
+
+// interrupted is why what runs in this state is to end, though its task goes on: the host cancelled the context that
+// it gave the state, and posted a call that ends the wait.
+func (rt *Runtime) interrupted() error {
+	if ctx := rt.root.Context(); ctx != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // dispatch hands one item to whom it is for. Errors of handlers pass through as panics.

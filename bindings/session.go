@@ -1,7 +1,9 @@
 package bindings
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -163,11 +165,7 @@ func sessionClock(c *call) int {
 }
 
 func sessionReport(c *call) int {
-	t := c.L.NewTable()
-	for _, line := range selfSession(c).s.Report() {
-		t.Append(lua.LString(line))
-	}
-	return c.push(t)
+	return c.push(c.rt.list(selfSession(c).s.Report()))
 }
 
 func sessionLog(c *call) int {
@@ -177,8 +175,22 @@ func sessionLog(c *call) int {
 
 func sessionMetric(c *call) int {
 	o := selfSession(c)
-	c.check(o.s.Metrics().Set(c.str(1, "metric name"), c.number(2, "number")))
+	name, v := c.str(1, "metric name"), c.number(2, "number")
+	if of, _, dotted := strings.Cut(name, "."); dotted && o.accounts(of) {
+		c.argError(1, "the ledger has the figures of %s: choose a name that does not begin with it", of)
+	}
+	c.check(o.s.Metrics().Set(name, v))
 	return 0
+}
+
+// accounts says whether the ledger has figures below that name.
+func (o *Opened) accounts(name string) bool {
+	if name == "process" {
+		return true
+	}
+	_, noInterface := o.s.Interface(name)
+	_, noStage := o.s.Stage(name)
+	return noInterface == nil || noStage == nil
 }
 
 // sessionThreshold is s:threshold(expr, {after, abort}).
@@ -186,11 +198,32 @@ func sessionThreshold(c *call) int {
 	o := selfSession(c)
 	opts := c.options(2, "abort", "after")
 	after, _ := opts.seconds("after")
-	err := o.s.Thresholds().Add(stats.Threshold{Expr: c.str(1, "condition"), After: float64(after) / 1e9, Abort: opts.bool("abort", false)})
+	t := stats.Threshold{Expr: c.str(1, "condition"), After: float64(after) / 1e9, Abort: opts.bool("abort", false)}
+	err := o.misnamed(t)
+	if err == nil {
+		err = o.s.Thresholds().Add(t)
+	}
 	if err != nil {
 		c.argError(1, "%v", err)
 	}
 	return 0
+}
+
+// misnamed finds figures that the ledger will never have, of objects that it has: said now, and not after a long run.
+// Other names may yet come, from stages and metrics.
+func (o *Opened) misnamed(t stats.Threshold) error {
+	var alone stats.Thresholds
+	if err := alone.Add(t); err != nil {
+		return err
+	}
+	for _, r := range alone.Check(o.Ledger()) {
+		for _, missing := range r.Missing { // each begins with the name
+			if of, _, dotted := strings.Cut(missing, "."); dotted && o.accounts(of) {
+				return fmt.Errorf("threshold %q: %s", t.Expr, missing)
+			}
+		}
+	}
+	return nil
 }
 
 // sessionClose ends the session in order and frees all that it holds.

@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 
@@ -61,6 +62,7 @@ func sessionStage(c *call) int {
 func sessionFilter(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1, "match", "name", "pcap", "where")
+	opts.exactlyOne("match", "pcap", "where")
 	cond := session.Condition{Where: opts.str("where", ""), Pcap: opts.str("pcap", "")}
 	if opts.has("match") {
 		v, err := plainValue(opts.get("match"), 0)
@@ -104,7 +106,7 @@ func sessionWrite(kind string) function {
 			Snaplen:          int(opts.whole("snaplen", 0, 0, 1<<18)),
 			PacketDataOffset: int(opts.whole("packet_data_offset", 0, 0, 1<<16))}
 		name := opts.str("name", "")
-		w.Prefix = opts.str("prefix", name)
+		w.Prefix = opts.str("prefix", cmp.Or(name, kind))
 		if err := os.MkdirAll(w.Dir, 0o777); err != nil {
 			opts.fault("folder %s can't be made: %v", w.Dir, err)
 		}

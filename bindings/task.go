@@ -37,6 +37,10 @@ var taskType = &typeDef{
 		return nil
 	},
 	methods: []entry{{"on_message", taskOnMessage}, {"send", taskSend}, {"stop", taskStop}},
+	meta: []entry{{"__tostring", func(c *call) int {
+		h, _ := userdata[*taskHandle](c.L.Get(1))
+		return c.push(lua.LString("task " + h.t.Name()))
+	}}},
 }
 
 // readyTime is how long daqiri.task waits for the new task to be ready.

@@ -63,10 +63,29 @@ func queueTemplate(c *call) int {
 	if len(data) == 0 {
 		o.fault("the packet is empty: give payload_bytes, payload or bytes")
 	}
+	if room, _ := q.room(); len(data) > room {
+		o.fault("a packet of %d bytes does not fit into the %d bytes of a buffer of queue %s: see buf_size of its memory region",
+			len(data), room, q.q.Name())
+	}
 	t, err := q.of.s.Template(session.TemplateConfig{Packet: data, Vary: o.vary(data, at), Checksums: q.q.Layer() == "frame",
 		Seed: int64(c.rt.Task.ID())})
 	c.check(err)
 	return c.push(c.rt.newObject(&template{t: t, length: len(data)}))
+}
+
+// room is how many bytes a packet of the transmit queue may have, and over how many regions it is split.
+func (q *queue) room() (bytes, regions int) {
+	cfg := q.of.s.Config()
+	for _, s := range cfg.Interface(q.q.Interface().Name()).TX.Queues {
+		if s.ID != q.q.ID() {
+			continue
+		}
+		for _, name := range s.MemoryRegions {
+			bytes += cfg.Region(name).BufSize
+			regions++
+		}
+	}
+	return bytes, regions
 }
 
 // payload is the payload: text, filled up with zeros to payload_bytes.

@@ -46,6 +46,7 @@ func (c *call) newTimer(o *Opened, once bool, set func(target any) *task.Alarm) 
 	if c.rt.Task != o.owner {
 		c.raise("'%s' belongs to the task that opened the session", c.name)
 	}
+	o.unfinished(c)
 	t.alarm = set(t)
 	o.timers[t] = true
 	return c.push(c.rt.newObject(t))

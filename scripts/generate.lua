@@ -20,8 +20,8 @@ tx:transmit{ template = tx:template{ payload_bytes = args.payload } }
 s:threshold("tx_port.tx.rate_error < 0.01")                 -- asked for and achieved within 1 %
 s:threshold("tx_port.tx.dropped == 0")
 s:start()
-for second = 1, args.seconds do
-  local m = s:measure{ seconds = 1 }                        -- the ledger of this second alone
+for second = 1, math.ceil(args.seconds) do
+  local m = s:measure{ seconds = math.min(1, args.seconds - second + 1) }      -- the ledger of this second alone
   print(("%d s: %.1f Mbit/s, %d packets/s"):format(second, m.tx_port.tx.bps / 1e6, m.tx_port.tx.pps))
 end
 s:stop("sent for " .. args.seconds .. " s")

@@ -23,8 +23,8 @@ s:rx_queue("rx_port"):on_burst(function(b)
 end, { sample = 100, policy = "drop" })
 
 s:start()
-for second = 1, args.seconds do
-  local m = s:measure{ seconds = 1 }
+for second = 1, math.ceil(args.seconds) do
+  local m = s:measure{ seconds = math.min(1, args.seconds - second + 1) }
   local rx = m.rx_port.rx
   print(("%d s: %d packets/s, %.1f Mbit/s, %d dropped"):format(second, rx.pps, rx.bps / 1e6, rx.dropped))
 end

@@ -19,3 +19,10 @@ t.equal(args.unset, nil)
 t.raises("unknown argument 'nam' (did you mean 'name'?)", function() return args.nam end)
 t.raises("unknown option 'hlp' (did you mean 'help'?)", daqiri.args, { a = { 1, hlp = "x" } })
 t.raises("unknown argument '--count'", daqiri.args, { cnt = 1 })
+t.raises("-e role: unknown argument 'role' (did you mean 'rle'?)", daqiri.args,
+  { rle = 1, count = 1, name = "", flag = false, ratio = 1, hosts = { {} } })
+
+-- faults of a declaration
+t.raises("a: its default is the number 1, and its type string", daqiri.args, { a = { 1, type = "string" } })
+t.raises("a: its default is not one of x, y", daqiri.args, { a = { "z", choices = { "x", "y" } } })
+t.raises("option 'choices': a list expected, got the number 5", daqiri.args, { a = { "z", choices = 5 } })

@@ -166,3 +166,13 @@ t.equal(status, "NOT_READY")
 t.equal(rx:flush(), 0)
 t.raises("'send' is for transmit queues, and rx0 of loop0 is a receive queue", function() rx:send(b) end)
 s:stop()
+
+-- what a packet says of itself when its burst is gone; lengths and checksums that can't be
+local last = tx:alloc(1)
+last:set_lengths(60)
+t.raises("bad argument #1 to 'set_lengths' (1000000000 bytes do not fit into a buffer)", function() last:set_lengths(1e9) end)
+t.raises("bad argument #1 to 'set_lengths' (4096 bytes do not fit into a buffer)", function() last:set_lengths{ 4096 } end)
+t.raises("option 'checksums': true or false expected, got the number 5", function() last:set{ checksums = 5 } end)
+local view = last:packet(1)
+last:free()
+assert(tostring(view):find("^packet %(burst already freed at bursts.lua:%d+%)$"), tostring(view))

@@ -111,3 +111,36 @@ local table_session = daqiri.open{
 t.equal(table_session.name, "table")
 table_session:close()
 t.raises('unknown key; did you mean "version"?', daqiri.open, { verson = 1, stream_type = "raw" })
+
+-- names of the ledger are not for metrics; a difference has its time; a configuration can be printed
+local other = daqiri.open()
+t.raises("the ledger has the figures of loop0", function() other:metric("loop0.rx.dropped", 1) end)
+t.raises("the ledger has the figures of process", function() other:metric("process.rss", 1) end)
+other:metric("mine.depth", 1)
+t.raises('loop0.rx.droped has no value; did you mean "loop0.rx.dropped"?', function() other:threshold("loop0.rx.droped == 0") end)
+other:threshold("disk.dropped == 0 or mine.depth > 0")       -- a stage that may come
+t.equal(daqiri.from_json(tostring(other.config)).interfaces[1].name, "loop0")
+t.equal(daqiri.from_json(tostring(other.config.interfaces[1].rx)).queues[1].name, "rx0")
+other:start()
+local m = other:measure{ seconds = 0.01 }
+assert(m.seconds >= 0.01 and m.seconds < 10, m.seconds)
+other:log("info", "not a number", { nan = 0 / 0, list = { 1, { a = 2 } } })
+other:close()
+
+-- a queue that splits its packets takes no template
+local regions = {}
+for i, name in ipairs{ "heads", "rest" } do
+  regions[i] = { name = name, kind = "host", affinity = 0, num_bufs = 64, buf_size = 64 }
+end
+local split = daqiri.open{ version = 1, stream_type = "raw", master_core = 0, loopback = "sw", memory_regions = regions,
+  interfaces = { { name = "port", address = "loopback",
+    tx = { queues = { { name = "q", id = 0, batch_size = 16, poll_mode = "direct", memory_regions = { "heads", "rest" } } } } } } }
+local splits = split:tx_queue("port")
+t.raises("queue q splits its packets over 2 memory regions", function()
+  splits:transmit{ template = splits:template{ payload_bytes = 50 } }
+end)
+split:close()
+
+-- what completion is told of the configuration
+local names = getmetatable(daqiri.open().config).__names
+assert(table.concat(names, " "):find("interfaces log_level loopback", 1, true), table.concat(names, " "))

@@ -15,7 +15,7 @@ local echo = daqiri.task(function(prefix)
   end
 end, "got ")
 assert(#echo.name > 0 and echo.done == false)
-assert(tostring(echo) == "task")
+t.equal(tostring(echo), "task " .. echo.name)
 local answers = {}
 echo:on_message(function(v) answers[#answers + 1] = v end)
 for n = 1, 3 do assert(echo:send{ n = n, u = daqiri.u64("18446744073709551615"), at = daqiri.time("@5") }) end

@@ -23,7 +23,7 @@ t.equal(keep.error, nil)
 t.equal(tostring(keep), "filter keep")
 local science = s:filter{ name = "science", match = { udp_dst = 7003 } }
 t.raises("bad argument #1 to 'filter' (option 'match': udp_dts: unknown key", function() s:filter{ match = { udp_dts = 1 } } end)
-t.raises("one of where, match and pcap", function() s:filter{ name = "none" } end)
+t.raises("exactly one of the options match, pcap, where expected, got 0", function() s:filter{ name = "none" } end)
 t.raises("did you mean 'udp_dst'?", function() s:filter{ where = "udp_dts == 1" } end)
 local ok, why = pcall(s.filter, s, { name = "tcpdump", pcap = "udp port 7003" })
 assert(ok or why:find("libpcap"), why)                      -- libpcap may be absent
@@ -94,3 +94,21 @@ t.equal(daqiri.hex(f:read(4)), "4d3cb2a1", "nanosecond pcap")
 t.equal(f:seek("end"), 24 + packets * (16 + 64), "snaplen")
 f:close()
 t.raises("has stopped", function() s:run{} end)
+t.raises("has stopped", function() tx:transmit{ template = tx:template{ payload_bytes = 1 } } end)
+t.raises("has stopped", function() s:every(1, print) end)
+t.raises("has stopped", function() s:start() end)
+t.raises("option 'rate': 0 is no limit: leave it out for none", function() tx:pace{ rate = 0 } end)
+t.raises("option 'pps': +Inf is no limit", function() tx:pace{ pps = 1 / 0 } end)
+
+-- a template has to fit, and what it would leave out is refused
+t.raises("a packet of 2092 bytes does not fit into the 2048 bytes of a buffer of queue tx0", function() tx:template{ payload_bytes = 2050 } end)
+t.equal(tx:template{ payload_bytes = 2048 - 42 }.length, 2048)
+t.raises("option 'udp_dst': has no effect beside 'ethertype'", function() tx:template{ ethertype = 0x88b5, udp_dst = 1, payload = "x" } end)
+t.raises("option 'vlan_pcp': it stands in a VLAN tag", function() tx:template{ vlan_pcp = 3, payload = "x" } end)
+
+-- what print shows of a ledger
+local text = tostring(sum)
+assert(text:find("in +out +held +dropped\nloop0.rx.0 +" .. packets), text)
+assert(text:find("\ndropped keep.filtered: " .. sum.keep.dropped .. "\n", 1, true), text)
+assert(text:find("\nended: 300 packets were received$"), text)
+assert(sum.seconds > 0)

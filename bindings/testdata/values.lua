@@ -115,3 +115,15 @@ print("done", 1, nil)
 -- a global that was assigned nil is defined
 later = nil
 t.equal(later, nil)
+
+-- a function that pcall calls itself has no line, and no space in front instead
+local _, why = pcall(daqiri.sleep, -1)
+assert(why:find("^bad argument #1 to 'sleep'"), why)
+t.raises("unknown global 'daqiri': it is a module (local daqiri = require \"daqiri\")", function() return _G.daqiri end)
+local _, guess = pcall(function() return q end)
+assert(not guess:find("did you mean"), guess)                 -- of one letter everything is near
+t.raises("no value expected here", bit.tohex, 255, 4)
+local none, status, huge = daqiri.from_json("[1, {\"a\": 1e400}]")
+t.equal(none, nil)
+t.equal(status, "INVALID_PARAMETER")
+assert(huge:find("1e400"), huge)

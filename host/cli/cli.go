@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ func Main(g *state.Global) (code int) {
 		}
 	}()
 	root := newRoot(g)
-	root.SetArgs(g.Args[min(1, len(g.Args)):])
+	root.SetArgs(longUpdate(g.Args[min(1, len(g.Args)):]))
 	cmd, err := root.ExecuteC()
 	var f *failure
 	switch {
@@ -52,6 +53,17 @@ func Main(g *state.Global) (code int) {
 		}
 	}
 	return int(f.code)
+}
+
+// longUpdate lets test take -update, as go test has it.
+func longUpdate(args []string) []string {
+	args = slices.Clone(args)
+	if len(args) > 0 && args[0] == "test" {
+		if i := slices.Index(args, "-update"); i > 0 {
+			args[i] = "--update"
+		}
+	}
+	return args
 }
 
 // newRoot makes the root command. It is the run command, too: a word that names no command is a script.

@@ -34,7 +34,7 @@ var exitTexts = []struct {
 }{
 	{ExitOK, "ok", "everything ran to its end"},
 	{ExitScript, "script", "the script, or a handler of it, raised an error, or it could not be read"},
-	{ExitUsage, "usage", "the command line is wrong: an unknown flag or command, a bad value"},
+	{ExitUsage, "usage", "the command line is wrong: an unknown flag or command, a bad value, or an argument that the script does not take"},
 	{ExitConfig, "config", "a configuration has faults, or could not be read"},
 	{ExitDevice, "device", "a session could not be opened or started: a missing device, right, port or library"},
 	{ExitThreshold, "threshold", "a threshold of the script did not hold"},
@@ -48,12 +48,12 @@ var exitTexts = []struct {
 }
 
 // exitHelp is the text of daqiri-run help exit-codes.
-const exitHelp = `When several causes meet, the first of these wins: internal, script, config and
+const exitHelp = `When several causes meet, the first of these wins: internal, script, usage, config and
 device, a code other than 0 that the script gave to os.exit, storage, threshold, pipe,
 a signal. A script may end with any code: os.exit(CODE).`
 
 // precedence lists the codes that win over others, the strongest first.
-var precedence = []ExitCode{ExitInternal, ExitScript, ExitConfig, ExitDevice}
+var precedence = []ExitCode{ExitInternal, ExitScript, ExitUsage, ExitConfig, ExitDevice}
 
 // worse is the one of two codes that wins. Between those that precedence does not list the newer one does: callers
 // add causes from weak to strong.

@@ -53,5 +53,5 @@ func inspect(g *state.Global, opts spec.Options, file string) error {
 	enc := json.NewEncoder(g.Stdout)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	return fail(ExitInternal, enc.Encode(session.Plan(cfg)))
+	return fail(ExitStorage, enc.Encode(session.Plan(cfg)))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
 
+	"github.com/daqiri/daqiri-run/bindings"
 	"github.com/daqiri/daqiri-run/host/repl"
 	"github.com/daqiri/daqiri-run/host/script"
 	"github.com/daqiri/daqiri-run/host/state"
@@ -41,6 +42,10 @@ func runOrPrompt(g *state.Global, f *runFlags, cmd *cobra.Command, args []string
 	case len(args) == 0:
 		return run(g, f, "", nil, true)
 	}
+	if ext := filepath.Ext(args[0]); ext == ".yaml" || ext == ".yml" {
+		return fail(ExitUsage, fmt.Errorf("%s is a configuration, which a script opens: run that script, or look at the file with "+
+			"'daqiri-run check' or 'inspect'", args[0]))
+	}
 	if _, err := os.Stat(args[0]); os.IsNotExist(err) && filepath.Ext(args[0]) == "" {
 		hint := ""
 		if near := spec.Suggest(args[0], commandNames(cmd.Root())); near != "" {
@@ -66,7 +71,7 @@ func run(g *state.Global, f *runFlags, path string, args []string, prompt bool) 
 		SearchPath: g.Env["DAQIRI_PATH"], Stdout: r.con.stdout, Stderr: r.con.stderr, Log: logTo(g.Logger)}
 	if prompt {
 		r.prompt = repl.New(repl.Options{Interactive: g.Interactive(), Stdin: g.Stdin, Stdout: g.Stdout, Stderr: g.Stderr,
-			HistoryFile: historyFile(g), Interrupt: r.interruptChunk})
+			Greeting: greeting(), HistoryFile: historyFile(g), Interrupt: r.interruptChunk})
 		r.con.underPrompt(g, r.prompt)
 		opts.Prompt, opts.Stdout, opts.Stderr = r.prompt, r.con.stdout, r.con.stderr
 	}
@@ -77,6 +82,12 @@ func run(g *state.Global, f *runFlags, path string, args []string, prompt bool) 
 	}
 	r.con.stdout.broken = func() { r.program.Stop("nobody reads the output any more") }
 	return ended(r.run())
+}
+
+// greeting is the first line of a prompt.
+func greeting() string {
+	return "daqiri-run " + bindings.Version + ": Lua. s = daqiri.open() opens a session, Tab completes names, Ctrl-C ends what runs, " +
+		"Ctrl-D the prompt."
 }
 
 // interruptChunk ends the chunk of the prompt that runs.

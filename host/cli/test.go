@@ -55,6 +55,9 @@ func runTests(g *state.Global, f *testFlags, paths []string) error {
 			return fail(ExitUsage, fmt.Errorf("--run: %w", err))
 		}
 	}
+	if f.timeout <= 0 || f.jobs < 0 {
+		return fail(ExitUsage, fmt.Errorf("--timeout %v, --jobs %d: neither may be negative, and a test needs some time", f.timeout, f.jobs))
+	}
 	signals, release := g.Signals()
 	defer release()
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -72,7 +75,7 @@ func runTests(g *state.Global, f *testFlags, paths []string) error {
 	case errors.Is(err, golden.ErrNoTests):
 		return fail(ExitUsage, err)
 	case err != nil:
-		return fail(ExitTests, err)
+		return fail(ExitStorage, err) // of the report
 	case result.Failed > 0:
 		return ended(ExitTests)
 	}

@@ -24,7 +24,7 @@ func newVersion(g *state.Global) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintf(g.Stdout, "daqiri-run %s\n%s %s/%s\nengines: %s\n", fullVersion(), runtime.Version(),
 				runtime.GOOS, runtime.GOARCH, strings.Join(engines, ", "))
-			return fail(ExitInternal, err)
+			return fail(ExitStorage, err)
 		},
 	}
 }

@@ -72,11 +72,11 @@ func nothingFound(paths []string, opts Options) error {
 func scriptsAt(path string, update bool) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrNoTests, err)
 	}
 	if !info.IsDir() {
 		if !strings.HasSuffix(path, ".lua") {
-			return nil, fmt.Errorf("%s: not a folder and not a .lua script", path)
+			return nil, fmt.Errorf("%s: %w: not a folder and not a .lua script", path, ErrNoTests)
 		}
 		if !update && !hasGolden(path) {
 			return nil, fmt.Errorf("%s: %w: it has no golden output beside it (--update writes it)", path, ErrNoTests)

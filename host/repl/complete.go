@@ -96,7 +96,7 @@ func members(L *lua.LState, v lua.LValue) map[string]lua.LValue {
 		if t, ok := holder.(*lua.LTable); ok {
 			t.ForEach(func(k, member lua.LValue) { addMember(all, k, member) })
 		}
-		meta, ok := L.GetMetatable(holder).(*lua.LTable)
+		meta, ok := metatable(L, holder).(*lua.LTable)
 		if !ok {
 			return all
 		}
@@ -108,6 +108,17 @@ func members(L *lua.LState, v lua.LValue) map[string]lua.LValue {
 		holder = index
 	}
 	return all
+}
+
+// metatable is v's own metatable, whatever __metatable shows instead of it.
+func metatable(L *lua.LState, v lua.LValue) lua.LValue {
+	switch v := v.(type) {
+	case *lua.LTable:
+		return v.Metatable
+	case *lua.LUserData:
+		return v.Metatable
+	}
+	return L.GetMetatable(v)
 }
 
 // addMember adds a member that nothing nearer to the object hides.

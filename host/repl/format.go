@@ -45,7 +45,7 @@ func (f *formatter) node(v lua.LValue, depth int) node {
 		if text, ok := f.tostring(v); ok {
 			return node{text: text}
 		}
-		return f.table(v, depth)
+		return f.table(f.brief(v), depth)
 	case *lua.LUserData:
 		if text, ok := f.tostring(v); ok {
 			return node{text: text}
@@ -75,6 +75,18 @@ func (f *formatter) tostring(v lua.LValue) (string, bool) {
 		return fmt.Sprintf("%s (its __tostring raised: %s)", v.Type(), message(f.L, err)), true
 	}
 	return lua.LVAsString(out), true
+}
+
+// brief is what t's __brief makes of it, a table with what is worth showing, or t itself.
+func (f *formatter) brief(t *lua.LTable) *lua.LTable {
+	if meta := f.L.GetMetaField(t, "__brief"); meta != lua.LNil {
+		if out, err := call(f.L, meta, t); err == nil {
+			if shorter, ok := out.(*lua.LTable); ok {
+				return shorter
+			}
+		}
+	}
+	return t
 }
 
 // call calls fn with one argument for one result, without letting an error pass.

@@ -56,6 +56,8 @@ func TestFormat(t *testing.T) {
 		{"cycle", "(function() local t = {1} t.me = t return t end)()", "{1, me = {… itself}}"},
 		{"shared is no cycle", "(function() local t = {1} return {t, t} end)()", "{{1}, {1}}"},
 		{"table with __tostring", "setmetatable({1}, {__tostring = function() return 'point' end})", "point"},
+		{"table with __brief", "setmetatable({n = 1, zero = 0}, {__brief = function(t) return {n = t.n} end})", "{n = 1}"},
+		{"broken __brief", "setmetatable({n = 1}, {__brief = function(t) error('no') end})", "{n = 1}"},
 		{"function", "(function()\n\n local function f() end return f end)()", "function: test.lua:3"},
 		{"built in", "print", "function: built in"},
 		{"userdata", "ud", "burst (64 packets)"},
@@ -102,6 +104,8 @@ func TestComplete(t *testing.T) {
 	L.SetGlobal("text", lua.LString("x"))
 	eval(t, L, `(function() cfg = {rx = {queues = 1, quiet = 2}, ["not a name"] = 1, run = print, __hidden = 1} end)()`)
 	eval(t, L, `(function() listed = setmetatable({own = 1}, {__index = function() error("touched") end, __names = {"far"}}) end)()`)
+	eval(t, L, `(function() sealed = setmetatable({}, {__index = function() return print end, __names = {"measure", "metric"},
+		__metatable = "session"}) end)()`)
 	eval(t, L, `(function() failing = setmetatable({}, {__index = function() end, __names = function() error("no") end}) end)()`)
 	for _, c := range []struct {
 		name, line string // the cursor is at the bar, or at the end
@@ -121,6 +125,7 @@ func TestComplete(t *testing.T) {
 		{"named by __names", "session:r", "session:", []string{"reset", "run", "rx"}, ""},
 		{"through a named property", "session.rx.", "session.rx.", []string{"free"}, ""},
 		{"own and listed", "listed.", "listed.", []string{"far", "own"}, ""},
+		{"behind __metatable", "sealed:m", "sealed:", []string{"measure", "metric"}, ""},
 		{"names that raise", "failing.", "failing.", nil, ""},
 		{"a loop of metatables", "loop.h", "loop.", []string{"here"}, ""},
 		{"unknown", "nothing.", "nothing.", nil, ""},

@@ -122,7 +122,7 @@ func FormatError(L *lua.LState, err error) string {
 		if frame, ok := strings.CutPrefix(line, "\t"); ok {
 			line = "  " + frame
 		}
-		if line != "  [G]: ?" { // the end of every Lua stack
+		if line != "  [G]: ?" && line != "  [G]: in function (anonymous)" { // the end of every stack; a metamethod
 			text += "\n" + line
 		}
 	}

@@ -32,6 +32,8 @@ type Options struct {
 	Stdin       io.Reader
 	// Stdout takes results, Stderr errors.
 	Stdout, Stderr io.Writer
+	// Greeting is printed where an interactive prompt begins; "" prints nothing.
+	Greeting string
 	// HistoryFile keeps the lines of an interactive prompt from one run to the next; "" keeps none.
 	HistoryFile string
 	// HoldBytes bounds the output that is held while a line is edited; 0 means 64 KiB.
@@ -71,6 +73,9 @@ func (r *Repl) Start() error {
 	var err error
 	if r.opts.Interactive {
 		r.source, err = newTerminal(r.opts.HistoryFile, r.complete)
+		if r.opts.Greeting != "" {
+			fmt.Fprintln(r.Writer(r.opts.Stdout), r.opts.Greeting)
+		}
 	} else {
 		r.source = newPlain(r.opts.Stdin)
 	}

@@ -26,7 +26,7 @@ func (f Fault) Error() string { return fmt.Sprintf("%s:%d: %s", f.Name, f.Line, 
 // that neither known nor the script itself defines, and comparisons of a u64 that Lua can't make. known are the
 // names of the globals that every script has.
 func Check(name, source string, known []string) []Fault {
-	chunk, err := parse.Parse(strings.NewReader(skipShebang(source)), name)
+	chunk, err := parse.Parse(strings.NewReader(skipHead(source)), name)
 	if err != nil {
 		return []Fault{syntaxFault(name, source, err)}
 	}
@@ -260,8 +260,10 @@ func isU64(e ast.Expr) bool {
 	return ok && key.Value == "u64"
 }
 
-// skipShebang blanks a first line that is for the shell, so that a script may be an executable.
-func skipShebang(source string) string {
+// skipHead leaves out a byte order mark, which some editors write, and blanks a first line that is for the shell, so
+// that a script may be an executable.
+func skipHead(source string) string {
+	source = strings.TrimPrefix(source, "\ufeff")
 	if !strings.HasPrefix(source, "#") {
 		return source
 	}

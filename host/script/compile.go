@@ -13,7 +13,7 @@ import (
 // an assignment such as a, b = b, a wrong when it assigns locals (version 1.1.2 writes a before it reads it
 // again), so these are rewritten first.
 func compile(L *lua.LState, name, source string) (*lua.LFunction, error) {
-	chunk, err := parse.Parse(strings.NewReader(skipShebang(source)), name)
+	chunk, err := parse.Parse(strings.NewReader(skipHead(source)), name)
 	if err == nil {
 		var proto *lua.FunctionProto
 		if proto, err = lua.Compile(rewriteBlock(chunk), name); err == nil {

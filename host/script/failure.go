@@ -18,6 +18,7 @@ type Cause int
 // Causes, the most serious last.
 const (
 	CauseScript Cause = iota + 1
+	CauseUsage
 	CauseDevice
 	CauseConfig
 	CauseInternal
@@ -66,12 +67,15 @@ func newFailure(L *lua.LState, err error) *Failure {
 	var raised *lua.ApiError
 	var faults *spec.Errors
 	var device *bindings.OpenError
+	var args *bindings.ArgsError
 	switch cause := below(err); {
 	case errors.As(err, &raised) && raised.Type == lua.ApiErrorPanic:
 		f.Cause = CauseInternal
 		f.Text = atFault + f.Text
 	case errors.As(cause, &faults) || strings.HasPrefix(cause.Error(), "configuration"):
 		f.Cause = CauseConfig
+	case errors.As(cause, &args):
+		f.Cause, f.Text = CauseUsage, args.Error() // where the script reads them is of no use to who started it
 	case errors.As(cause, &device):
 		f.Cause = CauseDevice
 	}

@@ -1,7 +1,9 @@
 package script
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -94,10 +96,11 @@ func (p *Program) Stop(reason string) {
 // Cancel ends the Lua of every task that has not come back from Stop.
 func (p *Program) Cancel() { p.sched.CancelAll(ErrCancelled) }
 
-// Interrupt ends the chunk of the prompt that runs.
+// Interrupt ends the chunk of the prompt that runs, also one that waits.
 func (p *Program) Interrupt() {
 	if x := p.executor.Load(); x != nil {
 		x.Interrupt()
+		_ = p.main.Post(func() {}) // a task that has ended waits no more
 	}
 }
 
@@ -181,8 +184,14 @@ func (p *Program) run(t *task.Task) (err error) {
 // chunk runs the script's main chunk.
 func (p *Program) chunk(L *lua.LState) error {
 	text, err := os.ReadFile(p.opts.Path)
-	if err != nil {
-		return fmt.Errorf("script %w", err)
+	var fault *fs.PathError
+	switch {
+	case errors.As(err, &fault):
+		return fmt.Errorf("script %s: %w", p.opts.Path, fault.Err)
+	case err != nil:
+		return fmt.Errorf("script %s: %w", p.opts.Path, err)
+	case bytes.IndexByte(text, 0) >= 0:
+		return fmt.Errorf("script %s: this is no Lua text but a binary file", p.opts.Path)
 	}
 	fn, err := compile(L, p.opts.Path, string(text))
 	if err != nil {

@@ -22,12 +22,15 @@ type prompting struct {
 	busy  bool              // a request is being served
 }
 
-// prompt serves the prompt and, between its chunks, the queues, timers and messages of the main task, until the
+// prompt serves the prompt, where the module daqiri is a global, and, between its chunks, the queues, timers and messages of the main task, until the
 // input ends or the program stops. An error in a handler is shown and does not end it.
 func (p *Program) prompt(L *lua.LState, rt *bindings.Runtime) {
 	s := &prompting{p: p, lua: repl.NewLua(L), ready: make(chan repl.Request, requestRoom)}
 	s.lua.Compile = func(name, source string) (*lua.LFunction, error) { return compile(L, name, source) }
 	p.executor.Store(s.lua)
+	if err := L.DoString(`if not rawget(_G, "daqiri") then daqiri = require "daqiri" end`); err != nil {
+		fmt.Fprintln(p.opts.Stderr, Trace(L, err))
+	}
 	if err := p.opts.Prompt.Start(); err != nil {
 		fmt.Fprintln(p.opts.Stderr, err)
 	}
@@ -92,5 +95,19 @@ func (s *prompting) serve(r repl.Request) {
 	}
 	s.busy = true
 	defer func() { s.busy = false }()
-	r.Serve(s.lua)
+	r.Serve(s)
+}
+
+// Exec runs a chunk. That it ended with os.exit is no error.
+func (s *prompting) Exec(name, source string) (string, error) {
+	out, err := s.lua.Exec(name, source)
+	if _, asked := s.p.shared.Exit(); asked {
+		err = nil
+	}
+	return out, err
+}
+
+// Complete completes a name.
+func (s *prompting) Complete(line string, pos int) (head string, completions []string, tail string) {
+	return s.lua.Complete(line, pos)
 }

@@ -3,6 +3,7 @@ package state
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/sirupsen/logrus"
@@ -17,6 +18,9 @@ const (
 // LogFormats are the values that ConfigureLogger takes as format.
 var LogFormats = []string{"text", "json"}
 
+// LogLevels are the values that ConfigureLogger takes as level, those that scripts log at.
+var LogLevels = []string{"debug", "info", "warn", "error"}
+
 // NewLogger returns a logger that writes text at level info to w.
 func NewLogger(w io.Writer, color bool) *logrus.Logger {
 	l := logrus.New()
@@ -30,8 +34,8 @@ func NewLogger(w io.Writer, color bool) *logrus.Logger {
 func (g *Global) ConfigureLogger(level, format string) error {
 	if level != "" {
 		parsed, err := logrus.ParseLevel(level)
-		if err != nil {
-			return fmt.Errorf("log level %q: not one of %s", level, levelNames())
+		if err != nil || !slices.Contains(LogLevels, level) {
+			return fmt.Errorf("log level %q: not one of %s", level, strings.Join(LogLevels, ", "))
 		}
 		g.Logger.SetLevel(parsed)
 	}
@@ -53,12 +57,4 @@ func textFormatter(color bool) logrus.Formatter {
 		f.TimestampFormat = clockFormat
 	}
 	return f
-}
-
-func levelNames() string {
-	names := make([]string, 0, len(logrus.AllLevels))
-	for _, l := range logrus.AllLevels {
-		names = append(names, l.String())
-	}
-	return strings.Join(names, ", ")
 }

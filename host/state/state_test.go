@@ -104,7 +104,8 @@ func TestLoggerJSON(t *testing.T) {
 
 func TestConfigureLoggerErrors(t *testing.T) {
 	for _, c := range []struct{ name, level, format, want string }{
-		{"level", "loud", "", `log level "loud": not one of panic, fatal, error, warning, info, debug, trace`},
+		{"level", "loud", "", `log level "loud": not one of debug, info, warn, error`},
+		{"a level of the logger's own", "panic", "", `log level "panic": not one of debug, info, warn, error`},
 		{"format", "", "xml", `log format "xml": not one of text, json`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

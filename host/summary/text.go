@@ -36,10 +36,34 @@ func (r *Report) Text(st Style) string {
 	}
 	var b strings.Builder
 	r.thresholds(&b, st)
+	left := 0
 	for i := range r.Sessions {
-		r.Sessions[i].text(&b, st)
+		if s := &r.Sessions[i]; i < mostSessions || st.Full || s.troubled() {
+			s.text(&b, st)
+		} else {
+			left++
+		}
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "\nand %s that lost nothing (--summary full shows all)\n", counted(uint64(left), "session"))
 	}
 	return b.String()
+}
+
+// mostSessions is how many sessions are shown whatever became of them.
+const mostSessions = 10
+
+// troubled says whether something is to be said of the session.
+func (s *Session) troubled() bool {
+	if s.Error != "" || len(s.Violated) > 0 || len(s.Imbalance) > 0 {
+		return true
+	}
+	for i := range s.Ledger.Lines {
+		if lost(&s.Ledger.Lines[i]) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // thresholds come first: they are what the run is judged by.

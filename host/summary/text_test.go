@@ -126,3 +126,25 @@ func TestLiveText(t *testing.T) {
 		t.Errorf("drops are not red: %q", got)
 	}
 }
+
+// TestManySessions keeps a script that opens session after session from filling the screen.
+func TestManySessions(t *testing.T) {
+	r := &Report{Schema: Schema}
+	for range mostSessions {
+		s := example().Sessions[0]
+		s.Violated, s.Ledger = nil, &stats.Ledger{Clock: "real"}
+		r.Sessions = append(r.Sessions, s)
+	}
+	quiet := r.Sessions[0]
+	r.Sessions = append(r.Sessions, quiet, example().Sessions[0], quiet)
+	got := r.Text(Style{})
+	if n := strings.Count(got, "capture.yaml: ran for"); n != mostSessions+1 || !strings.Contains(got, "no_packet_buffer") {
+		t.Errorf("%d sessions shown:\n%s", n, got)
+	}
+	if !strings.HasSuffix(got, "\nand 2 sessions that lost nothing (--summary full shows all)\n") {
+		t.Errorf("the rest is not told:\n%s", got)
+	}
+	if n := strings.Count(r.Text(Style{Full: true}), "capture.yaml: ran for"); n != mostSessions+3 {
+		t.Errorf("%d sessions in full", n)
+	}
+}

@@ -1,0 +1,166 @@
+package bindings
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// The text side of daqiri.args: the words behind the script, and its help.
+
+// splitArgs reads --name value, --name=value and name=value; a boolean's value may be left out: true.
+func splitArgs(words []string, declared []arg) (given map[string]string, help bool, err error) {
+	given = map[string]string{}
+	kinds := map[string]string{}
+	var names []string
+	for _, a := range declared {
+		kinds[a.name] = a.kind
+		names = append(names, a.name)
+	}
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if word == "--help" || word == "-h" {
+			return nil, true, nil
+		}
+		name, value, hasValue := strings.Cut(strings.TrimPrefix(word, "--"), "=")
+		if name == word && !hasValue {
+			return nil, false, fmt.Errorf("%q is not --name, --name=value or name=value", word)
+		}
+		kind, known := kinds[name]
+		if !known {
+			name = strings.ReplaceAll(name, "-", "_")
+			kind, known = kinds[name]
+		}
+		switch {
+		case !known:
+			return nil, false, fmt.Errorf("%s", unknown("argument", word, dashed(names)))
+		case hasValue:
+		case kind == "boolean" && (i+1 == len(words) || !isTruth(words[i+1])):
+			value = "true"
+		case i+1 == len(words):
+			return nil, false, fmt.Errorf("--%s needs a value", name)
+		default:
+			i++
+			value = words[i]
+		}
+		given[name] = value
+	}
+	return given, false, nil
+}
+
+// unknownEnv refuses a KEY=VALUE of -e that names no argument.
+func unknownEnv(env map[string]string, declared []arg) error {
+	var names []string
+	for _, a := range declared {
+		names = append(names, a.name)
+	}
+	for _, key := range slices.Sorted(maps.Keys(env)) {
+		if !slices.Contains(names, key) {
+			return fmt.Errorf("-e %s: %s", key, unknown("argument", key, names))
+		}
+	}
+	return nil
+}
+
+// truths are the words for a boolean.
+var truths = map[string]bool{"true": true, "yes": true, "on": true, "1": true, "false": false, "no": false, "off": false, "0": false}
+
+func isTruth(word string) bool {
+	_, ok := truths[word]
+	return ok
+}
+
+func dashed(names []string) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = "--" + n
+	}
+	return out
+}
+
+// parseArg makes a value of an argument's text.
+func (rt *Runtime) parseArg(a arg, text string) (lua.LValue, error) {
+	if len(a.choices) > 0 && !slices.Contains(a.choices, text) {
+		return nil, fmt.Errorf("%q is not one of %s%s", text, strings.Join(a.choices, ", "), maybe(text, a.choices))
+	}
+	switch a.kind {
+	case "number":
+		if digits, hex := strings.CutPrefix(text, "0x"); hex {
+			if n, err := strconv.ParseUint(digits, 16, 53); err == nil {
+				return lua.LNumber(n), nil
+			}
+		}
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, fmt.Errorf("%q is not a number", text)
+		}
+		return lua.LNumber(f), nil
+	case "boolean":
+		if isTruth(text) {
+			return lua.LBool(truths[text]), nil
+		}
+		return nil, fmt.Errorf("%q is not true or false", text)
+	case "list":
+		t := rt.root.NewTable()
+		for _, part := range strings.Split(text, ",") {
+			t.Append(lua.LString(strings.TrimSpace(part)))
+		}
+		return t, nil
+	}
+	return lua.LString(text), nil
+}
+
+func maybe(name string, known []string) string {
+	if s := spec.Suggest(name, known); s != "" {
+		return fmt.Sprintf(" (did you mean %q?)", s)
+	}
+	return ""
+}
+
+// usage is the script's help text.
+func usage(script string, declared []arg) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "usage: daqiri-run %s [--name VALUE | name=VALUE]...\n", filepath.Base(script))
+	for _, a := range declared {
+		left := "--" + a.name
+		if a.kind != "boolean" {
+			left += " " + strings.ToUpper(a.kind)
+		}
+		var notes []string
+		if a.help != "" {
+			notes = append(notes, a.help)
+		}
+		if len(a.choices) > 0 {
+			notes = append(notes, "one of "+strings.Join(a.choices, ", "))
+		}
+		if a.unit != "" {
+			notes = append(notes, "in "+a.unit)
+		}
+		switch {
+		case a.required:
+			notes = append(notes, "required")
+		case a.missing != lua.LNil:
+			notes = append(notes, "default "+showDefault(a.missing))
+		}
+		fmt.Fprintf(&b, "  %-24s %s\n", left, strings.Join(notes, "; "))
+	}
+	return b.String()
+}
+
+func showDefault(v lua.LValue) string {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		return v.String()
+	}
+	var parts []string
+	t.ForEach(func(_, e lua.LValue) { parts = append(parts, e.String()) })
+	return strings.Join(parts, ",")
+}

@@ -1,0 +1,83 @@
+package bindings
+
+import (
+	"fmt"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/stats"
+)
+
+// What print and the prompt show of a ledger: the account as a table, and of the figures below it those that say
+// something.
+
+// alwaysShown are the figures that say something when they are 0.
+var alwaysShown = map[string]bool{"packets": true, "dropped": true}
+
+// describeLedger gives the ledger's tables their looks: root, which script code may have made a summary of, and those
+// below it.
+func (rt *Runtime) describeLedger(l *stats.Ledger, seconds float64, root *lua.LTable, below map[string]*lua.LTable) {
+	brief := rt.root.NewFunction(func(L *lua.LState) int {
+		L.Push(rt.brief(L.CheckTable(1)))
+		return 1
+	})
+	for _, t := range below {
+		t.Metatable.(*lua.LTable).RawSetString("__brief", brief)
+	}
+	root.Metatable.(*lua.LTable).RawSetString("__tostring", rt.root.NewFunction(func(L *lua.LState) int {
+		reason, _ := root.RawGetString("reason").(lua.LString)
+		L.Push(lua.LString(ledgerText(l, seconds, string(reason))))
+		return 1
+	}))
+}
+
+// brief copies a table of figures without those that are 0 and without tables that are empty then.
+func (rt *Runtime) brief(t *lua.LTable) *lua.LTable {
+	out := rt.root.NewTable()
+	t.ForEach(func(k, v lua.LValue) {
+		if inner, ok := v.(*lua.LTable); ok {
+			if first, _ := rt.brief(inner).Next(lua.LNil); first == lua.LNil {
+				return
+			}
+		} else if v == lua.LNumber(0) && !alwaysShown[k.String()] {
+			return
+		}
+		out.RawSet(k, v)
+	})
+	return out
+}
+
+// ledgerText is the account line by line, and why packets were dropped.
+func ledgerText(l *stats.Ledger, seconds float64, reason string) string {
+	rows := [][]string{{fmt.Sprintf("%.4g s", seconds), "in", "out", "held", "dropped"}}
+	drops := ""
+	for i := range l.Lines {
+		x := &l.Lines[i]
+		rows = append(rows, []string{x.Title(), fmt.Sprint(x.In), fmt.Sprint(x.Out), fmt.Sprint(x.Held), fmt.Sprint(x.Dropped.Sum())})
+		for _, d := range x.Dropped {
+			if d.N > 0 {
+				drops += fmt.Sprintf("\ndropped %s.%s: %d", x.Title(), d.Name, d.N)
+			}
+		}
+	}
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len(cell))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		fmt.Fprintf(&b, "%-*s", widths[0], row[0])
+		for i, cell := range row[1:] {
+			fmt.Fprintf(&b, "  %*s", widths[i+1], cell)
+		}
+		b.WriteByte('\n')
+	}
+	text := strings.TrimSuffix(b.String(), "\n") + drops
+	if reason != "" {
+		text += "\nended: " + reason
+	}
+	return text
+}
