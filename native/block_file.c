@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -17,6 +18,7 @@
 
 #define ALIGN       4096
 #define FIRST_MARKS 4096
+#define LINGER_MS   1000 // for a pipe's reader, once the writer is to end
 
 static int give_up(dqi_block_file *f, int err) {
     dqi_block_close(f);
@@ -24,7 +26,7 @@ static int give_up(dqi_block_file *f, int err) {
 }
 
 int dqi_block_open(dqi_block_file *f, const char *path) {
-    *f = (dqi_block_file){.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644)};
+    *f = (dqi_block_file){.fd = open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0644)};
     if (f->fd < 0) return -errno;
     struct stat st;
     if (fstat(f->fd, &st) != 0) return give_up(f, errno);
@@ -64,15 +66,29 @@ static bool removed(const dqi_block_file *f) {
     return f->regular && fstat(f->fd, &st) == 0 && st.st_nlink == 0;
 }
 
+// Waits until a pipe's reader has made room. False: the writer is to end, and there still is none.
+static bool wait_for_reader(const dqi_block_file *f) {
+    struct pollfd p = {.fd = f->fd, .events = POLLOUT};
+    for (;;) {
+        bool last = f->quit && atomic_load(f->quit) != 0;
+        int n = poll(&p, 1, LINGER_MS);
+        if (n > 0 || (n < 0 && errno != EINTR)) return true; // the write tells what is wrong
+        if (n == 0 && last) return false;
+    }
+}
+
 // Writes the whole block; *done: bytes that are in the file. 0, or -errno.
 static int write_block(dqi_block_file *f, uint32_t *done) {
     *done = 0;
     while (*done < f->used) {
         ssize_t n = write(f->fd, f->buf + *done, f->used - *done);
+        int err = n == 0 ? EIO : errno;
         if (n > 0)
             *done += (uint32_t)n;
-        else if (n == 0 || errno != EINTR)
-            return n == 0 ? -EIO : -errno;
+        else if (err == EAGAIN && !wait_for_reader(f))
+            return -ETIMEDOUT;
+        else if (err != EAGAIN && err != EINTR)
+            return -err;
     }
     return 0;
 }

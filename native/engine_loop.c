@@ -289,7 +289,7 @@ static int64_t loop_flush(dq_queue *q) {
         }
         uint32_t left = lr->head->n - lr->pos;
         count_taken(lr, left);
-        dqi_drop(&q->c, q->session->state == DQI_STARTED ? DQ_DROP_FLUSHED : DQ_DROP_STOPPED, left);
+        dqi_drop(&q->c, q->session->state < DQI_STOPPED ? DQ_DROP_FLUSHED : DQ_DROP_STOPPED, left);
         n += left;
         end_head(lr);
     }

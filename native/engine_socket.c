@@ -266,7 +266,20 @@ static int arm(dq_queue *q, struct pollfd *fds, int max) {
     return 1;
 }
 
-static int64_t flush(dq_queue *q) {
+// What waits in the sockets that queue q reads.
+static int64_t flush_datagrams(dq_queue *q) {
+    dqi_sock_rx *r = q->engine;
+    dqi_sock *s = r->sock;
+    int64_t until = dqi_sock_stopped(s) ? s->stop_ns : dqi_sock_realtime_ns();
+    uint64_t n = dqi_udp_discard(r, r->base, until);
+    for (uint32_t k = 0; k < DQI_SOCK_CONNS && atomic_load(&r->reactor.n_conns) > 0; k++) {
+        dqi_sconn *c = atomic_load(&s->table[k]);
+        if (c && c->rx == q && dqi_conn_state(c) == DQI_CONN_OPEN) n += dqi_udp_discard(r, c, until);
+    }
+    return (int64_t)n;
+}
+
+static int64_t flush_streams(dq_queue *q) {
     int64_t n = 0;
     bool more = true;
     for (int round = 0; round < FLUSH_ROUNDS && more; round++) {
@@ -277,7 +290,13 @@ static int64_t flush(dq_queue *q) {
         n += k;
         dq_burst_unref(b);
     }
-    dqi_drop(&q->c, DQ_DROP_FLUSHED, (uint64_t)n);
+    return n;
+}
+
+static int64_t flush(dq_queue *q) {
+    const dqi_sock_rx *r = q->engine;
+    int64_t n = r->base ? flush_datagrams(q) : flush_streams(q);
+    dqi_drop(&q->c, q->session->state < DQI_STOPPED ? DQ_DROP_FLUSHED : DQ_DROP_STOPPED, (uint64_t)n);
     return n;
 }
 

@@ -61,11 +61,26 @@ func (s *Session) Ledger() []Line {
 	}
 }
 
-// ReasonName is the word for a reason of dropping, ReasonText what to do about it.
-func ReasonName(reason int) string { return C.GoString(C.dq_reason_name(C.int(reason))) }
+// The words for reasons and further figures, from the engine's tables.
+var (
+	reasonNames = words(Reasons, func(i C.int) *C.char { return C.dq_reason_name(i) })
+	reasonTexts = words(Reasons, func(i C.int) *C.char { return C.dq_reason_text(i) })
+	extraNames  = words(Extras, func(i C.int) *C.char { return C.dq_extra_name(i) })
+)
 
-// ReasonText explains a reason of dropping.
-func ReasonText(reason int) string { return C.GoString(C.dq_reason_text(C.int(reason))) }
+func words(n int, at func(C.int) *C.char) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = C.GoString(at(C.int(i)))
+	}
+	return list
+}
+
+// ReasonName is the word for a reason of dropping.
+func ReasonName(reason int) string { return reasonNames[reason] }
+
+// ReasonText says what to do about a reason of dropping.
+func ReasonText(reason int) string { return reasonTexts[reason] }
 
 // ExtraName is the word for a further figure.
-func ExtraName(extra int) string { return C.GoString(C.dq_extra_name(C.int(extra))) }
+func ExtraName(extra int) string { return extraNames[extra] }

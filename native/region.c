@@ -72,12 +72,20 @@ int dqi_region_share(dq_region *r, dq_diag *diag) {
 
 // ---- the arena --------------------------------------------------------------------------------------------
 
-static uint64_t free_huge_pages(void) {
-    FILE *f = fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "r");
+static uint64_t huge_pages(const char *which) {
+    char path[96];
+    snprintf(path, sizeof path, "/sys/kernel/mm/hugepages/hugepages-2048kB/%s_hugepages", which);
+    FILE *f = fopen(path, "r");
     unsigned long long n = 0;
     if (f && fscanf(f, "%llu", &n) != 1) n = 0;
     if (f) fclose(f);
     return n;
+}
+
+// Those that others have reserved count as free until they are used.
+static uint64_t free_huge_pages(void) {
+    uint64_t n = huge_pages("free"), reserved = huge_pages("resv");
+    return n > reserved ? n - reserved : 0;
 }
 
 // Asks the kernel to place the region on its NUMA node; a preference, as a full node is no reason not to run.
@@ -86,9 +94,8 @@ static void bind_node(dq_session *s, dq_region *r) {
     enum { MPOL_PREFERRED_ = 1 };
     if (r->conf.affinity < 0 || r->conf.affinity > 62) return;
     unsigned long mask = 1ul << r->conf.affinity;
-    uint64_t from = r->offset / SMALL_PAGE * SMALL_PAGE;
-    if (syscall(SYS_mbind, s->base + from, r->offset + region_bytes(r) - from, MPOL_PREFERRED_, &mask, 64ul,
-                0u) != 0 &&
+    uint64_t bytes = round_up(region_bytes(r), r->huge ? HUGE_PAGE : SMALL_PAGE);
+    if (syscall(SYS_mbind, s->base + r->offset, bytes, MPOL_PREFERRED_, &mask, 64ul, 0u) != 0 &&
         errno != ENOSYS)
         dqi_note(s, "region %s: NUMA node %d: %s; memory comes from any node", r->conf.name, r->conf.affinity,
                  strerror(errno));
@@ -171,8 +178,9 @@ int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
     int err = map_part(s, 0, 0, small, 0);
     if (err == 0) err = map_part(s, 1, huge_at, s->arena_bytes - huge_at, MFD_HUGETLB);
     if (err != 0)
-        return dqi_fail(diag, DQ_ESYS + err, "memory regions: %llu bytes: %s",
-                        (unsigned long long)s->arena_bytes, strerror(-err));
+        return dqi_fail(diag, DQ_ESYS + err, "memory regions: %llu bytes: %s%s",
+                        (unsigned long long)s->arena_bytes, strerror(-err),
+                        err == -EFBIG ? "; hint: ulimit -f holds for memory too: raise it" : "");
     for (uint32_t i = 0; i < s->n_regions; i++) {
         dq_region *r = s->regions[i];
         r->base = s->base;

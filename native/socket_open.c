@@ -46,10 +46,15 @@ static const char *advice(int err) {
 static int fail_at(const dqi_sock *s, bool remote, int err, dq_diag *diag) {
     char at[320];
     char why[128];
+    const dqi_sockaddr *a = remote ? &s->remote[0] : &s->local;
+    bool unscoped =
+        a->sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a->in6.sin6_addr) && a->in6.sin6_scope_id == 0;
+    const char *hint =
+        unscoped ? "a link-local address needs its network interface, as in fe80::1%eth0" : advice(err);
     snprintf(why, sizeof why, "%s", strerror(err));
     if (why[0] >= 'A' && why[0] <= 'Z') why[0] = (char)(why[0] - 'A' + 'a');
     return dqi_fail(diag, DQ_ESYS - err, "interface %s: %s: %s: %s", s->iface->conf.name,
-                    uri(s, remote, at, sizeof at), why, advice(err));
+                    uri(s, remote, at, sizeof at), why, hint);
 }
 
 static int resolve(dqi_sock *s, bool remote, dqi_sockaddr *out, int max, dq_diag *diag) {

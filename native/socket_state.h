@@ -243,7 +243,10 @@ int dqi_reactor_reap(dqi_reactor *r);
 uint32_t dqi_stock_fill(dqi_sock_rx *r, uint32_t n);
 // Reads datagrams of c into b, at most room; packets added.
 int dqi_udp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room);
-// The same for a stream's chunks, or messages; sets c->ended.
+// Throws away the datagrams of c that came before until_ns (real time), and some of those behind them; needs
+// no buffers. Their number; counts them as in, not as dropped.
+uint64_t dqi_udp_discard(dqi_sock_rx *r, dqi_sconn *c, int64_t until_ns);
+// The same as dqi_udp_read for a stream's chunks, or messages; sets c->ended.
 int dqi_tcp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room);
 // As dqi_engine_ops.tx, on connection c (whose id is `id`), and without the burst's reference. 0 also where c
 // is another one by now.

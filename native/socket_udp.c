@@ -134,6 +134,34 @@ int dqi_udp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
     return (int)total;
 }
 
+// Message k without room for a datagram's bytes, only for its time.
+static void blank(dqi_sock_rx *r, uint32_t k) {
+    r->msgs[k].msg_hdr =
+        (struct msghdr){.msg_control = r->ctl + (size_t)k * DQI_SOCK_CTL, .msg_controllen = DQI_SOCK_CTL};
+}
+
+uint64_t dqi_udp_discard(dqi_sock_rx *r, dqi_sconn *c, int64_t until_ns) {
+    uint64_t total = 0, bytes = 0;
+    int soft = 0;
+    for (int64_t now = 0, last = 0; last < until_ns;) {
+        for (uint32_t k = 0; k < DQI_SOCK_BATCH; k++)
+            blank(r, k);
+        int n = recvmmsg(c->fd, r->msgs, DQI_SOCK_BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
+        dqi_add(&r->queue->c.extra[DQ_EXTRA_SYSCALLS], 1);
+        if (n < 0 && is_soft(errno) && soft++ < SOFT_MAX) continue;
+        if (n <= 0) break;
+        for (int k = 0; k < n; k++)
+            bytes += r->msgs[k].msg_len; // the datagram's own length, because of MSG_TRUNC
+        total += (uint64_t)n;
+        last = arrival(&r->msgs[n - 1].msg_hdr, &now);
+    }
+    for (uint32_t k = 0; k < r->n_stock; k++)
+        point(r, k);
+    dqi_add(&r->queue->c.in, total);
+    dqi_add(&r->queue->c.in_bytes, bytes);
+    return total;
+}
+
 // ---- sending ----------------------------------------------------------------------------------------------
 
 typedef struct udp_out {

@@ -70,12 +70,16 @@ static dq_burst *next_burst(dq_queue *q, int64_t now) {
     if (queued) return p;
     if (!q->busy) return NULL;
     uint32_t len = dqi_template_len(q->gen);
-    uint32_t n = q->conf.batch_size;
+    uint32_t n = q->conf.batch_size, bufs = q->conf.regions[0]->conf.num_bufs;
+    if (n > bufs) n = bufs;
     if (n > left) n = (uint32_t)left;
     n = dqi_pace_allow(q, now, len, n);
     dq_burst *b;
     if (n == 0) return NULL;
-    if (dq_tx_alloc(q, n, &b) != DQ_OK) { // the receiver has them all: try again soon
+    int err = dq_tx_alloc(q, n, &b);
+    // A receiver that shares the region may keep so many that a full batch never comes together.
+    if (err == DQ_NO_FREE_PACKET_BUFFERS && n > 1) err = dq_tx_alloc(q, n /= 2, &b);
+    if (err != DQ_OK) { // the receiver has them all: try again soon
         if (!dqi_virtual(q->session)) q->next_ns = 0;
         return NULL;
     }

@@ -72,6 +72,12 @@ static const char *words(int err) {
         return "disk quota exceeded; hint: free some, then writing goes on";
     case EFBIG:
         return "the file is as large as the file system or ulimit -f allows";
+    case ENXIO:
+        return "it is a pipe that nobody reads; hint: start its reader first";
+    case EPIPE:
+        return "the pipe's reader has ended";
+    case ETIMEDOUT:
+        return "the pipe's reader stands still";
     case ENOTDIR:
         return "it is not a folder";
     case EACCES:
@@ -284,6 +290,7 @@ static int open_file(dqi_writer *w, const char *name, dq_diag *diag) {
         return dqi_fail(diag, DQ_ESYS + err, "writer %s: %s: %s", name, w->conf.raw ? w->conf.dir : path,
                         words(-err));
     settle(w, &t);
+    w->pcap.file.quit = &w->quit;
     w->open = true;
     return DQ_OK;
 }

@@ -7,6 +7,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/host/repl"
+	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
 // Trace shows an error of Lua: script position and message first, then the Lua stack, then the chain of Go errors
@@ -33,11 +34,13 @@ func Trace(L *lua.LState, err error) string {
 	return b.String()
 }
 
-// chain is the text of err and of the errors that it wraps, outermost first.
+// chain is the text of err and of the errors that it wraps, outermost first, without bare statuses.
 func chain(err error) []string {
 	var texts []string
 	for ; err != nil; err = errors.Unwrap(err) {
-		texts = append(texts, err.Error())
+		if !session.IsStatus(err) {
+			texts = append(texts, err.Error())
+		}
 	}
 	return texts
 }

@@ -1,8 +1,6 @@
 package session
 
 import (
-	"fmt"
-
 	"github.com/daqiri/daqiri-run/native"
 )
 
@@ -144,10 +142,10 @@ func (b *Burst) checkPacket(seg, i int) error {
 		return err
 	}
 	if seg < 0 || seg >= int(b.view.Segments) {
-		return fmt.Errorf("segment %d: the burst has segments 0 to %d: %w", seg, int(b.view.Segments)-1, ErrInvalid)
+		return invalid("segment %d: the burst has segments 0 to %d", seg, int(b.view.Segments)-1)
 	}
 	if i < 0 || i >= int(b.view.N) {
-		return fmt.Errorf("packet %d: the burst has %d packets: %w", i, b.view.N, ErrInvalid)
+		return invalid("packet %d: the burst has %d packets", i, b.view.N)
 	}
 	return nil
 }

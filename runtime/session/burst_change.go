@@ -24,7 +24,7 @@ func (b *Burst) SetLen(seg, i, n int) error {
 		return err
 	}
 	if n < 0 {
-		return fmt.Errorf("length %d: %w", n, ErrInvalid)
+		return invalid("length %d", n)
 	}
 	if err := b.native.SetLen(seg, i, n); err != nil {
 		return fmt.Errorf("length %d: %w", n, err)
@@ -36,7 +36,7 @@ func (b *Burst) SetLen(seg, i, n int) error {
 // Truncate keeps the first n packets and frees the others.
 func (b *Burst) Truncate(n int) error {
 	if n < 0 || n > b.N() {
-		return fmt.Errorf("%d packets: the burst has %d: %w", n, b.N(), ErrInvalid)
+		return invalid("%d packets: the burst has %d", n, b.N())
 	}
 	return b.change("truncate", func(h native.Burst) error { return h.Truncate(n) })
 }
@@ -72,7 +72,7 @@ func (b *Burst) SetConn(c *Conn) error {
 // Fill writes the burst's packets from a template, lengths too.
 func (b *Burst) Fill(t *Template) error {
 	if b.Segments() != 1 {
-		return fmt.Errorf("template: it fills packets of one segment, the burst's have %d: %w", b.Segments(), ErrInvalid)
+		return invalid("template: it fills packets of one segment, the burst's have %d", b.Segments())
 	}
 	return b.change("template", t.native.Fill)
 }
@@ -84,7 +84,7 @@ func (b *Burst) Column(f Field, out []uint64, has []uint8) (int, error) {
 		return 0, err
 	}
 	if len(out) < b.N() || has != nil && len(has) < b.N() {
-		return 0, fmt.Errorf("column: room for %d of %d packets: %w", len(out), b.N(), ErrInvalid)
+		return 0, invalid("column: room for %d of %d packets", len(out), b.N())
 	}
 	return b.native.Column(f, out, has), nil
 }
@@ -93,7 +93,7 @@ func (b *Burst) Column(f Field, out []uint64, has []uint8) (int, error) {
 // those of IPv4, UDP and TCP. It returns how many packets have the field.
 func (b *Burst) Set(f Field, v, step uint64, checksums bool) (int, error) {
 	if b.Shared() {
-		return 0, fmt.Errorf("set: somebody else reads the burst too, so it is read-only: %w", ErrInvalid)
+		return 0, invalid("set: somebody else reads the burst too, so it is read-only")
 	}
 	if err := b.Check(); err != nil {
 		return 0, err

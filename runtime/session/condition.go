@@ -54,7 +54,7 @@ func (c Condition) compile() (conf native.FilterConf, layer string, err error) {
 	}
 	switch {
 	case given != 1:
-		return conf, "", fmt.Errorf("it takes one of where, match and pcap: %w", ErrInvalid)
+		return conf, "", invalid("it takes one of where, match and pcap")
 	case c.Match != nil:
 		m, err := nativeMatch(c.Match, nil)
 		conf.Match = &m

@@ -40,10 +40,10 @@ func (c *Conn) ID() uint32 { return c.id }
 func (c *Conn) Interface() *Interface { return c.i }
 
 func (c *Conn) named(err error) error {
-	if err == nil {
-		return nil
+	if err == ErrInvalid { // the engine knows no such connection
+		err = invalid("it is closed")
 	}
-	return fmt.Errorf("interface %s: connection %d: %w", c.i.Name(), c.id, err)
+	return c.i.named(within(fmt.Sprintf("connection %d", c.id), err))
 }
 
 // Info reads what is known of the connection.

@@ -76,7 +76,7 @@ func (t flowTable) add(group string, flows []Flow) (flowTable, []uint32, error) 
 			f.Name = "flow" + strconv.Itoa(int(id))
 		}
 		if names[f.Name] {
-			return t, nil, fmt.Errorf("flows of group %s: %s is there twice", group, f.Name)
+			return t, nil, invalid("flows of group %s: %s is there twice", group, f.Name)
 		}
 		names[f.Name] = true
 	}

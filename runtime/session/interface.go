@@ -103,11 +103,11 @@ func flowTitle(f *Flow, k int) string {
 // prepare checks a flow's queues and makes its native match.
 func (i *Interface) prepare(f *Flow) (err error) {
 	if len(f.Queues) == 0 || len(f.Queues) > native.MaxQueues {
-		return fmt.Errorf("it needs 1 to %d queues: %w", native.MaxQueues, ErrInvalid)
+		return invalid("it needs 1 to %d queues", native.MaxQueues)
 	}
 	for _, id := range f.Queues {
 		if !slices.ContainsFunc(i.rx, func(q *Queue) bool { return q.ID() == id }) {
-			return fmt.Errorf("there is no receive queue with id %d: %w", id, ErrInvalid)
+			return invalid("there is no receive queue with id %d", id)
 		}
 	}
 	var items []spec.FlexItem
@@ -145,7 +145,7 @@ func (i *Interface) delete(what string, gone func(*Flow) bool) (int, error) {
 	defer i.s.leave()
 	next, n := i.flows.without(gone)
 	if n == 0 {
-		return 0, fmt.Errorf("interface %s: flows: %s: not there (groups: %s): %w", i.Name(), what, i.flows.groups(), ErrInvalid)
+		return 0, invalid("interface %s: flows: %s: not there (groups: %s)", i.Name(), what, i.flows.groups())
 	}
 	if err := i.install(next); err != nil {
 		return 0, fmt.Errorf("interface %s: %w", i.Name(), err)
@@ -199,9 +199,4 @@ func (i *Interface) Listen(t *task.Task, target any) error {
 }
 
 // named puts the interface's name before an error of the engine that lacks it.
-func (i *Interface) named(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("interface %s: %w", i.Name(), err)
-}
+func (i *Interface) named(err error) error { return within("interface "+i.Name(), err) }

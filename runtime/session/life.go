@@ -17,7 +17,7 @@ func (s *Session) Start(main *task.Task) error {
 	}
 	defer s.leave()
 	if s.state != opened {
-		return fmt.Errorf("session: started already: %w", ErrInvalid)
+		return invalid("session: started already")
 	}
 	for _, i := range s.ifaces {
 		for _, q := range slices.Concat(i.rx, i.tx) {

@@ -29,7 +29,7 @@ func (s *Session) pipe(sources []*Queue, stages []*Stage, conn uint32) (*Pipe, e
 	}
 	defer s.leave()
 	if len(sources) == 0 || len(stages) == 0 {
-		return nil, fmt.Errorf("pipe: it needs a source and a stage: %w", ErrInvalid)
+		return nil, invalid("pipe: it needs a source and a stage")
 	}
 	for _, q := range sources {
 		if err := q.feeds(s, stages); err != nil {
@@ -48,15 +48,15 @@ func (s *Session) pipe(sources []*Queue, stages []*Stage, conn uint32) (*Pipe, e
 // feeds checks that the stages can work on what the queue holds.
 func (q *Queue) feeds(s *Session, stages []*Stage) error {
 	if !q.rx || q.i.s != s {
-		return fmt.Errorf("%s: it is not a receive queue of this session: %w", q.title(), ErrInvalid)
+		return invalid("%s: it is not a receive queue of this session", q.title())
 	}
 	for _, st := range stages {
 		if st.s != s {
-			return fmt.Errorf("stage %s: it belongs to another session: %w", st.name, ErrInvalid)
+			return invalid("stage %s: it belongs to another session", st.name)
 		}
 		if st.layer != "" && st.layer != q.Layer() {
-			return fmt.Errorf("stage %s (%s) works on %ss, and %s holds %ss: %w",
-				st.name, st.kind, st.layer, q.title(), q.Layer(), ErrInvalid)
+			return invalid("stage %s (%s) works on %ss, and %s holds %ss",
+				st.name, st.kind, st.layer, q.title(), q.Layer())
 		}
 	}
 	return nil

@@ -53,12 +53,7 @@ func (q *Queue) Layer() string {
 // title names the queue in errors.
 func (q *Queue) title() string { return fmt.Sprintf("interface %s: queue %s", q.i.Name(), q.Name()) }
 
-func (q *Queue) named(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", q.title(), err)
-}
+func (q *Queue) named(err error) error { return within(q.title(), err) }
 
 // Adopt makes t the task that polls a direct queue, whenever it waits. A queue can be
 // handed over: from a task that is not in a wait. No effect on a queue of a worker.
@@ -109,7 +104,7 @@ func (q *Queue) Flush() (int64, error) {
 	}
 	defer q.i.s.leave()
 	if !q.rx {
-		return 0, q.named(fmt.Errorf("only a receive queue can be flushed: %w", ErrInvalid))
+		return 0, q.named(invalid("only a receive queue can be flushed"))
 	}
 	return q.native.Flush(), nil
 }
@@ -122,9 +117,9 @@ func (q *Queue) Alloc(l *Leases, n int) (*Burst, error) {
 	case q.i.s.closed.Load():
 		return nil, ErrClosed
 	case q.rx:
-		return nil, q.named(fmt.Errorf("bursts to send come from a transmit queue: %w", ErrInvalid))
+		return nil, q.named(invalid("bursts to send come from a transmit queue"))
 	case n < 1 || n > q.BatchSize():
-		return nil, q.named(fmt.Errorf("%d packets: a burst has 1 to %d (batch_size): %w", n, q.BatchSize(), ErrInvalid))
+		return nil, q.named(invalid("%d packets: a burst has 1 to %d (batch_size)", n, q.BatchSize()))
 	}
 	h, err := q.native.Alloc(n)
 	if err != nil {
@@ -143,9 +138,9 @@ func (q *Queue) Send(b *Burst) error {
 	}
 	switch {
 	case q.rx:
-		return q.named(fmt.Errorf("it receives; bursts are sent on a transmit queue: %w", ErrInvalid))
+		return q.named(invalid("it receives; bursts are sent on a transmit queue"))
 	case b.s != q.i.s:
-		return q.named(fmt.Errorf("the burst belongs to another session: %w", ErrInvalid))
+		return q.named(invalid("the burst belongs to another session"))
 	}
 	if err := q.native.Send(b.native); err != nil {
 		if errors.Is(err, ErrNoSpace) {
@@ -165,7 +160,7 @@ func (q *Queue) Pace(bps, pps float64) error {
 	}
 	defer q.i.s.leave()
 	if q.rx || bps < 0 || pps < 0 {
-		return q.named(fmt.Errorf("only a transmit queue has a pace, of 0 or more: %w", ErrInvalid))
+		return q.named(invalid("only a transmit queue has a pace, of 0 or more"))
 	}
 	q.native.Pace(bps, pps)
 	return nil
@@ -179,7 +174,7 @@ func (q *Queue) Transmit(tpl *Template, count uint64) error {
 	}
 	defer q.i.s.leave()
 	if q.rx {
-		return q.named(fmt.Errorf("it receives; templates are sent on a transmit queue: %w", ErrInvalid))
+		return q.named(invalid("it receives; templates are sent on a transmit queue"))
 	}
 	return q.named(q.native.Transmit(tpl.native, count))
 }

@@ -64,7 +64,7 @@ func (s *Session) stage(name, kind, layer string, add func(name string) (native.
 	if name == "" {
 		name = s.freeName(kind)
 	} else if s.nameTaken(name) {
-		return nil, fmt.Errorf("stage %s: the name is taken in this session: %w", name, ErrInvalid)
+		return nil, invalid("stage %s: the name is taken in this session", name)
 	}
 	n, err := add(name)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Session) Count(name string) (*Stage, error) {
 // Sample makes a stage that passes one burst of every.
 func (s *Session) Sample(name string, every int) (*Stage, error) {
 	if every < 1 {
-		return nil, fmt.Errorf("sample: one of %d bursts: it must be 1 or more: %w", every, ErrInvalid)
+		return nil, invalid("sample: one of %d bursts: it must be 1 or more", every)
 	}
 	return s.stage(name, KindSample, "", func(n string) (native.Stage, error) { return s.native.AddSample(n, every) })
 }
@@ -115,7 +115,7 @@ func (s *Session) Sample(name string, every int) (*Stage, error) {
 // Forward makes a stage that sends what comes on a transmit queue.
 func (s *Session) Forward(name string, tx *Queue, policy Policy) (*Stage, error) {
 	if tx.rx || tx.i.s != s {
-		return nil, fmt.Errorf("forward: %s is not a transmit queue of this session: %w", tx.Name(), ErrInvalid)
+		return nil, invalid("forward: %s is not a transmit queue of this session", tx.Name())
 	}
 	return s.stage(name, KindForward, tx.Layer(), func(n string) (native.Stage, error) {
 		return s.native.AddForward(n, tx.native, policy)

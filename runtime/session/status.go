@@ -2,6 +2,8 @@ package session
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/daqiri/daqiri-run/native"
 )
@@ -17,6 +19,19 @@ const (
 	ErrConnect      = native.ErrConnect      // no connection
 )
 
+// invalid is ErrInvalid in words that need no status behind them.
+func invalid(format string, args ...any) error {
+	return &native.Error{Object: fmt.Sprintf(format, args...), Code: ErrInvalid}
+}
+
+// within puts the object at fault in front of an error, unless its words begin with it already.
+func within(object string, err error) error {
+	if err == nil || strings.HasPrefix(err.Error(), object+": ") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", object, err)
+}
+
 // ErrClosed is the error of calls on a session that was closed.
 var ErrClosed = errors.New("session: closed")
 
@@ -31,6 +46,13 @@ func StatusName(err error) string {
 		code = native.ErrGeneric
 	}
 	return code.Name()
+}
+
+// IsStatus reports whether err is a bare status: a word for programs, which tells a person
+// nothing that the error around it doesn't.
+func IsStatus(err error) bool {
+	code, ok := err.(native.Err)
+	return ok && code.Errno() == 0
 }
 
 // ReasonText says what to do about packets that were dropped for a reason, as the ledger

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/daqiri/daqiri-run/native"
@@ -27,7 +26,7 @@ const tapDepth = 64
 // Tap makes a stage that hands bursts to t, as items whose target is target. It ends with t.
 func (s *Session) Tap(name string, t *task.Task, target any, o TapOptions) (*Tap, error) {
 	if o.Depth < 0 || o.Sample < 0 {
-		return nil, fmt.Errorf("tap %s: depth %d, sample %d: they must be 0 or more: %w", name, o.Depth, o.Sample, ErrInvalid)
+		return nil, invalid("tap %s: depth %d, sample %d: they must be 0 or more", name, o.Depth, o.Sample)
 	}
 	if o.Depth == 0 {
 		o.Depth = tapDepth

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/daqiri/daqiri-run/native"
@@ -50,7 +49,7 @@ func (s *Session) Template(c TemplateConfig) (*Template, error) {
 	}
 	t, err := native.NewTemplate(c.Packet, vary, c.Checksums, c.Seed)
 	if err != nil {
-		return nil, fmt.Errorf("template: %w", err)
+		return nil, within("template", err)
 	}
 	s.tpls = append(s.tpls, t)
 	return &Template{t, len(c.Packet)}, nil

@@ -35,7 +35,7 @@ func (r Result) String() string {
 	}
 	var facts []string
 	for name, v := range r.Values {
-		facts = append(facts, fmt.Sprintf("%s = %g", name, v))
+		facts = append(facts, fmt.Sprintf("%s = %.6g", name, v))
 	}
 	slices.Sort(facts)
 	facts = append(facts, r.Missing...)

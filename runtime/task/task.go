@@ -38,7 +38,8 @@ type Task struct {
 	deferred []Item
 	item     Item
 	atExit   []func()
-	adopted  bool // some direct queue
+	adopted  bool  // some direct queue
+	lastLook int64 // the time of a Wait that took in what there was after it, and gives that out; Never: none
 }
 
 // target is who gets the events of a tag.
@@ -48,7 +49,7 @@ type target struct {
 }
 
 func newTask(s *Scheduler, id int, name string, w *native.Waiter) *Task {
-	t := &Task{sched: s, id: id, name: name, waiter: w, done: make(chan struct{}), baton: make(chan error, 1)}
+	t := &Task{sched: s, id: id, name: name, waiter: w, done: make(chan struct{}), baton: make(chan error, 1), lastLook: Never}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	t.gate.moved.L = &t.gate.mu
 	return t

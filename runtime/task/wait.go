@@ -10,10 +10,12 @@ import (
 // Wait returns the next thing that the task has to deal with: a stop, then timers that are
 // due, messages and calls, and events from taps and connections. At the time until (of the
 // task's clock) it returns nil; a time that has passed makes it look once and not block.
-// After Cancel it returns the cause, and ErrIdle when nothing can ever happen. A handler of
-// one item may wait in turn.
+// Where items come faster than they are dealt with, calls with the same time end all the
+// same: after it they return what the last look found, then nil. After Cancel it returns
+// the cause, and ErrIdle when nothing can ever happen. A handler of one item may wait in turn.
 func (t *Task) Wait(until int64) (*Item, error) {
-	for looked := false; ; looked = true {
+	last := t.lastLook == until && until != Never
+	for looked := last; ; looked = true {
 		if t.ctx.Err() != nil {
 			return nil, context.Cause(t.ctx)
 		}
@@ -21,14 +23,18 @@ func (t *Task) Wait(until int64) (*Item, error) {
 			t.item = Item{Kind: Stop, Reason: *reason}
 			return &t.item, nil
 		}
-		if t.next() {
+		if t.next(until, last) {
 			return &t.item, nil
 		}
 		if looked && t.Now() >= until {
+			t.lastLook = Never
 			return nil, nil
 		}
 		if err := t.pull(min(until, t.alarms.next())); err != nil {
 			return nil, err
+		}
+		if !t.sched.Virtual() && t.Now() >= until { // virtual time stands still until all is dealt with
+			t.lastLook = until
 		}
 	}
 }
@@ -59,15 +65,18 @@ func (t *Task) WaitFor(until int64, want func(*Item) bool) (*Item, error) {
 	}
 }
 
-// next finds the next item that is there already.
-func (t *Task) next() bool {
-	if len(t.alarms.list) > 0 {
-		if now := t.Now(); t.alarms.next() <= now {
+// next finds the next item that is there already; in the last round before until nothing
+// that came later.
+func (t *Task) next(until int64, last bool) bool {
+	if due := t.alarms.next(); due != Never && !(last && due > until) {
+		if now := t.Now(); due <= now {
 			t.item = t.alarms.fire(now)
 			return true
 		}
 	}
-	t.deferred = t.inbox.take(t.deferred)
+	if !last {
+		t.deferred = t.inbox.take(t.deferred)
+	}
 	if len(t.deferred) > 0 {
 		t.deliver(0)
 		return true
