@@ -11,7 +11,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 // The text side of daqiri.args: the words behind the script, and its help.
@@ -119,7 +119,7 @@ func (rt *Runtime) parseArg(a arg, text string) (lua.LValue, error) {
 }
 
 func maybe(name string, known []string) string {
-	if s := spec.Suggest(name, known); s != "" {
+	if s := suggest.Nearest(name, known); s != "" {
 		return fmt.Sprintf(" (did you mean %q?)", s)
 	}
 	return ""

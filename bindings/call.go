@@ -6,7 +6,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 // maxInt is the largest magnitude up to which every whole number is a Lua number.
@@ -202,7 +202,7 @@ func unsigned(v lua.LValue, width int) (uint64, error) {
 // unknown is the tail of an error about a name that does not exist.
 func unknown(what, name string, known []string) string {
 	text := fmt.Sprintf("unknown %s '%s'", what, name)
-	if s := spec.Suggest(name, known); s != "" && len(name) > 1 {
+	if s := suggest.Nearest(name, known); s != "" && len(name) > 1 {
 		text += fmt.Sprintf(" (did you mean '%s'?)", s)
 	}
 	return text

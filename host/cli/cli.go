@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/daqiri/daqiri-run/host/state"
-	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 const rootLong = `daqiri-run runs Lua scripts that drive packet pipelines: the script decides, native threads receive, transmit,
@@ -96,7 +96,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := spec.Suggest(unknown.GetSpecifiedName(), names); near != "" {
+		if near := suggest.Nearest(unknown.GetSpecifiedName(), names); near != "" {
 			err = fmt.Errorf("%w (did you mean --%s?)", err, near)
 		}
 	}

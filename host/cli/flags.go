@@ -11,6 +11,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 // configFlags change how configurations are read. run, check and inspect share them.
@@ -109,7 +110,7 @@ func oneOf(flag, value string, known []string) error {
 		return nil
 	}
 	hint := ""
-	if near := spec.Suggest(value, known); near != "" {
+	if near := suggest.Nearest(value, known); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
 	return fail(ExitUsage, fmt.Errorf("%s %q: not one of %s%s", flag, value, strings.Join(known, ", "), hint))

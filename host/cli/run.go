@@ -14,7 +14,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/repl"
 	"github.com/daqiri/daqiri-run/host/script"
 	"github.com/daqiri/daqiri-run/host/state"
-	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/suggest"
 	"github.com/daqiri/daqiri-run/stdlib"
 )
 
@@ -48,7 +48,7 @@ func runOrPrompt(g *state.Global, f *runFlags, cmd *cobra.Command, args []string
 	}
 	if _, err := os.Stat(args[0]); os.IsNotExist(err) && filepath.Ext(args[0]) == "" {
 		hint := ""
-		if near := spec.Suggest(args[0], commandNames(cmd.Root())); near != "" {
+		if near := suggest.Nearest(args[0], commandNames(cmd.Root())); near != "" {
 			hint = fmt.Sprintf(" (did you mean '%s'?)", near)
 		}
 		return fail(ExitUsage, fmt.Errorf("%s: neither a script nor a command%s", args[0], hint))

@@ -9,7 +9,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
 
-	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 // Fault is something wrong with a script that shows without running it.
@@ -99,7 +99,7 @@ func (c *checker) use(e *ast.IdentExpr, s *scope) {
 		return
 	}
 	hint := ""
-	if near := spec.Suggest(e.Value, c.names); near != "" {
+	if near := suggest.Nearest(e.Value, c.names); near != "" {
 		hint = fmt.Sprintf(" (did you mean '%s'?)", near)
 	}
 	c.faultf(e, "undefined global '%s'%s", e.Value, hint)

@@ -10,7 +10,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 // loader finds modules for require: first what is built in (the bindings' modules, then stdlib, by name or as
@@ -110,7 +110,7 @@ func (l *loader) suggest(L *lua.LState, name string) string {
 		}
 	}
 	slices.Sort(known)
-	if near := spec.Suggest(name, known); near != "" {
+	if near := suggest.Nearest(name, known); near != "" {
 		return fmt.Sprintf(" (did you mean '%s'?)", near)
 	}
 	return ""

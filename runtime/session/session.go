@@ -10,6 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
+	"github.com/daqiri/daqiri-run/runtime/suggest"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
@@ -175,7 +176,7 @@ func named[T any](list []*T, what, name string, nameOf func(*T) string) (*T, err
 			return x, nil
 		}
 	}
-	if s := spec.Suggest(name, known); s != "" {
+	if s := suggest.Nearest(name, known); s != "" {
 		return nil, fmt.Errorf("%s %q: not in this session; did you mean %q?", what, name, s)
 	}
 	return nil, fmt.Errorf("%s %q: not in this session", what, name)

@@ -3,6 +3,8 @@ package spec
 import (
 	"fmt"
 	"strings"
+
+	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 // parser collects what is wrong while it reads.
@@ -101,7 +103,7 @@ func (o *object) end() {
 		if contains(o.known, f.name) {
 			continue
 		}
-		guess := Suggest(f.name, absent)
+		guess := suggest.Nearest(f.name, absent)
 		tail := ""
 		if guess != "" {
 			tail = fmt.Sprintf("; did you mean %q?", guess)

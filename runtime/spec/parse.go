@@ -6,6 +6,8 @@ import (
 	"os"
 
 	_ "embed" // default.yaml
+
+	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 // Options changes how a configuration is read.
@@ -109,7 +111,7 @@ func (p *parser) root(n *node) (value, bool) {
 		}
 	}
 	for _, f := range n.fields {
-		if Suggest(f.name, []string{"daqiri"}) != "" {
+		if suggest.Nearest(f.name, []string{"daqiri"}) != "" {
 			p.errorf(Source{Pos: f.pos, Path: f.name}, `unknown key; did you mean "daqiri"?`)
 			return value{}, false
 		}

@@ -2,57 +2,14 @@ package spec
 
 import (
 	"fmt"
-	"strings"
-)
 
-// Suggest returns the known word nearest to name by edit distance, or "" when none is
-// near. Letter case and the choice of '-' or '_' do not count.
-func Suggest(name string, known []string) string {
-	fold := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }
-	best, limit := "", min(max(1, len(name)/3), 3)+1
-	for _, k := range known {
-		d := editDistance(fold(name), fold(k), limit)
-		if len(name) >= 4 && strings.HasPrefix(fold(k), fold(name)) {
-			d = min(d, 1) // the end was left out
-		}
-		if d < limit {
-			best, limit = k, d
-		}
-	}
-	return best
-}
+	"github.com/daqiri/daqiri-run/runtime/suggest"
+)
 
 // didYouMean is the tail of an error text: empty, or `; did you mean "batch_size"?`.
 func didYouMean(name string, known []string) string {
-	if s := Suggest(name, known); s != "" {
+	if s := suggest.Nearest(name, known); s != "" {
 		return fmt.Sprintf("; did you mean %q?", s)
 	}
 	return ""
-}
-
-// editDistance counts insertions, deletions, replacements and swaps of neighbours. It
-// gives up at limit, so that a long text costs no more than its length.
-func editDistance(a, b string, limit int) int {
-	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(a) > 256 {
-		return limit
-	}
-	two, one, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range one {
-		one[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(one[j]+1, row[j-1]+1, one[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], two[j-2]+1)
-			}
-		}
-		two, one, row = one, row, two
-	}
-	return min(one[len(b)], limit)
 }

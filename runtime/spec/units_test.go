@@ -63,25 +63,6 @@ func checkFault(t *testing.T, err error, text string) {
 	}
 }
 
-func TestSuggest(t *testing.T) {
-	keys := []string{"batch_size", "buf_size", "id", "ids", "timeout_us"}
-	tests := []struct{ name, want string }{
-		{"bacth_size", "batch_size"},
-		{"batchsize", "batch_size"},
-		{"BATCH-SIZE", "batch_size"},
-		{"timeout", "timeout_us"},
-		{"idd", "id"},
-		{"pacing", ""},
-		{"", ""},
-		{strings.Repeat("x", 10000), ""},
-	}
-	for _, tt := range tests {
-		if got := Suggest(tt.name, keys); got != tt.want {
-			t.Errorf("Suggest(%.20q) = %q, want %q", tt.name, got, tt.want)
-		}
-	}
-}
-
 func TestParseEndpoint(t *testing.T) {
 	tests := []struct{ uri, want, fault string }{
 		{"udp://127.0.0.1:5001", "udp://127.0.0.1:5001", ""},

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/daqiri/daqiri-run/runtime/expr"
-	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 // Threshold is a condition on figures and metrics that a run has to meet.
@@ -116,7 +116,7 @@ func (t *Threshold) check(l *Ledger) Result {
 			continue
 		}
 		missing := n.Text + " has no value"
-		if near := spec.Suggest(n.Text, l.Names()); near != "" {
+		if near := suggest.Nearest(n.Text, l.Names()); near != "" {
 			missing += fmt.Sprintf("; did you mean %q?", near)
 		}
 		r.Missing = append(r.Missing, missing)
