@@ -202,7 +202,7 @@ func unsigned(v lua.LValue, width int) (uint64, error) {
 // unknown is the tail of an error about a name that does not exist.
 func unknown(what, name string, known []string) string {
 	text := fmt.Sprintf("unknown %s '%s'", what, name)
-	if s := suggest.Nearest(name, known); s != "" && len(name) > 1 {
+	if s := suggest.Nearest(name, known); s != "" {
 		text += fmt.Sprintf(" (did you mean '%s'?)", s)
 	}
 	return text
