@@ -243,21 +243,26 @@ static uint64_t stalled(const dq_session *s) {
     return n;
 }
 
+// Queues that forward to each other in a ring never run dry: until when they are polled. Virtual time ends
+// that itself.
+static int64_t patience(const dq_session *s, int64_t until) {
+    int64_t least = dq_now(s) + SETTLE_NS;
+    if (dqi_virtual(s)) return INT64_MAX;
+    return until > least ? until : least;
+}
+
 static void drain_tx(dq_session *s, int64_t until) {
-    while (!tx_drained(s))
+    int64_t limit = patience(s, until);
+    while (!tx_drained(s) && dq_now(s) < limit)
         if (poll_unserved(s) == 0 && (stalled(s) > 0 || !pass_time(s, until))) break;
 }
 
-// Takes in what is on its way. Workers have ended: every queue is ours. Queues that forward to each other in
-// a ring never run dry: then time ends it, and what still goes round is dropped at the finish.
+// Takes in what is on its way; what goes round in a ring is dropped at the finish. Workers have ended: every
+// queue is ours.
 static void settle(dq_session *s, int64_t until) {
-    int64_t limit = dq_now(s) + SETTLE_NS;
-    if (limit < until) limit = until;
-    for (;;) {
-        if (poll_unserved(s) > 0) {
-            if (!dqi_virtual(s) && dq_now(s) >= limit) return;
-            continue;
-        }
+    int64_t limit = patience(s, until);
+    while (dq_now(s) < limit) {
+        if (poll_unserved(s) > 0) continue;
         int64_t next = next_time(s);
         if (stalled(s) > 0 || next == INT64_MAX || next > until || !pass_time(s, until)) return;
     }

@@ -316,3 +316,23 @@ func TestForwardSendsOn(t *testing.T) {
 		return err
 	})
 }
+
+// TestTransmitTellsWhatDoesNotFit names the region when a template is longer than its buffers.
+func TestTransmitTellsWhatDoesNotFit(t *testing.T) {
+	onTask(t, func(me *task.Task) error {
+		b, err := loop(false).open(me, "")
+		if err != nil {
+			return err
+		}
+		defer b.s.Close()
+		tpl, err := b.s.Template(TemplateConfig{Packet: make([]byte, 2049)})
+		if err != nil {
+			return err
+		}
+		err = b.tx.Transmit(tpl, 1)
+		if want := "2049 bytes don't fit the 2048 of region out's buffers"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q in it", err, want)
+		}
+		return nil
+	})
+}

@@ -176,7 +176,24 @@ func (q *Queue) Transmit(tpl *Template, count uint64) error {
 	if q.rx {
 		return q.named(invalid("it receives; templates are sent on a transmit queue"))
 	}
+	if err := q.fits(tpl); err != nil {
+		return q.named(err)
+	}
 	return q.named(q.native.Transmit(tpl.native, count))
+}
+
+// fits tells why the queue can't send a template's packets: each lies in one buffer.
+func (q *Queue) fits(tpl *Template) error {
+	if n := len(q.spec.MemoryRegions); n != 1 {
+		return fmt.Errorf("it has %d memory regions, packets of a template need one: %w", n, ErrInvalid)
+	}
+	for _, r := range q.i.s.cfg.MemoryRegions {
+		if r.Name == q.spec.MemoryRegions[0] && tpl.length > r.BufSize {
+			return fmt.Errorf("the template's %d bytes don't fit the %d of region %s's buffers: raise buf_size: %w",
+				tpl.length, r.BufSize, r.Name, ErrInvalid)
+		}
+	}
+	return nil
 }
 
 // StopTransmit ends what Transmit began.

@@ -39,7 +39,8 @@ type Task struct {
 	item     Item
 	atExit   []func()
 	adopted  bool  // some direct queue
-	lastLook int64 // the time of a Wait that took in what there was after it, and gives that out; Never: none
+	look     int64 // the time of a Wait that took in all there was after that time; Never: none
+	lookedAt int64 // when it did
 }
 
 // target is who gets the events of a tag.
@@ -49,7 +50,7 @@ type target struct {
 }
 
 func newTask(s *Scheduler, id int, name string, w *native.Waiter) *Task {
-	t := &Task{sched: s, id: id, name: name, waiter: w, done: make(chan struct{}), baton: make(chan error, 1), lastLook: Never}
+	t := &Task{sched: s, id: id, name: name, waiter: w, done: make(chan struct{}), baton: make(chan error, 1), look: Never}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	t.gate.moved.L = &t.gate.mu
 	return t

@@ -104,6 +104,37 @@ func TestWaitUntilThePastLooksOnce(t *testing.T) {
 	finish(t, tasks[0])
 }
 
+// TestWaitEndsUnderLoad has a task that makes new items faster than it deals with them.
+func TestWaitEndsUnderLoad(t *testing.T) {
+	cases := []struct {
+		name string
+		more func(me *Task) error
+	}{
+		{"messages", func(me *Task) error { return me.Send(1, me) }},
+		{"timers", func(me *Task) error { me.At(me.Now(), "at once"); return nil }},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, tasks := newTasks(t, 1)
+			tasks[0].Start(func(me *Task) error {
+				for _, until := range []int64{me.Now() + 1e6, 0, 0, me.Now() + 2e6} {
+					for it := (&Item{}); it != nil; {
+						if err := c.more(me); err != nil {
+							return err
+						}
+						var err error
+						if it, err = me.Wait(until); err != nil {
+							return err
+						}
+					}
+				}
+				return nil
+			})
+			finish(t, tasks[0])
+		})
+	}
+}
+
 func TestWaitForKeepsOthers(t *testing.T) {
 	_, tasks := newTasks(t, 1)
 	var got []string

@@ -11,10 +11,17 @@ import (
 // due, messages and calls, and events from taps and connections. At the time until (of the
 // task's clock) it returns nil; a time that has passed makes it look once and not block.
 // Where items come faster than they are dealt with, calls with the same time end all the
-// same: after it they return what the last look found, then nil. After Cancel it returns
+// same: after it they return what one last look finds, then nil. After Cancel it returns
 // the cause, and ErrIdle when nothing can ever happen. A handler of one item may wait in turn.
 func (t *Task) Wait(until int64) (*Item, error) {
-	last := t.lastLook == until && until != Never
+	last := t.look == until && until != Never
+	if !last && !t.sched.Virtual() && t.Now() >= until { // virtual time stands still until all is dealt with
+		t.postpone()
+		if err := t.pull(until); err != nil {
+			return nil, err
+		}
+		t.look, t.lookedAt, last = until, t.Now(), true
+	}
 	for looked := last; ; looked = true {
 		if t.ctx.Err() != nil {
 			return nil, context.Cause(t.ctx)
@@ -23,18 +30,15 @@ func (t *Task) Wait(until int64) (*Item, error) {
 			t.item = Item{Kind: Stop, Reason: *reason}
 			return &t.item, nil
 		}
-		if t.next(until, last) {
+		if t.next(last) {
 			return &t.item, nil
 		}
 		if looked && t.Now() >= until {
-			t.lastLook = Never
+			t.look = Never
 			return nil, nil
 		}
 		if err := t.pull(min(until, t.alarms.next())); err != nil {
 			return nil, err
-		}
-		if !t.sched.Virtual() && t.Now() >= until { // virtual time stands still until all is dealt with
-			t.lastLook = until
 		}
 	}
 }
@@ -65,16 +69,15 @@ func (t *Task) WaitFor(until int64, want func(*Item) bool) (*Item, error) {
 	}
 }
 
-// next finds the next item that is there already; in the last round before until nothing
-// that came later.
-func (t *Task) next(until int64, last bool) bool {
-	if due := t.alarms.next(); due != Never && !(last && due > until) {
+// next finds the next item that is there already; looked: that was there at the last look.
+func (t *Task) next(looked bool) bool {
+	if due := t.alarms.next(); due != Never && !(looked && due > t.lookedAt) {
 		if now := t.Now(); due <= now {
 			t.item = t.alarms.fire(now)
 			return true
 		}
 	}
-	if !last {
+	if !looked {
 		t.deferred = t.inbox.take(t.deferred)
 	}
 	if len(t.deferred) > 0 {

@@ -309,6 +309,27 @@ static void pipes_come_and_go(void) {
     bed_close(&b);
 }
 
+// Two ports that forward to each other for ever: the stop ends that, and the packets are all accounted for.
+static void a_ring_stops(void) {
+    BED_EACH_MODE(m) {
+        if (m == BED_VIRTUAL) continue;
+        bed b;
+        bed_open(&b, (bed_conf){.mode = m, .ifaces = 2, .timeout_us = 50});
+        for (uint32_t k = 0; k < 2; k++) {
+            dq_stage *back = forwarder(&b, k ? "back" : "forth", b.tx[k][0], DQ_POLICY_WAIT);
+            bed_pipe(b.rx[k][0], &back, 1);
+        }
+        bed_start(&b);
+        DQ_EQ(bed_send(&b, b.tx[0][0], 64, 100, 7148), DQ_OK);
+        int64_t end = dqi_mono_ns() + BED_PATIENCE;
+        while (stage_line(&b, "back").in < 6400 && dqi_mono_ns() < end)
+            bed_serve(&b, 100000);
+        DQ_CHECK(stage_line(&b, "back").in >= 6400);
+        bed_stop(&b);
+        bed_close(&b);
+    }
+}
+
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(tee);
@@ -321,5 +342,6 @@ int main(int argc, char **argv) {
     DQ_RUN(forward_twice);
     DQ_RUN(shared_stage);
     DQ_RUN(pipes_come_and_go);
+    DQ_RUN(a_ring_stops);
     return dq_done();
 }

@@ -500,6 +500,26 @@ static void stop_takes_in_what_had_come(void) {
     rig_close(&s.r);
 }
 
+// What had come by the stop and found no buffer is counted.
+static void stop_counts_what_the_kernel_keeps(void) {
+    server s = udp_server("127.0.0.1", 16, 256);
+    int fd = peer_connect(SOCK_DGRAM, "127.0.0.1", s.port);
+    s.r.hold = true;
+    for (int k = 0; k < 1000; k++)
+        send_text(fd, "waiting");
+    RIG_UNTIL(&s.r, s.r.n == 16);
+    while (dq_session_stop(s.r.s, 0) > 0)
+        rig_serve(&s.r, 0);
+    dq_session_finish(s.r.s);
+    dq_line line = rig_line(&s.r, s.rx);
+    DQ_EQ(line.in, 1000);
+    DQ_EQ(line.in_bytes, 1000 * strlen("waiting"));
+    DQ_EQ(line.dropped[DQ_DROP_STOPPED], 1000 - s.r.n);
+    rig_let_go(&s.r);
+    close(fd);
+    rig_close(&s.r);
+}
+
 static void flush_throws_away(void) {
     server s = udp_server("127.0.0.1", 512, 256);
     int fd = peer_connect(SOCK_DGRAM, "127.0.0.1", s.port);
@@ -543,6 +563,7 @@ int main(int argc, char **argv) {
     DQ_RUN(several_queues_share_a_port);
     DQ_RUN(connects_by_hand);
     DQ_RUN(stop_takes_in_what_had_come);
+    DQ_RUN(stop_counts_what_the_kernel_keeps);
     DQ_RUN(flush_throws_away);
     DQ_RUN(setsockopt_passes_through);
     return dq_done();

@@ -23,6 +23,22 @@ static void transmit_counts(void) {
     }
 }
 
+// A region with fewer buffers than a batch has packets makes bursts small, and stops nothing.
+static void transmit_with_few_buffers(void) {
+    BED_EACH_MODE(m) {
+        bed b;
+        bed_open(&b, (bed_conf){.mode = m, .timeout_us = 50, .bufs = 3, .rx_bufs = 512, .template = true});
+        bed_tap_all(&b);
+        dq_template *t = plain(100);
+        DQ_EQ(dq_tx_transmit(b.tx[0][0], t, 100), DQ_OK);
+        bed_until(&b, 100);
+        bed_stop(&b);
+        bed_check_order(&b, 100);
+        bed_close(&b);
+        dq_template_free(t);
+    }
+}
+
 // The stop ends one without end; all that was sent arrives.
 static void transmit_without_end(void) {
     BED_EACH_MODE(m) {
@@ -123,6 +139,7 @@ static void send_during_a_transmission(void) {
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(transmit_counts);
+    DQ_RUN(transmit_with_few_buffers);
     DQ_RUN(transmit_without_end);
     DQ_RUN(transmit_replaces);
     DQ_RUN(remaining_counts_what_is_not_sent);

@@ -443,11 +443,13 @@ static void refused_starts(void) {
         {"a file", "file", "file: it is not a folder", 0, ENOTDIR},
         {"in use", "used", "used/t.pcap: another writer has this file open", 0, EWOULDBLOCK},
         {"full", "full", "full/t.pcap: no space left on device", 0, ENOSPC},
+        {"a pipe", "pipe", "pipe/t.pcap: it is a pipe that nobody reads", 0, ENXIO},
     };
     rig r;
     rig_open(&r, false, 1, 4, 64);
     must(mkdir(rig_path(&r, "used"), 0755) == 0 && mkdir(rig_path(&r, "full"), 0755) == 0, "mkdir");
     must(symlink("/dev/full", rig_path(&r, "full/t.pcap")) == 0, "symlink");
+    must(mkdir(rig_path(&r, "pipe"), 0755) == 0 && mkfifo(rig_path(&r, "pipe/t.pcap"), 0644) == 0, "mkfifo");
     must(close(open(rig_path(&r, "file"), O_CREAT | O_WRONLY, 0644)) == 0, "file");
     dq_writer_conf c = writer_conf(&r);
     snprintf(c.dir, sizeof c.dir, "%s", rig_path(&r, "used"));
@@ -470,7 +472,33 @@ static void refused_starts(void) {
     first->ops->finish(first);
     remove_folder(rig_path(&r, "used"));
     remove_folder(rig_path(&r, "full"));
+    remove_folder(rig_path(&r, "pipe"));
     rig_close(&r);
+}
+
+// A pipe whose reader stands still, or goes: the end comes all the same, and what did not fit is counted.
+static void pipe_reader_fails(void) {
+    enum { BURSTS = 200, PACKETS = 16 };
+    signal(SIGPIPE, SIG_IGN); // as the host does
+    for (int goes = 0; goes < 2; goes++) {
+        rig r;
+        rig_open(&r, true, 1, 4096, 2000);
+        dq_writer_conf c = writer_conf(&r);
+        must(mkfifo(rig_path(&r, "t.pcap"), 0644) == 0, "mkfifo");
+        int reader = open(rig_path(&r, "t.pcap"), O_RDONLY | O_NONBLOCK);
+        dq_stage *st = new_writer(&r, &c);
+        if (goes) close(reader);
+        dqi_node node = {.stage = st};
+        for (int k = 0; k < BURSTS; k++)
+            push(st, &node, burst_of(&r, PACKETS, 1000, 0));
+        st->ops->finish(st);
+        DQ_CHECK(balanced(st, &node, 1).dropped[DQ_DROP_WRITE_ERROR] > 0);
+        char text[512];
+        dq_writer_error(st, text, sizeof text);
+        CHECK_TEXT(text, goes ? "the pipe's reader has ended" : "the pipe's reader stands still");
+        if (!goes) close(reader);
+        rig_close(&r);
+    }
 }
 
 // The file's end is whole and its packets are those that count as out, in whichever call the error shows.
@@ -748,6 +776,7 @@ int main(int argc, char **argv) {
     DQ_RUN(raw_file_replaces_a_longer_one);
     DQ_RUN(refused_configurations);
     DQ_RUN(refused_starts);
+    DQ_RUN(pipe_reader_fails);
     DQ_RUN(file_too_large);
     DQ_RUN(removed_while_writing);
     DQ_RUN(removed_before_the_end);
