@@ -167,6 +167,12 @@ int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
     uint64_t huge_at = round_up(small, HUGE_PAGE);
     s->arena_bytes = round_up(lay_out(s, true, huge_at), HUGE_PAGE);
     if (s->arena_bytes == 0) return DQ_OK;
+    uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    if (s->arena_bytes > ram)
+        return dqi_fail(
+            diag, DQ_ESYS - ENOMEM,
+            "memory regions: they take %llu MiB and this host has %llu; hint: lower num_bufs or buf_size",
+            (unsigned long long)(s->arena_bytes >> 20), (unsigned long long)(ram >> 20));
     // Reserve, with room to align the start for huge pages.
     uint8_t *p =
         mmap(NULL, s->arena_bytes + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

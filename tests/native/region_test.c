@@ -1,6 +1,8 @@
 // region_test.c: regions and their pools: layout, ids, exhaustion, pages, side arrays.
 #include "bed.h"
 
+#include <errno.h>
+
 static dq_session *new_session(void) {
     dq_session_conf c = {
         .virtual_clock = 1, .start_ns = BED_START_NS, .rx_meta_buffers = 4, .tx_meta_buffers = 4};
@@ -245,6 +247,16 @@ static void refused(void) {
     DQ_EQ(dq_session_close(s), 0);
 }
 
+// More memory than the host has is refused at open, not found out by the packet that touches it.
+static void no_more_than_there_is(void) {
+    dq_session *s = new_session();
+    bed_region(s, "r", 1u << 20, 1u << 30); // 1 PiB
+    dq_diag d = {{0}};
+    DQ_EQ(dq_session_open(s, &d), DQ_ESYS - ENOMEM);
+    DQ_CHECK(strstr(d.text, "num_bufs") != NULL);
+    DQ_EQ(dq_session_close(s), 0);
+}
+
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(layout);
@@ -255,5 +267,6 @@ int main(int argc, char **argv) {
     DQ_RUN(huge_falls_back);
     DQ_RUN(affinity_is_a_wish);
     DQ_RUN(refused);
+    DQ_RUN(no_more_than_there_is);
     return dq_done();
 }
