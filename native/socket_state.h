@@ -97,6 +97,7 @@ typedef struct dqi_sock_rx {
     bool starved;    // no free buffer at the last poll: the kernel keeps the data
     uint32_t n_stock, cap_stock;
     uint32_t stock[DQI_SOCK_BATCH]; // free buffers at hand; UDP: stock[k] is what message k is read into
+    uint8_t bin;                    // takes the first byte of what is thrown away
     struct iovec *iov;
     struct mmsghdr *msgs; // UDP
     uint8_t *ctl;         // UDP: room for control messages

@@ -136,8 +136,11 @@ int dqi_udp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
 
 // Message k without room for a datagram's bytes, only for its time.
 static void blank(dqi_sock_rx *r, uint32_t k) {
-    r->msgs[k].msg_hdr =
-        (struct msghdr){.msg_control = r->ctl + (size_t)k * DQI_SOCK_CTL, .msg_controllen = DQI_SOCK_CTL};
+    r->iov[k] = (struct iovec){.iov_base = &r->bin, .iov_len = 1};
+    r->msgs[k].msg_hdr = (struct msghdr){.msg_iov = &r->iov[k],
+                                         .msg_iovlen = 1,
+                                         .msg_control = r->ctl + (size_t)k * DQI_SOCK_CTL,
+                                         .msg_controllen = DQI_SOCK_CTL};
 }
 
 uint64_t dqi_udp_discard(dqi_sock_rx *r, dqi_sconn *c, int64_t until_ns) {
