@@ -275,6 +275,9 @@ bool dqi_queue_wants(const dq_queue *q, uint32_t conn);
 // Polls a queue once; work done. Poller's thread.
 int dqi_rx_poll(dq_queue *q);
 int dqi_tx_poll(dq_queue *q);
+static inline int dqi_queue_poll(dq_queue *q) {
+    return q->conf.dir == DQ_RX ? dqi_rx_poll(q) : dqi_tx_poll(q);
+}
 // Counts n packets dropped by q's poller.
 void dqi_drop(dqi_counters *c, dq_reason why, uint64_t n);
 

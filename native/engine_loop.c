@@ -37,16 +37,16 @@ static loop_rules *rules_get(loop_iface *li) {
     return r;
 }
 
-static bool has_queue(const dq_iface *i, uint32_t id) {
+dq_queue *dqi_loop_queue(const dq_iface *i, uint32_t id) {
     for (uint32_t k = 0; k < i->n_rx; k++)
-        if (i->rx[k]->conf.id == id) return true;
-    return false;
+        if (i->rx[k]->conf.id == id) return i->rx[k];
+    return NULL;
 }
 
 static int check_queues(const dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag) {
     for (uint32_t r = 0; r < n; r++)
         for (uint32_t k = 0; k < rules[r].n_queues && k < DQ_RULE_MAX_QUEUES; k++)
-            if (!has_queue(i, rules[r].queues[k]))
+            if (!dqi_loop_queue(i, rules[r].queues[k]))
                 return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: flow %u: no receive queue %u",
                                 i->conf.name, rules[r].flow_id, rules[r].queues[k]);
     return DQ_OK;

@@ -27,6 +27,8 @@ typedef struct loop_rx {
 
 void dqi_loop_classify(dq_iface *to, const dq_burst *b, uint32_t first, uint32_t n, uint32_t *flow,
                        uint16_t *queue);
+// The receive queue with this id, or NULL.
+dq_queue *dqi_loop_queue(const dq_iface *i, uint32_t id);
 // Puts b, with its reference, into rx's inbound ring; false: full, the reference stays.
 bool dqi_loop_push(dq_queue *rx, dq_burst *b);
 

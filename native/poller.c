@@ -121,12 +121,10 @@ static void stand_still(dqi_poller *p) {
     pthread_mutex_unlock(&p->lock);
 }
 
-static int poll_queue(dq_queue *q) { return q->conf.dir == DQ_RX ? dqi_rx_poll(q) : dqi_tx_poll(q); }
-
 int dqi_poller_once(dqi_poller *p) {
     int work = 0;
     for (uint32_t i = 0; i < p->n; i++)
-        if (!dqi_virtual(p->queues[i]->session)) work += poll_queue(p->queues[i]);
+        if (!dqi_virtual(p->queues[i]->session)) work += dqi_queue_poll(p->queues[i]);
     return work;
 }
 

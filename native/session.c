@@ -76,8 +76,6 @@ static dq_queue *queue_at(const dq_session *s, uint32_t k) {
     return NULL;
 }
 
-static int poll_queue(dq_queue *q) { return q->conf.dir == DQ_RX ? dqi_rx_poll(q) : dqi_tx_poll(q); }
-
 // ---- open -------------------------------------------------------------------------------------------------
 
 // A queue that delivers at once fills few of a burst's places (a socket under a light load: one), so that it
@@ -177,7 +175,7 @@ int dq_step(dq_session *s) {
     int work = 0;
     dq_queue *q;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
-        work += poll_queue(q) > 0;
+        work += dqi_queue_poll(q) > 0;
     return work + step_stages(s);
 }
 
@@ -213,7 +211,7 @@ static int poll_unserved(dq_session *s) {
     int work = 0;
     dq_queue *q;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
-        if (!has_worker(q)) work += poll_queue(q);
+        if (!has_worker(q)) work += dqi_queue_poll(q);
     return dqi_virtual(s) ? work + step_stages(s) : work;
 }
 

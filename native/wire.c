@@ -126,12 +126,6 @@ static void push(loop_wire *w, dq_queue *rx, dq_burst *b) {
     }
 }
 
-static dq_queue *rx_queue(const dq_iface *to, uint32_t id) {
-    for (uint32_t k = 0; k < to->n_rx; k++)
-        if (to->rx[k]->conf.id == id) return to->rx[k];
-    return NULL;
-}
-
 // Sends the n_idx packets w->idx (relative to first) of b to one queue: moved when b is ours alone, else by a
 // selection.
 static void push_part(loop_wire *w, dq_queue *rx, dq_burst *b, uint32_t first, uint32_t n_idx,
@@ -191,7 +185,7 @@ static bool deliver(loop_wire *w, dq_iface *to, dq_burst *b, uint32_t first, uin
     }
     memcpy(b->flow, w->flow, n * sizeof *b->flow);
     if (ts != b->ts) memcpy(b->ts, ts, n * sizeof *b->ts);
-    push(w, rx_queue(to, w->queue[0]), b);
+    push(w, dqi_loop_queue(to, w->queue[0]), b);
     return true;
 }
 
