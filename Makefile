@@ -23,7 +23,7 @@ step = @start=$$(date +%s); echo "== $(1)"; \
 go_test = $(GO) run ./tests/report $(KEEP) -- -count 1 -timeout 20m
 COUNTS := $(BUILD)/counts.$(shell echo $$PPID-$$(date +%s))
 
-.PHONY: build run test deps lint fmt clean help
+.PHONY: build run test soak deps lint fmt clean help
 .NOTPARALLEL:
 
 build: ## build ./daqiri-run (the default)
@@ -42,6 +42,11 @@ test: deps lint ## run every test
 	$(call step,whole programs,$(go_test) -race -skip '$(FORMAT_TESTS)|$(C_TESTS)|$(ARM64_TESTS)' ./tests)
 	@awk '{ p += $$1; f += $$2; s += $$3 } END { print p " passed, " f " failed, " s " skipped" }' $(COUNTS)
 	@rm $(COUNTS)
+
+MINUTES ?= 10
+
+soak: build ## full rate and faults for MINUTES=10; SEED= repeats a run, FAULTS= chooses, LOSSY=1 must fail, CLOCK=1 steps the clock
+	$(GO) run ./tests/soak -minutes $(MINUTES) -faults '$(FAULTS)' $(if $(SEED),-seed $(SEED)) $(if $(LOSSY),-lossy 1000000) $(if $(CLOCK),-clock)
 
 deps: ## install what the tests need, where that is allowed
 	$(call step,tools for the tests,tests/deps.sh)

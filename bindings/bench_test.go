@@ -15,18 +15,21 @@ func BenchmarkLua(b *testing.B) {
 		{"field", "burst.n"},
 		{"method", "packet:u16(36)"},
 		{"column", "column[1]"},
+		{"set", `burst:set{ ipv4_src = "10.1.1.1" }`},
+		{"set from a table at hand", "burst:set(change)"},
+		{"count", `burst:count("udp_dst == 4096")`},
 		{"config", "config.version"},
 		{"pcall", "pcall(type, 1)"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			onMain(b, func(L *lua.LState, _ *Runtime) error {
-				if err := L.DoString(openLoop + `s:start() burst, config = tx:alloc(1), s.config
+				if err := L.DoString(openLoop + `s:start() burst, config, change = tx:alloc(1), s.config, { ipv4_src = "10.1.1.1" }
 					burst:fill(tx:template{ payload_bytes = 64 }) packet, column = burst:packet(1), burst:column("udp_dst")`); err != nil {
 					return err
 				}
 				b.ReportAllocs()
 				b.ResetTimer()
-				return L.DoString(fmt.Sprintf(`local burst, packet, column, config, pcall, type = burst, packet, column, config, pcall, type
+				return L.DoString(fmt.Sprintf(`local burst, packet, column, config, change, pcall, type = burst, packet, column, config, change, pcall, type
 					for _ = 1, %d do local _ = %s end`, b.N, c.expr))
 			})
 		})

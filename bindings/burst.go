@@ -25,7 +25,9 @@ var burstType = &typeDef{
 	fields: []string{"bytes", "clock", "connection", "flags", "interface", "n", "queue", "rx_time", "segments"},
 	get:    burstField,
 	methods: []entry{
+		{"checksums", burstChecksums},
 		{"column", burstColumn},
+		{"count", burstCount},
 		{"fill", burstFill},
 		{"flow_ids", burstFlowIDs},
 		{"free", burstFree},
@@ -133,17 +135,37 @@ type burstHandler struct {
 
 // deliver calls the handler; the burst ends with it unless it was kept, sent or freed.
 func (h *burstHandler) deliver(rt *Runtime, L *lua.LState, it *task.Item) {
-	b := &burst{b: rt.leases.Take(it), of: h.of}
+	d := &delivery{} // one allocation
+	rt.leases.TakeInto(&d.lease, it)
+	d.burst = burst{b: &d.lease, of: h.of}
+	d.object = lua.LUserData{Value: &d.burst, Metatable: rt.live(burstType.name).meta}
+	before := rt.place
+	rt.place = inBurst
 	defer func() {
-		if b.b.Live() && !b.b.Kept() {
-			b.ended = "returned when its on_burst handler ended (b:keep() keeps a burst)"
-			if p := h.fn.Proto; p != nil {
-				b.source, b.line = p.SourceName, p.LastLineDefined
-			}
-		}
-		b.b.EndHandler()
+		rt.place = before
+		h.end(&d.burst)
 	}()
-	rt.handle(L, inBurst, h.fn, rt.newObject(b))
+	L.Push(h.fn)
+	L.Push(&d.object)
+	L.Call(1, 0)
+}
+
+// delivery is all that one burst needs on its way to a handler.
+type delivery struct {
+	lease  session.Burst
+	burst  burst
+	object lua.LUserData
+}
+
+// end returns a burst that its handler did not keep.
+func (h *burstHandler) end(b *burst) {
+	if b.b.Live() && !b.b.Kept() {
+		b.ended = "returned when its on_burst handler ended (b:keep() keeps a burst)"
+		if p := h.fn.Proto; p != nil {
+			b.source, b.line = p.SourceName, p.LastLineDefined
+		}
+	}
+	b.b.EndHandler()
 }
 
 func burstKeep(c *call) int {
@@ -151,15 +173,18 @@ func burstKeep(c *call) int {
 	return c.push(c.L.Get(1))
 }
 
-// burstFree returns the burst, or with {segment = n} or {packet = n} a part of it.
+// burstFree returns the burst, or with {segment = n}, {packet = n} or both a part of it.
 func burstFree(c *call) int {
 	b := selfBurst(c)
 	o := c.options(1, "segment", "packet")
+	seg, i := int(o.whole("segment", 0, 1, int64(b.b.Segments())))-1, int(o.whole("packet", 0, 1, int64(b.b.N())))-1
 	switch {
-	case o.has("segment"):
-		c.check(b.b.FreeSegment(int(o.whole("segment", 0, 1, int64(b.b.Segments()))) - 1))
-	case o.has("packet"):
-		c.check(b.b.FreePacket(int(o.whole("packet", 0, 1, int64(b.b.N()))) - 1))
+	case seg >= 0 && i >= 0:
+		c.check(b.b.FreePacketSegment(seg, i))
+	case seg >= 0:
+		c.check(b.b.FreeSegment(seg))
+	case i >= 0:
+		c.check(b.b.FreePacket(i))
 	default:
 		c.check(b.b.Free())
 		b.consumed(c.L, "freed")
@@ -201,21 +226,38 @@ func burstSelect(c *call) int {
 	return c.push(c.rt.newBurst(picked, b.of))
 }
 
+// burstCount is the number of packets for which the condition holds.
+func burstCount(c *call) int {
+	b := selfBurst(c)
+	sel, err := c.rt.selector(c.str(1, "condition"))
+	if err != nil {
+		c.argError(1, "%v", err)
+	}
+	n, err := b.b.Count(sel)
+	c.check(err)
+	return c.push(lua.LNumber(n))
+}
+
 // maxSelectors bounds what a script keeps that makes up ever new conditions.
 const maxSelectors = 256
 
 // selector compiles a condition once for each state.
 func (rt *Runtime) selector(where string) (*session.Selector, error) {
-	if sel := rt.selectors[where]; sel != nil {
-		return sel, nil
+	return remembered(&rt.selectors, where, session.CompileSelector)
+}
+
+// remembered compiles a text, or finds what it was compiled to before.
+func remembered[T any](known *map[string]*T, text string, compile func(string, session.Fields) (*T, error)) (*T, error) {
+	if x := (*known)[text]; x != nil {
+		return x, nil
 	}
-	sel, err := session.CompileSelector(where, nil)
+	x, err := compile(text, nil)
 	if err != nil {
 		return nil, err
 	}
-	if rt.selectors == nil || len(rt.selectors) >= maxSelectors {
-		rt.selectors = map[string]*session.Selector{}
+	if *known == nil || len(*known) >= maxSelectors {
+		*known = map[string]*T{}
 	}
-	rt.selectors[where] = sel
-	return sel, nil
+	(*known)[text] = x
+	return x, nil
 }

@@ -70,6 +70,9 @@ func (c *call) setLength(b *burst, seg, i int, n uint64) {
 // list or column; one number is the first packet's time, with the distance in ns as second argument.
 func burstTxTimes(c *call) int {
 	b := selfBurst(c)
+	if b.b.Shared() {
+		c.raise("burst is shared with a second consumer, so its packets are read-only")
+	}
 	times, start := b.b.TxTimes(), b.of.s.StartTime()
 	if _, ok := c.arg(1).(lua.LNumber); ok {
 		first := c.whole(1, "time", 0, maxInt)
@@ -116,8 +119,10 @@ func (c *call) values(n, want int, what string) []uint64 {
 func burstSet(c *call) int {
 	b := selfBurst(c)
 	t := c.table(1, "table of fields")
-	checksums := b.b.Queue().Layer() == session.LayerFrame
-	checksums = (&options{c: c, n: 1, t: t}).bool("checksums", checksums)
+	csum := session.CsumKeep
+	if (&options{c: c, n: 1, t: t}).bool("checksums", b.b.Queue().Layer() == session.LayerFrame) {
+		csum = session.CsumUpdate
+	}
 	if b.b.Shared() {
 		c.raise("burst is shared with a second consumer, so its packets are read-only")
 	}
@@ -127,11 +132,22 @@ func burstSet(c *call) int {
 		if err != nil {
 			c.argError(1, "field '%s': %v", e.name, err)
 		}
-		n, err := b.b.Set(e.f, v, step, checksums)
+		n, err := b.b.Set(e.f, v, step, csum)
 		c.check(err)
 		set = min(set, n)
 	}
 	return c.push(lua.LNumber(set))
+}
+
+// burstChecksums is b:checksums(i): it computes the checksums of one packet, or of all.
+func burstChecksums(c *call) int {
+	b := selfBurst(c)
+	i := -1
+	if c.arg(1) != lua.LNil {
+		i = c.index(1, "packet", b.b.N())
+	}
+	c.check(b.b.Checksums(i))
+	return 0
 }
 
 // startAndStep reads value, {start, step}, or value and step beside a place.

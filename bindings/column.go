@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -54,12 +55,16 @@ var columnType = &typeDef{
 	},
 }
 
-// burstColumn is b:column(field).
+// burstColumn is b:column(field), or of a number over fields.
 func burstColumn(c *call) int {
 	b := selfBurst(c)
+	if text, ok := c.arg(1).(lua.LString); ok {
+		if _, named := session.FieldNamed(string(text)); !named && strings.ContainsAny(string(text), " ()+-*/%&|~<>") {
+			return c.numberColumn(b, string(text))
+		}
+	}
 	name, f := c.fieldArg(1)
-	n := b.b.N()
-	col := &column{name: name, values: make([]uint64, n), has: make([]uint8, n), signed: f.Flags&session.FieldSigned != 0}
+	col := newColumn(name, b.b.N(), f.Flags&session.FieldSigned != 0)
 	_, err := b.b.Column(f, col.values, col.has)
 	c.check(err)
 	if name == "rx_time" {
@@ -68,6 +73,22 @@ func burstColumn(c *call) int {
 		}
 	}
 	return c.push(c.rt.newObject(col))
+}
+
+// numberColumn is a column of a text such as "payload_len // 8".
+func (c *call) numberColumn(b *burst, text string) int {
+	number, err := remembered(&c.rt.numbers, text, session.CompileNumber)
+	if err != nil {
+		c.argError(1, "%v", err)
+	}
+	col := newColumn(text, b.b.N(), number.Signed)
+	_, err = b.b.Eval(number, col.values, col.has)
+	c.check(err)
+	return c.push(c.rt.newObject(col))
+}
+
+func newColumn(name string, n int, signed bool) *column {
+	return &column{name: name, values: make([]uint64, n), has: make([]uint8, n), signed: signed}
 }
 
 // at is a value as a number, nil where the packet lacks the field.

@@ -22,11 +22,14 @@ func (*connection) luaType() string { return "connection" }
 
 var connectionType = &typeDef{
 	name:   "connection",
-	fields: []string{"id", "local_addr", "open", "peer"},
+	fields: []string{"id", "local_addr", "open", "peer", "queue"},
 	get: func(_ *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue {
 		x := self.(*connection)
 		if key == lua.LString("id") {
 			return lua.LNumber(x.c.ID())
+		}
+		if key == lua.LString("queue") {
+			return connectionQueue(L, x)
 		}
 		if key != lua.LString("peer") && key != lua.LString("local_addr") && key != lua.LString("open") {
 			return nil
@@ -54,6 +57,18 @@ var connectionType = &typeDef{
 	}}},
 }
 
+// connectionQueue is the id of the queue that receives from the connection, or where there is none of that which sends.
+func connectionQueue(L *lua.LState, x *connection) lua.LValue {
+	q, err := x.c.RxQueue()
+	if err != nil {
+		q, err = x.c.TxQueue()
+	}
+	if err != nil {
+		raiseError(L, err)
+	}
+	return lua.LNumber(q.ID())
+}
+
 // listener takes the connect and disconnect events of one interface.
 type listener struct {
 	i     *iface
@@ -66,13 +81,21 @@ func (c *call) listener(i *iface) *listener {
 	if l := c.rt.listeners[i.i]; l != nil {
 		return l
 	}
-	l := &listener{i: i, conns: map[uint32]*connection{}}
-	c.check(i.i.Listen(c.rt.Task, l))
-	if c.rt.listeners == nil {
-		c.rt.listeners = map[*session.Interface]*listener{}
-	}
-	c.rt.listeners[i.i] = l
+	l, err := c.rt.listen(i)
+	c.check(err)
 	return l
+}
+
+func (rt *Runtime) listen(i *iface) (*listener, error) {
+	l := &listener{i: i, conns: map[uint32]*connection{}}
+	if err := i.i.Listen(rt.Task, l); err != nil {
+		return nil, err
+	}
+	if rt.listeners == nil {
+		rt.listeners = map[*session.Interface]*listener{}
+	}
+	rt.listeners[i.i] = l
+	return l, nil
 }
 
 // conn is the one connection object for an id.
@@ -86,9 +109,31 @@ func (l *listener) conn(rt *Runtime, id uint32) *connection {
 	return x
 }
 
+// hearOfServers makes the script's state hear when a client's own connection can't be made, also where
+// the script handles no connection. Called before the start, as each cause is told once. Where there
+// are more tasks each may want the events for itself.
+func (rt *Runtime) hearOfServers(o *Opened) {
+	if len(rt.Scheduler.Tasks()) > 1 {
+		return
+	}
+	for _, i := range o.s.Interfaces() {
+		if i.Server() == "" || rt.listeners[i] != nil {
+			continue
+		}
+		if _, err := rt.listen(&iface{i, o}); err != nil {
+			rt.Log("debug", err.Error(), nil)
+		}
+	}
+}
+
 func (l *listener) deliver(rt *Runtime, L *lua.LState, it *task.Item) {
-	x := l.conn(rt, it.Event.Conn)
 	code := it.Event.Code
+	if it.Event.Conn == 0 { // the engine tells each cause once
+		rt.Log("warn", fmt.Sprintf("interface %s: %s: %v; it is tried again, after pauses that double up to 30 s",
+			l.i.i.Name(), l.i.i.Server(), code), nil)
+		return
+	}
+	x := l.conn(rt, it.Event.Conn)
 	if it.Kind == task.Connect && code == 0 {
 		if l.fn != nil {
 			rt.handle(L, inHandler, l.fn, x.value)
@@ -138,6 +183,24 @@ func interfaceConnect(c *call) int {
 		return c.refuse(err)
 	}
 	return c.push(l.conn(c.rt, conn.ID()).value)
+}
+
+// interfaceConnection is i:connection(id): the connection with that id; without one the interface itself, whose
+// peer is the default one and whose options are those of all its connections.
+func interfaceConnection(c *call) int {
+	i := selfInterface(c)
+	id := uint32(0)
+	if c.arg(1) != lua.LNil {
+		id = uint32(c.whole(1, "connection id", 1, 1<<32-1))
+	}
+	x := &connection{c: i.i.Conn(id), of: i.of}
+	if _, err := x.c.Info(); err != nil {
+		return c.refuse(err)
+	}
+	if l := c.rt.listeners[i.i]; l != nil && id != 0 {
+		return c.push(l.conn(c.rt, id).value)
+	}
+	return c.push(c.rt.newObject(x))
 }
 
 func selfConnection(c *call) *connection {

@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"fmt"
+	"slices"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -69,7 +70,8 @@ type fieldEntry struct {
 
 // fieldEntries reads {name = value, …, {place…, …}, …}: by name in order, then the list. Keys in skip are not fields.
 func (c *call) fieldEntries(n int, t *lua.LTable, skip string, more ...string) []fieldEntry {
-	var names []string
+	var room [4]string // handlers change one field or two in each burst
+	names := room[:0]
 	t.ForEach(func(k, _ lua.LValue) {
 		switch k := k.(type) {
 		case lua.LString:
@@ -81,8 +83,9 @@ func (c *call) fieldEntries(n int, t *lua.LTable, skip string, more ...string) [
 			c.argError(n, "field names expected as keys, got %s", describe(k))
 		}
 	})
-	var list []fieldEntry
-	for _, name := range sortedStrings(names) {
+	slices.Sort(names)
+	list := make([]fieldEntry, 0, len(names)+t.Len())
+	for _, name := range names {
 		f, err := namedField(name)
 		if err != nil {
 			c.argError(n, "%v", err)

@@ -65,7 +65,8 @@ func run(t *testing.T, name, source string, change func(*Runtime)) *outcome {
 	var out, log buffer
 	o := &outcome{shared: NewProcess()}
 	rt := &Runtime{Scheduler: sched, Main: true, Stdout: &out, Script: name, Shared: o.shared, NewState: newTestState,
-		Log: func(level, text string, fields map[string]any) { fmt.Fprintf(&log, "%s: %s %v\n", level, text, fields) }}
+		Log:      func(level, text string, fields map[string]any) { fmt.Fprintf(&log, "%s: %s %v\n", level, text, fields) },
+		LogLevel: levelOf("info")}
 	if change != nil {
 		change(rt)
 	}
@@ -118,7 +119,7 @@ func onMain(tb testing.TB, fn func(L *lua.LState, rt *Runtime) error) *Runtime {
 		tb.Fatal(err)
 	}
 	rt := &Runtime{Task: main, Scheduler: sched, Main: true, Stdout: &buffer{}, Shared: NewProcess(), NewState: newTestState,
-		Log: func(string, string, map[string]any) {}}
+		Log: func(string, string, map[string]any) {}, LogLevel: levelOf("info")}
 	main.Start(func(*task.Task) error {
 		L, err := rt.NewState(rt)
 		if err != nil {
@@ -137,4 +138,15 @@ func onMain(tb testing.TB, fn func(L *lua.LState, rt *Runtime) error) *Runtime {
 		sched.Close()
 	})
 	return rt
+}
+
+// levelOf keeps a log level, as the host does.
+func levelOf(level string) func(string) string {
+	return func(set string) string {
+		was := level
+		if set != "" {
+			level = set
+		}
+		return was
+	}
 }

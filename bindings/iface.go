@@ -36,6 +36,7 @@ var interfaceType = &typeDef{
 	},
 	methods: []entry{
 		{"add_flows", interfaceAddFlows}, {"allow_all_traffic", interfaceDrop(false)}, {"connect", interfaceConnect},
+		{"connection", interfaceConnection},
 		{"delete_flows", interfaceDeleteFlows}, {"drop_all_traffic", interfaceDrop(true)}, {"flows", interfaceFlows},
 		{"join_multicast", interfaceMulticast(true)}, {"leave_multicast", interfaceMulticast(false)},
 		{"on_connection", interfaceOnConnection}, {"replace_flows", interfaceReplaceFlows},

@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,9 +121,17 @@ func stopSoon(rt *Runtime) {
 	time.AfterFunc(30*time.Millisecond, func() { rt.Scheduler.StopAll("interrupted") })
 }
 
-// cancelSoon ends Lua itself, as the host does with a script that does not come back.
+// cancelSoon ends Lua itself, as the host does with a script that does not come back: some time after its session
+// has started.
 func cancelSoon(rt *Runtime) {
-	time.AfterFunc(30*time.Millisecond, func() { rt.Scheduler.CancelAll(errors.New("it does not come back")) })
+	go func() {
+		started := func(o *Opened) bool { return o.Started() }
+		for end := time.Now().Add(time.Minute); !slices.ContainsFunc(rt.Shared.Sessions(), started) && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(10 * time.Millisecond)
+		rt.Scheduler.CancelAll(errors.New("it does not come back"))
+	}()
 }
 
 // TestErrorCause checks that the host finds the Go error below a Lua error.

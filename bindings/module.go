@@ -20,9 +20,11 @@ var daqiriModule = []entry{
 	{"hex", moduleHex},
 	{"json", moduleJSON},
 	{"log", moduleLog},
+	{"log_level", moduleLogLevel},
 	{"now", moduleNow},
 	{"on_message", moduleOnMessage},
 	{"open", moduleOpen},
+	{"parse", moduleParse},
 	{"receive", moduleReceive},
 	{"send", moduleSend},
 	{"sleep", moduleSleep},
@@ -96,6 +98,17 @@ func (c *call) configuration(opts spec.Options) (name string, cfg *spec.Config, 
 	return "default", cfg, warnings, err
 }
 
+// moduleParse is daqiri.parse(file | YAML text | table | nil): the configuration as it is written, checked, as a table
+// that daqiri.open takes, and resolved, as s.config. The command line's options count.
+func moduleParse(c *call) int {
+	c.atMost(1)
+	_, cfg, _, err := c.configuration(spec.Options{Engine: c.rt.Open.Engine, Memory: c.rt.Open.Memory, Set: c.rt.Open.Set})
+	c.check(err)
+	c.L.Push(c.rt.fromGo(cfg.Written()))
+	c.L.Push(c.rt.configuration(cfg))
+	return 2
+}
+
 // find looks for a file here, then beside the script.
 func (rt *Runtime) find(path string) string {
 	if _, err := os.Stat(path); err == nil || filepath.IsAbs(path) || rt.Script == "" {
@@ -136,6 +149,16 @@ var logLevels = []string{"debug", "info", "warn", "error"}
 func moduleLog(c *call) int {
 	c.log(nil)
 	return 0
+}
+
+// moduleLogLevel is daqiri.log_level(level): lines are logged from this level on; what it was.
+func moduleLogLevel(c *call) int {
+	c.atMost(1)
+	level := c.optStr(1, "level", "")
+	if level != "" && !slices.Contains(logLevels, level) {
+		c.argError(1, "'%s' is not one of %s", level, strings.Join(logLevels, ", "))
+	}
+	return c.push(lua.LString(c.rt.LogLevel(level)))
 }
 
 // log logs arguments 1 to 3: level, text, and a table of fields or a single value.

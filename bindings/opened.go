@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -31,13 +32,18 @@ type Opened struct {
 	final    *stats.Ledger // when finished
 	gone     map[*session.Queue]string
 	timers   map[*timer]bool // owner's thread
+	past     *past           // when closed: what the summary still wants of s
 }
 
 // Name is the configuration's file name, "default", "text" or "table".
 func (o *Opened) Name() string { return o.name }
 
-// Session is the session itself.
-func (o *Opened) Session() *session.Session { return o.s }
+// Stop asks the session to end, unless it was closed.
+func (o *Opened) Stop(reason string) {
+	if o.s != nil {
+		o.s.Stop(reason)
+	}
+}
 
 // Ledger is the account of all packets: as it stands, or as it was when the session had finished.
 func (o *Opened) Ledger() *stats.Ledger {
@@ -78,8 +84,49 @@ func (o *Opened) RunTime() float64 {
 
 // Reason says why the session stopped, empty while it runs.
 func (o *Opened) Reason() string {
+	if p := o.closing(); p != nil {
+		return p.reason
+	}
 	reason, _ := o.s.Stopping()
 	return reason
+}
+
+// Notes say line by line what is hardware, software or copy, and why.
+func (o *Opened) Notes() []string {
+	if p := o.closing(); p != nil {
+		return p.notes
+	}
+	return o.s.Report()
+}
+
+// Thresholds holds the ledger against the script's conditions.
+func (o *Opened) Thresholds() []stats.Result {
+	if p := o.closing(); p != nil {
+		return p.thresholds
+	}
+	return o.s.Thresholds().Check(o.Ledger())
+}
+
+// Endless finds the queues that were sending without end when the session stopped, by the title of their line.
+func (o *Opened) Endless() map[string]bool {
+	if p := o.closing(); p != nil {
+		return p.endless
+	}
+	found := map[string]bool{}
+	for _, i := range o.s.Interfaces() {
+		for _, q := range i.TxQueues() {
+			if _, all := q.Remaining(); all {
+				found[fmt.Sprintf("%s.tx.%d", i.Name(), q.ID())] = true
+			}
+		}
+	}
+	return found
+}
+
+func (o *Opened) closing() *past {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.past
 }
 
 // Failed lists the thresholds that did not hold, in words.
@@ -98,16 +145,12 @@ func (o *Opened) Err() error {
 
 // Files lists the files that the session's writers wrote last.
 func (o *Opened) Files() []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
-		return nil
+	if p := o.closing(); p != nil {
+		return p.files
 	}
 	var files []string
 	for _, st := range o.s.Stages() {
-		if path := st.Path(); path != "" {
-			files = append(files, path)
-		}
+		files = append(files, st.Paths()...)
 	}
 	return files
 }
@@ -176,8 +219,9 @@ func (o *Opened) finish(reason string, serve func(until int64)) error {
 	if o.finished {
 		return nil
 	}
-	o.finished, o.ended, o.err = true, o.s.Now(), err
+	o.finished, o.err = true, err
 	o.final = o.s.Ledger()
+	o.ended = o.final.EndNS
 	o.judge()
 	return err
 }
@@ -225,16 +269,22 @@ func held(l *stats.Ledger) (n uint64) {
 	return n
 }
 
-func (o *Opened) close() {
+// close frees what the session holds, once, and returns what is to be kept in its place: a record without it.
+func (o *Opened) close() *Opened {
+	if o.closing() != nil {
+		return o
+	}
+	p := &past{reason: o.Reason(), notes: o.Notes(), thresholds: o.Thresholds(), files: o.Files(), endless: o.Endless()}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.closed {
-		if o.final == nil {
-			o.final = o.s.Ledger()
-		}
-		o.closed = true
-		o.s.Close()
+	if o.final == nil {
+		o.final = o.s.Ledger()
 	}
+	o.final = o.final.Bare()
+	o.closed, o.past = true, p
+	o.s.Close()
+	return &Opened{name: o.name, owner: o.owner, begun: o.begun, began: o.began, ended: o.ended, finished: o.finished,
+		closed: true, failed: o.failed, err: o.err, final: o.final, past: p}
 }
 
 func (o *Opened) handedOver(q *session.Queue, why string) {

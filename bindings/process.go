@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"errors"
+	"slices"
 	"sync"
 )
 
@@ -32,6 +33,17 @@ func (p *Process) add(o *Opened) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sessions = append(p.sessions, o)
+}
+
+// close closes a session and keeps its record only.
+func (p *Process) close(o *Opened) {
+	record := o.close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if k := slices.Index(p.sessions, o); k >= 0 {
+		p.sessions[k] = record
+		p.addUp()
+	}
 }
 
 // Exit is the code that os.exit (or --help behind the script) asked for.
@@ -93,6 +105,6 @@ func (p *Process) Finish() error {
 // Close gives back what the sessions hold, after the summary was made.
 func (p *Process) Close() {
 	for _, o := range p.Sessions() {
-		o.close()
+		p.close(o)
 	}
 }

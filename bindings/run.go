@@ -37,6 +37,7 @@ func sessionStart(c *call) int {
 	if o.Started() {
 		c.raise("session %s has started already", o.name)
 	}
+	c.rt.hearOfServers(o)
 	c.check(o.begin(c.rt.Task))
 	return 0
 }
@@ -70,8 +71,9 @@ func sessionRun(c *call) int {
 		c.waitFor(int64(at), func(*task.Item) bool { _, stopping := o.s.Stopping(); return stopping })
 	}
 	lim := opts.limits(c)
+	lim.start = o.s.Ledger() // before the start: what moves at once counts
+	c.rt.hearOfServers(o)
 	c.check(o.begin(c.rt.Task))
-	lim.start = o.s.Ledger()
 	defer o.abandon(c.rt)
 	reason := o.serve(c, lim)
 	o.end(c, reason)
@@ -119,12 +121,11 @@ func (o *options) limits(c *call) *limits {
 func (o *Opened) serve(c *call, lim *limits) string {
 	rt := c.rt
 	looks := lim.packets > 0 || lim.bytes > 0 || o.s.Thresholds().Aborts()
-	next := int64(0)
-	for {
+	next, now := int64(0), rt.Task.Now()
+	for ; ; now = rt.Task.Seen() {
 		if reason, ok := o.s.Stopping(); ok {
 			return reason
 		}
-		now := rt.Task.Now()
 		if looks && now >= next {
 			if reason := o.look(lim, now); reason != "" {
 				return reason

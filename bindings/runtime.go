@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"io"
+	"slices"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -18,6 +19,7 @@ type Runtime struct {
 	Main       bool // the task that runs the main chunk
 	Stdout     io.Writer
 	Log        func(level, text string, fields map[string]any)
+	LogLevel   func(set string) (was string) // set: the level from which on lines are logged, "": as it is
 	Script     string
 	ScriptArgs []string
 	Env        map[string]string // -e KEY=VALUE
@@ -44,6 +46,7 @@ type Runtime struct {
 	mail      []any  // messages that wait for daqiri.receive
 	stopped   string // why the task is to end, once it was told
 	selectors map[string]*session.Selector
+	numbers   map[string]*session.Number
 	listeners map[*session.Interface]*listener
 	current   *lua.LState   // the thread on which a call may wait: root, or the innermost pcall's
 	threads   []*lua.LState // for pcall
@@ -93,5 +96,16 @@ func (rt *Runtime) End(L *lua.LState) {
 	}
 	if n := rt.leases.ReleaseAll(); n > 0 {
 		rt.Log("debug", "bursts that the script still held were freed", map[string]any{"task": rt.Task.Name(), "bursts": n})
+	}
+}
+
+// forget closes a session of this state; what the state keeps of it goes with the script's own handles.
+func (rt *Runtime) forget(o *Opened) {
+	rt.Shared.close(o)
+	rt.opened = slices.DeleteFunc(rt.opened, func(x *Opened) bool { return x == o })
+	for i := range rt.listeners {
+		if i.Session() == o.s {
+			delete(rt.listeners, i)
+		}
 	}
 }

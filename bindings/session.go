@@ -39,9 +39,10 @@ var sessionType = &typeDef{
 		{"count", sessionCount}, {"every", sessionEvery}, {"filter", sessionFilter}, {"interface", sessionInterface},
 		{"interfaces", sessionInterfaces}, {"log", sessionLog}, {"measure", sessionMeasure}, {"metric", sessionMetric},
 		{"pipe", sessionPipe}, {"region", sessionRegion}, {"report", sessionReport}, {"run", sessionRun},
-		{"rx_queue", sessionQueue(true)}, {"rx_queues", sessionRxQueues}, {"sample", sessionSample},
+		{"rx_queue", sessionQueue(true)}, {"rx_queues", sessionQueues(true)}, {"sample", sessionSample},
 		{"stage", sessionStage}, {"start", sessionStart}, {"stats", sessionStats}, {"stop", sessionStop},
-		{"threshold", sessionThreshold}, {"tx_queue", sessionQueue(false)}, {"write_pcap", sessionWrite("pcap")},
+		{"threshold", sessionThreshold}, {"tx_queue", sessionQueue(false)},
+		{"tx_queues", sessionQueues(false)}, {"write_pcap", sessionWrite("pcap")},
 		{"write_raw", sessionWrite("raw")},
 	},
 	meta: []entry{{"__tostring", func(c *call) int {
@@ -120,15 +121,22 @@ func sessionQueue(rx bool) function {
 	}
 }
 
-func sessionRxQueues(c *call) int {
-	o := selfSession(c)
-	list, err := o.s.RxQueues(c.interfaceName(1, o))
-	c.check(err)
-	t := c.L.NewTable()
-	for _, q := range list {
-		t.Append(c.rt.newObject(o.queue(q)))
+// sessionQueues is s:rx_queues(interface) and s:tx_queues(interface): all of them.
+func sessionQueues(rx bool) function {
+	return func(c *call) int {
+		o := selfSession(c)
+		i, err := o.s.Interface(c.interfaceName(1, o))
+		c.check(err)
+		list := i.TxQueues()
+		if rx {
+			list = i.RxQueues()
+		}
+		t := c.L.NewTable()
+		for _, q := range list {
+			t.Append(c.rt.newObject(o.queue(q)))
+		}
+		return c.push(t)
 	}
-	return c.push(t)
 }
 
 // sessionRegion is s:region(name): a table of what became of the region.
@@ -142,12 +150,12 @@ func sessionRegion(c *call) int {
 	t.RawSetString("name", lua.LString(r.Name()))
 	t.RawSetString("kind", lua.LString(r.Kind()))
 	for name, v := range map[string]int{"num_bufs": info.NumBufs, "buf_size": info.BufSize, "free_bufs": info.FreeBufs,
-		"stride": info.Stride} {
+		"stride": info.Stride, "group": info.Group} {
 		t.RawSetString(name, lua.LNumber(v))
 	}
 	t.RawSetString("huge", lua.LBool(info.Huge))
 	c.rt.strict(t, func(key string) string {
-		return unknown("field", key, []string{"buf_size", "free_bufs", "huge", "kind", "name", "num_bufs", "stride"}) + " of region"
+		return unknown("field", key, []string{"buf_size", "free_bufs", "group", "huge", "kind", "name", "num_bufs", "stride"}) + " of region"
 	})
 	return c.push(t)
 }
@@ -234,7 +242,7 @@ func sessionClose(c *call) int {
 	}
 	c.ownSession(h.o)
 	err := h.o.finish("closed by the script", c.rt.serveReady(c.L))
-	h.o.close()
+	c.rt.forget(h.o)
 	c.check(err)
 	return 0
 }

@@ -1,9 +1,7 @@
 package bindings
 
 import (
-	"cmp"
 	"fmt"
-	"os"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -20,8 +18,8 @@ func (*stage) luaType() string { return "stage" }
 
 var stageType = &typeDef{
 	name:   "stage",
-	fields: []string{"error", "kind", "name", "path"},
-	get: func(_ *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
+	fields: []string{"error", "kind", "name", "path", "paths"},
+	get: func(rt *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
 		st := self.(*stage).st
 		switch key {
 		case lua.LString("name"):
@@ -29,10 +27,12 @@ var stageType = &typeDef{
 		case lua.LString("kind"):
 			return lua.LString(st.Kind())
 		case lua.LString("path"):
-			if path := st.Path(); path != "" {
-				return lua.LString(path)
+			if paths := st.Paths(); len(paths) > 0 {
+				return lua.LString(paths[0])
 			}
 			return lua.LNil
+		case lua.LString("paths"):
+			return rt.list(st.Paths())
 		case lua.LString("error"):
 			if err := st.Error(); err != nil {
 				return lua.LString(err.Error())
@@ -41,6 +41,7 @@ var stageType = &typeDef{
 		}
 		return nil
 	},
+	methods: []entry{{"write", stageWrite}},
 	meta: []entry{{"__tostring", func(c *call) int {
 		st, _ := userdata[*stage](c.L.Get(1))
 		return c.push(lua.LString(st.st.Kind() + " " + st.st.Name()))
@@ -90,51 +91,6 @@ func sessionSample(c *call) int {
 	opts.need("every")
 	st, err := o.s.Sample(opts.str("name", ""), int(opts.whole("every", 1, 1, 1<<31-1)))
 	return c.pushStage(st, o, err)
-}
-
-// sessionWrite is s:write_pcap{name, dir, prefix, snaplen, policy} and s:write_raw{name, dir, prefix,
-// packet_data_offset, policy}. dirs is a list of one folder.
-func sessionWrite(kind string) function {
-	return func(c *call) int {
-		o := selfSession(c)
-		known := []string{"dir", "dirs", "name", "policy", "prefix", "snaplen"}
-		if kind == "raw" {
-			known = []string{"dir", "dirs", "name", "packet_data_offset", "policy", "prefix"}
-		}
-		opts := c.options(1, known...)
-		w := session.WriterOptions{Dir: opts.folder(), Policy: opts.policy(session.Drop),
-			Snaplen:          int(opts.whole("snaplen", 0, 0, 1<<18)),
-			PacketDataOffset: int(opts.whole("packet_data_offset", 0, 0, 1<<16))}
-		name := opts.str("name", "")
-		w.Prefix = opts.str("prefix", cmp.Or(name, kind))
-		if err := os.MkdirAll(w.Dir, 0o777); err != nil {
-			opts.fault("folder %s can't be made: %v", w.Dir, err)
-		}
-		make := o.s.WritePcap
-		if kind == "raw" {
-			make = o.s.WriteRaw
-		}
-		st, err := make(name, w)
-		return c.pushStage(st, o, err)
-	}
-}
-
-// folder reads dir, or dirs with one element; the current folder where both are absent.
-func (o *options) folder() string {
-	list, ok := o.get("dirs").(*lua.LTable)
-	switch {
-	case !o.has("dirs"):
-		return o.str("dir", ".")
-	case o.has("dir"):
-		o.wrong("dirs", "it stands beside 'dir': keep one of them")
-	case !ok || list.Len() != 1:
-		o.wrong("dirs", "a list of one folder expected (several are not in this version)")
-	}
-	dir, ok := list.RawGetInt(1).(lua.LString)
-	if !ok {
-		o.wrong("dirs", "a folder's name expected, got %s", describe(list.RawGetInt(1)))
-	}
-	return string(dir)
 }
 
 // sessionPipe is s:pipe(q | {q…}, stage…, q | writer): every burst of the sources goes through the

@@ -19,7 +19,8 @@ func TestStdlib(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := run(t, filepath.Base(file), "local M = (function() "+string(text)+"\nend)() M.selftest()", nil)
+			o := run(t, filepath.Base(file), "local M = (function() "+string(text)+"\nend)() M.selftest()",
+				func(rt *Runtime) { rt.NewState = newStdlibState })
 			if o.err != nil {
 				t.Error(o.err)
 			}

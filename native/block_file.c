@@ -1,139 +1,211 @@
-// block_file.c: the file under a pcap writer.
+// block_file.c: records in blocks, and what became of them.
 //
-// Records gather in one aligned block. Each write(2) begins and ends at a record boundary, so a process that
-// is killed leaves a file that is cut at most inside its last write; after a failed write the file is cut
-// back to its last whole record. A reader can therefore always use what is there. Runs on the writer's
-// thread.
+// Direct writes begin and end at multiples of the disk's alignment, records anywhere. So a block goes out up
+// to the last such multiple, and what lies behind it is carried to the front of the next block. A flush then
+// writes that rest by itself, buffered, and carries it all the same: the next write covers it once more. A
+// record's mark stays with the block in which it ends, and a packet counts as written when all of it is in
+// the file. After a failed write the file is cut back to its last whole packet and everything behind that is
+// lost, also what was filled in meanwhile; the next record goes there. Runs on the writer's thread.
 #include "block_file.h"
 #include "dqi.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <sys/mman.h>
 
-#define ALIGN       4096
-#define FIRST_MARKS 4096
-#define LINGER_MS   1000 // for a pipe's reader, once the writer is to end
+#define HUGE_PAGE      (2u << 20)
+#define BUFFERED_BYTES (1u << 20)   // of a block whose write is a copy: small enough for the cache
+#define SMALL_BYTES    (256u << 10) // a flush of less is buffered altogether: nobody waits for a disk then
+#define FIRST_MARKS    4096
+#define MIN_RECORD     16 // bytes of the shortest record, on average: bounds the marks
 
-static int give_up(dqi_block_file *f, int err) {
-    dqi_block_close(f);
-    return -err;
-}
-
-int dqi_block_open(dqi_block_file *f, const char *path) {
-    *f = (dqi_block_file){.fd = open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0644)};
-    if (f->fd < 0) return -errno;
-    struct stat st;
-    if (fstat(f->fd, &st) != 0) return give_up(f, errno);
-    f->regular = S_ISREG(st.st_mode);
-    // Emptied only once it is ours. A file system without locks is no reason not to write.
-    if (f->regular && flock(f->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return give_up(f, EWOULDBLOCK);
-    if (f->regular && ftruncate(f->fd, 0) != 0) return give_up(f, errno);
-    f->buf = aligned_alloc(ALIGN, DQI_BLOCK_BYTES);
-    f->cap_marks = FIRST_MARKS;
-    f->marks = malloc(f->cap_marks * sizeof *f->marks);
-    if (!f->buf || !f->marks) return give_up(f, ENOMEM);
+static int block_init(dqi_block *b, uint32_t room) {
+    // Huge pages, where there are some: a direct write pins each page.
+    b->buf = aligned_alloc(HUGE_PAGE, room < HUGE_PAGE ? HUGE_PAGE : room);
+    b->cap_marks = FIRST_MARKS;
+    b->marks = malloc(b->cap_marks * sizeof *b->marks);
+    if (!b->buf || !b->marks) return -ENOMEM;
+    if (room >= HUGE_PAGE) madvise(b->buf, room, MADV_HUGEPAGE);
     return 0;
 }
 
-uint8_t *dqi_block_room(dqi_block_file *f, uint32_t n) {
-    if (n > DQI_BLOCK_BYTES - f->used) return NULL;
-    if (f->n_marks == f->cap_marks) {
-        // Grows to what a block of the shortest records needs; a failure only makes blocks smaller.
-        dqi_block_mark *more = realloc(f->marks, 2 * f->cap_marks * sizeof *more);
-        if (!more) return NULL;
-        f->marks = more;
-        f->cap_marks *= 2;
-    }
-    return f->buf + f->used;
-}
-
-void dqi_block_commit(dqi_block_file *f, uint32_t n, uint32_t packet_bytes, bool last, bool cut) {
-    f->used += n;
-    f->marks[f->n_marks++] =
-        (dqi_block_mark){.end = f->used, .bytes = packet_bytes, .last = last, .cut = cut};
-}
-
-// True when no name leads to the file any more.
-static bool removed(const dqi_block_file *f) {
-    struct stat st;
-    return f->regular && fstat(f->fd, &st) == 0 && st.st_nlink == 0;
-}
-
-// Waits until a pipe's reader has made room. False: the writer is to end, and there still is none.
-static bool wait_for_reader(const dqi_block_file *f) {
-    struct pollfd p = {.fd = f->fd, .events = POLLOUT};
-    for (;;) {
-        bool last = f->quit && atomic_load(f->quit) != 0;
-        int n = poll(&p, 1, LINGER_MS);
-        if (n > 0 || (n < 0 && errno != EINTR)) return true; // the write tells what is wrong
-        if (n == 0 && last) return false;
-    }
-}
-
-// Writes the whole block; *done: bytes that are in the file. 0, or -errno.
-static int write_block(dqi_block_file *f, uint32_t *done) {
-    *done = 0;
-    while (*done < f->used) {
-        ssize_t n = write(f->fd, f->buf + *done, f->used - *done);
-        int err = n == 0 ? EIO : errno;
-        if (n > 0)
-            *done += (uint32_t)n;
-        else if (err == EAGAIN && !wait_for_reader(f))
-            return -ETIMEDOUT;
-        else if (err != EAGAIN && err != EINTR)
-            return -err;
-    }
-    return 0;
-}
-
-// Ends the file after `keep` bytes of the block.
-static void cut_back(dqi_block_file *f, uint32_t keep) {
-    off_t end = (off_t)(f->size + keep);
-    // If even this fails, a reader sees one torn record at the end; the write's own error is what gets
-    // reported.
-    if (f->regular && ftruncate(f->fd, end) == 0) lseek(f->fd, end, SEEK_SET);
-}
-
-int dqi_block_flush(dqi_block_file *f, dqi_file_tally *tally) {
-    if (f->used == 0) return 0;
-    uint32_t done = 0, keep = 0;
-    int64_t began = dqi_mono_ns();
-    int err = removed(f) ? -ENOENT : write_block(f, &done);
-    tally->write_ns += dqi_mono_ns() - began;
-    for (uint32_t i = 0; i < f->n_marks; i++) {
-        const dqi_block_mark *m = &f->marks[i];
-        if (m->end <= done) {
-            keep = m->end;
-            tally->packets += m->last;
-            tally->packet_bytes += m->bytes;
-            tally->cut += m->last && m->cut;
-        } else {
-            tally->lost += m->last;
-        }
-    }
-    if (err != 0 && keep < done) cut_back(f, keep);
-    tally->file_bytes += keep;
-    f->size += keep;
-    f->used = f->n_marks = 0;
+int dqi_block_open(dqi_block_file *f, const char *path, bool overlap) {
+    *f = (dqi_block_file){.disk = {.fd = -1}};
+    int err = dqi_disk_open(&f->disk, path, overlap);
+    f->room = f->disk.align > 1 ? DQI_BLOCK_BYTES : BUFFERED_BYTES;
+    for (int i = 0; i < 2 && err == 0; i++)
+        err = block_init(&f->blocks[i], f->room);
+    if (err != 0) dqi_block_close(f);
     return err;
 }
 
-int dqi_block_close(dqi_block_file *f) {
-    int err = 0;
-    if (f->fd >= 0) {
-        if (removed(f)) err = -ENOENT;
-        // A network file system may report a full disk only here.
-        if (close(f->fd) != 0 && errno != EINTR) err = -errno;
+// ---- settling ---------------------------------------------------------------------------------------------
+
+static void lose(const dqi_block_mark *m, int err, dqi_file_tally *t) {
+    t->lost += m->last;
+    if (m->last) dqi_write_lost(m->op, 1, err);
+}
+
+// Settles the block's records up to byte `done`; its other marks are lost when err is set.
+static void settle(dqi_block_file *f, dqi_block *b, uint32_t done, int err, dqi_file_tally *t) {
+    for (uint32_t i = 0; i < b->n_marks; i++) {
+        const dqi_block_mark *m = &b->marks[i];
+        if (m->end > done) {
+            lose(m, err, t);
+            continue;
+        }
+        uint64_t end = b->base + m->end;
+        if (end > f->whole) {
+            t->file_bytes += end - f->whole;
+            f->whole = end;
+        }
+        t->packets += m->last;
+        t->packet_bytes += m->bytes;
+        t->cut += m->last && m->cut;
+        dqi_write_ok(m->op, m->last, m->bytes);
     }
-    free(f->buf);
-    free(f->marks);
-    *f = (dqi_block_file){.fd = -1};
+    b->n_marks = 0;
+}
+
+// After a failed write of b: everything behind the last whole packet is gone; begins anew there.
+static void restart(dqi_block_file *f, const dqi_block *b, int err, dqi_file_tally *t) {
+    dqi_block *next = &f->blocks[f->at];
+    for (uint32_t i = 0; i < next->n_marks; i++)
+        lose(&next->marks[i], err, t);
+    dqi_disk_cut(&f->disk, f->whole);
+    next->base = f->whole - f->whole % f->disk.align;
+    if (next->base < b->base) { // a packet of several blocks: its first ones have been reused
+        f->disk.align = 1;
+        f->disk.buffered = "a packet of several blocks did not fit, and the file ends unaligned";
+        next->base = f->whole;
+    }
+    f->clean = next->used = (uint32_t)(f->whole - next->base);
+    next->n_marks = 0;
+    if (f->clean > 0) memcpy(next->buf, b->buf + (next->base - b->base), f->clean);
+}
+
+// Takes in what became of the block under way.
+static int end_write(dqi_block_file *f, dqi_file_tally *t) {
+    if (!f->busy) return 0;
+    dqi_block *b = &f->blocks[1 - f->at];
+    uint32_t done = 0;
+    int err = dqi_disk_end(&f->disk, &done);
+    f->busy = false;
+    settle(f, b, done, err, t);
+    if (err != 0) restart(f, b, err, t);
+    return err;
+}
+
+// ---- handing over -----------------------------------------------------------------------------------------
+
+static bool reserve_marks(dqi_block *b, uint32_t n) {
+    if (n <= b->cap_marks) return true;
+    dqi_block_mark *more = realloc(b->marks, 2 * n * sizeof *more);
+    if (!more) return false;
+    b->marks = more;
+    b->cap_marks = 2 * n;
+    return true;
+}
+
+// Moves what lies behind byte `from` of b to the front of next: bytes, and the marks of records that end
+// behind byte n.
+static int carry(const dqi_block *b, dqi_block *next, uint32_t from, uint32_t n, uint32_t *kept) {
+    uint32_t first = b->n_marks;
+    while (first > 0 && b->marks[first - 1].end > n)
+        first--;
+    if (!reserve_marks(next, b->n_marks - first)) return -ENOMEM;
+    for (uint32_t i = first; i < b->n_marks; i++) {
+        next->marks[i - first] = b->marks[i];
+        next->marks[i - first].end -= from;
+    }
+    next->n_marks = b->n_marks - first;
+    next->base = b->base + from;
+    next->used = b->used - from;
+    memcpy(next->buf, b->buf + from, next->used);
+    *kept = first;
+    return 0;
+}
+
+// Hands the first n bytes of the block being filled to the disk and goes on with the other one. The write
+// before must have ended.
+static int hand_over(dqi_block_file *f, uint32_t n) {
+    dqi_block *b = &f->blocks[f->at], *next = &f->blocks[1 - f->at];
+    uint32_t from = n - n % f->disk.align;
+    int err = carry(b, next, from, n, &b->n_marks);
+    if (err != 0) return err;
+    f->clean = n - from;
+    f->at = 1 - f->at;
+    f->busy = true;
+    f->turns++;
+    dqi_disk_begin(&f->disk, b->buf, n, b->base);
+    return 0;
+}
+
+static uint32_t aligned(const dqi_block_file *f) {
+    uint32_t used = f->blocks[f->at].used;
+    return used - used % f->disk.align;
+}
+
+// Hands a full block over once the write before has ended; without a thread this one has too, then.
+static int push(dqi_block_file *f, dqi_file_tally *t) {
+    int64_t began = dqi_mono_ns();
+    int err = end_write(f, t);
+    t->stall_ns += dqi_mono_ns() - began;
+    if (err == 0) err = hand_over(f, aligned(f));
+    return err == 0 && !f->disk.threaded ? end_write(f, t) : err;
+}
+
+int dqi_block_reap(dqi_block_file *f, dqi_file_tally *tally) {
+    return f->busy && dqi_disk_ready(&f->disk) ? end_write(f, tally) : 0;
+}
+
+int dqi_block_flush(dqi_block_file *f, dqi_file_tally *tally) {
+    int64_t began = dqi_mono_ns();
+    int err = end_write(f, tally);
+    if (err == 0 && aligned(f) >= SMALL_BYTES && f->disk.align > 1) {
+        err = hand_over(f, aligned(f));
+        if (err == 0) err = end_write(f, tally);
+    }
+    if (err == 0 && dqi_block_dirty(f)) {
+        err = hand_over(f, f->blocks[f->at].used);
+        if (err == 0) err = end_write(f, tally);
+    }
+    tally->stall_ns += dqi_mono_ns() - began;
+    return err;
+}
+
+// ---- filling ----------------------------------------------------------------------------------------------
+
+uint8_t *dqi_block_room(dqi_block_file *f, uint32_t n, dqi_file_tally *tally, int *err) {
+    dqi_block *b = &f->blocks[f->at];
+    *err = 0;
+    if (n > f->room - b->used || b->n_marks == f->room / MIN_RECORD) {
+        *err = push(f, tally);
+        if (*err != 0) return NULL;
+        b = &f->blocks[f->at];
+    }
+    if (!reserve_marks(b, b->n_marks + 1)) *err = -ENOMEM;
+    return *err == 0 ? b->buf + b->used : NULL;
+}
+
+void dqi_block_extend(dqi_block_file *f, uint32_t n) { f->blocks[f->at].used += n; }
+
+void dqi_block_commit(dqi_block_file *f, uint32_t n, uint32_t packet_bytes, bool last, bool cut) {
+    dqi_block *b = &f->blocks[f->at];
+    b->used += n;
+    b->marks[b->n_marks++] =
+        (dqi_block_mark){.end = b->used, .bytes = packet_bytes, .last = last, .cut = cut, .op = f->op};
+}
+
+int dqi_block_close(dqi_block_file *f) {
+    uint32_t done;
+    if (f->busy) dqi_disk_end(&f->disk, &done);
+    int err = dqi_disk_close(&f->disk);
+    for (int i = 0; i < 2; i++) {
+        free(f->blocks[i].buf);
+        free(f->blocks[i].marks);
+    }
+    *f = (dqi_block_file){.disk = {.fd = -1, .align = 1}};
     return err;
 }

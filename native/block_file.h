@@ -1,30 +1,40 @@
-// block_file.h: a file that grows by whole records, written in large blocks.
+// block_file.h: a file that grows by records, gathered in large blocks; one block is written while the next
+// is filled.
 #ifndef DQI_BLOCK_FILE_H
 #define DQI_BLOCK_FILE_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "disk.h"
+#include "write_op.h"
 
-#define DQI_BLOCK_BYTES (1u << 20)
+#define DQI_BLOCK_BYTES (4u << 20)
 
-// One record of the block: where it ends, and what it holds of a packet.
+// One record of a block: where it ends, and what it holds of a packet.
 typedef struct dqi_block_mark {
     uint32_t end;
-    uint32_t bytes; // of the packet, without headers of the record
-    bool last;      // the packet ends here
-    bool cut;       // and was longer
+    uint32_t bytes : 30; // of the packet, without headers of the record
+    uint32_t last : 1;   // the packet ends here
+    uint32_t cut : 1;    // and was longer
+    dq_write *op;        // who wants to know; NULL: nobody
 } dqi_block_mark;
 
-typedef struct dqi_block_file {
-    int fd;       // -1: closed
-    bool regular; // can be cut back; not a pipe or a device
-    // Not 0: the writer is to end, and waits no longer for a pipe's reader. NULL: it waits for ever.
-    const _Atomic uint32_t *quit;
-    uint32_t used, n_marks, cap_marks;
-    uint64_t size; // bytes of whole records in the file
+typedef struct dqi_block {
     uint8_t *buf;
-    dqi_block_mark *marks;
+    uint64_t base; // offset in the file of its first byte
+    uint32_t used;
+    uint32_t n_marks, cap_marks;
+    dqi_block_mark *marks; // of the records that end in it and are not settled
+} dqi_block;
+
+typedef struct dqi_block_file {
+    dqi_disk disk;
+    dqi_block blocks[2];
+    uint32_t at;    // the block being filled; the other one is written, or free
+    uint32_t room;  // bytes of a block
+    uint32_t clean; // bytes at the front of the block being filled that are in the file already
+    bool busy;      // the other block is under way
+    uint64_t whole; // where the last packet ends that is whole in the file
+    uint64_t turns; // blocks handed to the disk
+    dq_write *op;   // of the records to come
 } dqi_block_file;
 
 // What became of the records handed in; each call adds to it.
@@ -32,23 +42,32 @@ typedef struct dqi_file_tally {
     uint64_t packets, packet_bytes, cut; // that are in a file
     uint64_t lost;                       // packets that are not
     uint64_t files, file_bytes;
-    int64_t write_ns; // spent in the system's calls
+    int64_t stall_ns; // waited for the disk
 } dqi_file_tally;
 
-// Opens and empties the file; it is locked against other writers (flock) as long as it is open. 0, or -errno
-// (-EWOULDBLOCK: somebody else writes it, -ENXIO: it is a pipe that nobody reads); after a failure nothing is
-// left to close. Blocks. Writer's thread or, before that exists, the control thread; so are all others.
-int dqi_block_open(dqi_block_file *f, const char *path);
-// Room for n <= DQI_BLOCK_BYTES bytes behind what the block holds, or NULL: flush first.
-uint8_t *dqi_block_room(dqi_block_file *f, uint32_t n);
-// Adds the n bytes that now lie at dqi_block_room to the block as one record.
+// Opens and empties the file, see dqi_disk_open; overlap: writes run on a thread of their own. 0, or -errno.
+// One thread at a time, as for all that follow.
+int dqi_block_open(dqi_block_file *f, const char *path, bool overlap);
+// Room for n <= 512 KiB bytes; a full block is handed to the disk first, which waits for the one before. NULL
+// with -errno in *err when that one failed: see dqi_block_flush.
+uint8_t *dqi_block_room(dqi_block_file *f, uint32_t n, dqi_file_tally *tally, int *err);
+// Takes the n bytes that now lie at dqi_block_room as the start of a record that the next commit ends.
+void dqi_block_extend(dqi_block_file *f, uint32_t n);
+// Adds the n bytes that now lie at dqi_block_room as one record, or as its end.
 void dqi_block_commit(dqi_block_file *f, uint32_t n, uint32_t packet_bytes, bool last, bool cut);
-// Writes the block. 0, or -errno: then the file ends with the last record that fitted, and the block's others
-// are lost; the block is empty either way. -ENOENT: the file was removed, -ETIMEDOUT: a pipe's
-// reader stood still until after quit. Blocks.
+// Takes in what became of a block, if the disk is done with it; never waits. 0, or -errno as below.
+int dqi_block_reap(dqi_block_file *f, dqi_file_tally *tally);
+// Writes all that was committed. 0, or -errno: then the file ends with the last packet that fitted, all
+// packets behind it are lost, and what comes next goes on from there. -ENOENT: the file was removed,
+// -ETIMEDOUT: a pipe's reader stood still until after quit. Blocks.
 int dqi_block_flush(dqi_block_file *f, dqi_file_tally *tally);
-// Closes the file; what the block still holds is discarded. 0, or -errno as of dqi_block_flush. Fine on a
-// closed file.
+// Closes the file; what was not flushed is discarded. 0, or -errno as of dqi_disk_close. Fine on a closed
+// file.
 int dqi_block_close(dqi_block_file *f);
+// True when something is not in the file yet.
+static inline bool dqi_block_dirty(const dqi_block_file *f) {
+    const dqi_block *b = &f->blocks[f->at];
+    return f->busy || b->used > f->clean || b->n_marks > 0;
+}
 
 #endif

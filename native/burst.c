@@ -123,13 +123,13 @@ int dqi_burst_fill(dq_burst *b, dq_region *const *regions, uint32_t nseg, uint32
                 dqi_bufs_free(b->session, b->bufs[s], n);
             return DQ_NO_FREE_PACKET_BUFFERS;
         }
+        const dq_region *r = regions[s];
+        const uint64_t start = r->offset + DQ_HEADROOM;
+        const uint32_t first = r->first_id, stride = r->stride, *ids = b->bufs[s];
+        uint64_t *off = b->off[s];
         for (uint32_t i = 0; i < n; i++)
-            b->off[s][i] = dqi_buf_off(regions[s], b->bufs[s][i]);
-        memset(b->len[s], 0, n * sizeof(uint32_t));
+            off[i] = start + (uint64_t)(ids[i] - first) * stride;
     }
-    memset(b->flow, 0, n * sizeof *b->flow);
-    memset(b->ts, 0, n * sizeof *b->ts);
-    memset(b->tx_time, 0, n * sizeof *b->tx_time);
     b->n = b->n_bufs = n;
     return DQ_OK;
 }
@@ -142,7 +142,13 @@ static void copy_columns(dq_burst *dst, uint32_t at, const dq_burst *src, uint32
     }
     memcpy(dst->flow + at, src->flow + first, n * sizeof *dst->flow);
     memcpy(dst->ts + at, src->ts + first, n * sizeof *dst->ts);
-    memcpy(dst->tx_time + at, src->tx_time + first, n * sizeof *dst->tx_time);
+    if (!src->timed && !dst->timed) return;
+    if (!dst->timed) memset(dst->tx_time, 0, at * sizeof *dst->tx_time);
+    if (src->timed)
+        memcpy(dst->tx_time + at, src->tx_time + first, n * sizeof *dst->tx_time);
+    else
+        memset(dst->tx_time + at, 0, n * sizeof *dst->tx_time);
+    dst->timed = true;
 }
 
 uint64_t dqi_burst_sum(const dq_burst *b, uint32_t first, uint32_t n) {
@@ -180,7 +186,7 @@ int dq_burst_pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) 
         }
         c->flow[i] = b->flow[k];
         c->ts[i] = b->ts[k];
-        c->tx_time[i] = b->tx_time[k];
+        if (b->timed) c->tx_time[i] = b->tx_time[k];
     }
     c->n = n;
     c->conn = b->conn;
@@ -206,7 +212,6 @@ void dq_burst_view(dq_burst *b, dq_view *out) {
         .bytes = b->bytes,
         .flow = b->flow,
         .ts = b->ts,
-        .tx_time = b->tx_time,
         .queue = b->queue,
     };
     for (uint32_t s = 0; s < b->nseg; s++) {
@@ -215,12 +220,20 @@ void dq_burst_view(dq_burst *b, dq_view *out) {
     }
 }
 
+int64_t *dq_burst_times(dq_burst *b) {
+    if (!dqi_burst_writable(b)) return NULL;
+    if (!b->timed) memset(b->tx_time, 0, b->cap * sizeof *b->tx_time);
+    b->timed = true;
+    return b->tx_time;
+}
+
 bool dqi_burst_writable(const dq_burst *b) { return (b->flags & DQ_BURST_SHARED) == 0; }
 
 struct sockaddr_in6 *dqi_burst_peer_addr(const dq_burst *b, uint32_t i) {
     dq_region *r = i < b->n ? dqi_off_region(b->session, b->off[0][i]) : NULL;
     if (!r) return NULL;
     uint64_t k = (b->off[0][i] - r->offset) / r->stride;
+    if (r->across && r->across[k / r->group]) k -= k % r->group;
     return (struct sockaddr_in6 *)(void *)(b->session->base + r->offset + k * r->stride);
 }
 
@@ -237,20 +250,25 @@ void dq_burst_peer(const dq_burst *b, uint32_t i, char *buf, size_t len) {
 }
 
 // Bytes from where packet i's segment starts to the end of its buffer.
-static uint32_t room_of(const dq_burst *b, uint32_t seg, uint32_t i) {
+static uint32_t room_of(const dq_burst *b, uint32_t seg, uint32_t i, const dq_region **region) {
     if (!b->slices && !b->parent && b->bufs[seg][i] == DQI_NO_BUF) return 0; // freed before
-    const dq_region *r = dqi_off_region(b->session, b->off[seg][i]);
+    uint64_t off = b->off[seg][i];
+    if (!*region || !dqi_region_has(*region, off)) *region = dqi_off_region(b->session, off);
+    const dq_region *r = *region;
     if (!r) return 0;
-    uint64_t within = (b->off[seg][i] - r->offset) % r->stride;
-    uint64_t end = (uint64_t)DQ_HEADROOM + r->conf.buf_size;
-    return within < end ? (uint32_t)(end - within) : 0;
+    if (b->parent ? b->parent->slices : b->slices) return b->len[seg][i]; // behind a slice are others
+    uint64_t start = b->slices || b->parent ? off - (off - r->offset) % r->stride
+                                            : dqi_buf_off(r, b->bufs[seg][i]) - DQ_HEADROOM;
+    uint64_t end = start + DQ_HEADROOM + r->conf.buf_size;
+    return off < end ? (uint32_t)(end - off) : 0;
 }
 
 int dq_burst_set_len(dq_burst *b, uint32_t seg, int64_t i, uint32_t len) {
     if (seg >= b->nseg || i >= (int64_t)b->n || !dqi_burst_writable(b)) return DQ_INVALID_PARAMETER;
     uint32_t from = i < 0 ? 0 : (uint32_t)i, to = i < 0 ? b->n : from + 1;
+    const dq_region *region = NULL;
     for (uint32_t k = from; k < to; k++)
-        if (len > room_of(b, seg, k)) return DQ_INVALID_PARAMETER;
+        if (len > room_of(b, seg, k, &region)) return DQ_INVALID_PARAMETER;
     for (uint32_t k = from; k < to; k++) {
         b->bytes += (uint64_t)len - b->len[seg][k];
         b->len[seg][k] = len;
@@ -292,6 +310,12 @@ int dq_burst_free_segment(dq_burst *b, uint32_t seg) {
     if (seg >= b->nseg) return DQ_INVALID_PARAMETER;
     for (uint32_t i = 0; i < b->n; i++)
         free_one(b, seg, i);
+    return DQ_OK;
+}
+
+int dq_burst_free_packet_segment(dq_burst *b, uint32_t seg, uint32_t i) {
+    if (seg >= b->nseg || i >= b->n) return DQ_INVALID_PARAMETER;
+    free_one(b, seg, i);
     return DQ_OK;
 }
 

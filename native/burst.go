@@ -38,7 +38,6 @@ type View struct {
 	len      [MaxSegs]*uint32
 	flow     *uint32
 	ts       *int64
-	txTime   *int64
 	queue    *C.dq_queue
 }
 
@@ -60,9 +59,6 @@ func (v *View) Flows() []uint32 { return unsafe.Slice(v.flow, v.N) }
 // RxTimes returns receive times in ns since the epoch.
 func (v *View) RxTimes() []int64 { return unsafe.Slice(v.ts, v.N) }
 
-// TxTimes returns the requested send times in ns since the epoch, 0: at once. Writable.
-func (v *View) TxTimes() []int64 { return unsafe.Slice(v.txTime, v.N) }
-
 // Packet returns the bytes of a packet's segment. The caller has checked seg and i.
 func (v *View) Packet(seg, i int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(v.base, v.Offsets(seg)[i])), v.Lengths(seg)[i])
@@ -83,6 +79,12 @@ func (b Burst) Ref() { C.dq_burst_ref(b.c) }
 
 // Unref drops a reference; the last one frees the burst. Any thread.
 func (b Burst) Unref() { C.dq_burst_unref(b.c) }
+
+// TxTimes are the requested send times of n packets, ns since the epoch, 0: at once; to be written. Nil where the
+// burst is read-only.
+func (b Burst) TxTimes(n uint32) []int64 {
+	return unsafe.Slice((*int64)(C.dq_burst_times(b.c)), n)
+}
 
 // Peer is the address that packet i came from, empty where the queue has none.
 func (b Burst) Peer(i int) string {
@@ -106,6 +108,22 @@ func (b Burst) FreePacket(i int) error { return status(C.dq_burst_free_packet(b.
 func (b Burst) FreeSegment(seg int) error {
 	return status(C.dq_burst_free_segment(b.c, C.uint32_t(seg)))
 }
+
+// Keep prepares the burst for being held for long: where it holds much more memory than its
+// packets need, they are copied. The burst to go on with, in place of b.
+func (b Burst) Keep() Burst {
+	var out Burst
+	C.dq_burst_keep(b.c, &out.c)
+	return out
+}
+
+// FreePacketSegment returns the buffer of one segment of packet i.
+func (b Burst) FreePacketSegment(seg, i int) error {
+	return status(C.dq_burst_free_packet_segment(b.c, C.uint32_t(seg), C.uint32_t(i)))
+}
+
+// Checksums computes the checksums of packet i, or of all with i < 0.
+func (b Burst) Checksums(i int) error { return status(C.dq_burst_checksums(b.c, C.int64_t(i))) }
 
 // Pick makes a burst of the packets idx, which holds b.
 func (b Burst) Pick(idx []uint32) (Burst, error) {

@@ -3,7 +3,6 @@
 #define DQI_BURST_H
 
 #include "dqi.h"
-#include "expr.h"
 
 // Bytes of packets [first, first + n), all segments.
 uint64_t dqi_burst_sum(const dq_burst *b, uint32_t first, uint32_t n);
@@ -14,8 +13,6 @@ static inline uint32_t dqi_packet_len(const dq_burst *b, uint32_t i) {
         len += b->len[s][i];
     return len;
 }
-// Indices of the packets that a program accepts, by what the burst's queue holds; their number.
-uint32_t dqi_burst_accept(const dq_burst *b, const dqi_prog *prog, uint32_t *idx);
 // True when nobody but the caller can see the packets' bytes.
 bool dqi_burst_writable(const dq_burst *b);
 

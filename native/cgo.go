@@ -1,7 +1,7 @@
 package native
 
 /*
-#cgo CFLAGS: -std=c11 -O2 -D_GNU_SOURCE -Wall -Wextra
+#cgo CFLAGS: -std=c11 -O3 -D_GNU_SOURCE -Wall -Wextra
 #cgo LDFLAGS: -lpthread -ldl -lm
 #include <stdlib.h>
 #include "dq.h"
@@ -20,18 +20,27 @@ package native
 #cgo nocallback dq_burst_truncate
 #cgo nocallback dq_burst_free_packet
 #cgo nocallback dq_burst_free_segment
+#cgo noescape dq_burst_keep
+#cgo nocallback dq_burst_keep
 #cgo noescape dq_burst_pick
 #cgo nocallback dq_burst_pick
 #cgo noescape dq_burst_column
 #cgo nocallback dq_burst_column
 #cgo noescape dq_burst_select
 #cgo nocallback dq_burst_select
+#cgo nocallback dq_burst_count
+#cgo noescape dq_burst_eval
+#cgo nocallback dq_burst_eval
 #cgo noescape dq_burst_set
 #cgo nocallback dq_burst_set
 #cgo nocallback dq_burst_set_conn
 #cgo noescape dq_tx_alloc
 #cgo nocallback dq_tx_alloc
 #cgo nocallback dq_tx_send
+#cgo noescape dq_writer_write
+#cgo nocallback dq_writer_write
+#cgo noescape dq_write_read
+#cgo nocallback dq_write_read
 #cgo nocallback dq_template_fill
 #cgo nocallback dq_now
 #cgo nocallback dq_step

@@ -1,4 +1,5 @@
-// checksum.c: Internet checksums (RFC 1071, 1624) of parsed packets; prototypes in packet.h.
+// checksum.c: Internet checksums (RFC 1071) of parsed packets, computed, and updated (RFC 1624) where bytes
+// change; prototypes in packet.h.
 //
 // The one's complement sum does not depend on byte order, so words are summed as they lie in memory, 32 bits
 // a time into 64, and only the folded result is turned to host order.
@@ -63,7 +64,11 @@ static uint32_t l4_sum(const uint8_t *p, const dqi_pkt *k) {
     return dqi_csum_add(p + k->l4, l4_len, pseudo_header(p, k, l4_len));
 }
 
-static uint32_t ipv4_header_len(const uint8_t *p, const dqi_pkt *k) { return (uint32_t)(p[k->l3] & 15) * 4; }
+// Not past the end, also where the header's length was changed since it was parsed.
+static uint32_t ipv4_header_len(const uint8_t *p, const dqi_pkt *k) {
+    uint32_t n = (uint32_t)(p[k->l3] & 15) * 4;
+    return n <= k->end - k->l3 ? n : k->end - k->l3;
+}
 
 void dqi_csum_fill(uint8_t *p, const dqi_pkt *pkt) {
     if (pkt->has & DQ_HAS_IPV4) {
@@ -87,11 +92,83 @@ bool dqi_csum_ok(const uint8_t *p, const dqi_pkt *pkt) {
     return dqi_csum_fold(l4_sum(p, pkt)) == 0;
 }
 
-uint16_t dqi_csum_update16(uint16_t csum, uint16_t old_val, uint16_t new_val) {
-    return (uint16_t)~fold((uint64_t)(uint16_t)~csum + (uint16_t)~old_val + new_val);
+// ---- changes ----------------------------------------------------------------------------------------------
+
+typedef struct range {
+    uint32_t from, to;
+} range;
+
+static range common(range a, range b) {
+    range r = {a.from > b.from ? a.from : b.from, a.to < b.to ? a.to : b.to};
+    return r.to > r.from ? r : (range){0, 0};
 }
 
-uint16_t dqi_csum_update32(uint16_t csum, uint32_t old_val, uint32_t new_val) {
-    csum = dqi_csum_update16(csum, (uint16_t)(old_val >> 16), (uint16_t)(new_val >> 16));
-    return dqi_csum_update16(csum, (uint16_t)old_val, (uint16_t)new_val);
+static bool touch(range a, range b) { return common(a, b).to != 0; }
+
+// Whether the bytes say where headers end and what checksums cover, or are checksums.
+static bool is_special(range r, const dqi_pkt *k) {
+    uint32_t l3 = k->l3, l4 = k->l4;
+    if (k->has & DQ_HAS_IPV4 && (touch(r, (range){l3, l3 + 1}) || touch(r, (range){l3 + 2, l3 + 4}) ||
+                                 touch(r, (range){l3 + 6, l3 + 8}) || touch(r, (range){l3 + 9, l3 + 12})))
+        return true;
+    if (k->has & DQ_HAS_IPV6 && (touch(r, (range){l3, l3 + 1}) || touch(r, (range){l3 + 4, l3 + 7}) ||
+                                 (l4 != DQI_NONE && touch(r, (range){l3 + DQI_IPV6_LEN, l4}))))
+        return true;
+    if (k->has & DQ_HAS_UDP) return touch(r, (range){l4 + 4, l4 + 8});
+    if (k->has & DQ_HAS_TCP) return touch(r, (range){l4 + 16, l4 + 18});
+    return k->has & DQ_HAS_ICMP && touch(r, (range){l4 + 2, l4 + 4});
+}
+
+// Headers begin at even offsets, so a byte's weight follows from its own. less: subtracts in one's
+// complement.
+static uint32_t sum_range(const uint8_t *p, range r, bool less) {
+    uint32_t sum = 0;
+    for (uint32_t i = r.from; i < r.to; i++) {
+        uint32_t v = i % 2 == 0 ? (uint32_t)p[i] << 8 : p[i];
+        sum += less ? 0xffff - v : v;
+    }
+    return sum;
+}
+
+static void add_ranges(dqi_csum_change *c, const uint8_t *p, const dqi_pkt *k, bool less) {
+    range r = {c->from, c->to};
+    bool v4 = k->has & DQ_HAS_IPV4;
+    if (v4) c->ip += sum_range(p, common(r, (range){k->l3, k->l3 + ipv4_header_len(p, k)}), less);
+    if (!(k->has & (DQ_HAS_UDP | DQ_HAS_TCP | DQ_HAS_ICMP))) return;
+    uint32_t end = k->has & DQ_HAS_UDP ? k->payload + k->payload_len : k->end;
+    c->l4 += sum_range(p, common(r, (range){k->l4, end}), less);
+    range addresses = v4 ? (range){k->l3 + 12, k->l3 + 20} : (range){k->l3 + 8, k->l3 + 40};
+    if (!v4 || !(k->has & DQ_HAS_ICMP)) c->l4 += sum_range(p, common(r, addresses), less);
+}
+
+static uint16_t adjusted(const uint8_t *p, uint32_t sum) {
+    return (uint16_t)~fold((uint64_t)(uint16_t)~dqi_be16(p) + sum);
+}
+
+static void compute_anew(uint8_t *p, uint32_t len) {
+    dqi_pkt now;
+    dqi_parse(p, len, &now);
+    bool none = now.has & DQ_HAS_UDP && dqi_be16(p + now.l4 + 6) == 0;
+    dqi_csum_fill(p, &now);
+    if (none) dqi_put_be16(p + now.l4 + 6, 0);
+}
+
+void dqi_csum_before(dqi_csum_change *c, const uint8_t *p, const dqi_pkt *pkt, uint32_t from, uint32_t to) {
+    *c = (dqi_csum_change){.from = from, .to = to, .anew = is_special((range){from, to}, pkt)};
+    if (!c->anew) add_ranges(c, p, pkt, true);
+}
+
+void dqi_csum_after(dqi_csum_change *c, uint8_t *p, const dqi_pkt *pkt) {
+    if (c->anew) {
+        compute_anew(p, pkt->len);
+        return;
+    }
+    add_ranges(c, p, pkt, false);
+    if (c->ip != 0) dqi_put_be16(p + pkt->l3 + 10, adjusted(p + pkt->l3 + 10, c->ip));
+    if (c->l4 == 0) return;
+    bool udp = pkt->has & DQ_HAS_UDP;
+    uint8_t *at = p + pkt->l4 + (udp ? 6 : pkt->has & DQ_HAS_TCP ? 16 : 2);
+    if (udp && dqi_be16(at) == 0) return;
+    uint16_t csum = adjusted(at, c->l4);
+    dqi_put_be16(at, udp && csum == 0 ? 0xffff : csum);
 }

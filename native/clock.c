@@ -1,9 +1,10 @@
 // clock.c: the session's clock. On the real clock it is the monotonic clock moved to the epoch once, at the
 // start, so that pacing and timeouts don't jump with the wall clock; on the virtual clock it stands until
-// dq_advance.
+// dq_advance. The kernel's stamps follow the wall clock: its steps are taken out of them.
 #include "dqi.h"
 
 #include <sched.h>
+#include <stdlib.h>
 #include <time.h>
 
 static int64_t read_clock(clockid_t id) {
@@ -18,7 +19,7 @@ void dqi_yield(void) { sched_yield(); }
 
 void dqi_clock_start(dq_session *s) {
     s->mono0_ns = dqi_mono_ns();
-    s->start_ns = dqi_virtual(s) ? s->conf.start_ns : read_clock(CLOCK_REALTIME);
+    s->start_ns = dqi_virtual(s) || s->conf.start_ns ? s->conf.start_ns : read_clock(CLOCK_REALTIME);
     atomic_store(&s->virtual_ns, s->start_ns);
 }
 
@@ -31,4 +32,38 @@ int64_t dq_start_ns(const dq_session *s) { return s->start_ns; }
 
 void dq_advance(dq_session *s, int64_t t_ns) {
     if (dqi_virtual(s) && t_ns > dq_now(s)) atomic_store(&s->virtual_ns, t_ns);
+}
+
+// ---- stamps of the wall clock -----------------------------------------------------------------------------
+
+#define STEP_NS  INT64_C(1000000) // less is no step: two readings of two clocks, and of two cores, differ too
+#define CLOSE_NS 10000            // between two readings of the clock that nothing came between
+
+void dqi_stamps_set(dqi_stamps *t, int64_t wall_ns, int64_t now_ns) {
+    int64_t ahead = wall_ns - now_ns;
+    t->now = now_ns;
+    if (llabs(ahead - t->ahead) < STEP_NS) return;
+    t->was = t->ahead;
+    t->ahead = ahead;
+}
+
+void dqi_stamps_look(dqi_stamps *t, const dq_session *s) {
+    int64_t wall = read_clock(CLOCK_REALTIME), now = dq_now(s);
+    for (int k = 0; k < 4 && llabs(wall - now - t->ahead) >= STEP_NS; k++) { // a step, or we lost the core
+        int64_t before = dq_now(s);
+        wall = read_clock(CLOCK_REALTIME);
+        now = dq_now(s);
+        if (now - before < CLOSE_NS) break;
+    }
+    dqi_stamps_set(t, wall, now);
+}
+
+int64_t dqi_stamps_time(dqi_stamps *t, int64_t stamp_ns) {
+    int64_t at = stamp_ns - t->ahead, before = stamp_ns - t->was;
+    bool fits = at > t->last - STEP_NS && at < t->now + STEP_NS;
+    if (!fits && before >= t->last && before <= t->now) at = before;
+    if (at > t->now) at = t->now;
+    if (at < t->last) at = t->last;
+    t->last = at;
+    return at;
 }

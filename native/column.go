@@ -5,7 +5,11 @@ package native
 */
 import "C"
 
-import "unsafe"
+import (
+	"slices"
+	"sync"
+	"unsafe"
+)
 
 // Field is a field of 1 to 64 bits in each packet. It mirrors dq_field; Base, Meta, Flags
 // and Need are the numbers of dq_prog.h.
@@ -36,24 +40,33 @@ const (
 
 func (f *Field) ptr() *C.dq_field { return (*C.dq_field)(unsafe.Pointer(f)) }
 
+// fields is the engine's table of names, read once.
+var fields = sync.OnceValues(func() ([]string, map[string]Field) {
+	var names []string
+	byName := map[string]Field{}
+	for {
+		c := C.dq_field_name(C.uint32_t(len(names)))
+		if c == nil {
+			return names, byName
+		}
+		var f Field
+		C.dq_field_named(c, f.ptr())
+		names = append(names, C.GoString(c))
+		byName[names[len(names)-1]] = f
+	}
+})
+
 // FieldNamed returns the engine's field of that name, such as "udp_dst".
 func FieldNamed(name string) (f Field, ok bool) {
-	n := cString(name)
-	defer n.free()
-	ok = bool(C.dq_field_named(n.c, f.ptr()))
+	_, byName := fields()
+	f, ok = byName[name]
 	return f, ok
 }
 
 // FieldNames lists the names that FieldNamed knows.
 func FieldNames() []string {
-	var names []string
-	for {
-		n := C.dq_field_name(C.uint32_t(len(names)))
-		if n == nil {
-			return names
-		}
-		names = append(names, C.GoString(n))
-	}
+	names, _ := fields()
+	return slices.Clone(names)
 }
 
 // Column reads the field of every packet into out; has[i] is 0 where packet i lacks it
@@ -62,10 +75,19 @@ func (b Burst) Column(f Field, out []uint64, has []uint8) int {
 	return int(C.dq_burst_column(b.c, f.ptr(), (*C.uint64_t)(first(out)), (*C.uint8_t)(first(has))))
 }
 
+// Csum is what becomes of a packet's checksums when a field is set.
+type Csum int32
+
+// What becomes of checksums.
+const (
+	CsumKeep   Csum = C.DQ_CSUM_KEEP
+	CsumUpdate Csum = C.DQ_CSUM_UPDATE // they follow by the difference: wrong ones stay wrong
+)
+
 // Set writes v, v + step, … into the field of every packet that has it and returns how
-// many have. With checksums, those of IPv4, UDP and TCP follow. ErrInvalid on a shared burst.
-func (b Burst) Set(f Field, v, step uint64, checksums bool) (int, error) {
-	n := C.dq_burst_set(b.c, f.ptr(), C.uint64_t(v), C.uint64_t(step), C.int(flag(checksums)))
+// many have. ErrInvalid on a shared burst.
+func (b Burst) Set(f Field, v, step uint64, csum Csum) (int, error) {
+	n := C.dq_burst_set(b.c, f.ptr(), C.uint64_t(v), C.uint64_t(step), C.int(csum))
 	if n < 0 {
 		return 0, Err(n)
 	}

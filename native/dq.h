@@ -51,8 +51,10 @@ typedef struct dq_queue dq_queue;
 typedef struct dq_burst dq_burst;
 typedef struct dq_stage dq_stage;
 typedef struct dq_pipe dq_pipe;
+typedef struct dq_write dq_write;
 typedef struct dq_waiter dq_waiter;
 typedef struct dq_template dq_template;
+typedef struct dq_prog dq_prog;
 
 // The name of a status ("NO_SPACE_AVAILABLE"), or strerror's words for a system error. Static or thread-local
 // text.
@@ -70,7 +72,7 @@ typedef struct dq_wire_conf {
 typedef struct dq_session_conf {
     int32_t virtual_clock;    // 1: no threads; time moves by dq_advance only
     uint64_t seed;            // of the wire's faults
-    int64_t start_ns;         // virtual clock: time at start
+    int64_t start_ns;         // time at the start; real clock, 0: the wall clock's
     uint32_t rx_meta_buffers; // burst descriptors of each receive queue
     uint32_t tx_meta_buffers; // and of each transmit queue
     dq_wire_conf wire;
@@ -173,6 +175,7 @@ typedef struct dq_region_info {
     uint64_t offset; // of the region in the arena, bytes
     uint32_t stride; // bytes from buffer to buffer
     uint32_t num_bufs, buf_size, free_bufs;
+    uint32_t group; // buffers of a super-buffer; 1: there are none
     int32_t kind;
     int32_t huge; // 1: really on huge pages
 } dq_region_info;
@@ -199,16 +202,22 @@ typedef struct dq_view {
     uint64_t bytes;
     uint64_t *off[DQ_MAX_SEGS];
     uint32_t *len[DQ_MAX_SEGS];
-    uint32_t *flow;   // flow ids, 0: none
-    int64_t *ts;      // receive times, ns
-    int64_t *tx_time; // requested send times, ns, 0: at once
+    uint32_t *flow; // flow ids, 0: none
+    int64_t *ts;    // receive times, ns
     dq_queue *queue;
 } dq_view;
 
 void dq_burst_view(dq_burst *b, dq_view *out);
+// The column of requested send times, ns since the epoch, 0: at once; the first call makes it, all zero. NULL
+// where the burst is read-only.
+int64_t *dq_burst_times(dq_burst *b);
 void dq_burst_ref(dq_burst *b);
 // Drops one reference; the last returns buffers and descriptor to their pools. Any thread.
 void dq_burst_unref(dq_burst *b);
+// Prepares b, the caller's reference, for being held for long: when its packets are less than a quarter of
+// the super-buffers that they keep from the others, they are copied to some that kept packets share. *out:
+// the burst to go on with, b itself or one in its place. Any thread.
+void dq_burst_keep(dq_burst *b, dq_burst **out);
 // The address that packet i came from, as "192.0.2.1:7148" or "[2001:db8::1]:7148"; empty where the queue has
 // none.
 void dq_burst_peer(const dq_burst *b, uint32_t i, char *buf, size_t len);
@@ -217,9 +226,14 @@ void dq_burst_peer(const dq_burst *b, uint32_t i, char *buf, size_t len);
 int dq_burst_set_len(dq_burst *b, uint32_t seg, int64_t i, uint32_t len);
 // Keeps the first n packets and returns the others' buffers. INVALID_PARAMETER when n > burst's n.
 int dq_burst_truncate(dq_burst *b, uint32_t n);
-// Frees one packet, or one segment of all packets (the reference's partial frees): lengths become 0.
+// Frees one packet, one segment of all packets, or one segment of one packet (the reference's partial frees):
+// lengths become 0.
 int dq_burst_free_packet(dq_burst *b, uint32_t i);
 int dq_burst_free_segment(dq_burst *b, uint32_t seg);
+int dq_burst_free_packet_segment(dq_burst *b, uint32_t seg, uint32_t i);
+// Computes the checksums of IPv4, UDP, TCP and ICMP of packet i, of all packets with i < 0. A packet that has
+// none stays as it is. INVALID_PARAMETER past the burst, or where others read it.
+int dq_burst_checksums(dq_burst *b, int64_t i);
 // A burst of the packets idx[0..n): holds b. INVALID_PARAMETER past the burst, NO_FREE_BURST_BUFFERS when the
 // queue has no descriptor left.
 int dq_burst_pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out);
@@ -263,9 +277,19 @@ typedef struct dq_filter_conf {
     uint32_t n_cbpf;
 } dq_filter_conf;
 
+#define DQ_MAX_DIRS 16 // of one writer
+
+typedef enum dq_writer_kind {
+    DQ_WRITE_PCAP,        // DIR/PREFIX.pcap
+    DQ_WRITE_RAW_PACKETS, // DIR/PREFIX_INDEX, a file for each packet
+    DQ_WRITE_RAW_BURSTS,  // the same for each burst
+    DQ_WRITE_RAW_FILE,    // DIR/PREFIX.raw, all packets back to back
+} dq_writer_kind;
+
 typedef struct dq_writer_conf {
-    int32_t raw;                 // 0: pcap, 1: raw files, one a packet
-    char dir[1024], prefix[256]; // file names start with dir/prefix
+    int32_t kind;    // dq_writer_kind
+    uint32_t n_dirs; // bursts go to the folders in turn
+    char dirs[DQ_MAX_DIRS][1024], prefix[256];
     uint32_t packet_data_offset; // raw: bytes left out at the front of each packet
     uint32_t snaplen;            // pcap: 0 = whole packets
     int32_t policy;              // dq_policy when the writer is behind
@@ -285,10 +309,34 @@ int dq_stage_tap(dq_session *s, const char *name, dq_waiter *w, uint64_t tag, ui
                  uint32_t sample, dq_stage **out, dq_diag *diag);
 int dq_stage_writer(dq_session *s, const char *name, const dq_writer_conf *conf, dq_stage **out,
                     dq_diag *diag);
-// The writer's last error in words, empty when there is none; and the path of the file that it writes or
-// wrote last.
+// The writer's first error in words, empty when there is none; and the path of the file that it writes or
+// wrote last in a folder, empty when there is none: false when the writer has no such folder.
 void dq_writer_error(dq_stage *writer, char *buf, size_t len);
-void dq_writer_path(dq_stage *writer, char *buf, size_t len);
+bool dq_writer_path(dq_stage *writer, uint32_t dir, char *buf, size_t len);
+
+// What became of a burst that was handed to a writer, so far.
+typedef struct dq_write_state {
+    bool done;                  // nothing more will change
+    uint32_t completed, failed; // packets; completed: handed to the system, in a file
+    uint64_t bytes;             // of the completed packets
+} dq_write_state;
+
+// Names for the files of one burst: PREFIX_I for its packet I, from 0, instead of the writer's own count.
+typedef struct dq_write_names {
+    char prefix[208];            // at most 200 bytes
+    uint32_t packet_data_offset; // instead of the writer's
+} dq_write_names;
+
+// Hands b to a writer by reference, in a pipe or not; the caller keeps its own, and the packets are read-only
+// from now on. names: NULL, or for a writer that makes a file of each packet; copied. *out: the account, the
+// caller's until dq_write_free. DQ_OK, DQ_NO_SPACE_AVAILABLE (the ring is full), DQ_NOT_READY (the writer has
+// finished), DQ_INVALID_PARAMETER (names for another kind of writer). Any thread; never blocks.
+int dq_writer_write(dq_stage *writer, dq_burst *b, const dq_write_names *names, dq_write **out);
+// Any thread, also when the session has gone; dq_write_error: the first failure in words, or empty.
+void dq_write_read(const dq_write *op, dq_write_state *out);
+void dq_write_error(const dq_write *op, char *buf, size_t len);
+// Lets go of the account; the writing goes on. NULL is fine.
+void dq_write_free(dq_write *op);
 
 // Sends every burst of q through the stages in order. Adding and removing are safe while packets flow (the
 // queue's worker is held for a moment). A direct queue's pipes change on its owner's thread. conn != 0:
@@ -302,8 +350,10 @@ void dq_pipe_remove(dq_pipe *p);
 // A burst of n packets with buffers of each of q's regions, lengths 0. The caller owns it.
 // NO_FREE_BURST_BUFFERS, NO_FREE_PACKET_BUFFERS, INVALID_PARAMETER (n is 0 or above the batch size).
 int dq_tx_alloc(dq_queue *q, uint32_t n, dq_burst **out);
-// Queues b for sending. Takes the caller's reference on DQ_OK only. NO_SPACE_AVAILABLE when the ring is full.
-// In direct mode, on the owner's thread, sends what can be sent at once.
+// Queues b for sending. Takes the caller's reference on DQ_OK only. NO_SPACE_AVAILABLE when the ring is full,
+// when b's connection has its share of the queue already, as its peer doesn't read, or, where there are
+// several connections, when half of what the queue has is still to be looked at. In direct mode, on the
+// owner's thread, sends what can be sent at once.
 int dq_tx_send(dq_queue *q, dq_burst *b);
 // Changes the pace: bits/s and packets/s of what the queue holds (frames without FCS, or payloads); 0: not
 // limited.
@@ -336,15 +386,33 @@ uint64_t dq_tx_remaining(const dq_queue *q);
 
 // ---- columns ----------------------------------------------------------------------------------------------
 
+// A program that runs over bursts: a condition, or a number (dq_prog.h). Checked and copied; the caller frees
+// it. INVALID_PARAMETER with the instruction and the reason, GENERIC_FAILURE: no memory. Any thread.
+int dq_prog_new(const dq_insn *insns, uint32_t n, dq_prog **out, dq_diag *diag);
+void dq_prog_free(dq_prog *prog);
+
+// Verbs look at the first segment; any number of threads may run one program. None of them blocks.
+//
 // out[i] = the field of packet i; ok (may be NULL) [i] = 0 where the packet hasn't got it. The number of
 // packets that have it.
 uint32_t dq_burst_column(dq_burst *b, const dq_field *f, uint64_t *out, uint8_t *ok);
-// Indices of the packets that the program (checked by dq_filter_check's rules at each call) accepts; n, or
-// negative.
-int dq_burst_select(dq_burst *b, const dq_insn *insns, uint32_t n_insns, uint32_t *idx);
-// Sets the field in every packet to v + i * step. checksums: 1 updates IPv4/UDP/TCP checksums. The number of
-// packets set. INVALID_PARAMETER on a shared burst.
-int dq_burst_set(dq_burst *b, const dq_field *f, uint64_t v, uint64_t step, int checksums);
+// The same of a program's number; 1 and 0 for a condition.
+uint32_t dq_burst_eval(dq_burst *b, const dq_prog *prog, uint64_t *out, uint8_t *ok);
+// Indices of the packets for which the program holds; n.
+uint32_t dq_burst_select(dq_burst *b, const dq_prog *prog, uint32_t *idx);
+// How many there are.
+uint32_t dq_burst_count(dq_burst *b, const dq_prog *prog);
+
+// What becomes of the IPv4, UDP, TCP and ICMP checksums of a packet in which a field is set.
+typedef enum dq_csum {
+    DQ_CSUM_KEEP,   // nothing
+    DQ_CSUM_UPDATE, // they follow by the difference (RFC 1624): right ones stay right, wrong ones stay wrong,
+                    // and a UDP checksum of 0 stays 0. Computed anew where the field says what they cover
+                    // (lengths, protocol, fragment offset) or is a checksum.
+} dq_csum;
+// Sets the field in every packet to v + i * step. The number of packets set. INVALID_PARAMETER on a shared
+// burst.
+int dq_burst_set(dq_burst *b, const dq_field *f, uint64_t v, uint64_t step, int csum);
 // The named field ("udp_dst"), false when there is none of that name; and the i-th name, NULL past the end.
 bool dq_field_named(const char *name, dq_field *out);
 const char *dq_field_name(uint32_t i);
@@ -356,6 +424,11 @@ int dq_pcap_compile(const char *text, int dlt, dq_cbpf_insn **out, uint32_t *n, 
 // Replaces an interface's receive rules as a whole, between two bursts. An interface that never had rules
 // sends everything to its first queue. NOT_SUPPORTED on engines without flows.
 int dq_iface_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag);
+// Takes out the rules of these orders and adds others, between two bursts: all of it or nothing. Each rule of
+// the interface needs an order of its own. The cost hardly depends on the number of rules there are.
+// INVALID_PARAMETER for an order that is not there; NOT_SUPPORTED as above.
+int dq_iface_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
+                          uint32_t n_add, dq_diag *diag);
 int dq_iface_drop_all(dq_iface *i, bool drop, dq_diag *diag);
 // The interface's MAC address; NOT_SUPPORTED where it has none.
 int dq_iface_mac(const dq_iface *i, uint8_t mac[6]);
@@ -410,16 +483,18 @@ const char *dq_reason_text(int reason);
 
 // Further figures of a line. Words and units in dq_extra_name.
 typedef enum dq_extra {
-    DQ_EXTRA_COPIED,         // packets copied rather than handed over
-    DQ_EXTRA_DUPLICATED,     // made by the wire (counted in `in` too)
-    DQ_EXTRA_CORRUPTED,      // by the wire
-    DQ_EXTRA_REORDERED,      // by the wire
-    DQ_EXTRA_KERNEL_DROPPED, // datagrams that the kernel dropped before us
+    DQ_EXTRA_COPIED,               // packets copied rather than handed over
+    DQ_EXTRA_DUPLICATED,           // made by the wire (counted in `in` too)
+    DQ_EXTRA_CORRUPTED,            // by the wire
+    DQ_EXTRA_REORDERED,            // by the wire
+    DQ_EXTRA_KERNEL_DROPPED,       // datagrams that the kernel dropped before us
+    DQ_EXTRA_KERNEL_DROPPED_SUPER, // of those, counted in super-packets: joined datagrams count as one
     DQ_EXTRA_SYSCALLS,
     DQ_EXTRA_FILES, // files written
     DQ_EXTRA_FILE_BYTES,
     DQ_EXTRA_STALL_NS,  // time a writer's consumer spent waiting for the disk
     DQ_EXTRA_TRUNCATED, // packets written shorter than they were
+    DQ_EXTRA_REFUSED,   // packets not taken (NO_SPACE_AVAILABLE), as their connection's peer doesn't read
     DQ_EXTRAS
 } dq_extra;
 const char *dq_extra_name(int extra);
@@ -446,5 +521,18 @@ typedef struct dq_line {
 } dq_line;
 // Fills at most max lines; the number that there are. Any thread.
 uint32_t dq_ledger(const dq_session *s, dq_line *lines, uint32_t max);
+
+#define DQ_FAULT_OTHERS INT32_MAX
+
+// A system error that a queue's socket met.
+typedef struct dq_fault {
+    char name[DQ_NAME_LEN], queue[DQ_NAME_LEN]; // interface; queue
+    int32_t dir;                                // dq_dir
+    uint32_t queue_id;
+    int32_t err; // errno, DQ_FAULT_OTHERS; ESHUTDOWN of a receive queue: it was shut down
+    uint64_t n;  // transmit: packets not sent; receive: how often it ceased to work
+} dq_fault;
+// The same for these.
+uint32_t dq_faults(const dq_session *s, dq_fault *out, uint32_t max);
 
 #endif

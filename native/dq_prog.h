@@ -64,9 +64,9 @@ typedef struct dq_field {
     uint32_t bit_offset;
 } dq_field;
 
-// Opcodes of packet programs: a stack machine on 64-bit words. Binary operators pop b, then a, and push a∘b.
-// An operand that the packet lacks, or a division by zero, spoils the comparison that it is part of: that
-// comparison is false. Arithmetic wraps at 2^64.
+// Opcodes of packet programs: a stack machine on 64-bit numbers and on conditions. Binary operators pop b,
+// then a, and push a∘b. An operand that the packet lacks, or a division by zero, spoils what is computed from
+// it: a comparison with it is false, a number is absent. Arithmetic wraps at 2^64.
 enum dq_op {
     DQ_OP_INVALID = 0,
     DQ_OP_PUSH, // imm
@@ -86,7 +86,7 @@ enum dq_op {
     DQ_OP_SAR, // arithmetic: floor division by a power of two; a count above 63 acts as 63
     DQ_OP_NEG, // unary
     DQ_OP_INV, // unary, bits
-    DQ_OP_EQ,  // comparisons push 1 or 0
+    DQ_OP_EQ,  // comparisons take numbers and push a condition
     DQ_OP_NE,
     DQ_OP_LT_S,
     DQ_OP_LE_S,
@@ -96,10 +96,11 @@ enum dq_op {
     DQ_OP_LE_U,
     DQ_OP_GT_U,
     DQ_OP_GE_U,
-    DQ_OP_NOT, // unary: 0 becomes 1, anything else 0
-    DQ_OP_JZ,  // top is 0: go to instruction c and keep it; else pop and go on
-    DQ_OP_JNZ, // top is not 0: go to instruction c and keep it; else pop and go on
-    DQ_OP_RET, // the last instruction: the packet matches when the only value left is not 0
+    DQ_OP_NOT, // of a condition
+    DQ_OP_JZ, // the condition on top is false: go to instruction c and keep it; else pop and go on. What lies
+              // beneath is not touched before c.
+    DQ_OP_JNZ, // the same where it is true
+    DQ_OP_RET, // the last instruction: the only value left is the result; a number holds where it is not 0
     DQ_OP_COUNT
 };
 
@@ -183,7 +184,7 @@ typedef struct dq_match {
 typedef struct dq_rule {
     dq_match match;
     uint32_t flow_id;
-    uint32_t order;    // lower is asked first; equal: the earlier in the array
+    uint64_t order;    // lower is asked first; equal: the earlier in the array
     uint16_t n_queues; // 1..DQ_RULE_MAX_QUEUES
     uint16_t rss;      // 1: spread over the queues by Toeplitz hash; 0: queues[0]
     uint16_t queues[DQ_RULE_MAX_QUEUES];

@@ -33,7 +33,26 @@ typedef struct dqi_counters {
     dqi_count extra[DQ_EXTRAS];
 } dqi_counters;
 
+#define DQI_FAULTS 6
+
+// System errors by kind, the last for all others; err 0: none from here on. One writer, any reader.
+typedef struct dqi_fault {
+    _Atomic int32_t err;
+    dqi_count n;
+} dqi_fault;
+
+// Counts n of errno err. Queue's poller.
+void dqi_fault_add(dqi_fault faults[DQI_FAULTS], int err, uint64_t n);
+
+// Adds what the counters say to a ledger line. Any thread.
+void dqi_line_add(dq_line *l, const dqi_counters *c);
+
 // ---- memory -----------------------------------------------------------------------------------------------
+
+// A group whose buffers are given out one by one; its owner is a holder.
+typedef struct dqi_spare {
+    uint32_t id, used; // id: DQI_NO_BUF, none
+} dqi_spare;
 
 // A fixed pool of packet buffers. Buffer ids are unique in the session: first_id .. first_id + num_bufs - 1.
 struct dq_region {
@@ -43,11 +62,18 @@ struct dq_region {
     uint64_t offset; // of the region in the arena
     uint32_t stride;
     uint32_t first_id;
-    bool huge; // on huge pages
+    uint32_t want_bytes, want_least; // dqi_region_want_groups
+    bool huge;                       // on huge pages
     dqi_pool *pool;
     // Holders of each super-buffer (UDP GRO, framed TCP); NULL where each buffer has one holder. Never in
     // packet memory.
     _Atomic uint32_t *holders;
+    // Groups: the pool hands buffers out `group` at a time, under the first one's id, so that packets may lie
+    // across them; 1: it doesn't. across[k]: they do so in group k, and have one peer.
+    uint32_t group, n_groups;
+    uint8_t *across;
+    dqi_spin spare_lock;
+    dqi_spare spare; // kept packets are copied there
 };
 
 #define DQI_NO_BUF UINT32_MAX
@@ -63,6 +89,16 @@ dq_region *dqi_buf_region(const dq_session *s, uint32_t id);
 void dqi_buf_hold(dq_region *r, uint32_t id);
 // Gives the region a side array; before open.
 int dqi_region_share(dq_region *r, dq_diag *diag);
+// Asks for groups of at least so many bytes behind one headroom, and for `least` of them: fewer, and the
+// region stays as it is. Before the arena is laid out.
+void dqi_region_want_groups(dq_region *r, uint32_t bytes, uint32_t least);
+// The next buffer of *s, from a new group where that one has no more, or DQI_NO_BUF. The caller adds a holder
+// to its group. One caller at a time.
+uint32_t dqi_spare_take(dq_region *r, dqi_spare *s);
+// The first buffer of the group that a buffer is in.
+static inline uint32_t dqi_group_of(const dq_region *r, uint32_t id) {
+    return id - (id - r->first_id) % r->group;
+}
 // Where a packet in buffer id starts: arena offset just after the headroom.
 static inline uint64_t dqi_buf_off(const dq_region *r, uint32_t id) {
     return r->offset + (uint64_t)(id - r->first_id) * r->stride + DQ_HEADROOM;
@@ -89,8 +125,8 @@ struct dq_burst {
     uint32_t *bufs[DQ_MAX_SEGS];
     uint32_t *flow;
     int64_t *ts;
-    int64_t *tx_time;
-    bool timed; // some tx_time is set
+    int64_t *tx_time; // values where timed
+    bool timed;
 };
 
 // n descriptors of cap packets and nseg segments each. NULL: no memory.
@@ -99,8 +135,8 @@ void dqi_burst_pool_free(dqi_burst_pool *p);
 uint32_t dqi_burst_pool_level(dqi_burst_pool *p); // free descriptors
 // An empty burst with one reference, or NULL. Any thread.
 dq_burst *dqi_burst_get(dqi_burst_pool *p);
-// Allocates n buffers of each of the regions for b (empty): off set, len 0. DQ_OK or
-// DQ_NO_FREE_PACKET_BUFFERS.
+// Allocates n buffers of each of the regions for b (empty) and sets off; the other columns are the caller's
+// to fill. DQ_OK or DQ_NO_FREE_PACKET_BUFFERS.
 int dqi_burst_fill(dq_burst *b, dq_region *const *regions, uint32_t nseg, uint32_t n);
 // Moves packets [first, first + n) of src, with their buffers, to the end of dst. src must be owned alone,
 // without slices; dst must have room.
@@ -141,6 +177,7 @@ struct dqi_poller {
     int core;
     dq_session *session;
     _Atomic uint32_t quit;
+    int64_t spin_ns; // how long it tries before it sleeps
 };
 int dqi_poller_init(dqi_poller *p, dq_session *s);
 void dqi_poller_close(dqi_poller *p);
@@ -157,6 +194,10 @@ int dqi_poller_once(dqi_poller *p);
 // Sleeps until woken, an engine's descriptor is ready, or until_ns (monotonic). Returns at once if there is
 // work.
 void dqi_poller_sleep(dqi_poller *p, int64_t until_ns);
+// True while some queue lets its packets wait: there is no use in trying on.
+bool dqi_poller_rests(const dqi_poller *p);
+// Timers of the calling thread end within a microsecond, not the 50 that Linux gives them. Once.
+void dqi_thread_wakes_sharply(void);
 // Wakes whoever polls q. Any thread.
 void dqi_queue_kick(dq_queue *q);
 
@@ -243,6 +284,7 @@ struct dq_queue {
     void *engine;                 // the engine's own
     dqi_burst_pool *bursts;
     dqi_counters c;
+    dqi_fault faults[DQI_FAULTS];
     dqi_gauge held;  // packets in the current burst, the dispatch and the transmit ring
     int64_t next_ns; // session time at which polling makes sense again; 0: now, INT64_MAX: on a kick only
     _Atomic uint32_t stopping;
@@ -258,16 +300,22 @@ struct dq_queue {
     bool deliver_now;       // the engine's wish: what the current burst has goes before what comes next
     bool blocked;           // can't take packets now: readable descriptors are no reason to wake
     _Atomic bool consumed;  // n_pipes > 0, for other threads
+    int64_t rest_ns;    // how long the engine may keep packets while the burst's time-out runs; 0: not at all
+    int64_t rest_until; // session time until which it does
 
     // transmit
     dqi_ring ring;
     dq_burst *tx;
     uint32_t tx_pos;
-    bool busy;    // had something to send at the last poll
-    bool tx_made; // tx is of the transmission gen
+    bool busy;      // had something to send at the last poll
+    int64_t now_ns; // of the last look at the clock, for the engine
+    bool tx_made;   // tx is of the transmission gen
     dqi_pace pace;
     dq_template *gen;
     _Atomic uint64_t gen_left;
+    // Which buffers hold the whole of a template already: stamps[k] == stamp. NULL where others may write
+    // them.
+    uint32_t *stamps, stamp;
 };
 
 // True when some pipe takes what comes from this connection (0: from none). Queue's poller.
@@ -300,7 +348,10 @@ struct dqi_engine_ops {
     bool payload;       // queues hold payloads, not frames
     bool flows;         // dq_iface_set_rules works
     bool virtual_clock; // may run without threads
+    bool copies;        // when tx has taken a packet nobody reads or writes its bytes any more
     uint32_t align;     // of buffers, bytes
+    // Says how it will use regions (dqi_region_want_groups), before they are laid out. NULL.
+    void (*claim)(dq_iface *i);
     // Acquires the interface: regions and queues are known (i->rx, i->tx), the arena is mapped. May block.
     int (*open)(dq_iface *i, dq_diag *diag);
     int (*start)(dq_iface *i, dq_diag *diag); // NULL: nothing to do
@@ -318,6 +369,10 @@ struct dqi_engine_ops {
     // later (it sets q->next_ns, or the queue is kicked). Counts c.out, c.out_bytes. Queue's poller; never
     // blocks.
     int (*tx)(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n);
+    // True when the queue takes no more for where b goes, though its ring has room: dq_tx_send says
+    // NO_SPACE_AVAILABLE. Counts what b's connection alone is to blame for (DQ_EXTRA_REFUSED). Any thread.
+    // NULL: never.
+    bool (*refuse)(dq_queue *q, const dq_burst *b);
     // Completes earlier sends, on every poll of a transmit queue, also when there is nothing to send; work
     // done. NULL.
     int (*reap)(dq_queue *q);
@@ -330,6 +385,8 @@ struct dqi_engine_ops {
     int (*lines)(dq_iface *i, dq_line *l, int max); // further ledger lines; NULL
     void (*refresh)(dq_iface *i);                   // reads kernel counters into extras; NULL. Any thread.
     int (*set_rules)(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag);
+    int (*change_rules)(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
+                        uint32_t n_add, dq_diag *diag);
     int (*drop_all)(dq_iface *i, bool drop);
     int (*mac)(const dq_iface *i, uint8_t mac[6]);
     int (*multicast)(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag);
@@ -347,6 +404,9 @@ const dqi_engine_ops *dqi_engine_find(const char *name);
 
 // Posts an event to whoever listens to i's connections. Any thread; false: nobody does, or the ring is full.
 bool dqi_iface_event(dq_iface *i, int kind, uint32_t conn, int code);
+// Whether there is room for all events of n_conns connections, those that there are and one more: the end of
+// none may be lost, so that a new one waits until the listener has read on. Any thread.
+bool dqi_iface_can_tell(const dq_iface *i, uint32_t n_conns);
 
 // ---- session ----------------------------------------------------------------------------------------------
 
@@ -388,6 +448,22 @@ struct dq_session {
 void dqi_note(dq_session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int64_t dqi_mono_ns(void);
 void dqi_clock_start(dq_session *s);
+
+// Makes session times of one socket's stamps, which the kernel takes from the wall clock. That may be stepped
+// at any time; session times never go back and are never ahead of the session's clock. Zeroed: new. Owner's
+// thread.
+typedef struct dqi_stamps {
+    int64_t ahead, was; // of the session's clock: the wall clock, and before its last step
+    int64_t now;        // session time of the last look
+    int64_t last;       // session time that was given last
+} dqi_stamps;
+// Looks at both clocks: after the stamps were made, before dqi_stamps_time.
+void dqi_stamps_look(dqi_stamps *t, const dq_session *s);
+// The same with what they show. Pure.
+void dqi_stamps_set(dqi_stamps *t, int64_t wall_ns, int64_t now_ns);
+// The session time of a stamp made before the last look and, but for some microseconds, after the stamps
+// before it.
+int64_t dqi_stamps_time(dqi_stamps *t, int64_t stamp_ns);
 // Adds to a counter with several writers (a transmit queue is sent to by tasks and stages alike).
 static inline void dqi_add_shared(dqi_count *c, uint64_t n) {
     atomic_fetch_add_explicit(c, n, memory_order_relaxed);

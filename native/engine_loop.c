@@ -52,16 +52,15 @@ static int check_queues(const dq_iface *i, const dq_rule *rules, uint32_t n, dq_
     return DQ_OK;
 }
 
-static int loop_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag) {
+// Puts tab, which it takes over, in the place of the table that there is.
+static int put_rules(dq_iface *i, dqi_ftab *tab, dq_diag *diag) {
     loop_iface *li = i->engine;
-    if (check_queues(i, rules, n, diag) != DQ_OK) return DQ_INVALID_PARAMETER;
     loop_rules *r = calloc(1, sizeof *r);
-    if (!r) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory for its flows", i->conf.name);
-    int err = dqi_ftab_build(rules, n, &r->tab, diag);
-    if (err != DQ_OK) {
-        free(r);
-        return err;
+    if (!r) {
+        dqi_ftab_free(tab);
+        return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory for its flows", i->conf.name);
     }
+    r->tab = tab;
     atomic_init(&r->refs, 1);
     dqi_lock(&li->lock);
     loop_rules *old = li->rules;
@@ -69,6 +68,25 @@ static int loop_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag
     dqi_unlock(&li->lock);
     rules_drop(old);
     return DQ_OK;
+}
+
+static int loop_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag) {
+    dqi_ftab *tab = NULL;
+    int err = check_queues(i, rules, n, diag);
+    if (err == DQ_OK) err = dqi_ftab_build(rules, n, &tab, diag);
+    return err == DQ_OK ? put_rules(i, tab, diag) : err;
+}
+
+static int loop_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
+                             uint32_t n_add, dq_diag *diag) {
+    loop_iface *li = i->engine;
+    if (!li->rules && n_gone == 0) return loop_set_rules(i, add, n_add, diag);
+    if (!li->rules)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: it has no flows", i->conf.name);
+    dqi_ftab *tab = NULL;
+    int err = check_queues(i, add, n_add, diag);
+    if (err == DQ_OK) err = dqi_ftab_change(li->rules->tab, gone, n_gone, add, n_add, &tab, diag);
+    return err == DQ_OK ? put_rules(i, tab, diag) : err;
 }
 
 static int loop_drop_all(dq_iface *i, bool drop) {
@@ -93,7 +111,7 @@ void dqi_loop_classify(dq_iface *to, const dq_burst *b, uint32_t first, uint32_t
         rules_drop(r);
         if (!to->conf.flow_isolation)
             for (uint32_t i = 0; i < n; i++)
-                if (queue[i] == DQI_NO_QUEUE) queue[i] = other;
+                queue[i] = queue[i] == DQI_NO_QUEUE ? other : queue[i];
         return;
     }
     memset(flow, 0, n * sizeof *flow);
@@ -149,7 +167,7 @@ static bool next_head(dq_queue *q, loop_rx *lr) {
         lr->pos = 0;
         lr->by_reference = same_shape(q, lr->head);
     }
-    if (lr->head->due_ns > dq_now(q->session)) {
+    if (lr->head->due_ns != 0 && lr->head->due_ns > dq_now(q->session)) {
         if (lr->head->due_ns < q->next_ns) q->next_ns = lr->head->due_ns;
         return false;
     }
@@ -167,7 +185,6 @@ static void end_head(loop_rx *lr) {
 static int exchange(loop_rx *lr, dq_burst **b) {
     dq_burst *in = lr->head;
     dq_burst_unref(*b);
-    if (in->timed) memset(in->tx_time, 0, in->n * sizeof *in->tx_time);
     in->timed = false;
     in->flags = in->conn = 0;
     in->due_ns = 0;
@@ -183,7 +200,6 @@ static int take_by_reference(dq_queue *q, loop_rx *lr, dq_burst **b, uint32_t ro
         return exchange(lr, b);
     uint32_t n = in->n - lr->pos < room ? in->n - lr->pos : room;
     dqi_burst_move(*b, in, lr->pos, n);
-    memset((*b)->tx_time + (*b)->n - n, 0, n * sizeof *(*b)->tx_time);
     count_taken(lr, n);
     lr->pos += n;
     if (lr->pos == in->n) end_head(lr);
@@ -227,12 +243,53 @@ static uint32_t take_buffers(dq_queue *q, dq_burst *b, uint32_t n) {
     return got;
 }
 
-static int take_by_copy(dq_queue *q, loop_rx *lr, dq_burst *b, uint32_t room) {
-    dq_burst *in = lr->head;
-    uint32_t n = in->n - lr->pos < room ? in->n - lr->pos : room;
-    uint32_t bufs = take_buffers(q, b, n), start = b->n, used = 0;
+// Copies of 32 to 64 bytes, the commonest, are two halves that may overlap: no call.
+static inline void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t n) {
+    if (n < 32 || n > 64) {
+        memcpy(to, from, n);
+        return;
+    }
+    uint8_t head[32], tail[32];
+    memcpy(head, from, 32);
+    memcpy(tail, from + n - 32, 32);
+    memcpy(to, head, 32);
+    memcpy(to + n - 32, tail, 32);
+}
+
+// Packets [from, from + n) have one segment here and there and fit into their buffers.
+static bool fits_flat(const dq_queue *q, const dq_burst *in, uint32_t from, uint32_t n) {
+    uint32_t longest = 0;
+    for (uint32_t i = 0; i < n; i++)
+        longest = in->len[0][from + i] > longest ? in->len[0][from + i] : longest;
+    return in->nseg == 1 && q->conf.n_regions == 1 && longest <= q->conf.regions[0]->conf.buf_size;
+}
+
+// Copies n packets that fits_flat into buffers that b has; columns first, then bytes.
+static void copy_flat(dq_queue *q, dq_burst *b, const dq_burst *in, uint32_t from, uint32_t n) {
+    const dq_region *r = q->conf.regions[0];
+    const uint32_t k = b->n, *len = in->len[0] + from;
+    const uint64_t *src = in->off[0] + from;
+    uint64_t *dst = b->off[0] + k, bytes = 0;
+    uint8_t *base = b->session->base;
+    for (uint32_t i = 0; i < n; i++)
+        dst[i] = dqi_buf_off(r, b->bufs[0][k + i]);
+    memcpy(b->len[0] + k, len, n * sizeof *len);
+    memcpy(b->flow + k, in->flow + from, n * sizeof *b->flow);
+    memcpy(b->ts + k, in->ts + from, n * sizeof *b->ts);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t from = lr->pos + i, k = b->n;
+        bytes += len[i];
+        copy_bytes(base + dst[i], base + src[i], len[i]);
+    }
+    b->bytes += bytes;
+    b->n += n;
+}
+
+// Copies packet by packet: several segments, or some that don't fit. Those that it took buffers for.
+static uint32_t copy_each(dq_queue *q, dq_burst *b, const dq_burst *in, uint32_t first, uint32_t n,
+                          uint32_t bufs) {
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t from = first + i, k = b->n;
         if (used == bufs) {
             dqi_drop(&q->c, DQ_DROP_NO_PACKET_BUFFER, 1);
             continue;
@@ -245,12 +302,22 @@ static int take_by_copy(dq_queue *q, loop_rx *lr, dq_burst *b, uint32_t room) {
         }
         b->flow[k] = in->flow[from];
         b->ts[k] = in->ts[from];
-        b->tx_time[k] = 0;
         for (uint32_t s = 0; s < b->nseg; s++)
             b->bytes += b->len[s][k];
         b->n++;
         used++;
     }
+    return used;
+}
+
+static int take_by_copy(dq_queue *q, loop_rx *lr, dq_burst *b, uint32_t room) {
+    dq_burst *in = lr->head;
+    uint32_t n = in->n - lr->pos < room ? in->n - lr->pos : room;
+    uint32_t bufs = take_buffers(q, b, n), start = b->n, used = bufs;
+    if (bufs == n && fits_flat(q, in, lr->pos, n))
+        copy_flat(q, b, in, lr->pos, n);
+    else
+        used = copy_each(q, b, in, lr->pos, n, bufs);
     for (uint32_t s = 0; s < b->nseg; s++)
         dqi_bufs_free(q->session, b->bufs[s] + b->n, bufs - used);
     b->n_bufs = b->n;
@@ -392,6 +459,7 @@ const dqi_engine_ops dqi_engine_loop = {
     .flush = loop_flush,
     .lines = dqi_wire_lines,
     .set_rules = loop_set_rules,
+    .change_rules = loop_change_rules,
     .drop_all = loop_drop_all,
     .mac = loop_mac,
 };

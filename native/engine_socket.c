@@ -63,6 +63,7 @@ static int connect_queues(dqi_sock *s) {
     for (uint32_t k = 0; k < i->n_rx && s->n_base > 0 && err == DQ_OK; k++) {
         dqi_sock_rx *r = i->rx[k]->engine;
         r->base = s->base[k];
+        dqi_gro_start(r);
         err = dqi_reactor_add(&r->reactor, r->base, DQI_CONN_OPEN);
     }
     for (uint32_t k = 0; k < i->n_tx && s->n_base > 0; k++)
@@ -113,20 +114,41 @@ static int open_socket(dq_iface *i, dq_diag *diag) {
                         : dqi_fail(diag, err, "interface %s: epoll: %s", i->conf.name, dq_err_name(err));
 }
 
+// Says what went one by one though it came in runs.
+static void tell_refused(const dqi_sock *s) {
+    for (uint32_t k = 0; k < s->n_base; k++) {
+        uint32_t from = atomic_load(&s->base[k]->gso_refused);
+        if (from == 0) continue;
+        if (from == DQI_GSO_NEVER)
+            dqi_note(s->iface->session,
+                     "interface %s: packets were sent one by one: its network device does not cut runs into "
+                     "datagrams",
+                     s->iface->conf.name);
+        else
+            dqi_note(
+                s->iface->session,
+                "interface %s: packets of %u bytes and more were sent one by one: hint: shorter than the "
+                "path's MTU they go in runs, several times faster",
+                s->iface->conf.name, from);
+        return;
+    }
+}
+
 // ---- the end ----------------------------------------------------------------------------------------------
 
 static void stop(dq_iface *i) {
     dqi_sock *s = i->engine;
     if (!s || dqi_sock_stopped(s)) return;
-    s->stop_ns = dqi_sock_realtime_ns();
+    s->stop_ns = dq_now(i->session);
     atomic_store(&s->stopped, true);
     if (s->listen_fd >= 0) shutdown(s->listen_fd, SHUT_RD); // refuses new connections
+    tell_refused(s);
     dqi_conn_kick(s);
 }
 
 static void free_conn(dqi_sconn *c) {
     if (!c) return;
-    bool stream = dqi_conn_state(c) == DQI_CONN_OPEN && !dqi_sock_is_udp(c->sock);
+    bool stream = dqi_conn_takes(c) && !dqi_sock_is_udp(c->sock);
     if (c->fd >= 0 && stream)
         dqi_conn_hang_up(c->fd);
     else if (c->fd >= 0)
@@ -166,56 +188,109 @@ static int rx_rest(dqi_sock_rx *r, dq_burst *b, uint32_t room) {
     return n;
 }
 
+// When the poller looks at q again, where a descriptor that is ready is no reason to.
+static void look_later(dq_queue *q) {
+    dqi_sock_rx *r = q->engine;
+    if (!r->starved && r->rest_ns == 0) return;
+    int64_t now = dq_now(q->session), due = r->starved ? now + STARVED_NS : r->rest_ns;
+    if (r->rest_ns <= now) r->rest_ns = 0;
+    if (due < q->next_ns) q->next_ns = due;
+}
+
 static int rx(dq_queue *q, dq_burst **b, uint32_t room) {
     dqi_sock_rx *r = q->engine;
     (*b)->nseg = 1; // packets lie in the first region's buffers
     if (dqi_sock_stopped(r->sock)) return rx_rest(r, *b, room);
     r->starved = false;
+    if (dqi_gro_waits(r) && room > 0) {
+        if ((*b)->n > 0 && (*b)->conn != 0) { // another connection's packets go first
+            q->deliver_now = true;
+            return 0;
+        }
+        (*b)->conn = 0;
+        int k = dqi_udp_read(r, r->base, *b, room);
+        look_later(q);
+        return k;
+    }
     bool alone =
         r->base && (*b)->conn == 0 && atomic_load_explicit(&r->reactor.n_conns, memory_order_relaxed) == 0;
     int n = alone ? dqi_udp_read(r, r->base, *b, room) : dqi_reactor_rx(r, *b, room);
-    if (r->starved) q->next_ns = dq_now(q->session) + STARVED_NS;
+    look_later(q);
     return n;
 }
 
-enum { GO, WAIT, NOBODY };
-
 // Whether a connection can be sent on.
-static int judge(const dqi_sock *s, const dqi_sconn *c) {
-    if (!c || atomic_load(&c->broken) || atomic_load(&c->closing)) return NOBODY;
-    int state = dqi_conn_state(c);
-    if (state == DQI_CONN_CONNECTING) return dqi_sock_stopped(s) ? NOBODY : WAIT;
-    return state == DQI_CONN_OPEN ? GO : NOBODY;
+static dqi_way judge(const dqi_sock *s, const dqi_sconn *c) {
+    if (!c || atomic_load(&c->broken)) return DQI_WAY_NONE;
+    if (dqi_conn_state(c) == DQI_CONN_CONNECTING)
+        return dqi_sock_stopped(s) || atomic_load(&c->closing) ? DQI_WAY_NONE : DQI_WAY_LATER;
+    return dqi_conn_takes(c) ? DQI_WAY_OPEN : DQI_WAY_NONE;
 }
 
-// The interface's default peer: a client's own connection, a server's newest.
-static int route_default(dq_queue *q, dqi_sconn **c, uint32_t *id) {
-    dqi_sock_tx *t = q->engine;
-    dqi_sock *s = t->sock;
-    *c = t->base;
-    if (*c) return GO;
-    if (s->n_primary == 0) {
-        *id = atomic_load(&s->newest);
-        *c = dqi_conn_find(s, *id);
-        return judge(s, *c);
-    }
-    dqi_sprimary *p = &s->primary[t->index % s->n_primary];
-    *c = atomic_load(&p->conn);
-    if (*c) *id = dqi_conn_id(*c);
-    int verdict = judge(s, *c);
-    return verdict == NOBODY && !dqi_sock_stopped(s) && !p->retired ? WAIT : verdict;
+dqi_way dqi_sock_look_up(dqi_sock *s, uint32_t id, dqi_sconn **c) {
+    *c = dqi_conn_find(s, id);
+    return judge(s, *c);
 }
 
-// Where b goes. The connection that a burst was received on means nothing on another interface.
-static int route(dq_queue *q, const dq_burst *b, dqi_sconn **c, uint32_t *id) {
-    dqi_sock *s = ((dqi_sock_tx *)q->engine)->sock;
+// The connection that b names, 0: none. That of another interface, which it was received on, means nothing.
+static uint32_t named(const dq_queue *q, const dq_burst *b) {
     const dq_queue *from = b->queue;
     bool foreign = from && from->conf.dir == DQ_RX && from->iface != q->iface &&
                    b->conn >> DQI_SOCK_ID_BITS == from->iface->index;
-    *id = foreign ? 0 : b->conn;
-    if (*id == 0) return route_default(q, c, id);
-    *c = dqi_conn_find(s, *id);
-    return judge(s, *c);
+    return foreign ? 0 : b->conn;
+}
+
+// A client's own connection of queue q.
+static dqi_sprimary *primary_of(const dq_queue *q) {
+    const dqi_sock_tx *t = q->engine;
+    return t->sock->n_primary ? &t->sock->primary[t->index % t->sock->n_primary] : NULL;
+}
+
+dqi_sconn *dqi_sock_target(const dq_queue *q, const dq_burst *b, uint32_t *id) {
+    const dqi_sock_tx *t = q->engine;
+    dqi_sprimary *p = primary_of(q);
+    *id = named(q, b);
+    if (*id == 0 && t->base) return t->base;
+    if (*id == 0 && p) {
+        dqi_sconn *c = atomic_load(&p->conn);
+        *id = c ? dqi_conn_id(c) : 0;
+        return c;
+    }
+    if (*id == 0) *id = atomic_load(&t->sock->newest);
+    return dqi_conn_find(t->sock, *id);
+}
+
+dqi_way dqi_sock_route(const dq_queue *q, const dq_burst *b, dqi_sconn **c, uint32_t *id) {
+    const dqi_sock_tx *t = q->engine;
+    const dqi_sprimary *p = named(q, b) == 0 ? primary_of(q) : NULL;
+    *c = dqi_sock_target(q, b, id);
+    if (*c && *c == t->base) return DQI_WAY_OPEN;
+    dqi_way way = judge(t->sock, *c);
+    bool again = p && !dqi_sock_stopped(t->sock) && !p->retired; // it will be made again
+    return way == DQI_WAY_NONE && again ? DQI_WAY_LATER : way;
+}
+
+// The same for the queue's first burst: one that goes to a server's newest connection doesn't turn to a newer
+// one in mid-packet.
+static dqi_way route_first(const dq_queue *q, const dq_burst *b, dqi_sconn **c, uint32_t *id) {
+    const dqi_sock_tx *t = q->engine;
+    bool bound = t->stays != 0 && !primary_of(q) && named(q, b) == 0;
+    if (bound && dqi_sock_look_up(t->sock, *id = t->stays, c) == DQI_WAY_OPEN) return DQI_WAY_OPEN;
+    return dqi_sock_route(q, b, c, id);
+}
+
+// Sends on a stream, behind what waits for it. What a full socket leaves waits in a lane, unless it is a
+// transmission's, which has no end and waits where it is. *kept: b's reference has gone into a lane.
+static int send_on_stream(dq_queue *q, dqi_sconn *c, uint32_t id, dq_burst *b, uint32_t first, uint32_t n,
+                          bool *kept) {
+    dqi_sock_tx *t = q->engine;
+    bool own = t->sock->n_primary > 0 && named(q, b) == 0, full = dqi_sock_lanes_has(t, id, own);
+    uint32_t sent = full ? 0 : (uint32_t)dqi_tcp_send(q, c, id, b, first, n, &full);
+    if (!full || sent == n || q->tx_made || !dqi_sock_lanes_add(q, id, own, b, first + sent, n - sent))
+        return (int)sent;
+    *kept = first + n == b->n;
+    t->blocked_fd = -1; // the lane waits for it
+    return (int)n;
 }
 
 static int tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
@@ -223,17 +298,20 @@ static int tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     dqi_sconn *c = NULL;
     uint32_t id = 0;
     int sent = 0;
+    bool kept = false;
     t->blocked_fd = -1;
-    switch (route(q, b, &c, &id)) {
-    case GO:
+    switch (route_first(q, b, &c, &id)) {
+    case DQI_WAY_OPEN:
         sent = dqi_sock_is_udp(t->sock) ? dqi_udp_send(q, c, id, b, first, n)
-                                        : dqi_tcp_send(q, c, id, b, first, n);
+                                        : send_on_stream(q, c, id, b, first, n, &kept);
         break;
-    case NOBODY:
+    case DQI_WAY_LATER:
+        break;
+    case DQI_WAY_NONE:
         dqi_drop(&q->c, DQ_DROP_NO_PEER, n);
         sent = (int)n;
     }
-    if (sent > 0 && first + (uint32_t)sent == b->n) dq_burst_unref(b);
+    if (!kept && sent > 0 && first + (uint32_t)sent == b->n) dq_burst_unref(b);
     return sent;
 }
 
@@ -245,7 +323,11 @@ static dqi_reactor *reactor_of(const dq_queue *q) {
 
 static int reap(dq_queue *q) {
     dqi_reactor *r = reactor_of(q);
-    return r ? dqi_reactor_reap(r) : 0;
+    uint32_t taken = atomic_load_explicit(&q->ring.head, memory_order_relaxed);
+    bool under_way = q->tx && !q->tx_made;
+    atomic_store(&((dqi_sock_tx *)q->engine)->settled, under_way ? taken - 1 : taken);
+    int work = r ? dqi_reactor_reap(r) : 0;
+    return work + dqi_sock_lanes_serve(q);
 }
 
 static int arm_tx(dq_queue *q, struct pollfd *fds, int max) {
@@ -254,14 +336,14 @@ static int arm_tx(dq_queue *q, struct pollfd *fds, int max) {
     int n = 0;
     if (t->blocked_fd >= 0 && n < max) fds[n++] = (struct pollfd){.fd = t->blocked_fd, .events = POLLOUT};
     if (r && n < max) fds[n++] = (struct pollfd){.fd = r->epfd, .events = POLLIN};
-    return n;
+    return n + dqi_sock_lanes_arm(t, fds + n, max - n);
 }
 
 static int arm(dq_queue *q, struct pollfd *fds, int max) {
     if (q->conf.dir == DQ_TX) return arm_tx(q, fds, max);
     const dqi_sock_rx *r = q->engine;
     bool unread = q->n_pipes == 0 && dqi_sock_is_udp(r->sock);
-    if (max < 1 || r->starved || unread || dqi_sock_stopped(r->sock)) return 0;
+    if (max < 1 || r->starved || r->rest_ns > 0 || unread || dqi_sock_stopped(r->sock)) return 0;
     fds[0] = (struct pollfd){.fd = r->reactor.epfd, .events = POLLIN};
     return 1;
 }
@@ -270,7 +352,7 @@ static int arm(dq_queue *q, struct pollfd *fds, int max) {
 static int64_t flush_datagrams(dq_queue *q) {
     dqi_sock_rx *r = q->engine;
     dqi_sock *s = r->sock;
-    int64_t until = dqi_sock_stopped(s) ? s->stop_ns : dqi_sock_realtime_ns();
+    int64_t until = dqi_sock_stopped(s) ? s->stop_ns : dq_now(q->session);
     uint64_t n = dqi_udp_discard(r, r->base, until);
     for (uint32_t k = 0; k < DQI_SOCK_CONNS && atomic_load(&r->reactor.n_conns) > 0; k++) {
         dqi_sconn *c = atomic_load(&s->table[k]);
@@ -294,8 +376,8 @@ static int64_t flush_streams(dq_queue *q) {
 }
 
 static int64_t flush(dq_queue *q) {
-    const dqi_sock_rx *r = q->engine;
-    int64_t n = r->base ? flush_datagrams(q) : flush_streams(q);
+    dqi_sock_rx *r = q->engine;
+    int64_t n = r->base ? flush_datagrams(q) : flush_streams(q) + (int64_t)dqi_tcp_forget(r);
     dqi_drop(&q->c, q->session->state < DQI_STOPPED ? DQ_DROP_FLUSHED : DQ_DROP_STOPPED, (uint64_t)n);
     return n;
 }
@@ -318,7 +400,10 @@ static void refresh(dq_iface *i) {
     pthread_mutex_lock(&s->lock);
     for (uint32_t k = 0; k < i->n_rx; k++) {
         dqi_sock_rx *r = i->rx[k]->engine;
-        if (r && r->base) dqi_add(&r->queue->c.extra[DQ_EXTRA_KERNEL_DROPPED], new_drops(r->base));
+        if (!r || !r->base) continue;
+        uint32_t n = new_drops(r->base);
+        dqi_add(&r->queue->c.extra[DQ_EXTRA_KERNEL_DROPPED], n);
+        if (r->gro) dqi_add(&r->queue->c.extra[DQ_EXTRA_KERNEL_DROPPED_SUPER], n);
     }
     for (uint32_t k = 0; k < DQI_SOCK_CONNS && s->n_conns > 0; k++) {
         dqi_sconn *c = atomic_load(&s->table[k]);
@@ -330,13 +415,17 @@ static void refresh(dq_iface *i) {
 const dqi_engine_ops dqi_engine_socket = {
     .name = "socket",
     .payload = true,
+    .copies = true,
     .align = 64,
+    .claim = dqi_gro_claim,
     .open = open_socket,
     .stop = stop,
     .close = close_socket,
     .rx = rx,
     .tx = tx,
+    .refuse = dqi_sock_lanes_refuse,
     .reap = reap,
+    .drop_rest = dqi_sock_lanes_drop,
     .arm = arm,
     .flush = flush,
     .refresh = refresh,

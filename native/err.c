@@ -66,11 +66,13 @@ static const char *const extras[DQ_EXTRAS] = {
     [DQ_EXTRA_CORRUPTED] = "corrupted",
     [DQ_EXTRA_REORDERED] = "reordered",
     [DQ_EXTRA_KERNEL_DROPPED] = "kernel_dropped",
+    [DQ_EXTRA_KERNEL_DROPPED_SUPER] = "kernel_dropped_super",
     [DQ_EXTRA_SYSCALLS] = "syscalls",
     [DQ_EXTRA_FILES] = "files",
     [DQ_EXTRA_FILE_BYTES] = "file_bytes",
     [DQ_EXTRA_STALL_NS] = "stall_ns",
     [DQ_EXTRA_TRUNCATED] = "truncated",
+    [DQ_EXTRA_REFUSED] = "refused",
 };
 
 const char *dq_extra_name(int extra) { return extra >= 0 && extra < DQ_EXTRAS ? extras[extra] : NULL; }

@@ -1,5 +1,5 @@
-// expr.h: packet programs: compiled conditions over packet fields (dq_insn), checked once and run over
-// bursts.
+// expr.h: packet programs: compiled conditions and numbers over packet fields (dq_insn), checked once and run
+// over bursts.
 //
 // Programs come from runtime/expr, but nothing is believed: a program that passes the check cannot read
 // outside a packet, overrun its stack, divide by zero, or loop.
@@ -7,30 +7,36 @@
 #define DQI_EXPR_H
 
 #include "dq.h"
+#include "lanes.h"
 
-typedef struct dqi_prog dqi_prog;
+// The field that a LOAD reads.
+static inline dq_field dqi_insn_field(const dq_insn *i) {
+    return (dq_field){.base = i->a,
+                      .meta = (uint8_t)i->imm,
+                      .flags = (uint8_t)(i->imm >> 8),
+                      .need = (uint8_t)(i->imm >> 16),
+                      .bit_width = i->b,
+                      .bit_offset = i->c};
+}
 
 // Refuses a program that is not well formed: unknown opcode, unreadable field, jump not forward or out of
-// range, stack too deep, too shallow or different on two ways, no RET at the end. DQ_INVALID_PARAMETER, with
-// the instruction and the reason in diag (may be NULL). Any thread.
-int dqi_prog_check(const dq_insn *insns, uint32_t n, dq_diag *diag);
+// range, a number where a condition is wanted, stack too deep, too shallow or different on two ways, no RET
+// at the end. DQ_INVALID_PARAMETER, with the instruction and the reason in diag (may be NULL). *condition
+// (may be NULL) gets whether it leaves a condition or a number. Any thread.
+int dqi_prog_check(const dq_insn *insns, uint32_t n, bool *condition, dq_diag *diag);
 
-// Checks and copies a program into *out, to be freed with dqi_prog_free. DQ_INVALID_PARAMETER as above;
-// DQ_GENERIC_FAILURE: no memory. Any thread; allocates.
-int dqi_prog_new(const dq_insn *insns, uint32_t n, dqi_prog **out, dq_diag *diag);
-void dqi_prog_free(dqi_prog *prog);
-
-// Writes to out (room for n) the indices of the Ethernet frames that match, rising, and returns their number.
-// Frame i is the len[i] bytes at base + off[i], with flow id flow[i] and receive time ts[i] in ns; flow and
-// ts may be NULL, then comparisons with them are false. Reads prog only, so any number of threads may use
-// one. Never blocks, never allocates.
-uint32_t dqi_prog_select(const dqi_prog *prog, const uint8_t *base, const uint64_t *off, const uint32_t *len,
-                         const uint32_t *flow, const int64_t *ts, uint32_t n, uint32_t *out);
-
-// The same for queues that hold payloads: comparisons with header fields are false, payload offsets count
-// from 0.
-uint32_t dqi_prog_select_payload(const dqi_prog *prog, const uint8_t *base, const uint64_t *off,
-                                 const uint32_t *len, const uint32_t *flow, const int64_t *ts, uint32_t n,
-                                 uint32_t *out);
+// Runs a program over packets; payload: of a queue that holds payloads, where comparisons with header fields
+// are false and payload offsets count from 0. Any number of threads may run one program. None of these blocks
+// or allocates. A number as a condition holds where it is not 0.
+//
+// Writes the indices of the packets that match to out (room for n), rising, and returns their number.
+uint32_t dqi_prog_select(const dq_prog *prog, const dqi_level *k, const dqi_packets *in, bool payload,
+                         uint32_t *out);
+// How many match.
+uint32_t dqi_prog_count(const dq_prog *prog, const dqi_level *k, const dqi_packets *in, bool payload);
+// out[i] = the number for packet i, or 1 and 0 of a condition; ok (may be NULL) [i] = 0 and out[i] = 0 where
+// the packet lacks a field of it or it divides by 0. How many packets have it.
+uint32_t dqi_prog_eval(const dq_prog *prog, const dqi_level *k, const dqi_packets *in, bool payload,
+                       uint64_t *out, uint8_t *ok);
 
 #endif

@@ -147,6 +147,14 @@ static bool locate(uint32_t len, const dqi_pkt *k, const dq_field *f, place *at)
     return at->width != 0 && at->bit + at->width <= (uint64_t)limit * 8;
 }
 
+bool dqi_field_place(uint32_t len, const dqi_pkt *pkt, const dq_field *f, uint64_t *bit, uint32_t *width) {
+    place at;
+    if (!locate(len, pkt, f, &at)) return false;
+    *bit = at.bit;
+    *width = at.width;
+    return true;
+}
+
 static bool get_meta(const dqi_pkt *k, uint8_t meta, uint64_t *v) {
     switch (meta) {
     case DQ_META_LEN:

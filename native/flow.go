@@ -55,7 +55,7 @@ type Match struct {
 type Rule struct {
 	Match   Match
 	FlowID  uint32
-	Order   uint32 // lower is asked first; equal: the earlier one
+	Order   uint64 // lower is asked first; equal: the earlier one
 	NQueues uint16
 	RSS     uint16 // 1: spread over the queues by Toeplitz hash
 	Queues  [C.DQ_RULE_MAX_QUEUES]uint16
@@ -65,6 +65,7 @@ var _ = [1]struct{}{}[unsafe.Sizeof(Match{})-C.sizeof_dq_match]
 var _ = [1]struct{}{}[unsafe.Offsetof(Match{}.EthSrc)-unsafe.Offsetof(C.dq_match{}.eth_src)]
 var _ = [1]struct{}{}[unsafe.Offsetof(Match{}.ECPRIType)-unsafe.Offsetof(C.dq_match{}.ecpri_type)]
 var _ = [1]struct{}{}[unsafe.Sizeof(Rule{})-C.sizeof_dq_rule]
+var _ = [1]struct{}{}[unsafe.Offsetof(Rule{}.Order)-unsafe.Offsetof(C.dq_rule{}.order)]
 var _ = [1]struct{}{}[unsafe.Offsetof(Rule{}.Queues)-unsafe.Offsetof(C.dq_rule{}.queues)]
 
 // SetRules replaces the interface's receive rules as a whole, between two bursts. Without
@@ -72,5 +73,15 @@ var _ = [1]struct{}{}[unsafe.Offsetof(Rule{}.Queues)-unsafe.Offsetof(C.dq_rule{}
 func (i Iface) SetRules(rules []Rule) error {
 	var d C.dq_diag
 	rc := C.dq_iface_set_rules(i.c, (*C.dq_rule)(unsafe.Pointer(first(rules))), C.uint32_t(len(rules)), &d)
+	return result("flows", rc, &d)
+}
+
+// ChangeRules takes out the rules with the orders gone and adds others, between two bursts:
+// all of it or nothing. Each rule needs an order of its own. The cost hardly depends on how
+// many rules there are.
+func (i Iface) ChangeRules(gone []uint64, add []Rule) error {
+	var d C.dq_diag
+	rc := C.dq_iface_change_rules(i.c, (*C.uint64_t)(unsafe.Pointer(first(gone))), C.uint32_t(len(gone)),
+		(*C.dq_rule)(unsafe.Pointer(first(add))), C.uint32_t(len(add)), &d)
 	return result("flows", rc, &d)
 }

@@ -39,7 +39,9 @@ int dq_iface_add(dq_session *s, const dq_iface_conf *conf, dq_iface **out, dq_di
 
 // ---- events -----------------------------------------------------------------------------------------------
 
-#define EVENT_DEPTH 8192
+#define EVENT_DEPTH   16384
+#define EVENT_MARGIN  DQ_MAX_QUEUES // events of connections that end just now, one in each thread
+#define EVENTS_OF_ONE 2             // its beginning and its end
 
 int dq_iface_events(dq_iface *i, dq_waiter *w, uint64_t tag, dq_diag *diag) {
     if (!i->ops->conn_read)
@@ -74,6 +76,12 @@ bool dqi_iface_event(dq_iface *i, int kind, uint32_t conn, int code) {
     return ok;
 }
 
+bool dqi_iface_can_tell(const dq_iface *i, uint32_t n_conns) {
+    const dqi_tap *t = atomic_load(&i->events);
+    if (!t || !t->waiter) return true;
+    return dqi_ring_level(&t->ring) + EVENTS_OF_ONE * n_conns + EVENT_MARGIN <= t->ring.mask + 1;
+}
+
 void dqi_iface_free(dq_iface *i) {
     dqi_tap *t = atomic_load(&i->events);
     if (t) {
@@ -93,6 +101,12 @@ static int lacks(const dq_iface *i, const char *what, dq_diag *diag) {
 
 int dq_iface_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag) {
     return i->ops->set_rules ? i->ops->set_rules(i, rules, n, diag) : lacks(i, "flows", diag);
+}
+
+int dq_iface_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
+                          uint32_t n_add, dq_diag *diag) {
+    return i->ops->change_rules ? i->ops->change_rules(i, gone, n_gone, add, n_add, diag)
+                                : lacks(i, "flows", diag);
 }
 
 int dq_iface_drop_all(dq_iface *i, bool drop, dq_diag *diag) {

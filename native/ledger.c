@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void read_counters(dq_line *l, const dqi_counters *c) {
+void dqi_line_add(dq_line *l, const dqi_counters *c) {
     l->in += dqi_get(&c->in);
     l->in_bytes += dqi_get(&c->in_bytes);
     l->out += dqi_get(&c->out);
@@ -17,13 +17,23 @@ static void read_counters(dq_line *l, const dqi_counters *c) {
         l->extra[i] += dqi_get(&c->extra[i]);
 }
 
+void dqi_fault_add(dqi_fault faults[DQI_FAULTS], int err, uint64_t n) {
+    int k = 0;
+    for (; k < DQI_FAULTS - 1; k++) {
+        int had = atomic_load_explicit(&faults[k].err, memory_order_relaxed);
+        if (had == err || had == 0) break;
+    }
+    dqi_add(&faults[k].n, n);
+    atomic_store_explicit(&faults[k].err, k < DQI_FAULTS - 1 ? err : DQ_FAULT_OTHERS, memory_order_release);
+}
+
 static void queue_line(dq_queue *q, dq_line *l) {
     memset(l, 0, sizeof *l);
     snprintf(l->name, sizeof l->name, "%s", q->iface->conf.name);
     snprintf(l->queue, sizeof l->queue, "%s", q->conf.name);
     l->kind = q->conf.dir == DQ_RX ? DQ_LINE_RX : DQ_LINE_TX;
     l->queue_id = q->conf.id;
-    read_counters(l, &q->c);
+    dqi_line_add(l, &q->c);
     uint64_t inside = q->iface->engine && q->iface->ops->held ? q->iface->ops->held(q) : 0;
     l->held = (uint64_t)dqi_gauge_get(&q->held) + inside;
     l->pace_bps = atomic_load_explicit(&q->pace.bps, memory_order_relaxed);
@@ -37,7 +47,7 @@ static void add_nodes(const dq_session *s, const dq_stage *st, dq_line *l) {
             const dq_queue *q = s->ifaces[i]->rx[k];
             for (uint32_t p = 0; p < q->n_pipes; p++)
                 for (uint32_t m = 0; m < q->pipes[p]->n; m++)
-                    if (q->pipes[p]->nodes[m].stage == st) read_counters(l, &q->pipes[p]->nodes[m].c);
+                    if (q->pipes[p]->nodes[m].stage == st) dqi_line_add(l, &q->pipes[p]->nodes[m].c);
         }
 }
 
@@ -45,7 +55,7 @@ static void stage_line(const dq_session *s, const dq_stage *st, dq_line *l) {
     memset(l, 0, sizeof *l);
     snprintf(l->name, sizeof l->name, "%s", st->name);
     l->kind = st->ops->line_kind;
-    read_counters(l, &st->past);
+    dqi_line_add(l, &st->past);
     add_nodes(s, st, l);
     if (st->ops->line) st->ops->line(st, l);
     if (st->ops->held) l->held = st->ops->held(st);
@@ -83,4 +93,28 @@ uint32_t dq_ledger(const dq_session *cs, dq_line *lines, uint32_t max) {
         stage_line(s, s->stages[i], next_line(&k));
     pthread_mutex_unlock(&s->control);
     return k.n;
+}
+
+static uint32_t queue_faults(dq_queue *q, dq_fault *out, uint32_t n, uint32_t max) {
+    for (int k = 0; k < DQI_FAULTS; k++) {
+        int err = atomic_load_explicit(&q->faults[k].err, memory_order_acquire);
+        if (err == 0) break;
+        if (n++ >= max) continue;
+        dq_fault *f = &out[n - 1];
+        *f =
+            (dq_fault){.dir = q->conf.dir, .queue_id = q->conf.id, .err = err, .n = dqi_get(&q->faults[k].n)};
+        snprintf(f->name, sizeof f->name, "%s", q->iface->conf.name);
+        snprintf(f->queue, sizeof f->queue, "%s", q->conf.name);
+    }
+    return n;
+}
+
+uint32_t dq_faults(const dq_session *s, dq_fault *out, uint32_t max) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_ifaces; i++) {
+        const dq_iface *f = s->ifaces[i];
+        for (uint32_t k = 0; k < f->n_rx + f->n_tx; k++)
+            n = queue_faults(k < f->n_rx ? f->rx[k] : f->tx[k - f->n_rx], out, n, max);
+    }
+    return n;
 }

@@ -1,11 +1,15 @@
 package native
 
 /*
+#include <errno.h>
 #include "dq.h"
 */
 import "C"
 
-import "unsafe"
+import (
+	"syscall"
+	"unsafe"
+)
 
 // LineKind says what a ledger line accounts for.
 type LineKind int32
@@ -48,6 +52,50 @@ func (l *Line) Name() string { return text(l.name[:]) }
 
 // Queue is the queue's name, of receive and transmit lines.
 func (l *Line) Queue() string { return text(l.queue[:]) }
+
+// Fault is a system error that a queue's socket met. It mirrors dq_fault.
+type Fault struct {
+	name, queue name
+	dir         int32
+	QueueID     uint32
+	errno       int32
+	_           int32
+	N           uint64 // transmit: packets not sent; receive: how often the socket ceased to work
+}
+
+var _ = [1]struct{}{}[unsafe.Sizeof(Fault{})-C.sizeof_dq_fault]
+var _ = [1]struct{}{}[unsafe.Offsetof(Fault{}.N)-unsafe.Offsetof(C.dq_fault{}.n)]
+
+// Name is the interface.
+func (f *Fault) Name() string { return text(f.name[:]) }
+
+// Queue is the queue's name.
+func (f *Fault) Queue() string { return text(f.queue[:]) }
+
+// Send reports whether the queue is a transmit queue.
+func (f *Fault) Send() bool { return f.dir == C.DQ_TX }
+
+// Shut reports whether it is that somebody shut the socket down.
+func (f *Fault) Shut() bool { return f.errno == C.ESHUTDOWN }
+
+// Err is the system error; nil stands for several others.
+func (f *Fault) Err() error {
+	if f.errno == C.DQ_FAULT_OTHERS {
+		return nil
+	}
+	return syscall.Errno(f.errno)
+}
+
+// Faults reads what the sockets met. Any thread.
+func (s *Session) Faults() []Fault {
+	for room := 0; ; room += 8 { // hardly ever there is any
+		list := make([]Fault, room)
+		n := int(C.dq_faults(s.c, (*C.dq_fault)(unsafe.Pointer(first(list))), C.uint32_t(room)))
+		if n <= room {
+			return list[:n]
+		}
+	}
+}
 
 // Ledger reads every line. Any thread.
 func (s *Session) Ledger() []Line {

@@ -1,7 +1,7 @@
 // match.h: does a packet match a rule, and which rule of a table does it match first.
 //
 // A match is conditions on header fields, all of which must hold. A flow table is built once from rules and
-// never changes; whoever replaces a table swaps the pointer between two batches.
+// never changes; whoever changes flows swaps the pointer to the next table between two batches.
 #ifndef DQI_MATCH_H
 #define DQI_MATCH_H
 
@@ -25,6 +25,12 @@ bool dqi_match_packet(const dq_match *m, const uint8_t *p, uint32_t len, const d
 // allocates.
 int dqi_ftab_build(const dq_rule *rules, uint32_t n, dqi_ftab **out, dq_diag *diag);
 void dqi_ftab_free(dqi_ftab *t);
+
+// Makes *out from old, whose rules have orders of their own each: without the rules of the n_gone orders,
+// with the n_add rules. It may share memory with old; each is freed by itself. Errors as dqi_ftab_build, and
+// DQ_INVALID_PARAMETER for an order that is not there; old is as it was in any case.
+int dqi_ftab_change(const dqi_ftab *old, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
+                    uint32_t n_add, dqi_ftab **out, dq_diag *diag);
 
 // For each of n Ethernet frames (frame i is the len[i] bytes at base + off[i]): the flow id of the first rule
 // that it matches and the queue that the rule gives it, or flow id 0 and DQI_NO_QUEUE. Reads the table only,

@@ -59,21 +59,26 @@ static inline void dqi_put_be32(uint8_t *p, uint32_t v) {
     dqi_put_be16(p + 2, (uint16_t)v);
 }
 
-// True for the commonest frame: Ethernet without tags, IPv4 without options, not a fragment, UDP or TCP, the
-// length fields consistent. Its headers lie at fixed offsets: l3 14, source and destination address 26 and
-// 30, ports 34 and 36. Any thread, never blocks.
+// True for Ethernet without tags, IPv4 without options, not a fragment, and this transport; room for a TCP
+// header.
+static inline bool dqi_plain_ipv4(const uint8_t *p, uint32_t len, uint32_t proto) {
+    return len >= DQI_ETH_LEN + DQI_IPV4_LEN + DQI_TCP_LEN &&
+           (dqi_be32(p + 12) & 0xffffff00) == 0x08004500 && // ethertype, version, header length
+           (dqi_be32(p + 20) & 0x3fff00ff) == proto;        // more-fragments bit, fragment offset, protocol
+}
+
+// The commonest frame: the above with UDP, the length fields consistent. Its headers lie at fixed offsets: l3
+// 14, source and destination address 26 and 30, ports 34 and 36. Any thread, never blocks.
+static inline bool dqi_plain_udp(const uint8_t *p, uint32_t len) {
+    // A UDP length of 0 is a jumbogram's, 1 to 7 are malformed.
+    return dqi_plain_ipv4(p, len, DQI_PROTO_UDP) && dqi_be16(p + 16) >= DQI_IPV4_LEN + DQI_UDP_LEN &&
+           (uint16_t)(dqi_be16(p + 38) - 1) >= DQI_UDP_LEN - 1;
+}
+
+// The same with UDP or TCP.
 static inline bool dqi_plain(const uint8_t *p, uint32_t len) {
-    if (len < DQI_ETH_LEN + DQI_IPV4_LEN + DQI_TCP_LEN) return false;
-    if ((dqi_be32(p + 12) & 0xffffff00) != 0x08004500) return false; // ethertype, version, header length
-    uint32_t total = dqi_be16(p + 16);
-    switch (dqi_be32(p + 20) & 0x3fff00ff) { // more-fragments bit, fragment offset, protocol
-    case DQI_PROTO_UDP:                      // a length of 0 is a jumbogram's, 1 to 7 are malformed
-        return total >= DQI_IPV4_LEN + DQI_UDP_LEN && (uint16_t)(dqi_be16(p + 38) - 1) >= DQI_UDP_LEN - 1;
-    case DQI_PROTO_TCP:
-        return total >= DQI_IPV4_LEN + DQI_TCP_LEN && p[46] >> 4 >= 5;
-    default:
-        return false;
-    }
+    return dqi_plain_udp(p, len) || (dqi_plain_ipv4(p, len, DQI_PROTO_TCP) &&
+                                     dqi_be16(p + 16) >= DQI_IPV4_LEN + DQI_TCP_LEN && p[46] >> 4 >= 5);
 }
 
 // Finds the headers of an Ethernet frame of len bytes and fills *out; the caller keeps both. Header layouts:
@@ -98,9 +103,18 @@ void dqi_csum_fill(uint8_t *p, const dqi_pkt *pkt);
 // transport that cannot be checked (a fragment, a cut packet, another protocol) count as right.
 bool dqi_csum_ok(const uint8_t *p, const dqi_pkt *pkt);
 
-// The new value of checksum field csum after a 16-bit (32-bit) word that it covers changed from old_val to
-// new_val (RFC 1624, equation 3). For UDP, leave a field of 0 alone and send a result of 0 as 0xffff.
-uint16_t dqi_csum_update16(uint16_t csum, uint16_t old_val, uint16_t new_val);
-uint16_t dqi_csum_update32(uint16_t csum, uint32_t old_val, uint32_t new_val);
+// A change of bytes [from, to) of a packet, of at most 9, and what it does to checksums.
+typedef struct dqi_csum_change {
+    uint32_t from, to;
+    bool anew;       // the bytes say what a checksum covers, or are one
+    uint32_t ip, l4; // differences of the sums so far
+} dqi_csum_change;
+
+// Before and after the bytes of a parsed frame change: makes the checksums follow by the difference (RFC
+// 1624, equation 3), so that right ones stay right and wrong ones wrong, and a UDP checksum of 0 stays 0. In
+// a first fragment and a cut packet too. Where the bytes say what a checksum covers it is computed as by
+// dqi_csum_fill. Any thread, never blocks.
+void dqi_csum_before(dqi_csum_change *c, const uint8_t *p, const dqi_pkt *pkt, uint32_t from, uint32_t to);
+void dqi_csum_after(dqi_csum_change *c, uint8_t *p, const dqi_pkt *pkt);
 
 #endif

@@ -42,11 +42,11 @@ uint32_t dqi_gather(const dq_burst *b, uint32_t i, uint32_t skip, uint8_t *dst, 
     return done;
 }
 
-int dqi_pcap_open(dqi_pcap_file *p, const char *path, uint32_t snaplen, dqi_file_tally *tally) {
+int dqi_pcap_open(dqi_pcap_file *p, const char *path, uint32_t snaplen, bool overlap, dqi_file_tally *tally) {
     *p = (dqi_pcap_file){.snaplen = snaplen ? snaplen : DQI_PCAP_MAX_SNAPLEN};
-    int err = dqi_block_open(&p->file, path);
+    int err = dqi_block_open(&p->file, path, overlap);
     if (err != 0) return err;
-    uint8_t *h = dqi_block_room(&p->file, FILE_HEADER);
+    uint8_t *h = dqi_block_room(&p->file, FILE_HEADER, tally, &err);
     memset(h, 0, FILE_HEADER);
     le32(h, MAGIC_NS);
     le16(h + 4, 2);
@@ -62,14 +62,6 @@ int dqi_pcap_open(dqi_pcap_file *p, const char *path, uint32_t snaplen, dqi_file
     return err;
 }
 
-// Room for a record with n bytes of data, after a flush if need be. *err: 0, or that flush's.
-static uint8_t *record(dqi_pcap_file *p, uint32_t n, dqi_file_tally *tally, int *err) {
-    uint8_t *rec = dqi_block_room(&p->file, REC_HEADER + n);
-    if (rec) return rec;
-    *err = dqi_block_flush(&p->file, tally);
-    return *err == 0 ? dqi_block_room(&p->file, REC_HEADER + n) : NULL;
-}
-
 static void record_header(uint8_t *rec, int64_t ts, uint32_t kept, uint32_t len) {
     if (ts < 0) ts = 0;
     le32(rec, (uint32_t)(ts / NS_PER_S));
@@ -81,7 +73,7 @@ static void record_header(uint8_t *rec, int64_t ts, uint32_t kept, uint32_t len)
 static int add_frame(dqi_pcap_file *p, const dq_burst *b, uint32_t i, int64_t ts, dqi_file_tally *tally) {
     uint32_t len = dqi_packet_len(b, i), kept = len < p->snaplen ? len : p->snaplen;
     int err = 0;
-    uint8_t *rec = record(p, kept, tally, &err);
+    uint8_t *rec = dqi_block_room(&p->file, REC_HEADER + kept, tally, &err);
     if (!rec) return err;
     record_header(rec, ts, kept, len);
     dqi_gather(b, i, 0, rec + REC_HEADER, kept);
@@ -93,7 +85,7 @@ static int add_frame(dqi_pcap_file *p, const dq_burst *b, uint32_t i, int64_t ts
 static int add_part(dqi_pcap_file *p, const dq_burst *b, uint32_t i, int64_t ts, uint32_t at, uint32_t n,
                     bool last, bool cut, dqi_talk *talk, const dqi_endpoint *from, dqi_file_tally *tally) {
     int err = 0;
-    uint8_t *rec = record(p, DQI_PSEUDO_MAX_HEADER + n, tally, &err);
+    uint8_t *rec = dqi_block_room(&p->file, REC_HEADER + DQI_PSEUDO_MAX_HEADER + n, tally, &err);
     if (!rec) return err;
     uint8_t *frame = rec + REC_HEADER;
     uint32_t header = dqi_pseudo_put(talk, from, frame, n);
@@ -129,8 +121,6 @@ int dqi_pcap_add(dqi_pcap_file *p, const dq_burst *b, uint32_t i, int64_t ts, dq
     bool payload = b->queue && b->queue->iface->ops->payload;
     return payload ? add_payload(p, b, i, ts, tally) : add_frame(p, b, i, ts, tally);
 }
-
-int dqi_pcap_flush(dqi_pcap_file *p, dqi_file_tally *tally) { return dqi_block_flush(&p->file, tally); }
 
 int dqi_pcap_close(dqi_pcap_file *p) {
     dqi_talks_free(p->talks);

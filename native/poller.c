@@ -1,8 +1,10 @@
 // poller.c: whoever serves queues: a worker thread, or a task in its wait.
 //
 // Idle mode is adaptive: a poller that finds nothing goes on trying for a while (a packet that comes then
-// costs no system call), then sleeps in poll(2) on its wake-up descriptor and what its engines armed, until
-// the next known time. Control threads that change what a poller walks make it stand still first
+// costs no wake-up), then sleeps in poll(2) on its wake-up descriptor and what its engines armed, until the
+// next known time. How long it tries follows from its last sleep: one that was short says that trying on
+// would have caught the work, a long one that it only kept the core from the thread that makes the work, or
+// takes it. Control threads that change what a poller walks make it stand still first
 // (dqi_poller_hold), so the packet path takes no lock.
 #include "poller.h"
 
@@ -12,10 +14,13 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
-#define SPIN_NS   20000 // how long an idle poller goes on trying
+#define SPIN_MIN  2500  // how long an idle poller goes on trying, after one short sleep
+#define SPIN_MAX  20000 // and after several
 #define CLOSE_NS  60000 // a time nearer than this is waited for by trying, as sleeping may overshoot
+#define REST_MIN  5000  // a shorter rest is over when the sleep begins
 #define MAX_ARMED 256
 
 int dqi_wake_init(dqi_wake *w) {
@@ -48,7 +53,7 @@ void dqi_wake_sleep(dqi_wake *w, struct pollfd *fds, nfds_t n, int64_t ns) {
 }
 
 int dqi_poller_init(dqi_poller *p, dq_session *s) {
-    *p = (dqi_poller){.session = s, .core = -1};
+    *p = (dqi_poller){.session = s, .core = -1, .spin_ns = SPIN_MAX};
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);
     return dqi_wake_init(&p->wake);
@@ -128,14 +133,16 @@ int dqi_poller_once(dqi_poller *p) {
     return work;
 }
 
-// The earliest time, in ns from now, at which some queue knows of work; INT64_MAX: none does.
-static int64_t next_due(const dqi_poller *p) {
+// The earliest time, in ns from now, at which some queue knows of work; INT64_MAX: none does. *rest: the same
+// of queues that rest, where some microseconds more don't matter.
+static int64_t next_due(const dqi_poller *p, int64_t *rest) {
     int64_t soonest = INT64_MAX;
+    *rest = INT64_MAX;
     for (uint32_t i = 0; i < p->n; i++) {
         const dq_queue *q = p->queues[i];
         if (q->next_ns == INT64_MAX || dqi_virtual(q->session)) continue;
-        int64_t left = q->next_ns - dq_now(q->session);
-        if (left < soonest) soonest = left < 0 ? 0 : left;
+        int64_t left = q->next_ns - dq_now(q->session), *least = q->rest_until ? rest : &soonest;
+        if (left < *least) *least = left < 0 ? 0 : left;
     }
     return soonest;
 }
@@ -150,22 +157,40 @@ static nfds_t arm(dqi_poller *p, struct pollfd *fds, nfds_t max) {
     return n;
 }
 
+static void learn(dqi_poller *p, int64_t slept_ns) {
+    if (slept_ns >= SPIN_MAX)
+        p->spin_ns = 0;
+    else if (p->spin_ns < SPIN_MAX)
+        p->spin_ns = p->spin_ns ? 2 * p->spin_ns : SPIN_MIN;
+}
+
 void dqi_poller_sleep(dqi_poller *p, int64_t until_ns) {
     int64_t left = until_ns == INT64_MAX ? INT64_MAX : until_ns - dqi_mono_ns();
-    int64_t due = next_due(p);
+    int64_t rest, due = next_due(p, &rest);
     if (due < left) left = due;
-    if (left < CLOSE_NS) return;
+    if (due == 0) sched_yield(); // it waits for another thread, for buffers say, that may need this core
+    if (left < CLOSE_NS || rest < REST_MIN) return;
     struct pollfd fds[MAX_ARMED];
     dqi_wake_announce(&p->wake);
-    if (dqi_poller_once(p) > 0 || next_due(p) < CLOSE_NS || atomic_load(&p->hold) != 0 ||
+    if (dqi_poller_once(p) > 0 || next_due(p, &rest) < CLOSE_NS || atomic_load(&p->hold) != 0 ||
         atomic_load(&p->quit) != 0) {
         dqi_wake_stay(&p->wake);
         return;
     }
     nfds_t n = arm(p, fds, MAX_ARMED);
-    due = next_due(p);
+    due = next_due(p, &rest);
     if (due < left) left = due;
-    dqi_wake_sleep(&p->wake, fds, n, left == INT64_MAX ? left : left - CLOSE_NS / 2);
+    if (left != INT64_MAX) left -= CLOSE_NS / 2;
+    int64_t began = dqi_mono_ns();
+    dqi_wake_sleep(&p->wake, fds, n, rest < left ? rest : left);
+    if (rest == INT64_MAX) learn(p, dqi_mono_ns() - began);
+}
+
+bool dqi_poller_rests(const dqi_poller *p) {
+    bool rests = false;
+    for (uint32_t i = 0; i < p->n && !rests; i++)
+        rests = p->queues[i]->rest_until != 0;
+    return rests;
 }
 
 void dqi_queue_kick(dq_queue *q) {
@@ -173,8 +198,11 @@ void dqi_queue_kick(dq_queue *q) {
     if (p && !dqi_virtual(q->session)) dqi_wake_up(&p->wake);
 }
 
+void dqi_thread_wakes_sharply(void) { prctl(PR_SET_TIMERSLACK, 1ul); }
+
 static void *worker(void *arg) {
     dqi_poller *p = arg;
+    dqi_thread_wakes_sharply();
     int64_t idle_since = 0;
     while (!atomic_load_explicit(&p->quit, memory_order_acquire)) {
         if (atomic_load_explicit(&p->hold, memory_order_acquire) != 0) stand_still(p);
@@ -184,7 +212,7 @@ static void *worker(void *arg) {
         }
         int64_t now = dqi_mono_ns();
         if (idle_since == 0) idle_since = now;
-        if (now - idle_since < SPIN_NS)
+        if (now - idle_since < p->spin_ns && !dqi_poller_rests(p))
             dqi_pause();
         else
             dqi_poller_sleep(p, INT64_MAX);

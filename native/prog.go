@@ -6,7 +6,10 @@ package native
 */
 import "C"
 
-import "unsafe"
+import (
+	"runtime"
+	"unsafe"
+)
 
 // Insn is an instruction of a packet program. It mirrors dq_insn; the numbers of Op and
 // what A, B, C and Imm mean stand in dq_prog.h and in runtime/expr.
@@ -40,14 +43,41 @@ func insnPtr(s []Insn) *C.dq_insn { return (*C.dq_insn)(unsafe.Pointer(first(s))
 
 func cbpfPtr(s []CBPFInsn) *C.dq_cbpf_insn { return (*C.dq_cbpf_insn)(unsafe.Pointer(first(s))) }
 
-// Select writes the indices of the packets that the program accepts into idx, which has
-// room for all packets, and returns how many they are.
-func (b Burst) Select(prog []Insn, idx []uint32) (int, error) {
-	n := C.dq_burst_select(b.c, insnPtr(prog), C.uint32_t(len(prog)), (*C.uint32_t)(first(idx)))
-	if n < 0 {
-		return 0, Err(n)
+// Prog is a checked program, ready to run. Safe for concurrent use; its memory goes with it.
+type Prog struct{ c *C.dq_prog }
+
+// NewProg checks a program and makes it ready.
+func NewProg(insns []Insn) (*Prog, error) {
+	p := new(Prog)
+	var d C.dq_diag
+	if err := result("program", C.dq_prog_new(insnPtr(insns), C.uint32_t(len(insns)), &p.c, &d), &d); err != nil {
+		return nil, err
 	}
-	return int(n), nil
+	runtime.AddCleanup(p, func(c *C.dq_prog) { C.dq_prog_free(c) }, p.c)
+	return p, nil
+}
+
+// Select writes the indices of the packets for which the program holds into idx, which has
+// room for all packets, and returns how many they are.
+func (b Burst) Select(p *Prog, idx []uint32) int {
+	n := C.dq_burst_select(b.c, p.c, (*C.uint32_t)(first(idx)))
+	runtime.KeepAlive(p)
+	return int(n)
+}
+
+// Count is the number of packets for which the program holds.
+func (b Burst) Count(p *Prog) int {
+	n := C.dq_burst_count(b.c, p.c)
+	runtime.KeepAlive(p)
+	return int(n)
+}
+
+// Eval writes the program's number for every packet into out; has[i] is 0 where packet i has
+// none (has may be nil). It returns how many packets have one.
+func (b Burst) Eval(p *Prog, out []uint64, has []uint8) int {
+	n := C.dq_burst_eval(b.c, p.c, (*C.uint64_t)(first(out)), (*C.uint8_t)(first(has)))
+	runtime.KeepAlive(p)
+	return int(n)
 }
 
 // CompilePcap compiles libpcap's text for a link type. ErrNotSupported when libpcap is not

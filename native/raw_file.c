@@ -1,6 +1,6 @@
-// raw_file.c: one file per packet, straight from the packet's segments. A folder descriptor keeps the path
-// from being walked for each file, and tells a folder that vanished from one that was replaced. Runs on the
-// writer's thread.
+// raw_file.c: a file for each packet or burst, straight from the packets' segments. A folder descriptor keeps
+// the path from being walked for each file, and tells a folder that vanished from one that was replaced. Runs
+// on the writer's thread.
 #include "raw_file.h"
 
 #include <errno.h>
@@ -11,16 +11,18 @@
 #include <unistd.h>
 
 #define NAME_BYTES 300 // a prefix of 255 and an index
+#define GATHER     256 // segments of one system call
 
-int dqi_raw_open(dqi_raw_file *r, const char *dir, const char *prefix, uint32_t skip) {
-    *r = (dqi_raw_file){.prefix = prefix, .skip = skip, .dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+int dqi_raw_open(dqi_raw_file *r, const char *dir, const char *prefix, uint32_t skip,
+                 _Atomic uint64_t *next) {
+    *r = (dqi_raw_file){.prefix = prefix, .skip = skip, .next = next};
+    r->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return r->dir < 0 ? -errno : 0;
 }
 
-// The packet's segments after the first skip bytes; their number, and their bytes in *bytes.
+// The packet's segments after the first skip bytes; their number, their bytes are added to *bytes.
 static int pieces(const dq_burst *b, uint32_t i, uint64_t skip, struct iovec *iov, uint64_t *bytes) {
     int n = 0;
-    *bytes = 0;
     for (uint32_t s = 0; s < b->nseg; s++) {
         uint32_t len = b->len[s][i];
         uint64_t cut = skip < len ? skip : len;
@@ -49,31 +51,61 @@ static int write_all(int fd, struct iovec *iov, int n) {
     return 0;
 }
 
-static int write_file(dqi_raw_file *r, const char *name, const dq_burst *b, uint32_t i, uint64_t *bytes) {
-    struct iovec iov[DQ_MAX_SEGS];
-    int n = pieces(b, i, r->skip, iov, bytes);
+static int write_packets(const dqi_raw_file *r, int fd, const dq_burst *b, uint32_t first, uint32_t n,
+                         uint64_t *bytes) {
+    struct iovec iov[GATHER];
+    int used = 0, err = 0;
+    *bytes = 0;
+    for (uint32_t i = first; i < first + n && err == 0; i++) {
+        if (used > GATHER - DQ_MAX_SEGS) {
+            err = write_all(fd, iov, used);
+            used = 0;
+        }
+        used += pieces(b, i, r->skip, iov + used, bytes);
+    }
+    return err == 0 ? write_all(fd, iov, used) : err;
+}
+
+static int write_file(const dqi_raw_file *r, const char *name, const dq_burst *b, uint32_t first, uint32_t n,
+                      uint64_t *bytes) {
     int fd = openat(r->dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0) return -errno;
-    int err = write_all(fd, iov, n);
+    int err = write_packets(r, fd, b, first, n, bytes);
     if (close(fd) != 0 && err == 0 && errno != EINTR) err = -errno;
     if (err != 0) unlinkat(r->dir, name, 0);
     return err;
 }
 
-int dqi_raw_add(dqi_raw_file *r, const dq_burst *b, uint32_t i, dqi_file_tally *tally) {
+// Writes file PREFIX_index.
+static int add_file(const dqi_raw_file *r, uint64_t index, const dq_burst *b, uint32_t first, uint32_t n,
+                    dqi_file_tally *tally) {
     char name[NAME_BYTES];
     uint64_t bytes;
-    snprintf(name, sizeof name, "%s_%" PRIu64, r->prefix, r->next);
+    snprintf(name, sizeof name, "%s_%" PRIu64, r->prefix, index);
     int64_t began = dqi_mono_ns();
-    int err = write_file(r, name, b, i, &bytes);
-    tally->write_ns += dqi_mono_ns() - began;
+    int err = write_file(r, name, b, first, n, &bytes);
+    tally->stall_ns += dqi_mono_ns() - began;
     if (err != 0) return err;
-    r->next++;
     tally->files++;
-    tally->packets++;
+    tally->packets += n;
     tally->packet_bytes += bytes;
     tally->file_bytes += bytes;
     return 0;
+}
+
+int dqi_raw_add(dqi_raw_file *r, const dq_burst *b, uint32_t first, uint32_t n, uint64_t *index,
+                dqi_file_tally *tally) {
+    uint64_t at = atomic_fetch_add(r->next, 1), after = at + 1;
+    *index = at;
+    int err = add_file(r, at, b, first, n, tally);
+    if (err != 0) atomic_compare_exchange_strong(r->next, &after, at);
+    return err;
+}
+
+int dqi_raw_add_named(const dqi_raw_file *r, const dq_write_names *names, const dq_burst *b, uint32_t i,
+                      dqi_file_tally *tally) {
+    dqi_raw_file named = {.dir = r->dir, .prefix = names->prefix, .skip = names->packet_data_offset};
+    return add_file(&named, i, b, i, 1, tally);
 }
 
 void dqi_raw_close(dqi_raw_file *r) {

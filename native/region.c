@@ -5,12 +5,14 @@
 // address every packet by (descriptor, offset). A pool is a stack of buffer ids: the buffer used last is the
 // warmest.
 #include "region.h"
+#include "cgroup.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,8 +28,6 @@ struct dqi_pool {
 };
 
 static uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
-
-static uint64_t region_bytes(const dq_region *r) { return (uint64_t)r->stride * r->conf.num_bufs; }
 
 int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag) {
     if (conf->kind == DQ_KIND_DEVICE || conf->kind == DQ_KIND_HOST_PINNED)
@@ -58,6 +58,7 @@ int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq
                         conf->name);
     }
     r->first_id = (uint32_t)first;
+    r->spare.id = DQI_NO_BUF;
     s->regions[s->n_regions++] = r;
     *out = r;
     return DQ_OK;
@@ -68,6 +69,35 @@ int dqi_region_share(dq_region *r, dq_diag *diag) {
     return r->holders
                ? DQ_OK
                : dqi_fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory for its side array", r->conf.name);
+}
+
+void dqi_region_want_groups(dq_region *r, uint32_t bytes, uint32_t least) {
+    r->want_bytes = bytes;
+    r->want_least = least;
+}
+
+// Groups the region's buffers as was asked for; the last group is filled up, so that none is lost.
+static int form_groups(dq_session *s, dq_region *r, dq_diag *diag) {
+    uint32_t num = r->conf.num_bufs;
+    r->group = 1;
+    r->n_groups = num;
+    if (r->want_bytes == 0) return DQ_OK;
+    uint32_t group = (uint32_t)(((uint64_t)r->want_bytes + DQ_HEADROOM + r->stride - 1) / r->stride);
+    uint32_t n = (num + group - 1) / group;
+    if (n < r->want_least) {
+        dqi_note(s,
+                 "region %s: %u buffers are too few for super-buffers: datagrams come one by one; hint: %u "
+                 "buffers let the kernel hand over 64 KiB at a time",
+                 r->conf.name, num, r->want_least * group);
+        return DQ_OK;
+    }
+    r->group = group;
+    r->n_groups = n;
+    r->across = calloc(n, 1);
+    dqi_note(s, "region %s: %u buffers of %u bytes are %u super-buffers of %llu KiB", r->conf.name, num,
+             r->conf.buf_size, n, (unsigned long long)r->stride * group >> 10);
+    return r->across ? dqi_region_share(r, diag)
+                     : dqi_fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory for its groups", r->conf.name);
 }
 
 // ---- the arena --------------------------------------------------------------------------------------------
@@ -94,7 +124,7 @@ static void bind_node(dq_session *s, dq_region *r) {
     enum { MPOL_PREFERRED_ = 1 };
     if (r->conf.affinity < 0 || r->conf.affinity > 62) return;
     unsigned long mask = 1ul << r->conf.affinity;
-    uint64_t bytes = round_up(region_bytes(r), r->huge ? HUGE_PAGE : SMALL_PAGE);
+    uint64_t bytes = round_up(dqi_region_bytes(r), r->huge ? HUGE_PAGE : SMALL_PAGE);
     if (syscall(SYS_mbind, s->base + r->offset, bytes, MPOL_PREFERRED_, &mask, 64ul, 0u) != 0 &&
         errno != ENOSYS)
         dqi_note(s, "region %s: NUMA node %d: %s; memory comes from any node", r->conf.name, r->conf.affinity,
@@ -116,7 +146,7 @@ static uint64_t lay_out(dq_session *s, bool huge, uint64_t at) {
         dq_region *r = s->regions[i];
         if (r->huge != huge) continue;
         r->offset = at;
-        at = round_up(at + region_bytes(r), huge ? HUGE_PAGE : SMALL_PAGE);
+        at = round_up(at + dqi_region_bytes(r), huge ? HUGE_PAGE : SMALL_PAGE);
     }
     return at;
 }
@@ -126,7 +156,7 @@ static void choose_pages(dq_session *s) {
     uint64_t left = free_huge_pages();
     for (uint32_t i = 0; i < s->n_regions; i++) {
         dq_region *r = s->regions[i];
-        uint64_t need = round_up(region_bytes(r), HUGE_PAGE) / HUGE_PAGE;
+        uint64_t need = round_up(dqi_region_bytes(r), HUGE_PAGE) / HUGE_PAGE;
         r->huge = r->conf.kind == DQ_KIND_HUGE && need <= left;
         if (r->huge)
             left -= need;
@@ -139,13 +169,13 @@ static void choose_pages(dq_session *s) {
 }
 
 static int pool_fill(dq_region *r) {
-    uint32_t n = r->conf.num_bufs;
+    uint32_t n = r->n_groups;
     r->pool = malloc(sizeof *r->pool + n * sizeof(uint32_t));
     if (!r->pool) return -ENOMEM;
     r->pool->lock = (dqi_spin){0};
     r->pool->n = n;
     for (uint32_t i = 0; i < n; i++)
-        r->pool->ids[i] = r->first_id + n - 1 - i;
+        r->pool->ids[i] = r->first_id + (n - 1 - i) * r->group;
     return 0;
 }
 
@@ -159,29 +189,53 @@ uint32_t dq_stride(uint32_t buf_size, const char *engine) {
     return stride_of(buf_size, ops->align > DQI_MIN_ALIGN ? ops->align : DQI_MIN_ALIGN);
 }
 
-int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
-    for (uint32_t i = 0; i < s->n_regions; i++)
-        s->regions[i]->stride = stride_of(s->regions[i]->conf.buf_size, align);
-    choose_pages(s);
-    uint64_t small = lay_out(s, false, 0);
-    uint64_t huge_at = round_up(small, HUGE_PAGE);
-    s->arena_bytes = round_up(lay_out(s, true, huge_at), HUGE_PAGE);
-    if (s->arena_bytes == 0) return DQ_OK;
+static bool limits_addresses(void) {
+    struct rlimit l;
+    return getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur != RLIM_INFINITY;
+}
+
+// Refuses what the host has not got, or a control group does not allow: the packet that touches it would find
+// out. Huge pages don't count for the group.
+static int check_size(const dq_session *s, uint64_t small, dq_diag *diag) {
     uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     if (s->arena_bytes > ram)
         return dqi_fail(
             diag, DQ_ESYS - ENOMEM,
             "memory regions: they take %llu MiB and this host has %llu; hint: lower num_bufs or buf_size",
             (unsigned long long)(s->arena_bytes >> 20), (unsigned long long)(ram >> 20));
+    char file[256];
+    uint64_t group = dqi_cgroup_limit("/proc/self/cgroup", "/sys/fs/cgroup", file, sizeof file);
+    if (small > group)
+        return dqi_fail(diag, DQ_ESYS - ENOMEM,
+                        "memory regions: they take %llu MiB and %s allows %llu; hint: lower num_bufs or "
+                        "buf_size, or raise that limit",
+                        (unsigned long long)(small >> 20), file, (unsigned long long)(group >> 20));
+    return DQ_OK;
+}
+
+int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
+    for (uint32_t i = 0; i < s->n_regions; i++) {
+        s->regions[i]->stride = stride_of(s->regions[i]->conf.buf_size, align);
+        int err = form_groups(s, s->regions[i], diag);
+        if (err != DQ_OK) return err;
+    }
+    choose_pages(s);
+    uint64_t small = lay_out(s, false, 0);
+    uint64_t huge_at = round_up(small, HUGE_PAGE);
+    s->arena_bytes = round_up(lay_out(s, true, huge_at), HUGE_PAGE);
+    if (s->arena_bytes == 0) return DQ_OK;
+    int err = check_size(s, small, diag);
+    if (err != DQ_OK) return err;
     // Reserve, with room to align the start for huge pages.
     uint8_t *p =
         mmap(NULL, s->arena_bytes + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
-        return dqi_fail(diag, DQ_ESYS - errno, "memory regions: %llu bytes: %s",
-                        (unsigned long long)s->arena_bytes, strerror(errno));
+        return dqi_fail(diag, DQ_ESYS - errno, "memory regions: %llu bytes: %s%s",
+                        (unsigned long long)s->arena_bytes, strerror(errno),
+                        limits_addresses() ? "; hint: ulimit -v limits addresses: raise it" : "");
     s->reserved = p;
     s->base = (uint8_t *)round_up((uintptr_t)p, HUGE_PAGE);
-    int err = map_part(s, 0, 0, small, 0);
+    err = map_part(s, 0, 0, small, 0);
     if (err == 0) err = map_part(s, 1, huge_at, s->arena_bytes - huge_at, MFD_HUGETLB);
     if (err != 0)
         return dqi_fail(diag, DQ_ESYS + err, "memory regions: %llu bytes: %s%s",
@@ -200,8 +254,10 @@ uint64_t dqi_arena_close(dq_session *s) {
     uint64_t missing = 0;
     for (uint32_t i = 0; i < s->n_regions; i++) {
         dq_region *r = s->regions[i];
-        if (r->pool) missing += r->conf.num_bufs - r->pool->n;
+        if (r->pool) dqi_bufs_free(s, &r->spare.id, 1);
+        if (r->pool) missing += (uint64_t)(r->n_groups - r->pool->n) * r->group;
         free(r->pool);
+        free(r->across);
         free(r->holders);
         free(r);
     }
@@ -220,13 +276,20 @@ void dq_region_read(const dq_region *r, dq_region_info *out) {
         .stride = r->stride,
         .num_bufs = r->conf.num_bufs,
         .buf_size = r->conf.buf_size,
+        .group = r->group,
         .kind = r->conf.kind,
         .huge = r->huge,
     };
     if (!r->pool) return;
+    out->free_bufs = dqi_region_level(r) * r->group;
+    if (out->free_bufs > out->num_bufs) out->free_bufs = out->num_bufs; // the last group was filled up
+}
+
+uint32_t dqi_region_level(const dq_region *r) {
     dqi_lock(&r->pool->lock);
-    out->free_bufs = r->pool->n;
+    uint32_t n = r->pool->n;
     dqi_unlock(&r->pool->lock);
+    return n;
 }
 
 // ---- buffers ----------------------------------------------------------------------------------------------
@@ -256,7 +319,7 @@ dq_region *dqi_buf_region(const dq_session *s, uint32_t id) {
 
 dq_region *dqi_off_region(const dq_session *s, uint64_t off) {
     for (uint32_t i = 0; i < s->n_regions; i++)
-        if (off - s->regions[i]->offset < region_bytes(s->regions[i])) return s->regions[i];
+        if (dqi_region_has(s->regions[i], off)) return s->regions[i];
     return NULL;
 }
 
@@ -278,6 +341,15 @@ static void drop_holders(dq_region *r, const uint32_t *ids, uint32_t n) {
             push_ids(r, ids + i, 1);
 }
 
+// Without a way out of the loop, so that it is vectorised: the common case.
+static bool all_in(const dq_region *r, const uint32_t *ids, uint32_t n) {
+    const uint32_t first = r->first_id, num = r->conf.num_bufs;
+    uint32_t outside = 0;
+    for (uint32_t i = 0; i < n; i++)
+        outside |= ids[i] - first >= num;
+    return !outside;
+}
+
 void dqi_bufs_free(dq_session *s, const uint32_t *ids, uint32_t n) {
     for (uint32_t i = 0; i < n;) {
         if (ids[i] == DQI_NO_BUF) {
@@ -285,13 +357,24 @@ void dqi_bufs_free(dq_session *s, const uint32_t *ids, uint32_t n) {
             continue;
         }
         dq_region *r = dqi_buf_region(s, ids[i]);
-        uint32_t first = r->first_id, num = r->conf.num_bufs, k = i + 1;
-        while (k < n && ids[k] - first < num)
-            k++;
+        uint32_t k = n;
+        if (!all_in(r, ids + i, n - i))
+            for (k = i + 1; k < n && ids[k] - r->first_id < r->conf.num_bufs;)
+                k++;
         if (r->holders)
             drop_holders(r, ids + i, k - i);
         else
             push_ids(r, ids + i, k - i);
         i = k;
     }
+}
+
+uint32_t dqi_spare_take(dq_region *r, dqi_spare *s) {
+    if (s->id == DQI_NO_BUF || s->used == r->group) {
+        dqi_bufs_free(r->session, &s->id, 1);
+        *s = (dqi_spare){.id = DQI_NO_BUF};
+        if (dqi_bufs_alloc(r, &s->id, 1) == 0) return DQI_NO_BUF;
+        r->across[(s->id - r->first_id) / r->group] = 0;
+    }
+    return s->id + s->used++;
 }

@@ -33,6 +33,7 @@ type RegionInfo struct {
 	Offset                     uint64 // in the arena
 	Stride                     int    // bytes from buffer to buffer
 	NumBufs, BufSize, FreeBufs int
+	Group                      int // buffers of a super-buffer; 1: there are none
 	Kind                       RegionKind
 	Huge                       bool // really on huge pages
 }
@@ -66,6 +67,7 @@ func (r Region) Info() RegionInfo {
 		NumBufs:  int(c.num_bufs),
 		BufSize:  int(c.buf_size),
 		FreeBufs: int(c.free_bufs),
+		Group:    int(c.group),
 		Kind:     RegionKind(c.kind),
 		Huge:     c.huge != 0,
 	}

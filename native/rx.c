@@ -41,6 +41,26 @@ static int receive(dq_queue *q) {
     return n;
 }
 
+// While a burst gathers, packets that come slowly may wait in the kernel for each other: one look at several
+// costs hardly more than at one.
+static bool rests(dq_queue *q) {
+    if (q->rest_until == 0) return false;
+    if (dq_now(q->session) >= q->rest_until || atomic_load_explicit(&q->stopping, memory_order_relaxed)) {
+        q->rest_until = 0;
+        return false;
+    }
+    q->blocked = true;
+    q->next_ns = q->rest_until;
+    return true;
+}
+
+static int look(dq_queue *q) {
+    int n = receive(q);
+    if (n > 0 && q->rest_ns > 0 && (uint32_t)n < q->conf.batch_size / 4)
+        q->rest_until = dq_now(q->session) + q->rest_ns;
+    return n;
+}
+
 int dqi_rx_poll(dq_queue *q) {
     q->next_ns = INT64_MAX;
     q->blocked = !dqi_dispatch_run(q);
@@ -48,7 +68,7 @@ int dqi_rx_poll(dq_queue *q) {
         if (!dqi_virtual(q->session)) q->next_ns = dq_now(q->session) + LOOK_AGAIN_NS;
         return 0;
     }
-    int n = receive(q);
+    int n = rests(q) ? 0 : look(q);
     if (q->cur && is_due(q, n > 0)) {
         dq_burst *b = q->cur;
         q->cur = NULL;

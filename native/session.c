@@ -85,11 +85,24 @@ static uint32_t descriptors(const dq_queue *q) {
     return q->session->conf.rx_meta_buffers * (q->immediate && q->conf.timeout_us == 0 ? 16 : 1);
 }
 
+// True when q is the only queue of the session that uses its first region.
+static bool has_region_alone(const dq_queue *q) {
+    const dq_queue *other;
+    for (uint32_t k = 0; (other = queue_at(q->session, k)) != NULL; k++)
+        for (uint32_t n = 0; n < other->conf.n_regions; n++)
+            if (other->conf.regions[n] == q->conf.regions[0] && (other != q || n > 0)) return false;
+    return true;
+}
+
 static int queue_open(dq_queue *q, dq_diag *diag) {
     bool rx = q->conf.dir == DQ_RX;
     uint32_t n = descriptors(q);
     q->bursts = dqi_burst_pool_new(q->session, n, q->conf.batch_size, q->conf.n_regions);
     bool ok = q->bursts && (rx || dqi_ring_init(&q->ring, n));
+    if (ok && !rx && q->iface->ops->copies && has_region_alone(q)) {
+        q->stamps = calloc(q->conf.regions[0]->conf.num_bufs, sizeof *q->stamps);
+        ok = q->stamps != NULL;
+    }
     return ok ? DQ_OK
               : dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for %u bursts of %u packets",
                          q->conf.name, n, q->conf.batch_size);
@@ -111,6 +124,8 @@ int dq_session_open(dq_session *s, dq_diag *diag) {
     uint32_t align = DQI_MIN_ALIGN;
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         if (s->ifaces[i]->ops->align > align) align = s->ifaces[i]->ops->align;
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        if (s->ifaces[i]->ops->claim) s->ifaces[i]->ops->claim(s->ifaces[i]);
     int err = dqi_arena_open(s, align, diag);
     if (err == DQ_OK) err = picks_open(s, diag);
     dq_queue *q;
@@ -309,6 +324,8 @@ static void queue_free(dq_queue *q) {
     if (q->poller) dqi_poller_remove(q->poller, q);
     dqi_rx_drop_rest(q);
     if (q->ring.slots) dqi_tx_drop_rest(q);
+    free(q->stamps);
+    q->stamps = NULL;
     dqi_ring_free(&q->ring);
     dqi_pipes_free(q);
 }

@@ -23,7 +23,7 @@ type Wire struct {
 type SessionConf struct {
 	Virtual                      bool  // no threads; time moves by Advance
 	Seed                         int64 // of the wire's faults
-	StartNS                      int64 // virtual: time at the start, ns since the epoch
+	StartNS                      int64 // time at the start, ns since the epoch; on the real clock 0 stands for now
 	RxMetaBuffers, TxMetaBuffers int   // burst descriptors of each queue
 	Wire                         Wire
 }

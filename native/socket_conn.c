@@ -45,7 +45,8 @@ dqi_sconn *dqi_conn_new(dqi_sock *s, int pair) {
     uint32_t id = 0;
     dqi_sconn *c = NULL;
     pthread_mutex_lock(&s->lock);
-    for (uint32_t k = 0; k < DQI_SOCK_CONNS && !c && s->n_conns < DQI_SOCK_CONNS; k++)
+    uint32_t tries = dqi_iface_can_tell(s->iface, s->n_conns + 1) ? DQI_SOCK_CONNS : 0;
+    for (uint32_t k = 0; k < tries && !c && s->n_conns < DQI_SOCK_CONNS; k++)
         c = next_slot(s, &id);
     if (c) {
         s->n_conns++;
@@ -57,9 +58,13 @@ dqi_sconn *dqi_conn_new(dqi_sock *s, int pair) {
         c->cut = (dqi_cutter){0};
         c->buf = DQI_NO_BUF;
         c->ended = c->watched = c->muted = false;
-        c->kernel_drops = 0;
+        c->kernel_drops = c->quiet = 0;
+        c->stamps = (dqi_stamps){0};
         atomic_store(&c->closing, false);
         atomic_store(&c->broken, false);
+        atomic_store(&c->full, 0);
+        atomic_store(&c->laned, 0);
+        atomic_store(&c->moved, 0);
         atomic_store(&c->state, DQI_CONN_CONNECTING);
         atomic_store(&c->id, id);
         atomic_store(&s->table[id % DQI_SOCK_CONNS], c);
@@ -134,7 +139,9 @@ static void drop_partial(dqi_sconn *c) {
     dqi_bufs_free(c->rx->session, &c->buf, 1);
     c->buf = DQI_NO_BUF;
     c->cut = (dqi_cutter){0};
-    if (r->more == c) r->more = NULL;
+    if (r->more != c) return;
+    r->more = NULL;
+    dqi_drop(&c->rx->c, DQ_DROP_FLUSHED, dqi_tcp_forget(r));
 }
 
 // When the client tries again: at once after a connection that lasted, else after a pause that doubles.
@@ -154,13 +161,14 @@ static void schedule(dqi_sconn *c, bool was_open) {
     }
 }
 
-// The open connection made last, 0: none.
+// The open connection made last, else the last of those that are ending, 0: none.
 static uint32_t newest(const dqi_sock *s) {
     uint32_t best = 0, age = 0;
     for (uint32_t k = 0; k < DQI_SOCK_CONNS; k++) {
         const dqi_sconn *c = atomic_load(&s->table[k]);
-        if (!c || dqi_conn_state(c) != DQI_CONN_OPEN) continue;
+        if (!c || !dqi_conn_takes(c)) continue;
         uint32_t a = (s->seq - dqi_conn_id(c)) & ID_MASK;
+        if (dqi_conn_state(c) == DQI_CONN_ENDING) a += ID_MASK;
         if (best != 0 && a >= age) continue;
         best = dqi_conn_id(c);
         age = a;
@@ -168,10 +176,29 @@ static uint32_t newest(const dqi_sock *s) {
     return best;
 }
 
+// Waits no more to be read. Under sock->lock.
+static void unmute(dqi_sconn *c) {
+    if (c->muted) c->reactor->n_muted--;
+    c->muted = false;
+}
+
+void dqi_conn_stop_reading(dqi_sconn *c) {
+    dqi_sock *s = c->sock;
+    uint32_t id = dqi_conn_id(c);
+    drop_partial(c);
+    pthread_mutex_lock(&s->lock);
+    unmute(c);
+    atomic_store(&c->state, DQI_CONN_ENDING);
+    if (atomic_load(&s->newest) == id) atomic_store(&s->newest, newest(s));
+    dqi_reactor_add(c->reactor, c, DQI_CONN_ENDING);
+    pthread_mutex_unlock(&s->lock);
+    dqi_iface_event(s->iface, DQ_EV_DISCONNECT, id, DQ_OK);
+}
+
 void dqi_conn_end(dqi_sconn *c, int code) {
     dqi_sock *s = c->sock;
     uint32_t id = dqi_conn_id(c);
-    bool was_open = dqi_conn_state(c) == DQI_CONN_OPEN, tell = true;
+    bool was_open = dqi_conn_takes(c), tell = dqi_conn_state(c) != DQI_CONN_ENDING;
     drop_partial(c);
     pthread_mutex_lock(&s->lock);
     pthread_mutex_lock(&c->tx_lock);
@@ -182,8 +209,7 @@ void dqi_conn_end(dqi_sconn *c, int code) {
     atomic_store(&c->state, DQI_CONN_FREE);
     pthread_mutex_unlock(&c->tx_lock);
     s->n_conns--;
-    if (c->muted) c->reactor->n_muted--;
-    c->muted = false;
+    unmute(c);
     if (c->watched) atomic_fetch_sub(&c->reactor->n_conns, 1);
     if (atomic_load(&s->newest) == id) atomic_store(&s->newest, newest(s));
     if (c->primary) schedule(c, was_open);
@@ -264,8 +290,11 @@ int dqi_sock_conn_open(dq_iface *i, const char *address, const char *local, uint
     if (n < 0 || n_from < 0) return n < 0 ? n : n_from;
     dqi_sconn *c = dqi_conn_new(s, -1);
     if (!c)
-        return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "interface %s: it has %u connections: close some",
-                        i->conf.name, DQI_SOCK_CONNS);
+        return dqi_fail(
+            diag, DQ_NO_SPACE_AVAILABLE,
+            "interface %s: it has %u connections, or as many have come and gone unseen; hint: close "
+            "some, and let the connection handlers run",
+            i->conf.name, DQI_SOCK_CONNS);
     *conn = dqi_conn_id(c);
     c->from = n_from > 0 ? from[n_from - 1] : (dqi_sockaddr){0};
     memcpy(c->to, to, (size_t)n * sizeof *to);
@@ -287,7 +316,10 @@ int dqi_sock_conn_close(dq_iface *i, uint32_t conn) {
     if (live) {
         atomic_store(&c->closing, true);
         if (c->muted) dqi_reactor_add(c->reactor, c, DQI_CONN_OPEN);
-        if (c->fd >= 0) shutdown(c->fd, SHUT_RDWR); // wakes the reactor, which ends it
+        // Wakes the reactor, which ends it; what was queued on a stream goes before.
+        bool drains = !dqi_sock_is_udp(s) && dqi_conn_takes(c);
+        if (c->fd >= 0) shutdown(c->fd, drains ? SHUT_RD : SHUT_RDWR);
+        if (dqi_conn_state(c) == DQI_CONN_ENDING) dqi_queue_kick(c->reactor->queue);
     }
     pthread_mutex_unlock(&s->lock);
     if (live && !c->reactor) dqi_conn_end(c, DQ_OK);

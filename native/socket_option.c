@@ -8,6 +8,10 @@
 #include <unistd.h>
 
 #define BUFFER_BYTES (64 << 20) // of kernel memory asked for each way
+#define REST_BYTES   (4 << 20)  // of a receive buffer that can take what comes in REST_NS
+#define REST_NS      50000
+#define REST_MIN_NS  20000 // less is not worth the sleep
+#define BUSY_POLL_US 50    // a read of an empty socket asks the network device itself
 
 static int set_int(int fd, int level, int name, int v) { return setsockopt(fd, level, name, &v, sizeof v); }
 
@@ -20,11 +24,20 @@ static int enlarge(int fd, int force, int plain) {
     return got / 2; // the kernel doubles it for its own overhead
 }
 
+// With a large buffer, queues that gather packets for a time may look less often: a quarter of that time.
+static void let_rest(dq_iface *i, int bytes) {
+    for (uint32_t k = 0; k < i->n_rx; k++) {
+        int64_t ns = (int64_t)i->rx[k]->conf.timeout_us * 1000 / 4;
+        i->rx[k]->rest_ns = bytes < REST_BYTES || ns < REST_MIN_NS ? 0 : ns < REST_NS ? ns : REST_NS;
+    }
+}
+
 // Asks for large kernel buffers, and tells once what was got.
 static void enlarge_buffers(dqi_sock *s, int fd) {
     int rx = enlarge(fd, SO_RCVBUFFORCE, SO_RCVBUF), tx = enlarge(fd, SO_SNDBUFFORCE, SO_SNDBUF);
     if (s->told) return;
     s->told = true;
+    let_rest(s->iface, rx);
     if (rx >= BUFFER_BYTES && tx >= BUFFER_BYTES)
         dqi_note(s->iface->session, "interface %s: kernel buffers of %d MiB each way", s->iface->conf.name,
                  BUFFER_BYTES >> 20);
@@ -42,6 +55,8 @@ int dqi_sock_new_fd(dqi_sock *s, int family) {
     if (!udp) set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     if (udp) {
         set_int(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
+        set_int(fd, SOL_SOCKET, SO_BUSY_POLL,
+                BUSY_POLL_US); // refused without the right to: then interrupts do
         // Groups that others on this host joined are none of ours.
         set_int(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 #ifdef IPV6_MULTICAST_ALL

@@ -4,11 +4,14 @@
 
 #include <errno.h>
 
-// Buffers that a queue may keep at hand: a batch, but never so many that the region's other users go short.
+// Buffers that a queue may keep at hand: a batch, of a stream what a large read fills, but never so many that
+// the region's other users go short.
 static uint32_t stock_size(const dq_queue *q) {
     const dq_session *s = q->session;
     const dq_region *r = q->conf.regions[0];
-    uint32_t users = 0, n = q->conf.batch_size < DQI_SOCK_BATCH ? q->conf.batch_size : DQI_SOCK_BATCH;
+    uint32_t users = 0, n = q->conf.batch_size, read = DQI_SOCK_READ / r->conf.buf_size;
+    if (q->iface->conf.socket.proto == DQ_PROTO_TCP && n < read) n = read;
+    if (n > DQI_SOCK_BATCH) n = DQI_SOCK_BATCH;
     for (uint32_t k = 0; k < s->n_ifaces; k++)
         for (uint32_t j = 0; j < s->ifaces[k]->n_rx; j++)
             users += s->ifaces[k]->rx[j]->conf.regions[0] == r;
@@ -29,13 +32,16 @@ int dqi_sock_open_rx(dqi_sock *s, uint32_t k, dq_diag *diag) {
     r->sock = s;
     r->queue = q;
     r->region = region;
+    r->n_bursts = dqi_burst_pool_level(q->bursts);
     r->limit = max ? max : region->conf.buf_size;
     if (r->limit > region->conf.buf_size)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "interface %s: max_payload_size %u is more than the %u bytes of region %s's buffers",
                         name, max, region->conf.buf_size, region->conf.name);
     r->cap_stock = stock_size(q);
-    r->iov = calloc(DQI_SOCK_BATCH, sizeof *r->iov);
+    if (dqi_gro_open(r) != DQ_OK)
+        return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: queue %s: no memory", name, q->conf.name);
+    r->iov = calloc(2 * DQI_SOCK_BATCH, sizeof *r->iov);
     bool udp = dqi_sock_is_udp(s);
     if (udp) r->msgs = calloc(DQI_SOCK_BATCH, sizeof *r->msgs);
     if (udp) r->ctl = calloc(DQI_SOCK_BATCH, DQI_SOCK_CTL);
@@ -58,9 +64,12 @@ int dqi_sock_open_tx(dqi_sock *s, uint32_t k, dq_diag *diag) {
         t->blocked_fd = -1;
         t->iov = calloc(DQI_SOCK_IOVS, sizeof *t->iov);
         t->msgs = udp ? calloc(DQI_SOCK_BATCH, sizeof *t->msgs) : NULL;
+        t->runs = udp ? calloc(DQI_SOCK_BATCH, sizeof *t->runs) : NULL;
+        t->ctl = udp ? calloc(DQI_SOCK_BATCH, DQI_SOCK_CTL) : NULL;
         t->names = udp ? calloc(DQI_SOCK_BATCH, sizeof *t->names) : NULL;
         t->prefix = udp ? NULL : calloc(DQI_SOCK_IOVS, sizeof *t->prefix);
-        if (t->iov && (udp ? t->msgs && t->names : t->prefix != NULL)) return DQ_OK;
+        bool ok = t->iov && (udp ? t->msgs && t->runs && t->ctl && t->names : t->prefix != NULL);
+        if (ok && (udp || dqi_sock_lanes_open(t, q) == DQ_OK)) return DQ_OK;
     }
     return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: queue %s: no memory", s->iface->conf.name,
                     q->conf.name);
@@ -71,6 +80,7 @@ void dqi_sock_close_rx(dq_queue *q) {
     q->engine = NULL;
     if (!r) return;
     dqi_bufs_free(q->session, r->stock, r->n_stock);
+    dqi_gro_close(r);
     dqi_reactor_close(&r->reactor);
     free(r->iov);
     free(r->msgs);
@@ -84,7 +94,10 @@ void dqi_sock_close_tx(dq_queue *q) {
     if (!t) return;
     free(t->iov);
     free(t->msgs);
+    free(t->runs);
+    free(t->ctl);
     free(t->names);
     free(t->prefix);
+    dqi_sock_lanes_close(t);
     free(t);
 }

@@ -34,7 +34,10 @@ static int watch(dqi_reactor *r, int fd, uint32_t events, void *who) {
     return DQ_ESYS - errno;
 }
 
-static uint32_t interest(int state) { return state == DQI_CONN_OPEN ? EPOLLIN | EPOLLRDHUP : EPOLLOUT; }
+static uint32_t interest(int state) {
+    if (state == DQI_CONN_ENDING) return 0; // errors alone
+    return state == DQI_CONN_OPEN ? EPOLLIN | EPOLLRDHUP : EPOLLOUT;
+}
 
 int dqi_reactor_add(dqi_reactor *r, dqi_sconn *c, int state) {
     if (dqi_conn_id(c) != 0 && !c->watched) {
@@ -52,7 +55,7 @@ static void leave_unread(dqi_reactor *r, dqi_sconn *c) {
     char byte;
     bool udp = dqi_sock_is_udp(r->sock);
     ssize_t n = udp ? 1 : recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (n == 0) return dqi_conn_end(c, DQ_OK);
+    if (n == 0) return dqi_ending_begin(c, DQ_OK);
     if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
         return dqi_conn_end(c, DQ_ESYS - errno);
     if (n < 0) return;
@@ -178,6 +181,10 @@ static int64_t connect_due(dqi_reactor *r) {
 
 // Does what is due, and tells the poller when there will be more.
 static void serve_timers(dqi_reactor *r) {
+    if (r->ending) {
+        int64_t due = dqi_ending_serve(r);
+        if (due < r->queue->next_ns) r->queue->next_ns = due;
+    }
     if (r->sock->n_primary == 0 && r->paused_ns == 0) return;
     int64_t due = connect_due(r);
     if (due < r->queue->next_ns) r->queue->next_ns = due;
@@ -192,7 +199,7 @@ static void end_after(dqi_sock_rx *r, dqi_sconn *c, const dq_burst *b, int why) 
         return;
     }
     if (r->more == c) r->more = NULL;
-    dqi_conn_end(c, why);
+    dqi_ending_begin(c, why);
 }
 
 // One turn of an open connection. A burst holds one connection's packets: c waits while b has another's.
@@ -221,6 +228,9 @@ static int serve(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room, bool 
     case DQI_CONN_OPEN:
         if (!atomic_load(&c->closing)) return read_from(r, c, b, room, waits);
         end_after(r, c, b, DQ_OK);
+        return 0;
+    case DQI_CONN_ENDING:
+        dqi_ending_look(c);
     }
     return 0;
 }
@@ -236,9 +246,13 @@ int dqi_reactor_rx(dqi_sock_rx *q, dq_burst *b, uint32_t room) {
     bool waits = false;
     serve_timers(r);
     review_muted(q);
-    if (q->more && dqi_queue_wants(q->queue, dqi_conn_id(q->more))) {
+    bool wanted = q->more && dqi_queue_wants(q->queue, dqi_conn_id(q->more));
+    if (wanted) {
         int n = serve(q, q->more, b, room, &waits);
-        if (n > 0 || waits) return n;
+        if (n > 0 || waits || q->filled > 0) return n;
+    } else if (q->filled > 0) {
+        dqi_drop(&q->queue->c, DQ_DROP_FLUSHED, dqi_tcp_forget(q)); // nobody wants it any more
+        q->more = NULL;
     }
     if (r->at >= r->n_ready) look(r);
     while (r->at < r->n_ready) {
@@ -263,9 +277,10 @@ static void skim(dqi_sconn *c) {
     int state = dqi_conn_state(c);
     if (state == DQI_CONN_FREE) return;
     if (state == DQI_CONN_CONNECTING) return finish_connect(c);
+    if (state == DQI_CONN_ENDING) return dqi_ending_look(c);
     ssize_t n = atomic_load(&c->closing) ? 0 : recv(c->fd, NULL, SKIM, MSG_TRUNC | MSG_DONTWAIT);
     if (n == 0)
-        dqi_conn_end(c, DQ_OK);
+        dqi_ending_begin(c, DQ_OK);
     else if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
         dqi_conn_end(c, DQ_ESYS - errno);
 }

@@ -1,8 +1,9 @@
 // socket_tcp.c: receiving streams.
 //
-// Without framing a read fills as many buffers of the stock as it can, and each is a packet. With framing
-// bytes are read into one buffer of the connection and cut where they lie: the messages are slices, the
-// buffer is held by every burst that has some of them, and by the connection as long as it has unread bytes.
+// Without framing a read fills many buffers of the stock, each is a packet, and bursts take them as they have
+// room; until they are through, nothing else is read. With framing bytes are read into one buffer of the
+// connection and cut where they lie: the messages are slices, the buffer is held by every burst that has some
+// of them, and by the connection as long as it has unread bytes.
 #include "socket_state.h"
 #include "region.h"
 
@@ -27,7 +28,6 @@ static void append(dq_burst *b, uint64_t off, uint32_t len, int64_t now) {
     b->len[0][at] = len;
     b->ts[at] = now;
     b->flow[at] = 0;
-    b->tx_time[at] = 0;
     b->bytes += len;
 }
 
@@ -40,11 +40,16 @@ static void note_end(dqi_sconn *c, ssize_t n, int err) {
 
 // ---- chunks -----------------------------------------------------------------------------------------------
 
-static int read_chunks(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
-    uint32_t have = dqi_stock_fill(r, room), want = room < have ? room : have, n = 0;
+// Reads into as many buffers of the stock as a call takes, whatever a burst has room for: the filled ones
+// stay on top of the stock, in order. False: nothing came.
+static bool fill(dqi_sock_rx *r, dqi_sconn *c, uint32_t room) {
+    uint32_t most = DQI_SOCK_READ / r->limit, want = room > most ? room : most;
+    if (want > DQI_SOCK_BATCH) want = DQI_SOCK_BATCH;
+    uint32_t have = dqi_stock_fill(r, want);
+    if (want > have) want = have;
     if (want == 0) {
         r->starved = true;
-        return 0;
+        return false;
     }
     for (uint32_t k = 0; k < want; k++)
         r->iov[k] = (struct iovec){.iov_base = packet_of(r, r->stock[have - 1 - k]), .iov_len = r->limit};
@@ -53,20 +58,37 @@ static int read_chunks(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room)
     dqi_add(&r->queue->c.extra[DQ_EXTRA_SYSCALLS], 1);
     if (got <= 0) {
         note_end(c, got, err);
-        return 0;
+        return false;
     }
-    int64_t now = dqi_sock_realtime_ns();
-    for (uint64_t left = (uint64_t)got; left > 0; n++) {
-        uint32_t id = r->stock[--r->n_stock], len = left < r->limit ? (uint32_t)left : r->limit;
+    r->filled = (uint64_t)got;
+    return true;
+}
+
+static int read_chunks(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
+    if (room == 0 || (r->filled == 0 && !fill(r, c, room))) return 0;
+    int64_t now = dq_now(r->queue->session);
+    uint64_t before = r->filled;
+    uint32_t n = 0;
+    for (; r->filled > 0 && n < room; n++) {
+        uint32_t id = r->stock[--r->n_stock], len = r->filled < r->limit ? (uint32_t)r->filled : r->limit;
         stamp_peer(r, c, id);
         b->bufs[0][b->n] = id;
         append(b, dqi_buf_off(r->region, id), len, now);
-        left -= len;
+        r->filled -= len;
     }
     b->n_bufs = b->n;
+    r->more = r->filled > 0 ? c : NULL;
     dqi_add(&r->queue->c.in, n);
-    dqi_add(&r->queue->c.in_bytes, (uint64_t)got);
+    dqi_add(&r->queue->c.in_bytes, before - r->filled);
     return (int)n;
+}
+
+uint64_t dqi_tcp_forget(dqi_sock_rx *r) {
+    uint64_t n = (r->filled + r->limit - 1) / r->limit;
+    dqi_add(&r->queue->c.in, n);
+    dqi_add(&r->queue->c.in_bytes, r->filled);
+    r->filled = 0;
+    return n;
 }
 
 // ---- messages ---------------------------------------------------------------------------------------------
@@ -146,7 +168,7 @@ static bool read_on(dqi_sock_rx *r, dqi_sconn *c) {
 
 static int read_messages(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
     uint32_t n = 0;
-    int64_t now = dqi_sock_realtime_ns();
+    int64_t now = dq_now(r->queue->session);
     bool more = !c->ended;
     for (int k = 0;; k++) {
         n += cut(r, c, b, room - n, now);

@@ -1,7 +1,7 @@
 // socket_tcp_send.c: sending on streams: many packets a system call.
 //
-// The kernel may take part of a packet. How much of it stands in the connection, with the queue that it came
-// from: until that queue sends the rest, no other may send on the connection.
+// The kernel may take part of a packet. How much of it stands in the connection, with the packet: until its
+// queue sends the rest, nothing else may be sent on the connection.
 #include "socket_state.h"
 
 #include <errno.h>
@@ -65,12 +65,16 @@ static uint32_t settle(dq_queue *q, dqi_sconn *c, const dq_burst *b, uint32_t fi
     }
     c->half_bytes = left;
     c->half_queue = left > 0 ? q : NULL;
+    c->half_burst = b;
+    c->half_at = first + done;
+    uint64_t moved = atomic_load_explicit(&c->moved, memory_order_relaxed) + sent;
+    atomic_store_explicit(&c->moved, moved, memory_order_relaxed);
     dqi_add(&q->c.out, done);
     dqi_add(&q->c.out_bytes, bytes);
     return done;
 }
 
-// One system call. Packets gone, -1: not now, -2: the connection is lost.
+// One system call. Packets gone, -1: not now (a full socket is in blocked_fd), -2: the connection is lost.
 static int send_some(dq_queue *q, dqi_sconn *c, const dq_burst *b, uint32_t first, uint32_t k,
                      uint32_t n_iov) {
     dqi_sock_tx *t = q->engine;
@@ -115,19 +119,29 @@ static uint32_t send_all(dq_queue *q, dqi_sconn *c, const dq_burst *b, uint32_t 
     return done;
 }
 
-int dqi_tcp_send(dq_queue *q, dqi_sconn *c, uint32_t id, const dq_burst *b, uint32_t first, uint32_t n) {
+// True when the packet may be sent on c: nothing else is partly sent there.
+static bool is_next(const dqi_sconn *c, const dq_queue *q, const dq_burst *b, uint32_t first) {
+    return !c->half_queue || (c->half_queue == q && c->half_burst == b && c->half_at == first);
+}
+
+int dqi_tcp_send(dq_queue *q, dqi_sconn *c, uint32_t id, const dq_burst *b, uint32_t first, uint32_t n,
+                 bool *full) {
+    dqi_sock_tx *t = q->engine;
     uint32_t done = 0;
     int64_t due = q->next_ns;
     q->next_ns = 0; // unless the socket is full: the connection changes hands, so look again
     if (pthread_mutex_trylock(&c->tx_lock) != 0) return 0;
-    bool mine = c->half_queue == NULL || c->half_queue == q;
-    if (mine && dqi_conn_state(c) == DQI_CONN_OPEN && dqi_conn_id(c) == id) {
+    bool mine = is_next(c, q, b, first);
+    t->blocked_fd = -1;
+    if (mine && dqi_conn_takes(c) && dqi_conn_id(c) == id) {
         q->next_ns = due;
         done = send_all(q, c, b, first, n);
         if (atomic_load(&c->broken)) q->next_ns = 0;
     } else if (!mine) {
         q->next_ns = dq_now(q->session) + 100000;
     }
+    *full = !mine || t->blocked_fd >= 0;
+    if (b == q->tx) t->stays = mine && c->half_queue ? id : 0;
     pthread_mutex_unlock(&c->tx_lock);
     return (int)done;
 }

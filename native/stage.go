@@ -32,10 +32,25 @@ type FilterConf struct {
 	CBPF  []CBPFInsn
 }
 
+// WriterKind is what a writer's files are.
+type WriterKind int32
+
+// Kinds of writer.
+const (
+	WritePcap       WriterKind = C.DQ_WRITE_PCAP        // DIR/PREFIX.pcap
+	WriteRawPackets WriterKind = C.DQ_WRITE_RAW_PACKETS // DIR/PREFIX_INDEX for each packet
+	WriteRawBursts  WriterKind = C.DQ_WRITE_RAW_BURSTS  // the same for each burst
+	WriteRawFile    WriterKind = C.DQ_WRITE_RAW_FILE    // DIR/PREFIX.raw, packets back to back
+)
+
+// MaxDirs is how many folders a writer can write to.
+const MaxDirs = C.DQ_MAX_DIRS
+
 // WriterConf describes a writer of pcap or raw files.
 type WriterConf struct {
-	Raw              bool // one file a packet
-	Dir, Prefix      string
+	Kind             WriterKind
+	Dirs             []string // bursts go to them in turn; at most MaxDirs
+	Prefix           string
 	PacketDataOffset int // raw: bytes left out at the front of each packet
 	Snaplen          int // pcap: 0 is whole packets
 	Policy           Policy
@@ -105,13 +120,16 @@ func (s *Session) AddTap(name string, conf TapConf) (Stage, error) {
 // AddWriter makes a stage that writes files.
 func (s *Session) AddWriter(name string, conf WriterConf) (Stage, error) {
 	c := C.dq_writer_conf{
-		raw:                flag(conf.Raw),
+		kind:               C.int32_t(conf.Kind),
+		n_dirs:             C.uint32_t(len(conf.Dirs)),
 		packet_data_offset: C.uint32_t(conf.PacketDataOffset),
 		snaplen:            C.uint32_t(conf.Snaplen),
 		policy:             C.int32_t(conf.Policy),
 	}
-	if err := put(c.dir[:], "folder", conf.Dir); err != nil {
-		return Stage{}, err
+	for i, dir := range conf.Dirs[:min(len(conf.Dirs), MaxDirs)] {
+		if err := put(c.dirs[i][:], "folder", dir); err != nil {
+			return Stage{}, err
+		}
 	}
 	if err := put(c.prefix[:], "prefix", conf.Prefix); err != nil {
 		return Stage{}, err
@@ -127,16 +145,6 @@ func addStage(name string, add func(*C.char, **C.dq_stage, *C.dq_diag) C.int) (S
 	var st Stage
 	var d C.dq_diag
 	return st, result("stage "+name, add(n.c, &st.c, &d), &d)
-}
-
-// WriterError is a writer's last error in words, empty when there is none. Any thread.
-func (st Stage) WriterError() string {
-	return read(func(buf *C.char, size C.size_t) { C.dq_writer_error(st.c, buf, size) })
-}
-
-// WriterPath is the file that a writer writes, or wrote last. Any thread.
-func (st Stage) WriterPath() string {
-	return read(func(buf *C.char, size C.size_t) { C.dq_writer_path(st.c, buf, size) })
 }
 
 // AddPipe sends every burst of q through the stages in order; with a connection, the

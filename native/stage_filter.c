@@ -2,7 +2,6 @@
 // selection.
 #include "burst.h"
 #include "cbpf.h"
-#include "expr.h"
 #include "match.h"
 
 #include <errno.h>
@@ -11,12 +10,12 @@
 typedef struct filter {
     int kind;
     dqi_ftab *tab; // of one rule
-    dqi_prog *prog;
+    dq_prog *prog;
     dq_cbpf_insn *cbpf;
     uint32_t n_cbpf;
 } filter;
 
-static uint32_t choose_cbpf(const filter *f, const dq_burst *b, uint32_t *idx) {
+static uint32_t choose_cbpf(const filter *f, dq_burst *b, uint32_t *idx) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n; i++)
         if (dqi_cbpf_run(f->cbpf, f->n_cbpf, dqi_burst_base(b) + b->off[0][i], b->len[0][i], b->len[0][i]) !=
@@ -26,11 +25,11 @@ static uint32_t choose_cbpf(const filter *f, const dq_burst *b, uint32_t *idx) {
 }
 
 // Indices of the packets of b that pass; their number. Looks at the first segment.
-static uint32_t choose(const filter *f, const dq_burst *b, uint32_t *idx) {
+static uint32_t choose(const filter *f, dq_burst *b, uint32_t *idx) {
     if (f->kind == DQ_FILTER_MATCH)
         return dqi_ftab_select(f->tab, dqi_burst_base(b), b->off[0], b->len[0], b->n, idx);
     if (f->kind == DQ_FILTER_CBPF) return choose_cbpf(f, b, idx);
-    return dqi_burst_accept(b, f->prog, idx);
+    return dq_burst_select(b, f->prog, idx);
 }
 
 static int filter_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) {
@@ -56,7 +55,7 @@ static int filter_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **ou
 
 static void filter_drop(filter *f) {
     dqi_ftab_free(f->tab);
-    dqi_prog_free(f->prog);
+    dq_prog_free(f->prog);
     free(f->cbpf);
     free(f);
 }
@@ -81,7 +80,7 @@ static int compile(filter *f, const dq_filter_conf *conf, dq_diag *diag) {
         dq_rule rule = {.match = *conf->match, .n_queues = 1};
         return dqi_ftab_build(&rule, 1, &f->tab, diag);
     }
-    if (conf->kind == DQ_FILTER_PROG) return dqi_prog_new(conf->insns, conf->n_insns, &f->prog, diag);
+    if (conf->kind == DQ_FILTER_PROG) return dq_prog_new(conf->insns, conf->n_insns, &f->prog, diag);
     int err = dqi_cbpf_check(conf->cbpf, conf->n_cbpf, diag);
     if (err != DQ_OK) return err;
     f->cbpf = malloc(conf->n_cbpf * sizeof *f->cbpf);

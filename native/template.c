@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <string.h>
 
+enum { LINE = 64 };
+
 struct dq_template {
-    uint8_t *bytes;
+    uint8_t *bytes; // in whole lines
     uint32_t len;
     bool checksums;
     uint32_t n_vary;
@@ -49,7 +51,7 @@ static int check_vary(dq_template *t, uint32_t i, dq_diag *diag) {
 int dq_template_new(const uint8_t *bytes, uint32_t len, const dq_vary *vary, uint32_t n_vary, int checksums,
                     uint64_t seed, dq_template **out, dq_diag *diag) {
     dq_template *t = calloc(1, sizeof *t + n_vary * sizeof t->vary[0]);
-    if (!t || !(t->bytes = malloc(len ? len : 1))) {
+    if (!t || !(t->bytes = calloc(len / LINE + 1, LINE))) {
         free(t);
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "template: no memory for %u bytes", len);
     }
@@ -99,12 +101,37 @@ int dq_template_fill(dq_template *t, dq_burst *b) {
     if (b->nseg != 1 || (b->flags & DQ_BURST_SHARED)) return DQ_INVALID_PARAMETER;
     int err = dq_burst_set_len(b, 0, -1, t->len);
     if (err != DQ_OK) return err;
+    dqi_template_write(t, b, NULL, 0, 0);
+    return DQ_OK;
+}
+
+// A frame of one line: copied whole, its size known to the compiler. Buffers are whole lines, and what stands
+// behind a packet means nothing.
+static void write_line(const dq_template *t, dq_burst *b) {
+    struct {
+        uint8_t bytes[LINE];
+    } line;
+    memcpy(&line, t->bytes, LINE);
+    uint8_t *base = b->session->base;
+    for (uint32_t i = 0; i < b->n; i++)
+        memcpy(base + b->off[0][i], &line, LINE);
+}
+
+void dqi_template_write(dq_template *t, dq_burst *b, uint32_t *stamps, uint32_t stamp, uint32_t first) {
+    for (uint32_t i = 0; i < b->n; i++)
+        b->len[0][i] = t->len;
+    b->bytes = (uint64_t)b->n * t->len;
+    if (t->len <= LINE && t->n_vary == 0) {
+        write_line(t, b);
+        return;
+    }
     for (uint32_t i = 0; i < b->n; i++) {
         uint8_t *p = b->session->base + b->off[0][i];
-        memcpy(p, t->bytes, t->len);
+        uint32_t *has = stamps ? &stamps[b->bufs[0][i] - first] : NULL;
+        if (!has || *has != stamp) memcpy(p, t->bytes, t->len);
+        if (has) *has = stamp;
         for (uint32_t k = 0; k < t->n_vary; k++)
             dqi_field_set(p, t->len, &t->pkt, &t->vary[k].v.field, next_value(t, k));
         if (t->checksums && t->n_vary > 0) dqi_csum_fill(p, &t->pkt);
     }
-    return DQ_OK;
 }

@@ -5,6 +5,9 @@
 #include "dqi.h"
 
 uint32_t dqi_template_len(const dq_template *t); // bytes of each packet
-uint64_t dqi_mix64(uint64_t z);                  // a well-mixed function of z
+// Writes the template's packets into b, whose buffers are fresh and large enough. stamps (may be NULL), by
+// buffer from id `first` on: those that are `stamp` hold the template already, but for its varied fields.
+void dqi_template_write(dq_template *t, dq_burst *b, uint32_t *stamps, uint32_t stamp, uint32_t first);
+uint64_t dqi_mix64(uint64_t z); // a well-mixed function of z
 
 #endif

@@ -6,8 +6,11 @@
 
 #include <string.h>
 
-int dq_tx_alloc(dq_queue *q, uint32_t n, dq_burst **out) {
-    if (q->conf.dir != DQ_TX || n == 0 || n > q->conf.batch_size) return DQ_INVALID_PARAMETER;
+#define WARM_BYTES (512u << 10) // of a made burst, for large packets
+#define WARM_LEAST 8
+
+// A burst of n packets with buffers; only its off column is filled.
+static int take_burst(dq_queue *q, uint32_t n, dq_burst **out) {
     dq_burst *b = dqi_burst_get(q->bursts);
     if (!b) return DQ_NO_FREE_BURST_BUFFERS;
     int err = dqi_burst_fill(b, q->conf.regions, q->conf.n_regions, n);
@@ -18,6 +21,20 @@ int dq_tx_alloc(dq_queue *q, uint32_t n, dq_burst **out) {
     }
     b->queue = q;
     *out = b;
+    return DQ_OK;
+}
+
+int dq_tx_alloc(dq_queue *q, uint32_t n, dq_burst **out) {
+    if (q->conf.dir != DQ_TX || n == 0 || n > q->conf.batch_size) return DQ_INVALID_PARAMETER;
+    int err = take_burst(q, n, out);
+    if (err != DQ_OK) return err;
+    dq_burst *b = *out;
+    for (uint32_t i = 0; i < n && q->stamps; i++) // the caller writes them
+        q->stamps[b->bufs[0][i] - q->conf.regions[0]->first_id] = 0;
+    for (uint32_t s = 0; s < b->nseg; s++)
+        memset(b->len[s], 0, n * sizeof(uint32_t));
+    memset(b->flow, 0, n * sizeof *b->flow);
+    memset(b->ts, 0, n * sizeof *b->ts);
     return DQ_OK;
 }
 
@@ -44,8 +61,7 @@ int dq_tx_send(dq_queue *q, dq_burst *b) {
         dq_burst_unref(b);
         return DQ_OK;
     }
-    for (uint32_t i = 0; i < n && !b->timed; i++)
-        if (b->tx_time[i] != 0) b->timed = true; // a forwarded burst, which others may read, has no times
+    if (q->iface->ops->refuse && q->iface->ops->refuse(q, b)) return DQ_NO_SPACE_AVAILABLE;
     dqi_gauge_add(&q->held, n);
     if (!dqi_ring_push(&q->ring, b, 0)) {
         dqi_gauge_add(&q->held, -(int64_t)n);
@@ -57,6 +73,13 @@ int dq_tx_send(dq_queue *q, dq_burst *b) {
     else
         dqi_queue_kick(q);
     return DQ_OK;
+}
+
+// How many packets of len bytes a burst may have and stay in a core's cache: the pool gives the buffers used
+// last, so that the next burst finds them there.
+static uint32_t warm_packets(uint32_t len) {
+    uint32_t n = WARM_BYTES / (len + DQ_HEADROOM);
+    return n > WARM_LEAST ? n : WARM_LEAST;
 }
 
 // The next burst to send: from the ring, else made from the template; NULL: none now.
@@ -72,18 +95,19 @@ static dq_burst *next_burst(dq_queue *q, int64_t now) {
     uint32_t len = dqi_template_len(q->gen);
     uint32_t n = q->conf.batch_size, bufs = q->conf.regions[0]->conf.num_bufs;
     if (n > bufs) n = bufs;
+    if (n > warm_packets(len)) n = warm_packets(len);
     if (n > left) n = (uint32_t)left;
     n = dqi_pace_allow(q, now, len, n);
     dq_burst *b;
     if (n == 0) return NULL;
-    int err = dq_tx_alloc(q, n, &b);
+    int err = take_burst(q, n, &b);
     // A receiver that shares the region may keep so many that a full batch never comes together.
-    if (err == DQ_NO_FREE_PACKET_BUFFERS && n > 1) err = dq_tx_alloc(q, n /= 2, &b);
+    if (err == DQ_NO_FREE_PACKET_BUFFERS && n > 1) err = take_burst(q, n /= 2, &b);
     if (err != DQ_OK) { // the receiver has them all: try again soon
         if (!dqi_virtual(q->session)) q->next_ns = 0;
         return NULL;
     }
-    dq_template_fill(q->gen, b);
+    dqi_template_write(q->gen, b, q->stamps, q->stamp, q->conf.regions[0]->first_id);
     q->tx_made = true;
     dqi_gauge_add(&q->held, n);
     count_in(q, n, b->bytes);
@@ -123,7 +147,7 @@ int dqi_tx_poll(dq_queue *q) {
     q->next_ns = INT64_MAX;
     int work = q->iface->ops->reap ? q->iface->ops->reap(q) : 0;
     for (int round = 0; round < 4; round++) {
-        int64_t now = dq_now(q->session);
+        int64_t now = q->now_ns = dq_now(q->session);
         if (!q->tx) {
             q->tx = next_burst(q, now);
             q->tx_pos = 0;
@@ -142,6 +166,7 @@ int dqi_tx_poll(dq_queue *q) {
         q->tx_pos += (uint32_t)k;
         if (q->tx_pos == end) q->tx = NULL; // the engine took the reference
         work++;
+        if (q->tx_made) break; // the receivers first: what is in the cache stays there
     }
     if (work > 0) q->next_ns = 0;
     return work;
@@ -169,6 +194,7 @@ int dq_tx_transmit(dq_queue *q, dq_template *t, uint64_t count) {
         return DQ_INVALID_PARAMETER;
     dqi_poller_hold(q->poller);
     q->gen = t;
+    if (q->stamps && ++q->stamp == 0) q->stamp = 1; // 0: none
     q->busy = q->tx_made = false;
     atomic_store(&q->gen_left, t == NULL ? 0 : count == 0 ? UINT64_MAX : count);
     dqi_poller_release(q->poller);

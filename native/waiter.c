@@ -5,7 +5,9 @@
 
 #include <errno.h>
 
-#define SPIN_NS 20000 // how long an idle task goes on trying before it sleeps
+// Packets that a busy task's direct queues bring before it hears of them: small bursts share one crossing
+// into the script, and what it then looks at is still in the cache.
+#define ENOUGH_PACKETS 512
 
 struct dq_waiter {
     dqi_poller poller;
@@ -119,12 +121,27 @@ static void sleep_until(dq_waiter *w, int64_t until) {
     dqi_poller_sleep(&w->poller, until);
 }
 
+// Polls and collects until there is enough, or nothing more comes. Events; *work: polls that found something.
+static int serve(dq_waiter *w, dq_event *ev, int max, int *work) {
+    int n = 0, got, busy;
+    uint32_t packets = 0;
+    *work = 0;
+    do {
+        *work += busy = dqi_poller_once(&w->poller);
+        got = collect(w, ev + n, max - n);
+        for (int i = n; i < n + got; i++)
+            packets += ev[i].view.n;
+        n += got;
+    } while (busy > 0 && got > 0 && n < max && packets < ENOUGH_PACKETS);
+    return n;
+}
+
 int dq_wait(dq_waiter *w, int64_t timeout_ns, dq_event *ev, int max) {
     int64_t start = 0, until = INT64_MAX;
-    atomic_store_explicit(&w->poller.task, dqi_self(), memory_order_relaxed);
+    if (atomic_exchange_explicit(&w->poller.task, dqi_self(), memory_order_relaxed) != dqi_self())
+        dqi_thread_wakes_sharply();
     for (;;) {
-        int work = dqi_poller_once(&w->poller);
-        int n = collect(w, ev, max);
+        int work, n = serve(w, ev, max, &work);
         if (n > 0 || take_wake(w) || timeout_ns == 0) return n;
         int64_t now = dqi_mono_ns();
         if (start == 0) {
@@ -136,7 +153,7 @@ int dq_wait(dq_waiter *w, int64_t timeout_ns, dq_event *ev, int max) {
             start = now; // as busy as ever: the time-out stands, the patience starts anew
             continue;
         }
-        if (now - start < SPIN_NS)
+        if (now - start < w->poller.spin_ns && !dqi_poller_rests(&w->poller))
             dqi_pause();
         else
             sleep_until(w, until);

@@ -82,11 +82,11 @@ void dqi_wire_free(loop_wire *w) {
 // ---- rate and delay ---------------------------------------------------------------------------------------
 
 // How many of n packets the wire takes now; fills their arrival times.
-static uint32_t take(loop_wire *w, const dq_burst *b, uint32_t first, uint32_t n, int64_t now) {
+static uint32_t take(loop_wire *w, const dq_burst *b, uint32_t first, uint32_t n, int64_t now, int64_t *ts) {
     const dq_wire_conf *c = &w->tx->session->conf.wire;
     if (c->rate_bps == 0) {
         for (uint32_t i = 0; i < n; i++)
-            w->ts[i] = now + c->delay_ns;
+            ts[i] = now + c->delay_ns;
         return n;
     }
     loop_iface *li = w->tx->iface->engine;
@@ -96,7 +96,7 @@ static uint32_t take(loop_wire *w, const dq_burst *b, uint32_t first, uint32_t n
     if (li->wire_free_ns < t) li->wire_free_ns = t;
     for (; k < n && li->wire_free_ns <= t + AHEAD_NS; k++) {
         li->wire_free_ns += dqi_packet_len(b, first + k) * 8e9 / (double)c->rate_bps;
-        w->ts[k] = w->tx->session->start_ns + (int64_t)li->wire_free_ns + c->delay_ns;
+        ts[k] = w->tx->session->start_ns + (int64_t)li->wire_free_ns + c->delay_ns;
     }
     if (k == 0) w->tx->next_ns = now + (int64_t)(li->wire_free_ns - t - AHEAD_NS) + 1;
     dqi_unlock(&li->lock);
@@ -146,7 +146,7 @@ static void push_part(loop_wire *w, dq_queue *rx, dq_burst *b, uint32_t first, u
         drop(w, DQ_DROP_NO_BURST_BUFFER, n_idx);
         return;
     }
-    for (uint32_t i = 0; i < n_idx; i++) {
+    for (uint32_t i = 0; i < n_idx && !own; i++) {
         part->flow[i] = w->flow[w->idx[i]];
         part->ts[i] = ts[w->idx[i]];
     }
@@ -167,7 +167,15 @@ static void deliver_parts(loop_wire *w, dq_iface *to, dq_burst *b, uint32_t firs
     if (none > 0) drop(w, DQ_DROP_NO_FLOW, none);
 }
 
-// Delivers packets [first, first + n) of b to one interface. True: b's reference went along.
+static bool same_queue(const loop_wire *w, uint32_t n) {
+    unsigned other = 0;
+    for (uint32_t i = 1; i < n; i++)
+        other |= w->queue[i] ^ w->queue[0];
+    return !other;
+}
+
+// Delivers packets [first, first + n) of b to one interface. True: b's reference went along. ts holds their
+// arrival times: of the burst's own column where it is ours alone.
 static bool deliver(loop_wire *w, dq_iface *to, dq_burst *b, uint32_t first, uint32_t n, const int64_t *ts,
                     bool own) {
     loop_iface *li = to->engine;
@@ -175,27 +183,25 @@ static bool deliver(loop_wire *w, dq_iface *to, dq_burst *b, uint32_t first, uin
         drop(w, li && to->n_rx > 0 ? DQ_DROP_DROP_ALL : DQ_DROP_NO_PEER, n);
         return false;
     }
-    dqi_loop_classify(to, b, first, n, w->flow, w->queue);
-    bool whole = own && first == 0 && n == b->n && w->queue[0] != DQI_NO_QUEUE;
-    for (uint32_t i = 1; whole && i < n; i++)
-        whole = w->queue[i] == w->queue[0];
-    if (!whole) {
+    dqi_loop_classify(to, b, first, n, own ? b->flow + first : w->flow, w->queue);
+    if (!own || first != 0 || n != b->n || w->queue[0] == DQI_NO_QUEUE || !same_queue(w, n)) {
         deliver_parts(w, to, b, first, n, ts, own);
         return false;
     }
-    memcpy(b->flow, w->flow, n * sizeof *b->flow);
-    if (ts != b->ts) memcpy(b->ts, ts, n * sizeof *b->ts);
     push(w, dqi_loop_queue(to, w->queue[0]), b);
     return true;
+}
+
+// True when b may go to its receiver as it is: there is one, and nobody else holds it.
+static bool is_own(const loop_wire *w, const dq_burst *b) {
+    const loop_iface *li = w->tx->iface->engine;
+    return li->n_peers == 1 && dqi_burst_alone(b) && !b->parent && !b->slices;
 }
 
 // Delivers to every listener. True: b's reference went along.
 static bool deliver_all(loop_wire *w, dq_burst *b, uint32_t first, uint32_t n, const int64_t *ts) {
     const loop_iface *li = w->tx->iface->engine;
-    if (li->n_peers == 1) {
-        bool own = dqi_burst_alone(b) && !b->parent && !b->slices;
-        return deliver(w, li->peers[0], b, first, n, ts, own);
-    }
+    if (li->n_peers == 1) return deliver(w, li->peers[0], b, first, n, ts, is_own(w, b));
     dqi_add(&w->c.in, (uint64_t)n * (li->n_peers - 1));
     dqi_add(&w->c.in_bytes, dqi_burst_sum(b, first, n) * (li->n_peers - 1));
     for (uint32_t p = 0; p < li->n_peers; p++)
@@ -330,15 +336,16 @@ static void send_faulty(loop_wire *w, dq_burst *own, int64_t now) {
 
 int dqi_wire_send(dq_queue *tx, dq_burst *b, uint32_t first, uint32_t n) {
     loop_wire *w = tx->engine;
-    int64_t now = dq_now(tx->session);
+    int64_t now = tx->now_ns;
     if (n > w->cap) n = w->cap;
     dq_burst *own = NULL;
     const bool fault = faulty(&tx->session->conf.wire);
-    if (dqi_burst_pool_level(w->split) < SPLIT_NEEDED || (n = take(w, b, first, n, now)) == 0) {
+    int64_t *ts = !fault && is_own(w, b) ? b->ts + first : w->ts;
+    if (dqi_burst_pool_level(w->split) < SPLIT_NEEDED || (n = take(w, b, first, n, now, ts)) == 0) {
         if (tx->next_ns == INT64_MAX) tx->next_ns = now + RETRY_NS;
         return 0;
     }
-    uint64_t bytes = dqi_burst_sum(b, first, n);
+    uint64_t bytes = n == b->n ? b->bytes : dqi_burst_sum(b, first, n);
     bool last = first + n == b->n, gone = false;
     if (fault && !(own = make_own(w, b, first, n))) {
         tx->next_ns = now + RETRY_NS;
@@ -349,10 +356,10 @@ int dqi_wire_send(dq_queue *tx, dq_burst *b, uint32_t first, uint32_t n) {
     dqi_add(&tx->c.out, n);
     dqi_add(&tx->c.out_bytes, bytes);
     if (fault) {
-        memcpy(own->ts, w->ts, n * sizeof *own->ts);
+        memcpy(own->ts, ts, n * sizeof *own->ts);
         send_faulty(w, own, now);
     } else {
-        gone = deliver_all(w, b, first, n, w->ts);
+        gone = deliver_all(w, b, first, n, ts);
     }
     if (last && !gone) dq_burst_unref(b);
     return (int)n;
@@ -394,15 +401,8 @@ int dqi_wire_lines(dq_iface *i, dq_line *l, int max) {
         *d = (dq_line){.kind = DQ_LINE_WIRE, .queue_id = i->tx[k]->conf.id};
         snprintf(d->name, sizeof d->name, "%s", i->conf.name);
         snprintf(d->queue, sizeof d->queue, "%s", i->tx[k]->conf.name);
-        d->in = dqi_get(&w->c.in);
-        d->in_bytes = dqi_get(&w->c.in_bytes);
-        d->out = dqi_get(&w->c.out);
-        d->out_bytes = dqi_get(&w->c.out_bytes);
+        dqi_line_add(d, &w->c);
         d->held = (uint64_t)dqi_gauge_get(&w->held_now);
-        for (int r = 0; r < DQ_REASONS; r++)
-            d->dropped[r] = dqi_get(&w->c.dropped[r]);
-        for (int e = 0; e < DQ_EXTRAS; e++)
-            d->extra[e] = dqi_get(&w->c.extra[e]);
     }
     return n;
 }

@@ -1,25 +1,103 @@
-// writer.h: what the writer stage promises; its functions are in dq.h (dq_stage_writer, dq_writer_error,
-// dq_writer_path).
+// writer.h: what the writer stage promises, and what its two parts know of each other: writer.c (the stage)
+// and writer_lane.c (one folder). Its public functions are in dq.h (dq_stage_writer, dq_writer_write,
+// dq_writer_error, dq_writer_path).
 //
-// A writer is a tap: push hands the burst by reference to the writer's own thread, through a ring of
-// DQI_WRITER_DEPTH bursts, and the burst goes on. With policy drop a writer that is
+// A writer is a tap: push hands the burst by reference to the thread of one of its lanes, and the burst goes
+// on; at most DQI_WRITER_DEPTH bursts wait. With policy drop a writer that is
 // behind leaves a quarter of a region's buffers, and of rx_meta_buffers descriptors, to the queue and its
 // other consumers. On the virtual clock there is no thread; step does its work.
 //
+// Lanes: one for each folder, with a thread and files of its own. Each burst goes to the lane with the
+// shortest queue, in turn among equals, so that several disks add up and a slow one gets less. A lane that
+// can't write gives what it has not begun to another one that can; only when none can do packets count as
+// lost.
+//
 // Ledger: the nodes count `in` and, where the writer was behind, dropped[BEHIND] (pollers' threads). The
-// writer counts `out` (packets that are in a file) and dropped[WRITE_ERROR]; `held` is what lies in the ring
-// and in the file's block. out_bytes: bytes of packets in files, without record headers and made-up headers.
-// Extras: FILES, FILE_BYTES, TRUNCATED, and STALL_NS, the time spent in the system's calls (0 on the virtual
-// clock).
+// writer counts `in` of what scripts hand to it, `out` (packets that are in a file) and dropped[WRITE_ERROR];
+// `held` is what lies in the rings and in blocks. out_bytes: bytes of packets in files, without record
+// headers and made-up headers. Extras: FILES, FILE_BYTES, TRUNCATED, and STALL_NS, the time for which lanes
+// waited for their disks (0 on the virtual clock).
 //
 // Errors: a file ends with its last whole packet whatever happens, the first error's words stay in
 // dq_writer_error, and packets count as WRITE_ERROR from then on: for good, except that a full disk or quota
-// is tried again every second.
+// is tried again every second (where other folders take the packets: once it has some room).
 #ifndef DQI_WRITER_H
 #define DQI_WRITER_H
+
+#include "dqi.h"
+#include "flat_file.h"
+#include "pcap_file.h"
+#include "raw_file.h"
 
 #define DQI_WRITER_DEPTH    4096       // bursts
 #define DQI_WRITER_LAG_NS   200000000  // a packet can be read from the file so long after it came
 #define DQI_WRITER_RETRY_NS 1000000000 // after a full disk
+
+// A burst on its way to a file.
+typedef struct dqi_entry {
+    dq_burst *burst;
+    dq_write *op;      // the account that a script wants; NULL
+    int64_t pushed_ns; // session time
+    uint32_t n_bufs;   // buffers of each of these regions that the burst keeps
+    uint32_t n_regions;
+    uint16_t regions[DQ_MAX_SEGS];
+} dqi_entry;
+
+typedef struct dqi_lane {
+    dqi_writer *w;
+    const char *dir;
+    dqi_ring work; // of entries
+    dqi_wake wake;
+    _Atomic bool down;      // can't write now
+    _Atomic uint64_t files; // 1 + the index of the last one; 0: none
+    // its thread's own
+    dqi_counters c;
+    dqi_pcap_file pcap;
+    dqi_flat_file flat;
+    dqi_raw_file raw;
+    dqi_block_file *blocks; // of pcap or flat; NULL: raw
+    bool open, threaded;
+    bool failed; // down for good
+    int err;     // down: why, -errno
+    int64_t retry_ns;
+    bool dirty, asked; // something waits for a flush; somebody waits for that
+    int64_t dirty_ns;  // session time since when
+    uint64_t turns;    // of blocks, then
+    pthread_t thread;
+} dqi_lane;
+
+struct dqi_writer {
+    dq_session *session;
+    dq_writer_conf conf;
+    dqi_ring idle; // of entries
+    _Atomic uint32_t quit, turn;
+    _Atomic uint64_t next_file;      // raw: its index
+    dqi_gauge held;                  // packets
+    dqi_gauge bufs[DQI_MAX_REGIONS]; // that waiting bursts keep, by region
+    dqi_counters handed;             // in, in_bytes, bursts of dq_writer_write; any task adds
+    pthread_mutex_t lock;            // of error
+    char error[2048];
+    dqi_lane lanes[DQ_MAX_DIRS];
+    dqi_entry entries[DQI_WRITER_DEPTH];
+};
+
+// The lane that the next burst goes to. Any thread.
+dqi_lane *dqi_writer_lane(dqi_writer *w);
+// Lets go of the entry and its burst. Any thread.
+void dqi_writer_release(dqi_writer *w, dqi_entry *e);
+
+// Opens the lane's files; name: of the writer, for errors. Control thread.
+int dqi_lane_open(dqi_lane *l, const char *name, dq_diag *diag);
+// Starts its thread. The system's status.
+int dqi_lane_start(dqi_lane *l);
+// Waits for the end of its thread, once the writer's quit is set: all that it had is written then.
+void dqi_lane_join(dqi_lane *l);
+// Writes at most max waiting bursts, or gives them to another lane; their number. Lane's thread, or where
+// there is none any.
+int dqi_lane_drain(dqi_lane *l, int max);
+// Writes what is left and closes the files; all lanes were joined. Fine on a closed lane.
+void dqi_lane_close(dqi_lane *l);
+// The path of the file with this index; pcap and contiguous files have none.
+void dqi_lane_path(const dqi_lane *l, uint64_t index, char *buf, size_t len);
 
 #endif

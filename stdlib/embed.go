@@ -6,5 +6,5 @@ import "embed"
 
 // Files holds each module as NAME.lua.
 //
-//go:embed *.lua
+//go:embed *.lua api/*.lua
 var Files embed.FS

@@ -38,7 +38,7 @@ var setarch = []string{"setarch", "--addr-no-randomize"}
 
 var variants = []variant{
 	{
-		name: "plain", arch: build.Default.GOARCH, cc: "gcc", flags: []string{"-O2"},
+		name: "plain", arch: build.Default.GOARCH, cc: "gcc", flags: []string{"-O3"},
 	},
 	{
 		name: "asan+ubsan", arch: build.Default.GOARCH, cc: "gcc", runner: setarch,
@@ -85,6 +85,7 @@ func TestNative(t *testing.T) {
 			})
 			for i, unit := range units {
 				t.Run(strings.TrimSuffix(filepath.Base(unit), "_test.c"), func(t *testing.T) {
+					t.Parallel() // units wait more than they work
 					if errs[i] != nil {
 						t.Fatal(errs[i])
 					}

@@ -28,6 +28,7 @@ var probes = map[string]probe{
 	"ip":           command("ip"),
 	"iperf3":       command("iperf3"),
 	"libpcap":      libpcap,
+	"loopmount":    loopMount, // asked for in tests/soak
 	"nc":           command("nc"),
 	"netns":        namespaces,
 	"qemu-user":    command("qemu-aarch64-static", "qemu-aarch64"),
@@ -151,6 +152,14 @@ var fixedAddresses = sync.OnceValue(func() error {
 	}
 	return nil
 })
+
+// loopMount tells whether a file can be mounted as a file system.
+func loopMount() error {
+	if _, err := os.Stat("/dev/loop-control"); err != nil {
+		return fmt.Errorf("no loop devices: %w", err)
+	}
+	return errors.Join(root(), command("mkfs.ext4")())
+}
 
 func freeHugePages() error {
 	text, err := os.ReadFile("/proc/meminfo")

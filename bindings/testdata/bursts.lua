@@ -103,17 +103,50 @@ t.equal(r:packet(2):u16(46), 7)
 t.raises("did you mean 'udp_dst'?", function() r:set{ udp_dest = 1 } end)
 t.raises("is outside 0..65535", function() r:set{ udp_dst = 65536 } end)
 
+-- checksums of headers that were written by hand
+local sums = r:column{ bit_offset = 80 + 112, bit_width = 16 }
+for i = 1, 2 do r:packet(i):set_u16(24, 0) end
+r:checksums(1)
+t.equal({ r:packet(1):u16(24), r:packet(2):u16(24) }, { sums[1], 0 })
+r:checksums()
+t.equal(r:packet(2):u16(24), sums[2])
+t.raises("is outside 1..8", function() r:checksums(9) end)
+
 -- select
 local some = r:select("udp_dst >= 140")
 t.equal(some.n, 4)
 t.equal(some:column("udp_dst")[1], 140)
 t.raises("where", function() r:select("udp_dst >>= 4") end)
 some:free()
+
+-- count; numbers over fields
+t.equal(r:count("udp_dst >= 140"), 4)
+t.equal(r:count("tcp_dst >= 0"), 0)
+t.raises("where", function() r:count("udp_dst >>= 4") end)
+local tens = r:column("udp_dst // 10 - 12")
+t.equal(tens[1], -2)
+t.equal(tens[8], 5)
+t.equal(tens.name, "udp_dst // 10 - 12")
+t.equal(r:column("tcp_dst + 1")[1], nil)
+t.raises("is a condition", function() r:column("udp_dst == 4") end)
+t.raises("did you mean 'udp_dst'?", function() r:column("udp_dts // 2") end)
+
+-- checksums: a wrong one stays wrong until it is computed
+local sum = r:packet(1):u16(24)
+r:packet(1):set_u16(24, sum == 5 and 6 or 5)
+r:set{ ip_ttl = 9 }
+r:set{ ip_ttl = 64 }
+t.equal(r:packet(1):u16(24) == sum, false)
+r:checksums(1)
+t.equal(r:packet(1):u16(24), sum)
+
 t.raises("burst already freed at bursts.lua:", function() return some.n end)
 
 -- partial frees, truncate
 r:free{ packet = 8 }
 t.equal(r:lengths()[8], 0)
+r:free{ packet = 7, segment = 1 }
+t.equal({ r:lengths()[6] > 0, r:lengths()[7] }, { true, 0 })
 r:truncate(3)
 t.equal(r.n, 3)
 r:free()

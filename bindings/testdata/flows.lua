@@ -31,6 +31,8 @@ t.equal(#list, 3)
 t.equal(list[3].name, "one")
 t.equal(list[3].group, "odd")
 t.equal(list[3].queues, { 1 })
+local elsewhere = assert(a:add_flows("even", { { match = {}, action = { type = "queue", id = 0 } } }))
+assert(elsewhere[1] > list[3].id, "no two interfaces give the same id out")
 
 t.send(tx, 4, { payload_bytes = 10, udp_dst = 7001 })
 local got = t.receive(q1, 4)[1]

@@ -37,6 +37,14 @@ t.equal(served.open, true)
 assert(served.peer:find("127.0.0.1:", 1, true) and served.local_addr == "127.0.0.1:" .. port)
 assert(served.id > 0 and tostring(served):find("connection"))
 
+-- connections by id, and the interface itself
+t.equal(client:connection(connected.id), connected)
+t.equal(client:connection().peer, connected.peer)
+t.equal({ connected.queue, served.queue }, { 0, 0 })
+assert(server:connection():setsockopt("SOL_SOCKET", "SO_KEEPALIVE", 1))
+local unknown, unknown_status = client:connection(4e9)
+t.equal({ unknown == nil, unknown_status }, { true, "INVALID_PARAMETER" })
+
 -- options by name and by number
 assert(connected:setsockopt("IPPROTO_TCP", "TCP_NODELAY", 1))
 assert(connected:setsockopt(6, 1, "\1\0\0\0"))

@@ -32,7 +32,10 @@ t.raises("the name is taken", function() s:count{ name = "all" } end)
 local pcap = s:write_pcap{ name = "disk", dir = args.dir, prefix = "t", snaplen = 64, policy = "wait" }
 local raw = s:write_raw{ name = "raw", dirs = { args.dir }, packet_data_offset = 42 }
 t.raises('policy "block"', function() s:write_pcap{ policy = "block" } end)
-t.raises("several are not in this version", function() s:write_pcap{ dirs = { "a", "b" } } end)
+t.raises("a list of 1 to 16 folders expected", function() s:write_pcap{ dirs = {} } end)
+t.raises("a folder's name expected, got the number 3", function() s:write_pcap{ dirs = { args.dir, 3 } } end)
+t.raises('per "byte": it is', function() s:write_raw{ per = "byte" } end)
+t.equal(pcap.paths, {})
 s:pipe(rx, all, pcap)
 s:pipe({ rx }, science, raw)
 s:pipe(rx, keep, some)

@@ -68,7 +68,7 @@ func run(g *state.Global, f *runFlags, path string, args []string, prompt bool) 
 	}
 	r := &runner{g: g, flags: f, path: path, started: time.Now(), con: newConsole(g)}
 	opts := script.Options{Path: path, Args: args, Env: env, Open: open, AllowExec: f.allowExec, Stdlib: stdlib.Files,
-		SearchPath: g.Env["DAQIRI_PATH"], Stdout: r.con.stdout, Stderr: r.con.stderr, Log: logTo(g.Logger)}
+		SearchPath: g.Env["DAQIRI_PATH"], Stdout: r.con.stdout, Stderr: r.con.stderr, Log: logTo(g.Logger), LogLevel: g.LogLevel}
 	if prompt {
 		r.prompt = repl.New(repl.Options{Interactive: g.Interactive(), Stdin: g.Stdin, Stdout: g.Stdout, Stderr: g.Stderr,
 			Greeting: greeting(), HistoryFile: historyFile(g), Interrupt: r.interruptChunk})

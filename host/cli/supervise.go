@@ -39,6 +39,7 @@ type runner struct {
 	stoppedAt time.Time
 	abandoned []string // tasks that did not come back
 	live      *summary.Live
+	warned    map[string]bool // faults of queues that were logged
 }
 
 // run starts the program, sees it to its end, prints the summary and returns the exit code.
@@ -83,6 +84,7 @@ func (r *runner) wait(done <-chan struct{}, stop func()) bool {
 			r.abandoned = r.program.Abandon(cancelGrace)
 			return true
 		case <-ticker.C:
+			r.warn()
 			if r.con.screen != nil {
 				if line := r.live.Line(time.Now()); line != "" {
 					r.con.screen.Show(line)

@@ -40,6 +40,8 @@ type Options struct {
 	Stdout, Stderr io.Writer
 	// Log takes the script's log lines; level is debug, info, warn or error.
 	Log func(level, text string, fields map[string]any)
+	// LogLevel sets the level from which on lines are logged, unless it is empty, and returns what it was.
+	LogLevel func(set string) (was string)
 	// Prompt, when not nil, goes on after the script, until its input ends.
 	Prompt *repl.Repl
 }
@@ -88,7 +90,7 @@ func (p *Program) Done() <-chan struct{} { return p.done }
 func (p *Program) Stop(reason string) {
 	p.stopOnce.Do(func() { close(p.stopped) })
 	for _, o := range p.shared.Sessions() {
-		o.Session().Stop(reason)
+		o.Stop(reason)
 	}
 	p.sched.StopAll(reason)
 }
@@ -163,7 +165,7 @@ func (p *Program) run(t *task.Task) (err error) {
 			p.record(Failure{Cause: CauseInternal, Text: atFault + err.Error()})
 		}
 	}()
-	rt := &bindings.Runtime{Task: t, Scheduler: p.sched, Main: true, Stdout: p.opts.Stdout, Log: p.opts.Log,
+	rt := &bindings.Runtime{Task: t, Scheduler: p.sched, Main: true, Stdout: p.opts.Stdout, Log: p.opts.Log, LogLevel: p.opts.LogLevel,
 		Script: p.opts.Path, ScriptArgs: p.opts.Args, Env: p.opts.Env, Open: p.opts.Open, Shared: p.shared,
 		NewState: p.newState, LoadModule: p.loader.load}
 	L, err := p.newState(rt)

@@ -51,6 +51,19 @@ func (g *Global) ConfigureLogger(level, format string) error {
 	return nil
 }
 
+// LogLevel sets the level from which on lines are logged, one of LogLevels, unless set is empty. It returns what it was.
+// Safe for concurrent use.
+func (g *Global) LogLevel(set string) (was string) {
+	was = g.Logger.GetLevel().String()
+	if was == logrus.WarnLevel.String() {
+		was = "warn"
+	}
+	if level, err := logrus.ParseLevel(set); err == nil {
+		g.Logger.SetLevel(level)
+	}
+	return was
+}
+
 func textFormatter(color bool) logrus.Formatter {
 	f := &logrus.TextFormatter{ForceColors: color, DisableColors: !color, FullTimestamp: true, TimestampFormat: dateFormat}
 	if color {

@@ -23,6 +23,9 @@ func limits(lines []stats.Line, runS float64, endless map[string]bool) []string 
 	return found
 }
 
+// shortRun is the time below which waiting for the end of a file says nothing about the disk.
+const shortRun = 0.1
+
 // lossLimits looks at what was lost or waited.
 func lossLimits(l *stats.Line, runS float64) []string {
 	var found []string
@@ -33,12 +36,16 @@ func lossLimits(l *stats.Line, runS float64) []string {
 		say("writer %s was behind: it left out %s of %s; the disk is the limit", l.Title(), count(behind), counted(l.In, "packet"))
 	case l.Kind == stats.Tap && behind > 0:
 		say("the handler %s was behind: it missed %s of %s; let it do less, or sample", l.Title(), count(behind), counted(l.In, "packet"))
-	case l.Kind == stats.Writer && runS > 0 && stall > 0.2*runS:
-		say("writer %s waited for the disk %.0f %% of the time; the disk is close to its limit", l.Title(), 100*stall/runS)
+	case l.Kind == stats.Writer && runS >= shortRun && stall > 0.2*runS:
+		say("writer %s waited for the disk %.0f %% of the time; the disk is close to its limit", l.Title(), min(100, 100*stall/runS)) // it also waits behind the stop
 	}
 	if n := l.Extra.Get("kernel_dropped"); n > 0 {
+		unit := "datagram"
+		if l.Extra.Get("kernel_dropped_super") > 0 { // it counts joined datagrams as one
+			unit = "super-packet"
+		}
 		say("the kernel dropped %s before %s took them: raise net.core.rmem_max, or give the queue a core of its own",
-			counted(n, "datagram"), l.Title())
+			counted(n, unit), l.Title())
 	}
 	return found
 }

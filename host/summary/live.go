@@ -30,14 +30,15 @@ func NewLive(process *bindings.Process, color bool) *Live {
 // Line returns the line at the time now: the rates since the last call, "" while no session runs.
 func (v *Live) Line(now time.Time) string {
 	var parts []string
+	before := v.last
+	v.last = map[*bindings.Opened]sample{} // of those that run
 	for _, o := range v.process.Sessions() {
 		if !o.Started() || o.Finished() {
 			continue
 		}
 		next := sample{now, o.Ledger().Lines}
-		last, seen := v.last[o]
 		v.last[o] = next
-		if seen {
+		if last, seen := before[o]; seen {
 			parts = append(parts, liveText(last, next, o.RunTime(), Style{Color: v.color}))
 		}
 	}

@@ -2,11 +2,9 @@ package summary
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/daqiri/daqiri-run/bindings"
-	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
@@ -55,9 +53,9 @@ func Collect(opened []*bindings.Opened) *Report {
 
 func collect(o *bindings.Opened) Session {
 	s := Session{Name: o.Name(), Started: o.Started(), RunS: o.RunTime(), Reason: o.Reason(), Ledger: o.Ledger(), Violated: o.Failed(),
-		Files: o.Files(), Notes: o.Session().Report()}
+		Files: o.Files(), Notes: o.Notes()}
 	if s.Started {
-		s.Thresholds = o.Session().Thresholds().Check(s.Ledger)
+		s.Thresholds = o.Thresholds()
 	}
 	for _, bad := range s.Ledger.Balance() {
 		s.Imbalance = append(s.Imbalance, bad.String())
@@ -65,21 +63,8 @@ func collect(o *bindings.Opened) Session {
 	if err := o.Err(); err != nil {
 		s.Error = err.Error()
 	}
-	s.Limits = limits(s.Ledger.Lines, s.RunS, endless(o.Session()))
+	s.Limits = limits(s.Ledger.Lines, s.RunS, o.Endless())
 	return s
-}
-
-// endless finds the queues that were sending without end when the session stopped, by the title of their line.
-func endless(s *session.Session) map[string]bool {
-	found := map[string]bool{}
-	for _, i := range s.Interfaces() {
-		for _, q := range i.TxQueues() {
-			if _, all := q.Remaining(); all {
-				found[fmt.Sprintf("%s.tx.%d", i.Name(), q.ID())] = true
-			}
-		}
-	}
-	return found
 }
 
 // JSON is the report for programs, indented, with a newline at the end. Lists are never null.

@@ -55,7 +55,7 @@ const mostSessions = 10
 
 // troubled says whether something is to be said of the session.
 func (s *Session) troubled() bool {
-	if s.Error != "" || len(s.Violated) > 0 || len(s.Imbalance) > 0 {
+	if s.Error != "" || len(s.Violated) > 0 || len(s.Imbalance) > 0 || len(s.Ledger.Faults) > 0 {
 		return true
 	}
 	for i := range s.Ledger.Lines {
@@ -104,6 +104,9 @@ func (s *Session) text(b *strings.Builder, st Style) {
 	b.WriteByte('\n')
 	s.ledger(b, st)
 	s.drops(b, st)
+	for i := range s.Ledger.Faults {
+		fmt.Fprintf(b, "  fault: %s\n", s.Ledger.Faults[i].String())
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Ledger.Metrics)) {
 		fmt.Fprintf(b, "  metric %s = %s\n", name, figure(s.Ledger.Metrics[name]))
 	}

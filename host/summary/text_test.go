@@ -24,7 +24,7 @@ func example() *Report {
 			{Name: "small", Kind: stats.Stage, In: 31250, Out: 31000, Dropped: stats.Counts{count("filtered", 250)}},
 			{Name: "disk", Kind: stats.Writer, In: 31000, Out: 30998, Dropped: stats.Counts{count("behind", 2)},
 				Extra: stats.Counts{count("files", 1), count("file_bytes", 33047368), count("stall_ns", 1_000_000_000)}},
-		}},
+		}, Faults: []stats.Fault{{Line: "gen.tx.1", Text: "network is unreachable", Times: 1234, Send: true}}},
 		Files: []string{"captures/capture-1.pcap"},
 		Notes: []string{"rx_port: receive times: software"},
 	}}}
@@ -44,6 +44,7 @@ capture.yaml: ran for 3.01 s (Ctrl-C)
   dropped rx_port.rx.0.no_packet_buffer: 12 (0.0384 % of in): the memory region had no free buffer: raise num_bufs or free bursts sooner
   dropped small.filtered: 250 (0.8 % of in): refused by the filter
   dropped disk.behind: 2 (0.00645 % of in): the consumer was behind and its policy is drop
+  fault: gen.tx.1: packets not sent: 1234: network is unreachable
   metric limit_bps = 98,000,000,000
   metric ratio = 0.123457
   limit: the kernel dropped 3 datagrams before rx_port.rx.0 took them: raise net.core.rmem_max, or give the queue a core of its own

@@ -16,12 +16,33 @@ func (e *Expr) CompilePacket(fields Resolver) (Program, error) {
 	if err := c.condition(e.root); err != nil {
 		return nil, err
 	}
+	return c.finish("condition")
+}
+
+// CompileNumber compiles a number into a program over packet fields that leaves it for each
+// packet; signed: as two's complement. Errors are *Error.
+func (e *Expr) CompileNumber(fields Resolver) (prog Program, signed bool, err error) {
+	if e.cond {
+		return nil, false, errorAt(e.root.pos(), "a number over packet fields is wanted, and this is a condition")
+	}
+	c := &compiler{fields: fields}
+	x, err := c.number(e.root)
+	if err != nil {
+		return nil, false, err
+	}
+	c.pushed(x)
+	prog, err = c.finish("number")
+	return prog, !x.unsigned, err
+}
+
+// finish ends the program and checks its size; what names it.
+func (c *compiler) finish(what string) (Program, error) {
 	c.emit(Insn{Op: OpRet})
 	if len(c.prog) > MaxInsns {
-		return nil, errorAt(Pos{1, 1}, "the condition needs %d instructions, more than %d", len(c.prog), MaxInsns)
+		return nil, errorAt(Pos{1, 1}, "the %s needs %d instructions, more than %d", what, len(c.prog), MaxInsns)
 	}
 	if c.deepest > MaxStack {
-		return nil, errorAt(Pos{1, 1}, "the condition is nested too deeply: it needs a stack of %d, more than %d", c.deepest, MaxStack)
+		return nil, errorAt(Pos{1, 1}, "the %s is nested too deeply: it needs a stack of %d, more than %d", what, c.deepest, MaxStack)
 	}
 	return c.prog, nil
 }

@@ -32,6 +32,12 @@ func (s *Session) snapshot() *stats.Ledger {
 		Metrics: s.metrics.All(),
 		Process: stats.ReadProcess(s.startRSS),
 	}
+	if from := s.movedNS.Load(); from != 0 {
+		l.StartNS = from
+	}
+	if to := s.restedNS.Load(); to != 0 {
+		l.EndNS = to
+	}
 	if s.Virtual() {
 		l.Clock = "virtual"
 	}
@@ -45,7 +51,27 @@ func (s *Session) snapshot() *stats.Ledger {
 			PaceBPS: n.PaceBPS, PacePPS: n.PacePPS,
 		})
 	}
+	faults := s.native.Faults()
+	for i := range faults {
+		l.Faults = append(l.Faults, fault(&faults[i]))
+	}
 	return l
+}
+
+// fault says what a queue's socket met.
+func fault(n *native.Fault) stats.Fault {
+	f := stats.Fault{Send: n.Send(), Times: n.N, Text: "other errors"}
+	line := stats.Line{Kind: stats.Rx, Name: n.Name(), QueueID: int(n.QueueID)}
+	if f.Send {
+		line.Kind = stats.Tx
+	}
+	f.Line = line.Title()
+	if n.Shut() && !f.Send {
+		f.Text = "somebody shut it down; it is looked at every 10 ms"
+	} else if err := n.Err(); err != nil {
+		f.Text = err.Error()
+	}
+	return f
 }
 
 func counts(n []uint64, name func(int) string) stats.Counts {

@@ -26,6 +26,7 @@ func (s *Session) build(plan corePlan) error {
 			DelayNS: lb.DelayNS, RateBPS: uint64(lb.RateBPS),
 		},
 	}
+	conf.StartNS = s.env.Scheduler.Now() // the tasks' clock, whatever the wall clock shows by now
 	if conf.Virtual {
 		conf.StartNS = s.env.Scheduler.VirtualStart()
 		if conf.Wire.RateBPS == 0 {
@@ -94,7 +95,7 @@ func (s *Session) addInterface(i *spec.Interface, plan corePlan) error {
 	if err != nil {
 		return located(i.Source, err)
 	}
-	f := &Interface{s: s, spec: i, native: n}
+	f := &Interface{s: s, spec: i, native: n, flows: newFlowTable()}
 	s.ifaces = append(s.ifaces, f)
 	if i.RX != nil {
 		if i.RX.HardwareTimestamps {
@@ -191,13 +192,13 @@ func (i *Interface) addStatic() error {
 	}
 	var flows []Flow
 	for _, f := range i.spec.RX.Flows {
-		flow := Flow{Group: StaticGroup, Name: f.Name, ID: f.ID, Match: f.Match, Queues: f.QueueIDs()}
+		flow := Flow{Name: f.Name, ID: f.ID, Match: f.Match, Queues: f.QueueIDs()}
 		if err := i.prepare(&flow); err != nil {
 			return located(f.Source, err)
 		}
 		flows = append(flows, flow)
 	}
-	return located(i.spec.RX.Key("flows"), i.install(newFlowTable(flows)))
+	return located(i.spec.RX.Key("flows"), i.change(i.flows.static(flows)))
 }
 
 // littleEndian is the byte order of this host.

@@ -64,10 +64,16 @@ func (b *Burst) Free() error {
 	return nil
 }
 
-// Keep lets a burst outlive the handler that it was delivered to.
+// Keep lets a burst outlive the handler that it was delivered to. Packets that hold much more
+// memory than they need are copied.
 func (b *Burst) Keep() error {
+	if err := b.Check(); err != nil || b.kept {
+		return err
+	}
 	b.kept = true
-	return b.Check()
+	b.native = b.native.Keep()
+	b.native.View(&b.view)
+	return nil
 }
 
 // Kept reports whether Keep was called.
@@ -133,8 +139,8 @@ func (b *Burst) FlowIDs() []uint32 { return b.view.Flows() }
 func (b *Burst) RxTimes() []int64 { return b.view.RxTimes() }
 
 // TxTimes are the times at which packets are to be sent, ns since the epoch, 0: at once. To
-// be written; valid while the burst lives.
-func (b *Burst) TxTimes() []int64 { return b.view.TxTimes() }
+// be written; valid while the burst lives. Nil where the burst is read-only.
+func (b *Burst) TxTimes() []int64 { return b.native.TxTimes(b.view.N) }
 
 // checkPacket is the bounds check of everything that names a packet.
 func (b *Burst) checkPacket(seg, i int) error {

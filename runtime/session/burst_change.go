@@ -57,6 +57,14 @@ func (b *Burst) FreeSegment(seg int) error {
 	return b.change("free segment", func(h native.Burst) error { return h.FreeSegment(seg) })
 }
 
+// FreePacketSegment returns the buffer of one segment of packet i.
+func (b *Burst) FreePacketSegment(seg, i int) error {
+	if err := b.checkPacket(seg, i); err != nil {
+		return err
+	}
+	return b.change("free packet segment", func(h native.Burst) error { return h.FreePacketSegment(seg, i) })
+}
+
 // SetConn makes the burst go to a connection; nil: to the interface's default peer.
 func (b *Burst) SetConn(c *Conn) error {
 	var id uint32
@@ -89,20 +97,54 @@ func (b *Burst) Column(f Field, out []uint64, has []uint8) (int, error) {
 	return b.native.Column(f, out, has), nil
 }
 
-// Set writes v, v + step, v + 2·step … into the field of the packets, and with checksums
-// those of IPv4, UDP and TCP. It returns how many packets have the field.
-func (b *Burst) Set(f Field, v, step uint64, checksums bool) (int, error) {
+// Eval computes a number for every packet into out, which has room for all; has[i] is 0 where
+// packet i lacks a field of it (nil: not asked). It returns how many packets have one.
+func (b *Burst) Eval(n *Number, out []uint64, has []uint8) (int, error) {
+	if err := b.Check(); err != nil {
+		return 0, err
+	}
+	if len(out) < b.N() || has != nil && len(has) < b.N() {
+		return 0, invalid("column: room for %d of %d packets", len(out), b.N())
+	}
+	return b.native.Eval(n.prog, out, has), nil
+}
+
+// Set writes v, v + step, v + 2·step … into the field of the packets. It returns how many
+// packets have the field.
+func (b *Burst) Set(f Field, v, step uint64, csum Csum) (int, error) {
 	if b.Shared() {
 		return 0, invalid("set: somebody else reads the burst too, so it is read-only")
 	}
 	if err := b.Check(); err != nil {
 		return 0, err
 	}
-	n, err := b.native.Set(f, v, step, checksums)
+	n, err := b.native.Set(f, v, step, csum)
 	if err != nil {
 		return 0, fmt.Errorf("set: %w", err)
 	}
 	return n, nil
+}
+
+// Checksums computes the checksums of IPv4, UDP, TCP and ICMP of packet i, or of all with i < 0.
+func (b *Burst) Checksums(i int) error {
+	if err := b.checkPacket(0, max(i, 0)); err != nil {
+		return err
+	}
+	if b.Shared() {
+		return invalid("checksums: somebody else reads the burst too, so it is read-only")
+	}
+	if err := b.native.Checksums(i); err != nil {
+		return fmt.Errorf("checksums: %w", err)
+	}
+	return nil
+}
+
+// Count is the number of packets that sel accepts.
+func (b *Burst) Count(sel *Selector) (int, error) {
+	if err := b.Check(); err != nil {
+		return 0, err
+	}
+	return b.native.Count(sel.prog), nil
 }
 
 // Select makes a burst of the packets that sel accepts. It holds b's packets; b stays the
@@ -112,11 +154,7 @@ func (b *Burst) Select(sel *Selector) (*Burst, error) {
 		return nil, err
 	}
 	idx := b.home.room(b.N())
-	n, err := b.native.Select(sel.insns, idx)
-	if err != nil {
-		return nil, fmt.Errorf("select: %w", err)
-	}
-	return b.Pick(idx[:n])
+	return b.Pick(idx[:b.native.Select(sel.prog, idx)])
 }
 
 // Pick makes a burst of the packets with these indices, in their order, as Select does.
@@ -128,7 +166,8 @@ func (b *Burst) Pick(idx []uint32) (*Burst, error) {
 	if err != nil {
 		return nil, fmt.Errorf("select: %w", err)
 	}
-	out := b.home.hold(b.s, h)
+	out := new(Burst)
+	b.home.hold(out, b.s, h)
 	h.View(&out.view)
 	return out, nil
 }

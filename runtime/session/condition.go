@@ -67,8 +67,8 @@ func (c Condition) compile() (conf native.FilterConf, layer string, err error) {
 	return conf, "", err
 }
 
-// Selector is a compiled condition for Burst.Select. Safe for concurrent use.
-type Selector struct{ insns []native.Insn }
+// Selector is a compiled condition for Burst.Select and Burst.Count. Safe for concurrent use.
+type Selector struct{ prog *native.Prog }
 
 // CompileSelector compiles a condition in the text grammar.
 func CompileSelector(where string, fields Fields) (*Selector, error) {
@@ -76,7 +76,34 @@ func CompileSelector(where string, fields Fields) (*Selector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Selector{insns}, nil
+	prog, err := native.NewProg(insns)
+	if err != nil {
+		return nil, fmt.Errorf("where %q: %w", where, err)
+	}
+	return &Selector{prog}, nil
+}
+
+// Number is a compiled number for Burst.Eval. Safe for concurrent use.
+type Number struct {
+	prog   *native.Prog
+	Signed bool // its values are two's complement
+}
+
+// CompileNumber compiles a number over packet fields in the text grammar: "chan // 256".
+func CompileNumber(text string, fields Fields) (*Number, error) {
+	e, err := expr.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", text, err)
+	}
+	code, signed, err := e.CompileNumber(resolver{fields})
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", text, err)
+	}
+	prog, err := native.NewProg(nativeInsns(code))
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", text, err)
+	}
+	return &Number{prog, signed}, nil
 }
 
 func compileWhere(where string, fields Fields) ([]native.Insn, error) {
@@ -88,11 +115,15 @@ func compileWhere(where string, fields Fields) ([]native.Insn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("where %q: %w", where, err)
 	}
+	return nativeInsns(prog), nil
+}
+
+func nativeInsns(prog expr.Program) []native.Insn {
 	insns := make([]native.Insn, len(prog))
 	for i, x := range prog {
 		insns[i] = native.Insn{Op: uint8(x.Op), A: x.A, B: x.B, C: x.C, Imm: x.Imm}
 	}
-	return insns, nil
+	return insns
 }
 
 // resolver gives the grammar the fields of a format, then those of every packet.

@@ -75,8 +75,10 @@ func (s *Session) connTap(key connTapKey) (*connTaps, error) {
 	return shared, nil
 }
 
-// Forget takes a connection that has ended out of the taps of task t. t's goroutine.
+// Forget takes a connection that has ended out of the taps of task t, who has heard of its end: what is
+// queued for it still goes, and nothing more is waited for. t's goroutine.
 func (c *Conn) Forget(t *task.Task) {
+	_ = c.Close() // an error says that it is over already
 	for _, shared := range c.i.s.connTapsOf(t) {
 		if p := shared.pipes[c.id]; p != nil {
 			p.Remove()

@@ -106,7 +106,7 @@ func TestContractTeeIsReadOnly(t *testing.T) {
 		}
 		for _, tap := range []*Tap{one, two} {
 			err := b.receive(tap, 4, func(x *Burst, i int) error {
-				if _, err := x.Set(b.seqField(), 1, 0, false); !x.Shared() || !errors.Is(err, ErrInvalid) {
+				if _, err := x.Set(b.seqField(), 1, 0, CsumKeep); !x.Shared() || !errors.Is(err, ErrInvalid) {
 					return fmt.Errorf("shared %v, set: %w", x.Shared(), err)
 				}
 				return nil
@@ -120,7 +120,7 @@ func TestContractTeeIsReadOnly(t *testing.T) {
 			return err
 		}
 		return b.receive(one, 1, func(x *Burst, i int) error {
-			if n, err := x.Set(b.seqField(), 9, 0, false); err != nil || n != 1 || x.Shared() {
+			if n, err := x.Set(b.seqField(), 9, 0, CsumKeep); err != nil || n != 1 || x.Shared() {
 				return fmt.Errorf("alone: shared %v, set %d, %w", x.Shared(), n, err)
 			}
 			return nil
@@ -214,7 +214,7 @@ func TestContractWritesEveryPacket(t *testing.T) {
 				if kind == KindRaw {
 					add = b.s.WriteRaw
 				}
-				disk, err := add("disk", WriterOptions{Dir: dir, Prefix: "cap", Policy: Wait})
+				disk, err := add("disk", WriterOptions{Dirs: []string{dir}, Prefix: "cap", Policy: Wait})
 				if err != nil {
 					return err
 				}
@@ -248,7 +248,7 @@ func TestContractWritesEveryPacket(t *testing.T) {
 					}
 					return nil
 				}
-				return b.checkPcap(disk.Path(), 12)
+				return b.checkPcap(disk.Paths()[0], 12)
 			})
 		})
 	}

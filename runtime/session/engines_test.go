@@ -4,10 +4,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,15 +71,28 @@ func skip(t *testing.T, l lacks) {
 	t.Skip(l)
 }
 
-// freePort asks the system for a port that nobody uses.
+// freePort asks the system for a port that nobody uses, at this moment.
 func freePort(endpoint string) (int, error) {
-	host := strings.Trim(endpoint[strings.Index(endpoint, "//")+2:], "[]")
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		return 0, lacks{"loopback", err}
+	network, host, _ := strings.Cut(endpoint, "://")
+	at := net.JoinHostPort(strings.Trim(host, "[]"), "0")
+	var l io.Closer
+	var addr net.Addr
+	if network == "udp" {
+		c, err := net.ListenPacket(network, at)
+		if err != nil {
+			return 0, lacks{"loopback", err}
+		}
+		l, addr = c, c.LocalAddr()
+	} else {
+		c, err := net.Listen(network, at)
+		if err != nil {
+			return 0, lacks{"loopback", err}
+		}
+		l, addr = c, c.Addr()
 	}
 	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	port, err := netip.ParseAddrPort(addr.String())
+	return int(port.Port()), err
 }
 
 // yaml writes the engine's configuration. extra goes to interface b's rx section.
@@ -149,8 +165,18 @@ type bench struct {
 	l      *Leases
 }
 
-// open opens the engine's session on the calling task.
-func (e engine) open(me *task.Task, extra string) (*bench, error) {
+// open opens the engine's session on the calling task. Others, tests in parallel too, may take the port that was free:
+// then it is another one.
+func (e engine) open(me *task.Task, extra string) (b *bench, err error) {
+	for range 20 {
+		if b, err = e.tryOpen(me, extra); !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	return b, err
+}
+
+func (e engine) tryOpen(me *task.Task, extra string) (*bench, error) {
 	text, err := e.yaml(extra)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,15 @@ import "github.com/daqiri/daqiri-run/native"
 // Field is a field of 1 to 64 bits in each packet.
 type Field = native.Field
 
+// Csum is what becomes of the IPv4, UDP, TCP and ICMP checksums of packets in which a field is set.
+type Csum = native.Csum
+
+// What becomes of checksums.
+const (
+	CsumKeep   = native.CsumKeep
+	CsumUpdate = native.CsumUpdate // they follow by the difference: right ones stay right, wrong ones wrong
+)
+
 // What a field's offset counts from, and its flags.
 const (
 	BaseStart   = native.BaseStart   // the first byte of what the queue holds

@@ -1,7 +1,9 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,138 +28,207 @@ type Flow struct {
 	Queues []int // ids of receive queues
 
 	match native.Match
+	order uint64 // its group's place, then its own in the group
 }
 
-// flowTable is an interface's flows in the order in which they are asked. A table is not
-// changed: its methods return the next one, which takes effect when the engine has it.
+// flowTable is an interface's flows: groups in the order in which they came, flows in a group
+// likewise. Its methods only say what a change would be; it changes when the engine has done it.
 type flowTable struct {
-	flows []Flow
-	last  uint32 // the last id given out
+	byID   map[uint32]*Flow // of those that share an id, one
+	groups map[string]*flowGroup
+	places uint32 // groups so far
+	last   uint32 // the last id given out
 }
 
-// newFlowTable makes the table of the static flows, which keep their ids.
-func newFlowTable(flows []Flow) flowTable {
-	t := flowTable{flows: flows}
-	for _, f := range flows {
+// flowGroup is a group with at least one flow.
+type flowGroup struct {
+	place uint32
+	used  uint32 // places in it so far
+	names map[string]*Flow
+}
+
+// flowChange is what one call does to a table: flows of one group go, others come.
+type flowChange struct {
+	gone, added []*Flow
+	last        uint32 // the last id given out, after it
+}
+
+func newFlowTable() *flowTable {
+	return &flowTable{byID: map[uint32]*Flow{}, groups: map[string]*flowGroup{}}
+}
+
+// static adds the flows of the configuration, which keep their ids, to an empty table.
+func (t *flowTable) static(flows []Flow) *flowChange {
+	c := &flowChange{}
+	for k := range flows {
+		f := flows[k]
+		f.Group, f.order = StaticGroup, uint64(k)
 		if f.ID <= maxFlowID {
-			t.last = max(t.last, f.ID)
+			c.last = max(c.last, f.ID)
 		}
+		c.added = append(c.added, &f)
 	}
-	return t
+	return c
 }
 
 // add puts flows at the end of a group, or at the end of the table when the group is new.
-// All of them or none.
-func (t flowTable) add(group string, flows []Flow) (flowTable, []uint32, error) {
+func (t *flowTable) add(group string, flows []Flow) (*flowChange, error) {
+	return t.put(group, flows, false)
+}
+
+// replace puts flows where a group's flows are.
+func (t *flowTable) replace(group string, flows []Flow) (*flowChange, error) {
+	return t.put(group, flows, true)
+}
+
+func (t *flowTable) put(group string, flows []Flow, instead bool) (*flowChange, error) {
 	if group == "" {
-		return t, nil, fmt.Errorf("flows: the group has no name")
+		return nil, fmt.Errorf("flows: the group has no name")
 	}
-	next := flowTable{last: t.last}
-	names := map[string]bool{}
-	used := map[uint32]bool{}
-	at := len(t.flows)
-	for i, f := range t.flows {
-		used[f.ID] = true
-		if f.Group == group {
-			names[f.Name] = true
-			at = i + 1
-		}
+	c := &flowChange{last: t.last}
+	g := t.groups[group]
+	if g == nil {
+		g = &flowGroup{place: t.places}
 	}
-	ids := make([]uint32, len(flows))
-	added := slices.Clone(flows)
-	for i := range added {
-		f := &added[i]
-		id, err := next.freshID(used)
+	if instead {
+		c.gone = slices.Collect(maps.Values(g.names))
+	}
+	names, ids := map[string]bool{}, map[uint32]bool{}
+	for k := range flows {
+		f := flows[k]
+		id, err := t.freshID(&c.last, ids)
 		if err != nil {
-			return t, nil, err
+			return nil, err
 		}
-		f.Group, f.ID, ids[i] = group, id, id
+		f.Group, f.ID, f.order = group, id, uint64(g.place)<<32|uint64(g.used+uint32(k))
 		if f.Name == "" {
 			f.Name = "flow" + strconv.Itoa(int(id))
 		}
-		if names[f.Name] {
-			return t, nil, invalid("flows of group %s: %s is there twice", group, f.Name)
+		if names[f.Name] || (g.names[f.Name] != nil && !instead) {
+			return nil, invalid("flows of group %s: %s is there twice", group, f.Name)
 		}
-		names[f.Name] = true
+		names[f.Name], ids[id] = true, true
+		c.added = append(c.added, &f)
 	}
-	next.flows = slices.Concat(t.flows[:at], added, t.flows[at:])
-	return next, ids, nil
+	return c, nil
 }
 
-// freshID counts on from the last id, so that one is not soon given out again.
-func (t *flowTable) freshID(used map[uint32]bool) (uint32, error) {
+// freshID counts on from the last id, so that one is not soon given out again. The ids of the flows that a
+// change takes out are still in use.
+func (t *flowTable) freshID(last *uint32, taken map[uint32]bool) (uint32, error) {
 	for range maxFlowID {
-		t.last = t.last%maxFlowID + 1
-		if !used[t.last] {
-			used[t.last] = true
-			return t.last, nil
+		*last = *last%maxFlowID + 1
+		if t.byID[*last] == nil && !taken[*last] {
+			return *last, nil
 		}
 	}
 	return 0, fmt.Errorf("flows: all %d ids are in use", maxFlowID)
 }
 
-// replace puts flows where a group's flows were.
-func (t flowTable) replace(group string, flows []Flow) (flowTable, []uint32, error) {
-	at := slices.IndexFunc(t.flows, func(f Flow) bool { return f.Group == group })
-	rest, _ := t.without(func(f *Flow) bool { return f.Group == group })
-	next, ids, err := rest.add(group, flows)
-	if err != nil {
-		return t, nil, err
+// removeGroup takes out a group's flows.
+func (t *flowTable) removeGroup(group string) *flowChange {
+	c := &flowChange{last: t.last}
+	if g := t.groups[group]; g != nil {
+		c.gone = slices.Collect(maps.Values(g.names))
 	}
-	if at >= 0 {
-		new := slices.Clone(next.flows[len(rest.flows):])
-		next.flows = slices.Insert(slices.Clone(rest.flows), at, new...)
-	}
-	return next, ids, nil
+	return c
 }
 
-// without takes out the flows that gone accepts and says how many they were.
-func (t flowTable) without(gone func(*Flow) bool) (flowTable, int) {
-	next := flowTable{last: t.last}
-	for i := range t.flows {
-		if !gone(&t.flows[i]) {
-			next.flows = append(next.flows, t.flows[i])
+// removeID takes out the flow with an id. Flows of the configuration may share the id 0.
+func (t *flowTable) removeID(id uint32) *flowChange {
+	c := &flowChange{last: t.last}
+	switch f := t.byID[id]; {
+	case f == nil:
+	case f.Group != StaticGroup:
+		c.gone = []*Flow{f}
+	default:
+		for _, f := range t.groups[StaticGroup].names {
+			if f.ID == id {
+				c.gone = append(c.gone, f)
+			}
 		}
 	}
-	return next, len(t.flows) - len(next.flows)
+	return c
 }
 
-// rules is the engine's form of the table.
-func (t flowTable) rules() []native.Rule {
-	rules := make([]native.Rule, len(t.flows))
-	for i, f := range t.flows {
-		r := &rules[i]
-		r.Match, r.FlowID, r.Order = f.match, f.ID, uint32(i)
+// apply carries a change out.
+func (t *flowTable) apply(c *flowChange) {
+	t.last = c.last
+	for _, f := range c.gone {
+		delete(t.byID, f.ID)
+		delete(t.groups[f.Group].names, f.Name)
+	}
+	for _, f := range c.added {
+		g := t.groups[f.Group]
+		if g == nil {
+			g = &flowGroup{place: uint32(f.order >> 32), names: map[string]*Flow{}}
+			t.groups[f.Group], t.places = g, t.places+1
+		}
+		t.byID[f.ID], g.names[f.Name] = f, f
+		g.used = uint32(f.order) + 1
+	}
+	for _, f := range c.gone {
+		if g := t.groups[f.Group]; g != nil && len(g.names) == 0 {
+			delete(t.groups, f.Group)
+		}
+	}
+}
+
+// orders names the rules that a change takes out, for the engine.
+func (c *flowChange) orders() []uint64 {
+	orders := make([]uint64, len(c.gone))
+	for k, f := range c.gone {
+		orders[k] = f.order
+	}
+	return orders
+}
+
+// rules is the engine's form of the flows that a change adds.
+func (c *flowChange) rules() []native.Rule {
+	rules := make([]native.Rule, len(c.added))
+	for k, f := range c.added {
+		r := &rules[k]
+		r.Match, r.FlowID, r.Order = f.match, f.ID, f.order
 		r.NQueues = uint16(len(f.Queues))
 		if len(f.Queues) > 1 {
 			r.RSS = 1
 		}
-		for k, q := range f.Queues {
-			r.Queues[k] = uint16(q)
+		for n, q := range f.Queues {
+			r.Queues[n] = uint16(q)
 		}
 	}
 	return rules
 }
 
-// list copies the flows for a caller.
-func (t flowTable) list() []Flow {
-	out := slices.Clone(t.flows)
-	for i := range out {
-		out[i].Queues = slices.Clone(out[i].Queues)
+// ids are those of the flows that a change adds, in order.
+func (c *flowChange) ids() []uint32 {
+	ids := make([]uint32, len(c.added))
+	for k, f := range c.added {
+		ids[k] = f.ID
 	}
+	return ids
+}
+
+// list copies the flows for a caller, in the order in which they are asked.
+func (t *flowTable) list() []Flow {
+	out := make([]Flow, 0, len(t.byID))
+	for _, g := range t.groups {
+		for _, f := range g.names {
+			out = append(out, *f)
+			out[len(out)-1].Queues = slices.Clone(f.Queues)
+		}
+	}
+	slices.SortFunc(out, func(a, b Flow) int { return cmp.Compare(a.order, b.order) })
 	return out
 }
 
-// groups lists the groups, for an error.
-func (t flowTable) groups() string {
-	var names []string
-	for _, f := range t.flows {
-		if !slices.Contains(names, f.Group) {
-			names = append(names, f.Group)
-		}
-	}
-	if names == nil {
+// groupNames lists the groups, for an error.
+func (t *flowTable) groupNames() string {
+	if len(t.groups) == 0 {
 		return "there are none"
 	}
+	names := slices.SortedFunc(maps.Keys(t.groups), func(a, b string) int {
+		return cmp.Compare(t.groups[a].place, t.groups[b].place)
+	})
 	return "there are " + strings.Join(names, ", ")
 }

@@ -15,68 +15,95 @@ func flows(names ...string) []Flow {
 }
 
 // order tells a table as "group.name" in the order of asking.
-func order(t flowTable) []string {
+func order(t *flowTable) string {
 	var out []string
 	for _, f := range t.list() {
 		out = append(out, f.Group+"."+f.Name)
 	}
-	return out
+	return strings.Join(out, " ")
 }
 
 func TestFlowTable(t *testing.T) {
-	static := []Flow{{Group: StaticGroup, Name: "s1", ID: 7, Queues: []int{0}}, {Group: StaticGroup, Name: "s2", ID: 3, Queues: []int{0}}}
-	table := newFlowTable(static)
+	table := newFlowTable()
+	table.apply(table.static([]Flow{{Name: "s1", ID: 7, Queues: []int{0}}, {Name: "s2", ID: 3, Queues: []int{0}}}))
+	add := func(group string, names ...string) func() (*flowChange, error) {
+		return func() (*flowChange, error) { return table.add(group, flows(names...)) }
+	}
+	replace := func(group string, names ...string) func() (*flowChange, error) {
+		return func() (*flowChange, error) { return table.replace(group, flows(names...)) }
+	}
 	steps := []struct {
 		name string
-		do   func() (flowTable, []uint32, error)
+		do   func() (*flowChange, error)
 		ids  []uint32
 		want string // the order, or a part of the error
 		bad  bool
 	}{
-		{"add", func() (flowTable, []uint32, error) { return table.add("g", flows("a", "b")) }, []uint32{8, 9}, "static.s1 static.s2 g.a g.b", false},
-		{"add to another", func() (flowTable, []uint32, error) { return table.add("h", flows("a")) }, []uint32{10}, "static.s1 static.s2 g.a g.b h.a", false},
-		{"add to the group", func() (flowTable, []uint32, error) { return table.add("g", flows("c", "")) }, []uint32{11, 12}, "static.s1 static.s2 g.a g.b g.c g.flow12 h.a", false},
-		{"name twice", func() (flowTable, []uint32, error) { return table.add("g", flows("d", "a")) }, nil, "a is there twice", true},
-		{"name twice in one call", func() (flowTable, []uint32, error) { return table.add("i", flows("d", "d")) }, nil, "d is there twice", true},
-		{"no group", func() (flowTable, []uint32, error) { return table.add("", flows("d")) }, nil, "no name", true},
-		{"replace", func() (flowTable, []uint32, error) { return table.replace("g", flows("a", "x")) }, []uint32{13, 14}, "static.s1 static.s2 g.a g.x h.a", false},
-		{"replace by a fault", func() (flowTable, []uint32, error) { return table.replace("g", flows("y", "y")) }, nil, "y is there twice", true},
-		{"replace by nothing", func() (flowTable, []uint32, error) { return table.replace("g", nil) }, nil, "static.s1 static.s2 h.a", false},
-		{"replace what was not there", func() (flowTable, []uint32, error) { return table.replace("new", flows("n")) }, []uint32{15}, "static.s1 static.s2 h.a new.n", false},
-		{"delete by id", func() (flowTable, []uint32, error) {
-			next, n := table.without(func(f *Flow) bool { return f.ID == 3 })
-			return next, make([]uint32, n), nil
-		}, []uint32{0}, "static.s1 h.a new.n", false},
+		{"add", add("g", "a", "b"), []uint32{8, 9}, "static.s1 static.s2 g.a g.b", false},
+		{"add to another", add("h", "a"), []uint32{10}, "static.s1 static.s2 g.a g.b h.a", false},
+		{"add to the group", add("g", "c", ""), []uint32{11, 12}, "static.s1 static.s2 g.a g.b g.c g.flow12 h.a", false},
+		{"name twice", add("g", "d", "a"), nil, "a is there twice", true},
+		{"name twice in one call", add("i", "d", "d"), nil, "d is there twice", true},
+		{"no group", add("", "d"), nil, "no name", true},
+		{"replace", replace("g", "a", "x"), []uint32{13, 14}, "static.s1 static.s2 g.a g.x h.a", false},
+		{"replace by a fault", replace("g", "y", "y"), nil, "y is there twice", true},
+		{"add behind what was replaced", add("g", "z"), []uint32{15}, "static.s1 static.s2 g.a g.x g.z h.a", false},
+		{"replace by nothing", replace("g"), []uint32{}, "static.s1 static.s2 h.a", false},
+		{"replace what was not there", replace("new", "n"), []uint32{16}, "static.s1 static.s2 h.a new.n", false},
+		{"add to what had gone", add("g", "a"), []uint32{17}, "static.s1 static.s2 h.a new.n g.a", false},
+		{"delete by id", func() (*flowChange, error) { return table.removeID(3), nil }, []uint32{}, "static.s1 h.a new.n g.a", false},
+		{"delete a group", func() (*flowChange, error) { return table.removeGroup("new"), nil }, []uint32{}, "static.s1 h.a g.a", false},
 	}
 	for _, s := range steps {
-		next, ids, err := s.do()
-		switch {
-		case s.bad && (err == nil || !strings.Contains(err.Error(), s.want)):
-			t.Errorf("%s: got %v, want %q", s.name, err, s.want)
-		case s.bad && !slices.Equal(order(next), order(table)):
-			t.Errorf("%s: a refused change changed the table to %v", s.name, order(next))
-		case !s.bad && (err != nil || !slices.Equal(ids, s.ids) || strings.Join(order(next), " ") != s.want):
-			t.Errorf("%s: got %v, ids %v, %v; want %v, %q", s.name, err, ids, order(next), s.ids, s.want)
+		before := order(table)
+		c, err := s.do()
+		if s.bad {
+			if err == nil || !strings.Contains(err.Error(), s.want) || order(table) != before {
+				t.Errorf("%s: got %v, want %q; the table is %s", s.name, err, s.want, order(table))
+			}
+			continue
 		}
-		table = next
+		if err != nil {
+			t.Fatalf("%s: %v", s.name, err)
+		}
+		if table.apply(c); order(table) != s.want || !slices.Equal(c.ids(), s.ids) {
+			t.Errorf("%s: got ids %v and %s; want %v and %s", s.name, c.ids(), order(table), s.ids, s.want)
+		}
+	}
+}
+
+func TestStaticFlowsMayShareTheIDZero(t *testing.T) {
+	table := newFlowTable()
+	table.apply(table.static([]Flow{{Name: "a"}, {Name: "b", ID: 5}, {Name: "c"}}))
+	if got, want := order(table), "static.a static.b static.c"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	c := table.removeID(0)
+	if table.apply(c); len(c.gone) != 2 || order(table) != "static.b" {
+		t.Errorf("%d are gone, left is %s", len(c.gone), order(table))
 	}
 }
 
 func TestFlowIDsWrap(t *testing.T) {
-	table := newFlowTable([]Flow{{Group: StaticGroup, Name: "s", ID: 1}, {Group: StaticGroup, Name: "far", ID: maxFlowID + 1}})
+	table := newFlowTable()
+	table.apply(table.static([]Flow{{Name: "s", ID: 1}, {Name: "far", ID: maxFlowID + 1}}))
 	table.last = maxFlowID - 1
-	_, ids, err := table.add("g", flows("a", "b", "c"))
-	if want := []uint32{maxFlowID, 2, 3}; err != nil || !slices.Equal(ids, want) {
-		t.Errorf("got %v, %v; want %v", ids, err, want)
+	c, err := table.add("g", flows("a", "b", "c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []uint32{maxFlowID, 2, 3}; !slices.Equal(c.ids(), want) {
+		t.Errorf("got %v, want %v", c.ids(), want)
 	}
 }
 
 func TestRulesKeepTheOrder(t *testing.T) {
-	table, _, err := flowTable{}.add("g", []Flow{{Name: "one", Queues: []int{1}}, {Name: "spread", Queues: []int{0, 1, 2}}})
+	table := newFlowTable()
+	c, err := table.add("g", []Flow{{Name: "one", Queues: []int{1}}, {Name: "spread", Queues: []int{0, 1, 2}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := table.rules()
+	r := c.rules()
 	if r[0].RSS != 0 || r[0].NQueues != 1 || r[0].Queues[0] != 1 || r[0].FlowID != 1 {
 		t.Errorf("one queue: %+v", r[0])
 	}

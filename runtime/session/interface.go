@@ -16,7 +16,7 @@ type Interface struct {
 	spec   *spec.Interface
 	native native.Iface
 	rx, tx []*Queue
-	flows  flowTable
+	flows  *flowTable
 }
 
 // Name is the interface's name in the configuration.
@@ -31,6 +31,15 @@ func (i *Interface) Address() string {
 		return c.Remote.String()
 	}
 	return i.spec.Address
+}
+
+// Server is the URI that a TCP client connects to of its own accord, again and again; empty on
+// all other interfaces.
+func (i *Interface) Server() string {
+	if c := i.spec.SocketConfig; c != nil && c.Mode == "client" && c.Scheme() == "tcp" {
+		return c.Remote.String()
+	}
+	return ""
 }
 
 // Engine names the engine that serves the interface.
@@ -61,18 +70,18 @@ func (i *Interface) MAC() (net.HardwareAddr, error) {
 // AddFlows adds flows to a group: all or none. They take effect between two bursts. The
 // ids are theirs in order; a packet carries the id of the flow that it matched first.
 func (i *Interface) AddFlows(group string, flows []Flow) (ids []uint32, err error) {
-	return i.change(group, flows, flowTable.add)
+	return i.put(group, flows, (*flowTable).add)
 }
 
 // ReplaceFlows replaces all flows of a group, which may have none yet: all or none.
 func (i *Interface) ReplaceFlows(group string, flows []Flow) (ids []uint32, err error) {
-	return i.change(group, flows, flowTable.replace)
+	return i.put(group, flows, (*flowTable).replace)
 }
 
-// groupStep is flowTable.add or flowTable.replace.
-type groupStep func(t flowTable, group string, flows []Flow) (flowTable, []uint32, error)
+// planner is flowTable.add or flowTable.replace.
+type planner func(t *flowTable, group string, flows []Flow) (*flowChange, error)
 
-func (i *Interface) change(group string, flows []Flow, step groupStep) ([]uint32, error) {
+func (i *Interface) put(group string, flows []Flow, plan planner) ([]uint32, error) {
 	if err := i.s.enter(); err != nil {
 		return nil, err
 	}
@@ -83,14 +92,15 @@ func (i *Interface) change(group string, flows []Flow, step groupStep) ([]uint32
 			return nil, fmt.Errorf("interface %s: flow %s: %w", i.Name(), flowTitle(&flows[k], k), err)
 		}
 	}
-	next, ids, err := step(i.flows, group, flows)
+	i.flows.last = i.s.lastFlow // no two interfaces give the same id out
+	c, err := plan(i.flows, group, flows)
 	if err == nil {
-		err = i.install(next)
+		err = i.change(c)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("interface %s: %w", i.Name(), err)
 	}
-	return ids, nil
+	return c.ids(), nil
 }
 
 func flowTitle(f *Flow, k int) string {
@@ -118,39 +128,40 @@ func (i *Interface) prepare(f *Flow) (err error) {
 	return err
 }
 
-// install gives the engine a whole table; the old one stays when it refuses.
-func (i *Interface) install(next flowTable) error {
-	if err := i.native.SetRules(next.rules()); err != nil {
+// change gives the engine a change, and carries it out unless the engine refuses it.
+func (i *Interface) change(c *flowChange) error {
+	if err := i.native.ChangeRules(c.orders(), c.rules()); err != nil {
 		return err
 	}
-	i.flows = next
+	i.flows.apply(c)
+	i.s.lastFlow = max(i.s.lastFlow, c.last)
 	return nil
 }
 
 // DeleteFlows deletes the flows of a group and returns how many they were.
 func (i *Interface) DeleteFlows(group string) (int, error) {
-	return i.delete("group "+group, func(f *Flow) bool { return f.Group == group })
+	return i.delete("group "+group, func() *flowChange { return i.flows.removeGroup(group) })
 }
 
 // DeleteFlow deletes the flow with an id.
 func (i *Interface) DeleteFlow(id uint32) error {
-	_, err := i.delete(fmt.Sprintf("id %d", id), func(f *Flow) bool { return f.ID == id })
+	_, err := i.delete(fmt.Sprintf("id %d", id), func() *flowChange { return i.flows.removeID(id) })
 	return err
 }
 
-func (i *Interface) delete(what string, gone func(*Flow) bool) (int, error) {
+func (i *Interface) delete(what string, plan func() *flowChange) (int, error) {
 	if err := i.s.enter(); err != nil {
 		return 0, err
 	}
 	defer i.s.leave()
-	next, n := i.flows.without(gone)
-	if n == 0 {
-		return 0, invalid("interface %s: flows: %s: not there (groups: %s)", i.Name(), what, i.flows.groups())
+	c := plan()
+	if len(c.gone) == 0 {
+		return 0, invalid("interface %s: flows: %s: not there (groups: %s)", i.Name(), what, i.flows.groupNames())
 	}
-	if err := i.install(next); err != nil {
+	if err := i.change(c); err != nil {
 		return 0, fmt.Errorf("interface %s: %w", i.Name(), err)
 	}
-	return n, nil
+	return len(c.gone), nil
 }
 
 // Flows lists the flows in the order in which they are asked.

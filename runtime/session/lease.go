@@ -21,21 +21,26 @@ func NewLeases() *Leases {
 
 // Take takes over the burst of a Burst item. It is the task's until it is sent or freed.
 func (l *Leases) Take(it *task.Item) *Burst {
-	s := it.Source.(*Tap).s
-	b := l.hold(s, it.Event.Burst())
-	b.view = it.Event.View
-	if s.closed.Load() {
-		b.release("went with its session, which is closed")
-	}
+	b := new(Burst)
+	l.TakeInto(b, it)
 	return b
 }
 
+// TakeInto is Take for a caller that has the memory: b is a zero Burst, and not copied afterwards.
+func (l *Leases) TakeInto(b *Burst, it *task.Item) {
+	s := it.Source.(*Tap).s
+	b.view = it.Event.View
+	l.hold(b, s, it.Event.Burst())
+	if s.closed.Load() {
+		b.release("went with its session, which is closed")
+	}
+}
+
 // hold adds a burst to the leases.
-func (l *Leases) hold(s *Session, h native.Burst) *Burst {
-	b := &Burst{s: s, native: h, home: l, prev: l.ring.prev, next: &l.ring}
+func (l *Leases) hold(b *Burst, s *Session, h native.Burst) {
+	b.s, b.native, b.home, b.prev, b.next = s, h, l, l.ring.prev, &l.ring
 	b.prev.next, l.ring.prev = b, b
 	l.n++
-	return b
 }
 
 // room gives scratch memory for n indices.

@@ -30,6 +30,7 @@ func (s *Session) Start(main *task.Task) error {
 	}
 	s.env.Scheduler.Pin(s.pinned)
 	s.state = started
+	s.movedNS.Store(s.native.Now())
 	if err := s.native.Start(); err != nil {
 		return fmt.Errorf("%s: start: %w", s.cfg.File, err)
 	}
@@ -81,6 +82,7 @@ func (s *Session) Quiesce(drain time.Duration) uint64 {
 		t.Hold()
 		defer t.Release()
 	}
+	s.restedNS.CompareAndSwap(0, s.native.Now())
 	left := s.native.Stop(drain)
 	if s.state == started {
 		s.env.Scheduler.Unpin(s.pinned)
@@ -127,9 +129,11 @@ func (s *Session) Close() (leaked uint64) {
 	s.state = ended
 	last := s.snapshot()
 	s.alive.Lock()
-	s.last = last
+	s.last, s.lastNS = last, s.native.Now()
 	s.alive.Unlock()
-	if o := s.env.Owner; slices.Contains(s.users, o) && !o.Abandoned() {
+	o := s.env.Owner
+	uses := slices.Contains(s.users, o) && !o.Abandoned()
+	if uses {
 		o.Forget(s.made)
 	}
 	s.closed.Store(true)
@@ -139,6 +143,10 @@ func (s *Session) Close() (leaked uint64) {
 		s.leaked += uint64(info.NumBufs - info.FreeBufs) // if the memory has to stay
 	}
 	s.free()
+	if uses && s.native == nil {
+		o.Unregister(s.made)
+		s.callOff()
+	}
 	return s.leaked
 }
 

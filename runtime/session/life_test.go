@@ -376,3 +376,33 @@ func allowedCPUs(t *testing.T) []string {
 	}
 	return out
 }
+
+// TestLedgerTimesWhatMoves: the ledger's time is from start to stop; neither the time before nor the drain belongs to it,
+// or rates would be too low.
+func TestLedgerTimesWhatMoves(t *testing.T) {
+	onTask(t, func(me *task.Task) error {
+		b, err := loop(false).open(me, "")
+		if err != nil {
+			return err
+		}
+		defer b.s.Close()
+		if got := b.s.Ledger().StartNS; got != b.s.StartTime() {
+			t.Errorf("before the start it begins at %d, the session was opened at %d", got, b.s.StartTime())
+		}
+		if err := b.s.Start(me); err != nil {
+			return err
+		}
+		if got := b.s.Ledger().StartNS; got <= b.s.StartTime() {
+			t.Errorf("it begins at %d, when the session was opened", got)
+		}
+		b.s.Quiesce(0)
+		end := b.s.Ledger().EndNS
+		if err := b.s.Finish(); err != nil {
+			return err
+		}
+		if got := b.s.Ledger().EndNS; got != end || b.s.Now() <= end {
+			t.Errorf("it ended at %d, and after the drain at %d; now it is %d", end, got, b.s.Now())
+		}
+		return nil
+	})
+}

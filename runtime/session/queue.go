@@ -125,7 +125,8 @@ func (q *Queue) Alloc(l *Leases, n int) (*Burst, error) {
 	if err != nil {
 		return nil, q.named(err)
 	}
-	b := l.hold(q.i.s, h)
+	b := new(Burst)
+	l.hold(b, q.i.s, h)
 	h.View(&b.view)
 	return b, nil
 }

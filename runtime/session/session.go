@@ -24,7 +24,9 @@ type Session struct {
 	metrics    stats.Metrics
 	thresholds stats.Thresholds
 	stop       atomic.Pointer[string]
-	closed     atomic.Bool // its bursts must not be touched any more
+	closed     atomic.Bool  // its bursts must not be touched any more
+	movedNS    atomic.Int64 // when packets began to move, 0: not yet
+	restedNS   atomic.Int64 // when the stop began: what is drained afterwards is in the counts, not in the time
 
 	mu       sync.Mutex // control calls
 	state    state
@@ -37,13 +39,16 @@ type Session struct {
 	queues   map[native.Queue]*Queue // not changed after Open
 	unnamed  map[string]int          // stages without names so far, by kind
 	users    []*task.Task            // tasks that may touch native memory
+	callOff  func()                  // what the owner was to do at its end, when it is a user
 	pinned   []int                   // cores, while workers run
 	tpls     []native.Template
 	leaked   uint64
+	lastFlow uint32 // id
 
 	alive  sync.RWMutex // held for writing while native goes
 	native *native.Session
 	last   *stats.Ledger // the final one, when native has gone
+	lastNS int64         // what its clock showed then
 }
 
 type state int
@@ -88,7 +93,7 @@ func (s *Session) Now() int64 {
 	s.alive.RLock()
 	defer s.alive.RUnlock()
 	if s.native == nil {
-		return s.last.EndNS
+		return s.lastNS
 	}
 	return s.native.Now()
 }

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -120,63 +119,4 @@ func (s *Session) Forward(name string, tx *Queue, policy Policy) (*Stage, error)
 	return s.stage(name, KindForward, tx.Layer(), func(n string) (native.Stage, error) {
 		return s.native.AddForward(n, tx.native, policy)
 	})
-}
-
-// WriterOptions describes the files of a writer.
-type WriterOptions struct {
-	Dir, Prefix      string
-	Snaplen          int // pcap: bytes kept of each packet, 0: all
-	PacketDataOffset int // raw: bytes left out at the front of each packet
-	Policy           Policy
-}
-
-// WritePcap makes a stage that writes a nanosecond pcap. Packets of payload queues get
-// headers made of the local and the peer address.
-func (s *Session) WritePcap(name string, o WriterOptions) (*Stage, error) {
-	return s.writer(name, KindPcap, o)
-}
-
-// WriteRaw makes a stage that writes a file for each packet.
-func (s *Session) WriteRaw(name string, o WriterOptions) (*Stage, error) {
-	return s.writer(name, KindRaw, o)
-}
-
-func (s *Session) writer(name, kind string, o WriterOptions) (*Stage, error) {
-	return s.stage(name, kind, "", func(n string) (native.Stage, error) {
-		return s.native.AddWriter(n, native.WriterConf{
-			Raw:              kind == KindRaw,
-			Dir:              o.Dir,
-			Prefix:           o.Prefix,
-			PacketDataOffset: o.PacketDataOffset,
-			Snaplen:          o.Snaplen,
-			Policy:           o.Policy,
-		})
-	})
-}
-
-func (st *Stage) writes() bool { return st.kind == KindPcap || st.kind == KindRaw }
-
-// Path is the file that a writer writes, or wrote last; empty of other stages.
-func (st *Stage) Path() string {
-	if !st.writes() || st.s.enter() != nil {
-		return ""
-	}
-	defer st.s.leave()
-	return st.native.WriterPath()
-}
-
-// Error is a writer's last error, nil when there is none.
-func (st *Stage) Error() error {
-	if !st.writes() || st.s.enter() != nil {
-		return nil
-	}
-	defer st.s.leave()
-	return st.writerError()
-}
-
-func (st *Stage) writerError() error {
-	if words := st.native.WriterError(); words != "" {
-		return fmt.Errorf("writer %s: %w", st.name, errors.New(words))
-	}
-	return nil
 }

@@ -102,7 +102,10 @@ func (s *Session) use(t *task.Task) {
 		return
 	}
 	s.users = append(s.users, t)
-	t.AtExit(func() { s.left(t) })
+	off := t.AtExit(func() { s.left(t) })
+	if t == s.env.Owner {
+		s.callOff = off
+	}
 }
 
 // left ends what belonged to a task that has ended.

@@ -41,7 +41,12 @@ type Config struct {
 	// Extra holds the top-level sections that are not ours (bench_rx and so on) as
 	// map[string]any, []any, string, bool, int64, float64 or nil.
 	Extra map[string]any
+
+	written *node
 }
+
+// Written is the configuration as it was written, the other sections too, with the overrides: as Extra.
+func (c *Config) Written() any { return c.written.value() }
 
 // Region returns the memory region of that name, or nil.
 func (c *Config) Region(name string) *MemoryRegion {

@@ -68,7 +68,7 @@ func (p *parser) run(name string, root *node) (*Config, []Issue, error) {
 			p.override(root, v.n, o)
 		}
 		cfg = p.config(v)
-		cfg.File = name
+		cfg.File, cfg.written = name, root
 		if v.n != root {
 			cfg.Extra = extra(root)
 		}

@@ -102,20 +102,30 @@ type Process struct {
 	RSS        uint64  `json:"rss_bytes"`        // resident memory
 	RSSGrowth  int64   `json:"rss_growth_bytes"` // since the session started; of a difference: within it
 	CPUSeconds float64 `json:"cpu_seconds"`
+	// Allocations counts the objects that Go code, Lua included, put on its heap.
+	Allocations uint64 `json:"allocations"`
 }
 
 // Ledger is every account of a session at one time, or between two.
 type Ledger struct {
 	Clock   string // real or virtual
-	StartNS int64  // ns since the epoch; of a difference: when it begins
-	EndNS   int64
+	StartNS int64  // ns since the epoch: when packets began to move, before that when the session was opened
+	EndNS   int64  // now, or when the stop began
 	Lines   []Line
+	Faults  []Fault // what the system did to queues, so far
 	Metrics map[string]float64
 	Process Process
 
 	once  sync.Once // builds what follows
 	index map[string]float64
 	names []string
+}
+
+// Bare is the ledger without what answering questions by name needs, which is ten times as much and made again where
+// somebody asks: for keeping.
+func (l *Ledger) Bare() *Ledger {
+	return &Ledger{Clock: l.Clock, StartNS: l.StartNS, EndNS: l.EndNS, Lines: l.Lines, Faults: l.Faults, Metrics: l.Metrics,
+		Process: l.Process}
 }
 
 // Seconds is the time that the ledger covers.
@@ -129,9 +139,10 @@ func (l *Ledger) MarshalJSON() ([]byte, error) {
 		StartNS int64              `json:"start_ns"`
 		Seconds float64            `json:"seconds"`
 		Lines   []Line             `json:"lines"`
+		Faults  []Fault            `json:"faults,omitempty"`
 		Metrics map[string]float64 `json:"metrics"`
 		Process Process            `json:"process"`
-	}{Schema, l.Clock, l.StartNS, l.Seconds(), l.Lines, l.Metrics, l.Process})
+	}{Schema, l.Clock, l.StartNS, l.Seconds(), l.Lines, l.Faults, l.Metrics, l.Process})
 }
 
 // Imbalance is a line that does not add up: packets that are nowhere (positive) or were
@@ -160,13 +171,14 @@ func (l *Ledger) Balance() []Imbalance {
 }
 
 // Since returns what happened between before and l, an earlier ledger of the same session.
-// Held and the metrics are l's.
+// Held, the faults and the metrics are l's.
 func (l *Ledger) Since(before *Ledger) *Ledger {
-	d := &Ledger{Clock: l.Clock, StartNS: before.EndNS, EndNS: l.EndNS, Metrics: l.Metrics}
+	d := &Ledger{Clock: l.Clock, StartNS: before.EndNS, EndNS: l.EndNS, Faults: l.Faults, Metrics: l.Metrics}
 	d.Process = Process{
-		RSS:        l.Process.RSS,
-		RSSGrowth:  int64(l.Process.RSS - before.Process.RSS),
-		CPUSeconds: l.Process.CPUSeconds - before.Process.CPUSeconds,
+		RSS:         l.Process.RSS,
+		RSSGrowth:   int64(l.Process.RSS - before.Process.RSS),
+		CPUSeconds:  l.Process.CPUSeconds - before.Process.CPUSeconds,
+		Allocations: l.Process.Allocations - before.Process.Allocations,
 	}
 	old := map[string]*Line{}
 	for i := range before.Lines {
@@ -216,11 +228,33 @@ func (l Line) plus(o *Line) Line {
 }
 
 func (c Counts) plus(o Counts) Counts {
+	if len(c) == 0 {
+		return o
+	}
 	out := slices.Clone(c)
 	for i := range out {
 		out[i].N += o.Get(out[i].Name)
 	}
 	return out
+}
+
+// Plus adds up the ledgers of two sessions, line by line under their names; of the later one are its process and
+// metrics.
+func (l *Ledger) Plus(o *Ledger) *Ledger {
+	sum := o.Bare()
+	sum.StartNS, sum.EndNS = 0, l.EndNS-l.StartNS+o.EndNS-o.StartNS
+	sum.Lines = slices.Clone(l.Lines)
+	for i := range o.Lines {
+		x := &o.Lines[i]
+		if k := slices.IndexFunc(sum.Lines, func(y Line) bool { return y.Kind == x.Kind && y.Title() == x.Title() }); k >= 0 {
+			y := sum.Lines[k].plus(x)
+			y.PaceBPS, y.PacePPS = x.PaceBPS, x.PacePPS
+			sum.Lines[k] = y
+		} else {
+			sum.Lines = append(sum.Lines, *x)
+		}
+	}
+	return sum
 }
 
 // Side returns the sum of an interface's receive, transmit or wire lines; ok is false when it has

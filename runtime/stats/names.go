@@ -85,6 +85,7 @@ func (l *Ledger) each(fn func(name string, v float64)) {
 	fn("process.rss", float64(l.Process.RSS))
 	fn("process.rss_growth", float64(l.Process.RSSGrowth))
 	fn("process.cpu_seconds", l.Process.CPUSeconds)
+	fn("process.allocations", float64(l.Process.Allocations))
 	fn("session.seconds", l.Seconds())
 	for _, name := range slices.Sorted(maps.Keys(l.Metrics)) {
 		fn(name, l.Metrics[name])

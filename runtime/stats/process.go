@@ -3,6 +3,7 @@ package stats
 import (
 	"bytes"
 	"os"
+	"runtime/metrics"
 	"strconv"
 	"syscall"
 )
@@ -22,7 +23,21 @@ func ReadProcess(start uint64) Process {
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) == nil {
 		p.CPUSeconds = seconds(use.Utime) + seconds(use.Stime)
 	}
+	p.Allocations = allocations()
 	return p
+}
+
+// allocations counts objects ever put on the heap, tiny ones that share a slot each for itself.
+func allocations() uint64 {
+	counts := []metrics.Sample{{Name: "/gc/heap/allocs:objects"}, {Name: "/gc/heap/tiny/allocs:objects"}}
+	metrics.Read(counts)
+	sum := uint64(0)
+	for _, c := range counts {
+		if c.Value.Kind() == metrics.KindUint64 {
+			sum += c.Value.Uint64()
+		}
+	}
+	return sum
 }
 
 func seconds(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"github.com/daqiri/daqiri-run/native"
@@ -34,13 +35,15 @@ type Task struct {
 	// The task's own.
 	alarms   alarms
 	targets  []target // by tag - 1
+	free     []uint64 // tags that are nobody's any more
 	batch    []native.Event
 	deferred []Item
 	item     Item
-	atExit   []func()
+	atExit   []*func()
 	adopted  bool  // some direct queue
 	look     int64 // the time of a Wait that took in all there was after that time; Never: none
 	lookedAt int64 // when it did
+	seen     int64 // the time when Wait last looked
 }
 
 // target is who gets the events of a tag.
@@ -84,6 +87,9 @@ func (t *Task) Err() error {
 // Now is the task's clock in ns since the epoch. Any goroutine.
 func (t *Task) Now() int64 { return t.sched.Now() }
 
+// Seen is the time when Wait last looked at the clock: Now without its cost, for the task itself.
+func (t *Task) Seen() int64 { return t.seen }
+
 // Waiter is where native taps and direct queues of this task are served.
 func (t *Task) Waiter() *native.Waiter { return t.waiter }
 
@@ -105,7 +111,7 @@ func (t *Task) end() {
 	for n := len(t.atExit); n > 0; n = len(t.atExit) {
 		fn := t.atExit[n-1]
 		t.atExit = t.atExit[:n-1]
-		fn()
+		(*fn)()
 	}
 	t.inbox.close()
 	t.drop()
@@ -118,8 +124,12 @@ func (t *Task) end() {
 }
 
 // AtExit runs fn on the task's thread when its function has returned, the latest first. It
-// must be called before that.
-func (t *Task) AtExit(fn func()) { t.atExit = append(t.atExit, fn) }
+// must be called before that. Where there is nothing to do any more, the task's own thread may call off.
+func (t *Task) AtExit(fn func()) (off func()) {
+	p := &fn
+	t.atExit = append(t.atExit, p)
+	return func() { t.atExit = slices.DeleteFunc(t.atExit, func(x *func()) bool { return x == p }) }
+}
 
 // Abandoned reports that JoinAll gave the task up: it may still run. Any goroutine.
 func (t *Task) Abandoned() bool { return t.abandoned.Load() }
@@ -180,8 +190,24 @@ func (t *Task) freeWaiter() {
 // Register names who gets events: the tag goes into the native part of source, and its
 // items carry source and the target to. drop gives back what an undelivered event holds.
 func (t *Task) Register(to, source any, drop func(*native.Event)) (tag uint64) {
-	t.targets = append(t.targets, target{to, source, drop})
+	who := target{to, source, drop}
+	if n := len(t.free); n > 0 {
+		tag, t.free = t.free[n-1], t.free[:n-1]
+		t.targets[tag-1] = who
+		return tag
+	}
+	t.targets = append(t.targets, who)
 	return uint64(len(t.targets))
+}
+
+// Unregister ends the tags of some sources, whose native parts have gone: no event of theirs is left anywhere.
+func (t *Task) Unregister(gone func(source any) bool) {
+	for k := range t.targets {
+		if who := &t.targets[k]; who.source != nil && gone(who.source) {
+			*who = target{}
+			t.free = append(t.free, uint64(k+1))
+		}
+	}
 }
 
 // Adopt makes the task the owner of a direct queue, which it serves whenever it waits.

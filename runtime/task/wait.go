@@ -14,13 +14,15 @@ import (
 // same: after it they return what one last look finds, then nil. After Cancel it returns
 // the cause, and ErrIdle when nothing can ever happen. A handler of one item may wait in turn.
 func (t *Task) Wait(until int64) (*Item, error) {
+	t.seen = t.Now()
 	last := t.look == until && until != Never
-	if !last && !t.sched.Virtual() && t.Now() >= until { // virtual time stands still until all is dealt with
+	if !last && !t.sched.Virtual() && t.seen >= until { // virtual time stands still until all is dealt with
 		t.postpone()
 		if err := t.pull(until); err != nil {
 			return nil, err
 		}
-		t.look, t.lookedAt, last = until, t.Now(), true
+		t.seen = t.Now()
+		t.look, t.lookedAt, last = until, t.seen, true
 	}
 	for looked := last; ; looked = true {
 		if t.ctx.Err() != nil {
@@ -33,13 +35,14 @@ func (t *Task) Wait(until int64) (*Item, error) {
 		if t.next(last) {
 			return &t.item, nil
 		}
-		if looked && t.Now() >= until {
+		if looked && t.seen >= until {
 			t.look = Never
 			return nil, nil
 		}
 		if err := t.pull(min(until, t.alarms.next())); err != nil {
 			return nil, err
 		}
+		t.seen = t.Now()
 	}
 }
 
@@ -72,8 +75,8 @@ func (t *Task) WaitFor(until int64, want func(*Item) bool) (*Item, error) {
 // next finds the next item that is there already; looked: that was there at the last look.
 func (t *Task) next(looked bool) bool {
 	if due := t.alarms.next(); due != Never && !(looked && due > t.lookedAt) {
-		if now := t.Now(); due <= now {
-			t.item = t.alarms.fire(now)
+		if due <= t.seen {
+			t.item = t.alarms.fire(t.seen)
 			return true
 		}
 	}

@@ -124,7 +124,7 @@ static inline void bed_open(bed *b, bed_conf conf) {
     *b = (bed){.conf = conf};
     dq_session_conf c = {.virtual_clock = conf.mode == BED_VIRTUAL,
                          .seed = conf.seed,
-                         .start_ns = BED_START_NS,
+                         .start_ns = conf.mode == BED_VIRTUAL ? BED_START_NS : 0,
                          .rx_meta_buffers = conf.rx_meta,
                          .tx_meta_buffers = conf.tx_meta,
                          .wire = conf.wire};

@@ -68,9 +68,9 @@ static void fresh_columns(void) {
         DQ_EQ(v.clock, DQ_CLOCK_VIRTUAL);
         DQ_CHECK(v.queue == b.tx[0][0]);
         for (uint32_t i = 0; i < 16; i++) {
-            DQ_CHECK(v.len[0][i] == 0 && v.flow[i] == 0 && v.ts[i] == 0 && v.tx_time[i] == 0);
+            DQ_CHECK(v.len[0][i] == 0 && v.flow[i] == 0 && v.ts[i] == 0 && dq_burst_times(x)[i] == 0);
             v.flow[i] = 7;
-            v.ts[i] = v.tx_time[i] = 9;
+            v.ts[i] = dq_burst_times(x)[i] = 9;
         }
         dq_burst_set_conn(x, 5);
         DQ_EQ(dq_burst_set_len(x, 0, -1, 60), DQ_OK);

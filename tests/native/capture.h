@@ -36,8 +36,9 @@ static inline void must(bool ok, const char *what) {
 }
 
 static inline void rig_open(rig *r, bool virtual_clock, uint32_t nseg, uint32_t num_bufs, uint32_t buf_size) {
-    dq_session_conf conf = {
-        .virtual_clock = virtual_clock, .start_ns = RIG_START_NS, .rx_meta_buffers = RIG_BURSTS};
+    dq_session_conf conf = {.virtual_clock = virtual_clock,
+                            .start_ns = virtual_clock ? RIG_START_NS : 0,
+                            .rx_meta_buffers = RIG_BURSTS};
     memset(r, 0, sizeof *r);
     must(dq_session_new(&conf, &r->s, NULL) == DQ_OK, "session");
     r->nseg = nseg;

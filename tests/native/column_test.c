@@ -99,18 +99,36 @@ static void selects(void) {
                             {.op = DQ_OP_PUSH, .imm = 0},
                             {.op = DQ_OP_EQ},
                             {.op = DQ_OP_RET}};
+    const dq_insn rest[] = {prog[0], prog[1], prog[2], {.op = DQ_OP_RET}};
     const dq_insn never[] = {{.op = DQ_OP_PUSH, .imm = 0}, {.op = DQ_OP_RET}};
     const dq_insn always[] = {{.op = DQ_OP_PUSH, .imm = 1}, {.op = DQ_OP_RET}};
-    DQ_EQ(dq_burst_select(x, prog, 6, idx), N / 2);
+    dq_prog *half, *no, *yes, *number;
+    DQ_EQ(dq_prog_new(prog, 6, &half, NULL), DQ_OK);
+    DQ_EQ(dq_prog_new(never, 2, &no, NULL), DQ_OK);
+    DQ_EQ(dq_prog_new(always, 2, &yes, NULL), DQ_OK);
+    DQ_EQ(dq_prog_new(rest, 4, &number, NULL), DQ_OK);
+    DQ_EQ(dq_burst_count(x, half), N / 2);
+    DQ_EQ(dq_burst_select(x, half, idx), N / 2);
     for (uint32_t i = 0; i < N / 2; i++)
         DQ_EQ(idx[i], 2 * i);
     DQ_EQ(dq_burst_pick(x, idx, N / 2, &p), DQ_OK); // a selection can be selected from again
-    DQ_EQ(dq_burst_select(p, prog, 6, idx), N / 2);
+    DQ_EQ(dq_burst_select(p, half, idx), N / 2);
     DQ_EQ(idx[N / 2 - 1], N / 2 - 1);
-    DQ_EQ(dq_burst_select(p, never, 2, idx), 0);
-    DQ_EQ(dq_burst_select(x, always, 2, idx), N);
-    DQ_CHECK(dq_burst_select(x, prog, 5, idx) < 0); // no end
-    DQ_CHECK(dq_burst_select(x, prog, 0, idx) < 0);
+    DQ_EQ(dq_burst_select(p, no, idx), 0);
+    DQ_EQ(dq_burst_select(x, yes, idx), N);
+    uint64_t out[N];
+    uint8_t ok[N];
+    DQ_EQ(dq_burst_eval(x, number, out, ok), N - N / 4);
+    for (uint32_t i = 0; i < N; i++) {
+        DQ_EQ(ok[i], i % 4 != 3);
+        DQ_EQ(out[i], ok[i] ? i % 2 : 0);
+    }
+    DQ_CHECK(dq_prog_new(prog, 5, &half, NULL) < 0); // no end
+    DQ_CHECK(dq_prog_new(prog, 0, &half, NULL) < 0);
+    dq_prog_free(half);
+    dq_prog_free(no);
+    dq_prog_free(yes);
+    dq_prog_free(number);
     dq_burst_unref(p);
     dq_burst_unref(x);
 }
@@ -138,7 +156,8 @@ static void sets(void) {
     dq_field port = named("udp_dst"), number = {.base = DQ_BASE_PAYLOAD, .bit_width = 64};
     uint64_t out[N];
     uint8_t ok[N];
-    DQ_EQ(dq_burst_set(x, &port, 5000, 3, 1), N - N / 4);
+    DQ_EQ(dq_burst_set(x, &port, 5000, 3, DQ_CSUM_KEEP), N - N / 4);
+    DQ_EQ(dq_burst_checksums(x, -1), DQ_OK);
     DQ_EQ(dq_burst_column(x, &port, out, ok), N - N / 4);
     for (uint32_t i = 0; i < N; i++) {
         const uint8_t *p = bed_bytes(&v, 0, i);

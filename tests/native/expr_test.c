@@ -23,20 +23,27 @@ static dq_field named(const char *name) {
     return (dq_field){.bit_width = 8};
 }
 
-// Runs a program over one packet.
+// Runs a program over one packet, at every level.
 static bool matches(const dq_insn *insns, uint32_t n, const uint8_t *p, uint32_t len, bool payload) {
-    dqi_prog *prog = NULL;
+    dq_prog *prog = NULL;
     dq_diag diag = {{0}};
-    if (dqi_prog_new(insns, n, &prog, &diag) != DQ_OK) {
+    if (dq_prog_new(insns, n, &prog, &diag) != DQ_OK) {
         dq_failed(__FILE__, __LINE__, diag.text);
         return false;
     }
     uint64_t off = 0;
-    uint32_t out, flow = 9;
+    uint32_t out, flow = 9, got = 0;
     int64_t ts = -3;
-    uint32_t got =
-        (payload ? dqi_prog_select_payload : dqi_prog_select)(prog, p, &off, &len, &flow, &ts, 1, &out);
-    dqi_prog_free(prog);
+    dqi_packets in = {
+        .base = (uint8_t *)(uintptr_t)p, .off = &off, .len = &len, .flow = &flow, .ts = &ts, .n = 1};
+    const dqi_level *k;
+    for (uint32_t i = 0; (k = dqi_level_at(i)) != NULL; i++) {
+        uint32_t now = dqi_prog_select(prog, k, &in, payload, &out);
+        if (i > 0) DQ_EQ(now, got);
+        DQ_EQ(dqi_prog_count(prog, k, &in, payload), now);
+        got = now;
+    }
+    dq_prog_free(prog);
     return got == 1;
 }
 
@@ -147,18 +154,22 @@ static void missing_operands(void) {
 
 static void columns_may_be_absent(void) {
     dq_insn prog[] = {load(named("flow_id")), push(0), op(DQ_OP_GE_U), op(DQ_OP_RET)};
-    dqi_prog *c = NULL;
-    DQ_EQ(dqi_prog_new(prog, 4, &c, NULL), DQ_OK);
+    dq_prog *c = NULL;
+    const dqi_level *k = dqi_level_best();
+    DQ_EQ(dq_prog_new(prog, 4, &c, NULL), DQ_OK);
     uint64_t off[3] = {0};
     uint32_t len[3] = {0}, out[3], flow[3] = {0};
-    DQ_EQ(dqi_prog_select(c, NULL, off, len, NULL, NULL, 3, out), 0);
-    DQ_EQ(dqi_prog_select(c, NULL, off, len, flow, NULL, 3, out), 3);
-    dqi_prog_free(c);
+    dqi_packets in = {.off = off, .len = len, .n = 3};
+    DQ_EQ(dqi_prog_select(c, k, &in, false, out), 0);
+    in.flow = flow;
+    DQ_EQ(dqi_prog_select(c, k, &in, false, out), 3);
+    dq_prog_free(c);
     dq_insn odd[] = {load(named("index")), push(1), op(DQ_OP_EQ), op(DQ_OP_RET)};
-    DQ_EQ(dqi_prog_new(odd, 4, &c, NULL), DQ_OK);
-    DQ_EQ(dqi_prog_select(c, NULL, off, len, NULL, NULL, 3, out), 1);
+    DQ_EQ(dq_prog_new(odd, 4, &c, NULL), DQ_OK);
+    in.flow = NULL;
+    DQ_EQ(dqi_prog_select(c, k, &in, false, out), 1);
     DQ_EQ(out[0], 1);
-    dqi_prog_free(c);
+    dq_prog_free(c);
 }
 
 typedef struct refusal {
@@ -184,12 +195,18 @@ static void refuses_bad_programs(void) {
         {"packet program: instruction 1: the jump is not forward, or past the end",
          4,
          {push(1), jump(DQ_OP_JZ, 1), push(1), op(DQ_OP_RET)}},
+        {"packet program: instruction 1: it takes a condition",
+         4,
+         {push(1), jump(DQ_OP_JZ, 2), push(1), op(DQ_OP_RET)}},
+        {"packet program: instruction 3: it takes a number",
+         5,
+         {push(1), push(1), op(DQ_OP_EQ), op(DQ_OP_NEG), op(DQ_OP_RET)}},
         {"packet program: instruction 1: the jump is not forward, or past the end",
          4,
          {push(1), jump(DQ_OP_JZ, 4), push(1), op(DQ_OP_RET)}},
-        {"packet program: instruction 2: the stack differs between two ways",
-         5,
-         {push(1), jump(DQ_OP_JZ, 2), push(1), push(1), op(DQ_OP_RET)}},
+        {"packet program: instruction 4: the stack differs between two ways",
+         6,
+         {push(1), push(1), op(DQ_OP_EQ), jump(DQ_OP_JZ, 4), push(1), op(DQ_OP_RET)}},
         {"packet program: instruction 0: field: bit_width 0 is outside 1..64",
          2,
          {op(DQ_OP_LOAD), op(DQ_OP_RET)}},
@@ -199,7 +216,7 @@ static void refuses_bad_programs(void) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         dq_diag diag = {{0}};
-        DQ_EQ(dqi_prog_check(cases[i].insns, cases[i].n, &diag), DQ_INVALID_PARAMETER);
+        DQ_EQ(dqi_prog_check(cases[i].insns, cases[i].n, NULL, &diag), DQ_INVALID_PARAMETER);
         DQ_EQ_STR(diag.text, cases[i].text);
     }
     dq_insn deep[DQ_PROG_MAX_STACK + 2];
@@ -207,7 +224,7 @@ static void refuses_bad_programs(void) {
         deep[i] = push(1);
     deep[DQ_PROG_MAX_STACK + 1] = op(DQ_OP_RET);
     dq_diag diag = {{0}};
-    DQ_EQ(dqi_prog_check(deep, DQ_PROG_MAX_STACK + 2, &diag), DQ_INVALID_PARAMETER);
+    DQ_EQ(dqi_prog_check(deep, DQ_PROG_MAX_STACK + 2, NULL, &diag), DQ_INVALID_PARAMETER);
     DQ_EQ_STR(diag.text, "packet program: instruction 32: the stack is too deep");
 }
 
@@ -384,7 +401,7 @@ static void random_bytes_as_programs(void) {
             insns[j].imm = insns[j].op == DQ_OP_LOAD && insns[j].a != 4 ? 0 : dq_below(&seed, 12);
         }
         insns[n - 1].op = DQ_OP_RET;
-        if (dqi_prog_check(insns, n, NULL) != DQ_OK) continue;
+        if (dqi_prog_check(insns, n, NULL, NULL) != DQ_OK) continue;
         accepted++;
         matches(insns, n, p, f.len, i % 2);
     }

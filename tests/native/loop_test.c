@@ -51,7 +51,7 @@ static void nobody_listens(void) {
         dq_iface *i;
         dq_queue *q;
         dq_session_conf c = {.virtual_clock = m == BED_VIRTUAL,
-                             .start_ns = BED_START_NS,
+                             .start_ns = m == BED_VIRTUAL ? BED_START_NS : 0,
                              .rx_meta_buffers = 8,
                              .tx_meta_buffers = 8};
         dq_iface_conf ic = {.name = "port0", .engine = "loop"};

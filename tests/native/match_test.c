@@ -2,7 +2,7 @@
 // frame.
 #include "frames.h"
 
-#include "match.h"
+#include "ftab.h"
 #include "rss.h"
 
 static bool in(dq_port_range r, uint32_t v) { return v >= r.lo && v <= r.hi; }
@@ -235,6 +235,63 @@ static void many_exact_rules(void) {
     free(b);
 }
 
+// The sender of the frame, or, for most k, nobody.
+static dq_match exact(const frame *f, uint32_t k) {
+    dq_match m = {.set = DQ_MATCH_ETH_SRC};
+    memcpy(m.eth_src, f->eth_src, 6);
+    if (k % 16 != 0) memcpy(m.eth_src, &k, sizeof k);
+    return m;
+}
+
+// Rules come and go one by one and in groups, as in a table that a script changes: each table must say what
+// one made of the same rules says. Sizes on both sides of where tables are layered; equal rules and
+// catch-alls in between.
+static void changes_one_by_one(void) {
+    enum { MOST = 700, ROUNDS = 1500 };
+    uint64_t seed = 12;
+    batch *b = malloc(sizeof *b);
+    dq_rule *rules = calloc(MOST, sizeof *rules);
+    uint64_t *gone = calloc(MOST, sizeof *gone);
+    uint32_t n = 0, layered = 0;
+    dqi_ftab *t = NULL;
+    batch_random(&seed, b);
+    DQ_EQ(dqi_ftab_build(NULL, 0, &t, NULL), DQ_OK);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        uint32_t n_gone = 0, n_add = 0;
+        bool shrink = round / 500 % 2 == 1;
+        for (uint32_t k = dq_below(&seed, shrink ? 4 : 2); k > 0 && n > 0; k--) {
+            uint32_t i = dq_below(&seed, n);
+            gone[n_gone++] = rules[i].order;
+            rules[i] = rules[--n];
+        }
+        for (uint32_t left = dq_below(&seed, shrink ? 2 : 4); left > 0 && n + n_add < MOST; left--, n_add++) {
+            dq_rule *r = &rules[n + n_add];
+            bool broad = dq_below(&seed, 64) == 0; // these come last, or they would match everything
+            rule_random(&seed, b, round + 1, r);
+            uint32_t k = round * 4 + n_add, at = round < 1000 ? k / 16 : dq_below(&seed, BATCH);
+            if (!broad) r->match = exact(&b->f[at % BATCH], k);
+            r->order = (uint64_t)broad << 60 | (uint64_t)dq_below(&seed, 1u << 20) << 32 | round << 4 | n_add;
+            r->flow_id = 1 + (uint32_t)(r->order % 0xffffff);
+        }
+        dqi_ftab *next = NULL;
+        DQ_EQ(dqi_ftab_change(t, gone, n_gone, rules + n, n_add, &next, NULL), DQ_OK);
+        dqi_ftab_free(t);
+        t = next;
+        n += n_add;
+        layered += t->base != NULL;
+        if (t->base != NULL || round % 16 == 0) check_batch(t, rules, n, b);
+    }
+    DQ_CHECK(layered > ROUNDS / 8);
+    dqi_ftab *none = NULL;
+    uint64_t nowhere = 1ull << 61;
+    DQ_EQ(dqi_ftab_change(t, &nowhere, 1, NULL, 0, &none, NULL), DQ_INVALID_PARAMETER);
+    DQ_CHECK(none == NULL);
+    dqi_ftab_free(t);
+    free(gone);
+    free(rules);
+    free(b);
+}
+
 // A catch-all alone must not read packets: these are nowhere.
 static void catch_all_reads_nothing(void) {
     dq_rule rules[2] = {{.flow_id = 7, .n_queues = 1, .queues = {3}},
@@ -348,6 +405,7 @@ int main(int argc, char **argv) {
     DQ_RUN(matches_as_described);
     DQ_RUN(first_match_wins);
     DQ_RUN(many_exact_rules);
+    DQ_RUN(changes_one_by_one);
     DQ_RUN(catch_all_reads_nothing);
     DQ_RUN(runts_match_catch_all_only);
     DQ_RUN(survives_noise);

@@ -143,10 +143,8 @@ static void changes_at_run_time(void) {
 // ---- timed send -------------------------------------------------------------------------------------------
 
 static void set_times(dq_burst *x, const int64_t *at, uint32_t n) {
-    dq_view v;
-    dq_burst_view(x, &v);
     for (uint32_t i = 0; i < n; i++)
-        v.tx_time[i] = at[i] ? T0 + at[i] : 0;
+        dq_burst_times(x)[i] = at[i] ? T0 + at[i] : 0;
 }
 
 // Packets leave at their times, in order; a time that has passed is now, and one behind another waits for it.
@@ -191,7 +189,7 @@ static void times_end_at_the_receiver(void) {
         bed_steps(&b, INT64_MAX, false);
         DQ_EQ(dq_wait(b.w, 0, &ev, 1), 1);
         for (uint32_t i = 0; i < 4; i++) {
-            DQ_EQ(ev.view.tx_time[i], 0);
+            DQ_EQ(dq_burst_times(ev.b)[i], 0);
             DQ_EQ(ev.view.ts[i], T0 + 5000);
         }
         dq_burst_unref(ev.b);
@@ -223,15 +221,13 @@ static void timed_on_the_real_clock(void) {
     for (int m = BED_DIRECT; m < BED_MODES; m++) {
         bed b;
         dq_burst *x;
-        dq_view v;
         bed_case(__func__, (bed_mode)m);
         bed_open(&b, (bed_conf){.mode = (bed_mode)m, .timeout_us = 50});
         bed_tap_all(&b);
         DQ_EQ(bed_make(&b, b.tx[0][0], 4, 100, 7, &x), DQ_OK);
-        dq_burst_view(x, &v);
         int64_t now = dq_now(b.s);
         for (uint32_t i = 0; i < 4; i++)
-            v.tx_time[i] = now + 2000000 * (i + 1);
+            dq_burst_times(x)[i] = now + 2000000 * (i + 1);
         DQ_EQ(dq_tx_send(b.tx[0][0], x), DQ_OK);
         bed_until(&b, 4);
         bed_check_order(&b, 4);

@@ -244,20 +244,32 @@ static void leaves_fragments_alone(void) {
 }
 
 static void updates_incrementally(void) {
-    // RFC 1624, section 4: the case that RFC 1141 gets wrong.
-    DQ_EQ(dqi_csum_update16(0xdd2f, 0x5555, 0x3285), 0x0000);
+    // RFC 1624, section 4: the case that RFC 1141 gets wrong, as a change of the IPv4 identification.
+    frame f = {.ip = 4, .proto = 47, .payload_len = 8};
+    uint8_t p[FRAME_MAX];
+    uint32_t len = frame_write(&f, p);
+    dqi_pkt k;
+    dqi_csum_change c;
+    dqi_parse(p, len, &k);
+    put16(p + 18, 0x5555);
+    put16(p + 24, 0xdd2f);
+    dqi_csum_before(&c, p, &k, 18, 20);
+    put16(p + 18, 0x3285);
+    dqi_csum_after(&c, p, &k);
+    DQ_EQ(dqi_be16(p + 24), 0x0000);
     uint64_t seed = 6;
     for (int i = 0; i < 20000; i++) {
-        uint8_t p[40];
-        fill_random(&seed, p, sizeof p);
-        uint16_t before = slow_sum(p, sizeof p, 0);
-        uint32_t at = 2 * dq_below(&seed, 19);
-        uint32_t old32 = dqi_be32(p + at), new32 = (uint32_t)dq_rand(&seed);
-        dqi_put_be32(p + at, new32);
-        DQ_EQ(dqi_csum_update32(before, old32, new32), slow_sum(p, sizeof p, 0));
-        uint16_t mid = slow_sum(p, sizeof p, 0), old16 = dqi_be16(p + 2), new16 = (uint16_t)dq_rand(&seed);
-        dqi_put_be16(p + 2, new16);
-        DQ_EQ(dqi_csum_update16(mid, old16, new16), slow_sum(p, sizeof p, 0));
+        frame_random(&seed, false, &f);
+        len = frame_write(&f, p);
+        dqi_parse(p, len, &k);
+        dqi_csum_fill(p, &k);
+        uint32_t from = dq_below(&seed, len), to = from + 1 + dq_below(&seed, 9);
+        if (to > len) to = len;
+        dqi_csum_before(&c, p, &k, from, to);
+        if (c.anew || !dqi_csum_ok(p, &k)) continue;
+        fill_random(&seed, p + from, to - from);
+        dqi_csum_after(&c, p, &k);
+        DQ_CHECK(dqi_csum_ok(p, &k));
     }
 }
 

@@ -13,12 +13,12 @@ static dqi_file_tally tally;
 static dqi_pcap_file *open_pcap(const rig *r, uint32_t snaplen) {
     static dqi_pcap_file p;
     memset(&tally, 0, sizeof tally);
-    DQ_EQ(dqi_pcap_open(&p, rig_path(r, "t.pcap"), snaplen, &tally), 0);
+    DQ_EQ(dqi_pcap_open(&p, rig_path(r, "t.pcap"), snaplen, false, &tally), 0);
     return &p;
 }
 
 static capture close_pcap(const rig *r, dqi_pcap_file *p) {
-    DQ_EQ(dqi_pcap_flush(p, &tally), 0);
+    DQ_EQ(dqi_block_flush(&p->file, &tally), 0);
     DQ_EQ(dqi_pcap_close(p), 0);
     capture c = capture_read(rig_path(r, "t.pcap"));
     DQ_CHECK(c.whole);
@@ -451,8 +451,8 @@ static void file_too_large(void) {
     dqi_pcap_file *p = open_pcap(&r, 0);
     for (int i = 0; i < 200; i++)
         DQ_EQ(dqi_pcap_add(p, b, 0, i, &tally), 0);
-    DQ_EQ(dqi_pcap_flush(p, &tally), -EFBIG);
-    DQ_EQ(dqi_pcap_flush(p, &tally), 0); // nothing waits any more
+    DQ_EQ(dqi_block_flush(&p->file, &tally), -EFBIG);
+    DQ_EQ(dqi_block_flush(&p->file, &tally), 0); // nothing waits any more
     DQ_EQ(dqi_pcap_close(p), 0);
     setrlimit(RLIMIT_FSIZE, &old);
     capture c = capture_read(rig_path(&r, "t.pcap"));
@@ -471,12 +471,12 @@ static void open_errors(void) {
     rig_open(&r, true, 1, 4, 64);
     dqi_pcap_file first, second;
     const char *path = rig_path(&r, "t.pcap");
-    DQ_EQ(dqi_pcap_open(&first, rig_path(&r, "none/t.pcap"), 0, &tally), -ENOENT);
-    DQ_EQ(dqi_pcap_open(&first, r.dir, 0, &tally), -EISDIR);
+    DQ_EQ(dqi_pcap_open(&first, rig_path(&r, "none/t.pcap"), 0, false, &tally), -ENOENT);
+    DQ_EQ(dqi_pcap_open(&first, r.dir, 0, false, &tally), -EISDIR);
     must(symlink("/dev/full", rig_path(&r, "full.pcap")) == 0, "symlink");
-    DQ_EQ(dqi_pcap_open(&first, rig_path(&r, "full.pcap"), 0, &tally), -ENOSPC);
-    DQ_EQ(dqi_pcap_open(&first, path, 0, &tally), 0);
-    DQ_EQ(dqi_pcap_open(&second, path, 0, &tally), -EWOULDBLOCK);
+    DQ_EQ(dqi_pcap_open(&first, rig_path(&r, "full.pcap"), 0, false, &tally), -ENOSPC);
+    DQ_EQ(dqi_pcap_open(&first, path, 0, false, &tally), 0);
+    DQ_EQ(dqi_pcap_open(&second, path, 0, false, &tally), -EWOULDBLOCK);
     capture c = capture_read(path); // not emptied by the second
     DQ_EQ(c.size, 24);
     capture_free(&c);
@@ -509,7 +509,7 @@ static void removed_file(void) {
     dqi_pcap_file *p = open_pcap(&r, 0);
     DQ_EQ(dqi_pcap_add(p, b, 0, 1, &tally), 0);
     must(unlink(rig_path(&r, "t.pcap")) == 0, "unlink");
-    DQ_EQ(dqi_pcap_flush(p, &tally), -ENOENT);
+    DQ_EQ(dqi_block_flush(&p->file, &tally), -ENOENT);
     DQ_EQ(tally.packets, 0);
     DQ_EQ(tally.lost, 1);
     DQ_EQ(dqi_pcap_close(p), -ENOENT);

@@ -1,7 +1,13 @@
 // region_test.c: regions and their pools: layout, ids, exhaustion, pages, side arrays.
 #include "bed.h"
+#include "cgroup.h"
 
 #include <errno.h>
+#include <ftw.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static dq_session *new_session(void) {
     dq_session_conf c = {
@@ -257,6 +263,87 @@ static void no_more_than_there_is(void) {
     DQ_EQ(dq_session_close(s), 0);
 }
 
+static void write_file(const char *dir, const char *name, const char *text) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    for (char *p = path + strlen(dir) + 1; (p = strchr(p, '/')) != NULL; p++) {
+        *p = 0;
+        mkdir(path, 0700);
+        *p = '/';
+    }
+    FILE *f = fopen(path, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f) != 0) exit(1);
+}
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *at) {
+    (void)st, (void)flag, (void)at;
+    return remove(path);
+}
+
+static void control_groups(void) {
+    static const struct {
+        const char *name, *own, *file[2], *text[2];
+        uint64_t limit;
+        int found; // which file says so
+    } cases[] = {
+        {"container", "0::/\n", {"memory.max"}, {"1000\n"}, 1000, 0},
+        {"service", "0::/a/b\n", {"a/b/memory.max", "memory.max"}, {"2000\n", "max\n"}, 2000, 0},
+        {"above", "0::/a/b\n", {"a/b/memory.max", "a/memory.max"}, {"2000\n", "1500\n"}, 1500, 1},
+        {"none", "0::/a\n", {"a/memory.max", "x/memory.max"}, {"max\n", "5\n"}, UINT64_MAX, 0},
+        {"version 1",
+         "5:cpu,memory:/a\n0::/\n",
+         {"memory/a/memory.limit_in_bytes", "memory.max"},
+         {"3000\n", "max\n"},
+         3000,
+         0},
+        {"beside", "0::/a\n", {"unified/a/memory.max"}, {"4000\n"}, 4000, 0},
+        {"another controller",
+         "5:memoryless:/a\n",
+         {"memory/a/memory.limit_in_bytes"},
+         {"1\n"},
+         UINT64_MAX,
+         0},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char dir[] = "/tmp/cgroup-XXXXXX", own[64], want[256], file[256] = "";
+        dq_case = cases[k].name;
+        if (!mkdtemp(dir)) exit(1);
+        write_file(dir, "own", cases[k].own);
+        for (int i = 0; i < 2 && cases[k].file[i]; i++)
+            write_file(dir, cases[k].file[i], cases[k].text[i]);
+        snprintf(own, sizeof own, "%s/own", dir);
+        DQ_EQ(dqi_cgroup_limit(own, dir, file, sizeof file), cases[k].limit);
+        snprintf(want, sizeof want, "%s/%s", dir, cases[k].file[cases[k].found]);
+        if (cases[k].limit != UINT64_MAX) DQ_CHECK(strcmp(file, want) == 0);
+        nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    }
+}
+
+static void a_limit_of_addresses_is_named(void) {
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%lu", &pages) != 1) exit(1);
+    fclose(f);
+    struct rlimit had, less;
+    dq_session *s = new_session();
+    bed_region(s, "r", 1u << 18, 2048); // 512 MiB and more
+    getrlimit(RLIMIT_AS, &had);
+    less = had;
+    less.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + (128u << 20);
+    dq_diag d = {{0}};
+    setrlimit(RLIMIT_AS, &less);
+    void *p = mmap(NULL, 1u << 29, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int err = dq_session_open(s, &d);
+    setrlimit(RLIMIT_AS, &had);
+    if (p == MAP_FAILED) { // an emulator has no such limit
+        DQ_EQ(err, DQ_ESYS - ENOMEM);
+        DQ_CHECK(strstr(d.text, "ulimit -v") != NULL);
+    } else {
+        munmap(p, 1u << 29);
+    }
+    DQ_EQ(dq_session_close(s), 0);
+}
+
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(layout);
@@ -268,5 +355,7 @@ int main(int argc, char **argv) {
     DQ_RUN(affinity_is_a_wish);
     DQ_RUN(refused);
     DQ_RUN(no_more_than_there_is);
+    DQ_RUN(control_groups);
+    DQ_RUN(a_limit_of_addresses_is_named);
     return dq_done();
 }

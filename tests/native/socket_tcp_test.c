@@ -1,5 +1,6 @@
 // TCP through the engine, over loopback, against plain sockets.
 #include "socket_rig.h"
+#include "dqi.h"
 
 typedef struct server {
     rig r;
@@ -212,7 +213,7 @@ static void unknown_peers_get_nothing(void) {
     dq_burst_set_conn(burst, first + 1000);
     rig_send(&s.r, s.tx, burst);
     RIG_UNTIL(&s.r, rig_line(&s.r, s.tx).dropped[DQ_DROP_NO_PEER] == 5);
-    close(a);
+    reset(a);
     wait_disconnect(&s.r, 1);
     burst = rig_burst(&s.r, s.tx, 2, 10, 0);
     dq_burst_set_conn(burst, first);
@@ -250,9 +251,141 @@ static void a_peer_that_resets_harms_nobody(void) {
     rig_close(&s.r);
 }
 
-// A received burst that is forwarded goes back to its own connection.
-static void echoes_to_each_connection(void) {
+// Sends bursts of n packets of len bytes to conn until it is refused because its peer doesn't read; packets
+// taken.
+static uint32_t send_until_refused(server *s, uint32_t conn, uint32_t n, uint32_t len) {
+    uint32_t taken = 0;
+    for (int64_t end = rig_now_ms() + 30000; rig_now_ms() < end;) {
+        dq_burst *b = rig_burst(&s->r, s->tx, n, len, taken);
+        dq_burst_set_conn(b, conn);
+        int err = dq_tx_send(s->tx, b);
+        if (err == DQ_OK) taken += n;
+        rig_serve(&s->r, 0);
+        if (err == DQ_OK) continue;
+        DQ_EQ(err, DQ_NO_SPACE_AVAILABLE);
+        dq_burst_unref(b);
+        if (rig_line(&s->r, s->tx).extra[DQ_EXTRA_REFUSED] > 0) return taken;
+    }
+    dq_failed(__FILE__, __LINE__, "never refused");
+    return taken;
+}
+
+// A peer that doesn't read is refused more; the others of its queue go on. Then it reads, or resets.
+static void one_that_does_not_read(int workers, bool resets) {
+    enum { N = 8, LEN = 2777 };
+    server s = {.r = rig_new(512, 3000)};
+    s.r.workers = workers;
+    dq_iface_conf c = rig_conf("two_peers", DQ_PROTO_TCP, 1, "127.0.0.1", 0, "", 0);
+    s.i = rig_iface(&s.r, &c);
+    s.rx = rig_rx(&s.r, s.i);
+    s.tx = rig_tx(&s.r, s.i);
+    rig_need(rig_open(&s.r) == DQ_OK, s.r.error);
+    rig_listen(&s.r, s.i);
+    rig_start(&s.r, &s.rx, 1);
+    int slow = peer_connect(SOCK_STREAM, "127.0.0.1", rig_port(s.i)), small = 4096;
+    uint32_t conn = wait_connect(&s.r, 1);
+    DQ_EQ(dq_conn_setsockopt(s.i, conn, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), DQ_OK);
+    int quick = peer_connect(SOCK_STREAM, "127.0.0.1", rig_port(s.i));
+    uint32_t other = wait_connect(&s.r, 2);
+    uint32_t taken = send_until_refused(&s, conn, N, LEN);
+    DQ_CHECK(taken > 0);
+    uint8_t got[N * LEN];
+    for (uint32_t k = 0; k < 50; k++) { // as many packets as the region has
+        dq_burst *b = rig_burst(&s.r, s.tx, N, LEN, k * N);
+        dq_burst_set_conn(b, k % 2 ? other : 0);
+        rig_send(&s.r, s.tx, b);
+        DQ_EQ(peer_read(&s.r, quick, got, sizeof got), sizeof got);
+        DQ_EQ(got[0], (uint8_t)(k * N));
+    }
+    dq_line l = rig_line(&s.r, s.tx);
+    DQ_CHECK(l.held > 0);
+    for (uint32_t k = 0; k < taken && !resets; k++) {
+        DQ_EQ(peer_read(&s.r, slow, got, LEN), LEN);
+        rig_packet p = {.len = LEN, .bytes = got};
+        DQ_CHECK(rig_matches(&p, LEN, k));
+    }
+    if (resets) reset(slow);
+    RIG_UNTIL(&s.r, rig_line(&s.r, s.tx).held == 0);
+    l = rig_line(&s.r, s.tx);
+    DQ_EQ(l.in, l.out + rig_dropped(&l));
+    DQ_EQ(rig_dropped(&l), l.dropped[DQ_DROP_NO_PEER]);
+    DQ_EQ(l.dropped[DQ_DROP_NO_PEER] > 0, resets);
+    if (!resets) close(slow);
+    close(quick);
+    rig_close(&s.r);
+}
+
+static void a_slow_peer_direct(void) { one_that_does_not_read(0, false); }
+static void a_slow_peer_with_workers(void) { one_that_does_not_read(1, false); }
+static void a_slow_peer_that_resets(void) { one_that_does_not_read(0, true); }
+static void a_slow_peer_that_resets_with_workers(void) { one_that_does_not_read(1, true); }
+
+// However late the worker notices that a peer doesn't read, the others find descriptors and buffers.
+static void a_slow_peer_that_is_noticed_late(void) {
+    enum { N = 8, LEN = 2777 };
+    server s = {.r = rig_new(512, 3000)};
+    s.r.workers = 1;
+    dq_iface_conf c = rig_conf("late", DQ_PROTO_TCP, 1, "127.0.0.1", 0, "", 0);
+    s.i = rig_iface(&s.r, &c);
+    s.rx = rig_rx(&s.r, s.i);
+    s.tx = rig_tx(&s.r, s.i);
+    rig_need(rig_open(&s.r) == DQ_OK, s.r.error);
+    rig_listen(&s.r, s.i);
+    rig_start(&s.r, &s.rx, 1);
+    int slow = peer_connect(SOCK_STREAM, "127.0.0.1", rig_port(s.i)), small = 4096;
+    uint32_t conn = wait_connect(&s.r, 1), taken = 0;
+    DQ_EQ(dq_conn_setsockopt(s.i, conn, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), DQ_OK);
+    int quick = peer_connect(SOCK_STREAM, "127.0.0.1", rig_port(s.i));
+    uint32_t other = wait_connect(&s.r, 2);
+    for (int round = 0; round < 3; round++) {
+        int err = DQ_OK;
+        dqi_poller_hold(s.tx->poller); // it looks at nothing
+        for (dq_burst *b = NULL; err == DQ_OK && dq_tx_alloc(s.tx, N, &b) == DQ_OK;) {
+            DQ_EQ(dq_burst_set_len(b, 0, -1, LEN), DQ_OK);
+            dq_burst_set_conn(b, conn);
+            err = dq_tx_send(s.tx, b);
+            if (err == DQ_OK) taken += N;
+            if (err != DQ_OK) dq_burst_unref(b);
+        }
+        DQ_EQ(err, DQ_NO_SPACE_AVAILABLE);
+        dqi_poller_release(s.tx->poller);
+        dq_burst *b = rig_burst(&s.r, s.tx, N, LEN, 0);
+        dq_burst_set_conn(b, other);
+        rig_send(&s.r, s.tx, b);
+        uint8_t got[N * LEN];
+        DQ_EQ(peer_read(&s.r, quick, got, sizeof got), sizeof got);
+    }
+    reset(slow);
+    RIG_UNTIL(&s.r, rig_line(&s.r, s.tx).held == 0);
+    dq_line l = rig_line(&s.r, s.tx);
+    DQ_EQ(l.in, taken + 3 * N);
+    DQ_EQ(l.in, l.out + l.dropped[DQ_DROP_NO_PEER]);
+    close(quick);
+    rig_close(&s.r);
+}
+
+// What waits for a peer at the stop is counted.
+static void a_slow_peer_at_the_stop(void) {
+    server s = tcp_server("127.0.0.1", 512, 3000, NULL);
+    int slow = peer_connect(SOCK_STREAM, "127.0.0.1", s.port), small = 4096;
+    uint32_t conn = wait_connect(&s.r, 1);
+    DQ_EQ(dq_conn_setsockopt(s.i, conn, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), DQ_OK);
+    uint32_t taken = send_until_refused(&s, conn, 8, 2777);
+    while (dq_session_stop(s.r.s, 0) > 0)
+        rig_serve(&s.r, 0);
+    dq_session_finish(s.r.s);
+    dq_line l = rig_line(&s.r, s.tx);
+    DQ_EQ(l.in, taken);
+    DQ_CHECK(l.dropped[DQ_DROP_STOPPED] > 0);
+    DQ_EQ(l.out + l.dropped[DQ_DROP_STOPPED], taken);
+    close(slow);
+    rig_close(&s.r);
+}
+
+// A server whose received bursts go back to their own connections.
+static server echo_server(int workers) {
     server s = {.r = rig_new(256, 500)};
+    s.r.workers = workers;
     dq_iface_conf c = rig_conf("echo", DQ_PROTO_TCP, 1, "127.0.0.1", 0, "", 0);
     s.i = rig_iface(&s.r, &c);
     s.rx = rig_rx(&s.r, s.i);
@@ -264,6 +397,11 @@ static void echoes_to_each_connection(void) {
     rig_need(dq_stage_forward(s.r.s, "back", s.tx, DQ_POLICY_WAIT, &forward, &d) == DQ_OK, d.text);
     rig_need(dq_pipe_add(s.rx, &forward, 1, 0, &pipe, &d) == DQ_OK, d.text);
     rig_start(&s.r, NULL, 0);
+    return s;
+}
+
+static void echoes_to_each_connection(void) {
+    server s = echo_server(0);
     int fds[4];
     for (int k = 0; k < 4; k++)
         fds[k] = peer_connect(SOCK_STREAM, "127.0.0.1", rig_port(s.i));
@@ -277,6 +415,125 @@ static void echoes_to_each_connection(void) {
         }
     for (int k = 0; k < 4; k++)
         close(fds[k]);
+    rig_close(&s.r);
+}
+
+// ---- the end of one direction -----------------------------------------------------------------------------
+
+// A peer that ends its stream and then reads gets all of its echo, and the end behind it.
+static void echoes_the_tail(int workers) {
+    enum { N = 1 << 20 };
+    server s = echo_server(workers);
+    uint8_t *want = noise(N, 3), *got = malloc(N);
+    int fd = peer_connect(SOCK_STREAM, "127.0.0.1", rig_port(s.i));
+    size_t sent = 0, have = 0;
+    while (sent < N) {
+        ssize_t k = send(fd, want + sent, N - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (k > 0) sent += (size_t)k;
+        if (k <= 0) have += peer_read(&s.r, fd, got + have, sent - have < 1000 ? sent - have : 1000);
+    }
+    shutdown(fd, SHUT_WR);
+    have += peer_read(&s.r, fd, got + have, N - have);
+    DQ_EQ(have, N);
+    DQ_EQ_BYTES(got, want, N);
+    DQ_EQ(peer_read(&s.r, fd, got, 1), 0);
+    dq_line l = rig_line(&s.r, s.tx);
+    DQ_EQ(rig_dropped(&l), 0);
+    DQ_EQ(l.out_bytes, N);
+    close(fd);
+    free(want);
+    free(got);
+    rig_close(&s.r);
+}
+
+static void echoes_the_tail_direct(void) { echoes_the_tail(0); }
+static void echoes_the_tail_with_workers(void) { echoes_the_tail(1); }
+
+// Who listens hears of the end of the peer's stream, and may still answer; its close ends the rest.
+static void answers_after_the_end(void) {
+    server s = tcp_server("127.0.0.1", 256, 1000, NULL);
+    int fd = peer_connect(SOCK_STREAM, "127.0.0.1", s.port);
+    uint32_t conn = wait_connect(&s.r, 1);
+    peer_write(&s.r, fd, (const uint8_t *)"question", 8);
+    shutdown(fd, SHUT_WR);
+    rig_event e = wait_disconnect(&s.r, 1);
+    DQ_EQ(e.conn, conn);
+    DQ_EQ(e.code, DQ_OK);
+    DQ_EQ(bytes_of(&s.r, conn), 8);
+    dq_conn_info info;
+    DQ_EQ(dq_conn_read(s.i, conn, &info), DQ_OK);
+    DQ_EQ(info.open, 0);
+    dq_burst *b = rig_burst(&s.r, s.tx, 50, 1000, 7);
+    dq_burst_set_conn(b, conn);
+    rig_send(&s.r, s.tx, b);
+    DQ_EQ(dq_conn_close(s.i, conn), DQ_OK);
+    uint8_t got[50000];
+    DQ_EQ(peer_read(&s.r, fd, got, sizeof got), sizeof got);
+    DQ_EQ(got[0], 7);
+    DQ_EQ(peer_read(&s.r, fd, got, 1), 0);
+    DQ_EQ(rig_events(&s.r, DQ_EV_DISCONNECT, NULL), 1);
+    DQ_EQ(dq_conn_close(s.i, conn), DQ_INVALID_PARAMETER);
+    close(fd);
+    rig_close(&s.r);
+}
+
+// What was sent goes before the close, also to a peer that is slow to read it.
+static void a_close_lets_sends_go(int workers) {
+    enum { BURSTS = 20, N = 8, LEN = 2777 };
+    server s = {.r = rig_new(512, 3000)};
+    s.r.workers = workers;
+    dq_iface_conf c = rig_conf("closes", DQ_PROTO_TCP, 1, "127.0.0.1", 0, "", 0);
+    s.i = rig_iface(&s.r, &c);
+    s.rx = rig_rx(&s.r, s.i);
+    s.tx = rig_tx(&s.r, s.i);
+    rig_need(rig_open(&s.r) == DQ_OK, s.r.error);
+    rig_listen(&s.r, s.i);
+    rig_start(&s.r, &s.rx, 1);
+    int fd = peer_connect(SOCK_STREAM, "127.0.0.1", rig_port(s.i)), small = 4096;
+    uint32_t conn = wait_connect(&s.r, 1);
+    DQ_EQ(dq_conn_setsockopt(s.i, conn, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), DQ_OK);
+    for (uint32_t k = 0; k < BURSTS; k++) {
+        dq_burst *b = rig_burst(&s.r, s.tx, N, LEN, k * N);
+        dq_burst_set_conn(b, conn);
+        rig_send(&s.r, s.tx, b);
+    }
+    DQ_EQ(dq_conn_close(s.i, conn), DQ_OK);
+    DQ_EQ(wait_disconnect(&s.r, 1).conn, conn);
+    for (uint32_t k = 0; k < BURSTS * N; k++) {
+        uint8_t got[LEN];
+        DQ_EQ(peer_read(&s.r, fd, got, LEN), LEN);
+        rig_packet p = {.len = LEN, .bytes = got};
+        DQ_CHECK(rig_matches(&p, LEN, k));
+    }
+    uint8_t more;
+    DQ_EQ(peer_read(&s.r, fd, &more, 1), 0);
+    dq_line l = rig_line(&s.r, s.tx);
+    DQ_EQ(l.out, BURSTS * N);
+    DQ_EQ(rig_dropped(&l), 0);
+    DQ_EQ(rig_events(&s.r, DQ_EV_DISCONNECT, NULL), 1);
+    close(fd);
+    rig_close(&s.r);
+}
+
+static void a_close_lets_sends_go_direct(void) { a_close_lets_sends_go(0); }
+static void a_close_lets_sends_go_with_workers(void) { a_close_lets_sends_go(1); }
+
+// A peer that ends its stream, reads nothing and resets while answers wait for it: they are counted.
+static void a_reset_while_ending(void) {
+    server s = tcp_server("127.0.0.1", 512, 3000, NULL);
+    int fd = peer_connect(SOCK_STREAM, "127.0.0.1", s.port), small = 4096;
+    uint32_t conn = wait_connect(&s.r, 1);
+    DQ_EQ(dq_conn_setsockopt(s.i, conn, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), DQ_OK);
+    uint32_t taken = send_until_refused(&s, conn, 8, 2777);
+    shutdown(fd, SHUT_WR);
+    wait_disconnect(&s.r, 1);
+    DQ_CHECK(rig_line(&s.r, s.tx).held > 0);
+    reset(fd);
+    RIG_UNTIL(&s.r, rig_line(&s.r, s.tx).held == 0);
+    dq_line l = rig_line(&s.r, s.tx);
+    DQ_EQ(l.in, taken);
+    DQ_CHECK(l.dropped[DQ_DROP_NO_PEER] > 0);
+    DQ_EQ(l.in, l.out + l.dropped[DQ_DROP_NO_PEER]);
     rig_close(&s.r);
 }
 
@@ -459,9 +716,9 @@ static void options_outlive_connections(void) {
     int small = 4096;
     DQ_EQ(dq_conn_setsockopt(c.i, 0, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), DQ_OK);
     int fd = peer_accept(&c.r, listener);
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
     DQ_EQ(dq_conn_setsockopt(c.i, wait_connect(&c.r, 2), SOL_SOCKET, 9999, &small, sizeof small),
           DQ_ESYS - ENOPROTOOPT);
-    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
     for (uint32_t k = 0; k < 4; k++) // far more than such buffers take
         rig_send(&c.r, c.tx, rig_burst(&c.r, c.tx, 50, 1000, 0));
     for (int k = 0; k < 20; k++)
@@ -728,6 +985,33 @@ static void streams_wait_for_buffers(void) {
     rig_close(&s.r);
 }
 
+// What a read brought beyond a burst is counted at the stop, though nobody gets it.
+static void what_was_read_at_the_stop(void) {
+    enum { N = 200000 };
+    rig r = rig_new(1024, 1000);
+    r.batch = 4;
+    dq_iface_conf c = rig_conf("stopped", DQ_PROTO_TCP, 1, "127.0.0.1", 0, "", 0);
+    dq_iface *i = rig_iface(&r, &c);
+    dq_queue *rx = rig_rx(&r, i);
+    rig_need(rig_open(&r) == DQ_OK, r.error);
+    rig_start(&r, &rx, 1);
+    int fd = peer_connect(SOCK_STREAM, "127.0.0.1", rig_port(i));
+    uint8_t *bytes = noise(N, 8);
+    peer_write(&r, fd, bytes, N);
+    for (int k = 0; k < 1000 && r.n == 0; k++)
+        rig_serve(&r, 5);
+    DQ_CHECK(r.n > 0 && bytes_of(&r, 0) < N);
+    while (dq_session_stop(r.s, 0) > 0)
+        rig_serve(&r, 0);
+    dq_session_finish(r.s);
+    dq_line l = rig_line(&r, rx);
+    DQ_CHECK(l.dropped[DQ_DROP_STOPPED] > 0);
+    DQ_EQ(l.in, l.out + rig_dropped(&l));
+    free(bytes);
+    close(fd);
+    rig_close(&r);
+}
+
 static void tells_what_is_wrong_at_open(void) {
     uint16_t port = 0;
     int fd = peer_bind(SOCK_STREAM, "127.0.0.1", &port);
@@ -770,18 +1054,37 @@ static void tells_what_is_wrong_at_open(void) {
     close(fd);
 }
 
-// Many short connections leave nothing behind, and none of their ids comes back.
+static uint32_t open_files(void) {
+    uint32_t n = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+// Many short connections, some with a byte in them and some reset, leave nothing behind, and none of their
+// ids comes back.
 static void comes_and_goes(void) {
     server s = tcp_server("127.0.0.1", 64, 1000, NULL);
-    uint32_t last = 0;
-    for (uint32_t k = 1; k <= 30; k++) {
+    uint32_t last = 0, before = open_files(), bytes = 0;
+    for (uint32_t k = 1; k <= 1000; k++) {
         int fd = peer_connect(SOCK_STREAM, "127.0.0.1", s.port);
-        uint32_t conn = wait_connect(&s.r, k);
-        DQ_CHECK(conn > last);
-        last = conn;
-        close(fd);
-        wait_disconnect(&s.r, k);
+        if (k % 3 == 0) {
+            peer_write(&s.r, fd, (const uint8_t *)"x", 1);
+            RIG_UNTIL(&s.r, s.r.n == bytes + 1);
+            bytes++;
+        }
+        if (k % 5 == 0)
+            reset(fd);
+        else
+            close(fd);
+        wait_disconnect(&s.r, 1);
+        DQ_EQ(s.r.n_events, 2);
+        DQ_EQ(s.r.events[0].kind, DQ_EV_CONNECT);
+        DQ_CHECK(s.r.events[0].conn > last && s.r.events[1].conn == s.r.events[0].conn);
+        last = s.r.events[0].conn;
+        s.r.n_events = 0;
     }
+    RIG_UNTIL(&s.r, open_files() == before);
     rig_close(&s.r);
 }
 
@@ -795,7 +1098,19 @@ int main(int argc, char **argv) {
     DQ_RUN(sends_in_order_under_back_pressure);
     DQ_RUN(unknown_peers_get_nothing);
     DQ_RUN(a_peer_that_resets_harms_nobody);
+    DQ_RUN(a_slow_peer_direct);
+    DQ_RUN(a_slow_peer_with_workers);
+    DQ_RUN(a_slow_peer_that_resets);
+    DQ_RUN(a_slow_peer_that_resets_with_workers);
+    DQ_RUN(a_slow_peer_that_is_noticed_late);
+    DQ_RUN(a_slow_peer_at_the_stop);
     DQ_RUN(echoes_to_each_connection);
+    DQ_RUN(echoes_the_tail_direct);
+    DQ_RUN(echoes_the_tail_with_workers);
+    DQ_RUN(answers_after_the_end);
+    DQ_RUN(a_close_lets_sends_go_direct);
+    DQ_RUN(a_close_lets_sends_go_with_workers);
+    DQ_RUN(a_reset_while_ending);
     DQ_RUN(client_direct);
     DQ_RUN(client_with_workers);
     DQ_RUN(reconnects);
@@ -812,6 +1127,7 @@ int main(int argc, char **argv) {
     DQ_RUN(sends_messages);
     DQ_RUN(what_cannot_be_framed_is_counted);
     DQ_RUN(streams_wait_for_buffers);
+    DQ_RUN(what_was_read_at_the_stop);
     DQ_RUN(tells_what_is_wrong_at_open);
     DQ_RUN(comes_and_goes);
     return dq_done();

@@ -1,100 +1,12 @@
 // writer_test.c: the writer stage: hand-over, ledger, files, and what happens when they cannot be written.
-#include "capture.h"
-
-#include "writer.h"
+#include "writer_rig.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
-
-// ---- a writer and one node of a pipe ----------------------------------------------------------------------
-
-static dq_writer_conf writer_conf(const rig *r) {
-    dq_writer_conf c = {.prefix = "t", .policy = DQ_POLICY_DROP};
-    snprintf(c.dir, sizeof c.dir, "%s", r->dir);
-    return c;
-}
-
-static dq_stage *new_writer(rig *r, const dq_writer_conf *c) {
-    dq_stage *st = NULL;
-    dq_diag diag = {0};
-    int err = dq_stage_writer(r->s, "disk", c, &st, &diag);
-    if (err == DQ_OK) err = st->ops->start(st, &diag);
-    if (err != DQ_OK) fprintf(stderr, "%s\n", diag.text);
-    must(err == DQ_OK, "writer");
-    return st;
-}
-
-// Pushes as a pipe does: counts in, gives up the caller's reference.
-static int push(dq_stage *st, dqi_node *node, dq_burst *b) {
-    uint32_t n = b->n;
-    uint64_t bytes = b->bytes;
-    dq_burst *out = NULL;
-    int err = st->ops->push(st, node, b, &out);
-    if (err == DQ_NOT_READY) return err;
-    DQ_EQ(err, DQ_OK);
-    DQ_CHECK(out == b); // a tap: the burst goes on
-    dqi_add(&node->c.in, n);
-    dqi_add(&node->c.in_bytes, bytes);
-    dq_burst_unref(out);
-    return err;
-}
-
-static void push_waiting(dq_stage *st, dqi_node *node, dq_burst *b) {
-    while (push(st, node, b) == DQ_NOT_READY)
-        sched_yield();
-}
-
-// The writer's account, with what these nodes counted.
-static dq_line account(const dq_stage *st, const dqi_node *nodes, uint32_t n) {
-    dq_line l = {.kind = st->ops->line_kind};
-    for (uint32_t i = 0; i < n; i++) {
-        l.in += dqi_get(&nodes[i].c.in);
-        l.in_bytes += dqi_get(&nodes[i].c.in_bytes);
-        for (int k = 0; k < DQ_REASONS; k++)
-            l.dropped[k] += dqi_get(&nodes[i].c.dropped[k]);
-    }
-    st->ops->line(st, &l);
-    l.held = st->ops->held(st);
-    return l;
-}
-
-static dq_line balanced(const dq_stage *st, const dqi_node *nodes, uint32_t n) {
-    dq_line l = account(st, nodes, n);
-    uint64_t dropped = 0;
-    for (int k = 0; k < DQ_REASONS; k++)
-        dropped += l.dropped[k];
-    DQ_EQ(l.kind, DQ_LINE_WRITER);
-    DQ_EQ(l.in, l.out + l.held + dropped);
-    return l;
-}
-
-// Fails unless text holds want; an empty want: unless text is empty.
-static void check_text(int line, const char *text, const char *want) {
-    if (want[0] ? strstr(text, want) != NULL : text[0] == 0) return;
-    fprintf(stderr, "got \"%.2000s\"\nwant \"%s\"\n", text, want);
-    dq_failed(__FILE__, line, "text differs");
-}
-#define CHECK_TEXT(text, want) check_text(__LINE__, text, want)
-
-static void check_error(dq_stage *st, const char *want) {
-    char text[2048];
-    dq_writer_error(st, text, sizeof text);
-    CHECK_TEXT(text, want);
-}
-
-static dq_burst *burst_of(rig *r, uint32_t n, uint32_t len, uint64_t tag) {
-    dq_burst *b = rig_burst(r, n);
-    for (uint32_t i = 0; i < n; i++) {
-        fill_seg(b, 0, i, len, tag + i);
-        b->ts[i] = (int64_t)(tag + i) + 1;
-    }
-    return b;
-}
 
 // ---- hand-over --------------------------------------------------------------------------------------------
 
@@ -341,13 +253,13 @@ static void raw_files(void) {
         rig r;
         rig_open(&r, true, 3, 16, 64);
         dq_writer_conf c = writer_conf(&r);
-        c.raw = 1;
+        c.kind = DQ_WRITE_RAW_PACKETS;
         c.packet_data_offset = cases[k].skip;
         mode_t mask = umask(022);
         dq_stage *st = new_writer(&r, &c);
         dqi_node node = {.stage = st};
         char path[256];
-        dq_writer_path(st, path, sizeof path);
+        dq_writer_path(st, 0, path, sizeof path);
         DQ_EQ_STR(path, "");
         uint8_t want[60];
         uint64_t bytes = 0;
@@ -381,7 +293,7 @@ static void raw_files(void) {
         DQ_EQ(l.out_bytes, bytes);
         DQ_EQ(l.extra[DQ_EXTRA_FILES], 4);
         DQ_EQ(l.extra[DQ_EXTRA_FILE_BYTES], bytes);
-        dq_writer_path(st, path, sizeof path);
+        dq_writer_path(st, 0, path, sizeof path);
         DQ_EQ_STR(path, rig_path(&r, "t_3"));
         rig_close(&r);
     }
@@ -393,7 +305,7 @@ static void raw_file_replaces_a_longer_one(void) {
     FILE *f = fopen(rig_path(&r, "t_0"), "w");
     must(f && fprintf(f, "%0100d", 0) == 100 && fclose(f) == 0, "file");
     dq_writer_conf c = writer_conf(&r);
-    c.raw = 1;
+    c.kind = DQ_WRITE_RAW_PACKETS;
     dq_stage *st = new_writer(&r, &c);
     dqi_node node = {.stage = st};
     push(st, &node, burst_of(&r, 1, 10, 0));
@@ -422,8 +334,8 @@ static void refused_configurations(void) {
     rig r;
     rig_open(&r, true, 1, 4, 64);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        dq_writer_conf c = {.snaplen = cases[k].snaplen};
-        snprintf(c.dir, sizeof c.dir, "%s", cases[k].dir);
+        dq_writer_conf c = {.n_dirs = 1, .snaplen = cases[k].snaplen};
+        snprintf(c.dirs[0], sizeof c.dirs[0], "%s", cases[k].dir);
         snprintf(c.prefix, sizeof c.prefix, "%s", cases[k].prefix);
         dq_stage *st = NULL;
         dq_diag diag = {0};
@@ -452,13 +364,13 @@ static void refused_starts(void) {
     must(mkdir(rig_path(&r, "pipe"), 0755) == 0 && mkfifo(rig_path(&r, "pipe/t.pcap"), 0644) == 0, "mkfifo");
     must(close(open(rig_path(&r, "file"), O_CREAT | O_WRONLY, 0644)) == 0, "file");
     dq_writer_conf c = writer_conf(&r);
-    snprintf(c.dir, sizeof c.dir, "%s", rig_path(&r, "used"));
+    snprintf(c.dirs[0], sizeof c.dirs[0], "%s", rig_path(&r, "used"));
     dq_stage *first = new_writer(&r, &c);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         char name[16];
         snprintf(name, sizeof name, "w%zu", k);
-        snprintf(c.dir, sizeof c.dir, "%s", rig_path(&r, cases[k].dir));
-        c.raw = cases[k].raw;
+        snprintf(c.dirs[0], sizeof c.dirs[0], "%s", rig_path(&r, cases[k].dir));
+        c.kind = cases[k].raw ? DQ_WRITE_RAW_PACKETS : DQ_WRITE_PCAP;
         dq_stage *st = NULL;
         dq_diag diag = {0};
         DQ_EQ(dq_stage_writer(r.s, name, &c, &st, &diag), DQ_OK);
@@ -545,7 +457,7 @@ static void removed_while_writing(void) {
         rig r;
         rig_open(&r, false, 1, 64, 64);
         dq_writer_conf c = writer_conf(&r);
-        c.raw = cases[k].raw;
+        c.kind = cases[k].raw ? DQ_WRITE_RAW_PACKETS : DQ_WRITE_PCAP;
         dq_stage *st = new_writer(&r, &c);
         dqi_node node = {.stage = st};
         push(st, &node, burst_of(&r, 1, 10, 0));
@@ -691,9 +603,9 @@ static void finish_is_final(void) {
     DQ_EQ(l.out, 2);
     DQ_EQ(l.dropped[DQ_DROP_STOPPED], 3);
     char path[256], tiny[4];
-    dq_writer_path(st, path, sizeof path);
+    dq_writer_path(st, 0, path, sizeof path);
     DQ_EQ_STR(path, rig_path(&r, "t.pcap"));
-    dq_writer_path(st, tiny, sizeof tiny);
+    dq_writer_path(st, 0, tiny, sizeof tiny);
     DQ_EQ(strlen(tiny), 3);
     rig_close(&r);
 }

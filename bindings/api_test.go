@@ -1,0 +1,256 @@
+package bindings
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// apiFolder holds the parts of daqiri.api, their README and the scripts that test them.
+const apiFolder = "../stdlib/api/"
+
+// newStdlibState also finds what the program ships, as the host does, and the modules that test scripts share.
+func newStdlibState(rt *Runtime) (*lua.LState, error) {
+	L := lua.NewState()
+	path := "testdata/?.lua;" + apiFolder + "testdata/?.lua"
+	L.SetField(L.GetField(L.Get(lua.GlobalsIndex), "package"), "path", lua.LString(path))
+	Register(L, rt)
+	preload, ok := L.GetField(L.GetField(L.Get(lua.GlobalsIndex), "package"), "preload").(*lua.LTable)
+	if !ok {
+		return nil, fmt.Errorf("no package.preload")
+	}
+	for _, pattern := range []string{"../stdlib/*.lua", apiFolder + "*.lua"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			name := strings.TrimPrefix(file, "../stdlib/")
+			preload.RawSetString("daqiri."+strings.ReplaceAll(strings.TrimSuffix(name, ".lua"), "/", "."),
+				L.NewFunction(func(L *lua.LState) int { return loadShipped(L, name) }))
+		}
+	}
+	return L, nil
+}
+
+func loadShipped(L *lua.LState, name string) int {
+	text, err := os.ReadFile("../stdlib/" + name)
+	if err != nil {
+		L.RaiseError("%v", err)
+	}
+	fn, err := L.Load(strings.NewReader(string(text)), "stdlib/"+name)
+	if err != nil {
+		L.RaiseError("%v", err)
+	}
+	L.Push(fn)
+	L.Call(0, 1)
+	return 1
+}
+
+// TestAPINames compares what daqiri.api has with the reference's names, in both directions: each is of its kind, and
+// each value of an enum is there.
+func TestAPINames(t *testing.T) {
+	o := run(t, "names.lua", `
+		for name, value in pairs(require "daqiri.api") do
+			local values = {}
+			if type(value) == "table" then
+				for key in pairs(value) do values[#values + 1] = key end
+				table.sort(values)
+			end
+			print(name, type(value), table.concat(values, " "))
+		end`, func(rt *Runtime) { rt.NewState = newStdlibState })
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	want := map[string]string{}
+	for _, list := range []map[string]string{apiFunctions, ourFunctions} {
+		for name := range list {
+			want[name] = "function "
+		}
+	}
+	for name, value := range apiConstants {
+		want[name] = fmt.Sprintf("%T ", value)
+	}
+	for name, values := range apiEnums {
+		words := strings.Fields(values)
+		slices.Sort(words)
+		want[name] = "table " + strings.Join(words, " ")
+	}
+	kinds := strings.NewReplacer("int ", "number ")
+	for line := range strings.Lines(o.out) {
+		name, kind, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		kind = strings.Replace(kind, "\t", " ", 1)
+		if w, ok := want[name]; !ok {
+			t.Errorf("%s (%s) is not in the list", name, kind)
+		} else if kinds.Replace(w) != kind {
+			t.Errorf("%s is %q, want %q", name, kind, kinds.Replace(w))
+		}
+		delete(want, name)
+	}
+	for name := range want {
+		t.Errorf("%s is not there", name)
+	}
+}
+
+// TestAPIValues looks at constants and at the fields of a burst.
+func TestAPIValues(t *testing.T) {
+	var script strings.Builder
+	script.WriteString("local api = require 'daqiri.api'\nlocal burst = api.create_tx_burst_params()\napi.set_header(burst, 3, 1, 7, 2)\n")
+	for name, value := range apiConstants {
+		fmt.Fprintf(&script, "assert(api.%s == %#v, '%s')\n", name, value, name)
+	}
+	for _, fields := range []string{burstFields, headerFields, transportFields} {
+		prefix, names, _ := strings.Cut(fields, ": ")
+		for _, name := range strings.Fields(names) {
+			fmt.Fprintf(&script, "local _ = %s.%s\n", prefix, name)
+		}
+	}
+	script.WriteString("assert(burst.hdr.hdr.port_id == 3 and burst.transport_hdr.num_pkts == 7 and burst.hdr.hdr.num_segs == 2)\n")
+	if o := run(t, "values.lua", script.String(), func(rt *Runtime) { rt.NewState = newStdlibState }); o.err != nil {
+		t.Error(o.err)
+	}
+}
+
+var apiRow = regexp.MustCompile("(?m)^\\| (`[^|]+) \\| ([^|]+) \\|$")
+
+// TestAPIReadme compares the README's table with the list, in both directions, and its word on each name.
+func TestAPIReadme(t *testing.T) {
+	text, err := os.ReadFile(apiFolder + "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]string{}
+	_, table, _ := strings.Cut(string(text), "\n## What is there\n")
+	for _, row := range apiRow.FindAllStringSubmatch(table, -1) {
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			if told[name[1]] != "" {
+				t.Errorf("the README tells of %s twice", name[1])
+			}
+			told[name[1]] = strings.TrimSpace(row[2])
+		}
+	}
+	want := map[string]string{}
+	maps.Copy(want, apiFunctions)
+	maps.Copy(want, ourFunctions)
+	for name := range apiConstants {
+		want[name] = "works"
+	}
+	for name := range apiEnums {
+		want[name] = "works"
+	}
+	for name, state := range want {
+		switch is := told[name]; {
+		case is == "":
+			t.Errorf("the README does not tell of %s", name)
+		case !strings.HasPrefix(is, state):
+			t.Errorf("the README says of %s: %q, want %q", name, is, state)
+		}
+		delete(told, name)
+	}
+	for name := range told {
+		t.Errorf("the README tells of %s, which is not in the list", name)
+	}
+}
+
+// asserted is a line of a script that checks what a function did.
+var asserted = regexp.MustCompile(`\b(ok|fails|assert|poll|t\.equal|t\.raises|alloc)\(`)
+
+// TestAPICovered wants a use with a check of every function that works in the scripts that test it, and the text of
+// every one that does not.
+func TestAPICovered(t *testing.T) {
+	files, err := filepath.Glob(apiFolder + "testdata/*.lua")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	var lines []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if asserted.MatchString(line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	all := strings.Join(lines, "")
+	for name, state := range apiFunctions {
+		used := regexp.MustCompile(`\bapi\.`+name+`\b`).MatchString(all) || slices.ContainsFunc(files, func(file string) bool {
+			text, _ := os.ReadFile(file)
+			return strings.Contains(string(text), `"`+name+`"`) // called by name in a loop
+		})
+		if state == "works" && !used {
+			t.Errorf("no script checks what %s does", name)
+		}
+	}
+}
+
+// TestAPIAbsent calls what is not here yet: the status, and words that name the engine.
+func TestAPIAbsent(t *testing.T) {
+	var script strings.Builder
+	script.WriteString("local api = require 'daqiri.api'\n")
+	for name, state := range apiFunctions {
+		if state != "works" {
+			fmt.Fprintf(&script, "local r = { api.%s() }\nassert(r[1] == api.Status.NOT_SUPPORTED, '%s')\n"+
+				"assert(r[table.maxn(r)]:find('not in this version'), '%s')\n", name, name, name)
+		}
+	}
+	if o := run(t, "absent.lua", script.String(), func(rt *Runtime) { rt.NewState = newStdlibState }); o.err != nil {
+		t.Error(o.err)
+	}
+}
+
+// TestAPIScripts runs the scripts that test daqiri.api, on the real and, where a script takes it, the virtual clock.
+func TestAPIScripts(t *testing.T) {
+	for _, c := range []struct{ name, script, args string }{
+		{"init", "init.lua", "--dir {{dir}}"},
+		{"loop", "loop.lua", "--clock real"},
+		{"loop/virtual", "loop.lua", "--clock virtual"},
+		{"split", "split.lua", ""},
+		{"files", "files.lua", "--dir {{dir}} --clock real"},
+		{"files/virtual", "files.lua", "--dir {{dir}} --clock virtual"},
+		{"sockets", "sockets.lua", "--port {{tcp}} --udp {{udp}}"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			source, err := os.ReadFile(apiFolder + "testdata/" + c.script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			args := strings.NewReplacer("{{dir}}", t.TempDir(), "{{tcp}}", freePort(t), "{{udp}}", freeUDPPort(t)).Replace(c.args)
+			o := run(t, c.script, string(source), func(rt *Runtime) {
+				rt.NewState = newStdlibState
+				rt.ScriptArgs = strings.Fields(args)
+			})
+			if o.err != nil {
+				t.Fatalf("%v\nit printed:\n%s", o.err, o.out)
+			}
+			for _, s := range o.shared.Sessions() {
+				for _, bad := range s.Ledger().Balance() {
+					t.Errorf("session %s: %s", s.Name(), bad)
+				}
+			}
+		})
+	}
+}
+
+// freeUDPPort is a port that nobody is bound to.
+func freeUDPPort(t *testing.T) string {
+	t.Helper()
+	c, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	return strconv.Itoa(c.LocalAddr().(*net.UDPAddr).Port)
+}

@@ -1,0 +1,45 @@
+package bench
+
+import (
+	"context"
+	"embed"
+)
+
+// scripts are ours: each pipeline is one, to read, run and copy.
+//
+//go:embed scripts/*.lua
+var scripts embed.FS
+
+// Case is one thing to measure.
+type Case struct {
+	// Name is what the command line takes, and About says what is measured, in a line.
+	Name, About string
+
+	unit    string
+	lower   bool    // smaller is better
+	seconds float64 // its length, unless the user says
+	run     func(ctx context.Context, b *bench, r *Result) error
+}
+
+const mppsPerCPU = "million packets per CPU second"
+
+// Cases lists all, in the order in which they run.
+var Cases = []Case{
+	{"loop_1024", "64-byte frames in bursts of 1024 through a flow to a handler, by reference", mppsPerCPU, false, 10, runLoop(false)},
+	{"loop_copy", "the same with a copy of every packet", mppsPerCPU, false, 10, runLoop(true)},
+	{"script_handler", "what an on_burst handler adds to a burst of 32 packets: CPU time and allocations", "µs per burst", true, 10, runHandler},
+	{"script_modify", "a handler that rewrites every packet's IPv4 source and counts a UDP port", mppsPerCPU, false, 10, runModify},
+	{"udp_1024", "datagrams of 1024 bytes over loopback, with UDP_SEGMENT and UDP_GRO", "Gbit/s", false, 10, runUDP(1024)},
+	{"udp_8000", "the same with 8000 bytes", "Gbit/s", false, 10, runUDP(8000)},
+	{"udp_65000", "the same with 65000 bytes", "Gbit/s", false, 10, runUDP(65000)},
+	{"udp_plain_1024", "datagrams of 1024 bytes of a plain sender over veth (needs root)", "Gbit/s", false, 10, runPlain(1024)},
+	{"udp_plain_8000", "the same with 8000 bytes", "Gbit/s", false, 10, runPlain(8000)},
+	{"tcp", "a TCP stream over loopback", "Gbit/s", false, 20, runTCP},
+	{"write_pcap_1024", "frames of 1024 bytes from memory into a pcap file", "GB/s", false, 10, runWrite("pcap", 1024)},
+	{"write_pcap_8000", "the same with 8000 bytes", "GB/s", false, 10, runWrite("pcap", 8000)},
+	{"write_raw_1024", "frames of 1024 bytes from memory into a raw file", "GB/s", false, 10, runWrite("raw", 1024)},
+	{"write_raw_8000", "the same with 8000 bytes", "GB/s", false, 10, runWrite("raw", 8000)},
+	{"capture_pcap", "the highest rate of 8000-byte datagrams over veth at which nothing is lost (needs root)", "GB/s", false, 170, runCapture},
+	{"latency", "from the kernel's stamp of a datagram to the handler, median", "µs", true, 10, runLatency},
+	{"start", "a script that receives one burst, from the start of its process to the end", "ms", true, 3, runStart},
+}

@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/runtime/bare"
+)
+
+// peerIdle ends a receiver whose sender went away.
+const peerIdle = time.Second
+
+// peerFlags are the flags of all bare loops.
+type peerFlags struct {
+	host                                            string
+	port, size, segments, buffers, stride, batch, n int
+	pps                                             float64
+	gro, copies, noMarks                            bool
+	length                                          time.Duration
+}
+
+// newBenchPeer makes the hidden command that runs a bare C loop in a process of its own: what bench compares with.
+// Results are JSON lines; a receiver first prints the port that it is bound to.
+func newBenchPeer(g *state.Global) *cobra.Command {
+	cmd := &cobra.Command{Use: "bench-peer", Short: "a bare C loop, as bench compares with", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return fail(ExitUsage, fmt.Errorf("name a loop")) }}
+	out := json.NewEncoder(g.Stdout)
+	for name, run := range map[string]func(*json.Encoder, *peerFlags) error{
+		"memory": peerMemory, "udp-send": peerSend, "udp-recv": peerRecv, "udp": peerPair, "latency": peerLatency} {
+		var f peerFlags
+		sub := &cobra.Command{Use: name, Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return fail(ExitDevice, run(out, &f)) }}
+		f.add(sub)
+		cmd.AddCommand(sub)
+	}
+	return cmd
+}
+
+func (f *peerFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.host, "host", "127.0.0.1", "numeric IPv4 address")
+	fs.IntVar(&f.port, "port", 0, "to send to, or to match")
+	fs.IntVar(&f.size, "size", 1024, "bytes of a datagram or frame")
+	fs.IntVar(&f.segments, "segments", 0, "datagrams of one UDP_SEGMENT message")
+	fs.Float64Var(&f.pps, "pps", 0, "datagrams a second")
+	fs.DurationVar(&f.length, "for", time.Second, "how long")
+	fs.BoolVar(&f.noMarks, "no-marks", false, "say nothing at the end")
+	fs.BoolVar(&f.gro, "gro", false, "with UDP_GRO")
+	fs.BoolVar(&f.copies, "copy", false, "into a second pool")
+	fs.IntVar(&f.buffers, "buffers", 16384, "of a pool")
+	fs.IntVar(&f.stride, "stride", 2304, "bytes from buffer to buffer")
+	fs.IntVar(&f.batch, "batch", 1024, "packets of a burst")
+	fs.IntVar(&f.n, "n", 10000, "datagrams to time")
+}
+
+func peerMemory(out *json.Encoder, f *peerFlags) error {
+	got, err := bare.RunMemory(bare.Memory{Buffers: f.buffers, Stride: f.stride, Batch: f.batch, Bytes: f.size, Port: f.port,
+		Copy: f.copies, For: f.length})
+	return encode(out, got, err)
+}
+
+func peerSend(out *json.Encoder, f *peerFlags) error {
+	got, err := bare.RunSend(f.send(f.port))
+	return encode(out, got, err)
+}
+
+func (f *peerFlags) send(port int) bare.Send {
+	return bare.Send{Host: f.host, Port: port, Size: f.size, Segments: f.segments, PPS: f.pps, For: f.length, EndMarks: !f.noMarks}
+}
+
+func peerRecv(out *json.Encoder, f *peerFlags) error {
+	r, err := f.listen(out, false)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	got, err := r.Receive(peerIdle)
+	return encode(out, got, err)
+}
+
+// listen binds a receiver and prints where.
+func (f *peerFlags) listen(out *json.Encoder, stamps bool) (*bare.Receiver, error) {
+	r, err := bare.Listen(bare.Recv{Host: f.host, Size: f.size, GRO: f.gro, Stamps: stamps})
+	if err != nil {
+		return nil, err
+	}
+	return r, out.Encode(map[string]int{"port": r.Port()})
+}
+
+// peerPair sends and receives in one process, on a thread each.
+func peerPair(out *json.Encoder, f *peerFlags) error {
+	r, err := bare.Listen(bare.Recv{Host: f.host, Size: f.size, GRO: f.gro})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	sent := make(chan error, 1)
+	go func() {
+		_, err := bare.RunSend(f.send(r.Port()))
+		sent <- err
+	}()
+	got, err := r.Receive(peerIdle)
+	if sendErr := <-sent; sendErr != nil {
+		return sendErr
+	}
+	return encode(out, got, err)
+}
+
+// peerLatency prints percentiles in µs.
+func peerLatency(out *json.Encoder, f *peerFlags) error {
+	r, err := f.listen(out, true)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	ns, err := r.Latency(f.n, peerIdle)
+	if err == nil && len(ns) == 0 {
+		err = fmt.Errorf("no datagram came to %s", net.JoinHostPort(f.host, strconv.Itoa(r.Port())))
+	}
+	if err != nil {
+		return err
+	}
+	slices.Sort(ns)
+	at := func(share float64) float64 { return float64(ns[int(share*float64(len(ns)-1))]) / 1e3 }
+	return out.Encode(map[string]float64{"n": float64(len(ns)), "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "max": at(1)})
+}
+
+// encode prints a result, unless there is none.
+func encode(out *json.Encoder, figures bare.Figures, err error) error {
+	if err != nil {
+		return err
+	}
+	return out.Encode(figures)
+}

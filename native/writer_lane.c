@@ -1,0 +1,281 @@
+// writer_lane.c: one folder of a writer: its thread, its files, and what happens when they can't be written.
+#include "writer.h"
+#include "poller.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BATCH      32     // bursts between looks at the clock
+#define NAP_NS     200000 // pause after work, so that a fast queue need not wake the writer for each burst
+#define MIN_ROOM   (64u << 20) // bytes that a full disk must have again while other lanes can write
+#define PATH_BYTES (sizeof((dq_writer_conf *)0)->dirs[0] + sizeof((dq_writer_conf *)0)->prefix + 32)
+
+// ---- names and errors -------------------------------------------------------------------------------------
+
+static void path_of(const dqi_lane *l, const char *prefix, uint64_t index, char *buf, size_t len) {
+    const char *slash = l->dir[strlen(l->dir) - 1] == '/' ? "" : "/";
+    if (l->w->conf.kind == DQ_WRITE_PCAP)
+        snprintf(buf, len, "%s%s%s.pcap", l->dir, slash, prefix);
+    else if (l->w->conf.kind == DQ_WRITE_RAW_FILE)
+        snprintf(buf, len, "%s%s%s.raw", l->dir, slash, prefix);
+    else
+        snprintf(buf, len, "%s%s%s_%" PRIu64, l->dir, slash, prefix, index);
+}
+
+void dqi_lane_path(const dqi_lane *l, uint64_t index, char *buf, size_t len) {
+    path_of(l, l->w->conf.prefix, index, buf, len);
+}
+
+// err: -errno. names: of the file; NULL: the writer's own.
+static void on_error(dqi_lane *l, int err, uint64_t index, const dq_write_names *names) {
+    dqi_writer *w = l->w;
+    char path[PATH_BYTES];
+    path_of(l, names ? names->prefix : w->conf.prefix, index, path, sizeof path);
+    pthread_mutex_lock(&w->lock);
+    if (w->error[0] == 0)
+        snprintf(w->error, sizeof w->error, "%s: %s", path,
+                 err != -ENOENT ? dqi_disk_words(err)
+                 : l->blocks    ? "the file was removed while writing"
+                                : "the folder was removed while writing");
+    pthread_mutex_unlock(&w->lock);
+    l->err = err;
+    if (err == -ENOSPC || err == -EDQUOT)
+        l->retry_ns = dqi_mono_ns() + DQI_WRITER_RETRY_NS;
+    else
+        l->failed = true;
+    atomic_store(&l->down, true);
+}
+
+// Another lane that can write, or NULL.
+static dqi_lane *other_lane(const dqi_lane *l) {
+    dqi_lane *to = dqi_writer_lane(l->w);
+    return to != l && !atomic_load(&to->down) ? to : NULL;
+}
+
+static bool has_room(const dqi_lane *l) {
+    struct statvfs s;
+    return statvfs(l->dir, &s) == 0 && (uint64_t)s.f_bavail * s.f_frsize >= MIN_ROOM;
+}
+
+// True while nothing can be written; false also when it is time to try again.
+static bool is_down(dqi_lane *l) {
+    if (!atomic_load_explicit(&l->down, memory_order_relaxed)) return false;
+    if (l->failed || dqi_mono_ns() < l->retry_ns) return true;
+    if (other_lane(l) && !has_room(l)) {
+        l->retry_ns = dqi_mono_ns() + DQI_WRITER_RETRY_NS;
+        return true;
+    }
+    atomic_store(&l->down, false);
+    return false;
+}
+
+// ---- writing: the lane's thread ---------------------------------------------------------------------------
+
+// Takes what became of packets into the counters.
+static void settle(dqi_lane *l, const dqi_file_tally *t) {
+    dqi_add(&l->c.out, t->packets);
+    dqi_add(&l->c.out_bytes, t->packet_bytes);
+    dqi_drop(&l->c, DQ_DROP_WRITE_ERROR, t->lost);
+    dqi_add(&l->c.extra[DQ_EXTRA_TRUNCATED], t->cut);
+    dqi_add(&l->c.extra[DQ_EXTRA_FILES], t->files);
+    dqi_add(&l->c.extra[DQ_EXTRA_FILE_BYTES], t->file_bytes);
+    if (!dqi_virtual(l->w->session)) dqi_add(&l->c.extra[DQ_EXTRA_STALL_NS], (uint64_t)t->stall_ns);
+    dqi_gauge_add(&l->w->held, -(int64_t)(t->packets + t->lost));
+}
+
+// Notes since when something waits for a flush: what came before the last block went out has left with it.
+static void look_for_dirt(dqi_lane *l) {
+    if (!l->blocks || !dqi_block_dirty(l->blocks)) {
+        l->dirty = false;
+    } else if (!l->dirty || l->turns != l->blocks->turns) {
+        l->dirty = true;
+        l->turns = l->blocks->turns;
+        l->dirty_ns = dq_now(l->w->session);
+    }
+}
+
+// Calls dqi_block_flush or dqi_block_reap.
+static void catch_up(dqi_lane *l, int (*with)(dqi_block_file *, dqi_file_tally *)) {
+    dqi_file_tally t = {0};
+    int err = with(l->blocks, &t);
+    settle(l, &t);
+    if (err != 0) on_error(l, err, 0, NULL);
+    look_for_dirt(l);
+}
+
+// Adds n packets of the entry's burst, from i on: one, or to a raw file for the burst all.
+static int add(dqi_lane *l, const dqi_entry *e, uint32_t i, uint32_t n, uint64_t *index, dqi_file_tally *t) {
+    const dq_burst *b = e->burst;
+    if (l->blocks) {
+        l->blocks->op = e->op;
+        return l->blocks == &l->pcap.file
+                   ? dqi_pcap_add(&l->pcap, b, i, b->ts[i] ? b->ts[i] : e->pushed_ns, t)
+                   : dqi_flat_add(&l->flat, b, i, t);
+    }
+    const dq_write_names *names = dqi_write_names(e->op);
+    uint64_t before = t->packet_bytes;
+    *index = i;
+    int err = names ? dqi_raw_add_named(&l->raw, names, b, i, t) : dqi_raw_add(&l->raw, b, i, n, index, t);
+    if (err != 0) return err;
+    if (!names) atomic_store_explicit(&l->files, *index + 1, memory_order_relaxed);
+    dqi_write_ok(e->op, n, t->packet_bytes - before);
+    return 0;
+}
+
+static void write_burst(dqi_lane *l, const dqi_entry *e) {
+    uint32_t n = e->burst->n, step = l->w->conf.kind == DQ_WRITE_RAW_BURSTS ? n : 1;
+    dqi_file_tally t = {0};
+    for (uint32_t i = 0; i < n; i += step) {
+        uint64_t index = 0;
+        bool down = is_down(l);
+        int err = down ? l->err : add(l, e, i, step, &index, &t);
+        if (err == 0) continue;
+        t.lost += step;
+        dqi_write_lost(e->op, step, err);
+        if (!down) on_error(l, err, index, dqi_write_names(e->op));
+    }
+    settle(l, &t);
+    l->asked |= e->op != NULL;
+    look_for_dirt(l);
+}
+
+static void pass_on(dqi_lane *to, dqi_entry *e) {
+    dqi_ring_push(&to->work, e, 0); // has room for all entries
+    if (to->threaded) dqi_wake_up(&to->wake);
+}
+
+static bool flush_is_due(const dqi_lane *l) {
+    return l->dirty && ((l->asked && dqi_ring_level(&l->work) == 0) ||
+                        dq_now(l->w->session) - l->dirty_ns >= DQI_WRITER_LAG_NS);
+}
+
+int dqi_lane_drain(dqi_lane *l, int max) {
+    int n = 0;
+    if (l->blocks) catch_up(l, dqi_block_reap);
+    is_down(l); // looks whether there is room again
+    for (void *p; n < max && dqi_ring_pop(&l->work, &p, NULL); n++) {
+        dqi_entry *e = p;
+        dqi_lane *to = is_down(l) ? other_lane(l) : NULL;
+        if (to) {
+            pass_on(to, e);
+        } else {
+            write_burst(l, e);
+            dqi_writer_release(l->w, e);
+        }
+    }
+    if (flush_is_due(l)) {
+        catch_up(l, dqi_block_flush);
+        l->asked = false;
+    }
+    return n;
+}
+
+// Sleeps until a burst comes, a flush is due, or it is time to look at a full disk again.
+static void sleep_idle(dqi_lane *l) {
+    int64_t left = l->dirty ? DQI_WRITER_LAG_NS - (dq_now(l->w->session) - l->dirty_ns) : INT64_MAX;
+    if (atomic_load(&l->down) && !l->failed && left > DQI_WRITER_RETRY_NS) left = DQI_WRITER_RETRY_NS;
+    struct pollfd fds[1];
+    dqi_wake_announce(&l->wake);
+    if (left > 0 && dqi_ring_level(&l->work) == 0 && atomic_load(&l->w->quit) == 0)
+        dqi_wake_sleep(&l->wake, fds, 1, left);
+    else
+        dqi_wake_stay(&l->wake);
+}
+
+static void *lane_thread(void *arg) {
+    dqi_lane *l = arg;
+    for (;;) {
+        bool quit = atomic_load(&l->w->quit) != 0; // before the look at the ring: nothing is pushed after it
+        int n = dqi_lane_drain(l, BATCH);
+        if (n == 0 && quit) return NULL;
+        if (n == 0)
+            sleep_idle(l);
+        else if (n < BATCH && !quit)
+            nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    }
+}
+
+// ---- life: the control thread -----------------------------------------------------------------------------
+
+// The folder must be there: a misspelt one would otherwise fill the wrong disk.
+static int check_folder(const dqi_lane *l, const char *name, dq_diag *diag) {
+    struct stat s;
+    int err = stat(l->dir, &s) != 0 ? errno : S_ISDIR(s.st_mode) ? 0 : ENOTDIR;
+    if (err == 0 && !l->blocks && access(l->dir, W_OK | X_OK) != 0) err = errno;
+    if (err == 0) return DQ_OK;
+    if (err == ENOENT)
+        return dqi_fail(diag, DQ_ESYS - err, "writer %s: folder %s: there is none; hint: mkdir -p %s", name,
+                        l->dir, l->dir);
+    return dqi_fail(diag, DQ_ESYS - err, "writer %s: folder %s: %s", name, l->dir, dqi_disk_words(-err));
+}
+
+// Opens what the writer's kind needs; path: of a pcap or contiguous file. 0, or -errno.
+static int open_files(dqi_lane *l, const char *path, dqi_file_tally *t) {
+    dqi_writer *w = l->w;
+    bool overlap = !dqi_virtual(w->session);
+    int err;
+    if (w->conf.kind == DQ_WRITE_PCAP) {
+        err = dqi_pcap_open(&l->pcap, path, w->conf.snaplen, overlap, t);
+    } else if (w->conf.kind == DQ_WRITE_RAW_FILE) {
+        l->flat.skip = w->conf.packet_data_offset;
+        err = dqi_block_open(&l->flat.file, path, overlap);
+        t->files += err == 0;
+    } else {
+        return dqi_raw_open(&l->raw, l->dir, w->conf.prefix, w->conf.packet_data_offset, &w->next_file);
+    }
+    if (err != 0) return err;
+    l->blocks->disk.quit = &w->quit;
+    atomic_store(&l->files, 1);
+    return 0;
+}
+
+int dqi_lane_open(dqi_lane *l, const char *name, dq_diag *diag) {
+    char path[PATH_BYTES];
+    dqi_file_tally t = {0};
+    dqi_lane_path(l, 0, path, sizeof path);
+    int err = check_folder(l, name, diag);
+    if (err != DQ_OK) return err;
+    err = open_files(l, path, &t);
+    if (err != 0)
+        return dqi_fail(diag, DQ_ESYS + err, "writer %s: %s: %s", name, l->blocks ? path : l->dir,
+                        dqi_disk_words(err));
+    settle(l, &t);
+    l->open = true;
+    if (l->blocks && l->blocks->disk.buffered)
+        dqi_note(l->w->session, "writer %s: %s: buffered: %s", name, path, l->blocks->disk.buffered);
+    return DQ_OK;
+}
+
+int dqi_lane_start(dqi_lane *l) {
+    int err = dqi_wake_init(&l->wake);
+    if (err == DQ_OK) err = dqi_thread_start(&l->thread, lane_thread, l);
+    if (err != DQ_OK) dqi_wake_close(&l->wake);
+    l->threaded = err == DQ_OK;
+    return err;
+}
+
+void dqi_lane_join(dqi_lane *l) {
+    if (!l->threaded) return;
+    dqi_wake_up(&l->wake);
+    pthread_join(l->thread, NULL);
+}
+
+void dqi_lane_close(dqi_lane *l) {
+    if (l->threaded) dqi_wake_close(&l->wake);
+    l->threaded = false;
+    if (!l->open) return;
+    l->open = false;
+    if (!l->blocks) {
+        dqi_raw_close(&l->raw);
+        return;
+    }
+    catch_up(l, dqi_block_flush);
+    int err = l->blocks == &l->pcap.file ? dqi_pcap_close(&l->pcap) : dqi_block_close(l->blocks);
+    if (err != 0) on_error(l, err, 0, NULL);
+}

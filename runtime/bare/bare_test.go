@@ -1,0 +1,125 @@
+package bare_test
+
+import (
+	"encoding/binary"
+	"net"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/daqiri/daqiri-run/runtime/bare"
+)
+
+func TestMemory(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		conf bare.Memory
+		ok   bool
+	}{
+		{"in place", bare.Memory{Buffers: 256, Stride: 2304, Batch: 64, Bytes: 64}, true},
+		{"copied", bare.Memory{Buffers: 256, Stride: 2304, Batch: 64, Bytes: 64, Copy: true}, true},
+		{"a batch larger than the pool", bare.Memory{Buffers: 32, Stride: 2304, Batch: 64, Bytes: 64}, false},
+		{"no room for the port", bare.Memory{Buffers: 256, Stride: 2304, Batch: 64, Bytes: 37}, false},
+		{"frame larger than the stride", bare.Memory{Buffers: 256, Stride: 60, Batch: 64, Bytes: 64}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.conf.For = time.Millisecond
+			f, err := bare.RunMemory(c.conf)
+			if (err == nil) != c.ok {
+				t.Fatalf("error %v", err)
+			}
+			if c.ok && (f.Packets == 0 || f.Packets%64 != 0 || f.Bytes != 64*f.Packets) {
+				t.Errorf("%+v: not whole batches of 64", f)
+			}
+		})
+	}
+}
+
+// TestDatagrams sends few enough that no buffer is too small for them.
+func TestDatagrams(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		size, segments int
+		gro, marks     bool
+	}{
+		{"plain", 1024, 0, false, true},
+		{"plain, until nothing comes", 1024, 0, false, false},
+		{"segments, received one by one", 512, 8, false, true},
+		{"segments, received together", 512, 8, true, true},
+		{"smallest", 16, 0, true, true},
+		{"largest", 65507, 0, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := bare.Listen(bare.Recv{Host: "127.0.0.1", Size: c.size, GRO: c.gro})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			sent, err := bare.RunSend(bare.Send{Host: "127.0.0.1", Port: r.Port(), Size: c.size, Segments: c.segments, PPS: 64,
+				For: 250 * time.Millisecond, EndMarks: c.marks})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := r.Receive(100 * time.Millisecond)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Packets != sent.Packets || got.Bytes != sent.Bytes || got.Missing != 0 || sent.Packets == 0 {
+				t.Errorf("sent %+v, received %+v", sent, got)
+			}
+		})
+	}
+}
+
+// TestMissing lets somebody else send the numbers 0, 1, 2, 5: two never came.
+func TestMissing(t *testing.T) {
+	r, err := bare.Listen(bare.Recv{Host: "127.0.0.1", Size: 1024})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c, err := net.Dial("udp", net.JoinHostPort("127.0.0.1", strconv.Itoa(r.Port())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, number := range []uint64{0, 1, 2, 5} {
+		if _, err := c.Write(append(binary.NativeEndian.AppendUint64(nil, number), make([]byte, 8)...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := r.Receive(100 * time.Millisecond); err != nil || got.Packets != 4 || got.Missing != 2 {
+		t.Errorf("%+v, %v; want 4 packets, 2 missing", got, err)
+	}
+}
+
+func TestLatency(t *testing.T) {
+	r, err := bare.Listen(bare.Recv{Host: "127.0.0.1", Size: 1024, Stamps: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := bare.RunSend(bare.Send{Host: "127.0.0.1", Port: r.Port(), Size: 64, PPS: 200, For: 50 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	ns, err := r.Latency(5, time.Second)
+	if err != nil || len(ns) != 5 {
+		t.Fatalf("%d times, %v; want 5", len(ns), err)
+	}
+	for i, v := range ns {
+		if v <= 0 {
+			t.Errorf("datagram %d: read %d ns after the kernel had it", i, v)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	if _, err := bare.Listen(bare.Recv{Host: "localhost"}); err == nil {
+		t.Error("a name is no numeric address")
+	}
+	for _, conf := range []bare.Send{{Host: "here", Size: 64}, {Host: "127.0.0.1", Size: 15}, {Host: "127.0.0.1", Size: 2048, Segments: 64}} {
+		if _, err := bare.RunSend(conf); err == nil {
+			t.Errorf("%+v: sent", conf)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/daqiri/daqiri-run/native"
+)
+
+// MaxDirs is how many folders a writer can write to.
+const MaxDirs = native.MaxDirs
+
+// Per says what a raw writer makes a file of.
+type Per = native.WriterKind
+
+// What a raw file holds.
+const (
+	PerPacket Per = native.WriteRawPackets // one packet: DIR/PREFIX_INDEX
+	PerBurst  Per = native.WriteRawBursts  // the packets of a burst, back to back: DIR/PREFIX_INDEX
+	PerFile   Per = native.WriteRawFile    // all packets, back to back: DIR/PREFIX.raw
+)
+
+// ParsePer reads "packet", "burst" or "file".
+func ParsePer(text string) (Per, error) {
+	switch text {
+	case "packet":
+		return PerPacket, nil
+	case "burst":
+		return PerBurst, nil
+	case "file":
+		return PerFile, nil
+	}
+	return PerPacket, fmt.Errorf("per %q: it is \"packet\", \"burst\" or \"file\"", text)
+}
+
+// WriterOptions describes the files of a writer.
+type WriterOptions struct {
+	Dirs             []string // bursts go to them in turn
+	Prefix           string
+	Snaplen          int // pcap: bytes kept of each packet, 0: all
+	Per              Per // raw
+	PacketDataOffset int // raw: bytes left out at the front of each packet
+	Policy           Policy
+}
+
+// WritePcap makes a stage that writes a nanosecond pcap into each folder. Packets of payload
+// queues get headers made of the local and the peer address.
+func (s *Session) WritePcap(name string, o WriterOptions) (*Stage, error) {
+	return s.writer(name, KindPcap, native.WritePcap, o)
+}
+
+// WriteRaw makes a stage that writes the bytes of packets and nothing else.
+func (s *Session) WriteRaw(name string, o WriterOptions) (*Stage, error) {
+	return s.writer(name, KindRaw, max(o.Per, PerPacket), o)
+}
+
+func (s *Session) writer(name, kind string, files native.WriterKind, o WriterOptions) (*Stage, error) {
+	return s.stage(name, kind, "", func(n string) (native.Stage, error) {
+		return s.native.AddWriter(n, native.WriterConf{
+			Kind:             files,
+			Dirs:             o.Dirs,
+			Prefix:           o.Prefix,
+			PacketDataOffset: o.PacketDataOffset,
+			Snaplen:          o.Snaplen,
+			Policy:           o.Policy,
+		})
+	})
+}
+
+func (st *Stage) writes() bool { return st.kind == KindPcap || st.kind == KindRaw }
+
+// Paths lists the files that a writer writes, or wrote last, one for each folder; none of
+// other stages.
+func (st *Stage) Paths() []string {
+	if !st.writes() || st.s.enter() != nil {
+		return nil
+	}
+	defer st.s.leave()
+	return st.native.WriterPaths()
+}
+
+// Error is a writer's first error, nil when there is none.
+func (st *Stage) Error() error {
+	if !st.writes() || st.s.enter() != nil {
+		return nil
+	}
+	defer st.s.leave()
+	return st.writerError()
+}
+
+func (st *Stage) writerError() error {
+	if words := st.native.WriterError(); words != "" {
+		return fmt.Errorf("writer %s: %w", st.name, errors.New(words))
+	}
+	return nil
+}
+
+// Write is the account of a burst that a task handed to a writer. It outlives the burst and
+// the session. Safe for concurrent use.
+type Write struct {
+	native native.Write
+	name   string // of the writer
+}
+
+// WriteState is what became of a burst so far: packets that are in a file or failed, and the
+// bytes of the former.
+type WriteState = native.WriteState
+
+// WriteNames are names for the files of one burst: PREFIX_I for its packet I, from 0.
+type WriteNames = native.WriteNames
+
+// Write hands b to a writer by reference, in a pipe or not. The task keeps the burst, whose
+// packets are read-only from now on. names: nil, or for a writer that makes a file of each
+// packet. ErrNoSpace while the writer's ring is full. Owner's task.
+func (st *Stage) Write(b *Burst, names *WriteNames) (*Write, error) {
+	if err := b.Check(); err != nil {
+		return nil, err
+	}
+	switch {
+	case !st.writes():
+		return nil, invalid("stage %s: it is no writer", st.name)
+	case b.s != st.s:
+		return nil, invalid("writer %s: the burst belongs to another session", st.name)
+	}
+	n, err := st.native.Write(b.native, names)
+	if err != nil {
+		return nil, within("writer "+st.name, err)
+	}
+	b.native.View(&b.view) // it is shared now
+	w := &Write{n, st.name}
+	runtime.AddCleanup(w, native.Write.Free, n)
+	return w, nil
+}
+
+// State reads what became of the burst.
+func (w *Write) State() WriteState {
+	defer runtime.KeepAlive(w)
+	return w.native.State()
+}
+
+// Error is the first failure, nil when there is none.
+func (w *Write) Error() error {
+	defer runtime.KeepAlive(w)
+	if words := w.native.Error(); words != "" {
+		return fmt.Errorf("writer %s: %s", w.name, words)
+	}
+	return nil
+}

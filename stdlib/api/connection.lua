@@ -1,0 +1,124 @@
+-- connection: the connections of socket ports, by id, as the session's events tell of them.
+--
+-- Ids are those of the objects. A UDP port has one more for itself, whose peer is the default one: where the
+-- configuration says, or for a server who sent last.
+
+local daqiri = require "daqiri"
+local core = require "daqiri.api.core"
+
+local M = {}
+
+local ITSELF = 2 ^ 32     -- + port: above the ids of connections
+local PATIENCE = 5        -- seconds for a connection to come about
+
+-- note keeps a connection under its id.
+local function note(port, c)
+  local conn = core.conns[c.id]
+  if not conn then
+    conn = { id = c.id, c = c, port = port, server = port.server }
+    core.conns[c.id] = conn
+    c:on_disconnect(function(why) conn.ended = ("connection %d: %s"):format(conn.id, why) end)
+  end
+  return conn
+end
+
+-- attach is told of a socket port before the session starts.
+function M.attach(port, config)
+  port.server = config.mode == "server"
+  local function uri(v) return v and tostring(v):match('^"?([^"]*)"?$') end
+  port.endpoint = uri(port.server and config.local_addr or config.remote_addr)
+  port.source = uri(config.local_addr)
+  port.udp = port.endpoint:find("^udp://") ~= nil
+  port.waiting, port.asked = {}, {} -- connections that nobody has fetched yet; that connect asked for
+  core.conns[ITSELF + port.id] = { id = ITSELF + port.id, port = port, server = port.server, queue = 0 }
+  port.iface:on_connection(function(c)
+    local conn = note(port, c)
+    conn.queue = c.queue
+    if not port.asked[c.id] then table.insert(port.waiting, conn) end
+  end)
+end
+
+-- known finds a connection: or nil, a status and a text.
+function M.known(id)
+  local conn = core.conns[id]
+  if conn then return conn end
+  return nil, "INVALID_PARAMETER", ("connection %s is not known, or it has ended"):format(tostring(id))
+end
+
+local function host_port(address, port)
+  return (address:find(":", 1, true) and "[%s]:%d" or "%s:%d"):format(address, port)
+end
+
+-- find looks for a port of one kind with this endpoint; second is a client that could connect to it anew.
+local function find(server, target)
+  local other
+  for number = 0, #core.ports do
+    local port = core.ports[number]
+    if port and port.server == server then
+      if port.endpoint:match("^%a+://(.*)$") == target then return port end
+      other = other or port
+    end
+  end
+  return nil, other
+end
+
+-- fetch takes the oldest connection of a port that nobody has fetched and that has not ended.
+local function fetch(port)
+  while #port.waiting > 0 do
+    local conn = table.remove(port.waiting, 1)
+    if not conn.ended then return conn.id end
+  end
+end
+
+-- await serves events until done says that they brought something.
+local function await(done)
+  local deadline = daqiri.now() + PATIENCE
+  repeat
+    local found = done()
+    if found then return found end
+    daqiri.sleep(1e-3)
+  until daqiri.now() > deadline
+end
+
+-- anew makes a further connection of a client port.
+local function anew(port, target, source)
+  local c, status, text = port.iface:connect{ address = target, src_addr = source }
+  if not c then return status == "INVALID_PARAMETER" and status or "CONNECT_FAILURE", nil, text end
+  port.asked[c.id] = true
+  local conn = note(port, c)
+  local up = await(function() return conn.queue or conn.ended end)
+  if conn.ended or not up then
+    core.conns[conn.id] = nil
+    return "CONNECT_FAILURE", nil, conn.ended or ("%s does not answer"):format(target)
+  end
+  return "SUCCESS", conn.id
+end
+
+-- connect gives the connection of the client port that is configured for this server, or a further one.
+function M.connect(address, server_port, source)
+  local target = host_port(address, server_port)
+  local port, other = find(false, target)
+  if not port and not other then return "INVALID_PARAMETER", nil, "the configuration has no socket client" end
+  local configured = port and (not source or (port.source or ""):find("://" .. source, 1, true))
+  if not configured or port.fetched then return anew(port or other, target, source) end
+  port.fetched = true
+  if port.udp then return "SUCCESS", ITSELF + port.id end
+  local id = await(function() return fetch(port) end)
+  if id then return "SUCCESS", id end
+  port.fetched = nil
+  return "CONNECT_FAILURE", nil, ("%s does not answer"):format(target)
+end
+
+-- accepted gives each connection that a server port accepted once.
+function M.accepted(address, server_port)
+  local target = host_port(address, server_port)
+  local port = find(true, target)
+  if not port then return "INVALID_PARAMETER", nil, ("no socket server of the configuration listens on %s"):format(target) end
+  if port.udp then return "SUCCESS", ITSELF + port.id end
+  core.turn()
+  local id = fetch(port)
+  if id then return "SUCCESS", id end
+  return "NULL_PTR", nil, ("nobody has connected to %s"):format(target)
+end
+
+return M

@@ -1,0 +1,154 @@
+-- core: what the parts of daqiri.api share: the open session with its ports and connections, bursts, errors.
+--
+-- A part that returns a status answers a wrong argument with one; a function that has no status raises, and so does
+-- every use of a burst that was sent or freed.
+
+local M = {
+  session = nil,    -- of daqiri.open; nil before daqiri_init and after shutdown
+  ports = {},       -- by number, from 0
+  rx_queues = {},   -- of all ports, in order
+  conns = {},       -- by connection id
+  Burst = {},       -- metatable of bursts; burst[1] is the burst's state
+}
+
+local NOT_INITIALIZED = "daqiri_init has not been called"
+
+-- caller finds the script that called into daqiri.api, from that level of the stack on: its name and line, nil where
+-- pcall called.
+local function caller(level)
+  for at_level = level + 1, level + 32 do
+    local at = debug.getinfo(at_level, "Sl")
+    if not at then return nil end
+    if at.currentline > 0 and at.source:sub(1, 7) ~= "stdlib/" then return at.source, at.currentline end
+  end
+end
+
+-- misuse raises at the script's line.
+function M.misuse(format, ...)
+  local source, line = caller(2)
+  error((source and ("%s:%d: "):format(source, line) or "") .. format:format(...), 0)
+end
+
+-- opened is the session; a function without a status calls it.
+function M.opened()
+  if not M.session then M.misuse(NOT_INITIALIZED) end
+  return M.session
+end
+
+-- not_ready is what a function with a status returns first of all: nil, or the status and the text.
+function M.not_ready()
+  if not M.session then return "NOT_READY", NOT_INITIALIZED end
+end
+
+local function whole(v, low, high) return type(v) == "number" and v >= low and v <= high and v % 1 == 0 end
+M.whole = whole
+
+-- port finds a port by its number: the port, or nil and a text.
+function M.port(number)
+  local port = M.ports[number]
+  if port then return port end
+  return nil, ("port %s: there are ports 0 to %d"):format(tostring(number), M.session and #M.session:interfaces() - 1 or -1)
+end
+
+-- queue finds a queue of a port: the queue, or nil and a text. direction is "rx" or "tx".
+function M.queue(number, id, direction)
+  local port, text = M.port(number)
+  if not port then return nil, text end
+  local q = port[direction][id]
+  if q then return q end
+  return nil, ("port %d (%s): there is no %s queue %s"):format(number, port.name, direction, tostring(id))
+end
+
+-- turn lets time pass once: the session's events are served. On the virtual clock it takes a microsecond.
+function M.turn() require("daqiri").sleep(M.virtual and 1e-6 or 0) end
+
+-- consume ends a burst: what says how. A function that the script calls calls this.
+function M.consume(state, what)
+  state.gone, state.b = what, nil
+  state.source, state.line = caller(3)
+end
+
+-- fate says what ended a burst, and where.
+function M.fate(state)
+  return state.source and ("%s at %s:%d"):format(state.gone, state.source, state.line) or state.gone
+end
+
+-- state is a burst's state; it raises for anything else, and for a burst that is gone.
+function M.state(burst)
+  if getmetatable(burst) ~= M.Burst then
+    M.misuse("a burst expected, got %s", burst == nil and "nil" or "a " .. type(burst))
+  end
+  local state = burst[1]
+  if state.gone then M.misuse("the burst was %s", M.fate(state)) end
+  return state
+end
+
+-- packets is the state of a burst that has packets.
+function M.packets(burst)
+  local state = M.state(burst)
+  if not state.b then M.misuse("the burst has no packets yet: get_tx_packet_burst gives it some") end
+  return state
+end
+
+-- outside is the text for a packet or segment that a burst does not have, nil for one that it has. Both count from 0.
+function M.outside(state, seg, idx)
+  if not whole(idx, 0, state.n - 1) then
+    return ("packet %s: the burst has packets 0 to %d"):format(tostring(idx), state.n - 1)
+  elseif not whole(seg, 0, state.segs - 1) then
+    return ("segment %s: the burst has segments 0 to %d"):format(tostring(seg), state.segs - 1)
+  end
+end
+
+-- has is the state of a burst that has this packet, else nil: the quick way of those below.
+local function has(burst, seg, idx)
+  if getmetatable(burst) ~= M.Burst or type(idx) ~= "number" or type(seg) ~= "number" then return nil end
+  local state = burst[1]
+  if state.b and idx >= 0 and idx < state.n and idx % 1 == 0 and seg >= 0 and seg < state.segs and seg % 1 == 0 then
+    return state
+  end
+end
+
+-- packet is the state of a burst that has this packet; it raises otherwise.
+function M.packet(burst, seg, idx)
+  local state = has(burst, seg, idx)
+  if not state then M.misuse("%s", M.outside(M.packets(burst), seg, idx)) end
+  return state
+end
+
+-- sound is what a function with a status begins with: the burst's state, or nil, a status and a text.
+function M.sound(burst, seg, idx)
+  local state = has(burst, seg, idx)
+  if state then return state end
+  if burst == nil then return nil, "NULL_PTR", "the burst is nil" end
+  state = M.state(burst)
+  if not state.b then return nil, "NULL_PTR", "the burst has no packets yet: get_tx_packet_burst gives it some" end
+  return nil, "INVALID_PARAMETER", M.outside(state, seg, idx)
+end
+
+-- write puts text into a packet, where it fits.
+function M.write(state, seg, idx, offset, text)
+  local p = state.b:packet(idx + 1, seg + 1)
+  local room = state.alloc and state.alloc.room[seg + 1] or #p
+  if offset + #text > room then
+    return "INVALID_PARAMETER", ("%d bytes at %d do not fit into the %d of the buffer"):format(#text, offset, room)
+  end
+  p:set_bytes(offset, text)
+  state.finished = nil
+  return "SUCCESS"
+end
+
+-- mac_bytes makes the six bytes of an Ethernet address of text, nil of any other text.
+function M.mac_bytes(text)
+  if not text:find("^%x%x:%x%x:%x%x:%x%x:%x%x:%x%x$") then return nil end
+  return (text:gsub("(%x%x):?", function(byte) return string.char(tonumber(byte, 16)) end))
+end
+
+-- absent makes a function whose engine is not here: values is how many it returns before the text.
+function M.absent(values, text)
+  return function()
+    if values == 0 then return "NOT_SUPPORTED", text end
+    return "NOT_SUPPORTED", nil, text
+  end
+end
+
+return M

@@ -1,0 +1,121 @@
+-- file: bursts as files, through writers of the session that work on threads of their own.
+--
+-- Raw: a file for each packet, PREFIX_INDEX with the packet's place in its burst, replacing one of that name. Pcap: all
+-- bursts of a prefix go behind each other in PREFIX.pcap (nanoseconds, receive times). A burst is held until it is written,
+-- whatever the program does with it meanwhile.
+
+local core = require "daqiri.api.core"
+
+local M = {}
+
+local Handle = {} -- metatable; handle[1] is the write, nil when it was destroyed, handle.key its writer's place
+
+-- placed checks where files are to go: nil, or a text.
+local function placed(dir, prefix)
+  if type(dir) ~= "string" or dir:sub(1, 1) ~= "/" then return ("folder %s: an absolute path expected"):format(tostring(dir)) end
+  if type(prefix) ~= "string" or not prefix:find("^[^/\\%z]+$") or #prefix > 200 then
+    return ("prefix %s: 1 to 200 bytes without / and \\ expected"):format(tostring(prefix))
+  end
+  local folder = io.open(dir .. "/.")
+  if not folder then return ("folder %s: there is none"):format(dir) end
+  folder:close()
+end
+
+-- writer is the session's writer for a folder, and the key that it is kept under: one for all raw files, one for each pcap.
+local function writer(kind, dir, prefix)
+  core.writers = core.writers or {}
+  local key = kind == "pcap" and dir .. "/" .. prefix .. ".pcap" or dir .. "/"
+  local known = core.writers[key]
+  if known then return known, key end
+  local make = kind == "pcap" and core.session.write_pcap or core.session.write_raw
+  local made, w = pcall(make, core.session, { dir = dir, prefix = prefix, policy = "wait" })
+  if not made then return nil, tostring(w) end
+  core.writers[key] = w
+  return w, key
+end
+
+local function submit(kind, burst, dir, prefix, options)
+  local status, text = core.not_ready()
+  if status then return status, nil, text end
+  if burst == nil then return "NULL_PTR", nil, "the burst is nil" end
+  local state = core.packets(burst)
+  text = placed(dir, prefix) or core.finish(state)
+  if text then return "INVALID_PARAMETER", nil, text end
+  local w, key = writer(kind, dir, prefix)
+  if not w then return "INVALID_PARAMETER", nil, key end
+  local write
+  write, status, text = w:write(state.b, options)
+  if not write then return status, nil, text end
+  return "SUCCESS", setmetatable({ write, key = key }, Handle)
+end
+
+local function offset_of(v)
+  if core.whole(v, 0, 2 ^ 31 - 1) then return v end
+  return nil, ("packet_data_offset %s: a number of bytes expected"):format(tostring(v))
+end
+
+function M.daqiri_write_raw_to_file_async(burst, dir, prefix, packet_data_offset)
+  local offset, text = offset_of(packet_data_offset)
+  if not offset then return "INVALID_PARAMETER", nil, text end
+  return submit("raw", burst, dir, prefix, { prefix = prefix, packet_data_offset = offset })
+end
+
+function M.daqiri_write_pcap_to_file_async(burst, dir, prefix) return submit("pcap", burst, dir, prefix) end
+
+local function write_of(handle)
+  if getmetatable(handle) ~= Handle then core.misuse("a file write's handle expected, got a %s", type(handle)) end
+  if not handle[1] then core.misuse("the handle was destroyed") end
+  return handle[1]
+end
+
+-- outcome is a status, {completed_packets, failed_packets, bytes_written}, and what went wrong. A writer that failed once
+-- would not try again: the next call makes another.
+local function outcome(handle)
+  local write = handle[1]
+  local done = write:poll()
+  local counts = { completed_packets = write.completed_packets, failed_packets = write.failed_packets,
+    bytes_written = write.bytes_written }
+  if not done then return "NOT_READY", counts, "it is being written" end
+  if counts.failed_packets > 0 then
+    if core.writers then core.writers[handle.key] = nil end
+    return "GENERIC_FAILURE", counts, write.error
+  end
+  return "SUCCESS", counts
+end
+
+function M.daqiri_file_write_poll(handle)
+  if handle == nil then return "NULL_PTR", nil, "the handle is nil" end
+  local write = write_of(handle)
+  if core.session and not write:poll() then core.turn() end
+  return outcome(handle)
+end
+
+function M.daqiri_file_write_wait(handle)
+  if handle == nil then return "NULL_PTR", nil, "the handle is nil" end
+  write_of(handle):wait()
+  return outcome(handle)
+end
+
+-- daqiri_file_write_destroy waits.
+function M.daqiri_file_write_destroy(handle)
+  if handle == nil then return "NULL_PTR", "the handle is nil" end
+  write_of(handle):wait()
+  handle[1] = nil
+  return "SUCCESS"
+end
+
+-- and_wait makes the form that returns when all is written: a status and a text.
+local function and_wait(async)
+  return function(...)
+    local status, handle, text = async(...)
+    if not handle then return status, text end
+    local _
+    status, _, text = M.daqiri_file_write_wait(handle)
+    return status, text
+  end
+end
+
+M.daqiri_write_raw_to_file = and_wait(M.daqiri_write_raw_to_file_async)
+M.daqiri_write_pcap_to_file = and_wait(M.daqiri_write_pcap_to_file_async)
+
+return M

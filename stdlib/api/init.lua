@@ -1,0 +1,177 @@
+-- init: opening and closing the session behind daqiri.api, its version, engine and figures.
+
+local daqiri = require "daqiri"
+local core = require "daqiri.api.core"
+local connection = require "daqiri.api.connection"
+
+local M = {}
+
+-- message is an error's text without the place in these files.
+local function message(err) return (tostring(err):gsub("^stdlib/[^:]*:%d+: ", "")) end
+
+-- parsed reads a configuration: a status and, as text or value, what came of it.
+local function parsed(source)
+  local ok, config = pcall(daqiri.parse, source)
+  if ok then return "SUCCESS", config end
+  return "INVALID_PARAMETER", nil, message(config)
+end
+
+-- as_text has daqiri.open take a string for YAML, whatever it looks like.
+local function as_text(yaml) return yaml .. "\n" end
+
+-- source tells what a string is: the reference takes a name of a file that is there, or of a YAML file, else text.
+local function source(text)
+  if text:find("\n", 1, true) or text:find("^%s*{") then return as_text(text) end
+  return text
+end
+
+-- queues makes the entries of a port's queues of one direction.
+local function queues(port, list)
+  local entries, ordered = {}, {}
+  for _, q in ipairs(list) do
+    local entry = { queue = q, id = q.id, port = port, batch_size = q.batch_size }
+    entries[q.id] = entry
+    ordered[#ordered + 1] = entry
+  end
+  return entries, ordered
+end
+
+-- rooms notes for each transmit queue how many bytes a buffer of each segment has.
+local function rooms(port, config, sizes)
+  for i = 1, #config.tx.queues do
+    local q, room = config.tx.queues[i], {}
+    for k = 1, #q.memory_regions do room[k] = sizes[q.memory_regions[k]] end
+    port.tx[q.id].room = room
+  end
+end
+
+local function sizes_of(config)
+  local sizes = {}
+  for i = 1, #config.memory_regions do sizes[config.memory_regions[i].name] = config.memory_regions[i].buf_size end
+  return sizes
+end
+
+local function add_port(s, number, i, config, sizes)
+  local port = { id = number, name = i.name, address = config.address, iface = i, mac = i.mac and core.mac_bytes(i.mac), engine = i.engine }
+  local ordered
+  port.rx, ordered = queues(port, s:rx_queues(i))
+  port.tx = queues(port, s:tx_queues(i))
+  port.rx_list = ordered
+  port.timestamps = config.rx and config.rx.hardware_timestamps
+  if config.tx then rooms(port, config, sizes) end
+  for _, entry in ipairs(ordered) do table.insert(core.rx_queues, entry) end
+  if config.socket_config then connection.attach(port, config.socket_config) end
+  core.ports[number] = port
+end
+
+local function forget()
+  core.session, core.virtual = nil, nil
+  core.ports, core.rx_queues, core.conns, core.flows, core.writers = {}, {}, {}, nil, nil
+end
+
+-- open opens and starts: every queue can be used when it returns SUCCESS.
+local function open(config)
+  if core.session then return "INTERNAL_ERROR", "daqiri_init was called before: shutdown comes first" end
+  local status, _, text = parsed(config)
+  if status ~= "SUCCESS" then return status, text end
+  local ok, s = pcall(daqiri.open, config)
+  if not ok then return "INTERNAL_ERROR", message(s) end
+  local ready, err = pcall(function()
+    local sizes = sizes_of(s.config)
+    for number, i in ipairs(s:interfaces()) do add_port(s, number - 1, i, s.config.interfaces[number], sizes) end
+    core.virtual = select(2, s:clock()) == "virtual"
+    s:start()
+  end)
+  if not ready then
+    s:close()
+    forget()
+    return "INTERNAL_ERROR", message(err)
+  end
+  core.session = s
+  return "SUCCESS"
+end
+
+local function needs_string(v, name)
+  if type(v) ~= "string" then core.misuse("%s expects a string, got a %s", name, type(v)) end
+end
+
+function M.daqiri_init(config)
+  if config == nil then return "NULL_PTR", "the configuration is nil" end
+  return open(type(config) == "string" and source(config) or config)
+end
+
+function M.daqiri_init_from_yaml_string(yaml)
+  needs_string(yaml, "daqiri_init_from_yaml_string")
+  return open(as_text(yaml))
+end
+
+function M.daqiri_init_from_yaml_file(path)
+  needs_string(path, "daqiri_init_from_yaml_file")
+  return open(path)
+end
+
+function M.parse_network_config(text)
+  needs_string(text, "parse_network_config")
+  return parsed(source(text))
+end
+
+function M.parse_network_config_from_yaml_string(yaml)
+  needs_string(yaml, "parse_network_config_from_yaml_string")
+  return parsed(as_text(yaml))
+end
+
+function M.parse_network_config_from_yaml_file(path)
+  needs_string(path, "parse_network_config_from_yaml_file")
+  return parsed(path)
+end
+
+-- shutdown ends the session in order. Bursts that the program still holds are gone with it.
+function M.shutdown()
+  if not core.session then return end
+  local s = core.session
+  forget()
+  s:stop("shutdown") -- writers' failures were told where they happened, and stand in the summary
+  s:close()
+end
+
+-- session is the session behind it all, for what the reference has no name for: pipes, stages, templates.
+function M.session() return core.opened() end
+
+function M.print_stats() print(core.opened():stats()) end
+
+-- get_engine_type is that of the first port: a session may have several.
+function M.get_engine_type(config)
+  if config == nil then return core.session and core.ports[0].engine or "unknown" end
+  local ok, _, plan = pcall(daqiri.parse, type(config) == "string" and source(config) or config)
+  if not ok then return "unknown", message(_) end
+  return plan.interfaces[1].engine
+end
+
+-- The reference's levels and those of the log here, which knows none above error.
+local levels = { trace = "debug", debug = "debug", info = "info", warn = "warn", error = "error", critical = "error" }
+
+function M.set_log_level(level)
+  if not levels[level] then core.misuse("set_log_level: there is no level %s here", tostring(level)) end
+  daqiri.log_level(levels[level])
+end
+
+function M.get_log_level() return daqiri.log_level() end
+
+local function version(n)
+  local parts = {}
+  for part in daqiri.version:gmatch("%d+") do parts[#parts + 1] = tonumber(part) end
+  return parts[n] or 0
+end
+
+function M.version_string() return daqiri.version end
+
+function M.version_year() return version(1) end
+
+function M.version_month() return version(2) end
+
+function M.version_patch() return version(3) end
+
+-- abi_version is that of this module: it changes when a program that works would not any more.
+function M.abi_version() return 1 end
+
+return M

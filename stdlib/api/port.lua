@@ -1,0 +1,77 @@
+-- port: ports by number and name, their addresses, and what they let in.
+
+local core = require "daqiri.api.core"
+
+local M = {}
+
+-- get_mac_addr gives six bytes.
+function M.get_mac_addr(number)
+  local status, text = core.not_ready()
+  if status then return status, nil, text end
+  local port
+  port, text = core.port(number)
+  if not port then return "INVALID_PARAMETER", nil, text end
+  if port.mac then return "SUCCESS", port.mac end
+  return "NOT_SUPPORTED", nil, ("port %d (%s) has no Ethernet address"):format(number, port.name)
+end
+
+-- format_eth_addr makes six bytes of text; zeros of what is no address, as the reference does.
+function M.format_eth_addr(text) return core.mac_bytes(tostring(text)) or ("\0"):rep(6) end
+
+-- get_port_id finds a port by its name or address: -1 where there is none.
+function M.get_port_id(key)
+  for number, port in pairs(core.ports) do
+    if port.name == key then return number end
+  end
+  for number = 0, #core.ports do
+    if core.ports[number] and core.ports[number].address == key then return number end
+  end
+  return -1
+end
+
+function M.get_num_rx_queues(number)
+  core.opened()
+  local port, text = core.port(number)
+  if not port then core.misuse("%s", text) end
+  return #port.rx_list
+end
+
+-- let makes drop_all_traffic and allow_all_traffic.
+local function let(in_)
+  return function(number)
+    local status, text = core.not_ready()
+    if status then return status, text end
+    local port
+    port, text = core.port(number)
+    if not port then return "INVALID_PARAMETER", text end
+    if in_ and not port.drops then
+      return "INVALID_PARAMETER", ("port %d (%s): drop_all_traffic was not called"):format(number, port.name)
+    end
+    local done
+    if in_ then done, status, text = port.iface:allow_all_traffic() else done, status, text = port.iface:drop_all_traffic() end
+    if not done then return status, text end
+    port.drops = not in_
+    return "SUCCESS"
+  end
+end
+
+M.drop_all_traffic = let(false)
+M.allow_all_traffic = let(true)
+
+-- flush_port_queue discards what waits in a receive queue, what has come up to the next poll too.
+function M.flush_port_queue(number, q)
+  core.opened()
+  local entry, text = core.queue(number, q, "rx")
+  if not entry then core.misuse("%s", text) end
+  local at_once = { timeout_us = 0 }
+  for _ = 1, 2 do
+    local b = entry.queue:get_burst(at_once)
+    while b do
+      b:free()
+      b = entry.queue:get_burst(at_once)
+    end
+    entry.queue:flush()
+  end
+end
+
+return M

@@ -1,0 +1,89 @@
+-- rx: received bursts, without waiting: an empty poll is NULL_PTR. On the virtual clock a poll takes a microsecond.
+
+local core = require "daqiri.api.core"
+local connection = require "daqiri.api.connection"
+
+local M = {}
+
+local AT_ONCE, SOON = { timeout_us = 0 }, { timeout_us = 1 }
+local EMPTY = "no burst is there"
+local last = 0 -- the queue of the last burst from any port
+
+local function wrap(b, port, q)
+  return setmetatable({ { b = b, port = port.id, q = q, n = b.n, segs = b.segments } }, core.Burst)
+end
+
+-- poll asks one queue.
+local function poll(entry)
+  local b = entry.queue:get_burst(core.virtual and SOON or AT_ONCE)
+  if b then return "SUCCESS", wrap(b, entry.port, entry.id) end
+  return "NULL_PTR", nil, EMPTY
+end
+
+-- any asks queues in turn, beginning behind the one that had the last burst; it returns that one's place too.
+local function any(list, from)
+  for k = 1, #list do
+    local at = (from + k - 1) % #list + 1
+    local status, burst = poll(list[at])
+    if burst then return at, status, burst end
+  end
+  return from, "NULL_PTR", nil, EMPTY
+end
+
+local function of_port(number)
+  local port, text = core.port(number)
+  if not port then return "INVALID_PARAMETER", nil, text end
+  local status, burst
+  port.last, status, burst, text = any(port.rx_list, port.last or 0)
+  return status, burst, text
+end
+
+-- of_connection: what came before the connection ended is there to be taken; then it is CONNECT_FAILURE.
+local function of_connection(conn)
+  if conn.ended and not conn.tapped then
+    core.conns[conn.id] = nil
+    return "CONNECT_FAILURE", nil, conn.ended
+  end
+  conn.tapped = true
+  local b = conn.c:get_burst(core.virtual and SOON or AT_ONCE)
+  if b then return "SUCCESS", wrap(b, conn.port, conn.queue) end
+  if not conn.ended then return "NULL_PTR", nil, EMPTY end
+  core.conns[conn.id] = nil
+  return "CONNECT_FAILURE", nil, conn.ended
+end
+
+-- get_rx_burst_for_connection takes this connection's bursts only. server says on which end of it, as in the reference;
+-- an id names one end already.
+function M.get_rx_burst_for_connection(conn_id, server)
+  local status, text = core.not_ready()
+  if status then return status, nil, text end
+  local conn
+  conn, status, text = connection.known(conn_id)
+  if not conn then return status, nil, text end
+  if server ~= nil and server ~= conn.server then
+    return "INVALID_PARAMETER", nil, ("connection %d is one of a %s"):format(conn_id, conn.server and "server" or "client")
+  end
+  if not conn.c then -- the port itself
+    return of_port(conn.port.id)
+  end
+  return of_connection(conn)
+end
+
+-- get_rx_burst(port, queue), (port), () or (connection, server).
+function M.get_rx_burst(port, q)
+  local status, text = core.not_ready()
+  if status then return status, nil, text end
+  if type(q) == "boolean" then return M.get_rx_burst_for_connection(port, q) end
+  if port == nil then
+    local burst
+    last, status, burst, text = any(core.rx_queues, last)
+    return status, burst, text
+  end
+  if q == nil then return of_port(port) end
+  local entry
+  entry, text = core.queue(port, q, "rx")
+  if not entry then return "INVALID_PARAMETER", nil, text end
+  return poll(entry)
+end
+
+return M

@@ -1,0 +1,124 @@
+-- TCP connections and UDP endpoints, by connection id.
+local daqiri, api, t, rig = require "daqiri", require "daqiri.api", require "check", require "rig"
+local ok, fails, poll = rig.ok, rig.fails, rig.poll
+local args = daqiri.args{ port = 0, udp = 0 }
+local tcp, udp = tonumber(args.port), tonumber(args.udp)
+
+local function uri(scheme, port) return ("%s://127.0.0.1:%d"):format(scheme, port) end
+local function socket(name, config) return rig.port(name, "127.0.0.1", 1, 1, { socket_config = config }) end
+ok(api.daqiri_init(rig.config("socket", {
+  socket("server", { mode = "server", local_addr = uri("tcp", tcp) }),
+  socket("client", { mode = "client", remote_addr = uri("tcp", tcp) }),
+  socket("sink", { mode = "server", local_addr = uri("udp", udp) }),
+  socket("source", { mode = "client", remote_addr = uri("udp", udp) }),
+})))
+t.equal(api.get_engine_type(), api.EngineType.SOCKET)
+
+-- send sends text on a connection
+local function send(conn, text)
+  local port, q = ok(api.socket_get_port_queue(conn))
+  local burst = rig.alloc(port, q, 1)
+  api.set_connection_id(burst, conn)
+  t.equal(api.get_connection_id(burst), conn)
+  ok(api.copy_buffer_to_packet(burst, 0, text))
+  ok(api.set_packet_lengths(burst, 0, { #text }))
+  return burst, api.send_tx_burst(burst)
+end
+
+-- expect takes one packet of a connection
+local function expect(text, ...)
+  local burst = poll(...)
+  t.equal(ok(api.get_packet_bytes(burst, 0)), text)
+  local conn = api.get_connection_id(burst)
+  api.free_all_packets_and_burst_rx(burst)
+  return conn
+end
+
+-- TCP: each connection once, on both sides
+fails("INVALID_PARAMETER", "no socket server", api.socket_get_server_conn_id("127.0.0.1", 1))
+local c1 = ok(api.socket_connect_to_server("127.0.0.1", tcp))
+local function accept()
+  for _ = 1, 5000 do
+    local status, conn = api.socket_get_server_conn_id("127.0.0.1", tcp)
+    if conn then return conn end
+    t.equal(status, "NULL_PTR")
+    daqiri.sleep(1e-3)
+  end
+  error("nobody connected")
+end
+local s1 = accept()
+fails("NULL_PTR", "nobody", api.socket_get_server_conn_id("127.0.0.1", tcp))
+local c2 = ok(api.socket_connect_to_server("127.0.0.1", tcp, "127.0.0.1"))
+local s2 = accept()
+assert(c1 ~= c2 and s1 ~= s2)
+t.equal({ api.socket_get_port_queue(c2) }, { "SUCCESS", api.get_port_id("client"), 0 })
+fails("INVALID_PARAMETER", "is not known", api.socket_get_port_queue(123456))
+
+-- what goes in on one connection comes out on its other end, and on no other
+fails("NULL_PTR", "no burst", api.get_rx_burst(s1, true))
+fails("NULL_PTR", "no burst", api.get_rx_burst(s2, true))
+ok(select(2, send(c2, "second")))
+ok(select(2, send(c1, "first")))
+t.equal(expect("first", s1, true), s1)
+t.equal(expect("second", s2, true), s2)
+ok(select(2, send(s2, "answer")))
+t.equal(expect("answer", c2, false), c2)
+fails("INVALID_PARAMETER", "is one of a server", api.get_rx_burst_for_connection(s1, false))
+fails("INVALID_PARAMETER", "is not known", api.get_rx_burst_for_connection(123456, true))
+fails("NULL_PTR", "no burst", api.get_rx_burst_for_connection(s1, true))
+
+-- options
+ok(api.socket_setsockopt(c1, "IPPROTO_TCP", "TCP_NODELAY", 1))
+ok(api.socket_setsockopt(c1, 6, 1, "\1\0\0\0", 4))
+fails("GENERIC_FAILURE", "", api.socket_setsockopt(c1, 6, 9999, 1))
+fails("INVALID_PARAMETER", "did you mean", api.socket_setsockopt(c1, "IPPROTO_TCP", "TCP_NODELY", 1))
+fails("INVALID_PARAMETER", "is not known", api.socket_setsockopt(99, 6, 1, 1))
+fails("NULL_PTR", "nil", api.socket_setsockopt(c1, 6, 1))
+
+-- sockets make their headers themselves
+local burst = rig.alloc(api.get_port_id("client"), 0, 1)
+fails("NOT_SUPPORTED", "socket", api.set_eth_header(burst, 0, ("\0"):rep(6)))
+fails("NOT_SUPPORTED", "socket", api.set_ipv4_header(burst, 0, 28, 17, 1, 2))
+fails("NOT_SUPPORTED", "socket", api.set_udp_header(burst, 0, 20, 1, 2))
+fails("NOT_SUPPORTED", "socket", api.set_udp_payload(burst, 0, "x", 1))
+fails("NOT_SUPPORTED", "hardware_timestamps", api.get_packet_rx_timestamp(burst, 0))
+fails("NOT_SUPPORTED", "no Ethernet address", api.get_mac_addr(0))
+fails("NOT_SUPPORTED", "is a socket", api.add_rx_flow_async(0, { match = {}, action = { type = "queue", id = 0 } }))
+
+-- an id that is none: the burst stays the caller's
+ok(api.set_packet_lengths(burst, 0, { 3 }))
+api.set_connection_id(burst, 123456)
+fails("INVALID_PARAMETER", "is not known", api.send_tx_burst(burst))
+t.equal(api.get_num_packets(burst), 1)
+api.set_connection_id(burst, 0)
+t.raises("no connection id", function() api.set_connection_id(burst, -1) end)
+api.free_tx_burst(burst)
+
+-- the other end is gone: what came before is still there, then it is told
+ok(select(2, send(s1, "last words")))
+while api.session():stats().server.tx.packets < 2 do daqiri.sleep(1e-3) end
+assert(api.session():interface("server"):connection(s1):close())
+expect("last words", c1, false)
+local status, _, text
+repeat
+  status, _, text = api.get_rx_burst(c1, false)
+until status ~= "NULL_PTR"
+fails("CONNECT_FAILURE", "connection " .. c1, status, text)
+fails("INVALID_PARAMETER", "has ended", api.get_rx_burst(c1, false))
+
+-- UDP: a port has an id of its own; a server answers who sent last; a further connection hears its own answers alone
+local source = ok(api.socket_connect_to_server("127.0.0.1", udp))
+local sink = ok(api.socket_get_server_conn_id("127.0.0.1", udp))
+ok(api.socket_setsockopt(source, "SOL_SOCKET", "SO_PRIORITY", 1))
+ok(select(2, send(source, "ping")))
+expect("ping", sink, true)
+ok(select(2, send(sink, "pong")))
+expect("pong", source, false)
+local more = ok(api.socket_connect_to_server("127.0.0.1", udp))
+fails("NULL_PTR", "no burst", api.get_rx_burst(more, false))
+ok(select(2, send(more, "ping")))
+expect("ping", api.get_port_id("sink"), 0)
+ok(select(2, send(sink, "pong")))
+t.equal(expect("pong", more, false), more)
+fails("INVALID_PARAMETER", "port number", api.socket_connect_to_server("127.0.0.1", 0))
+api.shutdown()

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// usage is what a process holds.
+type usage struct {
+	rssKB, threads, files int
+}
+
+func readUsage(pid int) (u usage, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return u, err
+	}
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) < 2 {
+			continue
+		}
+		switch f[0] {
+		case "VmRSS:":
+			u.rssKB, _ = strconv.Atoi(f[1])
+		case "Threads:":
+			u.threads, _ = strconv.Atoi(f[1])
+		}
+	}
+	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	u.files = len(files)
+	return u, err
+}
+
+func alive(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !strings.Contains(string(text), ") Z ")
+}
+
+// watch looks at a process four times a second.
+type watch struct {
+	pid     int
+	first   usage
+	rss     []int
+	stopped chan bool
+	done    chan bool
+}
+
+func newWatch(pid int) *watch {
+	w := &watch{pid: pid, stopped: make(chan bool), done: make(chan bool)}
+	w.first, _ = readUsage(pid)
+	go func() {
+		defer close(w.done)
+		for {
+			select {
+			case <-w.stopped:
+				return
+			case <-time.After(250 * time.Millisecond):
+			}
+			if u, err := readUsage(pid); err == nil {
+				w.rss = append(w.rss, u.rssKB)
+			}
+		}
+	}()
+	return w
+}
+
+// end stops watching and returns what the process holds now.
+func (w *watch) end() usage {
+	close(w.stopped)
+	<-w.done
+	u, _ := readUsage(w.pid)
+	return u
+}
+
+// growth is by how many KB the memory's median in the last third lies above that of the third before; not ok: it
+// was watched too briefly to tell.
+func (w *watch) growth() (kb int, ok bool) {
+	const least = 4 * 60
+	n := len(w.rss)
+	if n < least {
+		return 0, false
+	}
+	return median(w.rss[2*n/3:]) - median(w.rss[n/3:2*n/3]), true
+}
+
+func median(list []int) int {
+	sorted := slices.Sorted(slices.Values(list))
+	return sorted[len(sorted)/2]
+}
+
+// udpSocket reads what the kernel says of the socket bound to addr: bytes that wait, datagrams that it lost.
+func udpSocket(addr string) (waiting, lost uint64, err error) {
+	at, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return 0, 0, err
+	}
+	port := fmt.Sprintf(":%04X", at.Port())
+	for _, file := range []string{"/proc/net/udp", "/proc/net/udp6"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return 0, 0, err
+		}
+		for line := range strings.Lines(string(text)) {
+			f := strings.Fields(line)
+			if len(f) < 13 || !strings.HasSuffix(f[1], port) {
+				continue
+			}
+			_, rx, _ := strings.Cut(f[4], ":")
+			w, _ := strconv.ParseUint(rx, 16, 64)
+			n, _ := strconv.ParseUint(f[12], 10, 64)
+			waiting, lost = waiting+w, lost+n
+		}
+	}
+	return waiting, lost, nil
+}
+
+// shutSocket shuts down one socket of a process, for streams a connected one, as if it had been closed under it.
+func shutSocket(pid, want, how int) error {
+	const pidfdOpen, pidfdGetfd = 434, 438 // on every architecture
+	p, _, e := syscall.Syscall(pidfdOpen, uintptr(pid), 0, 0)
+	if e != 0 {
+		return fmt.Errorf("pidfd_open: %w", e)
+	}
+	defer func() { _ = syscall.Close(int(p)) }()
+	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		n, _ := strconv.Atoi(f.Name())
+		fd, _, e := syscall.Syscall(pidfdGetfd, p, uintptr(n), 0)
+		if e != 0 {
+			return fmt.Errorf("pidfd_getfd: %w", e)
+		}
+		_, alone := syscall.Getpeername(int(fd))
+		kind, _ := syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_TYPE)
+		if kind == want && (alone == nil || kind == syscall.SOCK_DGRAM) {
+			err = syscall.Shutdown(int(fd), how)
+			_ = syscall.Close(int(fd))
+			if errors.Is(err, syscall.ENOTCONN) && kind == syscall.SOCK_DGRAM {
+				err = nil // Linux says so, and does it all the same
+			}
+			return err
+		}
+		_ = syscall.Close(int(fd))
+	}
+	return fmt.Errorf("it has no such socket")
+}
