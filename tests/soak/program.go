@@ -17,14 +17,14 @@ import (
 type lane struct {
 	name    string        // its script's too
 	network string        // of its sender; empty: it sends to itself
-	posted  int           // buffers that its queue keeps ready for the kernel
+	posted  int           // the most buffers that its queue keeps at hand for the kernel's next data
 	round   time.Duration // the longest that one program runs; 0: to the end
 }
 
 var lanes = []lane{
 	{name: "loop"},
 	{name: "udp", network: "udp", posted: 256},
-	{name: "tcp", network: "tcp", posted: 64},
+	{name: "tcp", network: "tcp", posted: 256},
 	{name: "disk", round: 30 * time.Second},
 }
 
