@@ -18,79 +18,17 @@
 
 // ---- rules ------------------------------------------------------------------------------------------------
 
-struct loop_rules {
-    dqi_ftab *tab;
-    _Atomic uint32_t refs;
-};
-
-static void rules_drop(loop_rules *r) {
-    if (!r || atomic_fetch_sub(&r->refs, 1) != 1) return;
-    dqi_ftab_free(r->tab);
-    free(r);
-}
-
-static loop_rules *rules_get(loop_iface *li) {
-    dqi_lock(&li->lock);
-    loop_rules *r = li->rules;
-    if (r) atomic_fetch_add(&r->refs, 1);
-    dqi_unlock(&li->lock);
-    return r;
-}
-
-dq_queue *dqi_loop_queue(const dq_iface *i, uint32_t id) {
-    for (uint32_t k = 0; k < i->n_rx; k++)
-        if (i->rx[k]->conf.id == id) return i->rx[k];
-    return NULL;
-}
-
-static int check_queues(const dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag) {
-    for (uint32_t r = 0; r < n; r++)
-        for (uint32_t k = 0; k < rules[r].n_queues && k < DQ_RULE_MAX_QUEUES; k++)
-            if (!dqi_loop_queue(i, rules[r].queues[k]))
-                return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: flow %u: no receive queue %u",
-                                i->conf.name, rules[r].flow_id, rules[r].queues[k]);
-    return DQ_OK;
-}
-
-// Puts tab, which it takes over, in the place of the table that there is.
-static int put_rules(dq_iface *i, dqi_ftab *tab, dq_diag *diag) {
-    loop_iface *li = i->engine;
-    loop_rules *r = calloc(1, sizeof *r);
-    if (!r) {
-        dqi_ftab_free(tab);
-        return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory for its flows", i->conf.name);
-    }
-    r->tab = tab;
-    atomic_init(&r->refs, 1);
-    dqi_lock(&li->lock);
-    loop_rules *old = li->rules;
-    li->rules = r;
-    dqi_unlock(&li->lock);
-    rules_drop(old);
-    return DQ_OK;
-}
-
 static int loop_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag) {
-    dqi_ftab *tab = NULL;
-    int err = check_queues(i, rules, n, diag);
-    if (err == DQ_OK) err = dqi_ftab_build(rules, n, &tab, diag);
-    return err == DQ_OK ? put_rules(i, tab, diag) : err;
+    return dqi_flows_set(&((loop_iface *)i->engine)->flows, i, rules, n, diag);
 }
 
 static int loop_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
                              uint32_t n_add, dq_diag *diag) {
-    loop_iface *li = i->engine;
-    if (!li->rules && n_gone == 0) return loop_set_rules(i, add, n_add, diag);
-    if (!li->rules)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: it has no flows", i->conf.name);
-    dqi_ftab *tab = NULL;
-    int err = check_queues(i, add, n_add, diag);
-    if (err == DQ_OK) err = dqi_ftab_change(li->rules->tab, gone, n_gone, add, n_add, &tab, diag);
-    return err == DQ_OK ? put_rules(i, tab, diag) : err;
+    return dqi_flows_change(&((loop_iface *)i->engine)->flows, i, gone, n_gone, add, n_add, diag);
 }
 
 static int loop_drop_all(dq_iface *i, bool drop) {
-    atomic_store(&((loop_iface *)i->engine)->drop_all, drop);
+    dqi_flows_drop_all(&((loop_iface *)i->engine)->flows, drop);
     return DQ_OK;
 }
 
@@ -98,25 +36,6 @@ static int loop_mac(const dq_iface *i, uint8_t mac[6]) {
     const uint8_t m[6] = {0x02, 0, 0, 0, (uint8_t)((i->index + 1) >> 8), (uint8_t)(i->index + 1)};
     memcpy(mac, m, sizeof m);
     return DQ_OK;
-}
-
-// Fills flow ids and queue ids of n packets. Without isolation, what no rule wants goes to the first queue.
-void dqi_loop_classify(dq_iface *to, const dq_burst *b, uint32_t first, uint32_t n, uint32_t *flow,
-                       uint16_t *queue) {
-    loop_iface *li = to->engine;
-    uint16_t other = to->n_rx > 0 ? (uint16_t)to->rx[0]->conf.id : DQI_NO_QUEUE;
-    loop_rules *r = rules_get(li);
-    if (r) {
-        dqi_ftab_classify(r->tab, dqi_burst_base(b), b->off[0] + first, b->len[0] + first, n, flow, queue);
-        rules_drop(r);
-        if (!to->conf.flow_isolation)
-            for (uint32_t i = 0; i < n; i++)
-                queue[i] = queue[i] == DQI_NO_QUEUE ? other : queue[i];
-        return;
-    }
-    memset(flow, 0, n * sizeof *flow);
-    for (uint32_t i = 0; i < n; i++)
-        queue[i] = other;
 }
 
 // ---- into the receiver's ring -----------------------------------------------------------------------------
@@ -439,7 +358,7 @@ static void loop_close(dq_iface *i) {
     }
     for (uint32_t k = 0; k < i->n_tx; k++)
         dqi_wire_free(i->tx[k]->engine);
-    rules_drop(li->rules);
+    dqi_flows_free(&li->flows);
     free(li);
     i->engine = NULL;
 }

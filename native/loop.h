@@ -3,15 +3,13 @@
 #define DQI_LOOP_H
 
 #include "burst.h"
-#include "match.h"
+#include "flows.h"
 
-typedef struct loop_rules loop_rules; // an interface's flow table and those who read it now
-typedef struct loop_wire loop_wire;   // one transmit queue's way onto the wire
+typedef struct loop_wire loop_wire; // one transmit queue's way onto the wire
 
 typedef struct loop_iface {
-    dqi_spin lock; // of rules (the pointer) and wire_free_ns
-    loop_rules *rules;
-    _Atomic bool drop_all;
+    dqi_flows flows;
+    dqi_spin lock;       // of wire_free_ns
     double wire_free_ns; // since the start: when the wire has sent what it took
     uint32_t n_peers;
     dq_iface *peers[DQI_MAX_IFACES];
@@ -25,10 +23,6 @@ typedef struct loop_rx {
     bool by_reference;
 } loop_rx;
 
-void dqi_loop_classify(dq_iface *to, const dq_burst *b, uint32_t first, uint32_t n, uint32_t *flow,
-                       uint16_t *queue);
-// The receive queue with this id, or NULL.
-dq_queue *dqi_loop_queue(const dq_iface *i, uint32_t id);
 // Puts b, with its reference, into rx's inbound ring; false: full, the reference stays.
 bool dqi_loop_push(dq_queue *rx, dq_burst *b);
 

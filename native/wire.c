@@ -179,16 +179,17 @@ static bool same_queue(const loop_wire *w, uint32_t n) {
 static bool deliver(loop_wire *w, dq_iface *to, dq_burst *b, uint32_t first, uint32_t n, const int64_t *ts,
                     bool own) {
     loop_iface *li = to->engine;
-    if (!li || to->n_rx == 0 || atomic_load_explicit(&li->drop_all, memory_order_relaxed)) {
+    if (!li || to->n_rx == 0 || dqi_flows_drops(&li->flows)) {
         drop(w, li && to->n_rx > 0 ? DQ_DROP_DROP_ALL : DQ_DROP_NO_PEER, n);
         return false;
     }
-    dqi_loop_classify(to, b, first, n, own ? b->flow + first : w->flow, w->queue);
+    dqi_flows_classify(&li->flows, to, dqi_burst_base(b), b->off[0] + first, b->len[0] + first, n,
+                       own ? b->flow + first : w->flow, w->queue);
     if (!own || first != 0 || n != b->n || w->queue[0] == DQI_NO_QUEUE || !same_queue(w, n)) {
         deliver_parts(w, to, b, first, n, ts, own);
         return false;
     }
-    push(w, dqi_loop_queue(to, w->queue[0]), b);
+    push(w, dqi_rx_queue(to, w->queue[0]), b);
     return true;
 }
 

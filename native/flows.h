@@ -1,0 +1,38 @@
+// flows.h: the flow rules of an interface, which change while packets are being classified.
+//
+// A table is built beside the one in use and put in its place between two batches; who reads the old one
+// holds it until the batch is done. A batch costs one short lock and two counts, a packet nothing.
+#ifndef DQI_FLOWS_H
+#define DQI_FLOWS_H
+
+#include "dqi.h"
+#include "match.h"
+
+typedef struct dqi_flow_rules dqi_flow_rules; // a table and those who read it now
+
+typedef struct dqi_flows {
+    dqi_spin lock; // of the pointer
+    dqi_flow_rules *rules;
+    _Atomic bool drop_all;
+} dqi_flows;
+
+// The receive queue with this id, or NULL.
+dq_queue *dqi_rx_queue(const dq_iface *i, uint32_t id);
+
+// dqi_engine_ops.set_rules and change_rules. Control thread.
+int dqi_flows_set(dqi_flows *f, const dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag);
+int dqi_flows_change(dqi_flows *f, const dq_iface *i, const uint64_t *gone, uint32_t n_gone,
+                     const dq_rule *add, uint32_t n_add, dq_diag *diag);
+static inline void dqi_flows_drop_all(dqi_flows *f, bool drop) { atomic_store(&f->drop_all, drop); }
+static inline bool dqi_flows_drops(const dqi_flows *f) {
+    return atomic_load_explicit(&f->drop_all, memory_order_relaxed);
+}
+// Fills flow ids and queue ids of n frames that came to i (frame k is the len[k] bytes at base + off[k]);
+// DQI_NO_QUEUE: no rule wants it and the interface is isolated. Without isolation, and where there never were
+// rules, such a frame goes to the first queue. Any thread.
+void dqi_flows_classify(dqi_flows *f, const dq_iface *i, const uint8_t *base, const uint64_t *off,
+                        const uint32_t *len, uint32_t n, uint32_t *flow, uint16_t *queue);
+// Frees the table; nobody reads it any more.
+void dqi_flows_free(dqi_flows *f);
+
+#endif

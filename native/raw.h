@@ -1,0 +1,119 @@
+// raw.h: what the engines of raw Ethernet have in common, and what they ask of a driver.
+//
+// A port is a network device with one or more lanes, its hardware queues. A driver (AF_PACKET, AF_XDP, DPDK)
+// moves frames between lanes and memory. The common part (raw.c) does what a configuration promises whatever
+// the device can do: flows, spreading over receive queues, isolation and drop-all, header split, counting.
+//
+// Receive: a queue's poller reads lanes of its own, then other lanes; one thread at a time has a lane
+// (try-lock). What it reads is classified; its own packets go into its current burst, those of other queues
+// into bursts of their regions that it pushes into their inbound rings, before it lets the lane go: the
+// packets of one lane stay in order. A piece that lies in a buffer of the queue's own region already
+// (dqi_piece.buf) is taken as it is, any other is copied once; the report says which and why.
+//
+// Transmit: a driver's tx is the engine's tx.
+#ifndef DQI_RAW_H
+#define DQI_RAW_H
+
+#include "flows.h"
+
+typedef struct dqi_port dqi_port;
+typedef struct dqi_port_driver dqi_port_driver;
+
+// Some bytes of a received frame; valid until the lane's release. A frame's headers lie in its first piece.
+typedef struct dqi_piece {
+    uint8_t *data; // may be written, and so may the 4 bytes in front of it where there is a tag
+    uint32_t len;
+    uint32_t buf;  // id of the buffer of queue 0's first region that it lies in, at least DQ_HEADROOM bytes
+                   // behind the buffer's start; DQI_NO_BUF: it lies elsewhere. The reader owns such a buffer.
+    uint32_t flow; // flow id that the device found, where port->marks; 0: none
+    uint16_t vlan_tci, vlan_tpid; // a tag that the device took out, in the first piece; tpid 0: none
+    bool more;                    // the next piece belongs to the same frame
+    int64_t ts;                   // session time; 0: the time of the read
+} dqi_piece;
+
+typedef struct dqi_lane {
+    dqi_port *port;
+    uint32_t index;
+    dqi_spin busy;
+    dq_queue *reader; // whose poller reads it, during read and release: the driver's faults are counted there
+    void *state;      // the driver's
+    struct dqi_raw_desk *desk; // raw.c's
+} dqi_lane;
+
+struct dqi_port {
+    dq_iface *iface;
+    const dqi_port_driver *driver;
+    void *state; // the driver's
+    uint32_t n_lanes;
+    dqi_lane lanes[DQ_MAX_QUEUES];
+    dqi_flows flows; // the software classifier
+    bool filters;    // the driver gives nothing to a lane that no rule wants, when the interface is isolated
+    bool marks;  // the driver's pieces bring their flow ids, and a lane's pieces are all of queue lanes[k]
+    bool direct; // pieces may lie in buffers of the only receive queue's region
+    const char *copy; // else: why they are copied
+    dqi_counters c;   // of the port: in what was read, out what went to queues; written by several threads:
+                      // dqi_add_shared
+};
+
+struct dqi_port_driver {
+    const char *name; // in the report: "AF_XDP, zero-copy", …: dqi_note says more
+    // Acquires the device: sets n_lanes, direct or copy, filters. Regions are mapped, queues known. An error
+    // names the interface and what to do.
+    int (*open)(dqi_port *p, dq_diag *diag);
+    int (*start)(dqi_port *p, dq_diag *diag); // frames come from here on; NULL
+    void (*stop)(dqi_port *p);                // no further frames; what came stays readable; NULL
+    void (*close)(dqi_port *p);               // works on a half-open port; leaves the device as it was
+    // Reads at most max pieces (whole frames only) of a lane; their number. The caller has the lane, and
+    // calls release before it reads again. Frames that can't be handed on (cut, joined) are counted here:
+    // p->c.in and p->c.dropped, by dqi_add_shared. Never blocks.
+    uint32_t (*read)(dqi_lane *l, dqi_piece *out, uint32_t max);
+    // The last read's pieces that lie elsewhere are the driver's again.
+    void (*release)(dqi_lane *l);
+    // As in dqi_engine_ops; each transmit queue's `engine` is the driver's.
+    int (*tx)(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n);
+    int (*reap)(dq_queue *q);       // NULL
+    void (*drop_rest)(dq_queue *q); // NULL
+    uint64_t (*held)(dq_queue *q);  // NULL
+    // Descriptors that become readable when a lane has frames, or a transmit queue has room; at most max.
+    // Called before each sleep, by q's poller, without the lane.
+    int (*arm_lane)(dqi_lane *l, dq_queue *q, struct pollfd *fds, int max);
+    int (*arm_tx)(dq_queue *q, struct pollfd *fds, int max); // NULL
+    // Reads the device's and the kernel's counters into p->c.extra; NULL. Any thread, one at a time.
+    void (*refresh)(dqi_port *p);
+    // The rules that hold now, and whether everything is to be dropped: told after the software classifier
+    // has them. The driver may let the device do some of it; an error refuses the change. NULL: software does
+    // all.
+    int (*steer)(dqi_port *p, const dq_rule *rules, uint32_t n, bool drop_all, dq_diag *diag);
+    int (*mac)(const dqi_port *p, uint8_t mac[6]);
+    int (*multicast)(dqi_port *p, const char *group, const char *source, bool join, dq_diag *diag); // NULL
+};
+
+// dqi_engine_ops of an engine whose driver is chosen at open.
+int dqi_raw_open(dq_iface *i, const dqi_port_driver *d, dq_diag *diag);
+int dqi_raw_start(dq_iface *i, dq_diag *diag);
+void dqi_raw_stop(dq_iface *i);
+void dqi_raw_close(dq_iface *i);
+int dqi_raw_rx(dq_queue *q, dq_burst **b, uint32_t room);
+int dqi_raw_tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n);
+int dqi_raw_reap(dq_queue *q);
+void dqi_raw_drop_rest(dq_queue *q);
+int dqi_raw_arm(dq_queue *q, struct pollfd *fds, int max);
+uint64_t dqi_raw_held(dq_queue *q);
+int64_t dqi_raw_flush(dq_queue *q);
+int dqi_raw_lines(dq_iface *i, dq_line *l, int max);
+void dqi_raw_refresh(dq_iface *i);
+int dqi_raw_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag);
+int dqi_raw_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
+                         uint32_t n_add, dq_diag *diag);
+int dqi_raw_drop_all(dq_iface *i, bool drop);
+int dqi_raw_mac(const dq_iface *i, uint8_t mac[6]);
+int dqi_raw_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag);
+// The port of an interface that dqi_raw_open has opened.
+static inline dqi_port *dqi_port_of(const dq_iface *i) { return i->engine; }
+
+// Counts n packets dropped on the port. Any thread.
+static inline void dqi_port_drop(dqi_port *p, dq_reason why, uint64_t n) {
+    if (n > 0) dqi_add_shared(&p->c.dropped[why], n);
+}
+
+#endif
