@@ -49,17 +49,12 @@ func (c *call) flows(n int, i *session.Interface) []session.Flow {
 	}
 	flows := make([]session.Flow, len(parsed))
 	for k, f := range parsed {
-		for _, a := range f.Actions {
-			if a.Type != spec.ActionQueue {
-				c.argError(n, "flows[%d]: action %s is not in this version", k, a.Type)
-			}
-		}
 		for _, id := range f.QueueIDs() {
 			if !slices.ContainsFunc(i.RxQueues(), func(q *session.Queue) bool { return q.ID() == id }) {
 				c.argError(n, "flows[%d].action.id: interface %s has no receive queue %d", k, i.Name(), id)
 			}
 		}
-		flows[k] = session.Flow{Name: f.Name, Match: f.Match, Queues: f.QueueIDs()}
+		flows[k] = session.Flow{Name: f.Name, Match: f.Match, Queues: f.QueueIDs(), Transforms: f.Transforms()}
 	}
 	return flows
 }

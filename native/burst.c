@@ -93,7 +93,7 @@ dq_burst *dqi_burst_get(dqi_burst_pool *p) {
     b->n = b->n_bufs = b->flags = b->conn = 0;
     b->bytes = 0;
     b->clock = dqi_virtual(p->session) ? DQ_CLOCK_VIRTUAL : DQ_CLOCK_REALTIME;
-    b->slices = b->timed = false;
+    b->slices = b->timed = b->grown = false;
     b->due_ns = 0;
     b->parent = NULL;
     b->queue = NULL;
@@ -167,8 +167,27 @@ void dqi_burst_move(dq_burst *dst, dq_burst *src, uint32_t first, uint32_t n) {
             src->bufs[s][i] = DQI_NO_BUF;
     }
     dst->bytes += dqi_burst_sum(src, first, n);
+    dst->grown |= src->grown;
     dst->n += n;
     dst->n_bufs += n;
+}
+
+#define SWAP(column)                                                                                         \
+    do {                                                                                                     \
+        __typeof__((column)[0]) t = (column)[i];                                                             \
+        (column)[i] = (column)[k];                                                                           \
+        (column)[k] = t;                                                                                     \
+    } while (0)
+
+void dqi_burst_swap(dq_burst *b, uint32_t i, uint32_t k) {
+    for (uint32_t s = 0; s < b->nseg; s++) {
+        SWAP(b->off[s]);
+        SWAP(b->len[s]);
+        SWAP(b->bufs[s]);
+    }
+    SWAP(b->flow);
+    SWAP(b->ts);
+    if (b->timed) SWAP(b->tx_time);
 }
 
 int dq_burst_pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) {

@@ -13,6 +13,8 @@ static inline uint32_t dqi_packet_len(const dq_burst *b, uint32_t i) {
         len += b->len[s][i];
     return len;
 }
+// Exchanges packets i and k of a burst that owns its buffers, one a packet.
+void dqi_burst_swap(dq_burst *b, uint32_t i, uint32_t k);
 // True when nobody but the caller can see the packets' bytes.
 bool dqi_burst_writable(const dq_burst *b);
 

@@ -421,14 +421,20 @@ int dq_pcap_compile(const char *text, int dlt, dq_cbpf_insn **out, uint32_t *n, 
 
 // ---- flows ------------------------------------------------------------------------------------------------
 
-// Replaces an interface's receive rules as a whole, between two bursts. An interface that never had rules
-// sends everything to its first queue. NOT_SUPPORTED on engines without flows.
+// Replaces an interface's receive rules, which have no actions, as a whole, between two bursts. An interface
+// that never had rules sends everything to its first queue. NOT_SUPPORTED on engines without flows.
 int dq_iface_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag);
 // Takes out the rules of these orders and adds others, between two bursts: all of it or nothing. Each rule of
 // the interface needs an order of its own. The cost hardly depends on the number of rules there are.
-// INVALID_PARAMETER for an order that is not there; NOT_SUPPORTED as above.
+// INVALID_PARAMETER for an order that is not there; NOT_SUPPORTED as above. Rules name their actions in
+// `actions`; a rule with some needs a flow id of its own. A frame that isn't what they are for is dropped
+// (bad_tunnel).
 int dq_iface_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
-                          uint32_t n_add, dq_diag *diag);
+                          uint32_t n_add, const dq_action *actions, dq_diag *diag);
+// Sets an interface's transmit rules: the frames that match get their actions, with the actions' headers in
+// front, before they are sent. Once, before the start. Queues of the rules are not looked at.
+int dq_iface_set_tx_rules(dq_iface *i, const dq_rule *rules, uint32_t n, const dq_action *actions,
+                          dq_diag *diag);
 int dq_iface_drop_all(dq_iface *i, bool drop, dq_diag *diag);
 // The interface's MAC address; NOT_SUPPORTED where it has none.
 int dq_iface_mac(const dq_iface *i, uint8_t mac[6]);
@@ -462,20 +468,21 @@ typedef enum dq_reason {
     DQ_DROP_NO_PACKET_BUFFER, // the region had no free buffer
     DQ_DROP_NO_BURST_BUFFER,  // the queue had no free burst descriptor
     DQ_DROP_QUEUE_FULL,       // the queue's or the consumer's ring was full
-    DQ_DROP_TOO_LONG,         // longer than the buffers
-    DQ_DROP_NO_FLOW,          // no flow matched
-    DQ_DROP_DROP_ALL,         // drop_all_traffic was on
-    DQ_DROP_WIRE_LOSS,        // the simulated wire lost it
-    DQ_DROP_FILTERED,         // a filter refused it
-    DQ_DROP_NOT_SAMPLED,      // a sampler left it out
-    DQ_DROP_BEHIND,           // the consumer was behind and its policy is drop
-    DQ_DROP_WRITE_ERROR,      // the file could not be written
-    DQ_DROP_SEND_ERROR,       // the system refused to send it
-    DQ_DROP_NO_PEER,          // nobody to send it to
-    DQ_DROP_BAD_FRAMING,      // the stream's length prefix made no sense
-    DQ_DROP_FLUSHED,          // thrown away by q:flush
-    DQ_DROP_NO_CONSUMER,      // no pipe of the queue took it
-    DQ_DROP_STOPPED,          // still queued when the session stopped
+    DQ_DROP_TOO_LONG,    // longer than the buffers, or with pushed headers longer than the interface takes
+    DQ_DROP_NO_FLOW,     // no flow matched
+    DQ_DROP_DROP_ALL,    // drop_all_traffic was on
+    DQ_DROP_WIRE_LOSS,   // the simulated wire lost it
+    DQ_DROP_FILTERED,    // a filter refused it
+    DQ_DROP_NOT_SAMPLED, // a sampler left it out
+    DQ_DROP_BEHIND,      // the consumer was behind and its policy is drop
+    DQ_DROP_WRITE_ERROR, // the file could not be written
+    DQ_DROP_SEND_ERROR,  // the system refused to send it
+    DQ_DROP_NO_PEER,     // nobody to send it to
+    DQ_DROP_BAD_FRAMING, // the stream's length prefix made no sense
+    DQ_DROP_FLUSHED,     // thrown away by q:flush
+    DQ_DROP_NO_CONSUMER, // no pipe of the queue took it
+    DQ_DROP_BAD_TUNNEL,  // not what the flow's actions are for
+    DQ_DROP_STOPPED,     // still queued when the session stopped
     DQ_REASONS
 } dq_reason;
 const char *dq_reason_name(int reason);
@@ -492,9 +499,10 @@ typedef enum dq_extra {
     DQ_EXTRA_SYSCALLS,
     DQ_EXTRA_FILES, // files written
     DQ_EXTRA_FILE_BYTES,
-    DQ_EXTRA_STALL_NS,  // time a writer's consumer spent waiting for the disk
-    DQ_EXTRA_TRUNCATED, // packets written shorter than they were
-    DQ_EXTRA_REFUSED,   // packets not taken (NO_SPACE_AVAILABLE), as their connection's peer doesn't read
+    DQ_EXTRA_STALL_NS,    // time a writer's consumer spent waiting for the disk
+    DQ_EXTRA_TRUNCATED,   // packets written shorter than they were
+    DQ_EXTRA_REFUSED,     // packets not taken (NO_SPACE_AVAILABLE), as their connection's peer doesn't read
+    DQ_EXTRA_TRANSFORMED, // packets that got or lost headers by their flow's actions
     DQ_EXTRAS
 } dq_extra;
 const char *dq_extra_name(int extra);

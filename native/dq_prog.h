@@ -179,7 +179,28 @@ typedef struct dq_match {
     uint8_t ecpri_type;
 } dq_match;
 
-#define DQ_RULE_MAX_QUEUES 32
+#define DQ_RULE_MAX_QUEUES  32
+#define DQ_RULE_MAX_ACTIONS 7
+
+enum dq_action_kind { DQ_ACT_VLAN_PUSH = 1, DQ_ACT_VLAN_POP, DQ_ACT_ENCAP, DQ_ACT_DECAP };
+enum dq_tunnel { DQ_TUNNEL_VXLAN = 1, DQ_TUNNEL_GRE, DQ_TUNNEL_NVGRE };
+
+// One change that a rule makes to the frames that match. VLAN_PUSH uses tpid and tci; ENCAP all members of
+// the outer header; DECAP of these tunnel, id, protocol and udp_dst, by which it knows its tunnel.
+typedef struct dq_action {
+    uint8_t kind;   // enum dq_action_kind
+    uint8_t tunnel; // enum dq_tunnel
+    uint8_t ttl, tos;
+    uint16_t tpid, tci;
+    uint32_t ipv4_src, ipv4_dst;
+    uint32_t id;      // VNI or TNI, 24 bits
+    uint16_t udp_src; // VXLAN; 0: by a hash of the inner frame
+    uint16_t udp_dst; // VXLAN
+    uint16_t
+        protocol; // GRE: EtherType of what it carries; 0x6558: whole frames, others: without their header
+    uint8_t eth_src[6], eth_dst[6];
+    uint8_t flow_id; // NVGRE
+} dq_action;
 
 typedef struct dq_rule {
     dq_match match;
@@ -188,6 +209,8 @@ typedef struct dq_rule {
     uint16_t n_queues; // 1..DQ_RULE_MAX_QUEUES
     uint16_t rss;      // 1: spread over the queues by Toeplitz hash; 0: queues[0]
     uint16_t queues[DQ_RULE_MAX_QUEUES];
+    uint16_t n_actions;    // at most DQ_RULE_MAX_ACTIONS
+    uint32_t first_action; // of the array that came with the rules
 } dq_rule;
 
 #endif

@@ -18,6 +18,8 @@ typedef struct dqi_burst_pool dqi_burst_pool;
 typedef struct dqi_poller dqi_poller;
 typedef struct dqi_engine_ops dqi_engine_ops;
 typedef struct dqi_stage_ops dqi_stage_ops;
+typedef struct dqi_rx_acts dqi_rx_acts;
+typedef struct dqi_tx_acts dqi_tx_acts;
 struct pollfd;
 struct sockaddr_in6;
 typedef struct dqi_writer dqi_writer;
@@ -114,6 +116,7 @@ struct dq_burst {
     uint32_t n, cap, n_bufs, nseg, flags, conn;
     int32_t clock;
     bool slices; // packets are slices of super-buffers
+    bool grown;  // a packet begins in the headroom and is longer than its buffer
     uint64_t bytes;
     dq_session *session;
     dq_queue *queue;      // that received it, or that it was allocated for
@@ -302,6 +305,10 @@ struct dq_queue {
     _Atomic bool consumed;  // n_pipes > 0, for other threads
     int64_t rest_ns;    // how long the engine may keep packets while the burst's time-out runs; 0: not at all
     int64_t rest_until; // session time until which it does
+    // Bytes that flows' actions take away at most (actions.h); 0: no flow has any. The engine receives a
+    // frame into lead + buf_size bytes that begin lead bytes before the buffer's place; rx.c sees to what is
+    // too long then.
+    _Atomic uint32_t lead;
 
     // transmit
     dqi_ring ring;
@@ -313,6 +320,8 @@ struct dq_queue {
     dqi_pace pace;
     dq_template *gen;
     _Atomic uint64_t gen_left;
+    dq_burst *shared; // somebody else reads it: it is copied, from packet shared_pos on, before flows change
+    uint32_t shared_pos; // its packets
     // Which buffers hold the whole of a template already: stamps[k] == stamp. NULL where others may write
     // them.
     uint32_t *stamps, stamp;
@@ -340,6 +349,8 @@ struct dq_iface {
     uint32_t n_rx, n_tx;
     dq_queue *rx[DQ_MAX_QUEUES], *tx[DQ_MAX_QUEUES];
     _Atomic(dqi_tap *) events; // connect and disconnect events
+    dqi_rx_acts *rx_acts;      // flows with actions (actions.h); NULL: none
+    dqi_tx_acts *tx_acts;      // set before the start
 };
 
 // What every engine does. Calls on one interface never overlap, except rx, tx and arm on different queues.
@@ -389,6 +400,7 @@ struct dqi_engine_ops {
                         uint32_t n_add, dq_diag *diag);
     int (*drop_all)(dq_iface *i, bool drop);
     int (*mac)(const dq_iface *i, uint8_t mac[6]);
+    uint32_t (*mtu)(const dq_iface *i); // bytes behind the Ethernet header; NULL or 0: no limit is known
     int (*multicast)(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag);
     // connections; NULL where there are none
     int (*conn_open)(dq_iface *i, const char *address, const char *local, uint32_t *conn, dq_diag *diag);

@@ -69,7 +69,8 @@ bool dqi_loop_push(dq_queue *rx, dq_burst *b) {
 // ---- out of it --------------------------------------------------------------------------------------------
 
 static bool same_shape(const dq_queue *q, const dq_burst *b) {
-    if (b->nseg != q->conf.n_regions || b->parent || b->slices || !dqi_burst_alone(b)) return false;
+    if (b->nseg != q->conf.n_regions || b->parent || b->slices || b->grown || !dqi_burst_alone(b))
+        return false;
     for (uint32_t s = 0; s < b->nseg; s++) {
         const dq_region *from = dqi_buf_region(q->session, b->bufs[s][0]), *to = q->conf.regions[s];
         if (!from || from->conf.kind != to->conf.kind || from->conf.buf_size != to->conf.buf_size)
@@ -125,26 +126,31 @@ static int take_by_reference(dq_queue *q, loop_rx *lr, dq_burst **b, uint32_t ro
     return (int)n;
 }
 
+static uint32_t lead_of(const dq_queue *q) { return atomic_load_explicit(&q->lead, memory_order_acquire); }
+
+// Bytes of a packet that go into its first buffer; they begin lead_of bytes before the buffer's place.
+static uint32_t first_size(const dq_queue *q) { return q->conf.regions[0]->conf.buf_size + lead_of(q); }
+
 // Copies packet i of `in` into the buffers at the end of b, spread over its segments by their sizes. False:
 // too long.
 static bool copy_packet(dq_queue *q, dq_burst *b, const dq_burst *in, uint32_t i) {
-    uint32_t d = 0, at = 0, k = b->n;
+    uint32_t d = 0, at = 0, k = b->n, size = first_size(q);
+    b->off[0][k] -= lead_of(q);
     for (uint32_t s = 0; s < b->nseg; s++)
         b->len[s][k] = 0;
     for (uint32_t s = 0; s < in->nseg; s++) {
         const uint8_t *p = dqi_burst_base(in) + in->off[s][i];
         for (uint32_t left = in->len[s][i]; left > 0;) {
             if (d == b->nseg) return false;
-            uint32_t space = q->conf.regions[d]->conf.buf_size - at, n = left < space ? left : space;
+            uint32_t n = left < size - at ? left : size - at;
             memcpy(b->session->base + b->off[d][k] + at, p, n);
             b->len[d][k] += n;
             p += n;
             left -= n;
             at += n;
-            if (at == q->conf.regions[d]->conf.buf_size) {
-                d++;
-                at = 0;
-            }
+            if (at < size) continue;
+            at = 0;
+            if (++d < b->nseg) size = q->conf.regions[d]->conf.buf_size;
         }
     }
     return true;
@@ -180,7 +186,7 @@ static bool fits_flat(const dq_queue *q, const dq_burst *in, uint32_t from, uint
     uint32_t longest = 0;
     for (uint32_t i = 0; i < n; i++)
         longest = in->len[0][from + i] > longest ? in->len[0][from + i] : longest;
-    return in->nseg == 1 && q->conf.n_regions == 1 && longest <= q->conf.regions[0]->conf.buf_size;
+    return in->nseg == 1 && q->conf.n_regions == 1 && longest <= first_size(q);
 }
 
 // Copies n packets that fits_flat into buffers that b has; columns first, then bytes.
@@ -190,8 +196,9 @@ static void copy_flat(dq_queue *q, dq_burst *b, const dq_burst *in, uint32_t fro
     const uint64_t *src = in->off[0] + from;
     uint64_t *dst = b->off[0] + k, bytes = 0;
     uint8_t *base = b->session->base;
+    const uint32_t lead = lead_of(q);
     for (uint32_t i = 0; i < n; i++)
-        dst[i] = dqi_buf_off(r, b->bufs[0][k + i]);
+        dst[i] = dqi_buf_off(r, b->bufs[0][k + i]) - lead;
     memcpy(b->len[0] + k, len, n * sizeof *len);
     memcpy(b->flow + k, in->flow + from, n * sizeof *b->flow);
     memcpy(b->ts + k, in->ts + from, n * sizeof *b->ts);

@@ -36,7 +36,9 @@ static const struct {
     [DQ_DROP_NO_BURST_BUFFER] = {"no_burst_buffer",
                                  "no free burst descriptor: raise rx_meta_buffers or free bursts sooner"},
     [DQ_DROP_QUEUE_FULL] = {"queue_full", "the queue's ring was full: its reader is too slow"},
-    [DQ_DROP_TOO_LONG] = {"too_long", "longer than the queue's buffers: raise buf_size"},
+    [DQ_DROP_TOO_LONG] =
+        {"too_long",
+         "longer than the queue's buffers, or than the interface takes: raise buf_size or the MTU"},
     [DQ_DROP_NO_FLOW] = {"no_flow", "no flow matched and flow_isolation is on"},
     [DQ_DROP_DROP_ALL] = {"drop_all", "drop_all_traffic was on"},
     [DQ_DROP_WIRE_LOSS] = {"wire_loss", "lost by the simulated wire"},
@@ -49,6 +51,8 @@ static const struct {
     [DQ_DROP_BAD_FRAMING] = {"bad_framing", "the stream's framing made no sense"},
     [DQ_DROP_FLUSHED] = {"flushed", "thrown away by flush"},
     [DQ_DROP_NO_CONSUMER] = {"no_consumer", "no pipe or handler of the queue took it"},
+    [DQ_DROP_BAD_TUNNEL] = {"bad_tunnel",
+                            "not what its flow's actions are for: no such tunnel, cut off, another protocol"},
     [DQ_DROP_STOPPED] = {"stopped", "still queued when the session stopped"},
 };
 
@@ -73,6 +77,7 @@ static const char *const extras[DQ_EXTRAS] = {
     [DQ_EXTRA_STALL_NS] = "stall_ns",
     [DQ_EXTRA_TRUNCATED] = "truncated",
     [DQ_EXTRA_REFUSED] = "refused",
+    [DQ_EXTRA_TRANSFORMED] = "transformed",
 };
 
 const char *dq_extra_name(int extra) { return extra >= 0 && extra < DQ_EXTRAS ? extras[extra] : NULL; }

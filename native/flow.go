@@ -59,6 +59,50 @@ type Rule struct {
 	NQueues uint16
 	RSS     uint16 // 1: spread over the queues by Toeplitz hash
 	Queues  [C.DQ_RULE_MAX_QUEUES]uint16
+
+	nActions    uint16
+	firstAction uint32
+}
+
+// MaxActions is how many actions a rule may have.
+const MaxActions = C.DQ_RULE_MAX_ACTIONS
+
+// ActionKind is what an action does to a frame.
+type ActionKind uint8
+
+// TunnelKind is the kind of tunnel that an action puts a frame into or takes it out of.
+type TunnelKind uint8
+
+// Kinds of action and tunnel.
+const (
+	ActionVLANPush ActionKind = C.DQ_ACT_VLAN_PUSH
+	ActionVLANPop  ActionKind = C.DQ_ACT_VLAN_POP
+	ActionEncap    ActionKind = C.DQ_ACT_ENCAP
+	ActionDecap    ActionKind = C.DQ_ACT_DECAP
+
+	TunnelVXLAN TunnelKind = C.DQ_TUNNEL_VXLAN
+	TunnelGRE   TunnelKind = C.DQ_TUNNEL_GRE
+	TunnelNVGRE TunnelKind = C.DQ_TUNNEL_NVGRE
+)
+
+// Action is one change that a rule makes to the frames that match. It mirrors dq_action.
+type Action struct {
+	Kind             ActionKind
+	Tunnel           TunnelKind
+	TTL, TOS         uint8
+	TPID, TCI        uint16 // VLAN
+	IPv4Src, IPv4Dst uint32
+	ID               uint32 // VNI or TNI
+	UDPSrc, UDPDst   uint16 // VXLAN; source 0: by a hash of the inner frame
+	Protocol         uint16 // GRE: EtherType of what it carries
+	EthSrc, EthDst   [6]byte
+	FlowID           uint8 // NVGRE
+}
+
+// ActedRule is a rule with its actions, which come before its queues.
+type ActedRule struct {
+	Rule
+	Actions []Action
 }
 
 var _ = [1]struct{}{}[unsafe.Sizeof(Match{})-C.sizeof_dq_match]
@@ -67,21 +111,41 @@ var _ = [1]struct{}{}[unsafe.Offsetof(Match{}.ECPRIType)-unsafe.Offsetof(C.dq_ma
 var _ = [1]struct{}{}[unsafe.Sizeof(Rule{})-C.sizeof_dq_rule]
 var _ = [1]struct{}{}[unsafe.Offsetof(Rule{}.Order)-unsafe.Offsetof(C.dq_rule{}.order)]
 var _ = [1]struct{}{}[unsafe.Offsetof(Rule{}.Queues)-unsafe.Offsetof(C.dq_rule{}.queues)]
+var _ = [1]struct{}{}[unsafe.Offsetof(Rule{}.firstAction)-unsafe.Offsetof(C.dq_rule{}.first_action)]
+var _ = [1]struct{}{}[unsafe.Sizeof(Action{})-C.sizeof_dq_action]
+var _ = [1]struct{}{}[unsafe.Offsetof(Action{}.ID)-unsafe.Offsetof(C.dq_action{}.id)]
+var _ = [1]struct{}{}[unsafe.Offsetof(Action{}.FlowID)-unsafe.Offsetof(C.dq_action{}.flow_id)]
 
-// SetRules replaces the interface's receive rules as a whole, between two bursts. Without
-// any rules everything goes to the first queue. ErrNotSupported on engines without flows.
-func (i Iface) SetRules(rules []Rule) error {
-	var d C.dq_diag
-	rc := C.dq_iface_set_rules(i.c, (*C.dq_rule)(unsafe.Pointer(first(rules))), C.uint32_t(len(rules)), &d)
-	return result("flows", rc, &d)
+// flat parts rules and actions, as C has them in two arrays.
+func flat(acted []ActedRule) (rules []Rule, actions []Action) {
+	rules = make([]Rule, len(acted))
+	for k, a := range acted {
+		rules[k] = a.Rule
+		rules[k].nActions, rules[k].firstAction = uint16(len(a.Actions)), uint32(len(actions))
+		actions = append(actions, a.Actions...)
+	}
+	return rules, actions
 }
 
 // ChangeRules takes out the rules with the orders gone and adds others, between two bursts:
-// all of it or nothing. Each rule needs an order of its own. The cost hardly depends on how
-// many rules there are.
-func (i Iface) ChangeRules(gone []uint64, add []Rule) error {
+// all of it or nothing. Each rule needs an order of its own, and one with actions a flow id
+// of its own. The cost hardly depends on how many rules without actions there are.
+// ErrNotSupported on engines without flows.
+func (i Iface) ChangeRules(gone []uint64, add []ActedRule) error {
 	var d C.dq_diag
+	rules, actions := flat(add)
 	rc := C.dq_iface_change_rules(i.c, (*C.uint64_t)(unsafe.Pointer(first(gone))), C.uint32_t(len(gone)),
-		(*C.dq_rule)(unsafe.Pointer(first(add))), C.uint32_t(len(add)), &d)
+		(*C.dq_rule)(unsafe.Pointer(first(rules))), C.uint32_t(len(rules)),
+		(*C.dq_action)(unsafe.Pointer(first(actions))), &d)
 	return result("flows", rc, &d)
+}
+
+// SetTxRules gives the interface its transmit rules, once and before the start: what the
+// first rule that a frame matches does to it before it is sent.
+func (i Iface) SetTxRules(add []ActedRule) error {
+	var d C.dq_diag
+	rules, actions := flat(add)
+	rc := C.dq_iface_set_tx_rules(i.c, (*C.dq_rule)(unsafe.Pointer(first(rules))), C.uint32_t(len(rules)),
+		(*C.dq_action)(unsafe.Pointer(first(actions))), &d)
+	return result("transmit flows", rc, &d)
 }

@@ -1,4 +1,5 @@
 // iface.c: interfaces: the engines' registry, and calls that go to the engine or say that it lacks them.
+#include "actions.h"
 #include "waiter.h"
 
 #include <errno.h>
@@ -89,6 +90,8 @@ void dqi_iface_free(dq_iface *i) {
         dqi_ring_free(&t->ring);
         free(t);
     }
+    dqi_rx_actions_free(i);
+    dqi_tx_actions_free(i);
     free(i);
 }
 
@@ -104,9 +107,16 @@ int dq_iface_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *d
 }
 
 int dq_iface_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
-                          uint32_t n_add, dq_diag *diag) {
-    return i->ops->change_rules ? i->ops->change_rules(i, gone, n_gone, add, n_add, diag)
-                                : lacks(i, "flows", diag);
+                          uint32_t n_add, const dq_action *actions, dq_diag *diag) {
+    if (!i->ops->change_rules) return lacks(i, "flows", diag);
+    int err = dqi_rx_actions_add(i, add, n_add, actions, diag);
+    if (err != DQ_OK) return err;
+    err = i->ops->change_rules(i, gone, n_gone, add, n_add, diag);
+    if (err == DQ_OK)
+        dqi_rx_actions_retire(i, gone, n_gone);
+    else
+        dqi_rx_actions_take_back(i, add, n_add);
+    return err;
 }
 
 int dq_iface_drop_all(dq_iface *i, bool drop, dq_diag *diag) {

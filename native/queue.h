@@ -14,6 +14,8 @@ void dqi_pace_spend(dq_queue *q, double cost_ns);
 // The queue has nothing to send: no credit is gathered.
 void dqi_pace_idle(dq_queue *q, int64_t now);
 
+// A burst of n packets with buffers for q; of its columns only off is filled.
+int dqi_tx_take_burst(dq_queue *q, uint32_t n, dq_burst **out);
 // True when nothing waits to be sent.
 bool dqi_tx_idle(const dq_queue *q);
 // Drop what is left, counted as stopped; pollers have ended.

@@ -1,6 +1,7 @@
 // rx.c: the receive side of a queue: packets gather in the current burst, which goes to the pipes when it is
 // full, when its first packet is timeout_us old, or, on sockets without a time-out, at once.
 #include "pipe.h"
+#include "actions.h"
 
 #include <errno.h>
 
@@ -36,7 +37,8 @@ static int receive(dq_queue *q) {
     int n = q->iface->ops->rx(q, &q->cur, room);
     if (n <= 0) return 0;
     q->cur->queue = q;
-    dqi_gauge_add(&q->held, n);
+    bool acts = atomic_load_explicit(&q->lead, memory_order_acquire) > 0;
+    dqi_gauge_add(&q->held, n - (int64_t)(acts ? dqi_rx_actions(q, q->cur, q->cur->n - (uint32_t)n) : 0));
     if (empty && q->conf.timeout_us > 0) q->cur_since = dq_now(q->session);
     return n;
 }

@@ -1,6 +1,7 @@
 // tx.c: the transmit side of a queue: bursts come through the ring, or from a template; packets leave when
 // the pace and their own send time allow.
 #include "queue.h"
+#include "actions.h"
 #include "burst.h"
 #include "template.h"
 
@@ -9,8 +10,7 @@
 #define WARM_BYTES (512u << 10) // of a made burst, for large packets
 #define WARM_LEAST 8
 
-// A burst of n packets with buffers; only its off column is filled.
-static int take_burst(dq_queue *q, uint32_t n, dq_burst **out) {
+int dqi_tx_take_burst(dq_queue *q, uint32_t n, dq_burst **out) {
     dq_burst *b = dqi_burst_get(q->bursts);
     if (!b) return DQ_NO_FREE_BURST_BUFFERS;
     int err = dqi_burst_fill(b, q->conf.regions, q->conf.n_regions, n);
@@ -26,7 +26,7 @@ static int take_burst(dq_queue *q, uint32_t n, dq_burst **out) {
 
 int dq_tx_alloc(dq_queue *q, uint32_t n, dq_burst **out) {
     if (q->conf.dir != DQ_TX || n == 0 || n > q->conf.batch_size) return DQ_INVALID_PARAMETER;
-    int err = take_burst(q, n, out);
+    int err = dqi_tx_take_burst(q, n, out);
     if (err != DQ_OK) return err;
     dq_burst *b = *out;
     for (uint32_t i = 0; i < n && q->stamps; i++) // the caller writes them
@@ -100,9 +100,9 @@ static dq_burst *next_burst(dq_queue *q, int64_t now) {
     n = dqi_pace_allow(q, now, len, n);
     dq_burst *b;
     if (n == 0) return NULL;
-    int err = take_burst(q, n, &b);
+    int err = dqi_tx_take_burst(q, n, &b);
     // A receiver that shares the region may keep so many that a full batch never comes together.
-    if (err == DQ_NO_FREE_PACKET_BUFFERS && n > 1) err = take_burst(q, n /= 2, &b);
+    if (err == DQ_NO_FREE_PACKET_BUFFERS && n > 1) err = dqi_tx_take_burst(q, n /= 2, &b);
     if (err != DQ_OK) { // the receiver has them all: try again soon
         if (!dqi_virtual(q->session)) q->next_ns = 0;
         return NULL;
@@ -143,16 +143,33 @@ static void count_made(dq_queue *q, uint32_t k) {
     if (left != UINT64_MAX) atomic_store_explicit(&q->gen_left, left - k, memory_order_relaxed);
 }
 
+// The next burst in the form in which it is sent; without packets where all were dropped. NULL: none now.
+static dq_burst *take_next(dq_queue *q, int64_t now) {
+    dq_burst *b = q->shared ? q->shared : next_burst(q, now);
+    bool acts = q->iface->tx_acts != NULL;
+    if (b && acts) b = dqi_tx_own(q, b);
+    if (!b) return NULL;
+    if (q->conf.tx_eth_src) set_eth_src(q, b);
+    uint32_t dropped = acts ? dqi_tx_actions(q, b) : 0;
+    if (q->tx_made && dropped > 0) count_made(q, dropped);
+    return b;
+}
+
 int dqi_tx_poll(dq_queue *q) {
     q->next_ns = INT64_MAX;
     int work = q->iface->ops->reap ? q->iface->ops->reap(q) : 0;
     for (int round = 0; round < 4; round++) {
         int64_t now = q->now_ns = dq_now(q->session);
         if (!q->tx) {
-            q->tx = next_burst(q, now);
+            q->tx = take_next(q, now);
             q->tx_pos = 0;
             if (!q->tx) break;
-            if (q->conf.tx_eth_src) set_eth_src(q, q->tx);
+            if (q->tx->n == 0) {
+                dq_burst_unref(q->tx);
+                q->tx = NULL;
+                work++;
+                continue;
+            }
         }
         uint32_t n = allowed(q, now);
         if (n == 0) break;
@@ -172,7 +189,7 @@ int dqi_tx_poll(dq_queue *q) {
     return work;
 }
 
-bool dqi_tx_idle(const dq_queue *q) { return !q->tx && dqi_ring_level(&q->ring) == 0; }
+bool dqi_tx_idle(const dq_queue *q) { return !q->tx && !q->shared && dqi_ring_level(&q->ring) == 0; }
 
 static void drop_burst(dq_queue *q, dq_burst *b, uint32_t from) {
     dqi_drop(&q->c, DQ_DROP_STOPPED, b->n - from);
@@ -183,7 +200,8 @@ static void drop_burst(dq_queue *q, dq_burst *b, uint32_t from) {
 void dqi_tx_drop_rest(dq_queue *q) {
     void *p;
     if (q->tx) drop_burst(q, q->tx, q->tx_pos);
-    q->tx = NULL;
+    if (q->shared) drop_burst(q, q->shared, q->shared_pos);
+    q->tx = q->shared = NULL;
     while (dqi_ring_pop(&q->ring, &p, NULL))
         drop_burst(q, p, 0);
 }

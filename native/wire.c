@@ -227,13 +227,16 @@ static bool strikes(const loop_wire *w, enum fault f, double p) {
 }
 
 // Copies packets [first, first + n) of b, which somebody else reads too, into buffers of the sender's
-// regions.
+// regions. Headers that were pushed lie in the headroom there too.
 static bool copy_range(loop_wire *w, dq_burst *own, const dq_burst *b, uint32_t first, uint32_t n) {
     if (dqi_burst_fill(own, w->tx->conf.regions, w->tx->conf.n_regions, n) != DQ_OK) return false;
     for (uint32_t s = 0; s < own->nseg; s++)
         for (uint32_t i = 0; i < n; i++) {
             uint32_t size = w->tx->conf.regions[s]->conf.buf_size, len = b->len[s][first + i];
-            own->len[s][i] = len < size ? len : size;
+            uint32_t front = len <= size ? 0 : len - size < DQ_HEADROOM ? len - size : DQ_HEADROOM;
+            own->off[s][i] -= front;
+            own->grown |= front > 0;
+            own->len[s][i] = len < size + front ? len : size + front;
             memcpy(own->session->base + own->off[s][i], dqi_burst_base(b) + b->off[s][first + i],
                    own->len[s][i]);
         }

@@ -56,6 +56,9 @@ func (s *Session) build(plan corePlan) error {
 		if err := i.addStatic(); err != nil {
 			return err
 		}
+		if err := i.setTxFlows(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -192,11 +195,14 @@ func (i *Interface) addStatic() error {
 	}
 	var flows []Flow
 	for _, f := range i.spec.RX.Flows {
-		flow := Flow{Name: f.Name, ID: f.ID, Match: f.Match, Queues: f.QueueIDs()}
+		flow := Flow{Name: f.Name, ID: f.ID, Match: f.Match, Queues: f.QueueIDs(), Transforms: f.Transforms()}
 		if err := i.prepare(&flow); err != nil {
 			return located(f.Source, err)
 		}
 		flows = append(flows, flow)
+	}
+	if slices.ContainsFunc(flows, func(f Flow) bool { return len(f.Transforms) > 0 }) {
+		i.s.note("interface %s: transforms of receive flows: software", i.Name())
 	}
 	return located(i.spec.RX.Key("flows"), i.change(i.flows.static(flows)))
 }

@@ -112,18 +112,13 @@ func (c *checker) rx(rx *spec.RX) {
 		c.missing(rx.Key("reorder_configs"), "reorder is")
 	}
 	for _, f := range rx.Flows {
-		for _, a := range f.Actions {
-			if a.Type != spec.ActionQueue {
-				c.missing(a.Key("type"), "action "+a.Type+" is")
-			}
+		if f.ID == 0 && len(f.Transforms()) > 0 {
+			c.fault(f.Key("id"), "a flow with %s needs an id other than 0: packets are known by it", f.Transforms()[0].Type)
 		}
 	}
 }
 
 func (c *checker) tx(i *spec.Interface, tx *spec.TX) {
-	for _, f := range tx.Flows {
-		c.missing(f.Source, "a transmit flow is")
-	}
 	for _, q := range tx.Queues {
 		if len(q.Offloads) > 0 && i.Socket() {
 			c.fault(q.Key("offloads"), "a socket sends no Ethernet header that could be filled in")

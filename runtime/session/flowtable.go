@@ -18,14 +18,18 @@ const StaticGroup = "static"
 // maxFlowID is the highest id of a dynamic flow: 24 bits, as a packet's mark has.
 const maxFlowID = 1<<24 - 1
 
-// Flow is a rule of an interface: packets that match get its id and go to its queues, by
-// hash when there are several.
+// Flow is a rule of an interface: packets that match get its id, are changed by its
+// transforms, and go to its queues, by hash when there are several.
 type Flow struct {
 	Group  string
 	Name   string // unique in its group; empty: made from the id
 	ID     uint32 // given out by the table
 	Match  spec.Match
 	Queues []int // ids of receive queues
+
+	// Transforms are the actions that change packets, in order; what isn't what they are for is
+	// dropped and counted as bad_tunnel.
+	Transforms []*spec.Action
 
 	match native.Match
 	order uint64 // its group's place, then its own in the group
@@ -184,11 +188,12 @@ func (c *flowChange) orders() []uint64 {
 }
 
 // rules is the engine's form of the flows that a change adds.
-func (c *flowChange) rules() []native.Rule {
-	rules := make([]native.Rule, len(c.added))
+func (c *flowChange) rules() []native.ActedRule {
+	rules := make([]native.ActedRule, len(c.added))
 	for k, f := range c.added {
 		r := &rules[k]
 		r.Match, r.FlowID, r.Order = f.match, f.ID, f.order
+		r.Actions = nativeActions(f.Transforms)
 		r.NQueues = uint16(len(f.Queues))
 		if len(f.Queues) > 1 {
 			r.RSS = 1

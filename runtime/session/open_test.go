@@ -71,12 +71,9 @@ func TestOpenRefuses(t *testing.T) {
         reorder_configs:
         - {name: r, reorder_type: cpu, memory_region: batches, payload_byte_offset: 42, flow_ids: [1], method: {seq_packets_per_batch: {sequence_number: {bit_offset: 336, bit_width: 8}, packets_per_batch: 2}}}`},
 			"interfaces[0].rx.reorder_configs: reorder is not in this version"},
-		{"vlan action", map[string]string{"RX": `flows:
-        - {name: f, id: 1, actions: [{type: vlan_pop}, {type: queue, id: 0}]}`},
-			"interfaces[0].rx.flows[0].actions[0].type: action vlan_pop is not in this version"},
-		{"transmit flow", map[string]string{"TX": `flows:
-        - {name: f, id: 1, match: {udp_dst: 1}, actions: [{type: vlan_push, vlan_id: 7}]}`},
-			"interfaces[0].tx.flows[0]: a transmit flow is not in this version"},
+		{"transform without an id", map[string]string{"RX": `flows:
+        - {name: f, id: 0, actions: [{type: vlan_pop}, {type: queue, id: 0}]}`},
+			"interfaces[0].rx.flows[0].id: a flow with vlan_pop needs an id other than 0: packets are known by it"},
 		{"core", map[string]string{"CORE": "1000"},
 			"interfaces[0].rx.queues[0].cpu_core: core 1000 is not one that this process may use"},
 		{"virtual socket", map[string]string{"LOOPBACK": "{mode: sw, clock: virtual}", "IFACE": strings.ReplaceAll(endpoint, "%N%", "")},

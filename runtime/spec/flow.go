@@ -41,6 +41,17 @@ func (f *Flow) QueueIDs() []int {
 	return nil
 }
 
+// Transforms returns the actions that change packets, in order.
+func (f *Flow) Transforms() []*Action {
+	var list []*Action
+	for _, a := range f.Actions {
+		if a.Type != ActionQueue {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
 // Match holds the criteria of a flow; all that are set must hold. Empty matches all.
 type Match struct {
 	Source   `json:"-"`

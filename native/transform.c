@@ -1,0 +1,255 @@
+// transform.c: VLAN tags and tunnels on and off one frame.
+#include "transform.h"
+#include "dqi.h"
+#include "packet.h"
+#include "rss.h"
+
+enum { PROTO_GRE = 47, VXLAN_LEN = 8, GRE_LEN = 4, NVGRE_LEN = 8, DONT_FRAGMENT = 0x4000 };
+enum { GRE_SUM = 0x8000, GRE_KEY = 0x2000, GRE_SEQ = 0x1000, GRE_KNOWN = GRE_SUM | GRE_KEY | GRE_SEQ };
+enum { VXLAN_HAS_VNI = 0x08, OUTER_LEN = DQI_ETH_LEN + DQI_IPV4_LEN };
+enum { FIRST_PRIVATE_PORT = 49152, PRIVATE_PORTS = 0x3fff, TYPE_QINQ_OLD = 0x9100 };
+
+// ---- making ready -----------------------------------------------------------------------------------------
+
+// Writes Ethernet and IPv4 without length and checksum; returns where the next header goes.
+static uint8_t *write_outer(uint8_t *h, const dq_action *a) {
+    memcpy(h, a->eth_dst, 6);
+    memcpy(h + 6, a->eth_src, 6);
+    dqi_put_be16(h + 12, DQI_TYPE_IPV4);
+    h[14] = 0x45;
+    h[15] = a->tos;
+    dqi_put_be16(h + 20, DONT_FRAGMENT);
+    h[22] = a->ttl;
+    h[23] = a->tunnel == DQ_TUNNEL_VXLAN ? DQI_PROTO_UDP : PROTO_GRE;
+    dqi_put_be32(h + 26, a->ipv4_src);
+    dqi_put_be32(h + 30, a->ipv4_dst);
+    return h + OUTER_LEN;
+}
+
+static uint32_t tunnel_len(int tunnel) {
+    return tunnel == DQ_TUNNEL_VXLAN ? DQI_UDP_LEN + VXLAN_LEN
+           : tunnel == DQ_TUNNEL_GRE ? GRE_LEN
+                                     : NVGRE_LEN;
+}
+
+static void make_header(const dq_action *a, dqi_act *out) {
+    uint8_t *h = write_outer(out->header, a);
+    out->header_len = OUTER_LEN + tunnel_len(a->tunnel);
+    out->ip_sum = dqi_csum_add(out->header + DQI_ETH_LEN, DQI_IPV4_LEN, 0);
+    switch (a->tunnel) {
+    case DQ_TUNNEL_VXLAN: // UDP checksum 0, as RFC 7348 wants it
+        dqi_put_be16(h, a->udp_src);
+        dqi_put_be16(h + 2, a->udp_dst);
+        h[8] = VXLAN_HAS_VNI;
+        dqi_put_be32(h + 12, a->id << 8);
+        out->spread = a->udp_src == 0;
+        break;
+    case DQ_TUNNEL_GRE:
+        dqi_put_be16(h + 2, a->protocol);
+        break;
+    case DQ_TUNNEL_NVGRE:
+        dqi_put_be16(h, GRE_KEY);
+        dqi_put_be16(h + 2, DQI_TYPE_TEB);
+        dqi_put_be32(h + 4, a->id << 8 | a->flow_id);
+        break;
+    }
+}
+
+static bool is_known(const dq_action *a) {
+    bool tunnel = a->kind == DQ_ACT_ENCAP || a->kind == DQ_ACT_DECAP;
+    return a->kind >= DQ_ACT_VLAN_PUSH && a->kind <= DQ_ACT_DECAP &&
+           (!tunnel || (a->tunnel >= DQ_TUNNEL_VXLAN && a->tunnel <= DQ_TUNNEL_NVGRE && a->id < 1u << 24));
+}
+
+static void make_act(const dq_action *a, dqi_act *out) {
+    *out = (dqi_act){.kind = a->kind,
+                     .tunnel = a->tunnel,
+                     .frames = a->tunnel != DQ_TUNNEL_GRE || a->protocol == DQI_TYPE_TEB,
+                     .tpid = a->tpid,
+                     .tci = a->tci,
+                     .protocol = a->tunnel == DQ_TUNNEL_NVGRE ? DQI_TYPE_TEB : a->protocol,
+                     .udp_dst = a->udp_dst,
+                     .id = a->id};
+    if (a->kind == DQ_ACT_ENCAP) make_header(a, out);
+}
+
+// Bytes that a tunnel costs: where it carries no Ethernet header, that one comes off.
+static uint32_t tunnel_cost(const dqi_act *a) {
+    return OUTER_LEN + tunnel_len(a->tunnel) - (a->frames ? 0 : DQI_ETH_LEN);
+}
+
+int dqi_acts_make(const dq_action *actions, uint32_t n, dqi_acts *out, dq_diag *diag) {
+    *out = (dqi_acts){.n = n};
+    if (n > DQ_RULE_MAX_ACTIONS)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "%u actions, at most %d are possible", n,
+                        DQ_RULE_MAX_ACTIONS);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!is_known(&actions[i]))
+            return dqi_fail(diag, DQ_INVALID_PARAMETER, "action %u is of no known kind", i + 1);
+        dqi_act *a = &out->act[i];
+        make_act(&actions[i], a);
+        out->grows += a->kind == DQ_ACT_VLAN_PUSH ? DQI_TAG_LEN
+                      : a->kind == DQ_ACT_ENCAP   ? tunnel_cost(a)
+                                                  : 0;
+        out->shrinks += a->kind == DQ_ACT_VLAN_POP ? DQI_TAG_LEN
+                        : a->kind == DQ_ACT_DECAP  ? tunnel_cost(a)
+                                                   : 0;
+    }
+    if (out->grows > DQ_HEADROOM)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "its actions add %u bytes, at most %d are possible",
+                        out->grows, DQ_HEADROOM);
+    return DQ_OK;
+}
+
+// ---- VLAN -------------------------------------------------------------------------------------------------
+
+static bool is_tag(uint16_t type) {
+    return type == DQI_TYPE_VLAN || type == DQI_TYPE_QINQ || type == TYPE_QINQ_OLD;
+}
+
+static bool is_tagged(const dqi_frame *f) { return f->len >= DQI_ETH_LEN && is_tag(dqi_be16(f->p + 12)); }
+
+static void move_macs(uint8_t *to, const uint8_t *from) {
+    uint8_t macs[12];
+    memcpy(macs, from, sizeof macs);
+    memcpy(to, macs, sizeof macs);
+}
+
+static void move_start(dqi_frame *f, int32_t by) {
+    f->p += by;
+    f->len -= (uint32_t)by;
+    f->room += (uint32_t)by;
+}
+
+static int vlan_push(const dqi_act *a, dqi_frame *f) {
+    if (f->len < DQI_ETH_LEN) return DQ_DROP_BAD_TUNNEL;
+    if (f->room < DQI_TAG_LEN) return DQ_DROP_TOO_LONG;
+    move_start(f, -DQI_TAG_LEN);
+    move_macs(f->p, f->p + DQI_TAG_LEN);
+    dqi_put_be16(f->p + 12, a->tpid);
+    dqi_put_be16(f->p + 14, a->tci);
+    return DQI_DONE;
+}
+
+// A frame without a tag stays as it is.
+static int vlan_pop(dqi_frame *f) {
+    if (!is_tagged(f)) return DQI_DONE;
+    if (f->len < DQI_ETH_LEN + DQI_TAG_LEN) return DQ_DROP_BAD_TUNNEL;
+    move_macs(f->p + DQI_TAG_LEN, f->p);
+    move_start(f, DQI_TAG_LEN);
+    return DQI_DONE;
+}
+
+// ---- tunnels: on ------------------------------------------------------------------------------------------
+
+// The same for all packets of a flow: a hash of addresses and ports, or of the MAC addresses.
+static uint16_t source_port(const dqi_frame *f, const dqi_pkt *k) {
+    uint32_t h = dqi_rss_hash(dqi_rss_default(), f->p, k);
+    if (h == 0) h = dqi_rss_bytes(dqi_rss_default(), f->p, 12);
+    return (uint16_t)(FIRST_PRIVATE_PORT | ((h ^ h >> 14) & PRIVATE_PORTS));
+}
+
+// Takes the Ethernet header and its tags off, and what a short frame was padded with.
+static bool strip_ethernet(const dqi_act *a, dqi_frame *f, const dqi_pkt *k) {
+    if (k->l3 == DQI_NONE || k->ethertype != a->protocol) return false;
+    if (f->rest == 0) f->len = k->end;
+    move_start(f, (int32_t)k->l3);
+    return true;
+}
+
+static int encap(const dqi_act *a, dqi_frame *f) {
+    dqi_pkt k;
+    if (f->len < DQI_ETH_LEN) return DQ_DROP_BAD_TUNNEL;
+    if (a->spread || !a->frames) dqi_parse(f->p, f->len, &k);
+    uint16_t src = a->spread ? source_port(f, &k) : 0;
+    if (!a->frames && !strip_ethernet(a, f, &k)) return DQ_DROP_BAD_TUNNEL;
+    uint64_t ip_len = (uint64_t)a->header_len - DQI_ETH_LEN + f->len + f->rest;
+    if (ip_len > UINT16_MAX || f->room < a->header_len) return DQ_DROP_TOO_LONG;
+    move_start(f, -(int32_t)a->header_len);
+    memcpy(f->p, a->header, a->header_len);
+    dqi_put_be16(f->p + 16, (uint16_t)ip_len);
+    dqi_put_be16(f->p + 24, dqi_csum_fold(a->ip_sum + (uint32_t)ip_len));
+    if (a->tunnel == DQ_TUNNEL_VXLAN) dqi_put_be16(f->p + 38, (uint16_t)(ip_len - DQI_IPV4_LEN));
+    if (a->spread) dqi_put_be16(f->p + 34, src);
+    return DQI_DONE;
+}
+
+// ---- tunnels: off -----------------------------------------------------------------------------------------
+
+// Finds a whole IPv4 packet of this protocol, its header intact: *end is the offset of its end.
+static bool outer_ipv4(const dqi_frame *f, uint8_t proto, dqi_pkt *k, uint32_t *end) {
+    if (!dqi_parse(f->p, f->len, k) || !(k->has & DQ_HAS_IPV4) || k->has & DQ_HAS_FRAGMENT) return false;
+    if (k->ip_proto != proto || k->l4 == DQI_NONE) return false;
+    *end = k->l3 + dqi_be16(f->p + k->l3 + 2);
+    return *end <= (uint64_t)f->len + f->rest && *end >= k->l4 &&
+           dqi_csum_fold(dqi_csum_add(f->p + k->l3, k->l4 - k->l3, 0)) == 0;
+}
+
+// Offset of what the datagram carries, 0: it is no such VXLAN.
+static uint32_t find_vxlan(const dqi_act *a, const dqi_frame *f, uint32_t *end) {
+    dqi_pkt k;
+    if (!outer_ipv4(f, DQI_PROTO_UDP, &k, end) || !(k.has & DQ_HAS_UDP)) return 0;
+    const uint8_t *udp = f->p + k.l4;
+    uint32_t udp_end = k.l4 + dqi_be16(udp + 4), inner = k.l4 + DQI_UDP_LEN + VXLAN_LEN;
+    if (udp_end > *end || inner > udp_end || inner > f->len || dqi_be16(udp + 2) != a->udp_dst) return 0;
+    *end = udp_end;
+    const uint8_t *vxlan = udp + DQI_UDP_LEN;
+    return vxlan[0] & VXLAN_HAS_VNI && dqi_be32(vxlan + 4) >> 8 == a->id ? inner : 0;
+}
+
+// The same for GRE and NVGRE. Checksums and sequence numbers that somebody sends are skipped.
+static uint32_t find_gre(const dqi_act *a, const dqi_frame *f, uint32_t *end) {
+    dqi_pkt k;
+    if (!outer_ipv4(f, PROTO_GRE, &k, end) || *end - k.l4 < GRE_LEN || f->len < k.l4 + GRE_LEN) return 0;
+    const uint8_t *gre = f->p + k.l4;
+    uint16_t flags = dqi_be16(gre);
+    if (dqi_be16(gre + 2) != a->protocol || flags & ~GRE_KNOWN) return 0;
+    uint32_t words = !!(flags & GRE_SUM) + !!(flags & GRE_KEY) + !!(flags & GRE_SEQ);
+    uint32_t inner = k.l4 + GRE_LEN + 4 * words;
+    if (inner > *end || inner > f->len) return 0;
+    if (a->tunnel == DQ_TUNNEL_NVGRE && (flags != GRE_KEY || dqi_be32(gre + 4) >> 8 != a->id)) return 0;
+    return inner;
+}
+
+// Cuts the frame off behind offset end.
+static void cut(dqi_frame *f, uint32_t end) {
+    if (end < f->len) f->len = end;
+    f->rest = end - f->len;
+}
+
+// A tunnel without Ethernet headers leaves the outer one's addresses to the packet.
+static int decap(const dqi_act *a, dqi_frame *f) {
+    uint32_t end = 0;
+    uint32_t inner = a->tunnel == DQ_TUNNEL_VXLAN ? find_vxlan(a, f, &end) : find_gre(a, f, &end);
+    if (inner == 0 || end - inner < (a->frames ? DQI_ETH_LEN : 1)) return DQ_DROP_BAD_TUNNEL;
+    cut(f, end);
+    if (!a->frames) {
+        inner -= DQI_ETH_LEN;
+        memcpy(f->p + inner, f->p, 12);
+        dqi_put_be16(f->p + inner + 12, a->protocol);
+    }
+    move_start(f, (int32_t)inner);
+    return DQI_DONE;
+}
+
+static int apply(const dqi_act *a, dqi_frame *f) {
+    switch (a->kind) {
+    case DQ_ACT_VLAN_PUSH:
+        return vlan_push(a, f);
+    case DQ_ACT_VLAN_POP:
+        return vlan_pop(f);
+    case DQ_ACT_ENCAP:
+        return encap(a, f);
+    default:
+        return decap(a, f);
+    }
+}
+
+int dqi_acts_apply(const dqi_acts *a, dqi_frame *f, uint32_t longest) {
+    for (uint32_t i = 0; i < a->n; i++) {
+        int why = apply(&a->act[i], f);
+        if (why != DQI_DONE) return why;
+    }
+    uint64_t most = (uint64_t)longest + (is_tagged(f) ? DQI_TAG_LEN : 0);
+    return (uint64_t)f->len + f->rest > most ? DQ_DROP_TOO_LONG : DQI_DONE;
+}

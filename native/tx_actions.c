@@ -1,0 +1,190 @@
+// tx_actions.c: actions of transmit flows: a burst is taken from its ring, the first rule that a frame
+// matches says what is put in front of it, and then the engine gets it. That writes into the packets and the
+// room before them, so a burst that somebody else reads too is copied first.
+#include "actions.h"
+#include "burst.h"
+#include "match.h"
+#include "queue.h"
+#include "transform.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RETRY_NS    5000 // after there was no buffer for a copy
+#define CHUNK       64
+#define LEAST_FRAME 60
+
+struct dqi_tx_acts {
+    dqi_ftab *tab; // its queues are indices into acts
+    uint32_t longest;
+    uint32_t n;
+    dqi_acts acts[];
+};
+
+// ---- control ----------------------------------------------------------------------------------------------
+
+// Makes the rules ones whose queue is their own index.
+static int make_table(const dq_rule *rules, uint32_t n, dqi_ftab **out, dq_diag *diag) {
+    dq_rule *own = calloc(n + 1, sizeof *own);
+    if (!own) return dqi_fail(diag, DQ_ESYS - ENOMEM, "no memory for %u flows", n);
+    for (uint32_t k = 0; k < n; k++) {
+        own[k] = rules[k];
+        own[k].n_queues = 1;
+        own[k].rss = 0;
+        own[k].queues[0] = (uint16_t)k;
+    }
+    int err = dqi_ftab_build(own, n, out, diag);
+    free(own);
+    return err;
+}
+
+// Bytes that a frame of i may have without a tag.
+static uint32_t longest(const dq_iface *i) {
+    uint32_t mtu = i->ops->mtu ? i->ops->mtu(i) : 0;
+    return mtu > 0 ? mtu + 14 : UINT32_MAX;
+}
+
+static int make_acts(dqi_tx_acts *t, const dq_rule *r, const dq_action *actions, dq_diag *diag) {
+    dqi_acts *a = &t->acts[t->n++];
+    int err = dqi_acts_make(actions + r->first_action, r->n_actions, a, diag);
+    if (err != DQ_OK || a->grows + LEAST_FRAME <= t->longest) return err;
+    return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                    "its actions add %u bytes, and the interface's MTU of %u leaves no room for a frame",
+                    a->grows, t->longest - 14);
+}
+
+static int fill(dqi_tx_acts *t, const dq_iface *i, const dq_rule *rules, uint32_t n, const dq_action *actions,
+                dq_diag *diag) {
+    t->longest = longest(i);
+    int err = DQ_OK;
+    dq_diag why = {{0}};
+    for (uint32_t k = 0; k < n && err == DQ_OK; k++)
+        if ((err = make_acts(t, &rules[k], actions, &why)) != DQ_OK)
+            dqi_fail(diag, err, "interface %s: transmit flow %u: %s", i->conf.name, rules[k].flow_id,
+                     why.text);
+    if (err != DQ_OK) return err;
+    err = make_table(rules, n, &t->tab, &why);
+    return err == DQ_OK ? DQ_OK
+                        : dqi_fail(diag, err, "interface %s: transmit flows: %s", i->conf.name, why.text);
+}
+
+int dq_iface_set_tx_rules(dq_iface *i, const dq_rule *rules, uint32_t n, const dq_action *actions,
+                          dq_diag *diag) {
+    if (i->tx_acts || i->session->state != DQI_OPEN || n >= DQI_NO_QUEUE)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "interface %s: transmit flows are given once, before the start, and fewer than %d",
+                        i->conf.name, DQI_NO_QUEUE);
+    if (i->ops->payload)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s sends no frames", i->conf.name,
+                        i->ops->name);
+    dqi_tx_acts *t = calloc(1, sizeof *t + n * sizeof *t->acts);
+    if (!t) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory for its flows", i->conf.name);
+    int err = fill(t, i, rules, n, actions, diag);
+    i->tx_acts = t;
+    if (err != DQ_OK) dqi_tx_actions_free(i);
+    for (uint32_t k = 0; err == DQ_OK && k < i->n_tx; k++) { // a template's bytes don't stay as they were
+        free(i->tx[k]->stamps);
+        i->tx[k]->stamps = NULL;
+    }
+    return err;
+}
+
+void dqi_tx_actions_free(dq_iface *i) {
+    if (i->tx_acts) dqi_ftab_free(i->tx_acts->tab);
+    free(i->tx_acts);
+    i->tx_acts = NULL;
+}
+
+// ---- bursts that others read ------------------------------------------------------------------------------
+
+// Copies packet i of b into packet k of c. False: a segment is longer than c's buffers.
+static bool copy_packet(dq_burst *c, uint32_t k, const dq_burst *b, uint32_t i) {
+    for (uint32_t s = 0; s < c->nseg; s++) {
+        c->len[s][k] = b->len[s][i];
+        if (c->len[s][k] > c->queue->conf.regions[s]->conf.buf_size) return false;
+        memcpy(c->session->base + c->off[s][k], dqi_burst_base(b) + b->off[s][i], c->len[s][k]);
+    }
+    c->flow[k] = b->flow[i];
+    c->ts[k] = b->ts[i];
+    if (b->timed) c->tx_time[k] = b->tx_time[i];
+    return true;
+}
+
+static void count_drop(dq_queue *q, dq_reason why, uint32_t n) {
+    dqi_drop(&q->c, why, n);
+    dqi_gauge_add(&q->held, -(int64_t)n);
+}
+
+// Fills c with packets of b from `first` on.
+static void copy_part(dq_queue *q, dq_burst *c, const dq_burst *b, uint32_t first) {
+    uint32_t n = c->n, kept = 0;
+    c->timed = b->timed;
+    c->conn = b->conn;
+    for (uint32_t i = first; i < first + n; i++)
+        kept += copy_packet(c, kept, b, i);
+    dqi_add(&q->c.extra[DQ_EXTRA_COPIED], kept);
+    if (kept == n) return;
+    count_drop(q, DQ_DROP_TOO_LONG, n - kept);
+    dq_burst_truncate(c, kept);
+}
+
+dq_burst *dqi_tx_own(dq_queue *q, dq_burst *b) {
+    if (!q->shared && dqi_burst_alone(b) && !b->parent && !b->slices) return b;
+    dq_burst *c;
+    q->shared = b;
+    uint32_t n = b->n - q->shared_pos < q->conf.batch_size ? b->n - q->shared_pos : q->conf.batch_size;
+    if (dqi_tx_take_burst(q, n, &c) != DQ_OK && dqi_tx_take_burst(q, n = 1, &c) != DQ_OK) {
+        q->next_ns = q->now_ns + RETRY_NS;
+        return NULL;
+    }
+    copy_part(q, c, b, q->shared_pos);
+    c->bytes = dqi_burst_sum(c, 0, c->n);
+    q->shared_pos += n;
+    if (q->shared_pos == b->n) {
+        q->shared = NULL;
+        q->shared_pos = 0;
+        dq_burst_unref(b);
+    }
+    return c;
+}
+
+// ---- packets ----------------------------------------------------------------------------------------------
+
+// The room before the packet is what its buffer has there.
+static int change(const dqi_tx_acts *t, dq_burst *b, uint32_t i, const dqi_acts *acts) {
+    const dq_region *r = dqi_buf_region(b->session, b->bufs[0][i]);
+    uint8_t *p = b->session->base + b->off[0][i];
+    uint32_t rest = dqi_packet_len(b, i) - b->len[0][i];
+    uint64_t start = dqi_buf_off(r, b->bufs[0][i]) - DQ_HEADROOM;
+    dqi_frame f = {.p = p, .len = b->len[0][i], .rest = rest, .room = (uint32_t)(b->off[0][i] - start)};
+    int why = dqi_acts_apply(acts, &f, t->longest);
+    b->off[0][i] += (uint64_t)(f.p - p);
+    b->len[0][i] = f.len;
+    b->grown |= f.len > r->conf.buf_size;
+    return why;
+}
+
+uint32_t dqi_tx_actions(dq_queue *q, dq_burst *b) {
+    const dqi_tx_acts *t = q->iface->tx_acts;
+    uint32_t flow[CHUNK], kept = 0, n = b->n, changed = 0;
+    uint16_t which[CHUNK];
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = i % CHUNK, m = n - i < CHUNK ? n - i : CHUNK;
+        if (at == 0)
+            dqi_ftab_classify(t->tab, dqi_burst_base(b), b->off[0] + i, b->len[0] + i, m, flow, which);
+        bool hit = which[at] != DQI_NO_QUEUE && b->bufs[0][i] != DQI_NO_BUF;
+        int why = hit ? change(t, b, i, &t->acts[which[at]]) : DQI_DONE;
+        if (why != DQI_DONE) {
+            count_drop(q, (dq_reason)why, 1);
+            continue;
+        }
+        changed += hit;
+        if (kept != i) dqi_burst_swap(b, kept, i);
+        kept++;
+    }
+    dqi_add(&q->c.extra[DQ_EXTRA_TRANSFORMED], changed);
+    b->bytes = dqi_burst_sum(b, 0, n);
+    if (kept < n) dq_burst_truncate(b, kept);
+    return n - kept;
+}

@@ -1,0 +1,84 @@
+package session
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+var tunnelKinds = map[string]native.TunnelKind{
+	spec.TunnelVXLAN: native.TunnelVXLAN,
+	spec.TunnelGRE:   native.TunnelGRE,
+	spec.TunnelNVGRE: native.TunnelNVGRE,
+}
+
+// nativeActions is the engine's form of a flow's transforms.
+func nativeActions(actions []*spec.Action) []native.Action {
+	var out []native.Action
+	for _, a := range actions {
+		switch a.Type {
+		case spec.ActionVLANPop:
+			out = append(out, native.Action{Kind: native.ActionVLANPop})
+		case spec.ActionVLANPush:
+			out = append(out, vlanPush(a.VLAN))
+		case spec.ActionTunnelEncap:
+			out = append(out, tunnelAction(native.ActionEncap, a.Tunnel))
+		case spec.ActionTunnelDecap:
+			out = append(out, tunnelAction(native.ActionDecap, a.Tunnel))
+		}
+	}
+	return out
+}
+
+func vlanPush(v *spec.VLAN) native.Action {
+	return native.Action{
+		Kind: native.ActionVLANPush,
+		TPID: v.EtherType,
+		TCI:  uint16(v.PCP)<<13 | uint16(v.DEI)<<12 | v.ID,
+	}
+}
+
+func tunnelAction(kind native.ActionKind, t *spec.Tunnel) native.Action {
+	return native.Action{
+		Kind:     kind,
+		Tunnel:   tunnelKinds[t.Type],
+		TTL:      t.TTL,
+		TOS:      t.TOS,
+		IPv4Src:  address4(t.IPv4Src),
+		IPv4Dst:  address4(t.IPv4Dst),
+		ID:       max(t.VNI, t.TNI), // one of them is 0: the tunnel hasn't got it
+		UDPSrc:   t.UDPSrc,
+		UDPDst:   t.UDPDst,
+		Protocol: t.GREProtocol,
+		EthSrc:   t.EthSrc,
+		EthDst:   t.EthDst,
+		FlowID:   t.FlowID,
+	}
+}
+
+// address4 gives an IPv4 address in host byte order.
+func address4(a netip.Addr) uint32 {
+	b := a.As4()
+	return binary.BigEndian.Uint32(b[:])
+}
+
+// setTxFlows gives the engine the transmit flows of the configuration.
+func (i *Interface) setTxFlows() error {
+	if i.spec.TX == nil || len(i.spec.TX.Flows) == 0 {
+		return nil
+	}
+	var rules []native.ActedRule
+	for k, f := range i.spec.TX.Flows {
+		r := native.ActedRule{Actions: nativeActions(f.Actions)}
+		var err error
+		if r.Match, err = nativeMatch(&f.Match, nil); err != nil {
+			return located(f.Source, err)
+		}
+		r.FlowID, r.Order = f.ID, uint64(k)
+		rules = append(rules, r)
+	}
+	i.s.note("interface %s: transforms of transmit flows: software", i.Name())
+	return located(i.spec.TX.Key("flows"), i.native.SetTxRules(rules))
+}
