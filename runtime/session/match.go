@@ -20,6 +20,7 @@ func nativeMatch(m *spec.Match, items []spec.FlexItem) (native.Match, error) {
 		out.Set |= native.MatchUDPDst
 		out.UDPDst = native.PortRange{Lo: m.UDPDst.First, Hi: m.UDPDst.Last}
 	}
+	matchTCP(m, &out)
 	if m.IPv4Src != nil {
 		out.Set |= native.MatchIPv4Src
 		out.IPv4Src, out.IPv4SrcMask = ipv4(*m.IPv4Src)
@@ -32,6 +33,8 @@ func nativeMatch(m *spec.Match, items []spec.FlexItem) (native.Match, error) {
 		out.Set |= native.MatchIPv4Len
 		out.IPv4Len = *m.IPv4Len
 	}
+	matchIPv6(m, &out)
+	matchLink(m, &out)
 	matchEthernet(m.Ethernet, &out)
 	matchECPRI(m.ECPRI, &out)
 	return out, matchFlex(m.Flex, items, &out)
@@ -41,6 +44,40 @@ func nativeMatch(m *spec.Match, items []spec.FlexItem) (native.Match, error) {
 func ipv4(p netip.Prefix) (addr, mask uint32) {
 	a := p.Masked().Addr().As4()
 	return binary.BigEndian.Uint32(a[:]), uint32(uint64(0xffffffff) << (32 - p.Bits()))
+}
+
+func matchTCP(m *spec.Match, out *native.Match) {
+	if m.TCPSrc != nil {
+		out.Set |= native.MatchTCPSrc
+		out.TCPSrc = native.PortRange{Lo: m.TCPSrc.First, Hi: m.TCPSrc.Last}
+	}
+	if m.TCPDst != nil {
+		out.Set |= native.MatchTCPDst
+		out.TCPDst = native.PortRange{Lo: m.TCPDst.First, Hi: m.TCPDst.Last}
+	}
+}
+
+func matchIPv6(m *spec.Match, out *native.Match) {
+	if m.IPv6Src != nil {
+		out.Set |= native.MatchIPv6Src
+		out.IPv6Src, out.IPv6SrcPrefix = m.IPv6Src.Addr().As16(), uint8(m.IPv6Src.Bits())
+	}
+	if m.IPv6Dst != nil {
+		out.Set |= native.MatchIPv6Dst
+		out.IPv6Dst, out.IPv6DstPrefix = m.IPv6Dst.Addr().As16(), uint8(m.IPv6Dst.Bits())
+	}
+}
+
+// matchLink sets what comes with the Ethernet header but its addresses.
+func matchLink(m *spec.Match, out *native.Match) {
+	if m.VLANID != nil {
+		out.Set |= native.MatchVLANID
+		out.VLANID = *m.VLANID
+	}
+	if m.EtherType != nil {
+		out.Set |= native.MatchEtherType
+		out.EtherType = *m.EtherType
+	}
 }
 
 func matchEthernet(m *spec.EthernetMatch, out *native.Match) {

@@ -8,7 +8,6 @@ import (
 // checkFlows checks ids, which are unique within a side and, unless 0, among all sides of
 // that direction, and the queues that flows name.
 func (p *parser) checkFlows(i *Interface, s side, ids map[string]*Flow) {
-	class := &Flow{}
 	for _, f := range s.flows {
 		key := fmt.Sprintf("%s %d", s.name, f.ID)
 		if f.ID == 0 {
@@ -25,13 +24,6 @@ func (p *parser) checkFlows(i *Interface, s side, ids map[string]*Flow) {
 					p.errorf(a.queueAt[n], "no %s queue has id %d (there are %s)", s.name, id, queueList(s.queues))
 				}
 			}
-		}
-		switch k := f.Match.class(); {
-		case k == "" || s.name == "tx":
-		case class.Match.class() == "":
-			class = f
-		case class.Match.class() != k && i.engine == EngineDPDK:
-			p.errorf(f.Key("match"), "%s match beside the %s match of flow %s: a NIC serves one class of match per interface", k, class.Match.class(), class.Name)
 		}
 		if f.Match.Flex != nil && len(f.Actions) > 1 {
 			p.errorf(f.Key("actions"), "a flex item match cannot be combined with transforms")

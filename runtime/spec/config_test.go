@@ -25,6 +25,7 @@ func good(t *testing.T, name string) *Config {
 // TestValues reads back one value of each kind of key.
 func TestValues(t *testing.T) {
 	raw, tun, classes := good(t, "raw_all_keys.yaml"), good(t, "tunnels.yaml"), good(t, "flow_classes.yaml")
+	v6 := classes.Interfaces[0].RX.Flows[4].Match
 	socks, legacy, mixed := good(t, "sockets.yaml"), good(t, "legacy_endpoints.yaml"), good(t, "mixed.yaml")
 	rx, tx := raw.Interfaces[0].RX, raw.Interfaces[0].TX
 	match := rx.Flows[0].Match
@@ -51,7 +52,11 @@ func TestValues(t *testing.T) {
 		{"length", *match.IPv4Len, uint16(1052)},
 		{"Ethernet", rx.Flows[1].Match.Ethernet.Dst.String(), "02:00:00:00:00:02"},
 		{"RSS", rx.Flows[1].QueueIDs(), []int{1, 2}},
-		{"catch-all", rx.Flows[4].Match.class(), ""},
+		{"catch-all", rx.Flows[4].Match, Match{Source: rx.Flows[4].Match.Source}},
+		{"IPv6 prefix", *v6.IPv6Src, netip.MustParsePrefix("2001:db8::/32")},
+		{"IPv6 address", *v6.IPv6Dst, netip.MustParsePrefix("2001:db8::7/128")},
+		{"TCP, tag", fmt.Sprint(v6.TCPSrc, v6.TCPDst, *v6.VLANID), "1-1023 443 7"},
+		{"EtherType", *classes.Interfaces[0].RX.Flows[5].Match.EtherType, uint16(0x806)},
 		{"packets per batch", rx.ReorderConfigs[0].PacketsPerBatch, int64(100)},
 		{"derived packets per batch", rx.ReorderConfigs[1].PacketsPerBatch, int64(128)},
 		{"default of missing_action", good(t, "hardware_loopback.yaml").Interfaces[0].RX.ReorderConfigs[0].MissingAction, "passthrough"},

@@ -22,6 +22,8 @@
 //   - addresses vdev:NAME and pcap:FILE
 //   - IPv6 addresses and host names in endpoint URIs
 //   - a prefix such as 10.0.0.0/8 in ipv4_src and ipv4_dst
+//   - tcp_src, tcp_dst, ipv6_src, ipv6_dst, vlan_id (of the outermost tag) and ethertype
+//     (of what follows the tags) in a match
 //   - batch_size on a queue with poll_mode: direct: the most packets of one poll, 256
 //     when left out
 //   - cpu_core: -1 leaves the thread unpinned
@@ -53,6 +55,8 @@
 //   - A match without criteria, or no match at all, matches everything.
 //   - Flow ids are unique within a direction of an interface and, unless 0, among all
 //     interfaces of that direction.
+//   - Classes of match (ports and IP, flex items, eCPRI) may stand beside each other on an
+//     interface: what a NIC can't do, software does.
 //   - Reorder: the reference's limits that stem from its implementation are lifted. A
 //     batch may have any number of packets, a field 1 to 64 bits, and the flows may lead
 //     to several queues or to direct ones; data types convert on the CPU too. What is

@@ -54,37 +54,33 @@ func (f *Flow) Transforms() []*Action {
 
 // Match holds the criteria of a flow; all that are set must hold. Empty matches all.
 type Match struct {
-	Source   `json:"-"`
-	UDPSrc   *PortRange     `json:"udp_src,omitempty"`
-	UDPDst   *PortRange     `json:"udp_dst,omitempty"`
-	IPv4Src  *netip.Prefix  `json:"ipv4_src,omitempty"`
-	IPv4Dst  *netip.Prefix  `json:"ipv4_dst,omitempty"`
-	IPv4Len  *uint16        `json:"ipv4_len,omitempty"` // total length field of the IPv4 header
-	Ethernet *EthernetMatch `json:"ethernet,omitempty"`
-	Flex     *FlexMatch     `json:"flex,omitempty"`
-	ECPRI    *ECPRIMatch    `json:"ecpri,omitempty"`
+	Source    `json:"-"`
+	UDPSrc    *PortRange     `json:"udp_src,omitempty"`
+	UDPDst    *PortRange     `json:"udp_dst,omitempty"`
+	IPv4Src   *netip.Prefix  `json:"ipv4_src,omitempty"`
+	IPv4Dst   *netip.Prefix  `json:"ipv4_dst,omitempty"`
+	IPv4Len   *uint16        `json:"ipv4_len,omitempty"` // total length field of the IPv4 header
+	IPv6Src   *netip.Prefix  `json:"ipv6_src,omitempty"`
+	IPv6Dst   *netip.Prefix  `json:"ipv6_dst,omitempty"`
+	TCPSrc    *PortRange     `json:"tcp_src,omitempty"`
+	TCPDst    *PortRange     `json:"tcp_dst,omitempty"`
+	VLANID    *uint16        `json:"vlan_id,omitempty"`   // of the outermost tag
+	EtherType *uint16        `json:"ethertype,omitempty"` // of what follows the tags
+	Ethernet  *EthernetMatch `json:"ethernet,omitempty"`
+	Flex      *FlexMatch     `json:"flex,omitempty"`
+	ECPRI     *ECPRIMatch    `json:"ecpri,omitempty"`
 }
 
-// ipUDP reports whether an IPv4 or UDP criterion is set.
-func (m *Match) ipUDP() bool {
-	return m.UDPSrc != nil || m.UDPDst != nil || m.IPv4Src != nil || m.IPv4Dst != nil || m.IPv4Len != nil
-}
+// ip4 and ip6 report whether an IPv4 or IPv6 criterion is set, udp and tcp one on ports.
+func (m *Match) ip4() bool { return m.IPv4Src != nil || m.IPv4Dst != nil || m.IPv4Len != nil }
+func (m *Match) ip6() bool { return m.IPv6Src != nil || m.IPv6Dst != nil }
+func (m *Match) udp() bool { return m.UDPSrc != nil || m.UDPDst != nil }
+func (m *Match) tcp() bool { return m.TCPSrc != nil || m.TCPDst != nil }
 
-// class names the flow class of the reference: standard, flex, ecpri, or "" for a
-// catch-all.
-func (m *Match) class() string {
-	switch {
-	case m.Flex != nil:
-		return "flex item"
-	case m.ECPRI != nil:
-		return "eCPRI"
-	case m.ipUDP() || m.Ethernet != nil:
-		return "standard"
-	}
-	return ""
-}
+// ipPorts reports whether a criterion of network or transport is set.
+func (m *Match) ipPorts() bool { return m.ip4() || m.ip6() || m.udp() || m.tcp() }
 
-// PortRange is a range of UDP ports, both ends included.
+// PortRange is a range of UDP or TCP ports, both ends included.
 type PortRange struct {
 	First, Last uint16
 }

@@ -10,7 +10,11 @@ import (
 func (p *parser) match(o *object, tx bool) Match {
 	m := Match{Source: o.Source}
 	m.UDPSrc, m.UDPDst = o.ports("udp_src"), o.ports("udp_dst")
-	m.IPv4Src, m.IPv4Dst = o.prefix("ipv4_src"), o.prefix("ipv4_dst")
+	m.TCPSrc, m.TCPDst = o.ports("tcp_src"), o.ports("tcp_dst")
+	m.IPv4Src, m.IPv4Dst = o.prefix("ipv4_src", v4), o.prefix("ipv4_dst", v4)
+	m.IPv6Src, m.IPv6Dst = o.prefix("ipv6_src", v6), o.prefix("ipv6_dst", v6)
+	m.VLANID = optional[uint16](o, "vlan_id", 0, 4095)
+	m.EtherType = optional[uint16](o, "ethertype", 1, maxU16)
 	if m.IPv4Len = optional[uint16](o, "ipv4_len", 0, maxU16); m.IPv4Len != nil && o.zero("ipv4_len") {
 		p.errorf(o.Key("ipv4_len"), "0 is outside 1..65535 (leave the key out to match any length)")
 	}
@@ -29,20 +33,29 @@ func (p *parser) match(o *object, tx bool) Match {
 	if e := o.child("ecpri", true); e.ok() {
 		m.ECPRI = p.ecpri(e)
 	}
+	p.matchClasses(o, &m, tx)
+	o.end()
+	return m
+}
+
+// matchClasses checks which criteria may stand together.
+func (p *parser) matchClasses(o *object, m *Match, tx bool) {
 	classes := 0
-	for _, set := range []bool{m.ipUDP(), m.Flex != nil, m.ECPRI != nil} {
+	for _, set := range []bool{m.ipPorts(), m.Flex != nil, m.ECPRI != nil} {
 		if set {
 			classes++
 		}
 	}
 	switch {
 	case classes > 1:
-		p.errorf(o.Source, "a match is on UDP and IP fields, or on a flex item, or on eCPRI, not on several")
+		p.errorf(o.Source, "a match is on ports and IP fields, or on a flex item, or on eCPRI, not on several")
+	case m.udp() && m.tcp():
+		p.errorf(o.Source, "UDP and TCP criteria exclude each other")
+	case m.ip4() && m.ip6():
+		p.errorf(o.Source, "IPv4 and IPv6 criteria exclude each other")
 	case tx && (m.Flex != nil || m.ECPRI != nil):
-		p.errorf(o.Source, "a transmit flow matches UDP, IP and Ethernet fields only")
+		p.errorf(o.Source, "a transmit flow matches ports, IP and Ethernet fields only")
 	}
-	o.end()
-	return m
 }
 
 func (p *parser) ethernet(o *object) *EthernetMatch {
@@ -85,7 +98,7 @@ func (p *parser) ecpri(o *object) *ECPRIMatch {
 // zero reports whether a key holds a plain 0.
 func (o *object) zero(key string) bool { return strings.Trim(o.n.get(key).text, "0xX") == "" }
 
-// ports reads a UDP port or a range such as 1000-1010.
+// ports reads a port or a range such as 1000-1010.
 func (o *object) ports(key string) *PortRange {
 	v, ok := o.lookup(key)
 	if !ok {
@@ -115,8 +128,19 @@ func (o *object) ports(key string) *PortRange {
 	return &PortRange{uint16(first), uint16(last)}
 }
 
-// prefix reads a dotted address or a prefix such as 10.0.0.0/8.
-func (o *object) prefix(key string) *netip.Prefix {
+// ipFamily is what prefixes of one version of IP look like.
+type ipFamily struct {
+	name, example string
+	bits          int
+}
+
+var (
+	v4 = ipFamily{"IPv4", "10.0.0.0/8", 32}
+	v6 = ipFamily{"IPv6", "2001:db8::/32", 128}
+)
+
+// prefix reads an address or a prefix such as 10.0.0.0/8.
+func (o *object) prefix(key string, family ipFamily) *netip.Prefix {
 	v, ok := o.lookup(key)
 	if !ok {
 		return nil
@@ -129,10 +153,10 @@ func (o *object) prefix(key string) *netip.Prefix {
 	a, err := netip.ParseAddr(addr)
 	n, errBits := strconv.ParseUint(bits, 10, 8)
 	if !isPrefix {
-		n, errBits = 32, nil
+		n, errBits = uint64(family.bits), nil
 	}
-	if err != nil || !a.Is4() || errBits != nil || n > 32 {
-		o.p.errorf(v.Source, "%q is neither an IPv4 address nor a prefix such as 10.0.0.0/8", text)
+	if err != nil || a.BitLen() != family.bits || a.Zone() != "" || errBits != nil || int(n) > family.bits {
+		o.p.errorf(v.Source, "%q is neither an %s address nor a prefix such as %s", text, family.name, family.example)
 		return nil
 	}
 	pre := netip.PrefixFrom(a, int(n))
