@@ -376,6 +376,110 @@ func (b *bench) changeFlows(t *testing.T) error {
 	return expect(1000, 0, 11)
 }
 
+const outer = `outer_eth_src: "02:00:00:00:00:01", outer_eth_dst: "02:00:00:00:00:02", outer_ipv4_src: 192.0.2.1, outer_ipv4_dst: 192.0.2.2`
+
+const putOn = `        flows:
+        - {name: vxlan, id: 1, match: {udp_dst: 1000}, actions: [{type: tunnel_encap, tunnel: {type: vxlan, vni: 5, ` + outer + `}}]}
+        - {name: tag, id: 2, match: {udp_dst: 1001}, actions: [{type: vlan_push, vlan_id: 7}]}
+        - {name: nvgre, id: 3, match: {udp_dst: 1002}, actions: [{type: tunnel_encap, tunnel: {type: nvgre, tni: 6, ` + outer + `}}]}
+`
+
+const takeOff = `        flows:
+        - {name: vxlan, id: 11, match: {udp_dst: 4789}, actions: [{type: tunnel_decap, tunnel: {type: vxlan, vni: 5, ` + outer + `}}, {type: queue, id: 1}]}
+        - {name: tag, id: 12, match: {vlan_id: 7}, actions: [{type: vlan_pop}, {type: queue, id: 0}]}
+`
+
+// TestContractTransforms puts frames into tunnels on one side and takes them out on the other, by flows of the
+// configuration and by others that come and go.
+func TestContractTransforms(t *testing.T) {
+	for _, e := range engines() {
+		if !e.frames {
+			continue
+		}
+		e.tx = putOn
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			onTask(t, func(me *task.Task) error {
+				b, err := e.open(me, takeOff)
+				if err != nil {
+					return err
+				}
+				defer b.s.Close()
+				return b.transform(t)
+			})
+		})
+	}
+}
+
+// expectWhole sends packets to a port and wants them as they were sent, on a queue with a flow's id.
+func (b *bench) expectWhole(tap *Tap, udp uint16, queue int, id uint32) error {
+	if err := b.send(100, 5, udp); err != nil {
+		return err
+	}
+	want := uint64(100)
+	return b.receive(tap, 5, func(x *Burst, i int) error {
+		p, err := x.Packet(0, i)
+		if err != nil {
+			return err
+		}
+		seq, err := b.seq(p)
+		if err != nil || seq != want || len(p) != b.length(seq) || x.FlowIDs()[i] != id || x.Queue().ID() != queue {
+			return fmt.Errorf("port %d: packet %d of %d bytes, flow %d on queue %d, %v; want packet %d, flow %d on %d",
+				udp, seq, len(p), x.FlowIDs()[i], x.Queue().ID(), err, want, id, queue)
+		}
+		want++
+		return nil
+	})
+}
+
+func (b *bench) transform(t *testing.T) error {
+	port, err := b.s.Interface("b")
+	if err != nil {
+		return err
+	}
+	var taps []*Tap
+	for _, q := range port.RxQueues() {
+		tap, err := q.Tap(b.me, nil, TapOptions{Policy: Wait})
+		if err != nil {
+			return err
+		}
+		taps = append(taps, tap)
+	}
+	if err := b.s.Start(b.me); err != nil {
+		return err
+	}
+	if err := errors.Join(b.expectWhole(taps[1], 1000, 1, 11), b.expectWhole(taps[0], 1001, 0, 12)); err != nil {
+		return err
+	}
+	nvgre, err := spec.ParseFlows([]any{map[string]any{"name": "nvgre", "match": map[string]any{"ipv4_src": "192.0.2.1"},
+		"actions": []any{map[string]any{"type": "tunnel_decap", "tunnel": map[string]any{"type": "nvgre", "tni": 6,
+			"outer_eth_src": "02:00:00:00:00:01", "outer_eth_dst": "02:00:00:00:00:02", "outer_ipv4_src": "192.0.2.1", "outer_ipv4_dst": "192.0.2.2"}},
+			map[string]any{"type": "queue", "id": 0}}}})
+	if err != nil {
+		return err
+	}
+	flow := Flow{Name: "nvgre", Match: nvgre[0].Match, Queues: nvgre[0].QueueIDs(), Transforms: nvgre[0].Transforms()}
+	for range 3 {
+		ids, err := port.AddFlows("dyn", []Flow{flow})
+		if err != nil {
+			return err
+		}
+		if err := b.expectWhole(taps[0], 1002, 0, ids[0]); err != nil {
+			return err
+		}
+		if _, err := port.DeleteFlows("dyn"); err != nil {
+			return err
+		}
+	}
+	b.quiesce()
+	for name, want := range map[string]float64{"a.tx.transformed": 25, "b.rx.transformed": 25, "b.rx.dropped": 0} {
+		if got := b.figure(name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	return nil
+}
+
 func TestContractTimedSend(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
 		tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})

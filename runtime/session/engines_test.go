@@ -29,6 +29,7 @@ type engine struct {
 	direct   bool
 	virtual  bool
 	faults   string // of the wire, after the clock
+	tx       string // goes to interface a's tx section
 }
 
 // engines is every engine in worker and in direct mode.
@@ -145,7 +146,7 @@ daqiri:
           id: 0
           %s
           memory_regions: [out]
-    - name: b
+%s    - name: b
       address: right%s
       rx:
         queues:
@@ -153,7 +154,7 @@ daqiri:
           id: 0
           %s
           memory_regions: [in]%s
-%s`, stream, loopback, rxBuf, a, strings.Replace(poll, "\n          timeout_us: 200", "", 1), b, poll, second, extra), nil
+%s`, stream, loopback, rxBuf, a, strings.Replace(poll, "\n          timeout_us: 200", "", 1), e.tx, b, poll, second, extra), nil
 }
 
 // bench is a session under test and what its task works with.
