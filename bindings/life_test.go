@@ -62,6 +62,8 @@ func TestLife(t *testing.T) {
 		{name: "idle get_burst", script: openLoop + `s:start() rx:get_burst{}`, change: onVirtualClock, err: "nothing can happen any more"},
 		{name: "idle count", script: openLoop + `tx:transmit{ template = tx:template{ payload_bytes = 1 }, count = 5 } rx:on_burst(function() end)
 			s:run{ packets = 10 }`, change: onVirtualClock, reason: "nothing more was received"},
+		{name: "count of a transmission begun before", script: openLoop + flood + `rx:on_burst(function() end) print(s:run{ packets = 100 }.seconds)`,
+			change: onVirtualClock, reason: "100 packets were received", out: "0.00"},
 		{name: "stop", script: openLoop + `s:after(0.002, function() s:stop("enough") end) s:run{}`, reason: "enough"},
 		{name: "stop from outside", script: openLoop + `print(s:run{}.reason) daqiri.sleep(10)`, change: stopSoon,
 			out: "interrupted\n", err: "stopped: interrupted", reason: "interrupted"},

@@ -122,6 +122,7 @@ func (o *Opened) serve(c *call, lim *limits) string {
 	rt := c.rt
 	looks := lim.packets > 0 || lim.bytes > 0 || o.s.Thresholds().Aborts()
 	next, now := int64(0), rt.Task.Now()
+	lim.movedAt = now
 	for ; ; now = rt.Task.Seen() {
 		if reason, ok := o.s.Stopping(); ok {
 			return reason

@@ -449,6 +449,7 @@ struct dq_session {
     uint32_t n_workers;
     dq_stage *stages[DQI_MAX_STAGES];
     _Atomic uint32_t n_stages;
+    dqi_spin notes_lock;
     char *notes[DQI_MAX_NOTES];
     uint32_t n_notes;
     dqi_burst_pool *picks; // descriptors of selections, of picks_cap packets
@@ -456,7 +457,7 @@ struct dq_session {
     pthread_mutex_t control; // pipes and stages, against readers of the ledger
 };
 
-// Adds a line to the session's report.
+// Adds a line to the session's report. Any thread.
 void dqi_note(dq_session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int64_t dqi_mono_ns(void);
 void dqi_clock_start(dq_session *s);

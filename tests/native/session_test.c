@@ -354,6 +354,36 @@ static void words(void) {
     DQ_EQ_STR(dq_err_name(DQ_ESYS - 2), strerror(2));
 }
 
+// Notes come from any thread, while the report is read; none is lost until there is no room.
+static void *note_50(void *session) {
+    for (int i = 0; i < 50; i++)
+        dqi_note(session, "note %d", i);
+    return NULL;
+}
+
+static void notes_from_threads(void) {
+    bed b;
+    char text[64];
+    pthread_t t[4];
+    bed_open(&b, (bed_conf){.mode = BED_DIRECT});
+    uint32_t n = 0;
+    while (dq_session_report(b.s, n, text, sizeof text))
+        n++;
+    for (int k = 0; k < 4; k++)
+        DQ_EQ(pthread_create(&t[k], NULL, note_50, b.s), 0);
+    for (uint32_t i = 0; i < n + 200 && i < DQI_MAX_NOTES;)
+        i += dq_session_report(b.s, i, text, sizeof text);
+    for (int k = 0; k < 4; k++)
+        pthread_join(t[k], NULL);
+    DQ_EQ(strncmp(text, "note ", 5), 0);
+    DQ_CHECK(!dq_session_report(b.s, n + 200, text, sizeof text));
+    note_50(b.s); // only so many find room
+    note_50(b.s);
+    DQ_CHECK(dq_session_report(b.s, DQI_MAX_NOTES - 1, text, sizeof text));
+    DQ_CHECK(!dq_session_report(b.s, DQI_MAX_NOTES, text, sizeof text));
+    bed_close(&b);
+}
+
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(half_built);
@@ -367,6 +397,7 @@ int main(int argc, char **argv) {
     DQ_RUN(side_by_side);
     DQ_RUN(virtual_clock);
     DQ_RUN(real_clock);
+    DQ_RUN(notes_from_threads);
     DQ_RUN(words);
     return dq_done();
 }
