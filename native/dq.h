@@ -501,6 +501,8 @@ typedef enum dq_extra {
     DQ_EXTRA_FILE_BYTES,
     DQ_EXTRA_STALL_NS,    // time a writer's consumer spent waiting for the disk
     DQ_EXTRA_TRUNCATED,   // packets written shorter than they were
+    DQ_EXTRA_TIMED,       // packets sent that had a send time
+    DQ_EXTRA_LATE,        // of those: their time had passed when their burst's turn came
     DQ_EXTRA_REFUSED,     // packets not taken (NO_SPACE_AVAILABLE), as their connection's peer doesn't read
     DQ_EXTRA_TRANSFORMED, // packets that got or lost headers by their flow's actions
     DQ_EXTRAS
@@ -529,6 +531,28 @@ typedef struct dq_line {
 } dq_line;
 // Fills at most max lines; the number that there are. Any thread.
 uint32_t dq_ledger(const dq_session *s, dq_line *lines, uint32_t max);
+
+#define DQ_SPREAD_BUCKETS                                                                                    \
+    544 // of a histogram of times: exact below 32 ns, then 16 to an octave, the last takes more than 128 s
+
+// How the departures of a transmit queue kept to its pace and to the packets' send times. Departures are
+// session times, read just before a packet is handed to the engine.
+typedef struct dq_timing {
+    char name[DQ_NAME_LEN], queue[DQ_NAME_LEN]; // interface; queue
+    uint32_t queue_id;
+    uint32_t reserved;
+    // What the pace gives the gaps between packets that left, and what they took. A new transmission and a
+    // new pace begin a gap of their own, which isn't counted.
+    uint64_t wanted_ns, took_ns;
+    uint64_t overdue_ns;                    // for so long a packet that is there should have left
+    uint64_t gap_error[DQ_SPREAD_BUCKETS];  // gaps between paced packets, by |gap - wanted|; none where the
+                                            // queue ran dry
+    uint64_t time_error[DQ_SPREAD_BUCKETS]; // packets with a send time, by how long after it they left
+} dq_timing;
+// The largest number of ns that falls into bucket k.
+uint64_t dq_spread_most(uint32_t k);
+// Fills at most max, of the transmit queues with a pace or send times; the number that there are. Any thread.
+uint32_t dq_timings(const dq_session *s, dq_timing *out, uint32_t max);
 
 #define DQ_FAULT_OTHERS INT32_MAX
 

@@ -16,6 +16,7 @@
 typedef struct dqi_pool dqi_pool;
 typedef struct dqi_burst_pool dqi_burst_pool;
 typedef struct dqi_poller dqi_poller;
+typedef struct dqi_timing dqi_timing;
 typedef struct dqi_engine_ops dqi_engine_ops;
 typedef struct dqi_stage_ops dqi_stage_ops;
 typedef struct dqi_rx_acts dqi_rx_acts;
@@ -274,9 +275,10 @@ typedef struct dqi_dispatch {
 // Software pacing: a packet leaves when its time has come; each moves the time on by what it costs at the
 // rate.
 typedef struct dqi_pace {
-    _Atomic double bps, pps;   // 0: not limited
-    double next_ns;            // relative to the session's start
-    double seen_bps, seen_pps; // at the last look: next_ns follows from these
+    _Atomic double bps, pps;     // 0: not limited
+    double next_ns;              // relative to the session's start
+    double seen_bps, seen_pps;   // at the last look: next_ns and these two follow from them
+    double per_byte, per_packet; // ns
 } dqi_pace;
 
 struct dq_queue {
@@ -314,10 +316,12 @@ struct dq_queue {
     dqi_ring ring;
     dq_burst *tx;
     uint32_t tx_pos;
-    bool busy;      // had something to send at the last poll
-    int64_t now_ns; // of the last look at the clock, for the engine
-    bool tx_made;   // tx is of the transmission gen
+    int64_t tx_since;  // when tx was looked at first
+    _Atomic bool busy; // had something to send at the last poll
+    int64_t now_ns;    // of the last look at the clock, for the engine
+    bool tx_made;      // tx is of the transmission gen
     dqi_pace pace;
+    dqi_timing *timing;
     dq_template *gen;
     _Atomic uint64_t gen_left;
     dq_burst *shared; // somebody else reads it: it is copied, from packet shared_pos on, before flows change

@@ -76,6 +76,8 @@ static const char *const extras[DQ_EXTRAS] = {
     [DQ_EXTRA_FILE_BYTES] = "file_bytes",
     [DQ_EXTRA_STALL_NS] = "stall_ns",
     [DQ_EXTRA_TRUNCATED] = "truncated",
+    [DQ_EXTRA_TIMED] = "timed",
+    [DQ_EXTRA_LATE] = "late",
     [DQ_EXTRA_REFUSED] = "refused",
     [DQ_EXTRA_TRANSFORMED] = "transformed",
 };

@@ -1,6 +1,6 @@
 // ledger.c: every account of a session as lines. Counters are read while their writers go on: each is
 // monotone, and the sums are exact when nothing moves.
-#include "dqi.h"
+#include "timing.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -93,6 +93,22 @@ uint32_t dq_ledger(const dq_session *cs, dq_line *lines, uint32_t max) {
         stage_line(s, s->stages[i], next_line(&k));
     pthread_mutex_unlock(&s->control);
     return k.n;
+}
+
+uint32_t dq_timings(const dq_session *s, dq_timing *out, uint32_t max) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        for (uint32_t k = 0; k < s->ifaces[i]->n_tx; k++) {
+            dq_queue *q = s->ifaces[i]->tx[k];
+            dq_timing *t = n < max ? &out[n] : NULL;
+            if (!dqi_timing_read(q, t)) continue;
+            n++;
+            if (!t) continue;
+            snprintf(t->name, sizeof t->name, "%s", q->iface->conf.name);
+            snprintf(t->queue, sizeof t->queue, "%s", q->conf.name);
+            t->queue_id = q->conf.id;
+        }
+    return n;
 }
 
 static uint32_t queue_faults(dq_queue *q, dq_fault *out, uint32_t n, uint32_t max) {

@@ -97,6 +97,46 @@ func (s *Session) Faults() []Fault {
 	}
 }
 
+// Buckets is how many buckets a histogram of times has.
+const Buckets = int(C.DQ_SPREAD_BUCKETS)
+
+// Timing says how a transmit queue kept to its pace and to send times: see dq_timing in dq.h, which it mirrors.
+type Timing struct {
+	name, queue                 name
+	QueueID                     uint32
+	_                           uint32
+	WantedNS, TookNS, OverdueNS uint64
+	GapError, TimeError         [Buckets]uint64
+}
+
+var _ = [1]struct{}{}[unsafe.Sizeof(Timing{})-C.sizeof_dq_timing]
+var _ = [1]struct{}{}[unsafe.Offsetof(Timing{}.TimeError)-unsafe.Offsetof(C.dq_timing{}.time_error)]
+
+// Name is the interface.
+func (t *Timing) Name() string { return text(t.name[:]) }
+
+var bucketMost = func() (most [Buckets]uint64) {
+	for k := range most {
+		most[k] = uint64(C.dq_spread_most(C.uint32_t(k)))
+	}
+	return most
+}()
+
+// BucketMost is the largest number of ns that falls into a bucket.
+func BucketMost(bucket int) uint64 { return bucketMost[bucket] }
+
+// Timings reads the transmit queues that have had a pace or send times. Any thread.
+func (s *Session) Timings() []Timing {
+	for room := 0; ; { // most sessions have none
+		list := make([]Timing, room)
+		n := int(C.dq_timings(s.c, (*C.dq_timing)(unsafe.Pointer(first(list))), C.uint32_t(room)))
+		if n <= room {
+			return list[:n]
+		}
+		room = n
+	}
+}
+
 // Ledger reads every line. Any thread.
 func (s *Session) Ledger() []Line {
 	for room := 32; ; {

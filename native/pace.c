@@ -4,6 +4,7 @@
 // no credit.
 #include "burst.h"
 #include "queue.h"
+#include "timing.h"
 
 #define CATCH_UP_NS 10e6
 
@@ -16,25 +17,31 @@ void dq_tx_pace(dq_queue *q, double bps, double pps) {
 }
 
 // ns that a packet of len bytes takes.
-static double cost_of(double bps, double pps, uint32_t len) {
-    double by_bits = bps > 0 ? len * 8e9 / bps : 0;
-    double by_count = pps > 0 ? 1e9 / pps : 0;
-    return by_bits > by_count ? by_bits : by_count;
+static inline double cost_of(const dqi_pace *p, uint32_t len) {
+    double by_bits = len * p->per_byte;
+    return by_bits > p->per_packet ? by_bits : p->per_packet;
 }
 
-// Time since the session's start, and the next send time brought up to at most CATCH_UP_NS before it. After a
-// change of the pace the next packet, of len bytes, leaves within one of its new costs.
-static double now_and_next(dq_queue *q, int64_t now, uint32_t len, double *next) {
+// Takes up what dq_tx_pace has set; the next packet, of len bytes, leaves within one of its new costs.
+static void follow_change(dq_queue *q, double t, uint32_t len) {
     dqi_pace *p = &q->pace;
-    double t = (double)(now - q->session->start_ns), bps = rate(&p->bps), pps = rate(&p->pps);
-    if (bps != p->seen_bps || pps != p->seen_pps) {
-        double latest = t + cost_of(bps, pps, len);
-        p->next_ns = p->next_ns < t ? t : p->next_ns > latest ? latest : p->next_ns;
-        p->seen_bps = bps;
-        p->seen_pps = pps;
-    }
-    if (p->next_ns < t - CATCH_UP_NS) p->next_ns = t - CATCH_UP_NS;
-    *next = p->next_ns;
+    double bps = rate(&p->bps), pps = rate(&p->pps);
+    if (bps == p->seen_bps && pps == p->seen_pps) return;
+    p->per_byte = bps > 0 ? 8e9 / bps : 0;
+    p->per_packet = pps > 0 ? 1e9 / pps : 0;
+    double latest = t + cost_of(p, len);
+    p->next_ns = p->next_ns < t ? t : p->next_ns > latest ? latest : p->next_ns;
+    p->seen_bps = bps;
+    p->seen_pps = pps;
+    q->timing->fresh = true;
+}
+
+// Time since the session's start, and the next send time brought up to at most CATCH_UP_NS before it.
+static double now_and_next(dq_queue *q, int64_t now, uint32_t len, double *next) {
+    double t = (double)(now - q->session->start_ns);
+    follow_change(q, t, len);
+    if (q->pace.next_ns < t - CATCH_UP_NS) q->pace.next_ns = t - CATCH_UP_NS;
+    *next = q->pace.next_ns;
     return t;
 }
 
@@ -57,32 +64,33 @@ uint32_t dqi_pace_allow(dq_queue *q, int64_t now, uint32_t len, uint32_t n) {
         wait_until(q, next);
         return 0;
     }
-    double due = (t - next) / cost_of(rate(&q->pace.bps), rate(&q->pace.pps), len) + 1;
+    double due = (t - next) / cost_of(&q->pace, len) + 1;
     return due < n ? (uint32_t)due : n;
 }
 
 uint32_t dqi_pace_count(dq_queue *q, int64_t now, const dq_burst *b, uint32_t first, uint32_t n) {
     if (unpaced(q)) return n;
-    double bps = rate(&q->pace.bps), pps = rate(&q->pace.pps);
-    double next, t = now_and_next(q, now, dqi_packet_len(b, first), &next);
+    double next, t = now_and_next(q, now, dqi_packet_len(b, first), &next), *cost = q->timing->cost;
     uint32_t k = 0;
+    if (n > q->conf.batch_size) n = q->conf.batch_size;
     for (; k < n && next <= t; k++)
-        next += cost_of(bps, pps, dqi_packet_len(b, first + k));
+        next += cost[k] = cost_of(&q->pace, dqi_packet_len(b, first + k));
     if (k == 0) wait_until(q, next);
     return k;
 }
 
-double dqi_pace_cost(const dq_queue *q, const dq_burst *b, uint32_t first, uint32_t n) {
-    double bps = rate(&q->pace.bps), pps = rate(&q->pace.pps), sum = 0;
-    if (bps <= 0 && pps <= 0) return 0;
-    for (uint32_t i = first; i < first + n; i++)
-        sum += cost_of(bps, pps, dqi_packet_len(b, i));
-    return sum;
+void dqi_pace_spend(dq_queue *q, int64_t now, uint32_t n) {
+    if (q->pace.seen_bps <= 0 && q->pace.seen_pps <= 0) return;
+    for (uint32_t i = 0; i < n; i++)
+        q->pace.next_ns += q->timing->cost[i];
+    dqi_timing_paced(q->timing, now, n);
 }
-
-void dqi_pace_spend(dq_queue *q, double cost_ns) { q->pace.next_ns += cost_ns; }
 
 void dqi_pace_idle(dq_queue *q, int64_t now) {
     double t = (double)(now - q->session->start_ns);
-    if (q->pace.next_ns < t) q->pace.next_ns = t;
+    if (q->pace.next_ns >= t) return;
+    q->pace.next_ns = t;
+    q->timing->dry = true;
+    if (dqi_gauge_get(&q->timing->due_ns) == 0 && !unpaced(q))
+        atomic_store_explicit(&q->timing->due_ns, now, memory_order_relaxed);
 }

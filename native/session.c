@@ -4,6 +4,7 @@
 #include "poller.h"
 #include "queue.h"
 #include "region.h"
+#include "timing.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -113,6 +114,7 @@ static int queue_open(dq_queue *q, dq_diag *diag) {
         q->stamps = calloc(q->conf.regions[0]->conf.num_bufs, sizeof *q->stamps);
         ok = q->stamps != NULL;
     }
+    if (ok && !rx) ok = (q->timing = dqi_timing_new(q->conf.batch_size)) != NULL;
     return ok ? DQ_OK
               : dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for %u bursts of %u packets",
                          q->conf.name, n, q->conf.batch_size);
@@ -336,6 +338,8 @@ static void queue_free(dq_queue *q) {
     if (q->ring.slots) dqi_tx_drop_rest(q);
     free(q->stamps);
     q->stamps = NULL;
+    dqi_timing_free(q->timing);
+    q->timing = NULL;
     dqi_ring_free(&q->ring);
     dqi_pipes_free(q);
 }

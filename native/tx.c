@@ -4,6 +4,7 @@
 #include "actions.h"
 #include "burst.h"
 #include "template.h"
+#include "timing.h"
 
 #include <string.h>
 
@@ -86,12 +87,12 @@ static uint32_t warm_packets(uint32_t len) {
 static dq_burst *next_burst(dq_queue *q, int64_t now) {
     void *p;
     uint64_t left = atomic_load_explicit(&q->gen_left, memory_order_relaxed);
-    bool queued = dqi_ring_pop(&q->ring, &p, NULL), busy = q->busy;
-    q->busy = queued || (q->gen && left > 0);
-    if (q->busy && !busy) dqi_pace_idle(q, now);
+    bool queued = dqi_ring_pop(&q->ring, &p, NULL), busy = queued || (q->gen && left > 0);
+    if (busy && !atomic_load_explicit(&q->busy, memory_order_relaxed)) dqi_pace_idle(q, now);
+    atomic_store_explicit(&q->busy, busy, memory_order_relaxed);
     q->tx_made = false;
     if (queued) return p;
-    if (!q->busy) return NULL;
+    if (!busy) return NULL;
     uint32_t len = dqi_template_len(q->gen);
     uint32_t n = q->conf.batch_size, bufs = q->conf.regions[0]->conf.num_bufs;
     if (n > bufs) n = bufs;
@@ -128,10 +129,13 @@ static uint32_t allowed(dq_queue *q, int64_t now) {
     const dq_burst *b = q->tx;
     uint32_t n = b->n - q->tx_pos;
     if (b->timed) {
+        if (n > q->conf.batch_size)
+            n = q->conf.batch_size; // what a forwarded burst has more goes the next round
+        const int64_t *at = b->tx_time + q->tx_pos;
         uint32_t k = 0;
-        while (k < n && b->tx_time[q->tx_pos + k] <= now)
-            k++;
-        if (k == 0 && b->tx_time[q->tx_pos] < q->next_ns) q->next_ns = b->tx_time[q->tx_pos];
+        for (; k < n && at[k] <= now; k++)
+            q->timing->asked[k] = at[k];
+        if (k == 0 && at[0] < q->next_ns) q->next_ns = at[0];
         n = k;
     }
     return n > 0 ? dqi_pace_count(q, now, b, q->tx_pos, n) : 0;
@@ -155,6 +159,15 @@ static dq_burst *take_next(dq_queue *q, int64_t now) {
     return b;
 }
 
+// n packets have left, of a burst with send times or without.
+static void account(dq_queue *q, int64_t now, uint32_t n, bool timed) {
+    dqi_gauge_add(&q->held, -(int64_t)n);
+    if (q->tx_made) count_made(q, n);
+    if (timed) dqi_timing_timed(q->timing, &q->c, now, q->tx_since, n);
+    dqi_pace_spend(q, now, n);
+    if (timed) q->timing->fresh = true; // gaps that follow from send times are no errors of the pace
+}
+
 int dqi_tx_poll(dq_queue *q) {
     q->next_ns = INT64_MAX;
     int work = q->iface->ops->reap ? q->iface->ops->reap(q) : 0;
@@ -163,6 +176,7 @@ int dqi_tx_poll(dq_queue *q) {
         if (!q->tx) {
             q->tx = take_next(q, now);
             q->tx_pos = 0;
+            q->tx_since = now;
             if (!q->tx) break;
             if (q->tx->n == 0) {
                 dq_burst_unref(q->tx);
@@ -174,12 +188,10 @@ int dqi_tx_poll(dq_queue *q) {
         uint32_t n = allowed(q, now);
         if (n == 0) break;
         uint32_t end = q->tx->n;
-        double cost = dqi_pace_cost(q, q->tx, q->tx_pos, n);
+        bool timed = q->tx->timed;
         int k = q->iface->ops->tx(q, q->tx, q->tx_pos, n);
         if (k <= 0) break;
-        dqi_pace_spend(q, (uint32_t)k == n ? cost : dqi_pace_cost(q, q->tx, q->tx_pos, (uint32_t)k));
-        dqi_gauge_add(&q->held, -(int64_t)k);
-        if (q->tx_made) count_made(q, (uint32_t)k);
+        account(q, now, (uint32_t)k, timed);
         q->tx_pos += (uint32_t)k;
         if (q->tx_pos == end) q->tx = NULL; // the engine took the reference
         work++;
@@ -211,6 +223,7 @@ int dq_tx_transmit(dq_queue *q, dq_template *t, uint64_t count) {
     if (t && (q->conf.n_regions != 1 || dqi_template_len(t) > q->conf.regions[0]->conf.buf_size))
         return DQ_INVALID_PARAMETER;
     dqi_poller_hold(q->poller);
+    dqi_timing_end(q);
     q->gen = t;
     if (q->stamps && ++q->stamp == 0) q->stamp = 1; // 0: none
     q->busy = q->tx_made = false;

@@ -17,7 +17,7 @@ func limits(lines []stats.Line, runS float64, endless map[string]bool) []string 
 		l := &lines[i]
 		found = append(found, lossLimits(l, runS)...)
 		if endless[l.Title()] && runS > 0 {
-			found = append(found, rateLimits(l, runS)...)
+			found = append(found, rateLimits(l)...)
 		}
 	}
 	return found
@@ -50,15 +50,18 @@ func lossLimits(l *stats.Line, runS float64) []string {
 	return found
 }
 
-// rateLimits compares a queue's rate with the one asked for.
-func rateLimits(l *stats.Line, runS float64) []string {
-	var found []string
-	say := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
-	if got := 8 * float64(l.OutBytes) / runS; got < (1-shortfall)*l.PaceBPS {
-		say("%s sent %s of the %s asked for (%.3g %%)", l.Title(), scaled(got, "bit/s"), scaled(l.PaceBPS, "bit/s"), 100*got/l.PaceBPS)
+// rateLimits compares a queue's rate with the one asked for, while it had something to send.
+func rateLimits(l *stats.Line) []string {
+	got := l.Achieved()
+	asked, unit := l.PaceBPS, "bit/s"
+	if asked == 0 {
+		asked, unit = l.PacePPS, "pps"
 	}
-	if got := float64(l.Out) / runS; got < (1-shortfall)*l.PacePPS {
-		say("%s sent %s of the %s asked for (%.3g %%)", l.Title(), scaled(got, "pps"), scaled(l.PacePPS, "pps"), 100*got/l.PacePPS)
+	switch {
+	case got >= 1-shortfall || asked == 0:
+		return nil
+	case l.PaceBPS > 0 && l.PacePPS > 0:
+		return []string{fmt.Sprintf("%s sent at %.3g %% of the pace asked for", l.Title(), 100*got)}
 	}
-	return found
+	return []string{fmt.Sprintf("%s sent %s of the %s asked for (%.3g %%)", l.Title(), scaled(got*asked, unit), scaled(asked, unit), 100*got)}
 }

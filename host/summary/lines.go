@@ -2,7 +2,9 @@ package summary
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"time"
 
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/stats"
@@ -86,6 +88,46 @@ func (s *Session) drops(b *strings.Builder, st Style) {
 			b.WriteByte('\n')
 		}
 	}
+}
+
+// timings says how queues kept to their pace and to send times.
+func (s *Session) timings(b *strings.Builder, st Style) {
+	for i := range s.Ledger.Lines {
+		l := &s.Ledger.Lines[i]
+		if l.Timing == nil {
+			continue
+		}
+		if g := l.Timing.GapError; g.N() > 0 {
+			fmt.Fprintf(b, "  pace of %s: off by %.2g %%; gaps off by %s\n", l.Title(), 100*math.Abs(1-l.Achieved()), spread(g))
+			decades(b, st, g)
+		}
+		if e := l.Timing.TimeError; e.N() > 0 {
+			fmt.Fprintf(b, "  send times of %s: %s late, packets off by %s\n", l.Title(), count(l.Extra.Get("late")), spread(e))
+			decades(b, st, e)
+		}
+	}
+}
+
+// spread is a histogram in a few figures.
+func spread(s stats.Spread) string {
+	at := func(share float64) string { return span(time.Duration(s.At(share))) }
+	return fmt.Sprintf("at most %s (50 %%), %s (99 %%), %s (all)", at(0.5), at(0.99), at(1))
+}
+
+// decades is the histogram by powers of ten, up to its longest time.
+func decades(b *strings.Builder, st Style, s stats.Spread) {
+	if !st.Full {
+		return
+	}
+	b.WriteString("    within")
+	for ns := uint64(100); ; ns *= 10 {
+		fmt.Fprintf(b, " %s: %s", span(time.Duration(ns)), share(s.Within(ns), s.N()))
+		if s.At(1) <= ns {
+			break
+		}
+		b.WriteByte(',')
+	}
+	b.WriteByte('\n')
 }
 
 // figures lists the further counters.

@@ -20,7 +20,8 @@ func example() *Report {
 		Ledger: &stats.Ledger{Clock: "real", Metrics: map[string]float64{"limit_bps": 98e9, "ratio": 0.123456789}, Lines: []stats.Line{
 			{Name: "rx_port", Kind: stats.Rx, In: 31262, InBytes: 31262000, Out: 31250, OutBytes: 31250000, Bursts: 900,
 				Dropped: stats.Counts{count("no_packet_buffer", 12), count("queue_full", 0)}, Extra: stats.Counts{count("kernel_dropped", 3)}},
-			{Name: "gen", Kind: stats.Tx, QueueID: 1, In: 31262, Out: 31262, OutBytes: 31262000, PaceBPS: 100e6},
+			{Name: "gen", Kind: stats.Tx, QueueID: 1, In: 31262, Out: 31262, OutBytes: 31262000, PaceBPS: 100e6,
+				Timing: &stats.Timing{WantedNS: 831, TookNS: 1000, GapError: stats.Spread{{Most: 63, N: 900}, {Most: 1055, N: 95}, {Most: 3_500_000, N: 5}}}},
 			{Name: "small", Kind: stats.Stage, In: 31250, Out: 31000, Dropped: stats.Counts{count("filtered", 250)}},
 			{Name: "disk", Kind: stats.Writer, In: 31000, Out: 30998, Dropped: stats.Counts{count("behind", 2)},
 				Extra: stats.Counts{count("files", 1), count("file_bytes", 33047368), count("stall_ns", 1_000_000_000)}},
@@ -44,6 +45,7 @@ capture.yaml: ran for 3.01 s (Ctrl-C)
   dropped rx_port.rx.0.no_packet_buffer: 12 (0.0384 % of in): the memory region had no free buffer: raise num_bufs or free bursts sooner
   dropped small.filtered: 250 (0.8 % of in): refused by the filter
   dropped disk.behind: 2 (0.00645 % of in): the consumer was behind and its policy is drop
+  pace of gen.tx.1: off by 17 %; gaps off by at most 63 ns (50 %), 1.06 us (99 %), 3.50 ms (all)
   fault: gen.tx.1: packets not sent: 1234: network is unreachable
   metric limit_bps = 98,000,000,000
   metric ratio = 0.123457
@@ -62,7 +64,8 @@ func TestText(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, exampleText)
 	}
 	full := r.Text(Style{Full: true})
-	for _, want := range []string{"31,262,000", "bursts", "disk.stall_ns: 1,000,000,000", "note: rx_port: receive times: software"} {
+	for _, want := range []string{"31,262,000", "bursts", "disk.stall_ns: 1,000,000,000", "note: rx_port: receive times: software",
+		"    within 100 ns: 90 %, 1 us: 90 %, 10 us: 99.5 %, 100 us: 99.5 %, 1 ms: 99.5 %, 10 ms: 100 %\n"} {
 		if !strings.Contains(full, want) {
 			t.Errorf("the full form lacks %q:\n%s", want, full)
 		}

@@ -51,11 +51,31 @@ func (s *Session) snapshot() *stats.Ledger {
 			PaceBPS: n.PaceBPS, PacePPS: n.PacePPS,
 		})
 	}
+	timings := s.native.Timings()
+	for i := range timings {
+		t := &timings[i]
+		for k := range l.Lines {
+			if x := &l.Lines[k]; x.Kind == stats.Tx && x.Name == t.Name() && x.QueueID == int(t.QueueID) {
+				x.Timing = &stats.Timing{WantedNS: t.WantedNS, TookNS: t.TookNS, OverdueNS: t.OverdueNS,
+					GapError: spread(&t.GapError), TimeError: spread(&t.TimeError)}
+			}
+		}
+	}
 	faults := s.native.Faults()
 	for i := range faults {
 		l.Faults = append(l.Faults, fault(&faults[i]))
 	}
 	return l
+}
+
+// spread keeps the buckets of a histogram that are not empty.
+func spread(n *[native.Buckets]uint64) (out stats.Spread) {
+	for k, count := range n {
+		if count > 0 {
+			out = append(out, stats.Bucket{Most: native.BucketMost(k), N: count})
+		}
+	}
+	return out
 }
 
 // fault says what a queue's socket met.

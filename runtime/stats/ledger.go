@@ -84,6 +84,7 @@ type Line struct {
 	Extra    Counts  `json:"extra"`
 	PaceBPS  float64 `json:"pace_bps,omitempty"` // transmit: what was asked for
 	PacePPS  float64 `json:"pace_pps,omitempty"`
+	Timing   *Timing `json:"timing,omitempty"` // transmit: how that was kept; nil where nothing was asked for
 }
 
 // Title names the line as the ledger's names do: "rx_port.rx.0", "tx_port.wire.1", "disk".
@@ -186,14 +187,16 @@ func (l *Ledger) Since(before *Ledger) *Ledger {
 	}
 	for _, x := range l.Lines {
 		if o := old[x.Title()]; o != nil {
-			x = x.minus(o)
+			x = x.minus(o, d.Seconds())
 		}
 		d.Lines = append(d.Lines, x)
 	}
 	return d
 }
 
-func (l Line) minus(o *Line) Line {
+// minus is what happened since o, in so many seconds.
+func (l Line) minus(o *Line, seconds float64) Line {
+	l.Timing = l.Timing.minus(o.Timing, seconds)
 	l.In -= o.In
 	l.InBytes -= o.InBytes
 	l.Out -= o.Out
@@ -222,6 +225,7 @@ func (l Line) plus(o *Line) Line {
 	l.Held += o.Held
 	l.PaceBPS += o.PaceBPS
 	l.PacePPS += o.PacePPS
+	l.Timing = l.Timing.plus(o.Timing)
 	l.Dropped = l.Dropped.plus(o.Dropped)
 	l.Extra = l.Extra.plus(o.Extra)
 	return l

@@ -32,7 +32,8 @@ func (l *Line) figures(seconds float64) []Figure {
 		f = append(f, Figure{"written", float64(l.Out)})
 	}
 	if l.Kind == Tx {
-		f = append(f, Figure{"pace_bps", l.PaceBPS}, Figure{"pace_pps", l.PacePPS}, Figure{"rate_error", l.rateError(seconds)})
+		f = append(f, Figure{"pace_bps", l.PaceBPS}, Figure{"pace_pps", l.PacePPS}, Figure{"rate_error", math.Abs(1 - l.Achieved())})
+		f = append(f, l.spreads()...)
 	}
 	for _, x := range l.Dropped {
 		f = append(f, Figure{"dropped." + x.Name, float64(x.N)})
@@ -50,16 +51,29 @@ func per(n, seconds float64) float64 {
 	return n / seconds
 }
 
-// rateError is how far what was sent is from what was asked for, as a part of the latter; 0
-// when nothing was asked for.
-func (l *Line) rateError(seconds float64) float64 {
-	switch {
-	case l.PaceBPS > 0:
-		return math.Abs(per(8*float64(l.OutBytes), seconds)-l.PaceBPS) / l.PaceBPS
-	case l.PacePPS > 0:
-		return math.Abs(per(float64(l.Out), seconds)-l.PacePPS) / l.PacePPS
+// Achieved is the part of the pace asked for that a transmit queue kept, from its first packet to its last: 1 is all,
+// also where nothing was asked for. Pauses of the script between two packets count, those between two transmissions don't.
+func (l *Line) Achieved() float64 {
+	if l.Timing == nil {
+		return 1
 	}
-	return 0
+	return l.Timing.share()
+}
+
+// spreads are percentiles in ns: of gaps between paced packets, and of packets with a send time.
+func (l *Line) spreads() []Figure {
+	t := l.Timing
+	if t == nil {
+		t = &Timing{}
+	}
+	var f []Figure
+	for _, p := range percentiles {
+		f = append(f, Figure{"gap_error." + p.name, float64(t.GapError.At(p.share))})
+	}
+	for _, p := range percentiles {
+		f = append(f, Figure{"time_error." + p.name, float64(t.TimeError.At(p.share))})
+	}
+	return f
 }
 
 // each calls fn with every name and figure: interfaces' sides and their queues, stages and

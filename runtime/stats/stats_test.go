@@ -23,6 +23,7 @@ func line(kind Kind, name string, queueID int, in, out, held, full, filtered uin
 func sample() *Ledger {
 	tx := line(Tx, "port", 0, 1000, 1000, 0, 0, 0)
 	tx.PaceBPS = 500000
+	tx.Timing = &Timing{WantedNS: 8e8, TookNS: 9e8, OverdueNS: 1e8, GapError: Spread{{0, 98}, {31, 1}, {4095, 1}}}
 	return &Ledger{
 		Clock: "virtual", StartNS: 1e9, EndNS: 3e9,
 		Lines: []Line{
@@ -56,6 +57,10 @@ func TestLookup(t *testing.T) {
 		{"port.tx.bps", 400000},
 		{"port.tx.pace_bps", 500000},
 		{"port.tx.rate_error", 0.2},
+		{"port.tx.gap_error.p50", 0},
+		{"port.tx.gap_error.p99", 31},
+		{"port.tx.0.gap_error.max", 4095},
+		{"port.tx.time_error.p99", 0},
 		{"port.wire.0.in", 1000},
 		{"sieve.in", 100},
 		{"sieve.dropped.filtered", 40},
@@ -103,6 +108,7 @@ func TestSince(t *testing.T) {
 	after.Lines[0].In += 50
 	after.Lines[0].Dropped = Counts{{"queue_full", 26}, {"filtered", 0}}
 	after.Lines = append(after.Lines, line(Tap, "late", 0, 5, 5, 0, 0, 0))
+	after.Lines[2].Timing = &Timing{WantedNS: 1e9, TookNS: 1.4e9, OverdueNS: 7e9, GapError: Spread{{0, 99}, {31, 1}, {63, 1}, {4095, 1}}}
 	d := after.Since(before)
 	for name, want := range map[string]float64{
 		"session.seconds":            1,
@@ -112,6 +118,9 @@ func TestSince(t *testing.T) {
 		"port.rx.1.packets":          0,
 		"port.rx.held":               4,
 		"late.in":                    5,
+		"port.tx.rate_error":         1 - 2e8/1.5e9, // overdue for no longer than the second between the two
+		"port.tx.gap_error.p50":      0,
+		"port.tx.gap_error.max":      63,
 		"power":                      2.5,
 	} {
 		if got, _ := d.Lookup(name); got != want {
@@ -120,6 +129,32 @@ func TestSince(t *testing.T) {
 	}
 	if before.Lines[0].Dropped[0].N != 6 || after.Lines[0].In != 650 {
 		t.Error("Since changed its operands")
+	}
+}
+
+func TestSpread(t *testing.T) {
+	a, b := Spread{{0, 2}, {7, 1}}, Spread{{3, 4}, {7, 5}}
+	sum := (&Timing{GapError: a}).plus(&Timing{GapError: b}).GapError
+	if diff := cmp.Diff(Spread{{0, 2}, {3, 4}, {7, 6}}, sum); diff != "" {
+		t.Error(diff)
+	}
+	if sum.N() != 12 || sum.At(0.5) != 3 || sum.At(1) != 7 || sum.Within(6) != 6 || (Spread{}).At(0.5) != 0 {
+		t.Errorf("%d, %d, %d, %d", sum.N(), sum.At(0.5), sum.At(1), sum.Within(6))
+	}
+	data, err := json.Marshal(&Timing{WantedNS: 5, TookNS: 6, GapError: a})
+	want := `{"wanted_ns":5,"took_ns":6,"gap_error_ns":{"buckets":[[0,2],[7,1]],"max":7,"n":3,"p50":0,"p90":7,"p99":7},` +
+		`"time_error_ns":{"buckets":[],"max":0,"n":0,"p50":0,"p90":0,"p99":0}}`
+	if err != nil || string(data) != want {
+		t.Errorf("%s, %v", data, err)
+	}
+	if half := (&Line{Timing: &Timing{WantedNS: 5, TookNS: 10}}).Achieved(); half != 0.5 {
+		t.Errorf("half the pace is %v", half)
+	}
+	if none := (&Line{Timing: &Timing{OverdueNS: 10}}).Achieved(); none != 0 {
+		t.Errorf("a queue that should have sent achieved %v", none)
+	}
+	if idle := (&Line{}).Achieved(); idle != 1 {
+		t.Errorf("nothing asked for, %v achieved", idle)
 	}
 }
 

@@ -30,4 +30,17 @@ static inline void check_gaps(const bed *b, size_t first, size_t n, int64_t from
     }
 }
 
+// The queue's timing; packets with a gap error, and the largest one in ns.
+static inline dq_timing timing_of(const bed *b, uint64_t *n, uint64_t *most) {
+    static dq_timing t[4];
+    t[0] = (dq_timing){.queue_id = 99};
+    DQ_EQ(dq_timings(b->s, t, 4), 1);
+    *n = *most = 0;
+    for (uint32_t k = 0; k < DQ_SPREAD_BUCKETS; k++) {
+        *n += t[0].gap_error[k];
+        if (t[0].gap_error[k] > 0) *most = dq_spread_most(k);
+    }
+    return t[0];
+}
+
 #endif

@@ -35,6 +35,11 @@ static void exact_times(void) {
             check_gaps(&b, 0, 500, T0, cases[k].gap_ns);
             dq_line l = bed_line(b.s, "port0", DQ_LINE_TX, NULL);
             DQ_CHECK(l.pace_bps == cases[k].bps && l.pace_pps == cases[k].pps);
+            uint64_t gaps, most;
+            dq_timing m = timing_of(&b, &gaps, &most);
+            DQ_EQ(gaps, 499);
+            DQ_EQ(most, 0);
+            DQ_CHECK(m.took_ns - m.wanted_ns + 2 <= 4 && m.overdue_ns == 0);
             bed_close(&b);
             dq_template_free(t);
         }
@@ -140,6 +145,62 @@ static void changes_at_run_time(void) {
     }
 }
 
+// ---- how it was kept --------------------------------------------------------------------------------------
+
+static void buckets(void) {
+    uint64_t before = 0;
+    for (uint32_t k = 1; k < DQ_SPREAD_BUCKETS; k++) {
+        uint64_t most = dq_spread_most(k);
+        DQ_CHECK(most > before && most - before <= before / 16 + 1);
+        before = most;
+    }
+    DQ_EQ(dq_spread_most(31), 31);
+    DQ_CHECK(before > INT64_C(128000000000));
+}
+
+// What is late shows as errors of gaps and of the rate; what the queue didn't have, a new transmission and a
+// new pace do not count as errors of gaps.
+static void late_shows(void) {
+    bed b;
+    uint64_t gaps, most;
+    bed_open(&b, (bed_conf){.batch = 32});
+    bed_tap_all(&b);
+    dq_template *t = plain(100);
+    DQ_EQ(dq_timings(b.s, NULL, 0), 0);
+    dq_tx_pace(b.tx[0][0], 0, 1e6);
+    DQ_EQ(dq_tx_transmit(b.tx[0][0], t, 0), DQ_OK);
+    bed_steps(&b, T0 + 9000, true);
+    timing_of(&b, &gaps, &most);
+    DQ_EQ(gaps, 9);
+    dq_advance(b.s, T0 + 14000); // its poller had no core: packets 10 to 14 leave together
+    dq_timing m = timing_of(&b, &gaps, &most);
+    DQ_EQ(m.overdue_ns, 4000);
+    bed_steps(&b, T0 + 19000, true);
+    m = timing_of(&b, &gaps, &most);
+    DQ_EQ(b.n, 20);
+    DQ_EQ(gaps, 19);
+    DQ_CHECK(most >= 4000 && most < 4500);
+    DQ_EQ(m.gap_error[0], 9 + 5);
+    DQ_EQ(m.wanted_ns, 19000); // it has caught up
+    DQ_EQ(m.took_ns, 19000);
+    DQ_EQ(dq_tx_transmit(b.tx[0][0], t, 10), DQ_OK);
+    bed_steps(&b, T0 + 1000000, true);
+    dq_tx_pace(b.tx[0][0], 0, 1e3);
+    bed_stream(&b, b.tx[0][0], 1, 1, 100, 7);
+    bed_stream(&b, b.tx[0][0], 1, 1, 100, 7);
+    bed_steps(&b, T0 + 9000000, true);
+    m = timing_of(&b, &gaps, &most);
+    DQ_EQ(gaps, 19 + 9 + 1);
+    DQ_EQ(m.took_ns, 19000 + 9000 + 1000000);
+    bed_stream(&b, b.tx[0][0], 1, 1, 100, 7); // the queue ran dry: the rate suffered, no gap did
+    bed_steps(&b, INT64_MAX, true);
+    m = timing_of(&b, &gaps, &most);
+    DQ_EQ(gaps, 29);
+    DQ_EQ(m.took_ns - m.wanted_ns, 6000000); // 7 ms where 1 was wanted
+    bed_close(&b);
+    dq_template_free(t);
+}
+
 // ---- timed send -------------------------------------------------------------------------------------------
 
 static void set_times(dq_burst *x, const int64_t *at, uint32_t n) {
@@ -171,6 +232,16 @@ static void timed_send(void) {
     for (size_t k = 10; k < b.n; k++)
         DQ_EQ(b.got[k].ts, T0 + 10000000);
     DQ_EQ(b.n, 18);
+    uint64_t gaps, most, n = 0;
+    dq_timing m = timing_of(&b, &gaps, &most);
+    for (uint32_t k = 1; k < DQ_SPREAD_BUCKETS; k++)
+        n += m.time_error[k];
+    DQ_EQ(m.time_error[0], 5); // 6 of the first burst have a time, and one of them waited behind another
+    DQ_EQ(n, 1 + 6);
+    DQ_EQ(gaps, 0);
+    dq_line l = bed_line(b.s, "port0", DQ_LINE_TX, NULL);
+    DQ_EQ(l.extra[DQ_EXTRA_TIMED], 12);
+    DQ_EQ(l.extra[DQ_EXTRA_LATE], 6);
     bed_close(&b);
 }
 
@@ -244,6 +315,8 @@ int main(int argc, char **argv) {
     DQ_RUN(no_credit_after_idle);
     DQ_RUN(pause_shorter_than_the_gap);
     DQ_RUN(changes_at_run_time);
+    DQ_RUN(buckets);
+    DQ_RUN(late_shows);
     DQ_RUN(timed_send);
     DQ_RUN(times_end_at_the_receiver);
     DQ_RUN(timed_and_paced);
