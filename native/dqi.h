@@ -182,6 +182,7 @@ struct dqi_poller {
     dq_session *session;
     _Atomic uint32_t quit;
     int64_t spin_ns; // how long it tries before it sleeps
+    int64_t lead_ns; // how long before a departure it has to be awake
 };
 int dqi_poller_init(dqi_poller *p, dq_session *s);
 void dqi_poller_close(dqi_poller *p);

@@ -4,8 +4,9 @@
 // costs no wake-up), then sleeps in poll(2) on its wake-up descriptor and what its engines armed, until the
 // next known time. How long it tries follows from its last sleep: one that was short says that trying on
 // would have caught the work, a long one that it only kept the core from the thread that makes the work, or
-// takes it. Control threads that change what a poller walks make it stand still first
-// (dqi_poller_hold), so the packet path takes no lock.
+// takes it. How long before the departure of a packet it has to be awake it learns from how late its sleeps
+// end. Control threads that change what a poller walks make it stand still first (dqi_poller_hold), so the
+// packet path takes no lock.
 #include "poller.h"
 
 #include <errno.h>
@@ -19,7 +20,11 @@
 
 #define SPIN_MIN  2500  // how long an idle poller goes on trying, after one short sleep
 #define SPIN_MAX  20000 // and after several
-#define CLOSE_NS  60000 // a time nearer than this is waited for by trying, as sleeping may overshoot
+#define LEAD_NS   30000 // a sleep ends so long before the time that it is for, as it may overshoot
+#define LEAD_MIN  10000 // the same before a departure: what 99 of 100 sleeps overshoot by, within these
+#define LEAD_MAX  200000
+#define LEAD_STEP 500
+#define NAP_MIN   30000 // a shorter sleep is not worth its while
 #define REST_MIN  5000  // a shorter rest is over when the sleep begins
 #define MAX_ARMED 256
 
@@ -43,17 +48,18 @@ void dqi_wake_up(dqi_wake *w) {
     }
 }
 
-void dqi_wake_sleep(dqi_wake *w, struct pollfd *fds, nfds_t n, int64_t ns) {
+bool dqi_wake_sleep(dqi_wake *w, struct pollfd *fds, nfds_t n, int64_t ns) {
     fds[0] = (struct pollfd){.fd = w->fd, .events = POLLIN};
     struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-    ppoll(fds, n, ns == INT64_MAX ? NULL : &t, NULL);
+    bool slept_out = ppoll(fds, n, ns == INT64_MAX ? NULL : &t, NULL) == 0;
     dqi_wake_stay(w);
     uint64_t v;
-    if (fds[0].revents && read(w->fd, &v, sizeof v) < 0 && errno != EAGAIN) return;
+    if (fds[0].revents && read(w->fd, &v, sizeof v) < 0) return slept_out; // somebody else took it
+    return slept_out;
 }
 
 int dqi_poller_init(dqi_poller *p, dq_session *s) {
-    *p = (dqi_poller){.session = s, .core = -1, .spin_ns = SPIN_MAX};
+    *p = (dqi_poller){.session = s, .core = -1, .spin_ns = SPIN_MAX, .lead_ns = LEAD_NS};
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);
     return dqi_wake_init(&p->wake);
@@ -133,18 +139,29 @@ int dqi_poller_once(dqi_poller *p) {
     return work;
 }
 
-// The earliest time, in ns from now, at which some queue knows of work; INT64_MAX: none does. *rest: the same
-// of queues that rest, where some microseconds more don't matter.
-static int64_t next_due(const dqi_poller *p, int64_t *rest) {
-    int64_t soonest = INT64_MAX;
-    *rest = INT64_MAX;
+// When the queues of a poller know of work, in ns from now; INT64_MAX: never.
+typedef struct dues {
+    int64_t work;  // 0: now
+    int64_t awake; // when to be awake for it
+    int64_t rest;  // the same of queues that rest, where some microseconds more don't matter
+} dues;
+
+static dues next_due(const dqi_poller *p) {
+    dues d = {INT64_MAX, INT64_MAX, INT64_MAX};
     for (uint32_t i = 0; i < p->n; i++) {
         const dq_queue *q = p->queues[i];
         if (q->next_ns == INT64_MAX || dqi_virtual(q->session)) continue;
-        int64_t left = q->next_ns - dq_now(q->session), *least = q->rest_until ? rest : &soonest;
-        if (left < *least) *least = left < 0 ? 0 : left;
+        int64_t left = q->next_ns - dq_now(q->session);
+        if (left < 0) left = 0;
+        if (q->rest_until) {
+            if (left < d.rest) d.rest = left;
+            continue;
+        }
+        int64_t awake = left - (q->conf.dir == DQ_TX ? p->lead_ns : LEAD_NS);
+        if (left < d.work) d.work = left;
+        if (awake < d.awake) d.awake = awake;
     }
-    return soonest;
+    return d;
 }
 
 static nfds_t arm(dqi_poller *p, struct pollfd *fds, nfds_t max) {
@@ -164,26 +181,34 @@ static void learn(dqi_poller *p, int64_t slept_ns) {
         p->spin_ns = p->spin_ns ? 2 * p->spin_ns : SPIN_MIN;
 }
 
+// A sleep overshot by so much. One that did by more than the lead makes it longer by 99 steps, any other one
+// shorter by one: it comes to rest where one of a hundred does.
+static void learn_lead(dqi_poller *p, int64_t over_ns) {
+    p->lead_ns += over_ns > p->lead_ns ? 99 * LEAD_STEP : -LEAD_STEP;
+    p->lead_ns = p->lead_ns < LEAD_MIN ? LEAD_MIN : p->lead_ns > LEAD_MAX ? LEAD_MAX : p->lead_ns;
+}
+
 void dqi_poller_sleep(dqi_poller *p, int64_t until_ns) {
-    int64_t left = until_ns == INT64_MAX ? INT64_MAX : until_ns - dqi_mono_ns();
-    int64_t rest, due = next_due(p, &rest);
-    if (due < left) left = due;
-    if (due == 0) sched_yield(); // it waits for another thread, for buffers say, that may need this core
-    if (left < CLOSE_NS || rest < REST_MIN) return;
+    int64_t left = until_ns == INT64_MAX ? INT64_MAX : until_ns - dqi_mono_ns() - LEAD_NS;
+    dues d = next_due(p);
+    if (d.work == 0) sched_yield(); // it waits for another thread, for buffers say, that may need this core
+    if (d.awake < NAP_MIN || left < NAP_MIN || d.rest < REST_MIN) return;
     struct pollfd fds[MAX_ARMED];
     dqi_wake_announce(&p->wake);
-    if (dqi_poller_once(p) > 0 || next_due(p, &rest) < CLOSE_NS || atomic_load(&p->hold) != 0 ||
+    if (dqi_poller_once(p) > 0 || next_due(p).awake < NAP_MIN || atomic_load(&p->hold) != 0 ||
         atomic_load(&p->quit) != 0) {
         dqi_wake_stay(&p->wake);
         return;
     }
     nfds_t n = arm(p, fds, MAX_ARMED);
-    due = next_due(p, &rest);
-    if (due < left) left = due;
-    if (left != INT64_MAX) left -= CLOSE_NS / 2;
+    d = next_due(p);
+    if (d.awake < left) left = d.awake < 0 ? 0 : d.awake;
+    if (d.rest < left) left = d.rest;
     int64_t began = dqi_mono_ns();
-    dqi_wake_sleep(&p->wake, fds, n, rest < left ? rest : left);
-    if (rest == INT64_MAX) learn(p, dqi_mono_ns() - began);
+    bool slept_out = dqi_wake_sleep(&p->wake, fds, n, left);
+    int64_t slept = dqi_mono_ns() - began;
+    if (slept_out && left == d.awake) learn_lead(p, slept - left);
+    if (d.rest == INT64_MAX) learn(p, slept);
 }
 
 bool dqi_poller_rests(const dqi_poller *p) {
