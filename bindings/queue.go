@@ -22,7 +22,7 @@ func (*queue) luaType() string { return "queue" }
 
 var queueType = &typeDef{
 	name:   "queue",
-	fields: []string{"batch_size", "direction", "id", "interface", "layer", "name"},
+	fields: []string{"batch_size", "direction", "id", "interface", "layer", "name", "timestamps"},
 	get: func(_ *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
 		q := self.(*queue).q
 		switch key {
@@ -34,6 +34,11 @@ var queueType = &typeDef{
 			return lua.LString(q.Interface().Name())
 		case lua.LString("layer"):
 			return lua.LString(q.Layer())
+		case lua.LString("timestamps"):
+			if q.Rx() {
+				return lua.LString(q.Timestamps())
+			}
+			return lua.LNil
 		case lua.LString("batch_size"):
 			return lua.LNumber(q.BatchSize())
 		case lua.LString("direction"):

@@ -190,6 +190,17 @@ uint32_t dq_stride(uint32_t buf_size, const char *engine);
 #define DQ_BURST_REORDER_TIMEOUT (1u << 29)
 #define DQ_BURST_SHARED          (1u << 0) // somebody else may read it: its packets are read-only
 
+// Where the receive times of a queue come from. Words in dq_stamps_name.
+typedef enum dq_stamps {
+    DQ_STAMPS_SOFTWARE, // the session's clock, when the packet was taken in
+    DQ_STAMPS_KERNEL,   // when the kernel got the packet from its driver
+    DQ_STAMPS_HARDWARE, // the network device
+    DQ_STAMPS_VIRTUAL,  // the simulated wire
+    DQ_STAMPS_FILE,     // a capture
+    DQ_STAMPS
+} dq_stamps;
+const char *dq_stamps_name(int stamps);
+
 typedef enum dq_clock_id { DQ_CLOCK_REALTIME, DQ_CLOCK_VIRTUAL, DQ_CLOCK_FILE } dq_clock_id;
 
 // A burst's columns. Pointers are valid while the caller's reference lasts; packet i segment s is the
@@ -358,6 +369,8 @@ int dq_tx_send(dq_queue *q, dq_burst *b);
 // Changes the pace: bits/s and packets/s of what the queue holds (frames without FCS, or payloads); 0: not
 // limited.
 void dq_tx_pace(dq_queue *q, double bps, double pps);
+// Where its receive times come from (dq_stamps), known once the session is open.
+int dq_rx_stamps(const dq_queue *q);
 // Discards what waits in a receive queue, counted as flushed. Packets discarded.
 int64_t dq_rx_flush(dq_queue *q);
 
@@ -460,6 +473,20 @@ int dq_conn_read(dq_iface *i, uint32_t conn, dq_conn_info *out);
 void dq_burst_set_conn(dq_burst *b, uint32_t conn);
 // setsockopt(2) with an opaque value; conn 0: the interface's own socket. System errors as DQ_ESYS - errno.
 int dq_conn_setsockopt(dq_iface *i, uint32_t conn, int level, int option, const void *value, uint32_t len);
+
+// ---- hardware clocks --------------------------------------------------------------------------------------
+
+// A PTP hardware clock, /dev/ptpINDEX.
+typedef struct dq_ptp {
+    int32_t index;
+    char name[64];     // the driver's
+    int64_t offset_ns; // it shows so much more than the system's clock (mostly the 37 s from UTC to TAI)
+    int64_t within_ns; // how exactly that is known
+} dq_ptp;
+// Indices of the clocks that there are, at most max; the number. Control thread.
+uint32_t dq_ptp_list(int *index, uint32_t max);
+// Reads one. System errors as DQ_ESYS - errno; index and name are there all the same.
+int dq_ptp_read(int index, dq_ptp *out);
 
 // ---- the ledger -------------------------------------------------------------------------------------------
 

@@ -297,6 +297,7 @@ struct dq_queue {
 
     // receive
     dq_burst *cur;
+    int32_t stamping;  // dq_stamps: software or virtual, unless the engine says otherwise at open
     bool immediate;    // without a time-out, deliver what a poll brought
     int64_t cur_since; // session time of cur's first packet
     dqi_dispatch dispatch;

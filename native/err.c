@@ -64,6 +64,15 @@ const char *dq_reason_text(int reason) {
     return reason >= 0 && reason < DQ_REASONS ? reasons[reason].text : NULL;
 }
 
+const char *dq_stamps_name(int stamps) {
+    static const char *const names[DQ_STAMPS] = {[DQ_STAMPS_SOFTWARE] = "software",
+                                                 [DQ_STAMPS_KERNEL] = "kernel",
+                                                 [DQ_STAMPS_HARDWARE] = "hardware",
+                                                 [DQ_STAMPS_VIRTUAL] = "virtual",
+                                                 [DQ_STAMPS_FILE] = "file"};
+    return stamps >= 0 && stamps < DQ_STAMPS ? names[stamps] : NULL;
+}
+
 static const char *const extras[DQ_EXTRAS] = {
     [DQ_EXTRA_COPIED] = "copied",
     [DQ_EXTRA_DUPLICATED] = "duplicated",

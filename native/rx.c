@@ -92,6 +92,8 @@ void dqi_rx_drop_rest(dq_queue *q) {
     q->cur = NULL;
 }
 
+int dq_rx_stamps(const dq_queue *q) { return q->stamping; }
+
 int64_t dq_rx_flush(dq_queue *q) {
     if (q->conf.dir != DQ_RX) return DQ_INVALID_PARAMETER;
     dqi_poller_hold(q->poller);

@@ -67,6 +67,7 @@ int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag
     q->session = i->session;
     q->iface = i;
     q->immediate = i->ops->payload || conf->direct;
+    q->stamping = dqi_virtual(i->session) ? DQ_STAMPS_VIRTUAL : DQ_STAMPS_SOFTWARE;
     atomic_init(&q->pace.bps, conf->pace_bps);
     (rx ? i->rx : i->tx)[(*n)++] = q;
     *out = q;

@@ -43,6 +43,7 @@ int dqi_sock_open_rx(dqi_sock *s, uint32_t k, dq_diag *diag) {
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: queue %s: no memory", name, q->conf.name);
     r->iov = calloc(2 * DQI_SOCK_BATCH, sizeof *r->iov);
     bool udp = dqi_sock_is_udp(s);
+    if (udp) q->stamping = DQ_STAMPS_KERNEL;
     if (udp) r->msgs = calloc(DQI_SOCK_BATCH, sizeof *r->msgs);
     if (udp) r->ctl = calloc(DQI_SOCK_BATCH, DQI_SOCK_CTL);
     if (!r->iov || (udp && (!r->msgs || !r->ctl)))

@@ -16,6 +16,8 @@ local s = daqiri.open{
 }
 local server, client = s:interface("server"), s:interface("client")
 t.equal(s:tx_queue("client").layer, "payload")
+t.equal(s:rx_queue("server").timestamps, "software")
+t.equal(s:tx_queue("client").timestamps, nil)
 t.raises("unknown option 'udp_dst'", function() s:tx_queue("client"):template{ udp_dst = 1 } end)
 
 local served, echoed, gone

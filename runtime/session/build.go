@@ -52,6 +52,7 @@ func (s *Session) build(plan corePlan) error {
 	if err := s.native.Open(); err != nil {
 		return fmt.Errorf("%s: %w", s.cfg.File, err)
 	}
+	s.noteClocks()
 	for _, i := range s.ifaces {
 		if err := i.addStatic(); err != nil {
 			return err
@@ -101,9 +102,6 @@ func (s *Session) addInterface(i *spec.Interface, plan corePlan) error {
 	f := &Interface{s: s, spec: i, native: n, flows: newFlowTable()}
 	s.ifaces = append(s.ifaces, f)
 	if i.RX != nil {
-		if i.RX.HardwareTimestamps {
-			s.note("interface %s: receive timestamps: software, the %s engine has no others", i.Name, i.EngineName())
-		}
 		if f.rx, err = f.addQueues(i.RX.Queues, true, plan); err != nil {
 			return err
 		}
@@ -112,7 +110,7 @@ func (s *Session) addInterface(i *spec.Interface, plan corePlan) error {
 		return nil
 	}
 	if i.TX.AccurateSend {
-		s.note("interface %s: timed send: software, by the queue's thread", i.Name)
+		s.note("interface %s: timed send: software: the queue's thread is awake before the time and looks at the clock until it has come", i.Name)
 	}
 	f.tx, err = f.addQueues(i.TX.Queues, false, plan)
 	return err

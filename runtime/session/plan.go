@@ -5,14 +5,20 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
+// HostPlan is a plan and what this host has.
+type HostPlan struct {
+	*spec.Plan
+	PTPClocks []string `json:"ptp_clocks"` // in words
+}
+
 // Plan is what a configuration resolves to, with the strides that its buffers get (0 where an
-// engine is not in this version). It touches no device.
-func Plan(cfg *spec.Config) *spec.Plan {
+// engine is not in this version). It opens no interface.
+func Plan(cfg *spec.Config) *HostPlan {
 	p := spec.Inspect(cfg)
 	for k := range p.MemoryRegions {
 		p.MemoryRegions[k].StrideBytes = stride(cfg, cfg.MemoryRegions[k].BufSize)
 	}
-	return p
+	return &HostPlan{p, PTPClocks()}
 }
 
 func stride(cfg *spec.Config, bufSize int) (most int) {

@@ -50,6 +50,15 @@ func (q *Queue) Layer() string {
 	return LayerFrame
 }
 
+// Timestamps says where a receive queue's times come from: software, kernel, hardware, virtual or file; empty for a
+// transmit queue.
+func (q *Queue) Timestamps() string {
+	if !q.rx {
+		return ""
+	}
+	return q.native.Stamps()
+}
+
 // title names the queue in errors.
 func (q *Queue) title() string { return fmt.Sprintf("interface %s: queue %s", q.i.Name(), q.Name()) }
 

@@ -1,0 +1,30 @@
+package native
+
+/*
+#include "dq.h"
+*/
+import "C"
+
+import "time"
+
+// PTPClock is a hardware clock, /dev/ptpINDEX: see dq_ptp in dq.h.
+type PTPClock struct {
+	Index  int
+	Name   string        // the driver's
+	Offset time.Duration // it shows so much more than the system's clock
+	Within time.Duration // how exactly that is known
+	Err    error         // why it could not be read
+}
+
+// PTPClocks reads the clocks that this host has.
+func PTPClocks() []PTPClock {
+	var index [64]C.int
+	n := min(int(C.dq_ptp_list(&index[0], C.uint32_t(len(index)))), len(index))
+	clocks := make([]PTPClock, n)
+	for k := range clocks {
+		var p C.dq_ptp
+		err := status(C.dq_ptp_read(index[k], &p))
+		clocks[k] = PTPClock{int(p.index), text(p.name[:]), time.Duration(p.offset_ns), time.Duration(p.within_ns), err}
+	}
+	return clocks
+}

@@ -1,0 +1,52 @@
+package session
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/daqiri/daqiri-run/native"
+)
+
+// TestClocks: every engine says where its receive times come from, in its queues and in its report, and what became of
+// a wish for a device's.
+func TestClocks(t *testing.T) {
+	kinds := map[string]string{"loop": "software", "loop-copy": "software", "loop-virtual": "virtual", "udp": "kernel", "udp6": "kernel",
+		"tcp": "software"}
+	for _, extra := range []string{"", "        hardware_timestamps: true\n"} {
+		withBench(t, extra, func(t *testing.T, b *bench) error {
+			name, _, _ := strings.Cut(b.name, "/")
+			if b.rx.Timestamps() != kinds[name] || b.tx.Timestamps() != "" {
+				t.Errorf("receive times are %q, of a transmit queue %q", b.rx.Timestamps(), b.tx.Timestamps())
+			}
+			report := strings.Join(b.s.Report(), "\n")
+			asked := extra != ""
+			for text, want := range map[string]bool{
+				"interface b: receive timestamps: " + stampWords[kinds[name]]: true,
+				" engine has no hardware timestamps here":                     asked,
+				"PTP clock": asked && !b.virtual,
+			} {
+				if strings.Contains(report, text) != want {
+					t.Errorf("%q in the report: %v, want %v\n%s", text, !want, want, report)
+				}
+			}
+			return nil
+		})
+	}
+}
+
+func TestPTPText(t *testing.T) {
+	for _, c := range []struct {
+		clock native.PTPClock
+		want  string
+	}{
+		{native.PTPClock{Index: 2, Name: "mlx5_ptp", Offset: 37*time.Second - 250, Within: 120},
+			"PTP clock ptp2 (mlx5_ptp): 36.999999750 s ahead of the system's clock, within 120 ns"},
+		{native.PTPClock{Name: "e1000e", Err: errors.New("permission denied")}, "PTP clock ptp0 (e1000e): permission denied"},
+	} {
+		if got := ptpText(c.clock); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
