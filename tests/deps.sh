@@ -40,6 +40,12 @@ look() {
     want ip iproute2 has ip
     want ethtool ethtool has ethtool
     want setarch util-linux has setarch
+    want qemu-system qemu-system-x86 has qemu-system-x86_64
+    want busybox busybox-static has busybox
+    want modprobe kmod has modprobe
+    want xz xz-utils has xz
+    want cpio cpio has cpio
+    want testpmd dpdk-dev has dpdk-testpmd
     want libpcap libpcap0.8 any /usr/lib/*/libpcap.so.* /usr/lib*/libpcap.so.* /lib/*/libpcap.so.*
     want arm64 gcc-aarch64-linux-gnu has aarch64-linux-gnu-gcc
     want arm64-libc libc6-dev-arm64-cross any /usr/aarch64-linux-gnu/lib/libc.a

@@ -41,6 +41,7 @@ var probes = map[string]probe{
 	"tcpdump":      command("tcpdump"),
 	"tcpreplay":    command("tcpreplay"),
 	"tshark":       command("tshark"),
+	"vm":           virtualMachine, // asked for in tests/vm
 }
 
 // need skips t, or fails it as DAQIRI_REQUIRE says, unless this machine has every named thing.
@@ -159,6 +160,11 @@ func loopMount() error {
 		return fmt.Errorf("no loop devices: %w", err)
 	}
 	return errors.Join(root(), command("mkfs.ext4")())
+}
+
+// virtualMachine tells whether the programs are there; tests/vm says what else may be missing.
+func virtualMachine() error {
+	return errors.Join(command("qemu-system-x86_64")(), command("busybox")(), command("modprobe")(), command("xz")(), command("cpio")(), command("dpdk-testpmd")())
 }
 
 func freeHugePages() error {

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+//go:embed guest.sh
+var guestScript string
+
+// machine is a virtual machine that runs one command as root, on this machine's files.
+type machine struct {
+	nics           int // e1000 cards on one hub, bound to uio_pci_generic
+	modules        []string
+	memory         int // MB
+	timeout        time.Duration
+	share          string // folder in which what is written stays; empty: none
+	dir            string // the command's
+	stdout, stderr io.Writer
+}
+
+const firstSlot = 5 // of the PCI bus, for the cards; guest.sh knows it too
+
+// run returns the command's exit code; 128 and the signal's number where a signal killed it. An error says why there
+// is none.
+func (m *machine) run(ctx context.Context, k kernel, args []string) (int, error) {
+	exchange, err := os.MkdirTemp("", "vm-")
+	if err != nil {
+		return exitFault, err
+	}
+	defer func() { _ = os.RemoveAll(exchange) }()
+	if err := m.prepare(exchange, k, args); err != nil {
+		return exitFault, err
+	}
+	timed, cancel := context.WithTimeout(ctx, m.timeout)
+	defer cancel()
+	if err := m.emulate(timed, exchange, k); timed.Err() == nil && err != nil {
+		return exitFault, err
+	}
+	if text, err := os.ReadFile(filepath.Join(exchange, "code")); err == nil && len(text) > 0 {
+		return strconv.Atoi(strings.TrimSpace(string(text)))
+	}
+	if ctx.Err() != nil {
+		return exitFault, errors.New("interrupted")
+	}
+	if timed.Err() != nil {
+		return exitTimeout, fmt.Errorf("the machine was killed after %v\n%s", m.timeout, consoleEnd(exchange))
+	}
+	if text, err := os.ReadFile(filepath.Join(exchange, "fault")); err == nil {
+		return exitFault, errors.New(string(bytes.TrimSpace(text)))
+	}
+	return exitFault, fmt.Errorf("the machine ended early\n%s", consoleEnd(exchange))
+}
+
+// prepare writes what the machine reads.
+func (m *machine) prepare(exchange string, k kernel, args []string) error {
+	image, err := initramfs(k)
+	if err != nil {
+		return err
+	}
+	settings := fmt.Sprintf("NICS=%d\nRELEASE=%s\nMODULES=%s\nLOAD=%s\nSHARE=%s\n", m.nics, quote(k.release),
+		quote(k.modules()), quote(strings.Join(m.modules, " ")), quote(m.share))
+	for name, data := range map[string]string{
+		"initramfs": string(image),
+		"guest.sh":  guestScript,
+		"settings":  settings,
+		"command":   m.command(args),
+	} {
+		if err := os.WriteFile(filepath.Join(exchange, name), []byte(data), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passed are the variables that the command sees of this machine's.
+var passed = regexp.MustCompile(`^(PATH|HOME|LANG|TMPDIR|GO[A-Z0-9_]*|DAQIRI_[A-Z0-9_]*)=`)
+
+// command is the shell script that the machine runs.
+func (m *machine) command(args []string) string {
+	var b strings.Builder
+	for _, v := range os.Environ() {
+		if passed.MatchString(v) {
+			name, value, _ := strings.Cut(v, "=")
+			fmt.Fprintf(&b, "export %s=%s\n", name, quote(value))
+		}
+	}
+	fmt.Fprintf(&b, "PATH=$PATH:/usr/sbin:/sbin\ncd %s || exit %d\nexec", quote(m.dir), exitFault)
+	for _, a := range args {
+		b.WriteString(" " + quote(a))
+	}
+	return b.String() + "\n"
+}
+
+// quote makes one word of s for a shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// emulate runs the machine to its end and copies what the command prints.
+func (m *machine) emulate(ctx context.Context, exchange string, k kernel) error {
+	qemu, err := tool("qemu-system-x86_64")
+	if err != nil {
+		return err
+	}
+	c := exec.CommandContext(ctx, qemu, m.flags(exchange, k)...)
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	var said bytes.Buffer
+	c.Stdout, c.Stderr = &said, &said
+	var copies sync.WaitGroup
+	var ends []*os.File
+	for _, to := range []io.Writer{m.stdout, m.stderr} { // its descriptors 3 and 4
+		r, w, err := os.Pipe()
+		if err != nil {
+			return err
+		}
+		ends = append(ends, w)
+		c.ExtraFiles = append(c.ExtraFiles, w)
+		copies.Go(func() {
+			_, _ = io.Copy(to, r)
+			_ = r.Close()
+		})
+	}
+	err = c.Start()
+	for _, w := range ends {
+		_ = w.Close()
+	}
+	if err == nil {
+		err = c.Wait()
+	}
+	copies.Wait()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", qemu, err, bytes.TrimSpace(said.Bytes()))
+	}
+	return nil
+}
+
+// flags are qemu's. Emulation works everywhere; a machine that is virtual itself often has no KVM, or a broken one.
+// The processor is the oldest that DPDK runs on: wide vector instructions are slow when they are emulated.
+func (m *machine) flags(exchange string, k kernel) []string {
+	comma := func(path string) string { return strings.ReplaceAll(path, ",", ",,") }
+	var list []string
+	for n := range m.nics { // first: the others take the slots that are left
+		list = append(list, "-netdev", fmt.Sprintf("hubport,id=n%d,hubid=0", n),
+			"-device", fmt.Sprintf("e1000,netdev=n%d,addr=%#x", n, firstSlot+n))
+	}
+	list = append(list, "-accel", "tcg,thread=multi", "-cpu", "Nehalem", "-smp", "2", "-m", strconv.Itoa(m.memory),
+		"-nodefaults", "-display", "none", "-no-reboot", "-serial", "file:"+comma(filepath.Join(exchange, "console")),
+		"-kernel", k.image, "-initrd", filepath.Join(exchange, "initramfs"),
+		"-append", "console=ttyS0 quiet panic=-1 mitigations=off",
+		"-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap",
+		"-virtfs", "local,path="+comma(exchange)+",mount_tag=exchange,security_model=none",
+		"-device", "virtio-serial",
+		"-chardev", "file,id=out,path=/proc/self/fd/3", "-device", "virtserialport,name=out,chardev=out",
+		"-chardev", "file,id=err,path=/proc/self/fd/4", "-device", "virtserialport,name=err,chardev=err")
+	if m.share != "" {
+		list = append(list, "-virtfs", "local,path="+comma(m.share)+",mount_tag=share,security_model=none")
+	}
+	return list
+}
+
+// consoleEnd is the last that the machine said of itself.
+func consoleEnd(exchange string) string {
+	text, _ := os.ReadFile(filepath.Join(exchange, "console"))
+	return strings.TrimSpace(string(text[max(0, len(text)-2000):]))
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestCommand shows what a command sees of this machine, what stays of what it writes, and how its output and its exit
+// code come back.
+func TestCommand(t *testing.T) {
+	k := need(t)
+	dir, share := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "there"), []byte("from the host\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("DAQIRI_TEST", "it's \"quoted\" $HOME")
+	o := try(t, k, machine{dir: dir, share: share}, `
+		uname -r
+		cat there
+		echo "$DAQIRI_TEST"
+		echo changed >there && cat there && touch "$0.new"
+		echo kept >`+share+`/kept
+		ip netns add other && ip link add veth0 type veth peer name veth1 netns other && ip -o -n other link show veth1 | cut -d@ -f1
+		echo aside >/dev/stderr
+		seq 100000
+		exit 3`)
+	if o.code != 3 || o.err != nil {
+		t.Fatalf("exit code %d, %v, want 3\n%.2000s\n%s", o.code, o.err, o.stdout, o.stderr)
+	}
+	want := k.release + "\nfrom the host\nit's \"quoted\" $HOME\nchanged\n2: veth1\n1\n2\n3\n"
+	if !strings.HasPrefix(o.stdout, want) || !strings.HasSuffix(o.stdout, "\n99999\n100000\n") || strings.Count(o.stdout, "\n") != 100005 {
+		t.Errorf("it printed %d lines, %.200q, want %q …", strings.Count(o.stdout, "\n"), o.stdout, want)
+	}
+	if o.stderr != "aside\n" {
+		t.Errorf("it said %q", o.stderr)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "there")); string(text) != "from the host\n" {
+		t.Errorf("a file of the host's is now %q (%v)", text, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(share, "kept")); string(text) != "kept\n" {
+		t.Errorf("the shared folder's file is %q (%v)", text, err)
+	}
+}
+
+func TestCommandKilled(t *testing.T) {
+	k := need(t)
+	o := try(t, k, machine{}, `sleep 1000 & echo before; kill -KILL $$`)
+	if o.code != 128+9 || o.err != nil || o.stdout != "before\n" {
+		t.Errorf("exit code %d, %v, %q, want 137 and what it said before", o.code, o.err, o.stdout)
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	k := need(t)
+	began := time.Now()
+	o := try(t, k, machine{timeout: 3 * time.Second}, `sleep 1000`)
+	if o.code != exitTimeout || o.err == nil || !strings.Contains(o.err.Error(), "killed after 3s") {
+		t.Errorf("exit code %d, %v", o.code, o.err)
+	}
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// TestFaults are machines that do not come as far as the command.
+func TestFaults(t *testing.T) {
+	k := need(t)
+	if o := try(t, k, machine{modules: []string{"nonesuch"}}, `true`); o.code != exitFault || o.err == nil ||
+		!strings.Contains(o.err.Error(), "nonesuch") {
+		t.Errorf("with an unknown module: exit code %d, %v", o.code, o.err)
+	}
+	k.image = "/dev/null"
+	if o := try(t, k, machine{}, `true`); o.code != exitFault || o.err == nil {
+		t.Errorf("without a kernel: exit code %d, %v", o.code, o.err)
+	}
+}
+
+// TestArchive reads an initramfs with cpio.
+func TestArchive(t *testing.T) {
+	if _, err := exec.LookPath("cpio"); err != nil {
+		lack(t, "vm", "cpio is not installed")
+	}
+	var a archive
+	a.add("dir", isDir|0o755, nil)
+	a.add("dir/file", isFile|0o640, []byte("hello"))
+	dir := t.TempDir()
+	c := exec.Command("cpio", "-idm", "--quiet")
+	c.Dir, c.Stdin = dir, strings.NewReader(string(a.end()))
+	if out, err := c.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Fatalf("cpio: %v\n%s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "dir/file"))
+	if err != nil || string(text) != "hello" {
+		t.Errorf("got %q, %v", text, err)
+	}
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	cache    = "../../build/vm"
+	patience = 5 * time.Minute // everything is emulated, maybe on a busy machine
+)
+
+var testKernel = sync.OnceValues(func() (kernel, error) { return getKernel(cache) })
+
+// need skips t, or fails it as DAQIRI_REQUIRE says, unless a virtual machine can be had and these commands are there.
+func need(t *testing.T, commands ...string) kernel {
+	t.Helper()
+	k, err := testKernel()
+	if err != nil {
+		lack(t, "vm", err.Error())
+	}
+	for _, name := range commands {
+		if _, err := tool(name); err != nil {
+			lack(t, "vm", err.Error())
+		}
+	}
+	return k
+}
+
+func lack(t *testing.T, name, reason string) {
+	t.Helper()
+	for _, required := range strings.FieldsFunc(os.Getenv("DAQIRI_REQUIRE"), func(r rune) bool { return r == ',' || r == ' ' }) {
+		if required == name {
+			t.Fatalf("%s: %s (DAQIRI_REQUIRE names it)", name, reason)
+		}
+	}
+	t.Skipf("%s: %s", name, reason)
+}
+
+// outcome is what a command in the machine did.
+type outcome struct {
+	code           int
+	err            error
+	stdout, stderr string
+}
+
+// try runs a shell script in a machine.
+func try(t *testing.T, k kernel, m machine, script string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	m.stdout, m.stderr = &stdout, &stderr
+	if m.memory == 0 {
+		m.memory = 1024
+	}
+	if m.timeout == 0 {
+		m.timeout = patience
+	}
+	if m.dir == "" {
+		m.dir = t.TempDir()
+	}
+	code, err := m.run(context.Background(), k, []string{"sh", "-c", script})
+	return outcome{code, err, stdout.String(), stderr.String()}
+}
+
+// must is try for a script that has to succeed; its output.
+func must(t *testing.T, k kernel, m machine, script string) string {
+	t.Helper()
+	o := try(t, k, m, script)
+	if o.err != nil || o.code != 0 {
+		t.Fatalf("exit code %d, %v\n%s%s", o.code, o.err, o.stdout, o.stderr)
+	}
+	return o.stdout
+}
+
+// build compiles a command of this module into a folder of the test's; its path.
+func build(t *testing.T, pkg string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), filepath.Base(pkg))
+	c := exec.Command("go", "build", "-o", program, pkg)
+	c.Dir = "../.."
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return program
+}
+
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
