@@ -6,6 +6,7 @@
 #define DQI_ATOMICS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef _Atomic uint64_t dqi_count;
@@ -50,6 +51,10 @@ static inline void dqi_lock(dqi_spin *l) {
                 dqi_pause();
         }
     }
+}
+// False: somebody else has it.
+static inline bool dqi_try_lock(dqi_spin *l) {
+    return atomic_exchange_explicit(&l->taken, 1, memory_order_acquire) == 0;
 }
 static inline void dqi_unlock(dqi_spin *l) { atomic_store_explicit(&l->taken, 0, memory_order_release); }
 

@@ -134,6 +134,17 @@ int dqi_burst_fill(dq_burst *b, dq_region *const *regions, uint32_t nseg, uint32
     return DQ_OK;
 }
 
+uint32_t dqi_burst_take(dq_burst *b, dq_region *const *regions, uint32_t n) {
+    uint32_t got = n;
+    for (uint32_t s = 0; s < b->nseg; s++) {
+        uint32_t k = dqi_bufs_some(regions[s], b->bufs[s] + b->n, got);
+        for (uint32_t t = 0; k < got && t < s; t++)
+            dqi_bufs_free(b->session, b->bufs[t] + b->n + k, got - k);
+        got = k;
+    }
+    return got;
+}
+
 // Copies n packets' columns; buffers stay.
 static void copy_columns(dq_burst *dst, uint32_t at, const dq_burst *src, uint32_t first, uint32_t n) {
     for (uint32_t s = 0; s < dst->nseg; s++) {

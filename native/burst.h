@@ -4,6 +4,8 @@
 
 #include "dqi.h"
 
+#include <string.h>
+
 // Bytes of packets [first, first + n), all segments.
 uint64_t dqi_burst_sum(const dq_burst *b, uint32_t first, uint32_t n);
 // Bytes of packet i, all segments.
@@ -15,7 +17,21 @@ static inline uint32_t dqi_packet_len(const dq_burst *b, uint32_t i) {
 }
 // Exchanges packets i and k of a burst that owns its buffers, one a packet.
 void dqi_burst_swap(dq_burst *b, uint32_t i, uint32_t k);
+// Buffers of each of the regions for n more packets at the end of b, ids alone; how many there are.
+uint32_t dqi_burst_take(dq_burst *b, dq_region *const *regions, uint32_t n);
 // True when nobody but the caller can see the packets' bytes.
 bool dqi_burst_writable(const dq_burst *b);
+// Copies a packet's bytes. Those of 32 to 64, the commonest, are two halves that may overlap: no call.
+static inline void dqi_copy_bytes(uint8_t *to, const uint8_t *from, uint32_t n) {
+    if (n < 32 || n > 64) {
+        memcpy(to, from, n);
+        return;
+    }
+    uint8_t head[32], tail[32];
+    memcpy(head, from, 32);
+    memcpy(tail, from + n - 32, 32);
+    memcpy(to, head, 32);
+    memcpy(to + n - 32, tail, 32);
+}
 
 #endif

@@ -6,15 +6,10 @@
 // size and nobody else holds the burst, it is handed over by reference, buffers and all; else the receiver
 // copies into its own region.
 #include "loop.h"
-#include "queue.h"
-#include "region.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-#define UNREAD_BATCHES 4  // what a queue without a consumer keeps: packets of so many batches,
-#define UNREAD_BURSTS  64 // in so many bursts
 
 // ---- rules ------------------------------------------------------------------------------------------------
 
@@ -38,34 +33,6 @@ static int loop_mac(const dq_iface *i, uint8_t mac[6]) {
     return DQ_OK;
 }
 
-// ---- into the receiver's ring -----------------------------------------------------------------------------
-
-// A queue that nobody reads keeps a few batches, as a NIC's ring would: it must not hold the senders'
-// buffers.
-static bool is_full(const dq_queue *rx, const loop_rx *lr, const dq_burst *b) {
-    if (atomic_load_explicit(&rx->consumed, memory_order_relaxed)) return false;
-    const dq_region *from = dqi_off_region(b->session, b->off[0][0]);
-    int64_t most = UNREAD_BATCHES * (int64_t)rx->conf.batch_size;
-    if (from && from->conf.num_bufs / 4 < most) most = from->conf.num_bufs / 4;
-    return dqi_ring_level(&lr->in) >= UNREAD_BURSTS || dqi_gauge_get(&lr->packets) >= most;
-}
-
-bool dqi_loop_push(dq_queue *rx, dq_burst *b) {
-    loop_rx *lr = rx->engine;
-    if (is_full(rx, lr, b)) return false;
-    uint32_t n = b->n;
-    uint64_t bytes = b->bytes;
-    dqi_gauge_add(&lr->packets, n);
-    if (!dqi_ring_push(&lr->in, b, 0)) {
-        dqi_gauge_add(&lr->packets, -(int64_t)n);
-        return false;
-    }
-    dqi_add_shared(&rx->c.in, n); // by the senders: several may feed one queue
-    dqi_add_shared(&rx->c.in_bytes, bytes);
-    dqi_queue_kick(rx);
-    return true;
-}
-
 // ---- out of it --------------------------------------------------------------------------------------------
 
 static bool same_shape(const dq_queue *q, const dq_burst *b) {
@@ -80,50 +47,16 @@ static bool same_shape(const dq_queue *q, const dq_burst *b) {
 }
 
 static bool next_head(dq_queue *q, loop_rx *lr) {
-    void *p;
-    if (!lr->head) {
-        if (!dqi_ring_pop(&lr->in, &p, NULL)) return false;
-        lr->head = p;
-        lr->pos = 0;
-        lr->by_reference = same_shape(q, lr->head);
+    if (!lr->box.head) {
+        if (!dqi_inbox_next(&lr->box)) return false;
+        lr->by_reference = same_shape(q, lr->box.head);
     }
-    if (lr->head->due_ns != 0 && lr->head->due_ns > dq_now(q->session)) {
-        if (lr->head->due_ns < q->next_ns) q->next_ns = lr->head->due_ns;
+    int64_t due = lr->box.head->due_ns;
+    if (due != 0 && due > dq_now(q->session)) {
+        if (due < q->next_ns) q->next_ns = due;
         return false;
     }
     return true;
-}
-
-static void count_taken(loop_rx *lr, uint32_t n) { dqi_gauge_add(&lr->packets, -(int64_t)n); }
-
-static void end_head(loop_rx *lr) {
-    dq_burst_unref(lr->head);
-    lr->head = NULL;
-}
-
-// Hands the whole inbound burst over in place of the empty current one.
-static int exchange(loop_rx *lr, dq_burst **b) {
-    dq_burst *in = lr->head;
-    dq_burst_unref(*b);
-    in->timed = false;
-    in->flags = in->conn = 0;
-    in->due_ns = 0;
-    *b = in;
-    lr->head = NULL;
-    count_taken(lr, in->n);
-    return (int)in->n;
-}
-
-static int take_by_reference(dq_queue *q, loop_rx *lr, dq_burst **b, uint32_t room) {
-    dq_burst *in = lr->head;
-    if ((*b)->n == 0 && lr->pos == 0 && in->n <= room && (in->n == room || in->cap >= q->conf.batch_size))
-        return exchange(lr, b);
-    uint32_t n = in->n - lr->pos < room ? in->n - lr->pos : room;
-    dqi_burst_move(*b, in, lr->pos, n);
-    count_taken(lr, n);
-    lr->pos += n;
-    if (lr->pos == in->n) end_head(lr);
-    return (int)n;
 }
 
 static uint32_t lead_of(const dq_queue *q) { return atomic_load_explicit(&q->lead, memory_order_acquire); }
@@ -156,31 +89,6 @@ static bool copy_packet(dq_queue *q, dq_burst *b, const dq_burst *in, uint32_t i
     return true;
 }
 
-// Room for n more packets at the end of b; how many there is room for.
-static uint32_t take_buffers(dq_queue *q, dq_burst *b, uint32_t n) {
-    uint32_t got = n;
-    for (uint32_t s = 0; s < b->nseg; s++) {
-        uint32_t k = dqi_bufs_some(q->conf.regions[s], b->bufs[s] + b->n, got);
-        for (uint32_t t = 0; k < got && t < s; t++)
-            dqi_bufs_free(q->session, b->bufs[t] + b->n + k, got - k);
-        got = k;
-    }
-    return got;
-}
-
-// Copies of 32 to 64 bytes, the commonest, are two halves that may overlap: no call.
-static inline void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t n) {
-    if (n < 32 || n > 64) {
-        memcpy(to, from, n);
-        return;
-    }
-    uint8_t head[32], tail[32];
-    memcpy(head, from, 32);
-    memcpy(tail, from + n - 32, 32);
-    memcpy(to, head, 32);
-    memcpy(to + n - 32, tail, 32);
-}
-
 // Packets [from, from + n) have one segment here and there and fit into their buffers.
 static bool fits_flat(const dq_queue *q, const dq_burst *in, uint32_t from, uint32_t n) {
     uint32_t longest = 0;
@@ -204,7 +112,7 @@ static void copy_flat(dq_queue *q, dq_burst *b, const dq_burst *in, uint32_t fro
     memcpy(b->ts + k, in->ts + from, n * sizeof *b->ts);
     for (uint32_t i = 0; i < n; i++) {
         bytes += len[i];
-        copy_bytes(base + dst[i], base + src[i], len[i]);
+        dqi_copy_bytes(base + dst[i], base + src[i], len[i]);
     }
     b->bytes += bytes;
     b->n += n;
@@ -237,20 +145,18 @@ static uint32_t copy_each(dq_queue *q, dq_burst *b, const dq_burst *in, uint32_t
 }
 
 static int take_by_copy(dq_queue *q, loop_rx *lr, dq_burst *b, uint32_t room) {
-    dq_burst *in = lr->head;
-    uint32_t n = in->n - lr->pos < room ? in->n - lr->pos : room;
-    uint32_t bufs = take_buffers(q, b, n), start = b->n, used = bufs;
-    if (bufs == n && fits_flat(q, in, lr->pos, n))
-        copy_flat(q, b, in, lr->pos, n);
+    const dq_burst *in = lr->box.head;
+    const uint32_t at = lr->box.pos, n = in->n - at < room ? in->n - at : room;
+    uint32_t bufs = dqi_burst_take(b, q->conf.regions, n), start = b->n, used = bufs;
+    if (bufs == n && fits_flat(q, in, at, n))
+        copy_flat(q, b, in, at, n);
     else
-        used = copy_each(q, b, in, lr->pos, n, bufs);
+        used = copy_each(q, b, in, at, n, bufs);
     for (uint32_t s = 0; s < b->nseg; s++)
         dqi_bufs_free(q->session, b->bufs[s] + b->n, bufs - used);
     b->n_bufs = b->n;
-    count_taken(lr, n);
     dqi_add(&q->c.extra[DQ_EXTRA_COPIED], b->n - start);
-    lr->pos += n;
-    if (lr->pos == in->n) end_head(lr);
+    dqi_inbox_advance(&lr->box, n);
     return (int)(b->n - start);
 }
 
@@ -258,7 +164,7 @@ static int loop_rx_poll(dq_queue *q, dq_burst **b, uint32_t room) {
     loop_rx *lr = q->engine;
     int total = 0;
     while (room > 0 && next_head(q, lr)) {
-        int n = lr->by_reference ? take_by_reference(q, lr, b, room) : take_by_copy(q, lr, *b, room);
+        int n = lr->by_reference ? dqi_inbox_take(q, &lr->box, b, room) : take_by_copy(q, lr, *b, room);
         total += n;
         room -= (uint32_t)n;
     }
@@ -266,28 +172,11 @@ static int loop_rx_poll(dq_queue *q, dq_burst **b, uint32_t room) {
 }
 
 static uint64_t loop_held(dq_queue *q) {
-    if (!q->engine) return 0;
-    if (q->conf.dir == DQ_RX) return (uint64_t)dqi_gauge_get(&((loop_rx *)q->engine)->packets);
-    return 0;
+    if (!q->engine || q->conf.dir != DQ_RX) return 0;
+    return dqi_inbox_held(&((loop_rx *)q->engine)->box);
 }
 
-static int64_t loop_flush(dq_queue *q) {
-    loop_rx *lr = q->engine;
-    int64_t n = 0;
-    void *p;
-    while (lr->head || dqi_ring_pop(&lr->in, &p, NULL)) {
-        if (!lr->head) {
-            lr->head = p;
-            lr->pos = 0;
-        }
-        uint32_t left = lr->head->n - lr->pos;
-        count_taken(lr, left);
-        dqi_drop(&q->c, q->session->state < DQI_STOPPED ? DQ_DROP_FLUSHED : DQ_DROP_STOPPED, left);
-        n += left;
-        end_head(lr);
-    }
-    return n;
-}
+static int64_t loop_flush(dq_queue *q) { return dqi_inbox_flush(q, &((loop_rx *)q->engine)->box); }
 
 // ---- life -------------------------------------------------------------------------------------------------
 
@@ -326,7 +215,7 @@ static uint32_t ring_size(const dq_session *s) {
 static int open_queues(dq_iface *i, dq_diag *diag) {
     for (uint32_t k = 0; k < i->n_rx; k++) {
         loop_rx *lr = calloc(1, sizeof *lr);
-        if (!lr || !dqi_ring_init(&lr->in, ring_size(i->session))) {
+        if (!lr || !dqi_inbox_init(&lr->box, ring_size(i->session))) {
             free(lr);
             return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for its ring", i->rx[k]->conf.name);
         }
@@ -359,7 +248,7 @@ static void loop_close(dq_iface *i) {
         loop_rx *lr = i->rx[k]->engine;
         if (!lr) continue;
         loop_flush(i->rx[k]);
-        dqi_ring_free(&lr->in);
+        dqi_inbox_free(&lr->box);
         free(lr);
         i->rx[k]->engine = NULL;
     }

@@ -4,6 +4,7 @@
 
 #include "burst.h"
 #include "flows.h"
+#include "inbox.h"
 
 typedef struct loop_wire loop_wire; // one transmit queue's way onto the wire
 
@@ -16,15 +17,9 @@ typedef struct loop_iface {
 } loop_iface;
 
 typedef struct loop_rx {
-    dqi_ring in; // bursts that arrived
-    dqi_gauge packets;
-    dq_burst *head; // being taken in, from packet pos on
-    uint32_t pos;
-    bool by_reference;
+    dqi_inbox box;
+    bool by_reference; // how its first burst is taken
 } loop_rx;
-
-// Puts b, with its reference, into rx's inbound ring; false: full, the reference stays.
-bool dqi_loop_push(dq_queue *rx, dq_burst *b);
 
 loop_wire *dqi_wire_new(dq_queue *tx);
 void dqi_wire_free(loop_wire *w);

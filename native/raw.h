@@ -47,9 +47,11 @@ struct dqi_port {
     uint32_t n_lanes;
     dqi_lane lanes[DQ_MAX_QUEUES];
     dqi_flows flows; // the software classifier
-    bool filters;    // the driver gives nothing to a lane that no rule wants, when the interface is isolated
-    bool marks;  // the driver's pieces bring their flow ids, and a lane's pieces are all of queue lanes[k]
-    bool direct; // pieces may lie in buffers of the only receive queue's region
+    dq_rule *rules;  // that hold, where the driver has steer
+    uint32_t n_rules;
+    bool filters; // the driver gives nothing to a lane that no rule wants, when the interface is isolated
+    bool marks;   // the driver's pieces bring their flow ids, and a lane's pieces are all of queue lanes[k]
+    bool direct;  // pieces may lie in buffers of the only receive queue's region
     const char *copy; // else: why they are copied
     dqi_counters c;   // of the port: in what was read, out what went to queues; written by several threads:
                       // dqi_add_shared

@@ -13,8 +13,8 @@
 #define NAME_BYTES 300 // a prefix of 255 and an index
 #define GATHER     256 // segments of one system call
 
-int dqi_raw_open(dqi_raw_file *r, const char *dir, const char *prefix, uint32_t skip,
-                 _Atomic uint64_t *next) {
+int dqi_raw_file_open(dqi_raw_file *r, const char *dir, const char *prefix, uint32_t skip,
+                      _Atomic uint64_t *next) {
     *r = (dqi_raw_file){.prefix = prefix, .skip = skip, .next = next};
     r->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return r->dir < 0 ? -errno : 0;
@@ -93,8 +93,8 @@ static int add_file(const dqi_raw_file *r, uint64_t index, const dq_burst *b, ui
     return 0;
 }
 
-int dqi_raw_add(dqi_raw_file *r, const dq_burst *b, uint32_t first, uint32_t n, uint64_t *index,
-                dqi_file_tally *tally) {
+int dqi_raw_file_add(dqi_raw_file *r, const dq_burst *b, uint32_t first, uint32_t n, uint64_t *index,
+                     dqi_file_tally *tally) {
     uint64_t at = atomic_fetch_add(r->next, 1), after = at + 1;
     *index = at;
     int err = add_file(r, at, b, first, n, tally);
@@ -102,13 +102,13 @@ int dqi_raw_add(dqi_raw_file *r, const dq_burst *b, uint32_t first, uint32_t n, 
     return err;
 }
 
-int dqi_raw_add_named(const dqi_raw_file *r, const dq_write_names *names, const dq_burst *b, uint32_t i,
-                      dqi_file_tally *tally) {
+int dqi_raw_file_add_named(const dqi_raw_file *r, const dq_write_names *names, const dq_burst *b, uint32_t i,
+                           dqi_file_tally *tally) {
     dqi_raw_file named = {.dir = r->dir, .prefix = names->prefix, .skip = names->packet_data_offset};
     return add_file(&named, i, b, i, 1, tally);
 }
 
-void dqi_raw_close(dqi_raw_file *r) {
+void dqi_raw_file_close(dqi_raw_file *r) {
     if (r->dir >= 0) close(r->dir);
     r->dir = -1;
 }

@@ -14,15 +14,16 @@ typedef struct dqi_raw_file {
 
 // Opens the folder. prefix and next must outlive r. 0, or -errno. Blocks. One thread at a time, as for all
 // that follow.
-int dqi_raw_open(dqi_raw_file *r, const char *dir, const char *prefix, uint32_t skip, _Atomic uint64_t *next);
+int dqi_raw_file_open(dqi_raw_file *r, const char *dir, const char *prefix, uint32_t skip,
+                      _Atomic uint64_t *next);
 // Writes packets [first, first + n) of b into one file, replacing one of that name; *index: its index. 0, or
 // -errno: then the file is removed and the packets are not in the tally; its index stays free unless another
 // folder has taken the one behind it. Blocks.
-int dqi_raw_add(dqi_raw_file *r, const dq_burst *b, uint32_t first, uint32_t n, uint64_t *index,
-                dqi_file_tally *tally);
-// Writes packet i of b into PREFIX_I of these names, as dqi_raw_add. 0, or -errno. Blocks.
-int dqi_raw_add_named(const dqi_raw_file *r, const dq_write_names *names, const dq_burst *b, uint32_t i,
-                      dqi_file_tally *tally);
-void dqi_raw_close(dqi_raw_file *r);
+int dqi_raw_file_add(dqi_raw_file *r, const dq_burst *b, uint32_t first, uint32_t n, uint64_t *index,
+                     dqi_file_tally *tally);
+// Writes packet i of b into PREFIX_I of these names, as dqi_raw_file_add. 0, or -errno. Blocks.
+int dqi_raw_file_add_named(const dqi_raw_file *r, const dq_write_names *names, const dq_burst *b, uint32_t i,
+                           dqi_file_tally *tally);
+void dqi_raw_file_close(dqi_raw_file *r);
 
 #endif

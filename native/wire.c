@@ -117,7 +117,7 @@ static void push(loop_wire *w, dq_queue *rx, dq_burst *b) {
     uint32_t n = b->n;
     uint64_t bytes = b->bytes;
     b->due_ns = due(w, b->ts[n - 1]);
-    if (dqi_loop_push(rx, b)) {
+    if (dqi_inbox_push(rx, &((loop_rx *)rx->engine)->box, b)) {
         dqi_add(&w->c.out, n);
         dqi_add(&w->c.out_bytes, bytes);
     } else {

@@ -121,7 +121,8 @@ static int add(dqi_lane *l, const dqi_entry *e, uint32_t i, uint32_t n, uint64_t
     const dq_write_names *names = dqi_write_names(e->op);
     uint64_t before = t->packet_bytes;
     *index = i;
-    int err = names ? dqi_raw_add_named(&l->raw, names, b, i, t) : dqi_raw_add(&l->raw, b, i, n, index, t);
+    int err = names ? dqi_raw_file_add_named(&l->raw, names, b, i, t)
+                    : dqi_raw_file_add(&l->raw, b, i, n, index, t);
     if (err != 0) return err;
     if (!names) atomic_store_explicit(&l->files, *index + 1, memory_order_relaxed);
     dqi_write_ok(e->op, n, t->packet_bytes - before);
@@ -227,7 +228,7 @@ static int open_files(dqi_lane *l, const char *path, dqi_file_tally *t) {
         err = dqi_block_open(&l->flat.file, path, overlap);
         t->files += err == 0;
     } else {
-        return dqi_raw_open(&l->raw, l->dir, w->conf.prefix, w->conf.packet_data_offset, &w->next_file);
+        return dqi_raw_file_open(&l->raw, l->dir, w->conf.prefix, w->conf.packet_data_offset, &w->next_file);
     }
     if (err != 0) return err;
     l->blocks->disk.quit = &w->quit;
@@ -272,7 +273,7 @@ void dqi_lane_close(dqi_lane *l) {
     if (!l->open) return;
     l->open = false;
     if (!l->blocks) {
-        dqi_raw_close(&l->raw);
+        dqi_raw_file_close(&l->raw);
         return;
     }
     catch_up(l, dqi_block_flush);

@@ -13,7 +13,7 @@ import (
 )
 
 // engines are those built into this version.
-var engines = []string{"loop", "socket"}
+var engines = []string{"loop", "socket", "xdp"}
 
 // newVersion makes the command that says what this binary is.
 func newVersion(g *state.Global) *cobra.Command {

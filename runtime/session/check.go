@@ -85,7 +85,7 @@ func (c *checker) region(r *spec.MemoryRegion) {
 
 func (c *checker) iface(i *spec.Interface) {
 	switch engine := i.EngineName(); engine {
-	case spec.EngineLoop, spec.EngineSocket:
+	case spec.EngineLoop, spec.EngineSocket, spec.EngineXDP:
 	default:
 		at, hint := i.Key("address"), ""
 		if i.Socket() {
@@ -97,7 +97,11 @@ func (c *checker) iface(i *spec.Interface) {
 		return
 	}
 	if c.cfg.Loopback.Clock == "virtual" && i.EngineName() != spec.EngineLoop {
-		c.fault(i.Key("socket_config"), "engine %s can't run on the virtual clock", i.EngineName())
+		at := i.Key("socket_config")
+		if !i.Socket() {
+			at = i.Key("address")
+		}
+		c.fault(at, "engine %s can't run on the virtual clock", i.EngineName())
 	}
 	if i.RX != nil {
 		c.rx(i.RX)

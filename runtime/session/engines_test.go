@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -28,6 +29,7 @@ type engine struct {
 	copies   bool // buffers of the two sides differ, so that packets are copied
 	direct   bool
 	virtual  bool
+	veth     bool   // the interfaces are a pair of virtual Ethernet devices
 	faults   string // of the wire, after the clock
 	tx       string // goes to interface a's tx section
 }
@@ -38,6 +40,7 @@ func engines() []engine {
 		{name: "loop", frames: true},
 		{name: "loop-copy", frames: true, copies: true},
 		{name: "loop-virtual", frames: true, virtual: true},
+		{name: "xdp", frames: true, veth: true},
 		{name: "udp", endpoint: "udp://127.0.0.1"},
 		{name: "udp6", endpoint: "udp://[::1]"},
 		{name: "tcp", endpoint: "tcp://127.0.0.1", framed: true},
@@ -106,6 +109,9 @@ func (e engine) yaml(extra string) (string, error) {
 	a, b := "", ""
 	if e.frames {
 		stream, loopback = "raw", "\n    loopback: {mode: sw, seed: 7}"
+		if e.veth {
+			loopback = ""
+		}
 		if e.virtual {
 			loopback = "\n    loopback: {mode: sw, seed: 7, clock: virtual" + e.faults + "}"
 		}
@@ -166,6 +172,24 @@ type bench struct {
 	l      *Leases
 }
 
+// vethPair puts the calling thread into a network namespace of its own, with the pair left and right. Its task's sockets
+// and workers are there too; all of it ends with the task's thread. Nobody but the test sends there.
+func vethPair() error {
+	if err := syscall.Unshare(syscall.CLONE_NEWNET); err != nil {
+		return lacks{"netns", err}
+	}
+	for _, line := range []string{
+		"link add left type veth peer name right",
+		"link set left addrgenmode none up",
+		"link set right addrgenmode none up",
+	} {
+		if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
+			return lacks{"netns", fmt.Errorf("ip %s: %w: %s", line, err, out)}
+		}
+	}
+	return nil
+}
+
 // open opens the engine's session on the calling task. Others, tests in parallel too, may take the port that was free:
 // then it is another one.
 func (e engine) open(me *task.Task, extra string) (b *bench, err error) {
@@ -178,6 +202,11 @@ func (e engine) open(me *task.Task, extra string) (b *bench, err error) {
 }
 
 func (e engine) tryOpen(me *task.Task, extra string) (*bench, error) {
+	if e.veth {
+		if err := vethPair(); err != nil {
+			return nil, err
+		}
+	}
 	text, err := e.yaml(extra)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,48 @@
+// engine_xdp.c: raw Ethernet on any Linux interface: raw.h with the best driver that the interface takes.
+#include "packet_port.h"
+
+#include <string.h>
+
+// From the best to the one that works everywhere. The next is tried where one says DQ_NOT_SUPPORTED; what it
+// says goes into the report.
+static const dqi_port_driver *const drivers[] = {&dqi_driver_packet};
+
+static int open_xdp(dq_iface *i, dq_diag *diag) {
+    enum { N = sizeof drivers / sizeof *drivers };
+    for (int k = 0; k < N - 1; k++) {
+        dq_diag why = {{0}};
+        int err = dqi_raw_open(i, drivers[k], &why);
+        if (err == DQ_OK) return err;
+        if (err != DQ_NOT_SUPPORTED) {
+            if (diag) *diag = why;
+            return err;
+        }
+        dqi_note(i->session, "%s; %s is tried", why.text, drivers[k + 1]->name);
+        dqi_raw_close(i);
+    }
+    return dqi_raw_open(i, drivers[N - 1], diag);
+}
+
+const dqi_engine_ops dqi_engine_xdp = {
+    .name = "xdp",
+    .flows = true,
+    .align = 64,
+    .open = open_xdp,
+    .start = dqi_raw_start,
+    .stop = dqi_raw_stop,
+    .close = dqi_raw_close,
+    .rx = dqi_raw_rx,
+    .tx = dqi_raw_tx,
+    .reap = dqi_raw_reap,
+    .drop_rest = dqi_raw_drop_rest,
+    .arm = dqi_raw_arm,
+    .held = dqi_raw_held,
+    .flush = dqi_raw_flush,
+    .lines = dqi_raw_lines,
+    .refresh = dqi_raw_refresh,
+    .set_rules = dqi_raw_set_rules,
+    .change_rules = dqi_raw_change_rules,
+    .drop_all = dqi_raw_drop_all,
+    .mac = dqi_raw_mac,
+    .multicast = dqi_raw_multicast,
+};

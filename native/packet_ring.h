@@ -1,0 +1,37 @@
+// packet_ring.h: an AF_PACKET socket whose frames the kernel copies into a ring of ours (packet(7),
+// TPACKET_V2).
+#ifndef DQI_PACKET_RING_H
+#define DQI_PACKET_RING_H
+
+#include "raw.h"
+
+typedef struct dqi_packet_ring {
+    int fd;
+    int index; // of the interface
+    uint8_t *map;
+    uint32_t frame_bytes, per_block, n_frames; // per_block: frames
+    uint32_t head;                             // the next frame that the kernel hands over
+    uint32_t taken;                            // frames from head on that were read and not released
+    dqi_stamps stamps;
+} dqi_packet_ring;
+
+// Opens a ring for frames of at most so many bytes of interface index; group: the fanout group that it shares
+// them with, -1: none, 0: a new one, whose number comes back. Nothing comes before the start. Errors are
+// errno's.
+int dqi_packet_ring_open(dqi_packet_ring *r, int index, uint32_t bytes, int *group);
+void dqi_packet_ring_start(dqi_packet_ring *r);
+// No further frames; what is in the ring stays.
+void dqi_packet_ring_stop(dqi_packet_ring *r);
+void dqi_packet_ring_close(dqi_packet_ring *r);
+
+// dqi_port_driver.read and release, of a lane whose state is a ring.
+uint32_t dqi_packet_ring_read(dqi_lane *l, dqi_piece *out, uint32_t max);
+void dqi_packet_ring_release(dqi_lane *l);
+// The error that waits on the socket, an errno, taken off it; 0: none.
+int dqi_packet_ring_error(dqi_packet_ring *r);
+// Frames that the kernel dropped as the ring was full, since the last call.
+uint32_t dqi_packet_ring_lost(dqi_packet_ring *r);
+// Whether the interface has gone for good.
+bool dqi_packet_ring_gone(const dqi_packet_ring *r);
+
+#endif

@@ -1,0 +1,232 @@
+// raw.c: the life of a raw Ethernet interface: its port, queues, rules; what goes to the driver. raw_rx.c has
+// the packets.
+#include "raw_rx.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+static int no_memory(const dq_iface *i, dq_diag *diag) {
+    return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
+}
+
+// ---- open and close ---------------------------------------------------------------------------------------
+
+// Lanes l with l % n_rx == k are queue k's own; it looks at the others after them.
+static void order_lanes(const dqi_port *p, uint32_t k) {
+    dqi_raw_queue *r = p->iface->rx[k]->engine;
+    uint32_t n = 0;
+    for (uint32_t l = 0; l < p->n_lanes; l++)
+        if (l % p->iface->n_rx == k) r->order[n++] = (uint8_t)l;
+    for (uint32_t l = 0; l < p->n_lanes; l++)
+        if (l % p->iface->n_rx != k) r->order[n++] = (uint8_t)l;
+}
+
+static int open_queues(dq_iface *i, dq_diag *diag) {
+    for (uint32_t k = 0; k < i->n_rx; k++) {
+        dqi_raw_queue *r = calloc(1, sizeof *r);
+        if (!r || !dqi_inbox_init(&r->box, dqi_burst_pool_level(i->rx[k]->bursts))) {
+            free(r);
+            return no_memory(i, diag);
+        }
+        i->rx[k]->engine = r;
+    }
+    return DQ_OK;
+}
+
+static int open_lanes(dqi_port *p, dq_diag *diag) {
+    for (uint32_t l = 0; l < p->n_lanes; l++) {
+        p->lanes[l].desk = calloc(1, sizeof *p->lanes[l].desk);
+        if (!p->lanes[l].desk) return no_memory(p->iface, diag);
+    }
+    for (uint32_t k = 0; k < p->iface->n_rx; k++)
+        order_lanes(p, k);
+    return DQ_OK;
+}
+
+static void say_how(const dqi_port *p) {
+    const dq_iface *i = p->iface;
+    if (i->n_rx == 0) {
+        dqi_note(i->session, "interface %s: %s", i->conf.name, p->driver->name);
+        return;
+    }
+    dqi_note(i->session, "interface %s: %s, %u receive lane%s; flows by software; %s%s", i->conf.name,
+             p->driver->name, p->n_lanes, p->n_lanes == 1 ? "" : "s",
+             p->direct ? "packets stay where the device put them" : "copy: ", p->direct ? "" : p->copy);
+}
+
+int dqi_raw_open(dq_iface *i, const dqi_port_driver *d, dq_diag *diag) {
+    dqi_port *p = calloc(1, sizeof *p);
+    if (!p) return no_memory(i, diag);
+    i->engine = p;
+    p->iface = i;
+    p->driver = d;
+    for (uint32_t l = 0; l < DQ_MAX_QUEUES; l++) {
+        p->lanes[l].port = p;
+        p->lanes[l].index = l;
+    }
+    int err = open_queues(i, diag);
+    if (err == DQ_OK) err = d->open(p, diag);
+    if (err == DQ_OK) err = open_lanes(p, diag);
+    if (err == DQ_OK) say_how(p);
+    return err;
+}
+
+int dqi_raw_start(dq_iface *i, dq_diag *diag) {
+    dqi_port *p = dqi_port_of(i);
+    return p->driver->start ? p->driver->start(p, diag) : DQ_OK;
+}
+
+void dqi_raw_stop(dq_iface *i) {
+    dqi_port *p = dqi_port_of(i);
+    if (p->driver->stop) p->driver->stop(p);
+}
+
+void dqi_raw_close(dq_iface *i) {
+    dqi_port *p = dqi_port_of(i);
+    for (uint32_t k = 0; k < i->n_rx; k++) {
+        dqi_raw_queue *r = i->rx[k]->engine;
+        if (!r) continue;
+        dqi_inbox_flush(i->rx[k], &r->box);
+        dqi_inbox_free(&r->box);
+        free(r);
+        i->rx[k]->engine = NULL;
+    }
+    p->driver->close(p);
+    for (uint32_t l = 0; l < DQ_MAX_QUEUES; l++)
+        free(p->lanes[l].desk);
+    dqi_flows_free(&p->flows);
+    free(p->rules);
+    free(p);
+    i->engine = NULL;
+}
+
+// ---- to the driver ----------------------------------------------------------------------------------------
+
+int dqi_raw_tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
+    return dqi_port_of(q->iface)->driver->tx(q, b, first, n);
+}
+
+int dqi_raw_reap(dq_queue *q) {
+    const dqi_port_driver *d = dqi_port_of(q->iface)->driver;
+    return d->reap ? d->reap(q) : 0;
+}
+
+void dqi_raw_drop_rest(dq_queue *q) {
+    const dqi_port_driver *d = dqi_port_of(q->iface)->driver;
+    if (d->drop_rest) d->drop_rest(q);
+}
+
+// All lanes, also those of others: these may be held up by their consumers.
+int dqi_raw_arm(dq_queue *q, struct pollfd *fds, int max) {
+    dqi_port *p = dqi_port_of(q->iface);
+    if (q->conf.dir == DQ_TX) return p->driver->arm_tx ? p->driver->arm_tx(q, fds, max) : 0;
+    const dqi_raw_queue *r = q->engine;
+    int n = 0;
+    for (uint32_t k = 0; k < p->n_lanes && q->n_pipes > 0 && n < max; k++)
+        n += p->driver->arm_lane(&p->lanes[r->order[k]], q, fds + n, max - n);
+    return n;
+}
+
+uint64_t dqi_raw_held(dq_queue *q) {
+    const dqi_port_driver *d = dqi_port_of(q->iface)->driver;
+    if (q->conf.dir == DQ_TX) return d->held ? d->held(q) : 0;
+    return q->engine ? dqi_inbox_held(&((dqi_raw_queue *)q->engine)->box) : 0;
+}
+
+int dqi_raw_lines(dq_iface *i, dq_line *l, int max) {
+    if (i->n_rx == 0 || max < 1) return 0;
+    *l = (dq_line){.kind = DQ_LINE_WIRE};
+    snprintf(l->name, sizeof l->name, "%s", i->conf.name);
+    dqi_line_add(l, &dqi_port_of(i)->c);
+    return 1;
+}
+
+void dqi_raw_refresh(dq_iface *i) {
+    dqi_port *p = dqi_port_of(i);
+    if (p->driver->refresh) p->driver->refresh(p);
+}
+
+int dqi_raw_mac(const dq_iface *i, uint8_t mac[6]) {
+    const dqi_port *p = dqi_port_of(i);
+    return p->driver->mac(p, mac);
+}
+
+int dqi_raw_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag) {
+    dqi_port *p = dqi_port_of(i);
+    if (!p->driver->multicast)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: %s has no multicast membership", i->conf.name,
+                        p->driver->name);
+    return p->driver->multicast(p, group, source, join, diag);
+}
+
+// ---- rules ------------------------------------------------------------------------------------------------
+//
+// A driver that lets the device do some of it is told all rules that hold. The software classifier has them
+// first: what the device does not do yet, or any more, is done all the same. Where the driver refuses, the
+// rules stay as they were.
+
+static bool has_order(const uint64_t *orders, uint32_t n, uint64_t order) {
+    for (uint32_t k = 0; k < n; k++)
+        if (orders[k] == order) return true;
+    return false;
+}
+
+// Tells the driver the rules of list, which becomes the port's when it takes them.
+static int steer(dqi_port *p, dq_rule *list, uint32_t n, dq_diag *diag) {
+    int err = p->driver->steer(p, list, n, dqi_flows_drops(&p->flows), diag);
+    if (err != DQ_OK) {
+        dqi_flows_set(&p->flows, p->iface, p->rules, p->n_rules, NULL);
+        free(list);
+        return err;
+    }
+    free(p->rules);
+    p->rules = list;
+    p->n_rules = n;
+    return DQ_OK;
+}
+
+// The port's rules without those of the n_gone orders, with n_add more. NULL: no memory.
+static dq_rule *changed(const dqi_port *p, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
+                        uint32_t n_add, uint32_t *n) {
+    dq_rule *list = calloc((size_t)p->n_rules + n_add + 1, sizeof *list);
+    if (!list) return NULL;
+    *n = 0;
+    for (uint32_t k = 0; k < p->n_rules; k++)
+        if (!has_order(gone, n_gone, p->rules[k].order)) list[(*n)++] = p->rules[k];
+    if (n_add > 0) memcpy(list + *n, add, n_add * sizeof *add);
+    *n += n_add;
+    return list;
+}
+
+int dqi_raw_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag) {
+    dqi_port *p = dqi_port_of(i);
+    if (!p->driver->steer) return dqi_flows_set(&p->flows, i, rules, n, diag);
+    dq_rule *list = calloc((size_t)n + 1, sizeof *list);
+    if (!list) return no_memory(i, diag);
+    if (n > 0) memcpy(list, rules, n * sizeof *list);
+    int err = dqi_flows_set(&p->flows, i, rules, n, diag);
+    if (err == DQ_OK) return steer(p, list, n, diag);
+    free(list);
+    return err;
+}
+
+int dqi_raw_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
+                         uint32_t n_add, dq_diag *diag) {
+    dqi_port *p = dqi_port_of(i);
+    if (!p->driver->steer) return dqi_flows_change(&p->flows, i, gone, n_gone, add, n_add, diag);
+    uint32_t n;
+    dq_rule *list = changed(p, gone, n_gone, add, n_add, &n);
+    if (!list) return no_memory(i, diag);
+    int err = dqi_flows_change(&p->flows, i, gone, n_gone, add, n_add, diag);
+    if (err == DQ_OK) return steer(p, list, n, diag);
+    free(list);
+    return err;
+}
+
+int dqi_raw_drop_all(dq_iface *i, bool drop) {
+    dqi_port *p = dqi_port_of(i);
+    dqi_flows_drop_all(&p->flows, drop);
+    return p->driver->steer ? p->driver->steer(p, p->rules, p->n_rules, drop, NULL) : DQ_OK;
+}
