@@ -23,7 +23,7 @@
 
 typedef struct packet_port {
     int index; // of the interface
-    int fd;    // keeps the interface promiscuous; for questions
+    int fd;    // for questions
     uint32_t mtu;
     uint8_t mac[6];
     dqi_packet_ring rings[DQ_MAX_QUEUES];
@@ -117,26 +117,27 @@ static void note_mtu(const dqi_port *p) {
 
 // ---- open and close ---------------------------------------------------------------------------------------
 
-// Undone by the kernel with the socket's end.
+// Undone by the kernel with the ring's end.
 static int see_all(const packet_port *s) {
     struct packet_mreq m = {.mr_ifindex = s->index, .mr_type = PACKET_MR_PROMISC};
-    return setsockopt(s->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof m) == 0 ? 0 : errno;
+    return setsockopt(s->rings[0].fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof m) == 0 ? 0 : errno;
 }
 
 static int open_rings(dqi_port *p, dq_diag *diag) {
     packet_port *s = p->state;
     const dq_iface *i = p->iface;
-    int group = i->n_rx > 1 ? 0 : -1;
+    int group = i->n_rx > 1 ? DQI_PACKET_NEW_GROUP : DQI_PACKET_ALONE;
     for (uint32_t k = 0; k < i->n_rx; k++) {
         int err = dqi_packet_ring_open(&s->rings[k], s->index, s->mtu + HEADERS, &group);
-        if (err != 0 && k == 0 && group == 0) { // an old kernel forms no group while the interface is down
-            group = -1;
+        if (err != 0 &&
+            group == DQI_PACKET_NEW_GROUP) { // an old kernel forms no group while the interface is down
+            group = DQI_PACKET_ALONE;
             err = dqi_packet_ring_open(&s->rings[k], s->index, s->mtu + HEADERS, &group);
         }
         if (err != 0) return fail(i, err, diag);
         p->lanes[k].state = &s->rings[k];
         p->n_lanes = k + 1;
-        if (group < 0) break;
+        if (group == DQI_PACKET_ALONE) break;
     }
     int err = i->n_rx > 0 && !i->conf.flow_isolation ? see_all(s) : 0;
     return err == 0 ? DQ_OK : fail(i, err, diag);
@@ -153,7 +154,7 @@ static int port_open(dqi_port *p, dq_diag *diag) {
     s->fd = -1;
     int err = find(i, &s->index, diag);
     if (err != DQ_OK) return err;
-    s->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    s->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (s->fd < 0) return fail(i, errno, diag);
     if ((err = describe(p, diag)) == DQ_OK) err = open_rings(p, diag);
     for (uint32_t k = 0; err == DQ_OK && k < i->n_tx; k++) {

@@ -59,12 +59,13 @@ static int refuse_all(int fd) {
 }
 
 static int join_group(int fd, int *group) {
-    if (*group < 0) return 0;
-    int how = PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_IGNORE_OUTGOING, id = *group;
-    if (id == 0) how |= PACKET_FANOUT_FLAG_UNIQUEID;
-    int err = set(fd, PACKET_FANOUT, how << 16 | id);
+    if (*group == DQI_PACKET_ALONE) return 0;
+    const bool first = *group == DQI_PACKET_NEW_GROUP;
+    int how = PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_IGNORE_OUTGOING, id = first ? 0 : *group;
+    if (first) how |= PACKET_FANOUT_FLAG_UNIQUEID;
+    int err = set(fd, PACKET_FANOUT, (int)((uint32_t)how << 16 | (uint32_t)id));
     socklen_t len = sizeof id;
-    if (err != 0 || *group != 0) return err;
+    if (err != 0 || !first) return err;
     if (getsockopt(fd, SOL_PACKET, PACKET_FANOUT, &id, &len) != 0) return errno;
     *group = id & 0xffff;
     return 0;

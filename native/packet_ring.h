@@ -5,6 +5,9 @@
 
 #include "raw.h"
 
+#define DQI_PACKET_ALONE     (-1) // no fanout group
+#define DQI_PACKET_NEW_GROUP (-2) // one that the kernel numbers, from 0 on
+
 typedef struct dqi_packet_ring {
     int fd;
     int index; // of the interface
@@ -15,9 +18,9 @@ typedef struct dqi_packet_ring {
     dqi_stamps stamps;
 } dqi_packet_ring;
 
-// Opens a ring for frames of at most so many bytes of interface index; group: the fanout group that it shares
-// them with, -1: none, 0: a new one, whose number comes back. Nothing comes before the start. Errors are
-// errno's.
+// Opens a ring for frames of at most so many bytes of interface index. *group: the fanout group that it
+// shares them with, or one of the above; of a new group the number comes back. Nothing comes before the
+// start. Errors are errno's.
 int dqi_packet_ring_open(dqi_packet_ring *r, int index, uint32_t bytes, int *group);
 void dqi_packet_ring_start(dqi_packet_ring *r);
 // No further frames; what is in the ring stays.
