@@ -38,13 +38,13 @@ typedef struct dqi_counters {
 
 #define DQI_FAULTS 6
 
-// System errors by kind, the last for all others; err 0: none from here on. One writer, any reader.
+// System errors by kind, the last for all others; err 0: none from here on. Any thread.
 typedef struct dqi_fault {
     _Atomic int32_t err;
     dqi_count n;
 } dqi_fault;
 
-// Counts n of errno err. Queue's poller.
+// Counts n of errno err. Any thread.
 void dqi_fault_add(dqi_fault faults[DQI_FAULTS], int err, uint64_t n);
 
 // Adds what the counters say to a ledger line. Any thread.

@@ -20,11 +20,11 @@ void dqi_line_add(dq_line *l, const dqi_counters *c) {
 void dqi_fault_add(dqi_fault faults[DQI_FAULTS], int err, uint64_t n) {
     int k = 0;
     for (; k < DQI_FAULTS - 1; k++) {
-        int had = atomic_load_explicit(&faults[k].err, memory_order_relaxed);
-        if (had == err || had == 0) break;
+        int32_t had = 0;
+        if (atomic_compare_exchange_strong(&faults[k].err, &had, err) || had == err) break;
     }
-    dqi_add(&faults[k].n, n);
-    atomic_store_explicit(&faults[k].err, k < DQI_FAULTS - 1 ? err : DQ_FAULT_OTHERS, memory_order_release);
+    if (k == DQI_FAULTS - 1) atomic_store(&faults[k].err, DQ_FAULT_OTHERS);
+    dqi_add_shared(&faults[k].n, n);
 }
 
 static void queue_line(dq_queue *q, dq_line *l) {

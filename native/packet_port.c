@@ -27,8 +27,7 @@ typedef struct packet_port {
     uint32_t mtu;
     uint8_t mac[6];
     dqi_packet_ring rings[DQ_MAX_QUEUES];
-    _Atomic bool gone; // the interface was removed
-    bool told;
+    bool gone; // the interface was removed
 } packet_port;
 
 static int fail(const dq_iface *i, int err, dq_diag *diag) {
@@ -197,21 +196,10 @@ static void port_close(dqi_port *p) {
 
 // ---- while packets flow -----------------------------------------------------------------------------------
 
-// An interface that went down says so once; frames come again when it is up.
-static void look_for_faults(dqi_lane *l, dq_queue *q) {
-    packet_port *s = l->port->state;
-    int err = dqi_packet_ring_error(l->state);
-    if (err != 0) dqi_fault_add(q->faults, err, 1);
-    if (atomic_load_explicit(&s->gone, memory_order_relaxed) && l->index == 0 && q == q->iface->rx[0] &&
-        !s->told) {
-        s->told = true;
-        dqi_fault_add(q->faults, ENODEV, 1);
-    }
-}
-
 static int arm_lane(dqi_lane *l, dq_queue *q, struct pollfd *fds, int max) {
     if (max < 1) return 0;
-    look_for_faults(l, q);
+    int err = dqi_packet_ring_error(l->state); // of an interface that went down, once
+    if (err != 0) dqi_fault_add(q->faults, err, 1);
     fds[0] = (struct pollfd){.fd = ((dqi_packet_ring *)l->state)->fd, .events = POLLIN};
     return 1;
 }
@@ -222,9 +210,9 @@ static void refresh(dqi_port *p) {
     if (!s) return;
     for (uint32_t k = 0; k < p->n_lanes; k++)
         dqi_add_shared(&p->c.extra[DQ_EXTRA_KERNEL_DROPPED], dqi_packet_ring_lost(&s->rings[k]));
-    if (p->n_lanes == 0 || atomic_load(&s->gone) || !dqi_packet_ring_gone(&s->rings[0])) return;
-    atomic_store(&s->gone, true);
-    dqi_queue_kick(p->iface->rx[0]);
+    if (p->n_lanes == 0 || s->gone || !dqi_packet_ring_gone(&s->rings[0])) return;
+    s->gone = true;
+    dqi_fault_add(p->iface->rx[0]->faults, ENODEV, 1);
 }
 
 static int port_mac(const dqi_port *p, uint8_t mac[6]) {
