@@ -3,6 +3,7 @@ package native
 /*
 #include <unistd.h>
 #include "bare.h"
+#include "bare_pace.h"
 */
 import "C"
 
@@ -67,6 +68,25 @@ func RunBareSend(conf BareSend) (BareFigures, error) {
 	var d C.dq_diag
 	err := result("bare sender", C.dq_bare_udp_send(&c, &f, &d), &d)
 	return bareFigures(&f), err
+}
+
+// BarePace says what a paced sender sends: N packets at PPS a second, by the engine's pacer on the loop engine or by a
+// bare loop that waits for each time.
+type BarePace struct {
+	PPS    float64
+	N      int
+	Engine bool
+}
+
+// RunBarePace returns when each packet came, by the receiver's clock in ns. It blocks for the length of the schedule;
+// fewer than N came when the receiver gave up.
+func RunBarePace(conf BarePace) ([]int64, error) {
+	c := C.dq_bare_pace{pps: C.double(conf.PPS), n: C.uint32_t(conf.N), engine: flag(conf.Engine)}
+	at := make([]int64, conf.N)
+	var got C.uint32_t
+	var d C.dq_diag
+	err := result("pacing", C.dq_bare_pace_run(&c, (*C.int64_t)(first(at)), &got, &d), &d)
+	return at[:got], err
 }
 
 // BareReceiver is a bound socket. Receive and Latency block and may be called once each; Close must be the last call.

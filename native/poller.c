@@ -22,7 +22,7 @@
 #define SPIN_MAX  20000 // and after several
 #define LEAD_NS   30000 // a sleep ends so long before the time that it is for, as it may overshoot
 #define LEAD_MIN  10000 // the same before a departure: what 99 of 100 sleeps overshoot by, within these
-#define LEAD_MAX  200000
+#define LEAD_MAX  100000
 #define LEAD_STEP 500
 #define NAP_MIN   30000 // a shorter sleep is not worth its while
 #define REST_MIN  5000  // a shorter rest is over when the sleep begins
@@ -182,9 +182,10 @@ static void learn(dqi_poller *p, int64_t slept_ns) {
 }
 
 // A sleep overshot by so much. One that did by more than the lead makes it longer by 99 steps, any other one
-// shorter by one: it comes to rest where one of a hundred does.
+// shorter by one: it comes to rest where one of a hundred does. No lead helps where another thread had the
+// core.
 static void learn_lead(dqi_poller *p, int64_t over_ns) {
-    p->lead_ns += over_ns > p->lead_ns ? 99 * LEAD_STEP : -LEAD_STEP;
+    p->lead_ns += over_ns > p->lead_ns && over_ns <= LEAD_MAX ? 99 * LEAD_STEP : -LEAD_STEP;
     p->lead_ns = p->lead_ns < LEAD_MIN ? LEAD_MIN : p->lead_ns > LEAD_MAX ? LEAD_MAX : p->lead_ns;
 }
 

@@ -22,7 +22,7 @@ type peerFlags struct {
 	host                                            string
 	port, size, segments, buffers, stride, batch, n int
 	pps                                             float64
-	gro, copies, noMarks                            bool
+	gro, copies, noMarks, engine                    bool
 	length                                          time.Duration
 }
 
@@ -33,7 +33,8 @@ func newBenchPeer(g *state.Global) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return fail(ExitUsage, fmt.Errorf("name a loop")) }}
 	out := json.NewEncoder(g.Stdout)
 	for name, run := range map[string]func(*json.Encoder, *peerFlags) error{
-		"memory": peerMemory, "udp-send": peerSend, "udp-recv": peerRecv, "udp": peerPair, "latency": peerLatency} {
+		"memory": peerMemory, "udp-send": peerSend, "udp-recv": peerRecv, "udp": peerPair, "latency": peerLatency,
+		"pace": peerPace} {
 		var f peerFlags
 		sub := &cobra.Command{Use: name, Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return fail(ExitDevice, run(out, &f)) }}
@@ -58,6 +59,7 @@ func (f *peerFlags) add(cmd *cobra.Command) {
 	fs.IntVar(&f.stride, "stride", 2304, "bytes from buffer to buffer")
 	fs.IntVar(&f.batch, "batch", 1024, "packets of a burst")
 	fs.IntVar(&f.n, "n", 10000, "datagrams to time")
+	fs.BoolVar(&f.engine, "engine", false, "the engine's pacer, not the bare loop")
 }
 
 func peerMemory(out *json.Encoder, f *peerFlags) error {
@@ -111,6 +113,15 @@ func peerPair(out *json.Encoder, f *peerFlags) error {
 		return sendErr
 	}
 	return encode(out, got, err)
+}
+
+// peerPace sends at f.pps for f.length; also with the engine's pacer, as no script could look at every packet.
+func peerPace(out *json.Encoder, f *peerFlags) error {
+	got, err := bare.RunPace(bare.Pace{PPS: f.pps, N: int(f.pps * f.length.Seconds()), Engine: f.engine})
+	if err != nil {
+		return err
+	}
+	return out.Encode(got)
 }
 
 // peerLatency prints percentiles in µs.

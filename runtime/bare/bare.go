@@ -5,6 +5,10 @@
 package bare
 
 import (
+	"fmt"
+	"math"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/daqiri/daqiri-run/native"
@@ -29,6 +33,8 @@ type (
 	Recv = native.BareRecv
 	// Memory is the loop over packet memory.
 	Memory = native.BareLoop
+	// Pace is a paced sender, the engine's or a bare one.
+	Pace = native.BarePace
 )
 
 func figures(f native.BareFigures) Figures {
@@ -45,6 +51,56 @@ func RunMemory(conf Memory) (Figures, error) {
 func RunSend(conf Send) (Figures, error) {
 	f, err := native.RunBareSend(conf)
 	return figures(f), err
+}
+
+// Gaps is how the gaps between packets that arrived kept to the pace. RateError is a part of it; the errors are
+// |gap - wanted| in ns, half of them at most P50.
+type Gaps struct {
+	N          int     `json:"n"`
+	RateError  float64 `json:"rate_error"`
+	P50        float64 `json:"p50"`
+	P99        float64 `json:"p99"`
+	P999       float64 `json:"p999"`
+	Max        float64 `json:"max"`
+	Seconds    float64 `json:"seconds"`
+	CPUSeconds float64 `json:"cpu_seconds"` // of the process, whose receiver never sleeps
+}
+
+// RunPace sends conf.N packets and looks at when they came.
+func RunPace(conf Pace) (Gaps, error) {
+	before := cpuSeconds()
+	at, err := native.RunBarePace(conf)
+	if err != nil {
+		return Gaps{}, err
+	}
+	if len(at) < conf.N || conf.N < 2 {
+		return Gaps{}, fmt.Errorf("pacing: %d of %d packets came", len(at), conf.N)
+	}
+	g := gapsOf(at, 1e9/conf.PPS)
+	g.CPUSeconds = cpuSeconds() - before
+	return g, nil
+}
+
+// gapsOf looks at the times at which packets came.
+func gapsOf(at []int64, wanted float64) Gaps {
+	n := len(at) - 1
+	off := make([]float64, n)
+	for i := range off {
+		off[i] = math.Abs(float64(at[i+1]-at[i]) - wanted)
+	}
+	slices.Sort(off)
+	share := func(p float64) float64 { return off[min(n-1, int(p*float64(n)))] }
+	took := float64(at[n] - at[0])
+	return Gaps{N: len(at), RateError: math.Abs(wanted*float64(n)/took - 1), P50: share(0.5), P99: share(0.99), P999: share(0.999),
+		Max: off[n-1], Seconds: took / 1e9}
+}
+
+func cpuSeconds() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
 // Receiver is a bound socket; Close must be the last call.
