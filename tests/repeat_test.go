@@ -45,7 +45,7 @@ func TestVirtualClockRepeats(t *testing.T) {
 func virtualScripts(t *testing.T) []string {
 	t.Helper()
 	var paths []string
-	for _, name := range []string{"capture", "flows", "forward", "generate", "receive", "tasks", "wire_faults"} {
+	for _, name := range []string{"capture", "flows", "forward", "generate", "receive", "tasks", "timed_send", "wire_faults"} {
 		path, err := filepath.Abs(filepath.Join(rootDir, "scripts", name+".lua"))
 		if err != nil {
 			t.Fatal(err)

@@ -112,6 +112,11 @@ func (s *Session) addInterface(i *spec.Interface, plan corePlan) error {
 	if i.TX.AccurateSend {
 		s.note("interface %s: timed send: software: the queue's thread is awake before the time and looks at the clock until it has come", i.Name)
 	}
+	for _, q := range i.TX.Queues {
+		if q.PacingMbps > 0 {
+			s.note("interface %s: pace of queue %s: software: each packet waits for its time, in what the queue holds (no FCS or preamble)", i.Name, q.Name)
+		}
+	}
 	f.tx, err = f.addQueues(i.TX.Queues, false, plan)
 	return err
 }
