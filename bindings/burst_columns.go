@@ -67,26 +67,41 @@ func (c *call) setLength(b *burst, seg, i int, n uint64) {
 }
 
 // burstTxTimes sets the times at which the packets are to be sent: ns since the session's start, in a
-// list or column; one number is the first packet's time, with the distance in ns as second argument.
+// list or column; one time is the first packet's, with the distance in ns as second argument. 0 is at once.
 func burstTxTimes(c *call) int {
 	b := selfBurst(c)
 	if b.b.Shared() {
 		c.raise("burst is shared with a second consumer, so its packets are read-only")
 	}
 	times, start := b.b.TxTimes(), b.of.s.StartTime()
-	if _, ok := c.arg(1).(lua.LNumber); ok {
-		first := c.whole(1, "time", 0, maxInt)
-		step := int64(0)
-		if c.arg(2) != lua.LNil {
-			step = c.whole(2, "distance", 0, maxInt)
+	first, single := int64(0), true
+	if at, ok := userdata[moment](c.arg(1)); ok {
+		first = int64(at) - start
+	} else if _, ok := c.arg(1).(lua.LNumber); ok {
+		first = c.whole(1, "time", 0, maxInt)
+	} else {
+		single = false
+	}
+	set := func(i int, v int64) {
+		if times[i] = 0; v != 0 {
+			times[i] = start + v
 		}
-		for i := range times {
-			times[i] = start + first + int64(i)*step
+	}
+	if !single {
+		for i, v := range c.values(1, len(times), "times") {
+			if v > maxInt {
+				c.argError(1, "element %d: %d ns is no time of this session", i+1, v)
+			}
+			set(i, int64(v))
 		}
 		return 0
 	}
-	for i, v := range c.values(1, len(times), "times") {
-		times[i] = start + int64(v)
+	step := int64(0)
+	if c.arg(2) != lua.LNil {
+		step = c.whole(2, "distance", 0, maxInt)
+	}
+	for i := range times {
+		set(i, first+int64(i)*step)
 	}
 	return 0
 }

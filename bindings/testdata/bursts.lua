@@ -163,9 +163,17 @@ t.equal(b2:lengths(1), { 60, 64 })
 local now = s:clock()
 b2:tx_times(now, 1000)
 b2:tx_times({ now, now + 2000 })
+b2:tx_times(daqiri.time("now"), 1000)
+b2:tx_times(daqiri.time("2000-01-01"))                       -- long past: at once, and late
+t.raises("is no time of this session", function() b2:tx_times({ 0, daqiri.u64("0xffffffffffffffff") }) end)
+b2:tx_times({ 0, 1 })                                        -- the first at once, the second too, but late
 t.raises("1 times for 2 packets", function() b2:tx_times({ 1 }) end)
 assert(tx:send(b2))
 for _, x in ipairs(t.receive(rx, 2)) do x:free() end
+local timed = s:stats().loop0.tx
+t.equal(timed.timed, 1)
+t.equal(timed.late, 1)
+assert(timed.time_error.max >= timed.time_error.p50 and timed.gap_error.p99 == 0)
 
 -- buffers run out: an expected failure
 local held = {}
