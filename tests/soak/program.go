@@ -199,7 +199,7 @@ func (p *program) wrong(format string, args ...any) {
 // settle waits until the kernel holds nothing for the lane's socket, and returns the datagrams that it lost there.
 func (p *program) settle() (lost uint64) {
 	if p.l.network != "udp" {
-		time.Sleep(500 * time.Millisecond)
+		p.settleStreams()
 		return 0
 	}
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
@@ -216,6 +216,20 @@ func (p *program) settle() (lost uint64) {
 			return lost
 		}
 	}
+}
+
+// settleStreams waits until the program has read what its streams hold, as far as the kernel tells, and a while.
+func (p *program) settleStreams() {
+	for deadline := time.Now().Add(patience); p.l.network == "tcp"; time.Sleep(50 * time.Millisecond) {
+		unread, err := tcpUnread(p.addr)
+		if err != nil {
+			p.wrong("%v", err)
+		}
+		if err != nil || !unread || time.Now().After(deadline) {
+			break
+		}
+	}
+	time.Sleep(500 * time.Millisecond)
 }
 
 // freeAddr is a local address that nobody uses now.
