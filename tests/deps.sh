@@ -16,6 +16,7 @@ want() {
 }
 has() { command -v "$1"; }
 any() { for path; do [ -e "$path" ] && return 0; done; return 1; }
+static_busybox() { has busybox && ! ldd "$(command -v busybox)"; }
 scapy() {
     for python in python3 /usr/bin/python3; do
         "$python" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("scapy") is None)' && return 0
@@ -41,7 +42,7 @@ look() {
     want ethtool ethtool has ethtool
     want setarch util-linux has setarch
     want qemu-system qemu-system-x86 has qemu-system-x86_64
-    want busybox busybox-static has busybox
+    want busybox busybox-static static_busybox
     want modprobe kmod has modprobe
     want xz xz-utils has xz
     want cpio cpio has cpio

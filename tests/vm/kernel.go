@@ -1,6 +1,7 @@
 package main
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
@@ -73,6 +74,25 @@ func tools() error {
 	for _, name := range []string{"qemu-system-x86_64", "busybox", "modprobe"} {
 		if _, err := tool(name); err != nil {
 			return err
+		}
+	}
+	return staticBusybox()
+}
+
+// staticBusybox says whether busybox runs where there is no C library, as in the machine's first moments.
+func staticBusybox() error {
+	path, err := tool("busybox")
+	if err != nil {
+		return err
+	}
+	f, err := elf.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return fmt.Errorf("%s wants shared libraries (hint: package busybox-static)", path)
 		}
 	}
 	return nil

@@ -62,22 +62,32 @@ func start(ctx context.Context, m *machine, cache, pkg string, args []string) (i
 	if m.dir, err = os.Getwd(); err != nil {
 		return exitFault, err
 	}
+	if m.share != "" {
+		if m.share, err = filepath.Abs(m.share); err != nil {
+			return exitFault, err
+		}
+	}
 	if pkg != "" {
-		dir, err := os.MkdirTemp(cache, "test-")
-		if err != nil {
-			return exitFault, err
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		program, err := filepath.Abs(filepath.Join(dir, "go.test"))
-		if err != nil {
-			return exitFault, err
-		}
-		if m.dir, err = buildTest(ctx, pkg, program); err != nil {
-			return exitFault, err
-		}
-		args = append([]string{program}, args...)
+		return m.test(ctx, k, cache, pkg, args)
 	}
 	return m.run(ctx, k, args)
+}
+
+// test builds the tests of pkg and runs them in its folder.
+func (m *machine) test(ctx context.Context, k kernel, cache, pkg string, args []string) (int, error) {
+	dir, err := os.MkdirTemp(cache, "test-")
+	if err != nil {
+		return exitFault, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	program, err := filepath.Abs(filepath.Join(dir, "go.test"))
+	if err != nil {
+		return exitFault, err
+	}
+	if m.dir, err = buildTest(ctx, pkg, program); err != nil {
+		return exitFault, err
+	}
+	return m.run(ctx, k, append([]string{program}, args...))
 }
 
 // buildTest compiles the tests of a package and returns its folder, in which they expect to run.

@@ -23,7 +23,7 @@ func TestClockStep(t *testing.T) {
 	k := need(t)
 	program, soak := build(t, "./cmd/daqiri-run"), build(t, "./tests/soak")
 	said := must(t, k, machine{dir: root(t)},
-		quote(soak)+` -program `+quote(program)+` -clock -faults clock-step -seed 1 -minutes 0.2 2>&1`)
+		quote(soak)+` -program `+quote(program)+` -clock -faults clock-step -seed 1 -minutes 0.35 2>&1`)
 	if !strings.Contains(said, "clock-step: by ") || !strings.Contains(said, "every packet is accounted for") {
 		t.Errorf("it said:\n%s", said)
 	}
