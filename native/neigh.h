@@ -1,0 +1,24 @@
+// neigh.h: what a station on an Ethernet has to answer when no kernel does it: who has this address (ARP,
+// RFC 826; IPv6 neighbour discovery, RFC 4861).
+#ifndef DQI_NEIGH_H
+#define DQI_NEIGH_H
+
+#include "packet.h"
+
+enum { DQI_NEIGH_ADDRS = 8 };
+enum { DQI_NEIGH_MAX = DQI_ETH_LEN + 8 + DQI_IPV6_LEN + 32 }; // bytes of the longest answer: two tags
+
+// The station's own addresses.
+typedef struct dqi_station {
+    uint8_t mac[6];
+    uint32_t n_ip4, n_ip6;
+    uint8_t ip4[DQI_NEIGH_ADDRS][4];
+    uint8_t ip6[DQI_NEIGH_ADDRS][16];
+} dqi_station;
+
+// Writes to out the answer to a received frame of len bytes, with the frame's VLAN tags, and returns its
+// length, at most DQI_NEIGH_MAX, which may be below Ethernet's 60. 0: the frame asks for nothing that is the
+// station's, or is malformed. Any thread, never blocks.
+uint32_t dqi_neigh_answer(const dqi_station *me, const uint8_t *frame, uint32_t len, uint8_t *out);
+
+#endif
