@@ -125,6 +125,8 @@ static int see_all(const packet_port *s) {
 static int open_rings(dqi_port *p, dq_diag *diag) {
     packet_port *s = p->state;
     const dq_iface *i = p->iface;
+    for (uint32_t k = 0; k < i->n_rx; k++)
+        i->rx[k]->stamping = DQ_STAMPS_KERNEL;
     int group = i->n_rx > 1 ? DQI_PACKET_NEW_GROUP : DQI_PACKET_ALONE;
     for (uint32_t k = 0; k < i->n_rx; k++) {
         int err = dqi_packet_ring_open(&s->rings[k], s->index, s->mtu + HEADERS, &group);
@@ -163,9 +165,7 @@ static int port_open(dqi_port *p, dq_diag *diag) {
     if (err != DQ_OK) return err;
     note_mtu(p);
     if (i->n_rx > 0)
-        dqi_note(i->session,
-                 "interface %s: the kernel's protocols see what is received, too; receive times are the "
-                 "kernel's, of the wall clock",
+        dqi_note(i->session, "interface %s: the kernel's own protocols see what is received, too",
                  i->conf.name);
     return DQ_OK;
 }

@@ -83,11 +83,9 @@ static bool is_in_place(const dq_queue *rx, const dqi_raw_desk *d, uint32_t k) {
            d->first[k + 1] - d->first[k] == 1;
 }
 
-static uint32_t lead_of(const dq_queue *rx) { return atomic_load_explicit(&rx->lead, memory_order_acquire); }
-
-// Bytes that a packet of the queue may have, dq_queue.lead included.
+// Bytes that the queue's buffers have for a packet.
 static uint32_t space_of(const dq_queue *rx) {
-    uint32_t space = lead_of(rx);
+    uint32_t space = 0;
     for (uint32_t s = 0; s < rx->conf.n_regions; s++)
         space += rx->conf.regions[s]->conf.buf_size;
     return space;
@@ -96,7 +94,7 @@ static uint32_t space_of(const dq_queue *rx) {
 // Copies frame k into the buffers of packet i of b, spread over its segments by their sizes.
 static void copy_frame(const dq_queue *rx, dq_burst *b, uint32_t i, const dqi_raw_desk *d, uint32_t k) {
     uint8_t *base = b->session->base;
-    uint32_t s = 0, at = 0, size = rx->conf.regions[0]->conf.buf_size + lead_of(rx);
+    uint32_t s = 0, at = 0, size = rx->conf.regions[0]->conf.buf_size + d->lead;
     for (uint32_t t = 0; t < b->nseg; t++)
         b->len[t][i] = 0;
     for (uint32_t j = d->first[k]; j < d->first[k + 1]; j++) {
@@ -131,7 +129,7 @@ static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_raw_desk 
         b->bufs[s][i] = d->ids[s][j];
         b->off[s][i] = dqi_buf_off(rx->conf.regions[s], d->ids[s][j]);
     }
-    b->off[0][i] -= lead_of(rx);
+    b->off[0][i] -= d->lead;
     copy_frame(rx, b, i, d, k);
 }
 
@@ -158,7 +156,8 @@ static void drop_of(dq_queue *rx, dq_reason why, uint64_t n, uint64_t bytes) {
 // Appends frames idx[0..n) to b, which is rx's and has room; those that have no buffer or don't fit are
 // dropped there. The number appended, which the caller counts in.
 static uint32_t add_frames(dq_queue *rx, dq_burst *b, dqi_raw_desk *d, const uint32_t *idx, uint32_t n) {
-    const uint32_t start = b->n, space = space_of(rx);
+    d->lead = atomic_load_explicit(&rx->lead, memory_order_acquire);
+    const uint32_t start = b->n, space = space_of(rx) + d->lead;
     uint32_t copies = 0, used = 0, none = 0, cut = 0;
     uint64_t none_bytes = 0, cut_bytes = 0;
     for (uint32_t i = 0; i < n; i++)

@@ -25,6 +25,7 @@ typedef struct dqi_raw_desk {
     uint16_t queue[DQI_RAW_PIECES]; // ids
     uint32_t idx[DQI_RAW_PIECES];
     uint32_t ids[DQ_MAX_SEGS][DQI_RAW_PIECES]; // buffers for copies
+    uint32_t lead;                             // dq_queue.lead of the queue whose packets are copied
     int64_t now;
 } dqi_raw_desk;
 

@@ -1,0 +1,389 @@
+// raw_test.c: the common part of raw Ethernet engines (raw.h) over a driver that hands out frames from a
+// list.
+#include "dqtest.h"
+#include "dqi.h"
+#include "raw.h"
+#include "region.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { LANES = 2, DEPTH = 512, QUEUES = 3 };
+
+// What a lane will hand out.
+typedef struct fake_lane {
+    dqi_piece pieces[DEPTH];
+    uint32_t n, at, read, released;
+} fake_lane;
+
+static fake_lane fake[LANES];
+static uint32_t n_lanes;
+static bool in_place;
+
+static int fake_open(dqi_port *p, dq_diag *diag) {
+    (void)diag;
+    memset(fake, 0, sizeof fake);
+    p->n_lanes = n_lanes;
+    p->direct = in_place;
+    p->copy = "it is a test";
+    for (uint32_t k = 0; k < n_lanes; k++)
+        p->lanes[k].state = &fake[k];
+    return DQ_OK;
+}
+
+static void fake_close(dqi_port *p) { (void)p; }
+
+static uint32_t fake_read(dqi_lane *l, dqi_piece *out, uint32_t max) {
+    fake_lane *f = l->state;
+    uint32_t n = 0;
+    while (f->at + n < f->n && n < max)
+        n++;
+    while (n > 0 && f->pieces[f->at + n - 1].more) // whole frames
+        n--;
+    memcpy(out, f->pieces + f->at, n * sizeof *out);
+    f->at += n;
+    f->read += n > 0;
+    return n;
+}
+
+static void fake_release(dqi_lane *l) { ((fake_lane *)l->state)->released++; }
+
+static const dqi_port_driver driver = {
+    .name = "a list", .open = fake_open, .close = fake_close, .read = fake_read, .release = fake_release};
+
+static int open_fake(dq_iface *i, dq_diag *diag) { return dqi_raw_open(i, &driver, diag); }
+
+static const dqi_engine_ops engine = {
+    .name = "fake",
+    .flows = true,
+    .open = open_fake,
+    .stop = dqi_raw_stop,
+    .close = dqi_raw_close,
+    .rx = dqi_raw_rx,
+    .held = dqi_raw_held,
+    .flush = dqi_raw_flush,
+    .lines = dqi_raw_lines,
+    .set_rules = dqi_raw_set_rules,
+    .change_rules = dqi_raw_change_rules,
+    .drop_all = dqi_raw_drop_all,
+};
+
+// ---- a session --------------------------------------------------------------------------------------------
+
+typedef struct rig {
+    dq_session *s;
+    dq_iface *i;
+    dq_region *region[2];
+    dq_queue *q[QUEUES];
+} rig;
+
+typedef struct rig_conf {
+    uint32_t lanes, queues, nseg, size[2], bufs, meta;
+    bool in_place, isolation;
+} rig_conf;
+
+static void must(int err, const dq_diag *d) {
+    if (err == DQ_OK) return;
+    fprintf(stderr, "set-up: %s: %s\n", dq_err_name(err), d->text);
+    exit(1);
+}
+
+static rig rig_open(rig_conf c) {
+    rig r = {0};
+    dq_diag d = {{0}};
+    dq_session_conf sc = {.rx_meta_buffers = c.meta ? c.meta : 64, .tx_meta_buffers = 8};
+    dq_iface_conf ic = {.name = "port", .engine = "loop", .flow_isolation = c.isolation};
+    n_lanes = c.lanes;
+    in_place = c.in_place;
+    must(dq_session_new(&sc, &r.s, &d), &d);
+    for (uint32_t k = 0; k < c.nseg; k++) {
+        dq_region_conf rc = {.affinity = -1, .num_bufs = c.bufs ? c.bufs : 1024, .buf_size = c.size[k]};
+        snprintf(rc.name, sizeof rc.name, "m%u", k);
+        must(dq_region_add(r.s, &rc, &r.region[k], &d), &d);
+    }
+    must(dq_iface_add(r.s, &ic, &r.i, &d), &d);
+    r.i->ops = &engine;
+    for (uint32_t k = 0; k < c.queues; k++) {
+        dq_queue_conf qc = {.id = k, .dir = DQ_RX, .direct = 1, .batch_size = 32, .n_regions = c.nseg};
+        memcpy(qc.regions, r.region, sizeof r.region);
+        snprintf(qc.name, sizeof qc.name, "rx%u", k);
+        must(dq_queue_add(r.i, &qc, &r.q[k], &d), &d);
+        atomic_store(&r.q[k]->consumed, true);
+    }
+    must(dq_session_open(r.s, &d), &d);
+    return r;
+}
+
+static dq_line line_of(const rig *r, int kind, uint32_t id) {
+    dq_line lines[8];
+    uint32_t n = dq_ledger(r->s, lines, 8);
+    for (uint32_t k = 0; k < n && k < 8; k++)
+        if (lines[k].kind == kind && lines[k].queue_id == id) return lines[k];
+    dq_failed(__FILE__, __LINE__, "no such line");
+    return lines[0];
+}
+
+static uint64_t dropped(const dq_line *l) {
+    uint64_t n = 0;
+    for (int k = 0; k < DQ_REASONS; k++)
+        n += l->dropped[k];
+    return n;
+}
+
+// What a queue got in one look, and gives back.
+static uint32_t take(dq_queue *q, dq_burst **b) {
+    *b = dqi_burst_get(q->bursts);
+    int n = dqi_raw_rx(q, b, q->conf.batch_size);
+    DQ_EQ(n, (*b)->n);
+    dqi_add(&q->c.out, (uint64_t)n);
+    return (uint32_t)n;
+}
+
+// Every account adds up once all is taken, and all buffers are back.
+static void rig_close(rig *r) {
+    for (uint32_t k = 0; k < r->i->n_rx; k++) {
+        dq_line l = line_of(r, DQ_LINE_RX, k);
+        DQ_EQ(l.in, l.out + l.held + dropped(&l));
+    }
+    dq_line w = line_of(r, DQ_LINE_WIRE, 0);
+    DQ_EQ(w.in, w.out + dropped(&w));
+    for (uint32_t k = 0; k < n_lanes; k++)
+        DQ_EQ(fake[k].read, fake[k].released);
+    DQ_EQ(dq_session_close(r->s), 0);
+}
+
+// ---- frames -----------------------------------------------------------------------------------------------
+
+static uint8_t bytes[LANES][DEPTH][256];
+
+// A UDP frame of len bytes to a port, number seq, on a lane; its tag lies beside it when tci is not 0.
+static dqi_piece *add(uint32_t lane, uint32_t seq, uint32_t len, uint16_t port, uint16_t tci) {
+    fake_lane *f = &fake[lane];
+    uint8_t *p = bytes[lane][f->n] + 16;
+    memset(p, 0, len);
+    memcpy(p, "\2\0\0\0\0\2\2\0\0\0\0\1\x08\0\x45", 15);
+    p[16] = (uint8_t)((len - 14) >> 8), p[17] = (uint8_t)(len - 14);
+    memcpy(p + 22, "\x40\x11\0\0\x0a\0\0\1\x0a\0\0\2", 12);
+    p[36] = (uint8_t)(port >> 8), p[37] = (uint8_t)port;
+    p[38] = (uint8_t)((len - 34) >> 8), p[39] = (uint8_t)(len - 34);
+    memcpy(p + 42, &seq, sizeof seq);
+    for (uint32_t i = 46; i < len; i++)
+        p[i] = (uint8_t)(seq + i);
+    f->pieces[f->n] = (dqi_piece){.data = p,
+                                  .len = len,
+                                  .buf = DQI_NO_BUF,
+                                  .vlan_tci = tci,
+                                  .vlan_tpid = tci ? 0x8100 : 0,
+                                  .ts = seq + 1};
+    return &f->pieces[f->n++];
+}
+
+static uint32_t seq_of(const dq_burst *b, uint32_t i) {
+    uint32_t seq;
+    memcpy(&seq, b->session->base + b->off[0][i] + 42, sizeof seq);
+    return seq;
+}
+
+static dq_rule to(uint16_t port, uint32_t id, uint16_t queue) {
+    return (dq_rule){.match = {.set = DQ_MATCH_UDP_DST, .udp_dst = {port, port}},
+                     .order = id,
+                     .flow_id = id,
+                     .n_queues = 1,
+                     .queues = {queue}};
+}
+
+// Flows bring the frames of one lane to three queues, whoever reads it, each in order.
+static void spread_over_queues(void) {
+    rig r = rig_open((rig_conf){.lanes = 1, .queues = 3, .nseg = 1, .size = {256}});
+    dq_diag d = {{0}};
+    dq_rule rules[] = {to(1001, 11, 1), to(1002, 22, 2)};
+    must(dq_iface_set_rules(r.i, rules, 2, &d), &d);
+    for (uint32_t k = 0; k < 30; k++)
+        add(0, k, 60 + k, (uint16_t)(1000 + k % 3), 0);
+    for (int k = 2; k >= 0; k--) { // the last reads for all
+        dq_burst *b;
+        DQ_EQ(take(r.q[k], &b), 10);
+        for (uint32_t i = 0; i < b->n; i++) {
+            DQ_EQ(seq_of(b, i), 3 * i + (uint32_t)k);
+            DQ_EQ(b->flow[i], 11 * (uint32_t)k);
+            DQ_EQ(b->len[0][i], 60 + 3 * i + (uint32_t)k);
+            DQ_EQ(b->ts[i], 3 * i + (uint32_t)k + 1);
+        }
+        dq_burst_unref(b);
+        dq_line l = line_of(&r, DQ_LINE_RX, (uint32_t)k);
+        DQ_EQ(l.in, 10);
+        DQ_EQ(l.extra[DQ_EXTRA_COPIED], 10);
+    }
+    rig_close(&r);
+}
+
+// A frame in pieces is spread over the segments by their sizes.
+static void split_in_two(void) {
+    rig r = rig_open((rig_conf){.lanes = 1, .queues = 1, .nseg = 2, .size = {64, 100}});
+    dqi_piece *p = add(0, 7, 150, 1, 0);
+    fake[0].pieces[1] = (dqi_piece){.data = p->data + 50, .len = 100, .buf = DQI_NO_BUF};
+    p->len = 50;
+    p->more = true;
+    fake[0].n = 2;
+    add(0, 8, 60, 1, 0);
+    add(0, 9, 165, 1, 0); // one byte too many
+    dq_burst *b;
+    DQ_EQ(take(r.q[0], &b), 2);
+    DQ_EQ(b->len[0][0], 64);
+    DQ_EQ(b->len[1][0], 86);
+    DQ_EQ_BYTES(b->session->base + b->off[0][0], p->data, 64);
+    DQ_EQ_BYTES(b->session->base + b->off[1][0], p->data + 64, 86);
+    DQ_EQ(b->len[0][1], 60);
+    DQ_EQ(b->len[1][1], 0);
+    DQ_EQ(b->bytes, 210);
+    dq_burst_unref(b);
+    DQ_EQ(line_of(&r, DQ_LINE_RX, 0).dropped[DQ_DROP_TOO_LONG], 1);
+    rig_close(&r);
+}
+
+// A tag that the device took out is in the frame again, before the flows look at it.
+static void tag_put_back(void) {
+    rig r = rig_open((rig_conf){.lanes = 1, .queues = 1, .nseg = 1, .size = {256}, .isolation = true});
+    dq_diag d = {{0}};
+    dq_rule rule = {.match = {.set = DQ_MATCH_VLAN_ID, .vlan_id = 9}, .flow_id = 5, .n_queues = 1};
+    must(dq_iface_set_rules(r.i, &rule, 1, &d), &d);
+    add(0, 1, 60, 1, 9);
+    add(0, 2, 60, 1, 8);
+    add(0, 3, 60, 1, 0);
+    dq_burst *b;
+    DQ_EQ(take(r.q[0], &b), 1);
+    DQ_EQ(b->len[0][0], 64);
+    DQ_EQ(b->flow[0], 5);
+    DQ_EQ_BYTES(b->session->base + b->off[0][0], "\2\0\0\0\0\2\2\0\0\0\0\1\x81\0\0\x09\x08\0\x45", 19);
+    dq_burst_unref(b);
+    DQ_EQ(line_of(&r, DQ_LINE_WIRE, 0).dropped[DQ_DROP_NO_FLOW], 2);
+    rig_close(&r);
+}
+
+// Frames in the queue's own buffers stay there; the buffers of those that nobody wants go back.
+static void left_in_place(void) {
+    rig r = rig_open(
+        (rig_conf){.lanes = 1, .queues = 1, .nseg = 1, .size = {256}, .in_place = true, .isolation = true});
+    dq_diag d = {{0}};
+    dq_rule rule = to(1000, 1, 0);
+    must(dq_iface_set_rules(r.i, &rule, 1, &d), &d);
+    uint32_t ids[4];
+    DQ_EQ(dqi_bufs_alloc(r.region[0], ids, 4), 4);
+    for (uint32_t k = 0; k < 4; k++) {
+        dqi_piece *p = add(0, k, 60, k < 2 ? 1000 : 9, 0);
+        uint8_t *place = r.s->base + dqi_buf_off(r.region[0], ids[k]) + 40;
+        memcpy(place, p->data, p->len);
+        p->data = place;
+        p->buf = ids[k];
+    }
+    uint32_t free_bufs = dqi_region_level(r.region[0]);
+    dq_burst *b;
+    DQ_EQ(take(r.q[0], &b), 2);
+    DQ_EQ(dqi_region_level(r.region[0]), free_bufs + 2);
+    for (uint32_t k = 0; k < 2; k++) {
+        DQ_EQ(b->bufs[0][k], ids[k]);
+        DQ_EQ(b->off[0][k], dqi_buf_off(r.region[0], ids[k]) + 40);
+    }
+    dq_burst_unref(b);
+    DQ_EQ(line_of(&r, DQ_LINE_RX, 0).extra[DQ_EXTRA_COPIED], 0);
+    rig_close(&r);
+}
+
+// No buffer, no descriptor, nobody who reads: each is counted where it belongs.
+static void shortages(void) {
+    rig r = rig_open((rig_conf){.lanes = 1, .queues = 2, .nseg = 1, .size = {256}, .bufs = 16, .meta = 4});
+    dq_diag d = {{0}};
+    dq_rule rule = to(1001, 11, 1);
+    must(dq_iface_set_rules(r.i, &rule, 1, &d), &d);
+    dq_burst *held[64], *b;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < 20; k++)
+        add(0, k, 60, 1000, 0);
+    DQ_EQ(take(r.q[0], &b), 16);
+    dq_burst_unref(b);
+    DQ_EQ(line_of(&r, DQ_LINE_RX, 0).dropped[DQ_DROP_NO_PACKET_BUFFER], 4);
+    while (n < 64 && dqi_burst_pool_level(r.q[1]->bursts) > 2)
+        held[n++] = dqi_burst_get(r.q[1]->bursts);
+    add(0, 20, 60, 1001, 0);
+    DQ_EQ(take(r.q[0], &b), 0);
+    dq_burst_unref(b);
+    DQ_EQ(line_of(&r, DQ_LINE_RX, 1).dropped[DQ_DROP_NO_BURST_BUFFER], 1);
+    while (n > 0)
+        dq_burst_unref(held[--n]);
+    atomic_store(&r.q[1]->consumed, false);
+    for (uint32_t k = 0; k < 8; k++) { // a quarter of the region's 16 buffers may wait
+        add(0, k, 60, 1001, 0);
+        take(r.q[0], &b);
+        dq_burst_unref(b);
+    }
+    dq_line l = line_of(&r, DQ_LINE_RX, 1);
+    DQ_EQ(l.held, 4);
+    DQ_EQ(line_of(&r, DQ_LINE_WIRE, 0).dropped[DQ_DROP_QUEUE_FULL], 4);
+    DQ_EQ(dqi_raw_flush(r.q[1]), 4);
+    must(dq_iface_drop_all(r.i, true, &d), &d);
+    add(0, 9, 60, 1000, 0);
+    DQ_EQ(take(r.q[0], &b), 0);
+    dq_burst_unref(b);
+    DQ_EQ(line_of(&r, DQ_LINE_WIRE, 0).dropped[DQ_DROP_DROP_ALL], 1);
+    rig_close(&r);
+}
+
+// ---- two pollers ------------------------------------------------------------------------------------------
+
+typedef struct poll {
+    rig *r;
+    uint32_t k;
+    uint32_t got, next[LANES];
+} poll;
+
+static void *run_poll(void *arg) {
+    poll *p = arg;
+    const int64_t until = dqi_mono_ns() + INT64_C(20000000000);
+    while (p->got < DEPTH && dqi_mono_ns() < until) {
+        dq_burst *b;
+        uint32_t n = take(p->r->q[p->k], &b);
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t seq = seq_of(b, i), lane = seq >> 16;
+            DQ_CHECK(lane < LANES && (seq & 0xffff) >= p->next[lane] && (seq & 1) == p->k);
+            p->next[lane % LANES] = (seq & 0xffff) + 1;
+        }
+        p->got += n;
+        dq_burst_unref(b);
+        if (n == 0) dqi_yield();
+    }
+    return NULL;
+}
+
+// Two threads poll two queues over two lanes, whose frames go to both: none is lost, and a lane's stay in
+// order.
+static void two_pollers(void) {
+    for (int round = 0; round < 20; round++) {
+        rig r = rig_open(
+            (rig_conf){.lanes = 2, .queues = 2, .nseg = 1, .size = {256}, .bufs = 4096, .meta = 256});
+        dq_diag d = {{0}};
+        dq_rule rule = to(1001, 11, 1);
+        must(dq_iface_set_rules(r.i, &rule, 1, &d), &d);
+        for (uint32_t k = 0; k < DEPTH; k++)
+            for (uint32_t l = 0; l < LANES; l++)
+                add(l, l << 16 | k, 60 + k % 64, (uint16_t)(1000 + k % 2), 0);
+        poll p[2] = {{.r = &r, .k = 0}, {.r = &r, .k = 1}};
+        pthread_t t;
+        if (pthread_create(&t, NULL, run_poll, &p[1]) != 0) exit(1);
+        run_poll(&p[0]);
+        pthread_join(t, NULL);
+        DQ_EQ(p[0].got, DEPTH);
+        DQ_EQ(p[1].got, DEPTH);
+        rig_close(&r);
+    }
+}
+
+int main(int argc, char **argv) {
+    dq_begin(argc, argv);
+    DQ_RUN(spread_over_queues);
+    DQ_RUN(split_in_two);
+    DQ_RUN(tag_put_back);
+    DQ_RUN(left_in_place);
+    DQ_RUN(shortages);
+    DQ_RUN(two_pollers);
+    return dq_done();
+}
