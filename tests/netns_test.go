@@ -210,7 +210,7 @@ func payloads(t *testing.T, file string) []string {
 	if err != nil {
 		t.Fatalf("tshark -r %s: %v", file, err)
 	}
-	return strings.Split(strings.TrimSpace(string(out)), "\n")
+	return strings.Split(strings.Trim(string(out), "\n"), "\n")
 }
 
 func samePackets(t *testing.T, got, want []string) {
