@@ -40,12 +40,14 @@ func lossLimits(l *stats.Line, runS float64) []string {
 		say("writer %s waited for the disk %.0f %% of the time; the disk is close to its limit", l.Title(), min(100, 100*stall/runS)) // it also waits behind the stop
 	}
 	if n := l.Extra.Get("kernel_dropped"); n > 0 {
-		unit := "datagram"
+		unit, hint := "datagram", "raise net.core.rmem_max, or give the queue"
+		if l.Kind == stats.Wire { // a raw interface
+			unit, hint = "frame", "give its queues"
+		}
 		if l.Extra.Get("kernel_dropped_super") > 0 { // it counts joined datagrams as one
 			unit = "super-packet"
 		}
-		say("the kernel dropped %s before %s took them: raise net.core.rmem_max, or give the queue a core of its own",
-			counted(n, unit), l.Title())
+		say("the kernel dropped %s before %s took them: %s a core of its own", counted(n, unit), l.Title(), hint)
 	}
 	return found
 }

@@ -1,0 +1,161 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// What raw Ethernet on a Linux interface has beside the contract.
+
+// onVeth runs fn on a session over a pair of virtual Ethernet devices, left to right, in direct mode. extra goes behind the
+// receive queues.
+func onVeth(t *testing.T, extra string, fn func(b *bench, tap *Tap) error) {
+	t.Helper()
+	onTask(t, func(me *task.Task) error {
+		b, err := engine{name: "xdp", frames: true, veth: true, direct: true}.open(me, extra)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			b.quiesce()
+			b.l.ReleaseAll()
+			err := b.s.Finish()
+			if bad := b.s.Ledger().Balance(); err != nil || bad != nil {
+				t.Errorf("finish %v, accounts: %v", err, bad)
+			}
+			if n := b.s.Close(); n != 0 {
+				t.Errorf("%d buffers are not in their pools", n)
+			}
+		}()
+		tap, err := b.rx.Tap(me, nil, TapOptions{Policy: Wait})
+		if err == nil {
+			err = b.s.Start(me)
+		}
+		if err != nil {
+			return err
+		}
+		return fn(b, tap)
+	})
+}
+
+// link changes an interface of the calling task's namespace.
+func link(args string) error {
+	out, err := exec.Command("ip", strings.Fields("link set "+args)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("ip link set %s: %w: %s", args, err, out)
+	}
+	return nil
+}
+
+// await serves the task until a figure of the ledger is what is wanted.
+func (b *bench) await(name string, want float64) error {
+	for until := b.deadline(); b.figure(name) != want; {
+		if b.me.Now() > until {
+			return fmt.Errorf("%s: got %v, want %v\n%v", name, b.figure(name), want, b.s.Ledger().Faults)
+		}
+		if _, err := b.me.Wait(b.me.Now() + int64(time.Millisecond)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) arrives(tap *Tap, seq uint64) error {
+	return b.receive(tap, 1, func(x *Burst, i int) error {
+		p, err := x.Packet(0, i)
+		if err != nil {
+			return err
+		}
+		if got, err := b.seq(p); err != nil || got != seq {
+			return fmt.Errorf("packet %d, want %d: %w", got, seq, err)
+		}
+		return nil
+	})
+}
+
+// TestXDPTooLong sends frames that the MTU of now doesn't allow: they are counted, the others go.
+func TestXDPTooLong(t *testing.T) {
+	onVeth(t, "", func(b *bench, tap *Tap) error {
+		const long = 17 // 60 + 17 * 37 = 689 bytes
+		if err := errors.Join(link("left mtu 500"), link("right mtu 500")); err != nil {
+			return err
+		}
+		if err := errors.Join(b.send(0, 1, 7148), b.arrives(tap, 0), b.send(long, 1, 7148), b.send(1, 1, 7148),
+			b.arrives(tap, 1), b.await("a.tx.dropped.too_long", 1)); err != nil {
+			return err
+		}
+		if err := errors.Join(link("left mtu 1500"), link("right mtu 1500"), b.send(long, 1, 7148)); err != nil {
+			return err
+		}
+		return b.arrives(tap, long)
+	})
+}
+
+// TestXDPSendDown sends while the interface is down, and while its peer is: what can't go is counted after a while, and it
+// goes on when both are up.
+func TestXDPSendDown(t *testing.T) {
+	onVeth(t, "", func(b *bench, tap *Tap) error {
+		lost := 0.0
+		for k, who := range []string{"left", "right"} {
+			seq := uint64(10 * k)
+			if err := errors.Join(b.send(seq, 1, 7148), b.arrives(tap, seq), link(who+" down")); err != nil {
+				return err
+			}
+			lost++
+			if err := errors.Join(b.send(seq+1, 1, 7148), b.await("a.tx.dropped.send_error", lost)); err != nil {
+				return err
+			}
+			if err := errors.Join(link(who+" up"), b.carrier(), b.send(seq+2, 1, 7148), b.arrives(tap, seq+2)); err != nil {
+				return err
+			}
+		}
+		var faults []string
+		for _, f := range b.s.Ledger().Faults {
+			faults = append(faults, f.Text)
+		}
+		if !strings.Contains(strings.Join(faults, ", "), "network is down") {
+			t.Errorf("faults: %v", faults)
+		}
+		return nil
+	})
+}
+
+// carrier waits until left has one.
+func (b *bench) carrier() error {
+	for until := b.deadline(); b.me.Now() < until; time.Sleep(5 * time.Millisecond) {
+		out, err := exec.Command("ip", "link", "show", "left").Output()
+		if err != nil || strings.Contains(string(out), "LOWER_UP") {
+			return err
+		}
+	}
+	return errors.New("left gets no carrier")
+}
+
+// TestXDPHearsNoEcho sends from the interface that receives: what it sends does not come back, not into a fanout
+// group of two queues either.
+func TestXDPHearsNoEcho(t *testing.T) {
+	own := "      tx:\n        queues:\n        - {name: back, id: 0, poll_mode: direct, batch_size: 32, memory_regions: [out]}\n"
+	onVeth(t, own, func(b *bench, tap *Tap) error {
+		back, err := b.s.TxQueue("b", "back")
+		if err != nil {
+			return err
+		}
+		if err := back.Adopt(b.me); err != nil {
+			return err
+		}
+		there := b.tx
+		b.tx = back
+		err = b.send(100, 5, 7148)
+		b.tx = there
+		if err = errors.Join(err, b.await("b.tx.out", 5), b.send(1, 1, 7148)); err != nil {
+			return err
+		}
+		return errors.Join(b.arrives(tap, 1), b.await("b.wire.in", 1))
+	})
+}
