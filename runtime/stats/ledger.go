@@ -17,7 +17,7 @@ type Kind string
 const (
 	Rx     Kind = "rx"     // a receive queue
 	Tx     Kind = "tx"     // a transmit queue
-	Wire   Kind = "wire"   // the simulated wire behind a transmit queue
+	Wire   Kind = "wire"   // the simulated wire behind a transmit queue; what a raw interface received
 	Stage  Kind = "stage"  // a stage that changes or passes the stream
 	Tap    Kind = "tap"    // what a task asked for
 	Writer Kind = "writer" // files
