@@ -3,9 +3,10 @@
 //
 // Each rule is masks and values over a key of 64-bit words made from the frame (match_key.h). Rules are
 // ranked by their order. Rules with the same masks form a group and share a hash table of their values, which
-// keeps, for equal values, the lowest rank; groups too small to gain from hashing, and rules with port ranges
-// or flex items, are tried one by one. These groups and single rules are the table's steps, sorted by the
-// lowest rank that each can yield. Rules behind a catch-all are never reached and have no step.
+// keeps, for equal values, the lowest rank; rules that differ in one range of ports alone share a map of
+// ports. Groups too small to gain from that, and other rules with ranges or flex items, are tried one by one.
+// These groups and single rules are the table's steps, sorted by the lowest rank that each can yield. Rules
+// behind a catch-all are never reached and have no step.
 //
 // A table of one rule on ports, with or without a catch-all behind it, compares one word; a table whose first
 // rule is a catch-all reads no packet bytes, unless that rule spreads by hash.
@@ -35,13 +36,26 @@ static int by_order(const void *a, const void *b) {
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-// Brings rules with the same masks together, those that cannot be grouped to the end; within, by rank.
+// How a rule may be grouped.
+static ftab_kind kind_of(const dqi_cond *c) {
+    if (!has_extra(c)) return STEP_HASH;
+    return !c->flex && c->src_range != c->dst_range ? STEP_PORTS : STEP_SINGLE;
+}
+
+// Order of what has to be equal in a group: masks, and in a group of port ranges values and side too.
+static int by_group(const dqi_cond *x, const dqi_cond *y) {
+    int d = (int)kind_of(x) - (int)kind_of(y);
+    if (d == 0) d = memcmp(&x->mask, &y->mask, sizeof x->mask);
+    if (d == 0 && kind_of(x) == STEP_PORTS) d = (int)x->src_range - (int)y->src_range;
+    if (d == 0 && kind_of(x) == STEP_PORTS) d = memcmp(&x->value, &y->value, sizeof x->value);
+    return d;
+}
+
+// Brings rules of one group together; within, by rank.
 static int by_masks(const void *a, const void *b) {
     const dqi_cond *x = *(const dqi_cond *const *)a, *y = *(const dqi_cond *const *)b;
-    int d = (int)has_extra(x) - (int)has_extra(y);
-    if (d == 0) d = memcmp(&x->mask, &y->mask, sizeof x->mask);
-    if (d == 0) d = x < y ? -1 : x > y;
-    return d;
+    int d = by_group(x, y);
+    return d != 0 ? d : x < y ? -1 : x > y;
 }
 
 static int by_rank(const void *a, const void *b) {
@@ -49,49 +63,79 @@ static int by_rank(const void *a, const void *b) {
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-// Same value under the same masks as a rule that is in the table already: that one has the lower rank and
-// stays.
-static void insert(dqi_ftab *t, ftab_step *s, const dqi_cond *c) {
+static uint32_t rank_of(const dqi_ftab *t, const dqi_cond *c) { return (uint32_t)(c - t->conds); }
+
+static const ftab_bucket no_rules = {.rank = {NO_RANK, NO_RANK, NO_RANK, NO_RANK}};
+
+// Puts a rule into its bucket, or into one more behind it, of which *used are in use. A rule with the same
+// value that is there already has the lower rank and stays.
+static void insert(dqi_ftab *t, ftab_step *s, const dqi_cond *c, uint32_t *used) {
     uint64_t h = dqi_ftab_hash(c, &c->value);
-    uint32_t mask = s->n_slots - 1, i = (uint32_t)h & mask;
-    for (; s->slots[i].rank != 0; i = (i + 1) & mask)
-        if (memcmp(&t->conds[s->slots[i].rank - 1].value, &c->value, sizeof c->value) == 0) {
-            t->shadowed = true;
+    ftab_bucket *b = &s->buckets[h >> 32 & (s->n_buckets - 1)];
+    for (uint32_t k = 0;; k++) {
+        if (k == BUCKET_WAYS) {
+            if (b->tag[BUCKET_NEXT] == 0) b->tag[BUCKET_NEXT] = (*used)++;
+            b = &s->buckets[b->tag[BUCKET_NEXT]];
+            k = 0;
+        }
+        if (b->rank[k] == NO_RANK) {
+            b->tag[k] = (uint32_t)h;
+            b->rank[k] = rank_of(t, c);
             return;
         }
-    s->slots[i] = (ftab_slot){(uint32_t)(h >> 32), (uint32_t)(c - t->conds) + 1};
+        if (memcmp(&t->conds[b->rank[k]].value, &c->value, sizeof c->value) != 0) continue;
+        t->shadowed = true;
+        return;
+    }
 }
 
-// Makes the steps for n rules of equal masks. False: no memory.
-static bool add_group(dqi_ftab *t, const dqi_cond **group, uint32_t n) {
-    if (n < GROUP_MIN || has_extra(group[0])) {
-        for (uint32_t i = 0; i < n; i++)
-            t->steps[t->n_steps++] = (ftab_step){.rank = (uint32_t)(group[i] - t->conds), .cond = group[i]};
-        return true;
+// Most buckets have one rule or none, and at worst all rules are in one.
+static bool make_hash(dqi_ftab *t, ftab_step *s, const dqi_cond **group, uint32_t n) {
+    uint32_t used = 4;
+    while (used < n)
+        used *= 2;
+    uint32_t all = used + n / BUCKET_WAYS + 1;
+    s->n_buckets = used;
+    s->buckets = aligned_alloc(sizeof *s->buckets, all * sizeof *s->buckets);
+    for (uint32_t k = 0; s->buckets && k < all; k++)
+        s->buckets[k] = no_rules;
+    for (uint32_t i = 0; s->buckets && i < n; i++)
+        insert(t, s, group[i], &used);
+    return s->buckets != NULL;
+}
+
+static bool make_ports(dqi_ftab *t, ftab_step *s, const dqi_cond **group, uint32_t n) {
+    s->shift = group[0]->src_range ? 16 : 0;
+    s->ports = dqi_port_map_new();
+    bool ok = s->ports != NULL;
+    for (uint32_t i = 0; ok && i < n; i++) {
+        dq_port_range r = group[i]->src_range ? group[i]->src : group[i]->dst;
+        ok = dqi_port_map_add(s->ports, r.lo, r.hi, rank_of(t, group[i]), &t->shadowed);
     }
+    return ok;
+}
+
+// Makes the steps for n rules of one group. False: no memory.
+static bool add_group(dqi_ftab *t, const dqi_cond **group, uint32_t n) {
+    ftab_kind kind = n < GROUP_MIN ? STEP_SINGLE : kind_of(group[0]);
+    for (uint32_t i = 0; kind == STEP_SINGLE && i < n; i++)
+        t->steps[t->n_steps++] = (ftab_step){.rank = rank_of(t, group[i]), .cond = group[i]};
+    if (kind == STEP_SINGLE) return true;
     ftab_step *s = &t->steps[t->n_steps++];
-    *s = (ftab_step){.rank = (uint32_t)(group[0] - t->conds), .cond = group[0], .n_slots = 8};
-    while (s->n_slots < 2 * n)
-        s->n_slots *= 2;
-    s->slots = calloc(s->n_slots, sizeof *s->slots);
-    if (s->slots == NULL) return false;
-    for (uint32_t i = 0; i < n; i++)
-        insert(t, s, group[i]);
-    return true;
+    *s = (ftab_step){.kind = kind, .rank = rank_of(t, group[0]), .cond = group[0]};
+    return kind == STEP_HASH ? make_hash(t, s, group, n) : make_ports(t, s, group, n);
 }
 
 static bool make_steps(dqi_ftab *t) {
-    const dqi_cond **order = calloc(t->n, sizeof(*order));
+    const dqi_cond **order = calloc(t->n + 1, sizeof(*order));
     if (order == NULL) return false;
     for (uint32_t i = 0; i < t->n; i++)
         order[i] = &t->conds[i];
     qsort(order, t->n, sizeof *order, by_masks);
     bool ok = true;
     for (uint32_t i = 0, end; ok && i < t->n; i = end) {
-        for (end = i + 1; end < t->n; end++)
-            if (has_extra(order[end]) ||
-                memcmp(&order[i]->mask, &order[end]->mask, sizeof order[i]->mask) != 0)
-                break;
+        for (end = i + 1; end < t->n && by_group(order[i], order[end]) == 0;)
+            end++;
         ok = add_group(t, order + i, end - i);
     }
     free(order);
@@ -116,6 +160,32 @@ static void add_rule(dqi_ftab *t, const dq_rule *r) {
     t->words |= c->words;
     if (c->flex || c->words & 1u << KEY_ECPRI) t->plain_ok = false;
     if (to->rss) t->rss = dqi_rss_default();
+}
+
+// Rules on a single port alone become ranges of one port, so that they share the map of others.
+static void make_ranges(dqi_ftab *t) {
+    const uint64_t ports = 0xffff;
+    for (uint32_t i = 0; i < t->n; i++) {
+        dqi_cond *c = &t->conds[i];
+        uint64_t mask = c->mask.w[KEY_L4];
+        if (c->words != 1u << KEY_L4 || has_extra(c) || (uint32_t)mask != ports || mask >> 40 != 0) continue;
+        uint16_t port = (uint16_t)(c->value.w[KEY_L4] & ports);
+        c->dst = (dq_port_range){port, port};
+        c->dst_range = true;
+        c->mask.w[KEY_L4] &= ~ports;
+        c->value.w[KEY_L4] &= ~ports;
+    }
+}
+
+static bool make_checks(dqi_ftab *t) {
+    for (uint8_t k = 0; k < KEY_WORDS; k++)
+        if (t->words & 1u << k) t->word[t->n_words++] = k;
+    t->checks = calloc((size_t)t->n * t->n_words + 1, sizeof *t->checks);
+    for (uint32_t i = 0; t->checks && i < t->n; i++)
+        for (uint32_t k = 0; k < t->n_words; k++)
+            t->checks[i * t->n_words + k] =
+                (ftab_check){t->conds[i].mask.w[t->word[k]], t->conds[i].value.w[t->word[k]]};
+    return t->checks != NULL;
 }
 
 static int check_rules(const dq_rule *rules, uint32_t n, dq_diag *diag) {
@@ -146,7 +216,9 @@ static bool fill(dqi_ftab *t, const dq_rule *rules, uint32_t n) {
         for (uint32_t i = 0; i < n && (i == 0 || !catch_all(&t->conds[i - 1])); i++)
             add_rule(t, &t->rules[i]);
         t->targets[t->n] = (ftab_target){.queues = {DQI_NO_QUEUE}};
-        ok = make_steps(t);
+        t->shape = shape_of(t);
+        if (t->shape == SHAPE_GENERAL) make_ranges(t);
+        ok = make_checks(t) && make_steps(t);
     }
     free(order);
     return ok;
@@ -168,18 +240,20 @@ int dqi_ftab_build(const dq_rule *rules, uint32_t n, dqi_ftab **out, dq_diag *di
         dqi_ftab_free(t);
         return no_memory(n, diag);
     }
-    t->shape = shape_of(t);
     *out = t;
     return DQ_OK;
 }
 
 void dqi_ftab_free(dqi_ftab *t) {
     if (t == NULL || atomic_fetch_sub(&t->refs, 1) != 1) return;
-    for (uint32_t i = 0; i < t->n_steps; i++)
-        free(t->steps[i].slots);
+    for (uint32_t i = 0; i < t->n_steps; i++) {
+        free(t->steps[i].buckets);
+        dqi_port_map_free(t->steps[i].ports);
+    }
     free(t->steps);
     free(t->targets);
     free(t->conds);
+    free(t->checks);
     free(t->rules);
     free(t->gone);
     dqi_ftab_free(t->base);

@@ -3,9 +3,10 @@
 #define DQI_FTAB_H
 
 #include "match_key.h"
+#include "port_map.h"
 #include "rss.h"
 
-enum { NO_RANK = INT32_MAX };
+enum { NO_RANK = DQI_NO_RANK };
 
 // What a rule does with a frame.
 typedef struct ftab_target {
@@ -15,19 +16,37 @@ typedef struct ftab_target {
     uint16_t queues[DQ_RULE_MAX_QUEUES];
 } ftab_target;
 
-typedef struct ftab_slot {
-    uint32_t tag;  // upper half of the hash
-    uint32_t rank; // + 1; 0: empty
-} ftab_slot;
+typedef uint32_t ftab_lanes __attribute__((vector_size(16)));
 
-// Single rule: n_slots is 0 and cond is the rule's. Group: cond is that of any of its rules and gives the
-// masks.
+enum { BUCKET_WAYS = 3, BUCKET_NEXT = 3 };
+
+// Three rules of a hash table, which are compared at once. tag[3] is the bucket that goes on, 0: none;
+// rank[3] and the ranks of free places are NO_RANK.
+typedef struct ftab_bucket {
+    ftab_lanes tag, rank;
+} ftab_bucket;
+
+typedef enum ftab_kind {
+    STEP_SINGLE, // one rule
+    STEP_HASH,   // rules with equal masks: a hash table of their values
+    STEP_PORTS,  // rules that differ in a range of ports alone
+} ftab_kind;
+
+// cond is the single rule's, or that of the group's first rule, which gives the masks.
 typedef struct ftab_step {
+    ftab_kind kind;
     uint32_t rank; // lowest that this step can yield
-    uint32_t n_slots;
     const dqi_cond *cond;
-    ftab_slot *slots;
+    uint32_t n_buckets; // HASH: those that hashes lead to; others follow
+    ftab_bucket *buckets;
+    dqi_port_map *ports; // PORTS
+    uint32_t shift;      // of the ports in KEY_L4
 } ftab_step;
+
+// One word of a rule's condition.
+typedef struct ftab_check {
+    uint64_t mask, value;
+} ftab_check;
 
 typedef enum ftab_shape {
     SHAPE_EMPTY,
@@ -41,12 +60,16 @@ struct dqi_ftab {
     ftab_shape shape;
     uint32_t n;       // rules that can be reached
     uint32_t n_rules; // all
-    bool shadowed;    // a hash table left out a rule that an equal one comes before
+    bool shadowed;    // a group left out a rule, or some of its ports, as an equal one comes before
     uint32_t n_steps;
     uint32_t words; // of the key, that some rule needs
     bool plain_ok;  // no rule looks further than fixed offsets can
     const dqi_rss *rss;
-    dqi_cond *conds;      // by rank
+    dqi_cond *conds; // by rank
+    // The words of all conditions side by side: checks[rank * n_words + k] is of word[k].
+    uint32_t n_words;
+    uint8_t word[KEY_WORDS];
+    ftab_check *checks;
     ftab_target *targets; // by rank; targets[n] is the answer for no match
     ftab_step *steps;
     dq_rule *rules; // in order; of all of them the first n can be reached
@@ -56,15 +79,20 @@ struct dqi_ftab {
     uint64_t *gone; // bit i: rule i of base is not there any more
 };
 
+// Takes one word more into a hash: its lower half is a tag, its upper half leads to the bucket.
+static inline uint64_t dqi_ftab_mix(uint64_t h, uint64_t word) {
+    h = (h ^ word) * 0x9e3779b97f4a7c15ull;
+    return h ^ h >> 32;
+}
+
 // A hash of the key's words under the condition's masks; values of rules are masked already.
 static inline uint64_t dqi_ftab_hash(const dqi_cond *c, const dqi_key *key) {
     uint64_t h = 0;
     for (uint32_t words = c->words; words != 0; words &= words - 1) {
         int i = __builtin_ctz(words);
-        h = (h ^ (key->w[i] & c->mask.w[i])) * 0x9e3779b97f4a7c15ull;
-        h ^= h >> 32;
+        h = dqi_ftab_mix(h, key->w[i] & c->mask.w[i]);
     }
-    return h * 0xd6e8feb86659fd93ull;
+    return h;
 }
 
 #endif

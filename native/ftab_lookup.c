@@ -1,9 +1,15 @@
 // ftab_lookup.c: which rule of a flow table a frame matches first (ftab.c says how tables are made).
 //
 // A lookup walks the table's steps, keeps the best rank found, and ends when no later step can be better. So
-// the cost grows with the number of different masks, not with the number of rules. Frames of the commonest
-// shape (dqi_plain) get their key from fixed offsets without a parse.
+// the cost grows with the number of different masks, not with the number of rules. Some frames walk together,
+// step by step: the hashes and loads of one don't wait for those of another. Frames of the commonest shape
+// (dqi_plain) get their key from fixed offsets without a parse.
 #include "ftab.h"
+
+#define WALKERS       16
+#define FEW_STEPS     2    // each frame walks alone
+#define NEAR_BUCKETS  1024 // so many are in a core's cache
+#define STEPS_AT_ONCE 4    // before a look at whether the rest could change anything
 
 #define PLAIN_UDP_WORD                                                                                       \
     ((uint64_t)DQI_PROTO_UDP << 40 | (uint64_t)(DQ_HAS_ETH | DQ_HAS_IPV4 | DQ_HAS_UDP) << 32)
@@ -38,43 +44,157 @@ static inline void plain_key(const uint8_t *p, uint32_t words, dqi_key *key) {
         key->w[i] = 0;
 }
 
-// The rank of the group's rule that the key matches, or NO_RANK.
-static uint32_t probe(const ftab_step *s, const dqi_cond *conds, const dqi_key *key) {
-    uint64_t h = dqi_ftab_hash(s->cond, key);
-    uint32_t mask = s->n_slots - 1;
-    for (uint32_t i = (uint32_t)h & mask; s->slots[i].rank != 0; i = (i + 1) & mask) {
-        uint32_t rank = s->slots[i].rank - 1;
-        if (s->slots[i].tag == (uint32_t)(h >> 32) && dqi_cond_words(&conds[rank], key)) return rank;
-    }
-    return NO_RANK;
+// Frames that walk together. best: of each frame the lowest ranks that steps had for it, in four lanes.
+typedef struct walkers {
+    uint32_t n;
+    const uint8_t *p[WALKERS];
+    dqi_key key[WALKERS];
+    dqi_pkt pkt[WALKERS]; // where parsed
+    bool parsed[WALKERS];
+    ftab_lanes best[WALKERS];
+    uint32_t own[WALKERS], below[WALKERS]; // ranks in the table and in its base
+} walkers;
+
+// Ranks are below 2^31, and signed numbers are compared by one instruction.
+static inline ftab_lanes lowest(ftab_lanes a, ftab_lanes b) {
+    typedef int32_t lanes __attribute__((vector_size(16)));
+    ftab_lanes less = (ftab_lanes)((lanes)a < (lanes)b);
+    return (a & less) | (b & ~less);
+}
+
+static inline uint32_t lowest_lane(ftab_lanes v) {
+    v = lowest(v, (ftab_lanes){v[2], v[3], v[0], v[1]});
+    return v[0] < v[1] ? v[0] : v[1];
+}
+
+static inline void take(ftab_lanes *best, uint32_t rank) {
+    *best = lowest(*best, (ftab_lanes){rank, NO_RANK, NO_RANK, NO_RANK});
 }
 
 static inline bool has_gone(const uint64_t *gone, uint32_t rank) { return gone[rank / 64] >> rank % 64 & 1; }
 
-// The rank of the first rule that matches, of those that are not gone (NULL: all are there); n without one.
-static inline uint32_t lookup(const dqi_ftab *t, const uint64_t *gone, const uint8_t *p, const dqi_pkt *pkt,
-                              const dqi_key *key) {
-    uint32_t best = NO_RANK;
-    for (const ftab_step *s = t->steps, *end = s + t->n_steps; s < end && s->rank < best; s++) {
-        if (s->n_slots != 0) {
-            uint32_t rank = probe(s, t->conds, key);
-            if (rank < best && !(gone && has_gone(gone, rank))) best = rank;
-        } else if (dqi_cond_words(s->cond, key) && dqi_cond_extra(s->cond, p, pkt, key->w[KEY_L4]) &&
-                   !(gone && has_gone(gone, s->rank))) {
-            best = s->rank;
-        }
+// Hashes word by word: frames don't wait for each other.
+static inline void hash_all(const dqi_cond *c, const walkers *w, uint64_t *h) {
+    for (uint32_t i = 0; i < w->n; i++)
+        h[i] = 0;
+    for (uint32_t words = c->words; words != 0; words &= words - 1) {
+        const int k = __builtin_ctz(words);
+        const uint64_t mask = c->mask.w[k];
+        for (uint32_t i = 0; i < w->n; i++)
+            h[i] = dqi_ftab_mix(h[i], w->key[i].w[k] & mask);
     }
-    return best < t->n ? best : t->n;
 }
 
-// What is to be done with the frame.
-static const ftab_target *ask(const dqi_ftab *t, const uint8_t *p, const dqi_pkt *pkt, const dqi_key *key) {
-    uint32_t rank = lookup(t, NULL, p, pkt, key);
-    const dqi_ftab *base = t->base;
-    if (base == NULL) return &t->targets[rank];
-    uint32_t below = lookup(base, t->gone, p, pkt, key);
-    bool own = rank < t->n && (below == base->n || t->rules[rank].order < base->rules[below].order);
-    return own ? &t->targets[rank] : &base->targets[below];
+// Ranks whose tags are the hash's: who is taken in the end is compared then.
+static void walk_hash(const ftab_step *s, walkers *w) {
+    uint64_t h[WALKERS];
+    const uint32_t last = s->n_buckets - 1;
+    hash_all(s->cond, w, h);
+    for (uint32_t i = 0; s->n_buckets > NEAR_BUCKETS && i < w->n; i++)
+        __builtin_prefetch(&s->buckets[h[i] >> 32 & last]);
+    for (uint32_t i = 0; i < w->n; i++) {
+        const uint32_t tag = (uint32_t)h[i];
+        for (const ftab_bucket *b = &s->buckets[h[i] >> 32 & last];; b = &s->buckets[b->tag[BUCKET_NEXT]]) {
+            ftab_lanes same = (ftab_lanes)(b->tag == tag);
+            w->best[i] = lowest(w->best[i], (b->rank & same) | (~same & NO_RANK));
+            if (b->tag[BUCKET_NEXT] == 0) break;
+        }
+    }
+}
+
+static void walk_ports(const ftab_step *s, walkers *w) {
+    uint64_t diff[WALKERS] = {0};
+    for (uint32_t words = s->cond->words; words != 0; words &= words - 1) {
+        const int k = __builtin_ctz(words);
+        const uint64_t mask = s->cond->mask.w[k], value = s->cond->value.w[k];
+        for (uint32_t i = 0; i < w->n; i++)
+            diff[i] |= (w->key[i].w[k] & mask) ^ value;
+    }
+    for (uint32_t i = 0; i < w->n; i++) {
+        uint32_t rank = dqi_port_map_get(s->ports, (uint16_t)(w->key[i].w[KEY_L4] >> s->shift));
+        take(&w->best[i], diff[i] == 0 ? rank : NO_RANK);
+    }
+}
+
+static bool meets(const dqi_cond *c, const walkers *w, uint32_t i) {
+    return dqi_cond_words(c, &w->key[i]) && dqi_cond_extra(c, w->p[i], &w->pkt[i], w->key[i].w[KEY_L4]);
+}
+
+static void walk_single(const ftab_step *s, walkers *w) {
+    for (uint32_t i = 0; i < w->n; i++)
+        if (meets(s->cond, w, i)) take(&w->best[i], s->rank);
+}
+
+// The rank of frame i where the tags were wrong, or the rule is gone: each step is asked exactly.
+static uint32_t walk_alone(const dqi_ftab *t, const uint64_t *gone, const walkers *w, uint32_t i) {
+    uint32_t best = t->n;
+    for (const ftab_step *s = t->steps, *end = s + t->n_steps; s < end && s->rank < best; s++) {
+        uint32_t rank = s->rank;
+        if (s->kind == STEP_PORTS)
+            rank = dqi_port_map_get(s->ports, (uint16_t)(w->key[i].w[KEY_L4] >> s->shift));
+        if (s->kind != STEP_HASH) {
+            if (rank < best && meets(&t->conds[rank], w, i) && !(gone && has_gone(gone, rank))) best = rank;
+            continue;
+        }
+        uint64_t h = dqi_ftab_hash(s->cond, &w->key[i]);
+        uint32_t at = h >> 32 & (s->n_buckets - 1);
+        do {
+            const ftab_bucket *b = &s->buckets[at];
+            for (uint32_t k = 0; k < BUCKET_WAYS; k++)
+                if (b->tag[k] == (uint32_t)h && b->rank[k] < best &&
+                    dqi_cond_words(&t->conds[b->rank[k]], &w->key[i]) &&
+                    !(gone && has_gone(gone, b->rank[k])))
+                    best = b->rank[k];
+            at = b->tag[BUCKET_NEXT];
+        } while (at != 0);
+    }
+    return best;
+}
+
+// True when each frame has a rank below this one.
+static bool all_below(const walkers *w, uint32_t rank) {
+    uint32_t worst = 0;
+    for (uint32_t i = 0; i < w->n; i++) {
+        uint32_t r = lowest_lane(w->best[i]);
+        worst = r > worst ? r : worst;
+    }
+    return worst < rank;
+}
+
+// As dqi_cond_words, with all words of the table: rules of all kinds take the same steps.
+static inline bool is_right(const dqi_ftab *t, uint32_t rank, const dqi_key *key) {
+    const ftab_check *c = &t->checks[rank * t->n_words];
+    uint64_t diff = 0;
+    for (uint32_t k = 0; k < t->n_words; k++)
+        diff |= (key->w[t->word[k]] & c[k].mask) ^ c[k].value;
+    return diff == 0;
+}
+
+// For each frame the rank of the first rule that it matches, of those that are not gone (NULL: all are
+// there); n without one.
+static void walk(const dqi_ftab *t, const uint64_t *gone, walkers *w, uint32_t *out) {
+    if (t->n_steps <= FEW_STEPS) {
+        for (uint32_t i = 0; i < w->n; i++)
+            out[i] = walk_alone(t, gone, w, i);
+        return;
+    }
+    for (uint32_t i = 0; i < w->n; i++)
+        w->best[i] = (ftab_lanes){NO_RANK, NO_RANK, NO_RANK, NO_RANK};
+    for (uint32_t k = 0; k < t->n_steps; k++) {
+        const ftab_step *s = &t->steps[k];
+        if (k % STEPS_AT_ONCE == 0 && k > 0 && all_below(w, s->rank)) break;
+        if (s->kind == STEP_HASH)
+            walk_hash(s, w);
+        else if (s->kind == STEP_PORTS)
+            walk_ports(s, w);
+        else
+            walk_single(s, w);
+    }
+    for (uint32_t i = 0; i < w->n; i++) {
+        uint32_t rank = lowest_lane(w->best[i]);
+        bool wrong = rank < t->n && (!is_right(t, rank, &w->key[i]) || (gone && has_gone(gone, rank)));
+        out[i] = wrong ? walk_alone(t, gone, w, i) : rank < t->n ? rank : t->n;
+    }
 }
 
 static uint16_t spread(const dqi_ftab *t, const ftab_target *to, const uint8_t *p, uint32_t len,
@@ -90,21 +210,44 @@ static uint16_t spread(const dqi_ftab *t, const ftab_target *to, const uint8_t *
     return to->queues[dqi_rss_queue(hash, to->n_queues)];
 }
 
-static void classify_general(const dqi_ftab *t, const uint8_t *p, uint32_t len, uint32_t *flow_id,
-                             uint16_t *queue) {
-    dqi_key key;
-    dqi_pkt pkt;
-    const dqi_pkt *parsed = NULL;
-    if (t->plain_ok && dqi_plain(p, len)) {
-        plain_key(p, t->words, &key);
-    } else {
-        dqi_parse(p, len, &pkt);
-        dqi_key_make(p, &pkt, t->words, &key);
-        parsed = &pkt;
+static void gather(const dqi_ftab *t, const uint8_t *base, const uint64_t *off, const uint32_t *len,
+                   walkers *w) {
+    for (uint32_t i = 0; i < w->n; i++) {
+        const uint8_t *p = w->p[i] = base + off[i];
+        w->parsed[i] = !(t->plain_ok && dqi_plain(p, len[i]));
+        if (!w->parsed[i]) {
+            plain_key(p, t->words, &w->key[i]);
+            continue;
+        }
+        dqi_parse(p, len[i], &w->pkt[i]);
+        dqi_key_make(p, &w->pkt[i], t->words, &w->key[i]);
     }
-    const ftab_target *to = ask(t, p, parsed, &key);
-    *flow_id = to->flow_id;
-    *queue = to->rss ? spread(t, to, p, len, parsed) : to->queues[0];
+}
+
+// What is to be done with frame i.
+static const ftab_target *target_of(const dqi_ftab *t, const walkers *w, uint32_t i) {
+    const dqi_ftab *base = t->base;
+    uint32_t rank = w->own[i], below = w->below[i];
+    if (base == NULL) return &t->targets[rank];
+    bool own = rank < t->n && (below == base->n || t->rules[rank].order < base->rules[below].order);
+    return own ? &t->targets[rank] : &base->targets[below];
+}
+
+static void classify_general(const dqi_ftab *t, const uint8_t *base, const uint64_t *off, const uint32_t *len,
+                             uint32_t n, uint32_t *flow_id, uint16_t *queue) {
+    walkers w;
+    for (uint32_t first = 0; first < n; first += w.n) {
+        w.n = n - first < WALKERS ? n - first : WALKERS;
+        gather(t, base, off + first, len + first, &w);
+        walk(t, NULL, &w, w.own);
+        if (t->base) walk(t->base, t->gone, &w, w.below);
+        for (uint32_t i = 0; i < w.n; i++) {
+            const ftab_target *to = target_of(t, &w, i);
+            flow_id[first + i] = to->flow_id;
+            queue[first + i] = to->rss ? spread(t, to, w.p[i], len[first + i], w.parsed[i] ? &w.pkt[i] : NULL)
+                                       : to->queues[0];
+        }
+    }
 }
 
 // One rule on ports, perhaps with a catch-all behind it: its miss target is targets[1] either way.
@@ -140,8 +283,7 @@ void dqi_ftab_classify(const dqi_ftab *t, const uint8_t *base, const uint64_t *o
         return;
     case SHAPE_GENERAL:
     case SHAPE_LAYERED:
-        for (uint32_t i = 0; i < n; i++)
-            classify_general(t, base + off[i], len[i], &flow_id[i], &queue[i]);
+        classify_general(t, base, off, len, n, flow_id, queue);
         return;
     }
 }

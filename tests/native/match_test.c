@@ -235,6 +235,56 @@ static void many_exact_rules(void) {
     free(b);
 }
 
+// A rule on ports: a range or one port, of either side, sometimes of one sender only.
+static void rule_ports(uint64_t *seed, uint32_t k, dq_rule *r) {
+    static const uint32_t widths[] = {0, 0, 2, 40, 700, 20000};
+    uint16_t lo = (uint16_t)dq_rand(seed);
+    uint32_t hi = lo + dq_below(seed, 1 + widths[dq_below(seed, 6)]);
+    dq_port_range range = {lo, (uint16_t)(hi < 0xffff ? hi : 0xffff)};
+    bool src = dq_below(seed, 4) == 0;
+    *r = (dq_rule){.flow_id = k + 1, .order = (uint64_t)dq_below(seed, 1u << 20) << 32 | k, .n_queues = 1};
+    r->match =
+        (dq_match){.set = src ? DQ_MATCH_UDP_SRC : DQ_MATCH_UDP_DST, .udp_src = range, .udp_dst = range};
+    if (dq_below(seed, 3) != 0) return;
+    r->match.set |= DQ_MATCH_IPV4_SRC;
+    r->match.ipv4_src = 0x0a0a0a00 | dq_below(seed, 4);
+    r->match.ipv4_src_mask = 0xffffffff;
+}
+
+// Ranges that overlap, share maps and come and go.
+static void many_ranges(void) {
+    enum { N = 500, ROUNDS = 60 };
+    uint64_t seed = 13;
+    batch *b = malloc(sizeof *b);
+    dq_rule *rules = calloc(N + 1, sizeof *rules);
+    dqi_ftab *t = NULL, *next = NULL;
+    uint32_t hits = 0;
+    for (uint32_t i = 0; i < N; i++)
+        rule_ports(&seed, i, &rules[i]);
+    DQ_EQ(dqi_ftab_build(rules, N, &t, NULL), DQ_OK);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        batch_random(&seed, b);
+        for (uint32_t i = 0; i < BATCH; i++) {
+            b->f[i].sport = (uint16_t)dq_rand(&seed);
+            b->f[i].dport = (uint16_t)dq_rand(&seed);
+            frame_write(&b->f[i], b->bytes + b->off[i]);
+        }
+        check_batch(t, rules, N, b);
+        for (uint32_t i = 0; i < BATCH; i++)
+            hits += b->queue[i] != DQI_NO_QUEUE;
+        uint32_t k = dq_below(&seed, N);
+        uint64_t gone = rules[k].order;
+        rule_ports(&seed, N + round, &rules[k]);
+        DQ_EQ(dqi_ftab_change(t, &gone, 1, &rules[k], 1, &next, NULL), DQ_OK);
+        dqi_ftab_free(t);
+        t = next;
+    }
+    DQ_CHECK(hits > ROUNDS * BATCH / 8);
+    dqi_ftab_free(t);
+    free(rules);
+    free(b);
+}
+
 // The sender of the frame, or, for most k, nobody.
 static dq_match exact(const frame *f, uint32_t k) {
     dq_match m = {.set = DQ_MATCH_ETH_SRC};
@@ -405,6 +455,7 @@ int main(int argc, char **argv) {
     DQ_RUN(matches_as_described);
     DQ_RUN(first_match_wins);
     DQ_RUN(many_exact_rules);
+    DQ_RUN(many_ranges);
     DQ_RUN(changes_one_by_one);
     DQ_RUN(catch_all_reads_nothing);
     DQ_RUN(runts_match_catch_all_only);
