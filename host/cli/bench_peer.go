@@ -34,7 +34,7 @@ func newBenchPeer(g *state.Global) *cobra.Command {
 	out := json.NewEncoder(g.Stdout)
 	for name, run := range map[string]func(*json.Encoder, *peerFlags) error{
 		"memory": peerMemory, "udp-send": peerSend, "udp-recv": peerRecv, "udp": peerPair, "latency": peerLatency,
-		"pace": peerPace} {
+		"pace": peerPace, "flows": peerFlows} {
 		var f peerFlags
 		sub := &cobra.Command{Use: name, Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return fail(ExitDevice, run(out, &f)) }}
@@ -58,7 +58,7 @@ func (f *peerFlags) add(cmd *cobra.Command) {
 	fs.IntVar(&f.buffers, "buffers", 16384, "of a pool")
 	fs.IntVar(&f.stride, "stride", 2304, "bytes from buffer to buffer")
 	fs.IntVar(&f.batch, "batch", 1024, "packets of a burst")
-	fs.IntVar(&f.n, "n", 10000, "datagrams to time")
+	fs.IntVar(&f.n, "n", 10000, "datagrams to time, or rules")
 	fs.BoolVar(&f.engine, "engine", false, "the engine's pacer, not the bare loop")
 }
 
@@ -122,6 +122,15 @@ func peerPace(out *json.Encoder, f *peerFlags) error {
 		return err
 	}
 	return out.Encode(got)
+}
+
+// peerFlows asks a flow table of f.n rules.
+func peerFlows(out *json.Encoder, f *peerFlags) error {
+	ns, err := bare.RunFlows(f.n, f.length)
+	if err != nil {
+		return err
+	}
+	return out.Encode(map[string]float64{"ns": ns})
 }
 
 // peerLatency prints percentiles in µs.
