@@ -215,6 +215,8 @@ static void refresh(dqi_port *p) {
     dqi_fault_add(p->iface->rx[0]->faults, ENODEV, 1);
 }
 
+static uint32_t port_mtu(const dqi_port *p) { return ((const packet_port *)p->state)->mtu; }
+
 static int port_mac(const dqi_port *p, uint8_t mac[6]) {
     memcpy(mac, ((const packet_port *)p->state)->mac, 6);
     return DQ_OK;
@@ -233,4 +235,5 @@ const dqi_port_driver dqi_driver_packet = {
     .arm_tx = dqi_packet_tx_arm,
     .refresh = refresh,
     .mac = port_mac,
+    .mtu = port_mtu,
 };

@@ -148,6 +148,11 @@ void dqi_raw_refresh(dq_iface *i) {
     if (p->driver->refresh) p->driver->refresh(p);
 }
 
+uint32_t dqi_raw_mtu(const dq_iface *i) {
+    const dqi_port *p = dqi_port_of(i);
+    return p->driver->mtu ? p->driver->mtu(p) : 0;
+}
+
 int dqi_raw_mac(const dq_iface *i, uint8_t mac[6]) {
     const dqi_port *p = dqi_port_of(i);
     return p->driver->mac(p, mac);

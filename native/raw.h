@@ -87,6 +87,7 @@ struct dqi_port_driver {
     // all.
     int (*steer)(dqi_port *p, const dq_rule *rules, uint32_t n, bool drop_all, dq_diag *diag);
     int (*mac)(const dqi_port *p, uint8_t mac[6]);
+    uint32_t (*mtu)(const dqi_port *p); // as in dqi_engine_ops; NULL: no limit is known
     int (*multicast)(dqi_port *p, const char *group, const char *source, bool join, dq_diag *diag); // NULL
 };
 
@@ -109,6 +110,7 @@ int dqi_raw_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, con
                          uint32_t n_add, dq_diag *diag);
 int dqi_raw_drop_all(dq_iface *i, bool drop);
 int dqi_raw_mac(const dq_iface *i, uint8_t mac[6]);
+uint32_t dqi_raw_mtu(const dq_iface *i);
 int dqi_raw_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag);
 // The port of an interface that dqi_raw_open has opened.
 static inline dqi_port *dqi_port_of(const dq_iface *i) { return i->engine; }
