@@ -71,6 +71,15 @@ local m = s:measure{ seconds = 0.05 }
 t.equal(m.loop0.rx.packets, 400)
 t.equal(m.loop0.tx.packets, 400)
 assert(m.loop0.tx.bps > 0)
+assert(m.loop0.tx.gap_error.p50 <= m.loop0.tx.gap_error.p99 and m.loop0.tx.gap_error.p99 <= m.loop0.tx[0].gap_error.max)
+t.equal(m.loop0.tx.time_error.max, 0)
+if select(2, s:clock()) == "virtual" then                     -- exact, whatever the run did before and after
+  t.equal(m.loop0.tx.gap_error.max, 0)
+  assert(m.loop0.tx.rate_error < 1e-5, m.loop0.tx.rate_error)
+end
+s:threshold("loop0.tx.rate_error < 0.9")
+s:threshold("loop0.tx.gap_error.p50 < 10s")
+t.raises("did you mean", function() s:threshold("loop0.tx.gap_eror.p50 < 2us") end)
 t.equal(packets, 400)
 assert(kept.n > 0)
 kept:free()
