@@ -145,6 +145,33 @@ static void changes_at_run_time(void) {
     }
 }
 
+// A queue that waits for its pace, or for the time of a packet, holds up no other queue of its poller.
+static void holds_nobody_up(void) {
+    for (int timed = 0; timed < 2; timed++) {
+        bed b;
+        dq_burst *x;
+        bed_case(__func__, BED_DIRECT);
+        bed_open(&b, (bed_conf){.mode = BED_DIRECT, .tx = 2, .timeout_us = 50});
+        bed_tap_all(&b);
+        dq_template *t = plain(100);
+        if (timed) {
+            DQ_EQ(bed_make(&b, b.tx[0][0], 2, 100, 7, &x), DQ_OK);
+            dq_burst_times(x)[1] = dq_now(b.s) + INT64_C(3600000000000);
+            DQ_EQ(dq_tx_send(b.tx[0][0], x), DQ_OK);
+        } else {
+            dq_tx_pace(b.tx[0][0], 0, 1e-3);
+            DQ_EQ(dq_tx_transmit(b.tx[0][0], t, 2), DQ_OK);
+        }
+        bed_stream(&b, b.tx[0][1], 1000, 32, 100, 7);
+        bed_until(&b, 1001);
+        DQ_EQ(b.n, 1001);
+        DQ_EQ(bed_line(b.s, "port0", DQ_LINE_TX, "tx0").out, 1);
+        dq_session_stop(b.s, 0);
+        bed_close(&b);
+        dq_template_free(t);
+    }
+}
+
 // ---- how it was kept --------------------------------------------------------------------------------------
 
 static void buckets(void) {
@@ -315,6 +342,7 @@ int main(int argc, char **argv) {
     DQ_RUN(no_credit_after_idle);
     DQ_RUN(pause_shorter_than_the_gap);
     DQ_RUN(changes_at_run_time);
+    DQ_RUN(holds_nobody_up);
     DQ_RUN(buckets);
     DQ_RUN(late_shows);
     DQ_RUN(timed_send);
