@@ -1,5 +1,6 @@
 // engine_xdp.c: raw Ethernet on any Linux interface: raw.h with the best driver that the interface takes.
 #include "packet_port.h"
+#include "ptp.h"
 
 #include <string.h>
 
@@ -7,7 +8,7 @@
 // says goes into the report.
 static const dqi_port_driver *const drivers[] = {&dqi_driver_packet};
 
-static int open_xdp(dq_iface *i, dq_diag *diag) {
+static int open_driver(dq_iface *i, dq_diag *diag) {
     enum { N = sizeof drivers / sizeof *drivers };
     for (int k = 0; k < N - 1; k++) {
         dq_diag why = {{0}};
@@ -21,6 +22,12 @@ static int open_xdp(dq_iface *i, dq_diag *diag) {
         dqi_raw_close(i);
     }
     return dqi_raw_open(i, drivers[N - 1], diag);
+}
+
+static int open_xdp(dq_iface *i, dq_diag *diag) {
+    int err = open_driver(i, diag);
+    if (err == DQ_OK) dqi_ptp_note(i->session, i->conf.name, i->conf.address);
+    return err;
 }
 
 const dqi_engine_ops dqi_engine_xdp = {

@@ -149,6 +149,7 @@ static int port_open(dqi_port *p, dq_diag *diag) {
     packet_port *s = calloc(1, sizeof *s);
     if (!s) return fail(i, ENOMEM, diag);
     p->state = s;
+    p->stamps = DQ_STAMPS_KERNEL;
     p->copy = "AF_PACKET hands out frames in a ring of its own";
     for (uint32_t k = 0; k < DQ_MAX_QUEUES; k++)
         s->rings[k].fd = -1;

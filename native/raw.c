@@ -69,6 +69,8 @@ int dqi_raw_open(dq_iface *i, const dqi_port_driver *d, dq_diag *diag) {
     int err = open_queues(i, diag);
     if (err == DQ_OK) err = d->open(p, diag);
     if (err == DQ_OK) err = open_lanes(p, diag);
+    for (uint32_t k = 0; k < i->n_rx; k++)
+        i->rx[k]->stamping = p->stamps;
     if (err == DQ_OK) say_how(p);
     return err;
 }

@@ -53,14 +53,15 @@ struct dqi_port {
     bool marks;   // the driver's pieces bring their flow ids, and a lane's pieces are all of queue lanes[k]
     bool direct;  // pieces may lie in buffers of the only receive queue's region
     const char *copy; // else: why they are copied
+    dq_stamps stamps; // where the times of pieces come from
     dqi_counters c;   // of the port: in what was read, out what went to queues; written by several threads:
                       // dqi_add_shared
 };
 
 struct dqi_port_driver {
     const char *name; // in the report: "AF_XDP, zero-copy", …: dqi_note says more
-    // Acquires the device: sets n_lanes, direct or copy, filters. Regions are mapped, queues known. An error
-    // names the interface and what to do.
+    // Acquires the device: sets n_lanes, direct or copy, filters, stamps. Regions are mapped, queues known.
+    // An error names the interface and what to do.
     int (*open)(dqi_port *p, dq_diag *diag);
     int (*start)(dqi_port *p, dq_diag *diag); // frames come from here on; NULL
     void (*stop)(dqi_port *p);                // no further frames; what came stays readable; NULL
