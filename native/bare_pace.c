@@ -107,16 +107,16 @@ static void rig_close(rig *r) {
 }
 
 static void receive(rig *r, const dq_bare_pace *c, int64_t *at, uint32_t *got) {
-    dq_event ev[16];
+    dq_event
+        ev; // one at a time: a wait for more goes on while they come, and the clock would be read too late
     for (int64_t now = 0, end = patience(c); *got < c->n && now < end;) {
-        int n = dq_wait(r->w, 0, ev, 16);
+        int n = dq_wait(r->w, 0, &ev, 1);
         now = dqi_mono_ns();
-        if (n > 0) end = patience(c);
-        for (int k = 0; k < n; k++) {
-            for (uint32_t i = 0; i < ev[k].view.n && *got < c->n; i++)
-                at[(*got)++] = now;
-            dq_burst_unref(ev[k].b);
-        }
+        if (n == 0) continue;
+        end = patience(c);
+        for (uint32_t i = 0; i < ev.view.n && *got < c->n; i++)
+            at[(*got)++] = now;
+        dq_burst_unref(ev.b);
     }
 }
 
