@@ -23,18 +23,34 @@ step = @start=$$(date +%s); echo "== $(1)"; \
 go_test = $(GO) run ./tests/report $(KEEP) -- -count 1 -timeout 20m
 COUNTS := $(BUILD)/counts.$(shell echo $$PPID-$$(date +%s))
 
+# The dpdk engine is a library beside the program, made where libdpdk is.
+DPDK_LIB     := libdaqiri_dpdk.so
+DPDK_CFLAGS  := -std=gnu11 -O3 -D_GNU_SOURCE -Wall -Wextra -fPIC -shared -fvisibility=hidden -DALLOW_EXPERIMENTAL_API
+DPDK_SOURCES := $(wildcard native/dpdk/*.c)
+DPDK_HEADERS := $(wildcard native/dpdk/*.h native/*.h)
+
 .PHONY: build run test soak deps lint fmt clean help
 .NOTPARALLEL:
 
 build: ## build ./daqiri-run (the default)
 	$(GO) build ./cmd/daqiri-run
+	$(dpdk)
+
+# The headers of libdpdk make noise of their own: its include folders are system ones.
+define dpdk
+@if pkg-config --exists libdpdk 2>/dev/null; then $(MAKE) --no-print-directory $(DPDK_LIB); \
+	else echo "no libdpdk: built without the dpdk engine"; fi
+endef
+
+$(DPDK_LIB): $(DPDK_SOURCES) $(DPDK_HEADERS)
+	$(CC) $(DPDK_CFLAGS) -Inative $$(pkg-config --cflags libdpdk | sed 's/-I/-isystem /g') $(DPDK_SOURCES) -o $@ $$(pkg-config --libs libdpdk)
 
 run: build ## record traffic with scripts/capture.lua
 	./daqiri-run scripts/capture.lua
 
 test: KEEP := -append $(COUNTS)
 test: deps lint ## run every test
-	$(call step,build,$(GO) build ./cmd/daqiri-run)
+	$(call step,build,$(MAKE) --no-print-directory build)
 	$(call step,C units under sanitizers,$(go_test) -run '$(C_TESTS)' ./tests)
 	$(call step,golden scripts,./daqiri-run test scripts $(wildcard tests/golden))
 	$(call step,arm64,$(go_test) -run '$(ARM64_TESTS)' ./tests)
@@ -71,7 +87,7 @@ fmt: ## format Go and C files in place
 	clang-format -i $$(git ls-files --cached --others --exclude-standard 'native/*.[ch]' 'tests/native/*.[ch]')
 
 clean: ## remove what was built; captures stay
-	rm -rf $(BUILD) daqiri-run
+	rm -rf $(BUILD) daqiri-run $(DPDK_LIB)
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

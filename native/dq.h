@@ -526,12 +526,16 @@ typedef enum dq_extra {
     DQ_EXTRA_SYSCALLS,
     DQ_EXTRA_FILES, // files written
     DQ_EXTRA_FILE_BYTES,
-    DQ_EXTRA_STALL_NS,    // time a writer's consumer spent waiting for the disk
-    DQ_EXTRA_TRUNCATED,   // packets written shorter than they were
-    DQ_EXTRA_TIMED,       // packets sent that had a send time
-    DQ_EXTRA_LATE,        // of those: their time had passed when their burst's turn came
-    DQ_EXTRA_REFUSED,     // packets not taken (NO_SPACE_AVAILABLE), as their connection's peer doesn't read
-    DQ_EXTRA_TRANSFORMED, // packets that got or lost headers by their flow's actions
+    DQ_EXTRA_STALL_NS,      // time a writer's consumer spent waiting for the disk
+    DQ_EXTRA_TRUNCATED,     // packets written shorter than they were
+    DQ_EXTRA_TIMED,         // packets sent that had a send time
+    DQ_EXTRA_LATE,          // of those: their time had passed when their burst's turn came
+    DQ_EXTRA_REFUSED,       // packets not taken (NO_SPACE_AVAILABLE), as their connection's peer doesn't read
+    DQ_EXTRA_TRANSFORMED,   // packets that got or lost headers by their flow's actions
+    DQ_EXTRA_NIC_MISSED,    // frames that the device had no room for
+    DQ_EXTRA_NIC_NO_BUFFER, // times that the device found no buffer
+    DQ_EXTRA_NIC_RX_ERRORS, // frames that came damaged
+    DQ_EXTRA_NIC_TX_ERRORS, // frames that it could not send
     DQ_EXTRAS
 } dq_extra;
 const char *dq_extra_name(int extra);

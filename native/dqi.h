@@ -418,6 +418,7 @@ struct dqi_engine_ops {
 extern const dqi_engine_ops dqi_engine_loop;
 extern const dqi_engine_ops dqi_engine_socket;
 extern const dqi_engine_ops dqi_engine_xdp;
+extern const dqi_engine_ops dqi_engine_dpdk;
 // The engine of this name, or NULL; dqi_engine_at lists them.
 const dqi_engine_ops *dqi_engine_find(const char *name);
 

@@ -89,6 +89,10 @@ static const char *const extras[DQ_EXTRAS] = {
     [DQ_EXTRA_LATE] = "late",
     [DQ_EXTRA_REFUSED] = "refused",
     [DQ_EXTRA_TRANSFORMED] = "transformed",
+    [DQ_EXTRA_NIC_MISSED] = "nic_missed",
+    [DQ_EXTRA_NIC_NO_BUFFER] = "nic_no_buffer",
+    [DQ_EXTRA_NIC_RX_ERRORS] = "nic_rx_errors",
+    [DQ_EXTRA_NIC_TX_ERRORS] = "nic_tx_errors",
 };
 
 const char *dq_extra_name(int extra) { return extra >= 0 && extra < DQ_EXTRAS ? extras[extra] : NULL; }

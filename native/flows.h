@@ -27,6 +27,10 @@ static inline void dqi_flows_drop_all(dqi_flows *f, bool drop) { atomic_store(&f
 static inline bool dqi_flows_drops(const dqi_flows *f) {
     return atomic_load_explicit(&f->drop_all, memory_order_relaxed);
 }
+// Whether there are rules. Any thread.
+static inline bool dqi_flows_any(const dqi_flows *f) {
+    return __atomic_load_n(&f->rules, __ATOMIC_RELAXED) != NULL;
+}
 // Fills flow ids and queue ids of n frames that came to i (frame k is the len[k] bytes at base + off[k]);
 // DQI_NO_QUEUE: no rule wants it and the interface is isolated. Without isolation, and where there never were
 // rules, such a frame goes to the first queue. Any thread.

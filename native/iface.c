@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-static const dqi_engine_ops *const engines[] = {&dqi_engine_loop, &dqi_engine_socket, &dqi_engine_xdp};
+static const dqi_engine_ops *const engines[] = {&dqi_engine_loop, &dqi_engine_socket, &dqi_engine_xdp,
+                                                &dqi_engine_dpdk};
 
 const dqi_engine_ops *dqi_engine_find(const char *name) {
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
@@ -18,9 +19,10 @@ int dq_iface_add(dq_session *s, const dq_iface_conf *conf, dq_iface **out, dq_di
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: the session is open already", conf->name);
     const dqi_engine_ops *ops = dqi_engine_find(conf->engine);
     if (!ops)
-        return dqi_fail(diag, DQ_NOT_SUPPORTED,
-                        "interface %s: engine %s is not in this version (there are loop, socket and xdp)",
-                        conf->name, conf->engine);
+        return dqi_fail(
+            diag, DQ_NOT_SUPPORTED,
+            "interface %s: engine %s is not in this version (there are loop, socket, xdp and dpdk)",
+            conf->name, conf->engine);
     if (dqi_virtual(s) && !ops->virtual_clock)
         return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s can't run on the virtual clock",
                         conf->name, ops->name);

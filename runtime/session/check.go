@@ -85,7 +85,7 @@ func (c *checker) region(r *spec.MemoryRegion) {
 
 func (c *checker) iface(i *spec.Interface) {
 	switch engine := i.EngineName(); engine {
-	case spec.EngineLoop, spec.EngineSocket, spec.EngineXDP:
+	case spec.EngineLoop, spec.EngineSocket, spec.EngineXDP, spec.EngineDPDK:
 	default:
 		at, hint := i.Key("address"), ""
 		if i.Socket() {

@@ -1,0 +1,119 @@
+// dpdk.h: what the parts of libdaqiri_dpdk.so know of each other.
+#ifndef DPDK_H
+#define DPDK_H
+
+#include "dpdk_abi.h"
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+// The engine's functions, set once by dqi_dpdk_entry.
+extern const dqi_dpdk_host *host;
+
+#define BURST_MAX 512 // packets of one call into DPDK
+
+// ---- eal.c: the environment, once per process -------------------------------------------------------------
+
+// Starts it on its first call. An error says what to do.
+int eal_start(dq_diag *diag);
+bool eal_has_huge_pages(void);
+// Forgets what DPDK has complained of; and gives the first of what it did since, for an error's text.
+void eal_log_clear(void);
+void eal_log_read(char *text, size_t len);
+// Makes the calling thread known to DPDK, so that pools keep buffers at hand for it; until the thread ends.
+void eal_join_slow(void);
+extern _Thread_local bool eal_joined;
+static inline void eal_join(void) {
+    if (!eal_joined) eal_join_slow();
+}
+
+// ---- pool.c: a session's regions as DPDK sees them --------------------------------------------------------
+
+// A region's buffers, each with a header of DPDK's for good: headers[k] is that of buffer first_id + k.
+typedef struct pool {
+    struct rte_mempool *mp;
+    dq_region *region;
+    struct rte_mbuf **headers;
+    uint32_t n;       // headers that there are
+    uint64_t inverse; // 2^64 / stride, rounded up
+    uint32_t *unfit;  // buffers that lie across pages that are not neighbours: kept from everybody
+    uint32_t n_unfit;
+} pool;
+
+typedef struct bound {
+    dq_session *session;
+    uint32_t users; // open interfaces
+    uint32_t n;
+    bool physical; // devices need physical addresses
+    pool pools[DQI_MAX_REGIONS];
+    struct bound *next;
+} bound;
+
+// The session's pools, made by its first dpdk interface; NULL: diag says why. unbind ends what bind began.
+bound *bind_session(dq_session *s, dq_diag *diag);
+void unbind_session(bound *b);
+// The pool of the region, NULL: it has none, and why (static text).
+pool *pool_of(bound *b, const dq_region *r, const char **why);
+// The id of the buffer that this header of pl is for.
+static inline uint32_t pool_id(const pool *pl, const struct rte_mbuf *m) {
+    uint64_t at = (uint64_t)((const uint8_t *)m->buf_addr - (pl->region->base + pl->region->offset));
+    return pl->region->first_id + (uint32_t)(((unsigned __int128)at * pl->inverse) >> 64);
+}
+
+// ---- port.c, device.c -------------------------------------------------------------------------------------
+
+typedef struct lane_state {
+    struct rte_mbuf *got[BURST_MAX]; // frames read, from first on not handed out
+    uint32_t first, n;
+    struct rte_mbuf *lent[BURST_MAX]; // frames of the last read that lie elsewhere
+    uint32_t n_lent;
+    uint64_t last_frames; // after the stop: how many are still taken
+    uint16_t queue;
+} lane_state;
+
+typedef struct tx_state {
+    uint16_t queue;
+    struct rte_mempool *copies; // buffers for packets that others hold
+    pool *pool;                 // of the burst before
+} tx_state;
+
+typedef struct dpdk_port {
+    uint16_t id;
+    bool probed, configured, started, promiscuous, stopping;
+    char device[256], args[256]; // as DPDK names it
+    bool vdev;
+    struct rte_eth_dev_info info;
+    bound *bound;
+    pool *rx_pool;           // the receive region, when frames go straight into it
+    struct rte_mempool *own; // the engine's buffers, where frames are copied; NULL
+    uint32_t own_room;       // bytes of one
+    lane_state *lanes;
+    tx_state *txs;
+    uint16_t rx_desc, tx_desc, n_rxq, n_txq; // as configured
+    uint32_t max_frame;                      // bytes that the device sends
+    bool links;                              // it sends frames whose buffers are linked
+    int ts_offset;                           // of a received frame's time; -1: none
+    uint64_t ts_flag;
+} dpdk_port;
+
+static inline dpdk_port *dpdk_of(const dqi_port *p) { return p->state; }
+
+// Finds and acquires the device that the interface's address names: p->id, info.
+int device_open(dqi_port *p, dq_diag *diag);
+void device_close(dpdk_port *d);
+
+int port_open(dqi_port *p, dq_diag *diag);
+int port_start(dqi_port *p, dq_diag *diag);
+void port_stop(dqi_port *p);
+void port_close(dqi_port *p);
+void port_refresh(dqi_port *p);
+int port_mac(const dqi_port *p, uint8_t mac[6]);
+
+// ---- rx.c, tx.c -------------------------------------------------------------------------------------------
+
+uint32_t rx_read(dqi_lane *l, dqi_piece *out, uint32_t max);
+void rx_release(dqi_lane *l);
+uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room);
+int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n);
+
+#endif

@@ -1,0 +1,276 @@
+// pool.c: a session's regions as DPDK sees them.
+//
+// Each buffer of a region has one header (rte_mbuf) for good, whose data lies in the region. DPDK's pool of
+// these headers has no store of its own: what drivers take and give back are ids of the region's pool. So a
+// received frame is in the region without a copy, and a sent buffer comes back by the driver's free.
+#include "dpdk.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <rte_bus.h>
+#include <rte_errno.h>
+#include <rte_mbuf_pool_ops.h>
+#include <rte_mempool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OPS_NAME  "daqiri"
+#define AT_HAND   512 // buffers that a thread may keep, of large regions
+#define ASK_MORE  64u // buffers that it takes beyond what it needs now
+#define HUGE_PAGE (2ul << 20)
+
+_Static_assert(RTE_PKTMBUF_HEADROOM == DQ_HEADROOM, "frames start where the engine expects them");
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bound *all;
+
+// No driver clones packets unless it is asked to cut them (TSO), so the buffers of all regions share one
+// count of holders that is always 1.
+static struct rte_mbuf_ext_shared_info one_holder;
+
+// ---- DPDK's pool over the region's ------------------------------------------------------------------------
+
+static int ops_alloc(struct rte_mempool *mp) {
+    mp->pool_data = mp->pool_config;
+    return 0;
+}
+
+static void ops_free(struct rte_mempool *mp) { (void)mp; }
+
+static int ops_enqueue(struct rte_mempool *mp, void *const *objs, unsigned n) {
+    pool *pl = mp->pool_data;
+    if (pl->n <
+        pl->region->conf.num_bufs) { // DPDK makes the headers: the ids are in the region's pool already
+        for (unsigned i = 0; i < n; i++)
+            pl->headers[pl->n++] = objs[i];
+        return 0;
+    }
+    uint32_t ids[BURST_MAX];
+    for (unsigned i = 0; i < n;) {
+        unsigned k = n - i < BURST_MAX ? n - i : BURST_MAX;
+        for (unsigned j = 0; j < k; j++)
+            ids[j] = pool_id(pl, objs[i + j]);
+        host->bufs_free(pl->region->session, ids, k);
+        i += k;
+    }
+    return 0;
+}
+
+static int ops_dequeue(struct rte_mempool *mp, void **objs, unsigned n) {
+    pool *pl = mp->pool_data;
+    uint32_t ids[BURST_MAX];
+    for (unsigned i = 0; i < n;) {
+        unsigned k = n - i < BURST_MAX ? n - i : BURST_MAX;
+        if (host->bufs_alloc(pl->region, ids, k) != k) {
+            if (i > 0) ops_enqueue(mp, objs, i);
+            return -ENOBUFS;
+        }
+        for (unsigned j = 0; j < k; j++)
+            objs[i + j] = pl->headers[ids[j] - pl->region->first_id];
+        i += k;
+    }
+    return 0;
+}
+
+static unsigned ops_count(const struct rte_mempool *mp) {
+    const pool *pl = mp->pool_data;
+    return pl->n; // DPDK looks at it for its statistics alone
+}
+
+static struct rte_mempool_ops ops = {
+    .name = OPS_NAME,
+    .alloc = ops_alloc,
+    .free = ops_free,
+    .enqueue = ops_enqueue,
+    .dequeue = ops_dequeue,
+    .get_count = ops_count,
+};
+RTE_MEMPOOL_REGISTER_OPS(ops)
+
+// ---- headers ----------------------------------------------------------------------------------------------
+
+static void header_init(struct rte_mempool *mp, void *arg, void *obj, unsigned k) {
+    const dq_region *r = ((pool *)arg)->region;
+    struct rte_mbuf *m = obj;
+    memset(m, 0, sizeof *m);
+    m->buf_addr = r->base + r->offset + (uint64_t)k * r->stride;
+    m->buf_len = (uint16_t)(r->stride < UINT16_MAX ? r->stride : UINT16_MAX);
+    rte_mbuf_iova_set(m, rte_eal_iova_mode() == RTE_IOVA_VA ? (uintptr_t)m->buf_addr : RTE_BAD_IOVA);
+    m->pool = mp;
+    m->shinfo = &one_holder;
+    m->ol_flags = RTE_MBUF_F_EXTERNAL;
+    m->nb_segs = 1;
+    m->port = RTE_MBUF_PORT_INVALID;
+    rte_mbuf_refcnt_set(m, 1);
+    m->data_off = DQ_HEADROOM;
+}
+
+// How many buffers a thread keeps at hand: few of a small region, as nobody else gets them.
+static unsigned at_hand(uint32_t num_bufs) {
+    unsigned n = num_bufs / 16;
+    return n > AT_HAND ? AT_HAND : n;
+}
+
+// A thread's store takes what it gets back, and asks the region for little more than it needs: so a burst
+// that is sent as it was received costs the region nothing.
+static void ask_for_little(struct rte_mempool *mp) {
+    for (unsigned lcore = 0; mp->cache_size > 0 && lcore < RTE_MAX_LCORE; lcore++)
+        mp->local_cache[lcore].size = RTE_MIN(mp->cache_size, ASK_MORE);
+}
+
+static int pool_open(pool *pl, dq_region *r, dq_diag *diag) {
+    static uint32_t serial;
+    char name[RTE_MEMPOOL_NAMESIZE];
+    snprintf(name, sizeof name, "dq%u", ++serial);
+    pl->region = r;
+    pl->inverse = UINT64_MAX / r->stride + 1;
+    pl->headers = calloc(r->conf.num_bufs, sizeof *pl->headers);
+    struct rte_pktmbuf_pool_private priv = {
+        .mbuf_data_room_size = (uint16_t)(r->stride < UINT16_MAX ? r->stride : UINT16_MAX),
+        .flags = RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF,
+    };
+    if (pl->headers)
+        pl->mp = rte_mempool_create_empty(name, r->conf.num_bufs, sizeof(struct rte_mbuf),
+                                          at_hand(r->conf.num_bufs), sizeof priv, SOCKET_ID_ANY, 0);
+    if (pl->mp && rte_mempool_set_ops_byname(pl->mp, OPS_NAME, pl) == 0) {
+        rte_pktmbuf_pool_init(pl->mp, &priv);
+        if (rte_mempool_populate_default(pl->mp) == (int)r->conf.num_bufs) {
+            rte_mempool_obj_iter(pl->mp, header_init, pl);
+            ask_for_little(pl->mp);
+            return DQ_OK;
+        }
+    }
+    return host->fail(diag, DQ_ESYS - ENOMEM,
+                      "region %s: DPDK has no memory for %u packet headers (%s); hint: echo 256 > "
+                      "/proc/sys/vm/nr_hugepages",
+                      r->conf.name, r->conf.num_bufs,
+                      eal_has_huge_pages() ? "huge pages are used up" : "no huge pages");
+}
+
+static void pool_close(pool *pl) {
+    if (pl->n_unfit > 0) host->bufs_free(pl->region->session, pl->unfit, pl->n_unfit);
+    free(pl->unfit);
+    for (unsigned lcore = 0; pl->mp && lcore < RTE_MAX_LCORE; lcore++)
+        rte_mempool_cache_flush(rte_mempool_default_cache(pl->mp, lcore), pl->mp);
+    rte_mempool_free(pl->mp);
+    free(pl->headers);
+    *pl = (pool){0};
+}
+
+// ---- physical addresses -----------------------------------------------------------------------------------
+
+// The bus address of each buffer of a region on huge pages; buffers that lie across two pages that are not
+// neighbours there are taken out of the region.
+static int find_addresses(pool *pl, dq_diag *diag) {
+    const dq_region *r = pl->region;
+    uint8_t *start = r->base + r->offset;
+    uint64_t bytes = (uint64_t)r->stride * r->conf.num_bufs, n_pages = (bytes + HUGE_PAGE - 1) / HUGE_PAGE;
+    rte_iova_t *pages = calloc(n_pages, sizeof *pages);
+    uint32_t *ids = calloc(r->conf.num_bufs, sizeof *ids), n = r->conf.num_bufs, fit = 0;
+    pl->unfit = calloc(n_pages, sizeof *pl->unfit);
+    int err = pages && ids && pl->unfit
+                  ? DQ_OK
+                  : host->fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory", r->conf.name);
+    for (uint64_t p = 0; err == DQ_OK && p < n_pages; p++) {
+        *(volatile uint8_t *)(start + p * HUGE_PAGE) = 0; // so that the page is there
+        pages[p] = rte_mem_virt2iova(start + p * HUGE_PAGE);
+        if (pages[p] == RTE_BAD_IOVA)
+            err = host->fail(diag, DQ_NOT_SUPPORTED,
+                             "region %s: its physical addresses can't be read; hint: run as root",
+                             r->conf.name);
+    }
+    if (err == DQ_OK) n = host->bufs_some(pl->region, ids, n);
+    for (uint32_t i = 0; err == DQ_OK && i < n; i++) {
+        uint64_t at = (uint64_t)(ids[i] - r->first_id) * r->stride, end = at + r->stride - 1;
+        uint64_t p = at / HUGE_PAGE, q = end / HUGE_PAGE;
+        rte_mbuf_iova_set(pl->headers[ids[i] - r->first_id], pages[p] + at % HUGE_PAGE);
+        if (p == q || pages[q] == pages[p] + HUGE_PAGE)
+            ids[fit++] = ids[i];
+        else
+            pl->unfit[pl->n_unfit++] = ids[i];
+    }
+    if (err == DQ_OK) host->bufs_free(r->session, ids, fit);
+    free(pages);
+    free(ids);
+    return err;
+}
+
+// ---- sessions ---------------------------------------------------------------------------------------------
+
+static bool any_pci(const dq_session *s) {
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        if (strcmp(s->ifaces[i]->conf.engine, "dpdk") == 0 &&
+            strncmp(s->ifaces[i]->conf.address, "vdev:", 5) != 0)
+            return true;
+    return false;
+}
+
+// Groups are handed out whole, and a header's buffer is at most 64 KiB long.
+static const char *unfit_for_dpdk(const bound *b, const dq_region *r) {
+    if (r->group > 1) return "the region's buffers are joined into super-buffers";
+    if (r->stride > UINT16_MAX) return "the region's buffers are longer than 64 KiB";
+    if (b->physical && !r->huge)
+        return "the region is not on huge pages, and the device needs physical addresses";
+    return NULL;
+}
+
+static int bind_all(bound *b, dq_diag *diag) {
+    int err = DQ_OK;
+    for (uint32_t i = 0; err == DQ_OK && i < b->session->n_regions; i++, b->n++) {
+        if (unfit_for_dpdk(b, b->session->regions[i])) continue;
+        err = pool_open(&b->pools[i], b->session->regions[i], diag);
+        if (err == DQ_OK && b->physical) err = find_addresses(&b->pools[i], diag);
+    }
+    return err;
+}
+
+static void unbind_all(bound *b) {
+    for (uint32_t i = 0; i < b->n; i++)
+        pool_close(&b->pools[i]);
+    bound **at = &all;
+    while (*at && *at != b)
+        at = &(*at)->next;
+    if (*at) *at = b->next;
+    free(b);
+}
+
+bound *bind_session(dq_session *s, dq_diag *diag) {
+    pthread_mutex_lock(&lock);
+    rte_mbuf_ext_refcnt_set(&one_holder, 1);
+    bound *b = all;
+    while (b && b->session != s)
+        b = b->next;
+    if (!b) {
+        b = calloc(1, sizeof *b);
+        if (b) {
+            *b = (bound){
+                .session = s, .next = all, .physical = any_pci(s) && rte_eal_iova_mode() == RTE_IOVA_PA};
+            all = b;
+        }
+        if (!b || bind_all(b, diag) != DQ_OK) {
+            if (b)
+                unbind_all(b);
+            else
+                host->fail(diag, DQ_ESYS - ENOMEM, "DPDK: no memory");
+            b = NULL;
+        }
+    }
+    if (b) b->users++;
+    pthread_mutex_unlock(&lock);
+    return b;
+}
+
+void unbind_session(bound *b) {
+    pthread_mutex_lock(&lock);
+    if (b && --b->users == 0) unbind_all(b);
+    pthread_mutex_unlock(&lock);
+}
+
+pool *pool_of(bound *b, const dq_region *r, const char **why) {
+    *why = unfit_for_dpdk(b, r);
+    for (uint32_t i = 0; i < b->n && !*why; i++)
+        if (b->pools[i].region == r) return &b->pools[i];
+    return NULL;
+}

@@ -1,0 +1,285 @@
+// port.c: a device as a port: its queues and their memory, its life, its counters.
+#include "dpdk.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_mbuf_dyn.h>
+#include <rte_version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DESCRIPTORS   1024        // of a queue, where the driver has no wish
+#define OWN_BYTES     (16u << 20) // of the engine's buffers, at most so many for each queue
+#define OWN_MOST      9728        // bytes of a frame in one of them that is received
+#define FRAME_EXTRA   (RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN)
+#define LAST_FRAME_MS 2 // what a card may still have to send at the close
+
+// ---- what the device can do -------------------------------------------------------------------------------
+
+static bool driver_is(const dpdk_port *d, const char *name) { return strcmp(d->info.driver_name, name) == 0; }
+
+// The MTU of the kernel's interface behind the device, 0: there is none.
+static uint32_t kernel_mtu(const dpdk_port *d) {
+    struct ifreq r = {0};
+    if (d->info.if_index == 0 || !if_indextoname(d->info.if_index, r.ifr_name)) return 0;
+    int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool ok = s >= 0 && ioctl(s, SIOCGIFMTU, &r) == 0;
+    if (s >= 0) close(s);
+    return ok ? (uint32_t)r.ifr_mtu : 0;
+}
+
+// The longest frame for which the queues of one direction have buffers.
+static uint32_t longest(dq_queue *const *queues, uint32_t n) {
+    uint32_t most = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t bytes = 0;
+        for (uint32_t s = 0; s < queues[k]->conf.n_regions; s++)
+            bytes += queues[k]->conf.regions[s]->conf.buf_size;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+// The MTU to ask for: what the buffers have room for, within what the device can do; 0: its own, where the
+// kernel has a say.
+static uint32_t wanted_mtu(const dqi_port *p, const dpdk_port *d) {
+    const dq_iface *i = p->iface;
+    if (d->info.if_index != 0 || d->info.max_mtu == 0 || d->info.max_mtu == UINT16_MAX) return 0;
+    uint32_t rx = longest(i->rx, i->n_rx), tx = longest(i->tx, i->n_tx), most = rx > tx ? rx : tx;
+    uint32_t mtu = most > FRAME_EXTRA ? most - FRAME_EXTRA : 0;
+    if (mtu > d->info.max_mtu) mtu = d->info.max_mtu;
+    return mtu < d->info.min_mtu ? d->info.min_mtu : mtu;
+}
+
+// Where frames are received: straight into the region of the only receive queue, or into the engine's
+// buffers.
+static void choose_memory(dqi_port *p, dpdk_port *d) {
+    const dq_iface *i = p->iface;
+    if (i->n_rx == 0) return;
+    if (i->n_rx > 1)
+        p->copy = "several queues share the device's buffers";
+    else if (i->rx[0]->conf.n_regions > 1)
+        p->copy = "packets are split over several memory regions";
+    else if (driver_is(d, "net_af_xdp"))
+        p->copy = "net_af_xdp needs buffers of its own";
+    else
+        d->rx_pool = pool_of(d->bound, i->rx[0]->conf.regions[0], &p->copy);
+    p->direct = d->rx_pool != NULL;
+}
+
+// ---- queues -----------------------------------------------------------------------------------------------
+
+static int refuse(const dqi_port *p, const dpdk_port *d, int err, const char *what, dq_diag *diag) {
+    char why[256];
+    eal_log_read(why, sizeof why);
+    return host->fail(diag, DQ_ESYS + err, "interface %s: device %s: %s: %s%s", p->iface->conf.name,
+                      d->device, what, strerror(-err), why);
+}
+
+static int count_queues(dqi_port *p, dpdk_port *d, dq_diag *diag) {
+    const dq_iface *i = p->iface;
+    if (i->n_tx > d->info.max_tx_queues)
+        return host->fail(
+            diag, DQ_INVALID_PARAMETER, "interface %s: %u transmit queues, and device %s has %u%s",
+            i->conf.name, i->n_tx, d->device, d->info.max_tx_queues,
+            driver_is(d, "net_af_packet") ? "; hint: qpairs=N in its arguments gives it more" : "");
+    p->n_lanes = i->n_rx < d->info.max_rx_queues ? i->n_rx : d->info.max_rx_queues;
+    if (p->n_lanes > 1 && (d->info.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP)) == 0 &&
+        !d->vdev)
+        p->n_lanes = 1; // it has no way to spread
+    // Drivers are best tried with a queue in each direction.
+    d->n_rxq = p->n_lanes > 0 ? (uint16_t)p->n_lanes : 1;
+    d->n_txq = i->n_tx > 0 ? (uint16_t)i->n_tx : 1;
+    return DQ_OK;
+}
+
+static uint16_t descriptors(uint16_t wish, const dq_region *r) {
+    uint32_t n = wish ? wish : DESCRIPTORS;
+    if (r && n > r->conf.num_bufs / 4) n = r->conf.num_bufs / 4;
+    return (uint16_t)(n < 32 ? 32 : n);
+}
+
+static int configure(dqi_port *p, dpdk_port *d, dq_diag *diag) {
+    const dq_iface *i = p->iface;
+    struct rte_eth_conf conf = {.rxmode.mtu = wanted_mtu(p, d)};
+    uint64_t hash = d->info.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP);
+    if (p->n_lanes > 1 && hash) {
+        conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+        conf.rx_adv_conf.rss_conf.rss_hf = hash;
+    }
+    conf.rxmode.offloads = d->info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
+    conf.txmode.offloads = d->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+    d->links = conf.txmode.offloads != 0;
+    eal_log_clear();
+    int err = rte_eth_dev_configure(d->id, d->n_rxq, d->n_txq, &conf);
+    if (err != 0) return refuse(p, d, err, "configuration", diag);
+    d->configured = true;
+    d->rx_desc = descriptors(d->info.default_rxportconf.ring_size, d->rx_pool ? d->rx_pool->region : NULL);
+    d->tx_desc =
+        descriptors(d->info.default_txportconf.ring_size, i->n_tx ? i->tx[0]->conf.regions[0] : NULL);
+    err = rte_eth_dev_adjust_nb_rx_tx_desc(d->id, &d->rx_desc, &d->tx_desc);
+    return err == 0 ? DQ_OK : refuse(p, d, err, "descriptors", diag);
+}
+
+// The engine's buffers: for frames that are copied, and for a receive queue that nobody reads.
+static int own_pool(dqi_port *p, dpdk_port *d, dq_diag *diag) {
+    static _Atomic uint32_t serial;
+    const dq_iface *i = p->iface;
+    if (d->rx_pool && i->n_tx == 0) return DQ_OK;
+    uint32_t rx = longest(i->rx, i->n_rx), tx = longest(i->tx, i->n_tx);
+    if (rx > OWN_MOST) rx = OWN_MOST; // longer frames are linked, where the device can
+    d->own_room = RTE_MAX(RTE_MAX(rx, tx), 2048u);
+    if (d->own_room > UINT16_MAX - DQ_HEADROOM) d->own_room = UINT16_MAX - DQ_HEADROOM;
+    uint32_t n = d->n_txq * BURST_MAX + d->tx_desc;
+    if (!d->rx_pool) n += d->n_rxq * (2 * BURST_MAX + d->rx_desc);
+    uint32_t most = OWN_BYTES / d->own_room * (d->n_rxq + d->n_txq);
+    if (n > most) n = most;
+    char name[RTE_MEMPOOL_NAMESIZE];
+    snprintf(name, sizeof name, "dqown%u", atomic_fetch_add(&serial, 1));
+    d->own = rte_pktmbuf_pool_create(name, n, 64, 0, (uint16_t)(d->own_room + DQ_HEADROOM), SOCKET_ID_ANY);
+    if (d->own) return DQ_OK;
+    return host->fail(diag, DQ_ESYS - rte_errno,
+                      "interface %s: DPDK has no memory for %u buffers of %u bytes; hint: echo "
+                      "256 > /proc/sys/vm/nr_hugepages",
+                      i->conf.name, n, d->own_room);
+}
+
+static int set_up_queues(dqi_port *p, dpdk_port *d, dq_diag *diag) {
+    int err = 0;
+    eal_log_clear();
+    for (uint16_t k = 0; err == 0 && k < d->n_rxq; k++)
+        err = rte_eth_rx_queue_setup(d->id, k, d->rx_desc, SOCKET_ID_ANY, NULL,
+                                     d->rx_pool ? d->rx_pool->mp : d->own);
+    if (err != 0) return refuse(p, d, err, "receive queue", diag);
+    for (uint16_t k = 0; err == 0 && k < d->n_txq; k++)
+        err = rte_eth_tx_queue_setup(d->id, k, d->tx_desc, SOCKET_ID_ANY, NULL);
+    return err == 0 ? DQ_OK : refuse(p, d, err, "transmit queue", diag);
+}
+
+static int make_states(dqi_port *p, dpdk_port *d, dq_diag *diag) {
+    dq_iface *i = p->iface;
+    d->lanes = calloc(d->n_rxq, sizeof *d->lanes);
+    d->txs = calloc(d->n_txq, sizeof *d->txs);
+    if (!d->lanes || !d->txs)
+        return host->fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
+    for (uint32_t k = 0; k < p->n_lanes; k++) {
+        d->lanes[k].queue = (uint16_t)k;
+        d->lanes[k].last_frames = d->rx_desc;
+        p->lanes[k].state = &d->lanes[k];
+    }
+    for (uint32_t k = 0; k < i->n_tx; k++) {
+        d->txs[k].queue = (uint16_t)k;
+        d->txs[k].copies = d->own;
+        i->tx[k]->engine = &d->txs[k];
+    }
+    return DQ_OK;
+}
+
+// ---- life -------------------------------------------------------------------------------------------------
+
+static void report(const dqi_port *p, const dpdk_port *d) {
+    const dq_iface *i = p->iface;
+    host->note(i->session, "interface %s: device %s, driver %s of %s%s", i->conf.name, d->device,
+               d->info.driver_name, rte_version(),
+               eal_has_huge_pages() ? "" : "; no huge pages were free: DPDK works on small ones");
+    if (driver_is(d, "net_ring"))
+        host->note(i->session,
+                   "interface %s: net_ring hands over the sender's buffers: copied where sender and receiver "
+                   "have different memory regions",
+                   i->conf.name);
+}
+
+int port_open(dqi_port *p, dq_diag *diag) {
+    dpdk_port *d = calloc(1, sizeof *d);
+    if (!d) return host->fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", p->iface->conf.name);
+    p->state = d;
+    d->ts_offset = -1;
+    int err = eal_start(diag);
+    if (err == DQ_OK) err = device_open(p, diag);
+    if (err == DQ_OK) err = (d->bound = bind_session(p->iface->session, diag)) ? DQ_OK : DQ_ESYS - ENOMEM;
+    if (err == DQ_OK) choose_memory(p, d);
+    if (err == DQ_OK) err = count_queues(p, d, diag);
+    if (err == DQ_OK) err = configure(p, d, diag);
+    if (err == DQ_OK) err = own_pool(p, d, diag);
+    if (err == DQ_OK) err = set_up_queues(p, d, diag);
+    if (err == DQ_OK) err = make_states(p, d, diag);
+    if (err != DQ_OK) return err;
+    uint32_t kernel = kernel_mtu(d);
+    uint16_t mtu = 0;
+    if (rte_eth_dev_get_mtu(d->id, &mtu) != 0 || (kernel == 0 && wanted_mtu(p, d) == 0)) mtu = 0;
+    if (kernel > 0 || mtu > 0)
+        d->max_frame = (kernel > 0 ? kernel : mtu) + FRAME_EXTRA;
+    else
+        d->max_frame = UINT32_MAX;
+    report(p, d);
+    return DQ_OK;
+}
+
+int port_start(dqi_port *p, dq_diag *diag) {
+    dpdk_port *d = dpdk_of(p);
+    eal_log_clear();
+    int err = rte_eth_dev_start(d->id);
+    if (err != 0) return refuse(p, d, err, "start", diag);
+    d->started = true;
+    if (driver_is(d, "net_pcap")) rte_mbuf_dyn_rx_timestamp_register(&d->ts_offset, &d->ts_flag);
+    if (!p->iface->conf.flow_isolation) d->promiscuous = rte_eth_promiscuous_enable(d->id) == 0;
+    struct rte_eth_link link = {0};
+    if (rte_eth_link_get_nowait(d->id, &link) == 0 && link.link_status == RTE_ETH_LINK_DOWN)
+        host->note(p->iface->session, "interface %s: the link of device %s is down at the start",
+                   p->iface->conf.name, d->device);
+    return DQ_OK;
+}
+
+void port_stop(dqi_port *p) { dpdk_of(p)->stopping = true; }
+
+static void free_frames(dpdk_port *d) {
+    for (uint32_t k = 0; d->lanes && k < d->n_rxq; k++) {
+        lane_state *s = &d->lanes[k];
+        if (s->first < s->n) rte_pktmbuf_free_bulk(s->got + s->first, s->n - s->first);
+        if (s->n_lent > 0) rte_pktmbuf_free_bulk(s->lent, s->n_lent);
+    }
+}
+
+void port_close(dqi_port *p) {
+    dpdk_port *d = dpdk_of(p);
+    if (!d) return;
+    free_frames(d);
+    if (d->started && !d->vdev) nanosleep(&(struct timespec){.tv_nsec = LAST_FRAME_MS * 1000000}, NULL);
+    if (d->promiscuous) rte_eth_promiscuous_disable(d->id);
+    if (d->started) rte_eth_dev_stop(d->id);
+    device_close(d);
+    rte_mempool_free(d->own);
+    unbind_session(d->bound);
+    for (uint32_t k = 0; k < p->iface->n_tx; k++)
+        p->iface->tx[k]->engine = NULL;
+    free(d->lanes);
+    free(d->txs);
+    free(d);
+    p->state = NULL;
+}
+
+// ---- counters ---------------------------------------------------------------------------------------------
+
+void port_refresh(dqi_port *p) {
+    const dpdk_port *d = dpdk_of(p);
+    struct rte_eth_stats s;
+    if (!d || !d->started || rte_eth_stats_get(d->id, &s) != 0) return;
+    atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_MISSED], s.imissed, memory_order_relaxed);
+    atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_NO_BUFFER], s.rx_nombuf, memory_order_relaxed);
+    atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_RX_ERRORS], s.ierrors, memory_order_relaxed);
+    atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_TX_ERRORS], s.oerrors, memory_order_relaxed);
+}
+
+int port_mac(const dqi_port *p, uint8_t mac[6]) {
+    struct rte_ether_addr a;
+    if (rte_eth_macaddr_get(dpdk_of(p)->id, &a) != 0) return DQ_NOT_SUPPORTED;
+    memcpy(mac, a.addr_bytes, sizeof a.addr_bytes);
+    return DQ_OK;
+}

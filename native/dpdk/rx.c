@@ -1,0 +1,100 @@
+// rx.c: frames from a device's queue: as pieces for the common part, or straight into a burst's columns.
+#include "dpdk.h"
+
+// After the stop a lane gives what the device's ring held then.
+static bool ended(const dpdk_port *d, const lane_state *s) { return d->stopping && s->last_frames == 0; }
+
+// Fills s->got where all of it was handed out; frames there.
+static uint32_t fetch(const dpdk_port *d, lane_state *s, uint32_t max) {
+    if (s->first < s->n) return s->n - s->first;
+    s->first = s->n = 0;
+    if (ended(d, s)) return 0;
+    eal_join();
+    s->n = rte_eth_rx_burst(d->id, s->queue, s->got, (uint16_t)(max < BURST_MAX ? max : BURST_MAX));
+    if (d->stopping) s->last_frames = s->n == 0 || s->n > s->last_frames ? 0 : s->last_frames - s->n;
+    return s->n;
+}
+
+// A frame's time, from the file that the driver plays: 0, none. Drivers count microseconds or nanoseconds.
+static int64_t time_of(const dpdk_port *d, const struct rte_mbuf *m) {
+    if (d->ts_offset < 0 || !(m->ol_flags & d->ts_flag)) return 0;
+    int64_t t = (int64_t)*RTE_MBUF_DYNFIELD(m, d->ts_offset, const rte_mbuf_timestamp_t *);
+    return t < INT64_C(100000000000000000) ? t * 1000 : t;
+}
+
+static void piece_of(const struct rte_mbuf *m, dqi_piece *out) {
+    *out = (dqi_piece){
+        .data = rte_pktmbuf_mtod(m, uint8_t *),
+        .len = m->data_len,
+        .buf = DQI_NO_BUF,
+        .more = m->next != NULL,
+    };
+}
+
+// The pieces of one frame; their number.
+static uint32_t pieces_of(const dpdk_port *d, const struct rte_mbuf *m, dqi_piece *out) {
+    uint32_t n = 0;
+    for (const struct rte_mbuf *part = m; part; part = part->next)
+        piece_of(part, &out[n++]);
+    out->ts = time_of(d, m);
+    if (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) {
+        out->vlan_tci = m->vlan_tci;
+        out->vlan_tpid = RTE_ETHER_TYPE_VLAN;
+    }
+    return n;
+}
+
+// The frame lies in one buffer of the receive region.
+static inline bool is_ours(const dpdk_port *d, const struct rte_mbuf *m) {
+    return d->rx_pool && m->pool == d->rx_pool->mp && m->nb_segs == 1;
+}
+
+uint32_t rx_read(dqi_lane *l, dqi_piece *out, uint32_t max) {
+    const dpdk_port *d = dpdk_of(l->port);
+    lane_state *s = l->state;
+    uint32_t n = 0;
+    for (uint32_t left = fetch(d, s, max); left > 0; left--) {
+        struct rte_mbuf *m = s->got[s->first];
+        if (n + m->nb_segs > max) break;
+        s->first++;
+        dqi_piece *head = &out[n];
+        n += pieces_of(d, m, head);
+        if (is_ours(d, m))
+            head->buf = pool_id(d->rx_pool, m);
+        else
+            s->lent[s->n_lent++] = m;
+    }
+    return n;
+}
+
+void rx_release(dqi_lane *l) {
+    lane_state *s = l->state;
+    if (s->n_lent > 0) rte_pktmbuf_free_bulk(s->lent, s->n_lent);
+    s->n_lent = 0;
+}
+
+uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room) {
+    const dpdk_port *d = dpdk_of(p);
+    lane_state *s = p->lanes[0].state;
+    if (s->first < s->n) return 0; // what is left there is for rx_read
+    const uint8_t *base = b->session->base;
+    uint32_t n = fetch(d, s, room), k = b->n;
+    uint64_t bytes = 0;
+    for (; s->first < n && is_ours(d, s->got[s->first]); s->first++, k++) {
+        const struct rte_mbuf *m = s->got[s->first];
+        b->off[0][k] = (uint64_t)(rte_pktmbuf_mtod(m, const uint8_t *) - base);
+        b->len[0][k] = m->data_len;
+        b->bufs[0][k] = pool_id(d->rx_pool, m);
+        bytes += m->data_len;
+    }
+    uint32_t got = k - b->n;
+    if (got == 0) return 0;
+    int64_t now = d->ts_offset < 0 ? host->now(b->session) : 0;
+    for (uint32_t i = 0; i < got; i++) {
+        b->flow[b->n + i] = 0;
+        b->ts[b->n + i] = now;
+    }
+    b->n = b->n_bufs = k;
+    b->bytes += bytes;
+    return got;
+}

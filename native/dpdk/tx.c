@@ -1,0 +1,180 @@
+// tx.c: bursts to a device's queue. A buffer that nobody else holds goes as it is and comes back to its
+// region when the device has sent it; any other packet is copied into a buffer of the engine's.
+#include "dpdk.h"
+
+#include <string.h>
+
+// Some packets of a burst on their way into the device.
+typedef struct chunk {
+    dq_burst *b;
+    uint32_t first, n; // packets first .. first + n of b are frames[0..n)
+    bool own;          // the burst's buffers may be handed over
+    uint32_t copied;   // of the frames
+    struct rte_mbuf *frames[BURST_MAX];
+} chunk;
+
+static uint32_t frame_len(const dq_burst *b, uint32_t i) {
+    uint32_t len = b->len[0][i];
+    for (uint32_t s = 1; s < b->nseg; s++)
+        len += b->len[s][i];
+    return len;
+}
+
+// The pool of a buffer, NULL: its region has none.
+static pool *find_pool(bound *all, tx_state *t, uint32_t id) {
+    pool *pl = t->pool;
+    if (pl && id - pl->region->first_id < pl->region->conf.num_bufs) return pl;
+    for (uint32_t i = 0; i < all->n; i++) {
+        pl = &all->pools[i];
+        if (pl->mp && id - pl->region->first_id < pl->region->conf.num_bufs) return t->pool = pl;
+    }
+    return NULL;
+}
+
+// Points the header of the buffer of segment s of packet i at its bytes; NULL: it has none.
+static struct rte_mbuf *header_of(bound *all, tx_state *t, const dq_burst *b, uint32_t s, uint32_t i) {
+    uint32_t id = b->bufs[s][i];
+    pool *pl = find_pool(all, t, id);
+    if (!pl) return NULL;
+    struct rte_mbuf *m = pl->headers[id - pl->region->first_id];
+    m->data_off = (uint16_t)(b->session->base + b->off[s][i] - (uint8_t *)m->buf_addr);
+    m->data_len = (uint16_t)b->len[s][i];
+    m->pkt_len = b->len[s][i];
+    m->ol_flags = RTE_MBUF_F_EXTERNAL;
+    return m;
+}
+
+static void unlink_parts(struct rte_mbuf *m) {
+    m->nb_segs = 1;
+    while (m) {
+        struct rte_mbuf *next = m->next;
+        m->next = NULL;
+        m = next;
+    }
+}
+
+// Packet i in the burst's own buffers, linked; NULL: it must be copied.
+static struct rte_mbuf *own_frame(const dpdk_port *d, tx_state *t, const dq_burst *b, uint32_t i) {
+    struct rte_mbuf *first = header_of(d->bound, t, b, 0, i), *last = first;
+    for (uint32_t s = 1; first && s < b->nseg; s++) {
+        if (b->len[s][i] == 0) continue;
+        struct rte_mbuf *m = header_of(d->bound, t, b, s, i);
+        if (!m) {
+            unlink_parts(first);
+            return NULL;
+        }
+        last->next = m;
+        last = m;
+        first->nb_segs++;
+        first->pkt_len += m->data_len;
+    }
+    return first;
+}
+
+// A copy of packet i in a buffer of the engine's; NULL: none is free.
+static struct rte_mbuf *copied_frame(const tx_state *t, const dq_burst *b, uint32_t i) {
+    struct rte_mbuf *m = rte_pktmbuf_alloc(t->copies);
+    for (uint32_t s = 0; m && s < b->nseg; s++) {
+        char *to = rte_pktmbuf_append(m, (uint16_t)b->len[s][i]);
+        memcpy(to, b->session->base + b->off[s][i], b->len[s][i]);
+    }
+    return m;
+}
+
+// Why a frame of this length can't go: DQ_REASONS, it can.
+static dq_reason refusal(const dpdk_port *d, uint32_t len) {
+    if (len < RTE_ETHER_HDR_LEN) return DQ_DROP_SEND_ERROR; // its buffer was freed, say
+    return len > d->max_frame ? DQ_DROP_TOO_LONG : DQ_REASONS;
+}
+
+// Makes frames of at most max packets, up to the first that can't go or has no buffer.
+static void fill(const dpdk_port *d, tx_state *t, chunk *c, uint32_t max) {
+    const dq_burst *b = c->b;
+    c->n = c->copied = 0;
+    for (; c->n < max && c->n < 64; c->n++) {
+        uint32_t i = c->first + c->n;
+        if (refusal(d, frame_len(b, i)) != DQ_REASONS) break;
+        struct rte_mbuf *m = c->own ? own_frame(d, t, b, i) : NULL;
+        if (!m) {
+            m = copied_frame(t, b, i);
+            c->copied++;
+        }
+        if (!m) {
+            c->copied--;
+            break;
+        }
+        c->frames[c->n] = m;
+    }
+}
+
+// The burst loses the buffers of the frames that went as they are; those that did not go are as before. The
+// copies that went.
+static uint32_t settle(const tx_state *t, chunk *c, uint32_t sent) {
+    dq_burst *b = c->b;
+    if (c->copied == 0 && sent == b->n) { // all of it in one go
+        b->n_bufs = 0;
+        return 0;
+    }
+    uint32_t copies = 0;
+    for (uint32_t i = 0; i < c->n; i++) {
+        bool copy = c->copied > 0 && c->frames[i]->pool == t->copies;
+        if (i < sent && copy) {
+            copies++;
+        } else if (i < sent) {
+            for (uint32_t s = 0; s < b->nseg; s++)
+                if (s == 0 || b->len[s][c->first + i] > 0) b->bufs[s][c->first + i] = DQI_NO_BUF;
+        } else if (copy) {
+            rte_pktmbuf_free(c->frames[i]);
+        } else if (b->nseg > 1) {
+            unlink_parts(c->frames[i]);
+        }
+    }
+    return copies;
+}
+
+static uint64_t bytes_of(const dq_burst *b, uint32_t first, uint32_t n) {
+    uint64_t bytes = 0;
+    for (uint32_t s = 0; s < b->nseg; s++)
+        for (uint32_t i = first; i < first + n; i++)
+            bytes += b->len[s][i];
+    return bytes;
+}
+
+// Sends what it can of packets [first, first + n), at most BURST_MAX; the number gone, dropped ones included.
+// *stuck: the device takes no more now.
+static uint32_t send_some(dq_queue *q, chunk *c, uint32_t n, bool *stuck) {
+    const dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
+    tx_state *t = q->engine;
+    fill(d, t, c, n);
+    if (c->n == 0) {
+        dq_reason why = refusal(d, frame_len(c->b, c->first));
+        *stuck = why == DQ_REASONS;
+        if (!*stuck) host->drop(&q->c, why, 1);
+        return *stuck ? 0 : 1;
+    }
+    uint64_t bytes = c->n == c->b->n ? c->b->bytes : bytes_of(c->b, c->first, c->n);
+    uint32_t sent = rte_eth_tx_burst(d->id, t->queue, c->frames, (uint16_t)c->n);
+    *stuck = sent < c->n;
+    if (*stuck) bytes = bytes_of(c->b, c->first, sent);
+    dqi_add(&q->c.out, sent);
+    dqi_add(&q->c.out_bytes, bytes);
+    dqi_add(&q->c.extra[DQ_EXTRA_COPIED], settle(t, c, sent));
+    return sent;
+}
+
+int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
+    const dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
+    chunk c = {.b = b, .own = dqi_burst_alone(b) && !b->parent && !b->slices && (b->nseg == 1 || d->links)};
+    uint32_t done = 0, total = b->n;
+    bool stuck = false;
+    eal_join();
+    while (done < n && !stuck) {
+        c.first = first + done;
+        done += send_some(q, &c, n - done, &stuck);
+    }
+    if (first + done == total)
+        host->unref(b);
+    else if (done == 0)
+        q->next_ns = q->now_ns; // as soon as others have had the core
+    return (int)done;
+}

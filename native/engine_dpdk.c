@@ -1,0 +1,148 @@
+// engine_dpdk.c: the dpdk engine's half in this binary: opens libdaqiri_dpdk.so, whose driver serves the
+// common part of raw Ethernet (raw.h).
+#include "dpdk_abi.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY  "libdaqiri_dpdk.so"
+#define BUSY_NS  1000000 // how long after a packet an idle queue is looked at without a pause,
+#define PAUSE_NS 100000  // and the pause then
+
+// ---- the library ------------------------------------------------------------------------------------------
+
+static const dqi_dpdk_host table = {
+    .seal = DQI_DPDK_SEAL,
+    .fail = dqi_fail,
+    .note = dqi_note,
+    .bufs_alloc = dqi_bufs_alloc,
+    .bufs_some = dqi_bufs_some,
+    .bufs_free = dqi_bufs_free,
+    .unref = dq_burst_unref,
+    .drop = dqi_drop,
+    .now = dq_now,
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const dqi_dpdk_driver *driver;
+
+// The k-th place to look at, NULL past the last.
+static const char *place(int k, char *path, size_t len) {
+    const char *named = getenv("DAQIRI_DPDK");
+    if (named && *named) return k == 0 ? named : NULL;
+    char exe[3072];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    if (n <= 0 || k > 1) return NULL;
+    exe[n] = 0;
+    char *slash = strrchr(exe, '/');
+    if (slash) *slash = 0;
+    snprintf(path, len, "%s/%s" LIBRARY, exe, k == 0 ? "" : "../lib/");
+    return path;
+}
+
+// Opens the library from the first place that has it; *path is of that one, or the first.
+static void *open_library(char *path, size_t len) {
+    char here[4096];
+    const char *p;
+    for (int k = 0; (p = place(k, here, sizeof here)) != NULL; k++) {
+        if (k == 0) snprintf(path, len, "%s", p);
+        if (access(p, F_OK) != 0) continue;
+        snprintf(path, len, "%s", p);
+        return dlopen(p, RTLD_NOW | RTLD_LOCAL);
+    }
+    return NULL;
+}
+
+// Loads the driver, once; the caller has the lock.
+static int load(const dq_iface *i, dq_diag *diag) {
+    char path[4096] = LIBRARY;
+    void *lib = open_library(path, sizeof path);
+    if (!lib && access(path, F_OK) != 0)
+        return dqi_fail(
+            diag, DQ_NOT_SUPPORTED,
+            "interface %s: engine dpdk needs %s, which is not there; hint: install DPDK (apt-get install "
+            "libdpdk-dev) and build with make, or set DAQIRI_DPDK to its path",
+            i->conf.name, path);
+    if (!lib)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                        "interface %s: engine dpdk: %s; hint: apt-get install libdpdk-dev", i->conf.name,
+                        dlerror());
+    dqi_dpdk_entry_fn *entry;
+    *(void **)&entry = dlsym(lib, DQI_DPDK_ENTRY);
+    driver = entry ? entry(&table) : NULL;
+    if (driver) return DQ_OK;
+    dlclose(lib);
+    return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                    "interface %s: engine dpdk: %s was built for another version of this program; hint: make",
+                    i->conf.name, path);
+}
+
+static int dpdk_open(dq_iface *i, dq_diag *diag) {
+    pthread_mutex_lock(&lock);
+    int err = driver ? DQ_OK : load(i, diag);
+    pthread_mutex_unlock(&lock);
+    return err == DQ_OK ? dqi_raw_open(i, &driver->port, diag) : err;
+}
+
+// ---- receiving --------------------------------------------------------------------------------------------
+
+// Without rules all packets are the only queue's: they go from the device into its burst with nothing
+// between.
+static int receive_straight(dqi_port *p, dq_queue *q, dq_burst *b, uint32_t room) {
+    uint64_t had = b->bytes;
+    uint32_t n = driver->receive(p, b, room);
+    if (n == 0) return 0;
+    uint64_t bytes = b->bytes - had;
+    dqi_add_shared(&p->c.in, n);
+    dqi_add_shared(&p->c.in_bytes, bytes);
+    dqi_add_shared(&p->c.out, n);
+    dqi_add_shared(&p->c.out_bytes, bytes);
+    dqi_add_shared(&q->c.in, n);
+    dqi_add_shared(&q->c.in_bytes, bytes);
+    return (int)n;
+}
+
+// No descriptor tells when a device has frames: a queue is looked at again at once for a while, then now and
+// then.
+static void look_again(dq_queue *q, int n) {
+    int64_t now = dq_now(q->session);
+    if (n > 0 || q->now_ns == 0) q->now_ns = now; // of the last packet
+    int64_t next = now - q->now_ns < BUSY_NS ? now : now + PAUSE_NS;
+    if (next < q->next_ns) q->next_ns = next;
+}
+
+static int dpdk_rx(dq_queue *q, dq_burst **b, uint32_t room) {
+    dqi_port *p = dqi_port_of(q->iface);
+    bool plain = p->direct && room > 0 && !dqi_flows_any(&p->flows) && !dqi_flows_drops(&p->flows);
+    int n = plain ? receive_straight(p, q, *b, room) : 0;
+    if (n == 0) n = dqi_raw_rx(q, b, room);
+    if (room > 0 && (n > 0 || q->session->state < DQI_STOPPED)) look_again(q, n);
+    return n;
+}
+
+const dqi_engine_ops dqi_engine_dpdk = {
+    .name = "dpdk",
+    .flows = true,
+    .open = dpdk_open,
+    .start = dqi_raw_start,
+    .stop = dqi_raw_stop,
+    .close = dqi_raw_close,
+    .rx = dpdk_rx,
+    .tx = dqi_raw_tx,
+    .reap = dqi_raw_reap,
+    .drop_rest = dqi_raw_drop_rest,
+    .arm = dqi_raw_arm,
+    .held = dqi_raw_held,
+    .flush = dqi_raw_flush,
+    .lines = dqi_raw_lines,
+    .refresh = dqi_raw_refresh,
+    .set_rules = dqi_raw_set_rules,
+    .change_rules = dqi_raw_change_rules,
+    .drop_all = dqi_raw_drop_all,
+    .mac = dqi_raw_mac,
+    .multicast = dqi_raw_multicast,
+};
