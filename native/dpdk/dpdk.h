@@ -35,6 +35,7 @@ typedef struct pool {
     dq_region *region;
     struct rte_mbuf **headers;
     uint32_t n;       // headers that there are
+    bool live;        // all of them, and DPDK is not taking them down
     uint64_t inverse; // 2^64 / stride, rounded up
     uint32_t *unfit;  // buffers that lie across pages that are not neighbours: kept from everybody
     uint32_t n_unfit;
@@ -50,6 +51,7 @@ typedef struct bound {
 } bound;
 
 // The session's pools, made by its first dpdk interface; NULL: diag says why. unbind ends what bind began.
+// One caller at a time.
 bound *bind_session(dq_session *s, dq_diag *diag);
 void unbind_session(bound *b);
 // The pool of the region, NULL: it has none, and why (static text).

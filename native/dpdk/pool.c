@@ -6,7 +6,6 @@
 #include "dpdk.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <rte_bus.h>
 #include <rte_errno.h>
 #include <rte_mbuf_pool_ops.h>
@@ -23,7 +22,6 @@
 
 _Static_assert(RTE_PKTMBUF_HEADROOM == DQ_HEADROOM, "frames start where the engine expects them");
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bound *all;
 
 // No driver clones packets unless it is asked to cut them (TSO), so the buffers of all regions share one
@@ -61,6 +59,7 @@ static int ops_enqueue(struct rte_mempool *mp, void *const *objs, unsigned n) {
 static int ops_dequeue(struct rte_mempool *mp, void **objs, unsigned n) {
     pool *pl = mp->pool_data;
     uint32_t ids[BURST_MAX];
+    if (!pl->live) return 0; // DPDK takes the headers down
     for (unsigned i = 0; i < n;) {
         unsigned k = n - i < BURST_MAX ? n - i : BURST_MAX;
         if (host->bufs_alloc(pl->region, ids, k) != k) {
@@ -139,6 +138,7 @@ static int pool_open(pool *pl, dq_region *r, dq_diag *diag) {
         if (rte_mempool_populate_default(pl->mp) == (int)r->conf.num_bufs) {
             rte_mempool_obj_iter(pl->mp, header_init, pl);
             ask_for_little(pl->mp);
+            pl->live = true;
             return DQ_OK;
         }
     }
@@ -154,6 +154,7 @@ static void pool_close(pool *pl) {
     free(pl->unfit);
     for (unsigned lcore = 0; pl->mp && lcore < RTE_MAX_LCORE; lcore++)
         rte_mempool_cache_flush(rte_mempool_default_cache(pl->mp, lcore), pl->mp);
+    pl->live = false;
     rte_mempool_free(pl->mp);
     free(pl->headers);
     *pl = (pool){0};
@@ -237,7 +238,6 @@ static void unbind_all(bound *b) {
 }
 
 bound *bind_session(dq_session *s, dq_diag *diag) {
-    pthread_mutex_lock(&lock);
     rte_mbuf_ext_refcnt_set(&one_holder, 1);
     bound *b = all;
     while (b && b->session != s)
@@ -258,14 +258,11 @@ bound *bind_session(dq_session *s, dq_diag *diag) {
         }
     }
     if (b) b->users++;
-    pthread_mutex_unlock(&lock);
     return b;
 }
 
 void unbind_session(bound *b) {
-    pthread_mutex_lock(&lock);
     if (b && --b->users == 0) unbind_all(b);
-    pthread_mutex_unlock(&lock);
 }
 
 pool *pool_of(bound *b, const dq_region *r, const char **why) {

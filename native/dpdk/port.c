@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <net/if.h>
+#include <pthread.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_mbuf_dyn.h>
@@ -196,7 +197,10 @@ static void report(const dqi_port *p, const dpdk_port *d) {
                    i->conf.name);
 }
 
-int port_open(dqi_port *p, dq_diag *diag) {
+// DPDK's calls that plug, configure and unplug devices bear no company.
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
+static int open_port(dqi_port *p, dq_diag *diag) {
     dpdk_port *d = calloc(1, sizeof *d);
     if (!d) return host->fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", p->iface->conf.name);
     p->state = d;
@@ -222,7 +226,14 @@ int port_open(dqi_port *p, dq_diag *diag) {
     return DQ_OK;
 }
 
-int port_start(dqi_port *p, dq_diag *diag) {
+int port_open(dqi_port *p, dq_diag *diag) {
+    pthread_mutex_lock(&one_at_a_time);
+    int err = open_port(p, diag);
+    pthread_mutex_unlock(&one_at_a_time);
+    return err;
+}
+
+static int start_port(dqi_port *p, dq_diag *diag) {
     dpdk_port *d = dpdk_of(p);
     eal_log_clear();
     int err = rte_eth_dev_start(d->id);
@@ -237,6 +248,13 @@ int port_start(dqi_port *p, dq_diag *diag) {
     return DQ_OK;
 }
 
+int port_start(dqi_port *p, dq_diag *diag) {
+    pthread_mutex_lock(&one_at_a_time);
+    int err = start_port(p, diag);
+    pthread_mutex_unlock(&one_at_a_time);
+    return err;
+}
+
 void port_stop(dqi_port *p) { dpdk_of(p)->stopping = true; }
 
 static void free_frames(dpdk_port *d) {
@@ -247,9 +265,7 @@ static void free_frames(dpdk_port *d) {
     }
 }
 
-void port_close(dqi_port *p) {
-    dpdk_port *d = dpdk_of(p);
-    if (!d) return;
+static void close_port(dqi_port *p, dpdk_port *d) {
     free_frames(d);
     if (d->started && !d->vdev) nanosleep(&(struct timespec){.tv_nsec = LAST_FRAME_MS * 1000000}, NULL);
     if (d->promiscuous) rte_eth_promiscuous_disable(d->id);
@@ -263,6 +279,12 @@ void port_close(dqi_port *p) {
     free(d->txs);
     free(d);
     p->state = NULL;
+}
+
+void port_close(dqi_port *p) {
+    pthread_mutex_lock(&one_at_a_time);
+    if (dpdk_of(p)) close_port(p, dpdk_of(p));
+    pthread_mutex_unlock(&one_at_a_time);
 }
 
 // ---- counters ---------------------------------------------------------------------------------------------

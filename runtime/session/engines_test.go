@@ -30,6 +30,7 @@ type engine struct {
 	direct   bool
 	virtual  bool
 	veth     bool   // the interfaces are a pair of virtual Ethernet devices
+	dpdk     bool   // through DPDK's af_packet devices
 	faults   string // of the wire, after the clock
 	tx       string // goes to interface a's tx section
 }
@@ -41,6 +42,7 @@ func engines() []engine {
 		{name: "loop-copy", frames: true, copies: true},
 		{name: "loop-virtual", frames: true, virtual: true},
 		{name: "xdp", frames: true, veth: true},
+		{name: "dpdk", frames: true, veth: true, dpdk: true},
 		{name: "udp", endpoint: "udp://127.0.0.1"},
 		{name: "udp6", endpoint: "udp://[::1]"},
 		{name: "tcp", endpoint: "tcp://127.0.0.1", framed: true},
@@ -106,6 +108,13 @@ func (e engine) yaml(extra string) (string, error) {
 		poll = "poll_mode: direct\n          batch_size: 32"
 	}
 	loopback, stream, rxBuf := "", "socket", 2048
+	left, right := "left", "right"
+	if e.dpdk {
+		if err := findDPDK(); err != nil {
+			return "", err
+		}
+		left, right = vdev("net_af_packet", "iface=left"), vdev("net_af_packet", "iface=right")
+	}
 	a, b := "", ""
 	if e.frames {
 		stream, loopback = "raw", "\n    loopback: {mode: sw, seed: 7}"
@@ -145,7 +154,7 @@ daqiri:
     - {name: in, kind: host, affinity: 0, num_bufs: 1024, buf_size: %d}
     interfaces:
     - name: a
-      address: left%s
+      address: %s%s
       tx:
         queues:
         - name: tx0
@@ -153,14 +162,14 @@ daqiri:
           %s
           memory_regions: [out]
 %s    - name: b
-      address: right%s
+      address: %s%s
       rx:
         queues:
         - name: rx0
           id: 0
           %s
           memory_regions: [in]%s
-%s`, stream, loopback, rxBuf, a, strings.Replace(poll, "\n          timeout_us: 200", "", 1), e.tx, b, poll, second, extra), nil
+%s`, stream, loopback, rxBuf, left, a, strings.Replace(poll, "\n          timeout_us: 200", "", 1), e.tx, right, b, poll, second, extra), nil
 }
 
 // bench is a session under test and what its task works with.

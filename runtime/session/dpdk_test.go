@@ -1,0 +1,217 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// findDPDK names the library that `make build` has left at the root.
+func findDPDK() error {
+	if os.Getenv("DAQIRI_DPDK") != "" {
+		return nil
+	}
+	lib, err := filepath.Abs("../../libdaqiri_dpdk.so")
+	if err == nil {
+		_, err = os.Stat(lib)
+	}
+	if err != nil {
+		return lacks{"dpdk", fmt.Errorf("%w: `make build` makes it where libdpdk is", err)}
+	}
+	return os.Setenv("DAQIRI_DPDK", lib)
+}
+
+var vdevs atomic.Uint32
+
+// vdev is the address of a virtual device of this driver that nobody else uses.
+func vdev(driver, args string) string {
+	return strings.TrimSuffix(fmt.Sprintf("vdev:%s%d,%s", driver, vdevs.Add(1), args), ",")
+}
+
+// dpdkRig is a session with one dpdk interface that has both directions.
+type dpdkRig struct {
+	regions string // of the receive queue; "in" and "head" are there besides "both"
+	tx      string // region of the transmit queue
+	rxQueues,
+	txQueues int
+	extra string // of the rx section
+}
+
+func (r dpdkRig) yaml(address string) string {
+	queues := func(kind, regions string, n int) string {
+		var list strings.Builder
+		for k := range n {
+			fmt.Fprintf(&list, "\n        - {name: %s%d, id: %d, poll_mode: direct, batch_size: 32, memory_regions: [%s]}", kind, k, k, regions)
+		}
+		return list.String()
+	}
+	return fmt.Sprintf(`
+daqiri:
+  cfg:
+    version: 1
+    stream_type: raw
+    master_core: 0
+    memory_regions:
+    - {name: both, kind: host, affinity: 0, num_bufs: 1024, buf_size: 2048}
+    - {name: in, kind: host, affinity: 0, num_bufs: 1024, buf_size: 2048}
+    - {name: head, kind: host, affinity: 0, num_bufs: 1024, buf_size: 42}
+    interfaces:
+    - name: port
+      address: %q
+      rx:
+        queues:%s
+%s
+      tx:
+        queues:%s
+`, address, queues("rx", r.regions, max(r.rxQueues, 1)), r.extra, queues("tx", r.tx, max(r.txQueues, 1)))
+}
+
+// open opens a session on the device of this address.
+func (r dpdkRig) open(me *task.Task, address string) (*bench, error) {
+	if err := findDPDK(); err != nil {
+		return nil, err
+	}
+	cfg, _, err := spec.ParseText("dpdk.yaml", r.yaml(address), spec.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s, err := Open(cfg, Env{Scheduler: me.Scheduler(), Owner: me})
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{engine: engine{frames: true, direct: true}, s: s, me: me, l: NewLeases()}
+	if b.tx, err = s.TxQueue("port", "tx0"); err == nil {
+		b.rx, err = s.RxQueue("port", "rx0")
+	}
+	return b, err
+}
+
+// end closes the session and checks what every test leaves behind.
+func (b *bench) end(t *testing.T) {
+	t.Helper()
+	b.quiesce()
+	b.l.ReleaseAll()
+	if err := b.s.Finish(); err != nil {
+		t.Error(err)
+	}
+	if bad := b.s.Ledger().Balance(); bad != nil {
+		t.Errorf("accounts: %v", bad)
+	}
+	if n := b.s.Close(); n != 0 {
+		t.Errorf("%d buffers are not in their pools", n)
+	}
+}
+
+// report is the session's report as one text.
+func (b *bench) report() string { return strings.Join(b.s.Report(), "\n") }
+
+// TestDPDKRing sends over a device that hears itself: by reference, by a copy into another region, and split over two.
+func TestDPDKRing(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		rig    dpdkRig
+		copied float64 // of each 100 packets
+		says   string
+	}{
+		{"by reference", dpdkRig{regions: "both", tx: "both"}, 0, "stay where the device put them"},
+		{"other region", dpdkRig{regions: "in", tx: "both"}, 100, "net_ring hands over the sender's buffers"},
+		{"split", dpdkRig{regions: "head, in", tx: "both"}, 100, "copy: packets are split"},
+		{"two queues", dpdkRig{regions: "in", tx: "both", rxQueues: 2}, 100, "copy: several queues"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			onTask(t, func(me *task.Task) error {
+				b, err := c.rig.open(me, vdev("net_ring", ""))
+				if err != nil {
+					return err
+				}
+				defer b.end(t)
+				tap, err := b.rx.Tap(me, nil, TapOptions{Policy: Wait})
+				if err != nil {
+					return err
+				}
+				if err := b.s.Start(me); err != nil {
+					return err
+				}
+				for r := range uint64(10) {
+					if err := b.send(r*10, 10, 7148); err != nil {
+						return err
+					}
+					seq := r * 10
+					err := b.receive(tap, 10, func(x *Burst, i int) error {
+						var whole []byte
+						for seg := range x.Segments() {
+							p, err := x.Packet(seg, i)
+							if err != nil {
+								return err
+							}
+							whole = append(whole, p...)
+						}
+						got, err := b.seq(whole)
+						if err == nil && (got != seq || len(whole) != b.length(seq)) {
+							err = fmt.Errorf("packet %d of %d bytes where %d of %d was due", got, len(whole), seq, b.length(seq))
+						}
+						seq++
+						return err
+					})
+					if err != nil {
+						return err
+					}
+				}
+				if got, _ := b.s.Ledger().Lookup("port.rx.copied"); got != c.copied {
+					t.Errorf("%v packets were copied, want %v", got, c.copied)
+				}
+				if !strings.Contains(b.report(), c.says) {
+					t.Errorf("the report lacks %q:\n%s", c.says, b.report())
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// TestDPDKRefuses opens what can't be opened: the error names the interface and says what to do.
+func TestDPDKRefuses(t *testing.T) {
+	one := dpdkRig{regions: "both", tx: "both"}
+	for _, c := range []struct {
+		name, address string
+		rig           dpdkRig
+		want          []string
+	}{
+		{"no such driver", "vdev:net_bogus0", one, []string{"interface port", "net_bogus0", "hint: vdev:"}},
+		{"argument", "vdev:net_null900,frob=1", one, []string{"interface port", "net_null900"}},
+		{"no such interface", "vdev:net_af_packet900,iface=nosuch", one, []string{"net_af_packet900", "No such device"}},
+		{"no such PCI device", "0000:00:1f.6", one, []string{"no PCI device 0000:00:1f.6"}},
+		{"no name", "vdev:", one, []string{"device is missing"}},
+		{"queues", "vdev:net_null901", dpdkRig{regions: "both", tx: "both", txQueues: 32}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onTask(t, func(me *task.Task) error {
+				b, err := c.rig.open(me, c.address)
+				var l lacks
+				switch {
+				case errors.As(err, &l):
+					return err
+				case err == nil:
+					b.end(t)
+					if c.want != nil {
+						t.Error("it opened")
+					}
+				}
+				for _, want := range c.want {
+					if err != nil && !strings.Contains(err.Error(), want) {
+						t.Errorf("%q lacks %q", err, want)
+					}
+				}
+				return nil
+			})
+		})
+	}
+}
