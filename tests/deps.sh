@@ -48,6 +48,9 @@ look() {
     want cpio cpio has cpio
     want testpmd dpdk-dev has dpdk-testpmd
     want libpcap libpcap0.8 any /usr/lib/*/libpcap.so.* /usr/lib*/libpcap.so.* /lib/*/libpcap.so.*
+    want pkg-config pkg-config has pkg-config
+    want dpdk libdpdk-dev pkg-config --exists libdpdk
+    want testpmd dpdk has dpdk-testpmd
     want arm64 gcc-aarch64-linux-gnu has aarch64-linux-gnu-gcc
     want arm64-libc libc6-dev-arm64-cross any /usr/aarch64-linux-gnu/lib/libc.a
     if ! has qemu-aarch64 >/dev/null; then

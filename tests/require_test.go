@@ -23,6 +23,7 @@ var probes = map[string]probe{
 	"arm64":        crossCompiler,
 	"capinfos":     command("capinfos"),
 	"clang-format": command("clang-format"),
+	"dpdk":         dpdkLibrary,
 	"ethtool":      command("ethtool"),
 	"hugepages":    freeHugePages,
 	"ip":           command("ip"),

@@ -73,14 +73,20 @@ void rx_release(dqi_lane *l) {
     s->n_lent = 0;
 }
 
+// The same, and there is nothing else to do for it.
+static inline bool is_plain(const dpdk_port *d, const struct rte_mbuf *m) {
+    return is_ours(d, m) && !(m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED);
+}
+
 uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room) {
     const dpdk_port *d = dpdk_of(p);
     lane_state *s = p->lanes[0].state;
-    if (s->first < s->n) return 0; // what is left there is for rx_read
+    if (s->first < s->n || d->ts_offset >= 0)
+        return 0; // rx_read takes what is left there, and looks for times
     const uint8_t *base = b->session->base;
     uint32_t n = fetch(d, s, room), k = b->n;
     uint64_t bytes = 0;
-    for (; s->first < n && is_ours(d, s->got[s->first]); s->first++, k++) {
+    for (; s->first < n && is_plain(d, s->got[s->first]); s->first++, k++) {
         const struct rte_mbuf *m = s->got[s->first];
         b->off[0][k] = (uint64_t)(rte_pktmbuf_mtod(m, const uint8_t *) - base);
         b->len[0][k] = m->data_len;
@@ -89,7 +95,7 @@ uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room) {
     }
     uint32_t got = k - b->n;
     if (got == 0) return 0;
-    int64_t now = d->ts_offset < 0 ? host->now(b->session) : 0;
+    int64_t now = host->now(b->session);
     for (uint32_t i = 0; i < got; i++) {
         b->flow[b->n + i] = 0;
         b->ts[b->n + i] = now;
