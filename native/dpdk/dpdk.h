@@ -79,6 +79,12 @@ typedef struct tx_state {
     pool *pool;                 // of the burst before
 } tx_state;
 
+// A rule that the device has.
+typedef struct steered {
+    uint64_t order;
+    struct rte_flow *flow;
+} steered;
+
 typedef struct dpdk_port {
     uint16_t id;
     bool probed, configured, started, promiscuous, stopping;
@@ -96,6 +102,11 @@ typedef struct dpdk_port {
     bool links;                              // it sends frames whose buffers are linked
     int ts_offset;                           // of a received frame's time; -1: none
     uint64_t ts_flag;
+    steered *steered; // in the order of the interface's rules
+    uint32_t n_steered;
+    bool marks;      // its rules mark packets
+    bool steer_off;  // it refused a rule, or was not asked
+    bool steer_said; // in the report
 } dpdk_port;
 
 static inline dpdk_port *dpdk_of(const dqi_port *p) { return p->state; }
@@ -109,6 +120,7 @@ int port_start(dqi_port *p, dq_diag *diag);
 void port_stop(dqi_port *p);
 void port_close(dqi_port *p);
 void port_refresh(dqi_port *p);
+int port_steer(dqi_port *p, const dq_rule *rules, uint32_t n, bool drop_all, dq_diag *diag);
 int port_mac(const dqi_port *p, uint8_t mac[6]);
 
 // ---- rx.c, tx.c -------------------------------------------------------------------------------------------
@@ -117,5 +129,12 @@ uint32_t rx_read(dqi_lane *l, dqi_piece *out, uint32_t max);
 void rx_release(dqi_lane *l);
 uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room);
 int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n);
+
+// ---- steer.c ----------------------------------------------------------------------------------------------
+
+// Has the device put packets into their queues by these rules, as far as it can. The device has started; one
+// caller at a time. end takes them out.
+void steer_rules(dqi_port *p, const dq_rule *rules, uint32_t n);
+void steer_end(dpdk_port *d);
 
 #endif

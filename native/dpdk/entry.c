@@ -26,6 +26,7 @@ __attribute__((visibility("default"))) const dqi_dpdk_driver *dqi_dpdk_entry(con
                 .tx = tx_send,
                 .arm_lane = arm_lane,
                 .refresh = port_refresh,
+                .steer = port_steer,
                 .mac = port_mac,
             },
         .seal = DQI_DPDK_SEAL,

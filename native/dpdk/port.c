@@ -255,6 +255,15 @@ int port_start(dqi_port *p, dq_diag *diag) {
     return err;
 }
 
+// Software does what the device does not: nothing is refused.
+int port_steer(dqi_port *p, const dq_rule *rules, uint32_t n, bool drop_all, dq_diag *diag) {
+    (void)drop_all, (void)diag;
+    pthread_mutex_lock(&one_at_a_time);
+    if (dpdk_of(p)->started) steer_rules(p, rules, n);
+    pthread_mutex_unlock(&one_at_a_time);
+    return DQ_OK;
+}
+
 void port_stop(dqi_port *p) { dpdk_of(p)->stopping = true; }
 
 static void free_frames(dpdk_port *d) {
@@ -267,6 +276,7 @@ static void free_frames(dpdk_port *d) {
 
 static void close_port(dqi_port *p, dpdk_port *d) {
     free_frames(d);
+    steer_end(d);
     if (d->started && !d->vdev) nanosleep(&(struct timespec){.tv_nsec = LAST_FRAME_MS * 1000000}, NULL);
     if (d->promiscuous) rte_eth_promiscuous_disable(d->id);
     if (d->started) rte_eth_dev_stop(d->id);

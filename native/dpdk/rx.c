@@ -37,6 +37,7 @@ static uint32_t pieces_of(const dpdk_port *d, const struct rte_mbuf *m, dqi_piec
     for (const struct rte_mbuf *part = m; part; part = part->next)
         piece_of(part, &out[n++]);
     out->ts = time_of(d, m);
+    if (m->ol_flags & RTE_MBUF_F_RX_FDIR_ID) out->flow = m->hash.fdir.hi;
     if (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) {
         out->vlan_tci = m->vlan_tci;
         out->vlan_tpid = RTE_ETHER_TYPE_VLAN;
