@@ -49,9 +49,9 @@ struct dqi_port {
     dqi_flows flows; // the software classifier
     dq_rule *rules;  // that hold, where the driver has steer
     uint32_t n_rules;
-    bool filters; // the driver gives nothing to a lane that no rule wants, when the interface is isolated
-    bool marks;   // the driver's pieces bring their flow ids, and a lane's pieces are all of queue lanes[k]
-    bool direct;  // pieces may lie in buffers of the only receive queue's region
+    bool filters;     // the driver gives nothing to a lane that no rule wants, when the interface is isolated
+    bool marks;       // pieces of lane k that bring a flow id are all of queue k; software finds the others'
+    bool direct;      // pieces may lie in buffers of the only receive queue's region
     const char *copy; // else: why they are copied
     dq_stamps stamps; // where the times of pieces come from
     dqi_counters c;   // of the port: in what was read, out what went to queues; written by several threads:

@@ -56,6 +56,23 @@ static const uint8_t *line_up(dqi_raw_desk *d, uint32_t m) {
     return (const uint8_t *)base;
 }
 
+static bool all_marked(const dqi_raw_desk *d, uint32_t m) {
+    uint32_t k = 0;
+    while (k < m && d->pieces[d->first[k]].flow != 0)
+        k++;
+    return k == m;
+}
+
+// The device's word counts for the frames that it marked.
+static void take_marks(const dqi_lane *l, dqi_raw_desk *d, uint32_t m) {
+    for (uint32_t k = 0; k < m; k++) {
+        uint32_t flow = d->pieces[d->first[k]].flow;
+        if (flow == 0) continue;
+        d->flow[k] = flow;
+        d->queue[k] = (uint16_t)l->port->iface->rx[l->index]->conf.id;
+    }
+}
+
 // Which queue each of m frames goes to; false: none of them goes anywhere.
 static bool classify(dqi_lane *l, dqi_raw_desk *d, uint32_t m) {
     dqi_port *p = l->port;
@@ -63,15 +80,11 @@ static bool classify(dqi_lane *l, dqi_raw_desk *d, uint32_t m) {
         dqi_port_drop(p, DQ_DROP_DROP_ALL, m);
         return false;
     }
-    if (p->marks) {
-        for (uint32_t k = 0; k < m; k++) {
-            d->flow[k] = d->pieces[d->first[k]].flow;
-            d->queue[k] = (uint16_t)p->iface->rx[l->index]->conf.id;
-        }
-        return true;
+    if (!p->marks || !all_marked(d, m)) {
+        const uint8_t *base = line_up(d, m);
+        dqi_flows_classify(&p->flows, p->iface, base, d->off, d->len, m, d->flow, d->queue);
     }
-    const uint8_t *base = line_up(d, m);
-    dqi_flows_classify(&p->flows, p->iface, base, d->off, d->len, m, d->flow, d->queue);
+    if (p->marks) take_marks(l, d, m);
     return true;
 }
 

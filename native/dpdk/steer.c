@@ -42,12 +42,14 @@ static void add(words *w, enum rte_flow_item_type type, const void *spec, const 
 
 static bool any(const dq_match *m, uint32_t bits) { return (m->set & bits) != 0; }
 
-// A port range: *last stays zero for one port.
-static bool range(dq_port_range r, rte_be16_t *spec, rte_be16_t *last, rte_be16_t *mask) {
-    *spec = rte_cpu_to_be_16(r.lo);
-    *mask = 0xffff;
-    if (r.hi != r.lo) *last = rte_cpu_to_be_16(r.hi);
-    return r.hi != r.lo;
+// A port, or a range of them, in a rule's three values; last is 0 for one port.
+typedef struct ports {
+    rte_be16_t first, last, mask;
+} ports;
+
+static ports range(dq_port_range r, bool given) {
+    if (!given) return (ports){0, 0, 0};
+    return (ports){rte_cpu_to_be_16(r.lo), r.hi != r.lo ? rte_cpu_to_be_16(r.hi) : 0, 0xffff};
 }
 
 static void add_link(words *w, const dq_match *m) {
@@ -100,25 +102,22 @@ static void add_ipv6(words *w, const dq_match *m) {
     add(w, RTE_FLOW_ITEM_TYPE_IPV6, &w->ip6, NULL, &w->ip6_mask);
 }
 
-static void add_ports(words *w, const dq_match *m) {
-    bool ranged = false;
-    if (any(m, DQ_MATCH_UDP_SRC | DQ_MATCH_UDP_DST)) {
-        if (any(m, DQ_MATCH_UDP_SRC))
-            ranged |=
-                range(m->udp_src, &w->udp.hdr.src_port, &w->udp_last.hdr.src_port, &w->udp_mask.hdr.src_port);
-        if (any(m, DQ_MATCH_UDP_DST))
-            ranged |=
-                range(m->udp_dst, &w->udp.hdr.dst_port, &w->udp_last.hdr.dst_port, &w->udp_mask.hdr.dst_port);
-        add(w, RTE_FLOW_ITEM_TYPE_UDP, &w->udp, ranged ? &w->udp_last : NULL, &w->udp_mask);
-    } else if (any(m, DQ_MATCH_TCP_SRC | DQ_MATCH_TCP_DST)) {
-        if (any(m, DQ_MATCH_TCP_SRC))
-            ranged |=
-                range(m->tcp_src, &w->tcp.hdr.src_port, &w->tcp_last.hdr.src_port, &w->tcp_mask.hdr.src_port);
-        if (any(m, DQ_MATCH_TCP_DST))
-            ranged |=
-                range(m->tcp_dst, &w->tcp.hdr.dst_port, &w->tcp_last.hdr.dst_port, &w->tcp_mask.hdr.dst_port);
-        add(w, RTE_FLOW_ITEM_TYPE_TCP, &w->tcp, ranged ? &w->tcp_last : NULL, &w->tcp_mask);
-    }
+static void add_udp(words *w, const dq_match *m) {
+    ports src = range(m->udp_src, any(m, DQ_MATCH_UDP_SRC)),
+          dst = range(m->udp_dst, any(m, DQ_MATCH_UDP_DST));
+    w->udp.hdr = (struct rte_udp_hdr){.src_port = src.first, .dst_port = dst.first};
+    w->udp_last.hdr = (struct rte_udp_hdr){.src_port = src.last, .dst_port = dst.last};
+    w->udp_mask.hdr = (struct rte_udp_hdr){.src_port = src.mask, .dst_port = dst.mask};
+    add(w, RTE_FLOW_ITEM_TYPE_UDP, &w->udp, src.last || dst.last ? &w->udp_last : NULL, &w->udp_mask);
+}
+
+static void add_tcp(words *w, const dq_match *m) {
+    ports src = range(m->tcp_src, any(m, DQ_MATCH_TCP_SRC)),
+          dst = range(m->tcp_dst, any(m, DQ_MATCH_TCP_DST));
+    w->tcp.hdr = (struct rte_tcp_hdr){.src_port = src.first, .dst_port = dst.first};
+    w->tcp_last.hdr = (struct rte_tcp_hdr){.src_port = src.last, .dst_port = dst.last};
+    w->tcp_mask.hdr = (struct rte_tcp_hdr){.src_port = src.mask, .dst_port = dst.mask};
+    add(w, RTE_FLOW_ITEM_TYPE_TCP, &w->tcp, src.last || dst.last ? &w->tcp_last : NULL, &w->tcp_mask);
 }
 
 // What a device's rule can't say, or says otherwise: text, NULL: nothing.
@@ -150,7 +149,8 @@ static void translate(const dq_iface *i, const dq_rule *r, bool marks, words *w)
     else if (any(m, DQ_MATCH_IPV4_SRC | DQ_MATCH_IPV4_DST | DQ_MATCH_IPV4_LEN | DQ_MATCH_UDP_SRC |
                         DQ_MATCH_UDP_DST | DQ_MATCH_TCP_SRC | DQ_MATCH_TCP_DST))
         add_ipv4(w, m); // a port says nothing of the version: IPv6 comes without a mark
-    add_ports(w, m);
+    if (any(m, DQ_MATCH_UDP_SRC | DQ_MATCH_UDP_DST)) add_udp(w, m);
+    if (any(m, DQ_MATCH_TCP_SRC | DQ_MATCH_TCP_DST)) add_tcp(w, m);
     add(w, RTE_FLOW_ITEM_TYPE_END, NULL, NULL, NULL);
     uint32_t n = 0;
     w->mark.id = r->flow_id;
