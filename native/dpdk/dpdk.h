@@ -100,6 +100,8 @@ typedef struct dpdk_port {
     uint16_t rx_desc, tx_desc, n_rxq, n_txq; // as configured
     uint32_t max_frame;                      // bytes that the device sends
     bool links;                              // it sends frames whose buffers are linked
+    _Atomic bool up;                         // the link has come up; a virtual device has none
+    _Atomic int64_t link_looked;             // session time of the last look
     int ts_offset;                           // of a received frame's time; -1: none
     uint64_t ts_flag;
     steered *steered; // in the order of the interface's rules

@@ -95,9 +95,13 @@ static int count_queues(dqi_port *p, dpdk_port *d, dq_diag *diag) {
     if (p->n_lanes > 1 && (d->info.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP)) == 0 &&
         !d->vdev)
         p->n_lanes = 1; // it has no way to spread
-    // Drivers are best tried with a queue in each direction.
+    // Drivers are best tried with a queue in each direction. These two spread over all that they have, read
+    // or not.
     d->n_rxq = p->n_lanes > 0 ? (uint16_t)p->n_lanes : 1;
     d->n_txq = i->n_tx > 0 ? (uint16_t)i->n_tx : 1;
+    if (driver_is(d, "net_tap")) d->n_rxq = d->n_txq = RTE_MAX(d->n_rxq, d->n_txq);
+    if (driver_is(d, "net_af_packet")) d->n_rxq = d->info.max_rx_queues;
+    if (p->n_lanes > 0) p->n_lanes = d->n_rxq;
     return DQ_OK;
 }
 
@@ -241,10 +245,8 @@ static int start_port(dqi_port *p, dq_diag *diag) {
     d->started = true;
     if (driver_is(d, "net_pcap")) rte_mbuf_dyn_rx_timestamp_register(&d->ts_offset, &d->ts_flag);
     if (!p->iface->conf.flow_isolation) d->promiscuous = rte_eth_promiscuous_enable(d->id) == 0;
-    struct rte_eth_link link = {0};
-    if (rte_eth_link_get_nowait(d->id, &link) == 0 && link.link_status == RTE_ETH_LINK_DOWN)
-        host->note(p->iface->session, "interface %s: the link of device %s is down at the start",
-                   p->iface->conf.name, d->device);
+    atomic_init(&d->up, d->vdev);
+    steer_rules(p, p->rules, p->n_rules);
     return DQ_OK;
 }
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define LINK_LOOK_NS 1000000
+
 // Some packets of a burst on their way into the device.
 typedef struct chunk {
     dq_burst *b;
@@ -162,8 +164,23 @@ static uint32_t send_some(dq_queue *q, chunk *c, uint32_t n, bool *stuck) {
     return sent;
 }
 
+// A card drops without a word what it is given before its link has come up: until then packets wait.
+static bool has_link(dpdk_port *d, int64_t now) {
+    if (atomic_load_explicit(&d->up, memory_order_relaxed)) return true;
+    int64_t at = atomic_load_explicit(&d->link_looked, memory_order_relaxed);
+    if (now - at < LINK_LOOK_NS || !atomic_compare_exchange_strong(&d->link_looked, &at, now)) return false;
+    struct rte_eth_link link = {0};
+    bool up = rte_eth_link_get_nowait(d->id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+    atomic_store_explicit(&d->up, up, memory_order_relaxed);
+    return up;
+}
+
 int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
-    const dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
+    dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
+    if (!has_link(d, q->now_ns)) {
+        q->next_ns = q->now_ns + LINK_LOOK_NS;
+        return 0;
+    }
     chunk c = {.b = b, .own = dqi_burst_alone(b) && !b->parent && !b->slices && (b->nseg == 1 || d->links)};
     uint32_t done = 0, total = b->n;
     bool stuck = false;
