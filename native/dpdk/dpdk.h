@@ -34,8 +34,10 @@ typedef struct pool {
     struct rte_mempool *mp;
     dq_region *region;
     struct rte_mbuf **headers;
-    uint32_t n;       // headers that there are
-    bool live;        // all of them, and DPDK is not taking them down
+    uint32_t n;  // headers that there are
+    bool pinned; // its buffers are external memory to drivers; else they take the headers for ones of their
+                 // own kind
+    bool live;   // all of them, and DPDK is not taking them down
     uint64_t inverse; // 2^64 / stride, rounded up
     uint32_t *unfit;  // buffers that lie across pages that are not neighbours: kept from everybody
     uint32_t n_unfit;

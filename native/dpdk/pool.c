@@ -91,7 +91,8 @@ RTE_MEMPOOL_REGISTER_OPS(ops)
 // ---- headers ----------------------------------------------------------------------------------------------
 
 static void header_init(struct rte_mempool *mp, void *arg, void *obj, unsigned k) {
-    const dq_region *r = ((pool *)arg)->region;
+    const pool *pl = arg;
+    const dq_region *r = pl->region;
     struct rte_mbuf *m = obj;
     memset(m, 0, sizeof *m);
     m->buf_addr = r->base + r->offset + (uint64_t)k * r->stride;
@@ -99,7 +100,7 @@ static void header_init(struct rte_mempool *mp, void *arg, void *obj, unsigned k
     rte_mbuf_iova_set(m, rte_eal_iova_mode() == RTE_IOVA_VA ? (uintptr_t)m->buf_addr : RTE_BAD_IOVA);
     m->pool = mp;
     m->shinfo = &one_holder;
-    m->ol_flags = RTE_MBUF_F_EXTERNAL;
+    m->ol_flags = pl->pinned ? RTE_MBUF_F_EXTERNAL : 0;
     m->nb_segs = 1;
     m->port = RTE_MBUF_PORT_INVALID;
     rte_mbuf_refcnt_set(m, 1);
@@ -128,7 +129,7 @@ static int pool_open(pool *pl, dq_region *r, dq_diag *diag) {
     pl->headers = calloc(r->conf.num_bufs, sizeof *pl->headers);
     struct rte_pktmbuf_pool_private priv = {
         .mbuf_data_room_size = (uint16_t)(r->stride < UINT16_MAX ? r->stride : UINT16_MAX),
-        .flags = RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF,
+        .flags = pl->pinned ? RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF : 0,
     };
     if (pl->headers)
         pl->mp = rte_mempool_create_empty(name, r->conf.num_bufs, sizeof(struct rte_mbuf),
@@ -221,6 +222,7 @@ static int bind_all(bound *b, dq_diag *diag) {
     int err = DQ_OK;
     for (uint32_t i = 0; err == DQ_OK && i < b->session->n_regions; i++, b->n++) {
         if (unfit_for_dpdk(b, b->session->regions[i])) continue;
+        b->pools[i].pinned = any_pci(b->session);
         err = pool_open(&b->pools[i], b->session->regions[i], diag);
         if (err == DQ_OK && b->physical) err = find_addresses(&b->pools[i], diag);
     }

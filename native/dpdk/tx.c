@@ -5,14 +5,17 @@
 #include <string.h>
 
 #define LINK_LOOK_NS 1000000
+#define TX_CHUNK                                                                                             \
+    64 // packets on their way at once: what is written of them is in the cache when the driver reads it
 
 // Some packets of a burst on their way into the device.
 typedef struct chunk {
     dq_burst *b;
     uint32_t first, n; // packets first .. first + n of b are frames[0..n)
     bool own;          // the burst's buffers may be handed over
+    bool plain;        // all are handed over, and the burst doesn't know yet
     uint32_t copied;   // of the frames
-    struct rte_mbuf *frames[BURST_MAX];
+    struct rte_mbuf *frames[TX_CHUNK];
 } chunk;
 
 static uint32_t frame_len(const dq_burst *b, uint32_t i) {
@@ -42,7 +45,6 @@ static struct rte_mbuf *header_of(bound *all, tx_state *t, const dq_burst *b, ui
     m->data_off = (uint16_t)(b->session->base + b->off[s][i] - (uint8_t *)m->buf_addr);
     m->data_len = (uint16_t)b->len[s][i];
     m->pkt_len = b->len[s][i];
-    m->ol_flags = RTE_MBUF_F_EXTERNAL;
     return m;
 }
 
@@ -89,11 +91,42 @@ static dq_reason refusal(const dpdk_port *d, uint32_t len) {
     return len > d->max_frame ? DQ_DROP_TOO_LONG : DQ_REASONS;
 }
 
+// The common case, whole bursts of one segment in buffers of one region: no decision on the way. False: one
+// packet at least is another matter.
+static bool fill_plain(const dpdk_port *d, tx_state *t, chunk *c, uint32_t max) {
+    const dq_burst *b = c->b;
+    const uint32_t n = max < TX_CHUNK ? max : TX_CHUNK, i = c->first;
+    const pool *pl = find_pool(d->bound, t, b->bufs[0][i]);
+    if (!pl) return false;
+    const uint32_t *ids = b->bufs[0] + i, *len = b->len[0] + i;
+    const uint64_t *off = b->off[0] + i;
+    const uint32_t first = pl->region->first_id, num = pl->region->conf.num_bufs,
+                   span = d->max_frame - RTE_ETHER_HDR_LEN;
+    uint32_t odd = 0;
+    for (uint32_t k = 0; k < n; k++)
+        odd |= (uint32_t)(ids[k] - first >= num) | (uint32_t)(len[k] - RTE_ETHER_HDR_LEN > span);
+    if (odd) return false;
+    const uint64_t start = pl->region->offset;
+    const uint32_t stride = pl->region->stride;
+    struct rte_mbuf *const *headers = pl->headers;
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t at = ids[k] - first;
+        struct rte_mbuf *m = headers[at];
+        m->data_off = (uint16_t)(off[k] - start - (uint64_t)at * stride);
+        m->pkt_len = len[k];
+        m->data_len = (uint16_t)len[k];
+        c->frames[k] = m;
+    }
+    c->n = n;
+    c->copied = 0;
+    return true;
+}
+
 // Makes frames of at most max packets, up to the first that can't go or has no buffer.
 static void fill(const dpdk_port *d, tx_state *t, chunk *c, uint32_t max) {
     const dq_burst *b = c->b;
     c->n = c->copied = 0;
-    for (; c->n < max && c->n < 64; c->n++) {
+    for (; c->n < max && c->n < TX_CHUNK; c->n++) {
         uint32_t i = c->first + c->n;
         if (refusal(d, frame_len(b, i)) != DQ_REASONS) break;
         struct rte_mbuf *m = c->own ? own_frame(d, t, b, i) : NULL;
@@ -113,10 +146,6 @@ static void fill(const dpdk_port *d, tx_state *t, chunk *c, uint32_t max) {
 // copies that went.
 static uint32_t settle(const tx_state *t, chunk *c, uint32_t sent) {
     dq_burst *b = c->b;
-    if (c->copied == 0 && sent == b->n) { // all of it in one go
-        b->n_bufs = 0;
-        return 0;
-    }
     uint32_t copies = 0;
     for (uint32_t i = 0; i < c->n; i++) {
         bool copy = c->copied > 0 && c->frames[i]->pool == t->copies;
@@ -134,6 +163,12 @@ static uint32_t settle(const tx_state *t, chunk *c, uint32_t sent) {
     return copies;
 }
 
+// The burst, of one segment, loses the buffers of packets [from, to).
+static void disown(dq_burst *b, uint32_t from, uint32_t to) {
+    for (uint32_t i = from; i < to; i++)
+        b->bufs[0][i] = DQI_NO_BUF;
+}
+
 static uint64_t bytes_of(const dq_burst *b, uint32_t first, uint32_t n) {
     uint64_t bytes = 0;
     for (uint32_t s = 0; s < b->nseg; s++)
@@ -142,12 +177,13 @@ static uint64_t bytes_of(const dq_burst *b, uint32_t first, uint32_t n) {
     return bytes;
 }
 
-// Sends what it can of packets [first, first + n), at most BURST_MAX; the number gone, dropped ones included.
+// Sends what it can of packets [first, first + n), at most TX_CHUNK; the number gone, dropped ones included.
 // *stuck: the device takes no more now.
 static uint32_t send_some(dq_queue *q, chunk *c, uint32_t n, bool *stuck) {
     const dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
     tx_state *t = q->engine;
-    fill(d, t, c, n);
+    c->plain = c->own && c->b->nseg == 1 && fill_plain(d, t, c, n);
+    if (!c->plain) fill(d, t, c, n);
     if (c->n == 0) {
         dq_reason why = refusal(d, frame_len(c->b, c->first));
         *stuck = why == DQ_REASONS;
@@ -160,7 +196,7 @@ static uint32_t send_some(dq_queue *q, chunk *c, uint32_t n, bool *stuck) {
     if (*stuck) bytes = bytes_of(c->b, c->first, sent);
     dqi_add(&q->c.out, sent);
     dqi_add(&q->c.out_bytes, bytes);
-    dqi_add(&q->c.extra[DQ_EXTRA_COPIED], settle(t, c, sent));
+    if (!c->plain) dqi_add(&q->c.extra[DQ_EXTRA_COPIED], settle(t, c, sent));
     return sent;
 }
 
@@ -182,13 +218,22 @@ int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
         return 0;
     }
     chunk c = {.b = b, .own = dqi_burst_alone(b) && !b->parent && !b->slices && (b->nseg == 1 || d->links)};
-    uint32_t done = 0, total = b->n;
+    uint32_t done = 0, total = b->n, from = first; // from: the burst doesn't know of those sent since
     bool stuck = false;
     eal_join();
     while (done < n && !stuck) {
         c.first = first + done;
-        done += send_some(q, &c, n - done, &stuck);
+        uint32_t k = send_some(q, &c, n - done, &stuck);
+        if (!c.plain) {
+            disown(b, from, c.first);
+            from = c.first + k;
+        }
+        done += k;
     }
+    if (from == 0 && done == total)
+        b->n_bufs = 0;
+    else
+        disown(b, from, first + done);
     if (first + done == total)
         host->unref(b);
     else if (done == 0)
