@@ -1,6 +1,10 @@
 // rx.c: frames from a device's queue: as pieces for the common part, or straight into a burst's columns.
 #include "dpdk.h"
 
+#include <string.h>
+
+#define RX_CHUNK 64 // packets of one call: what the driver writes of them is in the cache when it is read
+
 // After the stop a lane gives what the device's ring held then.
 static bool ended(const dpdk_port *d, const lane_state *s) { return d->stopping && s->last_frames == 0; }
 
@@ -79,29 +83,39 @@ static inline bool is_plain(const dpdk_port *d, const struct rte_mbuf *m) {
     return is_ours(d, m) && !(m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED);
 }
 
-uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room) {
-    const dpdk_port *d = dpdk_of(p);
-    lane_state *s = p->lanes[0].state;
-    if (s->first < s->n || d->ts_offset >= 0)
-        return 0; // rx_read takes what is left there, and looks for times
+// Appends the plain ones of n frames to b; their number.
+static uint32_t append(const dpdk_port *d, struct rte_mbuf *const *frames, uint32_t n, dq_burst *b) {
     const uint8_t *base = b->session->base;
-    uint32_t n = fetch(d, s, room), k = b->n;
+    uint32_t k = b->n, i = 0;
     uint64_t bytes = 0;
-    for (; s->first < n && is_plain(d, s->got[s->first]); s->first++, k++) {
-        const struct rte_mbuf *m = s->got[s->first];
+    for (; i < n && is_plain(d, frames[i]); i++, k++) {
+        const struct rte_mbuf *m = frames[i];
         b->off[0][k] = (uint64_t)(rte_pktmbuf_mtod(m, const uint8_t *) - base);
         b->len[0][k] = m->data_len;
         b->bufs[0][k] = pool_id(d->rx_pool, m);
         bytes += m->data_len;
     }
-    uint32_t got = k - b->n;
-    if (got == 0) return 0;
-    int64_t now = host->now(b->session);
-    for (uint32_t i = 0; i < got; i++) {
-        b->flow[b->n + i] = 0;
-        b->ts[b->n + i] = now;
-    }
     b->n = b->n_bufs = k;
     b->bytes += bytes;
+    return i;
+}
+
+uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room) {
+    const dpdk_port *d = dpdk_of(p);
+    lane_state *s = p->lanes[0].state;
+    if (d->ts_offset >= 0) return 0; // rx_read looks for times
+    const uint32_t start = b->n;
+    while (b->n - start < room && s->first == s->n) { // what is left there is for rx_read
+        uint32_t most = room - (b->n - start), ask = most < RX_CHUNK ? most : RX_CHUNK;
+        uint32_t n = fetch(d, s, ask);
+        s->first = append(d, s->got, n, b);
+        if (n < ask) break;
+    }
+    uint32_t got = b->n - start;
+    if (got == 0) return 0;
+    int64_t now = host->now(b->session);
+    memset(b->flow + start, 0, got * sizeof *b->flow);
+    for (uint32_t i = start; i < b->n; i++)
+        b->ts[i] = now;
     return got;
 }
