@@ -46,6 +46,18 @@ t.equal(status, "INVALID_PARAMETER")
 assert(why:find("odd"))
 assert(b:replace_flows("even", { match(7004) }))
 t.equal(#b:flows(), 1)
+
+-- flows that change packets
+local tagged = assert(b:add_flows("tags", { { name = "seven", match = { vlan_id = 7, udp_dst = 7005 }, actions = { { type = "vlan_pop" },
+  { type = "queue", id = 1 } } } }))
+t.send(tx, 2, { payload_bytes = 18, udp_dst = 7005, vlan_id = 7 })
+got = t.receive(q1, 2)[1]
+t.equal({ got:flow_ids()[1], got:lengths()[1], got:packet(1):u16(12) }, { tagged[1], 60, 0x0800 })
+got:free()
+t.raises("flows[0].actions[0].type: vlan_push belongs to a transmit flow", function()
+  b:add_flows("x", { { match = {}, actions = { { type = "vlan_push", vlan_id = 1 }, { type = "queue", id = 0 } } } })
+end)
+t.equal(b:delete_flows("tags"), 1)
 t.raises("bad argument #2 to 'add_flows' (flows[0].match.udp_dts: unknown key", function()
   b:add_flows("x", { { match = { udp_dts = 1 }, action = { type = "queue", id = 0 } } })
 end)
