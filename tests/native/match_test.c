@@ -285,6 +285,78 @@ static void many_ranges(void) {
     free(b);
 }
 
+static dq_rule from_sender(uint64_t mac, uint32_t id) {
+    dq_rule r = {.match = {.set = DQ_MATCH_ETH_SRC}, .flow_id = id, .order = id, .n_queues = 1};
+    for (int k = 0; k < 6; k++)
+        r.match.eth_src[k] = (uint8_t)(mac >> (8 * k));
+    return r;
+}
+
+static uint64_t sender_hash(uint64_t mac) {
+    dqi_cond c;
+    dq_rule r = from_sender(mac, 1);
+    dqi_cond_make(&r.match, &c);
+    return dqi_ftab_hash(&c, &c.value);
+}
+
+typedef struct hashed {
+    uint64_t hash, mac;
+} hashed;
+
+static int by_tag(const void *a, const void *b) {
+    const hashed *x = a, *y = b;
+    uint32_t s = (uint32_t)x->hash, t = (uint32_t)y->hash;
+    return s < t ? -1 : s > t;
+}
+
+// Finds two senders whose rules have one tag in a hash table, and one bucket of four.
+static void find_twins(uint64_t *one, uint64_t *other) {
+    enum { N = 600000 };
+    uint64_t seed = 14;
+    hashed *all = calloc(N, sizeof *all);
+    for (uint32_t i = 0; i < N; i++) {
+        all[i].mac = dq_rand(&seed) & 0xfffffffffffe;
+        all[i].hash = sender_hash(all[i].mac);
+    }
+    qsort(all, N, sizeof *all, by_tag);
+    for (uint32_t i = 1; i < N && *one == *other; i++) {
+        if ((uint32_t)all[i].hash != (uint32_t)all[i - 1].hash) continue;
+        if ((all[i].hash >> 32 & 3) != (all[i - 1].hash >> 32 & 3)) continue;
+        *one = all[i].mac;
+        *other = all[i - 1].mac;
+    }
+    free(all);
+}
+
+// A frame that has a rule's tag and not its value goes on to the rules that it does match.
+static void tags_may_be_wrong(void) {
+    uint64_t one = 0, other = 0;
+    find_twins(&one, &other);
+    DQ_CHECK(one != other);
+    dq_rule rules[8] = {from_sender(one, 1), from_sender(2, 2), from_sender(4, 3), from_sender(6, 4)};
+    static const uint32_t sets[] = {DQ_MATCH_ETHERTYPE, DQ_MATCH_VLAN_ID, DQ_MATCH_IP_PROTO};
+    for (uint32_t k = 0; k < 3; k++)
+        rules[4 + k] = (dq_rule){.match = {.set = sets[2 - k], .ethertype = 0x88b5, .ip_proto = 17},
+                                 .flow_id = 5 + k,
+                                 .order = 5 + k,
+                                 .n_queues = 1};
+    uint8_t frames[2][64] = {{[12] = 0x88, 0xb5}, {[12] = 0x88, 0xb5}};
+    dq_rule with = from_sender(other, 1);
+    memcpy(frames[0] + 6, with.match.eth_src, 6);
+    memcpy(frames[1] + 6, rules[0].match.eth_src, 6);
+    const uint64_t off[2] = {0, 64};
+    const uint32_t len[2] = {64, 64};
+    uint32_t flow[2];
+    uint16_t queue[2];
+    dqi_ftab *t = NULL;
+    DQ_EQ(dqi_ftab_build(rules, 7, &t, NULL), DQ_OK);
+    DQ_CHECK(t->n_steps > 3);
+    dqi_ftab_classify(t, frames[0], off, len, 2, flow, queue);
+    DQ_EQ(flow[0], 7);
+    DQ_EQ(flow[1], 1);
+    dqi_ftab_free(t);
+}
+
 // The sender of the frame, or, for most k, nobody.
 static dq_match exact(const frame *f, uint32_t k) {
     dq_match m = {.set = DQ_MATCH_ETH_SRC};
@@ -456,6 +528,7 @@ int main(int argc, char **argv) {
     DQ_RUN(first_match_wins);
     DQ_RUN(many_exact_rules);
     DQ_RUN(many_ranges);
+    DQ_RUN(tags_may_be_wrong);
     DQ_RUN(changes_one_by_one);
     DQ_RUN(catch_all_reads_nothing);
     DQ_RUN(runts_match_catch_all_only);
