@@ -302,7 +302,7 @@ static bool cut_narrow(dqi_sock_rx *r, dq_burst *b, uint32_t cap) {
         more = r->pos < p.len;
     } while (more && b->n < cap);
     count(r, &p);
-    return !r->starved && r->pos == p.len;
+    return r->pos == p.len;
 }
 
 // Moves what was read to b, up to cap packets.

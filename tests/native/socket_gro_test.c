@@ -326,6 +326,30 @@ static void flush_and_stop_count_datagrams(void) {
     rig_close(&s.r);
 }
 
+// Nor does it count anything twice where the last look before the stop had found no buffer.
+static void stop_after_a_shortage(void) {
+    enum { SENT = 800 };
+    server s = udp_server(600, LEN_MAX, 64, 0);
+    int fd = peer_connect(SOCK_DGRAM, "127.0.0.1", s.port);
+    s.r.hold = true;
+    for (uint32_t k = 0; k < SENT; k++)
+        send_one(fd, 100, k);
+    for (int k = 0; k < 50; k++)
+        rig_serve(&s.r, 1);
+    DQ_CHECK(s.r.n > 0 && s.r.n < SENT);
+    rig_let_go(&s.r);
+    while (dq_session_stop(s.r.s, 0) > 0)
+        rig_serve(&s.r, 0);
+    while (rig_serve(&s.r, 0)) {
+    }
+    dq_line l = rig_line(&s.r, s.rx);
+    DQ_EQ(s.r.n, SENT);
+    DQ_EQ(l.in, SENT);
+    DQ_EQ(l.in_bytes, SENT * 100);
+    close(fd);
+    rig_close(&s.r);
+}
+
 static void several_queues_share_a_region(void) {
     rig r = rig_new(4096, LEN_MAX);
     r.workers = 1;
@@ -573,6 +597,7 @@ int main(int argc, char **argv) {
     DQ_RUN(single_datagrams_share);
     DQ_RUN(keeping_a_little_copies_it);
     DQ_RUN(flush_and_stop_count_datagrams);
+    DQ_RUN(stop_after_a_shortage);
     DQ_RUN(several_queues_share_a_region);
     DQ_RUN(where_it_does_not_fit_the_report_says_so);
     DQ_RUN(each_packet_is_a_datagram);
