@@ -344,8 +344,8 @@ func TestContractReopen(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			onTask(t, func(me *task.Task) error {
 				fds, rounds := -1, 100
-				if e.veth {
-					rounds = 10 // the kernel takes its time to close the sockets
+				if e.veth || e.cards != "" {
+					rounds = 10 // the kernel takes its time to close the sockets, a card to find its link
 				}
 				for round := range rounds {
 					b, err := e.open(me, "")

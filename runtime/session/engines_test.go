@@ -30,7 +30,8 @@ type engine struct {
 	direct   bool
 	virtual  bool
 	veth     bool   // the interfaces are a pair of virtual Ethernet devices
-	dpdk     bool   // through DPDK's af_packet devices
+	dpdk     bool   // through DPDK's af_packet devices, or
+	cards    string // these two PCI cards on one wire, "ADDRESS,ADDRESS"
 	faults   string // of the wire, after the clock
 	tx       string // goes to interface a's tx section
 }
@@ -46,6 +47,9 @@ func engines() []engine {
 		{name: "udp", endpoint: "udp://127.0.0.1"},
 		{name: "udp6", endpoint: "udp://[::1]"},
 		{name: "tcp", endpoint: "tcp://127.0.0.1", framed: true},
+	}
+	if cards := os.Getenv("DAQIRI_TEST_CARDS"); cards != "" { // in a virtual machine: one test at a time
+		base = append(base, engine{name: "cards", frames: true, dpdk: true, cards: cards})
 	}
 	var all []engine
 	for _, e := range base {
@@ -108,17 +112,21 @@ func (e engine) yaml(extra string) (string, error) {
 		poll = "poll_mode: direct\n          batch_size: 32"
 	}
 	loopback, stream, rxBuf := "", "socket", 2048
-	left, right := "left", "right"
+	left, right, kind := "left", "right", "host"
 	if e.dpdk {
 		if err := findDPDK(); err != nil {
 			return "", err
 		}
 		left, right = vdev("net_af_packet", "iface=left"), vdev("net_af_packet", "iface=right")
+		if e.cards != "" {
+			left, right, _ = strings.Cut(e.cards, ",")
+			kind = "huge"
+		}
 	}
 	a, b := "", ""
 	if e.frames {
 		stream, loopback = "raw", "\n    loopback: {mode: sw, seed: 7}"
-		if e.veth {
+		if e.veth || e.dpdk {
 			loopback = ""
 		}
 		if e.virtual {
@@ -150,8 +158,8 @@ daqiri:
     stream_type: %s
     master_core: 0%s
     memory_regions:
-    - {name: out, kind: host, affinity: 0, num_bufs: 1024, buf_size: 2048}
-    - {name: in, kind: host, affinity: 0, num_bufs: 1024, buf_size: %d}
+    - {name: out, kind: %s, affinity: 0, num_bufs: 1024, buf_size: 2048}
+    - {name: in, kind: %s, affinity: 0, num_bufs: 1024, buf_size: %d}
     interfaces:
     - name: a
       address: %s%s
@@ -169,7 +177,7 @@ daqiri:
           id: 0
           %s
           memory_regions: [in]%s
-%s`, stream, loopback, rxBuf, left, a, strings.Replace(poll, "\n          timeout_us: 200", "", 1), e.tx, right, b, poll, second, extra), nil
+%s`, stream, loopback, kind, kind, rxBuf, left, a, strings.Replace(poll, "\n          timeout_us: 200", "", 1), e.tx, right, b, poll, second, extra), nil
 }
 
 // bench is a session under test and what its task works with.
