@@ -1,0 +1,198 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	dpdkLibrary = "libdaqiri_dpdk.so"
+	dpdkBurst   = "512"
+)
+
+// runDPDK is dpdk_*: what the devices receive is sent on by ours, in a handler or in a native stage, and by testpmd. On
+// veth, packets go round between the two ends of a pair.
+func runDPDK(veth, handler bool) func(context.Context, *bench, *Result) error {
+	return func(ctx context.Context, b *bench, r *Result) error {
+		testpmd, err := b.dpdkTools()
+		if err != nil {
+			return err
+		}
+		devices := []string{"net_null0"}
+		in := func(argv []string) []string { return argv }
+		args := []string{"--handler=" + fmt.Sprint(handler), "--batch", dpdkBurst}
+		if veth {
+			c, err := b.cable(ctx)
+			if err != nil {
+				return err
+			}
+			defer c.close()
+			if err := c.join(ctx); err != nil {
+				return err
+			}
+			devices = []string{"net_af_packet0,iface=veth0,framecnt=2048", "net_af_packet1,iface=veth1,framecnt=2048"}
+			in = func(argv []string) []string { return c.in(c.send, argv) }
+			args = append(args, "--b", "vdev:"+devices[1], "--first", dpdkBurst)
+		}
+		args = append(args, "--a", "vdev:"+devices[0])
+		r.compareWith("dpdk-testpmd, io forwarding on the same devices, bursts of " + dpdkBurst)
+		ours := func(ctx context.Context, d time.Duration) (sample, error) {
+			f, err := b.last(ctx, d, in(b.ours("dpdk.lua", append(args, "--seconds", text(d*10/11))...))...)
+			return forwarded(f), err
+		}
+		peer := func(ctx context.Context, d time.Duration) (sample, error) {
+			f, err := b.testpmd(ctx, d, in(testpmdArgs(testpmd, devices)), len(devices))
+			return forwarded(f), err
+		}
+		return r.compare(ctx, ours, peer)
+	}
+}
+
+// forwarded is packets per CPU second, in millions; both poll, so that a core that others use too is no matter.
+func forwarded(f figures) sample {
+	return sample{f["packets"] / f["cpu_seconds"] / 1e6,
+		figures{"mpps": f["packets"] / f["seconds"] / 1e6, "cpus": f["cpu_seconds"] / f["seconds"], "lost": f["lost"]}}
+}
+
+// dpdkTools is the path of dpdk-testpmd, where our own library is there too.
+func (b *bench) dpdkTools() (string, error) {
+	if _, err := os.Stat(filepath.Join(filepath.Dir(b.opts.Exe), dpdkLibrary)); err != nil {
+		return "", errUnavailable{"needs " + dpdkLibrary + " beside the program: make build, where libdpdk is"}
+	}
+	testpmd := b.find("dpdk-testpmd")
+	if testpmd == "" {
+		return "", errUnavailable{"needs dpdk-testpmd (dpdk)"}
+	}
+	return testpmd, nil
+}
+
+// join puts both ends of a pair into the sending namespace: veth0 is joined to veth1.
+func (c *cable) join(ctx context.Context) error {
+	for _, args := range []string{
+		"link del veth0", "link add veth0 type veth peer name veth1",
+		"link set veth0 addrgenmode none up", "link set veth1 addrgenmode none up",
+	} {
+		if _, err := c.b.output(ctx, append([]string{c.ip, "-n", c.send}, strings.Fields(args)...)...); err != nil {
+			return fmt.Errorf("veth pair: %w", err)
+		}
+	}
+	return nil
+}
+
+// testpmdArgs is testpmd on huge pages where some are free, as ours is.
+func testpmdArgs(testpmd string, devices []string) []string {
+	cores := fmt.Sprintf("@(0-%d)", runtime.NumCPU()-1)
+	argv := []string{testpmd, "--lcores", "0" + cores + ",1" + cores, "--no-pci", "--no-telemetry", "--file-prefix", "daqiri-bench"}
+	free, _ := os.ReadFile("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
+	if n, _ := strconv.Atoi(strings.TrimSpace(string(free))); n > 24 {
+		argv = append(argv, "--in-memory")
+	} else {
+		argv = append(argv, "--no-huge", "-m", "512")
+	}
+	for _, d := range devices {
+		argv = append(argv, "--vdev", d)
+	}
+	return append(argv, "--", "-i", "--forward-mode=io", "--burst="+dpdkBurst, "--nb-cores=1", "--total-num-mbufs=16384")
+}
+
+// testpmd has testpmd forward for d and reads its counters at both ends of that.
+func (b *bench) testpmd(ctx context.Context, d time.Duration, argv []string, ports int) (figures, error) {
+	ctx, cancel := context.WithTimeout(ctx, d+slack)
+	defer cancel()
+	cmd := b.command(ctx, argv...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("testpmd: %w", err)
+	}
+	start := "start\n"
+	if ports > 1 {
+		start = "start tx_first 1\n"
+	}
+	var f figures
+	if _, err = io.WriteString(in, start); err == nil {
+		time.Sleep(d / 4) // its own start, and to warm up
+		f, err = testpmdInterval(in, cmd.Process.Pid, d*3/4)
+	}
+	_, _ = io.WriteString(in, "quit\n")
+	_ = in.Close()
+	if failed := cmd.Wait(); failed != nil {
+		err = programError("testpmd", failed, append(stderr.Bytes(), stdout.Bytes()...))
+	}
+	if err == nil {
+		f["packets"], err = testpmdPackets(stdout.String(), ports)
+	}
+	return f, err
+}
+
+// testpmdInterval asks for the ports' counters twice, d apart; the time between, and the process's.
+func testpmdInterval(in io.Writer, pid int, d time.Duration) (figures, error) {
+	var seconds, cpu [2]float64
+	for k := range 2 {
+		if k == 1 {
+			time.Sleep(d)
+		}
+		if _, err := io.WriteString(in, "show port stats all\n"); err != nil {
+			return nil, fmt.Errorf("testpmd: %w", err)
+		}
+		var err error
+		seconds[k] = float64(time.Now().UnixNano()) / 1e9
+		if cpu[k], err = cpuSeconds(pid); err != nil {
+			return nil, err
+		}
+	}
+	return figures{"seconds": seconds[1] - seconds[0], "cpu_seconds": cpu[1] - cpu[0]}, nil
+}
+
+// testpmdPackets is how many packets the ports have received between two looks at their counters.
+func testpmdPackets(said string, ports int) (float64, error) {
+	var counts []float64
+	for line := range strings.Lines(said) {
+		words := strings.Fields(line)
+		if len(words) < 3 || words[0] != "RX-packets:" || words[2] != "RX-missed:" {
+			continue
+		}
+		n, err := strconv.ParseFloat(words[1], 64)
+		if err != nil {
+			return 0, fmt.Errorf("testpmd: %w", err)
+		}
+		counts = append(counts, n)
+	}
+	if len(counts) < 2*ports {
+		return 0, fmt.Errorf("testpmd: it printed %d counters of ports, not %d", len(counts), 2*ports)
+	}
+	var sum float64
+	for k := range ports {
+		sum += counts[ports+k] - counts[k]
+	}
+	return sum, nil
+}
+
+// cpuSeconds is the CPU time of all threads of a process.
+func cpuSeconds(pid int) (float64, error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil || len(files) == 0 {
+		return 0, fmt.Errorf("process %d: no CPU time to be read: %w", pid, os.ErrNotExist)
+	}
+	var sum float64
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		if words := strings.Fields(string(text)); len(words) > 0 {
+			ns, _ := strconv.ParseFloat(words[0], 64)
+			sum += ns / 1e9
+		}
+	}
+	return sum, nil
+}
