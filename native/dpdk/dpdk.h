@@ -10,7 +10,8 @@
 // The engine's functions, set once by dqi_dpdk_entry.
 extern const dqi_dpdk_host *host;
 
-#define BURST_MAX 512 // packets of one call into DPDK
+#define BURST_MAX 512 // packets of one call into DPDK, at most
+#define CHUNK     64  // the same, where a call costs little: the cache still has what was written of them
 
 // ---- eal.c: the environment, once per process -------------------------------------------------------------
 
@@ -101,6 +102,7 @@ typedef struct dpdk_port {
     tx_state *txs;
     uint16_t rx_desc, tx_desc, n_rxq, n_txq; // as configured
     uint32_t max_frame;                      // bytes that the device sends
+    uint32_t chunk;                          // packets of one call
     bool links;                              // it sends frames whose buffers are linked
     _Atomic bool up;                         // the link has come up; a virtual device has none
     _Atomic int64_t link_looked;             // session time of the last look

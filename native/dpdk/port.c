@@ -219,6 +219,7 @@ static int open_port(dqi_port *p, dq_diag *diag) {
     if (err == DQ_OK) err = set_up_queues(p, d, diag);
     if (err == DQ_OK) err = make_states(p, d, diag);
     if (err != DQ_OK) return err;
+    d->chunk = d->info.if_index == 0 ? CHUNK : BURST_MAX; // a call of the kernel's each
     uint32_t kernel = kernel_mtu(d);
     uint16_t mtu = 0;
     if (rte_eth_dev_get_mtu(d->id, &mtu) != 0 || (kernel == 0 && wanted_mtu(p, d) == 0)) mtu = 0;

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define RX_CHUNK 64 // packets of one call: what the driver writes of them is in the cache when it is read
-
 // After the stop a lane gives what the device's ring held then.
 static bool ended(const dpdk_port *d, const lane_state *s) { return d->stopping && s->last_frames == 0; }
 
@@ -78,24 +76,25 @@ void rx_release(dqi_lane *l) {
     s->n_lent = 0;
 }
 
-// The same, and there is nothing else to do for it.
-static inline bool is_plain(const dpdk_port *d, const struct rte_mbuf *m) {
-    return is_ours(d, m) && !(m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED);
-}
-
 // Appends the plain ones of n frames to b; their number.
-static uint32_t append(const dpdk_port *d, struct rte_mbuf *const *frames, uint32_t n, dq_burst *b) {
-    const uint8_t *base = b->session->base;
-    uint32_t k = b->n, i = 0;
+static uint32_t append(const pool *pl, struct rte_mbuf *const *frames, uint32_t n, dq_burst *b) {
+    const uint8_t *const base = b->session->base, *const start = base + pl->region->offset;
+    const struct rte_mempool *const mp = pl->mp;
+    const uint64_t inverse = pl->inverse;
+    const uint32_t first = pl->region->first_id, k = b->n;
+    uint64_t *restrict off = b->off[0] + k;
+    uint32_t *restrict len = b->len[0] + k, *restrict bufs = b->bufs[0] + k, i = 0;
     uint64_t bytes = 0;
-    for (; i < n && is_plain(d, frames[i]); i++, k++) {
+    for (; i < n; i++) {
         const struct rte_mbuf *m = frames[i];
-        b->off[0][k] = (uint64_t)(rte_pktmbuf_mtod(m, const uint8_t *) - base);
-        b->len[0][k] = m->data_len;
-        b->bufs[0][k] = pool_id(d->rx_pool, m);
+        if (m->pool != mp || m->nb_segs != 1 || (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)) break;
+        const uint8_t *buf = m->buf_addr;
+        off[i] = (uint64_t)(buf - base) + m->data_off;
+        len[i] = m->data_len;
+        bufs[i] = first + (uint32_t)(((unsigned __int128)(uint64_t)(buf - start) * inverse) >> 64);
         bytes += m->data_len;
     }
-    b->n = b->n_bufs = k;
+    b->n = b->n_bufs = k + i;
     b->bytes += bytes;
     return i;
 }
@@ -106,9 +105,9 @@ uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room) {
     if (d->ts_offset >= 0) return 0; // rx_read looks for times
     const uint32_t start = b->n;
     while (b->n - start < room && s->first == s->n) { // what is left there is for rx_read
-        uint32_t most = room - (b->n - start), ask = most < RX_CHUNK ? most : RX_CHUNK;
+        uint32_t most = room - (b->n - start), ask = most < d->chunk ? most : d->chunk;
         uint32_t n = fetch(d, s, ask);
-        s->first = append(d, s->got, n, b);
+        s->first = append(d->rx_pool, s->got, n, b);
         if (n < ask) break;
     }
     uint32_t got = b->n - start;

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #define LINK_LOOK_NS 1000000
-#define TX_CHUNK                                                                                             \
-    64 // packets on their way at once: what is written of them is in the cache when the driver reads it
 
 // Some packets of a burst on their way into the device.
 typedef struct chunk {
@@ -15,7 +13,7 @@ typedef struct chunk {
     bool own;          // the burst's buffers may be handed over
     bool plain;        // all are handed over, and the burst doesn't know yet
     uint32_t copied;   // of the frames
-    struct rte_mbuf *frames[TX_CHUNK];
+    struct rte_mbuf *frames[BURST_MAX];
 } chunk;
 
 static uint32_t frame_len(const dq_burst *b, uint32_t i) {
@@ -95,7 +93,7 @@ static dq_reason refusal(const dpdk_port *d, uint32_t len) {
 // packet at least is another matter.
 static bool fill_plain(const dpdk_port *d, tx_state *t, chunk *c, uint32_t max) {
     const dq_burst *b = c->b;
-    const uint32_t n = max < TX_CHUNK ? max : TX_CHUNK, i = c->first;
+    const uint32_t n = max < d->chunk ? max : d->chunk, i = c->first;
     const pool *pl = find_pool(d->bound, t, b->bufs[0][i]);
     if (!pl) return false;
     const uint32_t *ids = b->bufs[0] + i, *len = b->len[0] + i;
@@ -126,7 +124,7 @@ static bool fill_plain(const dpdk_port *d, tx_state *t, chunk *c, uint32_t max) 
 static void fill(const dpdk_port *d, tx_state *t, chunk *c, uint32_t max) {
     const dq_burst *b = c->b;
     c->n = c->copied = 0;
-    for (; c->n < max && c->n < TX_CHUNK; c->n++) {
+    for (; c->n < max && c->n < d->chunk; c->n++) {
         uint32_t i = c->first + c->n;
         if (refusal(d, frame_len(b, i)) != DQ_REASONS) break;
         struct rte_mbuf *m = c->own ? own_frame(d, t, b, i) : NULL;
@@ -177,7 +175,7 @@ static uint64_t bytes_of(const dq_burst *b, uint32_t first, uint32_t n) {
     return bytes;
 }
 
-// Sends what it can of packets [first, first + n), at most TX_CHUNK; the number gone, dropped ones included.
+// Sends what it can of packets [first, first + n), at most a chunk; the number gone, dropped ones included.
 // *stuck: the device takes no more now.
 static uint32_t send_some(dq_queue *q, chunk *c, uint32_t n, bool *stuck) {
     const dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
@@ -217,7 +215,9 @@ int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
         q->next_ns = q->now_ns + LINK_LOOK_NS;
         return 0;
     }
-    chunk c = {.b = b, .own = dqi_burst_alone(b) && !b->parent && !b->slices && (b->nseg == 1 || d->links)};
+    chunk c;
+    c.b = b;
+    c.own = dqi_burst_alone(b) && !b->parent && !b->slices && (b->nseg == 1 || d->links);
     uint32_t done = 0, total = b->n, from = first; // from: the burst doesn't know of those sent since
     bool stuck = false;
     eal_join();
