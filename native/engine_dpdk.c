@@ -144,5 +144,6 @@ const dqi_engine_ops dqi_engine_dpdk = {
     .change_rules = dqi_raw_change_rules,
     .drop_all = dqi_raw_drop_all,
     .mac = dqi_raw_mac,
+    .mtu = dqi_raw_mtu,
     .multicast = dqi_raw_multicast,
 };

@@ -51,8 +51,8 @@ static void say_how(const dqi_port *p) {
         dqi_note(i->session, "interface %s: %s", i->conf.name, p->driver->name);
         return;
     }
-    dqi_note(i->session, "interface %s: %s, %u receive lane%s; flows by software; %s%s", i->conf.name,
-             p->driver->name, p->n_lanes, p->n_lanes == 1 ? "" : "s",
+    dqi_note(i->session, "interface %s: %s, %u receive lane%s; %s%s%s", i->conf.name, p->driver->name,
+             p->n_lanes, p->n_lanes == 1 ? "" : "s", p->driver->steer ? "" : "flows by software; ",
              p->direct ? "packets stay where the device put them" : "copy: ", p->direct ? "" : p->copy);
 }
 

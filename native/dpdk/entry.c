@@ -28,6 +28,7 @@ __attribute__((visibility("default"))) const dqi_dpdk_driver *dqi_dpdk_entry(con
                 .refresh = port_refresh,
                 .steer = port_steer,
                 .mac = port_mac,
+                .mtu = port_mtu,
             },
         .seal = DQI_DPDK_SEAL,
         .receive = rx_receive,

@@ -227,6 +227,7 @@ static int open_port(dqi_port *p, dq_diag *diag) {
         d->max_frame = (kernel > 0 ? kernel : mtu) + FRAME_EXTRA;
     else
         d->max_frame = UINT32_MAX;
+    if (driver_is(d, "net_pcap")) p->stamps = strstr(d->args, "rx_pcap=") ? DQ_STAMPS_FILE : DQ_STAMPS_KERNEL;
     report(p, d);
     return DQ_OK;
 }
@@ -310,6 +311,11 @@ void port_refresh(dqi_port *p) {
     atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_NO_BUFFER], s.rx_nombuf, memory_order_relaxed);
     atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_RX_ERRORS], s.ierrors, memory_order_relaxed);
     atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_TX_ERRORS], s.oerrors, memory_order_relaxed);
+}
+
+uint32_t port_mtu(const dqi_port *p) {
+    const dpdk_port *d = dpdk_of(p);
+    return d->max_frame == UINT32_MAX ? 0 : d->max_frame - FRAME_EXTRA;
 }
 
 int port_mac(const dqi_port *p, uint8_t mac[6]) {
