@@ -93,6 +93,7 @@ typedef struct dpdk_port {
     bool probed, configured, started, promiscuous, stopping;
     char device[256], args[256]; // as DPDK names it
     bool vdev;
+    bool own_only; // it takes the engine's buffers alone
     struct rte_eth_dev_info info;
     bound *bound;
     pool *rx_pool;           // the receive region, when frames go straight into it

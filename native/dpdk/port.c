@@ -59,17 +59,27 @@ static uint32_t wanted_mtu(const dqi_port *p, const dpdk_port *d) {
     return mtu < d->info.min_mtu ? d->info.min_mtu : mtu;
 }
 
+// Virtual devices that take buffers wherever they lie; others share DPDK's own memory with somebody, or lay
+// it out.
+static bool takes_any_memory(const dpdk_port *d) {
+    static const char *const names[] = {"net_null", "net_ring", "net_pcap", "net_af_packet", "net_tap"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (driver_is(d, names[i])) return true;
+    return !d->vdev;
+}
+
 // Where frames are received: straight into the region of the only receive queue, or into the engine's
 // buffers.
 static void choose_memory(dqi_port *p, dpdk_port *d) {
     const dq_iface *i = p->iface;
+    d->own_only = !takes_any_memory(d);
     if (i->n_rx == 0) return;
     if (i->n_rx > 1)
         p->copy = "several queues share the device's buffers";
     else if (i->rx[0]->conf.n_regions > 1)
         p->copy = "packets are split over several memory regions";
-    else if (driver_is(d, "net_af_xdp"))
-        p->copy = "net_af_xdp needs buffers of its own";
+    else if (d->own_only)
+        p->copy = "the driver needs buffers of its own";
     else
         d->rx_pool = pool_of(d->bound, i->rx[0]->conf.regions[0], &p->copy);
     p->direct = d->rx_pool != NULL;

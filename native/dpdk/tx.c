@@ -217,7 +217,7 @@ int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     }
     chunk c;
     c.b = b;
-    c.own = dqi_burst_alone(b) && !b->parent && !b->slices && (b->nseg == 1 || d->links);
+    c.own = !d->own_only && dqi_burst_alone(b) && !b->parent && !b->slices && (b->nseg == 1 || d->links);
     uint32_t done = 0, total = b->n, from = first; // from: the burst doesn't know of those sent since
     bool stuck = false;
     eal_join();
