@@ -29,7 +29,7 @@ DPDK_CFLAGS  := -std=gnu11 -O3 -D_GNU_SOURCE -Wall -Wextra -fPIC -shared -fvisib
 DPDK_SOURCES := $(wildcard native/dpdk/*.c)
 DPDK_HEADERS := $(wildcard native/dpdk/*.h native/*.h)
 
-.PHONY: build run test soak deps lint fmt clean help
+.PHONY: build run test soak bpf deps lint fmt clean help
 .NOTPARALLEL:
 
 build: ## build ./daqiri-run (the default)
@@ -64,6 +64,9 @@ MINUTES ?= 10
 soak: build ## full rate and faults for MINUTES=10; SEED= repeats a run, FAULTS= chooses, LOSSY=1 must fail, CLOCK=1 steps the clock
 	$(GO) run ./tests/soak -minutes $(MINUTES) -faults '$(FAULTS)' $(if $(SEED),-seed $(SEED)) $(if $(LOSSY),-lossy 1000000) $(if $(CLOCK),-clock)
 
+bpf: ## build the eBPF object of the engine xdp anew, after a change of its source (clang 14, llvm-strip)
+	cd native/bpf && ./build.sh steer.bpf.o
+
 deps: ## install what the tests need, where that is allowed
 	$(call step,tools for the tests,tests/deps.sh)
 
@@ -84,7 +87,7 @@ run_staticcheck = if [ -x $(STATICCHECK) ] || { $(fetch_staticcheck); [ -x $(STA
 
 fmt: ## format Go and C files in place
 	gofmt -w $$(git ls-files --cached --others --exclude-standard '*.go')
-	clang-format -i $$(git ls-files --cached --others --exclude-standard 'native/*.[ch]' 'tests/native/*.[ch]')
+	clang-format -i $$(git ls-files --cached --others --exclude-standard 'native/*.[ch]' 'native/bpf/*.c' 'tests/native/*.[ch]')
 
 clean: ## remove what was built; captures stay
 	rm -rf $(BUILD) daqiri-run $(DPDK_LIB)

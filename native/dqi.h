@@ -8,6 +8,7 @@
 #define DQI_H
 
 #include "dq.h"
+#include "steer.h"
 #include "atomics.h"
 #include "ring.h"
 
@@ -357,6 +358,7 @@ struct dq_iface {
     _Atomic(dqi_tap *) events; // connect and disconnect events
     dqi_rx_acts *rx_acts;      // flows with actions (actions.h); NULL: none
     dqi_tx_acts *tx_acts;      // set before the start
+    dq_xdp xdp;                // of engine xdp
 };
 
 // What every engine does. Calls on one interface never overlap, except rx, tx and arm on different queues.

@@ -151,3 +151,5 @@ int dq_conn_setsockopt(dq_iface *i, uint32_t conn, int level, int option, const 
     return i->ops->conn_setsockopt ? i->ops->conn_setsockopt(i, conn, level, option, value, len)
                                    : DQ_NOT_SUPPORTED;
 }
+
+void dq_iface_xdp(dq_iface *i, const dq_xdp *x) { i->xdp = *x; }

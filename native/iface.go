@@ -79,7 +79,11 @@ func (s *Session) AddIface(conf IfaceConf) (Iface, error) {
 		}
 	}
 	var d C.dq_diag
-	return i, result("interface "+conf.Name, C.dq_iface_add(s.c, &c, &i.c, &d), &d)
+	err := result("interface "+conf.Name, C.dq_iface_add(s.c, &c, &i.c, &d), &d)
+	if err == nil && conf.Engine == "xdp" {
+		s.xdp = append(s.xdp, xdpIface{i, conf.Address})
+	}
+	return i, err
 }
 
 // MAC returns the interface's Ethernet address; ErrNotSupported where it has none.

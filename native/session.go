@@ -9,7 +9,11 @@ import "C"
 import "time"
 
 // Session is an engine session: see dq_session in dq.h. Close must be the last call.
-type Session struct{ c *C.dq_session }
+type Session struct {
+	c      *C.dq_session
+	xdp    []xdpIface
+	steers []*steering
+}
 
 // Wire describes the wire between the loop interfaces of a session. Faults are
 // probabilities per packet; a rate of 0 is unlimited.
@@ -55,6 +59,11 @@ func NewSession(conf SessionConf) (*Session, error) {
 
 // Open allocates the arena and opens the engines. It may resolve host names, so it blocks.
 func (s *Session) Open() error {
+	for _, i := range s.xdp {
+		if steer := i.steer(); steer != nil {
+			s.steers = append(s.steers, steer)
+		}
+	}
 	var d C.dq_diag
 	return result("open", C.dq_session_open(s.c, &d), &d)
 }
@@ -80,6 +89,10 @@ func (s *Session) Finish() { C.dq_session_finish(s.c) }
 func (s *Session) Close() uint64 {
 	leaked := uint64(C.dq_session_close(s.c))
 	s.c = nil
+	for _, steer := range s.steers {
+		steer.close()
+	}
+	s.steers = nil
 	return leaked
 }
 

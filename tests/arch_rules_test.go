@@ -43,6 +43,7 @@ func TestArchitectureRules(t *testing.T) {
 		{"dot file", ".clang-format", ""},
 		{"C below native", "native/sub/a.c", "stay flat"},
 		{"engine as a shared object", "native/dpdk/a.c", ""},
+		{"eBPF", "native/bpf/a.bpf.c", ""},
 	}
 	for _, c := range places {
 		t.Run(c.name, func(t *testing.T) { wantFault(t, placeFaults([]string{c.file}), c.want) })

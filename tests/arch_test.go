@@ -33,7 +33,7 @@ var layers = map[string]layer{
 		modules: []string{"github.com/yuin/gopher-lua", "layeh.com/gopher-luar"},
 	},
 	"runtime": {own: []string{"native"}, modules: []string{"gopkg.in/yaml.v3"}},
-	"native":  {modules: []string{"golang.org/x/sys"}},
+	"native":  {modules: []string{"github.com/cilium/ebpf", "golang.org/x/sys"}},
 	"stdlib":  {},
 	"tests":   {own: []string{"host/cli", "host/golden", "host/state", "runtime/spec"}},
 }
@@ -212,7 +212,7 @@ func placeFaults(files []string) []string {
 		if (top == "host" || top == "runtime") && dir == "" && path.Ext(base) == ".go" {
 			fault(top + "/ holds sub-packages only")
 		}
-		apart := strings.HasPrefix(dir, "kernels/") || strings.HasPrefix(dir, "dpdk/") // not part of the cgo package
+		apart := slices.Contains([]string{"bpf/", "dpdk/", "kernels/"}, dir) // not part of the cgo package
 		if top == "native" && dir != "" && !apart && (path.Ext(base) == ".c" || path.Ext(base) == ".h") {
 			fault("C files stay flat in native/, or `go build` misses their changes")
 		}

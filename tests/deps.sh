@@ -30,6 +30,8 @@ look() {
     want libc libc6-dev any /usr/include/stdio.h
     want git git has git
     want clang-format clang-format has clang-format
+    want clang clang has clang
+    want llvm-strip llvm has llvm-strip
     want tshark tshark has tshark
     want capinfos wireshark-common has capinfos
     want tcpdump tcpdump has tcpdump

@@ -21,6 +21,7 @@ type probe func() error
 // these skips and says why; where DAQIRI_REQUIRE (comma separated) names it, the test fails instead.
 var probes = map[string]probe{
 	"arm64":        crossCompiler,
+	"bpf":          command("clang"), // and llvm-strip: builds the eBPF object
 	"capinfos":     command("capinfos"),
 	"clang-format": command("clang-format"),
 	"dpdk":         dpdkLibrary,

@@ -1,0 +1,147 @@
+package native
+
+/*
+#include "steer.h"
+*/
+import "C"
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+)
+
+// The program that decides which frames are ours, built from bpf/steer.bpf.c (make bpf).
+//
+//go:embed bpf/steer.bpf.o
+var steerObject []byte
+
+// steering is the eBPF program of one device, with what fills its maps. The link holds the program to the device:
+// it goes when the process ends, however it ends.
+type steering struct {
+	objects struct {
+		Program *ebpf.Program `ebpf:"steer"`
+		Conf    *ebpf.Map     `ebpf:"conf"`
+		Groups  *ebpf.Map     `ebpf:"groups"`
+		Entries *ebpf.Map     `ebpf:"entries"`
+		Singles *ebpf.Map     `ebpf:"singles"`
+		Counts  *ebpf.Map     `ebpf:"counts"`
+		Sockets *ebpf.Map     `ebpf:"sockets"`
+	}
+	c      *C.dq_steer
+	link   link.Link
+	native bool // in the driver
+}
+
+// loadSteering loads the program; it is attached to nothing.
+func loadSteering() (*steering, error) {
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(steerObject))
+	if err != nil {
+		return nil, err
+	}
+	s := new(steering)
+	if err := spec.LoadAndAssign(&s.objects, nil); err != nil {
+		return nil, err
+	}
+	o := &s.objects
+	maps := C.dq_steer_maps{conf: C.int32_t(o.Conf.FD()), groups: C.int32_t(o.Groups.FD()),
+		entries: C.int32_t(o.Entries.FD()), singles: C.int32_t(o.Singles.FD()), counts: C.int32_t(o.Counts.FD()),
+		sockets: C.int32_t(o.Sockets.FD())}
+	var d C.dq_diag
+	if err := result("steer", C.dq_steer_new(&maps, &s.c, &d), &d); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// attach binds the program to a device: in its driver, else behind it.
+func (s *steering) attach(device string) error {
+	dev, err := net.InterfaceByName(device)
+	if err != nil {
+		return err
+	}
+	options := link.XDPOptions{Program: s.objects.Program, Interface: dev.Index, Flags: link.XDPDriverMode}
+	s.link, err = link.AttachXDP(options)
+	s.native = err == nil
+	if err != nil && !errors.Is(err, syscall.EBUSY) {
+		options.Flags = link.XDPGenericMode
+		s.link, err = link.AttachXDP(options)
+	}
+	return err
+}
+
+// set makes the frames that some rule matches ours, or all unless isolated.
+func (s *steering) set(rules []Rule, isolated, dropAll bool) error {
+	var d C.dq_diag
+	rc := C.dq_steer_set(s.c, (*C.dq_rule)(unsafe.Pointer(first(rules))), C.uint32_t(len(rules)), C.bool(isolated), C.bool(dropAll), &d)
+	return result("flows", rc, &d)
+}
+
+// run makes the program decide; else everything is the kernel's.
+func (s *steering) run(run bool) { C.dq_steer_run(s.c, C.bool(run)) }
+
+// close detaches the program and frees all; the sockets are closed already.
+func (s *steering) close() {
+	if s.link != nil {
+		s.link.Close()
+	}
+	C.dq_steer_free(s.c)
+	o := &s.objects
+	o.Program.Close()
+	for _, m := range []*ebpf.Map{o.Conf, o.Groups, o.Entries, o.Singles, o.Counts, o.Sockets} {
+		m.Close()
+	}
+}
+
+// xdpIface is an interface whose engine takes an eBPF program, and its device.
+type xdpIface struct {
+	Iface
+	device string
+}
+
+// steer gives the interface its program, or the reason why it has none: its engine then does without, or refuses to
+// open.
+func (i xdpIface) steer() *steering {
+	var x C.dq_xdp
+	s, err := loadSteering()
+	if err == nil {
+		if err = s.attach(i.device); err != nil {
+			s.close()
+			s = nil
+		}
+	}
+	if err == nil {
+		x.steer, x.native = s.c, C.bool(s.native)
+	} else {
+		refused := syscall.EINVAL
+		errors.As(err, &refused)
+		x.refused = C.int32_t(refused)
+		put(x.why[:], "reason", fmt.Sprintf("%.200s", err.Error()))
+	}
+	C.dq_iface_xdp(i.c, &x)
+	return s
+}
+
+// WantedBy says whether some of the rules matches an Ethernet frame, as the classifier in user space sees it.
+func WantedBy(rules []Rule, frame []byte) (bool, error) {
+	var d C.dq_diag
+	rc := C.dq_rules_want((*C.dq_rule)(unsafe.Pointer(first(rules))), C.uint32_t(len(rules)), (*C.uint8_t)(first(frame)), C.uint32_t(len(frame)), &d)
+	return rc > 0, result("flows", min(rc, 0), &d)
+}
+
+// steerCounts is what the program has counted: frames that went to a socket, to the kernel, or nowhere.
+type steerCounts struct{ Ours, Passed, Dropped uint64 }
+
+func (s *steering) counts() steerCounts {
+	var c C.dq_steer_counts
+	C.dq_steer_read(s.c, &c)
+	return steerCounts{uint64(c.ours), uint64(c.passed), uint64(c.dropped)}
+}

@@ -1,0 +1,42 @@
+package tests
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// clangBPF is the compiler version that made the committed object; others make other bytes.
+const clangBPF = "14"
+
+// TestBPFObject: the committed eBPF object is what its source gives.
+func TestBPFObject(t *testing.T) {
+	need(t, "bpf")
+	version, err := exec.Command("clang", "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(version, []byte(" version "+clangBPF+".")) {
+		lack(t, "bpf", "this clang is not version "+clangBPF)
+	}
+	dir := filepath.Join(rootDir, "native/bpf")
+	want, err := os.ReadFile(filepath.Join(dir, "steer.bpf.o"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	built := filepath.Join(t.TempDir(), "steer.bpf.o")
+	build := exec.Command("./build.sh", built)
+	build.Dir = dir
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	got, err := os.ReadFile(built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("native/bpf/steer.bpf.o is not what steer.bpf.c gives: make bpf")
+	}
+}
