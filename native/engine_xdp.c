@@ -1,12 +1,13 @@
 // engine_xdp.c: raw Ethernet on any Linux interface: raw.h with the best driver that the interface takes.
 #include "packet_port.h"
 #include "ptp.h"
+#include "xsk_driver.h"
 
 #include <string.h>
 
 // From the best to the one that works everywhere. The next is tried where one says DQ_NOT_SUPPORTED; what it
 // says goes into the report.
-static const dqi_port_driver *const drivers[] = {&dqi_driver_packet};
+static const dqi_port_driver *const drivers[] = {&dqi_driver_xsk, &dqi_driver_packet};
 
 static int open_driver(dq_iface *i, dq_diag *diag) {
     enum { N = sizeof drivers / sizeof *drivers };
@@ -33,7 +34,8 @@ static int open_xdp(dq_iface *i, dq_diag *diag) {
 const dqi_engine_ops dqi_engine_xdp = {
     .name = "xdp",
     .flows = true,
-    .align = 64,
+    .align = 2048, // a chunk of AF_XDP's
+    .claim = dqi_xsk_claim,
     .open = open_xdp,
     .start = dqi_raw_start,
     .stop = dqi_raw_stop,

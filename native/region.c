@@ -235,7 +235,7 @@ int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
                         limits_addresses() ? "; hint: ulimit -v limits addresses: raise it" : "");
     s->reserved = p;
     s->base = (uint8_t *)round_up((uintptr_t)p, HUGE_PAGE);
-    err = map_part(s, 0, 0, small, 0);
+    err = map_part(s, 0, 0, huge_at, 0); // without a hole behind it: a device may take the arena as a whole
     if (err == 0) err = map_part(s, 1, huge_at, s->arena_bytes - huge_at, MFD_HUGETLB);
     if (err != 0)
         return dqi_fail(diag, DQ_ESYS + err, "memory regions: %llu bytes: %s%s",

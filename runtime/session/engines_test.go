@@ -32,6 +32,7 @@ type engine struct {
 	veth     bool   // the interfaces are a pair of virtual Ethernet devices
 	dpdk     bool   // through DPDK's af_packet devices, or
 	cards    string // these two PCI cards on one wire, "ADDRESS,ADDRESS"
+	driver   string // that the report must name, where veth
 	faults   string // of the wire, after the clock
 	tx       string // goes to interface a's tx section
 }
@@ -42,7 +43,8 @@ func engines() []engine {
 		{name: "loop", frames: true},
 		{name: "loop-copy", frames: true, copies: true},
 		{name: "loop-virtual", frames: true, virtual: true},
-		{name: "xdp", frames: true, veth: true},
+		{name: "xdp", frames: true, veth: true, driver: "AF_XDP"},
+		{name: "xdp-packet", frames: true, veth: true, driver: "AF_PACKET"},
 		{name: "dpdk", frames: true, veth: true, dpdk: true},
 		{name: "udp", endpoint: "udp://127.0.0.1"},
 		{name: "udp6", endpoint: "udp://[::1]"},
@@ -191,14 +193,19 @@ type bench struct {
 
 // vethPair puts the calling thread into a network namespace of its own, with the pair left and right. Its task's sockets
 // and workers are there too; all of it ends with the task's thread. Nobody but the test sends there.
-func vethPair() error {
+// AF_XDP does not take devices with more queues than an interface may have, so that AF_PACKET has to do.
+func vethPair(driver string) error {
 	if err := syscall.Unshare(syscall.CLONE_NEWNET); err != nil {
 		return lacks{"netns", err}
 	}
 	// Else a device whose MTU grows beyond IPv6's least begins to speak.
 	_ = os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0)
+	queues := 1
+	if driver == "AF_PACKET" {
+		queues = 33
+	}
 	for _, line := range []string{
-		"link add left type veth peer name right",
+		fmt.Sprintf("link add left numrxqueues %d type veth peer name right numrxqueues %[1]d", queues),
 		"link set left addrgenmode none up",
 		"link set right addrgenmode none up",
 	} {
@@ -222,7 +229,7 @@ func (e engine) open(me *task.Task, extra string) (b *bench, err error) {
 
 func (e engine) tryOpen(me *task.Task, extra string) (*bench, error) {
 	if e.veth {
-		if err := vethPair(); err != nil {
+		if err := vethPair(e.driver); err != nil {
 			return nil, err
 		}
 	}
@@ -237,6 +244,10 @@ func (e engine) tryOpen(me *task.Task, extra string) (*bench, error) {
 	s, err := Open(cfg, Env{Scheduler: me.Scheduler(), Owner: me})
 	if err != nil {
 		return nil, err
+	}
+	if report := strings.Join(s.Report(), "\n"); e.driver != "" && !strings.Contains(report, "interface b: "+e.driver) {
+		s.Close()
+		return nil, lacks{"xdp", fmt.Errorf("%s does not serve the interface:\n%s", e.driver, report)}
 	}
 	b := &bench{engine: e, s: s, me: me, l: NewLeases()}
 	if b.tx, err = s.TxQueue("a", "tx0"); err == nil {

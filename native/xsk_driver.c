@@ -1,0 +1,311 @@
+// xsk_driver.c: the AF_XDP driver of raw.h: what the device is, how its frames get into the queues' regions,
+// what the eBPF program is told.
+#include "xsk_driver.h"
+#include "region.h"
+#include "steer_map.h"
+#include "xsk.h"
+
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/if.h>
+#include <linux/if_arp.h>
+#include <linux/if_packet.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef SOL_XDP
+#define SOL_XDP 283
+#endif
+
+enum { SMALL_CHUNK = 2048, LARGE_CHUNK = 4096, TAGGED = 18 }; // bytes; of a frame beyond the MTU
+
+unsigned if_nametoindex(const char *); // net/if.h and linux/if.h exclude each other
+
+// ---- the device -------------------------------------------------------------------------------------------
+
+static bool ask(const char *device, unsigned long what, struct ifreq *r) {
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    snprintf(r->ifr_name, sizeof r->ifr_name, "%.15s", device);
+    bool ok = fd >= 0 && ioctl(fd, what, r) == 0;
+    if (fd >= 0) close(fd);
+    return ok;
+}
+
+// Its receive queues; 1 where the driver does not say.
+static uint32_t count_queues(const char *device) {
+    struct ethtool_channels c = {.cmd = ETHTOOL_GCHANNELS};
+    struct ifreq r = {.ifr_data = (void *)&c};
+    bool ok = ask(device, SIOCETHTOOL, &r) && c.rx_count + c.combined_count > 0;
+    return ok ? c.rx_count + c.combined_count : 1;
+}
+
+static uint32_t mtu_of(const char *device) {
+    struct ifreq r = {0};
+    return ask(device, SIOCGIFMTU, &r) ? (uint32_t)r.ifr_mtu : 1500;
+}
+
+// Whether it hands over what another kernel sent, which may have left checksums to be finished.
+static bool hears_kernels(const char *device) {
+    static const char *const drivers[] = {"veth", "tun", "virtio_net"};
+    struct ethtool_drvinfo d = {.cmd = ETHTOOL_GDRVINFO};
+    struct ifreq r = {.ifr_data = (void *)&d};
+    for (size_t k = 0; k < sizeof drivers / sizeof *drivers && ask(device, SIOCETHTOOL, &r); k++)
+        if (strcmp(d.driver, drivers[k]) == 0) return true;
+    return false;
+}
+
+static bool is_ethernet(const char *device) {
+    struct ifreq r = {0};
+    return ask(device, SIOCGIFHWADDR, &r) &&
+           (r.ifr_hwaddr.sa_family == ARPHRD_ETHER || r.ifr_hwaddr.sa_family == ARPHRD_LOOPBACK);
+}
+
+// A socket that gets an error when the device goes down; no frame is of its type. -1: it can't be had.
+static int watch(int index) {
+    enum { NO_TYPE = 0xffff };
+    struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_protocol = NO_TYPE, .sll_ifindex = index};
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0) bind(fd, (struct sockaddr *)&at, sizeof at);
+    return fd;
+}
+
+static bool is_gone(const xsk_port *x) {
+    struct sockaddr_ll at = {0};
+    socklen_t len = sizeof at;
+    return getsockname(x->watch, (struct sockaddr *)&at, &len) == 0 && at.sll_ifindex != x->index;
+}
+
+// ---- where frames are put ---------------------------------------------------------------------------------
+
+// Why the kernel can't put frames into the queue's own region, whose stride will be this; NULL: it can.
+static const char *why_copy(const dq_iface *i, uint32_t stride, uint32_t mtu) {
+    const dq_region *r = i->rx[0]->conf.regions[0];
+    uint32_t longest = mtu + TAGGED < r->conf.buf_size ? mtu + TAGGED : r->conf.buf_size;
+    if (i->n_rx > 1) return "several queues share what the device receives";
+    if (i->rx[0]->conf.n_regions > 1) return "the queue splits headers from data";
+    if (r->group > 1) return "the region's buffers go out in groups";
+    if (stride != SMALL_CHUNK && stride != LARGE_CHUNK)
+        return "AF_XDP takes buffers of 2048 or 4096 bytes only";
+    if (longest > stride - XSK_HEADROOM)
+        return "AF_XDP needs 256 bytes in front of each frame: lower buf_size's frames";
+    return NULL;
+}
+
+// Buffers of the driver's own, of which the queues' packets are copied; their region is the session's last.
+static void add_staging(dq_iface *i, uint32_t mtu) {
+    uint32_t chunk = mtu + TAGGED <= SMALL_CHUNK - XSK_HEADROOM ? SMALL_CHUNK : LARGE_CHUNK;
+    uint32_t n = count_queues(i->conf.address);
+    dq_region_conf c = {.kind = i->rx[0]->conf.regions[0]->conf.kind,
+                        .affinity = i->rx[0]->conf.regions[0]->conf.affinity,
+                        .num_bufs = XSK_RING * (n < DQ_MAX_QUEUES ? n : DQ_MAX_QUEUES),
+                        .buf_size = chunk - DQ_HEADROOM};
+    snprintf(c.name, sizeof c.name, "%.40s (AF_XDP)", i->conf.name);
+    dq_region *r;
+    if (dq_region_add(i->session, &c, &r, NULL) == DQ_OK) i->xdp.staging = r;
+}
+
+void dqi_xsk_claim(dq_iface *i) {
+    if (!i->xdp.steer || i->n_rx == 0) return;
+    const dq_region *r = i->rx[0]->conf.regions[0];
+    uint32_t mtu = mtu_of(i->conf.address);
+    if (why_copy(i, dq_stride(r->conf.buf_size, i->ops->name), mtu)) add_staging(i, mtu);
+}
+
+static int choose_region(dqi_port *p, xsk_port *x, dq_diag *diag) {
+    const dq_iface *i = p->iface;
+    x->chunk = SMALL_CHUNK;
+    if (i->n_rx == 0) return DQ_OK;
+    dq_region *own = i->rx[0]->conf.regions[0];
+    p->copy = why_copy(i, own->stride, x->mtu);
+    p->direct = p->copy == NULL;
+    x->region = p->direct ? own : i->xdp.staging;
+    if (!x->region)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED, "AF_XDP: the buffers' stride is not what was planned");
+    x->chunk = x->region->stride;
+    uint32_t share = x->region->conf.num_bufs / x->n / (p->direct ? 2 : 1);
+    x->most_posted = share < XSK_RING ? share : XSK_RING;
+    x->with_kernel = calloc(x->region->conf.num_bufs, 1);
+    if (!x->with_kernel) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
+    return x->chunk == SMALL_CHUNK || x->chunk == LARGE_CHUNK
+               ? DQ_OK
+               : dqi_fail(diag, DQ_NOT_SUPPORTED, "AF_XDP takes buffers of 2048 or 4096 bytes only");
+}
+
+// ---- open and close ---------------------------------------------------------------------------------------
+
+// Without a program, or on a device with more queues than we have lanes for, another driver has to do.
+static int check_program(const dq_iface *i, uint32_t n_queues, dq_diag *diag) {
+    const dq_xdp *x = &i->xdp;
+    if (x->refused == EBUSY)
+        return dqi_fail(
+            diag, DQ_ESYS - EBUSY,
+            "interface %s: %s has an XDP program already: another session or program uses it; hint: ip "
+            "link show %s",
+            i->conf.name, i->conf.address, i->conf.address);
+    if (!x->steer)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: no AF_XDP: %s", i->conf.name,
+                        x->why[0] ? x->why : "no eBPF program");
+    if (n_queues > DQ_MAX_QUEUES)
+        return dqi_fail(
+            diag, DQ_NOT_SUPPORTED,
+            "interface %s: no AF_XDP: %s has %u receive queues, at most %d can be read; hint: ethtool -L %s "
+            "combined %d",
+            i->conf.name, i->conf.address, n_queues, DQ_MAX_QUEUES, i->conf.address, DQ_MAX_QUEUES);
+    return DQ_OK;
+}
+
+static int open_queues(const dq_iface *i, xsk_port *x, dq_diag *diag) {
+    for (uint32_t k = 0; k < i->n_tx; k++) {
+        xsk_tx *t = calloc(1, sizeof *t);
+        if (!t) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
+        t->socket = &x->sockets[k % x->n];
+        i->tx[k]->engine = t;
+    }
+    return DQ_OK;
+}
+
+static int open_lanes(dqi_port *p, xsk_port *x, dq_diag *diag) {
+    for (uint32_t k = 0; k < x->n; k++) {
+        p->lanes[k].state = &x->sockets[k];
+        int err = p->iface->n_rx > 0 ? dq_steer_socket(p->iface->xdp.steer, k, x->sockets[k].fd) : DQ_OK;
+        if (err != DQ_OK)
+            return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: no AF_XDP: its sockets' map: %s",
+                            p->iface->conf.name, dq_err_name(err));
+    }
+    p->n_lanes = x->n;
+    return DQ_OK;
+}
+
+static void say_how(const dq_iface *i, const xsk_port *x) {
+    dqi_note(i->session, "interface %s: AF_XDP on %s: %s, eBPF program %s, %u queue%s%s", i->conf.name,
+             i->conf.address, x->zero_copy ? "zero-copy" : "the kernel copies (the driver has no zero-copy)",
+             i->xdp.native ? "in the driver" : "behind the driver (it takes none)", x->n,
+             x->n == 1 ? "" : "s", x->frags ? "" : "; no frames beyond a buffer (Linux 6.6 has them)");
+    if (i->n_rx > 0)
+        dqi_note(i->session, "interface %s: %s", i->conf.name,
+                 i->conf.flow_isolation
+                     ? "what no flow wants goes to the kernel"
+                     : "the kernel receives nothing from it, ARP included, as flow_isolation is off");
+}
+
+static int xsk_open(dqi_port *p, dq_diag *diag) {
+    const dq_iface *i = p->iface;
+    xsk_port *x = calloc(1, sizeof *x);
+    if (!x) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
+    p->state = x;
+    x->index = (int)if_nametoindex(i->conf.address);
+    x->watch = -1;
+    if (x->index == 0 || !is_ethernet(i->conf.address))
+        return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: %s is no Ethernet device", i->conf.name,
+                        i->conf.address);
+    snprintf(x->device, sizeof x->device, "%.15s", i->conf.address);
+    x->mtu = mtu_of(x->device);
+    x->n = count_queues(x->device);
+    x->unfinished = hears_kernels(x->device);
+    x->watch = watch(x->index);
+    int err = check_program(i, x->n, diag);
+    if (err == DQ_OK) err = choose_region(p, x, diag);
+    if (err == DQ_OK) err = xsk_sockets_open(x, i, diag);
+    if (err == DQ_OK) err = open_queues(i, x, diag);
+    if (err == DQ_OK) err = open_lanes(p, x, diag);
+    if (err == DQ_OK) err = dq_steer_set(i->xdp.steer, NULL, 0, i->conf.flow_isolation, false, diag);
+    if (err != DQ_OK) return err;
+    p->filters = true;
+    say_how(i, x);
+    return DQ_OK;
+}
+
+static int xsk_start(dqi_port *p, dq_diag *diag) {
+    (void)diag;
+    xsk_port *x = p->state;
+    for (uint32_t k = 0; x->region && k < p->n_lanes; k++)
+        xsk_fill(&p->lanes[k]);
+    if (x->region) dq_steer_run(p->iface->xdp.steer, true);
+    return DQ_OK;
+}
+
+static void xsk_stop(dqi_port *p) { dq_steer_run(p->iface->xdp.steer, false); }
+
+static void xsk_close(dqi_port *p) {
+    xsk_port *x = p->state;
+    if (!x) return;
+    xsk_sockets_close(x);
+    if (x->watch >= 0) close(x->watch);
+    for (uint32_t k = 0; k < p->iface->n_tx; k++) {
+        free(p->iface->tx[k]->engine);
+        p->iface->tx[k]->engine = NULL;
+    }
+    for (uint32_t k = 0; x->with_kernel && k < x->region->conf.num_bufs; k++) {
+        uint32_t id = x->region->first_id + k;
+        if (x->with_kernel[k]) dqi_bufs_free(p->iface->session, &id, 1);
+    }
+    free(x->with_kernel);
+    free(x);
+    p->state = NULL;
+}
+
+// ---- counters, rules --------------------------------------------------------------------------------------
+
+// Adds what a total has grown by to a counter of the port.
+static void follow(dqi_count *c, uint64_t *seen, uint64_t total) {
+    dqi_add_shared(c, total - *seen);
+    *seen = total;
+}
+
+static void xsk_refresh(dqi_port *p) {
+    xsk_port *x = p->state;
+    if (!x || !x->region) return;
+    uint64_t lost = 0;
+    for (uint32_t k = 0; k < x->n; k++) {
+        struct xdp_statistics s = {0};
+        socklen_t len = sizeof s;
+        if (getsockopt(x->sockets[k].fd, SOL_XDP, XDP_STATISTICS, &s, &len) == 0)
+            lost += s.rx_dropped + s.rx_ring_full;
+    }
+    follow(&p->c.extra[DQ_EXTRA_KERNEL_DROPPED], &x->lost, lost);
+    dq_steer_counts n;
+    dq_steer_read(p->iface->xdp.steer, &n);
+    dqi_add_shared(&p->c.in, n.dropped - x->drop_all);
+    follow(&p->c.dropped[DQ_DROP_DROP_ALL], &x->drop_all, n.dropped);
+    if (x->gone || !is_gone(x)) return;
+    x->gone = true;
+    dqi_fault_add(p->iface->rx[0]->faults, ENODEV, 1);
+}
+
+static int xsk_steer(dqi_port *p, const dq_rule *rules, uint32_t n, bool drop_all, dq_diag *diag) {
+    const dq_iface *i = p->iface;
+    dq_diag why = {{0}};
+    int err = dq_steer_set(i->xdp.steer, rules, n, i->conf.flow_isolation, drop_all, &why);
+    return err == DQ_OK ? err : dqi_fail(diag, err, "interface %s: %s", i->conf.name, why.text);
+}
+
+static int xsk_mac(const dqi_port *p, uint8_t mac[6]) {
+    struct ifreq r = {0};
+    if (!ask(((const xsk_port *)p->state)->device, SIOCGIFHWADDR, &r)) return DQ_ESYS - errno;
+    memcpy(mac, r.ifr_hwaddr.sa_data, 6);
+    return DQ_OK;
+}
+
+const dqi_port_driver dqi_driver_xsk = {
+    .name = "AF_XDP",
+    .open = xsk_open,
+    .start = xsk_start,
+    .stop = xsk_stop,
+    .close = xsk_close,
+    .read = xsk_read,
+    .release = xsk_release,
+    .tx = xsk_send,
+    .reap = xsk_reap,
+    .drop_rest = xsk_drop_rest,
+    .held = xsk_held,
+    .arm_lane = xsk_arm_lane,
+    .refresh = xsk_refresh,
+    .steer = xsk_steer,
+    .mac = xsk_mac,
+};

@@ -1,0 +1,193 @@
+// xsk_tx.c: sending through AF_XDP: by reference, from wherever in the arena a packet lies.
+//
+// A descriptor may not cross a chunk of the UMEM, so that a long packet, or one in the middle of two chunks,
+// is sent in parts. The kernel completes descriptors in the order of their sending (where it does not, it has
+// copied them before), so that counting them says which bursts are done. Several queues may share a socket:
+// they try its lock.
+#include "xsk.h"
+#include "packet.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#define SOON_NS  50000    // until the next look for completions
+#define LATER_NS 10000000 // when nothing moves: the link is down
+#define PATIENCE 20       // looks
+#define DOWN_NS  1000000  // between two attempts on a device that is down
+
+// ---- completions ------------------------------------------------------------------------------------------
+
+static void let_go(xsk_sent *s) {
+    dqi_add_shared(&s->queue->c.out, s->n); // the poller may be another queue's
+    dqi_add_shared(&s->queue->c.out_bytes, s->bytes);
+    dqi_gauge_add(&((xsk_tx *)s->queue->engine)->inside, -(int64_t)s->n);
+    if (s->burst) dq_burst_unref(s->burst);
+}
+
+// Entries that were completed; the caller has the socket.
+static int complete(xsk_socket *x) {
+    uint32_t n = xsk_ready(&x->completion);
+    int done = 0;
+    if (n == 0) return 0;
+    x->completed += n;
+    xsk_consumed(&x->completion, n);
+    for (; x->out_tail != x->out_head; x->out_tail++, done++) {
+        xsk_sent *s = &x->out[x->out_tail % XSK_RING];
+        if ((int32_t)(x->completed - s->end) < 0) break;
+        let_go(s);
+    }
+    return done;
+}
+
+// Makes the kernel look at the ring. It sends a bounded number a call.
+static void kick(dq_queue *q, xsk_socket *x) {
+    for (int k = 0; k < XSK_RING / 32 && xsk_unread(&x->tx) > 0 && xsk_wants_kick(&x->tx); k++) {
+        dqi_add(&q->c.extra[DQ_EXTRA_SYSCALLS], 1);
+        if (sendto(x->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0) return;
+        if (errno == EAGAIN || errno == EINTR) { // there is more, or completions are in the way
+            complete(x);
+            continue;
+        }
+        if (errno == EBUSY || errno == ENOBUFS) return;
+        dqi_fault_add(q->faults, errno, 1);
+        ((xsk_tx *)q->engine)->down_until = dq_now(q->session) + DOWN_NS;
+        return;
+    }
+}
+
+static void look_again(dq_queue *q, xsk_tx *t, bool moved) {
+    t->idle = moved ? 0 : t->idle + 1;
+    int64_t then = q->now_ns + (t->idle < PATIENCE ? SOON_NS : LATER_NS);
+    if (then < q->next_ns) q->next_ns = then;
+}
+
+int xsk_reap(dq_queue *q) {
+    xsk_tx *t = q->engine;
+    xsk_socket *x = t->socket;
+    if (dqi_gauge_get(&t->inside) == 0 || !dqi_try_lock(&x->tx_busy)) return 0;
+    q->now_ns = dq_now(q->session);
+    int done = complete(x);
+    if (done == 0 && xsk_unread(&x->tx) > 0) kick(q, x);
+    dqi_unlock(&x->tx_busy);
+    if (dqi_gauge_get(&t->inside) > 0) look_again(q, t, done > 0);
+    return done;
+}
+
+// ---- sending ----------------------------------------------------------------------------------------------
+
+// Descriptors that packet i of b takes.
+static uint32_t parts_of(const xsk_port *p, const dq_burst *b, uint32_t i) {
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < b->nseg; s++) {
+        uint64_t off = b->off[s][i], len = b->len[s][i];
+        if (len > 0) n += (uint32_t)((off + len - 1) / p->chunk - off / p->chunk + 1);
+    }
+    return n;
+}
+
+// Writes packet i's descriptors from entry `at` of the ring on.
+static void put(const xsk_port *p, xsk_ring *r, uint32_t at, const dq_burst *b, uint32_t i) {
+    struct xdp_desc *d = NULL;
+    for (uint32_t s = 0; s < b->nseg; s++) {
+        uint64_t off = b->off[s][i];
+        for (uint32_t left = b->len[s][i], n; left > 0; left -= n, off += n) {
+            uint32_t room = p->chunk - (uint32_t)(off % p->chunk);
+            n = left < room ? left : room;
+            d = xsk_desc(r, at++);
+            *d = (struct xdp_desc){.addr = off, .len = n, .options = XDP_PKT_CONTD};
+        }
+    }
+    d->options = 0;
+}
+
+static uint32_t length_of(const dq_burst *b, uint32_t i) {
+    uint32_t len = 0;
+    for (uint32_t s = 0; s < b->nseg; s++)
+        len += b->len[s][i];
+    return len;
+}
+
+// Why the device would not take a packet of so many bytes and parts; DQ_REASONS: it does.
+static dq_reason refuses(const xsk_port *p, uint32_t len, uint32_t parts) {
+    enum { TAG = 4 };
+    if (len < DQI_ETH_LEN) return DQ_DROP_SEND_ERROR;
+    if (len > p->mtu + DQI_ETH_LEN + TAG || parts > (p->frags ? XSK_MAX_PARTS : 1)) return DQ_DROP_TOO_LONG;
+    return DQ_REASONS;
+}
+
+// Puts what there is room for into the ring; packets taken of n.
+static uint32_t put_all(dq_queue *q, const xsk_port *p, xsk_socket *x, const dq_burst *b, uint32_t first,
+                        uint32_t n, xsk_sent *s) {
+    uint32_t room = XSK_RING - (x->sent - x->completed), used = 0, k = 0;
+    for (; k < n; k++) {
+        uint32_t len = length_of(b, first + k), parts = parts_of(p, b, first + k);
+        dq_reason why = refuses(p, len, parts);
+        if (why != DQ_REASONS) {
+            dqi_drop(&q->c, why, 1);
+            continue;
+        }
+        if (used + parts > room) break;
+        put(p, &x->tx, x->tx.head + used, b, first + k);
+        used += parts;
+        s->n++;
+        s->bytes += len;
+    }
+    if (used > 0) xsk_produced(&x->tx, used);
+    x->sent += used;
+    return k;
+}
+
+static int lose(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
+    dqi_drop(&q->c, DQ_DROP_SEND_ERROR, n);
+    if (first + n == b->n) dq_burst_unref(b);
+    return (int)n;
+}
+
+int xsk_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
+    xsk_tx *t = q->engine;
+    xsk_socket *x = t->socket;
+    xsk_port *p = dqi_port_of(q->iface)->state;
+    if (!dqi_try_lock(&x->tx_busy)) {
+        look_again(q, t, true);
+        return 0;
+    }
+    complete(x);
+    if (t->down_until > q->now_ns) {
+        dqi_unlock(&x->tx_busy);
+        return lose(q, b, first, n);
+    }
+    xsk_sent s = {.queue = q};
+    uint32_t k = x->out_head - x->out_tail == XSK_RING ? 0 : put_all(q, p, x, b, first, n, &s);
+    if (k == n && first + n == b->n) s.burst = b;
+    s.end = x->sent;
+    if (k > 0) x->out[x->out_head++ % XSK_RING] = s;
+    dqi_gauge_add(&t->inside, s.n);
+    kick(q, x);
+    complete(x);
+    dqi_unlock(&x->tx_busy);
+    if (dqi_gauge_get(&t->inside) > 0 || k == 0) look_again(q, t, k > 0);
+    return (int)k;
+}
+
+uint64_t xsk_held(dq_queue *q) {
+    const xsk_tx *t = q->engine;
+    return t ? (uint64_t)dqi_gauge_get(&t->inside) : 0;
+}
+
+// What the kernel has not completed by now was not sent: the link is down, or the device gone.
+void xsk_drop_rest(dq_queue *q) {
+    xsk_tx *t = q->engine;
+    if (!t) return;
+    xsk_socket *x = t->socket;
+    complete(x);
+    for (uint32_t k = x->out_tail; k != x->out_head; k++) {
+        xsk_sent *s = &x->out[k % XSK_RING];
+        if (s->queue != q) continue;
+        dqi_drop(&q->c, DQ_DROP_STOPPED, s->n);
+        dqi_gauge_add(&t->inside, -(int64_t)s->n);
+        if (s->burst) dq_burst_unref(s->burst);
+        s->n = 0;
+        s->bytes = 0;
+        s->burst = NULL;
+    }
+}
