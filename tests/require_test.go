@@ -43,6 +43,7 @@ var probes = map[string]probe{
 	"tcpdump":      command("tcpdump"),
 	"tcpreplay":    command("tcpreplay"),
 	"tshark":       command("tshark"),
+	"xdp":          afXDP,
 	"vm":           virtualMachine, // asked for in tests/vm
 }
 
@@ -209,4 +210,13 @@ var scapyPython = sync.OnceValues(func() (string, error) {
 func scapy() error {
 	_, err := scapyPython()
 	return err
+}
+
+// afXDP: the kernel has AF_XDP sockets, which need root.
+func afXDP() error {
+	symbols, err := os.ReadFile("/proc/kallsyms")
+	if err == nil && !bytes.Contains(symbols, []byte(" xsk_bind\n")) {
+		err = errors.New("this kernel has no AF_XDP")
+	}
+	return errors.Join(root(), err)
 }

@@ -1,0 +1,192 @@
+package tests
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// noPorts is how many datagrams the receiving end's kernel got for ports that nobody listens at.
+func (c *cable) noPorts() int {
+	c.t.Helper()
+	m := regexp.MustCompile(`(?m)^Udp: \d+ (\d+)`).FindStringSubmatch(c.in(c.recv, "cat", "/proc/net/snmp"))
+	if m == nil {
+		c.t.Fatal("/proc/net/snmp counts no UDP")
+	}
+	n, _ := strconv.Atoi(m[1])
+	return n
+}
+
+// hasProgram says whether an XDP program is attached to the receiving end.
+func (c *cable) hasProgram() bool {
+	c.t.Helper()
+	return strings.Contains(c.in(c.recv, "ip", "-d", "link", "show", "veth0"), "prog/xdp")
+}
+
+const xdpIsolated = `        flow_isolation: true
+        flows:
+        - {name: one, id: 11, match: {udp_dst: 7148}, action: {type: queue, id: 0}}`
+
+// TestXDPIsolation: a flow's packets are ours alone, all others the kernel's; a killed program leaves nothing attached.
+func TestXDPIsolation(t *testing.T) {
+	need(t, "xdp")
+	program := built(t)
+	c := newCable(t)
+	r := c.raw(program, rawFaults, xdpIsolated, "--seconds", "300")
+	r.wait("ready")
+	if !strings.Contains(r.out.String(), "AF_XDP on veth0") || !c.hasProgram() {
+		t.Fatalf("no AF_XDP:\n%s", r.out.String())
+	}
+	c.permanent()
+	before := c.noPorts()
+	c.datagrams(7148, 10)
+	c.datagrams(9, 7)
+	r.wait("got 10\n")
+	until(t, "datagrams at the kernel", func() bool { return c.noPorts() >= before+7 })
+	if n := c.noPorts() - before; n != 7 {
+		t.Errorf("the kernel got %d datagrams, want 7", n)
+	}
+	if err := r.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-r.done
+	until(t, "device without a program", func() bool { return !c.hasProgram() })
+	before = c.noPorts()
+	c.datagrams(7148, 3)
+	until(t, "datagrams at the kernel after the kill", func() bool { return c.noPorts() >= before+3 })
+}
+
+// TestXDPBusy: two programs want one device.
+func TestXDPBusy(t *testing.T) {
+	need(t, "xdp")
+	program := built(t)
+	c := newCable(t)
+	r := c.raw(program, rawFaults, "", "--seconds", "300")
+	r.wait("ready")
+	second := c.raw(program, rawFaults, "", "--seconds", "1")
+	second.end(4)
+	if !strings.Contains(second.out.String(), "veth0 has an XDP program already: another session or program uses it") {
+		t.Errorf("the second program says:\n%s", second.out.String())
+	}
+	c.permanent()
+	c.datagrams(7148, 2)
+	r.wait("got 2\n")
+	_ = r.cmd.Process.Signal(os.Interrupt)
+	r.end(130)
+	if c.hasProgram() {
+		t.Error("a program is still attached")
+	}
+}
+
+// jumbo raises the MTU of both ends.
+func (c *cable) jumbo() {
+	c.t.Helper()
+	for _, ns := range []string{c.send, c.recv} {
+		c.in(ns, "ip", "link", "set", "veth0", "mtu", "9000")
+	}
+}
+
+// TestXDPJumbo receives datagrams that take several buffers of AF_XDP's, whose checksums the sender has left unfinished.
+func TestXDPJumbo(t *testing.T) {
+	need(t, "xdp", "tshark", "scapy")
+	program := built(t)
+	c := newCable(t)
+	c.jumbo()
+	c.in(c.send, "ethtool", "-K", "veth0", "tx", "on")
+	r := c.raw(program, `
+local daqiri = require "daqiri"
+local s = daqiri.open("raw.yaml", { set = { ["memory_regions.m.buf_size"] = 9018 } })
+local rx, n = s:rx_queue("rx_port"), 0
+s:pipe(rx, s:filter{ name = "udp", where = "udp_dst == 7148" }, s:write_pcap{ name = "disk", dir = ".", prefix = "cap", policy = "wait" })
+rx:on_burst(function(b)
+  n = n + b:count("udp_dst == 7148")
+  if n >= 20 then s:stop("enough") end
+end)
+s:after(0, function() print("ready") end)
+s:run{ seconds = 60 }
+`, "")
+	r.wait("ready")
+	c.permanent()
+	python, _ := scapyPython()
+	c.in(c.send, python, "-c", `
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(20): s.sendto(i.to_bytes(4) * 2225, ("`+recvAddr+`", 7148))
+`)
+	r.end(0)
+	got := payloads(t, filepath.Join(r.dir, "cap.pcap"))
+	for i, d := range got {
+		if f := strings.Split(d, "\t"); len(f) != 5 || f[3] != "1" || len(f[4]) != 2*8900 {
+			t.Errorf("datagram %d: tshark says: %.200s", i+1, d)
+		}
+	}
+	if len(got) != 20 {
+		t.Errorf("%d datagrams of 20 in the file", len(got))
+	}
+}
+
+// TestXDPSend sends packets of many lengths, up to several buffers of AF_XDP's, as the peer's kernel sees them.
+func TestXDPSend(t *testing.T) {
+	need(t, "xdp", "tcpdump", "tshark")
+	program := built(t)
+	c := newCable(t)
+	c.jumbo()
+	file := filepath.Join(t.TempDir(), "sent.pcap")
+	dump := c.command(c.send, "tcpdump", "-i", "veth0", "-w", file, "-U", "-s", "0", "--immediate-mode", "udp port 7148")
+	said := &lines{}
+	dump.Stderr = said
+	if err := dump.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dump.Process.Kill(); _ = dump.Wait() })
+	until(t, "tcpdump", func() bool { return strings.Contains(said.String(), "listening on") })
+	lengths := []int{18, 64, 1000, 1472, 2000, 4000, 8000, 8958}
+	script := `
+local daqiri = require "daqiri"
+local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0,
+  memory_regions = { { name = "m", kind = "host", affinity = 0, num_bufs = 256, buf_size = 9018 } },
+  interfaces = { { name = "port", address = "veth0", tx = { queues = {
+    { name = "tx", id = 0, cpu_core = -1, batch_size = 16, memory_regions = { "m" } } } } } } } } }
+local tx, sent = s:tx_queue("port"), 0
+for _, line in ipairs(s:report()) do print(line) end
+s:start()
+for _, n in ipairs{ ` + strings.Trim(strings.ReplaceAll(fmt.Sprint(lengths), " ", ","), "[]") + ` } do
+  tx:transmit{ count = 100, template = tx:template{ payload_bytes = n, udp_dst = 7148, eth_dst = "02:00:00:00:00:77" } }
+  sent = sent + 100
+  repeat s:measure{ seconds = 0.02 } until s:stats().port.tx[0].out == sent
+end
+s:stop("all sent")
+`
+	r := c.raw(program, script, "")
+	r.end(0)
+	if !strings.Contains(r.out.String(), "AF_XDP on veth0") {
+		t.Errorf("no AF_XDP:\n%s", r.out.String())
+	}
+	until(t, "packets in the file", func() bool { return len(pcapLengths(file)) == 100*len(lengths) })
+	for i, n := range pcapLengths(file) {
+		if n != lengths[i/100]+42 {
+			t.Fatalf("packet %d has %d bytes, want %d", i, n, lengths[i/100]+42)
+		}
+	}
+	for i, d := range payloads(t, file) {
+		if f := strings.Split(d, "\t"); f[3] != "1" {
+			t.Fatalf("datagram %d: tshark says of its checksum: %.200s", i+1, d)
+		}
+	}
+}
+
+// pcapLengths are the lengths of a file's packets, as far as it is written.
+func pcapLengths(path string) (list []int) {
+	data, _ := os.ReadFile(path)
+	for data = data[min(24, len(data)):]; len(data) >= 16; {
+		n := int(binary.LittleEndian.Uint32(data[8:]))
+		list = append(list, n)
+		data = data[min(16+n, len(data)):]
+	}
+	return list
+}
