@@ -60,6 +60,13 @@ static bool hears_kernels(const char *device) {
     return false;
 }
 
+// Whether tags are taken out of frames before the program sees them: they are lost.
+static bool loses_tags(const char *device) {
+    struct ethtool_value v = {.cmd = ETHTOOL_GFLAGS};
+    struct ifreq r = {.ifr_data = (void *)&v};
+    return ask(device, SIOCETHTOOL, &r) && v.data & ETH_FLAG_RXVLAN;
+}
+
 static bool is_ethernet(const char *device) {
     struct ifreq r = {0};
     return ask(device, SIOCGIFHWADDR, &r) &&
@@ -187,6 +194,12 @@ static void say_how(const dq_iface *i, const xsk_port *x) {
              i->conf.address, x->zero_copy ? "zero-copy" : "the kernel copies (the driver has no zero-copy)",
              i->xdp.native ? "in the driver" : "behind the driver (it takes none)", x->n,
              x->n == 1 ? "" : "s", x->frags ? "" : "; no frames beyond a buffer (Linux 6.6 has them)");
+    if (i->n_rx > 0 && loses_tags(i->conf.address))
+        dqi_note(i->session,
+                 "interface %s: %s may take VLAN tags out of frames, which are lost then; hint: ethtool -K "
+                 "%s rxvlan off, "
+                 "and where a Linux VLAN device sends over veth, txvlan off there",
+                 i->conf.name, i->conf.address, i->conf.address);
     if (i->n_rx > 0)
         dqi_note(i->session, "interface %s: %s", i->conf.name,
                  i->conf.flow_isolation
