@@ -80,9 +80,11 @@ typedef struct xsk_port {
 // A transmit queue.
 typedef struct xsk_tx {
     xsk_socket *socket;
-    dqi_gauge inside;   // packets not completed
-    uint32_t idle;      // looks without a completion
-    int64_t down_until; // session time until which the device counts as down: what comes is lost
+    dqi_gauge inside;  // packets not completed
+    uint32_t idle;     // looks without a completion
+    int64_t looked_ns; // when the following were looked up
+    uint32_t mtu;
+    bool up; // and there is a carrier
 } xsk_tx;
 
 // ---- sockets ----------------------------------------------------------------------------------------------

@@ -8,12 +8,17 @@
 #include "packet.h"
 
 #include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #define SOON_NS  50000    // until the next look for completions
 #define LATER_NS 10000000 // when nothing moves: the link is down
 #define PATIENCE 20       // looks
-#define DOWN_NS  1000000  // between two attempts on a device that is down
+#define LOOK_NS  1000000  // between two looks at the device
 
 // ---- completions ------------------------------------------------------------------------------------------
 
@@ -50,7 +55,6 @@ static void kick(dq_queue *q, xsk_socket *x) {
         }
         if (errno == EBUSY || errno == ENOBUFS) return;
         dqi_fault_add(q->faults, errno, 1);
-        ((xsk_tx *)q->engine)->down_until = dq_now(q->session) + DOWN_NS;
         return;
     }
 }
@@ -61,13 +65,27 @@ static void look_again(dq_queue *q, xsk_tx *t, bool moved) {
     if (then < q->next_ns) q->next_ns = then;
 }
 
+// What holds of the device now: the kernel drops what it does not take, and says nothing.
+static void look_at_device(dq_queue *q, xsk_tx *t) {
+    const xsk_port *p = dqi_port_of(q->iface)->state;
+    if (q->now_ns - t->looked_ns < LOOK_NS) return;
+    t->looked_ns = q->now_ns;
+    struct ifreq r = {0};
+    memcpy(r.ifr_name, p->device, sizeof p->device);
+    if (ioctl(p->watch, SIOCGIFMTU, &r) == 0) t->mtu = (uint32_t)r.ifr_mtu;
+    struct ethtool_value v = {.cmd = ETHTOOL_GLINK};
+    r.ifr_data = (void *)&v;
+    t->up = ioctl(p->watch, SIOCETHTOOL, &r) == 0 ? v.data != 0 : errno == EOPNOTSUPP;
+}
+
 int xsk_reap(dq_queue *q) {
     xsk_tx *t = q->engine;
     xsk_socket *x = t->socket;
     if (dqi_gauge_get(&t->inside) == 0 || !dqi_try_lock(&x->tx_busy)) return 0;
     q->now_ns = dq_now(q->session);
     int done = complete(x);
-    if (done == 0 && xsk_unread(&x->tx) > 0) kick(q, x);
+    look_at_device(q, t);
+    if (done == 0 && t->up && xsk_unread(&x->tx) > 0) kick(q, x);
     dqi_unlock(&x->tx_busy);
     if (dqi_gauge_get(&t->inside) > 0) look_again(q, t, done > 0);
     return done;
@@ -107,12 +125,20 @@ static uint32_t length_of(const dq_burst *b, uint32_t i) {
     return len;
 }
 
-// Why the device would not take a packet of so many bytes and parts; DQ_REASONS: it does.
-static dq_reason refuses(const xsk_port *p, uint32_t len, uint32_t parts) {
+// Bytes beyond the MTU that packet i may have.
+static uint32_t header_of(const dq_burst *b, uint32_t i) {
     enum { TAG = 4 };
+    const uint8_t *data = dqi_burst_base(b) + b->off[0][i];
+    bool tagged = b->len[0][i] >= DQI_ETH_LEN && dqi_be16(data + 12) == DQI_TYPE_VLAN;
+    return DQI_ETH_LEN + (tagged ? TAG : 0);
+}
+
+// Why the device would not take packet i, of so many bytes and parts; DQ_REASONS: it does.
+static dq_reason refuses(dq_queue *q, const dq_burst *b, uint32_t i, uint32_t len, uint32_t parts) {
+    const xsk_port *p = dqi_port_of(q->iface)->state;
     if (len < DQI_ETH_LEN) return DQ_DROP_SEND_ERROR;
-    if (len > p->mtu + DQI_ETH_LEN + TAG || parts > (p->frags ? XSK_MAX_PARTS : 1)) return DQ_DROP_TOO_LONG;
-    return DQ_REASONS;
+    if (len > ((xsk_tx *)q->engine)->mtu + header_of(b, i)) return DQ_DROP_TOO_LONG;
+    return parts > (p->frags ? XSK_MAX_PARTS : 1) ? DQ_DROP_TOO_LONG : DQ_REASONS;
 }
 
 // Puts what there is room for into the ring; packets taken of n.
@@ -121,7 +147,7 @@ static uint32_t put_all(dq_queue *q, const xsk_port *p, xsk_socket *x, const dq_
     uint32_t room = XSK_RING - (x->sent - x->completed), used = 0, k = 0;
     for (; k < n; k++) {
         uint32_t len = length_of(b, first + k), parts = parts_of(p, b, first + k);
-        dq_reason why = refuses(p, len, parts);
+        dq_reason why = refuses(q, b, first + k, len, parts);
         if (why != DQ_REASONS) {
             dqi_drop(&q->c, why, 1);
             continue;
@@ -139,6 +165,7 @@ static uint32_t put_all(dq_queue *q, const xsk_port *p, xsk_socket *x, const dq_
 
 static int lose(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     dqi_drop(&q->c, DQ_DROP_SEND_ERROR, n);
+    dqi_fault_add(q->faults, ENETDOWN, n);
     if (first + n == b->n) dq_burst_unref(b);
     return (int)n;
 }
@@ -152,7 +179,8 @@ int xsk_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
         return 0;
     }
     complete(x);
-    if (t->down_until > q->now_ns) {
+    look_at_device(q, t);
+    if (!t->up) {
         dqi_unlock(&x->tx_busy);
         return lose(q, b, first, n);
     }
