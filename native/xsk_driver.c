@@ -305,6 +305,8 @@ static int xsk_mac(const dqi_port *p, uint8_t mac[6]) {
     return DQ_OK;
 }
 
+static uint32_t xsk_mtu(const dqi_port *p) { return ((const xsk_port *)p->state)->mtu; }
+
 const dqi_port_driver dqi_driver_xsk = {
     .name = "AF_XDP",
     .open = xsk_open,
@@ -321,4 +323,5 @@ const dqi_port_driver dqi_driver_xsk = {
     .refresh = xsk_refresh,
     .steer = xsk_steer,
     .mac = xsk_mac,
+    .mtu = xsk_mtu,
 };
