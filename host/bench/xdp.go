@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -16,7 +15,6 @@ const (
 	ringBurst  = 512             // packets, of both sides, and that go round in each direction
 	ringSettle = time.Second / 2 // from the first packets on
 	ringStart  = 15 * time.Second
-	tick       = 0.01 // seconds, of a process's CPU times
 )
 
 // runXDP is xdp: two ends of a cable on one thread, each of which sends what the other receives, so that the same packets
@@ -134,16 +132,4 @@ func (c *cable) received(ctx context.Context) (float64, error) {
 		total += links[0].Stats64.RX.Packets
 	}
 	return total, nil
-}
-
-// cpuSeconds is the CPU time that a process has used.
-func cpuSeconds(pid int) (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	user, err1 := strconv.ParseFloat(fields[11], 64)
-	system, err2 := strconv.ParseFloat(fields[12], 64)
-	return (user + system) * tick, errors.Join(err1, err2)
 }
