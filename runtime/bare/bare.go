@@ -96,7 +96,7 @@ func gapsOf(at []int64, wanted float64) Gaps {
 	}
 	slices.Sort(off)
 	share := func(p float64) float64 { return off[min(n-1, int(p*float64(n)))] }
-	took := float64(at[n] - at[0])
+	took := max(1, float64(at[n]-at[0])) // all at once, after a long pause of the receiver
 	return Gaps{N: len(at), RateError: math.Abs(wanted*float64(n)/took - 1), P50: share(0.5), P99: share(0.99), P999: share(0.999),
 		Max: off[n-1], Seconds: took / 1e9}
 }
