@@ -3,6 +3,7 @@
 //
 // AF_PACKET is a tap: the kernel's own protocols see what we receive, too.
 #include "packet_port.h"
+#include "kernel_groups.h"
 #include "packet_ring.h"
 #include "packet_tx.h"
 
@@ -237,4 +238,5 @@ const dqi_port_driver dqi_driver_packet = {
     .refresh = refresh,
     .mac = port_mac,
     .mtu = port_mtu,
+    .multicast = dqi_kernel_multicast,
 };

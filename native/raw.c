@@ -1,6 +1,7 @@
 // raw.c: the life of a raw Ethernet interface: its port, queues, rules; what goes to the driver. raw_rx.c has
 // the packets.
 #include "raw_rx.h"
+#include "kernel_groups.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -98,6 +99,7 @@ void dqi_raw_close(dq_iface *i) {
     p->driver->close(p);
     for (uint32_t l = 0; l < DQ_MAX_QUEUES; l++)
         free(p->lanes[l].desk);
+    dqi_kernel_groups_free(p);
     dqi_flows_free(&p->flows);
     free(p->rules);
     free(p);

@@ -18,6 +18,7 @@
 
 typedef struct dqi_port dqi_port;
 typedef struct dqi_port_driver dqi_port_driver;
+typedef struct dqi_kernel_groups dqi_kernel_groups;
 
 // Some bytes of a received frame; valid until the lane's release. A frame's headers lie in its first piece.
 typedef struct dqi_piece {
@@ -54,8 +55,9 @@ struct dqi_port {
     bool direct;      // pieces may lie in buffers of the only receive queue's region
     const char *copy; // else: why they are copied
     dq_stamps stamps; // where the times of pieces come from
-    dqi_counters c;   // of the port: in what was read, out what went to queues; written by several threads:
-                      // dqi_add_shared
+    dqi_kernel_groups *kernel_groups; // kernel_groups.h; NULL: none
+    dqi_counters c; // of the port: in what was read, out what went to queues; written by several threads:
+                    // dqi_add_shared
 };
 
 struct dqi_port_driver {
