@@ -30,6 +30,23 @@ bool dqi_group_clash(const dqi_group *a, const dqi_group *b) {
     return dqi_addr_same_host(&a->group, &b->group) && is_any(a) != is_any(b);
 }
 
+const uint8_t *dqi_group_bytes(const dqi_sockaddr *a) {
+    return a->sa.sa_family == AF_INET ? (const uint8_t *)&a->in4.sin_addr
+                                      : (const uint8_t *)&a->in6.sin6_addr;
+}
+
+void dqi_group_mac(int family, const uint8_t *group, uint8_t mac[6]) {
+    static const uint8_t four[] = {0x01, 0x00, 0x5e}, six[] = {0x33, 0x33};
+    if (family == AF_INET) {
+        memcpy(mac, four, sizeof four);
+        memcpy(mac + 3, group + 1, 3);
+        mac[3] &= 0x7f;
+    } else {
+        memcpy(mac, six, sizeof six);
+        memcpy(mac + 2, group + 12, 4);
+    }
+}
+
 static const char *advice(int err) {
     switch (err) {
     case ENODEV:
