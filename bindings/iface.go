@@ -1,6 +1,8 @@
 package bindings
 
 import (
+	"net/netip"
+
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/runtime/session"
@@ -35,7 +37,8 @@ var interfaceType = &typeDef{
 		return nil
 	},
 	methods: []entry{
-		{"add_flows", interfaceAddFlows}, {"allow_all_traffic", interfaceDrop(false)}, {"connect", interfaceConnect},
+		{"add_flows", interfaceAddFlows}, {"allow_all_traffic", interfaceDrop(false)}, {"answer", interfaceAnswer},
+		{"connect", interfaceConnect},
 		{"connection", interfaceConnection},
 		{"delete_flows", interfaceDeleteFlows}, {"drop_all_traffic", interfaceDrop(true)}, {"flows", interfaceFlows},
 		{"join_multicast", interfaceMulticast(true)}, {"leave_multicast", interfaceMulticast(false)},
@@ -68,6 +71,39 @@ func interfaceDrop(drop bool) function {
 		}
 		return c.push(lua.LTrue)
 	}
+}
+
+// interfaceAnswer has the interface answer for addresses of its own; how many these are.
+func interfaceAnswer(c *call) int {
+	i := selfInterface(c)
+	o := c.options(1, "addresses")
+	o.need("addresses")
+	addrs := o.addresses()
+	if err := i.i.Answer(addrs); err != nil {
+		return c.refuse(err)
+	}
+	return c.push(lua.LNumber(len(addrs)))
+}
+
+// addresses reads the option addresses: one in text, or a list.
+func (o *options) addresses() []netip.Addr {
+	var out []netip.Addr
+	add := func(v lua.LValue) {
+		a, err := netip.ParseAddr(v.String())
+		if err != nil || a.Zone() != "" {
+			o.wrong("addresses", "%q is no IPv4 or IPv6 address", v.String())
+		}
+		out = append(out, a.Unmap())
+	}
+	switch v := o.get("addresses").(type) {
+	case lua.LString:
+		add(v)
+	case *lua.LTable:
+		v.ForEach(func(_, e lua.LValue) { add(e) })
+	default:
+		o.wrong("addresses", "text or a list expected, got %s", describe(v))
+	}
+	return out
 }
 
 // interfaceMulticast joins or leaves groups: all of them, or those before the first one that fails stay.

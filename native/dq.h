@@ -455,6 +455,16 @@ int dq_iface_mac(const dq_iface *i, uint8_t mac[6]);
 // queue id queue, or of all with -1.
 int dq_iface_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag);
 
+// An IPv4 or IPv6 address.
+typedef struct dq_ip {
+    uint8_t len; // 4 or 16
+    uint8_t bytes[16];
+} dq_ip;
+// Has the interface answer ARP requests and neighbour solicitations for these addresses, instead of those of
+// the last call; n 0: for none. Answers leave through its first transmit queue. NOT_SUPPORTED where the
+// kernel does that; INVALID_PARAMETER names what is wrong. Control thread, after the open.
+int dq_iface_answer(dq_iface *i, const dq_ip *addrs, uint32_t n, dq_diag *diag);
+
 // ---- connections ------------------------------------------------------------------------------------------
 
 typedef struct dq_conn_info {
@@ -536,6 +546,8 @@ typedef enum dq_extra {
     DQ_EXTRA_NIC_NO_BUFFER, // times that the device found no buffer
     DQ_EXTRA_NIC_RX_ERRORS, // frames that came damaged
     DQ_EXTRA_NIC_TX_ERRORS, // frames that it could not send
+    DQ_EXTRA_ANSWERED,      // packets of the interface's own: answers for its addresses, membership reports
+    DQ_EXTRA_UNANSWERED,    // of these, for want of room in the queue or its buffers never made
     DQ_EXTRAS
 } dq_extra;
 const char *dq_extra_name(int extra);

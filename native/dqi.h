@@ -20,6 +20,7 @@ typedef struct dqi_poller dqi_poller;
 typedef struct dqi_timing dqi_timing;
 typedef struct dqi_engine_ops dqi_engine_ops;
 typedef struct dqi_stage_ops dqi_stage_ops;
+typedef struct dqi_responder dqi_responder;
 typedef struct dqi_rx_acts dqi_rx_acts;
 typedef struct dqi_tx_acts dqi_tx_acts;
 struct pollfd;
@@ -355,10 +356,11 @@ struct dq_iface {
     uint32_t index;
     uint32_t n_rx, n_tx;
     dq_queue *rx[DQ_MAX_QUEUES], *tx[DQ_MAX_QUEUES];
-    _Atomic(dqi_tap *) events; // connect and disconnect events
-    dqi_rx_acts *rx_acts;      // flows with actions (actions.h); NULL: none
-    dqi_tx_acts *tx_acts;      // set before the start
-    dq_xdp xdp;                // of engine xdp
+    dq_xdp xdp;                         // of engine xdp
+    _Atomic(dqi_tap *) events;          // connect and disconnect events
+    _Atomic(dqi_responder *) responder; // responder.h; NULL: it says nothing by itself
+    dqi_rx_acts *rx_acts;               // flows with actions (actions.h); NULL: none
+    dqi_tx_acts *tx_acts;               // set before the start
 };
 
 // What every engine does. Calls on one interface never overlap, except rx, tx and arm on different queues.
@@ -410,6 +412,9 @@ struct dqi_engine_ops {
     int (*mac)(const dq_iface *i, uint8_t mac[6]);
     uint32_t (*mtu)(const dq_iface *i); // bytes behind the Ethernet header; NULL or 0: no limit is known
     int (*multicast)(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag);
+    // Whether the interface's frames come to dqi_flows_classify, so that it can answer for addresses; DQ_OK,
+    // or why not. NULL: they don't.
+    int (*answers)(const dq_iface *i, dq_diag *diag);
     // connections; NULL where there are none
     int (*conn_open)(dq_iface *i, const char *address, const char *local, uint32_t *conn, dq_diag *diag);
     int (*conn_close)(dq_iface *i, uint32_t conn);

@@ -1,6 +1,7 @@
 // engine_dpdk.c: the dpdk engine's half in this binary: opens libdaqiri_dpdk.so, whose driver serves the
 // common part of raw Ethernet (raw.h).
 #include "dpdk_abi.h"
+#include "responder.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -90,8 +91,8 @@ static int dpdk_open(dq_iface *i, dq_diag *diag) {
 
 // ---- receiving --------------------------------------------------------------------------------------------
 
-// Without rules all packets are the only queue's: they go from the device into its burst with nothing
-// between.
+// Without rules, and where nothing is answered, all packets are the only queue's: they go from the device
+// into its burst with nothing between.
 static int receive_straight(dqi_port *p, dq_queue *q, dq_burst *b, uint32_t room) {
     uint64_t had = b->bytes;
     uint32_t n = driver->receive(p, b, room);
@@ -117,7 +118,8 @@ static void look_again(dq_queue *q, int n) {
 
 static int dpdk_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     dqi_port *p = dqi_port_of(q->iface);
-    bool plain = p->direct && room > 0 && !dqi_flows_any(&p->flows) && !dqi_flows_drops(&p->flows);
+    bool plain = p->direct && room > 0 && !dqi_responder_of(q->iface) && !dqi_flows_any(&p->flows) &&
+                 !dqi_flows_drops(&p->flows);
     int n = plain ? receive_straight(p, q, *b, room) : 0;
     if (n == 0) n = dqi_raw_rx(q, b, room);
     if (room > 0 && (n > 0 || q->session->state < DQI_STOPPED)) look_again(q, n);
@@ -146,4 +148,5 @@ const dqi_engine_ops dqi_engine_dpdk = {
     .mac = dqi_raw_mac,
     .mtu = dqi_raw_mtu,
     .multicast = dqi_raw_multicast,
+    .answers = dqi_raw_answers,
 };

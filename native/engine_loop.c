@@ -6,6 +6,7 @@
 // size and nobody else holds the burst, it is handed over by reference, buffers and all; else the receiver
 // copies into its own region.
 #include "loop.h"
+#include "responder.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -239,6 +240,11 @@ static int loop_open(dq_iface *i, dq_diag *diag) {
     return err;
 }
 
+static int loop_answers(const dq_iface *i, dq_diag *diag) {
+    (void)i, (void)diag;
+    return DQ_OK;
+}
+
 // Packets on the wire arrive all the same: there is nothing to end.
 static void loop_stop(dq_iface *i) { (void)i; }
 
@@ -277,4 +283,6 @@ const dqi_engine_ops dqi_engine_loop = {
     .change_rules = loop_change_rules,
     .drop_all = loop_drop_all,
     .mac = loop_mac,
+    .multicast = dqi_responder_multicast,
+    .answers = loop_answers,
 };

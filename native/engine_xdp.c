@@ -55,4 +55,5 @@ const dqi_engine_ops dqi_engine_xdp = {
     .mac = dqi_raw_mac,
     .mtu = dqi_raw_mtu,
     .multicast = dqi_raw_multicast,
+    .answers = dqi_raw_answers,
 };

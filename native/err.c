@@ -93,6 +93,8 @@ static const char *const extras[DQ_EXTRAS] = {
     [DQ_EXTRA_NIC_NO_BUFFER] = "nic_no_buffer",
     [DQ_EXTRA_NIC_RX_ERRORS] = "nic_rx_errors",
     [DQ_EXTRA_NIC_TX_ERRORS] = "nic_tx_errors",
+    [DQ_EXTRA_ANSWERED] = "answered",
+    [DQ_EXTRA_UNANSWERED] = "unanswered",
 };
 
 const char *dq_extra_name(int extra) { return extra >= 0 && extra < DQ_EXTRAS ? extras[extra] : NULL; }

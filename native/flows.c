@@ -1,5 +1,6 @@
 // flows.c: see flows.h.
 #include "flows.h"
+#include "responder.h"
 
 #include <errno.h>
 #include <string.h>
@@ -75,6 +76,8 @@ int dqi_flows_change(dqi_flows *f, const dq_iface *i, const uint64_t *gone, uint
 void dqi_flows_classify(dqi_flows *f, const dq_iface *i, const uint8_t *base, const uint64_t *off,
                         const uint32_t *len, uint32_t n, uint32_t *flow, uint16_t *queue) {
     uint16_t other = i->n_rx > 0 ? (uint16_t)i->rx[0]->conf.id : DQI_NO_QUEUE;
+    dqi_responder *own = dqi_responder_of(i);
+    if (own) dqi_responder_look(own, base, off, len, n);
     dqi_flow_rules *r = hold(f);
     if (!r) {
         memset(flow, 0, n * sizeof *flow);

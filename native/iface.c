@@ -1,5 +1,6 @@
 // iface.c: interfaces: the engines' registry, and calls that go to the engine or say that it lacks them.
 #include "actions.h"
+#include "responder.h"
 #include "waiter.h"
 
 #include <errno.h>
@@ -92,6 +93,7 @@ void dqi_iface_free(dq_iface *i) {
         dqi_ring_free(&t->ring);
         free(t);
     }
+    dqi_responder_free(i);
     dqi_rx_actions_free(i);
     dqi_tx_actions_free(i);
     free(i);

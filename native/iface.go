@@ -5,6 +5,8 @@ package native
 */
 import "C"
 
+import "net/netip"
+
 // Proto is the protocol of a socket interface.
 type Proto int32
 
@@ -103,6 +105,20 @@ func (i Iface) Multicast(group, source string, join bool) error {
 	defer s.free()
 	var d C.dq_diag
 	return result("multicast group "+group, C.dq_iface_multicast(i.c, g.c, s.c, C.bool(join), &d), &d)
+}
+
+// Answer has the interface answer ARP requests and neighbour solicitations for these addresses alone.
+func (i Iface) Answer(addrs []netip.Addr) error {
+	list := make([]C.dq_ip, len(addrs)+1) // one more, as none has no address
+	for n, a := range addrs {
+		b := a.AsSlice()
+		list[n].len = C.uint8_t(len(b))
+		for k := range b {
+			list[n].bytes[k] = C.uint8_t(b[k])
+		}
+	}
+	var d C.dq_diag
+	return result("addresses to answer for", C.dq_iface_answer(i.c, &list[0], C.uint32_t(len(addrs)), &d), &d)
 }
 
 // DropAll discards everything that arrives, or ends that.

@@ -5,10 +5,10 @@
 
 #include "packet.h"
 
-enum { DQI_NEIGH_ADDRS = 8 };
+enum { DQI_NEIGH_ADDRS = 64 };
 enum { DQI_NEIGH_MAX = DQI_ETH_LEN + 8 + DQI_IPV6_LEN + 32 }; // bytes of the longest answer: two tags
 
-// The station's own addresses.
+// The station's own addresses, at most DQI_NEIGH_ADDRS of a kind.
 typedef struct dqi_station {
     uint8_t mac[6];
     uint32_t n_ip4, n_ip6;

@@ -15,6 +15,8 @@ void dqi_pace_idle(dq_queue *q, int64_t now);
 
 // A burst of n packets with buffers for q; of its columns only off is filled.
 int dqi_tx_take_burst(dq_queue *q, uint32_t n, dq_burst **out);
+// dq_tx_send, but that nobody polls the queue or is woken.
+int dqi_tx_put(dq_queue *q, dq_burst *b);
 // True when nothing waits to be sent.
 bool dqi_tx_idle(const dq_queue *q);
 // Drop what is left, counted as stopped; pollers have ended.

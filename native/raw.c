@@ -2,6 +2,7 @@
 // the packets.
 #include "raw_rx.h"
 #include "kernel_groups.h"
+#include "responder.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -76,9 +77,21 @@ int dqi_raw_open(dq_iface *i, const dqi_port_driver *d, dq_diag *diag) {
     return err;
 }
 
+// Has the device let the groups in that we report ourselves.
+static int hear_groups(dqi_port *p, dq_diag *diag) {
+    uint32_t n = dqi_responder_macs(p->iface, NULL, 0);
+    uint8_t(*macs)[6] = calloc((size_t)n + 1, sizeof *macs);
+    if (!macs) return no_memory(p->iface, diag);
+    dqi_responder_macs(p->iface, macs, n);
+    int err = p->driver->hear(p, (const uint8_t(*)[6])macs, n, diag);
+    free(macs);
+    return err;
+}
+
 int dqi_raw_start(dq_iface *i, dq_diag *diag) {
     dqi_port *p = dqi_port_of(i);
-    return p->driver->start ? p->driver->start(p, diag) : DQ_OK;
+    int err = p->driver->start ? p->driver->start(p, diag) : DQ_OK;
+    return err == DQ_OK && p->driver->hear ? hear_groups(p, diag) : err;
 }
 
 void dqi_raw_stop(dq_iface *i) {
@@ -164,10 +177,18 @@ int dqi_raw_mac(const dq_iface *i, uint8_t mac[6]) {
 
 int dqi_raw_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag) {
     dqi_port *p = dqi_port_of(i);
-    if (!p->driver->multicast)
-        return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: %s has no multicast membership", i->conf.name,
-                        p->driver->name);
-    return p->driver->multicast(p, group, source, join, diag);
+    if (p->driver->multicast) return p->driver->multicast(p, group, source, join, diag);
+    int err = dqi_responder_multicast(i, group, source, join, diag);
+    return err == DQ_OK && p->driver->hear ? hear_groups(p, diag) : err;
+}
+
+int dqi_raw_answers(const dq_iface *i, dq_diag *diag) {
+    if (!dqi_port_of(i)->filters || !i->conf.flow_isolation) return DQ_OK;
+    return dqi_fail(
+        diag, DQ_NOT_SUPPORTED,
+        "interface %s: with flow_isolation what no flow wants goes to the kernel, which answers for "
+        "its own addresses; hint: ip addr add ADDRESS dev %s",
+        i->conf.name, i->conf.address);
 }
 
 // ---- rules ------------------------------------------------------------------------------------------------

@@ -91,7 +91,11 @@ struct dqi_port_driver {
     int (*steer)(dqi_port *p, const dq_rule *rules, uint32_t n, bool drop_all, dq_diag *diag);
     int (*mac)(const dqi_port *p, uint8_t mac[6]);
     uint32_t (*mtu)(const dqi_port *p); // as in dqi_engine_ops; NULL: no limit is known
-    int (*multicast)(dqi_port *p, const char *group, const char *source, bool join, dq_diag *diag); // NULL
+    // The kernel joins and leaves groups for the port. NULL: we report them ourselves, and the device is to
+    // receive these n groups (hear; NULL: it receives all), instead of those of the last call; told again
+    // after the start.
+    int (*multicast)(dqi_port *p, const char *group, const char *source, bool join, dq_diag *diag);
+    int (*hear)(dqi_port *p, const uint8_t (*macs)[6], uint32_t n, dq_diag *diag);
 };
 
 // dqi_engine_ops of an engine whose driver is chosen at open.
@@ -115,6 +119,7 @@ int dqi_raw_drop_all(dq_iface *i, bool drop);
 int dqi_raw_mac(const dq_iface *i, uint8_t mac[6]);
 uint32_t dqi_raw_mtu(const dq_iface *i);
 int dqi_raw_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag);
+int dqi_raw_answers(const dq_iface *i, dq_diag *diag);
 // The port of an interface that dqi_raw_open has opened.
 static inline dqi_port *dqi_port_of(const dq_iface *i) { return i->engine; }
 

@@ -2,6 +2,7 @@
 // full, when its first packet is timeout_us old, or, on sockets without a time-out, at once.
 #include "pipe.h"
 #include "actions.h"
+#include "responder.h"
 
 #include <errno.h>
 
@@ -63,7 +64,7 @@ static int look(dq_queue *q) {
     return n;
 }
 
-int dqi_rx_poll(dq_queue *q) {
+static int poll_queue(dq_queue *q) {
     q->next_ns = INT64_MAX;
     q->blocked = !dqi_dispatch_run(q);
     if (q->blocked) { // the stage kicks the queue, or it looks again
@@ -81,6 +82,12 @@ int dqi_rx_poll(dq_queue *q) {
     }
     if (n > 0) q->next_ns = 0;
     return n;
+}
+
+int dqi_rx_poll(dq_queue *q) {
+    int n = poll_queue(q);
+    dqi_responder *r = dqi_responder_of(q->iface);
+    return r ? n + dqi_responder_poll(r, q) : n;
 }
 
 void dqi_rx_drop_rest(dq_queue *q) {

@@ -1,5 +1,6 @@
 // session.c: a session's life: new → add → open → start → stop → finish → close. Each step unwinds by close.
 #include "session.h"
+#include "responder.h"
 #include "pipe.h"
 #include "poller.h"
 #include "queue.h"
@@ -301,6 +302,8 @@ uint64_t dq_session_stop(dq_session *s, int64_t drain_ns) {
     if (s->state == DQI_STARTED) {
         for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
             if (q->conf.dir == DQ_TX) dq_tx_transmit(q, NULL, 0);
+        for (uint32_t i = 0; i < s->n_ifaces; i++)
+            dqi_responder_stop(s->ifaces[i]);
         drain_tx(s, until);
         for (uint32_t i = 0; i < s->n_ifaces; i++)
             s->ifaces[i]->ops->stop(s->ifaces[i]);

@@ -53,7 +53,7 @@ static bool is_mine(const dq_queue *q) {
            atomic_load_explicit(&p->task, memory_order_relaxed) == dqi_self();
 }
 
-int dq_tx_send(dq_queue *q, dq_burst *b) {
+int dqi_tx_put(dq_queue *q, dq_burst *b) {
     if (q->conf.dir != DQ_TX || b->nseg != q->conf.n_regions || b->session != q->session)
         return DQ_INVALID_PARAMETER;
     uint32_t n = b->n;
@@ -69,6 +69,12 @@ int dq_tx_send(dq_queue *q, dq_burst *b) {
         return DQ_NO_SPACE_AVAILABLE;
     }
     count_in(q, n, bytes); // not before: counters never go back
+    return DQ_OK;
+}
+
+int dq_tx_send(dq_queue *q, dq_burst *b) {
+    int err = dqi_tx_put(q, b);
+    if (err != DQ_OK) return err;
     if (is_mine(q) && q->session->state == DQI_STARTED)
         dqi_tx_poll(q);
     else

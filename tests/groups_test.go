@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -103,4 +104,95 @@ func TestRawMembership(t *testing.T) {
 	r.file("end")
 	r.end(0)
 	until(t, "end of the last membership", func() bool { return !c.isMember("232.9.1.2", "") })
+}
+
+// answerScript answers for two addresses, and stops answering once there is a file named silent; it ends with a file named end.
+const answerScript = `
+local daqiri = require "daqiri"
+local s = daqiri.open("raw.yaml")
+local i, silent = s:interface("rx_port"), false
+s:rx_queue("rx_port"):on_burst(function() end)
+local function exists(name)
+  local f = io.open(name)
+  if f then f:close() end
+  return f ~= nil
+end
+s:after(0, function()
+  print("answers for", assert(i:answer{ addresses = { "10.98.0.77", "fd98::77" } }))
+  for _, line in ipairs(s:report()) do print(line) end
+end)
+s:every(0.02, function()
+  if not silent and exists("silent") then
+    silent = true
+    print("silent", i:answer{ addresses = {} })
+  end
+  if exists("end") then s:stop("enough") end
+end)
+s:run{ seconds = 120 }
+`
+
+// rawSender is a transmit queue, what goes into rawConfig behind its rx section.
+const rawSender = `
+      tx:
+        queues:
+        - {name: t0, id: 0, cpu_core: -1, batch_size: 64, memory_regions: [m]}
+`
+
+// resolves asks the kernel of the sending end for an address's MAC; "": nobody answers.
+func (c *cable) resolves(addr string) (mac string) {
+	c.t.Helper()
+	until(c.t, "end of the question for "+addr, func() bool {
+		_ = c.command(c.send, "bash", "-c", "echo x >/dev/udp/"+addr+"/9").Run()
+		fields := strings.Fields(c.in(c.send, "ip", "neigh", "show", addr, "dev", "veth0"))
+		k := slices.Index(fields, "lladdr")
+		if k >= 0 {
+			mac = fields[k+1]
+		}
+		return k >= 0 || slices.Contains(fields, "FAILED")
+	})
+	return mac
+}
+
+// askFast has the sending end's kernel repeat its questions ten times a second.
+func (c *cable) askFast() {
+	c.t.Helper()
+	c.in(c.send, "sysctl", "-qw", "net.ipv4.neigh.veth0.retrans_time_ms=100", "net.ipv6.neigh.veth0.retrans_time_ms=100")
+}
+
+// answers runs the script and has the other end's kernel resolve its addresses.
+func (c *cable) answers(r *rawRun, mac string) {
+	c.t.Helper()
+	r.wait("answers for\t2")
+	for _, addr := range []string{"10.98.0.77", "fd98::77"} {
+		if got := c.resolves(addr); got != mac {
+			c.t.Errorf("%s is at %q, want %s", addr, got, mac)
+		}
+	}
+	if got := c.resolves("10.98.0.78"); got != "" {
+		c.t.Errorf("somebody answers for 10.98.0.78: %s", got)
+	}
+	r.file("silent")
+	r.wait("silent\t0")
+	c.in(c.send, "ip", "neigh", "flush", "dev", "veth0")
+	if got := c.resolves("10.98.0.77"); got != "" {
+		c.t.Errorf("it still answers: %s", got)
+	}
+	r.file("end")
+	summary := r.end(0)
+	if m := regexp.MustCompile(`"answered":\s*(\d+)`).FindStringSubmatch(summary); m == nil {
+		c.t.Errorf("the summary counts no answer:\n%s", summary)
+	}
+	if !strings.Contains(r.out.String(), "answers ARP and neighbour discovery for 10.98.0.77, fd98::77") {
+		c.t.Errorf("the report does not say what is answered:\n%s", r.out.String())
+	}
+}
+
+// TestRawAnswers has the kernel at the other end find addresses that no kernel has.
+func TestRawAnswers(t *testing.T) {
+	program := built(t)
+	c := newCable(t)
+	c.in(c.send, "ip", "addr", "add", "fd98::1/64", "dev", "veth0", "nodad")
+	c.askFast()
+	r := c.raw(program, answerScript, rawSender)
+	c.answers(r, c.mac(c.recv))
 }

@@ -74,18 +74,25 @@ assert(b:allow_all_traffic())
 t.send(tx, 2, { payload_bytes = 10, udp_dst = 7004 })
 t.receive(q0, 2)[1]:free()
 
+-- a pipe that ends in a transmit queue
+s:pipe(q0, s:tx_queue("b"))
+t.send(tx, 3, { payload_bytes = 10, udp_dst = 7004 })
+t.receive(s:rx_queue("a"), 3)[1]:free()
+
 -- groups
 t.raises("is not a multicast group", function() b:join_multicast{ groups = "10.0.0.1" } end)
 t.raises("option 'groups' is missing", function() b:leave_multicast{} end)
 t.raises("leave the option out", function() b:join_multicast{ groups = "239.0.0.1", queues = { q0 } } end)
 local joined, code = b:join_multicast{ groups = { "239.2.0.64+3:7148", { ip = "239.9.0.1", port = 7148 } }, queues = { q0, q1 } }
-assert(joined == 5 or code == "NOT_SUPPORTED", code)
-if joined then t.equal(b:leave_multicast{ groups = "239.2.0.64+3" }, 4) end
+assert(joined == 5, code)
+t.equal(b:leave_multicast{ groups = "239.2.0.64+3" }, 4)
 
--- a pipe that ends in a transmit queue
-s:pipe(q0, s:tx_queue("b"))
-t.send(tx, 3, { payload_bytes = 10, udp_dst = 7004 })
-t.receive(s:rx_queue("a"), 3)[1]:free()
+-- answers for addresses
+t.raises('"10.0.0" is no', function() b:answer{ addresses = "10.0.0" } end)
+t.raises("text or a list expected", function() b:answer{ addresses = 7 } end)
+t.raises("option 'addresses' is missing", function() b:answer{} end)
+
 local sum = s:stop()
-t.equal(sum.b.tx.packets, 3)
+assert(sum.b.tx.answered >= 10) -- reports of the groups, joined and left
+t.equal(sum.b.tx.packets, 3 + sum.b.tx.answered)
 t.equal(sum.a.wire.dropped_by.drop_all, 2)

@@ -129,6 +129,7 @@ void port_close(dqi_port *p);
 void port_refresh(dqi_port *p);
 int port_steer(dqi_port *p, const dq_rule *rules, uint32_t n, bool drop_all, dq_diag *diag);
 uint32_t port_mtu(const dqi_port *p);
+int port_hear(dqi_port *p, const uint8_t (*macs)[6], uint32_t n, dq_diag *diag);
 int port_mac(const dqi_port *p, uint8_t mac[6]);
 
 // ---- rx.c, tx.c -------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ __attribute__((visibility("default"))) const dqi_dpdk_driver *dqi_dpdk_entry(con
                 .steer = port_steer,
                 .mac = port_mac,
                 .mtu = port_mtu,
+                .hear = port_hear,
             },
         .seal = DQI_DPDK_SEAL,
         .receive = rx_receive,

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 
 	"github.com/daqiri/daqiri-run/native"
@@ -196,6 +197,16 @@ func (i *Interface) multicast(group, source string, join bool) error {
 	}
 	defer i.s.leave()
 	return i.named(i.native.Multicast(group, source, join))
+}
+
+// Answer has the interface answer ARP requests and neighbour solicitations for these addresses, instead of those of
+// the last call.
+func (i *Interface) Answer(addrs []netip.Addr) error {
+	if err := i.s.enter(); err != nil {
+		return err
+	}
+	defer i.s.leave()
+	return i.named(i.native.Answer(addrs))
 }
 
 // Listen gives t the interface's connect and disconnect events: items whose target is
