@@ -80,30 +80,61 @@ func (c *cable) isMember(group, source string) bool {
 	return false
 }
 
-// TestRawMembership joins and leaves groups on a raw interface; a bridge of the kernel's at the other end notes it.
-func TestRawMembership(t *testing.T) {
-	program := built(t)
-	c := newCable(t)
-	c.snooping("3", "2")
-	r := c.raw(program, joinScript, "")
+// memberships has the script join groups, and leave them again; a bridge of the kernel's at the other end notes it.
+func (c *cable) memberships(program, igmp, mld string) {
+	c.t.Helper()
+	c.snooping(igmp, mld)
+	r := c.raw(program, joinScript, rawSender)
 	r.wait("joined")
 	for _, want := range []string{"clash\tnil\tGENERIC_FAILURE", "leave it first", "stranger\tnil\tGENERIC_FAILURE", "it was not joined"} {
 		if !strings.Contains(r.out.String(), want) {
-			t.Errorf("the script does not print %q:\n%s", want, r.out.String())
+			c.t.Errorf("the script does not print %q:\n%s", want, r.out.String())
 		}
 	}
+	source := sendAddr
+	if igmp == "2" {
+		source = "" // it knows none
+	}
 	r.until("member of all groups", func() bool {
-		return c.isMember("239.9.1.1", "") && c.isMember("232.9.1.2", "10.98.0.1") && c.isMember("ff15::9:1", "")
+		return c.isMember("239.9.1.1", "") && c.isMember("232.9.1.2", source) && c.isMember("ff15::9:1", "")
 	})
 	r.file("leave")
 	r.wait("left\n")
 	r.until("end of two memberships", func() bool { return !c.isMember("239.9.1.1", "") && !c.isMember("ff15::9:1", "") })
-	if !c.isMember("232.9.1.2", "10.98.0.1") {
-		t.Errorf("the third group was left, too:\n%s", c.members())
+	if !c.isMember("232.9.1.2", source) {
+		c.t.Errorf("the third group was left, too:\n%s", c.members())
 	}
 	r.file("end")
 	r.end(0)
-	until(t, "end of the last membership", func() bool { return !c.isMember("232.9.1.2", "") })
+	until(c.t, "end of the last membership", func() bool { return !c.isMember("232.9.1.2", "") })
+}
+
+// TestRawMembership joins and leaves on a Linux interface: the kernel reports.
+func TestRawMembership(t *testing.T) {
+	newCable(t).memberships(built(t), "3", "2")
+}
+
+// dpdk has raw interfaces go through DPDK, which sees the cable as a device: no kernel reports or answers for it.
+func (c *cable) dpdk() {
+	c.t.Helper()
+	need(c.t, "dpdk")
+	lib, err := filepath.Abs(filepath.Join(rootDir, "libdaqiri_dpdk.so"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Setenv("DAQIRI_DPDK", lib)
+	c.device = "vdev:net_af_packet0,iface=veth0"
+}
+
+// TestDPDKMembership does the same where we report ourselves, to queriers of both generations.
+func TestDPDKMembership(t *testing.T) {
+	for _, v := range []struct{ name, igmp, mld string }{{"new", "3", "2"}, {"old", "2", "1"}} {
+		t.Run(v.name, func(t *testing.T) {
+			c := newCable(t)
+			c.dpdk()
+			c.memberships(built(t), v.igmp, v.mld)
+		})
+	}
 }
 
 // answerScript answers for two addresses, and stops answering once there is a file named silent; it ends with a file named end.
@@ -195,4 +226,14 @@ func TestRawAnswers(t *testing.T) {
 	c.askFast()
 	r := c.raw(program, answerScript, rawSender)
 	c.answers(r, c.mac(c.recv))
+}
+
+// TestDPDKAnswers does the same through DPDK, where no kernel would answer for any address.
+func TestDPDKAnswers(t *testing.T) {
+	program := built(t)
+	c := newCable(t)
+	c.dpdk()
+	c.in(c.send, "ip", "addr", "add", "fd98::1/64", "dev", "veth0", "nodad")
+	c.askFast()
+	c.answers(c.raw(program, answerScript, rawSender), c.mac(c.recv))
 }

@@ -20,6 +20,7 @@ import (
 type cable struct {
 	t          *testing.T
 	send, recv string
+	device     string // of raw interfaces at the receiving end, instead of veth0
 }
 
 const (

@@ -74,7 +74,11 @@ func (c *cable) raw(program, script, rx string, args ...string) *rawRun {
 			c.t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(r.dir, "raw.yaml"), fmt.Appendf(nil, rawConfig, rx), 0o644); err != nil {
+	config := fmt.Sprintf(rawConfig, rx)
+	if c.device != "" {
+		config = strings.Replace(config, "veth0", c.device, 1)
+	}
+	if err := os.WriteFile(filepath.Join(r.dir, "raw.yaml"), []byte(config), 0o644); err != nil {
 		c.t.Fatal(err)
 	}
 	r.cmd = c.command(c.recv, append([]string{program, "--summary-json", "summary.json", script}, args...)...)
