@@ -119,7 +119,8 @@ static void errors_name_the_object(void) {
         DQ_CHECK(strstr(d.text, "rx5") != NULL);
     }
     DQ_EQ(dq_iface_events(i, NULL, 0, &d), DQ_NOT_SUPPORTED);
-    DQ_EQ(dq_iface_multicast(i, "239.0.0.1", "", true, &d), DQ_NOT_SUPPORTED);
+    DQ_EQ(dq_iface_multicast(i, "10.0.0.1", "", true, &d), DQ_INVALID_PARAMETER);
+    DQ_CHECK(strstr(d.text, "port0") && strstr(d.text, "10.0.0.1"));
     uint32_t conn;
     DQ_EQ(dq_conn_open(i, "127.0.0.1:1", "", &conn, &d), DQ_NOT_SUPPORTED);
     DQ_CHECK(strstr(d.text, "port0") != NULL);
