@@ -451,8 +451,9 @@ int dq_iface_set_tx_rules(dq_iface *i, const dq_rule *rules, uint32_t n, const d
 int dq_iface_drop_all(dq_iface *i, bool drop, dq_diag *diag);
 // The interface's MAC address; NOT_SUPPORTED where it has none.
 int dq_iface_mac(const dq_iface *i, uint8_t mac[6]);
-// Joins or leaves a multicast group (text address), of any source when source is empty; on the socket of
-// queue id queue, or of all with -1.
+// Joins or leaves a multicast group (text address), of any source when source is empty. The kernel reports
+// it; where there is none, the interface does, through its first transmit queue. Control thread, after the
+// open.
 int dq_iface_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag);
 
 // An IPv4 or IPv6 address.

@@ -177,8 +177,10 @@ int dqi_raw_mac(const dq_iface *i, uint8_t mac[6]) {
 
 int dqi_raw_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag) {
     dqi_port *p = dqi_port_of(i);
-    if (p->driver->multicast) return p->driver->multicast(p, group, source, join, diag);
-    int err = dqi_responder_multicast(i, group, source, join, diag);
+    int err = p->driver->multicast ? p->driver->multicast(p, group, source, join, diag) : DQ_OK;
+    // A driver that takes frames from the kernel takes the queries, too, unless it leaves what no flow wants.
+    bool ours = !p->driver->multicast || (p->filters && !i->conf.flow_isolation);
+    if (err == DQ_OK && ours) err = dqi_responder_multicast(i, group, source, join, diag);
     return err == DQ_OK && p->driver->hear ? hear_groups(p, diag) : err;
 }
 
