@@ -1,6 +1,7 @@
 // xsk_driver.c: the AF_XDP driver of raw.h: what the device is, how its frames get into the queues' regions,
 // what the eBPF program is told.
 #include "xsk_driver.h"
+#include "kernel_groups.h"
 #include "region.h"
 #include "steer_map.h"
 #include "xsk.h"
@@ -323,5 +324,6 @@ const dqi_port_driver dqi_driver_xsk = {
     .refresh = xsk_refresh,
     .steer = xsk_steer,
     .mac = xsk_mac,
+    .multicast = dqi_kernel_multicast,
     .mtu = xsk_mtu,
 };
