@@ -26,6 +26,7 @@ static const dqi_dpdk_host table = {
     .unref = dq_burst_unref,
     .drop = dqi_drop,
     .now = dq_now,
+    .fault = dqi_fault_add,
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

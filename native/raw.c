@@ -152,8 +152,9 @@ uint64_t dqi_raw_held(dq_queue *q) {
     return q->engine ? dqi_inbox_held(&((dqi_raw_queue *)q->engine)->box) : 0;
 }
 
+// Of an interface that sends alone there is nothing to say but what the device lost.
 int dqi_raw_lines(dq_iface *i, dq_line *l, int max) {
-    if (i->n_rx == 0 || max < 1) return 0;
+    if (max < 1 || (i->n_rx == 0 && dqi_get(&dqi_port_of(i)->c.extra[DQ_EXTRA_NIC_TX_ERRORS]) == 0)) return 0;
     *l = (dq_line){.kind = DQ_LINE_WIRE};
     snprintf(l->name, sizeof l->name, "%s", i->conf.name);
     dqi_line_add(l, &dqi_port_of(i)->c);

@@ -167,6 +167,7 @@ func TestDPDKTransmit(t *testing.T) {
 func TestDPDKVeth(t *testing.T) {
 	need(t, "dpdk", "netns", "ip", "ethtool", "scapy", "tcpreplay")
 	c := newCable(t)
+	c.silence()
 	dir := t.TempDir()
 	sent := filepath.Join(dir, "sent.pcap")
 	short := strings.ReplaceAll(dpdkFrames, "range(8900)", "range(1400)")

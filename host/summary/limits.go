@@ -49,6 +49,15 @@ func lossLimits(l *stats.Line, runS float64) []string {
 		}
 		say("the kernel dropped %s before %s took them: %s a core of its own", counted(n, unit), l.Title(), hint)
 	}
+	if n := l.Extra.Get("nic_missed") + l.Extra.Get("nic_no_buffer"); n > 0 {
+		say("the device had no room for %s of %s: give its queues a core of its own, or raise num_bufs", counted(n, "frame"), l.Title())
+	}
+	if n := l.Extra.Get("nic_rx_errors"); n > 0 {
+		say("the device refused %s of %s as damaged", counted(n, "frame"), l.Title())
+	}
+	if n := l.Extra.Get("nic_tx_errors"); n > 0 {
+		say("the device failed to send %s that %s's queues handed to it", counted(n, "frame"), l.Title())
+	}
 	return found
 }
 

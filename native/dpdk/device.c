@@ -7,10 +7,13 @@
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define PCI "/sys/bus/pci/devices/"
+#define PCI         "/sys/bus/pci/devices/"
+#define RING_FRAME  2048 // bytes of a frame in net_af_packet's ring,
+#define RING_HEADER 66   // of which the kernel takes so many
 
 // ---- PCI --------------------------------------------------------------------------------------------------
 
@@ -114,6 +117,40 @@ static const char *hint_of(const dpdk_port *d) {
     return "";
 }
 
+// The value of KEY=NUMBER in the device's arguments.
+static uint32_t number_of(const dpdk_port *d, const char *key, uint32_t otherwise) {
+    const char *at = strstr(d->args, key);
+    return at ? (uint32_t)strtoul(at + strlen(key), NULL, 10) : otherwise;
+}
+
+// What net_af_packet does in silence: two of one process on one interface get part of the frames each, and a
+// frame longer than the ring's is cut.
+static int check_kernel(const dq_iface *i, const dpdk_port *d, dq_diag *diag) {
+    struct rte_eth_dev_info other;
+    uint16_t id;
+    if (strcmp(d->info.driver_name, "net_af_packet") != 0) return DQ_OK;
+    RTE_ETH_FOREACH_DEV(id) {
+        if (id == d->id || rte_eth_dev_info_get(id, &other) != 0) continue;
+        if (other.if_index == d->info.if_index && strcmp(other.driver_name, "net_af_packet") == 0)
+            return host->fail(diag, DQ_ESYS - EBUSY,
+                              "interface %s: device %s: another net_af_packet device of this process has its "
+                              "Linux interface; the two would share the frames",
+                              i->conf.name, d->device);
+    }
+    uint32_t room = number_of(d, "framesz=", RING_FRAME) - RING_HEADER, mtu = kernel_mtu(d);
+    if (mtu + FRAME_EXTRA <= room) return DQ_OK;
+    return host->fail(diag, DQ_INVALID_PARAMETER,
+                      "interface %s: device %s: its ring takes frames of %u bytes, and the MTU is %u: longer "
+                      "ones would be cut; hint: framesz=%u,blocksz=%u in its arguments",
+                      i->conf.name, d->device, room, mtu,
+                      mtu < 8000    ? 8192
+                      : mtu < 16000 ? 16384
+                                    : 131072,
+                      mtu < 8000    ? 8192
+                      : mtu < 16000 ? 16384
+                                    : 131072);
+}
+
 int device_open(dqi_port *p, dq_diag *diag) {
     dpdk_port *d = dpdk_of(p);
     const dq_iface *i = p->iface;
@@ -131,7 +168,7 @@ int device_open(dqi_port *p, dq_diag *diag) {
     int failed = rte_eal_hotplug_add(d->vdev ? "vdev" : "pci", d->device, d->args);
     if (failed == 0 && find_port(d)) {
         d->probed = true;
-        return DQ_OK;
+        return check_kernel(i, d, diag);
     }
     char why[256];
     eal_log_read(why, sizeof why);

@@ -10,8 +10,9 @@
 // The engine's functions, set once by dqi_dpdk_entry.
 extern const dqi_dpdk_host *host;
 
-#define BURST_MAX 512 // packets of one call into DPDK, at most
-#define CHUNK     64  // the same, where a call costs little: the cache still has what was written of them
+#define BURST_MAX   512 // packets of one call into DPDK, at most
+#define CHUNK       64  // the same, where a call costs little: still in the cache
+#define FRAME_EXTRA (RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN) // bytes of a frame beyond the MTU
 
 // ---- eal.c: the environment, once per process -------------------------------------------------------------
 
@@ -80,6 +81,8 @@ typedef struct tx_state {
     uint16_t queue;
     struct rte_mempool *copies; // buffers for packets that others hold
     pool *pool;                 // of the burst before
+    int64_t stuck;              // session time since when the device has taken nothing; 0: it takes
+    int64_t next_look;          // at the kernel's interface
 } tx_state;
 
 // A rule that the device has.
@@ -102,7 +105,7 @@ typedef struct dpdk_port {
     lane_state *lanes;
     tx_state *txs;
     uint16_t rx_desc, tx_desc, n_rxq, n_txq; // as configured
-    uint32_t max_frame;                      // bytes that the device sends
+    _Atomic uint32_t max_frame;              // bytes that the device sends
     uint32_t chunk;                          // packets of one call
     bool links;                              // it sends frames whose buffers are linked
     _Atomic bool up;                         // the link has come up; a virtual device has none
@@ -111,9 +114,13 @@ typedef struct dpdk_port {
     uint64_t ts_flag;
     steered *steered; // in the order of the interface's rules
     uint32_t n_steered;
-    bool marks;      // its rules mark packets
-    bool steer_off;  // it refused a rule, or was not asked
-    bool steer_said; // in the report
+    bool marks;                 // its rules mark packets
+    bool steer_off;             // it refused a rule, or was not asked
+    bool steer_said;            // in the report
+    int sees_all;               // a socket that keeps the kernel's interface promiscuous; -1: none
+    int state;                  // of the kernel's interface at the last look, as kernel_state
+    int sockets[DQ_MAX_QUEUES]; // net_af_packet's
+    uint32_t n_sockets;
 } dpdk_port;
 
 static inline dpdk_port *dpdk_of(const dqi_port *p) { return p->state; }
@@ -131,6 +138,21 @@ int port_steer(dqi_port *p, const dq_rule *rules, uint32_t n, bool drop_all, dq_
 uint32_t port_mtu(const dqi_port *p);
 int port_hear(dqi_port *p, const uint8_t (*macs)[6], uint32_t n, dq_diag *diag);
 int port_mac(const dqi_port *p, uint8_t mac[6]);
+
+// ---- kernel.c: the kernel's interface behind a device, where there is one ---------------------------------
+
+// Its MTU, 0: there is no interface.
+uint32_t kernel_mtu(const dpdk_port *d);
+// 0, ENETDOWN, or ENODEV: it was removed.
+int kernel_state(const dpdk_port *d);
+// After the device was opened, started; before it is closed.
+void kernel_open(dpdk_port *d);
+void kernel_start(const dpdk_port *d);
+void kernel_close(dpdk_port *d);
+// Makes it promiscuous until kernel_close or the process's end; false: that is the driver's business.
+bool kernel_promiscuous(dpdk_port *d);
+// Counts what its sockets lost and notes what became of it. Any thread, one at a time.
+void kernel_refresh(dqi_port *p, dpdk_port *d);
 
 // ---- rx.c, tx.c -------------------------------------------------------------------------------------------
 

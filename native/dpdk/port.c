@@ -2,7 +2,6 @@
 #include "dpdk.h"
 
 #include <errno.h>
-#include <net/if.h>
 #include <pthread.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
@@ -11,30 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #define DESCRIPTORS   1024        // of a queue, where the driver has no wish
 #define OWN_BYTES     (16u << 20) // of the engine's buffers, at most so many for each queue
 #define OWN_MOST      9728        // bytes of a frame in one of them that is received
-#define FRAME_EXTRA   (RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN)
-#define LAST_FRAME_MS 2 // what a card may still have to send at the close
+#define LAST_FRAME_MS 2           // what a card may still have to send at the close
 
 // ---- what the device can do -------------------------------------------------------------------------------
 
 static bool driver_is(const dpdk_port *d, const char *name) { return strcmp(d->info.driver_name, name) == 0; }
-
-// The MTU of the kernel's interface behind the device, 0: there is none.
-static uint32_t kernel_mtu(const dpdk_port *d) {
-    struct ifreq r = {0};
-    if (d->info.if_index == 0 || !if_indextoname(d->info.if_index, r.ifr_name)) return 0;
-    int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool ok = s >= 0 && ioctl(s, SIOCGIFMTU, &r) == 0;
-    if (s >= 0) close(s);
-    return ok ? (uint32_t)r.ifr_mtu : 0;
-}
 
 // The longest frame for which the queues of one direction have buffers.
 static uint32_t longest(dq_queue *const *queues, uint32_t n) {
@@ -219,6 +204,7 @@ static int open_port(dqi_port *p, dq_diag *diag) {
     if (!d) return host->fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", p->iface->conf.name);
     p->state = d;
     d->ts_offset = -1;
+    d->sees_all = -1;
     int err = eal_start(diag);
     if (err == DQ_OK) err = device_open(p, diag);
     if (err == DQ_OK) err = (d->bound = bind_session(p->iface->session, diag)) ? DQ_OK : DQ_ESYS - ENOMEM;
@@ -234,10 +220,11 @@ static int open_port(dqi_port *p, dq_diag *diag) {
     uint16_t mtu = 0;
     if (rte_eth_dev_get_mtu(d->id, &mtu) != 0 || (kernel == 0 && wanted_mtu(p, d) == 0)) mtu = 0;
     if (kernel > 0 || mtu > 0)
-        d->max_frame = (kernel > 0 ? kernel : mtu) + FRAME_EXTRA;
+        atomic_init(&d->max_frame, (kernel > 0 ? kernel : mtu) + FRAME_EXTRA);
     else
-        d->max_frame = UINT32_MAX;
+        atomic_init(&d->max_frame, UINT32_MAX);
     if (driver_is(d, "net_pcap")) p->stamps = strstr(d->args, "rx_pcap=") ? DQ_STAMPS_FILE : DQ_STAMPS_KERNEL;
+    kernel_open(d);
     report(p, d);
     return DQ_OK;
 }
@@ -256,7 +243,9 @@ static int start_port(dqi_port *p, dq_diag *diag) {
     if (err != 0) return refuse(p, d, err, "start", diag);
     d->started = true;
     if (driver_is(d, "net_pcap")) rte_mbuf_dyn_rx_timestamp_register(&d->ts_offset, &d->ts_flag);
-    if (!p->iface->conf.flow_isolation) d->promiscuous = rte_eth_promiscuous_enable(d->id) == 0;
+    if (!p->iface->conf.flow_isolation && !kernel_promiscuous(d))
+        d->promiscuous = rte_eth_promiscuous_enable(d->id) == 0;
+    kernel_start(d);
     atomic_init(&d->up, d->vdev);
     steer_rules(p, p->rules, p->n_rules);
     return DQ_OK;
@@ -294,6 +283,7 @@ static void close_port(dqi_port *p, dpdk_port *d) {
     if (d->started && !d->vdev) nanosleep(&(struct timespec){.tv_nsec = LAST_FRAME_MS * 1000000}, NULL);
     if (d->promiscuous) rte_eth_promiscuous_disable(d->id);
     if (d->started) rte_eth_dev_stop(d->id);
+    kernel_close(d);
     device_close(d);
     rte_mempool_free(d->own);
     unbind_session(d->bound);
@@ -323,9 +313,11 @@ int port_hear(dqi_port *p, const uint8_t (*macs)[6], uint32_t n, dq_diag *diag) 
 // ---- counters ---------------------------------------------------------------------------------------------
 
 void port_refresh(dqi_port *p) {
-    const dpdk_port *d = dpdk_of(p);
+    dpdk_port *d = dpdk_of(p);
     struct rte_eth_stats s;
-    if (!d || !d->started || rte_eth_stats_get(d->id, &s) != 0) return;
+    if (!d || !d->started) return;
+    kernel_refresh(p, d);
+    if (rte_eth_stats_get(d->id, &s) != 0) return;
     atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_MISSED], s.imissed, memory_order_relaxed);
     atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_NO_BUFFER], s.rx_nombuf, memory_order_relaxed);
     atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_RX_ERRORS], s.ierrors, memory_order_relaxed);

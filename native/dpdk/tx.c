@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define LINK_LOOK_NS 1000000
+#define STUCK_NS     1000000 // how long a device that takes nothing is asked without a pause
 
 // Some packets of a burst on their way into the device.
 typedef struct chunk {
@@ -86,7 +87,7 @@ static struct rte_mbuf *copied_frame(const tx_state *t, const dq_burst *b, uint3
 // Why a frame of this length can't go: DQ_REASONS, it can.
 static dq_reason refusal(const dpdk_port *d, uint32_t len) {
     if (len < RTE_ETHER_HDR_LEN) return DQ_DROP_SEND_ERROR; // its buffer was freed, say
-    return len > d->max_frame ? DQ_DROP_TOO_LONG : DQ_REASONS;
+    return len > atomic_load_explicit(&d->max_frame, memory_order_relaxed) ? DQ_DROP_TOO_LONG : DQ_REASONS;
 }
 
 // The common case, whole bursts of one segment in buffers of one region: no decision on the way. False: one
@@ -99,7 +100,7 @@ static bool fill_plain(const dpdk_port *d, tx_state *t, chunk *c, uint32_t max) 
     const uint32_t *ids = b->bufs[0] + i, *len = b->len[0] + i;
     const uint64_t *off = b->off[0] + i;
     const uint32_t first = pl->region->first_id, num = pl->region->conf.num_bufs,
-                   span = d->max_frame - RTE_ETHER_HDR_LEN;
+                   span = atomic_load_explicit(&d->max_frame, memory_order_relaxed) - RTE_ETHER_HDR_LEN;
     uint32_t odd = 0;
     for (uint32_t k = 0; k < n; k++)
         odd |= (uint32_t)(ids[k] - first >= num) | (uint32_t)(len[k] - RTE_ETHER_HDR_LEN > span);
@@ -209,6 +210,26 @@ static bool has_link(dpdk_port *d, int64_t now) {
     return up;
 }
 
+// The device takes none of n packets now: for a while it is asked again as soon as others have had the core,
+// then the more seldom the longer it lasts. Of a kernel's interface that is down or gone it is known that it
+// won't: they are dropped. How many are.
+static int wait(dq_queue *q, const dpdk_port *d, dq_burst *b, uint32_t first, uint32_t n) {
+    tx_state *t = q->engine;
+    if (t->stuck == 0) t->stuck = q->now_ns;
+    int64_t since = q->now_ns - t->stuck;
+    q->next_ns = q->now_ns;
+    if (since < STUCK_NS) return 0;
+    q->next_ns += since / 8 < LINK_LOOK_NS ? since / 8 : LINK_LOOK_NS;
+    if (q->now_ns < t->next_look) return 0;
+    t->next_look = q->now_ns + LINK_LOOK_NS;
+    int state = kernel_state(d);
+    if (state == 0) return 0;
+    host->drop(&q->c, DQ_DROP_SEND_ERROR, n);
+    host->fault(q->faults, state, n);
+    if (first + n == b->n) host->unref(b);
+    return (int)n;
+}
+
 int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
     if (!has_link(d, q->now_ns)) {
@@ -237,6 +258,7 @@ int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     if (first + done == total)
         host->unref(b);
     else if (done == 0)
-        q->next_ns = q->now_ns; // as soon as others have had the core
+        return wait(q, d, b, first, n);
+    ((tx_state *)q->engine)->stuck = 0;
     return (int)done;
 }

@@ -1,0 +1,183 @@
+package tests
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// dpdkFaults counts what comes in and, where it is to, sends without end; it says when it has started.
+const dpdkFaults = `
+local daqiri = require "daqiri"
+local args = daqiri.args{ device = "vdev:net_af_packet0,iface=veth0", second = "", send = false }
+local function queues(name)
+  return { queues = { { name = name, id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "packets" } } } }
+end
+local function open(address)
+  return daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0,
+    memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 4096, buf_size = 2048 } },
+    interfaces = { { name = "port", address = address, rx = queues("rx"), tx = queues("tx") } } } } }
+end
+local s = open(args.device)
+if args.second ~= "" then open(args.second) end
+s:rx_queue("port"):on_burst(function() end, { policy = "wait" })
+s:start()
+if args.send then
+  local tx = s:tx_queue("port")
+  tx:pace{ pps = 20000 }
+  tx:transmit{ template = tx:template{ eth_dst = "02:00:00:00:00:02", ipv4_src = "10.0.0.1", ipv4_dst = "10.0.0.2",
+    udp_src = 4000, udp_dst = 7148, payload_bytes = 60 } }
+end
+print "ready"
+s:run{ seconds = 300 }
+`
+
+// silence leaves nothing on the cable but what a test sends.
+func (c *cable) silence() {
+	c.t.Helper()
+	for _, ns := range []string{c.send, c.recv} {
+		c.in(ns, "sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/veth0/disable_ipv6")
+	}
+}
+
+// dpdk runs dpdkFaults in the receiving end of a silent cable.
+func (c *cable) dpdk(args ...string) *rawRun {
+	c.t.Helper()
+	need(c.t, "dpdk")
+	lib, err := filepath.Abs(filepath.Join(rootDir, "libdaqiri_dpdk.so"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.silence()
+	r := &rawRun{t: c.t, dir: c.t.TempDir(), done: make(chan error, 1)}
+	script := filepath.Join(r.dir, "script.lua")
+	if err := os.WriteFile(script, []byte(dpdkFaults), 0o644); err != nil {
+		c.t.Fatal(err)
+	}
+	r.cmd = c.command(c.recv, append([]string{built(c.t), "--summary-json", "summary.json", script}, args...)...)
+	r.cmd.Dir, r.cmd.Env = r.dir, append(os.Environ(), "DAQIRI_DPDK="+lib)
+	r.cmd.Stdout, r.cmd.Stderr = &r.out, &r.out
+	if err := r.cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	go func() { r.done <- r.cmd.Wait() }()
+	c.t.Cleanup(func() { _ = r.cmd.Process.Kill() })
+	return r
+}
+
+// stop ends the run as Ctrl-C does; its ledger has to add up.
+func (r *rawRun) stop() string {
+	r.t.Helper()
+	_ = r.cmd.Process.Signal(os.Interrupt)
+	summary := r.end(130)
+	if !strings.Contains(r.out.String(), "every packet is accounted for") {
+		r.t.Errorf("the ledger does not add up:\n%s", r.out.String())
+	}
+	return summary
+}
+
+// received is how many frames the kernel has got on the sending end's side of the cable.
+func (c *cable) received() int {
+	c.t.Helper()
+	n, err := strconv.Atoi(strings.TrimSpace(c.in(c.send, "cat", "/sys/class/net/veth0/statistics/rx_packets")))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return n
+}
+
+// TestDPDKStopped stops the process while more frames come than the device's ring holds: each is in the ledger.
+func TestDPDKStopped(t *testing.T) {
+	need(t, "dpdk", "netns", "scapy", "tcpreplay")
+	c := newCable(t)
+	sent := filepath.Join(t.TempDir(), "sent.pcap")
+	python, _ := scapyPython()
+	c.host(python, "-c", rawFrames, sent, "2000")
+	r := c.dpdk()
+	r.wait("ready")
+	_ = r.cmd.Process.Signal(syscall.SIGSTOP)
+	c.in(c.send, "tcpreplay", "--quiet", "--topspeed", "--intf1=veth0", sent)
+	_ = r.cmd.Process.Signal(syscall.SIGCONT)
+	c.in(c.send, "tcpreplay", "--quiet", "--pps=1000", "--limit=10", "--intf1=veth0", sent)
+	summary := []byte(r.stop())
+	in, lost := figure(t, summary, "in"), figure(t, summary, "kernel_dropped")
+	if in+lost != 2010 || lost == 0 {
+		t.Errorf("%d frames came in and %d are told as dropped by the kernel, of 2010 sent\n%s", in, lost, r.out.String())
+	}
+}
+
+// TestDPDKKilled kills the process: the interface is no longer promiscuous.
+func TestDPDKKilled(t *testing.T) {
+	need(t, "dpdk", "netns", "ip")
+	c := newCable(t)
+	promiscuous := func() bool {
+		return !strings.Contains(c.in(c.recv, "ip", "-d", "link", "show", "veth0"), "promiscuity 0")
+	}
+	r := c.dpdk()
+	r.wait("ready")
+	if !promiscuous() {
+		t.Error("the interface is not promiscuous while it is open")
+	}
+	_ = r.cmd.Process.Kill()
+	<-r.done
+	if promiscuous() {
+		t.Error("the interface is promiscuous after the process was killed")
+	}
+}
+
+// TestDPDKSendDown sends on an interface that goes down and up again, and away for good.
+func TestDPDKSendDown(t *testing.T) {
+	need(t, "dpdk", "netns", "ip")
+	c := newCable(t)
+	r := c.dpdk("--send")
+	flows := func() { n := c.received(); r.until("frames at the peer", func() bool { return c.received() > n+100 }) }
+	r.wait("ready")
+	flows()
+	c.in(c.recv, "ip", "link", "set", "veth0", "down")
+	r.wait("network is down")
+	c.in(c.recv, "ip", "link", "set", "veth0", "up")
+	flows()
+	c.in(c.recv, "ip", "link", "del", "veth0")
+	r.wait("no such device")
+	if n := figure(t, []byte(r.stop()), "send_error"); n == 0 {
+		t.Errorf("no frame is told as not sent\n%s", r.out.String())
+	}
+}
+
+// TestDPDKShares refuses what would lose frames, or parts of them, in silence.
+func TestDPDKShares(t *testing.T) {
+	need(t, "dpdk", "netns", "ip")
+	for _, x := range []struct{ name, mtu, second, want string }{
+		{"two devices on one interface", "1500", "vdev:net_af_packet1,iface=veth0", "the two would share the frames"},
+		{"frames longer than the ring's", "9000", "", "hint: framesz=16384,blocksz=16384 in its arguments"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			c := newCable(t)
+			c.in(c.recv, "ip", "link", "set", "veth0", "mtu", x.mtu)
+			r := c.dpdk("--second", x.second)
+			r.end(4)
+			if !strings.Contains(r.out.String(), x.want) {
+				t.Errorf("%q is not in\n%s", x.want, r.out.String())
+			}
+		})
+	}
+}
+
+// TestRawKilled kills a program with an AF_PACKET socket: nothing of it is left on the interface.
+func TestRawKilled(t *testing.T) {
+	need(t, "netns", "ip")
+	c := newCable(t)
+	r := c.raw(built(t), rawFaults, "", "--seconds", "300")
+	r.wait("ready")
+	_ = r.cmd.Process.Kill()
+	<-r.done
+	if text := c.in(c.recv, "ip", "-d", "link", "show", "veth0"); !strings.Contains(text, "promiscuity 0") {
+		t.Errorf("the interface is promiscuous after the process was killed:\n%s", text)
+	}
+	if text := c.in(c.recv, "cat", "/proc/net/packet"); strings.Count(text, "\n") != 1 {
+		t.Errorf("sockets are left:\n%s", text)
+	}
+}
