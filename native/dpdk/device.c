@@ -161,9 +161,11 @@ int device_open(dqi_port *p, dq_diag *diag) {
     int err = d->vdev ? DQ_OK : check_pci(i, d->device, diag);
     if (err != DQ_OK) return err;
     if (find_port(d))
-        return host->fail(diag, DQ_ESYS - EBUSY,
-                          "interface %s: device %s is in use by another interface of this process",
-                          i->conf.name, d->device);
+        return host->fail(
+            diag, DQ_ESYS - EBUSY,
+            "interface %s: device %s is in use by another interface of this process; hint: s:close() ends a "
+            "session that has run",
+            i->conf.name, d->device);
     eal_log_clear();
     int failed = rte_eal_hotplug_add(d->vdev ? "vdev" : "pci", d->device, d->args);
     if (failed == 0 && find_port(d)) {
