@@ -1,0 +1,118 @@
+package tests
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// malformed writes a pcap of n frames: cut, with bytes and lengths changed, nested too deep, random. They are of
+// kinds that decapFlows look into.
+const malformed = `
+import random, sys
+from scapy.all import *
+from scapy.layers.vxlan import VXLAN
+out, n = sys.argv[1], int(sys.argv[2])
+random.seed(4)
+e = Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:02")
+plain = IP(src="10.0.0.1", dst="10.0.0.2")/UDP(sport=9, dport=9)/Raw(bytes(40))
+inner = e/plain
+ip = lambda k, **more: IP(src="192.0.2.%d" % k, dst="192.0.2.1", **more)
+kinds = [bytes(x) for x in (
+    e/ip(1)/UDP(dport=4789)/VXLAN(vni=100, flags=8)/inner, e/ip(1, options=[IPOption_NOP()]*8)/UDP(dport=4789)/VXLAN(vni=100, flags=8)/inner,
+    e/ip(2)/GRE()/plain, e/ip(3)/GRE(proto=0x6558, key_present=1, seqnum_present=1, chksum_present=1)/inner,
+    e/ip(4)/GRE(proto=0x6558, key_present=1, key=0xabcdef03)/inner, e/Dot1Q(vlan=9)/plain,
+    Ether(dst=e.dst, src=e.src, type=0x88a8)/Dot1Q(vlan=8)/Dot1Q(vlan=9)/Dot1Q(vlan=9)/Dot1Q(vlan=9)/plain,
+    e/IPv6(src="fd00::1", dst="fd00::2")/IPv6ExtHdrHopByHop()/IPv6ExtHdrFragment()/UDP()/Raw(b"x" * 9), e/plain, e/IP()/TCP(options=[("NOP", 0)] * 8))]
+def make():
+    f = bytearray(random.choice(kinds))
+    if random.random() < 0.1: return bytes(f[:12]) + random.randbytes(random.randint(6, 1502))
+    for _ in range(random.randint(0, 4)): f[random.randrange(12, len(f))] = random.choice([0, 1, 0x45, 0x4f, 0x81, 255, random.randrange(256)])
+    if random.random() < 0.5: f = f[:random.randint(14, len(f))]
+    if random.random() < 0.1: f += random.randbytes(random.randint(1, 60))
+    if f[12:14] in (b"\x81\0", b"\x88\xa8"): f = f.ljust(20, b"\0") # less, and the kernel drops it before anybody sees it
+    return bytes(f)
+wrpcap(out, [Raw(make()) for _ in range(n)], linktype=1)
+`
+
+// malformedScript looks at every packet in many ways, changes it and writes it.
+const malformedScript = `
+local daqiri = require "daqiri"
+local s = daqiri.open("raw.yaml")
+local qs = s:rx_queues("rx_port")
+s:pipe(qs, s:write_pcap{ name = "disk", dirs = { "." } })
+for _, q in ipairs(qs) do
+  q:on_burst(function(b)
+    b:select("payload_len > 8 and (ipv4_src in 10.0.0.0/8 or udp_dst == 9 or tcp_dst == 80 or vlan_id == 9)")
+    for _, f in ipairs{ "payload_len", "udp_dst", "ipv4_src", "vlan_id" } do b:column(f):max() end
+    for k = 1, b.n do b:packet(k):hex() end
+  end, { policy = "wait" })
+end
+s:start()
+print "ready"
+s:run{ seconds = 300 }
+`
+
+// TestRawMalformed sends damaged frames through flows that look into tunnels: all of them are in the ledger.
+func TestRawMalformed(t *testing.T) {
+	need(t, "netns", "scapy", "tcpreplay")
+	const frames = 5000
+	c := newCable(t)
+	c.silence()
+	sent := filepath.Join(t.TempDir(), "sent.pcap")
+	python, _ := scapyPython()
+	c.host(python, "-c", malformed, sent, strconv.Itoa(frames))
+	third := strings.NewReplacer("q1", "q2", "id: 1", "id: 2").Replace(rawSecond)
+	r := c.raw(built(t), malformedScript, rawSecond+"\n"+third+decapFlows)
+	r.wait("ready")
+	c.in(c.send, "tcpreplay", "--quiet", "--pps=20000", "--intf1=veth0", sent)
+	summary := r.accounts(frames)
+	if n := figure(t, summary, "bad_tunnel"); n == 0 {
+		t.Errorf("no tunnel is told as bad\n%s", r.out.String())
+	}
+	if files, err := os.ReadDir(r.dir); err != nil || len(files) < 3 {
+		t.Errorf("files: %v, %v", files, err)
+	}
+}
+
+// accounts ends the run and compares what came in and what the kernel dropped with what was sent.
+func (r *rawRun) accounts(sent int) []byte {
+	r.t.Helper()
+	summary := []byte(r.stop())
+	_, wire, ok := strings.Cut(string(summary), `"wire"`)
+	if !ok {
+		r.t.Fatalf("no line of the interface in\n%s", summary)
+	}
+	in, lost := figure(r.t, []byte(wire), "in"), figure(r.t, summary, "kernel_dropped")
+	if in+lost != sent {
+		r.t.Errorf("%d frames came in and %d are told as dropped by the kernel, of %d sent\n%s", in, lost, sent, r.out.String())
+	}
+	return summary
+}
+
+// TestRawKeepsAll keeps all that comes, until the queue has no burst descriptor: what waits in the kernel's ring
+// at the stop is counted, too.
+func TestRawKeepsAll(t *testing.T) {
+	need(t, "netns", "scapy", "tcpreplay")
+	const frames = 2000
+	c := newCable(t)
+	c.silence()
+	sent := filepath.Join(t.TempDir(), "sent.pcap")
+	python, _ := scapyPython()
+	c.host(python, "-c", rawFrames, sent, strconv.Itoa(frames))
+	r := c.raw(built(t), `
+local s = require("daqiri").open("raw.yaml", { set = { rx_meta_buffers = 16 } })
+local kept = {}
+s:rx_queue("rx_port"):on_burst(function(b) kept[#kept + 1] = b:keep() end, { policy = "wait" })
+s:start()
+print "ready"
+s:run{ seconds = 300 }
+`, "")
+	r.wait("ready")
+	c.in(c.send, "tcpreplay", "--quiet", "--pps=5000", "--intf1=veth0", sent)
+	if n := figure(t, r.accounts(frames), "no_burst_buffer"); n == 0 {
+		t.Errorf("no frame is told as without a descriptor\n%s", r.out.String())
+	}
+}
