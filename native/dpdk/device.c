@@ -127,11 +127,15 @@ static uint32_t number_of(const dpdk_port *d, const char *key, uint32_t otherwis
 // frame longer than the ring's is cut.
 static int check_kernel(const dq_iface *i, const dpdk_port *d, dq_diag *diag) {
     struct rte_eth_dev_info other;
+    struct rte_ether_addr mac = {0}, its = {0};
     uint16_t id;
     if (strcmp(d->info.driver_name, "net_af_packet") != 0) return DQ_OK;
+    rte_eth_macaddr_get(d->id, &mac); // namespaces number their interfaces alike
     RTE_ETH_FOREACH_DEV(id) {
-        if (id == d->id || rte_eth_dev_info_get(id, &other) != 0) continue;
-        if (other.if_index == d->info.if_index && strcmp(other.driver_name, "net_af_packet") == 0)
+        if (id == d->id || rte_eth_dev_info_get(id, &other) != 0 || rte_eth_macaddr_get(id, &its) != 0)
+            continue;
+        if (other.if_index == d->info.if_index && strcmp(other.driver_name, "net_af_packet") == 0 &&
+            rte_is_same_ether_addr(&mac, &its))
             return host->fail(diag, DQ_ESYS - EBUSY,
                               "interface %s: device %s: another net_af_packet device of this process has its "
                               "Linux interface; the two would share the frames",
@@ -170,6 +174,7 @@ int device_open(dqi_port *p, dq_diag *diag) {
     int failed = rte_eal_hotplug_add(d->vdev ? "vdev" : "pci", d->device, d->args);
     if (failed == 0 && find_port(d)) {
         d->probed = true;
+        kernel_open(d);
         return check_kernel(i, d, diag);
     }
     char why[256];

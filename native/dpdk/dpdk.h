@@ -118,6 +118,7 @@ typedef struct dpdk_port {
     bool steer_off;             // it refused a rule, or was not asked
     bool steer_said;            // in the report
     int sees_all;               // a socket that keeps the kernel's interface promiscuous; -1: none
+    int asks;                   // a socket for questions about that interface
     int state;                  // of the kernel's interface at the last look, as kernel_state
     int sockets[DQ_MAX_QUEUES]; // net_af_packet's
     uint32_t n_sockets;

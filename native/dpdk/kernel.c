@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/if_packet.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +18,9 @@
 
 // 0 or an errno: ENODEV, the interface is no more.
 static int ask(const dpdk_port *d, unsigned long what, struct ifreq *r) {
-    if (d->info.if_index == 0 || !if_indextoname(d->info.if_index, r->ifr_name)) return ENODEV;
-    int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int err = s >= 0 && ioctl(s, what, r) == 0 ? 0 : errno;
-    if (s >= 0) close(s);
-    return err;
+    r->ifr_ifindex = (int)d->info.if_index;
+    if (d->info.if_index == 0 || ioctl(d->asks, SIOCGIFNAME, r) != 0) return ENODEV;
+    return ioctl(d->asks, what, r) == 0 ? 0 : errno;
 }
 
 uint32_t kernel_mtu(const dpdk_port *d) {
@@ -46,20 +45,22 @@ static int option(int fd, int name) {
 
 // The driver's sockets on this interface are of version 2 without a virtio header, which the engine's own
 // have.
-static bool is_drivers(int fd, uint32_t if_index) {
+static bool is_drivers(int fd, const dpdk_port *d, const struct rte_ether_addr *mac) {
     struct sockaddr_ll at = {0};
     socklen_t len = sizeof at;
     return getsockname(fd, (struct sockaddr *)&at, &len) == 0 && at.sll_family == AF_PACKET &&
-           at.sll_ifindex == (int)if_index && option(fd, PACKET_VERSION) == TPACKET_V2 &&
-           option(fd, PACKET_VNET_HDR) == 0;
+           at.sll_ifindex == (int)d->info.if_index && memcmp(at.sll_addr, mac, sizeof *mac) == 0 &&
+           option(fd, PACKET_VERSION) == TPACKET_V2 && option(fd, PACKET_VNET_HDR) == 0;
 }
 
 static void find_sockets(dpdk_port *d) {
     DIR *dir = opendir("/proc/self/fd");
     struct dirent *e;
+    struct rte_ether_addr mac = {0}; // namespaces number their interfaces alike
+    rte_eth_macaddr_get(d->id, &mac);
     d->n_sockets = 0;
     while (dir && (e = readdir(dir)) != NULL && d->n_sockets < DQ_MAX_QUEUES)
-        if (isdigit((unsigned char)e->d_name[0]) && is_drivers(atoi(e->d_name), d->info.if_index))
+        if (isdigit((unsigned char)e->d_name[0]) && is_drivers(atoi(e->d_name), d, &mac))
             d->sockets[d->n_sockets++] = atoi(e->d_name);
     if (dir) closedir(dir);
 }
@@ -78,6 +79,7 @@ static uint64_t lost(const dpdk_port *d) {
 // ---- a port's life ----------------------------------------------------------------------------------------
 
 void kernel_open(dpdk_port *d) {
+    d->asks = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0); // of the namespace that the device was opened in
     if (strcmp(d->info.driver_name, "net_af_packet") == 0) find_sockets(d);
 }
 
@@ -104,5 +106,6 @@ void kernel_refresh(dqi_port *p, dpdk_port *d) {
 
 void kernel_close(dpdk_port *d) {
     if (d->sees_all >= 0) close(d->sees_all);
-    d->sees_all = -1;
+    if (d->asks >= 0) close(d->asks);
+    d->sees_all = d->asks = -1;
 }

@@ -204,7 +204,7 @@ static int open_port(dqi_port *p, dq_diag *diag) {
     if (!d) return host->fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", p->iface->conf.name);
     p->state = d;
     d->ts_offset = -1;
-    d->sees_all = -1;
+    d->sees_all = d->asks = -1;
     int err = eal_start(diag);
     if (err == DQ_OK) err = device_open(p, diag);
     if (err == DQ_OK) err = (d->bound = bind_session(p->iface->session, diag)) ? DQ_OK : DQ_ESYS - ENOMEM;
@@ -224,7 +224,6 @@ static int open_port(dqi_port *p, dq_diag *diag) {
     else
         atomic_init(&d->max_frame, UINT32_MAX);
     if (driver_is(d, "net_pcap")) p->stamps = strstr(d->args, "rx_pcap=") ? DQ_STAMPS_FILE : DQ_STAMPS_KERNEL;
-    kernel_open(d);
     report(p, d);
     return DQ_OK;
 }

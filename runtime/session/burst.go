@@ -7,13 +7,14 @@ import (
 // Burst is one delivery of a batch of packets to a task. Once it has been sent or freed
 // every use of it is an error, for ever. One goroutine: its task's.
 type Burst struct {
-	s          *Session
-	native     native.Burst
-	view       native.View
-	home       *Leases // nil: gone
-	prev, next *Burst
-	gone       string // what became of it
-	kept       bool
+	s           *Session
+	native      native.Burst
+	view        native.View
+	home        *Leases // nil: gone
+	prev, next  *Burst
+	gone        string // what became of it
+	kept        bool
+	picks, also *Burst // selections made of it before it was kept; the next one of its parent
 }
 
 // GoneError is the error of using a burst that is not the task's any more.
@@ -79,8 +80,12 @@ func (b *Burst) Keep() error {
 // Kept reports whether Keep was called.
 func (b *Burst) Kept() bool { return b.kept }
 
-// EndHandler frees a burst whose handler has ended, unless it was kept, sent or freed.
+// EndHandler frees a burst whose handler has ended, unless it was kept, sent or freed, and its selections likewise.
 func (b *Burst) EndHandler() {
+	for p := b.picks; p != nil; p = p.also {
+		p.EndHandler()
+	}
+	b.picks = nil
 	if b.home != nil && !b.kept {
 		b.drop("ended with its handler; b:keep() keeps a burst")
 	}

@@ -169,5 +169,8 @@ func (b *Burst) Pick(idx []uint32) (*Burst, error) {
 	out := new(Burst)
 	b.home.hold(out, b.s, h)
 	h.View(&out.view)
+	if !b.kept {
+		out.also, b.picks = b.picks, out
+	}
 	return out, nil
 }
