@@ -43,8 +43,8 @@ func (c *cable) silence() {
 	}
 }
 
-// dpdk runs dpdkFaults in the receiving end of a silent cable.
-func (c *cable) dpdk(args ...string) *rawRun {
+// dpdkFaulty runs dpdkFaults in the receiving end of a silent cable.
+func (c *cable) dpdkFaulty(args ...string) *rawRun {
 	c.t.Helper()
 	need(c.t, "dpdk")
 	lib, err := filepath.Abs(filepath.Join(rootDir, "libdaqiri_dpdk.so"))
@@ -96,7 +96,7 @@ func TestDPDKStopped(t *testing.T) {
 	sent := filepath.Join(t.TempDir(), "sent.pcap")
 	python, _ := scapyPython()
 	c.host(python, "-c", rawFrames, sent, "2000")
-	r := c.dpdk()
+	r := c.dpdkFaulty()
 	r.wait("ready")
 	_ = r.cmd.Process.Signal(syscall.SIGSTOP)
 	c.in(c.send, "tcpreplay", "--quiet", "--topspeed", "--intf1=veth0", sent)
@@ -116,7 +116,7 @@ func TestDPDKKilled(t *testing.T) {
 	promiscuous := func() bool {
 		return !strings.Contains(c.in(c.recv, "ip", "-d", "link", "show", "veth0"), "promiscuity 0")
 	}
-	r := c.dpdk()
+	r := c.dpdkFaulty()
 	r.wait("ready")
 	if !promiscuous() {
 		t.Error("the interface is not promiscuous while it is open")
@@ -132,7 +132,7 @@ func TestDPDKKilled(t *testing.T) {
 func TestDPDKSendDown(t *testing.T) {
 	need(t, "dpdk", "netns", "ip")
 	c := newCable(t)
-	r := c.dpdk("--send")
+	r := c.dpdkFaulty("--send")
 	flows := func() { n := c.received(); r.until("frames at the peer", func() bool { return c.received() > n+100 }) }
 	r.wait("ready")
 	flows()
@@ -157,7 +157,7 @@ func TestDPDKShares(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			c := newCable(t)
 			c.in(c.recv, "ip", "link", "set", "veth0", "mtu", x.mtu)
-			r := c.dpdk("--second", x.second)
+			r := c.dpdkFaulty("--second", x.second)
 			r.end(4)
 			if !strings.Contains(r.out.String(), x.want) {
 				t.Errorf("%q is not in\n%s", x.want, r.out.String())
