@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"syscall"
 	"unsafe"
 
@@ -47,7 +48,9 @@ func loadSteering() (*steering, error) {
 		return nil, err
 	}
 	s := new(steering)
-	if err := spec.LoadAndAssign(&s.objects, nil); err != nil {
+	if err := spec.LoadAndAssign(&s.objects, nil); errors.Is(err, os.ErrPermission) {
+		return nil, errors.New("its eBPF program needs root, or CAP_BPF and CAP_NET_ADMIN")
+	} else if err != nil {
 		return nil, err
 	}
 	o := &s.objects
