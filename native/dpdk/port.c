@@ -303,7 +303,7 @@ void port_close(dqi_port *p) {
 // A device without a list of groups takes in all groups there are; one that is not started yet is told then.
 int port_hear(dqi_port *p, const uint8_t (*macs)[6], uint32_t n, dq_diag *diag) {
     const dpdk_port *d = dpdk_of(p);
-    if (!d->started || d->promiscuous) return DQ_OK;
+    if (!d->started || d->promiscuous || d->sees_all >= 0) return DQ_OK;
     int err = rte_eth_dev_set_mc_addr_list(d->id, (struct rte_ether_addr *)macs, n);
     if (err != 0 && n > 0) err = rte_eth_allmulticast_enable(d->id);
     return err == 0 || n == 0 ? DQ_OK : refuse(p, d, err, "receive multicast", diag);
