@@ -33,27 +33,9 @@ static int open_xdp(dq_iface *i, dq_diag *diag) {
 
 const dqi_engine_ops dqi_engine_xdp = {
     .name = "xdp",
-    .flows = true,
     .align = 2048, // a chunk of AF_XDP's
     .claim = dqi_xsk_claim,
     .open = open_xdp,
-    .start = dqi_raw_start,
-    .stop = dqi_raw_stop,
-    .close = dqi_raw_close,
     .rx = dqi_raw_rx,
-    .tx = dqi_raw_tx,
-    .reap = dqi_raw_reap,
-    .drop_rest = dqi_raw_drop_rest,
-    .arm = dqi_raw_arm,
-    .held = dqi_raw_held,
-    .flush = dqi_raw_flush,
-    .lines = dqi_raw_lines,
-    .refresh = dqi_raw_refresh,
-    .set_rules = dqi_raw_set_rules,
-    .change_rules = dqi_raw_change_rules,
-    .drop_all = dqi_raw_drop_all,
-    .mac = dqi_raw_mac,
-    .mtu = dqi_raw_mtu,
-    .multicast = dqi_raw_multicast,
-    .answers = dqi_raw_answers,
+    DQI_RAW_OPS,
 };

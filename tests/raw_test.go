@@ -369,6 +369,18 @@ func TestRawDropAll(t *testing.T) {
 	r.end(130)
 }
 
+// recordTwenty goes on from session s: it records datagrams to port 7148 and ends after 20.
+const recordTwenty = `
+local rx, n = s:rx_queue("rx_port"), 0
+s:pipe(rx, s:filter{ name = "udp", where = "udp_dst == 7148" }, s:write_pcap{ name = "disk", dir = ".", prefix = "cap", policy = "wait" })
+rx:on_burst(function(b)
+  n = n + b:count("udp_dst == 7148")
+  if n >= 20 then s:stop("enough") end
+end)
+s:after(0, function() print("ready") end)
+s:run{ seconds = 60 }
+`
+
 // TestRawChecksums receives from a kernel that leaves checksums to its network card, which is none.
 func TestRawChecksums(t *testing.T) {
 	need(t, "tshark")
@@ -378,15 +390,7 @@ func TestRawChecksums(t *testing.T) {
 	r := c.raw(program, `
 local daqiri = require "daqiri"
 local s = daqiri.open("raw.yaml")
-local rx, n = s:rx_queue("rx_port"), 0
-s:pipe(rx, s:filter{ name = "udp", where = "udp_dst == 7148" }, s:write_pcap{ name = "disk", dir = ".", prefix = "cap", policy = "wait" })
-rx:on_burst(function(b)
-  n = n + b:count("udp_dst == 7148")
-  if n >= 20 then s:stop("enough") end
-end)
-s:after(0, function() print("ready") end)
-s:run{ seconds = 60 }
-`, "")
+`+recordTwenty, "")
 	r.wait("ready")
 	c.permanent()
 	c.datagrams(7148, 20)

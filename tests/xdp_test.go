@@ -101,15 +101,7 @@ func TestXDPJumbo(t *testing.T) {
 	r := c.raw(program, `
 local daqiri = require "daqiri"
 local s = daqiri.open("raw.yaml", { set = { ["memory_regions.m.buf_size"] = 9018 } })
-local rx, n = s:rx_queue("rx_port"), 0
-s:pipe(rx, s:filter{ name = "udp", where = "udp_dst == 7148" }, s:write_pcap{ name = "disk", dir = ".", prefix = "cap", policy = "wait" })
-rx:on_burst(function(b)
-  n = n + b:count("udp_dst == 7148")
-  if n >= 20 then s:stop("enough") end
-end)
-s:after(0, function() print("ready") end)
-s:run{ seconds = 60 }
-`, "")
+`+recordTwenty, "")
 	r.wait("ready")
 	c.permanent()
 	python, _ := scapyPython()

@@ -321,22 +321,28 @@ func (b *bench) expectFlow(tap *Tap, udp uint16, queue int, id uint32) error {
 	})
 }
 
-// changeFlows adds, replaces and deletes flows while packets pass, and looks at the ids and
-// queues that packets come with.
-func (b *bench) changeFlows(t *testing.T) error {
+// tapAll starts the session with a tap on each receive queue of interface b.
+func (b *bench) tapAll() (*Interface, []*Tap, error) {
 	port, err := b.s.Interface("b")
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	var taps []*Tap
 	for _, q := range port.RxQueues() {
 		tap, err := q.Tap(b.me, nil, TapOptions{Policy: Wait})
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		taps = append(taps, tap)
 	}
-	if err := b.s.Start(b.me); err != nil {
+	return port, taps, b.s.Start(b.me)
+}
+
+// changeFlows adds, replaces and deletes flows while packets pass, and looks at the ids and
+// queues that packets come with.
+func (b *bench) changeFlows(t *testing.T) error {
+	port, taps, err := b.tapAll()
+	if err != nil {
 		return err
 	}
 	expect := func(udp uint16, queue int, id uint32) error { return b.expectFlow(taps[queue], udp, queue, id) }
@@ -433,19 +439,8 @@ func (b *bench) expectWhole(tap *Tap, udp uint16, queue int, id uint32) error {
 }
 
 func (b *bench) transform(t *testing.T) error {
-	port, err := b.s.Interface("b")
+	port, taps, err := b.tapAll()
 	if err != nil {
-		return err
-	}
-	var taps []*Tap
-	for _, q := range port.RxQueues() {
-		tap, err := q.Tap(b.me, nil, TapOptions{Policy: Wait})
-		if err != nil {
-			return err
-		}
-		taps = append(taps, tap)
-	}
-	if err := b.s.Start(b.me); err != nil {
 		return err
 	}
 	if err := errors.Join(b.expectWhole(taps[1], 1000, 1, 11), b.expectWhole(taps[0], 1001, 0, 12)); err != nil {

@@ -10,6 +10,17 @@ typedef struct server {
 } server;
 
 // A server with one queue each way; framing as in f (NULL: none).
+// Opens and starts s with one receive and one transmit queue.
+static void begin(server *s, const dq_iface_conf *c) {
+    s->i = rig_iface(&s->r, c);
+    s->rx = rig_rx(&s->r, s->i);
+    s->tx = rig_tx(&s->r, s->i);
+    rig_need(rig_open(&s->r) == DQ_OK, s->r.error);
+    rig_listen(&s->r, s->i);
+    rig_start(&s->r, &s->rx, 1);
+    s->port = rig_port(s->i);
+}
+
 static server tcp_server(const char *host, uint32_t n_bufs, uint32_t buf_size, const dq_socket_conf *f) {
     server s = {.r = rig_new(n_bufs, buf_size)};
     dq_iface_conf c = rig_conf("tcp_server", DQ_PROTO_TCP, 1, host, 0, "", 0);
@@ -19,13 +30,7 @@ static server tcp_server(const char *host, uint32_t n_bufs, uint32_t buf_size, c
         c.socket.framing_le = f->framing_le;
         c.socket.framing_incl = f->framing_incl;
     }
-    s.i = rig_iface(&s.r, &c);
-    s.rx = rig_rx(&s.r, s.i);
-    s.tx = rig_tx(&s.r, s.i);
-    rig_need(rig_open(&s.r) == DQ_OK, s.r.error);
-    rig_listen(&s.r, s.i);
-    rig_start(&s.r, &s.rx, 1);
-    s.port = rig_port(s.i);
+    begin(&s, &c);
     return s;
 }
 
@@ -276,12 +281,7 @@ static void one_that_does_not_read(int workers, bool resets) {
     server s = {.r = rig_new(512, 3000)};
     s.r.workers = workers;
     dq_iface_conf c = rig_conf("two_peers", DQ_PROTO_TCP, 1, "127.0.0.1", 0, "", 0);
-    s.i = rig_iface(&s.r, &c);
-    s.rx = rig_rx(&s.r, s.i);
-    s.tx = rig_tx(&s.r, s.i);
-    rig_need(rig_open(&s.r) == DQ_OK, s.r.error);
-    rig_listen(&s.r, s.i);
-    rig_start(&s.r, &s.rx, 1);
+    begin(&s, &c);
     int slow = peer_connect(SOCK_STREAM, "127.0.0.1", rig_port(s.i)), small = 4096;
     uint32_t conn = wait_connect(&s.r, 1);
     DQ_EQ(dq_conn_setsockopt(s.i, conn, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), DQ_OK);
@@ -326,12 +326,7 @@ static void a_slow_peer_that_is_noticed_late(void) {
     server s = {.r = rig_new(512, 3000)};
     s.r.workers = 1;
     dq_iface_conf c = rig_conf("late", DQ_PROTO_TCP, 1, "127.0.0.1", 0, "", 0);
-    s.i = rig_iface(&s.r, &c);
-    s.rx = rig_rx(&s.r, s.i);
-    s.tx = rig_tx(&s.r, s.i);
-    rig_need(rig_open(&s.r) == DQ_OK, s.r.error);
-    rig_listen(&s.r, s.i);
-    rig_start(&s.r, &s.rx, 1);
+    begin(&s, &c);
     int slow = peer_connect(SOCK_STREAM, "127.0.0.1", rig_port(s.i)), small = 4096;
     uint32_t conn = wait_connect(&s.r, 1), taken = 0;
     DQ_EQ(dq_conn_setsockopt(s.i, conn, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), DQ_OK);
@@ -483,12 +478,7 @@ static void a_close_lets_sends_go(int workers) {
     server s = {.r = rig_new(512, 3000)};
     s.r.workers = workers;
     dq_iface_conf c = rig_conf("closes", DQ_PROTO_TCP, 1, "127.0.0.1", 0, "", 0);
-    s.i = rig_iface(&s.r, &c);
-    s.rx = rig_rx(&s.r, s.i);
-    s.tx = rig_tx(&s.r, s.i);
-    rig_need(rig_open(&s.r) == DQ_OK, s.r.error);
-    rig_listen(&s.r, s.i);
-    rig_start(&s.r, &s.rx, 1);
+    begin(&s, &c);
     int fd = peer_connect(SOCK_STREAM, "127.0.0.1", rig_port(s.i)), small = 4096;
     uint32_t conn = wait_connect(&s.r, 1);
     DQ_EQ(dq_conn_setsockopt(s.i, conn, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), DQ_OK);
