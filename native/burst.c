@@ -91,6 +91,7 @@ dq_burst *dqi_burst_get(dqi_burst_pool *p) {
     }
     b->nseg = p->nseg;
     b->n = b->n_bufs = b->flags = b->conn = 0;
+    b->aggregate = NULL;
     b->bytes = 0;
     b->clock = dqi_virtual(p->session) ? DQ_CLOCK_VIRTUAL : DQ_CLOCK_REALTIME;
     b->slices = b->timed = b->grown = false;
@@ -221,6 +222,7 @@ int dq_burst_pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) 
     c->n = n;
     c->conn = b->conn;
     c->flags = b->flags;
+    c->aggregate = b->aggregate;
     c->clock = b->clock;
     c->timed = b->timed;
     c->slices = true;
@@ -256,6 +258,8 @@ int64_t *dq_burst_times(dq_burst *b) {
     b->timed = true;
     return b->tx_time;
 }
+
+const dq_aggregate *dq_burst_aggregate(const dq_burst *b) { return b->aggregate; }
 
 bool dqi_burst_writable(const dq_burst *b) { return (b->flags & DQ_BURST_SHARED) == 0; }
 

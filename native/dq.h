@@ -201,6 +201,44 @@ typedef enum dq_stamps {
 } dq_stamps;
 const char *dq_stamps_name(int stamps);
 
+// Types of the elements of an aggregate's data.
+typedef enum dq_dtype {
+    DQ_DTYPE_BYTES, // as it came
+    DQ_DTYPE_INT4,  // two a byte, the high half first
+    DQ_DTYPE_INT8,
+    DQ_DTYPE_INT16,
+    DQ_DTYPE_INT32,
+    DQ_DTYPE_FP16,
+    DQ_DTYPE_BF16,
+    DQ_DTYPE_FP32,
+    DQ_DTYPE_FP64,
+    DQ_DTYPES
+} dq_dtype;
+
+enum dq_aggregate_flags {
+    DQ_AGGREGATE_TIMEOUT = 1 << 0, // its time was up
+    DQ_AGGREGATE_PUSHED = 1 << 1,  // a newer batch needed its place in the window
+    DQ_AGGREGATE_FIRST = 1 << 2,   // the stream was joined in it: what came before is no loss
+};
+
+// What is known of an aggregate, the one packet of a burst with DQ_BURST_REORDERED: the payloads of one
+// batch, each at its place. Its data are slots * slot_bytes long. A cell is the smallest part that comes or
+// is missing: a whole slot, or one of the equal parts of a slot that packets fill by an offset.
+typedef struct dq_aggregate {
+    uint64_t batch_id; // as the packets have it
+    uint64_t ordinal;  // the same, going on where the packets' number wraps
+    uint32_t slots, slot_bytes;
+    uint32_t cells, cell_bytes; // cells of the whole batch
+    uint32_t present_cells;
+    uint32_t packets; // that were placed
+    int32_t dtype;    // dq_dtype of the data
+    uint32_t flags;   // dq_aggregate_flags
+    int64_t first_ns,
+        last_ns; // receive times of the packets that opened and that ended it, in the burst's clock
+    const uint64_t *present; // bit c % 64 of word c / 64: cell c is there
+    const uint64_t *extra;   // a number for each slot, 0 where nothing came; NULL: there is no rule for it
+} dq_aggregate;
+
 typedef enum dq_clock_id { DQ_CLOCK_REALTIME, DQ_CLOCK_VIRTUAL, DQ_CLOCK_FILE } dq_clock_id;
 
 // A burst's columns. Pointers are valid while the caller's reference lasts; packet i segment s is the
@@ -222,6 +260,8 @@ void dq_burst_view(dq_burst *b, dq_view *out);
 // The column of requested send times, ns since the epoch, 0: at once; the first call makes it, all zero. NULL
 // where the burst is read-only.
 int64_t *dq_burst_times(dq_burst *b);
+// What a reorder stage says about its burst, NULL for any other burst. Valid while a reference lasts.
+const dq_aggregate *dq_burst_aggregate(const dq_burst *b);
 void dq_burst_ref(dq_burst *b);
 // Drops one reference; the last returns buffers and descriptor to their pools. Any thread.
 void dq_burst_unref(dq_burst *b);

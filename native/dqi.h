@@ -122,10 +122,11 @@ struct dq_burst {
     bool grown;  // a packet begins in the headroom and is longer than its buffer
     uint64_t bytes;
     dq_session *session;
-    dq_queue *queue;      // that received it, or that it was allocated for
-    dqi_burst_pool *home; // where its descriptor returns
-    dq_burst *parent;     // of a selection
-    int64_t due_ns;       // wire: not before this time
+    dq_queue *queue;               // that received it, or that it was allocated for
+    dqi_burst_pool *home;          // where its descriptor returns
+    dq_burst *parent;              // of a selection
+    const dq_aggregate *aggregate; // of a reordered burst; NULL
+    int64_t due_ns;                // wire: not before this time
     uint64_t *off[DQ_MAX_SEGS];
     uint32_t *len[DQ_MAX_SEGS];
     uint32_t *bufs[DQ_MAX_SEGS];
