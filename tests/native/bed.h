@@ -58,6 +58,7 @@ typedef struct bed {
     bed_got *got;
     size_t n, cap;
     uint64_t bursts, shared; // arrived, and how many of them read-only
+    int64_t drain_ns;        // the stop's time for what is on its way
 } bed;
 
 static inline void bed_must(int err, const dq_diag *diag, const char *what) {
@@ -121,7 +122,7 @@ static inline void bed_defaults(bed_conf *c) {
 static inline void bed_open(bed *b, bed_conf conf) {
     dq_diag d = {{0}};
     bed_defaults(&conf);
-    *b = (bed){.conf = conf};
+    *b = (bed){.conf = conf, .drain_ns = 10000000000};
     dq_session_conf c = {.virtual_clock = conf.mode == BED_VIRTUAL,
                          .seed = conf.seed,
                          .start_ns = conf.mode == BED_VIRTUAL ? BED_START_NS : 0,
@@ -353,7 +354,7 @@ static inline void bed_check_ledger(const dq_session *s, bool empty) {
 // Stops, and takes in all that still comes.
 static inline void bed_stop(bed *b) {
     int64_t end = dqi_mono_ns() + BED_PATIENCE;
-    while (dq_session_stop(b->s, 10000000000) > 0 && dqi_mono_ns() < end)
+    while (dq_session_stop(b->s, b->drain_ns) > 0 && dqi_mono_ns() < end)
         while (bed_serve(b, 0) > 0) {
         }
     while (bed_serve(b, 0) > 0) {

@@ -113,7 +113,7 @@ static void check_account(const bench *b, const records *r) {
 // ---- cases ------------------------------------------------------------------------------------------------
 
 static void file_is_a_prefix_at_any_time(void) {
-    enum { RECORDS = 6000, MAX = 9000 };
+    enum { RECORDS = 2500, MAX = 9000 };
     for (size_t root = 0; root < 2; root++)
         for (int overlap = 0; overlap < 2; overlap++) {
             bench b;

@@ -401,7 +401,7 @@ static void changes_one_by_one(void) {
         t = next;
         n += n_add;
         layered += t->base != NULL;
-        if (t->base != NULL || round % 16 == 0) check_batch(t, rules, n, b);
+        if (round % (t->base != NULL ? 4 : 16) == 0) check_batch(t, rules, n, b);
     }
     DQ_CHECK(layered > ROUNDS / 8);
     dqi_ftab *none = NULL;

@@ -325,6 +325,7 @@ static void a_ring_stops(void) {
         while (stage_line(&b, "back").in < 6400 && dqi_mono_ns() < end)
             bed_serve(&b, 100000);
         DQ_CHECK(stage_line(&b, "back").in >= 6400);
+        b.drain_ns = 100000000; // it would be used up
         bed_stop(&b);
         bed_close(&b);
     }
