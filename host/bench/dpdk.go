@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -108,33 +109,58 @@ func (b *bench) testpmd(ctx context.Context, d time.Duration, argv []string, por
 	ctx, cancel := context.WithTimeout(ctx, d+slack)
 	defer cancel()
 	cmd := b.command(ctx, argv...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("testpmd: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("testpmd: %w", err)
 	}
+	forwards, ended := make(chan struct{}), make(chan string, 1)
+	go func() { ended <- listen(out, "packet forwarding", forwards) }()
 	start := "start\n"
 	if ports > 1 {
 		start = "start tx_first 1\n"
 	}
 	var f figures
 	if _, err = io.WriteString(in, start); err == nil {
-		time.Sleep(d / 4) // its own start, and to warm up
-		f, err = testpmdInterval(in, cmd.Process.Pid, d*3/4)
+		<-forwards
+		time.Sleep(d / 10) // to warm up
+		f, err = testpmdInterval(in, cmd.Process.Pid, d*9/10)
 	}
 	_, _ = io.WriteString(in, "quit\n")
 	_ = in.Close()
+	said := <-ended
 	if failed := cmd.Wait(); failed != nil {
-		err = programError("testpmd", failed, append(stderr.Bytes(), stdout.Bytes()...))
+		err = programError("testpmd", failed, append(stderr.Bytes(), said...))
 	}
 	if err == nil {
-		f["packets"], err = testpmdPackets(stdout.String(), ports)
+		f["packets"], err = testpmdPackets(said, ports)
 	}
 	return f, err
+}
+
+// listen is all that a program says until it ends. It closes heard when the program has said some words, or ends.
+func listen(from io.Reader, words string, heard chan struct{}) string {
+	var said strings.Builder
+	lines := bufio.NewReader(from)
+	for open := true; ; {
+		line, err := lines.ReadString('\n')
+		said.WriteString(line)
+		if open && (err != nil || strings.Contains(line, words)) {
+			close(heard)
+			open = false
+		}
+		if err != nil {
+			return said.String()
+		}
+	}
 }
 
 // testpmdInterval asks for the ports' counters twice, d apart; the time between, and the process's.
