@@ -26,6 +26,8 @@ COUNTS := $(BUILD)/counts.$(shell echo $$PPID-$$(date +%s))
 # The dpdk engine is a library beside the program, made where libdpdk is.
 DPDK_LIB     := libdaqiri_dpdk.so
 DPDK_CFLAGS  := -std=gnu11 -O3 -D_GNU_SOURCE -Wall -Wextra -fPIC -shared -fvisibility=hidden -DALLOW_EXPERIMENTAL_API
+DPDK_INCLUDE  = $$(pkg-config --cflags libdpdk | sed 's/-I/-isystem /g')
+DPDK_LINK     = $$(pkg-config --libs libdpdk)
 DPDK_SOURCES := $(wildcard native/dpdk/*.c)
 DPDK_HEADERS := $(wildcard native/dpdk/*.h native/*.h)
 
@@ -43,7 +45,7 @@ define dpdk
 endef
 
 $(DPDK_LIB): $(DPDK_SOURCES) $(DPDK_HEADERS)
-	$(CC) $(DPDK_CFLAGS) -Inative $$(pkg-config --cflags libdpdk | sed 's/-I/-isystem /g') $(DPDK_SOURCES) -o $@ $$(pkg-config --libs libdpdk)
+	$(CC) $(DPDK_CFLAGS) -Inative $(DPDK_INCLUDE) $(DPDK_SOURCES) -o $@ $(DPDK_LINK)
 
 run: build ## record traffic with scripts/capture.lua
 	./daqiri-run scripts/capture.lua

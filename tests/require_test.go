@@ -20,31 +20,32 @@ type probe func() error
 // probes is the vocabulary of DAQIRI_REQUIRE, which tests/README.md repeats for people. A test that lacks one of
 // these skips and says why; where DAQIRI_REQUIRE (comma separated) names it, the test fails instead.
 var probes = map[string]probe{
-	"arm64":        crossCompiler,
-	"bpf":          command("clang"), // and llvm-strip: builds the eBPF object
-	"capinfos":     command("capinfos"),
-	"clang-format": command("clang-format"),
-	"dpdk":         dpdkLibrary,
-	"ethtool":      command("ethtool"),
-	"hugepages":    freeHugePages,
-	"ip":           command("ip"),
-	"iperf3":       command("iperf3"),
-	"libpcap":      libpcap,
-	"loopmount":    loopMount, // asked for in tests/soak
-	"nc":           command("nc"),
-	"netns":        namespaces,
-	"qemu-user":    command("qemu-aarch64-static", "qemu-aarch64"),
-	"root":         root,
-	"sanitizers":   command("gcc"), // TestNative also builds and runs an empty program with each
-	"scapy":        scapy,
-	"setarch":      fixedAddresses,
-	"socat":        command("socat"),
-	"staticcheck":  command(os.Getenv("STATICCHECK"), "staticcheck"), // run by the Makefile, which sets STATICCHECK
-	"tcpdump":      command("tcpdump"),
-	"tcpreplay":    command("tcpreplay"),
-	"tshark":       command("tshark"),
-	"xdp":          afXDP,
-	"vm":           virtualMachine, // asked for in tests/vm
+	"arm64":         crossCompiler,
+	"bpf":           command("clang"), // and llvm-strip: builds the eBPF object
+	"capinfos":      command("capinfos"),
+	"clang-format":  command("clang-format"),
+	"dpdk":          dpdkLibrary,
+	"dpdk-releases": func() error { _, err := debianMirror(); return err },
+	"ethtool":       command("ethtool"),
+	"hugepages":     freeHugePages,
+	"ip":            command("ip"),
+	"iperf3":        command("iperf3"),
+	"libpcap":       libpcap,
+	"loopmount":     loopMount, // asked for in tests/soak
+	"nc":            command("nc"),
+	"netns":         namespaces,
+	"qemu-user":     command("qemu-aarch64-static", "qemu-aarch64"),
+	"root":          root,
+	"sanitizers":    command("gcc"), // TestNative also builds and runs an empty program with each
+	"scapy":         scapy,
+	"setarch":       fixedAddresses,
+	"socat":         command("socat"),
+	"staticcheck":   command(os.Getenv("STATICCHECK"), "staticcheck"), // run by the Makefile, which sets STATICCHECK
+	"tcpdump":       command("tcpdump"),
+	"tcpreplay":     command("tcpreplay"),
+	"tshark":        command("tshark"),
+	"xdp":           afXDP,
+	"vm":            virtualMachine, // asked for in tests/vm
 }
 
 // need skips t, or fails it as DAQIRI_REQUIRE says, unless this machine has every named thing.
