@@ -69,6 +69,9 @@ func (o *Opened) Finished() bool {
 	return o.finished
 }
 
+// Closed reports whether the script closed the session, of which the record is left.
+func (o *Opened) Closed() bool { return o.isClosed() }
+
 // RunTime is how long it has run, or ran, in seconds of its clock.
 func (o *Opened) RunTime() float64 {
 	o.mu.Lock()

@@ -32,14 +32,16 @@ var layers = map[string]layer{
 		own:     []string{"runtime"},
 		modules: []string{"github.com/yuin/gopher-lua", "layeh.com/gopher-luar"},
 	},
-	"runtime": {own: []string{"native"}, modules: []string{"gopkg.in/yaml.v3"}},
-	"native":  {modules: []string{"github.com/cilium/ebpf", "golang.org/x/sys"}},
-	"stdlib":  {},
-	"tests":   {own: []string{"host/cli", "host/golden", "host/state", "runtime/spec"}},
+	"runtime": {own: []string{"native"}, modules: []string{"github.com/prometheus/client_golang", "go.opentelemetry.io/otel",
+		"gopkg.in/yaml.v3"}},
+	"native": {modules: []string{"github.com/cilium/ebpf", "golang.org/x/sys"}},
+	"stdlib": {},
+	"tests":  {own: []string{"host/cli", "host/golden", "host/state", "runtime/spec"}},
 }
 
 // testOnly are the packages that only tests import, whatever the layer.
-var testOnly = []string{"testing", "net/http/httptest", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal"}
+var testOnly = []string{"testing", "net/http/httptest", "github.com/google/go-cmp", "github.com/prometheus/client_model",
+	"github.com/prometheus/common", "github.com/rogpeppe/go-internal", "go.opentelemetry.io/proto", "google.golang.org/protobuf"}
 
 // rootEntries are the names that may stand in the root beside dot files.
 var rootEntries = []string{"LICENSE", "Makefile", "README.md", "bindings", "cmd", "go.mod", "go.sum", "host", "native",

@@ -55,6 +55,8 @@ type runFlags struct {
 	logFormat   string
 	summary     string
 	summaryJSON string
+	metrics     string
+	otlp        string
 	allowExec   bool
 	interactive string
 }
@@ -71,6 +73,8 @@ func (f *runFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.logFormat, "log-format", "", "`FORM` of log lines: text (default) or json")
 	fs.StringVar(&f.summary, "summary", "compact", "`FORM` of the summary at the end: compact, full or none")
 	fs.StringVar(&f.summaryJSON, "summary-json", "", "write the summary as JSON to this `FILE` as well")
+	fs.StringVar(&f.metrics, "metrics", "", "show metrics to Prometheus at this `ADDRESS`: :9464 for this machine alone,\n0.0.0.0:9464 for all")
+	fs.StringVar(&f.otlp, "otlp", "", "export metrics by OTLP over HTTP to the collector at this `URL`; so does\nOTEL_EXPORTER_OTLP_ENDPOINT")
 	fs.BoolVar(&f.allowExec, "allow-exec", false, "let the script start programs (os.execute, io.popen)")
 }
 

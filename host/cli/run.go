@@ -81,7 +81,7 @@ func run(g *state.Global, f *runFlags, path string, args []string, prompt bool) 
 		return fail(ExitDevice, err)
 	}
 	r.con.stdout.broken = func() { r.program.Stop("nobody reads the output any more") }
-	return ended(r.run())
+	return r.run()
 }
 
 // greeting is the first line of a prompt.

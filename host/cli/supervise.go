@@ -42,8 +42,18 @@ type runner struct {
 	warned    map[string]bool // faults of queues that were logged
 }
 
-// run starts the program, sees it to its end, prints the summary and returns the exit code.
-func (r *runner) run() ExitCode {
+// run starts the program, sees it to its end, prints the summary and returns its exit code as an error.
+func (r *runner) run() error {
+	end, err := r.showMetrics()
+	if err != nil {
+		r.closePrompt()
+		return err
+	}
+	return ended(r.supervise(end))
+}
+
+// supervise is run's work; settled is called when the sessions' figures are final.
+func (r *runner) supervise(settled func()) ExitCode {
 	signals, release := r.g.Signals()
 	defer release()
 	r.signals = signals
@@ -53,6 +63,7 @@ func (r *runner) run() ExitCode {
 		return r.leave()
 	}
 	r.closePrompt()
+	settled()
 	return r.conclude()
 }
 

@@ -51,6 +51,7 @@ func (s *Session) snapshot() *stats.Ledger {
 			PaceBPS: n.PaceBPS, PacePPS: n.PacePPS,
 		})
 	}
+	s.place(l.Lines)
 	timings := s.native.Timings()
 	for i := range timings {
 		t := &timings[i]
@@ -66,6 +67,17 @@ func (s *Session) snapshot() *stats.Ledger {
 		l.Faults = append(l.Faults, fault(&faults[i]))
 	}
 	return l
+}
+
+// place says which interface each queue's line is of.
+func (s *Session) place(lines []stats.Line) {
+	for k, i := range s.ifaces {
+		for n := range lines {
+			if x := &lines[n]; x.OfQueue() && x.Name == i.Name() {
+				x.Engine, x.PortID = i.Engine(), k
+			}
+		}
+	}
 }
 
 // spread keeps the buckets of a histogram that are not empty.

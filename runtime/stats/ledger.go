@@ -85,18 +85,26 @@ type Line struct {
 	PaceBPS  float64 `json:"pace_bps,omitempty"` // transmit: what was asked for
 	PacePPS  float64 `json:"pace_pps,omitempty"`
 	Timing   *Timing `json:"timing,omitempty"` // transmit: how that was kept; nil where nothing was asked for
+
+	BurstSize   *Histogram `json:"burst_size,omitempty"`      // receive: packets of each burst that went to the pipes
+	HandlerTime *Histogram `json:"handler_time_ns,omitempty"` // on_burst: wall time of each call; nil on the virtual clock
+	WriteStall  *Histogram `json:"write_stall_ns,omitempty"`  // writers: waits for the disk; nil on the virtual clock
+	Flows       Flows      `json:"flows,omitempty"`           // receive: packets by flow, where there are flows
+
+	Engine string `json:"-"` // of a queue's interface
+	PortID int    `json:"-"` // the interface's place in the configuration
 }
 
 // Title names the line as the ledger's names do: "rx_port.rx.0", "tx_port.wire.1", "disk".
 func (l *Line) Title() string {
-	if l.ofQueue() {
+	if l.OfQueue() {
 		return fmt.Sprintf("%s.%s.%d", l.Name, l.Kind, l.QueueID)
 	}
 	return l.Name
 }
 
-// ofQueue reports whether the line is one of an interface's queues, not a stage's.
-func (l *Line) ofQueue() bool { return l.Kind == Rx || l.Kind == Tx || l.Kind == Wire }
+// OfQueue reports whether the line is one of an interface's queues, not a stage's.
+func (l *Line) OfQueue() bool { return l.Kind == Rx || l.Kind == Tx || l.Kind == Wire }
 
 // Process holds figures of the whole process.
 type Process struct {
@@ -197,6 +205,7 @@ func (l *Ledger) Since(before *Ledger) *Ledger {
 // minus is what happened since o, in so many seconds.
 func (l Line) minus(o *Line, seconds float64) Line {
 	l.Timing = l.Timing.minus(o.Timing, seconds)
+	l.histograms(o, func(a, b uint64) uint64 { return a - b })
 	l.In -= o.In
 	l.InBytes -= o.InBytes
 	l.Out -= o.Out
@@ -205,6 +214,14 @@ func (l Line) minus(o *Line, seconds float64) Line {
 	l.Dropped = l.Dropped.minus(o.Dropped)
 	l.Extra = l.Extra.minus(o.Extra)
 	return l
+}
+
+// histograms adds those of o and its flows, or takes them away.
+func (l *Line) histograms(o *Line, change func(a, b uint64) uint64) {
+	l.BurstSize = l.BurstSize.with(o.BurstSize, change)
+	l.HandlerTime = l.HandlerTime.with(o.HandlerTime, change)
+	l.WriteStall = l.WriteStall.with(o.WriteStall, change)
+	l.Flows = l.Flows.with(o.Flows, change)
 }
 
 func (c Counts) minus(o Counts) Counts {
@@ -226,6 +243,7 @@ func (l Line) plus(o *Line) Line {
 	l.PaceBPS += o.PaceBPS
 	l.PacePPS += o.PacePPS
 	l.Timing = l.Timing.plus(o.Timing)
+	l.histograms(o, func(a, b uint64) uint64 { return a + b })
 	l.Dropped = l.Dropped.plus(o.Dropped)
 	l.Extra = l.Extra.plus(o.Extra)
 	return l

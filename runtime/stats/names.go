@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // Figure is one named number of a ledger.
@@ -34,6 +35,11 @@ func (l *Line) figures(seconds float64) []Figure {
 	if l.Kind == Tx {
 		f = append(f, Figure{"pace_bps", l.PaceBPS}, Figure{"pace_pps", l.PacePPS}, Figure{"rate_error", math.Abs(1 - l.Achieved())})
 		f = append(f, l.spreads()...)
+	}
+	f = append(f, l.percentiles()...)
+	for _, x := range l.Flows {
+		name := "flow." + strconv.Itoa(int(x.ID))
+		f = append(f, Figure{name + ".packets", float64(x.Packets)}, Figure{name + ".bytes", float64(x.Bytes)})
 	}
 	for _, x := range l.Dropped {
 		f = append(f, Figure{"dropped." + x.Name, float64(x.N)})
@@ -76,6 +82,26 @@ func (l *Line) spreads() []Figure {
 	return f
 }
 
+// percentiles are those of the histogram that a line of this kind has: of burst sizes in packets, of times in ns.
+func (l *Line) percentiles() []Figure {
+	name, h := "", (*Histogram)(nil)
+	switch l.Kind {
+	case Rx:
+		name, h = "burst_size", l.BurstSize
+	case Tap:
+		name, h = "handler_time", l.HandlerTime
+	case Writer:
+		name, h = "write_stall", l.WriteStall
+	default:
+		return nil
+	}
+	var f []Figure
+	for _, p := range percentiles {
+		f = append(f, Figure{name + "." + p.name, float64(h.spread().At(p.share))})
+	}
+	return f
+}
+
 // each calls fn with every name and figure: interfaces' sides and their queues, stages and
 // writers, the process, metrics.
 func (l *Ledger) each(fn func(name string, v float64)) {
@@ -87,7 +113,7 @@ func (l *Ledger) each(fn func(name string, v float64)) {
 	sides := map[string]bool{}
 	for i := range l.Lines {
 		x := &l.Lines[i]
-		if x.ofQueue() {
+		if x.OfQueue() {
 			if side := x.Name + "." + string(x.Kind); !sides[side] {
 				sides[side] = true
 				sum, _ := l.Side(x.Name, x.Kind)

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Bucket counts times of at most Most ns that are longer than those of the bucket before it.
+// Bucket counts times of at most Most ns, or sizes of at most Most, that are above those of the bucket before it.
 type Bucket struct{ Most, N uint64 }
 
-// Spread is a histogram of times: its buckets that are not empty, shortest times first.
+// Spread is a histogram of times in ns, or of sizes: its buckets that are not empty, the smallest first.
 type Spread []Bucket
 
 // N is how many times it counts.
@@ -69,8 +69,10 @@ var percentiles = []struct {
 	share float64
 }{{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1}}
 
-// MarshalJSON writes the percentiles in ns, and the buckets as pairs of the longest time and the count.
-func (s Spread) MarshalJSON() ([]byte, error) {
+// MarshalJSON writes the percentiles, and the buckets as pairs of the largest value and the count.
+func (s Spread) MarshalJSON() ([]byte, error) { return json.Marshal(s.asMap()) }
+
+func (s Spread) asMap() map[string]any {
 	out := map[string]any{"n": s.N()}
 	for _, p := range percentiles {
 		out[p.name] = s.At(p.share)
@@ -80,7 +82,7 @@ func (s Spread) MarshalJSON() ([]byte, error) {
 		buckets = append(buckets, [2]uint64{b.Most, b.N})
 	}
 	out["buckets"] = buckets
-	return json.Marshal(out)
+	return out
 }
 
 // Timing says how a transmit queue kept to its pace and to send times.

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/daqiri/daqiri-run/runtime/metrics"
+)
+
+// showMetrics starts the endpoint and the export that the flags and the environment ask for; end ends them.
+func (r *runner) showMetrics() (end func(), err error) {
+	o := metrics.Options{Listen: r.flags.metrics, OTLP: r.flags.otlp, Version: fullVersion(), Log: logPlain(logTo(r.g.Logger))}
+	if o.OTLP == "" {
+		if o.FromEnv, err = metrics.OTLPFromEnv(r.g.Env); err != nil {
+			return nil, fail(ExitUsage, err)
+		}
+	}
+	if o.Listen == "" && o.OTLP == "" && !o.FromEnv {
+		return func() {}, nil
+	}
+	e, err := metrics.Start(o, r.openSessions)
+	switch {
+	case errors.Is(err, metrics.ErrOption):
+		return nil, fail(ExitUsage, err)
+	case err != nil:
+		return nil, fail(ExitDevice, err)
+	}
+	if url := e.URL(); url != "" {
+		o.Log("info", "metrics for Prometheus are at "+url)
+	}
+	return e.Close, nil
+}
+
+// openSessions are the sessions to show. One that the script closed is left out: a new one of its name counts from 0
+// again, which whoever collects takes for what it is.
+func (r *runner) openSessions() []metrics.Session {
+	var open []metrics.Session
+	for _, o := range r.program.Shared().Sessions() {
+		if !o.Closed() {
+			open = append(open, metrics.Session{Name: o.Name(), Ledger: o.Ledger()})
+		}
+	}
+	return open
+}
+
+func logPlain(log func(level, text string, fields map[string]any)) func(level, text string) {
+	return func(level, text string) { log(level, text, nil) }
+}

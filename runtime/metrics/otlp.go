@@ -1,0 +1,91 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+)
+
+// otlpPath is where a collector takes metrics, unless its URL says otherwise.
+const otlpPath = "/v1/metrics"
+
+// OTLPFromEnv reports whether the environment asks for export by OTEL_EXPORTER_OTLP_ENDPOINT or its metrics' own; an error
+// says why that can't be.
+func OTLPFromEnv(env map[string]string) (bool, error) {
+	first := func(name string) (string, string) {
+		if own := "OTEL_EXPORTER_OTLP_METRICS_" + name; env[own] != "" {
+			return own, env[own]
+		}
+		return "OTEL_EXPORTER_OTLP_" + name, env["OTEL_EXPORTER_OTLP_"+name]
+	}
+	name, endpoint := first("ENDPOINT")
+	if endpoint == "" || env["OTEL_SDK_DISABLED"] == "true" || env["OTEL_METRICS_EXPORTER"] == "none" {
+		return false, nil
+	}
+	if _, err := collectorURL(endpoint); err != nil {
+		return false, fmt.Errorf("%s: %w", name, err)
+	}
+	if name, protocol := first("PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
+		return false, fmt.Errorf("%w: %s=%s: only http/protobuf is in this version", ErrOption, name, protocol)
+	}
+	return true, nil
+}
+
+// collectorURL is the URL of a collector, checked, with its path.
+func collectorURL(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("%w: %q is not the URL of a collector, such as http://localhost:4318", ErrOption, text)
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = otlpPath
+	}
+	return u.String(), nil
+}
+
+// otlpReader makes the reader that exports every OTEL_METRIC_EXPORT_INTERVAL (60 s) and at the end.
+func otlpReader(o Options, source sdk.Producer) (sdk.Reader, error) {
+	// Counters are cumulative: what did not arrive is in the next export, so that nothing is tried twice.
+	options := []otlpmetrichttp.Option{otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{})}
+	if o.OTLP != "" {
+		u, err := collectorURL(o.OTLP)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, otlpmetrichttp.WithEndpointURL(u))
+	}
+	exporter, err := otlpmetrichttp.New(context.Background(), options...)
+	if err != nil {
+		return nil, fmt.Errorf("metrics export: %w", err)
+	}
+	return sdk.NewPeriodicReader(&collector{Exporter: exporter, log: o.Log}, sdk.WithProducer(source)), nil
+}
+
+// collector is an exporter that says once that nobody takes the metrics, and once that somebody does again.
+type collector struct {
+	sdk.Exporter
+	log    func(level, text string)
+	silent atomic.Bool
+}
+
+// Export hands the metrics over; its errors are logged here.
+func (c *collector) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
+	err := c.Exporter.Export(ctx, m)
+	if within := errors.Unwrap(err); within != nil {
+		err = within // without the exporter's own words
+	}
+	switch {
+	case errors.Is(err, context.Canceled): // by the end, which exports once more
+	case err != nil && !c.silent.Swap(true):
+		c.log("warn", fmt.Sprintf("metrics export: %v; the run goes on, and so do the attempts", err))
+	case err == nil && c.silent.Swap(false):
+		c.log("info", "metrics export: the collector takes metrics again")
+	}
+	return nil
+}

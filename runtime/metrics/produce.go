@@ -1,0 +1,189 @@
+package metrics
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/daqiri/daqiri-run/runtime/stats"
+)
+
+// Session is a session to show, with its ledger as it stands. Sessions of one name are added up.
+type Session struct {
+	Name   string
+	Ledger *stats.Ledger
+}
+
+// Labels. The reference has the first five.
+const (
+	labelEngine    = attribute.Key("daqiri.engine")
+	labelInterface = attribute.Key("daqiri.interface.name")
+	labelPort      = attribute.Key("daqiri.port.id")
+	labelQueue     = attribute.Key("daqiri.queue.id")
+	labelReason    = attribute.Key("daqiri.drop.reason")
+	labelSession   = attribute.Key("daqiri.session.name")
+	labelDirection = attribute.Key("daqiri.direction") // rx, tx or wire
+	labelStage     = attribute.Key("daqiri.stage.name")
+	labelKind      = attribute.Key("daqiri.stage.kind") // stage, tap or writer
+	labelFlow      = attribute.Key("daqiri.flow.id")
+	labelMetric    = attribute.Key("daqiri.metric.name")
+	labelFault     = attribute.Key("daqiri.fault")
+)
+
+// allQueues is the queue id of what an interface's queues have together, as in the reference.
+const allQueues = "all"
+
+// producer makes metrics of ledgers when somebody collects.
+type producer struct {
+	scope instrumentation.Scope
+	read  func() []Session
+}
+
+// Produce reads the ledgers.
+func (p *producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
+	var process *stats.Process
+	b := &builder{sums: map[string]int{}}
+	for _, s := range merge(p.read()) {
+		b.session(s)
+		process = &s.Ledger.Process // the same in all
+	}
+	if process == nil {
+		own := stats.ReadProcess(0)
+		process = &own
+	}
+	b.labels, b.start, b.end = nil, time.Time{}, time.Now()
+	b.counterFloat(cpuTime, process.CPUSeconds)
+	b.gauge(memory, float64(process.RSS))
+	return []metricdata.ScopeMetrics{{Scope: p.scope, Metrics: b.metrics}}, nil
+}
+
+// merge adds up sessions of one name: a series must not come twice.
+func merge(sessions []Session) []Session {
+	var out []Session
+	for _, s := range sessions {
+		k := slices.IndexFunc(out, func(o Session) bool { return o.Name == s.Name })
+		if k < 0 {
+			out = append(out, s)
+			continue
+		}
+		sum := out[k].Ledger.Plus(s.Ledger)
+		sum.StartNS, sum.EndNS = out[k].Ledger.StartNS, s.Ledger.EndNS
+		out[k].Ledger = sum
+	}
+	return out
+}
+
+// builder gathers points by metric. The points that are added have its labels and times.
+type builder struct {
+	metrics    []metricdata.Metrics
+	sums       map[string]int // places in metrics, by name
+	labels     []attribute.KeyValue
+	start, end time.Time
+}
+
+func (b *builder) session(s Session) {
+	l := s.Ledger
+	b.start, b.end = time.Unix(0, l.StartNS), time.Now()
+	of := func(labels ...attribute.KeyValue) []attribute.KeyValue {
+		return append([]attribute.KeyValue{labelSession.String(s.Name)}, labels...)
+	}
+	sides := map[string]bool{}
+	for i := range l.Lines {
+		x := &l.Lines[i]
+		if !x.OfQueue() {
+			b.labels = of(labelStage.String(x.Name), labelKind.String(string(x.Kind)))
+			b.line(x)
+			continue
+		}
+		port := of(labelEngine.String(x.Engine), labelInterface.String(x.Name), labelPort.String(strconv.Itoa(x.PortID)),
+			labelDirection.String(string(x.Kind)))
+		if side := x.Name + "." + string(x.Kind); !sides[side] {
+			sides[side] = true
+			sum, _ := l.Side(x.Name, x.Kind)
+			b.labels = append(slices.Clip(port), labelQueue.String(allQueues))
+			b.line(&sum)
+		}
+		b.labels = append(slices.Clip(port), labelQueue.String(strconv.Itoa(x.QueueID)))
+		b.line(x)
+	}
+	for _, f := range l.Faults {
+		b.labels = of(labelQueue.String(f.Line), labelFault.String(f.Text))
+		b.counter(faults, f.Times)
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Metrics)) {
+		b.labels = of(labelMetric.String(name))
+		b.gauge(script, l.Metrics[name])
+	}
+	b.labels = of()
+	b.gauge(elapsed, l.Seconds())
+}
+
+// line adds the points of one line of the ledger.
+func (b *builder) line(x *stats.Line) {
+	switch x.Kind {
+	case stats.Rx:
+		b.counter(rxPackets, x.In)
+		b.counter(rxBytes, x.InBytes)
+	case stats.Tx:
+		b.counter(txPackets, x.Out)
+		b.counter(txBytes, x.OutBytes)
+	case stats.Wire:
+		b.counter(wirePackets, x.In)
+		b.counter(wireBytes, x.InBytes)
+	default:
+		b.counter(stageIn, x.In)
+		b.counter(stageInBytes, x.InBytes)
+		b.counter(stageOut, x.Out)
+		b.counter(stageOutBytes, x.OutBytes)
+	}
+	b.counter(bursts, x.Bursts)
+	b.gauge(held, float64(x.Held))
+	if x.PaceBPS > 0 {
+		b.gauge(paceBits, x.PaceBPS)
+	}
+	if x.PacePPS > 0 {
+		b.gauge(pacePackets, x.PacePPS)
+	}
+	b.histograms(x)
+	with := b.labels
+	for _, r := range x.Dropped { // also those that are 0: a rate needs the value before the first loss
+		b.labels = append(slices.Clip(with), labelReason.String(r.Name))
+		b.counter(dropped, r.N)
+	}
+	for _, f := range x.Flows {
+		b.labels = append(slices.Clip(with), labelFlow.String(strconv.Itoa(int(f.ID))))
+		b.counter(flowPackets, f.Packets)
+		b.counter(flowBytes, f.Bytes)
+	}
+	b.labels = with
+	for _, e := range x.Extra {
+		if e.N > 0 {
+			b.counter(extra(e.Name), e.N)
+		}
+	}
+}
+
+// histograms adds those that the line has. Of how a pace was kept no sums are known: the tops of the buckets are added up.
+func (b *builder) histograms(x *stats.Line) {
+	b.histogram(burstSize, x.BurstSize, sizeBounds, 1)
+	b.histogram(handlerTime, x.HandlerTime, timeBounds, 1e-9)
+	b.histogram(writeStall, x.WriteStall, timeBounds, 1e-9)
+	if x.Timing != nil {
+		b.histogram(gapError, summed(x.Timing.GapError), timeBounds, 1e-9)
+		b.histogram(timeError, summed(x.Timing.TimeError), timeBounds, 1e-9)
+	}
+}
+
+func summed(s stats.Spread) *stats.Histogram {
+	h := &stats.Histogram{Spread: s}
+	for _, x := range s {
+		h.Sum += x.Most * x.N
+	}
+	return h
+}
