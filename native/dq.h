@@ -474,14 +474,12 @@ int dq_pcap_compile(const char *text, int dlt, dq_cbpf_insn **out, uint32_t *n, 
 
 // ---- flows ------------------------------------------------------------------------------------------------
 
-// Replaces an interface's receive rules, which have no actions, as a whole, between two bursts. An interface
-// that never had rules sends everything to its first queue. NOT_SUPPORTED on engines without flows.
-int dq_iface_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag);
-// Takes out the rules of these orders and adds others, between two bursts: all of it or nothing. Each rule of
-// the interface needs an order of its own. The cost hardly depends on the number of rules there are.
-// INVALID_PARAMETER for an order that is not there; NOT_SUPPORTED as above. Rules name their actions in
-// `actions`; a rule with some needs a flow id of its own. A frame that isn't what they are for is dropped
-// (bad_tunnel).
+// Takes out an interface's receive rules of these orders and adds others, between two bursts: all of it or
+// nothing. Each rule of the interface needs an order of its own. The cost hardly depends on the number of
+// rules there are. An interface that never had rules sends everything to its first queue.
+// INVALID_PARAMETER for an order that is not there; NOT_SUPPORTED on engines without flows. Rules name their
+// actions in `actions`; a rule with some needs a flow id of its own. A frame that isn't what they are for is
+// dropped (bad_tunnel).
 int dq_iface_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
                           uint32_t n_add, const dq_action *actions, dq_diag *diag);
 // Sets an interface's transmit rules: the frames that match get their actions, with the actions' headers in

@@ -368,7 +368,7 @@ struct dq_iface {
 struct dqi_engine_ops {
     const char *name;
     bool payload;       // queues hold payloads, not frames
-    bool flows;         // dq_iface_set_rules works
+    bool flows;         // dq_iface_change_rules works
     bool virtual_clock; // may run without threads
     bool copies;        // when tx has taken a packet nobody reads or writes its bytes any more
     uint32_t align;     // of buffers, bytes
@@ -406,7 +406,6 @@ struct dqi_engine_ops {
     int64_t (*flush)(dq_queue *q);                  // discards what waits, counting it; NULL
     int (*lines)(dq_iface *i, dq_line *l, int max); // further ledger lines; NULL
     void (*refresh)(dq_iface *i);                   // reads kernel counters into extras; NULL. Any thread.
-    int (*set_rules)(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag);
     int (*change_rules)(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
                         uint32_t n_add, dq_diag *diag);
     int (*drop_all)(dq_iface *i, bool drop);

@@ -14,10 +14,6 @@
 
 // ---- rules ------------------------------------------------------------------------------------------------
 
-static int loop_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag) {
-    return dqi_flows_set(&((loop_iface *)i->engine)->flows, i, rules, n, diag);
-}
-
 static int loop_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
                              uint32_t n_add, dq_diag *diag) {
     return dqi_flows_change(&((loop_iface *)i->engine)->flows, i, gone, n_gone, add, n_add, diag);
@@ -279,7 +275,6 @@ const dqi_engine_ops dqi_engine_loop = {
     .held = loop_held,
     .flush = loop_flush,
     .lines = dqi_wire_lines,
-    .set_rules = loop_set_rules,
     .change_rules = loop_change_rules,
     .drop_all = loop_drop_all,
     .mac = loop_mac,

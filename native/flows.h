@@ -19,10 +19,16 @@ typedef struct dqi_flows {
 // The receive queue with this id, or NULL.
 dq_queue *dqi_rx_queue(const dq_iface *i, uint32_t id);
 
-// dqi_engine_ops.set_rules and change_rules. Control thread.
-int dqi_flows_set(dqi_flows *f, const dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag);
+// dqi_engine_ops.change_rules. Control thread.
 int dqi_flows_change(dqi_flows *f, const dq_iface *i, const uint64_t *gone, uint32_t n_gone,
                      const dq_rule *add, uint32_t n_add, dq_diag *diag);
+// The rules of now, NULL: there are none; the caller lets them go. Any thread.
+dqi_flow_rules *dqi_flows_hold(dqi_flows *f);
+void dqi_flows_let_go(dqi_flow_rules *r);
+// The rule of this order, which there is.
+const dq_rule *dqi_flows_rule(const dqi_flow_rules *r, uint64_t order);
+// Makes r, which the caller holds, the rules again. Control thread.
+void dqi_flows_put_back(dqi_flows *f, dqi_flow_rules *r);
 static inline void dqi_flows_drop_all(dqi_flows *f, bool drop) { atomic_store(&f->drop_all, drop); }
 static inline bool dqi_flows_drops(const dqi_flows *f) {
     return atomic_load_explicit(&f->drop_all, memory_order_relaxed);

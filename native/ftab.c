@@ -287,6 +287,14 @@ static uint32_t find(const dq_rule *rules, uint32_t n, uint64_t order) {
     return lo < n && rules[lo].order == order ? lo : n;
 }
 
+const dq_rule *dqi_ftab_rule(const dqi_ftab *t, uint64_t order) {
+    uint32_t i = find(t->rules, t->n_rules, order);
+    if (i < t->n_rules) return &t->rules[i];
+    if (t->base == NULL) return NULL;
+    i = find(t->base->rules, t->base->n_rules, order);
+    return i < t->base->n_rules && !(t->gone[i / 64] >> i % 64 & 1) ? &t->base->rules[i] : NULL;
+}
+
 static bool start(change *c, const dqi_ftab *old, uint32_t n_add) {
     *c = (change){.base = old->base ? old->base : old};
     size_t words = c->base->n_rules / 64 + 1;

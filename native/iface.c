@@ -106,10 +106,6 @@ static int lacks(const dq_iface *i, const char *what, dq_diag *diag) {
                     what);
 }
 
-int dq_iface_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag) {
-    return i->ops->set_rules ? i->ops->set_rules(i, rules, n, diag) : lacks(i, "flows", diag);
-}
-
 int dq_iface_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
                           uint32_t n_add, const dq_action *actions, dq_diag *diag) {
     if (!i->ops->change_rules) return lacks(i, "flows", diag);

@@ -32,6 +32,9 @@ void dqi_ftab_free(dqi_ftab *t);
 int dqi_ftab_change(const dqi_ftab *old, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
                     uint32_t n_add, dqi_ftab **out, dq_diag *diag);
 
+// The rule of this order, NULL: it has none. Valid as long as the table.
+const dq_rule *dqi_ftab_rule(const dqi_ftab *t, uint64_t order);
+
 // For each of n Ethernet frames (frame i is the len[i] bytes at base + off[i]): the flow id of the first rule
 // that it matches and the queue that the rule gives it, or flow id 0 and DQI_NO_QUEUE. Reads the table only,
 // so any number of threads may use one. Never blocks, never allocates.

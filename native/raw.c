@@ -114,7 +114,6 @@ void dqi_raw_close(dq_iface *i) {
         free(p->lanes[l].desk);
     dqi_kernel_groups_free(p);
     dqi_flows_free(&p->flows);
-    free(p->rules);
     free(p);
     i->engine = NULL;
 }
@@ -196,70 +195,32 @@ int dqi_raw_answers(const dq_iface *i, dq_diag *diag) {
 
 // ---- rules ------------------------------------------------------------------------------------------------
 //
-// A driver that lets the device do some of it is told all rules that hold. The software classifier has them
+// A driver that lets the device do some of it is told what changes. The software classifier has the rules
 // first: what the device does not do yet, or any more, is done all the same. Where the driver refuses, the
 // rules stay as they were.
-
-static bool has_order(const uint64_t *orders, uint32_t n, uint64_t order) {
-    for (uint32_t k = 0; k < n; k++)
-        if (orders[k] == order) return true;
-    return false;
-}
-
-// Tells the driver the rules of list, which becomes the port's when it takes them.
-static int steer(dqi_port *p, dq_rule *list, uint32_t n, dq_diag *diag) {
-    int err = p->driver->steer(p, list, n, dqi_flows_drops(&p->flows), diag);
-    if (err != DQ_OK) {
-        dqi_flows_set(&p->flows, p->iface, p->rules, p->n_rules, NULL);
-        free(list);
-        return err;
-    }
-    free(p->rules);
-    p->rules = list;
-    p->n_rules = n;
-    return DQ_OK;
-}
-
-// The port's rules without those of the n_gone orders, with n_add more. NULL: no memory.
-static dq_rule *changed(const dqi_port *p, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
-                        uint32_t n_add, uint32_t *n) {
-    dq_rule *list = calloc((size_t)p->n_rules + n_add + 1, sizeof *list);
-    if (!list) return NULL;
-    *n = 0;
-    for (uint32_t k = 0; k < p->n_rules; k++)
-        if (!has_order(gone, n_gone, p->rules[k].order)) list[(*n)++] = p->rules[k];
-    if (n_add > 0) memcpy(list + *n, add, n_add * sizeof *add);
-    *n += n_add;
-    return list;
-}
-
-int dqi_raw_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag) {
-    dqi_port *p = dqi_port_of(i);
-    if (!p->driver->steer) return dqi_flows_set(&p->flows, i, rules, n, diag);
-    dq_rule *list = calloc((size_t)n + 1, sizeof *list);
-    if (!list) return no_memory(i, diag);
-    if (n > 0) memcpy(list, rules, n * sizeof *list);
-    int err = dqi_flows_set(&p->flows, i, rules, n, diag);
-    if (err == DQ_OK) return steer(p, list, n, diag);
-    free(list);
-    return err;
-}
 
 int dqi_raw_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
                          uint32_t n_add, dq_diag *diag) {
     dqi_port *p = dqi_port_of(i);
     if (!p->driver->steer) return dqi_flows_change(&p->flows, i, gone, n_gone, add, n_add, diag);
-    uint32_t n;
-    dq_rule *list = changed(p, gone, n_gone, add, n_add, &n);
-    if (!list) return no_memory(i, diag);
+    dq_rule *out = calloc((size_t)n_gone + 1, sizeof *out);
+    if (!out) return no_memory(i, diag);
+    dqi_flow_rules *was = dqi_flows_hold(&p->flows);
     int err = dqi_flows_change(&p->flows, i, gone, n_gone, add, n_add, diag);
-    if (err == DQ_OK) return steer(p, list, n, diag);
-    free(list);
+    if (err == DQ_OK) {
+        for (uint32_t k = 0; k < n_gone; k++)
+            out[k] = *dqi_flows_rule(was, gone[k]);
+        err = p->driver->steer(p, out, n_gone, add, n_add, diag);
+        if (err != DQ_OK) dqi_flows_put_back(&p->flows, was);
+    }
+    dqi_flows_let_go(was);
+    free(out);
     return err;
 }
 
 int dqi_raw_drop_all(dq_iface *i, bool drop) {
     dqi_port *p = dqi_port_of(i);
     dqi_flows_drop_all(&p->flows, drop);
-    return p->driver->steer ? p->driver->steer(p, p->rules, p->n_rules, drop, NULL) : DQ_OK;
+    if (p->driver->drop_all) p->driver->drop_all(p, drop);
+    return DQ_OK;
 }

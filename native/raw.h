@@ -47,9 +47,7 @@ struct dqi_port {
     void *state; // the driver's
     uint32_t n_lanes;
     dqi_lane lanes[DQ_MAX_QUEUES];
-    dqi_flows flows; // the software classifier
-    dq_rule *rules;  // that hold, where the driver has steer
-    uint32_t n_rules;
+    dqi_flows flows;  // the software classifier
     bool filters;     // the driver gives nothing to a lane that no rule wants, when the interface is isolated
     bool marks;       // pieces of lane k that bring a flow id are all of queue k; software finds the others'
     bool direct;      // pieces may lie in buffers of the only receive queue's region
@@ -85,10 +83,11 @@ struct dqi_port_driver {
     int (*arm_tx)(dq_queue *q, struct pollfd *fds, int max); // NULL
     // Reads the device's and the kernel's counters into p->c.extra; NULL. Any thread, one at a time.
     void (*refresh)(dqi_port *p);
-    // The rules that hold now, and whether everything is to be dropped: told after the software classifier
-    // has them. The driver may let the device do some of it; an error refuses the change. NULL: software does
-    // all.
-    int (*steer)(dqi_port *p, const dq_rule *rules, uint32_t n, bool drop_all, dq_diag *diag);
+    // Rules that hold no more and others that do, told after the software classifier has them. The driver may
+    // let the device do some of it; an error refuses the change. NULL: software does all.
+    int (*steer)(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule *add, uint32_t n_add,
+                 dq_diag *diag);
+    void (*drop_all)(dqi_port *p, bool drop); // what comes is dropped, by the driver, too; NULL
     int (*mac)(const dqi_port *p, uint8_t mac[6]);
     uint32_t (*mtu)(const dqi_port *p); // as in dqi_engine_ops; NULL: no limit is known
     // The kernel joins and leaves groups for the port. NULL: we report them ourselves, and the device is to
@@ -112,7 +111,6 @@ uint64_t dqi_raw_held(dq_queue *q);
 int64_t dqi_raw_flush(dq_queue *q);
 int dqi_raw_lines(dq_iface *i, dq_line *l, int max);
 void dqi_raw_refresh(dq_iface *i);
-int dqi_raw_set_rules(dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag);
 int dqi_raw_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
                          uint32_t n_add, dq_diag *diag);
 int dqi_raw_drop_all(dq_iface *i, bool drop);
@@ -125,8 +123,8 @@ int dqi_raw_answers(const dq_iface *i, dq_diag *diag);
     .flows = true, .start = dqi_raw_start, .stop = dqi_raw_stop, .close = dqi_raw_close, .tx = dqi_raw_tx,   \
     .reap = dqi_raw_reap, .drop_rest = dqi_raw_drop_rest, .arm = dqi_raw_arm, .held = dqi_raw_held,          \
     .flush = dqi_raw_flush, .lines = dqi_raw_lines, .refresh = dqi_raw_refresh,                              \
-    .set_rules = dqi_raw_set_rules, .change_rules = dqi_raw_change_rules, .drop_all = dqi_raw_drop_all,      \
-    .mac = dqi_raw_mac, .mtu = dqi_raw_mtu, .multicast = dqi_raw_multicast, .answers = dqi_raw_answers
+    .change_rules = dqi_raw_change_rules, .drop_all = dqi_raw_drop_all, .mac = dqi_raw_mac,                  \
+    .mtu = dqi_raw_mtu, .multicast = dqi_raw_multicast, .answers = dqi_raw_answers
 // The port of an interface that dqi_raw_open has opened.
 static inline dqi_port *dqi_port_of(const dq_iface *i) { return i->engine; }
 

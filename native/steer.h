@@ -18,11 +18,17 @@ typedef struct dq_steer_counts {
 
 // A steer of empty maps: everything is the kernel's. The caller owns it. DQ_ESYS: no memory.
 int dq_steer_new(const dq_steer_maps *maps, dq_steer **out, dq_diag *diag);
-// While it runs, the frames that some rule matches are ours, or all where isolated is false; drop_all: they
-// are dropped. Frames of a rule that there was before stay ours throughout. All or nothing:
-// NO_SPACE_AVAILABLE names the limit, INVALID_PARAMETER the rule. One caller at a time; system calls: one for
-// each rule that is new or gone.
-int dq_steer_set(dq_steer *s, const dq_rule *rules, uint32_t n, bool isolated, bool drop_all, dq_diag *diag);
+// Takes rules, which it has, out and others in: while the program runs, the frames that some rule matches are
+// ours. Frames of a rule that stays are ours throughout. All or nothing: NO_SPACE_AVAILABLE names the limit,
+// INVALID_PARAMETER the rule. One caller at a time, of this and of the three below; a system call for each
+// rule.
+int dq_steer_change(dq_steer *s, const dq_rule *gone, uint32_t n_gone, const dq_rule *add, uint32_t n_add,
+                    dq_diag *diag);
+// Whether only frames that some rule matches are ours, else (as after dq_steer_new) all are and rules don't
+// matter. Before the first rule.
+void dq_steer_isolate(dq_steer *s, bool isolated);
+// Whether what is ours is dropped.
+void dq_steer_drop_all(dq_steer *s, bool drop);
 // Whether the program decides at all; else everything is the kernel's, as after dq_steer_new.
 void dq_steer_run(dq_steer *s, bool run);
 // What the program has counted so far. Any thread.

@@ -81,12 +81,17 @@ func (s *steering) attach(device string) error {
 	return err
 }
 
-// set makes the frames that some rule matches ours, or all unless isolated.
-func (s *steering) set(rules []Rule, isolated, dropAll bool) error {
+// change takes rules out and others in: the frames that some rule matches are ours.
+func (s *steering) change(gone, add []Rule) error {
 	var d C.dq_diag
-	rc := C.dq_steer_set(s.c, (*C.dq_rule)(unsafe.Pointer(first(rules))), C.uint32_t(len(rules)), C.bool(isolated), C.bool(dropAll), &d)
+	rc := C.dq_steer_change(s.c, (*C.dq_rule)(unsafe.Pointer(first(gone))), C.uint32_t(len(gone)),
+		(*C.dq_rule)(unsafe.Pointer(first(add))), C.uint32_t(len(add)), &d)
 	return result("flows", rc, &d)
 }
+
+// isolate makes only what some rule matches ours, or else everything; drop drops what is ours.
+func (s *steering) isolate(isolated bool) { C.dq_steer_isolate(s.c, C.bool(isolated)) }
+func (s *steering) drop(drop bool)        { C.dq_steer_drop_all(s.c, C.bool(drop)) }
 
 // run makes the program decide; else everything is the kernel's.
 func (s *steering) run(run bool) { C.dq_steer_run(s.c, C.bool(run)) }

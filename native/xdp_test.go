@@ -23,6 +23,7 @@ func load(t *testing.T) *steering {
 		t.Skipf("the kernel does not take the eBPF program: %+v", err)
 	}
 	t.Cleanup(s.close)
+	s.isolate(true)
 	s.run(true)
 	return s
 }
@@ -170,14 +171,22 @@ func randomFrame(r *rand.Rand) []byte {
 func TestSteerAgrees(t *testing.T) {
 	s := load(t)
 	r := rand.New(rand.NewPCG(1, 2))
-	wanted, total := 0, 0
+	wanted, total, refused := 0, 0, 0
+	var rules []Rule
 	for range 150 {
-		rules := acceptedRules(r, pick(r, 0, 1, 3, 10, 40))
-		if err := s.set(rules, true, r.IntN(2) == 0); err != nil {
-			if errors.Is(err, ErrNoSpace) {
-				continue
-			}
+		cut := r.IntN(len(rules) + 1)
+		r.Shuffle(len(rules), func(i, j int) { rules[i], rules[j] = rules[j], rules[i] })
+		add := acceptedRules(r, pick(r, 0, 1, 3, 10, 40, 300))
+		s.drop(r.IntN(2) == 0)
+		if err := s.change(rules[cut:], add); errors.Is(err, ErrNoSpace) {
+			refused++ // all stays as it was
+		} else if err != nil {
 			t.Fatal(err)
+		} else {
+			rules = append(rules[:cut], add...)
+		}
+		for k := range rules {
+			rules[k].Order = uint64(k) // for WantedBy
 		}
 		for range 150 {
 			f := randomFrame(r)
@@ -197,7 +206,7 @@ func TestSteerAgrees(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d frames were wanted", wanted, total)
+	t.Logf("%d of %d frames were wanted, %d changes refused", wanted, total, refused)
 	if wanted < total/10 || wanted > total*9/10 {
 		t.Errorf("%d of %d frames were wanted: the test compares too little", wanted, total)
 	}
@@ -223,14 +232,16 @@ func TestSteerChanges(t *testing.T) {
 	for n := range 5000 {
 		many = append(many, port(n))
 	}
-	set := func(rules []Rule) {
+	change := func(gone, add []Rule) {
 		t.Helper()
-		if err := s.set(rules, true, false); err != nil {
+		if err := s.change(gone, add); err != nil {
 			t.Fatal(err)
 		}
 	}
-	set(many)
-	set(slices.Delete(slices.Clone(many), 17, 18))
+	change(nil, many)
+	change(many[17:18], nil)
+	change(nil, many[16:17]) // two rules for one port, one of which goes again
+	change(many[16:17], nil)
 	for n, want := range map[uint16]bool{16: true, 17: false, 4999: true, 5000: false} {
 		if got := s.ours(t, to(n)); got != want {
 			t.Errorf("port %d: ours %v", n, got)
@@ -240,22 +251,27 @@ func TestSteerChanges(t *testing.T) {
 	for n := range 257 {
 		spans = append(spans, span(6000+3*n))
 	}
-	err := s.set(spans, true, false)
+	left := slices.Delete(slices.Clone(many), 17, 18)
+	err := s.change(left, spans)
 	if !errors.Is(err, ErrNoSpace) || !strings.Contains(err.Error(), "at most 256 flows with port ranges") {
 		t.Errorf("257 port ranges: %v", err)
 	}
 	if !s.ours(t, to(16)) || s.ours(t, to(6000)) {
 		t.Error("what was refused has changed something")
 	}
-	set(spans[:256])
+	change(left, spans[:256])
 	if s.ours(t, to(16)) || !s.ours(t, to(6000+3*255+1)) {
 		t.Error("the port ranges are not there")
 	}
-	set(nil)
-	if s.ours(t, to(6000)) {
+	change(spans[:100], nil)
+	if s.ours(t, to(6000)) || !s.ours(t, to(6000+3*100)) {
+		t.Error("the wrong port ranges are gone")
+	}
+	change(spans[100:256], nil)
+	if s.ours(t, to(6000+3*100)) {
 		t.Error("without rules nothing is ours")
 	}
-	if err := s.set(nil, false, false); err != nil || !s.ours(t, to(1)) {
-		t.Error("not isolated, everything is ours", err)
+	if s.isolate(false); !s.ours(t, to(1)) {
+		t.Error("not isolated, everything is ours")
 	}
 }

@@ -228,8 +228,8 @@ static int xsk_open(dqi_port *p, dq_diag *diag) {
     if (err == DQ_OK) err = xsk_sockets_open(x, i, diag);
     if (err == DQ_OK) err = open_queues(i, x, diag);
     if (err == DQ_OK) err = open_lanes(p, x, diag);
-    if (err == DQ_OK) err = dq_steer_set(i->xdp.steer, NULL, 0, i->conf.flow_isolation, false, diag);
     if (err != DQ_OK) return err;
+    dq_steer_isolate(i->xdp.steer, i->conf.flow_isolation);
     p->filters = true;
     say_how(i, x);
     return DQ_OK;
@@ -292,12 +292,15 @@ static void xsk_refresh(dqi_port *p) {
     dqi_fault_add(p->iface->rx[0]->faults, ENODEV, 1);
 }
 
-static int xsk_steer(dqi_port *p, const dq_rule *rules, uint32_t n, bool drop_all, dq_diag *diag) {
+static int xsk_steer(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule *add, uint32_t n_add,
+                     dq_diag *diag) {
     const dq_iface *i = p->iface;
     dq_diag why = {{0}};
-    int err = dq_steer_set(i->xdp.steer, rules, n, i->conf.flow_isolation, drop_all, &why);
+    int err = dq_steer_change(i->xdp.steer, gone, n_gone, add, n_add, &why);
     return err == DQ_OK ? err : dqi_fail(diag, err, "interface %s: %s", i->conf.name, why.text);
 }
+
+static void xsk_drop_all(dqi_port *p, bool drop) { dq_steer_drop_all(p->iface->xdp.steer, drop); }
 
 static int xsk_mac(const dqi_port *p, uint8_t mac[6]) {
     struct ifreq r = {0};
@@ -323,6 +326,7 @@ const dqi_port_driver dqi_driver_xsk = {
     .arm_lane = xsk_arm_lane,
     .refresh = xsk_refresh,
     .steer = xsk_steer,
+    .drop_all = xsk_drop_all,
     .mac = xsk_mac,
     .multicast = dqi_kernel_multicast,
     .mtu = xsk_mtu,

@@ -85,10 +85,10 @@ typedef struct tx_state {
     int64_t next_look;          // at the kernel's interface
 } tx_state;
 
-// A rule that the device has.
+// A rule that the device is to have.
 typedef struct steered {
-    uint64_t order;
-    struct rte_flow *flow;
+    dq_rule rule;
+    struct rte_flow *flow; // NULL: it does not have it yet
 } steered;
 
 typedef struct dpdk_port {
@@ -112,8 +112,9 @@ typedef struct dpdk_port {
     _Atomic int64_t link_looked;             // session time of the last look
     int ts_offset;                           // of a received frame's time; -1: none
     uint64_t ts_flag;
-    steered *steered; // in the order of the interface's rules
+    steered *steered; // none with steer_off
     uint32_t n_steered;
+    uint32_t n_rules;           // of the interface
     bool marks;                 // its rules mark packets
     bool steer_off;             // it refused a rule, or was not asked
     bool steer_said;            // in the report
@@ -135,7 +136,8 @@ int port_start(dqi_port *p, dq_diag *diag);
 void port_stop(dqi_port *p);
 void port_close(dqi_port *p);
 void port_refresh(dqi_port *p);
-int port_steer(dqi_port *p, const dq_rule *rules, uint32_t n, bool drop_all, dq_diag *diag);
+int port_steer(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule *add, uint32_t n_add,
+               dq_diag *diag);
 uint32_t port_mtu(const dqi_port *p);
 int port_hear(dqi_port *p, const uint8_t (*macs)[6], uint32_t n, dq_diag *diag);
 int port_mac(const dqi_port *p, uint8_t mac[6]);
@@ -164,9 +166,10 @@ int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n);
 
 // ---- steer.c ----------------------------------------------------------------------------------------------
 
-// Has the device put packets into their queues by these rules, as far as it can. The device has started; one
-// caller at a time. end takes them out.
-void steer_rules(dqi_port *p, const dq_rule *rules, uint32_t n);
+// Has the device put packets into their queues without the rules that are gone and by those that came, as far
+// as it can, from steer_start on. One caller at a time. end takes all out.
+void steer_change(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule *add, uint32_t n_add);
+void steer_start(dqi_port *p);
 void steer_end(dpdk_port *d);
 
 #endif

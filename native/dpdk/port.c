@@ -246,7 +246,7 @@ static int start_port(dqi_port *p, dq_diag *diag) {
         d->promiscuous = rte_eth_promiscuous_enable(d->id) == 0;
     kernel_start(d);
     atomic_init(&d->up, d->vdev);
-    steer_rules(p, p->rules, p->n_rules);
+    steer_start(p);
     return DQ_OK;
 }
 
@@ -258,10 +258,11 @@ int port_start(dqi_port *p, dq_diag *diag) {
 }
 
 // Software does what the device does not: nothing is refused.
-int port_steer(dqi_port *p, const dq_rule *rules, uint32_t n, bool drop_all, dq_diag *diag) {
-    (void)drop_all, (void)diag;
+int port_steer(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule *add, uint32_t n_add,
+               dq_diag *diag) {
+    (void)diag;
     pthread_mutex_lock(&one_at_a_time);
-    if (dpdk_of(p)->started) steer_rules(p, rules, n);
+    steer_change(p, gone, n_gone, add, n_add);
     pthread_mutex_unlock(&one_at_a_time);
     return DQ_OK;
 }

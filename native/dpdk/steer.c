@@ -191,15 +191,16 @@ static bool apart(const dq_match *a, const dq_match *b) {
     return (both & DQ_MATCH_ETH_DST) && memcmp(a->eth_dst, b->eth_dst, 6) != 0;
 }
 
-// Why the device is not even asked; NULL: it is.
-static const char *not_for_device(const dqi_port *p, const dq_rule *rules, uint32_t n) {
+// Why the device is not even asked for the rules from `first` on; NULL: it is.
+static const char *not_for_device(const dqi_port *p, const dpdk_port *d, uint32_t first) {
     if (p->n_lanes != p->iface->n_rx) return "the device has fewer queues";
-    if (n > MOST) return "there are too many";
-    for (uint32_t k = 0; k < n; k++) {
-        const char *why = beyond(&rules[k].match);
+    if (d->n_steered > MOST) return "there are too many";
+    for (uint32_t k = first; k < d->n_steered; k++) {
+        const dq_match *m = &d->steered[k].rule.match;
+        const char *why = beyond(m);
         if (why) return why;
         for (uint32_t j = 0; j < k; j++)
-            if (!apart(&rules[j].match, &rules[k].match)) return "two of them may match one packet";
+            if (!apart(&d->steered[j].rule.match, m)) return "two of them may match one packet";
     }
     return NULL;
 }
@@ -209,7 +210,7 @@ static const char *not_for_device(const dqi_port *p, const dq_rule *rules, uint3
 static void remove_all(dpdk_port *d) {
     struct rte_flow_error e;
     for (uint32_t k = 0; k < d->n_steered; k++)
-        rte_flow_destroy(d->id, d->steered[k].flow, &e);
+        if (d->steered[k].flow) rte_flow_destroy(d->id, d->steered[k].flow, &e);
     free(d->steered);
     d->steered = NULL;
     d->n_steered = 0;
@@ -247,58 +248,64 @@ static struct rte_flow *create_first(const dqi_port *p, dpdk_port *d, const dq_r
     return p->n_lanes > 1 ? create(p, d, r, false, why) : NULL;
 }
 
-// Takes out of the device what is in no rule any more. Both lists keep their order, new rules come last: the
-// rules that the device has, of those from the front.
-static uint32_t keep_common(dpdk_port *d, const dq_rule *rules, uint32_t n) {
+static bool is_gone(uint64_t order, const dq_rule *gone, uint32_t n) {
+    for (uint32_t k = 0; k < n; k++)
+        if (gone[k].order == order) return true;
+    return false;
+}
+
+static void take_out(dpdk_port *d, const dq_rule *gone, uint32_t n) {
     uint32_t kept = 0;
     struct rte_flow_error e;
     for (uint32_t k = 0; k < d->n_steered; k++) {
-        if (kept < n && rules[kept].order == d->steered[k].order)
+        if (!is_gone(d->steered[k].rule.order, gone, n))
             d->steered[kept++] = d->steered[k];
-        else
+        else if (d->steered[k].flow)
             rte_flow_destroy(d->id, d->steered[k].flow, &e);
     }
-    return d->n_steered = kept;
+    d->n_steered = kept;
 }
 
-static void apply(dqi_port *p, dpdk_port *d, const dq_rule *rules, uint32_t n) {
-    const char *why = not_for_device(p, rules, n);
-    if (why) {
-        give_up(p, d, why);
-        return;
-    }
-    uint32_t had = keep_common(d, rules, n);
-    steered *more = realloc(d->steered, n * sizeof *more);
-    if (more)
-        d->steered = more;
-    else
-        why = "no memory";
-    for (uint32_t k = had; k < n && !why; k++) {
-        struct rte_flow *f =
-            k == 0 ? create_first(p, d, &rules[k], &why) : create(p, d, &rules[k], d->marks, &why);
-        if (!f) break;
-        why = NULL;
-        d->steered[d->n_steered++] = (steered){rules[k].order, f};
-    }
-    if (d->n_steered < n) {
-        give_up(p, d, why);
-        return;
+// Puts the rules from `first` on into the device: NULL, or why not.
+static const char *put_in(dqi_port *p, dpdk_port *d, uint32_t first) {
+    const char *why = NULL;
+    for (uint32_t k = first; k < d->n_steered; k++) {
+        const dq_rule *r = &d->steered[k].rule;
+        d->steered[k].flow = k == 0 ? create_first(p, d, r, &why) : create(p, d, r, d->marks, &why);
+        if (!d->steered[k].flow) return why;
     }
     p->marks = d->marks;
     if (!d->steer_said)
         host->note(p->iface->session, "interface %s: flows: the device puts packets into their queues%s",
                    p->iface->conf.name, d->marks ? " and marks them" : ", software finds their ids");
     d->steer_said = true;
+    return NULL;
 }
 
-void steer_rules(dqi_port *p, const dq_rule *rules, uint32_t n) {
+static const char *take_in(dqi_port *p, dpdk_port *d, const dq_rule *add, uint32_t n) {
+    uint32_t first = d->n_steered;
+    steered *more = realloc(d->steered, ((size_t)first + n + 1) * sizeof *more);
+    if (!more) return "no memory";
+    d->steered = more;
+    for (uint32_t k = 0; k < n; k++)
+        d->steered[d->n_steered++] = (steered){.rule = add[k]};
+    const char *why = not_for_device(p, d, first);
+    return why || !d->started ? why : put_in(p, d, first);
+}
+
+void steer_change(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule *add, uint32_t n_add) {
     dpdk_port *d = dpdk_of(p);
-    if (n == 0) {
-        p->marks = d->steer_off = false;
-        remove_all(d);
-    } else if (!d->steer_off) {
-        apply(p, d, rules, n);
-    }
+    d->n_rules += n_add - n_gone;
+    take_out(d, gone, n_gone);
+    if (d->n_rules == 0) p->marks = d->steer_off = false;
+    const char *why = d->steer_off || n_add == 0 ? NULL : take_in(p, d, add, n_add);
+    if (why) give_up(p, d, why);
+}
+
+void steer_start(dqi_port *p) {
+    dpdk_port *d = dpdk_of(p);
+    const char *why = d->n_steered > 0 ? put_in(p, d, 0) : NULL;
+    if (why) give_up(p, d, why);
 }
 
 void steer_end(dpdk_port *d) { remove_all(d); }

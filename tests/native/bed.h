@@ -190,9 +190,20 @@ static inline dq_rule bed_rule(uint16_t dport, uint32_t flow_id, uint16_t queue)
                      .queues = {queue}};
 }
 
+static inline int bed_change(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
+                             uint32_t n_add, dq_diag *d) {
+    return dq_iface_change_rules(i, gone, n_gone, add, n_add, NULL, d);
+}
+
+// The first rules of an interface, asked in this order.
 static inline void bed_rules(dq_iface *i, const dq_rule *rules, uint32_t n) {
     dq_diag d = {{0}};
-    bed_must(dq_iface_set_rules(i, rules, n, &d), &d, "rules");
+    dq_rule ordered[8];
+    for (uint32_t k = 0; k < n && k < 8; k++) {
+        ordered[k] = rules[k];
+        ordered[k].order = k;
+    }
+    bed_must(n <= 8 ? bed_change(i, NULL, 0, ordered, n, &d) : DQ_INVALID_PARAMETER, &d, "rules");
 }
 
 // ---- sending

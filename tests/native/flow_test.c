@@ -147,9 +147,9 @@ static void rules_refused(void) {
     const dq_rule good = bed_rule(7, 1, 1), nowhere = bed_rule(7, 1, 2);
     dq_rule both = {.match = {.set = DQ_MATCH_UDP_DST | DQ_MATCH_TCP_DST}, .n_queues = 1};
     bed_rules(b.ifaces[0], &good, 1);
-    DQ_EQ(dq_iface_set_rules(b.ifaces[0], &nowhere, 1, &d), DQ_INVALID_PARAMETER);
+    DQ_EQ(bed_change(b.ifaces[0], NULL, 0, &nowhere, 1, &d), DQ_INVALID_PARAMETER);
     DQ_CHECK(strstr(d.text, "2") != NULL); // the queue that is not there
-    DQ_EQ(dq_iface_set_rules(b.ifaces[0], &both, 1, &d), DQ_INVALID_PARAMETER);
+    DQ_EQ(bed_change(b.ifaces[0], NULL, 0, &both, 1, &d), DQ_INVALID_PARAMETER);
     bed_tap_all(&b); // the refused ones changed nothing
     DQ_EQ(bed_send(&b, b.tx[0][0], 4, 100, 7), DQ_OK);
     bed_stop(&b);
@@ -165,10 +165,13 @@ static _Atomic bool enough;
 static void *replace_rules(void *arg) {
     dq_rule rules[2][3] = {{bed_rule(7, 1, 0), bed_rule(8, 2, 1), bed_rule(9, 3, 2)},
                            {bed_rule(9, 103, 0), bed_rule(7, 101, 1), bed_rule(8, 102, 2)}};
+    uint64_t orders[2][3] = {{0, 1, 2}, {3, 4, 5}};
     dq_diag d;
     (void)arg;
-    for (int i = 0; !atomic_load(&enough); i++) {
-        DQ_EQ(dq_iface_set_rules(busy->ifaces[0], rules[i % 2], 3, &d), DQ_OK);
+    for (int k = 0; k < 6; k++)
+        rules[k / 3][k % 3].order = orders[k / 3][k % 3];
+    for (int i = 1; !atomic_load(&enough); i++) { // the first are there
+        DQ_EQ(bed_change(busy->ifaces[0], orders[(i + 1) % 2], 3, rules[i % 2], 3, &d), DQ_OK);
         nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
     }
     return NULL;

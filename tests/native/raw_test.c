@@ -48,8 +48,28 @@ static uint32_t fake_read(dqi_lane *l, dqi_piece *out, uint32_t max) {
 
 static void fake_release(dqi_lane *l) { ((fake_lane *)l->state)->released++; }
 
-static const dqi_port_driver driver = {
-    .name = "a list", .open = fake_open, .close = fake_close, .read = fake_read, .release = fake_release};
+// The device's rules: what the last change said of them, and whether it takes any.
+static struct {
+    uint32_t n_gone, n_add;
+    uint32_t gone_id, add_id; // flow ids of the first
+    bool refuses;
+} told;
+
+static int fake_steer(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule *rules, uint32_t n,
+                      dq_diag *diag) {
+    if (told.refuses) return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "interface %s: full", p->iface->conf.name);
+    told.n_gone = n_gone, told.n_add = n;
+    told.gone_id = n_gone > 0 ? gone->flow_id : 0;
+    told.add_id = n > 0 ? rules->flow_id : 0;
+    return DQ_OK;
+}
+
+static const dqi_port_driver driver = {.name = "a list",
+                                       .open = fake_open,
+                                       .close = fake_close,
+                                       .read = fake_read,
+                                       .release = fake_release,
+                                       .steer = fake_steer};
 
 static int open_fake(dq_iface *i, dq_diag *diag) { return dqi_raw_open(i, &driver, diag); }
 
@@ -63,7 +83,6 @@ static const dqi_engine_ops engine = {
     .held = dqi_raw_held,
     .flush = dqi_raw_flush,
     .lines = dqi_raw_lines,
-    .set_rules = dqi_raw_set_rules,
     .change_rules = dqi_raw_change_rules,
     .drop_all = dqi_raw_drop_all,
 };
@@ -197,7 +216,7 @@ static void spread_over_queues(void) {
     rig r = rig_open((rig_conf){.lanes = 1, .queues = 3, .nseg = 1, .size = {256}});
     dq_diag d = {{0}};
     dq_rule rules[] = {to(1001, 11, 1), to(1002, 22, 2)};
-    must(dq_iface_set_rules(r.i, rules, 2, &d), &d);
+    must(dq_iface_change_rules(r.i, NULL, 0, rules, 2, NULL, &d), &d);
     for (uint32_t k = 0; k < 30; k++)
         add(0, k, 60 + k, (uint16_t)(1000 + k % 3), 0);
     for (int k = 2; k >= 0; k--) { // the last reads for all
@@ -214,6 +233,46 @@ static void spread_over_queues(void) {
         DQ_EQ(l.in, 10);
         DQ_EQ(l.extra[DQ_EXTRA_COPIED], 10);
     }
+    rig_close(&r);
+}
+
+// Flow ids of the frames to ports from 1000 on.
+static void check_flows(rig *r, const uint32_t *ids, uint32_t n) {
+    dq_burst *b;
+    for (uint32_t k = 0; k < n; k++)
+        add(0, k, 60, (uint16_t)(1000 + k), 0);
+    DQ_EQ(take(r->q[0], &b), n);
+    for (uint32_t k = 0; k < n && k < b->n; k++)
+        DQ_EQ(b->flow[k], ids[k]);
+    dq_burst_unref(b);
+}
+
+// A driver hears what changes and no more; where it refuses, frames meet the rules that there were.
+static void rules_told(void) {
+    enum { MANY = 400 }; // enough for a table in layers
+    rig r = rig_open((rig_conf){.lanes = 1, .queues = 1, .nseg = 1, .size = {256}});
+    dq_diag d = {{0}};
+    dq_rule many[MANY], more = to(1001, 1001, 0);
+    for (uint16_t k = 0; k < MANY; k++)
+        many[k] = to(2000 + k, 2000 + k, 0);
+    told.refuses = true; // there are none yet
+    DQ_EQ(dq_iface_change_rules(r.i, NULL, 0, &more, 1, NULL, &d), DQ_NO_SPACE_AVAILABLE);
+    check_flows(&r, (const uint32_t[]){0, 0}, 2);
+    told.refuses = false;
+    must(dq_iface_change_rules(r.i, NULL, 0, many, MANY, NULL, &d), &d);
+    must(dq_iface_change_rules(r.i, NULL, 0, &more, 1, NULL, &d), &d);
+    DQ_CHECK(told.n_gone == 0 && told.n_add == 1 && told.add_id == 1001);
+    more = to(1000, 1000, 0);
+    must(dq_iface_change_rules(r.i, (const uint64_t[]){1001, 2017}, 2, &more, 1, NULL, &d), &d);
+    DQ_CHECK(told.n_gone == 2 && told.gone_id == 1001 && told.n_add == 1 && told.add_id == 1000);
+    check_flows(&r, (const uint32_t[]){1000, 0}, 2);
+    told.refuses = true;
+    more = to(1001, 1001, 0);
+    DQ_EQ(dq_iface_change_rules(r.i, (const uint64_t[]){1000}, 1, &more, 1, NULL, &d), DQ_NO_SPACE_AVAILABLE);
+    DQ_CHECK(strstr(d.text, "port: full") != NULL);
+    check_flows(&r, (const uint32_t[]){1000, 0}, 2);
+    told.refuses = false;
+    DQ_EQ(dq_iface_change_rules(r.i, (const uint64_t[]){2017}, 1, NULL, 0, NULL, &d), DQ_INVALID_PARAMETER);
     rig_close(&r);
 }
 
@@ -246,7 +305,7 @@ static void tag_put_back(void) {
     rig r = rig_open((rig_conf){.lanes = 1, .queues = 1, .nseg = 1, .size = {256}, .isolation = true});
     dq_diag d = {{0}};
     dq_rule rule = {.match = {.set = DQ_MATCH_VLAN_ID, .vlan_id = 9}, .flow_id = 5, .n_queues = 1};
-    must(dq_iface_set_rules(r.i, &rule, 1, &d), &d);
+    must(dq_iface_change_rules(r.i, NULL, 0, &rule, 1, NULL, &d), &d);
     add(0, 1, 60, 1, 9);
     add(0, 2, 60, 1, 8);
     add(0, 3, 60, 1, 0);
@@ -266,7 +325,7 @@ static void left_in_place(void) {
         (rig_conf){.lanes = 1, .queues = 1, .nseg = 1, .size = {256}, .in_place = true, .isolation = true});
     dq_diag d = {{0}};
     dq_rule rule = to(1000, 1, 0);
-    must(dq_iface_set_rules(r.i, &rule, 1, &d), &d);
+    must(dq_iface_change_rules(r.i, NULL, 0, &rule, 1, NULL, &d), &d);
     uint32_t ids[4];
     DQ_EQ(dqi_bufs_alloc(r.region[0], ids, 4), 4);
     for (uint32_t k = 0; k < 4; k++) {
@@ -294,7 +353,7 @@ static void shortages(void) {
     rig r = rig_open((rig_conf){.lanes = 1, .queues = 2, .nseg = 1, .size = {256}, .bufs = 16, .meta = 4});
     dq_diag d = {{0}};
     dq_rule rule = to(1001, 11, 1);
-    must(dq_iface_set_rules(r.i, &rule, 1, &d), &d);
+    must(dq_iface_change_rules(r.i, NULL, 0, &rule, 1, NULL, &d), &d);
     dq_burst *held[64], *b;
     uint32_t n = 0;
     for (uint32_t k = 0; k < 20; k++)
@@ -362,7 +421,7 @@ static void two_pollers(void) {
             (rig_conf){.lanes = 2, .queues = 2, .nseg = 1, .size = {256}, .bufs = 4096, .meta = 256});
         dq_diag d = {{0}};
         dq_rule rule = to(1001, 11, 1);
-        must(dq_iface_set_rules(r.i, &rule, 1, &d), &d);
+        must(dq_iface_change_rules(r.i, NULL, 0, &rule, 1, NULL, &d), &d);
         for (uint32_t k = 0; k < DEPTH; k++)
             for (uint32_t l = 0; l < LANES; l++)
                 add(l, l << 16 | k, 60 + k % 64, (uint16_t)(1000 + k % 2), 0);
@@ -380,6 +439,7 @@ static void two_pollers(void) {
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(spread_over_queues);
+    DQ_RUN(rules_told);
     DQ_RUN(split_in_two);
     DQ_RUN(tag_put_back);
     DQ_RUN(left_in_place);
