@@ -39,7 +39,7 @@ func moduleOpen(c *call) int {
 	c.atMost(2)
 	o := c.options(2, "cores", "engine", "memory", "set")
 	opts := spec.Options{Engine: o.str("engine", ""), Memory: o.str("memory", ""),
-		Set: append(o.overrides(), c.rt.Open.Set...)}
+		Set: append(o.overrides(), c.rt.Open.Set...), Sources: c.rt.Open.Sources}
 	if c.rt.Open.Engine != "" {
 		opts.Engine = c.rt.Open.Engine
 	}
@@ -102,7 +102,7 @@ func (c *call) configuration(opts spec.Options) (name string, cfg *spec.Config, 
 // that daqiri.open takes, and resolved, as s.config. The command line's options count.
 func moduleParse(c *call) int {
 	c.atMost(1)
-	_, cfg, _, err := c.configuration(spec.Options{Engine: c.rt.Open.Engine, Memory: c.rt.Open.Memory, Set: c.rt.Open.Set})
+	_, cfg, _, err := c.configuration(spec.Options{Engine: c.rt.Open.Engine, Memory: c.rt.Open.Memory, Set: c.rt.Open.Set, Sources: c.rt.Open.Sources})
 	c.check(err)
 	c.L.Push(c.rt.fromGo(cfg.Written()))
 	c.L.Push(c.rt.configuration(cfg))

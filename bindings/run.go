@@ -7,6 +7,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/task"
@@ -25,6 +26,7 @@ type limits struct {
 	until          int64 // task's clock
 	packets, bytes uint64
 	start          *stats.Ledger // what the counts are taken from
+	drained        bool          // at the last look, and nothing was left to be replayed
 	moved          uint64        // virtual clock: counter at the last change
 	movedAt        int64
 }
@@ -120,7 +122,8 @@ func (o *options) limits(c *call) *limits {
 // serve runs handlers until the session is to end, and says why.
 func (o *Opened) serve(c *call, lim *limits) string {
 	rt := c.rt
-	looks := lim.packets > 0 || lim.bytes > 0 || o.s.Thresholds().Aborts()
+	replays, _ := o.s.Replays()
+	looks := replays || lim.packets > 0 || lim.bytes > 0 || o.s.Thresholds().Aborts()
 	next, now := int64(0), rt.Task.Now()
 	lim.movedAt = now
 	for ; ; now = rt.Task.Seen() {
@@ -175,6 +178,9 @@ func (o *Opened) look(lim *limits, now int64) string {
 		o.mu.Unlock()
 		return "threshold " + r.String()
 	}
+	if o.exhausted(l, lim) {
+		return "source exhausted"
+	}
 	if o.s.Virtual() && lim.until == task.Never {
 		if packets != lim.moved {
 			lim.moved, lim.movedAt = packets, now
@@ -183,6 +189,15 @@ func (o *Opened) look(lim *limits, now int64) string {
 		}
 	}
 	return ""
+}
+
+// exhausted reports whether all captures have been replayed and nothing of them is on its way. Twice in a row: a packet that
+// goes from one queue to the next meanwhile is in neither.
+func (o *Opened) exhausted(l *stats.Ledger, lim *limits) bool {
+	replays, over := o.s.Replays()
+	was := lim.drained
+	lim.drained = replays && over && session.Quiet(l)
+	return was && lim.drained
 }
 
 // received sums what the session's receive queues delivered; of a session without any, what it sent.

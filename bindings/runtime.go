@@ -58,6 +58,7 @@ type Runtime struct {
 // OpenOptions come from the command line and apply to every daqiri.open.
 type OpenOptions struct {
 	Set                   []spec.Override
+	Sources               []spec.SourceFile
 	Engine, Memory, Cores string
 	DefaultConfig         bool // file names are ignored: everything runs on the default session
 }

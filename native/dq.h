@@ -18,10 +18,11 @@
 
 #include "dq_prog.h"
 
-#define DQ_MAX_SEGS   4
-#define DQ_MAX_QUEUES 32
-#define DQ_NAME_LEN   64
-#define DQ_HEADROOM   128 // bytes before each packet, for headers pushed later and for the peer's address
+#define DQ_MAX_SEGS    4
+#define DQ_MAX_QUEUES  32
+#define DQ_NAME_LEN    64
+#define DQ_ADDRESS_LEN 1024
+#define DQ_HEADROOM    128 // bytes before each packet, for headers pushed later and for the peer's address
 
 // Status of a call. The first eleven are the reference's; a system error is DQ_ESYS - errno.
 typedef enum dq_err {
@@ -107,12 +108,20 @@ typedef struct dq_socket_conf {
     int32_t framing_incl;   // PREFIX: the length counts the prefix itself
 } dq_socket_conf;
 
+// How a capture is replayed (engine pcap): with its own gaps divided by speed, or at bps (of frames, without
+// FCS), or at pps; flat out where all are 0.
+typedef struct dq_replay_conf {
+    double speed, bps, pps;
+    uint64_t loops; // 0: without end
+} dq_replay_conf;
+
 typedef struct dq_iface_conf {
     char name[DQ_NAME_LEN];
     char engine[16];
-    char address[256];
+    char address[DQ_ADDRESS_LEN];
     int32_t flow_isolation;
     dq_socket_conf socket;
+    dq_replay_conf replay;
 } dq_iface_conf;
 
 typedef enum dq_dir { DQ_RX, DQ_TX } dq_dir;
@@ -494,6 +503,15 @@ int dq_iface_mac(const dq_iface *i, uint8_t mac[6]);
 // open.
 int dq_iface_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag);
 
+// What there is to know of an interface that replays a capture.
+typedef struct dq_source {
+    bool ended;        // no more comes: its end, its last loop's, a fault; or no queue of it is read
+    int64_t origin_ns; // time of its first packet, in the file's clock; 0: there is none
+    char fault[512];   // why the rest of the file can't be read; empty: it can
+} dq_source;
+// Fills out; false: the interface replays none. Any thread, after the open.
+bool dq_iface_source(const dq_iface *i, dq_source *out);
+
 // An IPv4 or IPv6 address.
 typedef struct dq_ip {
     uint8_t len; // 4 or 16
@@ -576,7 +594,7 @@ typedef enum dq_extra {
     DQ_EXTRA_FILES, // files written
     DQ_EXTRA_FILE_BYTES,
     DQ_EXTRA_STALL_NS,      // time a writer's consumer spent waiting for the disk
-    DQ_EXTRA_TRUNCATED,     // packets written shorter than they were
+    DQ_EXTRA_TRUNCATED,     // packets written, or captured, shorter than they were
     DQ_EXTRA_TIMED,         // packets sent that had a send time
     DQ_EXTRA_LATE,          // of those: their time had passed when their burst's turn came
     DQ_EXTRA_REFUSED,       // packets not taken (NO_SPACE_AVAILABLE), as their connection's peer doesn't read
@@ -587,6 +605,8 @@ typedef enum dq_extra {
     DQ_EXTRA_NIC_TX_ERRORS, // frames that it could not send
     DQ_EXTRA_ANSWERED,      // packets of the interface's own: answers for its addresses, membership reports
     DQ_EXTRA_UNANSWERED,    // of these, for want of room in the queue or its buffers never made
+    DQ_EXTRA_LOOPS,         // times that a capture was read to its end
+    DQ_EXTRA_BAD_RECORDS,   // of a capture: cut off, or damaged
     DQ_EXTRAS
 } dq_extra;
 const char *dq_extra_name(int extra);

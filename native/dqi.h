@@ -415,6 +415,8 @@ struct dqi_engine_ops {
     // Whether the interface's frames come to dqi_flows_classify, so that it can answer for addresses; DQ_OK,
     // or why not. NULL: they don't.
     int (*answers)(const dq_iface *i, dq_diag *diag);
+    // What is replayed there: dq_iface_source. NULL: nothing.
+    bool (*source)(const dq_iface *i, dq_source *out);
     // connections; NULL where there are none
     int (*conn_open)(dq_iface *i, const char *address, const char *local, uint32_t *conn, dq_diag *diag);
     int (*conn_close)(dq_iface *i, uint32_t conn);
@@ -426,6 +428,7 @@ extern const dqi_engine_ops dqi_engine_loop;
 extern const dqi_engine_ops dqi_engine_socket;
 extern const dqi_engine_ops dqi_engine_xdp;
 extern const dqi_engine_ops dqi_engine_dpdk;
+extern const dqi_engine_ops dqi_engine_pcap;
 // The engine of this name, or NULL; dqi_engine_at lists them.
 const dqi_engine_ops *dqi_engine_find(const char *name);
 

@@ -95,6 +95,8 @@ static const char *const extras[DQ_EXTRAS] = {
     [DQ_EXTRA_NIC_TX_ERRORS] = "nic_tx_errors",
     [DQ_EXTRA_ANSWERED] = "answered",
     [DQ_EXTRA_UNANSWERED] = "unanswered",
+    [DQ_EXTRA_LOOPS] = "loops",
+    [DQ_EXTRA_BAD_RECORDS] = "bad_records",
 };
 
 const char *dq_extra_name(int extra) { return extra >= 0 && extra < DQ_EXTRAS ? extras[extra] : NULL; }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const dqi_engine_ops *const engines[] = {&dqi_engine_loop, &dqi_engine_socket, &dqi_engine_xdp,
-                                                &dqi_engine_dpdk};
+                                                &dqi_engine_dpdk, &dqi_engine_pcap};
 
 const dqi_engine_ops *dqi_engine_find(const char *name) {
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
@@ -22,7 +22,7 @@ int dq_iface_add(dq_session *s, const dq_iface_conf *conf, dq_iface **out, dq_di
     if (!ops)
         return dqi_fail(
             diag, DQ_NOT_SUPPORTED,
-            "interface %s: engine %s is not in this version (there are loop, socket, xdp and dpdk)",
+            "interface %s: engine %s is not in this version (there are loop, socket, xdp, dpdk and pcap)",
             conf->name, conf->engine);
     if (dqi_virtual(s) && !ops->virtual_clock)
         return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s can't run on the virtual clock",
@@ -125,6 +125,10 @@ int dq_iface_drop_all(dq_iface *i, bool drop, dq_diag *diag) {
 
 int dq_iface_mac(const dq_iface *i, uint8_t mac[6]) {
     return i->ops->mac ? i->ops->mac(i, mac) : DQ_NOT_SUPPORTED;
+}
+
+bool dq_iface_source(const dq_iface *i, dq_source *out) {
+    return i->engine && i->ops->source && i->ops->source(i, out);
 }
 
 int dq_iface_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag) {

@@ -37,11 +37,18 @@ type SocketConf struct {
 	IncludesPrefix        bool // the length counts the prefix itself
 }
 
+// ReplayConf says how a capture is replayed: with its own gaps divided by Speed, or at BPS or PPS; flat out where all are 0.
+type ReplayConf struct {
+	Speed, BPS, PPS float64
+	Loops           uint64 // 0: without end
+}
+
 // IfaceConf describes an interface.
 type IfaceConf struct {
 	Name, Engine, Address string
 	FlowIsolation         bool
 	Socket                SocketConf
+	Replay                ReplayConf // engine pcap
 }
 
 // Iface is an interface; it lives as long as its session.
@@ -63,6 +70,12 @@ func (s *Session) AddIface(conf IfaceConf) (Iface, error) {
 			framing_bytes:   C.uint32_t(sc.FramingBytes),
 			framing_le:      flag(sc.LittleEndian),
 			framing_incl:    flag(sc.IncludesPrefix),
+		},
+		replay: C.dq_replay_conf{
+			speed: C.double(conf.Replay.Speed),
+			bps:   C.double(conf.Replay.BPS),
+			pps:   C.double(conf.Replay.PPS),
+			loops: C.uint64_t(conf.Replay.Loops),
 		},
 	}
 	var i Iface
@@ -86,6 +99,22 @@ func (s *Session) AddIface(conf IfaceConf) (Iface, error) {
 		s.xdp = append(s.xdp, xdpIface{i, conf.Address})
 	}
 	return i, err
+}
+
+// Source is what there is to know of an interface that replays a capture.
+type Source struct {
+	Ended    bool   // no more comes, or nobody reads it
+	OriginNS int64  // time of its first packet
+	Fault    string // why the rest of the file can't be read
+}
+
+// Source returns false where the interface replays nothing. Any thread, after the open.
+func (i Iface) Source() (s Source, ok bool) {
+	var c C.dq_source
+	if !C.dq_iface_source(i.c, &c) {
+		return s, false
+	}
+	return Source{bool(c.ended), int64(c.origin_ns), text(c.fault[:])}, true
 }
 
 // MAC returns the interface's Ethernet address; ErrNotSupported where it has none.

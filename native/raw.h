@@ -109,6 +109,7 @@ void dqi_raw_drop_rest(dq_queue *q);
 int dqi_raw_arm(dq_queue *q, struct pollfd *fds, int max);
 uint64_t dqi_raw_held(dq_queue *q);
 int64_t dqi_raw_flush(dq_queue *q);
+int64_t dqi_raw_flush_inbox(dq_queue *q); // the same, but that nothing is read from the lanes
 int dqi_raw_lines(dq_iface *i, dq_line *l, int max);
 void dqi_raw_refresh(dq_iface *i);
 int dqi_raw_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,

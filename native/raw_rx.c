@@ -296,7 +296,7 @@ static uint32_t read_once(dqi_lane *l, dq_queue *q, dq_burst *b, uint32_t room, 
     uint32_t n = p->driver->read(l, d->pieces, most < DQI_RAW_PIECES ? most : DQI_RAW_PIECES);
     if (n == 0) return 0;
     uint64_t bytes;
-    d->now = dq_now(q->session);
+    d->now = p->stamps == DQ_STAMPS_FILE ? 0 : dq_now(q->session); // the times of a file are as they are
     uint32_t m = frames(d, n, &bytes);
     dqi_add_shared(&p->c.in, m);
     dqi_add_shared(&p->c.in_bytes, bytes);
@@ -350,6 +350,8 @@ static bool drain(dq_queue *q) {
         look(&p->lanes[k], q, &none, 0, &busy);
     return busy;
 }
+
+int64_t dqi_raw_flush_inbox(dq_queue *q) { return dqi_inbox_flush(q, &((dqi_raw_queue *)q->engine)->box); }
 
 int64_t dqi_raw_flush(dq_queue *q) {
     enum { MOST = 4096 }; // looks: frames may come as fast as they are dropped

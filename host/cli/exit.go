@@ -38,7 +38,7 @@ var exitTexts = []struct {
 	{ExitConfig, "config", "a configuration has faults, or could not be read"},
 	{ExitDevice, "device", "a session could not be opened or started: a missing device, right, port or library"},
 	{ExitThreshold, "threshold", "a threshold of the script did not hold"},
-	{ExitStorage, "storage", "a writer could not write everything: disk full, folder gone; what was written is readable"},
+	{ExitStorage, "storage", "a writer could not write everything (disk full, folder gone), or a capture could not be read to its end"},
 	{ExitTests, "tests", "daqiri-run test: a test failed; daqiri-run bench: a case failed"},
 	{ExitInternal, "internal", "a fault of daqiri-run itself: a panic, or a ledger that does not add up; please report it"},
 	{ExitHangup, "hangup", "ended by SIGHUP, after an orderly stop"},

@@ -17,12 +17,14 @@ import (
 // configFlags change how configurations are read. run, check and inspect share them.
 type configFlags struct {
 	set            []string
+	source         []string
 	engine, memory string
 }
 
 func (f *configFlags) add(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.set, "set", nil, "override a key of the configuration: `PATH=VALUE`, such as\ninterfaces.rx_port.rx.queues.0.batch_size=64 (repeatable)")
 	fs.StringVar(&f.engine, "engine", "", "serve every interface with this `ENGINE`; loop needs no NIC and no root")
+	fs.StringArrayVar(&f.source, "source", nil, "replay a capture (pcap, pcapng) on every receiving interface, or on one: `[INTERFACE=]FILE`, with\n,speed=2 or ,speed=max or ,rate=1Gbit/s or ,pps=1e6, and ,loops=3 or ,loops=forever (repeatable)")
 	fs.StringVar(&f.memory, "memory", "", "`host` puts device and host_pinned regions into host memory")
 }
 
@@ -35,6 +37,16 @@ func (f *configFlags) options() (spec.Options, error) {
 	}
 	if err := oneOf("--memory", f.memory, []string{spec.KindHost}); err != nil {
 		return opts, err
+	}
+	for _, arg := range f.source {
+		s, err := spec.ParseSource(arg)
+		if err != nil {
+			return opts, fail(ExitUsage, fmt.Errorf("--source %w", err))
+		}
+		opts.Sources = append(opts.Sources, s)
+	}
+	if len(f.source) > 0 && f.engine != "" {
+		return opts, fail(ExitUsage, fmt.Errorf("--source and --engine exclude each other: engine pcap serves a capture"))
 	}
 	for _, arg := range f.set {
 		o, err := spec.ParseOverride(arg)
@@ -85,7 +97,7 @@ func (f *runFlags) check(g *state.Global) (bindings.OpenOptions, error) {
 	if err != nil {
 		return open, err
 	}
-	open.Set, open.Engine, open.Memory = config.Set, config.Engine, config.Memory
+	open.Set, open.Engine, open.Memory, open.Sources = config.Set, config.Engine, config.Memory, config.Sources
 	if _, err := session.ParseCores(f.cores); err != nil {
 		return open, fail(ExitUsage, fmt.Errorf("--cores: %w", err))
 	}

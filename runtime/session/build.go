@@ -92,6 +92,9 @@ func (s *Session) addInterface(i *spec.Interface, plan corePlan) error {
 		Name: i.Name, Engine: i.EngineName(), Address: i.Address,
 		Socket: socketConf(i.SocketConfig),
 	}
+	if r := i.Replay; r != nil {
+		conf.Replay = native.ReplayConf{Speed: r.Speed, BPS: float64(r.RateBPS), PPS: r.PPS, Loops: uint64(r.Loops)}
+	}
 	if i.RX != nil {
 		conf.FlowIsolation = i.RX.FlowIsolation
 	}

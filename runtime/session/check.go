@@ -85,7 +85,7 @@ func (c *checker) region(r *spec.MemoryRegion) {
 
 func (c *checker) iface(i *spec.Interface) {
 	switch engine := i.EngineName(); engine {
-	case spec.EngineLoop, spec.EngineSocket, spec.EngineXDP, spec.EngineDPDK:
+	case spec.EngineLoop, spec.EngineSocket, spec.EngineXDP, spec.EngineDPDK, spec.EnginePCAP:
 	default:
 		at, hint := i.Key("address"), ""
 		if i.Socket() {
@@ -96,7 +96,7 @@ func (c *checker) iface(i *spec.Interface) {
 		c.fault(at, "engine %s is not in this version%s", engine, hint)
 		return
 	}
-	if c.cfg.Loopback.Clock == "virtual" && i.EngineName() != spec.EngineLoop {
+	if c.cfg.Loopback.Clock == "virtual" && i.EngineName() != spec.EngineLoop && i.EngineName() != spec.EnginePCAP {
 		at := i.Key("socket_config")
 		if !i.Socket() {
 			at = i.Key("address")

@@ -92,7 +92,8 @@ func (s *Session) Quiesce(drain time.Duration) uint64 {
 }
 
 // Finish ends the session's work after Quiesce: writers write what they hold and close
-// their files. The errors of writers come joined. Blocks.
+// their files. The errors of writers, and of captures that could not be read to their end,
+// come joined. Blocks.
 func (s *Session) Finish() error {
 	s.Quiesce(0)
 	if s.enter() != nil {
@@ -108,6 +109,9 @@ func (s *Session) Finish() error {
 		s.state = finished
 	}
 	var errs []error
+	for _, i := range s.ifaces {
+		errs = append(errs, i.sourceError())
+	}
 	for _, st := range s.stages {
 		if st.writes() {
 			errs = append(errs, st.writerError())

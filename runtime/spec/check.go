@@ -129,8 +129,8 @@ func (p *parser) checkStream(c *Config, i *Interface) {
 	case roce && !i.Has("roce_config"):
 		p.errorf(i.Source, "roce_config is required with roce:// endpoints")
 	}
-	if i.TX != nil && i.engine == EnginePCAP {
-		p.errorf(i.TX.Source, "a pcap interface replays a capture and cannot transmit")
+	if len(p.opts.Sources) == 0 {
+		p.checkReplay(i)
 	}
 }
 

@@ -112,6 +112,7 @@ type Interface struct {
 	Engine       string        // the interface's own engine key, usually empty
 	SocketConfig *SocketConfig // nil on a raw interface
 	RoCEConfig   *RoCEConfig   // nil unless the scheme is roce
+	Replay       *Replay       // of engine pcap; nil where nothing is received
 	RX           *RX           // nil: does not receive
 	TX           *TX           // nil: does not transmit
 

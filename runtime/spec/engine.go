@@ -27,7 +27,8 @@ var (
 )
 
 // chooseEngines decides which engine serves each interface. From strong to weak: the
-// forced engine, the interface's engine key, loopback, the file's engine key, the address.
+// sources of the command line, the forced engine, the interface's engine key, an address pcap:FILE, loopback, the file's
+// engine key, the address.
 func (p *parser) chooseEngines(c *Config) {
 	forced := p.opts.Engine
 	if forced != "" && !contains(interfaceEngines, forced) {
@@ -37,6 +38,10 @@ func (p *parser) chooseEngines(c *Config) {
 	}
 	if c.Engine == "ibverbs" && c.StreamType == StreamRaw && forced == "" && c.Loopback.Mode != "sw" {
 		p.warnf(c.Key("engine"), "ibverbs has no effect on raw interfaces: the address of each chooses its engine")
+	}
+	if len(p.opts.Sources) > 0 {
+		p.replaceSources(c)
+		return
 	}
 	for _, i := range c.Interfaces {
 		if i.Socket() {
@@ -95,14 +100,15 @@ func (p *parser) rawEngine(c *Config, i *Interface, forced string) string {
 	if want != "" {
 		return want
 	}
+	if strings.HasPrefix(i.Address, "pcap:") {
+		return p.addressEngine(i)
+	}
 	if c.Loopback.Mode == "sw" {
 		return EngineLoop
 	}
 	switch c.Engine {
 	case EngineDPDK, EngineXDP, EngineLoop, EngineGPUNetIO:
-		if !strings.HasPrefix(i.Address, "pcap:") {
-			return c.Engine
-		}
+		return c.Engine
 	case "socket":
 		if c.StreamType == StreamRaw {
 			p.errorf(c.Key("engine"), "socket does not serve raw interfaces")

@@ -31,6 +31,7 @@ type PlanInterface struct {
 	Engine       string        `json:"engine"`
 	SocketConfig *SocketConfig `json:"socket_config,omitempty"`
 	RoCEConfig   *RoCEConfig   `json:"roce_config,omitempty"`
+	Replay       *Replay       `json:"replay,omitempty"`
 	RX           *RX           `json:"rx,omitempty"`
 	TX           *TX           `json:"tx,omitempty"`
 }
@@ -52,7 +53,7 @@ func Inspect(c *Config) *Plan {
 	for _, i := range c.Interfaces {
 		p.Interfaces = append(p.Interfaces, PlanInterface{
 			Name: i.Name, Address: i.Address, Engine: i.EngineName(),
-			SocketConfig: i.SocketConfig, RoCEConfig: i.RoCEConfig, RX: i.RX, TX: i.TX,
+			SocketConfig: i.SocketConfig, RoCEConfig: i.RoCEConfig, Replay: i.Replay, RX: i.RX, TX: i.TX,
 		})
 	}
 	return p

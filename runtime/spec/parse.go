@@ -12,9 +12,10 @@ import (
 
 // Options changes how a configuration is read.
 type Options struct {
-	Set    []Override // applied in order, before the check
-	Engine string     // serves every interface with this engine; usually "loop"
-	Memory string     // "host": device and host_pinned regions become host regions
+	Set     []Override   // applied in order, before the check
+	Engine  string       // serves every interface with this engine; usually "loop"
+	Sources []SourceFile // captures in the place of all raw interfaces
+	Memory  string       // "host": device and host_pinned regions become host regions
 }
 
 // maxFile keeps a wrong path (a capture, a device) from filling memory.

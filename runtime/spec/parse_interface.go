@@ -20,6 +20,9 @@ func (p *parser) iface(v value) *Interface {
 		i.RoCEConfig = &RoCEConfig{Source: r.Source, TransportMode: r.choice("transport_mode", []string{"RC", "UC", "UD"})}
 		r.end()
 	}
+	if r := o.child("replay", true); r.ok() {
+		i.Replay = p.replay(r)
+	}
 	endpoint := i.SocketConfig
 	roce := endpoint != nil && endpoint.Scheme() == SchemeRoCE
 	if rx := o.child("rx", true); rx.ok() {

@@ -1,0 +1,229 @@
+// engine_pcap.c: replays a capture as the receive queues of an interface: a driver of raw Ethernet (raw.h)
+// whose one lane is a file. Its transmit queues, where a configuration is run from a capture, count what they
+// are given and let it go.
+//
+// Nothing is lost for want of room: while a queue that is read has no buffer or descriptor free, the file
+// waits.
+#include "burst.h"
+#include "raw.h"
+#include "region.h"
+#include "replay.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFIX   "pcap:"
+#define AGAIN_NS 20000 // until the file, or a queue that has no room, is looked at again
+
+typedef struct pcap_port {
+    dqi_replay replay;
+    _Atomic int64_t due_ns; // when the lane has a packet, as far as is known
+    _Atomic bool starved;   // a queue had no room at the last look
+    _Atomic bool stopped;
+} pcap_port;
+
+static pcap_port *state_of(const dqi_port *p) { return p->state; }
+
+// ---- the lane ---------------------------------------------------------------------------------------------
+
+// How many packets every queue that is read has room for, whichever of them they are for.
+static uint32_t room_for_all(const dqi_port *p, const dq_queue *reader) {
+    const dq_iface *i = p->iface;
+    uint32_t room = UINT32_MAX;
+    for (uint32_t k = 0; k < i->n_rx; k++) {
+        const dq_queue *q = i->rx[k];
+        if (!atomic_load_explicit(&q->consumed, memory_order_relaxed)) continue;
+        for (uint32_t s = 0; s < q->conf.n_regions; s++) {
+            uint32_t n = dqi_region_level(q->conf.regions[s]) * q->conf.regions[s]->group;
+            room = n < room ? n : room;
+        }
+        if (q != reader && dqi_burst_pool_level(q->bursts) <= i->n_rx + 1) room = 0;
+    }
+    return room;
+}
+
+static void look_at(pcap_port *s, int64_t ns) { atomic_store_explicit(&s->due_ns, ns, memory_order_relaxed); }
+
+static uint32_t read_lane(dqi_lane *l, dqi_piece *out, uint32_t max) {
+    dqi_port *p = l->port;
+    pcap_port *s = state_of(p);
+    const bool virtual_clock = dqi_virtual(p->iface->session);
+    if (atomic_load_explicit(&s->stopped, memory_order_relaxed) || dqi_replay_ended(&s->replay)) return 0;
+    uint32_t room = room_for_all(p, l->reader), n = 0, cut = 0;
+    int64_t now = dq_now(p->iface->session), due = now;
+    if (room < max) max = room;
+    atomic_store_explicit(&s->starved, max == 0, memory_order_relaxed);
+    if (max == 0) due = virtual_clock ? INT64_MAX : now + AGAIN_NS;
+    for (; n < max && dqi_replay_next(&s->replay, now, n > 0, &due); n++) {
+        const dqi_capture_packet *k = &s->replay.next;
+        out[n] = (dqi_piece){.data = k->data, .len = k->len, .buf = DQI_NO_BUF, .ts = k->ts};
+        cut += k->len < k->orig;
+        dqi_replay_took(&s->replay);
+    }
+    if (cut > 0) dqi_add_shared(&p->c.extra[DQ_EXTRA_TRUNCATED], cut);
+    look_at(s, due);
+    return n;
+}
+
+static void release_lane(dqi_lane *l) { (void)l; } // chunks are given back before the next read
+
+static int arm_lane(dqi_lane *l, dq_queue *q, struct pollfd *fds, int max) {
+    (void)l, (void)q, (void)fds, (void)max;
+    return 0;
+}
+
+// Delivers what a queue has where no more comes, or nothing can come before it is delivered.
+static int pcap_rx(dq_queue *q, dq_burst **b, uint32_t room) {
+    pcap_port *s = state_of(dqi_port_of(q->iface));
+    int n = dqi_raw_rx(q, b, room);
+    if (room == 0) return n;
+    (*b)->clock = DQ_CLOCK_FILE;
+    bool over = dqi_replay_ended(&s->replay);
+    if (n == 0 && (*b)->n > 0 && (over || atomic_load_explicit(&s->starved, memory_order_relaxed)))
+        q->deliver_now = true;
+    int64_t due = atomic_load_explicit(&s->due_ns, memory_order_relaxed);
+    if (!over && due < q->next_ns) q->next_ns = due;
+    return n;
+}
+
+// What it discards is what was read: the file stays where it is.
+static int64_t pcap_flush(dq_queue *q) { return dqi_raw_flush_inbox(q); }
+
+// ---- transmit ---------------------------------------------------------------------------------------------
+
+static int count_tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
+    dqi_add(&q->c.out, n);
+    dqi_add(&q->c.out_bytes, dqi_burst_sum(b, first, n));
+    if (first + n == b->n) dq_burst_unref(b);
+    return (int)n;
+}
+
+// ---- life -------------------------------------------------------------------------------------------------
+
+static void say_how(const dq_iface *i) {
+    const dq_replay_conf *r = &i->conf.replay;
+    char how[64] = "flat out", often[64] = "without end";
+    if (r->bps > 0) snprintf(how, sizeof how, "at %.6g bit/s", r->bps);
+    if (r->pps > 0) snprintf(how, sizeof how, "at %.6g packets/s", r->pps);
+    if (r->speed > 0) snprintf(how, sizeof how, "with its own gaps, at %.6g times its speed", r->speed);
+    if (r->speed == 1) snprintf(how, sizeof how, "with its own gaps");
+    if (r->loops > 0) snprintf(often, sizeof often, "%llu times", (unsigned long long)r->loops);
+    if (r->loops == 1) snprintf(often, sizeof often, "once");
+    dqi_note(i->session, "interface %s: %s, %s, %s", i->conf.name, i->conf.address, how, often);
+}
+
+static int open_file(dqi_port *p, pcap_port *s, dq_diag *diag) {
+    dq_iface *i = p->iface;
+    const char *path = i->conf.address;
+    if (strncmp(path, PREFIX, strlen(PREFIX)) == 0) path += strlen(PREFIX);
+    const dq_replay_conf *r = &i->conf.replay;
+    if (dqi_virtual(i->session) && r->loops == 0 && r->speed == 0 && r->bps == 0 && r->pps == 0)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "interface %s: a capture flat out and without end holds the virtual clock for ever; "
+                        "hint: replay: "
+                        "give it loops, a speed or a rate",
+                        i->conf.name);
+    int err = dqi_replay_open(&s->replay, i, path, &p->c, diag);
+    if (err == DQ_OK) say_how(i);
+    return err;
+}
+
+static int open_pcap(dqi_port *p, dq_diag *diag) {
+    const dq_iface *i = p->iface;
+    pcap_port *s = calloc(1, sizeof *s);
+    if (!s) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
+    p->state = s;
+    p->stamps = DQ_STAMPS_FILE;
+    p->copy = "from the file";
+    if (i->n_tx > 0)
+        dqi_note(i->session, "interface %s: what is sent here is counted and goes nowhere", i->conf.name);
+    if (i->n_rx == 0) return DQ_OK;
+    p->n_lanes = 1;
+    return open_file(p, s, diag);
+}
+
+static int start_pcap(dqi_port *p, dq_diag *diag) {
+    const dq_iface *i = p->iface;
+    if (i->n_rx == 0 || dqi_virtual(i->session)) return DQ_OK;
+    int err = dqi_replay_start(&state_of(p)->replay);
+    return err == DQ_OK ? DQ_OK
+                        : dqi_fail(diag, err, "interface %s: the thread that reads its file: %s",
+                                   i->conf.name, dq_err_name(err));
+}
+
+static void stop_pcap(dqi_port *p) { atomic_store(&state_of(p)->stopped, true); }
+
+static void close_pcap(dqi_port *p) {
+    pcap_port *s = p->state;
+    if (!s) return;
+    if (p->iface->n_rx > 0) dqi_replay_close(&s->replay);
+    free(s);
+    p->state = NULL;
+}
+
+static int mac(const dqi_port *p, uint8_t out[6]) {
+    uint32_t k = p->iface->index + 1;
+    const uint8_t m[6] = {0x02, 0, 0, 1, (uint8_t)(k >> 8), (uint8_t)k};
+    memcpy(out, m, sizeof m);
+    return DQ_OK;
+}
+
+// Whatever was captured comes.
+static int multicast(dqi_port *p, const char *group, const char *source, bool join, dq_diag *diag) {
+    (void)p, (void)group, (void)source, (void)join, (void)diag;
+    return DQ_OK;
+}
+
+static const dqi_port_driver driver = {
+    .name = "a capture",
+    .open = open_pcap,
+    .start = start_pcap,
+    .stop = stop_pcap,
+    .close = close_pcap,
+    .read = read_lane,
+    .release = release_lane,
+    .tx = count_tx,
+    .arm_lane = arm_lane,
+    .mac = mac,
+    .multicast = multicast,
+};
+
+static int pcap_open(dq_iface *i, dq_diag *diag) { return dqi_raw_open(i, &driver, diag); }
+
+static bool is_read(const dq_iface *i) {
+    bool some = false;
+    for (uint32_t k = 0; k < i->n_rx; k++)
+        some |= atomic_load_explicit(&i->rx[k]->consumed, memory_order_relaxed);
+    return some;
+}
+
+static bool pcap_source(const dq_iface *i, dq_source *out) {
+    if (i->n_rx == 0) return false;
+    const dqi_replay *r = &state_of(dqi_port_of(i))->replay;
+    out->ended = dqi_replay_ended(r) || !is_read(i);
+    dqi_replay_read(r, out);
+    return true;
+}
+
+const dqi_engine_ops dqi_engine_pcap = {
+    .name = "pcap",
+    .virtual_clock = true,
+    .flows = true,
+    .open = pcap_open,
+    .start = dqi_raw_start,
+    .stop = dqi_raw_stop,
+    .close = dqi_raw_close,
+    .rx = pcap_rx,
+    .tx = dqi_raw_tx,
+    .held = dqi_raw_held,
+    .flush = pcap_flush,
+    .lines = dqi_raw_lines,
+    .change_rules = dqi_raw_change_rules,
+    .drop_all = dqi_raw_drop_all,
+    .mac = dqi_raw_mac,
+    .multicast = dqi_raw_multicast,
+    .answers = dqi_raw_answers,
+    .source = pcap_source,
+};

@@ -1,0 +1,51 @@
+package session
+
+import (
+	"errors"
+
+	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/stats"
+)
+
+// Replays reports whether the session has interfaces that replay captures, and whether all of them have come to their end.
+// Any goroutine.
+func (s *Session) Replays() (some, over bool) {
+	s.alive.RLock()
+	defer s.alive.RUnlock()
+	over = true
+	for _, i := range s.ifaces {
+		if src, ok := i.source(); ok {
+			some, over = true, over && src.Ended
+		}
+	}
+	return some, over
+}
+
+// source is what the interface replays. The caller holds alive.
+func (i *Interface) source() (native.Source, bool) {
+	if i.s.native == nil {
+		return native.Source{}, false
+	}
+	return i.native.Source()
+}
+
+// sourceError says why a capture could not be read to its end.
+func (i *Interface) sourceError() error {
+	if src, ok := i.source(); ok && src.Fault != "" {
+		return errors.New(src.Fault)
+	}
+	return nil
+}
+
+// Quiet reports whether no packet of a ledger is on its way: in a queue, or before a task.
+func Quiet(l *stats.Ledger) bool {
+	for i := range l.Lines {
+		switch x := &l.Lines[i]; x.Kind {
+		case stats.Rx, stats.Tx, stats.Wire, stats.Tap:
+			if x.Held > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,206 @@
+package spec
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Replay says how an interface with the address pcap:FILE replays its capture (a key of ours): with its own gaps divided by
+// Speed, or at one of the rates, or flat out where all three are 0.
+type Replay struct {
+	Source  `json:"-"`
+	Speed   float64 `json:"speed"`              // 1: as captured; 0: at a rate, or flat out
+	RateBPS int64   `json:"rate_bps,omitempty"` // bits per second of frames, without FCS
+	PPS     float64 `json:"pps,omitempty"`
+	Loops   int64   `json:"loops"` // 0: without end
+}
+
+const (
+	flatOut = "max"     // a speed
+	endless = "forever" // loops
+)
+
+// replay reads the replay key.
+func (p *parser) replay(o *object) *Replay {
+	r := &Replay{Source: o.Source, Speed: 1, Loops: 1}
+	given := ""
+	for _, key := range []string{"speed", "rate", "pps"} {
+		if !o.Has(key) {
+			continue
+		}
+		if given != "" {
+			p.errorf(o.Key(key), "excludes %s: a capture has one pace", given)
+		}
+		given = key
+	}
+	if given != "" {
+		r.Speed = 0
+	}
+	set := func(key string, fn func(text string) error) {
+		v, ok := o.lookup(key)
+		if !ok {
+			return
+		}
+		if text, ok := p.scalar(v); ok {
+			if err := fn(text); err != nil {
+				p.errorf(v.Source, "%v", err)
+			}
+		}
+	}
+	set("speed", r.setSpeed)
+	set("rate", r.setRate)
+	set("pps", r.setPPS)
+	set("loops", r.setLoops)
+	o.end()
+	return r
+}
+
+func positive(text, what string) (float64, error) {
+	f, ok := parseFloat(text)
+	if !ok || !(f > 0) || math.IsInf(f, 0) {
+		return 0, fmt.Errorf("%q is not %s", text, what)
+	}
+	return f, nil
+}
+
+func (r *Replay) setSpeed(text string) (err error) {
+	if text == flatOut {
+		r.Speed = 0
+		return nil
+	}
+	r.Speed, err = positive(text, "a factor above 0, or max")
+	return err
+}
+
+func (r *Replay) setRate(text string) (err error) {
+	if r.RateBPS, err = ParseRate(text); err == nil && r.RateBPS == 0 {
+		err = fmt.Errorf("a rate of 0 replays nothing")
+	}
+	return err
+}
+
+func (r *Replay) setPPS(text string) (err error) {
+	r.PPS, err = positive(text, "a number of packets per second above 0")
+	return err
+}
+
+func (r *Replay) setLoops(text string) error {
+	if text == endless {
+		r.Loops = 0
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return fmt.Errorf("%q is not a number of loops from 1 on, or forever", text)
+	}
+	r.Loops = n
+	return nil
+}
+
+// SourceFile makes interfaces replay a capture instead of what the configuration gives them, as --source does.
+type SourceFile struct {
+	Interface string // empty: every interface that receives and has none of its own
+	File      string
+	Replay    *Replay
+}
+
+var sourceInterface = regexp.MustCompile(`^([A-Za-z0-9_.-]+)=(.+)$`)
+
+// ParseSource reads [INTERFACE=]FILE[,speed=N|max][,rate=R][,pps=N][,loops=N|forever].
+func ParseSource(arg string) (SourceFile, error) {
+	s := SourceFile{File: arg, Replay: &Replay{Speed: 1, Loops: 1}}
+	if m := sourceInterface.FindStringSubmatch(arg); m != nil {
+		s.Interface, s.File = m[1], m[2]
+	}
+	set := map[string]func(string) error{"speed": s.Replay.setSpeed, "rate": s.Replay.setRate, "pps": s.Replay.setPPS, "loops": s.Replay.setLoops}
+	pace := ""
+	for {
+		at := strings.LastIndexByte(s.File, ',')
+		key, value, ok := strings.Cut(s.File[at+1:], "=")
+		fn := set[key]
+		if at < 0 || !ok || fn == nil {
+			break // a comma of the file's name
+		}
+		if err := fn(value); err != nil {
+			return s, fmt.Errorf("%s: %w", key, err)
+		}
+		if key != "loops" {
+			if pace != "" {
+				return s, fmt.Errorf("%s excludes %s: a capture has one pace", key, pace)
+			}
+			if pace = key; key != "speed" {
+				s.Replay.Speed = 0
+			}
+		}
+		s.File = s.File[:at]
+	}
+	if s.File == "" {
+		return s, fmt.Errorf("%q names no file", arg)
+	}
+	return s, nil
+}
+
+// replaceSources gives the interfaces the captures of Options.Sources. All other interfaces but sockets only count what is
+// sent there.
+func (p *parser) replaceSources(c *Config) {
+	used := make([]bool, len(p.opts.Sources))
+	for _, i := range c.Interfaces {
+		found := -1
+		for n, s := range p.opts.Sources {
+			if s.Interface == i.Name || s.Interface == "" && found < 0 && i.RX != nil {
+				found = n
+			}
+		}
+		switch {
+		case i.Socket():
+			p.errorf(i.Key("socket_config"), "--source replays frames, and interface %s is a socket", i.Name)
+		case found < 0 && i.RX != nil:
+			p.errorf(i.Source, "interface %s receives, and no --source is for it: add --source %s=FILE", i.Name, i.Name)
+		case found >= 0 && i.RX == nil:
+			p.errorf(i.Source, "--source %s: the interface does not receive", i.Name)
+		}
+		i.Address, i.engine, i.Replay = "", EnginePCAP, nil
+		if found >= 0 {
+			used[found] = true
+			i.Address, i.Replay = "pcap:"+p.opts.Sources[found].File, p.opts.Sources[found].Replay
+		}
+	}
+	for n, s := range p.opts.Sources {
+		if used[n] {
+			continue
+		}
+		at := Source{Pos: Pos{File: "--source"}}
+		if s.Interface == "" {
+			p.errorf(at, "no interface of %s is left to replay %s", c.File, s.File)
+		} else {
+			p.errorf(at, "there is no interface %s%s", s.Interface, didYouMean(s.Interface, c.interfaceNames()))
+		}
+	}
+}
+
+func (c *Config) interfaceNames() []string {
+	var names []string
+	for _, i := range c.Interfaces {
+		names = append(names, i.Name)
+	}
+	return names
+}
+
+// checkReplay compares an interface's replay key with its engine, and fills the default in.
+func (p *parser) checkReplay(i *Interface) {
+	switch {
+	case i.engine == EnginePCAP && i.Replay == nil:
+		i.Replay = &Replay{Source: i.Source, Speed: 1, Loops: 1}
+	case i.engine != EnginePCAP && i.Replay != nil:
+		p.errorf(i.Key("replay"), "belongs to interfaces with the address pcap:FILE; %s is served by engine %s", i.Name, i.engine)
+	}
+	if i.engine == EnginePCAP && !strings.HasPrefix(i.Address, "pcap:") {
+		p.errorf(i.Key("address"), "%q is no capture: engine pcap needs pcap:FILE", i.Address)
+	}
+	if i.TX != nil && i.engine == EnginePCAP {
+		p.errorf(i.TX.Source, "a pcap interface replays a capture and cannot transmit")
+	}
+}
