@@ -94,7 +94,7 @@ dq_burst *dqi_burst_get(dqi_burst_pool *p) {
     b->aggregate = NULL;
     b->bytes = 0;
     b->clock = dqi_virtual(p->session) ? DQ_CLOCK_VIRTUAL : DQ_CLOCK_REALTIME;
-    b->slices = b->timed = b->grown = false;
+    b->slices = b->timed = b->grown = b->handles = false;
     b->due_ns = 0;
     b->parent = NULL;
     b->queue = NULL;
@@ -102,10 +102,18 @@ dq_burst *dqi_burst_get(dqi_burst_pool *p) {
     return b;
 }
 
-void dq_burst_ref(dq_burst *b) { atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed); }
+void dqi_burst_fill_columns(dq_burst *b) { b->queue->iface->ops->columns(b); }
+
+void dq_burst_columns(dq_burst *b) { dqi_burst_columns(b); }
+
+void dq_burst_ref(dq_burst *b) {
+    dqi_burst_columns(b);
+    dqi_burst_hold(b);
+}
 
 void dq_burst_unref(dq_burst *b) {
     if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1) return;
+    dqi_burst_columns(b);
     if (b->parent)
         dq_burst_unref(b->parent);
     else
@@ -203,6 +211,7 @@ void dqi_burst_swap(dq_burst *b, uint32_t i, uint32_t k) {
 }
 
 int dq_burst_pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) {
+    dqi_burst_columns(b);
     for (uint32_t i = 0; i < n; i++)
         if (idx[i] >= b->n) return DQ_INVALID_PARAMETER;
     dq_burst *c = n <= b->session->picks_cap ? dqi_burst_get(b->session->picks) : NULL;
@@ -234,6 +243,11 @@ int dq_burst_pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) 
 }
 
 void dq_burst_view(dq_burst *b, dq_view *out) {
+    dqi_burst_columns(b);
+    dqi_burst_glance(b, out);
+}
+
+void dqi_burst_glance(dq_burst *b, dq_view *out) {
     *out = (dq_view){
         .base = b->session->base,
         .n = b->n,
@@ -245,6 +259,7 @@ void dq_burst_view(dq_burst *b, dq_view *out) {
         .flow = b->flow,
         .ts = b->ts,
         .queue = b->queue,
+        .handles = b->handles ? b : NULL,
     };
     for (uint32_t s = 0; s < b->nseg; s++) {
         out->off[s] = b->off[s];
@@ -299,6 +314,7 @@ static uint32_t room_of(const dq_burst *b, uint32_t seg, uint32_t i, const dq_re
 
 int dq_burst_set_len(dq_burst *b, uint32_t seg, int64_t i, uint32_t len) {
     if (seg >= b->nseg || i >= (int64_t)b->n || !dqi_burst_writable(b)) return DQ_INVALID_PARAMETER;
+    dqi_burst_columns(b);
     uint32_t from = i < 0 ? 0 : (uint32_t)i, to = i < 0 ? b->n : from + 1;
     const dq_region *region = NULL;
     for (uint32_t k = from; k < to; k++)
@@ -312,6 +328,7 @@ int dq_burst_set_len(dq_burst *b, uint32_t seg, int64_t i, uint32_t len) {
 
 int dq_burst_truncate(dq_burst *b, uint32_t n) {
     if (n > b->n || !dqi_burst_writable(b)) return DQ_INVALID_PARAMETER;
+    dqi_burst_columns(b);
     b->bytes -= dqi_burst_sum(b, n, b->n - n);
     if (!b->slices && !b->parent) {
         for (uint32_t s = 0; s < b->nseg; s++)
@@ -325,6 +342,7 @@ int dq_burst_truncate(dq_burst *b, uint32_t n) {
 // Gives back the buffer of one segment of one packet, where it is the burst's own and nobody else reads it.
 static void free_one(dq_burst *b, uint32_t seg, uint32_t i) {
     if (!dqi_burst_writable(b)) return; // it returns with the burst
+    dqi_burst_columns(b);
     if (!b->slices && !b->parent) {
         dqi_bufs_free(b->session, b->bufs[seg] + i, 1);
         b->bufs[seg][i] = DQI_NO_BUF;

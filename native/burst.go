@@ -39,22 +39,40 @@ type View struct {
 	flow     *uint32
 	ts       *int64
 	queue    *C.dq_queue
+	handles  *C.dq_burst // whose columns are to be filled before they are read; nil: they are
 }
 
 var _ = [1]struct{}{}[unsafe.Sizeof(View{})-C.sizeof_dq_view]
-var _ = [1]struct{}{}[unsafe.Offsetof(View{}.queue)-unsafe.Offsetof(C.dq_view{}.queue)]
+var _ = [1]struct{}{}[unsafe.Offsetof(View{}.handles)-unsafe.Offsetof(C.dq_view{}.handles)]
 
 // Queue is the queue that received the burst or that it was allocated for.
 func (v *View) Queue() Queue { return Queue{v.queue} }
 
+// fill has the engine fill the columns of a burst that came as handles.
+func (v *View) fill() {
+	if v.handles != nil {
+		C.dq_burst_columns(v.handles)
+		v.handles = nil
+	}
+}
+
 // Offsets returns where the packets of a segment start in the arena.
-func (v *View) Offsets(seg int) []uint64 { return unsafe.Slice(v.off[seg], v.N) }
+func (v *View) Offsets(seg int) []uint64 {
+	v.fill()
+	return unsafe.Slice(v.off[seg], v.N)
+}
 
 // Lengths returns the bytes of each packet in a segment.
-func (v *View) Lengths(seg int) []uint32 { return unsafe.Slice(v.len[seg], v.N) }
+func (v *View) Lengths(seg int) []uint32 {
+	v.fill()
+	return unsafe.Slice(v.len[seg], v.N)
+}
 
 // Flows returns the packets' flow ids; 0 is none.
-func (v *View) Flows() []uint32 { return unsafe.Slice(v.flow, v.N) }
+func (v *View) Flows() []uint32 {
+	v.fill()
+	return unsafe.Slice(v.flow, v.N)
+}
 
 // RxTimes returns receive times in ns since the epoch.
 func (v *View) RxTimes() []int64 { return unsafe.Slice(v.ts, v.N) }

@@ -6,6 +6,12 @@
 
 #include <string.h>
 
+// One holder more of a burst that goes on without being looked at.
+static inline void dqi_burst_hold(dq_burst *b) {
+    atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+}
+// dq_burst_view without filling columns.
+void dqi_burst_glance(dq_burst *b, dq_view *out);
 // Bytes of packets [first, first + n), all segments.
 uint64_t dqi_burst_sum(const dq_burst *b, uint32_t first, uint32_t n);
 // Bytes of packet i, all segments.

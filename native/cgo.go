@@ -13,6 +13,7 @@ package native
 #cgo noescape dq_burst_view
 #cgo nocallback dq_burst_view
 #cgo nocallback dq_burst_ref
+#cgo nocallback dq_burst_columns
 #cgo nocallback dq_burst_unref
 #cgo noescape dq_burst_peer
 #cgo nocallback dq_burst_peer

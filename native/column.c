@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-static dqi_packets packets_of(const dq_burst *b) {
+static dqi_packets packets_of(dq_burst *b) {
+    dqi_burst_columns(b);
     return (dqi_packets){.base = b->session->base,
                          .off = b->off[0],
                          .len = b->len[0],

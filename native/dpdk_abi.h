@@ -38,9 +38,10 @@ typedef struct dqi_dpdk_host {
 typedef struct dqi_dpdk_driver {
     dqi_dpdk_seal seal;
     dqi_port_driver port;
-    // Appends at most room packets of lane 0 to b, straight into its columns; only where port->direct.
-    // Packets added.
+    // Appends at most room packets of lane 0 to b, straight into its columns or as handles; only where
+    // port->direct. Packets added.
     uint32_t (*receive)(dqi_port *p, dq_burst *b, uint32_t room);
+    void (*columns)(dq_burst *b); // as in dqi_engine_ops
 } dqi_dpdk_driver;
 
 // The library's one symbol. NULL: host's seal is another. What it returns is static.

@@ -263,9 +263,14 @@ typedef struct dq_view {
     uint32_t *flow; // flow ids, 0: none
     int64_t *ts;    // receive times, ns
     dq_queue *queue;
+    dq_burst *handles; // in an event only: dq_burst_columns is to be called with it before off, len and flow
+                       // are read; NULL: they are there
 } dq_view;
 
 void dq_burst_view(dq_burst *b, dq_view *out);
+// Fills the columns of a burst that its engine left as handles, for one that is only sent on. What other
+// calls need they fill themselves. Its holder.
+void dq_burst_columns(dq_burst *b);
 // The column of requested send times, ns since the epoch, 0: at once; the first call makes it, all zero. NULL
 // where the burst is read-only.
 int64_t *dq_burst_times(dq_burst *b);

@@ -118,8 +118,10 @@ struct dq_burst {
     _Atomic uint32_t refs;
     uint32_t n, cap, n_bufs, nseg, flags, conn;
     int32_t clock;
-    bool slices; // packets are slices of super-buffers
-    bool grown;  // a packet begins in the headroom and is longer than its buffer
+    bool slices;  // packets are slices of super-buffers
+    bool handles; // off[0][0..n) holds handles of the engine of its queue, and len, flow and bufs nothing yet
+                  // (dqi_burst_columns); its one holder may look, and nobody else
+    bool grown;   // a packet begins in the headroom and is longer than its buffer
     uint64_t bytes;
     dq_session *session;
     dq_queue *queue;               // that received it, or that it was allocated for
@@ -150,6 +152,11 @@ int dqi_burst_fill(dq_burst *b, dq_region *const *regions, uint32_t nseg, uint32
 void dqi_burst_move(dq_burst *dst, dq_burst *src, uint32_t first, uint32_t n);
 static inline bool dqi_burst_alone(const dq_burst *b) { return dqi_load_acq32(&b->refs) == 1; }
 static inline const uint8_t *dqi_burst_base(const dq_burst *b);
+// Fills the columns of a burst that came as handles: before they are read. Its holder.
+void dqi_burst_fill_columns(dq_burst *b);
+static inline void dqi_burst_columns(dq_burst *b) {
+    if (b->handles) dqi_burst_fill_columns(b);
+}
 // The peer's socket address (struct sockaddr_in or sockaddr_in6, family 0 where there is none) stands at the
 // start of the first segment's headroom.
 struct sockaddr_in6 *dqi_burst_peer_addr(const dq_burst *b, uint32_t i);
@@ -239,6 +246,7 @@ struct dqi_stage_ops {
     int32_t line_kind; // dq_line_kind
     bool consumer;     // looks at packets after its push, or changes them: two on a queue make its bursts
                        // read-only
+    bool blind;        // never looks at packets in its push: takes handles
     // Refuses a queue whose packets the stage can't take; NULL: takes all.
     int (*check)(const dq_stage *st, const dq_queue *q, dq_diag *diag);
     // Consumes the caller's reference to in; *out: the burst to go on with, with a reference, or NULL.
@@ -306,6 +314,7 @@ struct dq_queue {
     dqi_dispatch dispatch;
     dq_pipe **pipes;
     uint32_t n_pipes, n_consumers;
+    bool handles;           // bursts may go through the pipes as handles
     uint32_t pipes_version; // grows with every change of pipes
     bool deliver_now;       // the engine's wish: what the current burst has goes before what comes next
     bool blocked;           // can't take packets now: readable descriptors are no reason to wake
@@ -381,11 +390,15 @@ struct dqi_engine_ops {
     void (*stop)(dq_iface *i);
     // Frees all; works on a half-open interface. All pollers have ended.
     void (*close)(dq_iface *i);
-    // Appends at most room packets to *b (its off, len, ts, bufs, bytes; c.in counts what arrived, drops
+    // Appends at most room packets to *b (its off, len, ts, bufs, bytes, or handles for the first four where
+    // q->handles allows; c.in counts what arrived, drops
     // included). May exchange an empty *b for another of at most batch_size packets. Packets added, 0: none.
     // Sets q->next_ns when it knows when there will be more. With room 0 it only sees to its connections. A
     // connection that nobody takes packets of (dqi_queue_wants) isn't read. Queue's poller; never blocks.
     int (*rx)(dq_queue *q, dq_burst **b, uint32_t room);
+    // Ends b->handles of a burst of its queues: fills off, len, flow and bufs, empty where a handle is NULL.
+    // tx takes such a burst of the same engine as it is. NULL: the engine makes no such bursts.
+    void (*columns)(dq_burst *b);
     // Sends packets [first, first + n) of b; the number taken. When it takes the burst's last packet it also
     // takes the caller's reference. What it can't send for good it takes and counts as dropped; 0: try again
     // later (it sets q->next_ns, or the queue is kicked). Counts c.out, c.out_bytes. Queue's poller; never

@@ -96,6 +96,7 @@ static int dpdk_open(dq_iface *i, dq_diag *diag) {
 // into its burst with nothing between.
 static int receive_straight(dqi_port *p, dq_queue *q, dq_burst *b, uint32_t room) {
     uint64_t had = b->bytes;
+    b->queue = q;
     uint32_t n = driver->receive(p, b, room);
     if (n == 0) return 0;
     uint64_t bytes = b->bytes - had;
@@ -122,14 +123,20 @@ static int dpdk_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     bool plain = p->direct && room > 0 && !dqi_responder_of(q->iface) && !dqi_flows_any(&p->flows) &&
                  !dqi_flows_drops(&p->flows);
     int n = plain ? receive_straight(p, q, *b, room) : 0;
-    if (n == 0) n = dqi_raw_rx(q, b, room);
+    if (n == 0) {
+        dqi_burst_columns(*b);
+        n = dqi_raw_rx(q, b, room);
+    }
     if (room > 0 && (n > 0 || q->session->state < DQI_STOPPED)) look_again(q, n);
     return n;
 }
+
+static void dpdk_columns(dq_burst *b) { driver->columns(b); }
 
 const dqi_engine_ops dqi_engine_dpdk = {
     .name = "dpdk",
     .open = dpdk_open,
     .rx = dpdk_rx,
+    .columns = dpdk_columns,
     DQI_RAW_OPS,
 };

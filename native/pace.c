@@ -68,8 +68,9 @@ uint32_t dqi_pace_allow(dq_queue *q, int64_t now, uint32_t len, uint32_t n) {
     return due < n ? (uint32_t)due : n;
 }
 
-uint32_t dqi_pace_count(dq_queue *q, int64_t now, const dq_burst *b, uint32_t first, uint32_t n) {
+uint32_t dqi_pace_count(dq_queue *q, int64_t now, dq_burst *b, uint32_t first, uint32_t n) {
     if (unpaced(q)) return n;
+    dqi_burst_columns(b);
     double next, t = now_and_next(q, now, dqi_packet_len(b, first), &next), *cost = q->timing->cost;
     uint32_t k = 0;
     if (n > q->conf.batch_size) n = q->conf.batch_size;

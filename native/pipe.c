@@ -81,6 +81,7 @@ bool dqi_queue_wants(const dq_queue *q, uint32_t conn) {
 
 void dqi_dispatch_start(dq_queue *q, dq_burst *b) {
     if (q->n_consumers > 1) b->flags |= DQ_BURST_SHARED;
+    if (!q->handles) dqi_burst_columns(b);
     q->dispatch = (dqi_dispatch){
         .active = true,
         .burst = b,
@@ -107,6 +108,14 @@ static uint32_t count_consumers(const dq_queue *q) {
         for (uint32_t k = 0; k < q->pipes[i]->n; k++)
             n += q->pipes[i]->nodes[k].stage->ops->consumer;
     return n;
+}
+
+// Whether nobody looks at packets on their way through q's pipes, and one at most does afterwards.
+static bool takes_handles(const dq_queue *q) {
+    bool blind = q->n_pipes == 1 && q->n_consumers <= 1;
+    for (uint32_t k = 0; blind && k < q->pipes[0]->n; k++)
+        blind = q->pipes[0]->nodes[k].stage->ops->blind;
+    return blind;
 }
 
 static void pipe_free(dq_pipe *p) {
@@ -159,6 +168,7 @@ int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn,
     q->n_pipes++;
     q->pipes_version++;
     q->n_consumers = count_consumers(q);
+    q->handles = takes_handles(q);
     atomic_store(&q->consumed, true);
     dqi_poller_release(q->poller);
     pthread_mutex_unlock(&q->session->control);
@@ -206,6 +216,7 @@ void dq_pipe_remove(dq_pipe *p) {
         break;
     }
     q->n_consumers = count_consumers(q);
+    q->handles = takes_handles(q);
     atomic_store(&q->consumed, q->n_pipes > 0);
     for (uint32_t i = 0; i < p->n; i++)
         add_counters(&p->nodes[i].stage->past, &p->nodes[i].c);

@@ -7,7 +7,7 @@
 // Packets of len bytes, at most n, that the pace lets leave now; sets q->next_ns when none may.
 uint32_t dqi_pace_allow(dq_queue *q, int64_t now, uint32_t len, uint32_t n);
 // The same for packets [first, first + n) of b; where there is a pace, at most batch_size.
-uint32_t dqi_pace_count(dq_queue *q, int64_t now, const dq_burst *b, uint32_t first, uint32_t n);
+uint32_t dqi_pace_count(dq_queue *q, int64_t now, dq_burst *b, uint32_t first, uint32_t n);
 // The first n of those that dqi_pace_count counted have left: charges them.
 void dqi_pace_spend(dq_queue *q, int64_t now, uint32_t n);
 // The queue had nothing to send until now: no credit is gathered.

@@ -60,7 +60,7 @@ static int count_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out
     return DQ_OK;
 }
 
-static const dqi_stage_ops count_ops = {.line_kind = DQ_LINE_STAGE, .push = count_push};
+static const dqi_stage_ops count_ops = {.line_kind = DQ_LINE_STAGE, .blind = true, .push = count_push};
 
 int dq_stage_count(dq_session *s, const char *name, dq_stage **out, dq_diag *diag) {
     return dqi_stage_add(s, name, &count_ops, NULL, out, diag);
@@ -88,7 +88,8 @@ static int sample_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **ou
 
 static void free_impl(dq_stage *st) { free(st->impl); }
 
-static const dqi_stage_ops sample_ops = {.line_kind = DQ_LINE_STAGE, .push = sample_push, .free = free_impl};
+static const dqi_stage_ops sample_ops = {
+    .line_kind = DQ_LINE_STAGE, .blind = true, .push = sample_push, .free = free_impl};
 
 int dq_stage_sample(dq_session *s, const char *name, uint32_t every, dq_stage **out, dq_diag *diag) {
     if (every == 0) return dqi_fail(diag, DQ_INVALID_PARAMETER, "stage %s: sample must be above 0", name);
@@ -143,6 +144,7 @@ static int forward_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
 static const dqi_stage_ops forward_ops = {
     .line_kind = DQ_LINE_STAGE,
     .consumer = true,
+    .blind = true,
     .check = forward_check,
     .push = forward_push,
     .free = free_impl,

@@ -33,7 +33,7 @@ bool dqi_tap_pop(dqi_tap *t, dq_event *ev) {
         return true;
     }
     ev->b = p;
-    dq_burst_view(ev->b, &ev->view);
+    dqi_burst_glance(ev->b, &ev->view);
     ev->conn = ev->view.conn;
     dqi_gauge_add(&t->packets, -(int64_t)ev->view.n);
     task_tap *tt = (task_tap *)t;
@@ -47,7 +47,7 @@ static int tap_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) 
     task_tap *t = st->impl;
     bool take = node->turn == 0;
     if (take) {
-        dq_burst_ref(in);
+        dqi_burst_hold(in);
         uint32_t n = in->n; // the task may change it as soon as it is in the ring
         dqi_gauge_add(&t->tap.packets, n);
         if (!dqi_ring_push(&t->tap.ring, in, DQ_EV_BURST)) {
@@ -102,6 +102,7 @@ static void tap_free(dq_stage *st) {
 static const dqi_stage_ops tap_ops = {
     .line_kind = DQ_LINE_TAP,
     .consumer = true,
+    .blind = true,
     .push = tap_push,
     .held = tap_held,
     .line = tap_line,

@@ -62,6 +62,7 @@ int dqi_tx_put(dq_queue *q, dq_burst *b) {
         dq_burst_unref(b);
         return DQ_OK;
     }
+    if (b->handles && (!dqi_burst_alone(b) || b->queue->iface->ops != q->iface->ops)) dqi_burst_columns(b);
     if (q->iface->ops->refuse && q->iface->ops->refuse(q, b)) return DQ_NO_SPACE_AVAILABLE;
     dqi_gauge_add(&q->held, n);
     if (!dqi_ring_push(&q->ring, b, 0)) {
@@ -132,7 +133,7 @@ static void set_eth_src(dq_queue *q, dq_burst *b) {
 
 // How many packets of b from tx_pos on may leave now; sets next_ns when none may.
 static uint32_t allowed(dq_queue *q, int64_t now) {
-    const dq_burst *b = q->tx;
+    dq_burst *b = q->tx;
     uint32_t n = b->n - q->tx_pos;
     if (b->timed) {
         if (n > q->conf.batch_size)
@@ -157,6 +158,7 @@ static void count_made(dq_queue *q, uint32_t k) {
 static dq_burst *take_next(dq_queue *q, int64_t now) {
     dq_burst *b = q->shared ? q->shared : next_burst(q, now);
     bool acts = q->iface->tx_acts != NULL;
+    if (b && (acts || q->conf.tx_eth_src)) dqi_burst_columns(b);
     if (b && acts) b = dqi_tx_own(q, b);
     if (!b) return NULL;
     if (q->conf.tx_eth_src) set_eth_src(q, b);

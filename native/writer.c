@@ -115,6 +115,7 @@ int dq_writer_write(dq_stage *writer, dq_burst *b, const dq_write_names *names, 
     uint32_t n = b->n;
     uint64_t bytes = b->bytes;
     if (atomic_load(&w->quit) != 0) return DQ_NOT_READY;
+    dqi_burst_columns(b);
     dq_write *op = dqi_write_new(n, names);
     if (!op) return DQ_ESYS - ENOMEM;
     // Before a lane can see it: nobody may write to what is being written.

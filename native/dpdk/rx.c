@@ -6,15 +6,13 @@
 // After the stop a lane gives what the device's ring held then.
 static bool ended(const dpdk_port *d, const lane_state *s) { return d->stopping && s->last_frames == 0; }
 
-// Fills s->got where all of it was handed out; frames there.
-static uint32_t fetch(const dpdk_port *d, lane_state *s, uint32_t max) {
-    if (s->first < s->n) return s->n - s->first;
-    s->first = s->n = 0;
+// Reads at most max frames from the device; their number.
+static uint32_t fetch(const dpdk_port *d, lane_state *s, struct rte_mbuf **to, uint32_t max) {
     if (ended(d, s)) return 0;
     eal_join();
-    s->n = rte_eth_rx_burst(d->id, s->queue, s->got, (uint16_t)(max < BURST_MAX ? max : BURST_MAX));
-    if (d->stopping) s->last_frames = s->n == 0 || s->n > s->last_frames ? 0 : s->last_frames - s->n;
-    return s->n;
+    uint32_t n = rte_eth_rx_burst(d->id, s->queue, to, (uint16_t)(max < BURST_MAX ? max : BURST_MAX));
+    if (d->stopping) s->last_frames = n == 0 || n > s->last_frames ? 0 : s->last_frames - n;
+    return n;
 }
 
 // A frame's time, from the file that the driver plays: 0, none. Drivers count microseconds or nanoseconds.
@@ -56,7 +54,11 @@ uint32_t rx_read(dqi_lane *l, dqi_piece *out, uint32_t max) {
     const dpdk_port *d = dpdk_of(l->port);
     lane_state *s = l->state;
     uint32_t n = 0;
-    for (uint32_t left = fetch(d, s, max); left > 0; left--) {
+    if (s->first == s->n) {
+        s->first = 0;
+        s->n = fetch(d, s, s->got, max);
+    }
+    while (s->first < s->n) {
         struct rte_mbuf *m = s->got[s->first];
         if (n + m->nb_segs > max) break;
         s->first++;
@@ -76,7 +78,12 @@ void rx_release(dqi_lane *l) {
     s->n_lent = 0;
 }
 
-// Appends the plain ones of n frames to b; their number.
+// A frame that a burst can have as it is: whole, in one buffer of the region.
+static inline bool is_plain(const struct rte_mempool *mp, const struct rte_mbuf *m) {
+    return (m->pool == mp) & (m->nb_segs == 1) & !(m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED);
+}
+
+// Appends the plain ones of n frames to b, up to the first that is not; their number.
 static uint32_t append(const pool *pl, struct rte_mbuf *const *frames, uint32_t n, dq_burst *b) {
     const uint8_t *const base = b->session->base, *const start = base + pl->region->offset;
     const struct rte_mempool *const mp = pl->mp;
@@ -87,16 +94,60 @@ static uint32_t append(const pool *pl, struct rte_mbuf *const *frames, uint32_t 
     uint64_t bytes = 0;
     for (; i < n; i++) {
         const struct rte_mbuf *m = frames[i];
-        if (m->pool != mp || m->nb_segs != 1 || (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)) break;
+        if (!is_plain(mp, m)) break;
         const uint8_t *buf = m->buf_addr;
         off[i] = (uint64_t)(buf - base) + m->data_off;
         len[i] = m->data_len;
         bufs[i] = first + (uint32_t)(((unsigned __int128)(uint64_t)(buf - start) * inverse) >> 64);
         bytes += m->data_len;
     }
+    memset(b->flow + k, 0, i * sizeof *b->flow);
     b->n = b->n_bufs = k + i;
     b->bytes += bytes;
     return i;
+}
+
+// The same by handles: the frames lie in b already, behind those that it has.
+static uint32_t append_handles(const pool *pl, uint32_t n, dq_burst *b) {
+    struct rte_mbuf *const *frames = frames_of(b) + b->n;
+    uint64_t bytes = 0;
+    uint32_t i = 0;
+    for (; i < n && is_plain(pl->mp, frames[i]); i++)
+        bytes += frames[i]->data_len;
+    b->n = b->n_bufs = b->n + i;
+    b->bytes += bytes;
+    return i;
+}
+
+void rx_columns(dq_burst *b) {
+    const dpdk_port *d = dpdk_of(dqi_port_of(b->queue->iface));
+    struct rte_mbuf **frames = frames_of(b);
+    const uint8_t *base = b->session->base;
+    for (uint32_t i = 0; i < b->n; i++) {
+        const struct rte_mbuf *m = frames[i];
+        b->off[0][i] = m ? (uint64_t)((const uint8_t *)m->buf_addr - base) + m->data_off : 0;
+        b->len[0][i] = m ? m->data_len : 0;
+        b->bufs[0][i] = m ? pool_id(d->rx_pool, m) : DQI_NO_BUF;
+    }
+    memset(b->flow, 0, b->n * sizeof *b->flow);
+    b->handles = false;
+}
+
+// Reads a call's worth of frames into b, at most max; how many came. Those that b can't have as they are wait
+// for rx_read.
+static uint32_t read_into(const dpdk_port *d, lane_state *s, dq_burst *b, uint32_t max) {
+    struct rte_mbuf **to = b->handles ? frames_of(b) + b->n : s->got;
+    uint32_t n = fetch(d, s, to, max), k;
+    if (!b->handles) {
+        s->n = n;
+        s->first = append(d->rx_pool, s->got, n, b);
+        return n;
+    }
+    k = append_handles(d->rx_pool, n, b);
+    if (k < n) memcpy(s->got, to + k, (n - k) * sizeof *to);
+    s->first = 0;
+    s->n = n - k;
+    return n;
 }
 
 uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room) {
@@ -104,16 +155,14 @@ uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room) {
     lane_state *s = p->lanes[0].state;
     if (d->ts_offset >= 0) return 0; // rx_read looks for times
     const uint32_t start = b->n;
+    if (start == 0) b->handles = b->queue->handles;
     while (b->n - start < room && s->first == s->n) { // what is left there is for rx_read
         uint32_t most = room - (b->n - start), ask = most < d->chunk ? most : d->chunk;
-        uint32_t n = fetch(d, s, ask);
-        s->first = append(d->rx_pool, s->got, n, b);
-        if (n < ask) break;
+        if (read_into(d, s, b, ask) < ask) break;
     }
     uint32_t got = b->n - start;
     if (got == 0) return 0;
     int64_t now = host->now(b->session);
-    memset(b->flow + start, 0, got * sizeof *b->flow);
     for (uint32_t i = start; i < b->n; i++)
         b->ts[i] = now;
     return got;

@@ -162,6 +162,11 @@ static uint32_t settle(const tx_state *t, chunk *c, uint32_t sent) {
     return copies;
 }
 
+// Whether the device may have the burst's own buffers.
+static bool goes_itself(const dpdk_port *d, const dq_burst *b) {
+    return !d->own_only && dqi_burst_alone(b) && !b->parent && !b->slices && (b->nseg == 1 || d->links);
+}
+
 // The burst, of one segment, loses the buffers of packets [from, to).
 static void disown(dq_burst *b, uint32_t from, uint32_t to) {
     for (uint32_t i = from; i < to; i++)
@@ -230,32 +235,84 @@ static int wait(dq_queue *q, const dpdk_port *d, dq_burst *b, uint32_t first, ui
     return (int)n;
 }
 
-int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
-    dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
-    if (!has_link(d, q->now_ns)) {
-        q->next_ns = q->now_ns + LINK_LOOK_NS;
-        return 0;
+// The bytes of n frames; 0: one of them can't go.
+static uint64_t bytes_fit(const dpdk_port *d, struct rte_mbuf *const *frames, uint32_t n) {
+    const uint32_t span = atomic_load_explicit(&d->max_frame, memory_order_relaxed) - RTE_ETHER_HDR_LEN;
+    uint32_t odd = 0;
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        bytes += frames[k]->data_len;
+        odd |= (uint32_t)((uint32_t)frames[k]->data_len - RTE_ETHER_HDR_LEN > span);
     }
+    return odd ? 0 : bytes;
+}
+
+// Sends packets of a burst that nobody has looked at as they came, up to a chunk that has one that can't go;
+// the number gone.
+static uint32_t send_handles(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n, bool *stuck) {
+    const dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
+    const tx_state *t = q->engine;
+    uint32_t done = 0;
+    while (done < n && !*stuck) {
+        struct rte_mbuf **frames = frames_of(b) + first + done;
+        uint32_t k = n - done < d->chunk ? n - done : d->chunk;
+        uint64_t bytes = bytes_fit(d, frames, k);
+        if (bytes == 0) break;
+        uint32_t sent = rte_eth_tx_burst(d->id, t->queue, frames, (uint16_t)k);
+        *stuck = sent < k;
+        for (uint32_t i = sent; i < k; i++)
+            bytes -= frames[i]->data_len;
+        dqi_add(&q->c.out, sent);
+        dqi_add(&q->c.out_bytes, bytes);
+        done += sent;
+    }
+    if (first + done < b->n) {
+        memset(frames_of(b) + first, 0, done * sizeof(struct rte_mbuf *));
+    } else {
+        b->handles = false;
+        b->n_bufs = 0;
+    }
+    return done;
+}
+
+// The same of a burst with columns; what can't go is dropped.
+static uint32_t send_columns(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n, bool *stuck) {
+    const dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
     chunk c;
     c.b = b;
-    c.own = !d->own_only && dqi_burst_alone(b) && !b->parent && !b->slices && (b->nseg == 1 || d->links);
-    uint32_t done = 0, total = b->n, from = first; // from: the burst doesn't know of those sent since
-    bool stuck = false;
-    eal_join();
-    while (done < n && !stuck) {
+    c.own = goes_itself(d, b);
+    uint32_t done = 0, from = first; // from: the burst doesn't know of those sent since
+    while (done < n && !*stuck) {
         c.first = first + done;
-        uint32_t k = send_some(q, &c, n - done, &stuck);
+        uint32_t k = send_some(q, &c, n - done, stuck);
         if (!c.plain) {
             disown(b, from, c.first);
             from = c.first + k;
         }
         done += k;
     }
-    if (from == 0 && done == total)
+    if (from == 0 && done == b->n)
         b->n_bufs = 0;
     else
         disown(b, from, first + done);
-    if (first + done == total)
+    return done;
+}
+
+int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
+    dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
+    if (!has_link(d, q->now_ns)) {
+        q->next_ns = q->now_ns + LINK_LOOK_NS;
+        return 0;
+    }
+    uint32_t done = 0;
+    bool stuck = false;
+    eal_join();
+    if (b->handles && goes_itself(d, b)) done = send_handles(q, b, first, n, &stuck);
+    if (done < n && !stuck) {
+        if (b->handles) rx_columns(b);
+        done += send_columns(q, b, first + done, n - done, &stuck);
+    }
+    if (first + done == b->n)
         host->unref(b);
     else if (done == 0)
         return wait(q, d, b, first, n);
