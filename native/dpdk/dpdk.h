@@ -106,7 +106,8 @@ typedef struct dpdk_port {
     tx_state *txs;
     uint16_t rx_desc, tx_desc, n_rxq, n_txq; // as configured
     _Atomic uint32_t max_frame;              // bytes that the device sends
-    uint32_t chunk;                          // packets of one call
+    uint32_t chunk;                          // packets of one call, where bursts are long
+    uint32_t most;                           // frames that one call may ask for
     bool links;                              // it sends frames whose buffers are linked
     _Atomic bool up;                         // the link has come up; a virtual device has none
     _Atomic int64_t link_looked;             // session time of the last look

@@ -199,6 +199,14 @@ static void report(const dqi_port *p, const dpdk_port *d) {
 // DPDK's calls that plug, configure and unplug devices bear no company.
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
+// net_null gives all frames that it is asked for or none: it is never asked for more than a quarter of a
+// small region.
+static void limit_calls(dpdk_port *d) {
+    d->most = d->rx_pool ? RTE_MAX(d->rx_pool->region->conf.num_bufs / 4, 1u) : BURST_MAX;
+    if (d->most > BURST_MAX) d->most = BURST_MAX;
+    d->chunk = d->info.if_index == 0 ? CHUNK : BURST_MAX; // a call of the kernel's each
+}
+
 static int open_port(dqi_port *p, dq_diag *diag) {
     dpdk_port *d = calloc(1, sizeof *d);
     if (!d) return host->fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", p->iface->conf.name);
@@ -215,7 +223,7 @@ static int open_port(dqi_port *p, dq_diag *diag) {
     if (err == DQ_OK) err = set_up_queues(p, d, diag);
     if (err == DQ_OK) err = make_states(p, d, diag);
     if (err != DQ_OK) return err;
-    d->chunk = d->info.if_index == 0 ? CHUNK : BURST_MAX; // a call of the kernel's each
+    limit_calls(d);
     uint32_t kernel = kernel_mtu(d);
     uint16_t mtu = 0;
     if (rte_eth_dev_get_mtu(d->id, &mtu) != 0 || (kernel == 0 && wanted_mtu(p, d) == 0)) mtu = 0;

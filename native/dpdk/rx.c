@@ -6,11 +6,11 @@
 // After the stop a lane gives what the device's ring held then.
 static bool ended(const dpdk_port *d, const lane_state *s) { return d->stopping && s->last_frames == 0; }
 
-// Reads at most max frames from the device; their number.
+// Reads at most max frames, d->most or fewer, from the device; their number.
 static uint32_t fetch(const dpdk_port *d, lane_state *s, struct rte_mbuf **to, uint32_t max) {
     if (ended(d, s)) return 0;
     eal_join();
-    uint32_t n = rte_eth_rx_burst(d->id, s->queue, to, (uint16_t)(max < BURST_MAX ? max : BURST_MAX));
+    uint32_t n = rte_eth_rx_burst(d->id, s->queue, to, (uint16_t)max);
     if (d->stopping) s->last_frames = n == 0 || n > s->last_frames ? 0 : s->last_frames - n;
     return n;
 }
@@ -56,7 +56,7 @@ uint32_t rx_read(dqi_lane *l, dqi_piece *out, uint32_t max) {
     uint32_t n = 0;
     if (s->first == s->n) {
         s->first = 0;
-        s->n = fetch(d, s, s->got, max);
+        s->n = fetch(d, s, s->got, RTE_MIN(max, d->most));
     }
     while (s->first < s->n) {
         struct rte_mbuf *m = s->got[s->first];
@@ -157,7 +157,7 @@ uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room) {
     const uint32_t start = b->n;
     if (start == 0) b->handles = b->queue->handles;
     while (b->n - start < room && s->first == s->n) { // what is left there is for rx_read
-        uint32_t most = room - (b->n - start), ask = most < d->chunk ? most : d->chunk;
+        uint32_t left = room - (b->n - start), ask = RTE_MIN(RTE_MIN(left, d->chunk), d->most);
         if (read_into(d, s, b, ask) < ask) break;
     }
     uint32_t got = b->n - start;

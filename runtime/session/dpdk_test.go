@@ -62,6 +62,7 @@ daqiri:
     - {name: both, kind: host, affinity: 0, num_bufs: 1024, buf_size: 2048}
     - {name: in, kind: host, affinity: 0, num_bufs: 1024, buf_size: 2048}
     - {name: head, kind: host, affinity: 0, num_bufs: 1024, buf_size: 42}
+    - {name: few, kind: host, affinity: 0, num_bufs: 20, buf_size: 2048}
     interfaces:
     - name: port
       address: %q
@@ -175,6 +176,137 @@ func TestDPDKRing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// unseen are things to do with a burst of packets 0 to 9 that nobody has looked at; those that come back in consequence.
+var unseen = []struct {
+	name string
+	do   func(b *bench, x *Burst) error
+	back []uint64
+}{
+	{"sent on", func(b *bench, x *Burst) error { return b.tx.Send(x) }, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+	{"freed", func(_ *bench, x *Burst) error { return x.Free() }, nil},
+	{"kept", func(b *bench, x *Burst) error {
+		if err := x.Keep(); err != nil {
+			return err
+		}
+		return b.tx.Send(x)
+	}, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+	{"cut short", func(b *bench, x *Burst) error {
+		if err := x.Truncate(3); err != nil {
+			return err
+		}
+		return b.tx.Send(x)
+	}, []uint64{0, 1, 2}},
+	{"with a hole", func(b *bench, x *Burst) error {
+		if err := x.FreePacket(1); err != nil {
+			return err
+		}
+		return b.tx.Send(x)
+	}, []uint64{0, 2, 3, 4, 5, 6, 7, 8, 9}},
+	{"a selection", func(b *bench, x *Burst) error {
+		y, err := x.Pick([]uint32{7, 2})
+		if err != nil {
+			return err
+		}
+		return errors.Join(b.tx.Send(y), x.Free())
+	}, []uint64{7, 2}},
+	{"half of it later", func(b *bench, x *Burst) error {
+		times := x.TxTimes()
+		for i := 5; i < len(times); i++ {
+			times[i] = b.s.Now() + 2e6
+		}
+		return b.tx.Send(x)
+	}, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+	{"half of it later, at a pace", func(b *bench, x *Burst) error {
+		times := x.TxTimes()
+		for i := 5; i < len(times); i++ {
+			times[i] = b.s.Now() + 2e6
+		}
+		if err := b.tx.Send(x); err != nil {
+			return err
+		}
+		return b.tx.Pace(0, 1e5)
+	}, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+}
+
+// TestDPDKUnseen does things to bursts whose columns are not filled yet: the packets are the same as ever, and no buffer is lost.
+func TestDPDKUnseen(t *testing.T) {
+	for _, c := range unseen {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			onTask(t, func(me *task.Task) error {
+				b, err := dpdkRig{regions: "both", tx: "both"}.open(me, vdev("net_ring", ""))
+				if err != nil {
+					return err
+				}
+				defer b.end(t)
+				tap, err := b.rx.Tap(me, nil, TapOptions{})
+				if err != nil {
+					return err
+				}
+				if err := b.s.Start(me); err != nil {
+					return err
+				}
+				if err := b.send(0, 10, 7148); err != nil {
+					return err
+				}
+				x, err := tap.Next(b.l, b.deadline())
+				if err != nil {
+					return err
+				}
+				if x.N() != 10 {
+					return fmt.Errorf("a burst of %d packets, want 10", x.N())
+				}
+				if err := c.do(b, x); err != nil {
+					return err
+				}
+				back := c.back
+				return b.receive(tap, len(back), func(x *Burst, i int) error {
+					p, err := x.Packet(0, i)
+					if err != nil {
+						return err
+					}
+					seq, err := b.seq(p)
+					if err == nil && (seq != back[0] || len(p) != b.length(seq)) {
+						err = fmt.Errorf("packet %d of %d bytes where %d of %d was due", seq, len(p), back[0], b.length(back[0]))
+					}
+					back = back[1:]
+					return err
+				})
+			})
+		})
+	}
+}
+
+// TestDPDKFewBuffers receives of a device that gives all frames that it is asked for or none, into a region of fewer than a
+// batch.
+func TestDPDKFewBuffers(t *testing.T) {
+	t.Parallel()
+	onTask(t, func(me *task.Task) error {
+		b, err := dpdkRig{regions: "few", tx: "both"}.open(me, vdev("net_null", ""))
+		if err != nil {
+			return err
+		}
+		defer b.end(t)
+		tap, err := b.rx.Tap(me, nil, TapOptions{})
+		if err != nil {
+			return err
+		}
+		if err := b.s.Start(me); err != nil {
+			return err
+		}
+		for range 10 {
+			x, err := tap.Next(b.l, b.deadline())
+			if err != nil {
+				return err
+			}
+			if err := x.Free(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // TestDPDKRefuses opens what can't be opened: the error names the interface and says what to do.
