@@ -1,8 +1,12 @@
 package bindings
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -96,7 +100,7 @@ func interfaceDeleteFlows(c *call) int {
 	return c.push(lua.LNumber(n))
 }
 
-// interfaceFlows is i:flows(): a list of {id, group, name, queues}.
+// interfaceFlows is i:flows(): a list of {id, group, name, match, actions, queues}.
 func interfaceFlows(c *call) int {
 	list := c.L.NewTable()
 	for _, f := range selfInterface(c).i.Flows() {
@@ -104,12 +108,63 @@ func interfaceFlows(c *call) int {
 		t.RawSetString("id", lua.LNumber(f.ID))
 		t.RawSetString("group", lua.LString(f.Group))
 		t.RawSetString("name", lua.LString(f.Name))
-		queues := c.L.NewTable()
-		for _, q := range f.Queues {
-			queues.Append(lua.LNumber(q))
-		}
-		t.RawSetString("queues", queues)
+		t.RawSetString("match", c.rt.fromGo(plainMatch(&f.Match)))
+		t.RawSetString("actions", c.rt.fromGo(plainActions(&f)))
+		t.RawSetString("queues", c.rt.fromGo(plainQueues(f.Queues)))
 		list.Append(t)
 	}
 	return c.push(list)
+}
+
+// plainMatch gives a match as a configuration has it.
+func plainMatch(m *spec.Match) map[string]any {
+	out := plainObject(m)
+	if flex, ok := out["flex"].(map[string]any); ok {
+		delete(out, "flex")
+		maps.Copy(out, flex)
+	}
+	if ecpri, ok := out["ecpri"].(map[string]any); ok && ecpri["id"] != nil {
+		ecpri["pc_id"] = ecpri["id"]
+		delete(ecpri, "id")
+	}
+	return out
+}
+
+// plainActions gives a flow's actions as a configuration has them.
+func plainActions(f *session.Flow) []any {
+	var list []any
+	for _, a := range f.Transforms {
+		plain := plainObject(a)
+		if tunnel, ok := plain["tunnel"].(map[string]any); ok {
+			id := map[string]string{spec.TunnelVXLAN: "vni", spec.TunnelNVGRE: "tni"}[a.Tunnel.Type]
+			if id != "" && tunnel[id] == nil {
+				tunnel[id] = json.Number("0") // it has to be given
+			}
+		}
+		list = append(list, plain)
+	}
+	return append(list, map[string]any{"type": spec.ActionQueue, "ids": plainQueues(f.Queues)})
+}
+
+func plainQueues(ids []int) []any {
+	list := make([]any, len(ids))
+	for k, id := range ids {
+		list[k] = json.Number(strconv.Itoa(id))
+	}
+	return list
+}
+
+// plainObject is what JSON makes of a part of a configuration.
+func plainObject(v any) map[string]any {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // numbers and texts
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	out := map[string]any{}
+	if err := d.Decode(&out); err != nil {
+		panic(err)
+	}
+	return out
 }

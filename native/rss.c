@@ -44,6 +44,13 @@ const dqi_rss *dqi_rss_default(void) {
     return &default_table;
 }
 
+// Of the stream that an eCPRI message over Ethernet belongs to: its id and type.
+static uint32_t ecpri_hash(const dqi_rss *r, const uint8_t *p, const dqi_pkt *pkt) {
+    if (pkt->ethertype != DQI_TYPE_ECPRI || pkt->payload == DQI_NONE || pkt->payload_len < 6) return 0;
+    const uint8_t *e = p + pkt->payload, in[] = {e[4], e[5], e[1]};
+    return dqi_rss_bytes(r, in, sizeof in);
+}
+
 uint32_t dqi_rss_hash(const dqi_rss *r, const uint8_t *p, const dqi_pkt *pkt) {
     uint8_t in[DQI_RSS_INPUT_MAX];
     uint32_t n;
@@ -52,7 +59,7 @@ uint32_t dqi_rss_hash(const dqi_rss *r, const uint8_t *p, const dqi_pkt *pkt) {
     else if (pkt->has & DQ_HAS_IPV6)
         memcpy(in, p + pkt->l3 + 8, n = 32);
     else
-        return 0;
+        return ecpri_hash(r, p, pkt);
     if (pkt->has & (DQ_HAS_UDP | DQ_HAS_TCP) && !(pkt->has & DQ_HAS_FRAGMENT)) {
         memcpy(in + n, p + pkt->l4, 4);
         n += 4;

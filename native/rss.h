@@ -36,7 +36,8 @@ static inline uint32_t dqi_rss_bytes(const dqi_rss *r, const uint8_t *in, uint32
 uint32_t dqi_rss_slow(const uint8_t key[DQI_RSS_KEY_LEN], const uint8_t *in, uint32_t n);
 
 // Hash of a parsed frame: addresses and ports for UDP and TCP; addresses alone for other IP packets and for
-// fragments, so that all fragments of a datagram meet; 0 for what is not IP. Never blocks.
+// fragments, so that all fragments of a datagram meet; id and type for eCPRI over Ethernet; 0 for other
+// frames that are not IP. Never blocks.
 uint32_t dqi_rss_hash(const dqi_rss *r, const uint8_t *p, const dqi_pkt *pkt);
 
 // Index of the queue among n > 0: an indirection table of 128 entries that names the queues in turn, entry =

@@ -9,7 +9,7 @@ local s = daqiri.open{
       rx = { queues = { { name = "q0", id = 0, poll_mode = "direct", memory_regions = { "m" } } } },
       tx = { queues = { { name = "t0", id = 0, poll_mode = "direct", memory_regions = { "m" } } } } },
     { name = "b", address = "wire1",
-      rx = { flow_isolation = true, queues = {
+      rx = { flow_isolation = true, flex_items = { { name = "word", id = 4, offset = 0, udp_dst_port = 7009 } }, queues = {
         { name = "q0", id = 0, poll_mode = "direct", memory_regions = { "m" } },
         { name = "q1", id = 1, poll_mode = "direct", memory_regions = { "m" } } } },
       tx = { queues = { { name = "t0", id = 0, poll_mode = "direct", memory_regions = { "m" } } } } },
@@ -31,6 +31,8 @@ t.equal(#list, 3)
 t.equal(list[3].name, "one")
 t.equal(list[3].group, "odd")
 t.equal(list[3].queues, { 1 })
+t.equal(list[3].match, { udp_dst = "7001" })
+t.equal(list[3].actions, { { type = "queue", ids = { 1 } } })
 local elsewhere = assert(a:add_flows("even", { { match = {}, action = { type = "queue", id = 0 } } }))
 assert(elsewhere[1] > list[3].id, "no two interfaces give the same id out")
 
@@ -47,12 +49,36 @@ assert(why:find("odd"))
 assert(b:replace_flows("even", { match(7004) }))
 t.equal(#b:flows(), 1)
 
+-- what is listed may be added again
+assert(b:replace_flows("even", {
+  { name = "macs", match = { ethernet = { src = "02:00:00:00:00:01" }, ipv6_dst = "fd00::/64", tcp_src = "1-9" }, action = { type = "queue", ids = { 0, 1 } } },
+  { name = "flex", match = { flex_item_id = 4, val = 0x10, mask = 0xf0 }, actions = { { type = "vlan_pop" }, { type = "queue", id = 1 } } },
+  { name = "ecpri", match = { ecpri = { msg_type = 0, pc_id = 7 } }, action = { type = "queue", ids = { 1, 0 } } },
+  { name = "tunnel", match = { ipv4_dst = "10.0.0.1" }, actions = { { type = "tunnel_decap", tunnel = { type = "vxlan", vni = 0,
+    outer_eth_src = "02:00:00:00:00:01", outer_eth_dst = "02:00:00:00:00:02", outer_ipv4_src = "10.0.0.2", outer_ipv4_dst = "10.0.0.1" } },
+    { type = "queue", id = 0 } } },
+}))
+local before, again = b:flows(), {}
+for k, f in ipairs(before) do again[k] = { name = f.name, match = f.match, actions = f.actions } end
+assert(b:replace_flows("even", again))
+for k, f in ipairs(b:flows()) do
+  t.equal({ f.name, f.match, f.actions, f.queues }, { before[k].name, before[k].match, before[k].actions, before[k].queues })
+end
+t.equal(#before, 4)
+assert(b:replace_flows("even", { match(7004) }))
+
 -- flows that change packets
 local tagged = assert(b:add_flows("tags", { { name = "seven", match = { vlan_id = 7, udp_dst = 7005 }, actions = { { type = "vlan_pop" },
   { type = "queue", id = 1 } } } }))
 t.send(tx, 2, { payload_bytes = 18, udp_dst = 7005, vlan_id = 7 })
 got = t.receive(q1, 2)[1]
 t.equal({ got:flow_ids()[1], got:lengths()[1], got:packet(1):u16(12) }, { tagged[1], 60, 0x0800 })
+got:free()
+assert(b:replace_flows("tags", { { name = "word", match = { flex_item_id = 4, val = 0, mask = 0 }, actions = { { type = "vlan_pop" },
+  { type = "queue", id = 1 } } } }))
+t.send(tx, 2, { payload_bytes = 18, udp_dst = 7009, vlan_id = 7 })
+got = t.receive(q1, 2)[1]
+t.equal({ got:lengths()[1], got:packet(1):u16(12) }, { 60, 0x0800 })
 got:free()
 t.raises("flows[0].actions[0].type: vlan_push belongs to a transmit flow", function()
   b:add_flows("x", { { match = {}, actions = { { type = "vlan_push", vlan_id = 1 }, { type = "queue", id = 0 } } } })

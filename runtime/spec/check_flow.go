@@ -25,12 +25,6 @@ func (p *parser) checkFlows(i *Interface, s side, ids map[string]*Flow) {
 				}
 			}
 		}
-		if f.Match.Flex != nil && len(f.Actions) > 1 {
-			p.errorf(f.Key("actions"), "a flex item match cannot be combined with transforms")
-		}
-		if f.Match.ECPRI != nil && len(f.QueueIDs()) > 1 {
-			p.errorf(f.Source, "eCPRI frames have no UDP and IP fields to spread over several queues")
-		}
 	}
 }
 

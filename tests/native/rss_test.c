@@ -79,6 +79,24 @@ static void no_ip_is_zero(void) {
     DQ_EQ(hash_of(&f), 0);
 }
 
+// eCPRI over Ethernet: the id and the type count, nothing else does, and ids spread over the queues.
+static void ecpri_streams(void) {
+    uint32_t queues = 0;
+    for (uint8_t id = 0; id < 16; id++) {
+        frame f = {.ethertype = 0xaefe, .payload_len = 20};
+        f.payload[5] = id;
+        uint32_t h = hash_of(&f);
+        queues |= 1u << dqi_rss_queue(h, 4);
+        f.payload[3] = f.payload[9] = 77;
+        DQ_EQ(hash_of(&f), h);
+        f.payload[1] = 2;
+        DQ_CHECK(hash_of(&f) != h);
+        f.payload_len = 5;
+        DQ_EQ(hash_of(&f), 0);
+    }
+    DQ_EQ(queues, 0xf);
+}
+
 static void table_is_the_definition(void) {
     uint64_t seed = 7;
     dqi_rss *r = malloc(sizeof *r);
@@ -115,6 +133,7 @@ int main(int argc, char **argv) {
     DQ_RUN(published_ipv4);
     DQ_RUN(published_ipv6);
     DQ_RUN(no_ip_is_zero);
+    DQ_RUN(ecpri_streams);
     DQ_RUN(table_is_the_definition);
     DQ_RUN(queues_share_the_table);
     return dq_done();
