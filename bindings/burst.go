@@ -2,10 +2,12 @@ package bindings
 
 import (
 	"fmt"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
@@ -129,8 +131,9 @@ func burstText(c *call) int {
 
 // burstHandler is an on_burst function.
 type burstHandler struct {
-	fn *lua.LFunction
-	of *Opened
+	fn    *lua.LFunction
+	of    *Opened
+	clock *stats.Recorder // of its calls; nil: nobody wants to know
 }
 
 // deliver calls the handler; the burst ends with it unless it was kept, sent or freed.
@@ -141,9 +144,16 @@ func (h *burstHandler) deliver(rt *Runtime, L *lua.LState, it *task.Item) {
 	d.object = lua.LUserData{Value: &d.burst, Metatable: rt.live(burstType.name).meta}
 	before := rt.place
 	rt.place = inBurst
+	var began time.Time
+	if h.clock != nil {
+		began = time.Now()
+	}
 	defer func() {
 		rt.place = before
 		h.end(&d.burst)
+		if h.clock != nil {
+			h.clock.Record(uint64(time.Since(began)))
+		}
 	}()
 	L.Push(h.fn)
 	L.Push(&d.object)

@@ -226,8 +226,9 @@ func connectionOnBurst(c *call) int {
 	x := selfConnection(c)
 	h := &burstHandler{fn: c.fn(1, "function(burst)"), of: x.of}
 	c.listener(&iface{x.c.Interface(), x.of}) // hears of the end, which ends the tap
-	_, err := x.c.Tap(c.rt.Task, h, c.tapOptions(2, ""))
+	tap, err := x.c.Tap(c.rt.Task, h, c.tapOptions(2, ""))
 	c.check(err)
+	h.clock = tap.Clock()
 	c.rt.listening++
 	return c.push(c.L.Get(1))
 }

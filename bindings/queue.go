@@ -91,8 +91,9 @@ func (q *queue) handOver(c *call, t *task.Task) {
 func queueOnBurst(c *call) int {
 	q := selfQueue(c, true)
 	h := &burstHandler{fn: c.fn(1, "function(burst)"), of: q.of}
-	_, err := q.q.Tap(c.rt.Task, h, c.tapOptions(2, "on_burst"))
+	tap, err := q.q.Tap(c.rt.Task, h, c.tapOptions(2, "on_burst"))
 	c.check(err)
+	h.clock = tap.Clock()
 	c.rt.listening++
 	return c.push(c.L.Get(1))
 }

@@ -640,7 +640,8 @@ typedef struct dq_line {
 uint32_t dq_ledger(const dq_session *s, dq_line *lines, uint32_t max);
 
 #define DQ_SPREAD_BUCKETS                                                                                    \
-    544 // of a histogram of times: exact below 32 ns, then 16 to an octave, the last takes more than 128 s
+    544 // of a histogram: exact below 32, then 16 to an octave; of times in ns, the last takes more than 128
+        // s
 
 // How the departures of a transmit queue kept to its pace and to the packets' send times. Departures are
 // session times, read just before a packet is handed to the engine.
@@ -656,10 +657,40 @@ typedef struct dq_timing {
                                             // queue ran dry
     uint64_t time_error[DQ_SPREAD_BUCKETS]; // packets with a send time, by how long after it they left
 } dq_timing;
-// The largest number of ns that falls into bucket k.
+// The largest number that falls into bucket k.
 uint64_t dq_spread_most(uint32_t k);
 // Fills at most max, of the transmit queues with a pace or send times; the number that there are. Any thread.
 uint32_t dq_timings(const dq_session *s, dq_timing *out, uint32_t max);
+
+typedef enum dq_spread_kind {
+    DQ_SPREAD_BURST_SIZE, // packets of the bursts that a receive queue delivered, less one: powers of two end
+                          // buckets
+    DQ_SPREAD_WRITE_STALL // ns that a writer waited for the disk, for a burst or a flush
+} dq_spread_kind;
+
+// A histogram of a queue, or of a stage.
+typedef struct dq_spread {
+    char name[DQ_NAME_LEN]; // interface, or stage
+    int32_t kind;           // dq_spread_kind
+    uint32_t queue_id;
+    uint64_t sum; // of the values
+    uint64_t n[DQ_SPREAD_BUCKETS];
+} dq_spread;
+// Fills at most max; the number that there are. Any thread.
+uint32_t dq_spreads(const dq_session *s, dq_spread *out, uint32_t max);
+
+#define DQ_FLOW_COUNTS 1024 // flows of a queue that are counted one by one
+
+// What a receive queue received of a flow, before the flow's actions.
+typedef struct dq_flow_count {
+    uint32_t iface; // its place in the order of dq_iface_add
+    uint32_t queue_id;
+    uint32_t flow_id; // 0: all flows that came after DQ_FLOW_COUNTS others
+    uint32_t reserved;
+    uint64_t packets, bytes;
+} dq_flow_count;
+// Fills at most max, of the flows of which something came; the number that there are. Any thread.
+uint32_t dq_flow_counts(const dq_session *s, dq_flow_count *out, uint32_t max);
 
 #define DQ_FAULT_OTHERS INT32_MAX
 

@@ -18,6 +18,8 @@ typedef struct dqi_pool dqi_pool;
 typedef struct dqi_burst_pool dqi_burst_pool;
 typedef struct dqi_poller dqi_poller;
 typedef struct dqi_timing dqi_timing;
+typedef struct dqi_spread dqi_spread;
+typedef struct dqi_flow_counts dqi_flow_counts;
 typedef struct dqi_engine_ops dqi_engine_ops;
 typedef struct dqi_stage_ops dqi_stage_ops;
 typedef struct dqi_responder dqi_responder;
@@ -253,12 +255,13 @@ struct dqi_stage_ops {
     // DQ_NOT_READY: nothing consumed, try the same again later (policy wait). Queue's poller only; never
     // blocks.
     int (*push)(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out);
-    uint64_t (*held)(const dq_stage *st);            // packets inside; NULL: none
-    void (*line)(const dq_stage *st, dq_line *line); // adds counters of its own; NULL: none
-    int (*start)(dq_stage *st, dq_diag *diag);       // NULL: nothing to do
-    int (*step)(dq_stage *st);                       // virtual clock: work done; NULL
-    void (*finish)(dq_stage *st);                    // writes what it holds, ends its thread; NULL
-    void (*free)(dq_stage *st);                      // of impl; after finish
+    uint64_t (*held)(const dq_stage *st);               // packets inside; NULL: none
+    void (*line)(const dq_stage *st, dq_line *line);    // adds counters of its own; NULL: none
+    void (*spread)(const dq_stage *st, dq_spread *out); // fills its kind and counts; NULL: it has none
+    int (*start)(dq_stage *st, dq_diag *diag);          // NULL: nothing to do
+    int (*step)(dq_stage *st);                          // virtual clock: work done; NULL
+    void (*finish)(dq_stage *st);                       // writes what it holds, ends its thread; NULL
+    void (*free)(dq_stage *st);                         // of impl; after finish
 };
 
 struct dq_stage {
@@ -319,6 +322,8 @@ struct dq_queue {
     bool deliver_now;       // the engine's wish: what the current burst has goes before what comes next
     bool blocked;           // can't take packets now: readable descriptors are no reason to wake
     _Atomic bool consumed;  // n_pipes > 0, for other threads
+    dqi_spread *sizes;      // of the bursts delivered, see DQ_SPREAD_BURST_SIZE
+    dqi_flow_counts *flow_counts;
     int64_t rest_ns;    // how long the engine may keep packets while the burst's time-out runs; 0: not at all
     int64_t rest_until; // session time until which it does
     // Bytes that flows' actions take away at most (actions.h); 0: no flow has any. The engine receives a

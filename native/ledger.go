@@ -137,6 +137,64 @@ func (s *Session) Timings() []Timing {
 	}
 }
 
+// SpreadKind says what a histogram counts.
+type SpreadKind int32
+
+// Kinds of histogram.
+const (
+	SpreadBurstSize  SpreadKind = C.DQ_SPREAD_BURST_SIZE  // packets of bursts, less one
+	SpreadWriteStall SpreadKind = C.DQ_SPREAD_WRITE_STALL // ns
+)
+
+// Spread is a histogram of a queue or a stage. It mirrors dq_spread.
+type Spread struct {
+	name    name
+	Kind    SpreadKind
+	QueueID uint32
+	Sum     uint64
+	N       [Buckets]uint64
+}
+
+var _ = [1]struct{}{}[unsafe.Sizeof(Spread{})-C.sizeof_dq_spread]
+var _ = [1]struct{}{}[unsafe.Offsetof(Spread{}.N)-unsafe.Offsetof(C.dq_spread{}.n)]
+
+// Name is the interface or the stage.
+func (s *Spread) Name() string { return text(s.name[:]) }
+
+// Spreads reads the histograms of queues and stages. Any thread.
+func (s *Session) Spreads() []Spread {
+	for room := 4; ; {
+		list := make([]Spread, room)
+		n := int(C.dq_spreads(s.c, (*C.dq_spread)(unsafe.Pointer(first(list))), C.uint32_t(room)))
+		if n <= room {
+			return list[:n]
+		}
+		room = n + 8
+	}
+}
+
+// FlowCount is what a receive queue received of a flow. It mirrors dq_flow_count.
+type FlowCount struct {
+	Iface, QueueID, FlowID uint32 // the interface's place in the order of AddIface; 0: flows that have no counter
+	_                      uint32
+	Packets, Bytes         uint64
+}
+
+var _ = [1]struct{}{}[unsafe.Sizeof(FlowCount{})-C.sizeof_dq_flow_count]
+var _ = [1]struct{}{}[unsafe.Offsetof(FlowCount{}.Bytes)-unsafe.Offsetof(C.dq_flow_count{}.bytes)]
+
+// FlowCounts reads what came of each flow. Any thread.
+func (s *Session) FlowCounts() []FlowCount {
+	for room := 0; ; { // most sessions have none
+		list := make([]FlowCount, room)
+		n := int(C.dq_flow_counts(s.c, (*C.dq_flow_count)(unsafe.Pointer(first(list))), C.uint32_t(room)))
+		if n <= room {
+			return list[:n]
+		}
+		room = n + n/4
+	}
+}
+
 // Ledger reads every line. Any thread.
 func (s *Session) Ledger() []Line {
 	for room := 32; ; {

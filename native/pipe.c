@@ -5,6 +5,7 @@
 // queue is not polled until the stage takes it. Counters live in the pipe's nodes, written by the queue's
 // poller alone.
 #include "pipe.h"
+#include "spread.h"
 
 #include <errno.h>
 #include <string.h>
@@ -80,6 +81,7 @@ bool dqi_queue_wants(const dq_queue *q, uint32_t conn) {
 }
 
 void dqi_dispatch_start(dq_queue *q, dq_burst *b) {
+    dqi_spread_note(q->sizes, b->n - 1);
     if (q->n_consumers > 1) b->flags |= DQ_BURST_SHARED;
     if (!q->handles) dqi_burst_columns(b);
     q->dispatch = (dqi_dispatch){

@@ -1,10 +1,12 @@
 // session.c: a session's life: new → add → open → start → stop → finish → close. Each step unwinds by close.
 #include "session.h"
+#include "flow_count.h"
 #include "responder.h"
 #include "pipe.h"
 #include "poller.h"
 #include "queue.h"
 #include "region.h"
+#include "spread.h"
 #include "timing.h"
 
 #include <errno.h>
@@ -117,6 +119,8 @@ static int queue_open(dq_queue *q, dq_diag *diag) {
         ok = q->stamps != NULL;
     }
     if (ok && !rx) ok = (q->timing = dqi_timing_new(q->conf.batch_size)) != NULL;
+    if (ok && rx) ok = (q->sizes = calloc(1, sizeof *q->sizes)) != NULL;
+    if (ok && rx && q->iface->ops->flows) ok = (q->flow_counts = dqi_flow_counts_new()) != NULL;
     return ok ? DQ_OK
               : dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for %u bursts of %u packets",
                          q->conf.name, n, q->conf.batch_size);
@@ -344,6 +348,10 @@ static void queue_free(dq_queue *q) {
     q->stamps = NULL;
     dqi_timing_free(q->timing);
     q->timing = NULL;
+    dqi_flow_counts_free(q->flow_counts);
+    q->flow_counts = NULL;
+    free(q->sizes);
+    q->sizes = NULL;
     dqi_ring_free(&q->ring);
     dqi_pipes_free(q);
 }

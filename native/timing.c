@@ -1,28 +1,10 @@
 // timing.c: how departures kept to what was asked for: two histograms and two sums for each transmit queue
 // with a pace or send times. A departure is the session time that the poller read just before it handed the
 // packet to the engine.
-//
-// Buckets are linear in the logarithm: exact below 32 ns, then 16 to an octave, so that a percentile is off
-// by at most 6 %.
 #include "timing.h"
+#include "spread.h"
 
 #include <stdlib.h>
-
-#define PARTS 16 // of an octave; the first octaves have buckets of 1 ns
-#define SHIFT 4  // log2 of it
-
-static uint32_t bucket_of(uint64_t ns) {
-    if (ns < PARTS) return (uint32_t)ns;
-    uint32_t top = 63 - (uint32_t)__builtin_clzll(ns);
-    uint32_t k = (top - SHIFT + 1) * PARTS + ((uint32_t)(ns >> (top - SHIFT)) & (PARTS - 1));
-    return k < DQ_SPREAD_BUCKETS ? k : DQ_SPREAD_BUCKETS - 1;
-}
-
-uint64_t dq_spread_most(uint32_t k) {
-    if (k < PARTS) return k;
-    uint32_t wide = k / PARTS - 1;
-    return (((uint64_t)PARTS + k % PARTS + 1) << wide) - 1;
-}
 
 dqi_timing *dqi_timing_new(uint32_t batch_size) {
     dqi_timing *t = calloc(1, sizeof *t);
@@ -49,7 +31,7 @@ static void note_batch(dqi_timing *t, uint32_t n) {
     for (uint32_t i = 0, run; i + 1 < n; i += run) {
         for (run = 1; i + run + 1 < n && t->cost[i + run] == t->cost[i];)
             run++;
-        dqi_add(&t->gap_error[bucket_of((uint64_t)t->cost[i])], run);
+        dqi_add(&t->gap_error[dqi_spread_bucket((uint64_t)t->cost[i])], run);
         t->wanted += run * t->cost[i];
     }
 }
@@ -59,7 +41,7 @@ void dqi_timing_paced(dqi_timing *t, int64_t now, uint32_t n) {
         double took = (double)(now - t->last_ns);
         t->wanted += t->step;
         dqi_add(&t->took_ns, (uint64_t)(now - t->last_ns));
-        if (!t->dry) dqi_add(&t->gap_error[bucket_of((uint64_t)off(took, t->step))], 1);
+        if (!t->dry) dqi_add(&t->gap_error[dqi_spread_bucket((uint64_t)off(took, t->step))], 1);
     }
     note_batch(t, n);
     t->fresh = t->dry = false;
@@ -94,7 +76,7 @@ void dqi_timing_timed(dqi_timing *t, dqi_counters *c, int64_t now, int64_t came,
         if (t->asked[i] == 0) continue;
         timed++;
         late += t->asked[i] < came;
-        dqi_add(&t->time_error[bucket_of((uint64_t)(now - t->asked[i]))], 1);
+        dqi_add(&t->time_error[dqi_spread_bucket((uint64_t)(now - t->asked[i]))], 1);
     }
     dqi_add(&c->extra[DQ_EXTRA_TIMED], timed);
     dqi_add(&c->extra[DQ_EXTRA_LATE], late);

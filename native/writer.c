@@ -218,6 +218,13 @@ static void writer_line(const dq_stage *st, dq_line *line) {
     }
 }
 
+static void writer_spread(const dq_stage *st, dq_spread *out) {
+    const dqi_writer *w = st->impl;
+    out->kind = DQ_SPREAD_WRITE_STALL;
+    for (uint32_t k = 0; k < w->conf.n_dirs; k++)
+        dqi_spread_read(&w->lanes[k].stalls, out);
+}
+
 void dq_writer_error(dq_stage *writer, char *buf, size_t len) {
     dqi_writer *w = writer->impl;
     pthread_mutex_lock(&w->lock);
@@ -242,6 +249,7 @@ static const dqi_stage_ops writer_ops = {
     .push = writer_push,
     .held = writer_held,
     .line = writer_line,
+    .spread = writer_spread,
     .start = writer_start,
     .step = writer_step,
     .finish = writer_finish,

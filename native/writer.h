@@ -28,6 +28,7 @@
 #include "flat_file.h"
 #include "pcap_file.h"
 #include "raw_file.h"
+#include "spread.h"
 
 #define DQI_WRITER_DEPTH    4096       // bursts
 #define DQI_WRITER_LAG_NS   200000000  // a packet can be read from the file so long after it came
@@ -52,6 +53,7 @@ typedef struct dqi_lane {
     _Atomic uint64_t files; // 1 + the index of the last one; 0: none
     // its thread's own
     dqi_counters c;
+    dqi_spread stalls; // waits for the disk, ns
     dqi_pcap_file pcap;
     dqi_flat_file flat;
     dqi_raw_file raw;

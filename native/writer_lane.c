@@ -85,7 +85,10 @@ static void settle(dqi_lane *l, const dqi_file_tally *t) {
     dqi_add(&l->c.extra[DQ_EXTRA_TRUNCATED], t->cut);
     dqi_add(&l->c.extra[DQ_EXTRA_FILES], t->files);
     dqi_add(&l->c.extra[DQ_EXTRA_FILE_BYTES], t->file_bytes);
-    if (!dqi_virtual(l->w->session)) dqi_add(&l->c.extra[DQ_EXTRA_STALL_NS], (uint64_t)t->stall_ns);
+    if (t->stall_ns > 0 && !dqi_virtual(l->w->session)) {
+        dqi_add(&l->c.extra[DQ_EXTRA_STALL_NS], (uint64_t)t->stall_ns);
+        dqi_spread_note(&l->stalls, (uint64_t)t->stall_ns);
+    }
     dqi_gauge_add(&l->w->held, -(int64_t)(t->packets + t->lost));
 }
 

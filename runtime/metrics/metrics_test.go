@@ -1,11 +1,14 @@
 package metrics
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +23,7 @@ import (
 	wire "go.opentelemetry.io/proto/otlp/metrics/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
@@ -31,7 +35,7 @@ func sample() *stats.Ledger {
 	rx := func(id int, in uint64) stats.Line {
 		return stats.Line{Kind: stats.Rx, Name: "port", QueueID: id, Engine: "loop", PortID: 1, In: in, InBytes: 10 * in, Out: in - 3, Bursts: 5,
 			Dropped: drops, Extra: extra, BurstSize: &stats.Histogram{Spread: stats.Spread{{Most: 1, N: 2}, {Most: 32, N: 3}}, Sum: 98},
-			Flows: stats.Flows{{ID: 7, Packets: in - 1, Bytes: 10 * (in - 1)}}}
+			Flows: stats.Flows{{ID: 7, Name: "antenna 3", Packets: in - 1, Bytes: 10 * (in - 1)}}}
 	}
 	return &stats.Ledger{StartNS: 1e9, EndNS: 3e9, Lines: []stats.Line{rx(0, 100), rx(1, 50),
 		{Kind: stats.Tx, Name: "port", Engine: "loop", PortID: 1, In: 70, Out: 60, OutBytes: 600, Held: 10, PaceBPS: 1e6, PacePPS: 10,
@@ -104,23 +108,23 @@ func TestEndpoint(t *testing.T) {
 	got := series(families)
 	const port, q0, all = "engine=loop interface_name=port port_id=1 ", "queue_id=0 session_name=one", "queue_id=all session_name=one"
 	for key, want := range map[string]float64{
-		"daqiri_rx_packets_total direction=rx " + port + q0:                                                 100,
-		"daqiri_rx_packets_total direction=rx " + port + all:                                                150,
-		"daqiri_rx_bytes_total direction=rx " + port + all:                                                  1500,
-		"daqiri_tx_packets_total direction=tx " + port + all:                                                60,
-		"daqiri_wire_bytes_total direction=wire " + port + q0:                                               600,
-		"daqiri_dropped_packets_total direction=rx drop_reason=queue_full " + port + all:                    6,
-		"daqiri_dropped_packets_total direction=rx drop_reason=too_long " + port + q0:                       0,
-		"daqiri_flow_packets_total direction=rx engine=loop flow_id=7 interface_name=port port_id=1 " + all: 148,
-		"daqiri_kernel_dropped_total direction=rx " + port + all:                                            18,
-		"daqiri_held_packets direction=tx " + port + q0:                                                     10,
-		"daqiri_stage_out_packets_total session_name=one stage_kind=writer stage_name=disk":                 19,
-		"daqiri_stage_in_packets_total session_name=one stage_kind=tap stage_name=a\"b\\c\nµ":               20,
-		"daqiri_metric metric_name=power.max session_name=one":                                              -2.5,
-		"daqiri_faults_total fault=no route queue_id=port.tx.0 session_name=one":                            4,
-		"daqiri_session_time_seconds session_name=one":                                                      2,
-		"process_cpu_time_seconds_total":                                                                    1.5,
-		"target_info service_name=daqiri-run service_version=1.2":                                           1,
+		"daqiri_rx_packets_total direction=rx " + port + q0:                                                                     100,
+		"daqiri_rx_packets_total direction=rx " + port + all:                                                                    150,
+		"daqiri_rx_bytes_total direction=rx " + port + all:                                                                      1500,
+		"daqiri_tx_packets_total direction=tx " + port + all:                                                                    60,
+		"daqiri_wire_bytes_total direction=wire " + port + q0:                                                                   600,
+		"daqiri_dropped_packets_total direction=rx drop_reason=queue_full " + port + all:                                        6,
+		"daqiri_dropped_packets_total direction=rx drop_reason=too_long " + port + q0:                                           0,
+		"daqiri_flow_packets_total direction=rx engine=loop flow_id=7 flow_name=antenna 3 interface_name=port port_id=1 " + all: 148,
+		"daqiri_kernel_dropped_total direction=rx " + port + all:                                                                18,
+		"daqiri_held_packets direction=tx " + port + q0:                                                                         10,
+		"daqiri_stage_out_packets_total session_name=one stage_kind=writer stage_name=disk":                                     19,
+		"daqiri_stage_in_packets_total session_name=one stage_kind=tap stage_name=a\"b\\c\nµ":                                   20,
+		"daqiri_metric metric_name=power.max session_name=one":                                                                  -2.5,
+		"daqiri_faults_total fault=no route queue_id=port.tx.0 session_name=one":                                                4,
+		"daqiri_session_time_seconds session_name=one":                                                                          2,
+		"process_cpu_time_seconds_total":                                                                                        1.5,
+		"target_info service_name=daqiri-run service_version=1.2":                                                               1,
 	} {
 		if v, there := got[key]; !there || v != want {
 			t.Errorf("%q: %v (there: %v), want %v", key, v, there, want)
@@ -343,5 +347,55 @@ func TestOTLPFromEnv(t *testing.T) {
 		if got := fmt.Sprint(on, " ", err); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %s, want %s", c.env, got, c.want)
 		}
+	}
+}
+
+// Every metric that the dashboard asks for is one that is shown.
+func TestDashboard(t *testing.T) {
+	text, err := os.ReadFile("../../scripts/grafana/daqiri.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+		Templating struct{ List []struct{ Query any } }
+	}
+	if err := json.Unmarshal(text, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	var extras stats.Counts
+	for k := range native.Extras {
+		extras = append(extras, stats.Count{Name: native.ExtraName(k)})
+	}
+	known := Names(extras)
+	labels := regexp.MustCompile(`\{[^}]*\}|\bby \([^)]*\)|label_values\(|, daqiri_\w+\)`) // names that are no metric's
+	queries := 0
+	check := func(where, expr string) {
+		queries++
+		names := regexp.MustCompile(`\b(daqiri|process)_\w+`).FindAllString(labels.ReplaceAllString(expr, ""), -1)
+		if len(names) == 0 {
+			t.Errorf("%s: no metric in %s", where, expr)
+		}
+		for _, name := range names {
+			if !slices.Contains(known, name) {
+				t.Errorf("%s asks for %s, which is not shown", where, name)
+			}
+		}
+	}
+	for _, p := range dashboard.Panels {
+		for _, target := range p.Targets {
+			check(p.Title, target.Expr)
+		}
+	}
+	for _, v := range dashboard.Templating.List {
+		if q, ok := v.Query.(map[string]any); ok {
+			check("a variable", q["query"].(string))
+		}
+	}
+	if queries < 12 {
+		t.Errorf("%d queries", queries)
 	}
 }

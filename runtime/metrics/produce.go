@@ -32,6 +32,7 @@ const (
 	labelStage     = attribute.Key("daqiri.stage.name")
 	labelKind      = attribute.Key("daqiri.stage.kind") // stage, tap or writer
 	labelFlow      = attribute.Key("daqiri.flow.id")
+	labelFlowName  = attribute.Key("daqiri.flow.name")
 	labelMetric    = attribute.Key("daqiri.metric.name")
 	labelFault     = attribute.Key("daqiri.fault")
 )
@@ -108,6 +109,7 @@ func (b *builder) session(s Session) {
 			sum, _ := l.Side(x.Name, x.Kind)
 			b.labels = append(slices.Clip(port), labelQueue.String(allQueues))
 			b.line(&sum)
+			b.flows(sum.Flows)
 		}
 		b.labels = append(slices.Clip(port), labelQueue.String(strconv.Itoa(x.QueueID)))
 		b.line(x)
@@ -156,16 +158,21 @@ func (b *builder) line(x *stats.Line) {
 		b.labels = append(slices.Clip(with), labelReason.String(r.Name))
 		b.counter(dropped, r.N)
 	}
-	for _, f := range x.Flows {
-		b.labels = append(slices.Clip(with), labelFlow.String(strconv.Itoa(int(f.ID))))
-		b.counter(flowPackets, f.Packets)
-		b.counter(flowBytes, f.Bytes)
-	}
 	b.labels = with
 	for _, e := range x.Extra {
 		if e.N > 0 {
 			b.counter(extra(e.Name), e.N)
 		}
+	}
+}
+
+// flows adds those of an interface; they are not shown by queue, over which a flow may be spread.
+func (b *builder) flows(flows stats.Flows) {
+	with := b.labels
+	for _, f := range flows {
+		b.labels = append(slices.Clip(with), labelFlow.String(strconv.Itoa(int(f.ID))), labelFlowName.String(f.Name))
+		b.counter(flowPackets, f.Packets)
+		b.counter(flowBytes, f.Bytes)
 	}
 }
 

@@ -1,6 +1,10 @@
 package session
 
 import (
+	"cmp"
+	"math"
+	"slices"
+
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
@@ -52,21 +56,69 @@ func (s *Session) snapshot() *stats.Ledger {
 		})
 	}
 	s.place(l.Lines)
-	timings := s.native.Timings()
-	for i := range timings {
-		t := &timings[i]
-		for k := range l.Lines {
-			if x := &l.Lines[k]; x.Kind == stats.Tx && x.Name == t.Name() && x.QueueID == int(t.QueueID) {
-				x.Timing = &stats.Timing{WantedNS: t.WantedNS, TookNS: t.TookNS, OverdueNS: t.OverdueNS,
-					GapError: spread(&t.GapError), TimeError: spread(&t.TimeError)}
-			}
-		}
-	}
+	s.details(l)
 	faults := s.native.Faults()
 	for i := range faults {
 		l.Faults = append(l.Faults, fault(&faults[i]))
 	}
 	return l
+}
+
+// details adds to the lines what only some have.
+func (s *Session) details(l *stats.Ledger) {
+	line := func(kind stats.Kind, name string, id uint32) *stats.Line {
+		for k := range l.Lines {
+			if x := &l.Lines[k]; x.Kind == kind && x.Name == name && x.QueueID == int(id) {
+				return x
+			}
+		}
+		return &stats.Line{} // of something that came between the two readings
+	}
+	timings := s.native.Timings()
+	for i := range timings {
+		t := &timings[i]
+		line(stats.Tx, t.Name(), t.QueueID).Timing = &stats.Timing{WantedNS: t.WantedNS, TookNS: t.TookNS, OverdueNS: t.OverdueNS,
+			GapError: spread(&t.GapError), TimeError: spread(&t.TimeError)}
+	}
+	spreads := s.native.Spreads()
+	for i := range spreads {
+		h := &spreads[i]
+		switch out := spread(&h.N); {
+		case out == nil:
+		case h.Kind == native.SpreadBurstSize:
+			line(stats.Rx, h.Name(), h.QueueID).BurstSize = s.burstSize(h, out)
+		default:
+			line(stats.Writer, h.Name(), 0).WriteStall = &stats.Histogram{Spread: out, Sum: h.Sum}
+		}
+	}
+	for _, f := range s.native.FlowCounts() {
+		i := s.ifaces[f.Iface]
+		name, _ := i.titles.Load(f.FlowID)
+		title, _ := name.(string)
+		x := line(stats.Rx, i.Name(), f.QueueID)
+		x.Flows = append(x.Flows, stats.Flow{ID: f.FlowID, Name: title, Packets: f.Packets, Bytes: f.Bytes})
+	}
+	for k := range l.Lines {
+		x := &l.Lines[k]
+		slices.SortFunc(x.Flows, func(a, b stats.Flow) int { return cmp.Compare(a.ID, b.ID) })
+		if r, ok := s.handled.Load(x.Name); ok && x.Kind == stats.Tap {
+			x.HandlerTime = r.(*stats.Recorder).Read()
+		}
+	}
+}
+
+// burstSize makes sizes of what the engine counts, which is one less; none is above the queue's batch size.
+func (s *Session) burstSize(h *native.Spread, out stats.Spread) *stats.Histogram {
+	most := uint64(math.MaxUint64)
+	for q := range s.queues {
+		if x := s.queues[q]; x.rx && x.i.Name() == h.Name() && x.ID() == int(h.QueueID) {
+			most = uint64(x.BatchSize())
+		}
+	}
+	for k := range out {
+		out[k].Most = min(out[k].Most+1, most)
+	}
+	return &stats.Histogram{Spread: out, Sum: h.Sum + out.N()}
 }
 
 // place says which interface each queue's line is of.

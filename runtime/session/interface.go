@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"sync"
 
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/spec"
@@ -18,6 +19,7 @@ type Interface struct {
 	native native.Iface
 	rx, tx []*Queue
 	flows  *flowTable
+	titles sync.Map // of the flows that there are: names by id, for readers of the ledger
 }
 
 // Name is the interface's name in the configuration.
@@ -135,8 +137,19 @@ func (i *Interface) change(c *flowChange) error {
 		return err
 	}
 	i.flows.apply(c)
+	i.retitle(c)
 	i.s.lastFlow = max(i.s.lastFlow, c.last)
 	return nil
+}
+
+// retitle keeps the names of flows up to date.
+func (i *Interface) retitle(c *flowChange) {
+	for _, f := range c.gone {
+		i.titles.Delete(f.ID)
+	}
+	for _, f := range c.added {
+		i.titles.Store(f.ID, f.Name)
+	}
 }
 
 // DeleteFlows deletes the flows of a group and returns how many they were.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
@@ -73,6 +74,16 @@ func (t *Tap) Next(l *Leases, until int64) (*Burst, error) {
 		return nil, ErrNotReady
 	}
 	return l.Take(it), nil
+}
+
+// Clock returns where the times of the handler's calls are recorded; nil on the virtual clock, on which they would differ from
+// run to run. The tap's task records.
+func (t *Tap) Clock() *stats.Recorder {
+	if t.s.Virtual() {
+		return nil
+	}
+	r, _ := t.s.handled.LoadOrStore(t.Name(), &stats.Recorder{})
+	return r.(*stats.Recorder)
 }
 
 // Task is the task that the tap feeds.

@@ -1,0 +1,93 @@
+// flow_count.c: see flow_count.h. An open hash of flow ids; slots are taken and never given back.
+#include "flow_count.h"
+
+#include <stdlib.h>
+
+#define SLOTS (2 * DQ_FLOW_COUNTS) // a power of two
+#define BITS  11                   // log2 of it
+
+typedef struct slot {
+    _Atomic uint32_t id; // 0: free
+    dqi_count packets, bytes;
+} slot;
+
+struct dqi_flow_counts {
+    uint32_t used; // the poller's own
+    _Atomic bool any;
+    slot others;
+    slot slots[SLOTS];
+};
+
+_Static_assert(SLOTS == 1 << BITS, "BITS is log2 of SLOTS");
+
+dqi_flow_counts *dqi_flow_counts_new(void) { return calloc(1, sizeof(dqi_flow_counts)); }
+void dqi_flow_counts_free(dqi_flow_counts *c) { free(c); }
+
+static slot *slot_of(dqi_flow_counts *c, uint32_t id) {
+    uint32_t k = (id * 0x9e3779b1u) >> (32 - BITS);
+    for (;; k = (k + 1) % SLOTS) {
+        uint32_t at = atomic_load_explicit(&c->slots[k].id, memory_order_relaxed);
+        if (at == id) return &c->slots[k];
+        if (at != 0) continue;
+        if (c->used == DQ_FLOW_COUNTS) return &c->others;
+        c->used++;
+        atomic_store_explicit(&c->slots[k].id, id, memory_order_relaxed);
+        return &c->slots[k];
+    }
+}
+
+static uint64_t length(const dq_burst *b, uint32_t i) {
+    uint64_t len = 0;
+    for (uint32_t s = 0; s < b->nseg; s++)
+        len += b->len[s][i];
+    return len;
+}
+
+void dqi_flow_count(dqi_flow_counts *c, const dq_burst *b, uint32_t from) {
+    for (uint32_t i = from; i < b->n;) {
+        uint32_t id = b->flow[i], first = i;
+        if (id == 0) {
+            i++;
+            continue;
+        }
+        uint64_t bytes = 0;
+        for (; i < b->n && b->flow[i] == id; i++) // neighbours are often of one flow
+            bytes += length(b, i);
+        slot *s = slot_of(c, id);
+        dqi_add(&s->packets, i - first);
+        dqi_add(&s->bytes, bytes);
+        atomic_store_explicit(&c->any, true, memory_order_relaxed);
+    }
+}
+
+typedef struct sink {
+    dq_flow_count *out;
+    uint32_t n, max, iface, queue;
+} sink;
+
+static void put(sink *k, const slot *s) {
+    uint64_t packets = dqi_get(&s->packets);
+    if (packets == 0 || k->n++ >= k->max) return;
+    k->out[k->n - 1] = (dq_flow_count){
+        .iface = k->iface,
+        .queue_id = k->queue,
+        .flow_id = atomic_load_explicit(&s->id, memory_order_relaxed),
+        .packets = packets,
+        .bytes = dqi_get(&s->bytes),
+    };
+}
+
+uint32_t dq_flow_counts(const dq_session *s, dq_flow_count *out, uint32_t max) {
+    sink k = {.out = out, .max = max};
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        for (uint32_t q = 0; q < s->ifaces[i]->n_rx; q++) {
+            const dqi_flow_counts *c = s->ifaces[i]->rx[q]->flow_counts;
+            if (!c || !atomic_load_explicit(&c->any, memory_order_relaxed)) continue;
+            k.iface = i;
+            k.queue = s->ifaces[i]->rx[q]->conf.id;
+            put(&k, &c->others);
+            for (uint32_t m = 0; m < SLOTS; m++)
+                put(&k, &c->slots[m]);
+        }
+    return k.n;
+}

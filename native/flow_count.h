@@ -1,0 +1,18 @@
+// flow_count.h: what a receive queue received of each flow.
+//
+// The queue's poller writes, anybody reads. The first DQ_FLOW_COUNTS flows of which something comes have a
+// counter each, those after them share one: nothing is allocated, and a table that is read every second stays
+// small.
+#ifndef DQI_FLOW_COUNT_H
+#define DQI_FLOW_COUNT_H
+
+#include "dqi.h"
+
+// NULL: no memory.
+dqi_flow_counts *dqi_flow_counts_new(void);
+void dqi_flow_counts_free(dqi_flow_counts *c);
+// Counts the packets [from, b->n) of b, by their flow ids and as long as they are; those without a flow are
+// not.
+void dqi_flow_count(dqi_flow_counts *c, const dq_burst *b, uint32_t from);
+
+#endif

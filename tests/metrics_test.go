@@ -1,0 +1,245 @@
+package tests
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// metricsScript receives 1000 packets of two flows on two queues, hands one queue to a handler and one to a file, says
+// so, and waits to be stopped.
+const metricsScript = `
+local daqiri = require "daqiri"
+local s = daqiri.open("m.yaml")
+local first, second = s:rx_queue("port", 0), s:rx_queue("port", 1)
+local seen = 0
+first:on_burst(function(b) seen = seen + b.n end)
+s:pipe(second, s:filter{ name = "none \"odd\\", where = "udp_dst == 1" }, s:write_pcap{ name = "disk", dirs = { "." } })
+s:pipe(second, s:write_pcap{ name = "all", dirs = { "." } })
+s:metric("answer", 42)
+local tx = s:tx_queue("port", 0)
+s:after(0, function() tx:transmit{ template = tx:template{ udp_dst = 7148, payload = ("x"):rep(100) }, count = 600 } end)
+s:after(0.2, function() tx:transmit{ template = tx:template{ udp_dst = 7149, payload = ("y"):rep(50) }, count = 400 } end)
+local said = false
+s:every(0.05, function()
+  local l = s:stats()
+  if not said and seen == 600 and l.port.rx.packets == 1000 and l.all.written == 400 and l.all.held == 0 then
+    said = true
+    print("ready")
+  end
+end)
+s:run{}
+`
+
+const metricsConfig = `
+daqiri:
+  cfg:
+    version: 1
+    memory_regions:
+    - { name: "buffers", kind: "host", num_bufs: 4096, buf_size: 2048 }
+    interfaces:
+    - name: "port"
+      address: "loop0"
+      rx:
+        queues:
+        - { name: "a", id: 0, batch_size: 64, timeout_us: 1000, memory_regions: ["buffers"] }
+        - { name: "b", id: 1, batch_size: 64, timeout_us: 1000, memory_regions: ["buffers"] }
+        flows:
+        - { name: "north", id: 11, match: { udp_dst: 7148 }, action: { type: queue, id: 0 } }
+        - { name: "south", id: 12, match: { udp_dst: 7149 }, action: { type: queue, id: 1 } }
+      tx:
+        queues:
+        - { name: "out", id: 0, batch_size: 64, memory_regions: ["buffers"] }
+`
+
+// metricsRun starts the script with an endpoint and returns what the endpoint shows once nothing moves, and the summary.
+func metricsRun(t *testing.T) (map[string]*dto.MetricFamily, ledgerJSON, string) {
+	program, err := exec.LookPath("daqiri-run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"m.lua": metricsScript, "m.yaml": metricsConfig} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(program, "--metrics", ":0", "--summary-json", "s.json", "m.lua")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "DAQIRI_TEST=1", "HOME="+dir)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer deadline.Stop()
+	ready := make([]byte, len("ready\n"))
+	if _, err := io.ReadFull(out, ready); err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		t.Fatalf("the script is not ready: %v\n%s", err, stderr.String())
+	}
+	url := regexp.MustCompile(`http://127\.0\.0\.1:\d+/metrics`).FindString(stderr.String())
+	families := scrapeMetrics(t, url)
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	if _, err := http.Get(url); err == nil {
+		t.Error("the endpoint outlived the program")
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "s.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report struct {
+		Sessions []struct{ Ledger ledgerJSON }
+	}
+	if err := json.Unmarshal(data, &report); err != nil || len(report.Sessions) != 1 {
+		t.Fatalf("%v in %s", err, data)
+	}
+	return families, report.Sessions[0].Ledger, stderr.String()
+}
+
+// ledgerJSON is what the comparison reads of a summary.
+type ledgerJSON struct {
+	Lines []struct {
+		Kind, Name            string
+		QueueID               int `json:"queue_id"`
+		In, Out, Held, Bursts uint64
+		InBytes               uint64 `json:"in_bytes"`
+		OutBytes              uint64 `json:"out_bytes"`
+		Dropped, Extra        map[string]uint64
+		BurstSize             *spreadJSON `json:"burst_size"`
+		HandlerTime           *spreadJSON `json:"handler_time_ns"`
+		Flows                 []struct {
+			ID             uint32
+			Name           string
+			Packets, Bytes uint64
+		}
+	}
+}
+
+func scrapeMetrics(t *testing.T, url string) map[string]*dto.MetricFamily {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families
+}
+
+// spreadJSON is what it reads of a histogram.
+type spreadJSON struct{ N, Sum, Max uint64 }
+
+// value finds the one series of a metric with these labels: "queue_id=all direction=rx".
+func value(families map[string]*dto.MetricFamily, name, labels string) (v float64, h *dto.Histogram, n int) {
+	for _, m := range families[name].GetMetric() {
+		has := map[string]bool{}
+		for _, l := range m.Label {
+			has[strings.TrimPrefix(l.GetName(), "daqiri_")+"="+l.GetValue()] = true
+		}
+		all := true
+		for _, want := range strings.Split(labels, "; ") {
+			all = all && has[want]
+		}
+		if all {
+			v, h, n = m.GetCounter().GetValue()+m.GetGauge().GetValue(), m.Histogram, n+1
+		}
+	}
+	return v, h, n
+}
+
+// What Prometheus reads when nothing moves is what the summary says at the end, line by line; and an interface's series
+// are the sums of its queues'.
+func TestMetricsAreTheLedger(t *testing.T) {
+	families, ledger, stderr := metricsRun(t)
+	check := func(name, labels string, want uint64) {
+		t.Helper()
+		if v, _, n := value(families, name, labels); n != 1 || v != float64(want) {
+			t.Errorf("%s{%s}: %v in %d series, want %d", name, labels, v, n, want)
+		}
+	}
+	sums := map[string]uint64{}
+	for _, l := range ledger.Lines {
+		of := "session_name=m.yaml; stage_kind=" + l.Kind + "; stage_name=" + l.Name
+		switch l.Kind {
+		case "rx", "tx", "wire":
+			of = fmt.Sprintf("interface_name=port; port_id=0; engine=loop; direction=%s; queue_id=%d", l.Kind, l.QueueID)
+			packets, size := l.In, l.InBytes
+			if l.Kind == "tx" {
+				packets, size = l.Out, l.OutBytes
+			}
+			check("daqiri_"+l.Kind+"_packets_total", of, packets)
+			check("daqiri_"+l.Kind+"_bytes_total", of, size)
+			sums[l.Kind] += packets
+		default:
+			check("daqiri_stage_in_packets_total", of, l.In)
+			check("daqiri_stage_out_bytes_total", of, l.OutBytes)
+		}
+		check("daqiri_bursts_total", of, l.Bursts)
+		for reason, n := range l.Dropped {
+			check("daqiri_dropped_packets_total", of+"; drop_reason="+reason, n)
+		}
+		for _, f := range l.Flows {
+			check("daqiri_flow_packets_total", fmt.Sprintf("queue_id=all; flow_id=%d; flow_name=%s", f.ID, f.Name), f.Packets)
+			check("daqiri_flow_bytes_total", fmt.Sprintf("queue_id=all; flow_id=%d; flow_name=%s", f.ID, f.Name), f.Bytes)
+			sums["flow "+f.Name] = f.Packets
+		}
+		if b := l.BurstSize; b != nil {
+			_, h, _ := value(families, "daqiri_rx_burst_size", of)
+			if h.GetSampleCount() != b.N || h.GetSampleSum() != float64(b.Sum) || b.Sum != l.Out || b.N != l.Bursts || b.Max > 64 {
+				t.Errorf("burst sizes of %s: %v, %+v, out %d, bursts %d", of, h, b, l.Out, l.Bursts)
+			}
+			sums["histograms"]++
+		}
+		if b := l.HandlerTime; b != nil {
+			_, h, _ := value(families, "daqiri_handler_time_seconds", of)
+			if h.GetSampleCount() != b.N || b.N != l.Bursts || b.Sum == 0 {
+				t.Errorf("handler times of %s: %v, %+v, bursts %d", of, h, b, l.Bursts)
+			}
+			sums["histograms"]++
+		}
+	}
+	for _, direction := range []string{"rx", "tx", "wire"} {
+		if sums[direction] != 1000 {
+			t.Errorf("%s: %d packets, want 1000", direction, sums[direction])
+		}
+		check("daqiri_"+direction+"_packets_total", "queue_id=all; direction="+direction, 1000)
+	}
+	check("daqiri_dropped_packets_total", `drop_reason=filtered; stage_name=none "odd\`, 400)
+	check("daqiri_metric", "metric_name=answer", 42)
+	if sums["flow north"] != 600 || sums["flow south"] != 400 || sums["histograms"] != 3 {
+		t.Errorf("%v", sums)
+	}
+	if t.Failed() {
+		t.Log(stderr)
+	}
+}
