@@ -111,8 +111,7 @@ static int receive_straight(dqi_port *p, dq_queue *q, dq_burst *b, uint32_t room
 
 // No descriptor tells when a device has frames: a queue is looked at again at once for a while, then now and
 // then.
-static void look_again(dq_queue *q, int n) {
-    int64_t now = dq_now(q->session);
+static void look_again(dq_queue *q, int n, int64_t now) {
     if (n > 0 || q->now_ns == 0) q->now_ns = now; // of the last packet
     int64_t next = now - q->now_ns < BUSY_NS ? now : now + PAUSE_NS;
     if (next < q->next_ns) q->next_ns = next;
@@ -123,11 +122,12 @@ static int dpdk_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     bool plain = p->direct && room > 0 && !dqi_responder_of(q->iface) && !dqi_flows_any(&p->flows) &&
                  !dqi_flows_drops(&p->flows);
     int n = plain ? receive_straight(p, q, *b, room) : 0;
+    int64_t now = n > 0 ? (*b)->ts[(*b)->n - 1] : dq_now(q->session);
     if (n == 0) {
         dqi_burst_columns(*b);
         n = dqi_raw_rx(q, b, room);
     }
-    if (room > 0 && (n > 0 || q->session->state < DQI_STOPPED)) look_again(q, n);
+    if (room > 0 && (n > 0 || q->session->state < DQI_STOPPED)) look_again(q, n, now);
     return n;
 }
 

@@ -176,10 +176,19 @@ static void account(dq_queue *q, int64_t now, uint32_t n, bool timed) {
     if (timed) q->timing->fresh = true; // gaps that follow from send times are no errors of the pace
 }
 
+// True when there is nothing to send: a poll needs no look at the clock then.
+static bool is_idle(dq_queue *q) {
+    bool made = q->gen && atomic_load_explicit(&q->gen_left, memory_order_relaxed) > 0;
+    if (made || !dqi_tx_idle(q)) return false;
+    atomic_store_explicit(&q->busy, false, memory_order_relaxed);
+    q->tx_made = false;
+    return true;
+}
+
 int dqi_tx_poll(dq_queue *q) {
     q->next_ns = INT64_MAX;
     int work = q->iface->ops->reap ? q->iface->ops->reap(q) : 0;
-    for (int round = 0; round < 4; round++) {
+    for (int round = 0; round < 4 && !is_idle(q); round++) {
         int64_t now = q->now_ns = dq_now(q->session);
         if (!q->tx) {
             q->tx = take_next(q, now);
