@@ -7,6 +7,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
@@ -42,8 +43,8 @@ var sessionType = &typeDef{
 		{"rx_queue", sessionQueue(true)}, {"rx_queues", sessionQueues(true)}, {"sample", sessionSample},
 		{"stage", sessionStage}, {"start", sessionStart}, {"stats", sessionStats}, {"stop", sessionStop},
 		{"threshold", sessionThreshold}, {"tx_queue", sessionQueue(false)},
-		{"tx_queues", sessionQueues(false)}, {"write_pcap", sessionWrite("pcap")},
-		{"write_raw", sessionWrite("raw")},
+		{"tx_queues", sessionQueues(false)}, {"write_blocks", sessionWrite(session.KindBlocks)},
+		{"write_pcap", sessionWrite(session.KindPcap)}, {"write_raw", sessionWrite(session.KindRaw)},
 	},
 	meta: []entry{{"__tostring", func(c *call) int {
 		h, _ := userdata[*sessionHandle](c.L.Get(1))

@@ -2,49 +2,142 @@ package bindings
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// sessionWrite is s:write_pcap{name, dir | dirs, prefix, snaplen, policy} and s:write_raw{name, dir | dirs, prefix,
-// per, packet_data_offset, policy}.
+// writerOptions are the options that all writers of files take, and those that only one kind does.
+var writerOptions = map[string][]string{
+	"":                 {"dir", "dirs", "manifest", "name", "policy", "prefix", "quota", "rotate", "when_full"},
+	session.KindPcap:   {"append", "comment", "format", "precision", "snaplen"},
+	session.KindRaw:    {"packet_data_offset", "per"},
+	session.KindBlocks: {"header", "present"},
+}
+
+// sessionWrite is s:write_pcap{}, s:write_raw{} and s:write_blocks{}.
 func sessionWrite(kind string) function {
 	return func(c *call) int {
 		o := selfSession(c)
-		known := []string{"dir", "dirs", "name", "policy", "prefix", "snaplen"}
-		if kind == session.KindRaw {
-			known = []string{"dir", "dirs", "name", "packet_data_offset", "per", "policy", "prefix"}
-		}
-		opts := c.options(1, known...)
-		w := session.WriterOptions{Dirs: opts.folders(), Policy: opts.policy(session.Drop),
-			Snaplen:          int(opts.whole("snaplen", 0, 0, 1<<18)),
-			PacketDataOffset: int(opts.whole("packet_data_offset", 0, 0, 1<<16))}
-		var err error
-		if w.Per, err = session.ParsePer(opts.str("per", "packet")); err != nil {
-			opts.wrong("per", "%v", err)
-		}
+		opts := c.options(1, slices.Concat(writerOptions[""], writerOptions[kind])...)
+		w := opts.writer()
 		name := opts.str("name", "")
 		w.Prefix = opts.str("prefix", cmp.Or(name, kind))
+		make := o.s.WritePcap
+		switch kind {
+		case session.KindRaw:
+			var err error
+			if w.Per, err = session.ParsePer(opts.str("per", "packet")); err != nil {
+				opts.wrong("per", "%v", err)
+			}
+			w.PacketDataOffset = int(opts.whole("packet_data_offset", 0, 0, 1<<16))
+			make = o.s.WriteRaw
+		case session.KindBlocks:
+			w.BySlot = opts.choice("present", "packet", "slot") == "slot"
+			w.Text = opts.header()
+			make = o.s.WriteBlocks
+		default:
+			opts.pcap(&w)
+		}
 		for _, dir := range w.Dirs {
 			if err := os.MkdirAll(dir, 0o777); err != nil {
 				opts.fault("folder %s can't be made: %v", dir, err)
 			}
 		}
-		make := o.s.WritePcap
-		if kind == session.KindRaw {
-			make = o.s.WriteRaw
-		}
 		st, err := make(name, w)
 		return c.pushStage(st, o, err)
 	}
+}
+
+// writer reads the options that all writers have.
+func (o *options) writer() session.WriterOptions {
+	w := session.WriterOptions{Dirs: o.folders(), Policy: o.policy(session.Drop), Rotate: o.rotation(),
+		Quota: uint64(o.quantity("quota", spec.ParseSize)), NoManifest: !o.bool("manifest", true)}
+	w.DeleteOldest = o.choice("when_full", "drop", "delete_oldest") == "delete_oldest"
+	if o.has("quota") && w.Quota == 0 {
+		o.wrong("quota", "a number of bytes above 0 expected")
+	}
+	return w
+}
+
+// pcap reads the options of write_pcap.
+func (o *options) pcap(w *session.WriterOptions) {
+	w.Snaplen = int(o.whole("snaplen", 0, 0, 1<<18))
+	w.PcapNG = o.choice("format", "pcap", "pcapng") == "pcapng"
+	w.Micro = o.choice("precision", "ns", "us") == "us"
+	w.Append = o.bool("append", false)
+	w.Text = o.str("comment", "")
+	switch {
+	case !w.PcapNG && w.Text != "":
+		o.wrong("comment", "only a pcapng has comments: set format = \"pcapng\"")
+	case len(w.Text) > maxText:
+		o.wrong("comment", "it has %d bytes, at most %d are kept", len(w.Text), maxText)
+	case w.Append && w.Rotate != session.Rotation{}:
+		o.wrong("append", "rotated files are never written to again, and those of an earlier run stay: leave it out")
+	}
+}
+
+// choice reads one of these words; the first where the option is absent.
+func (o *options) choice(key string, words ...string) string {
+	word := o.str(key, words[0])
+	if !slices.Contains(words, word) {
+		o.wrong(key, "%q is not one of %s%s", word, strings.Join(words, ", "), maybe(word, words))
+	}
+	return word
+}
+
+// maxText is how many bytes a comment or the text of a block file's header may have.
+const maxText = 3071
+
+// header reads the text for the headers of block files: a string, or a value that is written as JSON.
+func (o *options) header() string {
+	text, ok := o.get("header").(lua.LString)
+	if !ok && o.has("header") {
+		v, err := plainValue(o.get("header"), 0)
+		data := []byte(nil)
+		if err == nil {
+			data, err = json.Marshal(v)
+		}
+		if err != nil {
+			o.wrong("header", "%v", err)
+		}
+		text = lua.LString(data)
+	}
+	if len(text) > maxText {
+		o.wrong("header", "it has %d bytes, at most %d fit", len(text), maxText)
+	}
+	return string(text)
+}
+
+// rotation reads rotate: a size, or {size, seconds, packets}.
+func (o *options) rotation() (r session.Rotation) {
+	t, ok := o.get("rotate").(*lua.LTable)
+	if !ok {
+		if r.Bytes = uint64(o.quantity("rotate", spec.ParseSize)); o.has("rotate") && r.Bytes == 0 {
+			o.wrong("rotate", "a number of bytes above 0 expected")
+		}
+		return r
+	}
+	in := &options{c: o.c, n: o.n, t: t}
+	in.allow([]string{"packets", "seconds", "size"})
+	r.Bytes = uint64(in.quantity("size", spec.ParseSize))
+	r.Packets = uint64(in.whole("packets", 0, 1, 1<<53))
+	after, given := in.seconds("seconds")
+	r.After = after
+	if r == (session.Rotation{}) || (given && after <= 0) || (in.has("size") && r.Bytes == 0) {
+		o.wrong("rotate", "size, seconds and packets are above 0, and one of them is needed")
+	}
+	return r
 }
 
 // folders reads dir, or the list dirs; the current folder where both are absent.
@@ -100,7 +193,7 @@ var writeType = &typeDef{
 // maxPrefix is how many bytes of a file's name stand before the index.
 const maxPrefix = 200
 
-// stageWrite is w:write(b, {prefix, packet_data_offset}): it hands the burst to a writer, which the script keeps.
+// stageWrite is w:write(b, {comment, prefix, packet_data_offset}): it hands the burst to a writer, which the script keeps.
 func stageWrite(c *call) int {
 	st := receiver[*stage](c, "stage")
 	b, ok := userdata[*burst](c.arg(1))
@@ -111,9 +204,17 @@ func stageWrite(c *call) int {
 		c.argError(1, "%s", b.gone())
 	}
 	st.of.running(c)
-	opts := c.options(2, "packet_data_offset", "prefix")
+	opts := c.options(2, "comment", "packet_data_offset", "prefix")
 	var names *session.WriteNames
-	if opts.has("prefix") || opts.has("packet_data_offset") {
+	if opts.has("comment") {
+		names = &session.WriteNames{Comment: opts.str("comment", "")}
+		if n := len(names.Comment); n < 1 || n > maxPrefix {
+			opts.wrong("comment", "it has %d bytes, 1 to %d expected", n, maxPrefix)
+		}
+		if opts.has("prefix") || opts.has("packet_data_offset") {
+			opts.wrong("comment", "a file per packet has no comments")
+		}
+	} else if opts.has("prefix") || opts.has("packet_data_offset") {
 		opts.need("prefix")
 		names = &session.WriteNames{Prefix: opts.str("prefix", ""), PacketDataOffset: int(opts.whole("packet_data_offset", 0, 0, 1<<31-1))}
 		if n := len(names.Prefix); n < 1 || n > maxPrefix || strings.ContainsRune(names.Prefix, '/') {
@@ -122,7 +223,11 @@ func stageWrite(c *call) int {
 	}
 	w, err := st.st.Write(b.b, names)
 	if names != nil && errors.Is(err, session.ErrInvalid) {
-		c.argError(2, "only a writer of a file per packet takes names of its own for a burst")
+		what := "only a writer of a file per packet takes names of its own for a burst"
+		if names.Comment != "" {
+			what = "only a writer of pcapng takes comments"
+		}
+		c.argError(2, "%s", what)
 	} else if err != nil {
 		return c.fail(err)
 	}

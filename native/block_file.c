@@ -7,12 +7,15 @@
 // the file. After a failed write the file is cut back to its last whole packet and everything behind that is
 // lost, also what was filled in meanwhile; the next record goes there. Runs on the writer's thread.
 #include "block_file.h"
+#include "crc32c.h"
 #include "dqi.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define HUGE_PAGE      (2u << 20)
 #define BUFFERED_BYTES (1u << 20)   // of a block whose write is a copy: small enough for the cache
@@ -30,13 +33,29 @@ static int block_init(dqi_block *b, uint32_t room) {
     return 0;
 }
 
-int dqi_block_open(dqi_block_file *f, const char *path, bool overlap) {
+int dqi_block_open(dqi_block_file *f, const char *path, bool overlap, bool keep) {
     *f = (dqi_block_file){.disk = {.fd = -1}};
-    int err = dqi_disk_open(&f->disk, path, overlap);
+    int err = dqi_disk_open(&f->disk, path, overlap, keep);
     f->room = f->disk.align > 1 ? DQI_BLOCK_BYTES : BUFFERED_BYTES;
     for (int i = 0; i < 2 && err == 0; i++)
         err = block_init(&f->blocks[i], f->room);
     if (err != 0) dqi_block_close(f);
+    return err;
+}
+
+int dqi_block_resume(dqi_block_file *f, const char *path, uint64_t size, uint32_t crc) {
+    dqi_block *b = &f->blocks[0];
+    dqi_disk_cut(&f->disk, size);
+    b->base = size - size % f->disk.align;
+    b->used = f->clean = (uint32_t)(size - b->base);
+    f->whole = f->crc_at = size;
+    f->crc = f->whole_crc = crc;
+    if (f->clean == 0) return 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return -errno;
+    ssize_t n = pread(fd, b->buf, f->clean, (off_t)b->base);
+    int err = n == (ssize_t)f->clean ? 0 : n < 0 ? -errno : -EIO;
+    close(fd);
     return err;
 }
 
@@ -61,6 +80,7 @@ static void settle(dqi_block_file *f, dqi_block *b, uint32_t done, int err, dqi_
             f->whole = end;
         }
         t->packets += m->last;
+        f->packets += m->last;
         t->packet_bytes += m->bytes;
         t->cut += m->last && m->cut;
         dqi_write_ok(m->op, m->last, m->bytes);
@@ -68,14 +88,25 @@ static void settle(dqi_block_file *f, dqi_block *b, uint32_t done, int err, dqi_
     b->n_marks = 0;
 }
 
+// Takes what b has up to this offset in the file into the checksum.
+static void sum_up(dqi_block_file *f, const dqi_block *b, uint64_t to) {
+    if (to <= f->crc_at) return;
+    f->crc = dqi_crc32c(f->crc, b->buf + (f->crc_at - b->base), to - f->crc_at);
+    f->crc_at = to;
+}
+
 // After a failed write of b: everything behind the last whole packet is gone; begins anew there.
 static void restart(dqi_block_file *f, const dqi_block *b, int err, dqi_file_tally *t) {
     dqi_block *next = &f->blocks[f->at];
     for (uint32_t i = 0; i < next->n_marks; i++)
         lose(&next->marks[i], err, t);
+    f->failures++;
+    f->crc = f->whole_crc;
+    f->crc_at = f->whole;
     dqi_disk_cut(&f->disk, f->whole);
     next->base = f->whole - f->whole % f->disk.align;
-    if (next->base < b->base) { // a packet of several blocks: its first ones have been reused
+    if (next->base < b->base &&
+        next->base < f->whole) { // a packet of several blocks: its first ones have been reused
         f->disk.align = 1;
         f->disk.buffered = "a packet of several blocks did not fit, and the file ends unaligned";
         next->base = f->whole;
@@ -92,8 +123,16 @@ static int end_write(dqi_block_file *f, dqi_file_tally *t) {
     uint32_t done = 0;
     int err = dqi_disk_end(&f->disk, &done);
     f->busy = false;
+    uint64_t before = f->whole;
     settle(f, b, done, err, t);
-    if (err != 0) restart(f, b, err, t);
+    if (f->whole > before) {
+        sum_up(f, b, f->whole);
+        f->whole_crc = f->crc;
+    }
+    if (err != 0)
+        restart(f, b, err, t);
+    else
+        sum_up(f, b, b->base + done); // the front of what the next block ends
     return err;
 }
 
@@ -191,7 +230,7 @@ uint8_t *dqi_block_room(dqi_block_file *f, uint32_t n, dqi_file_tally *tally, in
 
 void dqi_block_extend(dqi_block_file *f, uint32_t n) { f->blocks[f->at].used += n; }
 
-void dqi_block_commit(dqi_block_file *f, uint32_t n, uint32_t packet_bytes, bool last, bool cut) {
+void dqi_block_commit(dqi_block_file *f, uint32_t n, uint64_t packet_bytes, bool last, bool cut) {
     dqi_block *b = &f->blocks[f->at];
     b->used += n;
     b->marks[b->n_marks++] =

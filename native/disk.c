@@ -180,7 +180,7 @@ static int give_up(dqi_disk *d, int err) {
     return -err;
 }
 
-int dqi_disk_open(dqi_disk *d, const char *path, bool threaded) {
+int dqi_disk_open(dqi_disk *d, const char *path, bool threaded, bool keep) {
     *d = (dqi_disk){.fd = open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0644), .align = 1};
     if (d->fd < 0) return -errno;
     struct stat st;
@@ -189,7 +189,7 @@ int dqi_disk_open(dqi_disk *d, const char *path, bool threaded) {
     // Emptied only once it is ours. A file system without locks is no reason not to write.
     if (d->regular && flock(d->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         return give_up(d, EWOULDBLOCK);
-    if (d->regular && ftruncate(d->fd, 0) != 0) return give_up(d, errno);
+    if (d->regular && !keep && ftruncate(d->fd, 0) != 0) return give_up(d, errno);
     if (!d->regular)
         d->buffered = "it is no regular file";
     else if (threaded)
@@ -202,6 +202,11 @@ int dqi_disk_open(dqi_disk *d, const char *path, bool threaded) {
     }
     d->threaded = threaded;
     return 0;
+}
+
+void dqi_disk_reserve(dqi_disk *d, uint64_t size) {
+    if (d->regular && fallocate(d->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size) != 0)
+        return; // it grows as it goes
 }
 
 void dqi_disk_cut(dqi_disk *d, uint64_t size) {
@@ -254,6 +259,22 @@ const char *dqi_disk_words(int err) {
         return "the device reports an input/output error";
     case ENOENT:
         return "it was removed while writing";
+    case DQI_EQUOTA:
+        return "the writer's quota is used up: nothing more is written; hint: a larger quota, or when_full = "
+               "\"delete_oldest\"";
+    case DQI_ENOBATCH:
+        return "packets that are no batch came; hint: put a reorder stage before the writer";
+    case DQI_ENOCAPTURE:
+        return "it can't be appended to: it is no capture of this format, or damaged before its end";
+    case DQI_EORDER:
+        return "it can't be appended to: it was written in the other order of bytes; hint: another prefix";
+    case DQI_ERESOLUTION:
+        return "it can't be appended to: its times have another resolution; hint: precision = \"us\" or "
+               "\"ns\"";
+    case DQI_ESNAPLEN:
+        return "it can't be appended to: it has another snaplen; hint: give that one";
+    case DQI_ELINK:
+        return "it can't be appended to: its link type is not Ethernet";
     case ECANCELED:
         return "the session ended before it was written";
     default:

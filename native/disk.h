@@ -30,11 +30,23 @@ typedef struct dqi_disk {
     pthread_cond_t changed;
 } dqi_disk;
 
-// Opens and empties the file; it is locked against other writers (flock) as long as it is open. threaded: the
-// writes run on a thread, direct where the file system can; else in dqi_disk_begin, buffered. 0, or -errno
+// What is wrong with a file beyond an errno; used as those are, negative.
+enum dqi_file_error {
+    DQI_EQUOTA = 0x10000, // the writer's quota is used up
+    DQI_ENOBATCH,         // a packet that is no aggregate
+    DQI_ENOCAPTURE,       // what is there is no capture, or damaged before its end
+    DQI_EORDER,           // it has another order of bytes
+    DQI_ERESOLUTION,      // its times have another resolution
+    DQI_ESNAPLEN,         // another snaplen
+    DQI_ELINK,            // another link type
+};
+
+// Opens the file, and empties it unless keep; it is locked against other writers (flock) as long as it is
+// open. threaded: the writes run on a thread, direct where the file system can; else in dqi_disk_begin,
+// buffered. 0, or -errno
 // (-EWOULDBLOCK: somebody else writes it, -ENXIO: it is a pipe that nobody reads); after a failure nothing is
 // left to close. Blocks. One thread at a time, as for all that follow.
-int dqi_disk_open(dqi_disk *d, const char *path, bool threaded);
+int dqi_disk_open(dqi_disk *d, const char *path, bool threaded, bool keep);
 // Begins to write n bytes at the offset `at` (a pipe: behind what came before). buf is the disk's until
 // dqi_disk_end. None may be under way. Where not threaded it blocks.
 void dqi_disk_begin(dqi_disk *d, const uint8_t *buf, uint32_t n, uint64_t at);
@@ -43,12 +55,15 @@ bool dqi_disk_ready(dqi_disk *d);
 // Waits for the write that was begun. *done: bytes that are in the file. 0, or -errno of what stopped it
 // (-ENOENT: the file was removed, -ETIMEDOUT: a pipe's reader stood still until after quit).
 int dqi_disk_end(dqi_disk *d, uint32_t *done);
-// Ends the file at this size; none may be under way. Best effort: the error that led here is what counts.
+// Asks for room on the disk for so many bytes, without making the file longer. Best effort.
+void dqi_disk_reserve(dqi_disk *d, uint64_t size);
+// Ends the file at this size, and gives back room behind it; none may be under way. Best effort: the error
+// that led here is what counts.
 void dqi_disk_cut(dqi_disk *d, uint64_t size);
 // Closes the file. 0, or -errno: -ENOENT when it was removed, or what the file system reports only now. Fine
 // on a closed one.
 int dqi_disk_close(dqi_disk *d);
-// A -errno of a file in words, with a hint where the user can act.
+// A -errno or dqi_file_error of a file in words, with a hint where the user can act.
 const char *dqi_disk_words(int err);
 
 #endif

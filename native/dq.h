@@ -349,6 +349,8 @@ typedef enum dq_writer_kind {
     DQ_WRITE_RAW_PACKETS, // DIR/PREFIX_INDEX, a file for each packet
     DQ_WRITE_RAW_BURSTS,  // the same for each burst
     DQ_WRITE_RAW_FILE,    // DIR/PREFIX.raw, all packets back to back
+    DQ_WRITE_PCAPNG,      // DIR/PREFIX.pcapng
+    DQ_WRITE_BATCHES,     // DIR/PREFIX_INDEX.dqb, aggregates back to back
 } dq_writer_kind;
 
 typedef struct dq_writer_conf {
@@ -358,6 +360,17 @@ typedef struct dq_writer_conf {
     uint32_t packet_data_offset; // raw: bytes left out at the front of each packet
     uint32_t snaplen;            // pcap: 0 = whole packets
     int32_t policy;              // dq_policy when the writer is behind
+    bool micro;                  // pcap: times in µs, not ns
+    bool append;                 // pcap: go on behind what the file has
+    bool by_slot;                // batches: a bit of the bitmap for each slot, not for each packet
+    char text[3072];             // pcapng: the section's comment; batches: the user's text in each header
+    // Files end before they are larger than this, or have more packets, or when they are older; 0: no limit.
+    // With one of them, and of batches, names are PREFIX_INDEX, over all folders, behind those that are
+    // there. Not for a file per packet or burst.
+    uint64_t rotate_bytes, rotate_packets;
+    int64_t rotate_ns;
+    uint64_t quota;     // bytes of all files of this run, 0: no limit; no packet is written from there on
+    bool delete_oldest; // at the quota the oldest file goes instead
 } dq_writer_conf;
 
 // Stages belong to the session and end with it. Names are unique in a session.
@@ -378,6 +391,18 @@ int dq_stage_writer(dq_session *s, const char *name, const dq_writer_conf *conf,
 // wrote last in a folder, empty when there is none: false when the writer has no such folder.
 void dq_writer_error(dq_stage *writer, char *buf, size_t len);
 bool dq_writer_path(dq_stage *writer, uint32_t dir, char *buf, size_t len);
+// One of the files of a writer, but for those of a file per packet or burst.
+typedef struct dq_writer_file {
+    char path[1024 + 256 + 64];
+    uint64_t bytes, packets;          // bytes at its end; packets (batches) that are in it
+    int64_t first_ns, last_ns;        // receive times of the first and the last packet handed to it; 0: none
+    uint64_t first_batch, last_batch; // batches: their ids
+    uint32_t crc32c;                  // of the file
+    bool closed, deleted;             // until it is closed only the path is right; deleted: for the quota
+} dq_writer_file;
+// Reads the file of this number, from 0 on in the order in which they were begun; false: there are not so
+// many. Any thread.
+bool dq_writer_file_read(dq_stage *writer, uint32_t number, dq_writer_file *out);
 
 // What became of a burst that was handed to a writer, so far.
 typedef struct dq_write_state {
@@ -386,16 +411,17 @@ typedef struct dq_write_state {
     uint64_t bytes;             // of the completed packets
 } dq_write_state;
 
-// Names for the files of one burst: PREFIX_I for its packet I, from 0, instead of the writer's own count.
+// What one burst has of its own. prefix: of a file per packet, PREFIX_I for its packet I, from 0, instead of
+// the writer's own count; empty: none. comment: of its packets, in a pcapng; empty: none.
 typedef struct dq_write_names {
-    char prefix[208];            // at most 200 bytes
-    uint32_t packet_data_offset; // instead of the writer's
+    char prefix[208], comment[208]; // at most 200 bytes each
+    uint32_t packet_data_offset;    // with a prefix: instead of the writer's
 } dq_write_names;
 
 // Hands b to a writer by reference, in a pipe or not; the caller keeps its own, and the packets are read-only
-// from now on. names: NULL, or for a writer that makes a file of each packet; copied. *out: the account, the
+// from now on. names: NULL, or what the burst has of its own; copied. *out: the account, the
 // caller's until dq_write_free. DQ_OK, DQ_NO_SPACE_AVAILABLE (the ring is full), DQ_NOT_READY (the writer has
-// finished), DQ_INVALID_PARAMETER (names for another kind of writer). Any thread; never blocks.
+// finished), DQ_INVALID_PARAMETER (another kind of writer takes these). Any thread; never blocks.
 int dq_writer_write(dq_stage *writer, dq_burst *b, const dq_write_names *names, dq_write **out);
 // Any thread, also when the session has gone; dq_write_error: the first failure in words, or empty.
 void dq_write_read(const dq_write *op, dq_write_state *out);
@@ -575,6 +601,7 @@ typedef enum dq_reason {
     DQ_DROP_NOT_SAMPLED, // a sampler left it out
     DQ_DROP_BEHIND,      // the consumer was behind and its policy is drop
     DQ_DROP_WRITE_ERROR, // the file could not be written
+    DQ_DROP_QUOTA,       // the writer's quota is used up
     DQ_DROP_SEND_ERROR,  // the system refused to send it
     DQ_DROP_NO_PEER,     // nobody to send it to
     DQ_DROP_BAD_FRAMING, // the stream's length prefix made no sense
@@ -598,6 +625,7 @@ typedef enum dq_extra {
     DQ_EXTRA_SYSCALLS,
     DQ_EXTRA_FILES, // files written
     DQ_EXTRA_FILE_BYTES,
+    DQ_EXTRA_DELETED_FILES, // of these, to keep the quota
     DQ_EXTRA_STALL_NS,      // time a writer's consumer spent waiting for the disk
     DQ_EXTRA_TRUNCATED,     // packets written, or captured, shorter than they were
     DQ_EXTRA_TIMED,         // packets sent that had a send time

@@ -1,26 +1,52 @@
-// pcap_file.h: a capture in the pcap format with nanosecond times.
+// pcap_file.h: a capture, as pcap or pcapng.
 #ifndef DQI_PCAP_FILE_H
 #define DQI_PCAP_FILE_H
 
 #include "block_file.h"
+#include "pcapng.h"
 #include "pseudo_header.h"
 
 #define DQI_PCAP_MAX_SNAPLEN 262144 // the longest record that libpcap's readers take
+#define DQI_PCAP_MAGIC_NS    0xa1b23c4du
+#define DQI_PCAP_MAGIC_US    0xa1b2c3d4u
+
+typedef struct dqi_pcap_conf {
+    bool ng;             // pcapng
+    bool micro;          // times in µs, not ns
+    bool append;         // go on behind what is in the file
+    uint32_t snaplen;    // bytes of each packet to keep, 0: MAX_SNAPLEN
+    const char *comment; // pcapng: of the section; NULL or empty: none
+} dqi_pcap_conf;
+
+// An interface that a pcapng file has described.
+typedef struct dqi_pcap_iface {
+    const dq_iface *iface; // NULL: packets of no queue
+    uint64_t end;          // of its description in the file
+} dqi_pcap_iface;
 
 typedef struct dqi_pcap_file {
     dqi_block_file file;
-    uint32_t snaplen;
-    dqi_talks *talks; // made for the first payload
+    dqi_pcap_conf conf;
+    dqi_talks *talks;  // made for the first payload
+    uint64_t was, cut; // append: bytes that were there, and of them those that were no whole record
+    uint64_t failures; // of file, that ifaces knows of
+    uint32_t n_ifaces;
+    dqi_pcap_iface ifaces[DQI_MAX_IFACES + 1];
 } dqi_pcap_file;
 
-// Creates or empties the file (see dqi_block_open) and writes its header. snaplen: bytes of each packet to
-// keep, 0: MAX_SNAPLEN. 0, or -errno: then nothing is left to close. Blocks. One thread at a time, as for all
-// that follow.
-int dqi_pcap_open(dqi_pcap_file *p, const char *path, uint32_t snaplen, bool overlap, dqi_file_tally *tally);
+// Creates or empties the file (see dqi_block_open) and writes its header. 0, -errno or a dqi_file_error: then
+// nothing is left to close. Blocks. One thread at a time, as for all that follow.
+int dqi_pcap_open(dqi_pcap_file *p, const char *path, const dqi_pcap_conf *conf, bool overlap,
+                  dqi_file_tally *tally);
 // Adds packet i of b with the time ts (ns since the epoch): a frame as it is, a payload with made-up headers.
 // b isn't needed afterwards. 0, or -errno of a flush that it took: then packet i itself is not in the file,
 // nor in the tally.
 int dqi_pcap_add(dqi_pcap_file *p, const dq_burst *b, uint32_t i, int64_t ts, dqi_file_tally *tally);
+// Bytes that packet i takes at most, and those that dqi_pcap_end takes.
+uint64_t dqi_pcap_bytes_of(const dqi_pcap_file *p, const dq_burst *b, uint32_t i);
+uint64_t dqi_pcap_end_bytes(const dqi_pcap_file *p);
+// pcapng: adds the statistics of the interfaces at the time now (ns since the epoch), with a comment.
+int dqi_pcap_end(dqi_pcap_file *p, int64_t now, const char *comment, dqi_file_tally *tally);
 // Closes the file: what was not flushed (dqi_block_flush) is discarded. See dqi_block_close.
 int dqi_pcap_close(dqi_pcap_file *p);
 

@@ -41,12 +41,14 @@ const (
 	WriteRawPackets WriterKind = C.DQ_WRITE_RAW_PACKETS // DIR/PREFIX_INDEX for each packet
 	WriteRawBursts  WriterKind = C.DQ_WRITE_RAW_BURSTS  // the same for each burst
 	WriteRawFile    WriterKind = C.DQ_WRITE_RAW_FILE    // DIR/PREFIX.raw, packets back to back
+	WritePcapng     WriterKind = C.DQ_WRITE_PCAPNG      // DIR/PREFIX.pcapng
+	WriteBatches    WriterKind = C.DQ_WRITE_BATCHES     // DIR/PREFIX_INDEX.dqb, aggregates back to back
 )
 
 // MaxDirs is how many folders a writer can write to.
 const MaxDirs = C.DQ_MAX_DIRS
 
-// WriterConf describes a writer of pcap or raw files.
+// WriterConf describes a writer of files.
 type WriterConf struct {
 	Kind             WriterKind
 	Dirs             []string // bursts go to them in turn; at most MaxDirs
@@ -54,6 +56,19 @@ type WriterConf struct {
 	PacketDataOffset int // raw: bytes left out at the front of each packet
 	Snaplen          int // pcap: 0 is whole packets
 	Policy           Policy
+	Micro            bool   // pcap: times in µs, not ns
+	Append           bool   // pcap: go on behind what the file has
+	BySlot           bool   // batches: the bitmap is of slots, not of packets
+	Text             string // pcapng: the section's comment; batches: the user's in each header
+	Rotate           Rotation
+	Quota            uint64 // bytes of all files, 0: no limit
+	DeleteOldest     bool   // at the quota, rather than lose packets
+}
+
+// Rotation says when a writer goes on in another file, whatever comes first; 0: never for that.
+type Rotation struct {
+	Bytes, Packets uint64
+	After          int64 // ns
 }
 
 // TapConf says where a tap's bursts go.
@@ -125,6 +140,14 @@ func (s *Session) AddWriter(name string, conf WriterConf) (Stage, error) {
 		packet_data_offset: C.uint32_t(conf.PacketDataOffset),
 		snaplen:            C.uint32_t(conf.Snaplen),
 		policy:             C.int32_t(conf.Policy),
+		micro:              C.bool(conf.Micro),
+		append:             C.bool(conf.Append),
+		by_slot:            C.bool(conf.BySlot),
+		rotate_bytes:       C.uint64_t(conf.Rotate.Bytes),
+		rotate_packets:     C.uint64_t(conf.Rotate.Packets),
+		rotate_ns:          C.int64_t(conf.Rotate.After),
+		quota:              C.uint64_t(conf.Quota),
+		delete_oldest:      C.bool(conf.DeleteOldest),
 	}
 	for i, dir := range conf.Dirs[:min(len(conf.Dirs), MaxDirs)] {
 		if err := put(c.dirs[i][:], "folder", dir); err != nil {
@@ -132,6 +155,9 @@ func (s *Session) AddWriter(name string, conf WriterConf) (Stage, error) {
 		}
 	}
 	if err := put(c.prefix[:], "prefix", conf.Prefix); err != nil {
+		return Stage{}, err
+	}
+	if err := put(c.text[:], "text", conf.Text); err != nil {
 		return Stage{}, err
 	}
 	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {

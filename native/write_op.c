@@ -32,7 +32,13 @@ dq_write *dqi_write_new(uint32_t n, const dq_write_names *names) {
     return op;
 }
 
-const dq_write_names *dqi_write_names(const dq_write *op) { return op && op->named ? &op->names : NULL; }
+const dq_write_names *dqi_write_names(const dq_write *op) {
+    return op && op->named && op->names.prefix[0] ? &op->names : NULL;
+}
+
+const char *dqi_write_comment(const dq_write *op) {
+    return op && op->named && op->names.comment[0] ? op->names.comment : NULL;
+}
 
 static void unref(dq_write *op) {
     if (atomic_fetch_sub(&op->refs, 1) == 1) free(op);

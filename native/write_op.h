@@ -9,8 +9,10 @@
 // the writer. NULL: no memory. Any thread.
 // names: of its files, copied; NULL: the writer's own.
 dq_write *dqi_write_new(uint32_t n, const dq_write_names *names);
-// The names that op was made with, or NULL. op NULL: NULL.
+// The names that op was made with, or NULL: none for files. op NULL: NULL.
 const dq_write_names *dqi_write_names(const dq_write *op);
+// The comment that op was made with, or NULL. op NULL: NULL.
+const char *dqi_write_comment(const dq_write *op);
 // n more packets and so many bytes are in a file; n 0: a part of a packet. op NULL: no effect. One thread at
 // a time, as for dqi_write_lost.
 void dqi_write_ok(dq_write *op, uint32_t n, uint64_t bytes);

@@ -1,4 +1,4 @@
-// writer.c: the stage behind write_pcap and write_raw; writer.h says what it promises.
+// writer.c: the stage behind the writers; writer.h says what it promises.
 //
 // The queue's poller only passes a reference on; copying, formatting and the system's calls happen on the
 // lanes' threads, so a slow disk holds no queue back. Entries of the rings are preallocated and come from
@@ -111,7 +111,8 @@ static int writer_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **ou
 
 int dq_writer_write(dq_stage *writer, dq_burst *b, const dq_write_names *names, dq_write **out) {
     dqi_writer *w = writer->impl;
-    if (names && w->conf.kind != DQ_WRITE_RAW_PACKETS) return DQ_INVALID_PARAMETER;
+    if (names && names->prefix[0] && w->conf.kind != DQ_WRITE_RAW_PACKETS) return DQ_INVALID_PARAMETER;
+    if (names && names->comment[0] && w->conf.kind != DQ_WRITE_PCAPNG) return DQ_INVALID_PARAMETER;
     uint32_t n = b->n;
     uint64_t bytes = b->bytes;
     if (atomic_load(&w->quit) != 0) return DQ_NOT_READY;
@@ -169,6 +170,17 @@ static void writer_finish(dq_stage *st) {
 static int writer_start(dq_stage *st, dq_diag *diag) {
     dqi_writer *w = st->impl;
     int err = DQ_OK;
+    w->name = st->name;
+    for (uint32_t i = 0; i < w->conf.n_dirs && err == DQ_OK; i++)
+        err = dqi_lane_check(&w->lanes[i], st->name, diag);
+    uint64_t first = 0;
+    if (err == DQ_OK && dqi_file_indexed(&w->conf)) {
+        int found = dqi_file_first_index(&w->conf, &first);
+        if (found != 0)
+            err = dqi_fail(diag, DQ_ESYS + found, "writer %s: looking for its files: %s", st->name,
+                           dqi_disk_words(found));
+        atomic_store(&w->next_file, first);
+    }
     for (uint32_t i = 0; i < w->conf.n_dirs && err == DQ_OK; i++)
         err = dqi_lane_open(&w->lanes[i], st->name, diag);
     for (uint32_t i = 0; i < w->conf.n_dirs && err == DQ_OK && !dqi_virtual(st->session); i++) {
@@ -185,6 +197,7 @@ static void destroy(dqi_writer *w) {
     for (uint32_t i = 0; i < w->conf.n_dirs; i++)
         dqi_ring_free(&w->lanes[i].work);
     dqi_ring_free(&w->idle);
+    free(w->list.notes);
     pthread_mutex_destroy(&w->lock);
     free(w);
 }
@@ -241,6 +254,27 @@ bool dq_writer_path(dq_stage *writer, uint32_t dir, char *buf, size_t len) {
     return true;
 }
 
+bool dq_writer_file_read(dq_stage *writer, uint32_t number, dq_writer_file *out) {
+    dqi_writer *w = writer->impl;
+    pthread_mutex_lock(&w->lock);
+    bool known = number < w->list.n;
+    if (known) {
+        const dqi_file_note *n = &w->list.notes[number];
+        *out = (dq_writer_file){.bytes = n->bytes,
+                                .packets = n->packets,
+                                .first_ns = n->first_ns,
+                                .last_ns = n->last_ns,
+                                .first_batch = n->first_batch,
+                                .last_batch = n->last_batch,
+                                .crc32c = n->crc32c,
+                                .closed = n->closed,
+                                .deleted = n->deleted};
+        dqi_writer_file_path(&w->conf, n->dir, n->index, out->path, sizeof out->path);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return known;
+}
+
 // ---- making one -------------------------------------------------------------------------------------------
 
 static const dqi_stage_ops writer_ops = {
@@ -271,7 +305,24 @@ static int check_dirs(const char *name, const dq_writer_conf *c, dq_diag *diag) 
     return DQ_OK;
 }
 
+static int check_rotation(const char *name, const dq_writer_conf *c, dq_diag *diag) {
+    bool single = c->kind == DQ_WRITE_RAW_PACKETS || c->kind == DQ_WRITE_RAW_BURSTS;
+    if (single && (c->rotate_bytes || c->rotate_packets || c->rotate_ns))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "writer %s: rotate: a file for each packet or burst is never too long", name);
+    if (c->delete_oldest && (c->quota == 0 || c->rotate_bytes == 0))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "writer %s: when_full \"delete_oldest\" needs a quota, and rotation by size", name);
+    if (c->delete_oldest && c->rotate_bytes > c->quota / (c->n_dirs + 2))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "writer %s: to delete the oldest file the quota must have room for %u files; hint: "
+                        "rotate at %llu bytes or less",
+                        name, c->n_dirs + 2, (unsigned long long)(c->quota / (c->n_dirs + 2)));
+    return DQ_OK;
+}
+
 static int check_conf(const char *name, const dq_writer_conf *c, dq_diag *diag) {
+    int err;
     if (c->prefix[0] == 0 || strchr(c->prefix, '/'))
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "writer %s: prefix \"%s\": must be the start of a file's name, without folders", name,
@@ -283,7 +334,22 @@ static int check_conf(const char *name, const dq_writer_conf *c, dq_diag *diag) 
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "writer %s: snaplen %u: readers of pcap files take at most %d", name, c->snaplen,
                         DQI_PCAP_MAX_SNAPLEN);
-    return check_dirs(name, c, diag);
+    err = check_rotation(name, c, diag);
+    return err == DQ_OK ? check_dirs(name, c, diag) : err;
+}
+
+static dqi_block_file *blocks_of(dqi_lane *l, int kind) {
+    switch (kind) {
+    case DQ_WRITE_PCAP:
+    case DQ_WRITE_PCAPNG:
+        return &l->f.pcap.file;
+    case DQ_WRITE_RAW_FILE:
+        return &l->f.flat.file;
+    case DQ_WRITE_BATCHES:
+        return &l->f.batch.file;
+    default:
+        return NULL;
+    }
 }
 
 static bool init_lanes(dqi_writer *w) {
@@ -292,10 +358,9 @@ static bool init_lanes(dqi_writer *w) {
         dqi_lane *l = &w->lanes[i];
         l->w = w;
         l->dir = w->conf.dirs[i];
-        l->wake.fd = l->raw.dir = l->pcap.file.disk.fd = l->flat.file.disk.fd = -1;
-        l->blocks = w->conf.kind == DQ_WRITE_PCAP       ? &l->pcap.file
-                    : w->conf.kind == DQ_WRITE_RAW_FILE ? &l->flat.file
-                                                        : NULL;
+        l->number = i;
+        l->wake.fd = l->raw.dir = -1;
+        l->blocks = blocks_of(l, w->conf.kind);
         ok = dqi_ring_init(&l->work, DQI_WRITER_DEPTH) && ok;
     }
     return ok;

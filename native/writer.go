@@ -15,14 +15,15 @@ type WriteState struct {
 	Bytes             uint64
 }
 
-// WriteNames are names for the files of one burst: PREFIX_I for its packet I.
+// WriteNames is what one burst has of its own. At most 200 bytes each.
 type WriteNames struct {
-	Prefix           string // at most 200 bytes
+	Prefix           string // of a file per packet: PREFIX_I for its packet I; empty: the writer's
+	Comment          string // of its packets in a pcapng
 	PacketDataOffset int
 }
 
 // Write hands b to a writer by reference; the caller keeps its own, and the packets are
-// read-only from now on. names: nil, or for a writer that makes a file of each packet.
+// read-only from now on. names: nil, or what the burst has of its own.
 // ErrNoSpace while the writer's ring is full, ErrNotReady once it has finished. Any thread.
 func (st Stage) Write(b Burst, names *WriteNames) (Write, error) {
 	var w Write
@@ -31,6 +32,9 @@ func (st Stage) Write(b Burst, names *WriteNames) (Write, error) {
 	}
 	c := C.dq_write_names{packet_data_offset: C.uint32_t(names.PacketDataOffset)}
 	if err := put(c.prefix[:], "prefix", names.Prefix); err != nil {
+		return w, err
+	}
+	if err := put(c.comment[:], "comment", names.Comment); err != nil {
 		return w, err
 	}
 	return w, status(C.dq_writer_write(st.c, b.c, &c, &w.c))
@@ -69,4 +73,30 @@ func (st Stage) WriterPaths() []string {
 		}
 	}
 	return paths
+}
+
+// WriterFile is one of the files of a writer.
+type WriterFile struct {
+	Path                  string
+	Bytes, Packets        uint64 // at its end; packets, or batches
+	FirstNS, LastNS       int64  // receive times of the first and the last packet handed to it
+	FirstBatch, LastBatch uint64 // of batches: their ids
+	CRC32C                uint32
+	Closed, Deleted       bool // until it is closed only the path is right
+}
+
+// WriterFiles lists the files in the order in which they were begun, but those of a file per
+// packet or burst. Any thread.
+func (st Stage) WriterFiles() []WriterFile {
+	var list []WriterFile
+	var f C.dq_writer_file
+	for C.dq_writer_file_read(st.c, C.uint32_t(len(list)), &f) {
+		list = append(list, WriterFile{
+			Path: C.GoString(&f.path[0]), Bytes: uint64(f.bytes), Packets: uint64(f.packets),
+			FirstNS: int64(f.first_ns), LastNS: int64(f.last_ns),
+			FirstBatch: uint64(f.first_batch), LastBatch: uint64(f.last_batch),
+			CRC32C: uint32(f.crc32c), Closed: bool(f.closed), Deleted: bool(f.deleted),
+		})
+	}
+	return list
 }

@@ -1,6 +1,6 @@
-// writer.h: what the writer stage promises, and what its two parts know of each other: writer.c (the stage)
-// and writer_lane.c (one folder). Its public functions are in dq.h (dq_stage_writer, dq_writer_write,
-// dq_writer_error, dq_writer_path).
+// writer.h: what the writer stage promises, and what its parts know of each other: writer.c (the stage),
+// writer_lane.c (one folder) and writer_file.c (its files one after the other). Its public functions are in
+// dq.h (dq_stage_writer, dq_writer_write, dq_writer_error, dq_writer_path).
 //
 // A writer is a tap: push hands the burst by reference to the thread of one of its lanes, and the burst goes
 // on; at most DQI_WRITER_DEPTH bursts wait. With policy drop a writer that is
@@ -15,20 +15,22 @@
 // Ledger: the nodes count `in` and, where the writer was behind, dropped[BEHIND] (pollers' threads). The
 // writer counts `in` of what scripts hand to it, `out` (packets that are in a file) and dropped[WRITE_ERROR];
 // `held` is what lies in the rings and in blocks. out_bytes: bytes of packets in files, without record
-// headers and made-up headers. Extras: FILES, FILE_BYTES, TRUNCATED, and STALL_NS, the time for which lanes
-// waited for their disks (0 on the virtual clock).
+// headers and made-up headers. Extras: FILES, FILE_BYTES, DELETED_FILES, TRUNCATED, and STALL_NS, the time
+// for which lanes waited for their disks (0 on the virtual clock).
+//
+// Quota: what would go beyond it counts as QUOTA, and so does every packet after that.
 //
 // Errors: a file ends with its last whole packet whatever happens, the first error's words stay in
 // dq_writer_error, and packets count as WRITE_ERROR from then on: for good, except that a full disk or quota
 // is tried again every second (where other folders take the packets: once it has some room).
+// What no file of the kind can hold counts as WRITE_ERROR too, and harms no others.
 #ifndef DQI_WRITER_H
 #define DQI_WRITER_H
 
 #include "dqi.h"
-#include "flat_file.h"
-#include "pcap_file.h"
 #include "raw_file.h"
 #include "spread.h"
+#include "writer_file.h"
 
 #define DQI_WRITER_DEPTH    4096       // bursts
 #define DQI_WRITER_LAG_NS   200000000  // a packet can be read from the file so long after it came
@@ -47,20 +49,21 @@ typedef struct dqi_entry {
 typedef struct dqi_lane {
     dqi_writer *w;
     const char *dir;
-    dqi_ring work; // of entries
+    uint32_t number; // of the lane
+    dqi_ring work;   // of entries
     dqi_wake wake;
     _Atomic bool down;      // can't write now
     _Atomic uint64_t files; // 1 + the index of the last one; 0: none
     // its thread's own
     dqi_counters c;
     dqi_spread stalls; // waits for the disk, ns
-    dqi_pcap_file pcap;
-    dqi_flat_file flat;
+    dqi_lane_file f;
     dqi_raw_file raw;
-    dqi_block_file *blocks; // of pcap or flat; NULL: raw
+    dqi_block_file *blocks; // of f; NULL: raw
     bool open, threaded;
-    bool failed; // down for good
-    int err;     // down: why, -errno
+    bool failed;  // down for good
+    bool refused; // packets, and the words for it are said
+    int err;      // down: why, -errno
     int64_t retry_ns;
     bool dirty, asked; // something waits for a flush; somebody waits for that
     int64_t dirty_ns;  // session time since when
@@ -73,12 +76,16 @@ struct dqi_writer {
     dq_writer_conf conf;
     dqi_ring idle; // of entries
     _Atomic uint32_t quit, turn;
-    _Atomic uint64_t next_file;      // raw: its index
+    _Atomic uint64_t next_file;      // its index
+    _Atomic uint64_t used;           // bytes, for the quota
+    _Atomic bool full;               // nothing more is written
+    const char *name;                // of the stage
     dqi_gauge held;                  // packets
     dqi_gauge bufs[DQI_MAX_REGIONS]; // that waiting bursts keep, by region
     dqi_counters handed;             // in, in_bytes, bursts of dq_writer_write; any task adds
-    pthread_mutex_t lock;            // of error
+    pthread_mutex_t lock;            // of error and list
     char error[2048];
+    dqi_file_list list;
     dqi_lane lanes[DQ_MAX_DIRS];
     dqi_entry entries[DQI_WRITER_DEPTH];
 };
@@ -88,6 +95,8 @@ dqi_lane *dqi_writer_lane(dqi_writer *w);
 // Lets go of the entry and its burst. Any thread.
 void dqi_writer_release(dqi_writer *w, dqi_entry *e);
 
+// Checks the lane's folder. Control thread.
+int dqi_lane_check(const dqi_lane *l, const char *name, dq_diag *diag);
 // Opens the lane's files; name: of the writer, for errors. Control thread.
 int dqi_lane_open(dqi_lane *l, const char *name, dq_diag *diag);
 // Starts its thread. The system's status.
@@ -99,7 +108,7 @@ void dqi_lane_join(dqi_lane *l);
 int dqi_lane_drain(dqi_lane *l, int max);
 // Writes what is left and closes the files; all lanes were joined. Fine on a closed lane.
 void dqi_lane_close(dqi_lane *l);
-// The path of the file with this index; pcap and contiguous files have none.
+// The path of the file with this index; without rotation contiguous files have none.
 void dqi_lane_path(const dqi_lane *l, uint64_t index, char *buf, size_t len);
 
 #endif

@@ -1,5 +1,6 @@
 // writer_lane.c: one folder of a writer: its thread, its files, and what happens when they can't be written.
 #include "writer.h"
+#include "burst.h"
 #include "poller.h"
 
 #include <errno.h>
@@ -19,31 +20,40 @@
 // ---- names and errors -------------------------------------------------------------------------------------
 
 static void path_of(const dqi_lane *l, const char *prefix, uint64_t index, char *buf, size_t len) {
-    const char *slash = l->dir[strlen(l->dir) - 1] == '/' ? "" : "/";
-    if (l->w->conf.kind == DQ_WRITE_PCAP)
-        snprintf(buf, len, "%s%s%s.pcap", l->dir, slash, prefix);
-    else if (l->w->conf.kind == DQ_WRITE_RAW_FILE)
-        snprintf(buf, len, "%s%s%s.raw", l->dir, slash, prefix);
+    if (l->blocks)
+        dqi_writer_file_path(&l->w->conf, l->number, index, buf, len);
     else
-        snprintf(buf, len, "%s%s%s_%" PRIu64, l->dir, slash, prefix, index);
+        snprintf(buf, len, "%s%s%s_%" PRIu64, l->dir, l->dir[strlen(l->dir) - 1] == '/' ? "" : "/", prefix,
+                 index);
 }
 
 void dqi_lane_path(const dqi_lane *l, uint64_t index, char *buf, size_t len) {
     path_of(l, l->w->conf.prefix, index, buf, len);
 }
 
-// err: -errno. names: of the file; NULL: the writer's own.
+// Keeps the words of the first error. object: what it is about, NULL: the writer.
+static void keep_words(dqi_writer *w, const char *object, const char *words) {
+    pthread_mutex_lock(&w->lock);
+    if (w->error[0] == 0)
+        snprintf(w->error, sizeof w->error, "%s%s%s", object ? object : "", object ? ": " : "", words);
+    pthread_mutex_unlock(&w->lock);
+}
+
+// err: -errno or a dqi_file_error. names: of the file; NULL: the writer's own.
 static void on_error(dqi_lane *l, int err, uint64_t index, const dq_write_names *names) {
     dqi_writer *w = l->w;
     char path[PATH_BYTES];
+    if (err == -DQI_EQUOTA || err == -DQI_ENOBATCH) { // nothing is wrong with the folder
+        if (!l->refused) keep_words(w, NULL, dqi_disk_words(err));
+        l->refused = true;
+        return;
+    }
+    if (l->blocks) index = l->f.index;
     path_of(l, names ? names->prefix : w->conf.prefix, index, path, sizeof path);
-    pthread_mutex_lock(&w->lock);
-    if (w->error[0] == 0)
-        snprintf(w->error, sizeof w->error, "%s: %s", path,
-                 err != -ENOENT ? dqi_disk_words(err)
-                 : l->blocks    ? "the file was removed while writing"
-                                : "the folder was removed while writing");
-    pthread_mutex_unlock(&w->lock);
+    keep_words(w, path,
+               err != -ENOENT ? dqi_disk_words(err)
+               : l->blocks    ? "the file was removed while writing"
+                              : "the folder was removed while writing");
     l->err = err;
     if (err == -ENOSPC || err == -EDQUOT)
         l->retry_ns = dqi_mono_ns() + DQI_WRITER_RETRY_NS;
@@ -82,6 +92,8 @@ static void settle(dqi_lane *l, const dqi_file_tally *t) {
     dqi_add(&l->c.out, t->packets);
     dqi_add(&l->c.out_bytes, t->packet_bytes);
     dqi_drop(&l->c, DQ_DROP_WRITE_ERROR, t->lost);
+    dqi_drop(&l->c, DQ_DROP_QUOTA, t->over_quota);
+    dqi_add(&l->c.extra[DQ_EXTRA_DELETED_FILES], t->deleted);
     dqi_add(&l->c.extra[DQ_EXTRA_TRUNCATED], t->cut);
     dqi_add(&l->c.extra[DQ_EXTRA_FILES], t->files);
     dqi_add(&l->c.extra[DQ_EXTRA_FILE_BYTES], t->file_bytes);
@@ -89,12 +101,12 @@ static void settle(dqi_lane *l, const dqi_file_tally *t) {
         dqi_add(&l->c.extra[DQ_EXTRA_STALL_NS], (uint64_t)t->stall_ns);
         dqi_spread_note(&l->stalls, (uint64_t)t->stall_ns);
     }
-    dqi_gauge_add(&l->w->held, -(int64_t)(t->packets + t->lost));
+    dqi_gauge_add(&l->w->held, -(int64_t)(t->packets + t->lost + t->over_quota));
 }
 
 // Notes since when something waits for a flush: what came before the last block went out has left with it.
 static void look_for_dirt(dqi_lane *l) {
-    if (!l->blocks || !dqi_block_dirty(l->blocks)) {
+    if (!l->f.open || !dqi_block_dirty(l->blocks)) {
         l->dirty = false;
     } else if (!l->dirty || l->turns != l->blocks->turns) {
         l->dirty = true;
@@ -112,20 +124,26 @@ static void catch_up(dqi_lane *l, int (*with)(dqi_block_file *, dqi_file_tally *
     look_for_dirt(l);
 }
 
+// Ends the lane's file.
+static void end_file(dqi_lane *l) {
+    dqi_file_tally t = {0};
+    int err = dqi_file_end(l, &t);
+    settle(l, &t);
+    if (err != 0) on_error(l, err, 0, NULL);
+    look_for_dirt(l);
+}
+
 // Adds n packets of the entry's burst, from i on: one, or to a raw file for the burst all.
 static int add(dqi_lane *l, const dqi_entry *e, uint32_t i, uint32_t n, uint64_t *index, dqi_file_tally *t) {
     const dq_burst *b = e->burst;
-    if (l->blocks) {
-        l->blocks->op = e->op;
-        return l->blocks == &l->pcap.file
-                   ? dqi_pcap_add(&l->pcap, b, i, b->ts[i] ? b->ts[i] : e->pushed_ns, t)
-                   : dqi_flat_add(&l->flat, b, i, t);
-    }
+    if (l->blocks) return dqi_file_add(l, e, i, t);
     const dq_write_names *names = dqi_write_names(e->op);
-    uint64_t before = t->packet_bytes;
+    uint64_t before = t->packet_bytes, bytes = dqi_burst_sum(b, i, n);
     *index = i;
+    if (!dqi_quota_take(l, bytes, t)) return -DQI_EQUOTA;
     int err = names ? dqi_raw_file_add_named(&l->raw, names, b, i, t)
                     : dqi_raw_file_add(&l->raw, b, i, n, index, t);
+    dqi_quota_return(l, (int64_t)(bytes - (t->packet_bytes - before)));
     if (err != 0) return err;
     if (!names) atomic_store_explicit(&l->files, *index + 1, memory_order_relaxed);
     dqi_write_ok(e->op, n, t->packet_bytes - before);
@@ -140,7 +158,7 @@ static void write_burst(dqi_lane *l, const dqi_entry *e) {
         bool down = is_down(l);
         int err = down ? l->err : add(l, e, i, step, &index, &t);
         if (err == 0) continue;
-        t.lost += step;
+        *(err == -DQI_EQUOTA ? &t.over_quota : &t.lost) += step;
         dqi_write_lost(e->op, step, err);
         if (!down) on_error(l, err, index, dqi_write_names(e->op));
     }
@@ -161,7 +179,8 @@ static bool flush_is_due(const dqi_lane *l) {
 
 int dqi_lane_drain(dqi_lane *l, int max) {
     int n = 0;
-    if (l->blocks) catch_up(l, dqi_block_reap);
+    if (l->f.open) catch_up(l, dqi_block_reap);
+    if (dqi_file_is_due(l)) end_file(l);
     is_down(l); // looks whether there is room again
     for (void *p; n < max && dqi_ring_pop(&l->work, &p, NULL); n++) {
         dqi_entry *e = p;
@@ -184,6 +203,10 @@ int dqi_lane_drain(dqi_lane *l, int max) {
 static void sleep_idle(dqi_lane *l) {
     int64_t left = l->dirty ? DQI_WRITER_LAG_NS - (dq_now(l->w->session) - l->dirty_ns) : INT64_MAX;
     if (atomic_load(&l->down) && !l->failed && left > DQI_WRITER_RETRY_NS) left = DQI_WRITER_RETRY_NS;
+    if (l->f.open && l->w->conf.rotate_ns && l->f.packets > 0) {
+        int64_t due = l->f.opened_ns + l->w->conf.rotate_ns - dq_now(l->w->session);
+        if (due < left) left = due;
+    }
     struct pollfd fds[1];
     dqi_wake_announce(&l->wake);
     if (left > 0 && dqi_ring_level(&l->work) == 0 && atomic_load(&l->w->quit) == 0)
@@ -208,10 +231,11 @@ static void *lane_thread(void *arg) {
 // ---- life: the control thread -----------------------------------------------------------------------------
 
 // The folder must be there: a misspelt one would otherwise fill the wrong disk.
-static int check_folder(const dqi_lane *l, const char *name, dq_diag *diag) {
+int dqi_lane_check(const dqi_lane *l, const char *name, dq_diag *diag) {
     struct stat s;
     int err = stat(l->dir, &s) != 0 ? errno : S_ISDIR(s.st_mode) ? 0 : ENOTDIR;
-    if (err == 0 && !l->blocks && access(l->dir, W_OK | X_OK) != 0) err = errno;
+    bool later = !l->blocks || l->w->conf.kind == DQ_WRITE_BATCHES; // nothing is opened at the start
+    if (err == 0 && later && access(l->dir, W_OK | X_OK) != 0) err = errno;
     if (err == 0) return DQ_OK;
     if (err == ENOENT)
         return dqi_fail(diag, DQ_ESYS - err, "writer %s: folder %s: there is none; hint: mkdir -p %s", name,
@@ -219,40 +243,22 @@ static int check_folder(const dqi_lane *l, const char *name, dq_diag *diag) {
     return dqi_fail(diag, DQ_ESYS - err, "writer %s: folder %s: %s", name, l->dir, dqi_disk_words(-err));
 }
 
-// Opens what the writer's kind needs; path: of a pcap or contiguous file. 0, or -errno.
-static int open_files(dqi_lane *l, const char *path, dqi_file_tally *t) {
-    dqi_writer *w = l->w;
-    bool overlap = !dqi_virtual(w->session);
-    int err;
-    if (w->conf.kind == DQ_WRITE_PCAP) {
-        err = dqi_pcap_open(&l->pcap, path, w->conf.snaplen, overlap, t);
-    } else if (w->conf.kind == DQ_WRITE_RAW_FILE) {
-        l->flat.skip = w->conf.packet_data_offset;
-        err = dqi_block_open(&l->flat.file, path, overlap);
-        t->files += err == 0;
-    } else {
-        return dqi_raw_file_open(&l->raw, l->dir, w->conf.prefix, w->conf.packet_data_offset, &w->next_file);
-    }
-    if (err != 0) return err;
-    l->blocks->disk.quit = &w->quit;
-    atomic_store(&l->files, 1);
-    return 0;
-}
-
 int dqi_lane_open(dqi_lane *l, const char *name, dq_diag *diag) {
+    dqi_writer *w = l->w;
     char path[PATH_BYTES];
     dqi_file_tally t = {0};
-    dqi_lane_path(l, 0, path, sizeof path);
-    int err = check_folder(l, name, diag);
-    if (err != DQ_OK) return err;
-    err = open_files(l, path, &t);
+    dqi_lane_path(l, atomic_load(&w->next_file), path, sizeof path);
+    int err = 0;
+    if (!l->blocks)
+        err = dqi_raw_file_open(&l->raw, l->dir, w->conf.prefix, w->conf.packet_data_offset, &w->next_file);
+    else if (w->conf.kind != DQ_WRITE_BATCHES) // their shape shows with the first one
+        err = dqi_file_begin(l, NULL, &t);
     if (err != 0)
-        return dqi_fail(diag, DQ_ESYS + err, "writer %s: %s: %s", name, l->blocks ? path : l->dir,
-                        dqi_disk_words(err));
+        return dqi_fail(diag, -err < DQI_EQUOTA ? DQ_ESYS + err : DQ_INVALID_PARAMETER, "writer %s: %s: %s",
+                        name, l->blocks ? path : l->dir, dqi_disk_words(err));
     settle(l, &t);
+    dqi_file_count(l, 0);
     l->open = true;
-    if (l->blocks && l->blocks->disk.buffered)
-        dqi_note(l->w->session, "writer %s: %s: buffered: %s", name, path, l->blocks->disk.buffered);
     return DQ_OK;
 }
 
@@ -279,7 +285,5 @@ void dqi_lane_close(dqi_lane *l) {
         dqi_raw_file_close(&l->raw);
         return;
     }
-    catch_up(l, dqi_block_flush);
-    int err = l->blocks == &l->pcap.file ? dqi_pcap_close(&l->pcap) : dqi_block_close(l->blocks);
-    if (err != 0) on_error(l, err, 0, NULL);
+    end_file(l);
 }

@@ -37,6 +37,7 @@ const (
 	KindTap     = "tap"
 	KindPcap    = "pcap"
 	KindRaw     = "raw"
+	KindBlocks  = "blocks"
 )
 
 // Stage is native work on bursts, in any number of pipes of its session.
@@ -45,7 +46,8 @@ type Stage struct {
 	name   string
 	kind   string
 	native native.Stage
-	layer  string // of the queues that it can serve; empty: any
+	layer  string         // of the queues that it can serve; empty: any
+	writer *WriterOptions // of a writer; nil
 }
 
 // Name is the stage's name, unique in its session: that of its ledger line.

@@ -34,20 +34,42 @@ func ParsePer(text string) (Per, error) {
 	return PerPacket, fmt.Errorf("per %q: it is \"packet\", \"burst\" or \"file\"", text)
 }
 
+// Rotation says when a writer goes on in another file, whatever comes first; 0: never for that.
+type Rotation = native.Rotation
+
 // WriterOptions describes the files of a writer.
 type WriterOptions struct {
 	Dirs             []string // bursts go to them in turn
 	Prefix           string
-	Snaplen          int // pcap: bytes kept of each packet, 0: all
-	Per              Per // raw
-	PacketDataOffset int // raw: bytes left out at the front of each packet
+	Snaplen          int    // pcap: bytes kept of each packet, 0: all
+	PcapNG           bool   // pcap: as pcapng
+	Micro            bool   // pcap: times in µs, not ns
+	Append           bool   // pcap: go on behind what the file has
+	Per              Per    // raw
+	PacketDataOffset int    // raw: bytes left out at the front of each packet
+	BySlot           bool   // blocks: the bitmap is of slots, not of packets
+	Text             string // pcapng: the section's comment; blocks: the user's in each header
+	Rotate           Rotation
+	Quota            uint64 // bytes of all files, 0: no limit
+	DeleteOldest     bool   // at the quota, rather than lose packets
+	NoManifest       bool   // DIR/PREFIX.manifest.json is not wanted
 	Policy           Policy
 }
 
-// WritePcap makes a stage that writes a nanosecond pcap into each folder. Packets of payload
+// WritePcap makes a stage that writes a pcap or pcapng into each folder. Packets of payload
 // queues get headers made of the local and the peer address.
 func (s *Session) WritePcap(name string, o WriterOptions) (*Stage, error) {
-	return s.writer(name, KindPcap, native.WritePcap, o)
+	files := native.WritePcap
+	if o.PcapNG {
+		files = native.WritePcapng
+	}
+	return s.writer(name, KindPcap, files, o)
+}
+
+// WriteBlocks makes a stage that writes reordered bursts, one block each, into files that a
+// program maps as an array (native/BATCHES.md).
+func (s *Session) WriteBlocks(name string, o WriterOptions) (*Stage, error) {
+	return s.writer(name, KindBlocks, native.WriteBatches, o)
 }
 
 // WriteRaw makes a stage that writes the bytes of packets and nothing else.
@@ -56,7 +78,7 @@ func (s *Session) WriteRaw(name string, o WriterOptions) (*Stage, error) {
 }
 
 func (s *Session) writer(name, kind string, files native.WriterKind, o WriterOptions) (*Stage, error) {
-	return s.stage(name, kind, "", func(n string) (native.Stage, error) {
+	st, err := s.stage(name, kind, "", func(n string) (native.Stage, error) {
 		return s.native.AddWriter(n, native.WriterConf{
 			Kind:             files,
 			Dirs:             o.Dirs,
@@ -64,11 +86,22 @@ func (s *Session) writer(name, kind string, files native.WriterKind, o WriterOpt
 			PacketDataOffset: o.PacketDataOffset,
 			Snaplen:          o.Snaplen,
 			Policy:           o.Policy,
+			Micro:            o.Micro,
+			Append:           o.Append,
+			BySlot:           o.BySlot,
+			Text:             o.Text,
+			Rotate:           o.Rotate,
+			Quota:            o.Quota,
+			DeleteOldest:     o.DeleteOldest,
 		})
 	})
+	if err == nil {
+		st.writer = &o
+	}
+	return st, err
 }
 
-func (st *Stage) writes() bool { return st.kind == KindPcap || st.kind == KindRaw }
+func (st *Stage) writes() bool { return st.writer != nil }
 
 // Paths lists the files that a writer writes, or wrote last, one for each folder; none of
 // other stages.
@@ -107,12 +140,12 @@ type Write struct {
 // bytes of the former.
 type WriteState = native.WriteState
 
-// WriteNames are names for the files of one burst: PREFIX_I for its packet I, from 0.
+// WriteNames is what one burst has of its own.
 type WriteNames = native.WriteNames
 
 // Write hands b to a writer by reference, in a pipe or not. The task keeps the burst, whose
-// packets are read-only from now on. names: nil, or for a writer that makes a file of each
-// packet. ErrNoSpace while the writer's ring is full. Owner's task.
+// packets are read-only from now on. names: nil, or what the burst has of its own:
+// ErrInvalid where the writer has no use for it. ErrNoSpace while the writer's ring is full. Owner's task.
 func (st *Stage) Write(b *Burst, names *WriteNames) (*Write, error) {
 	if err := b.Check(); err != nil {
 		return nil, err

@@ -80,7 +80,7 @@ static bool bench_open(bench *b, size_t root, bool overlap, uint32_t max) {
     *b = (bench){.max = max};
     if (!make_folder(root, b->dir, sizeof b->dir)) return false; // no such root here
     snprintf(b->path, sizeof b->path, "%s/f", b->dir);
-    DQ_EQ(dqi_block_open(&b->f, b->path, overlap), 0);
+    DQ_EQ(dqi_block_open(&b->f, b->path, overlap, false), 0);
     return true;
 }
 
@@ -244,7 +244,7 @@ static void killed_process_leaves_a_prefix(void) {
         must(pid >= 0, "fork");
         if (pid == 0) {
             bench b = {.max = MAX};
-            if (dqi_block_open(&b.f, path, true) != 0) _exit(1);
+            if (dqi_block_open(&b.f, path, true, false) != 0) _exit(1);
             while (b.next < 8000)
                 add(&b);
             raise(SIGKILL);

@@ -9,11 +9,13 @@
 #include <sys/resource.h>
 
 static dqi_file_tally tally;
+static const dqi_pcap_conf plain;
 
 static dqi_pcap_file *open_pcap(const rig *r, uint32_t snaplen) {
     static dqi_pcap_file p;
     memset(&tally, 0, sizeof tally);
-    DQ_EQ(dqi_pcap_open(&p, rig_path(r, "t.pcap"), snaplen, false, &tally), 0);
+    const dqi_pcap_conf conf = {.snaplen = snaplen};
+    DQ_EQ(dqi_pcap_open(&p, rig_path(r, "t.pcap"), &conf, false, &tally), 0);
     return &p;
 }
 
@@ -471,12 +473,12 @@ static void open_errors(void) {
     rig_open(&r, true, 1, 4, 64);
     dqi_pcap_file first, second;
     const char *path = rig_path(&r, "t.pcap");
-    DQ_EQ(dqi_pcap_open(&first, rig_path(&r, "none/t.pcap"), 0, false, &tally), -ENOENT);
-    DQ_EQ(dqi_pcap_open(&first, r.dir, 0, false, &tally), -EISDIR);
+    DQ_EQ(dqi_pcap_open(&first, rig_path(&r, "none/t.pcap"), &plain, false, &tally), -ENOENT);
+    DQ_EQ(dqi_pcap_open(&first, r.dir, &plain, false, &tally), -EISDIR);
     must(symlink("/dev/full", rig_path(&r, "full.pcap")) == 0, "symlink");
-    DQ_EQ(dqi_pcap_open(&first, rig_path(&r, "full.pcap"), 0, false, &tally), -ENOSPC);
-    DQ_EQ(dqi_pcap_open(&first, path, 0, false, &tally), 0);
-    DQ_EQ(dqi_pcap_open(&second, path, 0, false, &tally), -EWOULDBLOCK);
+    DQ_EQ(dqi_pcap_open(&first, rig_path(&r, "full.pcap"), &plain, false, &tally), -ENOSPC);
+    DQ_EQ(dqi_pcap_open(&first, path, &plain, false, &tally), 0);
+    DQ_EQ(dqi_pcap_open(&second, path, &plain, false, &tally), -EWOULDBLOCK);
     capture c = capture_read(path); // not emptied by the second
     DQ_EQ(c.size, 24);
     capture_free(&c);

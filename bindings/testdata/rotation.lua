@@ -1,0 +1,75 @@
+-- Rotation, quota, formats and appending: what the writers make of their options.
+local daqiri, t = require "daqiri", require "check"
+local args = daqiri.args{ dir = "." }
+
+local function run(make)
+  local s = daqiri.open()
+  local tx = s:tx_queue("loop0")
+  local w = make(s)
+  s:pipe(s:rx_queue("loop0"), w)
+  tx:transmit{ template = tx:template{ payload_bytes = 100, udp_dst = 7148 }, count = 100 } -- frames of 142 bytes
+  return s:run{ packets = 100, seconds = 20 }, w
+end
+
+local function contents(path)
+  local f = assert(io.open(path, "rb"))
+  local text = f:read("*a")
+  f:close()
+  return text
+end
+
+local sum, w = run(function(s) return s:write_pcap{ name = "size", dir = args.dir, rotate = 24 + 10 * 158, policy = "wait" } end)
+t.equal({ sum.size.written, sum.size.files }, { 100, 10 })
+assert(w.path:find("/size_000009.pcap", 1, true), w.path)
+t.equal(#contents(w.path), 24 + 10 * 158)
+sum = run(function(s) return s:write_pcap{ name = "count", dir = args.dir, rotate = { packets = 30, seconds = "1h" }, policy = "wait" } end)
+t.equal(sum.count.files, 4)
+sum, w = run(function(s) return s:write_raw{ name = "full", dir = args.dir, per = "file", quota = "1420B", policy = "wait" } end)
+t.equal({ sum.full.written, sum.full.dropped_by.quota }, { 10, 90 })
+assert(w.error:find("quota is used up", 1, true), w.error)
+sum = run(function(s)
+  return s:write_pcap{ name = "ring", dir = args.dir, rotate = "1KB", quota = "5KB", when_full = "delete_oldest", policy = "wait" }
+end)
+t.equal({ sum.ring.written, sum.ring.dropped, sum.ring.deleted_files > 0 }, { 100, 0, true })
+for n = 1, 2 do
+  sum, w = run(function(s) return s:write_pcap{ name = "more", dir = args.dir, append = true, precision = "us", policy = "wait" } end)
+  t.equal(#contents(w.path), 24 + n * 100 * 158)
+end
+t.raises("another resolution", function()
+  run(function(s) return s:write_pcap{ name = "more", dir = args.dir, append = true } end)
+end)
+sum, w = run(function(s) return s:write_pcap{ name = "ng", dir = args.dir, format = "pcapng", comment = "by night", policy = "wait" } end)
+assert(contents(w.path):find("by night", 1, true))
+sum, w = run(function(s) return s:write_blocks{ name = "blocks", dir = args.dir, header = { site = 3 }, present = "slot" } end)
+t.equal({ sum.blocks.written, sum.blocks.dropped_by.write_error }, { 0, 100 })
+assert(w.error:find("put a reorder stage before the writer", 1, true), w.error)
+
+local s = daqiri.open()
+local function wrong(text, options, make)
+  t.raises(text, function() s[make or "write_pcap"](s, options) end)
+end
+wrong("one of them is needed", { rotate = {} })
+wrong("above 0", { rotate = 0 })
+wrong("above 0", { quota = 0 })
+wrong("never too long", { rotate = 100 }, "write_raw")
+wrong("needs a quota", { when_full = "delete_oldest" })
+wrong("hint: rotate at 333 bytes or less", { when_full = "delete_oldest", quota = 1000, rotate = 400 })
+wrong('not one of pcap, pcapng (did you mean "pcapng"?)', { format = "pcapgn" })
+wrong("not one of ns, us", { precision = "ms" })
+wrong("only a pcapng has comments", { comment = "x" })
+wrong("rotated files are never written to again", { append = true, rotate = 100 })
+wrong("unknown option 'snaplen'", { snaplen = 3 }, "write_blocks")
+wrong("at most 3071 fit", { header = ("x"):rep(3072) }, "write_blocks")
+
+local ng = s:write_pcap{ name = "noted", dir = args.dir, format = "pcapng" }
+local plain = s:write_pcap{ name = "plain", dir = args.dir }
+local tx = s:tx_queue("loop0")
+s:start()
+local b = tx:alloc(2)
+b:fill(tx:template{ payload = "abcd", udp_dst = 7148 })
+t.equal(ng:write(b, { comment = "seen at noon" }):wait(), true)
+t.raises("only a writer of pcapng takes comments", function() plain:write(b, { comment = "x" }) end)
+t.raises("a file per packet has no comments", function() ng:write(b, { comment = "x", prefix = "y" }) end)
+assert(select(2, contents(ng.path):gsub("seen at noon", "")) == 2)
+b:free()
+s:run{ seconds = 0 }

@@ -1,0 +1,18 @@
+// pcap_tail.h: where the last whole record of a capture ends, for going on behind it.
+#ifndef DQI_PCAP_TAIL_H
+#define DQI_PCAP_TAIL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct dqi_pcap_tail {
+    uint64_t size, whole; // of the file, 0: it is empty; up to its last whole record
+    uint32_t crc;         // CRC-32C up to there
+} dqi_pcap_tail;
+
+// Reads the whole file. Little endian pcap with this magic and snaplen, Ethernet; or pcapng, whatever its
+// sections are. 0, -errno or a dqi_file_error.
+int dqi_pcap_find_tail(const char *path, uint32_t magic, uint32_t snaplen, dqi_pcap_tail *out);
+int dqi_pcapng_find_tail(const char *path, dqi_pcap_tail *out);
+
+#endif

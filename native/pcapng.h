@@ -1,0 +1,37 @@
+// pcapng.h: the blocks of a pcapng file (draft-ietf-opsawg-pcapng: version 1.0, little endian). Pure: each
+// function writes one block to dst and returns its bytes.
+#ifndef DQI_PCAPNG_H
+#define DQI_PCAPNG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DQI_PCAPNG_TEXT 3072 // bytes of the longest comment that is kept
+#define DQI_PCAPNG_ROOM 8192 // bytes of the longest block without a packet
+#define DQI_PCAPNG_HEAD 28   // bytes before a packet in its block
+#define DQI_PCAPNG_TAIL 320  // at most, behind it, with a comment of 208 bytes
+
+// A section's start. comment: NULL or empty: none.
+uint32_t dqi_pcapng_section(uint8_t *dst, const char *comment);
+// The description of an Ethernet interface with times in ns, or in µs.
+uint32_t dqi_pcapng_interface(uint8_t *dst, const char *name, const char *about, uint32_t snaplen,
+                              bool micro);
+
+typedef struct dqi_pcapng_packet {
+    uint32_t interface; // the number of its description in the section
+    uint32_t queue, flow;
+    uint64_t ts;         // in the interface's unit
+    uint32_t kept, len;  // bytes in the file, and of the packet
+    const char *comment; // NULL: none
+} dqi_pcapng_packet;
+// Completes the block of a packet whose kept bytes lie at dst + HEAD: at most TAIL bytes behind them.
+uint32_t dqi_pcapng_packet_around(uint8_t *dst, const dqi_pcapng_packet *p);
+
+typedef struct dqi_pcapng_statistics {
+    uint32_t interface;
+    uint64_t start, end;                   // in the interface's unit
+    uint64_t received, dropped, osdropped; // packets since the start
+} dqi_pcapng_statistics;
+uint32_t dqi_pcapng_statistics_of(uint8_t *dst, const dqi_pcapng_statistics *s, const char *comment);
+
+#endif

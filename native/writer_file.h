@@ -1,0 +1,69 @@
+// writer_file.h: the contiguous files of a lane, one after the other: their names, their rotation, the
+// writer's quota, and the list of them.
+#ifndef DQI_WRITER_FILE_H
+#define DQI_WRITER_FILE_H
+
+#include "batch_file.h"
+#include "flat_file.h"
+#include "pcap_file.h"
+
+typedef struct dqi_lane dqi_lane;
+typedef struct dqi_entry dqi_entry;
+
+// What the writer's list has of a file.
+typedef struct dqi_file_note {
+    uint64_t index, bytes, packets;
+    int64_t first_ns, last_ns;
+    uint64_t first_batch, last_batch;
+    uint32_t crc32c;
+    uint16_t dir;
+    bool closed, deleted;
+} dqi_file_note;
+
+// The list of a writer's files, in the order in which they were begun. Under the writer's lock.
+typedef struct dqi_file_list {
+    dqi_file_note *notes;
+    uint32_t n, room;
+    uint32_t oldest; // those before are deleted
+} dqi_file_list;
+
+// The file that a lane writes. Its thread's own.
+typedef struct dqi_lane_file {
+    dqi_pcap_file pcap;
+    dqi_flat_file flat;
+    dqi_batch_file batch;
+    bool open;
+    uint64_t index;     // of its name; where it could not be opened, of the one that was tried
+    uint32_t number;    // in the writer's list
+    uint64_t packets;   // handed to it
+    uint64_t counted;   // bytes of it that count for the quota
+    int64_t opened_ns;  // session time
+    dqi_file_note note; // what is known so far
+} dqi_lane_file;
+
+// True when files of this kind have an index in their names.
+bool dqi_file_indexed(const dq_writer_conf *c);
+// The first index behind the files that are in the folders. 0, or -errno.
+int dqi_file_first_index(const dq_writer_conf *c, uint64_t *index);
+// The path of a file in the folder of this number.
+void dqi_writer_file_path(const dq_writer_conf *c, uint32_t dir, uint64_t index, char *buf, size_t len);
+// Begins a file, for the burst of e where that matters (NULL: at the start). 0, -errno or a dqi_file_error.
+// Lane's thread, as for all that follow; or the control thread where none runs.
+int dqi_file_begin(dqi_lane *l, const dqi_entry *e, dqi_file_tally *t);
+// Adds packet i of e, to the next file where this one is full. Errors as above: then it is in none, nor in
+// the tally.
+int dqi_file_add(dqi_lane *l, const dqi_entry *e, uint32_t i, dqi_file_tally *t);
+// True when the file has been open for as long as it may.
+bool dqi_file_is_due(const dqi_lane *l);
+// Writes all, and closes the file. 0, or the first -errno. Fine when none is open.
+int dqi_file_end(dqi_lane *l, dqi_file_tally *t);
+
+// Counts for the quota what the file has become; so many bytes of that are taken already.
+void dqi_file_count(dqi_lane *l, uint64_t taken);
+// Takes so many bytes from the writer's quota; false: they are not there, and none will be from now on. Any
+// thread.
+bool dqi_quota_take(dqi_lane *l, uint64_t bytes, dqi_file_tally *t);
+// Gives back what was not used, or takes what was used beyond (bytes < 0).
+void dqi_quota_return(dqi_lane *l, int64_t bytes);
+
+#endif
