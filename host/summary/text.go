@@ -105,6 +105,7 @@ func (s *Session) text(b *strings.Builder, st Style) {
 	s.ledger(b, st)
 	s.drops(b, st)
 	s.timings(b, st)
+	s.distributions(b, st)
 	for i := range s.Ledger.Faults {
 		fmt.Fprintf(b, "  fault: %s\n", s.Ledger.Faults[i].String())
 	}
