@@ -152,3 +152,24 @@ func TestManySessions(t *testing.T) {
 		t.Errorf("%d sessions in full", n)
 	}
 }
+
+// TestDistributions finds in the full form, and there alone, what came of bursts, handlers, writers and flows.
+func TestDistributions(t *testing.T) {
+	r := example()
+	spread := &stats.Histogram{Spread: stats.Spread{{Most: 1500, N: 3}, {Most: 2_000_000, N: 1}}, Sum: 2_004_500}
+	r.Sessions[0].Ledger = &stats.Ledger{Lines: []stats.Line{
+		{Kind: stats.Rx, Name: "a", BurstSize: &stats.Histogram{Spread: stats.Spread{{Most: 64, N: 9}}, Sum: 576},
+			Flows: stats.Flows{{ID: 3, Name: "north", Packets: 1, Bytes: 2048}, {ID: 4, Packets: 2, Bytes: 10}}},
+		{Kind: stats.Tap, Name: "look", HandlerTime: spread}, {Kind: stats.Writer, Name: "disk", WriteStall: spread}}}
+	full := r.Text(Style{Full: true})
+	for _, want := range []string{"bursts of a.rx.0: at most 64 (50 %), 64 (99 %), 64 packets (all)", "flow north (3) of a.rx.0: 1 packet, 2 KiB",
+		"flow 4, deleted, of a.rx.0: 2 packets, 10 B", "calls of look, 4: at most 1.50 us (50 %), 2 ms (99 %), 2 ms (all)",
+		"waits of disk for the disk, 4: at most 1.50 us"} {
+		if !strings.Contains(full, want) {
+			t.Errorf("the full form lacks %q:\n%s", want, full)
+		}
+	}
+	if text := r.Text(Style{}); strings.Contains(text, "calls of") || strings.Contains(text, "north") {
+		t.Errorf("the compact form has them:\n%s", text)
+	}
+}

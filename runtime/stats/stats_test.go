@@ -305,3 +305,51 @@ func TestReadProcess(t *testing.T) {
 		t.Errorf("%+v", q)
 	}
 }
+
+func TestRecorder(t *testing.T) {
+	next := uint64(0) // the smallest time that is in no bucket yet
+	for k := range recorderBuckets {
+		if bucketOf(next) != k || bucketOf(bucketMost(k)) != k {
+			t.Fatalf("bucket %d: %d and %d fall into %d and %d", k, next, bucketMost(k), bucketOf(next), bucketOf(bucketMost(k)))
+		}
+		next = bucketMost(k) + 1
+	}
+	if bucketOf(math.MaxUint64) != recorderBuckets-1 {
+		t.Error("the longest time has no bucket")
+	}
+	var r Recorder
+	if r.Read() != nil {
+		t.Error("it has something before anything was recorded")
+	}
+	for _, ns := range []uint64{5, 5, 1000} {
+		r.Record(ns)
+	}
+	want := &Histogram{Spread{{5, 2}, {1023, 1}}, 1010}
+	if d := cmp.Diff(want, r.Read()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestHistogramsAndFlowsOfLines(t *testing.T) {
+	line := func(n uint64) Line {
+		return Line{Name: "port", Kind: Rx, In: 10 * n, BurstSize: &Histogram{Spread{{8, n}}, 8 * n},
+			Flows: Flows{{ID: 2, Name: "north", Packets: 5 * n, Bytes: 50 * n}}}
+	}
+	before := &Ledger{EndNS: 1e9, Lines: []Line{line(1)}}
+	after := &Ledger{EndNS: 2e9, Lines: []Line{line(4)}}
+	after.Lines[0].Flows = append(after.Lines[0].Flows, Flow{ID: 7, Packets: 1, Bytes: 9})
+	for name, want := range map[string]float64{"port.rx.burst_size.p50": 8, "port.rx.flow.2.packets": 15, "port.rx.flow.7.bytes": 9} {
+		if got, _ := after.Since(before).Lookup(name); got != want {
+			t.Errorf("since: %s: %v, want %v", name, got, want)
+		}
+	}
+	sum := before.Plus(after).Lines[0]
+	if sum.BurstSize.Sum != 40 || sum.BurstSize.Spread.N() != 5 || sum.Flows[0].Packets != 25 || len(sum.Flows) != 2 {
+		t.Errorf("plus: %+v, %+v", sum.BurstSize, sum.Flows)
+	}
+	data, err := json.Marshal(sum)
+	if err != nil || !strings.Contains(string(data), `"burst_size":{"buckets":[[8,5]],"max":8,"n":5,"p50":8,"p90":8,"p99":8,"sum":40}`) ||
+		!strings.Contains(string(data), `"flows":[{"id":2,"name":"north","packets":25,"bytes":250},{"id":7,"packets":1,"bytes":9}]`) {
+		t.Errorf("%s, %v", data, err)
+	}
+}
