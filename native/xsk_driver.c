@@ -83,6 +83,12 @@ static int watch(int index) {
     return fd;
 }
 
+// Has the device hand over frames to whatever address; undone by the kernel with the socket's end.
+static int see_all(const xsk_port *x) {
+    struct packet_mreq m = {.mr_ifindex = x->index, .mr_type = PACKET_MR_PROMISC};
+    return setsockopt(x->watch, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof m) == 0 ? 0 : errno;
+}
+
 static bool is_gone(const xsk_port *x) {
     struct sockaddr_ll at = {0};
     socklen_t len = sizeof at;
@@ -230,6 +236,9 @@ static int xsk_open(dqi_port *p, dq_diag *diag) {
     if (err == DQ_OK) err = open_lanes(p, x, diag);
     if (err != DQ_OK) return err;
     dq_steer_isolate(i->xdp.steer, i->conf.flow_isolation);
+    if (i->n_rx > 0 && !i->conf.flow_isolation && (err = see_all(x)) != 0)
+        return dqi_fail(diag, DQ_ESYS - err, "interface %s: %s: promiscuous mode: %s", i->conf.name,
+                        i->conf.address, strerror(err));
     p->filters = true;
     say_how(i, x);
     return DQ_OK;

@@ -21,6 +21,12 @@ static void post(xsk_port *p, xsk_socket *x, const uint32_t *ids, uint32_t n) {
     x->posted += n;
 }
 
+// A driver with zero-copy that has found the fill ring empty looks again when it is told to.
+static void kick(xsk_socket *x) {
+    if (xsk_wants_kick(&x->fill) && xsk_unread(&x->fill) > 0)
+        recvfrom(x->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
+}
+
 // Fewer than a batch at a time are not worth the pool's lock.
 void xsk_fill(dqi_lane *l) {
     enum { BATCH = 64 };
@@ -32,6 +38,7 @@ void xsk_fill(dqi_lane *l) {
         if (n == 0) break;
         post(p, x, ids, n);
     }
+    kick(x);
     // Only the pool can help, and nobody says when it does.
     if (l->reader && x->posted < p->most_posted / 2 && l->reader->next_ns != 0) {
         int64_t then = dq_now(l->reader->session) + LOOK_AGAIN_NS;
@@ -97,7 +104,6 @@ void xsk_release(dqi_lane *l) {
     post(l->port->state, x, x->loaned, x->n_loaned);
     x->n_loaned = 0;
     xsk_fill(l);
-    if (xsk_wants_kick(&x->fill)) recvfrom(x->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
 }
 
 // A device that went down says so once.

@@ -28,6 +28,12 @@ func (c *cable) hasProgram() bool {
 	return strings.Contains(c.in(c.recv, "ip", "-d", "link", "show", "veth0"), "prog/xdp")
 }
 
+// promiscuous says whether the receiving end takes frames to whatever address.
+func (c *cable) promiscuous() bool {
+	c.t.Helper()
+	return !strings.Contains(c.in(c.recv, "ip", "-d", "link", "show", "veth0"), "promiscuity 0")
+}
+
 const xdpIsolated = `        flow_isolation: true
         flows:
         - {name: one, id: 11, match: {udp_dst: 7148}, action: {type: queue, id: 0}}`
@@ -68,6 +74,9 @@ func TestXDPBusy(t *testing.T) {
 	c := newCable(t)
 	r := c.raw(program, rawFaults, "", "--seconds", "300")
 	r.wait("ready")
+	if !c.promiscuous() {
+		t.Error("the device hands over frames to its own address only")
+	}
 	second := c.raw(program, rawFaults, "", "--seconds", "1")
 	second.end(4)
 	if !strings.Contains(second.out.String(), "veth0 has an XDP program already: another session or program uses it") {
@@ -78,8 +87,8 @@ func TestXDPBusy(t *testing.T) {
 	r.wait("got 2\n")
 	_ = r.cmd.Process.Signal(os.Interrupt)
 	r.end(130)
-	if c.hasProgram() {
-		t.Error("a program is still attached")
+	if c.hasProgram() || c.promiscuous() {
+		t.Error("a program is still attached, or the device still promiscuous")
 	}
 }
 

@@ -344,7 +344,7 @@ func TestContractReopen(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			onTask(t, func(me *task.Task) error {
 				fds, rounds := -1, 100
-				if e.veth || e.cards != "" {
+				if e.veth || e.cards != "" || e.devices != "" {
 					rounds = 10 // the kernel takes its time to close the sockets, a card to find its link
 				}
 				for round := range rounds {

@@ -32,7 +32,8 @@ type engine struct {
 	veth     bool   // the interfaces are a pair of virtual Ethernet devices
 	dpdk     bool   // through DPDK's af_packet devices, or
 	cards    string // these two PCI cards on one wire, "ADDRESS,ADDRESS"
-	driver   string // that the report must name, where veth
+	devices  string // these two Linux interfaces on one wire, "NAME,NAME", that are up
+	driver   string // that the report must name, where veth or devices
 	faults   string // of the wire, after the clock
 	tx       string // goes to interface a's tx section
 }
@@ -52,6 +53,10 @@ func engines() []engine {
 	}
 	if cards := os.Getenv("DAQIRI_TEST_CARDS"); cards != "" { // in a virtual machine: one test at a time
 		base = append(base, engine{name: "cards", frames: true, dpdk: true, cards: cards})
+	}
+	if devices := os.Getenv("DAQIRI_TEST_DEVICES"); devices != "" { // there, too
+		_, right, _ := strings.Cut(devices, ",")
+		base = append(base, engine{name: "zero-copy", frames: true, devices: devices, driver: "AF_XDP on " + right + ": zero-copy"})
 	}
 	var all []engine
 	for _, e := range base {
@@ -125,10 +130,13 @@ func (e engine) yaml(extra string) (string, error) {
 			kind = "huge"
 		}
 	}
+	if e.devices != "" {
+		left, right, _ = strings.Cut(e.devices, ",")
+	}
 	a, b := "", ""
 	if e.frames {
 		stream, loopback = "raw", "\n    loopback: {mode: sw, seed: 7}"
-		if e.veth || e.dpdk {
+		if e.veth || e.dpdk || e.devices != "" {
 			loopback = ""
 		}
 		if e.virtual {
