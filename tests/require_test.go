@@ -46,6 +46,7 @@ var probes = map[string]probe{
 	"tshark":        command("tshark"),
 	"xdp":           afXDP,
 	"vm":            virtualMachine, // asked for in tests/vm
+	"zero-copy":     virtualMachine, // there, too, with a newer kernel
 }
 
 // need skips t, or fails it as DAQIRI_REQUIRE says, unless this machine has every named thing.

@@ -26,7 +26,7 @@ func TestEngineOnCards(t *testing.T) {
 	t.Setenv("DAQIRI_TEST_CARDS", "0000:00:05.0,0000:00:06.0")
 	var out, complaints bytes.Buffer
 	m := machine{nics: 2, memory: 1536, timeout: patience, stdout: &out, stderr: &complaints}
-	code, err := start(context.Background(), &m, cache, "../../runtime/session",
+	code, err := start(context.Background(), &m, cache, "", "../../runtime/session",
 		[]string{"-test.run", "TestContract.*/cards", "-test.parallel", "1", "-test.v"})
 	if passed := count(out.String(), `    --- PASS: \w+/cards/`); code != 0 || err != nil || passed < 20 {
 		t.Errorf("exit code %d, %v, %d tests passed\n%s%s", code, err, passed, out.String(), complaints.String())

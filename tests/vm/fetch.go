@@ -9,51 +9,105 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
-// fetchKernel downloads and unpacks the kernel package that linux-image-amd64 stands for. The folder `to` appears
-// when it is complete.
-func fetchKernel(to string) error {
-	name, err := kernelPackage()
-	if err != nil {
-		return err
-	}
+// fetchKernel downloads and unpacks the kernel package that linux-image-amd64 stands for, in the distribution's own
+// packages or those of another suite of its archive. The folder `to` appears when it is complete.
+func fetchKernel(to, suite string) error {
 	dir, err := os.MkdirTemp(filepath.Dir(to), "fetch-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if err := command(dir, "apt-get", "-q", "download", name); err != nil {
+	apt, err := newAptList(dir, suite)
+	if err != nil {
+		return err
+	}
+	names, err := apt.kernelPackages()
+	if err != nil {
+		return err
+	}
+	if err := command(dir, "apt-get", slices.Concat(apt, []string{"-q", "download"}, names)...); err != nil {
 		return err
 	}
 	packages, _ := filepath.Glob(filepath.Join(dir, "*.deb"))
-	if len(packages) != 1 {
-		return fmt.Errorf("apt-get download %s brought %d packages", name, len(packages))
+	if len(packages) != len(names) {
+		return fmt.Errorf("apt-get download %s brought %d packages", strings.Join(names, " "), len(packages))
 	}
 	root := filepath.Join(dir, "kernel")
-	if err := command(dir, "dpkg", "-x", packages[0], root); err != nil {
-		return err
+	for _, p := range packages {
+		if err := command(dir, "dpkg", "-x", p, root); err != nil {
+			return err
+		}
 	}
 	if err := settle(root); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", names[0], err)
 	}
 	return os.Rename(root, to)
 }
 
-var dependsLine = regexp.MustCompile(`(?m)^ *Depends: (linux-image-\S+)$`)
+// aptList is apt's options for a list of packages.
+type aptList []string
 
-// kernelPackage is the name of the package that the distribution's linux-image-amd64 depends on.
-func kernelPackage() (string, error) {
-	out, err := exec.Command("apt-cache", "depends", "linux-image-amd64").Output()
+// newAptList is the list that apt has; for another suite one in a folder of its own, and nothing of apt's changes.
+func newAptList(dir, suite string) (aptList, error) {
+	if suite == "" {
+		return nil, nil
+	}
+	out, err := exec.Command("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Origin: Debian",
+		"Component: main", "Label: Debian").Output()
+	uri, _, _ := strings.Cut(string(out), "\n")
+	if err != nil || uri == "" {
+		return nil, fmt.Errorf("apt-get indextargets names no archive of Debian's (%v; hint: on Debian, apt-get update)", err)
+	}
+	list := filepath.Join(dir, "sources.list")
+	line := fmt.Sprintf("deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n", uri, suite)
+	if err := os.WriteFile(list, []byte(line), 0o644); err != nil {
+		return nil, err
+	}
+	for _, d := range []string{"lists/partial", "cache/archives/partial"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	a := aptList{"-o", "Dir::Etc::sourcelist=" + list, "-o", "Dir::Etc::sourceparts=/dev/null",
+		"-o", "Dir::State::lists=" + filepath.Join(dir, "lists"), "-o", "Dir::Cache=" + filepath.Join(dir, "cache")}
+	return a, command(dir, "apt-get", append(slices.Clone(a), "-q", "update")...)
+}
+
+var (
+	imageLine = regexp.MustCompile(`(?m)^ *Depends: (linux-image-\S+)$`)
+	partLine  = regexp.MustCompile(`(?m)^ *Depends: (linux-(?:base|binary|modules)-\d\S+)$`) // newer kernels come in several
+)
+
+// kernelPackages are the package that linux-image-amd64 depends on and those that hold parts of it.
+func (a aptList) kernelPackages() ([]string, error) {
+	out, err := a.depends("linux-image-amd64")
 	if err != nil {
-		return "", fmt.Errorf("apt-cache depends linux-image-amd64: %w (hint: on Debian, apt-get update)", err)
+		return nil, err
 	}
-	m := dependsLine.FindSubmatch(out)
+	m := imageLine.FindStringSubmatch(out)
 	if m == nil {
-		return "", errors.New("apt-cache knows no kernel that linux-image-amd64 depends on (hint: apt-get update)")
+		return nil, errors.New("apt-cache knows no kernel that linux-image-amd64 depends on (hint: apt-get update)")
 	}
-	return string(m[1]), nil
+	names := []string{m[1]}
+	if out, err = a.depends(m[1]); err != nil {
+		return nil, err
+	}
+	for _, m := range partLine.FindAllStringSubmatch(out, -1) {
+		names = append(names, m[1])
+	}
+	return names, nil
+}
+
+func (a aptList) depends(name string) (string, error) {
+	out, err := exec.Command("apt-cache", append(slices.Clone(a), "depends", name)...).Output()
+	if err != nil {
+		return "", fmt.Errorf("apt-cache depends %s: %w (hint: on Debian, apt-get update)", name, err)
+	}
+	return string(out), nil
 }
 
 // unused are modules that no test wants: half of all. Bluetooth takes seconds to load, when libpcap looks for devices.
@@ -69,6 +123,12 @@ func settle(root string) error {
 		}
 	}
 	images, _ := filepath.Glob(filepath.Join(root, "boot/vmlinuz-*"))
+	if beside, _ := filepath.Glob(filepath.Join(root, "lib/modules/*/vmlinuz")); len(images) == 0 && len(beside) == 1 {
+		images = []string{filepath.Join(root, "boot/vmlinuz-"+filepath.Base(filepath.Dir(beside[0])))}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(images[0]), 0o755), os.Rename(beside[0], images[0])); err != nil {
+			return err
+		}
+	}
 	if len(images) != 1 {
 		return fmt.Errorf("it has %d kernels", len(images))
 	}

@@ -1,6 +1,6 @@
 # Runs in the machine on the host's root: sets up what was asked for, runs the command, and ends the machine. /run/vm
 # is the exchange with the host: settings and command in, exit code out.
-. /run/vm/settings # NICS, RELEASE, MODULES (where they are), LOAD (which), SHARE
+. /run/vm/settings # NICS, VIRTIO, RELEASE, MODULES (where they are), LOAD (which), SHARE
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 # end FILE WORDS: tells the host, and reboots, whereupon qemu ends.
@@ -25,8 +25,12 @@ if [ ! -e "/lib/modules/$RELEASE" ]; then
     mkdir -p /lib/modules
     ln -s "$MODULES" "/lib/modules/$RELEASE"
 fi
+if [ "$VIRTIO" -gt 0 ]; then LOAD="virtio_net $LOAD"; fi
 modprobe -a tun loop $LOAD 2>/run/vm/modprobe || end fault "$(cat /run/vm/modprobe)"
 
+for n in $(seq 0 $((VIRTIO - 1))); do
+    ip link set "eth$n" addrgenmode none up || end fault "eth$n can't be set up"
+done
 if [ "$NICS" -gt 0 ]; then
     modprobe uio_pci_generic
     for slot in $(seq 5 $((4 + NICS))); do

@@ -20,9 +20,13 @@ type kernel struct {
 	release string
 }
 
+// newer is the suite of Debian's archive whose kernel is the newest that a release has.
+const newer = "trixie-backports"
+
 // getKernel is the kernel in the folder cache; without one it fetches it from the distribution, and where that
-// cannot be had it takes the one that is installed. Safe to run twice at once.
-func getKernel(cache string) (kernel, error) {
+// cannot be had it takes the one that is installed. With a suite it is that suite's kernel or none. Safe to run twice at
+// once.
+func getKernel(cache, suite string) (kernel, error) {
 	if err := tools(); err != nil {
 		return kernel{}, err
 	}
@@ -31,16 +35,19 @@ func getKernel(cache string) (kernel, error) {
 		return kernel{}, err
 	}
 	defer unlock()
-	kept, err := filepath.Abs(filepath.Join(cache, "kernel"))
+	kept, err := filepath.Abs(filepath.Join(cache, strings.TrimSuffix("kernel-"+suite, "-")))
 	if err != nil {
 		return kernel{}, err
 	}
 	if k, err := findKernel(kept); err == nil {
 		return k, nil
 	}
-	fetchErr := fetchKernel(kept)
+	fetchErr := fetchKernel(kept, suite)
 	if fetchErr == nil {
 		return findKernel(kept)
+	}
+	if suite != "" {
+		return kernel{}, fmt.Errorf("no kernel of %s: %w", suite, fetchErr)
 	}
 	k, err := findKernel("/")
 	if err != nil {

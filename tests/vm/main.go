@@ -26,8 +26,10 @@ const (
 
 func main() {
 	m := machine{stdout: os.Stdout, stderr: os.Stderr}
-	var modules, cache, pkg string
+	var modules, cache, pkg, suite string
 	flag.IntVar(&m.nics, "nics", 0, "so many e1000 cards on one hub, at PCI addresses 0000:00:05.0 and up, bound to uio_pci_generic")
+	flag.IntVar(&m.virtio, "virtio", 0, "so many virtio-net cards on another hub, with Linux interfaces eth0 and up")
+	flag.StringVar(&suite, "suite", "", "take the kernel of this suite of Debian's archive, "+newer+" for one")
 	flag.StringVar(&modules, "modules", "", "kernel modules to load that nothing loads by itself, comma separated")
 	flag.IntVar(&m.memory, "memory", 1024, "MB")
 	flag.DurationVar(&m.timeout, "timeout", 2*time.Minute, "kill the machine then")
@@ -45,7 +47,7 @@ func main() {
 		os.Exit(exitUsage)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code, err := start(ctx, &m, cache, pkg, flag.Args())
+	code, err := start(ctx, &m, cache, suite, pkg, flag.Args())
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "vm: %v\n", err)
@@ -54,8 +56,8 @@ func main() {
 }
 
 // start runs the command, or the tests of pkg with these arguments, and returns the exit code.
-func start(ctx context.Context, m *machine, cache, pkg string, args []string) (int, error) {
-	k, err := getKernel(cache)
+func start(ctx context.Context, m *machine, cache, suite, pkg string, args []string) (int, error) {
+	k, err := getKernel(cache, suite)
 	if err != nil {
 		return exitFault, err
 	}

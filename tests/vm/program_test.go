@@ -35,7 +35,7 @@ func TestOwnTests(t *testing.T) {
 	need(t)
 	var stdout, stderr bytes.Buffer
 	m := machine{memory: 1024, timeout: patience, stdout: &stdout, stderr: &stderr}
-	code, err := start(context.Background(), &m, cache, ".", []string{"-test.run", "^TestArchive$", "-test.v"})
+	code, err := start(context.Background(), &m, cache, "", ".", []string{"-test.run", "^TestArchive$", "-test.v"})
 	if code != 0 || err != nil || !strings.Contains(stdout.String(), "--- PASS: TestArchive") {
 		t.Errorf("exit code %d, %v\n%s%s", code, err, stdout.String(), stderr.String())
 	}

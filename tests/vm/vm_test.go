@@ -17,7 +17,7 @@ const (
 	patience = 5 * time.Minute // everything is emulated, maybe on a busy machine
 )
 
-var testKernel = sync.OnceValues(func() (kernel, error) { return getKernel(cache) })
+var testKernel = sync.OnceValues(func() (kernel, error) { return getKernel(cache, "") })
 
 // need skips t, or fails it as DAQIRI_REQUIRE says, unless a virtual machine can be had and these commands are there.
 func need(t *testing.T, commands ...string) kernel {
