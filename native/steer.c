@@ -181,6 +181,7 @@ void dq_steer_read(const dq_steer *s, dq_steer_counts *out) {
             out->ours += each[i].ours;
             out->passed += each[i].passed;
             out->dropped += each[i].dropped;
+            out->dropped_bytes += each[i].dropped_bytes;
         }
     free(each);
 }

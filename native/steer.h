@@ -14,6 +14,7 @@ typedef struct dq_steer_maps {
 
 typedef struct dq_steer_counts {
     uint64_t ours, passed, dropped; // frames: to a socket, to the kernel, because of drop_all
+    uint64_t dropped_bytes;
 } dq_steer_counts;
 
 // A steer of empty maps: everything is the kernel's. The caller owns it. DQ_ESYS: no memory.

@@ -40,9 +40,9 @@ typedef struct steer_single {
     uint32_t unused;
 } steer_single;
 
-// Frames, counted on each processor.
+// Frames, and bytes of those dropped, counted on each processor.
 typedef struct steer_counts {
-    uint64_t ours, passed, dropped;
+    uint64_t ours, passed, dropped, dropped_bytes;
 } steer_counts;
 
 #endif

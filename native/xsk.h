@@ -23,6 +23,7 @@
 enum {
     XSK_RING = 2048,    // entries of each ring
     XSK_HEADROOM = 256, // bytes that the kernel leaves in front of a frame in its chunk
+    XSK_TAGGED = 18,    // bytes of a frame beyond the MTU
     XSK_MAX_PARTS = 17, // descriptors of one frame, as the kernel limits them
 };
 
@@ -73,8 +74,8 @@ typedef struct xsk_port {
     bool gone;       // the device is no more
     uint32_t n;
     xsk_socket *sockets;
-    uint64_t lost;     // frames that the kernel dropped, as the sockets count
-    uint64_t drop_all; // as the program counts
+    uint64_t lost;                     // frames that the kernel dropped, as the sockets count
+    uint64_t drop_all, drop_all_bytes; // as the program counts
 } xsk_port;
 
 // A transmit queue.
@@ -84,7 +85,7 @@ typedef struct xsk_tx {
     uint32_t idle;     // looks without a completion
     int64_t looked_ns; // when the following were looked up
     uint32_t mtu;
-    bool up; // and there is a carrier
+    int down; // why it sends nothing, an errno: there is no carrier, or the device is no more; 0: it does
 } xsk_tx;
 
 // ---- sockets ----------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@
 #define SOL_XDP 283
 #endif
 
-enum { SMALL_CHUNK = 2048, LARGE_CHUNK = 4096, TAGGED = 18 }; // bytes; of a frame beyond the MTU
+enum { SMALL_CHUNK = 2048, LARGE_CHUNK = 4096 }; // bytes
 
 unsigned if_nametoindex(const char *); // net/if.h and linux/if.h exclude each other
 
@@ -100,7 +100,7 @@ static bool is_gone(const xsk_port *x) {
 // Why the kernel can't put frames into the queue's own region, whose stride will be this; NULL: it can.
 static const char *why_copy(const dq_iface *i, uint32_t stride, uint32_t mtu) {
     const dq_region *r = i->rx[0]->conf.regions[0];
-    uint32_t longest = mtu + TAGGED < r->conf.buf_size ? mtu + TAGGED : r->conf.buf_size;
+    uint32_t longest = mtu + XSK_TAGGED < r->conf.buf_size ? mtu + XSK_TAGGED : r->conf.buf_size;
     if (i->n_rx > 1) return "several queues share what the device receives";
     if (i->rx[0]->conf.n_regions > 1) return "the queue splits headers from data";
     if (r->group > 1) return "the region's buffers go out in groups";
@@ -113,7 +113,7 @@ static const char *why_copy(const dq_iface *i, uint32_t stride, uint32_t mtu) {
 
 // Buffers of the driver's own, of which the queues' packets are copied; their region is the session's last.
 static void add_staging(dq_iface *i, uint32_t mtu) {
-    uint32_t chunk = mtu + TAGGED <= SMALL_CHUNK - XSK_HEADROOM ? SMALL_CHUNK : LARGE_CHUNK;
+    uint32_t chunk = mtu + XSK_TAGGED <= SMALL_CHUNK - XSK_HEADROOM ? SMALL_CHUNK : LARGE_CHUNK;
     uint32_t n = count_queues(i->conf.address);
     dq_region_conf c = {.kind = i->rx[0]->conf.regions[0]->conf.kind,
                         .affinity = i->rx[0]->conf.regions[0]->conf.affinity,
@@ -197,10 +197,12 @@ static int open_lanes(dqi_port *p, xsk_port *x, dq_diag *diag) {
 }
 
 static void say_how(const dq_iface *i, const xsk_port *x) {
+    const char *parts = x->zero_copy ? "; a frame lies within one buffer (this driver's zero-copy)"
+                                     : "; a frame lies within one buffer (longer ones need Linux 6.6)";
     dqi_note(i->session, "interface %s: AF_XDP on %s: %s, eBPF program %s, %u queue%s%s", i->conf.name,
              i->conf.address, x->zero_copy ? "zero-copy" : "the kernel copies (the driver has no zero-copy)",
              i->xdp.native ? "in the driver" : "behind the driver (it takes none)", x->n,
-             x->n == 1 ? "" : "s", x->frags ? "" : "; no frames beyond a buffer (Linux 6.6 has them)");
+             x->n == 1 ? "" : "s", x->frags ? "" : parts);
     if (i->n_rx > 0 && loses_tags(i->conf.address))
         dqi_note(i->session,
                  "interface %s: %s may take VLAN tags out of frames, which are lost then; hint: ethtool -K "
@@ -295,6 +297,7 @@ static void xsk_refresh(dqi_port *p) {
     dq_steer_counts n;
     dq_steer_read(p->iface->xdp.steer, &n);
     dqi_add_shared(&p->c.in, n.dropped - x->drop_all);
+    follow(&p->c.in_bytes, &x->drop_all_bytes, n.dropped_bytes);
     follow(&p->c.dropped[DQ_DROP_DROP_ALL], &x->drop_all, n.dropped);
     if (x->gone || !is_gone(x)) return;
     x->gone = true;

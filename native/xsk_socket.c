@@ -64,13 +64,16 @@ static int bind_as(const xsk_port *p, int fd, uint32_t queue, uint16_t flags, in
     return bind(fd, (struct sockaddr *)&a, sizeof a) == 0 ? 0 : errno;
 }
 
-// The first socket finds out what there is; the others take the UMEM, and how it is used, from it.
+// The first socket finds out what there is; the others take the UMEM, and how it is used, from it. Frames
+// that may be longer than a buffer are worth a copy.
 static int bind_socket(xsk_port *p, uint32_t queue) {
     if (queue > 0)
         return bind_as(p, p->sockets[queue].fd, queue, XDP_SHARED_UMEM, (uint32_t)p->sockets[0].fd);
     static const uint16_t ways[] = {XDP_ZEROCOPY | XDP_USE_SG, XDP_ZEROCOPY, XDP_COPY | XDP_USE_SG, XDP_COPY};
+    const bool parts = p->mtu + XSK_TAGGED > p->chunk - XSK_HEADROOM;
     int err = 0;
     for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+        if (parts && ways[k] == XDP_ZEROCOPY) continue;
         err = bind_as(p, p->sockets[0].fd, 0, ways[k] | XDP_USE_NEED_WAKEUP, 0);
         p->zero_copy = ways[k] & XDP_ZEROCOPY;
         p->frags = ways[k] & XDP_USE_SG;

@@ -75,7 +75,9 @@ static void look_at_device(dq_queue *q, xsk_tx *t) {
     if (ioctl(p->watch, SIOCGIFMTU, &r) == 0) t->mtu = (uint32_t)r.ifr_mtu;
     struct ethtool_value v = {.cmd = ETHTOOL_GLINK};
     r.ifr_data = (void *)&v;
-    t->up = ioctl(p->watch, SIOCETHTOOL, &r) == 0 ? v.data != 0 : errno == EOPNOTSUPP;
+    const bool up = ioctl(p->watch, SIOCETHTOOL, &r) == 0 ? v.data != 0 : errno == EOPNOTSUPP;
+    const bool same = ioctl(p->watch, SIOCGIFINDEX, &r) == 0 && r.ifr_ifindex == p->index;
+    t->down = !same ? ENODEV : up ? 0 : ENETDOWN; // another device may have its name
 }
 
 int xsk_reap(dq_queue *q) {
@@ -85,7 +87,7 @@ int xsk_reap(dq_queue *q) {
     q->now_ns = dq_now(q->session);
     int done = complete(x);
     look_at_device(q, t);
-    if (done == 0 && t->up && xsk_unread(&x->tx) > 0) kick(q, x);
+    if (done == 0 && t->down == 0 && xsk_unread(&x->tx) > 0) kick(q, x);
     dqi_unlock(&x->tx_busy);
     if (dqi_gauge_get(&t->inside) > 0) look_again(q, t, done > 0);
     return done;
@@ -163,9 +165,9 @@ static uint32_t put_all(dq_queue *q, const xsk_port *p, xsk_socket *x, const dq_
     return k;
 }
 
-static int lose(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
+static int lose(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n, int err) {
     dqi_drop(&q->c, DQ_DROP_SEND_ERROR, n);
-    dqi_fault_add(q->faults, ENETDOWN, n);
+    dqi_fault_add(q->faults, err, n);
     if (first + n == b->n) dq_burst_unref(b);
     return (int)n;
 }
@@ -180,9 +182,9 @@ int xsk_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     }
     complete(x);
     look_at_device(q, t);
-    if (!t->up) {
+    if (t->down != 0) {
         dqi_unlock(&x->tx_busy);
-        return lose(q, b, first, n);
+        return lose(q, b, first, n, t->down);
     }
     xsk_sent s = {.queue = q};
     uint32_t k = x->out_head - x->out_tail == XSK_RING ? 0 : put_all(q, p, x, b, first, n, &s);

@@ -21,6 +21,7 @@ type cable struct {
 	t          *testing.T
 	send, recv string
 	device     string // of raw interfaces at the receiving end, instead of veth0
+	driver     string // that raw has to get there, where it matters
 }
 
 const (
@@ -28,7 +29,22 @@ const (
 	recvAddr = "10.98.0.2"
 )
 
-func newCable(t *testing.T) *cable {
+func newCable(t *testing.T) *cable { return cableOf(t, "1") }
+
+// onDrivers runs a test on a cable on which raw interfaces get AF_XDP, and on one on which they get AF_PACKET, as AF_XDP
+// does not take devices with more queues than an interface may have.
+func onDrivers(t *testing.T, fn func(t *testing.T, c *cable)) {
+	for driver, queues := range map[string]string{"AF_XDP": "1", "AF_PACKET": "33"} {
+		t.Run(driver, func(t *testing.T) {
+			c := cableOf(t, queues)
+			c.driver = driver
+			fn(t, c)
+		})
+	}
+}
+
+// cableOf makes a cable whose receiving end has so many receive queues.
+func cableOf(t *testing.T, queues string) *cable {
 	need(t, "netns", "ip", "ethtool")
 	id := make([]byte, 4)
 	if _, err := rand.Read(id); err != nil {
@@ -39,7 +55,8 @@ func newCable(t *testing.T) *cable {
 		c.host("ip", "netns", "add", ns)
 		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", ns).Run() })
 	}
-	c.host("ip", "-n", c.send, "link", "add", "veth0", "type", "veth", "peer", "name", "veth0", "netns", c.recv)
+	c.host("ip", "-n", c.send, "link", "add", "veth0", "numrxqueues", queues, "type", "veth",
+		"peer", "name", "veth0", "numrxqueues", queues, "netns", c.recv)
 	c.end(c.send, sendAddr)
 	c.end(c.recv, recvAddr)
 	return c

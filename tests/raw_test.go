@@ -61,12 +61,14 @@ type rawRun struct {
 	dir  string
 	out  lines
 	done chan error
+
+	driver string // that the interface has to get, where it matters
 }
 
 // raw runs a script, given by its text or path, in the receiving end; rx is for rawConfig.
 func (c *cable) raw(program, script, rx string, args ...string) *rawRun {
 	c.t.Helper()
-	r := &rawRun{t: c.t, dir: c.t.TempDir(), done: make(chan error, 1)}
+	r := &rawRun{t: c.t, dir: c.t.TempDir(), driver: c.driver, done: make(chan error, 1)}
 	if strings.Contains(script, "\n") {
 		text := script
 		script = filepath.Join(r.dir, "script.lua")
@@ -119,6 +121,9 @@ func (r *rawRun) end(code int) string {
 		r.t.Fatalf("the program ended with %v, want code %d\n%s", err, code, r.out.String())
 	}
 	text, _ := os.ReadFile(filepath.Join(r.dir, "summary.json"))
+	if r.driver != "" && !strings.Contains(string(text), "rx_port: "+r.driver) {
+		r.t.Errorf("the interface is not served by %s:\n%s", r.driver, r.out.String())
+	}
 	return string(text)
 }
 
@@ -159,9 +164,12 @@ wrpcap(out, [random.choice(kinds)()/Raw(b"DAQIRI" + random.randbytes(random.rand
 // TestRawCapture records frames of many kinds on a raw interface: the file has each of them, byte for byte.
 func TestRawCapture(t *testing.T) {
 	need(t, "tshark", "scapy", "tcpreplay")
-	python, _ := scapyPython()
 	program := built(t)
-	c := newCable(t)
+	onDrivers(t, func(t *testing.T, c *cable) { rawCapture(t, c, program) })
+}
+
+func rawCapture(t *testing.T, c *cable, program string) {
+	python, _ := scapyPython()
 	sent := filepath.Join(t.TempDir(), "sent.pcap")
 	c.host(python, "-c", rawFrames, sent, "2000")
 	script, err := filepath.Abs(filepath.Join(rootDir, "scripts/capture.lua"))
@@ -237,9 +245,12 @@ func (c *cable) sendFrames(file string) {
 // TestRawFlows sends to two ports, with and without tags, that flows bring to two queues; the rest is not wanted.
 func TestRawFlows(t *testing.T) {
 	need(t, "scapy", "tcpreplay")
-	python, _ := scapyPython()
 	program := built(t)
-	c := newCable(t)
+	onDrivers(t, func(t *testing.T, c *cable) { rawFlows(t, c, program) })
+}
+
+func rawFlows(t *testing.T, c *cable, program string) {
+	python, _ := scapyPython()
 	sent := filepath.Join(t.TempDir(), "sent.pcap")
 	c.host(python, "-c", `
 import sys
@@ -311,62 +322,72 @@ func (c *cable) permanent() {
 // TestRawLinkDown takes the interface down in mid-run, and up again, and away for good.
 func TestRawLinkDown(t *testing.T) {
 	program := built(t)
-	c := newCable(t)
-	r := c.raw(program, rawFaults, "", "--seconds", "300")
-	r.wait("ready")
-	c.permanent()
-	c.datagrams(7148, 3)
-	r.wait("got 3\n")
-	c.in(c.recv, "ip", "link", "set", "veth0", "down")
-	c.in(c.recv, "ip", "link", "set", "veth0", "up")
-	c.permanent()
-	r.until("frames after the link came up", func() bool {
-		c.datagrams(7148, 1)
-		return regexp.MustCompile(`got ([5-9]|\d\d)`).MatchString(r.out.String())
-	})
-	c.in(c.recv, "ip", "link", "del", "veth0")
-	spent := func() int {
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.cmd.Process.Pid))
-		f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-		user, _ := strconv.Atoi(f[11])
-		system, _ := strconv.Atoi(f[12])
-		return user + system
-	}
-	before := spent()
-	r.until("half a second", func() bool { return strings.Count(c.in(c.recv, "sleep", "0.5"), "") == 1 })
-	if ticks := spent() - before; ticks > 25 {
-		t.Errorf("%d ticks of CPU in half a second without an interface", ticks)
-	}
-	_ = r.cmd.Process.Signal(os.Interrupt)
-	r.end(130)
-	for _, want := range []string{"network is down", "no such device"} {
-		if !strings.Contains(r.out.String(), want) {
-			t.Errorf("the summary does not say %q:\n%s", want, r.out.String())
+	onDrivers(t, func(t *testing.T, c *cable) {
+		r := c.raw(program, rawFaults, "", "--seconds", "300")
+		r.wait("ready")
+		c.permanent()
+		c.datagrams(7148, 3)
+		r.wait("got 3\n")
+		c.in(c.recv, "ip", "link", "set", "veth0", "down")
+		c.in(c.recv, "ip", "link", "set", "veth0", "up")
+		c.permanent()
+		r.until("frames after the link came up", func() bool {
+			c.datagrams(7148, 1)
+			return regexp.MustCompile(`got ([5-9]|\d\d)`).MatchString(r.out.String())
+		})
+		c.in(c.recv, "ip", "link", "del", "veth0")
+		spent := func() int {
+			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.cmd.Process.Pid))
+			f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+			user, _ := strconv.Atoi(f[11])
+			system, _ := strconv.Atoi(f[12])
+			return user + system
 		}
-	}
+		before := spent()
+		r.until("half a second", func() bool { return strings.Count(c.in(c.recv, "sleep", "0.5"), "") == 1 })
+		if ticks := spent() - before; ticks > 25 {
+			t.Errorf("%d ticks of CPU in half a second without an interface", ticks)
+		}
+		_ = r.cmd.Process.Signal(os.Interrupt)
+		r.end(130)
+		for _, want := range []string{"network is down", "no such device: the interface was removed; one made again"} {
+			if !strings.Contains(r.out.String(), want) {
+				t.Errorf("the summary does not say %q:\n%s", want, r.out.String())
+			}
+		}
+	})
 }
 
 // TestRawDropAll drops everything for a time.
 func TestRawDropAll(t *testing.T) {
 	program := built(t)
-	c := newCable(t)
-	r := c.raw(program, rawFaults, "", "--drop")
-	r.wait("ready")
-	c.permanent()
-	r.until("dropped frames", func() bool {
-		c.datagrams(7148, 1)
-		return strings.Contains(r.out.String(), "allowed")
+	onDrivers(t, func(t *testing.T, c *cable) {
+		r := c.raw(program, rawFaults, "", "--drop")
+		r.wait("ready")
+		c.permanent()
+		r.until("dropped frames", func() bool {
+			c.datagrams(7148, 1)
+			return strings.Contains(r.out.String(), "allowed")
+		})
+		came := regexp.MustCompile(`got [1-9]`)
+		if before, _, _ := strings.Cut(r.out.String(), "allowed"); came.MatchString(before) {
+			t.Errorf("something came in spite of drop_all_traffic:\n%s", r.out.String())
+		}
+		r.until("frames after that", func() bool {
+			c.datagrams(7148, 1)
+			return came.MatchString(r.out.String())
+		})
+		_ = r.cmd.Process.Signal(os.Interrupt)
+		const shortest = 42 // bytes: an ARP request
+		m := regexp.MustCompile(`(?s)"kind": "wire".*?"in":\s*(\d+).*?"in_bytes":\s*(\d+)`).FindStringSubmatch(r.end(130))
+		if m == nil {
+			t.Fatal("the summary has no line of the wire")
+		}
+		frames, _ := strconv.Atoi(m[1])
+		if n, _ := strconv.Atoi(m[2]); n < shortest*frames {
+			t.Errorf("%d frames have %d bytes: those that were dropped are not counted", frames, n)
+		}
 	})
-	came := regexp.MustCompile(`got [1-9]`)
-	if before, _, _ := strings.Cut(r.out.String(), "allowed"); came.MatchString(before) {
-		t.Errorf("something came in spite of drop_all_traffic:\n%s", r.out.String())
-	}
-	r.until("frames after that", func() bool {
-		c.datagrams(7148, 1)
-		return came.MatchString(r.out.String())
-	})
-	_ = r.cmd.Process.Signal(os.Interrupt)
-	r.end(130)
 }
 
 // recordTwenty goes on from session s: it records datagrams to port 7148 and ends after 20.
@@ -385,25 +406,26 @@ s:run{ seconds = 60 }
 func TestRawChecksums(t *testing.T) {
 	need(t, "tshark")
 	program := built(t)
-	c := newCable(t)
-	c.in(c.send, "ethtool", "-K", "veth0", "tx", "on")
-	r := c.raw(program, `
+	onDrivers(t, func(t *testing.T, c *cable) {
+		c.in(c.send, "ethtool", "-K", "veth0", "tx", "on")
+		r := c.raw(program, `
 local daqiri = require "daqiri"
 local s = daqiri.open("raw.yaml")
-`+recordTwenty, "")
-	r.wait("ready")
-	c.permanent()
-	c.datagrams(7148, 20)
-	r.end(0)
-	got := payloads(t, filepath.Join(r.dir, "cap.pcap"))
-	for i, d := range got {
-		if f := strings.Split(d, "\t"); len(f) != 5 || f[3] != "1" {
-			t.Errorf("datagram %d: tshark says of its checksum: %s", i+1, d)
+	`+recordTwenty, "")
+		r.wait("ready")
+		c.permanent()
+		c.datagrams(7148, 20)
+		r.end(0)
+		got := payloads(t, filepath.Join(r.dir, "cap.pcap"))
+		for i, d := range got {
+			if f := strings.Split(d, "\t"); len(f) != 5 || f[3] != "1" {
+				t.Errorf("datagram %d: tshark says of its checksum: %s", i+1, d)
+			}
 		}
-	}
-	if len(got) < 20 {
-		t.Errorf("%d datagrams of 20 in the file", len(got))
-	}
+		if len(got) < 20 {
+			t.Errorf("%d datagrams of 20 in the file", len(got))
+		}
+	})
 }
 
 // TestRawRefused opens raw interfaces that can't be had.

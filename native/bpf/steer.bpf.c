@@ -342,6 +342,7 @@ SECTION("xdp.frags") int steer(struct xdp_md *ctx) {
     }
     if (c->drop_all) {
         n->dropped++;
+        n->dropped_bytes += buff_len(ctx);
         return XDP_DROP;
     }
     n->ours++;

@@ -2,8 +2,10 @@ package session
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"slices"
+	"syscall"
 
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/stats"
@@ -154,6 +156,9 @@ func fault(n *native.Fault) stats.Fault {
 		f.Text = "somebody shut it down; it is looked at every 10 ms"
 	} else if err := n.Err(); err != nil {
 		f.Text = err.Error()
+		if errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.ENXIO) {
+			f.Text += ": the interface was removed; one made again under its name is not picked up: open the session again"
+		}
 	}
 	return f
 }

@@ -212,6 +212,11 @@ func vethPair(driver string) error {
 	if driver == "AF_PACKET" {
 		queues = 33
 	}
+	return addPair(queues)
+}
+
+// addPair makes the pair in the calling thread's namespace.
+func addPair(queues int) error {
 	for _, line := range []string{
 		fmt.Sprintf("link add left numrxqueues %d type veth peer name right numrxqueues %[1]d", queues),
 		"link set left addrgenmode none up",

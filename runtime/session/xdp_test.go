@@ -126,6 +126,34 @@ func TestXDPSendDown(t *testing.T) {
 	})
 }
 
+// TestXDPReplaced removes both interfaces and makes others of the same names: what is sent is counted, with the reason.
+func TestXDPReplaced(t *testing.T) {
+	onVeth(t, "", func(b *bench, tap *Tap) error {
+		if err := errors.Join(b.send(0, 1, 7148), b.arrives(tap, 0)); err != nil {
+			return err
+		}
+		if out, err := exec.Command("ip", "link", "del", "left").CombinedOutput(); err != nil {
+			return fmt.Errorf("ip link del left: %w: %s", err, out)
+		}
+		if err := addPair(1); err != nil {
+			return err
+		}
+		if err := errors.Join(b.carrier(), b.send(1, 1, 7148), b.await("a.tx.dropped.send_error", 1)); err != nil {
+			return err
+		}
+		said := map[string]string{}
+		for _, f := range b.s.Ledger().Faults {
+			said[f.Line] += f.Text
+		}
+		for _, line := range []string{"a.tx.0", "b.rx.0"} {
+			if !strings.Contains(said[line], "no such device: the interface was removed; one made again") {
+				t.Errorf("faults: %v", said)
+			}
+		}
+		return nil
+	})
+}
+
 // carrier waits until left has one.
 func (b *bench) carrier() error {
 	for until := b.deadline(); b.me.Now() < until; time.Sleep(5 * time.Millisecond) {
