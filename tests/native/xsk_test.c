@@ -154,7 +154,7 @@ static void set_rules(dq_iface *i, uint32_t n) {
                              .n_queues = 1};
         rules[k].queues[0] = (uint16_t)k;
     }
-    must(dq_iface_set_rules(i, rules, n, &d), &d);
+    must(dq_iface_change_rules(i, NULL, 0, rules, n, NULL, &d), &d);
 }
 
 static rig *rig_open(rig_conf c) {
