@@ -114,7 +114,7 @@ func burstField(rt *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue
 		return rt.connectionOf(b)
 	case "rx_time":
 		if times := b.b.RxTimes(); len(times) > 0 {
-			return lua.LNumber(times[0] - b.of.s.StartTime())
+			return lua.LNumber(times[0] - b.b.TimeOrigin())
 		}
 		return lua.LNil
 	}

@@ -36,10 +36,10 @@ func burstLengths(c *call) int {
 
 func burstFlowIDs(c *call) int { return listOf(c, selfBurst(c).b.FlowIDs(), 0) }
 
-// burstRxTimestamps lists receive times in ns since the session's start.
+// burstRxTimestamps lists receive times in ns since the session's start, of a capture since its first packet.
 func burstRxTimestamps(c *call) int {
 	b := selfBurst(c)
-	return listOf(c, b.b.RxTimes(), b.of.s.StartTime())
+	return listOf(c, b.b.RxTimes(), b.b.TimeOrigin())
 }
 
 // burstSetLengths sets the length of all packets, or of each from a list or column.

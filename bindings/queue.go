@@ -203,10 +203,15 @@ func (c *call) sendBurst(o *Opened, send func(*session.Burst) error) int {
 	return c.push(lua.LTrue)
 }
 
-// queuePace is q:pace{rate, pps}: limits; absent is none. A limit of 0 would be none, too, which nobody means.
+// queuePace is q:pace{rate, pps}: limits; absent is none. A limit of 0 would be none, too, which nobody means. With
+// follow = "rx_timestamp" packets keep the gaps of their receive times, divided by speed.
 func queuePace(c *call) int {
 	q := selfQueue(c, false)
-	o := c.options(1, "pps", "rate")
+	o := c.options(1, "follow", "pps", "rate", "speed")
+	if o.has("follow") || o.has("speed") {
+		c.check(q.q.Follow(o.followed()))
+		return 0
+	}
 	rate, pps := o.rate("rate"), o.number("pps", 0)
 	for key, v := range map[string]float64{"rate": rate, "pps": pps} {
 		if o.has(key) && (v == 0 || math.IsInf(v, 0)) {
@@ -215,6 +220,24 @@ func queuePace(c *call) int {
 	}
 	c.check(q.q.Pace(rate, pps))
 	return 0
+}
+
+// followed is the speed of q:pace{follow, speed}.
+func (o *options) followed() float64 {
+	o.need("follow")
+	if what := o.str("follow", ""); what != "rx_timestamp" {
+		o.wrong("follow", "%q: only rx_timestamp can be followed", what)
+	}
+	for _, key := range []string{"pps", "rate"} {
+		if o.has(key) {
+			o.wrong(key, "excludes follow: a queue keeps the gaps of its packets, or a rate")
+		}
+	}
+	speed := o.number("speed", 1)
+	if !(speed > 0) || math.IsInf(speed, 0) {
+		o.wrong("speed", "%g is no speed: a factor above 0 expected", speed)
+	}
+	return speed
 }
 
 // queueTransmit is q:transmit{template, count}: the queue itself sends; without a count until the stop.

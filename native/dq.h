@@ -449,6 +449,9 @@ int dq_tx_send(dq_queue *q, dq_burst *b);
 // Changes the pace: bits/s and packets/s of what the queue holds (frames without FCS, or payloads); 0: not
 // limited.
 void dq_tx_pace(dq_queue *q, double bps, double pps);
+// Instead of a pace: packets leave with the gaps of their receive times divided by speed (above 0). Those of
+// templates and those with send times don't.
+void dq_tx_follow(dq_queue *q, double speed);
 // Where its receive times come from (dq_stamps), known once the session is open.
 int dq_rx_stamps(const dq_queue *q);
 // Discards what waits in a receive queue, counted as flushed. Packets discarded.
@@ -663,6 +666,7 @@ typedef struct dq_line {
     uint64_t dropped[DQ_REASONS];
     uint64_t extra[DQ_EXTRAS];
     double pace_bps, pace_pps; // TX: what was asked for
+    double pace_speed;         // TX: it follows receive times
 } dq_line;
 // Fills at most max lines; the number that there are. Any thread.
 uint32_t dq_ledger(const dq_session *s, dq_line *lines, uint32_t max);

@@ -291,9 +291,14 @@ typedef struct dqi_dispatch {
 // rate.
 typedef struct dqi_pace {
     _Atomic double bps, pps;     // 0: not limited
+    _Atomic double speed;        // of the receive times that it follows (pace_follow.c); 0: none
     double next_ns;              // relative to the session's start
     double seen_bps, seen_pps;   // at the last look: next_ns and these two follow from them
     double per_byte, per_packet; // ns
+    // follows receive times: next_ns is when the last packet was due
+    double seen_speed, first_ns; // first_ns: when the first of the counted packets is due
+    int64_t last_ts;             // the latest receive time so far; 0: none
+    bool was_idle;               // the queue had nothing to send before these packets
 } dqi_pace;
 
 struct dq_queue {

@@ -37,6 +37,7 @@ static void queue_line(dq_queue *q, dq_line *l) {
     uint64_t inside = q->iface->engine && q->iface->ops->held ? q->iface->ops->held(q) : 0;
     l->held = (uint64_t)dqi_gauge_get(&q->held) + inside;
     l->pace_bps = atomic_load_explicit(&q->pace.bps, memory_order_relaxed);
+    l->pace_speed = atomic_load_explicit(&q->pace.speed, memory_order_relaxed);
     l->pace_pps = atomic_load_explicit(&q->pace.pps, memory_order_relaxed);
 }
 

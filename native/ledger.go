@@ -42,10 +42,11 @@ type Line struct {
 	Dropped                                  [Reasons]uint64
 	Extra                                    [Extras]uint64
 	PaceBPS, PacePPS                         float64 // transmit: what was asked for
+	PaceSpeed                                float64 // transmit: it follows receive times
 }
 
 var _ = [1]struct{}{}[unsafe.Sizeof(Line{})-C.sizeof_dq_line]
-var _ = [1]struct{}{}[unsafe.Offsetof(Line{}.PacePPS)-unsafe.Offsetof(C.dq_line{}.pace_pps)]
+var _ = [1]struct{}{}[unsafe.Offsetof(Line{}.PaceSpeed)-unsafe.Offsetof(C.dq_line{}.pace_speed)]
 
 // Name is the interface or the stage.
 func (l *Line) Name() string { return text(l.name[:]) }

@@ -1,16 +1,15 @@
 // pace.c: software pacing. Each packet moves the queue's next send time on by what it costs at the rate: bits
 // (of what the queue holds, without FCS and preamble) over bits/s, or one over packets/s, whichever is
-// longer. A poll that comes late catches up, by at most CATCH_UP_NS; a queue that had nothing to send gathers
-// no credit.
+// longer. A poll that comes late catches up, by at most DQI_CATCH_UP_NS; a queue that had nothing to send
+// gathers no credit.
 #include "burst.h"
 #include "queue.h"
 #include "timing.h"
 
-#define CATCH_UP_NS 10e6
-
 static double rate(const _Atomic double *r) { return atomic_load_explicit(r, memory_order_relaxed); }
 
 void dq_tx_pace(dq_queue *q, double bps, double pps) {
+    atomic_store(&q->pace.speed, 0);
     atomic_store(&q->pace.bps, bps);
     atomic_store(&q->pace.pps, pps);
     dqi_queue_kick(q);
@@ -36,11 +35,11 @@ static void follow_change(dq_queue *q, double t, uint32_t len) {
     q->timing->fresh = true;
 }
 
-// Time since the session's start, and the next send time brought up to at most CATCH_UP_NS before it.
+// Time since the session's start, and the next send time brought up to at most DQI_CATCH_UP_NS before it.
 static double now_and_next(dq_queue *q, int64_t now, uint32_t len, double *next) {
     double t = (double)(now - q->session->start_ns);
     follow_change(q, t, len);
-    if (q->pace.next_ns < t - CATCH_UP_NS) q->pace.next_ns = t - CATCH_UP_NS;
+    if (q->pace.next_ns < t - DQI_CATCH_UP_NS) q->pace.next_ns = t - DQI_CATCH_UP_NS;
     *next = q->pace.next_ns;
     return t;
 }
@@ -69,6 +68,9 @@ uint32_t dqi_pace_allow(dq_queue *q, int64_t now, uint32_t len, uint32_t n) {
 }
 
 uint32_t dqi_pace_count(dq_queue *q, int64_t now, dq_burst *b, uint32_t first, uint32_t n) {
+    double speed = b->timed || q->tx_made ? 0 : rate(&q->pace.speed);
+    if (speed > 0) return dqi_follow_count(q, now, b, first, n, speed);
+    q->pace.seen_speed = 0;
     if (unpaced(q)) return n;
     dqi_burst_columns(b);
     double next, t = now_and_next(q, now, dqi_packet_len(b, first), &next), *cost = q->timing->cost;
@@ -81,6 +83,10 @@ uint32_t dqi_pace_count(dq_queue *q, int64_t now, dq_burst *b, uint32_t first, u
 }
 
 void dqi_pace_spend(dq_queue *q, int64_t now, uint32_t n) {
+    if (q->pace.seen_speed > 0) {
+        dqi_follow_spend(q, now, n);
+        return;
+    }
     if (q->pace.seen_bps <= 0 && q->pace.seen_pps <= 0) return;
     for (uint32_t i = 0; i < n; i++)
         q->pace.next_ns += q->timing->cost[i];
@@ -89,7 +95,8 @@ void dqi_pace_spend(dq_queue *q, int64_t now, uint32_t n) {
 
 void dqi_pace_idle(dq_queue *q, int64_t now) {
     double t = (double)(now - q->session->start_ns);
-    if (q->pace.next_ns >= t) return;
+    q->pace.was_idle = true;
+    if (rate(&q->pace.speed) > 0 || q->pace.next_ns >= t) return;
     q->pace.next_ns = t;
     q->timing->dry = true;
     if (dqi_gauge_get(&q->timing->due_ns) == 0 && !unpaced(q))

@@ -73,6 +73,9 @@ func (q Queue) Send(b Burst) error { return status(C.dq_tx_send(q.c, b.c)) }
 // Pace limits what is sent from now on to bits/s and packets/s; 0 is no limit.
 func (q Queue) Pace(bps, pps float64) { C.dq_tx_pace(q.c, C.double(bps), C.double(pps)) }
 
+// Follow makes packets leave with the gaps of their receive times divided by speed, which is above 0.
+func (q Queue) Follow(speed float64) { C.dq_tx_follow(q.c, C.double(speed)) }
+
 // Stamps says where a receive queue's times come from: software, kernel, hardware, virtual or file.
 func (q Queue) Stamps() string { return C.GoString(C.dq_stamps_name(C.dq_rx_stamps(q.c))) }
 

@@ -10,6 +10,10 @@ uint32_t dqi_pace_allow(dq_queue *q, int64_t now, uint32_t len, uint32_t n);
 uint32_t dqi_pace_count(dq_queue *q, int64_t now, dq_burst *b, uint32_t first, uint32_t n);
 // The first n of those that dqi_pace_count counted have left: charges them.
 void dqi_pace_spend(dq_queue *q, int64_t now, uint32_t n);
+// The same for a queue that follows receive times, at a speed.
+uint32_t dqi_follow_count(dq_queue *q, int64_t now, dq_burst *b, uint32_t first, uint32_t n, double speed);
+void dqi_follow_spend(dq_queue *q, int64_t now, uint32_t n);
+#define DQI_CATCH_UP_NS 10e6 // what a queue may be late by and catch up
 // The queue had nothing to send until now: no credit is gathered.
 void dqi_pace_idle(dq_queue *q, int64_t now);
 

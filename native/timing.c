@@ -26,13 +26,13 @@ void dqi_timing_free(dqi_timing *t) {
 
 static double off(double a, double b) { return a < b ? b - a : a - b; }
 
-// Packets after the first leave with it: each is early by what the one before it costs.
-static void note_batch(dqi_timing *t, uint32_t n) {
-    for (uint32_t i = 0, run; i + 1 < n; i += run) {
-        for (run = 1; i + run + 1 < n && t->cost[i + run] == t->cost[i];)
+// n gaps that were not kept: the packets behind them left with those before them.
+static void note_batch(dqi_timing *t, const double *gap, uint32_t n) {
+    for (uint32_t i = 0, run; i < n; i += run) {
+        for (run = 1; i + run < n && gap[i + run] == gap[i];)
             run++;
-        dqi_add(&t->gap_error[dqi_spread_bucket((uint64_t)t->cost[i])], run);
-        t->wanted += run * t->cost[i];
+        dqi_add(&t->gap_error[dqi_spread_bucket((uint64_t)gap[i])], run);
+        t->wanted += run * gap[i];
     }
 }
 
@@ -43,12 +43,26 @@ void dqi_timing_paced(dqi_timing *t, int64_t now, uint32_t n) {
         dqi_add(&t->took_ns, (uint64_t)(now - t->last_ns));
         if (!t->dry) dqi_add(&t->gap_error[dqi_spread_bucket((uint64_t)off(took, t->step))], 1);
     }
-    note_batch(t, n);
+    note_batch(t, t->cost, n - 1);
     t->fresh = t->dry = false;
     t->last_ns = now;
     t->step = t->cost[n - 1];
     atomic_store_explicit(&t->wanted_ns, (uint64_t)t->wanted, memory_order_relaxed);
     atomic_store_explicit(&t->due_ns, now + (int64_t)t->step, memory_order_relaxed);
+}
+
+void dqi_timing_followed(dqi_timing *t, int64_t now, uint32_t n) {
+    if (!t->fresh) {
+        double took = (double)(now - t->last_ns);
+        t->wanted += t->cost[0];
+        dqi_add(&t->took_ns, (uint64_t)(now - t->last_ns));
+        if (!t->dry) dqi_add(&t->gap_error[bucket_of((uint64_t)off(took, t->cost[0]))], 1);
+    }
+    note_batch(t, t->cost + 1, n - 1);
+    t->fresh = t->dry = false;
+    t->last_ns = now;
+    atomic_store_explicit(&t->wanted_ns, (uint64_t)t->wanted, memory_order_relaxed);
+    atomic_store_explicit(&t->due_ns, now, memory_order_relaxed);
 }
 
 static bool paced(const dq_queue *q) {

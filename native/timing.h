@@ -24,6 +24,8 @@ void dqi_timing_free(dqi_timing *t);
 
 // n packets whose costs are in t->cost left at the pace.
 void dqi_timing_paced(dqi_timing *t, int64_t now, uint32_t n);
+// The same of a queue that follows receive times: t->cost has the gaps in front of the packets.
+void dqi_timing_followed(dqi_timing *t, int64_t now, uint32_t n);
 // A transmission ends, or the next one begins: what is overdue took its time. The queue's poller stands
 // still.
 void dqi_timing_end(dq_queue *q);

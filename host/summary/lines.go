@@ -41,6 +41,10 @@ func rate(l *stats.Line, runS float64) string {
 		text += " of " + scaled(l.PaceBPS, "bit/s") + " asked for"
 	case l.PacePPS > 0:
 		text += " of " + scaled(l.PacePPS, "pps") + " asked for"
+	case l.PaceSpeed == 1:
+		text += ", the gaps of its packets asked for"
+	case l.PaceSpeed > 0:
+		text += fmt.Sprintf(", the gaps of its packets asked for, %.6g times as fast", l.PaceSpeed)
 	}
 	return text
 }

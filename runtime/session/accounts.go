@@ -54,7 +54,7 @@ func (s *Session) snapshot() *stats.Ledger {
 			Kind: lineKinds[n.Kind], Name: n.Name(), Queue: n.Queue(), QueueID: int(n.QueueID),
 			In: n.In, InBytes: n.InBytes, Out: n.Out, OutBytes: n.OutBytes, Bursts: n.Bursts, Held: n.Held,
 			Dropped: counts(n.Dropped[:], native.ReasonName), Extra: counts(n.Extra[:], native.ExtraName),
-			PaceBPS: n.PaceBPS, PacePPS: n.PacePPS,
+			PaceBPS: n.PaceBPS, PacePPS: n.PacePPS, PaceSpeed: n.PaceSpeed,
 		})
 	}
 	s.place(l.Lines)

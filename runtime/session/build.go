@@ -54,6 +54,9 @@ func (s *Session) build(plan corePlan) error {
 	}
 	s.noteClocks()
 	for _, i := range s.ifaces {
+		if src, ok := i.native.Source(); ok {
+			i.originNS = src.OriginNS
+		}
 		if err := i.addStatic(); err != nil {
 			return err
 		}
@@ -89,7 +92,7 @@ func (s *Session) addRegion(r *spec.MemoryRegion) error {
 
 func (s *Session) addInterface(i *spec.Interface, plan corePlan) error {
 	conf := native.IfaceConf{
-		Name: i.Name, Engine: i.EngineName(), Address: i.Address,
+		Name: i.Name, Engine: i.EngineName(), Address: captureAddress(i, s.cfg.File),
 		Socket: socketConf(i.SocketConfig),
 	}
 	if r := i.Replay; r != nil {

@@ -143,6 +143,14 @@ func (b *Burst) FlowIDs() []uint32 { return b.view.Flows() }
 // RxTimes are receive times, ns since the epoch. Valid while the burst lives.
 func (b *Burst) RxTimes() []int64 { return b.view.RxTimes() }
 
+// TimeOrigin is what receive times are counted from for a script: the session's start, or the first packet of the capture.
+func (b *Burst) TimeOrigin() int64 {
+	if q := b.Queue(); b.view.Clock == native.ClockFile && q != nil {
+		return q.i.originNS
+	}
+	return b.s.StartTime()
+}
+
 // TxTimes are the times at which packets are to be sent, ns since the epoch, 0: at once. To
 // be written; valid while the burst lives. Nil where the burst is read-only.
 func (b *Burst) TxTimes() []int64 { return b.native.TxTimes(b.view.N) }

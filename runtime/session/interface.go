@@ -20,6 +20,8 @@ type Interface struct {
 	rx, tx []*Queue
 	flows  *flowTable
 	titles sync.Map // of the flows that there are: names by id, for readers of the ledger
+
+	originNS int64 // time of the first packet of the capture that it replays
 }
 
 // Name is the interface's name in the configuration.

@@ -176,6 +176,20 @@ func (q *Queue) Pace(bps, pps float64) error {
 	return nil
 }
 
+// Follow makes the packets of bursts that are forwarded leave with the gaps of their receive times divided by speed, instead
+// of at a pace.
+func (q *Queue) Follow(speed float64) error {
+	if err := q.i.s.enter(); err != nil {
+		return err
+	}
+	defer q.i.s.leave()
+	if q.rx || !(speed > 0) {
+		return q.named(invalid("only a transmit queue follows receive times, at a speed above 0"))
+	}
+	q.native.Follow(speed)
+	return nil
+}
+
 // Transmit lets the queue's own thread send count packets of tpl, 0: without end. It
 // replaces what was being transmitted.
 func (q *Queue) Transmit(tpl *Template, count uint64) error {

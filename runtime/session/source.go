@@ -2,10 +2,33 @@ package session
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
+
+const capturePrefix = "pcap:"
+
+// captureAddress is the address of an interface that replays a capture: a file that is not in the current folder is looked for
+// beside the configuration.
+func captureAddress(i *spec.Interface, config string) string {
+	path, ok := strings.CutPrefix(i.Address, capturePrefix)
+	if !ok || i.EngineName() != spec.EnginePCAP || filepath.IsAbs(path) {
+		return i.Address
+	}
+	if _, err := os.Stat(path); err == nil {
+		return i.Address
+	}
+	beside := filepath.Join(filepath.Dir(config), path)
+	if _, err := os.Stat(beside); err != nil {
+		return i.Address
+	}
+	return capturePrefix + beside
+}
 
 // Replays reports whether the session has interfaces that replay captures, and whether all of them have come to their end.
 // Any goroutine.

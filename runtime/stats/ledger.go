@@ -70,21 +70,22 @@ func (c Counts) Get(name string) uint64 {
 // Line is one account: In = Out + Held + the sum of Dropped, exactly when nothing moves.
 // Counters are packets unless they say bytes.
 type Line struct {
-	Kind     Kind    `json:"kind"`
-	Name     string  `json:"name"`            // of the interface or the stage
-	Queue    string  `json:"queue,omitempty"` // of receive, transmit and wire lines
-	QueueID  int     `json:"queue_id"`
-	In       uint64  `json:"in"`
-	InBytes  uint64  `json:"in_bytes"`
-	Out      uint64  `json:"out"`
-	OutBytes uint64  `json:"out_bytes"`
-	Bursts   uint64  `json:"bursts"`
-	Held     uint64  `json:"held"`
-	Dropped  Counts  `json:"dropped"`
-	Extra    Counts  `json:"extra"`
-	PaceBPS  float64 `json:"pace_bps,omitempty"` // transmit: what was asked for
-	PacePPS  float64 `json:"pace_pps,omitempty"`
-	Timing   *Timing `json:"timing,omitempty"` // transmit: how that was kept; nil where nothing was asked for
+	Kind      Kind    `json:"kind"`
+	Name      string  `json:"name"`            // of the interface or the stage
+	Queue     string  `json:"queue,omitempty"` // of receive, transmit and wire lines
+	QueueID   int     `json:"queue_id"`
+	In        uint64  `json:"in"`
+	InBytes   uint64  `json:"in_bytes"`
+	Out       uint64  `json:"out"`
+	OutBytes  uint64  `json:"out_bytes"`
+	Bursts    uint64  `json:"bursts"`
+	Held      uint64  `json:"held"`
+	Dropped   Counts  `json:"dropped"`
+	Extra     Counts  `json:"extra"`
+	PaceBPS   float64 `json:"pace_bps,omitempty"` // transmit: what was asked for
+	PacePPS   float64 `json:"pace_pps,omitempty"`
+	PaceSpeed float64 `json:"pace_speed,omitempty"` // transmit: packets keep the gaps of their receive times, divided by it
+	Timing    *Timing `json:"timing,omitempty"`     // transmit: how that was kept; nil where nothing was asked for
 
 	BurstSize   *Histogram `json:"burst_size,omitempty"`      // receive: packets of each burst that went to the pipes
 	HandlerTime *Histogram `json:"handler_time_ns,omitempty"` // on_burst: wall time of each call; nil on the virtual clock
@@ -270,7 +271,7 @@ func (l *Ledger) Plus(o *Ledger) *Ledger {
 		x := &o.Lines[i]
 		if k := slices.IndexFunc(sum.Lines, func(y Line) bool { return y.Kind == x.Kind && y.Title() == x.Title() }); k >= 0 {
 			y := sum.Lines[k].plus(x)
-			y.PaceBPS, y.PacePPS = x.PaceBPS, x.PacePPS
+			y.PaceBPS, y.PacePPS, y.PaceSpeed = x.PaceBPS, x.PacePPS, x.PaceSpeed
 			sum.Lines[k] = y
 		} else {
 			sum.Lines = append(sum.Lines, *x)
