@@ -56,7 +56,7 @@ void dqi_timing_followed(dqi_timing *t, int64_t now, uint32_t n) {
         double took = (double)(now - t->last_ns);
         t->wanted += t->cost[0];
         dqi_add(&t->took_ns, (uint64_t)(now - t->last_ns));
-        if (!t->dry) dqi_add(&t->gap_error[bucket_of((uint64_t)off(took, t->cost[0]))], 1);
+        if (!t->dry) dqi_add(&t->gap_error[dqi_spread_bucket((uint64_t)off(took, t->cost[0]))], 1);
     }
     note_batch(t, t->cost + 1, n - 1);
     t->fresh = t->dry = false;

@@ -1,0 +1,140 @@
+package spec
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const replayed = `
+version: 1
+stream_type: raw
+master_core: 0
+loopback: %s
+memory_regions: [{name: m, kind: host, affinity: 0, num_bufs: 64, buf_size: 2048}]
+interfaces:
+- name: src
+  address: %s
+  replay: %s
+  rx: {queues: [{name: q, id: 0, poll_mode: direct, memory_regions: [m]}]}
+`
+
+func TestReplay(t *testing.T) {
+	tests := []struct{ address, replay, want, fault string }{
+		{"pcap:a", "{}", "1 0 0 1", ""},
+		{"pcap:a", "{speed: 2.5, loops: 3}", "2.5 0 0 3", ""},
+		{"pcap:a", "{speed: max, loops: forever}", "0 0 0 0", ""},
+		{"pcap:a", "{rate: 1Gbit/s}", "0 1000000000 0 1", ""},
+		{"pcap:a", "{pps: 1e6}", "0 0 1e+06 1", ""},
+		{"pcap:a", "{speed: 1, pps: 1e6}", "", "interfaces[0].replay.pps: excludes speed: a capture has one pace"},
+		{"pcap:a", "{speed: 0}", "", `interfaces[0].replay.speed: "0" is not a factor above 0, or max`},
+		{"pcap:a", "{rate: 0}", "", "a rate of 0 replays nothing"},
+		{"pcap:a", "{loops: 0}", "", `"0" is not a number of loops from 1 on, or forever`},
+		{"pcap:a", "{lops: 2}", "", `unknown key; did you mean "loops"?`},
+		{"eth0", "{}", "", "interfaces[0].replay: belongs to interfaces with the address pcap:FILE; src is served by engine loop"},
+	}
+	for _, tt := range tests {
+		cfg, _, err := ParseText("x.yaml", fmt.Sprintf(replayed, "sw", tt.address, tt.replay), Options{})
+		checkFault(t, err, tt.fault)
+		if err != nil {
+			continue
+		}
+		i := cfg.Interfaces[0]
+		if got := fmt.Sprint(i.Replay.Speed, i.Replay.RateBPS, i.Replay.PPS, i.Replay.Loops); got != tt.want || i.EngineName() != EnginePCAP {
+			t.Errorf("%s: %s on %s, want %s", tt.replay, got, i.EngineName(), tt.want)
+		}
+	}
+}
+
+func TestParseSource(t *testing.T) {
+	tests := []struct{ arg, want, fault string }{
+		{"a.pcap", " a.pcap 1 0 0 1", ""},
+		{"rx_port=a.pcap", "rx_port a.pcap 1 0 0 1", ""},
+		{"./x=a.pcap", " ./x=a.pcap 1 0 0 1", ""},
+		{"rx=d,1.pcap,speed=2,loops=forever", "rx d,1.pcap 2 0 0 0", ""},
+		{"a,rate=10Mbit/s,loops=7", " a 0 10000000 0 7", ""},
+		{"a,pps=1000", " a 0 0 1000 1", ""},
+		{"a,speed=max", " a 0 0 0 1", ""},
+		{"a,colour=red", " a,colour=red 1 0 0 1", ""},
+		{"a,speed=2,pps=3", "", "speed excludes pps"},
+		{"a,loops=many", "", `loops: "many" is not a number of loops`},
+		{"", "", "names no file"},
+		{",loops=2", "", "names no file"},
+	}
+	for _, tt := range tests {
+		s, err := ParseSource(tt.arg)
+		checkFault(t, err, tt.fault)
+		if err != nil {
+			continue
+		}
+		if got := fmt.Sprint(s.Interface, " ", s.File, " ", s.Replay.Speed, " ", s.Replay.RateBPS, " ", s.Replay.PPS, " ", s.Replay.Loops); got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.arg, got, tt.want)
+		}
+	}
+}
+
+// TestSources runs a configuration with two receivers and a sender on captures.
+func TestSources(t *testing.T) {
+	const text = `
+version: 1
+stream_type: %s
+master_core: 0
+memory_regions: [{name: m, kind: host, affinity: 0, num_bufs: 64, buf_size: 2048}]
+interfaces:
+- name: one
+  address: 0000:3b:00.0
+  rx: {queues: [{name: q, id: 0, poll_mode: direct, memory_regions: [m]}]}
+  tx: {queues: [{name: q, id: 0, poll_mode: direct, memory_regions: [m]}]}
+- name: two
+  address: eth1
+  rx: {queues: [{name: q, id: 0, poll_mode: direct, memory_regions: [m]}]}
+- name: out
+  address: eth2
+  tx: {queues: [{name: q, id: 0, poll_mode: direct, memory_regions: [m]}]}
+%s`
+	const socket = `
+- name: sock
+  address: 10.0.0.1
+  socket_config: {mode: server, local_addr: "udp://10.0.0.1:1"}
+  rx: {queues: [{name: q, id: 0, poll_mode: direct, memory_regions: [m]}]}
+`
+	tests := []struct{ args, extra, want, fault string }{
+		{"a.pcap", "", "pcap:a.pcap pcap:a.pcap ", ""},
+		{"a.pcap two=b.pcap", "", "pcap:a.pcap pcap:b.pcap ", ""},
+		{"two=b.pcap a.pcap", "", "pcap:a.pcap pcap:b.pcap ", ""},
+		{"two=b.pcap", "", "", "interface one receives, and no --source is for it: add --source one=FILE"},
+		{"a.pcap tow=b.pcap", "", "", `there is no interface tow; did you mean "two"?`},
+		{"a.pcap out=b.pcap", "", "", "--source out: the interface does not receive"},
+		{"one=a two=b c", "", "", "no interface of x.yaml is left to replay c"},
+		{"a.pcap", socket, "", "--source replays frames, and interface sock is a socket"},
+	}
+	for _, tt := range tests {
+		var opts Options
+		for _, arg := range strings.Fields(tt.args) {
+			s, err := ParseSource(arg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opts.Sources = append(opts.Sources, s)
+		}
+		stream := StreamRaw
+		if tt.extra != "" {
+			stream = StreamMixed
+		}
+		cfg, _, err := ParseText("x.yaml", fmt.Sprintf(text, stream, tt.extra), opts)
+		checkFault(t, err, tt.fault)
+		if err != nil {
+			continue
+		}
+		var got []string
+		for _, i := range cfg.Interfaces {
+			got = append(got, i.Address)
+			if i.EngineName() != EnginePCAP || (i.Replay != nil) != (i.RX != nil) {
+				t.Errorf("%s: %s on %s, replay %v", tt.args, i.Name, i.EngineName(), i.Replay)
+			}
+		}
+		if s := strings.Join(got, " "); s != tt.want {
+			t.Errorf("%s: %q, want %q", tt.args, s, tt.want)
+		}
+	}
+}
