@@ -1,0 +1,125 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+const (
+	replayFrames = 500_000
+	replaySize   = 60 // bytes of a frame, without FCS
+)
+
+// runReplay is replay: a capture, over and over, into a counter; its peer reads it and writes it again.
+func runReplay(ctx context.Context, b *bench, r *Result) error {
+	file, err := b.capture()
+	if err != nil {
+		return err
+	}
+	ours := func(ctx context.Context, d time.Duration) (sample, error) { return b.replay(ctx, d, nil, file) }
+	tcpdump := b.find("tcpdump")
+	if tcpdump == "" {
+		r.add("tcpdump is not installed")
+		return r.compare(ctx, ours, nil)
+	}
+	r.compareWith("tcpdump -r FILE -w /dev/null")
+	return r.compare(ctx, ours, func(ctx context.Context, _ time.Duration) (sample, error) {
+		began := time.Now()
+		_, err := b.output(ctx, tcpdump, "-n", "-Z", "root", "-r", file, "-w", "/dev/null")
+		return sample{value: replayFrames / 1e6 / time.Since(began).Seconds()}, err
+	})
+}
+
+// runReplayVeth is replay_veth: onto a veth pair, against tcpreplay.
+func runReplayVeth(ctx context.Context, b *bench, r *Result) error {
+	file, err := b.capture()
+	if err != nil {
+		return err
+	}
+	c, err := b.cable(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	ours := func(ctx context.Context, d time.Duration) (sample, error) {
+		return b.replay(ctx, d, c, file, "--to", "veth0")
+	}
+	tcpreplay := b.find("tcpreplay")
+	if tcpreplay == "" {
+		r.add("tcpreplay is not installed")
+		return r.compare(ctx, ours, nil)
+	}
+	r.compareWith("tcpreplay --topspeed --preload-pcap")
+	return r.compare(ctx, ours, func(ctx context.Context, d time.Duration) (sample, error) {
+		seconds := max(1, int(d.Seconds()+0.5))
+		out, err := b.output(ctx, c.in(c.send, []string{tcpreplay, "--topspeed", "--preload-pcap", "--loop=0",
+			"--duration=" + strconv.Itoa(seconds), "--intf1=veth0", file})...)
+		if err != nil {
+			return sample{}, err
+		}
+		return sentBy(out)
+	})
+}
+
+var tcpreplaySent = regexp.MustCompile(`Actual: ([0-9]+) packets .* sent in ([0-9.]+) seconds`)
+
+// sentBy reads tcpreplay's figures.
+func sentBy(out string) (sample, error) {
+	m := tcpreplaySent.FindStringSubmatch(out)
+	if m == nil {
+		return sample{}, fmt.Errorf("tcpreplay said %q", out)
+	}
+	packets, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		return sample{}, err
+	}
+	seconds, err := strconv.ParseFloat(m[2], 64)
+	return sample{value: packets / 1e6 / seconds}, err
+}
+
+// replay is our side; c is where, unless nil.
+func (b *bench) replay(ctx context.Context, d time.Duration, c *cable, file string, more ...string) (sample, error) {
+	argv := b.ours("replay.lua", append([]string{"--file", file, "--seconds", text(d)}, more...)...)
+	if c != nil {
+		argv = c.in(c.send, argv)
+	}
+	f, err := b.last(ctx, d, argv...)
+	if err != nil {
+		return sample{}, err
+	}
+	return sample{f["packets"] / 1e6 / f["seconds"], figures{"packets_per_cpu_second": f["packets"] / f["cpu_seconds"]}}, nil
+}
+
+// capture writes a nanosecond pcap of small frames, a microsecond apart.
+func (b *bench) capture() (string, error) {
+	path := filepath.Join(b.dir, "replay.pcap")
+	f, err := os.Create(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	w := bufio.NewWriter(f)
+	le := binary.LittleEndian
+	header := le.AppendUint32(nil, 0xa1b23c4d)
+	header = append(header, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	_, _ = w.Write(le.AppendUint32(le.AppendUint32(header, 65535), 1)) // Flush has the error
+	record := make([]byte, 16+replaySize)
+	copy(record[16:], []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, replaySize - 14, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2,
+		0x10, 0, 0x10, 0, 0, replaySize - 34})
+	le.PutUint32(record[8:], replaySize)
+	le.PutUint32(record[12:], replaySize)
+	for k := range uint32(replayFrames) {
+		le.PutUint32(record, 1700000000)
+		le.PutUint32(record[4:], k*1000)
+		le.PutUint32(record[16+42:], k)
+		_, _ = w.Write(record)
+	}
+	return path, w.Flush()
+}
