@@ -95,6 +95,7 @@ dq_burst *dqi_burst_get(dqi_burst_pool *p) {
     b->bytes = 0;
     b->clock = dqi_virtual(p->session) ? DQ_CLOCK_VIRTUAL : DQ_CLOCK_REALTIME;
     b->slices = b->timed = b->grown = b->handles = false;
+    b->sums = (dqi_sums){0};
     b->due_ns = 0;
     b->parent = NULL;
     b->queue = NULL;

@@ -83,6 +83,15 @@ void dqi_csum_fill(uint8_t *p, const dqi_pkt *pkt) {
     dqi_put_be16(p + off, csum);
 }
 
+uint8_t dqi_csum_plain(const uint8_t *p, const dqi_pkt *k) {
+    const uint8_t ip = k->has & (DQ_HAS_IPV4 | DQ_HAS_IPV6), transport = k->has & (DQ_HAS_UDP | DQ_HAS_TCP);
+    if (!ip || !transport || l4_csum_off(p, k) == 0 || k->end != k->len || k->n_vlans > 1) return 0;
+    if (k->has & DQ_HAS_UDP && dqi_be16(p + k->l4 + 4) != k->end - k->l4) return 0;
+    if (k->has & DQ_HAS_IPV6 && k->l4 - k->l3 != DQI_IPV6_LEN)
+        return 0; // of other headers devices know nothing
+    return ip | transport;
+}
+
 bool dqi_csum_ok(const uint8_t *p, const dqi_pkt *pkt) {
     if (pkt->has & DQ_HAS_IPV4 && dqi_csum_fold(dqi_csum_add(p + pkt->l3, ipv4_header_len(p, pkt), 0)) != 0)
         return false;

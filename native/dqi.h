@@ -116,6 +116,13 @@ static inline uint64_t dqi_buf_off(const dq_region *r, uint32_t id) {
 // A burst owns the buffers bufs[seg][0..n_bufs), or holds its parent (a selection owns none). Where each
 // packet has a buffer of its own, bufs[seg][i] is packet i's and n_bufs == n; with super-buffers the two
 // lists are independent.
+// The checksums of a burst's packets that the device is to compute: of IPv4 and of the transport behind it.
+typedef struct dqi_sums {
+    uint8_t has;    // DQ_HAS_IPV4 or DQ_HAS_IPV6, with DQ_HAS_UDP or DQ_HAS_TCP; 0: they are in the packets
+    uint8_t l2_len; // bytes before the IP header,
+    uint8_t l3_len; // and of it, in all packets
+} dqi_sums;
+
 struct dq_burst {
     _Atomic uint32_t refs;
     uint32_t n, cap, n_bufs, nseg, flags, conn;
@@ -138,6 +145,7 @@ struct dq_burst {
     int64_t *ts;
     int64_t *tx_time; // values where timed
     bool timed;
+    dqi_sums sums; // of a burst made for a queue with device_sums
 };
 
 // n descriptors of cap packets and nseg segments each. NULL: no memory.
@@ -350,6 +358,7 @@ struct dq_queue {
     _Atomic uint64_t gen_left;
     dq_burst *shared; // somebody else reads it: it is copied, from packet shared_pos on, before flows change
     uint32_t shared_pos; // its packets
+    uint8_t device_sums; // DQ_HAS_*: the engine takes bursts whose `sums` have only these
     // Which buffers hold the whole of a template already: stamps[k] == stamp. NULL where others may write
     // them.
     uint32_t *stamps, stamp;

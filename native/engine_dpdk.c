@@ -109,11 +109,13 @@ static int receive_straight(dqi_port *p, dq_queue *q, dq_burst *b, uint32_t room
     return (int)n;
 }
 
-// No descriptor tells when a device has frames: a queue is looked at again at once for a while, then now and
-// then.
+// After a packet a queue is looked at again at once for a while, then now and then, or when a descriptor says
+// that there are frames.
 static void look_again(dq_queue *q, int n, int64_t now) {
     if (n > 0 || q->now_ns == 0) q->now_ns = now; // of the last packet
-    int64_t next = now - q->now_ns < BUSY_NS ? now : now + PAUSE_NS;
+    bool busy = now - q->now_ns < BUSY_NS;
+    if (!busy && dqi_port_of(q->iface)->tells && q->n_pipes > 0) return;
+    int64_t next = busy ? now : now + PAUSE_NS;
     if (next < q->next_ns) q->next_ns = next;
 }
 

@@ -99,6 +99,10 @@ uint16_t dqi_csum_fold(uint32_t sum);
 // transport's is left alone in fragments and where the packet is not whole. Any thread, never blocks.
 void dqi_csum_fill(uint8_t *p, const dqi_pkt *pkt);
 
+// The headers (DQ_HAS_*, IP and transport) of a parsed frame whose checksums a device can compute. 0: it
+// can't; no UDP or TCP, a fragment, a cut packet, other headers between, bytes behind the packet.
+uint8_t dqi_csum_plain(const uint8_t *p, const dqi_pkt *pkt);
+
 // True when the checksums that the packet carries are right. A UDP checksum of 0 over IPv4 (none sent) and a
 // transport that cannot be checked (a fragment, a cut packet, another protocol) count as right.
 bool dqi_csum_ok(const uint8_t *p, const dqi_pkt *pkt);

@@ -50,6 +50,7 @@ struct dqi_port {
     dqi_flows flows;  // the software classifier
     bool filters;     // the driver gives nothing to a lane that no rule wants, when the interface is isolated
     bool marks;       // pieces of lane k that bring a flow id are all of queue k; software finds the others'
+    bool tells;       // arm_lane has descriptors for all lanes
     bool direct;      // pieces may lie in buffers of the only receive queue's region
     const char *copy; // else: why they are copied
     dq_stamps stamps; // where the times of pieces come from

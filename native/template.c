@@ -15,6 +15,7 @@ struct dq_template {
     uint32_t n_vary;
     uint64_t random; // state of the generator
     dqi_pkt pkt;     // where the headers are
+    dqi_sums sums;
     struct {
         dq_vary v;
         uint64_t next;
@@ -28,6 +29,28 @@ uint64_t dqi_mix64(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
+}
+
+dqi_sums dqi_template_sums(const dq_template *t) { return t->sums; }
+
+// The varied field says where headers end, or what checksums cover.
+static bool moves_headers(const dq_template *t, const dq_field *f) {
+    uint64_t bit;
+    uint32_t width;
+    if (!dqi_field_place(t->len, &t->pkt, f, &bit, &width)) return true;
+    uint32_t from = (uint32_t)(bit / 8), to = (uint32_t)((bit + width + 7) / 8);
+    const uint32_t addresses = 12; // of the Ethernet header
+    dqi_csum_change c;
+    dqi_csum_before(&c, t->bytes, &t->pkt, from, to);
+    return c.anew || (to > addresses && from < t->pkt.l3);
+}
+
+static dqi_sums sums_of(const dq_template *t) {
+    const uint8_t has = t->checksums && t->n_vary > 0 ? dqi_csum_plain(t->bytes, &t->pkt) : 0;
+    if (has == 0) return (dqi_sums){0};
+    for (uint32_t i = 0; i < t->n_vary; i++)
+        if (moves_headers(t, &t->vary[i].v.field)) return (dqi_sums){0};
+    return (dqi_sums){has, (uint8_t)t->pkt.l3, (uint8_t)(t->pkt.l4 - t->pkt.l3)};
 }
 
 static int check_vary(dq_template *t, uint32_t i, dq_diag *diag) {
@@ -74,6 +97,7 @@ int dq_template_new(const uint8_t *bytes, uint32_t len, const dq_vary *vary, uin
         return err;
     }
     if (t->checksums) dqi_csum_fill(t->bytes, &t->pkt);
+    t->sums = sums_of(t);
     *out = t;
     return DQ_OK;
 }
@@ -132,6 +156,6 @@ void dqi_template_write(dq_template *t, dq_burst *b, uint32_t *stamps, uint32_t 
         if (has) *has = stamp;
         for (uint32_t k = 0; k < t->n_vary; k++)
             dqi_field_set(p, t->len, &t->pkt, &t->vary[k].v.field, next_value(t, k));
-        if (t->checksums && t->n_vary > 0) dqi_csum_fill(p, &t->pkt);
+        if (t->checksums && t->n_vary > 0 && !b->sums.has) dqi_csum_fill(p, &t->pkt);
     }
 }

@@ -90,6 +90,13 @@ static uint32_t warm_packets(uint32_t len) {
     return n > WARM_LEAST ? n : WARM_LEAST;
 }
 
+// Which checksums of the transmission the device computes: those that it offers, where no flow changes
+// frames.
+static dqi_sums left_to_device(const dq_queue *q) {
+    dqi_sums s = dqi_template_sums(q->gen);
+    return q->iface->tx_acts || (s.has & ~q->device_sums) ? (dqi_sums){0} : s;
+}
+
 // The next burst to send: from the ring, else made from the template; NULL: none now.
 static dq_burst *next_burst(dq_queue *q, int64_t now) {
     void *p;
@@ -115,6 +122,7 @@ static dq_burst *next_burst(dq_queue *q, int64_t now) {
         if (!dqi_virtual(q->session)) q->next_ns = 0;
         return NULL;
     }
+    b->sums = left_to_device(q);
     dqi_template_write(q->gen, b, q->stamps, q->stamp, q->conf.regions[0]->first_id);
     q->tx_made = true;
     dqi_gauge_add(&q->held, n);

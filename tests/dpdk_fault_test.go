@@ -1,12 +1,14 @@
 package tests
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // dpdkFaults counts what comes in and, where it is to, sends without end; it says when it has started.
@@ -46,26 +48,7 @@ func (c *cable) silence() {
 // dpdkFaulty runs dpdkFaults in the receiving end of a silent cable.
 func (c *cable) dpdkFaulty(args ...string) *rawRun {
 	c.t.Helper()
-	need(c.t, "dpdk")
-	lib, err := filepath.Abs(filepath.Join(rootDir, "libdaqiri_dpdk.so"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.silence()
-	r := &rawRun{t: c.t, dir: c.t.TempDir(), done: make(chan error, 1)}
-	script := filepath.Join(r.dir, "script.lua")
-	if err := os.WriteFile(script, []byte(dpdkFaults), 0o644); err != nil {
-		c.t.Fatal(err)
-	}
-	r.cmd = c.command(c.recv, append([]string{built(c.t), "--summary-json", "summary.json", script}, args...)...)
-	r.cmd.Dir, r.cmd.Env = r.dir, append(os.Environ(), "DAQIRI_DPDK="+lib)
-	r.cmd.Stdout, r.cmd.Stderr = &r.out, &r.out
-	if err := r.cmd.Start(); err != nil {
-		c.t.Fatal(err)
-	}
-	go func() { r.done <- r.cmd.Wait() }()
-	c.t.Cleanup(func() { _ = r.cmd.Process.Kill() })
-	return r
+	return c.dpdkRun(dpdkFaults, args...)
 }
 
 // stop ends the run as Ctrl-C does; its ledger has to add up.
@@ -107,6 +90,48 @@ func TestDPDKStopped(t *testing.T) {
 	if in+lost != 2010 || lost == 0 {
 		t.Errorf("%d frames came in and %d are told as dropped by the kernel, of 2010 sent\n%s", in, lost, r.out.String())
 	}
+}
+
+// TestDPDKIdle has an idle queue sleep, also after its interface was down, and wake for frames. Without its descriptor it
+// looks ten thousand times a second.
+func TestDPDKIdle(t *testing.T) {
+	need(t, "dpdk", "netns", "ip", "scapy", "tcpreplay")
+	c := newCable(t)
+	sent := filepath.Join(t.TempDir(), "sent.pcap")
+	python, _ := scapyPython()
+	c.host(python, "-c", rawFrames, sent, "10")
+	r := c.dpdkFaulty()
+	r.wait("ready")
+	for _, how := range []string{"up", "up again"} {
+		before := r.wakes()
+		time.Sleep(time.Second)
+		if n := r.wakes() - before; n > 2000 {
+			t.Errorf("%s: an idle second has %d sleeps", how, n)
+		}
+		c.in(c.send, "tcpreplay", "--quiet", "--pps=1000", "--intf1=veth0", sent)
+		c.in(c.recv, "ip", "link", "set", "veth0", "down")
+		c.in(c.recv, "ip", "link", "set", "veth0", "up")
+	}
+	if in := figure(t, []byte(r.stop()), "in"); in != 20 {
+		t.Errorf("%d frames came in, of 20 sent\n%s", in, r.out.String())
+	}
+}
+
+// wakes is how often the program's threads have gone to sleep.
+func (r *rawRun) wakes() (n int) {
+	r.t.Helper()
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", r.cmd.Process.Pid))
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		if _, after, ok := strings.Cut(string(text), "\nvoluntary_ctxt_switches:"); ok {
+			k, _ := strconv.Atoi(strings.Fields(after)[0])
+			n += k
+		}
+	}
+	if n == 0 {
+		r.t.Fatal("the program has no threads")
+	}
+	return n
 }
 
 // TestDPDKKilled kills the process: the interface is no longer promiscuous.

@@ -101,7 +101,7 @@ func runDPDK(t *testing.T, program string, args ...string) string {
 // tsharkLines are these fields of each frame of a capture.
 func tsharkLines(t *testing.T, file string, fields ...string) []string {
 	t.Helper()
-	args := []string{"-n", "-r", file, "-T", "fields", "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"}
+	args := []string{"-n", "-r", file, "-T", "fields", "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"}
 	for _, f := range fields {
 		args = append(args, "-e", f)
 	}

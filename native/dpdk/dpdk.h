@@ -109,6 +109,7 @@ typedef struct dpdk_port {
     uint32_t chunk;                          // packets of one call, where bursts are long
     uint32_t most;                           // frames that one call may ask for
     bool links;                              // it sends frames whose buffers are linked
+    uint8_t sums;                            // DQ_HAS_*: headers whose checksums it computes
     _Atomic bool up;                         // the link has come up; a virtual device has none
     _Atomic int64_t link_looked;             // session time of the last look
     int ts_offset;                           // of a received frame's time; -1: none
@@ -155,6 +156,9 @@ void kernel_start(const dpdk_port *d);
 void kernel_close(dpdk_port *d);
 // Makes it promiscuous until kernel_close or the process's end; false: that is the driver's business.
 bool kernel_promiscuous(dpdk_port *d);
+// A descriptor that becomes readable when the lane has frames, where p->tells; their number, 0 or 1. Any
+// thread.
+int kernel_arm(dqi_lane *l, dq_queue *q, struct pollfd *fds, int max);
 // Counts what its sockets lost and notes what became of it. Any thread, one at a time.
 void kernel_refresh(dqi_port *p, dpdk_port *d);
 

@@ -1,16 +1,9 @@
 // entry.c: the library's one door: checks that both sides come from one tree, and hands out the driver.
 #include "dpdk.h"
 
-#include <poll.h>
 #include <string.h>
 
 const dqi_dpdk_host *host;
-
-// No descriptor tells of frames: the engine looks.
-static int arm_lane(dqi_lane *l, dq_queue *q, struct pollfd *fds, int max) {
-    (void)l, (void)q, (void)fds, (void)max;
-    return 0;
-}
 
 __attribute__((visibility("default"))) const dqi_dpdk_driver *dqi_dpdk_entry(const dqi_dpdk_host *h) {
     static const dqi_dpdk_driver driver = {
@@ -24,7 +17,7 @@ __attribute__((visibility("default"))) const dqi_dpdk_driver *dqi_dpdk_entry(con
                 .read = rx_read,
                 .release = rx_release,
                 .tx = tx_send,
-                .arm_lane = arm_lane,
+                .arm_lane = kernel_arm,
                 .refresh = port_refresh,
                 .steer = port_steer,
                 .mac = port_mac,

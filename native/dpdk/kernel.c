@@ -8,6 +8,7 @@
 #include <linux/if_packet.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -90,6 +91,18 @@ bool kernel_promiscuous(dpdk_port *d) {
     struct packet_mreq m = {.mr_ifindex = (int)d->info.if_index, .mr_type = PACKET_MR_PROMISC};
     d->sees_all = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0); // protocol 0: it receives nothing
     return d->sees_all >= 0 && setsockopt(d->sees_all, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof m) == 0;
+}
+
+// An interface that goes down leaves an error that would wake again and again: asking for it takes it away.
+int kernel_arm(dqi_lane *l, dq_queue *q, struct pollfd *fds, int max) {
+    (void)q;
+    const dpdk_port *d = dpdk_of(l->port);
+    int err;
+    socklen_t len = sizeof err;
+    if (!l->port->tells || max < 1) return 0;
+    getsockopt(d->sockets[l->index], SOL_SOCKET, SO_ERROR, &err, &len);
+    *fds = (struct pollfd){.fd = d->sockets[l->index], .events = POLLIN};
+    return 1;
 }
 
 void kernel_start(const dpdk_port *d) { lost(d); }

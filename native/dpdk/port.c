@@ -16,6 +16,7 @@
 #define OWN_BYTES     (16u << 20) // of the engine's buffers, at most so many for each queue
 #define OWN_MOST      9728        // bytes of a frame in one of them that is received
 #define LAST_FRAME_MS 2           // what a card may still have to send at the close
+#define SUMS          (RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM)
 
 // ---- what the device can do -------------------------------------------------------------------------------
 
@@ -106,6 +107,16 @@ static uint16_t descriptors(uint16_t wish, const dq_region *r) {
     return (uint16_t)(n < 32 ? 32 : n);
 }
 
+// The headers whose checksums a device with these offloads computes.
+static uint8_t sums_offered(uint64_t offloads) {
+    uint8_t has = 0;
+    if (offloads & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) has |= DQ_HAS_UDP;
+    if (offloads & RTE_ETH_TX_OFFLOAD_TCP_CKSUM) has |= DQ_HAS_TCP;
+    if (has) has |= DQ_HAS_IPV6;
+    if (has && offloads & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) has |= DQ_HAS_IPV4;
+    return has;
+}
+
 static int configure(dqi_port *p, dpdk_port *d, dq_diag *diag) {
     const dq_iface *i = p->iface;
     struct rte_eth_conf conf = {.rxmode.mtu = wanted_mtu(p, d)};
@@ -115,8 +126,10 @@ static int configure(dqi_port *p, dpdk_port *d, dq_diag *diag) {
         conf.rx_adv_conf.rss_conf.rss_hf = hash;
     }
     conf.rxmode.offloads = d->info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
-    conf.txmode.offloads = d->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
-    d->links = conf.txmode.offloads != 0;
+    conf.txmode.offloads =
+        d->info.tx_offload_capa & (RTE_ETH_TX_OFFLOAD_MULTI_SEGS | (i->n_tx > 0 ? SUMS : 0));
+    d->links = conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+    d->sums = sums_offered(conf.txmode.offloads);
     eal_log_clear();
     int err = rte_eth_dev_configure(d->id, d->n_rxq, d->n_txq, &conf);
     if (err != 0) return refuse(p, d, err, "configuration", diag);
@@ -178,6 +191,7 @@ static int make_states(dqi_port *p, dpdk_port *d, dq_diag *diag) {
         d->txs[k].queue = (uint16_t)k;
         d->txs[k].copies = d->own;
         i->tx[k]->engine = &d->txs[k];
+        i->tx[k]->device_sums = d->sums;
     }
     return DQ_OK;
 }
@@ -189,6 +203,9 @@ static void report(const dqi_port *p, const dpdk_port *d) {
     host->note(i->session, "interface %s: device %s, driver %s of %s%s", i->conf.name, d->device,
                d->info.driver_name, rte_version(),
                eal_has_huge_pages() ? "" : "; no huge pages were free: DPDK works on small ones");
+    if (i->n_tx > 0)
+        host->note(i->session, "interface %s: checksums of transmissions: %s", i->conf.name,
+                   d->sums ? "by the device" : "software: the device offers none");
     if (driver_is(d, "net_ring"))
         host->note(i->session,
                    "interface %s: net_ring hands over the sender's buffers: copied where sender and receiver "
@@ -224,6 +241,7 @@ static int open_port(dqi_port *p, dq_diag *diag) {
     if (err == DQ_OK) err = make_states(p, d, diag);
     if (err != DQ_OK) return err;
     limit_calls(d);
+    p->tells = p->n_lanes > 0 && d->n_sockets == p->n_lanes;
     uint32_t kernel = kernel_mtu(d);
     uint16_t mtu = 0;
     if (rte_eth_dev_get_mtu(d->id, &mtu) != 0 || (kernel == 0 && wanted_mtu(p, d) == 0)) mtu = 0;

@@ -1,6 +1,8 @@
 // template_test.c: packets made from a template: fields that change, their wrap and range, seeds, checksums
 // (verified by a slow sum of our own), refusals.
 #include "bed.h"
+#include "frames.h"
+#include "template.h"
 
 enum { LEN = 200, BATCH = 64 };
 
@@ -269,6 +271,46 @@ static void longer_than_a_buffer(void) {
     dq_template_free(NULL);
 }
 
+// What a device may compute: both checksums of plain packets, where no changed field says what they cover.
+static void left_to_a_device(void) {
+    enum { V4 = DQ_HAS_IPV4, V6 = DQ_HAS_IPV6, UDP = DQ_HAS_UDP, TCP = DQ_HAS_TCP };
+    const dq_vary id = vary(0, 16, DQ_VARY_INC, 1, 1, UINT64_MAX);
+    static const struct {
+        const char *name;
+        frame f;
+        uint32_t at, width; // of the changed field: bytes from the IP header, bits; width 0: none changes
+        uint8_t has, l2, l3;
+    } cases[] = {
+        {"port", {.ip = 4, .proto = 17, .payload_len = 50}, 20, 16, V4 | UDP, 14, 20},
+        {"payload", {.ip = 4, .proto = 6, .payload_len = 50}, 44, 64, V4 | TCP, 14, 20},
+        {"options", {.ip = 4, .proto = 17, .ip_options = 8, .payload_len = 50}, 12, 32, V4 | UDP, 14, 28},
+        {"tag", {.ip = 6, .proto = 17, .n_vlans = 1, .payload_len = 50}, 8, 64, V6 | UDP, 18, 40},
+        {"nothing changes", {.ip = 4, .proto = 17, .payload_len = 50}, 0, 0, 0, 0, 0},
+        {"length", {.ip = 4, .proto = 17, .payload_len = 50}, 2, 16, 0, 0, 0},
+        {"protocol", {.ip = 4, .proto = 17, .payload_len = 50}, 9, 8, 0, 0, 0},
+        {"two tags", {.ip = 4, .proto = 17, .n_vlans = 2, .payload_len = 50}, 20, 16, 0, 0, 0},
+        {"extension", {.ip = 6, .proto = 17, .extensions = 1, .payload_len = 50}, 8, 64, 0, 0, 0},
+        {"fragment", {.ip = 4, .proto = 17, .more_fragments = true, .payload_len = 48}, 12, 32, 0, 0, 0},
+        {"bytes behind", {.ip = 4, .proto = 17, .payload_len = 4, .padding = 14}, 20, 16, 0, 0, 0},
+        {"no transport", {.ip = 4, .proto = 1, .payload_len = 50}, 12, 32, 0, 0, 0},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        frame f = cases[k].f;
+        uint8_t p[FRAME_MAX];
+        frame_write(&f, p);
+        dq_vary change = id;
+        change.field.bit_offset = (f.l3 + cases[k].at) * 8;
+        change.field.bit_width = (uint16_t)cases[k].width;
+        dq_template *t = new_template(p, f.len, &change, cases[k].width > 0, 1, 0);
+        dqi_sums s = dqi_template_sums(t);
+        dq_template_free(t);
+        if (s.has != cases[k].has) printf("%s:\n", cases[k].name);
+        DQ_EQ(s.has, cases[k].has);
+        DQ_EQ(s.l2_len, cases[k].l2);
+        DQ_EQ(s.l3_len, cases[k].l3);
+    }
+}
+
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     bed_open(&shop, (bed_conf){.batch = BATCH});
@@ -278,6 +320,7 @@ int main(int argc, char **argv) {
     DQ_RUN(several_fields);
     DQ_RUN(checksums);
     DQ_RUN(checksums_left_alone);
+    DQ_RUN(left_to_a_device);
     DQ_RUN(refused);
     DQ_RUN(longer_than_a_buffer);
     bed_start(&shop);
