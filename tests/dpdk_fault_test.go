@@ -3,6 +3,7 @@ package tests
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -62,10 +63,10 @@ func (r *rawRun) stop() string {
 	return summary
 }
 
-// received is how many frames the kernel has got on the sending end's side of the cable.
-func (c *cable) received() int {
+// received is how many frames the kernel has got on an interface of one end.
+func (c *cable) received(ns, iface string) int {
 	c.t.Helper()
-	n, err := strconv.Atoi(strings.TrimSpace(c.in(c.send, "cat", "/sys/class/net/veth0/statistics/rx_packets")))
+	n, err := strconv.Atoi(strings.TrimSpace(c.in(ns, "cat", "/sys/class/net/"+iface+"/statistics/rx_packets")))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -156,19 +157,59 @@ func TestDPDKKilled(t *testing.T) {
 // TestDPDKSendDown sends on an interface that goes down and up again, and away for good.
 func TestDPDKSendDown(t *testing.T) {
 	need(t, "dpdk", "netns", "ip")
-	c := newCable(t)
-	r := c.dpdkFaulty("--send")
-	flows := func() { n := c.received(); r.until("frames at the peer", func() bool { return c.received() > n+100 }) }
-	r.wait("ready")
-	flows()
-	c.in(c.recv, "ip", "link", "set", "veth0", "down")
-	r.wait("network is down")
-	c.in(c.recv, "ip", "link", "set", "veth0", "up")
-	flows()
-	c.in(c.recv, "ip", "link", "del", "veth0")
-	r.wait("no such device")
-	if n := figure(t, []byte(r.stop()), "send_error"); n == 0 {
-		t.Errorf("no frame is told as not sent\n%s", r.out.String())
+	for _, x := range []struct{ device, iface string }{
+		{"vdev:net_af_packet0,iface=veth0", "veth0"},
+		{"vdev:net_tap0,iface=dtap0", "dtap0"},
+	} {
+		t.Run(x.iface, func(t *testing.T) {
+			c := newCable(t)
+			peer, iface := c.send, "veth0"
+			if x.iface != "veth0" {
+				peer, iface = c.recv, x.iface
+			}
+			r := c.dpdkFaulty("--device", x.device, "--send")
+			flows := func() {
+				n := c.received(peer, iface)
+				r.until("frames at the peer", func() bool { return c.received(peer, iface) > n+100 })
+			}
+			r.wait("ready")
+			flows()
+			c.in(c.recv, "ip", "link", "set", x.iface, "down")
+			r.wait("network is down")
+			c.in(c.recv, "ip", "link", "set", x.iface, "up")
+			flows()
+			c.in(c.recv, "ip", "link", "del", x.iface)
+			r.wait("no such device")
+			if n := figure(t, []byte(r.stop()), "send_error"); n == 0 {
+				t.Errorf("no frame is told as not sent\n%s", r.out.String())
+			}
+			if x.iface == "dtap0" && strings.Contains(r.out.String(), "nic_tx_errors") {
+				t.Errorf("frames that the device refused are told as lost by it, too\n%s", r.out.String())
+			}
+		})
+	}
+}
+
+// TestDPDKSmallPages runs where no huge pages are free: the report says so, and packets flow.
+func TestDPDKSmallPages(t *testing.T) {
+	need(t, "dpdk", "netns")
+	lib, err := filepath.Abs(filepath.Join(rootDir, "libdaqiri_dpdk.so"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	script := filepath.Join(dir, "dpdk.lua")
+	if err := os.WriteFile(script, []byte(dpdkScript), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("unshare", "--mount", "sh", "-c", `mount -t tmpfs none /sys/kernel/mm/hugepages && exec "$@"`, "sh", built(t),
+		"--summary", "full", script, "--device", "vdev:net_ring0", "--count", "100", "--want", "100", "--seconds", "30", "--dir", dir)
+	cmd.Env = append(os.Environ(), "DAQIRI_DPDK="+lib)
+	out, err := cmd.CombinedOutput()
+	for _, want := range []string{`"marked":100`, "no huge pages were free: DPDK works on small ones", "every packet is accounted for"} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Fatalf("%v, and no %q in\n%s", err, want, out)
+		}
 	}
 }
 
@@ -177,6 +218,7 @@ func TestDPDKShares(t *testing.T) {
 	need(t, "dpdk", "netns", "ip")
 	for _, x := range []struct{ name, mtu, second, want string }{
 		{"two devices on one interface", "1500", "vdev:net_af_packet1,iface=veth0", "the two would share the frames"},
+		{"one device twice", "1500", "vdev:net_af_packet0,iface=veth0", "is in use by another interface of this process; hint: s:close()"},
 		{"frames longer than the ring's", "9000", "", "hint: framesz=16384,blocksz=16384 in its arguments"},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -347,6 +347,8 @@ void port_refresh(dqi_port *p) {
     atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_MISSED], s.imissed, memory_order_relaxed);
     atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_NO_BUFFER], s.rx_nombuf, memory_order_relaxed);
     atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_RX_ERRORS], s.ierrors, memory_order_relaxed);
+    if (driver_is(d, "net_tap"))
+        return; // it counts what it refuses each time, and we send that again or drop it
     atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_TX_ERRORS], s.oerrors, memory_order_relaxed);
 }
 
