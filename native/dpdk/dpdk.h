@@ -172,6 +172,17 @@ void rx_columns(dq_burst *b);
 static inline struct rte_mbuf **frames_of(dq_burst *b) { return (struct rte_mbuf **)b->off[0]; }
 int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n);
 
+// ---- sums.c -----------------------------------------------------------------------------------------------
+
+#define SUMS_OFFLOADS                                                                                        \
+    (RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM)
+
+// The headers (DQ_HAS_*) whose checksums a device with these offloads computes.
+uint8_t sums_offered(uint64_t offloads);
+// Has the device compute these checksums of n frames, or none: headers keep what an earlier packet asked for.
+// How many of them it is ready to send.
+uint32_t sums_ask(const dpdk_port *d, const tx_state *t, struct rte_mbuf **frames, uint32_t n, dqi_sums s);
+
 // ---- steer.c ----------------------------------------------------------------------------------------------
 
 // Has the device put packets into their queues without the rules that are gone and by those that came, as far

@@ -16,7 +16,6 @@
 #define OWN_BYTES     (16u << 20) // of the engine's buffers, at most so many for each queue
 #define OWN_MOST      9728        // bytes of a frame in one of them that is received
 #define LAST_FRAME_MS 2           // what a card may still have to send at the close
-#define SUMS          (RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM)
 
 // ---- what the device can do -------------------------------------------------------------------------------
 
@@ -107,16 +106,6 @@ static uint16_t descriptors(uint16_t wish, const dq_region *r) {
     return (uint16_t)(n < 32 ? 32 : n);
 }
 
-// The headers whose checksums a device with these offloads computes.
-static uint8_t sums_offered(uint64_t offloads) {
-    uint8_t has = 0;
-    if (offloads & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) has |= DQ_HAS_UDP;
-    if (offloads & RTE_ETH_TX_OFFLOAD_TCP_CKSUM) has |= DQ_HAS_TCP;
-    if (has) has |= DQ_HAS_IPV6;
-    if (has && offloads & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) has |= DQ_HAS_IPV4;
-    return has;
-}
-
 static int configure(dqi_port *p, dpdk_port *d, dq_diag *diag) {
     const dq_iface *i = p->iface;
     struct rte_eth_conf conf = {.rxmode.mtu = wanted_mtu(p, d)};
@@ -127,7 +116,7 @@ static int configure(dqi_port *p, dpdk_port *d, dq_diag *diag) {
     }
     conf.rxmode.offloads = d->info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
     conf.txmode.offloads =
-        d->info.tx_offload_capa & (RTE_ETH_TX_OFFLOAD_MULTI_SEGS | (i->n_tx > 0 ? SUMS : 0));
+        d->info.tx_offload_capa & (RTE_ETH_TX_OFFLOAD_MULTI_SEGS | (i->n_tx > 0 ? SUMS_OFFLOADS : 0));
     d->links = conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
     d->sums = sums_offered(conf.txmode.offloads);
     eal_log_clear();

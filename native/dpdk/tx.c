@@ -181,25 +181,6 @@ static uint64_t bytes_of(const dq_burst *b, uint32_t first, uint32_t n) {
     return bytes;
 }
 
-// Has the device compute the checksums of the burst's packets, or not: headers keep what an earlier packet
-// asked for. How many of them it is ready to send.
-static uint32_t ask_sums(const dpdk_port *d, const tx_state *t, chunk *c) {
-    const uint64_t all =
-        RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IPV6 | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_L4_MASK;
-    const dqi_sums s = c->b->sums;
-    uint64_t flags = 0;
-    if (s.has & DQ_HAS_IPV4) flags = RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM;
-    if (s.has & DQ_HAS_IPV6) flags = RTE_MBUF_F_TX_IPV6;
-    if (s.has & DQ_HAS_UDP) flags |= RTE_MBUF_F_TX_UDP_CKSUM;
-    if (s.has & DQ_HAS_TCP) flags |= RTE_MBUF_F_TX_TCP_CKSUM;
-    for (uint32_t k = 0; k < c->n; k++) {
-        struct rte_mbuf *m = c->frames[k];
-        m->ol_flags = (m->ol_flags & ~all) | flags;
-        if (flags) m->tx_offload = rte_mbuf_tx_offload(s.l2_len, s.l3_len, 0, 0, 0, 0, 0);
-    }
-    return flags ? rte_eth_tx_prepare(d->id, t->queue, c->frames, (uint16_t)c->n) : c->n;
-}
-
 // The driver can't send the first of the frames: that packet is dropped. 1.
 static uint32_t refused(dq_queue *q, chunk *c) {
     if (!c->plain) settle(q->engine, c, 0);
@@ -221,7 +202,7 @@ static uint32_t send_some(dq_queue *q, chunk *c, uint32_t n, bool *stuck) {
         if (!*stuck) host->drop(&q->c, why, 1);
         return *stuck ? 0 : 1;
     }
-    uint32_t ready = d->sums ? ask_sums(d, t, c) : c->n;
+    uint32_t ready = d->sums ? sums_ask(d, t, c->frames, c->n, c->b->sums) : c->n;
     *stuck = false;
     if (ready == 0) return refused(q, c);
     uint64_t bytes = c->n == c->b->n ? c->b->bytes : bytes_of(c->b, c->first, c->n);
@@ -288,6 +269,7 @@ static uint32_t send_handles(dq_queue *q, dq_burst *b, uint32_t first, uint32_t 
         uint32_t k = n - done < d->chunk ? n - done : d->chunk;
         uint64_t bytes = bytes_fit(d, frames, k);
         if (bytes == 0) break;
+        if (d->sums) sums_ask(d, t, frames, k, (dqi_sums){0});
         uint32_t sent = rte_eth_tx_burst(d->id, t->queue, frames, (uint16_t)k);
         *stuck = sent < k;
         for (uint32_t i = sent; i < k; i++)
