@@ -186,11 +186,11 @@ enum dq_action_kind { DQ_ACT_VLAN_PUSH = 1, DQ_ACT_VLAN_POP, DQ_ACT_ENCAP, DQ_AC
 enum dq_tunnel { DQ_TUNNEL_VXLAN = 1, DQ_TUNNEL_GRE, DQ_TUNNEL_NVGRE };
 
 // One change that a rule makes to the frames that match. VLAN_PUSH uses tpid and tci; ENCAP all members of
-// the outer header; DECAP of these tunnel, id, protocol and udp_dst, by which it knows its tunnel.
+// the outer header; DECAP of these tunnel, ipv6, id, protocol and udp_dst, by which it knows its tunnel.
 typedef struct dq_action {
-    uint8_t kind;   // enum dq_action_kind
-    uint8_t tunnel; // enum dq_tunnel
-    uint8_t ttl, tos;
+    uint8_t kind;     // enum dq_action_kind
+    uint8_t tunnel;   // enum dq_tunnel
+    uint8_t ttl, tos; // hop limit and traffic class of IPv6
     uint16_t tpid, tci;
     uint32_t ipv4_src, ipv4_dst;
     uint32_t id;      // VNI or TNI, 24 bits
@@ -200,6 +200,8 @@ typedef struct dq_action {
         protocol; // GRE: EtherType of what it carries; 0x6558: whole frames, others: without their header
     uint8_t eth_src[6], eth_dst[6];
     uint8_t flow_id; // NVGRE
+    uint8_t ipv6;    // 1: the outer header is IPv6
+    uint8_t ipv6_src[16], ipv6_dst[16];
 } dq_action;
 
 typedef struct dq_rule {

@@ -97,6 +97,8 @@ type Action struct {
 	Protocol         uint16 // GRE: EtherType of what it carries
 	EthSrc, EthDst   [6]byte
 	FlowID           uint8 // NVGRE
+	IPv6             bool  // the outer header, instead of IPv4
+	IPv6Src, IPv6Dst [16]byte
 }
 
 // ActedRule is a rule with its actions, which come before its queues.
@@ -115,6 +117,7 @@ var _ = [1]struct{}{}[unsafe.Offsetof(Rule{}.firstAction)-unsafe.Offsetof(C.dq_r
 var _ = [1]struct{}{}[unsafe.Sizeof(Action{})-C.sizeof_dq_action]
 var _ = [1]struct{}{}[unsafe.Offsetof(Action{}.ID)-unsafe.Offsetof(C.dq_action{}.id)]
 var _ = [1]struct{}{}[unsafe.Offsetof(Action{}.FlowID)-unsafe.Offsetof(C.dq_action{}.flow_id)]
+var _ = [1]struct{}{}[unsafe.Offsetof(Action{}.IPv6Dst)-unsafe.Offsetof(C.dq_action{}.ipv6_dst)]
 
 // flat parts rules and actions, as C has them in two arrays.
 func flat(acted []ActedRule) (rules []Rule, actions []Action) {

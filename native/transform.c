@@ -6,24 +6,44 @@
 
 enum { PROTO_GRE = 47, VXLAN_LEN = 8, GRE_LEN = 4, NVGRE_LEN = 8, DONT_FRAGMENT = 0x4000 };
 enum { GRE_SUM = 0x8000, GRE_KEY = 0x2000, GRE_SEQ = 0x1000, GRE_KNOWN = GRE_SUM | GRE_KEY | GRE_SEQ };
-enum { VXLAN_HAS_VNI = 0x08, OUTER_LEN = DQI_ETH_LEN + DQI_IPV4_LEN };
+enum { VXLAN_HAS_VNI = 0x08 };
 enum { FIRST_PRIVATE_PORT = 49152, PRIVATE_PORTS = 0x3fff, TYPE_QINQ_OLD = 0x9100 };
 
 // ---- making ready -----------------------------------------------------------------------------------------
 
-// Writes Ethernet and IPv4 without length and checksum; returns where the next header goes.
-static uint8_t *write_outer(uint8_t *h, const dq_action *a) {
+// Bytes of the outer Ethernet and IP headers.
+static uint32_t outer_len(bool ipv6) { return DQI_ETH_LEN + (ipv6 ? DQI_IPV6_LEN : DQI_IPV4_LEN); }
+
+static void write_ipv4(uint8_t *ip, const dq_action *a, uint8_t proto) {
+    ip[0] = 0x45;
+    ip[1] = a->tos;
+    dqi_put_be16(ip + 6, DONT_FRAGMENT);
+    ip[8] = a->ttl;
+    ip[9] = proto;
+    dqi_put_be32(ip + 12, a->ipv4_src);
+    dqi_put_be32(ip + 16, a->ipv4_dst);
+}
+
+static void write_ipv6(uint8_t *ip, const dq_action *a, uint8_t proto) {
+    ip[0] = (uint8_t)(0x60 | a->tos >> 4);
+    ip[1] = (uint8_t)(a->tos << 4);
+    ip[6] = proto;
+    ip[7] = a->ttl;
+    memcpy(ip + 8, a->ipv6_src, 16);
+    memcpy(ip + 24, a->ipv6_dst, 16);
+}
+
+// Writes Ethernet and IP without length and checksum; *sum as in dqi_act.
+static void write_outer(uint8_t *h, const dq_action *a, uint32_t *sum) {
+    uint8_t *ip = h + DQI_ETH_LEN, proto = a->tunnel == DQ_TUNNEL_VXLAN ? DQI_PROTO_UDP : PROTO_GRE;
     memcpy(h, a->eth_dst, 6);
     memcpy(h + 6, a->eth_src, 6);
-    dqi_put_be16(h + 12, DQI_TYPE_IPV4);
-    h[14] = 0x45;
-    h[15] = a->tos;
-    dqi_put_be16(h + 20, DONT_FRAGMENT);
-    h[22] = a->ttl;
-    h[23] = a->tunnel == DQ_TUNNEL_VXLAN ? DQI_PROTO_UDP : PROTO_GRE;
-    dqi_put_be32(h + 26, a->ipv4_src);
-    dqi_put_be32(h + 30, a->ipv4_dst);
-    return h + OUTER_LEN;
+    dqi_put_be16(h + 12, a->ipv6 ? DQI_TYPE_IPV6 : DQI_TYPE_IPV4);
+    if (a->ipv6)
+        write_ipv6(ip, a, proto);
+    else
+        write_ipv4(ip, a, proto);
+    *sum = a->ipv6 ? dqi_csum_add(ip + 8, 32, proto) : dqi_csum_add(ip, DQI_IPV4_LEN, 0);
 }
 
 static uint32_t tunnel_len(int tunnel) {
@@ -33,11 +53,11 @@ static uint32_t tunnel_len(int tunnel) {
 }
 
 static void make_header(const dq_action *a, dqi_act *out) {
-    uint8_t *h = write_outer(out->header, a);
-    out->header_len = OUTER_LEN + tunnel_len(a->tunnel);
-    out->ip_sum = dqi_csum_add(out->header + DQI_ETH_LEN, DQI_IPV4_LEN, 0);
+    uint8_t *h = out->header + outer_len(a->ipv6);
+    write_outer(out->header, a, &out->ip_sum);
+    out->header_len = outer_len(a->ipv6) + tunnel_len(a->tunnel);
     switch (a->tunnel) {
-    case DQ_TUNNEL_VXLAN: // UDP checksum 0, as RFC 7348 wants it
+    case DQ_TUNNEL_VXLAN: // over IPv4 UDP's checksum is 0, as RFC 7348 wants it
         dqi_put_be16(h, a->udp_src);
         dqi_put_be16(h + 2, a->udp_dst);
         h[8] = VXLAN_HAS_VNI;
@@ -65,6 +85,7 @@ static void make_act(const dq_action *a, dqi_act *out) {
     *out = (dqi_act){.kind = a->kind,
                      .tunnel = a->tunnel,
                      .frames = a->tunnel != DQ_TUNNEL_GRE || a->protocol == DQI_TYPE_TEB,
+                     .ipv6 = a->ipv6 != 0,
                      .tpid = a->tpid,
                      .tci = a->tci,
                      .protocol = a->tunnel == DQ_TUNNEL_NVGRE ? DQI_TYPE_TEB : a->protocol,
@@ -75,7 +96,7 @@ static void make_act(const dq_action *a, dqi_act *out) {
 
 // Bytes that a tunnel costs: where it carries no Ethernet header, that one comes off.
 static uint32_t tunnel_cost(const dqi_act *a) {
-    return OUTER_LEN + tunnel_len(a->tunnel) - (a->frames ? 0 : DQI_ETH_LEN);
+    return outer_len(a->ipv6) + tunnel_len(a->tunnel) - (a->frames ? 0 : DQI_ETH_LEN);
 }
 
 int dqi_acts_make(const dq_action *actions, uint32_t n, dqi_acts *out, dq_diag *diag) {
@@ -157,50 +178,82 @@ static bool strip_ethernet(const dqi_act *a, dqi_frame *f, const dqi_pkt *k) {
     return true;
 }
 
+// Finishes the outer header in front of a frame of len bytes, all of them there where `whole`.
+static void finish(const dqi_act *a, uint8_t *p, uint64_t len, bool whole) {
+    uint8_t *ip = p + DQI_ETH_LEN, *udp = p + outer_len(a->ipv6);
+    uint32_t l4_len = (uint32_t)len - outer_len(a->ipv6), ip_len = (uint32_t)len - DQI_ETH_LEN;
+    if (a->tunnel == DQ_TUNNEL_VXLAN) dqi_put_be16(udp + 4, (uint16_t)l4_len);
+    if (!a->ipv6) {
+        dqi_put_be16(ip + 2, (uint16_t)ip_len);
+        dqi_put_be16(ip + 10, dqi_csum_fold(a->ip_sum + ip_len));
+        return;
+    }
+    dqi_put_be16(ip + 4, (uint16_t)l4_len);
+    if (a->tunnel != DQ_TUNNEL_VXLAN || !whole) return; // 0 is allowed (RFC 6935)
+    uint16_t sum = dqi_csum_fold(dqi_csum_add(udp, l4_len, a->ip_sum + l4_len));
+    dqi_put_be16(udp + 6, sum ? sum : 0xffff);
+}
+
 static int encap(const dqi_act *a, dqi_frame *f) {
     dqi_pkt k;
     if (f->len < DQI_ETH_LEN) return DQ_DROP_BAD_TUNNEL;
     if (a->spread || !a->frames) dqi_parse(f->p, f->len, &k);
     uint16_t src = a->spread ? source_port(f, &k) : 0;
     if (!a->frames && !strip_ethernet(a, f, &k)) return DQ_DROP_BAD_TUNNEL;
-    uint64_t ip_len = (uint64_t)a->header_len - DQI_ETH_LEN + f->len + f->rest;
+    uint64_t ip_len = (uint64_t)a->header_len - (a->ipv6 ? outer_len(true) : DQI_ETH_LEN) + f->len + f->rest;
     if (ip_len > UINT16_MAX || f->room < a->header_len) return DQ_DROP_TOO_LONG;
     move_start(f, -(int32_t)a->header_len);
     memcpy(f->p, a->header, a->header_len);
-    dqi_put_be16(f->p + 16, (uint16_t)ip_len);
-    dqi_put_be16(f->p + 24, dqi_csum_fold(a->ip_sum + (uint32_t)ip_len));
-    if (a->tunnel == DQ_TUNNEL_VXLAN) dqi_put_be16(f->p + 38, (uint16_t)(ip_len - DQI_IPV4_LEN));
-    if (a->spread) dqi_put_be16(f->p + 34, src);
+    if (a->spread) dqi_put_be16(f->p + outer_len(a->ipv6), src);
+    finish(a, f->p, (uint64_t)f->len + f->rest, f->rest == 0);
     return DQI_DONE;
 }
 
 // ---- tunnels: off -----------------------------------------------------------------------------------------
 
-// Finds a whole IPv4 packet of this protocol, its header intact: *end is the offset of its end.
-static bool outer_ipv4(const dqi_frame *f, uint8_t proto, dqi_pkt *k, uint32_t *end) {
-    if (!dqi_parse(f->p, f->len, k) || !(k->has & DQ_HAS_IPV4) || k->has & DQ_HAS_FRAGMENT) return false;
+// Finds a whole IP packet of the tunnel's version and this protocol, its header intact: *end is the offset of
+// its end.
+static bool find_outer(const dqi_act *a, const dqi_frame *f, uint8_t proto, dqi_pkt *k, uint32_t *end) {
+    uint8_t version = a->ipv6 ? DQ_HAS_IPV6 : DQ_HAS_IPV4;
+    if (!dqi_parse(f->p, f->len, k) || !(k->has & version) || k->has & DQ_HAS_FRAGMENT) return false;
     if (k->ip_proto != proto || k->l4 == DQI_NONE) return false;
-    *end = k->l3 + dqi_be16(f->p + k->l3 + 2);
+    const uint8_t *ip = f->p + k->l3;
+    *end = k->l3 + (a->ipv6 ? DQI_IPV6_LEN + dqi_be16(ip + 4) : dqi_be16(ip + 2));
     return *end <= (uint64_t)f->len + f->rest && *end >= k->l4 &&
-           dqi_csum_fold(dqi_csum_add(f->p + k->l3, k->l4 - k->l3, 0)) == 0;
+           (a->ipv6 || dqi_csum_fold(dqi_csum_add(ip, k->l4 - k->l3, 0)) == 0);
+}
+
+// Whether the sum over [from, end), to which `sum` adds, is right; it can't be told of bytes that lie
+// elsewhere.
+static bool is_intact(const dqi_frame *f, uint32_t from, uint32_t end, uint32_t sum) {
+    return end > f->len || dqi_csum_fold(dqi_csum_add(f->p + from, end - from, sum)) == 0;
+}
+
+// A checksum of 0 says nothing (RFC 768, RFC 6935).
+static bool udp_intact(const dqi_act *a, const dqi_frame *f, const dqi_pkt *k, uint32_t end) {
+    const uint8_t *ip = f->p + k->l3;
+    if (dqi_be16(f->p + k->l4 + 6) == 0) return true;
+    uint32_t sum = a->ipv6 ? dqi_csum_add(ip + 8, 32, 0) : dqi_csum_add(ip + 12, 8, 0);
+    return is_intact(f, k->l4, end, sum + DQI_PROTO_UDP + end - k->l4);
 }
 
 // Offset of what the datagram carries, 0: it is no such VXLAN.
 static uint32_t find_vxlan(const dqi_act *a, const dqi_frame *f, uint32_t *end) {
     dqi_pkt k;
-    if (!outer_ipv4(f, DQI_PROTO_UDP, &k, end) || !(k.has & DQ_HAS_UDP)) return 0;
+    if (!find_outer(a, f, DQI_PROTO_UDP, &k, end) || !(k.has & DQ_HAS_UDP)) return 0;
     const uint8_t *udp = f->p + k.l4;
     uint32_t udp_end = k.l4 + dqi_be16(udp + 4), inner = k.l4 + DQI_UDP_LEN + VXLAN_LEN;
     if (udp_end > *end || inner > udp_end || inner > f->len || dqi_be16(udp + 2) != a->udp_dst) return 0;
     *end = udp_end;
     const uint8_t *vxlan = udp + DQI_UDP_LEN;
-    return vxlan[0] & VXLAN_HAS_VNI && dqi_be32(vxlan + 4) >> 8 == a->id ? inner : 0;
+    if (!(vxlan[0] & VXLAN_HAS_VNI) || dqi_be32(vxlan + 4) >> 8 != a->id) return 0;
+    return udp_intact(a, f, &k, udp_end) ? inner : 0;
 }
 
-// The same for GRE and NVGRE. Checksums and sequence numbers that somebody sends are skipped.
+// The same for GRE and NVGRE. A checksum that somebody sends has to be right, sequence numbers are skipped.
 static uint32_t find_gre(const dqi_act *a, const dqi_frame *f, uint32_t *end) {
     dqi_pkt k;
-    if (!outer_ipv4(f, PROTO_GRE, &k, end) || *end - k.l4 < GRE_LEN || f->len < k.l4 + GRE_LEN) return 0;
+    if (!find_outer(a, f, PROTO_GRE, &k, end) || *end - k.l4 < GRE_LEN || f->len < k.l4 + GRE_LEN) return 0;
     const uint8_t *gre = f->p + k.l4;
     uint16_t flags = dqi_be16(gre);
     if (dqi_be16(gre + 2) != a->protocol || flags & ~GRE_KNOWN) return 0;
@@ -208,7 +261,7 @@ static uint32_t find_gre(const dqi_act *a, const dqi_frame *f, uint32_t *end) {
     uint32_t inner = k.l4 + GRE_LEN + 4 * words;
     if (inner > *end || inner > f->len) return 0;
     if (a->tunnel == DQ_TUNNEL_NVGRE && (flags != GRE_KEY || dqi_be32(gre + 4) >> 8 != a->id)) return 0;
-    return inner;
+    return flags & GRE_SUM && !is_intact(f, k.l4, *end, 0) ? 0 : inner;
 }
 
 // Cuts the frame off behind offset end.

@@ -12,14 +12,15 @@
 
 #include "dq.h"
 
-enum { DQI_TAG_LEN = 4, DQI_TYPE_TEB = 0x6558, DQI_ENCAP_MAX = 50, DQI_DONE = -1 };
+enum { DQI_TAG_LEN = 4, DQI_TYPE_TEB = 0x6558, DQI_ENCAP_MAX = 70, DQI_DONE = -1 };
 
 // An action made ready. Of an encapsulation: the outer header, its lengths still 0, and the sum of its IPv4
-// header.
+// header, or of the addresses and the protocol of IPv6.
 typedef struct dqi_act {
     uint8_t kind, tunnel;
     bool frames; // the tunnel carries whole frames
     bool spread; // the UDP source port is a hash of the inner frame
+    bool ipv6;   // the outer header
     uint16_t tpid, tci, protocol, udp_dst;
     uint32_t id;
     uint32_t header_len, ip_sum;

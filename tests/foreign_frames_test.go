@@ -219,6 +219,18 @@ func TestForeignFramesMeetTheirFlows(t *testing.T) {
 
 const decapFlows = `
         flows:
+        - name: vxlan over IPv6
+          id: 7
+          match: {ipv6_src: 2001:db8::1, udp_dst: 4789}
+          actions:
+          - {type: tunnel_decap, tunnel: {type: vxlan, vni: 100, outer_eth_src: "00:00:00:00:00:00", outer_eth_dst: "00:00:00:00:00:00", outer_ipv6_src: 2001:db8::1, outer_ipv6_dst: 2001:db8::2}}
+          - {type: queue, id: 2}
+        - name: gre over IPv6
+          id: 8
+          match: {ipv6_src: 2001:db8::3}
+          actions:
+          - {type: tunnel_decap, tunnel: {type: gre, gre_protocol: 0x6558, outer_eth_src: "00:00:00:00:00:00", outer_eth_dst: "00:00:00:00:00:00", outer_ipv6_src: 2001:db8::1, outer_ipv6_dst: 2001:db8::2}}
+          - {type: queue, id: 1}
         - name: vxlan
           id: 1
           match: {udp_dst: 4789}
@@ -268,6 +280,17 @@ for p in (inner, arp, tcp6):
     say(outer(3)/GRE(proto=0x6558, key_present=1, key=77, seqnum_present=1, sequence_number=5)/p, 1, 3, p)
     say(outer(3)/GRE(proto=0x6558, chksum_present=1)/p, 1, 3, p)
     say(outer(4)/GRE(proto=0x6558, key_present=1, key=0xabcdef07)/p, 2, 4, p)
+    def outer6(n): return e/IPv6(src="2001:db8::%d" % n, dst="2001:db8::2")
+    say(outer6(1)/vx/VXLAN(vni=100, flags=8)/p, 2, 7, p)
+    say(outer6(1)/UDP(sport=50000, dport=4789, chksum=0)/VXLAN(vni=100, flags=8)/p, 2, 7, p)
+    say(outer6(1)/IPv6ExtHdrDestOpt()/vx/VXLAN(vni=100, flags=8)/p, 2, 7, p)
+    say(bytes(outer6(1)/vx/VXLAN(vni=100, flags=8)/p) + bytes(11), 2, 7, p)
+    say(outer6(1)/UDP(sport=50000, dport=4789, chksum=0x1234)/VXLAN(vni=100, flags=8)/p)
+    say(outer6(3)/GRE(proto=0x6558)/p, 1, 8, p)
+    say(outer6(3)/GRE(proto=0x6558, chksum_present=1, key_present=1, key=1)/p, 1, 8, p)
+    say(outer6(3)/GRE(proto=0x6558, chksum_present=1, chksum=0x1234)/p)
+    say(outer(1)/UDP(sport=50000, dport=4789, chksum=0x1234)/VXLAN(vni=100, flags=8)/p)
+    say(outer(3)/GRE(proto=0x6558, chksum_present=1, chksum=0x1234)/p)
 say(outer(1)/vx/VXLAN(vni=101, flags=8)/inner)
 say(outer(1)/vx/VXLAN(vni=100, flags=0)/inner)
 say(outer(1)/vx/Raw(b"\x08\0\0\0\0\0"))
@@ -321,6 +344,14 @@ const encapFlows = `
           id: 7
           match: {udp_dst: 7}
           actions: [{type: tunnel_encap, tunnel: {type: nvgre, tni: 0x123456, flow_id: 9, outer_eth_src: "02:00:00:00:01:01", outer_eth_dst: "02:00:00:00:01:02", outer_ipv4_src: 192.0.2.1, outer_ipv4_dst: 192.0.2.2}}]
+        - name: vxlan over IPv6
+          id: 9
+          match: {udp_dst: 10}
+          actions: [{type: tunnel_encap, tunnel: {type: vxlan, vni: 6, outer_eth_src: "02:00:00:00:01:01", outer_eth_dst: "02:00:00:00:01:02", outer_ipv6_src: 2001:db8::1, outer_ipv6_dst: 2001:db8::2, outer_ipv6_hop_limit: 9, outer_ipv6_traffic_class: 0xb8, outer_udp_src: 49999}}]
+        - name: gre over IPv6
+          id: 10
+          match: {udp_dst: 11}
+          actions: [{type: tunnel_encap, tunnel: {type: gre, gre_protocol: 0x6558, outer_eth_src: "02:00:00:00:01:01", outer_eth_dst: "02:00:00:00:01:02", outer_ipv6_src: 2001:db8::1, outer_ipv6_dst: 2001:db8::2}}]
         - name: gre6
           id: 8
           match: {ipv6_dst: 2001:db8::9}
@@ -351,6 +382,9 @@ for n in (0, 1, 40, 333, 1400):
         say(e/d(6), out/ip()/GRE(proto=0x6558)/e/d(6))
         say(e/d(7), out/ip()/GRE(proto=0x6558, key_present=1, key=0x12345609)/e/d(7))
         say(e/d(8), e/d(8))
+        def ip6(**more): return IPv6(src="2001:db8::1", dst="2001:db8::2", **more)
+        say(e/d(10), out/ip6(hlim=9, tc=0xb8)/UDP(sport=49999, dport=4789)/VXLAN(vni=6, flags=8)/e/d(10))
+        say(e/d(11), out/ip6()/GRE(proto=0x6558)/e/d(11))
     six = IPv6(src="2001:db8::1", dst="2001:db8::9")/TCP(sport=5, dport=6)/Raw(bytes(n))
     say(e/six, out/ip()/GRE(proto=0x86dd)/six)
 say(e/IPv6(src="2001:db8::1", dst="2001:db8::8")/UDP(sport=5, dport=5), None)
@@ -373,7 +407,7 @@ local tx = s:tx_queue("tx_port")
 s:pipe(s:rx_queue("rx_port", 0), s:write_pcap{ name = "ours", dir = args.dir, policy = "wait" })
 s:start()
 for n = 0, 60 do
-  for _, o in ipairs{ { udp_dst = n % 8 }, { udp_dst = 4, ipv4_src = "10.0.0." .. n, ipv4_dst = "239.1.2.3", tos = 8, ttl = 3 }, { tcp_dst = 80, tcp_seq = n },
+  for _, o in ipairs{ { udp_dst = n % 8 }, { udp_dst = 10 }, { udp_dst = 11 }, { udp_dst = 4, ipv4_src = "10.0.0." .. n, ipv4_dst = "239.1.2.3", tos = 8, ttl = 3 }, { tcp_dst = 80, tcp_seq = n },
     { ipv6_dst = "ff05::" .. n, udp_dst = 9 }, { ipv6_dst = "2001:db8::9", tcp_dst = n }, { vlan_id = n, vlan_pcp = 3, udp_dst = 77 },
     { ipv6_dst = "2001:db8::9", udp_src = n, udp_dst = 99, vlan_id = 6 } } do
     o.payload_bytes = n * n % 700
@@ -404,7 +438,7 @@ for i, p in enumerate(rdpcap(sys.stdin.readline().strip())):
     layer = again
     while layer and not isinstance(layer, NoPayload):
         n[layer.name] = n.get(layer.name, 0) + 1
-        outer_vxlan = isinstance(layer, UDP) and isinstance(layer.payload, VXLAN)
+        outer_vxlan = isinstance(layer, UDP) and isinstance(layer.payload, VXLAN) and isinstance(layer.underlayer, IP)
         for f in ("len", "plen", "chksum", "dataofs", "ihl"):
             if f in layer.fields and not outer_vxlan: del layer.fields[f]
         if outer_vxlan:
@@ -441,6 +475,8 @@ func TestForeignersReadOurHeaders(t *testing.T) {
 	tsharkFinds(t, file, "vxlan.vni == 0xabcdef && vxlan.flag_i == 1 && udp.srcport == 49999 && ip.dsfield == 0xb8 && ip.ttl == 7", 32)
 	tsharkFinds(t, file, "vlan.id == 5 && vxlan.vni == 1 && udp.srcport >= 49152", 61*4)
 	tsharkFinds(t, file, "gre.proto == 0x6558 && gre.key == 0x12345609 && eth.src == 02:00:00:00:01:01", 28)
+	tsharkFinds(t, file, "ipv6.nxt == 17 && ipv6.hlim == 9 && ipv6.tclass == 0xb8 && udp.checksum.status == 1 && vxlan.vni == 6", 61*4)
+	tsharkFinds(t, file, "ipv6.dst == 2001:db8::2 && gre.proto == 0x6558 && udp.dstport == 11", 61*4)
 	tsharkFinds(t, file, "ecpri.type == 2", 20)
 }
 

@@ -41,13 +41,9 @@ func vlanPush(v *spec.VLAN) native.Action {
 }
 
 func tunnelAction(kind native.ActionKind, t *spec.Tunnel) native.Action {
-	return native.Action{
+	a := native.Action{
 		Kind:     kind,
 		Tunnel:   tunnelKinds[t.Type],
-		TTL:      t.TTL,
-		TOS:      t.TOS,
-		IPv4Src:  address4(t.IPv4Src),
-		IPv4Dst:  address4(t.IPv4Dst),
 		ID:       max(t.VNI, t.TNI), // one of them is 0: the tunnel hasn't got it
 		UDPSrc:   t.UDPSrc,
 		UDPDst:   t.UDPDst,
@@ -56,6 +52,14 @@ func tunnelAction(kind native.ActionKind, t *spec.Tunnel) native.Action {
 		EthDst:   t.EthDst,
 		FlowID:   t.FlowID,
 	}
+	if a.IPv6 = t.IPv6(); a.IPv6 {
+		a.TTL, a.TOS = t.HopLimit, t.Class
+		a.IPv6Src, a.IPv6Dst = t.IPv6Src.As16(), t.IPv6Dst.As16()
+	} else {
+		a.TTL, a.TOS = t.TTL, t.TOS
+		a.IPv4Src, a.IPv4Dst = address4(t.IPv4Src), address4(t.IPv4Dst)
+	}
+	return a
 }
 
 // address4 gives an IPv4 address in host byte order.

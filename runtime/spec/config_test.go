@@ -29,6 +29,7 @@ func TestValues(t *testing.T) {
 	socks, legacy, mixed := good(t, "sockets.yaml"), good(t, "legacy_endpoints.yaml"), good(t, "mixed.yaml")
 	rx, tx := raw.Interfaces[0].RX, raw.Interfaces[0].TX
 	match := rx.Flows[0].Match
+	six := tun.Interfaces[0].TX.Flows[2].Actions[0].Tunnel
 	vx, nv := tun.Interfaces[0].TX.Flows[0].Actions[0].Tunnel, tun.Interfaces[0].RX.Flows[0].Actions[0].Tunnel
 	tests := []struct {
 		name      string
@@ -64,6 +65,10 @@ func TestValues(t *testing.T) {
 		{"nested VLAN with defaults", *tx.Flows[0].Actions[1].VLAN, VLAN{200, 0, 0, 0x8100}},
 		{"pacing", tx.Queues[0].PacingMbps, int64(10000)},
 		{"vxlan", fmt.Sprintf("%x %d %d %d %s %s", vx.VNI, vx.UDPSrc, vx.UDPDst, vx.TTL, vx.EthDst, vx.IPv4Dst), "abcdef 49152 4790 32 02:00:00:00:00:02 192.0.2.2"},
+		{"outer IPv6", six.IPv6() && !vx.IPv6(), true},
+		{"outer IPv6 source", six.IPv6Src.String(), "2001:db8::1"},
+		{"outer IPv6 hop limit", six.HopLimit, uint8(64)},
+		{"outer IPv6 traffic class", six.Class, uint8(184)},
 		{"gre", tun.Interfaces[0].TX.Flows[1].Actions[0].Tunnel.GREProtocol, uint16(0x6558)},
 		{"nvgre", fmt.Sprint(nv.TNI, nv.FlowID, nv.TTL), "77 3 64"},
 		{"loopback map", fmt.Sprint(classes.Loopback.Mode, classes.Loopback.Seed, classes.Loopback.Clock, classes.Loopback.Loss, classes.Loopback.Dup, classes.Loopback.DelayNS, classes.Loopback.RateBPS), "sw42virtual0.001 0.0001 2000 10000000000"},

@@ -24,6 +24,8 @@
 //   - a prefix such as 10.0.0.0/8 in ipv4_src and ipv4_dst
 //   - tcp_src, tcp_dst, ipv6_src, ipv6_dst, vlan_id (of the outermost tag) and ethertype
 //     (of what follows the tags) in a match
+//   - outer_ipv6_src, outer_ipv6_dst, outer_ipv6_hop_limit (64) and
+//     outer_ipv6_traffic_class (0) in a tunnel, instead of the outer_ipv4 ones
 //   - batch_size on a queue with poll_mode: direct: the most packets of one poll, 256
 //     when left out
 //   - cpu_core: -1 leaves the thread unpinned

@@ -160,10 +160,14 @@ type Tunnel struct {
 	Type        string     `json:"type"` // vxlan, gre or nvgre
 	EthSrc      MAC        `json:"outer_eth_src"`
 	EthDst      MAC        `json:"outer_eth_dst"`
-	IPv4Src     netip.Addr `json:"outer_ipv4_src"`
-	IPv4Dst     netip.Addr `json:"outer_ipv4_dst"`
-	TTL         uint8      `json:"outer_ipv4_ttl"`
-	TOS         uint8      `json:"outer_ipv4_tos"`
+	IPv4Src     netip.Addr `json:"outer_ipv4_src,omitzero"`
+	IPv4Dst     netip.Addr `json:"outer_ipv4_dst,omitzero"`
+	TTL         uint8      `json:"outer_ipv4_ttl,omitempty"`
+	TOS         uint8      `json:"outer_ipv4_tos,omitempty"`
+	IPv6Src     netip.Addr `json:"outer_ipv6_src,omitzero"` // instead of IPv4; a key of ours, as the next three
+	IPv6Dst     netip.Addr `json:"outer_ipv6_dst,omitzero"`
+	HopLimit    uint8      `json:"outer_ipv6_hop_limit,omitempty"`
+	Class       uint8      `json:"outer_ipv6_traffic_class,omitempty"`
 	UDPSrc      uint16     `json:"outer_udp_src,omitempty"` // vxlan; 0: the engine chooses
 	UDPDst      uint16     `json:"outer_udp_dst,omitempty"` // vxlan
 	VNI         uint32     `json:"vni,omitempty"`           // vxlan, 24 bits
@@ -171,6 +175,9 @@ type Tunnel struct {
 	TNI         uint32     `json:"tni,omitempty"`           // nvgre, 24 bits
 	FlowID      uint8      `json:"flow_id,omitempty"`       // nvgre
 }
+
+// IPv6 reports whether the outer header is IPv6.
+func (t *Tunnel) IPv6() bool { return t.IPv6Src.IsValid() }
 
 // Methods of reorder.
 const (

@@ -166,7 +166,13 @@ func (o *object) prefix(key string, family ipFamily) *netip.Prefix {
 	return &pre
 }
 
-func (o *object) ipv4(key string) netip.Addr {
+func (o *object) ipv4(key string) netip.Addr { return o.address(key, "IPv4", netip.Addr.Is4) }
+
+func (o *object) ipv6(key string) netip.Addr {
+	return o.address(key, "IPv6", func(a netip.Addr) bool { return a.Is6() && a.Zone() == "" })
+}
+
+func (o *object) address(key, version string, fits func(netip.Addr) bool) netip.Addr {
 	v, ok := o.required(key)
 	if !ok {
 		return netip.Addr{}
@@ -176,8 +182,8 @@ func (o *object) ipv4(key string) netip.Addr {
 		return netip.Addr{}
 	}
 	a, err := netip.ParseAddr(text)
-	if err != nil || !a.Is4() {
-		o.p.errorf(v.Source, "%q is not an IPv4 address", text)
+	if err != nil || !fits(a) {
+		o.p.errorf(v.Source, "%q is not an %s address", text, version)
 	}
 	return a
 }

@@ -26,9 +26,7 @@ func (p *parser) tunnel(o *object) *Tunnel {
 	t := &Tunnel{Source: from.Source}
 	t.Type = from.choice(typeKey, []string{TunnelVXLAN, TunnelGRE, TunnelNVGRE})
 	t.EthSrc, t.EthDst = from.mac("outer_eth_src"), from.mac("outer_eth_dst")
-	t.IPv4Src, t.IPv4Dst = from.ipv4("outer_ipv4_src"), from.ipv4("outer_ipv4_dst")
-	t.TTL = integer[uint8](from, "outer_ipv4_ttl", 1, 255, defaultTTL)
-	t.TOS = integer[uint8](from, "outer_ipv4_tos", 0, 255, 0)
+	from.outerIP(t)
 	vxlan, gre, nvgre := t.Type == TunnelVXLAN, t.Type == TunnelGRE, t.Type == TunnelNVGRE
 	if from.typed("outer_udp_src", TunnelVXLAN, vxlan) {
 		t.UDPSrc = integer[uint16](from, "outer_udp_src", 0, maxU16, 0)
@@ -49,6 +47,25 @@ func (p *parser) tunnel(o *object) *Tunnel {
 		t.FlowID = integer[uint8](from, "flow_id", 0, 255, 0)
 	}
 	return t
+}
+
+// outerIP reads the addresses of one IP version; keys of the other are refused.
+func (o *object) outerIP(t *Tunnel) {
+	v4 := []string{"outer_ipv4_src", "outer_ipv4_dst", "outer_ipv4_ttl", "outer_ipv4_tos"}
+	v6 := []string{"outer_ipv6_src", "outer_ipv6_dst", "outer_ipv6_hop_limit", "outer_ipv6_traffic_class"}
+	if !o.Has(v6[0]) && !o.Has(v6[1]) {
+		t.IPv4Src, t.IPv4Dst = o.ipv4(v4[0]), o.ipv4(v4[1])
+		t.TTL, t.TOS = integer[uint8](o, v4[2], 1, 255, defaultTTL), integer[uint8](o, v4[3], 0, 255, 0)
+		o.known = append(o.known, v6[0], v6[1])
+		o.refuse(v6[2], "belongs to outer_ipv6_src and outer_ipv6_dst")
+		o.refuse(v6[3], "belongs to outer_ipv6_src and outer_ipv6_dst")
+		return
+	}
+	t.IPv6Src, t.IPv6Dst = o.ipv6(v6[0]), o.ipv6(v6[1])
+	t.HopLimit, t.Class = integer[uint8](o, v6[2], 1, 255, defaultTTL), integer[uint8](o, v6[3], 0, 255, 0)
+	for _, key := range v4 {
+		o.refuse(key, "stands beside outer_ipv6_src or outer_ipv6_dst: the outer header is IPv4 or IPv6")
+	}
 }
 
 // typed reports whether a key of one tunnel type is to be read, and refuses it in another.

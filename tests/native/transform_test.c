@@ -28,6 +28,14 @@ static dq_action tunnel(int kind, int type, uint16_t protocol) {
     return a;
 }
 
+static dq_action over_ipv6(dq_action a) {
+    static const uint8_t src[] = {0x20, 1, 0xd, 0xb8, [15] = 1}, dst[] = {0x20, 1, 0xd, 0xb8, [15] = 2};
+    a.ipv6 = 1;
+    memcpy(a.ipv6_src, src, 16);
+    memcpy(a.ipv6_dst, dst, 16);
+    return a;
+}
+
 static dqi_acts ready(const dq_action *a, uint32_t n) {
     dqi_acts acts;
     dq_diag d = {{0}};
@@ -102,6 +110,38 @@ static void headers_are_as_the_rfcs_say(void) {
     }
 }
 
+// IPv6 instead: the tunnel's header as before, UDP with a checksum.
+static void headers_over_ipv6(void) {
+    static const uint8_t ip[] = {0x86, 0xdd, 0x62, 0, 0, 0};
+    uint64_t seed = 7;
+    for (int round = 0; round < 3000; round++) {
+        frame f;
+        uint8_t buf[FRAME_MAX];
+        uint32_t len = some_frame(&seed, &f, buf);
+        int type = 1 + round % 3;
+        dq_action a = tunnel(DQ_ACT_ENCAP, type, DQI_TYPE_TEB), b = over_ipv6(a);
+        dqi_frame x = place(buf, len), y = place(buf, len);
+        DQ_EQ(run(&a, 1, &x), DQI_DONE);
+        DQ_EQ(run(&b, 1, &y), DQI_DONE);
+        DQ_EQ(y.len, x.len + 20);
+        DQ_EQ_BYTES(y.p, x.p, 12);
+        DQ_EQ_BYTES(y.p + 12, ip, sizeof ip);
+        DQ_EQ(dqi_be16(y.p + 18), y.len - 54);
+        DQ_EQ(y.p[20], type == DQ_TUNNEL_VXLAN ? 17 : 47);
+        DQ_EQ(y.p[21], 64);
+        DQ_EQ_BYTES(y.p + 22, b.ipv6_src, 16);
+        DQ_EQ_BYTES(y.p + 38, b.ipv6_dst, 16);
+        dqi_pkt k;
+        dqi_parse(y.p, y.len, &k);
+        DQ_CHECK(dqi_csum_ok(y.p, &k));
+        DQ_CHECK(type != DQ_TUNNEL_VXLAN || dqi_be16(y.p + 60) != 0);
+        if (type == DQ_TUNNEL_VXLAN) put16(y.p + 60, 0);
+        DQ_EQ_BYTES(y.p + 54, x.p + 34, x.len - 34);
+        drop(&x);
+        drop(&y);
+    }
+}
+
 // What one side puts on, the other takes off, also where the wire padded the frame.
 static void there_and_back(void) {
     uint64_t seed = 2;
@@ -113,6 +153,7 @@ static void there_and_back(void) {
         dq_action on[3] = {{.kind = DQ_ACT_VLAN_PUSH, .tpid = 0x9100, .tci = (uint16_t)dq_rand(&seed)},
                            tunnel(DQ_ACT_ENCAP, types[round % 3], DQI_TYPE_TEB),
                            {.kind = DQ_ACT_VLAN_PUSH, .tpid = 0x8100, .tci = (uint16_t)dq_rand(&seed)}};
+        if (dq_below(&seed, 2)) on[1] = over_ipv6(on[1]);
         dq_action off[3] = {{.kind = DQ_ACT_VLAN_POP}, on[1], {.kind = DQ_ACT_VLAN_POP}};
         off[1].kind = DQ_ACT_DECAP;
         dqi_frame x = place(buf, len);
@@ -228,22 +269,57 @@ static void other_tunnels_are_refused(void) {
     }
 }
 
-// A GRE sender may add a checksum, a key and a sequence number.
-static void gre_options_are_skipped(void) {
+// A GRE sender may add a checksum, which has to be right, a key and a sequence number.
+static void gre_options(void) {
     static const uint8_t inner[20] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5, 1, 2, 3, 4, 5, 6};
-    for (int set = 0; set < 8; set++) {
+    for (int set = 0; set < 16; set++) {
         uint8_t buf[100] = {0};
-        uint32_t options = 4u * (uint32_t)((set & 1) + (set >> 1 & 1) + (set >> 2));
+        bool summed = set & 1, bent = set & 8;
+        uint32_t options = 4u * (uint32_t)((set & 1) + (set >> 1 & 1) + (set >> 2 & 1));
         dq_action on = tunnel(DQ_ACT_ENCAP, DQ_TUNNEL_GRE, DQI_TYPE_TEB), off = on;
         off.kind = DQ_ACT_DECAP;
         memcpy(buf + options, inner, sizeof inner);
         dqi_frame x = place(buf, sizeof inner + options);
         DQ_EQ(run(&on, 1, &x), DQI_DONE);
-        x.p[34] = (uint8_t)((set & 1 ? 0x80 : 0) | (set & 2 ? 0x20 : 0) | (set & 4 ? 0x10 : 0));
-        DQ_EQ(run(&off, 1, &x), DQI_DONE);
-        DQ_EQ(x.len, sizeof inner);
-        DQ_EQ_BYTES(x.p, inner, sizeof inner);
+        x.p[34] = (uint8_t)((summed ? 0x80 : 0) | (set & 2 ? 0x20 : 0) | (set & 4 ? 0x10 : 0));
+        if (summed) put16(x.p + 38, dqi_csum_fold(dqi_csum_add(x.p + 34, x.len - 34, 0)));
+        if (bent) x.p[x.len - 1] ^= 1;
+        if (summed && bent) {
+            DQ_EQ(run(&off, 1, &x), DQ_DROP_BAD_TUNNEL);
+        } else {
+            DQ_EQ(run(&off, 1, &x), DQI_DONE);
+            DQ_EQ(x.len, sizeof inner);
+            DQ_EQ_BYTES(x.p, inner, sizeof inner - 1);
+        }
         drop(&x);
+    }
+}
+
+// UDP's checksum is right or 0, over either version of IP; of bytes in a further segment it can't be told.
+static void udp_checksums(void) {
+    uint8_t inner[61] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5, 9};
+    for (int v6 = 0; v6 < 2; v6++) {
+        dq_action on = tunnel(DQ_ACT_ENCAP, DQ_TUNNEL_VXLAN, 0), off;
+        if (v6) on = over_ipv6(on);
+        off = on;
+        off.kind = DQ_ACT_DECAP;
+        for (int bent = 0; bent < 4; bent++) {
+            dqi_frame x = place(inner, sizeof inner);
+            DQ_EQ(run(&on, 1, &x), DQI_DONE);
+            dqi_pkt k;
+            dqi_parse(x.p, x.len, &k);
+            dqi_csum_fill(x.p, &k);
+            if (bent > 0) x.p[x.len - 1] ^= 1;
+            if (bent == 2) put16(x.p + k.l4 + 6, 0);
+            if (bent == 3) x.rest = 1, x.len--;
+            DQ_EQ(run(&off, 1, &x), bent == 1 ? DQ_DROP_BAD_TUNNEL : DQI_DONE);
+            drop(&x);
+        }
+        dqi_frame other = place(inner, sizeof inner); // the other version of IP
+        DQ_EQ(run(&on, 1, &other), DQI_DONE);
+        off.ipv6 = !off.ipv6;
+        DQ_EQ(run(&off, 1, &other), DQ_DROP_BAD_TUNNEL);
+        drop(&other);
     }
 }
 
@@ -317,7 +393,7 @@ static dq_action any_action(uint64_t *seed) {
         tunnel(1 + (int)dq_below(seed, 4), 1 + (int)dq_below(seed, 3), protocols[dq_below(seed, 3)]);
     a.udp_src = dq_below(seed, 2) ? 0 : 5;
     a.tpid = dq_below(seed, 2) ? 0x8100 : 0x88a8;
-    return a;
+    return dq_below(seed, 2) ? over_ipv6(a) : a;
 }
 
 // Frames that are cut, damaged or noise, under any actions: what is outside stays untouched (the address
@@ -330,7 +406,8 @@ static void survives_anything(void) {
         uint8_t buf[SPACE];
         uint32_t len = some_frame(&seed, &f, buf), n = 1 + dq_below(&seed, 2);
         dq_action actions[2] = {any_action(&seed), any_action(&seed)};
-        if (dq_below(&seed, 2)) { // mostly a tunnel, so that decapsulation gets somewhere
+        if (actions[0].ipv6) actions[1].ipv6 = 0; // two take more than there is room for
+        if (dq_below(&seed, 2)) {                 // mostly a tunnel, so that decapsulation gets somewhere
             dq_action on = actions[0];
             on.kind = DQ_ACT_ENCAP;
             dqi_frame x = place(buf, len);
@@ -363,11 +440,13 @@ static void survives_anything(void) {
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(headers_are_as_the_rfcs_say);
+    DQ_RUN(headers_over_ipv6);
     DQ_RUN(there_and_back);
     DQ_RUN(network_packets);
     DQ_RUN(tags);
     DQ_RUN(other_tunnels_are_refused);
-    DQ_RUN(gre_options_are_skipped);
+    DQ_RUN(gre_options);
+    DQ_RUN(udp_checksums);
     DQ_RUN(entropy);
     DQ_RUN(limits);
     DQ_RUN(survives_anything);
