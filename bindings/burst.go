@@ -129,6 +129,9 @@ func burstText(c *call) int {
 	return c.push(lua.LString(fmt.Sprintf("burst of %d packets, %d bytes", b.b.N(), b.b.Bytes())))
 }
 
+// clockZero is a time to count from: reading the monotonic clock alone costs half of what time.Now does.
+var clockZero = time.Now()
+
 // burstHandler is an on_burst function.
 type burstHandler struct {
 	fn    *lua.LFunction
@@ -144,15 +147,15 @@ func (h *burstHandler) deliver(rt *Runtime, L *lua.LState, it *task.Item) {
 	d.object = lua.LUserData{Value: &d.burst, Metatable: rt.live(burstType.name).meta}
 	before := rt.place
 	rt.place = inBurst
-	var began time.Time
+	var began time.Duration
 	if h.clock != nil {
-		began = time.Now()
+		began = time.Since(clockZero)
 	}
 	defer func() {
 		rt.place = before
 		h.end(&d.burst)
 		if h.clock != nil {
-			h.clock.Record(uint64(time.Since(began)))
+			h.clock.Record(uint64(time.Since(clockZero) - began))
 		}
 	}()
 	L.Push(h.fn)

@@ -11,8 +11,8 @@
 // NULL: no memory.
 dqi_flow_counts *dqi_flow_counts_new(void);
 void dqi_flow_counts_free(dqi_flow_counts *c);
-// Counts the packets [from, b->n) of b, by their flow ids and as long as they are; those without a flow are
-// not.
-void dqi_flow_count(dqi_flow_counts *c, const dq_burst *b, uint32_t from);
+// Counts the packets [from, b->n) of b, at least one, of so many bytes, by their flow ids; those without a
+// flow are not.
+void dqi_flow_count(dqi_flow_counts *c, const dq_burst *b, uint32_t from, uint64_t bytes);
 
 #endif

@@ -36,10 +36,12 @@ static int receive(dq_queue *q) {
     // connections.
     uint32_t room = q->n_pipes > 0 ? q->conf.batch_size - q->cur->n : 0;
     bool empty = q->cur->n == 0;
+    uint64_t bytes = q->cur->bytes;
     int n = q->iface->ops->rx(q, &q->cur, room);
     if (n <= 0) return 0;
     q->cur->queue = q;
-    if (q->flow_counts) dqi_flow_count(q->flow_counts, q->cur, q->cur->n - (uint32_t)n);
+    if (q->flow_counts)
+        dqi_flow_count(q->flow_counts, q->cur, q->cur->n - (uint32_t)n, q->cur->bytes - bytes);
     bool acts = atomic_load_explicit(&q->lead, memory_order_acquire) > 0;
     dqi_gauge_add(&q->held, n - (int64_t)(acts ? dqi_rx_actions(q, q->cur, q->cur->n - (uint32_t)n) : 0));
     if (empty && q->conf.timeout_us > 0) q->cur_since = dq_now(q->session);

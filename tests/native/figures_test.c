@@ -77,7 +77,7 @@ static void more_flows_than_counters(void) {
         for (uint32_t id = 1; id <= DQ_FLOW_COUNTS + 100; id++) {
             x->flow[0] = 0;
             x->flow[1] = id << 12; // alike in their low bits
-            dqi_flow_count(b.rx[0][0]->flow_counts, x, 0);
+            dqi_flow_count(b.rx[0][0]->flow_counts, x, 0, 180);
         }
     DQ_EQ(dq_flow_counts(b.s, c, DQ_FLOW_COUNTS + 1), DQ_FLOW_COUNTS + 1);
     for (uint32_t k = 0; k <= DQ_FLOW_COUNTS; k++) {
