@@ -228,6 +228,7 @@ enum dq_aggregate_flags {
     DQ_AGGREGATE_TIMEOUT = 1 << 0, // its time was up
     DQ_AGGREGATE_PUSHED = 1 << 1,  // a newer batch needed its place in the window
     DQ_AGGREGATE_FIRST = 1 << 2,   // the stream was joined in it: what came before is no loss
+    DQ_AGGREGATE_STOPPED = 1 << 3, // the session stopped: what would have come is no loss
 };
 
 // What is known of an aggregate, the one packet of a burst with DQ_BURST_REORDERED: the payloads of one
@@ -387,6 +388,48 @@ int dq_stage_tap(dq_session *s, const char *name, dq_waiter *w, uint64_t tag, ui
                  uint32_t sample, dq_stage **out, dq_diag *diag);
 int dq_stage_writer(dq_session *s, const char *name, const dq_writer_conf *conf, dq_stage **out,
                     dq_diag *diag);
+// A number over the fields of a packet; n 0: none.
+typedef struct dq_number {
+    const dq_insn *insns;
+    uint32_t n;
+} dq_number;
+
+#define DQ_FILL_KEEP   (-1) // gaps keep what the stage's buffer had
+#define DQ_MAX_WINDOW  64
+#define DQ_REORDER_LEN 52 // longest name of a reorder stage
+
+// Where packets belong. Either seq: a number of seq_bits bits counts the packets, `slots` to a batch, on and
+// on; or batch and slot.
+typedef struct dq_reorder_conf {
+    dq_region *region; // an aggregate fills one buffer
+    dq_number seq;
+    uint32_t seq_bits;
+    dq_number batch, slot;
+    uint64_t wrap;         // batch is less than this and goes on at 0; 0: 2^64
+    dq_number offset;      // bytes in the slot, a multiple of packet_bytes
+    dq_number extra;       // kept for each slot
+    uint32_t slots;        // of a batch
+    uint32_t slot_bytes;   // 0: the longest payload so far, with buf_size / slots as its limit
+    uint32_t packet_bytes; // with offset: payload of a packet, the last of a slot may be shorter; else 0
+    uint32_t segment, payload_offset; // where the payload begins: bytes from the segment's start,
+    int32_t at_payload;               // 1: from the innermost payload's (segment 0)
+    uint32_t window;                  // batches open at a time; 0: up to 4, by the region's buffers
+    int64_t timeout_ns;               // of a batch, from its first packet; 0: none
+    int32_t fill;                     // of gaps: a byte, or DQ_FILL_KEEP
+    int32_t drop_incomplete;          // 1: only complete batches are handed over
+    int32_t wait;             // 1: a queue that is ahead of others waits for them, at most until timeout_ns
+    int32_t policy;           // dq_policy when no buffer is free
+    const uint32_t *flow_ids; // only packets of these flows, others pass; n_flow_ids 0: all
+    uint32_t n_flow_ids;
+} dq_reorder_conf;
+
+// A stage that puts packets together to aggregates (dq_aggregate), from the open on. These come in order, one
+// a burst, from *aggregates, a receive queue of the stage's own: it is served by whoever serves the stage's
+// first source, and feeds pipes like any other. Packets that the stage doesn't take go on in its pipe.
+// INVALID_PARAMETER names what can't be.
+int dq_stage_reorder(dq_session *s, const char *name, const dq_reorder_conf *conf, dq_stage **out,
+                     dq_queue **aggregates, dq_diag *diag);
+
 // The writer's first error in words, empty when there is none; and the path of the file that it writes or
 // wrote last in a folder, empty when there is none: false when the writer has no such folder.
 void dq_writer_error(dq_stage *writer, char *buf, size_t len);
@@ -611,6 +654,11 @@ typedef enum dq_reason {
     DQ_DROP_FLUSHED,     // thrown away by q:flush
     DQ_DROP_NO_CONSUMER, // no pipe of the queue took it
     DQ_DROP_BAD_TUNNEL,  // not what the flow's actions are for
+    DQ_DROP_LATE,        // its batch has been handed over
+    DQ_DROP_TOO_EARLY,   // its number is far ahead of the others', and not yet believed
+    DQ_DROP_DUPLICATE,   // its place was taken already
+    DQ_DROP_BAD_PLACE,   // it has no place in a batch: a field is absent, the slot or offset outside
+    DQ_DROP_INCOMPLETE,  // its batch was not complete and missing_action is drop
     DQ_DROP_STOPPED,     // still queued when the session stopped
     DQ_REASONS
 } dq_reason;
@@ -643,6 +691,14 @@ typedef enum dq_extra {
     DQ_EXTRA_UNANSWERED,    // of these, for want of room in the queue or its buffers never made
     DQ_EXTRA_LOOPS,         // times that a capture was read to its end
     DQ_EXTRA_BAD_RECORDS,   // of a capture: cut off, or damaged
+    DQ_EXTRA_BATCHES,       // batches handed over complete
+    DQ_EXTRA_PARTIAL,       // the other ones, also where they were dropped then
+    DQ_EXTRA_TIMEOUTS,      // of these: their time was up
+    DQ_EXTRA_PUSHED,        // of these: newer ones needed their place
+    DQ_EXTRA_SKIPPED,       // batches of which nothing came between two others
+    DQ_EXTRA_EXPECTED,      // cells that should have come; of the first and the last batch those that came
+    DQ_EXTRA_MISSING,       // cells of these that did not
+    DQ_EXTRA_RESYNCS,       // times that the stream was found at another place
     DQ_EXTRAS
 } dq_extra;
 const char *dq_extra_name(int extra);

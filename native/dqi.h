@@ -240,7 +240,8 @@ typedef struct dqi_tap {
 typedef struct dqi_node {
     dq_stage *stage;
     dqi_counters c;
-    uint32_t turn;     // a sampler's position
+    uint32_t turn;     // a sampler's position; how many packets of a stalled burst are through
+    uint32_t rest;     // of these: that pass, their indices in scratch
     uint32_t *scratch; // of the pipe: room for the indices of one batch
 } dqi_node;
 
@@ -259,6 +260,8 @@ struct dqi_stage_ops {
     bool blind;        // never looks at packets in its push: takes handles
     // Refuses a queue whose packets the stage can't take; NULL: takes all.
     int (*check)(const dq_stage *st, const dq_queue *q, dq_diag *diag);
+    // A pipe of q begins to use the stage. Control thread; q's poller stands still. NULL: nothing to do.
+    int (*join)(dq_stage *st, dq_queue *q, dq_diag *diag);
     // Consumes the caller's reference to in; *out: the burst to go on with, with a reference, or NULL.
     // DQ_NOT_READY: nothing consumed, try the same again later (policy wait). Queue's poller only; never
     // blocks.
@@ -268,8 +271,9 @@ struct dqi_stage_ops {
     void (*spread)(const dq_stage *st, dq_spread *out); // fills its kind and counts; NULL: it has none
     int (*start)(dq_stage *st, dq_diag *diag);          // NULL: nothing to do
     int (*step)(dq_stage *st);                          // virtual clock: work done; NULL
-    void (*finish)(dq_stage *st);                       // writes what it holds, ends its thread; NULL
-    void (*free)(dq_stage *st);                         // of impl; after finish
+    uint64_t (*drain)(dq_stage *st); // the end of the stream: lets go what waits for more; how many; NULL
+    void (*finish)(dq_stage *st);    // writes what it holds, ends its thread; NULL
+    void (*free)(dq_stage *st);      // of impl; after finish
 };
 
 struct dq_stage {
@@ -314,7 +318,9 @@ struct dq_queue {
     dq_session *session;
     dq_iface *iface;
     _Atomic(dqi_poller *) poller; // kicked by senders while it changes hands
-    void *engine;                 // the engine's own
+    dq_queue *leader, *behind; // of a stage's queue: the one whose poller serves it, too; and a list of those
+    dq_queue *behind_too;      // that are served with this one: its first, and the next of its leader's
+    void *engine;              // the engine's own
     dqi_burst_pool *bursts;
     dqi_counters c;
     dqi_fault faults[DQI_FAULTS];
@@ -337,6 +343,7 @@ struct dq_queue {
     _Atomic bool consumed;  // n_pipes > 0, for other threads
     dqi_spread *sizes;      // of the bursts delivered, see DQ_SPREAD_BURST_SIZE
     dqi_flow_counts *flow_counts;
+    _Atomic bool stalled; // of a stage's queue: blocked, for other threads
     int64_t rest_ns;    // how long the engine may keep packets while the burst's time-out runs; 0: not at all
     int64_t rest_until; // session time until which it does
     // Bytes that flows' actions take away at most (actions.h); 0: no flow has any. The engine receives a
@@ -461,6 +468,7 @@ extern const dqi_engine_ops dqi_engine_socket;
 extern const dqi_engine_ops dqi_engine_xdp;
 extern const dqi_engine_ops dqi_engine_dpdk;
 extern const dqi_engine_ops dqi_engine_pcap;
+extern const dqi_engine_ops dqi_engine_reorder; // not listed: its interfaces are those of stages
 // The engine of this name, or NULL; dqi_engine_at lists them.
 const dqi_engine_ops *dqi_engine_find(const char *name);
 

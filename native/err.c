@@ -54,6 +54,12 @@ static const struct {
     [DQ_DROP_NO_CONSUMER] = {"no_consumer", "no pipe or handler of the queue took it"},
     [DQ_DROP_BAD_TUNNEL] = {"bad_tunnel",
                             "not what its flow's actions are for: no such tunnel, cut off, another protocol"},
+    [DQ_DROP_LATE] = {"late", "its batch had been handed over: a larger window or timeout_us waits longer"},
+    [DQ_DROP_TOO_EARLY] = {"too_early", "its number was far ahead of the others' and not believed yet"},
+    [DQ_DROP_DUPLICATE] = {"duplicate", "its place in the batch was taken already"},
+    [DQ_DROP_BAD_PLACE] = {"bad_place",
+                           "it has no place in a batch: a field is absent, or slot or offset are outside"},
+    [DQ_DROP_INCOMPLETE] = {"incomplete", "its batch was not complete, and missing_action is drop"},
     [DQ_DROP_STOPPED] = {"stopped", "still queued when the session stopped"},
 };
 
@@ -99,6 +105,14 @@ static const char *const extras[DQ_EXTRAS] = {
     [DQ_EXTRA_UNANSWERED] = "unanswered",
     [DQ_EXTRA_LOOPS] = "loops",
     [DQ_EXTRA_BAD_RECORDS] = "bad_records",
+    [DQ_EXTRA_BATCHES] = "batches",
+    [DQ_EXTRA_PARTIAL] = "partial",
+    [DQ_EXTRA_TIMEOUTS] = "timeouts",
+    [DQ_EXTRA_PUSHED] = "pushed",
+    [DQ_EXTRA_SKIPPED] = "skipped",
+    [DQ_EXTRA_EXPECTED] = "expected",
+    [DQ_EXTRA_MISSING] = "missing",
+    [DQ_EXTRA_RESYNCS] = "resyncs",
 };
 
 const char *dq_extra_name(int extra) { return extra >= 0 && extra < DQ_EXTRAS ? extras[extra] : NULL; }

@@ -61,6 +61,7 @@ static int exchange(dqi_inbox *x, dq_burst **b) {
     in->timed = false;
     in->clock = clock;
     in->flags = in->conn = 0;
+    in->aggregate = NULL;
     in->due_ns = 0;
     *b = in;
     x->head = NULL;

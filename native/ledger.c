@@ -39,6 +39,9 @@ static void queue_line(dq_queue *q, dq_line *l) {
     l->pace_bps = atomic_load_explicit(&q->pace.bps, memory_order_relaxed);
     l->pace_speed = atomic_load_explicit(&q->pace.speed, memory_order_relaxed);
     l->pace_pps = atomic_load_explicit(&q->pace.pps, memory_order_relaxed);
+    if (q->iface->ops != &dqi_engine_reorder) return;
+    l->kind = DQ_LINE_STAGE; // what leaves a stage: named after it, "blocks.aggregates"
+    l->queue[0] = 0;
 }
 
 // Adds what the nodes of this stage counted in every pipe.

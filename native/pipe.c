@@ -163,6 +163,15 @@ int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn,
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for a pipe", q->conf.name);
     }
     dqi_poller_hold(q->poller);
+    for (uint32_t i = 0; i < n && err == DQ_OK; i++)
+        if (stages[i]->ops->join) err = stages[i]->ops->join(stages[i], q, diag);
+    if (err != DQ_OK) {
+        dqi_poller_release(q->poller);
+        pthread_mutex_unlock(&q->session->control);
+        pipe_free(p);
+        free(more);
+        return err;
+    }
     if (q->n_pipes > 0) memcpy(more, q->pipes, q->n_pipes * sizeof *more);
     more[q->n_pipes] = p;
     free(q->pipes);

@@ -83,13 +83,18 @@ int dqi_poller_add(dqi_poller *p, dq_queue *q) {
     }
     p->queues[p->n++] = q;
     q->poller = p;
-    return DQ_OK;
+    int err = DQ_OK;
+    for (dq_queue *b = q->behind; b && err == DQ_OK; b = b->behind_too)
+        err = dqi_poller_add(p, b);
+    return err;
 }
 
 void dqi_poller_remove(dqi_poller *p, dq_queue *q) {
     for (uint32_t i = 0; i < p->n; i++)
         if (p->queues[i] == q) p->queues[i--] = p->queues[--p->n];
     q->poller = NULL;
+    for (dq_queue *b = q->behind; b; b = b->behind_too)
+        dqi_poller_remove(p, b);
 }
 
 const void *dqi_self(void) {

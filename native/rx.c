@@ -88,7 +88,17 @@ static int poll_queue(dq_queue *q) {
     return n;
 }
 
+// A stage's own queue makes way for what its sources bring at once: each poll hands out all that it has.
+static int poll_behind(dq_queue *q) {
+    int n = 0, more;
+    while ((more = poll_queue(q)) > 0)
+        n += more;
+    atomic_store_explicit(&q->stalled, q->blocked, memory_order_relaxed);
+    return n;
+}
+
 int dqi_rx_poll(dq_queue *q) {
+    if (q->leader) return poll_behind(q);
     int n = poll_queue(q);
     dqi_responder *r = dqi_responder_of(q->iface);
     return r ? n + dqi_responder_poll(r, q) : n;

@@ -183,7 +183,7 @@ int dq_session_start(dq_session *s, dq_diag *diag) {
     int err = DQ_OK;
     dq_queue *q;
     for (uint32_t k = 0; err == DQ_OK && !dqi_virtual(s) && (q = queue_at(s, k)) != NULL; k++)
-        if (!q->conf.direct) err = assign_worker(s, q, diag);
+        if (!q->conf.direct && q->iface->ops != &dqi_engine_reorder) err = assign_worker(s, q, diag);
     for (uint32_t i = 0; err == DQ_OK && i < s->n_ifaces; i++)
         if (s->ifaces[i]->ops->start) err = s->ifaces[i]->ops->start(s->ifaces[i], diag);
     for (uint32_t i = 0; err == DQ_OK && i < atomic_load(&s->n_stages); i++)
@@ -299,6 +299,14 @@ static void settle(dq_session *s, int64_t until) {
     }
 }
 
+// Stages let go what waited for more packets, which go on through the pipes behind them.
+static bool drain_stages(dq_session *s) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < atomic_load(&s->n_stages) && n == 0; i++)
+        if (s->stages[i]->ops->drain) n = s->stages[i]->ops->drain(s->stages[i]);
+    return n > 0;
+}
+
 uint64_t dq_session_stop(dq_session *s, int64_t drain_ns) {
     if (s->state != DQI_STARTED && s->state != DQI_STOPPED) return 0;
     int64_t until = dq_now(s) + drain_ns;
@@ -316,7 +324,9 @@ uint64_t dq_session_stop(dq_session *s, int64_t drain_ns) {
         for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
             atomic_store(&q->stopping, 1);
     }
-    settle(s, until);
+    do
+        settle(s, until);
+    while (stalled(s) == 0 && drain_stages(s));
     return stalled(s);
 }
 

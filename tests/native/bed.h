@@ -27,6 +27,7 @@ typedef struct bed_conf {
     uint32_t rx_nseg;              // [1]
     uint32_t rx_size[DQ_MAX_SEGS]; // [buf_size]
     uint32_t rx_meta, tx_meta;     // [256]
+    uint32_t more_bufs, more_size; // of a region that no queue has [none]
     uint64_t timeout_us;           // of receive queues
     bool only_full;                // with timeout_us 0: not at once on the virtual clock either
     bool rx_worker, tx_worker;     // in direct mode: these by workers all the same
@@ -50,7 +51,7 @@ typedef struct bed_got {
 typedef struct bed {
     bed_conf conf;
     dq_session *s;
-    dq_region *out, *in[DQ_MAX_SEGS];
+    dq_region *out, *in[DQ_MAX_SEGS], *more;
     dq_iface *ifaces[BED_IFACES];
     dq_queue *rx[BED_IFACES][BED_QUEUES], *tx[BED_IFACES][BED_QUEUES];
     dq_waiter *w;
@@ -134,6 +135,7 @@ static inline void bed_open(bed *b, bed_conf conf) {
     b->out = bed_region(b->s, "out", conf.bufs, conf.buf_size);
     for (uint32_t s = 0; s < conf.rx_nseg; s++)
         b->in[s] = bed_region(b->s, "in", conf.rx_bufs, conf.rx_size[s]);
+    if (conf.more_bufs > 0) b->more = bed_region(b->s, "more", conf.more_bufs, conf.more_size);
     for (uint32_t i = 0; i < conf.ifaces; i++) {
         dq_iface_conf ic = {.engine = "loop", .flow_isolation = conf.isolation};
         snprintf(ic.name, sizeof ic.name, "port%u", i);

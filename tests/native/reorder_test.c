@@ -1,0 +1,477 @@
+// reorder_test.c: the reorder stage on numbered frames: what it hands over, what it counts, and several
+// threads that fill one window. runtime/session holds it to a model; here are threads, time and ends.
+#include "bed_pipe.h"
+
+#define SLOTS   16
+#define LEN     (BED_MIN + 24)
+#define PAYLOAD (LEN - BED_HEAD)
+
+typedef struct rig {
+    bed b;
+    dq_stage *st;
+    dq_queue *out;
+    uint16_t port_of_slot[SLOTS]; // where the packets of a slot went
+    uint64_t aggregates, packets, missing, last;
+    uint32_t flags; // of all aggregates
+    bool any_order; // the stream may be found at another place
+    dq_burst *kept[64];
+    uint32_t n_kept, keep; // so many are kept
+} rig;
+
+// The number behind the headers, 64 bits.
+static dq_number number(void) {
+    static const dq_insn insns[] = {{.op = DQ_OP_LOAD, .b = 64, .c = 8 * BED_HEAD}, {.op = DQ_OP_RET}};
+    return (dq_number){insns, 2};
+}
+
+static dq_reorder_conf usual(void) {
+    return (dq_reorder_conf){
+        .seq = number(), .seq_bits = 64, .slots = SLOTS, .payload_offset = BED_HEAD, .fill = 0xee};
+}
+
+static void rig_open(rig *r, bed_conf c, dq_reorder_conf conf) {
+    dq_diag d = {{0}};
+    *r = (rig){0};
+    for (int i = 0; i < SLOTS; i++)
+        r->port_of_slot[i] = 7;
+    c.more_bufs = c.more_bufs ? c.more_bufs : 32;
+    c.more_size = SLOTS * PAYLOAD;
+    bed_open(&r->b, c);
+    conf.region = r->b.more;
+    bed_must(dq_stage_reorder(r->b.s, "blocks", &conf, &r->st, &r->out, &d), &d, "reorder");
+}
+
+static void rig_tap(rig *r) {
+    dq_stage *tap = bed_tap(&r->b, 1, 64, DQ_POLICY_WAIT);
+    bed_pipe(r->out, &tap, 1);
+}
+
+static void rig_start(rig *r) {
+    rig_tap(r);
+    for (uint32_t k = 0; k < r->b.conf.rx; k++)
+        bed_pipe(r->b.rx[0][k], &r->st, 1);
+    bed_start(&r->b);
+}
+
+// Each slot has the bytes of its packet, or the fill.
+static void check_slots(const rig *r, const dq_aggregate *a, const uint8_t *data) {
+    uint8_t want[LEN], gap[PAYLOAD];
+    uint32_t present = 0;
+    memset(gap, 0xee, sizeof gap);
+    for (uint32_t s = 0; s < SLOTS; s++) {
+        bool is = a->present[0] >> s & 1;
+        present += is;
+        bed_frame(want, LEN, 1000, r->port_of_slot[s], a->ordinal * SLOTS + s);
+        DQ_EQ_BYTES(data + s * PAYLOAD, is ? want + BED_HEAD : gap, PAYLOAD);
+    }
+    DQ_EQ(a->present_cells, present);
+}
+
+static void check_aggregate(rig *r, const dq_event *ev) {
+    const dq_aggregate *a = dq_burst_aggregate(ev->b);
+    DQ_EQ(ev->view.n, 1);
+    DQ_CHECK(ev->view.flags & DQ_BURST_REORDERED);
+    if (!a) return;
+    DQ_EQ(a->slots, SLOTS);
+    DQ_EQ(a->slot_bytes, PAYLOAD);
+    DQ_EQ(ev->view.len[0][0], SLOTS * PAYLOAD);
+    DQ_CHECK(r->any_order || r->aggregates == 0 || a->ordinal > r->last);
+    check_slots(r, a, ev->view.base + ev->view.off[0][0]);
+    r->last = a->ordinal;
+    r->aggregates++;
+    r->packets += a->packets;
+    r->missing += a->cells - a->present_cells;
+    r->flags |= a->flags;
+}
+
+static int rig_serve(rig *r, int64_t timeout_ns) {
+    dq_event ev[16];
+    int n = dq_wait(r->b.w, timeout_ns, ev, 16);
+    for (int k = 0; k < n; k++) {
+        check_aggregate(r, &ev[k]);
+        if (r->n_kept < r->keep)
+            r->kept[r->n_kept++] = ev[k].b;
+        else
+            dq_burst_unref(ev[k].b);
+    }
+    return n;
+}
+
+// Virtual clock: until nothing is left to do before until_ns.
+static void rig_steps(rig *r, int64_t until_ns) {
+    for (;;) {
+        if (rig_serve(r, 0) > 0 || dq_step(r->b.s) > 0) continue;
+        int64_t next = dq_next_time(r->b.s);
+        if (next == INT64_MAX || next > until_ns) break;
+        dq_advance(r->b.s, next);
+    }
+    if (until_ns != INT64_MAX) dq_advance(r->b.s, until_ns);
+}
+
+static void rig_send(rig *r, const uint64_t *seqs, uint32_t n, uint16_t port) {
+    dq_burst *b;
+    dq_view v;
+    int err, patience = 1000000;
+    while ((err = dq_tx_alloc(r->b.tx[0][0], n, &b)) != DQ_OK && patience-- > 0)
+        rig_serve(r, 100000);
+    DQ_EQ(err, DQ_OK);
+    dq_burst_view(b, &v);
+    for (uint32_t i = 0; i < n; i++)
+        bed_frame(bed_bytes(&v, 0, i), LEN, 1000, port, seqs[i]);
+    DQ_EQ(dq_burst_set_len(b, 0, -1, LEN), DQ_OK);
+    while ((err = dq_tx_send(r->b.tx[0][0], b)) != DQ_OK && patience-- > 0)
+        rig_serve(r, 100000);
+    DQ_EQ(err, DQ_OK);
+}
+
+// Numbers from .. to - 1, in bursts of 32.
+static void rig_send_range(rig *r, uint64_t from, uint64_t to) {
+    while (from < to) {
+        uint64_t seqs[32];
+        uint32_t n = 0;
+        while (n < 32 && from < to)
+            seqs[n++] = from++;
+        rig_send(r, seqs, n, 7);
+    }
+}
+
+// Ends the stream; what was open comes out.
+static void rig_stop(rig *r) {
+    int64_t end = dqi_mono_ns() + BED_PATIENCE;
+    while (dq_session_stop(r->b.s, 10000000000) > 0 && dqi_mono_ns() < end)
+        while (rig_serve(r, 0) > 0) {
+        }
+    while (rig_serve(r, 0) > 0) {
+    }
+    bed_check_ledger(r->b.s, false);
+}
+
+static void rig_close(rig *r) {
+    rig_stop(r);
+    while (r->n_kept > 0)
+        dq_burst_unref(r->kept[--r->n_kept]);
+    dq_session_finish(r->b.s);
+    bed_check_ledger(r->b.s, true);
+    DQ_EQ(dq_session_close(r->b.s), 0);
+    dq_waiter_free(r->b.w);
+}
+
+static void rig_until(rig *r, uint64_t packets) {
+    int64_t end = dqi_mono_ns() + BED_PATIENCE;
+    if (r->b.conf.mode == BED_VIRTUAL) rig_steps(r, INT64_MAX);
+    while (r->b.conf.mode != BED_VIRTUAL && r->packets < packets && dqi_mono_ns() < end)
+        rig_serve(r, 20000000);
+    DQ_EQ(r->packets, packets);
+}
+
+static dq_line blocks(const rig *r) { return stage_line(&r->b, "blocks"); }
+
+// ---- cases ------------------------------------------------------------------------------------------------
+
+static void in_order(void) {
+    BED_EACH_MODE(m) {
+        rig r;
+        dq_reorder_conf c = usual();
+        c.policy = DQ_POLICY_WAIT; // the test is slower than the stage
+        rig_open(&r, (bed_conf){.mode = m, .timeout_us = 50}, c);
+        rig_start(&r);
+        rig_send_range(&r, 0, 100 * SLOTS);
+        rig_until(&r, 100 * SLOTS);
+        DQ_EQ(r.aggregates, 100);
+        DQ_EQ(r.flags, 0);
+        rig_stop(&r);
+        dq_line l = blocks(&r), out = stage_line(&r.b, "blocks.aggregates");
+        DQ_EQ(l.in, 100 * SLOTS);
+        DQ_EQ(l.out, 100 * SLOTS);
+        DQ_EQ(l.extra[DQ_EXTRA_BATCHES], 100);
+        DQ_EQ(l.extra[DQ_EXTRA_EXPECTED], 100 * SLOTS);
+        DQ_EQ(out.out, 100);
+        rig_close(&r);
+    }
+}
+
+// Holes, packets that come twice, behind the window, or without a number.
+static void holes(void) {
+    rig r;
+    dq_reorder_conf c = usual();
+    c.window = 2;
+    rig_open(&r, (bed_conf){.batch = 32}, c);
+    rig_start(&r);
+    uint64_t some[] = {0, 1, 3, 3, 17, 16, 18, 33, 5, 2, 34, 100, 19};
+    rig_send(&r, some, sizeof some / sizeof *some, 7);
+    rig_steps(&r, INT64_MAX);
+    dq_line l = blocks(&r);
+    DQ_EQ(r.aggregates, 3); // 100 is in the sixth batch: it pushed all that was open, and 3 and 4 never began
+    DQ_EQ(r.flags, DQ_AGGREGATE_PUSHED | DQ_AGGREGATE_FIRST);
+    DQ_EQ(l.dropped[DQ_DROP_DUPLICATE], 1);
+    DQ_EQ(l.dropped[DQ_DROP_LATE], 3);
+    DQ_EQ(l.extra[DQ_EXTRA_LATE], 3);
+    DQ_EQ(l.out, 8);
+    DQ_EQ(l.held, 1);
+    DQ_EQ(l.extra[DQ_EXTRA_SKIPPED], 2);
+    // The first batch was joined in the middle; of the others 3 and 2 came.
+    DQ_EQ(l.extra[DQ_EXTRA_EXPECTED], 3 + 4 * SLOTS);
+    DQ_EQ(l.extra[DQ_EXTRA_MISSING], 4 * SLOTS - 5);
+    rig_close(&r);
+    DQ_EQ(r.aggregates, 4);
+    DQ_EQ(r.flags & DQ_AGGREGATE_STOPPED, DQ_AGGREGATE_STOPPED);
+}
+
+// A batch is handed over when its time is up, counted from its first packet, though nothing more comes.
+static void time_out(void) {
+    BED_EACH_MODE(m) {
+        rig r;
+        dq_reorder_conf c = usual();
+        c.timeout_ns = 5000000;
+        rig_open(&r, (bed_conf){.mode = m, .timeout_us = 10}, c);
+        rig_start(&r);
+        rig_send_range(&r, 0, SLOTS + 3);
+        if (m == BED_VIRTUAL) {
+            rig_steps(&r, BED_START_NS + 5000000 - 1);
+            DQ_EQ(r.packets, SLOTS);
+        }
+        rig_until(&r, SLOTS + 3);
+        if (m == BED_VIRTUAL) DQ_CHECK(dq_now(r.b.s) < BED_START_NS + 5000000 + 100000);
+        DQ_EQ(r.flags, DQ_AGGREGATE_TIMEOUT);
+        DQ_EQ(blocks(&r).extra[DQ_EXTRA_TIMEOUTS], 1);
+        DQ_EQ(blocks(&r).extra[DQ_EXTRA_MISSING], SLOTS - 3);
+        uint64_t late = SLOTS + 3;
+        rig_send(&r, &late, 1, 7);
+        if (m == BED_VIRTUAL) {
+            rig_steps(&r, INT64_MAX);
+            DQ_EQ(blocks(&r).dropped[DQ_DROP_LATE], 1);
+        }
+        rig_close(&r);
+    }
+}
+
+// Whoever keeps aggregates costs packets, counted, and nothing else.
+static void no_buffer(void) {
+    rig r;
+    rig_open(&r, (bed_conf){.more_bufs = 4}, usual());
+    r.keep = 4;
+    rig_start(&r);
+    rig_send_range(&r, 0, 6 * SLOTS);
+    rig_steps(&r, INT64_MAX);
+    DQ_EQ(r.aggregates, 4);
+    DQ_EQ(blocks(&r).dropped[DQ_DROP_NO_PACKET_BUFFER], 2 * SLOTS);
+    bed_check_ledger(r.b.s, false);
+    r.keep = 0;
+    while (r.n_kept > 0)
+        dq_burst_unref(r.kept[--r.n_kept]);
+    rig_send_range(&r, 6 * SLOTS, 9 * SLOTS);
+    rig_send_range(&r, 20 * SLOTS, 24 * SLOTS);
+    rig_steps(&r, INT64_MAX);
+    DQ_EQ(r.aggregates, 11);
+    rig_close(&r);
+}
+
+static void nobody_reads(void) {
+    rig r;
+    rig_open(&r, (bed_conf){.more_bufs = 4}, usual());
+    bed_pipe(r.b.rx[0][0], &r.st, 1);
+    bed_start(&r.b);
+    rig_send_range(&r, 0, 20 * SLOTS);
+    rig_steps(&r, INT64_MAX);
+    DQ_EQ(blocks(&r).dropped[DQ_DROP_NO_CONSUMER], 20 * SLOTS);
+    rig_close(&r);
+}
+
+static void only_complete(void) {
+    rig r;
+    dq_reorder_conf c = usual();
+    c.drop_incomplete = 1;
+    rig_open(&r, (bed_conf){.batch = 64}, c);
+    rig_start(&r);
+    rig_send_range(&r, 0, 2 * SLOTS);
+    rig_send_range(&r, 2 * SLOTS + 1, 4 * SLOTS);
+    rig_close(&r);
+    DQ_EQ(r.aggregates, 3);
+    DQ_EQ(r.flags, 0);
+}
+
+// A sender that starts anew, at a number far behind or far ahead, is found again; one wrong number is not
+// believed.
+static void found_again(void) {
+    rig r;
+    rig_open(&r, (bed_conf){.batch = 32, .more_bufs = 64}, usual());
+    rig_start(&r);
+    uint64_t lost = 1u << 20;
+    rig_send_range(&r, 1000 * SLOTS, 1010 * SLOTS);
+    rig_send(&r, &lost, 1, 7);
+    rig_send_range(&r, 1010 * SLOTS, 1011 * SLOTS);
+    rig_steps(&r, INT64_MAX);
+    DQ_EQ(r.aggregates, 11);
+    DQ_EQ(blocks(&r).extra[DQ_EXTRA_RESYNCS], 0);
+    DQ_EQ(blocks(&r).dropped[DQ_DROP_TOO_EARLY], 1);
+    rig_send_range(&r, 5000 * SLOTS, 5010 * SLOTS);
+    rig_steps(&r, INT64_MAX);
+    DQ_EQ(blocks(&r).extra[DQ_EXTRA_RESYNCS], 1);
+    DQ_EQ(blocks(&r).dropped[DQ_DROP_TOO_EARLY], 1 + 7);
+    DQ_EQ(r.aggregates, 11 + 10); // the first of them without the 7
+    r.aggregates = 0;             // order begins anew
+    rig_send_range(&r, 0, 10 * SLOTS);
+    rig_stop(&r);
+    DQ_EQ(blocks(&r).extra[DQ_EXTRA_RESYNCS], 2);
+    rig_close(&r);
+}
+
+// Other flows pass, those in one burst with the stage's too.
+static void other_flows(void) {
+    rig r;
+    dq_reorder_conf c = usual();
+    const uint32_t ids[] = {3, 5};
+    c.flow_ids = ids;
+    c.n_flow_ids = 2;
+    rig_open(&r, (bed_conf){.batch = 64}, c);
+    dq_rule rules[] = {bed_rule(7, 5, 0), bed_rule(8, 6, 0)};
+    rules[1].order = 1;
+    bed_rules(r.b.ifaces[0], rules, 2);
+    dq_stage *rest = counter(&r.b, "rest"), *chain[] = {r.st, rest};
+    rig_tap(&r);
+    bed_pipe(r.b.rx[0][0], chain, 2);
+    bed_start(&r.b);
+    for (uint64_t k = 0; k < 4 * SLOTS; k++) {
+        rig_send(&r, &k, 1, 7);
+        rig_send(&r, &k, 1, 8);
+    }
+    rig_steps(&r, INT64_MAX);
+    DQ_EQ(r.aggregates, 4);
+    DQ_EQ(stage_line(&r.b, "rest").in, 4 * SLOTS);
+    DQ_EQ(blocks(&r).out, 8 * SLOTS);
+    rig_close(&r);
+}
+
+// Three queues of three workers fill one window: each slot's packets come by one of them.
+static void many_fillers(void) {
+    for (int wait = 0; wait < 2; wait++) {
+        rig r;
+        dq_reorder_conf c = usual();
+        c.window = 8;
+        c.wait = wait;
+        c.policy = DQ_POLICY_WAIT;
+        c.timeout_ns = wait ? BED_PATIENCE : 0;
+        rig_open(&r, (bed_conf){.mode = BED_WORKER, .rx = 3, .batch = 32, .timeout_us = 20}, c);
+        dq_rule rules[] = {bed_rule(7, 1, 0), bed_rule(8, 2, 1), bed_rule(9, 3, 2)};
+        for (uint32_t k = 0; k < 3; k++)
+            rules[k].order = k;
+        bed_rules(r.b.ifaces[0], rules, 3);
+        for (uint16_t s = 0; s < SLOTS; s++)
+            r.port_of_slot[s] = (uint16_t)(7 + s % 3);
+        rig_start(&r);
+        r.any_order = !wait; // a thread that falls far behind takes the window back
+        const uint64_t batches = 600;
+        uint64_t state = 1, first = 0;
+        rig_send(&r, &first, 1, 7);
+        while (blocks(&r).in == 0)
+            nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+        for (uint64_t at = 0; at < batches; at += 4)
+            for (uint32_t port = 0; port < 3; port++) {
+                uint64_t seqs[64];
+                uint32_t n = 0;
+                for (uint64_t k = 0; k < 4 * SLOTS; k++)
+                    if (k % SLOTS % 3 == port && at + k > 0) seqs[n++] = at * SLOTS + k;
+                for (uint32_t k = n; k-- > 1;) {
+                    uint32_t o = dq_below(&state, k + 1);
+                    uint64_t t = seqs[k];
+                    seqs[k] = seqs[o];
+                    seqs[o] = t;
+                }
+                rig_send(&r, seqs, n, (uint16_t)(7 + port));
+            }
+        if (wait) rig_until(&r, batches * SLOTS);
+        rig_stop(&r);
+        dq_line l = blocks(&r);
+        DQ_EQ(l.in, batches * SLOTS);
+        DQ_EQ(l.dropped[DQ_DROP_DUPLICATE], 0);
+        DQ_EQ(r.packets, l.out);
+        if (wait) {
+            DQ_EQ(r.missing, 0);
+            DQ_EQ(l.dropped[DQ_DROP_LATE], 0);
+        }
+        rig_close(&r);
+    }
+}
+
+// Of two queues one is silent: the other waits for it until the batch's time is up.
+static void waits_for_its_time(void) {
+    rig r;
+    dq_reorder_conf c = usual();
+    c.window = 2;
+    c.wait = 1;
+    c.timeout_ns = 1000000;
+    rig_open(&r, (bed_conf){.rx = 2, .batch = 64}, c);
+    dq_rule rules[] = {bed_rule(7, 1, 0), bed_rule(8, 2, 1)};
+    rules[1].order = 1;
+    bed_rules(r.b.ifaces[0], rules, 2);
+    rig_start(&r);
+    uint64_t seqs[4 * SLOTS];
+    uint32_t n = 0;
+    for (uint64_t k = 0; k < 4 * SLOTS; k++)
+        if (k % 2 == 0) seqs[n++] = k;
+    rig_send(&r, seqs, n, 7);
+    rig_steps(&r, BED_START_NS + 900000);
+    DQ_EQ(r.aggregates, 0);
+    bed_check_ledger(r.b.s, false);
+    rig_steps(&r, INT64_MAX);
+    DQ_EQ(r.aggregates, 4);
+    DQ_EQ(blocks(&r).extra[DQ_EXTRA_TIMEOUTS], 4);
+    rig_close(&r);
+}
+
+static void refused(const char *why, dq_reorder_conf c, dq_region *region, dq_session *s) {
+    dq_diag d = {{0}};
+    dq_stage *st = NULL;
+    dq_queue *q = NULL;
+    c.region = region;
+    DQ_EQ(dq_stage_reorder(s, "bad", &c, &st, &q, &d), DQ_INVALID_PARAMETER);
+    if (!strstr(d.text, why)) {
+        fprintf(stderr, "%s: %s\n", why, d.text);
+        DQ_CHECK(false);
+    }
+}
+
+static void misuse(void) {
+    rig r;
+    dq_diag d = {{0}};
+    rig_open(&r, (bed_conf){0}, usual());
+    dq_reorder_conf c = usual();
+    c.slots = 1u << 20;
+    refused("don't fit", c, r.b.more, r.b.s);
+    c = usual();
+    c.batch = number();
+    refused("sequence number, or both", c, r.b.more, r.b.s);
+    c = usual();
+    c.seq_bits = 4;
+    refused("tell two batches apart", c, r.b.more, r.b.s);
+    c.seq_bits = 6;
+    c.window = 3;
+    refused("half of what the numbers tell apart", c, r.b.more, r.b.s);
+    c = usual();
+    c.offset = number();
+    refused("slot_bytes", c, r.b.more, r.b.s);
+    c = usual();
+    c.wait = 1;
+    refused("give a timeout", c, r.b.more, r.b.s);
+    dq_pipe *p;
+    DQ_EQ(dq_pipe_add(r.out, &r.st, 1, 0, &p, &d), DQ_INVALID_PARAMETER);
+    DQ_CHECK(strstr(d.text, "its own aggregates") != NULL);
+    rig_start(&r);
+    rig_close(&r);
+}
+
+int main(int argc, char **argv) {
+    dq_begin(argc, argv);
+    DQ_RUN(in_order);
+    DQ_RUN(holes);
+    DQ_RUN(time_out);
+    DQ_RUN(no_buffer);
+    DQ_RUN(nobody_reads);
+    DQ_RUN(only_complete);
+    DQ_RUN(found_again);
+    DQ_RUN(other_flows);
+    DQ_RUN(many_fillers);
+    DQ_RUN(waits_for_its_time);
+    DQ_RUN(misuse);
+    return dq_done();
+}
