@@ -24,7 +24,7 @@ func (*burst) luaType() string { return "burst" }
 
 var burstType = &typeDef{
 	name:   "burst",
-	fields: []string{"bytes", "clock", "connection", "flags", "interface", "n", "queue", "rx_time", "segments"},
+	fields: append([]string{"bytes", "clock", "connection", "flags", "interface", "n", "queue", "rx_time", "segments"}, aggregateFields...),
 	get:    burstField,
 	methods: []entry{
 		{"checksums", burstChecksums},
@@ -117,6 +117,8 @@ func burstField(rt *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue
 			return lua.LNumber(times[0] - b.b.TimeOrigin())
 		}
 		return lua.LNil
+	case "batch_id", "cut", "data", "expected", "extra", "missing", "present", "slot_bytes", "source_packets", "timed_out":
+		return aggregateField(rt, b, name)
 	}
 	return nil
 }

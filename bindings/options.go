@@ -148,6 +148,9 @@ func (o *options) quantity(key string, parse func(string) (int64, error)) float6
 	return float64(n)
 }
 
+// size is a number of bytes, or text with a unit.
+func (o *options) size(key string) int64 { return int64(o.quantity(key, spec.ParseSize)) }
+
 func (o *options) rate(key string) float64 { return o.quantity(key, spec.ParseRate) }
 
 // seconds is a number of seconds, or text with a unit; in nanoseconds.

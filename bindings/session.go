@@ -39,7 +39,7 @@ var sessionType = &typeDef{
 		{"after", sessionAfter}, {"at", sessionAt}, {"clock", sessionClock}, {"close", sessionClose},
 		{"count", sessionCount}, {"every", sessionEvery}, {"filter", sessionFilter}, {"interface", sessionInterface},
 		{"interfaces", sessionInterfaces}, {"log", sessionLog}, {"measure", sessionMeasure}, {"metric", sessionMetric},
-		{"pipe", sessionPipe}, {"region", sessionRegion}, {"report", sessionReport}, {"run", sessionRun},
+		{"pipe", sessionPipe}, {"region", sessionRegion}, {"reorder", sessionReorder}, {"report", sessionReport}, {"run", sessionRun},
 		{"rx_queue", sessionQueue(true)}, {"rx_queues", sessionQueues(true)}, {"sample", sessionSample},
 		{"stage", sessionStage}, {"start", sessionStart}, {"stats", sessionStats}, {"stop", sessionStop},
 		{"threshold", sessionThreshold}, {"tx_queue", sessionQueue(false)},

@@ -10,8 +10,9 @@ import (
 
 // stage is native work in a pipe. Cold.
 type stage struct {
-	st *session.Stage
-	of *Opened
+	st  *session.Stage
+	of  *Opened
+	get *getter
 }
 
 func (*stage) luaType() string { return "stage" }
@@ -41,7 +42,7 @@ var stageType = &typeDef{
 		}
 		return nil
 	},
-	methods: []entry{{"write", stageWrite}},
+	methods: []entry{{"get_burst", stageGetBurst}, {"on_burst", stageOnBurst}, {"write", stageWrite}},
 	meta: []entry{{"__tostring", func(c *call) int {
 		st, _ := userdata[*stage](c.L.Get(1))
 		return c.push(lua.LString(st.st.Kind() + " " + st.st.Name()))
@@ -50,7 +51,35 @@ var stageType = &typeDef{
 
 func (c *call) pushStage(st *session.Stage, o *Opened, err error) int {
 	c.check(err)
-	return c.push(c.rt.newObject(&stage{st, o}))
+	return c.push(c.rt.newObject(&stage{st: st, of: o}))
+}
+
+// selfOut is self, a stage that makes aggregates, and the queue that they come from.
+func selfOut(c *call) (*stage, *session.Queue) {
+	st := receiver[*stage](c, "stage")
+	st.of.check(c)
+	if st.st.Out() == nil {
+		c.raise("'%s' is for stages that make bursts of their own (s:reorder), and %s is a %s", c.name, st.st.Name(), st.st.Kind())
+	}
+	return st, st.st.Out()
+}
+
+// stageOnBurst is st:on_burst(fn, {sample, policy}), of a stage's aggregates.
+func stageOnBurst(c *call) int {
+	st, q := selfOut(c)
+	h := &burstHandler{fn: c.fn(1, "function(burst)"), of: st.of}
+	_, err := q.Tap(c.rt.Task, h, c.tapOptions(2, "on_burst"))
+	c.check(err)
+	c.rt.listening++
+	return c.push(c.L.Get(1))
+}
+
+// stageGetBurst is st:get_burst{timeout_us}: the next aggregate, or nil, "NOT_READY", text.
+func stageGetBurst(c *call) int {
+	st, q := selfOut(c)
+	return c.getBurst(st.of, &st.get, "stage "+st.st.Name(), func(g *getter) (*session.Tap, error) {
+		return q.Tap(c.rt.Task, g, session.TapOptions{Name: "get_burst", Policy: session.Wait})
+	})
 }
 
 func sessionStage(c *call) int {
@@ -130,6 +159,10 @@ func sessionPipe(c *call) int {
 func (c *call) sources(n int, o *Opened) []*session.Queue {
 	var list []*session.Queue
 	add := func(v lua.LValue) {
+		if st, ok := userdata[*stage](v); ok && st.of == o && st.st.Out() != nil {
+			list = append(list, st.st.Out())
+			return
+		}
 		q, ok := userdata[*queue](v)
 		if !ok {
 			c.argError(n, "receive queue, or a list of them, expected, got %s", describe(v))

@@ -38,7 +38,7 @@ static const struct {
     [DQ_DROP_QUEUE_FULL] = {"queue_full", "the queue's ring was full: its reader is too slow"},
     [DQ_DROP_TOO_LONG] =
         {"too_long",
-         "longer than the queue's buffers, or than the interface takes: raise buf_size or the MTU"},
+         "longer than its place, a buffer or slot, or than the interface takes: raise buf_size or the MTU"},
     [DQ_DROP_NO_FLOW] = {"no_flow", "no flow matched and flow_isolation is on"},
     [DQ_DROP_DROP_ALL] = {"drop_all", "drop_all_traffic was on"},
     [DQ_DROP_WIRE_LOSS] = {"wire_loss", "lost by the simulated wire"},

@@ -87,7 +87,7 @@ void dqi_window_leave(dqi_reorder *r, dqi_batch *b, uint32_t n, int64_t ts, uint
 void dqi_window_advance(dqi_reorder *r, uint64_t to, uint32_t flag);
 // Closes the batches whose time is up, and those before them.
 void dqi_window_expire(dqi_reorder *r, int64_t now);
-// Closes all; how many.
+// Closes all, with that flag those behind which none is full; how many.
 uint64_t dqi_window_close(dqi_reorder *r, uint32_t flag);
 
 static inline bool dqi_batch_full(const dqi_batch *b) { return b->agg.present_cells == b->agg.cells; }

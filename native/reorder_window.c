@@ -91,12 +91,15 @@ void dqi_window_expire(dqi_reorder *r, int64_t now) {
 }
 
 uint64_t dqi_window_close(dqi_reorder *r, uint32_t flag) {
-    uint64_t last = r->low, n = 0;
+    uint64_t full = r->low, last = r->low, n = 0; // what is behind a full batch, and behind any
     for (uint32_t k = 0; k < r->conf.window; k++) {
-        if (!r->open[(r->low + k) & r->open_mask]) continue;
+        const dqi_batch *b = r->open[(r->low + k) & r->open_mask];
+        if (!b) continue;
         last = r->low + k + 1;
+        if (dqi_batch_full(b)) full = last;
         n++;
     }
+    dqi_window_advance(r, full, DQ_AGGREGATE_PUSHED); // the stream had gone past these
     dqi_window_advance(r, last, flag);
     return n;
 }

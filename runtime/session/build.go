@@ -191,7 +191,7 @@ func (i *Interface) addQueues(queues []*spec.Queue, rx bool, plan corePlan) ([]*
 			return nil, located(q.Source, err)
 		}
 		queue := &Queue{i: i, spec: q, rx: rx, native: n}
-		i.s.queues[n] = queue
+		i.s.queues.Store(n, queue)
 		out = append(out, queue)
 	}
 	return out, nil

@@ -123,7 +123,7 @@ func (b *Burst) Clock() string {
 }
 
 // Queue is the queue that received the burst, or that it was allocated for.
-func (b *Burst) Queue() *Queue { return b.s.queues[b.view.Queue()] }
+func (b *Burst) Queue() *Queue { return b.s.queueOf(b.view.Queue()) }
 
 // Session is the session that the burst belongs to.
 func (b *Burst) Session() *Session { return b.s }

@@ -91,19 +91,27 @@ type Number struct {
 
 // CompileNumber compiles a number over packet fields in the text grammar: "chan // 256".
 func CompileNumber(text string, fields Fields) (*Number, error) {
-	e, err := expr.Parse(text)
+	insns, signed, err := compileNumber(text, fields)
 	if err != nil {
-		return nil, fmt.Errorf("%q: %w", text, err)
+		return nil, err
 	}
-	code, signed, err := e.CompileNumber(resolver{fields})
-	if err != nil {
-		return nil, fmt.Errorf("%q: %w", text, err)
-	}
-	prog, err := native.NewProg(nativeInsns(code))
+	prog, err := native.NewProg(insns)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", text, err)
 	}
 	return &Number{prog, signed}, nil
+}
+
+func compileNumber(text string, fields Fields) (insns []native.Insn, signed bool, err error) {
+	e, err := expr.Parse(text)
+	if err != nil {
+		return nil, false, fmt.Errorf("%q: %w", text, err)
+	}
+	code, signed, err := e.CompileNumber(resolver{fields})
+	if err != nil {
+		return nil, false, fmt.Errorf("%q: %w", text, err)
+	}
+	return nativeInsns(code), signed, nil
 }
 
 func compileWhere(where string, fields Fields) ([]native.Insn, error) {

@@ -75,7 +75,7 @@ func (c *Conn) queue(rx bool) (*Queue, error) {
 	if rx {
 		n = info.Rx
 	}
-	q := c.i.s.queues[n]
+	q := c.i.s.queueOf(n)
 	if q == nil {
 		return nil, c.named(ErrNotSupported)
 	}

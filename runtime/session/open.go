@@ -1,7 +1,6 @@
 package session
 
 import (
-	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/task"
@@ -16,7 +15,6 @@ func Open(cfg *spec.Config, env Env) (*Session, error) {
 	s := &Session{
 		cfg:     cfg,
 		env:     env,
-		queues:  map[native.Queue]*Queue{},
 		unnamed: map[string]int{},
 	}
 	var plan corePlan

@@ -15,6 +15,7 @@ type Pipe struct {
 	stages  []*Stage
 	conn    uint32
 	native  []native.Pipe // one a source
+	behind  *Pipe         // what follows a reorder stage, from its queue on
 }
 
 // Pipe joins sources and stages: every burst of each source goes through the stages in
@@ -31,6 +32,48 @@ func (s *Session) pipe(sources []*Queue, stages []*Stage, conn uint32) (*Pipe, e
 	if len(sources) == 0 || len(stages) == 0 {
 		return nil, invalid("pipe: it needs a source and a stage")
 	}
+	return s.join(sources, stages, conn)
+}
+
+// join makes a pipe, and where stages follow a reorder stage another one behind that.
+func (s *Session) join(sources []*Queue, stages []*Stage, conn uint32) (*Pipe, error) {
+	var behind *Pipe
+	if k := slices.IndexFunc(stages, func(st *Stage) bool { return st != nil && st.out != nil }); k >= 0 && k+1 < len(stages) {
+		made := len(s.pipes)
+		var err error
+		if behind, err = s.joinBehind(stages[k].out, stages[k+1:]); err != nil {
+			return nil, err
+		}
+		p, err := s.joinHere(sources, stages[:k+1], conn)
+		if err != nil && len(s.pipes) > made {
+			behind.remove()
+		} else if err == nil {
+			p.behind = behind
+		}
+		return p, err
+	}
+	return s.joinHere(sources, stages, conn)
+}
+
+// joinBehind makes a pipe from a stage's queue, unless there is one: several calls may give a stage its sources.
+func (s *Session) joinBehind(out *Queue, stages []*Stage) (*Pipe, error) {
+	for _, p := range s.pipes {
+		if slices.Equal(p.sources, []*Queue{out}) && slices.Equal(p.all(), stages) {
+			return p, nil
+		}
+	}
+	return s.join([]*Queue{out}, stages, 0)
+}
+
+// all lists the pipe's stages and those behind it.
+func (p *Pipe) all() []*Stage {
+	if p.behind == nil {
+		return p.stages
+	}
+	return slices.Concat(p.stages, p.behind.all())
+}
+
+func (s *Session) joinHere(sources []*Queue, stages []*Stage, conn uint32) (*Pipe, error) {
 	for _, q := range sources {
 		if err := q.feeds(s, stages); err != nil {
 			return nil, fmt.Errorf("pipe: %w", err)
@@ -77,6 +120,11 @@ func (p *Pipe) add() error {
 			return err
 		}
 		p.native = append(p.native, n)
+		for _, st := range p.stages {
+			if st.out != nil && st.out.leader == nil {
+				st.out.leader = q
+			}
+		}
 	}
 	return nil
 }
@@ -93,14 +141,14 @@ func (p *Pipe) take() {
 
 // hold keeps the task of a direct queue out of its wait; the engine does so with workers.
 func (q *Queue) hold() {
-	if q.owner != nil {
-		q.owner.Hold()
+	if o := q.server().owner; o != nil {
+		o.Hold()
 	}
 }
 
 func (q *Queue) release() {
-	if q.owner != nil {
-		q.owner.Release()
+	if o := q.server().owner; o != nil {
+		o.Release()
 	}
 }
 
@@ -111,7 +159,7 @@ func (p *Pipe) adoptSources() {
 			continue
 		}
 		for _, q := range p.sources {
-			if q.owner == nil {
+			if q = q.server(); q.owner == nil {
 				_ = q.adopt(t.task) // without it the queue waits for Start, which reports
 			}
 		}
@@ -130,6 +178,9 @@ func (p *Pipe) Remove() {
 
 func (p *Pipe) remove() {
 	p.take()
+	if b := p.behind; b != nil && !slices.ContainsFunc(p.s.pipes, func(x *Pipe) bool { return x != p && x.behind == b }) {
+		b.remove()
+	}
 	p.s.pipes = slices.DeleteFunc(p.s.pipes, func(x *Pipe) bool { return x == p })
 }
 

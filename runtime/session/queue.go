@@ -16,6 +16,22 @@ type Queue struct {
 	rx     bool
 	native native.Queue
 	owner  *task.Task // of a direct queue, under the session's lock
+	stage  *Stage     // whose aggregates it hands out; nil: it is an interface's
+	leader *Queue     // of a stage's: the source whose poller serves it; nil: it has none yet
+}
+
+func (s *Session) queueOf(n native.Queue) *Queue {
+	v, _ := s.queues.Load(n)
+	q, _ := v.(*Queue)
+	return q
+}
+
+// server is the queue whose owner serves q: itself, or the first source of its stage.
+func (q *Queue) server() *Queue {
+	for q.leader != nil {
+		q = q.leader
+	}
+	return q
 }
 
 // Name is the queue's name in the configuration.
@@ -44,7 +60,7 @@ const (
 
 // Layer says what the queue's packets are: LayerFrame or LayerPayload.
 func (q *Queue) Layer() string {
-	if q.i.spec.Socket() {
+	if q.i.spec.Socket() || q.stage != nil {
 		return LayerPayload
 	}
 	return LayerFrame
@@ -60,7 +76,12 @@ func (q *Queue) Timestamps() string {
 }
 
 // title names the queue in errors.
-func (q *Queue) title() string { return fmt.Sprintf("interface %s: queue %s", q.i.Name(), q.Name()) }
+func (q *Queue) title() string {
+	if q.stage != nil {
+		return "stage " + q.stage.name
+	}
+	return fmt.Sprintf("interface %s: queue %s", q.i.Name(), q.Name())
+}
 
 func (q *Queue) named(err error) error { return within(q.title(), err) }
 

@@ -37,11 +37,11 @@ type Session struct {
 	pipes    []*Pipe
 	taps     []*Tap
 	connTaps map[connTapKey]*connTaps
-	queues   map[native.Queue]*Queue // not changed after Open
-	unnamed  map[string]int          // stages without names so far, by kind
-	users    []*task.Task            // tasks that may touch native memory
-	callOff  func()                  // what the owner was to do at its end, when it is a user
-	pinned   []int                   // cores, while workers run
+	queues   sync.Map       // native.Queue → *Queue; stages add theirs while packets flow
+	unnamed  map[string]int // stages without names so far, by kind
+	users    []*task.Task   // tasks that may touch native memory
+	callOff  func()         // what the owner was to do at its end, when it is a user
+	pinned   []int          // cores, while workers run
 	tpls     []native.Template
 	leaked   uint64
 	lastFlow uint32 // id

@@ -48,6 +48,7 @@ type Stage struct {
 	native native.Stage
 	layer  string         // of the queues that it can serve; empty: any
 	writer *WriterOptions // of a writer; nil
+	out    *Queue         // of a reorder stage: where its aggregates come from
 }
 
 // Name is the stage's name, unique in its session: that of its ledger line.

@@ -133,9 +133,10 @@ func (s *Session) left(t *task.Task) {
 			s.endTap(tap)
 		}
 	}
-	for _, q := range s.queues {
-		if q.owner == t {
+	s.queues.Range(func(_, v any) bool {
+		if q := v.(*Queue); q.owner == t {
 			q.owner = nil
 		}
-	}
+		return true
+	})
 }

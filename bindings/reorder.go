@@ -1,0 +1,295 @@
+package bindings
+
+import (
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
+
+var reorderKeys = []string{"at", "batch", "batch_number", "extra", "fields", "fill", "flow_ids", "hand_over", "memory_region",
+	"missing_action", "name", "offset", "packet_bytes", "packets_per_batch", "payload_byte_offset", "policy", "segment",
+	"sequence_number", "slot", "slot_bytes", "slots", "timeout_us", "window", "wrap"}
+
+// sessionReorder is s:reorder{…}: a stage that puts packets together to aggregates.
+func sessionReorder(c *call) int {
+	o := selfSession(c)
+	opts := c.options(1, reorderKeys...)
+	opts.need("memory_region")
+	r := session.ReorderOptions{
+		MemoryRegion:      opts.str("memory_region", ""),
+		Offset:            opts.str("offset", ""),
+		Extra:             opts.str("extra", ""),
+		Fields:            opts.ownFields("fields"),
+		SlotBytes:         int(opts.size("slot_bytes")),
+		PacketBytes:       int(opts.size("packet_bytes")),
+		Segment:           int(opts.whole("segment", 1, 1, 4)) - 1,
+		PayloadByteOffset: int(opts.whole("payload_byte_offset", 0, 0, 1<<20)),
+		AtPayload:         opts.choice("at", "start", "payload") == 1,
+		FlowIDs:           opts.flowIDs("flow_ids"),
+		Window:            int(opts.whole("window", 0, 1, int64(session.MaxWindow))),
+		TimeoutNS:         opts.whole("timeout_us", 0, 0, 1<<40) * 1000,
+		Fill:              opts.fill("fill"),
+		DropIncomplete:    opts.choice("missing_action", "passthrough", "drop") == 1,
+		WaitForOthers:     opts.choice("hand_over", "eager", "wait") == 1,
+		Policy:            opts.policy(session.Drop),
+	}
+	opts.placeRule(&r)
+	st, err := o.s.Reorder(opts.str("name", ""), r)
+	return c.pushStage(st, o, err)
+}
+
+// placeRule reads where packets belong: by a sequence number, with a batch number or not, or by texts.
+func (o *options) placeRule(r *session.ReorderOptions) {
+	if !o.has("sequence_number") {
+		o.need("batch", "slot", "slots")
+		for _, key := range []string{"batch_number", "packets_per_batch"} {
+			if o.has(key) {
+				o.wrong(key, "it goes with sequence_number; a rule has batch, slot and slots")
+			}
+		}
+		r.Batch, r.Slot = o.str("batch", ""), o.str("slot", "")
+		r.Slots = int(o.whole("slots", 0, 1, 1<<31-1))
+		r.Wrap = uint64(o.whole("wrap", 0, 2, maxInt))
+		return
+	}
+	for _, key := range []string{"batch", "slot", "slots", "wrap"} {
+		if o.has(key) {
+			o.wrong(key, "it stands beside sequence_number, which says the same: keep one of them")
+		}
+	}
+	seq := o.placed("sequence_number")
+	r.Sequence = &seq
+	if !o.has("batch_number") {
+		o.need("packets_per_batch")
+		r.Slots = int(o.whole("packets_per_batch", 0, 1, 1<<31-1))
+		return
+	}
+	batch := o.placed("batch_number")
+	r.BatchNumber = &batch
+	slots := int64(0)
+	if less := int(seq.BitWidth) - int(batch.BitWidth); less >= 0 && less < 31 {
+		slots = 1 << less
+	} else if !o.has("packets_per_batch") {
+		o.wrong("batch_number", "%d bits are not some bits less than the %d of sequence_number: give packets_per_batch",
+			batch.BitWidth, seq.BitWidth)
+	}
+	r.Slots = int(o.whole("packets_per_batch", slots, 1, 1<<31-1))
+	if bits.OnesCount(uint(r.Slots)) != 1 {
+		o.wrong("packets_per_batch", "with a batch_number it is a power of 2: the slot is the low bits of the sequence number")
+	}
+}
+
+// placed reads a field: its name, or its place.
+func (o *options) placed(key string) session.Field {
+	switch v := o.get(key).(type) {
+	case *lua.LTable:
+		_, f := o.c.placedField(o.n, v)
+		return f
+	case lua.LString:
+		f, err := namedField(string(v))
+		if err != nil {
+			o.wrong(key, "%v", err)
+		}
+		return f
+	}
+	o.wrong(key, "a field's name, or a table with its place, expected, got %s", describe(o.get(key)))
+	return session.Field{}
+}
+
+// ownFields are names for the texts of one call: {name = {bit_offset = …, bit_width = …}, …}.
+type ownFields map[string]session.Field
+
+func (f ownFields) Field(name string) (session.Field, bool) {
+	x, ok := f[name]
+	return x, ok
+}
+
+func (f ownFields) Names() []string { return slices.Sorted(maps.Keys(f)) }
+
+func (o *options) ownFields(key string) ownFields {
+	own := ownFields{}
+	t, ok := o.get(key).(*lua.LTable)
+	if !ok && o.has(key) {
+		o.wrong(key, "a table of fields by name expected, got %s", describe(o.get(key)))
+	}
+	if !ok {
+		return own
+	}
+	t.ForEach(func(k, v lua.LValue) {
+		place, isTable := v.(*lua.LTable)
+		if name, isText := k.(lua.LString); isText && isTable {
+			_, own[string(name)] = o.c.placedField(o.n, place)
+			return
+		}
+		o.wrong(key, "%s = %s: a name and a table with the field's place expected", k, describe(v))
+	})
+	return own
+}
+
+func (o *options) flowIDs(key string) []uint32 {
+	t, ok := o.get(key).(*lua.LTable)
+	if !o.has(key) {
+		return nil
+	}
+	if !ok || t.Len() == 0 {
+		o.wrong(key, "a list of flow ids expected, got %s", describe(o.get(key)))
+	}
+	var ids []uint32
+	for i := 1; i <= t.Len(); i++ {
+		id, err := wholeNumber(t.RawGetInt(i), 0, 1<<32-1)
+		if err != nil {
+			o.wrong(key, "%v", err)
+		}
+		ids = append(ids, uint32(id))
+	}
+	return ids
+}
+
+// fill is what gaps get: "zero", "keep", or a byte.
+func (o *options) fill(key string) int {
+	if v, ok := o.get(key).(lua.LString); ok {
+		if v == "keep" {
+			return session.FillKeep
+		} else if v == "zero" {
+			return 0
+		}
+		o.wrong(key, "'%s' is neither zero, keep, nor a byte", string(v))
+	}
+	return int(o.whole(key, 0, 0, 255))
+}
+
+// choice is the index of one of two words; the first where the option is absent.
+func (o *options) choice(key, first, second string) int {
+	switch v := o.str(key, first); v {
+	case first:
+		return 0
+	case second:
+		return 1
+	default:
+		o.wrong(key, "'%s' is neither %s nor %s", v, first, second)
+		return 0
+	}
+}
+
+// ---- what a burst says ------------------------------------------------------------------------------------
+
+// aggregateField is a field of a reordered burst; nil of any other.
+func aggregateField(rt *Runtime, b *burst, name lua.LString) lua.LValue {
+	a, ok := b.b.Aggregate()
+	if !ok {
+		return lua.LNil
+	}
+	switch name {
+	case "batch_id":
+		return rt.integer(a.BatchID)
+	case "data":
+		return rt.newObject(&packet{of: b, writable: !b.b.Shared()})
+	case "missing":
+		return lua.LNumber(a.Cells - a.PresentCells)
+	case "expected":
+		return lua.LNumber(a.Cells)
+	case "timed_out":
+		return lua.LBool(a.Flags&session.AggregateTimeout != 0)
+	case "cut":
+		return lua.LBool(a.Flags&(session.AggregateFirst|session.AggregateStopped) != 0)
+	case "source_packets":
+		return lua.LNumber(a.Packets)
+	case "slot_bytes":
+		return lua.LNumber(a.SlotBytes)
+	case "present":
+		return rt.newObject(&presence{bits: slices.Clone(a.PresentBits), n: a.Cells, count: a.PresentCells})
+	}
+	return extraColumn(rt, &a)
+}
+
+var aggregateFields = []string{"batch_id", "cut", "data", "expected", "extra", "missing", "present", "slot_bytes",
+	"source_packets", "timed_out"}
+
+// extraColumn is the number that the rule keeps for each slot, a column; nil where there is none.
+func extraColumn(rt *Runtime, a *session.Aggregate) lua.LValue {
+	if a.Extra == nil {
+		return lua.LNil
+	}
+	col := newColumn("extra", a.Slots, false)
+	copy(col.values, a.Extra)
+	each := a.Cells / a.Slots
+	for cell := range a.Cells {
+		if a.PresentBits[cell/64]>>(cell%64)&1 != 0 {
+			col.has[cell/each] = 1
+		}
+	}
+	return rt.newObject(col)
+}
+
+// presence tells which cells of an aggregate came: a copy, so it outlives the burst. Hot.
+type presence struct {
+	bits     []uint64
+	n, count int
+}
+
+func (*presence) luaType() string { return "presence" }
+
+func (p *presence) has(i int) bool { return p.bits[i/64]>>(i%64)&1 != 0 }
+
+// text is a character for each cell: 1, or 0 where it is missing.
+func (p *presence) text() string {
+	var b strings.Builder
+	for i := range p.n {
+		b.WriteByte("01"[p.bits[i/64]>>(i%64)&1])
+	}
+	return b.String()
+}
+
+// hex is the cells as bits, the first one the highest of the first digit.
+func (p *presence) hex() string {
+	var b strings.Builder
+	for i := 0; i < p.n; i += 4 {
+		digit := 0
+		for k := i; k < min(i+4, p.n); k++ {
+			if p.has(k) {
+				digit |= 8 >> (k - i)
+			}
+		}
+		fmt.Fprintf(&b, "%x", digit)
+	}
+	return b.String()
+}
+
+var presenceType = &typeDef{
+	name:   "presence",
+	fields: []string{"count", "hex", "text"},
+	get: func(_ *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
+		p := self.(*presence)
+		if n, ok := key.(lua.LNumber); ok {
+			if i := int(n) - 1; i >= 0 && i < p.n && float64(n) == float64(i+1) {
+				return lua.LBool(p.has(i))
+			}
+			return lua.LNil
+		}
+		switch key {
+		case lua.LString("count"):
+			return lua.LNumber(p.count)
+		case lua.LString("hex"):
+			return lua.LString(p.hex())
+		case lua.LString("text"):
+			return lua.LString(p.text())
+		}
+		return nil
+	},
+	meta: []entry{
+		{"__len", func(c *call) int {
+			p, _ := userdata[*presence](c.L.Get(1))
+			return c.push(lua.LNumber(p.n))
+		}},
+		{"__tostring", func(c *call) int {
+			p, _ := userdata[*presence](c.L.Get(1))
+			return c.push(lua.LString(fmt.Sprintf("%d of %d", p.count, p.n)))
+		}},
+	},
+}

@@ -1,0 +1,118 @@
+-- Reorder stages: rules, what a burst says, what is refused.
+local daqiri = require "daqiri"
+
+local function open()
+  return daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0,
+    loopback = { mode = "sw", clock = "virtual", seed = 1 },
+    memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 4096, buf_size = 1024 },
+      { name = "batches", kind = "host", affinity = 0, num_bufs = 16, buf_size = 4096 } },
+    interfaces = { { name = "port", address = "loop0",
+      tx = { queues = { { name = "tx", id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "packets" } } } },
+      rx = { queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = 10, memory_regions = { "packets" } } } } } } } } }
+end
+
+-- Frames of 60 bytes: a number of 16 bits, an antenna of 8 bits, and a byte that follows from both.
+local function send(s, packets)
+  local tx = s:tx_queue("port")
+  local b = tx:alloc(#packets)
+  for i, p in ipairs(packets) do
+    local v = b:packet(i)
+    b:set_lengths(60)
+    v = b:packet(i)
+    v:set_u16(14, p[1]) v:set_u8(16, p[2] or 0)
+    v:set_u8(17, (p[1] * 16 + (p[2] or 0)) % 256)
+  end
+  assert(tx:send(b))
+end
+
+local function try(fn, ...) local ok, err = pcall(fn, ...) assert(not ok) return tostring(err) end
+local function has(text, part) assert(text:find(part, 1, true), text) end
+
+-- By a sequence number, with get_burst; the rest of the pipe gets the aggregates.
+do
+  local s = open()
+  local st = s:reorder{ name = "blocks", memory_region = "batches", payload_byte_offset = 17, slot_bytes = 43,
+    sequence_number = { bit_offset = 112, bit_width = 16 }, packets_per_batch = 4, fill = 7, window = 2 }
+  assert(st.kind == "reorder" and s:stage("blocks").name == "blocks")
+  s:pipe(s:rx_queue("port"), st, s:count{ name = "behind" })
+  s:start()
+  st:get_burst{ timeout_us = 0 }
+  send(s, { { 40 }, { 43 }, { 42 }, { 41 }, { 44 }, { 46 }, { 47 }, { 52 } })
+  local a = st:get_burst{ timeout_us = 1000 }
+  assert(a.batch_id == 10 and a.missing == 0 and a.expected == 4 and a.source_packets == 4 and a.slot_bytes == 43)
+  assert(not a.timed_out and not a.cut and a.extra == nil and a.n == 1 and a.queue == "blocks")
+  assert(#a.data == 4 * 43 and a.data:u8(43) == 41 * 16 % 256 and a.present.text == "1111")
+  local b = st:get_burst{ timeout_us = 1000 }
+  local p = b.present
+  assert(b.batch_id == 11 and b.missing == 1 and p.count == 3 and #p == 4 and p[1] and not p[2] and p[5] == nil)
+  assert(p.text == "1011" and p.hex == "b" and tostring(p) == "3 of 4", p.hex)
+  assert(b.data:u8(43) == 7 and b.data:u8(85) == 7 and b.data:u8(86) == 46 * 16 % 256)
+  b:free()
+  has(try(function() return b.missing end), "already freed")
+  assert(p.count == 3)
+  local l = s:stats()
+  assert(l.blocks.missing == 1 and l.blocks.expected == 8 and l.blocks.late == 0 and l.blocks.held == 1 and l.behind.out == 2)
+  s:threshold("blocks.missing < 0.5 * blocks.expected")
+  s:close()
+end
+
+-- By texts over fields, with on_burst; at the end what is open comes, too.
+do
+  local s = open()
+  local st = s:reorder{ memory_region = "batches", payload_byte_offset = 17,
+    fields = { number = { bit_offset = 112, bit_width = 16 }, antenna = { bit_offset = 128, bit_width = 8 } },
+    batch = "number // 2", slot = "antenna * 2 + number % 2", extra = "number + 1000 * antenna", slots = 6, wrap = 2^15,
+    timeout_us = 100, missing_action = "passthrough", hand_over = "eager", policy = "drop" }
+  s:pipe(s:rx_queue("port"), st)
+  local got = {}
+  st:on_burst(function(b)
+    got[#got + 1] = ("%d %s %s %s"):format(b.batch_id, b.present.text, tostring(b.timed_out), tostring(b.cut))
+    local x = b.extra
+    assert(x.name == "extra" and x[1] == 8 and x[2] == nil and x[6] == 2009 and x:max() == 2009)
+  end)
+  s:after(0, function() send(s, { { 8, 0 }, { 9, 2 }, { 8, 1 }, { 9, 3 } }) end)
+  local l = s:run{ seconds = 0.01 }
+  assert(#got == 1 and got[1] == "4 101001 true true", got[1])
+  assert(l.reorder1.dropped_by.bad_place == 1 and l.reorder1.timeouts == 1)
+end
+
+-- Parts of slots, a batch number, flows that pass.
+do
+  local s = open()
+  local st = s:reorder{ name = "parts", memory_region = "batches", payload_byte_offset = 17, batch = "0 * len", slot = "0 * len",
+    fields = { part = { bit_offset = 112, bit_width = 16 } }, offset = "part * 43", slots = 1, slot_bytes = 100, packet_bytes = 43, flow_ids = { 0 } }
+  s:pipe(s:rx_queue("port"), st)
+  s:start()
+  st:get_burst{ timeout_us = 0 }
+  send(s, { { 0 }, { 1 } })
+  assert(st:get_burst{ timeout_us = 1000 } == nil)
+  assert(s:stats().parts.held == 2)
+  send(s, { { 2 }, { 3 } })
+  daqiri.sleep("1ms")
+  local d = s:stats().parts.dropped_by
+  assert(d.too_long == 1 and d.bad_place == 1)
+  s:close()
+end
+
+-- Refusals.
+local s = open()
+local region = { memory_region = "batches" }
+local function with(more) local t = { memory_region = "batches" } for k, v in pairs(more) do t[k] = v end return t end
+local seq = { bit_offset = 0, bit_width = 16 }
+has(try(s.reorder, s, {}), "'memory_region' is missing")
+has(try(s.reorder, s, region), "'batch' is missing")
+has(try(s.reorder, s, with{ sequence_number = seq }), "'packets_per_batch' is missing")
+has(try(s.reorder, s, with{ sequence_number = seq, packets_per_batch = 4, slots = 4 }), "keep one of them")
+has(try(s.reorder, s, with{ sequence_number = seq, packets_per_batch = 4, windows = 4 }), "did you mean 'window'")
+has(try(s.reorder, s, with{ sequence_number = seq, packets_per_batch = 8192 }), "don't fit the buffers of region batches")
+has(try(s.reorder, s, with{ sequence_number = seq, packets_per_batch = 4, fill = "ones" }), "neither zero, keep, nor a byte")
+has(try(s.reorder, s, with{ sequence_number = seq, batch_number = { bit_offset = 0, bit_width = 8 }, packets_per_batch = 3 }), "power of 2")
+has(try(s.reorder, s, with{ batch = "numbr", slot = "0", slots = 1, fields = { number = seq } }), "did you mean")
+has(try(s.reorder, s, { memory_region = "batchs", sequence_number = seq, packets_per_batch = 4 }), 'did you mean "batches"')
+has(try(s.reorder, s, with{ sequence_number = seq, packets_per_batch = 4, hand_over = "wait" }), "give a timeout")
+local count = s:count{}
+has(try(count.on_burst, count, print), "s:reorder")
+local st = s:reorder(with{ name = "r", sequence_number = seq, packets_per_batch = 4 })
+has(try(s.pipe, s, st, st), "its own aggregates")
+has(try(s.reorder, s, with{ name = "r", sequence_number = seq, packets_per_batch = 4 }), "taken")
+s:close()

@@ -1,0 +1,109 @@
+package native
+
+/*
+#include "dq.h"
+*/
+import "C"
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// FillKeep leaves in gaps what the stage's buffer had.
+const FillKeep = int(C.DQ_FILL_KEEP)
+
+// MaxWindow is how many batches a reorder stage can have open.
+const MaxWindow = int(C.DQ_MAX_WINDOW)
+
+// ReorderConf says where packets belong; it mirrors dq_reorder_conf, whose comments tell the rules. Programs that are
+// empty are not there.
+type ReorderConf struct {
+	Region                          Region
+	Seq, Batch, Slot, Offset, Extra []Insn
+	SeqBits                         int
+	Wrap                            uint64
+	Slots, SlotBytes, PacketBytes   int
+	Segment, PayloadOffset          int
+	AtPayload                       bool
+	Window                          int
+	TimeoutNS                       int64
+	Fill                            int // a byte, or FillKeep
+	DropIncomplete, Wait            bool
+	Policy                          Policy
+	FlowIDs                         []uint32
+}
+
+// AddReorder makes a stage that puts packets together to aggregates, and the receive queue that these come from.
+func (s *Session) AddReorder(name string, conf ReorderConf) (Stage, Queue, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	number := func(insns []Insn) C.dq_number {
+		if len(insns) == 0 {
+			return C.dq_number{}
+		}
+		pin.Pin(first(insns))
+		return C.dq_number{insns: insnPtr(insns), n: C.uint32_t(len(insns))}
+	}
+	c := C.dq_reorder_conf{
+		region: conf.Region.c,
+		seq:    number(conf.Seq), seq_bits: C.uint32_t(conf.SeqBits),
+		batch: number(conf.Batch), slot: number(conf.Slot), wrap: C.uint64_t(conf.Wrap),
+		offset: number(conf.Offset), extra: number(conf.Extra),
+		slots: C.uint32_t(conf.Slots), slot_bytes: C.uint32_t(conf.SlotBytes), packet_bytes: C.uint32_t(conf.PacketBytes),
+		segment: C.uint32_t(conf.Segment), payload_offset: C.uint32_t(conf.PayloadOffset), at_payload: flag(conf.AtPayload),
+		window: C.uint32_t(conf.Window), timeout_ns: C.int64_t(conf.TimeoutNS), fill: C.int32_t(conf.Fill),
+		drop_incomplete: flag(conf.DropIncomplete), wait: flag(conf.Wait), policy: C.int32_t(conf.Policy),
+		n_flow_ids: C.uint32_t(len(conf.FlowIDs)),
+	}
+	if len(conf.FlowIDs) > 0 {
+		pin.Pin(first(conf.FlowIDs))
+		c.flow_ids = (*C.uint32_t)(first(conf.FlowIDs))
+	}
+	var q Queue
+	st, err := addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
+		return C.dq_stage_reorder(s.c, n, &c, out, &q.c, d)
+	})
+	return st, q, err
+}
+
+// Flags of an aggregate.
+const (
+	AggregateTimeout = uint32(C.DQ_AGGREGATE_TIMEOUT)
+	AggregatePushed  = uint32(C.DQ_AGGREGATE_PUSHED)
+	AggregateFirst   = uint32(C.DQ_AGGREGATE_FIRST)
+	AggregateStopped = uint32(C.DQ_AGGREGATE_STOPPED)
+)
+
+// Aggregate is what a reorder stage says about its burst; it mirrors dq_aggregate. The slices are C's memory, valid
+// while a reference to the burst lasts.
+type Aggregate struct {
+	BatchID, Ordinal uint64
+	Slots, SlotBytes int
+	Cells, CellBytes int
+	PresentCells     int
+	Packets          int
+	Flags            uint32
+	FirstNS, LastNS  int64
+	PresentBits      []uint64 // bit c % 64 of word c / 64: cell c is there
+	Extra            []uint64 // of each slot; nil: there is no rule for it
+}
+
+// Aggregate reads what a reorder stage says; false for any other burst.
+func (b Burst) Aggregate() (Aggregate, bool) {
+	c := C.dq_burst_aggregate(b.c)
+	if c == nil {
+		return Aggregate{}, false
+	}
+	a := Aggregate{
+		BatchID: uint64(c.batch_id), Ordinal: uint64(c.ordinal),
+		Slots: int(c.slots), SlotBytes: int(c.slot_bytes), Cells: int(c.cells), CellBytes: int(c.cell_bytes),
+		PresentCells: int(c.present_cells), Packets: int(c.packets), Flags: uint32(c.flags),
+		FirstNS: int64(c.first_ns), LastNS: int64(c.last_ns),
+		PresentBits: unsafe.Slice((*uint64)(unsafe.Pointer(c.present)), (c.cells+63)/64),
+	}
+	if c.extra != nil {
+		a.Extra = unsafe.Slice((*uint64)(unsafe.Pointer(c.extra)), c.slots)
+	}
+	return a, true
+}

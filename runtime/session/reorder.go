@@ -1,0 +1,149 @@
+package session
+
+import (
+	"fmt"
+
+	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// KindReorder is the kind of a stage that puts packets together to aggregates.
+const KindReorder = "reorder"
+
+// FillKeep leaves in the gaps of an aggregate what its buffer had.
+const FillKeep = native.FillKeep
+
+// MaxWindow is how many batches a reorder stage can have open.
+const MaxWindow = native.MaxWindow
+
+// ReorderOptions say where in an aggregate each packet's payload belongs. Either Sequence alone (Slots packets are a
+// batch, on and on), or Sequence and BatchNumber (the slot is the sequence number modulo Slots), or the texts Batch and
+// Slot, with Fields beside the names that every packet has.
+type ReorderOptions struct {
+	MemoryRegion                  string
+	Sequence, BatchNumber         *Field
+	Batch, Slot, Offset, Extra    string
+	Fields                        Fields
+	Wrap                          uint64 // Batch goes on at 0 instead of this; 0: 2^64
+	Slots, SlotBytes, PacketBytes int    // SlotBytes 0: the longest payload so far
+	Segment                       int    // that has the payload, from 0
+	PayloadByteOffset             int    // from the segment's start, or with AtPayload from the innermost payload's
+	AtPayload                     bool
+	FlowIDs                       []uint32 // none: packets of all flows; others pass
+	Window                        int      // batches open at a time; 0: up to 4
+	TimeoutNS                     int64    // of a batch, from its first packet; 0: none
+	Fill                          int      // of gaps: a byte, or FillKeep
+	DropIncomplete                bool
+	WaitForOthers                 bool   // a queue that is ahead of the others waits
+	Policy                        Policy // when no buffer is free
+}
+
+// Reorder makes a stage that puts packets together to aggregates in order. They come from the stage's own queue, Out.
+func (s *Session) Reorder(name string, o ReorderOptions) (*Stage, error) {
+	region, err := s.Region(o.MemoryRegion)
+	if err != nil {
+		return nil, fmt.Errorf("reorder %s: %w", name, err)
+	}
+	conf, err := o.compile()
+	if err != nil {
+		return nil, fmt.Errorf("reorder %s: %w", name, err)
+	}
+	conf.Region = region.native
+	var out native.Queue
+	st, err := s.stage(name, KindReorder, "", func(n string) (native.Stage, error) {
+		st, q, err := s.native.AddReorder(n, conf)
+		out = q
+		return st, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	st.out = &Queue{rx: true, native: out, stage: st,
+		i:    &Interface{s: s, spec: &spec.Interface{Name: st.name}, flows: newFlowTable()},
+		spec: &spec.Queue{Name: st.name, BatchSize: 1, MemoryRegions: []string{o.MemoryRegion}}}
+	s.queues.Store(out, st.out)
+	return st, nil
+}
+
+// Out is the queue that a reorder stage's aggregates come from, nil of any other stage.
+func (st *Stage) Out() *Queue { return st.out }
+
+// placeFields are the reference's two fields under names for the text grammar, before the script's own.
+type placeFields struct {
+	own  map[string]*Field
+	more Fields
+}
+
+func (p placeFields) Field(name string) (Field, bool) {
+	if f := p.own[name]; f != nil {
+		return *f, true
+	}
+	if p.more == nil {
+		return Field{}, false
+	}
+	return p.more.Field(name)
+}
+
+func (p placeFields) Names() []string {
+	if p.more == nil {
+		return nil
+	}
+	return p.more.Names()
+}
+
+// compile makes programs of the rule; the reference's methods are texts, too.
+func (o ReorderOptions) compile() (native.ReorderConf, error) {
+	c := native.ReorderConf{
+		Wrap: o.Wrap, Slots: o.Slots, SlotBytes: o.SlotBytes, PacketBytes: o.PacketBytes,
+		Segment: o.Segment, PayloadOffset: o.PayloadByteOffset, AtPayload: o.AtPayload, FlowIDs: o.FlowIDs,
+		Window: o.Window, TimeoutNS: o.TimeoutNS, Fill: o.Fill, DropIncomplete: o.DropIncomplete,
+		Wait: o.WaitForOthers, Policy: o.Policy,
+	}
+	fields := placeFields{map[string]*Field{"sequence_number": o.Sequence, "batch_number": o.BatchNumber}, o.Fields}
+	seq, batch, slot := "", o.Batch, o.Slot
+	switch {
+	case o.Sequence != nil && o.BatchNumber != nil:
+		batch, slot = "batch_number", fmt.Sprintf("sequence_number %% %d", max(o.Slots, 1))
+		if o.BatchNumber.BitWidth < 64 {
+			c.Wrap = 1 << o.BatchNumber.BitWidth
+		}
+	case o.Sequence != nil:
+		seq, c.SeqBits = "sequence_number", int(o.Sequence.BitWidth)
+	}
+	for _, x := range []struct {
+		key, text string
+		to        *[]native.Insn
+	}{
+		{"sequence_number", seq, &c.Seq}, {"batch", batch, &c.Batch}, {"slot", slot, &c.Slot},
+		{"offset", o.Offset, &c.Offset}, {"extra", o.Extra, &c.Extra},
+	} {
+		if x.text == "" {
+			continue
+		}
+		insns, _, err := compileNumber(x.text, fields)
+		if err != nil {
+			return c, fmt.Errorf("%s %w", x.key, err)
+		}
+		*x.to = insns
+	}
+	return c, nil
+}
+
+// Aggregate is what a reorder stage says about its burst. The slices are valid while the burst lives.
+type Aggregate = native.Aggregate
+
+// Flags of an aggregate.
+const (
+	AggregateTimeout = native.AggregateTimeout
+	AggregatePushed  = native.AggregatePushed
+	AggregateFirst   = native.AggregateFirst
+	AggregateStopped = native.AggregateStopped
+)
+
+// Aggregate is what a reorder stage says about the burst; false for any other burst. For a live burst.
+func (b *Burst) Aggregate() (Aggregate, bool) {
+	if b.view.Flags&native.BurstReordered == 0 {
+		return Aggregate{}, false
+	}
+	return b.native.Aggregate()
+}
