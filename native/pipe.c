@@ -81,7 +81,7 @@ bool dqi_queue_wants(const dq_queue *q, uint32_t conn) {
 }
 
 void dqi_dispatch_start(dq_queue *q, dq_burst *b) {
-    dqi_spread_note(q->sizes, b->n - 1);
+    if (q->sizes) dqi_spread_note(q->sizes, b->n - 1); // none of a stage's queue: they are of one packet
     if (q->n_consumers > 1) b->flags |= DQ_BURST_SHARED;
     if (!q->handles) dqi_burst_columns(b);
     q->dispatch = (dqi_dispatch){
