@@ -112,11 +112,12 @@ func (s *Session) details(l *stats.Ledger) {
 // burstSize makes sizes of what the engine counts, which is one less; none is above the queue's batch size.
 func (s *Session) burstSize(h *native.Spread, out stats.Spread) *stats.Histogram {
 	most := uint64(math.MaxUint64)
-	for q := range s.queues {
-		if x := s.queues[q]; x.rx && x.i.Name() == h.Name() && x.ID() == int(h.QueueID) {
+	s.queues.Range(func(_, v any) bool {
+		if x := v.(*Queue); x.rx && x.i.Name() == h.Name() && x.ID() == int(h.QueueID) {
 			most = uint64(x.BatchSize())
 		}
-	}
+		return true
+	})
 	for k := range out {
 		out[k].Most = min(out[k].Most+1, most)
 	}
