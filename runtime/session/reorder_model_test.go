@@ -1,0 +1,419 @@
+package session
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The reorder stage against a model that is slow and obvious: it knows each packet's number as it was before it was cut
+// to the bits of a field, keeps every payload apart, and is told of the packets in the order in which they arrived.
+
+// A stream of packets, and how it is put together.
+type reorderCase struct {
+	name      string
+	bits      int    // of the sequence number
+	little    bool   // endian
+	per       uint64 // packets a batch
+	window    int
+	start     uint64 // the first packet's number
+	loss      string
+	dup       float64
+	displaced int  // packets that change places, by up to so many packets
+	unequal   bool // payloads of 1 to 64 bytes, not of 64
+	byBatch   bool // with a batch number: seq_batch_number
+	drop      bool // missing_action
+}
+
+const (
+	reorderHead  = 30 // the number's bits are at 14, the number itself at 22
+	reorderSlot  = 64
+	reorderFill  = 0xa5
+	reorderCount = 4000
+)
+
+func reorderCases() []reorderCase {
+	var all []reorderCase
+	for _, loss := range []string{"0", "0.001", "0.01", "0.1", "0.5"} {
+		for _, bits := range []int{8, 16, 32, 64} {
+			c := reorderCase{bits: bits, little: bits == 32, per: 16, window: 4, loss: loss, dup: 0.02, displaced: 20}
+			c.start = 1<<(bits-1)<<1 - 1000 // it wraps
+			if bits == 8 {
+				c.start = 17
+			}
+			c.name = fmt.Sprintf("%d bits, loss %s", bits, loss)
+			all = append(all, c)
+		}
+	}
+	return append(all,
+		reorderCase{name: "not a power of two", bits: 16, per: 100, window: 3, start: 65001, loss: "0.01", dup: 0.01, displaced: 50},
+		reorderCase{name: "not a power of two, 64 bits", bits: 64, per: 7, window: 2, start: 1<<64 - 501, loss: "0.1", displaced: 3},
+		reorderCase{name: "behind the window", bits: 32, per: 8, window: 2, loss: "0.01", dup: 0.01, displaced: 60},
+		reorderCase{name: "one packet a batch", bits: 32, per: 1, window: 1, start: 9, loss: "0.1", displaced: 3},
+		reorderCase{name: "unequal payloads", bits: 24, per: 16, window: 4, start: 5, loss: "0.01", dup: 0.01, displaced: 20, unequal: true},
+		reorderCase{name: "a batch number", bits: 12, per: 64, window: 4, start: 4000, loss: "0.01", dup: 0.01, displaced: 70, byBatch: true},
+		reorderCase{name: "only complete", bits: 16, per: 16, window: 4, start: 65000, loss: "0.01", dup: 0.01, displaced: 20, drop: true},
+	)
+}
+
+// ---- the model --------------------------------------------------------------------------------------------
+
+type modelBlock struct {
+	ordinal uint64
+	slots   map[uint64][]byte
+	size    int // of a slot
+	cut     bool
+}
+
+// image is what the block's bytes and bitmap have to be.
+func (m *modelBlock) image(per uint64) (data []byte, present string) {
+	for slot := range per {
+		cell := bytes.Repeat([]byte{reorderFill}, m.size)
+		p, there := m.slots[slot]
+		copy(cell, p)
+		data = append(data, cell...)
+		present += map[bool]string{true: "1", false: "0"}[there]
+	}
+	return data, present
+}
+
+type model struct {
+	per, window, base uint64 // base: the number of slot 0 of batch 0
+	low, first        uint64
+	number            uint64 // of the first packet
+	synced            bool
+	longest           int
+	open              map[uint64]*modelBlock
+	full              map[uint64]bool
+	out               []*modelBlock
+
+	late, duplicate, tooLong, skipped int
+}
+
+func (m *model) close(cut bool) {
+	if b := m.open[m.low]; b == nil {
+		m.skipped++
+	} else {
+		m.full[m.low] = len(b.slots) == int(m.per)
+		b.cut = !m.full[m.low] && (cut || m.low == m.first)
+		m.out = append(m.out, b)
+		delete(m.open, m.low)
+	}
+	m.low++
+}
+
+func (m *model) closeFull() {
+	for m.open[m.low] != nil && len(m.open[m.low].slots) == int(m.per) {
+		m.close(false)
+	}
+}
+
+func (m *model) packet(number uint64, payload []byte) {
+	if !m.synced {
+		m.synced, m.first, m.number = true, 1000, number
+		m.low = m.first
+		m.base = number - number%m.per - m.first*m.per
+	}
+	ordinal, slot := (number-m.base)/m.per, (number-m.base)%m.per
+	if int64(ordinal-m.low) < 0 {
+		if m.full[ordinal] && m.low-ordinal <= 64 {
+			m.duplicate++
+		} else {
+			m.late++
+		}
+		return
+	}
+	for ordinal >= m.low+m.window {
+		m.close(false)
+	}
+	m.closeFull()
+	m.longest = max(m.longest, len(payload))
+	b := m.open[ordinal]
+	if b == nil {
+		b = &modelBlock{ordinal: ordinal, slots: map[uint64][]byte{}, size: m.longest}
+		m.open[ordinal] = b
+	}
+	switch {
+	case len(payload) > b.size:
+		m.tooLong++
+	case b.slots[slot] != nil:
+		m.duplicate++
+	default:
+		b.slots[slot] = payload
+	}
+	m.closeFull()
+}
+
+// end closes what is open: what a full batch follows was lost, the rest was cut.
+func (m *model) end() {
+	last, full := m.low, m.low
+	for o := m.low; o < m.low+m.window; o++ {
+		if b := m.open[o]; b != nil {
+			last = o + 1
+			if len(b.slots) == int(m.per) {
+				full = last
+			}
+		}
+	}
+	for m.low < last {
+		m.close(m.low >= full)
+	}
+}
+
+// ---- the stream -------------------------------------------------------------------------------------------
+
+// field is where the number is, with the bits of c.
+func (c reorderCase) field(bits int) *Field {
+	f := Field{Base: BaseStart, BitOffset: 14 * 8, BitWidth: uint16(bits)}
+	if c.little {
+		f.Flags = FieldLE
+	}
+	return &f
+}
+
+// frame writes one packet and returns its length.
+func (c reorderCase) frame(p []byte, number uint64, rng *rand.Rand) int {
+	clear(p[:14])
+	if c.little {
+		binary.LittleEndian.PutUint64(p[14:], number)
+	} else {
+		binary.BigEndian.PutUint64(p[14:], number<<(64-c.bits))
+	}
+	binary.BigEndian.PutUint64(p[22:], number)
+	n := reorderSlot
+	if c.unequal {
+		n = 1 + rng.IntN(reorderSlot)
+	}
+	for i := range n {
+		p[reorderHead+i] = byte(rng.Uint32())
+	}
+	return reorderHead + n
+}
+
+// numbers are the packets' numbers in the order of sending.
+func (c reorderCase) numbers(rng *rand.Rand) []uint64 {
+	all := make([]uint64, reorderCount)
+	for i := range all {
+		all[i] = c.start + uint64(i)
+	}
+	for i := 1; c.displaced > 0 && i < len(all); i++ {
+		if rng.IntN(4) == 0 {
+			k := max(1, i-rng.IntN(c.displaced)) // the first one stays
+			all[i], all[k] = all[k], all[i]
+		}
+	}
+	return all
+}
+
+func (c reorderCase) options() ReorderOptions {
+	o := ReorderOptions{MemoryRegion: "batches", Sequence: c.field(c.bits), Slots: int(c.per), PayloadByteOffset: reorderHead,
+		Window: c.window, Fill: reorderFill, DropIncomplete: c.drop, Policy: Wait}
+	if c.byBatch {
+		o.BatchNumber = c.field(c.bits - 6)
+	}
+	return o
+}
+
+// reorderRun is what came of one case.
+type reorderRun struct {
+	c     reorderCase
+	b     *bench
+	model *model
+	got   []string // each block's bytes, bitmap and account as text
+	want  []string
+}
+
+func (r *reorderRun) send(rng *rand.Rand) error {
+	for all := r.c.numbers(rng); len(all) > 0; {
+		n := min(len(all), 32)
+		x, err := r.b.tx.Alloc(r.b.l, n)
+		if errors.Is(err, ErrNoBurst) || errors.Is(err, ErrNoPacket) {
+			if _, err := r.b.me.Wait(r.b.me.Now() + int64(10*time.Microsecond)); err != nil {
+				return err
+			}
+			continue
+		} else if err != nil {
+			return err
+		}
+		for i, number := range all[:n] {
+			if err := x.SetLen(0, i, 200); err != nil {
+				return err
+			}
+			p, err := x.Packet(0, i)
+			if err != nil {
+				return err
+			}
+			if err := x.SetLen(0, i, r.c.frame(p, number, rng)); err != nil {
+				return err
+			}
+		}
+		if err := r.b.tx.Send(x); err != nil {
+			return err
+		}
+		all = all[n:]
+	}
+	return nil
+}
+
+// arrive tells the model of a burst as it came.
+func (r *reorderRun) arrive(x *Burst) error {
+	for i := range x.N() {
+		p, err := x.Packet(0, i)
+		if err != nil {
+			return err
+		}
+		r.model.packet(binary.BigEndian.Uint64(p[22:]), bytes.Clone(p[reorderHead:]))
+	}
+	return nil
+}
+
+func (r *reorderRun) aggregate(x *Burst) error {
+	a, ok := x.Aggregate()
+	data, err := x.Packet(0, 0)
+	if err != nil || !ok {
+		return fmt.Errorf("aggregate %v: %w", ok, err)
+	}
+	present := ""
+	for cell := range a.Cells {
+		present += string("01"[a.PresentBits[cell/64]>>(cell%64)&1])
+	}
+	cut := a.Flags&(AggregateFirst|AggregateStopped) != 0
+	r.got = append(r.got, fmt.Sprintf("batch +%d %s %v %d %x", a.Ordinal-r.model.number<<(64-r.c.bits)>>(64-r.c.bits)/r.c.per, present, cut, a.Packets, data))
+	return nil
+}
+
+// blocks are the model's, as texts.
+func (r *reorderRun) blocks() {
+	r.model.end()
+	for _, m := range r.model.out {
+		if r.c.drop && len(m.slots) < int(r.c.per) {
+			continue
+		}
+		data, present := m.image(r.c.per)
+		r.want = append(r.want, fmt.Sprintf("batch +%d %s %v %d %x", m.ordinal-r.model.first, present, m.cut, len(m.slots), data))
+	}
+}
+
+// drain takes what the taps have until nothing more comes.
+func (r *reorderRun) drain(raw, out *Tap) error {
+	for _, t := range []struct {
+		tap  *Tap
+		take func(*Burst) error
+	}{{raw, r.arrive}, {out, r.aggregate}} {
+		for {
+			x, err := t.tap.Next(r.b.l, r.b.me.Now()+int64(50*time.Microsecond))
+			if errors.Is(err, ErrNotReady) {
+				break
+			} else if err != nil {
+				return err
+			}
+			if err := errors.Join(t.take(x), x.Free()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *reorderRun) run() error {
+	st, err := r.b.s.Reorder("blocks", r.c.options())
+	if err != nil {
+		return err
+	}
+	raw, err := r.b.rx.Tap(r.b.me, nil, TapOptions{Policy: Wait, Depth: 1024})
+	if err != nil {
+		return err
+	}
+	out, err := st.Out().Tap(r.b.me, nil, TapOptions{Policy: Wait, Depth: 8192})
+	if err != nil {
+		return err
+	}
+	if _, err := r.b.s.Pipe([]*Queue{r.b.rx}, st); err != nil {
+		return err
+	}
+	if err := r.b.s.Start(r.b.me); err != nil {
+		return err
+	}
+	if err := r.send(rand.New(rand.NewPCG(1, uint64(r.c.bits)))); err != nil {
+		return err
+	}
+	for range 3 {
+		if err := r.drain(raw, out); err != nil {
+			return err
+		}
+	}
+	for r.b.s.Quiesce(time.Second) > 0 {
+		if err := r.drain(raw, out); err != nil {
+			return err
+		}
+	}
+	if err := r.drain(raw, out); err != nil {
+		return err
+	}
+	r.blocks()
+	return nil
+}
+
+// figures are those of the ledger that the model knows, too.
+func (r *reorderRun) figures(t *testing.T) {
+	t.Helper()
+	m := r.model
+	missing, partial := m.skipped*int(m.per), 0
+	for _, b := range m.out {
+		if len(b.slots) == int(m.per) {
+			continue
+		}
+		partial++
+		if !b.cut {
+			missing += int(m.per) - len(b.slots)
+		}
+	}
+	for name, want := range map[string]int{
+		"blocks.late": m.late, "blocks.dropped.duplicate": m.duplicate, "blocks.dropped.too_long": m.tooLong,
+		"blocks.skipped": m.skipped, "blocks.missing": missing, "blocks.partial": partial,
+		"blocks.batches": len(m.out) - partial, "blocks.held": 0, "blocks.resyncs": 0, "blocks.dropped.no_packet_buffer": 0,
+	} {
+		if got := r.b.figure(name); got != float64(want) {
+			t.Errorf("%s is %v, want %d", name, got, want)
+		}
+	}
+	if bad := r.b.s.Ledger().Balance(); bad != nil {
+		t.Error(bad)
+	}
+}
+
+func TestReorderModel(t *testing.T) {
+	for _, c := range reorderCases() {
+		t.Run(c.name, func(t *testing.T) {
+			wire := fmt.Sprintf("rate: 10Gbit/s, loss: %s, dup: %g, reorder: 0.05", c.loss, c.dup)
+			change := func(text string) string {
+				text = strings.Replace(text, "rate: 10Gbit/s", wire, 1)
+				text = strings.ReplaceAll(text, "num_bufs: 1024", "num_bufs: 8192")
+				return strings.Replace(text, "memory_regions:\n", "memory_regions:\n    - {name: batches, kind: host, affinity: 0, num_bufs: 8192, buf_size: 6400}\n", 1)
+			}
+			virtualBench(t, "", change, func(b *bench) error {
+				r := &reorderRun{c: c, b: b, model: &model{per: c.per, window: uint64(c.window), open: map[uint64]*modelBlock{},
+					full: map[uint64]bool{}}}
+				if err := r.run(); err != nil {
+					return err
+				}
+				if len(r.got) != len(r.want) || len(r.want) < 10 {
+					t.Errorf("%d blocks, want %d", len(r.got), len(r.want))
+				}
+				for i := range min(len(r.got), len(r.want)) {
+					if r.got[i] != r.want[i] {
+						t.Fatalf("block %d:\n got %s\nwant %s", i, r.got[i], r.want[i])
+					}
+				}
+				r.figures(t)
+				b.l.ReleaseAll()
+				return nil
+			})
+		})
+	}
+}
