@@ -30,13 +30,13 @@ func sessionReorder(c *call) int {
 		PacketBytes:       int(opts.size("packet_bytes")),
 		Segment:           int(opts.whole("segment", 1, 1, 4)) - 1,
 		PayloadByteOffset: int(opts.whole("payload_byte_offset", 0, 0, 1<<20)),
-		AtPayload:         opts.choice("at", "start", "payload") == 1,
+		AtPayload:         opts.choice("at", "start", "payload") == "payload",
 		FlowIDs:           opts.flowIDs("flow_ids"),
 		Window:            int(opts.whole("window", 0, 1, int64(session.MaxWindow))),
 		TimeoutNS:         opts.whole("timeout_us", 0, 0, 1<<40) * 1000,
 		Fill:              opts.fill("fill"),
-		DropIncomplete:    opts.choice("missing_action", "passthrough", "drop") == 1,
-		WaitForOthers:     opts.choice("hand_over", "eager", "wait") == 1,
+		DropIncomplete:    opts.choice("missing_action", "passthrough", "drop") == "drop",
+		WaitForOthers:     opts.choice("hand_over", "eager", "wait") == "wait",
 		Policy:            opts.policy(session.Drop),
 	}
 	opts.placeRule(&r)
@@ -162,19 +162,6 @@ func (o *options) fill(key string) int {
 		o.wrong(key, "'%s' is neither zero, keep, nor a byte", string(v))
 	}
 	return int(o.whole(key, 0, 0, 255))
-}
-
-// choice is the index of one of two words; the first where the option is absent.
-func (o *options) choice(key, first, second string) int {
-	switch v := o.str(key, first); v {
-	case first:
-		return 0
-	case second:
-		return 1
-	default:
-		o.wrong(key, "'%s' is neither %s nor %s", v, first, second)
-		return 0
-	}
 }
 
 // ---- what a burst says ------------------------------------------------------------------------------------
