@@ -55,7 +55,7 @@ func moduleOpen(c *call) int {
 		c.rt.Log("warn", w.Error(), nil)
 	}
 	c.check(err)
-	env := session.Env{Scheduler: c.rt.Scheduler, Owner: c.rt.Task}
+	env := session.Env{Scheduler: c.rt.Scheduler, Owner: c.rt.Task, Program: session.Program{Version: Version, Script: c.rt.Script}}
 	env.Cores, err = session.ParseCores(cores)
 	c.check(err)
 	s, err := session.Open(cfg, env)

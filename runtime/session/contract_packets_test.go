@@ -214,7 +214,7 @@ func TestContractWritesEveryPacket(t *testing.T) {
 				if kind == KindRaw {
 					add = b.s.WriteRaw
 				}
-				disk, err := add("disk", WriterOptions{Dirs: []string{dir}, Prefix: "cap", Policy: Wait})
+				disk, err := add("disk", WriterOptions{NoManifest: true, Dirs: []string{dir}, Prefix: "cap", Policy: Wait})
 				if err != nil {
 					return err
 				}

@@ -15,6 +15,7 @@ type Env struct {
 	Scheduler *task.Scheduler
 	Owner     *task.Task // that opens and closes it; nil: no task
 	Cores     Cores
+	Program   Program // for manifests
 }
 
 // Cores says which processors the workers of queues get. The zero Cores takes cpu_core as

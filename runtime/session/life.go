@@ -31,7 +31,12 @@ func (s *Session) Start(main *task.Task) error {
 	s.env.Scheduler.Pin(s.pinned)
 	s.state = started
 	s.movedNS.Store(s.native.Now())
+	if err := s.writeManifests(false); err != nil {
+		s.removeManifests()
+		return err
+	}
 	if err := s.native.Start(); err != nil {
+		s.removeManifests()
 		return fmt.Errorf("%s: start: %w", s.cfg.File, err)
 	}
 	return nil
@@ -100,15 +105,17 @@ func (s *Session) Finish() error {
 		return nil
 	}
 	defer s.leave()
+	var errs []error
 	if s.state == stopped {
 		for _, t := range s.users {
 			t.Hold()
 			defer t.Release()
 		}
+		s.native.Ledger() // what devices count is up to date in the ends of captures
 		s.native.Finish()
 		s.state = finished
+		errs = append(errs, s.writeManifests(true))
 	}
-	var errs []error
 	for _, i := range s.ifaces {
 		errs = append(errs, i.sourceError())
 	}

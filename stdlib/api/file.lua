@@ -1,7 +1,7 @@
 -- file: bursts as files, through writers of the session that work on threads of their own.
 --
 -- Raw: a file for each packet, PREFIX_INDEX with the packet's place in its burst, replacing one of that name. Pcap: all
--- bursts of a prefix go behind each other in PREFIX.pcap (nanoseconds, receive times). A burst is held until it is written,
+-- bursts of a prefix go behind each other in PREFIX.pcap (nanoseconds, receive times), and behind what it has of an earlier run. A burst is held until it is written,
 -- whatever the program does with it meanwhile.
 
 local core = require "daqiri.api.core"
@@ -28,7 +28,9 @@ local function writer(kind, dir, prefix)
   local known = core.writers[key]
   if known then return known, key end
   local make = kind == "pcap" and core.session.write_pcap or core.session.write_raw
-  local made, w = pcall(make, core.session, { dir = dir, prefix = prefix, policy = "wait" })
+  local append -- only captures have it
+  if kind == "pcap" then append = true end
+  local made, w = pcall(make, core.session, { dir = dir, prefix = prefix, policy = "wait", manifest = false, append = append })
   if not made then return nil, tostring(w) end
   core.writers[key] = w
   return w, key

@@ -356,6 +356,11 @@ static void pcapng_blocks(void) {
         blocks k = read_blocks(rig_path(&r, "t.pcapng"));
         DQ_CHECK(k.whole && k.sections == run && k.packets == 20 * run && k.statistics == run);
     }
+    char out[2048];
+    if (run_tool("capinfos", "capinfos %s", rig_path(&r, "t.pcapng"), out, sizeof out)) {
+        CHECK_TEXT(out, "Number of packets:   40\n");
+        CHECK_TEXT(out, "Number of stat entries = ");
+    }
     must(truncate(rig_path(&r, "t.pcapng"), 1000) == 0, "truncate");
     append_run(&r, &c, 0, 3);
     blocks k = read_blocks(rig_path(&r, "t.pcapng"));
@@ -427,6 +432,14 @@ static void put_batch(dq_stage *st, dqi_node *node, dq_burst *b) {
 
 static uint64_t le64_at(const uint8_t *p) { return read_le32(p) | (uint64_t)read_le32(p + 4) << 32; }
 
+// A reader that shares nothing with ours but the page on the format.
+static const char *const reader =
+    "python3 -c 'import struct,sys; d=open(sys.argv[1],\"rb\").read(); u=lambda "
+    "f,at:struct.unpack_from(f,d,at)[0];"
+    "head,step=u(\"<I\",12),u(\"<Q\",16); at=range(head,len(d)-step+1,step);"
+    "print(d[48:64].rstrip(b\"\\0\"),[u(\"<Q\",i+8) for i in at],[u(\"<Q\",i+16) for i in at],"
+    "u(\"<Q\",head+u(\"<I\",68)))' %s";
+
 static void batches(void) {
     for (int by_slot = 0; by_slot < 2; by_slot++) {
         rig r;
@@ -465,6 +478,9 @@ static void batches(void) {
         DQ_EQ(read_le32(p + 28), SLOTS);
         DQ_EQ_BYTES(p + 48, "int16", 6);
         DQ_EQ_BYTES(p + read_le32(p + 160), "{\"telescope\":1}", read_le32(p + 164));
+        char out[256];
+        if (run_tool("python3", reader, rig_path(&r, "t_000000.dqb"), out, sizeof out))
+            DQ_EQ_STR(out, by_slot ? "b'int16' [0, 1] [256, 257] 23\n" : "b'int16' [0, 1] [256, 257] 2943\n");
         for (uint64_t id = 0; id < 2; id++) {
             const uint8_t *h = p + 4096 + id * (4096 + 8192);
             DQ_CHECK(le64_at(h + 8) == id && le64_at(h + 16) == id + 256 && le64_at(h + 24) == 5);

@@ -82,6 +82,29 @@ static inline void check_error(dq_stage *st, const char *want) {
     CHECK_TEXT(text, want);
 }
 
+static inline bool required(const char *what) {
+    const char *list = getenv("DAQIRI_REQUIRE");
+    return list && strstr(list, what);
+}
+
+// What another program says of a file, where it is installed.
+static inline bool run_tool(const char *tool, const char *command, const char *path, char *out, size_t len) {
+    char line[1024];
+    snprintf(line, sizeof line, "command -v %s >/dev/null 2>&1", tool);
+    if (system(line) != 0) {
+        printf("skip %s: not installed\n", tool);
+        DQ_CHECK(!required(tool));
+        return false;
+    }
+    snprintf(line, sizeof line, command, path);
+    FILE *f = popen(line, "r");
+    must(f != NULL, tool);
+    size_t n = fread(out, 1, len - 1, f);
+    out[n] = 0;
+    DQ_EQ(pclose(f), 0);
+    return true;
+}
+
 static inline dq_burst *burst_of(rig *r, uint32_t n, uint32_t len, uint64_t tag) {
     dq_burst *b = rig_burst(r, n);
     for (uint32_t i = 0; i < n; i++) {

@@ -546,11 +546,6 @@ static int child_status(int (*fn)(void)) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static bool required(const char *what) {
-    const char *list = getenv("DAQIRI_REQUIRE");
-    return list && strstr(list, what);
-}
-
 static void full_disk_and_room_again(void) {
     int status = child_status(fill_a_disk);
     if (status == 77) {
@@ -608,24 +603,6 @@ static void finish_is_final(void) {
     dq_writer_path(st, 0, tiny, sizeof tiny);
     DQ_EQ(strlen(tiny), 3);
     rig_close(&r);
-}
-
-// What other readers of pcap files say of one, where they are installed.
-static bool run_tool(const char *tool, const char *command, const char *path, char *out, size_t len) {
-    char line[1024];
-    snprintf(line, sizeof line, "command -v %s >/dev/null 2>&1", tool);
-    if (system(line) != 0) {
-        printf("skip %s: not installed\n", tool);
-        DQ_CHECK(!required(tool));
-        return false;
-    }
-    snprintf(line, sizeof line, command, path);
-    FILE *f = popen(line, "r");
-    must(f != NULL, tool);
-    size_t n = fread(out, 1, len - 1, f);
-    out[n] = 0;
-    DQ_EQ(pclose(f), 0);
-    return true;
 }
 
 static int conn_of_test(dq_iface *i, uint32_t conn, dq_conn_info *out) {

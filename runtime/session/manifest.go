@@ -1,0 +1,182 @@
+package session
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/stats"
+)
+
+// Program is what made the files of a session.
+type Program struct {
+	Version string
+	Script  string // path; empty: none
+}
+
+// manifestSchema is the version of the manifest's form.
+const manifestSchema = 1
+
+// manifest is DIR/PREFIX.manifest.json: what a writer's files are and how they came to be. It is written
+// when the session starts, as unfinished, and again at its end.
+type manifest struct {
+	Schema        int            `json:"schema"`
+	State         string         `json:"state"`            // unfinished or finished
+	Reason        string         `json:"reason,omitempty"` // of the end
+	Error         string         `json:"error,omitempty"`  // the writer's first
+	Version       string         `json:"version"`
+	Script        string         `json:"script,omitempty"`
+	ScriptSHA256  string         `json:"script_sha256,omitempty"`
+	Host          manifestHost   `json:"host"`
+	Clock         string         `json:"clock"`   // of all times but written
+	Started       time.Time      `json:"started"` // when packets began to move
+	Ended         *time.Time     `json:"ended"`
+	Written       time.Time      `json:"written"` // wall clock
+	Writer        manifestWriter `json:"writer"`
+	Files         []manifestFile `json:"files"` // but those of a file per packet or burst
+	Ledger        *stats.Ledger  `json:"ledger"`
+	Configuration *spec.Plan     `json:"configuration"`
+}
+
+type manifestHost struct {
+	Name   string `json:"name"`
+	Kernel string `json:"kernel"`
+	Arch   string `json:"arch"`
+	CPUs   int    `json:"cpus"`
+}
+
+type manifestWriter struct {
+	Name          string   `json:"name"`
+	Kind          string   `json:"kind"`
+	Dirs          []string `json:"dirs"`
+	Prefix        string   `json:"prefix"`
+	RotateBytes   uint64   `json:"rotate_bytes,omitempty"`
+	RotatePackets uint64   `json:"rotate_packets,omitempty"`
+	RotateSeconds float64  `json:"rotate_seconds,omitempty"`
+	Quota         uint64   `json:"quota,omitempty"`
+}
+
+// manifestFile is one file; its figures are there once it is closed.
+type manifestFile struct {
+	Path       string     `json:"path"`
+	Bytes      uint64     `json:"bytes"`
+	Packets    uint64     `json:"packets"`
+	CRC32C     string     `json:"crc32c,omitempty"` // eight hexadecimal digits
+	First      *time.Time `json:"first,omitempty"`  // receive times
+	Last       *time.Time `json:"last,omitempty"`
+	FirstBatch *uint64    `json:"first_batch,omitempty"`
+	LastBatch  *uint64    `json:"last_batch,omitempty"`
+	Deleted    bool       `json:"deleted,omitempty"`
+}
+
+func instant(ns int64) time.Time { return time.Unix(0, ns).UTC() }
+
+func (st *Stage) manifestPath() string {
+	return filepath.Join(st.writer.Dirs[0], st.writer.Prefix+".manifest.json")
+}
+
+// manifestFiles lists the writer's files.
+func (st *Stage) manifestFiles() []manifestFile {
+	list := []manifestFile{}
+	for _, f := range st.native.WriterFiles() {
+		m := manifestFile{Path: f.Path, Bytes: f.Bytes, Packets: f.Packets, Deleted: f.Deleted}
+		if f.Closed {
+			m.CRC32C = fmt.Sprintf("%08x", f.CRC32C)
+		}
+		if f.Closed && f.Packets > 0 {
+			first, last := instant(f.FirstNS), instant(f.LastNS)
+			m.First, m.Last = &first, &last
+			if st.kind == KindBlocks {
+				m.FirstBatch, m.LastBatch = &f.FirstBatch, &f.LastBatch
+			}
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// writeManifests writes those of all writers. Under the session's lock.
+func (s *Session) writeManifests(finished bool) error {
+	var errs []error
+	for _, st := range s.stages {
+		if !st.writes() || st.writer.NoManifest {
+			continue
+		}
+		m := s.manifest(finished)
+		m.Writer, m.Files = st.manifestWriter(), st.manifestFiles()
+		m.Error = st.native.WriterError()
+		if err := writeWhole(st.manifestPath(), m); err != nil && m.Error == "" {
+			errs = append(errs, fmt.Errorf("writer %s: its manifest: %w", st.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeManifests takes back those of a session that did not start.
+func (s *Session) removeManifests() {
+	for _, st := range s.stages {
+		if st.writes() && !st.writer.NoManifest {
+			_ = os.Remove(st.manifestPath())
+		}
+	}
+}
+
+func (st *Stage) manifestWriter() manifestWriter {
+	o := st.writer
+	return manifestWriter{Name: st.name, Kind: st.kind, Dirs: o.Dirs, Prefix: o.Prefix, RotateBytes: o.Rotate.Bytes,
+		RotatePackets: o.Rotate.Packets, RotateSeconds: float64(o.Rotate.After) / 1e9, Quota: o.Quota}
+}
+
+// manifest is what the manifests of all writers have in common.
+func (s *Session) manifest(finished bool) *manifest {
+	l := s.snapshot()
+	m := &manifest{Schema: manifestSchema, State: "unfinished", Version: s.env.Program.Version, Script: s.env.Program.Script,
+		Host: readHost(), Clock: l.Clock, Started: instant(l.StartNS), Written: time.Now().UTC(), Ledger: l,
+		Configuration: spec.Inspect(s.cfg)}
+	if text, err := os.ReadFile(m.Script); err == nil {
+		m.ScriptSHA256 = fmt.Sprintf("%x", sha256.Sum256(text))
+	}
+	if finished {
+		ended := instant(l.EndNS)
+		m.State, m.Ended = "finished", &ended
+		m.Reason, _ = s.Stopping()
+	}
+	return m
+}
+
+func readHost() manifestHost {
+	h := manifestHost{Arch: runtime.GOARCH, CPUs: runtime.NumCPU()}
+	h.Name, _ = os.Hostname()
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	h.Kernel = "Linux " + strings.TrimSpace(string(release))
+	return h
+}
+
+// writeWhole writes a JSON file that is the old or the new one whenever somebody looks.
+func writeWhole(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(data, '\n'))
+	err = errors.Join(err, f.Chmod(fs.FileMode(0o644)), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

@@ -1,0 +1,205 @@
+package tests
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// writeScript writes numbered frames of 1042 bytes at a pace, to folders and with options of its own.
+const writeScript = `
+local daqiri = require "daqiri"
+local args = daqiri.args{ options = "{}", pps = 50000, packets = 5000 }
+local s = daqiri.open()
+local tx = s:tx_queue("loop0")
+local o = daqiri.from_json(args.options)
+o.name, o.policy = "disk", "wait"
+s:pipe(s:rx_queue("loop0"), s:write_pcap(o))
+tx:transmit{ template = tx:template{ payload_bytes = 1000, udp_dst = 7148 }, count = args.packets }
+tx:pace{ pps = args.pps }
+s:run{ packets = args.packets, seconds = 30 }
+`
+
+// writeCommand is a run of writeScript in dir.
+func writeCommand(t *testing.T, dir, options string, args ...string) *exec.Cmd {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "write.lua"), []byte(writeScript), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(built(t), append([]string{"write.lua", "--options", options}, args...)...)
+	cmd.Dir = dir
+	return cmd
+}
+
+// writtenManifest is what a test looks at in a manifest.
+type writtenManifest struct {
+	State, Reason, Error string
+	ScriptSHA256         string `json:"script_sha256"`
+	Files                []struct {
+		Path    string
+		Bytes   int
+		Packets int
+		CRC32C  string
+	}
+	Ledger        struct{ Lines []struct{ Name string } }
+	Configuration map[string]any
+}
+
+func readManifest(t *testing.T, path string) (m writtenManifest) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// frames counts what tshark reads of a capture, up to where it may be cut off.
+func frames(t *testing.T, path string) int {
+	t.Helper()
+	out, _ := exec.Command("tshark", "-n", "-r", path, "-T", "fields", "-e", "frame.len").Output()
+	n := bytes.Count(out, []byte("1042\n"))
+	if n != bytes.Count(out, []byte("\n")) {
+		t.Errorf("tshark reads other frames than were sent: %.200s", out)
+	}
+	return n
+}
+
+// TestRotatedFiles has tshark, capinfos and editcap read every file of a rotated capture in two folders, and Go
+// compute their checksums.
+func TestRotatedFiles(t *testing.T) {
+	need(t, "tshark", "capinfos")
+	for _, format := range []string{"pcap", "pcapng"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			out, err := writeCommand(t, dir, fmt.Sprintf(`{"dirs": ["a", "b"], "format": %q, "rotate": "1MB"}`, format)).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			m := readManifest(t, filepath.Join(dir, "a", "disk.manifest.json"))
+			if m.State != "finished" || m.Reason == "" || m.ScriptSHA256 == "" || len(m.Ledger.Lines) == 0 || len(m.Configuration) == 0 || len(m.Files) < 6 {
+				t.Errorf("manifest: %+v", m)
+			}
+			total := 0
+			for _, f := range m.Files {
+				path := filepath.Join(dir, f.Path)
+				data, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if sum := fmt.Sprintf("%08x", crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))); sum != f.CRC32C || len(data) != f.Bytes || len(data) > 1e6 {
+					t.Errorf("%s: %d bytes with checksum %s, the manifest has %+v", f.Path, len(data), sum, f)
+				}
+				if n := frames(t, path); n != f.Packets {
+					t.Errorf("%s: tshark reads %d frames, the manifest has %d", f.Path, n, f.Packets)
+				}
+				total += f.Packets
+				info, err := exec.Command("capinfos", "-c", "-M", path).CombinedOutput()
+				if err != nil || !strings.Contains(string(info), fmt.Sprintf("Number of packets:   %d\n", f.Packets)) {
+					t.Errorf("capinfos: %v\n%s", err, info)
+				}
+				if text, err := exec.Command("editcap", path, path+".copy").CombinedOutput(); err != nil {
+					t.Errorf("editcap: %v\n%s", err, text)
+				}
+			}
+			if total != 5000 {
+				t.Errorf("%d packets are in the files, of 5000", total)
+			}
+		})
+	}
+}
+
+// TestKilledWriter kills the program while it writes: what is there reads as far as it goes, the manifest says
+// that it is unfinished, and a run that appends goes on behind the last whole record.
+func TestKilledWriter(t *testing.T) {
+	need(t, "tshark")
+	for _, format := range []string{"pcap", "pcapng"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			options := fmt.Sprintf(`{"format": %q, "append": true}`, format)
+			cmd := writeCommand(t, dir, options, "--packets", "10000000")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, "disk."+format)
+			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				if info, err := os.Stat(path); err == nil && info.Size() > 3e6 {
+					break
+				}
+			}
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			if m := readManifest(t, filepath.Join(dir, "disk.manifest.json")); m.State != "unfinished" || len(m.Configuration) == 0 {
+				t.Errorf("manifest: %+v", m)
+			}
+			before := frames(t, path)
+			if before < 2000 {
+				t.Errorf("%d frames can be read", before)
+			}
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(path, info.Size()-1); err != nil { // surely cut off now
+				t.Fatal(err)
+			}
+			whole := frames(t, path)
+			if out, err := writeCommand(t, dir, options, "--packets", "100").CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if n := frames(t, path); n != whole+100 {
+				t.Errorf("%d frames, of %d and 100 more", n, whole)
+			}
+		})
+	}
+}
+
+// TestWriterFaults runs writers into a disk that is full or read-only and folders that go away: exit code 6 where
+// something was lost, every packet accounted for, and whole files.
+func TestWriterFaults(t *testing.T) {
+	need(t, "netns", "capinfos")
+	for _, c := range []struct{ name, prepare, options, meanwhile, want string }{
+		{"full", "mount -t tmpfs -o size=2m disk d", `{"dir": "d", "format": "pcapng"}`, "", "no space left on device"},
+		{"full while rotating", "mount -t tmpfs -o size=2m disk d", `{"dir": "d", "rotate": "300KB"}`, "", "no space left on device"},
+		{"read-only", "mount -t tmpfs -o ro disk d", `{"dir": "d", "rotate": "300KB"}`, "", "read-only file system"},
+		{"quota", "true", `{"dir": "d", "format": "pcapng", "quota": "1MB", "rotate": "300KB"}`, "", "quota is used up"},
+		{"removed", "true", `{"dir": "d", "rotate": "300KB"}`, "while ! [ -e d/disk_000002.pcap ]; do sleep 0.01; done; mv d gone", "removed while writing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			run := writeCommand(t, dir, c.options, "--packets", "20000")
+			line := "mkdir d && " + c.prepare + " || exit 99\n(true; " + c.meanwhile + "\n) & \"$@\"; code=$?; wait\n" +
+				`for f in d/*.pcap*; do [ ! -e "$f" ] || capinfos -M -c "$f" || exit 98; done; exit $code`
+			cmd := exec.Command("unshare", append([]string{"-m", "sh", "-c", line, "sh"}, run.Args...)...)
+			cmd.Dir = dir
+			out, _ := cmd.CombinedOutput()
+			code, text := cmd.ProcessState.ExitCode(), string(out)
+			if !strings.Contains(text, c.want) {
+				t.Errorf("the output lacks %q", c.want)
+			}
+			if c.name == "read-only" { // nothing has moved
+				if code != 4 {
+					t.Errorf("exit code %d, want 4", code)
+				}
+			} else if code != 6 || !strings.Contains(text, "every packet is accounted for") {
+				t.Errorf("exit code %d, want 6 and a balanced account", code)
+			}
+			if t.Failed() {
+				t.Logf("%s", out)
+			}
+		})
+	}
+}
