@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -205,8 +206,9 @@ int dqi_disk_open(dqi_disk *d, const char *path, bool threaded, bool keep) {
 }
 
 void dqi_disk_reserve(dqi_disk *d, uint64_t size) {
-    if (d->regular && fallocate(d->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size) != 0)
-        return; // it grows as it goes
+    struct statvfs s;
+    if (!d->regular || fstatvfs(d->fd, &s) != 0 || (uint64_t)s.f_bavail * s.f_frsize / 2 < size) return;
+    if (fallocate(d->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size) != 0) return; // it grows as it goes
 }
 
 void dqi_disk_cut(dqi_disk *d, uint64_t size) {

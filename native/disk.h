@@ -55,7 +55,8 @@ bool dqi_disk_ready(dqi_disk *d);
 // Waits for the write that was begun. *done: bytes that are in the file. 0, or -errno of what stopped it
 // (-ENOENT: the file was removed, -ETIMEDOUT: a pipe's reader stood still until after quit).
 int dqi_disk_end(dqi_disk *d, uint32_t *done);
-// Asks for room on the disk for so many bytes, without making the file longer. Best effort.
+// Asks for room on the disk for so many bytes, without making the file longer, if that leaves
+// as many to others. Best effort.
 void dqi_disk_reserve(dqi_disk *d, uint64_t size);
 // Ends the file at this size, and gives back room behind it; none may be under way. Best effort: the error
 // that led here is what counts.

@@ -37,6 +37,8 @@ var Cases = []Case{
 	{"tcp", "a TCP stream over loopback", "Gbit/s", false, 20, runTCP},
 	{"write_pcap_1024", "frames of 1024 bytes from memory into a pcap file", "GB/s", false, 10, runWrite("pcap", 1024)},
 	{"write_pcap_8000", "the same with 8000 bytes", "GB/s", false, 10, runWrite("pcap", 8000)},
+	{"write_pcapng_1024", "the same into a pcapng file, of 1024 bytes", "GB/s", false, 10, runWrite("pcapng", 1024)},
+	{"write_pcapng_8000", "and of 8000 bytes", "GB/s", false, 10, runWrite("pcapng", 8000)},
 	{"write_raw_1024", "frames of 1024 bytes from memory into a raw file", "GB/s", false, 10, runWrite("raw", 1024)},
 	{"write_raw_8000", "the same with 8000 bytes", "GB/s", false, 10, runWrite("raw", 8000)},
 	{"capture_pcap", "the highest rate of 8000-byte datagrams over veth at which nothing is lost (needs root)", "GB/s", false, 170, runCapture},

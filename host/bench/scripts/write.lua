@@ -3,7 +3,7 @@
 --   daqiri-run write.lua --form pcap --size 1024 --dir /data --bytes 1e9
 local daqiri = require "daqiri"
 local args = daqiri.args{
-  form = { "pcap", choices = { "pcap", "raw" }, help = "of the file" },
+  form = { "pcap", choices = { "pcap", "pcapng", "raw" }, help = "of the file" },
   size = { 1024, unit = "bytes", help = "of a frame" },
   dir = { ".", help = "folder for the file" },
   bytes = { 1e9, help = "to write" },
@@ -18,8 +18,12 @@ local s = daqiri.open{ daqiri = { cfg = {
   } },
 } } }
 
-local out = args.form == "pcap" and s:write_pcap{ name = "disk", dirs = { args.dir }, policy = "wait" }
-  or s:write_raw{ name = "disk", dirs = { args.dir }, policy = "wait", per = "file" }
+local out
+if args.form == "raw" then
+  out = s:write_raw{ name = "disk", dirs = { args.dir }, policy = "wait", per = "file" }
+else
+  out = s:write_pcap{ name = "disk", dirs = { args.dir }, policy = "wait", format = args.form }
+end
 s:pipe(s:rx_queue("port"), out)
 local tx = s:tx_queue("port")
 local count = math.ceil(args.bytes / args.size)
