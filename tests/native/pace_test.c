@@ -102,6 +102,61 @@ static void pause_shorter_than_the_gap(void) {
     bed_close(&b);
 }
 
+// ---- receive times ----------------------------------------------------------------------------------------
+
+// Sends n packets that were received 1 ms after each other, the first at `ts`.
+static void send_received(bed *b, uint32_t n, int64_t ts) {
+    dq_burst *x;
+    DQ_EQ(bed_make(b, b->tx[0][0], n, 100, 7, &x), DQ_OK);
+    for (uint32_t i = 0; i < n; i++)
+        x->ts[i] = ts == 0 ? 0 : ts + i * INT64_C(1000000);
+    DQ_EQ(dq_tx_send(b->tx[0][0], x), DQ_OK);
+}
+
+// Twice as fast. What comes late leaves at once, and the next packets as if it hadn't, unless it is very
+// late.
+static void follows_receive_times(void) {
+    const int64_t ms = 1000000, then = INT64_C(1500000000) * 1000 * ms;
+    uint64_t gaps, most;
+    bed b;
+    bed_open(&b, (bed_conf){.batch = 32});
+    bed_tap_all(&b);
+    dq_tx_follow(b.tx[0][0], 2);
+    send_received(&b, 10, then);
+    bed_steps(&b, INT64_MAX, true);
+    check_gaps(&b, 0, 10, T0, 0.5e6);
+    timing_of(&b, &gaps, &most);
+    DQ_EQ(gaps, 9);
+    DQ_EQ(most, 0);
+
+    bed_steps(&b, T0 + 12 * ms, true); // the next is due at 5 ms
+    send_received(&b, 20, then + 10 * ms);
+    bed_steps(&b, INT64_MAX, true);
+    check_gaps(&b, 10, 15, T0 + 12 * ms, 0);
+    check_gaps(&b, 24, 6, T0 + 12 * ms, 0.5e6);
+
+    bed_steps(&b, T0 + 1000 * ms, true); // it would be due at 15 ms: 10 ms are caught up
+    send_received(&b, 25, then + 30 * ms);
+    bed_steps(&b, INT64_MAX, true);
+    check_gaps(&b, 30, 21, T0 + 1000 * ms, 0);
+    check_gaps(&b, 50, 5, T0 + 1000 * ms, 0.5e6);
+
+    send_received(&b, 5, 0); // no times: nothing to follow
+    bed_steps(&b, INT64_MAX, true);
+    check_gaps(&b, 55, 5, T0 + 1002 * ms, 0);
+    dq_line l = bed_line(b.s, "port0", DQ_LINE_TX, NULL);
+    DQ_CHECK(l.pace_speed == 2 && l.pace_bps == 0 && l.pace_pps == 0);
+
+    dq_tx_pace(b.tx[0][0], 0, 1000); // a pace again
+    send_received(&b, 3, then);
+    bed_steps(&b, INT64_MAX, true);
+    check_gaps(&b, 61, 2, b.got[61].ts, 1e6);
+    bed_check_order(&b, 63);
+    bed_close(&b);
+}
+
+// ---- changes ----------------------------------------------------------------------------------------------
+
 // A new pace holds from now on: also when the old one would have waited for hours.
 static void changes_at_run_time(void) {
     static const struct {
@@ -341,6 +396,7 @@ int main(int argc, char **argv) {
     DQ_RUN(pays_by_length);
     DQ_RUN(no_credit_after_idle);
     DQ_RUN(pause_shorter_than_the_gap);
+    DQ_RUN(follows_receive_times);
     DQ_RUN(changes_at_run_time);
     DQ_RUN(holds_nobody_up);
     DQ_RUN(buckets);
