@@ -252,6 +252,13 @@ func TestSource(t *testing.T) {
 	if err := os.WriteFile(config, bytes.Replace(text, []byte("      replay: {speed: max}\n"), nil, 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	whole, err := os.ReadFile(filepath.Join(dir, "a.pcap"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "tail.pcap"), whole[:len(whole)-1], 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		args, want string
 		code       int
@@ -263,6 +270,7 @@ func TestSource(t *testing.T) {
 		{"--source a.pcap --source sorc=a.pcap", `there is no interface sorc; did you mean "src"?`, 3},
 		{"--source a.pcap --engine loop", "--source and --engine exclude each other", 2},
 		{"--source cut.pcap", "cut.pcap: at byte 24: a packet of 4294967295 bytes", 4},
+		{"--source tail.pcap", "the capture of src is cut off or damaged: 1 record could not be read", 0},
 		{"--source bad.pcap", "bad.pcap: at byte 9999: a packet of", 6},
 	} {
 		if strings.Contains(tt.args, "cut.pcap") || strings.Contains(tt.args, "bad.pcap") {

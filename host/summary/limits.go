@@ -16,6 +16,7 @@ func limits(lines []stats.Line, runS float64, endless map[string]bool) []string 
 	for i := range lines {
 		l := &lines[i]
 		found = append(found, lossLimits(l, runS)...)
+		found = append(found, captureLimits(l)...)
 		if endless[l.Title()] && runS > 0 {
 			found = append(found, rateLimits(l)...)
 		}
@@ -57,6 +58,18 @@ func lossLimits(l *stats.Line, runS float64) []string {
 	}
 	if n := l.Extra.Get("nic_tx_errors"); n > 0 {
 		say("the device failed to send %s that %s's queues handed to it", counted(n, "frame"), l.Title())
+	}
+	return found
+}
+
+// captureLimits says what a capture that was replayed lacks.
+func captureLimits(l *stats.Line) []string {
+	var found []string
+	if n := l.Extra.Get("bad_records"); n > 0 {
+		found = append(found, fmt.Sprintf("the capture of %s is cut off or damaged: %s could not be read", l.Name, counted(n, "record")))
+	}
+	if n := l.Extra.Get("truncated"); n > 0 && l.Kind == stats.Wire {
+		found = append(found, fmt.Sprintf("the capture of %s has %s in part only: its snaplen was smaller", l.Name, counted(n, "packet")))
 	}
 	return found
 }
