@@ -44,13 +44,18 @@ static uint32_t room_for_all(const dqi_port *p, const dq_queue *reader) {
     return room;
 }
 
+// No more comes.
+static bool is_over(const pcap_port *s) {
+    return atomic_load_explicit(&s->stopped, memory_order_relaxed) || dqi_replay_ended(&s->replay);
+}
+
 static void look_at(pcap_port *s, int64_t ns) { atomic_store_explicit(&s->due_ns, ns, memory_order_relaxed); }
 
 static uint32_t read_lane(dqi_lane *l, dqi_piece *out, uint32_t max) {
     dqi_port *p = l->port;
     pcap_port *s = state_of(p);
     const bool virtual_clock = dqi_virtual(p->iface->session);
-    if (atomic_load_explicit(&s->stopped, memory_order_relaxed) || dqi_replay_ended(&s->replay)) return 0;
+    if (is_over(s)) return 0;
     uint32_t room = room_for_all(p, l->reader), n = 0, cut = 0;
     int64_t now = dq_now(p->iface->session), due = now;
     if (room < max) max = room;
@@ -80,7 +85,7 @@ static int pcap_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     int n = dqi_raw_rx(q, b, room);
     if (room == 0) return n;
     (*b)->clock = DQ_CLOCK_FILE;
-    bool over = dqi_replay_ended(&s->replay);
+    bool over = is_over(s);
     if (n == 0 && (*b)->n > 0 && (over || atomic_load_explicit(&s->starved, memory_order_relaxed)))
         q->deliver_now = true;
     int64_t due = atomic_load_explicit(&s->due_ns, memory_order_relaxed);

@@ -115,11 +115,13 @@ static void take(bench *b, uint64_t most) {
 }
 
 static void bench_close(bench *b) {
+    const int64_t patience = INT64_C(60000000000), from = dq_now(b->s);
     dq_line l[4];
     dq_event ev[8];
-    while (dq_session_stop(b->s, 0) > 0)
+    while (dq_session_stop(b->s, patience) > 0)
         for (int n = dq_wait(b->w, 0, ev, 8); n > 0; n--)
             dq_burst_unref(ev[n - 1].b);
+    DQ_CHECK(dq_now(b->s) < from + patience); // what is left of the file is not waited for
     dq_session_finish(b->s);
     uint32_t n = dq_ledger(b->s, l, 4);
     DQ_EQ(n, 3); // queue, wire, tap
