@@ -12,8 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_PREFIX 200     // bytes; leaves room for an index or a suffix in a file's name
-#define DOWN       0x10000 // added to the queue of a lane that can't write: more than any has
+#define DOWN 0x10000 // added to the queue of a lane that can't write: more than any has
 
 // ---- lanes ------------------------------------------------------------------------------------------------
 
@@ -290,54 +289,6 @@ static const dqi_stage_ops writer_ops = {
     .free = writer_free,
 };
 
-static int check_dirs(const char *name, const dq_writer_conf *c, dq_diag *diag) {
-    if (c->n_dirs == 0 || c->n_dirs > DQ_MAX_DIRS)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "writer %s: %u folders: it takes 1 to %d", name,
-                        c->n_dirs, DQ_MAX_DIRS);
-    for (uint32_t i = 0; i < c->n_dirs; i++) {
-        if (c->dirs[i][0] == 0)
-            return dqi_fail(diag, DQ_INVALID_PARAMETER, "writer %s: the folder's name is empty", name);
-        for (uint32_t k = 0; k < i; k++)
-            if (strcmp(c->dirs[i], c->dirs[k]) == 0)
-                return dqi_fail(diag, DQ_INVALID_PARAMETER, "writer %s: folder %s is there twice", name,
-                                c->dirs[i]);
-    }
-    return DQ_OK;
-}
-
-static int check_rotation(const char *name, const dq_writer_conf *c, dq_diag *diag) {
-    bool single = c->kind == DQ_WRITE_RAW_PACKETS || c->kind == DQ_WRITE_RAW_BURSTS;
-    if (single && (c->rotate_bytes || c->rotate_packets || c->rotate_ns))
-        return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "writer %s: rotate: a file for each packet or burst is never too long", name);
-    if (c->delete_oldest && (c->quota == 0 || c->rotate_bytes == 0))
-        return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "writer %s: when_full \"delete_oldest\" needs a quota, and rotation by size", name);
-    if (c->delete_oldest && c->rotate_bytes > c->quota / (c->n_dirs + 2))
-        return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "writer %s: to delete the oldest file the quota must have room for %u files; hint: "
-                        "rotate at %llu bytes or less",
-                        name, c->n_dirs + 2, (unsigned long long)(c->quota / (c->n_dirs + 2)));
-    return DQ_OK;
-}
-
-static int check_conf(const char *name, const dq_writer_conf *c, dq_diag *diag) {
-    int err;
-    if (c->prefix[0] == 0 || strchr(c->prefix, '/'))
-        return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "writer %s: prefix \"%s\": must be the start of a file's name, without folders", name,
-                        c->prefix);
-    if (strlen(c->prefix) > MAX_PREFIX)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "writer %s: prefix is longer than %d bytes", name,
-                        MAX_PREFIX);
-    if (c->snaplen > DQI_PCAP_MAX_SNAPLEN)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "writer %s: snaplen %u: readers of pcap files take at most %d", name, c->snaplen,
-                        DQI_PCAP_MAX_SNAPLEN);
-    err = check_rotation(name, c, diag);
-    return err == DQ_OK ? check_dirs(name, c, diag) : err;
-}
-
 static dqi_block_file *blocks_of(dqi_lane *l, int kind) {
     switch (kind) {
     case DQ_WRITE_PCAP:
@@ -368,7 +319,7 @@ static bool init_lanes(dqi_writer *w) {
 
 int dq_stage_writer(dq_session *s, const char *name, const dq_writer_conf *conf, dq_stage **out,
                     dq_diag *diag) {
-    int err = check_conf(name, conf, diag);
+    int err = dqi_writer_check(name, conf, diag);
     if (err != DQ_OK) return err;
     dqi_writer *w = calloc(1, sizeof *w);
     if (!w) return dqi_fail(diag, DQ_ESYS - ENOMEM, "writer %s: no memory", name);

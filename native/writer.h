@@ -1,6 +1,7 @@
 // writer.h: what the writer stage promises, and what its parts know of each other: writer.c (the stage),
-// writer_lane.c (one folder) and writer_file.c (its files one after the other). Its public functions are in
-// dq.h (dq_stage_writer, dq_writer_write, dq_writer_error, dq_writer_path).
+// writer_check.c (its configuration), writer_lane.c (one folder) and writer_file.c (its files one after the
+// other). Its public functions are in dq.h (dq_stage_writer, dq_writer_write, dq_writer_error,
+// dq_writer_path).
 //
 // A writer is a tap: push hands the burst by reference to the thread of one of its lanes, and the burst goes
 // on; at most DQI_WRITER_DEPTH bursts wait. With policy drop a writer that is
@@ -90,6 +91,8 @@ struct dqi_writer {
     dqi_entry entries[DQI_WRITER_DEPTH];
 };
 
+// DQ_OK, or INVALID_PARAMETER with the thing at fault in diag. name: of the stage.
+int dqi_writer_check(const char *name, const dq_writer_conf *c, dq_diag *diag);
 // The lane that the next burst goes to. Any thread.
 dqi_lane *dqi_writer_lane(dqi_writer *w);
 // Lets go of the entry and its burst. Any thread.
