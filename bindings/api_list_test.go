@@ -7,7 +7,7 @@ const (
 	works   = "works"
 	noRDMA  = "engine not here yet: RDMA"
 	noS3    = "engine not here yet: S3"
-	noOrder = "engine not here yet: reorder"
+	noOrder = "engine not here yet: reordering on a GPU"
 )
 
 var apiFunctions = map[string]string{
@@ -50,7 +50,7 @@ var apiFunctions = map[string]string{
 	"rdma_connect_to_server": noRDMA, "rdma_get_port_queue": noRDMA, "rdma_get_server_conn_id": noRDMA,
 	"rdma_set_header": noRDMA, "rdma_get_opcode": works,
 	// reorder
-	"set_reorder_cuda_stream": noOrder, "get_reorder_burst_info": noOrder,
+	"set_reorder_cuda_stream": noOrder, "get_reorder_burst_info": works,
 	// S3
 	"daqiri_s3_writer_create": noS3, "S3Writer": noS3, "daqiri_write_raw_to_s3_objects_async": noS3, "daqiri_s3_write_poll": noS3,
 	"daqiri_s3_write_wait": noS3, "daqiri_s3_write_destroy": noS3, "daqiri_s3_writer_destroy": noS3,

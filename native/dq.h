@@ -478,6 +478,9 @@ void dq_write_free(dq_write *op);
 int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn, dq_pipe **out,
                 dq_diag *diag);
 void dq_pipe_remove(dq_pipe *p);
+// Every burst of q goes through these stages first, once, and its pipes get what they leave. Once, before the
+// start.
+int dq_queue_claim(dq_queue *q, dq_stage *const *stages, uint32_t n, dq_diag *diag);
 
 // ---- queues -----------------------------------------------------------------------------------------------
 

@@ -293,6 +293,7 @@ int dqi_stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, voi
 typedef struct dqi_dispatch {
     bool active;     // a burst is under way
     bool taken;      // by a pipe at least
+    bool claimed;    // what the queue's claim takes is taken
     dq_burst *burst; // the reference for the pipes to come; NULL: `pipe` is the last
     dq_burst *cur;   // before node `node` of pipe `pipe`
     uint32_t pipe, node, conn, n;
@@ -335,6 +336,7 @@ struct dq_queue {
     int64_t cur_since; // session time of cur's first packet
     dqi_dispatch dispatch;
     dq_pipe **pipes;
+    dq_pipe *claim; // goes first, once for each burst: the pipes get what it leaves. NULL: there is none
     uint32_t n_pipes, n_consumers;
     bool handles;           // bursts may go through the pipes as handles
     uint32_t pipes_version; // grows with every change of pipes

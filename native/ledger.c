@@ -44,14 +44,19 @@ static void queue_line(dq_queue *q, dq_line *l) {
     l->queue[0] = 0;
 }
 
+static void add_pipe(const dq_pipe *p, const dq_stage *st, dq_line *l) {
+    for (uint32_t m = 0; p && m < p->n; m++)
+        if (p->nodes[m].stage == st) dqi_line_add(l, &p->nodes[m].c);
+}
+
 // Adds what the nodes of this stage counted in every pipe.
 static void add_nodes(const dq_session *s, const dq_stage *st, dq_line *l) {
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         for (uint32_t k = 0; k < s->ifaces[i]->n_rx; k++) {
             const dq_queue *q = s->ifaces[i]->rx[k];
+            add_pipe(q->claim, st, l);
             for (uint32_t p = 0; p < q->n_pipes; p++)
-                for (uint32_t m = 0; m < q->pipes[p]->n; m++)
-                    if (q->pipes[p]->nodes[m].stage == st) dqi_line_add(l, &q->pipes[p]->nodes[m].c);
+                add_pipe(q->pipes[p], st, l);
         }
 }
 

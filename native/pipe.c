@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
-// Takes b through the pipe's stages from d->node on. False: stalled.
-static bool run_pipe(dqi_dispatch *d, dq_pipe *p) {
+// Takes d->cur through the pipe's stages from d->node on; what is left of it stays there. False: stalled.
+static bool run_nodes(dqi_dispatch *d, dq_pipe *p) {
     while (d->cur && d->node < p->n) {
         dqi_node *node = &p->nodes[d->node];
         uint32_t n = d->cur->n;
@@ -24,9 +24,36 @@ static bool run_pipe(dqi_dispatch *d, dq_pipe *p) {
         d->cur = out;
         d->node++;
     }
+    d->node = 0;
+    return true;
+}
+
+static bool run_pipe(dqi_dispatch *d, dq_pipe *p) {
+    if (!run_nodes(d, p)) return false;
     if (d->cur) dq_burst_unref(d->cur);
     d->cur = NULL;
-    d->node = 0;
+    return true;
+}
+
+// The claim takes what is its own; what it leaves is the burst for the pipes. False: stalled.
+static bool run_claim(dq_queue *q) {
+    dqi_dispatch *d = &q->dispatch;
+    if (d->claimed) return true;
+    if (!d->cur) {
+        d->cur = d->burst;
+        d->burst = NULL;
+    }
+    if (!run_nodes(d, q->claim)) return false;
+    uint32_t left = d->cur ? d->cur->n : 0;
+    uint64_t bytes = d->cur ? d->cur->bytes : 0;
+    dqi_add(&q->c.out, d->n - left);
+    dqi_add(&q->c.out_bytes, d->bytes - bytes);
+    dqi_gauge_add(&q->held, (int64_t)left - d->n);
+    d->burst = d->cur;
+    d->cur = NULL;
+    d->n = left;
+    d->bytes = bytes;
+    d->claimed = true;
     return true;
 }
 
@@ -47,7 +74,8 @@ static uint32_t next_pipe(const dq_queue *q, uint32_t from, uint32_t conn) {
 bool dqi_dispatch_run(dq_queue *q) {
     dqi_dispatch *d = &q->dispatch;
     if (!d->active) return true;
-    for (;;) {
+    if (!run_claim(q)) return false;
+    while (d->cur || d->burst) {
         if (!d->cur) {
             d->pipe = next_pipe(q, d->pipe, d->conn);
             if (d->pipe == q->n_pipes) break;
@@ -63,7 +91,7 @@ bool dqi_dispatch_run(dq_queue *q) {
         d->pipe++;
         if (!d->burst) break;
     }
-    if (d->taken) {
+    if (d->taken || d->n == 0) {
         dqi_add(&q->c.out, d->n);
         dqi_add(&q->c.out_bytes, d->bytes);
         dqi_add(&q->c.bursts, 1);
@@ -86,6 +114,7 @@ void dqi_dispatch_start(dq_queue *q, dq_burst *b) {
     if (!q->handles) dqi_burst_columns(b);
     q->dispatch = (dqi_dispatch){
         .active = true,
+        .claimed = q->claim == NULL,
         .burst = b,
         .n = b->n,
         .bytes = b->bytes,
@@ -114,7 +143,7 @@ static uint32_t count_consumers(const dq_queue *q) {
 
 // Whether nobody looks at packets on their way through q's pipes, and one at most does afterwards.
 static bool takes_handles(const dq_queue *q) {
-    bool blind = q->n_pipes == 1 && q->n_consumers <= 1;
+    bool blind = !q->claim && q->n_pipes == 1 && q->n_consumers <= 1;
     for (uint32_t k = 0; blind && k < q->pipes[0]->n; k++)
         blind = q->pipes[0]->nodes[k].stage->ops->blind;
     return blind;
@@ -188,6 +217,28 @@ int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn,
     return DQ_OK;
 }
 
+int dq_queue_claim(dq_queue *q, dq_stage *const *stages, uint32_t n, dq_diag *diag) {
+    int err = check_stages(q, stages, n, diag);
+    if (err != DQ_OK) return err;
+    if (q->session->state >= DQI_STARTED || q->claim)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: it was claimed before, or the session runs",
+                        q->conf.name);
+    dq_pipe *p = pipe_new(q, stages, n, 0);
+    if (!p) return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for a pipe", q->conf.name);
+    for (uint32_t i = 0; i < n && err == DQ_OK; i++)
+        if (stages[i]->ops->join) err = stages[i]->ops->join(stages[i], q, diag);
+    if (err != DQ_OK) {
+        pipe_free(p);
+        return err;
+    }
+    pthread_mutex_lock(&q->session->control);
+    q->claim = p;
+    q->handles = takes_handles(q);
+    atomic_store(&q->consumed, true);
+    pthread_mutex_unlock(&q->session->control);
+    return DQ_OK;
+}
+
 static void add_counters(dqi_counters *to, const dqi_counters *from) {
     dqi_add(&to->in, dqi_get(&from->in));
     dqi_add(&to->in_bytes, dqi_get(&from->in_bytes));
@@ -203,7 +254,7 @@ static void add_counters(dqi_counters *to, const dqi_counters *from) {
 // A stalled burst in a pipe that goes away leaves it as if the rest of the pipe had taken it.
 static void leave_dispatch(dq_queue *q, uint32_t at) {
     dqi_dispatch *d = &q->dispatch;
-    if (!d->active || d->pipe < at) return;
+    if (!d->active || !d->claimed || d->pipe < at) return;
     if (d->pipe == at) {
         dq_burst_unref(d->cur);
         d->cur = NULL;
@@ -228,7 +279,7 @@ void dq_pipe_remove(dq_pipe *p) {
     }
     q->n_consumers = count_consumers(q);
     q->handles = takes_handles(q);
-    atomic_store(&q->consumed, q->n_pipes > 0);
+    atomic_store(&q->consumed, q->n_pipes > 0 || q->claim);
     for (uint32_t i = 0; i < p->n; i++)
         add_counters(&p->nodes[i].stage->past, &p->nodes[i].c);
     dqi_poller_release(q->poller);
@@ -239,6 +290,7 @@ void dq_pipe_remove(dq_pipe *p) {
 void dqi_pipes_free(dq_queue *q) {
     for (uint32_t i = 0; i < q->n_pipes; i++)
         pipe_free(q->pipes[i]);
+    pipe_free(q->claim);
     free(q->pipes);
 }
 

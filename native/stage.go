@@ -185,5 +185,15 @@ func (q Queue) AddPipe(stages []Stage, conn uint32) (Pipe, error) {
 	return p, result("pipe", C.dq_pipe_add(q.c, first(c), C.uint32_t(len(c)), C.uint32_t(conn), &p.c, &d), &d)
 }
 
+// Claim sends every burst of q through these stages first, once; its pipes get what they leave. Once, before the start.
+func (q Queue) Claim(stages []Stage) error {
+	c := make([]*C.dq_stage, len(stages))
+	for i, st := range stages {
+		c[i] = st.c
+	}
+	var d C.dq_diag
+	return result("claim", C.dq_queue_claim(q.c, first(c), C.uint32_t(len(c)), &d), &d)
+}
+
 // Remove ends the pipe. Of a direct queue: owner's thread.
 func (p Pipe) Remove() { C.dq_pipe_remove(p.c) }

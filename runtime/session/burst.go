@@ -123,7 +123,15 @@ func (b *Burst) Clock() string {
 }
 
 // Queue is the queue that received the burst, or that it was allocated for.
-func (b *Burst) Queue() *Queue { return b.s.queueOf(b.view.Queue()) }
+//
+// Of what a stage of the configuration made it is the queue whose packets these were.
+func (b *Burst) Queue() *Queue {
+	q := b.s.queueOf(b.view.Queue())
+	if q.home != nil {
+		return q.home
+	}
+	return q
+}
 
 // Session is the session that the burst belongs to.
 func (b *Burst) Session() *Session { return b.s }

@@ -112,8 +112,8 @@ func (c *checker) iface(i *spec.Interface) {
 }
 
 func (c *checker) rx(rx *spec.RX) {
-	if len(rx.ReorderConfigs) > 0 {
-		c.missing(rx.Key("reorder_configs"), "reorder is")
+	for _, r := range rx.ReorderConfigs {
+		c.reorder(r)
 	}
 	for _, f := range rx.Flows {
 		if f.ID == 0 && len(f.Transforms()) > 0 {
@@ -152,5 +152,18 @@ func (c *checker) endpoints() {
 			continue
 		}
 		owner[local.String()] = i
+	}
+}
+
+func (c *checker) reorder(r *spec.Reorder) {
+	region := c.cfg.Region(r.MemoryRegion)
+	if r.ReorderType == "gpu" && region != nil && region.Kind == region.Declared {
+		c.fault(r.Key("reorder_type"), "reordering on a GPU is not in this version; hint: reorder_type: cpu, or memory = \"host\" (--memory host)")
+	}
+	if r.ReorderEngine == "hw" {
+		c.missing(r.Key("reorder_engine"), "reordering by the network card is")
+	}
+	if r.DataTypes != nil {
+		c.missing(r.Key("data_types"), "conversion on the CPU is")
 	}
 }

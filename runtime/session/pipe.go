@@ -32,7 +32,20 @@ func (s *Session) pipe(sources []*Queue, stages []*Stage, conn uint32) (*Pipe, e
 	if len(sources) == 0 || len(stages) == 0 {
 		return nil, invalid("pipe: it needs a source and a stage")
 	}
-	return s.join(sources, stages, conn)
+	return s.join(withPlans(sources), stages, conn)
+}
+
+// withPlans adds what the configuration's reorder stages make of the sources' packets: it is for their consumers.
+func withPlans(sources []*Queue) []*Queue {
+	all := slices.Clone(sources)
+	for _, q := range sources {
+		for _, st := range q.plans {
+			if !slices.Contains(all, st.out) {
+				all = append(all, st.out)
+			}
+		}
+	}
+	return all
 }
 
 // join makes a pipe, and where stages follow a reorder stage another one behind that.
@@ -94,6 +107,9 @@ func (q *Queue) feeds(s *Session, stages []*Stage) error {
 		return invalid("%s: it is not a receive queue of this session", q.title())
 	}
 	for _, st := range stages {
+		if st.out != nil && st.out.home != nil {
+			return invalid("stage %s: the configuration says what its sources are", st.name)
+		}
 		if st.s != s {
 			return invalid("stage %s: it belongs to another session", st.name)
 		}

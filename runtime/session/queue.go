@@ -18,6 +18,8 @@ type Queue struct {
 	owner  *task.Task // of a direct queue, under the session's lock
 	stage  *Stage     // whose aggregates it hands out; nil: it is an interface's
 	leader *Queue     // of a stage's: the source whose poller serves it; nil: it has none yet
+	home   *Queue     // of a stage's of the configuration: the queue whose packets these were
+	plans  []*Stage   // reorder stages of the configuration: they take their packets before any pipe
 }
 
 func (s *Session) queueOf(n native.Queue) *Queue {

@@ -136,22 +136,6 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestWrapWarning: a batch size that does not divide the range of the sequence number is
-// possible and costs a short batch at the wrap.
-func TestWrapWarning(t *testing.T) {
-	text := strings.Replace(read(t, filepath.Join("testdata", "good", "raw_all_keys.yaml")), "bit_width: 48", "bit_width: 16", 1)
-	_, warnings, err := ParseText("x", text, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, w := range warnings {
-		if strings.Contains(w.Text, "100 does not divide 2^16") {
-			return
-		}
-	}
-	t.Errorf("no warning of the wrap: %v", warnings)
-}
-
 func TestInspectGolden(t *testing.T) {
 	for _, name := range []string{"raw_all_keys", "sockets", "flow_classes"} {
 		plan, err := json.MarshalIndent(Inspect(good(t, name+".yaml")), "", "  ")

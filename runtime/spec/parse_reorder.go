@@ -127,12 +127,8 @@ func (p *parser) sequenceRange(o *object, r *Reorder) {
 	if width == 0 || r.PacketsPerBatch == 0 || width > 62 {
 		return
 	}
-	values := int64(1) << width
-	switch {
-	case r.PacketsPerBatch > values:
+	if values := int64(1) << width; r.PacketsPerBatch > values {
 		p.errorf(o.Key("packets_per_batch"), "%d is more than a sequence number of %d bits can count (%d)", r.PacketsPerBatch, width, values)
-	case values%r.PacketsPerBatch != 0 && width <= 32:
-		p.warnf(o.Key("packets_per_batch"), "%d does not divide 2^%d: the batch in which the sequence number wraps is cut short", r.PacketsPerBatch, width)
 	}
 }
 

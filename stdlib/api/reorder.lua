@@ -1,10 +1,22 @@
--- reorder: aggregates of packets in order. Reordering is not in this version: no burst has the flag REORDERED.
+-- reorder: aggregates of packets in order, made by the configuration's reorder_configs on the CPU.
 
 local core = require "daqiri.api.core"
 
 local M = {}
 
 M.set_reorder_cuda_stream = core.absent(0, "reordering on a GPU is not in this version")
-M.get_reorder_burst_info = core.absent(1, "reordering is not in this version: no burst is a reordered one")
+
+local function aggregate(burst)
+  local state = core.state(burst)
+  if state.b and state.b.batch_id ~= nil then return state.b end
+end
+
+-- get_reorder_burst_info says what an aggregate is: complete at once, as no GPU has to finish it.
+function M.get_reorder_burst_info(burst)
+  local b = aggregate(burst)
+  if not b then return "INVALID_PARAMETER", nil, "the burst is not a reordered one" end
+  return "SUCCESS", { batch_id = b.batch_id, source_packet_count = b.source_packets, packets_per_batch = b.expected,
+    payload_len = b.slot_bytes, aggregate_len = b.bytes, burst_flags = b.flags - b.flags % 2 ^ 28 } -- ours are below
+end
 
 return M

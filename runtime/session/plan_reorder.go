@@ -1,0 +1,75 @@
+package session
+
+import (
+	"slices"
+
+	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// addPlans makes the reorder stages of the configuration, which take the packets of their flows before any pipe.
+func (i *Interface) addPlans() error {
+	if i.spec.RX == nil {
+		return nil
+	}
+	for _, r := range i.spec.RX.ReorderConfigs {
+		sources := i.queuesOf(r)
+		st, err := i.s.Reorder(r.Name, planOptions(r, sources))
+		if err != nil {
+			return located(r.Source, err)
+		}
+		st.out.home, st.out.leader = sources[0], sources[0]
+		for _, q := range sources {
+			q.plans = append(q.plans, st)
+		}
+		if r.ReorderType == "gpu" {
+			i.s.note("reorder %s: on the CPU", r.Name)
+		}
+	}
+	for _, q := range i.rx {
+		if len(q.plans) == 0 {
+			continue
+		}
+		stages := make([]native.Stage, len(q.plans))
+		for k, st := range q.plans {
+			stages[k] = st.native
+		}
+		if err := q.native.Claim(stages); err != nil {
+			return q.named(err)
+		}
+	}
+	return nil
+}
+
+// queuesOf lists the queues that the flows of a reorder config go to.
+func (i *Interface) queuesOf(r *spec.Reorder) (queues []*Queue) {
+	for _, f := range i.spec.RX.Flows {
+		if !slices.Contains(r.FlowIDs, f.ID) {
+			continue
+		}
+		for _, q := range i.rx {
+			if slices.Contains(f.QueueIDs(), q.ID()) && !slices.Contains(queues, q) {
+				queues = append(queues, q)
+			}
+		}
+	}
+	return queues
+}
+
+// planOptions are those of a reorder config; a batch's time is the longest timeout_us of its queues.
+func planOptions(r *spec.Reorder, sources []*Queue) ReorderOptions {
+	place := func(f spec.BitField) *Field {
+		return &Field{Base: BaseStart, BitOffset: uint32(f.BitOffset), BitWidth: uint16(f.BitWidth)}
+	}
+	o := ReorderOptions{
+		MemoryRegion: r.MemoryRegion, Sequence: place(r.SequenceNumber), Slots: int(r.PacketsPerBatch),
+		PayloadByteOffset: r.PayloadByteOffset, FlowIDs: r.FlowIDs, DropIncomplete: r.MissingAction == "drop",
+	}
+	if r.BatchNumber != nil {
+		o.BatchNumber = place(*r.BatchNumber)
+	}
+	for _, q := range sources {
+		o.TimeoutNS = max(o.TimeoutNS, 1000*q.spec.TimeoutUS)
+	}
+	return o
+}
