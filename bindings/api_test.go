@@ -217,6 +217,7 @@ func TestAPIScripts(t *testing.T) {
 		{"loop", "loop.lua", "--clock real"},
 		{"loop/virtual", "loop.lua", "--clock virtual"},
 		{"split", "split.lua", ""},
+		{"reorder", "reorder.lua", ""},
 		{"files", "files.lua", "--dir {{dir}} --clock real"},
 		{"files/virtual", "files.lua", "--dir {{dir}} --clock virtual"},
 		{"sockets", "sockets.lua", "--port {{tcp}} --udp {{udp}}"},
