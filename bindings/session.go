@@ -44,7 +44,7 @@ var sessionType = &typeDef{
 		{"stage", sessionStage}, {"start", sessionStart}, {"stats", sessionStats}, {"stop", sessionStop},
 		{"threshold", sessionThreshold}, {"tx_queue", sessionQueue(false)},
 		{"tx_queues", sessionQueues(false)}, {"write_blocks", sessionWrite(session.KindBlocks)},
-		{"write_pcap", sessionWrite(session.KindPcap)}, {"write_raw", sessionWrite(session.KindRaw)},
+		{"write_pcap", sessionWrite(session.KindPcap)}, {"write_raw", sessionWrite(session.KindRaw)}, {"write_s3", sessionWriteS3},
 	},
 	meta: []entry{{"__tostring", func(c *call) int {
 		h, _ := userdata[*sessionHandle](c.L.Get(1))

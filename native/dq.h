@@ -447,6 +447,23 @@ typedef struct dq_writer_file {
 // many. Any thread.
 bool dq_writer_file_read(dq_stage *writer, uint32_t number, dq_writer_file *out);
 
+// A writer whose work somebody else does: one taker. At most depth bursts wait for it.
+int dq_stage_outlet(dq_session *s, const char *name, uint32_t depth, int policy, dq_stage **out,
+                    dq_diag *diag);
+// Waits for the next burst: the taker's reference. *tag: what it was given with, 0: it came through a pipe.
+// NULL: the outlet has ended, and nothing is left. One thread at a time; blocks.
+dq_burst *dq_outlet_take(dq_stage *outlet, dq_view *view, uint32_t *tag);
+// Hands b over; the caller keeps its own reference, and the packets are read-only from now on. tag: above 0.
+// DQ_OK, DQ_NO_SPACE_AVAILABLE (depth bursts wait), DQ_NOT_READY (it has ended). Any thread; never blocks.
+int dq_outlet_give(dq_stage *outlet, dq_burst *b, uint32_t tag);
+// Nothing more comes: what is pushed from now on is dropped as stopped. Any thread.
+void dq_outlet_end(dq_stage *outlet);
+// What became of so many of the packets that were taken; every one is told of once. reason: dq_reason; extra:
+// dq_extra. Any thread.
+void dq_outlet_out(dq_stage *outlet, uint64_t packets, uint64_t bytes);
+void dq_outlet_lost(dq_stage *outlet, int reason, uint64_t packets);
+void dq_outlet_note(dq_stage *outlet, int extra, uint64_t n);
+
 // What became of a burst that was handed to a writer, so far.
 typedef struct dq_write_state {
     bool done;                  // nothing more will change
@@ -649,7 +666,7 @@ typedef enum dq_reason {
     DQ_DROP_FILTERED,    // a filter refused it
     DQ_DROP_NOT_SAMPLED, // a sampler left it out
     DQ_DROP_BEHIND,      // the consumer was behind and its policy is drop
-    DQ_DROP_WRITE_ERROR, // the file could not be written
+    DQ_DROP_WRITE_ERROR, // the file, or the object, could not be written
     DQ_DROP_QUOTA,       // the writer's quota is used up
     DQ_DROP_SEND_ERROR,  // the system refused to send it
     DQ_DROP_NO_PEER,     // nobody to send it to
@@ -702,6 +719,8 @@ typedef enum dq_extra {
     DQ_EXTRA_EXPECTED,      // cells that should have come; of the first and the last batch those that came
     DQ_EXTRA_MISSING,       // cells of these that did not
     DQ_EXTRA_RESYNCS,       // times that the stream was found at another place
+    DQ_EXTRA_OBJECTS,       // objects uploaded
+    DQ_EXTRA_RETRIES,       // requests of uploads that were made again
     DQ_EXTRAS
 } dq_extra;
 const char *dq_extra_name(int extra);

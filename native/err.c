@@ -45,7 +45,7 @@ static const struct {
     [DQ_DROP_FILTERED] = {"filtered", "refused by the filter"},
     [DQ_DROP_NOT_SAMPLED] = {"not_sampled", "left out by the sampler"},
     [DQ_DROP_BEHIND] = {"behind", "the consumer was behind and its policy is drop"},
-    [DQ_DROP_WRITE_ERROR] = {"write_error", "the file could not be written"},
+    [DQ_DROP_WRITE_ERROR] = {"write_error", "the file, or the object, could not be written"},
     [DQ_DROP_QUOTA] = {"quota", "the writer's quota is used up"},
     [DQ_DROP_SEND_ERROR] = {"send_error", "the system refused to send it"},
     [DQ_DROP_NO_PEER] = {"no_peer", "there was nobody to send it to"},
@@ -113,6 +113,8 @@ static const char *const extras[DQ_EXTRAS] = {
     [DQ_EXTRA_EXPECTED] = "expected",
     [DQ_EXTRA_MISSING] = "missing",
     [DQ_EXTRA_RESYNCS] = "resyncs",
+    [DQ_EXTRA_OBJECTS] = "objects",
+    [DQ_EXTRA_RETRIES] = "retries",
 };
 
 const char *dq_extra_name(int extra) { return extra >= 0 && extra < DQ_EXTRAS ? extras[extra] : NULL; }

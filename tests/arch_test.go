@@ -32,7 +32,7 @@ var layers = map[string]layer{
 		own:     []string{"runtime"},
 		modules: []string{"github.com/yuin/gopher-lua", "layeh.com/gopher-luar"},
 	},
-	"runtime": {own: []string{"native"}, modules: []string{"github.com/prometheus/client_golang", "go.opentelemetry.io/otel",
+	"runtime": {own: []string{"native"}, modules: []string{"github.com/minio/minio-go", "github.com/prometheus/client_golang", "go.opentelemetry.io/otel",
 		"gopkg.in/yaml.v3"}},
 	"native": {modules: []string{"github.com/cilium/ebpf", "golang.org/x/sys"}},
 	"stdlib": {},

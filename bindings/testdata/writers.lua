@@ -21,6 +21,25 @@ local function contents(path)
   return text
 end
 
+-- objects: what is wrong shows before anything is sent; a store that isn't there, at the start, here at once
+local store = { bucket = "bucket", endpoint = "http://127.0.0.1:1", access_key = "a", secret_key = "s" }
+local function s3(option, value)
+  local o = {}
+  for k, v in pairs(store) do o[k] = v end
+  if option then o[option] = value end
+  return function() s:write_s3(o) end
+end
+t.raises("option 'bucket' is missing", function() s:write_s3{} end)
+t.raises("endpoint \"nowhere/x\": http://HOST:PORT", s3("endpoint", "nowhere/x"))
+t.raises("an access key and a secret key come together", s3("access_key", ""))
+t.raises("staging of 1000 bytes: at least 16777216", s3("staging", 1000))
+t.raises("option 'staging': a number of bytes above 0", s3("staging", 0))
+t.raises("option 'end_timeout': a time above 0", s3("end_timeout", 0))
+t.raises("option 'prefix': \"/x\"", s3("prefix", "/x"))
+t.raises("option 'checksum': \"sha1\" is not one of crc32c, md5", s3("checksum", "sha1"))
+t.raises("connection refused", s3())
+t.raises("bucket \"b\": Bucket name cannot be shorter", s3("bucket", "b"))
+
 local b = tx:alloc(3)
 b:fill(tx:template{ payload = "abcd", udp_dst = 7148 })
 t.raises("burst expected", function() pcap:write(3) end)

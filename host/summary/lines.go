@@ -149,7 +149,11 @@ func (s *Session) figures(b *strings.Builder) {
 // writers names the files and what is in them.
 func (s *Session) writers(b *strings.Builder) {
 	for i := range s.Ledger.Lines {
-		if l := &s.Ledger.Lines[i]; l.Kind == stats.Writer {
+		l := &s.Ledger.Lines[i]
+		if objects := l.Extra.Get("objects"); l.Kind == stats.Writer && objects > 0 {
+			fmt.Fprintf(b, "  %s uploaded %s, %s, in %s; %s\n", l.Title(), counted(l.Out, "packet"), size(l.OutBytes), counted(objects, "object"),
+				counted(l.Extra.Get("retries"), "request")+" made again")
+		} else if l.Kind == stats.Writer {
 			fmt.Fprintf(b, "  %s wrote %s, %s, into %s\n", l.Title(), counted(l.Out, "packet"), size(l.Extra.Get("file_bytes")),
 				counted(l.Extra.Get("files"), "file"))
 		}

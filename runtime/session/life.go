@@ -28,6 +28,9 @@ func (s *Session) Start(main *task.Task) error {
 			}
 		}
 	}
+	if err := s.checkUploads(); err != nil {
+		return err
+	}
 	s.env.Scheduler.Pin(s.pinned)
 	s.state = started
 	s.movedNS.Store(s.native.Now())
@@ -112,6 +115,7 @@ func (s *Session) Finish() error {
 			defer t.Release()
 		}
 		s.native.Ledger() // what devices count is up to date in the ends of captures
+		s.endUploads()
 		s.native.Finish()
 		s.state = finished
 		errs = append(errs, s.writeManifests(true))
@@ -120,9 +124,7 @@ func (s *Session) Finish() error {
 		errs = append(errs, i.sourceError())
 	}
 	for _, st := range s.stages {
-		if st.writes() {
-			errs = append(errs, st.writerError())
-		}
+		errs = append(errs, st.writerError())
 	}
 	return errors.Join(errs...)
 }
@@ -138,6 +140,7 @@ func (s *Session) Close() (leaked uint64) {
 		return s.leaked
 	}
 	s.state = ended
+	s.endUploads() // of a session that was never started
 	last := s.snapshot()
 	s.alive.Lock()
 	s.last, s.lastNS = last, s.native.Now()

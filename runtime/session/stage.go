@@ -38,6 +38,7 @@ const (
 	KindPcap    = "pcap"
 	KindRaw     = "raw"
 	KindBlocks  = "blocks"
+	KindS3      = "s3"
 )
 
 // Stage is native work on bursts, in any number of pipes of its session.
@@ -47,8 +48,9 @@ type Stage struct {
 	kind   string
 	native native.Stage
 	layer  string         // of the queues that it can serve; empty: any
-	writer *WriterOptions // of a writer; nil
 	out    *Queue         // of a reorder stage: where its aggregates come from
+	writer *WriterOptions // of a writer of files; nil
+	s3     *uploader      // of a writer of objects; nil
 }
 
 // Name is the stage's name, unique in its session: that of its ledger line.

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/s3"
 )
 
 // MaxDirs is how many folders a writer can write to.
@@ -103,9 +104,12 @@ func (s *Session) writer(name, kind string, files native.WriterKind, o WriterOpt
 
 func (st *Stage) writes() bool { return st.writer != nil }
 
-// Paths lists the files that a writer writes, or wrote last, one for each folder; none of
-// other stages.
+// Paths lists the files that a writer writes, or wrote last, one for each folder; where a
+// writer's objects go; none of other stages.
 func (st *Stage) Paths() []string {
+	if st.s3 != nil {
+		return []string{st.s3.w.Where()}
+	}
 	if !st.writes() || st.s.enter() != nil {
 		return nil
 	}
@@ -115,6 +119,9 @@ func (st *Stage) Paths() []string {
 
 // Error is a writer's first error, nil when there is none.
 func (st *Stage) Error() error {
+	if st.s3 != nil {
+		return st.writerError()
+	}
 	if !st.writes() || st.s.enter() != nil {
 		return nil
 	}
@@ -123,6 +130,12 @@ func (st *Stage) Error() error {
 }
 
 func (st *Stage) writerError() error {
+	if st.s3 != nil {
+		return within("writer "+st.name, st.s3.w.Err())
+	}
+	if !st.writes() {
+		return nil
+	}
 	if words := st.native.WriterError(); words != "" {
 		return fmt.Errorf("writer %s: %w", st.name, errors.New(words))
 	}
@@ -133,6 +146,7 @@ func (st *Stage) writerError() error {
 // the session. Safe for concurrent use.
 type Write struct {
 	native native.Write
+	s3     *s3.Op // of a writer of objects, instead
 	name   string // of the writer
 }
 
@@ -151,30 +165,44 @@ func (st *Stage) Write(b *Burst, names *WriteNames) (*Write, error) {
 		return nil, err
 	}
 	switch {
-	case !st.writes():
+	case !st.writes() && st.s3 == nil:
 		return nil, invalid("stage %s: it is no writer", st.name)
 	case b.s != st.s:
 		return nil, invalid("writer %s: the burst belongs to another session", st.name)
 	}
-	n, err := st.native.Write(b.native, names)
+	w := &Write{name: st.name}
+	var err error
+	if st.s3 != nil {
+		w.s3, err = st.s3.give(b, names)
+	} else {
+		w.native, err = st.native.Write(b.native, names)
+	}
 	if err != nil {
 		return nil, within("writer "+st.name, err)
 	}
 	b.native.View(&b.view) // it is shared now
-	w := &Write{n, st.name}
-	runtime.AddCleanup(w, native.Write.Free, n)
+	if w.s3 == nil {
+		runtime.AddCleanup(w, native.Write.Free, w.native)
+	}
 	return w, nil
 }
 
 // State reads what became of the burst.
 func (w *Write) State() WriteState {
 	defer runtime.KeepAlive(w)
+	if w.s3 != nil {
+		s := w.s3.State()
+		return WriteState{Done: s.Done, Completed: s.Completed, Failed: s.Failed, Bytes: s.Bytes}
+	}
 	return w.native.State()
 }
 
 // Error is the first failure, nil when there is none.
 func (w *Write) Error() error {
 	defer runtime.KeepAlive(w)
+	if w.s3 != nil {
+		return within("writer "+w.name, w.s3.Err())
+	}
 	if words := w.native.Error(); words != "" {
 		return fmt.Errorf("writer %s: %s", w.name, words)
 	}

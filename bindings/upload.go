@@ -1,0 +1,54 @@
+package bindings
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// sessionWriteS3 is s:write_s3{}.
+func sessionWriteS3(c *call) int {
+	o := selfSession(c)
+	opts := c.options(1, "access_key", "attempts", "bucket", "bytes_per_object", "checksum", "end_timeout", "endpoint", "name",
+		"overwrite", "packet_data_offset", "packets_per_object", "path_style", "policy", "prefix", "profile", "region", "secret_key",
+		"session_token", "staging", "uploads")
+	opts.need("bucket")
+	name := opts.str("name", "")
+	w := session.S3Options{Policy: opts.policy(session.Drop), Overwrite: opts.bool("overwrite", false)}
+	w.Bucket = opts.str("bucket", "")
+	w.Prefix = opts.str("prefix", cmp.Or(name, session.KindS3))
+	w.Endpoint, w.Region = opts.str("endpoint", ""), opts.str("region", "")
+	w.PathStyle = opts.bool("path_style", false)
+	w.AccessKey, w.SecretKey = opts.str("access_key", ""), opts.str("secret_key", "")
+	w.SessionToken, w.Profile = opts.str("session_token", ""), opts.str("profile", "")
+	w.PacketsPerObject = int(opts.whole("packets_per_object", 0, 1, 1<<31-1))
+	w.BytesPerObject = int64(opts.quantity("bytes_per_object", spec.ParseSize))
+	w.PacketDataOffset = int(opts.whole("packet_data_offset", 0, 0, 1<<31-1))
+	w.MD5 = opts.choice("checksum", "crc32c", "md5") == "md5"
+	w.Staging = int64(opts.quantity("staging", spec.ParseSize))
+	w.Uploads = int(opts.whole("uploads", 0, 1, 256))
+	w.Attempts = int(opts.whole("attempts", 0, 1, 1000))
+	opts.uploadTimes(&w)
+	if n := len(w.Prefix); n < 1 || n > maxPrefix || strings.HasPrefix(w.Prefix, "/") {
+		opts.wrong("prefix", "%q is not the beginning of an object's name, of 1 to %d bytes", w.Prefix, maxPrefix)
+	}
+	st, err := o.s.WriteS3(name, w)
+	return c.pushStage(st, o, err)
+}
+
+// uploadTimes reads what must be above 0 where it is given.
+func (o *options) uploadTimes(w *session.S3Options) {
+	after, given := o.seconds("end_timeout")
+	if given && after <= 0 {
+		o.wrong("end_timeout", "a time above 0 expected")
+	}
+	w.EndTimeout = time.Duration(after)
+	for key, n := range map[string]int64{"bytes_per_object": w.BytesPerObject, "staging": w.Staging} {
+		if o.has(key) && n <= 0 {
+			o.wrong(key, "a number of bytes above 0 expected")
+		}
+	}
+}

@@ -1,0 +1,208 @@
+// outlet.c: a writer whose work is done outside the engine: bursts wait in a bounded ring for one taker, who
+// copies what it needs, lets them go, and says later what became of their packets.
+//
+// Ledger: the nodes count `in`, and what the ring had no room for; dq_outlet_give counts `in` of what scripts
+// hand over; the taker counts the rest. A taker that must not hold a queue up (policy drop) drops packets
+// itself as soon as it has no room for them, so that the ring, and with it the queue's memory, stays free.
+#include "burst.h"
+#include "poller.h"
+
+#include <errno.h>
+#include <time.h>
+
+#define NAP_NS 1000000 // a virtual clock stands still for so long while the taker is behind
+
+typedef struct outlet {
+    dqi_ring ring; // of bursts; aux: the tag
+    dqi_wake wake;
+    const dq_session *session;
+    int policy;
+    _Atomic uint32_t ended;
+    _Atomic(dq_queue *) stalled; // waits for room
+    dqi_gauge held;              // packets, in the ring and with the taker
+    dqi_counters c;              // of the taker and of scripts; any thread adds
+} outlet;
+
+static bool half_empty(const outlet *o) { return dqi_ring_level(&o->ring) <= o->ring.mask / 2; }
+
+// Room has come: the queue that waited for it is polled at once.
+static void let_go(outlet *o) {
+    if (atomic_load_explicit(&o->stalled, memory_order_relaxed) == NULL) return;
+    dq_queue *q = atomic_exchange(&o->stalled, NULL);
+    if (q) dqi_queue_kick(q);
+}
+
+// Takes a reference to b; false: there is no room.
+static bool hand_over(outlet *o, dq_burst *b, uint32_t tag) {
+    uint32_t n = b->n; // the taker may have it already when the push returns
+    dq_burst_ref(b);
+    dqi_gauge_add(&o->held, n);
+    if (dqi_ring_push(&o->ring, b, tag)) {
+        dqi_wake_up(&o->wake);
+        return true;
+    }
+    dqi_gauge_add(&o->held, -(int64_t)n);
+    dq_burst_unref(b);
+    return false;
+}
+
+static int outlet_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) {
+    outlet *o = st->impl;
+    *out = in;
+    if (atomic_load_explicit(&o->ended, memory_order_relaxed) != 0) {
+        dqi_drop(&node->c, DQ_DROP_STOPPED, in->n);
+    } else if (!hand_over(o, in, 0)) {
+        if (o->policy == DQ_POLICY_WAIT || dqi_virtual(o->session)) {
+            atomic_store(&o->stalled, in->queue);
+            if (half_empty(o)) let_go(o);
+            return DQ_NOT_READY;
+        }
+        dqi_drop(&node->c, DQ_DROP_BEHIND, in->n);
+    }
+    return DQ_OK;
+}
+
+// ---- the taker --------------------------------------------------------------------------------------------
+
+dq_burst *dq_outlet_take(dq_stage *st, dq_view *view, uint32_t *tag) {
+    outlet *o = st->impl;
+    struct pollfd fds[1];
+    void *p;
+    while (!dqi_ring_pop(&o->ring, &p, tag)) {
+        dqi_wake_announce(&o->wake);
+        bool ended = atomic_load(&o->ended) != 0; // before the look at the ring
+        if (dqi_ring_level(&o->ring) > 0) {
+            dqi_wake_stay(&o->wake);
+        } else if (ended) {
+            dqi_wake_stay(&o->wake);
+            return NULL;
+        } else {
+            dqi_wake_sleep(&o->wake, fds, 1, INT64_MAX);
+        }
+    }
+    if (half_empty(o)) let_go(o);
+    dq_burst_view(p, view);
+    return p;
+}
+
+int dq_outlet_give(dq_stage *st, dq_burst *b, uint32_t tag) {
+    outlet *o = st->impl;
+    uint32_t n = b->n;
+    uint64_t bytes = b->bytes;
+    if (atomic_load(&o->ended) != 0) return DQ_NOT_READY;
+    dqi_burst_columns(b);
+    if (b->parent && dqi_burst_writable(b->parent)) b->parent->flags |= DQ_BURST_SHARED;
+    if (dqi_burst_writable(b)) b->flags |= DQ_BURST_SHARED;
+    dqi_add_shared(&o->c.in, n);
+    dqi_add_shared(&o->c.in_bytes, bytes);
+    dqi_add_shared(&o->c.bursts, 1);
+    if (hand_over(o, b, tag)) return DQ_OK;
+    dqi_add_shared(&o->c.in, -(uint64_t)n);
+    dqi_add_shared(&o->c.in_bytes, -bytes);
+    dqi_add_shared(&o->c.bursts, UINT64_MAX);
+    return DQ_NO_SPACE_AVAILABLE;
+}
+
+void dq_outlet_end(dq_stage *st) {
+    outlet *o = st->impl;
+    atomic_store(&o->ended, 1);
+    dqi_wake_up(&o->wake);
+}
+
+void dq_outlet_out(dq_stage *st, uint64_t packets, uint64_t bytes) {
+    outlet *o = st->impl;
+    dqi_add_shared(&o->c.out, packets);
+    dqi_add_shared(&o->c.out_bytes, bytes);
+    dqi_gauge_add(&o->held, -(int64_t)packets);
+}
+
+void dq_outlet_lost(dq_stage *st, int reason, uint64_t packets) {
+    outlet *o = st->impl;
+    dqi_add_shared(&o->c.dropped[reason], packets);
+    dqi_gauge_add(&o->held, -(int64_t)packets);
+}
+
+void dq_outlet_note(dq_stage *st, int extra, uint64_t n) {
+    outlet *o = st->impl;
+    dqi_add_shared(&o->c.extra[extra], n);
+}
+
+// ---- the stage --------------------------------------------------------------------------------------------
+
+static uint64_t outlet_held(const dq_stage *st) {
+    const outlet *o = st->impl;
+    int64_t n = dqi_gauge_get(&o->held);
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+static void outlet_line(const dq_stage *st, dq_line *line) {
+    const outlet *o = st->impl;
+    line->in += dqi_get(&o->c.in);
+    line->in_bytes += dqi_get(&o->c.in_bytes);
+    line->bursts += dqi_get(&o->c.bursts);
+    line->out += dqi_get(&o->c.out);
+    line->out_bytes += dqi_get(&o->c.out_bytes);
+    for (int i = 0; i < DQ_REASONS; i++)
+        line->dropped[i] += dqi_get(&o->c.dropped[i]);
+    for (int i = 0; i < DQ_EXTRAS; i++)
+        line->extra[i] += dqi_get(&o->c.extra[i]);
+}
+
+// Virtual time does not pass while the taker, who lives in real time, has no room for what comes next.
+static int outlet_step(dq_stage *st) {
+    const outlet *o = st->impl;
+    if (half_empty(o)) return 0;
+    nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    return 1;
+}
+
+// What nobody took.
+static void outlet_finish(dq_stage *st) {
+    outlet *o = st->impl;
+    void *p;
+    dq_outlet_end(st);
+    while (dqi_ring_pop(&o->ring, &p, NULL)) {
+        dq_outlet_lost(st, DQ_DROP_STOPPED, ((dq_burst *)p)->n);
+        dq_burst_unref(p);
+    }
+}
+
+static void outlet_free(dq_stage *st) {
+    outlet *o = st->impl;
+    outlet_finish(st);
+    dqi_wake_close(&o->wake);
+    dqi_ring_free(&o->ring);
+    free(o);
+}
+
+static const dqi_stage_ops outlet_ops = {
+    .line_kind = DQ_LINE_WRITER,
+    .consumer = true,
+    .push = outlet_push,
+    .held = outlet_held,
+    .line = outlet_line,
+    .step = outlet_step,
+    .finish = outlet_finish,
+    .free = outlet_free,
+};
+
+int dq_stage_outlet(dq_session *s, const char *name, uint32_t depth, int policy, dq_stage **out,
+                    dq_diag *diag) {
+    outlet *o = calloc(1, sizeof *o);
+    if (!o || !dqi_ring_init(&o->ring, depth)) {
+        free(o);
+        return dqi_fail(diag, DQ_ESYS - ENOMEM, "stage %s: no memory", name);
+    }
+    o->session = s;
+    o->policy = policy;
+    int err = dqi_wake_init(&o->wake);
+    if (err != DQ_OK)
+        dqi_fail(diag, err, "stage %s: wake-up descriptor: %s", name, dq_err_name(err));
+    else if ((err = dqi_stage_add(s, name, &outlet_ops, o, out, diag)) != DQ_OK)
+        dqi_wake_close(&o->wake);
+    if (err != DQ_OK) {
+        dqi_ring_free(&o->ring);
+        free(o);
+    }
+    return err;
+}

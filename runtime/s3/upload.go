@@ -1,0 +1,296 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// Between two attempts: half of it for certain, the rest at random.
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 5 * time.Second
+)
+
+const (
+	crcHeader  = "x-amz-checksum-crc32c"
+	algoHeader = "x-amz-checksum-algorithm"
+	slowest    = 64 << 10 // bytes/s: an attempt that is slower than that, and than a minute, is given up
+)
+
+var errBehind = errors.New("the writer was behind: its staging memory is full")
+
+// object is on its way to the store: first its packets come in, and meanwhile its parts go.
+type object struct {
+	key         string
+	meta        map[string]string
+	packets     int
+	bytes       int64
+	first, last int64 // receive times
+	fill        body  // the next part
+	parts       int   // on their way or there
+	shares      []share
+
+	mu     sync.Mutex
+	err    error
+	left   int    // parts that are not dealt with, and one while it is being filled
+	upload string // id of a multipart upload; empty: none yet
+	done   []minio.CompletePart
+}
+
+// share is what an object holds for one Op.
+type share struct {
+	op             *Op
+	packets, bytes int
+}
+
+// job is one request: a part, or with part 1 that is the last one, the whole object.
+type job struct {
+	o    *object
+	part int
+	body body
+	last bool
+}
+
+func (o *object) add(p *Packet, size int) {
+	if o.packets == 0 {
+		o.first = p.Time
+	}
+	o.last = p.Time
+	o.packets++
+	o.bytes += int64(size)
+	if p.Op == nil {
+		return
+	}
+	if k := len(o.shares) - 1; k < 0 || o.shares[k].op != p.Op {
+		o.shares = append(o.shares, share{op: p.Op})
+	}
+	s := &o.shares[len(o.shares)-1]
+	s.packets++
+	s.bytes += size
+}
+
+func (o *object) grow() {
+	o.mu.Lock()
+	o.left++
+	o.mu.Unlock()
+}
+
+func (o *object) fail(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		o.err = err
+	}
+}
+
+func (o *object) failure() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
+// metadata is what the store keeps beside the object.
+func (o *object) metadata() map[string]string {
+	m := map[string]string{"packets": strconv.Itoa(o.packets), "first-ns": strconv.FormatInt(o.first, 10),
+		"last-ns": strconv.FormatInt(o.last, 10)}
+	maps.Copy(m, o.meta)
+	return m
+}
+
+// work makes requests until there are no more.
+func (w *Writer) work() {
+	for j := range w.jobs {
+		if err := j.o.failure(); err == nil {
+			if err = w.send(&j); err != nil {
+				j.o.fail(err)
+			}
+		}
+		j.body.release(w.staging)
+		j.o.mu.Lock()
+		j.o.left--
+		over := j.o.left == 0
+		j.o.mu.Unlock()
+		if over {
+			w.conclude(j.o)
+		}
+	}
+}
+
+func (w *Writer) send(j *job) error {
+	if j.last && j.part == 1 {
+		return w.put(j)
+	}
+	id, err := w.begin(j.o)
+	if err != nil {
+		return err
+	}
+	header, sum := http.Header{}, ""
+	if !w.c.MD5 {
+		header.Set(crcHeader, j.body.checksum())
+	} else {
+		sum = j.body.md5()
+	}
+	return w.try(j.body.n, func(ctx context.Context) error {
+		p, err := w.core.PutObjectPart(ctx, w.c.Bucket, j.o.key, id, j.part, j.body.reader(), j.body.n,
+			minio.PutObjectPartOptions{CustomHeader: header.Clone(), Md5Base64: sum, DisableContentSha256: true})
+		if err != nil {
+			return err
+		}
+		c := minio.CompletePart{PartNumber: j.part, ETag: p.ETag}
+		if !w.c.MD5 {
+			c.ChecksumCRC32C = j.body.checksum()
+		}
+		j.o.mu.Lock()
+		j.o.done = append(j.o.done, c)
+		j.o.mu.Unlock()
+		return nil
+	})
+}
+
+// put uploads a whole object at once.
+func (w *Writer) put(j *job) error {
+	o, sum := w.options(j.o.metadata()), ""
+	if !w.c.MD5 {
+		o.UserMetadata[crcHeader] = j.body.checksum()
+	} else {
+		sum = j.body.md5()
+	}
+	return w.try(j.body.n, func(ctx context.Context) error {
+		_, err := w.core.PutObject(ctx, w.c.Bucket, j.o.key, j.body.reader(), j.body.n, sum, "", o)
+		return err
+	})
+}
+
+func (w *Writer) options(meta map[string]string) minio.PutObjectOptions {
+	return minio.PutObjectOptions{UserMetadata: meta, DisableContentSha256: true, ContentType: "application/octet-stream"}
+}
+
+// begin begins the multipart upload of o, once; its id. The other parts wait.
+func (w *Writer) begin(o *object) (string, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.upload != "" || o.err != nil {
+		return o.upload, o.err
+	}
+	meta := maps.Clone(o.meta)
+	if meta == nil {
+		meta = map[string]string{}
+	}
+	if !w.c.MD5 {
+		meta[algoHeader] = "CRC32C"
+	}
+	o.err = w.try(0, func(ctx context.Context) (err error) {
+		o.upload, err = w.core.NewMultipartUpload(ctx, w.c.Bucket, o.key, w.options(meta))
+		return err
+	})
+	return o.upload, o.err
+}
+
+// conclude ends an object whose parts were all dealt with, and tells its account.
+func (w *Writer) conclude(o *object) {
+	if o.upload != "" && o.err == nil {
+		o.err = w.complete(o)
+	}
+	if o.err != nil && o.upload != "" { // whatever ended it: its parts would cost somebody money
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), 2*time.Second)
+		_ = w.core.AbortMultipartUpload(ctx, w.c.Bucket, o.key, o.upload)
+		cancel()
+	}
+	var err error
+	if o.err == nil {
+		w.account.Uploaded(o.packets, int(o.bytes))
+	} else {
+		err = fmt.Errorf("object %s: %w", o.key, o.err)
+		w.note(err)
+		w.account.Lost(false, o.packets)
+	}
+	for _, s := range o.shares {
+		s.op.settle(s.packets, s.bytes, err)
+	}
+}
+
+func (w *Writer) note(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failed++
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// try makes a request that sends so many bytes, again and again where that may help.
+func (w *Writer) try(bytes int64, request func(context.Context) error) error {
+	limit := time.Minute + time.Duration(bytes/slowest)*time.Second
+	for n, pause := 1, firstPause; ; n, pause = n+1, min(2*pause, lastPause) {
+		ctx, cancel := context.WithTimeout(w.ctx, limit)
+		err := request(ctx)
+		cancel()
+		switch {
+		case err == nil:
+			return nil
+		case w.ctx.Err() != nil:
+			return fmt.Errorf("it was not uploaded in the %v that the end waits: %w", w.c.EndTimeout, words(err))
+		case isFinal(err):
+			return w.stop(err)
+		case n == w.c.Attempts:
+			return fmt.Errorf("%w (%d attempts)", words(err), n)
+		}
+		w.account.Retried()
+		select {
+		case <-time.After(pause/2 + rand.N(pause/2)):
+		case <-w.ctx.Done():
+		}
+	}
+}
+
+// stop notes an error after which no other object has a chance either; the error in words.
+func (w *Writer) stop(err error) error {
+	text := words(err)
+	if hint := hints[minio.ToErrorResponse(err).Code]; hint != "" {
+		text = fmt.Errorf("%w; hint: %s", text, fmt.Sprintf(hint, w.c.Bucket, w.core.EndpointURL()))
+		w.mu.Lock()
+		w.broken = text
+		w.mu.Unlock()
+	}
+	return text
+}
+
+// hints say what to do about errors that concern every object: of bucket %[1]s at endpoint %[2]s.
+var hints = map[string]string{
+	"NoSuchBucket":          "make bucket %[1]s at %[2]s, or correct 'bucket' and 'endpoint'",
+	"AccessDenied":          "these credentials may not write to bucket %[1]s at %[2]s: they need s3:PutObject",
+	"InvalidAccessKeyId":    "%[2]s, which has bucket %[1]s, doesn't know this access key: see AWS_ACCESS_KEY_ID and the profile",
+	"SignatureDoesNotMatch": "the secret key is not the one that %[2]s, which has bucket %[1]s, knows: see AWS_SECRET_ACCESS_KEY",
+	"ExpiredToken":          "the credentials for bucket %[1]s at %[2]s have expired: get new ones",
+	"InvalidToken":          "the session token for bucket %[1]s at %[2]s is wrong: get new credentials",
+	"RequestTimeTooSkewed":  "this machine's clock and that of %[2]s, with bucket %[1]s, differ: set it",
+}
+
+// isFinal reports whether another attempt would end the same way.
+func isFinal(err error) bool {
+	r := minio.ToErrorResponse(err)
+	switch r.StatusCode {
+	case 0, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return hints[r.Code] != ""
+	}
+	return r.StatusCode < 500 && r.Code != "RequestTimeout" && r.Code != "BadDigest" && r.Code != "XAmzContentChecksumMismatch"
+}
+
+// words is err without the request's address, which holds no more than the object's name does.
+func words(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}

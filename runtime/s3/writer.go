@@ -1,0 +1,219 @@
+package s3
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// partBytes is what one request sends at most: an object that is larger goes up in parts, from when its first is full.
+const partBytes = 8 << 20
+
+// Account hears what became of packets, each of which is told of once. Any goroutine.
+type Account interface {
+	Uploaded(packets, bytes int) // one object
+	Lost(behind bool, packets int)
+	Retried()
+	Stalled(time.Duration) // the taker waited for staging memory
+}
+
+// Packet is what Add uploads.
+type Packet struct {
+	Segments [][]byte
+	Time     int64  // of its receipt, ns
+	Key      string // of an object of its own; empty: the writer's next
+	Skip     int    // with a Key: bytes left out at its front, instead of the writer's
+	Meta     map[string]string
+	Op       *Op // may be nil
+}
+
+// Writer fills objects and uploads them. Add, Flush and Close are one goroutine's.
+type Writer struct {
+	c       Config
+	core    *minio.Core
+	keys    *credentials.Credentials
+	account Account
+	staging *staging
+	jobs    chan job
+	workers sync.WaitGroup
+	ctx     context.Context
+	cancel  context.CancelFunc
+	cur     *object // being filled; nil: none
+	next    uint64  // index of the next object
+
+	mu     sync.Mutex
+	broken error // why nothing will be uploaded any more
+	err    error // the first
+	failed int   // objects
+}
+
+// New makes a writer. It asks nothing of the store.
+func New(c Config, account Account) (*Writer, error) {
+	if err := c.complete(); err != nil {
+		return nil, err
+	}
+	core, keys, err := c.client()
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{c: c, core: core, keys: keys, account: account, staging: newStaging(c.Staging)}
+	w.jobs = make(chan job, cap(w.staging.free)) // each has a chunk at least: sending never blocks
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	for range c.Uploads {
+		w.workers.Go(w.work)
+	}
+	return w, nil
+}
+
+// Add copies a packet into the object that is being filled.
+func (w *Writer) Add(p *Packet) {
+	skip := w.c.PacketDataOffset
+	if p.Key != "" {
+		skip = p.Skip
+	}
+	size := -skip
+	for _, s := range p.Segments {
+		size += len(s)
+	}
+	size = max(size, 0)
+	if err := w.refusal(size); err != nil {
+		w.account.Lost(err == errBehind, 1)
+		p.Op.settle(1, 0, err)
+		return
+	}
+	o := w.object(p, size)
+	for _, s := range p.Segments {
+		n := min(skip, len(s))
+		skip -= n
+		w.fill(o, s[n:])
+	}
+	o.add(p, size)
+	if p.Key != "" || (w.c.PacketsPerObject > 0 && o.packets >= w.c.PacketsPerObject) ||
+		(w.c.BytesPerObject > 0 && o.bytes >= w.c.BytesPerObject) {
+		w.Flush()
+	}
+}
+
+// refusal says why a packet can't be taken; nil: it can.
+func (w *Writer) refusal(size int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.broken != nil:
+		return w.broken
+	case !w.c.Wait && !w.staging.has(size):
+		return errBehind
+	}
+	return nil
+}
+
+// object is the one that the packet goes to.
+func (w *Writer) object(p *Packet, size int) *object {
+	full := w.cur != nil && w.c.BytesPerObject > 0 && w.cur.bytes+int64(size) > w.c.BytesPerObject
+	if p.Key != "" || full {
+		w.Flush()
+	}
+	if w.cur == nil {
+		key := p.Key
+		if key == "" {
+			key = w.c.Prefix + "_" + strconv.FormatUint(w.next, 10)
+			w.next++
+		}
+		w.cur = &object{key: key, left: 1, meta: maps.Clone(p.Meta)}
+	}
+	return w.cur
+}
+
+// fill copies data into o, and sends what makes a whole part on its way when more follows.
+func (w *Writer) fill(o *object, data []byte) {
+	for len(data) > 0 {
+		if o.fill.n == partBytes {
+			w.emit(o, false)
+		}
+		to := o.fill.room()
+		if to == nil {
+			c := w.chunk()
+			if c == nil { // the end came meanwhile
+				o.fail(w.ctx.Err())
+				return
+			}
+			o.fill.chunks = append(o.fill.chunks, c)
+			to = o.fill.room()
+		}
+		data = o.fill.append(to, data)
+	}
+}
+
+// chunk takes staging memory, and waits for it; nil: the writer was cancelled.
+func (w *Writer) chunk() []byte {
+	select {
+	case c := <-w.staging.free:
+		return c
+	default:
+	}
+	from := time.Now()
+	defer func() { w.account.Stalled(time.Since(from)) }()
+	select {
+	case c := <-w.staging.free:
+		return c
+	case <-w.ctx.Done():
+		return nil
+	}
+}
+
+func (w *Writer) emit(o *object, last bool) {
+	o.parts++
+	if !last {
+		o.grow()
+	}
+	w.jobs <- job{o: o, part: o.parts, body: o.fill, last: last}
+	o.fill = body{}
+}
+
+// Flush ends the object that is being filled.
+func (w *Writer) Flush() {
+	if o := w.cur; o != nil {
+		w.cur = nil
+		if len(o.fill.chunks) == 0 { // empty packets: a job has a chunk
+			if c := w.chunk(); c != nil {
+				o.fill.chunks = append(o.fill.chunks, c)
+			}
+		}
+		w.emit(o, true)
+	}
+}
+
+// Cancel makes uploads fail, and Add and Close return soon. Any goroutine.
+func (w *Writer) Cancel() { w.cancel() }
+
+// Close ends the last object and waits for all uploads.
+func (w *Writer) Close() {
+	w.Flush()
+	close(w.jobs)
+	w.workers.Wait()
+	w.cancel()
+}
+
+// EndTimeout is how long the end should wait before it cancels.
+func (w *Writer) EndTimeout() time.Duration { return w.c.EndTimeout }
+
+// Err is the first error, with its object and how many more there were; nil: there is none. Any goroutine.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failed > 1 {
+		return fmt.Errorf("%w (and %d more objects were not uploaded)", w.err, w.failed-1)
+	}
+	return w.err
+}
+
+// Where says where objects go: ENDPOINT/BUCKET/PREFIX_.
+func (w *Writer) Where() string {
+	return w.core.EndpointURL().String() + "/" + w.c.Bucket + "/" + w.c.Prefix + "_"
+}

@@ -1,0 +1,195 @@
+package session
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/s3"
+)
+
+// outletDepth is how many bursts may wait to be copied into staging memory.
+const outletDepth = 256
+
+// S3Options describes the objects of a writer.
+type S3Options struct {
+	s3.Config
+	Policy    Policy
+	Overwrite bool // objects of the writer's names may be there already
+}
+
+// uploader is the taker of an outlet: it copies packets into objects.
+type uploader struct {
+	st        native.Stage
+	w         *s3.Writer
+	overwrite bool
+	ops       sync.Map // *handed, by tag
+	tags      atomic.Uint32
+	over      chan struct{} // closed when all is told of
+	once      sync.Once
+	cut       [native.MaxSegs][]byte
+}
+
+// handed is a burst that a task handed over.
+type handed struct {
+	op    *s3.Op
+	names WriteNames
+}
+
+// WriteS3 makes a stage that uploads packets as objects: each as one of its own, or many in one.
+func (s *Session) WriteS3(name string, o S3Options) (*Stage, error) {
+	o.Wait = o.Policy == Wait || s.Virtual()
+	u := &uploader{overwrite: o.Overwrite, over: make(chan struct{})}
+	var err error
+	if u.w, err = s3.New(o.Config, u); err != nil {
+		return nil, invalid("write_s3: %v", err)
+	}
+	st, err := s.stage(name, KindS3, "", func(n string) (native.Stage, error) {
+		st, err := s.native.AddOutlet(n, outletDepth, o.Policy)
+		u.st = st
+		return st, err
+	})
+	if err == nil && s.Started() {
+		err = u.check(st.name)
+	}
+	if err != nil {
+		u.w.Close()
+		return nil, err
+	}
+	s.mu.Lock()
+	st.s3 = u
+	s.mu.Unlock()
+	go u.take()
+	return st, nil
+}
+
+// check asks the store whether it will take objects.
+func (u *uploader) check(name string) error {
+	if err := u.w.Check(u.overwrite); err != nil {
+		return fmt.Errorf("writer %s: %w", name, err)
+	}
+	return nil
+}
+
+// take copies bursts into objects until the outlet's end, and waits for their uploads.
+func (u *uploader) take() {
+	defer close(u.over)
+	var v native.View
+	for {
+		b, tag, ok := u.st.Take(&v)
+		if !ok {
+			u.w.Close()
+			return
+		}
+		var h *handed
+		if tag > 0 {
+			x, _ := u.ops.LoadAndDelete(tag)
+			h, _ = x.(*handed)
+		}
+		u.add(&v, h)
+		b.Unref()
+	}
+}
+
+// add copies the packets of one burst. One that a task handed over ends its object.
+func (u *uploader) add(v *native.View, h *handed) {
+	times := v.RxTimes()
+	p := s3.Packet{Segments: u.cut[:v.Segments]}
+	if h != nil {
+		p.Op = h.op
+	}
+	for i := range int(v.N) {
+		for seg := range p.Segments {
+			p.Segments[seg] = v.Packet(seg, i)
+		}
+		p.Time = times[i]
+		if h != nil && h.names.Prefix != "" {
+			p.Key = fmt.Sprintf("%s_%d", h.names.Prefix, i)
+			p.Skip = h.names.PacketDataOffset
+		}
+		u.w.Add(&p)
+	}
+	if h != nil {
+		u.w.Flush()
+	}
+}
+
+// end waits until all that was taken is uploaded, or the writer's time for that is up. Idempotent.
+func (u *uploader) end() {
+	u.once.Do(func() {
+		u.st.End()
+		t := time.AfterFunc(u.w.EndTimeout(), u.w.Cancel)
+		<-u.over
+		t.Stop()
+	})
+}
+
+// give is Stage.Write of an outlet.
+func (u *uploader) give(b *Burst, names *WriteNames) (*s3.Op, error) {
+	h := &handed{op: s3.NewOp(int(b.view.N))}
+	if names != nil {
+		if h.names = *names; names.Comment != "" {
+			return nil, ErrInvalid
+		}
+	}
+	if b.view.N == 0 {
+		return h.op, nil
+	}
+	tag := u.tags.Add(1)
+	if tag == 0 {
+		tag = u.tags.Add(1)
+	}
+	u.ops.Store(tag, h)
+	if err := u.st.Give(b.native, tag); err != nil {
+		u.ops.Delete(tag)
+		return nil, err
+	}
+	return h.op, nil
+}
+
+// Uploaded counts an object.
+func (u *uploader) Uploaded(packets, bytes int) {
+	u.st.Out(packets, bytes)
+	u.st.Note(native.ExtraObjects, 1)
+}
+
+// Lost counts packets that are in no object.
+func (u *uploader) Lost(behind bool, packets int) {
+	why := native.DropWriteError
+	if behind {
+		why = native.DropBehind
+	}
+	u.st.Lost(why, packets)
+}
+
+// Retried counts a request that is made again.
+func (u *uploader) Retried() { u.st.Note(native.ExtraRetries, 1) }
+
+// Stalled counts waiting for staging memory.
+func (u *uploader) Stalled(d time.Duration) { u.st.Note(native.ExtraStallNS, int64(d)) }
+
+// endUploads ends the uploads of all stages. The session's lock is held.
+func (s *Session) endUploads() {
+	var all sync.WaitGroup
+	for _, st := range s.stages {
+		if st.s3 != nil {
+			all.Go(st.s3.end)
+		}
+	}
+	all.Wait()
+}
+
+// checkUploads asks the stores of all stages.
+func (s *Session) checkUploads() error {
+	for _, st := range s.stages {
+		if st.s3 == nil {
+			continue
+		}
+		if err := st.s3.check(st.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
