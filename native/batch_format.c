@@ -38,8 +38,6 @@ bool dqi_batch_same_shape(const dqi_batch_shape *a, const dqi_batch_shape *b) {
 static void put_text(uint8_t *dst, const char *text, size_t max) { memcpy(dst, text, strnlen(text, max)); }
 
 void dqi_batch_put_file_header(uint8_t *dst, const dqi_batch_shape *s, const dqi_batch_file_header *h) {
-    static const char *const types[DQ_DTYPES] = {"bytes", "int4", "int8", "int16", "int32",
-                                                 "fp16",  "bf16", "fp32", "fp64"};
     memset(dst, 0, DQI_BATCH_PAGE);
     memcpy(dst, "DQBATCH", 8);
     dqi_le32(dst + 8, VERSION);
@@ -51,7 +49,7 @@ void dqi_batch_put_file_header(uint8_t *dst, const dqi_batch_shape *s, const dqi
     dqi_le32(dst + 36, s->cells);
     dqi_le32(dst + 40, s->cell_bytes);
     dqi_le32(dst + 44, (uint32_t)s->dtype);
-    put_text(dst + 48, types[s->dtype], DTYPE_NAME);
+    put_text(dst + 48, dq_dtype_name(s->dtype), DTYPE_NAME);
     dqi_le32(dst + 64, s->present_bits);
     dqi_le32(dst + 68, PRESENT_AT);
     dqi_le32(dst + 72, s->extra_at);

@@ -224,6 +224,16 @@ typedef enum dq_dtype {
     DQ_DTYPES
 } dq_dtype;
 
+// What the elements of payloads are, and what they become (dq_dtype): int4 to int32 become fp16, bf16, fp32,
+// fp64, int32 or int8. Both BYTES: they stay as they are. k_convert.h has the rounding.
+typedef struct dq_data_types {
+    int32_t input, output;
+    int32_t network; // 1: input has its highest byte first; 0: the host's order
+} dq_data_types;
+
+// As scripts write it: "int16"; NULL: there is no such type.
+const char *dq_dtype_name(int dtype);
+
 enum dq_aggregate_flags {
     DQ_AGGREGATE_TIMEOUT = 1 << 0, // its time was up
     DQ_AGGREGATE_PUSHED = 1 << 1,  // a newer batch needed its place in the window
@@ -232,8 +242,9 @@ enum dq_aggregate_flags {
 };
 
 // What is known of an aggregate, the one packet of a burst with DQ_BURST_REORDERED: the payloads of one
-// batch, each at its place. Its data are slots * slot_bytes long. A cell is the smallest part that comes or
-// is missing: a whole slot, or one of the equal parts of a slot that packets fill by an offset.
+// batch, each at its place. Its data are slots * slot_bytes long, of the output's type. A cell is the
+// smallest part that comes or is missing: a whole slot, or one of the equal parts of a slot that packets fill
+// by an offset.
 typedef struct dq_aggregate {
     uint64_t batch_id; // as the packets have it
     uint64_t ordinal;  // the same, going on where the packets' number wraps
@@ -413,6 +424,7 @@ typedef struct dq_reorder_conf {
     uint32_t packet_bytes; // with offset: payload of a packet, the last of a slot may be shorter; else 0
     uint32_t segment, payload_offset; // where the payload begins: bytes from the segment's start,
     int32_t at_payload;               // 1: from the innermost payload's (segment 0)
+    dq_data_types types;              // of payloads; slot_bytes, packet_bytes and offset are bytes of input
     uint32_t window;                  // batches open at a time; 0: up to 4, by the region's buffers
     int64_t timeout_ns;               // of a batch, from its first packet; 0: none
     int32_t fill;                     // of gaps: a byte, or DQ_FILL_KEEP
@@ -678,6 +690,7 @@ typedef enum dq_reason {
     DQ_DROP_TOO_EARLY,   // its number is far ahead of the others', and not yet believed
     DQ_DROP_DUPLICATE,   // its place was taken already
     DQ_DROP_BAD_PLACE,   // it has no place in a batch: a field is absent, the slot or offset outside
+    DQ_DROP_BAD_PAYLOAD, // its payload is no whole number of elements of the input's type
     DQ_DROP_INCOMPLETE,  // its batch was not complete and missing_action is drop
     DQ_DROP_STOPPED,     // still queued when the session stopped
     DQ_REASONS

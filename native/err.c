@@ -59,6 +59,7 @@ static const struct {
     [DQ_DROP_DUPLICATE] = {"duplicate", "its place in the batch was taken already"},
     [DQ_DROP_BAD_PLACE] = {"bad_place",
                            "it has no place in a batch: a field is absent, or slot or offset are outside"},
+    [DQ_DROP_BAD_PAYLOAD] = {"bad_payload", "its payload is no whole number of elements of input_type"},
     [DQ_DROP_INCOMPLETE] = {"incomplete", "its batch was not complete, and missing_action is drop"},
     [DQ_DROP_STOPPED] = {"stopped", "still queued when the session stopped"},
 };

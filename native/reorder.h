@@ -11,6 +11,7 @@
 #ifndef DQI_REORDER_H
 #define DQI_REORDER_H
 
+#include "convert.h"
 #include "dqi.h"
 
 typedef struct dqi_batch {
@@ -36,7 +37,8 @@ typedef struct dqi_reorder {
     dq_stage *stage;
     dq_iface *iface; // of the stage's own: with one receive queue, out
     dq_queue *out;
-    dq_reorder_conf conf; // without its pointers
+    dq_reorder_conf conf; // without its pointers; its sizes are of the output
+    dqi_convert convert;
     dq_prog *seq, *batch, *slot, *offset, *extra;
     uint32_t *flow_ids;
     uint64_t mask;       // of a sequence number's bits

@@ -28,7 +28,8 @@ typedef struct work {
 // Where one packet's payload lies and belongs.
 typedef struct item {
     const uint8_t *bytes;
-    uint32_t len, slot, at;
+    uint32_t from;          // bytes there,
+    uint32_t len, slot, at; // and what they become in the slot
 } item;
 
 // ---- numbers ----------------------------------------------------------------------------------------------
@@ -79,8 +80,17 @@ static bool payload_of(const work *w, uint32_t k, item *it) {
     from += c->payload_offset;
     if (from >= to) return false;
     it->bytes = p + from;
-    it->len = to - from;
+    it->from = to - from;
     return true;
+}
+
+// Where in its slot the i-th packet of the chunk belongs; false: nowhere.
+static bool offset_of(const work *w, uint32_t i, uint32_t *at) {
+    const dqi_reorder *r = w->r;
+    *at = 0;
+    if (!r->offset) return true;
+    return dqi_convert_size(&r->convert, w->cols.offset[i], at) && *at < r->conf.slot_bytes &&
+           *at % r->conf.packet_bytes == 0;
 }
 
 // What is known of the i-th packet of the chunk without its batch; a reason when it belongs nowhere.
@@ -90,12 +100,8 @@ static int examine(const work *w, uint32_t i, item *it) {
     if (r->slot && w->cols.slot[i] >= r->conf.slots) return DQ_DROP_BAD_PLACE;
     if (r->batch && r->conf.wrap && w->cols.number[i] >= r->conf.wrap) return DQ_DROP_BAD_PLACE;
     it->slot = r->slot ? (uint32_t)w->cols.slot[i] : 0;
-    it->at = 0;
-    if (r->offset) {
-        uint64_t at = w->cols.offset[i];
-        if (at >= r->conf.slot_bytes || at % r->conf.packet_bytes != 0) return DQ_DROP_BAD_PLACE;
-        it->at = (uint32_t)at;
-    }
+    if (!offset_of(w, i, &it->at)) return DQ_DROP_BAD_PLACE;
+    if (!dqi_convert_size(&r->convert, it->from, &it->len)) return DQ_DROP_BAD_PAYLOAD;
     return it->len > r->most - it->at ? DQ_DROP_TOO_LONG : DQI_PLACED;
 }
 
@@ -110,7 +116,7 @@ static int put(const dqi_reorder *r, dqi_batch *b, const item *it, uint64_t extr
     if (atomic_fetch_or_explicit(&b->present[cell / 64], bit, memory_order_relaxed) & bit)
         return DQ_DROP_DUPLICATE;
     uint8_t *to = b->data + (uint64_t)it->slot * a->slot_bytes + it->at;
-    memcpy(to, it->bytes, it->len);
+    dqi_convert_bytes(&r->convert, to, it->bytes, it->from);
     if (it->len < room && r->conf.fill != DQ_FILL_KEEP) memset(to + it->len, r->conf.fill, room - it->len);
     if (b->extra) atomic_store_explicit(&b->extra[it->slot], extra, memory_order_relaxed);
     return DQI_PLACED;

@@ -124,6 +124,7 @@ static dqi_batch *batch_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, i
         .slot_bytes = slot_bytes,
         .cells = r->conf.slots * r->cells_each,
         .cell_bytes = r->offset ? r->conf.packet_bytes : slot_bytes,
+        .dtype = r->conf.types.output,
         .first_ns = ts,
         .last_ns = ts,
         .present = (const uint64_t *)(const void *)b->present,

@@ -16,6 +16,27 @@ static int fault(dq_diag *diag, const char *name, const char *text) {
     return dqi_fail(diag, DQ_INVALID_PARAMETER, "reorder %s: %s", name, text);
 }
 
+// ---- data types -------------------------------------------------------------------------------------------
+
+// A size in bytes of input becomes one in bytes of output.
+static int grow(const char *name, const char *key, const dqi_convert *c, uint32_t *bytes, dq_diag *diag) {
+    uint32_t in = *bytes;
+    if (dqi_convert_size(c, in, bytes)) return DQ_OK;
+    return dqi_fail(
+        diag, DQ_INVALID_PARAMETER,
+        "reorder %s: %s %u is no whole number of elements of %u bits, or too large when they have %u", name,
+        key, in, c->in_bits, c->out_bits);
+}
+
+static int convert_sizes(const char *name, dq_reorder_conf *c, dqi_convert *out, dq_diag *diag) {
+    char what[DQ_REORDER_LEN + 16];
+    snprintf(what, sizeof what, "reorder %.*s", DQ_REORDER_LEN, name);
+    int err = dqi_convert_find(&c->types, out, what, diag);
+    if (err == DQ_OK) err = grow(name, "slot_bytes", out, &c->slot_bytes, diag);
+    if (err == DQ_OK) err = grow(name, "packet_bytes", out, &c->packet_bytes, diag);
+    return err;
+}
+
 // ---- checks -----------------------------------------------------------------------------------------------
 
 static int check_region(const char *name, const dq_reorder_conf *c, dq_diag *diag) {
@@ -278,11 +299,14 @@ static int check(dq_session *s, const char *name, const dq_reorder_conf *c, dq_d
 
 int dq_stage_reorder(dq_session *s, const char *name, const dq_reorder_conf *conf, dq_stage **out,
                      dq_queue **aggregates, dq_diag *diag) {
-    int err = check(s, name, conf, diag);
-    if (err != DQ_OK) return err;
+    dq_reorder_conf grown = *conf;
+    dqi_convert convert;
+    int err = convert_sizes(name, &grown, &convert, diag);
+    if (err != DQ_OK || (err = check(s, name, &grown, diag)) != DQ_OK) return err;
     dqi_reorder *r = calloc(1, sizeof *r);
     if (!r) return dqi_fail(diag, DQ_ESYS - ENOMEM, "reorder %s: no memory", name);
-    r->conf = *conf;
+    r->conf = grown;
+    r->convert = convert;
     atomic_init(&r->due_ns, INT64_MAX);
     if ((err = choose_window(name, &r->conf, diag)) != DQ_OK || (err = make_rule(r, &r->conf, diag)) != DQ_OK)
         goto fail;
