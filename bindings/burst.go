@@ -117,7 +117,7 @@ func burstField(rt *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue
 			return lua.LNumber(times[0] - b.b.TimeOrigin())
 		}
 		return lua.LNil
-	case "batch_id", "cut", "data", "expected", "extra", "missing", "present", "slot_bytes", "source_packets", "timed_out":
+	case "batch_id", "cut", "data", "dtype", "expected", "extra", "missing", "present", "slot_bytes", "source_packets", "timed_out":
 		return aggregateField(rt, b, name)
 	}
 	return nil

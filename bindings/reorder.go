@@ -10,9 +10,10 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-var reorderKeys = []string{"at", "batch", "batch_number", "extra", "fields", "fill", "flow_ids", "hand_over", "memory_region",
+var reorderKeys = []string{"at", "batch", "batch_number", "data_types", "extra", "fields", "fill", "flow_ids", "hand_over", "memory_region",
 	"missing_action", "name", "offset", "packet_bytes", "packets_per_batch", "payload_byte_offset", "policy", "segment",
 	"sequence_number", "slot", "slot_bytes", "slots", "timeout_us", "window", "wrap"}
 
@@ -31,6 +32,7 @@ func sessionReorder(c *call) int {
 		Segment:           int(opts.whole("segment", 1, 1, 4)) - 1,
 		PayloadByteOffset: int(opts.whole("payload_byte_offset", 0, 0, 1<<20)),
 		AtPayload:         opts.choice("at", "start", "payload") == "payload",
+		Data:              opts.dataTypes("data_types"),
 		FlowIDs:           opts.flowIDs("flow_ids"),
 		Window:            int(opts.whole("window", 0, 1, int64(session.MaxWindow))),
 		TimeoutNS:         opts.whole("timeout_us", 0, 0, 1<<40) * 1000,
@@ -83,6 +85,22 @@ func (o *options) placeRule(r *session.ReorderOptions) {
 	if bits.OnesCount(uint(r.Slots)) != 1 {
 		o.wrong("packets_per_batch", "with a batch_number it is a power of 2: the slot is the low bits of the sequence number")
 	}
+}
+
+// dataTypes reads what elements are and become: {input_type, output_type, endianness}.
+func (o *options) dataTypes(key string) *session.DataTypes {
+	t, ok := o.get(key).(*lua.LTable)
+	if !ok && o.has(key) {
+		o.wrong(key, "a table expected, got %s", describe(o.get(key)))
+	}
+	if !ok {
+		return nil
+	}
+	d := &options{c: o.c, n: o.n, t: t}
+	d.allow([]string{"endianness", "input_type", "output_type"})
+	d.need("input_type", "output_type")
+	return &session.DataTypes{Input: d.choice("input_type", spec.InputTypes...), Output: d.choice("output_type", spec.OutputTypes...),
+		Network: d.choice("endianness", "host", "network") == "network"}
 }
 
 // placed reads a field: its name, or its place.
@@ -177,6 +195,8 @@ func aggregateField(rt *Runtime, b *burst, name lua.LString) lua.LValue {
 		return rt.integer(a.BatchID)
 	case "data":
 		return rt.newObject(&packet{of: b, writable: !b.b.Shared()})
+	case "dtype":
+		return lua.LString(a.Dtype.String())
 	case "missing":
 		return lua.LNumber(a.Cells - a.PresentCells)
 	case "expected":
@@ -195,7 +215,7 @@ func aggregateField(rt *Runtime, b *burst, name lua.LString) lua.LValue {
 	return extraColumn(rt, &a)
 }
 
-var aggregateFields = []string{"batch_id", "cut", "data", "expected", "extra", "missing", "present", "slot_bytes",
+var aggregateFields = []string{"batch_id", "cut", "data", "dtype", "expected", "extra", "missing", "present", "slot_bytes",
 	"source_packets", "timed_out"}
 
 // extraColumn is the number that the rule keeps for each slot, a column; nil where there is none.

@@ -26,6 +26,7 @@ type ReorderConf struct {
 	Slots, SlotBytes, PacketBytes   int
 	Segment, PayloadOffset          int
 	AtPayload                       bool
+	Types                           DataTypes
 	Window                          int
 	TimeoutNS                       int64
 	Fill                            int // a byte, or FillKeep
@@ -51,7 +52,7 @@ func (s *Session) AddReorder(name string, conf ReorderConf) (Stage, Queue, error
 		batch: number(conf.Batch), slot: number(conf.Slot), wrap: C.uint64_t(conf.Wrap),
 		offset: number(conf.Offset), extra: number(conf.Extra),
 		slots: C.uint32_t(conf.Slots), slot_bytes: C.uint32_t(conf.SlotBytes), packet_bytes: C.uint32_t(conf.PacketBytes),
-		segment: C.uint32_t(conf.Segment), payload_offset: C.uint32_t(conf.PayloadOffset), at_payload: flag(conf.AtPayload),
+		segment: C.uint32_t(conf.Segment), payload_offset: C.uint32_t(conf.PayloadOffset), at_payload: flag(conf.AtPayload), types: conf.Types.c(),
 		window: C.uint32_t(conf.Window), timeout_ns: C.int64_t(conf.TimeoutNS), fill: C.int32_t(conf.Fill),
 		drop_incomplete: flag(conf.DropIncomplete), wait: flag(conf.Wait), policy: C.int32_t(conf.Policy),
 		n_flow_ids: C.uint32_t(len(conf.FlowIDs)),
@@ -83,6 +84,7 @@ type Aggregate struct {
 	Cells, CellBytes int
 	PresentCells     int
 	Packets          int
+	Dtype            Dtype // of the data
 	Flags            uint32
 	FirstNS, LastNS  int64
 	PresentBits      []uint64 // bit c % 64 of word c / 64: cell c is there
@@ -98,7 +100,7 @@ func (b Burst) Aggregate() (Aggregate, bool) {
 	a := Aggregate{
 		BatchID: uint64(c.batch_id), Ordinal: uint64(c.ordinal),
 		Slots: int(c.slots), SlotBytes: int(c.slot_bytes), Cells: int(c.cells), CellBytes: int(c.cell_bytes),
-		PresentCells: int(c.present_cells), Packets: int(c.packets), Flags: uint32(c.flags),
+		PresentCells: int(c.present_cells), Packets: int(c.packets), Dtype: Dtype(c.dtype), Flags: uint32(c.flags),
 		FirstNS: int64(c.first_ns), LastNS: int64(c.last_ns),
 		PresentBits: unsafe.Slice((*uint64)(unsafe.Pointer(c.present)), (c.cells+63)/64),
 	}

@@ -94,6 +94,34 @@ do
   s:close()
 end
 
+-- Conversions: each byte of the payload is one of two elements, and sizes are those of packets.
+do
+  local s = open()
+  local st = s:reorder{ name = "floats", memory_region = "batches", payload_byte_offset = 17, slot_bytes = 43, fill = 0,
+    sequence_number = { bit_offset = 112, bit_width = 16 }, packets_per_batch = 2,
+    data_types = { input_type = "int4", output_type = "fp32" } }
+  s:pipe(s:rx_queue("port"), st)
+  s:start()
+  st:get_burst{ timeout_us = 0 }
+  send(s, { { 8, 9 }, { 9, 5 } }) -- 0x89: -8 and -7; 0x95: -7 and 5
+  local a = st:get_burst{ timeout_us = 1000 }
+  assert(a.dtype == "fp32" and a.slot_bytes == 43 * 8 and #a.data == 2 * 43 * 8)
+  local bits = { [-8] = 0xc1000000, [-7] = 0xc0e00000, [5] = 0x40a00000 }
+  local function at(place) local v = 0 for k = 3, 0, -1 do v = v * 256 + a.data:u8(place + k) end return v end
+  assert(at(0) == bits[-8] and at(4) == bits[-7] and at(344) == bits[-7] and at(348) == bits[5])
+  s:close()
+  s = open()
+  st = s:reorder{ name = "floats", memory_region = "batches", payload_byte_offset = 17, packets_per_batch = 2,
+    sequence_number = { bit_offset = 112, bit_width = 16 }, data_types = { input_type = "int16", output_type = "fp32", endianness = "network" } }
+  s:pipe(s:rx_queue("port"), st)
+  s:start()
+  st:get_burst{ timeout_us = 0 }
+  send(s, { { 0 }, { 1 } }) -- 43 bytes each
+  daqiri.sleep("1ms")
+  assert(s:stats().floats.dropped_by.bad_payload == 2)
+  s:close()
+end
+
 -- Refusals.
 local s = open()
 local region = { memory_region = "batches" }
@@ -110,6 +138,15 @@ has(try(s.reorder, s, with{ sequence_number = seq, batch_number = { bit_offset =
 has(try(s.reorder, s, with{ batch = "numbr", slot = "0", slots = 1, fields = { number = seq } }), "did you mean")
 has(try(s.reorder, s, { memory_region = "batchs", sequence_number = seq, packets_per_batch = 4 }), 'did you mean "batches"')
 has(try(s.reorder, s, with{ sequence_number = seq, packets_per_batch = 4, hand_over = "wait" }), "give a timeout")
+local function typed(types, more) local t = with{ sequence_number = seq, packets_per_batch = 4, data_types = types }
+  for k, v in pairs(more or {}) do t[k] = v end return t end
+has(try(s.reorder, s, typed("fp32")), "a table expected")
+has(try(s.reorder, s, typed{ input_type = "int16" }), "'output_type' is missing")
+has(try(s.reorder, s, typed{ input_type = "int61", output_type = "fp32" }), "did you mean")
+has(try(s.reorder, s, typed{ input_type = "int16", output_type = "int4" }), "is not one of fp16")
+has(try(s.reorder, s, typed{ input_type = "int16", output_type = "fp32", order = "host" }), "order")
+has(try(s.reorder, s, typed({ input_type = "int16", output_type = "fp32" }, { slot_bytes = 43 })), "slot_bytes 43 is no whole number of elements of 16 bits")
+has(try(s.reorder, s, typed({ input_type = "int4", output_type = "fp64" }, { slot_bytes = 100 })), "buf_size must be at least 6400")
 local count = s:count{}
 has(try(count.on_burst, count, print), "s:reorder")
 local st = s:reorder(with{ name = "r", sequence_number = seq, packets_per_batch = 4 })

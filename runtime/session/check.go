@@ -163,7 +163,4 @@ func (c *checker) reorder(r *spec.Reorder) {
 	if r.ReorderEngine == "hw" {
 		c.missing(r.Key("reorder_engine"), "reordering by the network card is")
 	}
-	if r.DataTypes != nil {
-		c.missing(r.Key("data_types"), "conversion on the CPU is")
-	}
 }

@@ -69,8 +69,8 @@ func TestOpenRefuses(t *testing.T) {
 		{"reorder", map[string]string{"REGIONS": "- {name: batches, kind: host, affinity: 0, num_bufs: 2, buf_size: 65536}", "RX": `flows:
         - {name: f, id: 1, action: {type: queue, id: 0}}
         reorder_configs:
-        - {name: r, reorder_type: cpu, memory_region: batches, payload_byte_offset: 42, flow_ids: [1], method: {seq_packets_per_batch: {sequence_number: {bit_offset: 336, bit_width: 8}, packets_per_batch: 2}}, data_types: {input_type: int16, output_type: fp32}}`},
-			"interfaces[0].rx.reorder_configs[0].data_types: conversion on the CPU is not in this version"},
+        - {name: r, reorder_type: cpu, memory_region: batches, payload_byte_offset: 42, flow_ids: [1], method: {seq_packets_per_batch: {sequence_number: {bit_offset: 336, bit_width: 8}, packets_per_batch: 2}}, reorder_engine: hw, cyclic_sequence: true, packet_size: 64}`},
+			"interfaces[0].rx.reorder_configs[0].reorder_engine: reordering by the network card is not in this version"},
 		{"transform without an id", map[string]string{"RX": `flows:
         - {name: f, id: 0, actions: [{type: vlan_pop}, {type: queue, id: 0}]}`},
 			"interfaces[0].rx.flows[0].id: a flow with vlan_pop needs an id other than 0: packets are known by it"},

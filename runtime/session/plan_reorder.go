@@ -68,6 +68,9 @@ func planOptions(r *spec.Reorder, sources []*Queue) ReorderOptions {
 	if r.BatchNumber != nil {
 		o.BatchNumber = place(*r.BatchNumber)
 	}
+	if d := r.DataTypes; d != nil {
+		o.Data = &DataTypes{Input: d.InputType, Output: d.OutputType, Network: d.Endianness == "network"}
+	}
 	for _, q := range sources {
 		o.TimeoutNS = max(o.TimeoutNS, 1000*q.spec.TimeoutUS)
 	}

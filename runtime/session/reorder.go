@@ -29,13 +29,28 @@ type ReorderOptions struct {
 	Segment                       int    // that has the payload, from 0
 	PayloadByteOffset             int    // from the segment's start, or with AtPayload from the innermost payload's
 	AtPayload                     bool
-	FlowIDs                       []uint32 // none: packets of all flows; others pass
-	Window                        int      // batches open at a time; 0: up to 4
-	TimeoutNS                     int64    // of a batch, from its first packet; 0: none
-	Fill                          int      // of gaps: a byte, or FillKeep
+	Data                          *DataTypes // of payloads; nil: bytes stay as they are
+	FlowIDs                       []uint32   // none: packets of all flows; others pass
+	Window                        int        // batches open at a time; 0: up to 4
+	TimeoutNS                     int64      // of a batch, from its first packet; 0: none
+	Fill                          int        // of gaps: a byte, or FillKeep
 	DropIncomplete                bool
 	WaitForOthers                 bool   // a queue that is ahead of the others waits
 	Policy                        Policy // when no buffer is free
+}
+
+// DataTypes converts the elements of payloads: int4, int8, int16 or int32 become fp16, bf16, fp32, fp64, int32 or int8.
+// SlotBytes, PacketBytes and Offset are bytes of input.
+type DataTypes struct {
+	Input, Output string
+	Network       bool // Input has its highest byte first; else it has the host's order
+}
+
+func (d *DataTypes) native() native.DataTypes {
+	if d == nil {
+		return native.DataTypes{}
+	}
+	return native.DataTypes{Input: native.DtypeNamed(d.Input), Output: native.DtypeNamed(d.Output), Network: d.Network}
 }
 
 // Reorder makes a stage that puts packets together to aggregates in order. They come from the stage's own queue, Out.
@@ -95,7 +110,7 @@ func (p placeFields) Names() []string {
 func (o ReorderOptions) compile() (native.ReorderConf, error) {
 	c := native.ReorderConf{
 		Wrap: o.Wrap, Slots: o.Slots, SlotBytes: o.SlotBytes, PacketBytes: o.PacketBytes,
-		Segment: o.Segment, PayloadOffset: o.PayloadByteOffset, AtPayload: o.AtPayload, FlowIDs: o.FlowIDs,
+		Segment: o.Segment, PayloadOffset: o.PayloadByteOffset, AtPayload: o.AtPayload, Types: o.Data.native(), FlowIDs: o.FlowIDs,
 		Window: o.Window, TimeoutNS: o.TimeoutNS, Fill: o.Fill, DropIncomplete: o.DropIncomplete,
 		Wait: o.WaitForOthers, Policy: o.Policy,
 	}

@@ -28,6 +28,7 @@ type reorderCase struct {
 	unequal   bool // payloads of 1 to 64 bytes, not of 64
 	byBatch   bool // with a batch number: seq_batch_number
 	drop      bool // missing_action
+	data      *DataTypes
 }
 
 const (
@@ -49,6 +50,11 @@ func reorderCases() []reorderCase {
 			c.name = fmt.Sprintf("%d bits, loss %s", bits, loss)
 			all = append(all, c)
 		}
+	}
+	for i, d := range []DataTypes{{"int16", "fp32", true}, {"int4", "fp16", false}, {"int32", "bf16", true}, {"int16", "fp64", false},
+		{"int8", "int32", true}, {"int32", "fp16", false}, {"int32", "int8", true}, {"int32", "int32", false}} {
+		all = append(all, reorderCase{name: d.Input + " to " + d.Output, bits: 16, per: 16, window: 4, start: 65000, loss: "0.01", dup: 0.01,
+			displaced: 20, unequal: i < 4, data: &d})
 	}
 	return append(all,
 		reorderCase{name: "not a power of two", bits: 16, per: 100, window: 3, start: 65001, loss: "0.01", dup: 0.01, displaced: 50},
@@ -92,7 +98,7 @@ type model struct {
 	full              map[uint64]bool
 	out               []*modelBlock
 
-	late, duplicate, tooLong, skipped int
+	late, duplicate, tooLong, skipped, badPayload int
 }
 
 func (m *model) close(cut bool) {
@@ -212,7 +218,7 @@ func (c reorderCase) numbers(rng *rand.Rand) []uint64 {
 
 func (c reorderCase) options() ReorderOptions {
 	o := ReorderOptions{MemoryRegion: "batches", Sequence: c.field(c.bits), Slots: int(c.per), PayloadByteOffset: reorderHead,
-		Window: c.window, Fill: reorderFill, DropIncomplete: c.drop, Policy: Wait}
+		Window: c.window, Data: c.data, Fill: reorderFill, DropIncomplete: c.drop, Policy: Wait}
 	if c.byBatch {
 		o.BatchNumber = c.field(c.bits - 6)
 	}
@@ -267,7 +273,12 @@ func (r *reorderRun) arrive(x *Burst) error {
 		if err != nil {
 			return err
 		}
-		r.model.packet(binary.BigEndian.Uint64(p[22:]), bytes.Clone(p[reorderHead:]))
+		payload, whole := r.c.data.convert(bytes.Clone(p[reorderHead:]))
+		if !whole {
+			r.model.badPayload++
+			continue
+		}
+		r.model.packet(binary.BigEndian.Uint64(p[22:]), payload)
 	}
 	return nil
 }
@@ -374,7 +385,7 @@ func (r *reorderRun) figures(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]int{
-		"blocks.late": m.late, "blocks.dropped.duplicate": m.duplicate, "blocks.dropped.too_long": m.tooLong,
+		"blocks.late": m.late, "blocks.dropped.duplicate": m.duplicate, "blocks.dropped.too_long": m.tooLong, "blocks.dropped.bad_payload": m.badPayload,
 		"blocks.skipped": m.skipped, "blocks.missing": missing, "blocks.partial": partial,
 		"blocks.batches": len(m.out) - partial, "blocks.held": 0, "blocks.resyncs": 0, "blocks.dropped.no_packet_buffer": 0,
 	} {

@@ -1,8 +1,9 @@
 package spec
 
+// Types that payloads have, and that they become.
 var (
-	inputTypes  = []string{"int4", "int8", "int16", "int32"}
-	outputTypes = []string{"fp16", "bf16", "fp32", "fp64", "int32", "int8"}
+	InputTypes  = []string{"int4", "int8", "int16", "int32"}
+	OutputTypes = []string{"fp16", "bf16", "fp32", "fp64", "int32", "int8"}
 )
 
 func (p *parser) reorder(v value) *Reorder {
@@ -47,8 +48,8 @@ func (p *parser) reorder(v value) *Reorder {
 
 func (p *parser) dataTypes(o *object) *DataTypes {
 	d := &DataTypes{
-		InputType:  o.alias("input_type", "input", inputTypes),
-		OutputType: o.alias("output_type", "output", outputTypes),
+		InputType:  o.alias("input_type", "input", InputTypes),
+		OutputType: o.alias("output_type", "output", OutputTypes),
 		Endianness: o.alias("endianness", "input_endianness", []string{"host", "network"}, "host"),
 	}
 	o.end()
