@@ -74,6 +74,75 @@ func TestTaskEndsBeforeItsSession(t *testing.T) {
 	})
 }
 
+// TestChangesFromAnotherTask flushes and changes what is sent, over and over, while the task that polls the direct queues waits:
+// the engine must not see both at once.
+func TestChangesFromAnotherTask(t *testing.T) {
+	onTask(t, func(me *task.Task) error {
+		b, err := loop(true).open(me, "")
+		if err != nil {
+			return err
+		}
+		defer b.s.Close()
+		tap, err := b.rx.Tap(me, nil, TapOptions{Policy: Wait})
+		if err != nil {
+			return err
+		}
+		var tpls [2]*Template
+		for k := range tpls {
+			packet := make([]byte, 200)
+			b.put(packet, uint64(k), 7148)
+			if tpls[k], err = b.s.Template(TemplateConfig{Packet: packet}); err != nil {
+				return err
+			}
+		}
+		if err := b.s.Start(me); err != nil {
+			return err
+		}
+		changed := make(chan error, 1)
+		go func() {
+			for k := range 400_000 {
+				if err := b.tx.Transmit(tpls[k%2], 1000); err != nil {
+					changed <- err
+					return
+				}
+				if _, err := b.rx.Flush(); err != nil {
+					changed <- err
+					return
+				}
+			}
+			changed <- nil
+		}()
+		for done := false; !done; {
+			select {
+			case err := <-changed:
+				if err != nil {
+					return err
+				}
+				done = true
+			default:
+				x, err := tap.Next(b.l, b.me.Now()+1e6)
+				if err == nil {
+					err = x.Free()
+				}
+				if err != nil && !errors.Is(err, ErrNotReady) {
+					return err
+				}
+			}
+		}
+		b.quiesce()
+		if err := b.s.Finish(); err != nil {
+			return err
+		}
+		if bad := b.s.Ledger().Balance(); bad != nil {
+			t.Errorf("accounts: %v", bad)
+		}
+		if n := b.s.Close(); n != 0 {
+			t.Errorf("%d buffers are not in their pools", n)
+		}
+		return nil
+	})
+}
+
 // TestMemoryOutlivesTasks closes a session while another task holds a burst of it.
 func TestMemoryOutlivesTasks(t *testing.T) {
 	onTask(t, func(me *task.Task) error {

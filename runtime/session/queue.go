@@ -138,6 +138,8 @@ func (q *Queue) Flush() (int64, error) {
 	if !q.rx {
 		return 0, q.named(invalid("only a receive queue can be flushed"))
 	}
+	q.hold()
+	defer q.release()
 	return q.native.Flush(), nil
 }
 
@@ -226,6 +228,8 @@ func (q *Queue) Transmit(tpl *Template, count uint64) error {
 	if err := q.fits(tpl); err != nil {
 		return q.named(err)
 	}
+	q.hold()
+	defer q.release()
 	return q.named(q.native.Transmit(tpl.native, count))
 }
 
