@@ -1,0 +1,85 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+// The part of the contract suite about groups and addresses of an interface.
+
+// refuses checks that an error is of a kind, names the interface and has these words.
+func refuses(what string, err, kind error, words string) error {
+	if err == nil || !errors.Is(err, kind) || !strings.Contains(err.Error(), "interface b") || !strings.Contains(err.Error(), words) {
+		return fmt.Errorf("%s: %v, want %v with interface b and %q", what, err, kind, words)
+	}
+	return nil
+}
+
+// TestContractGroups joins and leaves a group while packets flow; who can't says so.
+func TestContractGroups(t *testing.T) {
+	withBench(t, "", func(t *testing.T, b *bench) error {
+		tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
+		if err != nil {
+			return err
+		}
+		if err := b.s.Start(b.me); err != nil {
+			return err
+		}
+		i, group := b.rx.Interface(), "239.9.1.7"
+		if strings.Contains(b.endpoint, "[") {
+			group = "ff15::9:7"
+		}
+		if strings.HasPrefix(b.endpoint, "tcp:") {
+			return refuses("join", i.JoinMulticast(group, ""), ErrNotSupported, "multicast is for udp://")
+		}
+		if err := refuses("no group", i.JoinMulticast("10.1.1.1", ""), ErrInvalid, "10.1.1.1"); err != nil {
+			return err
+		}
+		for range 2 { // the second changes nothing
+			if err := i.JoinMulticast(group, ""); err != nil {
+				return err
+			}
+		}
+		if err := b.send(1, 4, 7148); err != nil {
+			return err
+		}
+		seen := map[uint64]bool{}
+		for !seen[4] { // an interface of frames may see others' besides
+			x, err := tap.Next(b.l, b.deadline())
+			if err != nil {
+				return fmt.Errorf("after %d of 4 packets: %w", len(seen), err)
+			}
+			for k := range x.N() {
+				if p, err := x.Packet(0, k); err != nil {
+					return err
+				} else if seq, err := b.seq(p); err == nil {
+					seen[seq] = true
+				}
+			}
+			if err := x.Free(); err != nil {
+				return err
+			}
+		}
+		if err := i.LeaveMulticast(group, ""); err != nil {
+			return err
+		}
+		if err := i.LeaveMulticast(group, ""); err == nil || !strings.Contains(err.Error(), group) {
+			return fmt.Errorf("a second leave: %v, want an error that names %s", err, group)
+		}
+		return nil
+	})
+}
+
+// TestContractAnswer has an interface without a transmit queue, and sockets, answer: both say why they can't.
+func TestContractAnswer(t *testing.T) {
+	withBench(t, "", func(_ *testing.T, b *bench) error {
+		err := b.rx.Interface().Answer([]netip.Addr{netip.MustParseAddr("10.9.1.7")})
+		if !b.frames {
+			return refuses("answer", err, ErrNotSupported, "to the kernel")
+		}
+		return refuses("answer", err, ErrInvalid, "it has no transmit queue")
+	})
+}
