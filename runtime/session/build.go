@@ -63,6 +63,9 @@ func (s *Session) build(plan corePlan) error {
 		if err := i.setTxFlows(); err != nil {
 			return err
 		}
+		if err := i.answerConfigured(); err != nil {
+			return err
+		}
 		if err := i.addPlans(); err != nil {
 			return err
 		}

@@ -83,3 +83,65 @@ func TestContractAnswer(t *testing.T) {
 		return refuses("answer", err, ErrInvalid, "it has no transmit queue")
 	})
 }
+
+// TestConfiguredAnswers has an interface of frames answer an ARP request for an address of its configuration.
+func TestConfiguredAnswers(t *testing.T) {
+	both := func(text string) string { // b sends as well, and a receives
+		text = strings.Replace(text, "address: left\n", `address: left
+      rx:
+        queues: [{name: back, id: 0, poll_mode: direct, memory_regions: [out]}]
+`, 1)
+		return strings.Replace(text, "address: right\n", `address: right
+      answers: [10.9.1.7, "fd98::7"]
+      tx:
+        queues: [{name: reply, id: 0, poll_mode: direct, memory_regions: [in]}]
+`, 1)
+	}
+	virtualBench(t, "", both, func(b *bench) error {
+		back, err := b.s.RxQueue("a", "back")
+		if err != nil {
+			return err
+		}
+		tap, err := back.Tap(b.me, nil, TapOptions{Policy: Wait})
+		if err != nil {
+			return err
+		}
+		if _, err := b.rx.Tap(b.me, nil, TapOptions{}); err != nil {
+			return err
+		}
+		if err := b.s.Start(b.me); err != nil {
+			return err
+		}
+		request := make([]byte, 60)
+		copy(request, []byte{255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, 0xbb, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1,
+			2, 0, 0, 0, 0, 0xbb, 10, 9, 1, 1, 0, 0, 0, 0, 0, 0, 10, 9, 1, 7})
+		tpl, err := b.s.Template(TemplateConfig{Packet: request})
+		if err != nil {
+			return err
+		}
+		if err := b.tx.Transmit(tpl, 1); err != nil {
+			return err
+		}
+		for {
+			x, err := tap.Next(b.l, b.deadline())
+			if err != nil {
+				return fmt.Errorf("no answer: %w", err)
+			}
+			for k := range x.N() {
+				p, err := x.Packet(0, k)
+				if err != nil {
+					return err
+				}
+				if p[12] == 8 && p[13] == 6 { // else a report that it listens to fd98::7's group
+					if p[21] != 2 || [4]byte(p[28:32]) != [4]byte{10, 9, 1, 7} || p[5] != 0xbb {
+						t.Errorf("the answer is % x", p)
+					}
+					return x.Free()
+				}
+			}
+			if err := x.Free(); err != nil {
+				return err
+			}
+		}
+	})
+}

@@ -224,6 +224,14 @@ func (i *Interface) Answer(addrs []netip.Addr) error {
 	return i.named(i.native.Answer(addrs))
 }
 
+// answerConfigured has the interface answer for the addresses of its configuration.
+func (i *Interface) answerConfigured() error {
+	if len(i.spec.Answers) == 0 {
+		return nil
+	}
+	return located(i.spec.Key("answers"), i.native.Answer(i.spec.Answers))
+}
+
 // Listen gives t the interface's connect and disconnect events: items whose target is
 // target. Once for an interface.
 func (i *Interface) Listen(t *task.Task, target any) error {

@@ -1,5 +1,7 @@
 package spec
 
+import "net/netip"
+
 // Values of stream_type.
 const (
 	StreamRaw    = "raw"    // every interface carries Ethernet frames
@@ -113,6 +115,7 @@ type Interface struct {
 	SocketConfig *SocketConfig // nil on a raw interface
 	RoCEConfig   *RoCEConfig   // nil unless the scheme is roce
 	Replay       *Replay       // of engine pcap; nil where nothing is received
+	Answers      []netip.Addr  // it answers ARP and neighbour discovery for these; a key of ours
 	RX           *RX           // nil: does not receive
 	TX           *TX           // nil: does not transmit
 

@@ -1,5 +1,10 @@
 package spec
 
+import (
+	"net/netip"
+	"slices"
+)
+
 const (
 	maxBatch    = 1 << 20
 	maxSegments = 4
@@ -23,6 +28,9 @@ func (p *parser) iface(v value) *Interface {
 	if r := o.child("replay", true); r.ok() {
 		i.Replay = p.replay(r)
 	}
+	for _, v := range o.list("answers", true) {
+		i.Answers = p.addAddress(i.Answers, v)
+	}
 	endpoint := i.SocketConfig
 	roce := endpoint != nil && endpoint.Scheme() == SchemeRoCE
 	if rx := o.child("rx", true); rx.ok() {
@@ -36,6 +44,24 @@ func (p *parser) iface(v value) *Interface {
 	}
 	o.end()
 	return i
+}
+
+// addAddress adds an IPv4 or IPv6 address to a list that has each once.
+func (p *parser) addAddress(list []netip.Addr, v value) []netip.Addr {
+	text, ok := p.text(v)
+	if !ok {
+		return list
+	}
+	a, err := netip.ParseAddr(text)
+	switch a = a.Unmap(); {
+	case err != nil || a.Zone() != "":
+		p.errorf(v.Source, "%q is no IPv4 or IPv6 address", text)
+	case slices.Contains(list, a):
+		p.errorf(v.Source, "%q is listed twice", text)
+	default:
+		list = append(list, a)
+	}
+	return list
 }
 
 func (p *parser) rx(o *object, roce bool) *RX {
