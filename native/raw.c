@@ -55,7 +55,7 @@ static void say_how(const dqi_port *p) {
     }
     dqi_note(i->session, "interface %s: %s, %u receive lane%s; %s%s%s", i->conf.name, p->driver->name,
              p->n_lanes, p->n_lanes == 1 ? "" : "s", p->driver->steer ? "" : "flows by software; ",
-             p->direct ? "packets stay where the device put them" : "copy: ", p->direct ? "" : p->copy);
+             p->copy ? "copy: " : "packets stay where the device put them", p->copy ? p->copy : "");
 }
 
 int dqi_raw_open(dq_iface *i, const dqi_port_driver *d, dq_diag *diag) {

@@ -24,8 +24,8 @@ typedef struct dqi_kernel_groups dqi_kernel_groups;
 typedef struct dqi_piece {
     uint8_t *data; // may be written, and so may the 4 bytes in front of it where there is a tag
     uint32_t len;
-    uint32_t buf;  // id of the buffer of queue 0's first region that it lies in, at least DQ_HEADROOM bytes
-                   // behind the buffer's start; DQI_NO_BUF: it lies elsewhere. The reader owns such a buffer.
+    uint32_t buf;  // id of the buffer of its lane's region that it lies in, at least DQ_HEADROOM bytes behind
+                   // the buffer's start; DQI_NO_BUF: it lies elsewhere. The reader owns such a buffer.
     uint32_t flow; // flow id that the device found, where port->marks; 0: none
     uint16_t vlan_tci, vlan_tpid; // a tag that the device took out, in the first piece; tpid 0: none
     bool more;                    // the next piece belongs to the same frame
@@ -38,6 +38,7 @@ typedef struct dqi_lane {
     dqi_spin busy;
     dq_queue *reader; // whose poller reads it, during read and release: the driver's faults are counted there
     void *state;      // the driver's
+    dq_region *region; // some receive queue's: pieces may lie in its buffers (dqi_piece.buf); NULL: none does
     struct dqi_raw_desk *desk; // raw.c's
 } dqi_lane;
 
@@ -51,8 +52,8 @@ struct dqi_port {
     bool filters;     // the driver gives nothing to a lane that no rule wants, when the interface is isolated
     bool marks;       // pieces of lane k that bring a flow id are all of queue k; software finds the others'
     bool tells;       // arm_lane has descriptors for all lanes
-    bool direct;      // pieces may lie in buffers of the only receive queue's region
-    const char *copy; // else: why they are copied
+    bool direct;      // some lane has a region
+    const char *copy; // why pieces are copied, or which; NULL: none is
     dq_stamps stamps; // where the times of pieces come from
     dqi_kernel_groups *kernel_groups; // kernel_groups.h; NULL: none
     dqi_counters c; // of the port: in what was read, out what went to queues; written by several threads:

@@ -92,8 +92,8 @@ static bool classify(dqi_lane *l, dqi_raw_desk *d, uint32_t m) {
 
 // True when frame k's buffer is the queue's already.
 static bool is_in_place(const dq_queue *rx, const dqi_raw_desk *d, uint32_t k) {
-    return d->pieces[d->first[k]].buf != DQI_NO_BUF && rx == rx->iface->rx[0] && rx->conf.n_regions == 1 &&
-           d->first[k + 1] - d->first[k] == 1;
+    return d->pieces[d->first[k]].buf != DQI_NO_BUF && rx->conf.regions[0] == d->region &&
+           rx->conf.n_regions == 1 && d->first[k + 1] - d->first[k] == 1;
 }
 
 // Bytes that the queue's buffers have for a packet.
@@ -284,8 +284,12 @@ static void give_all(dqi_port *p, dqi_raw_desk *d, uint32_t m, dq_queue *q, dq_b
 
 // Returns the device's buffers that no queue took.
 static void free_pieces(dqi_port *p, dqi_raw_desk *d, uint32_t n) {
-    for (uint32_t i = 0; i < n && p->direct; i++)
-        if (d->pieces[i].buf != DQI_NO_BUF) dqi_bufs_free(p->iface->session, &d->pieces[i].buf, 1);
+    uint32_t left = 0, *ids = d->ids[0];
+    for (uint32_t i = 0; i < n && d->region; i++) {
+        ids[left] = d->pieces[i].buf;
+        left += ids[left] != DQI_NO_BUF;
+    }
+    if (left > 0) dqi_bufs_free(p->iface->session, ids, left);
 }
 
 // Reads a lane once, for q: what is q's goes to b. Frames that were read; the caller has the lane.
@@ -293,6 +297,7 @@ static uint32_t read_once(dqi_lane *l, dq_queue *q, dq_burst *b, uint32_t room, 
     dqi_port *p = l->port;
     dqi_raw_desk *d = l->desk;
     uint32_t most = room < LEAST_READ ? LEAST_READ : room;
+    d->region = l->region;
     uint32_t n = p->driver->read(l, d->pieces, most < DQI_RAW_PIECES ? most : DQI_RAW_PIECES);
     if (n == 0) return 0;
     uint64_t bytes;

@@ -26,6 +26,7 @@ typedef struct dqi_raw_desk {
     uint32_t idx[DQI_RAW_PIECES];
     uint32_t ids[DQ_MAX_SEGS][DQI_RAW_PIECES]; // buffers for copies
     uint32_t lead;                             // dq_queue.lead of the queue whose packets are copied
+    const dq_region *region;                   // dqi_lane.region
     int64_t now;
 } dqi_raw_desk;
 

@@ -1,10 +1,10 @@
-// xsk.h: the AF_XDP driver's parts: sockets and their rings (xsk_socket.c), receiving (xsk_rx.c), sending
-// (xsk_tx.c), the driver (xsk_driver.c).
+// xsk.h: the AF_XDP driver's parts: sockets and their rings (xsk_socket.c), whose buffers they fill
+// (xsk_regions.c), receiving (xsk_rx.c), sending (xsk_tx.c), the driver (xsk_driver.c).
 //
 // The session's arena is the UMEM: the kernel fills buffers of a region and sends from any address of the
-// arena. Each receive queue of the device has a socket, a lane of the port. Where the queue's region allows
-// it the kernel fills its buffers (direct); else it fills those of a region that the driver adds to the
-// session, and raw_rx.c copies.
+// arena. Each receive queue of the device has a socket, a lane of the port, which is at home at a receive
+// queue of the interface. Where that queue's region allows it the kernel fills its buffers (direct); else it
+// fills those of a region that the driver adds to the session, and raw_rx.c copies (xsk_regions.c).
 #ifndef DQI_XSK_H
 #define DQI_XSK_H
 
@@ -50,6 +50,9 @@ typedef struct xsk_socket {
     int fd;
     // receive: whoever has the lane
     xsk_ring rx, fill;
+    dq_region *region;                   // whose buffers the kernel fills; NULL: nothing is received
+    uint32_t most_posted;                // buffers that the kernel has at most
+    uint32_t reserve;                    // and at least, as far as frames can be copied instead of given away
     uint32_t posted;                     // buffers that the kernel has
     uint32_t loaned[XSK_RING], n_loaned; // buffer ids of the last read that go back to the kernel
     // transmit: whoever has tx_busy
@@ -60,14 +63,21 @@ typedef struct xsk_socket {
     uint32_t out_head, out_tail;
 } xsk_socket;
 
+// What is decided before the arena is laid out, and found again behind it.
+typedef struct xsk_plan {
+    uint32_t lanes, mtu;
+    uint32_t chunk;                  // bytes; the same for all sockets
+    const char *copy[DQ_MAX_QUEUES]; // why the kernel can't fill the receive queue's region; NULL: it can
+    bool staged;                     // some lane needs the driver's own region
+} xsk_plan;
+
 typedef struct xsk_port {
     char device[16];
     int index;
     uint32_t mtu;
-    dq_region *region;    // whose buffers the kernel fills; NULL: nothing is received
-    uint8_t *with_kernel; // 1: the kernel has this buffer of region
-    uint32_t chunk;
-    uint32_t most_posted; // buffers that the kernel has at most, of each socket
+    xsk_plan plan;
+    uint8_t *with_kernel; // 1: the kernel has the buffer with this id; NULL: nothing is received
+    uint32_t n_bufs;      // ids
     bool zero_copy, frags;
     bool unfinished; // frames may come with unfinished checksums
     int watch;       // a socket that hears of the device's fate
@@ -94,6 +104,20 @@ typedef struct xsk_tx {
 // error names the interface; DQ_NOT_SUPPORTED: this kernel or device has no AF_XDP, for the reason in diag.
 int xsk_sockets_open(xsk_port *p, const dq_iface *i, dq_diag *diag);
 void xsk_sockets_close(xsk_port *p);
+
+// ---- whose buffers ----------------------------------------------------------------------------------------
+
+// The device's receive queues; 1 where it does not say.
+uint32_t xsk_count_queues(const char *device);
+uint32_t xsk_mtu_of(const char *device);
+// Whether the device takes rules for which frames go to which of its queues.
+bool xsk_takes_rules(const char *device);
+// Fills x->plan; x->n and x->mtu are known. DQ_NOT_SUPPORTED: the arena is not what dqi_xsk_claim expected.
+int xsk_make_plan(const dq_iface *i, xsk_port *x, dq_diag *diag);
+// Gives each socket, and its lane, the region that it fills.
+void xsk_settle(dqi_port *p, xsk_port *x);
+// Sets p->direct and p->copy; what else there is to say goes into the report.
+void xsk_say_where(dqi_port *p, const xsk_port *x);
 
 // ---- rings ------------------------------------------------------------------------------------------------
 
@@ -126,7 +150,7 @@ static inline bool xsk_wants_kick(const xsk_ring *r) {
 
 // ---- the driver's calls (raw.h) ---------------------------------------------------------------------------
 
-// Gives the kernel buffers of p->region, as many as it may have. Whoever has the lane.
+// Gives the kernel buffers of the socket's region, as many as it may have. Whoever has the lane.
 void xsk_fill(dqi_lane *l);
 uint32_t xsk_read(dqi_lane *l, dqi_piece *out, uint32_t max);
 void xsk_release(dqi_lane *l);

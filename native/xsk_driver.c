@@ -2,7 +2,6 @@
 // what the eBPF program is told.
 #include "xsk_driver.h"
 #include "kernel_groups.h"
-#include "region.h"
 #include "steer_map.h"
 #include "xsk.h"
 
@@ -24,8 +23,6 @@
 #define SOL_XDP 283
 #endif
 
-enum { SMALL_CHUNK = 2048, LARGE_CHUNK = 4096 }; // bytes
-
 unsigned if_nametoindex(const char *); // net/if.h and linux/if.h exclude each other
 
 // ---- the device -------------------------------------------------------------------------------------------
@@ -38,17 +35,22 @@ static bool ask(const char *device, unsigned long what, struct ifreq *r) {
     return ok;
 }
 
-// Its receive queues; 1 where the driver does not say.
-static uint32_t count_queues(const char *device) {
+uint32_t xsk_count_queues(const char *device) {
     struct ethtool_channels c = {.cmd = ETHTOOL_GCHANNELS};
     struct ifreq r = {.ifr_data = (void *)&c};
     bool ok = ask(device, SIOCETHTOOL, &r) && c.rx_count + c.combined_count > 0;
     return ok ? c.rx_count + c.combined_count : 1;
 }
 
-static uint32_t mtu_of(const char *device) {
+uint32_t xsk_mtu_of(const char *device) {
     struct ifreq r = {0};
     return ask(device, SIOCGIFMTU, &r) ? (uint32_t)r.ifr_mtu : 1500;
+}
+
+bool xsk_takes_rules(const char *device) {
+    struct ethtool_rxnfc n = {.cmd = ETHTOOL_GRXCLSRLCNT};
+    struct ifreq r = {.ifr_data = (void *)&n};
+    return ask(device, SIOCETHTOOL, &r);
 }
 
 // Whether it hands over what another kernel sent, which may have left checksums to be finished.
@@ -95,62 +97,6 @@ static bool is_gone(const xsk_port *x) {
     return getsockname(x->watch, (struct sockaddr *)&at, &len) == 0 && at.sll_ifindex != x->index;
 }
 
-// ---- where frames are put ---------------------------------------------------------------------------------
-
-// Why the kernel can't put frames into the queue's own region, whose stride will be this; NULL: it can.
-static const char *why_copy(const dq_iface *i, uint32_t stride, uint32_t mtu) {
-    const dq_region *r = i->rx[0]->conf.regions[0];
-    uint32_t longest = mtu + XSK_TAGGED < r->conf.buf_size ? mtu + XSK_TAGGED : r->conf.buf_size;
-    if (i->n_rx > 1) return "several queues share what the device receives";
-    if (i->rx[0]->conf.n_regions > 1) return "the queue splits headers from data";
-    if (r->group > 1) return "the region's buffers go out in groups";
-    if (stride != SMALL_CHUNK && stride != LARGE_CHUNK)
-        return "AF_XDP takes buffers of 2048 or 4096 bytes only";
-    if (longest > stride - XSK_HEADROOM)
-        return "AF_XDP needs 256 bytes in front of each frame: lower buf_size's frames";
-    return NULL;
-}
-
-// Buffers of the driver's own, of which the queues' packets are copied; their region is the session's last.
-static void add_staging(dq_iface *i, uint32_t mtu) {
-    uint32_t chunk = mtu + XSK_TAGGED <= SMALL_CHUNK - XSK_HEADROOM ? SMALL_CHUNK : LARGE_CHUNK;
-    uint32_t n = count_queues(i->conf.address);
-    dq_region_conf c = {.kind = i->rx[0]->conf.regions[0]->conf.kind,
-                        .affinity = i->rx[0]->conf.regions[0]->conf.affinity,
-                        .num_bufs = XSK_RING * (n < DQ_MAX_QUEUES ? n : DQ_MAX_QUEUES),
-                        .buf_size = chunk - DQ_HEADROOM};
-    snprintf(c.name, sizeof c.name, "%.40s (AF_XDP)", i->conf.name);
-    dq_region *r;
-    if (dq_region_add(i->session, &c, &r, NULL) == DQ_OK) i->xdp.staging = r;
-}
-
-void dqi_xsk_claim(dq_iface *i) {
-    if (!i->xdp.steer || i->n_rx == 0) return;
-    const dq_region *r = i->rx[0]->conf.regions[0];
-    uint32_t mtu = mtu_of(i->conf.address);
-    if (why_copy(i, dq_stride(r->conf.buf_size, i->ops->name), mtu)) add_staging(i, mtu);
-}
-
-static int choose_region(dqi_port *p, xsk_port *x, dq_diag *diag) {
-    const dq_iface *i = p->iface;
-    x->chunk = SMALL_CHUNK;
-    if (i->n_rx == 0) return DQ_OK;
-    dq_region *own = i->rx[0]->conf.regions[0];
-    p->copy = why_copy(i, own->stride, x->mtu);
-    p->direct = p->copy == NULL;
-    x->region = p->direct ? own : i->xdp.staging;
-    if (!x->region)
-        return dqi_fail(diag, DQ_NOT_SUPPORTED, "AF_XDP: the buffers' stride is not what was planned");
-    x->chunk = x->region->stride;
-    uint32_t share = x->region->conf.num_bufs / x->n / (p->direct ? 2 : 1);
-    x->most_posted = share < XSK_RING ? share : XSK_RING;
-    x->with_kernel = calloc(x->region->conf.num_bufs, 1);
-    if (!x->with_kernel) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
-    return x->chunk == SMALL_CHUNK || x->chunk == LARGE_CHUNK
-               ? DQ_OK
-               : dqi_fail(diag, DQ_NOT_SUPPORTED, "AF_XDP takes buffers of 2048 or 4096 bytes only");
-}
-
 // ---- open and close ---------------------------------------------------------------------------------------
 
 // Without a program, or on a device with more queues than we have lanes for, another driver has to do.
@@ -185,6 +131,13 @@ static int open_queues(const dq_iface *i, xsk_port *x, dq_diag *diag) {
 }
 
 static int open_lanes(dqi_port *p, xsk_port *x, dq_diag *diag) {
+    const dq_session *s = p->iface->session;
+    const dq_region *last = s->regions[s->n_regions - 1];
+    x->n_bufs = last->first_id + last->conf.num_bufs;
+    if (p->iface->n_rx > 0) x->with_kernel = calloc(x->n_bufs, 1);
+    if (p->iface->n_rx > 0 && !x->with_kernel)
+        return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", p->iface->conf.name);
+    xsk_settle(p, x);
     for (uint32_t k = 0; k < x->n; k++) {
         p->lanes[k].state = &x->sockets[k];
         int err = p->iface->n_rx > 0 ? dq_steer_socket(p->iface->xdp.steer, k, x->sockets[k].fd) : DQ_OK;
@@ -227,12 +180,12 @@ static int xsk_open(dqi_port *p, dq_diag *diag) {
         return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: %s is no Ethernet device", i->conf.name,
                         i->conf.address);
     snprintf(x->device, sizeof x->device, "%.15s", i->conf.address);
-    x->mtu = mtu_of(x->device);
-    x->n = count_queues(x->device);
+    x->mtu = xsk_mtu_of(x->device);
+    x->n = xsk_count_queues(x->device);
     x->unfinished = hears_kernels(x->device);
     x->watch = watch(x->index);
     int err = check_program(i, x->n, diag);
-    if (err == DQ_OK) err = choose_region(p, x, diag);
+    if (err == DQ_OK) err = xsk_make_plan(i, x, diag);
     if (err == DQ_OK) err = xsk_sockets_open(x, i, diag);
     if (err == DQ_OK) err = open_queues(i, x, diag);
     if (err == DQ_OK) err = open_lanes(p, x, diag);
@@ -243,15 +196,16 @@ static int xsk_open(dqi_port *p, dq_diag *diag) {
                         i->conf.address, strerror(err));
     p->filters = true;
     say_how(i, x);
+    xsk_say_where(p, x);
     return DQ_OK;
 }
 
 static int xsk_start(dqi_port *p, dq_diag *diag) {
     (void)diag;
     xsk_port *x = p->state;
-    for (uint32_t k = 0; x->region && k < p->n_lanes; k++)
+    for (uint32_t k = 0; x->with_kernel && k < p->n_lanes; k++)
         xsk_fill(&p->lanes[k]);
-    if (x->region) dq_steer_run(p->iface->xdp.steer, true);
+    if (x->with_kernel) dq_steer_run(p->iface->xdp.steer, true);
     return DQ_OK;
 }
 
@@ -266,10 +220,8 @@ static void xsk_close(dqi_port *p) {
         free(p->iface->tx[k]->engine);
         p->iface->tx[k]->engine = NULL;
     }
-    for (uint32_t k = 0; x->with_kernel && k < x->region->conf.num_bufs; k++) {
-        uint32_t id = x->region->first_id + k;
-        if (x->with_kernel[k]) dqi_bufs_free(p->iface->session, &id, 1);
-    }
+    for (uint32_t id = 0; x->with_kernel && id < x->n_bufs; id++)
+        if (x->with_kernel[id]) dqi_bufs_free(p->iface->session, &id, 1);
     free(x->with_kernel);
     free(x);
     p->state = NULL;
@@ -285,7 +237,7 @@ static void follow(dqi_count *c, uint64_t *seen, uint64_t total) {
 
 static void xsk_refresh(dqi_port *p) {
     xsk_port *x = p->state;
-    if (!x || !x->region) return;
+    if (!x || !x->with_kernel) return;
     uint64_t lost = 0;
     for (uint32_t k = 0; k < x->n; k++) {
         struct xdp_statistics s = {0};

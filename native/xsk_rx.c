@@ -12,9 +12,9 @@
 #define LOOK_AGAIN_NS 100000 // when buffers are short
 
 static void post(xsk_port *p, xsk_socket *x, const uint32_t *ids, uint32_t n) {
-    const dq_region *r = p->region;
+    const dq_region *r = x->region;
     for (uint32_t k = 0; k < n; k++) {
-        p->with_kernel[ids[k] - r->first_id] = 1;
+        p->with_kernel[ids[k]] = 1;
         *xsk_addr(&x->fill, x->fill.head + k) = r->offset + (uint64_t)(ids[k] - r->first_id) * r->stride;
     }
     xsk_produced(&x->fill, n);
@@ -32,15 +32,15 @@ void xsk_fill(dqi_lane *l) {
     enum { BATCH = 64 };
     xsk_port *p = l->port->state;
     xsk_socket *x = l->state;
-    uint32_t ids[BATCH], batch = p->most_posted < 4 * BATCH ? p->most_posted / 4 + 1 : BATCH;
-    while (x->posted + batch <= p->most_posted) {
-        uint32_t n = dqi_bufs_some(p->region, ids, batch);
+    uint32_t ids[BATCH], batch = x->most_posted < 4 * BATCH ? x->most_posted / 4 + 1 : BATCH;
+    while (x->posted + batch <= x->most_posted) {
+        uint32_t n = dqi_bufs_some(x->region, ids, batch);
         if (n == 0) break;
         post(p, x, ids, n);
     }
     kick(x);
     // Only the pool can help, and nobody says when it does.
-    if (l->reader && x->posted < p->most_posted / 2 && l->reader->next_ns != 0) {
+    if (l->reader && x->posted < x->most_posted / 2 && l->reader->next_ns != 0) {
         int64_t then = dq_now(l->reader->session) + LOOK_AGAIN_NS;
         if (then < l->reader->next_ns) l->reader->next_ns = then;
     }
@@ -53,23 +53,28 @@ static uint32_t whole(const xsk_ring *r, uint32_t n) {
     return n;
 }
 
-// Takes n descriptors from the ring's head on; a frame that lies in one buffer of the queue's own is given
-// away.
+// Takes n descriptors from the ring's head on; a frame that lies in one buffer of a queue's own is given
+// away, unless the kernel has few left: whatever the consumer of that queue keeps, frames of others come this
+// way, too.
 static void take(dqi_lane *l, dqi_piece *out, uint32_t n) {
     xsk_port *p = l->port->state;
     xsk_socket *x = l->state;
-    const dq_region *r = p->region;
+    const dq_region *r = x->region;
+    uint32_t spare = l->region && x->posted > x->reserve ? x->posted - x->reserve : 0;
     bool part = false;
     for (uint32_t k = 0; k < n; k++) {
         const struct xdp_desc *d = xsk_desc(&x->rx, x->rx.head + k);
-        const uint32_t id = (uint32_t)((d->addr - r->offset) / r->stride);
+        const uint32_t id = r->first_id + (uint32_t)((d->addr - r->offset) / r->stride);
         const bool more = d->options & XDP_PKT_CONTD;
-        const bool away = l->port->direct && !more && !part;
+        const bool away = spare > 0 && !more && !part;
         p->with_kernel[id] = !away;
-        if (!away) x->loaned[x->n_loaned++] = r->first_id + id;
+        if (away)
+            spare--;
+        else
+            x->loaned[x->n_loaned++] = id;
         out[k] = (dqi_piece){.data = l->port->iface->session->base + d->addr,
                              .len = d->len,
-                             .buf = away ? r->first_id + id : DQI_NO_BUF,
+                             .buf = away ? id : DQI_NO_BUF,
                              .more = more};
         part = more;
     }

@@ -21,7 +21,7 @@ static int register_umem(const xsk_port *p, const dq_session *s, int fd) {
     memset(&reg, 0, sizeof reg);
     reg.addr = (uint64_t)(uintptr_t)s->base;
     reg.len = s->arena_bytes;
-    reg.chunk_size = p->chunk;
+    reg.chunk_size = p->plan.chunk;
     return setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof reg) == 0 ? 0 : errno;
 }
 
@@ -70,7 +70,7 @@ static int bind_socket(xsk_port *p, uint32_t queue) {
     if (queue > 0)
         return bind_as(p, p->sockets[queue].fd, queue, XDP_SHARED_UMEM, (uint32_t)p->sockets[0].fd);
     static const uint16_t ways[] = {XDP_ZEROCOPY | XDP_USE_SG, XDP_ZEROCOPY, XDP_COPY | XDP_USE_SG, XDP_COPY};
-    const bool parts = p->mtu + XSK_TAGGED > p->chunk - XSK_HEADROOM;
+    const bool parts = p->mtu + XSK_TAGGED > p->plan.chunk - XSK_HEADROOM;
     int err = 0;
     for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
         if (parts && ways[k] == XDP_ZEROCOPY) continue;

@@ -100,7 +100,7 @@ static uint32_t parts_of(const xsk_port *p, const dq_burst *b, uint32_t i) {
     uint32_t n = 0;
     for (uint32_t s = 0; s < b->nseg; s++) {
         uint64_t off = b->off[s][i], len = b->len[s][i];
-        if (len > 0) n += (uint32_t)((off + len - 1) / p->chunk - off / p->chunk + 1);
+        if (len > 0) n += (uint32_t)((off + len - 1) / p->plan.chunk - off / p->plan.chunk + 1);
     }
     return n;
 }
@@ -111,7 +111,7 @@ static void put(const xsk_port *p, xsk_ring *r, uint32_t at, const dq_burst *b, 
     for (uint32_t s = 0; s < b->nseg; s++) {
         uint64_t off = b->off[s][i];
         for (uint32_t left = b->len[s][i], n; left > 0; left -= n, off += n) {
-            uint32_t room = p->chunk - (uint32_t)(off % p->chunk);
+            uint32_t room = p->plan.chunk - (uint32_t)(off % p->plan.chunk);
             n = left < room ? left : room;
             d = xsk_desc(r, at++);
             *d = (struct xdp_desc){.addr = off, .len = n, .options = XDP_PKT_CONTD};

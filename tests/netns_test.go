@@ -44,7 +44,12 @@ func onDrivers(t *testing.T, fn func(t *testing.T, c *cable)) {
 }
 
 // cableOf makes a cable whose receiving end has so many receive queues.
-func cableOf(t *testing.T, queues string) *cable {
+func cableOf(t *testing.T, queues string) *cable { return cableBetween(t, "1", queues) }
+
+// cableBetween makes a cable whose sending end has so many transmit queues. A frame that leaves by one of them comes by
+// the receive queue of the same number.
+func cableBetween(t *testing.T, transmit, queues string) *cable {
+	t.Helper()
 	need(t, "netns", "ip", "ethtool")
 	id := make([]byte, 4)
 	if _, err := rand.Read(id); err != nil {
@@ -55,7 +60,7 @@ func cableOf(t *testing.T, queues string) *cable {
 		c.host("ip", "netns", "add", ns)
 		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", ns).Run() })
 	}
-	c.host("ip", "-n", c.send, "link", "add", "veth0", "numrxqueues", queues, "type", "veth",
+	c.host("ip", "-n", c.send, "link", "add", "veth0", "numrxqueues", queues, "numtxqueues", transmit, "type", "veth",
 		"peer", "name", "veth0", "numrxqueues", queues, "netns", c.recv)
 	c.end(c.send, sendAddr)
 	c.end(c.recv, recvAddr)

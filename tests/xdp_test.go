@@ -3,6 +3,7 @@ package tests
 import (
 	"encoding/binary"
 	"fmt"
+	"math/big"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -190,4 +191,111 @@ func pcapLengths(path string) (list []int) {
 		data = data[min(16+n, len(data)):]
 	}
 	return list
+}
+
+// leaveBy has the sending end's kernel use one of its transmit queues for all that it sends, of `of`.
+func (c *cable) leaveBy(queue, of int) {
+	c.t.Helper()
+	n, err := strconv.Atoi(strings.TrimSpace(c.host("nproc", "--all")))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	all := fmt.Sprintf("%x", new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(n)), big.NewInt(1)))
+	for at := len(all) - 8; at > 0; at -= 8 {
+		all = all[:at] + "," + all[at:] // the kernel's way to write masks
+	}
+	for k := range of {
+		mask := "0"
+		if k == queue {
+			mask = all
+		}
+		c.in(c.send, "bash", "-c", fmt.Sprintf("echo %s >/sys/class/net/veth0/queues/tx-%d/xps_cpus", mask, k))
+	}
+}
+
+// redirected is how many frames the receiving device gave to AF_XDP by one of its queues, as its driver counts.
+func (c *cable) redirected(queue int) int {
+	c.t.Helper()
+	m := regexp.MustCompile(fmt.Sprintf(`rx_queue_%d_xdp_redirect: (\d+)`, queue)).
+		FindStringSubmatch(c.in(c.recv, "ethtool", "-S", "veth0"))
+	if m == nil {
+		c.t.Fatal("ethtool -S counts no redirected frames")
+	}
+	n, _ := strconv.Atoi(m[1])
+	return n
+}
+
+const xdpHomes = `
+local daqiri = require "daqiri"
+local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0,
+  memory_regions = { { name = "m0", kind = "host", affinity = 0, num_bufs = 1024, buf_size = 1600 },
+                     { name = "m1", kind = "host", affinity = 0, num_bufs = 1024, buf_size = 1600 } },
+  interfaces = { { name = "port", address = "veth0", rx = { flow_isolation = true,
+    queues = { { name = "q0", id = 0, cpu_core = -1, batch_size = 16, timeout_us = 500, memory_regions = { "m0" } },
+               { name = "q1", id = 1, cpu_core = -1, batch_size = 16, timeout_us = 500, memory_regions = { "m1" } } },
+    flows = { { name = "one", id = 11, match = { udp_dst = 7148 }, action = { type = "queue", id = 0 } },
+              { name = "two", id = 12, match = { udp_dst = 7149 }, action = { type = "queue", id = 1 } } } } } } } } }
+for _, line in ipairs(s:report()) do print(line) end
+local total = 0
+for k = 0, 1 do
+  local q = s:rx_queue("port", k)
+  s:pipe(q, s:write_pcap{ name = "disk" .. k, dir = ".", prefix = "cap" .. k, policy = "wait" })
+  q:on_burst(function(b)
+    total = total + b:count(("udp_dst == %d and flow_id == %d"):format(7148 + k, 11 + k))
+    print(("got %d"):format(total))
+  end)
+end
+s:after(0, function() print("ready") end)
+s:run{ seconds = 300 }
+for k = 0, 1 do
+  local q = s:stats().port.rx[k]
+  print(("q%d: %d in, %d copied"):format(k, q["in"], q.copied))
+end
+`
+
+// TestXDPHomes receives by two NIC queues into two regions: what comes by a queue's own stays where it is.
+func TestXDPHomes(t *testing.T) {
+	need(t, "xdp", "tshark")
+	program := built(t)
+	c := cableBetween(t, "2", "2")
+	r := c.raw(program, xdpHomes, "")
+	r.wait("ready")
+	c.permanent()
+	total := 0
+	for _, d := range []struct{ by, port, n int }{{0, 7148, 40}, {1, 7149, 30}, {1, 7148, 10}, {0, 7149, 5}} {
+		c.leaveBy(d.by, 2)
+		c.datagrams(d.port, d.n)
+		total += d.n
+		r.wait(fmt.Sprintf("got %d\n", total))
+	}
+	if a, b := c.redirected(0), c.redirected(1); a != 45 || b != 40 {
+		t.Errorf("the driver counts %d and %d frames, want 45 and 40", a, b)
+	}
+	_ = r.cmd.Process.Signal(os.Interrupt)
+	r.end(130)
+	for _, want := range []string{
+		"queue q0: direct: what it gets by NIC queue 0 stays", "queue q1: direct: what it gets by NIC queue 1 stays",
+		"takes no rules for it (ethtool -N)", "q0: 50 in, 10 copied", "q1: 35 in, 5 copied",
+	} {
+		if !strings.Contains(r.out.String(), want) {
+			t.Errorf("the program does not say %q:\n%s", want, r.out.String())
+		}
+	}
+	for k, counts := range [][]int{{40, 10}, {30, 5}} {
+		var want []string
+		for _, n := range counts {
+			for i := range n {
+				want = append(want, fmt.Sprintf("%x", fmt.Sprintf("%0100d", i)))
+			}
+		}
+		got := payloads(t, filepath.Join(r.dir, fmt.Sprintf("cap%d.pcap", k)))
+		if len(got) != len(want) {
+			t.Fatalf("queue %d: %d datagrams in the file, want %d", k, len(got), len(want))
+		}
+		for i, d := range got {
+			if f := strings.Split(d, "\t"); len(f) != 5 || f[3] != "1" || f[4] != want[i] {
+				t.Errorf("queue %d, datagram %d: tshark says: %s", k, i+1, d)
+			}
+		}
+	}
 }

@@ -68,6 +68,7 @@ static void choose_memory(dqi_port *p, dpdk_port *d) {
     else
         d->rx_pool = pool_of(d->bound, i->rx[0]->conf.regions[0], &p->copy);
     p->direct = d->rx_pool != NULL;
+    p->lanes[0].region = p->direct ? d->rx_pool->region : NULL; // the only one
 }
 
 // ---- queues -----------------------------------------------------------------------------------------------

@@ -94,6 +94,8 @@ static void program_close(program *p) {
 
 typedef struct rig_conf {
     uint32_t queues;         // each way [1]
+    uint32_t lanes;          // queues of each device [1]; left's transmit queue k reaches right's lane k
+    bool own;                // each receive queue has a region of its own
     uint32_t bufs, buf_size; // of receive regions [4096, 1600]
     uint32_t mtu;            // [1500]
 } rig_conf;
@@ -101,7 +103,7 @@ typedef struct rig_conf {
 typedef struct rig {
     program left, right;
     dq_session *s;
-    dq_region *out, *in;
+    dq_region *out, *in[QUEUES];
     dq_queue *tx[QUEUES], *rx[QUEUES];
 } rig;
 
@@ -122,8 +124,20 @@ static dq_region *add_region(dq_session *s, const char *name, uint32_t bufs, uin
     return r;
 }
 
-static void add_iface(dq_session *s, const char *device, program *p, dq_dir dir, dq_region *r, uint32_t n,
-                      dq_queue **q) {
+// Makes the devices anew, with so many queues each way.
+static bool make_pair(uint32_t n) {
+    char command[256];
+    run("ip link del left 2>/dev/null");
+    snprintf(command, sizeof command,
+             "ip link add left numrxqueues %u numtxqueues %u type veth peer name right numrxqueues %u "
+             "numtxqueues %u && ip link set left up && ip link set right up",
+             n, n, n, n);
+    return run(command);
+}
+
+// regions: one for each queue.
+static void add_iface(dq_session *s, const char *device, program *p, dq_dir dir, dq_region **regions,
+                      uint32_t n, dq_queue **q) {
     dq_diag d = {{0}};
     dq_iface_conf ic = {.engine = "xdp"};
     dq_iface *i;
@@ -132,7 +146,7 @@ static void add_iface(dq_session *s, const char *device, program *p, dq_dir dir,
     must(dq_iface_add(s, &ic, &i, &d), &d);
     for (uint32_t k = 0; k < n; k++) {
         dq_queue_conf qc = {
-            .id = k, .dir = dir, .direct = 1, .batch_size = BATCH, .n_regions = 1, .regions = {r}};
+            .id = k, .dir = dir, .direct = 1, .batch_size = BATCH, .n_regions = 1, .regions = {regions[k]}};
         snprintf(qc.name, sizeof qc.name, "q%u", k);
         must(dq_queue_add(i, &qc, &q[k], &d), &d);
         if (dir == DQ_RX) atomic_store(&q[k]->consumed, true);
@@ -164,12 +178,16 @@ static rig *rig_open(rig_conf c) {
     char mtu[128];
     uint32_t size = c.mtu ? c.mtu : 1500;
     uint32_t n = c.queues ? c.queues : 1, buf_size = c.buf_size ? c.buf_size : 1600;
+    DQ_CHECK(make_pair(c.lanes ? c.lanes : 1));
     snprintf(mtu, sizeof mtu, "ip link set left mtu %u && ip link set right mtu %u", size, size);
     DQ_CHECK(run(mtu));
     must(dq_session_new(&sc, &r->s, &d), &d);
     r->out = add_region(r->s, "out", 1024, buf_size);
-    r->in = add_region(r->s, "in", c.bufs ? c.bufs : 4096, buf_size);
-    add_iface(r->s, "left", &r->left, DQ_TX, r->out, n, r->tx);
+    for (uint32_t k = 0; k < QUEUES; k++)
+        r->in[k] = k > 0 && !c.own
+                       ? r->in[0]
+                       : add_region(r->s, k == 0 ? "in" : "in2", c.bufs ? c.bufs : 4096, buf_size);
+    add_iface(r->s, "left", &r->left, DQ_TX, (dq_region *[]){r->out, r->out}, n, r->tx);
     add_iface(r->s, "right", &r->right, DQ_RX, r->in, n, r->rx);
     must(dq_session_open(r->s, &d), &d);
     set_rules(r->rx[0]->iface, n);
@@ -195,7 +213,7 @@ static dq_line port_line(const rig *r) {
     return lines[0];
 }
 
-static uint64_t copied(const rig *r) { return dqi_get(&r->rx[0]->c.extra[DQ_EXTRA_COPIED]); }
+static uint64_t copied(const rig *r, uint32_t k) { return dqi_get(&r->rx[k]->c.extra[DQ_EXTRA_COPIED]); }
 
 // ---- frames -----------------------------------------------------------------------------------------------
 
@@ -204,21 +222,24 @@ static uint32_t length_of(const rig *r, uint64_t seq) {
     return 60 + (uint32_t)(seq * 37 % (most - 59));
 }
 
-// Hands frames first to first + n - 1 to queue k, and waits until the kernel has them.
-static void send_frames(const rig *r, uint32_t k, uint64_t first, uint32_t n) {
+// Sends frames first to first + n - 1 of receive queue k by a lane, and waits until the kernel has them.
+static void send_by(const rig *r, uint32_t lane, uint32_t k, uint64_t first, uint32_t n) {
+    dq_queue *q = r->tx[lane];
     dq_burst *b;
-    DQ_EQ(dq_tx_alloc(r->tx[k], n, &b), DQ_OK);
+    DQ_EQ(dq_tx_alloc(q, n, &b), DQ_OK);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t len = length_of(r, first + i);
         dq_burst_set_len(b, 0, i, len);
         bed_frame(r->s->base + b->off[0][i], len, (uint16_t)(1000 + k), (uint16_t)(PORT + k), first + i);
     }
-    DQ_EQ(dq_tx_send(r->tx[k], b), DQ_OK);
+    DQ_EQ(dq_tx_send(q, b), DQ_OK);
     const int64_t until = dqi_mono_ns() + INT64_C(20000000000);
-    while (dqi_gauge_get(&r->tx[k]->held) > 0 && dqi_mono_ns() < until)
-        dqi_tx_poll(r->tx[k]);
-    DQ_EQ(dqi_gauge_get(&r->tx[k]->held), 0);
+    while (dqi_gauge_get(&q->held) > 0 && dqi_mono_ns() < until)
+        dqi_tx_poll(q);
+    DQ_EQ(dqi_gauge_get(&q->held), 0);
 }
+
+static void send_frames(const rig *r, uint32_t k, uint64_t first, uint32_t n) { send_by(r, k, k, first, n); }
 
 // Takes the frames of queue k from *next on, n at least, or those that come within some seconds.
 static uint32_t take_frames(const rig *r, uint32_t k, uint32_t n, uint64_t *next) {
@@ -262,7 +283,7 @@ static void in_place(void) {
     rig *r = rig_open((rig_conf){0});
     DQ_CHECK(port_of(r)->direct);
     pass(r, 3 * XSK_RING);
-    DQ_EQ(copied(r), 0);
+    DQ_EQ(copied(r, 0), 0);
     rig_close(r);
 }
 
@@ -272,7 +293,7 @@ static void in_parts(void) {
     DQ_CHECK(!port_of(r)->direct);
     if (((const xsk_port *)port_of(r)->state)->frags) {
         pass(r, 16 * BATCH);
-        DQ_EQ(copied(r), 16 * BATCH);
+        DQ_EQ(copied(r, 0), 16 * BATCH);
     }
     rig_close(r);
 }
@@ -341,6 +362,56 @@ static void threads(void) {
     dq_line l = port_line(r);
     DQ_EQ(l.in, QUEUES * EACH);
     DQ_EQ(l.out, QUEUES * EACH);
+    DQ_EQ(copied(r, 0) + copied(r, 1), 0); // their region is one
+    rig_close(r);
+}
+
+// A lane for each receive queue: what comes by its queue's lane is not copied, what comes by another's is.
+static void homes(void) {
+    enum { N = 8 * BATCH };
+    rig *r = rig_open((rig_conf){.queues = QUEUES, .lanes = QUEUES, .own = true});
+    uint64_t next[QUEUES] = {0};
+    DQ_EQ(port_of(r)->n_lanes, QUEUES);
+    for (uint32_t crossed = 0; crossed < 2; crossed++) {
+        for (uint64_t at = crossed * N; at < (crossed + 1) * N; at += BATCH)
+            for (uint32_t k = 0; k < QUEUES; k++) {
+                send_by(r, k ^ crossed, k, at, BATCH);
+                DQ_EQ(take_frames(r, k, BATCH, &next[k]), BATCH);
+            }
+        for (uint32_t k = 0; k < QUEUES; k++)
+            DQ_EQ(copied(r, k), crossed * N);
+    }
+    dq_line l = port_line(r);
+    DQ_EQ(l.in, 2 * QUEUES * N);
+    DQ_EQ(l.out, 2 * QUEUES * N);
+    rig_close(r);
+}
+
+// A consumer that keeps all of queue 0's packets holds up its own queue alone: queue 1's come by lane 0.
+static void hoards(void) {
+    enum { BUFS = 256, KEPT = 64 };
+    rig *r = rig_open((rig_conf){.queues = QUEUES, .lanes = QUEUES, .own = true, .bufs = BUFS});
+    const _Atomic uint64_t *none = &r->rx[0]->c.dropped[DQ_DROP_NO_PACKET_BUFFER];
+    dq_burst *kept[KEPT];
+    uint32_t n = 0;
+    uint64_t next = 0;
+    for (; n < KEPT && dqi_get(none) == 0; n++) {
+        send_by(r, 0, 0, n * (BATCH / 4), BATCH / 4);
+        kept[n] = dqi_burst_get(r->rx[0]->bursts);
+        const int64_t until = dqi_mono_ns() + INT64_C(5000000000);
+        while (kept[n]->n + dqi_get(none) < BATCH / 4 && dqi_mono_ns() < until)
+            r->rx[0]->iface->ops->rx(r->rx[0], &kept[n], BATCH);
+    }
+    DQ_CHECK(dqi_get(none) > 0);
+    for (uint64_t at = 0; at < 16 * BATCH; at += BATCH / 4) {
+        send_by(r, 0, 1, at, BATCH / 4);
+        DQ_EQ(take_frames(r, 1, BATCH / 4, &next), BATCH / 4);
+    }
+    DQ_EQ(port_line(r).extra[DQ_EXTRA_KERNEL_DROPPED], 0);
+    for (uint32_t k = 0; k < n; k++) {
+        dqi_add(&r->rx[0]->c.out, kept[k]->n);
+        dq_burst_unref(kept[k]);
+    }
     rig_close(r);
 }
 
@@ -355,7 +426,6 @@ static void ends_early(void) {
     DQ_EQ(dq_tx_send(r->tx[0], b), DQ_OK);
     dqi_tx_poll(r->tx[0]);
     rig_close(r);
-    DQ_CHECK(run("ip link set right up"));
 }
 
 // What this machine lacks, where DAQIRI_REQUIRE doesn't name it.
@@ -372,14 +442,15 @@ int main(int argc, char **argv) {
     if (access("/proc/sys/net/ipv6", F_OK) == 0 &&
         !run("echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6"))
         lack("netns", "netns: IPv6 can't be switched off");
-    if (!run("ip link add left type veth peer name right && ip link set left up && ip link set right up"))
-        lack("netns", "netns: ip(8) makes no pair of virtual Ethernet devices");
+    if (!make_pair(1)) lack("netns", "netns: ip(8) makes no pair of virtual Ethernet devices");
     if (!program_open(&p, "right")) lack("xdp", "xdp: this kernel, or its emulation, takes no eBPF program");
     program_close(&p);
     DQ_RUN(in_place);
     DQ_RUN(in_parts);
     DQ_RUN(no_buffers);
     DQ_RUN(threads);
+    DQ_RUN(homes);
+    DQ_RUN(hoards);
     DQ_RUN(ends_early);
     return dq_done();
 }
