@@ -19,17 +19,29 @@ static bool share_region(const dq_iface *i) {
     return true;
 }
 
+// The longest frame that queue k takes, tag included, bytes.
+static uint32_t longest_of(const dq_iface *i, uint32_t k, uint32_t mtu) {
+    const dq_queue_conf *c = &i->rx[k]->conf;
+    uint64_t room = 0;
+    for (uint32_t s = 0; s < c->n_regions; s++)
+        room += c->regions[s]->conf.buf_size;
+    return room < mtu + XSK_TAGGED ? (uint32_t)room : mtu + XSK_TAGGED;
+}
+
 // Why the kernel can't put frames into queue k's own region, whose stride will be this; NULL: it can.
 static const char *why_copy(const dq_iface *i, uint32_t k, uint32_t stride, const xsk_plan *p) {
     const dq_region *r = i->rx[k]->conf.regions[0];
-    uint32_t longest = p->mtu + XSK_TAGGED < r->conf.buf_size ? p->mtu + XSK_TAGGED : r->conf.buf_size;
+    uint32_t longest = 0;
+    for (uint32_t o = 0; o < i->n_rx; o++)
+        if (longest_of(i, o, p->mtu) > longest) longest = longest_of(i, o, p->mtu);
     if (i->rx[k]->conf.n_regions > 1) return "the queue splits headers from data";
     if (i->n_rx > p->lanes && !share_region(i)) return "several queues share what a NIC queue receives";
     if (r->group > 1) return "the region's buffers go out in groups";
     if (stride != SMALL_CHUNK && stride != LARGE_CHUNK)
         return "AF_XDP takes buffers of 2048 or 4096 bytes only";
-    if (longest > stride - XSK_HEADROOM)
+    if (longest_of(i, k, p->mtu) > stride - XSK_HEADROOM)
         return "AF_XDP needs 256 bytes in front of each frame: lower buf_size's frames";
+    if (longest > stride - XSK_HEADROOM) return "frames of another queue are longer than its buffers";
     if (p->chunk != 0 && stride != p->chunk) return "AF_XDP takes buffers of one size, the first queue's";
     return NULL;
 }
