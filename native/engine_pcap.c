@@ -8,20 +8,26 @@
 #include "raw.h"
 #include "region.h"
 #include "replay.h"
+#include "replay_udp.h"
+#include "raw_rx.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PREFIX   "pcap:"
-#define AGAIN_NS 20000 // until the file, or a queue that has no room, is looked at again
+#define PREFIX      "pcap:"
+#define MOST_OTHERS 1024  // frames that are not for the interface, looked at in one read
+#define AGAIN_NS    20000 // until the file, or a queue that has no room, is looked at again
 
 typedef struct pcap_port {
     dqi_replay replay;
     _Atomic int64_t due_ns; // when the lane has a packet, as far as is known
     _Atomic bool starved;   // a queue had no room at the last look
     _Atomic bool stopped;
+    // of an interface of payloads
+    dqi_replay_udp udp;
+    struct sockaddr_in6 peers[DQI_RAW_PIECES]; // of the pieces of the last read
 } pcap_port;
 
 static pcap_port *state_of(const dqi_port *p) { return p->state; }
@@ -51,16 +57,24 @@ static bool is_over(const pcap_port *s) {
 
 static void look_at(pcap_port *s, int64_t ns) { atomic_store_explicit(&s->due_ns, ns, memory_order_relaxed); }
 
+// How many packets may be read at `now`, at most max. *due: when to look again.
+static uint32_t room_to_read(dqi_lane *l, uint32_t max, int64_t now, int64_t *due) {
+    pcap_port *s = state_of(l->port);
+    uint32_t room = room_for_all(l->port, l->reader);
+    if (room < max) max = room;
+    atomic_store_explicit(&s->starved, max == 0, memory_order_relaxed);
+    *due = now;
+    if (max == 0) *due = dqi_virtual(l->port->iface->session) ? INT64_MAX : now + AGAIN_NS;
+    return max;
+}
+
 static uint32_t read_lane(dqi_lane *l, dqi_piece *out, uint32_t max) {
     dqi_port *p = l->port;
     pcap_port *s = state_of(p);
-    const bool virtual_clock = dqi_virtual(p->iface->session);
     if (is_over(s)) return 0;
-    uint32_t room = room_for_all(p, l->reader), n = 0, cut = 0;
-    int64_t now = dq_now(p->iface->session), due = now;
-    if (room < max) max = room;
-    atomic_store_explicit(&s->starved, max == 0, memory_order_relaxed);
-    if (max == 0) due = virtual_clock ? INT64_MAX : now + AGAIN_NS;
+    uint32_t n = 0, cut = 0;
+    int64_t now = dq_now(p->iface->session), due;
+    max = room_to_read(l, max, now, &due);
     for (; n < max && dqi_replay_next(&s->replay, now, n > 0, &due); n++) {
         const dqi_capture_packet *k = &s->replay.next;
         out[n] = (dqi_piece){.data = k->data, .len = k->len, .buf = DQI_NO_BUF, .ts = k->ts};
@@ -68,6 +82,42 @@ static uint32_t read_lane(dqi_lane *l, dqi_piece *out, uint32_t max) {
         dqi_replay_took(&s->replay);
     }
     if (cut > 0) dqi_add_shared(&p->c.extra[DQ_EXTRA_TRUNCATED], cut);
+    look_at(s, due);
+    return n;
+}
+
+// The same for payloads; frames that are no datagrams for the interface end here, some of them a call.
+static uint32_t read_payloads(dqi_lane *l, dqi_piece *out, uint32_t max) {
+    dqi_port *p = l->port;
+    const dq_iface *i = p->iface;
+    pcap_port *s = state_of(p);
+    if (is_over(s)) return 0;
+    uint32_t n = 0, others = 0;
+    uint64_t others_bytes = 0;
+    int64_t now = dq_now(i->session), due;
+    max = room_to_read(l, max, now, &due);
+    while (n < max && others < MOST_OTHERS && dqi_replay_next(&s->replay, now, n > 0, &due)) {
+        const dqi_capture_packet *k = &s->replay.next;
+        dqi_datagram d;
+        dq_reason why;
+        if (dqi_replay_udp_take(&s->udp, k->data, k->len, &d, &why)) {
+            s->peers[n] = d.peer;
+            out[n] = (dqi_piece){.data = k->data + (d.payload - k->data),
+                                 .len = d.len,
+                                 .buf = DQI_NO_BUF,
+                                 .ts = k->ts,
+                                 .peer = &s->peers[n],
+                                 .queue = (uint16_t)i->rx[d.spread % i->n_rx]->conf.id};
+            n++;
+        } else {
+            dqi_port_drop(p, why, 1);
+            others++;
+            others_bytes += k->len;
+        }
+        dqi_replay_took(&s->replay);
+    }
+    dqi_add_shared(&p->c.in, others);
+    dqi_add_shared(&p->c.in_bytes, others_bytes);
     look_at(s, due);
     return n;
 }
@@ -130,7 +180,8 @@ static int open_file(dqi_port *p, pcap_port *s, dq_diag *diag) {
                         "hint: replay: "
                         "give it loops, a speed or a rate",
                         i->conf.name);
-    int err = dqi_replay_open(&s->replay, i, path, &p->c, diag);
+    int err = i->ops->payload ? dqi_replay_udp_open(&s->udp, i, diag) : DQ_OK;
+    if (err == DQ_OK) err = dqi_replay_open(&s->replay, i, path, &p->c, diag);
     if (err == DQ_OK) say_how(i);
     return err;
 }
@@ -181,6 +232,11 @@ static int multicast(dqi_port *p, const char *group, const char *source, bool jo
     return DQ_OK;
 }
 
+static int join_udp(dqi_port *p, const char *group, const char *source, bool join, dq_diag *diag) {
+    (void)source;
+    return dqi_replay_udp_join(&state_of(p)->udp, p->iface, group, join, diag);
+}
+
 static const dqi_port_driver driver = {
     .name = "a capture",
     .open = open_pcap,
@@ -194,6 +250,26 @@ static const dqi_port_driver driver = {
     .mac = mac,
     .multicast = multicast,
 };
+
+static const dqi_port_driver udp_driver = {
+    .name = "datagrams of a capture",
+    .open = open_pcap,
+    .start = start_pcap,
+    .stop = stop_pcap,
+    .close = close_pcap,
+    .read = read_payloads,
+    .release = release_lane,
+    .tx = count_tx,
+    .arm_lane = arm_lane,
+    .multicast = join_udp,
+};
+
+static int udp_open(dq_iface *i, dq_diag *diag) {
+    if (i->conf.socket.proto != DQ_PROTO_UDP)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                        "interface %s: a capture is replayed as datagrams, not as TCP", i->conf.name);
+    return dqi_raw_open(i, &udp_driver, diag);
+}
 
 static int pcap_open(dq_iface *i, dq_diag *diag) { return dqi_raw_open(i, &driver, diag); }
 
@@ -230,5 +306,22 @@ const dqi_engine_ops dqi_engine_pcap = {
     .mac = dqi_raw_mac,
     .multicast = dqi_raw_multicast,
     .answers = dqi_raw_answers,
+    .source = pcap_source,
+};
+
+const dqi_engine_ops dqi_engine_pcap_udp = {
+    .name = "pcap",
+    .payload = true,
+    .virtual_clock = true,
+    .open = udp_open,
+    .start = dqi_raw_start,
+    .stop = dqi_raw_stop,
+    .close = dqi_raw_close,
+    .rx = pcap_rx,
+    .tx = dqi_raw_tx,
+    .held = dqi_raw_held,
+    .flush = pcap_flush,
+    .lines = dqi_raw_lines,
+    .multicast = dqi_raw_multicast,
     .source = pcap_source,
 };

@@ -39,7 +39,8 @@ static const struct {
     [DQ_DROP_TOO_LONG] =
         {"too_long",
          "longer than its place, a buffer or slot, or than the interface takes: raise buf_size or the MTU"},
-    [DQ_DROP_NO_FLOW] = {"no_flow", "no flow matched and flow_isolation is on"},
+    [DQ_DROP_NO_FLOW] =
+        {"no_flow", "no flow matched and flow_isolation is on, or a replayed frame was not for the socket"},
     [DQ_DROP_DROP_ALL] = {"drop_all", "drop_all_traffic was on"},
     [DQ_DROP_WIRE_LOSS] = {"wire_loss", "lost by the simulated wire"},
     [DQ_DROP_FILTERED] = {"filtered", "refused by the filter"},
@@ -61,6 +62,8 @@ static const struct {
                            "it has no place in a batch: a field is absent, or slot or offset are outside"},
     [DQ_DROP_BAD_PAYLOAD] = {"bad_payload", "its payload is no whole number of elements of input_type"},
     [DQ_DROP_INCOMPLETE] = {"incomplete", "its batch was not complete, and missing_action is drop"},
+    [DQ_DROP_FRAGMENT] = {"fragment", "a piece of a datagram: a capture's are not joined"},
+    [DQ_DROP_CUT] = {"cut", "the capture has not all of the datagram: record it with a larger snaplen"},
     [DQ_DROP_STOPPED] = {"stopped", "still queued when the session stopped"},
 };
 

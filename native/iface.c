@@ -24,6 +24,7 @@ int dq_iface_add(dq_session *s, const dq_iface_conf *conf, dq_iface **out, dq_di
             diag, DQ_NOT_SUPPORTED,
             "interface %s: engine %s is not in this version (there are loop, socket, xdp, dpdk and pcap)",
             conf->name, conf->engine);
+    if (ops == &dqi_engine_pcap && conf->socket.proto != DQ_PROTO_NONE) ops = &dqi_engine_pcap_udp;
     if (dqi_virtual(s) && !ops->virtual_clock)
         return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s can't run on the virtual clock",
                         conf->name, ops->name);

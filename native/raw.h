@@ -16,6 +16,8 @@
 
 #include "flows.h"
 
+#include <netinet/in.h>
+
 typedef struct dqi_port dqi_port;
 typedef struct dqi_port_driver dqi_port_driver;
 typedef struct dqi_kernel_groups dqi_kernel_groups;
@@ -30,6 +32,9 @@ typedef struct dqi_piece {
     uint16_t vlan_tci, vlan_tpid; // a tag that the device took out, in the first piece; tpid 0: none
     bool more;                    // the next piece belongs to the same frame
     int64_t ts;                   // session time; 0: the time of the read
+    // Where queues hold payloads, and flows have no say:
+    const struct sockaddr_in6 *peer; // who sent it
+    uint16_t queue;                  // id of the queue that it is for
 } dqi_piece;
 
 typedef struct dqi_lane {

@@ -80,6 +80,13 @@ static bool classify(dqi_lane *l, dqi_raw_desk *d, uint32_t m) {
         dqi_port_drop(p, DQ_DROP_DROP_ALL, m);
         return false;
     }
+    if (p->iface->ops->payload) {
+        for (uint32_t k = 0; k < m; k++) {
+            d->flow[k] = 0;
+            d->queue[k] = d->pieces[d->first[k]].queue;
+        }
+        return true;
+    }
     if (!p->marks || !all_marked(d, m)) {
         const uint8_t *base = line_up(d, m);
         dqi_flows_classify(&p->flows, p->iface, base, d->off, d->len, m, d->flow, d->queue);
@@ -142,6 +149,7 @@ static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_raw_desk 
         b->bufs[s][i] = d->ids[s][j];
         b->off[s][i] = dqi_buf_off(rx->conf.regions[s], d->ids[s][j]);
     }
+    if (p->peer) memcpy(b->session->base + b->off[0][i] - DQ_HEADROOM, p->peer, sizeof *p->peer);
     b->off[0][i] -= d->lead;
     copy_frame(rx, b, i, d, k);
 }

@@ -143,7 +143,7 @@ func ParseSource(arg string) (SourceFile, error) {
 	return s, nil
 }
 
-// replaceSources gives the interfaces the captures of Options.Sources. All other interfaces but sockets only count what is
+// replaceSources gives the interfaces the captures of Options.Sources. All other interfaces only count what is
 // sent there.
 func (p *parser) replaceSources(c *Config) {
 	used := make([]bool, len(p.opts.Sources))
@@ -155,8 +155,8 @@ func (p *parser) replaceSources(c *Config) {
 			}
 		}
 		switch {
-		case i.Socket():
-			p.errorf(i.Key("socket_config"), "--source replays frames, and interface %s is a socket", i.Name)
+		case i.Socket() && i.SocketConfig.Scheme() != SchemeUDP && i.SocketConfig.Scheme() != "":
+			p.errorf(i.Key("socket_config"), "--source replays datagrams, and interface %s is a %s endpoint: a capture does not answer", i.Name, i.SocketConfig.Scheme())
 		case found < 0 && i.RX != nil:
 			p.errorf(i.Source, "interface %s receives, and no --source is for it: add --source %s=FILE", i.Name, i.Name)
 		case found >= 0 && i.RX == nil:

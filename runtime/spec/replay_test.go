@@ -106,7 +106,8 @@ interfaces:
 		{"a.pcap tow=b.pcap", "", "", `there is no interface tow; did you mean "two"?`},
 		{"a.pcap out=b.pcap", "", "", "--source out: the interface does not receive"},
 		{"one=a two=b c", "", "", "no interface of x.yaml is left to replay c"},
-		{"a.pcap", socket, "", "--source replays frames, and interface sock is a socket"},
+		{"a.pcap", socket, "pcap:a.pcap pcap:a.pcap  pcap:a.pcap", ""},
+		{"a.pcap", strings.Replace(socket, "udp:", "tcp:", 1), "", "--source replays datagrams, and interface sock is a tcp endpoint"},
 	}
 	for _, tt := range tests {
 		var opts Options

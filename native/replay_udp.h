@@ -1,0 +1,34 @@
+// replay_udp.h: the datagrams of a capture that a UDP interface would receive.
+#ifndef DQI_REPLAY_UDP_H
+#define DQI_REPLAY_UDP_H
+
+#include "dqi.h"
+#include "socket_addr.h"
+
+#define DQI_REPLAY_ADDRS 4 // addresses of a host
+
+// Whose datagrams are taken. Set at open; groups by control threads, the rest does not change.
+typedef struct dqi_replay_udp {
+    dqi_sockaddr local[DQI_REPLAY_ADDRS], remote[DQI_REPLAY_ADDRS];
+    int n_local, n_remote; // 0: any
+    uint16_t local_port;   // 0: any
+    uint32_t longest;      // bytes of a payload
+    _Atomic bool groups;   // a group was joined: all groups are taken
+} dqi_replay_udp;
+
+typedef struct dqi_datagram {
+    const uint8_t *payload;
+    uint32_t len;
+    uint32_t spread; // the same for all datagrams of a sender
+    struct sockaddr_in6 peer;
+} dqi_datagram;
+
+// Resolves the interface's addresses. Blocks.
+int dqi_replay_udp_open(dqi_replay_udp *u, const dq_iface *i, dq_diag *diag);
+// Takes the datagram of a frame that is `len` bytes long, all the bytes that it had; true: *out. Else *why is
+// the reason for which it is dropped.
+bool dqi_replay_udp_take(const dqi_replay_udp *u, const uint8_t *frame, uint32_t len, dqi_datagram *out,
+                         dq_reason *why);
+int dqi_replay_udp_join(dqi_replay_udp *u, const dq_iface *i, const char *group, bool join, dq_diag *diag);
+
+#endif
