@@ -28,12 +28,48 @@ static void read_chunk(dqi_readahead *r, dqi_chunk *k) {
     }
 }
 
+// Waits until the pipe has something, or its end, or the thread is to end: false.
+static bool wait_readable(dqi_readahead *r) {
+    struct pollfd fds[2] = {[1] = {.fd = r->fd, .events = POLLIN}};
+    while (fds[1].revents == 0) {
+        if (get(&r->quit) != 0) return false;
+        if (!r->threaded) {
+            if (poll(fds + 1, 1, -1) < 0 && errno != EINTR) return false;
+            continue;
+        }
+        dqi_wake_announce(&r->wake);
+        if (get(&r->quit) != 0)
+            dqi_wake_stay(&r->wake);
+        else
+            dqi_wake_sleep(&r->wake, fds, 2, INT64_MAX);
+    }
+    return true;
+}
+
+// Reads what is there.
+static void read_stream(dqi_readahead *r, dqi_chunk *k) {
+    struct pollfd fd = {.fd = r->fd, .events = POLLIN};
+    *k = (dqi_chunk){.bytes = k->bytes};
+    if (!wait_readable(r)) return;
+    do {
+        ssize_t n = read(r->fd, k->bytes + k->len, DQI_CHUNK_BYTES - k->len);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (n < 0) k->err = errno;
+        k->last = n <= 0;
+        if (n <= 0) return;
+        k->len += (size_t)n;
+    } while (k->len < DQI_CHUNK_BYTES && poll(&fd, 1, 0) > 0);
+}
+
 // Fills one chunk; false: there is no empty one, or nothing left to be read.
 static bool fill(dqi_readahead *r) {
     uint32_t n = atomic_load_explicit(&r->filled, memory_order_relaxed);
     if (r->done || n - get(&r->taken) == DQI_CHUNKS) return false;
     dqi_chunk *k = &r->chunks[n % DQI_CHUNKS];
-    read_chunk(r, k);
+    if (r->stream)
+        read_stream(r, k);
+    else
+        read_chunk(r, k);
     if (k->last) {
         r->at = 0;
         r->done = k->err != 0 || r->loops == 1;
@@ -66,12 +102,20 @@ static void *read_on(void *arg) {
 
 static int open_file(dqi_readahead *r, const char *path, dq_diag *diag) {
     struct stat st;
-    r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not hold the open up
+    // A pipe must not hold the open up.
+    r->fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                                   : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (r->fd < 0 || fstat(r->fd, &st) != 0)
         return dqi_fail(diag, DQ_ESYS - errno, "interface %s: %s: %s", r->iface->conf.name, path,
                         strerror(errno));
+    r->stream = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
+    if (r->stream && r->loops != 1)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "interface %s: %s is a pipe, which is read once; hint: loops needs a file",
+                        r->iface->conf.name, path);
+    if (r->stream) return DQ_OK;
     if (!S_ISREG(st.st_mode))
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: %s is not a regular file",
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: %s is neither a file nor a pipe",
                         r->iface->conf.name, path);
     if (st.st_size == 0)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: %s is empty", r->iface->conf.name, path);
@@ -89,7 +133,7 @@ int dqi_readahead_open(dqi_readahead *r, const char *path, uint64_t loops, dq_if
         r->chunks[k].bytes = mem + DQI_CHUNK_CARRY;
     }
     if (err != DQ_OK) return err;
-    fill(r);
+    if (!r->stream) fill(r);
     int e = r->chunks[0].err;
     return e == 0 ? DQ_OK
                   : dqi_fail(diag, DQ_ESYS - e, "interface %s: %s: %s", i->conf.name, path, strerror(e));

@@ -1,7 +1,7 @@
 // readahead.h: a file read in pieces ahead of whoever uses them, over and over where asked for.
 //
 // A thread fills chunks while others are in use; on the virtual clock the user fills the next one. No file is
-// mapped: one that is cut short meanwhile just ends.
+// mapped: one that is cut short meanwhile just ends. A pipe is read as it comes, once.
 #ifndef DQI_READAHEAD_H
 #define DQI_READAHEAD_H
 
@@ -20,6 +20,7 @@ typedef struct dqi_chunk {
 
 typedef struct dqi_readahead {
     int fd;
+    bool stream;    // a pipe: at most what is there is read, and nothing a second time
     uint64_t at;    // where in the file the next chunk begins
     uint64_t loops; // times that the file is still to be read; 0: for ever
     bool done;      // nothing is left to be read
@@ -33,8 +34,8 @@ typedef struct dqi_readahead {
     dq_iface *iface; // whose queues are kicked
 } dqi_readahead;
 
-// Opens a file that is to be read `loops` times and reads its first chunk. An error says what is wrong with
-// the file.
+// Opens a file that is to be read `loops` times, "-" being standard input, and reads its first chunk, unless
+// it is a pipe. An error says what is wrong with the file.
 int dqi_readahead_open(dqi_readahead *r, const char *path, uint64_t loops, dq_iface *i, dq_diag *diag);
 // Starts the thread.
 int dqi_readahead_start(dqi_readahead *r);

@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define AGAIN_NS  50000   // until a chunk that is being read is looked for again
-#define LEAST_GAP 1000    // ns between two loops
-#define LONE_GAP  1000000 // the same where one packet is all there is
-#define LATEST_NS 4e18    // after the first packet
+#define AGAIN_NS  50000    // until a chunk that is being read is looked for again
+#define PIPE_NS   10000000 // the same of a pipe, whose reader kicks
+#define LEAST_GAP 1000     // ns between two loops
+#define LONE_GAP  1000000  // the same where one packet is all there is
+#define LATEST_NS 4e18     // after the first packet
 
 static void end(dqi_replay *r) {
     atomic_store_explicit(&r->ended, true, memory_order_release);
@@ -72,6 +73,10 @@ static bool next_chunk(dqi_replay *r) {
     if (k->last) {
         if (k->err != 0) {
             fail(r, strerror(k->err));
+            return false;
+        }
+        if (r->ahead.stream && r->capture.form == DQI_CAPTURE_NEW) {
+            fail(r, "it ended before a capture began");
             return false;
         }
         if (r->left > 0 || r->skip > 0) say_cut(r);
@@ -150,6 +155,7 @@ static void set_due(dqi_replay *r, int64_t now) {
     if (!r->begun) {
         r->begun = true;
         r->base_ns = r->due_ns = now;
+        if (r->ahead.stream) atomic_store(&r->origin_ns, r->next.ts);
     }
     r->timed = true;
     if (conf->bps <= 0 && conf->pps <= 0 && conf->speed <= 0) return; // flat out
@@ -160,7 +166,7 @@ static void set_due(dqi_replay *r, int64_t now) {
 
 bool dqi_replay_next(dqi_replay *r, int64_t now, bool busy, int64_t *due) {
     if (!r->valid && !fetch(r, busy)) {
-        *due = busy || dqi_replay_ended(r) ? now : now + AGAIN_NS;
+        *due = busy || dqi_replay_ended(r) ? now : now + (r->ahead.stream ? PIPE_NS : AGAIN_NS);
         return false;
     }
     if (!r->timed) set_due(r, now);
@@ -183,6 +189,7 @@ int dqi_replay_open(dqi_replay *r, dq_iface *i, const char *path, dqi_counters *
     snprintf(r->path, sizeof r->path, "%s", path);
     int err = dqi_readahead_open(&r->ahead, path, i->conf.replay.loops, i, diag);
     if (err != DQ_OK) return err;
+    if (r->ahead.stream) return DQ_OK; // it may bring its first packet in an hour
     if (fetch(r, false)) {
         atomic_store(&r->origin_ns, r->next.ts);
         return DQ_OK;

@@ -131,3 +131,54 @@ func runFrom(t *testing.T, dir, program, config, source string) []string {
 	}
 	return strings.Split(strings.TrimSpace(stdout.String()), "\n")
 }
+
+// TestReplayPipe reads a capture from a pipe that delivers it in two pieces, and refuses what a pipe can't do.
+func TestReplayPipe(t *testing.T) {
+	program, dir := built(t), t.TempDir()
+	config := fmt.Sprintf(replayUDPConfig, "", "192.0.2.2:7148")
+	file := filepath.Join(dir, "in.pcap")
+	bigEndianCapture(t, file, 50)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, body := range map[string]string{"udp.yaml": config, "script.lua": `
+local s = require("daqiri").open("udp.yaml")
+s:pipe(s:rx_queue("rx_port"), s:count())
+s:threshold("rx_port.rx.packets == 50")
+s:run{}`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(body), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct {
+		source, fault string
+		in            []byte
+		code          int
+	}{
+		{"-,speed=max", "", text, 0},
+		{"-,loops=2", "is a pipe, which is read once", text, 4},
+		{"-", "it ended before a capture began", nil, 6},
+	}
+	for _, tt := range tests {
+		cmd := exec.Command(program, "--source", tt.source, "script.lua")
+		var stderr bytes.Buffer
+		cmd.Dir, cmd.Stderr = dir, &stderr
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		half := len(tt.in) / 2
+		_, _ = in.Write(tt.in[:half]) // a refused pipe is closed
+		time.Sleep(20 * time.Millisecond)
+		_, _ = in.Write(tt.in[half:])
+		_ = in.Close()
+		_ = cmd.Wait()
+		if got := cmd.ProcessState.ExitCode(); got != tt.code || !strings.Contains(stderr.String(), tt.fault) {
+			t.Errorf("--source %s: exit code %d, want %d with %q:\n%s", tt.source, got, tt.code, tt.fault, stderr.String())
+		}
+	}
+}

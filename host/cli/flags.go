@@ -24,7 +24,7 @@ type configFlags struct {
 func (f *configFlags) add(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.set, "set", nil, "override a key of the configuration: `PATH=VALUE`, such as\ninterfaces.rx_port.rx.queues.0.batch_size=64 (repeatable)")
 	fs.StringVar(&f.engine, "engine", "", "serve every interface with this `ENGINE`; loop needs no NIC and no root")
-	fs.StringArrayVar(&f.source, "source", nil, "replay a capture (pcap, pcapng) on every receiving interface, or on one: `[INTERFACE=]FILE`, with\n,speed=2 or ,speed=max or ,rate=1Gbit/s or ,pps=1e6, and ,loops=3 or ,loops=forever (repeatable)")
+	fs.StringArrayVar(&f.source, "source", nil, "replay a capture (pcap, pcapng) on every receiving interface, or on one: `[INTERFACE=]FILE`, - being\nstandard input, with ,speed=2 or ,speed=max or ,rate=1Gbit/s or ,pps=1e6, and ,loops=3 or ,loops=forever (repeatable)")
 	fs.StringVar(&f.memory, "memory", "", "`host` puts device and host_pinned regions into host memory")
 }
 
@@ -56,6 +56,14 @@ func (f *configFlags) options() (spec.Options, error) {
 		opts.Set = append(opts.Set, o)
 	}
 	return opts, nil
+}
+
+// sourceIsStdin reports whether a capture is read from standard input.
+func (f *configFlags) sourceIsStdin() bool {
+	return slices.ContainsFunc(f.source, func(arg string) bool {
+		s, err := spec.ParseSource(arg)
+		return err == nil && s.File == "-"
+	})
 }
 
 // runFlags are the flags of run and of the root command.

@@ -62,6 +62,9 @@ func run(g *state.Global, f *runFlags, path string, args []string, prompt bool) 
 	if err != nil {
 		return err
 	}
+	if prompt && f.config.sourceIsStdin() {
+		return fail(ExitUsage, fmt.Errorf("--source -: the prompt reads standard input: name the capture, or a FIFO"))
+	}
 	env, err := f.variables()
 	if err != nil {
 		return err

@@ -154,7 +154,12 @@ func (b *Burst) RxTimes() []int64 { return b.view.RxTimes() }
 // TimeOrigin is what receive times are counted from for a script: the session's start, or the first packet of the capture.
 func (b *Burst) TimeOrigin() int64 {
 	if q := b.Queue(); b.view.Clock == native.ClockFile && q != nil {
-		return q.i.originNS
+		if q.i.originNS.Load() == 0 { // a pipe
+			if src, ok := q.i.native.Source(); ok {
+				q.i.originNS.Store(src.OriginNS)
+			}
+		}
+		return q.i.originNS.Load()
 	}
 	return b.s.StartTime()
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/spec"
@@ -21,7 +22,7 @@ type Interface struct {
 	flows  *flowTable
 	titles sync.Map // of the flows that there are: names by id, for readers of the ledger
 
-	originNS int64 // time of the first packet of the capture that it replays
+	originNS atomic.Int64 // time of the first packet of the capture that it replays; 0: not known yet
 }
 
 // Name is the interface's name in the configuration.

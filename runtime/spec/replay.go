@@ -147,6 +147,7 @@ func ParseSource(arg string) (SourceFile, error) {
 // sent there.
 func (p *parser) replaceSources(c *Config) {
 	used := make([]bool, len(p.opts.Sources))
+	piped := ""
 	for _, i := range c.Interfaces {
 		found := -1
 		for n, s := range p.opts.Sources {
@@ -165,6 +166,12 @@ func (p *parser) replaceSources(c *Config) {
 		i.Address, i.engine, i.Replay = "", EnginePCAP, nil
 		if found >= 0 {
 			used[found] = true
+			if p.opts.Sources[found].File == "-" {
+				if piped != "" {
+					p.errorf(i.Source, "standard input is the capture of interface %s already: add --source %s=FILE", piped, i.Name)
+				}
+				piped = i.Name
+			}
 			i.Address, i.Replay = "pcap:"+p.opts.Sources[found].File, p.opts.Sources[found].Replay
 		}
 	}

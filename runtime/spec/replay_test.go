@@ -106,6 +106,8 @@ interfaces:
 		{"a.pcap tow=b.pcap", "", "", `there is no interface tow; did you mean "two"?`},
 		{"a.pcap out=b.pcap", "", "", "--source out: the interface does not receive"},
 		{"one=a two=b c", "", "", "no interface of x.yaml is left to replay c"},
+		{"-", "", "", "standard input is the capture of interface one already: add --source two=FILE"},
+		{"- two=b.pcap", "", "pcap:- pcap:b.pcap ", ""},
 		{"a.pcap", socket, "pcap:a.pcap pcap:a.pcap  pcap:a.pcap", ""},
 		{"a.pcap", strings.Replace(socket, "udp:", "tcp:", 1), "", "--source replays datagrams, and interface sock is a tcp endpoint"},
 	}
