@@ -14,6 +14,7 @@ typedef struct rig {
     uint64_t aggregates, packets, missing, last;
     uint32_t flags; // of all aggregates
     bool any_order; // the stream may be found at another place
+    uint32_t skip;  // bytes of a payload that its slot lacks
     dq_burst *kept[64];
     uint32_t n_kept, keep; // so many are kept
 } rig;
@@ -56,13 +57,13 @@ static void rig_start(rig *r) {
 // Each slot has the bytes of its packet, or the fill.
 static void check_slots(const rig *r, const dq_aggregate *a, const uint8_t *data) {
     uint8_t want[LEN], gap[PAYLOAD];
-    uint32_t present = 0;
+    uint32_t present = 0, len = PAYLOAD - r->skip;
     memset(gap, 0xee, sizeof gap);
     for (uint32_t s = 0; s < SLOTS; s++) {
         bool is = a->present[0] >> s & 1;
         present += is;
         bed_frame(want, LEN, 1000, r->port_of_slot[s], a->ordinal * SLOTS + s);
-        DQ_EQ_BYTES(data + s * PAYLOAD, is ? want + BED_HEAD : gap, PAYLOAD);
+        DQ_EQ_BYTES(data + s * len, is ? want + BED_HEAD + r->skip : gap, len);
     }
     DQ_EQ(a->present_cells, present);
 }
@@ -73,8 +74,8 @@ static void check_aggregate(rig *r, const dq_event *ev) {
     DQ_CHECK(ev->view.flags & DQ_BURST_REORDERED);
     if (!a) return;
     DQ_EQ(a->slots, SLOTS);
-    DQ_EQ(a->slot_bytes, PAYLOAD);
-    DQ_EQ(ev->view.len[0][0], SLOTS * PAYLOAD);
+    DQ_EQ(a->slot_bytes, PAYLOAD - r->skip);
+    DQ_EQ(ev->view.len[0][0], SLOTS * (PAYLOAD - r->skip));
     DQ_CHECK(r->any_order || r->aggregates == 0 || a->ordinal > r->last);
     check_slots(r, a, ev->view.base + ev->view.off[0][0]);
     r->last = a->ordinal;
@@ -243,6 +244,52 @@ static void time_out(void) {
         }
         rig_close(&r);
     }
+}
+
+// Two batches, the second with holes.
+static void send_two(rig *r) {
+    uint64_t second[] = {SLOTS, SLOTS + 3, SLOTS + 2, SLOTS + 9};
+    rig_send_range(r, 0, SLOTS);
+    rig_send(r, second, 4, 7);
+    rig_steps(r, INT64_MAX);
+    rig_stop(r);
+    DQ_EQ(r->aggregates, 2);
+    DQ_EQ(r->packets, SLOTS + 4);
+    DQ_EQ(r->missing, SLOTS - 4);
+}
+
+// The payload begins where the frame's headers end, or is a segment of its own, header-data split.
+static void where_payloads_are(void) {
+    rig r;
+    dq_reorder_conf c = usual();
+    c.payload_offset = 0;
+    c.at_payload = 1;
+    rig_open(&r, (bed_conf){0}, c);
+    rig_start(&r);
+    send_two(&r);
+    rig_close(&r);
+    c = usual();
+    c.payload_offset = 0;
+    c.segment = 1;
+    rig_open(&r, (bed_conf){.rx_nseg = 2, .rx_size = {BED_HEAD + 8}}, c);
+    r.skip = 8; // the number is in the first segment
+    rig_start(&r);
+    send_two(&r);
+    rig_close(&r);
+}
+
+// Gaps have what the buffers had, where nothing fills them.
+static void gaps_are_kept(void) {
+    rig r;
+    dq_reorder_conf c = usual();
+    c.fill = DQ_FILL_KEEP;
+    rig_open(&r, (bed_conf){0}, c);
+    const dq_region *region = r.b.more;
+    for (uint32_t k = 0; k < region->conf.num_bufs; k++)
+        memset(r.b.s->base + dqi_buf_off(region, region->first_id + k), 0xee, SLOTS * PAYLOAD);
+    rig_start(&r);
+    send_two(&r);
+    rig_close(&r);
 }
 
 // Whoever keeps aggregates costs packets, counted, and nothing else.
@@ -465,6 +512,8 @@ int main(int argc, char **argv) {
     DQ_RUN(in_order);
     DQ_RUN(holes);
     DQ_RUN(time_out);
+    DQ_RUN(where_payloads_are);
+    DQ_RUN(gaps_are_kept);
     DQ_RUN(no_buffer);
     DQ_RUN(nobody_reads);
     DQ_RUN(only_complete);
