@@ -182,7 +182,7 @@ func (p *parser) checkUnused(c *Config, used map[string]bool) {
 	}
 	for _, r := range c.MemoryRegions {
 		if r.Name != "" && !used[r.Name] {
-			p.warnf(r.Source, "region %q is used by no queue", r.Name)
+			p.warnf(r.Source, "region %q is used by no queue and no reorder config; a script may name it, as in s:reorder", r.Name)
 		}
 	}
 }

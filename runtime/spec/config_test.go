@@ -125,7 +125,7 @@ func TestWarnings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`region "spare" is used by no queue`, "cpu_core: has no effect", "timeout_us: has no effect", "debug: has no effect; use log_level"}
+	want := []string{`region "spare" is used by no queue and no reorder config; a script may name it`, "cpu_core: has no effect", "timeout_us: has no effect", "debug: has no effect; use log_level"}
 	if len(warnings) != len(want) {
 		t.Fatalf("%d warnings, want %d: %v", len(warnings), len(want), warnings)
 	}
