@@ -9,6 +9,10 @@ STATICCHECK_VERSION := v0.8.2
 STATICCHECK_CHECKS  := inherit,ST1000,ST1016,ST1020,ST1021,ST1022
 export STATICCHECK  := $(CURDIR)/$(BUILD)/staticcheck-$(STATICCHECK_VERSION)
 
+# An S3 server for the tests.
+VERSITYGW_VERSION := v1.8.0
+export VERSITYGW  := $(CURDIR)/$(BUILD)/versitygw-$(VERSITYGW_VERSION)
+
 # Tests of the tests package that have a step of their own.
 FORMAT_TESTS := ^Test(Architecture|Readmes|Format|MarkdownLinks)
 C_TESTS      := ^TestNative
@@ -71,6 +75,13 @@ bpf: ## build the eBPF object of the engine xdp anew, after a change of its sour
 
 deps: ## install what the tests need, where that is allowed
 	$(call step,tools for the tests,tests/deps.sh)
+	@mkdir -p $(BUILD)
+	$(call step,an S3 server for the tests,$(fetch_versitygw))
+
+# Where it cannot be fetched, the tests that need it skip.
+fetch_versitygw = [ -x $(VERSITYGW) ] || { dir=$$(mktemp -d $(CURDIR)/$(BUILD)/fetch.XXXXXX) && \
+	GOBIN=$$dir $(GO) install -ldflags='-s -w' github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION) && \
+	mv $$dir/versitygw $(VERSITYGW); rm -r $$dir; } || echo "skip  versitygw: could not be fetched"
 
 lint: ## layers, format, vet and staticcheck
 	@mkdir -p $(BUILD)

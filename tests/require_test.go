@@ -36,6 +36,7 @@ var probes = map[string]probe{
 	"netns":         namespaces,
 	"qemu-user":     command("qemu-aarch64-static", "qemu-aarch64"),
 	"root":          root,
+	"s3":            func() error { _, err := versitygw(); return err },
 	"sanitizers":    command("gcc"), // TestNative also builds and runs an empty program with each
 	"scapy":         scapy,
 	"setarch":       fixedAddresses,

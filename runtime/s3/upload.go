@@ -255,8 +255,12 @@ func (w *Writer) try(bytes int64, request func(context.Context) error) error {
 
 // stop notes an error after which no other object has a chance either; the error in words.
 func (w *Writer) stop(err error) error {
-	text := words(err)
-	if hint := hints[minio.ToErrorResponse(err).Code]; hint != "" {
+	text, r := words(err), minio.ToErrorResponse(err)
+	hint := hints[r.Code]
+	if hint == "" && (r.StatusCode == http.StatusForbidden || r.StatusCode == http.StatusUnauthorized) {
+		hint = "%[2]s, which has bucket %[1]s, refuses these credentials: see AWS_ACCESS_KEY_ID and the profile"
+	}
+	if hint != "" {
 		text = fmt.Errorf("%w; hint: %s", text, fmt.Sprintf(hint, w.c.Bucket, w.core.EndpointURL()))
 		w.mu.Lock()
 		w.broken = text
@@ -269,7 +273,6 @@ func (w *Writer) stop(err error) error {
 var hints = map[string]string{
 	"NoSuchBucket":          "make bucket %[1]s at %[2]s, or correct 'bucket' and 'endpoint'",
 	"AccessDenied":          "these credentials may not write to bucket %[1]s at %[2]s: they need s3:PutObject",
-	"InvalidAccessKeyId":    "%[2]s, which has bucket %[1]s, doesn't know this access key: see AWS_ACCESS_KEY_ID and the profile",
 	"SignatureDoesNotMatch": "the secret key is not the one that %[2]s, which has bucket %[1]s, knows: see AWS_SECRET_ACCESS_KEY",
 	"ExpiredToken":          "the credentials for bucket %[1]s at %[2]s have expired: get new ones",
 	"InvalidToken":          "the session token for bucket %[1]s at %[2]s is wrong: get new credentials",
