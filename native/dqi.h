@@ -471,7 +471,7 @@ extern const dqi_engine_ops dqi_engine_xdp;
 extern const dqi_engine_ops dqi_engine_dpdk;
 extern const dqi_engine_ops dqi_engine_pcap;
 extern const dqi_engine_ops dqi_engine_pcap_udp; // the same for sockets; not listed
-extern const dqi_engine_ops dqi_engine_reorder; // not listed: its interfaces are those of stages
+extern const dqi_engine_ops dqi_engine_reorder;  // not listed: its interfaces are those of stages
 // The engine of this name, or NULL; dqi_engine_at lists them.
 const dqi_engine_ops *dqi_engine_find(const char *name);
 
