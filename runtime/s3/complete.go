@@ -40,16 +40,15 @@ func (w *Writer) Check(overwrite bool) error {
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, 15*time.Second)
 	defer cancel()
-	for found := range w.core.Client.ListObjects(ctx, w.c.Bucket, minio.ListObjectsOptions{Prefix: w.c.Prefix + "_", MaxKeys: 1, Recursive: true}) {
-		switch {
-		case minio.ToErrorResponse(found.Err).Code == "AccessDenied":
-			return nil // it may be allowed to write all the same
-		case found.Err != nil:
-			return fmt.Errorf("bucket %s at %s: %w", w.c.Bucket, w.core.EndpointURL(), w.stop(found.Err))
-		case !overwrite:
-			return fmt.Errorf("bucket %s has objects of this name already: %s; hint: choose another prefix, or say overwrite = true", w.c.Bucket, found.Key)
-		}
-		return nil
+	first := minio.ListObjectsOptions{Prefix: w.c.Prefix + "_", MaxKeys: 1, Recursive: true}
+	found, any := <-w.core.Client.ListObjects(ctx, w.c.Bucket, first)
+	switch {
+	case !any, minio.ToErrorResponse(found.Err).Code == "AccessDenied":
+		return nil // who may not list may be allowed to write all the same
+	case found.Err != nil:
+		return fmt.Errorf("bucket %s at %s: %w", w.c.Bucket, w.core.EndpointURL(), w.stop(found.Err))
+	case !overwrite:
+		return fmt.Errorf("bucket %s has objects of this name already: %s; hint: choose another prefix, or say overwrite = true", w.c.Bucket, found.Key)
 	}
 	return nil
 }
