@@ -26,8 +26,10 @@ static int fake_open(dqi_port *p, dq_diag *diag) {
     p->n_lanes = n_lanes;
     p->direct = in_place;
     p->copy = "it is a test";
-    for (uint32_t k = 0; k < n_lanes; k++)
+    for (uint32_t k = 0; k < n_lanes; k++) {
         p->lanes[k].state = &fake[k];
+        p->lanes[k].region = in_place ? p->iface->rx[0]->conf.regions[0] : NULL;
+    }
     return DQ_OK;
 }
 
