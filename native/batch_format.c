@@ -85,6 +85,7 @@ void dqi_batch_put_header(uint8_t *dst, const dqi_batch_shape *s, const dq_aggre
     dqi_le32(dst + 40, a->packets);
     dqi_le32(dst + 44, a->present_cells);
     dqi_le32(dst + 48, a->flags);
+    dqi_le32(dst + 52, (uint32_t)a->fill);
     dqi_le64(dst + 56, s->data_bytes);
     if (s->by_slot) put_slots(dst + PRESENT_AT, a);
     for (uint32_t i = 0; !s->by_slot && i < (s->cells + 63) / 64; i++)

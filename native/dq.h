@@ -254,6 +254,7 @@ typedef struct dq_aggregate {
     uint32_t packets; // that were placed
     int32_t dtype;    // dq_dtype of the data
     uint32_t flags;   // dq_aggregate_flags
+    int32_t fill;     // the byte that missing cells have; DQ_FILL_KEEP: what the buffer had
     int64_t first_ns,
         last_ns; // receive times of the packets that opened and that ended it, in the burst's clock
     const uint64_t *present; // bit c % 64 of word c / 64: cell c is there

@@ -127,6 +127,7 @@ static dqi_batch *batch_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, i
         .dtype = r->conf.types.output,
         .first_ns = ts,
         .last_ns = ts,
+        .fill = r->conf.fill,
         .present = (const uint64_t *)(const void *)b->present,
         .extra = (const uint64_t *)(const void *)b->extra,
     };

@@ -76,6 +76,7 @@ static void check_aggregate(rig *r, const dq_event *ev) {
     DQ_EQ(a->slots, SLOTS);
     DQ_EQ(a->slot_bytes, PAYLOAD - r->skip);
     DQ_EQ(ev->view.len[0][0], SLOTS * (PAYLOAD - r->skip));
+    DQ_EQ(a->fill, 0xee);
     DQ_CHECK(r->any_order || r->aggregates == 0 || a->ordinal > r->last);
     check_slots(r, a, ev->view.base + ev->view.off[0][0]);
     r->last = a->ordinal;

@@ -415,6 +415,7 @@ static dq_burst *batch_of(rig *r, uint32_t slots, uint64_t id, const uint64_t *t
                         .cell_bytes = CELL,
                         .dtype = DQ_DTYPE_INT16,
                         .flags = DQ_AGGREGATE_TIMEOUT,
+                        .fill = DQ_FILL_KEEP,
                         .first_ns = 5,
                         .last_ns = 9,
                         .present = there,
@@ -485,6 +486,7 @@ static void batches(void) {
             const uint8_t *h = p + 4096 + id * (4096 + 8192);
             DQ_CHECK(le64_at(h + 8) == id && le64_at(h + 16) == id + 256 && le64_at(h + 24) == 5);
             DQ_EQ(read_le32(h + 48), DQ_AGGREGATE_TIMEOUT);
+            DQ_EQ((int32_t)read_le32(h + 52), DQ_FILL_KEEP);
             DQ_EQ(le64_at(h + read_le32(p + 68)), by_slot ? 0x17 : there);
             DQ_EQ(le64_at(h + read_le32(p + 72) + 8 * 3), 13);
             DQ_CHECK(is_fill(h + 4096, SLOTS * 1000, id));
