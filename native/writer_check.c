@@ -25,6 +25,12 @@ static int check_rotation(const char *name, const dq_writer_conf *c, dq_diag *di
     if (single && (c->rotate_bytes || c->rotate_packets || c->rotate_ns))
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "writer %s: rotate: a file for each packet or burst is never too long", name);
+    if (c->quota != 0 && c->rotate_bytes > c->quota)
+        return dqi_fail(
+            diag, DQ_INVALID_PARAMETER,
+            "writer %s: files of %llu bytes (rotate) are more than the quota of %llu: raise it, or "
+            "rotate earlier",
+            name, (unsigned long long)c->rotate_bytes, (unsigned long long)c->quota);
     if (c->delete_oldest && (c->quota == 0 || c->rotate_bytes == 0))
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "writer %s: when_full \"delete_oldest\" needs a quota, and rotation by size", name);

@@ -44,6 +44,21 @@ sum, w = run(function(s) return s:write_blocks{ name = "blocks", dir = args.dir,
 t.equal({ sum.blocks.written, sum.blocks.dropped_by.write_error }, { 0, 100 })
 assert(w.error:find("put a reorder stage before the writer", 1, true), w.error)
 
+local function manifest(name) return daqiri.from_json(contents(args.dir .. "/" .. name)) end
+local function rotated() return run(function(s) return s:write_pcap{ name = "turn", dir = args.dir, rotate = { packets = 50 }, policy = "wait" } end) end
+for _ = 1, 3 do rotated() end -- each run's manifest has its own files
+for n, name in ipairs{ "turn.manifest.1.json", "turn.manifest.2.json", "turn.manifest.json" } do
+  local m = manifest(name)
+  t.equal({ m.state, #m.files }, { "finished", 2 })
+  assert(m.files[1].path:find(("/turn_%06d.pcap"):format(2 * n - 2), 1, true), m.files[1].path)
+end
+for _ = 1, 2 do -- the second run writes the first one's files again
+  run(function(s) return s:write_raw{ name = "each", dir = args.dir, policy = "wait" } end)
+end
+local m = manifest("each.manifest.json")
+t.equal({ #m.files, m.writer.naming, m.writer.file_count }, { 0, "DIR/PREFIX_INDEX", 100 })
+t.equal(io.open(args.dir .. "/each.manifest.1.json"), nil)
+
 local s = daqiri.open()
 local function wrong(text, options, make)
   t.raises(text, function() s[make or "write_pcap"](s, options) end)
@@ -53,6 +68,7 @@ wrong("above 0", { rotate = 0 })
 wrong("above 0", { quota = 0 })
 wrong("never too long", { rotate = 100 }, "write_raw")
 wrong("needs a quota", { when_full = "delete_oldest" })
+wrong("more than the quota of 1000: raise it, or rotate earlier", { quota = 1000, rotate = 1001 })
 wrong("hint: rotate at 333 bytes or less", { when_full = "delete_oldest", quota = 1000, rotate = 400 })
 wrong('not one of pcap, pcapng (did you mean "pcapng"?)', { format = "pcapgn" })
 wrong("not one of ns, us", { precision = "ms" })

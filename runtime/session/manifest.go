@@ -62,6 +62,8 @@ type manifestWriter struct {
 	RotatePackets uint64   `json:"rotate_packets,omitempty"`
 	RotateSeconds float64  `json:"rotate_seconds,omitempty"`
 	Quota         uint64   `json:"quota,omitempty"`
+	Naming        string   `json:"naming,omitempty"`     // of files that are not listed: one per packet or burst
+	FileCount     uint64   `json:"file_count,omitempty"` // how many these are
 }
 
 // manifestFile is one file; its figures are there once it is closed.
@@ -111,8 +113,11 @@ func (s *Session) writeManifests(finished bool) error {
 			continue
 		}
 		m := s.manifest(finished)
-		m.Writer, m.Files = st.manifestWriter(), st.manifestFiles()
+		m.Writer, m.Files = st.manifestWriter(m.Ledger), st.manifestFiles()
 		m.Error = st.native.WriterError()
+		if !finished {
+			st.keepManifest()
+		}
 		if err := writeWhole(st.manifestPath(), m); err != nil && m.Error == "" {
 			errs = append(errs, fmt.Errorf("writer %s: its manifest: %w", st.name, err))
 		}
@@ -125,14 +130,45 @@ func (s *Session) removeManifests() {
 	for _, st := range s.stages {
 		if st.writes() && !st.writer.NoManifest {
 			_ = os.Remove(st.manifestPath())
+			if st.writer.earlier != "" {
+				_ = os.Rename(st.writer.earlier, st.manifestPath())
+			}
 		}
 	}
 }
 
-func (st *Stage) manifestWriter() manifestWriter {
+// keepManifest renames that of an earlier run whose files this one leaves as they are.
+func (st *Stage) keepManifest() {
 	o := st.writer
-	return manifestWriter{Name: st.name, Kind: st.kind, Dirs: o.Dirs, Prefix: o.Prefix, RotateBytes: o.Rotate.Bytes,
+	if _, err := os.Lstat(st.manifestPath()); err != nil || (st.kind != KindBlocks && o.Rotate == Rotation{} && !o.Append) {
+		return
+	}
+	for n := 1; ; n++ {
+		to := filepath.Join(o.Dirs[0], fmt.Sprintf("%s.manifest.%d.json", o.Prefix, n))
+		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
+			if os.Rename(st.manifestPath(), to) == nil {
+				o.earlier = to
+			}
+			return
+		} else if err != nil {
+			return
+		}
+	}
+}
+
+func (st *Stage) manifestWriter(l *stats.Ledger) manifestWriter {
+	o := st.writer
+	w := manifestWriter{Name: st.name, Kind: st.kind, Dirs: o.Dirs, Prefix: o.Prefix, RotateBytes: o.Rotate.Bytes,
 		RotatePackets: o.Rotate.Packets, RotateSeconds: float64(o.Rotate.After) / 1e9, Quota: o.Quota}
+	if st.kind == KindRaw && o.Per != PerFile {
+		w.Naming = "DIR/PREFIX_INDEX"
+		for i := range l.Lines {
+			if x := &l.Lines[i]; x.Kind == stats.Writer && x.Name == st.name {
+				w.FileCount = x.Extra.Get("files")
+			}
+		}
+	}
+	return w
 }
 
 // manifest is what the manifests of all writers have in common.

@@ -55,6 +55,8 @@ type WriterOptions struct {
 	DeleteOldest     bool   // at the quota, rather than lose packets
 	NoManifest       bool   // DIR/PREFIX.manifest.json is not wanted
 	Policy           Policy
+
+	earlier string // where the manifest of an earlier run is
 }
 
 // WritePcap makes a stage that writes a pcap or pcapng into each folder. Packets of payload
