@@ -41,6 +41,8 @@ var Cases = []Case{
 	{"write_pcapng_8000", "and of 8000 bytes", "GB/s", false, 10, runWrite("pcapng", 8000)},
 	{"write_raw_1024", "frames of 1024 bytes from memory into a raw file", "GB/s", false, 10, runWrite("raw", 1024)},
 	{"write_raw_8000", "the same with 8000 bytes", "GB/s", false, 10, runWrite("raw", 8000)},
+	{"write_blocks_1024", "frames of 1024 bytes put in order, 4 MiB a block, into a block file", "GB/s", false, 10, runWrite("blocks", 1024)},
+	{"write_blocks_8000", "the same with 8000 bytes", "GB/s", false, 10, runWrite("blocks", 8000)},
 	{"capture_pcap", "the highest rate of 8000-byte datagrams over veth at which nothing is lost (needs root)", "GB/s", false, 170, runCapture},
 	{"dpdk_null", "what DPDK's net_null receives, sent on by a handler, in bursts of 512", mppsPerCPU, false, 10, runDPDK(false, true)},
 	{"dpdk_null_native", "the same by a native stage", mppsPerCPU, false, 10, runDPDK(false, false)},
