@@ -15,6 +15,7 @@ typedef struct rig {
     uint32_t flags; // of all aggregates
     bool any_order; // the stream may be found at another place
     uint32_t skip;  // bytes of a payload that its slot lacks
+    int32_t fill;   // as configured
     dq_burst *kept[64];
     uint32_t n_kept, keep; // so many are kept
 } rig;
@@ -38,6 +39,7 @@ static void rig_open(rig *r, bed_conf c, dq_reorder_conf conf) {
     c.more_bufs = c.more_bufs ? c.more_bufs : 32;
     c.more_size = SLOTS * PAYLOAD;
     bed_open(&r->b, c);
+    r->fill = conf.fill;
     conf.region = r->b.more;
     bed_must(dq_stage_reorder(r->b.s, "blocks", &conf, &r->st, &r->out, &d), &d, "reorder");
 }
@@ -76,7 +78,7 @@ static void check_aggregate(rig *r, const dq_event *ev) {
     DQ_EQ(a->slots, SLOTS);
     DQ_EQ(a->slot_bytes, PAYLOAD - r->skip);
     DQ_EQ(ev->view.len[0][0], SLOTS * (PAYLOAD - r->skip));
-    DQ_EQ(a->fill, 0xee);
+    DQ_EQ(a->fill, r->fill);
     DQ_CHECK(r->any_order || r->aggregates == 0 || a->ordinal > r->last);
     check_slots(r, a, ev->view.base + ev->view.off[0][0]);
     r->last = a->ordinal;
