@@ -203,7 +203,7 @@ t.equal(n, 0)
 
 -- files that are no captures
 t.raises("interface src: /nowhere/x.pcap: No such file", function() open("/nowhere/x.pcap") end)
-t.raises("is not a regular file", function() open(args.dir) end)
+t.raises("is neither a file nor a pipe", function() open(args.dir) end)
 t.raises("is empty", function() open(write("empty", "")) end)
 t.raises("is too short for a capture", function() open(write("short", "\77\60")) end)
 t.raises("neither pcap nor pcapng: it begins with 6c 6f 63 61", function() open(write("lua", "local x = 1")) end)
