@@ -342,7 +342,7 @@ struct dq_queue {
     uint32_t pipes_version; // grows with every change of pipes
     bool deliver_now;       // the engine's wish: what the current burst has goes before what comes next
     bool blocked;           // can't take packets now: readable descriptors are no reason to wake
-    _Atomic bool consumed;  // n_pipes > 0, for other threads
+    _Atomic bool consumed;  // it is read: n_pipes > 0; with a claim, once aggregates of it are asked for
     dqi_spread *sizes;      // of the bursts delivered, see DQ_SPREAD_BURST_SIZE
     dqi_flow_counts *flow_counts;
     _Atomic bool stalled; // of a stage's queue: blocked, for other threads

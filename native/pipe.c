@@ -5,6 +5,7 @@
 // queue is not polled until the stage takes it. Counters live in the pipe's nodes, written by the queue's
 // poller alone.
 #include "pipe.h"
+#include "reorder.h"
 #include "spread.h"
 
 #include <errno.h>
@@ -209,10 +210,11 @@ int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn,
     q->pipes_version++;
     q->n_consumers = count_consumers(q);
     q->handles = takes_handles(q);
-    atomic_store(&q->consumed, true);
+    if (!q->claim) atomic_store(&q->consumed, true);
     dqi_poller_release(q->poller);
     pthread_mutex_unlock(&q->session->control);
     dqi_queue_kick(q); // what waited for a consumer
+    if (q->leader) dqi_reorder_wanted(q);
     *out = p;
     return DQ_OK;
 }
@@ -234,7 +236,6 @@ int dq_queue_claim(dq_queue *q, dq_stage *const *stages, uint32_t n, dq_diag *di
     pthread_mutex_lock(&q->session->control);
     q->claim = p;
     q->handles = takes_handles(q);
-    atomic_store(&q->consumed, true);
     pthread_mutex_unlock(&q->session->control);
     return DQ_OK;
 }
@@ -279,7 +280,7 @@ void dq_pipe_remove(dq_pipe *p) {
     }
     q->n_consumers = count_consumers(q);
     q->handles = takes_handles(q);
-    atomic_store(&q->consumed, q->n_pipes > 0 || q->claim);
+    if (!q->claim) atomic_store(&q->consumed, q->n_pipes > 0);
     for (uint32_t i = 0; i < p->n; i++)
         add_counters(&p->nodes[i].stage->past, &p->nodes[i].c);
     dqi_poller_release(q->poller);

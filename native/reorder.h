@@ -28,7 +28,7 @@ typedef struct dqi_batch {
 
 // A queue that feeds the stage, and how far it has come.
 typedef struct dqi_source {
-    const dq_queue *queue;
+    dq_queue *queue;
     bool begun;       // under the stage's lock
     uint64_t reached; // the highest batch of its packets
 } dqi_source;
@@ -107,6 +107,8 @@ int dqi_reorder_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out)
 
 // Drops a closed batch, counted.
 void dqi_reorder_drop(dqi_reorder *r, dqi_batch *b, dq_reason why);
+// The stage's queue has a pipe: queues that the stage has claimed are read from now on. Control thread.
+void dqi_reorder_wanted(dq_queue *out);
 // Drops all that is closed.
 void dqi_reorder_drop_closed(dqi_reorder *r, dq_reason why);
 

@@ -102,6 +102,16 @@ static int reorder_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     return 0;
 }
 
+void dqi_reorder_wanted(dq_queue *out) {
+    dqi_reorder *r = out->iface->engine;
+    for (uint32_t i = 0; i < atomic_load(&r->n_sources); i++) {
+        dq_queue *q = r->sources[i].queue;
+        if (!q->claim) continue;
+        atomic_store(&q->consumed, true);
+        dqi_queue_kick(q);
+    }
+}
+
 static int nothing(dq_iface *i, dq_diag *diag) {
     (void)i, (void)diag;
     return DQ_OK;

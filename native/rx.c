@@ -34,7 +34,8 @@ static int receive(dq_queue *q) {
     }
     // Without a pipe nobody takes packets: they stay where they are, and the engine only sees to its
     // connections.
-    uint32_t room = q->n_pipes > 0 || q->claim ? q->conf.batch_size - q->cur->n : 0;
+    bool read = atomic_load_explicit(&q->consumed, memory_order_relaxed);
+    uint32_t room = read ? q->conf.batch_size - q->cur->n : 0;
     bool empty = q->cur->n == 0;
     uint64_t bytes = q->cur->bytes;
     int n = q->iface->ops->rx(q, &q->cur, room);
