@@ -77,7 +77,7 @@ func TestDPDKDevices(t *testing.T) {
 			r.wait("ready")
 			file := filepath.Join(r.dir, "got.pcap")
 			dump := c.command(peer, "tcpdump", "-Q", "in", "-U", "-Z", "root", "-i", iface, "-w", file, "-c", "300", "ether src 02:00:00:00:00:02")
-			var said strings.Builder
+			var said lockedBuffer
 			dump.Stderr = &said
 			if err := dump.Start(); err != nil {
 				t.Fatal(err)

@@ -1,10 +1,8 @@
 package tests
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -81,26 +78,7 @@ func metricsRun(t *testing.T) (map[string]*dto.MetricFamily, ledgerJSON, string)
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(program, "--metrics", ":0", "--summary-json", "s.json", "m.lua")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "DAQIRI_TEST=1", "HOME="+dir)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	deadline := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
-	defer deadline.Stop()
-	ready := make([]byte, len("ready\n"))
-	if _, err := io.ReadFull(out, ready); err != nil {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		t.Fatalf("the script is not ready: %v\n%s", err, stderr.String())
-	}
+	cmd, _, stderr := startReady(t, dir, program, "--metrics", ":0", "--summary-json", "s.json", "m.lua")
 	url := regexp.MustCompile(`http://127\.0\.0\.1:\d+/metrics`).FindString(stderr.String())
 	families := scrapeMetrics(t, url)
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -145,7 +144,7 @@ type recording struct {
 	c       *cable
 	cmd     *exec.Cmd
 	dir     string
-	out     bytes.Buffer
+	out     lockedBuffer
 	done    chan error // the program's end
 	started int        // datagrams delivered before
 }

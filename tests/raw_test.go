@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 )
 
@@ -36,30 +35,12 @@ daqiri:
 // rawSecond is a second queue, the first of what goes into rawConfig.
 const rawSecond = "        - {name: q1, id: 1, cpu_core: -1, batch_size: 64, timeout_us: 500, memory_regions: [m]}"
 
-// lines gathers a program's output while it runs.
-type lines struct {
-	mu  sync.Mutex
-	out bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.out.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.out.String()
-}
-
 // A rawRun is a script at work on an end of a cable.
 type rawRun struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	dir  string
-	out  lines
+	out  lockedBuffer
 	done chan error
 
 	driver string // that the interface has to get, where it matters

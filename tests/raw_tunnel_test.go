@@ -48,7 +48,7 @@ func TestRawTunnels(t *testing.T) {
 	c := newCable(t)
 	file := filepath.Join(t.TempDir(), "wire.pcap")
 	dump := c.command(c.send, "tcpdump", "-U", "-Z", "root", "-i", "veth0", "-w", file, "udp port 4789 or (vlan and udp)")
-	var says lines
+	var says lockedBuffer
 	dump.Stderr = &says
 	if err := dump.Start(); err != nil {
 		t.Fatal(err)

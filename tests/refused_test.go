@@ -1,14 +1,12 @@
 package tests
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -27,24 +25,6 @@ local tx = s:tx_queue("sensor")
 tx:transmit{ template = tx:template{ payload = "here I am" }, count = 1 }
 s:run()
 `
-
-// lockedBuffer is a buffer that a process writes while the test reads.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
 
 // TestRefusedClientIsTold has a client whose server comes later: the log says once why it waits, and what
 // was sent meanwhile arrives.

@@ -102,7 +102,7 @@ func (c *cable) listen(file string, n int) (wait func()) {
 	c.t.Helper()
 	dump := c.command(c.recv, "tcpdump", "-i", "veth0", "-n", "-U", "-Z", "root", "--time-stamp-precision=nano", "-w", file, "-c", fmt.Sprint(n),
 		"udp port 7148")
-	var said bytes.Buffer
+	var said lockedBuffer
 	dump.Stderr = &said
 	if err := dump.Start(); err != nil {
 		c.t.Fatal(err)

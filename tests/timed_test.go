@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,7 +57,7 @@ func TestTimedSendOnTheWire(t *testing.T) {
 		}
 	}
 	file := filepath.Join(dir, "seen.pcap")
-	var said bytes.Buffer
+	var said lockedBuffer
 	dump := c.command(c.recv, "tcpdump", "-i", "veth0", "-n", "-U", "-Z", "root", "--time-stamp-precision=nano", "-w", file, "-c", "64",
 		"udp port 7148")
 	dump.Stderr = &said

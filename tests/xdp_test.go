@@ -140,7 +140,7 @@ func TestXDPSend(t *testing.T) {
 	c.jumbo()
 	file := filepath.Join(t.TempDir(), "sent.pcap")
 	dump := c.command(c.send, "tcpdump", "-i", "veth0", "-w", file, "-U", "-s", "0", "--immediate-mode", "udp port 7148")
-	said := &lines{}
+	said := new(lockedBuffer)
 	dump.Stderr = said
 	if err := dump.Start(); err != nil {
 		t.Fatal(err)
