@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "rewrite the expected output in script/*
 
 // TestMain makes daqiri-run a command that tests can start: this test binary under another name.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"daqiri-run": func() { os.Exit(cli.Main(state.FromOS())) }})
+	testscript.Main(allTests{m}, map[string]func(){"daqiri-run": func() { os.Exit(cli.Main(state.FromOS())) }})
 }
 
 // TestScripts runs script/*.txtar. Beside testscript's own commands these know

@@ -127,18 +127,6 @@ func until(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// built compiles the program once for the tests of this process.
-func built(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "daqiri-run")
-	build := exec.Command("go", "build", "-o", program, "./cmd/daqiri-run")
-	build.Dir = rootDir
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return program
-}
-
 // A recording is capture.lua at work in the receiving namespace.
 type recording struct {
 	c       *cable
