@@ -117,7 +117,7 @@ var stopCases = []struct {
 		local s = require "daqiri".open()
 		s:start()
 		print("ready")
-		local a = ("a"):rep(30000)
+		local a = ("a"):rep(90000)
 		string.find(a, a:gsub("a", "a-") .. "b")`, []os.Signal{syscall.SIGINT}, 130, []string{"task main did not come back", "default: ran for"}},
 	{"second Ctrl-C", `
 		print("ready")
