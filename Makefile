@@ -57,7 +57,7 @@ run: build ## record traffic with scripts/capture.lua
 test: KEEP := -append $(COUNTS)
 test: deps lint ## run every test
 	$(call step,build,$(MAKE) --no-print-directory build)
-	$(call step,C units under sanitizers,$(go_test) -run '$(C_TESTS)' ./tests)
+	$(call step,C units under sanitizers,$(go_test) -parallel 4 -run '$(C_TESTS)' ./tests)
 	$(call step,golden scripts,./daqiri-run test scripts $(wildcard tests/golden))
 	$(call step,arm64,$(go_test) -run '$(ARM64_TESTS)' ./tests)
 	$(call step,packages with the race detector,$(go_test) -race $$($(GO) list ./... | grep -v '/tests$$'))

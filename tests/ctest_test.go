@@ -85,7 +85,7 @@ func TestNative(t *testing.T) {
 			})
 			for i, unit := range units {
 				t.Run(strings.TrimSuffix(filepath.Base(unit), "_test.c"), func(t *testing.T) {
-					t.Parallel() // units wait more than they work
+					t.Parallel() // units wait more than they work: `make test` runs four at once
 					if errs[i] != nil {
 						t.Fatal(errs[i])
 					}
