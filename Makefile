@@ -100,7 +100,7 @@ run_staticcheck = if [ -x $(STATICCHECK) ] || { $(fetch_staticcheck); [ -x $(STA
 
 fmt: ## format Go and C files in place
 	gofmt -w $$(git ls-files --cached --others --exclude-standard '*.go')
-	clang-format -i $$(git ls-files --cached --others --exclude-standard 'native/*.[ch]' 'native/bpf/*.c' 'tests/native/*.[ch]')
+	clang-format -i $$(git ls-files --cached --others --exclude-standard 'native/*.[ch]' 'native/bpf/*.c' 'tests/native/*.[ch]' 'tests/nic/*.[ch]')
 
 clean: ## remove what was built; captures stay
 	rm -rf $(BUILD) daqiri-run $(DPDK_LIB)

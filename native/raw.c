@@ -56,6 +56,10 @@ static void say_how(const dqi_port *p) {
     dqi_note(i->session, "interface %s: %s, %u receive lane%s; %s%s%s", i->conf.name, p->driver->name,
              p->n_lanes, p->n_lanes == 1 ? "" : "s", p->driver->steer ? "" : "flows by software; ",
              p->copy ? "copy: " : "packets stay where the device put them", p->copy ? p->copy : "");
+    for (uint32_t k = 0; k < i->n_rx; k++)
+        if (i->rx[k]->conf.n_regions > 1)
+            dqi_note(i->session, "interface %s: queue %s: hds: %s", i->conf.name, i->rx[k]->conf.name,
+                     i->rx[k] == p->lanes[0].split ? "device" : "software");
 }
 
 int dqi_raw_open(dq_iface *i, const dqi_port_driver *d, dq_diag *diag) {

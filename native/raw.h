@@ -44,6 +44,8 @@ typedef struct dqi_lane {
     dq_queue *reader; // whose poller reads it, during read and release: the driver's faults are counted there
     void *state;      // the driver's
     dq_region *region; // some receive queue's: pieces may lie in its buffers (dqi_piece.buf); NULL: none does
+    dq_queue
+        *split; // piece j of a frame may lie in a buffer of this queue's region j; NULL: one piece, as above
     struct dqi_raw_desk *desk; // raw.c's
 } dqi_lane;
 

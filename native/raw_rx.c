@@ -97,8 +97,19 @@ static bool classify(dqi_lane *l, dqi_raw_desk *d, uint32_t m) {
 
 // ---- into a queue's buffers -------------------------------------------------------------------------------
 
-// True when frame k's buffer is the queue's already.
+// True when the device has put each part of frame k into the queue's region for it. A frame that ends in the
+// first part has no buffer for the others: it is copied.
+static bool is_split(const dq_queue *rx, const dqi_raw_desk *d, uint32_t k) {
+    if (rx != d->split || d->lead > 0 || d->first[k + 1] - d->first[k] != rx->conf.n_regions) return false;
+    bool all = true;
+    for (uint32_t j = d->first[k]; j < d->first[k + 1]; j++)
+        all &= d->pieces[j].buf != DQI_NO_BUF;
+    return all;
+}
+
+// True when frame k's buffers are the queue's already.
 static bool is_in_place(const dq_queue *rx, const dqi_raw_desk *d, uint32_t k) {
+    if (d->split) return is_split(rx, d, k);
     return d->pieces[d->first[k]].buf != DQI_NO_BUF && rx->conf.regions[0] == d->region &&
            rx->conf.n_regions == 1 && d->first[k + 1] - d->first[k] == 1;
 }
@@ -138,13 +149,13 @@ static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_raw_desk 
     dqi_piece *p = &d->pieces[d->first[k]];
     b->flow[i] = d->flow[k];
     b->ts[i] = p->ts != 0 ? p->ts : d->now;
-    if (in_place) {
-        b->off[0][i] = (uint64_t)(p->data - b->session->base);
-        b->len[0][i] = p->len;
-        b->bufs[0][i] = p->buf;
+    for (uint32_t s = 0; in_place && s < b->nseg; s++, p++) {
+        b->off[s][i] = (uint64_t)(p->data - b->session->base);
+        b->len[s][i] = p->len;
+        b->bufs[s][i] = p->buf;
         p->buf = DQI_NO_BUF;
-        return;
     }
+    if (in_place) return;
     for (uint32_t s = 0; s < b->nseg; s++) {
         b->bufs[s][i] = d->ids[s][j];
         b->off[s][i] = dqi_buf_off(rx->conf.regions[s], d->ids[s][j]);
@@ -306,6 +317,7 @@ static uint32_t read_once(dqi_lane *l, dq_queue *q, dq_burst *b, uint32_t room, 
     dqi_raw_desk *d = l->desk;
     uint32_t most = room < LEAST_READ ? LEAST_READ : room;
     d->region = l->region;
+    d->split = l->split;
     uint32_t n = p->driver->read(l, d->pieces, most < DQI_RAW_PIECES ? most : DQI_RAW_PIECES);
     if (n == 0) return 0;
     uint64_t bytes;

@@ -27,6 +27,7 @@ typedef struct dqi_raw_desk {
     uint32_t ids[DQ_MAX_SEGS][DQI_RAW_PIECES]; // buffers for copies
     uint32_t lead;                             // dq_queue.lead of the queue whose packets are copied
     const dq_region *region;                   // dqi_lane.region
+    const dq_queue *split;                     // dqi_lane.split
     int64_t now;
 } dqi_raw_desk;
 

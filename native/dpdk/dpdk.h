@@ -6,6 +6,7 @@
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <string.h>
 
 // The engine's functions, set once by dqi_dpdk_entry.
 extern const dqi_dpdk_host *host;
@@ -99,9 +100,11 @@ typedef struct dpdk_port {
     bool own_only; // it takes the engine's buffers alone
     struct rte_eth_dev_info info;
     bound *bound;
-    pool *rx_pool;           // the receive region, when frames go straight into it
-    struct rte_mempool *own; // the engine's buffers, where frames are copied; NULL
-    uint32_t own_room;       // bytes of one
+    pool *rx_pool;            // the receive region, when frames go straight into it
+    pool *parts[DQ_MAX_SEGS]; // the same, and those of the parts behind the first
+    uint32_t n_parts;         // of a frame: the device splits it where there are several
+    struct rte_mempool *own;  // the engine's buffers, where frames are copied; NULL
+    uint32_t own_room;        // bytes of one
     lane_state *lanes;
     tx_state *txs;
     uint16_t rx_desc, tx_desc, n_rxq, n_txq; // as configured
@@ -128,6 +131,9 @@ typedef struct dpdk_port {
 } dpdk_port;
 
 static inline dpdk_port *dpdk_of(const dqi_port *p) { return p->state; }
+static inline bool driver_is(const dpdk_port *d, const char *name) {
+    return strcmp(d->info.driver_name, name) == 0;
+}
 
 // Finds and acquires the device that the interface's address names: p->id, info.
 int device_open(dqi_port *p, dq_diag *diag);
@@ -143,6 +149,19 @@ int port_steer(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule 
 uint32_t port_mtu(const dqi_port *p);
 int port_hear(dqi_port *p, const uint8_t (*macs)[6], uint32_t n, dq_diag *diag);
 int port_mac(const dqi_port *p, uint8_t mac[6]);
+
+// ---- memory.c ---------------------------------------------------------------------------------------------
+
+// Decides where frames are received: d->rx_pool and parts, p->copy.
+void memory_choose(dqi_port *p, dpdk_port *d);
+// The engine's buffers: for frames that are copied, and for a receive queue that nobody reads.
+int memory_own(dqi_port *p, dpdk_port *d, dq_diag *diag);
+// Sets a receive queue up with its memory: 0, or DPDK's error.
+int memory_rx_queue(const dpdk_port *d, uint16_t k);
+// Buffers that the smallest of the receive queue's regions has; UINT32_MAX: frames don't go straight there.
+uint32_t memory_fewest(const dpdk_port *d);
+// The longest frame for which the queues of one direction have buffers.
+uint32_t memory_longest(dq_queue *const *queues, uint32_t n);
 
 // ---- kernel.c: the kernel's interface behind a device, where there is one ---------------------------------
 

@@ -1,4 +1,4 @@
-// port.c: a device as a port: its queues and their memory, its life, its counters.
+// port.c: a device as a port: its queues, its life, its counters.
 #include "dpdk.h"
 
 #include <errno.h>
@@ -12,63 +12,21 @@
 #include <string.h>
 #include <time.h>
 
-#define DESCRIPTORS   1024        // of a queue, where the driver has no wish
-#define OWN_BYTES     (16u << 20) // of the engine's buffers, at most so many for each queue
-#define OWN_MOST      9728        // bytes of a frame in one of them that is received
-#define LAST_FRAME_MS 2           // what a card may still have to send at the close
+#define DESCRIPTORS   1024 // of a queue, where the driver has no wish
+#define LAST_FRAME_MS 2    // what a card may still have to send at the close
 
 // ---- what the device can do -------------------------------------------------------------------------------
-
-static bool driver_is(const dpdk_port *d, const char *name) { return strcmp(d->info.driver_name, name) == 0; }
-
-// The longest frame for which the queues of one direction have buffers.
-static uint32_t longest(dq_queue *const *queues, uint32_t n) {
-    uint32_t most = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        uint32_t bytes = 0;
-        for (uint32_t s = 0; s < queues[k]->conf.n_regions; s++)
-            bytes += queues[k]->conf.regions[s]->conf.buf_size;
-        most = bytes > most ? bytes : most;
-    }
-    return most;
-}
 
 // The MTU to ask for: what the buffers have room for, within what the device can do; 0: its own, where the
 // kernel has a say.
 static uint32_t wanted_mtu(const dqi_port *p, const dpdk_port *d) {
     const dq_iface *i = p->iface;
     if (d->info.if_index != 0 || d->info.max_mtu == 0 || d->info.max_mtu == UINT16_MAX) return 0;
-    uint32_t rx = longest(i->rx, i->n_rx), tx = longest(i->tx, i->n_tx), most = rx > tx ? rx : tx;
+    uint32_t rx = memory_longest(i->rx, i->n_rx), tx = memory_longest(i->tx, i->n_tx),
+             most = rx > tx ? rx : tx;
     uint32_t mtu = most > FRAME_EXTRA ? most - FRAME_EXTRA : 0;
     if (mtu > d->info.max_mtu) mtu = d->info.max_mtu;
     return mtu < d->info.min_mtu ? d->info.min_mtu : mtu;
-}
-
-// Virtual devices that take buffers wherever they lie; others share DPDK's own memory with somebody, or lay
-// it out.
-static bool takes_any_memory(const dpdk_port *d) {
-    static const char *const names[] = {"net_null", "net_ring", "net_pcap", "net_af_packet", "net_tap"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (driver_is(d, names[i])) return true;
-    return !d->vdev;
-}
-
-// Where frames are received: straight into the region of the only receive queue, or into the engine's
-// buffers.
-static void choose_memory(dqi_port *p, dpdk_port *d) {
-    const dq_iface *i = p->iface;
-    d->own_only = !takes_any_memory(d);
-    if (i->n_rx == 0) return;
-    if (i->n_rx > 1)
-        p->copy = "several queues share the device's buffers";
-    else if (i->rx[0]->conf.n_regions > 1)
-        p->copy = "packets are split over several memory regions";
-    else if (d->own_only)
-        p->copy = "the driver needs buffers of its own";
-    else
-        d->rx_pool = pool_of(d->bound, i->rx[0]->conf.regions[0], &p->copy);
-    p->direct = d->rx_pool != NULL;
-    p->lanes[0].region = p->direct ? d->rx_pool->region : NULL; // the only one
 }
 
 // ---- queues -----------------------------------------------------------------------------------------------
@@ -101,9 +59,10 @@ static int count_queues(dqi_port *p, dpdk_port *d, dq_diag *diag) {
     return DQ_OK;
 }
 
-static uint16_t descriptors(uint16_t wish, const dq_region *r) {
+// At most a quarter of the buffers.
+static uint16_t descriptors(uint16_t wish, uint32_t bufs) {
     uint32_t n = wish ? wish : DESCRIPTORS;
-    if (r && n > r->conf.num_bufs / 4) n = r->conf.num_bufs / 4;
+    if (n > bufs / 4) n = bufs / 4;
     return (uint16_t)(n < 32 ? 32 : n);
 }
 
@@ -115,7 +74,8 @@ static int configure(dqi_port *p, dpdk_port *d, dq_diag *diag) {
         conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
         conf.rx_adv_conf.rss_conf.rss_hf = hash;
     }
-    conf.rxmode.offloads = d->info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
+    conf.rxmode.offloads = (d->info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) |
+                           (d->n_parts > 1 ? RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT : 0);
     conf.txmode.offloads =
         d->info.tx_offload_capa & (RTE_ETH_TX_OFFLOAD_MULTI_SEGS | (i->n_tx > 0 ? SUMS_OFFLOADS : 0));
     d->links = conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
@@ -124,42 +84,18 @@ static int configure(dqi_port *p, dpdk_port *d, dq_diag *diag) {
     int err = rte_eth_dev_configure(d->id, d->n_rxq, d->n_txq, &conf);
     if (err != 0) return refuse(p, d, err, "configuration", diag);
     d->configured = true;
-    d->rx_desc = descriptors(d->info.default_rxportconf.ring_size, d->rx_pool ? d->rx_pool->region : NULL);
-    d->tx_desc =
-        descriptors(d->info.default_txportconf.ring_size, i->n_tx ? i->tx[0]->conf.regions[0] : NULL);
+    d->rx_desc = descriptors(d->info.default_rxportconf.ring_size, memory_fewest(d));
+    d->tx_desc = descriptors(d->info.default_txportconf.ring_size,
+                             i->n_tx ? i->tx[0]->conf.regions[0]->conf.num_bufs : UINT32_MAX);
     err = rte_eth_dev_adjust_nb_rx_tx_desc(d->id, &d->rx_desc, &d->tx_desc);
     return err == 0 ? DQ_OK : refuse(p, d, err, "descriptors", diag);
-}
-
-// The engine's buffers: for frames that are copied, and for a receive queue that nobody reads.
-static int own_pool(dqi_port *p, dpdk_port *d, dq_diag *diag) {
-    static _Atomic uint32_t serial;
-    const dq_iface *i = p->iface;
-    if (d->rx_pool && i->n_tx == 0) return DQ_OK;
-    uint32_t rx = longest(i->rx, i->n_rx), tx = longest(i->tx, i->n_tx);
-    if (rx > OWN_MOST) rx = OWN_MOST; // longer frames are linked, where the device can
-    d->own_room = RTE_MAX(RTE_MAX(rx, tx), 2048u);
-    if (d->own_room > UINT16_MAX - DQ_HEADROOM) d->own_room = UINT16_MAX - DQ_HEADROOM;
-    uint32_t n = d->n_txq * BURST_MAX + d->tx_desc;
-    if (!d->rx_pool) n += d->n_rxq * (2 * BURST_MAX + d->rx_desc);
-    uint32_t most = OWN_BYTES / d->own_room * (d->n_rxq + d->n_txq);
-    if (n > most) n = most;
-    char name[RTE_MEMPOOL_NAMESIZE];
-    snprintf(name, sizeof name, "dqown%u", atomic_fetch_add(&serial, 1));
-    d->own = rte_pktmbuf_pool_create(name, n, 64, 0, (uint16_t)(d->own_room + DQ_HEADROOM), SOCKET_ID_ANY);
-    if (d->own) return DQ_OK;
-    return host->fail(diag, DQ_ESYS - rte_errno,
-                      "interface %s: DPDK has no memory for %u buffers of %u bytes; hint: echo "
-                      "256 > /proc/sys/vm/nr_hugepages",
-                      i->conf.name, n, d->own_room);
 }
 
 static int set_up_queues(dqi_port *p, dpdk_port *d, dq_diag *diag) {
     int err = 0;
     eal_log_clear();
     for (uint16_t k = 0; err == 0 && k < d->n_rxq; k++)
-        err = rte_eth_rx_queue_setup(d->id, k, d->rx_desc, SOCKET_ID_ANY, NULL,
-                                     d->rx_pool ? d->rx_pool->mp : d->own);
+        err = memory_rx_queue(d, k);
     if (err != 0) return refuse(p, d, err, "receive queue", diag);
     for (uint16_t k = 0; err == 0 && k < d->n_txq; k++)
         err = rte_eth_tx_queue_setup(d->id, k, d->tx_desc, SOCKET_ID_ANY, NULL);
@@ -209,8 +145,7 @@ static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 // net_null gives all frames that it is asked for or none: it is never asked for more than a quarter of a
 // small region.
 static void limit_calls(dpdk_port *d) {
-    d->most = d->rx_pool ? RTE_MAX(d->rx_pool->region->conf.num_bufs / 4, 1u) : BURST_MAX;
-    if (d->most > BURST_MAX) d->most = BURST_MAX;
+    d->most = RTE_MIN(RTE_MAX(memory_fewest(d) / 4, 1u), (uint32_t)BURST_MAX);
     d->chunk = d->info.if_index == 0 ? CHUNK : BURST_MAX; // a call of the kernel's each
 }
 
@@ -223,10 +158,10 @@ static int open_port(dqi_port *p, dq_diag *diag) {
     int err = eal_start(diag);
     if (err == DQ_OK) err = device_open(p, diag);
     if (err == DQ_OK) err = (d->bound = bind_session(p->iface->session, diag)) ? DQ_OK : DQ_ESYS - ENOMEM;
-    if (err == DQ_OK) choose_memory(p, d);
+    if (err == DQ_OK) memory_choose(p, d);
     if (err == DQ_OK) err = count_queues(p, d, diag);
     if (err == DQ_OK) err = configure(p, d, diag);
-    if (err == DQ_OK) err = own_pool(p, d, diag);
+    if (err == DQ_OK) err = memory_own(p, d, diag);
     if (err == DQ_OK) err = set_up_queues(p, d, diag);
     if (err == DQ_OK) err = make_states(p, d, diag);
     if (err != DQ_OK) return err;

@@ -45,9 +45,24 @@ static uint32_t pieces_of(const dpdk_port *d, const struct rte_mbuf *m, dqi_piec
     return n;
 }
 
-// The frame lies in one buffer of the receive region.
+// Each part of the frame lies in one buffer of the receive region for it.
 static inline bool is_ours(const dpdk_port *d, const struct rte_mbuf *m) {
-    return d->rx_pool && m->pool == d->rx_pool->mp && m->nb_segs == 1;
+    if (m->nb_segs > d->n_parts) return false;
+    uint32_t k = 0;
+    for (; m && m->pool == d->parts[k]->mp; m = m->next)
+        k++;
+    return m == NULL;
+}
+
+// The reader has the buffers of the frame's parts; their headers are single again.
+static void hand_over(const dpdk_port *d, struct rte_mbuf *m, dqi_piece *pieces) {
+    m->nb_segs = 1;
+    for (uint32_t k = 0; m; k++) {
+        struct rte_mbuf *next = m->next;
+        pieces[k].buf = pool_id(d->parts[k], m);
+        m->next = NULL;
+        m = next;
+    }
 }
 
 uint32_t rx_read(dqi_lane *l, dqi_piece *out, uint32_t max) {
@@ -65,7 +80,7 @@ uint32_t rx_read(dqi_lane *l, dqi_piece *out, uint32_t max) {
         dqi_piece *head = &out[n];
         n += pieces_of(d, m, head);
         if (is_ours(d, m))
-            head->buf = pool_id(d->rx_pool, m);
+            hand_over(d, m, head);
         else
             s->lent[s->n_lent++] = m;
     }

@@ -29,6 +29,7 @@ static int fake_open(dqi_port *p, dq_diag *diag) {
     for (uint32_t k = 0; k < n_lanes; k++) {
         p->lanes[k].state = &fake[k];
         p->lanes[k].region = in_place ? p->iface->rx[0]->conf.regions[0] : NULL;
+        p->lanes[k].split = in_place && p->iface->rx[0]->conf.n_regions > 1 ? p->iface->rx[0] : NULL;
     }
     return DQ_OK;
 }
@@ -350,6 +351,48 @@ static void left_in_place(void) {
     rig_close(&r);
 }
 
+// Appends the next part of a frame, in a buffer of its region.
+static void add_part(rig *r, uint32_t region, const uint8_t *data, uint32_t len, bool more) {
+    uint32_t id;
+    DQ_EQ(dqi_bufs_alloc(r->region[region], &id, 1), 1);
+    uint8_t *place = r->s->base + dqi_buf_off(r->region[region], id);
+    memcpy(place, data, len);
+    fake[0].pieces[fake[0].n++] = (dqi_piece){.data = place, .len = len, .buf = id, .more = more, .ts = 1};
+}
+
+// What the device has put into the buffers of both regions stays there; a frame that ends in the first is
+// copied, as it has no buffer of the second, and so is one of which a part lies elsewhere.
+static void left_split(void) {
+    rig r = rig_open((rig_conf){.lanes = 1, .queues = 1, .nseg = 2, .size = {64, 100}, .in_place = true});
+    uint8_t frame[160];
+    for (uint32_t k = 0; k < sizeof frame; k++)
+        frame[k] = (uint8_t)k;
+    const uint32_t lens[] = {160, 64, 150};
+    for (uint32_t k = 0; k < 3; k++) {
+        add_part(&r, 0, frame, 64, lens[k] > 64);
+        if (lens[k] > 64) add_part(&r, 1, frame + 64, lens[k] - 64, false);
+    }
+    dqi_piece *last = &fake[0].pieces[fake[0].n - 1];
+    dqi_bufs_free(r.s, &last->buf, 1);
+    last->data = frame + 64, last->buf = DQI_NO_BUF;
+    const dqi_piece whole[2] = {fake[0].pieces[0], fake[0].pieces[1]};
+    dq_burst *b;
+    DQ_EQ(take(r.q[0], &b), 3);
+    for (uint32_t k = 0; k < 2; k++)
+        DQ_EQ(b->bufs[k][0], whole[k].buf);
+    for (uint32_t k = 0; k < 3; k++) {
+        DQ_EQ(b->len[0][k], 64);
+        DQ_EQ(b->len[1][k], lens[k] - 64);
+        DQ_EQ_BYTES(b->session->base + b->off[0][k], frame, 64);
+        DQ_EQ_BYTES(b->session->base + b->off[1][k], frame + 64, lens[k] - 64);
+    }
+    dq_burst_unref(b);
+    DQ_EQ(line_of(&r, DQ_LINE_RX, 0).extra[DQ_EXTRA_COPIED], 2);
+    for (uint32_t k = 0; k < 2; k++)
+        DQ_EQ(dqi_region_level(r.region[k]), 1024);
+    rig_close(&r);
+}
+
 // No buffer, no descriptor, nobody who reads: each is counted where it belongs.
 static void shortages(void) {
     rig r = rig_open((rig_conf){.lanes = 1, .queues = 2, .nseg = 1, .size = {256}, .bufs = 16, .meta = 4});
@@ -445,6 +488,7 @@ int main(int argc, char **argv) {
     DQ_RUN(split_in_two);
     DQ_RUN(tag_put_back);
     DQ_RUN(left_in_place);
+    DQ_RUN(left_split);
     DQ_RUN(shortages);
     DQ_RUN(two_pollers);
     return dq_done();

@@ -1,0 +1,109 @@
+// nic.c: the calls that an emulated network card answers for the device behind it.
+#include "nic.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RX_OFFLOADS RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT
+
+static nic_queue rx[NIC_PORTS][NIC_QUEUES];
+static _Atomic uint64_t lost[NIC_PORTS]; // frames that had no buffer
+
+void nic_die(const char *what) {
+    fprintf(stderr, "emulated network card: %s\n", what);
+    abort();
+}
+
+void *nic_next(const char *name) {
+    void *f = dlsym(RTLD_NEXT, name);
+    if (!f) nic_die(name);
+    return f;
+}
+
+bool nic_has(const char *feature) {
+    const char *list = getenv("DAQIRI_NIC"), *at = list ? strstr(list, feature) : NULL;
+    size_t len = strlen(feature);
+    return at && (at == list || at[-1] == ',') && (at[len] == 0 || at[len] == ',');
+}
+
+// ---- what it offers ---------------------------------------------------------------------------------------
+
+int rte_eth_dev_info_get(uint16_t port, struct rte_eth_dev_info *info) {
+    int err = NIC_NEXT(rte_eth_dev_info_get)(port, info);
+    if (err != 0) return err;
+    if (nic_has("split")) {
+        info->rx_offload_capa |= RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT;
+        info->rx_seg_capa =
+            (struct rte_eth_rxseg_capa){.multi_pools = 1, .offset_allowed = 1, .max_nseg = NIC_PARTS};
+    }
+    return 0;
+}
+
+int rte_eth_dev_configure(uint16_t port, uint16_t n_rx, uint16_t n_tx, const struct rte_eth_conf *conf) {
+    if (port >= NIC_PORTS || n_rx > NIC_QUEUES || n_tx > NIC_QUEUES) nic_die("too many ports or queues");
+    struct rte_eth_conf c = *conf;
+    c.rxmode.offloads &= ~RX_OFFLOADS;
+    memset(rx[port], 0, sizeof rx[port]);
+    return NIC_NEXT(rte_eth_dev_configure)(port, n_rx, n_tx, &c);
+}
+
+int rte_eth_rx_queue_setup(uint16_t port, uint16_t index, uint16_t n, unsigned socket,
+                           const struct rte_eth_rxconf *conf, struct rte_mempool *mp) {
+    struct rte_eth_rxconf c;
+    if (conf && conf->rx_nseg > 0) {
+        if (mp || !(conf->offloads & RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT)) return -EINVAL;
+        mp = nic_split_set_up(&rx[port][index], port, index, conf);
+        c = *conf;
+        c.rx_nseg = 0;
+        c.rx_seg = NULL;
+        c.offloads &= ~RX_OFFLOADS;
+        conf = &c;
+    }
+    return NIC_NEXT(rte_eth_rx_queue_setup)(port, index, n, socket, conf, mp);
+}
+
+int rte_eth_stats_get(uint16_t port, struct rte_eth_stats *stats) {
+    int err = NIC_NEXT(rte_eth_stats_get)(port, stats);
+    if (err == 0) stats->imissed += atomic_load(&lost[port]);
+    return err;
+}
+
+// ---- packets ----------------------------------------------------------------------------------------------
+
+static nic_queue *find(nic_queue (*queues)[NIC_QUEUES], const void *data) {
+    for (uint16_t p = 0; p < NIC_PORTS; p++)
+        for (uint16_t k = 0; k < NIC_QUEUES; k++)
+            if (queues[p][k].data == data) return &queues[p][k];
+    nic_die("a queue that was not started");
+}
+
+static uint16_t receive(void *data, struct rte_mbuf **frames, uint16_t n) {
+    nic_queue *q = find(rx, data);
+    uint16_t came = q->driver(data, frames, n), kept = 0;
+    for (uint16_t k = 0; k < came; k++) {
+        struct rte_mbuf *m = q->n_parts > 0 ? nic_split(q, frames[k]) : frames[k];
+        if (m)
+            frames[kept++] = m;
+        else
+            atomic_fetch_add(&lost[q->port], 1);
+    }
+    return kept;
+}
+
+int rte_eth_dev_start(uint16_t port) {
+    int err = NIC_NEXT(rte_eth_dev_start)(port);
+    struct rte_eth_dev_info info;
+    if (err != 0) return err;
+    NIC_NEXT(rte_eth_dev_info_get)(port, &info);
+    struct rte_eth_fp_ops *ops = &rte_eth_fp_ops[port];
+    for (uint16_t k = 0; k < info.nb_rx_queues; k++) {
+        rx[port][k].data = ops->rxq.data[k];
+        rx[port][k].driver = ops->rx_pkt_burst;
+        rx[port][k].port = port;
+    }
+    ops->rx_pkt_burst = receive;
+    return 0;
+}

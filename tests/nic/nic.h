@@ -1,0 +1,40 @@
+// nic.h: what the parts of the emulated network card know of each other.
+#ifndef NIC_H
+#define NIC_H
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <stdbool.h>
+
+#define NIC_PORTS  8
+#define NIC_QUEUES 16
+#define NIC_PARTS  4
+
+typedef uint16_t nic_burst(void *queue, struct rte_mbuf **frames, uint16_t n);
+
+// A queue of a device that has started.
+typedef struct nic_queue {
+    void *data; // by which the driver's burst function knows it
+    nic_burst *driver;
+    uint16_t port;
+    struct rte_eth_rxseg_split parts[NIC_PARTS];
+    uint16_t n_parts; // 0: frames are not split
+} nic_queue;
+
+// The function of DPDK's that one of this library's stands in front of.
+void *nic_next(const char *name);
+#define NIC_NEXT(name) ((__typeof__(&name))nic_next(#name))
+
+// Whether the device has this feature.
+bool nic_has(const char *feature);
+_Noreturn void nic_die(const char *what);
+
+// ---- split.c ----------------------------------------------------------------------------------------------
+
+// Takes up the description of a receive queue's parts; the pool that the driver is to receive into.
+struct rte_mempool *nic_split_set_up(nic_queue *q, uint16_t port, uint16_t index,
+                                     const struct rte_eth_rxconf *conf);
+// The frame cut into buffers of the parts' pools, in its place; NULL: there are none, it is lost.
+struct rte_mbuf *nic_split(const nic_queue *q, struct rte_mbuf *m);
+
+#endif
