@@ -100,7 +100,7 @@ func interfaceDeleteFlows(c *call) int {
 	return c.push(lua.LNumber(n))
 }
 
-// interfaceFlows is i:flows(): a list of {id, group, name, match, actions, queues}.
+// interfaceFlows is i:flows(): a list of {id, group, name, match, actions, queues, packets, bytes}.
 func interfaceFlows(c *call) int {
 	list := c.L.NewTable()
 	for _, f := range selfInterface(c).i.Flows() {
@@ -111,6 +111,10 @@ func interfaceFlows(c *call) int {
 		t.RawSetString("match", c.rt.fromGo(plainMatch(&f.Match)))
 		t.RawSetString("actions", c.rt.fromGo(plainActions(&f)))
 		t.RawSetString("queues", c.rt.fromGo(plainQueues(f.Queues)))
+		if f.Hits != nil {
+			t.RawSetString("packets", lua.LNumber(f.Hits.Packets))
+			t.RawSetString("bytes", lua.LNumber(f.Hits.Bytes))
+		}
 		list.Append(t)
 	}
 	return c.push(list)

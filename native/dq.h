@@ -595,7 +595,8 @@ int dq_pcap_compile(const char *text, int dlt, dq_cbpf_insn **out, uint32_t *n, 
 
 // Takes out an interface's receive rules of these orders and adds others, between two bursts: all of it or
 // nothing. Each rule of the interface needs an order of its own. The cost hardly depends on the number of
-// rules there are. An interface that never had rules sends everything to its first queue.
+// rules there are. An interface that never had rules sends everything to its first queue. With none to take
+// out or to add, packets are looked up faster after it: changes leave traces, and it takes them out.
 // INVALID_PARAMETER for an order that is not there; NOT_SUPPORTED on engines without flows. Rules name their
 // actions in `actions`; a rule with some needs a flow id of its own. A frame that isn't what they are for is
 // dropped (bad_tunnel).
@@ -805,7 +806,7 @@ typedef struct dq_spread {
 // Fills at most max; the number that there are. Any thread.
 uint32_t dq_spreads(const dq_session *s, dq_spread *out, uint32_t max);
 
-#define DQ_FLOW_COUNTS 1024 // flows of a queue that are counted one by one
+#define DQ_FLOW_COUNTS 16384 // flows of a queue that are counted one by one
 
 // What a receive queue received of a flow, before the flow's actions.
 typedef struct dq_flow_count {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #define SLOTS (2 * DQ_FLOW_COUNTS) // a power of two
-#define BITS  11                   // log2 of it
+#define BITS  15                   // log2 of it
 
 typedef struct slot {
     _Atomic uint32_t id; // 0: free
@@ -12,13 +12,14 @@ typedef struct slot {
 } slot;
 
 struct dqi_flow_counts {
-    uint32_t used; // the poller's own
-    _Atomic bool any;
+    _Atomic uint32_t used; // slots
     slot others;
+    uint16_t order[DQ_FLOW_COUNTS]; // in which slots came to be used, so that readers look at no others
     slot slots[SLOTS];
 };
 
 _Static_assert(SLOTS == 1 << BITS, "BITS is log2 of SLOTS");
+_Static_assert(BITS <= 16, "order holds places of slots");
 
 dqi_flow_counts *dqi_flow_counts_new(void) { return calloc(1, sizeof(dqi_flow_counts)); }
 void dqi_flow_counts_free(dqi_flow_counts *c) { free(c); }
@@ -29,9 +30,11 @@ static slot *slot_of(dqi_flow_counts *c, uint32_t id) {
         uint32_t at = atomic_load_explicit(&c->slots[k].id, memory_order_relaxed);
         if (at == id) return &c->slots[k];
         if (at != 0) continue;
-        if (c->used == DQ_FLOW_COUNTS) return &c->others;
-        c->used++;
+        uint32_t used = atomic_load_explicit(&c->used, memory_order_relaxed);
+        if (used == DQ_FLOW_COUNTS) return &c->others;
         atomic_store_explicit(&c->slots[k].id, id, memory_order_relaxed);
+        c->order[used] = (uint16_t)k;
+        atomic_store_explicit(&c->used, used + 1, memory_order_release);
         return &c->slots[k];
     }
 }
@@ -48,7 +51,6 @@ static void add(dqi_flow_counts *c, uint32_t id, uint64_t packets, uint64_t byte
     slot *s = slot_of(c, id);
     dqi_add(&s->packets, packets);
     dqi_add(&s->bytes, bytes);
-    atomic_store_explicit(&c->any, true, memory_order_relaxed);
 }
 
 // Whether n > 0 packets are of one flow. No branch within: it runs on several at once.
@@ -94,12 +96,13 @@ uint32_t dq_flow_counts(const dq_session *s, dq_flow_count *out, uint32_t max) {
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         for (uint32_t q = 0; q < s->ifaces[i]->n_rx; q++) {
             const dqi_flow_counts *c = s->ifaces[i]->rx[q]->flow_counts;
-            if (!c || !atomic_load_explicit(&c->any, memory_order_relaxed)) continue;
+            if (!c) continue;
             k.iface = i;
             k.queue = s->ifaces[i]->rx[q]->conf.id;
             put(&k, &c->others);
-            for (uint32_t m = 0; m < SLOTS; m++)
-                put(&k, &c->slots[m]);
+            uint32_t used = atomic_load_explicit(&c->used, memory_order_acquire);
+            for (uint32_t m = 0; m < used; m++)
+                put(&k, &c->slots[c->order[m]]);
         }
     return k.n;
 }

@@ -1,8 +1,7 @@
 // flow_count.h: what a receive queue received of each flow.
 //
 // The queue's poller writes, anybody reads. The first DQ_FLOW_COUNTS flows of which something comes have a
-// counter each, those after them share one: nothing is allocated, and a table that is read every second stays
-// small.
+// counter each, those after them share one: nothing is allocated. A counter stays when its flow is deleted.
 #ifndef DQI_FLOW_COUNT_H
 #define DQI_FLOW_COUNT_H
 

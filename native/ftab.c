@@ -14,7 +14,9 @@
 // A table is never changed, since others read it. A change makes the next one: of a large table a layered
 // one, which shares the base and holds what was added and which rules of the base have gone. A lookup asks
 // both. When the layer has grown, or the base has hidden a rule that may now count, a whole table is made
-// again: 10,000 single changes of 10,000 rules cost 0.1 ms each instead of 4.
+// again: 10,000 single changes of 10,000 rules cost 0.1 ms each instead of 4. Asking two tables costs a
+// packet more than asking one, so a change of nothing makes the whole again: for when no changes come any
+// more.
 #include "ftab.h"
 #include "dqi.h"
 
@@ -262,7 +264,7 @@ void dqi_ftab_free(dqi_ftab *t) {
 
 // ---- changing ---------------------------------------------------------------------------------------------
 
-enum { LAYERED_MIN = 256 }; // smaller tables are made anew: that is soon done, and asking one is faster
+enum { LAYERED_MIN = 16 }; // smaller tables are made anew: that is soon done, and asking one is faster
 
 // A change on its way: which rules of the base are gone, and the rules that the layer will have.
 typedef struct change {
@@ -271,7 +273,7 @@ typedef struct change {
     uint32_t n_gone;
     dq_rule *rules;
     uint32_t n;
-    bool whole; // a layer won't do
+    bool whole; // a layer won't do, or isn't wanted any more
 } change;
 
 // The index of the rule with this order, or n.
@@ -363,6 +365,12 @@ int dqi_ftab_change(const dqi_ftab *old, const uint64_t *gone, uint32_t n_gone, 
     change c;
     int err = check_rules(add, n_add, diag);
     if (err != DQ_OK) return err;
+    const bool settles = n_gone == 0 && n_add == 0;
+    if (settles && old->base == NULL) {
+        *out = (dqi_ftab *)old;
+        atomic_fetch_add(&(*out)->refs, 1);
+        return DQ_OK;
+    }
     if (!start(&c, old, n_add)) err = no_memory(old->n_rules, diag);
     for (uint32_t i = 0; err == DQ_OK && i < n_gone; i++)
         if (!take_out(&c, gone[i]))
@@ -371,6 +379,7 @@ int dqi_ftab_change(const dqi_ftab *old, const uint64_t *gone, uint32_t n_gone, 
     if (err == DQ_OK) {
         memcpy(c.rules + c.n, add, n_add * sizeof *add);
         c.n += n_add;
+        c.whole |= settles;
         err = outgrown(&c) ? make_whole(&c, out, diag) : make_layer(&c, out, diag);
     }
     free(c.gone);

@@ -174,6 +174,9 @@ func (s *Session) Spreads() []Spread {
 	}
 }
 
+// MaxFlowCounts is how many flows of a queue are counted one by one.
+const MaxFlowCounts = C.DQ_FLOW_COUNTS
+
 // FlowCount is what a receive queue received of a flow. It mirrors dq_flow_count.
 type FlowCount struct {
 	Iface, QueueID, FlowID uint32 // the interface's place in the order of AddIface; 0: flows that have no counter

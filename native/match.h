@@ -27,7 +27,8 @@ int dqi_ftab_build(const dq_rule *rules, uint32_t n, dqi_ftab **out, dq_diag *di
 void dqi_ftab_free(dqi_ftab *t);
 
 // Makes *out from old, whose rules have orders of their own each: without the rules of the n_gone orders,
-// with the n_add rules. It may share memory with old; each is freed by itself. Errors as dqi_ftab_build, and
+// with the n_add rules. It may share memory with old; each is freed by itself. Neither: the same rules in the
+// form that is fastest to ask. Errors as dqi_ftab_build, and
 // DQ_INVALID_PARAMETER for an order that is not there; old is as it was in any case.
 int dqi_ftab_change(const dqi_ftab *old, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
                     uint32_t n_add, dqi_ftab **out, dq_diag *diag);

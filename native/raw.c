@@ -206,7 +206,8 @@ int dqi_raw_answers(const dq_iface *i, dq_diag *diag) {
 int dqi_raw_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
                          uint32_t n_add, dq_diag *diag) {
     dqi_port *p = dqi_port_of(i);
-    if (!p->driver->steer) return dqi_flows_change(&p->flows, i, gone, n_gone, add, n_add, diag);
+    bool device = p->driver->steer && n_gone + n_add > 0;
+    if (!device) return dqi_flows_change(&p->flows, i, gone, n_gone, add, n_add, diag);
     dq_rule *out = calloc((size_t)n_gone + 1, sizeof *out);
     if (!out) return no_memory(i, diag);
     dqi_flow_rules *was = dqi_flows_hold(&p->flows);

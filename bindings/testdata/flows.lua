@@ -40,6 +40,8 @@ t.send(tx, 4, { payload_bytes = 10, udp_dst = 7001 })
 local got = t.receive(q1, 4)[1]
 t.equal(got:flow_ids()[1], list[3].id)
 got:free()
+list = b:flows()
+t.equal({ list[1].packets, list[3].packets, list[3].bytes }, { 0, 4, 4 * 52 })
 t.equal(b:delete_flows("odd"), 1)
 t.equal(b:delete_flows(ids[1]), 1)
 local n, status, why = b:delete_flows("odd")

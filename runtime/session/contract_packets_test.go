@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
@@ -338,6 +339,32 @@ func (b *bench) tapAll() (*Interface, []*Tap, error) {
 	return port, taps, b.s.Start(b.me)
 }
 
+// expectHits wants so many packets, of those that expectFlow sends, in the list of flows; no others are there.
+func (b *bench) expectHits(t *testing.T, port *Interface, want map[uint32]uint64) {
+	for _, f := range port.Flows() {
+		n := want[f.ID]
+		if h := f.Hits; h == nil || *h != (FlowHits{n, n / 2 * uint64(b.length(1)+b.length(2))}) {
+			t.Errorf("flow %s: hits %+v, want %d packets", f.Name, h, n)
+		}
+		delete(want, f.ID)
+	}
+	if len(want) > 0 {
+		t.Errorf("no flows %v", want)
+	}
+}
+
+// ledgerFlow is what the ledger says of a flow, on whichever queue.
+func (b *bench) ledgerFlow(port *Interface, id uint32) stats.Flow {
+	for _, l := range b.s.Ledger().Lines {
+		for _, f := range l.Flows {
+			if l.Name == port.Name() && f.ID == id {
+				return f
+			}
+		}
+	}
+	return stats.Flow{}
+}
+
 // changeFlows adds, replaces and deletes flows while packets pass, and looks at the ids and
 // queues that packets come with.
 func (b *bench) changeFlows(t *testing.T) error {
@@ -363,6 +390,7 @@ func (b *bench) changeFlows(t *testing.T) error {
 	if n := len(port.Flows()); n != 4 {
 		t.Errorf("a refused group left %d flows, want 4", n)
 	}
+	b.expectHits(t, port, map[uint32]uint64{11: 4, 22: 2, ids[0]: 2, ids[1]: 2})
 	next, err := port.ReplaceFlows("dyn", []Flow{{Name: "x", Match: udp(2000), Queues: []int{0}}})
 	if err != nil {
 		return err
@@ -372,6 +400,11 @@ func (b *bench) changeFlows(t *testing.T) error {
 	}
 	if n, err := port.DeleteFlows("dyn"); n != 1 || err != nil {
 		t.Errorf("deleted %d, %v", n, err)
+	}
+	for id, name := range map[uint32]string{ids[0]: "x", ids[1]: "y", next[0]: "x"} {
+		if f := b.ledgerFlow(port, id); f.Name != name || f.Packets != 2 {
+			t.Errorf("the ledger has %+v of deleted flow %d, want %s with 2 packets", f, id, name)
+		}
 	}
 	if _, err := port.DeleteFlows("dyn"); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "there are static") {
 		t.Errorf("a group that has gone: %v", err)

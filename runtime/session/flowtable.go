@@ -27,6 +27,10 @@ type Flow struct {
 	Match  spec.Match
 	Queues []int // ids of receive queues
 
+	// Hits is what came of it so far, before its transforms; nil where it isn't counted by itself: its id is 0, or
+	// too many flows came before. Set by Interface.Flows.
+	Hits *FlowHits
+
 	// Transforms are the actions that change packets, in order; what isn't what they are for is
 	// dropped and counted as bad_tunnel.
 	Transforms []*spec.Action
@@ -34,6 +38,9 @@ type Flow struct {
 	match native.Match
 	order uint64 // its group's place, then its own in the group
 }
+
+// FlowHits is what an interface's receive queues received of a flow.
+type FlowHits struct{ Packets, Bytes uint64 }
 
 // flowTable is an interface's flows: groups in the order in which they came, flows in a group
 // likewise. Its methods only say what a change would be; it changes when the engine has done it.

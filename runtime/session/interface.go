@@ -7,9 +7,11 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
@@ -20,7 +22,9 @@ type Interface struct {
 	native native.Iface
 	rx, tx []*Queue
 	flows  *flowTable
-	titles sync.Map // of the flows that there are: names by id, for readers of the ledger
+	settle *time.Timer // of the flows, after the last change; nil: none yet
+	titles sync.Map    // of flows: names by id, for readers of the ledger
+	former []uint32    // ids of deleted flows whose names are kept, the oldest first
 
 	originNS atomic.Int64 // time of the first packet of the capture that it replays; 0: not known yet
 }
@@ -106,6 +110,7 @@ func (i *Interface) put(group string, flows []Flow, plan planner) ([]uint32, err
 	if err != nil {
 		return nil, fmt.Errorf("interface %s: %w", i.Name(), err)
 	}
+	i.settleSoon()
 	return c.ids(), nil
 }
 
@@ -145,10 +150,35 @@ func (i *Interface) change(c *flowChange) error {
 	return nil
 }
 
-// retitle keeps the names of flows up to date.
+// settleAfter is how long after a change of flows the next one is not waited for any more.
+const settleAfter = 100 * time.Millisecond
+
+// settleSoon has the engine tidy up its table of flows when no more changes come: a change is quick because it leaves
+// that to do.
+func (i *Interface) settleSoon() {
+	if i.settle != nil {
+		i.settle.Reset(settleAfter)
+		return
+	}
+	i.settle = time.AfterFunc(settleAfter, func() {
+		if i.s.enter() != nil {
+			return
+		}
+		defer i.s.leave()
+		if err := i.native.ChangeRules(nil, nil); err != nil {
+			i.s.note("interface %s: its flows could not be tidied up: %v", i.Name(), err)
+		}
+	})
+}
+
+// retitle keeps the names of flows up to date. The ledger still has deleted ones: as many as have counters keep theirs.
 func (i *Interface) retitle(c *flowChange) {
 	for _, f := range c.gone {
-		i.titles.Delete(f.ID)
+		i.former = append(i.former, f.ID)
+	}
+	for len(i.former) > native.MaxFlowCounts {
+		i.titles.Delete(i.former[0])
+		i.former = i.former[1:]
 	}
 	for _, f := range c.added {
 		i.titles.Store(f.ID, f.Name)
@@ -178,14 +208,39 @@ func (i *Interface) delete(what string, plan func() *flowChange) (int, error) {
 	if err := i.change(c); err != nil {
 		return 0, fmt.Errorf("interface %s: %w", i.Name(), err)
 	}
+	i.settleSoon()
 	return len(c.gone), nil
 }
 
-// Flows lists the flows in the order in which they are asked.
+// Flows lists the flows in the order in which they are asked, with what came of them.
 func (i *Interface) Flows() []Flow {
 	i.s.mu.Lock()
-	defer i.s.mu.Unlock()
-	return i.flows.list()
+	list := i.flows.list()
+	i.s.mu.Unlock()
+	hits, all := i.hits()
+	for k := range list {
+		h, counted := hits[list[k].ID]
+		if list[k].ID != 0 && (counted || all) {
+			list[k].Hits = &h
+		}
+	}
+	return list
+}
+
+// hits sums up what queues received, by flow id; all: no flow had to do without a counter.
+func (i *Interface) hits() (hits map[uint32]FlowHits, all bool) {
+	hits, all = map[uint32]FlowHits{}, true
+	for _, l := range i.s.Ledger().Lines {
+		if l.Kind != stats.Rx || l.Name != i.Name() {
+			continue
+		}
+		for _, n := range l.Flows {
+			h := hits[n.ID]
+			hits[n.ID] = FlowHits{h.Packets + n.Packets, h.Bytes + n.Bytes}
+			all = all && n.ID != 0
+		}
+	}
+	return hits, all
 }
 
 // DropAll discards everything that arrives, or ends that.

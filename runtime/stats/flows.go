@@ -8,7 +8,7 @@ import (
 // Flow counts what a receive queue received of one flow: its packets, and their bytes as they came.
 type Flow struct {
 	ID      uint32 `json:"id"`             // 0: of all flows for which there was no counter left
-	Name    string `json:"name,omitempty"` // in the configuration or the script; empty when it has been deleted
+	Name    string `json:"name,omitempty"` // in the configuration or the script; that of a deleted flow stays
 	Packets uint64 `json:"packets"`
 	Bytes   uint64 `json:"bytes"`
 }

@@ -401,6 +401,7 @@ static void changes_one_by_one(void) {
         t = next;
         n += n_add;
         layered += t->base != NULL;
+        DQ_CHECK(n_gone + n_add > 0 || t->base == NULL); // a change of nothing makes it one table
         if (round % (t->base != NULL ? 4 : 16) == 0) check_batch(t, rules, n, b);
     }
     DQ_CHECK(layered > ROUNDS / 8);
