@@ -120,6 +120,7 @@ typedef struct dq_iface_conf {
     char engine[16];
     char address[DQ_ADDRESS_LEN];
     int32_t flow_isolation;
+    int32_t hardware_timestamps, accurate_send; // the device's clock is asked for, where it has one
     dq_socket_conf socket;
     dq_replay_conf replay;
 } dq_iface_conf;
@@ -530,6 +531,8 @@ void dq_tx_pace(dq_queue *q, double bps, double pps);
 void dq_tx_follow(dq_queue *q, double speed);
 // Where its receive times come from (dq_stamps), known once the session is open.
 int dq_rx_stamps(const dq_queue *q);
+// 1: the device keeps to the send times of a transmit queue's packets, 0: the queue's poller does.
+int dq_tx_device_times(const dq_queue *q);
 // Discards what waits in a receive queue, counted as flushed. Packets discarded.
 int64_t dq_rx_flush(dq_queue *q);
 

@@ -367,6 +367,8 @@ struct dq_queue {
     _Atomic uint64_t gen_left;
     dq_burst *shared; // somebody else reads it: it is copied, from packet shared_pos on, before flows change
     uint32_t shared_pos; // its packets
+    int64_t ahead_ns; // so long before its send time the engine takes a packet, and its device keeps to the
+                      // time; 0: it sends at once
     uint8_t device_sums; // DQ_HAS_*: the engine takes bursts whose `sums` have only these
     // Which buffers hold the whole of a template already: stamps[k] == stamp. NULL where others may write
     // them.

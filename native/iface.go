@@ -47,6 +47,8 @@ type ReplayConf struct {
 type IfaceConf struct {
 	Name, Engine, Address string
 	FlowIsolation         bool
+	HardwareTimestamps    bool // of received packets, where the device has them
+	AccurateSend          bool // send times are kept by the device, where it can
 	Socket                SocketConf
 	Replay                ReplayConf // engine pcap
 }
@@ -58,7 +60,9 @@ type Iface struct{ c *C.dq_iface }
 func (s *Session) AddIface(conf IfaceConf) (Iface, error) {
 	sc := conf.Socket
 	c := C.dq_iface_conf{
-		flow_isolation: flag(conf.FlowIsolation),
+		flow_isolation:      flag(conf.FlowIsolation),
+		hardware_timestamps: flag(conf.HardwareTimestamps),
+		accurate_send:       flag(conf.AccurateSend),
 		socket: C.dq_socket_conf{
 			proto:           C.int32_t(sc.Proto),
 			server:          flag(sc.Server),

@@ -79,6 +79,9 @@ func (q Queue) Follow(speed float64) { C.dq_tx_follow(q.c, C.double(speed)) }
 // Stamps says where a receive queue's times come from: software, kernel, hardware, virtual or file.
 func (q Queue) Stamps() string { return C.GoString(C.dq_stamps_name(C.dq_rx_stamps(q.c))) }
 
+// DeviceTimes tells whether the device keeps to the send times of a transmit queue's packets.
+func (q Queue) DeviceTimes() bool { return C.dq_tx_device_times(q.c) != 0 }
+
 // Flush discards what waits in a receive queue and returns the number of packets.
 func (q Queue) Flush() int64 { return int64(C.dq_rx_flush(q.c)) }
 

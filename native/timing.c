@@ -90,6 +90,7 @@ void dqi_timing_timed(dqi_timing *t, dqi_counters *c, int64_t now, int64_t came,
         if (t->asked[i] == 0) continue;
         timed++;
         late += t->asked[i] < came;
+        if (t->asked[i] > now) continue; // the device's matter
         dqi_add(&t->time_error[dqi_spread_bucket((uint64_t)(now - t->asked[i]))], 1);
     }
     dqi_add(&c->extra[DQ_EXTRA_TIMED], timed);

@@ -29,8 +29,8 @@ void dqi_timing_followed(dqi_timing *t, int64_t now, uint32_t n);
 // A transmission ends, or the next one begins: what is overdue took its time. The queue's poller stands
 // still.
 void dqi_timing_end(dq_queue *q);
-// n packets whose send times are in t->asked left; came: when their burst was looked at first. Counts those
-// that had one, and those whose time had passed by then.
+// n packets whose send times are in t->asked left, or were given to a device that keeps to them; came: when
+// their burst was looked at first. Counts those that had one, and those whose time had passed by then.
 void dqi_timing_timed(dqi_timing *t, dqi_counters *c, int64_t now, int64_t came, uint32_t n);
 // Fills out, but for its names, or only tells where it is NULL; false: nothing was paced or timed.
 bool dqi_timing_read(dq_queue *q, dq_timing *out);

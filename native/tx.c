@@ -148,9 +148,9 @@ static uint32_t allowed(dq_queue *q, int64_t now) {
             n = q->conf.batch_size; // what a forwarded burst has more goes the next round
         const int64_t *at = b->tx_time + q->tx_pos;
         uint32_t k = 0;
-        for (; k < n && at[k] <= now; k++)
+        for (; k < n && at[k] <= now + q->ahead_ns; k++)
             q->timing->asked[k] = at[k];
-        if (k == 0 && at[0] < q->next_ns) q->next_ns = at[0];
+        if (k == 0 && at[0] - q->ahead_ns < q->next_ns) q->next_ns = at[0] - q->ahead_ns;
         n = k;
     }
     return n > 0 ? dqi_pace_count(q, now, b, q->tx_pos, n) : 0;
@@ -257,5 +257,7 @@ int dq_tx_transmit(dq_queue *q, dq_template *t, uint64_t count) {
     dqi_queue_kick(q);
     return DQ_OK;
 }
+
+int dq_tx_device_times(const dq_queue *q) { return q->ahead_ns > 0; }
 
 uint64_t dq_tx_remaining(const dq_queue *q) { return atomic_load(&q->gen_left); }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -139,4 +140,140 @@ func TestCardSplit(t *testing.T) {
 			}
 		}
 	}
+}
+
+// waitScript sends 64 numbered frames, the first 48 at given times 3 ms apart, the rest with times that go back or none,
+// and ends as soon as the device has them all. It prints the first time.
+const waitScript = `
+local daqiri = require "daqiri"
+local args = daqiri.args{ device = "" }
+local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0,
+  memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 1024, buf_size = 2048 } },
+  interfaces = { { name = "port", address = args.device, tx = { accurate_send = true,
+    queues = { { name = "tx", id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "packets" } } } } } } } } }
+local tx = s:tx_queue("port")
+local b = tx:alloc(64)
+b:fill(tx:template{ eth_dst = "02:00:00:00:00:02", payload_bytes = 100, vary = { udp_src = { start = 1000, step = 1 } } })
+local t0 = daqiri.time("now + 200ms")
+local first, times = math.floor(s:clock() + (t0 - daqiri.now()) * 1e9), {}
+for i = 1, 48 do times[i] = first + (i - 1) * 3e6 end
+for i = 49, 64 do times[i] = i % 2 == 0 and times[48] - i * 1e6 or 0 end
+b:tx_times(times)
+s:start()
+assert(tx:send(b))
+while s:stats().port.tx[0].out < 64 do daqiri.sleep(0.001) end
+print(daqiri.json{ first = t0.ns, timed = s:stats().port.tx[0].timed })
+`
+
+// numbersIn are the numbers behind a word in a file, one a line.
+func numbersIn(t *testing.T, file, word string) (numbers []int64) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, word); ok {
+			n, _ := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
+// TestCardWaits has the device send at given times: it is asked for the right ones, by its own clock, and DPDK's capture
+// has every frame, in order, none before its time. Where it can't, the queue's thread keeps to the same times.
+func TestCardWaits(t *testing.T) {
+	need(t, "dpdk", "tshark")
+	for features, says := range map[string][]string{
+		"waits": {"timed send: hardware"},
+		"":      {"timed send: software", "accurate_send: the device sends at no given times: software does it"},
+	} {
+		var got struct {
+			First int64
+			Timed int
+		}
+		dir := t.TempDir()
+		file, record := filepath.Join(dir, "sent.pcap"), filepath.Join(dir, "record")
+		t.Setenv("DAQIRI_NIC_RECORD", record)
+		wants(t, onCard(t, features, waitScript, &got, "--device", "vdev:net_pcap0,tx_pcap="+file), says...)
+		if got.Timed != 56 {
+			t.Errorf("with %q: %d packets had a time, want 56", features, got.Timed)
+		}
+		lines := tsharkLines(t, file, "udp.srcport", "frame.time_epoch")
+		if len(lines) != 64 {
+			t.Fatalf("with %q: %d frames, want 64", features, len(lines))
+		}
+		for k, line := range lines {
+			port, at, _ := strings.Cut(line, "\t")
+			seconds, _ := strconv.ParseFloat(at, 64)
+			due := float64(got.First+int64(min(k, 47))*3e6) / 1e9
+			if port != strconv.Itoa(1000+k) || seconds < due-0.001 {
+				t.Fatalf("with %q: frame %d has port %s and left %.6f s after its time", features, k, port, seconds-due)
+			}
+		}
+		if features == "" {
+			continue
+		}
+		asked := numbersIn(t, record, "asked")
+		if len(asked) < 48 {
+			t.Fatalf("the device was asked for %d times, want 48 at least", len(asked))
+		}
+		for k, at := range asked[:48] {
+			if off := at - got.First - int64(k)*3e6; off < -1e6 || off > 1e6 {
+				t.Fatalf("packet %d: the device was asked for a time that is %d ns off", k, off)
+			}
+		}
+		if lost := numbersIn(t, record, "lost"); len(lost) > 0 {
+			t.Errorf("%d frames were still in the device when it was stopped", len(lost))
+		}
+	}
+}
+
+// stampScript sends 300 frames over a device that hears itself, 300 in a second, into a capture.
+const stampScript = `
+local daqiri = require "daqiri"
+local args = daqiri.args{ device = "", dir = "." }
+local function queues(name, timeout)
+  return { { name = name, id = 0, cpu_core = -1, batch_size = 32, timeout_us = timeout, memory_regions = { "packets" } } }
+end
+local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0,
+  memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 2048, buf_size = 2048 } },
+  interfaces = { { name = "port", address = args.device, rx = { hardware_timestamps = true, queues = queues("rx", 200) },
+    tx = { queues = queues("tx") } } } } } }
+local rx, tx, got = s:rx_queue("port"), s:tx_queue("port"), 0
+s:pipe(rx, s:write_pcap{ name = "disk", dirs = { args.dir } })
+rx:on_burst(function(b)
+  got = got + b.n
+  if got == 300 then s:stop("all there") end
+end)
+s:start()
+tx:pace{ pps = 300 }
+tx:transmit{ template = tx:template{ eth_dst = "02:00:00:00:00:02", payload_bytes = 100 }, count = 300 }
+s:run{ seconds = 30 }
+print(daqiri.json{ got = got })
+`
+
+// TestCardStamps has the device stamp what it receives by its own clock: the capture has the true times.
+func TestCardStamps(t *testing.T) {
+	need(t, "dpdk", "tshark")
+	var got struct{ Got int }
+	dir := t.TempDir()
+	record := filepath.Join(dir, "record")
+	t.Setenv("DAQIRI_NIC_RECORD", record)
+	said := onCard(t, "stamps", stampScript, &got, "--device", "vdev:net_ring0", "--dir", dir)
+	wants(t, said, "receive timestamps: hardware")
+	lines, truth := tsharkLines(t, filepath.Join(dir, "disk.pcap"), "frame.time_epoch"), numbersIn(t, record, "received")
+	if got.Got != 300 || len(lines) != 300 || len(truth) != 300 {
+		t.Fatalf("%d packets, %d in the file, %d by the device, want 300", got.Got, len(lines), len(truth))
+	}
+	for k, line := range lines {
+		whole, part, _ := strings.Cut(line, ".")
+		ns, err := strconv.ParseInt(whole+part, 10, 64)
+		if off := ns - truth[k]; err != nil || off < -1e6 || off > 1e6 {
+			t.Fatalf("packet %d: %s, %d ns off what the device saw", k, line, off)
+		}
+	}
+	wants(t, onCard(t, "", stampScript, &got, "--device", "vdev:net_ring0", "--dir", t.TempDir()),
+		"receive timestamps: software", "hardware_timestamps: the device stamps no packets: software does it")
 }

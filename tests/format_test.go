@@ -45,7 +45,7 @@ func TestFormatC(t *testing.T) {
 		lack(t, "clang-format", fmt.Sprintf("%s formats differently from version %s", bytes.TrimSpace(version), clangFormat))
 	}
 	args := []string{"--dry-run", "-Werror"}
-	for _, dir := range []string{"native", "native/bpf", "tests/native"} {
+	for _, dir := range []string{"native", "native/bpf", "tests/native", "tests/nic"} {
 		for _, ext := range []string{"*.c", "*.h"} {
 			found, err := filepath.Glob(filepath.Join(rootDir, dir, ext))
 			if err != nil {

@@ -69,6 +69,22 @@ static inline uint32_t pool_id(const pool *pl, const struct rte_mbuf *m) {
 
 // ---- port.c, device.c -------------------------------------------------------------------------------------
 
+#define CLOCK_READINGS 16
+
+typedef struct clock_reading {
+    uint64_t ticks; // the device's
+    int64_t ns;     // the session's
+} clock_reading;
+
+// A device's clock against the session's, as one thread at a time sees it.
+typedef struct device_clock {
+    uint32_t n;                         // readings so far
+    clock_reading seen[CLOCK_READINGS]; // the last of them
+    clock_reading last;
+    double ns_per_tick;
+    int64_t next; // session time of the next reading
+} device_clock;
+
 typedef struct lane_state {
     struct rte_mbuf *got[BURST_MAX]; // frames read, from first on not handed out
     uint32_t first, n;
@@ -76,6 +92,7 @@ typedef struct lane_state {
     uint32_t n_lent;
     uint64_t last_frames; // after the stop: how many are still taken
     uint16_t queue;
+    device_clock clock; // where the device stamps
 } lane_state;
 
 typedef struct tx_state {
@@ -84,6 +101,8 @@ typedef struct tx_state {
     pool *pool;                 // of the burst before
     int64_t stuck;              // session time since when the device has taken nothing; 0: it takes
     int64_t next_look;          // at the kernel's interface
+    device_clock clock;         // where the device sends at given times
+    int64_t last_time;          // of these, in session time
 } tx_state;
 
 // A rule that the device is to have.
@@ -117,6 +136,9 @@ typedef struct dpdk_port {
     _Atomic int64_t link_looked;             // session time of the last look
     int ts_offset;                           // of a received frame's time; -1: none
     uint64_t ts_flag;
+    bool stamps, waits; // it stamps what it receives by its clock, it sends at given times
+    int wait_offset;    // of such a time
+    uint64_t wait_flag;
     steered *steered; // none with steer_off
     uint32_t n_steered;
     uint32_t n_rules;           // of the interface
@@ -162,6 +184,31 @@ int memory_rx_queue(const dpdk_port *d, uint16_t k);
 uint32_t memory_fewest(const dpdk_port *d);
 // The longest frame for which the queues of one direction have buffers.
 uint32_t memory_longest(dq_queue *const *queues, uint32_t n);
+
+// ---- clock.c ----------------------------------------------------------------------------------------------
+
+// Asks the device in conf for receive times and send times where the configuration wants them; says why not.
+void clock_choose(dqi_port *p, dpdk_port *d, struct rte_eth_conf *conf);
+// After the start: 0, or -EIO: the clock stands still. And at the end: waits for what the device is to send.
+int clock_begin(const dqi_port *p, dpdk_port *d);
+void clock_end(const dqi_port *p, const dpdk_port *d);
+// Two readings, 2 ms apart; false: they can't be had.
+bool clock_start(const dpdk_port *d, const dq_session *s, device_clock *c);
+// Holds the clocks against each other again when it is time. Whoever has c.
+void clock_follow_slow(const dpdk_port *d, const dq_session *s, device_clock *c, int64_t now);
+static inline void clock_follow(const dpdk_port *d, const dq_session *s, device_clock *c, int64_t now) {
+    if (now >= c->next) clock_follow_slow(d, s, c, now);
+}
+static inline int64_t clock_time(const device_clock *c, uint64_t ticks) {
+    return c->last.ns + (int64_t)((double)(int64_t)(ticks - c->last.ticks) * c->ns_per_tick);
+}
+static inline uint64_t clock_ticks(const device_clock *c, int64_t ns) {
+    return c->last.ticks + (uint64_t)(int64_t)((double)(ns - c->last.ns) / c->ns_per_tick);
+}
+// Has the device send each of n frames at its time, those without one (NULL: all), or of a time that has
+// passed, at once: headers keep what an earlier packet asked for.
+void clock_ask(const dpdk_port *d, tx_state *t, struct rte_mbuf **frames, uint32_t n, const int64_t *at,
+               int64_t now);
 
 // ---- kernel.c: the kernel's interface behind a device, where there is one ---------------------------------
 

@@ -68,6 +68,7 @@ static uint16_t descriptors(uint16_t wish, uint32_t bufs) {
 
 static int configure(dqi_port *p, dpdk_port *d, dq_diag *diag) {
     const dq_iface *i = p->iface;
+    if (driver_is(d, "net_pcap")) p->stamps = strstr(d->args, "rx_pcap=") ? DQ_STAMPS_FILE : DQ_STAMPS_KERNEL;
     struct rte_eth_conf conf = {.rxmode.mtu = wanted_mtu(p, d)};
     uint64_t hash = d->info.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP);
     if (p->n_lanes > 1 && hash) {
@@ -78,6 +79,7 @@ static int configure(dqi_port *p, dpdk_port *d, dq_diag *diag) {
                            (d->n_parts > 1 ? RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT : 0);
     conf.txmode.offloads =
         d->info.tx_offload_capa & (RTE_ETH_TX_OFFLOAD_MULTI_SEGS | (i->n_tx > 0 ? SUMS_OFFLOADS : 0));
+    clock_choose(p, d, &conf);
     d->links = conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
     d->sums = sums_offered(conf.txmode.offloads);
     eal_log_clear();
@@ -174,7 +176,6 @@ static int open_port(dqi_port *p, dq_diag *diag) {
         atomic_init(&d->max_frame, (kernel > 0 ? kernel : mtu) + FRAME_EXTRA);
     else
         atomic_init(&d->max_frame, UINT32_MAX);
-    if (driver_is(d, "net_pcap")) p->stamps = strstr(d->args, "rx_pcap=") ? DQ_STAMPS_FILE : DQ_STAMPS_KERNEL;
     report(p, d);
     return DQ_OK;
 }
@@ -192,6 +193,7 @@ static int start_port(dqi_port *p, dq_diag *diag) {
     int err = rte_eth_dev_start(d->id);
     if (err != 0) return refuse(p, d, err, "start", diag);
     d->started = true;
+    if ((err = clock_begin(p, d)) != 0) return refuse(p, d, err, "its clock stands still", diag);
     if (driver_is(d, "net_pcap")) rte_mbuf_dyn_rx_timestamp_register(&d->ts_offset, &d->ts_flag);
     if (!p->iface->conf.flow_isolation && !kernel_promiscuous(d))
         d->promiscuous = rte_eth_promiscuous_enable(d->id) == 0;
@@ -232,6 +234,7 @@ static void close_port(dqi_port *p, dpdk_port *d) {
     free_frames(d);
     steer_end(d);
     if (d->started && !d->vdev) nanosleep(&(struct timespec){.tv_nsec = LAST_FRAME_MS * 1000000}, NULL);
+    clock_end(p, d);
     if (d->promiscuous) rte_eth_promiscuous_disable(d->id);
     if (d->started) rte_eth_dev_stop(d->id);
     kernel_close(d);

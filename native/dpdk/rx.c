@@ -15,9 +15,12 @@ static uint32_t fetch(const dpdk_port *d, lane_state *s, struct rte_mbuf **to, u
     return n;
 }
 
-// A frame's time, from the file that the driver plays: 0, none. Drivers count microseconds or nanoseconds.
-static int64_t time_of(const dpdk_port *d, const struct rte_mbuf *m) {
+// A frame's time, by the device's clock or from the file that the driver plays: 0, none. Of those drivers
+// some count microseconds, others nanoseconds.
+static int64_t time_of(const dpdk_port *d, const lane_state *s, const struct rte_mbuf *m) {
     if (d->ts_offset < 0 || !(m->ol_flags & d->ts_flag)) return 0;
+    if (d->stamps)
+        return clock_time(&s->clock, *RTE_MBUF_DYNFIELD(m, d->ts_offset, const rte_mbuf_timestamp_t *));
     int64_t t = (int64_t)*RTE_MBUF_DYNFIELD(m, d->ts_offset, const rte_mbuf_timestamp_t *);
     return t < INT64_C(100000000000000000) ? t * 1000 : t;
 }
@@ -32,11 +35,11 @@ static void piece_of(const struct rte_mbuf *m, dqi_piece *out) {
 }
 
 // The pieces of one frame; their number.
-static uint32_t pieces_of(const dpdk_port *d, const struct rte_mbuf *m, dqi_piece *out) {
+static uint32_t pieces_of(const dpdk_port *d, const lane_state *s, const struct rte_mbuf *m, dqi_piece *out) {
     uint32_t n = 0;
     for (const struct rte_mbuf *part = m; part; part = part->next)
         piece_of(part, &out[n++]);
-    out->ts = time_of(d, m);
+    out->ts = time_of(d, s, m);
     if (m->ol_flags & RTE_MBUF_F_RX_FDIR_ID) out->flow = m->hash.fdir.hi;
     if (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) {
         out->vlan_tci = m->vlan_tci;
@@ -68,7 +71,9 @@ static void hand_over(const dpdk_port *d, struct rte_mbuf *m, dqi_piece *pieces)
 uint32_t rx_read(dqi_lane *l, dqi_piece *out, uint32_t max) {
     const dpdk_port *d = dpdk_of(l->port);
     lane_state *s = l->state;
+    const dq_session *session = l->port->iface->session;
     uint32_t n = 0;
+    if (d->stamps) clock_follow(d, session, &s->clock, host->now(session));
     if (s->first == s->n) {
         s->first = 0;
         s->n = fetch(d, s, s->got, RTE_MIN(max, d->most));
@@ -78,7 +83,7 @@ uint32_t rx_read(dqi_lane *l, dqi_piece *out, uint32_t max) {
         if (n + m->nb_segs > max) break;
         s->first++;
         dqi_piece *head = &out[n];
-        n += pieces_of(d, m, head);
+        n += pieces_of(d, s, m, head);
         if (is_ours(d, m))
             hand_over(d, m, head);
         else

@@ -202,6 +202,7 @@ static uint32_t send_some(dq_queue *q, chunk *c, uint32_t n, bool *stuck) {
         if (!*stuck) host->drop(&q->c, why, 1);
         return *stuck ? 0 : 1;
     }
+    if (d->waits) clock_ask(d, t, c->frames, c->n, c->b->timed ? c->b->tx_time + c->first : NULL, q->now_ns);
     uint32_t ready = d->sums ? sums_ask(d, t, c->frames, c->n, c->b->sums) : c->n;
     *stuck = false;
     if (ready == 0) return refused(q, c);
@@ -262,7 +263,7 @@ static uint64_t bytes_fit(const dpdk_port *d, struct rte_mbuf *const *frames, ui
 // the number gone.
 static uint32_t send_handles(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n, bool *stuck) {
     const dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
-    const tx_state *t = q->engine;
+    tx_state *t = q->engine;
     uint32_t done = 0;
     while (done < n && !*stuck) {
         struct rte_mbuf **frames = frames_of(b) + first + done;
@@ -270,6 +271,7 @@ static uint32_t send_handles(dq_queue *q, dq_burst *b, uint32_t first, uint32_t 
         uint64_t bytes = bytes_fit(d, frames, k);
         if (bytes == 0) break;
         if (d->sums) sums_ask(d, t, frames, k, (dqi_sums){0});
+        if (d->waits) clock_ask(d, t, frames, k, b->timed ? b->tx_time + first + done : NULL, q->now_ns);
         uint32_t sent = rte_eth_tx_burst(d->id, t->queue, frames, (uint16_t)k);
         *stuck = sent < k;
         for (uint32_t i = sent; i < k; i++)
@@ -319,6 +321,7 @@ int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     uint32_t done = 0;
     bool stuck = false;
     eal_join();
+    if (d->waits) clock_follow(d, q->session, &((tx_state *)q->engine)->clock, q->now_ns);
     if (b->handles && goes_itself(d, b)) done = send_handles(q, b, first, n, &stuck);
     if (done < n && !stuck) {
         if (b->handles) rx_columns(b);

@@ -106,6 +106,10 @@ func (s *Session) addInterface(i *spec.Interface, plan corePlan) error {
 	}
 	if i.RX != nil {
 		conf.FlowIsolation = i.RX.FlowIsolation
+		conf.HardwareTimestamps = i.RX.HardwareTimestamps
+	}
+	if i.TX != nil {
+		conf.AccurateSend = i.TX.AccurateSend
 	}
 	n, err := s.native.AddIface(conf)
 	if err != nil {
@@ -120,9 +124,6 @@ func (s *Session) addInterface(i *spec.Interface, plan corePlan) error {
 	}
 	if i.TX == nil {
 		return nil
-	}
-	if i.TX.AccurateSend {
-		s.note("interface %s: timed send: software: the queue's thread is awake before the time and looks at the clock until it has come", i.Name)
 	}
 	for _, q := range i.TX.Queues {
 		if q.PacingMbps > 0 {

@@ -15,6 +15,12 @@ var stampWords = map[string]string{
 	"file":     "file: as they were captured",
 }
 
+// timedWords say who keeps to send times: the device, or not.
+var timedWords = map[bool]string{
+	true:  "hardware: the device gets a packet up to 10 ms before its time, and holds it until then by its own clock",
+	false: "software: the queue's thread is awake before the time and looks at the clock until it has come",
+}
+
 // noteClocks reports where receive times come from and, where a configuration asks for a device's clock, which there are.
 func (s *Session) noteClocks() {
 	asked := false
@@ -31,6 +37,9 @@ func (s *Session) noteClocks() {
 				text += fmt.Sprintf("; the %s engine has no hardware timestamps here", i.Engine())
 			}
 			s.note("interface %s: receive timestamps: %s", i.Name(), text)
+		}
+		if len(i.tx) > 0 && i.spec.TX.AccurateSend {
+			s.note("interface %s: timed send: %s", i.Name(), timedWords[i.tx[0].native.DeviceTimes()])
 		}
 		asked = asked || i.spec.RX != nil && i.spec.RX.HardwareTimestamps || i.spec.TX != nil && i.spec.TX.AccurateSend
 	}

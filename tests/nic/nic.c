@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RX_OFFLOADS RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT
+#define RX_OFFLOADS (RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT | RTE_ETH_RX_OFFLOAD_TIMESTAMP)
+#define TX_OFFLOADS RTE_ETH_TX_OFFLOAD_SEND_ON_TIMESTAMP
 
-static nic_queue rx[NIC_PORTS][NIC_QUEUES];
+static nic_queue rx[NIC_PORTS][NIC_QUEUES], tx[NIC_PORTS][NIC_QUEUES];
+static nic_asked asked[NIC_PORTS];
 static _Atomic uint64_t lost[NIC_PORTS]; // frames that had no buffer
 
 void nic_die(const char *what) {
@@ -39,14 +41,22 @@ int rte_eth_dev_info_get(uint16_t port, struct rte_eth_dev_info *info) {
         info->rx_seg_capa =
             (struct rte_eth_rxseg_capa){.multi_pools = 1, .offset_allowed = 1, .max_nseg = NIC_PARTS};
     }
+    if (nic_has("stamps")) info->rx_offload_capa |= RTE_ETH_RX_OFFLOAD_TIMESTAMP;
+    if (nic_has("waits")) info->tx_offload_capa |= RTE_ETH_TX_OFFLOAD_SEND_ON_TIMESTAMP;
     return 0;
 }
 
 int rte_eth_dev_configure(uint16_t port, uint16_t n_rx, uint16_t n_tx, const struct rte_eth_conf *conf) {
     if (port >= NIC_PORTS || n_rx > NIC_QUEUES || n_tx > NIC_QUEUES) nic_die("too many ports or queues");
     struct rte_eth_conf c = *conf;
+    asked[port] = (nic_asked){
+        .stamps = c.rxmode.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP,
+        .waits = c.txmode.offloads & RTE_ETH_TX_OFFLOAD_SEND_ON_TIMESTAMP,
+    };
     c.rxmode.offloads &= ~RX_OFFLOADS;
+    c.txmode.offloads &= ~TX_OFFLOADS;
     memset(rx[port], 0, sizeof rx[port]);
+    memset(tx[port], 0, sizeof tx[port]);
     return NIC_NEXT(rte_eth_dev_configure)(port, n_rx, n_tx, &c);
 }
 
@@ -90,7 +100,12 @@ static uint16_t receive(void *data, struct rte_mbuf **frames, uint16_t n) {
         else
             atomic_fetch_add(&lost[q->port], 1);
     }
+    if (asked[q->port].stamps) nic_stamp(frames, kept);
     return kept;
+}
+
+static uint16_t transmit(void *data, struct rte_mbuf **frames, uint16_t n) {
+    return nic_hold(find(tx, data), frames, n);
 }
 
 int rte_eth_dev_start(uint16_t port) {
@@ -105,5 +120,16 @@ int rte_eth_dev_start(uint16_t port) {
         rx[port][k].port = port;
     }
     ops->rx_pkt_burst = receive;
+    for (uint16_t k = 0; asked[port].waits && k < info.nb_tx_queues; k++) {
+        tx[port][k].data = ops->txq.data[k];
+        tx[port][k].driver = ops->tx_pkt_burst;
+        tx[port][k].port = port;
+    }
+    if (asked[port].waits) ops->tx_pkt_burst = transmit;
     return 0;
+}
+
+int rte_eth_dev_stop(uint16_t port) {
+    if (asked[port].waits) nic_hold_end(port);
+    return NIC_NEXT(rte_eth_dev_stop)(port);
 }

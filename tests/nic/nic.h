@@ -21,6 +21,11 @@ typedef struct nic_queue {
     uint16_t n_parts; // 0: frames are not split
 } nic_queue;
 
+// What a device was asked for when it was configured.
+typedef struct nic_asked {
+    bool stamps, waits;
+} nic_asked;
+
 // The function of DPDK's that one of this library's stands in front of.
 void *nic_next(const char *name);
 #define NIC_NEXT(name) ((__typeof__(&name))nic_next(#name))
@@ -36,5 +41,14 @@ struct rte_mempool *nic_split_set_up(nic_queue *q, uint16_t port, uint16_t index
                                      const struct rte_eth_rxconf *conf);
 // The frame cut into buffers of the parts' pools, in its place; NULL: there are none, it is lost.
 struct rte_mbuf *nic_split(const nic_queue *q, struct rte_mbuf *m);
+
+// ---- times.c ----------------------------------------------------------------------------------------------
+
+// Stamps received frames with the card's clock, and writes the true time of each into the record.
+void nic_stamp(struct rte_mbuf **frames, uint16_t n);
+// Takes frames that are to leave by q, in order, each at its time: how many there is room for.
+uint16_t nic_hold(nic_queue *q, struct rte_mbuf **frames, uint16_t n);
+// What is still there is lost.
+void nic_hold_end(uint16_t port);
 
 #endif
