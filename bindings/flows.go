@@ -15,12 +15,6 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// parseFlows reads a list of flows {name, match, action} by the configuration's own parser.
-func parseFlows(list any) ([]*spec.Flow, error) {
-	flows, err := spec.ParseFlows(list)
-	return flows, inWords(err)
-}
-
 // parseMatch reads one match, for a filter.
 func parseMatch(match any) (*spec.Match, error) {
 	m, err := spec.ParseMatch(match)
@@ -40,16 +34,31 @@ func inWords(err error) error {
 	return errors.New(strings.Join(lines, "; "))
 }
 
-// flows reads argument n as flows for the interface.
-func (c *call) flows(n int, i *session.Interface) []session.Flow {
+// flowSide is what scripts may do with an interface's flows of one direction.
+type flowSide struct {
+	parse        func(any) ([]*spec.Flow, error) // by the configuration's own parser
+	add, replace func(i *session.Interface, group string, flows []session.Flow) ([]uint32, error)
+	deleteGroup  func(i *session.Interface, group string) (int, error)
+	deleteID     func(i *session.Interface, id uint32) error
+	list         func(i *session.Interface) []session.Flow
+}
+
+var rxFlows = flowSide{spec.ParseFlows, (*session.Interface).AddFlows, (*session.Interface).ReplaceFlows,
+	(*session.Interface).DeleteFlows, (*session.Interface).DeleteFlow, (*session.Interface).Flows}
+
+var txFlows = flowSide{spec.ParseTxFlows, (*session.Interface).AddTxFlows, (*session.Interface).ReplaceTxFlows,
+	(*session.Interface).DeleteTxFlows, (*session.Interface).DeleteTxFlow, (*session.Interface).TxFlows}
+
+// flows reads argument n as flows {name, match, action} for the interface.
+func (c *call) flows(n int, i *session.Interface, side *flowSide) []session.Flow {
 	list, err := plainValue(c.table(n, "list of flows"), 0)
 	c.check(err)
 	if m, ok := list.(map[string]any); ok && len(m) == 0 {
 		return nil
 	}
-	parsed, err := parseFlows(list)
+	parsed, err := side.parse(list)
 	if err != nil {
-		c.argError(n, "%v", err)
+		c.argError(n, "%v", inWords(err))
 	}
 	flows := make([]session.Flow, len(parsed))
 	for k, f := range parsed {
@@ -63,16 +72,16 @@ func (c *call) flows(n int, i *session.Interface) []session.Flow {
 	return flows
 }
 
-// interfaceAddFlows is i:add_flows(group, {flow…}): all or none; their ids.
-func interfaceAddFlows(c *call) int {
+// addFlows is i:add_flows(group, {flow…}) and i:add_tx_flows: all or none; their ids.
+func (side *flowSide) addFlows(c *call) int {
 	i := selfInterface(c)
-	ids, err := i.i.AddFlows(c.str(1, "group name"), c.flows(2, i.i))
+	ids, err := side.add(i.i, c.str(1, "group name"), c.flows(2, i.i, side))
 	return c.flowIDs(ids, err)
 }
 
-func interfaceReplaceFlows(c *call) int {
+func (side *flowSide) replaceFlows(c *call) int {
 	i := selfInterface(c)
-	ids, err := i.i.ReplaceFlows(c.str(1, "group name"), c.flows(2, i.i))
+	ids, err := side.replace(i.i, c.str(1, "group name"), c.flows(2, i.i, side))
 	return c.flowIDs(ids, err)
 }
 
@@ -84,33 +93,35 @@ func (c *call) flowIDs(ids []uint32, err error) int {
 	return listOf(c, ids, 0)
 }
 
-// interfaceDeleteFlows is i:delete_flows(group | id): how many there were.
-func interfaceDeleteFlows(c *call) int {
+// deleteFlows is i:delete_flows(group | id) and i:delete_tx_flows: how many there were.
+func (side *flowSide) deleteFlows(c *call) int {
 	i := selfInterface(c)
 	if _, ok := c.arg(1).(lua.LNumber); ok {
-		if err := i.i.DeleteFlow(uint32(c.whole(1, "flow id", 0, 1<<32-1))); err != nil {
+		if err := side.deleteID(i.i, uint32(c.whole(1, "flow id", 0, 1<<32-1))); err != nil {
 			return c.refuse(err)
 		}
 		return c.push(lua.LNumber(1))
 	}
-	n, err := i.i.DeleteFlows(c.str(1, "group name or flow id"))
+	n, err := side.deleteGroup(i.i, c.str(1, "group name or flow id"))
 	if err != nil {
 		return c.refuse(err)
 	}
 	return c.push(lua.LNumber(n))
 }
 
-// interfaceFlows is i:flows(): a list of {id, group, name, match, actions, queues, packets, bytes}.
-func interfaceFlows(c *call) int {
+// listFlows is i:flows(), a list of {id, group, name, match, actions, queues, packets, bytes}, and i:tx_flows().
+func (side *flowSide) listFlows(c *call) int {
 	list := c.L.NewTable()
-	for _, f := range selfInterface(c).i.Flows() {
+	for _, f := range side.list(selfInterface(c).i) {
 		t := c.L.NewTable()
 		t.RawSetString("id", lua.LNumber(f.ID))
 		t.RawSetString("group", lua.LString(f.Group))
 		t.RawSetString("name", lua.LString(f.Name))
 		t.RawSetString("match", c.rt.fromGo(plainMatch(&f.Match)))
 		t.RawSetString("actions", c.rt.fromGo(plainActions(&f)))
-		t.RawSetString("queues", c.rt.fromGo(plainQueues(f.Queues)))
+		if len(f.Queues) > 0 {
+			t.RawSetString("queues", c.rt.fromGo(plainQueues(f.Queues)))
+		}
 		if f.Hits != nil {
 			t.RawSetString("packets", lua.LNumber(f.Hits.Packets))
 			t.RawSetString("bytes", lua.LNumber(f.Hits.Bytes))
@@ -146,6 +157,9 @@ func plainActions(f *session.Flow) []any {
 			}
 		}
 		list = append(list, plain)
+	}
+	if len(f.Queues) == 0 {
+		return list
 	}
 	return append(list, map[string]any{"type": spec.ActionQueue, "ids": plainQueues(f.Queues)})
 }

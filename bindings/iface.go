@@ -37,12 +37,15 @@ var interfaceType = &typeDef{
 		return nil
 	},
 	methods: []entry{
-		{"add_flows", interfaceAddFlows}, {"allow_all_traffic", interfaceDrop(false)}, {"answer", interfaceAnswer},
+		{"add_flows", rxFlows.addFlows}, {"add_tx_flows", txFlows.addFlows}, {"allow_all_traffic", interfaceDrop(false)},
+		{"answer", interfaceAnswer},
 		{"connect", interfaceConnect},
 		{"connection", interfaceConnection},
-		{"delete_flows", interfaceDeleteFlows}, {"drop_all_traffic", interfaceDrop(true)}, {"flows", interfaceFlows},
+		{"delete_flows", rxFlows.deleteFlows}, {"delete_tx_flows", txFlows.deleteFlows},
+		{"drop_all_traffic", interfaceDrop(true)}, {"flows", rxFlows.listFlows},
 		{"join_multicast", interfaceMulticast(true)}, {"leave_multicast", interfaceMulticast(false)},
-		{"on_connection", interfaceOnConnection}, {"replace_flows", interfaceReplaceFlows},
+		{"on_connection", interfaceOnConnection}, {"replace_flows", rxFlows.replaceFlows},
+		{"replace_tx_flows", txFlows.replaceFlows}, {"tx_flows", txFlows.listFlows},
 	},
 	meta: []entry{{"__tostring", func(c *call) int {
 		i, _ := userdata[*iface](c.L.Get(1))

@@ -18,12 +18,15 @@ void dqi_rx_actions_retire(dq_iface *i, const uint64_t *gone, uint32_t n);
 // many.
 uint32_t dqi_rx_actions(dq_queue *q, dq_burst *b, uint32_t first);
 
+// The transmit flows of now, NULL: there are none; the caller lets them go. Any thread.
+dqi_tx_acts *dqi_tx_acts_hold(dq_iface *i);
+void dqi_tx_acts_let_go(dqi_tx_acts *t);
 // A burst of q's own that carries what b, whose reference it takes over, does: b itself where nobody else
 // holds it, else a copy of the next part of it. NULL: no buffers now. Queue's poller.
 dq_burst *dqi_tx_own(dq_queue *q, dq_burst *b);
-// Carries out the actions of i's transmit flows on the packets of b, which is q's own. Drops are counted; how
+// Carries out the actions of transmit flows on the packets of b, which is q's own. Drops are counted; how
 // many.
-uint32_t dqi_tx_actions(dq_queue *q, dq_burst *b);
+uint32_t dqi_tx_actions(dq_queue *q, const dqi_tx_acts *t, dq_burst *b);
 
 // Free what i has; pollers have ended.
 void dqi_rx_actions_free(dq_iface *i);

@@ -605,8 +605,9 @@ int dq_pcap_compile(const char *text, int dlt, dq_cbpf_insn **out, uint32_t *n, 
 // dropped (bad_tunnel).
 int dq_iface_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
                           uint32_t n_add, const dq_action *actions, dq_diag *diag);
-// Sets an interface's transmit rules: the frames that match get their actions, with the actions' headers in
-// front, before they are sent. Once, before the start. Queues of the rules are not looked at.
+// Sets an interface's transmit rules, between two bursts and instead of those that it has: the frames that
+// match get their actions, with the actions' headers in front, before they are sent. All of it or nothing;
+// n 0: none any more. Queues of the rules are not looked at. Control thread, after the open.
 int dq_iface_set_tx_rules(dq_iface *i, const dq_rule *rules, uint32_t n, const dq_action *actions,
                           dq_diag *diag);
 int dq_iface_drop_all(dq_iface *i, bool drop, dq_diag *diag);

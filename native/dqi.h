@@ -400,7 +400,8 @@ struct dq_iface {
     _Atomic(dqi_tap *) events;          // connect and disconnect events
     _Atomic(dqi_responder *) responder; // responder.h; NULL: it says nothing by itself
     dqi_rx_acts *rx_acts;               // flows with actions (actions.h); NULL: none
-    dqi_tx_acts *tx_acts;               // set before the start
+    dqi_spin tx_lock;                   // of the pointer to
+    _Atomic(dqi_tx_acts *) tx_acts;     // transmit flows (actions.h); NULL: none
 };
 
 // What every engine does. Calls on one interface never overlap, except rx, tx and arm on different queues.

@@ -143,8 +143,8 @@ func (i Iface) ChangeRules(gone []uint64, add []ActedRule) error {
 	return result("flows", rc, &d)
 }
 
-// SetTxRules gives the interface its transmit rules, once and before the start: what the
-// first rule that a frame matches does to it before it is sent.
+// SetTxRules gives the interface its transmit rules, between two bursts and instead of those that it has:
+// what the first rule that a frame matches does to it before it is sent. All of it or nothing.
 func (i Iface) SetTxRules(add []ActedRule) error {
 	var d C.dq_diag
 	rules, actions := flat(add)

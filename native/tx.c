@@ -92,13 +92,13 @@ static uint32_t warm_packets(uint32_t len) {
 
 // Which checksums of the transmission the device computes: those that it offers, where no flow changes
 // frames.
-static dqi_sums left_to_device(const dq_queue *q) {
+static dqi_sums left_to_device(const dq_queue *q, const dqi_tx_acts *acts) {
     dqi_sums s = dqi_template_sums(q->gen);
-    return q->iface->tx_acts || (s.has & ~q->device_sums) ? (dqi_sums){0} : s;
+    return acts || (s.has & ~q->device_sums) ? (dqi_sums){0} : s;
 }
 
 // The next burst to send: from the ring, else made from the template; NULL: none now.
-static dq_burst *next_burst(dq_queue *q, int64_t now) {
+static dq_burst *next_burst(dq_queue *q, const dqi_tx_acts *acts, int64_t now) {
     void *p;
     uint64_t left = atomic_load_explicit(&q->gen_left, memory_order_relaxed);
     bool queued = dqi_ring_pop(&q->ring, &p, NULL), busy = queued || (q->gen && left > 0);
@@ -122,7 +122,7 @@ static dq_burst *next_burst(dq_queue *q, int64_t now) {
         if (!dqi_virtual(q->session)) q->next_ns = 0;
         return NULL;
     }
-    b->sums = left_to_device(q);
+    b->sums = left_to_device(q, acts);
     dqi_template_write(q->gen, b, q->stamps, q->stamp, q->conf.regions[0]->first_id);
     q->tx_made = true;
     dqi_gauge_add(&q->held, n);
@@ -162,16 +162,25 @@ static void count_made(dq_queue *q, uint32_t k) {
     if (left != UINT64_MAX) atomic_store_explicit(&q->gen_left, left - k, memory_order_relaxed);
 }
 
+// What is written into b's buffers is not the template any more.
+static void unstamp(dq_queue *q, const dq_burst *b) {
+    const dq_region *r = q->conf.regions[0];
+    for (uint32_t i = 0; i < b->n && q->stamps; i++) // what is forwarded lies in others' buffers
+        if (b->bufs[0][i] - r->first_id < r->conf.num_bufs) q->stamps[b->bufs[0][i] - r->first_id] = 0;
+}
+
 // The next burst in the form in which it is sent; without packets where all were dropped. NULL: none now.
 static dq_burst *take_next(dq_queue *q, int64_t now) {
-    dq_burst *b = q->shared ? q->shared : next_burst(q, now);
-    bool acts = q->iface->tx_acts != NULL;
+    dqi_tx_acts *acts = dqi_tx_acts_hold(q->iface);
+    dq_burst *b = q->shared ? q->shared : next_burst(q, acts, now);
     if (b && (acts || q->conf.tx_eth_src)) dqi_burst_columns(b);
-    if (b && acts) b = dqi_tx_own(q, b);
-    if (!b) return NULL;
-    if (q->conf.tx_eth_src) set_eth_src(q, b);
-    uint32_t dropped = acts ? dqi_tx_actions(q, b) : 0;
+    bool own = acts || q->shared; // a copy that was begun goes on when the last flow is deleted meanwhile
+    if (b && own) b = dqi_tx_own(q, b);
+    if (b && own) unstamp(q, b);
+    if (b && q->conf.tx_eth_src) set_eth_src(q, b);
+    uint32_t dropped = b && acts ? dqi_tx_actions(q, acts, b) : 0;
     if (q->tx_made && dropped > 0) count_made(q, dropped);
+    dqi_tx_acts_let_go(acts);
     return b;
 }
 

@@ -1,6 +1,7 @@
 // tx_actions.c: actions of transmit flows: a burst is taken from its ring, the first rule that a frame
 // matches says what is put in front of it, and then the engine gets it. That writes into the packets and the
-// room before them, so a burst that somebody else reads too is copied first.
+// room before them, so a burst that somebody else reads too is copied first. A change of rules makes a new
+// table; who uses the old one holds it until its burst is done.
 #include "actions.h"
 #include "burst.h"
 #include "match.h"
@@ -16,6 +17,7 @@
 #define LEAST_FRAME 60
 
 struct dqi_tx_acts {
+    _Atomic uint32_t refs;
     dqi_ftab *tab; // its queues are indices into acts
     uint32_t longest;
     uint32_t n;
@@ -69,32 +71,49 @@ static int fill(dqi_tx_acts *t, const dq_iface *i, const dq_rule *rules, uint32_
                         : dqi_fail(diag, err, "interface %s: transmit flows: %s", i->conf.name, why.text);
 }
 
+dqi_tx_acts *dqi_tx_acts_hold(dq_iface *i) {
+    if (!atomic_load_explicit(&i->tx_acts, memory_order_relaxed)) return NULL;
+    dqi_lock(&i->tx_lock);
+    dqi_tx_acts *t = atomic_load_explicit(&i->tx_acts, memory_order_relaxed);
+    if (t) atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+    dqi_unlock(&i->tx_lock);
+    return t;
+}
+
+void dqi_tx_acts_let_go(dqi_tx_acts *t) {
+    if (!t || atomic_fetch_sub(&t->refs, 1) != 1) return;
+    dqi_ftab_free(t->tab);
+    free(t);
+}
+
+static void exchange(dq_iface *i, dqi_tx_acts *t) {
+    dqi_lock(&i->tx_lock);
+    dqi_tx_acts *old = atomic_exchange(&i->tx_acts, t);
+    dqi_unlock(&i->tx_lock);
+    dqi_tx_acts_let_go(old);
+}
+
 int dq_iface_set_tx_rules(dq_iface *i, const dq_rule *rules, uint32_t n, const dq_action *actions,
                           dq_diag *diag) {
-    if (i->tx_acts || i->session->state != DQI_OPEN || n >= DQI_NO_QUEUE)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "interface %s: transmit flows are given once, before the start, and fewer than %d",
-                        i->conf.name, DQI_NO_QUEUE);
     if (i->ops->payload)
         return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s sends no frames", i->conf.name,
                         i->ops->name);
-    dqi_tx_acts *t = calloc(1, sizeof *t + n * sizeof *t->acts);
-    if (!t) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory for its flows", i->conf.name);
-    int err = fill(t, i, rules, n, actions, diag);
-    i->tx_acts = t;
-    if (err != DQ_OK) dqi_tx_actions_free(i);
-    for (uint32_t k = 0; err == DQ_OK && k < i->n_tx; k++) { // a template's bytes don't stay as they were
-        free(i->tx[k]->stamps);
-        i->tx[k]->stamps = NULL;
-    }
+    if (n >= DQI_NO_QUEUE)
+        return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "interface %s: there is room for %d transmit flows",
+                        i->conf.name, DQI_NO_QUEUE - 1);
+    dqi_tx_acts *t = n > 0 ? calloc(1, sizeof *t + n * sizeof *t->acts) : NULL;
+    if (n > 0 && !t)
+        return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory for its flows", i->conf.name);
+    if (t) atomic_init(&t->refs, 1);
+    int err = t ? fill(t, i, rules, n, actions, diag) : DQ_OK;
+    if (err == DQ_OK)
+        exchange(i, t);
+    else
+        dqi_tx_acts_let_go(t);
     return err;
 }
 
-void dqi_tx_actions_free(dq_iface *i) {
-    if (i->tx_acts) dqi_ftab_free(i->tx_acts->tab);
-    free(i->tx_acts);
-    i->tx_acts = NULL;
-}
+void dqi_tx_actions_free(dq_iface *i) { exchange(i, NULL); }
 
 // ---- bursts that others read ------------------------------------------------------------------------------
 
@@ -165,8 +184,7 @@ static int change(const dqi_tx_acts *t, dq_burst *b, uint32_t i, const dqi_acts 
     return why;
 }
 
-uint32_t dqi_tx_actions(dq_queue *q, dq_burst *b) {
-    const dqi_tx_acts *t = q->iface->tx_acts;
+uint32_t dqi_tx_actions(dq_queue *q, const dqi_tx_acts *t, dq_burst *b) {
     uint32_t flow[CHUNK], kept = 0, n = b->n, changed = 0;
     uint16_t which[CHUNK];
     for (uint32_t i = 0; i < n; i++) {

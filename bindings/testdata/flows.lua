@@ -69,6 +69,34 @@ end
 t.equal(#before, 4)
 assert(b:replace_flows("even", { match(7004) }))
 
+-- transmit flows come and go, too
+local vxlan = { type = "tunnel_encap", tunnel = { type = "vxlan", vni = 5, outer_eth_src = "02:00:00:00:00:01",
+  outer_eth_dst = "02:00:00:00:00:02", outer_ipv4_src = "10.0.0.1", outer_ipv4_dst = "10.0.0.2" } }
+local out = assert(a:add_tx_flows("out", { { name = "push", match = { udp_dst = 7004 }, action = { type = "vlan_push", vlan_id = 9 } },
+  { match = { udp_dst = 7006 }, actions = { vxlan } } }))
+t.equal({ #out, #a:tx_flows(), a:tx_flows()[1].name, a:tx_flows()[1].actions[1].vlan.vlan_id }, { 2, 2, "push", 9 })
+local listed = {}
+for k, f in ipairs(a:tx_flows()) do listed[k] = { name = f.name, match = f.match, actions = f.actions } end
+assert(a:replace_tx_flows("out", listed))
+local function pushed(want)
+  t.send(tx, 2, { payload_bytes = 18, udp_dst = 7004 })
+  local one = t.receive(q0, 2)[1]
+  t.equal({ one:lengths()[1], one:packet(1):u16(12) }, want)
+  one:free()
+end
+pushed{ 64, 0x8100 }
+t.equal(#assert(a:replace_tx_flows("out", { { match = { udp_dst = 1 }, action = { type = "vlan_push", vlan_id = 9 } } })), 1)
+pushed{ 60, 0x0800 }
+t.equal(a:delete_tx_flows("out"), 1)
+t.equal((select(2, a:delete_tx_flows(out[1]))), "INVALID_PARAMETER")
+t.raises("bad argument #2 to 'add_tx_flows' (flows[0].action", function()
+  a:add_tx_flows("x", { { match = {}, action = { type = "queue", id = 0 } } })
+end)
+local deep = { match = {}, actions = { vxlan, vxlan, vxlan } }
+local none, code, reason = a:add_tx_flows("x", { { match = {}, action = { type = "vlan_push", vlan_id = 1 } }, deep })
+t.equal({ none, code, #a:tx_flows() }, { nil, "INVALID_PARAMETER", 0 })
+assert(reason:find("at most 128 are possible", 1, true), reason)
+
 -- flows that change packets
 local tagged = assert(b:add_flows("tags", { { name = "seven", match = { vlan_id = 7, udp_dst = 7005 }, actions = { { type = "vlan_pop" },
   { type = "queue", id = 1 } } } }))

@@ -73,16 +73,14 @@ func (i *Interface) setTxFlows() error {
 	if i.spec.TX == nil || len(i.spec.TX.Flows) == 0 {
 		return nil
 	}
-	var rules []native.ActedRule
-	for k, f := range i.spec.TX.Flows {
-		r := native.ActedRule{Actions: nativeActions(f.Actions)}
-		var err error
-		if r.Match, err = nativeMatch(&f.Match, nil); err != nil {
+	var flows []Flow
+	for _, f := range i.spec.TX.Flows {
+		flow := Flow{Name: f.Name, ID: f.ID, Match: f.Match, Transforms: f.Actions}
+		if err := i.prepareTx(&flow); err != nil {
 			return located(f.Source, err)
 		}
-		r.FlowID, r.Order = f.ID, uint64(k)
-		rules = append(rules, r)
+		flows = append(flows, flow)
 	}
 	i.s.note("interface %s: transforms of transmit flows: software", i.Name())
-	return located(i.spec.TX.Key("flows"), i.native.SetTxRules(rules))
+	return located(i.spec.TX.Key("flows"), i.changeTx(i.txFlows.table.static(flows)))
 }

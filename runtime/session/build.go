@@ -115,7 +115,7 @@ func (s *Session) addInterface(i *spec.Interface, plan corePlan) error {
 	if err != nil {
 		return located(i.Source, err)
 	}
-	f := &Interface{s: s, spec: i, native: n, flows: newFlowTable()}
+	f := s.newInterface(i, n)
 	s.ifaces = append(s.ifaces, f)
 	if i.RX != nil {
 		if f.rx, err = f.addQueues(i.RX.Queues, true, plan); err != nil {
@@ -212,7 +212,7 @@ func (i *Interface) addStatic() error {
 	var flows []Flow
 	for _, f := range i.spec.RX.Flows {
 		flow := Flow{Name: f.Name, ID: f.ID, Match: f.Match, Queues: f.QueueIDs(), Transforms: f.Transforms()}
-		if err := i.prepare(&flow); err != nil {
+		if err := i.prepareRx(&flow); err != nil {
 			return located(f.Source, err)
 		}
 		flows = append(flows, flow)
@@ -220,7 +220,7 @@ func (i *Interface) addStatic() error {
 	if slices.ContainsFunc(flows, func(f Flow) bool { return len(f.Transforms) > 0 }) {
 		i.s.note("interface %s: transforms of receive flows: software", i.Name())
 	}
-	return located(i.spec.RX.Key("flows"), i.change(i.flows.static(flows)))
+	return located(i.spec.RX.Key("flows"), i.changeRx(i.rxFlows.table.static(flows)))
 }
 
 // littleEndian is the byte order of this host.

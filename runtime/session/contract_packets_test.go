@@ -420,7 +420,6 @@ const outer = `outer_eth_src: "02:00:00:00:00:01", outer_eth_dst: "02:00:00:00:0
 const putOn = `        flows:
         - {name: vxlan, id: 1, match: {udp_dst: 1000}, actions: [{type: tunnel_encap, tunnel: {type: vxlan, vni: 5, ` + outer + `}}]}
         - {name: tag, id: 2, match: {udp_dst: 1001}, actions: [{type: vlan_push, vlan_id: 7}]}
-        - {name: nvgre, id: 3, match: {udp_dst: 1002}, actions: [{type: tunnel_encap, tunnel: {type: nvgre, tni: 6, ` + outer + `}}]}
 `
 
 const takeOff = `        flows:
@@ -479,24 +478,43 @@ func (b *bench) transform(t *testing.T) error {
 	if err := errors.Join(b.expectWhole(taps[1], 1000, 1, 11), b.expectWhole(taps[0], 1001, 0, 12)); err != nil {
 		return err
 	}
-	nvgre, err := spec.ParseFlows([]any{map[string]any{"name": "nvgre", "match": map[string]any{"ipv4_src": "192.0.2.1"},
-		"actions": []any{map[string]any{"type": "tunnel_decap", "tunnel": map[string]any{"type": "nvgre", "tni": 6,
-			"outer_eth_src": "02:00:00:00:00:01", "outer_eth_dst": "02:00:00:00:00:02", "outer_ipv4_src": "192.0.2.1", "outer_ipv4_dst": "192.0.2.2"}},
-			map[string]any{"type": "queue", "id": 0}}}})
+	sender, err := b.s.Interface("a")
 	if err != nil {
 		return err
 	}
-	flow := Flow{Name: "nvgre", Match: nvgre[0].Match, Queues: nvgre[0].QueueIDs(), Transforms: nvgre[0].Transforms()}
+	tunnel := map[string]any{"type": "nvgre", "tni": 6, "outer_eth_src": "02:00:00:00:00:01", "outer_eth_dst": "02:00:00:00:00:02",
+		"outer_ipv4_src": "192.0.2.1", "outer_ipv4_dst": "192.0.2.2"}
+	off, err := spec.ParseFlows([]any{map[string]any{"name": "nvgre", "match": map[string]any{"ipv4_src": "192.0.2.1"},
+		"actions": []any{map[string]any{"type": "tunnel_decap", "tunnel": tunnel}, map[string]any{"type": "queue", "id": 0}}}})
+	if err != nil {
+		return err
+	}
+	on, err := spec.ParseTxFlows([]any{map[string]any{"match": map[string]any{"udp_dst": 1002},
+		"action": map[string]any{"type": "tunnel_encap", "tunnel": tunnel}}})
+	if err != nil {
+		return err
+	}
+	flow := Flow{Name: "nvgre", Match: off[0].Match, Queues: off[0].QueueIDs(), Transforms: off[0].Transforms()}
 	for range 3 {
 		ids, err := port.AddFlows("dyn", []Flow{flow})
 		if err != nil {
 			return err
 		}
+		if _, err := sender.AddTxFlows("dyn", []Flow{{Match: on[0].Match, Transforms: on[0].Actions}}); err != nil {
+			return err
+		}
+		if _, err := sender.AddTxFlows("dyn", []Flow{{Match: on[0].Match, Transforms: off[0].Transforms()}, {Match: on[0].Match}}); !errors.Is(err, ErrInvalid) {
+			t.Errorf("a group with a transmit flow without actions: %v", err)
+		}
+		if n := len(sender.TxFlows()); n != 3 {
+			t.Errorf("%d transmit flows, want 3", n)
+		}
 		if err := b.expectWhole(taps[0], 1002, 0, ids[0]); err != nil {
 			return err
 		}
-		if _, err := port.DeleteFlows("dyn"); err != nil {
-			return err
+		_, err = port.DeleteFlows("dyn")
+		if _, err2 := sender.DeleteTxFlows("dyn"); err != nil || err2 != nil {
+			return errors.Join(err, err2)
 		}
 	}
 	b.quiesce()

@@ -25,13 +25,13 @@ type Flow struct {
 	Name   string // unique in its group; empty: made from the id
 	ID     uint32 // given out by the table
 	Match  spec.Match
-	Queues []int // ids of receive queues
+	Queues []int // ids of receive queues; of a transmit flow: none
 
-	// Hits is what came of it so far, before its transforms; nil where it isn't counted by itself: its id is 0, or
-	// too many flows came before. Set by Interface.Flows.
+	// Hits is what came of it so far, before its transforms; nil where it isn't counted by itself: its id is 0, too
+	// many flows came before, or it is a transmit flow. Set by Interface.Flows.
 	Hits *FlowHits
 
-	// Transforms are the actions that change packets, in order; what isn't what they are for is
+	// Transforms are the actions that change packets, in order; what a receive flow's are not for is
 	// dropped and counted as bad_tunnel.
 	Transforms []*spec.Action
 
@@ -201,7 +201,7 @@ func (c *flowChange) rules() []native.ActedRule {
 		r := &rules[k]
 		r.Match, r.FlowID, r.Order = f.match, f.ID, f.order
 		r.Actions = nativeActions(f.Transforms)
-		r.NQueues = uint16(len(f.Queues))
+		r.NQueues = uint16(len(f.Queues)) // the engine gives transmit flows one
 		if len(f.Queues) > 1 {
 			r.RSS = 1
 		}
@@ -221,14 +221,21 @@ func (c *flowChange) ids() []uint32 {
 	return ids
 }
 
+// all are the flows, in any order.
+func (t *flowTable) all() []*Flow {
+	var out []*Flow
+	for _, g := range t.groups {
+		out = slices.AppendSeq(out, maps.Values(g.names))
+	}
+	return out
+}
+
 // list copies the flows for a caller, in the order in which they are asked.
 func (t *flowTable) list() []Flow {
 	out := make([]Flow, 0, len(t.byID))
-	for _, g := range t.groups {
-		for _, f := range g.names {
-			out = append(out, *f)
-			out[len(out)-1].Queues = slices.Clone(f.Queues)
-		}
+	for _, f := range t.all() {
+		out = append(out, *f)
+		out[len(out)-1].Queues = slices.Clone(f.Queues)
 	}
 	slices.SortFunc(out, func(a, b Flow) int { return cmp.Compare(a.order, b.order) })
 	return out

@@ -74,7 +74,7 @@ func (s *Session) Reorder(name string, o ReorderOptions) (*Stage, error) {
 		return nil, err
 	}
 	st.out = &Queue{rx: true, native: out, stage: st,
-		i:    &Interface{s: s, spec: &spec.Interface{Name: st.name}, flows: newFlowTable()},
+		i:    s.newInterface(&spec.Interface{Name: st.name}, native.Iface{}),
 		spec: &spec.Queue{Name: st.name, BatchSize: 1, MemoryRegions: []string{o.MemoryRegion}}}
 	s.queues.Store(out, st.out)
 	return st, nil

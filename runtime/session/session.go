@@ -29,22 +29,22 @@ type Session struct {
 	handled    sync.Map     // *stats.Recorder of the calls of a handler, by the tap's name
 	restedNS   atomic.Int64 // when the stop began: what is drained afterwards is in the counts, not in the time
 
-	mu       sync.Mutex // control calls
-	state    state
-	ifaces   []*Interface
-	regions  []*Region
-	stages   []*Stage
-	pipes    []*Pipe
-	taps     []*Tap
-	connTaps map[connTapKey]*connTaps
-	queues   sync.Map       // native.Queue → *Queue; stages add theirs while packets flow
-	unnamed  map[string]int // stages without names so far, by kind
-	users    []*task.Task   // tasks that may touch native memory
-	callOff  func()         // what the owner was to do at its end, when it is a user
-	pinned   []int          // cores, while workers run
-	tpls     []native.Template
-	leaked   uint64
-	lastFlow uint32 // id
+	mu                   sync.Mutex // control calls
+	state                state
+	ifaces               []*Interface
+	regions              []*Region
+	stages               []*Stage
+	pipes                []*Pipe
+	taps                 []*Tap
+	connTaps             map[connTapKey]*connTaps
+	queues               sync.Map       // native.Queue → *Queue; stages add theirs while packets flow
+	unnamed              map[string]int // stages without names so far, by kind
+	users                []*task.Task   // tasks that may touch native memory
+	callOff              func()         // what the owner was to do at its end, when it is a user
+	pinned               []int          // cores, while workers run
+	tpls                 []native.Template
+	leaked               uint64
+	lastFlow, lastTxFlow uint32 // ids
 
 	alive  sync.RWMutex // held for writing while native goes
 	native *native.Session

@@ -3,7 +3,12 @@ package spec
 // ParseFlows reads receive flows from decoded values (a list, as a Lua table gives it)
 // with the keys and the checks of rx.flows. Names are optional and ids are not taken: the
 // session gives them. Faults come as an *Errors; paths start at flows[0].
-func ParseFlows(v any) ([]*Flow, error) {
+func ParseFlows(v any) ([]*Flow, error) { return parseFlows(v, false) }
+
+// ParseTxFlows reads transmit flows so, with the keys and the checks of tx.flows.
+func ParseTxFlows(v any) ([]*Flow, error) { return parseFlows(v, true) }
+
+func parseFlows(v any, tx bool) ([]*Flow, error) {
 	p := &parser{}
 	at := Source{Pos: Pos{File: "table"}, Path: "flows"}
 	n := p.fromValue(v, at, 0)
@@ -11,7 +16,7 @@ func ParseFlows(v any) ([]*Flow, error) {
 	switch n.kind {
 	case kindList:
 		for i, it := range n.items {
-			flows = append(flows, p.dynamicFlow(value{Source{Pos: at.Pos, Path: at.index(i)}, it}))
+			flows = append(flows, p.dynamicFlow(value{Source{Pos: at.Pos, Path: at.index(i)}, it}, tx))
 		}
 	case kindEmpty, kindBroken:
 	default:
@@ -32,16 +37,16 @@ func ParseMatch(v any) (*Match, error) {
 	return &m, p.faults()
 }
 
-func (p *parser) dynamicFlow(v value) *Flow {
+func (p *parser) dynamicFlow(v value, tx bool) *Flow {
 	o := p.object(v)
 	f := &Flow{Source: o.Source}
 	if _, ok := o.lookup("name"); ok {
 		f.Name = o.name("name")
 	}
 	o.refuse("id", "the session gives dynamic flows their ids")
-	p.flowActions(o, f, false)
+	p.flowActions(o, f, tx)
 	if m := o.child("match", true); m.ok() {
-		f.Match = p.match(m, false)
+		f.Match = p.match(m, tx)
 	}
 	o.end()
 	return f

@@ -272,6 +272,43 @@ static void a_transmission(void) {
     }
 }
 
+// Transmit rules come and go while a template is sent: each packet comes whole, with the tag or without. What
+// a tag overwrote of the template is written again when there are no rules any more.
+static void rules_change_while_sending(void) {
+    enum { N = 20000, STEP = 500 };
+    BED_EACH_MODE(m) {
+        if (m == BED_VIRTUAL) continue; // all are sent in one step
+        bed b;
+        dq_diag d = {{0}};
+        uint8_t frame[100];
+        dq_template *t;
+        dq_rule tagged = {
+            .match = {.set = DQ_MATCH_VLAN_ID, .vlan_id = 7}, .flow_id = 9, .n_queues = 1, .n_actions = 1};
+        bed_open(&b, (bed_conf){.mode = m, .timeout_us = 100, .template = true});
+        bed_must(dq_iface_change_rules(b.ifaces[0], NULL, 0, &tagged, 1, &tag_off, &d), &d, "rules");
+        bed_tap_all(&b);
+        bed_frame(frame, sizeof frame, 1000, 7, 0);
+        bed_must(dq_template_new(frame, sizeof frame, NULL, 0, 0, 1, &t, &d), &d, "template");
+        DQ_EQ(dq_tx_transmit(b.tx[0][0], t, N), DQ_OK);
+        for (size_t n = STEP; n <= N; n += STEP) {
+            if (n / STEP % 2 == 0)
+                sends(b.ifaces[0], 7, &tag_on, 1);
+            else
+                bed_must(dq_iface_set_tx_rules(b.ifaces[0], NULL, 0, NULL, &d), &d, "no transmit rules");
+            bed_until(&b, n);
+        }
+        bed_stop(&b);
+        DQ_EQ(b.n, N);
+        for (size_t k = 0; k < b.n; k++)
+            DQ_CHECK(b.got[k].intact);
+        uint64_t changed = tx_line(&b).extra[DQ_EXTRA_TRANSFORMED];
+        DQ_CHECK(changed > 0 && changed < N);
+        DQ_EQ(rx_line(&b).extra[DQ_EXTRA_TRANSFORMED], changed);
+        bed_close(&b);
+        dq_template_free(t);
+    }
+}
+
 static void refusals(void) {
     bed b;
     dq_diag d = {{0}};
@@ -292,7 +329,9 @@ static void refusals(void) {
     must_receive(b.ifaces[0], 5, &off, 1);
     sends(b.ifaces[0], 7, &vxlan_on, 1);
     bed_tap_all(&b);
-    DQ_EQ(dq_iface_set_tx_rules(b.ifaces[0], &r, 1, &tag_on, &d), DQ_INVALID_PARAMETER);
+    r.n_actions = 4; // the rules that there are stay
+    DQ_EQ(dq_iface_set_tx_rules(b.ifaces[0], &r, 1, (dq_action[]){vxlan_on, vxlan_on, vxlan_on, tag_on}, &d),
+          DQ_INVALID_PARAMETER);
     bed_stream(&b, b.tx[0][0], 10, 10, 100, 7);
     bed_until(&b, 10);
     bed_check_order(&b, 10);
@@ -355,6 +394,7 @@ int main(int argc, char **argv) {
     DQ_RUN(a_tee_is_copied);
     DQ_RUN(a_packet_that_goes_round);
     DQ_RUN(a_transmission);
+    DQ_RUN(rules_change_while_sending);
     DQ_RUN(refusals);
     DQ_RUN(rules_replaced);
     return dq_done();

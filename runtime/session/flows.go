@@ -1,0 +1,258 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/stats"
+)
+
+// flowSide is an interface's flows of one direction.
+type flowSide struct {
+	what    string // in an error
+	table   *flowTable
+	last    *uint32 // the last id given out: no two interfaces of a session give the same out
+	prepare func(*Flow) error
+	change  func(*flowChange) error // gives the engine a change, and carries it out unless it is refused
+}
+
+func (s *Session) newInterface(conf *spec.Interface, n native.Iface) *Interface {
+	i := &Interface{s: s, spec: conf, native: n}
+	i.rxFlows = flowSide{"flow", newFlowTable(), &i.s.lastFlow, i.prepareRx, i.changeRx}
+	i.txFlows = flowSide{"transmit flow", newFlowTable(), &i.s.lastTxFlow, i.prepareTx, i.changeTx}
+	return i
+}
+
+// AddFlows adds flows to a group: all or none. They take effect between two bursts. The
+// ids are theirs in order; a packet carries the id of the flow that it matched first.
+func (i *Interface) AddFlows(group string, flows []Flow) (ids []uint32, err error) {
+	return i.put(&i.rxFlows, group, flows, (*flowTable).add)
+}
+
+// ReplaceFlows replaces all flows of a group, which may have none yet: all or none.
+func (i *Interface) ReplaceFlows(group string, flows []Flow) (ids []uint32, err error) {
+	return i.put(&i.rxFlows, group, flows, (*flowTable).replace)
+}
+
+// AddTxFlows adds transmit flows to a group: all or none. They take effect between two bursts: the first that a
+// frame matches says what is put in front of it. Transmit flows have groups and ids of their own.
+func (i *Interface) AddTxFlows(group string, flows []Flow) (ids []uint32, err error) {
+	return i.put(&i.txFlows, group, flows, (*flowTable).add)
+}
+
+// ReplaceTxFlows is ReplaceFlows for transmit flows.
+func (i *Interface) ReplaceTxFlows(group string, flows []Flow) (ids []uint32, err error) {
+	return i.put(&i.txFlows, group, flows, (*flowTable).replace)
+}
+
+// planner is flowTable.add or flowTable.replace.
+type planner func(t *flowTable, group string, flows []Flow) (*flowChange, error)
+
+func (i *Interface) put(side *flowSide, group string, flows []Flow, plan planner) ([]uint32, error) {
+	if err := i.s.enter(); err != nil {
+		return nil, err
+	}
+	defer i.s.leave()
+	flows = slices.Clone(flows)
+	for k := range flows {
+		if err := side.prepare(&flows[k]); err != nil {
+			return nil, fmt.Errorf("interface %s: %s %s: %w", i.Name(), side.what, flowTitle(&flows[k], k), err)
+		}
+	}
+	side.table.last = *side.last
+	c, err := plan(side.table, group, flows)
+	if err == nil {
+		err = side.change(c)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("interface %s: %w", i.Name(), err)
+	}
+	if side == &i.rxFlows {
+		i.settleSoon()
+	}
+	return c.ids(), nil
+}
+
+func flowTitle(f *Flow, k int) string {
+	if f.Name != "" {
+		return f.Name
+	}
+	return fmt.Sprintf("%d", k+1)
+}
+
+// prepareRx checks a flow's queues and makes its native match.
+func (i *Interface) prepareRx(f *Flow) (err error) {
+	if len(f.Queues) == 0 || len(f.Queues) > native.MaxQueues {
+		return invalid("it needs 1 to %d queues", native.MaxQueues)
+	}
+	for _, id := range f.Queues {
+		if !slices.ContainsFunc(i.rx, func(q *Queue) bool { return q.ID() == id }) {
+			return invalid("there is no receive queue with id %d", id)
+		}
+	}
+	var items []spec.FlexItem
+	if i.spec.RX != nil {
+		items = i.spec.RX.FlexItems
+	}
+	f.match, err = nativeMatch(&f.Match, items)
+	return err
+}
+
+// prepareTx checks a transmit flow's actions and makes its native match.
+func (i *Interface) prepareTx(f *Flow) (err error) {
+	if len(i.tx) == 0 {
+		return invalid("the interface has no transmit queue")
+	}
+	if len(f.Transforms) == 0 || len(f.Queues) > 0 {
+		return invalid("it needs vlan_push or tunnel_encap, and no queue")
+	}
+	f.match, err = nativeMatch(&f.Match, nil)
+	return err
+}
+
+func (i *Interface) changeRx(c *flowChange) error {
+	if err := i.native.ChangeRules(c.orders(), c.rules()); err != nil {
+		return err
+	}
+	i.rxFlows.apply(c)
+	i.retitle(c)
+	return nil
+}
+
+// changeTx gives the engine the whole table: transmit flows are few.
+func (i *Interface) changeTx(c *flowChange) error {
+	after := &flowChange{added: slices.Clone(c.added)}
+	for _, f := range i.txFlows.table.all() {
+		if !slices.Contains(c.gone, f) {
+			after.added = append(after.added, f)
+		}
+	}
+	slices.SortFunc(after.added, func(a, b *Flow) int { return cmp.Compare(a.order, b.order) })
+	if err := i.native.SetTxRules(after.rules()); err != nil {
+		return err
+	}
+	i.txFlows.apply(c)
+	return nil
+}
+
+func (side *flowSide) apply(c *flowChange) {
+	side.table.apply(c)
+	*side.last = max(*side.last, c.last)
+}
+
+// settleAfter is how long after a change of flows the next one is not waited for any more.
+const settleAfter = 100 * time.Millisecond
+
+// settleSoon has the engine tidy up its table of receive flows when no more changes come: a change is quick because
+// it leaves that to do.
+func (i *Interface) settleSoon() {
+	if i.settle != nil {
+		i.settle.Reset(settleAfter)
+		return
+	}
+	i.settle = time.AfterFunc(settleAfter, func() {
+		if i.s.enter() != nil {
+			return
+		}
+		defer i.s.leave()
+		if err := i.native.ChangeRules(nil, nil); err != nil {
+			i.s.note("interface %s: its flows could not be tidied up: %v", i.Name(), err)
+		}
+	})
+}
+
+// retitle keeps the names of flows up to date. The ledger still has deleted ones: as many as have counters keep theirs.
+func (i *Interface) retitle(c *flowChange) {
+	for _, f := range c.gone {
+		i.former = append(i.former, f.ID)
+	}
+	for len(i.former) > native.MaxFlowCounts {
+		i.titles.Delete(i.former[0])
+		i.former = i.former[1:]
+	}
+	for _, f := range c.added {
+		i.titles.Store(f.ID, f.Name)
+	}
+}
+
+// DeleteFlows deletes the flows of a group and returns how many they were.
+func (i *Interface) DeleteFlows(group string) (int, error) {
+	return i.delete(&i.rxFlows, "group "+group, func(t *flowTable) *flowChange { return t.removeGroup(group) })
+}
+
+// DeleteFlow deletes the flow with an id.
+func (i *Interface) DeleteFlow(id uint32) error {
+	_, err := i.delete(&i.rxFlows, fmt.Sprintf("id %d", id), func(t *flowTable) *flowChange { return t.removeID(id) })
+	return err
+}
+
+// DeleteTxFlows deletes the transmit flows of a group and returns how many they were.
+func (i *Interface) DeleteTxFlows(group string) (int, error) {
+	return i.delete(&i.txFlows, "group "+group, func(t *flowTable) *flowChange { return t.removeGroup(group) })
+}
+
+// DeleteTxFlow deletes the transmit flow with an id.
+func (i *Interface) DeleteTxFlow(id uint32) error {
+	_, err := i.delete(&i.txFlows, fmt.Sprintf("id %d", id), func(t *flowTable) *flowChange { return t.removeID(id) })
+	return err
+}
+
+func (i *Interface) delete(side *flowSide, which string, plan func(*flowTable) *flowChange) (int, error) {
+	if err := i.s.enter(); err != nil {
+		return 0, err
+	}
+	defer i.s.leave()
+	c := plan(side.table)
+	if len(c.gone) == 0 {
+		return 0, invalid("interface %s: %ss: %s: not there (groups: %s)", i.Name(), side.what, which, side.table.groupNames())
+	}
+	if err := side.change(c); err != nil {
+		return 0, fmt.Errorf("interface %s: %w", i.Name(), err)
+	}
+	if side == &i.rxFlows {
+		i.settleSoon()
+	}
+	return len(c.gone), nil
+}
+
+// TxFlows lists the transmit flows in the order in which they are asked.
+func (i *Interface) TxFlows() []Flow {
+	i.s.mu.Lock()
+	defer i.s.mu.Unlock()
+	return i.txFlows.table.list()
+}
+
+// Flows lists the flows in the order in which they are asked, with what came of them.
+func (i *Interface) Flows() []Flow {
+	i.s.mu.Lock()
+	list := i.rxFlows.table.list()
+	i.s.mu.Unlock()
+	hits, all := i.hits()
+	for k := range list {
+		h, counted := hits[list[k].ID]
+		if list[k].ID != 0 && (counted || all) {
+			list[k].Hits = &h
+		}
+	}
+	return list
+}
+
+// hits sums up what queues received, by flow id; all: no flow had to do without a counter.
+func (i *Interface) hits() (hits map[uint32]FlowHits, all bool) {
+	hits, all = map[uint32]FlowHits{}, true
+	for _, l := range i.s.Ledger().Lines {
+		if l.Kind != stats.Rx || l.Name != i.Name() {
+			continue
+		}
+		for _, n := range l.Flows {
+			h := hits[n.ID]
+			hits[n.ID] = FlowHits{h.Packets + n.Packets, h.Bytes + n.Bytes}
+			all = all && n.ID != 0
+		}
+	}
+	return hits, all
+}
