@@ -12,7 +12,7 @@ import (
 // sessionWriteS3 is s:write_s3{}.
 func sessionWriteS3(c *call) int {
 	o := selfSession(c)
-	opts := c.options(1, "access_key", "attempts", "bucket", "bytes_per_object", "checksum", "end_timeout", "endpoint", "name",
+	opts := c.options(1, "access_key", "attempts", "bucket", "bytes_per_object", "checksum", "end_timeout", "endpoint", "header", "name", "object_timeout",
 		"overwrite", "packet_data_offset", "packets_per_object", "path_style", "policy", "prefix", "profile", "region", "secret_key",
 		"session_token", "staging", "uploads")
 	opts.need("bucket")
@@ -31,6 +31,7 @@ func sessionWriteS3(c *call) int {
 	w.Staging = int64(opts.quantity("staging", spec.ParseSize))
 	w.Uploads = int(opts.whole("uploads", 0, 1, 256))
 	w.Attempts = int(opts.whole("attempts", 0, 1, 1000))
+	w.Text = opts.header()
 	opts.uploadTimes(&w)
 	if n := len(w.Prefix); n < 1 || n > maxPrefix || strings.HasPrefix(w.Prefix, "/") {
 		opts.wrong("prefix", "%q is not the beginning of an object's name, of 1 to %d bytes", w.Prefix, maxPrefix)
@@ -41,11 +42,13 @@ func sessionWriteS3(c *call) int {
 
 // uploadTimes reads what must be above 0 where it is given.
 func (o *options) uploadTimes(w *session.S3Options) {
-	after, given := o.seconds("end_timeout")
-	if given && after <= 0 {
-		o.wrong("end_timeout", "a time above 0 expected")
+	for key, to := range map[string]*time.Duration{"end_timeout": &w.EndTimeout, "object_timeout": &w.Timeout} {
+		after, given := o.seconds(key)
+		if given && after <= 0 {
+			o.wrong(key, "a time above 0 expected")
+		}
+		*to = time.Duration(after)
 	}
-	w.EndTimeout = time.Duration(after)
 	for key, n := range map[string]int64{"bytes_per_object": w.BytesPerObject, "staging": w.Staging} {
 		if o.has(key) && n <= 0 {
 			o.wrong(key, "a number of bytes above 0 expected")

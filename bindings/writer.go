@@ -217,8 +217,12 @@ func stageWrite(c *call) int {
 	} else if opts.has("prefix") || opts.has("packet_data_offset") {
 		opts.need("prefix")
 		names = &session.WriteNames{Prefix: opts.str("prefix", ""), PacketDataOffset: int(opts.whole("packet_data_offset", 0, 0, 1<<31-1))}
-		if n := len(names.Prefix); n < 1 || n > maxPrefix || strings.ContainsRune(names.Prefix, '/') {
-			opts.wrong("prefix", "%q is not the beginning of a file's name, of 1 to %d bytes without '/'", names.Prefix, maxPrefix)
+		object := st.st.Kind() == session.KindS3
+		switch n := len(names.Prefix); {
+		case n < 1, n > maxPrefix, object && names.Prefix[0] == '/':
+			opts.wrong("prefix", "%q is not the beginning of a name, of 1 to %d bytes", names.Prefix, maxPrefix)
+		case !object && strings.ContainsRune(names.Prefix, '/'):
+			opts.wrong("prefix", "%q is not the beginning of a file's name, which has no '/'", names.Prefix)
 		}
 	}
 	w, err := st.st.Write(b.b, names)

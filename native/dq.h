@@ -290,6 +290,17 @@ void dq_burst_columns(dq_burst *b);
 int64_t *dq_burst_times(dq_burst *b);
 // What a reorder stage says about its burst, NULL for any other burst. Valid while a reference lasts.
 const dq_aggregate *dq_burst_aggregate(const dq_burst *b);
+// A reordered burst as a block of a block file (BATCHES.md), for who writes one: its bytes with header and
+// padding, and those of the header; 0: it is not reordered. The other two are for reordered bursts. While a
+// reference lasts, any thread.
+uint64_t dq_block_bytes(const dq_burst *b, uint32_t *header_bytes);
+// Writes the header of a file of such blocks, DQ_BLOCK_FILE_HEADER bytes; text: the user's; index: of the
+// file.
+#define DQ_BLOCK_FILE_HEADER 4096
+void dq_block_file_header(const dq_burst *b, const char *writer, const char *text, uint64_t index,
+                          uint8_t *dst);
+// Writes the block's header, header_bytes.
+void dq_block_header(const dq_burst *b, uint8_t *dst);
 void dq_burst_ref(dq_burst *b);
 // Drops one reference; the last returns buffers and descriptor to their pools. Any thread.
 void dq_burst_unref(dq_burst *b);
@@ -477,6 +488,9 @@ void dq_outlet_end(dq_stage *outlet);
 void dq_outlet_out(dq_stage *outlet, uint64_t packets, uint64_t bytes);
 void dq_outlet_lost(dq_stage *outlet, int reason, uint64_t packets);
 void dq_outlet_note(dq_stage *outlet, int extra, uint64_t n);
+// So many more (fewer) things that the taker began are not over: virtual time stands still meanwhile. Any
+// thread.
+void dq_outlet_busy(dq_stage *outlet, int n);
 
 // What became of a burst that was handed to a writer, so far.
 typedef struct dq_write_state {

@@ -497,6 +497,7 @@ typedef enum dqi_state { DQI_NEW, DQI_OPEN, DQI_STARTED, DQI_STOPPED, DQI_FINISH
 struct dq_session {
     dq_session_conf conf;
     dqi_state state;
+    bool ending; // dq_session_stop was called
     // clock
     int64_t start_ns, mono0_ns;
     _Atomic int64_t virtual_ns;

@@ -64,3 +64,7 @@ func (st Stage) Lost(why Reason, packets int) {
 
 // Note adds to one of the outlet's further figures. Any thread.
 func (st Stage) Note(what Extra, n int64) { C.dq_outlet_note(st.c, C.int(what), C.uint64_t(n)) }
+
+// Busy says that so many more, or fewer, things that the taker began are not over: virtual time stands still meanwhile.
+// Any thread.
+func (st Stage) Busy(n int) { C.dq_outlet_busy(st.c, C.int(n)) }

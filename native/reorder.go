@@ -91,6 +91,30 @@ type Aggregate struct {
 	Extra            []uint64 // of each slot; nil: there is no rule for it
 }
 
+// Block is the header of a reordered burst as a block of a block file (BATCHES.md), and how many bytes of padding follow
+// the data; nil of any other burst.
+func (b Burst) Block() (header []byte, padding int) {
+	var n C.uint32_t
+	bytes := C.dq_block_bytes(b.c, &n)
+	if bytes == 0 {
+		return nil, 0
+	}
+	header = make([]byte, n)
+	C.dq_block_header(b.c, (*C.uint8_t)(unsafe.Pointer(&header[0])))
+	a := C.dq_burst_aggregate(b.c)
+	return header, int(bytes) - len(header) - int(a.slots)*int(a.slot_bytes)
+}
+
+// BlockFileHeader is the header of a file of such blocks, with the user's text and the file's index. For reordered bursts.
+func (b Burst) BlockFileHeader(writer, text string, index uint64) []byte {
+	name, words := cString(writer), cString(text)
+	defer name.free()
+	defer words.free()
+	header := make([]byte, C.DQ_BLOCK_FILE_HEADER)
+	C.dq_block_file_header(b.c, name.c, words.c, C.uint64_t(index), (*C.uint8_t)(unsafe.Pointer(&header[0])))
+	return header
+}
+
 // Aggregate reads what a reorder stage says; false for any other burst.
 func (b Burst) Aggregate() (Aggregate, bool) {
 	c := C.dq_burst_aggregate(b.c)

@@ -311,6 +311,7 @@ uint64_t dq_session_stop(dq_session *s, int64_t drain_ns) {
     if (s->state != DQI_STARTED && s->state != DQI_STOPPED) return 0;
     int64_t until = dq_now(s) + drain_ns;
     dq_queue *q;
+    s->ending = true;
     if (s->state == DQI_STARTED) {
         for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
             if (q->conf.dir == DQ_TX) dq_tx_transmit(q, NULL, 0);

@@ -16,7 +16,7 @@ import (
 // in: from a wire that loses, repeats and displaces some, or from a capture.
 const blocksScript = `
 local daqiri = require "daqiri"
-local args = daqiri.args{ packets = 20000, policy = "drop", clock = "virtual", fill = 165, source = "", options = "{}", pcap = "", pps = 1e6 }
+local args = daqiri.args{ packets = 20000, policy = "drop", clock = "virtual", fill = 165, source = "", options = "{}", pcap = "", pps = 1e6, endpoint = "" }
 local function queue(more)
   local q = { name = "q", id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "packets" } }
   for k, v in pairs(more) do q[k] = v end
@@ -38,7 +38,10 @@ o.name, o.policy, o.header = "disk", args.policy, { site = 3 }
 local blocks = s:reorder{ name = "blocks", memory_region = "batches", at = "payload", payload_byte_offset = 4, slot_bytes = 600,
   sequence_number = { at = "payload", bit_offset = 0, bit_width = 32 }, packets_per_batch = 50, timeout_us = 10000, fill = args.fill,
   policy = args.policy }
-s:pipe(s:rx_queue("port"), blocks, s:write_blocks(o))
+if args.endpoint ~= "" then
+  o.bucket, o.endpoint, o.access_key, o.secret_key, o.prefix = "bucket", args.endpoint, "key", "a-secret", "run"
+end
+s:pipe(s:rx_queue("port"), blocks, args.endpoint ~= "" and s:write_s3(o) or s:write_blocks(o))
 if args.pcap ~= "" then s:pipe(s:rx_queue("port"), s:write_pcap{ name = "seen", prefix = args.pcap, policy = "wait", manifest = false }) end
 if args.source == "" then
   local tx = s:tx_queue("port")

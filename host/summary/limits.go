@@ -34,11 +34,11 @@ func lossLimits(l *stats.Line, runS float64) []string {
 	behind, stall := l.Dropped.Get("behind"), float64(l.Extra.Get("stall_ns"))/1e9
 	switch {
 	case l.Kind == stats.Writer && behind > 0:
-		say("writer %s was behind: it left out %s of %s; the disk is the limit", l.Title(), count(behind), counted(l.In, "packet"))
+		say("writer %s was behind: it left out %s of %s; the %s is the limit", l.Title(), count(behind), counted(l.In, "packet"), sink(l))
 	case l.Kind == stats.Tap && behind > 0:
 		say("the handler %s was behind: it missed %s of %s; let it do less, or sample", l.Title(), count(behind), counted(l.In, "packet"))
 	case l.Kind == stats.Writer && runS >= shortRun && stall > 0.2*runS:
-		say("writer %s waited for the disk %.0f %% of the time; the disk is close to its limit", l.Title(), min(100, 100*stall/runS)) // it also waits behind the stop
+		say("writer %s waited for the %s %.0f %% of the time; the %[2]s is close to its limit", l.Title(), sink(l), min(100, 100*stall/runS)) // it also waits behind the stop
 	}
 	if n := l.Extra.Get("kernel_dropped"); n > 0 {
 		unit, hint := "datagram", "raise net.core.rmem_max, or give the queue"
@@ -60,6 +60,14 @@ func lossLimits(l *stats.Line, runS float64) []string {
 		say("the device failed to send %s that %s's queues handed to it", counted(n, "frame"), l.Title())
 	}
 	return found
+}
+
+// sink is where a writer's packets go.
+func sink(l *stats.Line) string {
+	if l.Store {
+		return "store"
+	}
+	return "disk"
 }
 
 // captureLimits says what a capture that was replayed lacks.

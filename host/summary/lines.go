@@ -150,8 +150,8 @@ func (s *Session) figures(b *strings.Builder) {
 func (s *Session) writers(b *strings.Builder) {
 	for i := range s.Ledger.Lines {
 		l := &s.Ledger.Lines[i]
-		if objects := l.Extra.Get("objects"); l.Kind == stats.Writer && objects > 0 {
-			fmt.Fprintf(b, "  %s uploaded %s, %s, in %s; %s\n", l.Title(), counted(l.Out, "packet"), size(l.OutBytes), counted(objects, "object"),
+		if l.Kind == stats.Writer && l.Store {
+			fmt.Fprintf(b, "  %s uploaded %s, %s, in %s; %s\n", l.Title(), counted(l.Out, "packet"), size(l.OutBytes), counted(l.Extra.Get("objects"), "object"),
 				counted(l.Extra.Get("retries"), "request")+" made again")
 		} else if l.Kind == stats.Writer {
 			fmt.Fprintf(b, "  %s wrote %s, %s, into %s\n", l.Title(), counted(l.Out, "packet"), size(l.Extra.Get("file_bytes")),
@@ -164,7 +164,11 @@ func (s *Session) writers(b *strings.Builder) {
 			fmt.Fprintf(b, "  and %s more\n", counted(uint64(len(s.Files)-most), "file"))
 			break
 		}
-		fmt.Fprintf(b, "  file %s\n", file)
+		what := "file"
+		if strings.Contains(file, "://") {
+			what = "objects"
+		}
+		fmt.Fprintf(b, "  %s %s\n", what, file)
 	}
 	if s.Error != "" {
 		fmt.Fprintf(b, "  error: %s\n", strings.ReplaceAll(s.Error, "\n", "\n         "))

@@ -23,10 +23,12 @@ func example() *Report {
 			{Name: "gen", Kind: stats.Tx, QueueID: 1, In: 31262, Out: 31262, OutBytes: 31262000, PaceBPS: 100e6,
 				Timing: &stats.Timing{WantedNS: 831, TookNS: 1000, GapError: stats.Spread{{Most: 63, N: 900}, {Most: 1055, N: 95}, {Most: 3_500_000, N: 5}}}},
 			{Name: "small", Kind: stats.Stage, In: 31250, Out: 31000, Dropped: stats.Counts{count("filtered", 250)}},
+			{Name: "up", Kind: stats.Writer, Store: true, In: 300, Out: 200, OutBytes: 2 << 20, Dropped: stats.Counts{count("behind", 100)},
+				Extra: stats.Counts{count("retries", 1)}},
 			{Name: "disk", Kind: stats.Writer, In: 31000, Out: 30998, Dropped: stats.Counts{count("behind", 2)},
 				Extra: stats.Counts{count("files", 1), count("file_bytes", 33047368), count("stall_ns", 1_000_000_000)}},
 		}, Faults: []stats.Fault{{Line: "gen.tx.1", Text: "network is unreachable", Times: 1234, Send: true}}},
-		Files: []string{"captures/capture-1.pcap"},
+		Files: []string{"http://localhost:7070/bucket/up_", "captures/capture-1.pcap"},
 		Notes: []string{"rx_port: receive times: software"},
 	}}}
 }
@@ -41,9 +43,11 @@ capture.yaml: ran for 3.01 s (Ctrl-C)
   rx_port.rx.0  31,262  31,250     0       12  83.1 Mbit/s, 10.4 kpps
   gen.tx.1      31,262  31,262     0        0  83.1 Mbit/s, 10.4 kpps of 100 Mbit/s asked for
   small         31,250  31,000     0      250
+  up               300     200     0      100
   disk          31,000  30,998     0        2
   dropped rx_port.rx.0.no_packet_buffer: 12 (0.0384 % of in): the memory region had no free buffer: raise num_bufs or free bursts sooner
   dropped small.filtered: 250 (0.8 % of in): refused by the filter
+  dropped up.behind: 100 (33.3 % of in): the consumer was behind and its policy is drop
   dropped disk.behind: 2 (0.00645 % of in): the consumer was behind and its policy is drop
   pace of gen.tx.1: off by 17 %; gaps off by at most 63 ns (50 %), 1.06 us (99 %), 3.50 ms (all)
   fault: gen.tx.1: packets not sent: 1234: network is unreachable
@@ -51,8 +55,11 @@ capture.yaml: ran for 3.01 s (Ctrl-C)
   metric ratio = 0.123457
   limit: the kernel dropped 3 datagrams before rx_port.rx.0 took them: raise net.core.rmem_max, or give the queue a core of its own
   limit: gen.tx.1 sent 83.1 Mbit/s of the 100 Mbit/s asked for (83.1 %)
+  limit: writer up was behind: it left out 100 of 300 packets; the store is the limit
   limit: writer disk was behind: it left out 2 of 31,000 packets; the disk is the limit
+  up uploaded 200 packets, 2 MiB, in 0 objects; 1 request made again
   disk wrote 30,998 packets, 31.5 MiB, into 1 file
+  objects http://localhost:7070/bucket/up_
   file captures/capture-1.pcap
   every packet is accounted for: in = out + held + dropped in each line
 `

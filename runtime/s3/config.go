@@ -33,6 +33,7 @@ type Config struct {
 	Staging    int64         // bytes; 0: DefaultStaging
 	Uploads    int           // requests at a time; 0: DefaultUploads
 	Attempts   int           // of each request; 0: DefaultAttempts
+	Timeout    time.Duration // of each request with all its attempts; 0: DefaultTimeout
 	EndTimeout time.Duration // how long the end waits for uploads; 0: DefaultEndTimeout
 	Wait       bool          // a full staging memory holds the taker up; else packets are lost
 }
@@ -43,6 +44,7 @@ const (
 	MinStaging        = 16 << 20 // two parts of a large object
 	DefaultUploads    = 8
 	DefaultAttempts   = 10
+	DefaultTimeout    = 5 * time.Minute
 	DefaultEndTimeout = 30 * time.Second
 	amazon            = "https://s3.amazonaws.com"
 )
@@ -55,6 +57,7 @@ func (c *Config) complete() error {
 	c.Staging = cmp.Or(c.Staging, DefaultStaging)
 	c.Uploads = cmp.Or(c.Uploads, DefaultUploads)
 	c.Attempts = cmp.Or(c.Attempts, DefaultAttempts)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.EndTimeout = cmp.Or(c.EndTimeout, DefaultEndTimeout)
 	c.Region = cmp.Or(c.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1")
 	c.Endpoint = cmp.Or(c.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), amazon)

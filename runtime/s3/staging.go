@@ -23,8 +23,8 @@ func newStaging(bytes int64) *staging {
 	return s
 }
 
-// has reports whether so many bytes fit without waiting.
-func (s *staging) has(bytes int) bool { return len(s.free) >= bytes/chunkBytes+1 }
+// has reports whether so many bytes, and an object's start, fit without waiting.
+func (s *staging) has(bytes int) bool { return len(s.free) >= bytes/chunkBytes+2 }
 
 // body is what one request sends: chunks in a row.
 type body struct {

@@ -33,8 +33,10 @@ var errBehind = errors.New("the writer was behind: its staging memory is full")
 type object struct {
 	key         string
 	meta        map[string]string
+	shape       string
 	packets     int
-	bytes       int64
+	bytes       int64 // of the object
+	data        int   // of its packets
 	first, last int64 // receive times
 	fill        body  // the next part
 	parts       int   // on their way or there
@@ -61,13 +63,14 @@ type job struct {
 	last bool
 }
 
-func (o *object) add(p *Packet, size int) {
+func (o *object) add(p *Packet, size, data int) {
 	if o.packets == 0 {
 		o.first = p.Time
 	}
 	o.last = p.Time
 	o.packets++
 	o.bytes += int64(size)
+	o.data += data
 	if p.Op == nil {
 		return
 	}
@@ -76,7 +79,7 @@ func (o *object) add(p *Packet, size int) {
 	}
 	s := &o.shares[len(o.shares)-1]
 	s.packets++
-	s.bytes += size
+	s.bytes += data
 }
 
 func (o *object) grow() {
@@ -123,6 +126,7 @@ func (w *Writer) work() {
 		if over {
 			w.conclude(j.o)
 		}
+		w.account.Busy(-1)
 	}
 }
 
@@ -208,7 +212,7 @@ func (w *Writer) conclude(o *object) {
 	}
 	var err error
 	if o.err == nil {
-		w.account.Uploaded(o.packets, int(o.bytes))
+		w.account.Uploaded(o.packets, o.data)
 	} else {
 		err = fmt.Errorf("object %s: %w", o.key, o.err)
 		w.note(err)
@@ -231,8 +235,10 @@ func (w *Writer) note(err error) {
 // try makes a request that sends so many bytes, again and again where that may help.
 func (w *Writer) try(bytes int64, request func(context.Context) error) error {
 	limit := time.Minute + time.Duration(bytes/slowest)*time.Second
+	all, end := context.WithTimeout(w.ctx, w.c.Timeout)
+	defer end()
 	for n, pause := 1, firstPause; ; n, pause = n+1, min(2*pause, lastPause) {
-		ctx, cancel := context.WithTimeout(w.ctx, limit)
+		ctx, cancel := context.WithTimeout(all, limit)
 		err := request(ctx)
 		cancel()
 		switch {
@@ -240,6 +246,8 @@ func (w *Writer) try(bytes int64, request func(context.Context) error) error {
 			return nil
 		case w.ctx.Err() != nil:
 			return fmt.Errorf("it was not uploaded in the %v that the end waits: %w", w.c.EndTimeout, words(err))
+		case all.Err() != nil:
+			return fmt.Errorf("%s did not take it in %v: %w (%d attempts)", w.core.EndpointURL(), w.c.Timeout, words(err), n)
 		case isFinal(err):
 			return w.stop(err)
 		case n == w.c.Attempts:
@@ -248,7 +256,7 @@ func (w *Writer) try(bytes int64, request func(context.Context) error) error {
 		w.account.Retried()
 		select {
 		case <-time.After(pause/2 + rand.N(pause/2)):
-		case <-w.ctx.Done():
+		case <-all.Done():
 		}
 	}
 }

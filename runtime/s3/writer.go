@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ type Account interface {
 	Lost(behind bool, packets int)
 	Retried()
 	Stalled(time.Duration) // the taker waited for staging memory
+	Busy(n int)            // so many more requests, or fewer, are on their way
 }
 
 // Packet is what Add uploads.
@@ -30,7 +32,15 @@ type Packet struct {
 	Key      string // of an object of its own; empty: the writer's next
 	Skip     int    // with a Key: bytes left out at its front, instead of the writer's
 	Meta     map[string]string
-	Op       *Op // may be nil
+	Op       *Op    // may be nil
+	Block    *Block // it is one; nil: its bytes are all there is
+}
+
+// Block is what a packet has about it in an object of its own kind alone.
+type Block struct {
+	Shape          string // of all blocks of an object
+	Header, Behind []byte
+	Start          func(index uint64) []byte // the object's first bytes
 }
 
 // Writer fills objects and uploads them. Add, Flush and Close are one goroutine's.
@@ -77,27 +87,42 @@ func (w *Writer) Add(p *Packet) {
 	if p.Key != "" {
 		skip = p.Skip
 	}
+	if p.Block != nil {
+		skip = 0
+	}
 	size := -skip
 	for _, s := range p.Segments {
 		size += len(s)
 	}
 	size = max(size, 0)
+	data, parts := size, p.Segments
+	if p.Block != nil {
+		size += len(p.Block.Header) + len(p.Block.Behind)
+		parts = slices.Concat([][]byte{p.Block.Header}, parts, [][]byte{p.Block.Behind})
+	}
 	if err := w.refusal(size); err != nil {
 		w.account.Lost(err == errBehind, 1)
 		p.Op.settle(1, 0, err)
 		return
 	}
 	o := w.object(p, size)
-	for _, s := range p.Segments {
+	for _, s := range parts {
 		n := min(skip, len(s))
 		skip -= n
 		w.fill(o, s[n:])
 	}
-	o.add(p, size)
+	o.add(p, size, data)
 	if p.Key != "" || (w.c.PacketsPerObject > 0 && o.packets >= w.c.PacketsPerObject) ||
 		(w.c.BytesPerObject > 0 && o.bytes >= w.c.BytesPerObject) {
 		w.Flush()
 	}
+}
+
+func (b *Block) shape() string {
+	if b == nil {
+		return ""
+	}
+	return b.Shape
 }
 
 // refusal says why a packet can't be taken; nil: it can.
@@ -116,16 +141,22 @@ func (w *Writer) refusal(size int) error {
 // object is the one that the packet goes to.
 func (w *Writer) object(p *Packet, size int) *object {
 	full := w.cur != nil && w.c.BytesPerObject > 0 && w.cur.bytes+int64(size) > w.c.BytesPerObject
-	if p.Key != "" || full {
+	other := w.cur != nil && w.cur.shape != p.Block.shape()
+	if p.Key != "" || full || other {
 		w.Flush()
 	}
 	if w.cur == nil {
-		key := p.Key
+		key, index := p.Key, w.next
 		if key == "" {
-			key = w.c.Prefix + "_" + strconv.FormatUint(w.next, 10)
+			key = w.c.Prefix + "_" + strconv.FormatUint(index, 10)
 			w.next++
 		}
-		w.cur = &object{key: key, left: 1, meta: maps.Clone(p.Meta)}
+		w.cur = &object{key: key, left: 1, meta: maps.Clone(p.Meta), shape: p.Block.shape()}
+		if p.Block != nil {
+			start := p.Block.Start(index)
+			w.fill(w.cur, start)
+			w.cur.bytes = int64(len(start))
+		}
 	}
 	return w.cur
 }
@@ -172,6 +203,7 @@ func (w *Writer) emit(o *object, last bool) {
 	if !last {
 		o.grow()
 	}
+	w.account.Busy(1)
 	w.jobs <- job{o: o, part: o.parts, body: o.fill, last: last}
 	o.fill = body{}
 }

@@ -106,6 +106,9 @@ func (s *Session) details(l *stats.Ledger) {
 		if r, ok := s.handled.Load(x.Name); ok && x.Kind == stats.Tap {
 			x.HandlerTime = r.(*stats.Recorder).Read()
 		}
+		if _, ok := s.stores.Load(x.Name); ok && x.Kind == stats.Writer {
+			x.Store = true
+		}
 	}
 }
 

@@ -17,11 +17,14 @@ const outletDepth = 256
 type S3Options struct {
 	s3.Config
 	Policy    Policy
-	Overwrite bool // objects of the writer's names may be there already
+	Overwrite bool   // objects of the writer's names may be there already
+	Text      string // the user's, in objects of blocks
 }
 
 // uploader is the taker of an outlet: it copies packets into objects.
 type uploader struct {
+	name      string
+	text      string
 	st        native.Stage
 	w         *s3.Writer
 	overwrite bool
@@ -41,14 +44,15 @@ type handed struct {
 // WriteS3 makes a stage that uploads packets as objects: each as one of its own, or many in one.
 func (s *Session) WriteS3(name string, o S3Options) (*Stage, error) {
 	o.Wait = o.Policy == Wait || s.Virtual()
-	u := &uploader{overwrite: o.Overwrite, over: make(chan struct{})}
+	u := &uploader{overwrite: o.Overwrite, text: o.Text, over: make(chan struct{})}
 	var err error
 	if u.w, err = s3.New(o.Config, u); err != nil {
 		return nil, invalid("write_s3: %v", err)
 	}
 	st, err := s.stage(name, KindS3, "", func(n string) (native.Stage, error) {
 		st, err := s.native.AddOutlet(n, outletDepth, o.Policy)
-		u.st = st
+		u.st, u.name = st, n
+		s.stores.Store(n, true)
 		return st, err
 	})
 	if err == nil && s.Started() {
@@ -88,15 +92,21 @@ func (u *uploader) take() {
 			x, _ := u.ops.LoadAndDelete(tag)
 			h, _ = x.(*handed)
 		}
-		u.add(&v, h)
+		u.add(b, &v, h)
 		b.Unref()
 	}
 }
 
 // add copies the packets of one burst. One that a task handed over ends its object.
-func (u *uploader) add(v *native.View, h *handed) {
+func (u *uploader) add(b native.Burst, v *native.View, h *handed) {
 	times := v.RxTimes()
 	p := s3.Packet{Segments: u.cut[:v.Segments]}
+	named := h != nil && h.names.Prefix != ""
+	if a, ok := b.Aggregate(); ok && named {
+		p.Meta = aggregateMeta(&a)
+	} else if ok {
+		p.Block = u.block(b, &a)
+	}
 	if h != nil {
 		p.Op = h.op
 	}
@@ -105,7 +115,7 @@ func (u *uploader) add(v *native.View, h *handed) {
 			p.Segments[seg] = v.Packet(seg, i)
 		}
 		p.Time = times[i]
-		if h != nil && h.names.Prefix != "" {
+		if named {
 			p.Key = fmt.Sprintf("%s_%d", h.names.Prefix, i)
 			p.Skip = h.names.PacketDataOffset
 		}
@@ -169,6 +179,9 @@ func (u *uploader) Retried() { u.st.Note(native.ExtraRetries, 1) }
 
 // Stalled counts waiting for staging memory.
 func (u *uploader) Stalled(d time.Duration) { u.st.Note(native.ExtraStallNS, int64(d)) }
+
+// Busy counts requests on their way.
+func (u *uploader) Busy(n int) { u.st.Busy(n) }
 
 // endUploads ends the uploads of all stages. The session's lock is held.
 func (s *Session) endUploads() {

@@ -27,6 +27,7 @@ type Session struct {
 	closed     atomic.Bool  // its bursts must not be touched any more
 	movedNS    atomic.Int64 // when packets began to move, 0: not yet
 	handled    sync.Map     // *stats.Recorder of the calls of a handler, by the tap's name
+	stores     sync.Map     // names of writers of objects
 	restedNS   atomic.Int64 // when the stop began: what is drained afterwards is in the counts, not in the time
 
 	mu                   sync.Mutex // control calls

@@ -90,6 +90,7 @@ type Line struct {
 	BurstSize   *Histogram `json:"burst_size,omitempty"`      // receive: packets of each burst that went to the pipes
 	HandlerTime *Histogram `json:"handler_time_ns,omitempty"` // on_burst: wall time of each call; nil on the virtual clock
 	WriteStall  *Histogram `json:"write_stall_ns,omitempty"`  // writers: waits for the disk; nil on the virtual clock
+	Store       bool       `json:"store,omitempty"`           // writers: of objects, not of files
 	Flows       Flows      `json:"flows,omitempty"`           // receive: packets by flow, where there are flows
 
 	Engine string `json:"-"` // of a queue's interface

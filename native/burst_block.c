@@ -1,0 +1,29 @@
+// burst_block.c: a reordered burst as a block of a block file (BATCHES.md), for a taker that makes files of
+// its own.
+#include "batch_format.h"
+#include "burst.h"
+
+_Static_assert(DQ_BLOCK_FILE_HEADER == DQI_BATCH_PAGE, "the file header is a page");
+
+uint64_t dq_block_bytes(const dq_burst *b, uint32_t *header_bytes) {
+    if (!b->aggregate) return 0;
+    dqi_batch_shape s = dqi_batch_shape_of(b->aggregate, false);
+    *header_bytes = s.header_bytes;
+    return s.batch_bytes;
+}
+
+void dq_block_file_header(const dq_burst *b, const char *writer, const char *text, uint64_t index,
+                          uint8_t *dst) {
+    dqi_batch_shape s = dqi_batch_shape_of(b->aggregate, false);
+    dqi_batch_put_file_header(dst, &s,
+                              &(dqi_batch_file_header){.writer = writer,
+                                                       .text = text,
+                                                       .index = index,
+                                                       .created_ns = dq_now(b->session),
+                                                       .clock = b->clock});
+}
+
+void dq_block_header(const dq_burst *b, uint8_t *dst) {
+    dqi_batch_shape s = dqi_batch_shape_of(b->aggregate, false);
+    dqi_batch_put_header(dst, &s, b->aggregate);
+}
