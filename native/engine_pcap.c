@@ -96,6 +96,7 @@ static uint32_t read_payloads(dqi_lane *l, dqi_piece *out, uint32_t max) {
     uint64_t others_bytes = 0;
     int64_t now = dq_now(i->session), due;
     max = room_to_read(l, max, now, &due);
+    dqi_lock(&s->udp.lock);
     while (n < max && others < MOST_OTHERS && dqi_replay_next(&s->replay, now, n > 0, &due)) {
         const dqi_capture_packet *k = &s->replay.next;
         dqi_datagram d;
@@ -116,6 +117,7 @@ static uint32_t read_payloads(dqi_lane *l, dqi_piece *out, uint32_t max) {
         }
         dqi_replay_took(&s->replay);
     }
+    dqi_unlock(&s->udp.lock);
     dqi_add_shared(&p->c.in, others);
     dqi_add_shared(&p->c.in_bytes, others_bytes);
     look_at(s, due);
@@ -180,8 +182,7 @@ static int open_file(dqi_port *p, pcap_port *s, dq_diag *diag) {
                         "hint: replay: "
                         "give it loops, a speed or a rate",
                         i->conf.name);
-    int err = i->ops->payload ? dqi_replay_udp_open(&s->udp, i, diag) : DQ_OK;
-    if (err == DQ_OK) err = dqi_replay_open(&s->replay, i, path, &p->c, diag);
+    int err = dqi_replay_open(&s->replay, i, path, &p->c, diag);
     if (err == DQ_OK) say_how(i);
     return err;
 }
@@ -195,7 +196,8 @@ static int open_pcap(dqi_port *p, dq_diag *diag) {
     p->copy = "from the file";
     if (i->n_tx > 0)
         dqi_note(i->session, "interface %s: what is sent here is counted and goes nowhere", i->conf.name);
-    if (i->n_rx == 0) return DQ_OK;
+    int err = i->ops->payload ? dqi_replay_udp_open(&s->udp, i, diag) : DQ_OK;
+    if (i->n_rx == 0 || err != DQ_OK) return err;
     p->n_lanes = 1;
     return open_file(p, s, diag);
 }
@@ -228,41 +230,24 @@ static int mac(const dqi_port *p, uint8_t out[6]) {
 
 // Whatever was captured comes.
 static int multicast(dqi_port *p, const char *group, const char *source, bool join, dq_diag *diag) {
-    (void)p, (void)group, (void)source, (void)join, (void)diag;
-    return DQ_OK;
+    dqi_group g;
+    (void)join;
+    return dqi_group_parse(p->iface, group, source, &g, diag);
 }
 
 static int join_udp(dqi_port *p, const char *group, const char *source, bool join, dq_diag *diag) {
-    (void)source;
-    return dqi_replay_udp_join(&state_of(p)->udp, p->iface, group, join, diag);
+    return dqi_replay_udp_join(&state_of(p)->udp, p->iface, group, source, join, diag);
 }
 
-static const dqi_port_driver driver = {
-    .name = "a capture",
-    .open = open_pcap,
-    .start = start_pcap,
-    .stop = stop_pcap,
-    .close = close_pcap,
-    .read = read_lane,
-    .release = release_lane,
-    .tx = count_tx,
-    .arm_lane = arm_lane,
-    .mac = mac,
-    .multicast = multicast,
-};
+#define DRIVER                                                                                               \
+    .open = open_pcap, .start = start_pcap, .stop = stop_pcap, .close = close_pcap, .release = release_lane, \
+    .tx = count_tx, .arm_lane = arm_lane
 
-static const dqi_port_driver udp_driver = {
-    .name = "datagrams of a capture",
-    .open = open_pcap,
-    .start = start_pcap,
-    .stop = stop_pcap,
-    .close = close_pcap,
-    .read = read_payloads,
-    .release = release_lane,
-    .tx = count_tx,
-    .arm_lane = arm_lane,
-    .multicast = join_udp,
-};
+static const dqi_port_driver driver = {DRIVER, .name = "a capture", .read = read_lane, .mac = mac,
+                                       .multicast = multicast};
+
+static const dqi_port_driver udp_driver = {DRIVER, .name = "datagrams of a capture", .read = read_payloads,
+                                           .multicast = join_udp};
 
 static int udp_open(dq_iface *i, dq_diag *diag) {
     if (i->conf.socket.proto != DQ_PROTO_UDP)
@@ -288,40 +273,48 @@ static bool pcap_source(const dq_iface *i, dq_source *out) {
     return true;
 }
 
-const dqi_engine_ops dqi_engine_pcap = {
-    .name = "pcap",
-    .virtual_clock = true,
-    .flows = true,
-    .open = pcap_open,
-    .start = dqi_raw_start,
-    .stop = dqi_raw_stop,
-    .close = dqi_raw_close,
-    .rx = pcap_rx,
-    .tx = dqi_raw_tx,
-    .held = dqi_raw_held,
-    .flush = pcap_flush,
-    .lines = dqi_raw_lines,
-    .change_rules = dqi_raw_change_rules,
-    .drop_all = dqi_raw_drop_all,
-    .mac = dqi_raw_mac,
-    .multicast = dqi_raw_multicast,
-    .answers = dqi_raw_answers,
-    .source = pcap_source,
-};
+// ---- the socket of an interface of payloads ---------------------------------------------------------------
+//
+// Nobody connects to it, as nobody does to a UDP socket, so that whoever listens to its connections hears
+// nothing. Its own connection, 0, is all there is.
 
-const dqi_engine_ops dqi_engine_pcap_udp = {
-    .name = "pcap",
-    .payload = true,
-    .virtual_clock = true,
-    .open = udp_open,
-    .start = dqi_raw_start,
-    .stop = dqi_raw_stop,
-    .close = dqi_raw_close,
-    .rx = pcap_rx,
-    .tx = dqi_raw_tx,
-    .held = dqi_raw_held,
-    .flush = pcap_flush,
-    .lines = dqi_raw_lines,
-    .multicast = dqi_raw_multicast,
-    .source = pcap_source,
-};
+static int conn_open(dq_iface *i, const char *address, const char *local, uint32_t *conn, dq_diag *diag) {
+    (void)local, (void)conn;
+    return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                    "interface %s: connection to %s: a capture answers nobody; hint: what comes from there "
+                    "comes on the receive queues, with its sender",
+                    i->conf.name, address);
+}
+
+static int conn_read(dq_iface *i, uint32_t conn, dq_conn_info *out) {
+    *out = (dq_conn_info){0};
+    if (conn != 0) return DQ_INVALID_PARAMETER;
+    const dqi_replay_udp *u = &state_of(dqi_port_of(i))->udp;
+    if (u->n_local > 0) dqi_addr_text(&u->local[0], out->local, sizeof out->local);
+    if (u->n_remote > 0) dqi_addr_text(&u->remote[0], out->peer, sizeof out->peer);
+    out->open = !atomic_load(&state_of(dqi_port_of(i))->stopped);
+    out->rx = i->n_rx > 0 ? i->rx[0] : NULL;
+    out->tx = i->n_tx > 0 ? i->tx[0] : NULL;
+    return DQ_OK;
+}
+
+static int conn_setsockopt(dq_iface *i, uint32_t conn, int level, int option, const void *v, uint32_t len) {
+    (void)v, (void)len;
+    if (conn != 0) return DQ_INVALID_PARAMETER;
+    dqi_note(i->session, "interface %s: socket option %d of level %d means nothing to a capture",
+             i->conf.name, option, level);
+    return DQ_OK;
+}
+
+#define ENGINE                                                                                               \
+    .name = "pcap", .virtual_clock = true, .rx = pcap_rx, .flush = pcap_flush, .source = pcap_source
+
+const dqi_engine_ops dqi_engine_pcap = {ENGINE, DQI_FRAME_OPS, .open = pcap_open};
+
+const dqi_engine_ops dqi_engine_pcap_udp = {ENGINE,
+                                            DQI_PORT_OPS,
+                                            .payload = true,
+                                            .open = udp_open,
+                                            .conn_open = conn_open,
+                                            .conn_read = conn_read,
+                                            .conn_setsockopt = conn_setsockopt};

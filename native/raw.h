@@ -128,13 +128,18 @@ int dqi_raw_mac(const dq_iface *i, uint8_t mac[6]);
 uint32_t dqi_raw_mtu(const dq_iface *i);
 int dqi_raw_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag);
 int dqi_raw_answers(const dq_iface *i, dq_diag *diag);
-// What all engines over a port have in common; each adds its name, open and rx.
+// What all engines over a port have in common; each adds its name, open, rx and flush.
+#define DQI_PORT_OPS                                                                                         \
+    .start = dqi_raw_start, .stop = dqi_raw_stop, .close = dqi_raw_close, .tx = dqi_raw_tx,                  \
+    .held = dqi_raw_held, .lines = dqi_raw_lines, .multicast = dqi_raw_multicast
+// And those of frames.
+#define DQI_FRAME_OPS                                                                                        \
+    DQI_PORT_OPS, .flows = true, .change_rules = dqi_raw_change_rules, .drop_all = dqi_raw_drop_all,         \
+                  .mac = dqi_raw_mac, .answers = dqi_raw_answers
+// And those of devices.
 #define DQI_RAW_OPS                                                                                          \
-    .flows = true, .start = dqi_raw_start, .stop = dqi_raw_stop, .close = dqi_raw_close, .tx = dqi_raw_tx,   \
-    .reap = dqi_raw_reap, .drop_rest = dqi_raw_drop_rest, .arm = dqi_raw_arm, .held = dqi_raw_held,          \
-    .flush = dqi_raw_flush, .lines = dqi_raw_lines, .refresh = dqi_raw_refresh,                              \
-    .change_rules = dqi_raw_change_rules, .drop_all = dqi_raw_drop_all, .mac = dqi_raw_mac,                  \
-    .mtu = dqi_raw_mtu, .multicast = dqi_raw_multicast, .answers = dqi_raw_answers
+    DQI_FRAME_OPS, .reap = dqi_raw_reap, .drop_rest = dqi_raw_drop_rest, .arm = dqi_raw_arm,                 \
+                   .flush = dqi_raw_flush, .refresh = dqi_raw_refresh, .mtu = dqi_raw_mtu
 // The port of an interface that dqi_raw_open has opened.
 static inline dqi_port *dqi_port_of(const dq_iface *i) { return i->engine; }
 

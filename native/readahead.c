@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PATIENCE_MS 50 // for a pipe that is silent, where whoever uses it waits
+
 static uint32_t get(_Atomic uint32_t *v) { return atomic_load_explicit(v, memory_order_acquire); }
 
 // Reads until the chunk is full or the file ends.
@@ -28,15 +30,13 @@ static void read_chunk(dqi_readahead *r, dqi_chunk *k) {
     }
 }
 
-// Waits until the pipe has something, or its end, or the thread is to end: false.
+// Waits until the pipe has something, or its end. False: the thread is to end, or without one nothing has
+// come for a while.
 static bool wait_readable(dqi_readahead *r) {
     struct pollfd fds[2] = {[1] = {.fd = r->fd, .events = POLLIN}};
+    if (!r->threaded) return poll(fds + 1, 1, PATIENCE_MS) > 0;
     while (fds[1].revents == 0) {
         if (get(&r->quit) != 0) return false;
-        if (!r->threaded) {
-            if (poll(fds + 1, 1, -1) < 0 && errno != EINTR) return false;
-            continue;
-        }
         dqi_wake_announce(&r->wake);
         if (get(&r->quit) != 0)
             dqi_wake_stay(&r->wake);
@@ -46,19 +46,20 @@ static bool wait_readable(dqi_readahead *r) {
     return true;
 }
 
-// Reads what is there.
-static void read_stream(dqi_readahead *r, dqi_chunk *k) {
+// Reads what is there; false: nothing.
+static bool read_stream(dqi_readahead *r, dqi_chunk *k) {
     struct pollfd fd = {.fd = r->fd, .events = POLLIN};
     *k = (dqi_chunk){.bytes = k->bytes};
-    if (!wait_readable(r)) return;
+    if (!wait_readable(r)) return false;
     do {
         ssize_t n = read(r->fd, k->bytes + k->len, DQI_CHUNK_BYTES - k->len);
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
         if (n < 0) k->err = errno;
         k->last = n <= 0;
-        if (n <= 0) return;
+        if (n <= 0) return true;
         k->len += (size_t)n;
     } while (k->len < DQI_CHUNK_BYTES && poll(&fd, 1, 0) > 0);
+    return true;
 }
 
 // Fills one chunk; false: there is no empty one, or nothing left to be read.
@@ -66,10 +67,10 @@ static bool fill(dqi_readahead *r) {
     uint32_t n = atomic_load_explicit(&r->filled, memory_order_relaxed);
     if (r->done || n - get(&r->taken) == DQI_CHUNKS) return false;
     dqi_chunk *k = &r->chunks[n % DQI_CHUNKS];
-    if (r->stream)
-        read_stream(r, k);
-    else
+    if (!r->stream)
         read_chunk(r, k);
+    else if (!read_stream(r, k))
+        return false;
     if (k->last) {
         r->at = 0;
         r->done = k->err != 0 || r->loops == 1;

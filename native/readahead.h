@@ -1,7 +1,8 @@
 // readahead.h: a file read in pieces ahead of whoever uses them, over and over where asked for.
 //
 // A thread fills chunks while others are in use; on the virtual clock the user fills the next one. No file is
-// mapped: one that is cut short meanwhile just ends. A pipe is read as it comes, once.
+// mapped: one that is cut short meanwhile just ends. A pipe is read as it comes, once; on the virtual clock
+// its user waits for it, a little at a time.
 #ifndef DQI_READAHEAD_H
 #define DQI_READAHEAD_H
 

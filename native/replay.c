@@ -166,7 +166,9 @@ static void set_due(dqi_replay *r, int64_t now) {
 
 bool dqi_replay_next(dqi_replay *r, int64_t now, bool busy, int64_t *due) {
     if (!r->valid && !fetch(r, busy)) {
-        *due = busy || dqi_replay_ended(r) ? now : now + (r->ahead.stream ? PIPE_NS : AGAIN_NS);
+        bool stay =
+            busy || dqi_replay_ended(r) || dqi_virtual(r->iface->session); // its time waits for a pipe
+        *due = stay ? now : now + (r->ahead.stream ? PIPE_NS : AGAIN_NS);
         return false;
     }
     if (!r->timed) set_due(r, now);

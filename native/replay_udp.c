@@ -1,10 +1,11 @@
 // replay_udp.c: see replay_udp.h. A server takes what goes to its port: at its local address, or at any where
-// that is unspecified, and at all groups once one was joined. A client takes what comes from its remote
-// address, to its local one where it has one. A capture does not say which addresses were its host's, and
-// which groups it had joined.
+// that is unspecified, and at the groups that it has joined. A client takes what comes from its remote
+// address, to its local one where it has one. A capture does not say which addresses were its host's.
 #include "replay_udp.h"
 #include "packet.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 // ---- opening ----------------------------------------------------------------------------------------------
@@ -24,22 +25,66 @@ int dqi_replay_udp_open(dqi_replay_udp *u, const dq_iface *i, dq_diag *diag) {
     if (!c->server) u->n_remote = resolve(i, c->remote_host, c->remote_port, u->remote, diag);
     if (u->n_remote < 0) return u->n_remote;
     if (u->n_remote > 0 && dqi_addr_is_multicast(&u->remote[0])) u->n_remote = 0; // its members answer
+    if (u->n_local == 1 && dqi_addr_is_multicast(&u->local[0]) && !dqi_addr_is_ssm(&u->local[0])) {
+        u->groups[u->n_groups++] = (dqi_group){.group = u->local[0]};
+        u->own = true;
+    }
     return DQ_OK;
 }
 
-int dqi_replay_udp_join(dqi_replay_udp *u, const dq_iface *i, const char *group, bool join, dq_diag *diag) {
+// ---- groups -----------------------------------------------------------------------------------------------
+
+static int join_group(dqi_replay_udp *u, const dqi_group *g) {
+    if (u->own && dqi_addr_same_host(&u->groups[0].group, &g->group)) { // chosen sources take its place
+        u->groups[0] = *g;
+        u->own = false;
+        return 0;
+    }
+    for (uint32_t k = 0; k < u->n_groups; k++) {
+        if (dqi_group_same(&u->groups[k], g)) return 0;
+        if (dqi_group_clash(&u->groups[k], g)) return EINVAL;
+    }
+    if (u->n_groups == DQI_REPLAY_GROUPS) return ENOBUFS;
+    u->groups[u->n_groups++] = *g;
+    return 0;
+}
+
+static int leave_group(dqi_replay_udp *u, const dqi_group *g) {
+    for (uint32_t k = 0; k < u->n_groups; k++) {
+        if (!dqi_group_same(&u->groups[k], g)) continue;
+        u->n_groups--;
+        if (k == 0) u->own = false;
+        memmove(u->groups + k, u->groups + k + 1, (u->n_groups - k) * sizeof *u->groups);
+        return 0;
+    }
+    return EADDRNOTAVAIL;
+}
+
+int dqi_replay_udp_join(dqi_replay_udp *u, const dq_iface *i, const char *group, const char *source,
+                        bool join, dq_diag *diag) {
     char host[256];
     int32_t port;
     dq_proto proto;
-    dqi_sockaddr a;
-    if (!dqi_addr_split(group, host, sizeof host, &port, &proto) || !dqi_addr_parse(host, &a) ||
-        !dqi_addr_is_multicast(&a))
-        return dqi_fail(
-            diag, DQ_INVALID_PARAMETER,
-            "interface %s: '%s' is no multicast group; hint: 224.0.0.0 to 239.255.255.255, or ff00::/8",
-            i->conf.name, group);
-    if (join) atomic_store_explicit(&u->groups, true, memory_order_relaxed);
-    return DQ_OK;
+    dqi_group g;
+    if (!dqi_addr_split(group, host, sizeof host, &port, &proto)) snprintf(host, sizeof host, "%s", group);
+    int err = dqi_group_parse(i, host, source, &g, diag);
+    if (err != DQ_OK) return err;
+    dqi_lock(&u->lock);
+    err = join ? join_group(u, &g) : leave_group(u, &g);
+    dqi_unlock(&u->lock);
+    if (err == ENOBUFS)
+        return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "interface %s: group %s: more than %d groups",
+                        i->conf.name, group, DQI_REPLAY_GROUPS);
+    return err == 0 ? DQ_OK : dqi_group_fail(i, group, err, diag);
+}
+
+// Whether the group was joined, for this sender.
+static bool hears(const dqi_replay_udp *u, const dqi_sockaddr *group, const dqi_sockaddr *from) {
+    for (uint32_t k = 0; k < u->n_groups; k++)
+        if (dqi_addr_same_host(&u->groups[k].group, group) &&
+            (u->groups[k].source.sa.sa_family == AF_UNSPEC || dqi_addr_same_host(&u->groups[k].source, from)))
+            return true;
+    return false;
 }
 
 // ---- a frame ----------------------------------------------------------------------------------------------
@@ -74,8 +119,7 @@ static bool is_ours(const dqi_replay_udp *u, const dqi_sockaddr *from, const dqi
     if (ports && u->local_port != 0 && dqi_addr_port(to) != u->local_port) return false;
     if (ports && u->n_remote > 0 && dqi_addr_port(from) != dqi_addr_port(&u->remote[0])) return false;
     if (!one_fits(u->remote, u->n_remote, from)) return false;
-    return one_fits(u->local, u->n_local, to) ||
-           (dqi_addr_is_multicast(to) && atomic_load_explicit(&u->groups, memory_order_relaxed));
+    return dqi_addr_is_multicast(to) ? hears(u, to, from) : one_fits(u->local, u->n_local, to);
 }
 
 static uint32_t hash(const uint8_t *p, uint32_t n, uint32_t h) {

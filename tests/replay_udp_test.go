@@ -36,6 +36,11 @@ daqiri:
 const replayUDPScript = `
 local daqiri = require "daqiri"
 local s = daqiri.open("udp.yaml")
+local i = s:interface("rx_port")
+i:on_connection(function() error("nobody connects to a UDP socket") end)
+assert(i:connection():setsockopt("SOL_SOCKET", "SO_RCVBUF", 1000000))
+local c, status = i:connect{ address = "127.0.0.1:9" }
+assert(c == nil and status == "NOT_SUPPORTED", status)
 s:pipe(s:rx_queue("rx_port"), s:write_pcap{ name = "disk", dir = "out", policy = "wait" })
 s:rx_queue("rx_port"):on_burst(function(b)
   for i = 1, b.n do print(b:peer(i), b:packet(i):bytes()) end
@@ -132,38 +137,45 @@ func runFrom(t *testing.T, dir, program, config, source string) []string {
 	return strings.Split(strings.TrimSpace(stdout.String()), "\n")
 }
 
-// TestReplayPipe reads a capture from a pipe that delivers it in two pieces, and refuses what a pipe can't do.
+// TestReplayPipe reads a capture from a pipe that delivers it in two pieces, on either clock, and refuses what a pipe can't
+// do. A stop doesn't wait for a pipe that is silent.
 func TestReplayPipe(t *testing.T) {
 	program, dir := built(t), t.TempDir()
 	config := fmt.Sprintf(replayUDPConfig, "", "192.0.2.2:7148")
+	virtual := fmt.Sprintf(replayUDPConfig, "loopback: {mode: sw, clock: virtual}", "192.0.2.2:7148")
 	file := filepath.Join(dir, "in.pcap")
 	bigEndianCapture(t, file, 50)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, body := range map[string]string{"udp.yaml": config, "script.lua": `
-local s = require("daqiri").open("udp.yaml")
+	for name, body := range map[string]string{"udp.yaml": config, "virtual.yaml": virtual, "script.lua": `
+local daqiri = require "daqiri"
+local s = daqiri.open(daqiri.args{ config = "udp.yaml" }.config)
 s:pipe(s:rx_queue("rx_port"), s:count())
 s:threshold("rx_port.rx.packets == 50")
+print("ready")
 s:run{}`} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(body), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	tests := []struct {
-		source, fault string
-		in            []byte
-		code          int
+	for _, tt := range []struct {
+		source, config, fault string
+		in                    []byte
+		stop                  bool // before the pipe's end
+		code                  int
 	}{
-		{"-,speed=max", "", text, 0},
-		{"-,loops=2", "is a pipe, which is read once", text, 4},
-		{"-", "it ended before a capture began", nil, 6},
-	}
-	for _, tt := range tests {
-		cmd := exec.Command(program, "--source", tt.source, "script.lua")
-		var stderr bytes.Buffer
-		cmd.Dir, cmd.Stderr = dir, &stderr
+		{"-,speed=max", "udp.yaml", "", text, false, 0},
+		{"-,speed=max", "virtual.yaml", "source exhausted", text, false, 0},
+		{"-,loops=2", "udp.yaml", "is a pipe, which is read once", text, false, 4},
+		{"-", "udp.yaml", "it ended before a capture began", nil, false, 6},
+		{"-", "udp.yaml", "(Ctrl-C)", nil, true, 5},
+		{"-", "virtual.yaml", "(Ctrl-C)", nil, true, 5},
+	} {
+		cmd := exec.Command(program, "--source", tt.source, "script.lua", "--config", tt.config)
+		var stdout, stderr lockedBuffer
+		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -173,12 +185,21 @@ s:run{}`} {
 		}
 		half := len(tt.in) / 2
 		_, _ = in.Write(tt.in[:half]) // a refused pipe is closed
+		if tt.stop {
+			until(t, "script", func() bool { return strings.Contains(stdout.String(), "ready") })
+		}
 		time.Sleep(20 * time.Millisecond)
-		_, _ = in.Write(tt.in[half:])
-		_ = in.Close()
+		if tt.stop {
+			_ = cmd.Process.Signal(os.Interrupt)
+		} else {
+			_, _ = in.Write(tt.in[half:])
+			_ = in.Close()
+		}
+		late := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
 		_ = cmd.Wait()
+		late.Stop()
 		if got := cmd.ProcessState.ExitCode(); got != tt.code || !strings.Contains(stderr.String(), tt.fault) {
-			t.Errorf("--source %s: exit code %d, want %d with %q:\n%s", tt.source, got, tt.code, tt.fault, stderr.String())
+			t.Errorf("--source %s, %s: exit code %d, want %d with %q:\n%s", tt.source, tt.config, got, tt.code, tt.fault, stderr.String())
 		}
 	}
 }

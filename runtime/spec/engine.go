@@ -62,6 +62,13 @@ func (p *parser) socketEngine(c *Config, i *Interface, forced string) string {
 	if i.SocketConfig.Scheme() == SchemeRoCE {
 		engine = EngineRDMA
 	}
+	if forced == "" && strings.HasPrefix(i.Address, "pcap:") {
+		p.datagramsOnly(i, i.Key("address"), "a capture")
+		if i.Engine != "" && i.Engine != EnginePCAP {
+			p.errorf(i.Key("engine"), "engine %s does not replay captures, %s does", i.Engine, EnginePCAP)
+		}
+		return p.addressEngine(i)
+	}
 	want, at := i.Engine, i.Key("engine")
 	if forced != "" {
 		want, at = forced, i.Key("socket_config")

@@ -155,9 +155,10 @@ func (p *parser) replaceSources(c *Config) {
 				found = n
 			}
 		}
+		if i.Socket() {
+			p.datagramsOnly(i, i.Key("socket_config"), "--source")
+		}
 		switch {
-		case i.Socket() && i.SocketConfig.Scheme() != SchemeUDP && i.SocketConfig.Scheme() != "":
-			p.errorf(i.Key("socket_config"), "--source replays datagrams, and interface %s is a %s endpoint: a capture does not answer", i.Name, i.SocketConfig.Scheme())
 		case found < 0 && i.RX != nil:
 			p.errorf(i.Source, "interface %s receives, and no --source is for it: add --source %s=FILE", i.Name, i.Name)
 		case found >= 0 && i.RX == nil:
@@ -185,6 +186,13 @@ func (p *parser) replaceSources(c *Config) {
 		} else {
 			p.errorf(at, "there is no interface %s%s", s.Interface, didYouMean(s.Interface, c.interfaceNames()))
 		}
+	}
+}
+
+// datagramsOnly refuses what gives a stream a capture.
+func (p *parser) datagramsOnly(i *Interface, at Source, what string) {
+	if scheme := i.SocketConfig.Scheme(); scheme != SchemeUDP && scheme != "" {
+		p.errorf(at, "%s replays datagrams, and interface %s is a %s endpoint: a capture does not answer", what, i.Name, scheme)
 	}
 }
 

@@ -46,6 +46,33 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReplaySocket replays datagrams through a socket's interface whose address is a capture.
+func TestReplaySocket(t *testing.T) {
+	const text = `
+version: 1
+master_core: 0
+stream_type: socket
+memory_regions: [{name: m, kind: host, affinity: 0, num_bufs: 16, buf_size: 64}]
+interfaces:
+- name: src
+  address: pcap:a
+  socket_config: {mode: server, local_addr: "udp://10.0.0.1:1"}
+  rx: {queues: [{name: q, id: 0, poll_mode: direct, memory_regions: [m]}]}
+`
+	for _, tt := range []struct{ old, new, fault string }{
+		{"", "", ""},
+		{"udp:", "tcp:", "interfaces[0].address: a capture replays datagrams, and interface src is a tcp endpoint"},
+		{"  socket_config", "  engine: socket\n  socket_config", "interfaces[0].engine: engine socket does not replay captures, pcap does"},
+		{"  rx:", "  tx: {queues: [{name: q, id: 0, poll_mode: direct, memory_regions: [m]}]}\n  rx:", "cannot transmit"},
+	} {
+		cfg, _, err := ParseText("x.yaml", strings.Replace(text, tt.old, tt.new, 1), Options{})
+		checkFault(t, err, tt.fault)
+		if err == nil && cfg.Interfaces[0].EngineName() != EnginePCAP {
+			t.Errorf("%s, not %s", cfg.Interfaces[0].EngineName(), EnginePCAP)
+		}
+	}
+}
+
 func TestParseSource(t *testing.T) {
 	tests := []struct{ arg, want, fault string }{
 		{"a.pcap", " a.pcap 1 0 0 1", ""},

@@ -3,6 +3,8 @@
 
 #include "replay_udp.h"
 
+#include <errno.h>
+
 static frame plain(void) {
     return (frame){.ip = 4,
                    .proto = 17,
@@ -66,18 +68,63 @@ static void by_address_and_port(void) {
     DQ_EQ(fate(&u, g, 0), -1);
 }
 
-static void groups_once_joined(void) {
-    dqi_replay_udp u;
+// What joining or leaving a group of this source says.
+static int change(dqi_replay_udp *u, const char *group, const char *source, bool join) {
     dq_iface i = {.conf = {.name = "rx"}};
     dq_diag d;
+    return dqi_replay_udp_join(u, &i, group, source, join, &d);
+}
+
+static void groups_once_joined(void) {
+    dqi_replay_udp u;
+    frame f = plain(), g = plain();
+    f.dst[0] = 239;
+    g.dst[0] = 239, g.src[3] = 9;
+    open_as(&u, (dq_socket_conf){.server = 1, .local_host = "0.0.0.0", .local_port = 7148});
+    DQ_EQ(fate(&u, f, 0), DQ_DROP_NO_FLOW);
+    DQ_EQ(change(&u, "192.0.2.2", "", true), DQ_INVALID_PARAMETER);
+    DQ_EQ(change(&u, "239.0.2.2", "::1", true), DQ_INVALID_PARAMETER);
+    DQ_EQ(fate(&u, f, 0), DQ_DROP_NO_FLOW);
+    DQ_EQ(change(&u, "udp://239.0.2.2:7148", NULL, true), DQ_OK);
+    DQ_EQ(change(&u, "239.0.2.2", "", true), DQ_OK);
+    DQ_EQ(fate(&u, f, 0), -1);
+    DQ_EQ(change(&u, "239.0.2.2", "192.0.2.1", true), DQ_ESYS - EINVAL);
+    DQ_EQ(change(&u, "239.0.2.2", "192.0.2.1", false), DQ_ESYS - EADDRNOTAVAIL);
+    DQ_EQ(change(&u, "239.0.2.2", "", false), DQ_OK);
+    DQ_EQ(fate(&u, f, 0), DQ_DROP_NO_FLOW);
+    DQ_EQ(change(&u, "239.0.2.2", "192.0.2.1", true), DQ_OK); // of one sender
+    DQ_EQ(fate(&u, f, 0), -1);
+    DQ_EQ(fate(&u, g, 0), DQ_DROP_NO_FLOW);
+    DQ_EQ(change(&u, "239.0.2.2", "192.0.2.9", true), DQ_OK); // and of a second one
+    DQ_EQ(fate(&u, g, 0), -1);
+    DQ_EQ(change(&u, "239.0.2.2", "192.0.2.1", false), DQ_OK);
+    DQ_EQ(fate(&u, f, 0), DQ_DROP_NO_FLOW);
+    DQ_EQ(fate(&u, g, 0), -1);
+}
+
+static void address_that_is_a_group(void) {
+    dqi_replay_udp u;
     frame f = plain();
     f.dst[0] = 239;
-    open_as(&u, (dq_socket_conf){.server = 1, .local_host = "192.0.2.2", .local_port = 7148});
-    DQ_EQ(fate(&u, f, 0), DQ_DROP_NO_FLOW);
-    DQ_EQ(dqi_replay_udp_join(&u, &i, "192.0.2.2", true, &d), DQ_INVALID_PARAMETER);
-    DQ_EQ(fate(&u, f, 0), DQ_DROP_NO_FLOW);
-    DQ_EQ(dqi_replay_udp_join(&u, &i, "239.0.2.2", true, &d), DQ_OK);
+    open_as(&u, (dq_socket_conf){.server = 1, .local_host = "239.0.2.2", .local_port = 7148});
     DQ_EQ(fate(&u, f, 0), -1);
+    DQ_EQ(change(&u, "239.0.2.2", "192.0.2.9", true), DQ_OK);
+    DQ_EQ(fate(&u, f, 0), DQ_DROP_NO_FLOW); // the chosen source took its place
+    f.src[3] = 9;
+    DQ_EQ(fate(&u, f, 0), -1);
+    f.dst[0] = 232; // source-specific: nothing comes unasked
+    open_as(&u, (dq_socket_conf){.server = 1, .local_host = "232.0.2.2", .local_port = 7148});
+    DQ_EQ(fate(&u, f, 0), DQ_DROP_NO_FLOW);
+}
+
+static void no_more_groups_than_fit(void) {
+    dqi_replay_udp u;
+    open_as(&u, (dq_socket_conf){.server = 1, .local_host = "0.0.0.0", .local_port = 7148});
+    for (int k = 0; k <= DQI_REPLAY_GROUPS; k++) {
+        char group[32];
+        snprintf(group, sizeof group, "239.1.%d.%d", k / 256, k % 256);
+        DQ_EQ(change(&u, group, "", true), k < DQI_REPLAY_GROUPS ? DQ_OK : DQ_NO_SPACE_AVAILABLE);
+    }
 }
 
 static void client_hears_its_server(void) {
@@ -111,6 +158,8 @@ int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(by_address_and_port);
     DQ_RUN(groups_once_joined);
+    DQ_RUN(address_that_is_a_group);
+    DQ_RUN(no_more_groups_than_fit);
     DQ_RUN(client_hears_its_server);
     DQ_RUN(whole_ones_alone);
     return dq_done();
