@@ -261,15 +261,15 @@ static void times_of_any_resolution(void) {
 
 // ---- what isn't whole -------------------------------------------------------------------------------------
 
-static void good_pcap(file *f) {
-    file_open(f, false);
-    pcap_header(f, 0xa1b23c4d, 1);
+static void good_pcap(file *f, bool big, bool ns) {
+    file_open(f, big);
+    pcap_header(f, ns ? 0xa1b23c4d : 0xa1b2c3d4, 1);
     pcap_packet(f, 1, 2, frame, 20, 20);
     pcap_packet(f, 1, 3, frame, 26, 26);
 }
 
-static void good_pcapng(file *f) {
-    file_open(f, false);
+static void good_pcapng(file *f, bool big) {
+    file_open(f, big);
     section(f);
     interface(f, 1, 0, 9, 0);
     interface(f, 101, 0, 9, 3);
@@ -279,23 +279,54 @@ static void good_pcapng(file *f) {
 }
 
 static void cut_anywhere(void) {
-    file f;
-    good_pcap(&f);
-    for (size_t n = 24; n < f.n; n++) {
-        seen s = read_all(f.bytes, n);
-        DQ_EQ(s.n, n >= 60);
-        DQ_EQ(s.how, n == 60 ? DQI_CAPTURE_PACKET : n == 24 ? DQI_CAPTURE_OTHER : DQI_CAPTURE_MORE);
+    for (int form = 0; form < 4; form++) {
+        file f;
+        good_pcap(&f, form & 1, form & 2);
+        for (size_t n = 24; n < f.n; n++) {
+            seen s = read_all(f.bytes, n);
+            DQ_EQ(s.n, n >= 60);
+            DQ_EQ(s.how, n == 60 ? DQI_CAPTURE_PACKET : n == 24 ? DQI_CAPTURE_OTHER : DQI_CAPTURE_MORE);
+        }
+        file_close(&f);
     }
-    file_close(&f);
-    good_pcapng(&f);
-    uint32_t whole = 0;
-    for (size_t n = 1; n <= f.n; n++) {
-        seen s = read_all(f.bytes, n);
-        DQ_CHECK(s.how != DQI_CAPTURE_BAD && s.n >= whole && s.n <= whole + 1);
-        whole = s.n;
+    for (int big = 0; big < 2; big++) {
+        file f;
+        good_pcapng(&f, big);
+        uint32_t whole = 0;
+        for (size_t n = 1; n <= f.n; n++) {
+            seen s = read_all(f.bytes, n);
+            DQ_CHECK(s.how != DQI_CAPTURE_BAD && s.n >= whole && s.n <= whole + 1);
+            whole = s.n;
+        }
+        DQ_EQ(whole, 3);
+        file_close(&f);
     }
-    DQ_EQ(whole, 3);
-    file_close(&f);
+}
+
+// Every length of a block and of an option, too short, too long, and as long as can be: what is read stays
+// inside.
+static void wrong_lengths(void) {
+    static const uint32_t lengths[] = {0,  1,  4,  8,       11,         12,         13,         16,
+                                       20, 24, 28, 1 << 20, UINT16_MAX, 0x7ffffffc, 0xfffffffc, UINT32_MAX};
+    for (int big = 0; big < 2; big++) {
+        file f;
+        good_pcapng(&f, big);
+        for (size_t at = 0; at + 4 <= f.n; at += 2) {
+            uint8_t was[4];
+            memcpy(was, f.bytes + at, 4);
+            for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+                size_t n = f.n;
+                f.n = at;
+                put(&f, lengths[k], 4);
+                f.n = n;
+                seen s = read_all(f.bytes, f.n);
+                DQ_CHECK(s.n <= 3 && (s.how == DQI_CAPTURE_BAD) == (s.why[0] != 0));
+            }
+            memcpy(f.bytes + at, was, 4);
+        }
+        DQ_EQ(read_all(f.bytes, f.n).n, 3);
+        file_close(&f);
+    }
 }
 
 // Bytes that are changed at random: whatever is read stays inside, and reading ends (read_all sees to it).
@@ -303,11 +334,12 @@ static void damaged_anywhere(void) {
     uint64_t seed = 42;
     for (int round = 0; round < 20000; round++) {
         file f;
+        bool big = round & 2;
         if (round & 1)
-            good_pcap(&f);
+            good_pcap(&f, big, round & 4);
         else
-            good_pcapng(&f);
-        for (int k = 0; k < 1 + round % 4; k++) {
+            good_pcapng(&f, big);
+        for (int k = 0; k < 1 + round % 5; k++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
             f.bytes[(seed >> 33) % f.n] = (uint8_t)(seed >> (seed >> 62 ? 20 : 60));
         }
@@ -390,6 +422,7 @@ int main(int argc, char **argv) {
     DQ_RUN(blocks_of_every_kind);
     DQ_RUN(times_of_any_resolution);
     DQ_RUN(cut_anywhere);
+    DQ_RUN(wrong_lengths);
     DQ_RUN(damaged_anywhere);
     DQ_RUN(said_what_is_wrong);
     DQ_RUN(frames_of_other_links);
