@@ -19,6 +19,14 @@ const (
 	PolicyWait Policy = C.DQ_POLICY_WAIT // it holds the queue
 )
 
+// String is the policy's name in scripts.
+func (p Policy) String() string {
+	if p == PolicyWait {
+		return "wait"
+	}
+	return "drop"
+}
+
 // Stage is native work in a pipe. It ends with its session.
 type Stage struct{ c *C.dq_stage }
 

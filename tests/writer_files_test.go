@@ -48,6 +48,7 @@ type writtenManifest struct {
 		Packets int
 		CRC32C  string
 	}
+	Writer        struct{ Format, Precision, Policy, Text string }
 	Ledger        struct{ Lines []struct{ Name string } }
 	Configuration map[string]any
 }
@@ -90,6 +91,9 @@ func TestRotatedFiles(t *testing.T) {
 			m := readManifest(t, filepath.Join(dir, "a", "disk.manifest.json"))
 			if m.State != "finished" || m.Reason == "" || m.ScriptSHA256 == "" || len(m.Ledger.Lines) == 0 || len(m.Configuration) == 0 || len(m.Files) < 6 {
 				t.Errorf("manifest: %+v", m)
+			}
+			if w := m.Writer; w.Format != format || w.Precision != "ns" || w.Policy != "wait" {
+				t.Errorf("the manifest has the options %+v", w)
 			}
 			total := 0
 			for _, f := range m.Files {

@@ -53,15 +53,24 @@ type manifestHost struct {
 	CPUs   int    `json:"cpus"`
 }
 
+// manifestWriter has what the script has asked for.
 type manifestWriter struct {
 	Name          string   `json:"name"`
 	Kind          string   `json:"kind"`
 	Dirs          []string `json:"dirs"`
 	Prefix        string   `json:"prefix"`
+	Policy        string   `json:"policy"`
+	Format        string   `json:"format,omitempty"`    // of a capture
+	Precision     string   `json:"precision,omitempty"` // of its times
+	Snaplen       int      `json:"snaplen,omitempty"`
+	Append        bool     `json:"append,omitempty"`
+	Text          string   `json:"text,omitempty"` // its comment, or that of the headers of blocks
+	DataOffset    int      `json:"packet_data_offset,omitempty"`
 	RotateBytes   uint64   `json:"rotate_bytes,omitempty"`
 	RotatePackets uint64   `json:"rotate_packets,omitempty"`
 	RotateSeconds float64  `json:"rotate_seconds,omitempty"`
 	Quota         uint64   `json:"quota,omitempty"`
+	DeleteOldest  bool     `json:"delete_oldest,omitempty"`
 	Naming        string   `json:"naming,omitempty"`     // of files that are not listed: one per packet or burst
 	FileCount     uint64   `json:"file_count,omitempty"` // how many these are
 }
@@ -158,8 +167,19 @@ func (st *Stage) keepManifest() {
 
 func (st *Stage) manifestWriter(l *stats.Ledger) manifestWriter {
 	o := st.writer
-	w := manifestWriter{Name: st.name, Kind: st.kind, Dirs: o.Dirs, Prefix: o.Prefix, RotateBytes: o.Rotate.Bytes,
-		RotatePackets: o.Rotate.Packets, RotateSeconds: float64(o.Rotate.After) / 1e9, Quota: o.Quota}
+	w := manifestWriter{Name: st.name, Kind: st.kind, Dirs: o.Dirs, Prefix: o.Prefix, Policy: o.Policy.String(),
+		Snaplen: o.Snaplen, Append: o.Append, Text: o.Text, DataOffset: o.PacketDataOffset,
+		RotateBytes: o.Rotate.Bytes, RotatePackets: o.Rotate.Packets, RotateSeconds: float64(o.Rotate.After) / 1e9,
+		Quota: o.Quota, DeleteOldest: o.DeleteOldest}
+	if st.kind == KindPcap {
+		w.Format, w.Precision = "pcap", "ns"
+		if o.PcapNG {
+			w.Format = "pcapng"
+		}
+		if o.Micro {
+			w.Precision = "us"
+		}
+	}
 	if st.kind == KindRaw && o.Per != PerFile {
 		w.Naming = "DIR/PREFIX_INDEX"
 		for i := range l.Lines {
