@@ -64,7 +64,7 @@ func TestCases(t *testing.T) {
 	}
 	for _, want := range []string{"loop_1024", "loop_copy", "script_handler", "script_modify", "udp_1024", "udp_8000", "udp_65000",
 		"udp_plain_1024", "udp_plain_8000", "tcp", "write_pcap_1024", "write_pcap_8000", "write_pcapng_1024", "write_pcapng_8000", "write_raw_1024", "write_raw_8000", "write_blocks_1024", "write_blocks_8000",
-		"capture_pcap", "xdp", "latency", "pacing", "start"} {
+		"capture_pcap", "xdp", "replay", "replay_veth", "replay_gaps", "latency", "pacing", "start"} {
 		if !seen[want] {
 			t.Errorf("no case %s", want)
 		}
@@ -224,5 +224,25 @@ func TestReport(t *testing.T) {
 	}
 	if !strings.Contains(text[2], "0.5 (0.50 to 0.50)") && !strings.Contains(text[2], "0.50 (0.50 to 0.50)") {
 		t.Errorf("text %q", text[2])
+	}
+}
+
+// TestGapErrors compares captures whose gaps are known, one of them without its last frame.
+func TestGapErrors(t *testing.T) {
+	b, want := &bench{dir: t.TempDir()}, []int64{0, 1000, 2e9, 2e9 + 5}
+	for _, tt := range []struct {
+		n      int
+		off    int64 // of each gap, ns
+		median float64
+		fault  string
+	}{{4, 0, 0, ""}, {4, 7000, 7, ""}, {3, 0, 0, "3 of 4 frames arrived"}} {
+		path, err := b.captureOf(tt.n, func(k int) int64 { return want[k] + int64(k)*tt.off })
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := gapErrors(want, path)
+		if said := fmt.Sprint(err); (err != nil || tt.fault != "") && said != tt.fault || s.value != tt.median || s.more["max"] != tt.median {
+			t.Errorf("%+v: %+v, %v", tt, s, err)
+		}
 	}
 }

@@ -51,6 +51,7 @@ var Cases = []Case{
 	{"xdp", "frames of 64 bytes that go round through both ends of a veth pair by AF_XDP, on one thread (needs root)", mppsPerCPU, false, 30, runXDP},
 	{"replay", "frames of 60 bytes from a capture, flat out, over and over, counted", "million packets per second", false, 10, runReplay},
 	{"replay_veth", "the same onto a veth pair (needs root)", "million packets per second", false, 10, runReplayVeth},
+	{"replay_gaps", "how far gaps are off that a capture has, sent onto a veth pair and captured by tcpdump, median (needs root)", "µs", true, 10, runReplayGaps},
 	{"latency", "from the kernel's stamp of a datagram to the handler, median", "µs", true, 10, runLatency},
 	{"pacing", "how far gaps between paced packets are off, at the receiver: 99 of 100, at 1 Mpps (and 100 and 10 kpps)", "ns", true, 15, runPacing},
 	{"flows", "a packet's way through a table of 100 mixed rules; of 1 and 10,000 too, and flows added in a second", "ns", true, 10, runFlows},

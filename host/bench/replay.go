@@ -15,6 +15,8 @@ import (
 const (
 	replayFrames = 500_000
 	replaySize   = 60 // bytes of a frame, without FCS
+	replayRecord = 16 // of a record's header
+	replayNumber = 42 // where a frame has its number
 )
 
 // runReplay is replay: a capture, over and over, into a counter; its peer reads it and writes it again.
@@ -99,6 +101,11 @@ func (b *bench) replay(ctx context.Context, d time.Duration, c *cable, file stri
 
 // capture writes a nanosecond pcap of small frames, a microsecond apart.
 func (b *bench) capture() (string, error) {
+	return b.captureOf(replayFrames, func(k int) int64 { return int64(k) * 1000 })
+}
+
+// captureOf writes a nanosecond pcap of n numbered frames, the k-th of them at(k) ns behind a whole second; at never falls.
+func (b *bench) captureOf(n int, at func(k int) int64) (string, error) {
 	path := filepath.Join(b.dir, "replay.pcap")
 	f, err := os.Create(path)
 	if err != nil {
@@ -110,15 +117,16 @@ func (b *bench) capture() (string, error) {
 	header := le.AppendUint32(nil, 0xa1b23c4d)
 	header = append(header, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 	_, _ = w.Write(le.AppendUint32(le.AppendUint32(header, 65535), 1)) // Flush has the error
-	record := make([]byte, 16+replaySize)
-	copy(record[16:], []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, replaySize - 14, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2,
+	record := make([]byte, replayRecord+replaySize)
+	copy(record[replayRecord:], []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, replaySize - 14, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2,
 		0x10, 0, 0x10, 0, 0, replaySize - 34})
 	le.PutUint32(record[8:], replaySize)
 	le.PutUint32(record[12:], replaySize)
-	for k := range uint32(replayFrames) {
-		le.PutUint32(record, 1700000000)
-		le.PutUint32(record[4:], k*1000)
-		le.PutUint32(record[16+42:], k)
+	for k := range n {
+		ns := at(k)
+		le.PutUint32(record, 1700000000+uint32(ns/1e9))
+		le.PutUint32(record[4:], uint32(ns%1e9))
+		le.PutUint32(record[replayRecord+replayNumber:], uint32(k))
 		_, _ = w.Write(record)
 	}
 	return path, w.Flush()
