@@ -2,7 +2,6 @@ package bindings
 
 import (
 	"fmt"
-	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -131,33 +130,37 @@ func burstText(c *call) int {
 	return c.push(lua.LString(fmt.Sprintf("burst of %d packets, %d bytes", b.b.N(), b.b.Bytes())))
 }
 
-// clockZero is a time to count from: reading the monotonic clock alone costs half of what time.Now does.
-var clockZero = time.Now()
-
 // burstHandler is an on_burst function.
 type burstHandler struct {
 	fn    *lua.LFunction
 	of    *Opened
+	meta  *lua.LTable     // of bursts
 	clock *stats.Recorder // of its calls; nil: nobody wants to know
+	lease *session.Burst  // of the last burst, which has gone; nil: there is none to be had again
 }
 
-// deliver calls the handler; the burst ends with it unless it was kept, sent or freed.
+// spent stands for the burst behind a handle that knows itself what became of it.
+var spent session.Burst
+
+// deliver calls the handler; the burst ends with it unless it was kept, sent or freed. The call is timed from when the task
+// last looked at the clock, at the end of its wait or of the call before.
 func (h *burstHandler) deliver(rt *Runtime, L *lua.LState, it *task.Item) {
-	d := &delivery{} // one allocation
-	rt.leases.TakeInto(&d.lease, it)
-	d.burst = burst{b: &d.lease, of: h.of}
-	d.object = lua.LUserData{Value: &d.burst, Metatable: rt.live(burstType.name).meta}
+	lease := h.lease
+	h.lease = nil
+	if lease == nil {
+		lease = new(session.Burst)
+	}
+	rt.leases.TakeInto(lease, it)
+	d := &handle{burst: burst{b: lease, of: h.of}} // one allocation; it may outlive the burst
+	d.object = lua.LUserData{Value: &d.burst, Metatable: h.meta}
 	before := rt.place
 	rt.place = inBurst
-	var began time.Duration
-	if h.clock != nil {
-		began = time.Since(clockZero)
-	}
+	began := rt.Task.Seen()
 	defer func() {
 		rt.place = before
 		h.end(&d.burst)
 		if h.clock != nil {
-			h.clock.Record(uint64(time.Since(clockZero) - began))
+			h.clock.Record(uint64(rt.Task.Look() - began))
 		}
 	}()
 	L.Push(h.fn)
@@ -165,14 +168,13 @@ func (h *burstHandler) deliver(rt *Runtime, L *lua.LState, it *task.Item) {
 	L.Call(1, 0)
 }
 
-// delivery is all that one burst needs on its way to a handler.
-type delivery struct {
-	lease  session.Burst
+// handle is what a script has of a burst.
+type handle struct {
 	burst  burst
 	object lua.LUserData
 }
 
-// end returns a burst that its handler did not keep.
+// end returns a burst that its handler did not keep, and takes its lease for the next one where it has gone.
 func (h *burstHandler) end(b *burst) {
 	if b.b.Live() && !b.b.Kept() {
 		b.ended = "returned when its on_burst handler ended (b:keep() keeps a burst)"
@@ -181,6 +183,9 @@ func (h *burstHandler) end(b *burst) {
 		}
 	}
 	b.b.EndHandler()
+	if b.ended != "" && b.b.Gone() {
+		h.lease, b.b = b.b, &spent
+	}
 }
 
 func burstKeep(c *call) int {

@@ -224,13 +224,9 @@ func connectionOnDisconnect(c *call) int {
 
 func connectionOnBurst(c *call) int {
 	x := selfConnection(c)
-	h := &burstHandler{fn: c.fn(1, "function(burst)"), of: x.of}
+	c.fn(1, "function(burst)")
 	c.listener(&iface{x.c.Interface(), x.of}) // hears of the end, which ends the tap
-	tap, err := x.c.Tap(c.rt.Task, h, c.tapOptions(2, ""))
-	c.check(err)
-	h.clock = tap.Clock()
-	c.rt.listening++
-	return c.push(c.L.Get(1))
+	return c.onBurst(x.of, x.c.Tap, "")
 }
 
 // connectionGetBurst is c:get_burst{timeout_us}, as of a queue, for this connection alone.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/daqiri/daqiri-run/runtime/session"
@@ -20,6 +21,8 @@ type Opened struct {
 	name  string
 	s     *session.Session
 	owner *task.Task
+
+	live atomic.Bool // begun, and neither finished nor closed
 
 	mu       sync.Mutex
 	begun    bool
@@ -160,7 +163,7 @@ func (o *Opened) Files() []string {
 
 // check raises where the script has closed the session.
 func (o *Opened) check(c *call) {
-	if o.isClosed() {
+	if !o.live.Load() && o.isClosed() {
 		c.raise("session %s was closed", o.name)
 	}
 }
@@ -181,6 +184,9 @@ func (o *Opened) unfinished(c *call) {
 
 // running raises unless the session has started and not ended.
 func (o *Opened) running(c *call) {
+	if o.live.Load() {
+		return
+	}
 	o.unfinished(c)
 	if !o.Started() {
 		c.raise("session %s has not started: nothing moves before s:start() or s:run{}", o.name)
@@ -198,6 +204,7 @@ func (o *Opened) begin(t *task.Task) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.begun, o.began = true, o.s.Now()
+	o.live.Store(true)
 	return nil
 }
 
@@ -223,6 +230,7 @@ func (o *Opened) finish(reason string, serve func(until int64)) error {
 		return nil
 	}
 	o.finished, o.err = true, err
+	o.live.Store(false)
 	o.final = o.s.Ledger()
 	o.ended = o.final.EndNS
 	o.judge()
@@ -285,6 +293,7 @@ func (o *Opened) close() *Opened {
 	}
 	o.final = o.final.Bare()
 	o.closed, o.past = true, p
+	o.live.Store(false)
 	o.s.Close()
 	return &Opened{name: o.name, owner: o.owner, begun: o.begun, began: o.began, ended: o.ended, finished: o.finished,
 		closed: true, failed: o.failed, err: o.err, final: o.final, past: p}

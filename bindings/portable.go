@@ -75,7 +75,7 @@ func (rt *Runtime) imported(v any) lua.LValue {
 	case moment:
 		return rt.newObject(v)
 	case passed:
-		return rt.newObject(&queue{q: v.q, of: v.of})
+		return rt.newLasting(&queue{q: v.q, of: v.of})
 	case lua.LValue:
 		return v
 	}

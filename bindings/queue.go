@@ -90,10 +90,15 @@ func (q *queue) handOver(c *call, t *task.Task) {
 // queueOnBurst is q:on_burst(fn, {sample, policy}).
 func queueOnBurst(c *call) int {
 	q := selfQueue(c, true)
-	h := &burstHandler{fn: c.fn(1, "function(burst)"), of: q.of}
-	tap, err := q.q.Tap(c.rt.Task, h, c.tapOptions(2, "on_burst"))
+	return c.onBurst(q.of, q.q.Tap, "on_burst")
+}
+
+// onBurst is on_burst of a queue, a stage or a connection, of which tap makes a tap; name begins the tap's.
+func (c *call) onBurst(o *Opened, tap func(*task.Task, any, session.TapOptions) (*session.Tap, error), name string) int {
+	h := &burstHandler{fn: c.fn(1, "function(burst)"), of: o, meta: c.rt.live(burstType.name).meta}
+	t, err := tap(c.rt.Task, h, c.tapOptions(2, name))
 	c.check(err)
-	h.clock = tap.Clock()
+	h.clock = t.Clock()
 	c.rt.listening++
 	return c.push(c.L.Get(1))
 }

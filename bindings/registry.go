@@ -40,6 +40,26 @@ func (rt *Runtime) newObject(value named) *lua.LUserData {
 	return &lua.LUserData{Value: value, Metatable: rt.live(value.luaType()).meta}
 }
 
+// newLasting makes a Lua value that finds its methods without a call into Go, at the price of a table of its own:
+// for what a script calls once a burst.
+func (rt *Runtime) newLasting(value named) *lua.LUserData {
+	t := rt.live(value.luaType())
+	object := &lua.LUserData{Value: value}
+	own, methods, others := rt.root.NewTable(), rt.root.NewTable(), rt.root.NewTable()
+	t.meta.ForEach(own.RawSet)
+	for name, fn := range t.methods {
+		methods.RawSetString(name, fn)
+	}
+	others.RawSetString("__index", rt.root.NewFunction(func(L *lua.LState) int { // of the methods: the field of the object
+		L.Replace(1, object)
+		return rt.index(L, t)
+	}))
+	methods.Metatable = others
+	own.RawSetString("__index", methods)
+	object.Metatable = own
+	return object
+}
+
 // live makes a type's metatable when it is first used.
 func (rt *Runtime) live(name string) *liveType {
 	if t := rt.types[name]; t != nil {

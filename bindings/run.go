@@ -124,7 +124,7 @@ func (o *Opened) serve(c *call, lim *limits) string {
 	rt := c.rt
 	replays, _ := o.s.Replays()
 	looks := replays || lim.packets > 0 || lim.bytes > 0 || o.s.Thresholds().Aborts()
-	next, now := int64(0), rt.Task.Now()
+	next, now := int64(0), rt.Task.Look()
 	lim.movedAt = now
 	for ; ; now = rt.Task.Seen() {
 		if reason, ok := o.s.Stopping(); ok {
@@ -143,18 +143,22 @@ func (o *Opened) serve(c *call, lim *limits) string {
 		if looks {
 			wait = min(wait, next)
 		}
-		it, err := rt.Task.Wait(wait)
+		it, err := rt.Task.WaitAgain(wait)
 		switch {
 		case errors.Is(err, task.ErrIdle):
 			return "nothing more can happen"
 		case err != nil:
 			raiseError(c.L, err)
 		case it != nil:
-			if it.Kind == task.Burst {
+			burst := it.Kind == task.Burst
+			if burst {
 				next = min(next, now+int64(lookSoon)) // counts may reach their limit
 			}
 			if rt.dispatch(c.L, it); rt.stopped != "" {
 				return rt.stopped
+			}
+			if !burst { // who takes bursts has looked afterwards
+				rt.Task.Look()
 			}
 			c.check(rt.interrupted())
 		}

@@ -108,7 +108,7 @@ func sessionQueue(rx bool) function {
 			if len(list) != 1 {
 				c.argError(2, "interface %s has %d such queues: name one, or give its id", name, len(list))
 			}
-			return c.push(c.rt.newObject(o.queue(list[0])))
+			return c.push(c.rt.newLasting(o.queue(list[0])))
 		default:
 			c.wanted(2, "queue id or name")
 		}
@@ -118,7 +118,7 @@ func sessionQueue(rx bool) function {
 		}
 		q, err := find(name, sel)
 		c.check(err)
-		return c.push(c.rt.newObject(o.queue(q)))
+		return c.push(c.rt.newLasting(o.queue(q)))
 	}
 }
 
@@ -134,7 +134,7 @@ func sessionQueues(rx bool) function {
 		}
 		t := c.L.NewTable()
 		for _, q := range list {
-			t.Append(c.rt.newObject(o.queue(q)))
+			t.Append(c.rt.newLasting(o.queue(q)))
 		}
 		return c.push(t)
 	}

@@ -67,11 +67,7 @@ func selfOut(c *call) (*stage, *session.Queue) {
 // stageOnBurst is st:on_burst(fn, {sample, policy}), of a stage's aggregates.
 func stageOnBurst(c *call) int {
 	st, q := selfOut(c)
-	h := &burstHandler{fn: c.fn(1, "function(burst)"), of: st.of}
-	_, err := q.Tap(c.rt.Task, h, c.tapOptions(2, "on_burst"))
-	c.check(err)
-	c.rt.listening++
-	return c.push(c.L.Get(1))
+	return c.onBurst(st.of, q.Tap, "on_burst")
 }
 
 // stageGetBurst is st:get_burst{timeout_us}: the next aggregate, or nil, "NOT_READY", text.

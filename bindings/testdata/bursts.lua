@@ -200,6 +200,35 @@ t.raises("burst already returned when its on_burst handler ended (b:keep() keeps
 t.raises("burst already returned", function() kept:packet(1) end)
 t.equal(seen, rx)
 
+-- what was handed to earlier calls stays what it was: gone, or kept, while later bursts are at work
+local past, view, pick = {}, nil, nil
+local function ends_each_way(b)
+  past[#past + 1] = b
+  if #past == 1 then b:free() elseif #past == 2 then view = b:packet(1) elseif #past == 3 then b:keep() end
+  if #past == 4 then
+    pick = b:select("udp_dst >= 0"):keep()
+    t.raises("burst already freed at bursts.lua:", function() return past[1].n end)
+    t.raises("burst already returned when its on_burst handler ended", function() past[2]:free() end)
+    t.raises("burst already returned when its on_burst handler ended", function() return view:u8(0) end)
+    t.equal(past[3].n, 1)
+    t.equal(past[3].bytes, b.bytes - 2)
+    past[5] = true
+  end
+end
+local every = s:rx_queue("loop0")
+every:on_burst(function(b) if #past < 5 then ends_each_way(b) end end, { policy = "drop" })
+for i = 1, 4 do
+  t.send(tx, 1, { payload_bytes = 100 + 2 * i })
+  t.receive(rx, 1)[1]:free()
+  while #past < i do daqiri.sleep(0.001) end
+end
+t.equal(past[5], true)
+t.raises("burst already returned", function() return past[4].n end)
+assert(past[3].n == 1 and pick.n == 1 and pick.bytes == past[3].bytes + 2)
+past[3]:free()
+pick:free()
+t.raises("burst already freed at bursts.lua:", function() return past[3].n end)
+
 -- an empty poll, flush, direction
 local none, status = rx:get_burst{ timeout_us = 0 }
 t.equal(none, nil)

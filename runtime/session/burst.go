@@ -40,6 +40,9 @@ func (b *Burst) Check() error {
 // Live reports whether the burst can be used.
 func (b *Burst) Live() bool { return b.home != nil && !b.s.closed.Load() }
 
+// Gone reports whether the burst was sent, freed or has ended in another way.
+func (b *Burst) Gone() bool { return b.home == nil }
+
 // release takes the burst out of its leases; the reference is somebody else's now.
 func (b *Burst) release(how string) {
 	b.prev.next, b.next.prev = b.next, b.prev

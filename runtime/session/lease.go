@@ -26,9 +26,10 @@ func (l *Leases) Take(it *task.Item) *Burst {
 	return b
 }
 
-// TakeInto is Take for a caller that has the memory: b is a zero Burst, and not copied afterwards.
+// TakeInto is Take for a caller that has the memory: b is new, or gone and known to nobody else; it is not copied afterwards.
 func (l *Leases) TakeInto(b *Burst, it *task.Item) {
 	s := it.Source.(*Tap).s
+	b.kept, b.picks, b.also = false, nil, nil
 	b.view = it.Event.View
 	l.hold(b, s, it.Event.Burst())
 	if s.closed.Load() {

@@ -43,12 +43,13 @@ type Task struct {
 	adopted  bool  // some direct queue
 	look     int64 // the time of a Wait that took in all there was after that time; Never: none
 	lookedAt int64 // when it did
-	seen     int64 // the time when Wait last looked
+	seen     int64 // the time when Wait or Look last looked
 }
 
 // target is who gets the events of a tag.
 type target struct {
 	to, source any
+	router     Router              // to, where it is one
 	drop       func(*native.Event) // gives back what an event holds that nobody will deal with
 }
 
@@ -87,8 +88,14 @@ func (t *Task) Err() error {
 // Now is the task's clock in ns since the epoch. Any goroutine.
 func (t *Task) Now() int64 { return t.sched.Now() }
 
-// Seen is the time when Wait last looked at the clock: Now without its cost, for the task itself.
+// Seen is the time when Wait or Look last looked at the clock: Now without its cost, for the task itself.
 func (t *Task) Seen() int64 { return t.seen }
+
+// Look looks at the clock. For the task itself.
+func (t *Task) Look() int64 {
+	t.seen = t.Now()
+	return t.seen
+}
 
 // Waiter is where native taps and direct queues of this task are served.
 func (t *Task) Waiter() *native.Waiter { return t.waiter }
@@ -190,7 +197,8 @@ func (t *Task) freeWaiter() {
 // Register names who gets events: the tag goes into the native part of source, and its
 // items carry source and the target to. drop gives back what an undelivered event holds.
 func (t *Task) Register(to, source any, drop func(*native.Event)) (tag uint64) {
-	who := target{to, source, drop}
+	who := target{to: to, source: source, drop: drop}
+	who.router, _ = to.(Router)
 	if n := len(t.free); n > 0 {
 		tag, t.free = t.free[n-1], t.free[:n-1]
 		t.targets[tag-1] = who

@@ -14,7 +14,12 @@ import (
 // same: after it they return what one last look finds, then nil. After Cancel it returns
 // the cause, and ErrIdle when nothing can ever happen. A handler of one item may wait in turn.
 func (t *Task) Wait(until int64) (*Item, error) {
-	t.seen = t.Now()
+	t.Look()
+	return t.WaitAgain(until)
+}
+
+// WaitAgain is Wait for a loop that has called Look since it dealt with the last item.
+func (t *Task) WaitAgain(until int64) (*Item, error) {
 	last := t.look == until && until != Never
 	if !last && !t.sched.Virtual() && t.seen >= until { // virtual time stands still until all is dealt with
 		t.postpone()
@@ -28,8 +33,8 @@ func (t *Task) Wait(until int64) (*Item, error) {
 		if t.ctx.Err() != nil {
 			return nil, context.Cause(t.ctx)
 		}
-		if reason := t.stop.Swap(nil); reason != nil {
-			t.item = Item{Kind: Stop, Reason: *reason}
+		if t.stop.Load() != nil {
+			t.item = Item{Kind: Stop, Reason: *t.stop.Swap(nil)}
 			return &t.item, nil
 		}
 		if t.next(last) {
@@ -63,7 +68,7 @@ func (t *Task) WaitFor(until int64, want func(*Item) bool) (*Item, error) {
 		if t.stop.Load() != nil {
 			return nil, ErrStopped
 		}
-		if looked && t.Now() >= until {
+		if t.seen = t.Now(); looked && t.seen >= until {
 			return nil, nil
 		}
 		if err := t.pull(until); err != nil {
@@ -156,9 +161,9 @@ type Router interface {
 func (t *Task) event(e *native.Event) (Item, bool) {
 	who := &t.targets[e.Tag-1]
 	it := Item{Kind: Burst, Target: who.to, Source: who.source, Event: e}
-	if r, ok := who.to.(Router); ok {
+	if who.router != nil {
 		var ok bool
-		if it.Target, it.Source, ok = r.Route(e.Conn); !ok {
+		if it.Target, it.Source, ok = who.router.Route(e.Conn); !ok {
 			return it, false
 		}
 	}
@@ -186,7 +191,7 @@ func (t *Task) postpone() {
 	t.batch = nil
 }
 
-// pull waits until something is there, or until the time or a wake-up.
+// pull waits until something is there, or until the time or a wake-up. The caller has just set t.seen.
 func (t *Task) pull(until int64) error {
 	if t.sched.Virtual() {
 		return t.sched.await(t, until)
@@ -194,8 +199,8 @@ func (t *Task) pull(until int64) error {
 	timeout := int64(0)
 	if until == Never {
 		timeout = -1
-	} else if now := t.Now(); until > now {
-		timeout = until - now
+	} else if until > t.seen {
+		timeout = until - t.seen
 	}
 	t.gate.enter()
 	defer t.gate.leave()
