@@ -44,6 +44,8 @@ type Task struct {
 	look     int64 // the time of a Wait that took in all there was after that time; Never: none
 	lookedAt int64 // when it did
 	seen     int64 // the time when Wait or Look last looked
+	yielded  int64 // when the goroutine may last have been scheduled anew
+	pulls    int   // since then
 }
 
 // target is who gets the events of a tag.
