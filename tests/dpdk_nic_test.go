@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,9 +89,9 @@ wrpcap(sys.argv[1], [ip/UDP(sport=4000, dport=7148)/Raw(bytes((k + i) % 251 for 
 // splitScript receives into two regions, writes a capture and sends everything on.
 const splitScript = `
 local daqiri = require "daqiri"
-local args = daqiri.args{ rx = "", tx = "", dir = "." }
+local args = daqiri.args{ rx = "", tx = "", dir = ".", bufs = 2048, keep = false, seconds = 30 }
 local regions = { { name = "head", kind = "host", affinity = 0, num_bufs = 2048, buf_size = 64 },
-                  { name = "body", kind = "host", affinity = 0, num_bufs = 2048, buf_size = 9000 } }
+                  { name = "body", kind = "host", affinity = 0, num_bufs = args.bufs, buf_size = 9000 } }
 local function queues(name, timeout)
   return { queues = { { name = name, id = 0, cpu_core = -1, batch_size = 64, timeout_us = timeout, memory_regions = { "head", "body" } } } }
 end
@@ -102,12 +103,13 @@ rx:on_burst(function(b)
   for i = 1, b.n do
     if head[i] ~= 64 and head[i] + body[i] > 64 then wrong = wrong + 1 end
   end
+  if args.keep then b:keep() end
   got = got + b.n
   if got == 280 then s:stop("all there") end
 end, { policy = "wait" })
 s:pipe(rx, s:write_pcap{ name = "disk", dirs = { args.dir }, policy = "wait" })
 s:pipe(rx, s:tx_queue("out"))
-s:run{ seconds = 30 }
+s:run{ seconds = args.seconds }
 print(daqiri.json{ got = got, wrong = wrong })
 `
 
@@ -139,6 +141,24 @@ func TestCardSplit(t *testing.T) {
 				t.Errorf("with %q: %s is not what was sent", features, file)
 			}
 		}
+	}
+}
+
+// TestCardCounters has the device lose frames, as a script keeps their buffers: the report has the card's own name for it,
+// and the number is that of the figure.
+func TestCardCounters(t *testing.T) {
+	need(t, "dpdk", "scapy")
+	dir := t.TempDir()
+	sent := filepath.Join(dir, "sent.pcap")
+	if out, err := exec.Command("/usr/bin/python3", "-c", cardFrames, sent).CombinedOutput(); err != nil {
+		t.Fatalf("scapy: %v\n%s", err, out)
+	}
+	var got struct{ Got int }
+	said := onCard(t, "split,counters", splitScript, &got, "--rx", "vdev:net_pcap0,rx_pcap="+sent+",tx_pcap=/dev/null",
+		"--tx", "vdev:net_pcap1,tx_pcap=/dev/null", "--dir", dir, "--bufs", "64", "--keep", "--seconds", "0.5")
+	lost := regexp.MustCompile(`port: the device counted rx_out_of_buffer (\d+)\n`).FindStringSubmatch(said)
+	if lost == nil || lost[1] == "0" || !strings.Contains(said, "nic_missed: "+lost[1]+"\n") {
+		t.Errorf("what the device lost is not in the report, or another number in the figures:\n%s", said)
 	}
 }
 

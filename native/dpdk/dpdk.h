@@ -130,6 +130,8 @@ typedef struct dpdk_port {
     _Atomic uint32_t max_frame;              // bytes that the device sends
     uint32_t chunk;                          // packets of one call, where bursts are long
     uint32_t most;                           // frames that one call may ask for
+    bool rss;                                // it spreads packets over its receive queues
+    char link[RTE_ETH_LINK_MAX_STR_LEN];     // as the report has it
     bool links;                              // it sends frames whose buffers are linked
     uint8_t sums;                            // DQ_HAS_*: headers whose checksums it computes
     _Atomic bool up;                         // the link has come up; a virtual device has none
@@ -209,6 +211,13 @@ static inline uint64_t clock_ticks(const device_clock *c, int64_t ns) {
 // passed, at once: headers keep what an earlier packet asked for.
 void clock_ask(const dpdk_port *d, tx_state *t, struct rte_mbuf **frames, uint32_t n, const int64_t *at,
                int64_t now);
+
+// ---- counters.c -------------------------------------------------------------------------------------------
+
+// The link, at the start and where it is another at the stop, and the losses that the device counted in
+// between go into the report.
+void counters_start(const dqi_port *p, dpdk_port *d);
+void counters_stop(const dqi_port *p, dpdk_port *d);
 
 // ---- kernel.c: the kernel's interface behind a device, where there is one ---------------------------------
 

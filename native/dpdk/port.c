@@ -1,4 +1,4 @@
-// port.c: a device as a port: its queues, its life, its counters.
+// port.c: a device as a port: its queues, its life.
 #include "dpdk.h"
 
 #include <errno.h>
@@ -72,6 +72,7 @@ static int configure(dqi_port *p, dpdk_port *d, dq_diag *diag) {
     struct rte_eth_conf conf = {.rxmode.mtu = wanted_mtu(p, d)};
     uint64_t hash = d->info.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP);
     if (p->n_lanes > 1 && hash) {
+        d->rss = true;
         conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
         conf.rx_adv_conf.rss_conf.rss_hf = hash;
     }
@@ -131,6 +132,9 @@ static void report(const dqi_port *p, const dpdk_port *d) {
     host->note(i->session, "interface %s: device %s, driver %s of %s%s", i->conf.name, d->device,
                d->info.driver_name, rte_version(),
                eal_has_huge_pages() ? "" : "; no huge pages were free: DPDK works on small ones");
+    if (p->n_lanes > 1)
+        host->note(i->session, "interface %s: the device spreads packets over %u receive queues%s",
+                   i->conf.name, p->n_lanes, d->rss ? " by RSS" : " as its driver does");
     if (i->n_tx > 0)
         host->note(i->session, "interface %s: checksums of transmissions: %s", i->conf.name,
                    d->sums ? "by the device" : "software: the device offers none");
@@ -200,6 +204,7 @@ static int start_port(dqi_port *p, dq_diag *diag) {
     kernel_start(d);
     atomic_init(&d->up, d->vdev);
     steer_start(p);
+    counters_start(p, d);
     return DQ_OK;
 }
 
@@ -220,7 +225,10 @@ int port_steer(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule 
     return DQ_OK;
 }
 
-void port_stop(dqi_port *p) { dpdk_of(p)->stopping = true; }
+void port_stop(dqi_port *p) {
+    dpdk_of(p)->stopping = true;
+    counters_stop(p, dpdk_of(p));
+}
 
 static void free_frames(dpdk_port *d) {
     for (uint32_t k = 0; d->lanes && k < d->n_rxq; k++) {
@@ -262,22 +270,6 @@ int port_hear(dqi_port *p, const uint8_t (*macs)[6], uint32_t n, dq_diag *diag) 
     int err = rte_eth_dev_set_mc_addr_list(d->id, (struct rte_ether_addr *)macs, n);
     if (err != 0 && n > 0) err = rte_eth_allmulticast_enable(d->id);
     return err == 0 || n == 0 ? DQ_OK : refuse(p, d, err, "receive multicast", diag);
-}
-
-// ---- counters ---------------------------------------------------------------------------------------------
-
-void port_refresh(dqi_port *p) {
-    dpdk_port *d = dpdk_of(p);
-    struct rte_eth_stats s;
-    if (!d || !d->started) return;
-    kernel_refresh(p, d);
-    if (rte_eth_stats_get(d->id, &s) != 0) return;
-    atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_MISSED], s.imissed, memory_order_relaxed);
-    atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_NO_BUFFER], s.rx_nombuf, memory_order_relaxed);
-    atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_RX_ERRORS], s.ierrors, memory_order_relaxed);
-    if (driver_is(d, "net_tap"))
-        return; // it counts what it refuses each time, and we send that again or drop it
-    atomic_store_explicit(&p->c.extra[DQ_EXTRA_NIC_TX_ERRORS], s.oerrors, memory_order_relaxed);
 }
 
 uint32_t port_mtu(const dqi_port *p) {

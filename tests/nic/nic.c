@@ -81,6 +81,27 @@ int rte_eth_stats_get(uint16_t port, struct rte_eth_stats *stats) {
     return err;
 }
 
+// What the card counts beside what the driver does.
+static const char *const counters[] = {"rx_out_of_buffer", "rx_phy_discards", "rx_phy_packets"};
+#define COUNTERS (int)(sizeof counters / sizeof *counters)
+
+int rte_eth_xstats_get_names(uint16_t port, struct rte_eth_xstat_name *names, unsigned size) {
+    int n = NIC_NEXT(rte_eth_xstats_get_names)(port, names, size);
+    if (!nic_has("counters") || n < 0) return n;
+    for (int k = 0; k < COUNTERS && n + COUNTERS <= (int)size; k++)
+        snprintf(names[n + k].name, sizeof names->name, "%s", counters[k]);
+    return n + COUNTERS;
+}
+
+int rte_eth_xstats_get(uint16_t port, struct rte_eth_xstat *values, unsigned size) {
+    int n = NIC_NEXT(rte_eth_xstats_get)(port, values, size);
+    if (!nic_has("counters") || n < 0) return n;
+    const uint64_t now[] = {atomic_load(&lost[port]), 0, 7};
+    for (int k = 0; k < COUNTERS && n + COUNTERS <= (int)size; k++)
+        values[n + k] = (struct rte_eth_xstat){.id = (uint64_t)(n + k), .value = now[k]};
+    return n + COUNTERS;
+}
+
 // ---- packets ----------------------------------------------------------------------------------------------
 
 static nic_queue *find(nic_queue (*queues)[NIC_QUEUES], const void *data) {
