@@ -6,7 +6,6 @@ package bindings
 const (
 	works   = "works"
 	noRDMA  = "engine not here yet: RDMA"
-	noS3    = "engine not here yet: S3"
 	noOrder = "engine not here yet: reordering on a GPU"
 )
 
@@ -52,8 +51,8 @@ var apiFunctions = map[string]string{
 	// reorder
 	"set_reorder_cuda_stream": noOrder, "get_reorder_burst_info": works,
 	// S3
-	"daqiri_s3_writer_create": noS3, "S3Writer": noS3, "daqiri_write_raw_to_s3_objects_async": noS3, "daqiri_s3_write_poll": noS3,
-	"daqiri_s3_write_wait": noS3, "daqiri_s3_write_destroy": noS3, "daqiri_s3_writer_destroy": noS3,
+	"daqiri_s3_writer_create": works, "S3Writer": works, "daqiri_write_raw_to_s3_objects_async": works, "daqiri_s3_write_poll": works,
+	"daqiri_s3_write_wait": works, "daqiri_s3_write_destroy": works, "daqiri_s3_writer_destroy": works,
 }
 
 // ourFunctions are there beside the reference's.

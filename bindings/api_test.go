@@ -220,6 +220,7 @@ func TestAPIScripts(t *testing.T) {
 		{"reorder", "reorder.lua", ""},
 		{"files", "files.lua", "--dir {{dir}} --clock real"},
 		{"files/virtual", "files.lua", "--dir {{dir}} --clock virtual"},
+		{"s3, no store", "s3.lua", ""}, // tests/ has one
 		{"sockets", "sockets.lua", "--port {{tcp}} --udp {{udp}}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -42,7 +42,7 @@ var stageType = &typeDef{
 		}
 		return nil
 	},
-	methods: []entry{{"get_burst", stageGetBurst}, {"on_burst", stageOnBurst}, {"write", stageWrite}},
+	methods: []entry{{"close", stageClose}, {"get_burst", stageGetBurst}, {"on_burst", stageOnBurst}, {"write", stageWrite}},
 	meta: []entry{{"__tostring", func(c *call) int {
 		st, _ := userdata[*stage](c.L.Get(1))
 		return c.push(lua.LString(st.st.Kind() + " " + st.st.Name()))

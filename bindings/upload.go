@@ -7,6 +7,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
 // sessionWriteS3 is s:write_s3{}.
@@ -38,6 +39,25 @@ func sessionWriteS3(c *call) int {
 	}
 	st, err := o.s.WriteS3(name, w)
 	return c.pushStage(st, o, err)
+}
+
+// stageClose is w:close(), of a writer of objects.
+func stageClose(c *call) int {
+	st := receiver[*stage](c, "stage")
+	st.of.check(c)
+	if st.st.Kind() != session.KindS3 {
+		c.raise("'close' is for writers of objects (s:write_s3), and %s is a %s", st.st.Name(), st.st.Kind())
+	}
+	c.canWait()
+	over := st.st.EndUploads()
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		select {
+		case <-over:
+			return 0
+		default:
+		}
+		c.waitFor(c.rt.Task.Now()+int64(pause), func(*task.Item) bool { return false })
+	}
 }
 
 // uploadTimes reads what must be above 0 where it is given.

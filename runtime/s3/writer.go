@@ -230,6 +230,7 @@ func (w *Writer) Close() {
 	close(w.jobs)
 	w.workers.Wait()
 	w.cancel()
+	w.staging = nil // nobody uses it any more
 }
 
 // EndTimeout is how long the end should wait before it cancels.

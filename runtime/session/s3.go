@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -49,15 +50,18 @@ func (s *Session) WriteS3(name string, o S3Options) (*Stage, error) {
 	if u.w, err = s3.New(o.Config, u); err != nil {
 		return nil, invalid("write_s3: %v", err)
 	}
+	if s.Started() {
+		if err = u.check(cmp.Or(name, KindS3)); err != nil {
+			u.w.Close()
+			return nil, err
+		}
+	}
 	st, err := s.stage(name, KindS3, "", func(n string) (native.Stage, error) {
 		st, err := s.native.AddOutlet(n, outletDepth, o.Policy)
 		u.st, u.name = st, n
 		s.stores.Store(n, true)
 		return st, err
 	})
-	if err == nil && s.Started() {
-		err = u.check(st.name)
-	}
 	if err != nil {
 		u.w.Close()
 		return nil, err
@@ -134,6 +138,12 @@ func (u *uploader) end() {
 		<-u.over
 		t.Stop()
 	})
+}
+
+// EndUploads has a writer of objects take no more and upload what it has; the channel is closed when that is over.
+func (st *Stage) EndUploads() <-chan struct{} {
+	go st.s3.end()
+	return st.s3.over
 }
 
 // give is Stage.Write of an outlet.

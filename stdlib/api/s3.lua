@@ -1,17 +1,155 @@
--- s3: bursts as objects of a store. The engine that uploads is not in this version.
+-- s3: bursts as objects of an S3 store, one for each packet, through writers of the session.
+--
+-- A writer stages the bytes, so that the burst may go as soon as it is handed over, and uploads on threads of its own.
+-- Credentials come from the environment, the profile, or the machine's role, as with other tools for such stores.
 
 local core = require "daqiri.api.core"
 
 local M = {}
 
-local TEXT = "S3: uploads are not in this version"
+local Writer = {} -- metatable: { stage, limit (bytes), pending = {{write, bytes}…} }; stage is nil once it was destroyed
+local Handle = {} -- metatable; handle[1] is the write, nil when it was destroyed
 
-M.daqiri_s3_writer_create = core.absent(1, TEXT)
-M.S3Writer = core.absent(1, TEXT)
-M.daqiri_write_raw_to_s3_objects_async = core.absent(1, TEXT)
-M.daqiri_s3_write_poll = core.absent(1, TEXT)
-M.daqiri_s3_write_wait = core.absent(1, TEXT)
-M.daqiri_s3_write_destroy = core.absent(0, TEXT)
-M.daqiri_s3_writer_destroy = core.absent(0, TEXT)
+local LEAST_STAGING = 16 * 2 ^ 20 -- that a writer has
+
+-- defaults of a writer's configuration, and what each value is to be.
+local keys = {
+  bucket = { "", "string" }, region = { "", "string" }, endpoint_override = { "", "string" }, path_style = { false, "boolean" },
+  aws_sdk_already_initialized = { false, "boolean" }, -- there is no such SDK here: nothing depends on it
+  max_inflight_uploads = { 8, 256 }, max_staged_bytes = { 2 ^ 30, 2 ^ 40 },
+}
+
+-- settings reads a writer's configuration: a table, or nil and a text.
+local function settings(config)
+  if type(config) ~= "table" then return nil, ("the configuration is a %s, not a table"):format(type(config)) end
+  for key in pairs(config) do
+    if not keys[key] then return nil, ("an S3 writer's configuration has no %s"):format(tostring(key)) end
+  end
+  local c = {}
+  for key, rule in pairs(keys) do
+    local value = config[key]
+    if value == nil then value = rule[1] end
+    if type(rule[2]) == "number" and not core.whole(value, 1, rule[2]) then
+      return nil, ("%s %s: a number from 1 to %.0f expected"):format(key, tostring(value), rule[2])
+    elseif type(rule[2]) == "string" and type(value) ~= rule[2] then
+      return nil, ("%s %s: a %s expected"):format(key, tostring(value), rule[2])
+    end
+    c[key] = value
+  end
+  return c
+end
+
+-- daqiri_s3_writer_create asks the store for the bucket: CONNECT_FAILURE where it does not answer or refuses.
+function M.daqiri_s3_writer_create(config)
+  local status, text = core.not_ready()
+  if status then return status, nil, text end
+  if config == nil then return "NULL_PTR", nil, "the configuration is nil" end
+  local c
+  c, text = settings(config)
+  if not c then return "INVALID_PARAMETER", nil, text end
+  local made, stage = pcall(core.session.write_s3, core.session, { bucket = c.bucket, prefix = "object", overwrite = true, policy = "wait",
+    region = c.region ~= "" and c.region or nil, endpoint = c.endpoint_override ~= "" and c.endpoint_override or nil,
+    path_style = c.path_style, uploads = c.max_inflight_uploads, staging = math.max(c.max_staged_bytes, LEAST_STAGING) })
+  if not made then
+    text = tostring(stage)
+    return text:find("write_s3", 1, true) and "INVALID_PARAMETER" or "CONNECT_FAILURE", nil, text
+  end
+  return "SUCCESS", setmetatable({ stage = stage, limit = c.max_staged_bytes, pending = {}, session = core.session }, Writer)
+end
+
+M.S3Writer = M.daqiri_s3_writer_create
+
+-- staged is how many bytes of earlier bursts are not uploaded yet.
+local function staged(writer)
+  local left, bytes = {}, 0
+  for _, p in ipairs(writer.pending) do
+    if not p.write:poll() then
+      left[#left + 1] = p
+      bytes = bytes + p.bytes
+    end
+  end
+  writer.pending = left
+  return bytes
+end
+
+-- named checks what the objects of a burst are called and have: nil, or a text.
+local function named(prefix, data_offset)
+  if type(prefix) ~= "string" or not prefix:find("^[^/%z]%Z*$") or #prefix > 200 then
+    return ("prefix %s: 1 to 200 bytes expected, and no / in front"):format(tostring(prefix))
+  elseif not core.whole(data_offset, 0, 2 ^ 31 - 1) then
+    return ("data_offset %s: a number of bytes expected"):format(tostring(data_offset))
+  end
+end
+
+-- daqiri_write_raw_to_s3_objects_async uploads each packet I as PREFIX_I, without its first data_offset bytes. At most
+-- max_staged_bytes of a writer's bursts are on their way: NO_SPACE_AVAILABLE beyond that.
+function M.daqiri_write_raw_to_s3_objects_async(writer, burst, prefix, data_offset)
+  local status, text = core.not_ready()
+  if status then return status, nil, text end
+  if writer == nil or burst == nil then return "NULL_PTR", nil, writer == nil and "the writer is nil" or "the burst is nil" end
+  if getmetatable(writer) ~= Writer then core.misuse("an S3 writer expected, got a %s", type(writer)) end
+  if not writer.stage then core.misuse("the writer was destroyed") end
+  if writer.session ~= core.session then core.misuse("the writer's session was shut down") end
+  local state = core.packets(burst)
+  text = named(prefix, data_offset) or core.finish(state)
+  if text then return "INVALID_PARAMETER", nil, text end
+  local bytes, waiting = state.b.bytes, staged(writer)
+  if waiting + bytes > writer.limit then
+    return "NO_SPACE_AVAILABLE", nil, ("%.0f bytes are on their way to the store, and %.0f more are beyond max_staged_bytes (%.0f)")
+      :format(waiting, bytes, writer.limit)
+  end
+  local write
+  write, status, text = writer.stage:write(state.b, { prefix = prefix, packet_data_offset = data_offset })
+  if not write then return status, nil, text end
+  writer.pending[#writer.pending + 1] = { write = write, bytes = bytes }
+  return "SUCCESS", setmetatable({ write }, Handle)
+end
+
+local function write_of(handle)
+  if getmetatable(handle) ~= Handle then core.misuse("an S3 write's handle expected, got a %s", type(handle)) end
+  if not handle[1] then core.misuse("the handle was destroyed") end
+  return handle[1]
+end
+
+-- outcome is a status, {completed_objects, failed_objects, bytes_uploaded}, and what went wrong.
+local function outcome(write)
+  local done = write:poll()
+  local counts = { completed_objects = write.completed_packets, failed_objects = write.failed_packets,
+    bytes_uploaded = write.bytes_written }
+  if not done then return "NOT_READY", counts, "it is being uploaded" end
+  if counts.failed_objects > 0 then return "GENERIC_FAILURE", counts, write.error end
+  return "SUCCESS", counts
+end
+
+function M.daqiri_s3_write_poll(handle)
+  if handle == nil then return "NULL_PTR", nil, "the handle is nil" end
+  local write = write_of(handle)
+  if core.session and not write:poll() then core.turn() end
+  return outcome(write)
+end
+
+function M.daqiri_s3_write_wait(handle)
+  if handle == nil then return "NULL_PTR", nil, "the handle is nil" end
+  write_of(handle):wait()
+  return outcome(handle[1])
+end
+
+-- daqiri_s3_write_destroy waits.
+function M.daqiri_s3_write_destroy(handle)
+  if handle == nil then return "NULL_PTR", "the handle is nil" end
+  write_of(handle):wait()
+  handle[1] = nil
+  return "SUCCESS"
+end
+
+-- daqiri_s3_writer_destroy waits for the writer's uploads and gives its staging memory back.
+function M.daqiri_s3_writer_destroy(writer)
+  if writer == nil then return "NULL_PTR", "the writer is nil" end
+  if getmetatable(writer) ~= Writer then core.misuse("an S3 writer expected, got a %s", type(writer)) end
+  if not writer.stage then core.misuse("the writer was destroyed") end
+  if writer.session == core.session then writer.stage:close() end
+  writer.stage = nil
+  return "SUCCESS"
+end
 
 return M

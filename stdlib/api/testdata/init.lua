@@ -81,5 +81,4 @@ api.set_log_level("info")
 
 -- engines that are not here say so
 fails("NOT_SUPPORTED", "RDMA", api.rdma_connect_to_server("127.0.0.1", 4791))
-fails("NOT_SUPPORTED", "S3", api.daqiri_s3_writer_create{ bucket = "b" })
 fails("NOT_SUPPORTED", "GPU", api.set_reorder_cuda_stream("a", "r", nil))
