@@ -268,6 +268,18 @@ func (p *presence) hex() string {
 	return b.String()
 }
 
+// presenceMissing is p:missing(): a list of those that did not come.
+func presenceMissing(c *call) int {
+	p := receiver[*presence](c, "presence")
+	list := c.L.CreateTable(p.n-p.count, 0)
+	for i := range p.n {
+		if !p.has(i) {
+			list.Append(lua.LNumber(i + 1))
+		}
+	}
+	return c.push(list)
+}
+
 var presenceType = &typeDef{
 	name:   "presence",
 	fields: []string{"count", "hex", "text"},
@@ -289,6 +301,7 @@ var presenceType = &typeDef{
 		}
 		return nil
 	},
+	methods: []entry{{"missing", presenceMissing}},
 	meta: []entry{
 		{"__len", func(c *call) int {
 			p, _ := userdata[*presence](c.L.Get(1))

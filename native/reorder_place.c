@@ -69,6 +69,7 @@ static bool takes(const dqi_reorder *r, uint32_t flow) {
 static bool payload_of(const work *w, uint32_t k, item *it) {
     const dq_reorder_conf *c = &w->r->conf;
     const dq_burst *b = w->in;
+    if (c->segment >= b->nseg) return false;
     const uint8_t *p = b->session->base + b->off[c->segment][k];
     uint32_t from = 0, to = b->len[c->segment][k];
     if (c->at_payload && !(b->queue && b->queue->iface->ops->payload)) {

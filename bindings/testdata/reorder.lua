@@ -45,6 +45,7 @@ do
   local b = st:get_burst{ timeout_us = 1000 }
   local p = b.present
   assert(b.batch_id == 11 and b.missing == 1 and p.count == 3 and #p == 4 and p[1] and not p[2] and p[5] == nil)
+  assert(#p:missing() == 1 and p:missing()[1] == 2 and #a.present:missing() == 0)
   assert(p.text == "1011" and p.hex == "b" and tostring(p) == "3 of 4", p.hex)
   assert(b.data:u8(43) == 7 and b.data:u8(85) == 7 and b.data:u8(86) == 46 * 16 % 256)
   b:free()
@@ -74,6 +75,16 @@ do
   local l = s:run{ seconds = 0.01 }
   assert(#got == 1 and got[1] == "4 101001 true true", got[1])
   assert(l.reorder1.dropped_by.bad_place == 1 and l.reorder1.timeouts == 1)
+end
+
+-- Packets without the segment that is to have the payload belong nowhere.
+do
+  local s = open()
+  local st = s:reorder{ name = "blocks", memory_region = "batches", segment = 2, sequence_number = { bit_offset = 112, bit_width = 16 },
+    packets_per_batch = 4, slot_bytes = 43 }
+  s:pipe(s:rx_queue("port"), st)
+  s:after(0, function() send(s, { { 1 }, { 2 } }) end)
+  assert(s:run{ seconds = 0.01 }.blocks.dropped_by.bad_place == 2)
 end
 
 -- Parts of slots, a batch number, flows that pass.

@@ -63,7 +63,7 @@ func planOptions(r *spec.Reorder, sources []*Queue) ReorderOptions {
 	}
 	o := ReorderOptions{
 		MemoryRegion: r.MemoryRegion, Sequence: place(r.SequenceNumber), Slots: int(r.PacketsPerBatch),
-		PayloadByteOffset: r.PayloadByteOffset, FlowIDs: r.FlowIDs, DropIncomplete: r.MissingAction == "drop",
+		Segment: r.PayloadSegment, PayloadByteOffset: r.PayloadByteOffset, FlowIDs: r.FlowIDs, DropIncomplete: r.MissingAction == "drop",
 	}
 	if r.BatchNumber != nil {
 		o.BatchNumber = place(*r.BatchNumber)

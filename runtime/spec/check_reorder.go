@@ -82,22 +82,29 @@ func (p *parser) reorderSource(c *Config, r *Reorder, at Source, q *Queue, out *
 	if q == nil || len(q.MemoryRegions) == 0 {
 		return // already reported
 	}
-	if len(q.MemoryRegions) > 1 {
-		p.errorf(at, "queue %s splits packets over %d regions, and reorder reads only the first", q.Name, len(q.MemoryRegions))
+	switch n := len(q.MemoryRegions); {
+	case r.PayloadSegment >= n:
+		p.errorf(r.Key("payload_segment"), "%d: the packets of queue %s have segments 0 to %d, one for each of its memory_regions", r.PayloadSegment, q.Name, n-1)
+		return
+	case n > 1 && !r.Has("payload_segment"):
+		p.errorf(at, "queue %s splits packets over %d regions: say which of them, from 0, has the payload (payload_segment)", q.Name, n)
 		return
 	}
-	src := c.Region(q.MemoryRegions[0])
-	if src == nil || src.BufSize == 0 {
+	head, src := c.Region(q.MemoryRegions[0]), c.Region(q.MemoryRegions[r.PayloadSegment])
+	if head == nil || src == nil || head.BufSize == 0 || src.BufSize == 0 {
 		return
 	}
-	p.reorderKind(r, at, src)
+	p.reorderKind(r, at, head)
+	if src != head {
+		p.reorderKind(r, at, src)
+	}
 	if r.PayloadByteOffset >= src.BufSize {
 		p.errorf(r.Key("payload_byte_offset"), "%d is not inside the source buffers of %d bytes (region %q)", r.PayloadByteOffset, src.BufSize, src.Name)
 		return
 	}
-	p.fieldInside(r.SequenceNumber, src)
+	p.fieldInside(r.SequenceNumber, head)
 	if r.BatchNumber != nil {
-		p.fieldInside(*r.BatchNumber, src)
+		p.fieldInside(*r.BatchNumber, head)
 	}
 	slot := r.slotBytes(src.BufSize)
 	if out == nil || out.BufSize == 0 || r.PacketsPerBatch == 0 || slot == 0 {

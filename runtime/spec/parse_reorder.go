@@ -16,6 +16,7 @@ func (p *parser) reorder(v value) *Reorder {
 	r.MissingAction = o.choice("missing_action", []string{"drop", "passthrough"}, "passthrough")
 	r.MemoryRegion = o.name("memory_region")
 	r.PayloadByteOffset = integer[int](o, "payload_byte_offset", 0, maxU32)
+	r.PayloadSegment = integer(o, "payload_segment", 0, maxSegments-1, 0)
 	r.PacketSize = integer(o, "packet_size", 1, maxCount, 0)
 	if r.ReorderEngine == "hw" {
 		if !r.CyclicSequence {

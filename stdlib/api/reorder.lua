@@ -13,10 +13,21 @@ end
 
 -- get_reorder_burst_info says what an aggregate is: complete at once, as no GPU has to finish it.
 function M.get_reorder_burst_info(burst)
+  if burst == nil then return "NULL_PTR", nil, "the burst is nil" end
   local b = aggregate(burst)
   if not b then return "INVALID_PARAMETER", nil, "the burst is not a reordered one" end
   return "SUCCESS", { batch_id = b.batch_id, source_packet_count = b.source_packets, packets_per_batch = b.expected,
     payload_len = b.slot_bytes, aggregate_len = b.bytes, burst_flags = b.flags - b.flags % 2 ^ 28 } -- ours are below
+end
+
+-- get_reorder_missing_info says which parts of an aggregate did not come: slots, from 0.
+function M.get_reorder_missing_info(burst)
+  if burst == nil then return "NULL_PTR", nil, "the burst is nil" end
+  local b = aggregate(burst)
+  if not b then return "INVALID_PARAMETER", nil, "the burst is not a reordered one" end
+  local missing = b.present:missing()
+  for i, n in ipairs(missing) do missing[i] = n - 1 end
+  return "SUCCESS", { missing_packet_count = #missing, missing_indices = missing, packets_per_batch = b.expected }
 end
 
 return M

@@ -1,14 +1,18 @@
 -- Aggregates: an application that asks a queue for bursts gets those of reorder_configs, and the packets of other flows.
 local api, t, rig = require "daqiri.api", require "check", require "rig"
 local ok, fails = rig.ok, rig.fails
-local i = rig.port("port", "loop0", 1, 1, { rx = {
+local function reordered(offset, segment) return { rx = {
   flows = { { name = "numbered", id = 5, match = { udp_dst = 5000 }, action = { type = "queue", id = 0 } },
     { name = "others", id = 6, match = { udp_dst = 6000 }, action = { type = "queue", id = 0 } } },
-  reorder_configs = { { name = "blocks", reorder_type = "cpu", memory_region = "batches", payload_byte_offset = 44, flow_ids = { 5 },
-    method = { seq_packets_per_batch = { sequence_number = { bit_offset = 336, bit_width = 16 }, packets_per_batch = 3 } } } } } })
-ok(api.daqiri_init(rig.config("raw", { i }, { loopback = "sw", memory_regions = {
+  reorder_configs = { { name = "blocks", reorder_type = "cpu", memory_region = "batches", payload_byte_offset = offset,
+    payload_segment = segment, flow_ids = { 5 },
+    method = { seq_packets_per_batch = { sequence_number = { bit_offset = 336, bit_width = 16 }, packets_per_batch = 3 } } } } } } end
+local i = rig.port("port", "loop0", 1, 1, reordered(44))
+local regions = { loopback = "sw", memory_regions = {
   { name = "m", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 },
-  { name = "batches", kind = "host", affinity = 0, num_bufs = 8, buf_size = 6012 } } })))
+  { name = "heads", kind = "host", affinity = 0, num_bufs = 512, buf_size = 44 },
+  { name = "batches", kind = "host", affinity = 0, num_bufs = 8, buf_size = 6144 } } }
+ok(api.daqiri_init(rig.config("raw", { i }, regions)))
 
 -- send sends packets with these numbers, and a payload that follows from each.
 local function send(numbers, udp_dst)
@@ -38,6 +42,7 @@ send({ 35 }, 5000)
 got = rig.poll(0, 0)
 info = ok(api.get_reorder_burst_info(got))
 t.equal({ info.batch_id, info.source_packet_count, info.aggregate_len }, { 11, 1, 54 })
+t.equal(ok(api.get_reorder_missing_info(got)), { missing_packet_count = 2, missing_indices = { 0, 1 }, packets_per_batch = 3 })
 t.equal(info.burst_flags, api.DAQIRI_BURST_FLAG_REORDERED + api.DAQIRI_BURST_FLAG_REORDER_TIMEOUT)
 t.equal(ok(api.get_packet_bytes(got, 0, 19, 35)), "\0" .. string.char(100):rep(18))
 api.free_all_packets_and_burst_rx(got)
@@ -46,5 +51,21 @@ send({ 1, 2 }, 6000)
 got = rig.poll(0, 0)
 t.equal(api.get_num_packets(got), 2)
 fails("INVALID_PARAMETER", "not a reordered one", api.get_reorder_burst_info(got))
+fails("INVALID_PARAMETER", "not a reordered one", api.get_reorder_missing_info(got))
+fails("NULL_PTR", "burst", api.get_reorder_burst_info(nil))
+fails("NULL_PTR", "burst", api.get_reorder_missing_info(nil))
+api.free_all_packets_and_burst_rx(got)
+api.shutdown()
+
+-- Headers and payloads in regions of their own: the number is in the first segment, the payload in the second.
+local split = rig.port("port", "loop0", 1, 1, reordered(0, 1))
+split.rx.queues[1].memory_regions = { "heads", "m" }
+ok(api.daqiri_init(rig.config("raw", { split }, regions)))
+send({ 8, 6 }, 5000)
+got = rig.poll(0, 0)
+info = ok(api.get_reorder_burst_info(got))
+t.equal({ info.batch_id, info.source_packet_count, info.payload_len, info.aggregate_len }, { 2, 2, 18, 54 })
+t.equal(ok(api.get_reorder_missing_info(got)).missing_indices, { 1 })
+t.equal(ok(api.get_packet_bytes(got, 0, 54, 0)), string.char(71):rep(18) .. ("\0"):rep(18) .. string.char(73):rep(18))
 api.free_all_packets_and_burst_rx(got)
 api.shutdown()
