@@ -15,7 +15,7 @@ import (
 
 var reorderKeys = []string{"at", "batch", "batch_number", "data_types", "extra", "fields", "fill", "flow_ids", "hand_over", "memory_region",
 	"missing_action", "name", "offset", "packet_bytes", "packets_per_batch", "payload_byte_offset", "policy", "segment",
-	"sequence_number", "slot", "slot_bytes", "slots", "timeout_us", "window", "wrap"}
+	"sequence_number", "slot", "slot_bytes", "slots", "source", "timeout_us", "window", "wrap"}
 
 // sessionReorder is s:reorder{…}: a stage that puts packets together to aggregates.
 func sessionReorder(c *call) int {
@@ -42,6 +42,7 @@ func sessionReorder(c *call) int {
 		Policy:            opts.policy(session.Drop),
 	}
 	opts.placeRule(&r)
+	opts.source(&r)
 	st, err := o.s.Reorder(opts.str("name", ""), r)
 	return c.pushStage(st, o, err)
 }
@@ -84,6 +85,15 @@ func (o *options) placeRule(r *session.ReorderOptions) {
 	r.Slots = int(o.whole("packets_per_batch", slots, 1, 1<<31-1))
 	if bits.OnesCount(uint(r.Slots)) != 1 {
 		o.wrong("packets_per_batch", "with a batch_number it is a power of 2: the slot is the low bits of the sequence number")
+	}
+}
+
+// source reads what tells sources apart: a field, whose values are written as a column's are, a number or "peer".
+func (o *options) source(r *session.ReorderOptions) {
+	r.Source = o.str("source", "")
+	number, err := session.CompileNumber(r.Source, r.Fields)
+	if err == nil { // else the stage says what is wrong
+		r.SourceText = func(v uint64) string { return fieldText(r.Source, v, number.Signed) }
 	}
 }
 

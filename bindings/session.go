@@ -227,7 +227,8 @@ func (o *Opened) misnamed(t stats.Threshold) error {
 	}
 	for _, r := range alone.Check(o.Ledger()) {
 		for _, missing := range r.Missing { // each begins with the name
-			if of, _, dotted := strings.Cut(missing, "."); dotted && o.accounts(of) {
+			name, _, _ := strings.Cut(missing, " ")
+			if of, _, dotted := strings.Cut(name, "."); dotted && o.accounts(of) && !stats.OfSome(name) {
 				return fmt.Errorf("threshold %q: %s", t.Expr, missing)
 			}
 		}

@@ -432,6 +432,8 @@ typedef struct dq_reorder_conf {
     uint64_t wrap;         // batch is less than this and goes on at 0; 0: 2^64
     dq_number offset;      // bytes in the slot, a multiple of packet_bytes
     dq_number extra;       // kept for each slot
+    dq_number source;      // what came and is missing is counted by it,
+    int32_t source_peer;   // or, 1, by the packet's peer; n 0 and 0: not by source
     uint32_t slots;        // of a batch
     uint32_t slot_bytes;   // 0: the longest payload so far, with buf_size / slots as its limit
     uint32_t packet_bytes; // with offset: payload of a packet, the last of a slot may be shorter; else 0
@@ -810,7 +812,8 @@ uint32_t dq_timings(const dq_session *s, dq_timing *out, uint32_t max);
 typedef enum dq_spread_kind {
     DQ_SPREAD_BURST_SIZE, // packets of the bursts that a receive queue delivered, less one: powers of two end
                           // buckets
-    DQ_SPREAD_WRITE_STALL // ns that a writer waited for the disk, for a burst or a flush
+    DQ_SPREAD_WRITE_STALL, // ns that a writer waited for the disk, for a burst or a flush
+    DQ_SPREAD_COMPLETION   // ns from the first packet of a reorder stage's batch until it was handed over
 } dq_spread_kind;
 
 // A histogram of a queue, or of a stage.
@@ -836,6 +839,42 @@ typedef struct dq_flow_count {
 } dq_flow_count;
 // Fills at most max, of the flows of which something came; the number that there are. Any thread.
 uint32_t dq_flow_counts(const dq_session *s, dq_flow_count *out, uint32_t max);
+
+#define DQ_SOURCES  256 // sources, or peers, that are counted one by one
+#define DQ_PEER_LEN 80
+
+typedef enum dq_source_kind {
+    DQ_SOURCE_NUMBER,
+    DQ_SOURCE_PEER,
+    DQ_SOURCE_OTHERS, // those that came after DQ_SOURCES others
+    DQ_SOURCE_UNKNOWN // packets that lack the field; missing: cells that nobody has had yet
+} dq_source_kind;
+
+// What a reorder stage got and missed of a source. A missing packet is put down to the source that had its
+// cell last. Over all sources missing is the stage's DQ_EXTRA_MISSING.
+typedef struct dq_source_count {
+    char name[DQ_NAME_LEN]; // stage
+    char peer[DQ_PEER_LEN]; // "host:port", of DQ_SOURCE_PEER
+    uint64_t number;        // of DQ_SOURCE_NUMBER
+    int32_t which;          // dq_source_kind
+    uint32_t reserved;
+    uint64_t packets; // placed, of batches that are closed
+    uint64_t missing;
+    uint64_t late, duplicate, dropped; // dropped: for all other reasons
+} dq_source_count;
+// Fills at most max; the number that there are. Any thread.
+uint32_t dq_source_counts(const dq_session *s, dq_source_count *out, uint32_t max);
+
+// What a socket's receive queue received of a peer.
+typedef struct dq_peer_count {
+    char name[DQ_NAME_LEN]; // interface
+    char peer[DQ_PEER_LEN]; // "host:port"; empty: all that came after DQ_SOURCES others
+    uint32_t queue_id;
+    uint32_t reserved;
+    uint64_t packets, bytes;
+} dq_peer_count;
+// Fills at most max; the number that there are. Any thread.
+uint32_t dq_peer_counts(const dq_session *s, dq_peer_count *out, uint32_t max);
 
 #define DQ_FAULT_OTHERS INT32_MAX
 

@@ -20,6 +20,7 @@ typedef struct dqi_poller dqi_poller;
 typedef struct dqi_timing dqi_timing;
 typedef struct dqi_spread dqi_spread;
 typedef struct dqi_flow_counts dqi_flow_counts;
+typedef struct dqi_peer_counts dqi_peer_counts;
 typedef struct dqi_engine_ops dqi_engine_ops;
 typedef struct dqi_stage_ops dqi_stage_ops;
 typedef struct dqi_responder dqi_responder;
@@ -269,8 +270,9 @@ struct dqi_stage_ops {
     uint64_t (*held)(const dq_stage *st);               // packets inside; NULL: none
     void (*line)(const dq_stage *st, dq_line *line);    // adds counters of its own; NULL: none
     void (*spread)(const dq_stage *st, dq_spread *out); // fills its kind and counts; NULL: it has none
-    int (*start)(dq_stage *st, dq_diag *diag);          // NULL: nothing to do
-    int (*step)(dq_stage *st);                          // virtual clock: work done; NULL
+    uint32_t (*sources)(const dq_stage *st, dq_source_count *out, uint32_t max); // dq_source_counts; NULL
+    int (*start)(dq_stage *st, dq_diag *diag);                                   // NULL: nothing to do
+    int (*step)(dq_stage *st);       // virtual clock: work done; NULL
     uint64_t (*drain)(dq_stage *st); // the end of the stream: lets go what waits for more; how many; NULL
     void (*finish)(dq_stage *st);    // writes what it holds, ends its thread; NULL
     void (*free)(dq_stage *st);      // of impl; after finish
@@ -345,7 +347,8 @@ struct dq_queue {
     _Atomic bool consumed;  // it is read: n_pipes > 0; with a claim, once aggregates of it are asked for
     dqi_spread *sizes;      // of the bursts delivered, see DQ_SPREAD_BURST_SIZE
     dqi_flow_counts *flow_counts;
-    _Atomic bool stalled; // of a stage's queue: blocked, for other threads
+    dqi_peer_counts *peer_counts; // of payloads
+    _Atomic bool stalled;         // of a stage's queue: blocked, for other threads
     int64_t rest_ns;    // how long the engine may keep packets while the burst's time-out runs; 0: not at all
     int64_t rest_until; // session time until which it does
     // Bytes that flows' actions take away at most (actions.h); 0: no flow has any. The engine receives a

@@ -104,6 +104,19 @@ uint32_t dq_ledger(const dq_session *cs, dq_line *lines, uint32_t max) {
     return k.n;
 }
 
+uint32_t dq_source_counts(const dq_session *cs, dq_source_count *out, uint32_t max) {
+    dq_session *s = (dq_session *)(uintptr_t)cs;
+    uint32_t n = 0;
+    pthread_mutex_lock(&s->control);
+    for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++) {
+        const dq_stage *st = s->stages[i];
+        uint32_t room = n < max ? max - n : 0;
+        if (st->ops->sources) n += st->ops->sources(st, room > 0 ? out + n : NULL, room);
+    }
+    pthread_mutex_unlock(&s->control);
+    return n;
+}
+
 uint32_t dq_timings(const dq_session *s, dq_timing *out, uint32_t max) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n_ifaces; i++)

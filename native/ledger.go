@@ -145,6 +145,7 @@ type SpreadKind int32
 const (
 	SpreadBurstSize  SpreadKind = C.DQ_SPREAD_BURST_SIZE  // packets of bursts, less one
 	SpreadWriteStall SpreadKind = C.DQ_SPREAD_WRITE_STALL // ns
+	SpreadCompletion SpreadKind = C.DQ_SPREAD_COMPLETION  // ns
 )
 
 // Spread is a histogram of a queue or a stage. It mirrors dq_spread.
@@ -192,6 +193,78 @@ func (s *Session) FlowCounts() []FlowCount {
 	for room := 0; ; { // most sessions have none
 		list := make([]FlowCount, room)
 		n := int(C.dq_flow_counts(s.c, (*C.dq_flow_count)(unsafe.Pointer(first(list))), C.uint32_t(room)))
+		if n <= room {
+			return list[:n]
+		}
+		room = n + n/4
+	}
+}
+
+// SourceKind says what tells a source of a reorder stage.
+type SourceKind int32
+
+// Kinds of source.
+const (
+	SourceNumber  SourceKind = C.DQ_SOURCE_NUMBER
+	SourcePeer    SourceKind = C.DQ_SOURCE_PEER
+	SourceOthers  SourceKind = C.DQ_SOURCE_OTHERS  // those that found no counter
+	SourceUnknown SourceKind = C.DQ_SOURCE_UNKNOWN // packets without the field, cells that nobody has had yet
+)
+
+// SourceCount is what a reorder stage got and missed of a source. It mirrors dq_source_count.
+type SourceCount struct {
+	name                                       name
+	peer                                       [C.DQ_PEER_LEN]C.char
+	Number                                     uint64
+	Kind                                       SourceKind
+	_                                          uint32
+	Packets, Missing, Late, Duplicate, Dropped uint64
+}
+
+var _ = [1]struct{}{}[unsafe.Sizeof(SourceCount{})-C.sizeof_dq_source_count]
+var _ = [1]struct{}{}[unsafe.Offsetof(SourceCount{}.Dropped)-unsafe.Offsetof(C.dq_source_count{}.dropped)]
+
+// Name is the stage.
+func (c *SourceCount) Name() string { return text(c.name[:]) }
+
+// Peer is HOST:PORT, of SourcePeer.
+func (c *SourceCount) Peer() string { return text(c.peer[:]) }
+
+// SourceCounts reads what reorder stages got of each source. Any thread.
+func (s *Session) SourceCounts() []SourceCount {
+	for room := 0; ; { // most sessions have none
+		list := make([]SourceCount, room)
+		n := int(C.dq_source_counts(s.c, (*C.dq_source_count)(unsafe.Pointer(first(list))), C.uint32_t(room)))
+		if n <= room {
+			return list[:n]
+		}
+		room = n + n/4
+	}
+}
+
+// PeerCount is what a socket's receive queue received of a peer. It mirrors dq_peer_count.
+type PeerCount struct {
+	name           name
+	peer           [C.DQ_PEER_LEN]C.char
+	QueueID        uint32
+	_              uint32
+	Packets, Bytes uint64
+}
+
+var _ = [1]struct{}{}[unsafe.Sizeof(PeerCount{})-C.sizeof_dq_peer_count]
+var _ = [1]struct{}{}[unsafe.Offsetof(PeerCount{}.Bytes)-unsafe.Offsetof(C.dq_peer_count{}.bytes)]
+
+// Name is the interface.
+func (c *PeerCount) Name() string { return text(c.name[:]) }
+
+// Peer is HOST:PORT, empty for all those that found no counter.
+func (c *PeerCount) Peer() string { return text(c.peer[:]) }
+
+// PeerCounts reads what came of each peer. Any thread.
+func (s *Session) PeerCounts() []PeerCount {
+	for room := 0; ; { // most sessions have none
+		list := make([]PeerCount, room)
+		n := int(C.dq_peer_counts(s.c, (*C.dq_peer_count)(unsafe.Pointer(first(list))), C.uint32_t(room)))
 		if n <= room {
 			return list[:n]
 		}

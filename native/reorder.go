@@ -21,6 +21,8 @@ const MaxWindow = int(C.DQ_MAX_WINDOW)
 type ReorderConf struct {
 	Region                          Region
 	Seq, Batch, Slot, Offset, Extra []Insn
+	Source                          []Insn // what came is counted by it, or
+	SourcePeer                      bool   // by the peer
 	SeqBits                         int
 	Wrap                            uint64
 	Slots, SlotBytes, PacketBytes   int
@@ -50,7 +52,7 @@ func (s *Session) AddReorder(name string, conf ReorderConf) (Stage, Queue, error
 		region: conf.Region.c,
 		seq:    number(conf.Seq), seq_bits: C.uint32_t(conf.SeqBits),
 		batch: number(conf.Batch), slot: number(conf.Slot), wrap: C.uint64_t(conf.Wrap),
-		offset: number(conf.Offset), extra: number(conf.Extra),
+		offset: number(conf.Offset), extra: number(conf.Extra), source: number(conf.Source), source_peer: flag(conf.SourcePeer),
 		slots: C.uint32_t(conf.Slots), slot_bytes: C.uint32_t(conf.SlotBytes), packet_bytes: C.uint32_t(conf.PacketBytes),
 		segment: C.uint32_t(conf.Segment), payload_offset: C.uint32_t(conf.PayloadOffset), at_payload: flag(conf.AtPayload), types: conf.Types.c(),
 		window: C.uint32_t(conf.Window), timeout_ns: C.int64_t(conf.TimeoutNS), fill: C.int32_t(conf.Fill),

@@ -13,15 +13,19 @@
 
 #include "convert.h"
 #include "dqi.h"
+#include "reorder_sources.h"
+#include "spread.h"
 
 typedef struct dqi_batch {
     dq_aggregate agg;
     dq_burst *burst; // of one packet, with the buffer
     uint8_t *data;
     _Atomic uint64_t *present, *extra; // as in agg
+    _Atomic uint16_t *ids;             // of each cell: its packet's source; NULL: sources are not told apart
     uint64_t first;                    // what slot 0 has: the number (by a sequence), or the batch's
     _Atomic uint32_t fillers;          // threads that copy into it
     int64_t due_ns;                    // session time; INT64_MAX: none
+    int64_t opened_ns;                 // session time: its first packet came
 } dqi_batch;
 
 #define DQI_MAX_SOURCES 64
@@ -41,10 +45,11 @@ typedef struct dqi_reorder {
     dqi_convert convert;
     dq_prog *seq, *batch, *slot, *offset, *extra;
     uint32_t *flow_ids;
-    uint64_t mask;       // of a sequence number's bits
-    uint32_t most;       // bytes of a slot at most
-    uint32_t cells_each; // of a slot
-    int64_t far;         // batches: a longer jump is not believed at once
+    dqi_reorder_sources *by_source; // NULL: they are not told apart
+    uint64_t mask;                  // of a sequence number's bits
+    uint32_t most;                  // bytes of a slot at most
+    uint32_t cells_each;            // of a slot
+    int64_t far;                    // batches: a longer jump is not believed at once
     uint32_t stray_far,
         stray_near; // packets that have to agree on it: after a far jump, after a near one back
 
@@ -65,6 +70,7 @@ typedef struct dqi_reorder {
     dqi_ring closed;        // batches in order, until they are read
     dqi_batch *head;        // the next of them
     dqi_counters c;         // of what was handed over, by out's poller
+    dqi_spread took;        // ns from a batch's first packet until it was handed over, by out's poller
     dqi_gauge held;         // packets in open and closed batches
     uint8_t *records;       // one a buffer
     size_t record_bytes, records_bytes;

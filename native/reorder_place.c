@@ -12,6 +12,8 @@
 typedef struct columns {
     uint64_t number[CHUNK], slot[CHUNK], offset[CHUNK], extra[CHUNK];
     uint8_t has[CHUNK];
+    uint64_t source[CHUNK];
+    uint8_t named[CHUNK]; // has a source
 } columns;
 
 // What a push works on.
@@ -22,6 +24,8 @@ typedef struct work {
     const dq_burst *in;
     uint32_t first, n; // packets of the chunk
     uint32_t n_rest;   // packets that pass: their indices are in the node's scratch
+    dqi_key key;       // of the source of the packet before, where known_id is not 0
+    uint32_t known_id;
     columns cols;
 } work;
 
@@ -34,16 +38,18 @@ typedef struct item {
 
 // ---- numbers ----------------------------------------------------------------------------------------------
 
+static bool of_payloads(const dq_burst *b) { return b->queue && b->queue->iface->ops->payload; }
+
 static void column(work *w, const dq_prog *prog, const dqi_packets *in, uint64_t *out) {
     uint8_t ok[CHUNK];
-    bool payload = w->in->queue && w->in->queue->iface->ops->payload;
-    if (!prog || dqi_prog_eval(prog, dqi_level_best(), in, payload, out, ok) == in->n) return;
+    if (!prog || dqi_prog_eval(prog, dqi_level_best(), in, of_payloads(w->in), out, ok) == in->n) return;
     for (uint32_t i = 0; i < in->n; i++)
         w->cols.has[i] &= ok[i];
 }
 
 static void compute(work *w) {
     const dq_burst *b = w->in;
+    const dqi_reorder_sources *s = w->r->by_source;
     dqi_packets in = {.base = b->session->base,
                       .off = b->off[0] + w->first,
                       .len = b->len[0] + w->first,
@@ -55,6 +61,8 @@ static void compute(work *w) {
     column(w, w->r->slot, &in, w->cols.slot);
     column(w, w->r->offset, &in, w->cols.offset);
     column(w, w->r->extra, &in, w->cols.extra);
+    if (s && s->number)
+        dqi_prog_eval(s->number, dqi_level_best(), &in, of_payloads(b), w->cols.source, w->cols.named);
 }
 
 // ---- one packet -------------------------------------------------------------------------------------------
@@ -72,7 +80,7 @@ static bool payload_of(const work *w, uint32_t k, item *it) {
     if (c->segment >= b->nseg) return false;
     const uint8_t *p = b->session->base + b->off[c->segment][k];
     uint32_t from = 0, to = b->len[c->segment][k];
-    if (c->at_payload && !(b->queue && b->queue->iface->ops->payload)) {
+    if (c->at_payload && !of_payloads(b)) {
         dqi_pkt pkt;
         if (!dqi_parse(p, to, &pkt) || pkt.payload == DQI_NONE) return false;
         from = pkt.payload;
@@ -106,8 +114,22 @@ static int examine(const work *w, uint32_t i, item *it) {
     return it->len > r->most - it->at ? DQ_DROP_TOO_LONG : DQI_PLACED;
 }
 
-// Takes the packet's cell, which was nobody's, and copies its payload.
-static int put(const dqi_reorder *r, dqi_batch *b, const item *it, uint64_t extra) {
+// The id of the i-th packet's source.
+static uint32_t source_id(work *w, uint32_t i) {
+    dqi_reorder_sources *s = w->r->by_source;
+    dqi_key key = {.a = w->cols.source[i]};
+    if (s->number ? !w->cols.named[i] : !of_payloads(w->in) || !dqi_key_of_peer(w->in, w->first + i, &key))
+        return DQI_KEY_NONE;
+    if (w->known_id == 0 || !dqi_key_same(key, w->key)) {
+        w->key = key;
+        w->known_id = dqi_key_id(&s->keys, key);
+    }
+    return w->known_id;
+}
+
+// Takes the cell of the i-th packet of the chunk, which was nobody's, and copies its payload.
+static int put(work *w, uint32_t i, dqi_batch *b, const item *it) {
+    const dqi_reorder *r = w->r;
     const dq_aggregate *a = &b->agg;
     uint32_t room = a->slot_bytes - it->at;
     if (room > a->cell_bytes) room = a->cell_bytes;
@@ -119,13 +141,19 @@ static int put(const dqi_reorder *r, dqi_batch *b, const item *it, uint64_t extr
     uint8_t *to = b->data + (uint64_t)it->slot * a->slot_bytes + it->at;
     dqi_convert_bytes(&r->convert, to, it->bytes, it->from);
     if (it->len < room && r->conf.fill != DQ_FILL_KEEP) memset(to + it->len, r->conf.fill, room - it->len);
-    if (b->extra) atomic_store_explicit(&b->extra[it->slot], extra, memory_order_relaxed);
+    if (b->extra) atomic_store_explicit(&b->extra[it->slot], w->cols.extra[i], memory_order_relaxed);
+    if (b->ids) atomic_store_explicit(&b->ids[cell], (uint16_t)source_id(w, i), memory_order_relaxed);
     return DQI_PLACED;
 }
 
 // ---- runs -------------------------------------------------------------------------------------------------
 
 static void pass(work *w, uint32_t i) { w->node->scratch[w->n_rest++] = w->first + i; }
+
+static void lose(work *w, uint32_t i, int why) {
+    dqi_drop(&w->node->c, (dq_reason)why, 1);
+    if (w->r->by_source) dqi_reorder_sources_lost(w->r->by_source, source_id(w, i), (dq_reason)why);
+}
 
 // Fills b with packets from the i-th on, as long as they are of b; the first that isn't.
 static uint32_t fill(work *w, dqi_batch *b, uint32_t i, uint32_t *placed, int64_t *ts, uint32_t *longest) {
@@ -141,13 +169,13 @@ static uint32_t fill(work *w, dqi_batch *b, uint32_t i, uint32_t *placed, int64_
             if (!dqi_batch_has(r, b, w->cols.number[i])) break;
             if (r->seq) it.slot = (uint32_t)((w->cols.number[i] - b->first) & r->mask);
             if (it.len > *longest) *longest = it.len;
-            what = put(r, b, &it, w->cols.extra[i]);
+            what = put(w, i, b, &it);
         }
         if (what == DQI_PLACED) {
             ++*placed;
             *ts = w->in->ts[w->first + i];
         } else {
-            dqi_drop(&w->node->c, (dq_reason)what, 1);
+            lose(w, i, what);
         }
     }
     return i;
@@ -175,7 +203,7 @@ static uint32_t run(work *w, uint32_t i, uint32_t len) {
     dqi_unlock(&r->lock);
     if (!b) {
         if (why == DQ_DROP_NO_PACKET_BUFFER && worth_waiting(r)) return i;
-        dqi_drop(&w->node->c, why, 1);
+        lose(w, i, why);
         return i + 1;
     }
     uint32_t placed = 0, longest = len;
@@ -199,7 +227,7 @@ static uint32_t place_chunk(work *w) {
         }
         int what = examine(w, i, &it);
         if (what != DQI_PLACED)
-            dqi_drop(&w->node->c, (dq_reason)what, 1);
+            lose(w, i, what);
         else if ((next = run(w, i, it.len)) == i)
             return i;
     }

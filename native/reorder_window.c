@@ -133,11 +133,15 @@ static dqi_batch *batch_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, i
     };
     memset((void *)b->present, 0, (b->agg.cells + 63) / 64 * sizeof *b->present);
     if (b->extra) memset((void *)b->extra, 0, r->conf.slots * sizeof *b->extra);
+    uint8_t *behind =
+        (uint8_t *)(b->extra ? b->extra + r->conf.slots : b->present + (b->agg.cells + 63) / 64);
+    b->ids = r->by_source ? (_Atomic uint16_t *)(void *)behind : NULL;
     b->burst = burst;
     b->data = r->stage->session->base + burst->off[0][0];
     dqi_burst_peer_addr(burst, 0)->sin6_family = 0;
     b->first = first;
-    b->due_ns = r->conf.timeout_ns ? dq_now(r->stage->session) + r->conf.timeout_ns : INT64_MAX;
+    b->opened_ns = dq_now(r->stage->session);
+    b->due_ns = r->conf.timeout_ns ? b->opened_ns + r->conf.timeout_ns : INT64_MAX;
     atomic_store_explicit(&b->fillers, 0, memory_order_relaxed);
     return b;
 }

@@ -3,6 +3,7 @@
 #include "pipe.h"
 #include "actions.h"
 #include "flow_count.h"
+#include "peer_count.h"
 #include "responder.h"
 
 #include <errno.h>
@@ -43,6 +44,7 @@ static int receive(dq_queue *q) {
     q->cur->queue = q;
     if (q->flow_counts)
         dqi_flow_count(q->flow_counts, q->cur, q->cur->n - (uint32_t)n, q->cur->bytes - bytes);
+    if (q->peer_counts) dqi_peer_count(q->peer_counts, q->cur, q->cur->n - (uint32_t)n);
     bool acts = atomic_load_explicit(&q->lead, memory_order_acquire) > 0;
     dqi_gauge_add(&q->held, n - (int64_t)(acts ? dqi_rx_actions(q, q->cur, q->cur->n - (uint32_t)n) : 0));
     if (empty && q->conf.timeout_us > 0) q->cur_since = dq_now(q->session);

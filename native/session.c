@@ -1,6 +1,7 @@
 // session.c: a session's life: new → add → open → start → stop → finish → close. Each step unwinds by close.
 #include "session.h"
 #include "flow_count.h"
+#include "peer_count.h"
 #include "responder.h"
 #include "pipe.h"
 #include "poller.h"
@@ -121,6 +122,7 @@ static int queue_open(dq_queue *q, dq_diag *diag) {
     if (ok && !rx) ok = (q->timing = dqi_timing_new(q->conf.batch_size)) != NULL;
     if (ok && rx) ok = (q->sizes = calloc(1, sizeof *q->sizes)) != NULL;
     if (ok && rx && q->iface->ops->flows) ok = (q->flow_counts = dqi_flow_counts_new()) != NULL;
+    if (ok && rx && q->iface->ops->payload) ok = (q->peer_counts = dqi_peer_counts_new()) != NULL;
     return ok ? DQ_OK
               : dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for %u bursts of %u packets",
                          q->conf.name, n, q->conf.batch_size);
@@ -361,6 +363,8 @@ static void queue_free(dq_queue *q) {
     q->timing = NULL;
     dqi_flow_counts_free(q->flow_counts);
     q->flow_counts = NULL;
+    dqi_peer_counts_free(q->peer_counts);
+    q->peer_counts = NULL;
     free(q->sizes);
     q->sizes = NULL;
     dqi_ring_free(&q->ring);

@@ -133,11 +133,23 @@ static int make_rule(dqi_reorder *r, const dq_reorder_conf *c, dq_diag *diag) {
     return DQ_OK;
 }
 
+static int make_sources(dqi_reorder *r, const dq_reorder_conf *c, dq_diag *diag) {
+    dq_prog *number = NULL;
+    int err = compile(&c->source, &number, diag);
+    if (err != DQ_OK || (!number && !c->source_peer)) return err;
+    r->by_source = dqi_reorder_sources_new(number, c->slots * r->cells_each);
+    if (r->by_source) return DQ_OK;
+    dq_prog_free(number);
+    return DQ_ESYS - ENOMEM;
+}
+
 // A record for each buffer; those that are never used cost no memory.
 static int make_records(dqi_reorder *r) {
     const dq_region *region = r->conf.region;
-    size_t words = ((uint64_t)r->conf.slots * r->cells_each + 63) / 64, extras = r->extra ? r->conf.slots : 0;
-    r->record_bytes = (sizeof(dqi_batch) + (words + extras) * sizeof(uint64_t) + 63) / 64 * 64;
+    size_t cells = (size_t)r->conf.slots * r->cells_each, extras = r->extra ? r->conf.slots : 0;
+    size_t ids = r->by_source ? cells : 0;
+    r->record_bytes = sizeof(dqi_batch) + ((cells + 63) / 64 + extras) * sizeof(uint64_t);
+    r->record_bytes = (r->record_bytes + ids * sizeof(uint16_t) + 63) / 64 * 64;
     r->records_bytes = r->record_bytes * region->conf.num_bufs;
     void *p = mmap(NULL, r->records_bytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -207,6 +219,7 @@ static void reorder_free(dqi_reorder *r) {
     for (int i = 0; i < 5; i++)
         dq_prog_free(progs[i]);
     if (r->records) munmap(r->records, r->records_bytes);
+    dqi_reorder_sources_free(r->by_source);
     dqi_ring_free(&r->closed);
     free(r->open);
     free(r->flow_ids);
@@ -262,6 +275,12 @@ static void reorder_line(const dq_stage *st, dq_line *line) {
     line->extra[DQ_EXTRA_LATE] = line->dropped[DQ_DROP_LATE]; // for thresholds: blocks.late
 }
 
+static void reorder_spread(const dq_stage *st, dq_spread *out) {
+    const dqi_reorder *r = st->impl;
+    out->kind = DQ_SPREAD_COMPLETION;
+    dqi_spread_read(&r->took, out);
+}
+
 static uint64_t reorder_drain(dq_stage *st) {
     dqi_reorder *r = st->impl;
     dqi_lock(&r->lock);
@@ -284,6 +303,8 @@ static const dqi_stage_ops reorder_ops = {
     .push = dqi_reorder_push,
     .held = reorder_held,
     .line = reorder_line,
+    .spread = reorder_spread,
+    .sources = dqi_reorder_sources_read,
     .drain = reorder_drain,
     .finish = reorder_finish,
     .free = stage_free,
@@ -310,7 +331,7 @@ int dq_stage_reorder(dq_session *s, const char *name, const dq_reorder_conf *con
     atomic_init(&r->due_ns, INT64_MAX);
     if ((err = choose_window(name, &r->conf, diag)) != DQ_OK || (err = make_rule(r, &r->conf, diag)) != DQ_OK)
         goto fail;
-    if ((err = make_records(r)) != DQ_OK) {
+    if ((err = make_sources(r, &r->conf, diag)) != DQ_OK || (err = make_records(r)) != DQ_OK) {
         dqi_fail(diag, err, "reorder %s: no memory for its records", name);
         goto fail;
     }

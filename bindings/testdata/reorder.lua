@@ -63,7 +63,8 @@ do
   local st = s:reorder{ memory_region = "batches", payload_byte_offset = 17,
     fields = { number = { bit_offset = 112, bit_width = 16 }, antenna = { bit_offset = 128, bit_width = 8 } },
     batch = "number // 2", slot = "antenna * 2 + number % 2", extra = "number + 1000 * antenna", slots = 6, wrap = 2^15,
-    timeout_us = 100, missing_action = "passthrough", hand_over = "eager", policy = "drop" }
+    timeout_us = 100, missing_action = "passthrough", hand_over = "eager", policy = "drop", source = "antenna" }
+  s:threshold("reorder1.source.5.missing == 0")
   s:pipe(s:rx_queue("port"), st)
   local got = {}
   st:on_burst(function(b)
@@ -75,6 +76,10 @@ do
   local l = s:run{ seconds = 0.01 }
   assert(#got == 1 and got[1] == "4 101001 true true", got[1])
   assert(l.reorder1.dropped_by.bad_place == 1 and l.reorder1.timeouts == 1)
+  local by = l.reorder1.source
+  assert(by[0].packets == 1 and by[2].packets == 1 and by[3].packets == 0 and by[3].dropped == 1 and by[0].missing == 0)
+  has(l.failed[1], "reorder1.source.5.missing has no value: nothing came of it")
+  assert(l.reorder1.completion_time.max > 0)
 end
 
 -- Packets without the segment that is to have the payload belong nowhere.

@@ -21,8 +21,14 @@ func (s *Session) distributions(b *strings.Builder, st Style) {
 		}
 		waits(b, "calls of "+l.Title(), l.HandlerTime)
 		waits(b, "waits of "+l.Title()+" for the disk", l.WriteStall)
+		if l.Completion != nil && l.Completion.Spread != nil {
+			waits(b, "batches of "+l.Title()+" from their first packet on", l.Completion)
+		}
 		for _, f := range l.Flows {
 			fmt.Fprintf(b, "  %s of %s: %s, %s\n", flowTitle(f), l.Title(), counted(f.Packets, "packet"), size(f.Bytes))
+		}
+		for _, p := range l.Peers {
+			fmt.Fprintf(b, "  from %s to %s: %s, %s\n", p.Name, l.Title(), counted(p.Packets, "packet"), size(p.Bytes))
 		}
 	}
 }

@@ -104,6 +104,7 @@ func (s *Session) text(b *strings.Builder, st Style) {
 	b.WriteByte('\n')
 	s.ledger(b, st)
 	s.drops(b, st)
+	s.sources(b, st)
 	s.timings(b, st)
 	s.distributions(b, st)
 	for i := range s.Ledger.Faults {

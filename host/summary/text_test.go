@@ -180,3 +180,30 @@ func TestDistributions(t *testing.T) {
 		t.Errorf("the compact form has them:\n%s", text)
 	}
 }
+
+// TestSources finds the sources that lost most, and in the full form all of them and how long batches took.
+func TestSources(t *testing.T) {
+	r := example()
+	blocks := stats.Line{Kind: stats.Stage, Name: "blocks", Completion: &stats.Histogram{Spread: stats.Spread{{Most: 1500, N: 3}}, Sum: 4000},
+		Sources: stats.Sources{{Name: "7", Packets: 75, Missing: 25, Duplicate: 2}, {Name: "whole", Packets: 9}}}
+	for range mostSources {
+		blocks.Sources = append(blocks.Sources, stats.Source{Name: "little", Packets: 99, Late: 1, Dropped: 3})
+	}
+	r.Sessions[0].Ledger = &stats.Ledger{Lines: []stats.Line{blocks,
+		{Kind: stats.Rx, Name: "a", Peers: stats.Peers{{Name: "192.0.2.1:9", Packets: 4, Bytes: 2048}}}}}
+	text, full := r.Text(Style{}), r.Text(Style{Full: true})
+	for _, want := range []string{"source 7 of blocks: 25 packets missing (25 % of what should have come), 2 duplicate\n",
+		"source little of blocks: 1 late, 3 dropped for other reasons\n", "and 1 source of blocks that lost less (--summary full"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the summary lacks %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "whole") || strings.Count(full, "source little") != mostSources {
+		t.Errorf("compact:\n%s\nfull:\n%s", text, full)
+	}
+	for _, want := range []string{"batches of blocks from their first packet on, 3: at most 1.50 us", "from 192.0.2.1:9 to a.rx.0: 4 packets, 2 KiB"} {
+		if !strings.Contains(full, want) {
+			t.Errorf("the full form lacks %q:\n%s", want, full)
+		}
+	}
+}

@@ -28,10 +28,19 @@ var (
 	bursts        = family{"daqiri.bursts", "{burst}", "Bursts that passed a queue or stage"}
 	flowPackets   = family{"daqiri.flow.packets", "{packet}", "Packets received, by the flow that took them"}
 	flowBytes     = family{"daqiri.flow.bytes", "By", "Bytes received, by the flow that took them"}
+	peerPackets   = family{"daqiri.peer.packets", "{packet}", "Packets received, by the peer that sent them"}
+	peerBytes     = family{"daqiri.peer.bytes", "By", "Bytes received, by the peer that sent them"}
 	faults        = family{"daqiri.faults", "{fault}", "What the system refused a queue, or did to its socket"}
+
+	sourcePackets   = family{"daqiri.source.packets", "{packet}", "Packets in aggregates that a reorder stage handed over, by source"}
+	sourceMissing   = family{"daqiri.source.missing", "{packet}", "Packets missing in them, by the source that had their places last"}
+	sourceLate      = family{"daqiri.source.late", "{packet}", "Packets that came when their batch had been handed over, by source"}
+	sourceDuplicate = family{"daqiri.source.duplicate", "{packet}", "Packets that came again, by source"}
+	sourceDropped   = family{"daqiri.source.dropped", "{packet}", "Packets that had no place for another reason, by source"}
 
 	burstSize   = family{"daqiri.rx.burst.size", "{packet}", "Packets of each burst that a receive queue delivered"}
 	handlerTime = family{"daqiri.handler.time", "s", "Time of each call of an on_burst handler"}
+	completion  = family{"daqiri.reorder.completion.time", "s", "From the first packet of a batch until it was handed over"}
 	writeStall  = family{"daqiri.write.stall", "s", "Waits of a writer for the disk"}
 	gapError    = family{"daqiri.tx.gap.error", "s", "How far gaps between paced packets were from what was asked for"}
 	timeError   = family{"daqiri.tx.time.error", "s", "How long after their send time packets left"}
@@ -53,7 +62,8 @@ func extra(name string) family { return family{"daqiri." + name, "", extraText} 
 // Names lists every metric that a ledger with these further figures can have, under its name in Prometheus.
 func Names(extras stats.Counts) []string {
 	counters := []family{rxPackets, txPackets, rxBytes, txBytes, dropped, wirePackets, wireBytes, stageIn, stageInBytes, stageOut,
-		stageOutBytes, bursts, flowPackets, flowBytes, faults, cpuTime}
+		stageOutBytes, bursts, flowPackets, flowBytes, peerPackets, peerBytes, sourcePackets, sourceMissing, sourceLate, sourceDuplicate,
+		sourceDropped, faults, cpuTime}
 	for _, x := range extras {
 		counters = append(counters, extra(x.Name))
 	}
@@ -64,7 +74,7 @@ func Names(extras stats.Counts) []string {
 	for _, f := range []family{held, paceBits, pacePackets, script, elapsed, memory} {
 		names = append(names, f.prometheus(""))
 	}
-	for _, f := range []family{burstSize, handlerTime, writeStall, gapError, timeError} {
+	for _, f := range []family{burstSize, handlerTime, completion, writeStall, gapError, timeError} {
 		for _, part := range []string{"_bucket", "_count", "_sum"} {
 			names = append(names, f.prometheus("")+part)
 		}

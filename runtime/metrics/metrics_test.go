@@ -35,12 +35,15 @@ func sample() *stats.Ledger {
 	rx := func(id int, in uint64) stats.Line {
 		return stats.Line{Kind: stats.Rx, Name: "port", QueueID: id, Engine: "loop", PortID: 1, In: in, InBytes: 10 * in, Out: in - 3, Bursts: 5,
 			Dropped: drops, Extra: extra, BurstSize: &stats.Histogram{Spread: stats.Spread{{Most: 1, N: 2}, {Most: 32, N: 3}}, Sum: 98},
-			Flows: stats.Flows{{ID: 7, Name: "antenna 3", Packets: in - 1, Bytes: 10 * (in - 1)}}}
+			Flows: stats.Flows{{ID: 7, Name: "antenna 3", Packets: in - 1, Bytes: 10 * (in - 1)}},
+			Peers: stats.Peers{{Name: "192.0.2.1:7148", Packets: in, Bytes: 10 * in}}}
 	}
 	return &stats.Ledger{StartNS: 1e9, EndNS: 3e9, Lines: []stats.Line{rx(0, 100), rx(1, 50),
 		{Kind: stats.Tx, Name: "port", Engine: "loop", PortID: 1, In: 70, Out: 60, OutBytes: 600, Held: 10, PaceBPS: 1e6, PacePPS: 10,
 			Timing: &stats.Timing{GapError: spread, TimeError: spread}},
 		{Kind: stats.Wire, Name: "port", Engine: "loop", PortID: 1, In: 60, InBytes: 600, Out: 60},
+		{Kind: stats.Stage, Name: "blocks", In: 20, Out: 20, Completion: &stats.Histogram{Spread: spread, Sum: 1 << 40},
+			Sources: stats.Sources{{Name: "3", Packets: 16, Missing: 4, Late: 3, Duplicate: 2, Dropped: 1}}},
 		{Kind: stats.Tap, Name: `a"b\c` + "\nµ", In: 20, InBytes: 200, Out: 20, HandlerTime: &stats.Histogram{Spread: spread, Sum: 1 << 40}},
 		{Kind: stats.Writer, Name: "disk", In: 20, Out: 19, Held: 1, WriteStall: &stats.Histogram{Spread: spread, Sum: 1 << 40}},
 	}, Faults: []stats.Fault{{Line: "port.tx.0", Text: "no route", Times: 4}}, Metrics: map[string]float64{"power.max": -2.5},
@@ -232,8 +235,8 @@ func TestOTLP(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("endpoint and collector differ: %s", d)
 	}
-	if histograms != 9 {
-		t.Errorf("%d histograms, want those of two queues and their sum, two of the transmit queue and its sum each, a handler and a writer", histograms)
+	if histograms != 10 {
+		t.Errorf("%d histograms, want those of two queues and their sum, two of the transmit queue and its sum each, a handler, a writer and a reorder stage", histograms)
 	}
 	if lines := log(); len(lines) > 0 {
 		t.Errorf("logged: %q", lines)

@@ -33,6 +33,8 @@ const (
 	labelKind      = attribute.Key("daqiri.stage.kind") // stage, tap or writer
 	labelFlow      = attribute.Key("daqiri.flow.id")
 	labelFlowName  = attribute.Key("daqiri.flow.name")
+	labelPeer      = attribute.Key("daqiri.peer.name")
+	labelSource    = attribute.Key("daqiri.source")
 	labelMetric    = attribute.Key("daqiri.metric.name")
 	labelFault     = attribute.Key("daqiri.fault")
 )
@@ -100,6 +102,7 @@ func (b *builder) session(s Session) {
 		if !x.OfQueue() {
 			b.labels = of(labelStage.String(x.Name), labelKind.String(string(x.Kind)))
 			b.line(x)
+			b.sources(x.Sources)
 			continue
 		}
 		port := of(labelEngine.String(x.Engine), labelInterface.String(x.Name), labelPort.String(strconv.Itoa(x.PortID)),
@@ -110,6 +113,7 @@ func (b *builder) session(s Session) {
 			b.labels = append(slices.Clip(port), labelQueue.String(allQueues))
 			b.line(&sum)
 			b.flows(sum.Flows)
+			b.peers(sum.Peers)
 		}
 		b.labels = append(slices.Clip(port), labelQueue.String(strconv.Itoa(x.QueueID)))
 		b.line(x)
@@ -176,10 +180,34 @@ func (b *builder) flows(flows stats.Flows) {
 	}
 }
 
+// peers adds those of an interface; a peer may come by several queues.
+func (b *builder) peers(peers stats.Peers) {
+	with := b.labels
+	for _, p := range peers {
+		b.labels = append(slices.Clip(with), labelPeer.String(p.Name))
+		b.counter(peerPackets, p.Packets)
+		b.counter(peerBytes, p.Bytes)
+	}
+}
+
+// sources adds those of a reorder stage.
+func (b *builder) sources(sources stats.Sources) {
+	with := b.labels
+	for _, s := range sources {
+		b.labels = append(slices.Clip(with), labelSource.String(s.Name))
+		b.counter(sourcePackets, s.Packets)
+		b.counter(sourceMissing, s.Missing)
+		b.counter(sourceLate, s.Late)
+		b.counter(sourceDuplicate, s.Duplicate)
+		b.counter(sourceDropped, s.Dropped)
+	}
+}
+
 // histograms adds those that the line has. Of how a pace was kept no sums are known: the tops of the buckets are added up.
 func (b *builder) histograms(x *stats.Line) {
 	b.histogram(burstSize, x.BurstSize, sizeBounds, 1)
 	b.histogram(handlerTime, x.HandlerTime, timeBounds, 1e-9)
+	b.histogram(completion, x.Completion, timeBounds, 1e-9)
 	b.histogram(writeStall, x.WriteStall, timeBounds, 1e-9)
 	if x.Timing != nil {
 		b.histogram(gapError, summed(x.Timing.GapError), timeBounds, 1e-9)

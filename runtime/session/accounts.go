@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strconv"
 	"syscall"
 
 	"github.com/daqiri/daqiri-run/native"
@@ -86,6 +87,8 @@ func (s *Session) details(l *stats.Ledger) {
 	for i := range spreads {
 		h := &spreads[i]
 		switch out := spread(&h.N); {
+		case h.Kind == native.SpreadCompletion: // also an empty one: it has names in the ledger from the start
+			line(stats.Stage, h.Name(), 0).Completion = &stats.Histogram{Spread: out, Sum: h.Sum}
 		case out == nil:
 		case h.Kind == native.SpreadBurstSize:
 			line(stats.Rx, h.Name(), h.QueueID).BurstSize = s.burstSize(h, out)
@@ -100,6 +103,7 @@ func (s *Session) details(l *stats.Ledger) {
 		x := line(stats.Rx, i.Name(), f.QueueID)
 		x.Flows = append(x.Flows, stats.Flow{ID: f.FlowID, Name: title, Packets: f.Packets, Bytes: f.Bytes})
 	}
+	s.sources(line)
 	for k := range l.Lines {
 		x := &l.Lines[k]
 		slices.SortFunc(x.Flows, func(a, b stats.Flow) int { return cmp.Compare(a.ID, b.ID) })
@@ -110,6 +114,38 @@ func (s *Session) details(l *stats.Ledger) {
 			x.Store = true
 		}
 	}
+}
+
+// sources adds to reorder stages what came of each source, and to sockets' queues what came of each peer.
+func (s *Session) sources(line func(stats.Kind, string, uint32) *stats.Line) {
+	counts := s.native.SourceCounts()
+	for i := range counts {
+		c := &counts[i]
+		x := line(stats.Stage, c.Name(), 0)
+		x.Sources = append(x.Sources, stats.Source{Name: s.sourceName(c), Packets: c.Packets, Missing: c.Missing, Late: c.Late,
+			Duplicate: c.Duplicate, Dropped: c.Dropped})
+	}
+	peers := s.native.PeerCounts()
+	for i := range peers {
+		c := &peers[i]
+		x := line(stats.Rx, c.Name(), c.QueueID)
+		x.Peers = append(x.Peers, stats.Peer{Name: cmp.Or(c.Peer(), stats.OtherSources), Packets: c.Packets, Bytes: c.Bytes})
+	}
+}
+
+func (s *Session) sourceName(c *native.SourceCount) string {
+	switch c.Kind {
+	case native.SourcePeer:
+		return c.Peer()
+	case native.SourceOthers:
+		return stats.OtherSources
+	case native.SourceUnknown:
+		return stats.UnknownSource
+	}
+	if write, ok := s.sourceTexts.Load(c.Name()); ok {
+		return write.(func(uint64) string)(c.Number)
+	}
+	return strconv.FormatUint(c.Number, 10)
 }
 
 // burstSize makes sizes of what the engine counts, which is one less; none is above the queue's batch size.

@@ -65,6 +65,9 @@ func planOptions(r *spec.Reorder, sources []*Queue) ReorderOptions {
 		MemoryRegion: r.MemoryRegion, Sequence: place(r.SequenceNumber), Slots: int(r.PacketsPerBatch),
 		Segment: r.PayloadSegment, PayloadByteOffset: r.PayloadByteOffset, FlowIDs: r.FlowIDs, DropIncomplete: r.MissingAction == "drop",
 	}
+	if len(r.FlowIDs) > 1 {
+		o.Source = "flow_id"
+	}
 	if r.BatchNumber != nil {
 		o.BatchNumber = place(*r.BatchNumber)
 	}

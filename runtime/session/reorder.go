@@ -24,10 +24,12 @@ type ReorderOptions struct {
 	Sequence, BatchNumber         *Field
 	Batch, Slot, Offset, Extra    string
 	Fields                        Fields
-	Wrap                          uint64 // Batch goes on at 0 instead of this; 0: 2^64
-	Slots, SlotBytes, PacketBytes int    // SlotBytes 0: the longest payload so far
-	Segment                       int    // that has the payload, from 0
-	PayloadByteOffset             int    // from the segment's start, or with AtPayload from the innermost payload's
+	Source                        string              // what came and is missing is counted by this number, or by SourcePeer; empty: not so
+	SourceText                    func(uint64) string // writes such a number; nil: in decimal
+	Wrap                          uint64              // Batch goes on at 0 instead of this; 0: 2^64
+	Slots, SlotBytes, PacketBytes int                 // SlotBytes 0: the longest payload so far
+	Segment                       int                 // that has the payload, from 0
+	PayloadByteOffset             int                 // from the segment's start, or with AtPayload from the innermost payload's
 	AtPayload                     bool
 	Data                          *DataTypes // of payloads; nil: bytes stay as they are
 	FlowIDs                       []uint32   // none: packets of all flows; others pass
@@ -38,6 +40,9 @@ type ReorderOptions struct {
 	WaitForOthers                 bool   // a queue that is ahead of the others waits
 	Policy                        Policy // when no buffer is free
 }
+
+// SourcePeer, as ReorderOptions.Source, is the peer's address, of packets of sockets.
+const SourcePeer = "peer"
 
 // DataTypes converts the elements of payloads: int4, int8, int16 or int32 become fp16, bf16, fp32, fp64, int32 or int8.
 // SlotBytes, PacketBytes and Offset are bytes of input.
@@ -66,6 +71,9 @@ func (s *Session) Reorder(name string, o ReorderOptions) (*Stage, error) {
 	conf.Region = region.native
 	var out native.Queue
 	st, err := s.stage(name, KindReorder, "", func(n string) (native.Stage, error) {
+		if o.SourceText != nil {
+			s.sourceTexts.Store(n, o.SourceText)
+		}
 		st, q, err := s.native.AddReorder(n, conf)
 		out = q
 		return st, err
@@ -112,7 +120,11 @@ func (o ReorderOptions) compile() (native.ReorderConf, error) {
 		Wrap: o.Wrap, Slots: o.Slots, SlotBytes: o.SlotBytes, PacketBytes: o.PacketBytes,
 		Segment: o.Segment, PayloadOffset: o.PayloadByteOffset, AtPayload: o.AtPayload, Types: o.Data.native(), FlowIDs: o.FlowIDs,
 		Window: o.Window, TimeoutNS: o.TimeoutNS, Fill: o.Fill, DropIncomplete: o.DropIncomplete,
-		Wait: o.WaitForOthers, Policy: o.Policy,
+		Wait: o.WaitForOthers, Policy: o.Policy, SourcePeer: o.Source == SourcePeer,
+	}
+	source := o.Source
+	if c.SourcePeer {
+		source = ""
 	}
 	fields := placeFields{map[string]*Field{"sequence_number": o.Sequence, "batch_number": o.BatchNumber}, o.Fields}
 	seq, batch, slot := "", o.Batch, o.Slot
@@ -130,7 +142,7 @@ func (o ReorderOptions) compile() (native.ReorderConf, error) {
 		to        *[]native.Insn
 	}{
 		{"sequence_number", seq, &c.Seq}, {"batch", batch, &c.Batch}, {"slot", slot, &c.Slot},
-		{"offset", o.Offset, &c.Offset}, {"extra", o.Extra, &c.Extra},
+		{"offset", o.Offset, &c.Offset}, {"extra", o.Extra, &c.Extra}, {"source", source, &c.Source},
 	} {
 		if x.text == "" {
 			continue

@@ -16,19 +16,20 @@ import (
 
 // Session is one open configuration.
 type Session struct {
-	cfg        *spec.Config
-	env        Env
-	startNS    int64
-	startRSS   uint64
-	notes      []string
-	metrics    stats.Metrics
-	thresholds stats.Thresholds
-	stop       atomic.Pointer[string]
-	closed     atomic.Bool  // its bursts must not be touched any more
-	movedNS    atomic.Int64 // when packets began to move, 0: not yet
-	handled    sync.Map     // *stats.Recorder of the calls of a handler, by the tap's name
-	stores     sync.Map     // names of writers of objects
-	restedNS   atomic.Int64 // when the stop began: what is drained afterwards is in the counts, not in the time
+	cfg         *spec.Config
+	env         Env
+	startNS     int64
+	startRSS    uint64
+	notes       []string
+	metrics     stats.Metrics
+	thresholds  stats.Thresholds
+	stop        atomic.Pointer[string]
+	closed      atomic.Bool  // its bursts must not be touched any more
+	movedNS     atomic.Int64 // when packets began to move, 0: not yet
+	handled     sync.Map     // *stats.Recorder of the calls of a handler, by the tap's name
+	stores      sync.Map     // names of writers of objects
+	sourceTexts sync.Map     // by the name of a reorder stage: func(uint64) string, how its sources are written
+	restedNS    atomic.Int64 // when the stop began: what is drained afterwards is in the counts, not in the time
 
 	mu                   sync.Mutex // control calls
 	state                state

@@ -92,6 +92,10 @@ type Line struct {
 	WriteStall  *Histogram `json:"write_stall_ns,omitempty"`  // writers: waits for the disk; nil on the virtual clock
 	Store       bool       `json:"store,omitempty"`           // writers: of objects, not of files
 	Flows       Flows      `json:"flows,omitempty"`           // receive: packets by flow, where there are flows
+	Peers       Peers      `json:"peers,omitempty"`           // receive: packets by peer, of sockets
+
+	Completion *Histogram `json:"completion_time_ns,omitempty"` // reorder: from a batch's first packet until it was handed over
+	Sources    Sources    `json:"sources,omitempty"`            // reorder: what came of each source, where these are told apart
 
 	Engine string `json:"-"` // of a queue's interface
 	PortID int    `json:"-"` // the interface's place in the configuration
@@ -223,7 +227,10 @@ func (l *Line) histograms(o *Line, change func(a, b uint64) uint64) {
 	l.BurstSize = l.BurstSize.with(o.BurstSize, change)
 	l.HandlerTime = l.HandlerTime.with(o.HandlerTime, change)
 	l.WriteStall = l.WriteStall.with(o.WriteStall, change)
+	l.Completion = l.Completion.with(o.Completion, change)
 	l.Flows = l.Flows.with(o.Flows, change)
+	l.Peers = joined(l.Peers, o.Peers, change)
+	l.Sources = joined(l.Sources, o.Sources, change)
 }
 
 func (c Counts) minus(o Counts) Counts {

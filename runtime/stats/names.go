@@ -3,6 +3,7 @@ package stats
 import (
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 )
@@ -41,6 +42,13 @@ func (l *Line) figures(seconds float64) []Figure {
 		name := "flow." + strconv.Itoa(int(x.ID))
 		f = append(f, Figure{name + ".packets", float64(x.Packets)}, Figure{name + ".bytes", float64(x.Bytes)})
 	}
+	for _, x := range l.Peers {
+		name := "peer." + figureName(x.Name)
+		f = append(f, Figure{name + ".packets", float64(x.Packets)}, Figure{name + ".bytes", float64(x.Bytes)})
+	}
+	for i := range l.Sources {
+		f = append(f, l.Sources[i].figures()...)
+	}
 	for _, x := range l.Dropped {
 		f = append(f, Figure{"dropped." + x.Name, float64(x.N)})
 	}
@@ -48,6 +56,12 @@ func (l *Line) figures(seconds float64) []Figure {
 		f = append(f, Figure{x.Name, float64(x.N)})
 	}
 	return f
+}
+
+func (s *Source) figures() []Figure {
+	name := "source." + figureName(s.Name)
+	return []Figure{{name + ".packets", float64(s.Packets)}, {name + ".missing", float64(s.Missing)}, {name + ".late", float64(s.Late)},
+		{name + ".duplicate", float64(s.Duplicate)}, {name + ".dropped", float64(s.Dropped)}}
 }
 
 func per(n, seconds float64) float64 {
@@ -93,7 +107,10 @@ func (l *Line) percentiles() []Figure {
 	case Writer:
 		name, h = "write_stall", l.WriteStall
 	default:
-		return nil
+		if l.Completion == nil {
+			return nil
+		}
+		name, h = "completion_time", l.Completion
 	}
 	var f []Figure
 	for _, p := range percentiles {
@@ -141,6 +158,12 @@ func (l *Ledger) build() {
 		}
 	})
 }
+
+// someOf are the words behind which figures have the names of flows, sources and peers.
+var someOf = regexp.MustCompile(`\.(flow|peer|source)\.[0-9A-Za-z_]+\.(packets|bytes|missing|late|duplicate|dropped)$`)
+
+// OfSome reports whether a name is that of a flow's, a source's or a peer's figure: it has a value once something came of it.
+func OfSome(name string) bool { return someOf.MatchString(name) }
 
 // Lookup returns the figure of a dotted name: "rx_port.rx.dropped", "rx_port.rx.0.packets",
 // "disk.written", "process.rss_growth", or a metric.

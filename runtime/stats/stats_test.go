@@ -353,3 +353,34 @@ func TestHistogramsAndFlowsOfLines(t *testing.T) {
 		t.Errorf("%s, %v", data, err)
 	}
 }
+
+func TestSources(t *testing.T) {
+	line := func(n uint64, more ...Source) Line {
+		return Line{Name: "blocks", Kind: Stage, Completion: &Histogram{Spread: Spread{{2047, n}}, Sum: 2000 * n},
+			Sources: append(Sources{{Name: "3", Packets: 10 * n, Missing: n, Late: 2 * n, Duplicate: 3 * n, Dropped: 4 * n}}, more...)}
+	}
+	port := func(n uint64) Line {
+		return Line{Name: "port", Kind: Rx, Peers: Peers{{Name: "[2001:db8::1]:7148", Packets: n, Bytes: 9 * n}}}
+	}
+	before := &Ledger{EndNS: 1e9, Lines: []Line{line(1), port(1)}}
+	after := &Ledger{EndNS: 2e9, Lines: []Line{line(4, Source{Name: "192.0.2.1", Missing: 7}), port(3)}}
+	for name, want := range map[string]float64{"blocks.source.3.packets": 30, "blocks.source.3.missing": 3, "blocks.source.3.late": 6,
+		"blocks.source.3.duplicate": 9, "blocks.source.3.dropped": 12, "blocks.source.192_0_2_1.missing": 7, "blocks.completion_time.max": 2047,
+		"port.rx.peer.2001_db8__1__7148.bytes": 18} {
+		if got, ok := after.Since(before).Lookup(name); got != want || !ok {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+		if OfSome(name) != !strings.Contains(name, "completion") {
+			t.Errorf("OfSome(%q) = %v", name, OfSome(name))
+		}
+	}
+	sum := after.Plus(before).Lines[0]
+	want := Sources{{"3", 50, 5, 10, 15, 20}, {Name: "192.0.2.1", Missing: 7}}
+	if d := cmp.Diff(want, sum.Sources); d != "" || sum.Completion.Sum != 10000 {
+		t.Errorf("plus: %s, %+v", d, sum.Completion)
+	}
+	worst, lost := append(sum.Sources, Source{Name: "whole", Packets: 9}, Source{Name: "late", Late: 1}).Worst(2)
+	if lost != 3 || len(worst) != 2 || worst[0].Name != "192.0.2.1" || worst[1].Name != "3" {
+		t.Errorf("worst: %+v of %d", worst, lost)
+	}
+}

@@ -116,7 +116,9 @@ func (t *Threshold) check(l *Ledger) Result {
 			continue
 		}
 		missing := n.Text + " has no value"
-		if near := suggest.Nearest(n.Text, l.Names()); near != "" {
+		if OfSome(n.Text) {
+			missing += ": nothing came of it"
+		} else if near := suggest.Nearest(n.Text, l.Names()); near != "" {
 			missing += fmt.Sprintf("; did you mean %q?", near)
 		}
 		r.Missing = append(r.Missing, missing)

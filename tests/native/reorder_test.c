@@ -221,6 +221,106 @@ static void holes(void) {
     DQ_EQ(r.flags & DQ_AGGREGATE_STOPPED, DQ_AGGREGATE_STOPPED);
 }
 
+// The figures of a source: a number, or which (dq_source_kind).
+static dq_source_count source(const rig *r, uint64_t number, int which) {
+    dq_source_count all[DQ_SOURCES + 2];
+    uint32_t n = dq_source_counts(r->b.s, all, DQ_SOURCES + 2);
+    DQ_CHECK(n <= DQ_SOURCES + 2);
+    for (uint32_t k = 0; k < n; k++)
+        if (all[k].which == which && (which != DQ_SOURCE_NUMBER || all[k].number == number)) {
+            DQ_EQ_STR(all[k].name, "blocks");
+            return all[k];
+        }
+    return (dq_source_count){0};
+}
+
+static void check_source(const dq_source_count *c, uint64_t packets, uint64_t missing, uint64_t late,
+                         uint64_t duplicate) {
+    DQ_EQ(c->packets, packets);
+    DQ_EQ(c->missing, missing);
+    DQ_EQ(c->late, late);
+    DQ_EQ(c->duplicate, duplicate);
+    DQ_EQ(c->dropped, 0);
+}
+
+// The last two bits of the number are the source: each has a quarter of the cells.
+static const dq_insn low[] = {{.op = DQ_OP_LOAD, .b = 2, .c = 8 * BED_HEAD + 62}, {.op = DQ_OP_RET}};
+
+static void by_source(void) {
+    rig r;
+    dq_reorder_conf c = usual();
+    c.window = 1;
+    c.source = (dq_number){low, 2};
+    rig_open(&r, (bed_conf){.batch = 32}, c);
+    rig_start(&r);
+    for (uint64_t k = 0; k < 8 * SLOTS;
+         k++) // 3 sends nothing at first, 2 not in batch 2, and batch 4 is lost
+        if ((k % 4 != 3 || k >= 3 * SLOTS) && (k % 4 != 2 || k / SLOTS != 2) && k / SLOTS != 4)
+            rig_send(&r, &k, 1, 7);
+    uint64_t again[] = {7 * SLOTS - 1, 5, 7 * SLOTS - 3}; // a duplicate, one that is late, and a duplicate
+    rig_send(&r, again, 3, 7);
+    rig_steps(&r, INT64_MAX);
+    const uint64_t full = 4, lost = 4; // cells a batch of each source; batch 4
+    dq_source_count s[4], unknown = source(&r, 0, DQ_SOURCE_UNKNOWN);
+    for (uint64_t k = 0; k < 4; k++)
+        s[k] = source(&r, k, DQ_SOURCE_NUMBER);
+    check_source(&s[0], 7 * full, lost, 0, 0);
+    check_source(&s[1], 7 * full, lost, 1, 1);
+    check_source(&s[2], 6 * full, lost + full, 0, 0);
+    check_source(&s[3], 4 * full, lost, 0, 1);
+    check_source(&unknown, 0, 2 * full, 0, 0); // of batches 1 and 2; the first one was joined in the middle
+    dq_line l = blocks(&r);
+    DQ_EQ(l.extra[DQ_EXTRA_MISSING],
+          s[0].missing + s[1].missing + s[2].missing + s[3].missing + unknown.missing);
+    DQ_EQ(l.out, s[0].packets + s[1].packets + s[2].packets + s[3].packets);
+    rig_close(&r);
+}
+
+// More sources than are counted share one line; packets without the field are another's.
+static void many_sources(void) {
+    static const dq_insn all[] = {{.op = DQ_OP_LOAD, .b = 64, .c = 8 * BED_HEAD}, {.op = DQ_OP_RET}};
+    static const dq_insn none[] = {{.op = DQ_OP_LOAD, .b = 64, .c = 8 * LEN}, {.op = DQ_OP_RET}};
+    for (int named = 0; named < 2; named++) {
+        rig r;
+        dq_reorder_conf c = usual();
+        c.source = (dq_number){named ? all : none, 2};
+        rig_open(&r, (bed_conf){.batch = 32}, c);
+        rig_start(&r);
+        rig_send_range(&r, 0, 32 * SLOTS);
+        rig_steps(&r, INT64_MAX);
+        dq_source_count one = source(&r, 7, DQ_SOURCE_NUMBER), others = source(&r, 0, DQ_SOURCE_OTHERS),
+                        unknown = source(&r, 0, DQ_SOURCE_UNKNOWN);
+        check_source(&one, named, 0, 0, 0);
+        check_source(&others, named ? 32 * SLOTS - DQ_SOURCES : 0, 0, 0, 0);
+        check_source(&unknown, named ? 0 : 32 * SLOTS, 0, 0, 0);
+        rig_close(&r);
+    }
+}
+
+// How long batches took, from their first packets on.
+static void took(void) {
+    rig r;
+    dq_reorder_conf c = usual();
+    c.timeout_ns = 5000000;
+    rig_open(&r, (bed_conf){.timeout_us = 10}, c);
+    rig_start(&r);
+    rig_send_range(&r, 0, 3 * SLOTS + 1);
+    rig_steps(&r, INT64_MAX);
+    dq_spread all[8], *s = NULL;
+    uint32_t n = dq_spreads(r.b.s, all, 8);
+    for (uint32_t k = 0; k < n && k < 8; k++)
+        if (all[k].kind == DQ_SPREAD_COMPLETION && strcmp(all[k].name, "blocks") == 0) s = &all[k];
+    DQ_CHECK(s != NULL);
+    uint64_t batches = 0, slow = 0;
+    for (uint32_t k = 0; s && k < DQ_SPREAD_BUCKETS; k++) {
+        batches += s->n[k];
+        if (dq_spread_most(k) >= 5000000) slow += s->n[k];
+    }
+    DQ_EQ(batches, 4);
+    DQ_EQ(slow, 1); // the one that waited for its time-out
+    rig_close(&r);
+}
+
 // A batch is handed over when its time is up, counted from its first packet, though nothing more comes.
 static void time_out(void) {
     BED_EACH_MODE(m) {
@@ -401,6 +501,7 @@ static void many_fillers(void) {
         c.wait = wait;
         c.policy = DQ_POLICY_WAIT;
         c.timeout_ns = wait ? BED_PATIENCE : 0;
+        c.source = (dq_number){low, 2};
         rig_open(&r, (bed_conf){.mode = BED_WORKER, .rx = 3, .batch = 32, .timeout_us = 20}, c);
         dq_rule rules[] = {bed_rule(7, 1, 0), bed_rule(8, 2, 1), bed_rule(9, 3, 2)};
         for (uint32_t k = 0; k < 3; k++)
@@ -435,6 +536,16 @@ static void many_fillers(void) {
         DQ_EQ(l.in, batches * SLOTS);
         DQ_EQ(l.dropped[DQ_DROP_DUPLICATE], 0);
         DQ_EQ(r.packets, l.out);
+        uint64_t packets = 0, late = 0, missing = source(&r, 0, DQ_SOURCE_UNKNOWN).missing;
+        for (uint64_t k = 0; k < 4; k++) {
+            dq_source_count s = source(&r, k, DQ_SOURCE_NUMBER);
+            packets += s.packets;
+            late += s.late;
+            missing += s.missing;
+        }
+        DQ_EQ(packets, l.out);
+        DQ_EQ(late, l.dropped[DQ_DROP_LATE]);
+        DQ_EQ(missing, l.extra[DQ_EXTRA_MISSING]);
         if (wait) {
             DQ_EQ(r.missing, 0);
             DQ_EQ(l.dropped[DQ_DROP_LATE], 0);
@@ -514,6 +625,9 @@ int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(in_order);
     DQ_RUN(holes);
+    DQ_RUN(by_source);
+    DQ_RUN(many_sources);
+    DQ_RUN(took);
     DQ_RUN(time_out);
     DQ_RUN(where_payloads_are);
     DQ_RUN(gaps_are_kept);

@@ -109,6 +109,40 @@ static void receives_by_name(void) {
 }
 
 // A forwarded burst goes back packet by packet to whoever sent each.
+// What came of the peer that fd is; of "": of those without a counter.
+static dq_peer_count count_of(const rig *r, int fd) {
+    static dq_peer_count all[DQ_SOURCES + 1];
+    char name[DQ_PEER_LEN] = "";
+    if (fd >= 0) peer_name(fd, name, sizeof name);
+    uint32_t n = dq_peer_counts(r->s, all, DQ_SOURCES + 1);
+    DQ_CHECK(n <= DQ_SOURCES + 1);
+    for (uint32_t k = 0; k < n; k++)
+        if (strcmp(all[k].peer, name) == 0) return all[k];
+    return (dq_peer_count){0};
+}
+
+static void more_peers_than_counters(void) {
+    server s = udp_server("127.0.0.1", 512, 256);
+    enum { PEERS = DQ_SOURCES + 10 };
+    int fds[PEERS];
+    for (uint32_t k = 0; k < PEERS; k++) {
+        fds[k] = peer_connect(SOCK_DGRAM, "127.0.0.1", s.port);
+        send_text(fds[k], "hello");
+        if (k == 3) send_text(fds[k], "again");
+        if (k % 64 == 63) RIG_UNTIL(&s.r, s.r.n == k + 2);
+    }
+    RIG_UNTIL(&s.r, s.r.n == PEERS + 1);
+    dq_peer_count third = count_of(&s.r, fds[3]), others = count_of(&s.r, -1);
+    DQ_EQ_STR(third.name, "udp_server");
+    DQ_EQ(third.packets, 2);
+    DQ_EQ(third.bytes, 10);
+    DQ_EQ(others.packets, PEERS - DQ_SOURCES);
+    DQ_EQ(others.bytes, 5 * (PEERS - DQ_SOURCES));
+    for (uint32_t k = 0; k < PEERS; k++)
+        close(fds[k]);
+    rig_close(&s.r);
+}
+
 static void answers_each_sender(void) {
     server s = {.r = rig_new(256, 256)};
     dq_iface_conf c = rig_conf("echo", DQ_PROTO_UDP, 1, has_ipv6() ? "::" : "127.0.0.1", 0, "", 0);
@@ -132,8 +166,11 @@ static void answers_each_sender(void) {
     for (int round = 0; round < 20; round++)
         for (int k = 0; k < 3; k++)
             expect_text(&s.r, fds[k], texts[k]);
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 3; k++) {
+        DQ_EQ(count_of(&s.r, fds[k]).packets, 20);
+        DQ_EQ(count_of(&s.r, fds[k]).bytes, 20 * strlen(texts[k]));
         close(fds[k]);
+    }
     rig_close(&s.r);
 }
 
@@ -553,6 +590,7 @@ int main(int argc, char **argv) {
     DQ_RUN(one_server_for_both);
     DQ_RUN(receives_by_name);
     DQ_RUN(answers_each_sender);
+    DQ_RUN(more_peers_than_counters);
     DQ_RUN(unaddressed_packets_go_to_the_last_peer);
     DQ_RUN(client_and_server);
     DQ_RUN(a_port_that_nobody_has_harms_nothing);

@@ -1,0 +1,47 @@
+package summary
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/daqiri/daqiri-run/runtime/stats"
+)
+
+// mostSources is how many sources of a stage are shown, those that lost most; in the full form all are.
+const mostSources = 5
+
+// sources says which sources of reorder stages lost something.
+func (s *Session) sources(b *strings.Builder, st Style) {
+	most := mostSources
+	if st.Full {
+		most = math.MaxInt
+	}
+	for i := range s.Ledger.Lines {
+		l := &s.Ledger.Lines[i]
+		worst, lost := l.Sources.Worst(most)
+		for k := range worst {
+			fmt.Fprintf(b, "  source %s of %s: %s\n", worst[k].Name, l.Title(), losses(&worst[k]))
+		}
+		if left := lost - len(worst); left > 0 {
+			fmt.Fprintf(b, "  and %s of %s that lost less (--summary full shows all)\n", counted(uint64(left), "source"), l.Title())
+		}
+	}
+}
+
+func losses(s *stats.Source) string {
+	var parts []string
+	if s.Missing > 0 {
+		parts = append(parts, fmt.Sprintf("%s missing (%s of what should have come)", counted(s.Missing, "packet"),
+			share(s.Missing, s.Packets+s.Missing)))
+	}
+	for _, x := range []struct {
+		word string
+		n    uint64
+	}{{"late", s.Late}, {"duplicate", s.Duplicate}, {"dropped for other reasons", s.Dropped}} {
+		if x.n > 0 {
+			parts = append(parts, count(x.n)+" "+x.word)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
