@@ -194,11 +194,15 @@ func (o *Opened) running(c *call) {
 }
 
 // begin starts the session, once.
-func (o *Opened) begin(t *task.Task) error {
+func (o *Opened) begin(rt *Runtime) error {
 	if o.Started() {
 		return nil
 	}
-	if err := o.s.Start(t); err != nil {
+	rt.hearOfServers(o)
+	for _, text := range o.s.Replaces() {
+		rt.Log("warn", text, nil)
+	}
+	if err := o.s.Start(rt.Task); err != nil {
 		return &OpenError{err}
 	}
 	o.mu.Lock()

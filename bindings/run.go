@@ -39,8 +39,7 @@ func sessionStart(c *call) int {
 	if o.Started() {
 		c.raise("session %s has started already", o.name)
 	}
-	c.rt.hearOfServers(o)
-	c.check(o.begin(c.rt.Task))
+	c.check(o.begin(c.rt))
 	return 0
 }
 
@@ -74,8 +73,7 @@ func sessionRun(c *call) int {
 	}
 	lim := opts.limits(c)
 	lim.start = o.s.Ledger() // before the start: what moves at once counts
-	c.rt.hearOfServers(o)
-	c.check(o.begin(c.rt.Task))
+	c.check(o.begin(c.rt))
 	defer o.abandon(c.rt)
 	reason := o.serve(c, lim)
 	o.end(c, reason)

@@ -207,3 +207,41 @@ func TestWriterFaults(t *testing.T) {
 		})
 	}
 }
+
+// TestReplacedFiles runs a writer a second time: where it takes the place of an earlier run's files it says so, and the manifest of
+// files that stay, or of which some do, stays as well.
+func TestReplacedFiles(t *testing.T) {
+	for _, tt := range []struct{ options, warning, manifests string }{
+		{`{}`, "writer disk: disk.pcap of an earlier run will be replaced; hint: append, rotate, or a folder or prefix of its own", "disk.manifest.json"},
+		{`{"append": true}`, "", "disk.manifest.1.json disk.manifest.json"},
+		{`{"rotate": "1MB"}`, "", "disk.manifest.1.json disk.manifest.json"},
+		{`{"per": "file"}`, "writer disk: disk.raw of an earlier run will be replaced; hint: rotate, or", "disk.manifest.json"},
+		{`{"per": "packet"}`, "writer disk: disk_0 of an earlier run and those after it will be replaced; hint: a folder", "disk.manifest.1.json disk.manifest.json"},
+	} {
+		dir := t.TempDir()
+		for run, packets := range []string{"20", "10"} {
+			cmd := writeCommand(t, dir, tt.options, "--packets", packets)
+			if strings.Contains(tt.options, "per") {
+				text := strings.Replace(writeScript, "write_pcap", "write_raw", 1)
+				if err := os.WriteFile(filepath.Join(dir, "write.lua"), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", tt.options, err, out)
+			}
+			warns := strings.Contains(string(out), "of an earlier run")
+			if want := run == 1 && tt.warning != ""; warns != want || want && !strings.Contains(string(out), tt.warning) {
+				t.Errorf("%s, run %d: want the warning %q:\n%s", tt.options, run, tt.warning, out)
+			}
+		}
+		found, _ := filepath.Glob(filepath.Join(dir, "*manifest*"))
+		for k := range found {
+			found[k] = filepath.Base(found[k])
+		}
+		if got := strings.Join(found, " "); got != tt.manifests {
+			t.Errorf("%s: manifests %s, want %s", tt.options, got, tt.manifests)
+		}
+	}
+}

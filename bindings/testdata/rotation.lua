@@ -52,12 +52,12 @@ for n, name in ipairs{ "turn.manifest.1.json", "turn.manifest.2.json", "turn.man
   t.equal({ m.state, #m.files }, { "finished", 2 })
   assert(m.files[1].path:find(("/turn_%06d.pcap"):format(2 * n - 2), 1, true), m.files[1].path)
 end
-for _ = 1, 2 do -- the second run writes the first one's files again
+for _ = 1, 2 do -- the second run writes the first one's files again, which need not be all of them
   run(function(s) return s:write_raw{ name = "each", dir = args.dir, policy = "wait" } end)
 end
 local m = manifest("each.manifest.json")
 t.equal({ #m.files, m.writer.naming, m.writer.file_count }, { 0, "DIR/PREFIX_INDEX", 100 })
-t.equal(io.open(args.dir .. "/each.manifest.1.json"), nil)
+t.equal(manifest("each.manifest.1.json").writer.file_count, 100)
 
 local s = daqiri.open()
 local function wrong(text, options, make)

@@ -146,10 +146,10 @@ func (s *Session) removeManifests() {
 	}
 }
 
-// keepManifest renames that of an earlier run whose files this one leaves as they are.
+// keepManifest renames that of an earlier run whose files this one leaves as they are, or some of them.
 func (st *Stage) keepManifest() {
 	o := st.writer
-	if _, err := os.Lstat(st.manifestPath()); err != nil || (st.kind != KindBlocks && o.Rotate == Rotation{} && !o.Append) {
+	if _, err := os.Lstat(st.manifestPath()); err != nil || st.wholeFile() {
 		return
 	}
 	for n := 1; ; n++ {
@@ -163,6 +163,58 @@ func (st *Stage) keepManifest() {
 			return
 		}
 	}
+}
+
+// perPacket: a file for each packet, or burst.
+func (st *Stage) perPacket() bool { return st.kind == KindRaw && st.writer.Per != PerFile }
+
+// wholeFile: one file in each folder, which takes the place of what had its name.
+func (st *Stage) wholeFile() bool {
+	o := st.writer
+	return st.kind != KindBlocks && !st.perPacket() && o.Rotate == Rotation{} && !o.Append
+}
+
+// Replaces says of each writer which files of an earlier run a start will replace.
+func (s *Session) Replaces() (texts []string) {
+	if s.enter() != nil {
+		return nil
+	}
+	defer s.leave()
+	for _, st := range s.stages {
+		if !st.writes() || !st.perPacket() && !st.wholeFile() {
+			continue
+		}
+		what, hint := "", "a folder or prefix of its own"
+		switch {
+		case st.perPacket():
+			what = " and those after it"
+		case st.kind == KindPcap:
+			hint = "append, rotate, or " + hint
+		default:
+			hint = "rotate, or " + hint
+		}
+		for _, dir := range st.writer.Dirs {
+			path := filepath.Join(dir, st.writer.Prefix+st.firstSuffix())
+			if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+				texts = append(texts, fmt.Sprintf("writer %s: %s of an earlier run%s will be replaced; hint: %s", st.name, path, what, hint))
+				break
+			}
+		}
+	}
+	return texts
+}
+
+// firstSuffix is what the name of the first file has behind the prefix, where nothing is rotated.
+func (st *Stage) firstSuffix() string {
+	switch {
+	case st.perPacket():
+		return "_0"
+	case st.kind == KindRaw:
+		return ".raw"
+	case st.writer.PcapNG:
+		return ".pcapng"
+	}
+	return ".pcap"
 }
 
 func (st *Stage) manifestWriter(l *stats.Ledger) manifestWriter {
@@ -180,7 +232,7 @@ func (st *Stage) manifestWriter(l *stats.Ledger) manifestWriter {
 			w.Precision = "us"
 		}
 	}
-	if st.kind == KindRaw && o.Per != PerFile {
+	if st.perPacket() {
 		w.Naming = "DIR/PREFIX_INDEX"
 		for i := range l.Lines {
 			if x := &l.Lines[i]; x.Kind == stats.Writer && x.Name == st.name {
