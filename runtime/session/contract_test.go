@@ -186,6 +186,7 @@ func TestContractErrors(t *testing.T) {
 		_, pipe := b.s.Pipe([]*Queue{b.tx}, nil)
 		_, empty := b.s.Pipe(nil)
 		_, queue := b.s.RxQueue("b", "rx9")
+		_, other := b.s.RxQueue("b", "something")
 		_, iface := b.s.Interface("bb")
 		for _, c := range []struct {
 			name string
@@ -204,6 +205,7 @@ func TestContractErrors(t *testing.T) {
 			{"pipe from a transmit queue", pipe, "not a receive queue"},
 			{"pipe of nothing", empty, "needs a source"},
 			{"no such queue", queue, `interface b: receive queue "rx9": not in this session; did you mean "rx0"?`},
+			{"no such queue at all", other, `interface b: receive queue "something": not in this session; there is rx0`},
 			{"no such interface", iface, `interface "bb": not in this session; did you mean "b"?`},
 		} {
 			if c.err == nil || !strings.Contains(c.err.Error(), c.want) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -176,7 +177,10 @@ func pick(list []*Queue, what, sel string) (*Queue, error) {
 	return named(list, what, sel, (*Queue).Name)
 }
 
-// named finds an object by name; the error suggests another.
+// mostNames is how many names an error lists.
+const mostNames = 8
+
+// named finds an object by name; the error suggests another, or says which there are.
 func named[T any](list []*T, what, name string, nameOf func(*T) string) (*T, error) {
 	known := make([]string, len(list))
 	for i, x := range list {
@@ -187,7 +191,13 @@ func named[T any](list []*T, what, name string, nameOf func(*T) string) (*T, err
 	if s := suggest.Nearest(name, known); s != "" {
 		return nil, fmt.Errorf("%s %q: not in this session; did you mean %q?", what, name, s)
 	}
-	return nil, fmt.Errorf("%s %q: not in this session", what, name)
+	there := "none"
+	if n := min(len(known), mostNames); n > 0 {
+		if there = strings.Join(known[:n], ", "); n < len(known) {
+			there += ", …"
+		}
+	}
+	return nil, fmt.Errorf("%s %q: not in this session; there is %s", what, name, there)
 }
 
 // Region is a memory region of a session.
