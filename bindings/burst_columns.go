@@ -143,6 +143,9 @@ func burstSet(c *call) int {
 	}
 	set := b.b.N()
 	for _, e := range c.fieldEntries(1, t, "checksums", "step", "value") {
+		if e.value == lua.LString("auto") && (e.name == "eth_src" || e.name == "eth_dst") {
+			e.value = c.autoField(b, e.name, t)
+		}
 		v, step, err := e.startAndStep()
 		if err != nil {
 			c.argError(1, "field '%s': %v", e.name, err)

@@ -56,6 +56,9 @@ func (c *call) flows(n int, i *session.Interface, side *flowSide) []session.Flow
 	if m, ok := list.(map[string]any); ok && len(m) == 0 {
 		return nil
 	}
+	if side == &txFlows {
+		c.autoTunnels(n, i, list)
+	}
 	parsed, err := side.parse(list)
 	if err != nil {
 		c.argError(n, "%v", inWords(err))

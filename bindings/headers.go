@@ -17,7 +17,7 @@ const (
 )
 
 // frame builds a frame of the options. What is left out: the interface's address or
-// 02:00:00:00:00:01 as the source, the multicast address that belongs to the destination or
+// 02:00:00:00:00:01 as the source ("auto" is the same), the multicast address that belongs to the destination or
 // broadcast as the destination, addresses of 192.0.2.0/24 (2001:db8::/64), port 4096.
 func (o *options) frame(i *session.Interface) ([]byte, layout) {
 	six := o.has("ipv6_src") || o.has("ipv6_dst")
@@ -100,12 +100,14 @@ func (o *options) address(key, missing string) netip.Addr {
 }
 
 func (o *options) ethernet(i *session.Interface, to netip.Addr, ethertype uint16) []byte {
-	b := append([]byte(nil), o.mac("eth_dst", defaultDestination(to))...)
-	source := "02:00:00:00:00:01"
-	if mac, err := i.MAC(); err == nil {
+	b := append([]byte(nil), o.destination(i, to)...)
+	source := o.str("eth_src", "auto")
+	if mac, err := i.MAC(); err == nil && source == "auto" {
 		source = mac.String()
+	} else if source == "auto" {
+		source = "02:00:00:00:00:01"
 	}
-	b = append(b, o.mac("eth_src", source)...)
+	b = append(b, o.parseMAC("eth_src", source)...)
 	if o.has("vlan_id") {
 		tag := uint16(o.whole("vlan_pcp", 0, 0, 7)<<13 | o.whole("vlan_id", 0, 0, 4095))
 		b = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(b, 0x8100), tag)
@@ -113,12 +115,27 @@ func (o *options) ethernet(i *session.Interface, to netip.Addr, ethertype uint16
 	return binary.BigEndian.AppendUint16(b, ethertype)
 }
 
-// mac reads an Ethernet address; "auto" is the one that stands for a missing one.
-func (o *options) mac(key, missing string) []byte {
-	text := o.str(key, "auto")
-	if text == "auto" {
-		text = missing
+// destination is eth_dst. "auto" is whoever has the destination's address, which is asked for; without eth_dst it is
+// broadcast. A multicast group has an address of its own.
+func (o *options) destination(i *session.Interface, to netip.Addr) []byte {
+	text := o.str("eth_dst", defaultDestination(to))
+	if text != "auto" {
+		return o.parseMAC("eth_dst", text)
 	}
+	if to.IsMulticast() || to == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
+		return o.parseMAC("eth_dst", defaultDestination(to))
+	}
+	if !o.has("ipv4_dst") && !o.has("ipv6_dst") {
+		o.wrong("eth_dst", "\"auto\" is the one that has ipv4_dst or ipv6_dst: give one of them, or the Ethernet address")
+	}
+	mac, err := o.c.resolve(i, to, uint16(o.whole("vlan_id", 0, 0, 4095)))
+	if err != nil {
+		o.wrong("eth_dst", "%v", err)
+	}
+	return mac
+}
+
+func (o *options) parseMAC(key, text string) []byte {
 	mac, err := parseMAC(text)
 	if err != nil {
 		o.wrong(key, "%v", err)

@@ -45,7 +45,7 @@ var interfaceType = &typeDef{
 		{"drop_all_traffic", interfaceDrop(true)}, {"flows", rxFlows.listFlows},
 		{"join_multicast", interfaceMulticast(true)}, {"leave_multicast", interfaceMulticast(false)},
 		{"on_connection", interfaceOnConnection}, {"replace_flows", rxFlows.replaceFlows},
-		{"replace_tx_flows", txFlows.replaceFlows}, {"tx_flows", txFlows.listFlows},
+		{"replace_tx_flows", txFlows.replaceFlows}, {"resolve", interfaceResolve}, {"tx_flows", txFlows.listFlows},
 	},
 	meta: []entry{{"__tostring", func(c *call) int {
 		i, _ := userdata[*iface](c.L.Get(1))

@@ -652,6 +652,13 @@ typedef struct dq_ip {
 // the last call; n 0: for none. Answers leave through its first transmit queue. NOT_SUPPORTED where the
 // kernel does that; INVALID_PARAMETER names what is wrong. Control thread, after the open.
 int dq_iface_answer(dq_iface *i, const dq_ip *addrs, uint32_t n, dq_diag *diag);
+// Asks the interface's network, or a VLAN of it (0: none), once which Ethernet address addr has, by ARP or
+// neighbour discovery, through its first transmit queue. As from, len 0: as the first of the addresses that
+// it answers for, or as nobody. NOT_READY before the start; NOT_SUPPORTED where its answer would go to the
+// kernel, or there are no frames; INVALID_PARAMETER without a queue of each direction. Control thread.
+int dq_iface_ask(dq_iface *i, const dq_ip *addr, uint16_t vlan, const dq_ip *from, dq_diag *diag);
+// What was answered within the last minute; false: nothing yet. Any thread, after the open.
+bool dq_iface_neighbour(const dq_iface *i, const dq_ip *addr, uint16_t vlan, uint8_t mac[6]);
 
 // ---- connections ------------------------------------------------------------------------------------------
 
@@ -744,7 +751,7 @@ typedef enum dq_extra {
     DQ_EXTRA_NIC_NO_BUFFER, // times that the device found no buffer
     DQ_EXTRA_NIC_RX_ERRORS, // frames that came damaged
     DQ_EXTRA_NIC_TX_ERRORS, // frames that it could not send
-    DQ_EXTRA_ANSWERED,      // packets of the interface's own: answers for its addresses, membership reports
+    DQ_EXTRA_ANSWERED,      // packets of the interface's own: answers, questions, membership reports
     DQ_EXTRA_UNANSWERED,    // of these, for want of room in the queue or its buffers never made
     DQ_EXTRA_LOOPS,         // times that a capture was read to its end
     DQ_EXTRA_BAD_RECORDS,   // of a capture: cut off, or damaged

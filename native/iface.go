@@ -140,18 +140,43 @@ func (i Iface) Multicast(group, source string, join bool) error {
 	return result("multicast group "+group, C.dq_iface_multicast(i.c, g.c, s.c, C.bool(join), &d), &d)
 }
 
+// ip is an address as C has it; of the zero Addr none.
+func ip(a netip.Addr) (out C.dq_ip) {
+	b := a.AsSlice()
+	out.len = C.uint8_t(len(b))
+	for k := range b {
+		out.bytes[k] = C.uint8_t(b[k])
+	}
+	return out
+}
+
 // Answer has the interface answer ARP requests and neighbour solicitations for these addresses alone.
 func (i Iface) Answer(addrs []netip.Addr) error {
 	list := make([]C.dq_ip, len(addrs)+1) // one more, as none has no address
 	for n, a := range addrs {
-		b := a.AsSlice()
-		list[n].len = C.uint8_t(len(b))
-		for k := range b {
-			list[n].bytes[k] = C.uint8_t(b[k])
-		}
+		list[n] = ip(a)
 	}
 	var d C.dq_diag
 	return result("addresses to answer for", C.dq_iface_answer(i.c, &list[0], C.uint32_t(len(addrs)), &d), &d)
+}
+
+// Ask asks the network, or a VLAN of it (0: none), once which Ethernet address addr has; from is who asks, the zero
+// Addr: whom the interface answers for. ErrNotReady before the start.
+func (i Iface) Ask(addr netip.Addr, vlan uint16, from netip.Addr) error {
+	a, f := ip(addr), ip(from)
+	var d C.dq_diag
+	return result("neighbour", C.dq_iface_ask(i.c, &a, C.uint16_t(vlan), &f, &d), &d)
+}
+
+// Neighbour is what was answered within the last minute; false: nothing.
+func (i Iface) Neighbour(addr netip.Addr, vlan uint16) (mac [6]byte, known bool) {
+	a := ip(addr)
+	var m [6]C.uint8_t
+	known = bool(C.dq_iface_neighbour(i.c, &a, C.uint16_t(vlan), &m[0]))
+	for n, b := range m {
+		mac[n] = byte(b)
+	}
+	return mac, known
 }
 
 // DropAll discards everything that arrives, or ends that.

@@ -1,6 +1,7 @@
 // responder.c: see responder.h.
 #include "responder.h"
 #include "membership.h"
+#include "neighbours.h"
 #include "queue.h"
 
 #include <arpa/inet.h>
@@ -13,8 +14,9 @@ enum { LEAST_QUESTION = 42, LEAST_FRAME = 60 }; // bytes
 
 struct dqi_responder {
     dq_iface *iface;
-    dqi_spin lock; // of the station and the groups
+    dqi_spin lock; // of the station, the neighbours and the groups
     dqi_station me;
+    dqi_neighbours near;
     dqi_membership groups;
     _Atomic int64_t due; // session time of the next report
 };
@@ -89,7 +91,10 @@ static bool may_ask(const uint8_t *p, uint32_t len) {
 
 static void answer(dqi_responder *r, const uint8_t *frame, uint32_t len) {
     uint8_t out[DQI_NEIGH_MAX];
+    dqi_neighbour said;
     dqi_lock(&r->lock);
+    if (r->near.n > 0 && dqi_neigh_hear(frame, len, &said))
+        dqi_neighbours_heard(&r->near, &said, dq_now(r->iface->session));
     uint32_t n = dqi_neigh_answer(&r->me, frame, len, out);
     if (n == 0 && r->groups.n > 0 && dqi_membership_query(&r->groups, frame, len, dq_now(r->iface->session)))
         atomic_store(&r->due, dqi_membership_due(&r->groups));
@@ -250,4 +255,57 @@ int dq_iface_answer(dq_iface *i, const dq_ip *addrs, uint32_t n, dq_diag *diag) 
         solicited_node(i, r->me.ip6[k], true);
     note_addresses(i, addrs, n);
     return DQ_OK;
+}
+
+// ---- neighbours -------------------------------------------------------------------------------------------
+
+// What it takes to hear an answer.
+static int may_hear(const dq_iface *i, dq_diag *diag) {
+    if (!i->ops->answers)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s asks for no Ethernet addresses",
+                        i->conf.name, i->ops->name);
+    int err = i->ops->answers(i, diag);
+    if (err != DQ_OK) return err;
+    if (i->n_tx == 0 || i->n_rx == 0)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "interface %s: a question leaves through a transmit queue, and a receive queue sees "
+                        "the answer: it has no %s queue",
+                        i->conf.name, i->n_tx == 0 ? "transmit" : "receive");
+    return i->session->state == DQI_STARTED
+               ? DQ_OK
+               : dqi_fail(diag, DQ_NOT_READY, "interface %s: asking needs a session that runs", i->conf.name);
+}
+
+// Its own address of addr's family, len 0: none.
+static dq_ip own_address(const dqi_station *me, const dq_ip *addr) {
+    dq_ip own = {0};
+    if (addr->len == 4 ? me->n_ip4 == 0 : me->n_ip6 == 0) return own;
+    own.len = addr->len;
+    memcpy(own.bytes, addr->len == 4 ? me->ip4[0] : me->ip6[0], own.len);
+    return own;
+}
+
+int dq_iface_ask(dq_iface *i, const dq_ip *addr, uint16_t vlan, const dq_ip *from, dq_diag *diag) {
+    dqi_responder *r;
+    uint8_t mac[6], out[DQI_NEIGH_MAX];
+    int err = may_hear(i, diag);
+    if (err == DQ_OK) err = get(i, &r, diag);
+    if (err != DQ_OK) return err;
+    if ((err = dq_iface_mac(i, mac)) != DQ_OK)
+        return dqi_fail(diag, err, "interface %s: it has no Ethernet address to ask with", i->conf.name);
+    dqi_lock(&r->lock);
+    dq_ip own = from->len == addr->len ? *from : own_address(&r->me, addr);
+    dqi_neighbours_want(&r->near, addr, vlan);
+    dqi_unlock(&r->lock);
+    send_frame(r, out, dqi_neigh_ask(mac, &own, addr, vlan, out));
+    return DQ_OK;
+}
+
+bool dq_iface_neighbour(const dq_iface *i, const dq_ip *addr, uint16_t vlan, uint8_t mac[6]) {
+    dqi_responder *r = dqi_responder_of(i);
+    if (!r) return false;
+    dqi_lock(&r->lock);
+    bool known = dqi_neighbours_find(&r->near, addr, vlan, dq_now(i->session), mac);
+    dqi_unlock(&r->lock);
+    return known;
 }

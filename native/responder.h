@@ -1,5 +1,6 @@
 // responder.h: what an interface of Ethernet frames says by itself: answers to ARP requests and neighbour
-// solicitations for addresses that a script names, and, where no kernel does it, membership reports.
+// solicitations for addresses that a script names, questions for neighbours, and, where no kernel does it,
+// membership reports.
 //
 // It looks at frames when they are classified, whether a flow takes them or not, and sends through the
 // interface's first transmit queue, whose ledger counts what it sends (DQ_EXTRA_ANSWERED). Reports that are

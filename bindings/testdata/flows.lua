@@ -148,6 +148,32 @@ t.raises('"10.0.0" is no', function() b:answer{ addresses = "10.0.0" } end)
 t.raises("text or a list expected", function() b:answer{ addresses = 7 } end)
 t.raises("option 'addresses' is missing", function() b:answer{} end)
 
+-- who has an address
+b:answer{ addresses = { "10.0.0.7", "fd00::7" } }
+local heard = s:rx_queue("a", 0)
+heard:get_burst{ timeout_us = 0 }
+t.equal({ a:resolve("10.0.0.7"), a:resolve("fd00::7"), a:resolve("10.0.0.7", { vlan_id = 12 }) }, { b.mac, b.mac, b.mac })
+local one = tx:alloc(1)
+one:fill(tx:template{ eth_dst = "auto", eth_src = "auto", ipv6_dst = "fd00::7", payload_bytes = 10 })
+t.equal({ one:column("eth_dst"):text(1), one:column("eth_src"):text(1) }, { b.mac, a.mac })
+one:fill(tx:template{ payload_bytes = 10 })
+t.equal({ one:column("eth_dst"):text(1), one:column("eth_src"):text(1) }, { "ff:ff:ff:ff:ff:ff", a.mac })
+one:set{ eth_src = "02:00:00:00:00:09" }
+one:set{ ipv4_dst = "10.0.0.7", eth_dst = "auto", eth_src = "auto" }
+t.equal({ one:column("eth_dst"):text(1), one:column("eth_src"):text(1) }, { b.mac, a.mac })
+t.raises("field 'eth_dst': \"auto\" is the one that has the ipv4_dst", function() one:set{ eth_dst = "auto" } end)
+one:free()
+vxlan.tunnel.outer_eth_src, vxlan.tunnel.outer_eth_dst, vxlan.tunnel.outer_ipv4_dst = "auto", "auto", "10.0.0.7"
+assert(a:add_tx_flows("auto", { { match = { udp_dst = 7006 }, actions = { vxlan, { type = "vlan_push", vlan_id = 12 } } } }))
+t.equal(a:tx_flows()[1].actions[1].tunnel.outer_eth_dst, b.mac)
+t.raises("give one of them, or the Ethernet address", function() tx:template{ eth_dst = "auto", payload_bytes = 1 } end)
+assert(select(3, a:resolve("239.0.0.1")):find("239.0.0.1 is not a host's address", 1, true))
+if daqiri.args{ clock = "real" }.clock == "virtual" then -- it takes three seconds
+  t.raises("nobody answers for 10.0.0.8 in VLAN 5 on interface a", function()
+    tx:template{ eth_dst = "auto", ipv4_dst = "10.0.0.8", vlan_id = 5, payload_bytes = 1 }
+  end)
+end
+
 local sum = s:stop()
 assert(sum.b.tx.answered >= 10) -- reports of the groups, joined and left
 t.equal(sum.b.tx.packets, 3 + sum.b.tx.answered)

@@ -1,8 +1,8 @@
-// neigh_test.c: answers to ARP requests and neighbour solicitations, held against frames that scapy built,
-// and silence where nothing was asked of the station.
+// neigh_test.c: ARP and neighbour discovery, held against frames that scapy built: answers to questions,
+// silence where nothing was asked of the station, questions, and what is heard of neighbours.
 #include "dqtest.h"
 
-#include "neigh.h"
+#include "neighbours.h"
 
 // Built by scapy: the station is 02:00:00:00:00:aa with 10.0.0.1 and fe80::1, who asks 02:00:00:00:00:bb.
 static const uint8_t arp_request[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02, 0x00, 0x00, 0x00, 0x00,
@@ -124,11 +124,102 @@ static void damage(void) {
     }
 }
 
+static dq_ip ip4(uint8_t last) { return (dq_ip){4, {10, 0, 0, last}}; }
+static dq_ip ip6(uint8_t last) { return (dq_ip){16, {0xfe, 0x80, [15] = last}}; }
+
+// A station 02:00:00:00:00:bb asks for addr.
+static void asks(dq_ip from, dq_ip addr, uint16_t vlan, const uint8_t *want, uint32_t len) {
+    const uint8_t mac[6] = {2, 0, 0, 0, 0, 0xbb};
+    uint8_t out[DQI_NEIGH_MAX];
+    DQ_EQ(dqi_neigh_ask(mac, &from, &addr, vlan, out), len);
+    DQ_EQ_BYTES(out, want, len);
+}
+
+static void questions(void) {
+    const dq_ip nobody = {0};
+    asks(ip4(2), ip4(1), 0, arp_request, sizeof arp_request);
+    asks(nobody, ip4(1), 7, tagged_request, sizeof tagged_request);
+    asks(ip6(2), ip6(1), 0, solicitation, sizeof solicitation);
+    // Without an address it asks from its link-local one, and is answered.
+    uint8_t out[DQI_NEIGH_MAX], reply[DQI_NEIGH_MAX];
+    const uint8_t mac[6] = {2, 0, 0, 0, 0, 0xbb}, own[16] = {0xfe, 0x80, [11] = 0xff, 0xfe, [15] = 0xbb};
+    dq_ip addr = ip6(1);
+    uint32_t len = dqi_neigh_ask(mac, &nobody, &addr, 9, out);
+    DQ_EQ_BYTES(out + 18 + 8, own, 16);
+    DQ_EQ(answer(out, len, reply), len);
+    dqi_neighbour said;
+    DQ_CHECK(dqi_neigh_hear(reply, len, &said));
+    DQ_EQ(said.vlan, 9);
+}
+
+// A cut frame says nothing, nor does one with a bit wrong in what is covered.
+static void says(const uint8_t *frame, uint32_t len, dq_ip ip, uint8_t last) {
+    dqi_neighbour said;
+    for (uint32_t n = 0; n < len; n++) {
+        uint8_t *copy = malloc(n ? n : 1);
+        memcpy(copy, frame, n);
+        DQ_CHECK(!dqi_neigh_hear(copy, n, &said));
+        free(copy);
+    }
+    DQ_CHECK(dqi_neigh_hear(frame, len, &said));
+    DQ_EQ_BYTES(said.ip.bytes, ip.bytes, ip.len);
+    DQ_EQ(said.mac[5], last);
+}
+
+static void hears(void) {
+    says(arp_request, sizeof arp_request, ip4(2), 0xbb);
+    says(arp_reply, sizeof arp_reply, ip4(1), 0xaa);
+    says(advertisement, sizeof advertisement, ip6(1), 0xaa);
+    says(probe_answer, sizeof probe_answer, ip6(1), 0xaa);
+    dqi_neighbour said;
+    DQ_CHECK(!dqi_neigh_hear(solicitation, sizeof solicitation, &said));
+    uint64_t state = 2;
+    for (int round = 0; round < 20000; round++) { // damage: its checksum tells
+        uint8_t copy[sizeof advertisement], at = 54 + (uint8_t)dq_below(&state, sizeof copy - 54);
+        memcpy(copy, advertisement, sizeof copy);
+        copy[at] ^= (uint8_t)(1 << dq_below(&state, 8));
+        DQ_CHECK(!dqi_neigh_hear(copy, sizeof copy, &said));
+    }
+}
+
+// What was asked for is kept for a minute; the oldest question makes room.
+static void neighbours_are_kept(void) {
+    dqi_neighbours *t = calloc(1, sizeof *t);
+    uint8_t mac[6];
+    dq_ip one = ip4(1);
+    dqi_neighbour said = {.ip = one, .mac = {2, 0, 0, 0, 0, 1}};
+    dqi_neighbours_heard(t, &said, 5);
+    DQ_CHECK(!dqi_neighbours_find(t, &one, 0, 5, mac)); // nobody asked
+    dqi_neighbours_want(t, &one, 0);
+    dqi_neighbours_want(t, &one, 7);
+    DQ_CHECK(!dqi_neighbours_find(t, &one, 0, 5, mac));
+    said.vlan = 7;
+    dqi_neighbours_heard(t, &said, 5);
+    DQ_CHECK(dqi_neighbours_find(t, &one, 7, 60000000005, mac));
+    DQ_EQ(mac[5], 1);
+    DQ_CHECK(!dqi_neighbours_find(t, &one, 7, 60000000006, mac));
+    DQ_CHECK(!dqi_neighbours_find(t, &one, 0, 5, mac)); // another VLAN's
+    for (uint8_t k = 0; k < DQI_NEIGHBOURS - 1; k++) {
+        dq_ip other = ip4(100 + k);
+        dqi_neighbours_want(t, &other, 0);
+    }
+    said.vlan = 0; // the device took the tag out
+    said.mac[5] = 2;
+    dqi_neighbours_heard(t, &said, 6);
+    DQ_CHECK(dqi_neighbours_find(t, &one, 7, 6, mac));
+    DQ_EQ(mac[5], 2);
+    DQ_CHECK(!dqi_neighbours_find(t, &one, 0, 6, mac)); // it made room
+    free(t);
+}
+
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(arp);
     DQ_RUN(neighbour_discovery);
     DQ_RUN(silence);
     DQ_RUN(damage);
+    DQ_RUN(questions);
+    DQ_RUN(hears);
+    DQ_RUN(neighbours_are_kept);
     return dq_done();
 }

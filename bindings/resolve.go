@@ -1,0 +1,151 @@
+package bindings
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// Neighbours are asked three times, a second apart; between two looks at whether they answered the time doubles.
+const (
+	neighbourAsks  = 3
+	neighbourWait  = int64(1e9)
+	neighbourFirst = int64(1e6)
+	neighbourMost  = int64(50e6)
+)
+
+// resolve finds the Ethernet address of whoever gets frames for addr, asking for it and waiting where it isn't known.
+func (c *call) resolve(i *session.Interface, addr netip.Addr, vlan uint16) (net.HardwareAddr, error) {
+	n, err := i.Neighbour(addr, vlan)
+	if err != nil {
+		return nil, err
+	}
+	for range neighbourAsks {
+		if mac, known, err := n.MAC(); known || err != nil {
+			return mac, err
+		}
+		if err := n.Ask(); errors.Is(err, session.ErrNotReady) {
+			return nil, fmt.Errorf("%w: call s:start() first, or give the Ethernet address of %s", err, addr)
+		} else if err != nil {
+			return nil, err
+		}
+		until := c.rt.Task.Now() + neighbourWait
+		for pause := neighbourFirst; c.rt.Task.Now() < until; pause = min(2*pause, neighbourMost) {
+			c.waitFor(c.rt.Task.Now()+pause, func(*task.Item) bool { return false })
+			if mac, known, err := n.MAC(); known || err != nil {
+				return mac, err
+			}
+		}
+	}
+	return nil, fmt.Errorf("nobody answers for %s: asked %d times in %d s: %w", n, neighbourAsks, neighbourAsks, session.ErrNotReady)
+}
+
+// interfaceResolve is i:resolve(address, {vlan_id}): the Ethernet address as text.
+func interfaceResolve(c *call) int {
+	i := selfInterface(c)
+	addr, err := netip.ParseAddr(c.str(1, "IP address"))
+	if err != nil {
+		c.argError(1, "%q is not an IP address", c.str(1, "IP address"))
+	}
+	o := c.options(2, "vlan_id")
+	mac, err := c.resolve(i.i, addr, uint16(o.whole("vlan_id", 0, 0, 4095)))
+	if err != nil {
+		return c.refuse(err)
+	}
+	return c.push(lua.LString(mac.String()))
+}
+
+// autoTunnels puts the addresses for "auto" into the tunnels of transmit flows: the interface's own as outer_eth_src,
+// that of whoever has the outer destination as outer_eth_dst. What isn't as it should be is left to the parser.
+func (c *call) autoTunnels(n int, i *session.Interface, flows any) {
+	list, _ := flows.([]any)
+	for k, v := range list {
+		flow, _ := v.(map[string]any)
+		actions, _ := flow["actions"].([]any)
+		if a, ok := flow["action"]; ok {
+			actions = []any{a}
+		}
+		for at, v := range actions {
+			a, _ := v.(map[string]any)
+			t, ok := a["tunnel"].(map[string]any)
+			if !ok {
+				t = a
+			}
+			if err := c.autoTunnel(i, t, tagBehind(actions[at+1:])); err != nil {
+				c.argError(n, "flows[%d]: %v", k, err)
+			}
+		}
+	}
+}
+
+func (c *call) autoTunnel(i *session.Interface, t map[string]any, vlan uint16) error {
+	if t["outer_eth_src"] == "auto" {
+		mac, err := i.MAC()
+		if err != nil {
+			return fmt.Errorf("outer_eth_src: %w", err)
+		}
+		t["outer_eth_src"] = mac.String()
+	}
+	if t["outer_eth_dst"] != "auto" {
+		return nil
+	}
+	text, ok := t["outer_ipv4_dst"].(string)
+	if !ok {
+		text, _ = t["outer_ipv6_dst"].(string)
+	}
+	addr, err := netip.ParseAddr(text)
+	if err != nil {
+		return fmt.Errorf("outer_eth_dst: \"auto\" is the one that has outer_ipv4_dst or outer_ipv6_dst: %q is not an IP address", text)
+	}
+	mac, err := c.resolve(i, addr, vlan)
+	if err != nil {
+		return fmt.Errorf("outer_eth_dst: %w", err)
+	}
+	t["outer_eth_dst"] = mac.String()
+	return nil
+}
+
+// tagBehind is the VLAN of the tag that the actions behind a tunnel put in front of it; 0: none.
+func tagBehind(actions []any) uint16 {
+	for _, v := range actions {
+		a, _ := v.(map[string]any)
+		if tag, ok := a["vlan"].(map[string]any); ok {
+			a = tag
+		}
+		if id, ok := a["vlan_id"].(float64); ok && id >= 0 && id <= 4095 {
+			return uint16(id)
+		}
+	}
+	return 0
+}
+
+// autoField is the value of eth_src or eth_dst = "auto" in b:set of a burst to be sent: the interface's own address, or
+// that of whoever has the ipv4_dst that is set beside it.
+func (c *call) autoField(b *burst, name string, fields *lua.LTable) lua.LValue {
+	q := b.b.Queue()
+	if q.Rx() {
+		c.argError(1, "field '%s': \"auto\" is for bursts of a transmit queue; of what was received it isn't known who sends it on: "+
+			"give the address (i.mac, i:resolve)", name)
+	}
+	if name == "eth_src" {
+		mac, err := q.Interface().MAC()
+		c.check(err)
+		return lua.LString(mac.String())
+	}
+	addr, err := netip.ParseAddr(lua.LVAsString(fields.RawGetString("ipv4_dst")))
+	if err != nil {
+		c.argError(1, "field 'eth_dst': \"auto\" is the one that has the ipv4_dst beside it: give that, or i:resolve(address)")
+	}
+	vlan, _ := fields.RawGetString("vlan_id").(lua.LNumber)
+	mac, err := c.resolve(q.Interface(), addr, uint16(vlan)&0xfff)
+	if err != nil {
+		c.argError(1, "field 'eth_dst': %v", err)
+	}
+	return lua.LString(mac.String())
+}
