@@ -22,6 +22,7 @@ func TestDPDKReleases(t *testing.T) {
 	program := built(t)
 	for _, suite := range []string{"trixie", "forky"} { // 24.11, 25.11
 		t.Run(suite, func(t *testing.T) {
+			t.Parallel() // one waits for the mirror while another compiles
 			root, err := dpdkRelease(suite)
 			if err != nil {
 				lack(t, "dpdk-releases", err.Error())

@@ -539,7 +539,7 @@ func TestContractTimedSend(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := x.SetLen(0, -1, 100); err != nil {
+		if err := b.fill(x); err != nil {
 			return err
 		}
 		due := b.s.Now() + int64(5*time.Millisecond)

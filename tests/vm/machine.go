@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,11 +26,13 @@ var guestScript string
 type machine struct {
 	nics           int // e1000 cards on one hub, bound to uio_pci_generic
 	virtio         int // virtio-net cards on another hub, which the kernel drives
+	queues         int // of each of these; more than one each way need root
 	modules        []string
 	memory         int // MB
 	timeout        time.Duration
-	share          string // folder in which what is written stays; empty: none
-	dir            string // the command's
+	share          string   // folder in which what is written stays; empty: none
+	dir            string   // the command's
+	env            []string // "NAME=value", beside what it sees of this machine's
 	stdout, stderr io.Writer
 }
 
@@ -93,7 +96,7 @@ var passed = regexp.MustCompile(`^(PATH|HOME|LANG|TMPDIR|GO[A-Z0-9_]*|DAQIRI_[A-
 // command is the shell script that the machine runs.
 func (m *machine) command(args []string) string {
 	var b strings.Builder
-	for _, v := range os.Environ() {
+	for _, v := range slices.Concat(os.Environ(), m.env) {
 		if passed.MatchString(v) {
 			name, value, _ := strings.Cut(v, "=")
 			fmt.Fprintf(&b, "export %s=%s\n", name, quote(value))
@@ -109,13 +112,30 @@ func (m *machine) command(args []string) string {
 // quote makes one word of s for a shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
+// bridgeScript becomes the command behind its first argument, in a network namespace that has so many taps on a bridge. It
+// ends with the machine.
+const bridgeScript = `
+echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6 # nobody but the machine is to speak
+for f in /proc/sys/net/bridge/*; do [ ! -e $f ] || echo 0 >$f; done # no firewall looks at frames, and drops damaged ones
+ip link add hub up type bridge mcast_snooping 0
+for n in $(seq 0 $(($1 - 1))); do
+	ip tuntap add v$n mode tap multi_queue
+	ip link set v$n master hub up
+done
+shift
+exec "$@"`
+
 // emulate runs the machine to its end and copies what the command prints.
 func (m *machine) emulate(ctx context.Context, exchange string, k kernel) error {
 	qemu, err := tool("qemu-system-x86_64")
 	if err != nil {
 		return err
 	}
-	c := exec.CommandContext(ctx, qemu, m.flags(exchange, k)...)
+	args := append([]string{qemu}, m.flags(exchange, k)...)
+	if m.queues > 1 {
+		args = append([]string{"unshare", "--net", "sh", "-ec", bridgeScript, "sh", strconv.Itoa(m.virtio)}, args...)
+	}
+	c := exec.CommandContext(ctx, args[0], args[1:]...)
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	var said bytes.Buffer
 	c.Stdout, c.Stderr = &said, &said
@@ -157,8 +177,12 @@ func (m *machine) flags(exchange string, k kernel) []string {
 			"-device", fmt.Sprintf("e1000,netdev=n%d,addr=%#x", n, firstSlot+n))
 	}
 	for n := range m.virtio { // the driver has zero-copy where it maps memory for the card, as for any other
-		list = append(list, "-netdev", fmt.Sprintf("hubport,id=v%d,hubid=1", n),
-			"-device", fmt.Sprintf("virtio-net-pci,netdev=v%d,disable-legacy=on,iommu_platform=on", n))
+		wire, more := fmt.Sprintf("hubport,id=v%d,hubid=1", n), ""
+		if m.queues > 1 { // a hub has one only
+			wire = fmt.Sprintf("tap,id=v%d,ifname=v%[1]d,script=no,downscript=no,vnet_hdr=off,queues=%d", n, m.queues)
+			more = fmt.Sprintf(",mq=on,vectors=%d", 2*m.queues+2)
+		}
+		list = append(list, "-netdev", wire, "-device", fmt.Sprintf("virtio-net-pci,netdev=v%d,disable-legacy=on,iommu_platform=on%s", n, more))
 	}
 	list = append(list, "-accel", "tcg,thread=multi", "-cpu", "Nehalem", "-smp", "2", "-m", strconv.Itoa(m.memory),
 		"-nodefaults", "-display", "none", "-no-reboot", "-serial", "file:"+comma(filepath.Join(exchange, "console")),

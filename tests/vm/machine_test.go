@@ -17,8 +17,7 @@ func TestCommand(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "there"), []byte("from the host\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("DAQIRI_TEST", "it's \"quoted\" $HOME")
-	o := try(t, k, machine{dir: dir, share: share}, `
+	o := try(t, k, machine{dir: dir, share: share, env: []string{`DAQIRI_TEST=it's "quoted" $HOME`}}, `
 		uname -r
 		cat there
 		echo "$DAQIRI_TEST"

@@ -29,6 +29,7 @@ func main() {
 	var modules, cache, pkg, suite string
 	flag.IntVar(&m.nics, "nics", 0, "so many e1000 cards on one hub, at PCI addresses 0000:00:05.0 and up, bound to uio_pci_generic")
 	flag.IntVar(&m.virtio, "virtio", 0, "so many virtio-net cards on another hub, with Linux interfaces eth0 and up")
+	flag.IntVar(&m.queues, "queues", 1, "of each virtio-net card, each way; several need root")
 	flag.StringVar(&suite, "suite", "", "take the kernel of this suite of Debian's archive, "+newer+" for one")
 	flag.StringVar(&modules, "modules", "", "kernel modules to load that nothing loads by itself, comma separated")
 	flag.IntVar(&m.memory, "memory", 1024, "MB")

@@ -19,9 +19,11 @@ const (
 
 var testKernel = sync.OnceValues(func() (kernel, error) { return getKernel(cache, "") })
 
-// need skips t, or fails it as DAQIRI_REQUIRE says, unless a virtual machine can be had and these commands are there.
+// need skips t, or fails it as DAQIRI_REQUIRE says, unless a virtual machine can be had and these commands are there. Tests
+// that have a machine run at once: each keeps one processor busy, more or less.
 func need(t *testing.T, commands ...string) kernel {
 	t.Helper()
+	t.Parallel()
 	k, err := testKernel()
 	if err != nil {
 		lack(t, "vm", err.Error())
@@ -89,6 +91,13 @@ func build(t *testing.T, pkg string) string {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	return program
+}
+
+func quoted(words []string) (list []string) {
+	for _, w := range words {
+		list = append(list, quote(w))
+	}
+	return list
 }
 
 func root(t *testing.T) string {
