@@ -38,6 +38,7 @@ look() {
     want tcpreplay tcpreplay has tcpreplay
     want scapy python3-scapy scapy
     want iperf3 iperf3 has iperf3
+    want prometheus prometheus has promtool
     want nc netcat-openbsd has nc
     want socat socat has socat
     want ip iproute2 has ip

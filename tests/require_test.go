@@ -34,6 +34,7 @@ var probes = map[string]probe{
 	"loopmount":     loopMount, // asked for in tests/soak
 	"nc":            command("nc"),
 	"netns":         namespaces,
+	"prometheus":    func() error { return errors.Join(command("prometheus")(), command("promtool")()) },
 	"qemu-user":     command("qemu-aarch64-static", "qemu-aarch64"),
 	"root":          root,
 	"s3":            func() error { _, err := versitygw(); return err },

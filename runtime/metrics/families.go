@@ -56,8 +56,14 @@ var (
 // extraText is the text of the metrics that extra makes.
 const extraText = "A further figure of the ledger, see daqiri-run's summary"
 
-// extra is the family of a further figure of the ledger: "kernel_dropped" is daqiri.kernel_dropped.
-func extra(name string) family { return family{"daqiri." + name, "", extraText} }
+// extra is the family of a further figure of the ledger: "kernel_dropped" is daqiri.kernel_dropped. Times are in seconds:
+// "stall_ns" is daqiri.stall.
+func extra(name string) family {
+	if time, ok := strings.CutSuffix(name, "_ns"); ok {
+		return family{"daqiri." + time, "s", extraText}
+	}
+	return family{"daqiri." + name, "", extraText}
+}
 
 // Names lists every metric that a ledger with these further figures can have, under its name in Prometheus.
 func Names(extras stats.Counts) []string {

@@ -30,7 +30,7 @@ import (
 // sample is a ledger in which everything that can be shown has some value.
 func sample() *stats.Ledger {
 	drops := stats.Counts{{Name: "queue_full", N: 3}, {Name: "too_long"}}
-	extra := stats.Counts{{Name: "kernel_dropped", N: 9}, {Name: "late"}}
+	extra := stats.Counts{{Name: "kernel_dropped", N: 9}, {Name: "stall_ns", N: 3e9}, {Name: "late"}}
 	spread := stats.Spread{{Most: 2047, N: 3}, {Most: 1 << 40, N: 1}}
 	rx := func(id int, in uint64) stats.Line {
 		return stats.Line{Kind: stats.Rx, Name: "port", QueueID: id, Engine: "loop", PortID: 1, In: in, InBytes: 10 * in, Out: in - 3, Bursts: 5,
@@ -120,6 +120,7 @@ func TestEndpoint(t *testing.T) {
 		"daqiri_dropped_packets_total direction=rx drop_reason=too_long " + port + q0:                                           0,
 		"daqiri_flow_packets_total direction=rx engine=loop flow_id=7 flow_name=antenna 3 interface_name=port port_id=1 " + all: 148,
 		"daqiri_kernel_dropped_total direction=rx " + port + all:                                                                18,
+		"daqiri_stall_seconds_total direction=rx " + port + q0:                                                                  3,
 		"daqiri_held_packets direction=tx " + port + q0:                                                                         10,
 		"daqiri_stage_out_packets_total session_name=one stage_kind=writer stage_name=disk":                                     19,
 		"daqiri_stage_in_packets_total session_name=one stage_kind=tap stage_name=a\"b\\c\nµ":                                   20,
@@ -182,7 +183,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	slices.Sort(shown)
-	if d := cmp.Diff(Names(stats.Counts{{Name: "kernel_dropped"}}), shown); d != "" {
+	if d := cmp.Diff(Names(stats.Counts{{Name: "kernel_dropped"}, {Name: "stall_ns"}}), shown); d != "" {
 		t.Errorf("listed and shown differ: %s", d)
 	}
 }
@@ -400,5 +401,19 @@ func TestDashboard(t *testing.T) {
 	}
 	if queries < 12 {
 		t.Errorf("%d queries", queries)
+	}
+}
+
+// TestSessionsOfOneName keeps what the script set in each: the prometheus run of tests has two of them.
+func TestSessionsOfOneName(t *testing.T) {
+	first, second := sample(), sample()
+	second.Metrics = map[string]float64{"other": 4}
+	e, _ := start(t, Options{Listen: "127.0.0.1:0"}, Session{"one", first}, Session{"one", second})
+	got := series(scrape(t, e.URL()))
+	if got["daqiri_metric metric_name=power.max session_name=one"] != -2.5 || got["daqiri_metric metric_name=other session_name=one"] != 4 {
+		t.Errorf("%v", got)
+	}
+	if n := got["daqiri_source_missing_total session_name=one source=3 stage_kind=stage stage_name=blocks"]; n != 8 {
+		t.Errorf("%v packets of source 3 are missing, want 8", n)
 	}
 }

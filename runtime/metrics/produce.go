@@ -77,6 +77,9 @@ func merge(sessions []Session) []Session {
 		}
 		sum := out[k].Ledger.Plus(s.Ledger)
 		sum.StartNS, sum.EndNS = out[k].Ledger.StartNS, s.Ledger.EndNS
+		sum.Metrics = map[string]float64{} // of one name the later session's
+		maps.Copy(sum.Metrics, out[k].Ledger.Metrics)
+		maps.Copy(sum.Metrics, s.Ledger.Metrics)
 		out[k].Ledger = sum
 	}
 	return out
@@ -164,8 +167,12 @@ func (b *builder) line(x *stats.Line) {
 	}
 	b.labels = with
 	for _, e := range x.Extra {
-		if e.N > 0 {
-			b.counter(extra(e.Name), e.N)
+		switch f := extra(e.Name); {
+		case e.N == 0:
+		case f.unit == "s":
+			b.counterFloat(f, float64(e.N)/1e9)
+		default:
+			b.counter(f, e.N)
 		}
 	}
 }
