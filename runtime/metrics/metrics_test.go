@@ -404,8 +404,8 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestSessionsOfOneName keeps what the script set in each: the prometheus run of tests has two of them.
-func TestSessionsOfOneName(t *testing.T) {
+// TestMetricsOfOneName keeps what the script set in each session of a name.
+func TestMetricsOfOneName(t *testing.T) {
 	first, second := sample(), sample()
 	second.Metrics = map[string]float64{"other": 4}
 	e, _ := start(t, Options{Listen: "127.0.0.1:0"}, Session{"one", first}, Session{"one", second})
