@@ -41,7 +41,7 @@ type ReorderOptions struct {
 	Policy                        Policy // when no buffer is free
 }
 
-// SourcePeer, as ReorderOptions.Source, is the peer's address, of packets of sockets.
+// SourcePeer is the value of ReorderOptions.Source that takes the peer's address, of packets of sockets, as their source.
 const SourcePeer = "peer"
 
 // DataTypes converts the elements of payloads: int4, int8, int16 or int32 become fp16, bf16, fp32, fp64, int32 or int8.

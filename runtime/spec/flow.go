@@ -196,7 +196,7 @@ type Reorder struct {
 	MemoryRegion      string     `json:"memory_region"`
 	PayloadByteOffset int        `json:"payload_byte_offset"`
 	PayloadSegment    int        `json:"payload_segment,omitempty"` // which of the queues' regions has it, from 0
-	PacketSize        int        `json:"packet_size,omitempty"` // payload bytes of a slot, for hw
+	PacketSize        int        `json:"packet_size,omitempty"`     // payload bytes of a slot, for hw
 	FlowIDs           []uint32   `json:"flow_ids"`
 	DataTypes         *DataTypes `json:"data_types,omitempty"`
 	Method            string     `json:"method"`
