@@ -131,7 +131,8 @@ struct dq_burst {
     bool slices;  // packets are slices of super-buffers
     bool handles; // off[0][0..n) holds handles of the engine of its queue, and len, flow and bufs nothing yet
                   // (dqi_burst_columns); its one holder may look, and nobody else
-    bool grown;   // a packet begins in the headroom and is longer than its buffer
+    uint32_t shortest, longest; // bytes; where handles: of its packets
+    bool grown;                 // a packet begins in the headroom and is longer than its buffer
     uint64_t bytes;
     dq_session *session;
     dq_queue *queue;               // that received it, or that it was allocated for

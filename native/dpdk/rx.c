@@ -127,16 +127,35 @@ static uint32_t append(const pool *pl, struct rte_mbuf *const *frames, uint32_t 
     return i;
 }
 
+// How many of n frames come before the first that is not plain.
+static uint32_t count_plain(const struct rte_mempool *mp, struct rte_mbuf *const *frames, uint32_t n) {
+    bool all = true;
+    for (uint32_t i = 0; i < n; i++) // as a rule; without a decision for each
+        all &= is_plain(mp, frames[i]);
+    if (all) return n;
+    uint32_t k = 0;
+    while (is_plain(mp, frames[k]))
+        k++;
+    return k;
+}
+
 // The same by handles: the frames lie in b already, behind those that it has.
 static uint32_t append_handles(const pool *pl, uint32_t n, dq_burst *b) {
     struct rte_mbuf *const *frames = frames_of(b) + b->n;
+    const uint32_t k = count_plain(pl->mp, frames, n);
+    uint32_t shortest = b->shortest, longest = b->longest;
     uint64_t bytes = 0;
-    uint32_t i = 0;
-    for (; i < n && is_plain(pl->mp, frames[i]); i++)
-        bytes += frames[i]->data_len;
-    b->n = b->n_bufs = b->n + i;
+    for (uint32_t i = 0; i < k; i++) {
+        uint32_t len = frames[i]->data_len;
+        bytes += len;
+        shortest = RTE_MIN(shortest, len);
+        longest = RTE_MAX(longest, len);
+    }
+    b->shortest = shortest;
+    b->longest = longest;
+    b->n = b->n_bufs = b->n + k;
     b->bytes += bytes;
-    return i;
+    return k;
 }
 
 void rx_columns(dq_burst *b) {
@@ -175,7 +194,11 @@ uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room) {
     lane_state *s = p->lanes[0].state;
     if (d->ts_offset >= 0) return 0; // rx_read looks for times
     const uint32_t start = b->n;
-    if (start == 0) b->handles = b->queue->handles;
+    if (start == 0) {
+        b->handles = b->queue->handles;
+        b->shortest = UINT32_MAX;
+        b->longest = 0;
+    }
     while (b->n - start < room && s->first == s->n) { // what is left there is for rx_read
         uint32_t left = room - (b->n - start), ask = RTE_MIN(RTE_MIN(left, d->chunk), d->most);
         if (read_into(d, s, b, ask) < ask) break;

@@ -247,39 +247,36 @@ static int wait(dq_queue *q, const dpdk_port *d, dq_burst *b, uint32_t first, ui
     return (int)n;
 }
 
-// The bytes of n frames; 0: one of them can't go.
-static uint64_t bytes_fit(const dpdk_port *d, struct rte_mbuf *const *frames, uint32_t n) {
-    const uint32_t span = atomic_load_explicit(&d->max_frame, memory_order_relaxed) - RTE_ETHER_HDR_LEN;
-    uint32_t odd = 0;
+static uint64_t frame_bytes(struct rte_mbuf *const *frames, uint32_t n) {
     uint64_t bytes = 0;
-    for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t k = 0; k < n; k++)
         bytes += frames[k]->data_len;
-        odd |= (uint32_t)((uint32_t)frames[k]->data_len - RTE_ETHER_HDR_LEN > span);
-    }
-    return odd ? 0 : bytes;
+    return bytes;
 }
 
-// Sends packets of a burst that nobody has looked at as they came, up to a chunk that has one that can't go;
-// the number gone.
+// Whether the device may have the frames of a burst that nobody has looked at.
+static bool handles_go(const dpdk_port *d, const dq_burst *b) {
+    return b->shortest >= RTE_ETHER_HDR_LEN &&
+           b->longest <= atomic_load_explicit(&d->max_frame, memory_order_relaxed) && goes_itself(d, b);
+}
+
+// Sends packets of a burst that nobody has looked at as they came; the number gone.
 static uint32_t send_handles(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n, bool *stuck) {
     const dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
     tx_state *t = q->engine;
+    uint64_t bytes = n == b->n ? b->bytes : frame_bytes(frames_of(b) + first, n);
     uint32_t done = 0;
     while (done < n && !*stuck) {
         struct rte_mbuf **frames = frames_of(b) + first + done;
         uint32_t k = n - done < d->chunk ? n - done : d->chunk;
-        uint64_t bytes = bytes_fit(d, frames, k);
-        if (bytes == 0) break;
         if (d->sums) sums_ask(d, t, frames, k, (dqi_sums){0});
         if (d->waits) clock_ask(d, t, frames, k, b->timed ? b->tx_time + first + done : NULL, q->now_ns);
         uint32_t sent = rte_eth_tx_burst(d->id, t->queue, frames, (uint16_t)k);
         *stuck = sent < k;
-        for (uint32_t i = sent; i < k; i++)
-            bytes -= frames[i]->data_len;
-        dqi_add(&q->c.out, sent);
-        dqi_add(&q->c.out_bytes, bytes);
         done += sent;
     }
+    dqi_add(&q->c.out, done);
+    dqi_add(&q->c.out_bytes, bytes - frame_bytes(frames_of(b) + first + done, n - done));
     if (first + done < b->n) {
         memset(frames_of(b) + first, 0, done * sizeof(struct rte_mbuf *));
     } else {
@@ -322,7 +319,7 @@ int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     bool stuck = false;
     eal_join();
     if (d->waits) clock_follow(d, q->session, &((tx_state *)q->engine)->clock, q->now_ns);
-    if (b->handles && goes_itself(d, b)) done = send_handles(q, b, first, n, &stuck);
+    if (b->handles && handles_go(d, b)) done = send_handles(q, b, first, n, &stuck);
     if (done < n && !stuck) {
         if (b->handles) rx_columns(b);
         done += send_columns(q, b, first + done, n - done, &stuck);
