@@ -59,10 +59,11 @@ static void list_losses(const dpdk_port *d, char *text, size_t len) {
 }
 
 // Says what the link is, where that is another thing than before. A virtual device's is an invention.
-static void say_link(const dqi_port *p, dpdk_port *d) {
+static void say_link(const dqi_port *p, dpdk_port *d, bool down_too) {
     struct rte_eth_link link = {0};
     char text[RTE_ETH_LINK_MAX_STR_LEN];
     if (d->vdev || rte_eth_link_get_nowait(d->id, &link) != 0) return;
+    if (link.link_status != RTE_ETH_LINK_UP && !down_too) return; // a card's comes up after its start
     rte_eth_link_to_str(text, sizeof text, &link);
     if (strcmp(text, d->link) == 0) return;
     memcpy(d->link, text, sizeof d->link);
@@ -71,13 +72,13 @@ static void say_link(const dqi_port *p, dpdk_port *d) {
 
 void counters_start(const dqi_port *p, dpdk_port *d) {
     rte_eth_xstats_reset(d->id);
-    say_link(p, d);
+    say_link(p, d, false);
 }
 
 void counters_stop(const dqi_port *p, dpdk_port *d) {
     char text[LINE];
     if (!d->started) return;
-    say_link(p, d);
+    say_link(p, d, true);
     list_losses(d, text, sizeof text);
     if (text[0])
         host->note(p->iface->session, "interface %s: the device counted %s", p->iface->conf.name, text);

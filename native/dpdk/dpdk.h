@@ -105,10 +105,12 @@ typedef struct tx_state {
     int64_t last_time;          // of these, in session time
 } tx_state;
 
+#define RULE_FORMS 4
+
 // A rule that the device is to have.
 typedef struct steered {
     dq_rule rule;
-    struct rte_flow *flow; // NULL: it does not have it yet
+    struct rte_flow *flows[RULE_FORMS]; // NULL: it does not have it (yet)
 } steered;
 
 typedef struct dpdk_port {
@@ -147,6 +149,7 @@ typedef struct dpdk_port {
     bool marks;                 // its rules mark packets
     bool steer_off;             // it refused a rule, or was not asked
     bool steer_said;            // in the report
+    bool isolated;              // the device gives what its rules say, and nothing else
     int sees_all;               // a socket that keeps the kernel's interface promiscuous; -1: none
     int asks;                   // a socket for questions about that interface
     int state;                  // of the kernel's interface at the last look, as kernel_state
@@ -261,9 +264,14 @@ uint32_t sums_ask(const dpdk_port *d, const tx_state *t, struct rte_mbuf **frame
 // ---- steer.c ----------------------------------------------------------------------------------------------
 
 // Has the device put packets into their queues without the rules that are gone and by those that came, as far
-// as it can, from steer_start on. One caller at a time. end takes all out.
-void steer_change(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule *add, uint32_t n_add);
-void steer_start(dqi_port *p);
+// as it can, from steer_start on: NULL, or why the device, isolated, refuses the change. One caller at a
+// time. end takes all out.
+const char *steer_change(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule *add,
+                         uint32_t n_add);
+// Before the device's start: has it give what its rules say and nothing else, where flow_isolation asks for
+// it and it can.
+void steer_isolate(dqi_port *p);
+int steer_start(dqi_port *p); // 0, or DPDK's error
 void steer_end(dpdk_port *d);
 
 #endif

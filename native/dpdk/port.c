@@ -193,6 +193,7 @@ int port_open(dqi_port *p, dq_diag *diag) {
 
 static int start_port(dqi_port *p, dq_diag *diag) {
     dpdk_port *d = dpdk_of(p);
+    steer_isolate(p);
     eal_log_clear();
     int err = rte_eth_dev_start(d->id);
     if (err != 0) return refuse(p, d, err, "start", diag);
@@ -203,7 +204,7 @@ static int start_port(dqi_port *p, dq_diag *diag) {
         d->promiscuous = rte_eth_promiscuous_enable(d->id) == 0;
     kernel_start(d);
     atomic_init(&d->up, d->vdev);
-    steer_start(p);
+    if ((err = steer_start(p)) != 0) return refuse(p, d, err, "start without isolation", diag);
     counters_start(p, d);
     return DQ_OK;
 }
@@ -215,14 +216,18 @@ int port_start(dqi_port *p, dq_diag *diag) {
     return err;
 }
 
-// Software does what the device does not: nothing is refused.
+// Software does what the device does not, unless the device is isolated and can't be otherwise.
 int port_steer(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule *add, uint32_t n_add,
                dq_diag *diag) {
-    (void)diag;
     pthread_mutex_lock(&one_at_a_time);
-    steer_change(p, gone, n_gone, add, n_add);
+    const char *why = steer_change(p, gone, n_gone, add, n_add);
     pthread_mutex_unlock(&one_at_a_time);
-    return DQ_OK;
+    if (!why) return DQ_OK;
+    return host->fail(
+        diag, DQ_NOT_SUPPORTED,
+        "interface %s: device %s gives only what its own rules say, and refuses this one: %s; hint: "
+        "flow_isolation: false",
+        p->iface->conf.name, dpdk_of(p)->device, why);
 }
 
 void port_stop(dqi_port *p) {

@@ -1,0 +1,39 @@
+// rule.h: a flow rule in the words of rte_flow.
+#ifndef RULE_H
+#define RULE_H
+
+#include "dpdk.h"
+
+#include <rte_flow.h>
+
+// A pattern and where its parts lie.
+typedef struct words {
+    uint32_t n;
+    uint32_t kind; // of its headers, from 0 on: with a tag or without, of which IP
+    struct rte_flow_item items[6];
+    struct rte_flow_item_eth eth, eth_mask;
+    struct rte_flow_item_vlan vlan, vlan_mask;
+    struct rte_flow_item_ipv4 ip4, ip4_mask;
+    struct rte_flow_item_ipv6 ip6, ip6_mask;
+    struct rte_flow_item_udp udp, udp_last, udp_mask;
+    struct rte_flow_item_tcp tcp, tcp_last, tcp_mask;
+    struct rte_flow_action actions[3];
+    struct rte_flow_action_mark mark;
+    struct rte_flow_action_queue queue;
+    struct rte_flow_action_rss rss;
+    uint16_t queues[DQ_RULE_MAX_QUEUES];
+} words;
+
+// A rule of ours means packets of either version of IP, with tags or without; one of a device's means one
+// form.
+typedef enum rule_form { FORM_V6 = 1, FORM_TAGGED = 2 } rule_form;
+
+// The forms that a rule has in a device; all: those beside the plain one, too. Their number.
+uint32_t rule_forms(const dq_match *m, bool all, uint8_t forms[RULE_FORMS]);
+// The rule in this form; it marks packets where `marks`.
+void rule_translate(const dq_iface *i, const dq_rule *r, uint8_t form, bool marks, words *w);
+// What a device's rule can't say, or says otherwise: text, NULL: nothing.
+const char *rule_beyond(const dq_match *m);
+static inline bool any(const dq_match *m, uint32_t bits) { return (m->set & bits) != 0; }
+
+#endif
