@@ -12,6 +12,7 @@
 #define TRIES      4         // of which the quickest counts
 #define CLOSE_NS   50000     // a reading that took longer is none, once there are some
 #define AHEAD_NS   10000000  // so long before its time a packet is given to the device
+#define AFTER_NS   1000000   // and so long after the last it is let be
 #define TX_OFFLOAD RTE_ETH_TX_OFFLOAD_SEND_ON_TIMESTAMP
 #define RX_OFFLOAD RTE_ETH_RX_OFFLOAD_TIMESTAMP
 
@@ -125,5 +126,6 @@ void clock_end(const dqi_port *p, const dpdk_port *d) {
     int64_t last = 0, now = host->now(p->iface->session);
     for (uint32_t k = 0; d->waits && d->txs && k < d->n_txq; k++)
         last = RTE_MAX(last, d->txs[k].last_time);
-    if (last > now) nanosleep(&(struct timespec){.tv_nsec = RTE_MIN(last - now, AHEAD_NS)}, NULL);
+    if (last + AFTER_NS > now)
+        nanosleep(&(struct timespec){.tv_nsec = RTE_MIN(last - now, AHEAD_NS) + AFTER_NS}, NULL);
 }

@@ -111,6 +111,7 @@ typedef struct tx_state {
 typedef struct steered {
     dq_rule rule;
     struct rte_flow *flows[RULE_FORMS]; // NULL: it does not have it (yet)
+    bool async[RULE_FORMS];             // it came by a template
 } steered;
 
 typedef struct dpdk_port {
@@ -149,6 +150,7 @@ typedef struct dpdk_port {
     bool marks;                 // its rules mark packets
     bool steer_off;             // it refused a rule, or was not asked
     bool steer_said;            // in the report
+    struct async_rules *async;  // rules by templates; NULL
     bool isolated;              // the device gives what its rules say, and nothing else
     int sees_all;               // a socket that keeps the kernel's interface promiscuous; -1: none
     int asks;                   // a socket for questions about that interface
@@ -268,9 +270,9 @@ uint32_t sums_ask(const dpdk_port *d, const tx_state *t, struct rte_mbuf **frame
 // time. end takes all out.
 const char *steer_change(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule *add,
                          uint32_t n_add);
-// Before the device's start: has it give what its rules say and nothing else, where flow_isolation asks for
-// it and it can.
-void steer_isolate(dqi_port *p);
+// Before the device's start: has it make room for rules by templates, and give what its rules say and nothing
+// else, where flow_isolation asks for it; as far as it can.
+void steer_prepare(dqi_port *p);
 int steer_start(dqi_port *p); // 0, or DPDK's error
 void steer_end(dpdk_port *d);
 

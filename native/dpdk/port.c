@@ -193,7 +193,7 @@ int port_open(dqi_port *p, dq_diag *diag) {
 
 static int start_port(dqi_port *p, dq_diag *diag) {
     dpdk_port *d = dpdk_of(p);
-    steer_isolate(p);
+    steer_prepare(p);
     eal_log_clear();
     int err = rte_eth_dev_start(d->id);
     if (err != 0) return refuse(p, d, err, "start", diag);

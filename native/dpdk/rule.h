@@ -34,6 +34,19 @@ uint32_t rule_forms(const dq_match *m, bool all, uint8_t forms[RULE_FORMS]);
 void rule_translate(const dq_iface *i, const dq_rule *r, uint8_t form, bool marks, words *w);
 // What a device's rule can't say, or says otherwise: text, NULL: nothing.
 const char *rule_beyond(const dq_match *m);
+
+// ---- async.c ----------------------------------------------------------------------------------------------
+
+// Before the device's start: prepares it for rules by templates, where it has them (d->async).
+void async_open(dpdk_port *d);
+// After the last rule.
+void async_close(dpdk_port *d);
+// Has the device take a rule in; *flow is there until async_wait at least. False: *why.
+bool async_create(const dpdk_port *d, const words *w, struct rte_flow **flow, const char **why);
+void async_destroy(const dpdk_port *d, struct rte_flow *flow);
+// Waits for the device's word on all of these: NULL, or why one of them failed; its *flow is NULL then.
+const char *async_wait(const dpdk_port *d);
+
 static inline bool any(const dq_match *m, uint32_t bits) { return (m->set & bits) != 0; }
 
 #endif

@@ -57,9 +57,11 @@ static inline bool is_ours(const dpdk_port *d, const struct rte_mbuf *m) {
     return m == NULL;
 }
 
-// The reader has the buffers of the frame's parts; their headers are single again.
+// The reader has the buffers of the frame's parts; their headers are single again, and say nothing: net_ring
+// gives them to the next receiver as they were sent.
 static void hand_over(const dpdk_port *d, struct rte_mbuf *m, dqi_piece *pieces) {
     m->nb_segs = 1;
+    m->ol_flags &= RTE_MBUF_F_EXTERNAL;
     for (uint32_t k = 0; m; k++) {
         struct rte_mbuf *next = m->next;
         pieces[k].buf = pool_id(d->parts[k], m);

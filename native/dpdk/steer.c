@@ -56,14 +56,21 @@ static const char *not_for_device(const dqi_port *p, const dpdk_port *d, uint32_
 
 static void destroy(const dpdk_port *d, steered *r) {
     struct rte_flow_error e;
-    for (uint32_t k = 0; k < RULE_FORMS; k++)
-        if (r->flows[k]) rte_flow_destroy(d->id, r->flows[k], &e);
-    memset(r->flows, 0, sizeof r->flows);
+    for (uint32_t k = 0; k < RULE_FORMS; k++) {
+        if (!r->flows[k]) continue;
+        if (r->async[k])
+            async_destroy(d, r->flows[k]);
+        else
+            rte_flow_destroy(d->id, r->flows[k], &e);
+        r->flows[k] = NULL;
+    }
 }
 
 static void remove_all(dpdk_port *d) {
+    async_wait(d);
     for (uint32_t k = 0; k < d->n_steered; k++)
         destroy(d, &d->steered[k]);
+    async_wait(d); // who gives up doesn't look at marks any more
     free(d->steered);
     d->steered = NULL;
     d->n_steered = 0;
@@ -97,8 +104,10 @@ static bool create(const dqi_port *p, const dpdk_port *d, steered *r, bool marks
     for (uint32_t k = 0; k < n; k++) {
         words w;
         rule_translate(p->iface, &r->rule, forms[k], marks, &w);
-        r->flows[k] = create_at(d, &w, w.kind, why);
+        r->async[k] = d->async && async_create(d, &w, &r->flows[k], why);
+        if (!r->async[k]) r->flows[k] = create_at(d, &w, w.kind, why);
         if (r->flows[k]) continue;
+        async_wait(d);
         destroy(d, r);
         return false;
     }
@@ -108,7 +117,8 @@ static bool create(const dqi_port *p, const dpdk_port *d, steered *r, bool marks
 // Whether the device marks packets shows with the first rule.
 static bool create_first(const dqi_port *p, dpdk_port *d, steered *r, const char **why) {
     d->marks = r->rule.flow_id <= MARK_MAX;
-    if (d->marks && create(p, d, r, true, why)) return true;
+    if (d->marks && create(p, d, r, true, why) && !(*why = async_wait(d))) return true;
+    destroy(d, r);
     d->marks = false;
     *why = "the device can't mark packets, and there is one queue";
     return (p->n_lanes > 1 || d->isolated) && create(p, d, r, false, why);
@@ -120,7 +130,8 @@ static bool is_gone(uint64_t order, const dq_rule *gone, uint32_t n) {
     return false;
 }
 
-static void take_out(dpdk_port *d, const dq_rule *gone, uint32_t n) {
+// NULL, or why the device keeps one.
+static const char *take_out(dpdk_port *d, const dq_rule *gone, uint32_t n) {
     uint32_t kept = 0;
     for (uint32_t k = 0; k < d->n_steered; k++) {
         if (is_gone(d->steered[k].rule.order, gone, n))
@@ -129,6 +140,7 @@ static void take_out(dpdk_port *d, const dq_rule *gone, uint32_t n) {
             d->steered[kept++] = d->steered[k];
     }
     d->n_steered = kept;
+    return async_wait(d);
 }
 
 // Puts the rules from `first` on into the device: NULL, or why not.
@@ -136,12 +148,16 @@ static const char *put_in(dqi_port *p, dpdk_port *d, uint32_t first) {
     const char *why = NULL;
     for (uint32_t k = first; k < d->n_steered; k++) {
         steered *r = &d->steered[k];
-        if (!(k == 0 ? create_first(p, d, r, &why) : create(p, d, r, d->marks, &why))) return why;
+        if (k == 0 ? create_first(p, d, r, &why) : create(p, d, r, d->marks, &why)) continue;
+        async_wait(d);
+        return why;
     }
+    if ((why = async_wait(d)) != NULL) return why;
     p->marks = d->marks;
     if (!d->steer_said)
-        host->note(p->iface->session, "interface %s: flows: the device puts packets into their queues%s",
-                   p->iface->conf.name, d->marks ? " and marks them" : ", software finds their ids");
+        host->note(p->iface->session, "interface %s: flows: the device puts packets into their queues%s%s",
+                   p->iface->conf.name, d->marks ? " and marks them" : ", software finds their ids",
+                   d->steered[0].async[0] ? "; rules by templates" : "");
     d->steer_said = true;
     return NULL;
 }
@@ -157,8 +173,7 @@ static const char *take_in(dqi_port *p, dpdk_port *d, const dq_rule *add, uint32
     return why || !d->started ? why : put_in(p, d, first);
 }
 
-// ---- alone with its rules
-// -------------------------------------------------------------------------------------
+// ---- alone with its rules ---------------------------------------------------------------------------------
 //
 // An isolated interface behind which there is one of the kernel's leaves that what no rule wants: the device
 // then gets what its rules say and nothing else. So rules have all their forms, and none may be software's
@@ -170,8 +185,9 @@ static const char *not_isolated(const dqi_port *p, const dpdk_port *d) {
     return NULL;
 }
 
-void steer_isolate(dqi_port *p) {
+void steer_prepare(dqi_port *p) {
     dpdk_port *d = dpdk_of(p);
+    async_open(d);
     if (!p->iface->conf.flow_isolation || d->info.if_index == 0) return;
     const char *why = not_isolated(p, d);
     struct rte_flow_error e = {0};
@@ -199,9 +215,9 @@ const char *steer_change(dqi_port *p, const dq_rule *gone, uint32_t n_gone, cons
                          uint32_t n_add) {
     dpdk_port *d = dpdk_of(p);
     d->n_rules += n_add - n_gone;
-    take_out(d, gone, n_gone);
+    const char *why = take_out(d, gone, n_gone);
     if (d->n_rules == 0) p->marks = d->steer_off = false;
-    const char *why = d->steer_off || n_add == 0 ? NULL : take_in(p, d, add, n_add);
+    if (!why && !d->steer_off && n_add > 0) why = take_in(p, d, add, n_add);
     if (!why) return NULL;
     if (mingle(p, d)) {
         give_up(p, d, why);
@@ -223,4 +239,7 @@ int steer_start(dqi_port *p) {
     return rte_eth_dev_start(d->id);
 }
 
-void steer_end(dpdk_port *d) { remove_all(d); }
+void steer_end(dpdk_port *d) {
+    remove_all(d);
+    async_close(d);
+}

@@ -122,6 +122,14 @@ static uint16_t receive(void *data, struct rte_mbuf **frames, uint16_t n) {
             atomic_fetch_add(&lost[q->port], 1);
     }
     if (asked[q->port].stamps) nic_stamp(frames, kept);
+    uint16_t n_wanted = 0;
+    for (uint16_t k = 0; nic_has("flows") && k < kept; k++) {
+        if (nic_steer(q->port, frames[k]))
+            frames[n_wanted++] = frames[k];
+        else
+            rte_pktmbuf_free(frames[k]);
+    }
+    if (nic_has("flows")) kept = n_wanted;
     return kept;
 }
 

@@ -42,6 +42,11 @@ struct rte_mempool *nic_split_set_up(nic_queue *q, uint16_t port, uint16_t index
 // The frame cut into buffers of the parts' pools, in its place; NULL: there are none, it is lost.
 struct rte_mbuf *nic_split(const nic_queue *q, struct rte_mbuf *m);
 
+// ---- flow.c -----------------------------------------------------------------------------------------------
+
+// Does with a received frame what the rules say: marks it. False: the card is isolated, and no rule wants it.
+bool nic_steer(uint16_t port, struct rte_mbuf *m);
+
 // ---- times.c ----------------------------------------------------------------------------------------------
 
 // Stamps received frames with the card's clock, and writes the true time of each into the record.
@@ -50,5 +55,7 @@ void nic_stamp(struct rte_mbuf **frames, uint16_t n);
 uint16_t nic_hold(nic_queue *q, struct rte_mbuf **frames, uint16_t n);
 // What is still there is lost.
 void nic_hold_end(uint16_t port);
+// A line of the record, with a number; 0: without.
+void nic_write_down(const char *what, int64_t number);
 
 #endif

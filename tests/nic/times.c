@@ -52,14 +52,13 @@ int rte_eth_read_clock(uint16_t port, uint64_t *clock) {
 
 // ---- the record -------------------------------------------------------------------------------------------
 
-// A line of the record, with a time since the epoch; 0: without.
-static void write_down(const char *what, int64_t ns) {
+void nic_write_down(const char *what, int64_t number) {
     const char *path = getenv("DAQIRI_NIC_RECORD");
     if (!path) return;
     if (!record) record = fopen(path, "w");
     if (!record) nic_die("no record");
-    if (ns)
-        fprintf(record, "%s %lld\n", what, (long long)ns);
+    if (number)
+        fprintf(record, "%s %lld\n", what, (long long)number);
     else
         fprintf(record, "%s\n", what);
     fflush(record);
@@ -82,7 +81,7 @@ void nic_stamp(struct rte_mbuf **frames, uint16_t n) {
         uint64_t ticks = ticks_now();
         *RTE_MBUF_DYNFIELD(frames[k], at, rte_mbuf_timestamp_t *) = ticks;
         frames[k]->ol_flags |= flag;
-        write_down("received", epoch_of(ticks));
+        nic_write_down("received", epoch_of(ticks));
     }
 }
 
@@ -96,7 +95,7 @@ static void send_due(held *h) {
         bool timed = m->ol_flags & flag;
         if (timed && due > now) return;
         if (h->q->driver(h->q->data, &m, 1) != 1) return;
-        if (timed) write_down("asked", epoch_of(due));
+        if (timed) nic_write_down("asked", epoch_of(due));
         h->first = (h->first + 1) % HELD;
         h->n--;
     }
@@ -131,9 +130,10 @@ uint16_t nic_hold(nic_queue *q, struct rte_mbuf **frames, uint16_t n) {
 void nic_hold_end(uint16_t port) {
     held *h = &all[port];
     pthread_mutex_lock(&lock);
+    if (h->q) send_due(h);
     for (; h->n > 0; h->n--, h->first = (h->first + 1) % HELD) {
         rte_pktmbuf_free(h->frames[h->first]);
-        write_down("lost", 0);
+        nic_write_down("lost", 0);
     }
     h->q = NULL;
     pthread_mutex_unlock(&lock);
