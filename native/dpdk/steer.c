@@ -187,7 +187,7 @@ static const char *not_isolated(const dqi_port *p, const dpdk_port *d) {
 
 void steer_prepare(dqi_port *p) {
     dpdk_port *d = dpdk_of(p);
-    async_open(d);
+    if (p->n_lanes > 0) async_open(d);
     if (!p->iface->conf.flow_isolation || d->info.if_index == 0) return;
     const char *why = not_isolated(p, d);
     struct rte_flow_error e = {0};
