@@ -39,6 +39,13 @@ s:every(0.02, function()
     ok(i:leave_multicast{ groups = "ff15::9:1" })
     print("left")
   end
+  if not asked and exists("ask") then
+    asked = true
+    print("neighbours", assert(i:resolve("10.98.0.1")), assert(i:resolve("fd98::1")))
+    local tpl = s:tx_queue("rx_port"):template{ eth_dst = "auto", eth_src = "auto", ipv4_src = "10.98.0.77", ipv4_dst = "198.51.100.9",
+      udp_dst = 7148, payload = "routed" }
+    s:tx_queue("rx_port"):transmit{ template = tpl, count = 3 }
+  end
   if exists("end") then s:stop("enough") end
 end)
 s:run{ seconds = 120 }
@@ -137,11 +144,12 @@ func TestDPDKMembership(t *testing.T) {
 	}
 }
 
-// answerScript answers for two addresses, and stops answering once there is a file named silent; it ends with a file named end.
+// answerScript answers for two addresses, stops answering once there is a file named silent, finds the other end's
+// addresses and sends there once there is one named ask, and ends with one named end.
 const answerScript = `
 local daqiri = require "daqiri"
 local s = daqiri.open("raw.yaml")
-local i, silent = s:interface("rx_port"), false
+local i, silent, asked = s:interface("rx_port"), false, false
 s:rx_queue("rx_port"):on_burst(function() end)
 local function exists(name)
   local f = io.open(name)
@@ -156,6 +164,13 @@ s:every(0.02, function()
   if not silent and exists("silent") then
     silent = true
     print("silent", i:answer{ addresses = {} })
+  end
+  if not asked and exists("ask") then
+    asked = true
+    print("neighbours", assert(i:resolve("10.98.0.1")), assert(i:resolve("fd98::1")))
+    local tpl = s:tx_queue("rx_port"):template{ eth_dst = "auto", eth_src = "auto", ipv4_src = "10.98.0.77", ipv4_dst = "198.51.100.9",
+      udp_dst = 7148, payload = "routed" }
+    s:tx_queue("rx_port"):transmit{ template = tpl, count = 3 }
   end
   if exists("end") then s:stop("enough") end
 end)
@@ -208,6 +223,7 @@ func (c *cable) answers(r *rawRun, mac string) {
 	if got := c.resolves("10.98.0.77"); got != "" {
 		c.t.Errorf("it still answers: %s", got)
 	}
+	c.neighbours(r)
 	r.file("end")
 	summary := r.end(0)
 	if m := regexp.MustCompile(`"answered":\s*(\d+)`).FindStringSubmatch(summary); m == nil {
@@ -218,14 +234,31 @@ func (c *cable) answers(r *rawRun, mac string) {
 	}
 }
 
+// neighbours has the script find the other end's kernel: by ARP and neighbour discovery, and as the router to
+// where it sends, whose kernel counts what came for it.
+func (c *cable) neighbours(r *rawRun) {
+	c.t.Helper()
+	c.in(c.send, "ip", "addr", "add", "198.51.100.9/32", "dev", "lo")
+	if c.device == "" { // our kernel knows the way
+		c.in(c.recv, "ip", "route", "add", "198.51.100.0/24", "via", sendAddr)
+	}
+	r.file("ask")
+	mac := c.mac(c.send)
+	r.wait(strings.Join([]string{"neighbours", mac, mac}, "\t"))
+	r.until("datagrams without a socket", func() bool {
+		return c.noPorts(c.send) >= 3
+	})
+}
+
 // TestRawAnswers has the kernel at the other end find addresses that no kernel has.
 func TestRawAnswers(t *testing.T) {
 	program := built(t)
-	c := newCable(t)
-	c.in(c.send, "ip", "addr", "add", "fd98::1/64", "dev", "veth0", "nodad")
-	c.askFast()
-	r := c.raw(program, answerScript, rawSender)
-	c.answers(r, c.mac(c.recv))
+	onDrivers(t, func(t *testing.T, c *cable) {
+		c.in(c.send, "ip", "addr", "add", "fd98::1/64", "dev", "veth0", "nodad")
+		c.askFast()
+		r := c.raw(program, answerScript, rawSender)
+		c.answers(r, c.mac(c.recv))
+	})
 }
 
 // TestDPDKAnswers does the same through DPDK, where no kernel would answer for any address.

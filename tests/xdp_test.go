@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// noPorts is how many datagrams the receiving end's kernel got for ports that nobody listens at.
-func (c *cable) noPorts() int {
+// noPorts is how many datagrams an end's kernel got for ports that nobody listens at.
+func (c *cable) noPorts(ns string) int {
 	c.t.Helper()
-	m := regexp.MustCompile(`(?m)^Udp: \d+ (\d+)`).FindStringSubmatch(c.in(c.recv, "cat", "/proc/net/snmp"))
+	m := regexp.MustCompile(`(?m)^Udp: \d+ (\d+)`).FindStringSubmatch(c.in(ns, "cat", "/proc/net/snmp"))
 	if m == nil {
 		c.t.Fatal("/proc/net/snmp counts no UDP")
 	}
@@ -50,12 +50,12 @@ func TestXDPIsolation(t *testing.T) {
 		t.Fatalf("no AF_XDP:\n%s", r.out.String())
 	}
 	c.permanent()
-	before := c.noPorts()
+	before := c.noPorts(c.recv)
 	c.datagrams(7148, 10)
 	c.datagrams(9, 7)
 	r.wait("got 10\n")
-	until(t, "datagrams at the kernel", func() bool { return c.noPorts() >= before+7 })
-	if n := c.noPorts() - before; n != 7 {
+	until(t, "datagrams at the kernel", func() bool { return c.noPorts(c.recv) >= before+7 })
+	if n := c.noPorts(c.recv) - before; n != 7 {
 		t.Errorf("the kernel got %d datagrams, want 7", n)
 	}
 	if err := r.cmd.Process.Kill(); err != nil {
@@ -63,9 +63,9 @@ func TestXDPIsolation(t *testing.T) {
 	}
 	<-r.done
 	until(t, "device without a program", func() bool { return !c.hasProgram() })
-	before = c.noPorts()
+	before = c.noPorts(c.recv)
 	c.datagrams(7148, 3)
-	until(t, "datagrams at the kernel after the kill", func() bool { return c.noPorts() >= before+3 })
+	until(t, "datagrams at the kernel after the kill", func() bool { return c.noPorts(c.recv) >= before+3 })
 }
 
 // TestXDPBusy: two programs want one device.
