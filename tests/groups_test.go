@@ -41,7 +41,8 @@ s:every(0.02, function()
   end
   if not asked and exists("ask") then
     asked = true
-    print("neighbours", assert(i:resolve("10.98.0.1")), assert(i:resolve("fd98::1")))
+    print("neighbours", assert(i:resolve("10.98.0.1")), assert(i:resolve("fd98::1")),
+      assert(i:resolve("10.97.0.1", { vlan_id = 7 })), assert(i:resolve("fd97::1", { vlan_id = 7 })))
     local tpl = s:tx_queue("rx_port"):template{ eth_dst = "auto", eth_src = "auto", ipv4_src = "10.98.0.77", ipv4_dst = "198.51.100.9",
       udp_dst = 7148, payload = "routed" }
     s:tx_queue("rx_port"):transmit{ template = tpl, count = 3 }
@@ -167,7 +168,8 @@ s:every(0.02, function()
   end
   if not asked and exists("ask") then
     asked = true
-    print("neighbours", assert(i:resolve("10.98.0.1")), assert(i:resolve("fd98::1")))
+    print("neighbours", assert(i:resolve("10.98.0.1")), assert(i:resolve("fd98::1")),
+      assert(i:resolve("10.97.0.1", { vlan_id = 7 })), assert(i:resolve("fd97::1", { vlan_id = 7 })))
     local tpl = s:tx_queue("rx_port"):template{ eth_dst = "auto", eth_src = "auto", ipv4_src = "10.98.0.77", ipv4_dst = "198.51.100.9",
       udp_dst = 7148, payload = "routed" }
     s:tx_queue("rx_port"):transmit{ template = tpl, count = 3 }
@@ -234,17 +236,49 @@ func (c *cable) answers(r *rawRun, mac string) {
 	}
 }
 
-// neighbours has the script find the other end's kernel: by ARP and neighbour discovery, and as the router to
-// where it sends, whose kernel counts what came for it.
+// taggedPeer has scapy answer for two addresses in VLAN 7.
+const taggedPeer = `
+from scapy.all import *
+def answer(p):
+    if Dot1Q not in p or p[Dot1Q].vlan != 7: return
+    head = Ether(src="02:00:00:00:97:01", dst=p.src) / Dot1Q(vlan=7)
+    if ARP in p and p[ARP].op == 1 and p[ARP].pdst == "10.97.0.1":
+        sendp(head / ARP(op=2, hwsrc=head.src, psrc="10.97.0.1", hwdst=p.src, pdst=p[ARP].psrc), iface="veth0", verbose=0)
+    if ICMPv6ND_NS in p and p[ICMPv6ND_NS].tgt == "fd97::1":
+        sendp(head / IPv6(src="fd97::1", dst=p[IPv6].src) / ICMPv6ND_NA(tgt="fd97::1", S=1, R=0) / ICMPv6NDOptDstLLAddr(lladdr=head.src), iface="veth0", verbose=0)
+sniff(iface="veth0", prn=answer, started_callback=lambda: print("listens", flush=True))
+`
+
+// tagged starts taggedPeer at the sending end; it ends with the test.
+func (c *cable) tagged() {
+	c.t.Helper()
+	need(c.t, "scapy")
+	python, _ := scapyPython()
+	var out lockedBuffer
+	cmd := c.command(c.send, python, "-c", taggedPeer)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	until(c.t, "scapy to listen", func() bool { return strings.Contains(out.String(), "listens") })
+}
+
+// neighbours has the script find the other end's kernel: by ARP and neighbour discovery; scapy, with tags; and
+// as the router to where it sends the kernel, which counts what came for it.
 func (c *cable) neighbours(r *rawRun) {
 	c.t.Helper()
 	c.in(c.send, "ip", "addr", "add", "198.51.100.9/32", "dev", "lo")
 	if c.device == "" { // our kernel knows the way
 		c.in(c.recv, "ip", "route", "add", "198.51.100.0/24", "via", sendAddr)
 	}
+	c.tagged()
 	r.file("ask")
-	mac := c.mac(c.send)
-	r.wait(strings.Join([]string{"neighbours", mac, mac}, "\t"))
+	mac, tagged := c.mac(c.send), "02:00:00:00:97:01"
+	r.wait(strings.Join([]string{"neighbours", mac, mac, tagged, tagged}, "\t"))
 	r.until("datagrams without a socket", func() bool {
 		return c.noPorts(c.send) >= 3
 	})

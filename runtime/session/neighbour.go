@@ -67,8 +67,11 @@ func (n *Neighbour) Ask() error {
 	}
 	defer n.i.s.leave()
 	err := n.i.native.Ask(n.addr, n.vlan, n.from)
-	if errors.Is(err, native.ErrNotSupported) && n.link != 0 && n.vlan == 0 {
-		return n.i.named(haveKernelAsk(n.link, n.addr))
+	switch {
+	case n.link == 0 || !errors.Is(err, native.ErrNotSupported):
+		return n.i.named(err)
+	case n.vlan != 0:
+		return fmt.Errorf("%s: with flow_isolation the answer would go to the kernel: give the Ethernet address: %w", n, ErrNotSupported)
 	}
-	return n.i.named(err)
+	return n.i.named(haveKernelAsk(n.link, n.addr))
 }
