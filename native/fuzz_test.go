@@ -82,3 +82,74 @@ func FuzzCBPF(f *testing.F) {
 		}
 	})
 }
+
+// fuzzActions makes actions of bytes, three for each: kind, tunnel and outer header, ids.
+func fuzzActions(code []byte) (actions []Action) {
+	for ; len(code) >= 3 && len(actions) < 3; code = code[3:] {
+		actions = append(actions, Action{
+			Kind: ActionKind(code[0] % 6), Tunnel: TunnelKind(code[1] % 5), IPv6: code[1]&0x80 != 0, TTL: 64,
+			TPID: []uint16{0x8100, 0x88a8}[code[2]&1], TCI: uint16(code[2]), ID: uint32(code[2] & 3), UDPDst: 4789,
+			Protocol: []uint16{0x6558, 0x0800, 0x86dd}[code[2]%3],
+		})
+	}
+	return actions
+}
+
+// FuzzTransform has any actions done to any frame: nothing outside the frame and its room is written, what comes out lies
+// in them, and a frame that a tunnel or a tag was put around comes out again as it was.
+func FuzzTransform(f *testing.F) {
+	const guard, room = 64, 128
+	kinds := []byte{byte(ActionVLANPush), byte(ActionVLANPop), byte(ActionEncap), byte(ActionDecap)}
+	for _, kind := range kinds {
+		for tunnel := byte(0); tunnel < 5; tunnel++ {
+			for _, v6 := range []byte{0, 0x80} {
+				f.Add([]byte{kind, tunnel | v6, 0}, frame)
+				f.Add([]byte{byte(ActionEncap), tunnel | v6, 3, byte(ActionVLANPush), 0, 7, kind, tunnel, 3}, frame[:20])
+			}
+		}
+	}
+	f.Add([]byte{byte(ActionVLANPush), 0, 7}, []byte{})
+	f.Add([]byte{9, 0, 0, 9, 9, 9}, frame)
+	// run does it to a frame with 0xee around; nil: dropped.
+	run := func(t *testing.T, actions []Action, p []byte) []byte {
+		whole := bytes.Repeat([]byte{0xee}, guard+room+len(p)+guard)
+		buf := whole[guard : guard+room+len(p)]
+		copy(buf[room:], p)
+		start, n, ok, err := RunActions(actions, buf, room, 1518)
+		if err != nil {
+			return nil
+		}
+		if start < 0 || n < 0 || start+n > len(buf) || ok && start < room && n > 1518+4 {
+			t.Fatalf("%d bytes come out at %d of %d", n, start-room, len(p))
+		}
+		for k := range guard {
+			if whole[k] != 0xee || whole[len(whole)-1-k] != 0xee {
+				t.Fatalf("a byte %d off the frame was written", guard-k)
+			}
+		}
+		if !ok {
+			return nil
+		}
+		return bytes.Clone(buf[start : start+n])
+	}
+	f.Fuzz(func(t *testing.T, code, p []byte) {
+		if len(p) > 2000 {
+			return
+		}
+		actions := fuzzActions(code)
+		out := run(t, actions, p)
+		if out == nil || len(actions) == 0 {
+			return
+		}
+		if on := actions[0]; len(actions) == 1 && (on.Kind == ActionVLANPush || on.Kind == ActionEncap) {
+			if len(out) <= len(p) {
+				t.Fatalf("%d bytes became %d in a tunnel", len(p), len(out))
+			}
+			whole := on.Kind == ActionVLANPush || on.Tunnel == TunnelVXLAN // the others may carry less than a frame
+			on.Kind = map[ActionKind]ActionKind{ActionVLANPush: ActionVLANPop, ActionEncap: ActionDecap}[on.Kind]
+			if back := run(t, []Action{on}, out); whole && !bytes.Equal(back, p) {
+				t.Errorf("% x came back as % x", p, back)
+			}
+		}
+	})
+}

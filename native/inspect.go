@@ -3,10 +3,14 @@ package native
 /*
 #include "cbpf.h"
 #include "packet.h"
+#include "transform.h"
 */
 import "C"
 
-import "unsafe"
+import (
+	"runtime"
+	"unsafe"
+)
 
 // Headers says where the headers of a packet are: offsets from its start, -1 where there is
 // none.
@@ -54,6 +58,24 @@ func ChecksumsOK(frame []byte) bool {
 	var k C.dqi_pkt
 	p := (*C.uint8_t)(first(frame))
 	return bool(C.dqi_parse(p, C.uint32_t(len(frame)), &k)) && bool(C.dqi_csum_ok(p, &k))
+}
+
+// RunActions carries actions out on the frame that begins room bytes into buf, and gives where it lies then; longest is
+// how long it may get. ok is false for a frame that is dropped; the error is of actions that can't be.
+func RunActions(actions []Action, buf []byte, room, longest int) (start, length int, ok bool, err error) {
+	var a C.dqi_acts
+	var d C.dq_diag
+	rc := C.dqi_acts_make((*C.dq_action)(unsafe.Pointer(first(actions))), C.uint32_t(len(actions)), &a, &d)
+	if err := result("actions", rc, &d); err != nil {
+		return 0, 0, false, err
+	}
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	base := unsafe.Pointer(unsafe.SliceData(buf))
+	pin.Pin(base)
+	f := C.dqi_frame{p: (*C.uint8_t)(unsafe.Add(base, room)), len: C.uint32_t(len(buf) - room), room: C.uint32_t(room)}
+	why := C.dqi_acts_apply(&a, &f, C.uint32_t(longest))
+	return int(uintptr(unsafe.Pointer(f.p)) - uintptr(base)), int(f.len), why == C.DQI_DONE, nil
 }
 
 // CheckCBPF refuses a program that the interpreter must not run.
