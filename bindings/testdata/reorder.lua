@@ -82,16 +82,6 @@ do
   assert(l.reorder1.completion_time.max > 0)
 end
 
--- Packets without the segment that is to have the payload belong nowhere.
-do
-  local s = open()
-  local st = s:reorder{ name = "blocks", memory_region = "batches", segment = 2, sequence_number = { bit_offset = 112, bit_width = 16 },
-    packets_per_batch = 4, slot_bytes = 43 }
-  s:pipe(s:rx_queue("port"), st)
-  s:after(0, function() send(s, { { 1 }, { 2 } }) end)
-  assert(s:run{ seconds = 0.01 }.blocks.dropped_by.bad_place == 2)
-end
-
 -- Parts of slots, a batch number, flows that pass.
 do
   local s = open()
