@@ -235,11 +235,7 @@ func burstPeer(c *call) int {
 // burstSelect makes a burst of the packets for which the condition holds, maybe of none.
 func burstSelect(c *call) int {
 	b := selfBurst(c)
-	sel, err := c.rt.selector(c.str(1, "condition"))
-	if err != nil {
-		c.argError(1, "%v", err)
-	}
-	picked, err := b.b.Select(sel)
+	picked, err := b.b.Select(c.selector(1, c.formatArg(2)))
 	if err != nil {
 		return c.fail(err)
 	}
@@ -249,11 +245,7 @@ func burstSelect(c *call) int {
 // burstCount is the number of packets for which the condition holds.
 func burstCount(c *call) int {
 	b := selfBurst(c)
-	sel, err := c.rt.selector(c.str(1, "condition"))
-	if err != nil {
-		c.argError(1, "%v", err)
-	}
-	n, err := b.b.Count(sel)
+	n, err := b.b.Count(c.selector(1, c.formatArg(2)))
 	c.check(err)
 	return c.push(lua.LNumber(n))
 }
@@ -261,17 +253,12 @@ func burstCount(c *call) int {
 // maxSelectors bounds what a script keeps that makes up ever new conditions.
 const maxSelectors = 256
 
-// selector compiles a condition once for each state.
-func (rt *Runtime) selector(where string) (*session.Selector, error) {
-	return remembered(&rt.selectors, where, session.CompileSelector)
-}
-
 // remembered compiles a text, or finds what it was compiled to before.
-func remembered[T any](known *map[string]*T, text string, compile func(string, session.Fields) (*T, error)) (*T, error) {
+func remembered[T any](known *map[string]*T, text string, fields session.Fields, compile func(string, session.Fields) (*T, error)) (*T, error) {
 	if x := (*known)[text]; x != nil {
 		return x, nil
 	}
-	x, err := compile(text, nil)
+	x, err := compile(text, fields)
 	if err != nil {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ func burstSet(c *call) int {
 		c.raise("burst is shared with a second consumer, so its packets are read-only")
 	}
 	set := b.b.N()
-	for _, e := range c.fieldEntries(1, t, "checksums", "step", "value") {
+	for _, e := range c.fieldEntries(1, t, c.formatArg(2), "checksums", "step", "value") {
 		if e.value == lua.LString("auto") && (e.name == "eth_src" || e.name == "eth_dst") {
 			e.value = c.autoField(b, e.name, t)
 		}

@@ -58,12 +58,13 @@ var columnType = &typeDef{
 // burstColumn is b:column(field), or of a number over fields.
 func burstColumn(c *call) int {
 	b := selfBurst(c)
+	format := c.formatArg(2)
 	if text, ok := c.arg(1).(lua.LString); ok {
 		if _, named := session.FieldNamed(string(text)); !named && strings.ContainsAny(string(text), " ()+-*/%&|~<>") {
-			return c.numberColumn(b, string(text))
+			return c.numberColumn(b, string(text), format)
 		}
 	}
-	name, f := c.fieldArg(1)
+	name, f := c.fieldArg(1, format)
 	col := newColumn(name, b.b.N(), f.Flags&session.FieldSigned != 0)
 	_, err := b.b.Column(f, col.values, col.has)
 	c.check(err)
@@ -76,8 +77,12 @@ func burstColumn(c *call) int {
 }
 
 // numberColumn is a column of a text such as "payload_len // 8".
-func (c *call) numberColumn(b *burst, text string) int {
-	number, err := remembered(&c.rt.numbers, text, session.CompileNumber)
+func (c *call) numberColumn(b *burst, text string, f *format) int {
+	known, fields := &c.rt.numbers, session.Fields(nil)
+	if f != nil {
+		known, fields = &f.numbers, f.fields
+	}
+	number, err := remembered(known, text, fields, session.CompileNumber)
 	if err != nil {
 		c.argError(1, "%v", err)
 	}

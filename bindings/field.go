@@ -48,13 +48,13 @@ func (c *call) placedField(n int, t *lua.LTable, more ...string) (string, sessio
 	return fmt.Sprintf("%s bits %d:%d", at, f.BitOffset, f.BitWidth), f
 }
 
-// fieldArg reads argument n: a field's name, or its place.
-func (c *call) fieldArg(n int) (string, session.Field) {
+// fieldArg reads argument n: the name of a field of every packet or of the format (may be nil), or a place.
+func (c *call) fieldArg(n int, in *format) (string, session.Field) {
 	if t, ok := c.arg(n).(*lua.LTable); ok {
 		return c.placedField(n, t)
 	}
 	name := c.str(n, "field name, or table with its place")
-	f, err := namedField(name)
+	f, err := in.field(name)
 	if err != nil {
 		c.argError(n, "%v", err)
 	}
@@ -68,8 +68,8 @@ type fieldEntry struct {
 	value lua.LValue
 }
 
-// fieldEntries reads {name = value, …, {place…, …}, …}: by name in order, then the list. Keys in skip are not fields.
-func (c *call) fieldEntries(n int, t *lua.LTable, skip string, more ...string) []fieldEntry {
+// fieldEntries reads {name = value, …, {place…, …}, …}, names of every packet's fields or of the format's (may be nil): by name in order, then the list. Keys in skip are not fields.
+func (c *call) fieldEntries(n int, t *lua.LTable, in *format, skip string, more ...string) []fieldEntry {
 	var room [4]string // handlers change one field or two in each burst
 	names := room[:0]
 	t.ForEach(func(k, _ lua.LValue) {
@@ -86,7 +86,7 @@ func (c *call) fieldEntries(n int, t *lua.LTable, skip string, more ...string) [
 	slices.Sort(names)
 	list := make([]fieldEntry, 0, len(names)+t.Len())
 	for _, name := range names {
-		f, err := namedField(name)
+		f, err := in.field(name)
 		if err != nil {
 			c.argError(n, "%v", err)
 		}

@@ -16,6 +16,7 @@ import (
 // daqiriModule is what require "daqiri" returns, beside the version.
 var daqiriModule = []entry{
 	{"args", moduleArgs},
+	{"format", moduleFormat},
 	{"from_json", moduleFromJSON},
 	{"hex", moduleHex},
 	{"json", moduleJSON},

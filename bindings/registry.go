@@ -25,7 +25,7 @@ type typeDef struct {
 // typeDefs lists every type, as modules lists every module; a test compares both with the README.
 var typeDefs = []*typeDef{
 	sessionType, interfaceType, connectionType, queueType, stageType, burstType, packetType, columnType, templateType,
-	timerType, taskType, timeType, u64Type, writeType, presenceType,
+	timerType, taskType, timeType, u64Type, writeType, presenceType, formatType,
 }
 
 // liveType is a type in one Lua state.

@@ -13,7 +13,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-var reorderKeys = []string{"at", "batch", "batch_number", "data_types", "extra", "fields", "fill", "flow_ids", "hand_over", "memory_region",
+var reorderKeys = []string{"at", "batch", "batch_number", "data_types", "extra", "fields", "fill", "flow_ids", "format", "hand_over", "memory_region",
 	"missing_action", "name", "offset", "packet_bytes", "packets_per_batch", "payload_byte_offset", "policy", "segment",
 	"sequence_number", "slot", "slot_bytes", "slots", "source", "timeout_us", "window", "wrap"}
 
@@ -22,11 +22,12 @@ func sessionReorder(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1, reorderKeys...)
 	opts.need("memory_region")
+	f := opts.format()
 	r := session.ReorderOptions{
 		MemoryRegion:      opts.str("memory_region", ""),
 		Offset:            opts.str("offset", ""),
 		Extra:             opts.str("extra", ""),
-		Fields:            opts.ownFields("fields"),
+		Fields:            f.with(opts.ownFields("fields")),
 		SlotBytes:         int(opts.size("slot_bytes")),
 		PacketBytes:       int(opts.size("packet_bytes")),
 		Segment:           int(opts.whole("segment", 1, 1, 4)) - 1,
@@ -41,14 +42,17 @@ func sessionReorder(c *call) int {
 		WaitForOthers:     opts.choice("hand_over", "eager", "wait") == "wait",
 		Policy:            opts.policy(session.Drop),
 	}
-	opts.placeRule(&r)
+	if f != nil && !opts.has("at") && !opts.has("payload_byte_offset") && r.Segment == 0 && (f.items || f.header >= 0) {
+		r.AtPayload, r.BehindItems, r.PayloadByteOffset = true, f.items, f.header
+	}
+	opts.placeRule(&r, f)
 	opts.source(&r)
 	st, err := o.s.Reorder(opts.str("name", ""), r)
 	return c.pushStage(st, o, err)
 }
 
 // placeRule reads where packets belong: by a sequence number, with a batch number or not, or by texts.
-func (o *options) placeRule(r *session.ReorderOptions) {
+func (o *options) placeRule(r *session.ReorderOptions, f *format) {
 	if !o.has("sequence_number") {
 		o.need("batch", "slot", "slots")
 		for _, key := range []string{"batch_number", "packets_per_batch"} {
@@ -66,14 +70,14 @@ func (o *options) placeRule(r *session.ReorderOptions) {
 			o.wrong(key, "it stands beside sequence_number, which says the same: keep one of them")
 		}
 	}
-	seq := o.placed("sequence_number")
+	seq := o.placed("sequence_number", f)
 	r.Sequence = &seq
 	if !o.has("batch_number") {
 		o.need("packets_per_batch")
 		r.Slots = int(o.whole("packets_per_batch", 0, 1, 1<<31-1))
 		return
 	}
-	batch := o.placed("batch_number")
+	batch := o.placed("batch_number", f)
 	r.BatchNumber = &batch
 	slots := int64(0)
 	if less := int(seq.BitWidth) - int(batch.BitWidth); less >= 0 && less < 31 {
@@ -114,13 +118,13 @@ func (o *options) dataTypes(key string) *session.DataTypes {
 }
 
 // placed reads a field: its name, or its place.
-func (o *options) placed(key string) session.Field {
+func (o *options) placed(key string, in *format) session.Field {
 	switch v := o.get(key).(type) {
 	case *lua.LTable:
 		_, f := o.c.placedField(o.n, v)
 		return f
 	case lua.LString:
-		f, err := namedField(string(v))
+		f, err := in.field(string(v))
 		if err != nil {
 			o.wrong(key, "%v", err)
 		}
@@ -149,13 +153,19 @@ func (o *options) ownFields(key string) ownFields {
 	if !ok {
 		return own
 	}
+	return o.c.fieldPlaces(o.n, key, t)
+}
+
+// fieldPlaces reads {name = {place…}, …}; what: whose they are.
+func (c *call) fieldPlaces(n int, what string, t *lua.LTable) ownFields {
+	own := ownFields{}
 	t.ForEach(func(k, v lua.LValue) {
 		place, isTable := v.(*lua.LTable)
 		if name, isText := k.(lua.LString); isText && isTable {
-			_, own[string(name)] = o.c.placedField(o.n, place)
+			_, own[string(name)] = c.placedField(n, place)
 			return
 		}
-		o.wrong(key, "%s = %s: a name and a table with the field's place expected", k, describe(v))
+		c.argError(n, "%s: %s = %s: a name and a table with the field's place expected", what, k, describe(v))
 	})
 	return own
 }

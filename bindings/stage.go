@@ -87,9 +87,15 @@ func sessionStage(c *call) int {
 // sessionFilter is s:filter{name, where | match | pcap}.
 func sessionFilter(c *call) int {
 	o := selfSession(c)
-	opts := c.options(1, "match", "name", "pcap", "where")
+	opts := c.options(1, "format", "match", "name", "pcap", "where")
 	opts.exactlyOne("match", "pcap", "where")
 	cond := session.Condition{Where: opts.str("where", ""), Pcap: opts.str("pcap", "")}
+	if f := opts.format(); f != nil {
+		cond.Fields = f.fields
+		if cond.Where == "" {
+			opts.wrong("format", "it is for the fields of 'where'")
+		}
+	}
 	if opts.has("match") {
 		v, err := plainValue(opts.get("match"), 0)
 		if err == nil {

@@ -32,7 +32,7 @@ var templateType = &typeDef{
 	}}},
 }
 
-var payloadOptions = []string{"bytes", "payload", "payload_bytes", "vary"}
+var payloadOptions = []string{"bytes", "format", "payload", "payload_bytes", "vary"}
 
 var frameOptions = append([]string{"eth_dst", "eth_src", "ethertype", "ipv4_dst", "ipv4_src", "ipv6_dst", "ipv6_src",
 	"tcp_dst", "tcp_flags", "tcp_seq", "tcp_src", "tos", "ttl", "udp_dst", "udp_src", "vlan_id", "vlan_pcp"}, payloadOptions...)
@@ -51,7 +51,7 @@ func queueTemplate(c *call) int {
 	switch {
 	case o.has("bytes"):
 		for _, key := range known {
-			if key != "bytes" && key != "vary" && o.has(key) {
+			if key != "bytes" && key != "format" && key != "vary" && o.has(key) {
 				o.wrong(key, "has no effect beside 'bytes', which is the whole packet")
 			}
 		}
@@ -109,7 +109,10 @@ func (o *options) vary(data []byte, at layout) []session.Vary {
 		o.wrong("vary", "a table of fields expected, got %s", describe(o.get("vary")))
 	}
 	var list []session.Vary
-	for _, e := range o.c.fieldEntries(o.n, t, "", varyKeys...) {
+	for _, e := range o.c.fieldEntries(o.n, t, o.format(), "", varyKeys...) {
+		if e.f.Base == session.BaseSpead {
+			o.wrong("vary", "%s: where an item is depends on the packet: give its place, {at = \"payload\", bit_offset, bit_width}", e.name)
+		}
 		list = append(list, o.variation(e, at.value(data, e.f)))
 	}
 	return list

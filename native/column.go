@@ -30,6 +30,7 @@ const (
 	BaseL4      = uint8(C.DQ_BASE_L4)
 	BasePayload = uint8(C.DQ_BASE_PAYLOAD)
 	BaseMeta    = uint8(C.DQ_BASE_META)
+	BaseSpead   = uint8(C.DQ_BASE_SPEAD)
 )
 
 // Flags of a field.

@@ -438,7 +438,8 @@ typedef struct dq_reorder_conf {
     uint32_t slot_bytes;   // 0: the longest payload so far, with buf_size / slots as its limit
     uint32_t packet_bytes; // with offset: payload of a packet, the last of a slot may be shorter; else 0
     uint32_t segment, payload_offset; // where the payload begins: bytes from the segment's start,
-    int32_t at_payload;               // 1: from the innermost payload's (segment 0)
+    int32_t at_payload;               // 1: from the innermost payload's (segment 0); 2: from what is
+                                      // behind its SPEAD-64-48 items, and packets without are bad_place
     dq_data_types types;              // of payloads; slot_bytes, packet_bytes and offset are bytes of input
     uint32_t window;                  // batches open at a time; 0: up to 4, by the region's buffers
     int64_t timeout_ns;               // of a batch, from its first packet; 0: none

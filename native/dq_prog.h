@@ -29,6 +29,7 @@ enum dq_base {
     DQ_BASE_L4 = 2,      // the transport header
     DQ_BASE_PAYLOAD = 3, // the innermost payload; the first byte where the queue holds payloads
     DQ_BASE_META = 4,    // not by offset: see dq_meta
+    DQ_BASE_SPEAD = 5,   // an item of the innermost payload, which is SPEAD-64-48: bit_offset is its id
     DQ_BASE_COUNT
 };
 

@@ -5,6 +5,7 @@
 // VLAN tags) are first turned into a place, so reading and writing share one path.
 #include "field.h"
 #include "dqi.h"
+#include "spead.h"
 
 #define ETH(off, width)                                                                                      \
     { .base = DQ_BASE_START, .need = DQ_HAS_ETH, .bit_width = width, .bit_offset = off }
@@ -71,6 +72,8 @@ int dqi_field_check(const dq_field *f, dq_diag *diag) {
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "field: bit_width %u is outside 1..64", f->bit_width);
     if (f->flags & ~(DQ_FIELD_LE | DQ_FIELD_SIGNED))
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "field: unknown flags 0x%x", f->flags);
+    if (f->base == DQ_BASE_SPEAD && (f->flags != 0 || f->bit_width != 48 || f->bit_offset > 0x7fff))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "field: an item has an id of 15 bits and a value of 48");
     if (f->flags & DQ_FIELD_LE && f->base == DQ_BASE_META)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "field: metadata has no byte order");
     if (f->flags & DQ_FIELD_LE && (f->bit_width % 8 || f->bit_offset % 8))
@@ -132,7 +135,7 @@ static place moving_place(const dqi_pkt *k, uint8_t meta) {
 
 // Finds a field inside the packet: false where the packet hasn't got it.
 static bool locate(uint32_t len, const dqi_pkt *k, const dq_field *f, place *at) {
-    if (f->need != 0 && !(k->has & f->need)) return false;
+    if (f->base == DQ_BASE_SPEAD || (f->need != 0 && !(k->has & f->need))) return false;
     uint32_t limit = len;
     if (f->base == DQ_BASE_META) {
         if (k->l3 == DQI_NONE) return false;
@@ -217,9 +220,16 @@ static inline uint64_t extend_sign(uint64_t v, uint32_t width) {
     return (v ^ sign) - sign;
 }
 
+static bool get_item(const uint8_t *p, uint32_t len, const dqi_pkt *k, uint32_t id, uint64_t *v) {
+    if (k->payload == DQI_NONE || k->payload > len) return false;
+    uint32_t there = len - k->payload;
+    return dqi_spead_item(p + k->payload, k->payload_len < there ? k->payload_len : there, id, v);
+}
+
 bool dqi_field_get(const uint8_t *p, uint32_t len, const dqi_pkt *pkt, const dq_field *f, uint64_t *v) {
     if (f->base == DQ_BASE_META && f->meta <= DQ_META_PAYLOAD_LEN) return get_meta(pkt, f->meta, v);
     place at;
+    if (f->base == DQ_BASE_SPEAD) return get_item(p, len, pkt, f->bit_offset, v);
     if (!locate(len, pkt, f, &at)) return false;
     uint64_t got =
         f->flags & DQ_FIELD_LE ? load_le(p + at.bit / 8, at.width / 8) : dqi_bits_get(p, at.bit, at.width);

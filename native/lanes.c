@@ -1,5 +1,6 @@
 // lanes.c: finds the plain frames among 64 packets and reads a field of all of them.
 #include "lanes.h"
+#include "spead.h"
 
 enum { PLAIN_L3 = 14, PLAIN_L4 = 34 };
 
@@ -151,10 +152,25 @@ static uint64_t load_bounded(const dqi_lanes *l, const dq_field *f, uint32_t sta
     return has;
 }
 
+// An item of SPEAD payloads, wherever it is in each.
+static uint64_t load_items(const dqi_lanes *l, uint32_t id, dqi_col *out) {
+    uint64_t has = 0;
+    bool whole = l->look == DQI_LOOK_RAW; // the queue holds payloads
+    for (uint64_t left = l->plain; left != 0; left &= left - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(left);
+        uint64_t from = whole ? 0 : l->payload_at.v[i], to = whole ? l->len.v[i] : l->limit.v[i];
+        bool ok =
+            from < to && dqi_spead_item(dqi_lane_at(l, i) + from, (uint32_t)(to - from), id, &out->v[i]);
+        has |= (uint64_t)ok << i;
+    }
+    return has;
+}
+
 static uint64_t load_plain(const dqi_lanes *l, const dqi_level *k, const dq_field *f, dqi_col *out) {
     uint64_t has = lanes_with(l, f->need);
     uint32_t bit, width;
     dqi_who who;
+    if (f->base == DQ_BASE_SPEAD) return has & load_items(l, f->bit_offset, out);
     if (l->look != DQI_LOOK_RAW && dqi_plain_field(f, &bit, &width, &who)) {
         load_fixed(l, k, bit, width, out);
         return (l->plain & who.any) | (l->udp & who.udp) | (l->tcp & who.tcp);

@@ -27,7 +27,7 @@ type ReorderConf struct {
 	Wrap                            uint64
 	Slots, SlotBytes, PacketBytes   int
 	Segment, PayloadOffset          int
-	AtPayload                       bool
+	AtPayload, BehindItems          bool // BehindItems: of SPEAD-64-48
 	Types                           DataTypes
 	Window                          int
 	TimeoutNS                       int64
@@ -54,7 +54,7 @@ func (s *Session) AddReorder(name string, conf ReorderConf) (Stage, Queue, error
 		batch: number(conf.Batch), slot: number(conf.Slot), wrap: C.uint64_t(conf.Wrap),
 		offset: number(conf.Offset), extra: number(conf.Extra), source: number(conf.Source), source_peer: flag(conf.SourcePeer),
 		slots: C.uint32_t(conf.Slots), slot_bytes: C.uint32_t(conf.SlotBytes), packet_bytes: C.uint32_t(conf.PacketBytes),
-		segment: C.uint32_t(conf.Segment), payload_offset: C.uint32_t(conf.PayloadOffset), at_payload: flag(conf.AtPayload), types: conf.Types.c(),
+		segment: C.uint32_t(conf.Segment), payload_offset: C.uint32_t(conf.PayloadOffset), at_payload: flag(conf.AtPayload) + flag(conf.BehindItems), types: conf.Types.c(),
 		window: C.uint32_t(conf.Window), timeout_ns: C.int64_t(conf.TimeoutNS), fill: C.int32_t(conf.Fill),
 		drop_incomplete: flag(conf.DropIncomplete), wait: flag(conf.Wait), policy: C.int32_t(conf.Policy),
 		n_flow_ids: C.uint32_t(len(conf.FlowIDs)),

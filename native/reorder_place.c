@@ -3,6 +3,7 @@
 #include "reorder.h"
 #include "burst.h"
 #include "expr.h"
+#include "spead.h"
 
 #include <string.h>
 
@@ -77,7 +78,6 @@ static bool takes(const dqi_reorder *r, uint32_t flow) {
 static bool payload_of(const work *w, uint32_t k, item *it) {
     const dq_reorder_conf *c = &w->r->conf;
     const dq_burst *b = w->in;
-    if (c->segment >= b->nseg) return false;
     const uint8_t *p = b->session->base + b->off[c->segment][k];
     uint32_t from = 0, to = b->len[c->segment][k];
     if (c->at_payload && !of_payloads(b)) {
@@ -85,6 +85,11 @@ static bool payload_of(const work *w, uint32_t k, item *it) {
         if (!dqi_parse(p, to, &pkt) || pkt.payload == DQI_NONE) return false;
         from = pkt.payload;
         to = pkt.payload + pkt.payload_len;
+    }
+    if (c->at_payload == 2) {
+        uint32_t items = from < to ? dqi_spead_header(p + from, to - from) : 0;
+        if (items == 0) return false;
+        from += items;
     }
     from += c->payload_offset;
     if (from >= to) return false;

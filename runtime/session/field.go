@@ -20,6 +20,7 @@ const (
 	BaseL3      = native.BaseL3      // the network header
 	BaseL4      = native.BaseL4      // the transport header
 	BasePayload = native.BasePayload // the innermost payload
+	BaseSpead   = native.BaseSpead   // an item of SPEAD-64-48: BitOffset is its id, BitWidth 48
 	FieldLE     = native.FieldLE     // little endian
 	FieldSigned = native.FieldSigned
 )

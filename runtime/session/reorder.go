@@ -31,6 +31,7 @@ type ReorderOptions struct {
 	Segment                       int                 // that has the payload, from 0
 	PayloadByteOffset             int                 // from the segment's start, or with AtPayload from the innermost payload's
 	AtPayload                     bool
+	BehindItems                   bool       // with AtPayload: from behind the payload's SPEAD-64-48 items
 	Data                          *DataTypes // of payloads; nil: bytes stay as they are
 	FlowIDs                       []uint32   // none: packets of all flows; others pass
 	Window                        int        // batches open at a time; 0: up to 4
@@ -118,7 +119,7 @@ func (p placeFields) Names() []string {
 func (o ReorderOptions) compile() (native.ReorderConf, error) {
 	c := native.ReorderConf{
 		Wrap: o.Wrap, Slots: o.Slots, SlotBytes: o.SlotBytes, PacketBytes: o.PacketBytes,
-		Segment: o.Segment, PayloadOffset: o.PayloadByteOffset, AtPayload: o.AtPayload, Types: o.Data.native(), FlowIDs: o.FlowIDs,
+		Segment: o.Segment, PayloadOffset: o.PayloadByteOffset, AtPayload: o.AtPayload, BehindItems: o.BehindItems, Types: o.Data.native(), FlowIDs: o.FlowIDs,
 		Window: o.Window, TimeoutNS: o.TimeoutNS, Fill: o.Fill, DropIncomplete: o.DropIncomplete,
 		Wait: o.WaitForOthers, Policy: o.Policy, SourcePeer: o.Source == SourcePeer,
 	}
