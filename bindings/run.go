@@ -74,6 +74,9 @@ func sessionRun(c *call) int {
 	lim := opts.limits(c)
 	lim.start = o.s.Ledger() // before the start: what moves at once counts
 	c.check(o.begin(c.rt))
+	for _, text := range o.s.Warnings() {
+		c.rt.Log("warn", text, nil)
+	}
 	defer o.abandon(c.rt)
 	reason := o.serve(c, lim)
 	o.end(c, reason)

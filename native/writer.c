@@ -279,6 +279,7 @@ bool dq_writer_file_read(dq_stage *writer, uint32_t number, dq_writer_file *out)
 static const dqi_stage_ops writer_ops = {
     .line_kind = DQ_LINE_WRITER,
     .consumer = true,
+    .check = dqi_writer_check_queue,
     .push = writer_push,
     .held = writer_held,
     .line = writer_line,

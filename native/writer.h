@@ -93,6 +93,8 @@ struct dqi_writer {
 
 // DQ_OK, or INVALID_PARAMETER with the thing at fault in diag. name: of the stage.
 int dqi_writer_check(const char *name, const dq_writer_conf *c, dq_diag *diag);
+// dqi_stage_ops' check.
+int dqi_writer_check_queue(const dq_stage *st, const dq_queue *q, dq_diag *diag);
 // The lane that the next burst goes to. Any thread.
 dqi_lane *dqi_writer_lane(dqi_writer *w);
 // Lets go of the entry and its burst. Any thread.

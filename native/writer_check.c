@@ -1,5 +1,8 @@
-// writer_check.c: whether a writer's configuration makes sense, before anything is opened.
+// writer_check.c: whether a writer's configuration makes sense, before anything is opened, and goes with what
+// it is to write.
 #include "writer.h"
+#include "batch_format.h"
+#include "reorder.h"
 
 #include <string.h>
 
@@ -57,4 +60,20 @@ int dqi_writer_check(const char *name, const dq_writer_conf *c, dq_diag *diag) {
                         DQI_PCAP_MAX_SNAPLEN);
     err = check_rotation(name, c, diag);
     return err == DQ_OK ? check_dirs(name, c, diag) : err;
+}
+
+// Batches of a known size have to fit the quota, else nothing would ever be written.
+int dqi_writer_check_queue(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
+    const dqi_writer *w = st->impl;
+    if (w->conf.kind != DQ_WRITE_BATCHES || w->conf.quota == 0 || q->iface->ops != &dqi_engine_reorder)
+        return DQ_OK;
+    const dqi_reorder *r = q->iface->engine;
+    dq_aggregate a = {
+        .slots = r->conf.slots, .slot_bytes = r->conf.slot_bytes, .cells = r->conf.slots * r->cells_each};
+    uint64_t need = DQI_BATCH_PAGE + dqi_batch_shape_of(&a, w->conf.by_slot).batch_bytes;
+    if (need <= w->conf.quota) return DQ_OK;
+    return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                    "writer %s: its quota of %llu bytes has no room for one batch of reorder %s: a file with "
+                    "one has %llu; hint: a larger quota",
+                    st->name, (unsigned long long)w->conf.quota, q->conf.name, (unsigned long long)need);
 }

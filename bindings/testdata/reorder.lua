@@ -1,14 +1,14 @@
 -- Reorder stages: rules, what a burst says, what is refused.
 local daqiri = require "daqiri"
 
-local function open()
+local function open(timeout_us)
   return daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0,
     loopback = { mode = "sw", clock = "virtual", seed = 1 },
     memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 4096, buf_size = 1024 },
       { name = "batches", kind = "host", affinity = 0, num_bufs = 16, buf_size = 4096 } },
     interfaces = { { name = "port", address = "loop0",
       tx = { queues = { { name = "tx", id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "packets" } } } },
-      rx = { queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = 10, memory_regions = { "packets" } } } } } } } } }
+      rx = { queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = timeout_us, memory_regions = { "packets" } } } } } } } } }
 end
 
 -- Frames of 60 bytes: a number of 16 bits, an antenna of 8 bits, and a byte that follows from both.
@@ -30,7 +30,7 @@ local function has(text, part) assert(text:find(part, 1, true), text) end
 
 -- By a sequence number, with get_burst; the rest of the pipe gets the aggregates.
 do
-  local s = open()
+  local s = open(10)
   local st = s:reorder{ name = "blocks", memory_region = "batches", payload_byte_offset = 17, slot_bytes = 43,
     sequence_number = { bit_offset = 112, bit_width = 16 }, packets_per_batch = 4, fill = 7, window = 2 }
   assert(st.kind == "reorder" and s:stage("blocks").name == "blocks")
@@ -59,7 +59,7 @@ end
 
 -- By texts over fields, with on_burst; at the end what is open comes, too.
 do
-  local s = open()
+  local s = open(10)
   local st = s:reorder{ memory_region = "batches", payload_byte_offset = 17,
     fields = { number = { bit_offset = 112, bit_width = 16 }, antenna = { bit_offset = 128, bit_width = 8 } },
     batch = "number // 2", slot = "antenna * 2 + number % 2", extra = "number + 1000 * antenna", slots = 6, wrap = 2^15,
@@ -84,7 +84,7 @@ end
 
 -- Parts of slots, a batch number, flows that pass.
 do
-  local s = open()
+  local s = open(10)
   local st = s:reorder{ name = "parts", memory_region = "batches", payload_byte_offset = 17, batch = "0 * len", slot = "0 * len",
     fields = { part = { bit_offset = 112, bit_width = 16 } }, offset = "part * 43", slots = 1, slot_bytes = 100, packet_bytes = 43, flow_ids = { 0 } }
   s:pipe(s:rx_queue("port"), st)
@@ -102,7 +102,7 @@ end
 
 -- Conversions: each byte of the payload is one of two elements, and sizes are those of packets.
 do
-  local s = open()
+  local s = open(10)
   local st = s:reorder{ name = "floats", memory_region = "batches", payload_byte_offset = 17, slot_bytes = 43, fill = 0,
     sequence_number = { bit_offset = 112, bit_width = 16 }, packets_per_batch = 2,
     data_types = { input_type = "int4", output_type = "fp32" } }
@@ -116,7 +116,7 @@ do
   local function at(place) local v = 0 for k = 3, 0, -1 do v = v * 256 + a.data:u8(place + k) end return v end
   assert(at(0) == bits[-8] and at(4) == bits[-7] and at(344) == bits[-7] and at(348) == bits[5])
   s:close()
-  s = open()
+  s = open(10)
   st = s:reorder{ name = "floats", memory_region = "batches", payload_byte_offset = 17, packets_per_batch = 2,
     sequence_number = { bit_offset = 112, bit_width = 16 }, data_types = { input_type = "int16", output_type = "fp32", endianness = "network" } }
   s:pipe(s:rx_queue("port"), st)
@@ -128,8 +128,42 @@ do
   s:close()
 end
 
+-- What surely isn't meant is said at the start, and a quota without room for one batch is refused.
+do
+  local s = open(10)
+  local function early(name)
+    return s:reorder{ name = name, memory_region = "batches", sequence_number = { bit_offset = 112, bit_width = 16 }, packets_per_batch = 4,
+      slot_bytes = 43, timeout_us = 5 }
+  end
+  local first, second = early("first"), early("second")
+  s:pipe(s:rx_queue("port"), first)
+  has(try(s.pipe, s, s:rx_queue("port"), second, s:write_blocks{ name = "small", dir = ".", quota = "8KiB", manifest = false }),
+    "writer small: its quota of 8192 bytes has no room for one batch of reorder second: a file with one has 12288")
+  s:pipe(s:rx_queue("port"), second)
+  second:on_burst(function() end)
+  s:start()
+  local report = table.concat(s:report(), "\n")
+  has(report, "reorder first: nobody takes its aggregates")
+  has(report, "reorder first: its timeout_us is 5, that of interface port: queue rx 10")
+  assert(not report:find("second: nobody", 1, true), report)
+  s:close()
+end
+
+-- A queue without timeout_us lets a burst go all the same; with 0 it waits until it is full, or for the end.
+for timeout_us, want in pairs{ [-1] = 2, [0] = 0 } do
+  local s = open(timeout_us >= 0 and timeout_us or nil)
+  local seen, before = 0, 0
+  s:rx_queue("port"):on_burst(function(b) seen = seen + b.n end)
+  s:after(0, function() send(s, { { 1 }, { 2 } }) end)
+  s:after(0.1, function() before = seen end)
+  s:run{ seconds = 0.2 }
+  assert(before == want and seen == 2, before .. " " .. seen)
+  local report = table.concat(s:report(), "\n")
+  assert((report:find("a burst is delivered after 1000 us at most", 1, true) ~= nil) == (timeout_us < 0), report)
+end
+
 -- Refusals.
-local s = open()
+local s = open(10)
 local region = { memory_region = "batches" }
 local function with(more) local t = { memory_region = "batches" } for k, v in pairs(more) do t[k] = v end return t end
 local seq = { bit_offset = 0, bit_width = 16 }

@@ -193,6 +193,10 @@ func (i *Interface) addQueues(queues []*spec.Queue, rx bool, plan corePlan) ([]*
 			}
 			conf.Regions = append(conf.Regions, r.native)
 		}
+		if q.DefaultTimeout && q.TimeoutUS > 0 && q.BatchSize > 1 {
+			i.s.note("interface %s: queue %s: a burst is delivered after %d us at most, as there is no timeout_us (0: only full bursts)",
+				i.Name(), q.Name, q.TimeoutUS)
+		}
 		n, err := i.native.AddQueue(conf)
 		if err != nil {
 			return nil, located(q.Source, err)

@@ -75,7 +75,9 @@ func planOptions(r *spec.Reorder, sources []*Queue) ReorderOptions {
 		o.Data = &DataTypes{Input: d.InputType, Output: d.OutputType, Network: d.Endianness == "network"}
 	}
 	for _, q := range sources {
-		o.TimeoutNS = max(o.TimeoutNS, 1000*q.spec.TimeoutUS)
+		if !q.spec.DefaultTimeout {
+			o.TimeoutNS = max(o.TimeoutNS, 1000*q.spec.TimeoutUS)
+		}
 	}
 	return o
 }

@@ -108,7 +108,11 @@ func (s *Session) Report() []string {
 		return nil
 	}
 	defer s.leave()
-	return append(slices.Clone(s.notes), s.native.Report()...)
+	notes := slices.Concat(s.notes, s.native.Report())
+	if s.state != opened {
+		notes = append(notes, s.warnings()...)
+	}
+	return notes
 }
 
 // Interfaces lists the interfaces in the order of the configuration.

@@ -43,14 +43,15 @@ const (
 
 // Stage is native work on bursts, in any number of pipes of its session.
 type Stage struct {
-	s      *Session
-	name   string
-	kind   string
-	native native.Stage
-	layer  string         // of the queues that it can serve; empty: any
-	out    *Queue         // of a reorder stage: where its aggregates come from
-	writer *WriterOptions // of a writer of files; nil
-	s3     *uploader      // of a writer of objects; nil
+	s         *Session
+	name      string
+	kind      string
+	native    native.Stage
+	layer     string         // of the queues that it can serve; empty: any
+	out       *Queue         // of a reorder stage: where its aggregates come from
+	timeoutNS int64          // of a reorder stage's batches; 0: none
+	writer    *WriterOptions // of a writer of files; nil
+	s3        *uploader      // of a writer of objects; nil
 }
 
 // Name is the stage's name, unique in its session: that of its ledger line.

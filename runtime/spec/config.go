@@ -158,7 +158,7 @@ type Queue struct {
 	PollMode      string   `json:"poll_mode"`  // indirect or direct
 	CPUCore       int      `json:"cpu_core"`   // -1: not pinned, or poll_mode direct
 	BatchSize     int      `json:"batch_size"` // packets of a burst; of one poll when direct
-	TimeoutUS     int64    `json:"timeout_us"` // 0: deliver full batches only
+	TimeoutUS     int64    `json:"timeout_us"` // 0: deliver full batches only; of sockets, at once
 	MemoryRegions []string `json:"memory_regions"`
 	Offloads      []string `json:"offloads,omitempty"`
 	PacingMbps    int64    `json:"pacing_mbps,omitempty"` // 0: line rate
@@ -166,7 +166,14 @@ type Queue struct {
 	TxKernel      string   `json:"tx_kernel,omitempty"`
 
 	regionAt []Source // of each entry of MemoryRegions
+
+	// DefaultTimeout says that TimeoutUS is ours, as the configuration has none.
+	DefaultTimeout bool `json:"-"`
 }
+
+// defaultTimeoutUS is how long a receive queue of frames gathers a burst at most where the configuration doesn't say: the
+// reference then waits until the burst is full, for ever if need be. An explicit 0 still means that.
+const defaultTimeoutUS = 1000
 
 // Direct reports whether the asking thread polls the queue.
 func (q *Queue) Direct() bool { return q.PollMode == PollDirect }

@@ -35,6 +35,9 @@ func (p *parser) iface(v value) *Interface {
 	roce := endpoint != nil && endpoint.Scheme() == SchemeRoCE
 	if rx := o.child("rx", true); rx.ok() {
 		i.RX = p.rx(rx, roce)
+		if endpoint == nil {
+			i.RX.defaultTimeouts()
+		}
 	}
 	if tx := o.child("tx", true); tx.ok() {
 		i.TX = p.tx(tx, roce)

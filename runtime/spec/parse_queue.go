@@ -30,6 +30,7 @@ func (p *parser) queue(v value, tx, roce bool) *Queue {
 		if tx {
 			o.effectless("timeout_us", " on a transmit queue")
 		}
+		q.DefaultTimeout = !tx && !o.Has("timeout_us")
 	}
 	p.queueRegions(o, q, roce)
 	if tx {
@@ -41,6 +42,15 @@ func (p *parser) queue(v value, tx, roce bool) *Queue {
 	}
 	o.end()
 	return q
+}
+
+// defaultTimeouts lets bursts of frames end where the configuration doesn't say when.
+func (rx *RX) defaultTimeouts() {
+	for _, q := range rx.Queues {
+		if q.DefaultTimeout {
+			q.TimeoutUS = defaultTimeoutUS
+		}
+	}
 }
 
 func (p *parser) queueRegions(o *object, q *Queue, roce bool) {

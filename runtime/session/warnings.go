@@ -1,0 +1,64 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Warnings says what of the pipes is no fault, and surely not what was meant: aggregates that nobody takes, and batches
+// whose time is up before their packets arrive.
+func (s *Session) Warnings() []string {
+	if s.enter() != nil {
+		return nil
+	}
+	defer s.leave()
+	return s.warnings()
+}
+
+func (s *Session) warnings() (found []string) {
+	for _, st := range s.stages {
+		if st.out == nil {
+			continue
+		}
+		sources := s.sourcesOf(st)
+		taken := slices.ContainsFunc(s.pipes, func(p *Pipe) bool { return slices.Contains(p.sources, st.out) })
+		if len(sources) > 0 && !taken {
+			found = append(found, fmt.Sprintf("reorder %s: nobody takes its aggregates, so they are dropped (no_consumer): "+
+				"hint: put something behind it in the pipe, or use on_burst or get_burst", st.name))
+		}
+		for _, q := range sources {
+			if text := st.tooShort(q); text != "" {
+				found = append(found, text)
+			}
+		}
+	}
+	return found
+}
+
+// sourcesOf lists the queues whose packets a stage gets through pipes.
+func (s *Session) sourcesOf(st *Stage) (sources []*Queue) {
+	for _, p := range s.pipes {
+		if slices.Contains(p.stages, st) {
+			sources = append(sources, p.sources...)
+		}
+	}
+	return sources
+}
+
+// tooShort says that a batch's time, which runs from the arrival of its first packets at the stage, is shorter than what
+// a queue may hold packets back.
+func (st *Stage) tooShort(q *Queue) string {
+	limit, hold := time.Duration(st.timeoutNS), time.Duration(q.spec.TimeoutUS)*time.Microsecond
+	switch {
+	case limit == 0 || q.Direct() || q.BatchSize() == 1:
+		return ""
+	case hold > limit:
+		return fmt.Sprintf("reorder %s: its timeout_us is %d, that of %s %d: late packets of a batch may still be held by the queue when its time "+
+			"is up: hint: a shorter timeout_us of the queue, or a longer one of the stage", st.name, limit.Microseconds(), q.title(), hold.Microseconds())
+	case hold == 0 && q.Layer() == LayerFrame:
+		return fmt.Sprintf("reorder %s: %s has timeout_us 0: it delivers full bursts of %d packets only, and a batch's time may be up before: "+
+			"hint: a timeout_us of the queue, shorter than the stage's %d", st.name, q.title(), q.BatchSize(), limit.Microseconds())
+	}
+	return ""
+}
