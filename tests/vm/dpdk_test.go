@@ -17,6 +17,7 @@ var testpmdScript string
 
 // TestPCI sends from each of two PCI cards to the other with testpmd: 4 bursts of 32 packets.
 func TestPCI(t *testing.T) {
+	t.Parallel()
 	k := need(t, "dpdk-testpmd")
 	said := must(t, k, machine{nics: 2}, testpmdScript+`
 		testpmd -l 0,1 -a 0000:00:05.0 -a 0000:00:06.0 -- -i --total-num-mbufs=4096
@@ -42,6 +43,7 @@ func TestPCI(t *testing.T) {
 // TestFlowRules gives net_tap rte_flow rules and sends packets that scapy built: 5 to drop, 64 for queue 1, 32 for
 // queues 2 and 3 by RSS, where it takes that rule, and 16 that no rule wants. A mark it refuses.
 func TestFlowRules(t *testing.T) {
+	t.Parallel()
 	k := need(t, "dpdk-testpmd", "tcpreplay", "tc")
 	dir := t.TempDir()
 	frames := filepath.Join(dir, "frames.pcap")

@@ -27,6 +27,7 @@ func contract(engine string) []string {
 
 // TestEngineOnCards runs the contract suite over two PCI cards, by address: each test opens them, and closes them.
 func TestEngineOnCards(t *testing.T) {
+	t.Parallel()
 	need(t)
 	var out, complaints bytes.Buffer
 	m := machine{nics: 2, memory: 1536, timeout: patience, stdout: &out, stderr: &complaints,
@@ -68,6 +69,7 @@ os.execute("sleep 3; cat /dev/shm/sent")
 // TestSteering gives net_tap our flows: the device's rules put packets into their queues, tagged ones and those that no
 // rule of the device sees are found by software, and with a rule that it refuses software does all.
 func TestSteering(t *testing.T) {
+	t.Parallel()
 	k := need(t, "tcpreplay", "tc")
 	env := []string{"DAQIRI_DPDK=" + library(t)}
 	program, dir := build(t, "./cmd/daqiri-run"), t.TempDir()

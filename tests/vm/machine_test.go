@@ -12,6 +12,7 @@ import (
 // TestCommand shows what a command sees of this machine, what stays of what it writes, and how its output and its exit
 // code come back.
 func TestCommand(t *testing.T) {
+	t.Parallel()
 	k := need(t)
 	dir, share := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "there"), []byte("from the host\n"), 0o600); err != nil {
@@ -46,6 +47,7 @@ func TestCommand(t *testing.T) {
 }
 
 func TestCommandKilled(t *testing.T) {
+	t.Parallel()
 	k := need(t)
 	o := try(t, k, machine{}, `sleep 1000 & echo before; kill -KILL $$`)
 	if o.code != 128+9 || o.err != nil || o.stdout != "before\n" {
@@ -54,6 +56,7 @@ func TestCommandKilled(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	k := need(t)
 	began := time.Now()
 	o := try(t, k, machine{timeout: 3 * time.Second}, `sleep 1000`)
@@ -67,6 +70,7 @@ func TestTimeout(t *testing.T) {
 
 // TestFaults are machines that do not come as far as the command.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	k := need(t)
 	if o := try(t, k, machine{modules: []string{"nonesuch"}}, `true`); o.code != exitFault || o.err == nil ||
 		!strings.Contains(o.err.Error(), "nonesuch") {

@@ -7,6 +7,7 @@ import (
 
 // TestProgram runs golden scripts, one on the loop engine and one on sockets, on the machine's kernel, and the soak's fault
 // that a machine used by others must not have: its clock is stepped under a program that receives.
+// Not at once with others: a machine that gets no time loses datagrams, which nothing but the machine counts.
 func TestProgram(t *testing.T) {
 	k := need(t)
 	program, soak := build(t, "./cmd/daqiri-run"), build(t, "./tests/soak")

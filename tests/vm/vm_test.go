@@ -19,11 +19,9 @@ const (
 
 var testKernel = sync.OnceValues(func() (kernel, error) { return getKernel(cache, "") })
 
-// need skips t, or fails it as DAQIRI_REQUIRE says, unless a virtual machine can be had and these commands are there. Tests
-// that have a machine run at once: each keeps one processor busy, more or less.
+// need skips t, or fails it as DAQIRI_REQUIRE says, unless a virtual machine can be had and these commands are there.
 func need(t *testing.T, commands ...string) kernel {
 	t.Helper()
-	t.Parallel()
 	k, err := testKernel()
 	if err != nil {
 		lack(t, "vm", err.Error())

@@ -62,6 +62,7 @@ end
 // kernel than the distribution's. The cards have two queues each way. Then frames by each of them into regions of two
 // queues: what comes by a queue's own is not copied; the driver's counters say which came by which.
 func TestZeroCopy(t *testing.T) {
+	t.Parallel()
 	need(t)
 	if os.Getuid() != 0 {
 		lack(t, "zero-copy", "cards with several queues need taps, which need root")
