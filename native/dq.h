@@ -723,6 +723,7 @@ typedef enum dq_reason {
     DQ_DROP_BAD_PAYLOAD, // its payload is no whole number of elements of the input's type
     DQ_DROP_INCOMPLETE,  // its batch was not complete and missing_action is drop
     DQ_DROP_FRAGMENT,    // a piece of a datagram: a replay for a socket joins none
+    DQ_DROP_JOINED,      // several packets that the kernel or the device has joined: no frame
     DQ_DROP_CUT,         // the capture holds a part of the datagram only
     DQ_DROP_STOPPED,     // still queued when the session stopped
     DQ_REASONS

@@ -63,6 +63,10 @@ static const struct {
     [DQ_DROP_BAD_PAYLOAD] = {"bad_payload", "its payload is no whole number of elements of input_type"},
     [DQ_DROP_INCOMPLETE] = {"incomplete", "its batch was not complete, and missing_action is drop"},
     [DQ_DROP_FRAGMENT] = {"fragment", "a piece of a datagram: a capture's are not joined"},
+    [DQ_DROP_JOINED] =
+        {"joined",
+         "several packets that were joined to one on the way: ethtool -K DEVICE gro off lro off, and "
+         "where a kernel sends over veth, tso off gso off there"},
     [DQ_DROP_CUT] = {"cut", "the capture has not all of the datagram: record it with a larger snaplen"},
     [DQ_DROP_STOPPED] = {"stopped", "still queued when the session stopped"},
 };

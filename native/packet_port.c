@@ -93,7 +93,7 @@ static int describe(dqi_port *p, dq_diag *diag) {
                  i->conf.address, i->conf.address);
     if (i->n_rx > 0 && joins_packets(p))
         dqi_note(i->session,
-                 "interface %s: %s joins packets (GRO): joined ones are dropped as too long; hint: ethtool "
+                 "interface %s: %s joins packets (GRO): joined ones are dropped and counted; hint: ethtool "
                  "-K %s gro off",
                  i->conf.name, i->conf.address, i->conf.address);
     return DQ_OK;

@@ -116,12 +116,24 @@ static void finish_checksum(uint8_t *p, uint32_t len, const struct virtio_net_hd
     dqi_put_be16(p + at, sum != 0 ? sum : 0xffff);
 }
 
+// What was not handed on.
+typedef struct bad_frames {
+    uint32_t cut, joined;
+    uint64_t bytes;
+} bad_frames;
+
 // False: it can't be handed on, cut by the ring or joined of several.
-static bool take(dqi_packet_ring *r, struct tpacket2_hdr *h, dqi_piece *out) {
+static bool take(dqi_packet_ring *r, struct tpacket2_hdr *h, dqi_piece *out, bad_frames *bad) {
     uint8_t *p = (uint8_t *)h + h->tp_mac;
     struct virtio_net_hdr v;
     memcpy(&v, p - sizeof v, sizeof v);
-    if (h->tp_snaplen < h->tp_len || v.gso_type != VIRTIO_NET_HDR_GSO_NONE) return false;
+    const bool joined = v.gso_type != VIRTIO_NET_HDR_GSO_NONE, cut = h->tp_snaplen < h->tp_len;
+    if (joined || cut) {
+        bad->joined += joined;
+        bad->cut += !joined;
+        bad->bytes += h->tp_len;
+        return false;
+    }
     if (v.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) finish_checksum(p, h->tp_snaplen, &v);
     *out = (dqi_piece){.data = p, .len = h->tp_snaplen, .buf = DQI_NO_BUF};
     if (h->tp_status & TP_STATUS_VLAN_VALID) {
@@ -132,31 +144,27 @@ static bool take(dqi_packet_ring *r, struct tpacket2_hdr *h, dqi_piece *out) {
     return true;
 }
 
-static void count_bad(dqi_port *p, uint64_t n, uint64_t bytes) {
-    if (n == 0) return;
-    dqi_add_shared(&p->c.in, n);
-    dqi_add_shared(&p->c.in_bytes, bytes);
-    dqi_port_drop(p, DQ_DROP_TOO_LONG, n);
+static void count_bad(dqi_port *p, const bad_frames *bad) {
+    if (bad->cut + bad->joined == 0) return;
+    dqi_add_shared(&p->c.in, bad->cut + bad->joined);
+    dqi_add_shared(&p->c.in_bytes, bad->bytes);
+    dqi_port_drop(p, DQ_DROP_TOO_LONG, bad->cut);
+    dqi_port_drop(p, DQ_DROP_JOINED, bad->joined);
 }
 
 uint32_t dqi_packet_ring_read(dqi_lane *l, dqi_piece *out, uint32_t max) {
     dqi_packet_ring *r = l->state;
-    uint32_t n = 0, bad = 0;
-    uint64_t bad_bytes = 0;
+    uint32_t n = 0;
+    bad_frames bad = {0};
     r->taken = 0;
-    while (n + bad < max && r->taken < r->n_frames) {
+    while (r->taken < max && r->taken < r->n_frames) {
         uint32_t k = r->head + r->taken;
         struct tpacket2_hdr *h = (void *)frame_at(r, k < r->n_frames ? k : k - r->n_frames);
         if (!(__atomic_load_n(&h->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER)) break;
         if (r->taken++ == 0) dqi_stamps_look(&r->stamps, l->port->iface->session);
-        if (take(r, h, &out[n])) {
-            n++;
-        } else {
-            bad++;
-            bad_bytes += h->tp_len;
-        }
+        n += take(r, h, &out[n], &bad);
     }
-    count_bad(l->port, bad, bad_bytes);
+    count_bad(l->port, &bad);
     if (n == 0) dqi_packet_ring_release(l);
     return n;
 }

@@ -132,7 +132,8 @@ for i in range(20): s.sendto(i.to_bytes(4) * 2225, ("`+recvAddr+`", 7148))
 	}
 }
 
-// TestXDPSend sends packets of many lengths, up to several buffers of AF_XDP's, as the peer's kernel sees them.
+// TestXDPSend sends packets of many lengths, up to several buffers of AF_XDP's, as the peer's kernel sees them. Then the MTU
+// is lowered, and raised: what it does not allow is counted, with what to do, and the next packets go.
 func TestXDPSend(t *testing.T) {
 	need(t, "xdp", "tcpdump", "tshark")
 	program := built(t)
@@ -162,10 +163,29 @@ for _, n in ipairs{ ` + strings.Trim(strings.ReplaceAll(fmt.Sprint(lengths), " "
   sent = sent + 100
   repeat s:measure{ seconds = 0.02 } until s:stats().port.tx[0].out == sent
 end
+print "lower it"
+local function send(port, until_this)
+  local long = tx:template{ payload_bytes = 4000, udp_dst = port, eth_dst = "02:00:00:00:00:77" }
+  repeat
+    tx:transmit{ count = 1, template = long }
+    s:measure{ seconds = 0.02 }
+  until until_this(s:stats().port.tx[0])
+end
+send(7149, function(q) return (q.dropped_by.too_long or 0) >= 3 end)
+local out = s:stats().port.tx[0].out
+print "raise it"
+send(7149, function(q) return q.out > out end)
 s:stop("all sent")
 `
 	r := c.raw(program, script, "")
+	r.wait("lower it")
+	c.in(c.recv, "ip", "link", "set", "veth0", "mtu", "2000")
+	r.wait("raise it")
+	c.in(c.recv, "ip", "link", "set", "veth0", "mtu", "9000")
 	r.end(0)
+	if !strings.Contains(r.out.String(), "port.tx.0.too_long: ") || !strings.Contains(r.out.String(), "raise buf_size or the MTU") {
+		t.Errorf("what the MTU does not allow is not told:\n%s", r.out.String())
+	}
 	if !strings.Contains(r.out.String(), "AF_XDP on veth0") {
 		t.Errorf("no AF_XDP:\n%s", r.out.String())
 	}

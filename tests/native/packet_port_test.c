@@ -221,7 +221,8 @@ static void joined_segments(void) {
     dq_line l = port_line(&r);
     DQ_EQ(l.in, 3);
     DQ_EQ(l.out, 1);
-    DQ_EQ(l.dropped[DQ_DROP_TOO_LONG], 2);
+    DQ_EQ(l.dropped[DQ_DROP_JOINED], 2);
+    DQ_EQ(l.in_bytes, 4054 + 1054 + 60);
     rig_close(&r);
 }
 
