@@ -42,29 +42,11 @@ end)
 s:run{}
 `
 
-const metricsConfig = `
-daqiri:
-  cfg:
-    version: 1
-    stream_type: "raw"
-    master_core: 0
-    loopback: "sw"
-    memory_regions:
-    - { name: "buffers", kind: "host", affinity: 0, num_bufs: 4096, buf_size: 2048 }
-    interfaces:
-    - name: "port"
-      address: "loop0"
-      rx:
-        queues:
-        - { name: "a", id: 0, cpu_core: -1, batch_size: 64, timeout_us: 1000, memory_regions: ["buffers"] }
-        - { name: "b", id: 1, cpu_core: -1, batch_size: 64, timeout_us: 1000, memory_regions: ["buffers"] }
+const metricsConfig = loopHead + `        - { name: "b", id: 1, cpu_core: -1, batch_size: 64, timeout_us: 1000, memory_regions: ["buffers"] }
         flows:
         - { name: "north", id: 11, match: { udp_dst: 7148 }, action: { type: queue, id: 0 } }
         - { name: "south", id: 12, match: { udp_dst: 7149 }, action: { type: queue, id: 1 } }
-      tx:
-        queues:
-        - { name: "out", id: 0, cpu_core: -1, batch_size: 64, memory_regions: ["buffers"] }
-`
+` + loopTail
 
 // metricsRun starts the script with an endpoint and returns what the endpoint shows once nothing moves, and the summary.
 func metricsRun(t *testing.T) (map[string]*dto.MetricFamily, ledgerJSON, string) {

@@ -36,25 +36,7 @@ s:after(0.05, function() print("moving") end)
 s:run{ packets = args.n }
 `
 
-const s3Config = `
-daqiri:
-  cfg:
-    version: 1
-    stream_type: "raw"
-    master_core: 0
-    loopback: "sw"
-    memory_regions:
-    - { name: "buffers", kind: "host", affinity: 0, num_bufs: 4096, buf_size: 2048 }
-    interfaces:
-    - name: "port"
-      address: "loop0"
-      rx:
-        queues:
-        - { name: "a", id: 0, cpu_core: -1, batch_size: 64, timeout_us: 1000, memory_regions: ["buffers"] }
-      tx:
-        queues:
-        - { name: "out", id: 0, cpu_core: -1, batch_size: 64, memory_regions: ["buffers"] }
-`
+const s3Config = loopHead + loopTail
 
 const s3Secret = "a-secret" // of the server; it must be printed nowhere
 

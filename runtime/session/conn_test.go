@@ -201,11 +201,8 @@ func TestPeerClosesInMidStream(t *testing.T) {
 			if err := b.rx.Interface().Listen(b.me, nil); err != nil {
 				return err
 			}
-			tap, err := b.rx.Tap(b.me, nil, TapOptions{})
+			tap, err := b.begin(Drop)
 			if err != nil {
-				return err
-			}
-			if err := b.s.Start(b.me); err != nil {
 				return err
 			}
 			conn, err := net.Dial("tcp", address)

@@ -35,11 +35,8 @@ func TestContractChecksums(t *testing.T) {
 					return err
 				}
 				defer b.end(t)
-				tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
+				tap, err := b.begin(Wait)
 				if err != nil {
-					return err
-				}
-				if err := b.s.Start(b.me); err != nil {
 					return err
 				}
 				if got := strings.Contains(b.report(), "checksums of transmissions: by the device"); got != (b.cards != "") {

@@ -21,11 +21,8 @@ func refuses(what string, err, kind error, words string) error {
 // TestContractGroups joins and leaves a group while packets flow; who can't says so.
 func TestContractGroups(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
+		tap, err := b.begin(Wait)
 		if err != nil {
-			return err
-		}
-		if err := b.s.Start(b.me); err != nil {
 			return err
 		}
 		i, group := b.rx.Interface(), "239.9.1.7"

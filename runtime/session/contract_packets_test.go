@@ -23,11 +23,8 @@ func (b *bench) seqField() Field { return Field{Base: BasePayload, BitWidth: 64}
 
 func TestContractColumnsAndSelections(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
+		tap, err := b.begin(Wait)
 		if err != nil {
-			return err
-		}
-		if err := b.s.Start(b.me); err != nil {
 			return err
 		}
 		if err := b.send(100, 8, 7148); err != nil {
@@ -176,11 +173,8 @@ func (c sieve) run(t *testing.T, b *bench) error {
 	if err != nil {
 		return err
 	}
-	tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
+	tap, err := b.begin(Wait)
 	if err != nil {
-		return err
-	}
-	if err := b.s.Start(b.me); err != nil {
 		return err
 	}
 	const n = 10
@@ -222,11 +216,8 @@ func TestContractWritesEveryPacket(t *testing.T) {
 				if _, err := b.s.Pipe([]*Queue{b.rx}, disk); err != nil {
 					return err
 				}
-				tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
+				tap, err := b.begin(Wait)
 				if err != nil {
-					return err
-				}
-				if err := b.s.Start(b.me); err != nil {
 					return err
 				}
 				if err := b.send(0, 12, 7148); err != nil {
@@ -528,11 +519,8 @@ func (b *bench) transform(t *testing.T) error {
 
 func TestContractTimedSend(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
+		tap, err := b.begin(Wait)
 		if err != nil {
-			return err
-		}
-		if err := b.s.Start(b.me); err != nil {
 			return err
 		}
 		x, err := b.tx.Alloc(b.l, 3)

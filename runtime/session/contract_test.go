@@ -16,11 +16,8 @@ import (
 
 func TestContractOrderAndLengths(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
+		tap, err := b.begin(Wait)
 		if err != nil {
-			return err
-		}
-		if err := b.s.Start(b.me); err != nil {
 			return err
 		}
 		const rounds, n = 20, 10
@@ -54,11 +51,8 @@ func TestContractOrderAndLengths(t *testing.T) {
 
 func TestContractCounters(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
+		tap, err := b.begin(Wait)
 		if err != nil {
-			return err
-		}
-		if err := b.s.Start(b.me); err != nil {
 			return err
 		}
 		const rounds, n = 10, 7
@@ -118,11 +112,8 @@ func (b *bench) checkGone(t *testing.T, x *Burst, how string) {
 
 func TestContractOwnership(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
+		tap, err := b.begin(Wait)
 		if err != nil {
-			return err
-		}
-		if err := b.s.Start(b.me); err != nil {
 			return err
 		}
 		gone := func(x *Burst, how string) { t.Helper(); b.checkGone(t, x, how) }
@@ -357,11 +348,8 @@ func TestContractReopen(t *testing.T) {
 					if err != nil {
 						return fmt.Errorf("round %d: %w", round, err)
 					}
-					tap, err := b.rx.Tap(me, nil, TapOptions{})
+					tap, err := b.begin(Drop)
 					if err != nil {
-						return err
-					}
-					if err := b.s.Start(me); err != nil {
 						return err
 					}
 					if err := b.send(0, 3, 7148); err != nil {

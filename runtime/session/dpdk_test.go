@@ -94,6 +94,20 @@ func (r dpdkRig) open(me *task.Task, address string) (*bench, error) {
 	return b, err
 }
 
+// run has a task use a session on a device of this driver, and ends it.
+func (r dpdkRig) run(t *testing.T, driver string, fn func(b *bench) error) {
+	t.Helper()
+	t.Parallel()
+	onTask(t, func(me *task.Task) error {
+		b, err := r.open(me, vdev(driver, ""))
+		if err != nil {
+			return err
+		}
+		defer b.end(t)
+		return fn(b)
+	})
+}
+
 // end closes the session and checks what every test leaves behind.
 func (b *bench) end(t *testing.T) {
 	t.Helper()
@@ -127,18 +141,9 @@ func TestDPDKRing(t *testing.T) {
 		{"two queues", dpdkRig{regions: "in", tx: "both", rxQueues: 2}, 100, "copy: several queues"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			onTask(t, func(me *task.Task) error {
-				b, err := c.rig.open(me, vdev("net_ring", ""))
+			c.rig.run(t, "net_ring", func(b *bench) error {
+				tap, err := b.begin(Wait)
 				if err != nil {
-					return err
-				}
-				defer b.end(t)
-				tap, err := b.rx.Tap(me, nil, TapOptions{Policy: Wait})
-				if err != nil {
-					return err
-				}
-				if err := b.s.Start(me); err != nil {
 					return err
 				}
 				for r := range uint64(10) {
@@ -234,18 +239,9 @@ var unseen = []struct {
 func TestDPDKUnseen(t *testing.T) {
 	for _, c := range unseen {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			onTask(t, func(me *task.Task) error {
-				b, err := dpdkRig{regions: "both", tx: "both"}.open(me, vdev("net_ring", ""))
+			dpdkRig{regions: "both", tx: "both"}.run(t, "net_ring", func(b *bench) error {
+				tap, err := b.begin(Drop)
 				if err != nil {
-					return err
-				}
-				defer b.end(t)
-				tap, err := b.rx.Tap(me, nil, TapOptions{})
-				if err != nil {
-					return err
-				}
-				if err := b.s.Start(me); err != nil {
 					return err
 				}
 				if err := b.send(0, 10, 7148); err != nil {
@@ -282,18 +278,9 @@ func TestDPDKUnseen(t *testing.T) {
 // TestDPDKFewBuffers receives of a device that gives all frames that it is asked for or none, into a region of fewer than a
 // batch.
 func TestDPDKFewBuffers(t *testing.T) {
-	t.Parallel()
-	onTask(t, func(me *task.Task) error {
-		b, err := dpdkRig{regions: "few", tx: "both"}.open(me, vdev("net_null", ""))
+	dpdkRig{regions: "few", tx: "both"}.run(t, "net_null", func(b *bench) error {
+		tap, err := b.begin(Drop)
 		if err != nil {
-			return err
-		}
-		defer b.end(t)
-		tap, err := b.rx.Tap(me, nil, TapOptions{})
-		if err != nil {
-			return err
-		}
-		if err := b.s.Start(me); err != nil {
 			return err
 		}
 		for range 10 {

@@ -388,6 +388,15 @@ func (b *bench) fill(x *Burst) error {
 // length is the length of packet seq: 60 and more, so that no engine pads.
 func (b *bench) length(seq uint64) int { return 60 + int(seq*37)%1000 }
 
+// begin taps the receive queue and starts the session.
+func (b *bench) begin(policy Policy) (*Tap, error) {
+	tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: policy})
+	if err == nil {
+		err = b.s.Start(b.me)
+	}
+	return tap, err
+}
+
 // send sends packets first … first + n - 1 in one burst.
 func (b *bench) send(first uint64, n int, port uint16) error {
 	x, err := b.tx.Alloc(b.l, n)

@@ -255,11 +255,8 @@ func hammer(t *testing.T, direct bool, me *task.Task) error {
 	if err != nil {
 		return err
 	}
-	tap, err := b.rx.Tap(me, nil, TapOptions{Policy: Wait})
+	tap, err := b.begin(Wait)
 	if err != nil {
-		return err
-	}
-	if err := b.s.Start(me); err != nil {
 		return err
 	}
 	done := make(chan bool)
@@ -305,11 +302,8 @@ func TestVirtualRunsRepeat(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			tap, err := b.rx.Tap(me, nil, TapOptions{Policy: Wait})
+			tap, err := b.begin(Wait)
 			if err != nil {
-				return err
-			}
-			if err := b.s.Start(me); err != nil {
 				return err
 			}
 			packet := make([]byte, 200)

@@ -140,11 +140,8 @@ func TestHeaderDataSplit(t *testing.T) {
 `, 1)
 	}
 	virtualBench(t, "", split, func(b *bench) error {
-		tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
+		tap, err := b.begin(Wait)
 		if err != nil {
-			return err
-		}
-		if err := b.s.Start(b.me); err != nil {
 			return err
 		}
 		if err := b.send(3, 1, 7148); err != nil {
@@ -177,11 +174,8 @@ func TestSourceAddressIsFilledIn(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
+		tap, err := b.begin(Wait)
 		if err != nil {
-			return err
-		}
-		if err := b.s.Start(b.me); err != nil {
 			return err
 		}
 		if err := b.send(0, 1, 7148); err != nil {
