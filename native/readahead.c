@@ -101,11 +101,12 @@ static void *read_on(void *arg) {
 
 // ---- life -------------------------------------------------------------------------------------------------
 
+// path NULL: standard input.
 static int open_file(dqi_readahead *r, const char *path, dq_diag *diag) {
     struct stat st;
     // A pipe must not hold the open up.
-    r->fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                                   : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    r->fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (!path) path = "standard input";
     if (r->fd < 0 || fstat(r->fd, &st) != 0)
         return dqi_fail(diag, DQ_ESYS - errno, "interface %s: %s: %s", r->iface->conf.name, path,
                         strerror(errno));
@@ -126,7 +127,7 @@ static int open_file(dqi_readahead *r, const char *path, dq_diag *diag) {
 
 int dqi_readahead_open(dqi_readahead *r, const char *path, uint64_t loops, dq_iface *i, dq_diag *diag) {
     *r = (dqi_readahead){.fd = -1, .loops = loops, .iface = i, .wake = {.fd = -1}};
-    int err = open_file(r, path, diag);
+    int err = open_file(r, strcmp(path, "-") == 0 ? NULL : path, diag);
     if (err == DQ_OK) err = dqi_wake_init(&r->wake);
     for (int k = 0; err == DQ_OK && k < DQI_CHUNKS; k++) {
         uint8_t *mem = malloc(DQI_CHUNK_CARRY + DQI_CHUNK_BYTES);

@@ -188,7 +188,7 @@ void dqi_replay_took(dqi_replay *r) {
 int dqi_replay_open(dqi_replay *r, dq_iface *i, const char *path, dqi_counters *c, dq_diag *diag) {
     r->iface = i;
     r->c = c;
-    snprintf(r->path, sizeof r->path, "%s", path);
+    snprintf(r->path, sizeof r->path, "%s", strcmp(path, "-") == 0 ? "standard input" : path);
     int err = dqi_readahead_open(&r->ahead, path, i->conf.replay.loops, i, diag);
     if (err != DQ_OK) return err;
     if (r->ahead.stream) return DQ_OK; // it may bring its first packet in an hour

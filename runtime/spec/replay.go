@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 // Replay says how an interface with the address pcap:FILE replays its capture (a key of ours): with its own gaps divided by
@@ -105,7 +107,11 @@ type SourceFile struct {
 	Interface string // empty: every interface that receives and has none of its own
 	File      string
 	Replay    *Replay
+
+	given bool // it says how
 }
+
+var sourceKeys = []string{"speed", "rate", "pps", "loops"}
 
 var sourceInterface = regexp.MustCompile(`^([A-Za-z0-9_.-]+)=(.+)$`)
 
@@ -121,9 +127,15 @@ func ParseSource(arg string) (SourceFile, error) {
 		at := strings.LastIndexByte(s.File, ',')
 		key, value, ok := strings.Cut(s.File[at+1:], "=")
 		fn := set[key]
-		if at < 0 || !ok || fn == nil {
+		if at < 0 || !ok {
 			break // a comma of the file's name
 		}
+		if near := suggest.Nearest(key, sourceKeys); fn == nil && near != "" {
+			return s, fmt.Errorf("%q: unknown key %s; did you mean %q?", arg, key, near)
+		} else if fn == nil {
+			break
+		}
+		s.given = true
 		if err := fn(value); err != nil {
 			return s, fmt.Errorf("%s: %w", key, err)
 		}
@@ -143,8 +155,8 @@ func ParseSource(arg string) (SourceFile, error) {
 	return s, nil
 }
 
-// replaceSources gives the interfaces the captures of Options.Sources. All other interfaces only count what is
-// sent there.
+// replaceSources gives the interfaces the captures of Options.Sources, which are replayed as these say, or else as the
+// interface's own key replay does. All other interfaces only count what is sent there.
 func (p *parser) replaceSources(c *Config) {
 	used := make([]bool, len(p.opts.Sources))
 	piped := ""
@@ -164,8 +176,12 @@ func (p *parser) replaceSources(c *Config) {
 		case found >= 0 && i.RX == nil:
 			p.errorf(i.Source, "--source %s: the interface does not receive", i.Name)
 		}
+		how := i.Replay
 		i.Address, i.engine, i.Replay = "", EnginePCAP, nil
 		if found >= 0 {
+			if s := p.opts.Sources[found]; how == nil || s.given {
+				how = s.Replay
+			}
 			used[found] = true
 			if p.opts.Sources[found].File == "-" {
 				if piped != "" {
@@ -173,7 +189,7 @@ func (p *parser) replaceSources(c *Config) {
 				}
 				piped = i.Name
 			}
-			i.Address, i.Replay = "pcap:"+p.opts.Sources[found].File, p.opts.Sources[found].Replay
+			i.Address, i.Replay = "pcap:"+p.opts.Sources[found].File, how
 		}
 	}
 	for n, s := range p.opts.Sources {
@@ -181,9 +197,12 @@ func (p *parser) replaceSources(c *Config) {
 			continue
 		}
 		at := Source{Pos: Pos{File: "--source"}}
-		if s.Interface == "" {
+		switch {
+		case s.Interface == "":
 			p.errorf(at, "no interface of %s is left to replay %s", c.File, s.File)
-		} else {
+		case contains(c.interfaceNames(), s.Interface):
+			p.errorf(at, "interface %s has two captures, %s is one of them: it replays one", s.Interface, s.File)
+		default:
 			p.errorf(at, "there is no interface %s%s", s.Interface, didYouMean(s.Interface, c.interfaceNames()))
 		}
 	}

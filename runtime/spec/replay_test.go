@@ -73,6 +73,23 @@ interfaces:
 	}
 }
 
+// TestSourceKeepsReplay gives an interface that says how it replays another capture.
+func TestSourceKeepsReplay(t *testing.T) {
+	for arg, want := range map[string]float64{"b.pcap": 3, "b.pcap,speed=1": 1, "b.pcap,loops=2": 1} {
+		source, err := ParseSource(arg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, _, err := ParseText("x.yaml", fmt.Sprintf(replayed, "sw", "pcap:a", "{speed: 3}"), Options{Sources: []SourceFile{source}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := cfg.Interfaces[0]; i.Address != "pcap:b.pcap" || i.Replay.Speed != want {
+			t.Errorf("%s: %s at speed %v, want %v", arg, i.Address, i.Replay.Speed, want)
+		}
+	}
+}
+
 func TestParseSource(t *testing.T) {
 	tests := []struct{ arg, want, fault string }{
 		{"a.pcap", " a.pcap 1 0 0 1", ""},
@@ -82,6 +99,7 @@ func TestParseSource(t *testing.T) {
 		{"a,rate=10Mbit/s,loops=7", " a 0 10000000 0 7", ""},
 		{"a,pps=1000", " a 0 0 1000 1", ""},
 		{"a,speed=max", " a 0 0 0 1", ""},
+		{"a,sped=2", "", `"a,sped=2": unknown key sped; did you mean "speed"?`},
 		{"a,colour=red", " a,colour=red 1 0 0 1", ""},
 		{"a,speed=2,pps=3", "", "speed excludes pps"},
 		{"a,loops=many", "", `loops: "many" is not a number of loops`},
@@ -132,6 +150,7 @@ interfaces:
 		{"two=b.pcap", "", "", "interface one receives, and no --source is for it: add --source one=FILE"},
 		{"a.pcap tow=b.pcap", "", "", `there is no interface tow; did you mean "two"?`},
 		{"a.pcap out=b.pcap", "", "", "--source out: the interface does not receive"},
+		{"a two=b two=c", "", "", "interface two has two captures, b is one of them: it replays one"},
 		{"one=a two=b c", "", "", "no interface of x.yaml is left to replay c"},
 		{"-", "", "", "standard input is the capture of interface one already: add --source two=FILE"},
 		{"- two=b.pcap", "", "pcap:- pcap:b.pcap ", ""},
