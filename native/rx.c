@@ -4,6 +4,7 @@
 #include "actions.h"
 #include "flow_count.h"
 #include "peer_count.h"
+#include "queue.h"
 #include "responder.h"
 
 #include <errno.h>
