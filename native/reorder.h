@@ -48,8 +48,9 @@ typedef struct dqi_reorder {
     dqi_reorder_sources *by_source; // NULL: they are not told apart
     uint64_t mask;                  // of a sequence number's bits
     uint32_t most;                  // bytes of a slot at most
-    uint32_t cells_each;            // of a slot
-    int64_t far;                    // batches: a longer jump is not believed at once
+    bool stream;         // payloads go past the caches: they are copied as they are, into large batches
+    uint32_t cells_each; // of a slot
+    int64_t far;         // batches: a longer jump is not believed at once
     uint32_t stray_far,
         stray_near; // packets that have to agree on it: after a far jump, after a near one back
 

@@ -4,10 +4,12 @@
 #include "burst.h"
 #include "expr.h"
 #include "spead.h"
+#include "stream.h"
 
 #include <string.h>
 
-#define CHUNK 128 // packets whose numbers are computed at once
+#define CHUNK     128  // packets whose numbers are computed at once
+#define LONG_COPY 8192 // bytes; memcpy spares reading the lines, too, where it writes so many
 
 // The numbers of some packets of a burst; has: all that are needed.
 typedef struct columns {
@@ -16,6 +18,14 @@ typedef struct columns {
     uint64_t source[CHUNK];
     uint8_t named[CHUNK]; // has a source
 } columns;
+
+// Where one packet's payload lies and belongs.
+typedef struct item {
+    const uint8_t *bytes;   // NULL: it turned out to be nowhere
+    uint32_t from;          // bytes there,
+    uint32_t len, slot, at; // and what they become in the slot
+    uint32_t index;         // of the packet in the chunk
+} item;
 
 // What a push works on.
 typedef struct work {
@@ -28,14 +38,8 @@ typedef struct work {
     dqi_key key;       // of the source of the packet before, where known_id is not 0
     uint32_t known_id;
     columns cols;
+    item items[CHUNK]; // of a run
 } work;
-
-// Where one packet's payload lies and belongs.
-typedef struct item {
-    const uint8_t *bytes;
-    uint32_t from;          // bytes there,
-    uint32_t len, slot, at; // and what they become in the slot
-} item;
 
 // ---- numbers ----------------------------------------------------------------------------------------------
 
@@ -132,23 +136,29 @@ static uint32_t source_id(work *w, uint32_t i) {
     return w->known_id;
 }
 
-// Takes the cell of the i-th packet of the chunk, which was nobody's, and copies its payload.
-static int put(work *w, uint32_t i, dqi_batch *b, const item *it) {
-    const dqi_reorder *r = w->r;
-    const dq_aggregate *a = &b->agg;
+// Bytes that a payload may have at its place in a batch.
+static uint32_t room_of(const dq_aggregate *a, const item *it) {
     uint32_t room = a->slot_bytes - it->at;
-    if (room > a->cell_bytes) room = a->cell_bytes;
-    if (it->len > room) return DQ_DROP_TOO_LONG;
-    uint64_t cell = (uint64_t)it->slot * r->cells_each + (it->at ? it->at / a->cell_bytes : 0);
-    uint64_t bit = UINT64_C(1) << cell % 64;
-    if (atomic_fetch_or_explicit(&b->present[cell / 64], bit, memory_order_relaxed) & bit)
-        return DQ_DROP_DUPLICATE;
-    uint8_t *to = b->data + (uint64_t)it->slot * a->slot_bytes + it->at;
-    dqi_convert_bytes(&r->convert, to, it->bytes, it->from);
+    return room > a->cell_bytes ? a->cell_bytes : room;
+}
+
+static uint64_t cell_of(const dqi_reorder *r, const dq_aggregate *a, const item *it) {
+    return (uint64_t)it->slot * r->cells_each + (it->at ? it->at / a->cell_bytes : 0);
+}
+
+static void copy(work *w, dqi_batch *b, const item *it) {
+    const dqi_reorder *r = w->r;
+    uint32_t room = room_of(&b->agg, it);
+    uint8_t *to = b->data + (uint64_t)it->slot * b->agg.slot_bytes + it->at;
+    if (r->stream && it->from < LONG_COPY)
+        dqi_stream_bytes(to, it->bytes, it->from);
+    else
+        dqi_convert_bytes(&r->convert, to, it->bytes, it->from);
     if (it->len < room && r->conf.fill != DQ_FILL_KEEP) memset(to + it->len, r->conf.fill, room - it->len);
-    if (b->extra) atomic_store_explicit(&b->extra[it->slot], w->cols.extra[i], memory_order_relaxed);
-    if (b->ids) atomic_store_explicit(&b->ids[cell], (uint16_t)source_id(w, i), memory_order_relaxed);
-    return DQI_PLACED;
+    if (b->extra) atomic_store_explicit(&b->extra[it->slot], w->cols.extra[it->index], memory_order_relaxed);
+    if (b->ids)
+        atomic_store_explicit(&b->ids[cell_of(r, &b->agg, it)], (uint16_t)source_id(w, it->index),
+                              memory_order_relaxed);
 }
 
 // ---- runs -------------------------------------------------------------------------------------------------
@@ -160,29 +170,63 @@ static void lose(work *w, uint32_t i, int why) {
     if (w->r->by_source) dqi_reorder_sources_lost(w->r->by_source, source_id(w, i), (dq_reason)why);
 }
 
-// Fills b with packets from the i-th on, as long as they are of b; the first that isn't.
-static uint32_t fill(work *w, dqi_batch *b, uint32_t i, uint32_t *placed, int64_t *ts, uint32_t *longest) {
+// The packets from the i-th on, as long as they are of b, become items, *n of them; the first that isn't.
+static uint32_t gather(work *w, const dqi_batch *b, uint32_t i, uint32_t *n, uint32_t *longest) {
     const dqi_reorder *r = w->r;
     for (; i < w->n; i++) {
-        item it;
+        item *it = &w->items[*n];
         if (!takes(r, w->in->flow[w->first + i])) {
             pass(w, i);
             continue;
         }
-        int what = examine(w, i, &it);
+        int what = examine(w, i, it);
         if (what == DQI_PLACED) {
             if (!dqi_batch_has(r, b, w->cols.number[i])) break;
-            if (r->seq) it.slot = (uint32_t)((w->cols.number[i] - b->first) & r->mask);
-            if (it.len > *longest) *longest = it.len;
-            what = put(w, i, b, &it);
+            if (r->seq) it->slot = (uint32_t)((w->cols.number[i] - b->first) & r->mask);
+            if (it->len > *longest) *longest = it->len;
+            if (it->len > room_of(&b->agg, it)) what = DQ_DROP_TOO_LONG;
         }
-        if (what == DQI_PLACED) {
-            ++*placed;
-            *ts = w->in->ts[w->first + i];
-        } else {
+        it->index = i;
+        if (what == DQI_PLACED)
+            ++*n;
+        else
             lose(w, i, what);
+    }
+    return i;
+}
+
+// Takes the cells of n items; those that were somebody's are duplicates. A word of the bitmap at a time, and
+// before anything is copied: an atomic change waits for all stores before it.
+static void claim(work *w, dqi_batch *b, uint32_t n) {
+    for (uint32_t k = 0, end; k < n; k = end) {
+        uint64_t word = cell_of(w->r, &b->agg, &w->items[k]) / 64, mask = 0;
+        for (end = k; end < n; end++) {
+            uint64_t cell = cell_of(w->r, &b->agg, &w->items[end]), bit = UINT64_C(1) << cell % 64;
+            if (cell / 64 != word || mask & bit) break;
+            mask |= bit;
+        }
+        uint64_t twice = atomic_fetch_or_explicit(&b->present[word], mask, memory_order_relaxed) & mask;
+        for (uint32_t j = k; twice && j < end; j++) {
+            if (!(twice >> cell_of(w->r, &b->agg, &w->items[j]) % 64 & 1)) continue;
+            w->items[j].bytes = NULL;
+            lose(w, w->items[j].index, DQ_DROP_DUPLICATE);
         }
     }
+}
+
+// Fills b with packets from the i-th on, as long as they are of b; the first that isn't.
+static uint32_t fill(work *w, dqi_batch *b, uint32_t i, uint32_t *placed, int64_t *ts, uint32_t *longest) {
+    uint32_t n = 0;
+    i = gather(w, b, i, &n, longest);
+    claim(w, b, n);
+    for (uint32_t k = 0; k < n; k++) {
+        const item *it = &w->items[k];
+        if (!it->bytes) continue;
+        copy(w, b, it);
+        ++*placed;
+        *ts = w->in->ts[w->first + it->index];
+    }
+    if (w->r->stream) dqi_stream_end();
     return i;
 }
 
@@ -271,8 +315,12 @@ static void count_through(work *w, uint32_t from, uint32_t to) {
 
 int dqi_reorder_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) {
     dqi_reorder *r = st->impl;
-    work w = {.r = r, .node = node, .source = source_of(r, in), .in = in};
+    work w;
     uint32_t had = node->turn;
+    w.r = r;
+    w.node = node;
+    w.source = source_of(r, in);
+    w.in = in;
     w.first = had;
     w.n_rest = node->rest;
     node->turn = node->rest = 0;

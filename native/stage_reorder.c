@@ -8,9 +8,10 @@
 #include <sys/mman.h>
 
 #define USUAL_WINDOW 4
-#define FAR_WINDOWS  16  // a longer jump of the numbers is far,
-#define FAR_AGREE    8   // and believed when so many packets in a row agree on it;
-#define NEAR_AGREE   256 // a place a little behind the window by these, or by a window full
+#define STREAM_BYTES (4 << 20) // of a batch: no cache has it whole when it is read
+#define FAR_WINDOWS  16        // a longer jump of the numbers is far,
+#define FAR_AGREE    8         // and believed when so many packets in a row agree on it;
+#define NEAR_AGREE   256       // a place a little behind the window by these, or by a window full
 
 static int fault(dq_diag *diag, const char *name, const char *text) {
     return dqi_fail(diag, DQ_INVALID_PARAMETER, "reorder %s: %s", name, text);
@@ -127,6 +128,7 @@ static int make_rule(dqi_reorder *r, const dq_reorder_conf *c, dq_diag *diag) {
     r->most = c->slot_bytes ? c->slot_bytes : c->region->conf.buf_size / c->slots;
     r->cells_each = c->offset.n ? (c->slot_bytes + c->packet_bytes - 1) / c->packet_bytes : 1;
     uint64_t all = (uint64_t)c->slots * c->window;
+    r->stream = !r->convert.fn && (uint64_t)c->slots * r->most >= STREAM_BYTES;
     r->far = (int64_t)FAR_WINDOWS * c->window;
     r->stray_far = FAR_AGREE;
     r->stray_near = all < NEAR_AGREE ? NEAR_AGREE : all > UINT32_MAX ? UINT32_MAX : (uint32_t)all;

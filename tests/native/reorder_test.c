@@ -492,50 +492,77 @@ static void other_flows(void) {
     rig_close(&r);
 }
 
-// Three queues of three workers fill one window: each slot's packets come by one of them.
+// Numbers from first on of 4 batches whose slots are those of one port, in disorder; `but` is left out.
+static void send_share(rig *r, uint64_t first, uint32_t port, uint64_t but, uint64_t *state) {
+    uint64_t seqs[4 * SLOTS];
+    uint32_t n = 0;
+    for (uint64_t k = 0; k < 4 * SLOTS; k++)
+        if (k % SLOTS % 3 == port && first + k != but) seqs[n++] = first + k;
+    for (uint32_t k = n; k-- > 1;) {
+        uint32_t o = dq_below(state, k + 1);
+        uint64_t t = seqs[k];
+        seqs[k] = seqs[o];
+        seqs[o] = t;
+    }
+    rig_send(r, seqs, n, (uint16_t)(7 + port));
+}
+
+// How queues of three workers feed the stage: by pipes, waiting for each other, or by a claim.
+typedef enum feed { EAGER, WAITING, CLAIMED, FEEDS } feed;
+
+static void feed_by(rig *r, feed how) {
+    if (how != CLAIMED) {
+        rig_start(r);
+        return;
+    }
+    dq_diag d = {{0}};
+    dq_stage *rest = counter(&r->b, "rest");
+    for (uint32_t k = 0; k < 3; k++) {
+        bed_must(dq_queue_claim(r->b.rx[0][k], &r->st, 1, &d), &d, "claim");
+        bed_pipe(r->b.rx[0][k], &rest, 1);
+    }
+    rig_tap(r);
+    bed_start(&r->b);
+}
+
+// Three queues of three workers fill one window: each slot's packets come by one of them. Packets of another
+// flow pass.
 static void many_fillers(void) {
-    for (int wait = 0; wait < 2; wait++) {
+    const uint64_t batches = 600;
+    const uint32_t ids[] = {1, 2, 3};
+    for (feed how = EAGER; how < FEEDS; how++) {
         rig r;
         dq_reorder_conf c = usual();
         c.window = 8;
-        c.wait = wait;
+        c.wait = how != EAGER;
         c.policy = DQ_POLICY_WAIT;
-        c.timeout_ns = wait ? BED_PATIENCE : 0;
+        c.timeout_ns = c.wait ? BED_PATIENCE : 0;
+        c.flow_ids = ids;
+        c.n_flow_ids = 3;
         c.source = (dq_number){low, 2};
         rig_open(&r, (bed_conf){.mode = BED_WORKER, .rx = 3, .batch = 32, .timeout_us = 20}, c);
-        dq_rule rules[] = {bed_rule(7, 1, 0), bed_rule(8, 2, 1), bed_rule(9, 3, 2)};
-        for (uint32_t k = 0; k < 3; k++)
-            rules[k].order = k;
-        bed_rules(r.b.ifaces[0], rules, 3);
+        dq_rule rules[] = {bed_rule(7, 1, 0), bed_rule(8, 2, 1), bed_rule(9, 3, 2), bed_rule(10, 4, 2)};
+        bed_rules(r.b.ifaces[0], rules, 4);
         for (uint16_t s = 0; s < SLOTS; s++)
             r.port_of_slot[s] = (uint16_t)(7 + s % 3);
-        rig_start(&r);
-        r.any_order = !wait; // a thread that falls far behind takes the window back
-        const uint64_t batches = 600;
+        feed_by(&r, how);
+        r.any_order = !c.wait; // a thread that falls far behind takes the window back
         uint64_t state = 1, first = 0;
         rig_send(&r, &first, 1, 7);
         while (blocks(&r).in == 0)
             nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-        for (uint64_t at = 0; at < batches; at += 4)
-            for (uint32_t port = 0; port < 3; port++) {
-                uint64_t seqs[64];
-                uint32_t n = 0;
-                for (uint64_t k = 0; k < 4 * SLOTS; k++)
-                    if (k % SLOTS % 3 == port && at + k > 0) seqs[n++] = at * SLOTS + k;
-                for (uint32_t k = n; k-- > 1;) {
-                    uint32_t o = dq_below(&state, k + 1);
-                    uint64_t t = seqs[k];
-                    seqs[k] = seqs[o];
-                    seqs[o] = t;
-                }
-                rig_send(&r, seqs, n, (uint16_t)(7 + port));
-            }
-        if (wait) rig_until(&r, batches * SLOTS);
+        for (uint64_t at = 0; at < batches; at += 4) {
+            for (uint32_t port = 0; port < 3; port++)
+                send_share(&r, at * SLOTS, port, first, &state);
+            rig_send(&r, &at, 1, 10);
+        }
+        if (c.wait) rig_until(&r, batches * SLOTS);
         rig_stop(&r);
         dq_line l = blocks(&r);
-        DQ_EQ(l.in, batches * SLOTS);
+        DQ_EQ(l.in, batches * SLOTS + batches / 4);
         DQ_EQ(l.dropped[DQ_DROP_DUPLICATE], 0);
-        DQ_EQ(r.packets, l.out);
+        DQ_EQ(l.out, r.packets + batches / 4);
+        if (how == CLAIMED) DQ_EQ(stage_line(&r.b, "rest").in, batches / 4);
         uint64_t packets = 0, late = 0, missing = source(&r, 0, DQ_SOURCE_UNKNOWN).missing;
         for (uint64_t k = 0; k < 4; k++) {
             dq_source_count s = source(&r, k, DQ_SOURCE_NUMBER);
@@ -543,15 +570,59 @@ static void many_fillers(void) {
             late += s.late;
             missing += s.missing;
         }
-        DQ_EQ(packets, l.out);
+        DQ_EQ(packets, r.packets);
         DQ_EQ(late, l.dropped[DQ_DROP_LATE]);
         DQ_EQ(missing, l.extra[DQ_EXTRA_MISSING]);
-        if (wait) {
+        if (c.wait) {
             DQ_EQ(r.missing, 0);
             DQ_EQ(l.dropped[DQ_DROP_LATE], 0);
         }
         rig_close(&r);
     }
+}
+
+// The bytes of a slot of a large batch: those of its packet, or zeros.
+static void check_large(const uint8_t *data, uint32_t slot, uint32_t len, bool is) {
+    uint8_t want[BED_HEAD + 1200] = {0};
+    if (is) bed_frame(want, BED_HEAD + len, 1000, 7, slot);
+    DQ_EQ_BYTES(data + (size_t)slot * len, want + BED_HEAD, len);
+}
+
+// A batch that no cache holds, in slots at odd places: copies go past the caches. Of two packets with one
+// number in a burst, and in two, the second is a duplicate.
+static void large_batches(void) {
+    enum { LARGE = 1001, SENT = 150, COUNT = (4 << 20) / LARGE + 1 };
+    bed b;
+    dq_diag d = {{0}};
+    dq_stage *st;
+    dq_queue *out;
+    dq_event ev;
+    bed_open(&b, (bed_conf){.batch = 64, .buf_size = 1200, .more_bufs = 1, .more_size = COUNT * LARGE});
+    dq_reorder_conf c = usual();
+    c.region = b.more;
+    c.slots = COUNT;
+    c.slot_bytes = LARGE;
+    c.fill = 0;
+    bed_must(dq_stage_reorder(b.s, "blocks", &c, &st, &out, &d), &d, "reorder");
+    dq_stage *tap = bed_tap(&b, 1, 64, DQ_POLICY_WAIT);
+    bed_pipe(out, &tap, 1);
+    bed_pipe(b.rx[0][0], &st, 1);
+    bed_start(&b);
+    for (uint32_t k = 0; k < SENT; k++) {
+        b.seq = k % 50 == 49 ? k - 1 : k;
+        DQ_EQ(bed_send(&b, b.tx[0][0], 1, BED_HEAD + LARGE, 7), DQ_OK);
+    }
+    b.seq = 0;
+    DQ_EQ(bed_send(&b, b.tx[0][0], 1, BED_HEAD + LARGE, 7), DQ_OK);
+    while (dq_step(b.s) > 0) {
+    }
+    dq_session_stop(b.s, 0);
+    DQ_EQ(dq_wait(b.w, 0, &ev, 1), 1);
+    for (uint32_t k = 0; k < SENT + 10; k++)
+        check_large(ev.view.base + ev.view.off[0][0], k, LARGE, k < SENT && k % 50 != 49);
+    DQ_EQ(stage_line(&b, "blocks").dropped[DQ_DROP_DUPLICATE], 4);
+    dq_burst_unref(ev.b);
+    bed_close(&b);
 }
 
 // Of two queues one is silent: the other waits for it until the batch's time is up.
@@ -637,6 +708,7 @@ int main(int argc, char **argv) {
     DQ_RUN(found_again);
     DQ_RUN(other_flows);
     DQ_RUN(many_fillers);
+    DQ_RUN(large_batches);
     DQ_RUN(waits_for_its_time);
     DQ_RUN(misuse);
     return dq_done();
