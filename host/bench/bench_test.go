@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	seconds := map[string]int{"run": 2, "bench-peer": 1}[os.Args[1]]
-	line := fmt.Sprintf(`echo '{"packets":6e6,"bursts":1e6,"bytes":1e9,"seconds":%d,"cpu_seconds":%[1]d,"allocations":4e6}'`, seconds)
+	line := fmt.Sprintf(`echo '{"packets":6e6,"bursts":1e6,"bytes":1e9,"seconds":%d,"cpu_seconds":%[1]d,"bytes_per_second":1e9,"allocations":4e6}'`, seconds)
 	mode, where, _ := strings.Cut(os.Getenv("PATH"), "=")
 	switch mode {
 	case "fail":
@@ -64,6 +64,7 @@ func TestCases(t *testing.T) {
 	}
 	for _, want := range []string{"loop_1024", "loop_copy", "script_handler", "script_modify", "udp_1024", "udp_8000", "udp_65000",
 		"udp_plain_1024", "udp_plain_8000", "tcp", "write_pcap_1024", "write_pcap_8000", "write_pcapng_1024", "write_pcapng_8000", "write_raw_1024", "write_raw_8000", "write_blocks_1024", "write_blocks_8000",
+		"reorder_256", "reorder_1024", "reorder_4096", "reorder_8192", "convert",
 		"capture_pcap", "xdp", "replay", "replay_veth", "replay_gaps", "latency", "pacing", "start"} {
 		if !seen[want] {
 			t.Errorf("no case %s", want)
@@ -148,6 +149,10 @@ func TestProgram(t *testing.T) {
 		case r.Error != "" || r.Ratio == nil || *r.Ratio != 0.5:
 			t.Errorf("%s: %+v, want half of the peer's rate", c.name, r)
 		}
+	}
+	convert := program(t, "").run(ctx, named(t, "convert"))
+	if convert.Error != "" || *convert.Value != 1 || *convert.Ratio != 1 || convert.Figures["int4_fp32"] != 1 || convert.Figures["peer_copy"] != 1 {
+		t.Errorf("%+v, want 1 GB of all", convert)
 	}
 	handler := program(t, "").run(ctx, named(t, "script_handler"))
 	if handler.Error != "" || *handler.Value != 0 || handler.Figures["allocations"] != 4 || handler.Better != "lower" {

@@ -21,7 +21,10 @@ type Case struct {
 	run     func(ctx context.Context, b *bench, r *Result) error
 }
 
-const mppsPerCPU = "million packets per CPU second"
+const (
+	mppsPerCPU   = "million packets per CPU second"
+	perCPUSecond = "GB per CPU second"
+)
 
 // Cases lists all, in the order in which they run.
 var Cases = []Case{
@@ -43,6 +46,11 @@ var Cases = []Case{
 	{"write_raw_8000", "the same with 8000 bytes", "GB/s", false, 10, runWrite("raw", 8000)},
 	{"write_blocks_1024", "frames of 1024 bytes put in order, 4 MiB a block, into a block file", "GB/s", false, 10, runWrite("blocks", 1024)},
 	{"write_blocks_8000", "the same with 8000 bytes", "GB/s", false, 10, runWrite("blocks", 8000)},
+	{"reorder_256", "payloads of 256 bytes put in order, into blocks of 4 MiB, on one thread", perCPUSecond, false, 5, runReorder(256)},
+	{"reorder_1024", "the same with 1024 bytes", perCPUSecond, false, 5, runReorder(1024)},
+	{"reorder_4096", "the same with 4096 bytes", perCPUSecond, false, 5, runReorder(4096)},
+	{"reorder_8192", "the same with 8192 bytes", perCPUSecond, false, 5, runReorder(8192)},
+	{"convert", "int16 of the network's order to fp32, from memory to memory, in pieces of 8 KiB", perCPUSecond, false, 10, runConvert},
 	{"capture_pcap", "the highest rate of 8000-byte datagrams over veth at which nothing is lost (needs root)", "GB/s", false, 170, runCapture},
 	{"dpdk_null", "what DPDK's net_null receives, sent on by a handler, in bursts of 512", mppsPerCPU, false, 10, runDPDK(false, true)},
 	{"dpdk_null_native", "the same by a native stage", mppsPerCPU, false, 10, runDPDK(false, false)},

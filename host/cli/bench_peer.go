@@ -22,7 +22,8 @@ type peerFlags struct {
 	host                                            string
 	port, size, segments, buffers, stride, batch, n int
 	pps                                             float64
-	gro, copies, noMarks, engine                    bool
+	gro, copies, noMarks, engine, network           bool
+	from, to                                        string
 	length                                          time.Duration
 }
 
@@ -34,7 +35,7 @@ func newBenchPeer(g *state.Global) *cobra.Command {
 	out := json.NewEncoder(g.Stdout)
 	for name, run := range map[string]func(*json.Encoder, *peerFlags) error{
 		"memory": peerMemory, "udp-send": peerSend, "udp-recv": peerRecv, "udp": peerPair, "latency": peerLatency,
-		"pace": peerPace, "flows": peerFlows} {
+		"pace": peerPace, "flows": peerFlows, "reorder": peerReorder, "convert": peerConvert} {
 		var f peerFlags
 		sub := &cobra.Command{Use: name, Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return fail(ExitDevice, run(out, &f)) }}
@@ -59,6 +60,9 @@ func (f *peerFlags) add(cmd *cobra.Command) {
 	fs.IntVar(&f.stride, "stride", 2304, "bytes from buffer to buffer")
 	fs.IntVar(&f.batch, "batch", 1024, "packets of a burst")
 	fs.IntVar(&f.n, "n", 10000, "datagrams to time, or rules")
+	fs.StringVar(&f.from, "from", "", "type of the elements; none: bytes are copied")
+	fs.StringVar(&f.to, "to", "", "type that they get")
+	fs.BoolVar(&f.network, "network", false, "they have their highest byte first")
 	fs.BoolVar(&f.engine, "engine", false, "the engine's pacer, not the bare loop")
 }
 
@@ -131,6 +135,26 @@ func peerFlows(out *json.Encoder, f *peerFlags) error {
 		return err
 	}
 	return out.Encode(map[string]float64{"ns": ns})
+}
+
+// peerReorder puts packets of f.size in order, or copies them with f.copies.
+func peerReorder(out *json.Encoder, f *peerFlags) error {
+	rate, err := bare.RunReorder(f.size, f.copies, f.length)
+	return encodeRate(out, rate, err)
+}
+
+// peerConvert converts elements from memory to memory.
+func peerConvert(out *json.Encoder, f *peerFlags) error {
+	rate, err := bare.RunConvert(f.from, f.to, f.network, f.length)
+	return encodeRate(out, rate, err)
+}
+
+// encodeRate prints bytes a second, unless there are none.
+func encodeRate(out *json.Encoder, rate float64, err error) error {
+	if err != nil {
+		return err
+	}
+	return out.Encode(map[string]float64{"bytes_per_second": rate})
 }
 
 // peerLatency prints percentiles in µs.

@@ -52,6 +52,18 @@ func RunFlows(rules int, length time.Duration) (float64, error) {
 	return native.RunBareFlows(rules, length)
 }
 
+// RunReorder puts payloads of so many bytes in order for a while, or copies them to the same places: bytes of a CPU
+// second.
+func RunReorder(payload int, copies bool, length time.Duration) (float64, error) {
+	return native.RunBareReorder(payload, copies, length)
+}
+
+// RunConvert converts elements of the named types for a while, network: from the network's order. Without types it
+// copies bytes. It returns the bytes, in and out, of a CPU second.
+func RunConvert(from, to string, network bool, length time.Duration) (float64, error) {
+	return native.RunBareConvert(native.DataTypes{Input: native.DtypeNamed(from), Output: native.DtypeNamed(to), Network: network}, length)
+}
+
 // RunSend sends for conf.For.
 func RunSend(conf Send) (Figures, error) {
 	f, err := native.RunBareSend(conf)

@@ -123,3 +123,22 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+func TestOrder(t *testing.T) {
+	for _, copies := range []bool{false, true} {
+		if rate, err := bare.RunReorder(1024, copies, 10*time.Millisecond); err != nil || rate <= 0 {
+			t.Errorf("reorder, copies %v: %v bytes a second, %v", copies, rate, err)
+		}
+	}
+	if _, err := bare.RunReorder(1000, false, time.Millisecond); err == nil {
+		t.Error("payloads that fill no block are taken")
+	}
+	for _, types := range [][2]string{{"int16", "fp32"}, {"", ""}} {
+		if rate, err := bare.RunConvert(types[0], types[1], true, 10*time.Millisecond); err != nil || rate <= 0 {
+			t.Errorf("%v: %v bytes a second, %v", types, rate, err)
+		}
+	}
+	if _, err := bare.RunConvert("fp32", "int16", false, time.Millisecond); err == nil {
+		t.Error("fp32 becomes int16")
+	}
+}
