@@ -31,8 +31,7 @@ func TestIsolation(t *testing.T) {
 	k := need(t, "tcpreplay", "tc")
 	program, dir := build(t, "./cmd/daqiri-run"), t.TempDir()
 	frames, script := filepath.Join(dir, "frames.pcap"), filepath.Join(dir, "isolation.lua")
-	t.Setenv("DAQIRI_DPDK", library(t))
-	t.Setenv("DAQIRI_FRAMES", frames)
+	env := []string{"DAQIRI_DPDK=" + library(t), "DAQIRI_FRAMES=" + frames}
 	scapy(t, `
 from scapy.all import *
 e = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
@@ -42,7 +41,7 @@ wrpcap("`+frames+`", [e / ip / UDP(sport=1000, dport=port) / bytes(40) for port,
 		t.Fatal(err)
 	}
 	run := quote(program) + ` --allow-exec --summary full ` + quote(script)
-	said := must(t, k, machine{dir: root(t)}, `
+	said := must(t, k, machine{dir: root(t), env: env}, `
 		echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6 # the kernel's own packets would be counted
 		`+run+` 2>&1; echo ------; `+run+` --ports 7100-7148 2>&1`)
 	device, software, _ := strings.Cut(said, "------")
