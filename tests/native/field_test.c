@@ -211,7 +211,8 @@ typedef struct refusal {
 
 static void refuses_bad_fields(void) {
     static const refusal cases[] = {
-        {"field: unknown base 5", {.base = 5, .bit_width = 8}},
+        {"field: unknown base 6", {.base = DQ_BASE_COUNT, .bit_width = 8}},
+        {"field: an item has an id of 15 bits and a value of 48", {.base = DQ_BASE_SPEAD, .bit_width = 8}},
         {"field: unknown metadata 0", {.base = DQ_BASE_META, .bit_width = 8}},
         {"field: unknown metadata 99", {.base = DQ_BASE_META, .meta = 99, .bit_width = 8}},
         {"field: unknown metadata 1", {.base = DQ_BASE_L3, .meta = 1, .bit_width = 8}},
