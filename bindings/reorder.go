@@ -24,27 +24,28 @@ func sessionReorder(c *call) int {
 	opts.need("memory_region")
 	f := opts.format()
 	r := session.ReorderOptions{
-		MemoryRegion:      opts.str("memory_region", ""),
-		Offset:            opts.str("offset", ""),
-		Extra:             opts.str("extra", ""),
-		Fields:            f.with(opts.ownFields("fields")),
-		SlotBytes:         int(opts.size("slot_bytes")),
-		PacketBytes:       int(opts.size("packet_bytes")),
-		Segment:           int(opts.whole("segment", 1, 1, 4)) - 1,
-		PayloadByteOffset: int(opts.whole("payload_byte_offset", 0, 0, 1<<20)),
-		AtPayload:         opts.choice("at", "start", "payload") == "payload",
-		Data:              opts.dataTypes("data_types"),
-		FlowIDs:           opts.flowIDs("flow_ids"),
-		Window:            int(opts.whole("window", 0, 1, int64(session.MaxWindow))),
-		TimeoutNS:         opts.whole("timeout_us", 0, 0, 1<<40) * 1000,
-		Fill:              opts.fill("fill"),
-		DropIncomplete:    opts.choice("missing_action", "passthrough", "drop") == "drop",
-		WaitForOthers:     opts.choice("hand_over", "eager", "wait") == "wait",
-		Policy:            opts.policy(session.Drop),
+		MemoryRegion:   opts.str("memory_region", ""),
+		Offset:         opts.str("offset", ""),
+		Extra:          opts.str("extra", ""),
+		Fields:         f.with(opts.ownFields("fields")),
+		SlotBytes:      int(opts.size("slot_bytes")),
+		PacketBytes:    int(opts.size("packet_bytes")),
+		Segment:        int(opts.whole("segment", 1, 1, 4)) - 1,
+		Data:           opts.dataTypes("data_types"),
+		FlowIDs:        opts.flowIDs("flow_ids"),
+		Window:         int(opts.whole("window", 0, 1, int64(session.MaxWindow))),
+		TimeoutNS:      opts.whole("timeout_us", 0, 0, 1<<40) * 1000,
+		Fill:           opts.fill("fill"),
+		DropIncomplete: opts.choice("missing_action", "passthrough", "drop") == "drop",
+		WaitForOthers:  opts.choice("hand_over", "eager", "wait") == "wait",
+		Policy:         opts.policy(session.Drop),
 	}
-	if f != nil && !opts.has("at") && !opts.has("payload_byte_offset") && r.Segment == 0 && (f.items || f.header >= 0) {
-		r.AtPayload, r.BehindItems, r.PayloadByteOffset = true, f.items, f.header
+	place := f
+	if r.Segment > 0 {
+		place = nil // a format's header is in the first segment
 	}
+	at := opts.payloadPlace(place)
+	r.PayloadByteOffset, r.AtPayload, r.BehindItems = at.offset, at.payload, at.items
 	opts.placeRule(&r, f)
 	opts.source(&r)
 	st, err := o.s.Reorder(opts.str("name", ""), r)

@@ -37,7 +37,7 @@ var sessionType = &typeDef{
 	},
 	methods: []entry{
 		{"after", sessionAfter}, {"at", sessionAt}, {"clock", sessionClock}, {"close", sessionClose},
-		{"count", sessionCount}, {"every", sessionEvery}, {"filter", sessionFilter}, {"interface", sessionInterface},
+		{"convert", sessionConvert}, {"count", sessionCount}, {"every", sessionEvery}, {"filter", sessionFilter}, {"interface", sessionInterface},
 		{"interfaces", sessionInterfaces}, {"log", sessionLog}, {"measure", sessionMeasure}, {"metric", sessionMetric},
 		{"pipe", sessionPipe}, {"region", sessionRegion}, {"reorder", sessionReorder}, {"report", sessionReport}, {"run", sessionRun},
 		{"rx_queue", sessionQueue(true)}, {"rx_queues", sessionQueues(true)}, {"sample", sessionSample},

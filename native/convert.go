@@ -32,3 +32,21 @@ type DataTypes struct {
 func (t DataTypes) c() C.dq_data_types {
 	return C.dq_data_types{input: C.int32_t(t.Input), output: C.int32_t(t.Output), network: flag(t.Network)}
 }
+
+// ConvertConf says what a convert stage makes of payloads; it mirrors dq_convert_conf.
+type ConvertConf struct {
+	Region                 Region
+	Types                  DataTypes
+	PayloadOffset          int
+	AtPayload, BehindItems bool // BehindItems: of SPEAD-64-48
+	Policy                 Policy
+}
+
+// AddConvert makes a stage that converts the elements of payloads, packet by packet.
+func (s *Session) AddConvert(name string, conf ConvertConf) (Stage, error) {
+	c := C.dq_convert_conf{region: conf.Region.c, types: conf.Types.c(), payload_offset: C.uint32_t(conf.PayloadOffset),
+		at_payload: flag(conf.AtPayload) + flag(conf.BehindItems), policy: C.int32_t(conf.Policy)}
+	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
+		return C.dq_stage_convert(s.c, n, &c, out, d)
+	})
+}

@@ -458,6 +458,21 @@ typedef struct dq_reorder_conf {
 int dq_stage_reorder(dq_session *s, const char *name, const dq_reorder_conf *conf, dq_stage **out,
                      dq_queue **aggregates, dq_diag *diag);
 
+// What a convert stage makes of a payload, in buffers of its own.
+typedef struct dq_convert_conf {
+    dq_region *region;       // a packet fills one buffer
+    dq_data_types types;     // of payloads
+    uint32_t payload_offset; // where the payload begins: bytes from the packet's start,
+    int32_t at_payload;      // or as in dq_reorder_conf
+    int32_t policy;          // dq_policy when no buffer is free
+} dq_convert_conf;
+
+// Makes packets whose payloads are of another type, in a session that is open. What is in front of the
+// payload stays; of frames the lengths and checksums of IP and UDP follow, and what is behind the payload
+// goes. INVALID_PARAMETER names what can't be.
+int dq_stage_convert(dq_session *s, const char *name, const dq_convert_conf *conf, dq_stage **out,
+                     dq_diag *diag);
+
 // The writer's first error in words, empty when there is none; and the path of the file that it writes or
 // wrote last in a folder, empty when there is none: false when the writer has no such folder.
 void dq_writer_error(dq_stage *writer, char *buf, size_t len);

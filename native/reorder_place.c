@@ -3,7 +3,7 @@
 #include "reorder.h"
 #include "burst.h"
 #include "expr.h"
-#include "spead.h"
+#include "payload.h"
 #include "stream.h"
 
 #include <string.h>
@@ -43,11 +43,9 @@ typedef struct work {
 
 // ---- numbers ----------------------------------------------------------------------------------------------
 
-static bool of_payloads(const dq_burst *b) { return b->queue && b->queue->iface->ops->payload; }
-
 static void column(work *w, const dq_prog *prog, const dqi_packets *in, uint64_t *out) {
     uint8_t ok[CHUNK];
-    if (!prog || dqi_prog_eval(prog, dqi_level_best(), in, of_payloads(w->in), out, ok) == in->n) return;
+    if (!prog || dqi_prog_eval(prog, dqi_level_best(), in, dqi_of_payloads(w->in), out, ok) == in->n) return;
     for (uint32_t i = 0; i < in->n; i++)
         w->cols.has[i] &= ok[i];
 }
@@ -67,7 +65,7 @@ static void compute(work *w) {
     column(w, w->r->offset, &in, w->cols.offset);
     column(w, w->r->extra, &in, w->cols.extra);
     if (s && s->number)
-        dqi_prog_eval(s->number, dqi_level_best(), &in, of_payloads(b), w->cols.source, w->cols.named);
+        dqi_prog_eval(s->number, dqi_level_best(), &in, dqi_of_payloads(b), w->cols.source, w->cols.named);
 }
 
 // ---- one packet -------------------------------------------------------------------------------------------
@@ -81,23 +79,10 @@ static bool takes(const dqi_reorder *r, uint32_t flow) {
 // The payload of packet k; false: there is none.
 static bool payload_of(const work *w, uint32_t k, item *it) {
     const dq_reorder_conf *c = &w->r->conf;
-    const dq_burst *b = w->in;
-    const uint8_t *p = b->session->base + b->off[c->segment][k];
-    uint32_t from = 0, to = b->len[c->segment][k];
-    if (c->at_payload && !of_payloads(b)) {
-        dqi_pkt pkt;
-        if (!dqi_parse(p, to, &pkt) || pkt.payload == DQI_NONE) return false;
-        from = pkt.payload;
-        to = pkt.payload + pkt.payload_len;
-    }
-    if (c->at_payload == 2) {
-        uint32_t items = from < to ? dqi_spead_header(p + from, to - from) : 0;
-        if (items == 0) return false;
-        from += items;
-    }
-    from += c->payload_offset;
-    if (from >= to) return false;
-    it->bytes = p + from;
+    const dqi_payload_rule rule = {c->segment, c->payload_offset, c->at_payload};
+    uint32_t from, to;
+    if (!dqi_payload_find(w->in, &rule, k, &from, &to)) return false;
+    it->bytes = w->in->session->base + w->in->off[c->segment][k] + from;
     it->from = to - from;
     return true;
 }
@@ -127,7 +112,8 @@ static int examine(const work *w, uint32_t i, item *it) {
 static uint32_t source_id(work *w, uint32_t i) {
     dqi_reorder_sources *s = w->r->by_source;
     dqi_key key = {.a = w->cols.source[i]};
-    if (s->number ? !w->cols.named[i] : !of_payloads(w->in) || !dqi_key_of_peer(w->in, w->first + i, &key))
+    if (s->number ? !w->cols.named[i]
+                  : !dqi_of_payloads(w->in) || !dqi_key_of_peer(w->in, w->first + i, &key))
         return DQI_KEY_NONE;
     if (w->known_id == 0 || !dqi_key_same(key, w->key)) {
         w->key = key;

@@ -1,0 +1,83 @@
+-- Convert stages: what becomes of packets, what is counted, what is refused.
+local daqiri = require "daqiri"
+
+local function open()
+  return daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0,
+    loopback = { mode = "sw", clock = "virtual", seed = 1 },
+    memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 4096, buf_size = 256 },
+      { name = "floats", kind = "host", affinity = 0, num_bufs = 128, buf_size = 256 },
+      { name = "few", kind = "host", affinity = 0, num_bufs = 63, buf_size = 256 } },
+    interfaces = { { name = "port", address = "loop0",
+      tx = { queues = { { name = "tx", id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "packets" } } } },
+      rx = { queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = 10, memory_regions = { "packets" } } } } } } } } }
+end
+
+local function send(s, payload)
+  local tx = s:tx_queue("port")
+  local b = tx:alloc(1)
+  b:fill(tx:template{ udp_dst = 7148, payload = payload })
+  assert(tx:send(b))
+end
+
+local function try(fn, ...) local ok, err = pcall(fn, ...) assert(not ok) return tostring(err) end
+local function has(text, part) assert(text:find(part, 1, true), text) end
+local types = { input_type = "int16", output_type = "fp32", endianness = "network" }
+
+-- The value of the fp32 at a place, from its bits.
+local function float(p, at)
+  local low, high = p:u8(at) + 256 * p:u8(at + 1) + 65536 * (p:u8(at + 2) % 128), p:u8(at + 3) % 128 * 2 + math.floor(p:u8(at + 2) / 128)
+  local sign = p:u8(at + 3) >= 128 and -1 or 1
+  return high == 0 and 0 or sign * (1 + low / 2 ^ 23) * 2 ^ (high - 127)
+end
+
+-- Payloads are converted, headers stay and say how long the packet is.
+do
+  local s = open()
+  local st = s:convert{ name = "floats", memory_region = "floats", at = "payload", data_types = types }
+  assert(st.kind == "convert" and s:stage("floats").name == "floats")
+  local seen = {}
+  s:pipe(s:rx_queue("port"), st, s:filter{ where = "udp_dst == 7148" }, s:count{ name = "behind" })
+  s:rx_queue("port"):on_burst(function(b) seen[#seen + 1] = #b:packet(1) end)
+  s:after(0, function()
+    send(s, "\0\1\255\254\127\255\128\0" .. ("\0\5"):rep(20)) -- 1, -2, 32767, -32768, fives
+    send(s, ("x"):rep(21)) -- no whole number of elements
+    send(s, ("x"):rep(200)) -- too long for a buffer
+  end)
+  local l = s:run{ seconds = 0.001 }
+  assert(l.floats["in"] == 3 and l.floats.out == 1 and l.behind.out == 1 and l.behind.bytes == 42 + 24 * 4, l)
+  assert(l.floats.dropped_by.bad_payload == 1 and l.floats.dropped_by.too_long == 1)
+  assert(seen[1] == 42 + 48, "what came is as it was")
+end
+
+do
+  local s = open()
+  local st = s:convert{ memory_region = "floats", payload_byte_offset = 42, data_types = types }
+  local got
+  s:pipe(s:rx_queue("port"), st, s:tx_queue("port")) -- it comes back, and once more
+  s:rx_queue("port"):on_burst(function(b)
+    local p = b:packet(1)
+    if #p ~= 42 + 24 * 4 then return end
+    got = { p:u16(16), p:u16(38), float(p, 42), float(p, 46), float(p, 50), float(p, 54), float(p, 58), float(p, 134) }
+    s:stop("seen")
+  end)
+  s:after(0, function() send(s, "\0\1\255\254\127\255\128\0" .. ("\0\5"):rep(20)) end)
+  s:run{ seconds = 0.001 }
+  assert(table.concat(got, " ") == "124 104 1 -2 32767 -32768 5 5", table.concat(got, " "))
+end
+
+-- What is refused.
+local s = open()
+local function with(more)
+  local o = { memory_region = "floats", at = "payload", data_types = types }
+  for k, v in pairs(more) do o[k] = v or nil end
+  return o
+end
+has(try(s.convert, s, {}), "'memory_region' is missing")
+has(try(s.convert, s, { memory_region = "floats" }), "'data_types' is missing")
+has(try(s.convert, s, with{ memory_region = "float" }), 'did you mean "floats"')
+has(try(s.convert, s, with{ data_types = { input_type = "fp32", output_type = "int8" } }), "is not one of int4")
+has(try(s.convert, s, with{ type = "fp32" }), "type")
+has(try(s.pipe, s, s:rx_queue("port"), s:convert(with{ at = false }), s:count{}), "headers are no elements")
+has(try(s.pipe, s, s:rx_queue("port"), s:convert(with{ memory_region = "few" }), s:count{}), "num_bufs must be at least that")
+local blocks = s:reorder{ name = "blocks", memory_region = "packets", packets_per_batch = 2, sequence_number = { bit_offset = 112, bit_width = 16 } }
+has(try(s.pipe, s, s:rx_queue("port"), blocks, s:convert(with{}), s:count{}), "give data_types to that reorder stage")

@@ -1,0 +1,32 @@
+package session
+
+import (
+	"fmt"
+
+	"github.com/daqiri/daqiri-run/native"
+)
+
+// KindConvert is the kind of a stage that converts the elements of payloads, packet by packet.
+const KindConvert = "convert"
+
+// ConvertOptions say where the payloads are that a convert stage converts, and to what.
+type ConvertOptions struct {
+	MemoryRegion      string // of the packets that it makes
+	Data              DataTypes
+	PayloadByteOffset int // from the packet's start, or with AtPayload from the innermost payload's
+	AtPayload         bool
+	BehindItems       bool   // with AtPayload: from behind the payload's SPEAD-64-48 items
+	Policy            Policy // when no buffer is free
+}
+
+// Convert makes a stage that makes packets whose payloads have elements of another type. What is in front of the payload stays.
+func (s *Session) Convert(name string, o ConvertOptions) (*Stage, error) {
+	region, err := s.Region(o.MemoryRegion)
+	if err != nil {
+		return nil, fmt.Errorf("convert %s: %w", name, err)
+	}
+	return s.stage(name, KindConvert, "", func(n string) (native.Stage, error) {
+		return s.native.AddConvert(n, native.ConvertConf{Region: region.native, Types: o.Data.native(), PayloadOffset: o.PayloadByteOffset,
+			AtPayload: o.AtPayload, BehindItems: o.BehindItems, Policy: o.Policy})
+	})
+}
