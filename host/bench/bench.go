@@ -25,6 +25,8 @@ const pairCount = 5
 type Options struct {
 	// Exe is this binary and SearchPath the PATH in which peers are looked for.
 	Exe, SearchPath string
+	// S3Server is the program versitygw; empty: the one on SearchPath.
+	S3Server string
 	// TempDir is where files are written, and so the disk that the writers' cases measure.
 	TempDir string
 	// Version is of this program, for the report.
@@ -41,7 +43,8 @@ type Options struct {
 // bench is one run.
 type bench struct {
 	opts Options
-	dir  string // of the scripts
+	dir  string   // of the scripts
+	env  []string // of programs, beside what all have
 }
 
 // errUnavailable is the end of a case that this host can't run: a missing right, program or room.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,9 @@ import (
 // TestMain makes the test binary the program that is measured, which becomes a shell: scripts take 2 s for what bare
 // loops do in 1. The PATH that the run hands on says how it behaves.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "--port" {
+		serveS3(os.Args[2], os.Args[len(os.Args)-1])
+	}
 	if len(os.Args) < 2 || os.Args[1] != "run" && os.Args[1] != "bench-peer" {
 		os.Exit(m.Run())
 	}
@@ -33,6 +37,26 @@ func TestMain(m *testing.M) {
 		line = "echo $$ >" + where + "; PATH=/usr/bin:/bin exec sleep 60"
 	}
 	panic(syscall.Exec("/bin/sh", []string{"sh", "-c", line}, os.Environ()))
+}
+
+// serveS3 is what an S3 server looks like from outside: it listens, and its folder has objects. It does not return.
+func serveS3(address, dir string) {
+	if os.Getenv("PATH") == "refuse" {
+		fmt.Println("no such folder")
+		os.Exit(1)
+	}
+	if os.Getenv("PATH") != "empty" {
+		object := filepath.Join(dir, "bucket", "packets_0")
+		if err := errors.Join(os.WriteFile(object, nil, 0o644), os.Truncate(object, s3Probe*s3Object)); err != nil {
+			panic(err)
+		}
+	}
+	l, err := net.Listen("tcp", address)
+	for err == nil {
+		_, err = l.Accept()
+	}
+	fmt.Println(err)
+	os.Exit(1)
 }
 
 // program is a bench whose program is this test.
@@ -64,7 +88,7 @@ func TestCases(t *testing.T) {
 	}
 	for _, want := range []string{"loop_1024", "loop_copy", "script_handler", "script_modify", "udp_1024", "udp_8000", "udp_65000",
 		"udp_plain_1024", "udp_plain_8000", "tcp", "write_pcap_1024", "write_pcap_8000", "write_pcapng_1024", "write_pcapng_8000", "write_raw_1024", "write_raw_8000", "write_blocks_1024", "write_blocks_8000",
-		"reorder_256", "reorder_1024", "reorder_4096", "reorder_8192", "convert",
+		"reorder_256", "reorder_1024", "reorder_4096", "reorder_8192", "convert", "s3",
 		"capture_pcap", "xdp", "replay", "replay_veth", "replay_gaps", "latency", "pacing", "start"} {
 		if !seen[want] {
 			t.Errorf("no case %s", want)
@@ -157,6 +181,36 @@ func TestProgram(t *testing.T) {
 	handler := program(t, "").run(ctx, named(t, "script_handler"))
 	if handler.Error != "" || *handler.Value != 0 || handler.Figures["allocations"] != 4 || handler.Better != "lower" {
 		t.Errorf("%+v, want no difference and 4 allocations", handler)
+	}
+}
+
+// TestS3 has a server that the case starts, in a folder that it removes.
+func TestS3(t *testing.T) {
+	for _, c := range []struct{ mode, server, fault, skipped string }{
+		{"", "self", "", ""},
+		{"fail", "self", "script: no such verb", ""},
+		{"refuse", "self", "ended before it listened on 127.0.0.1:", ""},
+		{"empty", "self", "0 bytes are in", ""},
+		{"", "nowhere", "", "needs the S3 server versitygw"},
+		{"", "", "", "needs the S3 server versitygw"},
+	} {
+		b := program(t, c.mode)
+		b.opts.Seconds = 1e-3
+		if b.opts.S3Server = c.server; c.server == "self" {
+			b.opts.S3Server = b.opts.Exe
+		}
+		r := b.run(t.Context(), named(t, "s3"))
+		switch {
+		case c.fault != "" || c.skipped != "":
+			if !strings.Contains(r.Error, c.fault) || !strings.Contains(r.Skipped, c.skipped) || (r.Error == "") != (c.fault == "") || r.Value != nil {
+				t.Errorf("%+v: error %q, skipped %q", c, r.Error, r.Skipped)
+			}
+		case r.Error != "" || r.Ratio == nil || *r.Ratio != 0.5 || r.Figures["cpu_seconds_per_gb"] != 2:
+			t.Errorf("%+v, want half of the peer's rate", r)
+		}
+		if left, _ := filepath.Glob(filepath.Join(b.dir, "s3-*")); len(left) != 0 {
+			t.Errorf("%v is left", left)
+		}
 	}
 }
 

@@ -46,6 +46,7 @@ var Cases = []Case{
 	{"write_raw_8000", "the same with 8000 bytes", "GB/s", false, 10, runWrite("raw", 8000)},
 	{"write_blocks_1024", "frames of 1024 bytes put in order, 4 MiB a block, into a block file", "GB/s", false, 10, runWrite("blocks", 1024)},
 	{"write_blocks_8000", "the same with 8000 bytes", "GB/s", false, 10, runWrite("blocks", 8000)},
+	{"s3", "frames of 1024 bytes from memory as objects of 256 frames each to an S3 server of its own (needs versitygw)", "GB/s", false, 20, runS3},
 	{"reorder_256", "payloads of 256 bytes put in order, into blocks of 4 MiB, on one thread", perCPUSecond, false, 5, runReorder(256)},
 	{"reorder_1024", "the same with 1024 bytes", perCPUSecond, false, 5, runReorder(1024)},
 	{"reorder_4096", "the same with 4096 bytes", perCPUSecond, false, 5, runReorder(4096)},

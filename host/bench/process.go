@@ -37,7 +37,7 @@ type process struct {
 func (b *bench) command(ctx context.Context, argv ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = b.dir
-	cmd.Env = []string{"PATH=" + b.opts.SearchPath, "HOME=" + b.dir, "TMPDIR=" + b.dir, "LC_ALL=C"}
+	cmd.Env = append([]string{"PATH=" + b.opts.SearchPath, "HOME=" + b.dir, "TMPDIR=" + b.dir, "LC_ALL=C"}, b.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = pipeGrace

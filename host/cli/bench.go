@@ -57,7 +57,7 @@ func runBench(g *state.Global, f *benchFlags, cases []string) error {
 	if dir == "" {
 		dir = os.TempDir()
 	}
-	opts := bench.Options{Exe: g.Executable, SearchPath: g.Env["PATH"], TempDir: dir, Version: fullVersion(), Cases: cases,
+	opts := bench.Options{Exe: g.Executable, SearchPath: g.Env["PATH"], S3Server: g.Env["VERSITYGW"], TempDir: dir, Version: fullVersion(), Cases: cases,
 		Seconds: f.seconds}
 	var lost error // the output's
 	if !f.json {

@@ -23,7 +23,7 @@ type peerFlags struct {
 	port, size, segments, buffers, stride, batch, n int
 	pps                                             float64
 	gro, copies, noMarks, engine, network           bool
-	from, to                                        string
+	from, to, endpoint, bucket                      string
 	length                                          time.Duration
 }
 
@@ -35,7 +35,7 @@ func newBenchPeer(g *state.Global) *cobra.Command {
 	out := json.NewEncoder(g.Stdout)
 	for name, run := range map[string]func(*json.Encoder, *peerFlags) error{
 		"memory": peerMemory, "udp-send": peerSend, "udp-recv": peerRecv, "udp": peerPair, "latency": peerLatency,
-		"pace": peerPace, "flows": peerFlows, "reorder": peerReorder, "convert": peerConvert} {
+		"pace": peerPace, "flows": peerFlows, "reorder": peerReorder, "convert": peerConvert, "put": peerPut} {
 		var f peerFlags
 		sub := &cobra.Command{Use: name, Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return fail(ExitDevice, run(out, &f)) }}
@@ -49,7 +49,7 @@ func (f *peerFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.host, "host", "127.0.0.1", "numeric IPv4 address")
 	fs.IntVar(&f.port, "port", 0, "to send to, or to match")
-	fs.IntVar(&f.size, "size", 1024, "bytes of a datagram or frame")
+	fs.IntVar(&f.size, "size", 1024, "bytes of a datagram, frame or object")
 	fs.IntVar(&f.segments, "segments", 0, "datagrams of one UDP_SEGMENT message")
 	fs.Float64Var(&f.pps, "pps", 0, "datagrams a second")
 	fs.DurationVar(&f.length, "for", time.Second, "how long")
@@ -59,10 +59,12 @@ func (f *peerFlags) add(cmd *cobra.Command) {
 	fs.IntVar(&f.buffers, "buffers", 16384, "of a pool")
 	fs.IntVar(&f.stride, "stride", 2304, "bytes from buffer to buffer")
 	fs.IntVar(&f.batch, "batch", 1024, "packets of a burst")
-	fs.IntVar(&f.n, "n", 10000, "datagrams to time, or rules")
+	fs.IntVar(&f.n, "n", 10000, "datagrams to time, rules, or objects")
 	fs.StringVar(&f.from, "from", "", "type of the elements; none: bytes are copied")
 	fs.StringVar(&f.to, "to", "", "type that they get")
 	fs.BoolVar(&f.network, "network", false, "they have their highest byte first")
+	fs.StringVar(&f.endpoint, "endpoint", "", "URL of an S3 store; credentials come from the environment")
+	fs.StringVar(&f.bucket, "bucket", "", "of the objects")
 	fs.BoolVar(&f.engine, "engine", false, "the engine's pacer, not the bare loop")
 }
 
@@ -147,6 +149,12 @@ func peerReorder(out *json.Encoder, f *peerFlags) error {
 func peerConvert(out *json.Encoder, f *peerFlags) error {
 	rate, err := bare.RunConvert(f.from, f.to, f.network, f.length)
 	return encodeRate(out, rate, err)
+}
+
+// peerPut uploads f.n objects of f.size.
+func peerPut(out *json.Encoder, f *peerFlags) error {
+	got, err := bare.RunPut(bare.Store{Endpoint: f.endpoint, Bucket: f.bucket, Prefix: "ready"}, f.size, f.n)
+	return encode(out, got, err)
 }
 
 // encodeRate prints bytes a second, unless there are none.

@@ -1,10 +1,11 @@
 // Package bare runs the yardsticks of daqiri-run bench: plain C loops that make the same system calls as the engines,
-// or touch the same memory, and do nothing else.
+// or touch the same memory, and do nothing else; and uploads by the S3 writer's client alone.
 //
-// It may import native. Each call blocks its thread until it is done; none shares anything with a session.
+// It may import native and s3. Each call blocks its thread until it is done; none shares anything with a session.
 package bare
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/s3"
 )
 
 // Figures is what a loop did. Missing counts datagrams whose numbers never came; a receiver's Seconds run from the
@@ -35,6 +37,8 @@ type (
 	Memory = native.BareLoop
 	// Pace is a paced sender, the engine's or a bare one.
 	Pace = native.BarePace
+	// Store is where objects go.
+	Store = s3.Config
 )
 
 func figures(f native.BareFigures) Figures {
@@ -62,6 +66,13 @@ func RunReorder(payload int, copies bool, length time.Duration) (float64, error)
 // copies bytes. It returns the bytes, in and out, of a CPU second.
 func RunConvert(from, to string, network bool, length time.Duration) (float64, error) {
 	return native.RunBareConvert(native.DataTypes{Input: native.DtypeNamed(from), Output: native.DtypeNamed(to), Network: network}, length)
+}
+
+// RunPut uploads n objects of size bytes from one buffer: a packet is an object.
+func RunPut(conf Store, size, n int) (Figures, error) {
+	began, before := time.Now(), cpuSeconds()
+	err := s3.PutReady(context.Background(), conf, size, n)
+	return Figures{Packets: uint64(n), Bytes: uint64(n) * uint64(size), Seconds: time.Since(began).Seconds(), CPUSeconds: cpuSeconds() - before}, err
 }
 
 // RunSend sends for conf.For.
