@@ -39,14 +39,6 @@ s:every(0.02, function()
     ok(i:leave_multicast{ groups = "ff15::9:1" })
     print("left")
   end
-  if not asked and exists("ask") then
-    asked = true
-    print("neighbours", assert(i:resolve("10.98.0.1")), assert(i:resolve("fd98::1")),
-      assert(i:resolve("10.97.0.1", { vlan_id = 7 })), assert(i:resolve("fd97::1", { vlan_id = 7 })))
-    local tpl = s:tx_queue("rx_port"):template{ eth_dst = "auto", eth_src = "auto", ipv4_src = "10.98.0.77", ipv4_dst = "198.51.100.9",
-      udp_dst = 7148, payload = "routed" }
-    s:tx_queue("rx_port"):transmit{ template = tpl, count = 3 }
-  end
   if exists("end") then s:stop("enough") end
 end)
 s:run{ seconds = 120 }
