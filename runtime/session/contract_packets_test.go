@@ -547,3 +547,62 @@ func TestContractTimedSend(t *testing.T) {
 		})
 	})
 }
+
+// TestContractConvert: payloads become floats, whoever brought them, and come from where they came.
+func TestContractConvert(t *testing.T) {
+	withBench(t, "", func(t *testing.T, b *bench) error {
+		data := DataTypes{Input: "int16", Output: "fp32", Network: true}
+		head := 8 // the number
+		if b.frames {
+			head += headers
+		}
+		st, err := b.s.Convert("floats", ConvertOptions{MemoryRegion: "out", Data: data, PayloadByteOffset: 8, AtPayload: true, Policy: Wait})
+		if err != nil {
+			return err
+		}
+		if st.Kind() != KindConvert || st.Name() != "floats" {
+			t.Errorf("%s %s", st.Kind(), st.Name())
+		}
+		return b.convert(t, st, &data, head)
+	})
+}
+
+// convert sends packets of which every second has an odd length through the stage.
+func (b *bench) convert(t *testing.T, st *Stage, data *DataTypes, head int) error {
+	tap, err := b.s.Tap("", b.me, nil, TapOptions{Policy: Wait})
+	if err != nil {
+		return err
+	}
+	if _, err := b.s.Pipe([]*Queue{b.rx}, st, tap.Stage); err != nil {
+		return err
+	}
+	if err := b.s.Start(b.me); err != nil {
+		return err
+	}
+	if err := b.send(0, 10, 7148); err != nil {
+		return err
+	}
+	next := uint64(0)
+	err = b.receive(tap, 5, func(x *Burst, i int) error {
+		p, err := x.Packet(0, i)
+		if err != nil {
+			return err
+		}
+		sent := make([]byte, b.length(next))
+		b.put(sent, next, 7148)
+		want, _ := data.convert(sent[head:])
+		if number := binary.BigEndian.Uint64(p[head-8:]); number != next || !slices.Equal(p[head:], want) {
+			return fmt.Errorf("packet %d where %d was due, of %d bytes: %x", number, next, len(p), p[head:])
+		}
+		if peer, err := x.Peer(i); err != nil || (peer == "") != b.frames {
+			return fmt.Errorf("packet %d: from %q, %w", next, peer, err)
+		}
+		next += 2
+		return nil
+	})
+	b.quiesce()
+	if n, _ := b.s.Ledger().Lookup("floats.dropped.bad_payload"); n != 5 {
+		t.Errorf("%v packets of an odd length", n)
+	}
+	return err
+}
