@@ -58,8 +58,9 @@ static const struct {
     [DQ_DROP_LATE] = {"late", "its batch had been handed over: a larger window or timeout_us waits longer"},
     [DQ_DROP_TOO_EARLY] = {"too_early", "its number was far ahead of the others' and not believed yet"},
     [DQ_DROP_DUPLICATE] = {"duplicate", "its place in the batch was taken already"},
-    [DQ_DROP_BAD_PLACE] = {"bad_place",
-                           "it has no place in a batch: a field is absent, or slot or offset are outside"},
+    [DQ_DROP_BAD_PLACE] =
+        {"bad_place",
+         "it has no place in a batch: a field is absent, or slot or offset are outside; or no payload"},
     [DQ_DROP_BAD_PAYLOAD] = {"bad_payload", "its payload is no whole number of elements of input_type"},
     [DQ_DROP_INCOMPLETE] = {"incomplete", "its batch was not complete, and missing_action is drop"},
     [DQ_DROP_FRAGMENT] = {"fragment", "a piece of a datagram: a capture's are not joined"},
