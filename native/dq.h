@@ -734,7 +734,8 @@ typedef enum dq_reason {
     DQ_DROP_LATE,        // its batch has been handed over
     DQ_DROP_TOO_EARLY,   // its number is far ahead of the others', and not yet believed
     DQ_DROP_DUPLICATE,   // its place was taken already
-    DQ_DROP_BAD_PLACE,   // it has no place in a batch: a field is absent, the slot or offset outside
+    DQ_DROP_BAD_PLACE,   // it has no place in a batch: a field is absent, the slot or offset outside;
+                         // or no payload
     DQ_DROP_BAD_PAYLOAD, // its payload is no whole number of elements of the input's type
     DQ_DROP_INCOMPLETE,  // its batch was not complete and missing_action is drop
     DQ_DROP_FRAGMENT,    // a piece of a datagram: a replay for a socket joins none

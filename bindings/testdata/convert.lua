@@ -65,6 +65,20 @@ do
   assert(table.concat(got, " ") == "124 104 1 -2 32767 -32768 5 5", table.concat(got, " "))
 end
 
+-- With a format its header stays, as long as it is in each packet.
+do
+  local s = open()
+  local spead = daqiri.format("spead-64-48", { items = { timestamp = 0x1600 } })
+  s:pipe(s:rx_queue("port"), s:convert{ name = "floats", memory_region = "floats", format = spead, policy = "wait", data_types = types }, s:count{ name = "behind" })
+  s:after(0, function()
+    send(s, "\83\4\2\6\0\0\0\1\150\0\0\0\0\0\0\9" .. ("\0\5"):rep(20))
+    send(s, "\83\4\2\6\0\0\0\2\150\0\0\0\0\0\0\9\128\1\0\0\0\0\0\1" .. ("\0\5"):rep(20))
+    send(s, ("x"):rep(40)) -- none
+  end)
+  local l = s:run{ seconds = 0.001 }
+  assert(l.floats.dropped_by.bad_place == 1 and l.behind.out == 2 and l.behind.bytes == 42 + 16 + 80 + 42 + 24 + 80, l.behind.bytes)
+end
+
 -- What is refused.
 local s = open()
 local function with(more)
