@@ -5,6 +5,12 @@
 
 #include "dqi.h"
 
+// What off[0] of a packet that was just received says until dqi_rx_actions has seen it: the device has
+// carried out its flow's actions, and found a wrong checksum in what it took off.
+#define DQI_OFF_DONE   ((uint64_t)1 << 63)
+#define DQI_OFF_BROKEN ((uint64_t)1 << 62)
+#define DQI_OFF_FLAGS  (DQI_OFF_DONE | DQI_OFF_BROKEN)
+
 // Before the engine gets rules: makes the actions of those among n that have some known to i's receive
 // queues. INVALID_PARAMETER names the flow. Control thread.
 int dqi_rx_actions_add(dq_iface *i, const dq_rule *rules, uint32_t n, const dq_action *actions,
@@ -14,6 +20,9 @@ void dqi_rx_actions_take_back(dq_iface *i, const dq_rule *rules, uint32_t n);
 // The rules of these orders are gone. Packets that carry their flow ids may still be under way: their actions
 // stay for a second.
 void dqi_rx_actions_retire(dq_iface *i, const uint64_t *gone, uint32_t n);
+// The actions of the rule of this order, ready (transform.h); NULL: it has none. Control thread, until its
+// next change.
+const struct dqi_acts *dqi_rx_actions_of(const dq_iface *i, uint64_t order);
 // Carries out the actions of the packets from `first` on; b is the caller's alone. Drops are counted; how
 // many.
 uint32_t dqi_rx_actions(dq_queue *q, dq_burst *b, uint32_t first);

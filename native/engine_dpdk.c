@@ -1,5 +1,6 @@
 // engine_dpdk.c: the dpdk engine's half in this binary: opens libdaqiri_dpdk.so, whose driver serves the
 // common part of raw Ethernet (raw.h).
+#include "actions.h"
 #include "dpdk_abi.h"
 #include "responder.h"
 
@@ -26,6 +27,7 @@ static const dqi_dpdk_host table = {
     .unref = dq_burst_unref,
     .drop = dqi_drop,
     .now = dq_now,
+    .rx_actions_of = dqi_rx_actions_of,
     .fault = dqi_fault_add,
 };
 

@@ -1,5 +1,6 @@
 // inbox.c: see inbox.h.
 #include "inbox.h"
+#include "actions.h"
 #include "region.h"
 
 #define UNREAD_BATCHES 4  // what a queue without a consumer keeps: packets of so many batches,
@@ -21,7 +22,7 @@ bool dqi_inbox_full(const dq_queue *rx, const dqi_inbox *x, uint32_t num_bufs) {
 
 bool dqi_inbox_push(dq_queue *rx, dqi_inbox *x, dq_burst *b) {
     if (!is_read(rx)) {
-        const dq_region *from = dqi_off_region(b->session, b->off[0][0]);
+        const dq_region *from = dqi_off_region(b->session, b->off[0][0] & ~DQI_OFF_FLAGS);
         if (dqi_inbox_full(rx, x, from ? from->conf.num_bufs : UINT32_MAX)) return false;
     }
     uint32_t n = b->n;

@@ -29,6 +29,8 @@ typedef struct dqi_piece {
     uint32_t buf;  // id of the buffer of its lane's region that it lies in, at least DQ_HEADROOM bytes behind
                    // the buffer's start; DQI_NO_BUF: it lies elsewhere. The reader owns such a buffer.
     uint32_t flow; // flow id that the device found, where port->marks; 0: none
+    bool done;     // the device has carried out that flow's actions, whatever port->marks says by now
+    bool broken;   // and what it took off had a wrong checksum
     uint16_t vlan_tci, vlan_tpid; // a tag that the device took out, in the first piece; tpid 0: none
     bool more;                    // the next piece belongs to the same frame
     int64_t ts;                   // session time; 0: the time of the read
@@ -58,6 +60,7 @@ struct dqi_port {
     dqi_flows flows;  // the software classifier
     bool filters;     // the driver gives nothing to a lane that no rule wants, when the interface is isolated
     bool marks;       // pieces of lane k that bring a flow id are all of queue k; software finds the others'
+    bool transforms;  // pieces may be `done`: the driver sets it before the first, for good
     bool tells;       // arm_lane has descriptors for all lanes
     bool direct;      // some lane has a region
     const char *copy; // why pieces are copied, or which; NULL: none is

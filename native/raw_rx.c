@@ -3,6 +3,7 @@
 // A read takes up to 256 pieces from a lane. All steps go over the whole of it: tags back in, flows, and, for
 // each queue that gets some, buffers and the copies. Counters are touched once for each step.
 #include "raw_rx.h"
+#include "actions.h"
 #include "burst.h"
 #include "packet.h"
 
@@ -63,12 +64,13 @@ static bool all_marked(const dqi_raw_desk *d, uint32_t m) {
     return k == m;
 }
 
-// The device's word counts for the frames that it marked.
+// The device's word counts for the frames that it marked. Those that it changed are none any more that
+// software could know.
 static void take_marks(const dqi_lane *l, dqi_raw_desk *d, uint32_t m) {
     for (uint32_t k = 0; k < m; k++) {
-        uint32_t flow = d->pieces[d->first[k]].flow;
-        if (flow == 0) continue;
-        d->flow[k] = flow;
+        const dqi_piece *p = &d->pieces[d->first[k]];
+        if (p->flow == 0 || !(l->port->marks || p->done)) continue;
+        d->flow[k] = p->flow;
         d->queue[k] = (uint16_t)l->port->iface->rx[l->index]->conf.id;
     }
 }
@@ -91,7 +93,7 @@ static bool classify(dqi_lane *l, dqi_raw_desk *d, uint32_t m) {
         const uint8_t *base = line_up(d, m);
         dqi_flows_classify(&p->flows, p->iface, base, d->off, d->len, m, d->flow, d->queue);
     }
-    if (p->marks) take_marks(l, d, m);
+    if (p->marks || p->transforms) take_marks(l, d, m);
     return true;
 }
 
@@ -147,6 +149,7 @@ static void copy_frame(const dq_queue *rx, dq_burst *b, uint32_t i, const dqi_ra
 static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_raw_desk *d, uint32_t k, bool in_place,
                       uint32_t j) {
     dqi_piece *p = &d->pieces[d->first[k]];
+    const uint64_t flags = (p->done ? DQI_OFF_DONE : 0) | (p->broken ? DQI_OFF_BROKEN : 0);
     b->flow[i] = d->flow[k];
     b->ts[i] = p->ts != 0 ? p->ts : d->now;
     for (uint32_t s = 0; in_place && s < b->nseg; s++, p++) {
@@ -155,7 +158,10 @@ static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_raw_desk 
         b->bufs[s][i] = p->buf;
         p->buf = DQI_NO_BUF;
     }
-    if (in_place) return;
+    if (in_place) {
+        b->off[0][i] |= flags;
+        return;
+    }
     for (uint32_t s = 0; s < b->nseg; s++) {
         b->bufs[s][i] = d->ids[s][j];
         b->off[s][i] = dqi_buf_off(rx->conf.regions[s], d->ids[s][j]);
@@ -163,6 +169,7 @@ static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_raw_desk 
     if (p->peer) memcpy(b->session->base + b->off[0][i] - DQ_HEADROOM, p->peer, sizeof *p->peer);
     b->off[0][i] -= d->lead;
     copy_frame(rx, b, i, d, k);
+    b->off[0][i] |= flags;
 }
 
 // Buffers for n copies, in the desk; how many there are.

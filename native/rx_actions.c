@@ -196,6 +196,13 @@ void dqi_rx_actions_retire(dq_iface *i, const uint64_t *gone, uint32_t n) {
         mark_gone(i, gone[k]);
 }
 
+const dqi_acts *dqi_rx_actions_of(const dq_iface *i, uint64_t order) {
+    const dqi_rx_acts *a = i->rx_acts;
+    for (uint32_t k = 0; a && k < a->n; k++)
+        if (a->list[k]->order == order && !a->list[k]->gone) return &a->list[k]->acts;
+    return NULL;
+}
+
 void dqi_rx_actions_free(dq_iface *i) {
     dqi_rx_acts *a = i->rx_acts;
     if (!a) return;
@@ -252,19 +259,29 @@ static int settle(const dq_queue *q, dq_burst *b, uint32_t i) {
     return DQI_DONE;
 }
 
+// Carries out the actions of packet i, unless the device has; its off says so no longer.
+static int act(dq_burst *b, uint32_t i, const dqi_acts *acts, bool *changed) {
+    const uint64_t flags = b->off[0][i] & DQI_OFF_FLAGS;
+    b->off[0][i] &= ~DQI_OFF_FLAGS;
+    *changed = flags || acts;
+    if (flags) return flags & DQI_OFF_BROKEN ? DQ_DROP_BAD_TUNNEL : DQI_DONE;
+    return acts ? change(b, i, acts) : DQI_DONE;
+}
+
 uint32_t dqi_rx_actions(dq_queue *q, dq_burst *b, uint32_t first) {
     acts_table *t = table_get(q->iface->rx_acts);
     const dqi_acts *acts = NULL;
     uint32_t kept = first, n = b->n, changed = 0, last = 0;
     for (uint32_t i = first; i < n; i++) {
         if (b->flow[i] != last) acts = find(t, last = b->flow[i]);
-        int why = acts ? change(b, i, acts) : DQI_DONE;
+        bool did;
+        int why = act(b, i, acts, &did);
         if (why == DQI_DONE) why = settle(q, b, i);
         if (why != DQI_DONE) {
             dqi_drop(&q->c, (dq_reason)why, 1);
             continue;
         }
-        changed += acts != NULL;
+        changed += did;
         if (kept != i) dqi_burst_swap(b, kept, i);
         kept++;
     }

@@ -373,3 +373,157 @@ func TestCardRules(t *testing.T) {
 		})
 	}
 }
+
+// tunnelFrames writes a capture of frames with tags and in tunnels, good ones and others, 20 times.
+const tunnelFrames = `
+import sys
+from scapy.all import *
+def inner(n): return Ether(src="02:00:00:00:01:01", dst="02:00:00:00:01:02")/IP(src="10.1.0.1", dst="10.1.0.2")/UDP(sport=n, dport=5000)/Raw(bytes(n % 90))
+ether, ip = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02"), IP(src="192.0.2.1", dst="192.0.2.2")
+def tag(v): return ether/Dot1Q(vlan=v, prio=3)
+plain = ip/UDP(sport=1, dport=5000)/Raw(b"x" * 30)
+def vxlan(n, ip=ip, vni=5, **udp): return ether/ip/UDP(sport=50000, dport=4789, **udp)/VXLAN(vni=vni, flags=8)/inner(n)
+def gre(n, tni): return ether/IP(src="192.0.2.3", dst="192.0.2.2")/GRE(key_present=1, key=tni << 8 | 9, proto=0x6558)/inner(n)
+frames = []
+for k in range(20):
+  frames += [tag(7)/plain, tag(7)/Dot1Q(vlan=9)/plain, tag(8)/plain, ether/plain, vxlan(100 + k), vxlan(200 + k, chksum=0),
+    vxlan(300 + k, vni=6), vxlan(400 + k, chksum=0x1234), vxlan(500 + k, ip=IP(src="192.0.2.1", dst="192.0.2.2", chksum=0x1234)),
+    vxlan(600 + k)/Padding(bytes(20)), gre(700 + k, 6), gre(800 + k, 8), tag(7)/vxlan(900 + k).payload]
+wrpcap(sys.argv[1], frames)
+`
+
+// tunnelScript takes tags and tunnels off what a capture plays, sends it on, and says of which flows it was.
+const tunnelScript = `
+local daqiri = require "daqiri"
+local args = daqiri.args{ rx = "", tx = "" }
+local function queues(name, timeout)
+  return { queues = { { name = name, id = 0, cpu_core = -1, batch_size = 64, timeout_us = timeout, memory_regions = { "packets" } } } }
+end
+local function off(kind, key, id)
+  return { type = "tunnel_decap", tunnel = { type = kind, [key] = id, outer_eth_src = "02:00:00:00:00:01", outer_eth_dst = "02:00:00:00:00:02",
+    outer_ipv4_src = "192.0.2.1", outer_ipv4_dst = "192.0.2.2" } }
+end
+local to = { type = "queue", id = 0 }
+local rx = queues("rx", 200)
+rx.flows = { { name = "tag", id = 11, match = { vlan_id = 7, udp_dst = 5000, ipv4_src = "192.0.2.1" }, actions = { { type = "vlan_pop" }, to } },
+  { name = "vxlan", id = 12, match = { udp_dst = 4789, ipv4_src = "192.0.2.1" }, actions = { off("vxlan", "vni", 5), to } },
+  { name = "nvgre", id = 13, match = { ipv4_src = "192.0.2.3" }, actions = { off("nvgre", "tni", 6), to } },
+  { name = "rest", id = 14, match = { udp_dst = 5000, vlan_id = 8, ipv4_src = "192.0.2.1" }, action = to } }
+local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0,
+  memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 2048, buf_size = 2048 } },
+  interfaces = { { name = "port", address = args.rx, rx = rx }, { name = "out", address = args.tx, tx = queues("tx") } } } } }
+local q, flows = s:rx_queue("port"), {}
+q:on_burst(function(b) for _, id in ipairs(b:flow_ids()) do flows[tostring(id)] = (flows[tostring(id)] or 0) + 1 end end, { policy = "wait" })
+s:pipe(q, s:tx_queue("out"))
+s:run{ seconds = 0.5 }
+print(daqiri.json{ flows = flows })
+`
+
+// TestCardTransforms has the device take tags and tunnels off: what comes out, of which flows, and what is dropped, a tunnel
+// with a wrong checksum too, is what software makes of the same frames, and the inner frames are scapy's.
+func TestCardTransforms(t *testing.T) {
+	need(t, "dpdk", "scapy", "tshark")
+	dir := t.TempDir()
+	sent := filepath.Join(dir, "sent.pcap")
+	if out, err := exec.Command("/usr/bin/python3", "-c", tunnelFrames, sent).CombinedOutput(); err != nil {
+		t.Fatalf("scapy: %v\n%s", err, out)
+	}
+	fields := []string{"frame.len", "eth.src", "vlan.id", "udp.srcport", "udp.payload", "udp.checksum.status"}
+	want := map[string]int{"0": 20, "11": 40, "12": 80, "13": 20, "14": 20}
+	var frames []string
+	for _, c := range []struct {
+		features, says string
+		takenOff       int
+	}{
+		{"", "transforms of receive flows: software", 0},
+		{"flows", "transforms of receive flows: software: of 11, 12, 13\n", 0},
+		{"flows,transforms", "transforms of receive flows: the device: of 11, 12, 13\n", 140},
+		{"flows,templates,transforms", "transforms of receive flows: the device: of 11, 12, 13\n", 140},
+	} {
+		var got struct{ Flows map[string]int }
+		to, record := filepath.Join(t.TempDir(), "out.pcap"), filepath.Join(t.TempDir(), "record")
+		t.Setenv("DAQIRI_NIC_RECORD", record)
+		said := onCard(t, c.features, tunnelScript, &got, "--rx", "vdev:net_pcap0,rx_pcap="+sent, "--tx", "vdev:net_pcap1,tx_pcap="+to)
+		wants(t, said, c.says, "port.rx.0.transformed: 140\n", "dropped port.rx.0.bad_tunnel: 80 ", "flow vxlan (12) of port.rx.0: 140 packets")
+		if !reflect.DeepEqual(got.Flows, want) {
+			t.Errorf("with %q: packets by flow %v, want %v", c.features, got.Flows, want)
+		}
+		lines := tsharkLines(t, to, fields...)
+		if frames == nil {
+			frames = lines
+		}
+		if len(lines) != 180 || !slices.Equal(lines, frames) {
+			t.Errorf("with %q: %d frames, not those that software makes", c.features, len(lines))
+		}
+		var inner int
+		for _, line := range lines {
+			if f := strings.Split(line, "\t"); f[1] == "02:00:00:00:01:01" && f[2] == "" && f[5] == "1" {
+				inner++
+			}
+		}
+		if inner != 100 {
+			t.Errorf("with %q: %d whole frames of scapy's came out of tunnels, want 100", c.features, inner)
+		}
+		if c.takenOff > 0 {
+			if n := len(numbersIn(t, record, "took off")); n != c.takenOff {
+				t.Errorf("with %q: the device took headers off %d frames, want %d", c.features, n, c.takenOff)
+			}
+		}
+	}
+}
+
+// popScript sends tagged frames over a device that hears itself, while flows that take the tag off come and go: it prints
+// how many came without one of these flows' ids or with the tag.
+const popScript = `
+local daqiri = require "daqiri"
+local function queues(name, timeout)
+  return { { name = name, id = 0, cpu_core = -1, batch_size = 32, timeout_us = timeout, memory_regions = { "packets" } } }
+end
+local function pop(id)
+  return { id = id, match = { vlan_id = 7, udp_dst = 7001 }, actions = { { type = "vlan_pop" }, { type = "queue", id = 0 } } }
+end
+local first = pop(11)
+first.name = "first"
+local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0,
+  memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 2048, buf_size = 2048 } },
+  interfaces = { { name = "port", address = "vdev:net_ring0", rx = { queues = queues("rx", 200), flows = { first } },
+    tx = { queues = queues("tx"), flows = { { name = "tag", id = 1, match = { udp_dst = 7001 },
+      actions = { { type = "vlan_push", vlan_id = 7 } } } } } } } } } }
+local rx, tx, i, id, n, wrong = s:rx_queue("port"), s:tx_queue("port"), s:interface("port"), 11, 0, 0
+rx:on_burst(function(b)
+  local ids, len = b:flow_ids(), b:lengths()
+  for k = 1, b.n do
+    n = n + 1
+    if ids[k] ~= id or len[k] ~= 142 then wrong = wrong + 1 end
+  end
+end, { policy = "wait" })
+s:start()
+local function round()
+  local want = n + 10
+  tx:transmit{ template = tx:template{ eth_dst = "02:00:00:00:00:02", udp_dst = 7001, payload_bytes = 100 }, count = 10 }
+  while n < want do daqiri.sleep(0.001) end
+end
+round()
+i:add_flows("more", { { match = { udp_dst = "7000-7002" }, action = { type = "queue", id = 0 } } })
+round()
+i:delete_flows("more")
+round()
+i:delete_flows(11)
+id = i:add_flows("again", { pop() })[1]
+round()
+print(daqiri.json{ n = n, wrong = wrong })
+`
+
+// TestCardTransformsChange lets another rule take the flows to software and back: each tag is taken off once.
+func TestCardTransformsChange(t *testing.T) {
+	need(t, "dpdk")
+	for features, takenOff := range map[string]int{"flows": 0, "flows,transforms": 20, "flows,templates,transforms": 20} {
+		var got struct{ N, Wrong int }
+		record := filepath.Join(t.TempDir(), "record")
+		t.Setenv("DAQIRI_NIC_RECORD", record)
+		wants(t, onCard(t, features, popScript, &got), "port.rx.0.transformed: 40\n", "flows: software: two of them may match one packet\n")
+		if n := len(numbersIn(t, record, "took off")); got.N != 40 || got.Wrong != 0 || n != takenOff {
+			t.Errorf("with %q: %+v, the device took %d tags off, want 40 packets, none of them wrong, and %d", features, got, n, takenOff)
+		}
+	}
+}

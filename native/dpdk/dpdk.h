@@ -3,6 +3,7 @@
 #define DPDK_H
 
 #include "dpdk_abi.h"
+#include "transform.h"
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -106,10 +107,13 @@ typedef struct tx_state {
 } tx_state;
 
 #define RULE_FORMS 4
+#define MARK_DONE  0x800000u // of a mark: the device has carried out the flow's actions
 
 // A rule that the device is to have.
 typedef struct steered {
     dq_rule rule;
+    dqi_act act;                        // of a rule with one action
+    bool done;                          // the device carries it out
     struct rte_flow *flows[RULE_FORMS]; // NULL: it does not have it (yet)
     bool async[RULE_FORMS];             // it came by a template
 } steered;
@@ -150,6 +154,7 @@ typedef struct dpdk_port {
     bool marks;                 // its rules mark packets
     bool steer_off;             // it refused a rule, or was not asked
     bool steer_said;            // in the report
+    bool acts_said[2];          // the same, of transforms by software, by the device
     struct async_rules *async;  // rules by templates; NULL
     bool isolated;              // the device gives what its rules say, and nothing else
     int sees_all;               // a socket that keeps the kernel's interface promiscuous; -1: none

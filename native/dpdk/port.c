@@ -14,6 +14,8 @@
 
 #define DESCRIPTORS   1024 // of a queue, where the driver has no wish
 #define LAST_FRAME_MS 2    // what a card may still have to send at the close
+// Checksums of what a device takes off.
+#define OUTER_SUMS (RTE_ETH_RX_OFFLOAD_OUTER_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_OUTER_UDP_CKSUM)
 
 // ---- what the device can do -------------------------------------------------------------------------------
 
@@ -76,7 +78,7 @@ static int configure(dqi_port *p, dpdk_port *d, dq_diag *diag) {
         conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
         conf.rx_adv_conf.rss_conf.rss_hf = hash;
     }
-    conf.rxmode.offloads = (d->info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) |
+    conf.rxmode.offloads = (d->info.rx_offload_capa & (RTE_ETH_RX_OFFLOAD_SCATTER | OUTER_SUMS)) |
                            (d->n_parts > 1 ? RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT : 0);
     conf.txmode.offloads =
         d->info.tx_offload_capa & (RTE_ETH_TX_OFFLOAD_MULTI_SEGS | (i->n_tx > 0 ? SUMS_OFFLOADS : 0));

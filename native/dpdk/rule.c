@@ -119,24 +119,63 @@ uint32_t rule_forms(const dq_match *m, bool all, uint8_t forms[RULE_FORMS]) {
     return n;
 }
 
-void rule_translate(const dq_iface *i, const dq_rule *r, uint8_t form, bool marks, words *w) {
-    const dq_match *m = &r->match;
-    *w = (words){0};
-    add_link(w, m, form & FORM_TAGGED);
+bool rule_can_act(const dq_match *m, const dqi_act *a) {
+    if (a->kind == DQ_ACT_VLAN_POP) return any(m, DQ_MATCH_VLAN_ID);
+    if (a->kind != DQ_ACT_DECAP || any(m, a->ipv6 ? IPV4 : IPV6)) return false;
+    if (a->tunnel == DQ_TUNNEL_NVGRE) return !any(m, PORTS);
+    if (a->tunnel != DQ_TUNNEL_VXLAN || any(m, DQ_MATCH_TCP_SRC | DQ_MATCH_TCP_DST)) return false;
+    return !any(m, DQ_MATCH_UDP_DST) || (m->udp_dst.lo <= a->udp_dst && a->udp_dst <= m->udp_dst.hi);
+}
+
+// The masks are rte_flow's own: drivers know them.
+static void add_tunnel(words *w, const dqi_act *a) {
+    if (a->tunnel == DQ_TUNNEL_VXLAN) {
+        w->vxlan.hdr.vx_vni = rte_cpu_to_be_32(a->id << 8);
+        w->vxlan_mask = rte_flow_item_vxlan_mask;
+        add(w, RTE_FLOW_ITEM_TYPE_VXLAN, &w->vxlan, NULL, &w->vxlan_mask);
+        return;
+    }
+    for (uint32_t k = 0; k < 3; k++)
+        w->nvgre.tni[k] = (uint8_t)(a->id >> (16 - 8 * k));
+    w->nvgre_mask = rte_flow_item_nvgre_mask;
+    add(w, RTE_FLOW_ITEM_TYPE_NVGRE, &w->nvgre, NULL, &w->nvgre_mask);
+}
+
+static void add_pattern(words *w, dq_match m, uint8_t form, const dqi_act *act) {
+    const bool decap = act && act->kind == DQ_ACT_DECAP;
+    if (decap && act->tunnel == DQ_TUNNEL_VXLAN) {
+        m.set |= DQ_MATCH_UDP_DST;
+        m.udp_dst = (dq_port_range){act->udp_dst, act->udp_dst};
+    }
+    add_link(w, &m, form & FORM_TAGGED);
     w->kind = 3 * (w->n - 1);
-    if (any(m, IPV6) || form & FORM_V6)
-        add_ipv6(w, m);
-    else if (any(m, IPV4 | PORTS))
-        add_ipv4(w, m); // a port says nothing of the version
-    w->kind += w->items[w->n - 1].type == RTE_FLOW_ITEM_TYPE_IPV4   ? 1
-               : w->items[w->n - 1].type == RTE_FLOW_ITEM_TYPE_IPV6 ? 2
-                                                                    : 0;
-    if (any(m, DQ_MATCH_UDP_SRC | DQ_MATCH_UDP_DST)) add_udp(w, m);
-    if (any(m, DQ_MATCH_TCP_SRC | DQ_MATCH_TCP_DST)) add_tcp(w, m);
+    if (any(&m, IPV6) || form & FORM_V6 || (decap && act->ipv6)) {
+        w->kind += 2;
+        add_ipv6(w, &m);
+    } else if (any(&m, IPV4 | PORTS) || decap) {
+        w->kind += 1;
+        add_ipv4(w, &m); // a port says nothing of the version
+    }
+    if (any(&m, DQ_MATCH_UDP_SRC | DQ_MATCH_UDP_DST)) add_udp(w, &m);
+    if (any(&m, DQ_MATCH_TCP_SRC | DQ_MATCH_TCP_DST)) add_tcp(w, &m);
+    if (decap) add_tunnel(w, act);
     add(w, RTE_FLOW_ITEM_TYPE_END, NULL, NULL, NULL);
+}
+
+static enum rte_flow_action_type type_of(const dqi_act *a) {
+    return a->kind == DQ_ACT_VLAN_POP     ? RTE_FLOW_ACTION_TYPE_OF_POP_VLAN
+           : a->tunnel == DQ_TUNNEL_VXLAN ? RTE_FLOW_ACTION_TYPE_VXLAN_DECAP
+                                          : RTE_FLOW_ACTION_TYPE_NVGRE_DECAP;
+}
+
+void rule_translate(const dq_iface *i, const dq_rule *r, uint8_t form, bool marks, const dqi_act *act,
+                    words *w) {
+    *w = (words){0};
+    add_pattern(w, r->match, form, act);
     uint32_t n = 0;
-    w->mark.id = r->flow_id;
+    w->mark.id = r->flow_id | (act ? MARK_DONE : 0);
     if (marks) w->actions[n++] = (struct rte_flow_action){RTE_FLOW_ACTION_TYPE_MARK, &w->mark};
+    if (act) w->actions[n++] = (struct rte_flow_action){type_of(act), NULL};
     for (uint32_t k = 0; k < r->n_queues && k < DQ_RULE_MAX_QUEUES; k++)
         w->queues[k] = lane_of(i, r->queues[k]);
     w->queue.index = w->queues[0];

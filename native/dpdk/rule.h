@@ -17,7 +17,9 @@ typedef struct words {
     struct rte_flow_item_ipv6 ip6, ip6_mask;
     struct rte_flow_item_udp udp, udp_last, udp_mask;
     struct rte_flow_item_tcp tcp, tcp_last, tcp_mask;
-    struct rte_flow_action actions[3];
+    struct rte_flow_item_vxlan vxlan, vxlan_mask;
+    struct rte_flow_item_nvgre nvgre, nvgre_mask;
+    struct rte_flow_action actions[4];
     struct rte_flow_action_mark mark;
     struct rte_flow_action_queue queue;
     struct rte_flow_action_rss rss;
@@ -30,8 +32,12 @@ typedef enum rule_form { FORM_V6 = 1, FORM_TAGGED = 2 } rule_form;
 
 // The forms that a rule has in a device; all: those beside the plain one, too. Their number.
 uint32_t rule_forms(const dq_match *m, bool all, uint8_t forms[RULE_FORMS]);
-// The rule in this form; it marks packets where `marks`.
-void rule_translate(const dq_iface *i, const dq_rule *r, uint8_t form, bool marks, words *w);
+// The rule in this form; it marks packets where `marks`, and carries out act (NULL: nothing) on those that it
+// is for.
+void rule_translate(const dq_iface *i, const dq_rule *r, uint8_t form, bool marks, const dqi_act *act,
+                    words *w);
+// Whether a device's rule can say the action, on packets of this match.
+bool rule_can_act(const dq_match *m, const dqi_act *a);
 // What a device's rule can't say, or says otherwise: text, NULL: nothing.
 const char *rule_beyond(const dq_match *m);
 

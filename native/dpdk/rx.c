@@ -34,14 +34,23 @@ static void piece_of(const struct rte_mbuf *m, dqi_piece *out) {
     };
 }
 
+// The device's mark, and what it did of the flow's actions (rule.c).
+static void take_mark(const struct rte_mbuf *m, dqi_piece *out) {
+    const uint64_t l4 = m->ol_flags & RTE_MBUF_F_RX_OUTER_L4_CKSUM_MASK;
+    out->flow = m->hash.fdir.hi & ~MARK_DONE;
+    out->done = m->hash.fdir.hi & MARK_DONE;
+    out->broken = out->done && ((m->ol_flags & RTE_MBUF_F_RX_OUTER_IP_CKSUM_BAD) ||
+                                l4 == RTE_MBUF_F_RX_OUTER_L4_CKSUM_BAD);
+}
+
 // The pieces of one frame; their number.
 static uint32_t pieces_of(const dpdk_port *d, const lane_state *s, const struct rte_mbuf *m, dqi_piece *out) {
     uint32_t n = 0;
     for (const struct rte_mbuf *part = m; part; part = part->next)
         piece_of(part, &out[n++]);
     out->ts = time_of(d, s, m);
-    if (m->ol_flags & RTE_MBUF_F_RX_FDIR_ID) out->flow = m->hash.fdir.hi;
-    if (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) {
+    if (m->ol_flags & RTE_MBUF_F_RX_FDIR_ID) take_mark(m, out);
+    if (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED && !out->done) {
         out->vlan_tci = m->vlan_tci;
         out->vlan_tpid = RTE_ETHER_TYPE_VLAN;
     }

@@ -13,7 +13,8 @@
 #include <string.h>
 
 #define MOST     4096     // rules in a device
-#define MARK_MAX 0xffffef // a mark's largest value, of those that devices have
+#define MARK_MAX 0x7fffef // a flow id's largest value: marks end at 0xffffef, and one bit is MARK_DONE
+#define SAID     8        // flow ids in a note
 
 // ---- which rules a device may have ------------------------------------------------------------------------
 
@@ -64,21 +65,43 @@ static void destroy(const dpdk_port *d, steered *r) {
             rte_flow_destroy(d->id, r->flows[k], &e);
         r->flows[k] = NULL;
     }
+    r->done = false;
 }
 
-static void remove_all(dpdk_port *d) {
+static void destroy_all(dpdk_port *d) {
     async_wait(d);
     for (uint32_t k = 0; k < d->n_steered; k++)
         destroy(d, &d->steered[k]);
     async_wait(d); // who gives up doesn't look at marks any more
+}
+
+static void remove_all(dpdk_port *d) {
+    destroy_all(d);
     free(d->steered);
     d->steered = NULL;
     d->n_steered = 0;
 }
 
+// Says, once of each, whose actions the device carries out, and whose software does.
+static void say_acts(const dqi_port *p, dpdk_port *d, uint32_t first, bool device) {
+    char ids[12 * SAID + 16] = "";
+    uint32_t n = 0, at = 0;
+    for (uint32_t k = first; k < d->n_steered; k++) {
+        const steered *r = &d->steered[k];
+        if (r->rule.n_actions == 0 || r->done != device || n++ >= SAID) continue;
+        at += (uint32_t)snprintf(ids + at, sizeof ids - at, "%s%u", n > 1 ? ", " : "", r->rule.flow_id);
+    }
+    if (n == 0 || d->acts_said[device]) return;
+    d->acts_said[device] = true;
+    host->note(p->iface->session, "interface %s: transforms of receive flows: %s: of %s%s",
+               p->iface->conf.name, device ? "the device" : "software", ids, n > SAID ? " and more" : "");
+}
+
 // Software has all of it from here on, until there are no rules.
 static void give_up(dqi_port *p, dpdk_port *d, const char *why) {
     p->marks = false;
+    destroy_all(d);
+    say_acts(p, d, 0, false);
     remove_all(d);
     d->steer_off = true;
     host->note(p->iface->session, "interface %s: flows: software: %s", p->iface->conf.name, why);
@@ -97,13 +120,32 @@ static struct rte_flow *create_at(const dpdk_port *d, const words *w, uint32_t p
     return f;
 }
 
+// The same rule with its flow's action, for the packets alone that the action is for: software has the
+// others, and says what becomes of them. So the device marks, and one that stands alone with its rules is not
+// asked. Not by a template: a refusal comes too late there.
+static bool create_acting(dqi_port *p, const dpdk_port *d, steered *r) {
+    words w;
+    const char *why;
+    if (d->isolated || r->rule.n_actions != 1 || !rule_can_act(&r->rule.match, &r->act)) return false;
+    rule_translate(p->iface, &r->rule, 0, true, &r->act, &w);
+    p->transforms = true; // packets come at once
+    r->async[0] = false;
+    r->flows[0] = create_at(d, &w, w.kind, &why);
+    return r->done = r->flows[0] != NULL;
+}
+
 // Puts the rule into the device, in all its forms; false: *why says why not.
-static bool create(const dqi_port *p, const dpdk_port *d, steered *r, bool marks, const char **why) {
+static bool create(dqi_port *p, const dpdk_port *d, steered *r, bool marks, const char **why) {
+    if (marks && r->rule.flow_id > MARK_MAX) {
+        *why = "a flow id is larger than marks may be";
+        return false;
+    }
+    if (marks && create_acting(p, d, r)) return true;
     uint8_t forms[RULE_FORMS];
     uint32_t n = rule_forms(&r->rule.match, d->isolated, forms);
     for (uint32_t k = 0; k < n; k++) {
         words w;
-        rule_translate(p->iface, &r->rule, forms[k], marks, &w);
+        rule_translate(p->iface, &r->rule, forms[k], marks, NULL, &w);
         r->async[k] = d->async && async_create(d, &w, &r->flows[k], why);
         if (!r->async[k]) r->flows[k] = create_at(d, &w, w.kind, why);
         if (r->flows[k]) continue;
@@ -115,9 +157,9 @@ static bool create(const dqi_port *p, const dpdk_port *d, steered *r, bool marks
 }
 
 // Whether the device marks packets shows with the first rule.
-static bool create_first(const dqi_port *p, dpdk_port *d, steered *r, const char **why) {
-    d->marks = r->rule.flow_id <= MARK_MAX;
-    if (d->marks && create(p, d, r, true, why) && !(*why = async_wait(d))) return true;
+static bool create_first(dqi_port *p, dpdk_port *d, steered *r, const char **why) {
+    d->marks = true;
+    if (create(p, d, r, true, why) && !(*why = async_wait(d))) return true;
     destroy(d, r);
     d->marks = false;
     *why = "the device can't mark packets, and there is one queue";
@@ -159,6 +201,8 @@ static const char *put_in(dqi_port *p, dpdk_port *d, uint32_t first) {
                    p->iface->conf.name, d->marks ? " and marks them" : ", software finds their ids",
                    d->steered[0].async[0] ? "; rules by templates" : "");
     d->steer_said = true;
+    say_acts(p, d, first, true);
+    say_acts(p, d, first, false);
     return NULL;
 }
 
@@ -167,8 +211,12 @@ static const char *take_in(dqi_port *p, dpdk_port *d, const dq_rule *add, uint32
     steered *more = realloc(d->steered, ((size_t)first + n + 1) * sizeof *more);
     if (!more) return "no memory";
     d->steered = more;
-    for (uint32_t k = 0; k < n; k++)
-        d->steered[d->n_steered++] = (steered){.rule = add[k]};
+    for (uint32_t k = 0; k < n; k++) {
+        const dqi_acts *acts = add[k].n_actions == 1 ? host->rx_actions_of(p->iface, add[k].order) : NULL;
+        d->steered[d->n_steered] = (steered){.rule = add[k]};
+        if (acts) d->steered[d->n_steered].act = acts->act[0];
+        d->n_steered++;
+    }
     const char *why = not_for_device(p, d, first);
     return why || !d->started ? why : put_in(p, d, first);
 }

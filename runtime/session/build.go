@@ -221,7 +221,8 @@ func (i *Interface) addStatic() error {
 		}
 		flows = append(flows, flow)
 	}
-	if slices.ContainsFunc(flows, func(f Flow) bool { return len(f.Transforms) > 0 }) {
+	acts := func(f Flow) bool { return len(f.Transforms) > 0 }
+	if i.Engine() != spec.EngineDPDK && slices.ContainsFunc(flows, acts) { // its driver says what the device does
 		i.s.note("interface %s: transforms of receive flows: software", i.Name())
 	}
 	return located(i.spec.RX.Key("flows"), i.changeRx(i.rxFlows.table.static(flows)))

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <rte_flow.h>
+#include <rte_ip.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ typedef struct rule {
     bool used, active;
     uint16_t port;
     uint32_t n, mark;
+    enum rte_flow_action_type takes_off; // RTE_FLOW_ACTION_TYPE_END: nothing
     item items[ITEMS];
     struct template *table;
 } rule;
@@ -61,12 +63,24 @@ static uint32_t length_of(enum rte_flow_item_type type) {
     case RTE_FLOW_ITEM_TYPE_IPV6:
         return 40;
     case RTE_FLOW_ITEM_TYPE_UDP:
+    case RTE_FLOW_ITEM_TYPE_VXLAN:
+    case RTE_FLOW_ITEM_TYPE_NVGRE:
         return 8;
     case RTE_FLOW_ITEM_TYPE_TCP:
         return 20;
     default:
         return 0;
     }
+}
+
+// The header that a rule must have for its action to take it off.
+static bool takes_off(rule *r, enum rte_flow_action_type type) {
+    enum rte_flow_item_type last = r->items[r->n - 1].type;
+    r->takes_off = type;
+    if (type == RTE_FLOW_ACTION_TYPE_OF_POP_VLAN)
+        return r->n > 1 && r->items[1].type == RTE_FLOW_ITEM_TYPE_VLAN;
+    if (type == RTE_FLOW_ACTION_TYPE_VXLAN_DECAP) return last == RTE_FLOW_ITEM_TYPE_VXLAN;
+    return type == RTE_FLOW_ACTION_TYPE_NVGRE_DECAP && last == RTE_FLOW_ITEM_TYPE_NVGRE;
 }
 
 // Takes a rule down, whose masks are the pattern's own or a template's; false: the card can't keep to it.
@@ -90,7 +104,7 @@ static bool take(rule *r, const struct rte_flow_item *pattern, const template *t
             r->mark = ((const struct rte_flow_action_mark *)actions->conf)->id;
         else if (actions->type == RTE_FLOW_ACTION_TYPE_QUEUE)
             queue = ((const struct rte_flow_action_queue *)actions->conf)->index == 0; // there is one
-        else
+        else if (!nic_has("transforms") || !takes_off(r, actions->type))
             return false;
     }
     return queue;
@@ -131,7 +145,8 @@ static bool follows(enum rte_flow_item_type type, uint32_t next) {
     static const uint32_t names[][2] = {
         {RTE_FLOW_ITEM_TYPE_VLAN, 0x8100}, {RTE_FLOW_ITEM_TYPE_IPV4, 0x0800},
         {RTE_FLOW_ITEM_TYPE_IPV6, 0x86dd}, {RTE_FLOW_ITEM_TYPE_UDP, 17},
-        {RTE_FLOW_ITEM_TYPE_TCP, 6},
+        {RTE_FLOW_ITEM_TYPE_TCP, 6},       {RTE_FLOW_ITEM_TYPE_VXLAN, 4789},
+        {RTE_FLOW_ITEM_TYPE_NVGRE, 47},
     };
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if (names[k][0] == type) return names[k][1] == next;
@@ -148,12 +163,42 @@ static bool fits(const rule *r, const uint8_t *p, uint32_t len) {
         if (i->type == RTE_FLOW_ITEM_TYPE_VLAN) next = be16(p + at + 2);
         if (i->type == RTE_FLOW_ITEM_TYPE_IPV4) next = p[at + 9];
         if (i->type == RTE_FLOW_ITEM_TYPE_IPV6) next = p[at + 6];
+        if (i->type == RTE_FLOW_ITEM_TYPE_UDP) next = be16(p + at + 2);
         at += n;
     }
     return true;
 }
 
-bool nic_steer(uint16_t port, struct rte_mbuf *m) {
+static void check_outer(struct rte_mbuf *m, const uint8_t *ip) {
+    const struct rte_ipv4_hdr *h = (const struct rte_ipv4_hdr *)ip;
+    if (ip[0] != 0x45) return;
+    if (rte_raw_cksum(h, sizeof *h) != 0xffff) m->ol_flags |= RTE_MBUF_F_RX_OUTER_IP_CKSUM_BAD;
+    const struct rte_udp_hdr *udp = (const struct rte_udp_hdr *)(h + 1);
+    if (h->next_proto_id == 17 && udp->dgram_cksum != 0)
+        m->ol_flags |= rte_ipv4_udptcp_cksum_verify(h, udp) == 0 ? RTE_MBUF_F_RX_OUTER_L4_CKSUM_GOOD
+                                                                 : RTE_MBUF_F_RX_OUTER_L4_CKSUM_BAD;
+}
+
+// Takes a tag, or a tunnel and what its packet was padded with, off a frame that fits the rule.
+static void take_off(const rule *r, struct rte_mbuf *m, bool sums) {
+    uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
+    uint32_t outer = 0, l3 = 14;
+    if (r->takes_off == RTE_FLOW_ACTION_TYPE_OF_POP_VLAN) {
+        memmove(p + 4, p, 12);
+        rte_pktmbuf_adj(m, 4);
+    } else {
+        for (uint32_t k = 0; k < r->n; k++)
+            outer += length_of(r->items[k].type);
+        if (r->items[1].type == RTE_FLOW_ITEM_TYPE_VLAN) l3 += 4;
+        if (sums) check_outer(m, p + l3);
+        uint32_t end = l3 + (p[l3] >> 4 == 4 ? be16(p + l3 + 2) : 40 + be16(p + l3 + 4));
+        if (end < m->data_len) rte_pktmbuf_trim(m, (uint16_t)(m->data_len - end));
+        rte_pktmbuf_adj(m, (uint16_t)outer);
+    }
+    nic_write_down("took off", 0);
+}
+
+bool nic_steer(uint16_t port, struct rte_mbuf *m, bool sums) {
     bool wanted = false;
     pthread_mutex_lock(&lock);
     for (uint32_t k = 0; k < RULES && !wanted; k++) {
@@ -164,6 +209,7 @@ bool nic_steer(uint16_t port, struct rte_mbuf *m) {
         m->ol_flags |= RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID;
         m->hash.fdir.hi = r->mark;
         nic_write_down("marked", r->mark);
+        if (r->takes_off != RTE_FLOW_ACTION_TYPE_END) take_off(r, m, sums);
     }
     pthread_mutex_unlock(&lock);
     return wanted || !isolated[port];

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RX_OFFLOADS (RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT | RTE_ETH_RX_OFFLOAD_TIMESTAMP)
+#define OUTER_SUMS  (RTE_ETH_RX_OFFLOAD_OUTER_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_OUTER_UDP_CKSUM)
+#define RX_OFFLOADS (RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT | RTE_ETH_RX_OFFLOAD_TIMESTAMP | OUTER_SUMS)
 #define TX_OFFLOADS RTE_ETH_TX_OFFLOAD_SEND_ON_TIMESTAMP
 
 static nic_queue rx[NIC_PORTS][NIC_QUEUES], tx[NIC_PORTS][NIC_QUEUES];
@@ -42,6 +43,7 @@ int rte_eth_dev_info_get(uint16_t port, struct rte_eth_dev_info *info) {
             (struct rte_eth_rxseg_capa){.multi_pools = 1, .offset_allowed = 1, .max_nseg = NIC_PARTS};
     }
     if (nic_has("stamps")) info->rx_offload_capa |= RTE_ETH_RX_OFFLOAD_TIMESTAMP;
+    if (nic_has("transforms")) info->rx_offload_capa |= OUTER_SUMS;
     if (nic_has("waits")) info->tx_offload_capa |= RTE_ETH_TX_OFFLOAD_SEND_ON_TIMESTAMP;
     return 0;
 }
@@ -51,6 +53,7 @@ int rte_eth_dev_configure(uint16_t port, uint16_t n_rx, uint16_t n_tx, const str
     struct rte_eth_conf c = *conf;
     asked[port] = (nic_asked){
         .stamps = c.rxmode.offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP,
+        .sums = (c.rxmode.offloads & OUTER_SUMS) == OUTER_SUMS,
         .waits = c.txmode.offloads & RTE_ETH_TX_OFFLOAD_SEND_ON_TIMESTAMP,
     };
     c.rxmode.offloads &= ~RX_OFFLOADS;
@@ -124,7 +127,7 @@ static uint16_t receive(void *data, struct rte_mbuf **frames, uint16_t n) {
     if (asked[q->port].stamps) nic_stamp(frames, kept);
     uint16_t n_wanted = 0;
     for (uint16_t k = 0; nic_has("flows") && k < kept; k++) {
-        if (nic_steer(q->port, frames[k]))
+        if (nic_steer(q->port, frames[k], asked[q->port].sums))
             frames[n_wanted++] = frames[k];
         else
             rte_pktmbuf_free(frames[k]);

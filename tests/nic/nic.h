@@ -23,7 +23,7 @@ typedef struct nic_queue {
 
 // What a device was asked for when it was configured.
 typedef struct nic_asked {
-    bool stamps, waits;
+    bool stamps, waits, sums;
 } nic_asked;
 
 // The function of DPDK's that one of this library's stands in front of.
@@ -44,8 +44,9 @@ struct rte_mbuf *nic_split(const nic_queue *q, struct rte_mbuf *m);
 
 // ---- flow.c -----------------------------------------------------------------------------------------------
 
-// Does with a received frame what the rules say: marks it. False: the card is isolated, and no rule wants it.
-bool nic_steer(uint16_t port, struct rte_mbuf *m);
+// Does with a received frame what the rules say: marks it, takes headers off. sums: looks at the checksums of
+// what it takes off. False: the card is isolated, and no rule wants it.
+bool nic_steer(uint16_t port, struct rte_mbuf *m, bool sums);
 
 // ---- times.c ----------------------------------------------------------------------------------------------
 
