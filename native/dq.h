@@ -854,7 +854,8 @@ uint32_t dq_spreads(const dq_session *s, dq_spread *out, uint32_t max);
 
 #define DQ_FLOW_COUNTS 16384 // flows of a queue that are counted one by one
 
-// What a receive queue received of a flow, before the flow's actions.
+// What a receive queue received of a flow, before the flow's actions, or after those that the device has
+// carried out.
 typedef struct dq_flow_count {
     uint32_t iface; // its place in the order of dq_iface_add
     uint32_t queue_id;

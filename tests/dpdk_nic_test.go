@@ -436,9 +436,9 @@ func TestCardTransforms(t *testing.T) {
 		takenOff       int
 	}{
 		{"", "transforms of receive flows: software", 0},
-		{"flows", "transforms of receive flows: software: of 11, 12, 13\n", 0},
-		{"flows,transforms", "transforms of receive flows: the device: of 11, 12, 13\n", 140},
-		{"flows,templates,transforms", "transforms of receive flows: the device: of 11, 12, 13\n", 140},
+		{"flows", "transforms of receive flows: software: flows 11, 12, 13\n", 0},
+		{"flows,transforms", "transforms of receive flows: the device: flows 11, 12, 13\n", 140},
+		{"flows,templates,transforms", "transforms of receive flows: the device: flows 11, 12, 13\n", 140},
 	} {
 		var got struct{ Flows map[string]int }
 		to, record := filepath.Join(t.TempDir(), "out.pcap"), filepath.Join(t.TempDir(), "record")

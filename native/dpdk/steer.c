@@ -93,7 +93,7 @@ static void say_acts(const dqi_port *p, dpdk_port *d, uint32_t first, bool devic
     }
     if (n == 0 || d->acts_said[device]) return;
     d->acts_said[device] = true;
-    host->note(p->iface->session, "interface %s: transforms of receive flows: %s: of %s%s",
+    host->note(p->iface->session, "interface %s: transforms of receive flows: %s: flows %s%s",
                p->iface->conf.name, device ? "the device" : "software", ids, n > SAID ? " and more" : "");
 }
 

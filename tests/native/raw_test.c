@@ -1,5 +1,6 @@
 // raw_test.c: the common part of raw Ethernet engines (raw.h) over a driver that hands out frames from a
 // list.
+#include "actions.h"
 #include "raw_rig.h"
 
 #include <pthread.h>
@@ -182,6 +183,51 @@ static void left_in_place(void) {
     rig_close(&r);
 }
 
+// What the device has done of a flow's actions is not done again, in place or copied, whether it still marks
+// or not; what it found broken is dropped, and what it left alone is software's.
+static void done_by_the_device(void) {
+    for (int marks = 0; marks < 2; marks++) {
+        rig r = rig_open((rig_conf){
+            .lanes = 1, .queues = 1, .nseg = 1, .size = {256}, .in_place = true, .isolation = true});
+        dq_diag d = {{0}};
+        const dq_action pop = {.kind = DQ_ACT_VLAN_POP};
+        dq_rule rule = {
+            .match = {.set = DQ_MATCH_VLAN_ID, .vlan_id = 9}, .flow_id = 5, .n_queues = 1, .n_actions = 1};
+        must(dq_iface_change_rules(r.i, NULL, 0, &rule, 1, &pop, &d), &d);
+        dqi_port *p = dqi_port_of(r.i);
+        p->transforms = true;
+        p->marks = marks;
+        for (uint32_t k = 0; k < 4; k++) {
+            dqi_piece *piece = add(0, k, 60, 1000, k == 3 ? 9 : 0);
+            if (k < 3)
+                *piece =
+                    (dqi_piece){.data = piece->data, .len = 60, .buf = DQI_NO_BUF, .flow = 5, .done = true};
+            piece->broken = k == 1;
+        }
+        dqi_piece *there = &fake[0].pieces[2];
+        DQ_EQ(dqi_bufs_alloc(r.region[0], &there->buf, 1), 1);
+        uint8_t *place = r.s->base + dqi_buf_off(r.region[0], there->buf);
+        there->data = memcpy(place, there->data, there->len);
+        dq_burst *b = dqi_burst_get(r.q[0]->bursts);
+        DQ_EQ(dqi_raw_rx(r.q[0], &b, 32), 4);
+        DQ_EQ(dqi_rx_actions(r.q[0], b, 0), 1);
+        dqi_add(&r.q[0]->c.out, b->n);
+        DQ_EQ(b->n, 3);
+        for (uint32_t k = 0; k < 3; k++) {
+            DQ_EQ(seq_of(b, k), k == 0 ? 0 : k + 1);
+            DQ_EQ(b->flow[k], 5);
+            DQ_EQ(b->len[0][k], 60);
+            DQ_EQ_BYTES(b->session->base + b->off[0][k] + 12, "\x08\0\x45", 3);
+        }
+        DQ_EQ(b->off[0][1], (uint64_t)(place - r.s->base));
+        dq_burst_unref(b);
+        dq_line l = line_of(&r, DQ_LINE_RX, 0);
+        DQ_EQ(l.dropped[DQ_DROP_BAD_TUNNEL], 1);
+        DQ_EQ(l.extra[DQ_EXTRA_TRANSFORMED], 3);
+        rig_close(&r);
+    }
+}
+
 // Appends the next part of a frame, in a buffer of its region.
 static void add_part(rig *r, uint32_t region, const uint8_t *data, uint32_t len, bool more) {
     uint32_t id;
@@ -319,6 +365,7 @@ int main(int argc, char **argv) {
     DQ_RUN(split_in_two);
     DQ_RUN(tag_put_back);
     DQ_RUN(left_in_place);
+    DQ_RUN(done_by_the_device);
     DQ_RUN(left_split);
     DQ_RUN(shortages);
     DQ_RUN(two_pollers);
