@@ -464,7 +464,7 @@ typedef struct dq_convert_conf {
     dq_data_types types;     // of payloads
     uint32_t payload_offset; // where the payload begins: bytes from the packet's start,
     int32_t at_payload;      // or as in dq_reorder_conf
-    int32_t policy;          // dq_policy when no buffer is free
+    int32_t policy;          // dq_policy when no buffer is free; one that waits has the region for itself
 } dq_convert_conf;
 
 // Makes packets whose payloads are of another type, in a session that is open. What is in front of the

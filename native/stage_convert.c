@@ -144,6 +144,25 @@ static void convert_free(dq_stage *st) { free(st->impl); }
 static const dqi_stage_ops convert_ops = {
     .line_kind = DQ_LINE_STAGE, .check = convert_check, .push = convert_push, .free = convert_free};
 
+// The queue or convert stage that takes buffers of the region, too; NULL: none does. A stage counts where it
+// or the asking one waits.
+static const char *other_user(dq_session *s, const dq_region *r, bool wait) {
+    for (uint32_t k = 0; k < s->n_ifaces; k++)
+        for (uint32_t d = 0; wait && d < s->ifaces[k]->n_rx + s->ifaces[k]->n_tx; d++) {
+            const dq_iface *i = s->ifaces[k];
+            const dq_queue *q = d < i->n_rx ? i->rx[d] : i->tx[d - i->n_rx];
+            for (uint32_t n = 0; n < q->conf.n_regions; n++)
+                if (q->conf.regions[n] == r) return q->conf.name;
+        }
+    for (uint32_t k = 0; k < atomic_load(&s->n_stages); k++) {
+        const converter *c = s->stages[k]->impl;
+        if (s->stages[k]->ops == &convert_ops && c->conf.region == r &&
+            (wait || c->conf.policy == DQ_POLICY_WAIT))
+            return s->stages[k]->name;
+    }
+    return NULL;
+}
+
 static int prepare(converter *c, dq_session *s, const char *name, dq_diag *diag) {
     char what[DQ_NAME_LEN + 16];
     const dq_region *r = c->conf.region;
@@ -156,6 +175,13 @@ static int prepare(converter *c, dq_session *s, const char *name, dq_diag *diag)
             diag, DQ_INVALID_PARAMETER,
             "%s: a receive queue joins the buffers of region %s: give the stage a region of its own", what,
             r->conf.name);
+    const char *other = other_user(s, r, c->conf.policy == DQ_POLICY_WAIT);
+    if (other)
+        return dqi_fail(
+            diag, DQ_INVALID_PARAMETER,
+            "%s: packets of %s may have all buffers of region %s, and policy \"wait\" would wait for "
+            "ever: give the stage a region of its own",
+            what, other, r->conf.name);
     return dqi_convert_find(&c->conf.types, &c->convert, what, diag);
 }
 

@@ -14,9 +14,8 @@ local HEAD, SAMPLES, BLOCK = 8, 64, 4 -- bytes of the number in front of the sam
 local s = daqiri.open(args.config)
 local rx, tx = s:rx_queue("rx_port"), s:tx_queue("tx_port")
 local types = { input_type = args.input, output_type = args.output, endianness = "network" }
-local floats = s:convert{ name = "floats", memory_region = "packets", at = "payload", payload_byte_offset = HEAD, policy = "wait",
-  data_types = types }
-local blocks = s:reorder{ name = "blocks", memory_region = "packets", at = "payload", payload_byte_offset = HEAD, policy = "wait",
+local floats = s:convert{ name = "floats", memory_region = "packets", at = "payload", payload_byte_offset = HEAD, data_types = types }
+local blocks = s:reorder{ name = "blocks", memory_region = "packets", at = "payload", payload_byte_offset = HEAD,
   sequence_number = { at = "payload", bit_offset = 0, bit_width = 64 }, packets_per_batch = BLOCK, timeout_us = 5000, data_types = types }
 s:pipe(rx, floats, s:write_pcap{ name = "after", dir = args.dir, policy = "wait", manifest = false })
 s:pipe(rx, s:write_pcap{ name = "before", dir = args.dir, policy = "wait", manifest = false })
@@ -32,6 +31,7 @@ for k, first in ipairs{ -32768, -1, 32000, 7 } do
 end
 tx:pace{ pps = 1e6 }
 tx:transmit{ count = args.count, template = tx:template{ payload_bytes = HEAD + 2 * SAMPLES, udp_dst = 7148, vary = vary } }
+s:threshold("floats.dropped == 0")
 local l = s:run{ packets = args.count, seconds = 2 * args.count / 1e6 + 1 }
 print(("%d packets of %d bytes came, %d of %d went on"):format(l.floats["in"], l.floats.in_bytes / l.floats["in"],
   l.floats.out, l.floats.out_bytes / l.floats.out))

@@ -13,11 +13,12 @@ const convertScript = `
 local daqiri = require "daqiri"
 local args = daqiri.args{ input = "int16", output = "fp32", dir = "." }
 local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0, loopback = { mode = "sw", clock = "virtual", seed = 1 },
-  memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 1024, buf_size = 4096 } },
+  memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 1024, buf_size = 2048 },
+    { name = "converted", kind = "host", affinity = 0, num_bufs = 128, buf_size = 4096 } },
   interfaces = { { name = "port", address = "loop0",
     rx = { queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = 100, memory_regions = { "packets" } } } } } } } } }
 local rx = s:rx_queue("port")
-s:pipe(rx, s:convert{ name = "converted", memory_region = "packets", at = "payload", policy = "wait",
+s:pipe(rx, s:convert{ name = "converted", memory_region = "converted", at = "payload", policy = "wait",
   data_types = { input_type = args.input, output_type = args.output, endianness = "network" } },
   s:write_pcap{ name = "after", dir = args.dir, policy = "wait", manifest = false })
 local l = s:run{ seconds = 10 }

@@ -556,7 +556,7 @@ func TestContractConvert(t *testing.T) {
 		if b.frames {
 			head += headers
 		}
-		st, err := b.s.Convert("floats", ConvertOptions{MemoryRegion: "out", Data: data, PayloadByteOffset: 8, AtPayload: true, Policy: Wait})
+		st, err := b.s.Convert("floats", ConvertOptions{MemoryRegion: "out", Data: data, PayloadByteOffset: 8, AtPayload: true})
 		if err != nil {
 			return err
 		}

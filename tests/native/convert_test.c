@@ -389,6 +389,10 @@ static void stage_refusals(void) {
     bed_open(&b, (bed_conf){.more_bufs = 32, .more_size = 512});
     dq_convert_conf c = usual(&b);
     refused(&b, c, "a", "num_bufs must be at least that");
+    refused(&b, c, "again", "packets of a may have all buffers of region more");
+    c.region = b.in[0];
+    refused(&b, c, "own", "packets of rx0 may have all buffers of region in");
+    c.policy = DQ_POLICY_DROP;
     c.at_payload = 0;
     refused(&b, c, "b", "headers are no elements");
     c.types.output = DQ_DTYPE_INT4;
