@@ -87,7 +87,7 @@ func TestConvert(t *testing.T) {
 	} {
 		to := filepath.Join(dir, c.input+" to "+c.output)
 		out, err := exec.Command(program, "--source", before, script, "--dir", to, "--input", c.input, "--output", c.output).CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "\n40 of 40\n") {
+		if err != nil || !strings.Contains(string(out), "40 of 40\n") {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		check = append(check, filepath.Join(to, "after.pcap"), c.size, c.code)
