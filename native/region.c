@@ -323,6 +323,17 @@ dq_region *dqi_off_region(const dq_session *s, uint64_t off) {
     return NULL;
 }
 
+const char *dqi_region_queue(const dq_session *s, const dq_region *r) {
+    for (uint32_t k = 0; k < s->n_ifaces; k++)
+        for (uint32_t d = 0; d < s->ifaces[k]->n_rx + s->ifaces[k]->n_tx; d++) {
+            const dq_iface *i = s->ifaces[k];
+            const dq_queue *q = d < i->n_rx ? i->rx[d] : i->tx[d - i->n_rx];
+            for (uint32_t n = 0; n < q->conf.n_regions; n++)
+                if (q->conf.regions[n] == r) return q->conf.name;
+        }
+    return NULL;
+}
+
 void dqi_buf_hold(dq_region *r, uint32_t id) {
     atomic_fetch_add_explicit(&r->holders[id - r->first_id], 1, memory_order_relaxed);
 }

@@ -22,5 +22,7 @@ static inline bool dqi_region_has(const dq_region *r, uint64_t off) {
 }
 // The region that holds this arena offset, or NULL.
 dq_region *dqi_off_region(const dq_session *s, uint64_t off);
+// The name of a queue that takes buffers of the region, or NULL.
+const char *dqi_region_queue(const dq_session *s, const dq_region *r);
 
 #endif

@@ -1,5 +1,6 @@
 // stage_convert.c: makes packets whose payloads have elements of another type, in buffers of a region of its
 // own: what came may be read by others, and has no room to grow.
+#include "region.h"
 #include "burst.h"
 #include "convert.h"
 #include "payload.h"
@@ -147,13 +148,8 @@ static const dqi_stage_ops convert_ops = {
 // The queue or convert stage that takes buffers of the region, too; NULL: none does. A stage counts where it
 // or the asking one waits.
 static const char *other_user(dq_session *s, const dq_region *r, bool wait) {
-    for (uint32_t k = 0; k < s->n_ifaces; k++)
-        for (uint32_t d = 0; wait && d < s->ifaces[k]->n_rx + s->ifaces[k]->n_tx; d++) {
-            const dq_iface *i = s->ifaces[k];
-            const dq_queue *q = d < i->n_rx ? i->rx[d] : i->tx[d - i->n_rx];
-            for (uint32_t n = 0; n < q->conf.n_regions; n++)
-                if (q->conf.regions[n] == r) return q->conf.name;
-        }
+    const char *queue = wait ? dqi_region_queue(s, r) : NULL;
+    if (queue) return queue;
     for (uint32_t k = 0; k < atomic_load(&s->n_stages); k++) {
         const converter *c = s->stages[k]->impl;
         if (s->stages[k]->ops == &convert_ops && c->conf.region == r &&

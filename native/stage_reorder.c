@@ -1,6 +1,7 @@
 // stage_reorder.c: makes a reorder stage: its rule, its records and its queue; its accounts and its end. How
 // it works: reorder.h.
 #include "reorder.h"
+#include "region.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -317,7 +318,14 @@ static int check(dq_session *s, const char *name, const dq_reorder_conf *c, dq_d
     if (strlen(name) > DQ_REORDER_LEN)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "reorder %s: the name is longer than %d bytes", name,
                         DQ_REORDER_LEN);
-    return check_rule(name, c, diag);
+    int err = check_rule(name, c, diag);
+    if (err != DQ_OK) return err;
+    const char *queue = c->policy == DQ_POLICY_WAIT ? dqi_region_queue(s, c->region) : NULL;
+    if (!queue) return DQ_OK;
+    return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                    "reorder %s: packets of %s may have all buffers of region %s, and policy \"wait\" would "
+                    "wait for ever: give the stage a region of its own",
+                    name, queue, c->region->conf.name);
 }
 
 int dq_stage_reorder(dq_session *s, const char *name, const dq_reorder_conf *conf, dq_stage **out,

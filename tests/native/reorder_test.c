@@ -685,6 +685,10 @@ static void misuse(void) {
     c = usual();
     c.wait = 1;
     refused("give a timeout", c, r.b.more, r.b.s);
+    c = usual();
+    c.slots = 2;
+    c.policy = DQ_POLICY_WAIT;
+    refused("policy \"wait\" would wait for ever", c, r.b.in[0], r.b.s);
     dq_pipe *p;
     DQ_EQ(dq_pipe_add(r.out, &r.st, 1, 0, &p, &d), DQ_INVALID_PARAMETER);
     DQ_CHECK(strstr(d.text, "its own aggregates") != NULL);
