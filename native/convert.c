@@ -2,6 +2,7 @@
 // The compiler makes vectors of the plain loops: all levels have the same source.
 #include "convert.h"
 #include "k_convert.h"
+#include "target.h"
 
 #include <string.h>
 
@@ -25,14 +26,12 @@
 LOOPS(plain)
 
 #ifdef __x86_64__
-#pragma GCC push_options
-#pragma GCC target("avx2")
+DQI_TARGET("avx2")
 LOOPS(avx2)
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")
+DQI_TARGET_END
+DQI_TARGET(DQI_AVX512)
 LOOPS(avx512)
-#pragma GCC pop_options
+DQI_TARGET_END
 #endif
 
 // ---- tables -----------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ static bool in_memory(int fd) {
 // What the file system wants of direct writes (statx, Linux 6.1); 0: it has none; PAGE where it doesn't tell.
 static uint32_t wanted_align(int fd) {
 #ifdef STATX_DIOALIGN
-    struct statx sx;
+    struct statx sx = {0};
     if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &sx) == 0 && (sx.stx_mask & STATX_DIOALIGN)) {
         uint32_t a =
             sx.stx_dio_offset_align > sx.stx_dio_mem_align ? sx.stx_dio_offset_align : sx.stx_dio_mem_align;

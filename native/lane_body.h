@@ -262,7 +262,7 @@ static inline void NAME(store)(const dqi_patch *c, uint8_t *p, const NAME(stores
 // Changes WIDTH frames to v; returns which. Inlined, with c and in as locals that no store to a packet can
 // change.
 static inline uint32_t NAME(change)(const dqi_patch *c, const NAME(frames) * f, VU v) {
-    NAME(stores) s = {{0}};
+    NAME(stores) s = {0};
     VU from = WORDS(f, c->at);
     s.word = (from & ~c->mask) | (WIRE(v << c->shift) & c->mask);
     if (c->in_ip || c->in_l4) NAME(checksums)(f, from, &s);

@@ -5,6 +5,7 @@
 // words into columns.
 #include "lanes.h"
 #include "lane_ops.h"
+#include "target.h"
 
 static uint64_t floor_div(int64_t a, int64_t b) {
     if (b == -1) return 0 - (uint64_t)a; // INT64_MIN / -1 overflows
@@ -58,8 +59,7 @@ static inline void store16(uint8_t *p, uint64_t v) {
 typedef uint64_t quad __attribute__((vector_size(32), may_alias));
 typedef uint64_t row __attribute__((vector_size(32), may_alias, aligned(1)));
 
-#pragma GCC push_options
-#pragma GCC target("avx2,bmi,bmi2")
+DQI_TARGET("avx2,bmi,bmi2")
 
 static inline __m256i wire_avx2(__m256i v) {
     const __m256i order =
@@ -91,7 +91,7 @@ static inline __m256i wire_avx2(__m256i v) {
         (f)->w36 = (VU)MIX(odd01, odd23, 2, 3, 6, 7);                                                        \
     } while (0)
 #include "lane_body.h"
-#pragma GCC pop_options
+DQI_TARGET_END
 
 static uint32_t n_levels(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") ? 2 : 1;

@@ -309,6 +309,7 @@ int dqi_reorder_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out)
     w.in = in;
     w.first = had;
     w.n_rest = node->rest;
+    w.known_id = 0;
     node->turn = node->rest = 0;
     for (uint32_t done; w.first < in->n; w.first += w.n) {
         w.n = in->n - w.first < CHUNK ? in->n - w.first : CHUNK;

@@ -19,12 +19,13 @@ import (
 // A variant is one way to build and run the C units.
 type variant struct {
 	name   string
-	arch   string   // GOARCH whose files of native/ are compiled
-	cc     string   // the compiler
-	flags  []string // for the compiler and the linker
-	env    []string // for the run
-	runner []string // what the run goes through, if anything
-	needs  []string // names in the table of probes
+	arch   string            // GOARCH whose files of native/ are compiled
+	cc     string            // the compiler
+	flags  []string          // for the compiler and the linker
+	env    []string          // for the run
+	runner []string          // what the run goes through, if anything
+	needs  []string          // names in the table of probes
+	skips  map[string]string // why a unit can't run
 }
 
 const (
@@ -51,6 +52,12 @@ var variants = []variant{
 		flags: []string{"-O1", "-fno-omit-frame-pointer", "-fsanitize=thread"},
 		env:   []string{"TSAN_OPTIONS=halt_on_error=1"},
 		needs: []string{"sanitizers"},
+	},
+	{
+		name: "msan", arch: build.Default.GOARCH, cc: "clang", runner: setarch,
+		flags: []string{"-O1", "-fno-omit-frame-pointer", "-fsanitize=memory", "-fsanitize-memory-track-origins"},
+		needs: []string{"sanitizers"},
+		skips: map[string]string{"cbpf": "libpcap is not built with the memory sanitizer"},
 	},
 	{
 		name: "arm64", arch: "arm64", cc: "aarch64-linux-gnu-gcc", flags: []string{"-O2", "-static"},
@@ -85,6 +92,9 @@ func TestNative(t *testing.T) {
 			})
 			for i, unit := range units {
 				t.Run(strings.TrimSuffix(filepath.Base(unit), "_test.c"), func(t *testing.T) {
+					if why := v.skips[t.Name()[strings.LastIndex(t.Name(), "/")+1:]]; why != "" {
+						t.Skip(why)
+					}
 					t.Parallel() // units wait more than they work: `make test` runs four at once
 					if errs[i] != nil {
 						t.Fatal(errs[i])
@@ -111,6 +121,7 @@ int main(void) {
 }`
 		freed    = "#include <stdlib.h>\nint main(void) { char *volatile p = malloc(4); free(p); return *p; }"
 		overflow = "#include <limits.h>\nint main(void) { volatile int n = INT_MAX; n = n + 1; return n == 3; }"
+		unset    = "#include <stdlib.h>\nint main(void) { char *volatile p = malloc(4); return p[2] ? 3 : 4; }"
 		leaks    = "#include <stdlib.h>\nint main(void) { char *volatile p = malloc(64); p = 0; return p != 0; }"
 	)
 	cases := []struct{ variant, name, source, want string }{
@@ -122,6 +133,8 @@ int main(void) {
 		{"asan+ubsan", "leak", leaks, "detected memory leaks"},
 		{"tsan", "pass", passes, ""},
 		{"tsan", "race", races, "data race"},
+		{"msan", "pass", passes, ""},
+		{"msan", "unset", unset, "use-of-uninitialized-value"},
 		{"arm64", "pass", passes, ""},
 		{"arm64", "fail", fails, "exit status 3"},
 	}

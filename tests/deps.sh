@@ -31,6 +31,7 @@ look() {
     want git git has git
     want clang-format clang-format has clang-format
     want clang clang has clang
+    want clang-rt libclang-rt-14-dev any /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.msan-*.a
     want llvm-strip llvm has llvm-strip
     want tshark tshark has tshark
     want capinfos wireshark-common has capinfos
