@@ -1,9 +1,9 @@
 // stage_convert.c: makes packets whose payloads have elements of another type, in buffers of a region of its
 // own: what came may be read by others, and has no room to grow.
-#include "region.h"
 #include "burst.h"
 #include "convert.h"
 #include "payload.h"
+#include "region.h"
 
 #include <errno.h>
 #include <netinet/in.h>

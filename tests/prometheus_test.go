@@ -39,7 +39,7 @@ func startPrometheus(t *testing.T, target string) *prometheusServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, listen := t.TempDir(), "127.0.0.1:"+freePort(t, "tcp")
+	dir, listen := t.TempDir(), freeAddress(t)
 	config := filepath.Join(dir, "prometheus.yml")
 	text := "global: { scrape_interval: 1s }\nscrape_configs:\n- { job_name: daqiri, static_configs: [ { targets: [ \"" + target + "\" ] } ] }\n"
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
@@ -107,28 +107,6 @@ func eventually(t *testing.T, what func() string, done func() bool) {
 	}
 }
 
-func freePort(t *testing.T, network string) string {
-	t.Helper()
-	var address net.Addr
-	if network == "udp" {
-		c, err := net.ListenPacket(network, "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		address = c.LocalAddr()
-	} else {
-		l, err := net.Listen(network, "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		address = l.Addr()
-	}
-	_, port, _ := net.SplitHostPort(address.String())
-	return port
-}
-
 // dashboardExpressions are those of the panels, as Grafana would ask for them: one session, rates over some scrapes.
 func dashboardExpressions(t *testing.T) map[string]string {
 	t.Helper()
@@ -168,12 +146,13 @@ func TestPrometheus(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "m.lua"), []byte(prometheusScript), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	udp := freePort(t, "udp")
-	cmd, out, stderr := startReady(t, dir, program, "--metrics", "127.0.0.1:0", "--summary-json", "s.json", "m.lua", "--port", udp)
+	udp := freeUDP(t)
+	_, port, _ := net.SplitHostPort(udp)
+	cmd, out, stderr := startReady(t, dir, program, "--metrics", "127.0.0.1:0", "--summary-json", "s.json", "m.lua", "--port", port)
 	endpoint := regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/metrics`).FindStringSubmatch(stderr.String())
 	server := startPrometheus(t, endpoint[1])
 
-	peer, err := net.Dial("udp", "127.0.0.1:"+udp)
+	peer, err := net.Dial("udp", udp)
 	if err != nil {
 		t.Fatal(err)
 	}
