@@ -34,7 +34,7 @@ for k, from in ipairs(ports) do
     s:pipe(rx, tx)
   end
   if args.first > 0 then
-    tx:transmit{ template = tx:template{ udp_dst = 7148, payload_bytes = 22 }, count = args.first }
+    tx:transmit{ template = tx:template{ eth_dst = "02:00:00:00:00:01", udp_dst = 7148, payload_bytes = 22 }, count = args.first }
   end
 end
 s:start()
