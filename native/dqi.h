@@ -284,11 +284,16 @@ struct dq_stage {
     const dqi_stage_ops *ops;
     dq_session *session;
     void *impl;
-    dqi_counters past; // of nodes whose pipes were removed
+    dqi_counters past;       // of nodes whose pipes were removed
+    const dq_region *region; // whose buffers it takes; NULL: none
+    bool waits;              // for them, however long it takes
 };
 
 int dqi_stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, void *impl, dq_stage **out,
                   dq_diag *diag);
+// Whether a stage, `what` in errors, may take the region's buffers: not where a queue joins them, and not
+// where it would wait for those that packets behind or before it have.
+int dqi_stage_may_take(dq_session *s, const char *what, const dq_region *r, bool waits, dq_diag *diag);
 
 // ---- queues -----------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 // stage.c: the list of a session's stages, and the three that need no file of their own: count, sample and
 // forward.
-#include "dqi.h"
+#include "region.h"
 
 #include <errno.h>
 #include <string.h>
@@ -44,6 +44,29 @@ int dqi_stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, voi
     int err = stage_add(s, name, ops, impl, out, diag);
     pthread_mutex_unlock(&s->control);
     return err;
+}
+
+// Who else has packets in the region: a queue, where only a stage that waits minds, or a stage; NULL: nobody.
+static const char *other_user(const dq_session *s, const dq_region *r, bool waits) {
+    const char *queue = waits ? dqi_region_queue(s, r) : NULL;
+    if (queue) return queue;
+    for (uint32_t k = 0; k < atomic_load(&s->n_stages); k++)
+        if (s->stages[k]->region == r && (waits || s->stages[k]->waits)) return s->stages[k]->name;
+    return NULL;
+}
+
+int dqi_stage_may_take(dq_session *s, const char *what, const dq_region *r, bool waits, dq_diag *diag) {
+    if (r->group > 1 || r->holders)
+        return dqi_fail(
+            diag, DQ_INVALID_PARAMETER,
+            "%s: a receive queue joins the buffers of region %s: give the stage a region of its own", what,
+            r->conf.name);
+    const char *other = other_user(s, r, waits);
+    if (!other) return DQ_OK;
+    return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                    "%s: packets of %s may have all buffers of region %s, and policy \"wait\" would wait for "
+                    "ever: give the stage a region of its own",
+                    what, other, r->conf.name);
 }
 
 static void passed(dqi_node *node, const dq_burst *b) {

@@ -145,20 +145,6 @@ static void convert_free(dq_stage *st) { free(st->impl); }
 static const dqi_stage_ops convert_ops = {
     .line_kind = DQ_LINE_STAGE, .check = convert_check, .push = convert_push, .free = convert_free};
 
-// The queue or convert stage that takes buffers of the region, too; NULL: none does. A stage counts where it
-// or the asking one waits.
-static const char *other_user(dq_session *s, const dq_region *r, bool wait) {
-    const char *queue = wait ? dqi_region_queue(s, r) : NULL;
-    if (queue) return queue;
-    for (uint32_t k = 0; k < atomic_load(&s->n_stages); k++) {
-        const converter *c = s->stages[k]->impl;
-        if (s->stages[k]->ops == &convert_ops && c->conf.region == r &&
-            (wait || c->conf.policy == DQ_POLICY_WAIT))
-            return s->stages[k]->name;
-    }
-    return NULL;
-}
-
 static int prepare(converter *c, dq_session *s, const char *name, dq_diag *diag) {
     char what[DQ_NAME_LEN + 16];
     const dq_region *r = c->conf.region;
@@ -166,18 +152,8 @@ static int prepare(converter *c, dq_session *s, const char *name, dq_diag *diag)
     if (!r || s->state == DQI_NEW)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "%s: it needs a memory region, and a session that is open", what);
-    if (r->group > 1 || r->holders)
-        return dqi_fail(
-            diag, DQ_INVALID_PARAMETER,
-            "%s: a receive queue joins the buffers of region %s: give the stage a region of its own", what,
-            r->conf.name);
-    const char *other = other_user(s, r, c->conf.policy == DQ_POLICY_WAIT);
-    if (other)
-        return dqi_fail(
-            diag, DQ_INVALID_PARAMETER,
-            "%s: packets of %s may have all buffers of region %s, and policy \"wait\" would wait for "
-            "ever: give the stage a region of its own",
-            what, other, r->conf.name);
+    int err = dqi_stage_may_take(s, what, r, c->conf.policy == DQ_POLICY_WAIT, diag);
+    if (err != DQ_OK) return err;
     return dqi_convert_find(&c->conf.types, &c->convert, what, diag);
 }
 
@@ -188,6 +164,11 @@ int dq_stage_convert(dq_session *s, const char *name, const dq_convert_conf *con
     *c = (converter){.conf = *conf, .place = {0, conf->payload_offset, conf->at_payload}};
     int err = prepare(c, s, name, diag);
     if (err == DQ_OK) err = dqi_stage_add(s, name, &convert_ops, c, out, diag);
-    if (err != DQ_OK) free(c);
-    return err;
+    if (err != DQ_OK) {
+        free(c);
+        return err;
+    }
+    (*out)->region = conf->region;
+    (*out)->waits = conf->policy == DQ_POLICY_WAIT;
+    return DQ_OK;
 }

@@ -43,11 +43,6 @@ static int convert_sizes(const char *name, dq_reorder_conf *c, dqi_convert *out,
 
 static int check_region(const char *name, const dq_reorder_conf *c, dq_diag *diag) {
     const dq_region *r = c->region;
-    if (r->group > 1 || r->holders)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "reorder %s: a receive queue joins the buffers of region %s: give the stage a region "
-                        "of its own",
-                        name, r->conf.name);
     uint64_t least = (uint64_t)c->slots * (c->slot_bytes ? c->slot_bytes : 1);
     if (least > r->conf.buf_size)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
@@ -320,12 +315,9 @@ static int check(dq_session *s, const char *name, const dq_reorder_conf *c, dq_d
                         DQ_REORDER_LEN);
     int err = check_rule(name, c, diag);
     if (err != DQ_OK) return err;
-    const char *queue = c->policy == DQ_POLICY_WAIT ? dqi_region_queue(s, c->region) : NULL;
-    if (!queue) return DQ_OK;
-    return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                    "reorder %s: packets of %s may have all buffers of region %s, and policy \"wait\" would "
-                    "wait for ever: give the stage a region of its own",
-                    name, queue, c->region->conf.name);
+    char what[DQ_REORDER_LEN + 16];
+    snprintf(what, sizeof what, "reorder %s", name);
+    return dqi_stage_may_take(s, what, c->region, c->policy == DQ_POLICY_WAIT, diag);
 }
 
 int dq_stage_reorder(dq_session *s, const char *name, const dq_reorder_conf *conf, dq_stage **out,
@@ -348,6 +340,8 @@ int dq_stage_reorder(dq_session *s, const char *name, const dq_reorder_conf *con
     if ((err = make_queue(r, name, diag)) != DQ_OK) goto fail;
     if ((err = publish(r, diag)) != DQ_OK) goto fail_queue;
     if ((err = dqi_stage_add(s, name, &reorder_ops, r, &r->stage, diag)) != DQ_OK) goto fail_published;
+    r->stage->region = r->conf.region;
+    r->stage->waits = r->conf.policy == DQ_POLICY_WAIT;
     *out = r->stage;
     *aggregates = r->out;
     return DQ_OK;

@@ -689,6 +689,7 @@ static void misuse(void) {
     c.slots = 2;
     c.policy = DQ_POLICY_WAIT;
     refused("policy \"wait\" would wait for ever", c, r.b.in[0], r.b.s);
+    refused("packets of blocks may have all buffers", c, r.b.more, r.b.s);
     dq_pipe *p;
     DQ_EQ(dq_pipe_add(r.out, &r.st, 1, 0, &p, &d), DQ_INVALID_PARAMETER);
     DQ_CHECK(strstr(d.text, "its own aggregates") != NULL);
