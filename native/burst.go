@@ -75,7 +75,10 @@ func (v *View) Flows() []uint32 {
 }
 
 // RxTimes returns receive times in ns since the epoch.
-func (v *View) RxTimes() []int64 { return unsafe.Slice(v.ts, v.N) }
+func (v *View) RxTimes() []int64 {
+	v.fill()
+	return unsafe.Slice(v.ts, v.N)
+}
 
 // Packet returns the bytes of a packet's segment. The caller has checked seg and i.
 func (v *View) Packet(seg, i int) []byte {

@@ -7,7 +7,7 @@
 
 #include "raw.h"
 
-#define DQI_DPDK_ABI   6
+#define DQI_DPDK_ABI   7
 #define DQI_DPDK_ENTRY "dqi_dpdk_entry"
 
 // What must be the same on both sides.

@@ -129,9 +129,11 @@ struct dq_burst {
     uint32_t n, cap, n_bufs, nseg, flags, conn;
     int32_t clock;
     bool slices;  // packets are slices of super-buffers
-    bool handles; // off[0][0..n) holds handles of the engine of its queue, and len, flow and bufs nothing yet
-                  // (dqi_burst_columns); its one holder may look, and nobody else
+    bool handles; // off[0][0..n) holds handles of the engine of its queue, len, flow and bufs nothing yet,
+                  // and ts no more than ts[0] of the first same_ts (dqi_burst_columns); its one holder may
+                  // look, and nobody else
     uint32_t shortest, longest; // bytes; where handles: of its packets
+    uint32_t same_ts;           // where handles: packets that came with the first, at ts[0]
     bool grown;                 // a packet begins in the headroom and is longer than its buffer
     uint64_t bytes;
     dq_session *session;

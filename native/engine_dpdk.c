@@ -126,7 +126,7 @@ static int dpdk_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     bool plain = p->direct && room > 0 && !dqi_responder_of(q->iface) && !dqi_flows_any(&p->flows) &&
                  !dqi_flows_drops(&p->flows);
     int n = plain ? receive_straight(p, q, *b, room) : 0;
-    int64_t now = n > 0 ? (*b)->ts[(*b)->n - 1] : dq_now(q->session);
+    int64_t now = n > 0 ? (*b)->ts[(*b)->n - (uint32_t)n] : dq_now(q->session);
     if (n == 0) {
         dqi_burst_columns(*b);
         n = dqi_raw_rx(q, b, room);

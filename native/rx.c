@@ -48,7 +48,8 @@ static int receive(dq_queue *q) {
     if (q->peer_counts) dqi_peer_count(q->peer_counts, q->cur, q->cur->n - (uint32_t)n);
     bool acts = atomic_load_explicit(&q->lead, memory_order_acquire) > 0;
     dqi_gauge_add(&q->held, n - (int64_t)(acts ? dqi_rx_actions(q, q->cur, q->cur->n - (uint32_t)n) : 0));
-    if (empty && q->conf.timeout_us > 0) q->cur_since = dq_now(q->session);
+    bool gathers = q->cur->n < q->conf.batch_size && q->conf.timeout_us > 0;
+    if (empty && gathers) q->cur_since = dq_now(q->session);
     return n;
 }
 

@@ -1,5 +1,6 @@
 // rx.c: frames from a device's queue: as pieces for the common part, or straight into a burst's columns.
 #include "dpdk.h"
+#include "look.h"
 
 #include <string.h>
 
@@ -140,12 +141,8 @@ static uint32_t append(const pool *pl, struct rte_mbuf *const *frames, uint32_t 
 
 // How many of n frames come before the first that is not plain.
 static uint32_t count_plain(const struct rte_mempool *mp, struct rte_mbuf *const *frames, uint32_t n) {
-    bool all = true;
-    for (uint32_t i = 0; i < n; i++) // as a rule; without a decision for each
-        all &= is_plain(mp, frames[i]);
-    if (all) return n;
     uint32_t k = 0;
-    while (is_plain(mp, frames[k]))
+    while (k < n && is_plain(mp, frames[k]))
         k++;
     return k;
 }
@@ -153,20 +150,16 @@ static uint32_t count_plain(const struct rte_mempool *mp, struct rte_mbuf *const
 // The same by handles: the frames lie in b already, behind those that it has.
 static uint32_t append_handles(const pool *pl, uint32_t n, dq_burst *b) {
     struct rte_mbuf *const *frames = frames_of(b) + b->n;
-    const uint32_t k = count_plain(pl->mp, frames, n);
-    uint32_t shortest = b->shortest, longest = b->longest;
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < k; i++) {
-        uint32_t len = frames[i]->data_len;
-        bytes += len;
-        shortest = RTE_MIN(shortest, len);
-        longest = RTE_MAX(longest, len);
+    look of = look_at(pl->mp, frames, n);
+    if (!of.plain) {
+        n = count_plain(pl->mp, frames, n);
+        of = look_at(pl->mp, frames, n);
     }
-    b->shortest = shortest;
-    b->longest = longest;
-    b->n = b->n_bufs = b->n + k;
-    b->bytes += bytes;
-    return k;
+    b->shortest = RTE_MIN(b->shortest, of.shortest);
+    b->longest = RTE_MAX(b->longest, of.longest);
+    b->n = b->n_bufs = b->n + n;
+    b->bytes += of.bytes;
+    return n;
 }
 
 void rx_columns(dq_burst *b) {
@@ -180,6 +173,8 @@ void rx_columns(dq_burst *b) {
         b->bufs[0][i] = m ? pool_id(d->rx_pool, m) : DQI_NO_BUF;
     }
     memset(b->flow, 0, b->n * sizeof *b->flow);
+    for (uint32_t i = 1; i < RTE_MIN(b->same_ts, b->n); i++)
+        b->ts[i] = b->ts[0];
     b->handles = false;
 }
 
@@ -200,6 +195,14 @@ static uint32_t read_into(const dpdk_port *d, lane_state *s, dq_burst *b, uint32
     return n;
 }
 
+// Packets from the start-th on came at this time.
+static void note_time(dq_burst *b, uint32_t start, int64_t now) {
+    b->ts[start] = now;
+    if (start == 0) b->same_ts = b->n;
+    for (uint32_t i = start + 1; i < b->n && !(b->handles && start == 0); i++)
+        b->ts[i] = now;
+}
+
 uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room) {
     const dpdk_port *d = dpdk_of(p);
     lane_state *s = p->lanes[0].state;
@@ -216,8 +219,6 @@ uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room) {
     }
     uint32_t got = b->n - start;
     if (got == 0) return 0;
-    int64_t now = host->now(b->session);
-    for (uint32_t i = start; i < b->n; i++)
-        b->ts[i] = now;
+    note_time(b, start, host->now(b->session));
     return got;
 }

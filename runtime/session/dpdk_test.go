@@ -244,6 +244,7 @@ func TestDPDKUnseen(t *testing.T) {
 				if err != nil {
 					return err
 				}
+				before := b.s.Now()
 				if err := b.send(0, 10, 7148); err != nil {
 					return err
 				}
@@ -259,6 +260,9 @@ func TestDPDKUnseen(t *testing.T) {
 				}
 				back := c.back
 				return b.receive(tap, len(back), func(x *Burst, i int) error {
+					if at := x.RxTimes()[i]; at < before || at > b.s.Now() {
+						return fmt.Errorf("packet %d came at %d, and was sent after %d", i, at, before)
+					}
 					p, err := x.Packet(0, i)
 					if err != nil {
 						return err
