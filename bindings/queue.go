@@ -265,6 +265,10 @@ func queueTransmit(c *call) int {
 	if o.has("count") {
 		count = uint64(o.whole("count", 0, 1, maxInt))
 	}
+	if i := q.q.Interface(); tpl.everybody && (i.Engine() == "xdp" || i.Engine() == "dpdk") {
+		c.rt.Log("warn", fmt.Sprintf("interface %s: the template that is sent has no eth_dst, so that its frames go to everybody on the link: "+
+			"hint: eth_dst = \"auto\", or an Ethernet address", i.Name()), nil)
+	}
 	c.check(q.q.Transmit(tpl.t, count))
 	return 0
 }

@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 
@@ -11,8 +12,9 @@ import (
 
 // template is a packet to send many times. Hot: hand-written.
 type template struct {
-	t      *session.Template
-	length int
+	t         *session.Template
+	length    int
+	everybody bool // its frames are broadcast, which nobody asked for
 }
 
 func (*template) luaType() string { return "template" }
@@ -70,7 +72,18 @@ func queueTemplate(c *call) int {
 	t, err := q.of.s.Template(session.TemplateConfig{Packet: data, Vary: o.vary(data, at), Checksums: q.q.Layer() == "frame",
 		Seed: int64(c.rt.Task.ID())})
 	c.check(err)
-	return c.push(c.rt.newObject(&template{t: t, length: len(data)}))
+	return c.push(c.rt.newObject(&template{t: t, length: len(data), everybody: o.toEverybody(data)}))
+}
+
+// toEverybody says whether a frame goes to everybody because no eth_dst was said.
+func (o *options) toEverybody(data []byte) bool {
+	if o.has("bytes") || o.has("eth_dst") || o.str("ipv4_dst", "") == "255.255.255.255" {
+		return false
+	}
+	if t, ok := o.get("vary").(*lua.LTable); ok && t.RawGetString("eth_dst") != lua.LNil {
+		return false
+	}
+	return bytes.HasPrefix(data, []byte("\xff\xff\xff\xff\xff\xff"))
 }
 
 // room is how many bytes a packet of the transmit queue may have, and over how many regions it is split.

@@ -80,6 +80,12 @@ func dpdkRun(t *testing.T, program string, args ...string) (got struct{ Got, Mar
 
 func runDPDK(t *testing.T, program string, args ...string) string {
 	t.Helper()
+	out, _ := runDPDKLogged(t, program, args...)
+	return out
+}
+
+func runDPDKLogged(t *testing.T, program string, args ...string) (stdout, log string) {
+	t.Helper()
 	lib, err := filepath.Abs(filepath.Join(rootDir, "libdaqiri_dpdk.so"))
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +101,40 @@ func runDPDK(t *testing.T, program string, args ...string) string {
 	if !strings.Contains(stderr.String(), "every packet is accounted for") {
 		t.Errorf("the ledger does not add up:\n%s", stderr.String())
 	}
-	return string(out)
+	return string(out), stderr.String()
+}
+
+// TestDPDKToEverybody transmits frames with several destinations: those that go to everybody unasked make a warning.
+func TestDPDKToEverybody(t *testing.T) {
+	need(t, "dpdk")
+	t.Parallel()
+	program := built(t)
+	for what, warns := range map[string]bool{
+		``:                               true,
+		`ipv4_dst = "10.0.0.2"`:          true,
+		`eth_dst = "ff:ff:ff:ff:ff:ff"`:  false,
+		`eth_dst = "02:00:00:00:00:02"`:  false,
+		`ipv4_dst = "239.1.2.3"`:         false,
+		`ipv4_dst = "255.255.255.255"`:   false,
+		`vary = { eth_dst = 1 }`:         false,
+		`bytes = ("\255"):rep(60)`:       false,
+		`ethertype = 2048, payload = ""`: true,
+	} {
+		fields := what
+		if !strings.Contains(what, "payload") && !strings.Contains(what, "bytes") {
+			fields = strings.Trim(what+", udp_dst = 7148, payload_bytes = 20", ", ")
+		}
+		script := filepath.Join(t.TempDir(), "everybody.lua")
+		text := strings.Replace(dpdkScript, `eth_dst = "02:00:00:00:00:02", ipv4_src = "10.0.0.1", ipv4_dst = "10.0.0.2",
+    udp_src = 4000, udp_dst = 7148, payload_bytes = 158`, fields, 1)
+		if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, log := runDPDKLogged(t, program, script, "--count", "8", "--seconds", "0.01", "--dir", t.TempDir())
+		if got := strings.Count(log, "go to everybody"); got > 1 || (got == 1) != warns {
+			t.Errorf("%s: %d warnings, want one: %v\n%s", what, got, warns, log)
+		}
+	}
 }
 
 // tsharkLines are these fields of each frame of a capture.
