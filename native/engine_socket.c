@@ -13,9 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STARVED_NS   100000 // until a queue without free buffers looks again
-#define FAST_BYTES   16384u // of a buffer for framed streams
-#define FLUSH_ROUNDS 1024   // bursts thrown away by one flush; what comes meanwhile may stay
+#define STARVED_NS   100000    // until a queue without free buffers looks again
+#define FAST_BYTES   16384u    // of a buffer for framed streams
+#define FLUSH_ROUNDS 1024      // bursts thrown away by one flush; what comes meanwhile may stay
+#define UNSTAMPED_NS 100000000 // after a stop: how long stamps may be missing
 
 // ---- opening ----------------------------------------------------------------------------------------------
 
@@ -179,12 +180,22 @@ static void close_socket(dq_iface *i) {
 
 // ---- packets ----------------------------------------------------------------------------------------------
 
+// Whether the datagrams that were read at this time have all that had come by the stop. The kernel stamps
+// datagrams from a while after it was asked to, and gives those that came before the time of their read: such
+// a stamp says nothing, for as long as that takes.
+static bool has_rest(const int64_t *ts, int n, int64_t read_ns, int64_t stop_ns) {
+    if (n == 0 || read_ns - stop_ns > UNSTAMPED_NS) return true;
+    bool first = ts[0] >= stop_ns && ts[0] < read_ns, last = ts[n - 1] >= stop_ns && ts[n - 1] < read_ns;
+    return first || last;
+}
+
 // After the stop: datagrams that had come before it are still taken in, streams are left as they are.
 static int rx_rest(dqi_sock_rx *r, dq_burst *b, uint32_t room) {
     if (b->n == 0) b->conn = 0;
     if (r->done || !r->base || b->conn != 0) return 0;
+    int64_t now = dq_now(r->queue->session);
     int n = dqi_udp_read(r, r->base, b, room);
-    r->done = n == 0 || b->ts[b->n - 1] >= r->sock->stop_ns;
+    r->done = has_rest(b->ts + b->n - n, n, now, r->sock->stop_ns);
     return n;
 }
 
