@@ -249,7 +249,8 @@ static void handed_bursts(void) {
             dq_write_state s = {0};
             DQ_EQ(dq_writer_write(st, b, NULL, &op), DQ_OK);
             DQ_CHECK(!dqi_burst_writable(b));
-            for (int tries = 0; tries < 3000 && !s.done; tries++) { // without more traffic or a finish
+            // Without more traffic or a finish; the account follows the operation.
+            for (int tries = 0; tries < 3000 && (!s.done || st->ops->held(st) > 0); tries++) {
                 if (virtual)
                     st->ops->step(st);
                 else
