@@ -19,21 +19,27 @@ void dqi_yield(void) { sched_yield(); }
 
 #define CLOSE_NS 10000 // between two readings of the clock that nothing came between
 
-// Reads both clocks at one time: of some readings, as we may lose the core, the quickest.
-static void read_both(int64_t *mono_ns, int64_t *wall_ns) {
+typedef struct reading {
+    int64_t mono_ns, wall_ns;
+} reading;
+
+// Both clocks at one time: of some readings, as we may lose the core, the quickest.
+static reading read_both(void) {
+    reading best = {0, 0};
     int64_t quickest = INT64_MAX;
     for (int k = 0; k < 8 && quickest >= CLOSE_NS; k++) {
         int64_t before = dqi_mono_ns(), wall = read_clock(CLOCK_REALTIME), took = dqi_mono_ns() - before;
         if (took >= quickest) continue;
         quickest = took;
-        *mono_ns = before + took / 2;
-        *wall_ns = wall;
+        best = (reading){before + took / 2, wall};
     }
+    return best;
 }
 
 void dqi_clock_start(dq_session *s) {
-    read_both(&s->mono0_ns, &s->start_ns);
-    if (dqi_virtual(s) || s->conf.start_ns) s->start_ns = s->conf.start_ns;
+    reading now = read_both();
+    s->mono0_ns = now.mono_ns;
+    s->start_ns = dqi_virtual(s) || s->conf.start_ns ? s->conf.start_ns : now.wall_ns;
     atomic_store(&s->virtual_ns, s->start_ns);
 }
 
@@ -62,11 +68,10 @@ void dqi_stamps_set(dqi_stamps *t, int64_t wall_ns, int64_t now_ns) {
 
 void dqi_stamps_look(dqi_stamps *t, const dq_session *s) {
     int64_t wall = read_clock(CLOCK_REALTIME), now = dq_now(s);
-    for (int k = 0; k < 4 && llabs(wall - now - t->ahead) >= STEP_NS; k++) { // a step, or we lost the core
-        int64_t before = dq_now(s);
-        wall = read_clock(CLOCK_REALTIME);
-        now = dq_now(s);
-        if (now - before < CLOSE_NS) break;
+    if (llabs(wall - now - t->ahead) >= STEP_NS) { // a step, or we lost the core
+        reading both = read_both();
+        wall = both.wall_ns;
+        now = s->start_ns + both.mono_ns - s->mono0_ns;
     }
     dqi_stamps_set(t, wall, now);
 }

@@ -277,8 +277,8 @@ typedef struct dq_view {
     uint32_t *flow; // flow ids, 0: none
     int64_t *ts;    // receive times, ns
     dq_queue *queue;
-    dq_burst *handles; // in an event only: dq_burst_columns is to be called with it before off, len and flow
-                       // are read; NULL: they are there
+    dq_burst *handles; // in an event only: dq_burst_columns is to be called with it before off, len, flow and
+                       // ts are read; NULL: they are there
 } dq_view;
 
 void dq_burst_view(dq_burst *b, dq_view *out);

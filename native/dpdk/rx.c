@@ -195,11 +195,11 @@ static uint32_t read_into(const dpdk_port *d, lane_state *s, dq_burst *b, uint32
     return n;
 }
 
-// Packets from the start-th on came at this time.
+// Packets from the start-th on came at this time. Handles that came first share one, until they get columns.
 static void note_time(dq_burst *b, uint32_t start, int64_t now) {
-    b->ts[start] = now;
+    const uint32_t end = b->handles && start == 0 ? 1 : b->n;
     if (start == 0) b->same_ts = b->n;
-    for (uint32_t i = start + 1; i < b->n && !(b->handles && start == 0); i++)
+    for (uint32_t i = start; i < end; i++)
         b->ts[i] = now;
 }
 
