@@ -46,6 +46,7 @@ func burstRxTimestamps(c *call) int {
 func burstSetLengths(c *call) int {
 	b := selfBurst(c)
 	seg := c.segment(2, b)
+	c.check(b.b.Writable())
 	if _, ok := c.arg(1).(lua.LNumber); ok {
 		c.setLength(b, seg, -1, uint64(c.whole(1, "length", 0, maxInt)))
 		return 0
@@ -70,10 +71,9 @@ func (c *call) setLength(b *burst, seg, i int, n uint64) {
 // list or column; one time is the first packet's, with the distance in ns as second argument. 0 is at once.
 func burstTxTimes(c *call) int {
 	b := selfBurst(c)
-	if b.b.Shared() {
-		c.raise("burst is shared with a second consumer, so its packets are read-only")
-	}
-	times, start := b.b.TxTimes(), b.of.s.StartTime()
+	times, err := b.b.TxTimes()
+	c.check(err)
+	start := b.of.s.StartTime()
 	first, single := int64(0), true
 	if at, ok := userdata[moment](c.arg(1)); ok {
 		first = int64(at) - start
@@ -138,9 +138,7 @@ func burstSet(c *call) int {
 	if (&options{c: c, n: 1, t: t}).bool("checksums", b.b.Queue().Layer() == session.LayerFrame) {
 		csum = session.CsumUpdate
 	}
-	if b.b.Shared() {
-		c.raise("burst is shared with a second consumer, so its packets are read-only")
-	}
+	c.check(b.b.Writable())
 	set := b.b.N()
 	for _, e := range c.fieldEntries(1, t, c.formatArg(2), "checksums", "step", "value") {
 		if e.value == lua.LString("auto") && (e.name == "eth_src" || e.name == "eth_dst") {

@@ -11,9 +11,8 @@ import (
 // packet is a view of one packet of a burst, bounds-checked, in host memory. It is for looking, not
 // for moving: bulk work has a burst verb. Offsets are bytes from the packet's start, from 0. Hot.
 type packet struct {
-	of       *burst
-	seg, i   int
-	writable bool
+	of     *burst
+	seg, i int
 }
 
 func (*packet) luaType() string { return "packet" }
@@ -63,7 +62,7 @@ var packetType = &typeDef{
 // burstPacket is b:packet(i, segment); packets and segments count from 1.
 func burstPacket(c *call) int {
 	b := selfBurst(c)
-	p := &packet{of: b, i: c.index(1, "packet", b.b.N()), seg: c.segment(2, b), writable: !b.b.Shared()}
+	p := &packet{of: b, i: c.index(1, "packet", b.b.N()), seg: c.segment(2, b)}
 	p.data(c.L)
 	return c.push(c.rt.newObject(p))
 }
@@ -125,9 +124,8 @@ func packetSet(size int, order binary.ByteOrder) function {
 }
 
 func (p *packet) mayWrite(c *call) {
-	if p.of.check(c.L); !p.writable || p.of.b.Shared() {
-		c.raise("packet is read-only: its burst is shared with a second consumer")
-	}
+	p.of.check(c.L)
+	c.check(p.of.b.Writable())
 }
 
 // packetBytes is p:bytes(offset, length): a string, by default all of the rest.

@@ -24,7 +24,7 @@ func (*queue) luaType() string { return "queue" }
 var queueType = &typeDef{
 	name:   "queue",
 	fields: []string{"batch_size", "direction", "id", "interface", "layer", "name", "timestamps"},
-	get: func(_ *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
+	get: func(_ *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue {
 		q := self.(*queue).q
 		switch key {
 		case lua.LString("name"):
@@ -36,10 +36,14 @@ var queueType = &typeDef{
 		case lua.LString("layer"):
 			return lua.LString(q.Layer())
 		case lua.LString("timestamps"):
-			if q.Rx() {
-				return lua.LString(q.Timestamps())
+			text, err := q.Timestamps()
+			if err != nil {
+				raiseError(L, fmt.Errorf("queue %s: %w", q.Name(), err))
 			}
-			return lua.LNil
+			if text == "" {
+				return lua.LNil
+			}
+			return lua.LString(text)
 		case lua.LString("batch_size"):
 			return lua.LNumber(q.BatchSize())
 		case lua.LString("direction"):

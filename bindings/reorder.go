@@ -215,7 +215,7 @@ func aggregateField(rt *Runtime, b *burst, name lua.LString) lua.LValue {
 	case "batch_id":
 		return rt.integer(a.BatchID)
 	case "data":
-		return rt.newObject(&packet{of: b, writable: !b.b.Shared()})
+		return rt.newObject(&packet{of: b})
 	case "dtype":
 		return lua.LString(a.Dtype.String())
 	case "missing":

@@ -103,7 +103,7 @@ static void rig_close(rig *r) {
     if (r->s) dq_session_stop(r->s, 0);
     dq_session_close(r->s);
     dq_waiter_free(r->w);
-    dq_template_free(r->t);
+    dq_template_unref(r->t);
 }
 
 static void receive(rig *r, const dq_bare_pace *c, int64_t *at, uint32_t *got) {

@@ -94,7 +94,7 @@ dq_burst *dqi_burst_get(dqi_burst_pool *p) {
     b->aggregate = NULL;
     b->bytes = 0;
     b->clock = dqi_virtual(p->session) ? DQ_CLOCK_VIRTUAL : DQ_CLOCK_REALTIME;
-    b->slices = b->timed = b->grown = b->handles = false;
+    b->slices = b->timed = b->grown = b->handles = b->holes = false;
     b->sums = (dqi_sums){0};
     b->due_ns = 0;
     b->parent = NULL;
@@ -189,6 +189,7 @@ void dqi_burst_move(dq_burst *dst, dq_burst *src, uint32_t first, uint32_t n) {
     }
     dst->bytes += dqi_burst_sum(src, first, n);
     dst->grown |= src->grown;
+    dst->holes |= src->holes;
     dst->n += n;
     dst->n_bufs += n;
 }
@@ -211,15 +212,14 @@ void dqi_burst_swap(dq_burst *b, uint32_t i, uint32_t k) {
     if (b->timed) SWAP(b->tx_time);
 }
 
-int dq_burst_pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) {
+// A selection of n packets, idx[i] or, without idx, the first n.
+static int pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) {
     dqi_burst_columns(b);
-    for (uint32_t i = 0; i < n; i++)
-        if (idx[i] >= b->n) return DQ_INVALID_PARAMETER;
     dq_burst *c = n <= b->session->picks_cap ? dqi_burst_get(b->session->picks) : NULL;
     if (!c) return DQ_NO_FREE_BURST_BUFFERS;
     c->nseg = b->nseg;
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t k = idx[i];
+        uint32_t k = idx ? idx[i] : i;
         for (uint32_t s = 0; s < c->nseg; s++) {
             c->off[s][i] = b->off[s][k];
             c->len[s][i] = b->len[s][k];
@@ -231,16 +231,23 @@ int dq_burst_pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) 
     }
     c->n = n;
     c->conn = b->conn;
-    c->flags = b->flags;
+    c->flags = b->flags & ~DQ_BURST_SHARED; // its columns are its own; its packets are its owner's
+    c->holes = b->holes;
     c->aggregate = b->aggregate;
     c->clock = b->clock;
     c->timed = b->timed;
     c->slices = true;
     c->queue = b->queue;
-    c->parent = b->parent ? b->parent : b;
+    c->parent = dqi_burst_owner(b);
     dq_burst_ref(c->parent);
     *out = c;
     return DQ_OK;
+}
+
+int dq_burst_pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) {
+    for (uint32_t i = 0; i < n; i++)
+        if (idx[i] >= b->n) return DQ_INVALID_PARAMETER;
+    return pick(b, idx, n, out);
 }
 
 void dq_burst_view(dq_burst *b, dq_view *out) {
@@ -254,6 +261,7 @@ void dqi_burst_glance(dq_burst *b, dq_view *out) {
         .n = b->n,
         .nseg = b->nseg,
         .flags = b->flags,
+        .owner_flags = &dqi_burst_owner(b)->flags,
         .clock = b->clock,
         .conn = b->conn,
         .bytes = b->bytes,
@@ -269,7 +277,7 @@ void dqi_burst_glance(dq_burst *b, dq_view *out) {
 }
 
 int64_t *dq_burst_times(dq_burst *b) {
-    if (!dqi_burst_writable(b)) return NULL;
+    if (b->flags & DQ_BURST_SHARED) return NULL;
     if (!b->timed) memset(b->tx_time, 0, b->cap * sizeof *b->tx_time);
     b->timed = true;
     return b->tx_time;
@@ -277,10 +285,24 @@ int64_t *dq_burst_times(dq_burst *b) {
 
 const dq_aggregate *dq_burst_aggregate(const dq_burst *b) { return b->aggregate; }
 
-bool dqi_burst_writable(const dq_burst *b) { return (b->flags & DQ_BURST_SHARED) == 0; }
+bool dqi_burst_writable(const dq_burst *b) {
+    return ((b->flags | dqi_burst_owner(b)->flags) & DQ_BURST_SHARED) == 0;
+}
+
+static void set_shared(dq_burst *b) {
+    if (!(b->flags & DQ_BURST_SHARED)) b->flags |= DQ_BURST_SHARED; // else others may be reading it
+}
+
+void dqi_burst_share(dq_burst *b) {
+    set_shared(dqi_burst_owner(b));
+    set_shared(b);
+}
+
+// The packet was freed, or may have been: its buffer can be somebody else's.
+static bool is_hole(const dq_burst *b, uint32_t seg, uint32_t i) { return b->holes && b->len[seg][i] == 0; }
 
 struct sockaddr_in6 *dqi_burst_peer_addr(const dq_burst *b, uint32_t i) {
-    dq_region *r = i < b->n ? dqi_off_region(b->session, b->off[0][i]) : NULL;
+    dq_region *r = i < b->n && !is_hole(b, 0, i) ? dqi_off_region(b->session, b->off[0][i]) : NULL;
     if (!r) return NULL;
     uint64_t k = (b->off[0][i] - r->offset) / r->stride;
     if (r->across && r->across[k / r->group]) k -= k % r->group;
@@ -301,7 +323,7 @@ void dq_burst_peer(const dq_burst *b, uint32_t i, char *buf, size_t len) {
 
 // Bytes from where packet i's segment starts to the end of its buffer.
 static uint32_t room_of(const dq_burst *b, uint32_t seg, uint32_t i, const dq_region **region) {
-    if (!b->slices && !b->parent && b->bufs[seg][i] == DQI_NO_BUF) return 0; // freed before
+    if (is_hole(b, seg, i)) return 0;
     uint64_t off = b->off[seg][i];
     if (!*region || !dqi_region_has(*region, off)) *region = dqi_off_region(b->session, off);
     const dq_region *r = *region;
@@ -327,11 +349,15 @@ int dq_burst_set_len(dq_burst *b, uint32_t seg, int64_t i, uint32_t len) {
     return DQ_OK;
 }
 
+// Buffers of single packets go back at once where nobody else can reach them: a selection, a writer. Else
+// they do with the burst.
+static bool gives_back(const dq_burst *b) { return !b->slices && !b->parent && dqi_burst_alone(b); }
+
 int dq_burst_truncate(dq_burst *b, uint32_t n) {
     if (n > b->n || !dqi_burst_writable(b)) return DQ_INVALID_PARAMETER;
     dqi_burst_columns(b);
     b->bytes -= dqi_burst_sum(b, n, b->n - n);
-    if (!b->slices && !b->parent) {
+    if (gives_back(b)) {
         for (uint32_t s = 0; s < b->nseg; s++)
             dqi_bufs_free(b->session, b->bufs[s] + n, b->n_bufs - n);
         b->n_bufs = n;
@@ -340,16 +366,17 @@ int dq_burst_truncate(dq_burst *b, uint32_t n) {
     return DQ_OK;
 }
 
-// Gives back the buffer of one segment of one packet, where it is the burst's own and nobody else reads it.
+// Empties one segment of one packet for good, and gives its buffer back.
 static void free_one(dq_burst *b, uint32_t seg, uint32_t i) {
     if (!dqi_burst_writable(b)) return; // it returns with the burst
     dqi_burst_columns(b);
-    if (!b->slices && !b->parent) {
+    if (gives_back(b)) {
         dqi_bufs_free(b->session, b->bufs[seg] + i, 1);
         b->bufs[seg][i] = DQI_NO_BUF;
     }
     b->bytes -= b->len[seg][i];
     b->len[seg][i] = 0;
+    b->holes = true;
 }
 
 int dq_burst_free_packet(dq_burst *b, uint32_t i) {
@@ -372,4 +399,14 @@ int dq_burst_free_packet_segment(dq_burst *b, uint32_t seg, uint32_t i) {
     return DQ_OK;
 }
 
-void dq_burst_set_conn(dq_burst *b, uint32_t conn) { b->conn = conn; }
+int dq_burst_redirect(dq_burst *b, uint32_t conn, dq_burst **out) {
+    *out = b;
+    if (b->conn == conn) return DQ_OK;
+    if (!dqi_burst_alone(b)) {
+        int err = pick(b, NULL, b->n, out);
+        if (err != DQ_OK) return err;
+        dq_burst_unref(b);
+    }
+    (*out)->conn = conn;
+    return DQ_OK;
+}

@@ -32,7 +32,8 @@ type View struct {
 	Segments uint32
 	Flags    uint32
 	Clock    Clock
-	Conn     uint32 // connection, 0: none
+	owner    *uint32 // flags of the burst that owns the packets' buffers
+	Conn     uint32  // connection, 0: none
 	Bytes    uint64
 	off      [MaxSegs]*uint64
 	len      [MaxSegs]*uint32
@@ -44,6 +45,9 @@ type View struct {
 
 var _ = [1]struct{}{}[unsafe.Sizeof(View{})-C.sizeof_dq_view]
 var _ = [1]struct{}{}[unsafe.Offsetof(View{}.handles)-unsafe.Offsetof(C.dq_view{}.handles)]
+
+// Shared reports whether somebody else reads the packets, as it is now: they are read-only then.
+func (v *View) Shared() bool { return (v.Flags|*v.owner)&BurstShared != 0 }
 
 // Queue is the queue that received the burst or that it was allocated for.
 func (v *View) Queue() Queue { return Queue{v.queue} }
@@ -101,10 +105,14 @@ func (b Burst) Ref() { C.dq_burst_ref(b.c) }
 // Unref drops a reference; the last one frees the burst. Any thread.
 func (b Burst) Unref() { C.dq_burst_unref(b.c) }
 
-// TxTimes are the requested send times of n packets, ns since the epoch, 0: at once; to be written. Nil where the
-// burst is read-only.
+// TxTimes are the requested send times of n packets, ns since the epoch, 0: at once; to be written. Nil where somebody
+// else reads the burst's columns.
 func (b Burst) TxTimes(n uint32) []int64 {
-	return unsafe.Slice((*int64)(C.dq_burst_times(b.c)), n)
+	times := (*int64)(C.dq_burst_times(b.c))
+	if times == nil {
+		return nil
+	}
+	return unsafe.Slice(times, n)
 }
 
 // Peer is the address that packet i came from, empty where the queue has none.
@@ -152,5 +160,9 @@ func (b Burst) Pick(idx []uint32) (Burst, error) {
 	return out, status(C.dq_burst_pick(b.c, (*C.uint32_t)(first(idx)), C.uint32_t(len(idx)), &out.c))
 }
 
-// SetConn makes the burst go to a connection; 0 is the interface's default peer.
-func (b Burst) SetConn(conn uint32) { C.dq_burst_set_conn(b.c, C.uint32_t(conn)) }
+// Redirect makes the packets go to a connection; 0 is the interface's default peer. It returns the burst to go on with, in
+// place of b: b's columns stay as they are where somebody else reads them. ErrNoBurst while there is none for that.
+func (b Burst) Redirect(conn uint32) (Burst, error) {
+	out := b
+	return out, status(C.dq_burst_redirect(b.c, C.uint32_t(conn), &out.c))
+}

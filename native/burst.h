@@ -25,7 +25,14 @@ static inline uint32_t dqi_packet_len(const dq_burst *b, uint32_t i) {
 void dqi_burst_swap(dq_burst *b, uint32_t i, uint32_t k);
 // Buffers of each of the regions for n more packets at the end of b, ids alone; how many there are.
 uint32_t dqi_burst_take(dq_burst *b, dq_region *const *regions, uint32_t n);
-// True when nobody but the caller can see the packets' bytes.
+// The burst that owns the buffers of b's packets: b itself, or the one that it was selected from.
+static inline dq_burst *dqi_burst_owner(const dq_burst *b) {
+    return b->parent ? b->parent : (dq_burst *)(uintptr_t)b;
+}
+// Somebody else reads b from now on: its columns and its packets stay as they are, whichever burst they are
+// reached through. Before that somebody can see b.
+void dqi_burst_share(dq_burst *b);
+// True when nobody but the caller's thread can see the packets' bytes.
 bool dqi_burst_writable(const dq_burst *b);
 // Copies a packet's bytes. Those of 32 to 64, the commonest, are two halves that may overlap: no call.
 static inline void dqi_copy_bytes(uint8_t *to, const uint8_t *from, uint32_t n) {

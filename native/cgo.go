@@ -34,7 +34,7 @@ package native
 #cgo nocallback dq_burst_eval
 #cgo noescape dq_burst_set
 #cgo nocallback dq_burst_set
-#cgo nocallback dq_burst_set_conn
+#cgo nocallback dq_burst_redirect
 #cgo noescape dq_tx_alloc
 #cgo nocallback dq_tx_alloc
 #cgo nocallback dq_tx_send

@@ -170,7 +170,8 @@ uint64_t dq_session_close(dq_session *s);
 int64_t dq_now(const dq_session *s);
 // ns since the epoch at dq_session_new.
 int64_t dq_start_ns(const dq_session *s);
-// Virtual clock: polls everything once; the number of objects that made progress. One thread.
+// Virtual clock: polls everything once; the number of objects that made progress, 0 before the start. One
+// thread.
 int dq_step(dq_session *s);
 // Virtual clock: the next time at which something of this session is due; INT64_MAX: nothing.
 int64_t dq_next_time(const dq_session *s);
@@ -270,6 +271,9 @@ typedef struct dq_view {
     uint8_t *base;
     uint32_t n, nseg, flags;
     int32_t clock; // dq_clock_id of ts
+    // Of the burst that owns the packets' buffers: where one of the two has DQ_BURST_SHARED, packets are
+    // read-only.
+    const uint32_t *owner_flags;
     uint32_t conn; // connection, 0: none
     uint64_t bytes;
     uint64_t *off[DQ_MAX_SEGS];
@@ -581,7 +585,8 @@ typedef struct dq_vary {
 // A packet to send many times. checksums: 1 sets IPv4 and UDP/TCP lengths' checksums of each packet sent.
 int dq_template_new(const uint8_t *bytes, uint32_t len, const dq_vary *vary, uint32_t n_vary, int checksums,
                     uint64_t seed, dq_template **out, dq_diag *diag);
-void dq_template_free(dq_template *t);
+// Drops the maker's reference; queues that send the template have their own. NULL too.
+void dq_template_unref(dq_template *t);
 // Fills packets of b from t (lengths too); the template's counters move on. Needs a single-segment burst.
 int dq_template_fill(dq_template *t, dq_burst *b);
 // The queue's own thread sends count packets of t (0: until the stop) at the queue's pace. Replaces what was
@@ -690,8 +695,10 @@ int dq_iface_events(dq_iface *i, dq_waiter *w, uint64_t tag, dq_diag *diag);
 int dq_conn_open(dq_iface *i, const char *address, const char *local, uint32_t *conn, dq_diag *diag);
 int dq_conn_close(dq_iface *i, uint32_t conn);
 int dq_conn_read(dq_iface *i, uint32_t conn, dq_conn_info *out);
-// Makes burst b go to this connection (0: the interface's default peer).
-void dq_burst_set_conn(dq_burst *b, uint32_t conn);
+// Makes the packets of b, the caller's reference, go to this connection (0: the interface's default peer).
+// *out: the burst to go on with, b itself, or where somebody else reads b one that holds it.
+// NO_FREE_BURST_BUFFERS: there is none for that now, and b is as it was.
+int dq_burst_redirect(dq_burst *b, uint32_t conn, dq_burst **out);
 // setsockopt(2) with an opaque value; conn 0: the interface's own socket. System errors as DQ_ESYS - errno.
 int dq_conn_setsockopt(dq_iface *i, uint32_t conn, int level, int option, const void *value, uint32_t len);
 

@@ -115,9 +115,9 @@ static inline uint64_t dqi_buf_off(const dq_region *r, uint32_t id) {
 // ---- bursts -----------------------------------------------------------------------------------------------
 
 // A burst owns the buffers bufs[seg][0..n_bufs), or holds its parent (a selection owns none). Where each
-// packet has a buffer of its own, bufs[seg][i] is packet i's and n_bufs == n; with super-buffers the two
-// lists are independent.
-// The checksums of a burst's packets that the device is to compute: of IPv4 and of the transport behind it.
+// packet has a buffer of its own, bufs[seg][i] is packet i's and n_bufs == n, or more where packets were cut
+// off that somebody else could reach; with super-buffers the two lists are independent. The checksums of a
+// burst's packets that the device is to compute: of IPv4 and of the transport behind it.
 typedef struct dqi_sums {
     uint8_t has;    // DQ_HAS_IPV4 or DQ_HAS_IPV6, with DQ_HAS_UDP or DQ_HAS_TCP; 0: they are in the packets
     uint8_t l2_len; // bytes before the IP header,
@@ -135,6 +135,7 @@ struct dq_burst {
     uint32_t shortest, longest; // bytes; where handles: of its packets
     uint32_t same_ts;           // where handles: packets that came with the first, at ts[0]
     bool grown;                 // a packet begins in the headroom and is longer than its buffer
+    bool holes;                 // some packets' segments of length 0 were freed, and stay empty
     uint64_t bytes;
     dq_session *session;
     dq_queue *queue;               // that received it, or that it was allocated for
@@ -165,6 +166,11 @@ int dqi_burst_fill(dq_burst *b, dq_region *const *regions, uint32_t nseg, uint32
 // without slices; dst must have room.
 void dqi_burst_move(dq_burst *dst, dq_burst *src, uint32_t first, uint32_t n);
 static inline bool dqi_burst_alone(const dq_burst *b) { return dqi_load_acq32(&b->refs) == 1; }
+// True when b's buffers are its own, one for each packet, and nobody else holds it: they may go on without
+// it.
+static inline bool dqi_burst_detachable(const dq_burst *b) {
+    return dqi_burst_alone(b) && !b->parent && !b->slices && b->n_bufs == b->n;
+}
 static inline const uint8_t *dqi_burst_base(const dq_burst *b);
 // Fills the columns of a burst that came as handles: before they are read. Its holder.
 void dqi_burst_fill_columns(dq_burst *b);
@@ -507,8 +513,8 @@ typedef enum dqi_state { DQI_NEW, DQI_OPEN, DQI_STARTED, DQI_STOPPED, DQI_FINISH
 
 struct dq_session {
     dq_session_conf conf;
-    dqi_state state;
-    bool ending; // dq_session_stop was called
+    _Atomic dqi_state state; // control calls change it
+    bool ending;             // dq_session_stop was called
     // clock
     int64_t start_ns, mono0_ns;
     _Atomic int64_t virtual_ns;

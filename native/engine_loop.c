@@ -33,8 +33,7 @@ static int loop_mac(const dq_iface *i, uint8_t mac[6]) {
 // ---- out of it --------------------------------------------------------------------------------------------
 
 static bool same_shape(const dq_queue *q, const dq_burst *b) {
-    if (b->nseg != q->conf.n_regions || b->parent || b->slices || b->grown || !dqi_burst_alone(b))
-        return false;
+    if (b->nseg != q->conf.n_regions || b->grown || !dqi_burst_detachable(b)) return false;
     for (uint32_t s = 0; s < b->nseg; s++) {
         const dq_region *from = dqi_buf_region(q->session, b->bufs[s][0]), *to = q->conf.regions[s];
         if (!from || from->conf.kind != to->conf.kind || from->conf.buf_size != to->conf.buf_size)

@@ -100,8 +100,7 @@ int dq_outlet_give(dq_stage *st, dq_burst *b, uint32_t tag) {
     uint64_t bytes = b->bytes;
     if (atomic_load(&o->ended) != 0) return DQ_NOT_READY;
     dqi_burst_columns(b);
-    if (b->parent && dqi_burst_writable(b->parent)) b->parent->flags |= DQ_BURST_SHARED;
-    if (dqi_burst_writable(b)) b->flags |= DQ_BURST_SHARED;
+    dqi_burst_share(b);
     dqi_add_shared(&o->c.in, n);
     dqi_add_shared(&o->c.in_bytes, bytes);
     dqi_add_shared(&o->c.bursts, 1);

@@ -137,10 +137,15 @@ static void stand_still(dqi_poller *p) {
     pthread_mutex_unlock(&p->lock);
 }
 
+// Nothing moves before the start, and on the virtual clock a step moves it.
+static bool is_served(const dq_queue *q) {
+    return q->session->state >= DQI_STARTED && !dqi_virtual(q->session);
+}
+
 int dqi_poller_once(dqi_poller *p) {
     int work = 0;
     for (uint32_t i = 0; i < p->n; i++)
-        if (!dqi_virtual(p->queues[i]->session)) work += dqi_queue_poll(p->queues[i]);
+        if (is_served(p->queues[i])) work += dqi_queue_poll(p->queues[i]);
     return work;
 }
 
@@ -155,7 +160,7 @@ static dues next_due(const dqi_poller *p) {
     dues d = {INT64_MAX, INT64_MAX, INT64_MAX};
     for (uint32_t i = 0; i < p->n; i++) {
         const dq_queue *q = p->queues[i];
-        if (q->next_ns == INT64_MAX || dqi_virtual(q->session)) continue;
+        if (q->next_ns == INT64_MAX || !is_served(q)) continue;
         int64_t left = q->next_ns - dq_now(q->session);
         if (left < 0) left = 0;
         if (q->rest_until) {
@@ -173,7 +178,7 @@ static nfds_t arm(dqi_poller *p, struct pollfd *fds, nfds_t max) {
     nfds_t n = 1; // fds[0] is the wake-up
     for (uint32_t i = 0; i < p->n; i++) {
         dq_queue *q = p->queues[i];
-        if (q->iface->ops->arm && !q->blocked && !dqi_virtual(q->session))
+        if (q->iface->ops->arm && !q->blocked && is_served(q))
             n += (nfds_t)q->iface->ops->arm(q, fds + n, (int)(max - n));
     }
     return n;

@@ -193,6 +193,8 @@ int dq_session_start(dq_session *s, dq_diag *diag) {
     s->state = DQI_STARTED; // so that stop ends what was begun
     for (uint32_t i = 0; err == DQ_OK && i < s->n_workers; i++)
         err = dqi_worker_start(s->workers[i], diag);
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        dqi_queue_kick(q); // tasks may be asleep in their waits
     return err;
 }
 
@@ -209,6 +211,7 @@ static int step_stages(dq_session *s) {
 int dq_step(dq_session *s) {
     int work = 0;
     dq_queue *q;
+    if (s->state != DQI_STARTED) return 0;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
         work += dqi_queue_poll(q) > 0;
     return work + step_stages(s);
@@ -333,9 +336,8 @@ uint64_t dq_session_stop(dq_session *s, int64_t drain_ns) {
     return stalled(s);
 }
 
-void dq_session_finish(dq_session *s) {
-    if (s->state == DQI_STARTED) dq_session_stop(s, 0);
-    if (s->state != DQI_STOPPED) return;
+// Drops what waits in queues and engines, counted as stopped. Pollers have ended.
+static void drop_rest(dq_session *s) {
     dq_queue *q;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++) {
         if (q->conf.dir == DQ_RX) {
@@ -346,6 +348,12 @@ void dq_session_finish(dq_session *s) {
             if (q->iface->ops->drop_rest) q->iface->ops->drop_rest(q);
         }
     }
+}
+
+void dq_session_finish(dq_session *s) {
+    if (s->state == DQI_STARTED) dq_session_stop(s, 0);
+    if (s->state != DQI_STOPPED) return;
+    drop_rest(s);
     for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++)
         if (s->stages[i]->ops->finish) s->stages[i]->ops->finish(s->stages[i]);
     s->state = DQI_FINISHED;
@@ -357,6 +365,8 @@ static void queue_free(dq_queue *q) {
     if (q->poller) dqi_poller_remove(q->poller, q);
     dqi_rx_drop_rest(q);
     if (q->ring.slots) dqi_tx_drop_rest(q);
+    dq_template_unref(q->gen);
+    q->gen = NULL;
     free(q->stamps);
     q->stamps = NULL;
     dqi_timing_free(q->timing);
@@ -375,6 +385,8 @@ uint64_t dq_session_close(dq_session *s) {
     if (!s) return 0;
     dq_session_finish(s);
     end_workers(s);
+    if (s->state == DQI_OPEN)
+        drop_rest(s); // it never started; what was to be sent goes before the engines do
     dq_queue *q;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
         queue_free(q);

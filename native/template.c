@@ -9,7 +9,9 @@
 enum { LINE = 64 };
 
 struct dq_template {
-    uint8_t *bytes; // in whole lines
+    _Atomic uint32_t refs; // whoever made it, and each queue that sends it
+    dqi_spin lock;         // of what changes from packet to packet: several may fill bursts at once
+    uint8_t *bytes;        // in whole lines
     uint32_t len;
     bool checksums;
     uint32_t n_vary;
@@ -78,6 +80,7 @@ int dq_template_new(const uint8_t *bytes, uint32_t len, const dq_vary *vary, uin
         free(t);
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "template: no memory for %u bytes", len);
     }
+    atomic_init(&t->refs, 1);
     memcpy(t->bytes, bytes, len);
     t->len = len;
     t->checksums = checksums != 0;
@@ -93,7 +96,7 @@ int dq_template_new(const uint8_t *bytes, uint32_t len, const dq_vary *vary, uin
         err = check_vary(t, i, diag);
     }
     if (err != DQ_OK) {
-        dq_template_free(t);
+        dq_template_unref(t);
         return err;
     }
     if (t->checksums) dqi_csum_fill(t->bytes, &t->pkt);
@@ -102,8 +105,12 @@ int dq_template_new(const uint8_t *bytes, uint32_t len, const dq_vary *vary, uin
     return DQ_OK;
 }
 
-void dq_template_free(dq_template *t) {
-    if (!t) return;
+void dqi_template_ref(dq_template *t) {
+    if (t) atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+}
+
+void dq_template_unref(dq_template *t) {
+    if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1) return;
     free(t->bytes);
     free(t);
 }
@@ -122,7 +129,7 @@ static uint64_t next_value(dq_template *t, uint32_t i) {
 }
 
 int dq_template_fill(dq_template *t, dq_burst *b) {
-    if (b->nseg != 1 || (b->flags & DQ_BURST_SHARED)) return DQ_INVALID_PARAMETER;
+    if (b->nseg != 1) return DQ_INVALID_PARAMETER;
     int err = dq_burst_set_len(b, 0, -1, t->len);
     if (err != DQ_OK) return err;
     dqi_template_write(t, b, NULL, 0, 0);
@@ -149,6 +156,7 @@ void dqi_template_write(dq_template *t, dq_burst *b, uint32_t *stamps, uint32_t 
         write_line(t, b);
         return;
     }
+    if (t->n_vary > 0) dqi_lock(&t->lock);
     for (uint32_t i = 0; i < b->n; i++) {
         uint8_t *p = b->session->base + b->off[0][i];
         uint32_t *has = stamps ? &stamps[b->bufs[0][i] - first] : NULL;
@@ -158,4 +166,5 @@ void dqi_template_write(dq_template *t, dq_burst *b, uint32_t *stamps, uint32_t 
             dqi_field_set(p, t->len, &t->pkt, &t->vary[k].v.field, next_value(t, k));
         if (t->checksums && t->n_vary > 0 && !b->sums.has) dqi_csum_fill(p, &t->pkt);
     }
+    if (t->n_vary > 0) dqi_unlock(&t->lock);
 }

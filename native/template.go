@@ -25,7 +25,7 @@ type Vary struct {
 type Template struct{ c *C.dq_template }
 
 // NewTemplate makes a template; with checksums, those of IPv4, UDP and TCP are set in
-// each packet sent. The caller frees it when no queue sends it any more.
+// each packet sent. The caller frees it; queues that send it keep it.
 func NewTemplate(packet []byte, vary []Vary, checksums bool, seed int64) (Template, error) {
 	c := make([]C.dq_vary, len(vary))
 	for i, v := range vary {
@@ -44,8 +44,8 @@ func NewTemplate(packet []byte, vary []Vary, checksums bool, seed int64) (Templa
 	return t, result("template", rc, &d)
 }
 
-// Free ends the template.
-func (t Template) Free() { C.dq_template_free(t.c) }
+// Free drops the caller's reference.
+func (t Template) Free() { C.dq_template_unref(t.c) }
 
 // Fill writes the packets of b, lengths too. Only single-segment bursts can be filled.
 func (t Template) Fill(b Burst) error { return status(C.dq_template_fill(t.c, b.c)) }

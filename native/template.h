@@ -4,6 +4,8 @@
 
 #include "dqi.h"
 
+// One holder more. Any thread, NULL too; dq_template_unref ends it.
+void dqi_template_ref(dq_template *t);
 uint32_t dqi_template_len(const dq_template *t); // bytes of each packet
 // What a device may compute of each packet: nothing, where there is nothing to compute anew, or where a
 // varied field changes what checksums cover.

@@ -74,8 +74,15 @@ int dqi_tx_put(dq_queue *q, dq_burst *b) {
 }
 
 int dq_tx_send(dq_queue *q, dq_burst *b) {
+    dq_burst *owner = dqi_burst_owner(b);
+    const uint32_t was = owner->flags;
+    if (owner != b || !dqi_burst_alone(b))
+        dqi_burst_share(owner); // selections and their parent stay with the caller
     int err = dqi_tx_put(q, b);
-    if (err != DQ_OK) return err;
+    if (err != DQ_OK) {
+        if (owner->flags != was) owner->flags = was;
+        return err;
+    }
     if (is_mine(q) && q->session->state == DQI_STARTED)
         dqi_tx_poll(q);
     else
@@ -258,6 +265,8 @@ int dq_tx_transmit(dq_queue *q, dq_template *t, uint64_t count) {
         return DQ_INVALID_PARAMETER;
     dqi_poller_hold(q->poller);
     dqi_timing_end(q);
+    dqi_template_ref(t);
+    dq_template_unref(q->gen);
     q->gen = t;
     if (q->stamps && ++q->stamp == 0) q->stamp = 1; // 0: none
     q->busy = q->tx_made = false;

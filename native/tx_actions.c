@@ -149,7 +149,7 @@ static void copy_part(dq_queue *q, dq_burst *c, const dq_burst *b, uint32_t firs
 }
 
 dq_burst *dqi_tx_own(dq_queue *q, dq_burst *b) {
-    if (!q->shared && dqi_burst_alone(b) && !b->parent && !b->slices) return b;
+    if (!q->shared && dqi_burst_detachable(b)) return b;
     dq_burst *c;
     q->shared = b;
     uint32_t n = b->n - q->shared_pos < q->conf.batch_size ? b->n - q->shared_pos : q->conf.batch_size;

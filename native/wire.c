@@ -196,7 +196,7 @@ static bool deliver(loop_wire *w, dq_iface *to, dq_burst *b, uint32_t first, uin
 // True when b may go to its receiver as it is: there is one, and nobody else holds it.
 static bool is_own(const loop_wire *w, const dq_burst *b) {
     const loop_iface *li = w->tx->iface->engine;
-    return li->n_peers == 1 && dqi_burst_alone(b) && !b->parent && !b->slices;
+    return li->n_peers == 1 && dqi_burst_detachable(b);
 }
 
 // Delivers to every listener. True: b's reference went along.
@@ -248,7 +248,7 @@ static bool copy_range(loop_wire *w, dq_burst *own, const dq_burst *b, uint32_t 
 static dq_burst *make_own(loop_wire *w, dq_burst *b, uint32_t first, uint32_t n) {
     dq_burst *own = dqi_burst_get(w->split);
     if (!own) return NULL;
-    if (dqi_burst_alone(b) && !b->parent && !b->slices) {
+    if (dqi_burst_detachable(b)) {
         dqi_burst_move(own, b, first, n);
         return own;
     }

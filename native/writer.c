@@ -119,8 +119,7 @@ int dq_writer_write(dq_stage *writer, dq_burst *b, const dq_write_names *names, 
     dq_write *op = dqi_write_new(n, names);
     if (!op) return DQ_ESYS - ENOMEM;
     // Before a lane can see it: nobody may write to what is being written.
-    if (b->parent && dqi_burst_writable(b->parent)) b->parent->flags |= DQ_BURST_SHARED;
-    if (dqi_burst_writable(b)) b->flags |= DQ_BURST_SHARED;
+    dqi_burst_share(b);
     if (n > 0 && !hand_over(w, b, op, true)) {
         dqi_write_lost(op, n, -ECANCELED); // the writer's share
         dq_write_free(op);

@@ -164,7 +164,7 @@ static uint32_t settle(const tx_state *t, chunk *c, uint32_t sent) {
 
 // Whether the device may have the burst's own buffers.
 static bool goes_itself(const dpdk_port *d, const dq_burst *b) {
-    return !d->own_only && dqi_burst_alone(b) && !b->parent && !b->slices && (b->nseg == 1 || d->links);
+    return !d->own_only && dqi_burst_detachable(b) && (b->nseg == 1 || d->links);
 }
 
 // The burst, of one segment, loses the buffers of packets [from, to).

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"fmt"
+
 	"github.com/daqiri/daqiri-run/native"
 )
 
@@ -108,8 +110,20 @@ func (b *Burst) Segments() int { return int(b.view.Segments) }
 // Flags are the burst's flags, as the reference numbers them.
 func (b *Burst) Flags() uint32 { return b.view.Flags }
 
-// Shared reports whether somebody else reads the burst too: then its packets are read-only.
-func (b *Burst) Shared() bool { return b.view.Flags&native.BurstShared != 0 }
+// errReadOnly is the error of changing packets that somebody else reads.
+var errReadOnly = invalid("its packets are read-only: a second consumer, a writer or a queue that sends them reads them too")
+
+// Writable returns why the packets can't be changed: the burst is gone, or somebody else reads them. It holds for all
+// bursts that share the packets, a selection and what it was made from.
+func (b *Burst) Writable() error {
+	if err := b.Check(); err != nil {
+		return err
+	}
+	if b.view.Shared() {
+		return errReadOnly
+	}
+	return nil
+}
 
 // ConnID is the connection that the burst came from, or is to go to; 0: none.
 func (b *Burst) ConnID() uint32 { return b.view.Conn }
@@ -168,8 +182,17 @@ func (b *Burst) TimeOrigin() int64 {
 }
 
 // TxTimes are the times at which packets are to be sent, ns since the epoch, 0: at once. To
-// be written; valid while the burst lives. Nil where the burst is read-only.
-func (b *Burst) TxTimes() []int64 { return b.native.TxTimes(b.view.N) }
+// be written; valid while the burst lives. A burst that somebody else reads has none: a selection of it has.
+func (b *Burst) TxTimes() ([]int64, error) {
+	if err := b.Check(); err != nil {
+		return nil, err
+	}
+	times := b.native.TxTimes(b.view.N)
+	if times == nil {
+		return nil, fmt.Errorf("send times: somebody else reads the burst too: %w; hint: b:select makes one that has its own", ErrInvalid)
+	}
+	return times, nil
+}
 
 // checkPacket is the bounds check of everything that names a packet.
 func (b *Burst) checkPacket(seg, i int) error {
@@ -185,8 +208,8 @@ func (b *Burst) checkPacket(seg, i int) error {
 	return nil
 }
 
-// Packet is the memory of a packet's segment: a lease that ends with the burst. Writable
-// unless the burst is shared.
+// Packet is the memory of a packet's segment: a lease that ends with the burst. To be read; to be written while
+// Writable says so.
 func (b *Burst) Packet(seg, i int) ([]byte, error) {
 	if err := b.checkPacket(seg, i); err != nil {
 		return nil, err

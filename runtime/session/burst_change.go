@@ -2,12 +2,21 @@ package session
 
 import (
 	"fmt"
+	"runtime"
 
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// change runs a native call that alters the burst and reads its columns anew.
+// change runs a native call that alters packets or their lengths and reads the columns anew.
 func (b *Burst) change(what string, call func(native.Burst) error) error {
+	if err := b.Writable(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return b.alter(what, call)
+}
+
+// alter is change for calls that leave packets alone that somebody else reads.
+func (b *Burst) alter(what string, call func(native.Burst) error) error {
 	if err := b.Check(); err != nil {
 		return err
 	}
@@ -26,11 +35,7 @@ func (b *Burst) SetLen(seg, i, n int) error {
 	if n < 0 {
 		return invalid("length %d", n)
 	}
-	if err := b.native.SetLen(seg, i, n); err != nil {
-		return fmt.Errorf("length %d: %w", n, err)
-	}
-	b.native.View(&b.view)
-	return nil
+	return b.change(fmt.Sprintf("length %d", n), func(h native.Burst) error { return h.SetLen(seg, i, n) })
 }
 
 // Truncate keeps the first n packets and frees the others.
@@ -41,12 +46,13 @@ func (b *Burst) Truncate(n int) error {
 	return b.change("truncate", func(h native.Burst) error { return h.Truncate(n) })
 }
 
-// FreePacket returns the buffers of packet i; its length becomes 0.
+// FreePacket returns the buffers of packet i, at once or with the burst where somebody else can read them; its length
+// becomes 0 for good.
 func (b *Burst) FreePacket(i int) error {
 	if err := b.checkPacket(0, i); err != nil {
 		return err
 	}
-	return b.change("free packet", func(h native.Burst) error { return h.FreePacket(i) })
+	return b.alter("free packet", func(h native.Burst) error { return h.FreePacket(i) })
 }
 
 // FreeSegment returns the buffers of one segment of all packets.
@@ -54,7 +60,7 @@ func (b *Burst) FreeSegment(seg int) error {
 	if err := b.checkPacket(seg, 0); err != nil {
 		return err
 	}
-	return b.change("free segment", func(h native.Burst) error { return h.FreeSegment(seg) })
+	return b.alter("free segment", func(h native.Burst) error { return h.FreeSegment(seg) })
 }
 
 // FreePacketSegment returns the buffer of one segment of packet i.
@@ -62,26 +68,26 @@ func (b *Burst) FreePacketSegment(seg, i int) error {
 	if err := b.checkPacket(seg, i); err != nil {
 		return err
 	}
-	return b.change("free packet segment", func(h native.Burst) error { return h.FreePacketSegment(seg, i) })
+	return b.alter("free packet segment", func(h native.Burst) error { return h.FreePacketSegment(seg, i) })
 }
 
-// SetConn makes the burst go to a connection; nil: to the interface's default peer.
-func (b *Burst) SetConn(c *Conn) error {
-	var id uint32
-	if c != nil {
-		id = c.id
-	}
-	return b.change("connection", func(h native.Burst) error {
-		h.SetConn(id)
-		return nil
+// redirect makes the packets go to a connection of the burst's session.
+func (b *Burst) redirect(c *Conn) error {
+	return b.alter("connection", func(h native.Burst) (err error) {
+		b.native, err = h.Redirect(c.id)
+		return err
 	})
 }
 
 // Fill writes the burst's packets from a template, lengths too.
 func (b *Burst) Fill(t *Template) error {
-	if b.Segments() != 1 {
+	switch {
+	case t.s != b.s:
+		return invalid("template: it belongs to another session")
+	case b.Segments() != 1:
 		return invalid("template: it fills packets of one segment, the burst's have %d", b.Segments())
 	}
+	defer runtime.KeepAlive(t)
 	return b.change("template", t.native.Fill)
 }
 
@@ -112,13 +118,11 @@ func (b *Burst) Eval(n *Number, out []uint64, has []uint8) (int, error) {
 // Set writes v, v + step, v + 2·step … into the field of the packets. It returns how many
 // packets have the field.
 func (b *Burst) Set(f Field, v, step uint64, csum Csum) (int, error) {
-	if b.Shared() {
-		return 0, invalid("set: somebody else reads the burst too, so it is read-only")
+	err := b.Writable()
+	n := 0
+	if err == nil {
+		n, err = b.native.Set(f, v, step, csum)
 	}
-	if err := b.Check(); err != nil {
-		return 0, err
-	}
-	n, err := b.native.Set(f, v, step, csum)
 	if err != nil {
 		return 0, fmt.Errorf("set: %w", err)
 	}
@@ -130,10 +134,11 @@ func (b *Burst) Checksums(i int) error {
 	if err := b.checkPacket(0, max(i, 0)); err != nil {
 		return err
 	}
-	if b.Shared() {
-		return invalid("checksums: somebody else reads the burst too, so it is read-only")
+	err := b.Writable()
+	if err == nil {
+		err = b.native.Checksums(i)
 	}
-	if err := b.native.Checksums(i); err != nil {
+	if err != nil {
 		return fmt.Errorf("checksums: %w", err)
 	}
 	return nil

@@ -27,7 +27,7 @@ func (s *Session) noteClocks() {
 	for _, i := range s.ifaces {
 		said := map[string]bool{}
 		for _, q := range i.rx {
-			kind := q.Timestamps()
+			kind := q.native.Stamps()
 			if said[kind] {
 				continue
 			}

@@ -84,12 +84,15 @@ func (c *Conn) queue(rx bool) (*Queue, error) {
 
 // Send makes the burst go to this connection and queues it, as Queue.Send.
 func (c *Conn) Send(b *Burst) error {
-	if err := b.SetConn(c); err != nil {
-		return err
-	}
 	q, err := c.TxQueue()
 	if err != nil {
 		return err
+	}
+	if err := q.mayTake(b); err != nil {
+		return err
+	}
+	if err := b.redirect(c); err != nil {
+		return c.named(err)
 	}
 	return q.Send(b)
 }

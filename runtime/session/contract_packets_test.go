@@ -104,8 +104,8 @@ func TestContractTeeIsReadOnly(t *testing.T) {
 		}
 		for _, tap := range []*Tap{one, two} {
 			err := b.receive(tap, 4, func(x *Burst, i int) error {
-				if _, err := x.Set(b.seqField(), 1, 0, CsumKeep); !x.Shared() || !errors.Is(err, ErrInvalid) {
-					return fmt.Errorf("shared %v, set: %w", x.Shared(), err)
+				if _, err := x.Set(b.seqField(), 1, 0, CsumKeep); x.Writable() == nil || !errors.Is(err, ErrInvalid) {
+					return fmt.Errorf("shared %v, set: %w", x.Writable() != nil, err)
 				}
 				return nil
 			})
@@ -118,8 +118,8 @@ func TestContractTeeIsReadOnly(t *testing.T) {
 			return err
 		}
 		return b.receive(one, 1, func(x *Burst, i int) error {
-			if n, err := x.Set(b.seqField(), 9, 0, CsumKeep); err != nil || n != 1 || x.Shared() {
-				return fmt.Errorf("alone: shared %v, set %d, %w", x.Shared(), n, err)
+			if n, err := x.Set(b.seqField(), 9, 0, CsumKeep); err != nil || n != 1 || x.Writable() != nil {
+				return fmt.Errorf("alone: writable %w, set %d, %w", x.Writable(), n, err)
 			}
 			return nil
 		})
@@ -531,8 +531,12 @@ func TestContractTimedSend(t *testing.T) {
 			return err
 		}
 		due := b.s.Now() + int64(5*time.Millisecond)
-		for i := range x.TxTimes() {
-			x.TxTimes()[i] = due + int64(i)*1e6
+		times, err := x.TxTimes()
+		if err != nil {
+			return err
+		}
+		for i := range times {
+			times[i] = due + int64(i)*1e6
 		}
 		if err := b.tx.Send(x); err != nil {
 			return err

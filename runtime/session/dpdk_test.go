@@ -217,14 +217,20 @@ var unseen = []struct {
 		return errors.Join(b.tx.Send(y), x.Free())
 	}, []uint64{7, 2}},
 	{"half of it later", func(b *bench, x *Burst) error {
-		times := x.TxTimes()
+		times, err := x.TxTimes()
+		if err != nil {
+			return err
+		}
 		for i := 5; i < len(times); i++ {
 			times[i] = b.s.Now() + 2e6
 		}
 		return b.tx.Send(x)
 	}, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
 	{"half of it later, at a pace", func(b *bench, x *Burst) error {
-		times := x.TxTimes()
+		times, err := x.TxTimes()
+		if err != nil {
+			return err
+		}
 		for i := 5; i < len(times); i++ {
 			times[i] = b.s.Now() + 2e6
 		}

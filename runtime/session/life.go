@@ -191,8 +191,4 @@ func (s *Session) free() {
 	}
 	s.leaked = s.native.Close()
 	s.native = nil
-	for _, t := range s.tpls {
-		t.Free()
-	}
-	s.tpls = nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -71,6 +72,31 @@ func TestTaskEndsBeforeItsSession(t *testing.T) {
 			t.Errorf("the stage behind the tap saw %v of %d packets", got, n)
 		}
 		return other.Err()
+	})
+}
+
+// TestTemplatesAreLetGo makes many templates that nobody keeps: their memory goes while the session lives.
+func TestTemplatesAreLetGo(t *testing.T) {
+	const rounds, each, size, most = 50, 500, 8000, 100 << 20
+	onTask(t, func(me *task.Task) error {
+		b, err := loop(true).open(me, "")
+		if err != nil {
+			return err
+		}
+		defer b.s.Close()
+		before := stats.ReadProcess(0).RSS
+		for range rounds {
+			for range each {
+				if _, err := b.s.Template(TemplateConfig{Packet: make([]byte, size)}); err != nil {
+					return err
+				}
+			}
+			runtime.GC()
+		}
+		if now := stats.ReadProcess(0).RSS; now > before+most {
+			t.Errorf("%d MB more after templates of %d MB", (now-before)>>20, rounds*each*size>>20)
+		}
+		return nil
 	})
 }
 

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/spec"
@@ -70,11 +71,15 @@ func (q *Queue) Layer() string {
 
 // Timestamps says where a receive queue's times come from: software, kernel, hardware, virtual or file; empty for a
 // transmit queue.
-func (q *Queue) Timestamps() string {
+func (q *Queue) Timestamps() (string, error) {
 	if !q.rx {
-		return ""
+		return "", nil
 	}
-	return q.native.Stamps()
+	if err := q.i.s.enter(); err != nil {
+		return "", err
+	}
+	defer q.i.s.leave()
+	return q.native.Stamps(), nil
 }
 
 // title names the queue in errors.
@@ -168,6 +173,21 @@ func (q *Queue) Alloc(l *Leases, n int) (*Burst, error) {
 // Send queues b for sending. The burst is consumed when the error is nil, and stays the
 // caller's otherwise: ErrNoSpace when the ring is full. Owner's task.
 func (q *Queue) Send(b *Burst) error {
+	if err := q.mayTake(b); err != nil {
+		return err
+	}
+	if err := q.native.Send(b.native); err != nil {
+		if errors.Is(err, ErrNoSpace) {
+			return err // expected, and often: no words
+		}
+		return q.named(err)
+	}
+	b.release("was sent")
+	return nil
+}
+
+// mayTake returns why the queue can't send a burst.
+func (q *Queue) mayTake(b *Burst) error {
 	if err := b.Check(); err != nil {
 		return err
 	}
@@ -177,13 +197,6 @@ func (q *Queue) Send(b *Burst) error {
 	case b.s != q.i.s:
 		return q.named(invalid("the burst belongs to another session"))
 	}
-	if err := q.native.Send(b.native); err != nil {
-		if errors.Is(err, ErrNoSpace) {
-			return err // expected, and often: no words
-		}
-		return q.named(err)
-	}
-	b.release("was sent")
 	return nil
 }
 
@@ -225,11 +238,15 @@ func (q *Queue) Transmit(tpl *Template, count uint64) error {
 	if q.rx {
 		return q.named(invalid("it receives; templates are sent on a transmit queue"))
 	}
+	if tpl.s != q.i.s {
+		return q.named(invalid("the template belongs to another session"))
+	}
 	if err := q.fits(tpl); err != nil {
 		return q.named(err)
 	}
 	q.hold()
 	defer q.release()
+	defer runtime.KeepAlive(tpl)
 	return q.named(q.native.Transmit(tpl.native, count))
 }
 

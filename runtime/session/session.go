@@ -45,7 +45,6 @@ type Session struct {
 	users                []*task.Task   // tasks that may touch native memory
 	callOff              func()         // what the owner was to do at its end, when it is a user
 	pinned               []int          // cores, while workers run
-	tpls                 []native.Template
 	leaked               uint64
 	lastFlow, lastTxFlow uint32 // ids
 

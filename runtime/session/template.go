@@ -2,6 +2,7 @@ package session
 
 import (
 	"math"
+	"runtime"
 
 	"github.com/daqiri/daqiri-run/native"
 )
@@ -21,9 +22,10 @@ type TemplateConfig struct {
 	Seed      int64 // of random fields
 }
 
-// Template is a packet to send many times. It lives as long as its session.
+// Template is a packet to send many times, in its session.
 type Template struct {
-	native native.Template
+	s      *Session
+	native native.Template // goes with the last of its Template and the queues that send it
 	length int
 }
 
@@ -51,6 +53,7 @@ func (s *Session) Template(c TemplateConfig) (*Template, error) {
 	if err != nil {
 		return nil, within("template", err)
 	}
-	s.tpls = append(s.tpls, t)
-	return &Template{t, len(c.Packet)}, nil
+	tpl := &Template{s, t, len(c.Packet)}
+	runtime.AddCleanup(tpl, native.Template.Free, t)
+	return tpl, nil
 }

@@ -268,7 +268,7 @@ static void a_transmission(void) {
         for (size_t k = 0; k < b.n; k++)
             DQ_CHECK(b.got[k].intact);
         bed_close(&b);
-        dq_template_free(t);
+        dq_template_unref(t);
     }
 }
 
@@ -309,7 +309,7 @@ static void rules_change_while_sending(void) {
         DQ_CHECK(changed > 0 && changed < sent);
         DQ_EQ(rx_line(&b).extra[DQ_EXTRA_TRANSFORMED], changed);
         bed_close(&b);
-        dq_template_free(t);
+        dq_template_unref(t);
     }
 }
 

@@ -1,6 +1,7 @@
 // burst_test.c: bursts: references, selections, lengths, partial frees, and what happens when descriptors or
 // buffers run out. Every case ends with all buffers back.
 #include "bed.h"
+#include "burst.h"
 
 #include <pthread.h>
 
@@ -72,7 +73,7 @@ static void fresh_columns(void) {
             v.flow[i] = 7;
             v.ts[i] = dq_burst_times(x)[i] = 9;
         }
-        dq_burst_set_conn(x, 5);
+        DQ_EQ(dq_burst_redirect(x, 5, &x), DQ_OK);
         DQ_EQ(dq_burst_set_len(x, 0, -1, 60), DQ_OK);
         dq_burst_unref(x);
     }
@@ -208,6 +209,143 @@ static void selections(void) {
     bed_close(&b);
 }
 
+// A buffer stays where it is as long as a selection can reach it, whatever becomes of its packet in the
+// parent; and what was freed stays empty, also in selections made later.
+static void freed_under_a_selection(void) {
+    const uint32_t first[] = {0, 1, 2, 3};
+    bed b;
+    dq_view v;
+    dq_burst *x, *before, *after;
+    bed_open(&b, (bed_conf){.bufs = 16});
+    DQ_EQ(bed_make(&b, b.tx[0][0], 10, 100, 7, &x), DQ_OK);
+    DQ_EQ(dq_burst_pick(x, first, 4, &before), DQ_OK);
+    DQ_EQ(dq_burst_free_packet(x, 1), DQ_OK);
+    DQ_EQ(dq_burst_truncate(x, 3), DQ_OK);
+    DQ_EQ(dq_burst_free_segment(x, 0), DQ_OK);
+    DQ_EQ(free_bufs(b.out), 6);
+    DQ_EQ(dq_burst_set_len(x, 0, 1, 1), DQ_INVALID_PARAMETER);
+    dq_burst_view(before, &v);
+    for (uint32_t i = 0; i < 4; i++)
+        DQ_EQ(bed_bytes(&v, 0, i)[BED_HEAD + 7], i);
+    DQ_EQ(dq_burst_pick(x, first, 2, &after), DQ_OK);
+    DQ_EQ(dq_burst_set_len(after, 0, -1, 1), DQ_INVALID_PARAMETER);
+    DQ_CHECK(!dqi_burst_peer_addr(after, 0));
+    dq_burst_unref(after);
+    dq_burst_unref(before);
+    DQ_EQ(free_bufs(b.out), 6);
+    dq_burst_unref(x);
+    DQ_EQ(free_bufs(b.out), 16);
+
+    DQ_EQ(bed_make(&b, b.tx[0][0], 10, 100, 7, &x), DQ_OK); // alone, its buffers go at once
+    DQ_EQ(dq_burst_free_packet(x, 0), DQ_OK);
+    DQ_EQ(free_bufs(b.out), 7);
+    DQ_EQ(dq_burst_pick(x, first, 4, &after), DQ_OK);
+    DQ_EQ(dq_burst_set_len(after, 0, 0, 1), DQ_INVALID_PARAMETER);
+    DQ_EQ(dq_burst_set_len(after, 0, 1, 1), DQ_OK);
+    dq_burst_unref(x);
+    dq_burst_unref(after);
+    DQ_EQ(free_bufs(b.out), 16);
+    bed_start(&b);
+    bed_close(&b);
+}
+
+static void check_writable(dq_burst *x, bool want) {
+    dq_field f;
+    dq_view v;
+    DQ_CHECK(dq_field_named("udp_dst", &f));
+    dq_burst_view(x, &v);
+    DQ_EQ(((v.flags | *v.owner_flags) & DQ_BURST_SHARED) == 0, want);
+    DQ_EQ(dq_burst_set(x, &f, 9, 0, 0), want ? (int)v.n : DQ_INVALID_PARAMETER);
+    DQ_EQ(dq_burst_set_len(x, 0, -1, 100), want ? DQ_OK : DQ_INVALID_PARAMETER);
+    DQ_EQ(dq_burst_checksums(x, -1), want ? DQ_OK : DQ_INVALID_PARAMETER);
+    DQ_EQ(dq_burst_truncate(x, v.n), want ? DQ_OK : DQ_INVALID_PARAMETER);
+}
+
+// Whoever reads one of the bursts that share packets makes the packets of all read-only. Send times are each
+// burst's own.
+static void read_only_for_all(void) {
+    const uint32_t idx[] = {0, 1, 2, 3};
+    for (int which = 0; which < 3; which++) {
+        bed b;
+        dq_burst *x[3];
+        bed_open(&b, (bed_conf){.bufs = 16});
+        DQ_EQ(bed_make(&b, b.tx[0][0], 4, 100, 7, &x[0]), DQ_OK);
+        DQ_EQ(dq_burst_pick(x[0], idx, 4, &x[1]), DQ_OK);
+        DQ_EQ(dq_burst_pick(x[1], idx, 2, &x[2]), DQ_OK);
+        for (int i = 0; i < 3; i++)
+            check_writable(x[i], true);
+        dqi_burst_share(x[which]);
+        dq_burst *late;
+        DQ_EQ(dq_burst_pick(x[2], idx, 2, &late), DQ_OK);
+        check_writable(late, false);
+        for (int i = 0; i < 3; i++) {
+            check_writable(x[i], false);
+            DQ_EQ(dq_burst_times(x[i]) == NULL, i == which || (i == 0 && which != 0));
+        }
+        DQ_CHECK(dq_burst_times(late));
+        dq_burst_unref(late);
+        for (int i = 0; i < 3; i++)
+            dq_burst_unref(x[i]);
+        DQ_EQ(free_bufs(b.out), 16);
+        bed_start(&b);
+        bed_close(&b);
+    }
+}
+
+// A selection that is on its way out makes its parent's packets read-only; one that the queue refused does
+// not.
+static void read_only_once_sent(void) {
+    const uint32_t idx[] = {0, 1};
+    enum { RING = 4 };
+    bed b;
+    dq_burst *x[2], *p;
+    bed_open(&b, (bed_conf){.bufs = 16, .tx_meta = RING});
+    for (int i = 0; i < 2; i++)
+        DQ_EQ(bed_make(&b, b.tx[0][0], 4, 100, 7, &x[i]), DQ_OK);
+    for (int i = 0; i < RING; i++) {
+        DQ_EQ(dq_burst_pick(x[0], idx, 2, &p), DQ_OK);
+        DQ_EQ(dq_tx_send(b.tx[0][0], p), DQ_OK);
+    }
+    DQ_EQ(dq_burst_pick(x[1], idx, 2, &p), DQ_OK);
+    DQ_EQ(dq_tx_send(b.tx[0][0], p), DQ_NO_SPACE_AVAILABLE);
+    check_writable(x[0], false);
+    check_writable(x[1], true);
+    check_writable(p, true);
+    dq_burst_unref(p);
+    for (int i = 0; i < 2; i++)
+        dq_burst_unref(x[i]);
+    bed_start(&b);
+    bed_close(&b);
+}
+
+// Where a burst goes is its own while somebody else reads it.
+static void redirected(void) {
+    bed b;
+    dq_view v;
+    dq_burst *x, *y;
+    bed_open(&b, (bed_conf){.bufs = 16});
+    DQ_EQ(bed_make(&b, b.tx[0][0], 4, 100, 7, &x), DQ_OK);
+    DQ_EQ(dq_burst_redirect(x, 3, &y), DQ_OK);
+    DQ_CHECK(x == y);
+    dq_burst_ref(x); // a writer, say
+    DQ_EQ(dq_burst_redirect(x, 3, &y), DQ_OK);
+    DQ_CHECK(x == y);
+    DQ_EQ(dq_burst_redirect(x, 5, &y), DQ_OK);
+    DQ_CHECK(x != y);
+    dq_burst_view(x, &v);
+    DQ_EQ(v.conn, 3);
+    dq_burst_view(y, &v);
+    DQ_EQ(v.conn, 5);
+    DQ_EQ(v.n, 4);
+    DQ_EQ(v.bytes, 400);
+    dq_burst_unref(x);
+    DQ_EQ(free_bufs(b.out), 12);
+    dq_burst_unref(y);
+    DQ_EQ(free_bufs(b.out), 16);
+    bed_start(&b);
+    bed_close(&b);
+}
+
 static void selections_run_out(void) {
     enum { MANY = 100000 };
     static dq_burst *held[MANY];
@@ -328,6 +466,10 @@ int main(int argc, char **argv) {
     DQ_RUN(truncated);
     DQ_RUN(partial_frees);
     DQ_RUN(selections);
+    DQ_RUN(freed_under_a_selection);
+    DQ_RUN(read_only_for_all);
+    DQ_RUN(read_only_once_sent);
+    DQ_RUN(redirected);
     DQ_RUN(selections_run_out);
     DQ_RUN(buffers_run_out);
     DQ_RUN(second_region_runs_out);

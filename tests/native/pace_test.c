@@ -41,7 +41,7 @@ static void exact_times(void) {
             DQ_EQ(most, 0);
             DQ_CHECK(m.took_ns - m.wanted_ns + 2 <= 4 && m.overdue_ns == 0);
             bed_close(&b);
-            dq_template_free(t);
+            dq_template_unref(t);
         }
     }
 }
@@ -84,7 +84,7 @@ static void no_credit_after_idle(void) {
         }
         bed_check_order(&b, 60);
         bed_close(&b);
-        dq_template_free(t);
+        dq_template_unref(t);
     }
 }
 
@@ -196,7 +196,7 @@ static void changes_at_run_time(void) {
         bed_steps(&b, INT64_MAX, true);
         check_gaps(&b, before, 50, change + 1000000000, 0);
         bed_close(&b);
-        dq_template_free(t);
+        dq_template_unref(t);
     }
 }
 
@@ -223,7 +223,7 @@ static void holds_nobody_up(void) {
         DQ_EQ(bed_line(b.s, "port0", DQ_LINE_TX, "tx0").out, 1);
         dq_session_stop(b.s, 0);
         bed_close(&b);
-        dq_template_free(t);
+        dq_template_unref(t);
     }
 }
 
@@ -280,7 +280,7 @@ static void late_shows(void) {
     DQ_EQ(gaps, 29);
     DQ_EQ(m.took_ns - m.wanted_ns, 6000000); // 7 ms where 1 was wanted
     bed_close(&b);
-    dq_template_free(t);
+    dq_template_unref(t);
 }
 
 // ---- timed send -------------------------------------------------------------------------------------------

@@ -201,7 +201,7 @@ static void stop_in_mid_traffic(void) {
                 w1 = bed_line(b.s, "port0", DQ_LINE_WIRE, "tx1");
         DQ_EQ(w.out + w1.out, b.n + bed_line(b.s, "port0", DQ_LINE_RX, NULL).dropped[DQ_DROP_STOPPED]);
         bed_close(&b);
-        dq_template_free(tp);
+        dq_template_unref(tp);
     }
 }
 
@@ -229,7 +229,7 @@ static void close_in_mid_traffic(void) {
         }
         DQ_EQ(dq_session_close(b.s), 0);
         dq_waiter_free(b.w);
-        dq_template_free(tp);
+        dq_template_unref(tp);
         free(b.got);
     }
 }

@@ -504,7 +504,7 @@ static void transmit_some(client *c, uint8_t byte, uint32_t len, uint32_t n) {
         DQ_EQ_BYTES(got, bytes, len);
     }
     DQ_EQ(dq_tx_transmit(c->tx, NULL, 0), DQ_OK);
-    dq_template_free(t);
+    dq_template_unref(t);
 }
 
 // Buffers that hold a template already get its varied fields alone; packets made by hand in between overwrite

@@ -56,7 +56,7 @@ static void unchanged(void) {
         DQ_EQ_BYTES(bed_bytes(&v, 0, i), f, LEN);
     }
     dq_burst_unref(x);
-    dq_template_free(t);
+    dq_template_unref(t);
 }
 
 // Start, start + step, …; after max from start again, the excess carried over.
@@ -100,7 +100,7 @@ static void increments(void) {
             }
             dq_burst_unref(x);
         }
-        dq_template_free(t);
+        dq_template_unref(t);
     }
 }
 
@@ -121,7 +121,7 @@ static void random_in_range(void) {
             }
             dq_burst_unref(x);
         }
-        dq_template_free(t);
+        dq_template_unref(t);
     }
     for (int k = 0; k < 11; k++)
         DQ_EQ(seen[k], 1);
@@ -140,7 +140,7 @@ static void several_fields(void) {
         DQ_EQ(bits(bed_bytes(&v, 0, i), 62 * 8, 16), i % 7);
     }
     dq_burst_unref(x);
-    dq_template_free(t);
+    dq_template_unref(t);
 }
 
 // ---- checksums --------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ static void checksums(void) {
                     check_sums(bed_bytes(&v, 0, i), l3, len, proto);
                 dq_burst_unref(x);
             }
-            dq_template_free(t);
+            dq_template_unref(t);
         }
     }
 }
@@ -226,7 +226,7 @@ static void checksums_left_alone(void) {
     DQ_EQ(bed_bytes(&v, 0, 0)[24], 0xab);
     DQ_EQ(bed_bytes(&v, 0, 0)[40], 0xcd);
     dq_burst_unref(x);
-    dq_template_free(t);
+    dq_template_unref(t);
 }
 
 // ---- refusals ---------------------------------------------------------------------------------------------
@@ -266,9 +266,9 @@ static void longer_than_a_buffer(void) {
     DQ_EQ(dq_template_fill(t, x), DQ_INVALID_PARAMETER);
     DQ_EQ(dq_template_fill(fits, x), DQ_OK);
     dq_burst_unref(x);
-    dq_template_free(t);
-    dq_template_free(fits);
-    dq_template_free(NULL);
+    dq_template_unref(t);
+    dq_template_unref(fits);
+    dq_template_unref(NULL);
 }
 
 // What a device may compute: both checksums of plain packets, where no changed field says what they cover.
@@ -303,7 +303,7 @@ static void left_to_a_device(void) {
         change.field.bit_width = (uint16_t)cases[k].width;
         dq_template *t = new_template(p, f.len, &change, cases[k].width > 0, 1, 0);
         dqi_sums s = dqi_template_sums(t);
-        dq_template_free(t);
+        dq_template_unref(t);
         if (s.has != cases[k].has) printf("%s:\n", cases[k].name);
         DQ_EQ(s.has, cases[k].has);
         DQ_EQ(s.l2_len, cases[k].l2);

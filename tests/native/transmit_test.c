@@ -19,7 +19,7 @@ static void transmit_counts(void) {
         bed_check_order(&b, 10007);
         DQ_EQ(bed_line(b.s, "port0", DQ_LINE_TX, NULL).out, 10007);
         bed_close(&b);
-        dq_template_free(t);
+        dq_template_unref(t);
     }
 }
 
@@ -35,7 +35,7 @@ static void transmit_with_few_buffers(void) {
         bed_stop(&b);
         bed_check_order(&b, 100);
         bed_close(&b);
-        dq_template_free(t);
+        dq_template_unref(t);
     }
 }
 
@@ -59,7 +59,7 @@ static void transmit_without_end(void) {
         DQ_EQ(dq_tx_remaining(b.tx[0][0]), 0);
         bed_check_order(&b, bed_line(b.s, "port0", DQ_LINE_TX, NULL).in);
         bed_close(&b);
-        dq_template_free(t);
+        dq_template_unref(t);
     }
 }
 
@@ -89,8 +89,8 @@ static void transmit_replaces(void) {
     bed_steps(&b, INT64_MAX, true);
     DQ_EQ(b.n, n);
     bed_close(&b);
-    dq_template_free(small);
-    dq_template_free(large);
+    dq_template_unref(small);
+    dq_template_unref(large);
 }
 
 // Packets that wait for the wire still are to be sent.
@@ -110,7 +110,7 @@ static void remaining_counts_what_is_not_sent(void) {
     }
     DQ_EQ(last, 0);
     bed_close(&b);
-    dq_template_free(t);
+    dq_template_unref(t);
 }
 
 // Bursts of the caller go between those of the transmission, and neither loses any.
@@ -132,7 +132,7 @@ static void send_during_a_transmission(void) {
         DQ_EQ(next[0], 1000);
         DQ_EQ(next[1], 3000);
         bed_close(&b);
-        dq_template_free(t);
+        dq_template_unref(t);
     }
 }
 
