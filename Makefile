@@ -17,6 +17,9 @@ export VERSITYGW  := $(CURDIR)/$(BUILD)/versitygw-$(VERSITYGW_VERSION)
 FORMAT_TESTS := ^Test(Architecture|Readmes|Format|MarkdownLinks)
 C_TESTS      := ^TestNative
 ARM64_TESTS  := ^TestArm64
+# Of bindings: the whole API, under the address sanitizer where the C compiler has it.
+API_TESTS    := ^Test(Members|APIFuzz)
+ASAN          = $(shell echo 'int main(void) { return 0; }' | $(CC) -fsanitize=address -x c - -o /dev/null 2>/dev/null && echo -asan)
 
 # $(call step,NAME,COMMAND): say what runs and how long it took; where it fails, name it and stop.
 step = @start=$$(date +%s); echo "== $(1)"; \
@@ -60,7 +63,8 @@ test: deps lint ## run every test
 	$(call step,C units under sanitizers,$(go_test) -parallel 4 -run '$(C_TESTS)' ./tests)
 	$(call step,golden scripts,./daqiri-run test scripts $(wildcard tests/golden))
 	$(call step,arm64,$(go_test) -run '$(ARM64_TESTS)' ./tests)
-	$(call step,packages with the race detector,$(go_test) -race $$($(GO) list ./... | grep -v '/tests$$'))
+	$(call step,packages with the race detector,$(go_test) -race -skip '$(API_TESTS)' $$($(GO) list ./... | grep -v '/tests$$'))
+	$(call step,random calls$(if $(ASAN), under the address sanitizer),DAQIRI_FUZZ_SECONDS=60 $(go_test) $(ASAN) -run '$(API_TESTS)' ./bindings)
 	$(call step,whole programs,$(go_test) -race -skip '$(FORMAT_TESTS)|$(C_TESTS)|$(ARM64_TESTS)' ./tests)
 	@awk '{ p += $$1; f += $$2; s += $$3 } END { print p " passed, " f " failed, " s " skipped" }' $(COUNTS)
 	@rm $(COUNTS)

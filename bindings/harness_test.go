@@ -92,7 +92,7 @@ func run(t *testing.T, name, source string, change func(*Runtime)) *outcome {
 	})
 	select {
 	case <-rt.Task.Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(3 * time.Minute):
 		t.Fatal("the script did not end")
 	}
 	if err := rt.Task.Err(); err != nil {

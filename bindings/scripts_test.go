@@ -47,33 +47,32 @@ func TestScripts(t *testing.T) {
 		if name == "check.lua" || name == "worker.lua" {
 			continue
 		}
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := readScript(t, file)
 		for _, clock := range []string{"real", "virtual"} {
 			if clock == "virtual" && name == "sockets.lua" {
 				continue
 			}
 			t.Run(strings.TrimSuffix(name, ".lua")+"/"+clock, func(t *testing.T) {
 				t.Parallel()
-				o := run(t, name, string(source), func(rt *Runtime) { prepare(t, rt, name, clock) })
+				o := run(t, name, source, func(rt *Runtime) { prepare(t, rt, name, clock) })
 				if code, asked := o.shared.Exit(); asked != (name == "exit.lua") || asked && code != 7 {
 					t.Errorf("exit: %v, code %d", asked, code)
 				} else if o.err != nil && !asked {
 					t.Errorf("%v\nit printed:\n%s", o.err, o.out)
 				}
-				for _, err := range o.shared.Errors() {
-					t.Errorf("task: %v", err)
-				}
-				for _, s := range o.shared.Sessions() {
-					for _, bad := range s.Ledger().Balance() {
-						t.Errorf("session %s: %s", s.Name(), bad)
-					}
-				}
+				balanced(t, o)
 			})
 		}
 	}
+}
+
+func readScript(t *testing.T, file string) string {
+	t.Helper()
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(source)
 }
 
 func prepare(t *testing.T, rt *Runtime, name, clock string) {
@@ -88,7 +87,7 @@ func prepare(t *testing.T, rt *Runtime, name, clock string) {
 	case "args.lua":
 		rt.ScriptArgs = strings.Fields("--count 7 name=x --flag --ratio=0.5 --hosts a,b")
 		rt.Env = map[string]string{"role": "tx"}
-	case "replay.lua", "rotation.lua", "transmit.lua", "writers.lua":
+	case "ownership.lua", "replay.lua", "rotation.lua", "transmit.lua", "writers.lua":
 		rt.ScriptArgs = []string{"--dir", t.TempDir()}
 	case "flows.lua":
 		rt.ScriptArgs = []string{"--clock", clock}

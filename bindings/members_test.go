@@ -1,0 +1,128 @@
+package bindings
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// worldKinds are the sessions of testdata/api/stand.lua. On the virtual clock objects come in every state of
+// testdata/api/walk.lua; where time is real, in those that threads have to do with.
+var (
+	worldKinds    = []string{"faulty", "virtual", "direct", "loop", "tcp", "udp"}
+	virtualStates = []string{"child_sent", "child_written", "closed", "fresh", "freed", "handed_over", "other", "other_closed", "parent_freed",
+		"parent_truncated", "partly_freed", "sent", "stopped", "truncated", "written", "written_and_freed"}
+	threadStates = []string{"child_sent", "closed", "handed_over", "sent", "stopped", "written_and_freed"}
+)
+
+// onStand runs a script of testdata/api; the globals are its parameters.
+func onStand(t *testing.T, name, source string, globals map[string]lua.LValue) *outcome {
+	dir, number := memoryDir(t), 0
+	return run(t, name, source, func(rt *Runtime) {
+		rt.NewState = func(rt *Runtime) (*lua.LState, error) {
+			L, err := newScriptState(rt)
+			for key, v := range globals {
+				L.SetGlobal(key, v)
+			}
+			L.SetGlobal("members", memberTable(L))
+			L.SetGlobal("work_dir", lua.LString(dir))
+			L.SetGlobal("next_number", L.NewFunction(func(L *lua.LState) int {
+				number++
+				L.Push(lua.LString(strconv.Itoa(number)))
+				return 1
+			}))
+			L.SetGlobal("free_port", L.NewFunction(func(L *lua.LState) int {
+				L.Push(lua.LString(anyPort()))
+				return 1
+			}))
+			return L, err
+		}
+	})
+}
+
+// memoryDir is a folder that goes with the test, in memory where there is such a file system: thousands of files come and go.
+func memoryDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("/dev/shm", "members")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// anyPort is a port that nobody listens on, for TCP and, as good as surely, for UDP.
+func anyPort() string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "0"
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// memberTable lists the types as {methods, fields}.
+func memberTable(L *lua.LState) *lua.LTable {
+	list := func(names []string) *lua.LTable {
+		t := L.NewTable()
+		for _, name := range names {
+			t.Append(lua.LString(name))
+		}
+		return t
+	}
+	all := L.NewTable()
+	for _, def := range typeDefs {
+		var methods []string
+		for _, m := range def.methods {
+			methods = append(methods, m.name)
+		}
+		t := L.NewTable()
+		t.RawSetString("methods", list(methods))
+		t.RawSetString("fields", list(def.fields))
+		all.RawSetString(def.name, t)
+	}
+	return all
+}
+
+// TestMembers uses every member of every type, of objects in every state. With the address sanitizer (go test -asan) it
+// also sees what reads or writes memory that is not the object's.
+func TestMembers(t *testing.T) {
+	source := readScript(t, "testdata/api/walk.lua")
+	for _, kind := range worldKinds {
+		states := virtualStates
+		if kind != "faulty" && kind != "virtual" {
+			states = threadStates
+		}
+		for _, state := range states {
+			t.Run(kind+"/"+state, func(t *testing.T) {
+				t.Parallel()
+				o := onStand(t, "walk.lua", source, map[string]lua.LValue{"walk_kind": lua.LString(kind), "walk_state": lua.LString(state)})
+				if o.err != nil {
+					t.Fatal(o.err)
+				}
+				var calls, refused int
+				if _, err := fmt.Sscan(strings.TrimSpace(o.out), &calls, &refused); err != nil || calls < 300 || refused == 0 || refused == calls {
+					t.Errorf("%d calls, %d of them refused: %v", calls, refused, err)
+				}
+				balanced(t, o)
+			})
+		}
+	}
+}
+
+// balanced finds ledgers that don't add up.
+func balanced(t *testing.T, o *outcome) {
+	t.Helper()
+	for _, err := range o.shared.Errors() {
+		t.Errorf("task: %v", err)
+	}
+	for _, s := range o.shared.Sessions() {
+		for _, bad := range s.Ledger().Balance() {
+			t.Errorf("session %s: %s", s.Name(), bad)
+		}
+	}
+}
