@@ -12,7 +12,7 @@
 int dqi_batch_open(dqi_batch_file *f, const char *path, const dqi_batch_shape *shape,
                    const dqi_batch_file_header *header, bool overlap, dqi_file_tally *tally) {
     *f = (dqi_batch_file){.shape = *shape};
-    int err = dqi_block_open(&f->file, path, overlap, false);
+    int err = dqi_block_open(&f->file, path, overlap, DQI_DISK_NEW);
     if (err != 0) return err;
     f->header = malloc(shape->header_bytes);
     if (!f->header) err = -ENOMEM;

@@ -11,8 +11,8 @@ typedef struct dqi_batch_file {
     uint8_t *header; // room for one of a batch
 } dqi_batch_file;
 
-// Creates or empties a file for batches of this shape, see dqi_block_open. 0, or -errno: then nothing is left
-// to close. Blocks. One thread at a time, as for all that follow.
+// Creates a file for batches of this shape, see dqi_block_open. 0, or -errno (-EEXIST: there is one of
+// that name): then nothing is left to close. Blocks. One thread at a time, as for all that follow.
 int dqi_batch_open(dqi_batch_file *f, const char *path, const dqi_batch_shape *shape,
                    const dqi_batch_file_header *header, bool overlap, dqi_file_tally *tally);
 // Adds the aggregate that b is, of the file's shape; b isn't needed afterwards. 0, or -errno of a write that

@@ -33,9 +33,9 @@ static int block_init(dqi_block *b, uint32_t room) {
     return 0;
 }
 
-int dqi_block_open(dqi_block_file *f, const char *path, bool overlap, bool keep) {
+int dqi_block_open(dqi_block_file *f, const char *path, bool overlap, dqi_disk_mode mode) {
     *f = (dqi_block_file){.disk = {.fd = -1}};
-    int err = dqi_disk_open(&f->disk, path, overlap, keep);
+    int err = dqi_disk_open(&f->disk, path, overlap, mode);
     f->room = f->disk.align > 1 ? DQI_BLOCK_BYTES : BUFFERED_BYTES;
     for (int i = 0; i < 2 && err == 0; i++)
         err = block_init(&f->blocks[i], f->room);
@@ -77,11 +77,13 @@ static void settle(dqi_block_file *f, dqi_block *b, uint32_t done, int err, dqi_
         uint64_t end = b->base + m->end;
         if (end > f->whole) {
             t->file_bytes += end - f->whole;
+            f->bytes += end - f->whole;
             f->whole = end;
         }
         t->packets += m->last;
         f->packets += m->last;
         t->packet_bytes += m->bytes;
+        f->packet_bytes += m->bytes;
         t->cut += m->last && m->cut;
         dqi_write_ok(m->op, m->last, m->bytes);
     }
@@ -179,6 +181,14 @@ static int hand_over(dqi_block_file *f, uint32_t n) {
     f->turns++;
     dqi_disk_begin(&f->disk, b->buf, n, b->base);
     return 0;
+}
+
+void dqi_block_disown(dqi_block_file *f, dqi_file_tally *tally) {
+    tally->packets -= f->packets;
+    tally->lost += f->packets;
+    tally->packet_bytes -= f->packet_bytes;
+    tally->file_bytes -= f->bytes;
+    f->packets = f->packet_bytes = f->bytes = 0;
 }
 
 static uint32_t aligned(const dqi_block_file *f) {

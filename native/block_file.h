@@ -33,7 +33,9 @@ typedef struct dqi_block_file {
     uint32_t clean;          // bytes at the front of the block being filled that are in the file already
     bool busy;               // the other block is under way
     uint64_t whole;          // where the last packet ends that is whole in the file
-    uint64_t packets;        // that are in it
+    uint64_t packets;        // that were put into it and are there
+    uint64_t packet_bytes;   // of them
+    uint64_t bytes;          // with what is around them
     uint64_t turns;          // blocks handed to the disk
     uint64_t failures;       // writes that failed: what lay behind `whole` is gone
     uint64_t crc_at;         // bytes of the file that crc covers
@@ -41,7 +43,7 @@ typedef struct dqi_block_file {
     dq_write *op;            // of the records to come
 } dqi_block_file;
 
-// What became of the records handed in; each call adds to it.
+// What became of the records handed in; each call adds to it, and dqi_block_disown takes away, modulo 2^64.
 typedef struct dqi_file_tally {
     uint64_t packets, packet_bytes, cut; // that are in a file
     uint64_t lost;                       // packets that are not
@@ -51,11 +53,11 @@ typedef struct dqi_file_tally {
     int64_t stall_ns; // waited for the disk
 } dqi_file_tally;
 
-// Opens the file, and empties it unless keep, see dqi_disk_open; overlap: writes run on a thread of their
-// own. 0, or -errno. One thread at a time, as for all that follow.
-int dqi_block_open(dqi_block_file *f, const char *path, bool overlap, bool keep);
-// Right after an open with keep: cuts the file at size, whose CRC-32C is crc, and goes on behind it. 0, or
-// -errno.
+// Opens the file, see dqi_disk_open; overlap: writes run on a thread of their own. 0, or -errno. One thread
+// at a time, as for all that follow.
+int dqi_block_open(dqi_block_file *f, const char *path, bool overlap, dqi_disk_mode mode);
+// Right after an open with DQI_DISK_KEEP: cuts the file at size, whose CRC-32C is crc, and goes on behind it.
+// 0, or -errno.
 int dqi_block_resume(dqi_block_file *f, const char *path, uint64_t size, uint32_t crc);
 // Room for n <= 512 KiB bytes; a full block is handed to the disk first, which waits for the one before. NULL
 // with -errno in *err when that one failed: see dqi_block_flush.
@@ -70,6 +72,8 @@ int dqi_block_reap(dqi_block_file *f, dqi_file_tally *tally);
 // packets behind it are lost, and what comes next goes on from there. -ENOENT: the file was removed,
 // -ETIMEDOUT: a pipe's reader stood still until after quit. Blocks.
 int dqi_block_flush(dqi_block_file *f, dqi_file_tally *tally);
+// Counts all packets of a flushed file as lost: it is no longer what was written.
+void dqi_block_disown(dqi_block_file *f, dqi_file_tally *tally);
 // Closes the file; what was not flushed is discarded. 0, or -errno as of dqi_disk_close. Fine on a closed
 // file.
 int dqi_block_close(dqi_block_file *f);

@@ -71,10 +71,20 @@ static void choose(dqi_disk *d) {
 
 // ---- one write --------------------------------------------------------------------------------------------
 
-// True when no name leads to the file any more.
-static bool removed(const dqi_disk *d) {
-    struct stat st;
-    return d->regular && fstat(d->fd, &st) == 0 && st.st_nlink == 0;
+// What somebody else has done to the file: -ENOENT: no name leads to it any more, -DQI_ECHANGED: it is not as
+// long as it was made here; 0: nothing that shows.
+static int touched(const dqi_disk *d, struct stat *st) {
+    if (!d->regular || fstat(d->fd, st) != 0) return 0;
+    if (st->st_nlink == 0) return -ENOENT;
+    return (uint64_t)st->st_size == d->size ? 0 : -DQI_ECHANGED;
+}
+
+int dqi_disk_check(const dqi_disk *d, const char *path) {
+    struct stat ours, named;
+    int err = touched(d, &ours);
+    if (err != 0 || !d->regular) return err;
+    if (stat(path, &named) != 0) return -errno;
+    return named.st_dev == ours.st_dev && named.st_ino == ours.st_ino ? 0 : -DQI_EREPLACED;
 }
 
 // Waits until a pipe's reader has made room. False: the writer is to end, and there still is none.
@@ -104,13 +114,16 @@ static bool go_on_buffered(dqi_disk *d, ssize_t err) {
 }
 
 static int write_all(dqi_disk *d) {
-    if (removed(d)) return -ENOENT;
+    struct stat st;
+    int err = touched(d, &st);
+    if (err != 0) return err;
     set_direct(d, d->align > 1 && d->n % d->align == 0 && d->at % d->align == 0);
     while (d->done < d->n) {
         ssize_t n = write_some(d);
-        if (n > 0)
+        if (n > 0) {
             d->done += (uint32_t)n;
-        else if (n == -EAGAIN && !wait_for_reader(d))
+            if (d->size < d->at + d->done) d->size = d->at + d->done;
+        } else if (n == -EAGAIN && !wait_for_reader(d))
             return -ETIMEDOUT;
         else if (n != -EAGAIN && n != -EINTR && !go_on_buffered(d, n))
             return (int)n;
@@ -181,16 +194,18 @@ static int give_up(dqi_disk *d, int err) {
     return -err;
 }
 
-int dqi_disk_open(dqi_disk *d, const char *path, bool threaded, bool keep) {
-    *d = (dqi_disk){.fd = open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0644), .align = 1};
+int dqi_disk_open(dqi_disk *d, const char *path, bool threaded, dqi_disk_mode mode) {
+    int flags = O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | (mode == DQI_DISK_NEW ? O_EXCL : 0);
+    *d = (dqi_disk){.fd = open(path, flags, 0644), .align = 1};
     if (d->fd < 0) return -errno;
     struct stat st;
     if (fstat(d->fd, &st) != 0) return give_up(d, errno);
     d->regular = S_ISREG(st.st_mode);
+    d->size = mode == DQI_DISK_KEEP ? (uint64_t)st.st_size : 0;
     // Emptied only once it is ours. A file system without locks is no reason not to write.
     if (d->regular && flock(d->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         return give_up(d, EWOULDBLOCK);
-    if (d->regular && !keep && ftruncate(d->fd, 0) != 0) return give_up(d, errno);
+    if (d->regular && mode == DQI_DISK_EMPTY && ftruncate(d->fd, 0) != 0) return give_up(d, errno);
     if (!d->regular)
         d->buffered = "it is no regular file";
     else if (threaded)
@@ -212,7 +227,11 @@ void dqi_disk_reserve(dqi_disk *d, uint64_t size) {
 }
 
 void dqi_disk_cut(dqi_disk *d, uint64_t size) {
-    if (d->regular && ftruncate(d->fd, (off_t)size) != 0) return; // a reader then sees a torn end
+    struct stat st;
+    // What somebody else has changed is left alone: it would be filled up with zeros.
+    if (!d->regular || d->err == -DQI_ECHANGED || fstat(d->fd, &st) != 0 || (uint64_t)st.st_size < size)
+        return;
+    if (ftruncate(d->fd, (off_t)size) == 0) d->size = size; // else a reader sees a torn end
 }
 
 int dqi_disk_close(dqi_disk *d) {
@@ -226,7 +245,8 @@ int dqi_disk_close(dqi_disk *d) {
     }
     pthread_mutex_destroy(&d->lock);
     pthread_cond_destroy(&d->changed);
-    int err = removed(d) ? -ENOENT : 0;
+    struct stat st;
+    int err = touched(d, &st) == -ENOENT ? -ENOENT : 0;
     // A network file system may report a full disk only here.
     if (close(d->fd) != 0 && errno != EINTR) err = -errno;
     *d = (dqi_disk){.fd = -1, .align = 1};
@@ -261,6 +281,10 @@ const char *dqi_disk_words(int err) {
         return "the device reports an input/output error";
     case ENOENT:
         return "it was removed while writing";
+    case DQI_ECHANGED:
+        return "something else changed its length while it was written: none of its packets count as written";
+    case DQI_EREPLACED:
+        return "another file took its name while it was written: none of its packets count as written";
     case DQI_EQUOTA:
         return "the writer's quota is used up: nothing more is written; hint: a larger quota, or when_full = "
                "\"delete_oldest\"";

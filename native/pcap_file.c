@@ -64,9 +64,9 @@ int dqi_pcap_open(dqi_pcap_file *p, const char *path, const dqi_pcap_conf *conf,
                   dqi_file_tally *tally) {
     *p = (dqi_pcap_file){.conf = *conf};
     if (p->conf.snaplen == 0) p->conf.snaplen = DQI_PCAP_MAX_SNAPLEN;
-    int err = dqi_block_open(&p->file, path, overlap, conf->append);
+    int err = dqi_block_open(&p->file, path, overlap, conf->mode);
     if (err != 0) return err;
-    if (conf->append && p->file.disk.regular) err = resume(p, path);
+    if (conf->mode == DQI_DISK_KEEP && p->file.disk.regular) err = resume(p, path);
     if (err == 0 && (p->was == 0 || conf->ng)) { // a section more does no harm
         uint8_t *h = dqi_block_room(&p->file, DQI_PCAPNG_ROOM, tally, &err);
         if (h) dqi_block_commit(&p->file, file_header(p, h), 0, false, false);

@@ -13,7 +13,7 @@
 typedef struct dqi_pcap_conf {
     bool ng;             // pcapng
     bool micro;          // times in µs, not ns
-    bool append;         // go on behind what is in the file
+    dqi_disk_mode mode;  // KEEP: goes on behind what is in the file
     uint32_t snaplen;    // bytes of each packet to keep, 0: MAX_SNAPLEN
     const char *comment; // pcapng: of the section; NULL or empty: none
 } dqi_pcap_conf;
@@ -34,7 +34,7 @@ typedef struct dqi_pcap_file {
     dqi_pcap_iface ifaces[DQI_MAX_IFACES + 1];
 } dqi_pcap_file;
 
-// Creates or empties the file (see dqi_block_open) and writes its header. 0, -errno or a dqi_file_error: then
+// Opens the file (see dqi_block_open) and writes its header. 0, -errno or a dqi_file_error: then
 // nothing is left to close. Blocks. One thread at a time, as for all that follow.
 int dqi_pcap_open(dqi_pcap_file *p, const char *path, const dqi_pcap_conf *conf, bool overlap,
                   dqi_file_tally *tally);

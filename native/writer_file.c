@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // ---- names ------------------------------------------------------------------------------------------------
@@ -79,6 +80,14 @@ static bool list_file(dqi_lane *l, bool fresh) {
 
 // ---- the quota --------------------------------------------------------------------------------------------
 
+// Deletes the file, unless its name is another's by now; false: it is still there.
+static bool unlink_ours(const dqi_file_note *n, const char *path) {
+    struct stat st;
+    if (lstat(path, &st) != 0) return errno == ENOENT;
+    if (st.st_dev != n->dev || st.st_ino != n->ino) return true;
+    return unlink(path) == 0 || errno == ENOENT;
+}
+
 // Deletes the oldest file that is closed. False: there is none.
 static bool delete_oldest(dqi_lane *l, dqi_file_tally *t) {
     dqi_writer *w = l->w;
@@ -91,7 +100,7 @@ static bool delete_oldest(dqi_lane *l, dqi_file_tally *t) {
         if (i == list->oldest && n->deleted) list->oldest++;
         if (!n->closed || n->deleted) continue;
         dqi_writer_file_path(&w->conf, n->dir, n->index, path, sizeof path);
-        n->deleted = found = unlink(path) == 0 || errno == ENOENT;
+        n->deleted = found = unlink_ours(n, path);
         if (found) atomic_fetch_sub(&w->used, n->bytes);
     }
     pthread_mutex_unlock(&w->lock);
@@ -145,16 +154,18 @@ static int open_batches(dqi_lane *l, const char *path, uint64_t index, const dqi
 static int open_file(dqi_lane *l, const char *path, uint64_t index, const dqi_entry *e, dqi_file_tally *t) {
     const dq_writer_conf *c = &l->w->conf;
     bool overlap = !dqi_virtual(l->w->session);
+    // A name with an index is taken by whoever makes the file.
+    dqi_disk_mode mode = dqi_file_indexed(c) ? DQI_DISK_NEW : c->append ? DQI_DISK_KEEP : DQI_DISK_EMPTY;
     if (c->kind == DQ_WRITE_BATCHES) return open_batches(l, path, index, e, overlap, t);
     if (c->kind == DQ_WRITE_RAW_FILE) {
         l->f.flat.skip = c->packet_data_offset;
-        int err = dqi_block_open(&l->f.flat.file, path, overlap, false);
+        int err = dqi_block_open(&l->f.flat.file, path, overlap, mode);
         t->files += err == 0;
         return err;
     }
     const dqi_pcap_conf p = {.ng = c->kind == DQ_WRITE_PCAPNG,
                              .micro = c->micro,
-                             .append = c->append && !dqi_file_indexed(c),
+                             .mode = mode,
                              .snaplen = c->snaplen,
                              .comment = c->text};
     return dqi_pcap_open(&l->f.pcap, path, &p, overlap, t);
@@ -170,14 +181,27 @@ static void tell(const dqi_lane *l, const char *path) {
                  p->was - p->cut, p->cut ? "; a record that was cut off behind them is gone" : "");
 }
 
+// What the list has of a file that was just begun.
+static dqi_file_note note_of(const dqi_lane *l) {
+    struct stat st = {0};
+    fstat(l->blocks->disk.fd, &st);
+    return (dqi_file_note){
+        .index = l->f.index, .dir = (uint16_t)l->number, .dev = st.st_dev, .ino = st.st_ino};
+}
+
 int dqi_file_begin(dqi_lane *l, const dqi_entry *e, dqi_file_tally *t) {
     dqi_writer *w = l->w;
     bool indexed = dqi_file_indexed(&w->conf);
-    uint64_t index = indexed ? atomic_fetch_add(&w->next_file, 1) : 0, after = index + 1;
+    uint64_t index = 0, after;
     char path[sizeof((dq_writer_file *)0)->path];
+    int err;
+    do {
+        if (indexed) index = atomic_fetch_add(&w->next_file, 1);
+        dqi_writer_file_path(&w->conf, l->number, index, path, sizeof path);
+        err = open_file(l, path, index, e, t);
+    } while (indexed && err == -EEXIST);
     l->f.index = index;
-    dqi_writer_file_path(&w->conf, l->number, index, path, sizeof path);
-    int err = open_file(l, path, index, e, t);
+    after = index + 1;
     if (err != 0) {
         if (indexed) atomic_compare_exchange_strong(&w->next_file, &after, index);
         return err;
@@ -186,7 +210,7 @@ int dqi_file_begin(dqi_lane *l, const dqi_entry *e, dqi_file_tally *t) {
     l->f.open = true;
     l->f.packets = 0;
     l->f.opened_ns = dq_now(w->session);
-    l->f.note = (dqi_file_note){.index = index, .dir = (uint16_t)l->number};
+    l->f.note = note_of(l);
     if (w->conf.rotate_bytes) dqi_disk_reserve(&l->blocks->disk, w->conf.rotate_bytes);
     if (!list_file(l, true)) return -ENOMEM; // it is closed in due course
     if (atomic_exchange(&l->files, index + 1) == 0) tell(l, path);
@@ -207,6 +231,24 @@ static void put_end(dqi_lane *l, dqi_file_tally *t) {
     dqi_pcap_end(&l->f.pcap, dq_now(l->w->session), comment, t); // a full disk shows in the flush, too
 }
 
+// Whether the file is what was written and has its name still; else none of its packets count as written.
+static int vouch(dqi_lane *l, dqi_file_tally *t) {
+    dqi_file_note *n = &l->f.note;
+    char path[sizeof((dq_writer_file *)0)->path];
+    dqi_writer_file_path(&l->w->conf, n->dir, n->index, path, sizeof path);
+    int err = dqi_disk_check(&l->blocks->disk, path);
+    n->closed = true;
+    if (err != 0) {
+        dqi_block_disown(l->blocks, t);
+        return err;
+    }
+    n->bytes = l->blocks->whole;
+    n->packets = l->blocks->packets;
+    n->crc32c = l->blocks->whole_crc;
+    if (l->w->conf.rotate_bytes) dqi_disk_cut(&l->blocks->disk, n->bytes);
+    return 0;
+}
+
 int dqi_file_end(dqi_lane *l, dqi_file_tally *t) {
     if (!l->f.open) return 0;
     int err = dqi_block_flush(l->blocks, t);
@@ -214,19 +256,13 @@ int dqi_file_end(dqi_lane *l, dqi_file_tally *t) {
         put_end(l, t);
         err = dqi_block_flush(l->blocks, t);
     }
-    dqi_file_note *n = &l->f.note;
-    n->bytes = l->blocks->whole;
-    n->packets = l->blocks->packets;
-    n->crc32c = l->blocks->whole_crc;
-    n->closed = true;
-    if (l->w->conf.rotate_bytes) dqi_disk_cut(&l->blocks->disk, n->bytes);
-    int last = close_file(l);
+    int changed = vouch(l, t), last = close_file(l);
     l->f.open = false;
     // What is in the file stays counted.
-    dqi_quota_return(l, (int64_t)(l->f.counted - n->bytes));
+    dqi_quota_return(l, (int64_t)(l->f.counted - l->f.note.bytes));
     l->f.counted = 0;
     list_file(l, false);
-    return err != 0 ? err : last;
+    return err != 0 ? err : changed != 0 ? changed : last;
 }
 
 // ---- adding -----------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ typedef struct dqi_file_note {
     uint32_t crc32c;
     uint16_t dir;
     bool closed, deleted;
+    uint64_t dev, ino; // which file of that name it is
 } dqi_file_note;
 
 // The list of a writer's files, in the order in which they were begun. Under the writer's lock.
@@ -55,7 +56,8 @@ int dqi_file_begin(dqi_lane *l, const dqi_entry *e, dqi_file_tally *t);
 int dqi_file_add(dqi_lane *l, const dqi_entry *e, uint32_t i, dqi_file_tally *t);
 // True when the file has been open for as long as it may.
 bool dqi_file_is_due(const dqi_lane *l);
-// Writes all, and closes the file. 0, or the first -errno. Fine when none is open.
+// Writes all, and closes the file. 0, the first -errno, or a dqi_file_error: where somebody else has changed,
+// removed or replaced the file its packets count as lost. Fine when none is open.
 int dqi_file_end(dqi_lane *l, dqi_file_tally *t);
 
 // Counts for the quota what the file has become; so many bytes of that are taken already.

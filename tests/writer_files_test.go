@@ -16,7 +16,7 @@ import (
 // writeScript writes numbered frames of 1042 bytes at a pace, to folders and with options of its own.
 const writeScript = `
 local daqiri = require "daqiri"
-local args = daqiri.args{ options = "{}", pps = 50000, packets = 5000 }
+local args = daqiri.args{ options = "{}", pps = 50000, packets = 5000, more = 0 }
 local s = daqiri.open()
 local tx = s:tx_queue("loop0")
 local o = daqiri.from_json(args.options)
@@ -24,7 +24,7 @@ o.name, o.policy = "disk", "wait"
 s:pipe(s:rx_queue("loop0"), s:write_pcap(o))
 tx:transmit{ template = tx:template{ payload_bytes = 1000, udp_dst = 7148 }, count = args.packets }
 tx:pace{ pps = args.pps }
-s:run{ packets = args.packets, seconds = 30 }
+s:run{ packets = args.packets + args.more, seconds = 60 }
 `
 
 // writeCommand is a run of writeScript in dir.
@@ -48,8 +48,13 @@ type writtenManifest struct {
 		Packets int
 		CRC32C  string
 	}
-	Writer        struct{ Format, Precision, Policy, Text string }
-	Ledger        struct{ Lines []struct{ Name string } }
+	Writer struct{ Format, Precision, Policy, Text string }
+	Ledger struct {
+		Lines []struct {
+			Name string
+			Out  int
+		}
+	}
 	Configuration map[string]any
 }
 
@@ -243,5 +248,188 @@ func TestReplacedFiles(t *testing.T) {
 		if got := strings.Join(found, " "); got != tt.manifests {
 			t.Errorf("%s: manifests %s, want %s", tt.options, got, tt.manifests)
 		}
+	}
+}
+
+// waitFor waits until a test's condition holds.
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// larger tells whether a file has more than so many bytes.
+func larger(path string, bytes int64) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > bytes
+}
+
+// startWriter starts a run of writeScript that sends so many packets, and ends when it is told to.
+func startWriter(t *testing.T, dir, options, packets string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	cmd, out := writeCommand(t, dir, options, "--packets", packets, "--more", "1"), new(bytes.Buffer)
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd, out
+}
+
+// endWriter tells a run to end; its exit code.
+func endWriter(t *testing.T, cmd *exec.Cmd) int {
+	t.Helper()
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	return cmd.ProcessState.ExitCode()
+}
+
+// written is what the ledger in a manifest says that writer disk has written.
+func (m *writtenManifest) written() (n int) {
+	for _, line := range m.Ledger.Lines {
+		if line.Name == "disk" {
+			n += line.Out
+		}
+	}
+	return n
+}
+
+// TestTwoRunsOneFolder starts a second run where one writes files of the same prefix: it is refused, changes nothing, and the
+// first one's ledger is what tshark reads. When that has ended, another run leaves all of its rotated files as they are.
+func TestTwoRunsOneFolder(t *testing.T) {
+	need(t, "tshark")
+	for _, c := range []struct {
+		options, first string
+		stays          bool // what an earlier run has written
+	}{
+		{`{"rotate": "100KB"}`, "disk_000000.pcap", true},
+		{`{"rotate": "100KB", "quota": "1GB", "when_full": "delete_oldest"}`, "disk_000000.pcap", true},
+		{`{"append": true}`, "disk.pcap", true},
+		{`{}`, "disk.pcap", false},
+	} {
+		t.Run(c.options, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			total := func() (n int) {
+				files, _ := filepath.Glob(filepath.Join(dir, "disk*.pcap"))
+				for _, path := range files {
+					n += frames(t, path)
+				}
+				return n
+			}
+			first, out := startWriter(t, dir, c.options, "10000000")
+			waitFor(t, "the first run's packets", func() bool { return larger(filepath.Join(dir, c.first), 50e3) })
+			refused, err := writeCommand(t, dir, c.options, "--packets", "500").CombinedOutput()
+			if err == nil || !strings.Contains(string(refused), "disk: another run writes files of this prefix there; hint: ") {
+				t.Errorf("the second run: %v\n%s", err, refused)
+			}
+			if m := readManifest(t, filepath.Join(dir, "disk.manifest.json")); m.State != "unfinished" {
+				t.Errorf("the first run's manifest is %s", m.State)
+			}
+			if code := endWriter(t, first); code != 130 {
+				t.Errorf("the first run ends with %d\n%s", code, out)
+			}
+			m := readManifest(t, filepath.Join(dir, "disk.manifest.json"))
+			before := total()
+			if before == 0 || m.State != "finished" || m.written() != before {
+				t.Errorf("tshark reads %d packets, the %s manifest has %d", before, m.State, m.written())
+			}
+			if text, err := writeCommand(t, dir, c.options, "--packets", "500").CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			want := 500
+			if c.stays {
+				want += before
+			}
+			if n := total(); n != want {
+				t.Errorf("tshark reads %d packets after another run of 500, want %d", n, want)
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) != 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// TestNoStartNoManifest runs a writer that can't open one of its files: it leaves no manifest, and that of an earlier run stays.
+func TestNoStartNoManifest(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "b", "disk.pcap"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, earlier := range []string{"", "{}\n"} {
+		path := filepath.Join(dir, "a", "disk.manifest.json")
+		if earlier != "" {
+			if err := os.WriteFile(path, []byte(earlier), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := writeCommand(t, dir, `{"dirs": ["a", "b"], "append": true}`)
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != 4 || !strings.Contains(string(out), "b/disk.pcap: ") {
+			t.Errorf("exit code %d\n%s", code, out)
+		}
+		if got, _ := os.ReadFile(path); string(got) != earlier {
+			t.Errorf("the manifest has become %q", got)
+		}
+		if left, _ := filepath.Glob(filepath.Join(dir, "*", ".*")); len(left) != 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+}
+
+// TestTouchedFile has somebody else cut, replace and rename the file of a run: exit code 6, the file is named, and the ledger
+// claims none of its packets, but those of the files before it.
+func TestTouchedFile(t *testing.T) {
+	need(t, "tshark")
+	for _, c := range []struct {
+		name, options, path, words string
+		touch                      func(path string) error
+	}{
+		{"cut", `{}`, "disk.pcap", "something else changed its length", func(path string) error { return os.Truncate(path, 1000) }},
+		{"renamed", `{}`, "disk.pcap", "the file was removed", func(path string) error { return os.Rename(path, path+".old") }},
+		{"replaced", `{}`, "disk.pcap", "another file took its name", func(path string) error {
+			if err := os.Link(path, path+".kept"); err != nil {
+				return err
+			}
+			if err := os.WriteFile(path+".new", nil, 0o644); err != nil {
+				return err
+			}
+			return os.Rename(path+".new", path)
+		}},
+		{"a later one cut", `{"rotate": {"packets": 1000}}`, "disk_000002.pcap", "something else changed its length",
+			func(path string) error { return os.Truncate(path, 24) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			run, out := startWriter(t, dir, c.options, "2500")
+			path := filepath.Join(dir, c.path)
+			waitFor(t, "the file", func() bool { return larger(path, 100) })
+			if err := c.touch(path); err != nil {
+				t.Fatal(err)
+			}
+			if code := endWriter(t, run); code != 6 {
+				t.Errorf("exit code %d", code)
+			}
+			if text := out.String(); !strings.Contains(text, c.path+": "+c.words) || !strings.Contains(text, "every packet is accounted for") {
+				t.Errorf("want %q in the output:\n%s", c.words, text)
+			}
+			m := readManifest(t, filepath.Join(dir, "disk.manifest.json"))
+			want := 0
+			for _, f := range m.Files {
+				if f.Path != c.path {
+					want += frames(t, filepath.Join(dir, f.Path))
+				}
+			}
+			if m.written() != want || !strings.Contains(m.Error, c.words) {
+				t.Errorf("the manifest has %d packets and the error %q, want %d", m.written(), m.Error, want)
+			}
+		})
 	}
 }

@@ -31,18 +31,30 @@ func (s *Session) Start(main *task.Task) error {
 	if err := s.checkUploads(); err != nil {
 		return err
 	}
+	for _, st := range s.stages {
+		if !st.writes() {
+			continue
+		}
+		if err := s.claimNames(st.name, st.writer); err != nil {
+			s.releaseNames()
+			return err
+		}
+	}
 	s.env.Scheduler.Pin(s.pinned)
 	s.state = started
 	s.movedNS.Store(s.native.Now())
-	if err := s.writeManifests(false); err != nil {
-		s.removeManifests()
-		return err
+	err := s.writeManifests(false)
+	if err == nil {
+		if err = s.native.Start(); err != nil {
+			err = fmt.Errorf("%s: start: %w", s.cfg.File, err)
+		}
 	}
-	if err := s.native.Start(); err != nil {
+	if err != nil {
 		s.removeManifests()
-		return fmt.Errorf("%s: start: %w", s.cfg.File, err)
+		s.releaseNames()
 	}
-	return nil
+	s.moved = err == nil
+	return err
 }
 
 // Started reports whether Start was called.
@@ -118,7 +130,10 @@ func (s *Session) Finish() error {
 		s.endUploads()
 		s.native.Finish()
 		s.state = finished
-		errs = append(errs, s.writeManifests(true))
+		if s.moved { // else its names may be another run's by now
+			errs = append(errs, s.writeManifests(true))
+		}
+		s.releaseNames()
 	}
 	for _, i := range s.ifaces {
 		errs = append(errs, i.sourceError())

@@ -16,6 +16,7 @@ func Open(cfg *spec.Config, env Env) (*Session, error) {
 		cfg:     cfg,
 		env:     env,
 		unnamed: map[string]int{},
+		claims:  map[string]claim{},
 	}
 	var plan corePlan
 	if !s.Virtual() {

@@ -82,6 +82,11 @@ func (s *Session) WriteRaw(name string, o WriterOptions) (*Stage, error) {
 
 func (s *Session) writer(name, kind string, files native.WriterKind, o WriterOptions) (*Stage, error) {
 	st, err := s.stage(name, kind, "", func(n string) (native.Stage, error) {
+		if s.state == started { // it begins at once
+			if err := s.claimNames(n, &o); err != nil {
+				return native.Stage{}, err
+			}
+		}
 		return s.native.AddWriter(n, native.WriterConf{
 			Kind:             files,
 			Dirs:             o.Dirs,

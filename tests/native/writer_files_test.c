@@ -45,6 +45,35 @@ static void push_numbered(rig *r, dq_stage *st, dqi_node *node, uint32_t first, 
     }
 }
 
+enum { SLOTS = 6, CELLS = 12, CELL = 500 };
+
+// Batch `id`, of which the cells in `there` came.
+static dq_burst *batch_of(rig *r, uint32_t slots, uint64_t id, const uint64_t *there, dq_aggregate *a) {
+    static const uint64_t extra[SLOTS] = {10, 11, 12, 13, 14, 15};
+    *a = (dq_aggregate){.batch_id = id,
+                        .ordinal = id + 256,
+                        .slots = slots,
+                        .slot_bytes = CELL * CELLS / SLOTS,
+                        .cells = slots * (CELLS / SLOTS),
+                        .cell_bytes = CELL,
+                        .dtype = DQ_DTYPE_INT16,
+                        .flags = DQ_AGGREGATE_TIMEOUT,
+                        .fill = DQ_FILL_KEEP,
+                        .first_ns = 5,
+                        .last_ns = 9,
+                        .present = there,
+                        .extra = extra};
+    dq_burst *b = rig_burst(r, 1);
+    fill_seg(b, 0, 0, a->slots * a->slot_bytes, id);
+    b->aggregate = a;
+    return b;
+}
+
+static void put_batch(dq_stage *st, dqi_node *node, dq_burst *b) {
+    push(st, node, b);
+    st->ops->step(st);
+}
+
 static void checksum(void) {
     DQ_EQ(dqi_crc32c(0, "123456789", 9), 0xe3069283); // of the standard
     DQ_EQ(dqi_crc32c(dqi_crc32c(0, "1234", 4), "56789", 5), 0xe3069283);
@@ -154,6 +183,172 @@ static void names_go_on(void) {
         if (run == 1) remove_folder(dir);
         rig_close(&r);
     }
+}
+
+// Names that another program takes meanwhile are passed over, and its files stay as they are.
+static void taken_names_are_passed_over(void) {
+    static const int kinds[] = {DQ_WRITE_PCAP, DQ_WRITE_PCAPNG, DQ_WRITE_RAW_FILE, DQ_WRITE_BATCHES};
+    static const char *const suffixes[] = {"pcap", "pcapng", "raw", "dqb"};
+    for (int k = 0; k < 4; k++) {
+        rig r;
+        rig_open(&r, true, 1, 64, 8192);
+        dq_writer_conf c = writer_conf(&r);
+        c.kind = kinds[k];
+        c.rotate_packets = 2;
+        dq_stage *st = new_writer(&r, &c);
+        dqi_node node = {.stage = st};
+        for (int i = 1; i <= 2; i++) {
+            char name[32];
+            snprintf(name, sizeof name, "t_%06d.%s", i, suffixes[k]);
+            FILE *f = fopen(rig_path(&r, name), "wb");
+            must(f && fputs("another's", f) >= 0 && fclose(f) == 0, name);
+        }
+        const uint64_t there = 0xfff;
+        dq_aggregate a[6];
+        for (uint32_t i = 0; i < 6; i++)
+            put_batch(st, &node, k == 3 ? batch_of(&r, SLOTS, i, &there, &a[i]) : burst_of(&r, 1, LEN, i));
+        st->ops->finish(st);
+        DQ_EQ(balanced(st, &node, 1).out, 6);
+        uint64_t packets;
+        DQ_EQ(check_list(st, &packets), 3);
+        DQ_EQ(packets, 6);
+        for (int i = 0; i < 5; i++) {
+            char name[32];
+            snprintf(name, sizeof name, "t_%06d.%s", i, suffixes[k]);
+            size_t n = 0;
+            char *p = (char *)slurp(rig_path(&r, name), &n);
+            must(p != NULL, name);
+            DQ_EQ(n == 9 && memcmp(p, "another's", 9) == 0, i == 1 || i == 2);
+            free(p);
+        }
+        check_error(st, "");
+        rig_close(&r);
+    }
+}
+
+// ---- what somebody else does to a file --------------------------------------------------------------------
+
+static void put_file(const char *path, const char *text) {
+    FILE *f = fopen(path, "wb");
+    must(f && fputs(text, f) >= 0 && fclose(f) == 0, path);
+}
+
+enum touch { NOTHING, CUT, EMPTIED, LONGER, RENAMED, REPLACED, UNLINKED };
+
+static void touch_file(const rig *r, enum touch how) {
+    char path[300], other[300];
+    snprintf(path, sizeof path, "%s", rig_path(r, "t.pcap"));
+    snprintf(other, sizeof other, "%s", rig_path(r, "other"));
+    switch (how) {
+    case NOTHING:
+        return;
+    case CUT:
+        must(truncate(path, 24 + RECORD + 1) == 0, "truncate");
+        return;
+    case EMPTIED:
+        must(truncate(path, 0) == 0, "truncate");
+        return;
+    case LONGER:
+        must(truncate(path, 1 << 20) == 0, "truncate");
+        return;
+    case RENAMED:
+        must(rename(path, other) == 0, "rename");
+        return;
+    case REPLACED:
+        put_file(other, "another's");
+        must(rename(other, path) == 0, "rename");
+        return;
+    case UNLINKED:
+        must(unlink(path) == 0, "unlink");
+        return;
+    }
+}
+
+// What is done to a file before its end is noticed, whether more is written to it afterwards or not, on the
+// writer's thread or not, and none of its packets count as written.
+static void touched_files_are_noticed(void) {
+    static const struct {
+        enum touch how;
+        const char *want;
+    } cases[] = {
+        {NOTHING, ""},
+        {CUT, "/t.pcap: something else changed its length"},
+        {EMPTIED, "/t.pcap: something else changed its length"},
+        {LONGER, "/t.pcap: something else changed its length"},
+        {RENAMED, "/t.pcap: the file was removed while writing"},
+        {REPLACED, "/t.pcap: the file was removed while writing"},
+        {UNLINKED, "/t.pcap: the file was removed while writing"},
+    };
+    for (size_t k = 0; k < 4 * sizeof cases / sizeof *cases; k++) {
+        const size_t i = k / 4, more = k % 2;
+        rig r;
+        rig_open(&r, k & 2, 1, 64, 256);
+        dq_writer_conf c = writer_conf(&r);
+        dq_stage *st = new_writer(&r, &c);
+        dqi_node node = {.stage = st};
+        push_numbered(&r, st, &node, 0, 5);
+        while (account(st, &node, 1).held > 0) {
+            dq_advance(r.s, dq_now(r.s) + DQI_WRITER_LAG_NS);
+            k & 2 ? (void)st->ops->step(st) : (void)sched_yield();
+        }
+        touch_file(&r, cases[i].how);
+        if (more) push_numbered(&r, st, &node, 5, 2);
+        st->ops->finish(st);
+        dq_line l = balanced(st, &node, 1);
+        uint64_t n = 5 + 2 * more;
+        DQ_EQ(l.out, cases[i].how == NOTHING ? n : 0);
+        DQ_EQ(l.out_bytes, l.out * LEN);
+        DQ_EQ(l.dropped[DQ_DROP_WRITE_ERROR], n - l.out);
+        check_error(st, cases[i].want);
+        dq_writer_file f;
+        DQ_CHECK(dq_writer_file_read(st, 0, &f) && f.closed && f.packets == l.out);
+        DQ_EQ(l.extra[DQ_EXTRA_FILE_BYTES], f.bytes);
+        if (cases[i].how == CUT || cases[i].how == EMPTIED) { // no zeros were put in
+            capture cap = capture_read(rig_path(&r, "t.pcap"));
+            DQ_EQ(cap.n, cases[i].how == CUT);
+            capture_free(&cap);
+        }
+        rig_close(&r);
+    }
+}
+
+// A file of that name that isn't the writer's any more: one that took its place while it has another link.
+static void replaced_files_with_another_link_are_noticed(void) {
+    rig r;
+    rig_open(&r, true, 1, 64, 256);
+    dq_writer_conf c = writer_conf(&r);
+    dq_stage *st = new_writer(&r, &c);
+    dqi_node node = {.stage = st};
+    push_numbered(&r, st, &node, 0, 5);
+    touch_file(&r, RENAMED);
+    put_file(rig_path(&r, "t.pcap"), "another's");
+    st->ops->finish(st);
+    DQ_EQ(balanced(st, &node, 1).dropped[DQ_DROP_WRITE_ERROR], 5);
+    check_error(st, "/t.pcap: another file took its name");
+    rig_close(&r);
+}
+
+// The quota deletes the writer's own files and no others, whatever their names.
+static void quota_leaves_others_files_alone(void) {
+    rig r;
+    rig_open(&r, true, 1, 64, 256);
+    dq_writer_conf c = writer_conf(&r);
+    c.rotate_bytes = 4000;
+    c.quota = 20000;
+    c.delete_oldest = true;
+    dq_stage *st = new_writer(&r, &c);
+    dqi_node node = {.stage = st};
+    push_numbered(&r, st, &node, 0, 60);
+    char path[300];
+    snprintf(path, sizeof path, "%s", rig_path(&r, "t_000000.pcap"));
+    must(rename(path, rig_path(&r, "kept")) == 0, "rename");
+    put_file(path, "another's");
+    push_numbered(&r, st, &node, 60, 1000);
+    st->ops->finish(st);
+    DQ_EQ(balanced(st, &node, 1).out, 1060);
+    DQ_CHECK(access(path, F_OK) == 0 && access(rig_path(&r, "kept"), F_OK) == 0);
+    check_error(st, "");
+    rig_close(&r);
 }
 
 // ---- quota ------------------------------------------------------------------------------------------------
@@ -402,35 +597,6 @@ static void pcapng_after_a_failed_write(void) {
 
 // ---- batches ----------------------------------------------------------------------------------------------
 
-enum { SLOTS = 6, CELLS = 12, CELL = 500 };
-
-// Batch `id`, of which the cells in `there` came.
-static dq_burst *batch_of(rig *r, uint32_t slots, uint64_t id, const uint64_t *there, dq_aggregate *a) {
-    static const uint64_t extra[SLOTS] = {10, 11, 12, 13, 14, 15};
-    *a = (dq_aggregate){.batch_id = id,
-                        .ordinal = id + 256,
-                        .slots = slots,
-                        .slot_bytes = CELL * CELLS / SLOTS,
-                        .cells = slots * (CELLS / SLOTS),
-                        .cell_bytes = CELL,
-                        .dtype = DQ_DTYPE_INT16,
-                        .flags = DQ_AGGREGATE_TIMEOUT,
-                        .fill = DQ_FILL_KEEP,
-                        .first_ns = 5,
-                        .last_ns = 9,
-                        .present = there,
-                        .extra = extra};
-    dq_burst *b = rig_burst(r, 1);
-    fill_seg(b, 0, 0, a->slots * a->slot_bytes, id);
-    b->aggregate = a;
-    return b;
-}
-
-static void put_batch(dq_stage *st, dqi_node *node, dq_burst *b) {
-    push(st, node, b);
-    st->ops->step(st);
-}
-
 static uint64_t le64_at(const uint8_t *p) { return read_le32(p) | (uint64_t)read_le32(p + 4) << 32; }
 
 // A reader that shares nothing with ours but the page on the format.
@@ -587,6 +753,10 @@ int main(int argc, char **argv) {
     DQ_RUN(rotation);
     DQ_RUN(due_files_are_closed_in_silence);
     DQ_RUN(names_go_on);
+    DQ_RUN(taken_names_are_passed_over);
+    DQ_RUN(touched_files_are_noticed);
+    DQ_RUN(replaced_files_with_another_link_are_noticed);
+    DQ_RUN(quota_leaves_others_files_alone);
     DQ_RUN(quota);
     DQ_RUN(senseless_rotation_is_refused);
     DQ_RUN(appending);

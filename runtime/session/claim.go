@@ -1,0 +1,80 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// A claim is a writer's right to the names that begin with its prefix in a folder: files, indexes and manifest.
+// It is a locked file, DIR/.PREFIX.lock, which the kernel lets go of when the process ends, however it does.
+type claim struct{ f *os.File }
+
+var errClaimed = errors.New("another run writes files of this prefix there; hint: give each run a folder or prefix of its own")
+
+// claimPrefix takes the prefix in dir; errClaimed where somebody has it. Where no lock can be had (a folder that is
+// not there, a file system without locks) there is no claim: the files' own locks and exclusive names are left.
+func claimPrefix(dir, prefix string) (claim, error) {
+	path := filepath.Join(dir, "."+prefix+".lock")
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		if err != nil {
+			return claim{}, nil
+		}
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+			_ = f.Close()
+			if errors.Is(err, syscall.EWOULDBLOCK) {
+				return claim{}, errClaimed
+			}
+			return claim{}, nil
+		}
+		if sameFile(f, path) {
+			return claim{f}, nil
+		}
+		_ = f.Close() // whoever had it removed it after we opened it
+	}
+}
+
+func sameFile(f *os.File, path string) bool {
+	ours, err := f.Stat()
+	named, gone := os.Stat(path)
+	return err == nil && gone == nil && os.SameFile(ours, named)
+}
+
+// release lets go of the claim.
+func (c claim) release() {
+	if c.f == nil {
+		return
+	}
+	if sameFile(c.f, c.f.Name()) {
+		_ = os.Remove(c.f.Name()) // before the lock goes
+	}
+	_ = c.f.Close()
+}
+
+// claimNames takes the prefix of a writer in all its folders, for the session: its writers may share one, as
+// one that failed and the next do. Under the session's lock.
+func (s *Session) claimNames(writer string, o *WriterOptions) error {
+	for _, dir := range o.Dirs {
+		key := filepath.Join(dir, o.Prefix)
+		if _, ours := s.claims[key]; ours {
+			continue
+		}
+		c, err := claimPrefix(dir, o.Prefix)
+		if err != nil {
+			return fmt.Errorf("writer %s: %s: %w", writer, key, err)
+		}
+		s.claims[key] = c
+	}
+	return nil
+}
+
+// releaseNames lets go of all prefixes, once the manifests are written. Under the session's lock.
+func (s *Session) releaseNames() {
+	for _, c := range s.claims {
+		c.release()
+	}
+	clear(s.claims)
+}
