@@ -100,6 +100,9 @@ func burstTxTimes(c *call) int {
 	if c.arg(2) != lua.LNil {
 		step = c.whole(2, "distance", 0, maxInt)
 	}
+	if last := int64(len(times) - 1); last > 0 && step > (math.MaxInt64-start-max(first, 0))/last {
+		c.argError(2, "%d ns between %d packets: the last ones would have no time before 2262", step, len(times))
+	}
 	for i := range times {
 		set(i, first+int64(i)*step)
 	}

@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -99,7 +100,22 @@ func (rt *Runtime) fromNow(rest string) (moment, error) {
 		return 0, fmt.Errorf("\"now %s\" is not a time (write it like \"now + 5s\")", rest)
 	}
 	d, err := spec.ParseDuration(strings.TrimSpace(after))
-	return now + moment(d), err
+	if e := (*spec.NoUnitError)(nil); errors.As(err, &e) {
+		e.Unit = "s" // as the number's would be
+	}
+	if err != nil {
+		return 0, err
+	}
+	return now.plus(d)
+}
+
+// plus is the time so many ns later; only times from 1970 to 2262 can be said in ns.
+func (m moment) plus(ns int64) (moment, error) {
+	sum := m + moment(ns)
+	if sum < 0 || (ns > 0) != (sum > m) && ns != 0 {
+		return 0, fmt.Errorf("%s and %v: not between %v and %v, the times that there are", m, time.Duration(ns), moment(0), moment(math.MaxInt64))
+	}
+	return sum, nil
 }
 
 // epochTime reads seconds with up to nine decimals, exactly.
@@ -120,11 +136,14 @@ func epochTime(text string) (moment, error) {
 func duration(v lua.LValue) (int64, error) {
 	switch v := v.(type) {
 	case lua.LNumber:
-		if s := float64(v); s >= 0 && s <= 9e9 {
+		s := float64(v)
+		if s >= 0 && s <= 9e9 {
 			return int64(math.Round(s * 1e9)), nil
 		}
+		return 0, fmt.Errorf("0 to 9e9 seconds expected, got %s", describe(v))
 	case lua.LString:
-		return spec.ParseDuration(string(v))
+		ns, err := spec.ParseDuration(string(v))
+		return ns, spec.OrNumber(err, "s")
 	}
 	return 0, fmt.Errorf("seconds or text such as \"5ms\" expected, got %s", describe(v))
 }
@@ -139,7 +158,15 @@ func momentAdd(c *call) int {
 	if err != nil {
 		c.raise("time: %v", err)
 	}
-	return c.push(c.rt.newMoment(int64(m) + d))
+	return c.pushSum(m, d)
+}
+
+func (c *call) pushSum(m moment, ns int64) int {
+	sum, err := m.plus(ns)
+	if err != nil {
+		c.raise("time: %v", err)
+	}
+	return c.push(c.rt.newMoment(int64(sum)))
 }
 
 // momentSub is time - time in seconds, or time - seconds.
@@ -155,7 +182,7 @@ func momentSub(c *call) int {
 	if err != nil {
 		c.raise("time: %v", err)
 	}
-	return c.push(c.rt.newMoment(int64(a) - d))
+	return c.pushSum(a, -d)
 }
 
 func signedSeconds(v lua.LValue) (int64, error) {

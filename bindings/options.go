@@ -136,22 +136,28 @@ func (o *options) number(key string, missing float64) float64 {
 }
 
 // quantity is a number in the base unit, or text with a unit that parse reads.
-func (o *options) quantity(key string, parse func(string) (int64, error)) float64 {
+func (o *options) quantity(key, base string, parse func(string) (int64, error)) float64 {
 	s, ok := o.get(key).(lua.LString)
 	if !ok {
 		return o.number(key, 0)
 	}
 	n, err := parse(string(s))
 	if err != nil {
-		o.wrong(key, "%v", err)
+		o.wrong(key, "%v", spec.OrNumber(err, base))
 	}
 	return float64(n)
 }
 
-// size is a number of bytes, or text with a unit.
-func (o *options) size(key string) int64 { return int64(o.quantity(key, spec.ParseSize)) }
+// size is a whole number of bytes, or text with a unit.
+func (o *options) size(key string) int64 {
+	if _, ok := o.get(key).(lua.LNumber); ok {
+		return o.whole(key, 0, 0, maxInt)
+	}
+	return int64(o.quantity(key, "B", spec.ParseSize))
+}
 
-func (o *options) rate(key string) float64 { return o.quantity(key, spec.ParseRate) }
+// rate is a number of bits per second, or text with a unit.
+func (o *options) rate(key string) float64 { return o.quantity(key, "bit/s", spec.ParseRate) }
 
 // seconds is a number of seconds, or text with a unit; in nanoseconds.
 func (o *options) seconds(key string) (ns int64, given bool) {

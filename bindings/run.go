@@ -8,7 +8,6 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/runtime/session"
-	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
@@ -106,7 +105,7 @@ func (o *Opened) abandon(rt *Runtime) {
 func (o *options) limits(c *call) *limits {
 	lim := &limits{until: task.Never}
 	if ns, given := o.seconds("seconds"); given {
-		lim.until = c.rt.Task.Now() + ns
+		lim.until = c.rt.Task.In(ns)
 	}
 	if o.has("to") {
 		at, err := c.rt.moment(o.get("to"))
@@ -116,7 +115,7 @@ func (o *options) limits(c *call) *limits {
 		lim.until = min(lim.until, int64(at))
 	}
 	lim.packets = uint64(o.whole("packets", 0, 1, maxInt))
-	lim.bytes = uint64(o.quantity("bytes", spec.ParseSize))
+	lim.bytes = uint64(o.size("bytes"))
 	return lim
 }
 
@@ -255,7 +254,7 @@ func sessionMeasure(c *call) int {
 	o.running(c)
 	ns, _ := opts.seconds("seconds")
 	before := o.s.Ledger()
-	o.serve(c, &limits{until: c.rt.Task.Now() + ns, start: before})
+	o.serve(c, &limits{until: c.rt.Task.In(ns), start: before})
 	l := o.s.Ledger().Since(before)
 	return c.push(c.rt.ledger(l, l.Seconds()))
 }

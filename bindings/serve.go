@@ -164,7 +164,7 @@ func moduleSleep(c *call) int {
 	if err != nil {
 		c.argError(1, "%v", err)
 	}
-	c.waitFor(c.rt.Task.Now()+ns, func(*task.Item) bool { return false })
+	c.waitFor(c.rt.Task.In(ns), func(*task.Item) bool { return false })
 	return 0
 }
 

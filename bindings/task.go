@@ -240,7 +240,7 @@ func moduleReceive(c *call) int {
 	o := c.options(1, "timeout")
 	until := task.Never
 	if ns, given := o.seconds("timeout"); given {
-		until = c.rt.Task.Now() + ns
+		until = c.rt.Task.In(ns)
 	}
 	if c.rt.parent == nil {
 		c.raise("daqiri.receive: the main script has no task above it (use t:on_message)")

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/daqiri/daqiri-run/runtime/session"
-	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
@@ -26,10 +25,10 @@ func sessionWriteS3(c *call) int {
 	w.AccessKey, w.SecretKey = opts.str("access_key", ""), opts.str("secret_key", "")
 	w.SessionToken, w.Profile = opts.str("session_token", ""), opts.str("profile", "")
 	w.PacketsPerObject = int(opts.whole("packets_per_object", 0, 1, 1<<31-1))
-	w.BytesPerObject = int64(opts.quantity("bytes_per_object", spec.ParseSize))
+	w.BytesPerObject = int64(opts.size("bytes_per_object"))
 	w.PacketDataOffset = int(opts.whole("packet_data_offset", 0, 0, 1<<31-1))
 	w.MD5 = opts.choice("checksum", "crc32c", "md5") == "md5"
-	w.Staging = int64(opts.quantity("staging", spec.ParseSize))
+	w.Staging = int64(opts.size("staging"))
 	w.Uploads = int(opts.whole("uploads", 0, 1, 256))
 	w.Attempts = int(opts.whole("attempts", 0, 1, 1000))
 	w.Text = opts.header()

@@ -13,7 +13,6 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/runtime/session"
-	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
@@ -62,7 +61,7 @@ func sessionWrite(kind string) function {
 // writer reads the options that all writers have.
 func (o *options) writer() session.WriterOptions {
 	w := session.WriterOptions{Dirs: o.folders(), Policy: o.policy(session.Drop), Rotate: o.rotation(),
-		Quota: uint64(o.quantity("quota", spec.ParseSize)), NoManifest: !o.bool("manifest", true)}
+		Quota: uint64(o.size("quota")), NoManifest: !o.bool("manifest", true)}
 	w.DeleteOldest = o.choice("when_full", "drop", "delete_oldest") == "delete_oldest"
 	if o.has("quota") && w.Quota == 0 {
 		o.wrong("quota", "a number of bytes above 0 expected")
@@ -123,14 +122,14 @@ func (o *options) header() string {
 func (o *options) rotation() (r session.Rotation) {
 	t, ok := o.get("rotate").(*lua.LTable)
 	if !ok {
-		if r.Bytes = uint64(o.quantity("rotate", spec.ParseSize)); o.has("rotate") && r.Bytes == 0 {
+		if r.Bytes = uint64(o.size("rotate")); o.has("rotate") && r.Bytes == 0 {
 			o.wrong("rotate", "a number of bytes above 0 expected")
 		}
 		return r
 	}
 	in := &options{c: o.c, n: o.n, t: t}
 	in.allow([]string{"packets", "seconds", "size"})
-	r.Bytes = uint64(in.quantity("size", spec.ParseSize))
+	r.Bytes = uint64(in.size("size"))
 	r.Packets = uint64(in.whole("packets", 0, 1, 1<<53))
 	after, given := in.seconds("seconds")
 	r.After = after
@@ -253,7 +252,7 @@ func writeWait(c *call) int {
 	w := receiver[*write](c, "write").w
 	timeout, limited := c.options(1, "timeout").seconds("timeout")
 	c.canWait()
-	until := c.rt.Task.Now() + timeout
+	until := c.rt.Task.In(timeout)
 	for pause := firstLook; !w.State().Done; pause = min(2*pause, lastLook) {
 		now := c.rt.Task.Now()
 		if limited && now >= until {

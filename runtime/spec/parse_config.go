@@ -90,8 +90,8 @@ func (p *parser) loopback(o *object) Loopback {
 	l.Clock = m.choice("clock", []string{"real", "virtual"}, "real")
 	l.Loss, l.Dup = m.probability("loss"), m.probability("dup")
 	l.Reorder, l.Corrupt = m.probability("reorder"), m.probability("corrupt")
-	l.DelayNS = m.quantity("delay", ParseDuration)
-	l.RateBPS = m.quantity("rate", ParseRate)
+	l.DelayNS = m.quantity("delay", "ns", ParseDuration)
+	l.RateBPS = m.quantity("rate", "bit/s", ParseRate)
 	if m.Has("rate") && l.RateBPS == 0 {
 		p.errorf(m.Key("rate"), "a rate of 0 sends nothing; leave the key out for no limit")
 	}

@@ -41,21 +41,22 @@ func (p *parser) replay(o *object) *Replay {
 	if given != "" {
 		r.Speed = 0
 	}
-	set := func(key string, fn func(text string) error) {
+	set := func(key, unit string, fn func(text string) error) {
 		v, ok := o.lookup(key)
 		if !ok {
 			return
 		}
 		if text, ok := p.scalar(v); ok {
+			text = v.n.withUnit(text, unit)
 			if err := fn(text); err != nil {
-				p.errorf(v.Source, "%v", err)
+				p.errorf(v.Source, "%v", OrNumber(err, "bit/s"))
 			}
 		}
 	}
-	set("speed", r.setSpeed)
-	set("rate", r.setRate)
-	set("pps", r.setPPS)
-	set("loops", r.setLoops)
+	set("speed", "", r.setSpeed)
+	set("rate", "bit/s", r.setRate)
+	set("pps", "", r.setPPS)
+	set("loops", "", r.setLoops)
 	o.end()
 	return r
 }

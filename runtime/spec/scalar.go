@@ -72,8 +72,8 @@ func optional[T ~uint8 | ~uint16](o *object, key string, lo, hi int64) *T {
 	return &t
 }
 
-// quantity reads a number or a number with a unit.
-func (o *object) quantity(key string, parse func(string) (int64, error)) int64 {
+// quantity reads a number, in the base unit, or text with a unit.
+func (o *object) quantity(key, base string, parse func(string) (int64, error)) int64 {
 	v, ok := o.lookup(key)
 	if !ok {
 		return 0
@@ -82,11 +82,19 @@ func (o *object) quantity(key string, parse func(string) (int64, error)) int64 {
 	if !ok {
 		return 0
 	}
-	q, err := parse(s)
+	q, err := parse(v.n.withUnit(s, base))
 	if err != nil {
-		o.p.errorf(v.Source, "%v", err)
+		o.p.errorf(v.Source, "%v", OrNumber(err, base))
 	}
 	return q
+}
+
+// withUnit is a scalar's text, with this unit behind it where it is a number.
+func (n *node) withUnit(text, unit string) string {
+	if n.tag == "int" || n.tag == "float" {
+		return text + unit
+	}
+	return text
 }
 
 // probability reads a number between 0 and 1.

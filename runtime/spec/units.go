@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
 	"math/big"
 	"regexp"
@@ -12,51 +13,64 @@ import (
 // that no text can ask for an enormous number.
 var quantity = regexp.MustCompile(`^\+?([0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,2})?\s*([A-Za-zµμ/]*)$`)
 
-var rateUnits = map[string]int64{"": 1, "bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12}
+var rateUnits = map[string]int64{"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12}
 
 var sizeUnits = map[string]int64{
-	"": 1, "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+	"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
 	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
 }
 
 var durationUnits = map[string]int64{
-	"": 1, "ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9,
+	"ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9,
 }
 
-// ParseRate reads a rate such as "10Gbit/s", "9.5Gbps" or "1e9" and returns bits per
-// second. A number without a unit is in bits per second.
+// A NoUnitError refuses text that is a number alone, where as text it needs a unit: who writes "1" may
+// mean any of them.
+type NoUnitError struct{ Text, Unit string }
+
+// Error names the text with the smallest unit.
+func (e *NoUnitError) Error() string {
+	return fmt.Sprintf("%q has no unit: write it like %q", e.Text, e.Text+e.Unit)
+}
+
+// OrNumber says that the number, in this unit, would do as well, where err is a NoUnitError.
+func OrNumber(err error, unit string) error {
+	if e := (*NoUnitError)(nil); errors.As(err, &e) {
+		return fmt.Errorf("%q has no unit: give the number %s, or text with a unit, %q", e.Text, e.Text, e.Text+unit)
+	}
+	return err
+}
+
+// ParseRate reads a rate such as "10Gbit/s" or "9.5Gbps" and returns bits per second. A number alone is
+// a *NoUnitError, as with the other two.
 func ParseRate(text string) (int64, error) {
-	return parseQuantity(text, "rate", "10Gbit/s", "bits per second", rateUnits, func(unit string) string {
-		for _, end := range []string{"bps", "b/s"} {
-			if p, ok := strings.CutSuffix(unit, end); ok {
-				return p + "bit/s"
-			}
-		}
-		return unit
-	})
+	return parseQuantity(text, "rate", "10Gbit/s", "bits per second", "bit/s", rateUnits)
 }
 
-// ParseSize reads a size such as "8KiB", "64GiB" or "1MB" and returns bytes. A number
-// without a unit is in bytes.
+// ParseSize reads a size such as "8KiB", "64GiB" or "1MB" and returns bytes.
 func ParseSize(text string) (int64, error) {
-	return parseQuantity(text, "size", "8KiB", "bytes", sizeUnits, nil)
+	return parseQuantity(text, "size", "8KiB", "bytes", "B", sizeUnits)
 }
 
 // ParseDuration reads a duration such as "2us", "5ms" or "1.5s" and returns nanoseconds.
-// A number without a unit is in nanoseconds.
 func ParseDuration(text string) (int64, error) {
-	return parseQuantity(text, "duration", "2us", "nanoseconds", durationUnits, nil)
+	return parseQuantity(text, "duration", "2us", "nanoseconds", "ns", durationUnits)
 }
 
 // parseQuantity computes exactly: what is not a whole number of the base unit is refused.
-func parseQuantity(text, what, example, base string, units map[string]int64, alias func(string) string) (int64, error) {
+func parseQuantity(text, what, example, base, smallest string, units map[string]int64) (int64, error) {
 	m := quantity.FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
 		return 0, fmt.Errorf("%q is not a %s (write it like %q)", text, what, example)
 	}
+	if m[3] == "" {
+		return 0, &NoUnitError{m[1] + m[2], smallest}
+	}
 	unit := m[3]
-	if alias != nil {
-		unit = alias(unit)
+	for _, end := range []string{"bps", "b/s"} {
+		if p, ok := strings.CutSuffix(unit, end); ok {
+			unit = p + "bit/s"
+		}
 	}
 	scale, ok := units[unit]
 	if !ok {
@@ -79,7 +93,7 @@ func parseQuantity(text, what, example, base string, units map[string]int64, ali
 func unitNames(units map[string]int64) string {
 	var names []string
 	for u := range units {
-		if u != "" && u != "μs" && u != "KB" {
+		if u != "μs" && u != "KB" {
 			names = append(names, u)
 		}
 	}

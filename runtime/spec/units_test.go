@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -16,9 +17,11 @@ func TestUnits(t *testing.T) {
 		{"rate", ParseRate, "10Gbit/s", 10e9, ""},
 		{"rate in bps", ParseRate, "9.5Gbps", 9.5e9, ""},
 		{"rate in b/s", ParseRate, "100Mb/s", 100e6, ""},
-		{"rate with exponent", ParseRate, "1e9", 1e9, ""},
+		{"rate with exponent", ParseRate, "1e9bit/s", 1e9, ""},
 		{"rate with space", ParseRate, " 250 kbit/s ", 250e3, ""},
-		{"plain bits", ParseRate, "12", 12, ""},
+		{"plain bits", ParseRate, "12", 0, `"12" has no unit: write it like "12bit/s"`},
+		{"plain bytes", ParseSize, " +1e3 ", 0, `"1e3" has no unit: write it like "1e3B"`},
+		{"zero", ParseSize, "0", 0, `"0" has no unit`},
 		{"rate in bytes", ParseRate, "10GB/s", 0, `unknown unit "GB/s" (known: bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s)`},
 		{"half a bit", ParseRate, "0.5bit/s", 0, "not a whole number of bits per second"},
 		{"negative", ParseRate, "-1Gbit/s", 0, `is not a rate (write it like "10Gbit/s")`},
@@ -33,7 +36,7 @@ func TestUnits(t *testing.T) {
 		{"micro sign", ParseDuration, "2µs", 2000, ""},
 		{"milliseconds", ParseDuration, "5ms", 5e6, ""},
 		{"seconds with fraction", ParseDuration, "1.5s", 1.5e9, ""},
-		{"plain nanoseconds", ParseDuration, "100", 100, ""},
+		{"plain nanoseconds", ParseDuration, "100", 0, `"100" has no unit: write it like "100ns"`},
 		{"leading point", ParseDuration, ".5us", 500, ""},
 		{"minutes", ParseDuration, "2min", 120e9, ""},
 		{"part of a nanosecond", ParseDuration, "1.5ns", 0, "not a whole number of nanoseconds"},
@@ -96,5 +99,27 @@ func TestParseEndpoint(t *testing.T) {
 				t.Errorf("got %s, want %s", e, tt.want)
 			}
 		})
+	}
+}
+
+// TestQuantities gives keys with a unit numbers, text with a unit, and numbers as text, which are refused.
+func TestQuantities(t *testing.T) {
+	for _, tt := range []struct {
+		keys        string
+		delay, rate int64
+		fault       string
+	}{
+		{`delay: 100, rate: 1000`, 100, 1000, ""},
+		{`delay: 5us, rate: "1kbit/s"`, 5000, 1000, ""},
+		{`delay: "100"`, 0, 0, `loopback.delay: "100" has no unit: give the number 100, or text with a unit, "100ns"`},
+		{`rate: '1e3'`, 0, 0, `loopback.rate: "1e3" has no unit: give the number 1e3, or text with a unit, "1e3bit/s"`},
+		{`delay: 1.5`, 0, 0, "is not a whole number of nanoseconds"},
+	} {
+		text := fmt.Sprintf(replayed, "{mode: sw, "+tt.keys+"}", "pcap:a", "{}")
+		cfg, _, err := ParseText("x.yaml", text, Options{})
+		checkFault(t, err, tt.fault)
+		if err == nil && (cfg.Loopback.DelayNS != tt.delay || int64(cfg.Loopback.RateBPS) != tt.rate) {
+			t.Errorf("%s: %+v", tt.keys, cfg.Loopback)
+		}
 	}
 }

@@ -19,12 +19,22 @@ type Alarm struct {
 // all the times that it missed.
 func (t *Task) Every(period time.Duration, target any) *Alarm {
 	p := max(int64(period), 1)
-	return t.alarm(t.Now()+p, p, target)
+	return t.alarm(t.In(p), p, target)
 }
 
 // After makes a timer that is due once, after d.
 func (t *Task) After(d time.Duration, target any) *Alarm {
-	return t.alarm(t.Now()+max(int64(d), 0), 0, target)
+	return t.alarm(t.In(max(int64(d), 0)), 0, target)
+}
+
+// In is the time in so many ns, from 0, on the task's clock; Never where that is beyond all times.
+func (t *Task) In(ns int64) int64 { return later(t.Now(), ns) }
+
+func later(from, ns int64) int64 {
+	if ns < Never-from {
+		return from + ns
+	}
+	return Never
 }
 
 // At makes a timer that is due once, at a time of the task's clock.
@@ -70,7 +80,8 @@ func (h *alarms) fire(now int64) Item {
 		heap.Pop(h)
 		return it
 	}
-	a.due += (1 + (now-a.due)/a.period) * a.period
+	late := (now - a.due) % a.period
+	a.due = later(now, a.period-late)
 	heap.Fix(h, 0)
 	return it
 }
