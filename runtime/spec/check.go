@@ -4,6 +4,7 @@ import "fmt"
 
 // check looks at what spans several keys: references, uniqueness, and what fits together.
 func (p *parser) check(c *Config) {
+	p.regions = index(c.MemoryRegions, func(r *MemoryRegion) string { return r.Name })
 	p.checkNames(c)
 	p.chooseEngines(c)
 	used := map[string]bool{}
@@ -24,6 +25,19 @@ func (p *parser) check(c *Config) {
 	}
 	p.checkUnused(c, used)
 }
+
+// index finds things by a key; of several with one key the first.
+func index[K comparable, T any](list []T, key func(T) K) map[K]T {
+	m := make(map[K]T, len(list))
+	for _, t := range list {
+		if _, there := m[key(t)]; !there {
+			m[key(t)] = t
+		}
+	}
+	return m
+}
+
+func byID(queues []*Queue) map[int]*Queue { return index(queues, func(q *Queue) int { return q.ID }) }
 
 // side is one direction of an interface.
 type side struct {
@@ -139,10 +153,10 @@ func (p *parser) checkQueues(c *Config, i *Interface, s side, used map[string]bo
 		at, room := q.Key("memory_regions"), 0
 		known := true
 		for n, name := range q.MemoryRegions {
-			r := c.Region(name)
+			r := p.regions[name]
 			if r == nil {
 				known = false
-				p.errorf(q.regionAt[n], "no memory region %q%s", name, didYouMean(name, c.regionNames()))
+				p.errorf(q.regionAt[n], "no memory region %q%s", name, p.didYouMeanRegion(c, name))
 				continue
 			}
 			used[name] = true
@@ -164,12 +178,18 @@ func (i *Interface) framing() *Framing {
 	return nil
 }
 
-func (c *Config) regionNames() []string {
+// maxCompared is how many names are compared for all misspelt regions of a document: about a second.
+const maxCompared = 1 << 20
+
+func (p *parser) didYouMeanRegion(c *Config, name string) string {
+	if p.compared += len(c.MemoryRegions); p.compared > maxCompared {
+		return ""
+	}
 	var names []string
 	for _, r := range c.MemoryRegions {
 		names = append(names, r.Name)
 	}
-	return names
+	return didYouMean(name, names)
 }
 
 // checkUnused warns of regions that nothing names. RDMA operations name theirs at run

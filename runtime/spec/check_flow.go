@@ -8,6 +8,7 @@ import (
 // checkFlows checks ids, which are unique within a side and, unless 0, among all sides of
 // that direction, and the queues that flows name.
 func (p *parser) checkFlows(i *Interface, s side, ids map[string]*Flow) {
+	queues := byID(s.queues)
 	for _, f := range s.flows {
 		key := fmt.Sprintf("%s %d", s.name, f.ID)
 		if f.ID == 0 {
@@ -20,7 +21,7 @@ func (p *parser) checkFlows(i *Interface, s side, ids map[string]*Flow) {
 		}
 		for _, a := range f.Actions {
 			for n, id := range a.Queues {
-				if findQueue(s.queues, id) == nil {
+				if queues[id] == nil {
 					p.errorf(a.queueAt[n], "no %s queue has id %d (there are %s)", s.name, id, queueList(s.queues))
 				}
 			}
@@ -28,37 +29,30 @@ func (p *parser) checkFlows(i *Interface, s side, ids map[string]*Flow) {
 	}
 }
 
-func findQueue(queues []*Queue, id int) *Queue {
-	for _, q := range queues {
-		if q.ID == id {
-			return q
-		}
-	}
-	return nil
-}
-
+// queueList lists the first ids.
 func queueList(queues []*Queue) string {
+	const most = 32
 	var s []string
-	for _, q := range queues {
+	for _, q := range queues[:min(len(queues), most)] {
 		s = append(s, fmt.Sprint(q.ID))
 	}
-	if len(s) == 0 {
+	switch {
+	case len(s) == 0:
 		return "none"
+	case len(queues) > most:
+		s = append(s, "…")
 	}
 	return strings.Join(s, ", ")
 }
 
 func (p *parser) checkFlex(i *Interface) {
+	items := index(i.RX.FlexItems, func(it FlexItem) int { return it.ID })
 	for _, f := range i.RX.Flows {
 		m := f.Match.Flex
 		if m == nil || !f.Match.Has("flex_item_id") {
 			continue
 		}
-		found := false
-		for _, it := range i.RX.FlexItems {
-			found = found || it.ID == m.ItemID
-		}
-		if !found {
+		if _, there := items[m.ItemID]; !there {
 			p.errorf(f.Match.Key("flex_item_id"), "no flex item has id %d", m.ItemID)
 		}
 	}

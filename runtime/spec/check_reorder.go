@@ -7,11 +7,12 @@ import "fmt"
 // within batch_size, no conversion on the CPU, one queue, no direct queues) are lifted.
 func (p *parser) checkReorder(c *Config, i *Interface, used map[string]bool) {
 	owner := map[uint32]*Reorder{}
+	flows, queues := index(i.RX.Flows, func(f *Flow) uint32 { return f.ID }), byID(i.RX.Queues)
 	for _, r := range i.RX.ReorderConfigs {
 		out := p.reorderRegion(c, r, used)
 		for n, id := range r.FlowIDs {
 			at := r.flowAt[n]
-			f := findFlow(i.RX.Flows, id)
+			f := flows[id]
 			switch prev := owner[id]; {
 			case prev == r:
 				p.errorf(at, "flow %d is listed twice", id)
@@ -22,20 +23,11 @@ func (p *parser) checkReorder(c *Config, i *Interface, used map[string]bool) {
 			default:
 				owner[id] = r
 				for _, q := range f.QueueIDs() {
-					p.reorderSource(c, r, at, findQueue(i.RX.Queues, q), out)
+					p.reorderSource(r, at, queues[q], out)
 				}
 			}
 		}
 	}
-}
-
-func findFlow(flows []*Flow, id uint32) *Flow {
-	for _, f := range flows {
-		if f.ID == id {
-			return f
-		}
-	}
-	return nil
 }
 
 // reorderKinds are the kinds of memory that each type of reorder can read and write.
@@ -48,9 +40,9 @@ func (p *parser) reorderRegion(c *Config, r *Reorder, used map[string]bool) *Mem
 	if r.MemoryRegion == "" {
 		return nil
 	}
-	out := c.Region(r.MemoryRegion)
+	out := p.regions[r.MemoryRegion]
 	if out == nil {
-		p.errorf(r.Key("memory_region"), "no memory region %q%s", r.MemoryRegion, didYouMean(r.MemoryRegion, c.regionNames()))
+		p.errorf(r.Key("memory_region"), "no memory region %q%s", r.MemoryRegion, p.didYouMeanRegion(c, r.MemoryRegion))
 		return nil
 	}
 	used[r.MemoryRegion] = true
@@ -78,7 +70,7 @@ func joinOr(words []string) string {
 }
 
 // reorderSource checks one queue that feeds a reorder config.
-func (p *parser) reorderSource(c *Config, r *Reorder, at Source, q *Queue, out *MemoryRegion) {
+func (p *parser) reorderSource(r *Reorder, at Source, q *Queue, out *MemoryRegion) {
 	if q == nil || len(q.MemoryRegions) == 0 {
 		return // already reported
 	}
@@ -90,7 +82,7 @@ func (p *parser) reorderSource(c *Config, r *Reorder, at Source, q *Queue, out *
 		p.errorf(at, "queue %s splits packets over %d regions: say which of them, from 0, has the payload (payload_segment)", q.Name, n)
 		return
 	}
-	head, src := c.Region(q.MemoryRegions[0]), c.Region(q.MemoryRegions[r.PayloadSegment])
+	head, src := p.regions[q.MemoryRegions[0]], p.regions[q.MemoryRegions[r.PayloadSegment]]
 	if head == nil || src == nil || head.BufSize == 0 || src.BufSize == 0 {
 		return
 	}

@@ -26,8 +26,12 @@ type node struct {
 	text   string
 	pos    Pos
 	fields []field
+	index  map[string]int // places in fields, once there are many
 	items  []*node
 }
+
+// manyFields is from how many keys on looking them up one after the other costs more than an index.
+const manyFields = 16
 
 // field is one key of a table.
 type field struct {
@@ -37,12 +41,32 @@ type field struct {
 }
 
 func (n *node) field(name string) *field {
+	if n.index != nil {
+		if i, ok := n.index[name]; ok {
+			return &n.fields[i]
+		}
+		return nil
+	}
 	for i := range n.fields {
 		if n.fields[i].name == name {
 			return &n.fields[i]
 		}
 	}
 	return nil
+}
+
+// add adds a key that is not there yet.
+func (n *node) add(f field) {
+	n.fields = append(n.fields, f)
+	switch {
+	case n.index != nil:
+		n.index[f.name] = len(n.fields) - 1
+	case len(n.fields) == manyFields:
+		n.index = make(map[string]int, 2*manyFields)
+		for i := range n.fields {
+			n.index[n.fields[i].name] = i
+		}
+	}
 }
 
 // get returns the value of a key, or nil.

@@ -13,6 +13,8 @@ type parser struct {
 	scheme   string // of the endpoints of the file, for legacy endpoint keys
 	issues   []Issue
 	warnings []Issue
+	regions  map[string]*MemoryRegion // while the whole is checked
+	compared int                      // names, to find what misspelt ones were meant to be
 }
 
 func (p *parser) errorf(at Source, format string, args ...any) {

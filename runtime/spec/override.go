@@ -138,7 +138,7 @@ func step(n *node, s segment, fresh *node, last bool) (*node, error) {
 		}
 		f := n.field(s.word)
 		if f == nil {
-			n.fields = append(n.fields, field{s.word, fresh.pos, fresh})
+			n.add(field{s.word, fresh.pos, fresh})
 			return fresh, nil
 		}
 		if last {

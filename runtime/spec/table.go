@@ -46,7 +46,7 @@ func (p *parser) fromValue(v any, at Source, depth int) *node {
 			n.kind = kindEmpty
 		}
 		for _, k := range sortedKeys(v) {
-			n.fields = append(n.fields, field{k, at.Pos, p.fromValue(v[k], at.Key(k), depth+1)})
+			n.add(field{k, at.Pos, p.fromValue(v[k], at.Key(k), depth+1)})
 		}
 	default:
 		p.errorf(at, "a %s cannot be part of a configuration", typeName(v))

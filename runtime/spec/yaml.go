@@ -155,12 +155,12 @@ func (b *builder) table(n *node, y *yaml.Node, path string, depth int) {
 			b.report(k, at, "duplicate key (first at line "+strconv.Itoa(first.pos.Line)+")")
 			continue
 		}
-		n.fields = append(n.fields, field{k.Value, b.pos(k), val})
+		n.add(field{k.Value, b.pos(k), val})
 	}
 	for _, m := range merged {
 		for _, f := range m.fields {
 			if n.field(f.name) == nil {
-				n.fields = append(n.fields, f)
+				n.add(f)
 			}
 		}
 	}
