@@ -40,6 +40,9 @@ func (rt *Runtime) configuration(cfg *spec.Config) lua.LValue {
 		names = append(names, name)
 	}
 	meta.RawSetString("__names", rt.list(sortedStrings(names)))
+	shown := rt.root.NewTable() // instead of the metatable, which could be changed
+	shown.RawSetString("__names", rt.list(sortedStrings(names)))
+	meta.RawSetString("__metatable", shown)
 	return &lua.LUserData{Value: plan, Metatable: meta}
 }
 
@@ -52,6 +55,15 @@ func configText(L *lua.LState) int {
 	L.Push(lua.LString(text))
 	return 1
 }
+
+// noOperator takes the place of gopher-luar's operators, of which some change what they are used on: p ^ v sets what
+// a pointer points to, and list + v may write behind the list.
+func noOperator(L *lua.LState) int {
+	raise(L, "the configuration can't be changed, and has no operators")
+	return 0
+}
+
+var operators = []string{"__add", "__sub", "__mul", "__div", "__mod", "__pow", "__unm", "__concat"}
 
 func readOnly(L *lua.LState) int {
 	raise(L, "the configuration can't be changed (tried '%s'): it is settled when the session opens", L.Get(2))
@@ -87,6 +99,12 @@ func (rt *Runtime) lock(t reflect.Type, seen map[reflect.Type]bool) {
 		return
 	}
 	meta := luar.MT(rt.root, reflect.Zero(t).Interface())
+	for _, name := range operators {
+		if name == "__unm" && t.Kind() == reflect.Pointer && t.Elem().Kind() != reflect.Struct {
+			continue // how a number is read that may be absent
+		}
+		meta.RawSetString(name, rt.root.NewFunction(noOperator))
+	}
 	meta.RawSetString("__newindex", rt.root.NewFunction(readOnly))
 	meta.RawSetString("__tostring", rt.root.NewFunction(configText))
 	if t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct {

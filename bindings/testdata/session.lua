@@ -59,6 +59,44 @@ for i, r in s.config.memory_regions() do t.equal(r.name, "packets", i) end
 t.equal(daqiri.from_json(daqiri.json(s.config)).interfaces[1].name, "loop0")
 t.raises("can't be changed", function() s.config.version = 2 end)
 t.raises("can't be changed", function() s.config.interfaces[1].name = "x" end)
+do -- no operator, call or assignment on any part of it changes anything, nor does its metatable
+  local all, text = {}, tostring(s.config)
+  local function walk(v, keys)
+    if type(v) ~= "userdata" then return end
+    all[#all + 1] = v
+    for _, k in ipairs(keys) do
+      local found, part = pcall(function() return v[k] end)
+      if found then walk(part, keys) end
+    end
+  end
+  walk(s.config, { 1, "interfaces", "memory_regions", "rx", "queues", "loopback", "flows", "memory_region", "name" })
+  assert(#all > 6, #all)
+  local others = { 1, "x", {}, unpack(all) }
+  local ops = {
+    function(a, b) return a + b end, function(a, b) return a - b end, function(a, b) return a * b end,
+    function(a, b) return a / b end, function(a, b) return a % b end, function(a, b) return a ^ b end,
+    function(a, b) return a .. b end, function(a) return -a end, function(a) a[1] = 1 end, function(a) a.name = "x" end,
+  }
+  for _, part in ipairs(all) do
+    for n, op in ipairs(ops) do
+      for _, other in ipairs(others) do
+        assert(not pcall(op, part, other), tostring(n))
+        if n < 8 then assert(not pcall(op, other, part), tostring(n)) end
+      end
+    end
+    if part ~= all[1] then
+      t.raises("can't be changed", function() return part ^ part end)
+      t.raises("can't be changed", function() return part + 1 end)
+    end
+    local meta = getmetatable(part)
+    if type(meta) == "table" then
+      for k in pairs(meta) do meta[k] = nil end
+      meta.__newindex, meta.__index = rawset, rawget
+    end
+  end
+  t.raises("can't be changed", function() s.config.version = 2 end)
+  t.equal(tostring(s.config), text)
+end
 t.raises("unknown key 'interface' (did you mean 'interfaces'?)", function() return s.config.interface end)
 
 -- clock, log, metric, threshold, stats, report
