@@ -51,6 +51,7 @@ cat /run/out >"$(port out)" &
 out=$!
 cat /run/err >"$(port err)" &
 err=$!
+: >/run/vm/begun
 sh /run/vm/command </dev/null >/run/out 2>/run/err
 code=$?
 

@@ -38,9 +38,31 @@ type machine struct {
 
 const firstSlot = 5 // of the PCI bus, for the cards; guest.sh knows it too
 
+const (
+	boots    = 4               // of which one has to come as far as the command
+	bootTime = 2 * time.Minute // it takes 5 to 12 s
+)
+
+// errBoot is the end of a machine that did not come as far as the command: an emulated kernel on a busy machine now and
+// then stops while it patches itself.
+var errBoot = errors.New("the machine ended in its boot")
+
 // run returns the command's exit code; 128 and the signal's number where a signal killed it. An error says why there
-// is none.
+// is none. A machine that ends in its boot is booted again, and why is said.
 func (m *machine) run(ctx context.Context, k kernel, args []string) (int, error) {
+	timed, cancel := context.WithTimeout(ctx, m.timeout)
+	defer cancel()
+	for n := 1; ; n++ {
+		code, err := m.try(ctx, timed, k, args)
+		if !errors.Is(err, errBoot) || n == boots {
+			return code, err
+		}
+		fmt.Fprintf(os.Stderr, "vm: boot %d of at most %d: %v\n", n, boots, err)
+	}
+}
+
+// try is run with one boot, until timed has ended.
+func (m *machine) try(ctx, timed context.Context, k kernel, args []string) (int, error) {
 	exchange, err := os.MkdirTemp("", "vm-")
 	if err != nil {
 		return exitFault, err
@@ -49,9 +71,20 @@ func (m *machine) run(ctx context.Context, k kernel, args []string) (int, error)
 	if err := m.prepare(exchange, k, args); err != nil {
 		return exitFault, err
 	}
-	timed, cancel := context.WithTimeout(ctx, m.timeout)
-	defer cancel()
-	if err := m.emulate(timed, exchange, k); timed.Err() == nil && err != nil {
+	booting, stop := context.WithCancel(timed)
+	defer stop()
+	begun := func() bool {
+		_, err := os.Stat(filepath.Join(exchange, "begun"))
+		return err == nil
+	}
+	late := time.AfterFunc(bootTime, func() {
+		if !begun() {
+			stop()
+		}
+	})
+	err = m.emulate(booting, exchange, k)
+	late.Stop()
+	if booting.Err() == nil && err != nil {
 		return exitFault, err
 	}
 	if text, err := os.ReadFile(filepath.Join(exchange, "code")); err == nil && len(text) > 0 {
@@ -65,6 +98,9 @@ func (m *machine) run(ctx context.Context, k kernel, args []string) (int, error)
 	}
 	if text, err := os.ReadFile(filepath.Join(exchange, "fault")); err == nil {
 		return exitFault, errors.New(string(bytes.TrimSpace(text)))
+	}
+	if !begun() {
+		return exitFault, fmt.Errorf("%w\n%s", errBoot, consoleEnd(exchange))
 	}
 	return exitFault, fmt.Errorf("the machine ended early\n%s", consoleEnd(exchange))
 }

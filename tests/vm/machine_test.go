@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,43 @@ func TestFaults(t *testing.T) {
 	k.image = "/dev/null"
 	if o := try(t, k, machine{}, `true`); o.code != exitFault || o.err == nil {
 		t.Errorf("without a kernel: exit code %d, %v", o.code, o.err)
+	}
+}
+
+// TestBootAgain has machines that end in their boot: they are booted again, a few times, and only where the command has not
+// begun. The machines are a shell script in the place of qemu.
+func TestBootAgain(t *testing.T) {
+	for _, c := range []struct {
+		name, nth string // what the nth boot does, with the exchange as $2
+		boots     int
+		code      int
+		says      string
+	}{
+		{"at once", `: >$2/begun; echo 3 >$2/code`, 1, 3, ""},
+		{"the third time", `[ $1 -lt 3 ] || echo 3 >$2/code; echo "int3: 0000" >$2/console`, 3, 3, ""},
+		{"never", `echo "int3: $1" >$2/console`, boots, exitFault, "the machine ended in its boot\nint3: " + strconv.Itoa(boots)},
+		{"in the command", `: >$2/begun; echo panic >$2/console`, 1, exitFault, "the machine ended early\npanic"},
+		{"no machine", `echo "no memory"; exit 1`, 1, exitFault, "no memory"},
+		{"a fault that it names", `echo "no such module" >$2/fault`, 1, exitFault, "no such module"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			fake := `#!/bin/sh
+				for a; do case $a in local,path=*,mount_tag=exchange,*) a=${a#local,path=}; exchange=${a%,mount_tag=*};; esac; done
+				echo boot >>` + dir + `/boots
+				nth() { ` + c.nth + `; }
+				nth $(wc -l <` + dir + `/boots) "$exchange"`
+			if err := os.WriteFile(filepath.Join(dir, "qemu-system-x86_64"), []byte(fake), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+			o := try(t, need(t), machine{timeout: time.Minute}, "true")
+			text, _ := os.ReadFile(filepath.Join(dir, "boots"))
+			if n := strings.Count(string(text), "boot"); n != c.boots || o.code != c.code || (o.err == nil) != (c.says == "") ||
+				o.err != nil && !strings.Contains(o.err.Error(), c.says) {
+				t.Errorf("%d boots, exit code %d, %v; want %d, %d, %q", n, o.code, o.err, c.boots, c.code, c.says)
+			}
+		})
 	}
 }
 
