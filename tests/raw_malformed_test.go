@@ -92,6 +92,67 @@ func (r *rawRun) accounts(sent int) []byte {
 	return summary
 }
 
+// cutTags sends five frames of each length from 14 to 25 bytes, tagged and not.
+const cutTags = `
+import socket
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+s.bind(("veth0", 0))
+for kind in (b"\x81\0", b"\x88\xa8", b"\x08\0"):
+    for n in range(14, 26):
+        for k in range(5): s.send((b"\x02\0\0\0\0\1\x02\0\0\0\0\2" + kind + bytes(20))[:n])
+`
+
+// TestRawCutTags sends frames whose tag is cut off, which the kernel frees before any packet socket sees them, and counts
+// nowhere but in what the device received: AF_XDP has them all, AF_PACKET what tcpdump has.
+func TestRawCutTags(t *testing.T) {
+	need(t, "netns", "tcpdump")
+	onDrivers(t, func(t *testing.T, c *cable) {
+		const sent, cut = 3 * 12 * 5, 2 * 6 * 5 // less than 20 bytes: two addresses, a tag, a type
+		c.silence()
+		r := c.raw(built(t), `
+local s = require("daqiri").open("raw.yaml")
+s:start()
+print "ready"
+s:run{ seconds = 300 }
+`, "")
+		r.wait("ready")
+		file := filepath.Join(t.TempDir(), "seen.pcap")
+		dump := c.command(c.recv, "tcpdump", "-i", "veth0", "-U", "-w", file)
+		says, err := dump.StderrPipe()
+		if err == nil {
+			err = dump.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = dump.Process.Kill() })
+		if _, err := says.Read(make([]byte, 256)); err != nil { // that it listens
+			t.Fatal(err)
+		}
+		received := func() int {
+			n, err := strconv.Atoi(strings.TrimSpace(c.in(c.recv, "cat", "/sys/class/net/veth0/statistics/rx_packets")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		before := received()
+		c.in(c.send, "python3", "-c", cutTags)
+		until(t, "the device to have them", func() bool { return received() == before+sent })
+		want := sent
+		if c.driver == "AF_PACKET" {
+			want -= cut
+			until(t, "tcpdump to have the rest", func() bool { return len(pcapLengths(file)) >= want })
+		}
+		r.accounts(want)
+		_ = dump.Process.Signal(os.Interrupt)
+		_ = dump.Wait()
+		if n := len(pcapLengths(file)); c.driver == "AF_PACKET" && n != want {
+			t.Errorf("tcpdump has %d frames of %d, want all but the %d with a cut tag", n, sent, cut)
+		}
+	})
+}
+
 // TestRawKeepsAll keeps all that comes, until the queue has no burst descriptor: what waits in the kernel's ring
 // at the stop is counted, too.
 func TestRawKeepsAll(t *testing.T) {
