@@ -65,6 +65,16 @@ func TestLife(t *testing.T) {
 		{name: "count of a transmission begun before", script: openLoop + flood + `rx:on_burst(function() end) print(s:run{ packets = 100 }.seconds)`,
 			change: onVirtualClock, reason: "100 packets were received", out: "0.00"},
 		{name: "stop", script: openLoop + `s:after(0.002, function() s:stop("enough") end) s:run{}`, reason: "enough"},
+		{name: "stop sends what is queued", script: openLoop + `tx:pace{ pps = 1000 } s:start() rx:on_burst(function() end)
+			for i = 1, 10 do tx:send(tx:alloc(20):fill(tx:template{ payload_bytes = 1 })) end
+			s:threshold("loop0.rx.dropped + loop0.tx.dropped == 0")
+			local l = s:stop("queued") print(l.loop0.tx.packets, l.loop0.rx.packets, l.seconds >= 0.199 and l.seconds < 0.3)`,
+			change: onVirtualClock, reason: "queued", out: "200\t200\ttrue\n"},
+		{name: "stop leaves what takes too long", script: openLoop + `tx:pace{ pps = 10.3 } s:start() rx:on_burst(function() end)
+			for i = 1, 5 do tx:send(tx:alloc(10):fill(tx:template{ payload_bytes = 1 })) end
+			s:threshold("loop0.rx.dropped == 0") s:threshold("loop0.tx.dropped == 0")
+			local l = s:stop("queued") print(l.loop0.tx.packets + l.loop0.tx.dropped, l.loop0.tx.packets >= 20, l.seconds >= 1.9 and l.seconds < 2.1)`,
+			change: onVirtualClock, reason: "queued", failed: 1, out: "50\ttrue\ttrue\n"},
 		{name: "stop from outside", script: openLoop + `print(s:run{}.reason) daqiri.sleep(10)`, change: stopSoon,
 			out: "interrupted\n", err: "stopped: interrupted", reason: "interrupted"},
 		{name: "stop in sleep", script: openLoop + `daqiri.sleep(10)`, change: stopSoon, err: "stopped: interrupted"},

@@ -12,8 +12,12 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// drainTime is how long a stop lets transmit rings run empty.
-const drainTime = time.Second
+const (
+	// drainTime is how long a stop lets transmit rings run empty.
+	drainTime = 2 * time.Second
+	// stuckTime is how long a stop waits for tasks and writers that take nothing.
+	stuckTime = time.Second
+)
 
 // Opened is a session as the script opened it. What is exported is for the host and safe for
 // concurrent use.
@@ -212,21 +216,24 @@ func (o *Opened) begin(rt *Runtime) error {
 	return nil
 }
 
-// finish ends the session in order, once: it stops reception, lets serve deal until some time with what
-// waits for this task while others deal with theirs (nil: what waits is dropped and counted), and
-// closes the files.
+// finish ends the session in order, once: it sends what waits to be sent, ends receiving, lets serve deal until
+// some time with what waits for this task while others deal with theirs (nil: what waits is dropped and
+// counted), and closes the files.
 func (o *Opened) finish(reason string, serve func(until int64)) error {
 	if o.Finished() || !o.Started() {
 		return nil
 	}
 	o.s.Stop(reason)
+	answers := drainTime // for what handlers send last
 	if serve != nil {
 		for t := range o.timers {
 			t.cancel()
 		}
-		o.drain(serve)
+		if !o.drain(serve, o.s.Now()+int64(drainTime)) {
+			answers = 0
+		}
 	}
-	o.s.Quiesce(drainTime)
+	o.s.Quiesce(answers)
 	err := o.s.Finish()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -255,29 +262,46 @@ func (o *Opened) judge() {
 	}
 }
 
-// drain lets the tasks take what was received for them, until nothing is left, or nobody takes any more.
-func (o *Opened) drain(serve func(until int64)) {
+// drain lets what waits to be sent go until the limit (session clock), ends receiving, and lets the tasks take what was
+// received for them, until nothing is left, or nobody takes any more. Whether all was sent at some time.
+func (o *Opened) drain(serve func(until int64), limit int64) (sent bool) {
 	last, since := uint64(0), o.s.Now()
 	for {
-		waiting := o.s.Quiesce(drainTime)
+		waiting := o.s.Quiesce(time.Duration(max(0, limit-o.s.Now())))
+		l := o.s.Ledger()
+		sent = sent || held(l, stats.Tx) == 0
 		serve(0)
-		if waiting += held(o.s.Ledger()); waiting == 0 {
-			return
+		l = o.s.Ledger()
+		if waiting += held(l, stats.Tap); waiting == 0 {
+			return sent
 		}
 		now := o.s.Now()
-		if waiting != last {
-			last, since = waiting, now
-		} else if now-since > int64(drainTime) {
-			return
+		if moved := dealtWith(l); moved != last {
+			last, since = moved, now
+		} else if now-since > int64(stuckTime) {
+			return sent
 		}
 		serve(o.owner.Now() + int64(time.Millisecond))
 	}
 }
 
-// held is how many packets wait in taps.
-func held(l *stats.Ledger) (n uint64) {
+// dealtWith is how many packets tasks and writers have taken and dealt with, and queues have sent.
+func dealtWith(l *stats.Ledger) (n uint64) {
 	for i := range l.Lines {
-		if l.Lines[i].Kind == stats.Tap {
+		switch x := &l.Lines[i]; x.Kind {
+		case stats.Tap, stats.Writer:
+			n += x.In + x.Out + x.Dropped.Sum()
+		case stats.Tx:
+			n += x.Out
+		}
+	}
+	return n
+}
+
+// held is how many packets wait in lines of a kind.
+func held(l *stats.Ledger, kind stats.Kind) (n uint64) {
+	for i := range l.Lines {
+		if l.Lines[i].Kind == kind {
 			n += l.Lines[i].Held
 		}
 	}

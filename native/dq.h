@@ -153,12 +153,15 @@ int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag
 int dq_session_open(dq_session *s, dq_diag *diag);
 // Starts workers and writers. Direct queues move when their task waits.
 int dq_session_start(dq_session *s, dq_diag *diag);
-// Ends generation and reception: sends what the transmit rings hold (for at most drain_ns), hands partial
-// bursts to their consumers, ends the workers. Writers go on until dq_session_finish. Returns the packets
-// that wait for room in a tap: serve the taps (dq_wait with timeout 0) and call it again until 0;
-// dq_session_finish drops what is left. No task may be in dq_wait on a direct queue of this session
-// meanwhile. Idempotent.
+// Ends generation, sends what the transmit rings hold, for at most drain_ns of the first call, and ends
+// receiving, at one moment for all queues: what came before is delivered, what comes later is nobody's and in
+// no account. Hands partial bursts to their consumers, ends the workers. Writers go on until
+// dq_session_finish. Returns the packets that wait for tasks to take some: serve the taps (dq_wait with
+// timeout 0) and call it again until 0; dq_session_finish drops what is left. No task may be in dq_wait on a
+// direct queue of this session meanwhile. Idempotent.
 uint64_t dq_session_stop(dq_session *s, int64_t drain_ns);
+// Session time at which receiving had ended and the last packet had left; 0: before dq_session_stop.
+int64_t dq_session_rested(const dq_session *s);
 // Drops what waits in taps and rings (counted as stopped) and ends the writers: what they hold is written and
 // files are closed. Idempotent. Blocks.
 void dq_session_finish(dq_session *s);
@@ -748,7 +751,7 @@ typedef enum dq_reason {
     DQ_DROP_FRAGMENT,    // a piece of a datagram: a replay for a socket joins none
     DQ_DROP_JOINED,      // several packets that the kernel or the device has joined: no frame
     DQ_DROP_CUT,         // the capture holds a part of the datagram only
-    DQ_DROP_STOPPED,     // still queued when the session stopped
+    DQ_DROP_STOPPED,     // of before the stop, and not taken or sent until the end
     DQ_REASONS
 } dq_reason;
 const char *dq_reason_name(int reason);

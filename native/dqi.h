@@ -357,7 +357,8 @@ struct dq_queue {
     bool handles;           // bursts may go through the pipes as handles
     uint32_t pipes_version; // grows with every change of pipes
     bool deliver_now;       // the engine's wish: what the current burst has goes before what comes next
-    bool blocked;           // can't take packets now: readable descriptors are no reason to wake
+    bool blocked;           // can't take packets now, which wait for a stage or, where none is, for room in
+                            // the pools: readable descriptors are no reason to wake
     _Atomic bool consumed;  // it is read: n_pipes > 0; with a claim, once aggregates of it are asked for
     dqi_spread *sizes;      // of the bursts delivered, see DQ_SPREAD_BURST_SIZE
     dqi_flow_counts *flow_counts;
@@ -434,7 +435,9 @@ struct dqi_engine_ops {
     // Acquires the interface: regions and queues are known (i->rx, i->tx), the arena is mapped. May block.
     int (*open)(dq_iface *i, dq_diag *diag);
     int (*start)(dq_iface *i, dq_diag *diag); // NULL: nothing to do
-    // Ends reception and new connections; queued sends may still be drained.
+    // Ends reception and new connections: takes down how far each of its sources has come. Queued sends may
+    // still be drained. Pollers go on, but none of them gets past dqi_stop_time until all interfaces have
+    // stopped: it waits for none, and for no lock that they hold then.
     void (*stop)(dq_iface *i);
     // Frees all; works on a half-open interface. All pollers have ended.
     void (*close)(dq_iface *i);
@@ -515,9 +518,14 @@ struct dq_session {
     dq_session_conf conf;
     _Atomic dqi_state state; // control calls change it
     bool ending;             // dq_session_stop was called
+    int64_t drain_until;     // session time until which it sends what was queued
     // clock
     int64_t start_ns, mono0_ns;
     _Atomic int64_t virtual_ns;
+    // Receiving ends at one moment: what came before is delivered, what comes later belongs to nobody.
+    // DQI_RECEIVING: it goes on; DQI_STOP_NOW: the moment is being taken.
+    _Atomic int64_t stop_ns;
+    int64_t rested_ns; // when receiving had ended and the last packet had left; 0: not yet
     // arena
     uint8_t *base;
     void *reserved; // the mapping that base lies in
@@ -559,6 +567,17 @@ void dqi_stamps_set(dqi_stamps *t, int64_t wall_ns, int64_t now_ns);
 // The session time of a stamp made before the last look and, but for some microseconds, after the stamps
 // before it.
 int64_t dqi_stamps_time(dqi_stamps *t, int64_t stamp_ns);
+#define DQI_RECEIVING INT64_MAX
+#define DQI_STOP_NOW  INT64_MIN
+#define DQI_ON_WAY_NS INT64_C(5000000) // behind the stop: the kernel hands over what it stamped before it
+// The session time at which receiving ended, or DQI_RECEIVING. Engines ask after they have got a packet: if
+// it came before the stop they hear so, whoever ends receiving meanwhile. May wait for a moment.
+int64_t dqi_stop_wait(const dq_session *s);
+static inline int64_t dqi_stop_time(const dq_session *s) {
+    int64_t t = atomic_load_explicit(&s->stop_ns, memory_order_acquire);
+    return t == DQI_STOP_NOW ? dqi_stop_wait(s) : t;
+}
+static inline bool dqi_receives(const dq_session *s) { return dqi_stop_time(s) == DQI_RECEIVING; }
 // Adds to a counter with several writers (a transmit queue is sent to by tasks and stages alike).
 static inline void dqi_add_shared(dqi_count *c, uint64_t n) {
     atomic_fetch_add_explicit(c, n, memory_order_relaxed);

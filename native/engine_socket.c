@@ -13,10 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STARVED_NS   100000    // until a queue without free buffers looks again
-#define FAST_BYTES   16384u    // of a buffer for framed streams
-#define FLUSH_ROUNDS 1024      // bursts thrown away by one flush; what comes meanwhile may stay
-#define UNSTAMPED_NS 100000000 // after a stop: how long stamps may be missing
+#define STARVED_NS   100000 // until a queue without free buffers looks again
+#define FAST_BYTES   16384u // of a buffer for framed streams
+#define FLUSH_ROUNDS 1024   // bursts thrown away by one flush; what comes meanwhile may stay
 
 // ---- opening ----------------------------------------------------------------------------------------------
 
@@ -135,12 +134,53 @@ static void tell_refused(const dqi_sock *s) {
     }
 }
 
+// ---- the kernel's counters --------------------------------------------------------------------------------
+
+// Datagrams that the kernel dropped on c's socket since the last look.
+static uint32_t new_drops(dqi_sconn *c) {
+    uint32_t info[SK_MEMINFO_VARS] = {0};
+    socklen_t len = sizeof info;
+    if (c->fd < 0 || getsockopt(c->fd, SOL_SOCKET, SO_MEMINFO, info, &len) != 0) return 0;
+    uint32_t n = info[SK_MEMINFO_DROPS] - c->kernel_drops;
+    c->kernel_drops = info[SK_MEMINFO_DROPS];
+    return n;
+}
+
+static void refresh(dq_iface *i) {
+    dqi_sock *s = i->engine;
+    if (!s || !dqi_sock_is_udp(s) || dqi_sock_stopped(s)) return;
+    pthread_mutex_lock(&s->lock);
+    for (uint32_t k = 0; k < i->n_rx; k++) {
+        dqi_sock_rx *r = i->rx[k]->engine;
+        if (!r || !r->base) continue;
+        uint32_t n = new_drops(r->base);
+        dqi_add(&r->queue->c.extra[DQ_EXTRA_KERNEL_DROPPED], n);
+        if (r->gro) dqi_add(&r->queue->c.extra[DQ_EXTRA_KERNEL_DROPPED_SUPER], n);
+    }
+    for (uint32_t k = 0; k < DQI_SOCK_CONNS && s->n_conns > 0; k++) {
+        dqi_sconn *c = atomic_load(&s->table[k]);
+        if (c && c->rx) dqi_add(&c->rx->c.extra[DQ_EXTRA_KERNEL_DROPPED], new_drops(c));
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
 // ---- the end ----------------------------------------------------------------------------------------------
+
+// Streams have come so far.
+static void take_down(dqi_sock *s) {
+    pthread_mutex_lock(&s->lock);
+    for (uint32_t k = 0; k < DQI_SOCK_CONNS && s->n_conns > 0; k++) {
+        dqi_sconn *c = atomic_load(&s->table[k]);
+        if (c && dqi_conn_state(c) == DQI_CONN_OPEN) dqi_tcp_stop(c);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
 
 static void stop(dq_iface *i) {
     dqi_sock *s = i->engine;
     if (!s || dqi_sock_stopped(s)) return;
-    s->stop_ns = dq_now(i->session);
+    refresh(i);
+    if (!dqi_sock_is_udp(s)) take_down(s);
     atomic_store(&s->stopped, true);
     if (s->listen_fd >= 0) shutdown(s->listen_fd, SHUT_RD); // refuses new connections
     tell_refused(s);
@@ -180,25 +220,6 @@ static void close_socket(dq_iface *i) {
 
 // ---- packets ----------------------------------------------------------------------------------------------
 
-// Whether the datagrams that were read at this time have all that had come by the stop. The kernel stamps
-// datagrams from a while after it was asked to, and gives those that came before the time of their read: such
-// a stamp says nothing, for as long as that takes.
-static bool has_rest(const int64_t *ts, int n, int64_t read_ns, int64_t stop_ns) {
-    if (n == 0 || read_ns - stop_ns > UNSTAMPED_NS) return true;
-    bool first = ts[0] >= stop_ns && ts[0] < read_ns, last = ts[n - 1] >= stop_ns && ts[n - 1] < read_ns;
-    return first || last;
-}
-
-// After the stop: datagrams that had come before it are still taken in, streams are left as they are.
-static int rx_rest(dqi_sock_rx *r, dq_burst *b, uint32_t room) {
-    if (b->n == 0) b->conn = 0;
-    if (r->done || !r->base || b->conn != 0) return 0;
-    int64_t now = dq_now(r->queue->session);
-    int n = dqi_udp_read(r, r->base, b, room);
-    r->done = has_rest(b->ts + b->n - n, n, now, r->sock->stop_ns);
-    return n;
-}
-
 // When the poller looks at q again, where a descriptor that is ready is no reason to.
 static void look_later(dq_queue *q) {
     dqi_sock_rx *r = q->engine;
@@ -208,10 +229,56 @@ static void look_later(dq_queue *q) {
     if (due < q->next_ns) q->next_ns = due;
 }
 
+// The connection that is read to its end, after the stop; NULL: all were.
+static dqi_sconn *rest_of(dqi_sock_rx *r) {
+    if (r->more) return r->more;
+    for (; r->rest <= DQI_SOCK_CONNS; r->rest++) {
+        dqi_sconn *c = r->rest == 0 ? r->base : atomic_load(&r->sock->table[r->rest - 1]);
+        bool open = c && (c == r->base || (c->rx == r->queue && dqi_conn_state(c) == DQI_CONN_OPEN));
+        if (open && dqi_queue_wants(r->queue, dqi_conn_id(c))) return c;
+    }
+    return NULL;
+}
+
+// That one has nothing more.
+static void rest_ends(dqi_sock_rx *r) {
+    r->rest += r->more == NULL;
+    r->more = NULL;
+    r->over = false;
+}
+
+// After the stop: what had come before it is still taken in, one connection after the other. The end of one
+// is no event any more.
+static int rx_rest(dq_queue *q, dq_burst *b, uint32_t room) {
+    dqi_sock_rx *r = q->engine;
+    dqi_sconn *c;
+    int n = 0;
+    while (room > 0 && n == 0 && (c = rest_of(r)) != NULL) {
+        uint32_t id = dqi_conn_id(c);
+        q->deliver_now = b->n > 0 && b->conn != id;
+        if (q->deliver_now) break;
+        b->conn = id;
+        r->starved = r->late = false;
+        bool udp = dqi_sock_is_udp(r->sock);
+        n = udp ? dqi_udp_read(r, c, b, room) : dqi_tcp_read(r, c, b, room);
+        if (n > 0) break;
+        q->blocked = r->starved;
+        if (!r->starved && (udp ? r->over && !dqi_gro_waits(r) : true)) {
+            rest_ends(r);
+            continue;
+        }
+        int64_t again = r->late ? 0 : dqi_stop_time(q->session) + DQI_ON_WAY_NS;
+        look_later(q);
+        if (!r->starved && again < q->next_ns) q->next_ns = again;
+        break;
+    }
+    return n;
+}
+
 static int rx(dq_queue *q, dq_burst **b, uint32_t room) {
     dqi_sock_rx *r = q->engine;
     (*b)->nseg = 1; // packets lie in the first region's buffers
-    if (dqi_sock_stopped(r->sock)) return rx_rest(r, *b, room);
+    if (dqi_sock_stopped(r->sock)) return rx_rest(q, *b, room);
     r->starved = false;
     if (dqi_gro_waits(r) && room > 0) {
         if ((*b)->n > 0 && (*b)->conn != 0) { // another connection's packets go first
@@ -363,7 +430,7 @@ static int arm(dq_queue *q, struct pollfd *fds, int max) {
 static int64_t flush_datagrams(dq_queue *q) {
     dqi_sock_rx *r = q->engine;
     dqi_sock *s = r->sock;
-    int64_t until = dqi_sock_stopped(s) ? s->stop_ns : dq_now(q->session);
+    int64_t until = dqi_sock_stopped(s) ? INT64_MAX : dq_now(q->session);
     uint64_t n = dqi_udp_discard(r, r->base, until);
     for (uint32_t k = 0; k < DQI_SOCK_CONNS && atomic_load(&r->reactor.n_conns) > 0; k++) {
         dqi_sconn *c = atomic_load(&s->table[k]);
@@ -386,41 +453,15 @@ static int64_t flush_streams(dq_queue *q) {
     return n;
 }
 
+// After the stop, what nobody was to read stays with the kernel.
 static int64_t flush(dq_queue *q) {
     dqi_sock_rx *r = q->engine;
-    int64_t n = r->base ? flush_datagrams(q) : flush_streams(q) + (int64_t)dqi_tcp_forget(r);
+    bool unread = dqi_sock_stopped(r->sock) && !atomic_load(&q->consumed);
+    int64_t n = 0;
+    if (!unread) n = r->base ? flush_datagrams(q) : flush_streams(q);
+    n += (int64_t)(r->base ? dqi_gro_discard(r) : dqi_tcp_forget(r)); // what was read already
     dqi_drop(&q->c, q->session->state < DQI_STOPPED ? DQ_DROP_FLUSHED : DQ_DROP_STOPPED, (uint64_t)n);
     return n;
-}
-
-// ---- the kernel's counters --------------------------------------------------------------------------------
-
-// Datagrams that the kernel dropped on c's socket since the last look.
-static uint32_t new_drops(dqi_sconn *c) {
-    uint32_t info[SK_MEMINFO_VARS] = {0};
-    socklen_t len = sizeof info;
-    if (c->fd < 0 || getsockopt(c->fd, SOL_SOCKET, SO_MEMINFO, info, &len) != 0) return 0;
-    uint32_t n = info[SK_MEMINFO_DROPS] - c->kernel_drops;
-    c->kernel_drops = info[SK_MEMINFO_DROPS];
-    return n;
-}
-
-static void refresh(dq_iface *i) {
-    dqi_sock *s = i->engine;
-    if (!s || !dqi_sock_is_udp(s)) return;
-    pthread_mutex_lock(&s->lock);
-    for (uint32_t k = 0; k < i->n_rx; k++) {
-        dqi_sock_rx *r = i->rx[k]->engine;
-        if (!r || !r->base) continue;
-        uint32_t n = new_drops(r->base);
-        dqi_add(&r->queue->c.extra[DQ_EXTRA_KERNEL_DROPPED], n);
-        if (r->gro) dqi_add(&r->queue->c.extra[DQ_EXTRA_KERNEL_DROPPED_SUPER], n);
-    }
-    for (uint32_t k = 0; k < DQI_SOCK_CONNS && s->n_conns > 0; k++) {
-        dqi_sconn *c = atomic_load(&s->table[k]);
-        if (c && c->rx) dqi_add(&c->rx->c.extra[DQ_EXTRA_KERNEL_DROPPED], new_drops(c));
-    }
-    pthread_mutex_unlock(&s->lock);
 }
 
 const dqi_engine_ops dqi_engine_socket = {

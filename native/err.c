@@ -69,7 +69,8 @@ static const struct {
          "several packets that were joined to one on the way: ethtool -K DEVICE gro off lro off, and "
          "where a kernel sends over veth, tso off gso off there"},
     [DQ_DROP_CUT] = {"cut", "the capture has not all of the datagram: record it with a larger snaplen"},
-    [DQ_DROP_STOPPED] = {"stopped", "still queued when the session stopped"},
+    [DQ_DROP_STOPPED] = {"stopped",
+                         "came or was queued before the stop, and not taken or sent in the time left"},
 };
 
 const char *dq_reason_name(int reason) {

@@ -28,7 +28,8 @@ typedef struct packet_port {
     uint32_t mtu;
     uint8_t mac[6];
     dqi_packet_ring rings[DQ_MAX_QUEUES];
-    bool gone; // the interface was removed
+    bool gone;    // the interface was removed
+    bool stopped; // what the kernel drops counts no more
 } packet_port;
 
 static int fail(const dq_iface *i, int err, dq_diag *diag) {
@@ -179,11 +180,6 @@ static int port_start(dqi_port *p, dq_diag *diag) {
     return DQ_OK;
 }
 
-static void port_stop(dqi_port *p) {
-    for (uint32_t k = 0; k < p->n_lanes; k++)
-        dqi_packet_ring_stop(p->lanes[k].state);
-}
-
 static void port_close(dqi_port *p) {
     packet_port *s = p->state;
     if (!s) return;
@@ -209,12 +205,19 @@ static int arm_lane(dqi_lane *l, dq_queue *q, struct pollfd *fds, int max) {
 // Nothing tells of an interface's end but a look: who reads the ledger takes one.
 static void refresh(dqi_port *p) {
     packet_port *s = p->state;
-    if (!s) return;
+    if (!s || s->stopped) return;
     for (uint32_t k = 0; k < p->n_lanes; k++)
         dqi_add_shared(&p->c.extra[DQ_EXTRA_KERNEL_DROPPED], dqi_packet_ring_lost(&s->rings[k]));
     if (p->n_lanes == 0 || s->gone || !dqi_packet_ring_gone(&s->rings[0])) return;
     s->gone = true;
     dqi_fault_add(p->iface->rx[0]->faults, ENODEV, 1);
+}
+
+// Frames go on coming into the rings, where their times tell what came before. What is lost from now on is
+// nobody's.
+static void port_stop(dqi_port *p) {
+    refresh(p);
+    ((packet_port *)p->state)->stopped = true;
 }
 
 static uint32_t port_mtu(const dqi_port *p) { return ((const packet_port *)p->state)->mtu; }

@@ -98,8 +98,6 @@ void dqi_packet_ring_start(dqi_packet_ring *r) {
     setsockopt(r->fd, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof none);
 }
 
-void dqi_packet_ring_stop(dqi_packet_ring *r) { refuse_all(r->fd); }
-
 void dqi_packet_ring_close(dqi_packet_ring *r) {
     if (r->map) munmap(r->map, (size_t)r->n_frames / r->per_block * BLOCK);
     if (r->fd >= 0) close(r->fd);
@@ -122,8 +120,22 @@ typedef struct bad_frames {
     uint64_t bytes;
 } bad_frames;
 
-// False: it can't be handed on, cut by the ring or joined of several.
-static bool take(dqi_packet_ring *r, struct tpacket2_hdr *h, dqi_piece *out, bad_frames *bad) {
+// Whether a frame of session time ts came after the stop, when `last` was the time of the one before it. Two
+// that came at once on two cores may have changed places.
+static bool is_late(dqi_packet_ring *r, const dq_session *s, int64_t ts, int64_t last) {
+    int64_t stop = dqi_stop_time(s);
+    if (ts < stop) return false;
+    r->stamps.last = last;
+    r->over |= ts >= stop + DQI_ON_WAY_NS;
+    return true;
+}
+
+// False: it can't be handed on, cut by the ring or joined of several, or it came after the stop.
+static bool take(dqi_packet_ring *r, const dq_session *s, struct tpacket2_hdr *h, dqi_piece *out,
+                 bad_frames *bad) {
+    int64_t last = r->stamps.last,
+            ts = dqi_stamps_time(&r->stamps, (int64_t)h->tp_sec * 1000000000 + h->tp_nsec);
+    if (is_late(r, s, ts, last)) return false;
     uint8_t *p = (uint8_t *)h + h->tp_mac;
     struct virtio_net_hdr v;
     memcpy(&v, p - sizeof v, sizeof v);
@@ -140,7 +152,7 @@ static bool take(dqi_packet_ring *r, struct tpacket2_hdr *h, dqi_piece *out, bad
         out->vlan_tci = h->tp_vlan_tci;
         out->vlan_tpid = h->tp_status & TP_STATUS_VLAN_TPID_VALID ? h->tp_vlan_tpid : DQI_TYPE_VLAN;
     }
-    out->ts = dqi_stamps_time(&r->stamps, (int64_t)h->tp_sec * 1000000000 + h->tp_nsec);
+    out->ts = ts;
     return true;
 }
 
@@ -152,17 +164,26 @@ static void count_bad(dqi_port *p, const bad_frames *bad) {
     dqi_port_drop(p, DQ_DROP_JOINED, bad->joined);
 }
 
+// After the stop: the ring had nothing more; a frame that was stamped before may be on its way into it.
+static void look_for_rest(dqi_packet_ring *r, dq_queue *reader) {
+    int64_t end = dqi_stop_time(reader->session) + DQI_ON_WAY_NS;
+    r->over |= dq_now(reader->session) >= end;
+    if (!r->over && end < reader->next_ns) reader->next_ns = end;
+}
+
 uint32_t dqi_packet_ring_read(dqi_lane *l, dqi_piece *out, uint32_t max) {
     dqi_packet_ring *r = l->state;
+    const dq_session *s = l->port->iface->session;
     uint32_t n = 0;
     bad_frames bad = {0};
     r->taken = 0;
-    while (r->taken < max && r->taken < r->n_frames) {
+    if (!r->over && !dqi_receives(s)) look_for_rest(r, l->reader); // before the look at the ring
+    while (n < max && r->taken < r->n_frames) {
         uint32_t k = r->head + r->taken;
         struct tpacket2_hdr *h = (void *)frame_at(r, k < r->n_frames ? k : k - r->n_frames);
         if (!(__atomic_load_n(&h->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER)) break;
-        if (r->taken++ == 0) dqi_stamps_look(&r->stamps, l->port->iface->session);
-        n += take(r, h, &out[n], &bad);
+        if (r->taken++ == 0) dqi_stamps_look(&r->stamps, s);
+        n += take(r, s, h, &out[n], &bad);
     }
     count_bad(l->port, &bad);
     if (n == 0) dqi_packet_ring_release(l);

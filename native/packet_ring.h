@@ -15,6 +15,7 @@ typedef struct dqi_packet_ring {
     uint32_t frame_bytes, per_block, n_frames; // per_block: frames
     uint32_t head;                             // the next frame that the kernel hands over
     uint32_t taken;                            // frames from head on that were read and not released
+    bool over;                                 // what had come by the stop was read
     dqi_stamps stamps;
 } dqi_packet_ring;
 
@@ -23,8 +24,6 @@ typedef struct dqi_packet_ring {
 // start. Errors are errno's.
 int dqi_packet_ring_open(dqi_packet_ring *r, int index, uint32_t bytes, int *group);
 void dqi_packet_ring_start(dqi_packet_ring *r);
-// No further frames; what is in the ring stays.
-void dqi_packet_ring_stop(dqi_packet_ring *r);
 void dqi_packet_ring_close(dqi_packet_ring *r);
 
 // dqi_port_driver.read and release, of a lane whose state is a ring.

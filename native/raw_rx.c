@@ -389,7 +389,8 @@ int64_t dqi_raw_flush(dq_queue *q) {
     enum { MOST = 4096 }; // looks: frames may come as fast as they are dropped
     dqi_raw_queue *r = q->engine;
     int64_t n = dqi_inbox_flush(q, &r->box);
-    for (int k = 0; k < MOST; k++) {
+    bool unread = !dqi_receives(q->session) && !atomic_load(&q->consumed); // it stays in the device's ring
+    for (int k = 0; k < MOST && !unread; k++) {
         dq_burst *b = dqi_burst_get(q->bursts);
         if (!b && drain(q)) continue;
         if (!b) break;

@@ -26,6 +26,7 @@ int dq_session_new(const dq_session_conf *conf, dq_session **out, dq_diag *diag)
     s->fds[0] = s->fds[1] = -1;
     pthread_mutex_init(&s->control, NULL);
     dqi_clock_start(s);
+    atomic_init(&s->stop_ns, DQI_RECEIVING);
     *out = s;
     return DQ_OK;
 }
@@ -237,11 +238,13 @@ static void end_workers(dq_session *s) {
 
 static bool has_worker(const dq_queue *q) { return q->poller && q->poller->running; }
 
-static bool tx_drained(const dq_session *s) {
+// Packets that wait to be sent.
+static uint64_t unsent(const dq_session *s) {
+    uint64_t n = 0;
     dq_queue *q;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
-        if (q->conf.dir == DQ_TX && dqi_gauge_get(&q->held) > 0) return false;
-    return true;
+        if (q->conf.dir == DQ_TX) n += (uint64_t)dqi_gauge_get(&q->held);
+    return n;
 }
 
 // Polls what no worker polls, on the virtual clock the writers too; work done.
@@ -287,21 +290,56 @@ static int64_t patience(const dq_session *s, int64_t until) {
     return until > least ? until : least;
 }
 
-static void drain_tx(dq_session *s, int64_t until) {
+// Packets that taps, or writers, have: those of a kind of stage.
+static uint64_t in_stages(const dq_session *s, int kind) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++) {
+        const dq_stage *st = s->stages[i];
+        if (st->ops->line_kind == kind && st->ops->held) n += st->ops->held(st);
+    }
+    return n;
+}
+
+// Packets that wait for the caller, who serves taps: nothing else is to be done. On the virtual clock taps
+// alone hold nothing up.
+static uint64_t for_caller(const dq_session *s) {
+    return stalled(s) + (dqi_virtual(s) ? 0 : in_stages(s, DQ_LINE_TAP));
+}
+
+// Packets that wait for the caller before the rest is sent.
+static uint64_t drain_tx(dq_session *s, int64_t until) {
     int64_t limit = patience(s, until);
-    while (!tx_drained(s) && dq_now(s) < limit)
-        if (poll_unserved(s) == 0 && (stalled(s) > 0 || !pass_time(s, until))) break;
+    while (unsent(s) > 0 && dq_now(s) < limit) {
+        if (poll_unserved(s) > 0) continue;
+        if (for_caller(s) > 0) return dq_now(s) < until ? for_caller(s) : 0;
+        if (!pass_time(s, until)) break;
+    }
+    return 0;
+}
+
+// True when some queue has packets to take in, and no room for them.
+static bool short_of_room(const dq_session *s) {
+    bool is = false;
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL && !is; k++)
+        is = q->conf.dir == DQ_RX && q->blocked && !q->dispatch.active && !dqi_virtual(s);
+    return is;
 }
 
 // Takes in what is on its way; what goes round in a ring is dropped at the finish. Workers have ended: every
-// queue is ours.
-static void settle(dq_session *s, int64_t until) {
+// queue is ours. Packets that wait for the caller, who can serve taps; 0: nothing does.
+static uint64_t settle(dq_session *s, int64_t until) {
     int64_t limit = patience(s, until);
     while (dq_now(s) < limit) {
         if (poll_unserved(s) > 0) continue;
         int64_t next = next_time(s);
-        if (stalled(s) > 0 || next == INT64_MAX || next > until || !pass_time(s, until)) return;
+        if (stalled(s) > 0 || next == INT64_MAX || next > until) break;
+        bool room = short_of_room(s); // it comes from taps or from writers
+        if ((room || unsent(s) > 0) && for_caller(s) > 0) return for_caller(s);
+        if (room && unsent(s) == 0 && in_stages(s, DQ_LINE_WRITER) == 0) break;
+        if (!pass_time(s, until)) break;
     }
+    return stalled(s);
 }
 
 // Stages let go what waited for more packets, which go on through the pipes behind them.
@@ -312,29 +350,72 @@ static bool drain_stages(dq_session *s) {
     return n > 0;
 }
 
+// Transmissions end; what is queued goes on.
+static void end_generation(dq_session *s) {
+    dq_queue *q;
+    s->ending = true;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        if (q->conf.dir == DQ_TX) dq_tx_transmit(q, NULL, 0);
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        dqi_responder_stop(s->ifaces[i]);
+}
+
+int64_t dqi_stop_wait(const dq_session *s) {
+    int64_t t;
+    while ((t = atomic_load_explicit(&s->stop_ns, memory_order_acquire)) == DQI_STOP_NOW)
+        dqi_yield();
+    return t;
+}
+
+// The moment is one for all queues. A poller that sees no stop after it has got a packet got it before the
+// clock was read here; one that sees it waits until all interfaces have taken down how far they are.
+static void end_receiving(dq_session *s) {
+    pthread_mutex_lock(&s->control); // the kernel's counters, which count up to here, have one reader
+    atomic_exchange(&s->stop_ns, DQI_STOP_NOW);
+    int64_t now = dq_now(s);
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        s->ifaces[i]->ops->stop(s->ifaces[i]);
+    atomic_store(&s->stop_ns, now);
+    pthread_mutex_unlock(&s->control);
+}
+
+// Receiving has ended, and the last packets left at the last look of their queue.
+static int64_t last_time(const dq_session *s) {
+    int64_t t = dqi_stop_time(s);
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        if (q->conf.dir == DQ_TX && q->now_ns > t) t = q->now_ns;
+    return t;
+}
+
 uint64_t dq_session_stop(dq_session *s, int64_t drain_ns) {
     if (s->state != DQI_STARTED && s->state != DQI_STOPPED) return 0;
     int64_t until = dq_now(s) + drain_ns;
+    uint64_t waits;
     dq_queue *q;
-    s->ending = true;
     if (s->state == DQI_STARTED) {
-        for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
-            if (q->conf.dir == DQ_TX) dq_tx_transmit(q, NULL, 0);
-        for (uint32_t i = 0; i < s->n_ifaces; i++)
-            dqi_responder_stop(s->ifaces[i]);
-        drain_tx(s, until);
-        for (uint32_t i = 0; i < s->n_ifaces; i++)
-            s->ifaces[i]->ops->stop(s->ifaces[i]);
+        if (!s->ending) {
+            end_generation(s);
+            s->drain_until = until;
+        }
+        waits = drain_tx(s, until < s->drain_until ? until : s->drain_until);
+        if (waits > 0) return waits;
+        end_receiving(s);
         end_workers(s);
         s->state = DQI_STOPPED;
         for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
             atomic_store(&q->stopping, 1);
     }
+    int64_t arrived = dqi_virtual(s) ? until : dqi_stop_time(s) + DQI_ON_WAY_NS;
+    if (until < arrived) until = arrived;
     do
-        settle(s, until);
-    while (stalled(s) == 0 && drain_stages(s));
-    return stalled(s);
+        waits = settle(s, until);
+    while (waits == 0 && drain_stages(s));
+    s->rested_ns = last_time(s);
+    return waits;
 }
+
+int64_t dq_session_rested(const dq_session *s) { return s->rested_ns; }
 
 // Drops what waits in queues and engines, counted as stopped. Pollers have ended.
 static void drop_rest(dq_session *s) {

@@ -74,9 +74,14 @@ func (s *Session) Start() error {
 	return result("start", C.dq_session_start(s.c, &d), &d)
 }
 
-// Stop ends generation and reception and sends for at most drain what the transmit rings
-// hold. It returns the packets that wait for room in a tap: serve the taps and call it
-// again until 0. No task may be in a wait on a direct queue of the session.
+// Rested is the session's clock when receiving had ended and the last packet had left; 0 before
+// Stop.
+func (s *Session) Rested() int64 { return int64(C.dq_session_rested(s.c)) }
+
+// Stop ends generation, sends for at most drain (of the first call) what the transmit rings hold, and ends
+// receiving, at one moment for all queues. It returns the packets that wait for tasks to take
+// some: serve the taps and call it again until 0. No task may be in a wait on a direct queue of
+// the session.
 func (s *Session) Stop(drain time.Duration) uint64 {
 	return uint64(C.dq_session_stop(s.c, C.int64_t(drain.Nanoseconds())))
 }

@@ -57,6 +57,7 @@ dqi_sconn *dqi_conn_new(dqi_sock *s, int pair) {
         c->n_to = c->i_to = 0;
         c->cut = (dqi_cutter){0};
         c->buf = DQI_NO_BUF;
+        c->taken = c->until = 0;
         c->ended = c->watched = c->muted = false;
         c->kernel_drops = c->quiet = 0;
         c->stamps = (dqi_stamps){0};

@@ -185,12 +185,19 @@ static uint32_t aim_narrow(dqi_sock_rx *r, uint32_t room) {
     return n;
 }
 
+static bool is_late(const dqi_sock_rx *r, uint32_t k) { return r->msgs[k].msg_len == DQI_UDP_LATE; }
+
 // Learns what n messages were read from c, and how to read the next.
 static void note_read(dqi_sock_rx *r, dqi_sconn *c, uint32_t n) {
     uint64_t packets = 0;
     dqi_stamps_look(&c->stamps, r->queue->session);
+    dqi_udp_sift(r, c, n);
     uint32_t group = r->region->group;
     for (uint32_t k = 0; k < n; k++) {
+        if (is_late(r, k)) {
+            packets++;
+            continue;
+        }
         uint32_t len = r->msgs[k].msg_len, size = dqi_udp_parse(&r->msgs[k].msg_hdr, c, &r->ts[k]);
         r->size[k] = size > 0 && size < len ? size : len;
         packets += r->size[k] < len ? (len + r->size[k] - 1) / r->size[k] : 1;
@@ -305,12 +312,23 @@ static bool cut_narrow(dqi_sock_rx *r, dq_burst *b, uint32_t cap) {
     return r->pos == p.len;
 }
 
+// Goes on to the next message, and lets go of what the current one has.
+static void pass(dqi_sock_rx *r) {
+    if (r->across) dqi_bufs_free(r->queue->session, &r->bufs[r->at], 1);
+    r->at++;
+    r->pos = 0;
+}
+
 // Moves what was read to b, up to cap packets.
 static void deliver(dqi_sock_rx *r, dq_burst *b, uint32_t cap) {
     uint32_t from = b->n;
     b->slices = true;
     while (r->at < r->n_read && b->n < cap) {
         uint32_t pos = r->pos;
+        if (is_late(r, r->at)) {
+            pass(r);
+            continue;
+        }
         bool done = r->across ? cut_wide(r, b, cap) : cut_narrow(r, b, cap);
         dqi_add(&r->queue->c.in_bytes, r->pos - pos);
         if (!done) break;
@@ -331,6 +349,7 @@ int dqi_gro_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
             r->starved = true;
             break;
         }
+        if (!dqi_udp_goes_on(r, c)) break;
         int n = recvmmsg(c->fd, r->msgs, want, MSG_DONTWAIT, NULL);
         dqi_add(&r->queue->c.extra[DQ_EXTRA_SYSCALLS], 1);
         if (n < 0 && dqi_udp_soft(errno) && soft++ < SOFT) continue;
@@ -341,22 +360,22 @@ int dqi_gro_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
         c->quiet = 0;
         note_read(r, c, (uint32_t)n);
         deliver(r, b, cap);
-        if ((uint32_t)n < want) break;
+        if ((uint32_t)n < want || r->late) break;
     }
     return (int)(b->n - before);
 }
 
 uint64_t dqi_gro_discard(dqi_sock_rx *r) {
     uint64_t n = 0, bytes = 0;
-    for (; r->at < r->n_read; r->at++, r->pos = 0) {
+    for (; r->at < r->n_read; pass(r)) {
         part p = part_of(r);
+        if (is_late(r, r->at)) continue;
         do {
             uint32_t len = next_len(r, &p);
             bytes += len;
             n++;
             r->pos += len;
         } while (r->pos < p.len);
-        if (r->across) dqi_bufs_free(r->queue->session, &r->bufs[r->at], 1);
     }
     dqi_add(&r->queue->c.in, n);
     dqi_add(&r->queue->c.in_bytes, bytes);
@@ -364,9 +383,8 @@ uint64_t dqi_gro_discard(dqi_sock_rx *r) {
 }
 
 void dqi_gro_close(dqi_sock_rx *r) {
-    if (r->across)
-        for (; r->at < r->n_read; r->at++)
-            dqi_bufs_free(r->queue->session, &r->bufs[r->at], 1);
+    while (r->at < r->n_read)
+        pass(r);
     if (r->gro) dqi_bufs_free(r->queue->session, &r->aside.id, 1);
     if (r->spill) munmap(r->spill, (size_t)NARROW * MESSAGE);
 }

@@ -82,8 +82,10 @@ struct dqi_sconn {
     uint32_t quiet;    // UDP: reads in a row that brought nothing
     dqi_stamps stamps; // UDP
     dqi_cutter cut;
-    uint32_t buf; // that the cutter is in
-    bool ended;   // nothing more comes, because of why
+    uint32_t buf;   // that the cutter is in
+    uint64_t taken; // TCP: bytes read from the socket
+    uint64_t until; // TCP: and those of them that had come by the stop; known after it
+    bool ended;     // nothing more comes, because of why
     int why;
 
     // ending, reactor's thread
@@ -115,10 +117,14 @@ typedef struct dqi_sock_rx {
     dqi_sconn *base;   // UDP: the interface's own socket
     dqi_reactor reactor;
     dqi_sconn *more; // has complete messages, or its end, still to be delivered
-    bool done;       // stopped, and what had come by then was taken in
     uint64_t filled; // TCP: bytes in buffers on top of the stock, of the connection `more`
     bool starved;    // no free buffer at the last poll: the kernel keeps the data
-    int64_t rest_ns; // UDP: session time until which a socket that doesn't work is left alone; 0: all do
+    // after the stop
+    uint32_t rest;     // the connection that is read to its end: the interface's own, then the table's
+    bool over;         // that one has nothing more from before the stop
+    bool late;         // UDP: the last read brought datagrams from after it
+    int64_t looked_ns; // UDP: the wall clock just before the last read, of what was there; 0: none yet
+    int64_t rest_ns;   // UDP: session time until which a socket that doesn't work is left alone; 0: all do
     uint32_t n_stock, cap_stock;
     uint32_t stock[DQI_SOCK_BATCH]; // free buffers at hand; UDP: stock[k] is what message k is read into
     uint8_t bin;                    // takes the first byte of what is thrown away
@@ -204,8 +210,7 @@ struct dqi_sock {
     dq_iface *iface;
     dqi_framing framing;
     _Atomic bool stopped;
-    int64_t stop_ns; // session time
-    unsigned nic;    // index of the network interface for multicast; 0: the kernel's choice
+    unsigned nic; // index of the network interface for multicast; 0: the kernel's choice
     dqi_sockaddr local, remote[DQI_SOCK_ADDRS];
     int n_remote;
 
@@ -358,11 +363,25 @@ void dqi_udp_remember_peer(dqi_sock_rx *r, const dq_burst *b);
 void dqi_udp_brought_none(dqi_sock_rx *r, dqi_sconn *c, int err);
 // What an earlier datagram met on its way; says nothing about this socket. Pure.
 bool dqi_udp_soft(int err);
-// Throws away the datagrams of c that came before until_ns (session time), and some of those behind them;
-// needs no buffers. Their number; counts them as in, not as dropped.
+#define DQI_UDP_LATE UINT32_MAX // msg_len of a message that came after the stop
+// Whether c may be read: always, until the stop; then as long as it may have something from before it, which
+// sets `over`. Before each read.
+bool dqi_udp_wait_over(dqi_sock_rx *r, const dqi_sconn *c);
+static inline bool dqi_udp_goes_on(dqi_sock_rx *r, const dqi_sconn *c) {
+    return dqi_receives(r->queue->session) || dqi_udp_wait_over(r, c);
+}
+// Marks those of n messages read from c that came after the stop. After each read.
+void dqi_udp_mark_late(dqi_sock_rx *r, dqi_sconn *c, uint32_t n);
+static inline void dqi_udp_sift(dqi_sock_rx *r, dqi_sconn *c, uint32_t n) {
+    if (!dqi_receives(r->queue->session)) dqi_udp_mark_late(r, c, n);
+}
+// Throws away the datagrams of c that came before until_ns (session time), and some of those behind them, but
+// none from after the stop; needs no buffers. Their number; counts them as in, not as dropped.
 uint64_t dqi_udp_discard(dqi_sock_rx *r, dqi_sconn *c, int64_t until_ns);
 // The same as dqi_udp_read for a stream's chunks, or messages; sets c->ended.
 int dqi_tcp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room);
+// Takes down what has come on c: the stop. Control thread, under the interface's lock.
+void dqi_tcp_stop(dqi_sconn *c);
 // Forgets the packets that were read and not delivered; their number, counted as in, not as dropped.
 uint64_t dqi_tcp_forget(dqi_sock_rx *r);
 // As dqi_engine_ops.tx, on connection c (whose id is `id`), and without the burst's reference. 0 also where c

@@ -8,6 +8,7 @@
 #include "region.h"
 
 #include <errno.h>
+#include <linux/tcp.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -38,11 +39,34 @@ static void note_end(dqi_sconn *c, ssize_t n, int err) {
     c->why = n == 0 ? DQ_OK : DQ_ESYS - err;
 }
 
+// ---- the stop ---------------------------------------------------------------------------------------------
+
+void dqi_tcp_stop(dqi_sconn *c) {
+    struct tcp_info info = {0};
+    socklen_t len = sizeof info;
+    if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0) info.tcpi_bytes_received = 0;
+    c->until = info.tcpi_bytes_received;
+}
+
+// Whether c may be read, or has given all that had come by the stop.
+static bool goes_on(const dqi_sconn *c) {
+    return dqi_receives(c->sock->iface->session) || c->taken < c->until;
+}
+
+// Counts bytes that a read brought; how many of them had come by the stop.
+static uint64_t in_time(dqi_sconn *c, uint64_t got) {
+    c->taken += got;
+    if (dqi_receives(c->sock->iface->session) || c->taken <= c->until) return got;
+    uint64_t late = c->taken - c->until;
+    return late < got ? got - late : 0;
+}
+
 // ---- chunks -----------------------------------------------------------------------------------------------
 
 // Reads into as many buffers of the stock as a call takes, whatever a burst has room for: the filled ones
 // stay on top of the stock, in order. False: nothing came.
 static bool fill(dqi_sock_rx *r, dqi_sconn *c, uint32_t room) {
+    if (!goes_on(c)) return false;
     uint32_t most = DQI_SOCK_READ / r->limit, want = room > most ? room : most;
     if (want > DQI_SOCK_BATCH) want = DQI_SOCK_BATCH;
     uint32_t have = dqi_stock_fill(r, want);
@@ -60,8 +84,8 @@ static bool fill(dqi_sock_rx *r, dqi_sconn *c, uint32_t room) {
         note_end(c, got, err);
         return false;
     }
-    r->filled = (uint64_t)got;
-    return true;
+    r->filled = in_time(c, (uint64_t)got);
+    return r->filled > 0;
 }
 
 static int read_chunks(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
@@ -153,7 +177,7 @@ static uint32_t cut(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room, in
 
 // Reads once into the connection's buffer. True when there may be more.
 static bool read_on(dqi_sock_rx *r, dqi_sconn *c) {
-    if (!make_room(r, c)) return false;
+    if (!goes_on(c) || !make_room(r, c)) return false;
     uint32_t space = c->cut.room - c->cut.to;
     ssize_t got = recv(c->fd, c->cut.base + c->cut.to, space, MSG_DONTWAIT);
     int err = errno;
@@ -162,7 +186,7 @@ static bool read_on(dqi_sock_rx *r, dqi_sconn *c) {
         note_end(c, got, err);
         return false;
     }
-    c->cut.to += (uint32_t)got;
+    c->cut.to += (uint32_t)in_time(c, (uint64_t)got);
     return (uint32_t)got == space;
 }
 

@@ -49,19 +49,27 @@ static void close_gaps(dqi_sock_rx *r, uint32_t n) {
     }
 }
 
-uint32_t dqi_udp_parse(struct msghdr *m, dqi_sconn *c, int64_t *ts) {
+// The kernel's stamp, 0: none; and the length of the datagrams that the message consists of, 0: it is one.
+static uint32_t parse(struct msghdr *m, int64_t *stamp) {
     int size = 0;
-    *ts = c->stamps.now;
+    *stamp = 0;
     for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
         if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_TIMESTAMPNS) {
             struct timespec t;
             memcpy(&t, CMSG_DATA(h), sizeof t);
-            *ts = dqi_stamps_time(&c->stamps, (int64_t)t.tv_sec * 1000000000 + t.tv_nsec);
+            *stamp = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
         } else if (h->cmsg_level == IPPROTO_UDP && h->cmsg_type == UDP_GRO) {
             memcpy(&size, CMSG_DATA(h), sizeof size);
         }
     }
     return size > 0 ? (uint32_t)size : 0;
+}
+
+uint32_t dqi_udp_parse(struct msghdr *m, dqi_sconn *c, int64_t *ts) {
+    int64_t stamp;
+    uint32_t size = parse(m, &stamp);
+    *ts = stamp ? dqi_stamps_time(&c->stamps, stamp) : c->stamps.now;
+    return size;
 }
 
 void dqi_udp_settle_peer(const struct msghdr *m) {
@@ -83,10 +91,16 @@ void dqi_udp_remember_peer(dqi_sock_rx *r, const dq_burst *b) {
 static uint32_t take(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t n) {
     uint32_t at = b->n;
     uint64_t all = 0, cut = 0;
+    uint32_t came = n;
     dqi_stamps_look(&c->stamps, r->queue->session);
+    dqi_udp_sift(r, c, n);
     for (uint32_t k = 0; k < n; k++) {
         struct msghdr *m = &r->msgs[k].msg_hdr;
         uint32_t len = r->msgs[k].msg_len;
+        if (len == DQI_UDP_LATE) {
+            came--;
+            continue;
+        }
         all += len;
         if (m->msg_flags & MSG_TRUNC) {
             cut++;
@@ -104,7 +118,7 @@ static uint32_t take(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t n) {
     }
     close_gaps(r, n);
     dqi_counters *count = &r->queue->c;
-    dqi_add(&count->in, n);
+    dqi_add(&count->in, came);
     dqi_add(&count->in_bytes, all);
     if (cut) dqi_drop(count, DQ_DROP_TOO_LONG, cut);
     uint32_t added = at - b->n;
@@ -158,6 +172,63 @@ void dqi_udp_brought_none(dqi_sock_rx *r, dqi_sconn *c, int err) {
     r->rest_ns = dq_now(r->queue->session) + REST_NS;
 }
 
+// ---- the stop ---------------------------------------------------------------------------------------------
+//
+// The kernel's stamps tell what came before. It begins to stamp a while after the first socket asked it to;
+// what came earlier gets the time of its read, which says nothing. The first datagram of a read was there
+// before it, so that its stamp is older, or none; they lie in the order in which they came, so what follows a
+// stamped one is stamped. Two that came at once on two cores may have changed places, and one that was
+// stamped may be on its way into the socket: so reading goes on for DQI_ON_WAY_NS.
+
+#define UNSTAMPED_NS INT64_C(100000000) // how long stamps may be missing
+
+static int64_t wall_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+bool dqi_udp_wait_over(dqi_sock_rx *r, const dqi_sconn *c) {
+    struct pollfd p = {.fd = c->fd, .events = POLLIN};
+    int64_t now = dq_now(r->queue->session); // before the look
+    if (r->over) return false;
+    if (poll(&p, 1, 0) > 0 && p.revents & POLLIN) {
+        r->looked_ns = wall_ns();
+        return true;
+    }
+    r->over = now >= dqi_stop_time(r->queue->session) + DQI_ON_WAY_NS;
+    return false;
+}
+
+// Whether a datagram that was stamped at `stamp` (0: not at all), session time ts, came after the stop.
+// *stamped: it, or one before it, was stamped when it came.
+static bool is_late(const dqi_sock_rx *r, int64_t stamp, int64_t ts, bool *stamped) {
+    const dq_session *s = r->queue->session;
+    int64_t stop = dqi_stop_time(s);
+    // Of what was read while the stop came only that of a young session may be unstamped.
+    if (r->looked_ns == 0) return ts >= stop && stop - s->start_ns > UNSTAMPED_NS;
+    *stamped |= (stamp != 0 && stamp < r->looked_ns) || dq_now(s) - stop > UNSTAMPED_NS;
+    return ts >= stop && *stamped;
+}
+
+void dqi_udp_mark_late(dqi_sock_rx *r, dqi_sconn *c, uint32_t n) {
+    const dqi_stamps before = c->stamps;
+    int64_t end = dqi_stop_time(r->queue->session) + DQI_ON_WAY_NS;
+    bool stamped = false;
+    r->late = false;
+    for (uint32_t k = 0; k < n; k++) {
+        int64_t stamp, last = c->stamps.last;
+        parse(&r->msgs[k].msg_hdr, &stamp);
+        int64_t ts = stamp ? dqi_stamps_time(&c->stamps, stamp) : c->stamps.now;
+        if (!is_late(r, stamp, ts, &stamped)) continue;
+        c->stamps.last = last; // an earlier one may come behind it
+        r->msgs[k].msg_len = DQI_UDP_LATE;
+        r->late = true;
+        r->over |= ts >= end;
+    }
+    c->stamps = before; // they are parsed once more
+}
+
 // ---- reading ----------------------------------------------------------------------------------------------
 
 int dqi_udp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
@@ -171,6 +242,7 @@ int dqi_udp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
             r->starved = true;
             break;
         }
+        if (!dqi_udp_goes_on(r, c)) break;
         int n = recvmmsg(c->fd, r->msgs, want, MSG_DONTWAIT, NULL);
         dqi_add(&r->queue->c.extra[DQ_EXTRA_SYSCALLS], 1);
         if (n < 0 && dqi_udp_soft(errno) && soft++ < SOFT_MAX) continue;
@@ -180,7 +252,7 @@ int dqi_udp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
         }
         c->quiet = 0;
         total += take(r, c, b, (uint32_t)n);
-        if ((uint32_t)n < want) break;
+        if ((uint32_t)n < want || r->late) break;
     }
     return (int)total;
 }
@@ -197,7 +269,8 @@ static void blank(dqi_sock_rx *r, uint32_t k) {
 uint64_t dqi_udp_discard(dqi_sock_rx *r, dqi_sconn *c, int64_t until_ns) {
     uint64_t total = r->gro ? dqi_gro_discard(r) : 0, bytes = 0, before = total;
     int soft = 0;
-    for (int64_t last = 0; last < until_ns;) {
+    r->over = false;
+    for (int64_t last = 0; last < until_ns && dqi_udp_goes_on(r, c);) {
         for (uint32_t k = 0; k < DQI_SOCK_BATCH; k++)
             blank(r, k);
         int n = recvmmsg(c->fd, r->msgs, DQI_SOCK_BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
@@ -205,8 +278,10 @@ uint64_t dqi_udp_discard(dqi_sock_rx *r, dqi_sconn *c, int64_t until_ns) {
         if (n < 0 && dqi_udp_soft(errno) && soft++ < SOFT_MAX) continue;
         if (n <= 0) break;
         dqi_stamps_look(&c->stamps, r->queue->session);
+        dqi_udp_sift(r, c, (uint32_t)n);
         for (int k = 0; k < n; k++) {
             uint32_t len = r->msgs[k].msg_len; // the message's own length, because of MSG_TRUNC
+            if (len == DQI_UDP_LATE) continue;
             uint32_t size = dqi_udp_parse(&r->msgs[k].msg_hdr, c, &last);
             total += size > 0 && size < len ? (len + size - 1) / size : 1;
             bytes += len;

@@ -54,6 +54,7 @@ typedef struct xsk_socket {
     uint32_t most_posted;                // buffers that the kernel has at most
     uint32_t reserve;                    // and at least, as far as frames can be copied instead of given away
     uint32_t posted;                     // buffers that the kernel has
+    uint32_t end;                        // of the receive ring at the stop; known after it
     uint32_t loaned[XSK_RING], n_loaned; // buffer ids of the last read that go back to the kernel
     // transmit: whoever has tx_busy
     dqi_spin tx_busy;
@@ -82,6 +83,7 @@ typedef struct xsk_port {
     bool unfinished; // frames may come with unfinished checksums
     int watch;       // a socket that hears of the device's fate
     bool gone;       // the device is no more
+    bool stopped;    // what the kernel drops counts no more
     uint32_t n;
     xsk_socket *sockets;
     uint64_t lost;                     // frames that the kernel dropped, as the sockets count

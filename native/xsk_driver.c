@@ -209,8 +209,6 @@ static int xsk_start(dqi_port *p, dq_diag *diag) {
     return DQ_OK;
 }
 
-static void xsk_stop(dqi_port *p) { dq_steer_run(p->iface->xdp.steer, false); }
-
 static void xsk_close(dqi_port *p) {
     xsk_port *x = p->state;
     if (!x) return;
@@ -237,7 +235,7 @@ static void follow(dqi_count *c, uint64_t *seen, uint64_t total) {
 
 static void xsk_refresh(dqi_port *p) {
     xsk_port *x = p->state;
-    if (!x || !x->with_kernel) return;
+    if (!x || !x->with_kernel || x->stopped) return;
     uint64_t lost = 0;
     for (uint32_t k = 0; k < x->n; k++) {
         struct xdp_statistics s = {0};
@@ -254,6 +252,16 @@ static void xsk_refresh(dqi_port *p) {
     if (x->gone || !is_gone(x)) return;
     x->gone = true;
     dqi_fault_add(p->iface->rx[0]->faults, ENODEV, 1);
+}
+
+// Frames have no times: the rings' ends are the moment.
+static void xsk_stop(dqi_port *p) {
+    xsk_port *x = p->state;
+    for (uint32_t k = 0; x->with_kernel && k < x->n; k++)
+        x->sockets[k].end = __atomic_load_n(x->sockets[k].rx.producer, __ATOMIC_ACQUIRE);
+    xsk_refresh(p);
+    x->stopped = true;
+    dq_steer_run(p->iface->xdp.steer, false);
 }
 
 static int xsk_steer(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule *add, uint32_t n_add,

@@ -90,10 +90,19 @@ static void finish_checksums(dqi_piece *p, uint32_t n) {
     }
 }
 
+// Frames that are there, and came before the stop.
+static uint32_t ready(const dqi_lane *l) {
+    xsk_socket *x = l->state;
+    uint32_t n = xsk_ready(&x->rx);
+    if (dqi_receives(l->port->iface->session)) return n;
+    uint32_t left = x->end - x->rx.head;
+    return n < left ? n : left;
+}
+
 uint32_t xsk_read(dqi_lane *l, dqi_piece *out, uint32_t max) {
     const xsk_port *p = l->port->state;
     xsk_socket *x = l->state;
-    uint32_t n = xsk_ready(&x->rx);
+    uint32_t n = ready(l);
     n = whole(&x->rx, n < max ? n : max);
     if (n == 0) {
         xsk_fill(l);

@@ -20,7 +20,7 @@ func example() *Report {
 		Ledger: &stats.Ledger{Clock: "real", Metrics: map[string]float64{"limit_bps": 98e9, "ratio": 0.123456789}, Lines: []stats.Line{
 			{Name: "rx_port", Kind: stats.Rx, In: 31262, InBytes: 31262000, Out: 31250, OutBytes: 31250000, Bursts: 900,
 				Dropped: stats.Counts{count("no_packet_buffer", 12), count("queue_full", 0)}, Extra: stats.Counts{count("kernel_dropped", 3)}},
-			{Name: "gen", Kind: stats.Tx, QueueID: 1, In: 31262, Out: 31262, OutBytes: 31262000, PaceBPS: 100e6,
+			{Name: "gen", Kind: stats.Tx, QueueID: 1, In: 31302, Out: 31262, OutBytes: 31262000, PaceBPS: 100e6, Dropped: stats.Counts{count("stopped", 40)},
 				Timing: &stats.Timing{WantedNS: 831, TookNS: 1000, GapError: stats.Spread{{Most: 63, N: 900}, {Most: 1055, N: 95}, {Most: 3_500_000, N: 5}}}},
 			{Name: "small", Kind: stats.Stage, In: 31250, Out: 31000, Dropped: stats.Counts{count("filtered", 250)}},
 			{Name: "up", Kind: stats.Writer, Store: true, In: 300, Out: 200, OutBytes: 2 << 20, Dropped: stats.Counts{count("behind", 100)},
@@ -41,11 +41,12 @@ thresholds
 capture.yaml: ran for 3.01 s (Ctrl-C)
                     in     out  held  dropped
   rx_port.rx.0  31,262  31,250     0       12  83.1 Mbit/s, 10.4 kpps
-  gen.tx.1      31,262  31,262     0        0  83.1 Mbit/s, 10.4 kpps of 100 Mbit/s asked for
+  gen.tx.1      31,302  31,262     0       40  83.1 Mbit/s, 10.4 kpps of 100 Mbit/s asked for
   small         31,250  31,000     0      250
   up               300     200     0      100
   disk          31,000  30,998     0        2
   dropped rx_port.rx.0.no_packet_buffer: 12 (0.0384 % of in): the memory region had no free buffer: raise num_bufs or free bursts sooner
+  dropped gen.tx.1.stopped: 40 (0.128 % of in): came or was queued before the stop, and not taken or sent in the time left
   dropped small.filtered: 250 (0.8 % of in): refused by the filter
   dropped up.behind: 100 (33.3 % of in): the consumer was behind and its policy is drop
   dropped disk.behind: 2 (0.00645 % of in): the consumer was behind and its policy is drop
@@ -54,6 +55,7 @@ capture.yaml: ran for 3.01 s (Ctrl-C)
   metric limit_bps = 98,000,000,000
   metric ratio = 0.123457
   limit: the kernel dropped 3 datagrams before rx_port.rx.0 took them: raise net.core.rmem_max, or give the queue a core of its own
+  limit: gen.tx.1 had not sent 40 of 31,302 packets when the stop had waited long enough: they are lost
   limit: gen.tx.1 sent 83.1 Mbit/s of the 100 Mbit/s asked for (83.1 %)
   limit: writer up was behind: it left out 100 of 300 packets; the store is the limit
   limit: writer disk was behind: it left out 2 of 31,000 packets; the disk is the limit

@@ -16,11 +16,13 @@ void port_refresh(dqi_port *p) {
     dpdk_port *d = dpdk_of(p);
     struct rte_eth_stats s;
     if (!d || !d->started) return;
-    kernel_refresh(p, d);
+    if (!d->stopping) kernel_refresh(p, d);
     if (rte_eth_stats_get(d->id, &s) != 0) return;
-    set(p, DQ_EXTRA_NIC_MISSED, s.imissed);
-    set(p, DQ_EXTRA_NIC_NO_BUFFER, s.rx_nombuf);
-    set(p, DQ_EXTRA_NIC_RX_ERRORS, s.ierrors);
+    if (!d->stopping) { // what is lost after the stop is nobody's
+        set(p, DQ_EXTRA_NIC_MISSED, s.imissed);
+        set(p, DQ_EXTRA_NIC_NO_BUFFER, s.rx_nombuf);
+        set(p, DQ_EXTRA_NIC_RX_ERRORS, s.ierrors);
+    }
     if (driver_is(d, "net_tap"))
         return; // it counts what it refuses each time, and we send that again or drop it
     set(p, DQ_EXTRA_NIC_TX_ERRORS, s.oerrors);

@@ -233,6 +233,7 @@ int port_steer(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule 
 }
 
 void port_stop(dqi_port *p) {
+    port_refresh(p);
     dpdk_of(p)->stopping = true;
     counters_stop(p, dpdk_of(p));
 }

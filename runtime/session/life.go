@@ -87,9 +87,10 @@ func (s *Session) Stopping() (reason string, ok bool) {
 	return "", false
 }
 
-// Quiesce ends generation and reception, and sends for at most drain what transmit rings
-// hold. It returns the packets that wait for room in taps: serve the tasks' items and call
-// it again until it returns 0, or leave it: Finish drops what is left. Blocks.
+// Quiesce ends generation, sends for at most drain (of the first call) what transmit rings hold, and
+// ends receiving, at one moment for all queues: what came before is delivered, what comes later is
+// in no account. It returns the packets that wait for tasks: serve their items and call it
+// again until it returns 0, or leave it: Finish drops what is left. Blocks.
 func (s *Session) Quiesce(drain time.Duration) uint64 {
 	if s.enter() != nil {
 		return 0
@@ -102,8 +103,8 @@ func (s *Session) Quiesce(drain time.Duration) uint64 {
 		t.Hold()
 		defer t.Release()
 	}
-	s.restedNS.CompareAndSwap(0, s.native.Now())
 	left := s.native.Stop(drain)
+	s.restedNS.Store(s.native.Rested())
 	if s.state == started {
 		s.env.Scheduler.Unpin(s.pinned)
 		s.state = stopped

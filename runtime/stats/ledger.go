@@ -125,7 +125,7 @@ type Process struct {
 type Ledger struct {
 	Clock   string // real or virtual
 	StartNS int64  // ns since the epoch: when packets began to move, before that when the session was opened
-	EndNS   int64  // now, or when the stop began
+	EndNS   int64  // now, or when receiving had ended and the last packet had left
 	Lines   []Line
 	Faults  []Fault // what the system did to queues, so far
 	Metrics map[string]float64

@@ -1,6 +1,9 @@
 // UDP through the engine, over loopback, against plain sockets.
 #include "socket_rig.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 // One server with one receive and one transmit queue, started.
 typedef struct server {
     rig r;
@@ -537,6 +540,67 @@ static void stop_takes_in_what_had_come(void) {
     rig_close(&s.r);
 }
 
+typedef struct flood {
+    int fd;
+    _Atomic bool quit;
+    uint32_t n;
+} flood;
+
+static void *send_numbers(void *arg) {
+    flood *f = arg;
+    for (; !atomic_load(&f->quit); f->n += send(f->fd, &f->n, sizeof f->n, 0) > 0) {
+    }
+    return NULL;
+}
+
+// Somebody sends as fast as he can, through the stop and the finish: what he got in by the stop is a prefix,
+// but for what the kernel had no room for, which it counted; nothing else is in the account.
+static void a_flood_ends_with_the_stop(bool joined, int workers) {
+    if (!kernel_tells()) return;
+    server s = {.r = rig_new(joined ? 4096 : 512, joined ? 1500 : 256)};
+    s.r.workers = workers;
+    dq_iface_conf c = rig_conf("flood", DQ_PROTO_UDP, 1, "127.0.0.1", 0, "", 0);
+    s.i = rig_iface(&s.r, &c);
+    s.rx = rig_rx(&s.r, s.i);
+    if (!joined) rig_tx(&s.r, s.i); // shares the region
+    rig_need(rig_open(&s.r) == DQ_OK, s.r.error);
+    rig_start(&s.r, &s.rx, 1);
+    flood f = {.fd = peer_connect(SOCK_DGRAM, "127.0.0.1", rig_port(s.i))};
+    pthread_t thread;
+    rig_need(pthread_create(&thread, NULL, send_numbers, &f) == 0, "thread");
+    RIG_UNTIL(&s.r, s.r.n >= 1000);
+    while (dq_session_stop(s.r.s, 1000000000) > 0)
+        rig_serve(&s.r, 0);
+    uint64_t dropped = rig_line(&s.r, s.rx).extra[DQ_EXTRA_KERNEL_DROPPED];
+    while (rig_serve(&s.r, 0)) {
+    }
+    dq_session_finish(s.r.s);
+    atomic_store(&f.quit, true);
+    pthread_join(thread, NULL);
+    dq_line l = rig_line(&s.r, s.rx);
+    DQ_EQ(l.in, s.r.n);
+    DQ_EQ(rig_dropped(&l), 0);
+    DQ_EQ(l.extra[DQ_EXTRA_KERNEL_DROPPED], dropped);
+    DQ_CHECK(s.r.n < f.n);
+    uint32_t last = 0, gaps = 0;
+    for (uint32_t k = 0; k < s.r.n; k++) {
+        uint32_t number;
+        memcpy(&number, s.r.packets[k].bytes, sizeof number);
+        DQ_CHECK(k == 0 || number > last);
+        gaps += number - last - (k > 0);
+        last = number;
+        if (k > 0) DQ_CHECK(s.r.packets[k].ts <= dq_session_rested(s.r.s));
+    }
+    DQ_EQ(gaps, dropped);
+    close(f.fd);
+    rig_close(&s.r);
+}
+
+static void a_flood_direct(void) { a_flood_ends_with_the_stop(false, 0); }
+static void a_flood_with_workers(void) { a_flood_ends_with_the_stop(false, 1); }
+static void a_flood_joined(void) { a_flood_ends_with_the_stop(true, 0); }
+static void a_flood_joined_with_workers(void) { a_flood_ends_with_the_stop(true, 1); }
+
 // What had come by the stop and found no buffer is counted.
 static void stop_counts_what_the_kernel_keeps(void) {
     if (!kernel_tells()) return;
@@ -553,6 +617,7 @@ static void stop_counts_what_the_kernel_keeps(void) {
     DQ_EQ(line.in, 1000);
     DQ_EQ(line.in_bytes, 1000 * strlen("waiting"));
     DQ_EQ(line.dropped[DQ_DROP_STOPPED], 1000 - s.r.n);
+    DQ_EQ(line.extra[DQ_EXTRA_KERNEL_DROPPED], 0);
     rig_let_go(&s.r);
     close(fd);
     rig_close(&s.r);
@@ -602,6 +667,10 @@ int main(int argc, char **argv) {
     DQ_RUN(several_queues_share_a_port);
     DQ_RUN(connects_by_hand);
     DQ_RUN(stop_takes_in_what_had_come);
+    DQ_RUN(a_flood_direct);
+    DQ_RUN(a_flood_with_workers);
+    DQ_RUN(a_flood_joined);
+    DQ_RUN(a_flood_joined_with_workers);
     DQ_RUN(stop_counts_what_the_kernel_keeps);
     DQ_RUN(flush_throws_away);
     DQ_RUN(setsockopt_passes_through);
