@@ -1,0 +1,221 @@
+package tests
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// endlessSender sends numbered datagrams of 200 bytes at a rate, 0 as fast as it can, until it is killed.
+const endlessSender = `
+import socket, struct, sys, time
+pps, s, n, start, rest = float(sys.argv[1]), socket.socket(socket.AF_INET, socket.SOCK_DGRAM), 0, time.perf_counter(), bytes(192)
+while True:
+    wait = start + n / pps - time.perf_counter() if pps else 0
+    if wait > 0: time.sleep(wait)
+    s.sendto(struct.pack(">Q", n) + rest, ("` + recvAddr + `", 7148))
+    n += 1
+`
+
+// A numbered packet of a capture, and when the kernel got it.
+type numbered struct {
+	seq uint64
+	ns  int64
+}
+
+// readNumbered reads a nanosecond pcap of the sender's datagrams.
+func readNumbered(t *testing.T, path string) (all []numbered) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil || len(data) < 24 || binary.LittleEndian.Uint32(data) != 0xa1b23c4d {
+		t.Fatalf("%s is no nanosecond pcap: %v", path, err)
+	}
+	const payload = 14 + 20 + 8
+	for data = data[24:]; len(data) >= 16+payload+8; {
+		n := int(binary.LittleEndian.Uint32(data[8:]))
+		ns := int64(binary.LittleEndian.Uint32(data))*1e9 + int64(binary.LittleEndian.Uint32(data[4:]))
+		all = append(all, numbered{binary.BigEndian.Uint64(data[16+payload:]), ns})
+		data = data[16+n:]
+	}
+	return all
+}
+
+// One capture of a stream that goes on.
+type endlessRound struct {
+	file    []numbered
+	stopNS  int64 // when receiving ended, by the report
+	lost    uint64
+	started uint64 // the first number
+}
+
+// captureEndless records with capture.lua, for some time or until an interrupt, and holds file and ledger together.
+func (c *cable) captureEndless(program, seconds string, interrupt bool) endlessRound {
+	t := c.t
+	t.Helper()
+	dir := t.TempDir()
+	script, err := filepath.Abs(filepath.Join(rootDir, "scripts/capture.lua"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := 0
+	if interrupt {
+		seconds, code = "300", 130
+	}
+	var out lockedBuffer
+	before, _ := c.udp()
+	cmd := c.command(c.recv, program, "--summary-json", filepath.Join(dir, "summary.json"), script, "--listen", recvAddr+":7148",
+		"--generate=false", "--dir", dir, "--seconds", seconds)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }()
+	if interrupt {
+		until(t, "thousand datagrams", func() bool { now, _ := c.udp(); return now >= before+1000 })
+		_ = cmd.Process.Signal(os.Interrupt)
+	}
+	_ = cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != code {
+		t.Fatalf("exit code %d, want %d\n%s", got, code, out.String())
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "*.pcap"))
+	if len(files) != 1 {
+		t.Fatalf("files %v, want one pcap\n%s", files, out.String())
+	}
+	r := endlessRound{file: readNumbered(t, files[0])}
+	r.ledger(t, filepath.Join(dir, "summary.json"), out.String())
+	return r
+}
+
+// ledger compares the report with the file: nothing was dropped, and each line has what the file has.
+func (r *endlessRound) ledger(t *testing.T, path, said string) {
+	t.Helper()
+	var report struct {
+		Sessions []struct {
+			Violated []string
+			Ledger   struct {
+				StartNS int64 `json:"start_ns"`
+				Seconds float64
+				Lines   []struct {
+					Kind, Name string
+					In, Out    uint64
+					Dropped    map[string]uint64
+					Extra      map[string]uint64
+				}
+			}
+		}
+	}
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &report)
+	}
+	if err != nil || len(report.Sessions) != 1 || len(report.Sessions[0].Violated) != 0 {
+		t.Fatalf("the report: %v\n%s\n%s", err, data, said)
+	}
+	l := report.Sessions[0].Ledger
+	r.stopNS = l.StartNS + int64(l.Seconds*1e9)
+	for _, x := range l.Lines {
+		dropped := uint64(0)
+		for _, n := range x.Dropped {
+			dropped += n
+		}
+		r.lost += x.Extra["kernel_dropped"]
+		if x.Name == "rx_port" || x.Name == "disk" {
+			if n := uint64(len(r.file)); x.In != n || x.Out != n || dropped != 0 {
+				t.Errorf("%s: %d in, %d out, %d dropped, and %d packets in the file\n%s", x.Name, x.In, x.Out, dropped, n, said)
+			}
+		}
+	}
+}
+
+// judge compares a capture with what tcpdump saw beside it: the file has all from its first packet up to the stop, and none
+// after it. The two times of a packet are one reading of the kernel's clock.
+func (r *endlessRound) judge(t *testing.T, round int, seen map[uint64]int64) {
+	const clocks = int64(100 * time.Microsecond) // the session's clock and the wall clock, apart
+	if len(r.file) == 0 {
+		t.Errorf("round %d: an empty file", round)
+		return
+	}
+	for k, p := range r.file {
+		at, ok := seen[p.seq]
+		switch {
+		case !ok:
+			t.Fatalf("round %d: tcpdump has not seen packet %d", round, p.seq)
+		case r.lost == 0 && p.seq != r.file[0].seq+uint64(k):
+			t.Fatalf("round %d: packet %d follows packet %d", round, p.seq, r.file[k-1].seq)
+		case at > r.stopNS+clocks:
+			t.Fatalf("round %d: packet %d came %v after the stop, and is in the file", round, p.seq, time.Duration(at-r.stopNS))
+		}
+	}
+	next := r.file[len(r.file)-1].seq + 1
+	if at, ok := seen[next]; r.lost == 0 && (!ok || at < r.stopNS-clocks) {
+		t.Errorf("round %d: packet %d came %v before the stop, and is not in the file", round, next, time.Duration(r.stopNS-at))
+	}
+}
+
+// A stream that does not pause is recorded again and again, ended by time and by Ctrl-C: no packet is dropped, and the file is
+// what tcpdump beside it saw up to the stop. DAQIRI_TEST_ENDLESS is the number of captures, of 2 s each.
+func TestCaptureEndlessStream(t *testing.T) {
+	rounds, seconds := 6, "1"
+	if n, err := strconv.Atoi(os.Getenv("DAQIRI_TEST_ENDLESS")); err == nil {
+		rounds, seconds = n, "2"
+	}
+	c, program := newCable(t), built(t)
+	c.endless(t, program, "2000", rounds, seconds)
+}
+
+// The same as fast as the kernel takes it; what it has no room for is its own to count.
+func TestCaptureFlood(t *testing.T) {
+	c, program := newCable(t), built(t)
+	c.endless(t, program, "0", 2, "1")
+}
+
+func (c *cable) endless(t *testing.T, program, pps string, rounds int, seconds string) {
+	t.Helper()
+	need(t, "tcpdump", "scapy") // which brings python3
+	beside := filepath.Join(t.TempDir(), "beside.pcap")
+	var said lockedBuffer
+	dump := c.command(c.recv, "tcpdump", "-i", "veth0", "-n", "-s", "64", "-B", "65536", "--time-stamp-precision=nano", "-w", beside, "udp", "port", "7148")
+	dump.Stderr = &said
+	sender := c.command(c.send, "python3", "-c", endlessSender, pps)
+	for _, cmd := range []*exec.Cmd{dump, sender} {
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+		if cmd == dump {
+			until(t, "tcpdump", func() bool { return strings.Contains(said.String(), "listening on") })
+		}
+	}
+	var all []endlessRound
+	for k := range rounds {
+		all = append(all, c.captureEndless(program, seconds, k%2 == 1))
+		if t.Failed() {
+			t.Fatalf("in round %d", k)
+		}
+	}
+	time.Sleep(100 * time.Millisecond) // the stream goes on
+	_ = sender.Process.Kill()
+	_ = dump.Process.Signal(os.Interrupt)
+	_ = dump.Wait()
+	if !strings.Contains(said.String(), "\n0 packets dropped by kernel") {
+		t.Skip("tcpdump itself has lost packets: ", said.String())
+	}
+	seen := map[uint64]int64{}
+	for _, p := range readNumbered(t, beside) {
+		seen[p.seq] = p.ns
+	}
+	packets := 0
+	for k := range all {
+		all[k].judge(t, k, seen)
+		packets += len(all[k].file)
+	}
+	t.Log(fmt.Sprintf("%d captures, %d packets, %d seen by tcpdump", rounds, packets, len(seen)))
+}
