@@ -55,6 +55,7 @@ look() {
     want pkg-config pkg-config has pkg-config
     want dpdk libdpdk-dev pkg-config --exists libdpdk
     want testpmd dpdk has dpdk-testpmd
+    want lua5.1 lua5.1 has lua5.1
     want arm64 gcc-aarch64-linux-gnu has aarch64-linux-gnu-gcc
     want arm64-libc libc6-dev-arm64-cross any /usr/aarch64-linux-gnu/lib/libc.a
     if ! has qemu-aarch64 >/dev/null; then

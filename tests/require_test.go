@@ -31,7 +31,8 @@ var probes = map[string]probe{
 	"ip":            command("ip"),
 	"iperf3":        command("iperf3"),
 	"libpcap":       libpcap,
-	"loopmount":     loopMount, // asked for in tests/soak
+	"loopmount":     loopMount,         // asked for in tests/soak
+	"lua5.1":        command("lua5.1"), // asked for in host/script
 	"nc":            command("nc"),
 	"netns":         namespaces,
 	"prometheus":    func() error { return errors.Join(command("prometheus")(), command("promtool")()) },

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,7 +27,7 @@ func (f Fault) Error() string { return fmt.Sprintf("%s:%d: %s", f.Name, f.Line, 
 // that neither known nor the script itself defines, and comparisons of a u64 that Lua can't make. known are the
 // names of the globals that every script has.
 func Check(name, source string, known []string) []Fault {
-	chunk, err := parse.Parse(strings.NewReader(skipHead(source)), name)
+	chunk, err := parseSource(context.Background(), name, source)
 	if err != nil {
 		return []Fault{syntaxFault(name, source, err)}
 	}
@@ -44,6 +45,9 @@ func Check(name, source string, known []string) []Fault {
 
 // syntaxFault is a parse error with its line; one at the end of the text is at its last line.
 func syntaxFault(name, source string, err error) Fault {
+	if f, ok := asFault(err); ok {
+		return f
+	}
 	var syntax *parse.Error
 	if !errors.As(err, &syntax) {
 		return Fault{Name: name, Line: 1, Text: strings.TrimSpace(err.Error())}

@@ -1,0 +1,114 @@
+package script
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// number gives a numeral the value that Lua gives it. The compiler reads a second leading zero as octal, and what
+// it can't read, 1e999 for one, as not a number.
+func (r *rewriter) number(e *ast.NumberExpr) ast.Expr {
+	v, err := readNumeral(e.Value)
+	switch {
+	case err != nil:
+		r.fail(e, "malformed number near '%s'", strings.TrimRightFunc(e.Value, func(c rune) bool { return c <= ' ' || c > '~' }))
+	case math.IsInf(v, 0):
+		one, zero := &ast.NumberExpr{Value: "1"}, &ast.NumberExpr{Value: "0"}
+		inf := &ast.ArithmeticOpExpr{Operator: "/", Lhs: one, Rhs: zero}
+		for _, n := range []ast.PositionHolder{one, zero, inf} {
+			place(n, e)
+		}
+		return inf
+	case !plainNumeral(e.Value):
+		e.Value = strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	r.literal(e)
+	return e
+}
+
+const foldedInRow = 64
+
+// arithmetic rewrites an operation. The compiler looks for constants down to the end of a row of operations from each
+// of these: a row is cut from time to time, by "true and".
+func (r *rewriter) arithmetic(e *ast.ArithmeticOpExpr) ast.Expr {
+	e.Lhs = r.expr(e.Lhs)
+	before := 0
+	if r.fn.chain == e.Lhs {
+		if before = r.fn.before + 1; before == foldedInRow {
+			yes := &ast.TrueExpr{}
+			cut := &ast.LogicalOpExpr{Operator: "and", Lhs: yes, Rhs: e.Lhs}
+			place(yes, e)
+			place(cut, e)
+			e.Lhs, before = cut, 0
+		}
+	}
+	e.Rhs = r.expr(e.Rhs)
+	r.fn.chain, r.fn.before = e, before
+	return r.fold(e, func(v ...float64) float64 {
+		switch e.Operator {
+		case "+":
+			return v[0] + v[1]
+		case "-":
+			return v[0] - v[1]
+		case "*":
+			return v[0] * v[1]
+		case "/":
+			return v[0] / v[1]
+		}
+		return math.NaN() // left to the compiler
+	}, e.Lhs, e.Rhs)
+}
+
+// fold computes an operation with constants, so that its operands are none of their own. What has no numeral stays,
+// and then its operands must not be outlined: the compiler computes with them.
+func (r *rewriter) fold(e ast.Expr, compute func(...float64) float64, operands ...ast.Expr) ast.Expr {
+	var values []float64
+	for _, operand := range operands {
+		number, ok := operand.(*ast.NumberExpr)
+		if !ok && !r.fn.kept[operand] {
+			return e
+		}
+		v := math.NaN()
+		if ok {
+			v, _ = readNumeral(number.Value) // it was read before
+		}
+		values = append(values, v)
+	}
+	v := compute(values...)
+	if math.IsNaN(v) || math.IsInf(v, 0) || v == 0 {
+		for _, operand := range operands {
+			r.fn.kept[operand] = true
+		}
+		r.fn.kept[e] = true
+		return e
+	}
+	number := &ast.NumberExpr{Value: strconv.FormatFloat(v, 'g', -1, 64)}
+	place(number, e)
+	r.literal(number)
+	return number
+}
+
+// plainNumeral says whether s is a few digits, as most are.
+func plainNumeral(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return len(s) < 16 && (s[0] != '0' || len(s) == 1)
+}
+
+func readNumeral(s string) (float64, error) {
+	if len(s) > 2 && (s[1] == 'x' || s[1] == 'X') {
+		s += "p0"
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		err = nil // infinite, as in C
+	}
+	return v, err
+}

@@ -1,0 +1,386 @@
+package script
+
+import (
+	"slices"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// rewriter takes what gopher-lua's compiler gets wrong out of a chunk, in place. Names that it makes have parentheses:
+// no script can have these.
+type rewriter struct {
+	name      string
+	fn        *function // the innermost
+	functions int       // seen so far
+	outlined  []literal // constants that are put in after the compiler
+	err       error     // the first
+}
+
+// function is what is known of a function while its body is rewritten.
+type function struct {
+	outer     *function
+	locals    map[string]bool // names that are a local somewhere in it
+	lastParam string
+	varargs   bool
+	blocks    int     // around this place
+	loop      *around // the innermost
+	literals  []ast.Expr
+	kept      map[ast.Expr]bool // constants and operations with these that stay as they are
+	chain     ast.Expr          // the last arithmetic operation, with how many in a row before it
+	before    int
+}
+
+func newRewriter(name string) *rewriter { return &rewriter{name: name} }
+
+func (r *rewriter) fail(at ast.PositionHolder, format string, args ...any) {
+	if r.err == nil {
+		r.err = syntaxError(r.name, at.Line(), format, args...)
+	}
+}
+
+func (r *rewriter) chunk(stmts []ast.Stmt) []ast.Stmt {
+	return r.body(&ast.ParList{HasVargs: true}, stmts, false)
+}
+
+// body rewrites a function's statements.
+func (r *rewriter) body(params *ast.ParList, stmts []ast.Stmt, method bool) []ast.Stmt {
+	r.functions++
+	r.fn = &function{outer: r.fn, locals: map[string]bool{}, kept: map[ast.Expr]bool{}, varargs: params.HasVargs}
+	defer func() { r.fn = r.fn.outer }()
+	if method {
+		r.param("self")
+	}
+	for _, name := range params.Names {
+		r.param(name)
+	}
+	return r.outline(r.block(stmts))
+}
+
+func (r *rewriter) param(name string) {
+	r.fn.locals[name] = true
+	r.fn.lastParam = name
+}
+
+func (r *rewriter) declare(names ...string) {
+	for _, name := range names {
+		r.fn.locals[name] = true
+	}
+}
+
+// block rewrites every statement of a block, in place.
+func (r *rewriter) block(stmts []ast.Stmt) []ast.Stmt {
+	r.fn.blocks++
+	for i, stmt := range stmts {
+		stmts[i] = r.stmt(stmt)
+	}
+	r.fn.blocks--
+	return stmts
+}
+
+func (r *rewriter) stmt(stmt ast.Stmt) ast.Stmt {
+	switch stmt := stmt.(type) {
+	case *ast.AssignStmt:
+		return r.assign(stmt)
+	case *ast.LocalAssignStmt:
+		r.local(stmt)
+	case *ast.FuncCallStmt:
+		stmt.Expr = r.expr(stmt.Expr)
+	case *ast.FuncDefStmt:
+		if stmt.Name.Func != nil {
+			stmt.Name.Func = r.expr(stmt.Name.Func)
+		} else {
+			stmt.Name.Receiver = r.expr(stmt.Name.Receiver)
+		}
+		stmt.Func.Stmts = r.body(stmt.Func.ParList, stmt.Func.Stmts, stmt.Name.Func == nil)
+	case *ast.ReturnStmt:
+		r.exprs(stmt.Exprs)
+	case *ast.BreakStmt:
+		r.leave()
+	default:
+		return r.control(stmt)
+	}
+	return stmt
+}
+
+// control is a statement with statements inside.
+func (r *rewriter) control(stmt ast.Stmt) ast.Stmt {
+	switch stmt := stmt.(type) {
+	case *ast.DoBlockStmt:
+		r.block(stmt.Stmts)
+	case *ast.IfStmt:
+		r.branch(stmt)
+	case *ast.WhileStmt:
+		stmt.Condition = r.condition(stmt.Condition)
+		stmt.Stmts = r.loop(stmt.Stmts)
+	case *ast.RepeatStmt:
+		stmt.Stmts = r.loop(stmt.Stmts)
+		stmt.Condition = r.expr(stmt.Condition)
+	case *ast.NumberForStmt:
+		stmt.Init, stmt.Limit, stmt.Step = r.expr(stmt.Init), r.expr(stmt.Limit), r.expr(stmt.Step)
+		r.declare(stmt.Name)
+		stmt.Stmts = r.loop(stmt.Stmts)
+	case *ast.GenericForStmt:
+		r.exprs(stmt.Exprs)
+		r.declare(stmt.Names...)
+		stmt.Stmts = r.loop(stmt.Stmts)
+		return generic(stmt)
+	}
+	return stmt
+}
+
+// branch walks along a chain of elseif, which may be long.
+func (r *rewriter) branch(stmt *ast.IfStmt) {
+	for {
+		stmt.Condition = r.condition(stmt.Condition)
+		r.block(stmt.Then)
+		next := elseif(stmt)
+		if next == nil {
+			r.block(stmt.Else)
+			return
+		}
+		stmt = next
+	}
+}
+
+// condition rewrites what decides on a block. One that never holds becomes a comparison: a jump that is a block's
+// first instruction is followed wrongly by those that jump to it from behind.
+func (r *rewriter) condition(e ast.Expr) ast.Expr {
+	e = r.expr(e)
+	switch e.(type) {
+	case *ast.FalseExpr, *ast.NilExpr:
+		return never(e)
+	}
+	return e
+}
+
+// never is a condition that does not hold.
+func never(at ast.PositionHolder) ast.Expr {
+	zero, one := &ast.NumberExpr{Value: "0"}, &ast.NumberExpr{Value: "1"}
+	e := &ast.RelationalOpExpr{Operator: "==", Lhs: zero, Rhs: one}
+	for _, n := range []ast.PositionHolder{zero, one, e} {
+		place(n, at)
+	}
+	return e
+}
+
+// local rewrites a declaration. The parser gives local f = function, whose function does not see the new f, in the
+// shape of local function f, which does; only the latter has a last line. A second value keeps them apart.
+func (r *rewriter) local(stmt *ast.LocalAssignStmt) {
+	r.declare(stmt.Names...)
+	r.exprs(stmt.Exprs)
+	if len(stmt.Names) == 1 && len(stmt.Exprs) == 1 && stmt.LastLine() == 0 {
+		if _, ok := stmt.Exprs[0].(*ast.FunctionExpr); ok {
+			none := &ast.NilExpr{}
+			place(none, stmt)
+			stmt.Exprs = append(stmt.Exprs, none)
+		}
+	}
+}
+
+// generic gives a generic for exactly three values to begin with. The compiler counts them by the names of the loop,
+// leaves what was in the registers for those that are missing, and lays operands over one another.
+func generic(stmt *ast.GenericForStmt) ast.Stmt {
+	if len(stmt.Exprs) == 1 && isPlainCall(stmt.Exprs[0]) {
+		return stmt // pairs(t): the call gives three
+	}
+	s := &sequencer{at: stmt}
+	names := []string{"(generator)", "(state)", "(control)"}
+	s.add(&ast.LocalAssignStmt{Names: names, Exprs: stmt.Exprs})
+	stmt.Exprs = nil
+	for _, name := range names {
+		stmt.Exprs = append(stmt.Exprs, s.name(name))
+	}
+	s.stmts = append(s.stmts, stmt)
+	block := &ast.DoBlockStmt{Stmts: s.stmts}
+	place(block, stmt)
+	return block
+}
+
+// isPlainCall says whether e calls what a name and fields lead to, with all that it returns.
+func isPlainCall(e ast.Expr) bool {
+	call, ok := e.(*ast.FuncCallExpr)
+	if !ok || call.AdjustRet {
+		return false
+	}
+	at := call.Func
+	if at == nil {
+		at = call.Receiver
+	}
+	for {
+		switch e := at.(type) {
+		case *ast.IdentExpr:
+			return true
+		case *ast.AttrGetExpr:
+			if _, ok := e.Key.(*ast.StringExpr); !ok {
+				return false
+			}
+			at = e.Object
+		default:
+			return false
+		}
+	}
+}
+
+func (r *rewriter) exprs(list []ast.Expr) {
+	for i, e := range list {
+		list[i] = r.expr(e)
+	}
+}
+
+// expr rewrites an expression; nil stays nil.
+func (r *rewriter) expr(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.NumberExpr:
+		return r.number(e)
+	case *ast.StringExpr:
+		r.literal(e)
+	case *ast.Comma3Expr:
+		if !r.fn.varargs {
+			r.fail(e, "cannot use '...' outside a vararg function")
+		}
+	case *ast.FunctionExpr:
+		e.Stmts = r.body(e.ParList, e.Stmts, false)
+	case *ast.TableExpr:
+		return r.table(e)
+	case *ast.AttrGetExpr:
+		e.Object, e.Key = r.expr(e.Object), r.expr(e.Key)
+	case *ast.FuncCallExpr:
+		e.Func, e.Receiver = r.expr(e.Func), r.expr(e.Receiver)
+		r.exprs(e.Args)
+	default:
+		return r.operation(e)
+	}
+	return e
+}
+
+func (r *rewriter) operation(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.LogicalOpExpr:
+		e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
+		return decided(e)
+	case *ast.RelationalOpExpr:
+		e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
+	case *ast.StringConcatOpExpr:
+		e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
+	case *ast.ArithmeticOpExpr:
+		return r.arithmetic(e)
+	case *ast.UnaryMinusOpExpr:
+		e.Expr = r.expr(e.Expr)
+		return r.fold(e, func(v ...float64) float64 { return -v[0] }, e.Expr)
+	case *ast.UnaryNotOpExpr:
+		e.Expr = r.expr(e.Expr)
+	case *ast.UnaryLenOpExpr:
+		e.Expr = r.expr(e.Expr)
+	}
+	return e
+}
+
+// decided is the operand that a chain with a constant in front comes to: no jump is left at its head.
+func decided(e *ast.LogicalOpExpr) ast.Expr {
+	if !isConstant(e.Lhs) {
+		return e
+	}
+	if isFalse(e.Lhs) == (e.Operator == "and") {
+		return e.Lhs
+	}
+	switch rhs := e.Rhs.(type) { // one value of it
+	case *ast.FuncCallExpr:
+		rhs.AdjustRet = true
+	case *ast.Comma3Expr:
+		rhs.AdjustRet = true
+	}
+	return e.Rhs
+}
+
+func isConstant(e ast.Expr) bool {
+	switch e.(type) {
+	case *ast.StringExpr, *ast.NumberExpr, *ast.TrueExpr:
+		return true
+	}
+	return isFalse(e)
+}
+
+func isFalse(e ast.Expr) bool {
+	switch e.(type) {
+	case *ast.FalseExpr, *ast.NilExpr:
+		return true
+	}
+	return false
+}
+
+// place gives a new node the lines of the statement that it stands for.
+func place(to, from ast.PositionHolder) {
+	to.SetLine(from.Line())
+	to.SetLastLine(from.LastLine())
+}
+
+// around is a loop while its body is rewritten.
+type around struct {
+	blocks    int // around its body, in the function
+	functions int // seen before it
+	leaves    bool
+}
+
+// loop rewrites a loop's body and puts in front of it what the compiler needs to make the right code.
+func (r *rewriter) loop(body []ast.Stmt) []ast.Stmt {
+	outer := r.fn.loop
+	r.fn.loop = &around{blocks: r.fn.blocks + 1, functions: r.functions}
+	r.block(body)
+	leaves := r.fn.loop.leaves
+	r.fn.loop = outer
+	switch {
+	case leaves:
+		return slices.Concat(captured(body[0]), body)
+	case beginsWithJump(body):
+		return slices.Concat([]ast.Stmt{unused(body[0], "(first)")}, body)
+	}
+	return body
+}
+
+// leave is a break. It has to end the life of locals in blocks of its own around it that a function may have.
+func (r *rewriter) leave() {
+	if l := r.fn.loop; l != nil && r.fn.blocks > l.blocks && r.functions > l.functions {
+		l.leaves = true
+	}
+}
+
+// unused declares a local that nothing reads.
+func unused(at ast.PositionHolder, name string) ast.Stmt {
+	stmt := &ast.LocalAssignStmt{Names: []string{name}}
+	place(stmt, at)
+	return stmt
+}
+
+// beginsWithJump says whether a break may be the first instruction of a block.
+func beginsWithJump(stmts []ast.Stmt) bool {
+	for _, stmt := range stmts {
+		switch stmt := stmt.(type) {
+		case *ast.BreakStmt:
+			return true
+		case *ast.DoBlockStmt:
+			if len(stmt.Stmts) > 0 {
+				return beginsWithJump(stmt.Stmts)
+			}
+		case *ast.IfStmt:
+			return isConstant(stmt.Condition) && beginsWithJump(stmt.Then)
+		case *ast.LabelStmt:
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// captured makes a loop's block one with a local that a function has, without making that function. Only then does
+// the compiler end, at a break, the life of the locals in blocks between the break and the loop.
+func captured(at ast.PositionHolder) []ast.Stmt {
+	get := &ast.IdentExpr{Value: "(first)"}
+	result := &ast.ReturnStmt{Exprs: []ast.Expr{get}}
+	fn := &ast.FunctionExpr{ParList: &ast.ParList{}, Stmts: []ast.Stmt{result}}
+	keep := &ast.LocalAssignStmt{Names: []string{"(function)"}, Exprs: []ast.Expr{fn}}
+	dead := &ast.IfStmt{Condition: never(at), Then: []ast.Stmt{keep}}
+	for _, n := range []ast.PositionHolder{get, result, fn, keep, dead} {
+		place(n, at)
+	}
+	return []ast.Stmt{unused(at, "(first)"), dead}
+}
