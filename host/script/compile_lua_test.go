@@ -28,6 +28,8 @@ var wrongWithout = []struct{ name, source, want string }{
 	{"break first in a generic for", `for _ in pairs{ 1, 2 } do break end return 1`, "1"},
 	{"while false", `local n = 0 repeat while nil do local x end n = n + 1 until n == 3 return n`, "3"},
 	{"constant first in a loop", `local n, y = 0, 5 repeat local x = nil and y; n = n + 1 until n == 3 and not x return n`, "3"},
+	{"not not nil first in a loop", `local n = 0 for _ in pairs{ 1, 2 } do if not not nil then local x end n = n + 1 end return n`, "2"},
+	{"break behind empty blocks", `local n = 0 for _ in pairs{ 1, 2 } do n = n + 1 for _ in pairs{ 1, 2 } do do do end end break end end return n`, "2"},
 	{"loop's state is nil", `local seen local function f(s, c) seen = tostring(s) .. tostring(c) end for a in f do end local x, y, z = 7, 8, 9 for a in f do end return seen`,
 		"nilnil"},
 	{"loop's state from a call", `local function g() return 5, 1 end local function f(s, c) if c < s then return c + 1 end end local n = 0 for a in f, g() do n = n + a end return n`,

@@ -269,6 +269,7 @@ func (r *rewriter) operation(e ast.Expr) ast.Expr {
 		return r.fold(e, func(v ...float64) float64 { return -v[0] }, e.Expr)
 	case *ast.UnaryNotOpExpr:
 		e.Expr = r.expr(e.Expr)
+		return negated(e)
 	case *ast.UnaryLenOpExpr:
 		e.Expr = r.expr(e.Expr)
 	}
@@ -290,6 +291,19 @@ func decided(e *ast.LogicalOpExpr) ast.Expr {
 		rhs.AdjustRet = true
 	}
 	return e.Rhs
+}
+
+// negated is not e, for a constant the result.
+func negated(e *ast.UnaryNotOpExpr) ast.Expr {
+	if !isConstant(e.Expr) {
+		return e
+	}
+	var result ast.Expr = &ast.FalseExpr{}
+	if isFalse(e.Expr) {
+		result = &ast.TrueExpr{}
+	}
+	place(result, e)
+	return result
 }
 
 func isConstant(e ast.Expr) bool {
@@ -353,22 +367,43 @@ func unused(at ast.PositionHolder, name string) ast.Stmt {
 
 // beginsWithJump says whether a break may be the first instruction of a block.
 func beginsWithJump(stmts []ast.Stmt) bool {
+	jump, _ := firstIsJump(stmts)
+	return jump
+}
+
+// firstIsJump says whether the first instruction of statements is a break, and whether there is any at all.
+func firstIsJump(stmts []ast.Stmt) (jump, some bool) {
 	for _, stmt := range stmts {
 		switch stmt := stmt.(type) {
 		case *ast.BreakStmt:
-			return true
+			return true, true
 		case *ast.DoBlockStmt:
-			if len(stmt.Stmts) > 0 {
-				return beginsWithJump(stmt.Stmts)
-			}
+			jump, some = firstIsJump(stmt.Stmts)
 		case *ast.IfStmt:
-			return isConstant(stmt.Condition) && beginsWithJump(stmt.Then)
+			if !isConstant(stmt.Condition) {
+				return false, true
+			}
+			jump, some = firstIsJump(stmt.Then)
+			jump = jump || !some && len(stmt.Else) > 0 // the jump over else
+		case *ast.WhileStmt:
+			if !isConstant(stmt.Condition) {
+				return false, true
+			}
+			jump, some = firstIsJump(stmt.Stmts)
+			jump, some = jump || !some, true // the jump back
+		case *ast.RepeatStmt:
+			if jump, some = firstIsJump(stmt.Stmts); !some {
+				jump, some = isConstant(stmt.Condition), !isConstant(stmt.Condition)
+			}
 		case *ast.LabelStmt:
 		default:
-			return false
+			return false, true
+		}
+		if jump || some {
+			return jump, true
 		}
 	}
-	return false
+	return false, false
 }
 
 // captured makes a loop's block one with a local that a function has, without making that function. Only then does

@@ -86,6 +86,8 @@ const (
 type comparison struct {
 	t      *testing.T
 	L      *lua.LState
+	close  func() // of L
+	runs   int
 	ctx    context.Context // of L; it ends when a program takes too long, and L with it
 	cancel context.CancelFunc
 	path   string // of Lua 5.1
@@ -97,8 +99,8 @@ type comparison struct {
 
 func newComparison(t *testing.T) *comparison {
 	t.Helper()
-	c := &comparison{t: t, path: lua51(t)}
-	t.Cleanup(c.end)
+	c := &comparison{t: t, path: lua51(t), close: func() {}}
+	t.Cleanup(func() { c.end(); c.close() })
 	return c
 }
 
@@ -141,28 +143,30 @@ func (c *comparison) end() {
 	}
 }
 
-// fullState is a state as scripts have it, with the driver in it.
-func fullState(t *testing.T) *lua.LState {
+// fullState is a state as scripts have it, with the driver in it, and what closes it.
+func fullState(t *testing.T) (*lua.LState, func()) {
 	t.Helper()
 	p, err := New(Options{Stdout: io.Discard, Stderr: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.Close)
 	rt := &bindings.Runtime{Task: p.main, Scheduler: p.sched, Main: true, Stdout: io.Discard, Shared: p.shared, NewState: p.newState, LoadModule: p.loader.load,
 		Log: func(string, string, map[string]any) {}}
 	L, err := p.newState(rt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(L.Close)
 	fn, err := compile(L, "driver", `CHUNK = "p"`+luaDriver)
 	if err != nil {
 		t.Fatal(err)
 	}
 	L.Push(fn)
 	L.Call(0, 0)
-	return L
+	return L, func() {
+		rt.End(L)
+		L.Close()
+		p.Close()
+	}
 }
 
 // both runs a program on either side, each for a while at most.
@@ -196,8 +200,9 @@ func (c *comparison) theirs() (string, error) {
 }
 
 func (c *comparison) ours(source string) string {
-	if c.L == nil || c.ctx.Err() != nil {
-		c.L = fullState(c.t)
+	if c.runs++; c.L == nil || c.ctx.Err() != nil || c.runs%2000 == 0 { // a state keeps what ever was a coroutine
+		c.close()
+		c.L, c.close = fullState(c.t)
 		c.ctx, c.cancel = context.WithCancel(context.Background())
 		c.L.SetContext(c.ctx)
 	}
