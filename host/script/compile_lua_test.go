@@ -134,6 +134,8 @@ func TestSourceLimits(t *testing.T) {
 		{"what looks like brackets", "local s = '" + strings.Repeat("({[", 2000) + "' --[[" + strings.Repeat("(", 2000) + "]] --" + strings.Repeat("{", 2000) +
 			"\ns = [==[" + strings.Repeat("]] [[ do ", 2000) + "]==] .. \"\\\"" + strings.Repeat("function ", 2000) + "\" return s", ""},
 		{"many of each, side by side", strings.Repeat("if a then x = {f(a)} end repeat local g = function() while a do end end until a ", 3000), ""},
+		{"goto beside a function", "local x = 1 local f = function() return x end\nfor i = 1, 2 do if i == 1 then goto c end x = x + 1 ::c:: end", "s.lua:2: goto in a function"},
+		{"goto", "for i = 1, 2 do if i == 1 then goto c end x = x + 1 ::c:: end", ""},
 		{"190 levels", "return " + strings.Repeat("{", 190) + strings.Repeat("}", 190), ""},
 		{"19,000 operators", "local a = 1 return " + strings.Repeat("a+", 19_000) + "1", ""},
 		{"19,000 constants in operators", "return " + strings.Repeat("2+", 19_000) + "1", ""},

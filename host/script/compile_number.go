@@ -12,9 +12,9 @@ import (
 // number gives a numeral the value that Lua gives it. The compiler reads a second leading zero as octal, and what
 // it can't read, 1e999 for one, as not a number.
 func (r *rewriter) number(e *ast.NumberExpr) ast.Expr {
-	v, err := readNumeral(e.Value)
+	v, ok := readNumeral(e.Value)
 	switch {
-	case err != nil:
+	case !ok:
 		r.fail(e, "malformed number near '%s'", strings.TrimRightFunc(e.Value, func(c rune) bool { return c <= ' ' || c > '~' }))
 	case math.IsInf(v, 0):
 		one, zero := &ast.NumberExpr{Value: "1"}, &ast.NumberExpr{Value: "0"}
@@ -102,13 +102,15 @@ func plainNumeral(s string) bool {
 	return len(s) < 16 && (s[0] != '0' || len(s) == 1)
 }
 
-func readNumeral(s string) (float64, error) {
+func readNumeral(s string) (float64, bool) {
 	if len(s) > 2 && (s[1] == 'x' || s[1] == 'X') {
 		s += "p0"
 	}
+	return parseFloat(s)
+}
+
+// parseFloat reads a number; one that is too large is infinite, as in C.
+func parseFloat(s string) (float64, bool) {
 	v, err := strconv.ParseFloat(s, 64)
-	if errors.Is(err, strconv.ErrRange) {
-		err = nil // infinite, as in C
-	}
-	return v, err
+	return v, err == nil || errors.Is(err, strconv.ErrRange)
 }

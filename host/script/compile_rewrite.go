@@ -22,8 +22,9 @@ type function struct {
 	locals    map[string]bool // names that are a local somewhere in it
 	lastParam string
 	varargs   bool
-	blocks    int     // around this place
-	loop      *around // the innermost
+	blocks    int           // around this place
+	loop      *around       // the innermost
+	jump      *ast.GotoStmt // a goto in it
 	literals  []ast.Expr
 	kept      map[ast.Expr]bool // constants and operations with these that stay as they are
 	chain     ast.Expr          // the last arithmetic operation, with how many in a row before it
@@ -53,7 +54,12 @@ func (r *rewriter) body(params *ast.ParList, stmts []ast.Stmt, method bool) []as
 	for _, name := range params.Names {
 		r.param(name)
 	}
-	return r.outline(r.block(stmts))
+	before := r.functions
+	stmts = r.block(stmts)
+	if at := r.fn.jump; at != nil && r.functions > before {
+		r.fail(at, "goto in a function with functions inside, whose locals it would take apart: use a loop or a condition (Lua 5.1 has no goto)")
+	}
+	return r.outline(stmts)
 }
 
 func (r *rewriter) param(name string) {
@@ -96,6 +102,8 @@ func (r *rewriter) stmt(stmt ast.Stmt) ast.Stmt {
 		r.exprs(stmt.Exprs)
 	case *ast.BreakStmt:
 		r.leave()
+	case *ast.GotoStmt:
+		r.fn.jump = stmt
 	default:
 		return r.control(stmt)
 	}

@@ -57,6 +57,7 @@ func TestMultipleAssignment(t *testing.T) {
 func results(t *testing.T, source string) string {
 	t.Helper()
 	L := state(t)
+	repairNumbers(L)
 	replaceLoad(L)
 	fn, err := compile(L, "s.lua", source)
 	if err != nil {

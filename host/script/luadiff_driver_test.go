@@ -21,12 +21,12 @@ end
 local shared = { "assert", "error", "getmetatable", "setmetatable", "ipairs", "pairs", "next", "pcall", "xpcall", "rawequal", "rawget",
   "rawset", "select", "tonumber", "type", "unpack", "string", "table", "math", "coroutine", "loadstring", "getfenv", "setfenv" }
 function run(source)
-  local out, n, ticks = {}, 0, 0
+  local out, n, ticks, most = {}, 0, 0, 400
   local env = { S = S }
   for _, name in ipairs(shared) do env[name] = _G[name] end
   env._G = env
   function env.P(...)
-    if n > 400 then error("out", 0) end
+    if n > most then error("out", 0) end
     n = n + 1
     local line = {}
     for i = 1, select("#", ...) do line[i] = S((select(i, ...))) end
@@ -41,6 +41,7 @@ function run(source)
   if not f then return "does not compile" end
   setfenv(f, env)
   local function last(ok, ...)
+    most = n + 1
     if ok then
       env.P("returned", ...)
     else

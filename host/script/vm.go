@@ -40,6 +40,7 @@ func (p *Program) newState(rt *bindings.Runtime) (*lua.LState, error) {
 	L := lua.NewState(lua.Options{SkipOpenLibs: true, IncludeGoStackTrace: true, CallStackSize: callFrames,
 		RegistrySize: stackValues, RegistryMaxSize: stackMaximum, RegistryGrowStep: stackStep})
 	openLibraries(L)
+	repairNumbers(L)
 	replaceStdio(L, p.opts.Stdout, p.opts.Stderr)
 	if !p.opts.AllowExec {
 		forbidExec(L)

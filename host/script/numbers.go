@@ -1,0 +1,114 @@
+package script
+
+import (
+	"math"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// maxList is what a list's indices are below; a larger number is a key like any other. gopher-lua fills a list up to
+// the largest index: with its own limit, 2^26, one packet number as a key takes gigabytes.
+const maxList = 1 << 24
+
+func init() { lua.MaxArrayIndex = maxList }
+
+// repairNumbers gives a state Lua 5.1's math.huge, tonumber and arithmetic with text: gopher-lua has a finite
+// math.huge, does not read "1e3", and takes "010" for octal.
+func repairNumbers(L *lua.LState) {
+	L.SetField(L.GetGlobal(lua.MathLibName), "huge", lua.LNumber(math.Inf(1)))
+	other := L.GetGlobal("tonumber")
+	L.SetGlobal("tonumber", L.NewFunction(func(L *lua.LState) int { return luaToNumber(L, other) }))
+	meta := L.NewTable()
+	meta.RawSetString("__index", L.GetGlobal(lua.StringLibName))
+	for event, compute := range arithmetic {
+		meta.RawSetString(event, L.NewFunction(func(L *lua.LState) int { return textArithmetic(L, event, compute) }))
+	}
+	L.SetMetatable(lua.LString(""), meta)
+}
+
+// luaToNumber is tonumber; other does it for bases.
+func luaToNumber(L *lua.LState, other lua.LValue) int {
+	text, isText := L.CheckAny(1).(lua.LString)
+	if base := L.OptInt(2, 10); base != 10 || !isText {
+		L.Insert(other, 1)
+		L.Call(L.GetTop()-1, 1)
+		return 1
+	}
+	v, ok := readNumber(string(text))
+	if !ok {
+		L.Push(lua.LNil)
+		return 1
+	}
+	L.Push(lua.LNumber(v))
+	return 1
+}
+
+// readNumber reads text as C's strtod does, with nothing behind but space.
+func readNumber(s string) (float64, bool) {
+	s = strings.Trim(s, " \t\n\v\f\r")
+	if strings.Contains(s, "_") { // Go's, in numerals
+		return 0, false
+	}
+	digits := strings.TrimLeft(s, "+-")
+	if len(digits) > 1 && (digits[1] == 'x' || digits[1] == 'X') && !strings.ContainsAny(digits, "pP") {
+		s += "p0"
+	}
+	return parseFloat(s)
+}
+
+// arithmetic is what operators do with two numbers.
+var arithmetic = map[string]func(a, b float64) float64{
+	"__add": func(a, b float64) float64 { return a + b },
+	"__sub": func(a, b float64) float64 { return a - b },
+	"__mul": func(a, b float64) float64 { return a * b },
+	"__div": func(a, b float64) float64 { return a / b },
+	"__mod": modulo,
+	"__pow": math.Pow,
+	"__unm": func(a, _ float64) float64 { return -a },
+}
+
+// modulo has the sign of b.
+func modulo(a, b float64) float64 {
+	v := math.Mod(a, b)
+	if b > 0 && v < 0 || b < 0 && v > 0 {
+		v += b
+	}
+	return v
+}
+
+// textArithmetic is an operation of which an operand is text: with numbers, where both are some, else what the other
+// operand does.
+func textArithmetic(L *lua.LState, event string, compute func(a, b float64) float64) int {
+	a, aok := operandNumber(L.Get(1))
+	b, bok := operandNumber(L.Get(2))
+	if aok && (bok || event == "__unm") {
+		L.Push(lua.LNumber(compute(a, b)))
+		return 1
+	}
+	for n := 1; n <= 2; n++ {
+		if v := L.Get(n); v.Type() != lua.LTString {
+			if f := L.GetMetaField(v, event); f != lua.LNil {
+				L.Insert(f, 1)
+				L.Call(2, 1)
+				return 1
+			}
+		}
+	}
+	wrong := L.Get(1)
+	if aok {
+		wrong = L.Get(2)
+	}
+	L.RaiseError("attempt to perform arithmetic on a %s value", wrong.Type())
+	return 0
+}
+
+func operandNumber(v lua.LValue) (float64, bool) {
+	switch v := v.(type) {
+	case lua.LNumber:
+		return float64(v), true
+	case lua.LString:
+		return readNumber(string(v))
+	}
+	return 0, false
+}
