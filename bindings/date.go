@@ -54,12 +54,16 @@ func osDate(c *call) int {
 		t.RawSetString("isdst", lua.LFalse)
 		return c.push(t)
 	}
+	reserve(c.L, longestDate*uint64(len(format)))
 	text, err := strftime(format, at)
 	if err != nil {
 		c.argError(1, "%v", err)
 	}
 	return c.push(lua.LString(text))
 }
+
+// longestDate is more than any two characters of a format become.
+const longestDate = 16
 
 // strftime renders the letters of C's strftime that don't depend on a language or a zone.
 func strftime(format string, at time.Time) (string, error) {

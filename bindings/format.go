@@ -23,6 +23,7 @@ func stringFormat(c *call) int {
 	var out strings.Builder
 	for n := 2; ; n++ {
 		plain, rest, found := strings.Cut(text, "%")
+		reserve(c.L, uint64(out.Len()+len(plain)))
 		out.WriteString(plain)
 		if !found {
 			return c.push(lua.LString(out.String()))
@@ -39,7 +40,9 @@ func stringFormat(c *call) int {
 		if n > c.count() {
 			c.argError(n, "no value for %%%c", d.verb)
 		}
-		out.WriteString(d.render(c, n))
+		piece := d.render(c, n)
+		reserve(c.L, uint64(out.Len()+len(piece)))
+		out.WriteString(piece)
 		text = tail
 	}
 }
@@ -91,7 +94,9 @@ func (d directive) spec(verb string) string {
 func (d directive) render(c *call, n int) string {
 	switch d.verb {
 	case 'q':
-		return quote(c.str(n, "a string"))
+		s := c.str(n, "a string")
+		reserve(c.L, 4*uint64(len(s)))
+		return quote(s)
 	case 's':
 		s := c.rt.text(c.L, c.arg(n))
 		if d.precision >= 0 && d.precision < len(s) {

@@ -129,7 +129,9 @@ func globalPrint(c *call) int {
 		if n > 1 {
 			b.WriteByte('\t')
 		}
-		b.WriteString(c.rt.text(c.L, c.arg(n)))
+		text := c.rt.text(c.L, c.arg(n))
+		reserve(c.L, uint64(b.Len()+len(text)))
+		b.WriteString(text)
 	}
 	b.WriteByte('\n')
 	if _, err := io.WriteString(c.rt.Stdout, b.String()); err != nil {

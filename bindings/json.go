@@ -9,12 +9,19 @@ import (
 	"math"
 	"sort"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
 )
 
-const maxNesting = 100
+const (
+	maxNesting = 100
+	maxJSON    = 64 << 20 // bytes of text, which a table that has others many times over soon has
+	decoded    = 40       // bytes that a byte of JSON may become
+)
+
+var errLongJSON = fmt.Errorf("its JSON is longer than %d MiB", maxJSON>>20)
 
 // moduleJSON is daqiri.json: a value as JSON on one line, with sorted keys.
 func moduleJSON(c *call) int {
@@ -28,7 +35,9 @@ func moduleJSON(c *call) int {
 
 // moduleFromJSON is daqiri.from_json. Broken text is an expected failure: nil, status, text.
 func moduleFromJSON(c *call) int {
-	d := json.NewDecoder(bytes.NewReader([]byte(c.str(1, "JSON text"))))
+	text := c.str(1, "JSON text")
+	c.check(room(c.L, decoded*uint64(len(text))))
+	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	var v any
 	err := d.Decode(&v)
@@ -78,6 +87,9 @@ func appendJSON(out []byte, v lua.LValue, depth int) ([]byte, error) {
 	case lua.LString:
 		return appendText(out, string(v))
 	case *lua.LTable:
+		if len(out) > maxJSON {
+			return nil, errLongJSON
+		}
 		return appendTable(out, v, depth)
 	case *lua.LUserData:
 		switch x := v.Value.(type) {
@@ -109,6 +121,9 @@ func appendNumber(out []byte, f float64) ([]byte, error) {
 func appendText(out []byte, s string) ([]byte, error) {
 	if !utf8.ValidString(s) {
 		return nil, errors.New("a string that is not UTF-8 has no JSON form (daqiri.hex shows bytes)")
+	}
+	if len(out)+len(s) > maxJSON {
+		return nil, errLongJSON
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -162,5 +162,7 @@ func packetHex(c *call) int {
 
 // moduleHex is daqiri.hex: the bytes of a string, two digits each.
 func moduleHex(c *call) int {
-	return c.push(lua.LString(hex.EncodeToString([]byte(c.str(1, "string")))))
+	s := c.str(1, "string")
+	reserve(c.L, 2*uint64(len(s)))
+	return c.push(lua.LString(hex.EncodeToString([]byte(s))))
 }

@@ -9,6 +9,17 @@ import (
 // plainValue makes Go values of Lua ones, as decoded YAML gives them: map[string]any, []any, string,
 // bool, float64, nil.
 func plainValue(v lua.LValue, depth int) (any, error) {
+	p := plainer{left: maxExported}
+	return p.value(v, depth)
+}
+
+// plainer counts the values that it may make still: a table that is in others many times over is as many.
+type plainer struct{ left int }
+
+func (p *plainer) value(v lua.LValue, depth int) (any, error) {
+	if p.left--; p.left < 0 {
+		return nil, fmt.Errorf("more than %d values (a table that is in others many times over?)", maxExported)
+	}
 	if depth > maxNesting {
 		return nil, fmt.Errorf("nested deeper than %d levels (a table that contains itself?)", maxNesting)
 	}
@@ -22,20 +33,22 @@ func plainValue(v lua.LValue, depth int) (any, error) {
 	case lua.LString:
 		return string(v), nil
 	case *lua.LTable:
-		return plainTable(v, depth)
+		return p.table(v, depth)
 	}
 	return nil, fmt.Errorf("%s can't be part of a configuration", describe(v))
 }
 
-// plainTable makes a list where the keys are 1..n, else a map; an empty table is an empty map.
-func plainTable(t *lua.LTable, depth int) (any, error) {
+// table makes a list where the keys are 1..n, else a map; an empty table is an empty map.
+func (p *plainer) table(t *lua.LTable, depth int) (any, error) {
 	length, n := t.Len(), 0
 	list := make([]any, 0, length)
 	table := map[string]any{}
 	var fault error
 	t.ForEach(func(k, e lua.LValue) {
-		n++
-		x, err := plainValue(e, depth+1)
+		if n++; fault != nil {
+			return
+		}
+		x, err := p.value(e, depth+1)
 		if err != nil {
 			fault = firstError(fault, fmt.Errorf("%s: %w", k, err))
 		}

@@ -11,6 +11,9 @@ import (
 // pair is one entry of a table on its way to another state.
 type pair struct{ key, value any }
 
+// maxExported is how many values a message, or an argument of a task, may hold.
+const maxExported = 1 << 20
+
 // passed is a receive or transmit queue on its way to another task.
 type passed struct {
 	q  *session.Queue
@@ -23,6 +26,12 @@ func (c *call) export(v lua.LValue, queues bool, depth int) (any, error) {
 	if depth > maxNesting {
 		return nil, fmt.Errorf("nested deeper than %d levels (a table that contains itself?)", maxNesting)
 	}
+	if depth == 0 {
+		c.rt.exported = 0
+	}
+	if c.rt.exported++; c.rt.exported > maxExported {
+		return nil, fmt.Errorf("more than %d values (a table that is in others many times over?)", maxExported)
+	}
 	switch v := v.(type) {
 	case *lua.LNilType, lua.LBool, lua.LNumber, lua.LString:
 		return v, nil
@@ -30,6 +39,9 @@ func (c *call) export(v lua.LValue, queues bool, depth int) (any, error) {
 		var pairs []pair
 		var fault error
 		v.ForEach(func(k, e lua.LValue) {
+			if fault != nil {
+				return
+			}
 			key, err := c.export(k, false, depth+1)
 			if err == nil {
 				e, err := c.export(e, queues, depth+1)

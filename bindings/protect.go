@@ -1,6 +1,8 @@
 package bindings
 
 import (
+	"strings"
+
 	lua "github.com/yuin/gopher-lua"
 )
 
@@ -12,7 +14,7 @@ import (
 // raises instead of ending the coroutine in silence.
 
 const (
-	maxProtected      = 200     // calls of pcall inside each other, as in C Lua
+	maxProtected      = 200     // threads that wait for each other: pcall and resume inside each other, as in C Lua
 	protectedRegistry = 4 << 10 // values that a thread has room for before it grows
 )
 
@@ -38,17 +40,14 @@ func globalXpcall(c *call) int {
 // protected calls argument 1 with the arguments from 1 + skip on.
 func (c *call) protected(skip int, handler *lua.LFunction) int {
 	rt, L := c.rt, c.L
-	if rt.nested >= maxProtected {
-		c.raise("stack overflow (pcall inside pcall %d times)", maxProtected)
-	}
-	th := rt.thread()
-	rt.nested++
+	depth := rt.nest(L)
+	th := rt.thread(L)
 	before := rt.current
 	if L == before {
 		rt.current = th
 	}
 	defer func() {
-		rt.nested--
+		rt.nested -= depth
 		rt.current = before
 	}()
 	th.Push(L.Get(1))
@@ -79,10 +78,28 @@ func (c *call) protected(skip int, handler *lua.LFunction) int {
 
 // raised is the value that was raised.
 func raised(err error) lua.LValue {
-	if e, ok := err.(*lua.ApiError); ok && e.Object != nil {
-		return e.Object
+	e, ok := err.(*lua.ApiError)
+	switch {
+	case !ok || e.Object == nil:
+		return lua.LString(err.Error())
+	case e.Type == lua.ApiErrorPanic && e.Object == lua.LString(frameOverflow):
+		return lua.LString(topOf(e.StackTrace) + " stack overflow")
 	}
-	return lua.LString(err.Error())
+	return e.Object
+}
+
+// frameOverflow is what gopher-lua panics with where a thread's small stack of frames can't grow any more.
+const frameOverflow = "lua callstack overflow"
+
+// topOf is the position of the innermost call of a stack trace that is a script's, "FILE:LINE:".
+func topOf(trace string) string {
+	_, trace, _ = strings.Cut(trace, "stack traceback:\n")
+	for line := range strings.Lines(trace) {
+		if at, _, ok := strings.Cut(strings.TrimSpace(line), " in "); ok && !strings.HasPrefix(at, "[G]") {
+			return at
+		}
+	}
+	return ""
 }
 
 // caught calls xpcall's handler. gopher-lua leaves the upvalues of the failed frames open where there
@@ -105,19 +122,14 @@ func caught(th *lua.LState, handler *lua.LFunction) int {
 	return 1
 }
 
-// thread takes a thread of the pool, or makes one, with small stacks where these can grow.
-func (rt *Runtime) thread() *lua.LState {
+// thread takes a thread of the pool, or makes one; it ends when L does.
+func (rt *Runtime) thread(L *lua.LState) (th *lua.LState) {
 	if n := len(rt.threads); n > 0 {
-		th := rt.threads[n-1]
+		th = rt.threads[n-1]
 		rt.threads = rt.threads[:n-1]
-		return th
+	} else {
+		rt.small(rt.root, protectedRegistry, func() { th, _ = rt.root.NewThread() })
 	}
-	before := rt.root.Options
-	if before.RegistryMaxSize > before.RegistrySize {
-		rt.root.Options.RegistrySize = min(before.RegistrySize, protectedRegistry)
-		rt.root.Options.MinimizeStackMemory = true
-	}
-	th, _ := rt.root.NewThread() // its context ends with that of the state
-	rt.root.Options = before
+	th.SetContext(L.Context())
 	return th
 }

@@ -6,6 +6,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/runtime/memory"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
@@ -37,6 +38,7 @@ type Runtime struct {
 	types     map[string]*liveType // those in use
 	leases    *session.Leases      // what the state holds
 	random    random
+	exported  int            // values of a message that is being copied
 	opened    []*Opened      // by this state
 	place     place          // of the task: what may wait
 	parent    *task.Task     // of a spawned task
@@ -50,7 +52,7 @@ type Runtime struct {
 	listeners map[*session.Interface]*listener
 	current   *lua.LState   // the thread on which a call may wait: root, or the innermost pcall's
 	threads   []*lua.LState // for pcall
-	nested    int           // calls of pcall inside each other
+	nested    int           // calls of pcall and resume inside each other
 	listening int           // handlers of any kind: a spawned task goes on for them
 	began     int64         // scheduler's time at Register
 }
@@ -74,9 +76,13 @@ func Register(L *lua.LState, rt *Runtime) {
 	rt.tasks = map[*task.Task]*taskHandle{}
 	rt.leases = session.NewLeases()
 	rt.began = rt.Scheduler.Now()
-	L.SetContext(rt.Task.Context())
+	watched := memory.New(rt.Task.Context())
+	rt.Task.AtExit(watched.Release)
+	L.SetContext(watched)
 	rt.preload()
 	rt.replaceGlobals()
+	rt.replaceStrings()
+	rt.replaceCoroutines()
 	rt.strictGlobals()
 }
 

@@ -2,6 +2,7 @@
 // service its path from there; a limit holds for all groups below, so each group on the way up is asked.
 // Version 2 has one tree (itself the root, or beside version 1 in `unified`), version 1 one for memory.
 #include "cgroup.h"
+#include "dq.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -67,4 +68,8 @@ uint64_t dqi_cgroup_limit(const char *own, const char *root, char *file, size_t 
     }
     fclose(f);
     return s.least;
+}
+
+uint64_t dq_cgroup_memory(char *file, size_t n) {
+    return dqi_cgroup_limit("/proc/self/cgroup", "/sys/fs/cgroup", file, n);
 }

@@ -57,6 +57,10 @@ typedef struct dq_waiter dq_waiter;
 typedef struct dq_template dq_template;
 typedef struct dq_prog dq_prog;
 
+// The least memory limit, in bytes, of this process's control groups; UINT64_MAX: none. *file, of n bytes:
+// where it stands. Reads files.
+uint64_t dq_cgroup_memory(char *file, size_t n);
+
 // The name of a status ("NO_SPACE_AVAILABLE"), or strerror's words for a system error. Static or thread-local
 // text.
 const char *dq_err_name(int err);

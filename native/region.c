@@ -5,7 +5,6 @@
 // address every packet by (descriptor, offset). A pool is a stack of buffer ids: the buffer used last is the
 // warmest.
 #include "region.h"
-#include "cgroup.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -204,7 +203,7 @@ static int check_size(const dq_session *s, uint64_t small, dq_diag *diag) {
             "memory regions: they take %llu MiB and this host has %llu; hint: lower num_bufs or buf_size",
             (unsigned long long)(s->arena_bytes >> 20), (unsigned long long)(ram >> 20));
     char file[256];
-    uint64_t group = dqi_cgroup_limit("/proc/self/cgroup", "/sys/fs/cgroup", file, sizeof file);
+    uint64_t group = dq_cgroup_memory(file, sizeof file);
     if (small > group)
         return dqi_fail(diag, DQ_ESYS - ENOMEM,
                         "memory regions: they take %llu MiB and %s allows %llu; hint: lower num_bufs or "

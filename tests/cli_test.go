@@ -113,12 +113,16 @@ var stopCases = []struct {
 		s:start()
 		print("ready")
 		while true do pcall(function() while true do end end) end`, []os.Signal{syscall.SIGINT}, 130, []string{"default: ran for"}},
-	{"quadratic find", `
+	{"endless find", `
 		local s = require "daqiri".open()
 		s:start()
 		print("ready")
-		local a = ("a"):rep(90000)
-		string.find(a, a:gsub("a", "a-") .. "b")`, []os.Signal{syscall.SIGINT}, 130, []string{"task main did not come back", "default: ran for"}},
+		string.find(("a"):rep(90000), ("a-"):rep(30) .. "b")`, []os.Signal{syscall.SIGINT}, 130, []string{"s.lua:5: the script was still busy", "default: ran for"}},
+	{"a file that nobody writes", `
+		local s = require "daqiri".open()
+		s:start()
+		print("ready")
+		io.open("fifo"):read()`, []os.Signal{syscall.SIGINT}, 130, []string{"task main did not come back", "default: ran for"}},
 	{"second Ctrl-C", `
 		print("ready")
 		while true do end`, []os.Signal{syscall.SIGINT, syscall.SIGINT}, 130, nil},
@@ -134,6 +138,9 @@ func TestStop(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			if err := os.WriteFile(filepath.Join(dir, "s.lua"), []byte(c.source), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			stdout, stderr, code := stopProgram(t, program, dir, c.signals)

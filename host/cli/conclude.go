@@ -29,7 +29,7 @@ func (r *runner) conclude() ExitCode {
 		fmt.Fprintf(stderr, "%s: the script was still busy here %v after the stop, and was ended\n", at, stopGrace)
 	}
 	if len(r.abandoned) > 0 {
-		fmt.Fprintf(stderr, "task %s did not come back and was left behind: a long call of the string library can't be interrupted\n",
+		fmt.Fprintf(stderr, "task %s did not come back and was left behind: a call that waits outside of Lua, for a file or a program, can't be interrupted\n",
 			strings.Join(r.abandoned, ", "))
 	}
 	report := summary.Collect(r.program.Shared().Sessions())

@@ -9,6 +9,8 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/daqiri/daqiri-run/runtime/memory"
 )
 
 // Lua is the Executor over one Lua state. Exec and Complete belong on the task that owns L; Interrupt may be called
@@ -41,8 +43,15 @@ func (x *Lua) Exec(name, source string) (string, error) {
 		return "", errors.New(FormatError(L, err))
 	}
 	outer := L.Context()
-	ctx := x.context(outer)
-	L.SetContext(ctx)
+	guard, guarded := outer.(*memory.Guard)
+	var ctx context.Context
+	if guarded { // goes on within the chunk's context
+		ctx = x.context(guard.Inner())
+		L.SetContext(guard.Under(ctx))
+	} else {
+		ctx = x.context(outer)
+		L.SetContext(ctx)
+	}
 	defer restoreContext(L, outer)
 
 	top := L.GetTop()

@@ -4,6 +4,8 @@ import (
 	"io"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings"
 )
 
 // replaceStdio sends what io.write, io.stdout and io.stderr write through the host's writers, which share the
@@ -42,7 +44,9 @@ func writeValues(L *lua.LState, w io.Writer, first int) int {
 	var text []byte
 	for i := first; i <= L.GetTop(); i++ {
 		L.CheckTypes(i, lua.LTNumber, lua.LTString)
-		text = append(text, lua.LVAsString(L.Get(i))...)
+		s := lua.LVAsString(L.Get(i))
+		bindings.Reserve(L, len(text)+len(s))
+		text = append(text, s...)
 	}
 	if _, err := w.Write(text); err != nil {
 		L.Push(lua.LNil)

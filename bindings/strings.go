@@ -1,0 +1,363 @@
+package bindings
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/pattern"
+)
+
+// The functions on strings that search, or that make a string which may be longer than their arguments: as in
+// Lua 5.1, within the limits. They are hot, so they are made without a call.
+
+// replaceStrings puts them into string and table.
+func (rt *Runtime) replaceStrings() {
+	for library, functions := range map[string]map[string]lua.LGFunction{
+		lua.StringLibName: {"find": stringFind, "gfind": stringGmatch, "gmatch": stringGmatch, "gsub": stringGsub, "lower": stringLower,
+			"match": stringMatch, "rep": stringRep, "upper": stringUpper},
+		lua.TabLibName: {"concat": tableConcat},
+	} {
+		t, ok := rt.globals().RawGetString(library).(*lua.LTable)
+		if !ok {
+			continue
+		}
+		for name, fn := range functions {
+			t.RawSetString(name, rt.root.NewFunction(fn))
+		}
+	}
+}
+
+// argumentError raises as Lua's own functions do.
+func argumentError(L *lua.LState, n int, name, why string) {
+	raise(L, "bad argument #%d to '%s' (%s)", n, name, why)
+}
+
+// textArg is a string, or a number as one.
+func textArg(L *lua.LState, n int, name string) string {
+	switch v := L.Get(n).(type) {
+	case lua.LString:
+		return string(v)
+	case lua.LNumber:
+		return v.String()
+	}
+	argumentError(L, n, name, "string expected, got "+kind(L, n))
+	return ""
+}
+
+func kind(L *lua.LState, n int) string {
+	if n > L.GetTop() {
+		return "no value"
+	}
+	return L.Get(n).Type().String()
+}
+
+// intArg is a number without its fraction, or a text that is one, between the smallest and the largest int32; missing where the argument is absent.
+func intArg(L *lua.LState, n int, name string, missing int) int {
+	v := L.Get(n)
+	if v == lua.LNil && missing != required {
+		return missing
+	}
+	f, ok := v.(lua.LNumber)
+	if s, text := v.(lua.LString); text {
+		f, ok = lua.LVAsNumber(s), lua.LVCanConvToString(s) && numeral(string(s))
+	}
+	if !ok || math.IsNaN(float64(f)) {
+		argumentError(L, n, name, "number expected, got "+kind(L, n))
+	}
+	return int(max(min(float64(f), 1<<53), -1<<53))
+}
+
+// required is no default.
+const required = math.MinInt
+
+func numeral(s string) bool {
+	_, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	return err == nil || lua.LVAsNumber(lua.LString(s)) != 0
+}
+
+// from is the place, from 0, that a script means by the start of a search.
+func from(init, length int) int {
+	if init < 0 {
+		init += length + 1
+	}
+	return min(max(init-1, 0), length)
+}
+
+// matcher makes one that the end of the task, and a want of memory, interrupt.
+func matcher(L *lua.LState, src, pat string) *pattern.Matcher {
+	ctx := L.Context()
+	return pattern.New(src, pat, func() error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		default:
+			return nil
+		}
+	})
+}
+
+func checkPattern(L *lua.LState, err error) {
+	if err != nil {
+		raise(L, "%s", err.Error())
+	}
+}
+
+func stringFind(L *lua.LState) int { return search(L, "find") }
+
+func stringMatch(L *lua.LState) int { return search(L, "match") }
+
+// search is string.find and string.match.
+func search(L *lua.LState, name string) int {
+	src, pat := textArg(L, 1, name), textArg(L, 2, name)
+	at := from(intArg(L, 3, name, 1), len(src))
+	find := name == "find"
+	if find && (lua.LVAsBool(L.Get(4)) || pattern.Plain(pat)) {
+		k := strings.Index(src[at:], pat)
+		if k < 0 {
+			L.Push(lua.LNil)
+			return 1
+		}
+		L.Push(lua.LNumber(at + k + 1))
+		L.Push(lua.LNumber(at + k + len(pat)))
+		return 2
+	}
+	rest, anchored := strings.CutPrefix(pat, "^")
+	m := matcher(L, src, rest)
+	start, end, err := at, -1, error(nil)
+	if anchored {
+		end, err = m.At(at)
+	} else {
+		start, end, err = m.Find(at)
+	}
+	checkPattern(L, err)
+	switch {
+	case end < 0:
+		L.Push(lua.LNil)
+		return 1
+	case find:
+		L.Push(lua.LNumber(start + 1))
+		L.Push(lua.LNumber(end))
+		return 2 + pushCaptures(L, m, src)
+	case len(m.Captures()) == 0:
+		L.Push(lua.LString(src[start:end]))
+		return 1
+	}
+	return pushCaptures(L, m, src)
+}
+
+// pushCaptures pushes all captures and returns their number.
+func pushCaptures(L *lua.LState, m *pattern.Matcher, src string) int {
+	captures := m.Captures()
+	for _, c := range captures {
+		L.Push(captured(c, src))
+	}
+	return len(captures)
+}
+
+func captured(c pattern.Capture, src string) lua.LValue {
+	if c.End == pattern.Position {
+		return lua.LNumber(c.Start + 1)
+	}
+	return lua.LString(src[c.Start:c.End])
+}
+
+func stringGmatch(L *lua.LState) int {
+	src, pat := textArg(L, 1, "gmatch"), textArg(L, 2, "gmatch")
+	at := 0
+	L.Push(L.NewFunction(func(L *lua.LState) int {
+		m := matcher(L, src, pat)
+		start, end, err := m.Find(at)
+		checkPattern(L, err)
+		if end < 0 {
+			at = len(src) + 1
+			return 0
+		}
+		at = end
+		if end == start {
+			at++
+		}
+		if len(m.Captures()) == 0 {
+			L.Push(lua.LString(src[start:end]))
+			return 1
+		}
+		return pushCaptures(L, m, src)
+	}))
+	return 1
+}
+
+func stringGsub(L *lua.LState) int {
+	src, pat := textArg(L, 1, "gsub"), textArg(L, 2, "gsub")
+	replacement := L.Get(3)
+	switch v := replacement.(type) {
+	case lua.LNumber:
+		replacement = lua.LString(v.String())
+	case lua.LString, *lua.LTable, *lua.LFunction:
+	default:
+		argumentError(L, 3, "gsub", "string/function/table expected, got "+kind(L, 3))
+	}
+	most := intArg(L, 4, "gsub", math.MaxInt)
+	rest, anchored := strings.CutPrefix(pat, "^")
+	m := matcher(L, src, rest)
+	out := growing{L: L}
+	at, n := 0, 0
+	for n < most {
+		end, err := m.At(at)
+		checkPattern(L, err)
+		if end >= 0 {
+			n++
+			replace(L, &out, m, src, at, end, replacement)
+		}
+		switch {
+		case end > at:
+			at = end
+		case at < len(src):
+			out.byte(src[at])
+			at++
+		default:
+			at++
+		}
+		if anchored || at > len(src) {
+			break
+		}
+	}
+	if n == 0 {
+		L.Push(lua.LString(src))
+	} else {
+		out.str(src[min(at, len(src)):])
+		L.Push(out.value())
+	}
+	L.Push(lua.LNumber(n))
+	return 2
+}
+
+// replace appends what stands for the match start..end.
+func replace(L *lua.LState, out *growing, m *pattern.Matcher, src string, start, end int, replacement lua.LValue) {
+	var v lua.LValue
+	switch r := replacement.(type) {
+	case lua.LString:
+		fillIn(L, out, m, src, start, end, string(r))
+		return
+	case *lua.LTable:
+		v = L.GetTable(r, firstCapture(m, src, start, end))
+	case *lua.LFunction:
+		L.Push(r)
+		n := pushCaptures(L, m, src)
+		if n == 0 {
+			L.Push(lua.LString(src[start:end]))
+			n = 1
+		}
+		L.Call(n, 1)
+		v = L.Get(-1)
+		L.Pop(1)
+	}
+	switch v := v.(type) {
+	case lua.LString:
+		out.str(string(v))
+	case lua.LNumber:
+		out.str(v.String())
+	default:
+		if !lua.LVIsFalse(v) {
+			raise(L, "invalid replacement value (a %s)", v.Type().String())
+		}
+		out.str(src[start:end])
+	}
+}
+
+func firstCapture(m *pattern.Matcher, src string, start, end int) lua.LValue {
+	if c := m.Captures(); len(c) > 0 {
+		return captured(c[0], src)
+	}
+	return lua.LString(src[start:end])
+}
+
+// fillIn appends a replacement text, with captures for %0 to %9.
+func fillIn(L *lua.LState, out *growing, m *pattern.Matcher, src string, start, end int, text string) {
+	for {
+		k := strings.IndexByte(text, '%')
+		if k < 0 || k+1 == len(text) {
+			out.str(strings.TrimSuffix(text, "%"))
+			return
+		}
+		out.str(text[:k])
+		c := text[k+1]
+		text = text[k+2:]
+		captures := m.Captures()
+		switch {
+		case c < '0' || c > '9':
+			out.byte(c)
+		case c == '0' || c == '1' && len(captures) == 0:
+			out.str(src[start:end])
+		case int(c-'0') > len(captures):
+			raise(L, "invalid capture index")
+		default:
+			out.str(lua.LVAsString(captured(captures[c-'1'], src)))
+		}
+	}
+}
+
+func stringRep(L *lua.LState) int {
+	s, n := textArg(L, 1, "rep"), intArg(L, 2, "rep", required)
+	if n <= 0 || s == "" {
+		L.Push(lua.LString(""))
+		return 1
+	}
+	if n > math.MaxInt/len(s) {
+		n = math.MaxInt / len(s)
+	}
+	reserve(L, uint64(len(s)*n))
+	L.Push(lua.LString(strings.Repeat(s, n)))
+	return 1
+}
+
+func stringLower(L *lua.LState) int { return mapBytes(L, "lower", 'A', 'Z') }
+
+func stringUpper(L *lua.LState) int { return mapBytes(L, "upper", 'a', 'z') }
+
+// mapBytes changes the case of the letters lo..hi of ASCII, and no other byte: strings hold packets too.
+func mapBytes(L *lua.LState, name string, lo, hi byte) int {
+	s := textArg(L, 1, name)
+	reserve(L, uint64(len(s)))
+	out := []byte(s)
+	for i, c := range out {
+		if c >= lo && c <= hi {
+			out[i] = c ^ 0x20
+		}
+	}
+	L.Push(lua.LString(out))
+	return 1
+}
+
+func tableConcat(L *lua.LState) int {
+	t, ok := L.Get(1).(*lua.LTable)
+	if !ok {
+		argumentError(L, 1, "concat", "table expected, got "+kind(L, 1))
+	}
+	separator := ""
+	if L.Get(2) != lua.LNil {
+		separator = textArg(L, 2, "concat")
+	}
+	first := intArg(L, 3, "concat", 1)
+	last := t.Len()
+	if L.Get(4) != lua.LNil {
+		last = intArg(L, 4, "concat", required)
+	}
+	out := growing{L: L}
+	for i := first; i <= last; i++ {
+		switch v := t.RawGetInt(i).(type) {
+		case lua.LString:
+			out.str(string(v))
+		case lua.LNumber:
+			out.str(v.String())
+		default:
+			raise(L, "invalid value (%s) at index %d in table for 'concat'", v.Type().String(), i)
+		}
+		if i < last {
+			out.str(separator)
+		}
+	}
+	L.Push(out.value())
+	return 1
+}

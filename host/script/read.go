@@ -1,0 +1,230 @@
+package script
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings"
+)
+
+// Reading anew: gopher-lua makes room for as many bytes as it is asked for before it reads the first, a line of a
+// file has no end but memory's, and its iterators cut lines of more than 4096 bytes in two.
+
+// readPiece is how much room is made at a time.
+const readPiece = 64 << 10
+
+// replaceReading replaces io.read, io.lines and the methods read and lines of files.
+func replaceReading(L *lua.LState) {
+	module, ok := L.GetGlobal(lua.IoLibName).(*lua.LTable)
+	if !ok {
+		return
+	}
+	methods, ok := L.GetMetatable(module.RawGetString("stdin")).(*lua.LTable)
+	if !ok {
+		return
+	}
+	input, open := module.RawGetString("input"), module.RawGetString("open")
+	fileRead := methods.RawGetString("read").(*lua.LFunction)
+	defaultInput := func(L *lua.LState) lua.LValue {
+		L.Push(input)
+		L.Call(0, 1)
+		file := L.Get(-1)
+		L.Pop(1)
+		return file
+	}
+	methods.RawSetString("read", L.NewFunction(func(L *lua.LState) int { return read(L, L.Get(1), 2, fileRead) }))
+	module.RawSetString("read", L.NewFunction(func(L *lua.LState) int { return read(L, defaultInput(L), 1, fileRead) }))
+	methods.RawSetString("lines", L.NewFunction(func(L *lua.LState) int { return lines(L, L.Get(1), false) }))
+	module.RawSetString("lines", L.NewFunction(func(L *lua.LState) int {
+		if L.GetTop() == 0 || L.Get(1) == lua.LNil {
+			return lines(L, defaultInput(L), false)
+		}
+		L.Push(open)
+		L.Push(L.Get(1))
+		L.Call(1, 2)
+		file, why := L.Get(-2), L.Get(-1)
+		L.Pop(2)
+		if file == lua.LNil {
+			L.ArgError(1, why.String())
+		}
+		return lines(L, file, true)
+	}))
+}
+
+// luaFile is one of gopher-lua's files, whose fields have no exported names.
+type luaFile struct{ v reflect.Value }
+
+// fileOf raises where v is no file, or a closed one.
+func fileOf(L *lua.LState, v lua.LValue) luaFile {
+	if ud, ok := v.(*lua.LUserData); ok {
+		if f := reflect.Indirect(reflect.ValueOf(ud.Value)); f.Kind() == reflect.Struct && f.FieldByName("reader").IsValid() {
+			if f.FieldByName("closed").Bool() {
+				L.RaiseError("attempt to use a closed file")
+			}
+			return luaFile{f}
+		}
+	}
+	L.ArgError(1, "file expected, got "+v.Type().String())
+	return luaFile{}
+}
+
+// reader is nil for a file that is open for writing alone.
+func (f luaFile) reader() *bufio.Reader {
+	return (*bufio.Reader)(f.v.FieldByName("reader").UnsafePointer())
+}
+
+// read is file:read(…), with the formats from argument first on.
+func read(L *lua.LState, v lua.LValue, first int, original *lua.LFunction) int {
+	r := fileOf(L, v).reader()
+	if r == nil {
+		return failed(L, errors.New("the file is open for writing only"))
+	}
+	top := L.GetTop()
+	formats := []lua.LValue{lua.LString("*l")}
+	if top >= first {
+		formats = formats[:0]
+		for i := first; i <= top; i++ {
+			formats = append(formats, L.Get(i))
+		}
+	}
+	for i, format := range formats {
+		value, err := readOne(L, r, v, first+i, format, original)
+		if err != nil {
+			return failed(L, err)
+		}
+		L.Push(value)
+		if value == lua.LNil {
+			break
+		}
+	}
+	return L.GetTop() - top
+}
+
+// failed returns nil and why, as Lua's functions on files do.
+func failed(L *lua.LState, err error) int {
+	L.Push(lua.LNil)
+	L.Push(lua.LString(err.Error()))
+	L.Push(lua.LNumber(1))
+	return 3
+}
+
+// readOne reads what one format asks for; nil at the end of the file.
+func readOne(L *lua.LState, r *bufio.Reader, file lua.LValue, arg int, format lua.LValue, original *lua.LFunction) (lua.LValue, error) {
+	switch f := format.(type) {
+	case lua.LNumber:
+		if f < 0 || f != f {
+			L.ArgError(arg, "a number of bytes expected")
+		}
+		return readBytes(L, r, uint64(min(f, 1<<62)))
+	case lua.LString:
+		switch strings.TrimPrefix(string(f), "*") {
+		case "a":
+			all, err := readBytes(L, r, 1<<62)
+			if all == lua.LNil {
+				all = lua.LString("")
+			}
+			return all, err
+		case "l":
+			return readLine(L, r)
+		case "n":
+			L.Push(original)
+			L.Push(file)
+			L.Push(lua.LString("*n"))
+			L.Call(2, 1)
+			n := L.Get(-1)
+			L.Pop(1)
+			return n, nil
+		}
+	}
+	L.ArgError(arg, fmt.Sprintf("invalid format %v", format))
+	return nil, nil
+}
+
+// readBytes reads up to n bytes; nil where there are none. Of 0 bytes it says whether there are any.
+func readBytes(L *lua.LState, r *bufio.Reader, n uint64) (lua.LValue, error) {
+	if _, err := r.Peek(1); err != nil {
+		return lua.LNil, unlessEnd(err)
+	}
+	var text []byte
+	for uint64(len(text)) < n {
+		if len(text) == cap(text) {
+			text = roomier(L, text, n)
+		}
+		k, err := r.Read(text[len(text):cap(text)])
+		text = text[:len(text)+k]
+		if err != nil {
+			if err = unlessEnd(err); err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	bindings.Reserve(L, len(text))
+	return lua.LString(text), nil
+}
+
+// roomier is text with more room, as far as n bytes and the limits allow.
+func roomier(L *lua.LState, text []byte, n uint64) []byte {
+	size := min(max(2*uint64(cap(text)), readPiece), n)
+	bindings.Reserve(L, int(size))
+	return append(make([]byte, 0, size), text...)
+}
+
+// readLine reads up to the next newline, and leaves that out; nil at the end of the file.
+func readLine(L *lua.LState, r *bufio.Reader) (lua.LValue, error) {
+	var text []byte
+	for {
+		piece, err := r.ReadSlice('\n')
+		if len(text)+len(piece) > cap(text) {
+			bindings.Reserve(L, len(text)+len(piece))
+			text = slices.Grow(text, len(piece))
+		}
+		text = append(text, piece...)
+		switch {
+		case err == nil:
+			return lua.LString(text[:len(text)-1]), nil
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && len(text) > 0:
+			return lua.LString(text), nil
+		default:
+			return lua.LNil, unlessEnd(err)
+		}
+	}
+}
+
+func unlessEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// lines is an iterator over a file's lines, which closes the file behind the last where it was opened for that.
+func lines(L *lua.LState, file lua.LValue, closes bool) int {
+	fileOf(L, file)
+	L.Push(L.NewFunction(func(L *lua.LState) int {
+		r := fileOf(L, file).reader()
+		if r == nil {
+			L.RaiseError("the file is open for writing only")
+		}
+		line, err := readLine(L, r)
+		if err != nil {
+			L.RaiseError("%s", err.Error())
+		}
+		if line == lua.LNil && closes {
+			L.Push(L.GetField(file, "close"))
+			L.Push(file)
+			L.Call(1, 0)
+		}
+		L.Push(line)
+		return 1
+	}))
+	return 1
+}
