@@ -213,6 +213,7 @@ func (o *Opened) begin(rt *Runtime) error {
 	defer o.mu.Unlock()
 	o.begun, o.began = true, o.s.Now()
 	o.live.Store(true)
+	rt.Shared.began()
 	return nil
 }
 

@@ -17,10 +17,21 @@ type Process struct {
 	errors   []error
 	usage    string
 	exit     *int
+	begun    chan struct{}
 }
 
 // NewProcess makes the one Process of a program.
-func NewProcess() *Process { return &Process{} }
+func NewProcess() *Process { return &Process{begun: make(chan struct{}, 1)} }
+
+// Begun has something to receive when a session has been started since the last time.
+func (p *Process) Begun() <-chan struct{} { return p.begun }
+
+func (p *Process) began() {
+	select {
+	case p.begun <- struct{}{}:
+	default:
+	}
+}
 
 // Sessions lists the sessions in the order in which they were opened.
 func (p *Process) Sessions() []*Opened {

@@ -256,10 +256,14 @@ static void *worker(void *arg) {
     return NULL;
 }
 
-// Workers take no signals: those belong to the host.
+// Workers take no signals: those belong to the host. But faults are their own, and blocked the kernel would
+// end us.
 static int start_blocked(pthread_t *t, void *(*fn)(void *), void *arg, const pthread_attr_t *attr) {
     sigset_t all, old;
     sigfillset(&all);
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    for (size_t k = 0; k < sizeof faults / sizeof *faults; k++)
+        sigdelset(&all, faults[k]);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int err = pthread_create(t, attr, fn, arg);
     pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -103,7 +104,7 @@ func TestLimits(t *testing.T) {
 				t.Errorf("%v", err)
 			case result == nil || result[1] != "false" || !regexp.MustCompile(c.want).MatchString(result[2]):
 				t.Errorf("%q, want %s", result, c.want)
-			case packetsIn(t, filepath.Join(dir, "disk.pcap")) != 1000:
+			case packetsIn(t, filepath.Join(dir, "disk.pcap"), false) != 1000:
 				t.Error("the file does not have 1000 packets")
 			}
 			if t.Failed() {
@@ -113,13 +114,19 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// packetsIn asks capinfos for the number of packets of a capture, whole or not.
-func packetsIn(t *testing.T, path string) int {
+// packetsIn asks capinfos for the number of packets of a capture. One whose writer died may end within a record.
+func packetsIn(t *testing.T, path string, died bool) int {
 	t.Helper()
-	out, err := exec.Command("capinfos", "-T", "-r", "-c", "-m", path).CombinedOutput()
+	cmd := exec.Command("capinfos", "-T", "-r", "-c", "-m", path)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if died && strings.Contains(stderr.String(), "cut short in the middle of a packet") {
+		err = nil
+	}
 	fields := strings.Fields(strings.ReplaceAll(strings.TrimSpace(string(out)), ",", " "))
 	if err != nil || len(fields) == 0 {
-		t.Fatalf("capinfos %s: %v\n%s", path, err, out)
+		t.Fatalf("capinfos %s: %v\n%s%s", path, err, out, stderr.String())
 	}
 	n, err := strconv.Atoi(fields[len(fields)-1])
 	if err != nil {

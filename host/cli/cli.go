@@ -19,6 +19,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
+	"github.com/daqiri/daqiri-run/runtime/witness"
 )
 
 const rootLong = `daqiri-run runs Lua scripts that drive packet pipelines: the script decides, native threads receive, transmit,
@@ -42,6 +43,7 @@ func Main(g *state.Global) (code int) {
 			code = int(ExitInternal)
 		}
 	}()
+	witness.Prepare()
 	ballast := make([]byte, ballastBytes)
 	defer runtime.KeepAlive(ballast)
 	root := newRoot(g)

@@ -22,6 +22,8 @@ const (
 	ExitInternal    ExitCode = 70
 	ExitHangup      ExitCode = 129
 	ExitInterrupted ExitCode = 130
+	ExitQuit        ExitCode = 131
+	ExitKilled      ExitCode = 137
 	ExitPipe        ExitCode = 141
 	ExitTerminated  ExitCode = 143
 )
@@ -40,9 +42,11 @@ var exitTexts = []struct {
 	{ExitThreshold, "threshold", "a threshold of the script did not hold"},
 	{ExitStorage, "storage", "a writer could not write everything (disk full, folder gone), or a capture could not be read to its end"},
 	{ExitTests, "tests", "daqiri-run test: a test failed; daqiri-run bench: a case failed"},
-	{ExitInternal, "internal", "a fault of daqiri-run itself: a panic, or a ledger that does not add up; please report it"},
+	{ExitInternal, "internal", "a fault of daqiri-run itself: a panic, a fatal error, or a ledger that does not add up; please report it"},
 	{ExitHangup, "hangup", "ended by SIGHUP, after an orderly stop"},
 	{ExitInterrupted, "interrupted", "ended by Ctrl-C (SIGINT), after an orderly stop; at once after the second"},
+	{ExitQuit, "quit", "ended by SIGQUIT, after the stacks of all goroutines were written, and an orderly stop"},
+	{ExitKilled, "killed", "killed by SIGKILL: by somebody, or by the kernel for want of memory; the last ledger is shown all the same"},
 	{ExitPipe, "pipe", "whoever read the output went away; ended in order"},
 	{ExitTerminated, "terminated", "ended by SIGTERM, after an orderly stop"},
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/script"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/host/summary"
+	"github.com/daqiri/daqiri-run/runtime/witness"
 )
 
 const (
@@ -39,7 +40,10 @@ type runner struct {
 	stoppedAt time.Time
 	abandoned []string // tasks that did not come back
 	live      *summary.Live
+	witness   *witness.Witness
 	warned    map[string]bool // faults of queues that were logged
+
+	unwitnessed bool // a witness could not be started
 }
 
 // run starts the program, sees it to its end, prints the summary and returns its exit code as an error.
@@ -58,6 +62,7 @@ func (r *runner) supervise(settled func()) ExitCode {
 	defer release()
 	r.signals = signals
 	r.live = summary.NewLive(r.program.Shared(), r.g.ColorStderr())
+	defer r.forget()
 	r.program.Start()
 	if !r.wait(r.program.Done(), r.stop) || !r.wait(r.finish(), nil) {
 		return r.leave()
@@ -78,6 +83,9 @@ func (r *runner) wait(done <-chan struct{}, stop func()) bool {
 		case <-done:
 			return true
 		case s := <-r.signals:
+			if s == syscall.SIGQUIT && r.stoppedBy == nil {
+				r.showStacks()
+			}
 			switch {
 			case s == syscall.SIGINT && stop != nil && r.prompt != nil && r.prompt.Interrupt():
 			case r.stoppedBy != nil && time.Since(r.stoppedAt) < oneSignal:
@@ -94,7 +102,10 @@ func (r *runner) wait(done <-chan struct{}, stop func()) bool {
 			r.program.Cancel()
 			r.abandoned = r.program.Abandon(cancelGrace)
 			return true
+		case <-r.program.Shared().Begun():
+			r.remember()
 		case <-ticker.C:
+			r.remember()
 			r.warn()
 			if r.con.screen != nil {
 				if line := r.live.Line(time.Now()); line != "" {

@@ -94,6 +94,8 @@ func (s *signalled) name() string {
 		return "SIGTERM"
 	case syscall.SIGHUP:
 		return "SIGHUP"
+	case syscall.SIGQUIT:
+		return "SIGQUIT"
 	}
 	return "Ctrl-C"
 }
@@ -105,6 +107,8 @@ func (s *signalled) code() ExitCode {
 		return ExitTerminated
 	case syscall.SIGHUP:
 		return ExitHangup
+	case syscall.SIGQUIT:
+		return ExitQuit
 	}
 	return ExitInterrupted
 }

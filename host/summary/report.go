@@ -23,6 +23,7 @@ type Report struct {
 	Started   time.Time `json:"started"`          // wall clock
 	ElapsedS  float64   `json:"elapsed_s"`        // wall clock
 	Abandoned []string  `json:"abandoned,omitempty"`
+	Died      bool      `json:"died,omitempty"` // the process did, and this is how it was a moment before
 	Sessions  []Session `json:"sessions"`
 }
 
@@ -105,6 +106,16 @@ func (r *Report) StorageErrors() []string {
 		}
 	}
 	return found
+}
+
+// Ran says whether packets could move in any session.
+func (r *Report) Ran() bool {
+	for _, s := range r.Sessions {
+		if s.Started {
+			return true
+		}
+	}
+	return false
 }
 
 // Balanced says whether every ledger adds up.

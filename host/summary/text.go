@@ -13,6 +13,8 @@ type Style struct {
 	// Full adds bytes, bursts, further counters and the notes.
 	Full  bool
 	Color bool
+	// Cut is a report of what still moves: nothing is judged.
+	Cut bool
 }
 
 const (
@@ -35,7 +37,9 @@ func (r *Report) Text(st Style) string {
 		return ""
 	}
 	var b strings.Builder
-	r.thresholds(&b, st)
+	if !st.Cut {
+		r.thresholds(&b, st)
+	}
 	left := 0
 	for i := range r.Sessions {
 		if s := &r.Sessions[i]; i < mostSessions || st.Full || s.troubled() {
@@ -128,6 +132,10 @@ func (s *Session) text(b *strings.Builder, st Style) {
 
 // balance says whether the ledger adds up. That it does not is a fault of daqiri-run, so it is said loudly.
 func (s *Session) balance(b *strings.Builder, st Style) {
+	if st.Cut {
+		b.WriteString("  packets that were on their way are in one column or in two\n")
+		return
+	}
 	if len(s.Imbalance) == 0 {
 		b.WriteString("  every packet is accounted for: in = out + held + dropped in each line\n")
 		return
