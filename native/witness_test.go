@@ -9,18 +9,21 @@ import (
 	"testing"
 )
 
-// deep takes stack without end.
+// deep takes a KiB of stack a level.
 func deep(n int) int {
-	var room [1024]int
+	var room [128]int
+	if n == 0 {
+		return 0
+	}
 	room[n%len(room)] = n
-	return deep(n+1) + room[(n+1)%len(room)]
+	return deep(n-1) + room[(n+1)%len(room)]
 }
 
 // deaths are what no part of a program can catch. They run in a process of their own.
 var deaths = map[string]func(){
 	"stack overflow of Go": func() {
 		debug.SetMaxStack(1 << 20)
-		fmt.Println(deep(0))
+		fmt.Println(deep(1 << 20))
 	},
 	"panic on a goroutine": func() {
 		go func() { panic("lost") }()

@@ -3,7 +3,6 @@ package tests
 import (
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -221,5 +220,5 @@ func (c *cable) endless(t *testing.T, program, pps string, rounds int, seconds s
 		all[k].judge(t, k, seen)
 		packets += len(all[k].file)
 	}
-	t.Log(fmt.Sprintf("%d captures, %d packets, %d seen by tcpdump", rounds, packets, len(seen)))
+	t.Logf("%d captures, %d packets, %d seen by tcpdump", rounds, packets, len(seen))
 }

@@ -38,7 +38,7 @@ type Matcher struct {
 func New(src, pat string, ask func() error) *Matcher { return &Matcher{src: src, pat: pat, ask: ask} }
 
 // Plain says whether a pattern is a mere text.
-func Plain(pat string) bool { return strings.IndexAny(pat, "^$*+?.([%-") < 0 }
+func Plain(pat string) bool { return !strings.ContainsAny(pat, "^$*+?.([%-") }
 
 // At matches the pattern at s and nowhere else, and returns the end of the match, -1 where there is none. Errors: the
 // pattern is malformed, or ask's.
