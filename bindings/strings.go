@@ -16,7 +16,7 @@ import (
 // replaceStrings puts them into string and table.
 func (rt *Runtime) replaceStrings() {
 	for library, functions := range map[string]map[string]lua.LGFunction{
-		lua.StringLibName: {"find": stringFind, "gfind": stringGmatch, "gmatch": stringGmatch, "gsub": stringGsub, "lower": stringLower,
+		lua.StringLibName: {"find": stringFind, "gmatch": stringGmatch, "gsub": stringGsub, "lower": stringLower,
 			"match": stringMatch, "rep": stringRep, "upper": stringUpper},
 		lua.TabLibName: {"concat": tableConcat},
 	} {
@@ -27,6 +27,7 @@ func (rt *Runtime) replaceStrings() {
 		for name, fn := range functions {
 			t.RawSetString(name, rt.root.NewFunction(fn))
 		}
+		t.RawSetString("gfind", t.RawGetString("gmatch")) // its name in Lua 5.0; nil of table's
 	}
 }
 

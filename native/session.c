@@ -317,6 +317,17 @@ static uint64_t drain_tx(dq_session *s, int64_t until) {
     return 0;
 }
 
+// What left through the kernel may be on its way back to this session: it gets the time for that.
+static void let_arrive(dq_session *s) {
+    bool sent = false;
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL && !sent; k++)
+        sent = q->conf.dir == DQ_TX && !q->iface->ops->virtual_clock && dqi_get(&q->c.out) > 0;
+    int64_t until = dq_now(s) + DQI_ON_WAY_NS;
+    while (sent && dq_now(s) < until)
+        if (poll_unserved(s) == 0) pass_time(s, until);
+}
+
 // True when some queue has packets to take in, and no room for them.
 static bool short_of_room(const dq_session *s) {
     bool is = false;
@@ -400,6 +411,7 @@ uint64_t dq_session_stop(dq_session *s, int64_t drain_ns) {
         }
         waits = drain_tx(s, until < s->drain_until ? until : s->drain_until);
         if (waits > 0) return waits;
+        let_arrive(s);
         end_receiving(s);
         end_workers(s);
         s->state = DQI_STOPPED;

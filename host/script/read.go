@@ -124,7 +124,8 @@ func readOne(L *lua.LState, r *bufio.Reader, file lua.LValue, arg int, format lu
 		}
 		return readBytes(L, r, uint64(min(f, 1<<62)))
 	case lua.LString:
-		switch strings.TrimPrefix(string(f), "*") {
+		letter := strings.TrimPrefix(string(f), "*") // what follows it, Lua does not look at
+		switch letter[:min(len(letter), 1)] {
 		case "a":
 			all, err := readBytes(L, r, 1<<62)
 			if all == lua.LNil {

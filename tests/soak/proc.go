@@ -164,7 +164,8 @@ func shutSocket(pid, want, how int) error {
 		}
 		_, alone := syscall.Getpeername(int(fd))
 		kind, _ := syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_TYPE)
-		if kind == want && (alone == nil || kind == syscall.SOCK_DGRAM) {
+		domain, _ := syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_DOMAIN)
+		if kind == want && domain != syscall.AF_UNIX && (alone == nil || kind == syscall.SOCK_DGRAM) {
 			err = syscall.Shutdown(int(fd), how)
 			_ = syscall.Close(int(fd))
 			if errors.Is(err, syscall.ENOTCONN) && kind == syscall.SOCK_DGRAM {
