@@ -188,7 +188,7 @@ static void sends_in_order_under_back_pressure(void) {
     size_t have = 0;
     for (uint32_t k = 0; k < BURSTS; k++) {
         dq_burst *b = rig_burst(&s.r, s.tx, PACKETS, LEN, k * PACKETS);
-        dq_burst_set_conn(b, k % 2 ? conn : 0);
+        DQ_EQ(dq_burst_redirect(b, k % 2 ? conn : 0, &b), DQ_OK);
         rig_send(&s.r, s.tx, b);
         if (k % 4 == 3 && k > 10) have += peer_read(&s.r, fd, got + have, 4 * PACKETS * LEN);
     }
@@ -215,13 +215,13 @@ static void unknown_peers_get_nothing(void) {
     wait_connect(&s.r, 2);
     uint32_t first = s.r.events[0].conn;
     dq_burst *burst = rig_burst(&s.r, s.tx, 2, 10, 0);
-    dq_burst_set_conn(burst, first + 1000);
+    DQ_EQ(dq_burst_redirect(burst, first + 1000, &burst), DQ_OK);
     rig_send(&s.r, s.tx, burst);
     RIG_UNTIL(&s.r, rig_line(&s.r, s.tx).dropped[DQ_DROP_NO_PEER] == 5);
     reset(a);
     wait_disconnect(&s.r, 1);
     burst = rig_burst(&s.r, s.tx, 2, 10, 0);
-    dq_burst_set_conn(burst, first);
+    DQ_EQ(dq_burst_redirect(burst, first, &burst), DQ_OK);
     rig_send(&s.r, s.tx, burst);
     RIG_UNTIL(&s.r, rig_line(&s.r, s.tx).dropped[DQ_DROP_NO_PEER] == 7);
     rig_send(&s.r, s.tx, rig_burst(&s.r, s.tx, 1, 4, 9)); // unaddressed: to who is still there
@@ -242,12 +242,12 @@ static void a_peer_that_resets_harms_nobody(void) {
     reset(gone);
     for (uint32_t k = 0; k < 10; k++) {
         dq_burst *b = rig_burst(&s.r, s.tx, 5, 900, 0);
-        dq_burst_set_conn(b, conn);
+        DQ_EQ(dq_burst_redirect(b, conn, &b), DQ_OK);
         rig_send(&s.r, s.tx, b);
     }
     wait_disconnect(&s.r, 1);
     dq_burst *b = rig_burst(&s.r, s.tx, 1, 3, 7);
-    dq_burst_set_conn(b, other);
+    DQ_EQ(dq_burst_redirect(b, other, &b), DQ_OK);
     rig_send(&s.r, s.tx, b);
     uint8_t got[3];
     DQ_EQ(peer_read(&s.r, stays, got, 3), 3);
@@ -262,7 +262,7 @@ static uint32_t send_until_refused(server *s, uint32_t conn, uint32_t n, uint32_
     uint32_t taken = 0;
     for (int64_t end = rig_now_ms() + 30000; rig_now_ms() < end;) {
         dq_burst *b = rig_burst(&s->r, s->tx, n, len, taken);
-        dq_burst_set_conn(b, conn);
+        DQ_EQ(dq_burst_redirect(b, conn, &b), DQ_OK);
         int err = dq_tx_send(s->tx, b);
         if (err == DQ_OK) taken += n;
         rig_serve(&s->r, 0);
@@ -292,7 +292,7 @@ static void one_that_does_not_read(int workers, bool resets) {
     uint8_t got[N * LEN];
     for (uint32_t k = 0; k < 50; k++) { // as many packets as the region has
         dq_burst *b = rig_burst(&s.r, s.tx, N, LEN, k * N);
-        dq_burst_set_conn(b, k % 2 ? other : 0);
+        DQ_EQ(dq_burst_redirect(b, k % 2 ? other : 0, &b), DQ_OK);
         rig_send(&s.r, s.tx, b);
         DQ_EQ(peer_read(&s.r, quick, got, sizeof got), sizeof got);
         DQ_EQ(got[0], (uint8_t)(k * N));
@@ -337,7 +337,7 @@ static void a_slow_peer_that_is_noticed_late(void) {
         dqi_poller_hold(s.tx->poller); // it looks at nothing
         for (dq_burst *b = NULL; err == DQ_OK && dq_tx_alloc(s.tx, N, &b) == DQ_OK;) {
             DQ_EQ(dq_burst_set_len(b, 0, -1, LEN), DQ_OK);
-            dq_burst_set_conn(b, conn);
+            DQ_EQ(dq_burst_redirect(b, conn, &b), DQ_OK);
             err = dq_tx_send(s.tx, b);
             if (err == DQ_OK) taken += N;
             if (err != DQ_OK) dq_burst_unref(b);
@@ -345,7 +345,7 @@ static void a_slow_peer_that_is_noticed_late(void) {
         DQ_EQ(err, DQ_NO_SPACE_AVAILABLE);
         dqi_poller_release(s.tx->poller);
         dq_burst *b = rig_burst(&s.r, s.tx, N, LEN, 0);
-        dq_burst_set_conn(b, other);
+        DQ_EQ(dq_burst_redirect(b, other, &b), DQ_OK);
         rig_send(&s.r, s.tx, b);
         uint8_t got[N * LEN];
         DQ_EQ(peer_read(&s.r, quick, got, sizeof got), sizeof got);
@@ -459,7 +459,7 @@ static void answers_after_the_end(void) {
     DQ_EQ(dq_conn_read(s.i, conn, &info), DQ_OK);
     DQ_EQ(info.open, 0);
     dq_burst *b = rig_burst(&s.r, s.tx, 50, 1000, 7);
-    dq_burst_set_conn(b, conn);
+    DQ_EQ(dq_burst_redirect(b, conn, &b), DQ_OK);
     rig_send(&s.r, s.tx, b);
     DQ_EQ(dq_conn_close(s.i, conn), DQ_OK);
     uint8_t got[50000];
@@ -484,7 +484,7 @@ static void a_close_lets_sends_go(int workers) {
     DQ_EQ(dq_conn_setsockopt(s.i, conn, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), DQ_OK);
     for (uint32_t k = 0; k < BURSTS; k++) {
         dq_burst *b = rig_burst(&s.r, s.tx, N, LEN, k * N);
-        dq_burst_set_conn(b, conn);
+        DQ_EQ(dq_burst_redirect(b, conn, &b), DQ_OK);
         rig_send(&s.r, s.tx, b);
     }
     DQ_EQ(dq_conn_close(s.i, conn), DQ_OK);
@@ -631,7 +631,7 @@ static void server_that_only_sends(void) {
     uint8_t got[100] = {0};
     peer_write(&r, fd, got, 100); // nobody reads it
     dq_burst *b = rig_burst(&r, tx, 1, 100, 3);
-    dq_burst_set_conn(b, conn);
+    DQ_EQ(dq_burst_redirect(b, conn, &b), DQ_OK);
     rig_send(&r, tx, b);
     DQ_EQ(peer_read(&r, fd, got, 100), 100);
     DQ_EQ(got[0], 3);
@@ -669,7 +669,7 @@ static void opens_and_closes_by_hand(void) {
     snprintf(address, sizeof address, "localhost:%u", other_port); // ::1 first, where nobody listens
     DQ_EQ(dq_conn_open(c.i, address, "", &conn, &d), DQ_OK);
     dq_burst *b = rig_burst(&c.r, c.tx, 1, 5, 1);
-    dq_burst_set_conn(b, conn);
+    DQ_EQ(dq_burst_redirect(b, conn, &b), DQ_OK);
     rig_send(&c.r, c.tx, b); // waits for the connection
     int fd = peer_accept(&c.r, other);
     DQ_EQ(wait_connect(&c.r, 2), conn);
@@ -745,7 +745,7 @@ static void connections_are_dealt_out(void) {
         DQ_CHECK(r.packets[k].queue == rx[k % 2]);
         for (uint32_t q = 0; q < 2; q++) { // any queue may send on it
             dq_burst *b = rig_burst(&r, tx[q], 1, 4, 0);
-            dq_burst_set_conn(b, conn);
+            DQ_EQ(dq_burst_redirect(b, conn, &b), DQ_OK);
             rig_send(&r, tx[q], b);
         }
         uint8_t got[8];
@@ -779,7 +779,7 @@ static void two_queues_send_on_one_connection(void) {
             memset(v.base + v.off[0][p], (int)(k % 2), LEN);
             v.base[v.off[0][p]] = (uint8_t)(k / 2 * PACKETS + p);
         }
-        dq_burst_set_conn(b, conn);
+        DQ_EQ(dq_burst_redirect(b, conn, &b), DQ_OK);
         rig_send(&r, tx[k % 2], b);
     }
     uint32_t next[2] = {0};

@@ -40,7 +40,7 @@ static void tx_text(rig *r, dq_queue *q, uint32_t conn, const char *text) {
     dq_view v;
     dq_burst_view(b, &v);
     memcpy(v.base + v.off[0][0], text, strlen(text));
-    dq_burst_set_conn(b, conn);
+    DQ_EQ(dq_burst_redirect(b, conn, &b), DQ_OK);
     rig_send(r, q, b);
 }
 

@@ -41,7 +41,7 @@ static uint32_t check_list(dq_stage *st, uint64_t *packets) {
 static void push_numbered(rig *r, dq_stage *st, dqi_node *node, uint32_t first, uint32_t n) {
     for (uint32_t k = first; k < first + n; k++) {
         push(st, node, burst_of(r, 1, LEN, k));
-        st->ops->step(st);
+        if (dqi_virtual(r->s)) st->ops->step(st); // else it has a thread
     }
 }
 

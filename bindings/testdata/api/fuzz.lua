@@ -158,7 +158,7 @@ local function life(k)
     try("session:pipe", w.session.pipe, w.session, w.rx, w.filter, w.session:count{})
   elseif what == 8 then
     w.piped = try("session:pipe", w.session.pipe, w.session, w.rx, w.writer) or w.piped or true
-  elseif what == 9 then
+  elseif what == 9 and w.kind ~= "virtual" and w.kind ~= "faulty" then -- packets that go round take a stop its 2 s, at a wire's rate
     try("session:pipe", w.session.pipe, w.session, w.rx, w.tx)
   elseif what == 10 then
     try("session:run", w.session.run, w.session, { seconds = 1e-4 })

@@ -53,7 +53,11 @@ World.__index = World
 -- world opens a session of a kind; nothing has moved.
 function M.world(kind, prefix)
   local w = setmetatable({ kind = kind, prefix = prefix or "w", payload = kind == "udp" or kind == "tcp" }, World)
-  w.session = daqiri.open(M.kinds[kind]())
+  for try = 1, 5 do -- somebody may take a port that was free
+    local ok, s = pcall(daqiri.open, M.kinds[kind]())
+    if ok then w.session = s break end
+    if try == 5 or not tostring(s):find "already in use" then error(s, 0) end
+  end
   w.interface, w.rx_interface = w.session:interface "a", w.session:interface "b"
   w.tx, w.rx = w.session:tx_queue("a", 0), w.session:rx_queue("b", 0)
   w.template = w:tpl(M.payload)
