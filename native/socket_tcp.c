@@ -44,8 +44,11 @@ static void note_end(dqi_sconn *c, ssize_t n, int err) {
 void dqi_tcp_stop(dqi_sconn *c) {
     struct tcp_info info = {0};
     socklen_t len = sizeof info;
-    if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0) info.tcpi_bytes_received = 0;
-    c->until = info.tcpi_bytes_received;
+    int err = getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+    bool told =
+        err == 0 && len >= offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received;
+    c->until =
+        told ? info.tcpi_bytes_received : UINT64_MAX; // an emulated kernel may not: all that is there, then
 }
 
 // Whether c may be read, or has given all that had come by the stop.

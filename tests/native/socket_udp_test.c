@@ -548,8 +548,11 @@ typedef struct flood {
 
 static void *send_numbers(void *arg) {
     flood *f = arg;
-    for (; !atomic_load(&f->quit); f->n += send(f->fd, &f->n, sizeof f->n, 0) > 0) {
-    }
+    bool last;
+    do {
+        last = atomic_load(&f->quit); // one more then, surely too late
+        f->n += send(f->fd, &f->n, sizeof f->n, 0) > 0;
+    } while (!last);
     return NULL;
 }
 
