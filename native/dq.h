@@ -385,6 +385,8 @@ int dq_waiter_new(dq_waiter **out, dq_diag *diag);
 void dq_waiter_free(dq_waiter *w);
 // Makes w's task the owner of a direct queue (of none before, or of another that is not waiting).
 int dq_waiter_adopt(dq_waiter *w, dq_queue *q);
+// Ends that, where it is so: w polls q no more. Its task's thread, or while that is not waiting.
+void dq_waiter_disown(dq_waiter *w, dq_queue *q);
 // Ends a dq_wait of w now, or its next one. Any thread.
 void dq_waiter_wake(dq_waiter *w);
 // Serves w's direct queues and taps: returns as soon as there are events (their number, at most max), after

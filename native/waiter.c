@@ -48,6 +48,10 @@ int dq_waiter_adopt(dq_waiter *w, dq_queue *q) {
     return dqi_poller_add(&w->poller, q);
 }
 
+void dq_waiter_disown(dq_waiter *w, dq_queue *q) {
+    if (q->poller == &w->poller) dqi_poller_remove(q->poller, q);
+}
+
 void dq_waiter_wake(dq_waiter *w) {
     atomic_store(&w->woken, 1);
     dqi_wake_up(&w->poller.wake);

@@ -66,6 +66,9 @@ func (w *Waiter) Free() {
 // Adopt makes the waiter's task the owner of a direct queue.
 func (w *Waiter) Adopt(q Queue) error { return status(C.dq_waiter_adopt(w.c, q.c)) }
 
+// Disown ends that, where it is so. The task's thread.
+func (w *Waiter) Disown(q Queue) { C.dq_waiter_disown(w.c, q.c) }
+
 // Wake ends a Wait now, or the next one. Any thread.
 func (w *Waiter) Wake() { C.dq_waiter_wake(w.c) }
 

@@ -123,6 +123,15 @@ func (s *Session) use(t *task.Task) {
 func (s *Session) left(t *task.Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.queues.Range(func(_, v any) bool {
+		if q := v.(*Queue); q.owner == t {
+			q.owner = nil
+			if s.native != nil {
+				t.Disown(q.native) // its last look at its taps must not poll what may go meanwhile
+			}
+		}
+		return true
+	})
 	s.users = slices.DeleteFunc(s.users, func(x *task.Task) bool { return x == t })
 	if s.state == ended {
 		s.free()
@@ -133,10 +142,4 @@ func (s *Session) left(t *task.Task) {
 			s.endTap(tap)
 		}
 	}
-	s.queues.Range(func(_, v any) bool {
-		if q := v.(*Queue); q.owner == t {
-			q.owner = nil
-		}
-		return true
-	})
 }

@@ -225,3 +225,6 @@ func (t *Task) Adopt(q native.Queue) error {
 	t.adopted = true
 	return t.waiter.Adopt(q)
 }
+
+// Disown ends that. The task's thread, at its end.
+func (t *Task) Disown(q native.Queue) { t.waiter.Disown(q) }
