@@ -185,7 +185,7 @@ func (c *cable) endless(t *testing.T, program, pps string, rounds int, seconds s
 	need(t, "tcpdump", "scapy") // which brings python3
 	beside := filepath.Join(t.TempDir(), "beside.pcap")
 	var said lockedBuffer
-	dump := c.command(c.recv, "tcpdump", "-i", "veth0", "-n", "-s", "64", "-B", "65536", "--time-stamp-precision=nano", "-w", beside, "udp", "port", "7148")
+	dump := c.command(c.recv, "tcpdump", "-i", "veth0", "-n", "-U", "--immediate-mode", "-s", "64", "-B", "65536", "--time-stamp-precision=nano", "-w", beside, "udp", "port", "7148")
 	dump.Stderr = &said
 	sender := c.command(c.send, "python3", "-c", endlessSender, pps)
 	for _, cmd := range []*exec.Cmd{dump, sender} {
@@ -204,7 +204,11 @@ func (c *cable) endless(t *testing.T, program, pps string, rounds int, seconds s
 			t.Fatalf("in round %d", k)
 		}
 	}
-	time.Sleep(100 * time.Millisecond) // the stream goes on
+	last := all[rounds-1].file
+	until(t, "tcpdump to have what followed the last capture", func() bool {
+		seen := readNumbered(t, beside) // an interrupt leaves what it has not read yet
+		return len(seen) > 0 && len(last) > 0 && seen[len(seen)-1].seq > last[len(last)-1].seq
+	})
 	_ = sender.Process.Kill()
 	_ = dump.Process.Signal(os.Interrupt)
 	_ = dump.Wait()

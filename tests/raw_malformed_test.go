@@ -111,6 +111,7 @@ func TestRawCutTags(t *testing.T) {
 		c.silence()
 		r := c.raw(built(t), `
 local s = require("daqiri").open("raw.yaml")
+s:rx_queue("rx_port"):on_burst(function() end)
 s:start()
 print "ready"
 s:run{ seconds = 300 }
