@@ -93,6 +93,11 @@ var stopCases = []struct {
 		s:after(0, function() print("ready") end)
 		s:run{}
 		print("after run")`, []os.Signal{syscall.SIGINT}, 130, []string{"default: ran for", "(Ctrl-C)", "every packet is accounted for"}},
+	{"that the script ends itself", `
+		local s = require "daqiri".open()
+		s:after(0, function() print("ready") end)
+		s:run{}
+		os.exit(0)`, []os.Signal{syscall.SIGINT}, 0, []string{"default: ran for", "(Ctrl-C)"}},
 	{"SIGTERM", `
 		local s = require "daqiri".open()
 		s:after(0, function() print("ready") end)
@@ -267,7 +272,7 @@ func TestCaptureRecordsOthers(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 {
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 0 {
 		t.Fatalf("ended with %v", err)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "captures", "*.pcap"))

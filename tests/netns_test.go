@@ -177,8 +177,8 @@ func (r *recording) finish(n int) string {
 		t.Fatal(err)
 	}
 	err := <-r.done
-	if code := r.cmd.ProcessState.ExitCode(); code != 130 {
-		t.Fatalf("capture.lua ended with %v, want 130 after an interrupt\n%s", err, r.out.String())
+	if code := r.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Fatalf("capture.lua ended with %v, want 0 after an interrupt, too\n%s", err, r.out.String())
 	}
 	files, _ := filepath.Glob(filepath.Join(r.dir, "*.pcap"))
 	if len(files) != 1 {

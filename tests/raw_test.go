@@ -173,7 +173,7 @@ func rawCapture(t *testing.T, c *cable, program string) {
 	want := pcapFrames(t, sent, []byte("DAQIRI"))
 	r.until("2000 frames in the file", func() bool { return len(pcapFrames(t, file, []byte("DAQIRI"))) >= len(want) })
 	_ = r.cmd.Process.Signal(os.Interrupt)
-	r.end(130)
+	r.end(0)
 	got := pcapFrames(t, file, []byte("DAQIRI"))
 	if len(want) != 2000 || len(got) != len(want) {
 		t.Fatalf("%d frames of %d in the file", len(got), len(want))

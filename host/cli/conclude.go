@@ -53,7 +53,8 @@ func (r *runner) conclude() ExitCode {
 // exitCode is the cause that wins; see exitHelp.
 func (r *runner) exitCode(failures []script.Failure, report *summary.Report) ExitCode {
 	code := ExitOK
-	if r.stoppedBy != nil {
+	asked, exits := r.program.Shared().Exit()
+	if r.stoppedBy != nil && !exits {
 		code = r.stoppedBy.code()
 	}
 	if r.con.stdout.gone.Load() {
@@ -68,7 +69,7 @@ func (r *runner) exitCode(failures []script.Failure, report *summary.Report) Exi
 	if r.prompt != nil && (r.prompt.Failed() || r.prompt.Err() != nil) {
 		code = worse(code, ExitScript)
 	}
-	if asked, ok := r.program.Shared().Exit(); ok && asked != 0 {
+	if asked != 0 {
 		code = ExitCode(asked & 0xff)
 	}
 	for _, f := range failures {

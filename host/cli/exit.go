@@ -54,7 +54,8 @@ var exitTexts = []struct {
 // exitHelp is the text of daqiri-run help exit-codes.
 const exitHelp = `When several causes meet, the first of these wins: internal, script, usage, config and
 device, a code other than 0 that the script gave to os.exit, storage, threshold, pipe,
-a signal. A script may end with any code: os.exit(CODE).`
+a signal. A script may end with any code: os.exit(CODE). With os.exit(0) it says that a signal is
+how it is meant to end.`
 
 // precedence lists the codes that win over others, the strongest first.
 var precedence = []ExitCode{ExitInternal, ExitScript, ExitUsage, ExitConfig, ExitDevice}
