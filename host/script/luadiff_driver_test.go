@@ -19,9 +19,9 @@ local function S(v)
   return t
 end
 local shared = { "assert", "error", "getmetatable", "setmetatable", "ipairs", "pairs", "next", "pcall", "xpcall", "rawequal", "rawget",
-  "rawset", "select", "tonumber", "type", "unpack", "string", "table", "math", "coroutine", "loadstring", "getfenv", "setfenv" }
+  "rawset", "select", "tonumber", "type", "unpack", "string", "table", "math", "loadstring", "getfenv", "setfenv" }
 function run(source)
-  local out, n, ticks, most = {}, 0, 0, 400
+  local out, n, ticks, made, most = {}, 0, 0, 0, 400
   local env = { S = S }
   for _, name in ipairs(shared) do env[name] = _G[name] end
   env._G = env
@@ -36,6 +36,15 @@ function run(source)
     ticks = ticks + 1
     if ticks > 60 then error("ticks", 0) end
     return true
+  end
+  env.coroutine = {} -- few of them: how deep they nest is a limit of each side's own
+  for name, f in pairs(coroutine) do env.coroutine[name] = f end
+  for _, name in ipairs{ "create", "wrap" } do
+    env.coroutine[name] = function(f)
+      made = made + 1
+      if made > 100 then error("ticks", 0) end
+      return coroutine[name](f)
+    end
   end
   local f, why = loadstring(source, CHUNK)
   if not f then return "does not compile" end
