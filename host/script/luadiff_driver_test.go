@@ -13,7 +13,8 @@ local function S(v)
     elseif v == floor(v) and v < 1e14 and v > -1e14 then return format("%d", v) end
     return format("%.13g", v)
   elseif t == "string" then -- of an error's text only the line counts
-    if v:find("^can ?not ") then return "cannot" elseif v:find("ticks$") then return "ticks" end
+    if v:find("^can ?not ") then return "cannot" elseif v:find("ticks$") then return "ticks" elseif v:find("out$") then return "out"
+    elseif v:find("attempt to compare") then return "compare" end -- in table.sort Lua gives no line
     return (v:match("^p:%d+: E%d") or v:match("^p:%d+:") or v)
   elseif t == "nil" or t == "boolean" then return tostring(v) end
   return t

@@ -293,9 +293,9 @@ func (g *generator) library() *node {
 	t := g.name("t")
 	switch g.r.IntN(9) {
 	case 0:
-		return stmt("table.insert("+t+", @)", g.small(1))
+		return stmt("if #"+t+" < 50 then table.insert("+t+", @) end", g.small(1))
 	case 1:
-		return stmt("table.insert("+t+", 1, @)", g.str(1))
+		return stmt("if #"+t+" < 50 then table.insert("+t+", 1, @) end", g.str(1))
 	case 2:
 		return stmt("P((table.remove(" + t + pick(g, "", ", 1") + ")))")
 	case 3:
