@@ -68,6 +68,11 @@ func results(t *testing.T, source string) string {
 	if err := L.PCall(0, lua.MultRet, nil); err != nil {
 		t.Fatal(err)
 	}
+	return texts(L)
+}
+
+// texts is what the stack holds, as text.
+func texts(L *lua.LState) string {
 	var values []string
 	for i := 1; i <= L.GetTop(); i++ {
 		values = append(values, L.Get(i).String())
