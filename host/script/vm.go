@@ -41,6 +41,7 @@ func (p *Program) newState(rt *bindings.Runtime) (*lua.LState, error) {
 		RegistrySize: stackValues, RegistryMaxSize: stackMaximum, RegistryGrowStep: stackStep})
 	openLibraries(L)
 	repairNumbers(L)
+	repairLibraries(L)
 	replaceStdio(L, p.opts.Stdout, p.opts.Stderr)
 	replaceReading(L)
 	if !p.opts.AllowExec {
