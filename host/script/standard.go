@@ -20,6 +20,7 @@ func repairLibraries(L *lua.LState) {
 		{lua.CoroutineLibName, "running", coroutineRunning},
 		{lua.MathLibName, "modf", mathModf},
 		{lua.StringLibName, "char", stringChar},
+		{lua.TabLibName, "remove", tableRemove},
 	} {
 		L.SetField(L.GetGlobal(f.library), f.name, L.NewFunction(f.fn))
 	}
@@ -88,5 +89,24 @@ func stringChar(L *lua.LState) int {
 		text[i] = byte(c)
 	}
 	L.Push(lua.LString(text))
+	return 1
+}
+
+// tableRemove takes the last item where no index is given, also of a list that was made with nil behind it.
+func tableRemove(L *lua.LState) int {
+	t := L.CheckTable(1)
+	if L.GetTop() > 1 {
+		at := L.CheckInt(2)
+		if at < 1 {
+			return 0 // LTable.Remove would take the last
+		}
+		L.Push(t.Remove(at))
+		return 1
+	}
+	last := t.Remove(-1)
+	for last == lua.LNil && t.Len() > 0 {
+		last = t.Remove(-1)
+	}
+	L.Push(last)
 	return 1
 }
