@@ -40,6 +40,9 @@ func lossLimits(l *stats.Line, runS float64) []string {
 	case l.Kind == stats.Writer && runS >= shortRun && stall > 0.2*runS:
 		say("writer %s waited for the %s %.0f %% of the time; the %[2]s is close to its limit", l.Title(), sink(l), min(100, 100*stall/runS)) // it also waits behind the stop
 	}
+	if l.Unread && runS > 0 {
+		say("nothing read %s: it has no handler and no pipe, and what came for it was left where it was", l.Title())
+	}
 	if n := l.Dropped.Get("stopped"); n > 0 && l.Kind == stats.Tx {
 		say("%s had not sent %s of %s when the stop had waited long enough: they are lost", l.Title(), count(n), counted(l.In, "packet"))
 	}

@@ -20,6 +20,7 @@ func example() *Report {
 		Ledger: &stats.Ledger{Clock: "real", Metrics: map[string]float64{"limit_bps": 98e9, "ratio": 0.123456789}, Lines: []stats.Line{
 			{Name: "rx_port", Kind: stats.Rx, In: 31262, InBytes: 31262000, Out: 31250, OutBytes: 31250000, Bursts: 900,
 				Dropped: stats.Counts{count("no_packet_buffer", 12), count("queue_full", 0)}, Extra: stats.Counts{count("kernel_dropped", 3)}},
+			{Name: "rx_port", Kind: stats.Rx, QueueID: 1, Unread: true},
 			{Name: "gen", Kind: stats.Tx, QueueID: 1, In: 31302, Out: 31262, OutBytes: 31262000, PaceBPS: 100e6, Dropped: stats.Counts{count("stopped", 40)},
 				Timing: &stats.Timing{WantedNS: 831, TookNS: 1000, GapError: stats.Spread{{Most: 63, N: 900}, {Most: 1055, N: 95}, {Most: 3_500_000, N: 5}}}},
 			{Name: "small", Kind: stats.Stage, In: 31250, Out: 31000, Dropped: stats.Counts{count("filtered", 250)}},
@@ -41,6 +42,7 @@ thresholds
 capture.yaml: ran for 3.01 s (Ctrl-C)
                     in     out  held  dropped
   rx_port.rx.0  31,262  31,250     0       12  83.1 Mbit/s, 10.4 kpps
+  rx_port.rx.1       0       0     0        0
   gen.tx.1      31,302  31,262     0       40  83.1 Mbit/s, 10.4 kpps of 100 Mbit/s asked for
   small         31,250  31,000     0      250
   up               300     200     0      100
@@ -55,6 +57,7 @@ capture.yaml: ran for 3.01 s (Ctrl-C)
   metric limit_bps = 98,000,000,000
   metric ratio = 0.123457
   limit: the kernel dropped 3 datagrams before rx_port.rx.0 took them: raise net.core.rmem_max, or give the queue a core of its own
+  limit: nothing read rx_port.rx.1: it has no handler and no pipe, and what came for it was left where it was
   limit: gen.tx.1 had not sent 40 of 31,302 packets when the stop had waited long enough: they are lost
   limit: gen.tx.1 sent 83.1 Mbit/s of the 100 Mbit/s asked for (83.1 %)
   limit: writer up was behind: it left out 100 of 300 packets; the store is the limit

@@ -104,6 +104,11 @@ func (s *Session) details(l *stats.Ledger) {
 		x.Flows = append(x.Flows, stats.Flow{ID: f.FlowID, Name: title, Packets: f.Packets, Bytes: f.Bytes})
 	}
 	s.sources(line)
+	for _, i := range s.ifaces {
+		for _, q := range i.rx {
+			line(stats.Rx, i.Name(), uint32(q.ID())).Unread = !q.read.Load() && len(q.plans) == 0
+		}
+	}
 	for k := range l.Lines {
 		x := &l.Lines[k]
 		slices.SortFunc(x.Flows, func(a, b stats.Flow) int { return cmp.Compare(a.ID, b.ID) })

@@ -330,3 +330,29 @@ func TestTransmitTellsWhatDoesNotFit(t *testing.T) {
 		return nil
 	})
 }
+
+// A queue is unread until a pipe leads out of it, and the ledger says so.
+func TestUnread(t *testing.T) {
+	virtualBench(t, "", asItIs, func(b *bench) error {
+		unread := func() (names []string) {
+			for _, l := range b.s.Ledger().Lines {
+				if l.Unread {
+					names = append(names, l.Title())
+				}
+			}
+			return names
+		}
+		if got := strings.Join(unread(), " "); got != "b.rx.0 b.rx.1" {
+			return fmt.Errorf("unread at first: %s", got)
+		}
+		tap, err := b.rx.Tap(b.me, nil, TapOptions{})
+		if err != nil {
+			return err
+		}
+		tap.Close()
+		if got := strings.Join(unread(), " "); got != "b.rx.1" {
+			return fmt.Errorf("unread behind a tap: %s", got)
+		}
+		return nil
+	})
+}

@@ -136,6 +136,7 @@ func (p *Pipe) add() error {
 			return err
 		}
 		p.native = append(p.native, n)
+		q.read.Store(true)
 		for _, st := range p.stages {
 			if st.out != nil && st.out.leader == nil {
 				st.out.leader = q

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/spec"
@@ -21,6 +22,8 @@ type Queue struct {
 	leader *Queue     // of a stage's: the source whose poller serves it; nil: it has none yet
 	home   *Queue     // of a stage's of the configuration: the queue whose packets these were
 	plans  []*Stage   // reorder stages of the configuration: they take their packets before any pipe
+
+	read atomic.Bool // a pipe led, or leads, out of it
 }
 
 func (s *Session) queueOf(n native.Queue) *Queue {

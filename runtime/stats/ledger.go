@@ -91,6 +91,7 @@ type Line struct {
 	HandlerTime *Histogram `json:"handler_time_ns,omitempty"` // on_burst: wall time of each call; nil on the virtual clock
 	WriteStall  *Histogram `json:"write_stall_ns,omitempty"`  // writers: waits for the disk; nil on the virtual clock
 	Store       bool       `json:"store,omitempty"`           // writers: of objects, not of files
+	Unread      bool       `json:"unread,omitempty"`          // receive: no pipe led out of the queue so far
 	Flows       Flows      `json:"flows,omitempty"`           // receive: packets by flow, where there are flows
 	Peers       Peers      `json:"peers,omitempty"`           // receive: packets by peer, of sockets
 
