@@ -13,8 +13,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// referenceConfigs is where the reference's own example files lie, if they are there.
-var referenceConfigs = filepath.Join("..", "..", "..", "shared", "daqiri-configs")
+// templates is where files of the shapes that the reference ships lie: placeholders to be filled, and sections of its
+// programs behind the configuration.
+var templates = filepath.Join("testdata", "templates")
 
 // document is a configuration file with its placeholders filled in.
 type document struct {
@@ -24,7 +25,7 @@ type document struct {
 func documents(t testing.TB) []document {
 	t.Helper()
 	var docs []document
-	for _, dir := range []string{filepath.Join("testdata", "good"), referenceConfigs} {
+	for _, dir := range []string{filepath.Join("testdata", "good"), templates} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 		if err != nil {
 			t.Fatal(err)
@@ -50,6 +51,7 @@ func read(t testing.TB, path string) string {
 
 var (
 	bdfPlaceholder = regexp.MustCompile(`<[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]>`)
+	appSection     = regexp.MustCompile(`(?m)^(rdma_)?bench_`) // what is behind the configuration
 	anyPlaceholder = regexp.MustCompile(`<([^<>]*)>`)
 )
 
@@ -94,15 +96,15 @@ func TestGoodFilesAreClean(t *testing.T) {
 	}
 }
 
-// TestPlaceholders holds the reference's templates to their placeholders.
+// TestPlaceholders finds every placeholder of a template, and nothing else.
 func TestPlaceholders(t *testing.T) {
-	files, _ := filepath.Glob(filepath.Join(referenceConfigs, "*.yaml"))
-	if len(files) == 0 {
-		t.Skip("the reference's example files are not here")
+	files, err := filepath.Glob(filepath.Join(templates, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no templates: ", err)
 	}
 	for _, f := range files {
 		text := read(t, f)
-		cfg, _, _ := strings.Cut(text, "\nbench_")
+		cfg := appSection.Split(text, 2)[0]
 		want := len(anyPlaceholder.FindAllString(cfg, -1))
 		got := 0
 		for _, is := range issues(t, f, text, Options{}) {
