@@ -3,13 +3,15 @@ package native
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
+
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // load gives a program that is attached to nothing, or skips the test.
@@ -17,10 +19,7 @@ func load(t *testing.T) *steering {
 	t.Helper()
 	s, err := loadSteering()
 	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("DAQIRI_REQUIRE"), ","), "xdp") {
-			t.Fatal(err)
-		}
-		t.Skipf("the kernel does not take the eBPF program: %+v", err)
+		require.Lack(t, "xdp", fmt.Sprintf("the kernel does not take the eBPF program: %+v", err))
 	}
 	t.Cleanup(s.close)
 	s.isolate(true)

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // clangBPF is the compiler version that made the committed object; others make other bytes.
@@ -19,7 +21,7 @@ func TestBPFObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(version, []byte(" version "+clangBPF+".")) {
-		lack(t, "bpf", "this clang is not version "+clangBPF)
+		require.Lack(t, "bpf", "this clang is not version "+clangBPF)
 	}
 	dir := filepath.Join(rootDir, "native/bpf")
 	want, err := os.ReadFile(filepath.Join(dir, "steer.bpf.o"))

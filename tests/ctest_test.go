@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // A variant is one way to build and run the C units.
@@ -172,7 +174,7 @@ func (v variant) ready(t *testing.T) variant {
 		if len(v.needs) == 0 {
 			t.Fatal(reason)
 		}
-		lack(t, v.needs[0], reason)
+		require.Lack(t, v.needs[0], reason)
 	}
 	return v
 }

@@ -17,9 +17,9 @@ want() {
 has() { command -v "$1"; }
 any() { for path; do [ -e "$path" ] && return 0; done; return 1; }
 static_busybox() { has busybox && ! ldd "$(command -v busybox)"; }
-scapy() {
+module() { # of Python, the distribution's even where another one comes first
     for python in python3 /usr/bin/python3; do
-        "$python" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("scapy") is None)' && return 0
+        "$python" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)' "$1" && return 0
     done
     return 1
 }
@@ -37,7 +37,8 @@ look() {
     want capinfos wireshark-common has capinfos
     want tcpdump tcpdump has tcpdump
     want tcpreplay tcpreplay has tcpreplay
-    want scapy python3-scapy scapy
+    want scapy python3-scapy module scapy
+    want numpy python3-numpy module numpy
     want iperf3 iperf3 has iperf3
     want prometheus prometheus has promtool
     want nc netcat-openbsd has nc

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // dpdkDrivers are the packages of a release's libraries, without the number of their ABI.
@@ -25,7 +27,7 @@ func TestDPDKReleases(t *testing.T) {
 			t.Parallel() // one waits for the mirror while another compiles
 			root, err := dpdkRelease(suite)
 			if err != nil {
-				lack(t, "dpdk-releases", err.Error())
+				require.Lack(t, "dpdk-releases", err.Error())
 			}
 			lib := root.build(t)
 			capture := "vdev:net_pcap0,tx_pcap=" + filepath.Join(t.TempDir(), "sent.pcap")

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 func TestFormatGo(t *testing.T) {
@@ -42,7 +44,7 @@ func TestFormatC(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(version), " version "+clangFormat+".") {
-		lack(t, "clang-format", fmt.Sprintf("%s formats differently from version %s", bytes.TrimSpace(version), clangFormat))
+		require.Lack(t, "clang-format", fmt.Sprintf("%s formats differently from version %s", bytes.TrimSpace(version), clangFormat))
 	}
 	args := []string{"--dry-run", "-Werror"}
 	for _, dir := range []string{"native", "native/bpf", "tests/native", "tests/nic"} {

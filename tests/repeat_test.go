@@ -12,9 +12,9 @@ import (
 	"github.com/daqiri/daqiri-run/host/golden"
 )
 
-const repeats = 100
+const repeats = 20
 
-// TestVirtualClockRepeats runs the golden scripts that live on the virtual clock a hundred times, all of them with a
+// TestVirtualClockRepeats runs the golden scripts that live on the virtual clock twenty times, all of them with a
 // busy thread on every core: the output, the files and the counters are the same bytes each time.
 func TestVirtualClockRepeats(t *testing.T) {
 	program := built(t)

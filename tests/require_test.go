@@ -4,14 +4,20 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // A probe tells whether this machine has one thing that tests need: nil, or the reason why not.
@@ -30,23 +36,29 @@ var probes = map[string]probe{
 	"hugepages":     freeHugePages,
 	"ip":            command("ip"),
 	"iperf3":        command("iperf3"),
+	"ipv6":          listens("tcp6", "[::1]:0"),
 	"libpcap":       libpcap,
+	"loopback":      listens("tcp4", "127.0.0.1:0"),
 	"loopmount":     loopMount,         // asked for in tests/soak
 	"lua5.1":        command("lua5.1"), // asked for in host/script
+	"multicast":     multicast,
 	"nc":            command("nc"),
 	"netns":         namespaces,
+	"numpy":         pythonModule("numpy"),
 	"prometheus":    func() error { return errors.Join(command("prometheus")(), command("promtool")()) },
+	"pty":           func() error { _, err := os.Stat("/dev/ptmx"); return err }, // asked for in host/repl
 	"qemu-user":     command("qemu-aarch64-static", "qemu-aarch64"),
 	"root":          root,
 	"s3":            func() error { _, err := versitygw(); return err },
 	"sanitizers":    command("gcc"), // TestNative also builds and runs an empty program with each
-	"scapy":         scapy,
+	"scapy":         pythonModule("scapy"),
 	"setarch":       fixedAddresses,
 	"socat":         command("socat"),
 	"staticcheck":   command(os.Getenv("STATICCHECK"), "staticcheck"), // run by the Makefile, which sets STATICCHECK
 	"tcpdump":       command("tcpdump"),
 	"tcpreplay":     command("tcpreplay"),
 	"tshark":        command("tshark"),
+	"udp-gro":       udpGRO, // asked for in tests/native
 	"xdp":           afXDP,
 	"vm":            virtualMachine, // asked for in tests/vm
 	"zero-copy":     virtualMachine, // there, too, with a newer kernel
@@ -61,33 +73,31 @@ func need(t testing.TB, names ...string) {
 			t.Fatalf("need %q: not in the table of tests/require_test.go", name)
 		}
 		if err := p(); err != nil {
-			lack(t, name, err.Error())
+			require.Lack(t, name, err.Error())
 		}
 	}
 }
 
-// lack ends t because the named thing is missing or does not work: with a skip, or with a failure where
-// DAQIRI_REQUIRE names it.
-func lack(t testing.TB, name, reason string) {
-	t.Helper()
-	if slices.Contains(required(), name) {
-		t.Fatalf("%s: %s (DAQIRI_REQUIRE names it)", name, reason)
-	}
-	t.Skipf("%s: %s", name, reason)
-}
+// requireReader finds a use of DAQIRI_REQUIRE beside the one reader that each language has.
+var requireReader = regexp.MustCompile(`etenv\("DAQIRI_REQUIRE"\)`)
 
-func required() []string {
-	return strings.FieldsFunc(os.Getenv("DAQIRI_REQUIRE"), func(r rune) bool { return r == ',' || r == ' ' })
-}
+// requireCall finds what C units ask for.
+var requireCall = regexp.MustCompile(`dq_(?:lack|required)\("([^"]*)"`)
 
 func TestRequire(t *testing.T) {
 	vocabulary := readFile(t, "tests/README.md")
-	for name := range probes {
+	for _, name := range require.Names {
 		if !strings.Contains(vocabulary, "`"+name+"`") {
 			t.Errorf("tests/README.md does not name %s", name)
 		}
+		if probes[name] == nil {
+			t.Errorf("nothing probes for %s", name)
+		}
 	}
-	for _, name := range required() {
+	if len(probes) != len(require.Names) {
+		t.Errorf("%d probes, and tests/require lists %d names", len(probes), len(require.Names))
+	}
+	for _, name := range require.List() {
 		t.Run(name, func(t *testing.T) {
 			p, ok := probes[name]
 			if !ok {
@@ -97,6 +107,45 @@ func TestRequire(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// TestRequireReaders: one reader of DAQIRI_REQUIRE a language, so that a name means the same everywhere.
+func TestRequireReaders(t *testing.T) {
+	readers := map[string]string{".go": "tests/require/require.go", ".c": "tests/native/dqtest.h", ".h": "tests/native/dqtest.h"}
+	for _, name := range sourceTree(t) {
+		reader, ok := readers[path.Ext(name)]
+		if !ok {
+			continue
+		}
+		text := readFile(t, name)
+		if name != reader && requireReader.MatchString(text) {
+			t.Errorf("%s reads DAQIRI_REQUIRE: %s does", name, reader)
+		}
+		if path.Ext(name) == ".go" {
+			continue
+		}
+		for _, m := range requireCall.FindAllStringSubmatch(text, -1) {
+			if !slices.Contains(require.Names, m[1]) {
+				t.Errorf("%s asks for %q, which tests/require does not list", name, m[1])
+			}
+		}
+	}
+}
+
+// TestRequireInC: C units read the list as Go tests do.
+func TestRequireInC(t *testing.T) {
+	const source = `#include "dqtest.h"
+int main(void) { dq_lack("ip", "not here"); }`
+	for _, c := range []struct{ list, want string }{
+		{"", "exit status 77"}, {"root,ipv6", "exit status 77"}, {"zip", "exit status 77"},
+		{"ip", "exit status 1"}, {"root, ip,ipv6", "exit status 1"}, {"ipv6 ip", "exit status 1"},
+	} {
+		t.Setenv("DAQIRI_REQUIRE", c.list)
+		out, err := variants[0].try(t.TempDir(), source)
+		if err == nil || err.Error() != c.want || !strings.Contains(out, "skip: ip: not here") {
+			t.Errorf("%q: %v, want %s:\n%s", c.list, err, c.want, out)
+		}
 	}
 }
 
@@ -201,20 +250,57 @@ func libpcap() error {
 	return errors.New("libpcap.so is not installed (`make deps` installs it on Debian and Ubuntu)")
 }
 
-// scapyPython is a Python that has scapy: the distribution's, even where another one comes first on the PATH.
-var scapyPython = sync.OnceValues(func() (string, error) {
+// pythonWith is a Python that has a module: the distribution's, even where another one comes first on the PATH.
+func pythonWith(module string) (string, error) {
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		check := "import importlib.util, sys; sys.exit(importlib.util.find_spec('scapy') is None)"
+		check := "import importlib.util, sys; sys.exit(importlib.util.find_spec('" + module + "') is None)"
 		if exec.Command(python, "-c", check).Run() == nil {
 			return python, nil
 		}
 	}
-	return "", errors.New("no python3 with scapy (`make deps` installs it on Debian and Ubuntu)")
-})
+	return "", fmt.Errorf("no python3 with %s (`make deps` installs it on Debian and Ubuntu)", module)
+}
 
-func scapy() error {
-	_, err := scapyPython()
-	return err
+func pythonModule(module string) probe {
+	return sync.OnceValue(func() error { _, err := pythonWith(module); return err })
+}
+
+// scapyPython is a Python that has scapy.
+var scapyPython = sync.OnceValues(func() (string, error) { return pythonWith("scapy") })
+
+// listens: an address of this machine can be bound.
+func listens(network, address string) probe {
+	return func() error {
+		l, err := net.Listen(network, address)
+		if err != nil {
+			return err
+		}
+		return l.Close()
+	}
+}
+
+// multicast: the loopback interface can be a member of a group.
+func multicast() error {
+	lo, err := net.InterfaceByName("lo")
+	if err != nil {
+		return err
+	}
+	c, err := net.ListenMulticastUDP("udp4", lo, &net.UDPAddr{IP: net.IPv4(239, 77, 1, 9)})
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// udpGRO: the kernel joins datagrams.
+func udpGRO() error {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = syscall.Close(fd) }()
+	const optGRO = 104 // UDP_GRO
+	return syscall.SetsockoptInt(fd, syscall.IPPROTO_UDP, optGRO, 1)
 }
 
 // afXDP: the kernel has AF_XDP sockets, which need root.

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // s3Script uploads numbered packets of `size` bytes: its number stands at the start of each payload.
@@ -459,11 +461,11 @@ func TestS3Blocks(t *testing.T) {
 	if len(objects) != 7 || blocks != 400 || blocks != f["written"] || holes != f["missing"] || holes < 100 {
 		t.Errorf("%d objects, %d blocks, %d packets, %d holes: %v", len(objects), blocks, packets, holes, f)
 	}
-	if exec.Command("/usr/bin/python3", "-c", "import numpy").Run() != nil {
-		t.Log("without numpy scripts/read_blocks.py is not tried")
-		return
+	python, err := pythonWith("numpy")
+	if err != nil {
+		require.Lack(t, "numpy", err.Error())
 	}
-	shipped, err := exec.Command("/usr/bin/python3", filepath.Join(rootDir, "scripts/read_blocks.py"), filepath.Join(dir, files[0])).CombinedOutput()
+	shipped, err := exec.Command(python, filepath.Join(rootDir, "scripts/read_blocks.py"), filepath.Join(dir, files[0])).CombinedOutput()
 	if err != nil || !strings.Contains(string(shipped), "(60, 50, 600) batches [0, 1, 2, ") {
 		t.Errorf("scripts/read_blocks.py: %v: %.300s", err, shipped)
 	}

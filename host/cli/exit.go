@@ -41,7 +41,7 @@ var exitTexts = []struct {
 	{ExitDevice, "device", "a session could not be opened or started: a missing device, right, port or library"},
 	{ExitThreshold, "threshold", "a threshold of the script did not hold"},
 	{ExitStorage, "storage", "a writer could not write everything (disk full, folder gone), or a capture could not be read to its end"},
-	{ExitTests, "tests", "daqiri-run test: a test failed; daqiri-run bench: a case failed"},
+	{ExitTests, "tests", "daqiri-run test: a test failed, or all skipped; daqiri-run bench: a case failed"},
 	{ExitInternal, "internal", "a fault of daqiri-run itself: a panic, a fatal error, or a ledger that does not add up; please report it"},
 	{ExitHangup, "hangup", "ended by SIGHUP, after an orderly stop"},
 	{ExitInterrupted, "interrupted", "ended by Ctrl-C (SIGINT), after an orderly stop; at once after the second"},

@@ -78,6 +78,8 @@ func runTests(g *state.Global, f *testFlags, paths []string) error {
 		return fail(ExitStorage, err) // of the report
 	case result.Failed > 0:
 		return ended(ExitTests)
+	case result.Passed == 0:
+		return fail(ExitTests, fmt.Errorf("nothing was tested: all %d tests skipped", result.Skipped))
 	}
 	return nil
 }

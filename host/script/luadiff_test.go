@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // TestSameAsLua compares generated programs with Lua 5.1 itself. LUADIFF=FIRST,COUNT runs that many from another seed on.
@@ -111,10 +111,7 @@ func lua51(t *testing.T) string {
 	if err == nil {
 		return path
 	}
-	if slices.Contains(strings.Split(os.Getenv("DAQIRI_REQUIRE"), ","), "lua5.1") {
-		t.Fatal("lua5.1 is not installed (DAQIRI_REQUIRE names it)")
-	}
-	t.Skip("lua5.1 is not installed (`make deps` installs it on Debian and Ubuntu)")
+	require.Lack(t, "lua5.1", "not installed (`make deps` installs it on Debian and Ubuntu)")
 	return ""
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // show is a match as the Lua program of TestAgainstLua shows it.
@@ -81,7 +83,7 @@ func TestInterrupt(t *testing.T) {
 func TestAgainstLua(t *testing.T) {
 	program, err := exec.LookPath("lua5.1")
 	if err != nil {
-		t.Skip("no lua5.1 here")
+		require.Lack(t, "lua5.1", err.Error())
 	}
 	r := rand.New(rand.NewPCG(1, 7))
 	pick := func(from []string, most int) string {

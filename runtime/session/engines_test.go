@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // engine is one row of the contract suite: a configuration with a transmit queue on
@@ -82,10 +82,7 @@ func (l lacks) Error() string { return l.what + ": " + l.err.Error() }
 // skip ends a test for want of something, or fails it where DAQIRI_REQUIRE names that.
 func skip(t *testing.T, l lacks) {
 	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("DAQIRI_REQUIRE"), ","), l.what) {
-		t.Fatal(l)
-	}
-	t.Skip(l)
+	require.Lack(t, l.what, l.err.Error())
 }
 
 // freePort asks the system for a port that nobody uses, at this moment.
@@ -94,16 +91,20 @@ func freePort(endpoint string) (int, error) {
 	at := net.JoinHostPort(strings.Trim(host, "[]"), "0")
 	var l io.Closer
 	var addr net.Addr
+	needs := "loopback"
+	if strings.Contains(host, "[") {
+		needs = "ipv6"
+	}
 	if network == "udp" {
 		c, err := net.ListenPacket(network, at)
 		if err != nil {
-			return 0, lacks{"loopback", err}
+			return 0, lacks{needs, err}
 		}
 		l, addr = c, c.LocalAddr()
 	} else {
 		c, err := net.Listen(network, at)
 		if err != nil {
-			return 0, lacks{"loopback", err}
+			return 0, lacks{needs, err}
 		}
 		l, addr = c, c.Addr()
 	}

@@ -67,12 +67,30 @@ static inline void dq_failed(const char *file, int line, const char *what) {
         }                                                                                                    \
     } while (0)
 
+// True when DAQIRI_REQUIRE, a list separated by commas or spaces, names what this machine is said to have.
+static inline bool dq_required(const char *what) {
+    const char *list = getenv("DAQIRI_REQUIRE");
+    size_t len = strlen(what);
+    for (const char *at = list; at && *at; at += strcspn(at, ", ")) {
+        at += strspn(at, ", ");
+        if (strncmp(at, what, len) == 0 && (at[len] == 0 || strchr(", ", at[len]))) return true;
+    }
+    return false;
+}
+
 // Ends the program as skipped, saying why; a failure when a check failed before.
 #define DQ_SKIP(why)                                                                                         \
     do {                                                                                                     \
         fprintf(stderr, "skip: %s\n", why);                                                                  \
         exit(atomic_load(&dq_failures) ? 1 : 77);                                                            \
     } while (0)
+
+// Ends the program for want of something: as skipped, or as failed where DAQIRI_REQUIRE names it.
+static inline void dq_lack(const char *what, const char *why) {
+    if (dq_required(what)) dq_failed(__FILE__, __LINE__, why);
+    fprintf(stderr, "skip: %s: %s\n", what, why);
+    exit(atomic_load(&dq_failures) ? 1 : 77);
+}
 
 // Runs a case, a function without arguments, unless the command line names others.
 #define DQ_RUN(fn) dq_run(#fn, fn)

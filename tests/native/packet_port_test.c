@@ -228,24 +228,17 @@ static void joined_segments(void) {
 
 static bool run(const char *command) { return system(command) == 0; }
 
-// What this machine lacks, where DAQIRI_REQUIRE doesn't name it.
-static void lack(const char *why) {
-    const char *list = getenv("DAQIRI_REQUIRE");
-    DQ_CHECK(!list || !strstr(list, "netns"));
-    DQ_SKIP(why);
-}
-
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
-    if (unshare(CLONE_NEWNET) != 0) lack("netns: no right to make a network namespace");
+    if (unshare(CLONE_NEWNET) != 0) dq_lack("netns", "no right to make a network namespace");
     if (access("/proc/sys/net/ipv6", F_OK) == 0 &&
         !run("echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6"))
-        lack("netns: IPv6 can't be switched off");
+        dq_lack("netns", "IPv6 can't be switched off");
     if (!run("ip link add left type veth peer name right && ip link set left up && ip link set right up"))
-        lack("netns: ip(8) makes no pair of virtual Ethernet devices");
+        dq_lack("netns", "ip(8) makes no pair of virtual Ethernet devices");
     int fd = socket(AF_PACKET, SOCK_RAW, 0), version = TPACKET_V2;
     if (setsockopt(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) != 0)
-        lack("this kernel, or its emulation, has no AF_PACKET rings");
+        DQ_SKIP("this kernel, or its emulation, has no AF_PACKET rings");
     close(fd);
     DQ_RUN(round_the_ring);
     DQ_RUN(full_ring);

@@ -593,7 +593,7 @@ static bool kernel_has_runs(void) {
 
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
-    if (!kernel_has_runs()) DQ_SKIP("this kernel has no UDP_GRO");
+    if (!kernel_has_runs()) dq_lack("udp-gro", "this kernel has no UDP_GRO");
     DQ_RUN(runs_come_whole_and_in_order);
     DQ_RUN(mixed_ipv4);
     DQ_RUN(mixed_ipv6);

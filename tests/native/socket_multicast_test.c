@@ -38,7 +38,7 @@ static int sender(const char *from) {
     } else {
         struct ip_mreqn to = {.imr_ifindex = index};
         if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &to, sizeof to) != 0)
-            DQ_SKIP("this kernel, or its emulation, has no IP_MULTICAST_IF by index");
+            dq_lack("multicast", "this kernel, or its emulation, has no IP_MULTICAST_IF by index");
     }
     return fd;
 }
@@ -263,7 +263,7 @@ static void tells_what_is_wrong(void) {
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     int fd = sender("127.0.0.1");
-    if (!send_to(fd, "239.77.1.1", 9, "probe")) DQ_SKIP("the loopback interface sends no multicast");
+    if (!send_to(fd, "239.77.1.1", 9, "probe")) dq_lack("multicast", "the loopback interface sends none");
     close(fd);
     DQ_RUN(joins_and_leaves);
     DQ_RUN(chooses_sources);

@@ -82,18 +82,13 @@ static inline void check_error(dq_stage *st, const char *want) {
     CHECK_TEXT(text, want);
 }
 
-static inline bool required(const char *what) {
-    const char *list = getenv("DAQIRI_REQUIRE");
-    return list && strstr(list, what);
-}
-
 // What another program says of a file, where it is installed.
 static inline bool run_tool(const char *tool, const char *command, const char *path, char *out, size_t len) {
     char line[1024];
     snprintf(line, sizeof line, "command -v %s >/dev/null 2>&1", tool);
     if (system(line) != 0) {
         printf("skip %s: not installed\n", tool);
-        DQ_CHECK(!required(tool));
+        DQ_CHECK(!dq_required(tool));
         return false;
     }
     snprintf(line, sizeof line, command, path);

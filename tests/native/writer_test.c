@@ -551,7 +551,7 @@ static void full_disk_and_room_again(void) {
     int status = child_status(fill_a_disk);
     if (status == 77) {
         printf("skip full_disk_and_room_again: mounting a small file system needs root\n");
-        DQ_CHECK(!required("root"));
+        DQ_CHECK(!dq_required("root"));
     } else {
         DQ_EQ(status, 0);
     }

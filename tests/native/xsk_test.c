@@ -428,22 +428,15 @@ static void ends_early(void) {
     rig_close(r);
 }
 
-// What this machine lacks, where DAQIRI_REQUIRE doesn't name it.
-static void lack(const char *name, const char *why) {
-    const char *list = getenv("DAQIRI_REQUIRE");
-    DQ_CHECK(!list || !strstr(list, name));
-    DQ_SKIP(why);
-}
-
 int main(int argc, char **argv) {
     program p = {.fd = -1, .link = -1};
     dq_begin(argc, argv);
-    if (unshare(CLONE_NEWNET) != 0) lack("netns", "netns: no right to make a network namespace");
+    if (unshare(CLONE_NEWNET) != 0) dq_lack("netns", "no right to make a network namespace");
     if (access("/proc/sys/net/ipv6", F_OK) == 0 &&
         !run("echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6"))
-        lack("netns", "netns: IPv6 can't be switched off");
-    if (!make_pair(1)) lack("netns", "netns: ip(8) makes no pair of virtual Ethernet devices");
-    if (!program_open(&p, "right")) lack("xdp", "xdp: this kernel, or its emulation, takes no eBPF program");
+        dq_lack("netns", "IPv6 can't be switched off");
+    if (!make_pair(1)) dq_lack("netns", "ip(8) makes no pair of virtual Ethernet devices");
+    if (!program_open(&p, "right")) dq_lack("xdp", "this kernel, or its emulation, takes no eBPF program");
     program_close(&p);
     DQ_RUN(in_place);
     DQ_RUN(in_parts);

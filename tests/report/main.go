@@ -1,6 +1,8 @@
 // Command report runs `go test -json` with its arguments and prints what a person wants to know: one line for each
 // package, the whole output of each failed test, every skip with its reason, and the counts at the end. It ends with 1
-// where anything failed. With -append FILE it adds its counts to FILE as one line "passed failed skipped".
+// where anything failed, and where nothing passed. With -append FILE it adds its counts to FILE as one line
+// "passed failed skipped". With -floor N fewer passes than N are a failure, and with -skips FILE any skip that FILE does
+// not list.
 package main
 
 import (
@@ -11,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -28,14 +31,24 @@ type event struct {
 
 func main() {
 	file := flag.String("append", "", "add the counts to `FILE`")
+	var want demands
+	flag.IntVar(&want.floor, "floor", 1, "fail where fewer tests pass")
+	list := flag.String("skips", "", "fail where a test skips that `FILE` does not list")
 	flag.Parse()
-	if err := run(flag.Args(), *file); err != nil {
+	err := error(nil)
+	if *list != "" {
+		want.skips, err = readSkips(*list)
+	}
+	if err == nil {
+		err = run(flag.Args(), *file, want)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string, file string) error {
+func run(args []string, file string, want demands) error {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = os.Stderr
 	events, err := cmd.StdoutPipe()
@@ -45,9 +58,12 @@ func run(args []string, file string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	c, err := report(events, os.Stdout)
-	if file != "" && err == nil {
-		err = c.appendTo(file)
+	p, err := report(events, os.Stdout)
+	if err == nil {
+		err = want.check(p)
+	}
+	if file != "" {
+		err = errors.Join(err, p.counts.appendTo(file))
 	}
 	if ended := cmd.Wait(); ended != nil {
 		err = errors.Join(err, fmt.Errorf("go test: %w", ended)) // its own words are on stderr
@@ -78,8 +94,8 @@ type reporter struct {
 	skips  map[string][]string            // reason → tests
 }
 
-func report(r io.Reader, w io.Writer) (counts, error) {
-	p := reporter{
+func report(r io.Reader, w io.Writer) (*reporter, error) {
+	p := &reporter{
 		w: w, output: map[[2]string]*strings.Builder{}, failed: map[string]bool{}, skips: map[string][]string{},
 	}
 	lines := bufio.NewReader(r)
@@ -98,7 +114,7 @@ func report(r io.Reader, w io.Writer) (counts, error) {
 			if err == io.EOF {
 				err = nil
 			}
-			return p.counts, err
+			return p, err
 		}
 	}
 }
@@ -160,13 +176,11 @@ func (p *reporter) unfinished(pkg string) {
 	}
 }
 
+// reasons are those of the skips, sorted.
+func (p *reporter) reasons() []string { return slices.Sorted(maps.Keys(p.skips)) }
+
 func (p *reporter) end() {
-	reasons := make([]string, 0, len(p.skips))
-	for reason := range p.skips {
-		reasons = append(reasons, reason)
-	}
-	slices.Sort(reasons)
-	for _, reason := range reasons {
+	for _, reason := range p.reasons() {
 		tests := p.skips[reason]
 		more := ""
 		if len(tests) > 1 {

@@ -66,8 +66,8 @@ func TestReport(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
 			got, err := report(strings.NewReader(c.in), &out)
-			if err != nil || got != c.counts {
-				t.Errorf("got %+v, %v; want %+v", got, err, c.counts)
+			if err != nil || got.counts != c.counts {
+				t.Errorf("got %+v, %v; want %+v", got.counts, err, c.counts)
 			}
 			if want := strings.Join(c.want, "\n") + "\n"; out.String() != want {
 				t.Errorf("got:\n%s\nwant:\n%s", out.String(), want)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 //go:embed testpmd.sh
@@ -107,7 +109,7 @@ func scapy(t *testing.T, script string) {
 		}
 		return
 	}
-	lack(t, "scapy", "no python3 with scapy (`make deps` installs it on Debian and Ubuntu)")
+	require.Lack(t, "scapy", "no python3 with scapy (`make deps` installs it on Debian and Ubuntu)")
 }
 
 func count(text, pattern string) int {

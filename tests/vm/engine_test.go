@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // library is the dpdk engine that `make build` has left at the root.
@@ -14,7 +16,7 @@ func library(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(root(t), "libdaqiri_dpdk.so")
 	if _, err := os.Stat(path); err != nil {
-		lack(t, "dpdk", err.Error()+": `make build` makes it where libdpdk is")
+		require.Lack(t, "dpdk", err.Error()+": `make build` makes it where libdpdk is")
 	}
 	return path
 }

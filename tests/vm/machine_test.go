@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // TestCommand shows what a command sees of this machine, what stays of what it writes, and how its output and its exit
@@ -123,7 +125,7 @@ func TestBootAgain(t *testing.T) {
 // TestArchive reads an initramfs with cpio.
 func TestArchive(t *testing.T) {
 	if _, err := exec.LookPath("cpio"); err != nil {
-		lack(t, "vm", "cpio is not installed")
+		require.Lack(t, "vm", "cpio is not installed")
 	}
 	var a archive
 	a.add("dir", isDir|0o755, nil)

@@ -3,13 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 const (
@@ -24,24 +24,14 @@ func need(t *testing.T, commands ...string) kernel {
 	t.Helper()
 	k, err := testKernel()
 	if err != nil {
-		lack(t, "vm", err.Error())
+		require.Lack(t, "vm", err.Error())
 	}
 	for _, name := range commands {
 		if _, err := tool(name); err != nil {
-			lack(t, "vm", err.Error())
+			require.Lack(t, "vm", err.Error())
 		}
 	}
 	return k
-}
-
-func lack(t *testing.T, name, reason string) {
-	t.Helper()
-	for _, required := range strings.FieldsFunc(os.Getenv("DAQIRI_REQUIRE"), func(r rune) bool { return r == ',' || r == ' ' }) {
-		if required == name {
-			t.Fatalf("%s: %s (DAQIRI_REQUIRE names it)", name, reason)
-		}
-	}
-	t.Skipf("%s: %s", name, reason)
 }
 
 // outcome is what a command in the machine did.

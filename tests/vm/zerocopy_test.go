@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // homesScript receives on eth1 by two NIC queues into two regions, in two queues. Who sends from a queue of eth1 gets
@@ -65,10 +67,10 @@ func TestZeroCopy(t *testing.T) {
 	t.Parallel()
 	need(t)
 	if os.Getuid() != 0 {
-		lack(t, "zero-copy", "cards with several queues need taps, which need root")
+		require.Lack(t, "zero-copy", "cards with several queues need taps, which need root")
 	}
 	if _, err := getKernel(cache, newer); err != nil {
-		lack(t, "zero-copy", err.Error())
+		require.Lack(t, "zero-copy", err.Error())
 	}
 	dir := t.TempDir()
 	script, suite := filepath.Join(dir, "homes.lua"), filepath.Join(dir, "suite")
