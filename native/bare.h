@@ -58,7 +58,8 @@ typedef struct dq_bare_loop {
 } dq_bare_loop;
 
 // Takes a batch of buffers from a stack, writes a frame into each, reads the UDP port of each, sets flow id
-// and time in columns, counts, and puts the buffers back. Blocks.
+// and time in columns, counts, and puts the buffers back. Frames are written and copied with the engine's own
+// means. Blocks.
 int dq_bare_loop_run(const dq_bare_loop *conf, dq_bare_figures *out, dq_diag *diag);
 
 #endif

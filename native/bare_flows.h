@@ -11,8 +11,8 @@ typedef struct dq_bare_flows {
     double seconds;
 } dq_bare_flows;
 
-// Classifies 1024 UDP frames of as many flows, each of which matches a rule, again and again. *ns: of a
-// packet, in the best of many rounds. 0 or a negative dq_err in words. Blocks.
+// Classifies 1024 UDP frames of as many flows, each of which matches a rule, again and again. *ns: CPU
+// time of a packet, in the median of many rounds. 0 or a negative dq_err in words. Blocks.
 int dq_bare_flows_run(const dq_bare_flows *conf, double *ns, dq_diag *diag);
 
 #endif

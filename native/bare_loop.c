@@ -1,6 +1,7 @@
 // bare_loop.c: the bare loop over packet memory: what the loop engine's work costs without an engine.
 #include "bare.h"
 #include "bare_clock.h"
+#include "burst.h"
 #include "dqi.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <sys/mman.h>
 
 #define PORT_AT 36 // of the destination port in an Ethernet frame with IPv4 and UDP
+#define LINE    64 // bytes that a small frame is written with, as a template of the engine writes it
 
 typedef struct pool {
     uint8_t *base;
@@ -47,23 +49,36 @@ static void give(pool *p, const uint32_t *id, uint32_t n) {
     p->n_free += n;
 }
 
+// Writes the frame into each buffer: one that fits into a line as a whole line, its size known to the
+// compiler.
+static void fill(const dq_bare_loop *c, const pool *p, const columns *k, const uint8_t *frame) {
+    struct {
+        uint8_t bytes[LINE];
+    } line;
+    memcpy(&line, frame, LINE);
+    bool small = c->len <= LINE && c->stride >= LINE;
+    for (uint32_t i = 0; i < c->batch; i++)
+        k->len[i] = c->len;
+    for (uint32_t i = 0; small && i < c->batch; i++)
+        memcpy(p->base + (size_t)k->id[i] * c->stride, &line, LINE);
+    for (uint32_t i = 0; !small && i < c->batch; i++)
+        memcpy(p->base + (size_t)k->id[i] * c->stride, frame, c->len);
+}
+
 // One burst through everything: the packets that matched.
 static uint64_t turn(const dq_bare_loop *c, pool *from, pool *to, columns *k, const uint8_t *frame,
                      int64_t now) {
     uint32_t n = c->batch;
     take(from, k->id, n);
-    for (uint32_t i = 0; i < n; i++) {
-        memcpy(from->base + (size_t)k->id[i] * c->stride, frame, c->len);
-        k->len[i] = c->len;
-    }
+    fill(c, from, k, frame);
     pool *at = from;
     if (c->copy) {
         uint32_t *source = k->id + n;
         memcpy(source, k->id, n * sizeof *source);
         take(to, k->id, n);
         for (uint32_t i = 0; i < n; i++)
-            memcpy(to->base + (size_t)k->id[i] * c->stride, from->base + (size_t)source[i] * c->stride,
-                   k->len[i]);
+            dqi_copy_bytes(to->base + (size_t)k->id[i] * c->stride,
+                           from->base + (size_t)source[i] * c->stride, k->len[i]);
         give(from, source, n);
         at = to;
     }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -20,7 +21,7 @@ const (
 	trialRest    = 2 * time.Second // of a trial, on average: starting, writing what is left
 	shortest     = time.Second / 4
 	longest      = 10 * time.Second
-	opening      = 300 * time.Millisecond  // until tcpdump has opened the device
+	tcpdumpReady = "listening on"          // tcpdump says so when it has opened the device
 	quiet        = 1500 * time.Millisecond // tcpdump hands over a part of its buffer a second later
 	glance       = 100 * time.Millisecond
 )
@@ -40,56 +41,96 @@ func runCapture(ctx context.Context, b *bench, r *Result) error {
 	if trial < longest {
 		r.add(fmt.Sprintf("trials of %.1f s: shorter than 10 s they fit into tcpdump's buffer in part", trial.Seconds()))
 	}
-	ours, bound, err := c.highest(ctx, trial, recordOurs)
-	if err != nil {
-		return err
+	trialOf := func(record recorder) trialFunc {
+		return func(ctx context.Context, pps float64) (float64, float64, error) {
+			return c.trial(ctx, trial, pps, record)
+		}
 	}
-	r.Value, r.Figures = number(ours), figures{"seconds": trial.Seconds()}
-	if bound {
-		r.add("ours is bound by the sender")
-	}
+	ours := &search{trial: trialOf(recordOurs)}
+	searches := []*search{ours}
 	tcpdump := b.find("tcpdump")
 	if tcpdump == "" {
 		r.add("tcpdump is not installed")
-		return nil
+	} else {
+		r.compareWith("tcpdump -w -B 262144")
+		searches = append(searches, &search{trial: trialOf(recordTcpdump(tcpdump))})
 	}
-	theirs, bound, err := c.highest(ctx, trial, recordTcpdump(tcpdump))
-	if err != nil {
+	if err := alternate(ctx, slices.Clone(searches)); err != nil {
 		return err
 	}
-	if bound {
-		r.add("tcpdump is bound by the sender")
+	r.Value, r.Figures = number(ours.best), figures{"seconds": trial.Seconds()}
+	for _, s := range searches {
+		who, prefix := "tcpdump", "peer_"
+		if s == ours {
+			who, prefix = "ours", ""
+		} else {
+			r.PeerValue = number(s.best)
+		}
+		if s.bound {
+			r.add(who + " is bound by the sender")
+		}
+		r.Figures[prefix+"offered_most"], r.Figures[prefix+"lost_at_most"] = s.most, s.lost
+		r.Figures[prefix+"softirq_cpus"] = s.softirq
 	}
-	r.compareWith("tcpdump -w -B 262144")
-	r.PeerValue = number(theirs)
-	if theirs > 0 {
-		ratio := number(ours / theirs)
+	if r.PeerValue != nil && *r.PeerValue > 0 {
+		ratio := number(ours.best / *r.PeerValue)
 		r.Ratio, r.RatioMin, r.RatioMax = ratio, ratio, ratio
 	}
 	return nil
 }
 
-// highest finds the highest rate, GB/s of payload, at which nothing is lost; bound: the sender can't do more.
-func (c *cable) highest(ctx context.Context, d time.Duration, record recorder) (rate float64, bound bool, err error) {
-	top, lost, err := c.trial(ctx, d, 0, record)
-	if err != nil || lost == 0 {
-		return top * captureSize / 1e9, true, err
-	}
-	low, high := top/16, top // packets/s
-	best := 0.0
-	for range captureSteps {
-		pps := math.Sqrt(low * high)
-		sent, lost, err := c.trial(ctx, d, pps, record)
-		if err != nil {
-			return 0, false, err
+// trialFunc sends at a rate, 0: as fast as it goes, and tells the rate that the sender reached, a second, and how many packets
+// the file lacks of all that were sent.
+type trialFunc func(ctx context.Context, pps float64) (sent, lost float64, err error)
+
+// search finds the highest rate at which nothing is lost, in GB/s of payload.
+type search struct {
+	trial      trialFunc
+	low, high  float64 // packets/s; 0 before the first trial
+	best       float64
+	bound      bool    // the sender can't do more
+	most, lost float64 // what the sender offered flat out, GB/s, and how many packets of that were lost
+	softirq    float64 // CPUs, in the last trial
+}
+
+// alternate makes the trials of all searches in turn, so that all meet the same host.
+func alternate(ctx context.Context, searches []*search) error {
+	for range captureSteps + 1 {
+		for _, s := range searches {
+			if err := s.step(ctx); err != nil {
+				return err
+			}
 		}
+		slices.Reverse(searches)
+	}
+	return nil
+}
+
+// step makes one trial more: the first as fast as the sender can.
+func (s *search) step(ctx context.Context) error {
+	const gb = captureSize / 1e9
+	if s.bound {
+		return nil
+	}
+	first, pps := s.high == 0, math.Sqrt(s.low*s.high)
+	kernel := startSoftirq()
+	sent, lost, err := s.trial(ctx, pps)
+	if err != nil {
+		return err
+	}
+	s.softirq = kernel.cpus()
+	switch {
+	case first:
+		s.low, s.high, s.most, s.lost = sent/16, sent, sent*gb, lost
 		if lost == 0 {
-			low, best = pps, max(best, sent)
-		} else {
-			high = pps
+			s.best, s.bound = sent*gb, true
 		}
+	case lost == 0:
+		s.low, s.best = pps, max(s.best, sent*gb)
+	default:
+		s.high = pps
 	}
-	return best * captureSize / 1e9, false, nil
+	return nil
 }
 
 // trial sends at a rate for d, 0: as fast as it goes. It returns the rate that the sender reached and how many packets
@@ -146,7 +187,10 @@ func recordTcpdump(tcpdump string) recorder {
 		if err != nil {
 			return nil, err
 		}
-		time.Sleep(opening)
+		if err := p.says(ctx, tcpdumpReady); err != nil {
+			p.stop()
+			return nil, err
+		}
 		return func() error {
 			defer p.stop()
 			untilQuiet(ctx, dir)

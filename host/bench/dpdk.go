@@ -17,6 +17,7 @@ import (
 const (
 	dpdkLibrary = "libdaqiri_dpdk.so"
 	dpdkBurst   = "512"
+	dpdkPages   = 25 // huge ones, of testpmd
 )
 
 // runDPDK is dpdk_*: what the devices receive is sent on by ours, in a handler or in a native stage, and by testpmd. On
@@ -44,14 +45,18 @@ func runDPDK(veth, handler bool) func(context.Context, *bench, *Result) error {
 			args = append(args, "--b", "vdev:"+devices[1], "--first", dpdkBurst)
 		}
 		args = append(args, "--a", "vdev:"+devices[0])
-		r.compareWith("dpdk-testpmd, io forwarding on the same devices, bursts of " + dpdkBurst)
+		memory, pages := testpmdMemory(dpdkPages)
+		r.compareWith("dpdk-testpmd, io forwarding on the same devices, bursts of " + dpdkBurst + ", " + pages)
 		ours := func(ctx context.Context, d time.Duration) (sample, error) {
 			f, err := b.last(ctx, d, in(b.ours("dpdk.lua", append(args, "--seconds", text(d*10/11))...))...)
 			return forwarded(f), err
 		}
 		peer := func(ctx context.Context, d time.Duration) (sample, error) {
-			f, err := b.testpmd(ctx, d, in(testpmdArgs(testpmd, devices)), len(devices))
+			f, err := b.testpmd(ctx, d, in(testpmdArgs(testpmd, devices, memory)), len(devices))
 			return forwarded(f), err
+		}
+		if veth {
+			ours, peer = withSoftirq(ours), withSoftirq(peer)
 		}
 		return r.compare(ctx, ours, peer)
 	}
@@ -88,16 +93,20 @@ func (c *cable) join(ctx context.Context) error {
 	return nil
 }
 
-// testpmdArgs is testpmd on huge pages where some are free, as ours is.
-func testpmdArgs(testpmd string, devices []string) []string {
+// testpmdMemory says where testpmd's memory is, in its arguments and in words: on huge pages where so many are free, as ours
+// is.
+func testpmdMemory(pages int) (argv []string, words string) {
+	free, _ := os.ReadFile("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
+	if n, _ := strconv.Atoi(strings.TrimSpace(string(free))); n >= pages {
+		return []string{"--in-memory"}, "on huge pages"
+	}
+	return []string{"--no-huge", "-m", "512"}, fmt.Sprintf("without huge pages (%d of 2 MiB have to be free)", pages)
+}
+
+func testpmdArgs(testpmd string, devices, memory []string) []string {
 	cores := fmt.Sprintf("@(0-%d)", runtime.NumCPU()-1)
 	argv := []string{testpmd, "--lcores", "0" + cores + ",1" + cores, "--no-pci", "--no-telemetry", "--file-prefix", "daqiri-bench"}
-	free, _ := os.ReadFile("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
-	if n, _ := strconv.Atoi(strings.TrimSpace(string(free))); n > 24 {
-		argv = append(argv, "--in-memory")
-	} else {
-		argv = append(argv, "--no-huge", "-m", "512")
-	}
+	argv = append(argv, memory...)
 	for _, d := range devices {
 		argv = append(argv, "--vdev", d)
 	}

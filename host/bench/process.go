@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -29,8 +30,36 @@ type process struct {
 	name   string
 	cmd    *exec.Cmd
 	out    *bufio.Reader
-	stderr bytes.Buffer
+	stderr said
 	cancel context.CancelFunc
+}
+
+// said is what a program has written so far; others may look while it writes.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// says waits until the program has written these words to stderr.
+func (p *process) says(ctx context.Context, words string) error {
+	for deadline := time.Now().Add(slack); !strings.Contains(p.stderr.String(), words); time.Sleep(time.Millisecond) {
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			return fmt.Errorf("%s: did not say %q: %s", p.name, words, p.stderr.String())
+		}
+	}
+	return nil
 }
 
 // command makes a program that is killed with all that it started when ctx ends.
@@ -85,7 +114,7 @@ func (p *process) finish() error {
 	if err == nil {
 		return nil
 	}
-	return programError(p.name, err, p.stderr.Bytes())
+	return programError(p.name, err, []byte(p.stderr.String()))
 }
 
 // stop ends the program, wherever it is. It may have ended already.
@@ -132,13 +161,19 @@ func (b *bench) find(name string) string {
 
 // output runs an external program and returns what it printed to stdout.
 func (b *bench) output(ctx context.Context, argv ...string) (string, error) {
-	var stdout, stderr bytes.Buffer
+	stdout, _, err := b.outputs(ctx, argv...)
+	return stdout, err
+}
+
+// outputs is output with stderr.
+func (b *bench) outputs(ctx context.Context, argv ...string) (stdout, stderr string, err error) {
+	var out, errs bytes.Buffer
 	cmd := b.command(ctx, argv...)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return stdout.String(), programError(filepath.Base(argv[0]), err, append(stderr.Bytes(), stdout.Bytes()...))
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err = cmd.Run(); err != nil {
+		err = programError(filepath.Base(argv[0]), err, append(errs.Bytes(), out.Bytes()...))
 	}
-	return stdout.String(), nil
+	return out.String(), errs.String(), err
 }
 
 // programError names the program and what it said last.

@@ -63,7 +63,9 @@ func (c *cable) gaps(ctx context.Context, d time.Duration, tcpdump string, argv 
 		return sample{}, err
 	}
 	defer p.stop()
-	time.Sleep(opening)
+	if err := p.says(ctx, tcpdumpReady); err != nil {
+		return sample{}, err
+	}
 	if _, err := c.b.output(ctx, c.in(c.send, argv)...); err != nil {
 		return sample{}, err
 	}

@@ -22,10 +22,10 @@ func runTCP(ctx context.Context, b *bench, r *Result) error {
 	iperf := b.find("iperf3")
 	if iperf == "" {
 		r.add("iperf3 is not installed")
-		return r.compare(ctx, ours, nil)
+		return r.compare(ctx, withSoftirq(ours), nil)
 	}
 	r.compareWith("iperf3, one stream, whole seconds")
-	return r.compare(ctx, ours, func(ctx context.Context, d time.Duration) (sample, error) { return b.iperf(ctx, iperf, d) })
+	return r.compare(ctx, withSoftirq(ours), withSoftirq(func(ctx context.Context, d time.Duration) (sample, error) { return b.iperf(ctx, iperf, d) }))
 }
 
 func (b *bench) iperf(ctx context.Context, iperf string, d time.Duration) (sample, error) {

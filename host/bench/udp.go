@@ -18,7 +18,7 @@ func runUDP(size int) func(context.Context, *bench, *Result) error {
 				return sample{}, err
 			}
 			f, err := b.last(ctx, d, b.ours("udp.lua", "--port", port, "--size", fmt.Sprint(size), "--seconds", text(d*10/11))...)
-			return received(f, f["missing"]/max(1, f["sent"])), err
+			return received(f, f["missing"]/max(1, f["sent"]), f["offered_pps"]), err
 		}
 		args := []string{"--gro", "--size", fmt.Sprint(size)}
 		if n := min(64, maxMessage/size); n > 1 {
@@ -26,9 +26,9 @@ func runUDP(size int) func(context.Context, *bench, *Result) error {
 		}
 		peer := func(ctx context.Context, d time.Duration) (sample, error) {
 			f, err := b.last(ctx, d, b.bare("udp", append(args, "--for", d.String())...)...)
-			return received(f, share(f)), err
+			return received(f, share(f), f["offered_pps"]), err
 		}
-		return r.compare(ctx, ours, peer)
+		return r.compare(ctx, withSoftirq(ours), withSoftirq(peer))
 	}
 }
 
@@ -45,7 +45,7 @@ func runPlain(size int) func(context.Context, *bench, *Result) error {
 		r.add("the sender is the limit where nothing is lost: then cpu_ns, the receiver's time for a packet, is what differs")
 		ours := func(ctx context.Context, d time.Duration) (sample, error) { return c.plainOurs(ctx, d, size) }
 		peer := func(ctx context.Context, d time.Duration) (sample, error) { return c.plainBare(ctx, d, size) }
-		return r.compare(ctx, ours, peer)
+		return r.compare(ctx, withSoftirq(ours), withSoftirq(peer))
 	}
 }
 
@@ -69,7 +69,7 @@ func (c *cable) plainOurs(ctx context.Context, d time.Duration, size int) (sampl
 	if err != nil {
 		return sample{}, err
 	}
-	return received(f, (sent["packets"]-f["received"])/sent["packets"]), p.finish()
+	return received(f, (sent["packets"]-f["received"])/sent["packets"], sent["packets"]/sent["seconds"]), p.finish()
 }
 
 func (c *cable) plainBare(ctx context.Context, d time.Duration, size int) (sample, error) {
@@ -82,20 +82,21 @@ func (c *cable) plainBare(ctx context.Context, d time.Duration, size int) (sampl
 	if err != nil {
 		return sample{}, err
 	}
-	if _, err := c.sendTo(ctx, d, fmt.Sprint(ready["port"]), size, 0, true); err != nil {
+	sent, err := c.sendTo(ctx, d, fmt.Sprint(ready["port"]), size, 0, true)
+	if err != nil {
 		return sample{}, err
 	}
 	f, err := p.next()
 	if err != nil {
 		return sample{}, err
 	}
-	return received(f, share(f)), p.finish()
+	return received(f, share(f), sent["packets"]/sent["seconds"]), p.finish()
 }
 
-// received is the rate of a receiver, its CPU time for a packet, and the share of the packets that are missing.
-func received(f figures, lost float64) sample {
-	return sample{f["bytes"] * 8 / f["seconds"] / 1e9,
-		figures{"cpu_ns": f["cpu_seconds"] / f["packets"] * 1e9, "lost": lost, "mpps": f["packets"] / f["seconds"] / 1e6}}
+// received is the rate of a receiver, its CPU time for a packet, what the sender offered, and the share of it that is missing.
+func received(f figures, lost, offered float64) sample {
+	return sample{f["bytes"] * 8 / f["seconds"] / 1e9, figures{"cpu_ns": f["cpu_seconds"] / f["packets"] * 1e9, "lost": lost,
+		"mpps": f["packets"] / f["seconds"] / 1e6, "offered_mpps": offered / 1e6}}
 }
 
 // share is the part of the datagrams that a bare receiver misses.

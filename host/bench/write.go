@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -29,7 +31,7 @@ func runWrite(form string, size int) func(context.Context, *bench, *Result) erro
 			dd = ""
 			r.add(fmt.Sprintf("no peer: %v", err))
 		} else {
-			r.compareWith("dd if=/dev/zero bs=4M oflag=direct, as many bytes")
+			r.compareWith("dd if=/dev/zero bs=4M oflag=direct, as many bytes, by its own clock")
 			bytes = max(probeBytes, uint64(probe.value*1e9*r.length.Seconds()/(2*pairCount))/ddBlock*ddBlock)
 		}
 		if err := b.room(bytes); err != nil {
@@ -65,17 +67,26 @@ func (b *bench) folder() (dir string, remove func(), err error) {
 	return dir, func() { _ = os.RemoveAll(dir) }, err
 }
 
-// dd is timed from the outside: its start takes a millisecond.
+// ddTook finds the seconds in dd's report: they begin when it copies, so that its start is not in them.
+var ddTook = regexp.MustCompile(`copied, ([0-9.e+-]+) s,`)
+
+// dd writes so many bytes, by its own clock.
 func (b *bench) dd(ctx context.Context, dd string, bytes uint64) (sample, error) {
 	dir, remove, err := b.folder()
 	if err != nil {
 		return sample{}, err
 	}
 	defer remove()
-	began := time.Now()
-	_, err = b.output(ctx, dd, "if=/dev/zero", "of="+filepath.Join(dir, "zeros"), "bs=4M", fmt.Sprintf("count=%d", bytes/ddBlock),
-		"oflag=direct", "status=none")
-	return sample{value: float64(bytes) / time.Since(began).Seconds() / 1e9}, err
+	_, stderr, err := b.outputs(ctx, dd, "if=/dev/zero", "of="+filepath.Join(dir, "zeros"), "bs=4M", fmt.Sprintf("count=%d", bytes/ddBlock), "oflag=direct")
+	if err != nil {
+		return sample{}, err
+	}
+	m := ddTook.FindStringSubmatch(stderr)
+	if m == nil {
+		return sample{}, fmt.Errorf("dd said %q", stderr)
+	}
+	seconds, err := strconv.ParseFloat(m[1], 64)
+	return sample{value: float64(bytes) / seconds / 1e9}, err
 }
 
 func (b *bench) write(ctx context.Context, d time.Duration, form string, size int, bytes uint64) (sample, error) {

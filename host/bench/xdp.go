@@ -33,10 +33,10 @@ func runXDP(ctx context.Context, b *bench, r *Result) error {
 		r.add("dpdk-testpmd is not installed, or has no core of its own")
 		return r.compare(ctx, ours, nil)
 	}
-	r.compareWith("dpdk-testpmd, io forwarding over net_af_xdp, bursts of 512")
-	return r.compare(ctx, ours, c.ring([]string{testpmd, "--no-pci", "--no-huge", "--no-shconf", "--file-prefix=" + c.send,
+	r.compareWith("dpdk-testpmd, io forwarding over net_af_xdp, bursts of 512; both without huge pages")
+	return r.compare(ctx, withSoftirq(ours), withSoftirq(c.ring([]string{testpmd, "--no-pci", "--no-huge", "--no-shconf", "--file-prefix=" + c.send,
 		"-m", "512", "-l", "0," + core, "--vdev", "net_af_xdp0,iface=left", "--vdev", "net_af_xdp1,iface=right", "--",
-		"--forward-mode=io", "--burst=" + strconv.Itoa(ringBurst), "--total-num-mbufs=32768", "--auto-start", "--tx-first"}))
+		"--forward-mode=io", "--burst=" + strconv.Itoa(ringBurst), "--total-num-mbufs=32768", "--auto-start", "--tx-first"})))
 }
 
 // ring measures a program that forwards between left and right, on devices of its own: a program that is killed may leave
@@ -112,7 +112,7 @@ func (c *cable) watchRing(ctx context.Context, d time.Duration, pid int) (sample
 		}
 	}
 	n := packets[1] - packets[0]
-	return sample{n / 1e6 / (cpu[1] - cpu[0]), figures{"mpps": n / 1e6 / at[1].Sub(at[0]).Seconds()}}, nil
+	return sample{n / 1e6 / (cpu[1] - cpu[0]), figures{"mpps": n / 1e6 / at[1].Sub(at[0]).Seconds(), "cpus": (cpu[1] - cpu[0]) / at[1].Sub(at[0]).Seconds()}}, nil
 }
 
 // received is how many packets both devices have received.

@@ -109,15 +109,18 @@ func peerPair(out *json.Encoder, f *peerFlags) error {
 		return err
 	}
 	defer r.Close()
-	sent := make(chan error, 1)
+	var sent bare.Figures
+	over := make(chan error, 1)
 	go func() {
-		_, err := bare.RunSend(f.send(r.Port()))
-		sent <- err
+		var err error
+		sent, err = bare.RunSend(f.send(r.Port()))
+		over <- err
 	}()
 	got, err := r.Receive(peerIdle)
-	if sendErr := <-sent; sendErr != nil {
+	if sendErr := <-over; sendErr != nil {
 		return sendErr
 	}
+	got.OfferedPPS = float64(sent.Packets) / sent.Seconds
 	return encode(out, got, err)
 }
 

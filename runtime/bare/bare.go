@@ -25,6 +25,8 @@ type Figures struct {
 	Seconds     float64 `json:"seconds"`
 	CPUSeconds  float64 `json:"cpu_seconds"`
 	BufferBytes int     `json:"buffer_bytes,omitempty"`
+	// OfferedPPS is what the sender in the same process sent, datagrams a second.
+	OfferedPPS float64 `json:"offered_pps,omitempty"`
 }
 
 // What the loops do.
@@ -42,7 +44,7 @@ type (
 )
 
 func figures(f native.BareFigures) Figures {
-	return Figures{f.Packets, f.Bytes, f.Missing, f.Seconds, f.CPUSeconds, f.BufferBytes}
+	return Figures{Packets: f.Packets, Bytes: f.Bytes, Missing: f.Missing, Seconds: f.Seconds, CPUSeconds: f.CPUSeconds, BufferBytes: f.BufferBytes}
 }
 
 // RunMemory takes, fills, matches and returns packet buffers for conf.For.

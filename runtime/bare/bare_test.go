@@ -17,6 +17,10 @@ func TestMemory(t *testing.T) {
 		ok   bool
 	}{
 		{"in place", bare.Memory{Buffers: 256, Stride: 2304, Batch: 64, Bytes: 64}, true},
+		{"the frame's port is written and read", bare.Memory{Buffers: 256, Stride: 2304, Batch: 64, Bytes: 64, Port: 7148}, true},
+		{"and copied", bare.Memory{Buffers: 256, Stride: 2304, Batch: 64, Bytes: 64, Port: 7148, Copy: true}, true},
+		{"a buffer shorter than a line", bare.Memory{Buffers: 64, Stride: 62, Batch: 64, Bytes: 62, Port: 7148, Copy: true}, true},
+		{"more than a line", bare.Memory{Buffers: 256, Stride: 2304, Batch: 64, Bytes: 1000, Port: 7148, Copy: true}, true},
 		{"copied", bare.Memory{Buffers: 256, Stride: 2304, Batch: 64, Bytes: 64, Copy: true}, true},
 		{"a batch larger than the pool", bare.Memory{Buffers: 32, Stride: 2304, Batch: 64, Bytes: 64}, false},
 		{"no room for the port", bare.Memory{Buffers: 256, Stride: 2304, Batch: 64, Bytes: 37}, false},
@@ -28,7 +32,7 @@ func TestMemory(t *testing.T) {
 			if (err == nil) != c.ok {
 				t.Fatalf("error %v", err)
 			}
-			if c.ok && (f.Packets == 0 || f.Packets%64 != 0 || f.Bytes != 64*f.Packets) {
+			if c.ok && (f.Packets == 0 || f.Packets%64 != 0 || f.Bytes != uint64(c.conf.Bytes)*f.Packets) {
 				t.Errorf("%+v: not whole batches of 64", f)
 			}
 		})

@@ -39,4 +39,4 @@ tx:transmit{ template = false }
 repeat local quiet = s:measure{ seconds = 0.05 } until quiet.rx_port.rx.packets == 0
 local sent = s:stats().tx_port.tx.packets
 print(daqiri.json{ packets = m.rx_port.rx.packets, bytes = m.rx_port.rx.bytes, seconds = m.seconds,
-  cpu_seconds = m.process.cpu_seconds, missing = sent - packets, gaps = top + 1 - packets, sent = sent })
+  cpu_seconds = m.process.cpu_seconds, offered_pps = m.tx_port.tx.packets / m.seconds, missing = sent - packets, gaps = top + 1 - packets, sent = sent })
