@@ -39,7 +39,7 @@ DPDK_LINK     = $$(pkg-config --libs libdpdk)
 DPDK_SOURCES := $(wildcard native/dpdk/*.c)
 DPDK_HEADERS := $(wildcard native/dpdk/*.h native/*.h)
 
-.PHONY: build run test soak bpf deps lint fmt clean help
+.PHONY: build run test soak mutate bpf deps lint fmt clean help
 .NOTPARALLEL:
 
 build: ## build ./daqiri-run (the default)
@@ -74,6 +74,9 @@ MINUTES ?= 10
 
 soak: build ## full rate and faults for MINUTES=10; SEED= repeats a run, FAULTS= chooses, LOSSY=1 must fail, CLOCK=1 steps the clock
 	$(GO) run ./tests/soak -minutes $(MINUTES) -faults '$(FAULTS)' $(if $(SEED),-seed $(SEED)) $(if $(LOSSY),-lossy 1000000) $(if $(CLOCK),-clock)
+
+mutate: ## put small faults into copies of the project and report which no test sees; ONLY=PATTERN chooses, JOBS= at a time
+	$(GO) run ./tests/mutate -only '$(ONLY)' $(if $(JOBS),-jobs $(JOBS))
 
 bpf: ## build the eBPF object of the engine xdp anew, after a change of its source (clang 14, llvm-strip)
 	cd native/bpf && ./build.sh steer.bpf.o

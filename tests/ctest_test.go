@@ -87,22 +87,18 @@ func TestNative(t *testing.T) {
 			if t.Failed() {
 				return
 			}
-			programs, errs := make([]string, len(units)), make([]error, len(units))
-			parallel(len(units), func(i int) {
-				programs[i] = filepath.Join(dir, strings.TrimSuffix(filepath.Base(units[i]), ".c"))
-				errs[i] = v.link(programs[i], units[i], objects)
-			})
-			for i, unit := range units {
+			for _, unit := range units {
 				name := strings.TrimSuffix(filepath.Base(unit), "_test.c")
 				t.Run(name, func(t *testing.T) {
 					if why := v.skips[name]; why != "" {
 						t.Skip(why)
 					}
 					t.Parallel() // units wait more than they work: `make test` runs four at once
-					if errs[i] != nil {
-						t.Fatal(errs[i])
+					program := filepath.Join(dir, name)
+					if err := v.link(program, unit, objects); err != nil {
+						t.Fatal(err)
 					}
-					v.run(t, programs[i])
+					v.run(t, program)
 				})
 			}
 		})

@@ -1,0 +1,196 @@
+package s3_test
+
+import (
+	"bytes"
+	"crypto/md5"
+	"encoding/base64"
+	"encoding/binary"
+	"hash/crc32"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/daqiri/daqiri-run/runtime/s3"
+)
+
+// packet is one of size bytes, all of them its number.
+func packet(number byte, size int, at int64) *s3.Packet {
+	return &s3.Packet{Segments: [][]byte{bytes.Repeat([]byte{number}, size)}, Time: at}
+}
+
+// TestRetries: what may pass is asked for again, as often as was said, and what can't pass is not.
+func TestRetries(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		status   int
+		code     string
+		refusals int // how often the store refuses
+		puts     int
+		lost     int
+	}{
+		{"internal error", 500, "InternalError", 1, 2, 0},
+		{"overload", 503, "SlowDown", 2, 3, 0},
+		{"gateway", 502, "", 1, 2, 0},
+		{"too many requests", 429, "TooManyRequests", 1, 2, 0},
+		{"time-out", 408, "RequestTimeout", 1, 2, 0},
+		{"broken on its way", 400, "BadDigest", 1, 2, 0},
+		{"for ever", 503, "SlowDown", 99, 3, 1},
+		{"not allowed", 403, "AccessDenied", 99, 1, 1},
+		{"wrong request", 400, "InvalidRequest", 99, 1, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s, n := newStore(t), 0
+			s.refuse = func(*request) (int, string) {
+				if n++; n <= c.refusals {
+					return c.status, c.code
+				}
+				return 0, ""
+			}
+			w, a := s.to(t, s3.Config{Attempts: 3})
+			w.Add(packet(1, 100, 5))
+			w.Close()
+			if puts := len(s.of("put")); puts != c.puts || a.retries != c.puts-1 {
+				t.Errorf("%d requests and %d retries, want %d requests", puts, a.retries, c.puts)
+			}
+			if a.lost != c.lost || a.packets != 1-c.lost || a.underway != 0 || (w.Err() != nil) != (c.lost > 0) {
+				t.Errorf("%+v, %v", a, w.Err())
+			}
+			for _, x := range s.of("put") {
+				if !bytes.Equal(x.body, bytes.Repeat([]byte{1}, 100)) {
+					t.Errorf("a request brought %d bytes", len(x.body))
+				}
+			}
+		})
+	}
+}
+
+// TestChecksums computes the sum of each body anew: S3 refuses an object whose header differs.
+func TestChecksums(t *testing.T) {
+	const whole, parts = 70000, 9 << 20 // a chunk and more; a part and more
+	crc := func(body []byte) string {
+		sum := crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
+		return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
+	}
+	hash := func(body []byte) string {
+		sum := md5.Sum(body)
+		return base64.StdEncoding.EncodeToString(sum[:])
+	}
+	for _, c := range []struct {
+		name, header, other string
+		md5                 bool
+		sum                 func([]byte) string
+	}{
+		{"CRC-32C", "X-Amz-Checksum-Crc32c", "Content-Md5", false, crc},
+		{"MD5", "Content-Md5", "X-Amz-Checksum-Crc32c", true, hash},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t)
+			w, a := s.to(t, s3.Config{MD5: c.md5, Attempts: 2})
+			w.Add(packet(1, whole, 5))
+			w.Add(packet(2, parts, 6))
+			w.Close()
+			if a.bytes != whole+parts || a.objects != 2 {
+				t.Fatalf("%+v, %v", a, w.Err())
+			}
+			total := 0
+			for _, x := range append(s.of("put"), s.of("part")...) {
+				total += len(x.body)
+				if got := x.header.Get(c.header); got != c.sum(x.body) || x.header.Get(c.other) != "" {
+					t.Errorf("%s %s of %d bytes has the %s %q, want %q; %q", x.what, x.part, len(x.body), c.header, got, c.sum(x.body), x.header.Get(c.other))
+				}
+			}
+			begun, completed := s.of("begin"), s.of("complete")
+			if total != whole+parts || len(begun) != 1 || len(completed) != 1 || len(s.of("part")) != 2 {
+				t.Fatalf("%d bytes by %s", total, s.whats())
+			}
+			if said := begun[0].header.Get("X-Amz-Checksum-Algorithm"); (said == "CRC32C") == c.md5 {
+				t.Errorf("the upload in parts begins with the algorithm %q", said)
+			}
+			for _, x := range s.of("part") {
+				named := strings.Contains(string(completed[0].body), "<ChecksumCRC32C>"+c.sum(x.body))
+				if named == c.md5 {
+					t.Errorf("part %s: its end says\n%s", x.part, completed[0].body)
+				}
+			}
+		})
+	}
+}
+
+// TestParts: the parts of an object are in order at its end, and those of one that failed are taken back: they would cost
+// their owner money, and nobody sees them.
+func TestParts(t *testing.T) {
+	for _, c := range []struct{ name, refused string }{{"all taken", ""}, {"a part fails", "part"}, {"its end fails", "complete"}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t)
+			s.refuse = func(x *request) (int, string) {
+				if x.what == c.refused && (x.part == "" || x.part == "2") {
+					return 400, "InvalidRequest"
+				}
+				return 0, ""
+			}
+			w, a := s.to(t, s3.Config{PacketsPerObject: 20, Attempts: 2})
+			for k := range 20 {
+				w.Add(packet(byte(k), 1<<20, 5))
+			}
+			w.Close()
+			aborted := len(s.of("abort"))
+			if c.refused != "" {
+				if aborted != 1 || a.lost != 20 || a.packets != 0 || w.Err() == nil {
+					t.Errorf("%s: %+v, %v", s.whats(), a, w.Err())
+				}
+				return
+			}
+			if aborted != 0 || a.packets != 20 || len(s.of("complete")) != 1 {
+				t.Fatalf("%s: %+v, %v", s.whats(), a, w.Err())
+			}
+			end, at := string(s.of("complete")[0].body), 0
+			for _, number := range []string{"1", "2", "3"} {
+				k := strings.Index(end, "<PartNumber>"+number+"<")
+				if k < at {
+					t.Errorf("part %s is out of order:\n%s", number, end)
+				}
+				at = k
+			}
+			for _, x := range s.of("part") {
+				first := map[string]byte{"1": 0, "2": 8, "3": 16}[x.part]
+				if x.body[0] != first {
+					t.Errorf("part %s begins with packet %d", x.part, x.body[0])
+				}
+			}
+		})
+	}
+}
+
+// TestMetadata: an object says how many packets it has, and when the first and the last one came.
+func TestMetadata(t *testing.T) {
+	s := newStore(t)
+	w, _ := s.to(t, s3.Config{PacketsPerObject: 3, PacketDataOffset: 42})
+	for k, at := range []int64{1700000000000000001, 1700000000000000500, 1700000000000000999, 1700000001000000000} {
+		w.Add(packet(byte(k), 142, at))
+	}
+	w.Close()
+	puts := s.of("put")
+	if len(puts) != 2 {
+		t.Fatal(s.whats())
+	}
+	for k, want := range []map[string]string{
+		{"Packets": "3", "First-Ns": "1700000000000000001", "Last-Ns": "1700000000000000999"},
+		{"Packets": "1", "First-Ns": "1700000001000000000", "Last-Ns": "1700000001000000000"},
+	} {
+		x := puts[0]
+		if puts[0].header.Get(http.CanonicalHeaderKey("x-amz-meta-packets")) != want["Packets"] {
+			x = puts[1]
+		}
+		for name, value := range want {
+			if got := x.header.Get("X-Amz-Meta-" + name); got != value {
+				t.Errorf("object %d: %s %q, want %q", k, name, got, value)
+			}
+		}
+		if n := len(x.body); n != 300 && n != 100 {
+			t.Errorf("object %d has %d bytes: the offset is not left out", k, n)
+		}
+	}
+}

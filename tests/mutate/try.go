@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// sightTimeout ends tests that a fault has made endless; that, too, is a fault seen.
+const sightTimeout = 10 * time.Minute
+
+// A bench is where faults are tried: copies of the project, a compiler that remembers, and what is known of the tests.
+type bench struct {
+	dir string
+	env []string
+
+	mu    sync.Mutex
+	sound map[string]error // by sight: nil where it passes without a fault
+}
+
+// A result is what became of a fault.
+type result struct {
+	fault fault
+	seen  bool
+	how   string
+	took  time.Duration
+}
+
+func (r result) String() string {
+	word := "SURVIVED"
+	if r.seen {
+		word = "seen"
+	}
+	return fmt.Sprintf("%-8s %-32s %4.0f s  %s", word, r.fault.name, r.took.Seconds(), r.how)
+}
+
+func newBench() (*bench, error) {
+	dir, err := os.MkdirTemp("", "daqiri-run-mutate-")
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{dir: dir, sound: map[string]error{}}
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"bin", "objects"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	script, err := os.ReadFile("tests/mutate/gcc.sh")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bin/gcc"), script, 0o755); err != nil {
+		return nil, err
+	}
+	b.env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"),
+		"MUTATE_GCC="+gcc, "MUTATE_OBJECTS="+filepath.Join(dir, "objects"))
+	return b, nil
+}
+
+func (b *bench) remove() { _ = os.RemoveAll(b.dir) }
+
+// work tries faults in a copy of its own, to which each is put back before the next.
+func (b *bench) work(i int, next <-chan fault, results chan<- result) error {
+	root := filepath.Join(b.dir, fmt.Sprint("copy", i))
+	err := copyTree(root)
+	for f := range next {
+		r := result{fault: f, how: "the copy of the project failed"}
+		if err == nil {
+			r, err = b.try(root, f)
+		}
+		results <- r
+	}
+	return err
+}
+
+// copyTree copies what git knows, with what is not committed, and leads to what `make deps` built.
+func copyTree(root string) error {
+	out, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	if err != nil {
+		return fmt.Errorf("git ls-files: %w", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		info, err := os.Lstat(name)
+		if err != nil || !info.Mode().IsRegular() { // deleted, or a link to what was built
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, text, info.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	built, err := filepath.EvalSymlinks("build")
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err == nil {
+		built, err = filepath.Abs(built)
+	}
+	if err != nil {
+		return err
+	}
+	return os.Symlink(built, filepath.Join(root, "build"))
+}
+
+// try puts f into the copy, asks its tests one after another until one fails, and takes it out again.
+func (b *bench) try(root string, f fault) (result, error) {
+	r, from := result{fault: f}, time.Now()
+	path := filepath.Join(root, filepath.FromSlash(f.file))
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return r, err
+	}
+	changed, err := f.apply(string(text))
+	if err != nil {
+		return r, err
+	}
+	var sounds []string
+	for _, s := range f.sees {
+		if err := os.WriteFile(path, []byte(changed), 0o644); err != nil {
+			return r, err
+		}
+		said, failed := b.ask(root, s)
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			return r, err
+		}
+		if r.seen, r.how = b.judge(root, s, said, failed); r.seen {
+			break
+		}
+		sounds = append(sounds, r.how)
+	}
+	if !r.seen {
+		r.how = strings.Join(sounds, "; ")
+	}
+	r.took = time.Since(from)
+	return r, nil
+}
+
+var (
+	notBuilt = regexp.MustCompile(`(?m)^\S+\.[ch]:\d+:\d+: (fatal )?error: .*|.*\[(build|setup) failed\]`)
+	notRun   = regexp.MustCompile(`(?m)no tests to run|--- SKIP.*|^skip .*`)
+)
+
+// judge tells whether a test that ended so has seen the fault: it failed, it was built, and without the fault it passes.
+func (b *bench) judge(root string, s sight, said string, failed error) (seen bool, how string) {
+	if m := notBuilt.FindString(said); m != "" && failed != nil {
+		return false, fmt.Sprintf("does not compile: %s", m)
+	}
+	if m := notRun.FindString(said); m != "" && failed == nil {
+		return false, fmt.Sprintf("%v: %s", s, m)
+	}
+	if failed == nil {
+		return false, fmt.Sprintf("%v: passed", s)
+	}
+	b.mu.Lock()
+	sound, known := b.sound[s.String()]
+	b.mu.Unlock()
+	if !known {
+		var said string
+		if said, sound = b.ask(root, s); sound != nil {
+			fmt.Printf("%v fails without a fault:\n%s\n", s, said)
+		}
+		b.mu.Lock()
+		b.sound[s.String()] = sound
+		b.mu.Unlock()
+	}
+	if sound != nil {
+		return false, fmt.Sprintf("%v: fails without the fault, too", s)
+	}
+	return true, s.String()
+}
+
+// ask runs a test in the copy.
+func (b *bench) ask(root string, s sight) (said string, failed error) {
+	line := []string{"go", "test", "-v", "-count", "1", "-timeout", "9m"}
+	switch s.kind {
+	case "c":
+		line = append(line, "./tests", "-run", "^TestNative$/^plain$/^"+s.args[0]+"$")
+	case "go":
+		line = append(line, s.args[0], "-run", s.args[1])
+	case "golden":
+		line = []string{"go", "run", "./cmd/daqiri-run", "test", s.args[0]}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), sightTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
+	cmd.Dir, cmd.Env = root, b.env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what tests start ends with them
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
