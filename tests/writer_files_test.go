@@ -42,11 +42,15 @@ func writeCommand(t *testing.T, dir, options string, args ...string) *exec.Cmd {
 type writtenManifest struct {
 	State, Reason, Error string
 	ScriptSHA256         string `json:"script_sha256"`
+	Started              time.Time
+	Ended                *time.Time
 	Files                []struct {
-		Path    string
-		Bytes   int
-		Packets int
-		CRC32C  string
+		Path        string
+		Bytes       int
+		Packets     int
+		CRC32C      string
+		First, Last *time.Time
+		Deleted     bool
 	}
 	Writer struct{ Format, Precision, Policy, Text string }
 	Ledger struct {
