@@ -27,7 +27,9 @@ func newBench(g *state.Global) *cobra.Command {
 		Use:   "bench [CASE...]",
 		Short: "measure what this host can do",
 		Long:  benchHelp(),
-		RunE:  func(_ *cobra.Command, args []string) error { return runBench(g, &f, args) },
+
+		ValidArgsFunction: benchCases,
+		RunE:              func(_ *cobra.Command, args []string) error { return runBench(g, &f, args) },
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false

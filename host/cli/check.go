@@ -23,7 +23,8 @@ func newCheck(g *state.Global) *cobra.Command {
 
 Of a script it finds syntax errors, undefined globals and comparisons of a u64 with a number.
 What depends on the machine (a core, a device, a free port) shows when the session opens.`,
-		Args: needs("a configuration or a script to check"),
+		Args:              needs("a configuration or a script to check"),
+		ValidArgsFunction: filesNamed(".yaml", ".yml", ".lua"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			opts, err := f.options()
 			if err != nil {

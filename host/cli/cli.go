@@ -87,6 +87,9 @@ func newRoot(g *state.Global) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, args []string) error { return runOrPrompt(g, &f, cmd, args) },
+
+		Version:           fullVersion(),
+		ValidArgsFunction: onlyFirst(filesNamed(".lua")),
 	}
 	f.add(root.Flags())
 	root.Flags().StringVarP(&f.interactive, "interactive", "i", "", "run this `SCRIPT`, then open a prompt on its state")
@@ -95,8 +98,9 @@ func newRoot(g *state.Global) *cobra.Command {
 	root.SetErr(g.Stderr)
 	root.SetIn(g.Stdin)
 	root.SetFlagErrorFunc(flagError)
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetVersionTemplate(versionText())
 	root.AddCommand(newRun(g), newCheck(g), newInspect(g), newTest(g), newBench(g), newVersion(g), newExitCodes(g), newBenchPeer(g))
+	addCompletion(root)
 	return root
 }
 

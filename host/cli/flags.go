@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -28,11 +29,13 @@ func (f *configFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.memory, "memory", "", "`host` puts device and host_pinned regions into host memory")
 }
 
+// engineNames are the values of --engine.
+var engineNames = []string{spec.EngineLoop, spec.EngineSocket, spec.EngineXDP, spec.EngineDPDK, spec.EngineRDMA, spec.EnginePCAP}
+
 // options checks the flags and returns them as the parser takes them.
 func (f *configFlags) options() (spec.Options, error) {
 	opts := spec.Options{Engine: f.engine, Memory: f.memory}
-	engines := []string{spec.EngineLoop, spec.EngineSocket, spec.EngineXDP, spec.EngineDPDK, spec.EngineRDMA, spec.EnginePCAP}
-	if err := oneOf("--engine", f.engine, engines); err != nil {
+	if err := oneOf("--engine", f.engine, engineNames); err != nil {
 		return opts, err
 	}
 	if err := oneOf("--memory", f.memory, []string{spec.KindHost}); err != nil {
@@ -112,7 +115,34 @@ func (f *runFlags) check(g *state.Global) (bindings.OpenOptions, error) {
 	if err := oneOf("--summary", f.summary, summaryForms); err != nil {
 		return open, err
 	}
+	if err := canWrite(f.summaryJSON); err != nil {
+		return open, fail(ExitUsage, fmt.Errorf("--summary-json: %w", err))
+	}
 	return open, fail(ExitUsage, g.ConfigureLogger(f.logLevel, f.logFormat))
+}
+
+// canWrite says why a file of results can't be written: now, and not after the run. It leaves a file that is there as it is, and
+// none behind where there was none.
+func canWrite(path string) error {
+	if path == "" {
+		return nil
+	}
+	mode := os.O_WRONLY
+	info, err := os.Stat(path)
+	switch {
+	case os.IsNotExist(err):
+		mode |= os.O_CREATE | os.O_EXCL
+	case err == nil && !info.Mode().IsRegular() && !info.IsDir():
+		return nil // opening a FIFO would wait for its reader
+	}
+	f, err := os.OpenFile(path, mode, 0o644)
+	if err == nil && mode&os.O_CREATE != 0 {
+		err = os.Remove(path)
+	}
+	if f != nil {
+		_ = f.Close()
+	}
+	return err
 }
 
 // variables splits the KEY=VALUE of -e.

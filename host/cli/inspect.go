@@ -26,6 +26,7 @@ who uses which memory region, and the PTP clocks of this host. It opens no inter
 			}
 			return needs("a configuration to inspect")(cmd, args)
 		},
+		ValidArgsFunction: filesNamed(".yaml", ".yml"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			opts, err := f.options()
 			if err != nil {

@@ -26,8 +26,9 @@ func newRun(g *state.Global) *cobra.Command {
 		Short: "run a script (what daqiri-run SCRIPT does)",
 		Long: `run runs a Lua script. Flags stand before SCRIPT; what follows it is the script's own, flags too: see
 'daqiri-run SCRIPT --help' for those of a script that uses daqiri.args.`,
-		Args: needs("a script to run"),
-		RunE: func(_ *cobra.Command, args []string) error { return run(g, &f, args[0], args[1:], false) },
+		Args:              needs("a script to run"),
+		ValidArgsFunction: onlyFirst(filesNamed(".lua")),
+		RunE:              func(_ *cobra.Command, args []string) error { return run(g, &f, args[0], args[1:], false) },
 	}
 	f.add(cmd.Flags())
 	cmd.Flags().SetInterspersed(false)

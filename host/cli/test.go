@@ -33,7 +33,8 @@ func newTest(g *state.Global) *cobra.Command {
 		Short: "run scripts and compare them with their golden output",
 		Long: `test runs every NAME.lua that has a NAME.golden beside it, each in a process of its own, and compares what it printed,
 how it exited, and what NAME.files and NAME.counters ask for. Without arguments it searches the current folder.`,
-		RunE: func(_ *cobra.Command, args []string) error { return runTests(g, &f, args) },
+		ValidArgsFunction: filesNamed(".lua"),
+		RunE:              func(_ *cobra.Command, args []string) error { return runTests(g, &f, args) },
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -22,11 +23,16 @@ func newVersion(g *state.Global) *cobra.Command {
 		Short: "print version, platform and engines",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(g.Stdout, "daqiri-run %s\n%s %s/%s\nengines: %s\n", fullVersion(), runtime.Version(),
-				runtime.GOOS, runtime.GOARCH, strings.Join(engines, ", "))
+			_, err := io.WriteString(g.Stdout, versionText())
 			return fail(ExitStorage, err)
 		},
 	}
+}
+
+// versionText is what version and --version print.
+func versionText() string {
+	return fmt.Sprintf("daqiri-run %s\n%s %s/%s\nengines: %s\n", fullVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		strings.Join(engines, ", "))
 }
 
 // fullVersion is the version and, where the build knew it, the commit: "0.1.0 (1a2b3c4d5e6f, modified)".
