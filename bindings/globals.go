@@ -22,7 +22,7 @@ var globalFunctions = []struct {
 	library string
 	entry   []entry
 }{
-	{"", []entry{{"pcall", globalPcall}, {"print", globalPrint}, {"xpcall", globalXpcall}}},
+	{"", []entry{{"getmetatable", globalGetmetatable}, {"pcall", globalPcall}, {"print", globalPrint}, {"xpcall", globalXpcall}}},
 	{"math", []entry{{"random", mathRandom}, {"randomseed", mathRandomSeed}}},
 	{"os", []entry{{"clock", osClock}, {"date", osDate}, {"exit", osExit}, {"time", osTime}}},
 	{"string", []entry{{"format", stringFormat}}},

@@ -9,8 +9,7 @@ import (
 )
 
 // ledger makes nested tables of a ledger's names: l.rx_port.rx.dropped, l.disk.written. A name that is
-// a figure and has figures below it ("dropped", "dropped.queue_full") is the figure; those below are
-// under name_by: l.rx_port.rx.dropped_by.queue_full. A misspelt name raises. seconds is the time that it covers.
+// a figure and has figures below it, as metrics may, is the figure; those below are under name_by. A misspelt name raises. seconds is the time that it covers.
 func (rt *Runtime) ledger(l *stats.Ledger, seconds float64) *lua.LTable {
 	names := l.Names()
 	figures := map[string]bool{}

@@ -22,8 +22,13 @@ func (rt *Runtime) describeLedger(l *stats.Ledger, seconds float64, root *lua.LT
 		L.Push(rt.brief(L.CheckTable(1)))
 		return 1
 	})
+	figures := rt.root.NewFunction(func(L *lua.LState) int {
+		L.Push(lua.LString(strings.Join(rt.figureLines(L.CheckTable(1), ""), "\n")))
+		return 1
+	})
 	for _, t := range below {
 		t.Metatable.(*lua.LTable).RawSetString("__brief", brief)
+		t.Metatable.(*lua.LTable).RawSetString("__tostring", figures)
 	}
 	root.Metatable.(*lua.LTable).RawSetString("__tostring", rt.root.NewFunction(func(L *lua.LState) int {
 		reason, _ := root.RawGetString("reason").(lua.LString)
@@ -46,6 +51,18 @@ func (rt *Runtime) brief(t *lua.LTable) *lua.LTable {
 		out.RawSet(k, v)
 	})
 	return out
+}
+
+// figureLines are the figures that brief leaves, one a line under their names below the table, in order.
+func (rt *Runtime) figureLines(t *lua.LTable, above string) (lines []string) {
+	rt.brief(t).ForEach(func(k, v lua.LValue) {
+		if inner, ok := v.(*lua.LTable); ok {
+			lines = append(lines, rt.figureLines(inner, above+k.String()+".")...)
+			return
+		}
+		lines = append(lines, above+k.String()+" = "+v.String())
+	})
+	return sortedStrings(lines)
 }
 
 // ledgerText is the account line by line, and why packets were dropped.

@@ -1,6 +1,9 @@
 package bindings
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -83,6 +86,9 @@ func (c *call) configuration(opts spec.Options) (name string, cfg *spec.Config, 
 			return "text", cfg, warnings, err
 		case !c.rt.Open.DefaultConfig:
 			cfg, warnings, err = spec.ParseFile(c.rt.find(text), opts)
+			if errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(text) {
+				err = fmt.Errorf("%w: looked %s", err, c.rt.places())
+			}
 			return text, cfg, warnings, err
 		}
 	case *lua.LTable:
@@ -120,6 +126,19 @@ func (rt *Runtime) find(path string) string {
 		return beside
 	}
 	return path
+}
+
+// places says where find looks.
+func (rt *Runtime) places() string {
+	here, err := os.Getwd()
+	if err != nil {
+		here = "this folder"
+	}
+	beside, err := filepath.Abs(filepath.Dir(rt.Script))
+	if err != nil || rt.Script == "" || beside == here {
+		return "in " + here
+	}
+	return "in " + here + " and beside the script, in " + beside
 }
 
 // overrides reads set = {path = value}, in order of the paths.

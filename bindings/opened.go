@@ -202,6 +202,9 @@ func (o *Opened) begin(rt *Runtime) error {
 	if o.Started() {
 		return nil
 	}
+	if err := o.stray(rt); err != nil {
+		return err
+	}
 	rt.hearOfServers(o)
 	for _, text := range o.s.Replaces() {
 		rt.Log("warn", text, nil)

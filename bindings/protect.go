@@ -23,7 +23,7 @@ func globalPcall(c *call) int {
 	if c.count() == 0 {
 		c.wanted(1, "function")
 	}
-	if f := c.arg(1); f.Type() != lua.LTFunction && c.L.GetMetaField(f, "__call") == lua.LNil {
+	if f := c.arg(1); !c.rt.canBeCalled(f) {
 		c.L.Push(lua.LFalse)
 		c.L.Push(lua.LString("attempt to call a " + f.Type().String() + " value"))
 		return 2

@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"sort"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -86,6 +87,9 @@ func (rt *Runtime) live(name string) *liveType {
 			return 1
 		}))
 	}
+	if t.meta.RawGetString("__call") == lua.LNil {
+		t.meta.RawSetString("__call", rt.noCall)
+	}
 	t.meta.RawSetString("__names", rt.list(def.names()))
 	t.meta.RawSetString("__metatable", lua.LString(def.name))
 	rt.types[name] = t
@@ -125,6 +129,17 @@ func (rt *Runtime) index(L *lua.LState, t *liveType) int {
 	}
 	raise(L, "%s of %s", unknown("field or method", string(name), t.def.names()), t.def.name)
 	return 0
+}
+
+// lines is a Lua list of texts, which print and the prompt show line by line.
+func (rt *Runtime) lines(texts []string) *lua.LTable {
+	t, meta := rt.list(texts), rt.root.NewTable()
+	meta.RawSetString("__tostring", rt.root.NewFunction(func(L *lua.LState) int {
+		L.Push(lua.LString(strings.Join(texts, "\n")))
+		return 1
+	}))
+	t.Metatable = meta
+	return t
 }
 
 // list is a Lua list of texts.

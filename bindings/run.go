@@ -3,6 +3,7 @@ package bindings
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
@@ -170,11 +171,15 @@ func (o *Opened) look(lim *limits, now int64) string {
 	l := o.s.Ledger()
 	packets, bytes := received(l)
 	p0, b0 := received(lim.start)
+	did := "received"
+	if !receives(l) {
+		did = "sent"
+	}
 	switch {
 	case lim.packets > 0 && packets-p0 >= lim.packets:
-		return fmt.Sprintf("%d packets were received", lim.packets)
+		return fmt.Sprintf("%d packets were %s", lim.packets, did)
 	case lim.bytes > 0 && bytes-b0 >= lim.bytes:
-		return fmt.Sprintf("%d bytes were received", lim.bytes)
+		return fmt.Sprintf("%d bytes were %s", lim.bytes, did)
 	}
 	if r, violated := o.s.Thresholds().Abort(l); violated {
 		o.mu.Lock()
@@ -189,7 +194,7 @@ func (o *Opened) look(lim *limits, now int64) string {
 		if packets != lim.moved {
 			lim.moved, lim.movedAt = packets, now
 		} else if now-lim.movedAt > int64(idleAfter) {
-			return "nothing more was received"
+			return "nothing more was " + did
 		}
 	}
 	return ""
@@ -206,23 +211,22 @@ func (o *Opened) exhausted(l *stats.Ledger, lim *limits) bool {
 
 // received sums what the session's receive queues delivered; of a session without any, what it sent.
 func received(l *stats.Ledger) (packets, bytes uint64) {
-	var sent, sentBytes uint64
-	receives := false
+	kind := stats.Tx
+	if receives(l) {
+		kind = stats.Rx
+	}
 	for i := range l.Lines {
-		switch x := &l.Lines[i]; x.Kind {
-		case stats.Rx:
-			receives = true
+		if x := &l.Lines[i]; x.Kind == kind {
 			packets += x.Out
 			bytes += x.OutBytes
-		case stats.Tx:
-			sent += x.Out
-			sentBytes += x.OutBytes
 		}
 	}
-	if !receives {
-		return sent, sentBytes
-	}
 	return packets, bytes
+}
+
+// receives says whether a session has receive queues.
+func receives(l *stats.Ledger) bool {
+	return slices.ContainsFunc(l.Lines, func(x stats.Line) bool { return x.Kind == stats.Rx })
 }
 
 // end finishes the session; its handlers get what was received.

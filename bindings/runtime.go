@@ -50,11 +50,13 @@ type Runtime struct {
 	selectors map[string]*session.Selector
 	numbers   map[string]*session.Number
 	listeners map[*session.Interface]*listener
-	current   *lua.LState   // the thread on which a call may wait: root, or the innermost pcall's
-	threads   []*lua.LState // for pcall
-	nested    int           // calls of pcall and resume inside each other
-	listening int           // handlers of any kind: a spawned task goes on for them
-	began     int64         // scheduler's time at Register
+	noCall    *lua.LFunction // __call of what can't be called
+	bare      *lua.LTable    // the metatable of values that have none, for noCall
+	current   *lua.LState    // the thread on which a call may wait: root, or the innermost pcall's
+	threads   []*lua.LState  // for pcall
+	nested    int            // calls of pcall and resume inside each other
+	listening int            // handlers of any kind: a spawned task goes on for them
+	began     int64          // scheduler's time at Register
 }
 
 // OpenOptions come from the command line and apply to every daqiri.open.
@@ -83,6 +85,7 @@ func Register(L *lua.LState, rt *Runtime) {
 	rt.replaceGlobals()
 	rt.replaceStrings()
 	rt.replaceCoroutines()
+	rt.explainCalls()
 	rt.strictGlobals()
 }
 

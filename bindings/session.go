@@ -9,6 +9,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/stats"
+	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 // sessionHandle is a session in Lua. Hot: hand-written; its configuration is cold (config.go).
@@ -174,7 +175,7 @@ func sessionClock(c *call) int {
 }
 
 func sessionReport(c *call) int {
-	return c.push(c.rt.list(selfSession(c).s.Report()))
+	return c.push(c.rt.lines(selfSession(c).s.Report()))
 }
 
 func sessionLog(c *call) int {
@@ -230,6 +231,25 @@ func (o *Opened) misnamed(t stats.Threshold) error {
 			name, _, _ := strings.Cut(missing, " ")
 			if of, _, dotted := strings.Cut(name, "."); dotted && o.accounts(of) && !stats.OfSome(name) {
 				return fmt.Errorf("threshold %q: %s", t.Expr, missing)
+			}
+		}
+	}
+	return nil
+}
+
+// stray finds thresholds that no run will meet, before it: with names that the ledger does not have, though it has one like them.
+// Metrics get their values while it runs; of one whose name has dots, as those of the ledger's figures, a line is logged.
+func (o *Opened) stray(rt *Runtime) error {
+	l := o.Ledger()
+	for _, r := range o.s.Thresholds().Check(l) {
+		for _, missing := range r.Missing {
+			name, _, _ := strings.Cut(missing, " ")
+			switch near := suggest.Nearest(name, l.Names()); {
+			case stats.OfSome(name) || near == "" && !strings.Contains(name, "."):
+			case strings.Contains(near, "."):
+				return fmt.Errorf("threshold %q: %s", r.Expr, missing)
+			default:
+				rt.Log("warn", fmt.Sprintf("threshold %q: %s; hint: without a metric of that name it will not hold", r.Expr, missing), nil)
 			}
 		}
 	}

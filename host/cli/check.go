@@ -59,9 +59,7 @@ func checkFiles(g *state.Global, opts spec.Options, files []string) error {
 
 func checkConfig(g *state.Global, opts spec.Options, file string) bool {
 	cfg, warnings, err := spec.ParseFile(file, opts)
-	for _, w := range warnings {
-		fmt.Fprintf(g.Stderr, "warning: %v\n", w)
-	}
+	showWarnings(g, cfg, warnings)
 	var faults *spec.Errors
 	if errors.As(err, &faults) {
 		for _, fault := range faults.Issues {
@@ -86,6 +84,19 @@ func checkConfig(g *state.Global, opts spec.Options, file string) bool {
 	fmt.Fprintf(g.Stdout, "%s: ok: %s, %s, %s\n", file, plural(len(cfg.Interfaces), "interface"), plural(queues, "queue"),
 		plural(len(cfg.MemoryRegions), "memory region"))
 	return true
+}
+
+// showWarnings prints what of a configuration is no fault. cfg is nil where there are faults.
+func showWarnings(g *state.Global, cfg *spec.Config, warnings []spec.Issue) {
+	if cfg != nil {
+		for _, r := range cfg.Unused() {
+			r.Text += "; a script may name it, as in s:reorder"
+			warnings = append(warnings, r.Issue)
+		}
+	}
+	for _, w := range warnings {
+		fmt.Fprintf(g.Stderr, "warning: %v\n", w)
+	}
 }
 
 func checkScript(g *state.Global, file string) bool {

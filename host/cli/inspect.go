@@ -45,9 +45,7 @@ func inspect(g *state.Global, opts spec.Options, file string) error {
 			"or check the script with 'daqiri-run check %s'", file, file))
 	}
 	cfg, warnings, err := spec.ParseFile(file, opts)
-	for _, w := range warnings {
-		fmt.Fprintf(g.Stderr, "warning: %v\n", w)
-	}
+	showWarnings(g, cfg, warnings)
 	if err != nil {
 		return fail(ExitConfig, err)
 	}

@@ -144,5 +144,11 @@ func addNamed(L *lua.LState, all map[string]lua.LValue, names, v lua.LValue) {
 }
 
 func callable(L *lua.LState, v lua.LValue) bool {
-	return v.Type() == lua.LTFunction || L.GetMetaField(v, "__call") != lua.LNil
+	switch v.Type() {
+	case lua.LTFunction:
+		return true
+	case lua.LTTable, lua.LTUserData:
+		return L.GetMetaField(v, "__call") != lua.LNil
+	}
+	return false
 }

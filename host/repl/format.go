@@ -42,10 +42,11 @@ func (f *formatter) node(v lua.LValue, depth int) node {
 	case lua.LString:
 		return node{text: quote(string(v))}
 	case *lua.LTable:
-		if text, ok := f.tostring(v); ok {
+		brief := f.brief(v)
+		if text, ok := f.tostring(v); ok && brief == v {
 			return node{text: text}
 		}
-		return f.table(f.brief(v), depth)
+		return f.table(brief, depth)
 	case *lua.LUserData:
 		if text, ok := f.tostring(v); ok {
 			return node{text: text}

@@ -193,7 +193,7 @@ func (c sieve) run(t *testing.T, b *bench) error {
 	b.quiesce()
 	l := b.s.Ledger()
 	passed, _ := l.Lookup("passed.in")
-	refused, _ := l.Lookup("sieve.dropped.filtered")
+	refused, _ := l.Lookup("sieve.dropped_by.filtered")
 	if passed != want || refused != n-want {
 		t.Errorf("passed %v, refused %v; want %v of %d", passed, refused, want, n)
 	}
@@ -605,7 +605,7 @@ func (b *bench) convert(t *testing.T, st *Stage, data *DataTypes, head int) erro
 		return nil
 	})
 	b.quiesce()
-	if n, _ := b.s.Ledger().Lookup("floats.dropped.bad_payload"); n != 5 {
+	if n, _ := b.s.Ledger().Lookup("floats.dropped_by.bad_payload"); n != 5 {
 		t.Errorf("%v packets of an odd length", n)
 	}
 	return err

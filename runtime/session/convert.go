@@ -25,8 +25,12 @@ func (s *Session) Convert(name string, o ConvertOptions) (*Stage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("convert %s: %w", name, err)
 	}
-	return s.stage(name, KindConvert, "", func(n string) (native.Stage, error) {
+	st, err := s.stage(name, KindConvert, "", func(n string) (native.Stage, error) {
 		return s.native.AddConvert(n, native.ConvertConf{Region: region.native, Types: o.Data.native(), PayloadOffset: o.PayloadByteOffset,
 			AtPayload: o.AtPayload, BehindItems: o.BehindItems, Policy: o.Policy})
 	})
+	if err == nil {
+		st.region = o.MemoryRegion
+	}
+	return st, err
 }

@@ -209,7 +209,7 @@ func TestDropAllTraffic(t *testing.T) {
 			}
 		}
 		// What b refuses ends on a's wire: it never comes to a queue.
-		if dropped, in := b.figure("a.wire.dropped.drop_all"), b.figure("b.rx.in"); dropped != 10 || in != 10 {
+		if dropped, in := b.figure("a.wire.dropped_by.drop_all"), b.figure("b.rx.in"); dropped != 10 || in != 10 {
 			t.Errorf("dropped %v, taken in %v, of 20", dropped, in)
 		}
 		return nil
@@ -246,7 +246,7 @@ func TestStagesInAPipe(t *testing.T) {
 				return err
 			}
 		}
-		for name, want := range map[string]float64{"tenth.in": 30, "count1.in": 3, "tenth.dropped.not_sampled": 27} {
+		for name, want := range map[string]float64{"tenth.in": 30, "count1.in": 3, "tenth.dropped_by.not_sampled": 27} {
 			if got := b.figure(name); got != want {
 				t.Errorf("%s: %v, want %v", name, got, want)
 			}

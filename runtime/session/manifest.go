@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ type Program struct {
 // manifestSchema is the version of the manifest's form.
 const manifestSchema = 1
 
-// manifest is DIR/PREFIX.manifest.json: what a writer's files are and how they came to be. It is written
+// manifest is what is in DIR/PREFIX.manifest.json: what a writer's files are and how they came to be. It is written
 // when the session starts, as unfinished, and again at its end.
 type manifest struct {
 	Schema        int            `json:"schema"`
@@ -90,8 +91,31 @@ type manifestFile struct {
 
 func instant(ns int64) time.Time { return time.Unix(0, ns).UTC() }
 
-func (st *Stage) manifestPath() string {
-	return filepath.Join(st.writer.Dirs[0], st.writer.Prefix+".manifest.json")
+// manifestPath is DIR/PREFIX.manifest.json, and DIR/PREFIX.NAME.manifest.json of a writer whose prefix another one of the session had
+// before it in that folder. Under the session's lock.
+func (s *Session) manifestPath(st *Stage) string {
+	o := st.writer
+	if o.NoManifest {
+		return ""
+	}
+	dir := o.Dirs[0]
+	if target, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = target
+	}
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	base := filepath.Join(dir, o.Prefix)
+	for n := 1; ; n++ {
+		path := base + ".manifest.json"
+		if !slices.ContainsFunc(s.stages, func(other *Stage) bool { return other.manifest == path }) {
+			return path
+		}
+		base = filepath.Join(dir, o.Prefix+"."+strings.ReplaceAll(st.name, "/", "_"))
+		if n > 1 {
+			base += fmt.Sprintf(".%d", n)
+		}
+	}
 }
 
 // manifestFiles lists the writer's files.
@@ -118,7 +142,7 @@ func (st *Stage) manifestFiles() []manifestFile {
 func (s *Session) writeManifests(finished bool) error {
 	var errs []error
 	for _, st := range s.stages {
-		if !st.writes() || st.writer.NoManifest {
+		if st.manifest == "" {
 			continue
 		}
 		m := s.manifest(finished)
@@ -127,7 +151,7 @@ func (s *Session) writeManifests(finished bool) error {
 		if !finished {
 			st.keepManifest()
 		}
-		if err := writeWhole(st.manifestPath(), m); err != nil && m.Error == "" {
+		if err := writeWhole(st.manifest, m); err != nil && m.Error == "" {
 			errs = append(errs, fmt.Errorf("writer %s: its manifest: %w", st.name, err))
 		}
 	}
@@ -137,10 +161,10 @@ func (s *Session) writeManifests(finished bool) error {
 // removeManifests takes back those of a session that did not start.
 func (s *Session) removeManifests() {
 	for _, st := range s.stages {
-		if st.writes() && !st.writer.NoManifest {
-			_ = os.Remove(st.manifestPath())
+		if st.manifest != "" {
+			_ = os.Remove(st.manifest)
 			if st.writer.earlier != "" {
-				_ = os.Rename(st.writer.earlier, st.manifestPath())
+				_ = os.Rename(st.writer.earlier, st.manifest)
 			}
 		}
 	}
@@ -148,15 +172,14 @@ func (s *Session) removeManifests() {
 
 // keepManifest renames that of an earlier run whose files this one leaves as they are, or some of them.
 func (st *Stage) keepManifest() {
-	o := st.writer
-	if _, err := os.Lstat(st.manifestPath()); err != nil || st.wholeFile() {
+	if _, err := os.Lstat(st.manifest); err != nil || st.wholeFile() {
 		return
 	}
 	for n := 1; ; n++ {
-		to := filepath.Join(o.Dirs[0], fmt.Sprintf("%s.manifest.%d.json", o.Prefix, n))
+		to := fmt.Sprintf("%s.%d.json", strings.TrimSuffix(st.manifest, ".json"), n)
 		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
-			if os.Rename(st.manifestPath(), to) == nil {
-				o.earlier = to
+			if os.Rename(st.manifest, to) == nil {
+				st.writer.earlier = to
 			}
 			return
 		} else if err != nil {

@@ -82,7 +82,7 @@ func (s *Session) Reorder(name string, o ReorderOptions) (*Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	st.timeoutNS = o.TimeoutNS
+	st.region, st.timeoutNS = o.MemoryRegion, o.TimeoutNS
 	st.out = &Queue{rx: true, native: out, stage: st,
 		i:    s.newInterface(&spec.Interface{Name: st.name}, native.Iface{}),
 		spec: &spec.Queue{Name: st.name, BatchSize: 1, MemoryRegions: []string{o.MemoryRegion}}}

@@ -443,9 +443,9 @@ func (r *reorderRun) figures(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]int{
-		"blocks.late": m.late, "blocks.dropped.duplicate": m.duplicate, "blocks.dropped.too_long": m.tooLong, "blocks.dropped.bad_payload": m.badPayload,
+		"blocks.late": m.late, "blocks.dropped_by.duplicate": m.duplicate, "blocks.dropped_by.too_long": m.tooLong, "blocks.dropped_by.bad_payload": m.badPayload,
 		"blocks.skipped": m.skipped, "blocks.missing": missing, "blocks.partial": partial,
-		"blocks.batches": len(m.out) - partial, "blocks.held": 0, "blocks.resyncs": 0, "blocks.dropped.no_packet_buffer": 0,
+		"blocks.batches": len(m.out) - partial, "blocks.held": 0, "blocks.resyncs": 0, "blocks.dropped_by.no_packet_buffer": 0,
 	} {
 		if got := r.b.figure(name); got != float64(want) {
 			t.Errorf("%s is %v, want %d", name, got, want)
@@ -535,7 +535,7 @@ func TestReorderPlans(t *testing.T) {
 		b.s.Quiesce(time.Second)
 		for name, want := range map[string]float64{
 			"b.rx.out": 3000, "first.aggregates.out": 100, "first.out": 1000 + 2000, "first.missing": (100 - 1 - 4) * 20, // joined in the first, the last four were open
-			"second.aggregates.out": 0, "second.out": 1000, "second.dropped.incomplete": 1000,
+			"second.aggregates.out": 0, "second.out": 1000, "second.dropped_by.incomplete": 1000,
 			"one.in": 1100, "two.in": 1100,
 		} {
 			if got := b.figure(name); got != want {

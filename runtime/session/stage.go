@@ -49,8 +49,10 @@ type Stage struct {
 	native    native.Stage
 	layer     string         // of the queues that it can serve; empty: any
 	out       *Queue         // of a reorder stage: where its aggregates come from
+	region    string         // of what a reorder or convert stage makes; empty: it makes nothing
 	timeoutNS int64          // of a reorder stage's batches; 0: none
 	writer    *WriterOptions // of a writer of files; nil
+	manifest  string         // path of a writer's manifest; empty: none
 	s3        *uploader      // of a writer of objects; nil
 }
 

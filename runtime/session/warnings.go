@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Warnings says what of the pipes is no fault, and surely not what was meant: aggregates that nobody takes, and batches
-// whose time is up before their packets arrive.
+// Warnings says what is no fault, and surely not what was meant: memory regions that nothing uses, aggregates that nobody takes, and
+// batches whose time is up before their packets arrive.
 func (s *Session) Warnings() []string {
 	if s.enter() != nil {
 		return nil
@@ -17,6 +17,11 @@ func (s *Session) Warnings() []string {
 }
 
 func (s *Session) warnings() (found []string) {
+	for _, r := range s.cfg.Unused() {
+		if !slices.ContainsFunc(s.stages, func(st *Stage) bool { return st.region == r.Name }) {
+			found = append(found, r.Error()+", and by no stage of the script")
+		}
+	}
 	for _, st := range s.stages {
 		if st.out == nil {
 			continue

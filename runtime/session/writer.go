@@ -104,7 +104,10 @@ func (s *Session) writer(name, kind string, files native.WriterKind, o WriterOpt
 		})
 	})
 	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		st.writer = &o
+		st.manifest = s.manifestPath(st)
 	}
 	return st, err
 }

@@ -87,7 +87,7 @@ func TestXDPTooLong(t *testing.T) {
 			return err
 		}
 		if err := errors.Join(b.send(0, 1, 7148), b.arrives(tap, 0), b.send(long, 1, 7148), b.send(1, 1, 7148),
-			b.arrives(tap, 1), b.await("a.tx.dropped.too_long", 1)); err != nil {
+			b.arrives(tap, 1), b.await("a.tx.dropped_by.too_long", 1)); err != nil {
 			return err
 		}
 		if err := errors.Join(link("left mtu 1500"), link("right mtu 1500"), b.send(long, 1, 7148)); err != nil {
@@ -108,7 +108,7 @@ func TestXDPSendDown(t *testing.T) {
 				return err
 			}
 			lost++
-			if err := errors.Join(b.send(seq+1, 1, 7148), b.await("a.tx.dropped.send_error", lost)); err != nil {
+			if err := errors.Join(b.send(seq+1, 1, 7148), b.await("a.tx.dropped_by.send_error", lost)); err != nil {
 				return err
 			}
 			if err := errors.Join(link(who+" up"), b.carrier(), b.send(seq+2, 1, 7148), b.arrives(tap, seq+2)); err != nil {
@@ -138,7 +138,7 @@ func TestXDPReplaced(t *testing.T) {
 		if err := addPair(1); err != nil {
 			return err
 		}
-		if err := errors.Join(b.carrier(), b.send(1, 1, 7148), b.await("a.tx.dropped.send_error", 1)); err != nil {
+		if err := errors.Join(b.carrier(), b.send(1, 1, 7148), b.await("a.tx.dropped_by.send_error", 1)); err != nil {
 			return err
 		}
 		said := map[string]string{}

@@ -192,7 +192,7 @@ func (p *parser) didYouMeanRegion(c *Config, name string) string {
 	return didYouMean(name, names)
 }
 
-// checkUnused warns of regions that nothing names. RDMA operations name theirs at run
+// checkUnused finds regions that nothing names. RDMA operations name theirs at run
 // time, so that a session with such an interface has none.
 func (p *parser) checkUnused(c *Config, used map[string]bool) {
 	for _, i := range c.Interfaces {
@@ -202,7 +202,7 @@ func (p *parser) checkUnused(c *Config, used map[string]bool) {
 	}
 	for _, r := range c.MemoryRegions {
 		if r.Name != "" && !used[r.Name] {
-			p.warnf(r.Source, "region %q is used by no queue and no reorder config; a script may name it, as in s:reorder", r.Name)
+			c.unused = append(c.unused, UnusedRegion{r.Name, r.Errorf("region %q is used by no queue and no reorder config", r.Name)})
 		}
 	}
 }

@@ -45,7 +45,17 @@ type Config struct {
 	Extra map[string]any
 
 	written *node
+	unused  []UnusedRegion
 }
+
+// UnusedRegion is a memory region that nothing in the configuration names. A script may.
+type UnusedRegion struct {
+	Name string
+	Issue
+}
+
+// Unused lists the regions that nothing in the configuration names.
+func (c *Config) Unused() []UnusedRegion { return c.unused }
 
 // Written is the configuration as it was written, the other sections too, with the overrides: as Extra.
 func (c *Config) Written() any { return c.written.value() }

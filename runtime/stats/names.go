@@ -6,11 +6,12 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Figure is one named number of a ledger.
 type Figure struct {
-	Name  string // below its line: "dropped.queue_full"
+	Name  string // below its line: "dropped_by.queue_full"
 	Value float64
 }
 
@@ -50,7 +51,7 @@ func (l *Line) figures(seconds float64) []Figure {
 		f = append(f, l.Sources[i].figures()...)
 	}
 	for _, x := range l.Dropped {
-		f = append(f, Figure{"dropped." + x.Name, float64(x.N)})
+		f = append(f, Figure{"dropped_by." + x.Name, float64(x.N)})
 	}
 	for _, x := range l.Extra {
 		f = append(f, Figure{x.Name, float64(x.N)})
@@ -166,10 +167,12 @@ var someOf = regexp.MustCompile(`\.(flow|peer|source)\.[0-9A-Za-z_]+\.(packets|b
 func OfSome(name string) bool { return someOf.MatchString(name) }
 
 // Lookup returns the figure of a dotted name: "rx_port.rx.dropped", "rx_port.rx.0.packets",
-// "disk.written", "process.rss_growth", or a metric.
+// "disk.written", "process.rss_growth", or a metric. "dropped.REASON" is what "dropped_by.REASON" was called.
 func (l *Ledger) Lookup(name string) (v float64, ok bool) {
 	l.once.Do(l.build)
-	v, ok = l.index[name]
+	if v, ok = l.index[name]; !ok {
+		v, ok = l.index[strings.Replace(name, ".dropped.", ".dropped_by.", 1)]
+	}
 	return v, ok
 }
 

@@ -48,8 +48,8 @@ func TestLookup(t *testing.T) {
 		{"port.rx.bytes", 100000},
 		{"port.rx.held", 4},
 		{"port.rx.dropped", 7},
-		{"port.rx.dropped.queue_full", 7},
-		{"port.rx.dropped.filtered", 0},
+		{"port.rx.dropped_by.queue_full", 7},
+		{"port.rx.dropped_by.filtered", 0},
 		{"port.rx.1.dropped", 1},
 		{"port.rx.1.out", 399},
 		{"port.rx.pps", 500},
@@ -63,7 +63,7 @@ func TestLookup(t *testing.T) {
 		{"port.tx.time_error.p99", 0},
 		{"port.wire.0.in", 1000},
 		{"sieve.in", 100},
-		{"sieve.dropped.filtered", 40},
+		{"sieve.dropped_by.filtered", 40},
 		{"disk.written", 60},
 		{"disk.bytes", 180},
 		{"disk.file_bytes", 180},
@@ -111,17 +111,17 @@ func TestSince(t *testing.T) {
 	after.Lines[2].Timing = &Timing{WantedNS: 1e9, TookNS: 1.4e9, OverdueNS: 7e9, GapError: Spread{{0, 99}, {31, 1}, {63, 1}, {4095, 1}}}
 	d := after.Since(before)
 	for name, want := range map[string]float64{
-		"session.seconds":            1,
-		"port.rx.packets":            50,
-		"port.rx.pps":                50,
-		"port.rx.dropped.queue_full": 20,
-		"port.rx.1.packets":          0,
-		"port.rx.held":               4,
-		"late.in":                    5,
-		"port.tx.rate_error":         1 - 2e8/1.5e9, // overdue for no longer than the second between the two
-		"port.tx.gap_error.p50":      0,
-		"port.tx.gap_error.max":      63,
-		"power":                      2.5,
+		"session.seconds":               1,
+		"port.rx.packets":               50,
+		"port.rx.pps":                   50,
+		"port.rx.dropped_by.queue_full": 20,
+		"port.rx.1.packets":             0,
+		"port.rx.held":                  4,
+		"late.in":                       5,
+		"port.tx.rate_error":            1 - 2e8/1.5e9, // overdue for no longer than the second between the two
+		"port.tx.gap_error.p50":         0,
+		"port.tx.gap_error.max":         63,
+		"power":                         2.5,
 	} {
 		if got, _ := d.Lookup(name); got != want {
 			t.Errorf("%s: got %v, want %v", name, got, want)

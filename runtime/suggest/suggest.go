@@ -12,13 +12,17 @@ func Nearest(name string, known []string) string {
 	if len(name) < 2 {
 		limit = 1 // any letter is near any other
 	}
+	least := 2 * limit // in halves of an edit
 	for _, k := range known {
-		d := editDistance(fold(name), fold(k), limit)
-		if len(name) >= 4 && strings.HasPrefix(fold(k), fold(name)) {
-			d = min(d, 1) // the end was left out
+		d := 2 * editDistance(fold(name), fold(k), limit)
+		switch {
+		case len(name) >= 4 && strings.HasPrefix(fold(k), fold(name)):
+			d = min(d, 2) // the end was left out
+		case len(name) >= 5 && strings.HasPrefix(fold(k), fold(name[:len(name)-1])):
+			d = min(d, 3) // or has another form: drops, dropped
 		}
-		if d < limit {
-			best, limit = k, d
+		if d < least || d == least && d < 2*limit && len(k) < len(best) {
+			best, least = k, d
 		}
 	}
 	return best

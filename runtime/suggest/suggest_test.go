@@ -18,6 +18,13 @@ func TestNearest(t *testing.T) {
 		{"x", ""},
 		{strings.Repeat("x", 10000), ""},
 	}
+	figures := []string{"bursts", "dropped", "dropped_by", "loops", "packets", "port.rx.dropped", "port.rx.loops"}
+	for name, want := range map[string]string{"drops": "dropped", "port.rx.drops": "port.rx.dropped", "lops": "loops", "loop": "loops", "packet": "packets",
+		"droped": "dropped"} {
+		if got := Nearest(name, figures); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
+		}
+	}
 	for _, tt := range tests {
 		if got := Nearest(tt.name, keys); got != tt.want {
 			t.Errorf("Nearest(%.20q) = %q, want %q", tt.name, got, tt.want)

@@ -1,0 +1,85 @@
+package bindings
+
+import (
+	"slices"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// A call of what is no function says what it is: gopher-lua has the same words for all of them. Values without a metatable of
+// their own get one for their type, with __call alone; a plain table that is called still gets gopher-lua's words.
+
+// explainCalls makes calls of nil, of numbers, booleans and strings say what was called.
+func (rt *Runtime) explainCalls() {
+	L := rt.root
+	rt.noCall = L.NewFunction(rt.notCallable)
+	rt.bare = L.NewTable()
+	rt.bare.RawSetString("__call", rt.noCall)
+	for _, of := range []lua.LValue{lua.LNil, lua.LTrue, lua.LNumber(0)} {
+		L.SetMetatable(of, rt.bare)
+	}
+	text := L.NewTable() // gopher-lua has the module itself here
+	text.RawSetString("__index", rt.globals().RawGetString(lua.StringLibName))
+	text.RawSetString("__call", rt.noCall)
+	L.SetMetatable(lua.LString(""), text)
+}
+
+// globalGetmetatable is Lua's getmetatable, which knows nothing of bare.
+func globalGetmetatable(c *call) int {
+	if c.count() == 0 {
+		c.wanted(1, "value")
+	}
+	meta := c.L.GetMetatable(c.arg(1))
+	if meta == c.rt.bare {
+		meta = lua.LNil
+	}
+	return c.push(meta)
+}
+
+// canBeCalled says whether a call of v runs something of the script's, or of ours.
+func (rt *Runtime) canBeCalled(v lua.LValue) bool {
+	meta := rt.root.GetMetaField(v, "__call")
+	return v.Type() == lua.LTFunction || meta != lua.LNil && meta != rt.noCall
+}
+
+// notCallable is __call of what can't be called: argument 1, and behind it those of the call, of a method the object first.
+func (rt *Runtime) notCallable(L *lua.LState) int {
+	called, name := L.Get(1), calledName(L)
+	what := describe(called)
+	if called == lua.LNil {
+		what = "nil"
+	}
+	if self, ok := L.Get(2).(*lua.LUserData); ok && name != "" {
+		if n, ok := self.Value.(named); ok && slices.Contains(rt.defs[n.luaType()].fields, name) {
+			def := rt.defs[n.luaType()]
+			raise(L, "'%s' of a %s is %s, not a function: write .%s without (); a %s has %s", name, def.name, what, name, def.name, def.listed())
+		}
+	}
+	if name == "" {
+		raise(L, "attempt to call %s, which is no function", what)
+	}
+	raise(L, "attempt to call '%s', which is %s and no function", name, what)
+	return 0
+}
+
+// calledName is the name under which the function that runs was called, "" where there is none.
+func calledName(L *lua.LState) string {
+	frame, ok := L.GetStack(0)
+	if !ok {
+		return ""
+	}
+	if _, err := L.GetInfo("n", frame, lua.LNil); err != nil || strings.ContainsAny(frame.Name, "?(<") {
+		return ""
+	}
+	return frame.Name
+}
+
+// listed names fields and methods, these with ().
+func (def *typeDef) listed() string {
+	names := slices.Sorted(slices.Values(def.fields))
+	for _, m := range def.methods {
+		names = append(names, m.name+"()")
+	}
+	return strings.Join(names, ", ")
+}
