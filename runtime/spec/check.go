@@ -24,6 +24,26 @@ func (p *parser) check(c *Config) {
 		}
 	}
 	p.checkUnused(c, used)
+	p.checkAccess(c)
+}
+
+// Unheeded are the keys of a configuration that have to be there and do nothing here. A run is silent about them.
+func Unheeded(c *Config) []Issue {
+	return []Issue{c.Key("master_core").Errorf("has no effect: no thread here starts and ends others on a core of its own")}
+}
+
+// checkAccess warns of rights that nobody uses: those of one-sided transfers without an interface that makes them.
+func (p *parser) checkAccess(c *Config) {
+	for _, i := range c.Interfaces {
+		if i.engine == EngineRDMA {
+			return
+		}
+	}
+	for _, r := range c.MemoryRegions {
+		if contains(r.Access, "rdma_read") || contains(r.Access, "rdma_write") {
+			p.warnf(r.Key("access"), "rdma_read and rdma_write have no effect: no interface is a roce:// endpoint")
+		}
+	}
 }
 
 // index finds things by a key; of several with one key the first.

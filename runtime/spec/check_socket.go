@@ -11,7 +11,7 @@ func (p *parser) checkSocket(i *Interface) {
 			p.errorf(r.Source, "an IPv4 and an IPv6 address cannot talk to each other")
 		}
 	}
-	local := s.Has("local_addr") || s.Has("local_ip")
+	local := s.Has("local_addr") || s.Has("local_ip") || s.Has("local_port")
 	remote := s.Has("remote_addr") || s.Has("remote_ip")
 	roce := s.Scheme() == SchemeRoCE
 	switch {
@@ -25,8 +25,10 @@ func (p *parser) checkSocket(i *Interface) {
 		p.errorf(s.Remote.Source, "a roce client connects from the script and has no remote_addr")
 	case s.Mode == "client" && !roce && !remote:
 		p.errorf(s.Source, "remote_addr is required for a client")
+	case s.Mode == "client" && !roce && s.Local != nil && s.Local.Port == 0 && s.Has("local_addr"):
+		p.errorf(s.Local.Source, "needs a port; local_ip alone names the address and leaves the port to the kernel")
 	}
-	if s.Remote != nil && !roce && s.Remote.Port == 0 {
+	if s.Remote != nil && (!roce || s.Mode == "server") && s.Remote.Port == 0 {
 		p.errorf(s.Remote.Source, "a remote address needs a port")
 	}
 	if s.Mode == "server" && s.Scheme() == SchemeTCP && s.Remote != nil {

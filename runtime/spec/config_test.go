@@ -118,9 +118,8 @@ func TestErrorsUnwrap(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	text := strings.Replace(Default(), "poll_mode: direct", "poll_mode: direct\n          cpu_core: 3\n          timeout_us: 5", 1) +
-		"    debug: true\n"
-	text = strings.Replace(text, "    interfaces:", "    - {name: spare, kind: host, affinity: 0, num_bufs: 1, buf_size: 1}\n\n    interfaces:", 1)
+	text := strings.Replace(Default()+"    debug: true\n", "      rx:\n", "      rx:\n        dynamic_flow_capacity: 8\n", 1)
+	text = strings.Replace(text, "    interfaces:", "    - {name: spare, kind: host, affinity: 0, num_bufs: 1, buf_size: 1, access: [rdma_read]}\n\n    interfaces:", 1)
 	cfg, warnings, err := ParseText("w.yaml", text, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +127,8 @@ func TestWarnings(t *testing.T) {
 	if u := cfg.Unused(); len(u) != 1 || u[0].Name != "spare" || !strings.Contains(u[0].Error(), `region "spare" is used by no queue and no reorder config`) {
 		t.Errorf("unused regions: %v", u)
 	}
-	want := []string{"cpu_core: has no effect", "timeout_us: has no effect", "debug: has no effect; use log_level"}
+	want := []string{"access: rdma_read and rdma_write have no effect", "dynamic_flow_capacity: has no effect",
+		"debug: has no effect; use log_level"}
 	if len(warnings) != len(want) {
 		t.Fatalf("%d warnings, want %d: %v", len(warnings), len(want), warnings)
 	}

@@ -64,8 +64,13 @@
 //     to several queues or to direct ones; data types convert on the CPU too. What is
 //     left is about meaning: the fields and the payload lie inside the packet, the
 //     sequence number can count a batch, and the output buffers hold one.
-//   - Legacy endpoint keys (local_ip, local_port, ...) take their scheme from the URIs of
-//     the same file, wherever these stand.
+//   - Legacy endpoint keys (local_ip, local_port, ...) take their scheme from the URI of
+//     the interface's other end, else from those of the same file, wherever these stand;
+//     with engine: ibverbs it is roce. A client's local_port alone is one of any address.
+//   - max_payload_size above 65535 counts as 0, with a warning: the reference reads it so,
+//     and files of its own have 1048576.
+//   - rdma_read and rdma_write in access are warned of where no interface is RDMA's, and
+//     dynamic_flow_capacity, since flow tables grow.
 //   - engine: ibverbs with raw addresses is a hint of the reference for one vendor's NICs;
 //     the address chooses the engine here.
 //   - Options.Memory "host" keeps the declared kind for the reorder rules and allocates

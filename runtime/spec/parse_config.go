@@ -30,7 +30,7 @@ func (p *parser) config(v value) *Config {
 	c.StreamType = o.choice("stream_type", streamTypes)
 	c.Engine = p.sessionEngine(o)
 	c.MasterCore = integer[int](o, "master_core", 0, maxU16)
-	c.LogLevel = o.choice("log_level", logLevels, "warn")
+	c.LogLevel = o.level("log_level")
 	c.Debug = o.boolean("debug", false)
 	o.effectless("debug", "; use log_level")
 	c.TxMetaBuffers = integer(o, "tx_meta_buffers", 1, 1<<20, 256)
@@ -42,6 +42,9 @@ func (p *parser) config(v value) *Config {
 		c.MemoryRegions = append(c.MemoryRegions, p.region(v))
 	}
 	p.scheme = fileScheme(o.n.get("interfaces"))
+	if p.scheme == "" && c.Engine == "ibverbs" && c.StreamType == StreamSocket {
+		p.scheme = SchemeRoCE
+	}
 	for _, v := range o.list("interfaces", false) {
 		c.Interfaces = append(c.Interfaces, p.iface(v))
 	}

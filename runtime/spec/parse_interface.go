@@ -43,7 +43,7 @@ func (p *parser) iface(v value) *Interface {
 		i.TX = p.tx(tx, roce)
 	}
 	if o.ok() && !o.Has("rx") && !o.Has("tx") {
-		o.missing = append(o.missing, "rx or tx")
+		p.warnf(o.Source, "has neither rx nor tx: nothing is received or sent there")
 	}
 	o.end()
 	return i
@@ -71,6 +71,9 @@ func (p *parser) rx(o *object, roce bool) *RX {
 	rx := &RX{Source: o.Source}
 	rx.FlowIsolation = o.boolean("flow_isolation", false)
 	rx.DynamicFlowCapacity = integer(o, "dynamic_flow_capacity", 0, maxCount, 0)
+	if rx.DynamicFlowCapacity > 0 {
+		o.effectless("dynamic_flow_capacity", ": there is room for flows as they come")
+	}
 	rx.HardwareTimestamps = o.boolean("hardware_timestamps", false)
 	rx.Queues = p.queues(o, false, roce)
 	for _, v := range o.list("flows", true) {

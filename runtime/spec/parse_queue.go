@@ -18,11 +18,9 @@ func (p *parser) queue(v value, tx, roce bool) *Queue {
 	q.ID = integer[int](o, "id", 0, maxU16)
 	q.PollMode = o.choice("poll_mode", []string{PollIndirect, PollDirect}, PollIndirect)
 	if q.Direct() {
-		integer(o, "cpu_core", -1, maxU16, -1)
-		integer[int64](o, "timeout_us", 0, maxU32, 0)
+		o.refuse("cpu_core", "has no place with poll_mode direct: the asking thread polls")
+		o.refuse("timeout_us", "has no place with poll_mode direct: a poll returns what is there")
 		q.BatchSize = integer(o, "batch_size", 1, maxBatch, directBatch)
-		o.effectless("cpu_core", " with poll_mode direct: the asking thread polls")
-		o.effectless("timeout_us", " with poll_mode direct: a poll returns what is there")
 	} else {
 		q.CPUCore = integer[int](o, "cpu_core", -1, maxU16)
 		q.BatchSize = integer[int](o, "batch_size", 1, maxBatch)

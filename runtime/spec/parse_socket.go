@@ -7,7 +7,11 @@ func (p *parser) socketConfig(o *object) *SocketConfig {
 	s.Mode = o.choice("mode", []string{"client", "server"})
 	s.Local = p.endpoint(o, "local")
 	s.Remote = p.endpoint(o, "remote")
-	s.MaxPayloadSize = integer(o, "max_payload_size", 0, maxU16, 0)
+	s.MaxPayloadSize = integer(o, "max_payload_size", 0, maxCount, 0)
+	if s.MaxPayloadSize > maxU16 {
+		p.warnf(o.Key("max_payload_size"), "%d is above %d and counts as 0, as with the reference: whatever the buffers hold", s.MaxPayloadSize, maxU16)
+		s.MaxPayloadSize = 0
+	}
 	s.RetryConnectS = integer(o, "retry_connect_s", 1, 86400, 1)
 	s.MaxBurstIntervalMS = integer[int64](o, "max_burst_interval_ms", 0, math.MaxInt64, 0)
 	s.MinIPGNS = integer[int64](o, "min_ipg_ns", 0, maxU32, 0)
@@ -24,7 +28,7 @@ func (p *parser) socketConfig(o *object) *SocketConfig {
 func (p *parser) endpoint(o *object, side string) *Endpoint {
 	v, ok := o.lookup(side + "_addr")
 	ip := o.text(side+"_ip", "")
-	port := integer(o, side+"_port", 1, maxU16, 0)
+	port := integer(o, side+"_port", 0, maxU16, 0)
 	old := o.Has(side+"_ip") || o.Has(side+"_port")
 	switch {
 	case ok && old:
@@ -48,23 +52,47 @@ func (p *parser) endpoint(o *object, side string) *Endpoint {
 	return nil
 }
 
-// legacyEndpoint needs the scheme of another endpoint of the file.
+// legacyEndpoint needs the scheme of the interface's other end, or of another endpoint of the file. A client's local_port
+// alone is one of any address.
 func (p *parser) legacyEndpoint(o *object, side, ip string, port int) *Endpoint {
-	key := side + "_ip"
+	key, at := side+"_ip", o.Key(side+"_ip")
+	other := written(o.n)
 	if !o.Has(key) {
-		p.errorf(o.Key(side+"_port"), "needs %s; or write %s_addr: \"udp://HOST:PORT\"", key, side)
-		return nil
+		at = o.Key(side + "_port")
+		if mode := o.n.get("mode"); side != "local" || mode == nil || mode.text != "client" {
+			p.errorf(at, "needs %s; or write %s_addr: \"udp://HOST:PORT\"", key, side)
+			return nil
+		}
+		if ip = "0.0.0.0"; other != nil && other.Addr.Is6() {
+			ip = "::"
+		}
 	}
-	if p.scheme == "" {
-		p.errorf(o.Key(key), "has no scheme: write %s_addr: \"udp://HOST:PORT\" (or tcp, roce)", side)
+	scheme := p.scheme
+	if other != nil {
+		scheme = other.Scheme
+	}
+	if scheme == "" {
+		p.errorf(at, "has no scheme: write %s_addr: \"udp://HOST:PORT\" (or tcp, roce)", side)
 		return nil
 	}
 	addr, err := parseHost(ip, false)
 	if err != nil {
-		p.errorf(o.Key(key), "%v", err)
+		p.errorf(at, "%v", err)
 		return nil
 	}
-	return &Endpoint{Source: o.Key(key), Scheme: p.scheme, Host: ip, Addr: addr, Port: port}
+	return &Endpoint{Source: at, Scheme: scheme, Host: ip, Addr: addr, Port: port}
+}
+
+// written returns the first endpoint of a socket_config that is written as a URI, or nil.
+func written(socket *node) *Endpoint {
+	for _, key := range []string{"local_addr", "remote_addr"} {
+		if n := socket.get(key); n != nil {
+			if e, err := ParseEndpoint(n.text); err == nil {
+				return e
+			}
+		}
+	}
+	return nil
 }
 
 // fileScheme returns the scheme that all endpoint URIs of the file share, or "".
@@ -74,20 +102,14 @@ func fileScheme(interfaces *node) string {
 		return ""
 	}
 	for _, i := range interfaces.items {
-		for _, key := range []string{"local_addr", "remote_addr"} {
-			n := i.get("socket_config").get(key)
-			if n == nil {
-				continue
-			}
-			e, err := ParseEndpoint(n.text)
-			if err != nil {
-				continue
-			}
-			if scheme != "" && scheme != e.Scheme {
-				return ""
-			}
-			scheme = e.Scheme
+		e := written(i.get("socket_config"))
+		if e == nil {
+			continue
 		}
+		if scheme != "" && scheme != e.Scheme {
+			return ""
+		}
+		scheme = e.Scheme
 	}
 	return scheme
 }

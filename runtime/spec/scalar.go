@@ -36,6 +36,18 @@ func (o *object) choice(key string, allowed []string, def ...string) string {
 	return o.p.choice(v, allowed)
 }
 
+// level reads a level of the log, in letters of either case.
+func (o *object) level(key string) string {
+	v, ok := o.lookup(key)
+	if !ok {
+		return "warn"
+	}
+	if s := strings.ToLower(v.n.text); v.n.kind == kindScalar && contains(logLevels, s) {
+		return s
+	}
+	return o.p.choice(v, logLevels)
+}
+
 // boolean reads true or false (yes, no, on and off too).
 func (o *object) boolean(key string, def bool) bool {
 	v, ok := o.lookup(key)

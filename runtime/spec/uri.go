@@ -61,7 +61,11 @@ func ParseEndpoint(text string) (*Endpoint, error) {
 	if asked && (scheme != SchemeRoCE || query != "engine=ibverbs") {
 		return nil, fmt.Errorf("unknown query %q: only roce:// takes one, ?engine=ibverbs", query)
 	}
-	host, port, err := splitHostPort(rest)
+	least := 1
+	if scheme == SchemeRoCE {
+		least = 0 // the client's port, which the library chooses
+	}
+	host, port, err := splitHostPort(rest, least)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", text, err)
 	}
@@ -72,7 +76,7 @@ func ParseEndpoint(text string) (*Endpoint, error) {
 	return &Endpoint{Scheme: scheme, Host: host, Addr: addr, Port: port}, nil
 }
 
-func splitHostPort(s string) (host string, port int, err error) {
+func splitHostPort(s string, least int) (host string, port int, err error) {
 	tail := ""
 	if inner, ok := strings.CutPrefix(s, "["); ok {
 		if host, tail, ok = strings.Cut(inner, "]"); !ok {
@@ -96,8 +100,8 @@ func splitHostPort(s string) (host string, port int, err error) {
 		return "", 0, fmt.Errorf("unexpected %q after the host", tail)
 	}
 	port, err = strconv.Atoi(digits)
-	if err != nil || digits[0] < '0' || digits[0] > '9' || port < 1 || port > 65535 {
-		return "", 0, fmt.Errorf("port %q is not a number in 1..65535", digits)
+	if err != nil || digits[0] < '0' || digits[0] > '9' || port < least || port > 65535 {
+		return "", 0, fmt.Errorf("port %q is not a number in %d..65535", digits, least)
 	}
 	return host, port, nil
 }

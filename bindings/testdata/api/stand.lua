@@ -6,12 +6,12 @@ M.payload = "mine:" .. ("m"):rep(95)
 M.alien = "alien" .. ("a"):rep(95) -- in every buffer that belongs to somebody else
 
 local function queue(name, id, regions, batch)
-  return { name = name, id = id, cpu_core = -1, poll_mode = M.direct and "direct" or nil, batch_size = batch or 16, memory_regions = regions }
+  return { name = name, id = id, cpu_core = not M.direct and -1 or nil, poll_mode = M.direct and "direct" or nil, batch_size = batch or 16, memory_regions = regions }
 end
 
 local function rx_queue(name, id, regions)
   local q = queue(name, id, regions)
-  q.timeout_us = 100
+  q.timeout_us = not M.direct and 100 or nil
   return q
 end
 
