@@ -4,9 +4,8 @@ package bindings
 // each function: "works", or how the reason why not begins.
 
 const (
-	works   = "works"
-	noRDMA  = "engine not here yet: RDMA"
-	noOrder = "engine not here yet: reordering on a GPU"
+	works  = "works"
+	noRDMA = "engine not here yet: RDMA"
 )
 
 var apiFunctions = map[string]string{
@@ -14,6 +13,13 @@ var apiFunctions = map[string]string{
 	"daqiri_init": works, "daqiri_init_from_yaml_string": works, "daqiri_init_from_yaml_file": works,
 	"parse_network_config": works, "parse_network_config_from_yaml_string": works, "parse_network_config_from_yaml_file": works,
 	"get_engine_type": works, "shutdown": works, "print_stats": works, "version_string": works, "version_year": works,
+	"stream_type_from_string": works, "stream_type_to_string": works, "socket_protocol_from_string": works,
+	"socket_protocol_to_string": works, "engine_type_from_string": works, "engine_type_to_string": works,
+	"config_engine_from_string": works, "config_engine_to_string": works, "queue_poll_mode_from_string": works,
+	"queue_poll_mode_to_string": works, "flow_type_from_string": works, "flow_type_to_string": works,
+	"tunnel_type_from_string": works, "tunnel_type_to_string": works, "reorder_data_type_from_string": works,
+	"reorder_data_type_to_string": works, "reorder_endianness_from_string": works, "reorder_endianness_to_string": works,
+	"log_level_from_string": works, "log_level_to_string": works,
 	"set_log_level": works, "get_log_level": works, "version_month": works, "version_patch": works, "abi_version": works,
 	// burst
 	"create_tx_burst_params": works, "create_burst_params": works, "set_header": works, "set_num_packets": works,
@@ -49,7 +55,7 @@ var apiFunctions = map[string]string{
 	"rdma_connect_to_server": noRDMA, "rdma_get_port_queue": noRDMA, "rdma_get_server_conn_id": noRDMA,
 	"rdma_set_header": noRDMA, "rdma_get_opcode": works,
 	// reorder
-	"set_reorder_cuda_stream": noOrder, "get_reorder_burst_info": works,
+	"set_reorder_cuda_stream": works, "get_reorder_burst_info": works,
 	// S3
 	"daqiri_s3_writer_create": works, "S3Writer": works, "daqiri_write_raw_to_s3_objects_async": works, "daqiri_s3_write_poll": works,
 	"daqiri_s3_write_wait": works, "daqiri_s3_write_destroy": works, "daqiri_s3_writer_destroy": works,
@@ -60,6 +66,8 @@ var ourFunctions = map[string]string{"session": works, "selftest": works, "get_r
 
 var apiConstants = map[string]any{
 	"DAQIRI_BURST_FLAG_REORDERED": 1 << 28, "DAQIRI_BURST_FLAG_REORDER_TIMEOUT": 1 << 29,
+	"DAQIRI_VERSION": Version, "DAQIRI_VERSION_YEAR": 0, "DAQIRI_VERSION_MONTH": 1, "DAQIRI_VERSION_PATCH": 0,
+	"DAQIRI_ABI_VERSION": 1, "__version__": Version, "__abi_version__": 1,
 	"MEM_ACCESS_LOCAL": 1, "MEM_ACCESS_RDMA_WRITE": 2, "MEM_ACCESS_RDMA_READ": 4,
 	"ADV_NETWORK_HEADER_SIZE_BYTES": 256, "MAX_NUM_RX_QUEUES": 32, "MAX_NUM_TX_QUEUES": 32, "MAX_INTERFACES": 4,
 	"MAX_NUM_SEGS": 4, "MAX_RX_Q_PER_CORE": 16, "DEFAULT_DYNAMIC_FLOW_CAPACITY": 0, "DEFAULT_TX_META_BUFFERS": 256,
@@ -84,6 +92,9 @@ var apiEnums = map[string]string{
 	"Direction":          "RX TX TX_RX",
 	"LoopbackType":       "DISABLED LOOPBACK_TYPE_SW",
 	"LogLevel":           "TRACE DEBUG INFO WARN ERROR CRITICAL OFF",
+	"LogSeverity":        "TRACE DEBUG INFO WARN ERROR CRITICAL OFF",
+	"QueuePollMode":      "INDIRECT DIRECT INVALID",
+	"__version_info__":   "1 2 3", // no enum: year, month and patch
 	"FlowType":           "QUEUE VLAN_PUSH VLAN_POP TUNNEL_ENCAP TUNNEL_DECAP",
 	"TunnelType":         "NONE VXLAN GRE NVGRE",
 	"FlowMatchType":      "IPV4_UDP FLEX_ITEM ECPRI",
@@ -98,7 +109,7 @@ var apiEnums = map[string]string{
 }
 
 const (
-	burstFields  = "burst: hdr transport_hdr pkts pkt_lens event pkt_extra_info custom_pkt_data"
+	burstFields  = "burst: hdr transport_hdr pkts pkt_lens connection_id rdma_wr_id event pkt_extra_info custom_pkt_data"
 	headerFields = "burst.hdr.hdr: num_pkts port_id q_id num_segs nbytes first_pkt_addr max_pkt max_pkt_size gpu_pkt0_idx " +
 		"gpu_pkt0_addr burst_flags"
 	transportFields = "burst.transport_hdr: version opcode status port_id q_id server tx num_pkts num_segs wr_id conn_id " +

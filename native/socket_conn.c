@@ -327,10 +327,20 @@ int dqi_sock_conn_close(dq_iface *i, uint32_t conn) {
     return live ? DQ_OK : DQ_INVALID_PARAMETER;
 }
 
+// Whom a server's unaddressed packets go to: its newest connection, or who was heard last; empty: nobody.
+static dqi_sockaddr heard(dqi_sock *s) {
+    dqi_sconn *c = dqi_conn_find(s, atomic_load(&s->newest));
+    if (c) return c->peer;
+    dqi_lock(&s->peer_lock);
+    dqi_sockaddr peer = s->last_peer;
+    dqi_unlock(&s->peer_lock);
+    return peer;
+}
+
 // What connection 0, the interface itself, looks like.
 static void read_own(dqi_sock *s, dq_conn_info *out) {
     dqi_sockaddr local = s->n_base ? s->base[0]->local : s->local;
-    dqi_sockaddr peer = s->n_remote ? s->remote[0] : (dqi_sockaddr){0};
+    dqi_sockaddr peer = s->n_remote ? s->remote[0] : heard(s);
     dqi_sconn *c = s->n_primary ? atomic_load(&s->primary[0].conn) : NULL;
     if (c) {
         local = c->local;

@@ -1,6 +1,7 @@
 -- burst: a burst's metadata and its fields under the names of the reference's structure.
 --
--- Packets and segments count from 0 here, as in the reference. The fields are for reading; functions change them.
+-- Packets and segments count from 0 here, as in the reference. The fields are for reading, but for connection_id and
+-- rdma_wr_id; functions change them.
 
 local core = require "daqiri.api.core"
 local constants = require "daqiri.api.constants"
@@ -114,7 +115,7 @@ local header = {
   num_segs = function(_, state) return state.segs end,
   nbytes = function(burst) return M.get_burst_tot_byte(burst) end,
   first_pkt_addr = function(burst, state) return state.b and state.n > 0 and packet.get_packet_ptr(burst, 0) or nil end,
-  max_pkt = function(_, state) return state.n end,
+  max_pkt = function(_, state) return state.b and state.b.batch_id ~= nil and state.b.source_packets or state.n end,
   max_pkt_size = function(burst, state) return state.b and largest(burst, state) or 0 end,
   gpu_pkt0_idx = function() return 0 end,
   gpu_pkt0_addr = function() return nil end,
@@ -135,7 +136,7 @@ local transport = {
   tx = function(_, state) return state.tx == true end,
   num_pkts = header.num_pkts,
   num_segs = header.num_segs,
-  wr_id = function() return 0 end,
+  wr_id = function(_, state) return state.wr_id or 0 end,
   conn_id = function(burst) return M.get_connection_id(burst) end,
   local_mr_name = function() return "" end,
   remote_mr_name = function() return "" end,
@@ -172,6 +173,8 @@ local fields = {
       return list(function(i) return packet.get_segment_packet_length(burst, seg, i) end)
     end)
   end,
+  connection_id = function(burst) return M.get_connection_id(burst) end,
+  rdma_wr_id = function(burst) return core.state(burst).wr_id or 0 end,
   event = function() return nil end,
   pkt_extra_info = function() return nil end,
   custom_pkt_data = function() return nil end,
@@ -182,7 +185,12 @@ function core.Burst.__index(burst, key)
   return fields[key](burst)
 end
 
-function core.Burst.__newindex(_, key) core.misuse("a burst's field '%s' is for reading", tostring(key)) end
+function core.Burst.__newindex(burst, key, value)
+  if key == "connection_id" then return M.set_connection_id(burst, value) end
+  if key ~= "rdma_wr_id" then core.misuse("a burst's field '%s' is for reading", tostring(key)) end
+  if not core.whole(value, 0, 2 ^ 53) then core.misuse("%s is no work request's id", tostring(value)) end
+  core.state(burst).wr_id = value
+end
 
 function core.Burst.__tostring(burst)
   local state = burst[1]

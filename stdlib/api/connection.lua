@@ -29,7 +29,7 @@ function M.attach(port, config)
   port.endpoint = uri(port.server and config.local_addr or config.remote_addr)
   port.source = uri(config.local_addr)
   port.udp = port.endpoint:find("^udp://") ~= nil
-  port.waiting, port.asked = {}, {} -- connections that nobody has fetched yet; that connect asked for
+  port.waiting, port.asked = {}, {} -- a client's connections that nobody has fetched yet, a server's; that connect asked for
   core.conns[ITSELF + port.id] = { id = ITSELF + port.id, port = port, server = port.server, queue = 0 }
   port.iface:on_connection(function(c)
     local conn = note(port, c)
@@ -109,15 +109,16 @@ function M.connect(address, server_port, source)
   return "CONNECT_FAILURE", nil, ("%s does not answer"):format(target)
 end
 
--- accepted gives each connection that a server port accepted once.
+-- accepted looks up the oldest connection of a server port that has not ended.
 function M.accepted(address, server_port)
   local target = host_port(address, server_port)
   local port = find(true, target)
-  if not port then return "INVALID_PARAMETER", nil, ("no socket server of the configuration listens on %s"):format(target) end
+  if not port then return "NULL_PTR", nil, ("no socket server of the configuration listens on %s"):format(target) end
   if port.udp then return "SUCCESS", ITSELF + port.id end
   core.turn()
-  local id = fetch(port)
-  if id then return "SUCCESS", id end
+  local waiting = port.waiting
+  while waiting[1] and waiting[1].ended do table.remove(waiting, 1) end
+  if waiting[1] then return "SUCCESS", waiting[1].id end
   return "NULL_PTR", nil, ("nobody has connected to %s"):format(target)
 end
 

@@ -35,8 +35,14 @@ M.MemoryAccess = enum("MemoryAccess", { MEM_ACCESS_LOCAL = 1, MEM_ACCESS_RDMA_WR
 M.BufferLocation = names("BufferLocation", "CPU GPU CPU_GPU_SPLIT")
 M.Direction = enum("Direction", { RX = "rx", TX = "tx", TX_RX = "tx/rx" })
 M.LoopbackType = enum("LoopbackType", { DISABLED = "", LOOPBACK_TYPE_SW = "sw" })
-M.LogLevel = enum("LogLevel", { TRACE = "trace", DEBUG = "debug", INFO = "info", WARN = "warn", ERROR = "error",
-  CRITICAL = "critical", OFF = "off" })
+M.QueuePollMode = enum("QueuePollMode", { INDIRECT = "indirect", DIRECT = "direct", INVALID = "invalid" })
+
+-- levels makes an enum of the levels of the log, which has two names in the reference.
+local function levels(name)
+  return enum(name, { TRACE = "trace", DEBUG = "debug", INFO = "info", WARN = "warn", ERROR = "error", CRITICAL = "critical",
+    OFF = "off" })
+end
+M.LogLevel, M.LogSeverity = levels("LogLevel"), levels("LogSeverity")
 
 M.FlowType = enum("FlowType", { QUEUE = "queue", VLAN_PUSH = "vlan_push", VLAN_POP = "vlan_pop", TUNNEL_ENCAP = "tunnel_encap",
   TUNNEL_DECAP = "tunnel_decap" })

@@ -1,10 +1,12 @@
 -- file: bursts as files, through writers of the session that work on threads of their own.
 --
 -- Raw: a file for each packet, PREFIX_INDEX with the packet's place in its burst, replacing one of that name. Pcap: all
--- bursts of a prefix go behind each other in PREFIX.pcap (nanoseconds, receive times), and behind what it has of an earlier run. A burst is held until it is written,
--- whatever the program does with it meanwhile.
+-- bursts of a prefix go behind each other in PREFIX.pcap (nanoseconds, receive times), and behind what it has of an earlier
+-- run: in microseconds, and within its snaplen, where that has them. A burst is held until it is written, whatever the
+-- program does with it meanwhile.
 
 local core = require "daqiri.api.core"
+local packet = require "daqiri.api.packet"
 
 local M = {}
 
@@ -21,19 +23,41 @@ local function placed(dir, prefix)
   folder:close()
 end
 
+-- of_capture is how a pcap goes on: with the precision and the snaplen that it has.
+local function of_capture(path)
+  local options = { append = true }
+  local f = io.open(path, "rb")
+  local head = f and f:read(24)
+  if f then f:close() end
+  if head and #head == 24 then
+    local a, b, c, d = head:byte(17, 20)
+    options.snaplen = a + 2 ^ 8 * b + 2 ^ 16 * c + 2 ^ 24 * d
+    if head:sub(1, 4) == "\212\195\178\161" then options.precision = "us" end -- 0xa1b2c3d4, little end first
+  end
+  return options
+end
+
 -- writer is the session's writer for a folder, and the key that it is kept under: one for all raw files, one for each pcap.
 local function writer(kind, dir, prefix)
   core.writers = core.writers or {}
   local key = kind == "pcap" and dir .. "/" .. prefix .. ".pcap" or dir .. "/"
   local known = core.writers[key]
   if known then return known, key end
-  local make = kind == "pcap" and core.session.write_pcap or core.session.write_raw
-  local append -- only captures have it
-  if kind == "pcap" then append = true end
-  local made, w = pcall(make, core.session, { dir = dir, prefix = prefix, policy = "wait", manifest = false, append = append })
-  if not made then return nil, tostring(w) end
-  core.writers[key] = w
-  return w, key
+  local make, options = core.session.write_raw, {}
+  if kind == "pcap" then make, options = core.session.write_pcap, of_capture(key) end
+  options.dir, options.prefix, options.policy, options.manifest = dir, prefix, "wait", false
+  local made, stage = pcall(make, core.session, options)
+  if not made then return nil, tostring(stage) end
+  core.writers[key] = { stage = stage, snaplen = options.snaplen }
+  return core.writers[key], key
+end
+
+-- too_long finds a packet that is longer than the file's snaplen: a text, or nil.
+local function too_long(burst, w, path)
+  for i = 0, w.snaplen and core.state(burst).n - 1 or -1 do
+    local len = packet.get_packet_length(burst, i)
+    if len > w.snaplen then return ("packet %d has %d bytes, and %s was begun for %d at most (its snaplen)"):format(i, len, path, w.snaplen) end
+  end
 end
 
 local function submit(kind, burst, dir, prefix, options)
@@ -44,9 +68,10 @@ local function submit(kind, burst, dir, prefix, options)
   text = placed(dir, prefix) or core.finish(state)
   if text then return "INVALID_PARAMETER", nil, text end
   local w, key = writer(kind, dir, prefix)
-  if not w then return "INVALID_PARAMETER", nil, key end
+  text = not w and key or too_long(burst, w, key)
+  if text then return "INVALID_PARAMETER", nil, text end
   local write
-  write, status, text = w:write(state.b, options)
+  write, status, text = w.stage:write(state.b, options)
   if not write then return status, nil, text end
   return "SUCCESS", setmetatable({ write, key = key }, Handle)
 end

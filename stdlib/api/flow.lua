@@ -27,6 +27,7 @@ local function add(kind, number, rules)
   port, text = core.port(number)
   if not port then return "INVALID_PARAMETER", nil, text end
   if type(rules) ~= "table" then return "NULL_PTR", nil, "the rule is nil" end
+  if #rules == 0 then return "INVALID_PARAMETER", nil, "there is no rule to add" end
   if port.server ~= nil then
     return "NOT_SUPPORTED", nil, ("port %d (%s) is a socket: connections and ports select there"):format(number, port.name)
   end

@@ -23,16 +23,17 @@ local function usable(burst, idx)
   return state, port
 end
 
--- set_eth_header writes destination (six bytes, as format_eth_addr makes them), the port's address as source, and the
--- type of IPv4.
+-- set_eth_header writes destination (text, or six bytes), the port's address as source, and the type of IPv4.
 function M.set_eth_header(burst, idx, dst)
   local state, port, text = usable(burst, idx)
   if not state then return port, text end
-  if type(dst) ~= "string" or #dst ~= 6 then
-    return "INVALID_PARAMETER", "an Ethernet address of six bytes expected: format_eth_addr makes them of text"
+  local bytes = type(dst) == "string" and (#dst == 6 and dst or core.mac_bytes(dst))
+  if not bytes then
+    return "INVALID_PARAMETER", ("%s is no Ethernet address: text such as 02:00:00:00:00:01, or its six bytes, expected")
+      :format(tostring(dst))
   end
   local source = port and port.mac or "\0\0\0\0\0\0"
-  return core.write(state, 0, idx, 0, dst .. source .. "\8\0")
+  return core.write(state, 0, idx, 0, bytes .. source .. "\8\0")
 end
 
 -- address makes the four bytes of an address: a number in host byte order, or dotted text.

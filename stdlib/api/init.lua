@@ -19,9 +19,16 @@ end
 -- as_text has daqiri.open take a string for YAML, whatever it looks like.
 local function as_text(yaml) return yaml .. "\n" end
 
--- source tells what a string is: the reference takes a name of a file that is there, or of a YAML file, else text.
+local function is_file(name)
+  local f = io.open(name, "rb")
+  if f then f:close() end
+  return f ~= nil
+end
+
+-- source tells what a string is: the name of a file that is there or of a YAML file, else text, of one line too.
 local function source(text)
-  if text:find("\n", 1, true) or text:find("^%s*{") then return as_text(text) end
+  local yaml_file = text:lower():find("%.ya?ml$") or is_file(text)
+  if text:find("\n", 1, true) or not yaml_file and text:find("[{:]") then return as_text(text) end
   return text
 end
 
@@ -58,6 +65,9 @@ local function add_port(s, number, i, config, sizes)
   port.tx = queues(port, s:tx_queues(i))
   port.rx_list = ordered
   port.timestamps = config.rx and config.rx.hardware_timestamps
+  port.reorders = {}
+  local reorders = config.rx and config.rx.reorder_configs
+  for k = 1, reorders and #reorders or 0 do port.reorders[reorders[k].name] = true end
   if config.tx then rooms(port, config, sizes) end
   for _, entry in ipairs(ordered) do table.insert(core.rx_queues, entry) end
   if config.socket_config then connection.attach(port, config.socket_config) end
@@ -148,7 +158,7 @@ function M.get_engine_type(config)
 end
 
 -- The reference's levels and those of the log here, which knows none above error.
-local levels = { trace = "debug", debug = "debug", info = "info", warn = "warn", error = "error", critical = "error" }
+local levels = { trace = "debug", debug = "debug", info = "info", warn = "warn", error = "error", critical = "error", off = "off" }
 
 function M.set_log_level(level)
   if not levels[level] then core.misuse("set_log_level: there is no level %s here", tostring(level)) end
@@ -173,5 +183,10 @@ function M.version_patch() return version(3) end
 
 -- abi_version is that of this module: it changes when a program that works would not any more.
 function M.abi_version() return 1 end
+
+M.DAQIRI_VERSION, M.DAQIRI_ABI_VERSION = daqiri.version, M.abi_version()
+M.DAQIRI_VERSION_YEAR, M.DAQIRI_VERSION_MONTH, M.DAQIRI_VERSION_PATCH = version(1), version(2), version(3)
+M.__version__, M.__abi_version__ = M.DAQIRI_VERSION, M.DAQIRI_ABI_VERSION
+M.__version_info__ = { version(1), version(2), version(3) }
 
 return M

@@ -4,14 +4,14 @@ local core = require "daqiri.api.core"
 
 local M = {}
 
--- get_mac_addr gives six bytes.
+-- get_mac_addr gives text; format_eth_addr makes six bytes of it.
 function M.get_mac_addr(number)
   local status, text = core.not_ready()
   if status then return status, nil, text end
   local port
   port, text = core.port(number)
   if not port then return "INVALID_PARAMETER", nil, text end
-  if port.mac then return "SUCCESS", port.mac end
+  if port.iface.mac then return "SUCCESS", port.iface.mac end
   return "NOT_SUPPORTED", nil, ("port %d (%s) has no Ethernet address"):format(number, port.name)
 end
 

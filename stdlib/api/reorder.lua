@@ -4,7 +4,18 @@ local core = require "daqiri.api.core"
 
 local M = {}
 
-M.set_reorder_cuda_stream = core.absent(0, "reordering on a GPU is not in this version")
+-- set_reorder_cuda_stream has nothing to set where the CPU reorders, as all sessions here do: it looks for the names.
+function M.set_reorder_cuda_stream(interface_name, reorder_name)
+  local status, text = core.not_ready()
+  if status then return status, text end
+  for _, port in pairs(core.ports) do
+    if port.name == interface_name or port.address == interface_name then
+      if port.reorders[reorder_name] then return "SUCCESS" end
+      return "INVALID_PARAMETER", ("%s has no reorder config %s"):format(interface_name, tostring(reorder_name))
+    end
+  end
+  return "INVALID_PARAMETER", ("there is no interface %s"):format(tostring(interface_name))
+end
 
 local function aggregate(burst)
   local state = core.state(burst)

@@ -9,6 +9,8 @@ local M = {}
 
 local Writer = {} -- metatable: { stage, limit (bytes), pending = {{write, bytes}…} }; stage is nil once it was destroyed
 local Handle = {} -- metatable; handle[1] is the write, nil when it was destroyed
+local writer_calls, handle_calls = {}, {} -- the functions as methods, of the Python class S3Writer and of its handles
+Writer.__index, Handle.__index = writer_calls, handle_calls
 
 local LEAST_STAGING = 16 * 2 ^ 20 -- that a writer has
 
@@ -151,5 +153,22 @@ function M.daqiri_s3_writer_destroy(writer)
   writer.stage = nil
   return "SUCCESS"
 end
+
+function writer_calls.write_raw_objects_async(writer, burst, prefix, data_offset)
+  return M.daqiri_write_raw_to_s3_objects_async(writer, burst, prefix, data_offset or 0)
+end
+
+-- write_raw_objects waits until all is uploaded: a status and a text.
+function writer_calls.write_raw_objects(writer, burst, prefix, data_offset)
+  local status, handle, text = writer:write_raw_objects_async(burst, prefix, data_offset)
+  if not handle then return status, text end
+  local _
+  status, _, text = handle:wait()
+  handle:destroy()
+  return status, text
+end
+
+writer_calls.destroy = M.daqiri_s3_writer_destroy
+handle_calls.poll, handle_calls.wait, handle_calls.destroy = M.daqiri_s3_write_poll, M.daqiri_s3_write_wait, M.daqiri_s3_write_destroy
 
 return M

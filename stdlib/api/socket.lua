@@ -22,7 +22,8 @@ function M.socket_connect_to_server(server_addr, server_port, src_addr)
   return connection.connect(server_addr, server_port, src_addr)
 end
 
--- socket_get_server_conn_id gives each connection that the server accepted once, NULL_PTR while there is no other.
+-- socket_get_server_conn_id looks up the server's oldest connection: the same one until that ends, NULL_PTR without any.
+-- Those of other clients are known from get_connection_id of what they send.
 function M.socket_get_server_conn_id(server_addr, server_port)
   local status, text = given(server_addr, server_port)
   if status then return status, nil, text end

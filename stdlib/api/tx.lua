@@ -154,6 +154,14 @@ function core.finish(state)
   state.finished = true
 end
 
+-- alone says that nobody is there whom a server's packets of our own could go to: a text, or nil.
+local function alone(state, port)
+  if not port.server or not state.alloc or port.heard then return nil end
+  local there = port.iface:connection().peer ~= ""
+  port.heard = there and port.udp -- who was heard stays
+  if not there then return ("port %d (%s): there is nobody yet to send to"):format(port.id, port.name) end
+end
+
 -- through sends on the queue, or on the connection that set_connection_id named: true, or nil, a status and a text.
 local function through(state, entry)
   local conn, status, text
@@ -162,7 +170,11 @@ local function through(state, entry)
     if not conn then return nil, status, text end
     if conn.ended then return nil, "CONNECT_FAILURE", conn.ended end
   end
-  if not conn or not conn.c then return entry.queue:send(state.b) end
+  if not conn or not conn.c then
+    text = alone(state, entry.port)
+    if text then return nil, "CONNECT_FAILURE", text end
+    return entry.queue:send(state.b)
+  end
   local called, sent
   called, sent, status, text = pcall(conn.c.send, conn.c, state.b)
   if not called then return nil, "CONNECT_FAILURE", tostring(sent) end -- it ended, and the news is on its way

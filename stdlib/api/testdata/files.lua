@@ -62,6 +62,32 @@ t.equal(#contents("capture.pcap"), 24 + 3 * (16 + 62) + 2 * (16 + 60))
 ok(api.send_tx_burst(out))
 api.free_all_packets_and_burst_rx(rig.poll(0, 0))
 
+-- behind a capture of microseconds that another program began, within its snaplen
+local function le32(...)
+  local text = ""
+  for _, v in ipairs{ ... } do
+    for k = 0, 3 do text = text .. string.char(math.floor(v / 2 ^ (8 * k)) % 256) end
+  end
+  return text
+end
+local begun = le32(0xa1b2c3d4, 2 + 4 * 2 ^ 16, 0, 0, 60, 1) .. le32(1000, 999999, 60, 60) .. ("b"):rep(60)
+local old = assert(io.open(dir .. "/old.pcap", "wb"))
+old:write(begun)
+old:close()
+local small = rig.alloc(0, 0, 2)
+ok(api.set_all_packet_lengths(small, { 60 }))
+ok(api.daqiri_write_pcap_to_file(small, dir, "old"))
+api.free_tx_burst(small)
+local large = rig.alloc(0, 0, 2)
+ok(api.set_packet_lengths(large, 0, { 60 }))
+ok(api.set_packet_lengths(large, 1, { 61 }))
+fails("INVALID_PARAMETER", "packet 1 has 61 bytes", api.daqiri_write_pcap_to_file(large, dir, "old"))
+api.free_tx_burst(large)
+local grown = contents("old.pcap")
+t.equal({ #grown, grown:sub(1, #begun) == begun }, { #begun + 2 * (16 + 60), true })
+local micros = grown:byte(#begun + 5) + 2 ^ 8 * grown:byte(#begun + 6) + 2 ^ 16 * grown:byte(#begun + 7) + 2 ^ 24 * grown:byte(#begun + 8)
+assert(micros < 1e6, micros)
+
 -- a file that can't be made: its packet is told as failed, and the next burst is tried anew
 local late = rig.alloc(0, 0, 2)
 ok(api.set_all_packet_lengths(late, { 60 }))

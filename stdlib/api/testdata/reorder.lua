@@ -8,11 +8,17 @@ local function reordered(offset, segment) return { rx = {
     payload_segment = segment, flow_ids = { 5 },
     method = { seq_packets_per_batch = { sequence_number = { bit_offset = 336, bit_width = 16 }, packets_per_batch = 3 } } } } } } end
 local i = rig.port("port", "loop0", 1, 1, reordered(44))
+fails("NOT_READY", "daqiri_init", api.set_reorder_cuda_stream("port", "blocks", nil))
 local regions = { loopback = "sw", memory_regions = {
   { name = "m", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 },
   { name = "heads", kind = "host", affinity = 0, num_bufs = 512, buf_size = 44 },
   { name = "batches", kind = "host", affinity = 0, num_bufs = 8, buf_size = 6144 } } }
 ok(api.daqiri_init(rig.config("raw", { i }, regions)))
+
+-- The CPU reorders: there is no stream to set, and the names are looked for all the same.
+ok(api.set_reorder_cuda_stream("port", "blocks", nil))
+fails("INVALID_PARAMETER", "port has no reorder config bricks", api.set_reorder_cuda_stream("port", "bricks", nil))
+fails("INVALID_PARAMETER", "no interface other", api.set_reorder_cuda_stream("other", "blocks", nil))
 
 -- send sends packets with these numbers, and a payload that follows from each.
 local function send(numbers, udp_dst)
@@ -34,6 +40,7 @@ t.equal({ info.batch_id, info.source_packet_count, info.packets_per_batch, info.
   { 10, 3, 3, 18, 54 })
 t.equal({ info.burst_flags, got.hdr.hdr.burst_flags }, { api.DAQIRI_BURST_FLAG_REORDERED, api.DAQIRI_BURST_FLAG_REORDERED })
 t.equal({ api.get_num_packets(got), api.get_q_id(got), api.get_packet_length(got, 0) }, { 1, 0, 54 })
+t.equal({ got.hdr.hdr.num_pkts, got.hdr.hdr.max_pkt }, { 1, 3 }) -- an aggregate of three source packets
 t.equal(ok(api.get_packet_bytes(got, 0, 54, 0)), string.char(95):rep(18) .. string.char(96):rep(18) .. string.char(97):rep(18))
 api.free_all_packets_and_burst_rx(got)
 
@@ -41,7 +48,7 @@ api.free_all_packets_and_burst_rx(got)
 send({ 35 }, 5000)
 got = rig.poll(0, 0)
 info = ok(api.get_reorder_burst_info(got))
-t.equal({ info.batch_id, info.source_packet_count, info.aggregate_len }, { 11, 1, 54 })
+t.equal({ info.batch_id, info.source_packet_count, info.aggregate_len, got.hdr.hdr.max_pkt }, { 11, 1, 54, 1 })
 t.equal(ok(api.get_reorder_missing_info(got)), { missing_packet_count = 2, missing_indices = { 0, 1 }, packets_per_batch = 3 })
 t.equal(info.burst_flags, api.DAQIRI_BURST_FLAG_REORDERED + api.DAQIRI_BURST_FLAG_REORDER_TIMEOUT)
 t.equal(ok(api.get_packet_bytes(got, 0, 19, 35)), "\0" .. string.char(100):rep(18))
@@ -49,7 +56,7 @@ api.free_all_packets_and_burst_rx(got)
 
 send({ 1, 2 }, 6000)
 got = rig.poll(0, 0)
-t.equal(api.get_num_packets(got), 2)
+t.equal({ api.get_num_packets(got), got.hdr.hdr.max_pkt }, { 2, 2 })
 fails("INVALID_PARAMETER", "not a reordered one", api.get_reorder_burst_info(got))
 fails("INVALID_PARAMETER", "not a reordered one", api.get_reorder_missing_info(got))
 fails("NULL_PTR", "burst", api.get_reorder_burst_info(nil))

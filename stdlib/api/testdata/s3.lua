@@ -70,9 +70,19 @@ until status ~= "SUCCESS" or #handles == 1000
 t.equal(status, "NO_SPACE_AVAILABLE")
 api.free_all_packets_and_burst_rx(burst)
 for _, handle in ipairs(handles) do t.equal(ok(api.daqiri_s3_write_wait(handle)).bytes_uploaded, 186) end
-local more = ok(api.daqiri_s3_writer_create(config)) -- another one beside it
+local more = ok(api.daqiri_s3_writer_create(config)) -- another one beside it, by its methods
+rig.send(0, 0, 2, 7000)
+burst = rig.poll(0, 0)
+ok(more:write_raw_objects(burst, "methods", 60))
+local third = ok(more:write_raw_objects_async(burst, "methods"))
+t.equal(ok(third:wait()), { completed_objects = 2, failed_objects = 0, bytes_uploaded = 124 })
+t.equal(third:poll(), "SUCCESS")
+ok(third:destroy())
+t.raises("the handle was destroyed", third.wait, third)
+fails("INVALID_PARAMETER", "prefix", more:write_raw_objects(burst, ""))
+api.free_all_packets_and_burst_rx(burst)
 ok(api.daqiri_s3_writer_destroy(w))
-ok(api.daqiri_s3_writer_destroy(more))
+ok(more:destroy())
 t.raises("the writer was destroyed", api.daqiri_s3_writer_destroy, w)
 print(#handles)
 api.shutdown()

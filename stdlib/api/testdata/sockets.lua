@@ -34,8 +34,15 @@ local function expect(text, ...)
   return conn
 end
 
--- TCP: each connection once, on both sides
-fails("INVALID_PARAMETER", "no socket server", api.socket_get_server_conn_id("127.0.0.1", 1))
+-- a server that nobody was heard by has nobody to send to; the burst stays the caller's
+local lonely = rig.alloc(api.get_port_id("sink"), 0, 1)
+ok(api.set_packet_lengths(lonely, 0, { 1 }))
+fails("CONNECT_FAILURE", "nobody yet to send to", api.send_tx_burst(lonely))
+t.equal(api.get_num_packets(lonely), 1)
+api.free_tx_burst(lonely)
+
+-- TCP: looking up gives the oldest connection, again and again
+fails("NULL_PTR", "no socket server", api.socket_get_server_conn_id("127.0.0.1", 1))
 local c1 = ok(api.socket_connect_to_server("127.0.0.1", tcp))
 local function accept()
   for _ = 1, 5000 do
@@ -47,10 +54,12 @@ local function accept()
   error("nobody connected")
 end
 local s1 = accept()
-fails("NULL_PTR", "nobody", api.socket_get_server_conn_id("127.0.0.1", tcp))
+t.equal(accept(), s1)
 local c2 = ok(api.socket_connect_to_server("127.0.0.1", tcp, "127.0.0.1"))
-local s2 = accept()
+ok(select(2, send(c2, "who is it?")))
+local s2 = expect("who is it?", api.get_port_id("server"), 0) -- further ones are known from what they send
 assert(c1 ~= c2 and s1 ~= s2)
+t.equal(accept(), s1)
 t.equal({ api.socket_get_port_queue(c2) }, { "SUCCESS", api.get_port_id("client"), 0 })
 fails("INVALID_PARAMETER", "is not known", api.socket_get_port_queue(123456))
 
@@ -104,6 +113,11 @@ repeat
   status, _, text = api.get_rx_burst(c1, false)
 until status ~= "NULL_PTR"
 fails("CONNECT_FAILURE", "connection " .. c1, status, text)
+for _ = 1, 5000 do
+  if accept() == s2 then break end -- once the server heard of the end
+  daqiri.sleep(1e-3)
+end
+t.equal(accept(), s2)
 fails("INVALID_PARAMETER", "has ended", api.get_rx_burst(c1, false))
 
 -- UDP: a port has an id of its own; a server answers who sent last; a further connection hears its own answers alone
