@@ -59,6 +59,7 @@ func moduleOpen(c *call) int {
 		c.rt.Log("warn", w.Error(), nil)
 	}
 	c.check(err)
+	c.rt.logFrom(cfg)
 	env := session.Env{Scheduler: c.rt.Scheduler, Owner: c.rt.Task, Program: session.Program{Version: Version, Script: c.rt.Script}}
 	env.Cores, err = session.ParseCores(cores)
 	c.check(err)
@@ -171,14 +172,27 @@ func moduleLog(c *call) int {
 	return 0
 }
 
-// moduleLogLevel is daqiri.log_level(level): lines are logged from this level on; what it was.
+// moduleLogLevel is daqiri.log_level(level): lines are logged from this level on, none if "off"; what it was.
 func moduleLogLevel(c *call) int {
 	c.atMost(1)
 	level := c.optStr(1, "level", "")
-	if level != "" && !slices.Contains(logLevels, level) {
-		c.argError(1, "'%s' is not one of %s", level, strings.Join(logLevels, ", "))
+	if level != "" && level != "off" && !slices.Contains(logLevels, level) {
+		c.argError(1, "'%s' is not one of %s, off", level, strings.Join(logLevels, ", "))
 	}
 	return c.push(lua.LString(c.rt.LogLevel(level)))
+}
+
+// logFrom sets the level that a configuration asks for, unless the command line did: the reference has one below debug
+// and one above error.
+func (rt *Runtime) logFrom(cfg *spec.Config) {
+	if rt.Open.KeepLogLevel || !cfg.Has("log_level") {
+		return
+	}
+	level := cfg.LogLevel
+	if nearest := map[string]string{"trace": "debug", "critical": "error"}[level]; nearest != "" {
+		level = nearest
+	}
+	rt.LogLevel(level)
 }
 
 // log logs arguments 1 to 3: level, text, and a table of fields or a single value.

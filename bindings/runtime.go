@@ -65,6 +65,7 @@ type OpenOptions struct {
 	Sources               []spec.SourceFile
 	Engine, Memory, Cores string
 	DefaultConfig         bool // file names are ignored: everything runs on the default session
+	KeepLogLevel          bool // whatever log_level a configuration has: the command line gave one
 }
 
 // Register makes the API known to a state whose standard libraries are open, and ties the state to

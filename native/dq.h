@@ -228,6 +228,9 @@ void dq_region_read(const dq_region *r, dq_region_info *out);
 // The stride that an engine (by its name) asks for buffers of buf_size bytes, 0: it is not in this version. A
 // session takes the largest of its engines'.
 uint32_t dq_stride(uint32_t buf_size, const char *engine);
+// Whether the library that engine dpdk is in is there, for the interface of that name: DQ_NOT_SUPPORTED
+// otherwise, and diag says which.
+int dq_dpdk_there(const char *iface, dq_diag *diag);
 
 // ---- bursts -----------------------------------------------------------------------------------------------
 

@@ -48,29 +48,34 @@ static const char *place(int k, char *path, size_t len) {
     return path;
 }
 
-// Opens the library from the first place that has it; *path is of that one, or the first.
-static void *open_library(char *path, size_t len) {
+// Finds the first place that has the library; *path is that one, or the first of all.
+static int find_library(const char *iface, char *path, size_t len, dq_diag *diag) {
     char here[4096];
     const char *p;
     for (int k = 0; (p = place(k, here, sizeof here)) != NULL; k++) {
         if (k == 0) snprintf(path, len, "%s", p);
         if (access(p, F_OK) != 0) continue;
         snprintf(path, len, "%s", p);
-        return dlopen(p, RTLD_NOW | RTLD_LOCAL);
+        return DQ_OK;
     }
-    return NULL;
+    return dqi_fail(
+        diag, DQ_NOT_SUPPORTED,
+        "interface %s: engine dpdk needs %s, which is not there; hint: install DPDK (apt-get install "
+        "libdpdk-dev) and build with make, or set DAQIRI_DPDK to its path",
+        iface, path);
+}
+
+int dq_dpdk_there(const char *iface, dq_diag *diag) {
+    char path[4096] = LIBRARY;
+    return find_library(iface, path, sizeof path, diag);
 }
 
 // Loads the driver, once; the caller has the lock.
 static int load(const dq_iface *i, dq_diag *diag) {
     char path[4096] = LIBRARY;
-    void *lib = open_library(path, sizeof path);
-    if (!lib && access(path, F_OK) != 0)
-        return dqi_fail(
-            diag, DQ_NOT_SUPPORTED,
-            "interface %s: engine dpdk needs %s, which is not there; hint: install DPDK (apt-get install "
-            "libdpdk-dev) and build with make, or set DAQIRI_DPDK to its path",
-            i->conf.name, path);
+    int err = find_library(i->conf.name, path, sizeof path, diag);
+    if (err != DQ_OK) return err;
+    void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!lib)
         return dqi_fail(diag, DQ_NOT_SUPPORTED,
                         "interface %s: engine dpdk: %s; hint: apt-get install libdpdk-dev", i->conf.name,

@@ -73,6 +73,14 @@ func (r Region) Info() RegionInfo {
 	}
 }
 
+// DPDKThere looks for the library that engine dpdk is in; the error names the interface and the file.
+func DPDKThere(iface string) error {
+	name := C.CString(iface)
+	defer C.free(unsafe.Pointer(name))
+	var d C.dq_diag
+	return result("", C.dq_dpdk_there(name, &d), &d)
+}
+
 // Stride is the distance that an engine asks for between buffers of bufSize bytes; 0: the
 // engine is not in this version. A session takes the largest of its engines'.
 func Stride(bufSize int, engine string) int {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/host/script"
 	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -22,6 +23,7 @@ func newCheck(g *state.Global) *cobra.Command {
 		Long: `check reads configurations (YAML) and scripts (NAME.lua) and prints every fault with its line.
 
 Of a script it finds syntax errors, undefined globals and comparisons of a u64 with a number.
+Of a configuration it says too what this build of the program can't open; that is no fault of the file.
 What depends on the machine (a core, a device, a free port) shows when the session opens.`,
 		Args:              needs("a configuration or a script to check"),
 		ValidArgsFunction: filesNamed(".yaml", ".yml", ".lua"),
@@ -71,6 +73,9 @@ func checkConfig(g *state.Global, opts spec.Options, file string) bool {
 	if err != nil {
 		fmt.Fprintln(g.Stderr, err)
 		return false
+	}
+	for _, obstacle := range session.Obstacles(cfg) {
+		fmt.Fprintf(g.Stderr, "can't be opened here: %v\n", obstacle)
 	}
 	queues := 0
 	for _, i := range cfg.Interfaces {

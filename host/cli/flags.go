@@ -103,7 +103,7 @@ func (f *runFlags) add(fs *pflag.FlagSet) {
 
 // check checks what needs no script and configures the logger. It returns what applies to every daqiri.open.
 func (f *runFlags) check(g *state.Global) (bindings.OpenOptions, error) {
-	open := bindings.OpenOptions{Cores: f.cores}
+	open := bindings.OpenOptions{Cores: f.cores, KeepLogLevel: f.logLevel != ""}
 	config, err := f.config.options()
 	if err != nil {
 		return open, err

@@ -19,7 +19,8 @@ func newInspect(g *state.Global) *cobra.Command {
 		Use:   "inspect FILE",
 		Short: "print the resolved plan of a configuration as JSON",
 		Long: `inspect prints a configuration as it would be opened: defaults filled in, an engine chosen for each interface, and
-who uses which memory region, and the PTP clocks of this host. It opens no interface.`,
+who uses which memory region, the PTP clocks of this host, and what keeps this build of the program from opening it
+(obstacles). It opens no interface.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return fail(ExitUsage, fmt.Errorf("one configuration at a time, not %d", len(args)))

@@ -51,14 +51,22 @@ func (g *Global) ConfigureLogger(level, format string) error {
 	return nil
 }
 
-// LogLevel sets the level from which on lines are logged, one of LogLevels, unless set is empty. It returns what it was.
-// Safe for concurrent use.
+// silent is a level that nothing is logged at, which scripts know as "off".
+const silent = logrus.PanicLevel
+
+// LogLevel sets the level from which on lines are logged, one of LogLevels or "off", unless set is empty. It returns what
+// it was. Safe for concurrent use.
 func (g *Global) LogLevel(set string) (was string) {
 	was = g.Logger.GetLevel().String()
-	if was == logrus.WarnLevel.String() {
+	switch g.Logger.GetLevel() {
+	case logrus.WarnLevel:
 		was = "warn"
+	case silent:
+		was = "off"
 	}
-	if level, err := logrus.ParseLevel(set); err == nil {
+	if set == "off" {
+		g.Logger.SetLevel(silent)
+	} else if level, err := logrus.ParseLevel(set); err == nil {
 		g.Logger.SetLevel(level)
 	}
 	return was

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -101,6 +102,27 @@ func TestLoggerJSON(t *testing.T) {
 		t.Errorf("line = %v", line)
 	}
 }
+
+func TestLogLevel(t *testing.T) {
+	var out bytes.Buffer
+	g := &Global{Logger: NewLogger(&out, false)}
+	for _, c := range []struct{ set, was, shown string }{
+		{"warn", "info", "warning error"}, {"off", "warn", ""}, {"error", "off", "error"}, {"", "error", "error"},
+	} {
+		if was := g.LogLevel(c.set); was != c.was {
+			t.Errorf("before %q it was %q, want %q", c.set, was, c.was)
+		}
+		out.Reset()
+		g.Logger.Warn("a")
+		g.Logger.Error("b")
+		shown := strings.Join(strings.Fields(strings.Join(levelWords.FindAllString(out.String(), -1), " ")), " ")
+		if shown != c.shown {
+			t.Errorf("at %q: %q is shown, want %q", g.LogLevel(""), shown, c.shown)
+		}
+	}
+}
+
+var levelWords = regexp.MustCompile(`\b(warning|error)\b`)
 
 func TestConfigureLoggerErrors(t *testing.T) {
 	for _, c := range []struct{ name, level, format, want string }{

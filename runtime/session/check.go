@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -51,6 +52,21 @@ func (c *checker) fault(at spec.Source, format string, args ...any) {
 // missing reports something that is known but not built yet.
 func (c *checker) missing(at spec.Source, what string) {
 	c.fault(at, "%s not in this version", what)
+}
+
+// Obstacles are what keeps the configuration, which has no faults, from being opened with this build of the program,
+// whatever the machine has. Each has its place in the file.
+func Obstacles(cfg *spec.Config) []spec.Issue {
+	issues := check(cfg)
+	for _, i := range cfg.Interfaces {
+		if i.EngineName() != spec.EngineDPDK {
+			continue
+		}
+		if err := native.DPDKThere(i.Name); err != nil {
+			issues = append(issues, i.Key("address").Errorf("%v", err))
+		}
+	}
+	return issues
 }
 
 // check finds everything that keeps the configuration from being opened, but for what only

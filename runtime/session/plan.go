@@ -8,7 +8,8 @@ import (
 // HostPlan is a plan and what this host has.
 type HostPlan struct {
 	*spec.Plan
-	PTPClocks []string `json:"ptp_clocks"` // in words
+	PTPClocks []string `json:"ptp_clocks"`          // in words
+	Obstacles []string `json:"obstacles,omitempty"` // why this build can't open it, each with its place
 }
 
 // Plan is what a configuration resolves to, with the strides that its buffers get (0 where an
@@ -18,7 +19,11 @@ func Plan(cfg *spec.Config) *HostPlan {
 	for k := range p.MemoryRegions {
 		p.MemoryRegions[k].StrideBytes = stride(cfg, cfg.MemoryRegions[k].BufSize)
 	}
-	return &HostPlan{p, PTPClocks()}
+	plan := &HostPlan{Plan: p, PTPClocks: PTPClocks()}
+	for _, issue := range Obstacles(cfg) {
+		plan.Obstacles = append(plan.Obstacles, issue.Error())
+	}
+	return plan
 }
 
 func stride(cfg *spec.Config, bufSize int) (most int) {

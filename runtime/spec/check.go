@@ -27,11 +27,6 @@ func (p *parser) check(c *Config) {
 	p.checkAccess(c)
 }
 
-// Unheeded are the keys of a configuration that have to be there and do nothing here. A run is silent about them.
-func Unheeded(c *Config) []Issue {
-	return []Issue{c.Key("master_core").Errorf("has no effect: no thread here starts and ends others on a core of its own")}
-}
-
 // checkAccess warns of rights that nobody uses: those of one-sided transfers without an interface that makes them.
 func (p *parser) checkAccess(c *Config) {
 	for _, i := range c.Interfaces {
@@ -170,6 +165,9 @@ func (p *parser) checkStream(c *Config, i *Interface) {
 
 func (p *parser) checkQueues(c *Config, i *Interface, s side, used map[string]bool) {
 	for _, q := range s.queues {
+		if q.CPUCore == c.MasterCore && q.Has("cpu_core") && c.Has("master_core") {
+			p.warnf(q.Key("cpu_core"), "core %d is the master_core, which is not meant for packets", q.CPUCore)
+		}
 		at, room := q.Key("memory_regions"), 0
 		known := true
 		for n, name := range q.MemoryRegions {

@@ -69,6 +69,8 @@
 //     with engine: ibverbs it is roce. A client's local_port alone is one of any address.
 //   - max_payload_size above 65535 counts as 0, with a warning: the reference reads it so,
 //     and files of its own have 1048576.
+//   - master_core starts and ends the reference's threads; here none runs there. A queue
+//     whose cpu_core it is, against the reference's rule, is warned of.
 //   - rdma_read and rdma_write in access are warned of where no interface is RDMA's, and
 //     dynamic_flow_capacity, since flow tables grow.
 //   - engine: ibverbs with raw addresses is a hint of the reference for one vendor's NICs;

@@ -54,6 +54,16 @@ func TestReferenceAccepts(t *testing.T) {
 	}
 }
 
+// TestMasterCore wants a warning where a queue has the core that is to be free of packets, and none elsewhere.
+func TestMasterCore(t *testing.T) {
+	for core, want := range map[string]int{"0": 1, "1": 0, "-1": 0} {
+		_, warnings, err := ParseText("cores", strings.Replace(endpoints("", udpServer), "cpu_core: -1", "cpu_core: "+core, 1), Options{})
+		if err != nil || len(warnings) != want || want > 0 && !strings.Contains(warnings[0].Error(), "cpu_core: core 0 is the master_core") {
+			t.Errorf("cpu_core %s: %v, %v", core, warnings, err)
+		}
+	}
+}
+
 // TestReferenceRefuses holds what the reference's parser refuses.
 func TestReferenceRefuses(t *testing.T) {
 	const remote = `remote_addr: "udp://10.0.0.1:5001"`
