@@ -216,6 +216,8 @@ func TestAPIScripts(t *testing.T) {
 		{"init", "init.lua", "--dir {{dir}}"},
 		{"loop", "loop.lua", "--clock real"},
 		{"loop/virtual", "loop.lua", "--clock virtual"},
+		{"dynamic flows", "dynflow.lua", "--clock real"},
+		{"dynamic flows/virtual", "dynflow.lua", "--clock virtual"},
 		{"split", "split.lua", ""},
 		{"reorder", "reorder.lua", ""},
 		{"files", "files.lua", "--dir {{dir}} --clock real"},
