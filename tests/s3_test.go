@@ -420,6 +420,10 @@ func TestS3API(t *testing.T) {
 		for i := range 3 {
 			want[fmt.Sprintf("day/one_%d", i)] = strings.Repeat("p", 20)
 			want[fmt.Sprintf("two_%d", i)] = ""
+			if i < 2 {
+				want[fmt.Sprintf("methods_%d", i)] = "pp"
+				want[fmt.Sprintf("whole_%d", i)] = "..."
+			}
 			for k := range n {
 				want[fmt.Sprintf("many%d_%d", k, i)] = "..." // a frame of 62 bytes
 			}

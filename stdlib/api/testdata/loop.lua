@@ -170,6 +170,7 @@ t.equal({ r2.op_id, r2.type, r2.status, #r2.flow_ids }, { both, "ADD_RX_BATCH", 
 fails("INVALID_PARAMETER", "did you mean", api.add_rx_flow_async(1, { match = { udp_dts = 1 }, action = { type = "queue", id = 0 } }))
 fails("INVALID_PARAMETER", "no receive queue 9", api.add_rx_flow_async(1, { match = {}, action = { type = "queue", id = 9 } }))
 fails("NULL_PTR", "nil", api.add_rx_flow_async(1))
+fails("INVALID_PARAMETER", "no rule", api.add_rx_flows_async(1, {}))
 fails("INVALID_PARAMETER", "port 4", api.add_rx_flows_async(4, {}))
 fails("INVALID_PARAMETER", "no flow of that id", api.delete_flow_async(7))
 send(0, 0, 2, 8000)

@@ -74,7 +74,7 @@ local more = ok(api.daqiri_s3_writer_create(config)) -- another one beside it, b
 rig.send(0, 0, 2, 7000)
 burst = rig.poll(0, 0)
 ok(more:write_raw_objects(burst, "methods", 60))
-local third = ok(more:write_raw_objects_async(burst, "methods"))
+local third = ok(more:write_raw_objects_async(burst, "whole"))
 t.equal(ok(third:wait()), { completed_objects = 2, failed_objects = 0, bytes_uploaded = 124 })
 t.equal(third:poll(), "SUCCESS")
 ok(third:destroy())

@@ -35,11 +35,14 @@ local function expect(text, ...)
 end
 
 -- a server that nobody was heard by has nobody to send to; the burst stays the caller's
-local lonely = rig.alloc(api.get_port_id("sink"), 0, 1)
-ok(api.set_packet_lengths(lonely, 0, { 1 }))
-fails("CONNECT_FAILURE", "nobody yet to send to", api.send_tx_burst(lonely))
-t.equal(api.get_num_packets(lonely), 1)
-api.free_tx_burst(lonely)
+local function lonely(name)
+  local burst = rig.alloc(api.get_port_id(name), 0, 1)
+  ok(api.set_packet_lengths(burst, 0, { 1 }))
+  fails("CONNECT_FAILURE", "nobody yet to send to", api.send_tx_burst(burst))
+  t.equal(api.get_num_packets(burst), 1)
+  api.free_tx_burst(burst)
+end
+lonely "sink"
 
 -- TCP: looking up gives the oldest connection, again and again
 fails("NULL_PTR", "no socket server", api.socket_get_server_conn_id("127.0.0.1", 1))
@@ -135,4 +138,8 @@ expect("ping", api.get_port_id("sink"), 0)
 ok(select(2, send(sink, "pong")))
 t.equal(expect("pong", more, false), more)
 fails("INVALID_PARAMETER", "port number", api.socket_connect_to_server("127.0.0.1", 0))
+api.shutdown()
+
+ok(api.daqiri_init(rig.config("socket", { socket("server", { mode = "server", local_addr = uri("tcp", udp) }) })))
+lonely "server"
 api.shutdown()
