@@ -27,9 +27,27 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in script/*.txtar")
 
-// TestMain makes daqiri-run a command that tests can start: this test binary under another name.
+// TestMain makes daqiri-run a command that tests can start: this test binary under another name. So is daqiri-run-broken, whose
+// output panics at the word panic.
 func TestMain(m *testing.M) {
-	testscript.Main(allTests{m}, map[string]func(){"daqiri-run": func() { os.Exit(cli.Main(state.FromOS())) }})
+	testscript.Main(allTests{m}, map[string]func(){
+		"daqiri-run": func() { os.Exit(cli.Main(state.FromOS())) },
+		"daqiri-run-broken": func() {
+			g := state.FromOS()
+			g.Stdout = broken{g.Stdout}
+			os.Exit(cli.Main(g))
+		},
+	})
+}
+
+// broken is an output with a fault.
+type broken struct{ io.Writer }
+
+func (b broken) Write(p []byte) (int, error) {
+	if bytes.HasPrefix(p, []byte("panic")) {
+		panic("a fault of the output")
+	}
+	return b.Writer.Write(p)
 }
 
 // TestScripts runs script/*.txtar. Beside testscript's own commands these know

@@ -3,6 +3,7 @@ package tests
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -205,4 +206,65 @@ func TestMetricsAreTheLedger(t *testing.T) {
 	if t.Failed() {
 		t.Log(stderr)
 	}
+}
+
+// peerScript receives datagrams of peers on a port of this machine's choice.
+const peerScript = `
+local daqiri = require "daqiri"
+local args = daqiri.args{ port = 0 }
+local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "socket", master_core = 0,
+  memory_regions = { { name = "m", kind = "host", affinity = 0, num_bufs = 4096, buf_size = 2048 } },
+  interfaces = { { name = "in", address = "127.0.0.1", socket_config = { mode = "server", local_addr = "udp://127.0.0.1:" .. args.port },
+    rx = { queues = { { name = "q", id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "m" } } } } } } } } }
+s:rx_queue("in"):on_burst(function() end)
+s:after(0, function() print("ready") end)
+s:run{}
+`
+
+// TestPeerMetrics: Prometheus gets of each peer how many packets it sent, and how many bytes of payload.
+func TestPeerMetrics(t *testing.T) {
+	program, err := exec.LookPath("daqiri-run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "m.lua"), []byte(peerScript), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	udp := freeUDP(t)
+	_, port, _ := net.SplitHostPort(udp)
+	cmd, _, stderr := startReady(t, dir, program, "--metrics", "127.0.0.1:0", "m.lua", "--port", port)
+	url := regexp.MustCompile(`http://127\.0\.0\.1:\d+/metrics`).FindString(stderr.String())
+	sent := map[string][2]uint64{}
+	for k, size := range []int{100, 777} {
+		peer, err := net.Dial("udp", udp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer peer.Close()
+		n := 20 + k
+		for range n {
+			if _, err := peer.Write(make([]byte, size)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sent[peer.LocalAddr().String()] = [2]uint64{uint64(n), uint64(n * size)}
+	}
+	var families map[string]*dto.MetricFamily
+	waitFor(t, "the packets", func() bool {
+		families = scrapeMetrics(t, url)
+		v, _, _ := value(families, "daqiri_rx_packets_total", "queue_id=all")
+		return v == 41
+	})
+	for name, want := range sent {
+		packets, _, _ := value(families, "daqiri_peer_packets_total", "peer_name="+name)
+		bytes, _, _ := value(families, "daqiri_peer_bytes_total", "peer_name="+name)
+		if uint64(packets) != want[0] || uint64(bytes) != want[1] {
+			t.Errorf("%s: %v packets and %v bytes, sent %v", name, packets, bytes, want)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
 }

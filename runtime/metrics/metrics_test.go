@@ -417,3 +417,33 @@ func TestMetricsOfOneName(t *testing.T) {
 		t.Errorf("%v packets of source 3 are missing, want 8", n)
 	}
 }
+
+// TestUnits: what a collector gets has the unit that its name promises, and peers and flows have their packets as packets and their
+// bytes as bytes.
+func TestUnits(t *testing.T) {
+	taken := make(chan *collect.ExportMetricsServiceRequest, 4)
+	server := otlpServer(t, taken)
+	e, _ := start(t, Options{OTLP: server.URL}, Session{"one", sample()})
+	e.Close()
+	units := map[string]string{".packets": "{packet}", ".bytes": "By", ".size": "{packet}", ".time": "s", ".stall": "s", ".error": "s",
+		".missing": "{packet}", ".late": "{packet}", ".duplicate": "{packet}", ".pace": "bit/s"}
+	others := map[string]string{"daqiri.tx.pace.packets": "{packet}/s", "daqiri.late": "", "process.memory.usage": "By"}
+	sums := map[string]int64{}
+	for _, m := range (<-taken).ResourceMetrics[0].ScopeMetrics[0].Metrics {
+		want, known := others[m.Name]
+		if !known {
+			want, known = units[m.Name[strings.LastIndexByte(m.Name, '.'):]]
+		}
+		if known && m.Unit != want {
+			t.Errorf("%s has the unit %q, want %q", m.Name, m.Unit, want)
+		}
+		for _, p := range m.GetSum().GetDataPoints() {
+			sums[m.Name] += p.GetAsInt()
+		}
+	}
+	for name, want := range map[string]int64{"daqiri.peer.packets": 150, "daqiri.peer.bytes": 1500, "daqiri.flow.packets": 148, "daqiri.flow.bytes": 1480} {
+		if sums[name] != want {
+			t.Errorf("%s: %d, want %d", name, sums[name], want)
+		}
+	}
+}
