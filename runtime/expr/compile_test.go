@@ -81,6 +81,8 @@ func TestCompilePacket(t *testing.T) {
 		{"chan < 2^63", "chan -9223372036854775808 lt_u ret"},
 		{"chan * 2 + feng > 1.5us", "chan 2 mul feng add 1500 gt_s ret"},
 		{"chan == 3 / 4 * 8", "chan 6 eq ret"},
+		{"chan == (12 ~ 10)", "chan 6 eq ret"},
+		{"chan == (12 | 10) + (12 & 10)", "chan 22 eq ret"},
 		{"chan & ~0xff == 0", "chan -256 and 0 eq ret"},
 		{"chan >> 4 ~ feng << 2 | 1 == 0", "chan 4 shr feng 2 shl xor 1 or 0 eq ret"},
 		{"stamp << chan < stamp", "stamp chan shl stamp lt_u ret"},

@@ -91,6 +91,7 @@ func TestParseErrors(t *testing.T) {
 		{"a in 10.0.0.0/33", "expression:1:6: prefix length 33 of '10.0.0.0' is outside 0..32"},
 		{"a == 10.0.0.256", "expression:1:6: malformed address '10.0.0.256'"},
 		{"a == 2001:::1", "expression:1:6: malformed address '2001:::1'"},
+		{"a == 02:00:5e:10:00:f", "expression:1:6: malformed address '02:00:5e:10:00:f'"},
 		{"a == 02:00:5e:10:00:00/8", "expression:1:6: '02:00:5e:10:00:00' is a MAC address and takes no prefix length"},
 		{"a < ::1", "expression:1:3: '<' does not compare IPv6 addresses ('==', '~=' and 'in' do)"},
 		{"::1 == a", "expression:1:5: '==' needs the address on its right"},
@@ -153,8 +154,10 @@ func TestEvalNumbers(t *testing.T) {
 		{"1 + 2 * 3", 7}, {"2^3^2", 512}, {"-2^2", -4}, {"2^-1", 0.5}, {"7 // 2", 3}, {"neg // 2", -4}, {"x // -2", -4},
 		{"neg % 3", 2}, {"x % -3", -2}, {"x % 3", 1}, {"x / 2", 3.5}, {"x / 0", math.Inf(1)}, {"0 / 0", nan}, {"x % 0", nan},
 		{"12 & 10", 8}, {"12 | 10", 14}, {"12 ~ 10", 6}, {"~0", -1}, {"1 << 4", 16}, {"256 >> 4", 16}, {"1 << 64", 0},
+		{"1 << 62", 1 << 62}, {"1 << 63", -1 << 63}, {"2^53 & 2^53", 1 << 53}, {"2^60 & 2^60", nan},
 		{"half & 1", nan}, {"~half", nan}, {"missing + 1", nan}, {"-missing", nan},
 		{"10Gbit/s", 1e10}, {"1.5kbit/s", 1500}, {"8KiB", 8192}, {"8KB", 8000}, {"64GiB", 64 << 30}, {"1TiB", 1 << 40},
+		{"3MiB", 3 << 20}, {"2B", 2}, {"3MB", 3e6}, {"4GB", 4e9}, {"5TB", 5e12}, {"6bit/s", 6}, {"7Mbit/s", 7e6}, {"8Tbit/s", 8e12}, {"9ns", 9},
 		{"2us", 2000}, {"1.5ms", 1.5e6}, {"3s", 3e9}, {"1e-6", 1e-6}, {"1e3ns", 1000}, {"0x1F", 31}, {".5", 0.5}, {"010", 10},
 		{"0e5", 0}, {"00", 0}, {"08", 8}, {"2^20", 1 << 20}, {"10.0.0.1", 0x0a000001}, {"02:00:5e:10:00:ff", 0x02005e1000ff},
 	} {
