@@ -2,6 +2,8 @@
 // Times are those of the virtual clock, exactly.
 #include "bed_pace.h"
 
+#include "queue.h"
+
 // ---- the pace ---------------------------------------------------------------------------------------------
 
 static void exact_times(void) {
@@ -390,6 +392,33 @@ static void timed_on_the_real_clock(void) {
     }
 }
 
+// ---- late -------------------------------------------------------------------------------------------------
+
+// A poll that comes late makes up for 10 ms, whatever was missed; each packet costs what its length says.
+static void catches_up_a_little(void) {
+    static const struct {
+        int64_t late_ns;
+        uint32_t equal, unequal; // packets that may leave: of 1000 bytes, and of 1000 and 500 in turns
+    } cases[] = {{0, 1, 1},          {999999, 1, 1},     {1000000, 2, 2},      {5000000, 6, 7},
+                 {10000000, 11, 14}, {10000001, 11, 14}, {1000000000, 11, 14}, {3600000000000, 11, 14}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        bed b;
+        dq_burst *x;
+        bed_open(&b, (bed_conf){.batch = 64, .pace_bps = 8e6}); // a byte a microsecond
+        bed_start(&b);
+        dq_queue *q = b.tx[0][0];
+        DQ_EQ(bed_make(&b, q, 60, 1000, 7, &x), DQ_OK);
+        for (uint32_t i = 1; i < 60; i += 2)
+            DQ_EQ(dq_burst_set_len(x, 0, i, 500), DQ_OK);
+        DQ_EQ(dqi_pace_allow(q, T0, 1000, 1u << 20), 1); // the pace begins
+        DQ_EQ(dqi_pace_allow(q, T0 + cases[k].late_ns, 1000, 1u << 20), cases[k].equal);
+        DQ_EQ(dqi_pace_count(q, T0 + cases[k].late_ns, x, 0, 60), cases[k].unequal);
+        dq_tx_pace(q, 0, 0);
+        dq_burst_unref(x);
+        bed_close(&b);
+    }
+}
+
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(exact_times);
@@ -405,5 +434,6 @@ int main(int argc, char **argv) {
     DQ_RUN(times_end_at_the_receiver);
     DQ_RUN(timed_and_paced);
     DQ_RUN(timed_on_the_real_clock);
+    DQ_RUN(catches_up_a_little);
     return dq_done();
 }

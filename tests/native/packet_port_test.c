@@ -146,7 +146,7 @@ static void send_unfinished(const struct virtio_net_hdr *v, const uint8_t *p, si
     uint8_t all[8192];
     int fd = socket(AF_PACKET, SOCK_RAW, 0), one = 1;
     struct sockaddr_ll to = {.sll_family = AF_PACKET,
-                             .sll_protocol = htons(ETH_P_IP),
+                             .sll_protocol = htons(dqi_be16(p + 12)),
                              .sll_ifindex = (int)if_nametoindex("left"),
                              .sll_halen = 6};
     memcpy(all, v, sizeof *v);
@@ -200,7 +200,25 @@ static void unfinished_checksum(void) {
     rig_close(&r);
 }
 
-// Several segments that the sender joined are no frame: counted, and the next one comes.
+// A TCP segment of len bytes over IPv6, or a UDP datagram, its checksum left unfinished.
+static void make_ipv6(uint8_t *p, uint32_t len, uint8_t proto) {
+    memset(p, 7, len);
+    memcpy(p, "\2\0\0\0\0\2\2\0\0\0\0\1\x86\xdd\x60\0\0\0", 18);
+    dqi_put_be16(p + 18, (uint16_t)(len - 54));
+    p[20] = proto;
+    p[21] = 64;
+    memset(p + 54, 0, 20);
+    dqi_put_be32(p + 54, 0x10002000);
+    if (proto == 6)
+        p[66] = 0x50;
+    else
+        dqi_put_be16(p + 58, (uint16_t)(len - 54));
+    uint32_t sum = dqi_csum_add(p + 22, 32, 0) + (len - 54) + proto;
+    dqi_put_be16(p + (proto == 6 ? 70 : 60), (uint16_t)~dqi_csum_fold(sum));
+}
+
+// Several segments that the sender joined are no frame, of whatever protocol: counted, and the next one
+// comes.
 static void joined_segments(void) {
     rig r = rig_open();
     static uint8_t p[4054];
@@ -212,6 +230,11 @@ static void joined_segments(void) {
     make_tcp(p, 1054); // two that would fit
     v.gso_size = 500;
     send_unfinished(&v, p, 1054);
+    make_ipv6(p, 1074, 6);
+    v.gso_type = VIRTIO_NET_HDR_GSO_TCPV6;
+    v.hdr_len = 74;
+    v.csum_start = 54;
+    send_unfinished(&v, p, 1074);
     make_tcp(p, 60);
     send_unfinished(&tcp_hdr, p, 60);
     dq_burst *b = take_one(&r);
@@ -219,10 +242,50 @@ static void joined_segments(void) {
     DQ_EQ(b->n == 1 ? b->len[0][0] : 0, 60);
     dq_burst_unref(b);
     dq_line l = port_line(&r);
-    DQ_EQ(l.in, 3);
+    DQ_EQ(l.in, 4);
     DQ_EQ(l.out, 1);
-    DQ_EQ(l.dropped[DQ_DROP_JOINED], 2);
-    DQ_EQ(l.in_bytes, 4054 + 1054 + 60);
+    DQ_EQ(l.dropped[DQ_DROP_JOINED], 3);
+    DQ_EQ(l.in_bytes, 4054 + 1054 + 1074 + 60);
+    rig_close(&r);
+}
+
+// An unfinished checksum that comes out as 0 is sent as 0xffff, of a datagram over IPv6 too, where it has to
+// be there.
+static void unfinished_checksum_of_zero(void) {
+    rig r = rig_open();
+    uint8_t p[100];
+    const struct virtio_net_hdr udp = {
+        .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .hdr_len = 62, .csum_start = 54, .csum_offset = 6};
+    make_ipv6(p, sizeof p, 17);
+    dqi_put_be16(p + 62, 0);
+    dqi_put_be16(p + 62, dqi_csum_fold(dqi_csum_add(p + 54, sizeof p - 54, 0)));
+    DQ_EQ(dqi_csum_fold(dqi_csum_add(p + 54, sizeof p - 54, 0)), 0);
+    send_unfinished(&udp, p, sizeof p);
+    dq_burst *b = take_one(&r);
+    DQ_EQ(b->n, 1);
+    if (b->n == 1) DQ_EQ(dqi_be16(r.s->base + b->off[0][0] + 60), 0xffff);
+    dq_burst_unref(b);
+    rig_close(&r);
+}
+
+// The kernel takes a tag out and says so beside the frame: it comes with the tag that was sent.
+static void tags_come_back(void) {
+    rig r = rig_open();
+    static const uint16_t types[] = {0x8100, 0x88a8};
+    for (int k = 0; k < 2; k++) {
+        uint8_t p[80];
+        const struct virtio_net_hdr none = {0};
+        make(p, sizeof p, 3);
+        dqi_put_be16(p + 12, types[k]);
+        dqi_put_be16(p + 14, 0xa123);
+        dqi_put_be16(p + 16, 0x88b5);
+        send_unfinished(&none, p, sizeof p);
+        dq_burst *b = take_one(&r);
+        DQ_EQ(b->n, 1);
+        DQ_EQ(b->n == 1 ? b->len[0][0] : 0, sizeof p);
+        if (b->n == 1 && b->len[0][0] == sizeof p) DQ_EQ_BYTES(r.s->base + b->off[0][0], p, sizeof p);
+        dq_burst_unref(b);
+    }
     rig_close(&r);
 }
 
@@ -243,6 +306,8 @@ int main(int argc, char **argv) {
     DQ_RUN(round_the_ring);
     DQ_RUN(full_ring);
     DQ_RUN(unfinished_checksum);
+    DQ_RUN(unfinished_checksum_of_zero);
     DQ_RUN(joined_segments);
+    DQ_RUN(tags_come_back);
     return dq_done();
 }

@@ -116,6 +116,7 @@ static void bends_of_one_datagram(void) {
         {"udp length 7", 38, 2, {0, 7}, 0, I, DQI_NONE, 0},
         {"udp length 0: to the end", 38, 2, {0, 0}, 0, U, 42, 10},
         {"udp length shorter", 38, 2, {0, 12}, 0, U, 42, 4},
+        {"udp length of a header alone", 38, 2, {0, 8}, 0, U, 42, 0},
         {"first fragment", 20, 2, {0x20, 0}, 0, U | F, 42, 10},
         {"later fragment", 20, 2, {0x00, 1}, 0, I | F, 34, 18},
         {"don't fragment", 20, 2, {0x40, 0}, 0, U, 42, 10},
@@ -141,6 +142,27 @@ static void bends_of_one_datagram(void) {
         DQ_EQ(k.payload, c->payload);
         DQ_EQ(k.payload_len, c->payload_len);
         free(p);
+    }
+}
+
+// What a kernel joined of several segments, or a jumbogram, has a payload length of 0: it reaches to the end.
+static void joined_over_ipv6(void) {
+    static const struct {
+        uint8_t proto;
+        uint32_t has, head;
+    } cases[] = {{6, DQ_HAS_TCP, 20}, {17, DQ_HAS_UDP, 8}, {47, 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        frame f = {.ip = 6, .proto = cases[i].proto, .ttl = 9, .sport = 1, .dport = 2, .payload_len = 50};
+        uint8_t buf[FRAME_MAX];
+        uint32_t len = frame_write(&f, buf);
+        dqi_pkt k;
+        put16(buf + f.l3 + 4, 0);
+        if (f.proto == 17) put16(buf + f.l4 + 4, 0);
+        dqi_parse(buf, len, &k);
+        DQ_EQ(k.has, DQ_HAS_ETH | DQ_HAS_IPV6 | cases[i].has);
+        DQ_EQ(k.end, cases[i].has ? len : f.l4);
+        DQ_EQ(k.payload_len, cases[i].has ? 50 : 0);
+        DQ_EQ(k.payload, f.l4 + cases[i].head);
     }
 }
 
@@ -279,6 +301,7 @@ int main(int argc, char **argv) {
     DQ_RUN(survives_cuts_and_damage);
     DQ_RUN(survives_noise);
     DQ_RUN(bends_of_one_datagram);
+    DQ_RUN(joined_over_ipv6);
     DQ_RUN(third_tag_is_not_followed);
     DQ_RUN(extension_chain_is_bounded);
     DQ_RUN(payload_queue);

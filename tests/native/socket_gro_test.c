@@ -584,6 +584,84 @@ static void echoes_runs(void) {
     rig_close(&s.r);
 }
 
+// Answers of one length, to several peers in turns, are no run to the first of them.
+static void answers_of_one_length(void) {
+    enum { PEERS = 3, ROUNDS = 20 };
+    server s = new_server(RX_BUFS, LEN_MAX, 256, 0, "127.0.0.1");
+    dq_stage *forward;
+    dq_pipe *pipe;
+    dq_diag d;
+    rig_need(dq_stage_forward(s.r.s, "back", s.tx, DQ_POLICY_DROP, &forward, &d) == DQ_OK, d.text);
+    rig_need(dq_pipe_add(s.rx, &forward, 1, 0, &pipe, &d) == DQ_OK, d.text);
+    rig_start(&s.r, NULL, 0);
+    int fds[PEERS];
+    uint8_t bytes[2048];
+    for (int k = 0; k < PEERS; k++)
+        fds[k] = peer_connect(SOCK_DGRAM, "127.0.0.1", s.port);
+    for (uint32_t round = 0; round < ROUNDS; round++) // they lie in the socket together, nobody reads yet
+        for (uint32_t k = 0; k < PEERS; k++)
+            send_one(fds[k], 500, 100 * k + round);
+    for (uint32_t round = 0; round < ROUNDS; round++)
+        for (uint32_t k = 0; k < PEERS; k++) {
+            peer_wait(&s.r, fds[k]);
+            rig_packet p = {.len = (uint32_t)recv(fds[k], bytes, sizeof bytes, MSG_DONTWAIT), .bytes = bytes};
+            DQ_CHECK(rig_matches(&p, 500, 100 * k + round));
+        }
+    DQ_EQ(rig_line(&s.r, s.tx).out, PEERS * ROUNDS);
+    for (int k = 0; k < PEERS; k++)
+        close(fds[k]);
+    rig_close(&s.r);
+}
+
+// What a server sends of itself goes to who sent the last run; IPv4 has its own form at an IPv6 socket too.
+static void last_sender_is_remembered(void) {
+    server s = new_server(RX_BUFS, LEN_MAX, 256, 0, "::");
+    rig_start(&s.r, &s.rx, 1);
+    for (uint32_t round = 0; round < 3; round++) {
+        int fd = peer_connect(SOCK_DGRAM, "127.0.0.1", s.port);
+        char name[64];
+        uint8_t bytes[200];
+        peer_name(fd, name, sizeof name);
+        send_run(fd, 20, 700, 700, 20 * round);
+        RIG_UNTIL(&s.r, s.r.n == 20 * (round + 1));
+        for (uint32_t k = 20 * round; k < s.r.n; k++)
+            DQ_EQ_STR(s.r.packets[k].peer, name);
+        rig_send(&s.r, s.tx, rig_burst(&s.r, s.tx, 1, 100, round));
+        peer_wait(&s.r, fd);
+        rig_packet p = {.len = (uint32_t)recv(fd, bytes, sizeof bytes, MSG_DONTWAIT), .bytes = bytes};
+        DQ_CHECK(rig_matches(&p, 100, round));
+        close(fd);
+    }
+    rig_close(&s.r);
+}
+
+// Three runs that are read together, 2 ms apart by the kernel's stamps, which it makes a while after a socket
+// asked for them. False: they have one time.
+static bool three_times(server *s, int fd, uint32_t first) {
+    bool apart = true;
+    for (uint32_t k = 0; k < 3; k++) {
+        send_run(fd, 10, 700, 700, first + 10 * k);
+        usleep(2000);
+    }
+    RIG_UNTIL(&s->r, s->r.n == first + 30);
+    for (uint32_t k = first + 1; k < s->r.n; k++) {
+        int64_t gap = s->r.packets[k].ts - s->r.packets[k - 1].ts;
+        apart = apart && (k % 10 == 0 ? gap >= 1000000 : gap == 0);
+    }
+    return apart;
+}
+
+static void runs_keep_their_times(void) {
+    server s = udp_server(RX_BUFS, LEN_MAX, 256, 0);
+    int fd = peer_connect(SOCK_DGRAM, "127.0.0.1", s.port);
+    uint32_t first = 0;
+    while (!three_times(&s, fd, first) && first < 30 * 200)
+        first += 30;
+    DQ_CHECK(first < 30 * 200);
+    close(fd);
+    rig_close(&s.r);
+}
+
 static bool kernel_has_runs(void) {
     int on = 1, fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     bool ok = fd >= 0 && setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on) == 0;
@@ -610,5 +688,8 @@ int main(int argc, char **argv) {
     DQ_RUN(templates_come_out_whole);
     DQ_RUN(a_refused_run_goes_one_by_one);
     DQ_RUN(echoes_runs);
+    DQ_RUN(answers_of_one_length);
+    DQ_RUN(last_sender_is_remembered);
+    DQ_RUN(runs_keep_their_times);
     return dq_done();
 }
