@@ -267,7 +267,7 @@ func TestKeysOfSupplies(t *testing.T) {
 			}
 			held := 0
 			for ; held < 100; held++ { // a queue that is polled has 16 times as many
-				if err := b.send(uint64(held), 1, 7148); err != nil {
+				if err := b.sendFrame(datagram()); err != nil {
 					return err
 				}
 				if _, err := tap.Next(b.l, b.me.Now()+int64(time.Second)); errors.Is(err, ErrNotReady) {

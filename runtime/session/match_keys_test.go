@@ -135,7 +135,7 @@ func (b *bench) sendFrame(frame []byte) error {
 	if err := b.tx.Send(x); err != nil {
 		return err
 	}
-	_, err = b.me.Wait(b.me.Now() + int64(time.Millisecond))
+	_, err = b.me.WaitFor(b.me.Now()+int64(time.Millisecond), nothing)
 	return err
 }
 

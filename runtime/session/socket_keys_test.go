@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -42,15 +43,17 @@ func socketYAML(bufSize int, lines ...string) string {
 `, bufSize, strings.Join(lines, "\n        "))
 }
 
-// local is an address with a port that is free at this moment.
-func local(t *testing.T, proto string) string {
-	t.Helper()
-	port, err := freePort(proto + "://127.0.0.1")
-	var l lacks
-	if errors.As(err, &l) {
-		skip(t, l)
-	}
-	return fmt.Sprintf("127.0.0.1:%d", port)
+var ownAddresses atomic.Uint32
+
+// ownAddress is an address of the loopback interface that no other test has, of this process or of another.
+func ownAddress() string {
+	pid := os.Getpid()
+	return fmt.Sprintf("127.%d.%d.%d", 1+pid%250, 1+pid/250%250, ownAddresses.Add(1)%250)
+}
+
+// dial connects to the interface.
+func (b *bench) dial(proto string) (net.Conn, error) {
+	return net.Dial(proto, strings.TrimPrefix(b.rx.Interface().Address(), proto+"://"))
 }
 
 // payloads takes n packets from the receive queue.
@@ -108,13 +111,13 @@ func framings() map[string]func(text string) []byte {
 func TestKeyFraming(t *testing.T) {
 	for framing, wire := range framings() {
 		t.Run(framing, func(t *testing.T) {
-			at := local(t, "tcp")
-			onTaskWith(t, socketYAML(2048, "mode: server", "local_addr: tcp://"+at, "framing: "+framing), func(b *bench) error {
+			t.Parallel()
+			onTaskWith(t, socketYAML(2048, "mode: server", "local_addr: tcp://"+ownAddress()+":7148", "framing: "+framing), func(b *bench) error {
 				tap, err := b.begin(Wait)
 				if err != nil {
 					return err
 				}
-				peer, err := net.Dial("tcp", at)
+				peer, err := b.dial("tcp")
 				if err != nil {
 					return err
 				}
@@ -169,13 +172,12 @@ func nothing(*task.Item) bool { return false }
 // into chunks of that size.
 func TestKeyMaxPayloadSize(t *testing.T) {
 	t.Run("udp", func(t *testing.T) {
-		at := local(t, "udp")
-		onTaskWith(t, socketYAML(2048, "mode: server", "local_addr: udp://"+at, "max_payload_size: 100"), func(b *bench) error {
+		onTaskWith(t, socketYAML(2048, "mode: server", "local_addr: udp://"+ownAddress()+":7148", "max_payload_size: 100"), func(b *bench) error {
 			tap, err := b.begin(Wait)
 			if err != nil {
 				return err
 			}
-			peer, err := net.Dial("udp", at)
+			peer, err := b.dial("udp")
 			if err != nil {
 				return err
 			}
@@ -196,13 +198,12 @@ func TestKeyMaxPayloadSize(t *testing.T) {
 		})
 	})
 	t.Run("tcp", func(t *testing.T) {
-		at := local(t, "tcp")
-		onTaskWith(t, socketYAML(2048, "mode: server", "local_addr: tcp://"+at, "max_payload_size: 100"), func(b *bench) error {
+		onTaskWith(t, socketYAML(2048, "mode: server", "local_addr: tcp://"+ownAddress()+":7148", "max_payload_size: 100"), func(b *bench) error {
 			tap, err := b.begin(Wait)
 			if err != nil {
 				return err
 			}
-			peer, err := net.Dial("tcp", at)
+			peer, err := b.dial("tcp")
 			if err != nil {
 				return err
 			}
@@ -288,7 +289,7 @@ func TestKeyRetryConnect(t *testing.T) {
 func TestKeysOfAddresses(t *testing.T) {
 	for _, proto := range []string{"udp", "tcp"} {
 		t.Run(proto, func(t *testing.T) {
-			mine := local(t, proto)
+			mine := ownAddress() + ":7148"
 			came := make(chan string, 1)
 			peer, err := listen(proto, came)
 			if err != nil {
@@ -304,10 +305,11 @@ func TestKeysOfAddresses(t *testing.T) {
 				}
 				done := make(chan error, 1)
 				go func() {
+					var err error
 					if from := <-came; from != mine {
-						done <- fmt.Errorf("it came from %s, want %s", from, mine)
+						err = fmt.Errorf("it came from %s, want %s", from, mine)
 					}
-					done <- nil
+					done <- err
 				}()
 				return b.until(done)
 			})
