@@ -183,6 +183,67 @@ func TestDPDKRing(t *testing.T) {
 	}
 }
 
+// TestDPDKSegments sends packets that lie in two buffers each, of the region that the receiver has too: they are none that a
+// burst can have as they are, and come whole, in one buffer or in two.
+func TestDPDKSegments(t *testing.T) {
+	for name, rig := range map[string]dpdkRig{
+		"into one buffer":          {regions: "both", tx: "both, both"},
+		"into another's one":       {regions: "in", tx: "both, both"},
+		"into a head and the rest": {regions: "head, in", tx: "both, both"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rig.run(t, "net_ring", func(b *bench) error {
+				tap, err := b.begin(Wait)
+				if err != nil {
+					return err
+				}
+				const n = 20
+				x, err := b.tx.Alloc(b.l, n)
+				if err != nil {
+					return err
+				}
+				for i := range n {
+					whole := make([]byte, b.length(uint64(i)))
+					b.put(whole, uint64(i), 7148)
+					for seg, part := range [][]byte{whole[:50], whole[50:]} {
+						if err := x.SetLen(seg, i, len(part)); err != nil {
+							return err
+						}
+						p, err := x.Packet(seg, i)
+						if err != nil {
+							return err
+						}
+						copy(p, part)
+					}
+				}
+				if err := b.tx.Send(x); err != nil {
+					return err
+				}
+				next := uint64(0)
+				return b.receive(tap, n, func(x *Burst, i int) error {
+					var whole []byte
+					for seg := range x.Segments() {
+						p, err := x.Packet(seg, i)
+						if err != nil {
+							return err
+						}
+						whole = append(whole, p...)
+					}
+					if len(whole) != b.length(next) {
+						return fmt.Errorf("packet %d has %d bytes, want %d", next, len(whole), b.length(next))
+					}
+					seq, err := b.seq(whole)
+					if err == nil && seq != next {
+						err = fmt.Errorf("packet %d where %d was due", seq, next)
+					}
+					next++
+					return err
+				})
+			})
+		})
+	}
+}
+
 // unseen are things to do with a burst of packets 0 to 9 that nobody has looked at; those that come back in consequence.
 var unseen = []struct {
 	name string

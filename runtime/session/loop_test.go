@@ -180,7 +180,7 @@ func TestSourceAddressIsFilledIn(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := b.send(0, 1, 7148); err != nil {
+		if err := b.sendFrame(with(datagram(), 6, 0x0e, 1, 2, 3, 4, 5)); err != nil {
 			return err
 		}
 		return b.receive(tap, 1, func(x *Burst, i int) error {

@@ -354,6 +354,27 @@ func TestHistogramsAndFlowsOfLines(t *testing.T) {
 	}
 }
 
+// TestPlusBalances: accounts that add up do so in a sum too, all figures being those of both.
+func TestPlusBalances(t *testing.T) {
+	line := func(n uint64) Line {
+		return Line{Kind: Rx, Name: "port", In: 100 * n, InBytes: 1000 * n, Out: 70 * n, OutBytes: 700 * n, Bursts: 5 * n, Held: 20 * n,
+			Dropped: Counts{{"queue_full", 7 * n}, {"no_flow", 3 * n}}, Extra: Counts{{"copied", 2 * n}}}
+	}
+	one := &Ledger{Lines: []Line{line(1), {Kind: Stage, Name: "first", In: 3, Held: 3}}}
+	two := &Ledger{Lines: []Line{line(10), {Kind: Stage, Name: "second", In: 4, Held: 4}}}
+	sum := one.Plus(two)
+	if bad := sum.Balance(); bad != nil {
+		t.Errorf("the sum does not balance: %v", bad)
+	}
+	if d := cmp.Diff(line(11), sum.Lines[0]); d != "" || len(sum.Lines) != 3 {
+		t.Errorf("%d lines: %s", len(sum.Lines), d)
+	}
+	side, _ := (&Ledger{Lines: []Line{line(1), line(10)}}).Side("port", Rx)
+	if d := cmp.Diff(line(11), side); d != "" {
+		t.Errorf("the sum of an interface's queues: %s", d)
+	}
+}
+
 func TestSources(t *testing.T) {
 	line := func(n uint64, more ...Source) Line {
 		return Line{Name: "blocks", Kind: Stage, Completion: &Histogram{Spread: Spread{{2047, n}}, Sum: 2000 * n},
