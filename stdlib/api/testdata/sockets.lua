@@ -142,4 +142,23 @@ api.shutdown()
 
 ok(api.daqiri_init(rig.config("socket", { socket("server", { mode = "server", local_addr = uri("tcp", udp) }) })))
 lonely "server"
+
+-- once somebody came there is, and when that one has left there is not
+local function answers(want)
+  local status, text
+  for _ = 1, 5000 do
+    local burst = rig.alloc(0, 0, 1)
+    ok(api.set_packet_lengths(burst, 0, { 1 }))
+    status, text = api.send_tx_burst(burst)
+    if status ~= "SUCCESS" then api.free_tx_burst(burst) end
+    if status == want then return end
+    daqiri.sleep(1e-3)
+  end
+  error(status .. ": " .. tostring(text))
+end
+local other = daqiri.open(rig.config("socket", { socket("client", { mode = "client", remote_addr = uri("tcp", udp) }) }))
+other:start()
+answers("SUCCESS")
+other:close()
+answers("CONNECT_FAILURE")
 api.shutdown()
