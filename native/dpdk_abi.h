@@ -7,7 +7,7 @@
 
 #include "raw.h"
 
-#define DQI_DPDK_ABI   7
+#define DQI_DPDK_ABI   8
 #define DQI_DPDK_ENTRY "dqi_dpdk_entry"
 
 // What must be the same on both sides.
@@ -32,7 +32,8 @@ typedef struct dqi_dpdk_host {
     void (*unref)(dq_burst *b);
     void (*drop)(dqi_counters *c, dq_reason why, uint64_t n);
     int64_t (*now)(const dq_session *s);
-    const struct dqi_acts *(*rx_actions_of)(const dq_iface *i, uint64_t order); // actions.h
+    const struct dqi_acts *(*rx_actions_of)(const dq_iface *i, uint64_t order);      // actions.h
+    void (*layers_outer)(const dq_rule *r, const struct dqi_acts *a, dq_match *out); // layers.h
     void (*fault)(dqi_fault faults[DQI_FAULTS], int err, uint64_t n);
 } dqi_dpdk_host;
 

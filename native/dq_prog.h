@@ -144,7 +144,8 @@ enum dq_match_set {
     DQ_MATCH_ECPRI = 1 << 15,      // any eCPRI message
     DQ_MATCH_ECPRI_TYPE = 1 << 16, // implies DQ_MATCH_ECPRI
     DQ_MATCH_ECPRI_ID = 1 << 17,   // needs DQ_MATCH_ECPRI_TYPE, which says where the id lies
-    DQ_MATCH_ALL_BITS = (1 << 18) - 1,
+    DQ_MATCH_TAGGED = 1 << 18,     // a VLAN tag, whatever its id
+    DQ_MATCH_ALL_BITS = (1 << 19) - 1,
 };
 
 typedef struct dq_port_range {
@@ -187,18 +188,18 @@ enum dq_action_kind { DQ_ACT_VLAN_PUSH = 1, DQ_ACT_VLAN_POP, DQ_ACT_ENCAP, DQ_AC
 enum dq_tunnel { DQ_TUNNEL_VXLAN = 1, DQ_TUNNEL_GRE, DQ_TUNNEL_NVGRE };
 
 // One change that a rule makes to the frames that match. VLAN_PUSH uses tpid and tci; ENCAP all members of
-// the outer header; DECAP of these tunnel, ipv6, id, protocol and udp_dst, by which it knows its tunnel.
+// the outer header. DECAP takes its tunnel off: frames whose outer header has these members, all but ttl and
+// tos, are the rule's, whose match is then asked of the frame inside. VLAN_POP: frames with a tag are.
 typedef struct dq_action {
     uint8_t kind;     // enum dq_action_kind
     uint8_t tunnel;   // enum dq_tunnel
     uint8_t ttl, tos; // hop limit and traffic class of IPv6
     uint16_t tpid, tci;
     uint32_t ipv4_src, ipv4_dst;
-    uint32_t id;      // VNI or TNI, 24 bits
-    uint16_t udp_src; // VXLAN; 0: by a hash of the inner frame
-    uint16_t udp_dst; // VXLAN
-    uint16_t
-        protocol; // GRE: EtherType of what it carries; 0x6558: whole frames, others: without their header
+    uint32_t id;       // VNI or TNI, 24 bits
+    uint16_t udp_src;  // VXLAN; 0: by a hash of the inner frame; DECAP: any
+    uint16_t udp_dst;  // VXLAN
+    uint16_t protocol; // GRE: what its header says; it carries whole frames in any case
     uint8_t eth_src[6], eth_dst[6];
     uint8_t flow_id; // NVGRE
     uint8_t ipv6;    // 1: the outer header is IPv6

@@ -1,6 +1,7 @@
 // engine_dpdk.c: the dpdk engine's half in this binary: opens libdaqiri_dpdk.so, whose driver serves the
 // common part of raw Ethernet (raw.h).
 #include "actions.h"
+#include "layers.h"
 #include "dpdk_abi.h"
 #include "responder.h"
 
@@ -28,6 +29,7 @@ static const dqi_dpdk_host table = {
     .drop = dqi_drop,
     .now = dq_now,
     .rx_actions_of = dqi_rx_actions_of,
+    .layers_outer = dqi_layers_outer,
     .fault = dqi_fault_add,
 };
 
@@ -129,7 +131,7 @@ static void look_again(dq_queue *q, int n, int64_t now) {
 static int dpdk_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     dqi_port *p = dqi_port_of(q->iface);
     bool plain = p->direct && room > 0 && !dqi_responder_of(q->iface) && !dqi_flows_any(&p->flows) &&
-                 !dqi_flows_drops(&p->flows);
+                 !q->iface->conf.flow_isolation && !dqi_flows_drops(&p->flows);
     int n = plain ? receive_straight(p, q, *b, room) : 0;
     int64_t now = n > 0 ? (*b)->ts[(*b)->n - (uint32_t)n] : dq_now(q->session);
     if (n == 0) {

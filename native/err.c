@@ -54,7 +54,7 @@ static const struct {
     [DQ_DROP_FLUSHED] = {"flushed", "thrown away by flush"},
     [DQ_DROP_NO_CONSUMER] = {"no_consumer", "no pipe or handler of the queue took it"},
     [DQ_DROP_BAD_TUNNEL] = {"bad_tunnel",
-                            "not what its flow's actions are for: no such tunnel, cut off, another protocol"},
+                            "a length or a checksum of the headers that its flow takes off is wrong"},
     [DQ_DROP_LATE] = {"late", "its batch had been handed over: a larger window or timeout_us waits longer"},
     [DQ_DROP_TOO_EARLY] = {"too_early", "its number was far ahead of the others' and not believed yet"},
     [DQ_DROP_DUPLICATE] = {"duplicate", "its place in the batch was taken already"},

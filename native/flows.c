@@ -1,18 +1,22 @@
 // flows.c: see flows.h.
 #include "flows.h"
+#include "actions.h"
+#include "layers.h"
 #include "responder.h"
 
 #include <errno.h>
 #include <string.h>
 
 struct dqi_flow_rules {
-    dqi_ftab *tab;
+    dqi_ftab *tab;      // of those that leave frames as they are
+    dqi_layers *layers; // of those that take headers off, which are asked first; NULL: there are none
     _Atomic uint32_t refs;
 };
 
 void dqi_flows_let_go(dqi_flow_rules *r) {
     if (!r || atomic_fetch_sub(&r->refs, 1) != 1) return;
     dqi_ftab_free(r->tab);
+    dqi_layers_let_go(r->layers);
     free(r);
 }
 
@@ -40,7 +44,8 @@ static int check_queues(const dq_iface *i, const dq_rule *rules, uint32_t n, dq_
 }
 
 const dq_rule *dqi_flows_rule(const dqi_flow_rules *r, uint64_t order) {
-    return dqi_ftab_rule(r->tab, order);
+    const dqi_layered *l = dqi_layers_find(r->layers, order);
+    return l ? &l->rule : dqi_ftab_rule(r->tab, order);
 }
 
 // Takes the reference over.
@@ -57,29 +62,96 @@ void dqi_flows_put_back(dqi_flows *f, dqi_flow_rules *r) {
     exchange(f, r);
 }
 
-// Puts tab, which it takes over, in the place of the table that there is.
-static int put(dqi_flows *f, const dq_iface *i, dqi_ftab *tab, dq_diag *diag) {
-    dqi_flow_rules *r = calloc(1, sizeof *r);
-    if (!r) {
-        dqi_ftab_free(tab);
-        return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory for its flows", i->conf.name);
+// A change on its way, parted: flows that take headers off have a table of their own.
+typedef struct change {
+    uint64_t *gone;
+    dq_rule *add;
+    dqi_layered *layered; // all that there will be
+    uint32_t n_gone, n_add, n_layered;
+} change;
+
+static int no_memory(const dq_iface *i, dq_diag *diag) {
+    return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory for its flows", i->conf.name);
+}
+
+static bool is_among(uint64_t order, const uint64_t *orders, uint32_t n) {
+    uint32_t k = 0;
+    while (k < n && orders[k] != order)
+        k++;
+    return k < n;
+}
+
+static bool changes_layers(const dqi_layers *old, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
+                           uint32_t n_add) {
+    for (uint32_t k = 0; k < n_gone; k++)
+        if (dqi_layers_find(old, gone[k])) return true;
+    for (uint32_t k = 0; k < n_add; k++)
+        if (add[k].n_actions > 0) return true;
+    return false;
+}
+
+// False: no memory.
+static bool part(const dq_iface *i, const dqi_layers *old, const uint64_t *gone, uint32_t n_gone,
+                 const dq_rule *add, uint32_t n_add, change *c) {
+    uint32_t n_old;
+    const dqi_layered *was = dqi_layers_rules(old, &n_old);
+    c->gone = calloc((size_t)n_gone + 1, sizeof *c->gone);
+    c->add = calloc((size_t)n_add + 1, sizeof *c->add);
+    c->layered = calloc((size_t)n_old + n_add + 1, sizeof *c->layered);
+    if (!c->gone || !c->add || !c->layered) return false;
+    for (uint32_t k = 0; k < n_gone; k++)
+        if (!dqi_layers_find(old, gone[k])) c->gone[c->n_gone++] = gone[k];
+    for (uint32_t k = 0; k < n_old; k++)
+        if (!is_among(was[k].rule.order, gone, n_gone)) c->layered[c->n_layered++] = was[k];
+    for (uint32_t k = 0; k < n_add; k++) {
+        const dqi_acts *acts = add[k].n_actions > 0 ? dqi_rx_actions_of(i, add[k].order) : NULL;
+        if (acts)
+            c->layered[c->n_layered++] = (dqi_layered){add[k], *acts};
+        else
+            c->add[c->n_add++] = add[k];
     }
-    r->tab = tab;
-    atomic_init(&r->refs, 1);
-    exchange(f, r);
-    return DQ_OK;
+    return true;
+}
+
+static int make_tab(const dqi_flow_rules *old, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
+                    uint32_t n_add, dqi_ftab **out, dq_diag *diag) {
+    return old ? dqi_ftab_change(old->tab, gone, n_gone, add, n_add, out, diag)
+               : dqi_ftab_build(add, n_add, out, diag);
+}
+
+// Makes r what old (NULL: nothing) becomes.
+static int make_rules(const dqi_flow_rules *old, const dq_iface *i, const uint64_t *gone, uint32_t n_gone,
+                      const dq_rule *add, uint32_t n_add, dqi_flow_rules *r, dq_diag *diag) {
+    dqi_layers *layers = old ? old->layers : NULL;
+    if (!changes_layers(layers, gone, n_gone, add, n_add)) {
+        r->layers = dqi_layers_hold(layers);
+        return make_tab(old, gone, n_gone, add, n_add, &r->tab, diag);
+    }
+    change c = {0};
+    int err = part(i, layers, gone, n_gone, add, n_add, &c) ? DQ_OK : no_memory(i, diag);
+    if (err == DQ_OK) err = make_tab(old, c.gone, c.n_gone, c.add, c.n_add, &r->tab, diag);
+    if (err == DQ_OK && c.n_layered > 0) err = dqi_layers_build(c.layered, c.n_layered, &r->layers, diag);
+    free(c.gone);
+    free(c.add);
+    free(c.layered);
+    return err;
 }
 
 int dqi_flows_change(dqi_flows *f, const dq_iface *i, const uint64_t *gone, uint32_t n_gone,
                      const dq_rule *add, uint32_t n_add, dq_diag *diag) {
     if (!f->rules && n_gone > 0)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: it has no flows", i->conf.name);
-    dqi_ftab *tab = NULL;
     int err = check_queues(i, add, n_add, diag);
+    if (err != DQ_OK) return err;
+    dqi_flow_rules *r = calloc(1, sizeof *r);
+    if (!r) return no_memory(i, diag);
+    atomic_init(&r->refs, 1);
+    err = make_rules(f->rules, i, gone, n_gone, add, n_add, r, diag);
     if (err == DQ_OK)
-        err = f->rules ? dqi_ftab_change(f->rules->tab, gone, n_gone, add, n_add, &tab, diag)
-                       : dqi_ftab_build(add, n_add, &tab, diag);
-    return err == DQ_OK ? put(f, i, tab, diag) : err;
+        exchange(f, r);
+    else
+        dqi_flows_let_go(r);
+    return err;
 }
 
 void dqi_flows_classify(dqi_flows *f, const dq_iface *i, const uint8_t *base, const uint64_t *off,
@@ -91,10 +163,11 @@ void dqi_flows_classify(dqi_flows *f, const dq_iface *i, const uint8_t *base, co
     if (!r) {
         memset(flow, 0, n * sizeof *flow);
         for (uint32_t k = 0; k < n; k++)
-            queue[k] = other;
+            queue[k] = i->conf.flow_isolation ? DQI_NO_QUEUE : other;
         return;
     }
     dqi_ftab_classify(r->tab, base, off, len, n, flow, queue);
+    if (r->layers) dqi_layers_classify(r->layers, base, off, len, n, flow, queue);
     dqi_flows_let_go(r);
     for (uint32_t k = 0; k < n && !i->conf.flow_isolation; k++)
         queue[k] = queue[k] == DQI_NO_QUEUE ? other : queue[k];

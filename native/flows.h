@@ -38,9 +38,9 @@ static inline bool dqi_flows_any(const dqi_flows *f) {
     return __atomic_load_n(&f->rules, __ATOMIC_RELAXED) != NULL;
 }
 // Fills flow ids and queue ids of n frames that came to i (frame k is the len[k] bytes at base + off[k]);
-// DQI_NO_QUEUE: no rule wants it and the interface is isolated. Without isolation, and where there never were
-// rules, such a frame goes to the first queue. What frames ask the
-// interface itself is answered (responder.h). Any thread.
+// DQI_NO_QUEUE: no rule wants it and the interface is isolated. Without isolation such a frame goes to the
+// first queue. Rules that take headers off are asked first (layers.h). What frames ask the interface itself
+// is answered (responder.h). Any thread.
 void dqi_flows_classify(dqi_flows *f, const dq_iface *i, const uint8_t *base, const uint64_t *off,
                         const uint32_t *len, uint32_t n, uint32_t *flow, uint16_t *queue);
 // Frees the table; nobody reads it any more.

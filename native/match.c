@@ -121,10 +121,8 @@ void dqi_cond_make(const dq_match *m, dqi_cond *c) {
     if (m->set & DQ_MATCH_ETH_SRC) need(c, KEY_ETH_SRC, ~0ull << 16, mac48(m->eth_src) << 16);
     if (m->set & DQ_MATCH_ETHERTYPE) need(c, KEY_ETH_DST, 0xffff, m->ethertype);
     if (m->set & (DQ_MATCH_ETH_DST | DQ_MATCH_ETH_SRC | DQ_MATCH_ETHERTYPE)) need_has(c, DQ_HAS_ETH);
-    if (m->set & DQ_MATCH_VLAN_ID) {
-        need_has(c, DQ_HAS_VLAN);
-        need(c, KEY_ETH_SRC, 0xfff, m->vlan_id);
-    }
+    if (m->set & (DQ_MATCH_VLAN_ID | DQ_MATCH_TAGGED)) need_has(c, DQ_HAS_VLAN);
+    if (m->set & DQ_MATCH_VLAN_ID) need(c, KEY_ETH_SRC, 0xfff, m->vlan_id);
     if (m->set & DQ_MATCH_IP_PROTO) need(c, KEY_L4, 0xffull << 40, (uint64_t)m->ip_proto << 40);
     make_ip(m, c);
     make_ports(m, c);

@@ -6,7 +6,6 @@
 
 enum { PROTO_GRE = 47, VXLAN_LEN = 8, GRE_LEN = 4, NVGRE_LEN = 8, DONT_FRAGMENT = 0x4000 };
 enum { GRE_SUM = 0x8000, GRE_KEY = 0x2000, GRE_SEQ = 0x1000, GRE_KNOWN = GRE_SUM | GRE_KEY | GRE_SEQ };
-enum { VXLAN_HAS_VNI = 0x08 };
 enum { FIRST_PRIVATE_PORT = 49152, PRIVATE_PORTS = 0x3fff, TYPE_QINQ_OLD = 0x9100 };
 
 // ---- making ready -----------------------------------------------------------------------------------------
@@ -60,7 +59,7 @@ static void make_header(const dq_action *a, dqi_act *out) {
     case DQ_TUNNEL_VXLAN: // over IPv4 UDP's checksum is 0, as RFC 7348 wants it
         dqi_put_be16(h, a->udp_src);
         dqi_put_be16(h + 2, a->udp_dst);
-        h[8] = VXLAN_HAS_VNI;
+        h[8] = DQI_VXLAN_HAS_VNI;
         dqi_put_be32(h + 12, a->id << 8);
         out->spread = a->udp_src == 0;
         break;
@@ -84,19 +83,13 @@ static bool is_known(const dq_action *a) {
 static void make_act(const dq_action *a, dqi_act *out) {
     *out = (dqi_act){.kind = a->kind,
                      .tunnel = a->tunnel,
-                     .frames = a->tunnel != DQ_TUNNEL_GRE || a->protocol == DQI_TYPE_TEB,
                      .ipv6 = a->ipv6 != 0,
                      .tpid = a->tpid,
                      .tci = a->tci,
                      .protocol = a->tunnel == DQ_TUNNEL_NVGRE ? DQI_TYPE_TEB : a->protocol,
                      .udp_dst = a->udp_dst,
                      .id = a->id};
-    if (a->kind == DQ_ACT_ENCAP) make_header(a, out);
-}
-
-// Bytes that a tunnel costs: where it carries no Ethernet header, that one comes off.
-static uint32_t tunnel_cost(const dqi_act *a) {
-    return outer_len(a->ipv6) + tunnel_len(a->tunnel) - (a->frames ? 0 : DQI_ETH_LEN);
+    if (a->kind == DQ_ACT_ENCAP || a->kind == DQ_ACT_DECAP) make_header(a, out);
 }
 
 int dqi_acts_make(const dq_action *actions, uint32_t n, dqi_acts *out, dq_diag *diag) {
@@ -109,11 +102,9 @@ int dqi_acts_make(const dq_action *actions, uint32_t n, dqi_acts *out, dq_diag *
             return dqi_fail(diag, DQ_INVALID_PARAMETER, "action %u is of no known kind", i + 1);
         dqi_act *a = &out->act[i];
         make_act(&actions[i], a);
-        out->grows += a->kind == DQ_ACT_VLAN_PUSH ? DQI_TAG_LEN
-                      : a->kind == DQ_ACT_ENCAP   ? tunnel_cost(a)
-                                                  : 0;
+        out->grows += a->kind == DQ_ACT_VLAN_PUSH ? DQI_TAG_LEN : a->kind == DQ_ACT_ENCAP ? a->header_len : 0;
         out->shrinks += a->kind == DQ_ACT_VLAN_POP ? DQI_TAG_LEN
-                        : a->kind == DQ_ACT_DECAP  ? tunnel_cost(a)
+                        : a->kind == DQ_ACT_DECAP  ? a->header_len
                                                    : 0;
     }
     if (out->grows > DQ_HEADROOM)
@@ -126,6 +117,13 @@ int dqi_acts_make(const dq_action *actions, uint32_t n, dqi_acts *out, dq_diag *
 
 static bool is_tag(uint16_t type) {
     return type == DQI_TYPE_VLAN || type == DQI_TYPE_QINQ || type == TYPE_QINQ_OLD;
+}
+
+uint32_t dqi_tags(const uint8_t *p, uint32_t len) {
+    uint32_t n = 0;
+    while (len >= DQI_ETH_LEN + DQI_TAG_LEN * (n + 1) && is_tag(dqi_be16(p + 12 + DQI_TAG_LEN * n)))
+        n++;
+    return n;
 }
 
 static bool is_tagged(const dqi_frame *f) { return f->len >= DQI_ETH_LEN && is_tag(dqi_be16(f->p + 12)); }
@@ -164,18 +162,12 @@ static int vlan_pop(dqi_frame *f) {
 // ---- tunnels: on ------------------------------------------------------------------------------------------
 
 // The same for all packets of a flow: a hash of addresses and ports, or of the MAC addresses.
-static uint16_t source_port(const dqi_frame *f, const dqi_pkt *k) {
-    uint32_t h = dqi_rss_hash(dqi_rss_default(), f->p, k);
+static uint16_t source_port(const dqi_frame *f) {
+    dqi_pkt k;
+    dqi_parse(f->p, f->len, &k);
+    uint32_t h = dqi_rss_hash(dqi_rss_default(), f->p, &k);
     if (h == 0) h = dqi_rss_bytes(dqi_rss_default(), f->p, 12);
     return (uint16_t)(FIRST_PRIVATE_PORT | ((h ^ h >> 14) & PRIVATE_PORTS));
-}
-
-// Takes the Ethernet header and its tags off, and what a short frame was padded with.
-static bool strip_ethernet(const dqi_act *a, dqi_frame *f, const dqi_pkt *k) {
-    if (k->l3 == DQI_NONE || k->ethertype != a->protocol) return false;
-    if (f->rest == 0) f->len = k->end;
-    move_start(f, (int32_t)k->l3);
-    return true;
 }
 
 // Finishes the outer header in front of a frame of len bytes, all of them there where `whole`.
@@ -195,11 +187,8 @@ static void finish(const dqi_act *a, uint8_t *p, uint64_t len, bool whole) {
 }
 
 static int encap(const dqi_act *a, dqi_frame *f) {
-    dqi_pkt k;
     if (f->len < DQI_ETH_LEN) return DQ_DROP_BAD_TUNNEL;
-    if (a->spread || !a->frames) dqi_parse(f->p, f->len, &k);
-    uint16_t src = a->spread ? source_port(f, &k) : 0;
-    if (!a->frames && !strip_ethernet(a, f, &k)) return DQ_DROP_BAD_TUNNEL;
+    uint16_t src = a->spread ? source_port(f) : 0;
     uint64_t ip_len = (uint64_t)a->header_len - (a->ipv6 ? outer_len(true) : DQI_ETH_LEN) + f->len + f->rest;
     if (ip_len > UINT16_MAX || f->room < a->header_len) return DQ_DROP_TOO_LONG;
     move_start(f, -(int32_t)a->header_len);
@@ -246,22 +235,36 @@ static uint32_t find_vxlan(const dqi_act *a, const dqi_frame *f, uint32_t *end) 
     if (udp_end > *end || inner > udp_end || inner > f->len || dqi_be16(udp + 2) != a->udp_dst) return 0;
     *end = udp_end;
     const uint8_t *vxlan = udp + DQI_UDP_LEN;
-    if (!(vxlan[0] & VXLAN_HAS_VNI) || dqi_be32(vxlan + 4) >> 8 != a->id) return 0;
+    if (!(vxlan[0] & DQI_VXLAN_HAS_VNI) || dqi_be32(vxlan + 4) >> 8 != a->id) return 0;
     return udp_intact(a, f, &k, udp_end) ? inner : 0;
+}
+
+uint32_t dqi_gre_len(const uint8_t *p, uint32_t len) {
+    uint16_t flags = len >= GRE_LEN ? dqi_be16(p) : UINT16_MAX;
+    uint32_t words = !!(flags & GRE_SUM) + !!(flags & GRE_KEY) + !!(flags & GRE_SEQ);
+    return flags & ~GRE_KNOWN || len < GRE_LEN + 4 * words ? 0 : GRE_LEN + 4 * words;
+}
+
+bool dqi_is_nvgre(const uint8_t *p) { return dqi_be32(p) == ((uint32_t)GRE_KEY << 16 | DQI_TYPE_TEB); }
+
+bool dqi_is_packet(uint16_t protocol, const uint8_t *p, uint32_t there, uint32_t len) {
+    if (protocol == DQI_TYPE_IPV6 && there >= DQI_IPV6_LEN)
+        return p[0] >> 4 == 6 && dqi_be16(p + 4) == len - DQI_IPV6_LEN;
+    if (protocol != DQI_TYPE_IPV4 || there < DQI_IPV4_LEN) return false;
+    uint32_t header = (uint32_t)(p[0] & 15) * 4;
+    return p[0] >> 4 == 4 && header >= DQI_IPV4_LEN && header <= there && dqi_be16(p + 2) == len &&
+           dqi_csum_fold(dqi_csum_add(p, header, 0)) == 0;
 }
 
 // The same for GRE and NVGRE. A checksum that somebody sends has to be right, sequence numbers are skipped.
 static uint32_t find_gre(const dqi_act *a, const dqi_frame *f, uint32_t *end) {
     dqi_pkt k;
-    if (!find_outer(a, f, PROTO_GRE, &k, end) || *end - k.l4 < GRE_LEN || f->len < k.l4 + GRE_LEN) return 0;
+    if (!find_outer(a, f, PROTO_GRE, &k, end) || k.l4 > f->len) return 0;
     const uint8_t *gre = f->p + k.l4;
-    uint16_t flags = dqi_be16(gre);
-    if (dqi_be16(gre + 2) != a->protocol || flags & ~GRE_KNOWN) return 0;
-    uint32_t words = !!(flags & GRE_SUM) + !!(flags & GRE_KEY) + !!(flags & GRE_SEQ);
-    uint32_t inner = k.l4 + GRE_LEN + 4 * words;
-    if (inner > *end || inner > f->len) return 0;
-    if (a->tunnel == DQ_TUNNEL_NVGRE && (flags != GRE_KEY || dqi_be32(gre + 4) >> 8 != a->id)) return 0;
-    return flags & GRE_SUM && !is_intact(f, k.l4, *end, 0) ? 0 : inner;
+    uint32_t there = *end < f->len ? *end : f->len, n = dqi_gre_len(gre, there - k.l4);
+    if (n == 0 || dqi_be16(gre + 2) != a->protocol) return 0;
+    if (a->tunnel == DQ_TUNNEL_NVGRE && (!dqi_is_nvgre(gre) || dqi_be32(gre + 4) >> 8 != a->id)) return 0;
+    return dqi_be16(gre) & GRE_SUM && !is_intact(f, k.l4, *end, 0) ? 0 : k.l4 + n;
 }
 
 // Cuts the frame off behind offset end.
@@ -270,16 +273,18 @@ static void cut(dqi_frame *f, uint32_t end) {
     f->rest = end - f->len;
 }
 
-// A tunnel without Ethernet headers leaves the outer one's addresses to the packet.
+// A packet without an Ethernet header gets the outer one's addresses.
 static int decap(const dqi_act *a, dqi_frame *f) {
     uint32_t end = 0;
     uint32_t inner = a->tunnel == DQ_TUNNEL_VXLAN ? find_vxlan(a, f, &end) : find_gre(a, f, &end);
-    if (inner == 0 || end - inner < (a->frames ? DQI_ETH_LEN : 1)) return DQ_DROP_BAD_TUNNEL;
+    if (inner == 0) return DQ_DROP_BAD_TUNNEL;
     cut(f, end);
-    if (!a->frames) {
+    if (a->tunnel == DQ_TUNNEL_GRE && dqi_is_packet(a->protocol, f->p + inner, f->len - inner, end - inner)) {
         inner -= DQI_ETH_LEN;
         memcpy(f->p + inner, f->p, 12);
         dqi_put_be16(f->p + inner + 12, a->protocol);
+    } else if (end - inner < DQI_ETH_LEN) {
+        return DQ_DROP_BAD_TUNNEL;
     }
     move_start(f, (int32_t)inner);
     return DQI_DONE;

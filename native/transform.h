@@ -12,13 +12,12 @@
 
 #include "dq.h"
 
-enum { DQI_TAG_LEN = 4, DQI_TYPE_TEB = 0x6558, DQI_ENCAP_MAX = 70, DQI_DONE = -1 };
+enum { DQI_TAG_LEN = 4, DQI_TYPE_TEB = 0x6558, DQI_ENCAP_MAX = 70, DQI_VXLAN_HAS_VNI = 0x08, DQI_DONE = -1 };
 
-// An action made ready. Of an encapsulation: the outer header, its lengths still 0, and the sum of its IPv4
-// header, or of the addresses and the protocol of IPv6.
+// An action made ready. Of a tunnel: the outer header, its lengths still 0, and the sum of its IPv4 header,
+// or of the addresses and the protocol of IPv6.
 typedef struct dqi_act {
     uint8_t kind, tunnel;
-    bool frames; // the tunnel carries whole frames
     bool spread; // the UDP source port is a hash of the inner frame
     bool ipv6;   // the outer header
     uint16_t tpid, tci, protocol, udp_dst;
@@ -46,6 +45,16 @@ typedef struct dqi_frame {
 // Makes n actions ready. INVALID_PARAMETER: more than DQ_RULE_MAX_ACTIONS, of no known kind, or headers of
 // more than DQ_HEADROOM bytes.
 int dqi_acts_make(const dq_action *actions, uint32_t n, dqi_acts *out, dq_diag *diag);
+
+// Tags at the beginning of a frame, of which len bytes are there.
+uint32_t dqi_tags(const uint8_t *p, uint32_t len);
+// Length of the GRE header at p with its options, of which len bytes are there; 0: it is none that is known.
+uint32_t dqi_gre_len(const uint8_t *p, uint32_t len);
+// Whether such a header, of 8 bytes, is NVGRE's.
+bool dqi_is_nvgre(const uint8_t *p);
+// Whether what a GRE tunnel carries, len bytes of which the first `there` lie at p, is an IP packet of the
+// protocol alone, as Linux's gre and RFC 2784 have it, and not a frame: its own header says so, intact.
+bool dqi_is_packet(uint16_t protocol, const uint8_t *p, uint32_t there, uint32_t len);
 
 // Carries the actions out. DQI_DONE, or the reason (dq_reason) for which the frame, of which some may be
 // changed by then, has to be dropped. longest: bytes that the frame may have in the end, not counting a VLAN

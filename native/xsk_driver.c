@@ -1,7 +1,9 @@
 // xsk_driver.c: the AF_XDP driver of raw.h: what the device is, how its frames get into the queues' regions,
 // what the eBPF program is told.
 #include "xsk_driver.h"
+#include "actions.h"
 #include "kernel_groups.h"
+#include "layers.h"
 #include "steer_map.h"
 #include "xsk.h"
 
@@ -264,11 +266,27 @@ static void xsk_stop(dqi_port *p) {
     dq_steer_run(p->iface->xdp.steer, false);
 }
 
+// The kernel's program sees headers as they come: rules that take some off are told as what they ask of
+// those.
+static dq_rule *outer_rules(const dq_iface *i, const dq_rule *rules, uint32_t n) {
+    dq_rule *out = calloc((size_t)n + 1, sizeof *out);
+    for (uint32_t k = 0; out && k < n; k++) {
+        const dqi_acts *acts = rules[k].n_actions > 0 ? dqi_rx_actions_of(i, rules[k].order) : NULL;
+        out[k] = rules[k];
+        if (acts) dqi_layers_outer(&rules[k], acts, &out[k].match);
+    }
+    return out;
+}
+
 static int xsk_steer(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule *add, uint32_t n_add,
                      dq_diag *diag) {
     const dq_iface *i = p->iface;
     dq_diag why = {{0}};
-    int err = dq_steer_change(i->xdp.steer, gone, n_gone, add, n_add, &why);
+    dq_rule *out = outer_rules(i, gone, n_gone), *in = outer_rules(i, add, n_add);
+    int err = out && in ? dq_steer_change(i->xdp.steer, out, n_gone, in, n_add, &why)
+                        : dqi_fail(&why, DQ_ESYS - ENOMEM, "no memory for its flows");
+    free(out);
+    free(in);
     return err == DQ_OK ? err : dqi_fail(diag, err, "interface %s: %s", i->conf.name, why.text);
 }
 

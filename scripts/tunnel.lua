@@ -1,6 +1,6 @@
 -- tunnel.lua: receives what is in a VXLAN tunnel and behind a VLAN tag; flows take both off before the script sees it.
 --   daqiri-run scripts/tunnel.lua
--- What comes to the tunnel's port and is no such tunnel is dropped and counted as bad_tunnel.
+-- What comes to the tunnel's port and is no such tunnel is of no flow.
 local daqiri = require "daqiri"
 local args = daqiri.args{ config = { "tunnel.yaml", help = "has tx_port and rx_port, with flows that change frames" } }
 
@@ -28,5 +28,5 @@ daqiri.sleep(0.001)
 for line, n in pairs(seen) do seen[#seen + 1] = ("%d packets of %s"):format(n, line) end
 table.sort(seen)
 for _, line in ipairs(seen) do print(line) end
-local l = s:stop("done").rx_port.rx
-print(("%d changed, %d dropped as bad_tunnel"):format(l.transformed, l.dropped_by.bad_tunnel))
+local l = s:stop("done")
+print(("%d changed, %d of no flow"):format(l.rx_port.rx.transformed, l.tx_port.wire.dropped_by.no_flow))

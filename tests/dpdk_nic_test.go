@@ -399,15 +399,15 @@ local args = daqiri.args{ rx = "", tx = "" }
 local function queues(name, timeout)
   return { queues = { { name = name, id = 0, cpu_core = -1, batch_size = 64, timeout_us = timeout, memory_regions = { "packets" } } } }
 end
-local function off(kind, key, id)
+local function off(kind, key, id, src, flow_id)
   return { type = "tunnel_decap", tunnel = { type = kind, [key] = id, outer_eth_src = "02:00:00:00:00:01", outer_eth_dst = "02:00:00:00:00:02",
-    outer_ipv4_src = "192.0.2.1", outer_ipv4_dst = "192.0.2.2" } }
+    outer_ipv4_src = src, outer_ipv4_dst = "192.0.2.2", flow_id = flow_id } }
 end
 local to = { type = "queue", id = 0 }
 local rx = queues("rx", 200)
 rx.flows = { { name = "tag", id = 11, match = { vlan_id = 7, udp_dst = 5000, ipv4_src = "192.0.2.1" }, actions = { { type = "vlan_pop" }, to } },
-  { name = "vxlan", id = 12, match = { udp_dst = 4789, ipv4_src = "192.0.2.1" }, actions = { off("vxlan", "vni", 5), to } },
-  { name = "nvgre", id = 13, match = { ipv4_src = "192.0.2.3" }, actions = { off("nvgre", "tni", 6), to } },
+  { name = "vxlan", id = 12, match = { udp_dst = 5000, ipv4_src = "10.1.0.1" }, actions = { off("vxlan", "vni", 5, "192.0.2.1"), to } },
+  { name = "nvgre", id = 13, actions = { off("nvgre", "tni", 6, "192.0.2.3", 9), to } },
   { name = "rest", id = 14, match = { udp_dst = 5000, vlan_id = 8, ipv4_src = "192.0.2.1" }, action = to } }
 local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0,
   memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 2048, buf_size = 2048 } },
@@ -429,7 +429,7 @@ func TestCardTransforms(t *testing.T) {
 		t.Fatalf("scapy: %v\n%s", err, out)
 	}
 	fields := []string{"frame.len", "eth.src", "vlan.id", "udp.srcport", "udp.payload", "udp.checksum.status"}
-	want := map[string]int{"0": 20, "11": 40, "12": 80, "13": 20, "14": 20}
+	want := map[string]int{"0": 60, "11": 40, "12": 80, "13": 20, "14": 20}
 	var frames []string
 	for _, c := range []struct {
 		features, says string
@@ -444,7 +444,7 @@ func TestCardTransforms(t *testing.T) {
 		to, record := filepath.Join(t.TempDir(), "out.pcap"), filepath.Join(t.TempDir(), "record")
 		t.Setenv("DAQIRI_NIC_RECORD", record)
 		said := onCard(t, c.features, tunnelScript, &got, "--rx", "vdev:net_pcap0,rx_pcap="+sent, "--tx", "vdev:net_pcap1,tx_pcap="+to)
-		wants(t, said, c.says, "port.rx.0.transformed: 140\n", "dropped port.rx.0.bad_tunnel: 80 ", "flow vxlan (12) of port.rx.0: 140 packets")
+		wants(t, said, c.says, "port.rx.0.transformed: 140\n", "dropped port.rx.0.bad_tunnel: 40 ", "flow vxlan (12) of port.rx.0: 120 packets")
 		if !reflect.DeepEqual(got.Flows, want) {
 			t.Errorf("with %q: packets by flow %v, want %v", c.features, got.Flows, want)
 		}
@@ -452,7 +452,7 @@ func TestCardTransforms(t *testing.T) {
 		if frames == nil {
 			frames = lines
 		}
-		if len(lines) != 180 || !slices.Equal(lines, frames) {
+		if len(lines) != 220 || !slices.Equal(lines, frames) {
 			t.Errorf("with %q: %d frames, not those that software makes", c.features, len(lines))
 		}
 		var inner int

@@ -28,13 +28,17 @@ struct async_rules {
 
 #define SAME(a, b, part) (memcmp(&(a)->part, &(b)->part, sizeof(a)->part) == 0)
 
+static bool same_masks(const headers *a, const headers *b) {
+    return SAME(a, b, eth_mask) && SAME(a, b, vlan_mask) && SAME(a, b, ip4_mask) && SAME(a, b, ip6_mask) &&
+           SAME(a, b, udp_mask) && SAME(a, b, tcp_mask);
+}
+
 static bool same_shape(const words *a, const words *b) {
     for (uint32_t k = 0; k < a->n; k++)
         if (a->items[k].type != b->items[k].type || !a->items[k].last != !b->items[k].last) return false;
     for (uint32_t k = 0; a->actions[k].type != RTE_FLOW_ACTION_TYPE_END; k++)
         if (a->actions[k].type != b->actions[k].type) return false;
-    return a->n == b->n && SAME(a, b, eth_mask) && SAME(a, b, vlan_mask) && SAME(a, b, ip4_mask) &&
-           SAME(a, b, ip6_mask) && SAME(a, b, udp_mask) && SAME(a, b, tcp_mask);
+    return a->n == b->n && same_masks(&a->outer, &b->outer) && same_masks(&a->inner, &b->inner);
 }
 
 static void drop_table(const dpdk_port *d, table *t) {

@@ -112,7 +112,8 @@ typedef struct tx_state {
 // A rule that the device is to have.
 typedef struct steered {
     dq_rule rule;
-    dqi_act act;                        // of a rule with one action
+    dq_match outer;                     // what it asks of headers as they come
+    dqi_act act;                        // of a rule with actions: the first
     bool done;                          // the device carries it out
     struct rte_flow *flows[RULE_FORMS]; // NULL: it does not have it (yet)
     bool async[RULE_FORMS];             // it came by a template

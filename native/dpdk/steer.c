@@ -16,19 +16,28 @@
 #define MARK_MAX 0x7fffef // a flow id's largest value: marks end at 0xffffef, and one bit is MARK_DONE
 #define SAID     8        // flow ids in a note
 
+static const char acts_alone[] = "a flow takes headers off";
+
 // ---- which rules a device may have ------------------------------------------------------------------------
 
 static bool ranges_meet(dq_port_range a, dq_port_range b) { return a.lo <= b.hi && b.lo <= a.hi; }
 
+// The one that a match says; 0: it says none.
+static uint8_t protocol_of(const dq_match *m) {
+    return any(m, DQ_MATCH_UDP_SRC | DQ_MATCH_UDP_DST)   ? 17
+           : any(m, DQ_MATCH_TCP_SRC | DQ_MATCH_TCP_DST) ? 6
+           : any(m, DQ_MATCH_IP_PROTO)                   ? m->ip_proto
+                                                         : 0;
+}
+
 // No packet matches both. Rules that may meet are told apart by their order, which devices know little of.
 static bool apart(const dq_match *a, const dq_match *b) {
     uint32_t both = a->set & b->set;
-    const uint32_t udp = DQ_MATCH_UDP_SRC | DQ_MATCH_UDP_DST, tcp = DQ_MATCH_TCP_SRC | DQ_MATCH_TCP_DST;
     if ((both & DQ_MATCH_UDP_DST) && !ranges_meet(a->udp_dst, b->udp_dst)) return true;
     if ((both & DQ_MATCH_UDP_SRC) && !ranges_meet(a->udp_src, b->udp_src)) return true;
     if ((both & DQ_MATCH_TCP_DST) && !ranges_meet(a->tcp_dst, b->tcp_dst)) return true;
     if ((both & DQ_MATCH_TCP_SRC) && !ranges_meet(a->tcp_src, b->tcp_src)) return true;
-    if ((any(a, udp) && any(b, tcp)) || (any(a, tcp) && any(b, udp))) return true;
+    if (protocol_of(a) && protocol_of(b) && protocol_of(a) != protocol_of(b)) return true;
     if ((both & DQ_MATCH_IPV4_SRC) && ((a->ipv4_src ^ b->ipv4_src) & a->ipv4_src_mask & b->ipv4_src_mask))
         return true;
     if ((both & DQ_MATCH_IPV4_DST) && ((a->ipv4_dst ^ b->ipv4_dst) & a->ipv4_dst_mask & b->ipv4_dst_mask))
@@ -39,16 +48,24 @@ static bool apart(const dq_match *a, const dq_match *b) {
     return (both & DQ_MATCH_ETH_DST) && memcmp(a->eth_dst, b->eth_dst, 6) != 0;
 }
 
+// The same of whole rules: what a tunnel's outer headers leave open its own and those inside may tell.
+static bool rules_apart(const steered *a, const steered *b) {
+    if (apart(&a->outer, &b->outer)) return true;
+    if (!tunnels(a) || !tunnels(b)) return false;
+    return a->act.tunnel != b->act.tunnel || a->act.id != b->act.id || apart(&a->rule.match, &b->rule.match);
+}
+
 // Why the device is not even asked for the rules from `first` on; NULL: it is.
 static const char *not_for_device(const dqi_port *p, const dpdk_port *d, uint32_t first) {
     if (p->n_lanes != p->iface->n_rx) return "the device has fewer queues";
     if (d->n_steered > MOST) return "there are too many";
     for (uint32_t k = first; k < d->n_steered; k++) {
-        const dq_match *m = &d->steered[k].rule.match;
-        const char *why = rule_beyond(m);
+        const steered *r = &d->steered[k];
+        const char *why = rule_beyond(&r->rule, &r->act);
         if (why) return why;
+        if (d->isolated && r->rule.n_actions > 0) return acts_alone;
         for (uint32_t j = 0; j < k; j++)
-            if (!apart(&d->steered[j].rule.match, m)) return "two of them may match one packet";
+            if (!rules_apart(&d->steered[j], r)) return "two of them may match one packet";
     }
     return NULL;
 }
@@ -120,14 +137,15 @@ static struct rte_flow *create_at(const dpdk_port *d, const words *w, uint32_t p
     return f;
 }
 
-// The same rule with its flow's action, for the packets alone that the action is for: software has the
-// others, and says what becomes of them. So the device marks, and one that stands alone with its rules is not
-// asked. Not by a template: a refusal comes too late there.
+// The same rule with its flow's action. The device marks what it has done. Not by a template: a refusal comes
+// too late there.
 static bool create_acting(dqi_port *p, const dpdk_port *d, steered *r) {
     words w;
     const char *why;
-    if (d->isolated || r->rule.n_actions != 1 || !rule_can_act(&r->rule.match, &r->act)) return false;
-    rule_translate(p->iface, &r->rule, 0, true, &r->act, &w);
+    uint8_t forms[RULE_FORMS];
+    if (r->rule.n_actions == 0) return false;
+    rule_forms(r, false, forms); // one
+    rule_translate(p->iface, r, forms[0], true, true, &w);
     p->transforms = true; // packets come at once
     r->async[0] = false;
     r->flows[0] = create_at(d, &w, w.kind, &why);
@@ -142,10 +160,10 @@ static bool create(dqi_port *p, const dpdk_port *d, steered *r, bool marks, cons
     }
     if (marks && create_acting(p, d, r)) return true;
     uint8_t forms[RULE_FORMS];
-    uint32_t n = rule_forms(&r->rule.match, d->isolated, forms);
+    uint32_t n = rule_forms(r, d->isolated, forms);
     for (uint32_t k = 0; k < n; k++) {
         words w;
-        rule_translate(p->iface, &r->rule, forms[k], marks, NULL, &w);
+        rule_translate(p->iface, r, forms[k], marks, false, &w);
         r->async[k] = d->async && async_create(d, &w, &r->flows[k], why);
         if (!r->async[k]) r->flows[k] = create_at(d, &w, w.kind, why);
         if (r->flows[k]) continue;
@@ -212,10 +230,12 @@ static const char *take_in(dqi_port *p, dpdk_port *d, const dq_rule *add, uint32
     if (!more) return "no memory";
     d->steered = more;
     for (uint32_t k = 0; k < n; k++) {
-        const dqi_acts *acts = add[k].n_actions == 1 ? host->rx_actions_of(p->iface, add[k].order) : NULL;
-        d->steered[d->n_steered] = (steered){.rule = add[k]};
-        if (acts) d->steered[d->n_steered].act = acts->act[0];
-        d->n_steered++;
+        const dqi_acts *acts = add[k].n_actions > 0 ? host->rx_actions_of(p->iface, add[k].order) : NULL;
+        steered *r = &d->steered[d->n_steered++];
+        *r = (steered){.rule = add[k], .outer = add[k].match};
+        if (!acts) continue;
+        host->layers_outer(&add[k], acts, &r->outer);
+        r->act = acts->act[0];
     }
     const char *why = not_for_device(p, d, first);
     return why || !d->started ? why : put_in(p, d, first);
@@ -230,6 +250,8 @@ static const char *take_in(dqi_port *p, dpdk_port *d, const dq_rule *add, uint32
 static const char *not_isolated(const dqi_port *p, const dpdk_port *d) {
     if (atomic_load(&p->iface->responder)) return "the program answers for the interface's addresses itself";
     if (d->steer_off || d->n_steered == 0) return "it has no rules in the device";
+    for (uint32_t k = 0; k < d->n_steered; k++)
+        if (d->steered[k].rule.n_actions > 0) return acts_alone;
     return NULL;
 }
 

@@ -414,7 +414,7 @@ const putOn = `        flows:
 `
 
 const takeOff = `        flows:
-        - {name: vxlan, id: 11, match: {udp_dst: 4789}, actions: [{type: tunnel_decap, tunnel: {type: vxlan, vni: 5, ` + outer + `}}, {type: queue, id: 1}]}
+        - {name: vxlan, id: 11, match: {udp_dst: 1000}, actions: [{type: tunnel_decap, tunnel: {type: vxlan, vni: 5, ` + outer + `}}, {type: queue, id: 1}]}
         - {name: tag, id: 12, match: {vlan_id: 7}, actions: [{type: vlan_pop}, {type: queue, id: 0}]}
 `
 
@@ -475,7 +475,7 @@ func (b *bench) transform(t *testing.T) error {
 	}
 	tunnel := map[string]any{"type": "nvgre", "tni": 6, "outer_eth_src": "02:00:00:00:00:01", "outer_eth_dst": "02:00:00:00:00:02",
 		"outer_ipv4_src": "192.0.2.1", "outer_ipv4_dst": "192.0.2.2"}
-	off, err := spec.ParseFlows([]any{map[string]any{"name": "nvgre", "match": map[string]any{"ipv4_src": "192.0.2.1"},
+	off, err := spec.ParseFlows([]any{map[string]any{"name": "nvgre", "match": map[string]any{"udp_dst": 1002},
 		"actions": []any{map[string]any{"type": "tunnel_decap", "tunnel": tunnel}, map[string]any{"type": "queue", "id": 0}}}})
 	if err != nil {
 		return err

@@ -31,8 +31,8 @@ type Flow struct {
 	// many flows came before, or it is a transmit flow. Set by Interface.Flows.
 	Hits *FlowHits
 
-	// Transforms are the actions that change packets, in order; what a receive flow's are not for is
-	// dropped and counted as bad_tunnel.
+	// Transforms are the actions that change packets, in order. A receive flow is for frames that have what they take
+	// off, and Match is asked of the frame inside; one that is broken is dropped and counted as bad_tunnel.
 	Transforms []*spec.Action
 
 	match native.Match

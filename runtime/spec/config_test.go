@@ -70,7 +70,7 @@ func TestValues(t *testing.T) {
 		{"outer IPv6 hop limit", six.HopLimit, uint8(64)},
 		{"outer IPv6 traffic class", six.Class, uint8(184)},
 		{"gre", tun.Interfaces[0].TX.Flows[1].Actions[0].Tunnel.GREProtocol, uint16(0x6558)},
-		{"nvgre", fmt.Sprint(nv.TNI, nv.FlowID, nv.TTL), "77 3 64"},
+		{"nvgre", fmt.Sprint(nv.TNI, nv.FlowID, nv.TTL), "77 3 0"},
 		{"loopback map", fmt.Sprint(classes.Loopback.Mode, classes.Loopback.Seed, classes.Loopback.Clock, classes.Loopback.Loss, classes.Loopback.Dup, classes.Loopback.DelayNS, classes.Loopback.RateBPS), "sw42virtual0.001 0.0001 2000 10000000000"},
 		{"flex match", *classes.Interfaces[0].RX.Flows[3].Match.Flex, FlexMatch{5, 0x1f, 0xffffffff}},
 		{"eCPRI id", *classes.Interfaces[0].RX.Flows[1].Match.ECPRI.ID, uint16(65535)},

@@ -94,7 +94,7 @@ func (p *parser) action(v value, tx bool) *Action {
 	case ActionVLANPush:
 		a.VLAN = p.vlan(o)
 	case ActionTunnelEncap, ActionTunnelDecap:
-		a.Tunnel = p.tunnel(o)
+		a.Tunnel = p.tunnel(o, a.Type == ActionTunnelDecap)
 	case ActionVLANPop:
 	default:
 		return a

@@ -180,18 +180,15 @@ static void set_flows(dq_iface *i) {
     dq_action acts[] = {vxlan, gre, nvgre, {.kind = DQ_ACT_VLAN_POP}};
     for (int k = 0; k < 3; k++)
         acts[k].kind = DQ_ACT_DECAP;
-    dq_rule r[] = {decap(DQ_MATCH_UDP_DST, 1, 0),
-                   decap(DQ_MATCH_IP_PROTO | DQ_MATCH_IPV4_SRC, 2, 1),
-                   decap(DQ_MATCH_IP_PROTO | DQ_MATCH_IPV4_SRC, 3, 2),
+    dq_rule r[] = {decap(0, 1, 0),
+                   decap(0, 2, 1),
+                   decap(0, 3, 2),
                    decap(DQ_MATCH_VLAN_ID, 4, 3),
                    rule(DQ_MATCH_ECPRI_TYPE | DQ_MATCH_ECPRI, 5, 1),
                    rule(DQ_MATCH_FLEX, 6, 2),
                    rule(DQ_MATCH_IPV6_DST, 7, 1),
                    rule(DQ_MATCH_TCP_DST, 8, 0),
                    rule(DQ_MATCH_ETHERTYPE, 9, 2)};
-    r[0].match.udp_dst = (dq_port_range){4789, 4789};
-    for (uint32_t k = 1; k < 3; k++)
-        r[k].match.ip_proto = 47, r[k].match.ipv4_src = k, r[k].match.ipv4_src_mask = UINT32_MAX;
     r[3].match.vlan_id = 1;
     r[5].match.flex_mask = 3, r[5].match.flex_offset = 4;
     memset(r[6].match.ipv6_dst, 11, 16);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define RULES  256
-#define ITEMS  8
+#define ITEMS  12
 #define WORDS  40 // bytes of the longest item
 #define NARROW 2  // rules of a table
 
@@ -73,14 +73,23 @@ static uint32_t length_of(enum rte_flow_item_type type) {
     }
 }
 
+static bool has(const rule *r, enum rte_flow_item_type type) {
+    for (uint32_t k = 0; k < r->n; k++)
+        if (r->items[k].type == type) return true;
+    return false;
+}
+
+static bool is_tunnel(enum rte_flow_item_type type) {
+    return type == RTE_FLOW_ITEM_TYPE_VXLAN || type == RTE_FLOW_ITEM_TYPE_NVGRE;
+}
+
 // The header that a rule must have for its action to take it off.
 static bool takes_off(rule *r, enum rte_flow_action_type type) {
-    enum rte_flow_item_type last = r->items[r->n - 1].type;
     r->takes_off = type;
     if (type == RTE_FLOW_ACTION_TYPE_OF_POP_VLAN)
         return r->n > 1 && r->items[1].type == RTE_FLOW_ITEM_TYPE_VLAN;
-    if (type == RTE_FLOW_ACTION_TYPE_VXLAN_DECAP) return last == RTE_FLOW_ITEM_TYPE_VXLAN;
-    return type == RTE_FLOW_ACTION_TYPE_NVGRE_DECAP && last == RTE_FLOW_ITEM_TYPE_NVGRE;
+    if (type == RTE_FLOW_ACTION_TYPE_VXLAN_DECAP) return has(r, RTE_FLOW_ITEM_TYPE_VXLAN);
+    return type == RTE_FLOW_ACTION_TYPE_NVGRE_DECAP && has(r, RTE_FLOW_ITEM_TYPE_NVGRE);
 }
 
 // Takes a rule down, whose masks are the pattern's own or a template's; false: the card can't keep to it.
@@ -187,7 +196,7 @@ static void take_off(const rule *r, struct rte_mbuf *m, bool sums) {
         memmove(p + 4, p, 12);
         rte_pktmbuf_adj(m, 4);
     } else {
-        for (uint32_t k = 0; k < r->n; k++)
+        for (uint32_t k = 0; outer == 0 || !is_tunnel(r->items[k - 1].type); k++)
             outer += length_of(r->items[k].type);
         if (r->items[1].type == RTE_FLOW_ITEM_TYPE_VLAN) l3 += 4;
         if (sums) check_outer(m, p + l3);
