@@ -57,15 +57,18 @@ struct dqi_layers {
 
 // ---- keys -------------------------------------------------------------------------------------------------
 
+// No word waits for another's product.
 static uint32_t hash_of(const shell_key *k) {
+    static const uint64_t odd[] = {0x9e3779b97f4a7c15ull, 0xbf58476d1ce4e5b9ull, 0x94d049bb133111ebull,
+                                   0xd6e8feb86659fd93ull, 0xa0761d6478bd642full, 0xe7037ed1a0b428dbull,
+                                   0x8ebc6af09c88c6e3ull};
     uint64_t words[sizeof *k / 8], h = 0;
     _Static_assert(sizeof words == sizeof *k, "a key is whole words");
     memcpy(words, k, sizeof words);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        h = (h ^ words[i]) * 0x9e3779b97f4a7c15ull;
-        h ^= h >> 32;
-    }
-    return (uint32_t)h;
+    _Static_assert(sizeof odd == sizeof words, "each word has a factor");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        h += (words[i] ^ words[i] >> 32) * odd[i];
+    return (uint32_t)(h >> 32);
 }
 
 // The action's header is the one that the tunnel's other end puts on.
@@ -336,7 +339,11 @@ static void see_gre(const dqi_pkt *k, seen *s) {
 
 static void see(const uint8_t *p, uint32_t len, seen *s) {
     dqi_pkt k;
-    *s = (seen){.p = p, .n_tags = dqi_tags(p, len)};
+    s->p = s->addrs = p;
+    s->ipv6 = false;
+    s->n_tags = dqi_tags(p, len);
+    for (uint32_t k = 0; k < KINDS; k++)
+        s->of[k].inner = 0;
     if (!dqi_parse(p, len, &k) || !(k.has & (DQ_HAS_IPV4 | DQ_HAS_IPV6)) || k.has & DQ_HAS_FRAGMENT) return;
     if (k.l4 == DQI_NONE || k.l4 > k.end) return;
     s->ipv6 = k.has & DQ_HAS_IPV6;
