@@ -4,9 +4,9 @@
 // Each rule is masks and values over a key of 64-bit words made from the frame (match_key.h). Rules are
 // ranked by their order. Rules with the same masks form a group and share a hash table of their values, which
 // keeps, for equal values, the lowest rank; rules that differ in one range of ports alone share a map of
-// ports. Groups too small to gain from that, and other rules with ranges or flex items, are tried one by one.
-// These groups and single rules are the table's steps, sorted by the lowest rank that each can yield. Rules
-// behind a catch-all are never reached and have no step.
+// ports. Rules without a like, and those with two ranges or flex items, are tried one by one. These groups
+// and single rules are the table's steps, sorted by the lowest rank that each can yield. A catch-all is what
+// frames get that no step has a rank for; rules behind it are never reached.
 //
 // A table of one rule on ports, with or without a catch-all behind it, compares one word; a table whose first
 // rule is a catch-all reads no packet bytes, unless that rule spreads by hash.
@@ -22,7 +22,7 @@
 
 #include <stdlib.h>
 
-enum { GROUP_MIN = 4 };
+enum { GROUP_MIN = 2 };
 
 static bool has_extra(const dqi_cond *c) { return c->src_range || c->dst_range || c->flex; }
 static bool catch_all(const dqi_cond *c) { return c->words == 0 && !has_extra(c); }
@@ -123,6 +123,7 @@ static bool add_group(dqi_ftab *t, const dqi_cond **group, uint32_t n) {
     for (uint32_t i = 0; kind == STEP_SINGLE && i < n; i++)
         t->steps[t->n_steps++] = (ftab_step){.rank = rank_of(t, group[i]), .cond = group[i]};
     if (kind == STEP_SINGLE) return true;
+    t->exact &= kind != STEP_HASH;
     ftab_step *s = &t->steps[t->n_steps++];
     *s = (ftab_step){.kind = kind, .rank = rank_of(t, group[0]), .cond = group[0]};
     return kind == STEP_HASH ? make_hash(t, s, group, n) : make_ports(t, s, group, n);
@@ -131,12 +132,12 @@ static bool add_group(dqi_ftab *t, const dqi_cond **group, uint32_t n) {
 static bool make_steps(dqi_ftab *t) {
     const dqi_cond **order = calloc(t->n + 1, sizeof(*order));
     if (order == NULL) return false;
-    for (uint32_t i = 0; i < t->n; i++)
+    for (uint32_t i = 0; i < t->last; i++)
         order[i] = &t->conds[i];
-    qsort(order, t->n, sizeof *order, by_masks);
+    qsort(order, t->last, sizeof *order, by_masks);
     bool ok = true;
-    for (uint32_t i = 0, end; ok && i < t->n; i = end) {
-        for (end = i + 1; end < t->n && by_group(order[i], order[end]) == 0;)
+    for (uint32_t i = 0, end; ok && i < t->last; i = end) {
+        for (end = i + 1; end < t->last && by_group(order[i], order[end]) == 0;)
             end++;
         ok = add_group(t, order + i, end - i);
     }
@@ -160,6 +161,9 @@ static void add_rule(dqi_ftab *t, const dq_rule *r) {
     *to = (ftab_target){.flow_id = r->flow_id, .n_queues = r->n_queues, .rss = r->rss && r->n_queues > 1};
     memcpy(to->queues, r->queues, sizeof to->queues);
     t->words |= c->words;
+    for (int k = 0; k < KEY_WORDS; k++)
+        t->any.w[k] |= c->mask.w[k];
+    t->any.w[KEY_L4] |= (c->src_range ? 0xffff0000u : 0) | (c->dst_range ? 0xffffu : 0);
     if (c->flex || c->words & 1u << KEY_ECPRI) t->plain_ok = false;
     if (to->rss) t->rss = dqi_rss_default();
 }
@@ -182,7 +186,7 @@ static void make_ranges(dqi_ftab *t) {
 static bool make_checks(dqi_ftab *t) {
     for (uint8_t k = 0; k < KEY_WORDS; k++)
         if (t->words & 1u << k) t->word[t->n_words++] = k;
-    t->checks = calloc((size_t)t->n * t->n_words + 1, sizeof *t->checks);
+    t->checks = calloc(((size_t)t->n + 1) * t->n_words + 1, sizeof *t->checks);
     for (uint32_t i = 0; t->checks && i < t->n; i++)
         for (uint32_t k = 0; k < t->n_words; k++)
             t->checks[i * t->n_words + k] =
@@ -218,6 +222,7 @@ static bool fill(dqi_ftab *t, const dq_rule *rules, uint32_t n) {
         for (uint32_t i = 0; i < n && (i == 0 || !catch_all(&t->conds[i - 1])); i++)
             add_rule(t, &t->rules[i]);
         t->targets[t->n] = (ftab_target){.queues = {DQI_NO_QUEUE}};
+        t->last = t->n > 0 && catch_all(&t->conds[t->n - 1]) ? t->n - 1 : t->n;
         t->shape = shape_of(t);
         if (t->shape == SHAPE_GENERAL) make_ranges(t);
         ok = make_checks(t) && make_steps(t);
@@ -235,7 +240,8 @@ int dqi_ftab_build(const dq_rule *rules, uint32_t n, dqi_ftab **out, dq_diag *di
     if (err != DQ_OK) return err;
     dqi_ftab *t = calloc(1, sizeof *t);
     if (t != NULL) {
-        t->plain_ok = true;
+        t->plain_ok = t->exact = true;
+        t->level = dqi_level_best();
         atomic_init(&t->refs, 1);
     }
     if (t == NULL || !fill(t, rules, n)) {
@@ -354,6 +360,8 @@ static int make_layer(change *c, dqi_ftab **out, dq_diag *diag) {
     t->gone = c->gone;
     c->gone = NULL;
     t->words |= base->words;
+    for (int k = 0; k < KEY_WORDS; k++)
+        t->any.w[k] |= base->any.w[k];
     t->plain_ok = t->plain_ok && base->plain_ok;
     if (t->rss == NULL) t->rss = base->rss;
     t->shape = SHAPE_LAYERED;

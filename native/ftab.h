@@ -2,6 +2,7 @@
 #ifndef DQI_FTAB_H
 #define DQI_FTAB_H
 
+#include "lanes.h"
 #include "match_key.h"
 #include "port_map.h"
 #include "rss.h"
@@ -57,19 +58,23 @@ typedef enum ftab_shape {
 } ftab_shape;
 
 struct dqi_ftab {
+    const dqi_level *level;
     ftab_shape shape;
     uint32_t n;       // rules that can be reached
     uint32_t n_rules; // all
     bool shadowed;    // a group left out a rule, or some of its ports, as an equal one comes before
     uint32_t n_steps;
+    uint32_t last;  // rank of frames that no step has one for: a catch-all's, or n
     uint32_t words; // of the key, that some rule needs
+    dqi_key any;    // bits of the key that some rule looks at
     bool plain_ok;  // no rule looks further than fixed offsets can
     const dqi_rss *rss;
     dqi_cond *conds; // by rank
     // The words of all conditions side by side: checks[rank * n_words + k] is of word[k].
     uint32_t n_words;
     uint8_t word[KEY_WORDS];
-    ftab_check *checks;
+    ftab_check *checks;   // of n + 1 ranks: the last has no masks
+    bool exact;           // no step goes by tags of hashes
     ftab_target *targets; // by rank; targets[n] is the answer for no match
     ftab_step *steps;
     dq_rule *rules; // in order; of all of them the first n can be reached
@@ -81,7 +86,7 @@ struct dqi_ftab {
 
 // Takes one word more into a hash: its lower half is a tag, its upper half leads to the bucket.
 static inline uint64_t dqi_ftab_mix(uint64_t h, uint64_t word) {
-    h = (h ^ word) * 0x9e3779b97f4a7c15ull;
+    h = (h ^ word) * DQI_MIX;
     return h ^ h >> 32;
 }
 

@@ -1,15 +1,17 @@
 // ftab_lookup.c: which rule of a flow table a frame matches first (ftab.c says how tables are made).
 //
-// A lookup walks the table's steps, keeps the best rank found, and ends when no later step can be better. So
-// the cost grows with the number of different masks, not with the number of rules. Some frames walk together,
-// step by step: the hashes and loads of one don't wait for those of another. Frames of the commonest shape
-// (dqi_plain) get their key from fixed offsets without a parse.
+// 64 frames get their keys at once, as columns of words: of the commonest shape (dqi_plain) by a kernel of
+// the processor's instruction set (lanes.h), others by a parse. Neighbours that no rule can tell apart share
+// a key, so a burst of one flow is looked up once. The keys that are left walk through the table's steps
+// together, best rank in hand, until no later step can be better: the hashes and loads of one don't wait for
+// those of another, and the cost grows with the number of different masks, not with the number of rules.
 #include "ftab.h"
 
-#define WALKERS       16
-#define FEW_STEPS     2    // each frame walks alone
-#define NEAR_BUCKETS  1024 // so many are in a core's cache
-#define STEPS_AT_ONCE 4    // before a look at whether the rest could change anything
+enum {
+    FEW = DQI_LANES / 4, // keys that are moved together; more walk with the frames between them
+    NEAR_BUCKETS = 1024, // so many are in a core's cache
+    STEPS_AT_ONCE = 4    // before a look at whether the rest could change anything
+};
 
 #define PLAIN_UDP_WORD                                                                                       \
     ((uint64_t)DQI_PROTO_UDP << 40 | (uint64_t)(DQ_HAS_ETH | DQ_HAS_IPV4 | DQ_HAS_UDP) << 32)
@@ -32,118 +34,125 @@ static bool misses_l4(const uint8_t *p, uint32_t len, uint64_t mask, uint64_t va
     return (key.w[KEY_L4] & mask) != value;
 }
 
-// As dqi_key_make, for a plain frame: no tag, no IPv6.
-static inline void plain_key(const uint8_t *p, uint32_t words, dqi_key *key) {
-    key->w[KEY_L4] = plain_l4_word(p);
-    if (words & 1u << KEY_IPV4) key->w[KEY_IPV4] = dqi_be64(p + 26);
-    if (words & (1u << KEY_ETH_DST | 1u << KEY_ETH_SRC)) {
-        key->w[KEY_ETH_DST] = (dqi_be64(p) & ~0xffffull) | DQI_TYPE_IPV4;
-        key->w[KEY_ETH_SRC] = dqi_be64(p + 6) & ~0xffffull;
-    }
-    for (int i = KEY_IPV6_SRC_HI; words & 15u << KEY_IPV6_SRC_HI && i <= KEY_IPV6_DST_LO; i++)
-        key->w[i] = 0;
-}
-
-// Frames that walk together. best: of each frame the lowest ranks that steps had for it, in four lanes.
+// Keys that walk together.
 typedef struct walkers {
     uint32_t n;
-    const uint8_t *p[WALKERS];
-    dqi_key key[WALKERS];
-    dqi_pkt pkt[WALKERS]; // where parsed
-    bool parsed[WALKERS];
-    ftab_lanes best[WALKERS];
-    uint32_t own[WALKERS], below[WALKERS]; // ranks in the table and in its base
+    dqi_keys plain;
+    dqi_col word[KEY_WORDS]; // of keys; those that the table needs
+    uint8_t of[DQI_LANES];   // the frame of each key
+    const uint8_t *p[DQI_LANES];
+    dqi_pkt pkt[DQI_LANES];                    // of frames, where parsed
+    uint32_t own[DQI_LANES], below[DQI_LANES]; // the lowest ranks so far, in the table and in its base
+    // of the last frame of those before, unless it was parsed
+    bool fresh; // there is none
+    dqi_key last;
+    const ftab_target *last_to;
 } walkers;
-
-// Ranks are below 2^31, and signed numbers are compared by one instruction.
-static inline ftab_lanes lowest(ftab_lanes a, ftab_lanes b) {
-    typedef int32_t lanes __attribute__((vector_size(16)));
-    ftab_lanes less = (ftab_lanes)((lanes)a < (lanes)b);
-    return (a & less) | (b & ~less);
-}
-
-static inline uint32_t lowest_lane(ftab_lanes v) {
-    v = lowest(v, (ftab_lanes){v[2], v[3], v[0], v[1]});
-    return v[0] < v[1] ? v[0] : v[1];
-}
-
-static inline void take(ftab_lanes *best, uint32_t rank) {
-    *best = lowest(*best, (ftab_lanes){rank, NO_RANK, NO_RANK, NO_RANK});
-}
 
 static inline bool has_gone(const uint64_t *gone, uint32_t rank) { return gone[rank / 64] >> rank % 64 & 1; }
 
-// Hashes word by word: frames don't wait for each other.
-static inline void hash_all(const dqi_cond *c, const walkers *w, uint64_t *h) {
-    for (uint32_t i = 0; i < w->n; i++)
-        h[i] = 0;
-    for (uint32_t words = c->words; words != 0; words &= words - 1) {
-        const int k = __builtin_ctz(words);
-        const uint64_t mask = c->mask.w[k];
-        for (uint32_t i = 0; i < w->n; i++)
-            h[i] = dqi_ftab_mix(h[i], w->key[i].w[k] & mask);
-    }
+static inline uint32_t lower(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+// The rank that a bucket has for a tag. Ranks of a bucket are in order.
+static inline uint32_t rank_in(const ftab_bucket *b, uint32_t tag) {
+    const uint32_t r0 = b->rank[0], r1 = b->rank[1], r2 = b->rank[2];
+    uint32_t rank = b->tag[2] == tag ? r2 : NO_RANK;
+    rank = b->tag[1] == tag ? r1 : rank;
+    return b->tag[0] == tag ? r0 : rank;
 }
 
 // Ranks whose tags are the hash's: who is taken in the end is compared then.
-static void walk_hash(const ftab_step *s, walkers *w) {
-    uint64_t h[WALKERS];
+static void walk_hash(const dqi_ftab *t, const ftab_step *s, walkers *w, uint32_t *best) {
+    dqi_col hash;
+    const uint64_t *h = hash.v;
     const uint32_t last = s->n_buckets - 1;
-    hash_all(s->cond, w, h);
-    for (uint32_t i = 0; s->n_buckets > NEAR_BUCKETS && i < w->n; i++)
-        __builtin_prefetch(&s->buckets[h[i] >> 32 & last]);
-    for (uint32_t i = 0; i < w->n; i++) {
-        const uint32_t tag = (uint32_t)h[i];
-        for (const ftab_bucket *b = &s->buckets[h[i] >> 32 & last];; b = &s->buckets[b->tag[BUCKET_NEXT]]) {
-            ftab_lanes same = (ftab_lanes)(b->tag == tag);
-            w->best[i] = lowest(w->best[i], (b->rank & same) | (~same & NO_RANK));
-            if (b->tag[BUCKET_NEXT] == 0) break;
-        }
-    }
-}
-
-static void walk_ports(const ftab_step *s, walkers *w) {
-    uint64_t diff[WALKERS] = {0};
+    const uint32_t n = w->n;
+    t->level->fill(&hash, 0);
     for (uint32_t words = s->cond->words; words != 0; words &= words - 1) {
         const int k = __builtin_ctz(words);
-        const uint64_t mask = s->cond->mask.w[k], value = s->cond->value.w[k];
-        for (uint32_t i = 0; i < w->n; i++)
-            diff[i] |= (w->key[i].w[k] & mask) ^ value;
+        t->level->mix(&w->word[k], s->cond->mask.w[k], n, &hash);
     }
-    for (uint32_t i = 0; i < w->n; i++) {
-        uint32_t rank = dqi_port_map_get(s->ports, (uint16_t)(w->key[i].w[KEY_L4] >> s->shift));
-        take(&w->best[i], diff[i] == 0 ? rank : NO_RANK);
+    for (uint32_t i = 0; s->n_buckets > NEAR_BUCKETS && i < n; i++)
+        __builtin_prefetch(&s->buckets[h[i] >> 32 & last]);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t tag = (uint32_t)h[i];
+        const ftab_bucket *b = &s->buckets[h[i] >> 32 & last];
+        uint32_t rank = rank_in(b, tag);
+        while (b->tag[BUCKET_NEXT] != 0) {
+            b = &s->buckets[b->tag[BUCKET_NEXT]];
+            rank = lower(rank, rank_in(b, tag));
+        }
+        best[i] = lower(best[i], rank);
     }
 }
 
-static bool meets(const dqi_cond *c, const walkers *w, uint32_t i) {
-    return dqi_cond_words(c, &w->key[i]) && dqi_cond_extra(c, w->p[i], &w->pkt[i], w->key[i].w[KEY_L4]);
-}
-
-static void walk_single(const ftab_step *s, walkers *w) {
+// Bits that differ from what the condition's masks ask for.
+static inline void differ(const dqi_cond *c, const walkers *w, uint64_t *diff) {
     for (uint32_t i = 0; i < w->n; i++)
-        if (meets(s->cond, w, i)) take(&w->best[i], s->rank);
+        diff[i] = (w->word[KEY_L4].v[i] & c->mask.w[KEY_L4]) ^ c->value.w[KEY_L4];
+    for (uint32_t words = c->words & ~(1u << KEY_L4); words != 0; words &= words - 1) {
+        const int k = __builtin_ctz(words);
+        const uint64_t mask = c->mask.w[k], value = c->value.w[k], *word = w->word[k].v;
+        for (uint32_t i = 0; i < w->n; i++)
+            diff[i] |= (word[i] & mask) ^ value;
+    }
 }
 
-// The rank of frame i where the tags were wrong, or the rule is gone: each step is asked exactly.
+static void walk_ports(const ftab_step *s, const walkers *w, uint32_t *best) {
+    uint64_t diff[DQI_LANES];
+    differ(s->cond, w, diff);
+    for (uint32_t i = 0; i < w->n; i++) {
+        uint32_t rank = dqi_port_map_get(s->ports, (uint16_t)(w->word[KEY_L4].v[i] >> s->shift));
+        best[i] = lower(best[i], rank | (diff[i] == 0 ? 0 : NO_RANK));
+    }
+}
+
+static bool meets_extra(const dqi_cond *c, const walkers *w, uint32_t i) {
+    return dqi_cond_extra(c, w->p[w->of[i]], &w->pkt[w->of[i]], w->word[KEY_L4].v[i]);
+}
+
+static void walk_single(const ftab_step *s, const walkers *w, uint32_t *best) {
+    uint64_t diff[DQI_LANES];
+    differ(s->cond, w, diff);
+    for (uint32_t i = 0; i < w->n; i++)
+        best[i] = lower(best[i], diff[i] == 0 && meets_extra(s->cond, w, i) ? s->rank : NO_RANK);
+}
+
+static bool meets(const dqi_cond *c, const dqi_key *key, const walkers *w, uint32_t i) {
+    return dqi_cond_words(c, key) && meets_extra(c, w, i);
+}
+
+// The rank of frames that no step has one for.
+static uint32_t other(const dqi_ftab *t, const uint64_t *gone) {
+    return t->last < t->n && gone && has_gone(gone, t->last) ? t->n : t->last;
+}
+
+static void key_of(const dqi_ftab *t, const walkers *w, uint32_t i, dqi_key *key) {
+    for (uint32_t k = 0; k < t->n_words; k++)
+        key->w[t->word[k]] = w->word[t->word[k]].v[i];
+}
+
+// The rank of key i where the tags were wrong, or the rule is gone: each step is asked exactly.
 static uint32_t walk_alone(const dqi_ftab *t, const uint64_t *gone, const walkers *w, uint32_t i) {
-    uint32_t best = t->n;
+    uint32_t best = other(t, gone);
+    dqi_key key;
+    key_of(t, w, i, &key);
     for (const ftab_step *s = t->steps, *end = s + t->n_steps; s < end && s->rank < best; s++) {
         uint32_t rank = s->rank;
         if (s->kind == STEP_PORTS)
-            rank = dqi_port_map_get(s->ports, (uint16_t)(w->key[i].w[KEY_L4] >> s->shift));
+            rank = dqi_port_map_get(s->ports, (uint16_t)(w->word[KEY_L4].v[i] >> s->shift));
         if (s->kind != STEP_HASH) {
-            if (rank < best && meets(&t->conds[rank], w, i) && !(gone && has_gone(gone, rank))) best = rank;
+            if (rank < best && meets(&t->conds[rank], &key, w, i) && !(gone && has_gone(gone, rank)))
+                best = rank;
             continue;
         }
-        uint64_t h = dqi_ftab_hash(s->cond, &w->key[i]);
+        uint64_t h = dqi_ftab_hash(s->cond, &key);
         uint32_t at = h >> 32 & (s->n_buckets - 1);
         do {
             const ftab_bucket *b = &s->buckets[at];
             for (uint32_t k = 0; k < BUCKET_WAYS; k++)
                 if (b->tag[k] == (uint32_t)h && b->rank[k] < best &&
-                    dqi_cond_words(&t->conds[b->rank[k]], &w->key[i]) &&
-                    !(gone && has_gone(gone, b->rank[k])))
+                    dqi_cond_words(&t->conds[b->rank[k]], &key) && !(gone && has_gone(gone, b->rank[k])))
                     best = b->rank[k];
             at = b->tag[BUCKET_NEXT];
         } while (at != 0);
@@ -151,50 +160,54 @@ static uint32_t walk_alone(const dqi_ftab *t, const uint64_t *gone, const walker
     return best;
 }
 
-// True when each frame has a rank below this one.
-static bool all_below(const walkers *w, uint32_t rank) {
+// True when each of n ranks is below this one.
+static bool all_below(const uint32_t *best, uint32_t n, uint32_t rank) {
     uint32_t worst = 0;
-    for (uint32_t i = 0; i < w->n; i++) {
-        uint32_t r = lowest_lane(w->best[i]);
-        worst = r > worst ? r : worst;
-    }
+    for (uint32_t i = 0; i < n; i++)
+        worst = best[i] > worst ? best[i] : worst;
     return worst < rank;
 }
 
-// As dqi_cond_words, with all words of the table: rules of all kinds take the same steps.
-static inline bool is_right(const dqi_ftab *t, uint32_t rank, const dqi_key *key) {
-    const ftab_check *c = &t->checks[rank * t->n_words];
-    uint64_t diff = 0;
-    for (uint32_t k = 0; k < t->n_words; k++)
-        diff |= (key->w[t->word[k]] & c[k].mask) ^ c[k].value;
-    return diff == 0;
+// Bits in which keys differ from the rules of their ranks, of those that are below none. As dqi_cond_words,
+// with all words of the table: rules of all kinds take the same steps.
+static inline void wrong_bits(const dqi_ftab *t, const walkers *w, const uint32_t *rank, uint64_t *diff) {
+    memset(diff, 0, w->n * sizeof *diff);
+    for (uint32_t k = 0; k < t->n_words; k++) {
+        const uint64_t *word = w->word[t->word[k]].v;
+        for (uint32_t i = 0; i < w->n; i++) {
+            const ftab_check *c = &t->checks[(size_t)rank[i] * t->n_words + k];
+            diff[i] |= (word[i] & c->mask) ^ c->value;
+        }
+    }
 }
 
-// For each frame the rank of the first rule that it matches, of those that are not gone (NULL: all are
-// there); n without one.
-static void walk(const dqi_ftab *t, const uint64_t *gone, walkers *w, uint32_t *out) {
-    if (t->n_steps <= FEW_STEPS) {
-        for (uint32_t i = 0; i < w->n; i++)
-            out[i] = walk_alone(t, gone, w, i);
-        return;
-    }
+// For each key the rank of the first rule that it matches, of those that are not gone (NULL: all are there);
+// n without one.
+static void walk(const dqi_ftab *t, const uint64_t *gone, walkers *w, uint32_t *best) {
+    const uint32_t none = other(t, gone);
     for (uint32_t i = 0; i < w->n; i++)
-        w->best[i] = (ftab_lanes){NO_RANK, NO_RANK, NO_RANK, NO_RANK};
+        best[i] = none;
     for (uint32_t k = 0; k < t->n_steps; k++) {
         const ftab_step *s = &t->steps[k];
-        if (k % STEPS_AT_ONCE == 0 && k > 0 && all_below(w, s->rank)) break;
+        if (k % STEPS_AT_ONCE == 0 && k > 0 && all_below(best, w->n, s->rank)) break;
         if (s->kind == STEP_HASH)
-            walk_hash(s, w);
+            walk_hash(t, s, w, best);
         else if (s->kind == STEP_PORTS)
-            walk_ports(s, w);
+            walk_ports(s, w, best);
         else
-            walk_single(s, w);
+            walk_single(s, w, best);
     }
-    for (uint32_t i = 0; i < w->n; i++) {
-        uint32_t rank = lowest_lane(w->best[i]);
-        bool wrong = rank < t->n && (!is_right(t, rank, &w->key[i]) || (gone && has_gone(gone, rank)));
-        out[i] = wrong ? walk_alone(t, gone, w, i) : rank < t->n ? rank : t->n;
-    }
+    if (t->exact && !gone) return;
+    uint64_t diff[DQI_LANES];
+    wrong_bits(t, w, best, diff);
+    for (uint32_t i = 0; i < w->n; i++)
+        if (diff[i] != 0 || (gone && best[i] < none && has_gone(gone, best[i])))
+            best[i] = walk_alone(t, gone, w, i);
+}
+
+static void walk_all(const dqi_ftab *t, walkers *w) {
+    walk(t, NULL, w, w->own);
+    if (t->base) walk(t->base, t->gone, w, w->below);
 }
 
 static uint16_t spread(const dqi_ftab *t, const ftab_target *to, const uint8_t *p, uint32_t len,
@@ -210,21 +223,81 @@ static uint16_t spread(const dqi_ftab *t, const ftab_target *to, const uint8_t *
     return to->queues[dqi_rss_queue(hash, to->n_queues)];
 }
 
-static void gather(const dqi_ftab *t, const uint8_t *base, const uint64_t *off, const uint32_t *len,
-                   walkers *w) {
-    for (uint32_t i = 0; i < w->n; i++) {
-        const uint8_t *p = w->p[i] = base + off[i];
-        w->parsed[i] = !(t->plain_ok && dqi_plain(p, len[i]));
-        if (!w->parsed[i]) {
-            plain_key(p, t->words, &w->key[i]);
-            continue;
-        }
-        dqi_parse(p, len[i], &w->pkt[i]);
-        dqi_key_make(p, &w->pkt[i], t->words, &w->key[i]);
+// The words of plain frames that the kernel doesn't make; where they differ from the frame before.
+static uint64_t more_words(const dqi_ftab *t, const uint8_t *base, const uint64_t *off, uint32_t n,
+                           uint64_t plain, walkers *w) {
+    uint64_t changed = 0;
+    for (int k = KEY_IPV6_SRC_HI; t->words & 15u << KEY_IPV6_SRC_HI && k <= KEY_IPV6_DST_LO; k++)
+        memset(&w->word[k], 0, n * sizeof w->word[k].v[0]);
+    if (!(t->words & (1u << KEY_ETH_DST | 1u << KEY_ETH_SRC))) return 0;
+    uint64_t *dst = w->word[KEY_ETH_DST].v, *src = w->word[KEY_ETH_SRC].v;
+    uint64_t last_dst = w->last.w[KEY_ETH_DST], last_src = w->last.w[KEY_ETH_SRC];
+    for (uint32_t i = 0; i < n; i++) {
+        if (!(plain >> i & 1)) continue;
+        const uint8_t *p = base + off[i];
+        dst[i] = (dqi_be64(p) & ~0xffffull) | DQI_TYPE_IPV4;
+        src[i] = dqi_be64(p + 6) & ~0xffffull;
+        uint64_t diff =
+            ((dst[i] ^ last_dst) & t->any.w[KEY_ETH_DST]) | ((src[i] ^ last_src) & t->any.w[KEY_ETH_SRC]);
+        changed |= (uint64_t)(diff != 0) << i;
+        last_dst = dst[i];
+        last_src = src[i];
+    }
+    return changed;
+}
+
+// Parses frame i, which is not plain, and makes its key.
+static void make_odd(const dqi_ftab *t, const uint8_t *p, uint32_t len, uint32_t i, walkers *w) {
+    dqi_key key;
+    dqi_parse(p, len, &w->pkt[i]);
+    dqi_key_make(p, &w->pkt[i], t->words, &key);
+    w->p[i] = p;
+    w->word[KEY_L4].v[i] = key.w[KEY_L4];
+    for (uint32_t words = t->words; words != 0; words &= words - 1) {
+        const int k = __builtin_ctz(words);
+        w->word[k].v[i] = key.w[k];
     }
 }
 
-// What is to be done with frame i.
+// Makes the keys of frames; bit i of the result: frame i's may be another than that of the frame before.
+static uint64_t gather(const dqi_ftab *t, const dqi_packets *in, walkers *w) {
+    const uint64_t all = in->n == DQI_LANES ? UINT64_MAX : (1ull << in->n) - 1;
+    uint64_t plain = 0, changed = w->fresh;
+    if (t->plain_ok) {
+        w->plain.l4 = &w->word[KEY_L4];
+        w->plain.ipv4 = &w->word[KEY_IPV4];
+        w->plain.l4_mask = t->any.w[KEY_L4];
+        w->plain.ipv4_mask = t->any.w[KEY_IPV4];
+        w->plain.last_l4 = w->last.w[KEY_L4];
+        w->plain.last_ipv4 = w->last.w[KEY_IPV4];
+        plain = t->level->keys(in, &w->plain) & all;
+        changed |= w->plain.changed;
+        changed |= more_words(t, in->base, in->off, in->n, plain, w);
+    }
+    const uint64_t odd = all & ~plain;
+    for (uint64_t left = odd; left != 0; left &= left - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctzll(left);
+        make_odd(t, in->base + in->off[i], in->len[i], i, w);
+    }
+    w->fresh = odd >> (in->n - 1) & 1;
+    for (uint32_t k = 0; k < KEY_WORDS; k++)
+        if ((t->words | 1u << KEY_L4) & 1u << k) w->last.w[k] = w->word[k].v[in->n - 1];
+    return (changed | odd | odd << 1) & all;
+}
+
+// Moves the keys of the frames in bits to the front.
+static void gather_keys(const dqi_ftab *t, uint64_t bits, walkers *w) {
+    w->n = 0;
+    for (; bits != 0; bits &= bits - 1)
+        w->of[w->n++] = (uint8_t)__builtin_ctzll(bits);
+    for (uint32_t words = t->words | 1u << KEY_L4; words != 0; words &= words - 1) {
+        uint64_t *v = w->word[__builtin_ctz(words)].v;
+        for (uint32_t i = 0; i < w->n; i++)
+            v[i] = v[w->of[i]];
+    }
+}
+
+// What is to be done with frames of key i.
 static const ftab_target *target_of(const dqi_ftab *t, const walkers *w, uint32_t i) {
     const dqi_ftab *base = t->base;
     uint32_t rank = w->own[i], below = w->below[i];
@@ -233,20 +306,62 @@ static const ftab_target *target_of(const dqi_ftab *t, const walkers *w, uint32_
     return own ? &t->targets[rank] : &base->targets[below];
 }
 
+// Gives frames [i, end) what is to be done with them.
+static void put(const dqi_ftab *t, const ftab_target *to, const dqi_packets *in, uint32_t i, uint32_t end,
+                const walkers *w, uint32_t *flow_id, uint16_t *queue) {
+    const uint32_t id = to->flow_id;
+    const uint16_t only = to->queues[0];
+    for (uint32_t k = i; k < end; k++)
+        flow_id[k] = id;
+    for (uint32_t k = i; k < end; k++)
+        queue[k] = only;
+    for (uint32_t k = i; to->rss && k < end; k++)
+        queue[k] = spread(t, to, in->base + in->off[k], in->len[k], &w->pkt[k]);
+}
+
+// Looks up keys of runs of frames. bits: where runs begin; the first frames may belong to the last run of
+// those before.
+static void look_up_runs(const dqi_ftab *t, const dqi_packets *in, uint64_t bits, walkers *w,
+                         uint32_t *flow_id, uint16_t *queue) {
+    gather_keys(t, bits, w);
+    walk_all(t, w);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < w->n; i++) {
+        put(t, w->last_to, in, at, w->of[i], w, flow_id, queue);
+        at = w->of[i];
+        w->last_to = target_of(t, w, i);
+    }
+    put(t, w->last_to, in, at, in->n, w, flow_id, queue);
+}
+
+static void look_up_each(const dqi_ftab *t, const dqi_packets *in, walkers *w, uint32_t *flow_id,
+                         uint16_t *queue) {
+    w->n = in->n;
+    for (uint32_t i = 0; i < w->n; i++)
+        w->of[i] = (uint8_t)i;
+    walk_all(t, w);
+    for (uint32_t i = 0; i < w->n; i++) {
+        const ftab_target *to = target_of(t, w, i);
+        flow_id[i] = to->flow_id;
+        queue[i] = to->rss ? spread(t, to, in->base + in->off[i], in->len[i], &w->pkt[i]) : to->queues[0];
+    }
+    w->last_to = target_of(t, w, w->n - 1);
+}
+
 static void classify_general(const dqi_ftab *t, const uint8_t *base, const uint64_t *off, const uint32_t *len,
                              uint32_t n, uint32_t *flow_id, uint16_t *queue) {
     walkers w;
-    for (uint32_t first = 0; first < n; first += w.n) {
-        w.n = n - first < WALKERS ? n - first : WALKERS;
-        gather(t, base, off + first, len + first, &w);
-        walk(t, NULL, &w, w.own);
-        if (t->base) walk(t->base, t->gone, &w, w.below);
-        for (uint32_t i = 0; i < w.n; i++) {
-            const ftab_target *to = target_of(t, &w, i);
-            flow_id[first + i] = to->flow_id;
-            queue[first + i] = to->rss ? spread(t, to, w.p[i], len[first + i], w.parsed[i] ? &w.pkt[i] : NULL)
-                                       : to->queues[0];
-        }
+    w.fresh = true;
+    w.last = (dqi_key){0};
+    w.last_to = &t->targets[t->n];
+    for (uint32_t first = 0; first < n; first += DQI_LANES) {
+        const uint32_t m = n - first < DQI_LANES ? n - first : DQI_LANES;
+        const dqi_packets in = {.base = (uint8_t *)base, .off = off + first, .len = len + first, .n = m};
+        const uint64_t bits = gather(t, &in, &w);
+        if (__builtin_popcountll(bits) <= FEW)
+            look_up_runs(t, &in, bits, &w, flow_id + first, queue + first);
+        else
+            look_up_each(t, &in, &w, flow_id + first, queue + first);
     }
 }
 

@@ -3,8 +3,9 @@
 // Before each inclusion: LEVEL is the level's name, WIDTH the 64-bit lanes of a vector. BITS(v) makes a
 // number of the lanes' top bits; EQUAL and LESS (of numbers below 2^63) give all ones or 0, SPREAD copies
 // of each lane's top bit; WIRE turns lanes
-// to or from wire order; WORDS reads the 8 bytes at one place of all frames, GATHER the words from w12 to
-// w36. The compiler turns operators on vectors into whatever the instruction set has.
+// to or from wire order; NEXT(a, b) is b moved up by one lane, behind the last of a; WORDS reads the 8 bytes
+// at one place of all frames, GATHER the words from w12 to w36. The compiler turns operators on vectors into
+// whatever the instruction set has.
 
 #define GLUE2(a, b) a##_##b
 #define GLUE(a, b)  GLUE2(a, b)
@@ -211,8 +212,41 @@ static uint64_t NAME(match)(const dqi_packets *packets, uint32_t first, uint32_t
     return bits;
 }
 
-// ---- changes
-// -----------------------------------------------------------------------------------------------
+// ---- keys -------------------------------------------------------------------------------------------------
+
+static uint64_t NAME(keys)(const dqi_packets *packets, dqi_keys *k) {
+    const dqi_packets in = *packets;
+    uint64_t plain = 0, changed = 0;
+    VU l4_before = ALL(k->last_l4), ipv4_before = ALL(k->last_ipv4);
+    for (uint32_t i = 0; i < in.n; i += WIDTH) {
+        NAME(frames) f;
+        NAME(look)(&in, i, &f);
+        VU has =
+            ALL(DQ_HAS_ETH | DQ_HAS_IPV4) | WHERE(f.udp, ALL(DQ_HAS_UDP)) | WHERE(f.tcp, ALL(DQ_HAS_TCP));
+        VU l4 = NUMBER(f.w12, 4) << 48 | BYTE(f.w20, 3) << 40 | has << 32 |
+                WIRE(DQI_JOIN(f.w28, f.w36, 48)) >> 32;
+        VU ipv4 = WIRE(DQI_JOIN(f.w20, f.w28, 48));
+        AT(k->l4) = l4;
+        AT(k->ipv4) = ipv4;
+        VU diff =
+            ((l4 ^ NEXT(l4_before, l4)) & k->l4_mask) | ((ipv4 ^ NEXT(ipv4_before, ipv4)) & k->ipv4_mask);
+        PUT(changed, ~EQUAL(diff, 0));
+        PUT(plain, f.udp | f.tcp);
+        l4_before = l4;
+        ipv4_before = ipv4;
+    }
+    k->changed = changed;
+    return plain;
+}
+
+static void NAME(mix)(const dqi_col *word, uint64_t mask, uint32_t n, dqi_col *h) {
+    for (uint32_t i = 0; i < n; i += WIDTH) {
+        VU v = (AT(h) ^ (CONST_AT(word) & mask)) * DQI_MIX;
+        AT(h) = v ^ v >> 32;
+    }
+}
+
+// ---- changes ----------------------------------------------------------------------------------------------
 
 // One's complement sums don't depend on the byte order: words are summed as they lie in memory (RFC 1071).
 static inline VU NAME(words)(VU a) {
@@ -312,6 +346,8 @@ static const dqi_level NAME(level) = {
     .compare = {DQI_COMPARE_OPS(ENTRY, , )},
     .match = NAME(match),
     .patch = NAME(patch),
+    .keys = NAME(keys),
+    .mix = NAME(mix),
 };
 
 #undef ENTRY
@@ -336,6 +372,7 @@ static const dqi_level NAME(level) = {
 #undef WIRE
 #undef WORDS
 #undef GATHER
+#undef NEXT
 #undef EQUAL
 #undef LESS
 #undef SPREAD

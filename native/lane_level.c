@@ -48,6 +48,7 @@ static inline void store16(uint8_t *p, uint64_t v) {
 #define SPREAD(a)    (0 - ((a) >> 63))
 #define LESS(a, b)   SPREAD((a) - (b))
 #define WIRE(v)      ((VU){dqi_wire64((v)[0]), dqi_wire64((v)[1])})
+#define NEXT(a, b)   __builtin_shufflevector(a, b, 1, 2)
 #define WORDS(f, at) ((VU){dqi_word((f)->p[0] + (at)), dqi_word((f)->p[1] + (at))})
 #define GATHER(f)                                                                                            \
     ((f)->w12 = WORDS(f, 12), (f)->w20 = WORDS(f, 20), (f)->w28 = WORDS(f, 28), (f)->w36 = WORDS(f, 36))
@@ -75,6 +76,7 @@ static inline __m256i wire_avx2(__m256i v) {
 #define SPREAD(a)   (VU)((VS)(a) < 0)
 #define LESS(a, b)  (VU)((VS)(a) < (VS)ALL(b))
 #define WIRE(v)     (VU) wire_avx2((__m256i)(v))
+#define NEXT(a, b)  __builtin_shufflevector(a, b, 3, 4, 5, 6)
 #define WORDS(f, at)                                                                                         \
     ((VU){dqi_word((f)->p[0] + (at)), dqi_word((f)->p[1] + (at)), dqi_word((f)->p[2] + (at)),                \
           dqi_word((f)->p[3] + (at))})

@@ -82,6 +82,16 @@ typedef struct dqi_patch {
     bool in_ip, in_l4; // covered by the IPv4 header's checksum, by the transport's: they follow (RFC 1624)
 } dqi_patch;
 
+// Words of keys (key_words.h) of up to DQI_LANES plain frames, and where neighbours differ under the masks.
+typedef struct dqi_keys {
+    dqi_col *l4, *ipv4; // KEY_L4 and KEY_IPV4
+    uint64_t l4_mask, ipv4_mask;
+    uint64_t last_l4, last_ipv4; // of the frame before the first
+    uint64_t changed;            // bit i: frame i differs from the one before
+} dqi_keys;
+
+#define DQI_MIX 0x9e3779b97f4a7c15ull // 2^64 divided by the golden ratio, odd
+
 // Kernels of one instruction set. Columns are changed in place: a = a∘b.
 typedef struct dqi_level {
     const char *name;
@@ -101,6 +111,11 @@ typedef struct dqi_level {
                       uint32_t n_terms, uint64_t *plain);
     // Patches those that have the field; which they are, and which are plain.
     uint64_t (*patch)(const dqi_packets *in, uint32_t first, uint32_t n, const dqi_patch *c, uint64_t *plain);
+    // Fills k of all packets of in, up to DQI_LANES; which are plain and have UDP or TCP. The others' words
+    // mean nothing.
+    uint64_t (*keys)(const dqi_packets *in, dqi_keys *k);
+    // Takes the masked words of n lanes into their hashes: h = (h ^ word) * DQI_MIX, h ^= h >> 32.
+    void (*mix)(const dqi_col *word, uint64_t mask, uint32_t n, dqi_col *h);
 } dqi_level;
 
 // The i-th level that this processor can run, the portable one first; NULL past the end.

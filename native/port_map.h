@@ -7,10 +7,18 @@
 
 #define DQI_NO_RANK INT32_MAX
 
-// Ports with one upper byte have all one rank, or a page of their own.
+typedef struct dqi_port_page {
+    struct dqi_port_page *next;
+    uint32_t rank[256];
+} dqi_port_page;
+
+// Every upper byte of a port has a page, so that a lookup has no branch; those whose ports have all one rank
+// share pages.
 typedef struct dqi_port_map {
-    uint32_t whole[256];
-    uint32_t *page[256]; // of 256 ranks; NULL: whole
+    uint32_t *page[256];
+    bool own[256];        // it is no other's page
+    dqi_port_page *pages; // all there are
+    dqi_port_page *empty;
 } dqi_port_map;
 
 // An empty map; NULL: no memory.
@@ -22,8 +30,7 @@ bool dqi_port_map_add(dqi_port_map *m, uint16_t lo, uint16_t hi, uint32_t rank, 
 
 // The rank of a port, or DQI_NO_RANK.
 static inline uint32_t dqi_port_map_get(const dqi_port_map *m, uint16_t port) {
-    const uint32_t *page = m->page[port >> 8];
-    return page ? page[port & 0xff] : m->whole[port >> 8];
+    return m->page[port >> 8][port & 0xff];
 }
 
 #endif

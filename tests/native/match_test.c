@@ -208,6 +208,149 @@ static void first_match_wins(void) {
     free(b);
 }
 
+// Runs of frames that rules may not tell apart: the same frame again, or with another time to live, sender's
+// port or address.
+static void batch_runs(uint64_t *seed, batch *b) {
+    uint64_t off = 0;
+    const uint32_t change = 1 + dq_below(seed, 60);
+    for (uint32_t i = 0; i < BATCH; i++) {
+        frame *f = &b->f[i];
+        if (i == 0 || dq_below(seed, change) == 0)
+            frame_random(seed, dq_below(seed, 4) == 0, f);
+        else
+            *f = b->f[i - 1];
+        f->ttl = (uint8_t)dq_rand(seed);
+        if (dq_below(seed, 30) == 0) f->sport = (uint16_t)(1000 + dq_below(seed, 6));
+        if (dq_below(seed, 30) == 0) f->dport = (uint16_t)(2000 + dq_below(seed, 6));
+        if (dq_below(seed, 30) == 0) f->dst[3] = (uint8_t)dq_rand(seed);
+        if (dq_below(seed, 30) == 0) f->eth_src[5] ^= 1;
+        b->off[i] = off;
+        b->len[i] = frame_write(f, b->bytes + off);
+        off += b->len[i];
+    }
+}
+
+// n rules on the same fields, drawn from frames, sometimes before one that takes all.
+static uint32_t rules_alike(uint64_t *seed, const batch *b, uint32_t n, dq_rule *rules) {
+    static const uint32_t fields[] = {DQ_MATCH_UDP_DST,
+                                      DQ_MATCH_IPV4_DST,
+                                      DQ_MATCH_ETH_SRC,
+                                      DQ_MATCH_IPV4_SRC | DQ_MATCH_IPV4_DST | DQ_MATCH_UDP_SRC |
+                                          DQ_MATCH_UDP_DST,
+                                      DQ_MATCH_IPV6_DST | DQ_MATCH_TCP_DST,
+                                      DQ_MATCH_ETHERTYPE | DQ_MATCH_IPV4_SRC};
+    const uint32_t set = fields[dq_below(seed, 6)];
+    for (uint32_t i = 0; i < n; i++) {
+        rule_random(seed, b, i + 1, &rules[i]);
+        dq_match *m = &rules[i].match;
+        const frame *f = &b->f[dq_below(seed, BATCH)];
+        *m = (dq_match){.set = set,
+                        .ethertype = 0x0800,
+                        .ipv4_src = addr4(f->src),
+                        .ipv4_dst = addr4(f->dst),
+                        .ipv4_src_mask = 0xffffffff,
+                        .ipv4_dst_mask = 0xffffffff,
+                        .ipv6_dst_prefix = 128,
+                        .udp_src = {f->sport, f->sport},
+                        .udp_dst = {f->dport, f->dport},
+                        .tcp_dst = {f->dport, f->dport}};
+        memcpy(m->eth_src, f->eth_src, 6);
+        memcpy(m->ipv6_dst, f->dst, 16);
+    }
+    if (dq_below(seed, 3) != 0) return n;
+    rules[n] = (dq_rule){.flow_id = n + 1, .order = 9, .n_queues = 1, .queues = {60001}};
+    return n + 1;
+}
+
+// What neighbours share is looked up once, in tables of one shape and of all, by every instruction set.
+static void runs_of_frames(void) {
+    enum { MOST = 40 };
+    uint64_t seed = 21;
+    batch *b = malloc(sizeof *b);
+    dq_rule rules[MOST + 1];
+    uint32_t hits = 0;
+    for (int round = 0; round < 600; round++) {
+        uint32_t n = 1 + dq_below(&seed, MOST);
+        batch_runs(&seed, b);
+        if (round % 3 != 0)
+            n = rules_alike(&seed, b, n, rules);
+        else
+            for (uint32_t i = 0; i < n; i++)
+                rule_random(&seed, b, i + 1, &rules[i]);
+        dqi_ftab *t = NULL;
+        DQ_EQ(dqi_ftab_build(rules, n, &t, NULL), DQ_OK);
+        for (uint32_t k = 0; dqi_level_at(k) != NULL; k++) {
+            t->level = dqi_level_at(k);
+            check_batch(t, rules, n, b);
+        }
+        for (uint32_t i = 0; i < BATCH; i++)
+            hits += b->queue[i] != DQI_NO_QUEUE;
+        dqi_ftab_free(t);
+    }
+    DQ_CHECK(hits > 600 * BATCH / 4);
+    free(b);
+}
+
+// Runs of three to or from each port, and rules on pairs of ports: of a table that is changed both layers
+// tell frames apart.
+static void layers_see_runs(void) {
+    enum { RULES = 20 };
+    batch *b = calloc(1, sizeof *b);
+    dq_rule rules[RULES + 1];
+    for (uint32_t from = 0; from < 2; from++) {
+        dqi_ftab *t = NULL, *next = NULL;
+        for (uint32_t i = 0; i < RULES; i++) {
+            dq_port_range pair = {(uint16_t)(2000 + 2 * i), (uint16_t)(2001 + 2 * i)};
+            rules[i] = (dq_rule){.flow_id = i + 1, .order = 10 + i, .n_queues = 1};
+            rules[i].match = (dq_match){
+                .set = from ? DQ_MATCH_UDP_SRC : DQ_MATCH_UDP_DST, .udp_src = pair, .udp_dst = pair};
+        }
+        rules[RULES] = (dq_rule){.flow_id = RULES + 1, .order = 5, .n_queues = 1};
+        rules[RULES].match = (dq_match){.set = DQ_MATCH_IPV4_DST, .ipv4_dst = 7, .ipv4_dst_mask = 0xffffffff};
+        for (uint32_t i = 0; i < BATCH; i++) {
+            uint16_t port = (uint16_t)(2000 + i / 3 % 48);
+            b->f[i] = (frame){.ip = 4, .proto = 17, .payload_len = 30};
+            *(from ? &b->f[i].sport : &b->f[i].dport) = port;
+            b->f[i].dst[3] = i % 40 == 0 ? 7 : 0;
+            b->off[i] = i * FRAME_MAX;
+            b->len[i] = frame_write(&b->f[i], b->bytes + b->off[i]);
+        }
+        DQ_EQ(dqi_ftab_build(rules, RULES, &t, NULL), DQ_OK);
+        check_batch(t, rules, RULES, b);
+        DQ_EQ(dqi_ftab_change(t, NULL, 0, &rules[RULES], 1, &next, NULL), DQ_OK);
+        DQ_CHECK(next->base == t);
+        check_batch(next, rules, RULES + 1, b);
+        dqi_ftab_free(next);
+        dqi_ftab_free(t);
+    }
+    free(b);
+}
+
+// Frames of another EtherType with the bytes of an IPv4 packet behind it, among real ones: they are no
+// neighbours of the same key, wherever they stand.
+static void bytes_are_not_headers(void) {
+    enum { N = 200 };
+    batch *b = calloc(1, sizeof *b);
+    dq_rule rule = {.flow_id = 1,
+                    .n_queues = 1,
+                    .match = {.set = DQ_MATCH_IPV4_DST, .ipv4_dst = 0x0a000001, .ipv4_dst_mask = 0xffffffff}};
+    frame f = {.ip = 4, .proto = 17, .dst = {10, 0, 0, 1}, .payload_len = 30};
+    dqi_ftab *t = NULL;
+    DQ_EQ(dqi_ftab_build(&rule, 1, &t, NULL), DQ_OK);
+    for (uint32_t at = 60; at < 70; at++) {
+        for (uint32_t i = 0; i < N; i++) {
+            b->off[i] = i * FRAME_MAX;
+            b->len[i] = frame_write(&f, b->bytes + b->off[i]);
+            if (i % at == at - 1) b->bytes[b->off[i] + 12] = 0x88;
+        }
+        dqi_ftab_classify(t, b->bytes, b->off, b->len, N, b->flow, b->queue);
+        for (uint32_t i = 0; i < N; i++)
+            DQ_EQ(b->flow[i], i % at != at - 1);
+    }
+    dqi_ftab_free(t);
+    free(b);
+}
+
 // Thousands of rules of a few shapes: the hash tables, with collisions and equal values.
 static void many_exact_rules(void) {
     enum { N = 3000 };
@@ -527,6 +670,9 @@ int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(matches_as_described);
     DQ_RUN(first_match_wins);
+    DQ_RUN(runs_of_frames);
+    DQ_RUN(layers_see_runs);
+    DQ_RUN(bytes_are_not_headers);
     DQ_RUN(many_exact_rules);
     DQ_RUN(many_ranges);
     DQ_RUN(tags_may_be_wrong);
