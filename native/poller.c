@@ -73,6 +73,9 @@ void dqi_poller_close(dqi_poller *p) {
     p->queues = NULL;
 }
 
+// Transmit queues come first: what handlers and stages have let go since the last look is sent, and its
+// buffers are made use of, before more is received. The other way round two bursts of each queue would be
+// under way, in twice the cache.
 int dqi_poller_add(dqi_poller *p, dq_queue *q) {
     if (p->n == p->cap) {
         uint32_t cap = p->cap ? 2 * p->cap : 8;
@@ -81,7 +84,11 @@ int dqi_poller_add(dqi_poller *p, dq_queue *q) {
         p->queues = more;
         p->cap = cap;
     }
-    p->queues[p->n++] = q;
+    uint32_t at = p->n;
+    while (q->conf.dir == DQ_TX && at > 0 && p->queues[at - 1]->conf.dir != DQ_TX)
+        at--;
+    memmove(&p->queues[at + 1], &p->queues[at], (p->n++ - at) * sizeof(dq_queue *));
+    p->queues[at] = q;
     q->poller = p;
     int err = DQ_OK;
     for (dq_queue *b = q->behind; b && err == DQ_OK; b = b->behind_too)
@@ -90,8 +97,10 @@ int dqi_poller_add(dqi_poller *p, dq_queue *q) {
 }
 
 void dqi_poller_remove(dqi_poller *p, dq_queue *q) {
+    uint32_t left = 0;
     for (uint32_t i = 0; i < p->n; i++)
-        if (p->queues[i] == q) p->queues[i--] = p->queues[--p->n];
+        if (p->queues[i] != q) p->queues[left++] = p->queues[i];
+    p->n = left;
     q->poller = NULL;
     for (dq_queue *b = q->behind; b; b = b->behind_too)
         dqi_poller_remove(p, b);
