@@ -28,6 +28,13 @@ dqi_flow_rules *dqi_flows_hold(dqi_flows *f) {
     return r;
 }
 
+// What *mine names can't be freed and made anew meanwhile.
+dqi_flow_rules *dqi_flows_look(dqi_flows *f, dqi_flow_rules **mine) {
+    if (__atomic_load_n(&f->rules, __ATOMIC_RELAXED) == *mine) return *mine;
+    dqi_flows_let_go(*mine);
+    return *mine = dqi_flows_hold(f);
+}
+
 dq_queue *dqi_rx_queue(const dq_iface *i, uint32_t id) {
     for (uint32_t k = 0; k < i->n_rx; k++)
         if (i->rx[k]->conf.id == id) return i->rx[k];
@@ -52,7 +59,7 @@ const dq_rule *dqi_flows_rule(const dqi_flow_rules *r, uint64_t order) {
 static void exchange(dqi_flows *f, dqi_flow_rules *r) {
     dqi_lock(&f->lock);
     dqi_flow_rules *old = f->rules;
-    f->rules = r;
+    __atomic_store_n(&f->rules, r, __ATOMIC_RELAXED);
     dqi_unlock(&f->lock);
     dqi_flows_let_go(old);
 }
@@ -154,12 +161,13 @@ int dqi_flows_change(dqi_flows *f, const dq_iface *i, const uint64_t *gone, uint
     return err;
 }
 
-void dqi_flows_classify(dqi_flows *f, const dq_iface *i, const uint8_t *base, const uint64_t *off,
-                        const uint32_t *len, uint32_t n, uint32_t *flow, uint16_t *queue) {
+void dqi_flows_classify(dqi_flows *f, const dq_iface *i, dqi_flow_rules **mine, const uint8_t *base,
+                        const uint64_t *off, const uint32_t *len, uint32_t n, uint32_t *flow,
+                        uint16_t *queue) {
     uint16_t other = i->n_rx > 0 ? (uint16_t)i->rx[0]->conf.id : DQI_NO_QUEUE;
     dqi_responder *own = dqi_responder_of(i);
     if (own) dqi_responder_look(own, base, off, len, n);
-    dqi_flow_rules *r = dqi_flows_hold(f);
+    const dqi_flow_rules *r = dqi_flows_look(f, mine);
     if (!r) {
         memset(flow, 0, n * sizeof *flow);
         for (uint32_t k = 0; k < n; k++)
@@ -168,7 +176,6 @@ void dqi_flows_classify(dqi_flows *f, const dq_iface *i, const uint8_t *base, co
     }
     dqi_ftab_classify(r->tab, base, off, len, n, flow, queue);
     if (r->layers) dqi_layers_classify(r->layers, base, off, len, n, flow, queue);
-    dqi_flows_let_go(r);
     for (uint32_t k = 0; k < n && !i->conf.flow_isolation; k++)
         queue[k] = queue[k] == DQI_NO_QUEUE ? other : queue[k];
 }

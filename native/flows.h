@@ -1,7 +1,8 @@
 // flows.h: the flow rules of an interface, which change while packets are being classified.
 //
 // A table is built beside the one in use and put in its place between two batches; who reads the old one
-// holds it until the batch is done. A batch costs one short lock and two counts, a packet nothing.
+// holds it until it looks again. A batch costs one look at a pointer that is hardly ever written to: queues
+// of one interface that are served by several cores have nothing to wait for.
 #ifndef DQI_FLOWS_H
 #define DQI_FLOWS_H
 
@@ -37,12 +38,16 @@ static inline bool dqi_flows_drops(const dqi_flows *f) {
 static inline bool dqi_flows_any(const dqi_flows *f) {
     return __atomic_load_n(&f->rules, __ATOMIC_RELAXED) != NULL;
 }
+// The rules of now, NULL: there are none, which the caller holds in *mine (NULL at first) until it calls
+// again or lets *mine go. One thread at a time for each *mine.
+dqi_flow_rules *dqi_flows_look(dqi_flows *f, dqi_flow_rules **mine);
 // Fills flow ids and queue ids of n frames that came to i (frame k is the len[k] bytes at base + off[k]);
 // DQI_NO_QUEUE: no rule wants it and the interface is isolated. Without isolation such a frame goes to the
 // first queue. Rules that take headers off are asked first (layers.h). What frames ask the interface itself
-// is answered (responder.h). Any thread.
-void dqi_flows_classify(dqi_flows *f, const dq_iface *i, const uint8_t *base, const uint64_t *off,
-                        const uint32_t *len, uint32_t n, uint32_t *flow, uint16_t *queue);
+// is answered (responder.h). mine: as above. Any thread.
+void dqi_flows_classify(dqi_flows *f, const dq_iface *i, dqi_flow_rules **mine, const uint8_t *base,
+                        const uint64_t *off, const uint32_t *len, uint32_t n, uint32_t *flow,
+                        uint16_t *queue);
 // Frees the table; nobody reads it any more.
 void dqi_flows_free(dqi_flows *f);
 

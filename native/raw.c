@@ -114,8 +114,10 @@ void dqi_raw_close(dq_iface *i) {
         i->rx[k]->engine = NULL;
     }
     p->driver->close(p);
-    for (uint32_t l = 0; l < DQ_MAX_QUEUES; l++)
+    for (uint32_t l = 0; l < DQ_MAX_QUEUES; l++) {
         free(p->lanes[l].desk);
+        dqi_flows_let_go(p->lanes[l].rules);
+    }
     dqi_kernel_groups_free(p);
     dqi_flows_free(&p->flows);
     free(p);

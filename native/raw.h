@@ -49,6 +49,7 @@ typedef struct dqi_lane {
     dq_queue
         *split; // piece j of a frame may lie in a buffer of this queue's region j; NULL: one piece, as above
     struct dqi_raw_desk *desk; // raw.c's
+    dqi_flow_rules *rules;     // of the port, at the last read
 } dqi_lane;
 
 struct dqi_port {

@@ -91,7 +91,7 @@ static bool classify(dqi_lane *l, dqi_raw_desk *d, uint32_t m) {
     }
     if (!p->marks || !all_marked(d, m)) {
         const uint8_t *base = line_up(d, m);
-        dqi_flows_classify(&p->flows, p->iface, base, d->off, d->len, m, d->flow, d->queue);
+        dqi_flows_classify(&p->flows, p->iface, &l->rules, base, d->off, d->len, m, d->flow, d->queue);
     }
     if (p->marks || p->transforms) take_marks(l, d, m);
     return true;

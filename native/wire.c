@@ -22,6 +22,7 @@ struct loop_wire {
     uint64_t key; // of this wire's faults
     uint64_t ordinal;
     dqi_burst_pool *split;
+    dqi_flow_rules *rules; // of whom it delivered to last
     dqi_counters c;
     uint32_t cap;
     uint32_t *flow, *idx;
@@ -72,6 +73,7 @@ void dqi_wire_free(loop_wire *w) {
     // Bursts of this pool may still lie in receivers' rings: those are emptied before, by loop_close and
     // close's order.
     dqi_burst_pool_free(w->split);
+    dqi_flows_let_go(w->rules);
     free(w->flow);
     free(w->idx);
     free(w->queue);
@@ -183,7 +185,7 @@ static bool deliver(loop_wire *w, dq_iface *to, dq_burst *b, uint32_t first, uin
         drop(w, li && to->n_rx > 0 ? DQ_DROP_DROP_ALL : DQ_DROP_NO_PEER, n);
         return false;
     }
-    dqi_flows_classify(&li->flows, to, dqi_burst_base(b), b->off[0] + first, b->len[0] + first, n,
+    dqi_flows_classify(&li->flows, to, &w->rules, dqi_burst_base(b), b->off[0] + first, b->len[0] + first, n,
                        own ? b->flow + first : w->flow, w->queue);
     if (!own || first != 0 || n != b->n || w->queue[0] == DQI_NO_QUEUE || !same_queue(w, n)) {
         deliver_parts(w, to, b, first, n, ts, own);

@@ -203,6 +203,29 @@ static void source_address(void) {
     bed_close(&b);
 }
 
+// Each change of the rules holds for what is sent next, though the wire keeps those that it knows.
+static void rules_change(void) {
+    BED_EACH_MODE(m) {
+        bed b;
+        bed_open(&b, (bed_conf){.mode = m, .timeout_us = 100});
+        bed_tap_all(&b);
+        for (uint32_t id = 1; id <= 4; id++) {
+            dq_diag d = {{0}};
+            const uint64_t gone = id - 1;
+            dq_rule r = bed_rule(7, id, 0);
+            r.order = id;
+            DQ_EQ(bed_change(b.ifaces[0], &gone, id > 1, &r, 1, &d), DQ_OK);
+            const size_t from = b.n;
+            bed_stream(&b, b.tx[0][0], 50, 30, 100, 7);
+            bed_until(&b, from + 50);
+            for (size_t k = from; k < b.n; k++)
+                DQ_EQ(b.got[k].flow, id);
+        }
+        bed_stop(&b);
+        bed_close(&b);
+    }
+}
+
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(listeners);
@@ -212,5 +235,6 @@ int main(int argc, char **argv) {
     DQ_RUN(too_long);
     DQ_RUN(no_packet_buffers);
     DQ_RUN(source_address);
+    DQ_RUN(rules_change);
     return dq_done();
 }

@@ -107,6 +107,8 @@ static void rules_told(void) {
     DQ_CHECK(strstr(d.text, "port: full") != NULL);
     check_flows(&r, (const uint32_t[]){1000, 0}, 2);
     told.refuses = false;
+    must(dq_iface_change_rules(r.i, (const uint64_t[]){1000}, 1, &more, 1, NULL, &d), &d);
+    check_flows(&r, (const uint32_t[]){0, 1001}, 2);
     DQ_EQ(dq_iface_change_rules(r.i, (const uint64_t[]){2017}, 1, NULL, 0, NULL, &d), DQ_INVALID_PARAMETER);
     rig_close(&r);
 }
