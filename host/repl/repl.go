@@ -73,6 +73,7 @@ func (r *Repl) Start() error {
 	var err error
 	if r.opts.Interactive {
 		r.source, err = newTerminal(r.opts.HistoryFile, r.complete)
+		r.screen.showOn(r.opts.Stdout, redrawLine)
 		if r.opts.Greeting != "" {
 			fmt.Fprintln(r.Writer(r.opts.Stdout), r.opts.Greeting)
 		}
@@ -88,7 +89,7 @@ func (r *Repl) Start() error {
 func (r *Repl) Requests() <-chan Request { return r.requests }
 
 // Writer returns a writer for output of the program that goes to w. While a line is edited its output is held, up
-// to Options.HoldBytes for all writers together, and printed before the next prompt; what is beyond is counted.
+// to Options.HoldBytes for all writers together, and printed above that line some times a second; what is beyond is counted.
 // Writing never fails on account of the hold.
 func (r *Repl) Writer(w io.Writer) io.Writer { return r.screen.writer(w) }
 

@@ -5,18 +5,31 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
+)
+
+const (
+	// showEvery is how long the program's output waits while a line is edited, so that a line can be typed beside a handler that
+	// prints without end.
+	showEvery = 200 * time.Millisecond
+	// eraseLine takes the line that is edited off a terminal.
+	eraseLine = "\r\x1b[K"
 )
 
 // screen shares the terminal between the line editor and the program: while a line is edited, what the program
-// writes is held, up to limit bytes, and what comes after that is counted until the line is done.
+// writes is held, up to limit bytes, until it is shown above that line, some times a second, or the line is done. What comes beyond
+// the limit is counted.
 type screen struct {
-	mu      sync.Mutex
-	notices io.Writer // takes the notice about what was not held
-	limit   int
-	holding bool
-	held    []piece
-	bytes   int
-	lost    int
+	mu       sync.Mutex
+	notices  io.Writer // takes the notice about what was not held
+	terminal io.Writer // that the line is edited on; nil: there is none, and nothing is shown before the line is done
+	redraw   func()    // has the editor draw its line anew
+	pending  bool      // show will be called
+	limit    int
+	holding  bool
+	held     []piece
+	bytes    int
+	lost     int
 	// open is the writer whose last line has no newline yet: the editor would draw over it.
 	open io.Writer
 }
@@ -28,6 +41,13 @@ type piece struct {
 }
 
 func newScreen(notices io.Writer, limit int) *screen { return &screen{notices: notices, limit: limit} }
+
+// showOn has held output shown on the terminal while a line is edited there.
+func (s *screen) showOn(terminal io.Writer, redraw func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.terminal, s.redraw = terminal, redraw
+}
 
 // screenWriter is one of the program's streams on the screen.
 type screenWriter struct {
@@ -54,6 +74,10 @@ func (sw screenWriter) Write(p []byte) (int, error) {
 // keep holds as much of p as there is room for. Once something was lost nothing more is held, so that what is
 // printed later has no holes.
 func (s *screen) keep(w io.Writer, p []byte) {
+	if s.redraw != nil && !s.pending {
+		s.pending = true
+		time.AfterFunc(showEvery, s.show)
+	}
 	room := s.limit - s.bytes
 	if s.lost > 0 {
 		room = 0
@@ -87,11 +111,30 @@ func (s *screen) hold() {
 	s.holding = true
 }
 
+// show prints what was held above the line that is edited.
+func (s *screen) show() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending = false
+	if !s.holding || len(s.held) == 0 {
+		return
+	}
+	_, _ = io.WriteString(s.terminal, eraseLine) // as with any print to a terminal that is gone
+	s.print()
+	s.closeLine()
+	s.redraw()
+}
+
 // release prints what was held and lets output through again.
 func (s *screen) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.holding = false
+	s.print()
+}
+
+// print prints what was held.
+func (s *screen) print() {
 	for _, p := range s.held {
 		_, _ = s.write(p.w, p.data) // as with any print to a terminal that is gone
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/peterh/liner"
 )
@@ -70,6 +71,9 @@ func (t *terminal) remember(line string) {
 		t.line.AppendHistory(line)
 	}
 }
+
+// redrawLine has liner draw its line anew, wherever the cursor is: as when the window's size changes.
+func redrawLine() { _ = syscall.Kill(os.Getpid(), syscall.SIGWINCH) }
 
 func (t *terminal) close() error {
 	err := t.line.Close()

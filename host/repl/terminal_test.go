@@ -40,6 +40,15 @@ func promptMain(history string) int {
 		fmt.Fprint(r.Writer(os.Stdout), L.CheckString(1))
 		return 0
 	}))
+	L.SetGlobal("ticks", L.NewFunction(func(*lua.LState) int {
+		go func() {
+			for n := 1; ; n++ {
+				fmt.Fprintf(r.Writer(os.Stdout), "tick %d\n", n)
+				time.Sleep(20 * time.Millisecond)
+			}
+		}()
+		return 0
+	}))
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
 	go func() {
@@ -139,6 +148,10 @@ func TestTerminal(t *testing.T) {
 		{"emit 'no newline'\r", []string{"no newline\r\n", "> "}},
 		{"emit 'spinning' while true do end\r", []string{"\r\nspinning"}},
 		{ctrlC, []string{"prompt:1: interrupted", "> "}},
+		// What comes while nothing is typed is shown, and a line that is half typed stays.
+		{"ticks()\r", []string{"\r\ntick 10\r\n", "\r\ntick 40\r\n", "> "}},
+		{"6*", []string{"tick 60\r\n", "> 6*"}},
+		{"7\r", []string{"\r\n42\r\n", "tick 80\r\n", "> "}},
 		{ctrlD, []string{"closed"}},
 	} {
 		if _, err := io.WriteString(person, step.types); err != nil {
@@ -154,7 +167,7 @@ func TestTerminal(t *testing.T) {
 		t.Errorf("terminal modes %+v, were %+v (%v)", after, before, err)
 	}
 	data, err := os.ReadFile(history)
-	want := "6*7\nstring.format('%d', 5)\nfor i = 1, 2 do\nemit 'no newline'\nemit 'spinning' while true do end\n"
+	want := "6*7\nstring.format('%d', 5)\nfor i = 1, 2 do\nemit 'no newline'\nemit 'spinning' while true do end\nticks()\n6*7\n"
 	if string(data) != want || err != nil {
 		t.Errorf("history = %q, %v", data, err)
 	}
