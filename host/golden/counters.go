@@ -169,3 +169,36 @@ func orRoot(path string) string {
 	}
 	return path
 }
+
+// choice names keys of objects, also of those in a list; nil: the whole value.
+type choice map[string]choice
+
+// counted is what an empty object takes of a summary: what was counted, and nothing that differs from run to run, as times, rates,
+// paths, the number of bursts and figures of the process do.
+var counted = choice{"exit_code": nil, "cause": nil, "sessions": {"name": nil, "imbalance": nil, "ledger": {"metrics": nil, "lines": {
+	"kind": nil, "name": nil, "queue": nil, "queue_id": nil, "in": nil, "in_bytes": nil, "out": nil, "out_bytes": nil, "held": nil,
+	"dropped": nil, "flows": nil}}}}
+
+// of is the chosen part of a JSON value.
+func (c choice) of(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		if c == nil {
+			break
+		}
+		out := map[string]any{}
+		for key, inner := range c {
+			if found, ok := v[key]; ok {
+				out[key] = inner.of(found)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = c.of(v[i])
+		}
+		return out
+	}
+	return value
+}

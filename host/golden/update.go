@@ -11,7 +11,7 @@ import (
 )
 
 // update makes the golden files say what the script did and returns the names of those it changed. Patterns that
-// still match stay, counters keep their choice of keys (an empty object takes all), and NAME.args and NAME.files
+// still match stay, counters keep their choice of keys (an empty object takes those of counted), and NAME.args and NAME.files
 // are the author's alone.
 func update(c testCase, want expectation, got outcome, box sandbox) ([]string, error) {
 	u := updater{c: c}
@@ -125,7 +125,7 @@ func (u *updater) counters(want expectation, box sandbox) {
 		return
 	}
 	golden, err := decodeJSON(want.counters)
-	chosen := summary
+	chosen := counted.of(summary)
 	if object, ok := golden.(map[string]any); err == nil && (!ok || len(object) > 0) {
 		if len(diffJSON("", golden, summary)) == 0 {
 			return // nothing to say, and the author's layout stays
