@@ -826,6 +826,7 @@ typedef enum dq_extra {
     DQ_EXTRA_SKIPPED,       // batches of which nothing came between two others
     DQ_EXTRA_EXPECTED,      // cells that should have come; of the first and the last batch those that came
     DQ_EXTRA_MISSING,       // cells of these that did not
+    DQ_EXTRA_CUT,           // cells of the first and the last batch that are in neither
     DQ_EXTRA_RESYNCS,       // times that the stream was found at another place
     DQ_EXTRA_OBJECTS,       // objects uploaded
     DQ_EXTRA_RETRIES,       // requests of uploads that were made again

@@ -122,6 +122,7 @@ static const char *const extras[DQ_EXTRAS] = {
     [DQ_EXTRA_SKIPPED] = "skipped",
     [DQ_EXTRA_EXPECTED] = "expected",
     [DQ_EXTRA_MISSING] = "missing",
+    [DQ_EXTRA_CUT] = "cut",
     [DQ_EXTRA_RESYNCS] = "resyncs",
     [DQ_EXTRA_OBJECTS] = "objects",
     [DQ_EXTRA_RETRIES] = "retries",

@@ -29,7 +29,7 @@ static void account(dqi_reorder *r, const dqi_batch *b) {
     if (a->flags & DQ_AGGREGATE_TIMEOUT) dqi_add(&x[DQ_EXTRA_TIMEOUTS], 1);
     if (a->flags & DQ_AGGREGATE_PUSHED) dqi_add(&x[DQ_EXTRA_PUSHED], 1);
     dqi_add(&x[DQ_EXTRA_EXPECTED], cut ? a->present_cells : a->cells);
-    if (!cut) dqi_add(&x[DQ_EXTRA_MISSING], a->cells - a->present_cells);
+    dqi_add(&x[cut ? DQ_EXTRA_CUT : DQ_EXTRA_MISSING], a->cells - a->present_cells);
     dqi_spread_note(&r->took, (uint64_t)(dq_now(r->stage->session) - b->opened_ns));
     if (r->by_source) dqi_reorder_sources_account(r, b, cut);
     dqi_gauge_add(&r->held, -(int64_t)a->packets);

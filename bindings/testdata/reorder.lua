@@ -76,6 +76,7 @@ do
   local l = s:run{ seconds = 0.01 }
   assert(#got == 1 and got[1] == "4 101001 true true", got[1])
   assert(l.reorder1.dropped_by.bad_place == 1 and l.reorder1.timeouts == 1)
+  assert(l.reorder1.missing == 0 and l.reorder1.expected == 3 and l.reorder1.cut == 3) -- 101001 of the first batch came
   local by = l.reorder1.source
   assert(by[0].packets == 1 and by[2].packets == 1 and by[3].packets == 0 and by[3].dropped == 1 and by[0].missing == 0)
   has(l.failed[1], "reorder1.source.5.missing has no value: nothing came of it")

@@ -11,6 +11,17 @@ import (
 // mostSources is how many sources of a stage are shown, those that lost most; in the full form all are.
 const mostSources = 5
 
+// cuts says what of a stream's first and last batch did not come, which counts as no loss.
+func (s *Session) cuts(b *strings.Builder) {
+	for i := range s.Ledger.Lines {
+		l := &s.Ledger.Lines[i]
+		if n := l.Extra.Get("cut"); n > 0 {
+			fmt.Fprintf(b, "  cut of %s: %s of its first and last batch did not come; the stream was joined and left within these, so they don't count as missing\n",
+				l.Title(), counted(n, "part"))
+		}
+	}
+}
+
 // sources says which sources of reorder stages lost something.
 func (s *Session) sources(b *strings.Builder, st Style) {
 	most := mostSources

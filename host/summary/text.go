@@ -109,6 +109,7 @@ func (s *Session) text(b *strings.Builder, st Style) {
 	s.ledger(b, st)
 	s.drops(b, st)
 	s.sources(b, st)
+	s.cuts(b)
 	s.timings(b, st)
 	s.distributions(b, st)
 	for i := range s.Ledger.Faults {
