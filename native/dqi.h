@@ -486,6 +486,7 @@ struct dqi_engine_ops {
     int (*conn_close)(dq_iface *i, uint32_t conn);
     int (*conn_read)(dq_iface *i, uint32_t conn, dq_conn_info *out);
     int (*conn_setsockopt)(dq_iface *i, uint32_t conn, int level, int option, const void *v, uint32_t len);
+    void (*captured)(dq_iface *i); // what it receives will be in a capture; may be NULL
 };
 
 extern const dqi_engine_ops dqi_engine_loop;

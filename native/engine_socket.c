@@ -486,4 +486,5 @@ const dqi_engine_ops dqi_engine_socket = {
     .conn_close = dqi_sock_conn_close,
     .conn_read = dqi_sock_conn_read,
     .conn_setsockopt = dqi_sock_set_option,
+    .captured = dqi_sock_captured,
 };

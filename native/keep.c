@@ -2,9 +2,9 @@
 // pool, so a script that keeps one packet in a hundred would soon hold the region. Such packets are copied to
 // buffers of their own, in groups that kept packets share.
 #include "burst.h"
+#include "ends.h"
 #include "region.h"
 
-#include <netinet/in.h>
 #include <string.h>
 
 // A buffer of the region's spare group, with a holder of its own, or DQI_NO_BUF.
@@ -21,7 +21,7 @@ static bool copy_packet(dq_burst *c, const dq_burst *b, uint32_t i, dq_region *r
     uint32_t id = spare_buf(r), at = c->n;
     if (id == DQI_NO_BUF) return false;
     uint8_t *base = b->session->base, *to = base + dqi_buf_off(r, id);
-    memcpy(to - DQ_HEADROOM, dqi_burst_peer_addr(b, i), sizeof(struct sockaddr_in6));
+    memcpy(to - DQ_HEADROOM, dqi_burst_peer_addr(b, i), sizeof(dqi_ends));
     memcpy(to, base + b->off[0][i], b->len[0][i]);
     c->off[0][at] = dqi_buf_off(r, id);
     c->len[0][at] = b->len[0][i];

@@ -190,13 +190,13 @@ static int add_frame(dqi_pcap_file *p, const source *from, dqi_file_tally *tally
 
 // One record with bytes [at, at + n) of the payload behind made-up headers.
 static int add_part(dqi_pcap_file *p, const source *from, uint32_t at, uint32_t n, bool last, bool cut,
-                    dqi_talk *talk, const dqi_endpoint *peer, dqi_file_tally *tally) {
+                    dqi_talk *talk, const dqi_endpoint ends[2], dqi_file_tally *tally) {
     int err = 0;
     uint8_t *rec =
         dqi_block_room(&p->file, head_bytes(p) + DQI_PSEUDO_MAX_HEADER + n + tail_bytes(p), tally, &err);
     if (!rec) return err;
     uint8_t *frame = rec + head_bytes(p);
-    uint32_t header = dqi_pseudo_put(talk, peer, frame, n);
+    uint32_t header = dqi_pseudo_put(talk, &ends[0], &ends[1], frame, n);
     dqi_gather(from->b, from->i, at, frame + header, n);
     uint32_t len = header + n;
     dqi_pseudo_seal(frame, len);
@@ -210,14 +210,15 @@ static int add_payload(dqi_pcap_file *p, const source *from, dqi_file_tally *tal
     if (!p->talks && !(p->talks = dqi_talks_new())) return -ENOMEM;
     dqi_talk *talk = dqi_talks_of(p->talks, from->b);
     // What came with the packet holds longer than the connection.
-    dqi_endpoint peer = dqi_endpoint_of(dqi_burst_peer_addr(from->b, from->i));
-    if (peer.family == 0) peer = talk->peer;
+    dqi_endpoint ends[] = {dqi_endpoint_of(dqi_burst_peer_addr(from->b, from->i)),
+                           dqi_talk_to(talk, from->b, from->i)};
+    if (ends[0].family == 0) ends[0] = talk->peer;
     uint32_t left = dqi_packet_len(from->b, from->i), at = 0;
     do {
         uint32_t n = left < DQI_PSEUDO_MAX_PAYLOAD ? left : DQI_PSEUDO_MAX_PAYLOAD;
         // What no datagram can hold is cut; a stream goes on in the next record.
         bool last = n == left || !talk->tcp;
-        int err = add_part(p, from, at, n, last, last && n < left, talk, &peer, tally);
+        int err = add_part(p, from, at, n, last, last && n < left, talk, ends, tally);
         if (err != 0) return err;
         at += n;
         left = last ? 0 : left - n;

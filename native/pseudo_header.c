@@ -1,11 +1,13 @@
 // pseudo_header.c: made-up headers, so that a capture of a socket opens in the usual tools.
 //
 // The kernel delivers payloads. What it took off is rebuilt from what is known: the peer's address of each
-// packet (or of the connection) and the local one. What is not known is 0.0.0.0 (or ::) and port 0. MAC
+// packet (or of the connection) and the local one, which of a socket at any address each datagram has of its
+// own. What is not known is 0.0.0.0 (or ::) and port 0. MAC
 // addresses are locally administered, 02:00 followed by the last four bytes of the IP address. TCP sequence
 // numbers start at 1 and run with the bytes written, so that a reader can follow the stream. Lengths and
 // checksums are right. Writer's thread.
 #include "pseudo_header.h"
+#include "ends.h"
 #include "packet.h"
 
 #include <arpa/inet.h>
@@ -157,9 +159,26 @@ static uint32_t put_transport(uint8_t *p, dqi_talk *talk, uint16_t src_port, uin
     return DQI_TCP_LEN;
 }
 
-uint32_t dqi_pseudo_put(dqi_talk *talk, const dqi_endpoint *from, uint8_t *dst, uint32_t n) {
+dqi_endpoint dqi_talk_to(const dqi_talk *talk, const dq_burst *b, uint32_t i) {
+    static const uint8_t any[16] = {0};
+    dqi_endpoint to = talk->local;
+    if (talk->tcp || b->queue->iface->ops != &dqi_engine_socket || b->queue->conf.dir != DQ_RX ||
+        memcmp(to.ip, any, sizeof any) != 0)
+        return to;
+    const dqi_ends *ends = (const dqi_ends *)(const void *)dqi_burst_peer_addr(b, i);
+    if (!ends || ends->to_family == 0) return to;
+    struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_port = htons(to.port)};
+    struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htons(to.port)};
+    memcpy(&a6.sin6_addr, ends->to, 16);
+    memcpy(&a4.sin_addr, ends->to, 4);
+    return dqi_endpoint_of(ends->to_family == AF_INET6 ? &a6
+                                                       : (const struct sockaddr_in6 *)(const void *)&a4);
+}
+
+uint32_t dqi_pseudo_put(dqi_talk *talk, const dqi_endpoint *from, const dqi_endpoint *to, uint8_t *dst,
+                        uint32_t n) {
     static const dqi_endpoint nobody = {0};
-    const dqi_endpoint *src = from, *to = &talk->local;
+    const dqi_endpoint *src = from;
     int32_t family = src->family ? src->family : to->family;
     bool v6 = family == AF_INET6;
     uint16_t src_port = src->port, dst_port = to->port;

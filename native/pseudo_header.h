@@ -35,10 +35,13 @@ void dqi_talks_free(dqi_talks *t);
 // until the next call.
 dqi_talk *dqi_talks_of(dqi_talks *t, const dq_burst *b);
 
-// Writes the headers of a packet from `from` (family 0: unknown) to the talk's local address with n <=
-// MAX_PAYLOAD bytes of payload to dst, without checksums; TCP moves on by n. Their length: at most
-// MAX_HEADER.
-uint32_t dqi_pseudo_put(dqi_talk *talk, const dqi_endpoint *from, uint8_t *dst, uint32_t n);
+// Writes the headers of a packet from `from` (family 0: unknown) to `to` with n <= MAX_PAYLOAD bytes of
+// payload to dst, without checksums; TCP moves on by n. Their length: at most MAX_HEADER.
+uint32_t dqi_pseudo_put(dqi_talk *talk, const dqi_endpoint *from, const dqi_endpoint *to, uint8_t *dst,
+                        uint32_t n);
+// Where packet i of b was sent to: the talk's local address, and the datagram's own where that is any
+// address.
+dqi_endpoint dqi_talk_to(const dqi_talk *talk, const dq_burst *b, uint32_t i);
 // Sets the checksums of a frame of len bytes, once the payload lies behind its headers.
 void dqi_pseudo_seal(uint8_t *frame, uint32_t len);
 // From a struct sockaddr_in or sockaddr_in6 (NULL: unknown). IPv4 in IPv6 counts as IPv4.

@@ -11,6 +11,7 @@
 // stay where they are. The queue is one holder of each super-buffer in its stock and of each waiting
 // message's.
 #include "socket_state.h"
+#include "ends.h"
 #include "region.h"
 
 #include <errno.h>
@@ -280,7 +281,7 @@ static uint32_t copy_out(dqi_sock_rx *r, uint32_t len) {
     uint32_t id = dqi_spare_take(r->region, &r->aside), first = (uint32_t)v[0].iov_len, here = 0;
     if (id == DQI_NO_BUF) return id;
     uint8_t *to = at_off(r, dqi_buf_off(r->region, id));
-    memcpy(to - DQ_HEADROOM, r->msgs[r->at].msg_hdr.msg_name, sizeof(dqi_sockaddr));
+    memcpy(to - DQ_HEADROOM, r->msgs[r->at].msg_hdr.msg_name, sizeof(dqi_ends));
     if (r->pos < first) here = first - r->pos;
     memcpy(to, (const uint8_t *)v[0].iov_base + r->pos, here);
     memcpy(to + here, (const uint8_t *)v[1].iov_base + (r->pos + here - first), len - here);

@@ -48,6 +48,18 @@ static void enlarge_buffers(dqi_sock *s, int fd) {
                  s->iface->conf.name, rx >> 10, tx >> 10, BUFFER_BYTES >> 10, BUFFER_BYTES, BUFFER_BYTES);
 }
 
+void dqi_sock_captured(dq_iface *i) {
+    const dqi_sock *s = i->engine;
+    for (uint32_t k = 0; k < s->n_base; k++) {
+        const dqi_sconn *c = s->base[k];
+        if (!dqi_addr_is_any(&c->local)) continue; // else all go to that address
+        if (c->local.sa.sa_family == AF_INET6)
+            set_int(c->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+        else
+            set_int(c->fd, IPPROTO_IP, IP_PKTINFO, 1);
+    }
+}
+
 int dqi_sock_new_fd(dqi_sock *s, int family) {
     bool udp = dqi_sock_is_udp(s);
     int fd = socket(family, (udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

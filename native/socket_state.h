@@ -257,6 +257,9 @@ static inline uint32_t dqi_conn_id(const dqi_sconn *c) {
 // A non-blocking socket of this family for the interface, its options set; or -errno.
 int dqi_sock_new_fd(dqi_sock *s, int family);
 // The setsockopt of the engine table.
+// Has the kernel tell of each datagram where it was sent to, where the sockets take what goes to any address.
+// For captures alone: it costs a control message each. Control thread.
+void dqi_sock_captured(dq_iface *i);
 int dqi_sock_set_option(dq_iface *i, uint32_t conn, int level, int option, const void *v, uint32_t len);
 
 // ---- socket_open.c: control thread, may block -------------------------------------------------------------

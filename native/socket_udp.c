@@ -4,6 +4,7 @@
 // sender's address into that buffer's headroom. When the region has no buffer left, datagrams stay with the
 // kernel, which counts what it has to drop.
 #include "socket_state.h"
+#include "ends.h"
 #include "region.h"
 
 #include <errno.h>
@@ -49,10 +50,27 @@ static void close_gaps(dqi_sock_rx *r, uint32_t n) {
     }
 }
 
+// Where a datagram was sent to, from a control message about that.
+static void note_to(dqi_ends *ends, struct cmsghdr *h) {
+    if (h->cmsg_level == IPPROTO_IP && h->cmsg_type == IP_PKTINFO) {
+        struct in_pktinfo info;
+        memcpy(&info, CMSG_DATA(h), sizeof info);
+        ends->to_family = AF_INET;
+        memcpy(ends->to, &info.ipi_addr, sizeof info.ipi_addr);
+    } else if (h->cmsg_level == IPPROTO_IPV6 && h->cmsg_type == IPV6_PKTINFO) {
+        struct in6_pktinfo info;
+        memcpy(&info, CMSG_DATA(h), sizeof info);
+        ends->to_family = AF_INET6;
+        memcpy(ends->to, &info.ipi6_addr, sizeof info.ipi6_addr);
+    }
+}
+
 // The kernel's stamp, 0: none; and the length of the datagrams that the message consists of, 0: it is one.
 static uint32_t parse(struct msghdr *m, int64_t *stamp) {
+    dqi_ends *ends = m->msg_name; // NULL: it has no buffer
     int size = 0;
     *stamp = 0;
+    if (ends) ends->to_family = 0;
     for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
         if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_TIMESTAMPNS) {
             struct timespec t;
@@ -60,6 +78,8 @@ static uint32_t parse(struct msghdr *m, int64_t *stamp) {
             *stamp = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
         } else if (h->cmsg_level == IPPROTO_UDP && h->cmsg_type == UDP_GRO) {
             memcpy(&size, CMSG_DATA(h), sizeof size);
+        } else if (ends) {
+            note_to(ends, h);
         }
     }
     return size > 0 ? (uint32_t)size : 0;

@@ -2,12 +2,13 @@
 // own: what came may be read by others, and has no room to grow.
 #include "burst.h"
 #include "convert.h"
+#include "ends.h"
 #include "payload.h"
 #include "region.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef struct converter {
     dq_convert_conf conf;
@@ -38,8 +39,8 @@ static void copy_columns(dq_burst *out, const dq_burst *in, uint32_t i) {
     out->ts[k] = in->ts[i];
     if (in->timed) out->tx_time[k] = in->tx_time[i];
     if (!dqi_of_payloads(in)) return;
-    const struct sockaddr_in6 *peer = dqi_burst_peer_addr(in, i);
-    if (peer) *dqi_burst_peer_addr(out, k) = *peer;
+    const void *ends = dqi_burst_peer_addr(in, i);
+    if (ends) memcpy(dqi_burst_peer_addr(out, k), ends, sizeof(dqi_ends));
 }
 
 // Appends what packet i becomes to out, which has a buffer for it. CONVERTED, or the reason why not.

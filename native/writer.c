@@ -317,6 +317,10 @@ static bool init_lanes(dqi_writer *w) {
     return ok;
 }
 
+static bool is_capture(const dq_writer_conf *c) {
+    return c->kind == DQ_WRITE_PCAP || c->kind == DQ_WRITE_PCAPNG;
+}
+
 int dq_stage_writer(dq_session *s, const char *name, const dq_writer_conf *conf, dq_stage **out,
                     dq_diag *diag) {
     int err = dqi_writer_check(name, conf, diag);
@@ -332,5 +336,7 @@ int dq_stage_writer(dq_session *s, const char *name, const dq_writer_conf *conf,
     err = ok ? dqi_stage_add(s, name, &writer_ops, w, out, diag)
              : dqi_fail(diag, DQ_ESYS - ENOMEM, "writer %s: no memory", name);
     if (err != DQ_OK) destroy(w);
+    for (uint32_t i = 0; err == DQ_OK && is_capture(conf) && i < s->n_ifaces; i++)
+        if (s->ifaces[i]->ops->captured) s->ifaces[i]->ops->captured(s->ifaces[i]);
     return err;
 }
