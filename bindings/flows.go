@@ -131,7 +131,7 @@ func (side *flowSide) listFlows(c *call) int {
 		}
 		list.Append(t)
 	}
-	return c.push(list)
+	return c.push(c.rt.shown(list))
 }
 
 // plainMatch gives a match as a configuration has it.

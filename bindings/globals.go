@@ -3,6 +3,7 @@ package bindings
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -108,6 +109,12 @@ func (rt *Runtime) strictGlobals() {
 			if m.name == key {
 				return fmt.Sprintf("unknown global '%s': it is a module (local %s = require \"%s\")", key, key, key)
 			}
+		}
+		if slices.ContainsFunc(daqiriModule, func(e entry) bool { return e.name == key }) {
+			return fmt.Sprintf("unknown global '%s': it is a function of the module (daqiri.%[1]s)", key)
+		}
+		if key == "exit" || key == "quit" {
+			return fmt.Sprintf("unknown global '%s': os.exit() ends the program, and Ctrl-D a prompt", key)
 		}
 		var known []string
 		g.ForEach(func(k, _ lua.LValue) { known = append(known, k.String()) })

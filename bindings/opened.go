@@ -202,7 +202,7 @@ func (o *Opened) begin(rt *Runtime) error {
 	if o.Started() {
 		return nil
 	}
-	if err := o.stray(rt); err != nil {
+	if err := o.stray(rt, o.s.Thresholds()); err != nil {
 		return err
 	}
 	rt.hearOfServers(o)

@@ -131,15 +131,30 @@ func (rt *Runtime) index(L *lua.LState, t *liveType) int {
 	return 0
 }
 
-// lines is a Lua list of texts, which print and the prompt show line by line.
-func (rt *Runtime) lines(texts []string) *lua.LTable {
-	t, meta := rt.list(texts), rt.root.NewTable()
+// shown has print and the prompt show a list item by item, a line each.
+func (rt *Runtime) shown(t *lua.LTable) *lua.LTable {
+	meta := rt.root.NewTable()
 	meta.RawSetString("__tostring", rt.root.NewFunction(func(L *lua.LState) int {
-		L.Push(lua.LString(strings.Join(texts, "\n")))
+		var items []string
+		list := L.CheckTable(1)
+		for i := 1; i <= list.Len(); i++ {
+			items = append(items, rt.itemText(L, list.RawGetInt(i)))
+		}
+		L.Push(lua.LString(strings.Join(items, "\n")))
 		return 1
 	}))
 	t.Metatable = meta
 	return t
+}
+
+// itemText is an item of a list as text: JSON, where it is a table of plain values.
+func (rt *Runtime) itemText(L *lua.LState, v lua.LValue) string {
+	if t, ok := v.(*lua.LTable); ok {
+		if text, err := appendJSON(nil, t, 0); err == nil {
+			return string(text)
+		}
+	}
+	return rt.text(L, v)
 }
 
 // list is a Lua list of texts.

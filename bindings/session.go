@@ -73,7 +73,7 @@ func sessionInterfaces(c *call) int {
 	for _, i := range o.s.Interfaces() {
 		t.Append(c.rt.newObject(&iface{i, o}))
 	}
-	return c.push(t)
+	return c.push(c.rt.shown(t))
 }
 
 // interfaceName reads an interface or its name; the only interface where the argument is absent.
@@ -137,7 +137,7 @@ func sessionQueues(rx bool) function {
 		for _, q := range list {
 			t.Append(c.rt.newLasting(o.queue(q)))
 		}
-		return c.push(t)
+		return c.push(c.rt.shown(t))
 	}
 }
 
@@ -175,7 +175,7 @@ func sessionClock(c *call) int {
 }
 
 func sessionReport(c *call) int {
-	return c.push(c.rt.lines(selfSession(c).s.Report()))
+	return c.push(c.rt.shown(c.rt.list(selfSession(c).s.Report())))
 }
 
 func sessionLog(c *call) int {
@@ -209,7 +209,7 @@ func sessionThreshold(c *call) int {
 	opts := c.options(2, "abort", "after")
 	after, _ := opts.seconds("after")
 	t := stats.Threshold{Expr: c.str(1, "condition"), After: float64(after) / 1e9, Abort: opts.bool("abort", false)}
-	err := o.misnamed(t)
+	err := o.misnamed(c.rt, t)
 	if err == nil {
 		err = o.s.Thresholds().Add(t)
 	}
@@ -221,7 +221,7 @@ func sessionThreshold(c *call) int {
 
 // misnamed finds figures that the ledger will never have, of objects that it has: said now, and not after a long run.
 // Other names may yet come, from stages and metrics.
-func (o *Opened) misnamed(t stats.Threshold) error {
+func (o *Opened) misnamed(rt *Runtime, t stats.Threshold) error {
 	var alone stats.Thresholds
 	if err := alone.Add(t); err != nil {
 		return err
@@ -234,14 +234,17 @@ func (o *Opened) misnamed(t stats.Threshold) error {
 			}
 		}
 	}
+	if o.Started() {
+		return o.stray(rt, &alone)
+	}
 	return nil
 }
 
-// stray finds thresholds that no run will meet, before it: with names that the ledger does not have, though it has one like them.
+// stray finds thresholds that no run will meet, at its start or when they are added: with names that the ledger does not have, though it has one like them.
 // Metrics get their values while it runs; of one whose name has dots, as those of the ledger's figures, a line is logged.
-func (o *Opened) stray(rt *Runtime) error {
+func (o *Opened) stray(rt *Runtime, thresholds *stats.Thresholds) error {
 	l := o.Ledger()
-	for _, r := range o.s.Thresholds().Check(l) {
+	for _, r := range thresholds.Check(l) {
 		for _, missing := range r.Missing {
 			name, _, _ := strings.Cut(missing, " ")
 			switch near := suggest.Nearest(name, l.Names()); {

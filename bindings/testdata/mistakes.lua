@@ -71,6 +71,18 @@ assert(tostring(sum.port):find("rx.burst_size.p50 = 2\n"), tostring(sum.port))
 text = tostring(s:report())
 assert(#s:report() > 1 and text == table.concat(s:report(), "\n"), text)
 
+t.equal(tostring(s:interfaces()), "interface port")
+t.equal(tostring(s:rx_queues("port")), "queue port/rx")
+t.equal(tostring(s:tx_queues("port")), "queue port/tx")
+
+local i = s:interface("port")
+t.equal(tostring(i:flows()), "")
+assert(tostring(i:tx_flows()) == "")
+
+-- Names that are at home elsewhere.
+t.raises("unknown global 'sleep': it is a function of the module (daqiri.sleep)", function() sleep(1) end)
+t.raises("unknown global 'quit': os.exit() ends the program, and Ctrl-D a prompt", function() quit() end)
+
 -- Regions: one that a stage uses is used.
 assert(text:find('region "spare" is used by no queue and no reorder config, and by no stage of the script', 1, true), text)
 assert(not text:find('"batches" is used by no', 1, true), text)
@@ -79,6 +91,11 @@ assert(not text:find('"batches" is used by no', 1, true), text)
 local other = daqiri.open(config(receiving))
 other:threshold("prot.rx.dropped == 0")
 t.raises('threshold "prot.rx.dropped == 0": prot.rx.dropped has no value; did you mean "port.rx.dropped"?', other.run, other, { seconds = 1 })
+other:close()
+
+other = daqiri.open(config(receiving))
+other:start()
+t.raises('did you mean "port.rx.dropped"?', function() other:threshold("prot.rx.dropped == 0") end)
 other:close()
 
 -- A session that only transmits has received nothing.

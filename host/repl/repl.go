@@ -73,7 +73,9 @@ func (r *Repl) Start() error {
 	var err error
 	if r.opts.Interactive {
 		r.source, err = newTerminal(r.opts.HistoryFile, r.complete)
-		r.screen.showOn(r.opts.Stdout, redrawLine)
+		if canRedraw() {
+			r.screen.showOn(r.opts.Stdout, redrawLine)
+		}
 		if r.opts.Greeting != "" {
 			fmt.Fprintln(r.Writer(r.opts.Stdout), r.opts.Greeting)
 		}

@@ -72,6 +72,9 @@ func (t *terminal) remember(line string) {
 	}
 }
 
+// canRedraw says whether redrawLine works: not on a dumb terminal, where liner edits nothing.
+func canRedraw() bool { return liner.TerminalSupported() }
+
 // redrawLine has liner draw its line anew, wherever the cursor is: as when the window's size changes.
 func redrawLine() { _ = syscall.Kill(os.Getpid(), syscall.SIGWINCH) }
 
