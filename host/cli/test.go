@@ -59,6 +59,9 @@ func runTests(g *state.Global, f *testFlags, paths []string) error {
 	if f.timeout <= 0 || f.jobs < 0 {
 		return fail(ExitUsage, fmt.Errorf("--timeout %v, --jobs %d: neither may be negative, and a test needs some time", f.timeout, f.jobs))
 	}
+	if err := canWrite(f.junit); err != nil {
+		return fail(ExitUsage, fmt.Errorf("--junit: %w", err))
+	}
 	signals, release := g.Signals()
 	defer release()
 	ctx, cancel := context.WithCancelCause(context.Background())
