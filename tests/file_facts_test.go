@@ -192,7 +192,7 @@ func epoch(t *testing.T, text string) time.Time {
 // pipeScript records into a pipe.
 const pipeScript = `
 local daqiri = require "daqiri"
-local args = daqiri.args{ writer = "pcap", options = "{}" }
+local args = daqiri.args{ writer = "pcap", options = "{}", seconds = 60 }
 local s = daqiri.open()
 local tx, rx = s:tx_queue("loop0"), s:rx_queue("loop0")
 local o = daqiri.from_json(args.options)
@@ -200,7 +200,7 @@ o.name, o.manifest = "disk", false
 s:pipe(rx, args.writer == "pcap" and s:write_pcap(o) or s:write_raw(o))
 tx:transmit{ template = tx:template{ payload_bytes = 1000 }, count = 30000 }
 tx:pace{ pps = 100000 }
-s:run{ packets = 30000, seconds = 60 }
+s:run{ packets = 30000, seconds = args.seconds }
 `
 
 // TestDefaultPolicy records into a pipe that nobody reads. Without a policy a writer never holds its queue up: packets that it has
@@ -208,11 +208,12 @@ s:run{ packets = 30000, seconds = 60 }
 func TestDefaultPolicy(t *testing.T) {
 	for _, c := range []struct {
 		file, writer, options string
+		seconds               string
 		behind                bool
 	}{
-		{"disk.pcap", "pcap", `{}`, true},
-		{"disk.raw", "raw", `{"per": "file"}`, true},
-		{"disk.pcap", "pcap", `{"policy": "wait"}`, false},
+		{"disk.pcap", "pcap", `{}`, "60", true},
+		{"disk.raw", "raw", `{"per": "file"}`, "60", true},
+		{"disk.pcap", "pcap", `{"policy": "wait"}`, "2", false}, // its queue is held up for as long as it may
 	} {
 		t.Run(c.writer+" "+c.options, func(t *testing.T) {
 			t.Parallel()
@@ -229,7 +230,7 @@ func TestDefaultPolicy(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "pipe.lua"), []byte(pipeScript), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command(program, "pipe.lua", "--writer", c.writer, "--options", c.options)
+			cmd := exec.Command(program, "pipe.lua", "--writer", c.writer, "--options", c.options, "--seconds", c.seconds)
 			cmd.Dir = dir
 			out, _ := cmd.CombinedOutput()
 			code, behind := cmd.ProcessState.ExitCode(), strings.Contains(string(out), "dropped disk.behind: ")

@@ -163,11 +163,8 @@ func (b *bench) judge(root string, s sight, said string, failed error) (seen boo
 	if m := notBuilt.FindString(said); m != "" && failed != nil {
 		return false, fmt.Sprintf("does not compile: %s", m)
 	}
-	if m := notRun.FindString(said); m != "" && failed == nil {
-		return false, fmt.Sprintf("%v: %s", s, m)
-	}
 	if failed == nil {
-		return false, fmt.Sprintf("%v: passed", s)
+		return false, strings.TrimSpace(fmt.Sprintf("%v: passed %s", s, notRun.FindString(said)))
 	}
 	b.mu.Lock()
 	sound, known := b.sound[s.String()]
