@@ -666,8 +666,25 @@ static void refuses_contradictions(void) {
     DQ_EQ_STR(diag.text, "flow 3: 0 queues are outside 1..32");
 }
 
+// Of an IPv6 prefix longer than 64 both halves count.
+static void long_prefixes(void) {
+    frame f = {.ip = 6, .proto = 17, .payload_len = 4, .dst = {0xfd, [15] = 1}};
+    dq_match m = {.set = DQ_MATCH_IPV6_DST, .ipv6_dst_prefix = 128};
+    memcpy(m.ipv6_dst, f.dst, 16);
+    uint8_t p[FRAME_MAX];
+    uint32_t len = frame_write(&f, p);
+    dqi_pkt k;
+    dqi_parse(p, len, &k);
+    DQ_CHECK(dqi_match_packet(&m, p, len, &k));
+    m.ipv6_dst[15] = 3;
+    DQ_CHECK(!dqi_match_packet(&m, p, len, &k));
+    m.ipv6_dst_prefix = 126;
+    DQ_CHECK(dqi_match_packet(&m, p, len, &k));
+}
+
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
+    DQ_RUN(long_prefixes);
     DQ_RUN(matches_as_described);
     DQ_RUN(first_match_wins);
     DQ_RUN(runs_of_frames);

@@ -109,6 +109,10 @@ static void silence(void) {
     silent(probe, sizeof probe, in_probe, 1);
     uint8_t out[DQI_NEIGH_MAX];
     DQ_EQ(answer(arp_reply, sizeof arp_reply, out), 0);
+    uint8_t announced[sizeof arp_request]; // somebody has the station's address, and asks for nothing
+    memcpy(announced, arp_request, sizeof announced);
+    announced[31] = 1;
+    DQ_EQ(answer(announced, sizeof announced, out), 0);
     DQ_EQ(answer(advertisement, sizeof advertisement, out), 0);
 }
 

@@ -246,6 +246,7 @@ static void fills_checksums(void) {
         if (f.proto == 6 || f.ip == 6) DQ_CHECK(!dqi_csum_ok(p, &k));
         dqi_csum_fill(p, &k);
         DQ_EQ(dqi_be16(p + f.l4 + (f.proto == 17 ? 6 : 16)), want);
+        if (f.ip == 4) DQ_EQ(slow_sum(p + f.l3, 20 + f.ip_options, 0), 0);
         DQ_CHECK(dqi_csum_ok(p, &k));
         p[f.l4 + 1] ^= 0x10;
         DQ_CHECK(!dqi_csum_ok(p, &k));
@@ -295,8 +296,25 @@ static void updates_incrementally(void) {
     }
 }
 
+// UDP over IPv4 may have no checksum, and stays without one whatever is changed.
+static void updates_no_checksum(void) {
+    frame f = {.ip = 4, .proto = 17, .payload_len = 8};
+    uint8_t p[FRAME_MAX];
+    uint32_t len = frame_write(&f, p);
+    dqi_pkt k;
+    dqi_csum_change c;
+    dqi_parse(p, len, &k);
+    dqi_csum_fill(p, &k);
+    put16(p + f.l4 + 6, 0);
+    dqi_csum_before(&c, p, &k, f.payload_off, f.payload_off + 2);
+    put16(p + f.payload_off, 0x1234);
+    dqi_csum_after(&c, p, &k);
+    DQ_EQ(dqi_be16(p + f.l4 + 6), 0);
+}
+
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
+    DQ_RUN(updates_no_checksum);
     DQ_RUN(parses_what_was_written);
     DQ_RUN(survives_cuts_and_damage);
     DQ_RUN(survives_noise);
