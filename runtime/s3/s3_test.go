@@ -194,3 +194,41 @@ func TestMetadata(t *testing.T) {
 		}
 	}
 }
+
+// TestBytesPerObject: an object ends before it is larger than was said.
+func TestBytesPerObject(t *testing.T) {
+	s := newStore(t)
+	w, _ := s.to(t, s3.Config{BytesPerObject: 250})
+	for k := range 5 {
+		w.Add(packet(byte(k), 100, 5))
+	}
+	w.Close()
+	sizes := map[int]int{}
+	for _, x := range s.of("put") {
+		sizes[len(x.body)]++
+	}
+	if len(sizes) != 2 || sizes[200] != 2 || sizes[100] != 1 {
+		t.Errorf("objects by their bytes: %v", sizes)
+	}
+}
+
+// TestCheck: what is there already, and a key that is wrong, are found before packets move.
+func TestCheck(t *testing.T) {
+	s := newStore(t)
+	w, _ := s.to(t, s3.Config{})
+	defer w.Close()
+	if err := w.Check(false); err != nil {
+		t.Errorf("an empty bucket: %v", err)
+	}
+	s.listed = "run_0"
+	if err := w.Check(false); err == nil || !strings.Contains(err.Error(), "run_0") {
+		t.Errorf("an object of this name: %v", err)
+	}
+	if err := w.Check(true); err != nil {
+		t.Errorf("an object that may be replaced: %v", err)
+	}
+	s.refuse = func(*request) (int, string) { return 403, "SignatureDoesNotMatch" }
+	if err := w.Check(false); err == nil || !strings.Contains(err.Error(), "the secret key is not the one") {
+		t.Errorf("a wrong key: %v", err)
+	}
+}

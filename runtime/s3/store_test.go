@@ -19,6 +19,7 @@ import (
 type store struct {
 	*httptest.Server
 	refuse func(r *request) (status int, code string) // 0: it takes it
+	listed string                                     // the name of an object that is there already
 
 	mu   sync.Mutex
 	seen []*request
@@ -58,6 +59,9 @@ func (s *store) serve(w http.ResponseWriter, r *http.Request) {
 		x.what = "abort"
 	default:
 		x.what, answer = "list", "<ListBucketResult></ListBucketResult>"
+		if s.listed != "" {
+			answer = "<ListBucketResult><Contents><Key>" + s.listed + "</Key><Size>1</Size></Contents></ListBucketResult>"
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
