@@ -31,3 +31,9 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestOneLetter(t *testing.T) {
+	if got := Nearest("x", []string{"y", "id"}); got != "" {
+		t.Errorf("one letter is near %q", got)
+	}
+}
