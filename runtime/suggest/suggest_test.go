@@ -32,7 +32,10 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-func TestOneLetter(t *testing.T) {
+func TestShortWords(t *testing.T) {
+	if got := Nearest("di", []string{"name", "id"}); got != "id" {
+		t.Errorf("two letters exchanged are near %q", got)
+	}
 	if got := Nearest("x", []string{"y", "id"}); got != "" {
 		t.Errorf("one letter is near %q", got)
 	}
