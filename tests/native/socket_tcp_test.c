@@ -617,6 +617,31 @@ static void waits_and_reconnects(bool with_rx) {
 static void reconnects(void) { waits_and_reconnects(true); }
 static void reconnects_without_receive_queues(void) { waits_and_reconnects(false); }
 
+static int64_t mono_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+// A server that hangs up at once isn't called again before retry_connect_s is over. On a busy machine the
+// connection may seem to have lasted: then the next one tells.
+static void pauses_after_a_short_connection(void) {
+    uint16_t port = 0;
+    int listener = peer_bind(SOCK_STREAM, "127.0.0.1", &port);
+    client c = tcp_client("127.0.0.1", port, true, 0);
+    int64_t pause = 0;
+    for (int round = 0; round < 6 && pause < 1000000000; round++) {
+        int fd = peer_accept(&c.r, listener);
+        int64_t from = mono_ns();
+        reset(fd);
+        peer_wait(&c.r, listener);
+        pause = mono_ns() - from;
+    }
+    DQ_CHECK(pause >= 1000000000);
+    close(listener);
+    rig_close(&c.r);
+}
+
 // A server without receive queues hears of its connections all the same.
 static void server_that_only_sends(void) {
     rig r = rig_new(64, 1000);
@@ -1116,6 +1141,7 @@ int main(int argc, char **argv) {
     DQ_RUN(client_with_workers);
     DQ_RUN(reconnects);
     DQ_RUN(reconnects_without_receive_queues);
+    DQ_RUN(pauses_after_a_short_connection);
     DQ_RUN(server_that_only_sends);
     DQ_RUN(nobody_there_until_the_stop);
     DQ_RUN(opens_and_closes_by_hand);
