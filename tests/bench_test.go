@@ -107,9 +107,11 @@ func (b *benchRun) run(script, args string) (got, sent map[string]float64) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	var pairs []string
 	for name, value := range b.values {
-		args = strings.ReplaceAll(args, "{"+name+"}", value)
+		pairs = append(pairs, "{"+name+"}", value)
 	}
+	args = strings.NewReplacer(pairs...).Replace(args) // at once: a folder's name has the test's, with its braces
 	argv := append(append(b.wrap, b.program, "run", "--summary", "none", path), strings.Fields(args)...)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), b.env...)

@@ -54,7 +54,10 @@ func (b broken) Write(p []byte) (int, error) {
 //
 //	code N PROGRAM [ARGS]   run a program that ends with exit code N
 //	portable FILE           replace the work folder in FILE by $WORK, for comparing
+//
+// and $PLAIN is the program without the race detector, for what starts it hundreds of times.
 func TestScripts(t *testing.T) {
+	plain := builtPlain(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "script",
 		RequireExplicitExec: true,
@@ -63,6 +66,8 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("DAQIRI_TEST", "1")
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("GORACE", os.Getenv("GORACE"))
+			e.Setenv("PLAIN", plain)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": runWithCode, "portable": makePortable},

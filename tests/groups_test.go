@@ -85,7 +85,7 @@ func (c *cable) memberships(program, igmp, mld string) {
 	c.t.Helper()
 	c.snooping(igmp, mld)
 	r := c.raw(program, joinScript, rawSender)
-	r.wait("joined")
+	r.wait("\njoined\n") // the line: the word is in an error, too
 	for _, want := range []string{"clash\tnil\tGENERIC_FAILURE", "leave it first", "stranger\tnil\tGENERIC_FAILURE", "it was not joined"} {
 		if !strings.Contains(r.out.String(), want) {
 			c.t.Errorf("the script does not print %q:\n%s", want, r.out.String())

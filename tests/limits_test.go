@@ -88,7 +88,7 @@ s:run{}
 // TestLimits runs each case with 4 GB of addresses: it raises a Lua error, and what comes after goes on as if nothing had been.
 func TestLimits(t *testing.T) {
 	need(t, "capinfos")
-	program := built(t)
+	program := builtPlain(t)
 	for _, c := range limitCases {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

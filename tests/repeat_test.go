@@ -17,7 +17,7 @@ const repeats = 20
 // TestVirtualClockRepeats runs the golden scripts that live on the virtual clock twenty times, all of them with a
 // busy thread on every core: the output, the files and the counters are the same bytes each time.
 func TestVirtualClockRepeats(t *testing.T) {
-	program := built(t)
+	program := builtPlain(t)
 	paths := virtualScripts(t)
 	var done atomic.Bool
 	defer done.Store(true)

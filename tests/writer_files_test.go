@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +79,27 @@ func readManifest(t *testing.T, path string) (m writtenManifest) {
 func frames(t *testing.T, path string) int {
 	t.Helper()
 	out, _ := exec.Command("tshark", "-n", "-r", path, "-T", "fields", "-e", "frame.len").Output()
+	return wholeFrames(t, out)
+}
+
+// framesOf is the sum of frames of many files: a tshark for each of hundreds takes minutes, so that mergecap, which opens all that
+// it is given, puts a hundred at a time together.
+func framesOf(t *testing.T, paths []string) (n int) {
+	t.Helper()
+	for some := range slices.Chunk(paths, 100) {
+		read := exec.Command("sh", append([]string{"-c", `mergecap -a -w - "$@" | tshark -n -r - -T fields -e frame.len`, "sh"}, some...)...)
+		out, err := read.Output()
+		if err != nil {
+			t.Errorf("mergecap and tshark: %v", err)
+		}
+		n += wholeFrames(t, out)
+	}
+	return n
+}
+
+// wholeFrames counts tshark's lines, and fails where one is not of a frame as it was sent.
+func wholeFrames(t *testing.T, out []byte) int {
+	t.Helper()
 	n := bytes.Count(out, []byte("1042\n"))
 	if n != bytes.Count(out, []byte("\n")) {
 		t.Errorf("tshark reads other frames than were sent: %.200s", out)
@@ -306,7 +328,7 @@ func (m *writtenManifest) written() (n int) {
 // TestTwoRunsOneFolder starts a second run where one writes files of the same prefix: it is refused, changes nothing, and the
 // first one's ledger is what tshark reads. When that has ended, another run leaves all of its rotated files as they are.
 func TestTwoRunsOneFolder(t *testing.T) {
-	need(t, "tshark")
+	need(t, "tshark", "capinfos") // mergecap comes with capinfos
 	for _, c := range []struct {
 		options, first string
 		stays          bool // what an earlier run has written
@@ -319,12 +341,9 @@ func TestTwoRunsOneFolder(t *testing.T) {
 		t.Run(c.options, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			total := func() (n int) {
+			total := func() int {
 				files, _ := filepath.Glob(filepath.Join(dir, "disk*.pcap"))
-				for _, path := range files {
-					n += frames(t, path)
-				}
-				return n
+				return framesOf(t, files)
 			}
 			first, out := startWriter(t, dir, c.options, "10000000")
 			waitFor(t, "the first run's packets", func() bool { return larger(filepath.Join(dir, c.first), 50e3) })
