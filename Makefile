@@ -77,7 +77,7 @@ test: deps lint ## run every test
 
 # A collection for each 4 times as much garbage takes a third less time: sessions come and go by the thousand.
 RANDOM_CALLS   = GOGC=400 DAQIRI_FUZZ_SECONDS=30 nice $(call go_test,57) $(ASAN) -run '$(API_TESTS)' ./bindings
-WHOLE_PROGRAMS = $(call go_test,300) -race -skip '$(FORMAT_TESTS)|$(C_TESTS)|$(ARM64_TESTS)' ./tests
+WHOLE_PROGRAMS = $(call go_test,250) -race -skip '$(FORMAT_TESTS)|$(C_TESTS)|$(ARM64_TESTS)' ./tests
 
 MINUTES ?= 10
 
