@@ -25,7 +25,7 @@ func runPairs(ctx context.Context, b *bench, r *Result) error {
 		}
 		f, err := b.last(ctx, d, b.ours("udp_pairs.lua", "--ports", strings.Join(ports, ","), "--size", fmt.Sprint(size),
 			"--seconds", text(d*10/11))...)
-		return received(f, f["missing"]/max(1, f["sent"])), err
+		return received(f, f["missing"]/max(1, f["sent"]), f["offered_pps"]), err
 	}
 	peer := func(ctx context.Context, d time.Duration) (sample, error) { return b.barePairs(ctx, d, n, size) }
 	return r.compare(ctx, ours, peer)
@@ -52,10 +52,10 @@ func (b *bench) barePairs(ctx context.Context, d time.Duration, n, size int) (sa
 		if err := p.finish(); err != nil {
 			return sample{}, err
 		}
-		for _, name := range []string{"packets", "bytes", "missing", "cpu_seconds"} {
+		for _, name := range []string{"packets", "bytes", "missing", "cpu_seconds", "offered_pps"} {
 			sum[name] += f[name]
 		}
 		sum["seconds"] += f["seconds"] / float64(n)
 	}
-	return received(sum, share(sum)), nil
+	return received(sum, share(sum), sum["offered_pps"]), nil
 }

@@ -42,10 +42,12 @@ repeat
   for k = 1, pairs_n do quiet = quiet + last["rx" .. k].rx.packets end
 until quiet == 0
 
-local packets, bytes, sent, got, all = 0, 0, 0, 0, s:stats()
+local packets, bytes, offered, sent, got, all = 0, 0, 0, 0, 0, s:stats()
 for k = 1, pairs_n do
   local rx, tx = "rx" .. k, "tx" .. k
   packets, bytes = packets + m[rx].rx.packets, bytes + m[rx].rx.bytes
+  offered = offered + m[tx].tx.packets
   sent, got = sent + all[tx].tx.packets, got + all[rx].rx.packets
 end
-print(daqiri.json{ packets = packets, bytes = bytes, seconds = m.seconds, cpu_seconds = m.process.cpu_seconds, sent = sent, missing = sent - got })
+print(daqiri.json{ packets = packets, bytes = bytes, seconds = m.seconds, cpu_seconds = m.process.cpu_seconds,
+  offered_pps = offered / m.seconds, sent = sent, missing = sent - got })

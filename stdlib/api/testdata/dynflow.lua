@@ -5,11 +5,9 @@ local ok = rig.ok
 local args = daqiri.args{ clock = "real" }
 local PORT, BURSTS, BATCH = 4096, 32, 16
 
--- The static flow is of a port that nobody sends to.
 ok(api.daqiri_init(rig.config("raw", {
   rig.port("tx_port", "loop0", 1, 1),
-  rig.port("rx_port", "loop1", 2, 1, { rx = { flow_isolation = true, dynamic_flow_capacity = 16,
-    flows = { { name = "nobody", id = 77, match = { udp_dst = 9 }, action = { type = "queue", id = 0 } } } } }),
+  rig.port("rx_port", "loop1", 2, 1, { rx = { flow_isolation = true, dynamic_flow_capacity = 16 } }),
 }, { loopback = { mode = "sw", clock = args.clock } })))
 local tx, rx = api.get_port_id("tx_port"), api.get_port_id("rx_port")
 local sources = 0
