@@ -103,6 +103,8 @@ static void isolated(void) {
     bed_tap_all(&b);
     dq_rule rule = bed_rule(7, 1, 0);
     bed_rules(b.ifaces[1], &rule, 1);
+    rule.match = (dq_match){0}; // whoever asked takes all
+    bed_rules(b.ifaces[0], &rule, 1);
     const dq_ip nobody = {4, {0}}, group = {4, {239, 1, 1, 1}};
     DQ_EQ(answer_for(&b, &nobody, 1), DQ_INVALID_PARAMETER);
     DQ_EQ(answer_for(&b, &group, 1), DQ_INVALID_PARAMETER);
