@@ -382,4 +382,25 @@ static inline bool has_ipv6(void) {
     return ok;
 }
 
+// True when the kernel tells what it dropped and when datagrams came; an emulated one may not.
+static inline bool rig_kernel_tells(void) {
+    uint16_t port = 0;
+    uint32_t info[16];
+    socklen_t len = sizeof info;
+    int on = 1, fd = peer_bind(SOCK_DGRAM, "127.0.0.1", &port),
+        out = peer_connect(SOCK_DGRAM, "127.0.0.1", port);
+    bool ok = getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len) == 0 &&
+              setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) == 0;
+    char buf[8], ctl[64];
+    struct iovec iov = {.iov_base = buf, .iov_len = sizeof buf};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = ctl, .msg_controllen = sizeof ctl};
+    DQ_EQ(send(out, "when", 4, 0), 4);
+    ok =
+        recvmsg(fd, &m, 0) == 4 && CMSG_FIRSTHDR(&m) && CMSG_FIRSTHDR(&m)->cmsg_type == SCM_TIMESTAMPNS && ok;
+    close(fd);
+    close(out);
+    if (!ok) fprintf(stderr, "%s: left out, this kernel does not tell drops and times\n", dq_case);
+    return ok;
+}
+
 #endif

@@ -271,30 +271,9 @@ static void drops_what_is_too_long(void) {
     rig_close(&s.r);
 }
 
-// True when the kernel tells what it dropped and when datagrams came; an emulated one may not.
-static bool kernel_tells(void) {
-    uint16_t port = 0;
-    uint32_t info[16];
-    socklen_t len = sizeof info;
-    int on = 1, fd = peer_bind(SOCK_DGRAM, "127.0.0.1", &port),
-        out = peer_connect(SOCK_DGRAM, "127.0.0.1", port);
-    bool ok = getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len) == 0 &&
-              setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) == 0;
-    char buf[8], ctl[64];
-    struct iovec iov = {.iov_base = buf, .iov_len = sizeof buf};
-    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = ctl, .msg_controllen = sizeof ctl};
-    send_text(out, "when");
-    ok =
-        recvmsg(fd, &m, 0) == 4 && CMSG_FIRSTHDR(&m) && CMSG_FIRSTHDR(&m)->cmsg_type == SCM_TIMESTAMPNS && ok;
-    close(fd);
-    close(out);
-    if (!ok) fprintf(stderr, "%s: left out, this kernel does not tell drops and times\n", dq_case);
-    return ok;
-}
-
 // Without free buffers datagrams stay with the kernel, which counts what it has to drop.
 static void kernel_keeps_what_has_no_buffer(void) {
-    if (!kernel_tells()) return;
+    if (!rig_kernel_tells()) return;
     server s = udp_server("127.0.0.1", 16, 1400);
     int fd = peer_connect(SOCK_DGRAM, "127.0.0.1", s.port), small = 20000;
     DQ_EQ(dq_conn_setsockopt(s.i, 0, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), DQ_OK);
@@ -524,7 +503,7 @@ static void connects_by_hand(void) {
 }
 
 static void stop_takes_in_what_had_come(void) {
-    if (!kernel_tells()) return;
+    if (!rig_kernel_tells()) return;
     server s = udp_server("127.0.0.1", 512, 256);
     int fd = peer_connect(SOCK_DGRAM, "127.0.0.1", s.port);
     for (int k = 0; k < 300; k++)
@@ -559,7 +538,7 @@ static void *send_numbers(void *arg) {
 // Somebody sends as fast as he can, through the stop and the finish: what he got in by the stop is a prefix,
 // but for what the kernel had no room for, which it counted; nothing else is in the account.
 static void a_flood_ends_with_the_stop(bool joined, int workers) {
-    if (!kernel_tells()) return;
+    if (!rig_kernel_tells()) return;
     server s = {.r = rig_new(joined ? 4096 : 512, joined ? 1500 : 256)};
     s.r.workers = workers;
     dq_iface_conf c = rig_conf("flood", DQ_PROTO_UDP, 1, "127.0.0.1", 0, "", 0);
@@ -606,7 +585,7 @@ static void a_flood_joined_with_workers(void) { a_flood_ends_with_the_stop(true,
 
 // What had come by the stop and found no buffer is counted.
 static void stop_counts_what_the_kernel_keeps(void) {
-    if (!kernel_tells()) return;
+    if (!rig_kernel_tells()) return;
     server s = udp_server("127.0.0.1", 16, 256);
     int fd = peer_connect(SOCK_DGRAM, "127.0.0.1", s.port);
     s.r.hold = true;
