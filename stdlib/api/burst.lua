@@ -1,7 +1,6 @@
 -- burst: a burst's metadata and its fields under the names of the reference's structure.
 --
--- Packets and segments count from 0 here, as in the reference. The fields are for reading, but for connection_id and
--- rdma_wr_id; functions change them.
+-- Packets and segments count from 0 here, as in the reference. Fields are read; connection_id and rdma_wr_id are set, too.
 
 local core = require "daqiri.api.core"
 local constants = require "daqiri.api.constants"

@@ -122,4 +122,12 @@ function M.accepted(address, server_port)
   return "NULL_PTR", nil, ("nobody has connected to %s"):format(target)
 end
 
+-- alone says that nobody is there whom a server's packets could go to: a text, or nil.
+function core.alone(port)
+  if not port.server or port.heard then return nil end
+  local there = port.iface:connection().peer ~= ""
+  port.heard = there and port.udp -- who was heard stays
+  if not there then return ("port %d (%s): there is nobody yet to send to"):format(port.id, port.name) end
+end
+
 return M

@@ -154,14 +154,6 @@ function core.finish(state)
   state.finished = true
 end
 
--- alone says that nobody is there whom a server's packets of our own could go to: a text, or nil.
-local function alone(state, port)
-  if not port.server or not state.alloc or port.heard then return nil end
-  local there = port.iface:connection().peer ~= ""
-  port.heard = there and port.udp -- who was heard stays
-  if not there then return ("port %d (%s): there is nobody yet to send to"):format(port.id, port.name) end
-end
-
 -- through sends on the queue, or on the connection that set_connection_id named: true, or nil, a status and a text.
 local function through(state, entry)
   local conn, status, text
@@ -171,7 +163,7 @@ local function through(state, entry)
     if conn.ended then return nil, "CONNECT_FAILURE", conn.ended end
   end
   if not conn or not conn.c then
-    text = alone(state, entry.port)
+    text = state.alloc and core.alone(entry.port)
     if text then return nil, "CONNECT_FAILURE", text end
     return entry.queue:send(state.b)
   end
