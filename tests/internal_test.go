@@ -13,7 +13,7 @@ import (
 // internalFaults are put into the program that TestExitInternal builds, each instead of the text before it.
 var internalFaults = []struct{ file, before, after string }{
 	{"runtime/session/accounts.go", "In: n.In,", "In: n.In + 1,"},
-	{"host/cli/version.go", "_, err := fmt.Fprintf(", "panic(\"a fault on purpose\")\n_, err := fmt.Fprintf("},
+	{"host/cli/version.go", "_, err := io.WriteString(g.Stdout, versionText())", "panic(\"a fault on purpose\")\n_, err := io.WriteString(g.Stdout, versionText())"},
 }
 
 // TestExitInternal runs a whole program that has faults: one whose ledger does not add up, whatever else went wrong, and one
