@@ -70,15 +70,17 @@ func (g *Guard) Done() <-chan struct{} {
 	return g.done
 }
 
-// Err is why Done is closed. Asking is what ends a shortage, but for one that is far above the limit.
+// Err is why Done is closed. Asking is what ends a shortage, but for one that is far above the limit. It is asked for every burst
+// that a handler gets, and reading the amount takes Go a third of a microsecond.
 func (g *Guard) Err() error {
 	if err := g.Context.Err(); err != nil {
 		return err
 	}
-	if g.m.over.Swap(used() > hard()) {
-		return &Error{}
+	if !g.m.over.Load() {
+		return nil
 	}
-	return nil
+	g.m.over.Store(used() > hard())
+	return &Error{}
 }
 
 // Reserve asks for so many bytes, which the caller is about to take at once.
