@@ -19,10 +19,14 @@ func (rt *Runtime) explainCalls() {
 	for _, of := range []lua.LValue{lua.LNil, lua.LTrue, lua.LNumber(0)} {
 		L.SetMetatable(of, rt.bare)
 	}
-	text := L.NewTable() // gopher-lua has the module itself here
-	text.RawSetString("__index", rt.globals().RawGetString(lua.StringLibName))
+	module := rt.globals().RawGetString(lua.StringLibName)
+	text, ok := L.GetMetatable(lua.LString("")).(*lua.LTable) // the host's has arithmetic, too
+	if !ok || text == module {                                // gopher-lua's is the module itself
+		text = L.NewTable()
+		text.RawSetString("__index", module)
+		L.SetMetatable(lua.LString(""), text)
+	}
 	text.RawSetString("__call", rt.noCall)
-	L.SetMetatable(lua.LString(""), text)
 }
 
 // globalGetmetatable is Lua's getmetatable, which knows nothing of bare.
