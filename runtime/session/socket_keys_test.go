@@ -56,6 +56,23 @@ func (b *bench) dial(proto string) (net.Conn, error) {
 	return net.Dial(proto, strings.TrimPrefix(b.rx.Interface().Address(), proto+"://"))
 }
 
+// onServer opens a server with a key more, and has a peer talk to it.
+func onServer(t *testing.T, proto, key string, fn func(b *bench, tap *Tap, peer net.Conn) error) {
+	t.Helper()
+	onTaskWith(t, socketYAML(2048, "mode: server", "local_addr: "+proto+"://"+ownAddress()+":7148", key), func(b *bench) error {
+		tap, err := b.begin(Wait)
+		if err != nil {
+			return err
+		}
+		peer, err := b.dial(proto)
+		if err != nil {
+			return err
+		}
+		defer peer.Close()
+		return fn(b, tap, peer)
+	})
+}
+
 // payloads takes n packets from the receive queue.
 func (b *bench) payloads(tap *Tap, n int) (list []string, err error) {
 	return list, b.receive(tap, n, func(x *Burst, i int) error {
@@ -112,16 +129,7 @@ func TestKeyFraming(t *testing.T) {
 	for framing, wire := range framings() {
 		t.Run(framing, func(t *testing.T) {
 			t.Parallel()
-			onTaskWith(t, socketYAML(2048, "mode: server", "local_addr: tcp://"+ownAddress()+":7148", "framing: "+framing), func(b *bench) error {
-				tap, err := b.begin(Wait)
-				if err != nil {
-					return err
-				}
-				peer, err := b.dial("tcp")
-				if err != nil {
-					return err
-				}
-				defer peer.Close()
+			onServer(t, "tcp", "framing: "+framing, func(b *bench, tap *Tap, peer net.Conn) error {
 				hello, daqiri := wire("hello"), wire("daqiri")
 				if _, err := peer.Write(append(append([]byte{}, hello...), daqiri...)); err != nil {
 					return err
@@ -172,16 +180,7 @@ func nothing(*task.Item) bool { return false }
 // into chunks of that size.
 func TestKeyMaxPayloadSize(t *testing.T) {
 	t.Run("udp", func(t *testing.T) {
-		onTaskWith(t, socketYAML(2048, "mode: server", "local_addr: udp://"+ownAddress()+":7148", "max_payload_size: 100"), func(b *bench) error {
-			tap, err := b.begin(Wait)
-			if err != nil {
-				return err
-			}
-			peer, err := b.dial("udp")
-			if err != nil {
-				return err
-			}
-			defer peer.Close()
+		onServer(t, "udp", "max_payload_size: 100", func(b *bench, tap *Tap, peer net.Conn) error {
 			for _, n := range []int{101, 1400, 100, 1} {
 				if _, err := peer.Write(bytes.Repeat([]byte{'x'}, n)); err != nil {
 					return err
@@ -198,16 +197,7 @@ func TestKeyMaxPayloadSize(t *testing.T) {
 		})
 	})
 	t.Run("tcp", func(t *testing.T) {
-		onTaskWith(t, socketYAML(2048, "mode: server", "local_addr: tcp://"+ownAddress()+":7148", "max_payload_size: 100"), func(b *bench) error {
-			tap, err := b.begin(Wait)
-			if err != nil {
-				return err
-			}
-			peer, err := b.dial("tcp")
-			if err != nil {
-				return err
-			}
-			defer peer.Close()
+		onServer(t, "tcp", "max_payload_size: 100", func(b *bench, tap *Tap, peer net.Conn) error {
 			if _, err := peer.Write(make([]byte, 1000)); err != nil {
 				return err
 			}
