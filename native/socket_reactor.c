@@ -179,7 +179,8 @@ static int64_t connect_due(dqi_reactor *r) {
 
 // ---- a receive queue's turn -------------------------------------------------------------------------------
 
-// Does what is due, and tells the poller when there will be more.
+// Does what is due, and tells the poller when there will be more: last in a turn, as what a turn meets sets
+// timers of its own, and the poller may sleep right after it.
 static void serve_timers(dqi_reactor *r) {
     if (r->ending) {
         int64_t due = dqi_ending_serve(r);
@@ -241,10 +242,9 @@ static void look(dqi_reactor *r) {
     dqi_add(&r->queue->c.extra[DQ_EXTRA_SYSCALLS], 1);
 }
 
-int dqi_reactor_rx(dqi_sock_rx *q, dq_burst *b, uint32_t room) {
+static int turn(dqi_sock_rx *q, dq_burst *b, uint32_t room) {
     dqi_reactor *r = &q->reactor;
     bool waits = false;
-    serve_timers(r);
     review_muted(q);
     bool wanted = q->more && dqi_queue_wants(q->queue, dqi_conn_id(q->more));
     if (wanted) {
@@ -270,6 +270,12 @@ int dqi_reactor_rx(dqi_sock_rx *q, dq_burst *b, uint32_t room) {
     return 0;
 }
 
+int dqi_reactor_rx(dqi_sock_rx *q, dq_burst *b, uint32_t room) {
+    int n = turn(q, b, room);
+    serve_timers(&q->reactor);
+    return n;
+}
+
 // ---- an interface without receive queues ------------------------------------------------------------------
 
 // Nobody reads what comes: it is thrown away, so that the end of the stream is seen.
@@ -286,7 +292,6 @@ static void skim(dqi_sconn *c) {
 }
 
 int dqi_reactor_reap(dqi_reactor *r) {
-    serve_timers(r);
     look(r);
     for (; r->at < r->n_ready; r->at++) {
         dqi_sconn *c = r->ready[r->at].data.ptr;
@@ -295,5 +300,6 @@ int dqi_reactor_reap(dqi_reactor *r) {
         else
             accept_some(r);
     }
+    serve_timers(r);
     return r->n_ready > 0;
 }

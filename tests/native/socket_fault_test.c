@@ -166,6 +166,28 @@ static void no_end_is_lost(void) {
     rig_close(&r);
 }
 
+// A listener that pauses says when it goes on: its poller sleeps right after the turn that met the pause.
+static void pause_has_an_end(void) {
+    rig r = rig_new(64, 256);
+    dq_iface_conf c = rig_conf("tcp", DQ_PROTO_TCP, 1, "127.0.0.1", 0, "", 0);
+    dq_iface *i = rig_iface(&r, &c);
+    dq_queue *rx = rig_rx(&r, i);
+    rig_need(rig_open(&r) == DQ_OK, r.error);
+    rig_listen(&r, i);
+    dqi_ring *ring = &atomic_load(&i->events)->ring;
+    dqi_ring_free(ring);
+    rig_need(dqi_ring_init(ring, DQ_MAX_QUEUES), "ring"); // too small for any connection
+    rig_start(&r, &rx, 1);
+    int peer = peer_connect(SOCK_STREAM, "127.0.0.1", rig_port(i));
+    dqi_reactor *waits = &((dqi_sock_rx *)rx->engine)->reactor;
+    for (int k = 0; k < 1000 && waits->paused_ns == 0; k++)
+        dqi_queue_poll(rx);
+    DQ_CHECK(waits->paused_ns > 0);
+    DQ_EQ(rx->next_ns, waits->paused_ns);
+    close(peer);
+    rig_close(&r);
+}
+
 static void kinds_are_bounded(void) {
     dqi_fault f[DQI_FAULTS] = {0};
     for (int round = 0; round < 2; round++)
@@ -186,6 +208,7 @@ int main(int argc, char **argv) {
     DQ_RUN(error_queue_is_emptied);
     DQ_RUN(what_is_not_sent_says_why);
     DQ_RUN(no_end_is_lost);
+    DQ_RUN(pause_has_an_end);
     DQ_RUN(kinds_are_bounded);
     return dq_done();
 }
