@@ -38,7 +38,7 @@ static reading read_both(void) {
 
 void dqi_clock_start(dq_session *s) {
     reading now = read_both();
-    s->mono0_ns = now.mono_ns;
+    s->mono0_ns = s->conf.mono_ns ? s->conf.mono_ns : now.mono_ns;
     s->start_ns = dqi_virtual(s) || s->conf.start_ns ? s->conf.start_ns : now.wall_ns;
     atomic_store(&s->virtual_ns, s->start_ns);
 }

@@ -105,6 +105,7 @@ typedef struct dq_session_conf {
     int32_t virtual_clock;    // 1: no threads; time moves by dq_advance only
     uint64_t seed;            // of the wire's faults
     int64_t start_ns;         // time at the start; real clock, 0: the wall clock's
+    int64_t mono_ns;          // real clock: when start_ns was read, by CLOCK_MONOTONIC; 0: just now
     uint32_t rx_meta_buffers; // burst descriptors of each receive queue
     uint32_t tx_meta_buffers; // and of each transmit queue
     dq_wire_conf wire;

@@ -28,6 +28,7 @@ type SessionConf struct {
 	Virtual                      bool  // no threads; time moves by Advance
 	Seed                         int64 // of the wire's faults
 	StartNS                      int64 // time at the start, ns since the epoch; on the real clock 0 stands for now
+	MonoNS                       int64 // real clock: when StartNS was read, by CLOCK_MONOTONIC; 0 stands for just now
 	RxMetaBuffers, TxMetaBuffers int   // burst descriptors of each queue
 	Wire                         Wire
 }
@@ -38,6 +39,7 @@ func NewSession(conf SessionConf) (*Session, error) {
 		virtual_clock:   flag(conf.Virtual),
 		seed:            C.uint64_t(conf.Seed),
 		start_ns:        C.int64_t(conf.StartNS),
+		mono_ns:         C.int64_t(conf.MonoNS),
 		rx_meta_buffers: C.uint32_t(conf.RxMetaBuffers),
 		tx_meta_buffers: C.uint32_t(conf.TxMetaBuffers),
 		wire: C.dq_wire_conf{

@@ -26,7 +26,7 @@ func (s *Session) build(plan corePlan) error {
 			DelayNS: lb.DelayNS, RateBPS: uint64(lb.RateBPS),
 		},
 	}
-	conf.StartNS = s.env.Scheduler.Now() // the tasks' clock, whatever the wall clock shows by now
+	conf.StartNS, conf.MonoNS = s.env.Scheduler.Clock() // the tasks' clock, whatever the wall clock shows by now
 	if conf.Virtual {
 		conf.StartNS = s.env.Scheduler.VirtualStart()
 		if conf.Wire.RateBPS == 0 {

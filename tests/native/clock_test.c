@@ -129,10 +129,22 @@ static void sessions_keep_their_time(void) {
     packets_have_session_times(2 * T0, 8192);
 }
 
+// Time that passes between the reading of a start and the making of its session is not lost.
+static void start_may_be_old(void) {
+    rig r = rig_new(64, 256);
+    r.s->conf.start_ns = T0;
+    r.s->conf.mono_ns = dqi_mono_ns() - 10 * S;
+    dqi_clock_start(r.s);
+    DQ_EQ(dq_start_ns(r.s), T0);
+    DQ_CHECK(dq_now(r.s) >= T0 + 10 * S);
+    rig_close(&r);
+}
+
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(steps_are_taken_out);
     DQ_RUN(any_steps_keep_the_order);
     DQ_RUN(sessions_keep_their_time);
+    DQ_RUN(start_may_be_old);
     return dq_done();
 }
