@@ -31,7 +31,7 @@ type variant struct {
 }
 
 const (
-	unitTimeout = 120 * time.Second
+	unitTimeout = 6 * time.Minute
 	compileJobs = 2
 	exitSkip    = 77
 )
