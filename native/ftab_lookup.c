@@ -348,6 +348,20 @@ static void look_up_each(const dqi_ftab *t, const dqi_packets *in, walkers *w, u
     w->last_to = target_of(t, w, w->n - 1);
 }
 
+// True when all frames are plain UDP and none differs to any rule from the last before them. Asked where
+// rules look at ports alone: what else the word has is the same in all plain UDP frames.
+static bool go_on(const dqi_ftab *t, const dqi_packets *in, const walkers *w) {
+    const uint64_t any = t->any.w[KEY_L4];
+    const uint32_t ports = (uint32_t)any, last = (uint32_t)w->last.w[KEY_L4] & ports;
+    if (w->fresh || t->words & ~(1u << KEY_L4) || any >> 48 != 0 || !t->plain_ok) return false;
+    if (((w->last.w[KEY_L4] ^ PLAIN_UDP_WORD) & any) >> 32 != 0) return false;
+    for (uint32_t i = 0; i < in->n; i++) {
+        const uint8_t *p = in->base + in->off[i];
+        if (!dqi_plain_udp(p, in->len[i]) || (dqi_be32(p + 34) & ports) != last) return false;
+    }
+    return true;
+}
+
 static void classify_general(const dqi_ftab *t, const uint8_t *base, const uint64_t *off, const uint32_t *len,
                              uint32_t n, uint32_t *flow_id, uint16_t *queue) {
     walkers w;
@@ -357,6 +371,10 @@ static void classify_general(const dqi_ftab *t, const uint8_t *base, const uint6
     for (uint32_t first = 0; first < n; first += DQI_LANES) {
         const uint32_t m = n - first < DQI_LANES ? n - first : DQI_LANES;
         const dqi_packets in = {.base = (uint8_t *)base, .off = off + first, .len = len + first, .n = m};
+        if (go_on(t, &in, &w)) {
+            put(t, w.last_to, &in, 0, m, &w, flow_id + first, queue + first);
+            continue;
+        }
         const uint64_t bits = gather(t, &in, &w);
         if (__builtin_popcountll(bits) <= FEW)
             look_up_runs(t, &in, bits, &w, flow_id + first, queue + first);
