@@ -330,6 +330,14 @@ typedef struct dqi_pace {
     bool was_idle;               // the queue had nothing to send before these packets
 } dqi_pace;
 
+// Which buffers of a region hold the whole of a template already, by buffer from id `first` on: those whose
+// place is `stamp` (above 0) in its upper half, and in its lower the first of the buffers that the packets
+// before it fill without a gap.
+typedef struct dqi_stamped {
+    uint64_t *places;
+    uint32_t stamp, first;
+} dqi_stamped;
+
 struct dq_queue {
     dq_queue_conf conf;
     dq_session *session;
@@ -388,9 +396,7 @@ struct dq_queue {
     int64_t ahead_ns; // so long before its send time the engine takes a packet, and its device keeps to the
                       // time; 0: it sends at once
     uint8_t device_sums; // DQ_HAS_*: the engine takes bursts whose `sums` have only these
-    // Which buffers hold the whole of a template already: stamps[k] == stamp. NULL where others may write
-    // them.
-    uint32_t *stamps, stamp;
+    dqi_stamped stamped; // places: NULL where others may write the buffers
 };
 
 // True when some pipe takes what comes from this connection (0: from none). Queue's poller.

@@ -174,7 +174,7 @@ static int pool_fill(dq_region *r) {
     r->pool->lock = (dqi_spin){0};
     r->pool->n = n;
     for (uint32_t i = 0; i < n; i++)
-        r->pool->ids[i] = r->first_id + (n - 1 - i) * r->group;
+        r->pool->ids[i] = r->first_id + i * r->group; // so that neighbours are taken in order
     return 0;
 }
 

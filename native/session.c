@@ -117,8 +117,9 @@ static int queue_open(dq_queue *q, dq_diag *diag) {
     q->bursts = dqi_burst_pool_new(q->session, n, q->conf.batch_size, q->conf.n_regions);
     bool ok = q->bursts && (rx || dqi_ring_init(&q->ring, n));
     if (ok && !rx && q->iface->ops->copies && has_region_alone(q)) {
-        q->stamps = calloc(q->conf.regions[0]->conf.num_bufs, sizeof *q->stamps);
-        ok = q->stamps != NULL;
+        q->stamped.first = q->conf.regions[0]->first_id;
+        q->stamped.places = calloc(q->conf.regions[0]->conf.num_bufs, sizeof *q->stamped.places);
+        ok = q->stamped.places != NULL;
     }
     if (ok && !rx) ok = (q->timing = dqi_timing_new(q->conf.batch_size)) != NULL;
     if (ok && rx) ok = (q->sizes = calloc(1, sizeof *q->sizes)) != NULL;
@@ -460,8 +461,8 @@ static void queue_free(dq_queue *q) {
     if (q->ring.slots) dqi_tx_drop_rest(q);
     dq_template_unref(q->gen);
     q->gen = NULL;
-    free(q->stamps);
-    q->stamps = NULL;
+    free(q->stamped.places);
+    q->stamped.places = NULL;
     dqi_timing_free(q->timing);
     q->timing = NULL;
     dqi_flow_counts_free(q->flow_counts);

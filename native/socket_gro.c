@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #define MESSAGE (64u << 10) // bytes that a message may have, at most
-#define WIDE    16          // messages of one call that have a super-buffer each
-#define WARM    (1u << 20)  // bytes of buffers that one call fills, where that is less
+#define WIDE    16          // messages of one call that have a super-buffer each, at least
+#define WARM    (1u << 20)  // bytes that one call fills, where that is less: they stay in a core's cache
 #define NARROW  128         // messages of one call that have a buffer each
 #define LEAST   8           // super-buffers for each queue
 #define SOFT    16          // errors of earlier datagrams taken off a socket in one read
@@ -156,8 +156,9 @@ static void point(dqi_sock_rx *r, uint32_t k, uint32_t id, size_t n, bool spill)
 
 // Prepares messages with a super-buffer each, for about room packets; their number.
 static uint32_t aim_wide(dqi_sock_rx *r, uint32_t room) {
-    uint32_t n = room / r->each + 1, most = r->each > 1 ? WIDE : DQI_SOCK_BATCH;
-    if (r->each == 1) n = room;
+    uint32_t n = r->each > 1 ? room / r->each + 1 : room, most = WARM / (r->mean + 1);
+    if (most < WIDE) most = WIDE;
+    if (most > DQI_SOCK_BATCH) most = DQI_SOCK_BATCH;
     retire(r, true);
     n = n < most ? n : most;
     uint32_t have = fill(r, n);
@@ -190,7 +191,7 @@ static bool is_late(const dqi_sock_rx *r, uint32_t k) { return r->msgs[k].msg_le
 
 // Learns what n messages were read from c, and how to read the next.
 static void note_read(dqi_sock_rx *r, dqi_sconn *c, uint32_t n) {
-    uint64_t packets = 0;
+    uint64_t packets = 0, bytes = 0;
     dqi_stamps_look(&c->stamps, r->queue->session);
     dqi_udp_sift(r, c, n);
     uint32_t group = r->region->group;
@@ -201,6 +202,7 @@ static void note_read(dqi_sock_rx *r, dqi_sconn *c, uint32_t n) {
         }
         uint32_t len = r->msgs[k].msg_len, size = dqi_udp_parse(&r->msgs[k].msg_hdr, c, &r->ts[k]);
         r->size[k] = size > 0 && size < len ? size : len;
+        bytes += len;
         packets += r->size[k] < len ? (len + r->size[k] - 1) / r->size[k] : 1;
         dqi_udp_settle_peer(&r->msgs[k].msg_hdr);
     }
@@ -213,6 +215,7 @@ static void note_read(dqi_sock_rx *r, dqi_sconn *c, uint32_t n) {
     else
         r->used += n;
     r->each = (uint32_t)(packets / n);
+    r->mean = (uint32_t)(bytes / n);
     r->wide = group == 1 || (packets >= 2 * n && 4 * packets >= (uint64_t)group * n);
 }
 
@@ -339,6 +342,11 @@ static void deliver(dqi_sock_rx *r, dq_burst *b, uint32_t cap) {
     if (b->n > from) dqi_udp_remember_peer(r, b);
 }
 
+// A burst that need not be full is handed over while what was read is in the cache.
+static bool is_enough(const dqi_sock_rx *r, const dq_burst *b) {
+    return r->queue->immediate && r->queue->conf.timeout_us == 0 && b->bytes >= WARM;
+}
+
 int dqi_gro_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
     uint32_t before = b->n, cap = b->n + room;
     int soft = 0;
@@ -361,7 +369,7 @@ int dqi_gro_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
         c->quiet = 0;
         note_read(r, c, (uint32_t)n);
         deliver(r, b, cap);
-        if ((uint32_t)n < want || r->late) break;
+        if ((uint32_t)n < want || r->late || is_enough(r, b)) break;
     }
     return (int)(b->n - before);
 }

@@ -137,7 +137,7 @@ typedef struct dqi_sock_rx {
     bool wide;                                           // the next read gives each message one
     bool across;                                         // the last read did
     uint32_t used;                                       // buffers of the stock that were read into, not wide
-    uint32_t each;                                       // datagrams of a message, about
+    uint32_t each, mean;                                 // datagrams of a message, and bytes, about
     uint32_t at, n_read;                                 // messages read and not delivered yet
     uint32_t pos;                                        // bytes of msgs[at] that were
     uint32_t bufs[DQI_SOCK_BATCH], size[DQI_SOCK_BATCH]; // of each message: buffer, datagram length
@@ -402,6 +402,17 @@ dqi_sconn *dqi_sock_target(const dq_queue *q, const dq_burst *b, uint32_t *id);
 dqi_way dqi_sock_route(const dq_queue *q, const dq_burst *b, dqi_sconn **c, uint32_t *id);
 // The same for a connection's id.
 dqi_way dqi_sock_look_up(dqi_sock *s, uint32_t id, dqi_sconn **c);
+
+// Adds a piece of len bytes to the n of a list; one that begins where the last ends makes that longer: the
+// kernel copies one long piece faster than many short ones. How many there are then.
+static inline size_t dqi_iov_add(struct iovec *v, size_t n, uint8_t *at, size_t len) {
+    if (n > 0 && (uint8_t *)v[n - 1].iov_base + v[n - 1].iov_len == at) {
+        v[n - 1].iov_len += len;
+        return n;
+    }
+    v[n] = (struct iovec){.iov_base = at, .iov_len = len};
+    return n + 1;
+}
 
 // ---- socket_lanes.c: the queue's poller; never block ------------------------------------------------------
 

@@ -21,15 +21,14 @@ static int prefix_of(const dqi_sock *s, const dq_burst *b, uint32_t i, uint8_t o
     return s->framing.kind == DQ_FRAMING_NONE ? 0 : dqi_framing_prefix(&s->framing, payload(b, i), out);
 }
 
-// Adds packet i's pieces, without its first `skip` bytes; the number of pieces.
+// Adds packet i's pieces, without its first `skip` bytes, to the n of a list; how many there are then.
 static uint32_t pieces(const dq_burst *b, uint32_t i, uint8_t *prefix, uint32_t width, uint64_t skip,
-                       struct iovec *iov) {
-    uint32_t n = 0;
+                       struct iovec *iov, uint32_t n) {
     for (int s = -1; s < (int)b->nseg; s++) {
         uint8_t *p = s < 0 ? prefix : b->session->base + b->off[s][i];
         uint64_t len = s < 0 ? width : b->len[s][i], cut = skip < len ? skip : len;
         skip -= cut;
-        if (len > cut) iov[n++] = (struct iovec){.iov_base = p + cut, .iov_len = len - cut};
+        if (len > cut) n = (uint32_t)dqi_iov_add(iov, n, p + cut, len - cut);
     }
     return n;
 }
@@ -41,12 +40,13 @@ static uint32_t gather(dqi_sock_tx *t, const dqi_sconn *c, const dq_burst *b, ui
     uint32_t k = 0;
     *n_iov = 0;
     *bad = false;
+    if (n > DQI_SOCK_IOVS) n = DQI_SOCK_IOVS; // prefixes
     for (; k < n && *n_iov + PARTS <= DQI_SOCK_IOVS; k++) {
-        int width = prefix_of(t->sock, b, first + k, t->prefix[k % DQI_SOCK_IOVS]);
+        int width = prefix_of(t->sock, b, first + k, t->prefix[k]);
         *bad = width < 0;
         if (*bad) break;
-        *n_iov += pieces(b, first + k, t->prefix[k % DQI_SOCK_IOVS], (uint32_t)width,
-                         k == 0 ? c->half_bytes : 0, t->iov + *n_iov);
+        *n_iov =
+            pieces(b, first + k, t->prefix[k], (uint32_t)width, k == 0 ? c->half_bytes : 0, t->iov, *n_iov);
     }
     return k;
 }

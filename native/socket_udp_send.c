@@ -59,8 +59,8 @@ static uint32_t len_of(const dq_burst *b, uint32_t i) {
 static void gather(const dq_burst *b, uint32_t i, struct msghdr *m) {
     for (uint32_t s = 0; s < b->nseg; s++)
         if (b->len[s][i] > 0)
-            m->msg_iov[m->msg_iovlen++] =
-                (struct iovec){.iov_base = b->session->base + b->off[s][i], .iov_len = b->len[s][i]};
+            m->msg_iovlen =
+                dqi_iov_add(m->msg_iov, m->msg_iovlen, b->session->base + b->off[s][i], b->len[s][i]);
 }
 
 static bool same_destination(const udp_out *o, uint32_t i, const dqi_sockaddr *to) {

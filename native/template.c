@@ -3,10 +3,19 @@
 #include "field.h"
 #include "packet.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
 enum { LINE = 64 };
+
+// Where a field lies in each packet: bits of the 8 bytes from `at` on, read as a number of its byte order.
+typedef struct window {
+    uint32_t at;
+    uint8_t shift;
+    bool little;
+    uint64_t mask; // 0: it does not lie within 8 bytes
+} window;
 
 struct dq_template {
     _Atomic uint32_t refs; // whoever made it, and each queue that sends it
@@ -20,6 +29,7 @@ struct dq_template {
     dqi_sums sums;
     struct {
         dq_vary v;
+        window place;
         uint64_t next;
     } vary[];
 };
@@ -55,6 +65,18 @@ static dqi_sums sums_of(const dq_template *t) {
     return (dqi_sums){has, (uint8_t)t->pkt.l3, (uint8_t)(t->pkt.l4 - t->pkt.l3)};
 }
 
+static window window_of(const dq_template *t, const dq_field *f) {
+    uint64_t bit;
+    uint32_t width;
+    if (t->len < 8 || !dqi_field_place(t->len, &t->pkt, f, &bit, &width)) return (window){0};
+    const uint32_t at = bit / 8 + 8 <= t->len ? (uint32_t)(bit / 8) : t->len - 8;
+    const uint32_t from = (uint32_t)(bit - 8ull * at);
+    if (from + width > 64) return (window){0};
+    const bool little = f->flags & DQ_FIELD_LE;
+    const uint8_t shift = (uint8_t)(little ? from : 64 - from - width);
+    return (window){at, shift, little, (UINT64_MAX >> (64 - width)) << shift};
+}
+
 static int check_vary(dq_template *t, uint32_t i, dq_diag *diag) {
     const dq_vary *v = &t->vary[i].v;
     uint64_t value;
@@ -70,6 +92,7 @@ static int check_vary(dq_template *t, uint32_t i, dq_diag *diag) {
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "template: varied field %u starts above its largest value", i + 1);
     t->vary[i].next = v->start;
+    t->vary[i].place = window_of(t, &v->field);
     return DQ_OK;
 }
 
@@ -128,16 +151,42 @@ static uint64_t next_value(dq_template *t, uint32_t i) {
     return now;
 }
 
+// Gives the packet at p the next value of varied field i.
+static inline void put_next(dq_template *t, uint32_t i, uint8_t *p) {
+    const window *x = &t->vary[i].place;
+    const uint64_t v = next_value(t, i);
+    if (x->mask == 0) {
+        dqi_field_set(p, t->len, &t->pkt, &t->vary[i].v.field, v);
+        return;
+    }
+    uint64_t w;
+    memcpy(&w, p + x->at, sizeof w);
+    w = x->little ? le64toh(w) : be64toh(w);
+    w = (w & ~x->mask) | v << x->shift;
+    w = x->little ? htole64(w) : htobe64(w);
+    memcpy(p + x->at, &w, sizeof w);
+}
+
 int dq_template_fill(dq_template *t, dq_burst *b) {
     if (b->nseg != 1) return DQ_INVALID_PARAMETER;
     int err = dq_burst_set_len(b, 0, -1, t->len);
     if (err != DQ_OK) return err;
-    dqi_template_write(t, b, NULL, 0, 0);
+    dqi_template_write(t, b, NULL);
     return DQ_OK;
 }
 
+// Lays b's packets of len bytes without a gap between them where their buffers are neighbours, so that many
+// are one piece of memory to whoever copies them. Their buffers are longer than they are.
+static void pack(dq_burst *b, uint32_t len) {
+    const uint32_t *ids = b->bufs[0];
+    uint64_t *off = b->off[0];
+    b->slices = true;
+    for (uint32_t i = 1; i < b->n; i++)
+        if (ids[i] == ids[i - 1] + 1) off[i] = off[i - 1] + len;
+}
+
 // A frame of one line: copied whole, its size known to the compiler. Buffers are whole lines, and what stands
-// behind a packet means nothing.
+// behind a packet means nothing, or is written next.
 static void write_line(const dq_template *t, dq_burst *b) {
     struct {
         uint8_t bytes[LINE];
@@ -148,7 +197,24 @@ static void write_line(const dq_template *t, dq_burst *b) {
         memcpy(base + b->off[0][i], &line, LINE);
 }
 
-void dqi_template_write(dq_template *t, dq_burst *b, uint32_t *stamps, uint32_t stamp, uint32_t first) {
+// Marks packet i of b as written with `stamp`; true: it was already, and so was whatever lies before it among
+// its neighbours (*run: the first of them, *had: that is so up to packet i - 1).
+static bool mark(const dq_burst *b, uint32_t i, const dqi_stamped *s, uint32_t *run, bool *had) {
+    uint32_t id = b->bufs[0][i];
+    if (i == 0 || id != b->bufs[0][i - 1] + 1) {
+        *run = id;
+        *had = true;
+    }
+    uint64_t now = (uint64_t)s->stamp << 32 | *run, *place = &s->places[id - s->first];
+    *had = *had && *place == now;
+    *place = now;
+    return *had;
+}
+
+void dqi_template_write(dq_template *t, dq_burst *b, const dqi_stamped *s) {
+    uint32_t run = 0;
+    bool had = false;
+    if (s) pack(b, t->len);
     for (uint32_t i = 0; i < b->n; i++)
         b->len[0][i] = t->len;
     b->bytes = (uint64_t)b->n * t->len;
@@ -159,11 +225,9 @@ void dqi_template_write(dq_template *t, dq_burst *b, uint32_t *stamps, uint32_t 
     if (t->n_vary > 0) dqi_lock(&t->lock);
     for (uint32_t i = 0; i < b->n; i++) {
         uint8_t *p = b->session->base + b->off[0][i];
-        uint32_t *has = stamps ? &stamps[b->bufs[0][i] - first] : NULL;
-        if (!has || *has != stamp) memcpy(p, t->bytes, t->len);
-        if (has) *has = stamp;
+        if (!s || !mark(b, i, s, &run, &had)) memcpy(p, t->bytes, t->len);
         for (uint32_t k = 0; k < t->n_vary; k++)
-            dqi_field_set(p, t->len, &t->pkt, &t->vary[k].v.field, next_value(t, k));
+            put_next(t, k, p);
         if (t->checksums && t->n_vary > 0 && !b->sums.has) dqi_csum_fill(p, &t->pkt);
     }
     if (t->n_vary > 0) dqi_unlock(&t->lock);

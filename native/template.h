@@ -11,9 +11,9 @@ uint32_t dqi_template_len(const dq_template *t); // bytes of each packet
 // varied field changes what checksums cover.
 dqi_sums dqi_template_sums(const dq_template *t);
 // Writes the template's packets into b, whose buffers are fresh and large enough; b->sums says which
-// checksums are left to the device. stamps (may be NULL), by buffer from id `first` on: those that are
-// `stamp` hold the template already, but for its varied fields.
-void dqi_template_write(dq_template *t, dq_burst *b, uint32_t *stamps, uint32_t stamp, uint32_t first);
+// checksums are left to the device. s, NULL where others may write the buffers: packets in neighbouring
+// buffers lie one behind the other, and those that hold the template already get their varied fields alone.
+void dqi_template_write(dq_template *t, dq_burst *b, const dqi_stamped *s);
 uint64_t dqi_mix64(uint64_t z); // a well-mixed function of z
 
 #endif

@@ -30,8 +30,8 @@ int dq_tx_alloc(dq_queue *q, uint32_t n, dq_burst **out) {
     int err = dqi_tx_take_burst(q, n, out);
     if (err != DQ_OK) return err;
     dq_burst *b = *out;
-    for (uint32_t i = 0; i < n && q->stamps; i++) // the caller writes them
-        q->stamps[b->bufs[0][i] - q->conf.regions[0]->first_id] = 0;
+    for (uint32_t i = 0; i < n && q->stamped.places; i++) // the caller writes them
+        q->stamped.places[b->bufs[0][i] - q->stamped.first] = 0;
     for (uint32_t s = 0; s < b->nseg; s++)
         memset(b->len[s], 0, n * sizeof(uint32_t));
     memset(b->flow, 0, n * sizeof *b->flow);
@@ -130,7 +130,7 @@ static dq_burst *next_burst(dq_queue *q, const dqi_tx_acts *acts, int64_t now) {
         return NULL;
     }
     b->sums = left_to_device(q, acts);
-    dqi_template_write(q->gen, b, q->stamps, q->stamp, q->conf.regions[0]->first_id);
+    dqi_template_write(q->gen, b, q->stamped.places ? &q->stamped : NULL);
     q->tx_made = true;
     dqi_gauge_add(&q->held, n);
     count_in(q, n, b->bytes);
@@ -172,8 +172,9 @@ static void count_made(dq_queue *q, uint32_t k) {
 // What is written into b's buffers is not the template any more.
 static void unstamp(dq_queue *q, const dq_burst *b) {
     const dq_region *r = q->conf.regions[0];
-    for (uint32_t i = 0; i < b->n && q->stamps; i++) // what is forwarded lies in others' buffers
-        if (b->bufs[0][i] - r->first_id < r->conf.num_bufs) q->stamps[b->bufs[0][i] - r->first_id] = 0;
+    for (uint32_t i = 0; i < b->n && q->stamped.places; i++) // what is forwarded lies in others' buffers
+        if (b->bufs[0][i] - r->first_id < r->conf.num_bufs)
+            q->stamped.places[b->bufs[0][i] - r->first_id] = 0;
 }
 
 // The next burst in the form in which it is sent; without packets where all were dropped. NULL: none now.
@@ -268,7 +269,7 @@ int dq_tx_transmit(dq_queue *q, dq_template *t, uint64_t count) {
     dqi_template_ref(t);
     dq_template_unref(q->gen);
     q->gen = t;
-    if (q->stamps && ++q->stamp == 0) q->stamp = 1; // 0: none
+    if (++q->stamped.stamp == 0) q->stamped.stamp = 1; // 0: none
     q->busy = q->tx_made = false;
     atomic_store(&q->gen_left, t == NULL ? 0 : count == 0 ? UINT64_MAX : count);
     dqi_poller_release(q->poller);

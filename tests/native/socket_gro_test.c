@@ -525,6 +525,64 @@ static void templates_come_out_whole(void) {
     rig_close(&c.r);
 }
 
+// Packets of a template lie one behind the other where their buffers are neighbours. While it is sent, bursts
+// of all sizes are made by hand, kept for a while and sent or thrown away, so that the buffers come in every
+// order: each packet is whole all the same, and no other's.
+static void templates_share_buffers_with_others(void) {
+    enum { BUFS = 128, LEN = 300, OTHER = 301, N = 30000, KEPT = 3 };
+    client c = udp_client(BUFS, 512, 64);
+    dq_burst *kept[KEPT] = {0};
+    uint8_t body[LEN], got[1000];
+    dq_vary count = {.field = {.bit_width = 32}, .step = 1, .max = UINT32_MAX};
+    dq_template *t = NULL;
+    dq_diag d;
+    dq_view v;
+    for (uint32_t k = 0; k < LEN; k++)
+        body[k] = (uint8_t)(k * 7 + 1);
+    rig_need(dq_template_new(body, LEN, &count, 1, 0, 1, &t, &d) == DQ_OK, d.text);
+    DQ_EQ(dq_tx_transmit(c.tx, t, N), DQ_OK);
+    uint32_t next = 0, others = 0, sent = 0, random = 1;
+    for (uint32_t round = 0; next < N || others < sent; round++) {
+        for (ssize_t n; (n = recv(c.fd, got, sizeof got, MSG_DONTWAIT)) >= 0;) {
+            if (n == OTHER) {
+                others++;
+                DQ_EQ(got[0], 0xee);
+                DQ_EQ(got[OTHER - 1], 0xee);
+                continue;
+            }
+            for (int k = 0; k < 4; k++)
+                body[k] = (uint8_t)(next >> (24 - 8 * k));
+            DQ_EQ(n, LEN);
+            DQ_EQ_BYTES(got, body, LEN);
+            next++;
+        }
+        random = random * 1664525 + 1013904223;
+        uint32_t at = random >> 24, n = 1 + (random >> 16) % 60;
+        dq_burst **place = &kept[at % KEPT], *b;
+        if (*place && at & 64) {
+            dq_burst_view(*place, &v);
+            sent += v.n;
+            rig_send(&c.r, c.tx, *place);
+        } else {
+            dq_burst_unref(*place);
+        }
+        *place = NULL;
+        if (round % 3 != 2 && dq_tx_alloc(c.tx, n, &b) == DQ_OK) {
+            dq_burst_view(*place = b, &v);
+            for (uint32_t k = 0; k < n; k++)
+                memset(v.base + v.off[0][k], 0xee, OTHER);
+            DQ_EQ(dq_burst_set_len(b, 0, -1, OTHER), DQ_OK);
+        }
+        rig_serve(&c.r, 0);
+    }
+    DQ_EQ(next, N);
+    for (int k = 0; k < KEPT; k++)
+        dq_burst_unref(kept[k]);
+    dq_template_unref(t);
+    close(c.fd);
+    rig_close(&c.r);
+}
+
 // A socket that computes no checksums can't cut: each packet is sent alone, none is lost.
 static void a_refused_run_goes_one_by_one(void) {
     client c = udp_client(256, 1000, 64);
@@ -687,6 +745,7 @@ int main(int argc, char **argv) {
     DQ_RUN(where_it_does_not_fit_the_report_says_so);
     DQ_RUN(each_packet_is_a_datagram);
     DQ_RUN(templates_come_out_whole);
+    DQ_RUN(templates_share_buffers_with_others);
     DQ_RUN(a_refused_run_goes_one_by_one);
     DQ_RUN(echoes_runs);
     DQ_RUN(answers_of_one_length);

@@ -2,6 +2,7 @@
 // (verified by a slow sum of our own), refusals.
 #include "bed.h"
 #include "frames.h"
+#include "queue.h"
 #include "template.h"
 
 enum { LEN = 200, BATCH = 64 };
@@ -104,6 +105,35 @@ static void increments(void) {
     }
 }
 
+// A field of every width at every bit of a short packet gets its value, and every other bit stays.
+static void every_place(void) {
+    enum { LONGEST = 12 };
+    const uint64_t value = UINT64_C(0x9e3779b97f4a7c15);
+    for (uint32_t len = 1; len <= LONGEST; len++)
+        for (uint32_t width = 1; width <= 64; width++)
+            for (uint32_t at = 0; at + width <= 8 * len; at++)
+                for (int little = 0; little < 2; little++) {
+                    if (little && (width % 8 != 0 || at % 8 != 0)) continue;
+                    const uint64_t want = value >> (64 - width);
+                    uint8_t f[LONGEST];
+                    memset(f, 0xa5, sizeof f);
+                    dq_vary one = vary(at, (uint16_t)width, DQ_VARY_INC, want, 0, UINT64_MAX);
+                    if (little) one.field.flags = DQ_FIELD_LE;
+                    dq_template *t = new_template(f, len, &one, 1, 0, 0);
+                    dq_burst *x = filled(t, 1);
+                    const uint8_t *p = bed_bytes(&v, 0, 0);
+                    uint64_t got = bits(p, at, width);
+                    for (uint32_t k = 0; little && k < width / 8; k++)
+                        got = (k == 0 ? 0 : got) | (uint64_t)p[at / 8 + k] << (8 * k);
+                    DQ_EQ(got, want);
+                    for (uint32_t k = 0; k < 8 * len; k++)
+                        if (k < at || k >= at + width)
+                            DQ_EQ(p[k / 8] >> (7 - k % 8) & 1, 0xa5 >> (7 - k % 8) & 1);
+                    dq_burst_unref(x);
+                    dq_template_unref(t);
+                }
+}
+
 static void random_in_range(void) {
     uint8_t f[LEN] = {0}, seen[11] = {0};
     dq_vary one[] = {vary(60 * 8, 16, DQ_VARY_RANDOM, 100, 0, 110),
@@ -140,6 +170,42 @@ static void several_fields(void) {
         DQ_EQ(bits(bed_bytes(&v, 0, i), 62 * 8, 16), i % 7);
     }
     dq_burst_unref(x);
+    dq_template_unref(t);
+}
+
+// Packets in neighbouring buffers are one piece of memory; which hold the template already is known by it and
+// by where they lie.
+static void neighbours_are_packed(void) {
+    uint8_t f[LEN];
+    bed_frame(f, LEN, 1, 2, 3);
+    dq_template *t = new_template(f, LEN, NULL, 0, 0, 0);
+    dq_queue *q = shop.tx[0][0];
+    uint64_t places[4096] = {0};
+    dqi_stamped s = {.places = places, .stamp = 1, .first = q->conf.regions[0]->first_id};
+    DQ_CHECK(q->conf.regions[0]->conf.num_bufs <= 4096);
+    for (int round = 0; round < 3; round++) {
+        dq_burst *x = NULL;
+        DQ_EQ(dqi_tx_take_burst(q, BATCH, &x), DQ_OK);
+        if (round == 2) places[x->bufs[0][0] - s.first] = 0; // somebody else has written what lies there
+        uint64_t start = x->off[0][0];
+        x->bufs[0][40] = x->bufs[0][BATCH - 1]; // two runs: 40 neighbours, and a stranger
+        x->off[0][40] = x->off[0][BATCH - 1];
+        x->n = x->n_bufs = 41;
+        memset(x->session->base + start, 0xee, 40 * LEN);
+        memset(x->session->base + x->off[0][40], 0xee, LEN);
+        dqi_template_write(t, x, &s);
+        for (uint32_t i = 0; i < 40; i++)
+            DQ_EQ(x->off[0][i], start + i * LEN);
+        DQ_CHECK(x->off[0][40] > start + 41 * LEN);
+        for (uint32_t i = 0; i < 41; i++) {
+            bool written = round == 0 || (round == 2 && i < 40);
+            DQ_EQ(x->session->base[x->off[0][i] + LEN - 1], written ? f[LEN - 1] : 0xee);
+        }
+        DQ_EQ(x->bytes, 41 * LEN);
+        x->bufs[0][40] = x->bufs[0][39] + 1;
+        x->n_bufs = BATCH;
+        dq_burst_unref(x);
+    }
     dq_template_unref(t);
 }
 
@@ -316,8 +382,10 @@ int main(int argc, char **argv) {
     bed_open(&shop, (bed_conf){.batch = BATCH});
     DQ_RUN(unchanged);
     DQ_RUN(increments);
+    DQ_RUN(every_place);
     DQ_RUN(random_in_range);
     DQ_RUN(several_fields);
+    DQ_RUN(neighbours_are_packed);
     DQ_RUN(checksums);
     DQ_RUN(checksums_left_alone);
     DQ_RUN(left_to_a_device);
