@@ -44,10 +44,13 @@ func alive(pid int) bool {
 	return err == nil && !strings.Contains(string(text), ") Z ")
 }
 
+// opening is so many looks in which a process opens what it keeps: a session's first packets bring files and threads.
+const opening = 4
+
 // watch looks at a process four times a second.
 type watch struct {
 	pid     int
-	first   usage
+	first   usage // the most of its opening
 	rss     []int
 	stopped chan bool
 	done    chan bool
@@ -66,18 +69,28 @@ func newWatch(pid int) *watch {
 			}
 			if u, err := readUsage(pid); err == nil {
 				w.rss = append(w.rss, u.rssKB)
+				if len(w.rss) <= opening {
+					w.first.files, w.first.threads = max(w.first.files, u.files), max(w.first.threads, u.threads)
+				}
 			}
 		}
 	}()
 	return w
 }
 
-// end stops watching and returns what the process holds now.
+// end stops watching and returns what the process holds now: of files and threads the least of some looks, as some are
+// there for a moment only.
 func (w *watch) end() usage {
 	close(w.stopped)
 	<-w.done
-	u, _ := readUsage(w.pid)
-	return u
+	least, _ := readUsage(w.pid)
+	for range opening {
+		time.Sleep(50 * time.Millisecond)
+		if u, err := readUsage(w.pid); err == nil {
+			least = usage{rssKB: u.rssKB, files: min(least.files, u.files), threads: min(least.threads, u.threads)}
+		}
+	}
+	return least
 }
 
 // growth is by how many KB the memory's median in the last third lies above that of the third before; not ok: it
