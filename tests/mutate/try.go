@@ -18,8 +18,9 @@ const sightTimeout = 10 * time.Minute
 
 // A bench is where faults are tried: copies of the project, a compiler that remembers, and what is known of the tests.
 type bench struct {
-	dir string
-	env []string
+	dir  string
+	env  []string
+	dpdk bool // the library of the engine dpdk can be made
 
 	mu    sync.Mutex
 	sound map[string]error // by sight: nil where it passes without a fault
@@ -65,6 +66,7 @@ func newBench() (*bench, error) {
 	}
 	b.env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"),
 		"MUTATE_GCC="+gcc, "MUTATE_OBJECTS="+filepath.Join(dir, "objects"))
+	b.dpdk = exec.Command("pkg-config", "--exists", "libdpdk").Run() == nil
 	return b, nil
 }
 
@@ -186,17 +188,27 @@ func (b *bench) judge(root string, s sight, said string, failed error) (seen boo
 
 // ask runs a test in the copy.
 func (b *bench) ask(root string, s sight) (said string, failed error) {
+	ctx, cancel := context.WithTimeout(context.Background(), sightTimeout)
+	defer cancel()
 	line := []string{"go", "test", "-v", "-count", "1", "-timeout", "9m"}
 	switch s.kind {
 	case "c":
 		line = append(line, "./tests", "-run", "^TestNative$/^plain$/^"+s.args[0]+"$")
 	case "go":
+		if b.dpdk {
+			if said, failed = b.command(ctx, root, "make", "--no-print-directory", "libdaqiri_dpdk.so"); failed != nil {
+				return said, failed
+			}
+		}
 		line = append(line, s.args[0], "-run", s.args[1])
 	case "golden":
 		line = []string{"go", "run", "./cmd/daqiri-run", "test", s.args[0]}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), sightTimeout)
-	defer cancel()
+	return b.command(ctx, root, line...)
+}
+
+// command runs a program in the copy.
+func (b *bench) command(ctx context.Context, root string, line ...string) (said string, failed error) {
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Dir, cmd.Env = root, b.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what tests start ends with them
