@@ -3,7 +3,7 @@
 #ifndef DQI_ACTIONS_H
 #define DQI_ACTIONS_H
 
-#include "dqi.h"
+#include "iface.h"
 
 // What off[0] of a packet that was just received says until dqi_rx_actions has seen it: the device has
 // carried out its flow's actions, and found a wrong checksum in what it took off.

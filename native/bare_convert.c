@@ -2,6 +2,7 @@
 #include "bare_convert.h"
 #include "bare_clock.h"
 #include "convert.h"
+#include "err.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // bare_flows.c: classification of frames of many flows by a table of mixed rules.
 #include "bare_flows.h"
 #include "bare_clock.h"
-#include "dqi.h"
+#include "err.h"
 #include "match.h"
 
 #include <errno.h>

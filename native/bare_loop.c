@@ -2,7 +2,7 @@
 #include "bare.h"
 #include "bare_clock.h"
 #include "burst.h"
-#include "dqi.h"
+#include "err.h"
 
 #include <errno.h>
 #include <stdlib.h>

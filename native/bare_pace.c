@@ -1,6 +1,7 @@
 // bare_pace.c: when paced packets arrive, seen by the receiver's clock.
 #include "bare_pace.h"
-#include "dqi.h"
+#include "clock.h"
+#include "err.h"
 #include "poller.h"
 
 #include <errno.h>

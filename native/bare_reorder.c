@@ -1,7 +1,12 @@
 // bare_reorder.c: a reorder stage alone: its push with bursts that lie ready, and its queue.
 #include "bare_reorder.h"
 #include "bare_clock.h"
-#include "dqi.h"
+#include "burst.h"
+#include "err.h"
+#include "pipe.h"
+#include "queue.h"
+#include "region.h"
+#include "stage.h"
 
 #include <endian.h>
 #include <errno.h>

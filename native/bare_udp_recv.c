@@ -3,7 +3,7 @@
 // program's hands.
 #include "bare.h"
 #include "bare_clock.h"
-#include "dqi.h"
+#include "err.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 // without a pace. An instrument's sender has no UDP_SEGMENT.
 #include "bare.h"
 #include "bare_clock.h"
-#include "dqi.h"
+#include "err.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 // batch_file.c: a batch is one record of many pieces, so that a file ends with a whole one whatever happens.
 #include "batch_file.h"
-#include "dqi.h"
+#include "burst.h"
 #include "pcap_file.h"
 
 #include <errno.h>

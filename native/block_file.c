@@ -7,8 +7,8 @@
 // the file. After a failed write the file is cut back to its last whole packet and everything behind that is
 // lost, also what was filled in meanwhile; the next record goes there. Runs on the writer's thread.
 #include "block_file.h"
+#include "clock.h"
 #include "crc32c.h"
-#include "dqi.h"
 
 #include <errno.h>
 #include <fcntl.h>

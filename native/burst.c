@@ -4,6 +4,9 @@
 // burst: a count per buffer would halve the rate. A selection is a burst whose columns are gathered from its
 // parent and that holds the parent instead of buffers; so every consumer sees one shape.
 #include "burst.h"
+#include "engine.h"
+#include "iface.h"
+#include "queue.h"
 #include "region.h"
 
 #include <arpa/inet.h>

@@ -1,10 +1,80 @@
-// burst.h: what engines and stages do with bursts beyond dqi.h.
+// burst.h: bursts, their pools, and what engines and stages do with them.
 #ifndef DQI_BURST_H
 #define DQI_BURST_H
 
-#include "dqi.h"
+#include "session.h"
 
 #include <string.h>
+
+struct sockaddr_in6;
+
+// The checksums of a burst's packets that the device is to compute: of IPv4 and of the transport behind it.
+typedef struct dqi_sums {
+    uint8_t has;    // DQ_HAS_IPV4 or DQ_HAS_IPV6, with DQ_HAS_UDP or DQ_HAS_TCP; 0: they are in the packets
+    uint8_t l2_len; // bytes before the IP header,
+    uint8_t l3_len; // and of it, in all packets
+} dqi_sums;
+
+// A burst owns the buffers bufs[seg][0..n_bufs), or holds its parent (a selection owns none). Where each
+// packet has a buffer of its own, bufs[seg][i] is packet i's and n_bufs == n, or more where packets were cut
+// off that another holder could reach; with super-buffers the two lists are independent.
+struct dq_burst {
+    _Atomic uint32_t refs;
+    uint32_t n, cap, n_bufs, nseg, flags, conn;
+    int32_t clock;
+    bool slices;  // packets are slices of super-buffers
+    bool handles; // off[0][0..n) holds handles of the engine of its queue, len, flow and bufs nothing yet,
+                  // and ts no more than ts[0] of the first same_ts (dqi_burst_columns); its one holder may
+                  // look, and nobody else
+    uint32_t shortest, longest; // bytes; where handles: of its packets
+    uint32_t same_ts;           // where handles: packets that came with the first, at ts[0]
+    bool grown;                 // a packet begins in the headroom and is longer than its buffer
+    bool holes;                 // some packets' segments of length 0 were freed, and stay empty
+    uint64_t bytes;
+    dq_session *session;
+    dq_queue *queue;               // that received it, or that it was allocated for
+    dqi_burst_pool *home;          // where its descriptor returns
+    dq_burst *parent;              // of a selection
+    const dq_aggregate *aggregate; // of a reordered burst; NULL
+    int64_t due_ns;                // wire: not before this time
+    uint64_t *off[DQ_MAX_SEGS];
+    uint32_t *len[DQ_MAX_SEGS];
+    uint32_t *bufs[DQ_MAX_SEGS];
+    uint32_t *flow;
+    int64_t *ts;
+    int64_t *tx_time; // values where timed
+    bool timed;
+    dqi_sums sums; // of a burst made for a queue with device_sums
+};
+
+// n descriptors of cap packets and nseg segments each. NULL: no memory.
+dqi_burst_pool *dqi_burst_pool_new(dq_session *s, uint32_t n, uint32_t cap, uint32_t nseg);
+void dqi_burst_pool_free(dqi_burst_pool *p);
+uint32_t dqi_burst_pool_level(dqi_burst_pool *p); // free descriptors
+// An empty burst with one reference, or NULL. Any thread.
+dq_burst *dqi_burst_get(dqi_burst_pool *p);
+// Allocates n buffers of each of the regions for b (empty) and sets off; the other columns are the caller's
+// to fill. DQ_OK or DQ_NO_FREE_PACKET_BUFFERS.
+int dqi_burst_fill(dq_burst *b, dq_region *const *regions, uint32_t nseg, uint32_t n);
+// Moves packets [first, first + n) of src, with their buffers, to the end of dst. src must be owned alone,
+// without slices; dst must have room.
+void dqi_burst_move(dq_burst *dst, dq_burst *src, uint32_t first, uint32_t n);
+static inline bool dqi_burst_alone(const dq_burst *b) { return dqi_load_acq32(&b->refs) == 1; }
+// True when b's buffers are its own, one for each packet, and nobody else holds it: they may go on without
+// it.
+static inline bool dqi_burst_detachable(const dq_burst *b) {
+    return dqi_burst_alone(b) && !b->parent && !b->slices && b->n_bufs == b->n;
+}
+// Fills the columns of a burst that came as handles: before they are read. Its holder.
+void dqi_burst_fill_columns(dq_burst *b);
+static inline void dqi_burst_columns(dq_burst *b) {
+    if (b->handles) dqi_burst_fill_columns(b);
+}
+// The peer's socket address (struct sockaddr_in or sockaddr_in6, family 0 where there is none) stands at the
+// start of the first segment's headroom.
+struct sockaddr_in6 *dqi_burst_peer_addr(const dq_burst *b, uint32_t i);
+
+static inline const uint8_t *dqi_burst_base(const dq_burst *b) { return b->session->base; }
 
 // One holder more of a burst that goes on without being looked at.
 static inline void dqi_burst_hold(dq_burst *b) {

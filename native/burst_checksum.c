@@ -1,6 +1,9 @@
 // burst_checksum.c: the checksums of a burst's packets, for headers that were written by hand.
 #include "burst.h"
+#include "engine.h"
+#include "iface.h"
 #include "packet.h"
+#include "queue.h"
 
 int dq_burst_checksums(dq_burst *b, int64_t i) {
     if (!dqi_burst_writable(b) || i >= (int64_t)b->n) return DQ_INVALID_PARAMETER;

@@ -3,7 +3,7 @@
 // Opcodes are three fields: class, size or operation, and mode or source, numbered as in bpf(4). The check
 // accepts a listed set, so that the interpreter's decoding by fields is total.
 #include "cbpf.h"
-#include "dqi.h"
+#include "err.h"
 #include "packet.h"
 
 enum { CLASS_LD, CLASS_LDX, CLASS_ST, CLASS_STX, CLASS_ALU, CLASS_JMP, CLASS_RET, CLASS_MISC };

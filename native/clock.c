@@ -1,7 +1,9 @@
 // clock.c: the session's clock. On the real clock it is the monotonic clock moved to the epoch once, at the
 // start, so that pacing and timeouts don't jump with the wall clock; on the virtual clock it stands until
 // dq_advance. The kernel's stamps follow the wall clock: its steps are taken out of them.
-#include "dqi.h"
+
+#include "clock.h"
+#include "session.h"
 
 #include <sched.h>
 #include <stdlib.h>

@@ -1,7 +1,10 @@
 // column.c: burst verbs: one field or number of every packet as a column, a condition as a list of indices or
 // a count, a field set in all.
 #include "burst.h"
+#include "engine.h"
 #include "expr.h"
+#include "iface.h"
+#include "queue.h"
 #include "verbs.h"
 
 #include <string.h>

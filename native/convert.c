@@ -1,6 +1,7 @@
 // convert.c: every conversion of k_convert.h as a loop, for each instruction set, and the choice among them.
 // The compiler makes vectors of the plain loops: all levels have the same source.
 #include "convert.h"
+#include "err.h"
 #include "k_convert.h"
 #include "target.h"
 

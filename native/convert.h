@@ -2,7 +2,7 @@
 #ifndef DQI_CONVERT_H
 #define DQI_CONVERT_H
 
-#include "dqi.h"
+#include "dq.h"
 
 #include <string.h>
 

@@ -6,7 +6,6 @@
 // (a direct write first writes back and drops the cached pages that it covers). Nothing is synced: what was
 // written survives the process, not the machine's power.
 #include "disk.h"
-#include "dqi.h"
 #include "poller.h"
 
 #include <errno.h>

@@ -5,7 +5,12 @@
 #ifndef DQI_DPDK_ABI_H
 #define DQI_DPDK_ABI_H
 
+#include "atomics.h"
+#include "counters.h"
+#include "iface.h"
+#include "queue.h"
 #include "raw.h"
+#include "session.h"
 
 #define DQI_DPDK_ABI   8
 #define DQI_DPDK_ENTRY "dqi_dpdk_entry"

@@ -1,9 +1,14 @@
 // engine_dpdk.c: the dpdk engine's half in this binary: opens libdaqiri_dpdk.so, whose driver serves the
 // common part of raw Ethernet (raw.h).
 #include "actions.h"
+#include "engine.h"
+#include "err.h"
 #include "layers.h"
 #include "dpdk_abi.h"
+#include "queue.h"
+#include "region.h"
 #include "responder.h"
+#include "session.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -5,7 +5,11 @@
 // ring of a receive queue; the receiver's poller takes them out. Where both regions have the same kind and
 // size and nobody else holds the burst, it is handed over by reference, buffers and all; else the receiver
 // copies into its own region.
+#include "engine.h"
+#include "err.h"
 #include "loop.h"
+#include "queue.h"
+#include "region.h"
 #include "responder.h"
 
 #include <errno.h>

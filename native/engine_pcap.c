@@ -5,6 +5,9 @@
 // Nothing is lost for want of room: while a queue that is read has no buffer or descriptor free, the file
 // waits.
 #include "burst.h"
+#include "engine.h"
+#include "err.h"
+#include "queue.h"
 #include "raw.h"
 #include "region.h"
 #include "replay.h"

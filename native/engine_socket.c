@@ -6,6 +6,8 @@
 // it makes itself goes to the remote address, or to who was heard last. Connection ids belong to TCP
 // connections, and to the UDP peers that were connected to by hand; the interface's own UDP socket is
 // connection 0. This file is the engine table; see socket_state.h for the parts and their threads.
+#include "engine.h"
+#include "err.h"
 #include "socket_state.h"
 
 #include <errno.h>

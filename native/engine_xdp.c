@@ -1,4 +1,5 @@
 // engine_xdp.c: raw Ethernet on any Linux interface: raw.h with the best driver that the interface takes.
+#include "engine.h"
 #include "packet_port.h"
 #include "ptp.h"
 #include "xsk_driver.h"

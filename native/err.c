@@ -1,6 +1,7 @@
 // err.c: the words for statuses, drop reasons and further figures, each in one table that the summary, JSON
 // and Lua share.
-#include "dqi.h"
+
+#include "dq.h"
 
 #include <stdarg.h>
 #include <stdio.h>

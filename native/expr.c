@@ -4,6 +4,7 @@
 // have it; a condition is a word of bits. At a jump the lanes part: those that jump wait at its target with
 // the condition's value, the others go on, and code that no lane runs is left out.
 #include "expr.h"
+#include "err.h"
 
 #include <stdlib.h>
 #include <string.h>

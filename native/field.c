@@ -4,7 +4,7 @@
 // window of at most 9 bytes. Fields whose place depends on the packet (time to live, the ethertype behind
 // VLAN tags) are first turned into a place, so reading and writing share one path.
 #include "field.h"
-#include "dqi.h"
+#include "err.h"
 #include "spead.h"
 
 #define ETH(off, width)                                                                                      \

@@ -3,7 +3,6 @@
 #define DQI_FLAT_FILE_H
 
 #include "block_file.h"
-#include "dqi.h"
 
 typedef struct dqi_flat_file {
     dqi_block_file file; // opened, flushed and closed by the caller

@@ -1,5 +1,6 @@
 // flow_count.c: see flow_count.h. An open hash of flow ids; slots are taken and never given back.
 #include "flow_count.h"
+#include "iface.h"
 
 #include <stdlib.h>
 

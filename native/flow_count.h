@@ -5,7 +5,7 @@
 #ifndef DQI_FLOW_COUNT_H
 #define DQI_FLOW_COUNT_H
 
-#include "dqi.h"
+#include "queue.h"
 
 // NULL: no memory.
 dqi_flow_counts *dqi_flow_counts_new(void);

@@ -1,7 +1,9 @@
 // flows.c: see flows.h.
 #include "flows.h"
 #include "actions.h"
+#include "err.h"
 #include "layers.h"
+#include "queue.h"
 #include "responder.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #ifndef DQI_FLOWS_H
 #define DQI_FLOWS_H
 
-#include "dqi.h"
+#include "atomics.h"
 #include "match.h"
 
 typedef struct dqi_flow_rules dqi_flow_rules; // a table and those who read it now

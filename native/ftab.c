@@ -18,8 +18,9 @@
 // packet more than asking one, so a change of nothing makes the whole again: for when no changes come any
 // more.
 #include "ftab.h"
-#include "dqi.h"
+#include "err.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 enum { GROUP_MIN = 2 };

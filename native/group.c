@@ -1,5 +1,7 @@
 // group.c: see group.h.
 #include "group.h"
+#include "err.h"
+#include "iface.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #ifndef DQI_GROUP_H
 #define DQI_GROUP_H
 
-#include "dqi.h"
 #include "socket_addr.h"
 
 // A group, and the one source that is wanted of it; family 0: any.

@@ -1,5 +1,7 @@
 // iface.c: interfaces: the engines' registry, and calls that go to the engine or say that it lacks them.
 #include "actions.h"
+#include "engine.h"
+#include "err.h"
 #include "responder.h"
 #include "session.h"
 #include "waiter.h"

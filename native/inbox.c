@@ -1,6 +1,7 @@
 // inbox.c: see inbox.h.
 #include "inbox.h"
 #include "actions.h"
+#include "queue.h"
 #include "region.h"
 
 #define UNREAD_BATCHES 4  // what a queue without a consumer keeps: packets of so many batches,

@@ -6,6 +6,7 @@
 #define DQI_INBOX_H
 
 #include "burst.h"
+#include "ring.h"
 
 typedef struct dqi_inbox {
     dqi_ring in;

@@ -3,6 +3,8 @@
 #ifndef DQI_KERNEL_GROUPS_H
 #define DQI_KERNEL_GROUPS_H
 
+#include "counters.h"
+#include "iface.h"
 #include "raw.h"
 
 // dqi_port_driver.multicast of a driver whose interface's address is the name of a Linux interface.

@@ -1,5 +1,6 @@
 // key_table.c: see key_table.h.
 #include "key_table.h"
+#include "burst.h"
 #include "socket_addr.h"
 
 #include <string.h>

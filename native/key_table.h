@@ -4,7 +4,8 @@
 #ifndef DQI_KEY_TABLE_H
 #define DQI_KEY_TABLE_H
 
-#include "dqi.h"
+#include "atomics.h"
+#include "dq.h"
 
 #define DQI_KEYS      DQ_SOURCES
 #define DQI_KEY_SLOTS (2 * DQI_KEYS) // a power of two

@@ -13,7 +13,6 @@
 #ifndef DQI_LANES_H
 #define DQI_LANES_H
 
-#include "dqi.h"
 #include "field.h"
 
 #include <string.h>

@@ -1,8 +1,9 @@
 // layers.c: see layers.h.
 #include "layers.h"
-#include "dqi.h"
+#include "err.h"
 #include "packet.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 

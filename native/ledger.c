@@ -1,5 +1,8 @@
 // ledger.c: every account of a session as lines. Counters are read while their writers go on: each is
 // monotone, and the sums are exact when nothing moves.
+#include "engine.h"
+#include "iface.h"
+#include "queue.h"
 #include "timing.h"
 
 #include <stdio.h>

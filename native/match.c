@@ -1,6 +1,6 @@
 // match.c: matches: checking, compiling into masked words, and the key of a parsed frame.
+#include "err.h"
 #include "match_key.h"
-#include "dqi.h"
 
 static bool empty(dq_port_range r) { return r.lo > r.hi; }
 static bool in_range(dq_port_range r, uint64_t port) { return port >= r.lo && port <= r.hi; }

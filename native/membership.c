@@ -5,6 +5,7 @@
 #include "membership.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #define CHANGES     2                     // robustness: how often a change is said
 #define CHANGE_NS   INT64_C(1000000000)   // the longest wait in between

@@ -5,7 +5,11 @@
 // hand over; the taker counts the rest. A taker that must not hold a queue up (policy drop) drops packets
 // itself as soon as it has no room for them, so that the ring, and with it the queue's memory, stays free.
 #include "burst.h"
+#include "counters.h"
+#include "err.h"
 #include "poller.h"
+#include "queue.h"
+#include "ring.h"
 
 #include <errno.h>
 #include <time.h>

@@ -3,9 +3,13 @@
 //
 // AF_PACKET is a tap: the kernel's own protocols see what we receive, too.
 #include "packet_port.h"
+#include "err.h"
 #include "kernel_groups.h"
 #include "packet_ring.h"
 #include "packet_tx.h"
+#include "queue.h"
+#include "region.h"
+#include "session.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>

@@ -2,6 +2,8 @@
 #ifndef DQI_PACKET_PORT_H
 #define DQI_PACKET_PORT_H
 
+#include "counters.h"
+#include "iface.h"
 #include "raw.h"
 
 extern const dqi_port_driver dqi_driver_packet;

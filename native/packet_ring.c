@@ -5,6 +5,9 @@
 // tag beside it, a checksum to be finished, segments to be cut.
 #include "packet_ring.h"
 #include "packet.h"
+#include "queue.h"
+#include "region.h"
+#include "session.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -3,6 +3,9 @@
 #ifndef DQI_PACKET_RING_H
 #define DQI_PACKET_RING_H
 
+#include "clock.h"
+#include "counters.h"
+#include "iface.h"
 #include "raw.h"
 
 #define DQI_PACKET_ALONE     (-1) // no fanout group

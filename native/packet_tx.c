@@ -5,6 +5,7 @@
 // sees them.
 #include "packet_tx.h"
 #include "burst.h"
+#include "queue.h"
 
 #include <errno.h>
 #include <linux/if_packet.h>

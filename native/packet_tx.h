@@ -2,7 +2,11 @@
 #ifndef DQI_PACKET_TX_H
 #define DQI_PACKET_TX_H
 
+#include "counters.h"
+#include "iface.h"
 #include "raw.h"
+
+struct pollfd;
 
 // Gives q a socket on the interface of this index. Errors are errno's.
 int dqi_packet_tx_open(dq_queue *q, int index);

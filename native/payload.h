@@ -2,8 +2,11 @@
 #ifndef DQI_PAYLOAD_H
 #define DQI_PAYLOAD_H
 
-#include "dqi.h"
+#include "burst.h"
+#include "engine.h"
+#include "iface.h"
 #include "packet.h"
+#include "queue.h"
 #include "spead.h"
 
 // True where queues hold payloads without headers: those of sockets.

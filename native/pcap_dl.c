@@ -7,9 +7,10 @@
 // dq_cbpf_insn (pcap/bpf.h). The library stays open for the life of the process. Its compiler keeps global
 // state before version 1.8, so a lock serialises it.
 #include "cbpf.h"
-#include "dqi.h"
+#include "err.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 

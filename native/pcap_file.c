@@ -6,8 +6,10 @@
 // its first packet comes. Runs on the writer's thread.
 #include "pcap_file.h"
 #include "burst.h"
+#include "engine.h"
 #include "le.h"
 #include "pcap_tail.h"
+#include "queue.h"
 
 #include <errno.h>
 #include <string.h>

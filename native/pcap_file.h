@@ -5,6 +5,7 @@
 #include "block_file.h"
 #include "pcapng.h"
 #include "pseudo_header.h"
+#include "session.h"
 
 #define DQI_PCAP_MAX_SNAPLEN 262144 // the longest record that libpcap's readers take
 #define DQI_PCAP_MAGIC_NS    0xa1b23c4du

@@ -1,5 +1,6 @@
 // peer_count.c: see peer_count.h.
 #include "peer_count.h"
+#include "iface.h"
 #include "key_table.h"
 
 #include <stdio.h>

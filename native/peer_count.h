@@ -3,7 +3,7 @@
 #ifndef DQI_PEER_COUNT_H
 #define DQI_PEER_COUNT_H
 
-#include "dqi.h"
+#include "queue.h"
 
 // NULL: no memory.
 dqi_peer_counts *dqi_peer_counts_new(void);

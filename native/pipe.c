@@ -5,6 +5,10 @@
 // queue is not polled until the stage takes it. Counters live in the pipe's nodes, written by the queue's
 // poller alone.
 #include "pipe.h"
+#include "burst.h"
+#include "err.h"
+#include "poller.h"
+#include "queue.h"
 #include "reorder.h"
 #include "spread.h"
 

@@ -8,6 +8,11 @@
 // end. Control threads that change what a poller walks make it stand still first (dqi_poller_hold), so the
 // packet path takes no lock.
 #include "poller.h"
+#include "clock.h"
+#include "engine.h"
+#include "err.h"
+#include "iface.h"
+#include "queue.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -3,6 +3,7 @@
 // Walks the program once with the kinds of what is on the stack: numbers, or conditions. That a jump keeps
 // what lies beneath its condition is checked too, so that the lanes that jump and those that don't can share
 // a stack.
+#include "err.h"
 #include "expr.h"
 #include "lane_ops.h"
 

@@ -7,8 +7,11 @@
 // numbers start at 1 and run with the bytes written, so that a reader can follow the stream. Lengths and
 // checksums are right. Writer's thread.
 #include "pseudo_header.h"
+#include "burst.h"
 #include "ends.h"
+#include "engine.h"
 #include "packet.h"
+#include "queue.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -3,7 +3,9 @@
 #ifndef DQI_PSEUDO_HEADER_H
 #define DQI_PSEUDO_HEADER_H
 
-#include "dqi.h"
+#include "iface.h"
+
+struct sockaddr_in6;
 
 #define DQI_PSEUDO_MAX_HEADER  74    // Ethernet 14, IPv6 40, TCP 20
 #define DQI_PSEUDO_MAX_PAYLOAD 65495 // what fits behind an IPv4 and a TCP header

@@ -2,7 +2,7 @@
 #ifndef DQI_PTP_H
 #define DQI_PTP_H
 
-#include "dqi.h"
+#include "session.h"
 
 #include <linux/ptp_clock.h>
 

@@ -1,21 +1,91 @@
-// queue.h: what the transmit side, pacing and the session's end know of each other.
+// queue.h: receive and transmit queues.
 #ifndef DQI_QUEUE_H
 #define DQI_QUEUE_H
 
-#include "dqi.h"
+#include "counters.h"
+#include "pace.h"
+#include "pipe.h"
+#include "ring.h"
+#include "template.h"
 
-// Packets of len bytes, at most n, that the pace lets leave now; sets q->next_ns when none may.
-uint32_t dqi_pace_allow(dq_queue *q, int64_t now, uint32_t len, uint32_t n);
-// The same for packets [first, first + n) of b; where there is a pace, at most batch_size.
-uint32_t dqi_pace_count(dq_queue *q, int64_t now, dq_burst *b, uint32_t first, uint32_t n);
-// The first n of those that dqi_pace_count counted have left: charges them.
-void dqi_pace_spend(dq_queue *q, int64_t now, uint32_t n);
-// The same for a queue that follows receive times, at a speed.
-uint32_t dqi_follow_count(dq_queue *q, int64_t now, dq_burst *b, uint32_t first, uint32_t n, double speed);
-void dqi_follow_spend(dq_queue *q, int64_t now, uint32_t n);
-#define DQI_CATCH_UP_NS 10e6 // what a queue may be late by and catch up
-// The queue had nothing to send until now: no credit is gathered.
-void dqi_pace_idle(dq_queue *q, int64_t now);
+typedef struct dqi_poller dqi_poller;
+typedef struct dqi_timing dqi_timing;
+typedef struct dqi_spread dqi_spread;
+typedef struct dqi_flow_counts dqi_flow_counts;
+typedef struct dqi_peer_counts dqi_peer_counts;
+
+struct dq_queue {
+    dq_queue_conf conf;
+    dq_session *session;
+    dq_iface *iface;
+    _Atomic(dqi_poller *) poller; // kicked by senders while it changes hands
+    dq_queue *leader, *behind; // of a stage's queue: the one whose poller serves it, too; and a list of those
+    dq_queue *behind_too;      // that are served with this one: its first, and the next of its leader's
+    void *engine;              // the engine's own
+    dqi_burst_pool *bursts;
+    dqi_counters c;
+    dqi_fault faults[DQI_FAULTS];
+    dqi_gauge held;  // packets in the current burst, the dispatch and the transmit ring
+    int64_t next_ns; // session time at which polling makes sense again; 0: now, INT64_MAX: on a kick only
+    _Atomic uint32_t stopping;
+
+    // receive
+    dq_burst *cur;
+    int32_t stamping;  // dq_stamps: software or virtual, unless the engine says otherwise at open
+    bool immediate;    // without a time-out, deliver what a poll brought
+    int64_t cur_since; // session time of cur's first packet
+    dqi_dispatch dispatch;
+    dq_pipe **pipes;
+    dq_pipe *claim; // goes first, once for each burst: the pipes get what it leaves. NULL: there is none
+    uint32_t n_pipes, n_consumers;
+    bool handles;           // bursts may go through the pipes as handles
+    uint32_t pipes_version; // grows with every change of pipes
+    bool deliver_now;       // the engine's wish: what the current burst has goes before what comes next
+    bool blocked;           // can't take packets now, which wait for a stage or, where none is, for room in
+                            // the pools: readable descriptors are no reason to wake
+    _Atomic bool consumed;  // it is read: n_pipes > 0; with a claim, once aggregates of it are asked for
+    dqi_spread *sizes;      // of the bursts delivered, see DQ_SPREAD_BURST_SIZE
+    dqi_flow_counts *flow_counts;
+    dqi_peer_counts *peer_counts; // of payloads
+    _Atomic bool stalled;         // of a stage's queue: blocked, for other threads
+    int64_t rest_ns;    // how long the engine may keep packets while the burst's time-out runs; 0: not at all
+    int64_t rest_until; // session time until which it does
+    // Bytes that flows' actions take away at most (actions.h); 0: no flow has any. The engine receives a
+    // frame into lead + buf_size bytes that begin lead bytes before the buffer's place; rx.c sees to what is
+    // too long then.
+    _Atomic uint32_t lead;
+
+    // transmit
+    dqi_ring ring;
+    dq_burst *tx;
+    uint32_t tx_pos;
+    int64_t tx_since;  // when tx was looked at first
+    _Atomic bool busy; // had something to send at the last poll
+    int64_t now_ns;    // of the last look at the clock, for the engine
+    bool tx_made;      // tx is of the transmission gen
+    dqi_pace pace;
+    dqi_timing *timing;
+    dq_template *gen;
+    _Atomic uint64_t gen_left;
+    dq_burst *shared; // somebody else reads it: it is copied, from packet shared_pos on, before flows change
+    uint32_t shared_pos; // its packets
+    int64_t ahead_ns; // so long before its send time the engine takes a packet, and its device keeps to the
+                      // time; 0: it sends at once
+    uint8_t device_sums; // DQ_HAS_*: the engine takes bursts whose `sums` have only these
+    dqi_stamped stamped; // places: NULL where others may write the buffers
+};
+
+// True when some pipe takes what comes from this connection (0: from none). Queue's poller.
+bool dqi_queue_wants(const dq_queue *q, uint32_t conn);
+// Polls a queue once; work done. Poller's thread.
+int dqi_rx_poll(dq_queue *q);
+int dqi_tx_poll(dq_queue *q);
+static inline int dqi_queue_poll(dq_queue *q) {
+    return q->conf.dir == DQ_RX ? dqi_rx_poll(q) : dqi_tx_poll(q);
+}
+
+// Wakes whoever polls q. Any thread.
+void dqi_queue_kick(dq_queue *q);
 
 // A burst of n packets with buffers for q; of its columns only off is filled.
 int dqi_tx_take_burst(dq_queue *q, uint32_t n, dq_burst **out);

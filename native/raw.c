@@ -1,5 +1,7 @@
 // raw.c: the life of a raw Ethernet interface: its port, queues, rules; what goes to the driver. raw_rx.c has
 // the packets.
+#include "err.h"
+#include "queue.h"
 #include "raw_rx.h"
 #include "kernel_groups.h"
 #include "responder.h"

@@ -14,9 +14,13 @@
 #ifndef DQI_RAW_H
 #define DQI_RAW_H
 
+#include "counters.h"
 #include "flows.h"
+#include "iface.h"
 
 #include <netinet/in.h>
+
+struct pollfd;
 
 typedef struct dqi_port dqi_port;
 typedef struct dqi_port_driver dqi_port_driver;

@@ -2,6 +2,8 @@
 // the path from being walked for each file, and tells a folder that vanished from one that was replaced. Runs
 // on the writer's thread.
 #include "raw_file.h"
+#include "burst.h"
+#include "clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,6 @@
 #define DQI_RAW_FILE_H
 
 #include "block_file.h"
-#include "dqi.h"
 
 typedef struct dqi_raw_file {
     int dir; // descriptor of the folder; -1: closed

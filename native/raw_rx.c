@@ -5,7 +5,10 @@
 #include "raw_rx.h"
 #include "actions.h"
 #include "burst.h"
+#include "engine.h"
 #include "packet.h"
+#include "queue.h"
+#include "region.h"
 
 #include <string.h>
 

@@ -1,6 +1,8 @@
 // readahead.c: see readahead.h. `filled` and `taken` count chunks; each has one writer.
 #include "readahead.h"
+#include "err.h"
 #include "poller.h"
+#include "queue.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,10 @@
 #ifndef DQI_READAHEAD_H
 #define DQI_READAHEAD_H
 
-#include "dqi.h"
+#include "iface.h"
+#include "wake.h"
+
+#include <pthread.h>
 
 #define DQI_CHUNK_BYTES (1u << 20)
 #define DQI_CHUNK_CARRY (384u << 10) // room in front of the bytes, for what the last chunk ended with

@@ -5,6 +5,11 @@
 // address every packet by (descriptor, offset). A pool is a stack of buffer ids: the buffer used last is the
 // warmest.
 #include "region.h"
+#include "engine.h"
+#include "err.h"
+#include "iface.h"
+#include "queue.h"
+#include "session.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,8 +1,66 @@
-// region.h: the arena's life, for session.c.
+// region.h: regions of packet buffers in the session's arena, and the arena's life.
 #ifndef DQI_REGION_H
 #define DQI_REGION_H
 
-#include "dqi.h"
+#include "dq.h"
+#include "atomics.h"
+
+typedef struct dqi_pool dqi_pool;
+
+// A group whose buffers are given out one by one; its owner is a holder.
+typedef struct dqi_spare {
+    uint32_t id, used; // id: DQI_NO_BUF, none
+} dqi_spare;
+
+// A fixed pool of packet buffers. Buffer ids are unique in the session: first_id .. first_id + num_bufs - 1.
+struct dq_region {
+    dq_region_conf conf;
+    dq_session *session;
+    uint8_t *base;   // of the arena
+    uint64_t offset; // of the region in the arena
+    uint32_t stride;
+    uint32_t first_id;
+    uint32_t want_bytes, want_least; // dqi_region_want_groups
+    bool huge;                       // on huge pages
+    dqi_pool *pool;
+    // Holders of each super-buffer (UDP GRO, framed TCP); NULL where each buffer has one holder. Never in
+    // packet memory.
+    _Atomic uint32_t *holders;
+    // Groups: the pool hands buffers out `group` at a time, under the first one's id, so that packets may lie
+    // across them; 1: it doesn't. across[k]: they do so in group k, and have one peer.
+    uint32_t group, n_groups;
+    uint8_t *across;
+    dqi_spin spare_lock;
+    dqi_spare spare; // kept packets are copied there
+};
+
+#define DQI_NO_BUF UINT32_MAX
+
+// Takes n buffer ids from the region; all or none: n or 0. Any thread.
+uint32_t dqi_bufs_alloc(dq_region *r, uint32_t *ids, uint32_t n);
+// The same, but as many as there are.
+uint32_t dqi_bufs_some(dq_region *r, uint32_t *ids, uint32_t n);
+// Returns buffers (DQI_NO_BUF skipped; super-buffers lose one holder). Regions may be mixed. Any thread.
+void dqi_bufs_free(dq_session *s, const uint32_t *ids, uint32_t n);
+dq_region *dqi_buf_region(const dq_session *s, uint32_t id);
+// Adds a holder to a buffer of a region with a side array. The caller holds it already.
+void dqi_buf_hold(dq_region *r, uint32_t id);
+// Gives the region a side array; before open.
+int dqi_region_share(dq_region *r, dq_diag *diag);
+// Asks for groups of at least so many bytes behind one headroom, and for `least` of them: fewer, and the
+// region stays as it is. Before the arena is laid out.
+void dqi_region_want_groups(dq_region *r, uint32_t bytes, uint32_t least);
+// The next buffer of *s, from a new group where that one has no more, or DQI_NO_BUF. The caller adds a holder
+// to its group. One caller at a time.
+uint32_t dqi_spare_take(dq_region *r, dqi_spare *s);
+// The first buffer of the group that a buffer is in.
+static inline uint32_t dqi_group_of(const dq_region *r, uint32_t id) {
+    return id - (id - r->first_id) % r->group;
+}
+// Where a packet in buffer id starts: arena offset just after the headroom.
+static inline uint64_t dqi_buf_off(const dq_region *r, uint32_t id) {
+    return r->offset + (uint64_t)(id - r->first_id) * r->stride + DQ_HEADROOM;
+}
 
 #define DQI_MIN_ALIGN 64 // bytes: a cache line
 

@@ -12,9 +12,11 @@
 #define DQI_REORDER_H
 
 #include "convert.h"
-#include "dqi.h"
+#include "counters.h"
 #include "reorder_sources.h"
+#include "ring.h"
 #include "spread.h"
+#include "stage.h"
 
 typedef struct dqi_batch {
     dq_aggregate agg;

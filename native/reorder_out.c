@@ -1,6 +1,10 @@
 // reorder_out.c: the stage's own interface, with one receive queue that hands out closed batches as bursts of
 // one packet. Gaps are filled and accounts are made here, outside the lock, by one thread. Its poll also
 // looks at the clock: a batch's time runs whether packets come or not.
+#include "burst.h"
+#include "engine.h"
+#include "iface.h"
+#include "queue.h"
 #include "reorder.h"
 
 #include <string.h>

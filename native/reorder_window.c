@@ -3,6 +3,8 @@
 // Numbers wrap: a packet belongs to the batch nearest to `top` among those that have its number. One that is
 // far away, or behind the window, is not believed until several in a row agree with it: a corrupted number
 // can't close the window, and a sender that starts anew is found again.
+#include "queue.h"
+#include "region.h"
 #include "reorder.h"
 
 #include <netinet/in.h>

@@ -1,6 +1,8 @@
 // replay.c: see replay.h. Loop after loop the times go on: each begins a mean gap after the last packet of
 // the one before.
 #include "replay.h"
+#include "err.h"
+#include "queue.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #define DQI_REPLAY_H
 
 #include "capture_file.h"
+#include "counters.h"
 #include "readahead.h"
 
 typedef struct dqi_replay {

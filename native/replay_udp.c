@@ -2,6 +2,8 @@
 // that is unspecified, and at the groups that it has joined. A client takes what comes from its remote
 // address, to its local one where it has one. A capture does not say which addresses were its host's.
 #include "replay_udp.h"
+#include "err.h"
+#include "iface.h"
 #include "packet.h"
 
 #include <errno.h>

@@ -2,6 +2,7 @@
 #ifndef DQI_REPLAY_UDP_H
 #define DQI_REPLAY_UDP_H
 
+#include "atomics.h"
 #include "group.h"
 
 #define DQI_REPLAY_ADDRS  4 // addresses of a host

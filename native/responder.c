@@ -1,8 +1,11 @@
 // responder.c: see responder.h.
 #include "responder.h"
+#include "engine.h"
+#include "err.h"
 #include "membership.h"
 #include "neighbours.h"
 #include "queue.h"
+#include "region.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

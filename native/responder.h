@@ -8,7 +8,7 @@
 #ifndef DQI_RESPONDER_H
 #define DQI_RESPONDER_H
 
-#include "dqi.h"
+#include "iface.h"
 
 static inline dqi_responder *dqi_responder_of(const dq_iface *i) {
     return atomic_load_explicit(&i->responder, memory_order_acquire);

@@ -1,9 +1,11 @@
 // rx.c: the receive side of a queue: packets gather in the current burst, which goes to the pipes when it is
 // full, when its first packet is timeout_us old, or, on sockets without a time-out, at once.
+#include "engine.h"
 #include "pipe.h"
 #include "actions.h"
 #include "flow_count.h"
 #include "peer_count.h"
+#include "poller.h"
 #include "queue.h"
 #include "responder.h"
 

@@ -5,6 +5,9 @@
 // get while their pollers stand still.
 #include "actions.h"
 #include "burst.h"
+#include "err.h"
+#include "queue.h"
+#include "region.h"
 #include "transform.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // session.c: a session's life: new → add → open → start → stop → finish → close. Each step unwinds by close.
 #include "session.h"
+#include "clock.h"
+#include "engine.h"
+#include "err.h"
 #include "flow_count.h"
 #include "peer_count.h"
 #include "responder.h"

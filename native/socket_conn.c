@@ -3,6 +3,7 @@
 // An id is the interface's index above a counter, and its low bits are the slot: so looking one up is one
 // load, an id comes back only after 2^26 connections, and a burst forwarded from another interface can't meet
 // a stranger's id.
+#include "err.h"
 #include "socket_state.h"
 
 #include <errno.h>

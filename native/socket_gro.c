@@ -10,6 +10,7 @@
 // What was read and not delivered yet, for want of room or of buffers, waits in msgs[at..n_read): its bytes
 // stay where they are. The queue is one holder of each super-buffer in its stock and of each waiting
 // message's.
+#include "engine.h"
 #include "socket_state.h"
 #include "ends.h"
 #include "region.h"

@@ -3,6 +3,7 @@
 // The kernel hands a group's datagrams to every socket that joined it, so a group is joined on one socket
 // alone: that of the receive queue with the fewest groups. IP_MULTICAST_ALL is off: nothing comes that was
 // not joined.
+#include "err.h"
 #include "socket_state.h"
 
 #include <errno.h>

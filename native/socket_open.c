@@ -2,6 +2,7 @@
 //
 // UDP has one socket a receive queue (a server's share its port by SO_REUSEPORT, the kernel spreads the
 // peers), TCP one listening socket, or, for a client, one connection a queue pair, made after the start.
+#include "err.h"
 #include "socket_state.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 // socket_queue.c: what a socket queue needs besides its sockets: the stock of buffers and the arrays for
 // system calls, all made at the open. Control thread.
+#include "err.h"
 #include "socket_state.h"
 
 #include <errno.h>

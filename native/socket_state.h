@@ -11,7 +11,11 @@
 
 #include <poll.h>
 
-#include "dqi.h"
+#include "clock.h"
+#include "iface.h"
+#include "queue.h"
+#include "region.h"
+#include "session.h"
 #include "socket_addr.h"
 #include "socket_framing.h"
 

@@ -1,5 +1,8 @@
 // spread.c: see spread.h.
 #include "spread.h"
+#include "iface.h"
+#include "queue.h"
+#include "session.h"
 
 #include <stdio.h>
 #include <string.h>

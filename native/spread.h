@@ -5,7 +5,8 @@
 #ifndef DQI_SPREAD_H
 #define DQI_SPREAD_H
 
-#include "dqi.h"
+#include "atomics.h"
+#include "dq.h"
 
 typedef struct dqi_spread {
     dqi_count sum, n[DQ_SPREAD_BUCKETS];

@@ -1,6 +1,13 @@
 // stage.c: the list of a session's stages, and the three that need no file of their own: count, sample and
 // forward.
+#include "burst.h"
+#include "engine.h"
+#include "err.h"
+#include "iface.h"
+#include "queue.h"
 #include "region.h"
+#include "stage.h"
+#include "session.h"
 
 #include <errno.h>
 #include <string.h>

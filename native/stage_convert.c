@@ -3,6 +3,7 @@
 #include "burst.h"
 #include "convert.h"
 #include "ends.h"
+#include "err.h"
 #include "payload.h"
 #include "region.h"
 

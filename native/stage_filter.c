@@ -2,7 +2,12 @@
 // selection.
 #include "burst.h"
 #include "cbpf.h"
+#include "engine.h"
+#include "err.h"
+#include "iface.h"
 #include "match.h"
+#include "queue.h"
+#include "stage.h"
 
 #include <errno.h>
 #include <string.h>

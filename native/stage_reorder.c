@@ -1,5 +1,10 @@
 // stage_reorder.c: makes a reorder stage: its rule, its records and its queue; its accounts and its end. How
 // it works: reorder.h.
+#include "engine.h"
+#include "err.h"
+#include "iface.h"
+#include "poller.h"
+#include "queue.h"
 #include "reorder.h"
 #include "region.h"
 

@@ -1,4 +1,7 @@
 // stage_tap.c: a tap hands bursts to a task as events, through a bounded ring of its own.
+#include "counters.h"
+#include "err.h"
+#include "queue.h"
 #include "waiter.h"
 #include "burst.h"
 

@@ -2,12 +2,14 @@
 //
 // The program only asks whether some rule matches. A change is made by difference (steer_sets.h), so that
 // what stays is never missing, and costs a system call for each rule that comes or goes.
-#include "dqi.h"
+#include "steer.h"
+#include "err.h"
 #include "steer_sets.h"
 
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,8 +1,9 @@
 // steer_sets.c: see steer_sets.h.
 #include "steer_sets.h"
-#include "dqi.h"
+#include "err.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 // ---- nodes ------------------------------------------------------------------------------------------------

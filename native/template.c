@@ -1,10 +1,12 @@
 // template.c: a packet to send many times, with fields that change from packet to packet.
 #include "template.h"
+#include "err.h"
 #include "field.h"
 #include "packet.h"
 
 #include <endian.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LINE = 64 };

@@ -2,7 +2,15 @@
 #ifndef DQI_TEMPLATE_H
 #define DQI_TEMPLATE_H
 
-#include "dqi.h"
+#include "burst.h"
+
+// Which buffers of a region hold the whole of a template already, by buffer from id `first` on: those whose
+// place is `stamp` (above 0) in its upper half, and in its lower the first of the buffers that the packets
+// before it fill without a gap.
+typedef struct dqi_stamped {
+    uint64_t *places;
+    uint32_t stamp, first;
+} dqi_stamped;
 
 // One holder more. Any thread, NULL too; dq_template_unref ends it.
 void dqi_template_ref(dq_template *t);

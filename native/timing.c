@@ -2,6 +2,7 @@
 // with a pace or send times. A departure is the session time that the poller read just before it handed the
 // packet to the engine.
 #include "timing.h"
+#include "queue.h"
 #include "spread.h"
 
 #include <stdlib.h>

@@ -2,10 +2,12 @@
 #ifndef DQI_TIMING_H
 #define DQI_TIMING_H
 
-#include "dqi.h"
+#include "atomics.h"
+#include "counters.h"
+#include "dq.h"
 
 // Of one transmit queue. Its poller writes, anybody reads.
-struct dqi_timing {
+typedef struct dqi_timing {
     dqi_count wanted_ns, took_ns; // as in dq_timing
     dqi_gauge due_ns;             // session time at which the next paced packet is wanted; 0: none was so far
     dqi_count gap_error[DQ_SPREAD_BUCKETS], time_error[DQ_SPREAD_BUCKETS];
@@ -16,7 +18,7 @@ struct dqi_timing {
     bool dry;            // the queue had nothing to send when the next packet was wanted
     double *cost;        // of the packets that may leave now, ns, and their send times: batch_size of them
     int64_t *asked;
-};
+} dqi_timing;
 
 // NULL: no memory.
 dqi_timing *dqi_timing_new(uint32_t batch_size);

@@ -1,6 +1,6 @@
 // transform.c: VLAN tags and tunnels on and off one frame.
 #include "transform.h"
-#include "dqi.h"
+#include "err.h"
 #include "packet.h"
 #include "rss.h"
 

@@ -1,8 +1,11 @@
 // tx.c: the transmit side of a queue: bursts come through the ring, or from a template; packets leave when
 // the pace and their own send time allow.
+#include "engine.h"
+#include "poller.h"
 #include "queue.h"
 #include "actions.h"
 #include "burst.h"
+#include "region.h"
 #include "template.h"
 #include "timing.h"
 

@@ -4,8 +4,11 @@
 // table; who uses the old one holds it until its burst is done.
 #include "actions.h"
 #include "burst.h"
+#include "engine.h"
+#include "err.h"
 #include "match.h"
 #include "queue.h"
+#include "region.h"
 #include "transform.h"
 
 #include <errno.h>

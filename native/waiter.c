@@ -1,7 +1,10 @@
 // waiter.c: where a task waits: its direct queues, the taps that feed it, and wake-ups from elsewhere, in one
 // call.
 #include "waiter.h"
+#include "clock.h"
+#include "err.h"
 #include "poller.h"
+#include "queue.h"
 
 #include <errno.h>
 

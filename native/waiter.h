@@ -2,7 +2,17 @@
 #ifndef DQI_WAITER_H
 #define DQI_WAITER_H
 
-#include "dqi.h"
+#include "dq.h"
+#include "atomics.h"
+#include "ring.h"
+
+// A bounded queue of events from pollers to a task.
+typedef struct dqi_tap {
+    dqi_ring ring;
+    dq_waiter *waiter;
+    uint64_t tag;
+    dqi_gauge packets; // in the ring
+} dqi_tap;
 
 // Feeds t to w's task. The tap stays the caller's and is removed before it is freed.
 int dqi_waiter_add(dq_waiter *w, dqi_tap *t);

@@ -4,7 +4,11 @@
 // same packets as any other. A wire is one transmit queue's way out; its account is a ledger line of its own:
 // in counts what was offered, copies made for a hub's further listeners and duplicates; out what reached a
 // receive queue.
+#include "counters.h"
+#include "iface.h"
 #include "loop.h"
+#include "queue.h"
+#include "region.h"
 #include "template.h"
 
 #include <stdio.h>

@@ -6,7 +6,10 @@
 // time at which it came.
 #include "writer.h"
 #include "burst.h"
+#include "engine.h"
+#include "err.h"
 #include "region.h"
+#include "stage.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -28,10 +28,16 @@
 #ifndef DQI_WRITER_H
 #define DQI_WRITER_H
 
-#include "dqi.h"
+#include "counters.h"
 #include "raw_file.h"
+#include "ring.h"
 #include "spread.h"
+#include "wake.h"
 #include "writer_file.h"
+
+#include <pthread.h>
+
+typedef struct dqi_writer dqi_writer;
 
 #define DQI_WRITER_DEPTH    4096       // bursts
 #define DQI_WRITER_LAG_NS   200000000  // a packet can be read from the file so long after it came

@@ -1,5 +1,8 @@
 // writer_check.c: whether a writer's configuration makes sense, before anything is opened, and goes with what
 // it is to write.
+#include "engine.h"
+#include "err.h"
+#include "queue.h"
 #include "writer.h"
 #include "batch_format.h"
 #include "reorder.h"

@@ -1,4 +1,6 @@
 // writer_lane.c: one folder of a writer: its thread, its files, and what happens when they can't be written.
+#include "clock.h"
+#include "err.h"
 #include "writer.h"
 #include "burst.h"
 #include "poller.h"

@@ -12,6 +12,8 @@
 
 #include <linux/if_xdp.h>
 
+struct pollfd;
+
 #ifndef XDP_USE_SG // Linux 6.6
 #define XDP_USE_SG    (1 << 4)
 #define XDP_PKT_CONTD (1 << 0)

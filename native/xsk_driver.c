@@ -2,8 +2,11 @@
 // what the eBPF program is told.
 #include "xsk_driver.h"
 #include "actions.h"
+#include "err.h"
 #include "kernel_groups.h"
 #include "layers.h"
+#include "queue.h"
+#include "region.h"
 #include "steer_map.h"
 #include "xsk.h"
 

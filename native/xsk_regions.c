@@ -1,5 +1,8 @@
 // xsk_regions.c: whose buffers AF_XDP fills. Lane l, a NIC queue, is at home at receive queue l % n_rx: where
 // that queue's region allows it the kernel fills its buffers, else those of a region of the driver's.
+#include "engine.h"
+#include "err.h"
+#include "queue.h"
 #include "xsk_driver.h"
 #include "region.h"
 #include "xsk.h"

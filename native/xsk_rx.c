@@ -3,6 +3,8 @@
 // A frame longer than a chunk comes in several. Those, and all frames where raw_rx.c copies, lie in buffers
 // that go back to the kernel at the release; a frame in one buffer of the queue's own region is given away,
 // and the pool's next buffer takes its place.
+#include "queue.h"
+#include "region.h"
 #include "xsk.h"
 
 #include <errno.h>

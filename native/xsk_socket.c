@@ -1,4 +1,6 @@
 // xsk_socket.c: AF_XDP sockets: the UMEM, rings, binding (Documentation/networking/af_xdp.rst).
+#include "err.h"
+#include "session.h"
 #include "xsk.h"
 
 #include <errno.h>

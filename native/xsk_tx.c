@@ -4,6 +4,7 @@
 // is sent in parts. The kernel completes descriptors in the order of their sending (where it does not, it has
 // copied them before), so that counting them says which bursts are done. Several queues may share a socket:
 // they try its lock.
+#include "queue.h"
 #include "xsk.h"
 #include "packet.h"
 

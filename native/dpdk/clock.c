@@ -2,6 +2,7 @@
 // of a length that nobody names, so it is held against the session's clock from time to time: a line through
 // the newest reading of both and an old one.
 #include "dpdk.h"
+#include "queue.h"
 
 #include <errno.h>
 #include <rte_mbuf_dyn.h>

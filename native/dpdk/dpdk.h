@@ -2,7 +2,10 @@
 #ifndef DPDK_H
 #define DPDK_H
 
+#include "burst.h"
 #include "dpdk_abi.h"
+#include "region.h"
+#include "session.h"
 #include "transform.h"
 
 #include <rte_ethdev.h>

@@ -5,8 +5,8 @@
 #define BED_H
 
 #include "bed_frame.h"
-
-#include "dqi.h"
+#include "clock.h"
+#include "queue.h"
 
 #include <time.h>
 

@@ -2,6 +2,7 @@
 // buffers run out. Every case ends with all buffers back.
 #include "bed.h"
 #include "burst.h"
+#include "region.h"
 
 #include <pthread.h>
 

@@ -6,6 +6,9 @@
 #include "dqtest.h"
 
 #include "burst.h"
+#include "engine.h"
+#include "iface.h"
+#include "queue.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,7 @@
 // clock_test.c: kernel stamps on the session's clock while the wall clock is stepped under them.
+#include "clock.h"
+#include "session.h"
 #include "socket_rig.h"
-#include "dqi.h"
 
 #define MS INT64_C(1000000)
 #define S  (1000 * MS)

@@ -1,6 +1,7 @@
 // loop_test.c: the loop engine as a user sees it: who hears whom, hand-over by reference and by copy, split
 // receive, packets that don't fit.
 #include "bed.h"
+#include "region.h"
 
 static bool reported(const dq_session *s, const char *what) {
     char text[512];

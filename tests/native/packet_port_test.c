@@ -1,9 +1,14 @@
 // packet_port_test.c: AF_PACKET over a pair of virtual Ethernet devices in a network namespace of the test's
 // own, polled by the test itself.
+#include "burst.h"
+#include "clock.h"
 #include "dqtest.h"
-#include "dqi.h"
+#include "engine.h"
+#include "iface.h"
 #include "packet.h"
+#include "queue.h"
 #include "region.h"
+#include "session.h"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>

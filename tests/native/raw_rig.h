@@ -4,7 +4,9 @@
 #define RAW_RIG_H
 
 #include "dqtest.h"
-#include "dqi.h"
+#include "engine.h"
+#include "err.h"
+#include "queue.h"
 #include "raw.h"
 #include "region.h"
 

@@ -1,6 +1,7 @@
 // raw_test.c: the common part of raw Ethernet engines (raw.h) over a driver that hands out frames from a
 // list.
 #include "actions.h"
+#include "clock.h"
 #include "raw_rig.h"
 
 #include <pthread.h>

@@ -1,6 +1,7 @@
 // region_test.c: regions and their pools: layout, ids, exhaustion, pages, side arrays.
 #include "bed.h"
 #include "cgroup.h"
+#include "region.h"
 
 #include <errno.h>
 #include <ftw.h>

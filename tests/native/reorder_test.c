@@ -1,6 +1,7 @@
 // reorder_test.c: the reorder stage on numbered frames: what it hands over, what it counts, and several
 // threads that fill one window. runtime/session holds it to a model; here are threads, time and ends.
 #include "bed_pipe.h"
+#include "region.h"
 
 #define SLOTS   16
 #define LEN     (BED_MIN + 24)

@@ -2,6 +2,7 @@
 #include "frames.h"
 
 #include "replay_udp.h"
+#include "iface.h"
 
 #include <errno.h>
 

@@ -1,6 +1,8 @@
 // Sockets that somebody else breaks, on loopback: it is noticed, counted, costs next to nothing, and ends.
+#include "ring.h"
 #include "socket_rig.h"
 #include "socket_state.h"
+#include "waiter.h"
 
 // A server whose one receive queue a worker serves.
 typedef struct server {

@@ -1,6 +1,7 @@
 // TCP through the engine, over loopback, against plain sockets.
+#include "poller.h"
+#include "queue.h"
 #include "socket_rig.h"
-#include "dqi.h"
 
 typedef struct server {
     rig r;

@@ -4,6 +4,7 @@
 #include "frames.h"
 #include "queue.h"
 #include "template.h"
+#include "region.h"
 
 enum { LEN = 200, BATCH = 64 };
 

@@ -1,5 +1,6 @@
 // writer_lanes_test.c: writers with several folders, raw files of every kind, and bursts that scripts hand
 // over.
+#include "region.h"
 #include "writer_rig.h"
 
 #include <sys/mount.h>

@@ -3,8 +3,10 @@
 // are filled and never read; native/xdp_test.go has the real one.
 #include "bed_frame.h"
 
-#include "dqi.h"
+#include "clock.h"
+#include "engine.h"
 #include "packet.h"
+#include "queue.h"
 #include "region.h"
 #include "steer_map.h"
 #include "xsk.h"
