@@ -179,8 +179,17 @@ static int pool_fill(dq_region *r) {
     r->pool->lock = (dqi_spin){0};
     r->pool->n = n;
     for (uint32_t i = 0; i < n; i++)
-        r->pool->ids[i] = r->first_id + i * r->group; // so that neighbours are taken in order
+        r->pool->ids[i] = r->first_id + (n - 1 - i) * r->group;
     return 0;
+}
+
+void dqi_region_ascend(dq_region *r) {
+    uint32_t *ids = r->pool->ids;
+    for (uint32_t i = 0, k = r->pool->n; i + 1 < k; i++) {
+        uint32_t last = ids[--k];
+        ids[k] = ids[i];
+        ids[i] = last;
+    }
 }
 
 static uint32_t stride_of(uint32_t buf_size, uint32_t align) {

@@ -68,6 +68,8 @@ static inline uint64_t dqi_buf_off(const dq_region *r, uint32_t id) {
 int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag);
 // Unmaps and frees the regions; the number of buffers that were not in their pools.
 uint64_t dqi_arena_close(dq_session *s);
+// From now on buffers that are taken together lie one behind the other, ascending. Once, at the open.
+void dqi_region_ascend(dq_region *r);
 // The buffers, or groups, in the region's pool. Any thread.
 uint32_t dqi_region_level(const dq_region *r);
 // Bytes that the region takes in the arena.

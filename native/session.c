@@ -120,6 +120,7 @@ static int queue_open(dq_queue *q, dq_diag *diag) {
     q->bursts = dqi_burst_pool_new(q->session, n, q->conf.batch_size, q->conf.n_regions);
     bool ok = q->bursts && (rx || dqi_ring_init(&q->ring, n));
     if (ok && !rx && q->iface->ops->copies && has_region_alone(q)) {
+        dqi_region_ascend(q->conf.regions[0]);
         q->stamped.first = q->conf.regions[0]->first_id;
         q->stamped.places = calloc(q->conf.regions[0]->conf.num_bufs, sizeof *q->stamped.places);
         ok = q->stamped.places != NULL;

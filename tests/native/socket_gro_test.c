@@ -1,6 +1,7 @@
 // UDP in runs: what the kernel joins for a receive queue (UDP_GRO), what it cuts for a transmit queue
 // (UDP_SEGMENT). The peers are plain sockets.
 #include "socket_rig.h"
+#include "queue.h"
 
 #include <netinet/udp.h>
 
@@ -583,6 +584,25 @@ static void templates_share_buffers_with_others(void) {
     rig_close(&c.r);
 }
 
+// The buffers of a queue that has its region alone are taken one behind the other: what a template writes
+// there is one piece of memory.
+static void buffers_are_neighbours(void) {
+    client c = udp_client(128, 512, 64);
+    dq_region_info region;
+    dq_burst *b = NULL;
+    dq_view v;
+    dq_region_read(c.tx->conf.regions[0], &region);
+    for (int round = 0; round < 3; round++) {
+        rig_need(dq_tx_alloc(c.tx, 64, &b) == DQ_OK, "no buffers");
+        dq_burst_view(b, &v);
+        for (uint32_t k = 1; k < v.n; k++)
+            DQ_EQ(v.off[0][k], v.off[0][0] + (uint64_t)k * region.stride);
+        dq_burst_unref(b);
+    }
+    close(c.fd);
+    rig_close(&c.r);
+}
+
 // A socket that computes no checksums can't cut: each packet is sent alone, none is lost.
 static void a_refused_run_goes_one_by_one(void) {
     client c = udp_client(256, 1000, 64);
@@ -746,6 +766,7 @@ int main(int argc, char **argv) {
     DQ_RUN(each_packet_is_a_datagram);
     DQ_RUN(templates_come_out_whole);
     DQ_RUN(templates_share_buffers_with_others);
+    DQ_RUN(buffers_are_neighbours);
     DQ_RUN(a_refused_run_goes_one_by_one);
     DQ_RUN(echoes_runs);
     DQ_RUN(answers_of_one_length);

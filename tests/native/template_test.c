@@ -3,8 +3,8 @@
 #include "bed.h"
 #include "frames.h"
 #include "queue.h"
-#include "template.h"
 #include "region.h"
+#include "template.h"
 
 enum { LEN = 200, BATCH = 64 };
 
@@ -184,6 +184,7 @@ static void neighbours_are_packed(void) {
     uint64_t places[4096] = {0};
     dqi_stamped s = {.places = places, .stamp = 1, .first = q->conf.regions[0]->first_id};
     DQ_CHECK(q->conf.regions[0]->conf.num_bufs <= 4096);
+    dqi_region_ascend(q->conf.regions[0]);
     for (int round = 0; round < 3; round++) {
         dq_burst *x = NULL;
         DQ_EQ(dqi_tx_take_burst(q, BATCH, &x), DQ_OK);
