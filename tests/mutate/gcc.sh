@@ -1,13 +1,14 @@
 #!/bin/sh
 # gcc with a memory, first on the PATH of a run of faults: one fault changes one file of C, and compiling the whole
-# engine again costs minutes. An object is known by its preprocessed source and its flags, folders left out.
+# engine again costs minutes. An object is known by its flags, folders left out, and by what is compiled: a file of the
+# engine by its text and all headers beside it, any other by its preprocessed source.
 # MUTATE_GCC is the real compiler, MUTATE_OBJECTS the folder of objects.
 object= source= compile= flags=
 last=
 for a; do
     if [ "$last" = -o ]; then
         object=$a
-    else
+    elif [ "$last" != -I ]; then
         case $a in
         -c) compile=1 ;;
         *.c) source=$a ;;
@@ -18,9 +19,10 @@ for a; do
     last=$a
 done
 [ "$compile" ] && [ -f "$source" ] && [ "$object" ] && [ "$object" != /dev/null ] || exec "$MUTATE_GCC" "$@"
+folder=$(dirname "$source")
 
 # The same call, to preprocess: without -c, and to the standard output.
-key() {
+preprocess() {
     for a; do
         shift
         case $a in
@@ -29,9 +31,16 @@ key() {
         esac
         set -- "$@" "$a"
     done
-    { echo "$flags" && "$MUTATE_GCC" -E -P "$@"; } | sha256sum | cut -c 1-64
+    "$MUTATE_GCC" -E -P "$@"
 }
-known=$MUTATE_OBJECTS/$(key "$@" 2>/dev/null)
+known=$MUTATE_OBJECTS/$({
+    echo "$flags"
+    if [ -f "$folder/dq.h" ]; then
+        cat "$source" "$folder"/*.h
+    else
+        preprocess "$@" 2>/dev/null
+    fi
+} | sha256sum | cut -c 1-64)
 [ -f "$known" ] && exec cp "$known" "$object"
 "$MUTATE_GCC" "$@" || exit
 cp "$object" "$known.$$" && mv "$known.$$" "$known"
