@@ -233,7 +233,7 @@ static bool is_late(const dqi_sock_rx *r, int64_t stamp, int64_t ts, bool *stamp
 
 void dqi_udp_mark_late(dqi_sock_rx *r, dqi_sconn *c, uint32_t n) {
     const dqi_stamps before = c->stamps;
-    int64_t end = dqi_stop_time(r->queue->session) + DQI_ON_WAY_NS;
+    const int64_t stop = dqi_stop_time(r->queue->session), end = stop + DQI_ON_WAY_NS;
     bool stamped = false;
     r->late = false;
     for (uint32_t k = 0; k < n; k++) {
@@ -246,7 +246,8 @@ void dqi_udp_mark_late(dqi_sock_rx *r, dqi_sconn *c, uint32_t n) {
         r->late = true;
         r->over |= ts >= end;
     }
-    c->stamps = before; // they are parsed once more
+    c->stamps = before;                             // they are parsed once more
+    if (c->stamps.now > stop) c->stamps.now = stop; // when those that stay came, whenever they were stamped
 }
 
 // ---- reading ----------------------------------------------------------------------------------------------
