@@ -4,14 +4,12 @@
 // burst: a count per buffer would halve the rate. A selection is a burst whose columns are gathered from its
 // parent and that holds the parent instead of buffers; so every consumer sees one shape.
 #include "burst.h"
-#include "engine.h"
-#include "iface.h"
-#include "queue.h"
 #include "region.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -100,7 +98,8 @@ dq_burst *dqi_burst_get(dqi_burst_pool *p) {
     b->aggregate = NULL;
     b->bytes = 0;
     b->clock = dqi_virtual(p->session) ? DQ_CLOCK_VIRTUAL : DQ_CLOCK_REALTIME;
-    b->slices = b->timed = b->grown = b->handles = b->holes = false;
+    b->slices = b->timed = b->grown = b->payload = b->holes = false;
+    b->to_columns = NULL;
     b->sums = (dqi_sums){0};
     b->due_ns = 0;
     b->parent = NULL;
@@ -108,8 +107,6 @@ dq_burst *dqi_burst_get(dqi_burst_pool *p) {
     atomic_store_explicit(&b->refs, 1, memory_order_relaxed);
     return b;
 }
-
-void dqi_burst_fill_columns(dq_burst *b) { b->queue->iface->ops->columns(b); }
 
 void dq_burst_columns(dq_burst *b) { dqi_burst_columns(b); }
 
@@ -244,6 +241,7 @@ static int pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) {
     c->timed = b->timed;
     c->slices = true;
     c->queue = b->queue;
+    c->payload = b->payload;
     c->parent = dqi_burst_owner(b);
     dq_burst_ref(c->parent);
     *out = c;
@@ -274,7 +272,7 @@ void dqi_burst_glance(dq_burst *b, dq_view *out) {
         .flow = b->flow,
         .ts = b->ts,
         .queue = b->queue,
-        .handles = b->handles ? b : NULL,
+        .handles = b->to_columns ? b : NULL,
     };
     for (uint32_t s = 0; s < b->nseg; s++) {
         out->off[s] = b->off[s];
@@ -318,7 +316,7 @@ struct sockaddr_in6 *dqi_burst_peer_addr(const dq_burst *b, uint32_t i) {
 void dq_burst_peer(const dq_burst *b, uint32_t i, char *buf, size_t len) {
     char host[INET6_ADDRSTRLEN] = "";
     buf[0] = 0;
-    if (!b->queue || !b->queue->iface->ops->payload) return;
+    if (!b->payload) return;
     const struct sockaddr_in6 *a6 = dqi_burst_peer_addr(b, i);
     const struct sockaddr_in *a4 = (const struct sockaddr_in *)(const void *)a6;
     if (a6 && a6->sin6_family == AF_INET6 && inet_ntop(AF_INET6, &a6->sin6_addr, host, sizeof host))

@@ -23,11 +23,13 @@ struct dq_burst {
     uint32_t n, cap, n_bufs, nseg, flags, conn;
     int32_t clock;
     bool slices;  // packets are slices of super-buffers
-    bool handles; // off[0][0..n) holds handles of the engine of its queue, len, flow and bufs nothing yet,
-                  // and ts no more than ts[0] of the first same_ts (dqi_burst_columns); its one holder may
-                  // look, and nobody else
-    uint32_t shortest, longest; // bytes; where handles: of its packets
-    uint32_t same_ts;           // where handles: packets that came with the first, at ts[0]
+    bool payload; // packets are payloads without headers, of a socket's queue
+    // NULL: the columns are there. Else off[0][0..n) holds handles of the engine of its queue, len, flow and
+    // bufs nothing yet, and ts no more than ts[0] of the first same_ts; its one holder may look, and no other
+    // thread. The function fills the columns, empty where a handle is NULL, and sets this to NULL.
+    void (*to_columns)(dq_burst *b);
+    uint32_t shortest, longest; // bytes; where to_columns: of its packets
+    uint32_t same_ts;           // where to_columns: packets that came with the first, at ts[0]
     bool grown;                 // a packet begins in the headroom and is longer than its buffer
     bool holes;                 // some packets' segments of length 0 were freed, and stay empty
     uint64_t bytes;
@@ -66,9 +68,8 @@ static inline bool dqi_burst_detachable(const dq_burst *b) {
     return dqi_burst_alone(b) && !b->parent && !b->slices && b->n_bufs == b->n;
 }
 // Fills the columns of a burst that came as handles: before they are read. Its holder.
-void dqi_burst_fill_columns(dq_burst *b);
 static inline void dqi_burst_columns(dq_burst *b) {
-    if (b->handles) dqi_burst_fill_columns(b);
+    if (b->to_columns) b->to_columns(b);
 }
 // The peer's socket address (struct sockaddr_in or sockaddr_in6, family 0 where there is none) stands at the
 // start of the first segment's headroom.

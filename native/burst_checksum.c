@@ -1,13 +1,10 @@
 // burst_checksum.c: the checksums of a burst's packets, for headers that were written by hand.
 #include "burst.h"
-#include "engine.h"
-#include "iface.h"
 #include "packet.h"
-#include "queue.h"
 
 int dq_burst_checksums(dq_burst *b, int64_t i) {
     if (!dqi_burst_writable(b) || i >= (int64_t)b->n) return DQ_INVALID_PARAMETER;
-    if (b->queue && b->queue->iface->ops->payload) return DQ_NOT_SUPPORTED;
+    if (b->payload) return DQ_NOT_SUPPORTED;
     dqi_burst_columns(b);
     uint32_t from = i < 0 ? 0 : (uint32_t)i, to = i < 0 ? b->n : from + 1;
     for (uint32_t k = from; k < to; k++) {

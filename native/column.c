@@ -1,10 +1,7 @@
 // column.c: burst verbs: one field or number of every packet as a column, a condition as a list of indices or
 // a count, a field set in all.
 #include "burst.h"
-#include "engine.h"
 #include "expr.h"
-#include "iface.h"
-#include "queue.h"
 #include "verbs.h"
 
 #include <string.h>
@@ -18,8 +15,6 @@ static dqi_packets packets_of(dq_burst *b) {
                          .ts = b->ts,
                          .n = b->n};
 }
-
-static bool holds_payload(const dq_burst *b) { return b->queue && b->queue->iface->ops->payload; }
 
 uint32_t dqi_verb_column(const dqi_level *k, const dqi_packets *in, bool payload, const dq_field *f,
                          uint64_t *out, uint8_t *ok) {
@@ -41,28 +36,28 @@ uint32_t dqi_verb_column(const dqi_level *k, const dqi_packets *in, bool payload
 uint32_t dq_burst_column(dq_burst *b, const dq_field *f, uint64_t *out, uint8_t *ok) {
     if (dqi_field_check(f, NULL) != DQ_OK) return 0;
     dqi_packets in = packets_of(b);
-    return dqi_verb_column(dqi_level_best(), &in, holds_payload(b), f, out, ok);
+    return dqi_verb_column(dqi_level_best(), &in, b->payload, f, out, ok);
 }
 
 uint32_t dq_burst_eval(dq_burst *b, const dq_prog *prog, uint64_t *out, uint8_t *ok) {
     dqi_packets in = packets_of(b);
-    return dqi_prog_eval(prog, dqi_level_best(), &in, holds_payload(b), out, ok);
+    return dqi_prog_eval(prog, dqi_level_best(), &in, b->payload, out, ok);
 }
 
 uint32_t dq_burst_select(dq_burst *b, const dq_prog *prog, uint32_t *idx) {
     dqi_packets in = packets_of(b);
-    return dqi_prog_select(prog, dqi_level_best(), &in, holds_payload(b), idx);
+    return dqi_prog_select(prog, dqi_level_best(), &in, b->payload, idx);
 }
 
 uint32_t dq_burst_count(dq_burst *b, const dq_prog *prog) {
     dqi_packets in = packets_of(b);
-    return dqi_prog_count(prog, dqi_level_best(), &in, holds_payload(b));
+    return dqi_prog_count(prog, dqi_level_best(), &in, b->payload);
 }
 
 int dq_burst_set(dq_burst *b, const dq_field *f, uint64_t v, uint64_t step, int csum) {
     if (!dqi_burst_writable(b) || dqi_field_check(f, NULL) != DQ_OK) return DQ_INVALID_PARAMETER;
     dqi_packets in = packets_of(b);
-    return (int)dqi_verb_set(dqi_level_best(), &in, holds_payload(b), f, v, step, csum);
+    return (int)dqi_verb_set(dqi_level_best(), &in, b->payload, f, v, step, csum);
 }
 
 bool dq_field_named(const char *name, dq_field *out) {

@@ -12,7 +12,7 @@
 #include "raw.h"
 #include "session.h"
 
-#define DQI_DPDK_ABI   8
+#define DQI_DPDK_ABI   9
 #define DQI_DPDK_ENTRY "dqi_dpdk_entry"
 
 // What must be the same on both sides.
@@ -48,7 +48,6 @@ typedef struct dqi_dpdk_driver {
     // Appends at most room packets of lane 0 to b, straight into its columns or as handles; only where
     // port->direct. Packets added.
     uint32_t (*receive)(dqi_port *p, dq_burst *b, uint32_t room);
-    void (*columns)(dq_burst *b); // as in dqi_engine_ops
 } dqi_dpdk_driver;
 
 // The library's one symbol. NULL: host's seal is another. What it returns is static.

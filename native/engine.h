@@ -10,8 +10,10 @@ struct pollfd;
 // What every engine does. Calls on one interface never overlap, except rx, tx and arm on different queues.
 struct dqi_engine_ops {
     const char *name;
-    bool payload;       // queues hold payloads, not frames
-    bool flows;         // dq_iface_change_rules works
+    const dqi_engine_ops *sockets; // has the interfaces with a socket_config; NULL: this one
+    bool payload;                  // queues hold payloads, not frames
+    bool internal; // its interfaces are a stage's: it is not listed, and a worker of their own they have not
+    bool flows;    // dq_iface_change_rules works
     bool virtual_clock; // may run without threads
     bool copies;        // when tx has taken a packet nobody reads or writes its bytes any more
     uint32_t align;     // of buffers, bytes
@@ -26,15 +28,13 @@ struct dqi_engine_ops {
     void (*stop)(dq_iface *i);
     // Frees all; works on a half-open interface. All pollers have ended.
     void (*close)(dq_iface *i);
-    // Appends at most room packets to *b (its off, len, ts, bufs, bytes, or handles for the first four where
-    // q->handles allows; c.in counts what arrived, drops
-    // included). May exchange an empty *b for another of at most batch_size packets. Packets added, 0: none.
-    // Sets q->next_ns when it knows when there will be more. With room 0 it only sees to its connections. A
-    // connection that nobody takes packets of (dqi_queue_wants) isn't read. Queue's poller; never blocks.
+    // Appends at most room packets to *b (its off, len, ts, bufs, bytes, or handles
+    // and to_columns where q->handles allows; tx takes such bursts of the same engine; c.in counts what
+    // arrived, drops included). May exchange an empty *b for another of at most batch_size packets. Packets
+    // added, 0: none. Sets q->next_ns when it knows when there will be more. With room 0 it only sees to its
+    // connections. A connection that nobody takes packets of (dqi_queue_wants) isn't read. Queue's poller;
+    // never blocks.
     int (*rx)(dq_queue *q, dq_burst **b, uint32_t room);
-    // Ends b->handles of a burst of its queues: fills off, len, flow and bufs, empty where a handle is NULL.
-    // tx takes such a burst of the same engine as it is. NULL: the engine makes no such bursts.
-    void (*columns)(dq_burst *b);
     // Sends packets [first, first + n) of b; the number taken. When it takes the burst's last packet it also
     // takes the caller's reference. What it can't send for good it takes and counts as dropped; 0: try again
     // later (it sets q->next_ns, or the queue is kicked). Counts c.out, c.out_bytes. Queue's poller; never
@@ -64,6 +64,7 @@ struct dqi_engine_ops {
     // Whether the interface's frames come to dqi_flows_classify, so that it can answer for addresses; DQ_OK,
     // or why not. NULL: they don't.
     int (*answers)(const dq_iface *i, dq_diag *diag);
+    void (*wanted)(dq_queue *q); // a pipe more reads a receive queue. Control thread. NULL: nothing to do
     // What is replayed there: dq_iface_source. NULL: nothing.
     bool (*source)(const dq_iface *i, dq_source *out);
     // connections; NULL where there are none
@@ -74,14 +75,9 @@ struct dqi_engine_ops {
     void (*captured)(dq_iface *i); // what it receives will be in a capture; may be NULL
 };
 
-extern const dqi_engine_ops dqi_engine_loop;
-extern const dqi_engine_ops dqi_engine_socket;
-extern const dqi_engine_ops dqi_engine_xdp;
-extern const dqi_engine_ops dqi_engine_dpdk;
-extern const dqi_engine_ops dqi_engine_pcap;
-extern const dqi_engine_ops dqi_engine_pcap_udp; // the same for sockets; not listed
-extern const dqi_engine_ops dqi_engine_reorder;  // not listed: its interfaces are those of stages
-// The engine of this name, or NULL; dqi_engine_at lists them.
+// The engines of this version by their names; NULL ends them (engines.c).
+extern const dqi_engine_ops *const dqi_engines[];
+// The engine of this name, or NULL.
 const dqi_engine_ops *dqi_engine_find(const char *name);
 
 #endif

@@ -147,12 +147,9 @@ static int dpdk_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     return n;
 }
 
-static void dpdk_columns(dq_burst *b) { driver->columns(b); }
-
 const dqi_engine_ops dqi_engine_dpdk = {
     .name = "dpdk",
     .open = dpdk_open,
     .rx = dpdk_rx,
-    .columns = dpdk_columns,
     DQI_RAW_OPS,
 };

@@ -185,7 +185,7 @@ static uint32_t find_peers(dq_iface *i, dq_iface **peers) {
     uint32_t n = 0;
     for (uint32_t k = 0; k < i->session->n_ifaces; k++) {
         dq_iface *o = i->session->ifaces[k];
-        if (o->ops == &dqi_engine_loop && o != i) peers[n++] = o;
+        if (o->ops == i->ops && o != i) peers[n++] = o;
     }
     if (n == 0) peers[n++] = i;
     return n;

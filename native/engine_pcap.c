@@ -235,7 +235,7 @@ static int mac(const dqi_port *p, uint8_t out[6]) {
 static int multicast(dqi_port *p, const char *group, const char *source, bool join, dq_diag *diag) {
     dqi_group g;
     (void)join;
-    return dqi_group_parse(p->iface, group, source, &g, diag);
+    return dqi_group_parse(p->iface->conf.name, group, source, &g, diag);
 }
 
 static int join_udp(dqi_port *p, const char *group, const char *source, bool join, dq_diag *diag) {
@@ -312,12 +312,12 @@ static int conn_setsockopt(dq_iface *i, uint32_t conn, int level, int option, co
 #define ENGINE                                                                                               \
     .name = "pcap", .virtual_clock = true, .rx = pcap_rx, .flush = pcap_flush, .source = pcap_source
 
-const dqi_engine_ops dqi_engine_pcap = {ENGINE, DQI_FRAME_OPS, .open = pcap_open};
+static const dqi_engine_ops of_sockets = {ENGINE,
+                                          DQI_PORT_OPS,
+                                          .payload = true,
+                                          .open = udp_open,
+                                          .conn_open = conn_open,
+                                          .conn_read = conn_read,
+                                          .conn_setsockopt = conn_setsockopt};
 
-const dqi_engine_ops dqi_engine_pcap_udp = {ENGINE,
-                                            DQI_PORT_OPS,
-                                            .payload = true,
-                                            .open = udp_open,
-                                            .conn_open = conn_open,
-                                            .conn_read = conn_read,
-                                            .conn_setsockopt = conn_setsockopt};
+const dqi_engine_ops dqi_engine_pcap = {ENGINE, DQI_FRAME_OPS, .open = pcap_open, .sockets = &of_sockets};

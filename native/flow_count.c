@@ -63,7 +63,7 @@ static bool of_one(const uint32_t *flow, uint32_t n) {
 }
 
 void dqi_flow_count(dqi_flow_counts *c, const dq_burst *b, uint32_t from, uint64_t bytes) {
-    if (b->handles) return; // where there never were rules
+    if (b->to_columns) return; // where there never were rules
     if (of_one(b->flow + from, b->n - from)) {
         add(c, b->flow[from], b->n - from, bytes);
         return;

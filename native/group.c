@@ -1,24 +1,23 @@
 // group.c: see group.h.
 #include "group.h"
 #include "err.h"
-#include "iface.h"
 
 #include <errno.h>
 #include <string.h>
 
-int dqi_group_parse(const dq_iface *i, const char *group, const char *source, dqi_group *out, dq_diag *diag) {
+int dqi_group_parse(const char *iface, const char *group, const char *source, dqi_group *out, dq_diag *diag) {
     memset(out, 0, sizeof *out);
     if (!dqi_addr_parse(group, &out->group) || !dqi_addr_is_multicast(&out->group))
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "interface %s: '%s' is no multicast group; hint: 224.0.0.0 to 239.255.255.255, or "
                         "ff00::/8",
-                        i->conf.name, group);
+                        iface, group);
     if (!source || !source[0]) return DQ_OK;
     if (dqi_addr_parse(source, &out->source) && out->source.sa.sa_family == out->group.sa.sa_family)
         return DQ_OK;
     return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                    "interface %s: group %s: source '%s' is no address of the group's family", i->conf.name,
-                    group, source);
+                    "interface %s: group %s: source '%s' is no address of the group's family", iface, group,
+                    source);
 }
 
 static bool is_any(const dqi_group *g) { return g->source.sa.sa_family == AF_UNSPEC; }
@@ -63,7 +62,7 @@ static const char *advice(int err) {
     return "check the address";
 }
 
-int dqi_group_fail(const dq_iface *i, const char *group, int err, dq_diag *diag) {
-    return dqi_fail(diag, DQ_ESYS - err, "interface %s: group %s: %s: %s", i->conf.name, group,
+int dqi_group_fail(const char *iface, const char *group, int err, dq_diag *diag) {
+    return dqi_fail(diag, DQ_ESYS - err, "interface %s: group %s: %s: %s", iface, group,
                     dq_err_name(DQ_ESYS - err), advice(err));
 }

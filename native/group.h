@@ -9,8 +9,8 @@ typedef struct dqi_group {
     dqi_sockaddr group, source;
 } dqi_group;
 
-// Reads a group and its source ("" or NULL: any) from text. INVALID_PARAMETER.
-int dqi_group_parse(const dq_iface *i, const char *group, const char *source, dqi_group *out, dq_diag *diag);
+// Of the interface of this name: reads a group and its source ("" or NULL: any) from text. INVALID_PARAMETER.
+int dqi_group_parse(const char *iface, const char *group, const char *source, dqi_group *out, dq_diag *diag);
 bool dqi_group_same(const dqi_group *a, const dqi_group *b);
 // True when one of them is a group of any source, the other of a chosen one: routers can't be told of both.
 bool dqi_group_clash(const dqi_group *a, const dqi_group *b);
@@ -19,6 +19,6 @@ const uint8_t *dqi_group_bytes(const dqi_sockaddr *a);
 // The Ethernet address of a group of this family (RFC 1112, RFC 2464).
 void dqi_group_mac(int family, const uint8_t *group, uint8_t mac[6]);
 // Says in words why a group, as text, was not joined or left. EINVAL: dqi_group_clash.
-int dqi_group_fail(const dq_iface *i, const char *group, int err, dq_diag *diag);
+int dqi_group_fail(const char *iface, const char *group, int err, dq_diag *diag);
 
 #endif

@@ -1,33 +1,39 @@
-// iface.c: interfaces: the engines' registry, and calls that go to the engine or say that it lacks them.
+// iface.c: interfaces, and calls that go to their engines or say that an engine lacks them.
 #include "actions.h"
 #include "engine.h"
 #include "err.h"
+#include "queue.h"
+#include "region.h"
 #include "responder.h"
 #include "session.h"
 #include "waiter.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
-static const dqi_engine_ops *const engines[] = {&dqi_engine_loop, &dqi_engine_socket, &dqi_engine_xdp,
-                                                &dqi_engine_dpdk, &dqi_engine_pcap};
-
 const dqi_engine_ops *dqi_engine_find(const char *name) {
-    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
-        if (strcmp(engines[i]->name, name) == 0) return engines[i];
-    return NULL;
+    const dqi_engine_ops *const *e = dqi_engines;
+    while (*e && strcmp((*e)->name, name) != 0)
+        e++;
+    return *e;
+}
+
+static int no_engine(const dq_iface_conf *conf, dq_diag *diag) {
+    char names[128] = "";
+    size_t n = 0;
+    for (const dqi_engine_ops *const *e = dqi_engines; *e && n < sizeof names; e++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n > 0 ? ", " : "", (*e)->name);
+    return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s is not in this version (there are %s)",
+                    conf->name, conf->engine, names);
 }
 
 int dq_iface_add(dq_session *s, const dq_iface_conf *conf, dq_iface **out, dq_diag *diag) {
     if (s->state != DQI_NEW)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: the session is open already", conf->name);
     const dqi_engine_ops *ops = dqi_engine_find(conf->engine);
-    if (!ops)
-        return dqi_fail(
-            diag, DQ_NOT_SUPPORTED,
-            "interface %s: engine %s is not in this version (there are loop, socket, xdp, dpdk and pcap)",
-            conf->name, conf->engine);
-    if (ops == &dqi_engine_pcap && conf->socket.proto != DQ_PROTO_NONE) ops = &dqi_engine_pcap_udp;
+    if (!ops) return no_engine(conf, diag);
+    if (ops->sockets && conf->socket.proto != DQ_PROTO_NONE) ops = ops->sockets;
     if (dqi_virtual(s) && !ops->virtual_clock)
         return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s can't run on the virtual clock",
                         conf->name, ops->name);
@@ -100,6 +106,7 @@ void dqi_iface_free(dq_iface *i) {
     dqi_responder_free(i);
     dqi_rx_actions_free(i);
     dqi_tx_actions_free(i);
+    free(i->given);
     free(i);
 }
 
@@ -158,4 +165,19 @@ int dq_conn_setsockopt(dq_iface *i, uint32_t conn, int level, int option, const 
                                    : DQ_NOT_SUPPORTED;
 }
 
-void dq_iface_xdp(dq_iface *i, const dq_xdp *x) { i->xdp = *x; }
+uint32_t dq_stride(uint32_t buf_size, const char *engine) {
+    const dqi_engine_ops *ops = dqi_engine_find(engine);
+    if (!ops) return 0;
+    return dqi_stride(buf_size, ops->align > DQI_MIN_ALIGN ? ops->align : DQI_MIN_ALIGN);
+}
+
+const char *dqi_region_queue(const dq_session *s, const dq_region *r) {
+    for (uint32_t k = 0; k < s->n_ifaces; k++)
+        for (uint32_t d = 0; d < s->ifaces[k]->n_rx + s->ifaces[k]->n_tx; d++) {
+            const dq_iface *i = s->ifaces[k];
+            const dq_queue *q = d < i->n_rx ? i->rx[d] : i->tx[d - i->n_rx];
+            for (uint32_t n = 0; n < q->conf.n_regions; n++)
+                if (q->conf.regions[n] == r) return q->conf.name;
+        }
+    return NULL;
+}

@@ -3,7 +3,7 @@
 #define DQI_IFACE_H
 
 #include "atomics.h"
-#include "steer.h"
+#include "dq.h"
 
 typedef struct dqi_engine_ops dqi_engine_ops;
 typedef struct dqi_responder dqi_responder;
@@ -19,7 +19,7 @@ struct dq_iface {
     uint32_t index;
     uint32_t n_rx, n_tx;
     dq_queue *rx[DQ_MAX_QUEUES], *tx[DQ_MAX_QUEUES];
-    dq_xdp xdp;                         // of engine xdp
+    void *given;                        // to its engine before the open; freed with the interface
     _Atomic(dqi_tap *) events;          // connect and disconnect events
     _Atomic(dqi_responder *) responder; // responder.h; NULL: it says nothing by itself
     dqi_rx_acts *rx_acts;               // flows with actions (actions.h); NULL: none
@@ -32,5 +32,8 @@ bool dqi_iface_event(dq_iface *i, int kind, uint32_t conn, int code);
 // Whether there is room for all events of n_conns connections, those that there are and one more: the end of
 // none may be lost, so that a new one waits until the listener has read on. Any thread.
 bool dqi_iface_can_tell(const dq_iface *i, uint32_t n_conns);
+
+// The name of a queue that takes buffers of the region, or NULL.
+const char *dqi_region_queue(const dq_session *s, const dq_region *r);
 
 #endif

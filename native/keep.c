@@ -53,6 +53,7 @@ void dq_burst_keep(dq_burst *b, dq_burst **out) {
     c->clock = b->clock;
     c->timed = b->timed;
     c->queue = b->queue;
+    c->payload = b->payload;
     c->slices = true;
     for (uint32_t i = 0; i < b->n; i++)
         if (!copy_packet(c, b, i, r)) {

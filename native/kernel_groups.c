@@ -76,12 +76,12 @@ static int leave_group(dqi_kernel_groups *k, const dqi_group *g) {
 
 int dqi_kernel_multicast(dqi_port *p, const char *group, const char *source, bool join, dq_diag *diag) {
     dqi_group g;
-    int err = dqi_group_parse(p->iface, group, source, &g, diag);
+    int err = dqi_group_parse(p->iface->conf.name, group, source, &g, diag);
     if (err != DQ_OK) return err;
     if (!p->kernel_groups && !(p->kernel_groups = calloc(1, sizeof *p->kernel_groups)))
-        return dqi_group_fail(p->iface, group, ENOMEM, diag);
+        return dqi_group_fail(p->iface->conf.name, group, ENOMEM, diag);
     err = join ? join_group(p, p->kernel_groups, &g) : leave_group(p->kernel_groups, &g);
-    return err == 0 ? DQ_OK : dqi_group_fail(p->iface, group, err, diag);
+    return err == 0 ? DQ_OK : dqi_group_fail(p->iface->conf.name, group, err, diag);
 }
 
 void dqi_kernel_groups_free(dqi_port *p) {

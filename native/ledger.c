@@ -3,6 +3,7 @@
 #include "engine.h"
 #include "iface.h"
 #include "queue.h"
+#include "spread.h"
 #include "timing.h"
 
 #include <stdio.h>
@@ -42,7 +43,7 @@ static void queue_line(dq_queue *q, dq_line *l) {
     l->pace_bps = atomic_load_explicit(&q->pace.bps, memory_order_relaxed);
     l->pace_speed = atomic_load_explicit(&q->pace.speed, memory_order_relaxed);
     l->pace_pps = atomic_load_explicit(&q->pace.pps, memory_order_relaxed);
-    if (q->iface->ops != &dqi_engine_reorder) return;
+    if (!q->iface->ops->internal) return;
     l->kind = DQ_LINE_STAGE; // what leaves a stage: named after it, "blocks.aggregates"
     l->queue[0] = 0;
 }
@@ -157,5 +158,33 @@ uint32_t dq_faults(const dq_session *s, dq_fault *out, uint32_t max) {
         for (uint32_t k = 0; k < f->n_rx + f->n_tx; k++)
             n = queue_faults(k < f->n_rx ? f->rx[k] : f->tx[k - f->n_rx], out, n, max);
     }
+    return n;
+}
+
+static void name_it(dq_spread *out, const char *name, int kind, uint32_t queue_id) {
+    memset(out, 0, sizeof *out);
+    snprintf(out->name, sizeof out->name, "%s", name);
+    out->kind = kind;
+    out->queue_id = queue_id;
+}
+
+uint32_t dq_spreads(const dq_session *cs, dq_spread *out, uint32_t max) {
+    dq_session *s = (dq_session *)(uintptr_t)cs;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        for (uint32_t k = 0; k < s->ifaces[i]->n_rx; k++) {
+            const dq_queue *q = s->ifaces[i]->rx[k];
+            if (!q->sizes || n++ >= max) continue;
+            name_it(&out[n - 1], q->iface->conf.name, DQ_SPREAD_BURST_SIZE, q->conf.id);
+            dqi_spread_read(q->sizes, &out[n - 1]);
+        }
+    pthread_mutex_lock(&s->control);
+    for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++) {
+        const dq_stage *st = s->stages[i];
+        if (!st->ops->spread || n++ >= max) continue;
+        name_it(&out[n - 1], st->name, 0, 0);
+        st->ops->spread(st, &out[n - 1]);
+    }
+    pthread_mutex_unlock(&s->control);
     return n;
 }

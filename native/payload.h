@@ -3,14 +3,8 @@
 #define DQI_PAYLOAD_H
 
 #include "burst.h"
-#include "engine.h"
-#include "iface.h"
 #include "packet.h"
-#include "queue.h"
 #include "spead.h"
-
-// True where queues hold payloads without headers: those of sockets.
-static inline bool dqi_of_payloads(const dq_burst *b) { return b->queue && b->queue->iface->ops->payload; }
 
 typedef struct dqi_payload_rule {
     uint32_t segment, offset; // bytes from the segment's start,
@@ -23,7 +17,7 @@ static inline bool dqi_payload_find(const dq_burst *b, const dqi_payload_rule *r
     const uint8_t *p = b->session->base + b->off[r->segment][k];
     *from = 0;
     *to = b->len[r->segment][k];
-    if (r->at_payload && !dqi_of_payloads(b)) {
+    if (r->at_payload && !b->payload) {
         dqi_pkt pkt;
         if (!dqi_parse(p, *to, &pkt) || pkt.payload == DQI_NONE) return false;
         *from = pkt.payload;

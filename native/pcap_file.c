@@ -228,19 +228,17 @@ static int add_payload(dqi_pcap_file *p, const source *from, dqi_file_tally *tal
     return 0;
 }
 
-static bool is_payload(const dq_burst *b) { return b->queue && b->queue->iface->ops->payload; }
-
 int dqi_pcap_add(dqi_pcap_file *p, const dq_burst *b, uint32_t i, int64_t ts, dqi_file_tally *tally) {
     source from = {.b = b, .i = i, .ts = ts};
     int err = p->conf.ng ? describe(p, b, &from.number, tally) : 0;
     if (err != 0) return err;
-    return is_payload(b) ? add_payload(p, &from, tally) : add_frame(p, &from, tally);
+    return b->payload ? add_payload(p, &from, tally) : add_frame(p, &from, tally);
 }
 
 uint64_t dqi_pcap_bytes_of(const dqi_pcap_file *p, const dq_burst *b, uint32_t i) {
     uint64_t len = dqi_packet_len(b, i), around = head_bytes(p) + tail_bytes(p);
     uint64_t first = p->conf.ng ? 2 * INTERFACE_BYTES : 0; // a description, and its statistics
-    if (!is_payload(b)) return first + around + (len < p->conf.snaplen ? len : p->conf.snaplen);
+    if (!b->payload) return first + around + (len < p->conf.snaplen ? len : p->conf.snaplen);
     return first + len + (len / DQI_PSEUDO_MAX_PAYLOAD + 1) * (around + DQI_PSEUDO_MAX_HEADER);
 }
 

@@ -6,10 +6,11 @@
 // poller alone.
 #include "pipe.h"
 #include "burst.h"
+#include "engine.h"
 #include "err.h"
+#include "iface.h"
 #include "poller.h"
 #include "queue.h"
-#include "reorder.h"
 #include "spread.h"
 
 #include <errno.h>
@@ -218,7 +219,7 @@ int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn,
     dqi_poller_release(q->poller);
     pthread_mutex_unlock(&q->session->control);
     dqi_queue_kick(q); // what waited for a consumer
-    if (q->leader) dqi_reorder_wanted(q);
+    if (q->iface->ops->wanted) q->iface->ops->wanted(q);
     *out = p;
     return DQ_OK;
 }

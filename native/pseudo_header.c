@@ -165,7 +165,7 @@ static uint32_t put_transport(uint8_t *p, dqi_talk *talk, uint16_t src_port, uin
 dqi_endpoint dqi_talk_to(const dqi_talk *talk, const dq_burst *b, uint32_t i) {
     static const uint8_t any[16] = {0};
     dqi_endpoint to = talk->local;
-    if (talk->tcp || b->queue->iface->ops != &dqi_engine_socket || b->queue->conf.dir != DQ_RX ||
+    if (talk->tcp || !b->queue->iface->ops->captured || b->queue->conf.dir != DQ_RX ||
         memcmp(to.ip, any, sizeof any) != 0)
         return to;
     const dqi_ends *ends = (const dqi_ends *)(const void *)dqi_burst_peer_addr(b, i);

@@ -5,15 +5,13 @@
 // address every packet by (descriptor, offset). A pool is a stack of buffer ids: the buffer used last is the
 // warmest.
 #include "region.h"
-#include "engine.h"
 #include "err.h"
-#include "iface.h"
-#include "queue.h"
 #include "session.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -192,14 +190,8 @@ void dqi_region_ascend(dq_region *r) {
     }
 }
 
-static uint32_t stride_of(uint32_t buf_size, uint32_t align) {
+uint32_t dqi_stride(uint32_t buf_size, uint32_t align) {
     return (uint32_t)round_up((uint64_t)DQ_HEADROOM + buf_size, align);
-}
-
-uint32_t dq_stride(uint32_t buf_size, const char *engine) {
-    const dqi_engine_ops *ops = dqi_engine_find(engine);
-    if (!ops) return 0;
-    return stride_of(buf_size, ops->align > DQI_MIN_ALIGN ? ops->align : DQI_MIN_ALIGN);
 }
 
 static bool limits_addresses(void) {
@@ -228,7 +220,7 @@ static int check_size(const dq_session *s, uint64_t small, dq_diag *diag) {
 
 int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
     for (uint32_t i = 0; i < s->n_regions; i++) {
-        s->regions[i]->stride = stride_of(s->regions[i]->conf.buf_size, align);
+        s->regions[i]->stride = dqi_stride(s->regions[i]->conf.buf_size, align);
         int err = form_groups(s, s->regions[i], diag);
         if (err != DQ_OK) return err;
     }
@@ -333,17 +325,6 @@ dq_region *dqi_buf_region(const dq_session *s, uint32_t id) {
 dq_region *dqi_off_region(const dq_session *s, uint64_t off) {
     for (uint32_t i = 0; i < s->n_regions; i++)
         if (dqi_region_has(s->regions[i], off)) return s->regions[i];
-    return NULL;
-}
-
-const char *dqi_region_queue(const dq_session *s, const dq_region *r) {
-    for (uint32_t k = 0; k < s->n_ifaces; k++)
-        for (uint32_t d = 0; d < s->ifaces[k]->n_rx + s->ifaces[k]->n_tx; d++) {
-            const dq_iface *i = s->ifaces[k];
-            const dq_queue *q = d < i->n_rx ? i->rx[d] : i->tx[d - i->n_rx];
-            for (uint32_t n = 0; n < q->conf.n_regions; n++)
-                if (q->conf.regions[n] == r) return q->conf.name;
-        }
     return NULL;
 }
 

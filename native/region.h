@@ -64,6 +64,9 @@ static inline uint64_t dqi_buf_off(const dq_region *r, uint32_t id) {
 
 #define DQI_MIN_ALIGN 64 // bytes: a cache line
 
+// Bytes from buffer to buffer, of buf_size bytes behind the headroom, a multiple of align.
+uint32_t dqi_stride(uint32_t buf_size, uint32_t align);
+
 // Lays out and maps all regions, buffers a multiple of align bytes apart, and fills their pools.
 int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag);
 // Unmaps and frees the regions; the number of buffers that were not in their pools.
@@ -82,7 +85,5 @@ static inline bool dqi_region_has(const dq_region *r, uint64_t off) {
 }
 // The region that holds this arena offset, or NULL.
 dq_region *dqi_off_region(const dq_session *s, uint64_t off);
-// The name of a queue that takes buffers of the region, or NULL.
-const char *dqi_region_queue(const dq_session *s, const dq_region *r);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "convert.h"
 #include "counters.h"
+#include "engine.h"
 #include "reorder_sources.h"
 #include "ring.h"
 #include "spread.h"
@@ -116,9 +117,9 @@ int dqi_reorder_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out)
 
 // Drops a closed batch, counted.
 void dqi_reorder_drop(dqi_reorder *r, dqi_batch *b, dq_reason why);
-// The stage's queue has a pipe: queues that the stage has claimed are read from now on. Control thread.
-void dqi_reorder_wanted(dq_queue *out);
 // Drops all that is closed.
 void dqi_reorder_drop_closed(dqi_reorder *r, dq_reason why);
+
+extern const dqi_engine_ops dqi_engine_reorder; // of the stage's own interface
 
 #endif

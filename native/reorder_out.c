@@ -108,7 +108,8 @@ static int reorder_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     return 0;
 }
 
-void dqi_reorder_wanted(dq_queue *out) {
+// The stage's queue has a pipe: queues that the stage has claimed are read from now on.
+static void want_sources(dq_queue *out) {
     dqi_reorder *r = out->iface->engine;
     for (uint32_t i = 0; i < atomic_load(&r->n_sources); i++) {
         dq_queue *q = r->sources[i].queue;
@@ -128,7 +129,9 @@ static void ignore(dq_iface *i) { (void)i; }
 const dqi_engine_ops dqi_engine_reorder = {
     .name = "reorder",
     .payload = true,
+    .internal = true,
     .virtual_clock = true,
+    .wanted = want_sources,
     .open = nothing,
     .stop = ignore,
     .close = ignore,

@@ -1,5 +1,6 @@
 // reorder_place.c: the packets of a burst go into their batches: by columns the numbers that say where, then
 // run by run (packets of one batch, one after the other) the payloads. On the source's poller.
+#include "queue.h"
 #include "reorder.h"
 #include "burst.h"
 #include "expr.h"
@@ -45,7 +46,7 @@ typedef struct work {
 
 static void column(work *w, const dq_prog *prog, const dqi_packets *in, uint64_t *out) {
     uint8_t ok[CHUNK];
-    if (!prog || dqi_prog_eval(prog, dqi_level_best(), in, dqi_of_payloads(w->in), out, ok) == in->n) return;
+    if (!prog || dqi_prog_eval(prog, dqi_level_best(), in, w->in->payload, out, ok) == in->n) return;
     for (uint32_t i = 0; i < in->n; i++)
         w->cols.has[i] &= ok[i];
 }
@@ -65,7 +66,7 @@ static void compute(work *w) {
     column(w, w->r->offset, &in, w->cols.offset);
     column(w, w->r->extra, &in, w->cols.extra);
     if (s && s->number)
-        dqi_prog_eval(s->number, dqi_level_best(), &in, dqi_of_payloads(b), w->cols.source, w->cols.named);
+        dqi_prog_eval(s->number, dqi_level_best(), &in, b->payload, w->cols.source, w->cols.named);
 }
 
 // ---- one packet -------------------------------------------------------------------------------------------
@@ -112,8 +113,7 @@ static int examine(const work *w, uint32_t i, item *it) {
 static uint32_t source_id(work *w, uint32_t i) {
     dqi_reorder_sources *s = w->r->by_source;
     dqi_key key = {.a = w->cols.source[i]};
-    if (s->number ? !w->cols.named[i]
-                  : !dqi_of_payloads(w->in) || !dqi_key_of_peer(w->in, w->first + i, &key))
+    if (s->number ? !w->cols.named[i] : !w->in->payload || !dqi_key_of_peer(w->in, w->first + i, &key))
         return DQI_KEY_NONE;
     if (w->known_id == 0 || !dqi_key_same(key, w->key)) {
         w->key = key;

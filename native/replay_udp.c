@@ -69,7 +69,7 @@ int dqi_replay_udp_join(dqi_replay_udp *u, const dq_iface *i, const char *group,
     dq_proto proto;
     dqi_group g;
     if (!dqi_addr_split(group, host, sizeof host, &port, &proto)) snprintf(host, sizeof host, "%s", group);
-    int err = dqi_group_parse(i, host, source, &g, diag);
+    int err = dqi_group_parse(i->conf.name, host, source, &g, diag);
     if (err != DQ_OK) return err;
     dqi_lock(&u->lock);
     err = join ? join_group(u, &g) : leave_group(u, &g);
@@ -77,7 +77,7 @@ int dqi_replay_udp_join(dqi_replay_udp *u, const dq_iface *i, const char *group,
     if (err == ENOBUFS)
         return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "interface %s: group %s: more than %d groups",
                         i->conf.name, group, DQI_REPLAY_GROUPS);
-    return err == 0 ? DQ_OK : dqi_group_fail(i, group, err, diag);
+    return err == 0 ? DQ_OK : dqi_group_fail(i->conf.name, group, err, diag);
 }
 
 // Whether the group was joined, for this sender.

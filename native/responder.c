@@ -153,14 +153,14 @@ void dqi_responder_free(dq_iface *i) {
 int dqi_responder_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag) {
     dqi_group g;
     dqi_responder *r;
-    int err = dqi_group_parse(i, group, source, &g, diag);
+    int err = dqi_group_parse(i->conf.name, group, source, &g, diag);
     if (err == DQ_OK) err = get(i, &r, diag);
     if (err != DQ_OK) return err;
     dqi_lock(&r->lock);
     bool first = r->groups.cap == 0;
     err = dqi_membership_change(&r->groups, &g, join, dq_now(i->session));
     dqi_unlock(&r->lock);
-    if (err != 0) return dqi_group_fail(i, group, err, diag);
+    if (err != 0) return dqi_group_fail(i->conf.name, group, err, diag);
     if (first && i->n_tx == 0)
         dqi_note(i->session,
                  "interface %s: no report of its multicast groups is sent: it has no transmit queue",

@@ -45,6 +45,7 @@ static int receive(dq_queue *q) {
     int n = q->iface->ops->rx(q, &q->cur, room);
     if (n <= 0) return 0;
     q->cur->queue = q;
+    q->cur->payload = q->iface->ops->payload;
     if (q->flow_counts)
         dqi_flow_count(q->flow_counts, q->cur, q->cur->n - (uint32_t)n, q->cur->bytes - bytes);
     if (q->peer_counts) dqi_peer_count(q->peer_counts, q->cur, q->cur->n - (uint32_t)n);

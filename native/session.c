@@ -34,30 +34,6 @@ int dq_session_new(const dq_session_conf *conf, dq_session **out, dq_diag *diag)
     return DQ_OK;
 }
 
-void dqi_note(dq_session *s, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    char *text = NULL;
-    if (vasprintf(&text, fmt, ap) < 0) text = NULL;
-    va_end(ap);
-    dqi_lock(&s->notes_lock);
-    if (text && s->n_notes < DQI_MAX_NOTES) {
-        s->notes[s->n_notes++] = text;
-        text = NULL;
-    }
-    dqi_unlock(&s->notes_lock);
-    free(text);
-}
-
-bool dq_session_report(const dq_session *s, uint32_t i, char *buf, size_t len) {
-    dq_session *own = (dq_session *)(uintptr_t)s;
-    dqi_lock(&own->notes_lock);
-    const char *text = i < s->n_notes ? s->notes[i] : NULL; // notes stay
-    dqi_unlock(&own->notes_lock);
-    if (text) snprintf(buf, len, "%s", text);
-    return text != NULL;
-}
-
 int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag *diag) {
     bool rx = conf->dir == DQ_RX;
     uint32_t *n = rx ? &i->n_rx : &i->n_tx;
@@ -191,7 +167,7 @@ int dq_session_start(dq_session *s, dq_diag *diag) {
     int err = DQ_OK;
     dq_queue *q;
     for (uint32_t k = 0; err == DQ_OK && !dqi_virtual(s) && (q = queue_at(s, k)) != NULL; k++)
-        if (!q->conf.direct && q->iface->ops != &dqi_engine_reorder) err = assign_worker(s, q, diag);
+        if (!q->conf.direct && !q->iface->ops->internal) err = assign_worker(s, q, diag);
     for (uint32_t i = 0; err == DQ_OK && i < s->n_ifaces; i++)
         if (s->ifaces[i]->ops->start) err = s->ifaces[i]->ops->start(s->ifaces[i], diag);
     for (uint32_t i = 0; err == DQ_OK && i < atomic_load(&s->n_stages); i++)

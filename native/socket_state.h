@@ -446,4 +446,6 @@ int dqi_sock_join_own(dqi_sock *s, dq_diag *diag);
 void dqi_sock_choose_nic(dqi_sock *s);
 void dqi_sock_multicast_out(dqi_sock *s, int fd, int family);
 
+extern const dqi_engine_ops dqi_engine_socket;
+
 #endif

@@ -3,12 +3,17 @@
 #include "burst.h"
 #include "convert.h"
 #include "ends.h"
+#include "engine.h"
 #include "err.h"
+#include "iface.h"
 #include "payload.h"
+#include "queue.h"
 #include "region.h"
+#include "stage.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct converter {
@@ -39,7 +44,7 @@ static void copy_columns(dq_burst *out, const dq_burst *in, uint32_t i) {
     out->flow[k] = in->flow[i];
     out->ts[k] = in->ts[i];
     if (in->timed) out->tx_time[k] = in->tx_time[i];
-    if (!dqi_of_payloads(in)) return;
+    if (!in->payload) return;
     const void *ends = dqi_burst_peer_addr(in, i);
     if (ends) memcpy(dqi_burst_peer_addr(out, k), ends, sizeof(dqi_ends));
 }
@@ -48,7 +53,7 @@ static void copy_columns(dq_burst *out, const dq_burst *in, uint32_t i) {
 static int convert_packet(const converter *c, const dq_burst *in, uint32_t i, dq_burst *out) {
     const uint8_t *p = in->session->base + in->off[0][i];
     uint32_t from, to, len, k = out->n;
-    bool frame = !dqi_of_payloads(in);
+    bool frame = !in->payload;
     if (!dqi_payload_find(in, &c->place, i, &from, &to)) return DQ_DROP_BAD_PLACE;
     if (!dqi_convert_size(&c->convert, to - from, &len)) return DQ_DROP_BAD_PAYLOAD;
     uint64_t all = (uint64_t)from + len;
@@ -77,6 +82,7 @@ static dq_burst *begin(const converter *c, const dq_burst *in, uint32_t *n) {
     out->clock = in->clock;
     out->timed = in->timed;
     out->queue = in->queue;
+    out->payload = in->payload;
     *n = dqi_burst_take(out, (dq_region *const[]){c->conf.region}, in->n);
     return out;
 }
@@ -119,7 +125,7 @@ static int convert_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **o
 static int convert_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     const converter *c = st->impl;
     const dq_region *r = c->conf.region;
-    if (q->iface->ops == &dqi_engine_reorder)
+    if (q->iface->ops->internal)
         return dqi_fail(diag, DQ_NOT_SUPPORTED,
                         "convert %s: %s gives aggregates: hint: give data_types to that reorder stage",
                         st->name, q->conf.name);

@@ -47,8 +47,8 @@ typedef struct dq_xdp {
     char why[256];
     dq_region *staging; // the driver's
 } dq_xdp;
-// Before open. An xdp interface without it has no program.
-void dq_iface_xdp(dq_iface *i, const dq_xdp *x);
+// Before open. An xdp interface without it has no program. DQ_ESYS: no memory.
+int dq_iface_xdp(dq_iface *i, const dq_xdp *x);
 
 // Whether some of n rules matches an Ethernet frame of len bytes, by the classifier in user space; negative:
 // dq_err.

@@ -24,6 +24,7 @@ int dqi_tx_take_burst(dq_queue *q, uint32_t n, dq_burst **out) {
         return err;
     }
     b->queue = q;
+    b->payload = q->iface->ops->payload;
     *out = b;
     return DQ_OK;
 }
@@ -65,7 +66,7 @@ int dqi_tx_put(dq_queue *q, dq_burst *b) {
         dq_burst_unref(b);
         return DQ_OK;
     }
-    if (b->handles && (!dqi_burst_alone(b) || b->queue->iface->ops != q->iface->ops)) dqi_burst_columns(b);
+    if (b->to_columns && (!dqi_burst_alone(b) || b->queue->iface->ops != q->iface->ops)) dqi_burst_columns(b);
     if (q->iface->ops->refuse && q->iface->ops->refuse(q, b)) return DQ_NO_SPACE_AVAILABLE;
     dqi_gauge_add(&q->held, n);
     if (!dqi_ring_push(&q->ring, b, 0)) {

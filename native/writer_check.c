@@ -68,8 +68,7 @@ int dqi_writer_check(const char *name, const dq_writer_conf *c, dq_diag *diag) {
 // Batches of a known size have to fit the quota, else nothing would ever be written.
 int dqi_writer_check_queue(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     const dqi_writer *w = st->impl;
-    if (w->conf.kind != DQ_WRITE_BATCHES || w->conf.quota == 0 || q->iface->ops != &dqi_engine_reorder)
-        return DQ_OK;
+    if (w->conf.kind != DQ_WRITE_BATCHES || w->conf.quota == 0 || !q->iface->ops->internal) return DQ_OK;
     const dqi_reorder *r = q->iface->engine;
     dq_aggregate a = {
         .slots = r->conf.slots, .slot_bytes = r->conf.slot_bytes, .cells = r->conf.slots * r->cells_each};

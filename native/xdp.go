@@ -134,7 +134,10 @@ func (i xdpIface) steer() *steering {
 		x.refused = C.int32_t(refused)
 		put(x.why[:], "reason", fmt.Sprintf("%.200s", err.Error()))
 	}
-	C.dq_iface_xdp(i.c, &x)
+	if C.dq_iface_xdp(i.c, &x) != 0 && s != nil {
+		s.close()
+		return nil
+	}
 	return s
 }
 

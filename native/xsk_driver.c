@@ -102,11 +102,25 @@ static bool is_gone(const xsk_port *x) {
     return getsockname(x->watch, (struct sockaddr *)&at, &len) == 0 && at.sll_ifindex != x->index;
 }
 
+int dq_iface_xdp(dq_iface *i, const dq_xdp *x) {
+    dq_xdp *own = malloc(sizeof *own);
+    if (!own) return DQ_ESYS - ENOMEM;
+    *own = *x;
+    free(i->given);
+    i->given = own;
+    return DQ_OK;
+}
+
+dq_xdp *xsk_given(const dq_iface *i) {
+    static dq_xdp nothing;
+    return i->given ? i->given : &nothing;
+}
+
 // ---- open and close ---------------------------------------------------------------------------------------
 
 // Without a program, or on a device with more queues than we have lanes for, another driver has to do.
 static int check_program(const dq_iface *i, uint32_t n_queues, dq_diag *diag) {
-    const dq_xdp *x = &i->xdp;
+    const dq_xdp *x = xsk_given(i);
     if (x->refused == EBUSY)
         return dqi_fail(
             diag, DQ_ESYS - EBUSY,
@@ -145,7 +159,8 @@ static int open_lanes(dqi_port *p, xsk_port *x, dq_diag *diag) {
     xsk_settle(p, x);
     for (uint32_t k = 0; k < x->n; k++) {
         p->lanes[k].state = &x->sockets[k];
-        int err = p->iface->n_rx > 0 ? dq_steer_socket(p->iface->xdp.steer, k, x->sockets[k].fd) : DQ_OK;
+        int err =
+            p->iface->n_rx > 0 ? dq_steer_socket(xsk_given(p->iface)->steer, k, x->sockets[k].fd) : DQ_OK;
         if (err != DQ_OK)
             return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: no AF_XDP: its sockets' map: %s",
                             p->iface->conf.name, dq_err_name(err));
@@ -159,7 +174,7 @@ static void say_how(const dq_iface *i, const xsk_port *x) {
                                      : "; a frame lies within one buffer (longer ones need Linux 6.6)";
     dqi_note(i->session, "interface %s: AF_XDP on %s: %s, eBPF program %s, %u queue%s%s", i->conf.name,
              i->conf.address, x->zero_copy ? "zero-copy" : "the kernel copies (the driver has no zero-copy)",
-             i->xdp.native ? "in the driver" : "behind the driver (it takes none)", x->n,
+             xsk_given(i)->native ? "in the driver" : "behind the driver (it takes none)", x->n,
              x->n == 1 ? "" : "s", x->frags ? "" : parts);
     if (i->n_rx > 0 && loses_tags(i->conf.address))
         dqi_note(i->session,
@@ -195,7 +210,7 @@ static int xsk_open(dqi_port *p, dq_diag *diag) {
     if (err == DQ_OK) err = open_queues(i, x, diag);
     if (err == DQ_OK) err = open_lanes(p, x, diag);
     if (err != DQ_OK) return err;
-    dq_steer_isolate(i->xdp.steer, i->conf.flow_isolation);
+    dq_steer_isolate(xsk_given(i)->steer, i->conf.flow_isolation);
     if (i->n_rx > 0 && !i->conf.flow_isolation && (err = see_all(x)) != 0)
         return dqi_fail(diag, DQ_ESYS - err, "interface %s: %s: promiscuous mode: %s", i->conf.name,
                         i->conf.address, strerror(err));
@@ -210,7 +225,7 @@ static int xsk_start(dqi_port *p, dq_diag *diag) {
     xsk_port *x = p->state;
     for (uint32_t k = 0; x->with_kernel && k < p->n_lanes; k++)
         xsk_fill(&p->lanes[k]);
-    if (x->with_kernel) dq_steer_run(p->iface->xdp.steer, true);
+    if (x->with_kernel) dq_steer_run(xsk_given(p->iface)->steer, true);
     return DQ_OK;
 }
 
@@ -250,7 +265,7 @@ static void xsk_refresh(dqi_port *p) {
     }
     follow(&p->c.extra[DQ_EXTRA_KERNEL_DROPPED], &x->lost, lost);
     dq_steer_counts n;
-    dq_steer_read(p->iface->xdp.steer, &n);
+    dq_steer_read(xsk_given(p->iface)->steer, &n);
     dqi_add_shared(&p->c.in, n.dropped - x->drop_all);
     follow(&p->c.in_bytes, &x->drop_all_bytes, n.dropped_bytes);
     follow(&p->c.dropped[DQ_DROP_DROP_ALL], &x->drop_all, n.dropped);
@@ -266,7 +281,7 @@ static void xsk_stop(dqi_port *p) {
         x->sockets[k].end = __atomic_load_n(x->sockets[k].rx.producer, __ATOMIC_ACQUIRE);
     xsk_refresh(p);
     x->stopped = true;
-    dq_steer_run(p->iface->xdp.steer, false);
+    dq_steer_run(xsk_given(p->iface)->steer, false);
 }
 
 // The kernel's program sees headers as they come: rules that take some off are told as what they ask of
@@ -286,14 +301,14 @@ static int xsk_steer(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq
     const dq_iface *i = p->iface;
     dq_diag why = {{0}};
     dq_rule *out = outer_rules(i, gone, n_gone), *in = outer_rules(i, add, n_add);
-    int err = out && in ? dq_steer_change(i->xdp.steer, out, n_gone, in, n_add, &why)
+    int err = out && in ? dq_steer_change(xsk_given(i)->steer, out, n_gone, in, n_add, &why)
                         : dqi_fail(&why, DQ_ESYS - ENOMEM, "no memory for its flows");
     free(out);
     free(in);
     return err == DQ_OK ? err : dqi_fail(diag, err, "interface %s: %s", i->conf.name, why.text);
 }
 
-static void xsk_drop_all(dqi_port *p, bool drop) { dq_steer_drop_all(p->iface->xdp.steer, drop); }
+static void xsk_drop_all(dqi_port *p, bool drop) { dq_steer_drop_all(xsk_given(p->iface)->steer, drop); }
 
 static int xsk_mac(const dqi_port *p, uint8_t mac[6]) {
     struct ifreq r = {0};

@@ -72,11 +72,11 @@ static void add_staging(dq_iface *i, const xsk_plan *p) {
                         .buf_size = p->chunk - DQ_HEADROOM};
     snprintf(c.name, sizeof c.name, "%.40s (AF_XDP)", i->conf.name);
     dq_region *r;
-    if (dq_region_add(i->session, &c, &r, NULL) == DQ_OK) i->xdp.staging = r;
+    if (dq_region_add(i->session, &c, &r, NULL) == DQ_OK) xsk_given(i)->staging = r;
 }
 
 void dqi_xsk_claim(dq_iface *i) {
-    if (!i->xdp.steer || i->n_rx == 0) return;
+    if (!xsk_given(i)->steer || i->n_rx == 0) return;
     uint32_t n = xsk_count_queues(i->conf.address);
     xsk_plan p = make_plan(i, false, n < DQ_MAX_QUEUES ? n : DQ_MAX_QUEUES, xsk_mtu_of(i->conf.address));
     if (p.staged) add_staging(i, &p);
@@ -84,7 +84,7 @@ void dqi_xsk_claim(dq_iface *i) {
 
 int xsk_make_plan(const dq_iface *i, xsk_port *x, dq_diag *diag) {
     x->plan = make_plan(i, true, x->n, x->mtu);
-    if (x->plan.staged && (!i->xdp.staging || i->xdp.staging->stride != x->plan.chunk))
+    if (x->plan.staged && (!xsk_given(i)->staging || xsk_given(i)->staging->stride != x->plan.chunk))
         return dqi_fail(diag, DQ_NOT_SUPPORTED, "AF_XDP: the buffers' stride is not what was planned");
     return DQ_OK;
 }
@@ -93,7 +93,7 @@ int xsk_make_plan(const dq_iface *i, xsk_port *x, dq_diag *diag) {
 
 static dq_region *region_of(const dq_iface *i, const xsk_plan *p, uint32_t lane) {
     uint32_t home = lane % i->n_rx;
-    return p->copy[home] ? i->xdp.staging : i->rx[home]->conf.regions[0];
+    return p->copy[home] ? xsk_given(i)->staging : i->rx[home]->conf.regions[0];
 }
 
 void xsk_settle(dqi_port *p, xsk_port *x) {

@@ -257,7 +257,7 @@ uint32_t rx_read(dqi_lane *l, dqi_piece *out, uint32_t max);
 void rx_release(dqi_lane *l);
 uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room);
 void rx_columns(dq_burst *b);
-// A burst's handles, where b->handles.
+// A burst's handles, where b->to_columns.
 static inline struct rte_mbuf **frames_of(dq_burst *b) { return (struct rte_mbuf **)b->off[0]; }
 int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n);
 

@@ -26,7 +26,6 @@ __attribute__((visibility("default"))) const dqi_dpdk_driver *dqi_dpdk_entry(con
             },
         .seal = DQI_DPDK_SEAL,
         .receive = rx_receive,
-        .columns = rx_columns,
     };
     if (memcmp(&h->seal, &driver.seal, sizeof h->seal) != 0) return NULL;
     host = h;

@@ -175,15 +175,15 @@ void rx_columns(dq_burst *b) {
     memset(b->flow, 0, b->n * sizeof *b->flow);
     for (uint32_t i = 1; i < RTE_MIN(b->same_ts, b->n); i++)
         b->ts[i] = b->ts[0];
-    b->handles = false;
+    b->to_columns = NULL;
 }
 
 // Reads a call's worth of frames into b, at most max; how many came. Those that b can't have as they are wait
 // for rx_read.
 static uint32_t read_into(const dpdk_port *d, lane_state *s, dq_burst *b, uint32_t max) {
-    struct rte_mbuf **to = b->handles ? frames_of(b) + b->n : s->got;
+    struct rte_mbuf **to = b->to_columns ? frames_of(b) + b->n : s->got;
     uint32_t n = fetch(d, s, to, max), k;
-    if (!b->handles) {
+    if (!b->to_columns) {
         s->n = n;
         s->first = append(d->rx_pool, s->got, n, b);
         return n;
@@ -197,7 +197,7 @@ static uint32_t read_into(const dpdk_port *d, lane_state *s, dq_burst *b, uint32
 
 // Packets from the start-th on came at this time. Handles that came first share one, until they get columns.
 static void note_time(dq_burst *b, uint32_t start, int64_t now) {
-    const uint32_t end = b->handles && start == 0 ? 1 : b->n;
+    const uint32_t end = b->to_columns && start == 0 ? 1 : b->n;
     if (start == 0) b->same_ts = b->n;
     for (uint32_t i = start; i < end; i++)
         b->ts[i] = now;
@@ -209,7 +209,7 @@ uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room) {
     if (d->ts_offset >= 0) return 0; // rx_read looks for times
     const uint32_t start = b->n;
     if (start == 0) {
-        b->handles = b->queue->handles;
+        b->to_columns = b->queue->handles ? rx_columns : NULL;
         b->shortest = UINT32_MAX;
         b->longest = 0;
     }

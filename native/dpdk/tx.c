@@ -280,7 +280,7 @@ static uint32_t send_handles(dq_queue *q, dq_burst *b, uint32_t first, uint32_t 
     if (first + done < b->n) {
         memset(frames_of(b) + first, 0, done * sizeof(struct rte_mbuf *));
     } else {
-        b->handles = false;
+        b->to_columns = NULL;
         b->n_bufs = 0;
     }
     return done;
@@ -319,9 +319,9 @@ int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     bool stuck = false;
     eal_join();
     if (d->waits) clock_follow(d, q->session, &((tx_state *)q->engine)->clock, q->now_ns);
-    if (b->handles && handles_go(d, b)) done = send_handles(q, b, first, n, &stuck);
+    if (b->to_columns && handles_go(d, b)) done = send_handles(q, b, first, n, &stuck);
     if (done < n && !stuck) {
-        if (b->handles) rx_columns(b);
+        if (b->to_columns) rx_columns(b);
         done += send_columns(q, b, first + done, n - done, &stuck);
     }
     if (first + done == b->n)

@@ -92,6 +92,7 @@ static inline dq_burst *rig_burst(rig *r, uint32_t n) {
     dq_burst *b = dqi_burst_get(r->bursts);
     must(b && dqi_burst_fill(b, r->regions, r->nseg, n) == DQ_OK, "burst");
     b->queue = &r->queue;
+    b->payload = r->iface.ops && r->iface.ops->payload;
     return b;
 }
 
