@@ -215,5 +215,8 @@ func (b *bench) command(ctx context.Context, root string, line ...string) (said 
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.CombinedOutput()
+	if cmd.Process != nil { // a test that was ended for its time leaves its programs
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
 	return string(out), err
 }
