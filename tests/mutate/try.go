@@ -14,7 +14,7 @@ import (
 )
 
 // sightTimeout ends tests that a fault has made endless; that, too, is a fault seen.
-const sightTimeout = 10 * time.Minute
+const sightTimeout = 8 * time.Minute
 
 // A bench is where faults are tried: copies of the project, a compiler that remembers, and what is known of the tests.
 type bench struct {
@@ -190,7 +190,7 @@ func (b *bench) judge(root string, s sight, said string, failed error) (seen boo
 func (b *bench) ask(root string, s sight) (said string, failed error) {
 	ctx, cancel := context.WithTimeout(context.Background(), sightTimeout)
 	defer cancel()
-	line := []string{"go", "test", "-v", "-count", "1", "-timeout", "9m"}
+	line := []string{"go", "test", "-v", "-count", "1", "-timeout", "4m"}
 	switch s.kind {
 	case "c":
 		line = append(line, "./tests", "-run", "^TestNative$/^plain$/^"+s.args[0]+"$")
