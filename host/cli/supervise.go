@@ -16,8 +16,8 @@ import (
 const (
 	// stopGrace is how long the script has to come back from the first signal before its Lua is cancelled.
 	stopGrace = time.Second
-	// cancelGrace is how long a cancelled task has to end; one inside a long call of the string library can't.
-	cancelGrace = 200 * time.Millisecond
+	// cancelGrace is how long a cancelled task has to end; one that waits outside of Lua can't.
+	cancelGrace = time.Second
 	// oneSignal is how close together two signals are one: timeout(1), for one, sends its signal twice.
 	oneSignal = 300 * time.Millisecond
 	// tick is the period of the live line.
