@@ -12,8 +12,8 @@ struct dqi_engine_ops {
     const char *name;
     const dqi_engine_ops *sockets; // has the interfaces with a socket_config; NULL: this one
     bool payload;                  // queues hold payloads, not frames
-    bool internal; // its interfaces are a stage's: it is not listed, and a worker of their own they have not
-    bool flows;    // dq_iface_change_rules works
+    bool internal;      // its interfaces are a stage's, served with the stage's sources: it is not listed
+    bool flows;         // dq_iface_change_rules works
     bool virtual_clock; // may run without threads
     bool copies;        // when tx has taken a packet nobody reads or writes its bytes any more
     uint32_t align;     // of buffers, bytes
@@ -28,12 +28,11 @@ struct dqi_engine_ops {
     void (*stop)(dq_iface *i);
     // Frees all; works on a half-open interface. All pollers have ended.
     void (*close)(dq_iface *i);
-    // Appends at most room packets to *b (its off, len, ts, bufs, bytes, or handles
-    // and to_columns where q->handles allows; tx takes such bursts of the same engine; c.in counts what
-    // arrived, drops included). May exchange an empty *b for another of at most batch_size packets. Packets
-    // added, 0: none. Sets q->next_ns when it knows when there will be more. With room 0 it only sees to its
-    // connections. A connection that nobody takes packets of (dqi_queue_wants) isn't read. Queue's poller;
-    // never blocks.
+    // Appends at most room packets to *b (its off, len, ts, bufs, bytes, or handles and to_columns where
+    // q->handles allows; tx takes such bursts of the same engine; c.in counts what arrived, drops included).
+    // May exchange an empty *b for another of at most batch_size packets. Packets added, 0: none. Sets
+    // q->next_ns when it knows when there will be more. With room 0 it only sees to its connections. A
+    // connection that nobody takes packets of (dqi_queue_wants) isn't read. Queue's poller; never blocks.
     int (*rx)(dq_queue *q, dq_burst **b, uint32_t room);
     // Sends packets [first, first + n) of b; the number taken. When it takes the burst's last packet it also
     // takes the caller's reference. What it can't send for good it takes and counts as dropped; 0: try again

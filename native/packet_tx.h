@@ -6,8 +6,6 @@
 #include "iface.h"
 #include "raw.h"
 
-struct pollfd;
-
 // Gives q a socket on the interface of this index. Errors are errno's.
 int dqi_packet_tx_open(dq_queue *q, int index);
 void dqi_packet_tx_close(dq_queue *q);

@@ -14,9 +14,6 @@
 #include "timing.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #define PICKS     1024               // selections that may be held at once

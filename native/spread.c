@@ -1,9 +1,5 @@
 // spread.c: see spread.h.
 #include "spread.h"
-#include "session.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #define PARTS 16 // of an octave; the first octaves have buckets of 1
 #define SHIFT 4  // log2 of it

@@ -13,8 +13,6 @@
 
 #include <linux/if_xdp.h>
 
-struct pollfd;
-
 #ifndef XDP_USE_SG // Linux 6.6
 #define XDP_USE_SG    (1 << 4)
 #define XDP_PKT_CONTD (1 << 0)
@@ -117,9 +115,9 @@ uint32_t xsk_count_queues(const char *device);
 uint32_t xsk_mtu_of(const char *device);
 // Whether the device takes rules for which frames go to which of its queues.
 bool xsk_takes_rules(const char *device);
-// Fills x->plan; x->n and x->mtu are known. DQ_NOT_SUPPORTED: the arena is not what dqi_xsk_claim expected.
 // How the interface's program is attached, as dq_iface_xdp told; without that nothing is.
 dq_xdp *xsk_given(const dq_iface *i);
+// Fills x->plan; x->n and x->mtu are known. DQ_NOT_SUPPORTED: the arena is not what dqi_xsk_claim expected.
 int xsk_make_plan(const dq_iface *i, xsk_port *x, dq_diag *diag);
 // Gives each socket, and its lane, the region that it fills.
 void xsk_settle(dqi_port *p, xsk_port *x);
