@@ -42,10 +42,10 @@ DPDK_LIB     := libdaqiri_dpdk.so
 DPDK_CFLAGS  := -std=gnu11 -O3 -D_GNU_SOURCE -Wall -Wextra -fPIC -shared -fvisibility=hidden -DALLOW_EXPERIMENTAL_API
 DPDK_INCLUDE  = $$(pkg-config --cflags libdpdk | sed 's/-I/-isystem /g')
 DPDK_LINK     = $$(pkg-config --libs libdpdk)
-DPDK_SOURCES := $(wildcard native/dpdk/*.c)
-DPDK_HEADERS := $(wildcard native/dpdk/*.h native/*.h)
+DPDK_SOURCES := $(wildcard native/engine/dpdk/plugin/*.c)
+DPDK_HEADERS := $(shell find native -name '*.h')
 
-.PHONY: build run test soak mutate bpf deps lint fmt clean help
+.PHONY: build run test soak mutate bpf docs deps lint fmt clean help
 .NOTPARALLEL:
 
 build: ## build ./daqiri-run (the default)
@@ -88,7 +88,11 @@ mutate: ## put small faults into copies of the project and report which no test 
 	$(GO) run ./tests/mutate -only '$(ONLY)' $(if $(JOBS),-jobs $(JOBS))
 
 bpf: ## build the eBPF object of the engine xdp anew, after a change of its source (clang 14, llvm-strip)
-	cd native/bpf && ./build.sh steer.bpf.o
+	cd native/engine/xdp/bpf && ./build.sh steer.bpf.o
+
+docs: ## write the documents that are made from tables
+	$(GO) test ./host/cli -run TestDocuments -update
+	! command -v dot >/dev/null || dot -Tsvg docs/packet.dot | sed 's/[ \t]*$$//' >docs/packet.svg
 
 deps: ## install what the tests need, where that is allowed
 	$(call step,tools for the tests,tests/deps.sh)
@@ -117,7 +121,7 @@ run_staticcheck = if [ -x $(STATICCHECK) ] || { $(fetch_staticcheck); [ -x $(STA
 
 fmt: ## format Go and C files in place
 	gofmt -w $$(git ls-files --cached --others --exclude-standard '*.go')
-	clang-format -i $$(git ls-files --cached --others --exclude-standard 'native/*.[ch]' 'native/bpf/*.c' 'tests/native/*.[ch]' 'tests/nic/*.[ch]')
+	clang-format -i $$(git ls-files --cached --others --exclude-standard '*.[ch]')
 
 clean: ## remove what was built; captures stay
 	rm -rf $(BUILD) daqiri-run $(DPDK_LIB)

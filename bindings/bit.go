@@ -11,18 +11,62 @@ import (
 // bitModule works on 32 bits and gives signed numbers, as LuaJIT's bit does; where an operand is a
 // u64, on 64 bits.
 var bitModule = []entry{
-	{"arshift", bitShift(func(v uint64, n, _ int) uint64 { return uint64(int64(v) >> n) })},
-	{"band", bitFold(func(a, b uint64) uint64 { return a & b })},
-	{"bnot", bitUnary(func(v uint64, _ int) uint64 { return ^v })},
-	{"bor", bitFold(func(a, b uint64) uint64 { return a | b })},
-	{"bswap", bitUnary(func(v uint64, width int) uint64 { return bits.ReverseBytes64(v) >> (64 - width) })},
-	{"bxor", bitFold(func(a, b uint64) uint64 { return a ^ b })},
-	{"lshift", bitShift(func(v uint64, n, _ int) uint64 { return v << n })},
-	{"rol", bitShift(rotate)},
-	{"ror", bitShift(func(v uint64, n, width int) uint64 { return rotate(v, width-n, width) })},
-	{"rshift", bitShift(func(v uint64, n, width int) uint64 { return v << (64 - width) >> (64 - width) >> n })},
-	{"tobit", bitUnary(func(v uint64, _ int) uint64 { return v })},
-	{"tohex", bitToHex},
+	{"arshift", bitShift(func(v uint64, n, _ int) uint64 { return uint64(int64(v) >> n) }), `- v integer | u64: what is shifted
+		- n integer, bits: modulo the width
+		-> integer | u64
+		Shifts right and keeps the sign.
+		> print(bit.arshift(-8, 1))    -- -4`},
+	{"band", bitFold(func(a, b uint64) uint64 { return a & b }), `- v integer | u64: the first operand
+		- ... integer | u64: further ones
+		-> integer | u64
+		And, of all operands.
+		> print(bit.band(0xff, 0x0f))    -- 15`},
+	{"bnot", bitUnary(func(v uint64, _ int) uint64 { return ^v }), `- v integer | u64: what is inverted
+		-> integer | u64
+		Not.
+		> print(bit.bnot(0))    -- -1`},
+	{"bor", bitFold(func(a, b uint64) uint64 { return a | b }), `- v integer | u64: the first operand
+		- ... integer | u64: further ones
+		-> integer | u64
+		Or, of all operands.
+		> print(bit.bor(1, 2, 4))    -- 7`},
+	{"bswap", bitUnary(func(v uint64, width int) uint64 { return bits.ReverseBytes64(v) >> (64 - width) }), `- v integer | u64: four bytes, of a u64 eight
+		-> integer | u64
+		Reverses the bytes.
+		> print(bit.tohex(bit.bswap(0x12345678)))    -- 78563412`},
+	{"bxor", bitFold(func(a, b uint64) uint64 { return a ^ b }), `- v integer | u64: the first operand
+		- ... integer | u64: further ones
+		-> integer | u64
+		Exclusive or, of all operands.
+		> print(bit.bxor(5, 1))    -- 4`},
+	{"lshift", bitShift(func(v uint64, n, _ int) uint64 { return v << n }), `- v integer | u64: what is shifted
+		- n integer, bits: modulo the width
+		-> integer | u64
+		Shifts left.
+		> print(bit.lshift(1, 4))    -- 16`},
+	{"rol", bitShift(rotate), `- v integer | u64: what is rotated
+		- n integer, bits: modulo the width
+		-> integer | u64
+		Rotates left.
+		> print(bit.tohex(bit.rol(0x12345678, 8)))    -- 34567812`},
+	{"ror", bitShift(func(v uint64, n, width int) uint64 { return rotate(v, width-n, width) }), `- v integer | u64: what is rotated
+		- n integer, bits: modulo the width
+		-> integer | u64
+		Rotates right.
+		> print(bit.tohex(bit.ror(0x12345678, 8)))    -- 78123456`},
+	{"rshift", bitShift(func(v uint64, n, width int) uint64 { return v << (64 - width) >> (64 - width) >> n }), `- v integer | u64: what is shifted
+		- n integer, bits: modulo the width
+		-> integer | u64
+		Shifts right and fills with zeros.
+		> print(bit.rshift(-1, 28))    -- 15`},
+	{"tobit", bitUnary(func(v uint64, _ int) uint64 { return v }), `- v integer | u64: any whole number
+		-> integer | u64
+		The number modulo 2^32, with a sign; a u64 stays as it is.
+		> print(bit.tobit(0xffffffff))    -- -1`},
+	{"tohex", bitToHex, `- v integer | u64: what is shown
+		-> string: 8 digits, of a u64 16
+		Hexadecimal digits.
+		> print(bit.tohex(255))    -- 000000ff`},
 }
 
 func rotate(v uint64, n, width int) uint64 {

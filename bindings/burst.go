@@ -13,7 +13,7 @@ import (
 // burst is one delivery of a burst to a script. Hot: hand-written.
 type burst struct {
 	b      *session.Burst
-	of     *Opened
+	of     *RunningSession
 	ended  string // what ended it: "sent", "freed"
 	source string // where that was
 	line   int
@@ -22,33 +22,165 @@ type burst struct {
 func (*burst) luaType() string { return "burst" }
 
 var burstType = &typeDef{
-	name:   "burst",
-	fields: append([]string{"bytes", "clock", "connection", "flags", "interface", "n", "queue", "rx_time", "segments"}, aggregateFields...),
-	get:    burstField,
-	methods: []entry{
-		{"checksums", burstChecksums},
-		{"column", burstColumn},
-		{"count", burstCount},
-		{"fill", burstFill},
-		{"flow_ids", burstFlowIDs},
-		{"free", burstFree},
-		{"keep", burstKeep},
-		{"lengths", burstLengths},
-		{"packet", burstPacket},
-		{"peer", burstPeer},
-		{"rx_timestamps", burstRxTimestamps},
-		{"select", burstSelect},
-		{"set", burstSet},
-		{"set_lengths", burstSetLengths},
-		{"truncate", burstTruncate},
-		{"tx_times", burstTxTimes},
+	name: "burst",
+	self: "b",
+	doc: `a burst
+		A batch of packets: what receive queues deliver and transmit queues take. It ends when it is sent or freed, or with its 'on_burst' handler unless
+		'b:keep()' was called; any use after that raises and says where it ended.
+
+		Packets are read-only as long as somebody else reads them: a second consumer of the queue, a writer, a queue that sends a selection. That holds for all
+		bursts that share them, a selection and what it was made from, whichever was given away.
+
+		An aggregate is a burst of a reorder stage. What is said of aggregates below is nil of other bursts.`,
+	fields: []field{
+		{"bytes", `-> integer, bytes
+			Bytes of all packets.
+			> print(b.bytes)`},
+		{"clock", `-> string: realtime, virtual or file
+			The clock of its times.
+			> print(b.clock)`},
+		{"connection", `-> connection | nil
+			The connection that it came from; nil where its queue has none.
+			> print(b.connection)`},
+		{"flags", `-> integer: bits
+			The flags of the reference ('daqiri.api').
+			> print(b.flags)`},
+		{"interface", `-> string
+			The name of its interface.
+			> print(b.interface)`},
+		{"n", `-> integer, packets
+			How many packets it has; '#b' is the same.
+			> print(b.n)`},
+		{"queue", `-> string
+			The name of its queue.
+			> print(b.queue)`},
+		{"rx_time", `-> integer | nil, ns: since the session's start, of a capture since its first packet
+			The receive time of the first packet; nil without packets or times.
+			> print(b.rx_time)`},
+		{"segments", `-> integer
+			How many parts each packet has.
+			> print(b.segments)`},
+		{"batch_id", `-> integer | u64 | nil: a u64 above 2^53
+			Of an aggregate: the batch's number as the packets have it.
+			> print(a.batch_id)`},
+		{"cut", `-> boolean | nil
+			Of an aggregate: whether it is the first or the last of the stream, where gaps are no losses.
+			> print(a.cut)`},
+		{"data", `-> packet | nil
+			Of an aggregate: its bytes.
+			> print(a.data:hex(0, 16))`},
+		{"dtype", `-> string | nil: '"fp32"' and the like, '"bytes"' where elements were not converted
+			Of an aggregate: the type of its elements.
+			> print(a.dtype)`},
+		{"expected", `-> integer | nil, parts
+			Of an aggregate: how many parts it has: slots, or the parts of slots that an offset addresses.
+			> print(a.expected)`},
+		{"extra", `-> column | nil
+			Of an aggregate: what the rule keeps of each slot; nil where it keeps nothing.
+			> print(a.extra and a.extra[1])`},
+		{"missing", `-> integer | nil, parts
+			Of an aggregate: how many of its parts did not come.
+			> if a.missing > 0 then print(a.present.text) end`},
+		{"present", `-> presence | nil
+			Of an aggregate: which of its parts came.
+			> print(a.present[1])`},
+		{"slot_bytes", `-> integer | nil, bytes
+			Of an aggregate: how long a slot is. 'b.data' is one slot behind the other.
+			> local second = a.data:bytes(a.slot_bytes, a.slot_bytes)`},
+		{"source_packets", `-> integer | nil, packets
+			Of an aggregate: packets in it.
+			> print(a.source_packets)`},
+		{"timed_out", `-> boolean | nil
+			Of an aggregate: whether it was handed over because its time was up.
+			> print(a.timed_out)`},
 	},
-	meta: []entry{{"__tostring", burstText}, {"__len", func(c *call) int {
+	get: burstField,
+	methods: []entry{
+		{"checksums", burstChecksums, `- i? integer: which packet, from 1; without it all
+			Computes the checksums of IPv4, UDP, TCP and ICMP, after headers were written by hand.
+			> local b = tx:alloc(4):fill(tpl)
+			> b:packet(1):set_u16(36, 53)
+			> b:checksums(1)`},
+		{"column", burstColumn, `- field string | place: a field's name, its place, or a number as text over fields: '"payload_len // 8"'
+			- format? format | string: names for further fields
+			-> column
+			The field of every packet. It is a copy and outlives the burst.
+			> local lengths = b:column("payload_len")
+			> print(lengths:mean())`},
+		{"count", burstCount, `- condition string: as 'daqiri-run help conditions' says
+			- format? format | string: names for further fields
+			-> integer, packets
+			How many packets match.
+			> print(b:count("udp_dst == 7148 and len > 60"))`},
+		{"fill", burstFill, `- template template: of a queue of the same session
+			-> burst: itself
+			Writes the template's packets into the burst, each with the next values of what varies.
+			> local b = tx:alloc(8):fill(tpl)`},
+		{"flow_ids", burstFlowIDs, `-> integer[]: 0 for none
+			The id of each packet's flow.
+			> print(b:flow_ids()[1])`},
+		{"free", burstFree, `. packet? integer: which packet, from 1
+			. segment? integer: which segment, from 1
+			Returns the burst; or the buffers of one packet, of one segment, or of one packet's segment, which stay empty. A selection that was made before
+			keeps its packets.
+			> b:free{ packet = 1 }
+			> b:free()`},
+		{"keep", burstKeep, `-> burst: itself
+			Lets the burst outlive its handler. A few packets of large super-buffers (UDP) are copied, so that they don't hold those.
+			> local kept
+			> q:on_burst(function(b) kept = b:keep() end)`},
+		{"lengths", burstLengths, `- segment integer = 1: of which segment, from 1
+			-> integer[], bytes
+			How long each packet is.
+			> print(b:lengths()[1])`},
+		{"packet", burstPacket, `- i integer: which packet, from 1
+			- segment integer = 1: which of its segments, from 1
+			-> packet
+			A view of one packet, for looking at it. What is done to many packets has a method of the burst.
+			> print(b:packet(1):hex())`},
+		{"peer", burstPeer, `- i integer = 1: which packet, from 1
+			-> string | nil: 'ADDRESS:PORT'
+			Where a packet came from; nil where the queue has no peers.
+			> print(b:peer(1))`},
+		{"rx_timestamps", burstRxTimestamps, `-> integer[], ns: since the session's start, of a capture since its first packet
+			The receive time of each packet.
+			> local times = b:rx_timestamps()`},
+		{"select", burstSelect, `- condition string: as 'daqiri-run help conditions' says
+			- format? format | string: names for further fields
+			-> burst | failure
+			A burst of the packets that match, maybe of none. In 'on_burst' it ends with its handler, as the burst does, unless it is kept.
+			> local long = b:select("len > 1000")
+			> if long then print(long.n) end`},
+		{"set", burstSet, `- fields table: values by field, see below
+			- format? format | string: names for further fields
+			-> integer, packets: those that have all the fields
+			Writes fields of all packets: '{field = value}', '{field = {start, step}}', '{field = "auto"}' of 'eth_src' and 'eth_dst' (as in 'q:template'), and in the list
+			part places with 'value' and 'step'. Checksums follow by the difference, so right ones stay right, wrong ones wrong, and a UDP checksum of 0 stays 0;
+			'checksums = false' leaves them.
+			> local b = tx:alloc(4):fill(tpl)
+			> b:set{ udp_dst = 7149, ipv4_src = "10.0.0.7", udp_src = { 1000, 1 } }
+			> b:set{ { at = "payload", bit_offset = 0, bit_width = 32, value = 1, step = 1 } }`},
+		{"set_lengths", burstSetLengths, `- lengths integer | integer[] | column, bytes: of all packets, or of each
+			- segment integer = 1: of which segment, from 1
+			Sets how long the packets are, at most as long as a buffer.
+			> b:set_lengths(60)`},
+		{"truncate", burstTruncate, `- n integer, packets: how many stay
+			Keeps the first packets and returns the buffers of the others.
+			> b:truncate(2)`},
+		{"tx_times", burstTxTimes, `- times integer | integer[] | column | time, ns: since the session's start, of each packet or of the first one; 0 is at once
+			- step? integer, ns: between packets, where the first one's time was given
+			When to send each packet. Packets of a queue leave in their order: one behind another waits for it. A burst that somebody else reads has no send times, a
+			selection of it has. A time that has passed is now, counted: 'l.tx_port.tx.late' of 'l.tx_port.tx.timed' packets; 'time_error.p50', '.p90', '.p99', '.max'
+			say in ns how long after their times packets left.
+			> local b = tx:alloc(4):fill(tpl)
+			> b:tx_times(daqiri.time "now + 1ms", 1000)`},
+	},
+	meta: []entry{{name: "__tostring", fn: burstText}, {name: "__len", fn: func(c *call) int {
 		return c.push(lua.LNumber(selfBurst(c).b.N()))
 	}}},
 }
 
-func (rt *Runtime) newBurst(b *session.Burst, of *Opened) *lua.LUserData {
+func (rt *Runtime) newBurst(b *session.Burst, of *RunningSession) *lua.LUserData {
 	return rt.newObject(&burst{b: b, of: of})
 }
 
@@ -133,7 +265,7 @@ func burstText(c *call) int {
 // burstHandler is an on_burst function.
 type burstHandler struct {
 	fn    *lua.LFunction
-	of    *Opened
+	of    *RunningSession
 	meta  *lua.LTable     // of bursts
 	clock *stats.Recorder // of its calls; nil: nobody wants to know
 	lease *session.Burst  // of the last burst, which has gone; nil: there is none to be had again
@@ -196,7 +328,7 @@ func burstKeep(c *call) int {
 // burstFree returns the burst, or with {segment = n}, {packet = n} or both a part of it.
 func burstFree(c *call) int {
 	b := selfBurst(c)
-	o := c.options(1, "segment", "packet")
+	o := c.options(1)
 	seg, i := int(o.whole("segment", 0, 1, int64(b.b.Segments())))-1, int(o.whole("packet", 0, 1, int64(b.b.N())))-1
 	switch {
 	case seg >= 0 && i >= 0:

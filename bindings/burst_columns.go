@@ -75,7 +75,7 @@ func burstTxTimes(c *call) int {
 	c.check(err)
 	start := b.of.s.StartTime()
 	first, single := int64(0), true
-	if at, ok := userdata[moment](c.arg(1)); ok {
+	if at, ok := userdata[timestamp](c.arg(1)); ok {
 		first = int64(at) - start
 	} else if _, ok := c.arg(1).(lua.LNumber); ok {
 		first = c.whole(1, "time", 0, maxInt)

@@ -24,8 +24,16 @@ func (*column) luaType() string { return "column" }
 func (col *column) present(i int) bool { return col.has[i] != 0 }
 
 var columnType = &typeDef{
-	name:   "column",
-	fields: []string{"name"},
+	name: "column",
+	self: "col",
+	doc: `a column
+		One field of every packet of a burst ('b:column'). It is a copy and outlives the burst; '#col' is the number of packets.
+		. [integer] integer | nil: the value of a packet, nil where it lacks the field; raises above 2^53`,
+	fields: []field{
+		{"name", `-> string
+			The field, or the text, that it is of.
+			> print(col.name)`},
+	},
 	get: func(rt *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue {
 		col := self.(*column)
 		if n, ok := key.(lua.LNumber); ok {
@@ -40,15 +48,43 @@ var columnType = &typeDef{
 		return nil
 	},
 	methods: []entry{
-		{"histogram", columnHistogram}, {"max", columnMax}, {"mean", columnMean}, {"min", columnMin},
-		{"sum", columnSum}, {"text", columnText}, {"u64", columnU64}, {"unique", columnUnique},
+		{"histogram", columnHistogram, `. bins integer = 10: how many, 1 to 65536
+			. min? number: the lower end, from 0 on; by default the smallest value
+			. max? number: the upper end, from 0 on; by default the largest value
+			-> table: counts (a list), min, max, width, below, above
+			Counts the values in bins of equal width. What lies outside is in 'below' and 'above'.
+			> local hist = col:histogram{ bins = 4, min = 0, max = 1500 }
+			> print(hist.counts[1], hist.above)`},
+		{"max", columnMax, `-> integer | u64 | nil
+			The largest value; nil where no packet has the field.
+			> print(col:max())`},
+		{"mean", columnMean, `-> number | nil
+			The mean of the values; nil where no packet has the field.
+			> print(col:mean())`},
+		{"min", columnMin, `-> integer | u64 | nil
+			The smallest value; nil where no packet has the field.
+			> print(col:min())`},
+		{"sum", columnSum, `-> integer | u64
+			The sum of the values: a u64 above 2^53; raises where 64 bits do not hold it.
+			> print(col:sum())`},
+		{"text", columnText, `- i integer: which packet, from 1
+			-> string | nil
+			A value as text: addresses as such, anything else in decimal; nil where the packet lacks the field.
+			> print(col:text(1))`},
+		{"u64", columnU64, `- i integer: which packet, from 1
+			-> u64 | nil
+			A value with all its bits; nil where the packet lacks the field.
+			> print(col:u64(1))`},
+		{"unique", columnUnique, `-> any[]: numbers, and u64s above 2^53
+			The different values, in order.
+			> print(#col:unique())`},
 	},
 	meta: []entry{
-		{"__len", func(c *call) int {
+		{name: "__len", fn: func(c *call) int {
 			col, _ := userdata[*column](c.L.Get(1))
 			return c.push(lua.LNumber(len(col.values)))
 		}},
-		{"__tostring", func(c *call) int {
+		{name: "__tostring", fn: func(c *call) int {
 			col, _ := userdata[*column](c.L.Get(1))
 			return c.push(lua.LString(fmt.Sprintf("column %s of %d packets", col.name, len(col.values))))
 		}},
@@ -237,7 +273,7 @@ func columnUnique(c *call) int {
 // columnHistogram counts values in equal bins between min and max, by default those of the column.
 func columnHistogram(c *call) int {
 	col := receiver[*column](c, "column")
-	o := c.options(1, "bins", "min", "max")
+	o := c.options(1)
 	lo, hi := math.Inf(1), math.Inf(-1)
 	col.each(func(v uint64) { lo, hi = min(lo, col.float(v)), max(hi, col.float(v)) })
 	if lo > hi {

@@ -12,7 +12,7 @@ import (
 // connection is a TCP connection or a UDP peer. Hot: hand-written.
 type connection struct {
 	c     *session.Conn
-	of    *Opened
+	of    *RunningSession
 	left  *lua.LFunction // on_disconnect
 	value *lua.LUserData
 	get   *getter
@@ -21,8 +21,27 @@ type connection struct {
 func (*connection) luaType() string { return "connection" }
 
 var connectionType = &typeDef{
-	name:   "connection",
-	fields: []string{"id", "local_addr", "open", "peer", "queue"},
+	name: "connection",
+	self: "c",
+	doc: `a connection
+		A TCP connection or a UDP peer of a socket interface, from 'i:on_connection', 'i:connect', 'i:connection' or 'b.connection'.`,
+	fields: []field{
+		{"id", `-> integer
+			Its number, unique in its interface.
+			> print(c.id)`},
+		{"local_addr", `-> string: 'ADDRESS:PORT'
+			Address and port here.
+			> print(c.local_addr)`},
+		{"open", `-> boolean
+			Whether it is open.
+			> print(c.open)`},
+		{"peer", `-> string: 'ADDRESS:PORT'
+			Address and port there.
+			> print(c.peer)`},
+		{"queue", `-> integer
+			The id of its receive queue, or where there is none of its transmit queue.
+			> print(c.queue)`},
+	},
 	get: func(_ *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue {
 		x := self.(*connection)
 		if key == lua.LString("id") {
@@ -47,11 +66,36 @@ var connectionType = &typeDef{
 		return lua.LBool(info.Open)
 	},
 	methods: []entry{
-		{"alloc", connectionAlloc}, {"close", connectionClose}, {"get_burst", connectionGetBurst},
-		{"on_burst", connectionOnBurst}, {"on_disconnect", connectionOnDisconnect}, {"send", connectionSend},
-		{"setsockopt", connectionSetSockopt},
+		{"alloc", connectionAlloc, `- n? integer = batch_size, packets: at most batch_size
+			-> burst | failure
+			A burst to send, as 'q:alloc' makes it.
+			> local b = assert(c:alloc(1))`},
+		{"close", connectionClose, `-> true | failure
+			Closes it, when what was sent on it has gone, or its peer has taken nothing for 5 s.
+			> c:close()`},
+		{"get_burst", connectionGetBurst, getBurstRows + `Waits for the next burst of this connection; nil, '"NOT_READY"', text at the timeout.
+			> local b = c:get_burst{ timeout_us = 1000 }`},
+		{"on_burst", connectionOnBurst, onBurstRows + `-> connection: itself
+			Has a function called with each burst of this connection, as 'q:on_burst' does of a queue, from then on. What came before went to the queue's own
+			pipes.
+			> c:on_burst(function(b) print(b.n) end)`},
+		{"on_disconnect", connectionOnDisconnect, `- fn fun(why: string): called once
+			Has a function called when the connection ends, or could not be made. A peer that ends its stream ("closed by the peer") may still read: what was
+			sent to it by the end of this handler, or, without one, by the end of the last 'on_burst' handler, still goes.
+			> c:on_disconnect(function(why) print(why) end)`},
+		{"send", connectionSend, `- b burst: which ends with the call, unless it fails
+			-> true | failure
+			Sends a burst on this connection, as 'q:send' does. nil, '"NO_SPACE_AVAILABLE"', text also while its peer doesn't read and it has had its share of
+			the queue (figure 'refused'); other connections go on.
+			> assert(c:send(c:alloc(1):fill(tpl)))`},
+		{"setsockopt", connectionSetSockopt, `- level string | integer: '"SOL_SOCKET"', '"IPPROTO_TCP"', …
+			- option string | integer: '"SO_RCVBUF"', '"TCP_NODELAY"', …
+			- value integer | boolean | string: a C int, or bytes
+			-> true | failure
+			Sets an option of its socket, as setsockopt(2).
+			> c:setsockopt("SOL_SOCKET", "SO_KEEPALIVE", true)`},
 	},
-	meta: []entry{{"__tostring", func(c *call) int {
+	meta: []entry{{name: "__tostring", fn: func(c *call) int {
 		x, _ := userdata[*connection](c.L.Get(1))
 		return c.push(lua.LString(fmt.Sprintf("connection %d of %s", x.c.ID(), x.c.Interface().Name())))
 	}}},
@@ -112,7 +156,7 @@ func (l *listener) conn(rt *Runtime, id uint32) *connection {
 // hearOfServers makes the script's state hear when a client's own connection can't be made, also where
 // the script handles no connection. Called before the start, as each cause is told once. Where there
 // are more tasks each may want the events for itself.
-func (rt *Runtime) hearOfServers(o *Opened) {
+func (rt *Runtime) hearOfServers(o *RunningSession) {
 	if len(rt.Scheduler.Tasks()) > 1 {
 		return
 	}
@@ -175,7 +219,7 @@ func interfaceOnConnection(c *call) int {
 // interfaceConnect is i:connect{address, src_addr}: a connection that is on its way.
 func interfaceConnect(c *call) int {
 	i := selfInterface(c)
-	o := c.options(1, "address", "src_addr")
+	o := c.options(1)
 	o.need("address")
 	l := c.listener(i)
 	conn, err := i.i.Connect(o.str("address", ""), o.str("src_addr", ""))

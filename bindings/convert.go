@@ -6,7 +6,7 @@ import "github.com/daqiri/daqiri-run/runtime/session"
 // packets whose payloads have elements of another type.
 func sessionConvert(c *call) int {
 	o := selfSession(c)
-	opts := c.options(1, "at", "data_types", "format", "memory_region", "name", "payload_byte_offset", "policy")
+	opts := c.options(1)
 	opts.need("memory_region", "data_types")
 	at := opts.payloadPlace(opts.format())
 	st, err := o.s.Convert(opts.str("name", ""), session.ConvertOptions{

@@ -51,7 +51,7 @@ var txFlows = flowSide{spec.ParseTxFlows, (*session.Interface).AddTxFlows, (*ses
 
 // flows reads argument n as flows {name, match, action} for the interface.
 func (c *call) flows(n int, i *session.Interface, side *flowSide) []session.Flow {
-	list, err := plainValue(c.table(n, "list of flows"), 0)
+	list, err := goValue(c.table(n, "list of flows"), 0)
 	c.check(err)
 	if m, ok := list.(map[string]any); ok && len(m) == 0 {
 		return nil

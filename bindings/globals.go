@@ -11,22 +11,86 @@ import (
 
 // modules lists what require finds besides the host's modules.
 var modules = []struct {
-	name  string
-	entry []entry
+	name, doc string
+	entry     []entry
+	constants []field
 }{
-	{"daqiri", daqiriModule},
-	{"bit", bitModule},
+	{"daqiri", `the module daqiri
+		What 'require "daqiri"' returns: sessions, tasks, arguments, times, the log. Reading a name that it lacks raises.`, daqiriModule, []field{
+		{"version", `-> string: as 'daqiri-run --version' has it
+			The program's version.
+			> print(daqiri.version)`},
+	}},
+	{"bit", `the module bit
+		32 bits with signed results, as in LuaJIT; 64 bits where an operand is a u64. It is a global, too.`, bitModule, nil},
 }
+
+// globalsDoc is said of the replaced functions together.
+const globalsDoc = `Lua's own functions that differ
+	Scripts have the libraries of Lua 5.1. These functions are replaced; what else differs is in [Lua](../lua.md). Reading a global that is not there raises.`
 
 // globalFunctions are the standard functions that are replaced, by library; "" is the global table.
 var globalFunctions = []struct {
 	library string
 	entry   []entry
 }{
-	{"", []entry{{"getmetatable", globalGetmetatable}, {"pcall", globalPcall}, {"print", globalPrint}, {"xpcall", globalXpcall}}},
-	{"math", []entry{{"random", mathRandom}, {"randomseed", mathRandomSeed}}},
-	{"os", []entry{{"clock", osClock}, {"date", osDate}, {"exit", osExit}, {"time", osTime}}},
-	{"string", []entry{{"format", stringFormat}}},
+	{"", []entry{
+		{"getmetatable", globalGetmetatable, `- v any: any value
+			-> any: its metatable, its field '__metatable', or nil
+			As Lua's. Of this program's objects it is the name of their type.
+			> print(getmetatable(s))    -- session`},
+		{"pcall", globalPcall, `- fn function: what is called
+			- ... any: its arguments
+			-> boolean: whether no error was raised
+			-> ...any: the function's results, or the error
+			As Lua's. A call that waits works inside.
+			> local ok, why = pcall(function() return s:interface "nobody" end)
+			> print(ok, why)`},
+		{"print", globalPrint, `- ... any: what is printed
+			As Lua's, to the program's stdout.
+			> print("packets", 5)`},
+		{"xpcall", globalXpcall, `- fn function: what is called
+			- handler fun(e: any): called with the error, where it was raised
+			- ... any: arguments of fn
+			-> boolean: whether no error was raised
+			-> ...any: the function's results, or the handler's
+			As Lua's, with arguments as in Lua 5.2.
+			> print(xpcall(function(n) return n + 1 end, debug.traceback, 1))`},
+	}},
+	{"math", []entry{
+		{"random", mathRandom, `- m? integer: the upper limit, or the lower one where n follows
+			- n? integer: the upper limit
+			-> number: in [0, 1) without arguments, else a whole number within the limits
+			A random number of the task's own generator, seeded the same in every run.
+			> print(math.random(6))`},
+		{"randomseed", mathRandomSeed, `- n number: the same number, the same sequence
+			Seeds the task's generator.
+			> math.randomseed(42)`},
+	}},
+	{"os", []entry{
+		{"clock", osClock, `-> number, s
+			Seconds since the Lua state began, on the clock of the tasks.
+			> print(os.clock())`},
+		{"date", osDate, `- format? string = "%c": letters of strftime that depend on no language, or '"*t"'
+			- time? integer = os.time(), s: since the epoch
+			-> string | table: a table with '"*t"': year, month, day, hour, min, sec, wday, yday, isdst
+			A date as text, in UTC.
+			> print(os.date("%F %T", 0))    -- 1970-01-01 00:00:00`},
+		{"exit", osExit, `- code? integer | boolean = 0: 0 to 255; true is 0, false is 1
+			Ends the program in order: sessions are finished, the summary is made.
+			> os.exit(3)`},
+		{"time", osTime, `- when? table: year, month, day, and maybe hour (12), min (0), sec (0), in UTC
+			-> integer, s: since the epoch
+			The time, on the clock of the tasks, or that which the table says.
+			> print(os.time{ year = 2026, month = 11, day = 20, hour = 0 })`},
+	}},
+	{"string", []entry{
+		{"format", stringFormat, `- text string: with directives as of C's printf
+			- ... any: a value for each directive
+			-> string
+			As Lua's. '%d', '%u', '%x', '%X', '%o' and '%s' also take a u64.
+			> print(("%d packets, %x"):format(5, daqiri.u64(255)))`},
+	}},
 }
 
 // preload makes the modules known to require, and bit global.
@@ -52,7 +116,7 @@ func (rt *Runtime) module(name string, entries []entry) *lua.LTable {
 	t := rt.root.NewTable()
 	names := make([]string, 0, len(entries))
 	for _, e := range entries {
-		t.RawSetString(e.name, rt.wrap(rt.root, e.name, 0, e.fn))
+		t.RawSetString(e.name, rt.wrap(rt.root, e, 0))
 		names = append(names, e.name)
 	}
 	if name == "daqiri" {
@@ -91,7 +155,7 @@ func (rt *Runtime) replaceGlobals() {
 			}
 		}
 		for _, e := range lib.entry {
-			t.RawSetString(e.name, rt.wrap(rt.root, e.name, 0, e.fn))
+			t.RawSetString(e.name, rt.wrap(rt.root, e, 0))
 		}
 	}
 }

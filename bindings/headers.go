@@ -62,7 +62,7 @@ func (o *options) frame(i *session.Interface) ([]byte, layout) {
 
 // noHeaders refuses the options of headers that a frame of another ethertype does not have.
 func (o *options) noHeaders() {
-	for _, key := range frameOptions {
+	for _, key := range o.c.keys.names {
 		switch proto, _, _ := strings.Cut(key, "_"); proto {
 		case "ipv4", "ipv6", "tcp", "udp", "tos", "ttl":
 			if o.has(key) {

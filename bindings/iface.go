@@ -11,14 +11,30 @@ import (
 // iface is an interface of a session. Cold, but its methods change flows while packets move: hand-written.
 type iface struct {
 	i  *session.Interface
-	of *Opened
+	of *RunningSession
 }
 
 func (*iface) luaType() string { return "interface" }
 
 var interfaceType = &typeDef{
-	name:   "interface",
-	fields: []string{"address", "engine", "mac", "name"},
+	name: "interface",
+	self: "i",
+	doc: `an interface
+		A port that an engine serves ('s:interface').`,
+	fields: []field{
+		{"address", `-> string
+			Its address, or its endpoint's URI.
+			> print(i.address)`},
+		{"engine", `-> string: loop, socket, xdp, dpdk or pcap
+			The engine that serves it.
+			> print(i.engine)`},
+		{"mac", `-> string | nil
+			Its Ethernet address; nil where it has none.
+			> print(i.mac)`},
+		{"name", `-> string
+			Its name.
+			> print(i.name)`},
+	},
 	get: func(_ *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
 		i := self.(*iface).i
 		switch key {
@@ -37,17 +53,92 @@ var interfaceType = &typeDef{
 		return nil
 	},
 	methods: []entry{
-		{"add_flows", rxFlows.addFlows}, {"add_tx_flows", txFlows.addFlows}, {"allow_all_traffic", interfaceDrop(false)},
-		{"answer", interfaceAnswer},
-		{"connect", interfaceConnect},
-		{"connection", interfaceConnection},
-		{"delete_flows", rxFlows.deleteFlows}, {"delete_tx_flows", txFlows.deleteFlows},
-		{"drop_all_traffic", interfaceDrop(true)}, {"flows", rxFlows.listFlows},
-		{"join_multicast", interfaceMulticast(true)}, {"leave_multicast", interfaceMulticast(false)},
-		{"on_connection", interfaceOnConnection}, {"replace_flows", rxFlows.replaceFlows},
-		{"replace_tx_flows", txFlows.replaceFlows}, {"resolve", interfaceResolve}, {"tx_flows", txFlows.listFlows},
+		{"add_flows", rxFlows.addFlows, `- group string: whatever the script calls them together
+			- flows flow[]: all are added, or none
+			-> integer[] | failure: their ids
+			Adds receive flows. Actions before the queue take headers off, 'vlan_pop' and 'tunnel_decap', as in a configuration: the flow is for frames that have
+			these, whole, and 'match' is asked of the frame inside.
+			> local rx = s:interface("b")
+			> local dns = { name = "dns", match = { udp_dst = 53 }, action = { type = "queue", id = 1 } }
+			> local ids = rx:add_flows("dns", { dns })`},
+		{"add_tx_flows", txFlows.addFlows, `- group string: whatever the script calls them together
+			- flows flow[]: all are added, or none
+			-> integer[] | failure: their ids
+			Adds transmit flows, while the session runs: 'vlan_push' and 'tunnel_encap' of the first flow that a frame matches, in the configuration's order and
+			then in the groups'. Transmit flows have groups and ids of their own. A tunnel's 'outer_eth_src' and 'outer_eth_dst' may be '"auto"': the interface's
+			own address, and that of whoever has the outer destination ('i:resolve').
+			> local tag = { name = "tag", match = { udp_dst = 53 }, action = { type = "vlan_push", vlan_id = 5 } }
+			> i:add_tx_flows("tags", { tag })`},
+		{"allow_all_traffic", interfaceDrop(false), `-> true | failure
+			Ends what 'i:drop_all_traffic' began.
+			> i:allow_all_traffic()`},
+		{"answer", interfaceAnswer, `. addresses string | string[]: IPv4 and IPv6 addresses; an empty list ends it
+			-> integer | failure: how many addresses
+			Answers ARP requests and IPv6 neighbour solicitations for these addresses from now on, instead of those of the call before, so that hosts and routers
+			find the interface though no kernel has its addresses. Answers leave through its first transmit queue, which counts them as 'answered'. It is for raw
+			interfaces; an address that the kernel has, too, needs none. The configuration's key 'answers' does the same from the open on.
+			> i:answer{ addresses = { "10.0.0.5", "2001:db8::5" } }`},
+		{"connect", interfaceConnect, `. address string: 'ADDRESS:PORT'
+			. src_addr? string: from which address here
+			-> connection | failure
+			Of a socket interface: makes a connection, which is on its way when the call returns; 'i:on_connection' tells when it is there.
+			> local c, status, why = i:connect{ address = "127.0.0.1:7148" }`},
+		{"connection", interfaceConnection, `- id? integer: 'c.id'; without it the interface itself
+			-> connection | failure
+			The connection with that id. Without one its peer is the default one, and its options are those of all connections of the interface.
+			> local all = i:connection()`},
+		{"delete_flows", rxFlows.deleteFlows, `- what string | integer: a group, or a flow's id
+			-> integer | failure: how many there were
+			Deletes receive flows.
+			> s:interface("b"):delete_flows("dns")`},
+		{"delete_tx_flows", txFlows.deleteFlows, `- what string | integer: a group, or a flow's id
+			-> integer | failure: how many there were
+			Deletes transmit flows.
+			> i:delete_tx_flows("tags")`},
+		{"drop_all_traffic", interfaceDrop(true), `-> true | failure
+			Discards everything that arrives, until 'i:allow_all_traffic'.
+			> i:drop_all_traffic()`},
+		{"flows", rxFlows.listFlows, `-> table[]: with id, group, name, match, actions, queues, packets and bytes
+			The receive flows in the order in which they are asked, but that those that take headers off come first. 'match' and 'actions' are as 'i:add_flows'
+			takes them. 'packets' and 'bytes' are what came of the flow so far, before its actions (nil for the id 0, and beyond 16384 flows of a queue). The
+			summary and the ledger have those of deleted flows, too.
+			> for _, flow in ipairs(s:interface("b"):flows()) do print(flow.id, flow.name, flow.packets) end`},
+		{"join_multicast", interfaceMulticast(true), multicastRows + `-> integer | failure: how many groups
+			Joins multicast groups. On a raw interface the port is the flows' business; groups are reported by the kernel, or without one (dpdk, loop) through
+			the first transmit queue, which counts the reports as 'answered'.
+			> i:join_multicast{ groups = "239.2.0.64+3:7148" }`},
+		{"leave_multicast", interfaceMulticast(false), multicastRows + `-> integer | failure: how many groups
+			Leaves multicast groups.
+			> i:join_multicast{ groups = "239.2.0.64+3" }
+			> i:leave_multicast{ groups = { "239.2.0.64", { ip = "239.2.0.65" } } }`},
+		{"on_connection", interfaceOnConnection, `- fn fun(c: connection): called with each
+			Of a socket interface: has a function called with connections: those of peers, those of 'i:connect', and a TCP client's own: one for each of its queues, made again when it
+			is lost. A server that can't be reached is logged once for each cause and tried again after 'retry_connect_s' (1 s), then after pauses that double
+			up to 30 s; what is sent meanwhile waits.
+			> i:on_connection(function(c) print(c.peer) end)`},
+		{"replace_flows", rxFlows.replaceFlows, `- group string: as of 'i:add_flows'
+			- flows flow[]: instead of the group's
+			-> integer[] | failure: their ids
+			Replaces a group's receive flows at once.
+			> s:interface("b"):replace_flows("dns", {})`},
+		{"replace_tx_flows", txFlows.replaceFlows, `- group string: as of 'i:add_tx_flows'
+			- flows flow[]: instead of the group's
+			-> integer[] | failure: their ids
+			Replaces a group's transmit flows at once.
+			> i:replace_tx_flows("tags", {})`},
+		{"resolve", interfaceResolve, `- address string: an IP address
+			. vlan_id integer = 0: of the tag with which it is asked for; 0 is none
+			-> string | failure: an Ethernet address
+			Finds the Ethernet address of the host that frames to an IP address have to go to; on a Linux interface that of the router, where there is one. What
+			the kernel knows is taken; else it is asked for three times in 3 s, by ARP or neighbour discovery, as the first address that the interface answers
+			for, the kernel's, or as nobody (a probe). Answers are known for a minute. It waits, so not in 'on_burst', and needs a session that runs, a transmit
+			queue and a receive queue that is read.
+			> local mac = i:resolve("10.0.0.2") or "02:00:00:00:00:02"`},
+		{"tx_flows", txFlows.listFlows, `-> table[]: with id, group, name, match and actions
+			The transmit flows, as 'i:flows' lists the receive flows.
+			> for _, flow in ipairs(i:tx_flows()) do print(flow.name) end`},
 	},
-	meta: []entry{{"__tostring", func(c *call) int {
+	meta: []entry{{name: "__tostring", fn: func(c *call) int {
 		i, _ := userdata[*iface](c.L.Get(1))
 		return c.push(lua.LString("interface " + i.i.Name()))
 	}}},
@@ -79,7 +170,7 @@ func interfaceDrop(drop bool) function {
 // interfaceAnswer has the interface answer for addresses of its own; how many these are.
 func interfaceAnswer(c *call) int {
 	i := selfInterface(c)
-	o := c.options(1, "addresses")
+	o := c.options(1)
 	o.need("addresses")
 	addrs := o.addresses()
 	if err := i.i.Answer(addrs); err != nil {
@@ -113,7 +204,7 @@ func (o *options) addresses() []netip.Addr {
 func interfaceMulticast(join bool) function {
 	return func(c *call) int {
 		i := selfInterface(c)
-		o := c.options(1, "groups", "queues", "source")
+		o := c.options(1)
 		o.need("groups")
 		groups := o.groups(i)
 		o.allQueues(i)

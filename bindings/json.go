@@ -97,7 +97,7 @@ func appendJSON(out []byte, v lua.LValue, depth int) ([]byte, error) {
 			return strconv.AppendUint(out, uint64(x), 10), nil
 		case *column:
 			return appendColumn(out, x)
-		case moment:
+		case timestamp:
 			return appendText(out, x.String())
 		}
 		if _, ours := v.Value.(named); !ours {

@@ -137,7 +137,7 @@ func stopSoon(rt *Runtime) {
 // has started.
 func cancelSoon(rt *Runtime) {
 	go func() {
-		started := func(o *Opened) bool { return o.Started() }
+		started := func(o *RunningSession) bool { return o.Started() }
 		for end := time.Now().Add(time.Minute); !slices.ContainsFunc(rt.Shared.Sessions(), started) && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
 		}

@@ -82,7 +82,7 @@ func memberTable(L *lua.LState) *lua.LTable {
 		}
 		t := L.NewTable()
 		t.RawSetString("methods", list(methods))
-		t.RawSetString("fields", list(def.fields))
+		t.RawSetString("fields", list(def.fieldNames()))
 		all.RawSetString(def.name, t)
 	}
 	return all

@@ -18,30 +18,113 @@ import (
 
 // daqiriModule is what require "daqiri" returns, beside the version.
 var daqiriModule = []entry{
-	{"args", moduleArgs},
-	{"format", moduleFormat},
-	{"from_json", moduleFromJSON},
-	{"hex", moduleHex},
-	{"json", moduleJSON},
-	{"log", moduleLog},
-	{"log_level", moduleLogLevel},
-	{"now", moduleNow},
-	{"on_message", moduleOnMessage},
-	{"open", moduleOpen},
-	{"parse", moduleParse},
-	{"receive", moduleReceive},
-	{"send", moduleSend},
-	{"sleep", moduleSleep},
-	{"task", moduleTask},
-	{"time", moduleTime},
-	{"u64", moduleU64},
+	{"args", moduleArgs, `- declared table<string, any>: by name, a default value, or '{value, type, unit, help, choices, required}'
+		-> table<string, any>: the arguments by name; another name raises
+		Declares the script's arguments, reads them from the words behind the script ('--name value', '--name=value', 'name=value') and from '-e', and
+		returns them. The type is that of the default, or said: 'string', 'number', 'boolean' or 'list' (texts with commas between them). The value of a
+		declaration may also be its first element. '--help' behind the script prints them and ends the program.
+		> local args = daqiri.args{ seconds = { 10, unit = "s", help = "how long" }, dir = "captures" }
+		> print(args.seconds, args.dir)`},
+	{"format", moduleFormat, `- name string | table<string, place>: a format's name, or fields with their places
+		. items? table<string, integer>: of 'spead-64-48': names for items, by their ids, 1 to 0x7fff
+		-> format
+		Names for the fields of an application's packets, for conditions, columns and templates: see [format](format.md).
+		> local f = daqiri.format{ seq = { at = "payload", bit_offset = 0, bit_width = 32, endianness = "little" } }
+		> local heaps = daqiri.format("spead-64-48", { items = { timestamp = 0x1600 } })`},
+	{"from_json", moduleFromJSON, `- text string: JSON, one value
+		-> any | failure
+		What a JSON text says. A whole number above 2^53 becomes a u64, null becomes nil; text that is no JSON gives nil, '"INVALID_PARAMETER"', text.
+		> local t = daqiri.from_json('{"channels": [1, 2, 3]}')
+		> print(#t.channels)`},
+	{"hex", moduleHex, `- text string, bytes
+		-> string: two digits a byte
+		The bytes of a string as hexadecimal digits.
+		> print(daqiri.hex("\1\255"))    -- 01ff`},
+	{"json", moduleJSON, `- value any: nil, a boolean, number, string, u64, time, column or part of the configuration, or a table of these
+		-> string
+		A value as JSON on one line, with sorted keys. A table with the keys 1 to n is a list, an empty one is '{}'.
+		> print(daqiri.json{ name = "a", list = { 1, 2 } })`},
+	{"log", moduleLog, `- level "debug" | "info" | "warn" | "error": how much it matters
+		- text any: what happened
+		- value? any: shown behind the text; of a table its keys are fields
+		Writes a line to the log.
+		> daqiri.log("warn", "odd packets", { n = 5 })`},
+	{"log_level", moduleLogLevel, `- level? "debug" | "info" | "warn" | "error" | "off": from which on lines are logged; without it nothing changes
+		-> string: what it was
+		Sets from which level on lines are logged. A configuration's 'log_level' does the same when its session opens, unless the command line
+		has '--log-level'.
+		> local was = daqiri.log_level("error")
+		> daqiri.log_level(was)`},
+	{"now", moduleNow, `-> time
+		The time on the clock of the tasks: the system's, or the virtual one.
+		> local began = daqiri.now()
+		> print(daqiri.now() - began)    -- seconds`},
+	{"on_message", moduleOnMessage, `- fn fun(v: any): called with each message
+		In a task: has a function called with what the task above sends. A task with a handler goes on when its function has returned.
+		> local t = daqiri.task(function()
+		>   local daqiri = require "daqiri"
+		>   daqiri.on_message(function(v) daqiri.send(v * 2) end)
+		> end)
+		> t:on_message(print)
+		> t:send(21)`},
+	{"open", moduleOpen, `- configuration? string | table: a file's name, YAML with more than one line, or a table like the file; without it one looped interface
+		. set? table<string, any>: values for keys of the configuration, by their paths ('"interfaces.0.address"')
+		. engine? string: which engine serves every interface, whatever the configuration says: '"loop"'
+		. cores? string: '"auto"', or cores instead of those in the file: '"2,4-7"'
+		. memory? string: which kind of memory regions have: '"host"'
+		-> session
+		Opens a session: nothing moves before it starts. A file is looked for here, then beside the script. Options of the command line come
+		before those of the call. A configuration with faults raises, with each fault's line.
+		> local s = daqiri.open(nil, { set = { loopback = { mode = "sw", clock = "virtual" } } })
+		> print(s.name)    -- default`},
+	{"parse", moduleParse, `- configuration? string | table: as of 'daqiri.open'
+		-> table: the configuration as it is written, as 'daqiri.open' takes it
+		-> table: the same resolved, as 's.config'
+		Reads and checks a configuration without opening anything.
+		> local written, resolved = daqiri.parse()
+		> print(written.daqiri.cfg.interfaces[1].name, resolved.interfaces[1].name)`},
+	{"receive", moduleReceive, `. timeout? duration: how long it waits; without it for ever
+		-> any | failure
+		In a task: waits for the next message from the task above; nil, '"NOT_READY"', text at the timeout.
+		> local t = daqiri.task(function()
+		>   local daqiri = require "daqiri"
+		>   local v = daqiri.receive{ timeout = "1s" }
+		>   if v then daqiri.send("got " .. v) end
+		> end)
+		> t:send("it")`},
+	{"send", moduleSend, `- v any: what 't:send' takes
+		-> true | failure
+		In a task: sends a copy of a value to the task above; nil, status, text when its inbox is full or it is over.
+		> local t = daqiri.task(function() require("daqiri").send("ready") end)
+		> t:on_message(print)`},
+	{"sleep", moduleSleep, `- seconds duration: how long
+		Waits. Handlers are called meanwhile, when it is the main chunk that sleeps.
+		> daqiri.sleep("5ms")`},
+	{"task", moduleTask, `- work function | string: a Lua function that uses no local from outside, or the name of a module
+		- ... any: its arguments: what 't:send' takes, and queues, which it then owns
+		-> task
+		Starts a task: a Lua state with a thread of its own. The call returns when the task waits for the first time, at the latest after a second. A task
+		whose function has returned goes on as long as it has handlers. A module's chunk gets the arguments as '...'.
+		> local t = daqiri.task(function(q)
+		>   q:on_burst(function(b) return b.n end)
+		> end, q)`},
+	{"time", moduleTime, `- when instant: a text, or a time, which stays as it is
+		-> time
+		An absolute time. Texts are a date with or without a time of day, in UTC unless it says otherwise ('"2026-11-20T10:00:00.5Z"'), '"now"',
+		'"now + 5s"', or seconds since the epoch ('"@1795168800.5"'). Times go from 1970 to 2262.
+		> local start = daqiri.time "now + 100ms"`},
+	{"u64", moduleU64, `- v integer | string | u64: from 0 on; a text may be decimal or begin with 0x, 0o or 0b
+		-> u64
+		A 64-bit unsigned integer, for what a number can't hold.
+		> local big = daqiri.u64 "0xffffffffffffffff"
+		> print(big)    -- 18446744073709551615`},
 }
 
 // moduleOpen is daqiri.open(file | YAML text | table | nil, {set, engine, cores, memory}). Nothing
 // moves before the session starts.
 func moduleOpen(c *call) int {
 	c.atMost(2)
-	o := c.options(2, "cores", "engine", "memory", "set")
+	o := c.options(2)
 	opts := spec.Options{Engine: o.str("engine", ""), Memory: o.str("memory", ""),
 		Set: append(o.overrides(), c.rt.Open.Set...), Sources: c.rt.Open.Sources}
 	if c.rt.Open.Engine != "" {
@@ -67,7 +150,7 @@ func moduleOpen(c *call) int {
 	if err != nil {
 		raiseError(c.L, &OpenError{err})
 	}
-	opened := &Opened{name: name, s: s, owner: c.rt.Task, timers: map[*timer]bool{}}
+	opened := &RunningSession{name: name, s: s, owner: c.rt.Task, timers: map[*timer]bool{}}
 	c.rt.Shared.add(opened)
 	c.rt.opened = append(c.rt.opened, opened)
 	for _, line := range s.Report() {
@@ -93,7 +176,7 @@ func (c *call) configuration(opts spec.Options) (name string, cfg *spec.Config, 
 			return text, cfg, warnings, err
 		}
 	case *lua.LTable:
-		table, err := plainValue(v, 0)
+		table, err := goValue(v, 0)
 		if err != nil {
 			c.argError(1, "%v", err)
 		}
@@ -155,7 +238,7 @@ func (o *options) overrides() []spec.Override {
 	t.ForEach(func(k, _ lua.LValue) { paths = append(paths, k.String()) })
 	var list []spec.Override
 	for _, path := range sortedStrings(paths) {
-		v, err := plainValue(t.RawGetString(path), 0)
+		v, err := goValue(t.RawGetString(path), 0)
 		if err != nil {
 			o.wrong("set", "%s: %v", path, err)
 		}

@@ -55,7 +55,7 @@ func (rt *Runtime) notCallable(L *lua.LState) int {
 		what = "nil"
 	}
 	if self, ok := L.Get(2).(*lua.LUserData); ok && name != "" {
-		if n, ok := self.Value.(named); ok && slices.Contains(rt.defs[n.luaType()].fields, name) {
+		if n, ok := self.Value.(named); ok && slices.Contains(rt.defs[n.luaType()].fieldNames(), name) {
 			def := rt.defs[n.luaType()]
 			raise(L, "'%s' of a %s is %s, not a function: write .%s without (); a %s has %s", name, def.name, what, name, def.name, def.listed())
 		}
@@ -81,7 +81,7 @@ func calledName(L *lua.LState) string {
 
 // listed names fields and methods, these with ().
 func (def *typeDef) listed() string {
-	names := slices.Sorted(slices.Values(def.fields))
+	names := slices.Sorted(slices.Values(def.fieldNames()))
 	for _, m := range def.methods {
 		names = append(names, m.name+"()")
 	}

@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -18,8 +19,26 @@ type options struct {
 	t *lua.LTable
 }
 
-// options reads argument n as a table with these keys only; an absent table has no key.
-func (c *call) options(n int, known ...string) *options {
+// optionKeys are the options that a function's row lists, read when they are first needed.
+type optionKeys struct {
+	row   string
+	names []string
+	known map[string]bool
+}
+
+func (k *optionKeys) read() {
+	if k.known != nil {
+		return
+	}
+	row := mustParse("options", k.row)
+	k.known = map[string]bool{}
+	for _, o := range row.Options {
+		k.names, k.known[o.Name] = append(k.names, o.Name), true
+	}
+}
+
+// options reads argument n as a table with the keys of the function's row only; an absent table has no key.
+func (c *call) options(n int) *options {
 	o := &options{c: c, n: n}
 	switch v := c.arg(n).(type) {
 	case *lua.LNilType:
@@ -29,19 +48,25 @@ func (c *call) options(n int, known ...string) *options {
 	default:
 		c.wanted(n, "table of options")
 	}
-	o.allow(known)
+	c.keys.read()
+	o.refuse(c.keys.known, c.keys.names)
 	return o
 }
 
-// allow refuses every key that is not known. Keys are checked in order, so that the error is always the same.
-func (o *options) allow(known []string) {
-	isKnown := map[string]bool{}
-	for _, k := range known {
-		isKnown[k] = true
+// allow refuses every key that is not known.
+func (o *options) allow(names []string) {
+	known := map[string]bool{}
+	for _, name := range names {
+		known[name] = true
 	}
+	o.refuse(known, names)
+}
+
+// refuse raises about a key that is not known, the first one in order, so that the error is always the same.
+func (o *options) refuse(known map[string]bool, names []string) {
 	var strange []string
 	o.t.ForEach(func(k, _ lua.LValue) {
-		if s, ok := k.(lua.LString); !ok || !isKnown[string(s)] {
+		if s, ok := k.(lua.LString); !ok || !known[string(s)] {
 			strange = append(strange, k.String())
 		}
 	})
@@ -49,9 +74,7 @@ func (o *options) allow(known []string) {
 		return
 	}
 	sort.Strings(strange)
-	sorted := append([]string(nil), known...)
-	sort.Strings(sorted)
-	o.fault("%s", unknown("option", strange[0], sorted))
+	o.fault("%s", unknown("option", strange[0], sortedStrings(slices.Clone(names))))
 }
 
 // fault raises about the whole table.

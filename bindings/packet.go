@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -18,8 +19,18 @@ type packet struct {
 func (*packet) luaType() string { return "packet" }
 
 var packetType = &typeDef{
-	name:   "packet",
-	fields: []string{"length", "peer"},
+	name: "packet",
+	self: "p",
+	doc: `a packet
+		A view of one packet of a burst, for looking at it; what is done to many packets has a method of the burst. Offsets are bytes, from 0.`,
+	fields: []field{
+		{"length", `-> integer, bytes
+			How long the packet is; '#p' is the same.
+			> print(p.length)`},
+		{"peer", `-> string | nil: 'ADDRESS:PORT'
+			Where the packet came from; nil where the queue has no peers.
+			> print(p.peer)`},
+	},
 	get: func(_ *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue {
 		p := self.(*packet)
 		switch key {
@@ -34,22 +45,30 @@ var packetType = &typeDef{
 		}
 		return nil
 	},
-	methods: []entry{
-		{"u8", packetGet(1, nil)}, {"set_u8", packetSet(1, nil)},
-		{"u16", packetGet(2, binary.BigEndian)}, {"set_u16", packetSet(2, binary.BigEndian)},
-		{"u32", packetGet(4, binary.BigEndian)}, {"set_u32", packetSet(4, binary.BigEndian)},
-		{"u64", packetGet(8, binary.BigEndian)}, {"set_u64", packetSet(8, binary.BigEndian)},
-		{"u16_le", packetGet(2, binary.LittleEndian)}, {"set_u16_le", packetSet(2, binary.LittleEndian)},
-		{"u32_le", packetGet(4, binary.LittleEndian)}, {"set_u32_le", packetSet(4, binary.LittleEndian)},
-		{"u64_le", packetGet(8, binary.LittleEndian)}, {"set_u64_le", packetSet(8, binary.LittleEndian)},
-		{"bytes", packetBytes}, {"set_bytes", packetSetBytes}, {"hex", packetHex},
-	},
+	methods: slices.Concat(packetNumbers(1, nil, ""), packetNumbers(2, binary.BigEndian, ""), packetNumbers(4, binary.BigEndian, ""),
+		packetNumbers(8, binary.BigEndian, ""), packetNumbers(2, binary.LittleEndian, "_le"), packetNumbers(4, binary.LittleEndian, "_le"),
+		packetNumbers(8, binary.LittleEndian, "_le"), []entry{
+			{"bytes", packetBytes, `- offset integer = 0, bytes: from the packet's start
+			- length? integer, bytes: by default all of the rest
+			-> string
+			A part of the packet.
+			> local ethertype = p:bytes(12, 2)`},
+			{"set_bytes", packetSetBytes, `- offset integer, bytes: from the packet's start
+			- text string: what is written; all of it has to fit
+			Writes bytes.
+			> p:set_bytes(42, "hello")`},
+			{"hex", packetHex, `- offset integer = 0, bytes: from the packet's start
+			- length? integer, bytes: by default all of the rest
+			-> string
+			A part of the packet as hexadecimal digits.
+			> print(p:hex(0, 14))`},
+		}),
 	meta: []entry{
-		{"__len", func(c *call) int {
+		{name: "__len", fn: func(c *call) int {
 			p, _ := userdata[*packet](c.L.Get(1))
 			return c.push(lua.LNumber(len(p.data(c.L))))
 		}},
-		{"__tostring", func(c *call) int {
+		{name: "__tostring", fn: func(c *call) int {
 			p, _ := userdata[*packet](c.L.Get(1))
 			if !p.of.b.Live() {
 				return c.push(lua.LString("packet (" + p.of.gone() + ")"))
@@ -85,6 +104,33 @@ func (p *packet) at(c *call, n, size int) []byte {
 	}
 	off := int(c.whole(n, "offset", 0, int64(len(data)-size)))
 	return data[off : off+size]
+}
+
+// packetNumbers are the methods that read and write numbers of so many bytes.
+func packetNumbers(size int, order binary.ByteOrder, suffix string) []entry {
+	name := fmt.Sprintf("u%d%s", 8*size, suffix)
+	what, result := fmt.Sprintf("%d bytes, ", size), "integer"
+	switch {
+	case size == 1:
+		what = "a byte"
+	case order == binary.LittleEndian:
+		what += "the lowest first (little endian)"
+	default:
+		what += "the highest first (network byte order)"
+	}
+	if size == 8 {
+		result = "u64"
+	}
+	return []entry{
+		{name, packetGet(size, order), fmt.Sprintf(`- offset integer, bytes: from the packet's start
+			-> %s
+			Reads %s.
+			> print(p:%s(12))`, result, what, name)},
+		{"set_" + name, packetSet(size, order), fmt.Sprintf(`- offset integer, bytes: from the packet's start
+			- v integer | u64: from 0 on; it has to fit
+			Writes %s.
+			> p:set_%s(42, 7)`, what, name)},
+	}
 }
 
 func packetGet(size int, order binary.ByteOrder) function {

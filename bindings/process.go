@@ -13,7 +13,7 @@ const Version = "0.1.0"
 // summary and the exit code. Safe for concurrent use.
 type Process struct {
 	mu       sync.Mutex
-	sessions []*Opened
+	sessions []*RunningSession
 	errors   []error
 	usage    string
 	exit     *int
@@ -34,20 +34,20 @@ func (p *Process) began() {
 }
 
 // Sessions lists the sessions in the order in which they were opened.
-func (p *Process) Sessions() []*Opened {
+func (p *Process) Sessions() []*RunningSession {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]*Opened(nil), p.sessions...)
+	return append([]*RunningSession(nil), p.sessions...)
 }
 
-func (p *Process) add(o *Opened) {
+func (p *Process) add(o *RunningSession) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sessions = append(p.sessions, o)
 }
 
 // close closes a session and keeps its record only.
-func (p *Process) close(o *Opened) {
+func (p *Process) close(o *RunningSession) {
 	record := o.close()
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -3,6 +3,7 @@ package bindings
 import (
 	"fmt"
 	"math"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -14,7 +15,7 @@ import (
 // queue is a receive or transmit queue. Hot: hand-written.
 type queue struct {
 	q    *session.Queue
-	of   *Opened
+	of   *RunningSession
 	gone string // where it was handed over, and to whom
 	get  *getter
 }
@@ -22,8 +23,33 @@ type queue struct {
 func (*queue) luaType() string { return "queue" }
 
 var queueType = &typeDef{
-	name:   "queue",
-	fields: []string{"batch_size", "direction", "id", "interface", "layer", "name", "timestamps"},
+	name: "queue",
+	self: "q",
+	doc: `a queue
+		A receive or transmit queue of an interface ('s:rx_queue', 's:tx_queue').`,
+	fields: []field{
+		{"batch_size", `-> integer, packets
+			How many packets a burst has at most.
+			> print(q.batch_size)`},
+		{"direction", `-> string: rx or tx
+			Whether it receives or transmits.
+			> print(q.direction)`},
+		{"id", `-> integer
+			Its number in its direction, as in the configuration.
+			> print(q.id)`},
+		{"interface", `-> string
+			Its interface's name.
+			> print(q.interface)`},
+		{"layer", `-> string: frame or payload
+			What its packets begin with: an Ethernet header, or the payload of a datagram or stream.
+			> print(q.layer)`},
+		{"name", `-> string
+			Its name.
+			> print(q.name)`},
+		{"timestamps", `-> string | nil: hardware, kernel, software, virtual or file
+			Where a receive queue's times come from; nil of a transmit queue.
+			> print(q.timestamps)`},
+	},
 	get: func(_ *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue {
 		q := self.(*queue).q
 		switch key {
@@ -55,10 +81,55 @@ var queueType = &typeDef{
 		return nil
 	},
 	methods: []entry{
-		{"alloc", queueAlloc}, {"flush", queueFlush}, {"get_burst", queueGetBurst}, {"on_burst", queueOnBurst},
-		{"pace", queuePace}, {"send", queueSend}, {"template", queueTemplate}, {"transmit", queueTransmit},
+		{"alloc", queueAlloc, `- n? integer = batch_size, packets: at most batch_size
+			-> burst | failure
+			Of a transmit queue: a burst of packets with free buffers, to fill and to send; nil, status, text while there are none.
+			> local b = assert(tx:alloc(8))
+			> b:fill(tpl)`},
+		{"drain", queueDrain, `. timeout? duration: how long it waits; without it for ever
+			-> true | failure
+			Of a transmit queue: waits until what was given to it has left, 'transmit' with a count included; nil, '"NOT_READY"', text at the timeout.
+			> s:start()
+			> tx:transmit{ template = tpl, count = 8 }
+			> assert(tx:drain{ timeout = 5 })`},
+		{"flush", queueFlush, `-> integer, packets
+			Of a receive queue: discards what waits to be received.
+			> print(q:flush())`},
+		{"get_burst", queueGetBurst, getBurstRows + `Of a receive queue: waits for the next burst; nil, '"NOT_READY"', text at the timeout. From the first call on the queue's bursts wait for more calls,
+			and hold the queue. The session has to run.
+			> s:start()
+			> local b = q:get_burst{ timeout_us = 1000 }
+			> if b then b:free() end`},
+		{"on_burst", queueOnBurst, onBurstRows + `-> queue: itself
+			Of a receive queue: has a function called with each burst. The burst ends with the function, unless that keeps, sends or frees it. Nothing that waits
+			can be called in it.
+			> q:on_burst(function(b) print(b.n) end, { policy = "drop" })`},
+		{"pace", queuePace, `. rate? rate: limit of what is sent; none where absent, and 0 is refused
+			. pps? number, packets/s: limit of how many are sent; none where absent, and 0 is refused
+			. follow? "rx_timestamp": packets that were received keep the gaps of their receive times; excludes rate and pps
+			. speed number = 1: the gaps are divided by it, with follow
+			Of a transmit queue: paces it from now on. The ledger says how the pace was kept, from the first packet to the last: 'l.tx_port.tx.rate_error', a
+			part of what was asked for, and in ns how far gaps between packets are off, 'gap_error.p50', '.p90', '.p99', '.max'. A queue that runs dry spoils
+			the rate, not the gaps; the time between two transmissions is no gap.
+			> tx:pace{ rate = "1Gbit/s" }
+			> tx:pace{ follow = "rx_timestamp", speed = 2 }`},
+		{"send", queueSend, `- b burst: which ends with the call, unless it fails
+			-> true | failure
+			Of a transmit queue: sends a burst; nil, '"NO_SPACE_AVAILABLE"', text while the ring is full. The session has to run.
+			> s:start()
+			> assert(tx:send(tx:alloc(4):fill(tpl)))`},
+		{"template", queueTemplate, templateRows + `-> template
+			Of a transmit queue: a packet to be sent many times. A queue of frames takes the headers, too; one of payloads only 'bytes', 'format', 'payload',
+			'payload_bytes' and 'vary'. Lengths and checksums are set.
+			> local tpl = tx:template{ eth_dst = "02:00:00:00:00:02", ipv4_dst = "10.0.0.2", udp_dst = 7148,
+			>   payload_bytes = 100,
+			>   vary = { udp_src = { start = 1000, step = 1, max = 1999 } } }`},
+		{"transmit", queueTransmit, `. template template | false: what is sent; false ends it
+			. count? integer, packets: how many; without it until the stop
+			Of a transmit queue: its own thread sends the template's packets, at the queue's pace.
+			> tx:transmit{ template = tpl, count = 1000 }`},
 	},
-	meta: []entry{{"__tostring", func(c *call) int {
+	meta: []entry{{name: "__tostring", fn: func(c *call) int {
 		q, _ := userdata[*queue](c.L.Get(1))
 		return c.push(lua.LString("queue " + q.q.Interface().Name() + "/" + q.q.Name()))
 	}}},
@@ -99,7 +170,7 @@ func queueOnBurst(c *call) int {
 }
 
 // onBurst is on_burst of a queue, a stage or a connection, of which tap makes a tap; name begins the tap's.
-func (c *call) onBurst(o *Opened, tap func(*task.Task, any, session.TapOptions) (*session.Tap, error), name string) int {
+func (c *call) onBurst(o *RunningSession, tap func(*task.Task, any, session.TapOptions) (*session.Tap, error), name string) int {
 	h := &burstHandler{fn: c.fn(1, "function(burst)"), of: o, meta: c.rt.live(burstType.name).meta}
 	t, err := tap(c.rt.Task, h, c.tapOptions(2, name))
 	c.check(err)
@@ -109,7 +180,7 @@ func (c *call) onBurst(o *Opened, tap func(*task.Task, any, session.TapOptions) 
 }
 
 func (c *call) tapOptions(n int, name string) session.TapOptions {
-	o := c.options(n, "policy", "sample")
+	o := c.options(n)
 	return session.TapOptions{Name: name, Sample: int(o.whole("sample", 1, 1, 1<<31-1)), Policy: o.policy(session.Wait)}
 }
 
@@ -129,8 +200,8 @@ func queueGetBurst(c *call) int {
 }
 
 // getBurst is get_burst of a queue or a connection; the first call makes the tap.
-func (c *call) getBurst(o *Opened, at **getter, what string, tap func(*getter) (*session.Tap, error)) int {
-	opts := c.options(1, "timeout_us")
+func (c *call) getBurst(o *RunningSession, at **getter, what string, tap func(*getter) (*session.Tap, error)) int {
+	opts := c.options(1)
 	until := task.Never
 	if opts.has("timeout_us") {
 		until = c.rt.Task.Now() + opts.whole("timeout_us", 0, 0, maxInt/1000)*1000
@@ -167,6 +238,39 @@ func (g *getter) next(c *call, until int64) *session.Burst {
 }
 
 // queueFlush is q:flush(): it discards what waits in a receive queue; how many packets.
+// queueDrain is q:drain{timeout}: true once all has left; nil, "NOT_READY", text at the timeout.
+func queueDrain(c *call) int {
+	q := selfQueue(c, false)
+	timeout, limited := c.options(1).seconds("timeout")
+	q.of.running(c)
+	c.canWait()
+	until := c.rt.Task.In(timeout)
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		n, endless, err := q.q.Waiting()
+		c.check(err)
+		now := c.rt.Task.Now()
+		switch {
+		case n == 0:
+			return c.push(lua.LTrue)
+		case endless && !limited:
+			c.raise("queue %s sends without end: give 'drain' a timeout, or 'transmit' a count", q.q.Name())
+		case limited && now >= until:
+			return c.fail(fmt.Errorf("packets wait to be sent: %w", session.ErrNotReady))
+		}
+		next := now + pause
+		if limited {
+			next = min(next, until)
+		}
+		c.waitFor(next, func(*task.Item) bool { return false })
+	}
+}
+
+// Between two looks at what waits to be sent, in ns: soon at first.
+const (
+	firstLook = int64(50 * time.Microsecond)
+	lastLook  = int64(2 * time.Millisecond)
+)
+
 func queueFlush(c *call) int {
 	n, err := selfQueue(c, true).q.Flush()
 	c.check(err)
@@ -179,7 +283,7 @@ func queueAlloc(c *call) int {
 	return c.alloc(q.q, q.of)
 }
 
-func (c *call) alloc(q *session.Queue, o *Opened) int {
+func (c *call) alloc(q *session.Queue, o *RunningSession) int {
 	n := q.BatchSize()
 	if c.arg(1) != lua.LNil {
 		n = int(c.whole(1, "packets", 1, int64(n)))
@@ -197,7 +301,7 @@ func queueSend(c *call) int {
 	return c.sendBurst(q.of, q.q.Send)
 }
 
-func (c *call) sendBurst(o *Opened, send func(*session.Burst) error) int {
+func (c *call) sendBurst(o *RunningSession, send func(*session.Burst) error) int {
 	b, ok := userdata[*burst](c.arg(1))
 	if !ok {
 		c.wanted(1, "burst")
@@ -217,7 +321,7 @@ func (c *call) sendBurst(o *Opened, send func(*session.Burst) error) int {
 // follow = "rx_timestamp" packets keep the gaps of their receive times, divided by speed.
 func queuePace(c *call) int {
 	q := selfQueue(c, false)
-	o := c.options(1, "follow", "pps", "rate", "speed")
+	o := c.options(1)
 	if o.has("follow") || o.has("speed") {
 		c.check(q.q.Follow(o.followed()))
 		return 0
@@ -253,7 +357,7 @@ func (o *options) followed() float64 {
 // queueTransmit is q:transmit{template, count}: the queue itself sends; without a count until the stop.
 func queueTransmit(c *call) int {
 	q := selfQueue(c, false)
-	o := c.options(1, "count", "template")
+	o := c.options(1)
 	q.of.unfinished(c)
 	if v := o.get("template"); v == lua.LFalse {
 		c.check(q.q.StopTransmit())

@@ -7,26 +7,32 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// entry is one function of a module or a type, under the name that Lua knows.
+// entry is one function of a module or a type, under the name that Lua knows. Its row (row.go) is the reference.
 type entry struct {
 	name string
 	fn   function
+	doc  string
 }
+
+// field is a field of a type or a constant of a module, with its row.
+type field struct{ name, doc string }
 
 // typeDef describes a type of Lua values.
 type typeDef struct {
 	name    string
+	self    string // what examples call an object
+	doc     string // a title, and a row behind it: words, and the elements that it has
 	methods []entry
-	fields  []string // what get knows by name
+	fields  []field // what get knows by name
 	// get reads a field or an element; nil: there is none of that name.
 	get  func(rt *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue
-	meta []entry // metamethods but __index and __newindex; their operands count from 1
+	meta []entry // metamethods but __index and __newindex; their operands count from 1. Operators have a row: operand and result
 }
 
-// typeDefs lists every type, as modules lists every module; a test compares both with the README.
+// typeDefs lists every type, as modules lists every module.
 var typeDefs = []*typeDef{
 	sessionType, interfaceType, connectionType, queueType, stageType, burstType, packetType, columnType, templateType,
-	timerType, taskType, timeType, u64Type, writeType, presenceType, formatType,
+	timerType, taskType, timeType, u64Type, opType, presenceType, formatType,
 }
 
 // liveType is a type in one Lua state.
@@ -69,10 +75,10 @@ func (rt *Runtime) live(name string) *liveType {
 	L, def := rt.root, rt.defs[name]
 	t := &liveType{def: def, meta: L.NewTable(), methods: map[string]*lua.LFunction{}}
 	for _, m := range def.methods {
-		t.methods[m.name] = rt.wrap(L, m.name, 1, m.fn)
+		t.methods[m.name] = rt.wrap(L, m, 1)
 	}
 	for _, m := range def.meta {
-		t.meta.RawSetString(m.name, rt.wrap(L, m.name, 0, m.fn))
+		t.meta.RawSetString(m.name, rt.wrap(L, m, 0))
 	}
 	t.meta.RawSetString("__index", L.NewFunction(func(L *lua.LState) int { return rt.index(L, t) }))
 	if t.meta.RawGetString("__newindex") == lua.LNil {
@@ -98,11 +104,19 @@ func (rt *Runtime) live(name string) *liveType {
 
 // names lists methods and fields in order.
 func (def *typeDef) names() []string {
-	names := append([]string(nil), def.fields...)
+	names := def.fieldNames()
 	for _, m := range def.methods {
 		names = append(names, m.name)
 	}
 	sort.Strings(names)
+	return names
+}
+
+func (def *typeDef) fieldNames() []string {
+	names := make([]string, len(def.fields))
+	for i, f := range def.fields {
+		names[i] = f.name
+	}
 	return names
 }
 

@@ -13,14 +13,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-var reorderKeys = []string{"at", "batch", "batch_number", "data_types", "extra", "fields", "fill", "flow_ids", "format", "hand_over", "memory_region",
-	"missing_action", "name", "offset", "packet_bytes", "packets_per_batch", "payload_byte_offset", "policy", "segment",
-	"sequence_number", "slot", "slot_bytes", "slots", "source", "timeout_us", "window", "wrap"}
-
 // sessionReorder is s:reorder{…}: a stage that puts packets together to aggregates.
 func sessionReorder(c *call) int {
 	o := selfSession(c)
-	opts := c.options(1, reorderKeys...)
+	opts := c.options(1)
 	opts.need("memory_region")
 	f := opts.format()
 	r := session.ReorderOptions{
@@ -236,9 +232,6 @@ func aggregateField(rt *Runtime, b *burst, name lua.LString) lua.LValue {
 	return extraColumn(rt, &a)
 }
 
-var aggregateFields = []string{"batch_id", "cut", "data", "dtype", "expected", "extra", "missing", "present", "slot_bytes",
-	"source_packets", "timed_out"}
-
 // extraColumn is the number that the rule keeps for each slot, a column; nil where there is none.
 func extraColumn(rt *Runtime, a *session.Aggregate) lua.LValue {
 	if a.Extra == nil {
@@ -302,8 +295,23 @@ func presenceMissing(c *call) int {
 }
 
 var presenceType = &typeDef{
-	name:   "presence",
-	fields: []string{"count", "hex", "text"},
+	name: "presence",
+	self: "present",
+	doc: `a presence
+		Which parts of an aggregate came ('b.present'): slots, or the parts of slots that an offset addresses. '#present' is how many there are. It outlives
+		the burst.
+		. [integer] boolean | nil: whether a part came`,
+	fields: []field{
+		{"count", `-> integer
+			How many parts came.
+			> print(present.count)`},
+		{"hex", `-> string: a bit a part, the first one the highest of the first digit
+			Which parts came, as hexadecimal digits.
+			> print(present.hex)`},
+		{"text", `-> string: a character a part
+			Which parts came, as '1' and '0'.
+			> print(present.text)`},
+	},
 	get: func(_ *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
 		p := self.(*presence)
 		if n, ok := key.(lua.LNumber); ok {
@@ -322,13 +330,16 @@ var presenceType = &typeDef{
 		}
 		return nil
 	},
-	methods: []entry{{"missing", presenceMissing}},
+	methods: []entry{
+		{"missing", presenceMissing, `-> integer[]: numbers of parts, from 1
+			The parts that did not come.
+			> for _, slot in ipairs(present:missing()) do print(slot) end`}},
 	meta: []entry{
-		{"__len", func(c *call) int {
+		{name: "__len", fn: func(c *call) int {
 			p, _ := userdata[*presence](c.L.Get(1))
 			return c.push(lua.LNumber(p.n))
 		}},
-		{"__tostring", func(c *call) int {
+		{name: "__tostring", fn: func(c *call) int {
 			p, _ := userdata[*presence](c.L.Get(1))
 			return c.push(lua.LString(fmt.Sprintf("%d of %d", p.count, p.n)))
 		}},

@@ -53,7 +53,7 @@ func interfaceResolve(c *call) int {
 	if err != nil {
 		c.argError(1, "%q is not an IP address", c.str(1, "IP address"))
 	}
-	o := c.options(2, "vlan_id")
+	o := c.options(2)
 	mac, err := c.resolve(i.i, addr, uint16(o.whole("vlan_id", 0, 0, 4095)))
 	if err != nil {
 		return c.refuse(err)

@@ -60,12 +60,12 @@ func sessionStop(c *call) int {
 // limit is reached or somebody stops it, ends it in order and returns the summary.
 func sessionRun(c *call) int {
 	o := selfSession(c)
-	opts := c.options(1, "bytes", "from", "packets", "seconds", "to")
+	opts := c.options(1)
 	c.ownSession(o)
 	c.canWait()
 	o.unfinished(c)
 	if opts.has("from") {
-		at, err := c.rt.moment(opts.get("from"))
+		at, err := c.rt.timestamp(opts.get("from"))
 		if err != nil {
 			opts.wrong("from", "%v", err)
 		}
@@ -85,7 +85,7 @@ func sessionRun(c *call) int {
 
 // abandon ends the session when an error passes through a run: bursts that wait for handlers are
 // dropped and counted, files are closed.
-func (o *Opened) abandon(rt *Runtime) {
+func (o *RunningSession) abandon(rt *Runtime) {
 	r := recover()
 	if r == nil {
 		return
@@ -109,7 +109,7 @@ func (o *options) limits(c *call) *limits {
 		lim.until = c.rt.Task.In(ns)
 	}
 	if o.has("to") {
-		at, err := c.rt.moment(o.get("to"))
+		at, err := c.rt.timestamp(o.get("to"))
 		if err != nil {
 			o.wrong("to", "%v", err)
 		}
@@ -121,7 +121,7 @@ func (o *options) limits(c *call) *limits {
 }
 
 // serve runs handlers until the session is to end, and says why.
-func (o *Opened) serve(c *call, lim *limits) string {
+func (o *RunningSession) serve(c *call, lim *limits) string {
 	rt := c.rt
 	replays, _ := o.s.Replays()
 	looks := replays || lim.packets > 0 || lim.bytes > 0 || o.s.Thresholds().Aborts()
@@ -167,7 +167,7 @@ func (o *Opened) serve(c *call, lim *limits) string {
 }
 
 // look compares the counters with the limits and the thresholds that abort.
-func (o *Opened) look(lim *limits, now int64) string {
+func (o *RunningSession) look(lim *limits, now int64) string {
 	l := o.s.Ledger()
 	packets, bytes := received(l)
 	p0, b0 := received(lim.start)
@@ -202,7 +202,7 @@ func (o *Opened) look(lim *limits, now int64) string {
 
 // exhausted reports whether all captures have been replayed and nothing of them is on its way. Twice in a row: a packet that
 // goes from one queue to the next meanwhile is in neither.
-func (o *Opened) exhausted(l *stats.Ledger, lim *limits) bool {
+func (o *RunningSession) exhausted(l *stats.Ledger, lim *limits) bool {
 	replays, over := o.s.Replays()
 	was := lim.drained
 	lim.drained = replays && over && session.Quiet(l)
@@ -230,7 +230,7 @@ func receives(l *stats.Ledger) bool {
 }
 
 // end finishes the session; its handlers get what was received.
-func (o *Opened) end(c *call, reason string) {
+func (o *RunningSession) end(c *call, reason string) {
 	_ = o.finish(reason, c.rt.serveReady(c.L)) // the writers' errors are the summary's
 }
 
@@ -251,7 +251,7 @@ func (rt *Runtime) serveReady(L *lua.LState) func(until int64) {
 // difference.
 func sessionMeasure(c *call) int {
 	o := selfSession(c)
-	opts := c.options(1, "seconds")
+	opts := c.options(1)
 	opts.need("seconds")
 	c.ownSession(o)
 	c.canWait()
@@ -270,7 +270,7 @@ func sessionStats(c *call) int {
 }
 
 // summary is the ledger with reason, files and failed.
-func (c *call) summary(o *Opened) lua.LValue {
+func (c *call) summary(o *RunningSession) lua.LValue {
 	t := c.rt.ledger(o.Ledger(), o.RunTime())
 	setMissing := func(name string, v lua.LValue) {
 		if t.RawGetString(name) == lua.LNil {

@@ -38,12 +38,12 @@ type Runtime struct {
 	types     map[string]*liveType // those in use
 	leases    *session.Leases      // what the state holds
 	random    random
-	exported  int            // values of a message that is being copied
-	opened    []*Opened      // by this state
-	place     place          // of the task: what may wait
-	parent    *task.Task     // of a spawned task
-	told      bool           // that it is ready
-	inbox     *lua.LFunction // on_message of a spawned task
+	exported  int               // values of a message that is being copied
+	opened    []*RunningSession // by this state
+	place     place             // of the task: what may wait
+	parent    *task.Task        // of a spawned task
+	told      bool              // that it is ready
+	inbox     *lua.LFunction    // on_message of a spawned task
 	tasks     map[*task.Task]*taskHandle
 	mail      []any  // messages that wait for daqiri.receive
 	stopped   string // why the task is to end, once it was told
@@ -111,9 +111,9 @@ func (rt *Runtime) End(L *lua.LState) {
 }
 
 // forget closes a session of this state; what the state keeps of it goes with the script's own handles.
-func (rt *Runtime) forget(o *Opened) {
+func (rt *Runtime) forget(o *RunningSession) {
 	rt.Shared.close(o)
-	rt.opened = slices.DeleteFunc(rt.opened, func(x *Opened) bool { return x == o })
+	rt.opened = slices.DeleteFunc(rt.opened, func(x *RunningSession) bool { return x == o })
 	for i := range rt.listeners {
 		if i.Session() == o.s {
 			delete(rt.listeners, i)

@@ -73,6 +73,30 @@ func (c *call) waitFor(until int64, want func(*task.Item) bool) *task.Item {
 	}
 }
 
+// waitUntil waits until something is done, of which the task is told by items for `of`; false: not at the time until. In the
+// main chunk it serves the handlers meanwhile.
+func (c *call) waitUntil(until int64, done func() bool, of receiverOf) bool {
+	c.canWait()
+	for !done() {
+		var it *task.Item
+		var err error
+		if c.rt.place == inHandler {
+			it, err = c.rt.Task.WaitFor(until, func(it *task.Item) bool { return it.Target == of })
+		} else {
+			it, err = c.rt.Task.Wait(until)
+		}
+		c.check(err)
+		if it == nil {
+			return done()
+		}
+		if c.rt.dispatch(c.L, it); c.rt.stopped != "" {
+			raiseError(c.L, &stopError{c.rt.stopped})
+		}
+		c.check(c.rt.interrupted())
+	}
+	return true
+}
+
 // interrupted is why what runs in this state is to end, though its task goes on: the host cancelled the context that
 // it gave the state, and posted a call that ends the wait.
 func (rt *Runtime) interrupted() error {

@@ -7,22 +7,32 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 // sessionHandle is a session in Lua. Hot: hand-written; its configuration is cold (config.go).
 type sessionHandle struct {
-	o      *Opened
+	o      *RunningSession
 	config lua.LValue
 }
 
 func (*sessionHandle) luaType() string { return "session" }
 
 var sessionType = &typeDef{
-	name:   "session",
-	fields: []string{"config", "name"},
+	name: "session",
+	self: "s",
+	doc: `a session
+		Regions, interfaces, stages and workers that start, stop and are accounted for together: what 'daqiri.open' returns.`,
+	fields: []field{
+		{"config", `-> table
+			The resolved configuration, read-only, under the names of the YAML. Lists are walked by 'for i, q in list() do', and 'print' shows JSON. The
+			file's other sections are tables.
+			> print(s.config.interfaces[1].name)`},
+		{"name", `-> string: its configuration's file name, or 'default', 'text' or 'table'
+			The session's name in logs and in the summary.
+			> print(s.name)`},
+	},
 	get: func(rt *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
 		h := self.(*sessionHandle)
 		switch key {
@@ -37,24 +47,209 @@ var sessionType = &typeDef{
 		return nil
 	},
 	methods: []entry{
-		{"after", sessionAfter}, {"at", sessionAt}, {"clock", sessionClock}, {"close", sessionClose},
-		{"convert", sessionConvert}, {"count", sessionCount}, {"every", sessionEvery}, {"filter", sessionFilter}, {"interface", sessionInterface},
-		{"interfaces", sessionInterfaces}, {"log", sessionLog}, {"measure", sessionMeasure}, {"metric", sessionMetric},
-		{"pipe", sessionPipe}, {"region", sessionRegion}, {"reorder", sessionReorder}, {"report", sessionReport}, {"run", sessionRun},
-		{"rx_queue", sessionQueue(true)}, {"rx_queues", sessionQueues(true)}, {"sample", sessionSample},
-		{"stage", sessionStage}, {"start", sessionStart}, {"stats", sessionStats}, {"stop", sessionStop},
-		{"threshold", sessionThreshold}, {"tx_queue", sessionQueue(false)},
-		{"tx_queues", sessionQueues(false)}, {"write_blocks", sessionWrite(session.KindBlocks)},
-		{"write_pcap", sessionWrite(session.KindPcap)}, {"write_raw", sessionWrite(session.KindRaw)}, {"write_s3", sessionWriteS3},
+		{"after", sessionAfter, `- seconds duration: from now on
+			- fn fun(): called once
+			-> timer
+			Makes a timer that fires once.
+			> s:after("5ms", function() print("5 ms are over") end)`},
+		{"at", sessionAt, `- when instant: at which it fires; one that has passed is now
+			- fn fun(): called once
+			-> timer
+			Makes a timer for an absolute time.
+			> s:at("now + 5ms", function() s:stop "it is time" end)`},
+		{"clock", sessionClock, `-> integer, ns: since the session's start
+			-> string: realtime or virtual
+			The session's clock.
+			> local ns, clock = s:clock()`},
+		{"close", sessionClose, `Ends the session in order and frees its memory. It belongs to the main chunk of the task that opened it.
+			> s:close()`},
+		{"convert", sessionConvert, `. name? string: of its line in the ledger
+			. memory_region string: from which the new packets' buffers are taken
+			. data_types data_types: what elements are and become
+			. at "start" | "payload" = "start": from where 'payload_byte_offset' counts: the packet's start, or behind the innermost headers
+			. payload_byte_offset integer = 0, bytes: where the payload begins
+			. format? format | string: the payload begins behind its header, unless 'at' or 'payload_byte_offset' say otherwise
+			. policy policy = "drop": while no buffer is free; with '"wait"' the region is the stage's alone
+			-> stage
+			Makes a stage that makes packets of the region whose payloads have elements of another type. What is in front of the payload stays; lengths and checksums
+			of IP and UDP follow, those in an application's header don't. What came isn't touched. Packets are dropped without payload ('bad_place'), with a payload
+			that is no whole number of elements ('bad_payload') or doesn't fit the region's buffers ('too_long').
+			> local to_float = s:convert{ memory_region = "others", at = "payload",
+			>   data_types = { input_type = "int16", output_type = "fp32" } }
+			> s:pipe(q, to_float, w)`},
+		{"count", sessionCount, `. name? string: of its line in the ledger
+			-> stage
+			Makes a stage that counts.
+			> s:pipe(q, s:count{ name = "seen" }, w)`},
+		{"every", sessionEvery, `- seconds duration: its period, at least 1 µs
+			- fn fun(): called each time
+			-> timer
+			Makes a timer that fires again and again; when it is late, once for all times missed.
+			> s:every(1, function() print(s:stats().b.rx.packets) end)`},
+		{"filter", sessionFilter, `. name? string: of its line in the ledger
+			. where? string: a condition ('daqiri-run help conditions')
+			. format? format | string: names for further fields in 'where'
+			. match? table: as a flow's in the configuration
+			. pcap? string: in libpcap's language
+			-> stage
+			Makes a stage that passes what matches. One of 'where', 'match' and 'pcap' is needed.
+			> s:pipe(q, s:filter{ where = "udp_dst == 7148" }, w)`},
+		{"interface", sessionInterface, `- name string: as in the configuration
+			-> interface
+			An interface.
+			> print(s:interface("a").mac)`},
+		{"interfaces", sessionInterfaces, `-> interface[]
+			All interfaces.
+			> for _, i in ipairs(s:interfaces()) do print(i.name) end`},
+		{"log", sessionLog, `- level "debug" | "info" | "warn" | "error": how much it matters
+			- text any: what happened
+			- value? any: shown behind the text; of a table its keys are fields
+			Writes to the log, as 'daqiri.log' does, with the session's name.
+			> s:log("info", "lock lost", { antenna = 3 })`},
+		{"measure", sessionMeasure, `. seconds duration: how long
+			-> ledger: what happened meanwhile, with its 'seconds'
+			Serves handlers for that time. The session has to run.
+			> s:start()
+			> print(s:measure{ seconds = "10ms" }.b.rx.packets)`},
+		{"metric", sessionMetric, `- name string: one that the ledger does not use
+			- value number: any number
+			Sets a figure for thresholds and the summary.
+			> s:metric("temperature", 21.5)`},
+		{"pipe", sessionPipe, `- source queue | stage | table: a receive queue, a reorder stage, or a list of these
+			- ... stage | queue: stages in order; a writer or a transmit queue may be the last
+			Sends every burst of the sources through the stages. A second pipe on a source is a tee. A transmit queue at the end holds the source while its ring
+			is full.
+			> s:pipe(q, s:filter{ where = "len > 100" }, w)`},
+		{"region", sessionRegion, `- name string: as in the configuration
+			-> table: name, kind, num_bufs, buf_size (bytes), free_bufs, stride (bytes), huge, group (buffers of a super-buffer; 1: there are none)
+			What became of a memory region.
+			> print(s:region("packets").free_bufs)`},
+		{"reorder", sessionReorder, reorderRows + `-> stage
+			Makes a stage that puts the payloads of packets together to aggregates, in order: batches of slots, each batch in one buffer of the region. It has
+			'on_burst' and 'get_burst', stands in pipes ('s:pipe(qs, blocks, writer)': the writer gets the aggregates), and may begin one. Where packets belong is
+			said by 'sequence_number' and 'packets_per_batch'; by 'sequence_number' and 'batch_number', with the slot in the sequence number's low bits; or by
+			the texts 'batch', 'slot' and the number 'slots'. A batch is handed over when it is complete, when its time is up, or when a packet comes that is
+			'window' batches later. More is in [reordering](../reordering.md).
+			> local blocks = s:reorder{ name = "heaps", memory_region = "blocks",
+			>   packets_per_batch = 4, timeout_us = 1000,
+			>   sequence_number = { at = "payload", bit_offset = 0, bit_width = 32 },
+			>   at = "payload", payload_byte_offset = 8, slot_bytes = 92 }
+			> s:pipe(q, blocks)
+			> blocks:on_burst(function(a) print(a.batch_id, a.missing) end)`},
+		{"report", sessionReport, `-> string[]: lines, which 'print' shows
+			What is hardware, software or copy, and why.
+			> print(s:report())`},
+		{"run", sessionRun, `. seconds? duration: how long
+			. packets? integer, packets: received, of a session without receive queues sent
+			. bytes? size: received, of a session without receive queues sent
+			. from? instant: when it starts; by default at once
+			. to? instant: when it ends
+			-> ledger: the summary: with reason, seconds, files, failed and error, too
+			Starts the session, serves handlers until a limit, a stop, the end of all captures that are replayed ("source exhausted"), or (virtual clock)
+			nothing more can happen, and ends it in order.
+			> local summary = s:run{ seconds = "10ms" }
+			> print(summary.reason)`},
+		{"rx_queue", sessionQueue(true), `- interface? interface | string: or its name; by default the only one
+			- queue? integer | string: its id or name; by default the only one
+			-> queue
+			A receive queue.
+			> local q = s:rx_queue("b", 0)`},
+		{"rx_queues", sessionQueues(true), `- interface? interface | string: or its name; by default the only one
+			-> queue[]
+			All receive queues of an interface.
+			> print(#s:rx_queues("b"))`},
+		{"sample", sessionSample, `. every integer, bursts: one of so many passes
+			. name? string: of its line in the ledger
+			-> stage
+			Makes a stage that passes one burst of so many.
+			> s:pipe(q, s:sample{ every = 10 }, w)`},
+		{"stage", sessionStage, `- name string: of its line in the ledger
+			-> stage
+			A stage that was made before.
+			> print(s:stage("disk").kind)`},
+		{"start", sessionStart, `Starts the session: packets move from now on. It belongs to the main chunk of the task that opened it.
+			> s:start()`},
+		{"stats", sessionStats, `-> ledger
+			The ledger so far: 'l.rx_port.rx.dropped', 'l.rx_port.rx.dropped_by.no_flow', 'l.rx_port.rx[0].packets', 'l.disk.written', 'l.seconds'. 'print' shows
+			it line by line; of a table below it 'print' and the prompt leave out figures of 0.
+			> print(s:stats())`},
+		{"stop", sessionStop, `- reason? string: for the summary
+			-> ledger | nil: the summary, in the main chunk
+			In the main chunk ends the session in order; in a handler asks 's:run' to. What is queued is sent first, for 2 s at most, at its pace; then receiving
+			ends, at one moment. What came before is delivered, what comes later is in no account, so 'rx_port.rx.dropped == 0' can hold of a stream that goes
+			on; what could not be sent is 'tx_port.tx.dropped', and the summary says so.
+			> s:after("5ms", function() s:stop "enough" end)
+			> s:run()`},
+		{"threshold", sessionThreshold, `- condition string: over figures with the names of 's:stats()': '"rx_port.rx.dropped == 0"'
+			. after duration = 0: from the start, before which a running session is not judged
+			. abort boolean = false: a run that does not meet it ends at once
+			Adds a condition that the run has to meet, or its exit code says so. A figure that an interface or stage does not have is refused, at the start also one
+			of an object that is not there, where another is like it; other names may get their values later ('s:metric').
+			> s:threshold("b.rx.dropped == 0", { after = 1, abort = true })`},
+		{"tx_queue", sessionQueue(false), `- interface? interface | string: or its name; by default the only one
+			- queue? integer | string: its id or name; by default the only one
+			-> queue
+			A transmit queue.
+			> local tx = s:tx_queue("a", 0)`},
+		{"tx_queues", sessionQueues(false), `- interface? interface | string: or its name; by default the only one
+			-> queue[]
+			All transmit queues of an interface.
+			> print(#s:tx_queues("a"))`},
+		{"write_blocks", sessionWrite("blocks"), fileRows + `. header? string | table: for each file, at most 3071 bytes; a table is written as JSON
+			. present "packet" | "slot" = "packet": what the bitmap has a bit for
+			-> stage
+			Makes a writer of reordered bursts, into files PREFIX_INDEX.dqb, which a program maps as an array: [the format](../../native/writer/BLOCKS.md). Other
+			bursts count as 'write_error'. See [writers](../writers.md).
+			> s:pipe(blocks, s:write_blocks{ name = "heaps", dir = "captures", header = { antenna = 3 } })`},
+		{"write_pcap", sessionWrite("pcap"), fileRows + `. format "pcap" | "pcapng" = "pcap": a pcapng also has interfaces, queues, flow ids (as comments) and, at each file's end, what the interfaces received and dropped
+			. precision "ns" | "us" = "ns": of its times
+			. snaplen integer = 0, bytes: kept of each packet; 0 is all
+			. append boolean = false: goes on behind what the file has, if its header is the same; a last record that is cut off goes
+			. comment? string: of a pcapng, at most 3071 bytes
+			-> stage
+			Makes a writer of captures. The file is PREFIX.pcap. See [writers](../writers.md).
+			> s:pipe(q, s:write_pcap{ name = "capture", dir = "captures", rotate = "1MB" })`},
+		{"write_raw", sessionWrite("raw"), fileRows + `. per "packet" | "burst" | "file" = "packet": a file PREFIX_INDEX for each, or all back to back in PREFIX.raw, as fast as the disk
+			. packet_data_offset integer = 0, bytes: left out at the front of each packet
+			-> stage
+			Makes a writer of the packets' bytes and nothing else. See [writers](../writers.md).
+			> s:pipe(q, s:write_raw{ name = "bytes", dirs = { "captures" }, per = "file", packet_data_offset = 42 })`},
+		{"write_s3", sessionWriteS3, `. bucket string: which has to be there
+			. name? string: of its line in the ledger
+			. prefix? string: objects are PREFIX_INDEX; by default the name, or 's3'
+			. packets_per_object? integer, packets: after which an object ends; 1 where neither limit is given
+			. bytes_per_object? size: an object ends before it is larger
+			. packet_data_offset integer = 0, bytes: left out at the front of each packet
+			. header? string | table: in objects of blocks; a table is written as JSON
+			. endpoint? string: a URL; by default 'AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL', or Amazon's
+			. region? string: by default 'AWS_REGION', 'AWS_DEFAULT_REGION', or us-east-1
+			. path_style boolean = false: the bucket never becomes part of the host's name
+			. access_key? string: with 'secret_key'; by default from the environment, the profile, or the machine's role
+			. secret_key? string: printed nowhere
+			. session_token? string: beside these two
+			. profile? string: of '~/.aws/credentials'
+			. checksum "crc32c" | "md5" = "crc32c": of each request; '"md5"' is for stores that don't know the other
+			. overwrite boolean = false: objects of these names may be there already
+			. staging size = "256MiB": memory for packets that are on their way; at least 16 MiB
+			. uploads integer = 8: requests at a time, 1 to 256
+			. attempts integer = 10: of each request, 1 to 1000
+			. object_timeout duration = 300: of each request with all its attempts
+			. end_timeout duration = 30: how long the end of the run waits for uploads
+			. policy policy = "drop": when staging memory is full
+			-> stage
+			Makes a writer of the packets' bytes as objects of an S3 store, one each or, back to back, as many as the limits say. See
+			[objects](../writers.md#objects).
+			> local up = s:write_s3{ name = "up", bucket = "data", prefix = "night1",
+			>   endpoint = "http://127.0.0.1:9000", bytes_per_object = "64MiB" }`},
 	},
-	meta: []entry{{"__tostring", func(c *call) int {
+	meta: []entry{{name: "__tostring", fn: func(c *call) int {
 		h, _ := userdata[*sessionHandle](c.L.Get(1))
 		return c.push(lua.LString("session " + h.o.name))
 	}}},
 }
 
 // selfSession is self, not closed.
-func selfSession(c *call) *Opened {
+func selfSession(c *call) *RunningSession {
 	h := receiver[*sessionHandle](c, "session")
 	h.o.check(c)
 	return h.o
@@ -77,7 +272,7 @@ func sessionInterfaces(c *call) int {
 }
 
 // interfaceName reads an interface or its name; the only interface where the argument is absent.
-func (c *call) interfaceName(n int, o *Opened) string {
+func (c *call) interfaceName(n int, o *RunningSession) string {
 	if i, ok := userdata[*iface](c.arg(n)); ok {
 		return i.i.Name()
 	}
@@ -194,7 +389,7 @@ func sessionMetric(c *call) int {
 }
 
 // accounts says whether the ledger has figures below that name.
-func (o *Opened) accounts(name string) bool {
+func (o *RunningSession) accounts(name string) bool {
 	if name == "process" {
 		return true
 	}
@@ -206,7 +401,7 @@ func (o *Opened) accounts(name string) bool {
 // sessionThreshold is s:threshold(expr, {after, abort}).
 func sessionThreshold(c *call) int {
 	o := selfSession(c)
-	opts := c.options(2, "abort", "after")
+	opts := c.options(2)
 	after, _ := opts.seconds("after")
 	t := stats.Threshold{Expr: c.str(1, "condition"), After: float64(after) / 1e9, Abort: opts.bool("abort", false)}
 	err := o.misnamed(c.rt, t)
@@ -221,7 +416,7 @@ func sessionThreshold(c *call) int {
 
 // misnamed finds figures that the ledger will never have, of objects that it has: said now, and not after a long run.
 // Other names may yet come, from stages and metrics.
-func (o *Opened) misnamed(rt *Runtime, t stats.Threshold) error {
+func (o *RunningSession) misnamed(rt *Runtime, t stats.Threshold) error {
 	var alone stats.Thresholds
 	if err := alone.Add(t); err != nil {
 		return err
@@ -242,7 +437,7 @@ func (o *Opened) misnamed(rt *Runtime, t stats.Threshold) error {
 
 // stray finds thresholds that no run will meet, at its start or when they are added: with names that the ledger does not have, though it has one like them.
 // Metrics get their values while it runs; of one whose name has dots, as those of the ledger's figures, a line is logged.
-func (o *Opened) stray(rt *Runtime, thresholds *stats.Thresholds) error {
+func (o *RunningSession) stray(rt *Runtime, thresholds *stats.Thresholds) error {
 	l := o.Ledger()
 	for _, r := range thresholds.Check(l) {
 		for _, missing := range r.Missing {
@@ -273,7 +468,7 @@ func sessionClose(c *call) int {
 }
 
 // ownSession raises where the call belongs to the main chunk of the task that opened the session.
-func (c *call) ownSession(o *Opened) {
+func (c *call) ownSession(o *RunningSession) {
 	if c.rt.Task != o.owner {
 		c.raise("'%s' belongs to the task that opened the session", c.name)
 	}

@@ -11,15 +11,34 @@ import (
 // stage is native work in a pipe. Cold.
 type stage struct {
 	st  *session.Stage
-	of  *Opened
+	of  *RunningSession
 	get *getter
 }
 
 func (*stage) luaType() string { return "stage" }
 
 var stageType = &typeDef{
-	name:   "stage",
-	fields: []string{"error", "kind", "name", "path", "paths"},
+	name: "stage",
+	self: "st",
+	doc: `a stage
+		A step of a pipe, made by 's:filter', 's:count', 's:sample', 's:convert', 's:reorder' and the writers.`,
+	fields: []field{
+		{"error", `-> string | nil
+			A writer's first error, or nil.
+			> print(w.error)`},
+		{"kind", `-> string: filter, count, sample, forward, convert, reorder, tap, pcap, raw, blocks or s3
+			What the stage does.
+			> print(w.kind)    -- pcap`},
+		{"name", `-> string
+			The name of its line in the ledger.
+			> print(w.name)`},
+		{"path", `-> string | nil
+			The file that a writer writes or wrote last, of the first folder that has one; nil where there is none.
+			> print(w.path)`},
+		{"paths", `-> string[]: of each folder
+			The files that a writer writes or wrote last.
+			> for _, path in ipairs(w.paths) do print(path) end`},
+	},
 	get: func(rt *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
 		st := self.(*stage).st
 		switch key {
@@ -42,14 +61,32 @@ var stageType = &typeDef{
 		}
 		return nil
 	},
-	methods: []entry{{"close", stageClose}, {"get_burst", stageGetBurst}, {"on_burst", stageOnBurst}, {"write", stageWrite}},
-	meta: []entry{{"__tostring", func(c *call) int {
+	methods: []entry{
+		{"close", stageClose, `Of a writer of objects: uploads what it has, waits for that, at most 'end_timeout', and gives its staging memory back. Packets that come later are
+			dropped as 'stopped'.
+			> local up = s:write_s3{ bucket = "data", endpoint = "http://127.0.0.1:1",
+			>   access_key = "a", secret_key = "b", attempts = 1 }
+			> up:close()`},
+		{"get_burst", stageGetBurst, getBurstRows + `Of a reorder stage: the next aggregate, as 'q:get_burst' does of a queue.
+			> s:start()
+			> local a = blocks:get_burst{ timeout_us = 1000 }`},
+		{"on_burst", stageOnBurst, onBurstRows + `-> stage: itself
+			Of a reorder stage: has a function called with its aggregates, one in a burst, as 'q:on_burst' does of a queue.
+			> blocks:on_burst(function(a) print(a.batch_id, a.missing) end)`},
+		{"write", stageWrite, `- b burst: which the script keeps; its packets are read-only from then on
+			. comment? string: for each of its packets, in a pcapng; 1 to 200 bytes
+			. prefix? string: names the files of the burst's packets, or its objects, PREFIX_0 for the first; of a writer with a file per packet or of objects
+			. packet_data_offset integer = 0, bytes: left out at the front of each packet; with 'prefix'
+			-> op | failure
+			A writer takes the burst by reference, in a pipe or not; nil, '"NO_SPACE_AVAILABLE"', text while its ring is full.
+			> local op = assert(w:write(b))`}},
+	meta: []entry{{name: "__tostring", fn: func(c *call) int {
 		st, _ := userdata[*stage](c.L.Get(1))
 		return c.push(lua.LString(st.st.Kind() + " " + st.st.Name()))
 	}}},
 }
 
-func (c *call) pushStage(st *session.Stage, o *Opened, err error) int {
+func (c *call) pushStage(st *session.Stage, o *RunningSession, err error) int {
 	c.check(err)
 	return c.push(c.rt.newObject(&stage{st: st, of: o}))
 }
@@ -87,7 +124,7 @@ func sessionStage(c *call) int {
 // sessionFilter is s:filter{name, where | match | pcap}.
 func sessionFilter(c *call) int {
 	o := selfSession(c)
-	opts := c.options(1, "format", "match", "name", "pcap", "where")
+	opts := c.options(1)
 	opts.exactlyOne("match", "pcap", "where")
 	cond := session.Condition{Where: opts.str("where", ""), Pcap: opts.str("pcap", "")}
 	if f := opts.format(); f != nil {
@@ -97,7 +134,7 @@ func sessionFilter(c *call) int {
 		}
 	}
 	if opts.has("match") {
-		v, err := plainValue(opts.get("match"), 0)
+		v, err := goValue(opts.get("match"), 0)
 		if err == nil {
 			cond.Match, err = parseMatch(v)
 		}
@@ -111,14 +148,14 @@ func sessionFilter(c *call) int {
 
 func sessionCount(c *call) int {
 	o := selfSession(c)
-	st, err := o.s.Count(c.options(1, "name").str("name", ""))
+	st, err := o.s.Count(c.options(1).str("name", ""))
 	return c.pushStage(st, o, err)
 }
 
 // sessionSample is s:sample{name, every}: it passes one burst of so many.
 func sessionSample(c *call) int {
 	o := selfSession(c)
-	opts := c.options(1, "every", "name")
+	opts := c.options(1)
 	opts.need("every")
 	st, err := o.s.Sample(opts.str("name", ""), int(opts.whole("every", 1, 1, 1<<31-1)))
 	return c.pushStage(st, o, err)
@@ -158,7 +195,7 @@ func sessionPipe(c *call) int {
 }
 
 // sources reads a receive queue or a list of them.
-func (c *call) sources(n int, o *Opened) []*session.Queue {
+func (c *call) sources(n int, o *RunningSession) []*session.Queue {
 	var list []*session.Queue
 	add := func(v lua.LValue) {
 		if st, ok := userdata[*stage](v); ok && st.of == o && st.st.Out() != nil {

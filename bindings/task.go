@@ -19,8 +19,19 @@ type taskHandle struct {
 func (*taskHandle) luaType() string { return "task" }
 
 var taskType = &typeDef{
-	name:   "task",
-	fields: []string{"done", "name"},
+	name: "task",
+	self: "t",
+	doc: `a task
+		A Lua state with a thread of its own, as the task that made it sees it ('daqiri.task'). Tasks share nothing but messages, which are copies, and queues,
+		which are handed over. An error in a task ends the program.`,
+	fields: []field{
+		{"done", `-> boolean
+			Whether the task is over.
+			> print(t.done)`},
+		{"name", `-> string: 'FILE:LINE' of the function, or the module's name
+			Where the task's function was written.
+			> print(t.name)`},
+	},
 	get: func(_ *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
 		h := self.(*taskHandle)
 		switch key {
@@ -36,8 +47,18 @@ var taskType = &typeDef{
 		}
 		return nil
 	},
-	methods: []entry{{"on_message", taskOnMessage}, {"send", taskSend}, {"stop", taskStop}},
-	meta: []entry{{"__tostring", func(c *call) int {
+	methods: []entry{
+		{"on_message", taskOnMessage, `- fn fun(v: any): called with each message
+			Has a function called with what the task sends ('daqiri.send').
+			> t:on_message(function(v) print(v) end)`},
+		{"send", taskSend, `- v any: nil, a boolean, number, string, u64 or time, or a table of these
+			-> true | failure
+			Sends the task a copy of a value; nil, status, text when its inbox is full or it is over.
+			> assert(t:send{ gain = 5 })`},
+		{"stop", taskStop, `- reason? string: for its log
+			Asks the task to end: what it waits in raises there, and its handlers end.
+			> t:stop "enough"`}},
+	meta: []entry{{name: "__tostring", fn: func(c *call) int {
 		h, _ := userdata[*taskHandle](c.L.Get(1))
 		return c.push(lua.LString("task " + h.t.Name()))
 	}}},
@@ -237,7 +258,7 @@ func moduleOnMessage(c *call) int {
 
 // moduleReceive is daqiri.receive: the next message from the task above, within a timeout.
 func moduleReceive(c *call) int {
-	o := c.options(1, "timeout")
+	o := c.options(1)
 	until := task.Never
 	if ns, given := o.seconds("timeout"); given {
 		until = c.rt.Task.In(ns)

@@ -20,39 +20,43 @@ type template struct {
 func (*template) luaType() string { return "template" }
 
 var templateType = &typeDef{
-	name:   "template",
-	fields: []string{"length"},
+	name: "template",
+	self: "tpl",
+	doc: `a template
+		A packet to be sent many times, with fields that vary ('q:template').`,
+	fields: []field{
+		{"length", `-> integer, bytes
+			How long the packet is.
+			> print(tpl.length)`},
+	},
 	get: func(_ *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
 		if key == lua.LString("length") {
 			return lua.LNumber(self.(*template).length)
 		}
 		return nil
 	},
-	meta: []entry{{"__tostring", func(c *call) int {
+	meta: []entry{{name: "__tostring", fn: func(c *call) int {
 		t, _ := userdata[*template](c.L.Get(1))
 		return c.push(lua.LString(fmt.Sprintf("template of %d bytes", t.length)))
 	}}},
 }
 
+// payloadOptions are those of a queue whose packets have no headers.
 var payloadOptions = []string{"bytes", "format", "payload", "payload_bytes", "vary"}
-
-var frameOptions = append([]string{"eth_dst", "eth_src", "ethertype", "ipv4_dst", "ipv4_src", "ipv6_dst", "ipv6_src",
-	"tcp_dst", "tcp_flags", "tcp_seq", "tcp_src", "tos", "ttl", "udp_dst", "udp_src", "vlan_id", "vlan_pcp"}, payloadOptions...)
 
 // queueTemplate is q:template{...}: on a frame queue it builds the headers, on a payload queue there
 // are none. bytes gives the whole packet as a string.
 func queueTemplate(c *call) int {
 	q := selfQueue(c, false)
-	known := frameOptions
+	o := c.options(1)
 	if q.q.Layer() != "frame" {
-		known = payloadOptions
+		o.allow(payloadOptions)
 	}
-	o := c.options(1, known...)
 	data := []byte(o.str("bytes", ""))
 	var at layout
 	switch {
 	case o.has("bytes"):
-		for _, key := range known {
+		for _, key := range c.keys.names {
 			if key != "bytes" && key != "format" && key != "vary" && o.has(key) {
 				o.wrong(key, "has no effect beside 'bytes', which is the whole packet")
 			}

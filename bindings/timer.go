@@ -12,15 +12,20 @@ import (
 type timer struct {
 	fn    *lua.LFunction
 	alarm *task.Alarm
-	of    *Opened
+	of    *RunningSession
 	once  bool
 }
 
 func (*timer) luaType() string { return "timer" }
 
 var timerType = &typeDef{
-	name:    "timer",
-	methods: []entry{{"cancel", timerCancel}},
+	name: "timer",
+	self: "timer",
+	doc: `a timer
+		A function that runs at some time, made by 's:after', 's:every' and 's:at'. It ends with the session.`,
+	methods: []entry{
+		{"cancel", timerCancel, `Ends the timer: its function is not called any more.
+			> timer:cancel()`}},
 }
 
 func (t *timer) deliver(rt *Runtime, L *lua.LState, _ *task.Item) {
@@ -41,7 +46,7 @@ func timerCancel(c *call) int {
 }
 
 // newTimer makes a timer with the function in argument 2; it ends with the session.
-func (c *call) newTimer(o *Opened, once bool, set func(target any) *task.Alarm) int {
+func (c *call) newTimer(o *RunningSession, once bool, set func(target any) *task.Alarm) int {
 	t := &timer{fn: c.fn(2, "function()"), of: o, once: once}
 	if c.rt.Task != o.owner {
 		c.raise("'%s' belongs to the task that opened the session", c.name)
@@ -81,7 +86,7 @@ func sessionAfter(c *call) int {
 // sessionAt is s:at(time, fn): a time, or text for one.
 func sessionAt(c *call) int {
 	o := selfSession(c)
-	at, err := c.rt.moment(c.arg(1))
+	at, err := c.rt.timestamp(c.arg(1))
 	if err != nil {
 		c.argError(1, "%v", err)
 	}

@@ -16,34 +16,57 @@ func (u64) luaType() string { return "u64" }
 
 var u64Type = &typeDef{
 	name: "u64",
+	self: "u",
+	doc: `a u64
+		A 64-bit unsigned integer. Arithmetic with u64s and numbers wraps, and '/' rounds down; comparison is with u64s; '..', 'tostring', 'string.format'
+		and JSON take it.`,
 	methods: []entry{
-		{"eq", u64Compare(func(a, b u64) bool { return a == b })},
-		{"lt", u64Compare(func(a, b u64) bool { return a < b })},
-		{"le", u64Compare(func(a, b u64) bool { return a <= b })},
-		{"key", u64Key},
-		{"number", u64Number},
+		{"eq", u64Compare(func(a, b u64) bool { return a == b }), `- v u64 | integer: the other one
+			-> boolean
+			Whether it is equal to the other one. '==' compares u64s alone.
+			> print(u:eq(5))`},
+		{"lt", u64Compare(func(a, b u64) bool { return a < b }), `- v u64 | integer: the other one
+			-> boolean
+			Whether it is less than the other one.
+			> print(u:lt(5))`},
+		{"le", u64Compare(func(a, b u64) bool { return a <= b }), `- v u64 | integer: the other one
+			-> boolean
+			Whether it is less than the other one or equal.
+			> print(u:le(5))`},
+		{"key", u64Key, `-> string: decimal
+			Text that can be the key of a table: two u64s of the same value are two keys.
+			> local seen = {}
+			> seen[u:key()] = true`},
+		{"number", u64Number, `-> integer
+			The value as a number; raises above 2^53, where a number would lose bits.
+			> print(u:number())`},
 	},
 	meta: []entry{
-		{"__add", u64Arith(func(a, b u64) (u64, error) { return a + b, nil })},
-		{"__sub", u64Arith(func(a, b u64) (u64, error) { return a - b, nil })},
-		{"__mul", u64Arith(func(a, b u64) (u64, error) { return a * b, nil })},
+		{"__add", u64Arith(func(a, b u64) (u64, error) { return a + b, nil }), `- other u64 | integer: modulo 2^64
+			-> u64`},
+		{"__sub", u64Arith(func(a, b u64) (u64, error) { return a - b, nil }), `- other u64 | integer: modulo 2^64
+			-> u64`},
+		{"__mul", u64Arith(func(a, b u64) (u64, error) { return a * b, nil }), `- other u64 | integer: modulo 2^64
+			-> u64`},
 		{"__div", u64Arith(func(a, b u64) (u64, error) {
 			if b == 0 {
 				return 0, errors.New("division by zero")
 			}
 			return a / b, nil
-		})},
+		}), `- other u64 | integer: rounds down; raises at 0
+			-> u64`},
 		{"__mod", u64Arith(func(a, b u64) (u64, error) {
 			if b == 0 {
 				return 0, errors.New("division by zero")
 			}
 			return a % b, nil
-		})},
-		{"__eq", u64Compare(func(a, b u64) bool { return a == b })},
-		{"__lt", u64Compare(func(a, b u64) bool { return a < b })},
-		{"__le", u64Compare(func(a, b u64) bool { return a <= b })},
-		{"__concat", u64Concat},
-		{"__tostring", u64Key},
+		}), `- other u64 | integer: raises at 0
+			-> u64`},
+		{name: "__eq", fn: u64Compare(func(a, b u64) bool { return a == b })},
+		{name: "__lt", fn: u64Compare(func(a, b u64) bool { return a < b })},
+		{name: "__le", fn: u64Compare(func(a, b u64) bool { return a <= b })},
+		{name: "__concat", fn: u64Concat},
+		{name: "__tostring", fn: u64Key},
 	},
 }
 

@@ -6,15 +6,12 @@ import (
 	"time"
 
 	"github.com/daqiri/daqiri-run/runtime/session"
-	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
 // sessionWriteS3 is s:write_s3{}.
 func sessionWriteS3(c *call) int {
 	o := selfSession(c)
-	opts := c.options(1, "access_key", "attempts", "bucket", "bytes_per_object", "checksum", "end_timeout", "endpoint", "header", "name", "object_timeout",
-		"overwrite", "packet_data_offset", "packets_per_object", "path_style", "policy", "prefix", "profile", "region", "secret_key",
-		"session_token", "staging", "uploads")
+	opts := c.options(1)
 	opts.need("bucket")
 	name := opts.str("name", "")
 	w := session.S3Options{Policy: opts.policy(session.Drop), Overwrite: opts.bool("overwrite", false)}
@@ -48,16 +45,17 @@ func stageClose(c *call) int {
 		c.raise("'close' is for writers of objects (s:write_s3), and %s is a %s", st.st.Name(), st.st.Kind())
 	}
 	c.canWait()
-	over := st.st.EndUploads()
-	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		select {
-		case <-over:
-			return 0
-		default:
-		}
-		c.waitFor(c.rt.Task.Now()+int64(pause), func(*task.Item) bool { return false })
+	w, err := st.st.EndUploads()
+	c.check(err)
+	o := &op{w: w}
+	o.watch(c)
+	// It looks from time to time, too: the clock of a session that has not started stands for no upload.
+	for !c.waitUntil(c.rt.Task.In(closeLook), func() bool { return o.w.State().Done }, o) {
 	}
+	return 0
 }
+
+const closeLook = int64(10 * time.Millisecond)
 
 // uploadTimes reads what must be above 0 where it is given.
 func (o *options) uploadTimes(w *session.S3Options) {

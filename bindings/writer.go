@@ -4,56 +4,32 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/runtime/session"
-	"github.com/daqiri/daqiri-run/runtime/task"
 )
-
-// writerOptions are the options that all writers of files take, and those that only one kind does.
-var writerOptions = map[string][]string{
-	"":                 {"dir", "dirs", "manifest", "name", "policy", "prefix", "quota", "rotate", "when_full"},
-	session.KindPcap:   {"append", "comment", "format", "precision", "snaplen"},
-	session.KindRaw:    {"packet_data_offset", "per"},
-	session.KindBlocks: {"header", "present"},
-}
 
 // sessionWrite is s:write_pcap{}, s:write_raw{} and s:write_blocks{}.
 func sessionWrite(kind string) function {
 	return func(c *call) int {
 		o := selfSession(c)
-		opts := c.options(1, slices.Concat(writerOptions[""], writerOptions[kind])...)
+		formats := session.Formats(kind)
+		opts := c.options(1)
 		w := opts.writer()
 		name := opts.str("name", "")
 		w.Prefix = opts.str("prefix", cmp.Or(name, kind))
-		make := o.s.WritePcap
-		switch kind {
-		case session.KindRaw:
-			var err error
-			if w.Per, err = session.ParsePer(opts.str("per", "packet")); err != nil {
-				opts.wrong("per", "%v", err)
-			}
-			w.PacketDataOffset = int(opts.whole("packet_data_offset", 0, 0, 1<<16))
-			make = o.s.WriteRaw
-		case session.KindBlocks:
-			w.BySlot = opts.choice("present", "packet", "slot") == "slot"
-			w.Text = opts.header()
-			make = o.s.WriteBlocks
-		default:
-			opts.pcap(&w)
-		}
+		w.Format = opts.chosen(formats)
+		opts.files(&w)
 		for _, dir := range w.Dirs {
 			if err := os.MkdirAll(dir, 0o777); err != nil {
 				opts.fault("folder %s can't be made: %v", dir, err)
 			}
 		}
-		st, err := make(name, w)
+		st, err := o.s.WriteFiles(name, w)
 		return c.pushStage(st, o, err)
 	}
 }
@@ -69,15 +45,31 @@ func (o *options) writer() session.WriterOptions {
 	return w
 }
 
-// pcap reads the options of write_pcap.
-func (o *options) pcap(w *session.WriterOptions) {
+// chosen reads which of a kind's formats is wanted.
+func (o *options) chosen(of []session.Format) session.Format {
+	words := make([]string, len(of))
+	for i := range of {
+		words[i] = of[i].Choice
+	}
+	word := o.choice("format", words...)
+	if last := len(words) - 1; o.has("per") {
+		if word = o.str("per", ""); !slices.Contains(words, word) {
+			o.wrong("per", `per %q: it is "%s" or %q`, word, strings.Join(words[:last], `", "`), words[last])
+		}
+	}
+	return of[slices.Index(words, word)]
+}
+
+// files reads the options of some formats; those that the writer's kind does not take are not there.
+func (o *options) files(w *session.WriterOptions) {
+	w.PacketDataOffset = int(o.whole("packet_data_offset", 0, 0, 1<<16))
+	w.BySlot = o.choice("present", "packet", "slot") == "slot"
 	w.Snaplen = int(o.whole("snaplen", 0, 0, 1<<18))
-	w.PcapNG = o.choice("format", "pcap", "pcapng") == "pcapng"
 	w.Micro = o.choice("precision", "ns", "us") == "us"
 	w.Append = o.bool("append", false)
-	w.Text = o.str("comment", "")
+	w.Text = o.str("comment", o.header())
 	switch {
-	case !w.PcapNG && w.Text != "":
+	case o.str("comment", "") != "" && !w.Format.Takes("comment"):
 		o.wrong("comment", "only a pcapng has comments: set format = \"pcapng\"")
 	case len(w.Text) > maxText:
 		o.wrong("comment", "it has %d bytes, at most %d are kept", len(w.Text), maxText)
@@ -102,7 +94,7 @@ const maxText = 3071
 func (o *options) header() string {
 	text, ok := o.get("header").(lua.LString)
 	if !ok && o.has("header") {
-		v, err := plainValue(o.get("header"), 0)
+		v, err := goValue(o.get("header"), 0)
 		data := []byte(nil)
 		if err == nil {
 			data, err = json.Marshal(v)
@@ -161,34 +153,6 @@ func (o *options) folders() []string {
 	return dirs
 }
 
-// write is what became of a burst that was handed to a writer. Cold.
-type write struct{ w *session.Write }
-
-func (*write) luaType() string { return "write" }
-
-var writeType = &typeDef{
-	name:   "write",
-	fields: []string{"bytes_written", "completed_packets", "error", "failed_packets"},
-	get: func(_ *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
-		w := self.(*write).w
-		switch key {
-		case lua.LString("bytes_written"):
-			return lua.LNumber(w.State().Bytes)
-		case lua.LString("completed_packets"):
-			return lua.LNumber(w.State().Completed)
-		case lua.LString("failed_packets"):
-			return lua.LNumber(w.State().Failed)
-		case lua.LString("error"):
-			if err := w.Error(); err != nil {
-				return lua.LString(err.Error())
-			}
-			return lua.LNil
-		}
-		return nil
-	},
-	methods: []entry{{"poll", writePoll}, {"wait", writeWait}},
-}
-
 // maxPrefix is how many bytes of a file's name stand before the index.
 const maxPrefix = 200
 
@@ -203,7 +167,7 @@ func stageWrite(c *call) int {
 		c.argError(1, "%s", b.gone())
 	}
 	st.of.running(c)
-	opts := c.options(2, "comment", "packet_data_offset", "prefix")
+	opts := c.options(2)
 	var names *session.WriteNames
 	if opts.has("comment") {
 		names = &session.WriteNames{Comment: opts.str("comment", "")}
@@ -234,35 +198,5 @@ func stageWrite(c *call) int {
 	} else if err != nil {
 		return c.fail(err)
 	}
-	return c.push(c.rt.newObject(&write{w}))
-}
-
-func writePoll(c *call) int {
-	return c.push(lua.LBool(receiver[*write](c, "write").w.State().Done))
-}
-
-// Between two looks of h:wait: soon at first, as a writer that has nothing else to do writes at once.
-const (
-	firstLook = 50 * time.Microsecond
-	lastLook  = 2 * time.Millisecond
-)
-
-// writeWait is h:wait{timeout}: true once all packets are written or failed; nil, "NOT_READY", text at the timeout.
-func writeWait(c *call) int {
-	w := receiver[*write](c, "write").w
-	timeout, limited := c.options(1, "timeout").seconds("timeout")
-	c.canWait()
-	until := c.rt.Task.In(timeout)
-	for pause := firstLook; !w.State().Done; pause = min(2*pause, lastLook) {
-		now := c.rt.Task.Now()
-		if limited && now >= until {
-			return c.fail(fmt.Errorf("the burst is not written yet: %w", session.ErrNotReady))
-		}
-		next := now + int64(pause)
-		if limited {
-			next = min(next, until)
-		}
-		c.waitFor(next, func(*task.Item) bool { return false })
-	}
-	return c.push(lua.LTrue)
+	return c.push(c.rt.newOp(w))
 }

@@ -2,8 +2,8 @@ package native
 
 /*
 #include <unistd.h>
-#include "bare.h"
-#include "bare_pace.h"
+#include "yardstick/bare.h"
+#include "yardstick/bare_pace.h"
 */
 import "C"
 

@@ -1,7 +1,7 @@
 package native
 
 /*
-#include "bare_flows.h"
+#include "yardstick/bare_flows.h"
 */
 import "C"
 

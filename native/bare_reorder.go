@@ -1,8 +1,8 @@
 package native
 
 /*
-#include "bare_convert.h"
-#include "bare_reorder.h"
+#include "yardstick/bare_convert.h"
+#include "yardstick/bare_reorder.h"
 */
 import "C"
 

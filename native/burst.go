@@ -35,6 +35,7 @@ type View struct {
 	owner    *uint32 // flags of the burst that owns the packets' buffers
 	Conn     uint32  // connection, 0: none
 	Bytes    uint64
+	Dark     uint32 // bit s: segment s lies in memory that the CPU can't read
 	off      [MaxSegs]*uint64
 	len      [MaxSegs]*uint32
 	flow     *uint32
@@ -89,6 +90,9 @@ func (v *View) Packet(seg, i int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(v.base, v.Offsets(seg)[i])), v.Lengths(seg)[i])
 }
 
+// Ordinal is how messages call a segment: "first" is segment 0.
+func Ordinal(seg int) string { return C.GoString(C.dq_ordinal(C.uint32_t(seg))) }
+
 // Burst is one reference to a burst.
 type Burst struct{ c *C.dq_burst }
 
@@ -142,7 +146,7 @@ func (b Burst) FreeSegment(seg int) error {
 // packets need, they are copied. The burst to go on with, in place of b.
 func (b Burst) Keep() Burst {
 	var out Burst
-	C.dq_burst_keep(b.c, &out.c)
+	C.dq_burst_compact(b.c, &out.c)
 	return out
 }
 

@@ -1,7 +1,7 @@
 package native
 
 /*
-#cgo CFLAGS: -std=c11 -O3 -D_GNU_SOURCE -Wall -Wextra
+#cgo CFLAGS: -std=c11 -O3 -D_GNU_SOURCE -Wall -Wextra -I${SRCDIR}
 #cgo LDFLAGS: -lpthread -ldl -lm
 #include <stdlib.h>
 #include "dq.h"
@@ -21,8 +21,8 @@ package native
 #cgo nocallback dq_burst_truncate
 #cgo nocallback dq_burst_free_packet
 #cgo nocallback dq_burst_free_segment
-#cgo noescape dq_burst_keep
-#cgo nocallback dq_burst_keep
+#cgo noescape dq_burst_compact
+#cgo nocallback dq_burst_compact
 #cgo noescape dq_burst_pick
 #cgo nocallback dq_burst_pick
 #cgo noescape dq_burst_column
@@ -40,8 +40,8 @@ package native
 #cgo nocallback dq_tx_send
 #cgo noescape dq_writer_write
 #cgo nocallback dq_writer_write
-#cgo noescape dq_write_read
-#cgo nocallback dq_write_read
+#cgo noescape dq_op_read
+#cgo nocallback dq_op_read
 #cgo nocallback dq_template_fill
 #cgo nocallback dq_now
 #cgo nocallback dq_step

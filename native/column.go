@@ -12,7 +12,7 @@ import (
 )
 
 // Field is a field of 1 to 64 bits in each packet. It mirrors dq_field; Base, Meta, Flags
-// and Need are the numbers of dq_prog.h.
+// and Need are the numbers of dq_rules.h.
 type Field struct {
 	Base, Meta, Flags, Need uint8
 	BitWidth                uint16
@@ -69,6 +69,9 @@ func FieldNames() []string {
 	names, _ := fields()
 	return slices.Clone(names)
 }
+
+// FieldText says what the i-th of FieldNames is, with its unit.
+func FieldText(i int) string { return C.GoString(C.dq_field_text(C.uint32_t(i))) }
 
 // Column reads the field of every packet into out; has[i] is 0 where packet i lacks it
 // (has may be nil). It returns how many packets have it.

@@ -1,6 +1,6 @@
-// Package native is the C packet engine and the only package that uses cgo.
+// Package native is the Go face of the C packet engine, and the only package that calls C.
 //
-// It gives the functions of dq.h typed Go handles and nothing more: names, validity of
+// It gives the functions of the public headers (dq.h) typed Go handles and nothing more: names, validity of
 // bursts, ownership by tasks and error texts for scripts are the business of runtime/session.
 //
 // Pointer rules:

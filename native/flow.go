@@ -73,13 +73,20 @@ type ActionKind uint8
 // TunnelKind is the kind of tunnel that an action puts a frame into or takes it out of.
 type TunnelKind uint8
 
-// Kinds of action and tunnel.
-const (
-	ActionVLANPush ActionKind = C.DQ_ACT_VLAN_PUSH
-	ActionVLANPop  ActionKind = C.DQ_ACT_VLAN_POP
-	ActionEncap    ActionKind = C.DQ_ACT_ENCAP
-	ActionDecap    ActionKind = C.DQ_ACT_DECAP
+func (k ActionKind) String() string { return C.GoString(C.dq_action_name(C.int(k))) }
 
+// ActionNamed finds what an action does by its name in configurations, which is one of the engine's.
+func ActionNamed(name string) ActionKind {
+	for k := range ActionKind(C.DQ_ACTS) {
+		if k.String() == name {
+			return k
+		}
+	}
+	panic("native: no action is called " + name)
+}
+
+// Kinds of tunnel.
+const (
 	TunnelVXLAN TunnelKind = C.DQ_TUNNEL_VXLAN
 	TunnelGRE   TunnelKind = C.DQ_TUNNEL_GRE
 	TunnelNVGRE TunnelKind = C.DQ_TUNNEL_NVGRE

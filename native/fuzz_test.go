@@ -83,6 +83,11 @@ func FuzzCBPF(f *testing.F) {
 	})
 }
 
+var (
+	actionVLANPush, actionVLANPop = ActionNamed("vlan_push"), ActionNamed("vlan_pop")
+	actionEncap, actionDecap      = ActionNamed("tunnel_encap"), ActionNamed("tunnel_decap")
+)
+
 // fuzzActions makes actions of bytes, three for each: kind, tunnel and outer header, ids.
 func fuzzActions(code []byte) (actions []Action) {
 	for ; len(code) >= 3 && len(actions) < 3; code = code[3:] {
@@ -99,16 +104,16 @@ func fuzzActions(code []byte) (actions []Action) {
 // in them, and a frame that a tunnel or a tag was put around comes out again as it was.
 func FuzzTransform(f *testing.F) {
 	const guard, room = 64, 128
-	kinds := []byte{byte(ActionVLANPush), byte(ActionVLANPop), byte(ActionEncap), byte(ActionDecap)}
+	kinds := []byte{byte(actionVLANPush), byte(actionVLANPop), byte(actionEncap), byte(actionDecap)}
 	for _, kind := range kinds {
 		for tunnel := byte(0); tunnel < 5; tunnel++ {
 			for _, v6 := range []byte{0, 0x80} {
 				f.Add([]byte{kind, tunnel | v6, 0}, frame)
-				f.Add([]byte{byte(ActionEncap), tunnel | v6, 3, byte(ActionVLANPush), 0, 7, kind, tunnel, 3}, frame[:20])
+				f.Add([]byte{byte(actionEncap), tunnel | v6, 3, byte(actionVLANPush), 0, 7, kind, tunnel, 3}, frame[:20])
 			}
 		}
 	}
-	f.Add([]byte{byte(ActionVLANPush), 0, 7}, []byte{})
+	f.Add([]byte{byte(actionVLANPush), 0, 7}, []byte{})
 	f.Add([]byte{9, 0, 0, 9, 9, 9}, frame)
 	// run does it to a frame with 0xee around; nil: dropped.
 	run := func(t *testing.T, actions []Action, p []byte) []byte {
@@ -141,12 +146,12 @@ func FuzzTransform(f *testing.F) {
 		if out == nil || len(actions) == 0 {
 			return
 		}
-		if on := actions[0]; len(actions) == 1 && (on.Kind == ActionVLANPush || on.Kind == ActionEncap) {
+		if on := actions[0]; len(actions) == 1 && (on.Kind == actionVLANPush || on.Kind == actionEncap) {
 			if len(out) <= len(p) {
 				t.Fatalf("%d bytes became %d in a tunnel", len(p), len(out))
 			}
-			whole := on.Kind == ActionVLANPush || on.Tunnel == TunnelVXLAN // the others may carry less than a frame
-			on.Kind = map[ActionKind]ActionKind{ActionVLANPush: ActionVLANPop, ActionEncap: ActionDecap}[on.Kind]
+			whole := on.Kind == actionVLANPush || on.Tunnel == TunnelVXLAN // the others may carry less than a frame
+			on.Kind = map[ActionKind]ActionKind{actionVLANPush: actionVLANPop, actionEncap: actionDecap}[on.Kind]
 			if back := run(t, []Action{on}, out); whole && !bytes.Equal(back, p) {
 				t.Errorf("% x came back as % x", p, back)
 			}

@@ -184,3 +184,19 @@ func (i Iface) DropAll(drop bool) error {
 	var d C.dq_diag
 	return result("drop all traffic", C.dq_iface_drop_all(i.c, C.bool(drop), &d), &d)
 }
+
+// Engine is an engine of this version.
+type Engine struct {
+	Name         string
+	VirtualClock bool // it can run on the virtual clock
+}
+
+// Engines lists them.
+func Engines() []Engine {
+	var list []Engine
+	var info C.dq_engine_info
+	for C.dq_engine(C.uint32_t(len(list)), &info) {
+		list = append(list, Engine{C.GoString(&info.name[0]), bool(info.virtual_clock)})
+	}
+	return list
+}

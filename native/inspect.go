@@ -1,9 +1,9 @@
 package native
 
 /*
-#include "cbpf.h"
-#include "packet.h"
-#include "transform.h"
+#include "program/cbpf.h"
+#include "packet/packet.h"
+#include "packet/transform.h"
 */
 import "C"
 
@@ -18,7 +18,7 @@ type Headers struct {
 	L3, L4, Payload, PayloadLen, End int
 	EtherType                        uint16
 	IPProto                          uint8
-	Has                              uint8 // enum dq_has of dq_prog.h
+	Has                              uint8 // enum dq_has of dq_rules.h
 }
 
 // ParsePacket finds the headers of an Ethernet frame, as the engine does for every packet

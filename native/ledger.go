@@ -33,7 +33,7 @@ const (
 type name [C.DQ_NAME_LEN]C.char
 
 // Line is one account: In = Out + Held + the sum of Dropped, exactly when quiescent. It
-// mirrors dq_line; Dropped and Extra are indexed as ReasonName and ExtraName count.
+// mirrors dq_line; Dropped and Extra are indexed as ReasonRows and ExtraRows.
 type Line struct {
 	name, queue                              name
 	Kind                                     LineKind
@@ -99,26 +99,25 @@ func (s *Session) Faults() []Fault {
 }
 
 // Buckets is how many buckets a histogram of times has.
-const Buckets = int(C.DQ_SPREAD_BUCKETS)
+const Buckets = int(C.DQ_HISTOGRAM_BUCKETS)
 
-// Timing says how a transmit queue kept to its pace and to send times: see dq_timing in dq.h, which it mirrors.
+// Timing says how a transmit queue kept to its pace: see dq_tx_accuracy, which it mirrors.
 type Timing struct {
 	name, queue                 name
 	QueueID                     uint32
 	_                           uint32
 	WantedNS, TookNS, OverdueNS uint64
-	GapError, TimeError         [Buckets]uint64
 }
 
-var _ = [1]struct{}{}[unsafe.Sizeof(Timing{})-C.sizeof_dq_timing]
-var _ = [1]struct{}{}[unsafe.Offsetof(Timing{}.TimeError)-unsafe.Offsetof(C.dq_timing{}.time_error)]
+var _ = [1]struct{}{}[unsafe.Sizeof(Timing{})-C.sizeof_dq_tx_accuracy]
+var _ = [1]struct{}{}[unsafe.Offsetof(Timing{}.OverdueNS)-unsafe.Offsetof(C.dq_tx_accuracy{}.overdue_ns)]
 
 // Name is the interface.
 func (t *Timing) Name() string { return text(t.name[:]) }
 
 var bucketMost = func() (most [Buckets]uint64) {
 	for k := range most {
-		most[k] = uint64(C.dq_spread_most(C.uint32_t(k)))
+		most[k] = uint64(C.dq_histogram_most(C.uint32_t(k)))
 	}
 	return most
 }()
@@ -130,7 +129,7 @@ func BucketMost(bucket int) uint64 { return bucketMost[bucket] }
 func (s *Session) Timings() []Timing {
 	for room := 0; ; { // most sessions have none
 		list := make([]Timing, room)
-		n := int(C.dq_timings(s.c, (*C.dq_timing)(unsafe.Pointer(first(list))), C.uint32_t(room)))
+		n := int(C.dq_tx_accuracies(s.c, (*C.dq_tx_accuracy)(unsafe.Pointer(first(list))), C.uint32_t(room)))
 		if n <= room {
 			return list[:n]
 		}
@@ -138,36 +137,27 @@ func (s *Session) Timings() []Timing {
 	}
 }
 
-// SpreadKind says what a histogram counts.
-type SpreadKind int32
-
-// Kinds of histogram.
-const (
-	SpreadBurstSize  SpreadKind = C.DQ_SPREAD_BURST_SIZE  // packets of bursts, less one
-	SpreadWriteStall SpreadKind = C.DQ_SPREAD_WRITE_STALL // ns
-	SpreadCompletion SpreadKind = C.DQ_SPREAD_COMPLETION  // ns
-)
-
-// Spread is a histogram of a queue or a stage. It mirrors dq_spread.
-type Spread struct {
-	name    name
-	Kind    SpreadKind
-	QueueID uint32
-	Sum     uint64
-	N       [Buckets]uint64
+// Histogram is a histogram of a queue or a stage. It mirrors dq_histogram.
+type Histogram struct {
+	name        name
+	Kind        int32 // of HistogramRows
+	QueueID     uint32
+	First, Most uint64 // the value that the first bucket counts; the largest that there can be, 0: any
+	Sum         uint64 // of the values, less First each
+	N           [Buckets]uint64
 }
 
-var _ = [1]struct{}{}[unsafe.Sizeof(Spread{})-C.sizeof_dq_spread]
-var _ = [1]struct{}{}[unsafe.Offsetof(Spread{}.N)-unsafe.Offsetof(C.dq_spread{}.n)]
+var _ = [1]struct{}{}[unsafe.Sizeof(Histogram{})-C.sizeof_dq_histogram]
+var _ = [1]struct{}{}[unsafe.Offsetof(Histogram{}.N)-unsafe.Offsetof(C.dq_histogram{}.n)]
 
 // Name is the interface or the stage.
-func (s *Spread) Name() string { return text(s.name[:]) }
+func (s *Histogram) Name() string { return text(s.name[:]) }
 
-// Spreads reads the histograms of queues and stages. Any thread.
-func (s *Session) Spreads() []Spread {
+// Histograms reads the histograms of queues and stages. Any thread.
+func (s *Session) Histograms() []Histogram {
 	for room := 4; ; {
-		list := make([]Spread, room)
-		n := int(C.dq_spreads(s.c, (*C.dq_spread)(unsafe.Pointer(first(list))), C.uint32_t(room)))
+		list := make([]Histogram, room)
+		n := int(C.dq_histograms(s.c, (*C.dq_histogram)(unsafe.Pointer(first(list))), C.uint32_t(room)))
 		if n <= room {
 			return list[:n]
 		}
@@ -284,26 +274,43 @@ func (s *Session) Ledger() []Line {
 	}
 }
 
-// The words for reasons and further figures, from the engine's tables.
+// ReasonRow describes why packets did not go on.
+type ReasonRow struct {
+	Name   string
+	Wanted bool // the script asked for it: no loss
+	Text   string
+	Advice string // what helps
+}
+
+// ExtraRow describes a further figure of a line, a counter.
+type ExtraRow struct{ Name, Unit, Text string }
+
+// HistogramRow describes a histogram of lines.
+type HistogramRow struct {
+	Name, Unit string // unit of its values: packets or ns
+	Line       LineKind
+	Metric     string // its name in OpenTelemetry's form, behind "daqiri."
+	Text       string
+	Title      string // in the summary, with %s for the line; empty: not there
+}
+
+// The engine's tables, which Line.Dropped, Line.Extra and Histogram.Kind count.
 var (
-	reasonNames = words(Reasons, func(i C.int) *C.char { return C.dq_reason_name(i) })
-	reasonTexts = words(Reasons, func(i C.int) *C.char { return C.dq_reason_text(i) })
-	extraNames  = words(Extras, func(i C.int) *C.char { return C.dq_extra_name(i) })
+	ReasonRows = rows(C.dq_reasons[:], func(r *C.dq_reason_row) ReasonRow {
+		return ReasonRow{C.GoString(r.name), bool(r.wanted), C.GoString(r.text), C.GoString(r.advice)}
+	})
+	ExtraRows = rows(C.dq_extras[:], func(r *C.dq_extra_row) ExtraRow {
+		return ExtraRow{C.GoString(r.name), C.GoString(r.unit), C.GoString(r.text)}
+	})
+	HistogramRows = rows(C.dq_histogram_rows[:], func(r *C.dq_histogram_row) HistogramRow {
+		return HistogramRow{C.GoString(r.name), C.GoString(r.unit), LineKind(r.line), C.GoString(r.metric), C.GoString(r.text), C.GoString(r.title)}
+	})
 )
 
-func words(n int, at func(C.int) *C.char) []string {
-	list := make([]string, n)
-	for i := range list {
-		list[i] = C.GoString(at(C.int(i)))
+func rows[From, To any](table []From, row func(*From) To) []To {
+	list := make([]To, len(table))
+	for i := range table {
+		list[i] = row(&table[i])
 	}
 	return list
 }
-
-// ReasonName is the word for a reason of dropping.
-func ReasonName(reason int) string { return reasonNames[reason] }
-
-// ReasonText says what to do about a reason of dropping.
-func ReasonText(reason int) string { return reasonTexts[reason] }
-
-// ExtraName is the word for a further figure.
-func ExtraName(extra int) string { return extraNames[extra] }

@@ -40,14 +40,19 @@ func TestErrors(t *testing.T) {
 }
 
 func TestTables(t *testing.T) {
-	for n := range Reasons {
-		if ReasonName(n) == "" || ReasonText(n) == "" {
-			t.Errorf("reason %d has no words", n)
+	for _, r := range ReasonRows {
+		if r.Name == "" || r.Text == "" || r.Advice == "" {
+			t.Errorf("reason without words: %+v", r)
 		}
 	}
-	for n := range Extras {
-		if ExtraName(n) == "" {
-			t.Errorf("figure %d has no name", n)
+	for _, r := range ExtraRows {
+		if r.Name == "" || r.Unit == "" || r.Text == "" {
+			t.Errorf("figure without words: %+v", r)
+		}
+	}
+	for _, r := range HistogramRows {
+		if r.Name == "" || r.Metric == "" || r.Text == "" || r.Unit != "packets" && r.Unit != "ns" {
+			t.Errorf("histogram without words, or of another unit: %+v", r)
 		}
 	}
 	names := FieldNames()

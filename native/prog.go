@@ -12,7 +12,7 @@ import (
 )
 
 // Insn is an instruction of a packet program. It mirrors dq_insn; the numbers of Op and
-// what A, B, C and Imm mean stand in dq_prog.h and in runtime/expr.
+// what A, B, C and Imm mean stand in dq_ops.h and in runtime/expr.
 type Insn struct {
 	Op  uint8
 	A   uint8

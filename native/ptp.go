@@ -7,7 +7,7 @@ import "C"
 
 import "time"
 
-// PTPClock is a hardware clock, /dev/ptpINDEX: see dq_ptp in dq.h.
+// PTPClock is a hardware clock, /dev/ptpINDEX: see dq_ptp.
 type PTPClock struct {
 	Index  int
 	Name   string        // the driver's
@@ -24,7 +24,7 @@ func PTPClocks() []PTPClock {
 	for k := range clocks {
 		var p C.dq_ptp
 		err := status(C.dq_ptp_read(index[k], &p))
-		clocks[k] = PTPClock{int(p.index), text(p.name[:]), time.Duration(p.offset_ns), time.Duration(p.within_ns), err}
+		clocks[k] = PTPClock{int(p.index), text(p.name[:]), time.Duration(p.offset_ns), time.Duration(p.uncertainty_ns), err}
 	}
 	return clocks
 }

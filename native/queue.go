@@ -82,6 +82,12 @@ func (q Queue) Stamps() string { return C.GoString(C.dq_stamps_name(C.dq_rx_stam
 // DeviceTimes tells whether the device keeps to the send times of a transmit queue's packets.
 func (q Queue) DeviceTimes() bool { return C.dq_tx_device_times(q.c) != 0 }
 
+// Waiting is how many packets of a transmit queue have not left yet; endless: it sends packets of a template without end.
+func (q Queue) Waiting() (n uint64, endless bool) {
+	n = uint64(C.dq_tx_waiting(q.c))
+	return n, n == math.MaxUint64
+}
+
 // Flush discards what waits in a receive queue and returns the number of packets.
 func (q Queue) Flush() int64 { return int64(C.dq_rx_flush(q.c)) }
 

@@ -11,12 +11,26 @@ import "unsafe"
 // RegionKind is the kind of memory behind a region.
 type RegionKind int32
 
-// Kinds of memory.
+func (k RegionKind) String() string { return C.GoString(C.dq_kind_name(C.int(k))) }
+
+// RegionKindNamed finds a kind by its name in configurations, which is one of the engine's.
+func RegionKindNamed(name string) RegionKind {
+	for k := range RegionKind(C.DQ_KINDS) {
+		if k.String() == name {
+			return k
+		}
+	}
+	panic("native: no kind of memory is called " + name)
+}
+
+// Access says what others may do with a region's memory.
+type Access uint32
+
+// Rights.
 const (
-	KindHost       RegionKind = C.DQ_KIND_HOST
-	KindHuge       RegionKind = C.DQ_KIND_HUGE
-	KindHostPinned RegionKind = C.DQ_KIND_HOST_PINNED
-	KindDevice     RegionKind = C.DQ_KIND_DEVICE
+	AccessLocal Access = C.DQ_ACCESS_LOCAL
+	AccessRead  Access = C.DQ_ACCESS_READ
+	AccessWrite Access = C.DQ_ACCESS_WRITE
 )
 
 // RegionConf describes a pool of equal buffers.
@@ -24,6 +38,8 @@ type RegionConf struct {
 	Name     string
 	Kind     RegionKind
 	Affinity int // NUMA node, -1: any
+	GPU      int // of device memory: its number
+	Access   Access
 	NumBufs  int
 	BufSize  int // usable bytes of each buffer
 }
@@ -32,6 +48,7 @@ type RegionConf struct {
 type RegionInfo struct {
 	Offset                     uint64 // in the arena
 	Stride                     int    // bytes from buffer to buffer
+	Headroom                   int    // bytes before each packet
 	NumBufs, BufSize, FreeBufs int
 	Group                      int // buffers of a super-buffer; 1: there are none
 	Kind                       RegionKind
@@ -46,6 +63,8 @@ func (s *Session) AddRegion(conf RegionConf) (Region, error) {
 	c := C.dq_region_conf{
 		kind:     C.int32_t(conf.Kind),
 		affinity: C.int32_t(conf.Affinity),
+		gpu:      C.int32_t(conf.GPU),
+		access:   C.uint32_t(conf.Access),
 		num_bufs: C.uint32_t(conf.NumBufs),
 		buf_size: C.uint32_t(conf.BufSize),
 	}
@@ -64,6 +83,7 @@ func (r Region) Info() RegionInfo {
 	return RegionInfo{
 		Offset:   uint64(c.offset),
 		Stride:   int(c.stride),
+		Headroom: int(c.headroom),
 		NumBufs:  int(c.num_bufs),
 		BufSize:  int(c.buf_size),
 		FreeBufs: int(c.free_bufs),
@@ -81,10 +101,10 @@ func DPDKThere(iface string) error {
 	return result("", C.dq_dpdk_there(name, &d), &d)
 }
 
-// Stride is the distance that an engine asks for between buffers of bufSize bytes; 0: the
-// engine is not in this version. A session takes the largest of its engines'.
-func Stride(bufSize int, engine string) int {
+// Stride is the distance that an engine asks for between buffers of bufSize bytes, of a region that some queue names
+// (queued) or none does; 0: the engine is not in this version. A session takes the largest of its engines'.
+func Stride(bufSize int, queued bool, engine string) int {
 	name := C.CString(engine)
 	defer C.free(unsafe.Pointer(name))
-	return int(C.dq_stride(C.uint32_t(bufSize), name))
+	return int(C.dq_stride(C.uint32_t(bufSize), C.bool(queued), name))
 }

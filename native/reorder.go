@@ -93,7 +93,7 @@ type Aggregate struct {
 	Extra            []uint64 // of each slot; nil: there is no rule for it
 }
 
-// Block is the header of a reordered burst as a block of a block file (BATCHES.md), and how many bytes of padding follow
+// Block is the header of a reordered burst as a block of a block file (BLOCKS.md), and how many bytes of padding follow
 // the data; nil of any other burst.
 func (b Burst) Block() (header []byte, padding int) {
 	var n C.uint32_t

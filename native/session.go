@@ -8,7 +8,7 @@ import "C"
 
 import "time"
 
-// Session is an engine session: see dq_session in dq.h. Close must be the last call.
+// Session is an engine session: see dq_session.h. Close must be the last call.
 type Session struct {
 	c      *C.dq_session
 	xdp    []xdpIface

@@ -40,25 +40,12 @@ type FilterConf struct {
 	CBPF  []CBPFInsn
 }
 
-// WriterKind is what a writer's files are.
-type WriterKind int32
-
-// Kinds of writer.
-const (
-	WritePcap       WriterKind = C.DQ_WRITE_PCAP        // DIR/PREFIX.pcap
-	WriteRawPackets WriterKind = C.DQ_WRITE_RAW_PACKETS // DIR/PREFIX_INDEX for each packet
-	WriteRawBursts  WriterKind = C.DQ_WRITE_RAW_BURSTS  // the same for each burst
-	WriteRawFile    WriterKind = C.DQ_WRITE_RAW_FILE    // DIR/PREFIX.raw, packets back to back
-	WritePcapng     WriterKind = C.DQ_WRITE_PCAPNG      // DIR/PREFIX.pcapng
-	WriteBatches    WriterKind = C.DQ_WRITE_BATCHES     // DIR/PREFIX_INDEX.dqb, aggregates back to back
-)
-
 // MaxDirs is how many folders a writer can write to.
 const MaxDirs = C.DQ_MAX_DIRS
 
 // WriterConf describes a writer of files.
 type WriterConf struct {
-	Kind             WriterKind
+	Format           Format
 	Dirs             []string // bursts go to them in turn; at most MaxDirs
 	Prefix           string
 	PacketDataOffset int // raw: bytes left out at the front of each packet
@@ -66,8 +53,8 @@ type WriterConf struct {
 	Policy           Policy
 	Micro            bool   // pcap: times in µs, not ns
 	Append           bool   // pcap: go on behind what the file has
-	BySlot           bool   // batches: the bitmap is of slots, not of packets
-	Text             string // pcapng: the section's comment; batches: the user's in each header
+	BySlot           bool   // blocks: the bitmap is of slots, not of packets
+	Text             string // pcapng: the section's comment; blocks: the user's in each header
 	Rotate           Rotation
 	Quota            uint64 // bytes of all files, 0: no limit
 	DeleteOldest     bool   // at the quota, rather than lose packets
@@ -143,7 +130,7 @@ func (s *Session) AddTap(name string, conf TapConf) (Stage, error) {
 // AddWriter makes a stage that writes files.
 func (s *Session) AddWriter(name string, conf WriterConf) (Stage, error) {
 	c := C.dq_writer_conf{
-		kind:               C.int32_t(conf.Kind),
+		kind:               C.int32_t(conf.Format.kind),
 		n_dirs:             C.uint32_t(len(conf.Dirs)),
 		packet_data_offset: C.uint32_t(conf.PacketDataOffset),
 		snaplen:            C.uint32_t(conf.Snaplen),

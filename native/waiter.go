@@ -16,6 +16,7 @@ const (
 	EventBurst      EventKind = C.DQ_EV_BURST
 	EventConnect    EventKind = C.DQ_EV_CONNECT
 	EventDisconnect EventKind = C.DQ_EV_DISCONNECT
+	EventOp         EventKind = C.DQ_EV_OP // an operation that is watched has ended
 )
 
 // maxEvents is how many events one wait returns at most.

@@ -2,7 +2,7 @@
 // fault in C) raises SIGABRT in the end: our handler was there before Go's, so Go hands it over, and the exit
 // code is ours. What there is to say then, and after SIGKILL, is said by a witness: this program started
 // again, which goes no further than here and waits for the other end of its socket to close.
-#include "dq.h"
+#include "witness.h"
 
 #include <errno.h>
 #include <execinfo.h>

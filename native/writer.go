@@ -5,15 +5,39 @@ package native
 */
 import "C"
 
-// Write is the account of a burst that was handed to a writer. It outlives the session.
-type Write struct{ c *C.dq_write }
+import (
+	"slices"
+	"strings"
+	"sync"
+)
 
-// WriteState is what became of a burst so far.
-type WriteState struct {
-	Done              bool // nothing more will change
-	Completed, Failed int  // packets
-	Bytes             uint64
+// Format is what a writer's files are: a row of native/writer/format.c.
+type Format struct {
+	kind       int      // dq_writer_kind
+	Kind       string   // of its writers in scripts and manifests
+	Choice     string   // the word that chooses it among those of its kind; empty: there is but one
+	Suffix     string   // of the files' names
+	Options    []string // that its writers have beside those of all writers
+	Each       bool     // a file for each packet or burst, not one after the other
+	Aggregates bool     // it takes aggregates alone, and begins a file with the first of a shape
 }
+
+// Takes says whether writers of this format have the option.
+func (f *Format) Takes(option string) bool { return slices.Contains(f.Options, option) }
+
+// Formats lists all; the first of a kind is what its writers write unless another is chosen.
+var Formats = sync.OnceValue(func() (list []Format) {
+	for kind := 0; ; kind++ {
+		f := C.dq_format_of(C.int(kind))
+		if f == nil {
+			return list
+		}
+		list = append(list, Format{
+			kind: kind, Kind: C.GoString(f.kind), Choice: C.GoString(f.choice), Suffix: C.GoString(f.suffix),
+			Options: strings.Fields(C.GoString(f.options)), Each: f.each != 0, Aggregates: bool(f.aggregates),
+		})
+	}
+})
 
 // WriteNames is what one burst has of its own. At most 200 bytes each.
 type WriteNames struct {
@@ -25,35 +49,20 @@ type WriteNames struct {
 // Write hands b to a writer by reference; the caller keeps its own, and the packets are
 // read-only from now on. names: nil, or what the burst has of its own.
 // ErrNoSpace while the writer's ring is full, ErrNotReady once it has finished. Any thread.
-func (st Stage) Write(b Burst, names *WriteNames) (Write, error) {
-	var w Write
+func (st Stage) Write(b Burst, names *WriteNames) (Op, error) {
+	var op Op
 	if names == nil {
-		return w, status(C.dq_writer_write(st.c, b.c, nil, &w.c))
+		return op, status(C.dq_writer_write(st.c, b.c, nil, &op.c))
 	}
 	c := C.dq_write_names{packet_data_offset: C.uint32_t(names.PacketDataOffset)}
 	if err := put(c.prefix[:], "prefix", names.Prefix); err != nil {
-		return w, err
+		return op, err
 	}
 	if err := put(c.comment[:], "comment", names.Comment); err != nil {
-		return w, err
+		return op, err
 	}
-	return w, status(C.dq_writer_write(st.c, b.c, &c, &w.c))
+	return op, status(C.dq_writer_write(st.c, b.c, &c, &op.c))
 }
-
-// State reads what became of the burst. Any thread, until Free.
-func (w Write) State() WriteState {
-	var c C.dq_write_state
-	C.dq_write_read(w.c, &c)
-	return WriteState{bool(c.done), int(c.completed), int(c.failed), uint64(c.bytes)}
-}
-
-// Error is the first failure in words, empty when there is none.
-func (w Write) Error() string {
-	return read(func(buf *C.char, size C.size_t) { C.dq_write_error(w.c, buf, size) })
-}
-
-// Free lets go of the account; the writing goes on. Any thread.
-func (w Write) Free() { C.dq_write_free(w.c) }
 
 // WriterError is a writer's first error in words, empty when there is none. Any thread.
 func (st Stage) WriterError() string {
@@ -78,9 +87,9 @@ func (st Stage) WriterPaths() []string {
 // WriterFile is one of the files of a writer.
 type WriterFile struct {
 	Path                  string
-	Bytes, Packets        uint64 // at its end; packets, or batches
+	Bytes, Packets        uint64 // at its end; packets, or aggregates
 	FirstNS, LastNS       int64  // receive times of the first and the last packet handed to it
-	FirstBatch, LastBatch uint64 // of batches: their ids
+	FirstBatch, LastBatch uint64 // of aggregates: their ids
 	CRC32C                uint32
 	Closed, Deleted       bool // until it is closed only the path is right
 }

@@ -1,7 +1,7 @@
 package native
 
 /*
-#include "steer.h"
+#include "engine/xdp/steer.h"
 */
 import "C"
 
@@ -19,9 +19,9 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// The program that decides which frames are ours, built from bpf/steer.bpf.c (make bpf).
+// The program that decides which frames are ours, built from engine/xdp/bpf/steer.bpf.c (make bpf).
 //
-//go:embed bpf/steer.bpf.o
+//go:embed engine/xdp/bpf/steer.bpf.o
 var steerObject []byte
 
 // steering is the eBPF program of one device, with what fills its maps. The link holds the program to the device:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""read_blocks.py FILE...: what block files hold; blocks() maps one without reading it. native/BATCHES.md has the format."""
+"""read_blocks.py FILE...: what block files hold; blocks() maps one without reading it. native/writer/BLOCKS.md has the format."""
 import sys
 import numpy as np
 

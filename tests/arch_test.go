@@ -41,10 +41,11 @@ var layers = map[string]layer{
 
 // testOnly are the packages that only tests import, whatever the layer.
 var testOnly = []string{"testing", "net/http/httptest", "github.com/google/go-cmp", "github.com/prometheus/client_model",
-	"github.com/prometheus/common", module + "/tests/require", "github.com/rogpeppe/go-internal", "go.opentelemetry.io/proto", "google.golang.org/protobuf"}
+	"github.com/prometheus/common", module + "/tests/require", "github.com/rogpeppe/go-internal",
+	"github.com/santhosh-tekuri/jsonschema", "go.opentelemetry.io/proto", "google.golang.org/protobuf"}
 
 // rootEntries are the names that may stand in the root beside dot files.
-var rootEntries = []string{"LICENSE", "Makefile", "README.md", "bindings", "cmd", "go.mod", "go.sum", "host", "native",
+var rootEntries = []string{"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "bindings", "cmd", "docs", "go.mod", "go.sum", "host", "native",
 	"runtime", "scripts", "stdlib", "tests"}
 
 // processOnly are the parts of the process that only host/state hands out.
@@ -53,8 +54,8 @@ var processOnly = map[string]*regexp.Regexp{
 	"fmt": regexp.MustCompile(`^Print`),
 }
 
-// cInclude finds an include of a C source, or of a header in another folder.
-var cInclude = regexp.MustCompile(`(?m)^\s*#\s*include\s+"([^"]*/[^"]*|[^"]*\.c)"`)
+// cInclude finds an include of a C source.
+var cInclude = regexp.MustCompile(`(?m)^\s*#\s*include\s+"([^"]*\.c)"`)
 
 func TestArchitecture(t *testing.T) {
 	files := sourceTree(t)
@@ -74,7 +75,7 @@ func TestArchitecture(t *testing.T) {
 
 func TestReadmes(t *testing.T) {
 	files := sourceTree(t)
-	for _, top := range rootEntries {
+	for _, top := range slices.Concat(rootEntries, foldersOf(files, "native")) {
 		if !isFolder(files, top) {
 			continue
 		}
@@ -125,7 +126,7 @@ func goFaults(name, text string) []string {
 	}
 	for _, group := range file.Comments {
 		if m := cInclude.FindStringSubmatch(group.Text()); m != nil && imports["C"] == "C" {
-			fault(group.Pos(), "includes %q: C files stay flat in native/, seen through dq.h", m[1])
+			fault(group.Pos(), "includes %q: a C source is compiled for itself", m[1])
 		}
 	}
 	if !test && top != "cmd" && top != "tests" && path.Dir(name) != "host/state" {
@@ -150,8 +151,10 @@ func importFault(dir, p string, test bool) string {
 	switch {
 	case !known:
 		return fmt.Sprintf("imports %q: no Go package belongs in %s", p, dir)
-	case p == "C" && dir != "native":
+	case p == "C" && top != "native":
 		return `imports "C": only native/ may`
+	case isOwn && strings.HasPrefix(own, "native/") && top != "native":
+		return fmt.Sprintf("imports %q: the folders of the engine are native's", p)
 	case isTestOnly && !test:
 		return fmt.Sprintf("imports %q outside a test", p)
 	case isTestOnly, p == "C", !isOwn && !strings.Contains(first, "."):
@@ -214,18 +217,17 @@ func placeFaults(files []string) []string {
 		if (top == "host" || top == "runtime") && dir == "" && path.Ext(base) == ".go" {
 			fault(top + "/ holds sub-packages only")
 		}
-		apart := slices.Contains([]string{"bpf/", "dpdk/", "kernels/"}, dir) // not part of the cgo package
-		if top == "native" && dir != "" && !apart && (path.Ext(base) == ".c" || path.Ext(base) == ".h") {
-			fault("C files stay flat in native/, or `go build` misses their changes")
-		}
 	}
 	return faults
 }
 
-// readmeFaults are the entries of a top folder that its README should name and does not: every sub-folder, every C
-// file of native/, and every Lua file of stdlib/ and scripts/.
+// readmeFaults are the entries of a folder that its README should name and does not: every sub-folder, every C file
+// below native/, and every Lua file of stdlib/ and scripts/.
 func readmeFaults(top, readme string, files []string) []string {
 	listed := map[string]string{"native": ".c", "stdlib": ".lua", "scripts": ".lua"}
+	if strings.HasPrefix(top, "native/") {
+		listed[top] = ".c"
+	}
 	entries := map[string]bool{}
 	for _, name := range files {
 		rest, below := strings.CutPrefix(name, top+"/")
@@ -247,6 +249,17 @@ func readmeFaults(top, readme string, files []string) []string {
 	}
 	slices.Sort(faults)
 	return faults
+}
+
+// foldersOf are the folders below one, at any depth, that hold C files.
+func foldersOf(files []string, top string) []string {
+	var dirs []string
+	for _, name := range files {
+		if dir := path.Dir(name); strings.HasPrefix(dir, top+"/") && path.Ext(name) == ".c" {
+			dirs = append(dirs, dir)
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(dirs)))
 }
 
 func isFolder(files []string, name string) bool {

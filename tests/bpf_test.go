@@ -23,7 +23,7 @@ func TestBPFObject(t *testing.T) {
 	if !bytes.Contains(version, []byte(" version "+clangBPF+".")) {
 		require.Lack(t, "bpf", "this clang is not version "+clangBPF)
 	}
-	dir := filepath.Join(rootDir, "native/bpf")
+	dir := filepath.Join(rootDir, "native/engine/xdp/bpf")
 	want, err := os.ReadFile(filepath.Join(dir, "steer.bpf.o"))
 	if err != nil {
 		t.Fatal(err)
@@ -39,6 +39,6 @@ func TestBPFObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("native/bpf/steer.bpf.o is not what steer.bpf.c gives: make bpf")
+		t.Error("native/engine/xdp/bpf/steer.bpf.o is not what steer.bpf.c gives: make bpf")
 	}
 }

@@ -409,22 +409,25 @@ func pcapPayloads(t *testing.T, file string) []string {
 	return payloads
 }
 
-// The script in README.md runs as it stands.
+// The script in README.md runs as it stands, with the configuration there and on the virtual clock.
 func TestReadmeScript(t *testing.T) {
-	_, text, ok := strings.Cut(readFile(t, "README.md"), "```lua\n")
-	text, _, ended := strings.Cut(text, "```")
-	if !ok || !ended {
-		t.Fatal("README.md has no script")
+	dir := t.TempDir()
+	for language, name := range map[string]string{"lua": "record.lua", "yaml": "udp.yaml"} {
+		_, text, ok := strings.Cut(readFile(t, "README.md"), "```"+language+"\n")
+		text, _, ended := strings.Cut(text, "```")
+		if !ok || !ended {
+			t.Fatalf("README.md has no %s", name)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	config, err := filepath.Abs("../scripts/virtual.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "record.lua"), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{{"check", "record.lua"}, {"record.lua", "--config", config, "--seconds", "0.01"}} {
+	for _, args := range [][]string{{"check", "record.lua", "udp.yaml"}, {"record.lua", "--config", config, "--seconds", "0.01"},
+		{"--set", "interfaces.rx_port.socket_config.local_addr=udp://" + freeUDP(t), "record.lua", "--seconds", "0.1"}} {
 		cmd := exec.Command("daqiri-run", args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {

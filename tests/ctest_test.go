@@ -69,16 +69,10 @@ var variants = []variant{
 	},
 }
 
-// TestNative builds each tests/native/NAME_test.c with the whole C engine, in every variant, and runs it.
+// TestNative builds each tests/native/FOLDER/NAME_test.c with the whole C engine, in every variant, and runs it.
 // A unit ends with 0 (passed), 77 (skipped, its output says why) or anything else (failed).
 func TestNative(t *testing.T) {
-	units, err := filepath.Glob(filepath.Join(rootDir, "tests/native/*_test.c"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(units) == 0 {
-		t.Skip("no C unit in tests/native")
-	}
+	units := cUnits(t)
 	for _, v := range variants {
 		t.Run(v.name, func(t *testing.T) {
 			v := v.ready(t)
@@ -193,20 +187,47 @@ func (v variant) compileEngine(t *testing.T, dir string) []string {
 	t.Helper()
 	ctx := build.Default
 	ctx.GOARCH, ctx.CgoEnabled = v.arch, true
-	engine, err := ctx.ImportDir(filepath.Join(rootDir, "native"), 0)
-	if err != nil {
-		t.Fatal(err)
+	type source struct {
+		file  string
+		flags []string
 	}
-	objects, errs := make([]string, len(engine.CFiles)), make([]error, len(engine.CFiles))
+	var sources []source
+	for _, folder := range append(foldersOf(sourceTree(t), "native"), "native") {
+		if apartDirs.MatchString(folder) {
+			continue
+		}
+		engine, err := ctx.ImportDir(filepath.Join(rootDir, folder), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range engine.CFiles {
+			sources = append(sources, source{filepath.Join(rootDir, folder, file), engine.CgoCFLAGS})
+		}
+	}
+	objects, errs := make([]string, len(sources)), make([]error, len(sources))
 	parallel(len(objects), func(i int) {
-		objects[i] = filepath.Join(dir, strings.TrimSuffix(engine.CFiles[i], ".c")+".o")
-		args := append([]string{"-c", "-o", objects[i]}, engine.CgoCFLAGS...)
-		errs[i] = v.compile(append(args, filepath.Join(rootDir, "native", engine.CFiles[i]))...)
+		objects[i] = filepath.Join(dir, fmt.Sprintf("%d-%s.o", i, strings.TrimSuffix(filepath.Base(sources[i].file), ".c")))
+		args := append([]string{"-c", "-o", objects[i]}, sources[i].flags...)
+		errs[i] = v.compile(append(args, sources[i].file)...)
 	})
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
 	return objects
+}
+
+// cUnits are the C units, by path: tests/native/FOLDER/NAME_test.c, the folders as native/ has them.
+func cUnits(t *testing.T) []string {
+	var units []string
+	for _, name := range sourceTree(t) {
+		if strings.HasPrefix(name, "tests/native/") && strings.HasSuffix(name, "_test.c") {
+			units = append(units, filepath.Join(rootDir, name))
+		}
+	}
+	if len(units) == 0 {
+		t.Fatal("no C unit in tests/native")
+	}
+	return units
 }
 
 func (v variant) link(program, unit string, objects []string) error {

@@ -47,13 +47,9 @@ func TestFormatC(t *testing.T) {
 		require.Lack(t, "clang-format", fmt.Sprintf("%s formats differently from version %s", bytes.TrimSpace(version), clangFormat))
 	}
 	args := []string{"--dry-run", "-Werror"}
-	for _, dir := range []string{"native", "native/bpf", "tests/native", "tests/nic"} {
-		for _, ext := range []string{"*.c", "*.h"} {
-			found, err := filepath.Glob(filepath.Join(rootDir, dir, ext))
-			if err != nil {
-				t.Fatal(err)
-			}
-			args = append(args, found...)
+	for _, name := range sourceTree(t) {
+		if ext := path.Ext(name); ext == ".c" || ext == ".h" {
+			args = append(args, filepath.Join(rootDir, name))
 		}
 	}
 	if len(args) == 2 {
@@ -144,6 +140,39 @@ func localLinks(name, text string) []string {
 	return targets
 }
 
+// doubledLen is how many characters of a document's text may not stand in it twice.
+const doubledLen = 60
+
+// notText is what of a document is no running text: code, tables, targets of links.
+var notText = regexp.MustCompile("(?ms)^```.*?^```|^\\|[^\n]*|\\]\\([^)]*\\)")
+
+// TestFormatDoubled: no document says the same twice, as an edit that went wrong does. Pages of the API are made, and say the same of names that do.
+func TestFormatDoubled(t *testing.T) {
+	for _, name := range sourceTree(t) {
+		if path.Ext(name) == ".md" && path.Dir(name) != "docs/api" {
+			showFaults(t, doubledFaults(name, readFile(t, name)))
+		}
+	}
+}
+
+// doubledFaults are the texts that begin a second time.
+func doubledFaults(name, text string) []string {
+	words := strings.Fields(notText.ReplaceAllString(text, ""))
+	joined := strings.Join(words, " ")
+	seen, at := map[string]bool{}, 0
+	for _, w := range words {
+		if at+doubledLen <= len(joined) {
+			piece := joined[at : at+doubledLen]
+			if seen[piece] {
+				return []string{fmt.Sprintf("%s: stands there twice: %q", name, piece)}
+			}
+			seen[piece] = true
+		}
+		at += len(w) + 1
+	}
+	return nil
+}
+
 // TestFormatRules feeds each rule something bad, so that the tests above can fail.
 func TestFormatRules(t *testing.T) {
 	texts := []struct{ name, file, text, want string }{
@@ -158,6 +187,11 @@ func TestFormatRules(t *testing.T) {
 	}
 	for _, c := range texts {
 		t.Run(c.name, func(t *testing.T) { wantFault(t, textFaults(c.file, c.text), c.want) })
+	}
+	const once = "One sentence that is long enough to be told from others by its words alone. "
+	for text, want := range map[string]string{once: "", once + "Another. " + strings.ReplaceAll(once, " to be", "\n  to be"): "stands there twice",
+		once + "\n```\n" + once + "\n```\n": "", once + "\n| " + once + "|\n": ""} {
+		wantFault(t, doubledFaults("a.md", text), want)
 	}
 	markdown := "[a](b.md) [c](../d.md#part) [web](https://example.org/x) `[code](no.md)`\n```\n[code](no.md)\n```\n[p](#part)\n"
 	got := strings.Join(localLinks("host/README.md", markdown), " ")

@@ -95,9 +95,11 @@ type ledgerJSON struct {
 		InBytes               uint64 `json:"in_bytes"`
 		OutBytes              uint64 `json:"out_bytes"`
 		Dropped, Extra        map[string]uint64
-		BurstSize             *spreadJSON `json:"burst_size"`
-		HandlerTime           *spreadJSON `json:"handler_time_ns"`
-		Flows                 []struct {
+		Histograms            struct {
+			BurstSize   *histogramJSON `json:"burst_size"`
+			HandlerTime *histogramJSON `json:"handler_time"`
+		}
+		Flows []struct {
 			ID             uint32
 			Name           string
 			Packets, Bytes uint64
@@ -120,8 +122,8 @@ func scrapeMetrics(t *testing.T, url string) map[string]*dto.MetricFamily {
 	return families
 }
 
-// spreadJSON is what it reads of a histogram.
-type spreadJSON struct{ N, Sum, Max uint64 }
+// histogramJSON is what it reads of a histogram.
+type histogramJSON struct{ N, Sum, Max uint64 }
 
 // value finds the one series of a metric with these labels: "queue_id=all direction=rx".
 func value(families map[string]*dto.MetricFamily, name, labels string) (v float64, h *dto.Histogram, n int) {
@@ -177,14 +179,14 @@ func TestMetricsAreTheLedger(t *testing.T) {
 			check("daqiri_flow_bytes_total", fmt.Sprintf("queue_id=all; flow_id=%d; flow_name=%s", f.ID, f.Name), f.Bytes)
 			sums["flow "+f.Name] = f.Packets
 		}
-		if b := l.BurstSize; b != nil {
+		if b := l.Histograms.BurstSize; b != nil {
 			_, h, _ := value(families, "daqiri_rx_burst_size", of)
 			if h.GetSampleCount() != b.N || h.GetSampleSum() != float64(b.Sum) || b.Sum != l.Out || b.N != l.Bursts || b.Max > 64 {
 				t.Errorf("burst sizes of %s: %v, %+v, out %d, bursts %d", of, h, b, l.Out, l.Bursts)
 			}
 			sums["histograms"]++
 		}
-		if b := l.HandlerTime; b != nil {
+		if b := l.Histograms.HandlerTime; b != nil {
 			_, h, _ := value(families, "daqiri_handler_time_seconds", of)
 			if h.GetSampleCount() != b.N || b.N != l.Bursts || b.Sum == 0 {
 				t.Errorf("handler times of %s: %v, %+v, bursts %d", of, h, b, l.Bursts)

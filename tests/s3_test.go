@@ -314,7 +314,8 @@ func TestS3Gone(t *testing.T) {
 	for _, o := range s.objects() {
 		there += len(numbers(t, o, 1000))
 	}
-	if r.code != 6 || r.lost["write_error"] == 0 || !strings.Contains(r.stderr, "error: writer up: object run_") {
+	const want = "it was not uploaded in the 1s that the end waits" // and not until object_timeout, which is longer
+	if r.code != 6 || r.lost["write_error"] == 0 || !strings.Contains(r.stderr, "error: writer up: object run_") || !strings.Contains(r.stderr, want) {
 		t.Errorf("exit code %d, lost %v\n%s", r.code, r.lost, r.stderr)
 	}
 	if int(r.out) > there || r.in != 20000 { // an object can be there whose answer was lost
@@ -347,7 +348,7 @@ func TestS3Slow(t *testing.T) {
 func TestS3Hanging(t *testing.T) {
 	s := newS3Server(t)
 	hang := func(*os.Process) { _ = s.cmd.Process.Signal(syscall.SIGSTOP) }
-	r := upload(t, "http://"+s.address, hang, "--n", "40000", "--per", "5000", "--pps", "40000", "--object_timeout", "0.4")
+	r := upload(t, "http://"+s.address, hang, "--n", "40000", "--per", "5000", "--pps", "40000", "--object_timeout", "0.4", "--end_timeout", "10")
 	want := "http://" + s.address + " did not take it in 400ms"
 	if r.code != 6 || r.lost["write_error"] == 0 || !strings.Contains(r.stderr, "error: writer up: object run_") || !strings.Contains(r.stderr, want) {
 		t.Errorf("exit code %d, lost %v\n%s", r.code, r.lost, r.stderr)

@@ -129,7 +129,7 @@ do
   s:close()
 end
 
--- What surely isn't meant is said at the start, and a quota without room for one batch is refused.
+-- Likely mistakes are said at the start, and a quota without room for one batch is refused.
 do
   local s = open(10)
   local function early(name)
@@ -144,9 +144,9 @@ do
   second:on_burst(function() end)
   s:start()
   local report = table.concat(s:report(), "\n")
-  has(report, "reorder first: nobody takes its aggregates")
+  has(report, "reorder first: its aggregates have no consumer")
   has(report, "reorder first: its timeout_us is 5, that of interface port: queue rx 10")
-  assert(not report:find("second: nobody", 1, true), report)
+  assert(not report:find("second: its aggregates", 1, true), report)
   s:close()
 end
 

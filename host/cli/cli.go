@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -99,7 +98,9 @@ func newRoot(g *state.Global) *cobra.Command {
 	root.SetIn(g.Stdin)
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate(versionText())
-	root.AddCommand(newRun(g), newCheck(g), newInspect(g), newTest(g), newBench(g), newVersion(g), newExitCodes(g), newBenchPeer(g))
+	root.AddCommand(newRun(g), newCheck(g), newInspect(g), newTest(g), newBench(g), newVersion(g), newConfig(g), newBenchPeer(g))
+	root.AddCommand(newTopics()...)
+	root.SetHelpCommand(newHelp())
 	addCompletion(root)
 	return root
 }
@@ -136,11 +137,4 @@ func commandNames(root *cobra.Command) []string {
 		}
 	}
 	return names
-}
-
-// newExitCodes makes the help topic exit-codes.
-func newExitCodes(*state.Global) *cobra.Command {
-	var b strings.Builder
-	_ = writeExitCodes(&b) // a strings.Builder takes everything
-	return &cobra.Command{Use: "exit-codes", Short: "the exit codes and what they mean", Long: strings.TrimSpace(b.String())}
 }

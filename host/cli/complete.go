@@ -15,7 +15,7 @@ import (
 
 // flagValues are what a flag takes, where that can be listed. An empty list: nothing can be offered, not even files.
 var flagValues = map[string][]string{
-	"engine":     engineNames,
+	"engine":     spec.InterfaceEngines,
 	"memory":     {spec.KindHost},
 	"cores":      {"auto"},
 	"log-level":  {"debug", "info", "warn", "error"},

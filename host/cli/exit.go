@@ -2,8 +2,9 @@ package cli
 
 import (
 	"fmt"
-	"io"
-	"strings"
+	"strconv"
+
+	"github.com/daqiri/daqiri-run/host/manual"
 )
 
 // ExitCode is how the process ends. The values are part of the command line's contract: none is ever reused.
@@ -47,15 +48,15 @@ var exitTexts = []struct {
 	{ExitInterrupted, "interrupted", "ended by Ctrl-C (SIGINT), after an orderly stop; at once after the second"},
 	{ExitQuit, "quit", "ended by SIGQUIT, after the stacks of all goroutines were written, and an orderly stop"},
 	{ExitKilled, "killed", "killed by SIGKILL: by somebody, or by the kernel for want of memory; the last ledger is shown all the same"},
-	{ExitPipe, "pipe", "whoever read the output went away; ended in order"},
+	{ExitPipe, "pipe", "stdout closed by its reader (SIGPIPE); orderly stop"},
 	{ExitTerminated, "terminated", "ended by SIGTERM, after an orderly stop"},
 }
 
-// exitHelp is the text of daqiri-run help exit-codes.
-const exitHelp = `When several causes meet, the first of these wins: internal, script, usage, config and
-device, a code other than 0 that the script gave to os.exit, storage, threshold, pipe,
-a signal. A script may end with any code: os.exit(CODE). With os.exit(0) it says that a signal is
-how it is meant to end.`
+// exitHelp stands below the table of exit codes.
+const exitHelp = "When several causes meet, the first of these wins: internal, script, usage, config and device, a code other than 0 that " +
+	"the script gave to `os.exit`, storage, threshold, pipe, a signal. A script may end with any code: `os.exit(CODE)`. With `os.exit(0)` " +
+	"it says that a signal is how it is meant to end. After a fatal error and after SIGKILL the last ledger, at most a second old, is printed " +
+	"all the same, and is in `--summary-json` with `\"died\": true`; files hold what had been written, and the last packet of a capture may be cut off."
 
 // precedence lists the codes that win over others, the strongest first.
 var precedence = []ExitCode{ExitInternal, ExitScript, ExitUsage, ExitConfig, ExitDevice}
@@ -81,17 +82,14 @@ func (c ExitCode) String() string {
 	return fmt.Sprintf("exit code %d", int(c))
 }
 
-// writeExitCodes prints the table of exit codes.
-func writeExitCodes(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("daqiri-run's exit codes, distinct by cause:\n\n")
+// exitTopic is daqiri-run help exit-codes.
+var exitTopic = manual.Topic{Name: "exit-codes", Short: "the exit codes and what they mean", Parts: func() []manual.Part {
+	table := &manual.Table{Columns: []string{"code", "cause", "when"}}
 	for _, e := range exitTexts {
-		fmt.Fprintf(&b, "  %3d  %-12s %s\n", int(e.code), e.name, e.text)
+		table.Rows = append(table.Rows, []string{strconv.Itoa(int(e.code)), e.name, e.text})
 	}
-	b.WriteString("\n" + exitHelp + "\n")
-	_, err := io.WriteString(w, b.String())
-	return err
-}
+	return []manual.Part{{Words: "They are distinct by cause, and none is ever used again for another."}, {Table: table}, {Words: exitHelp}}
+}}
 
 // failure is an error with the code that it ends the process with. A silent one has been shown already.
 type failure struct {

@@ -3,8 +3,6 @@ package cli
 import (
 	"bytes"
 	"os"
-	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,35 +26,6 @@ func TestWorse(t *testing.T) {
 		if got := worse(c.before, c.found); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
-	}
-}
-
-// The README's table has every exit code, and no other.
-func TestReadmeListsExitCodes(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(text), "## Exit codes")
-	section, _, _ = strings.Cut(section, "\n## ")
-	listed := map[int]bool{}
-	for _, row := range regexp.MustCompile(`(?m)^\| ([0-9, ]+) \|`).FindAllStringSubmatch(section, -1) {
-		for _, word := range strings.Split(row[1], ",") {
-			code, err := strconv.Atoi(strings.TrimSpace(word))
-			if err != nil {
-				t.Fatal(err)
-			}
-			listed[code] = true
-		}
-	}
-	for _, e := range exitTexts {
-		if !listed[int(e.code)] {
-			t.Errorf("README.md does not list exit code %d (%s)", e.code, e.name)
-		}
-		delete(listed, int(e.code))
-	}
-	for code := range listed {
-		t.Errorf("README.md lists %d, which is no exit code", code)
 	}
 }
 

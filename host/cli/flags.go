@@ -29,13 +29,10 @@ func (f *configFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.memory, "memory", "", "`host` puts device and host_pinned regions into host memory")
 }
 
-// engineNames are the values of --engine.
-var engineNames = []string{spec.EngineLoop, spec.EngineSocket, spec.EngineXDP, spec.EngineDPDK, spec.EngineRDMA, spec.EnginePCAP}
-
 // options checks the flags and returns them as the parser takes them.
 func (f *configFlags) options() (spec.Options, error) {
 	opts := spec.Options{Engine: f.engine, Memory: f.memory}
-	if err := oneOf("--engine", f.engine, engineNames); err != nil {
+	if err := oneOf("--engine", f.engine, spec.InterfaceEngines); err != nil {
 		return opts, err
 	}
 	if err := oneOf("--memory", f.memory, []string{spec.KindHost}); err != nil {
@@ -80,6 +77,7 @@ type runFlags struct {
 	summaryJSON string
 	metrics     string
 	otlp        string
+	drain       string
 	allowExec   bool
 	interactive string
 }
@@ -98,6 +96,7 @@ func (f *runFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.summaryJSON, "summary-json", "", "write the summary as JSON to this `FILE` as well")
 	fs.StringVar(&f.metrics, "metrics", "", "show metrics to Prometheus at this `ADDRESS`: :9464 for this machine alone,\n0.0.0.0:9464 for all")
 	fs.StringVar(&f.otlp, "otlp", "", "export metrics by OTLP over HTTP to the collector at this `URL`; so does\nOTEL_EXPORTER_OTLP_ENDPOINT")
+	fs.StringVar(&f.drain, "drain", "", "go on sending what is queued at the end for at most this `DURATION`, such as 500ms (default: the configuration's\ndrain, 2s)")
 	fs.BoolVar(&f.allowExec, "allow-exec", false, "let the script start programs (os.execute, io.popen)")
 }
 
@@ -107,6 +106,12 @@ func (f *runFlags) check(g *state.Global) (bindings.OpenOptions, error) {
 	config, err := f.config.options()
 	if err != nil {
 		return open, err
+	}
+	if f.drain != "" {
+		if _, err := spec.ParseDuration(f.drain); err != nil {
+			return open, fail(ExitUsage, fmt.Errorf("--drain: %w", err))
+		}
+		config.Set = append(config.Set, spec.Override{Path: "drain", Text: f.drain})
 	}
 	open.Set, open.Engine, open.Memory, open.Sources = config.Set, config.Engine, config.Memory, config.Sources
 	if _, err := session.ParseCores(f.cores); err != nil {

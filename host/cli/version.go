@@ -11,10 +11,8 @@ import (
 
 	"github.com/daqiri/daqiri-run/bindings"
 	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/runtime/session"
 )
-
-// engines are those built into this version.
-var engines = []string{"loop", "socket", "xdp"}
 
 // newVersion makes the command that says what this binary is.
 func newVersion(g *state.Global) *cobra.Command {
@@ -32,7 +30,7 @@ func newVersion(g *state.Global) *cobra.Command {
 // versionText is what version and --version print.
 func versionText() string {
 	return fmt.Sprintf("daqiri-run %s\n%s %s/%s\nengines: %s\n", fullVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
-		strings.Join(engines, ", "))
+		strings.Join(session.Engines(), ", "))
 }
 
 // fullVersion is the version and, where the build knew it, the commit: "0.1.0 (1a2b3c4d5e6f, modified)".

@@ -15,14 +15,8 @@ func (s *Session) distributions(b *strings.Builder, st Style) {
 	}
 	for i := range s.Ledger.Lines {
 		l := &s.Ledger.Lines[i]
-		if h := l.BurstSize; h != nil {
-			fmt.Fprintf(b, "  bursts of %s: at most %s (50 %%), %s (99 %%), %s (all)\n", l.Title(), count(h.Spread.At(0.5)),
-				count(h.Spread.At(0.99)), counted(h.Spread.At(1), "packet"))
-		}
-		waits(b, "calls of "+l.Title(), l.HandlerTime)
-		waits(b, "waits of "+l.Title()+" for the disk", l.WriteStall)
-		if l.Completion != nil && l.Completion.Spread != nil {
-			waits(b, "batches of "+l.Title()+" from their first packet on", l.Completion)
+		for _, h := range l.Histograms {
+			histogram(b, l, h)
 		}
 		for _, f := range l.Flows {
 			fmt.Fprintf(b, "  %s of %s: %s, %s\n", flowTitle(f), l.Title(), counted(f.Packets, "packet"), size(f.Bytes))
@@ -33,10 +27,18 @@ func (s *Session) distributions(b *strings.Builder, st Style) {
 	}
 }
 
-func waits(b *strings.Builder, what string, h *stats.Histogram) {
-	if h != nil {
-		fmt.Fprintf(b, "  %s, %s: %s\n", what, count(h.Spread.N()), spread(h.Spread))
+// histogram is a line for a histogram that has a title and counted something.
+func histogram(b *strings.Builder, l *stats.Line, h *stats.Histogram) {
+	if h.Title == "" || h.N() == 0 {
+		return
 	}
+	what := fmt.Sprintf(h.Title, l.Title())
+	if h.Unit == "ns" {
+		fmt.Fprintf(b, "  %s, %s: %s\n", what, count(h.N()), spread(h))
+		return
+	}
+	fmt.Fprintf(b, "  %s: at most %s (50 %%), %s (99 %%), %s (all)\n", what, count(h.At(0.5)), count(h.At(0.99)),
+		counted(h.At(1), strings.TrimSuffix(h.Unit, "s")))
 }
 
 func flowTitle(f stats.Flow) string {

@@ -57,16 +57,11 @@ func moved(l *stats.Line) (packets, bytes uint64) {
 	return l.In, l.InBytes
 }
 
-// wanted says whether a reason is one that the script asked for: no loss.
-func wanted(reason string) bool {
-	return reason == "filtered" || reason == "not_sampled" || reason == "drop_all" || reason == "flushed"
-}
-
 // lost is what a line dropped without being asked to.
 func lost(l *stats.Line) uint64 {
 	n := uint64(0)
 	for _, reason := range l.Dropped {
-		if !wanted(reason.Name) {
+		if !session.ReasonNamed(reason.Name).Wanted {
 			n += reason.N
 		}
 	}
@@ -81,13 +76,14 @@ func (s *Session) drops(b *strings.Builder, st Style) {
 			if reason.N == 0 {
 				continue
 			}
+			row := session.ReasonNamed(reason.Name)
 			text := l.Title() + "." + reason.Name
-			if !wanted(reason.Name) {
+			if !row.Wanted {
 				text = st.paint(red, text)
 			}
 			fmt.Fprintf(b, "  dropped %s: %s (%s of in)", text, count(reason.N), share(reason.N, l.In))
-			if why := session.ReasonText(reason.Name); why != "" {
-				fmt.Fprintf(b, ": %s", why)
+			if row.Text != "" {
+				fmt.Fprintf(b, ": %s", row.Text)
 			}
 			b.WriteByte('\n')
 		}
@@ -101,11 +97,11 @@ func (s *Session) timings(b *strings.Builder, st Style) {
 		if l.Timing == nil {
 			continue
 		}
-		if g := l.Timing.GapError; g.N() > 0 {
+		if g := l.Histograms.Get("gap_error"); g.N() > 0 {
 			fmt.Fprintf(b, "  pace of %s: off by %.2g %%; gaps off by %s\n", l.Title(), 100*math.Abs(1-l.Achieved()), spread(g))
 			decades(b, st, g)
 		}
-		if e := l.Timing.TimeError; e.N() > 0 {
+		if e := l.Histograms.Get("time_error"); e.N() > 0 {
 			fmt.Fprintf(b, "  send times of %s: %s late, packets off by %s\n", l.Title(), count(l.Extra.Get("late")), spread(e))
 			decades(b, st, e)
 		}
@@ -113,13 +109,13 @@ func (s *Session) timings(b *strings.Builder, st Style) {
 }
 
 // spread is a histogram in a few figures.
-func spread(s stats.Spread) string {
+func spread(s *stats.Histogram) string {
 	at := func(share float64) string { return span(time.Duration(s.At(share))) }
 	return fmt.Sprintf("at most %s (50 %%), %s (99 %%), %s (all)", at(0.5), at(0.99), at(1))
 }
 
 // decades is the histogram by powers of ten, up to its longest time.
-func decades(b *strings.Builder, st Style, s stats.Spread) {
+func decades(b *strings.Builder, st Style, s *stats.Histogram) {
 	if !st.Full {
 		return
 	}

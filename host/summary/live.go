@@ -13,7 +13,7 @@ import (
 type Live struct {
 	process *bindings.Process
 	color   bool
-	last    map[*bindings.Opened]sample
+	last    map[*bindings.RunningSession]sample
 }
 
 // sample is what a session had counted at a time.
@@ -24,14 +24,14 @@ type sample struct {
 
 // NewLive returns a live line over the sessions of a process. color: drops may be red.
 func NewLive(process *bindings.Process, color bool) *Live {
-	return &Live{process: process, color: color, last: map[*bindings.Opened]sample{}}
+	return &Live{process: process, color: color, last: map[*bindings.RunningSession]sample{}}
 }
 
 // Line returns the line at the time now: the rates since the last call, "" while no session runs.
 func (v *Live) Line(now time.Time) string {
 	var parts []string
 	before := v.last
-	v.last = map[*bindings.Opened]sample{} // of those that run
+	v.last = map[*bindings.RunningSession]sample{} // of those that run
 	for _, o := range v.process.Sessions() {
 		if !o.Started() || o.Finished() {
 			continue

@@ -44,7 +44,7 @@ type Session struct {
 }
 
 // Collect reads the sessions of a process after they have finished. What the host alone knows is left to it.
-func Collect(opened []*bindings.Opened) *Report {
+func Collect(opened []*bindings.RunningSession) *Report {
 	r := &Report{Schema: Schema, Sessions: []Session{}}
 	for _, o := range opened {
 		r.Sessions = append(r.Sessions, collect(o))
@@ -52,7 +52,7 @@ func Collect(opened []*bindings.Opened) *Report {
 	return r
 }
 
-func collect(o *bindings.Opened) Session {
+func collect(o *bindings.RunningSession) Session {
 	s := Session{Name: o.Name(), Started: o.Started(), RunS: o.RunTime(), Reason: o.Reason(), Ledger: o.Ledger(), Violated: o.Failed(),
 		Files: o.Files(), Notes: o.Notes()}
 	if s.Started {

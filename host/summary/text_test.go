@@ -22,7 +22,8 @@ func example() *Report {
 				Dropped: stats.Counts{count("no_packet_buffer", 12), count("queue_full", 0)}, Extra: stats.Counts{count("kernel_dropped", 3)}},
 			{Name: "rx_port", Kind: stats.Rx, QueueID: 1, Unread: true},
 			{Name: "gen", Kind: stats.Tx, QueueID: 1, In: 31302, Out: 31262, OutBytes: 31262000, PaceBPS: 100e6, Dropped: stats.Counts{count("stopped", 40)},
-				Timing: &stats.Timing{WantedNS: 831, TookNS: 1000, GapError: stats.Spread{{Most: 63, N: 900}, {Most: 1055, N: 95}, {Most: 3_500_000, N: 5}}}},
+				Timing:     &stats.Timing{WantedNS: 831, TookNS: 1000},
+				Histograms: stats.Histograms{{Name: "gap_error", Unit: "ns", Buckets: []stats.Bucket{{Most: 63, N: 900}, {Most: 1055, N: 95}, {Most: 3_500_000, N: 5}}}}},
 			{Name: "small", Kind: stats.Stage, In: 31250, Out: 31000, Dropped: stats.Counts{count("filtered", 250)}},
 			{Name: "up", Kind: stats.Writer, Store: true, In: 300, Out: 200, OutBytes: 2 << 20, Dropped: stats.Counts{count("behind", 100)},
 				Extra: stats.Counts{count("retries", 1)}},
@@ -168,11 +169,13 @@ func TestManySessions(t *testing.T) {
 // TestDistributions finds in the full form, and there alone, what came of bursts, handlers, writers and flows.
 func TestDistributions(t *testing.T) {
 	r := example()
-	spread := &stats.Histogram{Spread: stats.Spread{{Most: 1500, N: 3}, {Most: 2_000_000, N: 1}}, Sum: 2_004_500}
+	times := func(title string) stats.Histograms {
+		return stats.Histograms{{Title: title, Unit: "ns", Buckets: []stats.Bucket{{Most: 1500, N: 3}, {Most: 2_000_000, N: 1}}, Sum: 2_004_500}}
+	}
 	r.Sessions[0].Ledger = &stats.Ledger{Lines: []stats.Line{
-		{Kind: stats.Rx, Name: "a", BurstSize: &stats.Histogram{Spread: stats.Spread{{Most: 64, N: 9}}, Sum: 576},
+		{Kind: stats.Rx, Name: "a", Histograms: stats.Histograms{{Title: "bursts of %s", Unit: "packets", Buckets: []stats.Bucket{{Most: 64, N: 9}}, Sum: 576}},
 			Flows: stats.Flows{{ID: 3, Name: "north", Packets: 1, Bytes: 2048}, {ID: 4, Packets: 2, Bytes: 10}}},
-		{Kind: stats.Tap, Name: "look", HandlerTime: spread}, {Kind: stats.Writer, Name: "disk", WriteStall: spread}}}
+		{Kind: stats.Tap, Name: "look", Histograms: times("calls of %s")}, {Kind: stats.Writer, Name: "disk", Histograms: times("waits of %s for the disk")}}}
 	full := r.Text(Style{Full: true})
 	for _, want := range []string{"bursts of a.rx.0: at most 64 (50 %), 64 (99 %), 64 packets (all)", "flow north (3) of a.rx.0: 1 packet, 2 KiB",
 		"flow 4, deleted, of a.rx.0: 2 packets, 10 B", "calls of look, 4: at most 1.50 us (50 %), 2 ms (99 %), 2 ms (all)",
@@ -189,7 +192,7 @@ func TestDistributions(t *testing.T) {
 // TestSources finds the sources that lost most, and in the full form all of them and how long batches took.
 func TestSources(t *testing.T) {
 	r := example()
-	blocks := stats.Line{Kind: stats.Stage, Name: "blocks", Completion: &stats.Histogram{Spread: stats.Spread{{Most: 1500, N: 3}}, Sum: 4000},
+	blocks := stats.Line{Kind: stats.Stage, Name: "blocks", Histograms: stats.Histograms{{Title: "batches of %s from their first packet on", Unit: "ns", Buckets: []stats.Bucket{{Most: 1500, N: 3}}, Sum: 4000}},
 		Sources: stats.Sources{{Name: "7", Packets: 75, Missing: 25, Duplicate: 2}, {Name: "whole", Packets: 9}}}
 	for range mostSources {
 		blocks.Sources = append(blocks.Sources, stats.Source{Name: "little", Packets: 99, Late: 1, Dropped: 3})

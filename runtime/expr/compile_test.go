@@ -157,7 +157,7 @@ func TestCompilePacketErrors(t *testing.T) {
 	}
 }
 
-// run interprets a program as dq_prog.h defines it; values holds field values by offset.
+// run interprets a program as dq_ops.h defines it; values holds field values by offset.
 func run(t testing.TB, p Program, values map[uint32]uint64) bool {
 	t.Helper()
 	var stack []uint64
@@ -385,7 +385,7 @@ func TestStrengthReduction(t *testing.T) {
 
 func TestLayout(t *testing.T) {
 	if opCount != 32 {
-		t.Errorf("there are %d opcodes, enum dq_op has 32 with DQ_OP_INVALID", opCount)
+		t.Errorf("there are %d opcodes, enum dq_opcode has 32 with DQ_OP_INVALID", opCount)
 	}
 	if got := bits.Len64(testFields["rx_time"].load().Imm); got > 24 {
 		t.Errorf("a load uses %d bits of Imm, the engine knows 24", got)

@@ -1,6 +1,6 @@
 package expr
 
-// Op is an opcode of a packet program. The numbers are those of enum dq_op in native/dq_prog.h,
+// Op is an opcode of a packet program. The numbers are those of enum dq_opcode in native/packet/dq_ops.h,
 // which says what each does.
 type Op uint8
 

@@ -1,10 +1,12 @@
 package metrics
 
 import (
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
-	"github.com/daqiri/daqiri-run/runtime/stats"
+	"github.com/daqiri/daqiri-run/native"
 )
 
 // family is a metric: its name in OpenTelemetry's form, its unit in UCUM, and what it says.
@@ -38,13 +40,6 @@ var (
 	sourceDuplicate = family{"daqiri.source.duplicate", "{packet}", "Packets that came again, by source"}
 	sourceDropped   = family{"daqiri.source.dropped", "{packet}", "Packets that had no place for another reason, by source"}
 
-	burstSize   = family{"daqiri.rx.burst.size", "{packet}", "Packets of each burst that a receive queue delivered"}
-	handlerTime = family{"daqiri.handler.time", "s", "Time of each call of an on_burst handler"}
-	completion  = family{"daqiri.reorder.completion.time", "s", "From the first packet of a batch until it was handed over"}
-	writeStall  = family{"daqiri.write.stall", "s", "Waits of a writer for the disk"}
-	gapError    = family{"daqiri.tx.gap.error", "s", "How far gaps between paced packets were from what was asked for"}
-	timeError   = family{"daqiri.tx.time.error", "s", "How long after their send time packets left"}
-
 	paceBits    = family{"daqiri.tx.pace", "bit/s", "The pace asked for"}
 	pacePackets = family{"daqiri.tx.pace.packets", "{packet}/s", "The pace asked for"}
 	script      = family{"daqiri.metric", "", "What the script set by s:metric(name, value)"}
@@ -53,36 +48,79 @@ var (
 	memory      = family{"process.memory.usage", "By", "Resident memory of the process"}
 )
 
-// extraText is the text of the metrics that extra makes.
-const extraText = "A further figure of the ledger, see daqiri-run's summary"
+// counters and gauges are the families of each kind, but for those of further figures.
+var (
+	counters = []family{rxPackets, txPackets, rxBytes, txBytes, dropped, wirePackets, wireBytes, stageIn, stageInBytes, stageOut, stageOutBytes,
+		bursts, flowPackets, flowBytes, peerPackets, peerBytes, sourcePackets, sourceMissing, sourceLate, sourceDuplicate, sourceDropped, faults,
+		cpuTime}
+	gauges = []family{held, paceBits, pacePackets, script, elapsed, memory}
+)
 
-// extra is the family of a further figure of the ledger: "kernel_dropped" is daqiri.kernel_dropped. Times are in seconds:
-// "stall_ns" is daqiri.stall.
-func extra(name string) family {
-	if time, ok := strings.CutSuffix(name, "_ns"); ok {
-		return family{"daqiri." + time, "s", extraText}
+// extras are the families of further figures of the ledger, which are counters: "kernel_dropped" is daqiri.kernel_dropped.
+// Times are in seconds: "stall_ns" is daqiri.stall.
+var extras = sync.OnceValue(func() map[string]family {
+	all := map[string]family{}
+	for _, r := range native.ExtraRows {
+		f := family{"daqiri." + r.Name, "{" + strings.TrimSuffix(r.Unit, "s") + "}", strings.ToUpper(r.Text[:1]) + r.Text[1:]}
+		switch r.Unit {
+		case "ns":
+			f.name, f.unit = strings.TrimSuffix(f.name, "_ns"), "s"
+		case "bytes":
+			f.unit = "By"
+		case "batches":
+			f.unit = "{batch}"
+		}
+		all[r.Name] = f
 	}
-	return family{"daqiri." + name, "", extraText}
+	return all
+})
+
+// histograms are the families of the ledger's histograms. Times are in seconds.
+var histograms = sync.OnceValue(func() map[string]family {
+	all := map[string]family{}
+	for _, r := range native.HistogramRows {
+		all[r.Name] = family{"daqiri." + r.Metric, map[string]string{"packets": "{packet}", "ns": "s"}[r.Unit], r.Text}
+	}
+	return all
+})
+
+func sorted(all map[string]family) []family {
+	return slices.SortedFunc(maps.Values(all), func(a, b family) int { return strings.Compare(a.name, b.name) })
 }
 
-// Names lists every metric that a ledger with these further figures can have, under its name in Prometheus.
-func Names(extras stats.Counts) []string {
-	counters := []family{rxPackets, txPackets, rxBytes, txBytes, dropped, wirePackets, wireBytes, stageIn, stageInBytes, stageOut,
-		stageOutBytes, bursts, flowPackets, flowBytes, peerPackets, peerBytes, sourcePackets, sourceMissing, sourceLate, sourceDuplicate,
-		sourceDropped, faults, cpuTime}
-	for _, x := range extras {
-		counters = append(counters, extra(x.Name))
+// A Word is a metric as users meet it.
+type Word struct {
+	Prometheus string // its name there, of a histogram without _bucket, _count and _sum
+	Unit       string // UCUM; empty: any
+	Text       string
+}
+
+// Words lists every metric.
+func Words() []Word {
+	var list []Word
+	add := func(suffix string, families ...family) {
+		for _, f := range families {
+			list = append(list, Word{f.prometheus(suffix), f.unit, f.text})
+		}
 	}
+	add("_total", counters...)
+	add("_total", sorted(extras())...)
+	add("", gauges...)
+	add("", sorted(histograms())...)
+	return list
+}
+
+// Names lists every metric under its name in Prometheus.
+func Names() []string {
 	var names []string
-	for _, f := range counters {
-		names = append(names, f.prometheus("_total"))
+	parts := len(histograms())
+	words := Words()
+	for _, w := range words[:len(words)-parts] {
+		names = append(names, w.Prometheus)
 	}
-	for _, f := range []family{held, paceBits, pacePackets, script, elapsed, memory} {
-		names = append(names, f.prometheus(""))
-	}
-	for _, f := range []family{burstSize, handlerTime, completion, writeStall, gapError, timeError} {
+	for _, w := range words[len(words)-parts:] {
 		for _, part := range []string{"_bucket", "_count", "_sum"} {
-			names = append(names, f.prometheus("")+part)
+			names = append(names, w.Prometheus+part)
 		}
 	}
 	slices.Sort(names)

@@ -57,18 +57,22 @@ func (b *builder) gauge(f family, v float64) {
 	*at = g
 }
 
-// histogram adds one that has counted something; unit is what 1 of its values stands for.
-func (b *builder) histogram(f family, h *stats.Histogram, bounds []uint64, unit float64) {
-	if h == nil || len(h.Spread) == 0 {
+// histogram adds one that has counted something; times in seconds.
+func (b *builder) histogram(f family, h *stats.Histogram) {
+	if len(h.Buckets) == 0 {
 		return
 	}
+	bounds, unit := sizeBounds, 1.0
+	if h.Unit == "ns" {
+		bounds, unit = timeBounds, 1e-9
+	}
 	p := metricdata.HistogramDataPoint[float64]{Attributes: attribute.NewSet(b.labels...), StartTime: b.start, Time: b.end,
-		Count: h.Spread.N(), Sum: float64(h.Sum) * unit, BucketCounts: make([]uint64, len(bounds)+1)}
+		Count: h.N(), Sum: float64(h.Sum) * unit, BucketCounts: make([]uint64, len(bounds)+1)}
 	for _, bound := range bounds {
 		p.Bounds = append(p.Bounds, float64(bound)*unit)
 	}
 	k := 0
-	for _, x := range h.Spread {
+	for _, x := range h.Buckets {
 		for k < len(bounds) && x.Most > bounds[k] {
 			k++
 		}

@@ -159,7 +159,9 @@ func (b *builder) line(x *stats.Line) {
 	if x.PacePPS > 0 {
 		b.gauge(pacePackets, x.PacePPS)
 	}
-	b.histograms(x)
+	for _, h := range x.Histograms {
+		b.histogram(histograms()[h.Name], h)
+	}
 	with := b.labels
 	for _, r := range x.Dropped { // also those that are 0: a rate needs the value before the first loss
 		b.labels = append(slices.Clip(with), labelReason.String(r.Name))
@@ -167,7 +169,7 @@ func (b *builder) line(x *stats.Line) {
 	}
 	b.labels = with
 	for _, e := range x.Extra {
-		switch f := extra(e.Name); {
+		switch f := extras()[e.Name]; {
 		case e.N == 0:
 		case f.unit == "s":
 			b.counterFloat(f, float64(e.N)/1e9)
@@ -208,24 +210,4 @@ func (b *builder) sources(sources stats.Sources) {
 		b.counter(sourceDuplicate, s.Duplicate)
 		b.counter(sourceDropped, s.Dropped)
 	}
-}
-
-// histograms adds those that the line has. Of how a pace was kept no sums are known: the tops of the buckets are added up.
-func (b *builder) histograms(x *stats.Line) {
-	b.histogram(burstSize, x.BurstSize, sizeBounds, 1)
-	b.histogram(handlerTime, x.HandlerTime, timeBounds, 1e-9)
-	b.histogram(completion, x.Completion, timeBounds, 1e-9)
-	b.histogram(writeStall, x.WriteStall, timeBounds, 1e-9)
-	if x.Timing != nil {
-		b.histogram(gapError, summed(x.Timing.GapError), timeBounds, 1e-9)
-		b.histogram(timeError, summed(x.Timing.TimeError), timeBounds, 1e-9)
-	}
-}
-
-func summed(s stats.Spread) *stats.Histogram {
-	h := &stats.Histogram{Spread: s}
-	for _, x := range s {
-		h.Sum += x.Most * x.N
-	}
-	return h
 }

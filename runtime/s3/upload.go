@@ -51,7 +51,7 @@ type object struct {
 
 // share is what an object holds for one Op.
 type share struct {
-	op             *Op
+	op             Op
 	packets, bytes int
 }
 
@@ -219,7 +219,7 @@ func (w *Writer) conclude(o *object) {
 		w.account.Lost(false, o.packets)
 	}
 	for _, s := range o.shares {
-		s.op.settle(s.packets, s.bytes, err)
+		settle(s.op, s.packets, s.bytes, err)
 	}
 }
 

@@ -32,7 +32,7 @@ type Packet struct {
 	Key      string // of an object of its own; empty: the writer's next
 	Skip     int    // with a Key: bytes left out at its front, instead of the writer's
 	Meta     map[string]string
-	Op       *Op    // may be nil
+	Op       Op     // may be nil
 	Block    *Block // it is one; nil: its bytes are all there is
 }
 
@@ -102,7 +102,7 @@ func (w *Writer) Add(p *Packet) {
 	}
 	if err := w.refusal(size); err != nil {
 		w.account.Lost(err == errBehind, 1)
-		p.Op.settle(1, 0, err)
+		settle(p.Op, 1, 0, err)
 		return
 	}
 	o := w.object(p, size)

@@ -3,7 +3,6 @@ package session
 import (
 	"cmp"
 	"errors"
-	"math"
 	"slices"
 	"strconv"
 	"syscall"
@@ -54,8 +53,10 @@ func (s *Session) snapshot() *stats.Ledger {
 		l.Lines = append(l.Lines, stats.Line{
 			Kind: lineKinds[n.Kind], Name: n.Name(), Queue: n.Queue(), QueueID: int(n.QueueID),
 			In: n.In, InBytes: n.InBytes, Out: n.Out, OutBytes: n.OutBytes, Bursts: n.Bursts, Held: n.Held,
-			Dropped: counts(n.Dropped[:], native.ReasonName), Extra: counts(n.Extra[:], native.ExtraName),
-			PaceBPS: n.PaceBPS, PacePPS: n.PacePPS, PaceSpeed: n.PaceSpeed,
+			Dropped:    counts(n.Dropped[:], func(i int) string { return native.ReasonRows[i].Name }),
+			Extra:      counts(n.Extra[:], func(i int) string { return native.ExtraRows[i].Name }),
+			Histograms: emptyHistograms(n.Kind),
+			PaceBPS:    n.PaceBPS, PacePPS: n.PacePPS, PaceSpeed: n.PaceSpeed,
 		})
 	}
 	s.place(l.Lines)
@@ -80,21 +81,17 @@ func (s *Session) details(l *stats.Ledger) {
 	timings := s.native.Timings()
 	for i := range timings {
 		t := &timings[i]
-		line(stats.Tx, t.Name(), t.QueueID).Timing = &stats.Timing{WantedNS: t.WantedNS, TookNS: t.TookNS, OverdueNS: t.OverdueNS,
-			GapError: spread(&t.GapError), TimeError: spread(&t.TimeError)}
+		line(stats.Tx, t.Name(), t.QueueID).Timing = &stats.Timing{WantedNS: t.WantedNS, TookNS: t.TookNS, OverdueNS: t.OverdueNS}
 	}
-	spreads := s.native.Spreads()
-	for i := range spreads {
-		h := &spreads[i]
-		switch out := spread(&h.N); {
-		case h.Kind == native.SpreadCompletion: // also an empty one: it has names in the ledger from the start
-			line(stats.Stage, h.Name(), 0).Completion = &stats.Histogram{Spread: out, Sum: h.Sum}
-		case out == nil:
-		case h.Kind == native.SpreadBurstSize:
-			line(stats.Rx, h.Name(), h.QueueID).BurstSize = s.burstSize(h, out)
-		default:
-			line(stats.Writer, h.Name(), 0).WriteStall = &stats.Histogram{Spread: out, Sum: h.Sum}
+	histograms := s.native.Histograms()
+	for i := range histograms {
+		h := &histograms[i]
+		row := &native.HistogramRows[h.Kind]
+		x := line(lineKinds[row.Line], h.Name(), h.QueueID)
+		if x.Histograms.Get(row.Name) == nil {
+			x.Histograms = append(x.Histograms, emptyHistogram(row))
 		}
+		readHistogram(x.Histograms.Get(row.Name), h)
 	}
 	for _, f := range s.native.FlowCounts() {
 		i := s.ifaces[f.Iface]
@@ -113,7 +110,8 @@ func (s *Session) details(l *stats.Ledger) {
 		x := &l.Lines[k]
 		slices.SortFunc(x.Flows, func(a, b stats.Flow) int { return cmp.Compare(a.ID, b.ID) })
 		if r, ok := s.handled.Load(x.Name); ok && x.Kind == stats.Tap {
-			x.HandlerTime = r.(*stats.Recorder).Read()
+			h := x.Histograms.Get("handler_time")
+			h.Buckets, h.Sum = r.(*stats.Recorder).Read()
 		}
 		if _, ok := s.stores.Load(x.Name); ok && x.Kind == stats.Writer {
 			x.Store = true
@@ -153,19 +151,33 @@ func (s *Session) sourceName(c *native.SourceCount) string {
 	return strconv.FormatUint(c.Number, 10)
 }
 
-// burstSize makes sizes of what the engine counts, which is one less; none is above the queue's batch size.
-func (s *Session) burstSize(h *native.Spread, out stats.Spread) *stats.Histogram {
-	most := uint64(math.MaxUint64)
-	s.queues.Range(func(_, v any) bool {
-		if x := v.(*Queue); x.rx && x.i.Name() == h.Name() && x.ID() == int(h.QueueID) {
-			most = uint64(x.BatchSize())
+// emptyHistograms are those that lines of this kind have from the start; stages have those that they fill.
+func emptyHistograms(kind native.LineKind) (list stats.Histograms) {
+	for i := range native.HistogramRows {
+		if r := &native.HistogramRows[i]; r.Line == kind && kind != native.LineStage {
+			list = append(list, emptyHistogram(r))
 		}
-		return true
-	})
-	for k := range out {
-		out[k].Most = min(out[k].Most+1, most)
 	}
-	return &stats.Histogram{Spread: out, Sum: h.Sum + out.N()}
+	return list
+}
+
+func emptyHistogram(r *native.HistogramRow) *stats.Histogram {
+	return &stats.Histogram{Name: r.Name, Unit: r.Unit, Title: r.Title}
+}
+
+// readHistogram takes the buckets that are not empty.
+func readHistogram(to *stats.Histogram, from *native.Histogram) {
+	for k, count := range from.N {
+		if count == 0 {
+			continue
+		}
+		most := native.BucketMost(k) + from.First
+		if from.Most > 0 {
+			most = min(most, from.Most)
+		}
+		to.Buckets = append(to.Buckets, stats.Bucket{Most: most, N: count})
+	}
+	to.Sum = from.Sum + from.First*to.N()
 }
 
 // place says which interface each queue's line is of.
@@ -179,16 +191,6 @@ func (s *Session) place(lines []stats.Line) {
 	}
 }
 
-// spread keeps the buckets of a histogram that are not empty.
-func spread(n *[native.Buckets]uint64) (out stats.Spread) {
-	for k, count := range n {
-		if count > 0 {
-			out = append(out, stats.Bucket{Most: native.BucketMost(k), N: count})
-		}
-	}
-	return out
-}
-
 // fault says what a queue's socket met.
 func fault(n *native.Fault) stats.Fault {
 	f := stats.Fault{Send: n.Send(), Times: n.N, Text: "other errors"}
@@ -198,7 +200,7 @@ func fault(n *native.Fault) stats.Fault {
 	}
 	f.Line = line.Title()
 	if n.Shut() && !f.Send {
-		f.Text = "somebody shut it down; it is looked at every 10 ms"
+		f.Text = "socket was shut down; retrying every 10 ms"
 	} else if err := n.Err(); err != nil {
 		f.Text = err.Error()
 		if errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.ENXIO) {

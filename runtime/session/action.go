@@ -18,31 +18,21 @@ var tunnelKinds = map[string]native.TunnelKind{
 func nativeActions(actions []*spec.Action) []native.Action {
 	var out []native.Action
 	for _, a := range actions {
-		switch a.Type {
-		case spec.ActionVLANPop:
-			out = append(out, native.Action{Kind: native.ActionVLANPop})
-		case spec.ActionVLANPush:
-			out = append(out, vlanPush(a.VLAN))
-		case spec.ActionTunnelEncap:
-			out = append(out, tunnelAction(native.ActionEncap, a.Tunnel))
-		case spec.ActionTunnelDecap:
-			out = append(out, tunnelAction(native.ActionDecap, a.Tunnel))
+		x := native.Action{}
+		if a.Tunnel != nil {
+			x = tunnelAction(a.Tunnel)
 		}
+		if v := a.VLAN; v != nil {
+			x.TPID, x.TCI = v.EtherType, uint16(v.PCP)<<13|uint16(v.DEI)<<12|v.ID
+		}
+		x.Kind = native.ActionNamed(a.Type)
+		out = append(out, x)
 	}
 	return out
 }
 
-func vlanPush(v *spec.VLAN) native.Action {
-	return native.Action{
-		Kind: native.ActionVLANPush,
-		TPID: v.EtherType,
-		TCI:  uint16(v.PCP)<<13 | uint16(v.DEI)<<12 | v.ID,
-	}
-}
-
-func tunnelAction(kind native.ActionKind, t *spec.Tunnel) native.Action {
+func tunnelAction(t *spec.Tunnel) native.Action {
 	a := native.Action{
-		Kind:     kind,
 		Tunnel:   tunnelKinds[t.Type],
 		ID:       max(t.VNI, t.TNI), // one of them is 0: the tunnel hasn't got it
 		UDPSrc:   t.UDPSrc,

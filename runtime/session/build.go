@@ -73,22 +73,26 @@ func (s *Session) build(plan corePlan) error {
 	return nil
 }
 
-var regionKinds = map[string]native.RegionKind{
-	spec.KindHost:       native.KindHost,
-	spec.KindHuge:       native.KindHuge,
-	spec.KindHostPinned: native.KindHostPinned,
-	spec.KindDevice:     native.KindDevice,
+var accessRights = map[string]native.Access{"local": native.AccessLocal, "rdma_read": native.AccessRead, "rdma_write": native.AccessWrite}
+
+func access(rights []string) (a native.Access) {
+	for _, r := range rights {
+		a |= accessRights[r]
+	}
+	return a
 }
 
 func (s *Session) addRegion(r *spec.MemoryRegion) error {
-	node := r.Affinity
-	if r.Declared == spec.KindDevice {
-		node = -1 // it says which GPU
+	node, gpu := r.Affinity, 0
+	if r.Kind == spec.KindDevice || r.Declared == spec.KindDevice {
+		node, gpu = -1, r.Affinity
 	}
 	n, err := s.native.AddRegion(native.RegionConf{
 		Name:     r.Name,
-		Kind:     regionKinds[r.Kind],
+		Kind:     native.RegionKindNamed(r.Kind),
 		Affinity: node,
+		GPU:      gpu,
+		Access:   access(r.Access),
 		NumBufs:  r.NumBufs,
 		BufSize:  r.BufSize,
 	})

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/daqiri/daqiri-run/native"
 )
@@ -208,10 +209,27 @@ func (b *Burst) checkPacket(seg, i int) error {
 	return nil
 }
 
+// readable returns why the CPU can't read one of these segments, a bit each.
+func (b *Burst) readable(segments uint32) error {
+	dark := b.view.Dark & segments
+	if dark == 0 {
+		return nil
+	}
+	seg, region := bits.TrailingZeros32(dark), "?"
+	if q := b.s.queueOf(b.view.Queue()); q != nil && q.spec != nil && seg < len(q.spec.MemoryRegions) {
+		region = q.spec.MemoryRegions[seg]
+	}
+	return unsupported("the %s segment of the burst's packets lies in memory region %q, which the CPU can't read; hint: the first one can "+
+		"be read, and the burst be counted, kept, sent on and freed", native.Ordinal(seg), region)
+}
+
 // Packet is the memory of a packet's segment: a lease that ends with the burst. To be read; to be written while
 // Writable says so.
 func (b *Burst) Packet(seg, i int) ([]byte, error) {
 	if err := b.checkPacket(seg, i); err != nil {
+		return nil, err
+	}
+	if err := b.readable(1 << seg); err != nil {
 		return nil, err
 	}
 	return b.view.Packet(seg, i), nil

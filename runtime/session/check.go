@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/daqiri/daqiri-run/native"
@@ -69,6 +70,15 @@ func Obstacles(cfg *spec.Config) []spec.Issue {
 	return issues
 }
 
+// Engines are the names of this version's engines.
+func Engines() []string {
+	var names []string
+	for _, e := range native.Engines() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
 // check finds everything that keeps the configuration from being opened, but for what only
 // the engines can find out.
 func check(cfg *spec.Config) []spec.Issue {
@@ -95,24 +105,24 @@ func (c *checker) region(r *spec.MemoryRegion) {
 			"hint: memory = \"host\" (--memory host) uses host memory instead", r.Kind)
 	}
 	if !r.Owned {
-		c.missing(r.Key("owned"), "memory that somebody else owns is")
+		c.fault(r.Key("owned"), "externally owned memory is not supported")
 	}
 }
 
 func (c *checker) iface(i *spec.Interface) {
-	switch engine := i.EngineName(); engine {
-	case spec.EngineLoop, spec.EngineSocket, spec.EngineXDP, spec.EngineDPDK, spec.EnginePCAP:
-	default:
+	engines := native.Engines()
+	k := slices.IndexFunc(engines, func(e native.Engine) bool { return e.Name == i.EngineName() })
+	if k < 0 {
 		at, hint := i.Key("address"), ""
 		if i.Socket() {
 			at = i.Key("socket_config")
 		} else {
 			hint = "; hint: --engine loop runs the configuration without hardware"
 		}
-		c.fault(at, "engine %s is not in this version%s", engine, hint)
+		c.fault(at, "engine %s is not in this version%s", i.EngineName(), hint)
 		return
 	}
-	if c.cfg.Loopback.Clock == "virtual" && i.EngineName() != spec.EngineLoop && i.EngineName() != spec.EnginePCAP {
+	if c.cfg.Loopback.Clock == "virtual" && !engines[k].VirtualClock {
 		at := i.Key("socket_config")
 		if !i.Socket() {
 			at = i.Key("address")
@@ -145,9 +155,6 @@ func (c *checker) tx(i *spec.Interface, tx *spec.TX) {
 		}
 		if q.TxKernel != "" {
 			c.missing(q.Key("gpunetio"), "sending from a GPU kernel is")
-		}
-		if q.InlineData {
-			c.missing(q.Key("inline_data"), "inline data is")
 		}
 	}
 }

@@ -61,7 +61,7 @@ func (b *bench) checksums(tap *Tap, name string, at int) error {
 	if err := b.transmit(101, n, Vary{Field: field, Start: 1000, Step: 7}); err != nil {
 		return err
 	}
-	seen := map[int]bool{} // lanes of a device have no order among them
+	seen := map[int]bool{} // the queues of a device have no order among them
 	return b.receive(tap, n, func(x *Burst, i int) error {
 		p, err := x.Packet(0, i)
 		if err != nil {

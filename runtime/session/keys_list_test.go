@@ -50,6 +50,7 @@ var keysSeen = map[string]string{
 	"- is refused, or nothing serves it yet":          "RoCEConfig.TransportMode Queue.TxKernel Reorder.CyclicSequence",
 	"- is a hint that nothing follows":                "Config.MasterCore Config.LogLevel MemoryRegion.Access RX.DynamicFlowCapacity",
 	"- has no test but the scripts of stdlib/api":     "Reorder.PayloadSegment",
+	"- has no test but a script of bindings":          "Config.DrainNS",
 	"- needs a machine of several nodes":              "MemoryRegion.Affinity",
 }
 

@@ -129,7 +129,7 @@ func (st *Stage) manifestFiles() []manifestFile {
 		if f.Closed && f.Packets > 0 {
 			first, last := instant(f.FirstNS), instant(f.LastNS)
 			m.First, m.Last = &first, &last
-			if st.kind == KindBlocks {
+			if st.writer.Format.Aggregates {
 				m.FirstBatch, m.LastBatch = &f.FirstBatch, &f.LastBatch
 			}
 		}
@@ -188,13 +188,10 @@ func (st *Stage) keepManifest() {
 	}
 }
 
-// perPacket: a file for each packet, or burst.
-func (st *Stage) perPacket() bool { return st.kind == KindRaw && st.writer.Per != PerFile }
-
 // wholeFile: one file in each folder, which takes the place of what had its name.
 func (st *Stage) wholeFile() bool {
 	o := st.writer
-	return st.kind != KindBlocks && !st.perPacket() && o.Rotate == Rotation{} && !o.Append
+	return !o.Format.Aggregates && !o.Format.Each && o.Rotate == Rotation{} && !o.Append
 }
 
 // Replaces says of each writer which files of an earlier run a start will replace.
@@ -204,20 +201,21 @@ func (s *Session) Replaces() (texts []string) {
 	}
 	defer s.leave()
 	for _, st := range s.stages {
-		if !st.writes() || !st.perPacket() && !st.wholeFile() {
+		if !st.writes() || !st.writer.Format.Each && !st.wholeFile() {
 			continue
 		}
-		what, hint := "", "a folder or prefix of its own"
+		f := &st.writer.Format
+		first, what, hint := st.writer.Prefix+f.Suffix, "", "a folder or prefix of its own"
 		switch {
-		case st.perPacket():
-			what = " and those after it"
-		case st.kind == KindPcap:
+		case f.Each:
+			first, what = st.writer.Prefix+"_0"+f.Suffix, " and those after it"
+		case f.Takes("append"):
 			hint = "append, rotate, or " + hint
 		default:
 			hint = "rotate, or " + hint
 		}
 		for _, dir := range st.writer.Dirs {
-			path := filepath.Join(dir, st.writer.Prefix+st.firstSuffix())
+			path := filepath.Join(dir, first)
 			if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
 				texts = append(texts, fmt.Sprintf("writer %s: %s of an earlier run%s will be replaced; hint: %s", st.name, path, what, hint))
 				break
@@ -227,35 +225,22 @@ func (s *Session) Replaces() (texts []string) {
 	return texts
 }
 
-// firstSuffix is what the name of the first file has behind the prefix, where nothing is rotated.
-func (st *Stage) firstSuffix() string {
-	switch {
-	case st.perPacket():
-		return "_0"
-	case st.kind == KindRaw:
-		return ".raw"
-	case st.writer.PcapNG:
-		return ".pcapng"
-	}
-	return ".pcap"
-}
-
 func (st *Stage) manifestWriter(l *stats.Ledger) manifestWriter {
 	o := st.writer
 	w := manifestWriter{Name: st.name, Kind: st.kind, Dirs: o.Dirs, Prefix: o.Prefix, Policy: o.Policy.String(),
 		Snaplen: o.Snaplen, Append: o.Append, Text: o.Text, DataOffset: o.PacketDataOffset,
 		RotateBytes: o.Rotate.Bytes, RotatePackets: o.Rotate.Packets, RotateSeconds: float64(o.Rotate.After) / 1e9,
 		Quota: o.Quota, DeleteOldest: o.DeleteOldest}
-	if st.kind == KindPcap {
-		w.Format, w.Precision = "pcap", "ns"
-		if o.PcapNG {
-			w.Format = "pcapng"
-		}
+	if o.Format.Takes("format") {
+		w.Format = o.Format.Choice
+	}
+	if o.Format.Takes("precision") {
+		w.Precision = "ns"
 		if o.Micro {
 			w.Precision = "us"
 		}
 	}
-	if st.perPacket() {
+	if o.Format.Each {
 		w.Naming = "DIR/PREFIX_INDEX"
 		for i := range l.Lines {
 			if x := &l.Lines[i]; x.Kind == stats.Writer && x.Name == st.name {

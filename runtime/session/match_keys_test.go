@@ -9,7 +9,7 @@ import (
 )
 
 // Keys of a match, from the configuration to the packet: a frame as the key says is taken, one that differs in it alone is
-// not. What tables make of them is in tests/native/flow_keys_test.c.
+// not. What tables make of them is in tests/native/packet/flow_keys_test.c.
 
 // A matchKey is a match, a frame for it, and frames that differ from that in one key.
 type matchKey struct {

@@ -17,7 +17,7 @@ type HostPlan struct {
 func Plan(cfg *spec.Config) *HostPlan {
 	p := spec.Inspect(cfg)
 	for k := range p.MemoryRegions {
-		p.MemoryRegions[k].StrideBytes = stride(cfg, cfg.MemoryRegions[k].BufSize)
+		p.MemoryRegions[k].StrideBytes = stride(cfg, cfg.MemoryRegions[k])
 	}
 	plan := &HostPlan{Plan: p, PTPClocks: PTPClocks()}
 	for _, issue := range Obstacles(cfg) {
@@ -26,9 +26,9 @@ func Plan(cfg *spec.Config) *HostPlan {
 	return plan
 }
 
-func stride(cfg *spec.Config, bufSize int) (most int) {
+func stride(cfg *spec.Config, r *spec.MemoryRegion) (most int) {
 	for _, i := range cfg.Interfaces {
-		n := native.Stride(bufSize, i.EngineName())
+		n := native.Stride(r.BufSize, cfg.Queued(r.Name), i.EngineName())
 		if n == 0 {
 			return 0
 		}

@@ -136,6 +136,20 @@ func (q *Queue) Tap(t *task.Task, target any, o TapOptions) (*Tap, error) {
 	return tap, nil
 }
 
+// Waiting is how many packets of a transmit queue have not left yet: those given to it, and the rest of a transmission;
+// endless: that has no end.
+func (q *Queue) Waiting() (n uint64, endless bool, err error) {
+	if err := q.i.s.enter(); err != nil {
+		return 0, false, err
+	}
+	defer q.i.s.leave()
+	if q.rx {
+		return 0, false, q.named(invalid("only a transmit queue sends"))
+	}
+	n, endless = q.native.Waiting()
+	return n, endless, nil
+}
+
 // Flush discards what waits in a receive queue, counted as flushed, and returns the number
 // of packets.
 func (q *Queue) Flush() (int64, error) {
@@ -183,10 +197,18 @@ func (q *Queue) Send(b *Burst) error {
 		if errors.Is(err, ErrNoSpace) {
 			return err // expected, and often: no words
 		}
-		return q.named(err)
+		return q.unsent(b, err)
 	}
 	b.release("was sent")
 	return nil
+}
+
+// unsent says why the engine didn't take the burst.
+func (q *Queue) unsent(b *Burst, err error) error {
+	if errors.Is(err, ErrNotSupported) && b.view.Dark != 0 {
+		err = b.readable(b.view.Dark)
+	}
+	return q.named(err)
 }
 
 // mayTake returns why the queue can't send a burst.

@@ -45,7 +45,7 @@ type ReorderOptions struct {
 // SourcePeer is the value of ReorderOptions.Source that takes the peer's address, of packets of sockets, as their source.
 const SourcePeer = "peer"
 
-// DataTypes converts the elements of payloads: int4, int8, int16 or int32 become fp16, bf16, fp32, fp64, int32 or int8.
+// DataTypes converts the elements of payloads, of one of spec.InputTypes, to one of spec.OutputTypes.
 // SlotBytes, PacketBytes and Offset are bytes of input.
 type DataTypes struct {
 	Input, Output string

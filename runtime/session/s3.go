@@ -11,8 +11,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/s3"
 )
 
-// outletDepth is how many bursts may wait to be copied into staging memory.
-const outletDepth = 256
+// uploadDepth is how many bursts may wait to be copied into staging memory.
+const uploadDepth = 256
 
 // S3Options describes the objects of a writer.
 type S3Options struct {
@@ -34,11 +34,15 @@ type uploader struct {
 	over      chan struct{} // closed when all is told of
 	once      sync.Once
 	cut       [native.MaxSegs][]byte
+
+	mu    sync.Mutex
+	ended bool
+	ends  []native.Op // that end with the last upload
 }
 
 // handed is a burst that a task handed over.
 type handed struct {
-	op    *s3.Op
+	op    *upload
 	names WriteNames
 }
 
@@ -57,7 +61,7 @@ func (s *Session) WriteS3(name string, o S3Options) (*Stage, error) {
 		}
 	}
 	st, err := s.stage(name, KindS3, "", func(n string) (native.Stage, error) {
-		st, err := s.native.AddOutlet(n, outletDepth, o.Policy)
+		st, err := s.native.AddExternalWriter(n, uploadDepth, o.Policy)
 		u.st, u.name = st, n
 		s.stores.Store(n, true)
 		return st, err
@@ -83,7 +87,8 @@ func (u *uploader) check(name string) error {
 
 // take copies bursts into objects until the outlet's end, and waits for their uploads.
 func (u *uploader) take() {
-	defer close(u.over)
+	defer close(u.over) // after it the outlet may be gone
+	defer u.tell()
 	var v native.View
 	for {
 		b, tag, ok := u.st.Take(&v)
@@ -140,22 +145,56 @@ func (u *uploader) end() {
 	})
 }
 
-// EndUploads has a writer of objects take no more and upload what it has; the channel is closed when that is over.
-func (st *Stage) EndUploads() <-chan struct{} {
-	go st.s3.end()
-	return st.s3.over
+// EndUploads has a writer of objects take no more and upload what it has: the operation ends when that is over.
+func (st *Stage) EndUploads() (*Op, error) {
+	op, err := native.NewOp(1)
+	if err != nil {
+		return nil, err
+	}
+	u := st.s3
+	u.mu.Lock()
+	if u.ended {
+		op.OK(1, 0)
+	} else {
+		u.Busy(1) // virtual time stands still
+		u.ends = append(u.ends, op)
+	}
+	u.mu.Unlock()
+	go u.end()
+	return newOp("writer "+st.name, op), nil
 }
 
+// tell ends the operations that wait for the end.
+func (u *uploader) tell() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ended = true
+	for _, op := range u.ends {
+		op.OK(1, 0)
+		u.Busy(-1)
+	}
+}
+
+// upload is what the uploads tell of the packets of a burst.
+type upload struct{ native.Op }
+
+// Lost counts packets that will be in no object.
+func (u *upload) Lost(n int, err error) { u.Op.Lost(n, err.Error()) }
+
 // give is Stage.Write of an outlet.
-func (u *uploader) give(b *Burst, names *WriteNames) (*s3.Op, error) {
-	h := &handed{op: s3.NewOp(int(b.view.N))}
+func (u *uploader) give(b *Burst, names *WriteNames) (op native.Op, err error) {
+	if names != nil && names.Comment != "" {
+		return op, ErrInvalid
+	}
+	if op, err = native.NewOp(int(b.view.N)); err != nil {
+		return op, err
+	}
+	h := &handed{op: &upload{op}}
 	if names != nil {
-		if h.names = *names; names.Comment != "" {
-			return nil, ErrInvalid
-		}
+		h.names = *names
 	}
 	if b.view.N == 0 {
-		return h.op, nil
+		return op, nil
 	}
 	tag := u.tags.Add(1)
 	if tag == 0 {
@@ -164,9 +203,11 @@ func (u *uploader) give(b *Burst, names *WriteNames) (*s3.Op, error) {
 	u.ops.Store(tag, h)
 	if err := u.st.Give(b.native, tag); err != nil {
 		u.ops.Delete(tag)
-		return nil, err
+		op.Lost(int(b.view.N), err.Error()) // the work's share
+		op.Free()
+		return op, err
 	}
-	return h.op, nil
+	return op, nil
 }
 
 // Uploaded counts an object.

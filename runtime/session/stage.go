@@ -28,16 +28,13 @@ func ParsePolicy(text string) (Policy, error) {
 	return Drop, fmt.Errorf("policy %q: it is \"drop\" or \"wait\"", text)
 }
 
-// Kinds of stage.
+// Kinds of stage, beside those of writers of files (Format).
 const (
 	KindFilter  = "filter"
 	KindCount   = "count"
 	KindSample  = "sample"
 	KindForward = "forward"
 	KindTap     = "tap"
-	KindPcap    = "pcap"
-	KindRaw     = "raw"
-	KindBlocks  = "blocks"
 	KindS3      = "s3"
 )
 

@@ -24,6 +24,10 @@ func invalid(format string, args ...any) error {
 	return &native.Error{Object: fmt.Sprintf(format, args...), Code: ErrInvalid}
 }
 
+func unsupported(format string, args ...any) error {
+	return &native.Error{Object: fmt.Sprintf(format, args...), Code: ErrNotSupported}
+}
+
 // within puts the object at fault in front of an error, unless its words begin with it already.
 func within(object string, err error) error {
 	if err == nil || strings.HasPrefix(err.Error(), object+": ") {
@@ -53,15 +57,4 @@ func StatusName(err error) string {
 func IsStatus(err error) bool {
 	code, ok := err.(native.Err)
 	return ok && code.Errno() == 0
-}
-
-// ReasonText says what to do about packets that were dropped for a reason, as the ledger
-// names it; empty when there is no such reason.
-func ReasonText(name string) string {
-	for i := range native.Reasons {
-		if native.ReasonName(i) == name {
-			return native.ReasonText(i)
-		}
-	}
-	return ""
 }

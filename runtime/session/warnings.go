@@ -29,7 +29,7 @@ func (s *Session) warnings() (found []string) {
 		sources := s.sourcesOf(st)
 		taken := slices.ContainsFunc(s.pipes, func(p *Pipe) bool { return slices.Contains(p.sources, st.out) })
 		if len(sources) > 0 && !taken {
-			found = append(found, fmt.Sprintf("reorder %s: nobody takes its aggregates, so they are dropped (no_consumer): "+
+			found = append(found, fmt.Sprintf("reorder %s: its aggregates have no consumer and will be dropped (no_consumer): "+
 				"hint: put something behind it in the pipe, or use on_burst or get_burst", st.name))
 		}
 		for _, q := range sources {

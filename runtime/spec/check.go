@@ -180,7 +180,7 @@ func (p *parser) checkQueues(c *Config, i *Interface, s side, used map[string]bo
 			used[name] = true
 			room += r.BufSize
 			if i.engine == EngineSocket && r.Kind == KindDevice {
-				p.errorf(q.regionAt[n], "region %q is device memory: tcp and udp need host, host_pinned or huge", name)
+				p.errorf(q.regionAt[n], "region %q is device memory: tcp and udp need %s", name, joinOr(kindsFor("cpu")))
 			}
 		}
 		if f := i.framing(); f != nil && s.name == "rx" && known && room > 0 && f.Fixed > room {

@@ -30,12 +30,6 @@ func (p *parser) checkReorder(c *Config, i *Interface, used map[string]bool) {
 	}
 }
 
-// reorderKinds are the kinds of memory that each type of reorder can read and write.
-var reorderKinds = map[string][]string{
-	"gpu": {KindDevice, KindHostPinned},
-	"cpu": {KindHost, KindHostPinned, KindHuge},
-}
-
 func (p *parser) reorderRegion(c *Config, r *Reorder, used map[string]bool) *MemoryRegion {
 	if r.MemoryRegion == "" {
 		return nil
@@ -51,8 +45,8 @@ func (p *parser) reorderRegion(c *Config, r *Reorder, used map[string]bool) *Mem
 }
 
 func (p *parser) reorderKind(r *Reorder, at Source, m *MemoryRegion) {
-	kinds := reorderKinds[r.ReorderType]
-	if kinds != nil && contains(regionKinds, m.declaredKind()) && !contains(kinds, m.declaredKind()) {
+	kinds := kindsFor(r.ReorderType)
+	if len(kinds) > 0 && contains(regionSection.key("kind").Choices, m.declaredKind()) && !contains(kinds, m.declaredKind()) {
 		p.errorf(at, "reorder_type %s cannot use region %q of kind %s (%s)", r.ReorderType, m.Name, m.declaredKind(), joinOr(kinds))
 	}
 }

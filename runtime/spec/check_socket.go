@@ -32,7 +32,7 @@ func (p *parser) checkSocket(i *Interface) {
 		p.errorf(s.Remote.Source, "a remote address needs a port")
 	}
 	if s.Mode == "server" && s.Scheme() == SchemeTCP && s.Remote != nil {
-		p.warnf(s.Remote.Source, "has no effect on a tcp server")
+		p.warnf(s.Remote.Source, "%s", socketSection.key("remote_addr").NoEffect)
 	}
 	if s.Framing != nil && (s.Scheme() == SchemeUDP || roce) {
 		p.errorf(s.Framing.Source, "belongs to tcp:// endpoints: udp and roce keep message boundaries")

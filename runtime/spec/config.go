@@ -15,7 +15,20 @@ const (
 	KindDevice     = "device"
 	KindHostPinned = "host_pinned"
 	KindHost       = "host"
+	KindDark       = "dark" // for tests
 )
+
+// regionKinds is a row for each: what it is, and who reads and writes it, as reorder_type says it.
+var regionKinds = []struct {
+	name, words string
+	by          []string
+}{
+	{KindHost, "small pages", []string{"cpu"}},
+	{KindHuge, "pages of 2 MiB while free ones last, else small ones, as the report says", []string{"cpu"}},
+	{KindHostPinned, "memory that a GPU reads too, which can't be opened in this version", []string{"cpu", "gpu"}},
+	{KindDevice, "a GPU's memory, which can't be opened in this version", []string{"gpu"}},
+	{KindDark, "for tests: host memory that the CPU can't read where packets lie, for segments behind the first of engine loop", nil},
+}
 
 // Values of poll_mode.
 const (
@@ -33,6 +46,7 @@ type Config struct {
 	Engine        string // the file's engine key; see Interface.EngineName for what serves
 	MasterCore    int
 	LogLevel      string
+	DrainNS       int64 // how long the end goes on sending, ns
 	Debug         bool
 	Loopback      Loopback
 	TxMetaBuffers int

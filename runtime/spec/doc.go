@@ -9,7 +9,9 @@
 //
 // It is the reference's schema, version 1, below daqiri: cfg: or as a bare map. Beside
 // daqiri:, a file may hold sections of its own (bench_rx and so on); they land in
-// Config.Extra unchecked. A bare map has no room for such sections.
+// Config.Extra unchecked. A bare map has no room for such sections. What each key takes
+// and does is said once, in the rows of keys_*.go, from which the parser, the reference
+// (Places) and the JSON Schema take it.
 //
 // Keys of ours:
 //   - stream_type: mixed lifts the check of stream_type against each interface

@@ -18,8 +18,8 @@ const (
 	EngineGPUNetIO = "gpunetio"
 )
 
-// interfaceEngines are the values of an interface's engine key.
-var interfaceEngines = []string{EngineLoop, EngineSocket, EngineXDP, EngineDPDK, EngineRDMA, EnginePCAP}
+// InterfaceEngines are the values of an interface's engine key, and of the option Engine.
+var InterfaceEngines = []string{EngineLoop, EngineSocket, EngineXDP, EngineDPDK, EngineRDMA, EnginePCAP}
 
 var (
 	pciAddress = regexp.MustCompile(`^([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]$`)
@@ -31,9 +31,9 @@ var (
 // engine key, the address.
 func (p *parser) chooseEngines(c *Config) {
 	forced := p.opts.Engine
-	if forced != "" && !contains(interfaceEngines, forced) {
+	if forced != "" && !contains(InterfaceEngines, forced) {
 		p.errorf(Source{Pos: Pos{File: "--engine " + forced}}, "not one of %s%s",
-			strings.Join(interfaceEngines, ", "), didYouMean(forced, interfaceEngines))
+			strings.Join(InterfaceEngines, ", "), didYouMean(forced, InterfaceEngines))
 		return
 	}
 	if c.Engine == "ibverbs" && c.StreamType == StreamRaw && forced == "" && c.Loopback.Mode != "sw" {

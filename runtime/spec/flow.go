@@ -221,8 +221,3 @@ type DataTypes struct {
 	OutputType string `json:"output_type"`
 	Endianness string `json:"endianness"` // of the input: host or network
 }
-
-// elementBits is the width of each element type.
-var elementBits = map[string]int{
-	"int4": 4, "int8": 8, "int16": 16, "int32": 32, "fp16": 16, "bf16": 16, "fp32": 32, "fp64": 64,
-}

@@ -1,5 +1,7 @@
 package spec
 
+import "slices"
+
 // Plan is the resolved configuration as daqiri-run inspect prints it: defaults filled in,
 // engines chosen. Its JSON has a stable order.
 type Plan struct {
@@ -8,6 +10,7 @@ type Plan struct {
 	StreamType    string          `json:"stream_type"`
 	MasterCore    int             `json:"master_core"`
 	LogLevel      string          `json:"log_level"`
+	DrainNS       int64           `json:"drain_ns"`
 	Loopback      *Loopback       `json:"loopback,omitempty"`
 	TxMetaBuffers int             `json:"tx_meta_buffers"`
 	RxMetaBuffers int             `json:"rx_meta_buffers"`
@@ -40,7 +43,7 @@ type PlanInterface struct {
 func Inspect(c *Config) *Plan {
 	p := &Plan{
 		Source: c.File, Version: c.Version, StreamType: c.StreamType,
-		MasterCore: c.MasterCore, LogLevel: c.LogLevel,
+		MasterCore: c.MasterCore, LogLevel: c.LogLevel, DrainNS: c.DrainNS,
 		TxMetaBuffers: c.TxMetaBuffers, RxMetaBuffers: c.RxMetaBuffers,
 		Sections: sortedKeys(c.Extra),
 	}
@@ -57,6 +60,18 @@ func Inspect(c *Config) *Plan {
 		})
 	}
 	return p
+}
+
+// Queued reports whether some queue names the region.
+func (c *Config) Queued(region string) bool {
+	for _, i := range c.Interfaces {
+		for _, s := range i.sides() {
+			if slices.ContainsFunc(s.queues, func(q *Queue) bool { return contains(q.MemoryRegions, region) }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // users lists the queues and reorder configs that name a region, as rx_port.rx.rx_q_0.

@@ -2,6 +2,8 @@ package spec
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/daqiri/daqiri-run/runtime/suggest"
@@ -25,34 +27,39 @@ func (p *parser) warnf(at Source, format string, args ...any) {
 	p.warnings = append(p.warnings, at.Errorf(format, args...))
 }
 
-// object reads the keys of one map. A key that a getter asks for is known; end reports
-// all others, and the required ones that were absent.
+// object reads the keys of one map. The keys of its section are known; end reports all others, and the required ones that a
+// getter asked for and that were absent.
 type object struct {
 	Source
 	p       *parser
 	n       *node
-	known   []string
+	sec     *Section
+	waived  []string // required elsewhere, and not here
+	refused []string // of the section, and not in place here
 	missing []string
+	asked   []string // for by a getter
 }
 
-// value is a node and the place where its faults are reported: its key in a map, itself
+// value is a node, the row that says what it may be, and the place where its faults are reported: its key in a map, itself
 // in a list.
 type value struct {
 	Source
-	n *node
+	n   *node
+	key *Key
 }
 
 // object starts to read a map. What is no map is reported once and read as if every key
 // were absent.
 func (p *parser) object(v value) *object {
+	o := &object{Source: v.Source, p: p, sec: v.key.Map}
 	switch v.n.kind {
 	case kindTable, kindEmpty:
-		return &object{Source: v.n.source(v.Pos, v.Path), p: p, n: v.n}
+		o.Source, o.n = v.n.source(v.Pos, v.Path), v.n
 	case kindBroken:
 	default:
 		p.errorf(v.Source, "%s where a map is expected", v.n.describe())
 	}
-	return &object{Source: v.Source, p: p}
+	return o
 }
 
 // ok is false when there was no map to read.
@@ -60,33 +67,60 @@ func (o *object) ok() bool { return o.n != nil }
 
 // lookup returns a key's value. A key without a value counts as absent for maps and lists
 // only, so the caller decides.
-func (o *object) lookup(key string) (value, bool) {
-	o.known = append(o.known, key)
+func (o *object) lookup(name string) (value, bool) {
+	k := o.sec.key(name)
 	if o.n == nil {
 		return value{}, false
 	}
-	f := o.n.field(key)
+	f := o.n.field(name)
 	if f == nil {
 		return value{}, false
 	}
-	return value{Source: Source{Pos: f.pos, Path: joinPath(o.Path, key)}, n: f.val}, true
+	return value{Source: Source{Pos: f.pos, Path: joinPath(o.Path, name)}, n: f.val, key: k}, true
 }
 
-// required is lookup for a key that must be there.
-func (o *object) required(key string) (value, bool) {
-	v, ok := o.lookup(key)
-	if !ok && o.n != nil {
-		o.missing = append(o.missing, key)
+// waive makes keys optional that are required of other objects of the section.
+func (o *object) waive(names ...string) { o.waived = append(o.waived, names...) }
+
+// find is lookup for a getter of keys of these types. It notes that a required key is absent.
+func (o *object) find(name string, types ...keyType) (value, *Key, bool) {
+	k := o.sec.key(name)
+	if !slices.Contains(types, k.Type) {
+		panic(fmt.Sprintf("spec: %s of %s is read as %s and is %s", name, o.sec.Name, types[0], k.Type))
 	}
-	return v, ok
+	o.asked = append(o.asked, name)
+	v, ok := o.lookup(name)
+	if !ok && o.n != nil && k.Required && !contains(o.waived, name) {
+		o.missing = append(o.missing, name)
+	}
+	return v, k, ok
 }
 
-// find is required when no default is given and lookup otherwise.
-func (o *object) find(key string, optional bool) (value, bool) {
-	if optional {
-		return o.lookup(key)
+// fill reads the keys that have a value, or are a list of choices, into the fields of *x of the same name in JSON: those that
+// no getter asked for and that are not refused.
+func (o *object) fill(x any) {
+	s := reflect.ValueOf(x).Elem()
+	for i := range s.NumField() {
+		name, _, _ := strings.Cut(s.Type().Field(i).Tag.Get("json"), ",")
+		k := o.sec.index[name]
+		if k == nil || contains(o.asked, name) || contains(o.refused, name) {
+			continue
+		}
+		switch f := s.Field(i); {
+		case k.Type == typeInteger:
+			f.SetInt(integer[int64](o, name))
+		case k.Type == typeBoolean:
+			f.SetBool(o.boolean(name))
+		case k.Type == typeFilled:
+			f.SetString(o.name(name))
+		case k.Type == typeText:
+			f.SetString(o.text(name))
+		case k.Type == typeChoice:
+			f.SetString(o.choice(name))
+		case k.Type == typeList && k.Items == typeChoice:
+			f.Set(reflect.ValueOf(o.choices(name)))
+		}
 	}
-	return o.required(key)
 }
 
 // end reports unknown and missing keys. A missing key that an unknown one was probably
@@ -96,14 +130,12 @@ func (o *object) end() {
 		return
 	}
 	var absent []string
-	for _, k := range o.known {
-		if o.n.field(k) == nil {
-			absent = append(absent, k)
-		}
-	}
 	for _, f := range o.n.fields {
-		if contains(o.known, f.name) {
+		if o.sec.index[f.name] != nil || contains(o.refused, f.name) {
 			continue
+		}
+		if absent == nil {
+			absent = o.absent()
 		}
 		guess := suggest.Nearest(f.name, absent)
 		tail := ""
@@ -123,18 +155,29 @@ func (o *object) end() {
 	}
 }
 
+// absent lists the keys that could stand here and don't.
+func (o *object) absent() []string {
+	list := []string{}
+	for _, name := range o.sec.Names() {
+		if o.n.field(name) == nil && !contains(o.refused, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
 // child reads a key that holds a map; the object is not ok when there is none.
-func (o *object) child(key string, optional bool) *object {
-	v, ok := o.find(key, optional)
+func (o *object) child(name string) *object {
+	v, k, ok := o.find(name, typeMap)
 	if !ok {
-		return &object{p: o.p, Source: o.Key(key)}
+		return &object{p: o.p, Source: o.Key(name), sec: k.Map}
 	}
 	return o.p.object(v)
 }
 
 // list reads a key that holds a list. A key without a value is an empty list.
-func (o *object) list(key string, optional bool) []value {
-	v, ok := o.find(key, optional)
+func (o *object) list(name string) []value {
+	v, k, ok := o.find(name, typeList)
 	if !ok {
 		return nil
 	}
@@ -148,7 +191,7 @@ func (o *object) list(key string, optional bool) []value {
 	}
 	items := make([]value, len(v.n.items))
 	for i, n := range v.n.items {
-		items[i] = value{Source{Pos: n.pos, Path: v.index(i)}, n}
+		items[i] = value{Source{Pos: n.pos, Path: v.index(i)}, n, k}
 	}
 	return items
 }
@@ -159,17 +202,19 @@ func (o *object) empty(key string) bool {
 	return n != nil && (n.kind == kindNull || n.kind == kindEmpty || n.kind == kindList && len(n.items) == 0)
 }
 
-// refuse reports a key that has no place here, if it was written.
-func (o *object) refuse(key, why string) {
-	if o.n != nil && o.n.field(key) != nil {
-		o.known = append(o.known, key)
-		o.p.errorf(o.Key(key), "%s", why)
+// refuse reports keys that have no place here, if they were written.
+func (o *object) refuse(why string, names ...string) {
+	o.refused = append(o.refused, names...)
+	for _, name := range names {
+		if o.n != nil && o.n.field(name) != nil {
+			o.p.errorf(o.Key(name), "%s", why)
+		}
 	}
 }
 
 // effectless warns when a key was written that does nothing.
-func (o *object) effectless(key, why string) {
-	if o.Has(key) {
-		o.p.warnf(o.Key(key), "has no effect%s", why)
+func (o *object) effectless(name string) {
+	if k := o.sec.key(name); o.Has(name) {
+		o.p.warnf(o.Key(name), "%s", k.NoEffect)
 	}
 }

@@ -70,7 +70,7 @@ func (p *parser) override(root, cfg *node, o Override) {
 		return
 	}
 	n := cfg
-	if first := segs[0].word; !contains(configKeys, first) && root != cfg && root.get(first) != nil {
+	if first := segs[0].word; configSection.index[first] == nil && root != cfg && root.get(first) != nil {
 		n = root // a section that is not ours
 	}
 	for i, s := range segs {

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -144,7 +145,7 @@ interfaces:
 		{"socket forced to loop", endpoint("roce://10.0.0.1:1", ""), "loop", "", "sockets cannot run on the loop engine"},
 		{"socket with loopback", endpoint("roce://10.0.0.1:1", "loopback: sw"), "", "", "sockets cannot run on the loop engine"},
 		{"raw forced to socket", raw("eth0", ""), "socket", "", "serves endpoints"},
-		{"unknown forced engine", raw("eth0", ""), "lop", "", `--engine lop: not one of loop, socket, xdp, dpdk, rdma, pcap; did you mean "loop"?`},
+		{"unknown forced engine", raw("eth0", ""), "lop", "", "--engine lop: not one of " + strings.Join(InterfaceEngines, ", ") + `; did you mean "loop"?`},
 		{"IP address", raw("10.0.0.1", ""), "", "", "is an IP address"},
 		{"Ethernet address", raw(`"02:00:00:00:00:01"`, ""), "", "", "is an Ethernet address"},
 		{"URI as address", raw("udp://10.0.0.1:5", ""), "", "", "belongs into socket_config"},

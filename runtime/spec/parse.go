@@ -98,17 +98,17 @@ func (p *parser) root(n *node) (value, bool) {
 		return value{}, false
 	}
 	if n.get("daqiri") != nil {
-		outer := object{Source: n.source(n.pos, ""), p: p, n: n}
-		d := outer.child("daqiri", false)
-		v, ok := d.required("cfg")
+		outer := object{Source: n.source(n.pos, ""), p: p, n: n, sec: documentSection}
+		d := outer.child("daqiri")
+		v, _, ok := d.find("cfg", typeMap)
 		d.end()
 		ok = ok && p.object(v).ok()
 		v.Path = "" // paths start at the configuration
 		return v, ok
 	}
-	for _, k := range configKeys {
+	for _, k := range configSection.Names() {
 		if n.get(k) != nil {
-			return value{at, n}, true
+			return value{at, n, daqiriSection.key("cfg")}, true
 		}
 	}
 	for _, f := range n.fields {

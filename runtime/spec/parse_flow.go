@@ -1,27 +1,12 @@
 package spec
 
-const (
-	max24 = 1<<24 - 1
-
-	defaultTTL         = 64
-	defaultVXLANPort   = 4789
-	defaultGREProtocol = 0x0800 // IPv4
-	defaultVLANType    = 0x8100
-	maxActions         = 7
-)
-
-var (
-	rxActions = []string{ActionQueue, ActionVLANPop, ActionTunnelDecap}
-	txActions = []string{ActionVLANPush, ActionTunnelEncap}
-)
-
 func (p *parser) flow(v value, tx bool) *Flow {
 	o := p.object(v)
 	f := &Flow{Source: o.Source}
 	f.Name = o.name("name")
-	f.ID = integer[uint32](o, "id", 0, maxU32)
+	f.ID = integer[uint32](o, "id")
 	p.flowActions(o, f, tx)
-	if m := o.child("match", true); m.ok() {
+	if m := o.child("match"); m.ok() {
 		f.Match = p.match(m, tx)
 	}
 	o.end()
@@ -31,7 +16,7 @@ func (p *parser) flow(v value, tx bool) *Flow {
 // flowActions reads action or actions.
 func (p *parser) flowActions(o *object, f *Flow, tx bool) {
 	single, hasAction := o.lookup("action")
-	list := o.list("actions", true)
+	list := o.list("actions")
 	switch {
 	case hasAction && o.Has("actions"):
 		p.errorf(o.Key("actions"), "stands beside action: keep one of them")
@@ -66,7 +51,7 @@ func (p *parser) actionOrder(f *Flow, at Source, tx bool) {
 			p.errorf(a.Source, "queue must be the last action")
 		}
 	}
-	if last := f.Actions[n-1]; last.Type != ActionQueue && contains(rxActions, last.Type) {
+	if last := f.Actions[n-1]; last.Type != ActionQueue && rxActionSection.variant(last.Type) != nil {
 		p.errorf(at, "a receive flow must end with type: queue")
 	}
 }
@@ -74,20 +59,23 @@ func (p *parser) actionOrder(f *Flow, at Source, tx bool) {
 func (p *parser) action(v value, tx bool) *Action {
 	o := p.object(v)
 	a := &Action{Source: o.Source}
-	here, there, side := rxActions, txActions, "a transmit"
+	there, side := txActionSection, "a transmit"
 	if tx {
-		here, there, side = txActions, rxActions, "a receive"
+		there, side = rxActionSection, "a receive"
 	}
-	t, ok := o.required("type")
+	t, _, ok := o.find("type", typeChoice)
 	if !ok {
 		o.end()
 		return a
 	}
-	if contains(there, t.n.text) {
+	if there.variant(t.n.text) != nil {
 		p.errorf(t.Source, "%s belongs to %s flow", t.n.text, side)
 		return a
 	}
-	a.Type = p.choice(t, here)
+	if a.Type = p.choice(t); a.Type == "" || o.sec.variant(a.Type) == nil {
+		return a
+	}
+	o.sec = o.sec.variant(a.Type)
 	switch a.Type {
 	case ActionQueue:
 		p.queueIDs(o, a)
@@ -95,9 +83,6 @@ func (p *parser) action(v value, tx bool) *Action {
 		a.VLAN = p.vlan(o)
 	case ActionTunnelEncap, ActionTunnelDecap:
 		a.Tunnel = p.tunnel(o, a.Type == ActionTunnelDecap)
-	case ActionVLANPop:
-	default:
-		return a
 	}
 	o.end()
 	return a
@@ -106,13 +91,13 @@ func (p *parser) action(v value, tx bool) *Action {
 // queueIDs reads id or ids.
 func (p *parser) queueIDs(o *object, a *Action) {
 	single, ok := o.lookup("id")
-	list := o.list("ids", true)
+	list := o.list("ids")
 	if ok {
 		list = append(list, single)
 	}
 	twice := p.unique("queue")
 	for _, v := range list {
-		if i, ok := p.integer(v, 0, maxU16); ok {
+		if i, ok := p.integer(v); ok {
 			twice.add(v.Source, i)
 			a.Queues = append(a.Queues, int(i))
 			a.queueAt = append(a.queueAt, v.Source)

@@ -11,26 +11,26 @@ func (p *parser) match(o *object, tx bool) Match {
 	m := Match{Source: o.Source}
 	m.UDPSrc, m.UDPDst = o.ports("udp_src"), o.ports("udp_dst")
 	m.TCPSrc, m.TCPDst = o.ports("tcp_src"), o.ports("tcp_dst")
-	m.IPv4Src, m.IPv4Dst = o.prefix("ipv4_src", v4), o.prefix("ipv4_dst", v4)
-	m.IPv6Src, m.IPv6Dst = o.prefix("ipv6_src", v6), o.prefix("ipv6_dst", v6)
-	m.VLANID = optional[uint16](o, "vlan_id", 0, 4095)
-	m.EtherType = optional[uint16](o, "ethertype", 1, maxU16)
-	if m.IPv4Len = optional[uint16](o, "ipv4_len", 0, maxU16); m.IPv4Len != nil && o.zero("ipv4_len") {
+	m.IPv4Src, m.IPv4Dst = o.prefix("ipv4_src"), o.prefix("ipv4_dst")
+	m.IPv6Src, m.IPv6Dst = o.prefix("ipv6_src"), o.prefix("ipv6_dst")
+	m.VLANID = optional[uint16](o, "vlan_id")
+	m.EtherType = optional[uint16](o, "ethertype")
+	if o.Has("ipv4_len") && o.zero("ipv4_len") {
 		p.errorf(o.Key("ipv4_len"), "0 is outside 1..65535 (leave the key out to match any length)")
+	} else {
+		m.IPv4Len = optional[uint16](o, "ipv4_len")
 	}
-	if e := o.child("ethernet", true); e.ok() {
+	if e := o.child("ethernet"); e.ok() {
 		m.Ethernet = p.ethernet(e)
 	}
 	if o.Has("flex_item_id") || o.Has("val") || o.Has("mask") {
 		m.Flex = &FlexMatch{
-			ItemID: integer[int](o, "flex_item_id", 0, maxU16),
-			Val:    integer[uint32](o, "val", 0, maxU32),
-			Mask:   integer[uint32](o, "mask", 0, maxU32),
+			ItemID: integer[int](o, "flex_item_id"),
+			Val:    integer[uint32](o, "val"),
+			Mask:   integer[uint32](o, "mask"),
 		}
-	} else {
-		o.known = append(o.known, "flex_item_id", "val", "mask")
 	}
-	if e := o.child("ecpri", true); e.ok() {
+	if e := o.child("ecpri"); e.ok() {
 		m.ECPRI = p.ecpri(e)
 	}
 	p.matchClasses(o, &m, tx)
@@ -59,18 +59,7 @@ func (p *parser) matchClasses(o *object, m *Match, tx bool) {
 }
 
 func (p *parser) ethernet(o *object) *EthernetMatch {
-	e := &EthernetMatch{}
-	for _, side := range []struct {
-		key string
-		mac **MAC
-	}{{"src", &e.Src}, {"dst", &e.Dst}} {
-		if o.Has(side.key) {
-			m := o.mac(side.key)
-			*side.mac = &m
-		} else {
-			o.known = append(o.known, side.key)
-		}
-	}
+	e := &EthernetMatch{Src: o.mac("src"), Dst: o.mac("dst")}
 	if e.Src == nil && e.Dst == nil && len(o.n.fields) == 0 {
 		p.errorf(o.Source, "needs src or dst")
 	}
@@ -79,8 +68,8 @@ func (p *parser) ethernet(o *object) *EthernetMatch {
 }
 
 func (p *parser) ecpri(o *object) *ECPRIMatch {
-	e := &ECPRIMatch{MsgType: optional[uint8](o, "msg_type", 0, 255)}
-	pc, rtc := optional[uint16](o, "pc_id", 0, maxU16), optional[uint16](o, "rtc_id", 0, maxU16)
+	e := &ECPRIMatch{MsgType: optional[uint8](o, "msg_type")}
+	pc, rtc := optional[uint16](o, "pc_id"), optional[uint16](o, "rtc_id")
 	e.ID = pc
 	if e.ID == nil {
 		e.ID = rtc
@@ -96,11 +85,14 @@ func (p *parser) ecpri(o *object) *ECPRIMatch {
 }
 
 // zero reports whether a key holds a plain 0.
-func (o *object) zero(key string) bool { return strings.Trim(o.n.get(key).text, "0xX") == "" }
+func (o *object) zero(key string) bool {
+	text := o.n.get(key).text
+	return strings.HasPrefix(text, "0") && strings.Trim(text, "0xX") == ""
+}
 
 // ports reads a port or a range such as 1000-1010.
-func (o *object) ports(key string) *PortRange {
-	v, ok := o.lookup(key)
+func (o *object) ports(name string) *PortRange {
+	v, _, ok := o.find(name, typePorts)
 	if !ok {
 		return nil
 	}
@@ -110,11 +102,11 @@ func (o *object) ports(key string) *PortRange {
 	}
 	lo, hi, isRange := strings.Cut(text, "-")
 	if !isRange || lo == "" {
-		if o.zero(key) {
+		if o.zero(name) {
 			o.p.errorf(v.Source, "0 is outside 1..65535 (leave the key out to match any port)")
 			return nil
 		}
-		i, _ := o.p.integer(v, 1, maxU16)
+		i, _ := o.p.integer(v)
 		return &PortRange{uint16(i), uint16(i)}
 	}
 	first, errFirst := strconv.ParseUint(strings.TrimSpace(lo), 10, 16)
@@ -134,14 +126,15 @@ type ipFamily struct {
 	bits          int
 }
 
-var (
-	v4 = ipFamily{"IPv4", "10.0.0.0/8", 32}
-	v6 = ipFamily{"IPv6", "2001:db8::/32", 128}
-)
+var families = map[keyType]ipFamily{
+	typeIPv4Prefix: {"IPv4", "10.0.0.0/8", 32},
+	typeIPv6Prefix: {"IPv6", "2001:db8::/32", 128},
+}
 
 // prefix reads an address or a prefix such as 10.0.0.0/8.
-func (o *object) prefix(key string, family ipFamily) *netip.Prefix {
-	v, ok := o.lookup(key)
+func (o *object) prefix(name string) *netip.Prefix {
+	v, k, ok := o.find(name, typeIPv4Prefix, typeIPv6Prefix)
+	family := families[k.Type]
 	if !ok {
 		return nil
 	}
@@ -166,14 +159,9 @@ func (o *object) prefix(key string, family ipFamily) *netip.Prefix {
 	return &pre
 }
 
-func (o *object) ipv4(key string) netip.Addr { return o.address(key, "IPv4", netip.Addr.Is4) }
-
-func (o *object) ipv6(key string) netip.Addr {
-	return o.address(key, "IPv6", func(a netip.Addr) bool { return a.Is6() && a.Zone() == "" })
-}
-
-func (o *object) address(key, version string, fits func(netip.Addr) bool) netip.Addr {
-	v, ok := o.required(key)
+// address reads an address of the version that the key's type is of.
+func (o *object) address(name string) netip.Addr {
+	v, k, ok := o.find(name, typeIPv4, typeIPv6)
 	if !ok {
 		return netip.Addr{}
 	}
@@ -182,24 +170,26 @@ func (o *object) address(key, version string, fits func(netip.Addr) bool) netip.
 		return netip.Addr{}
 	}
 	a, err := netip.ParseAddr(text)
-	if err != nil || !fits(a) {
-		o.p.errorf(v.Source, "%q is not an %s address", text, version)
+	if err != nil || a.Is4() != (k.Type == typeIPv4) || a.Zone() != "" {
+		o.p.errorf(v.Source, "%q is not an %s", text, k.Type)
 	}
 	return a
 }
 
-func (o *object) mac(key string) (m MAC) {
-	v, ok := o.required(key)
+// mac reads an Ethernet address; nil where the key is absent.
+func (o *object) mac(name string) *MAC {
+	v, _, ok := o.find(name, typeMAC)
 	if !ok {
-		return m
+		return nil
 	}
+	m := new(MAC)
 	text, ok := o.p.scalar(v)
 	if !ok {
 		return m
 	}
 	hw, err := net.ParseMAC(text)
 	if err != nil || len(hw) != len(m) || !strings.Contains(text, ":") {
-		o.p.errorf(v.Source, "%q is not an Ethernet address such as 02:00:00:00:00:01", text)
+		o.p.errorf(v.Source, "%q is not an %s such as 02:00:00:00:00:01", text, typeMAC)
 		return m
 	}
 	copy(m[:], hw)

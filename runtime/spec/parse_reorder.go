@@ -1,35 +1,25 @@
 package spec
 
-// Types that payloads have, and that they become.
-var (
-	InputTypes  = []string{"int4", "int8", "int16", "int32"}
-	OutputTypes = []string{"fp16", "bf16", "fp32", "fp64", "int32", "int8"}
-)
-
 func (p *parser) reorder(v value) *Reorder {
 	o := p.object(v)
 	r := &Reorder{Source: o.Source}
 	r.Name = o.name("name")
-	r.ReorderType = o.choice("reorder_type", []string{"gpu", "cpu"})
-	r.ReorderEngine = o.choice("reorder_engine", []string{"sw", "hw"}, "sw")
-	r.CyclicSequence = o.boolean("cyclic_sequence", false)
-	r.MissingAction = o.choice("missing_action", []string{"drop", "passthrough"}, "passthrough")
+	r.ReorderType = o.choice("reorder_type")
+	r.ReorderEngine = o.choice("reorder_engine")
+	r.CyclicSequence = o.boolean("cyclic_sequence")
+	r.MissingAction = o.choice("missing_action")
 	r.MemoryRegion = o.name("memory_region")
-	r.PayloadByteOffset = integer[int](o, "payload_byte_offset", 0, maxU32)
-	r.PayloadSegment = integer(o, "payload_segment", 0, maxSegments-1, 0)
-	r.PacketSize = integer(o, "packet_size", 1, maxCount, 0)
-	if r.ReorderEngine == "hw" {
-		if !r.CyclicSequence {
-			p.errorf(o.Source, "reorder_engine: hw needs cyclic_sequence: true")
-		}
-		if !o.Has("packet_size") {
-			o.missing = append(o.missing, "packet_size")
-		}
-	} else {
-		o.effectless("packet_size", " with reorder_engine: sw")
+	r.PayloadByteOffset = integer[int](o, "payload_byte_offset")
+	r.PayloadSegment = integer[int](o, "payload_segment")
+	if r.ReorderEngine != "hw" {
+		o.waive("packet_size")
+		o.effectless("packet_size")
+	} else if !r.CyclicSequence {
+		p.errorf(o.Source, "reorder_engine: hw needs cyclic_sequence: true")
 	}
-	for _, id := range o.list("flow_ids", false) {
-		if i, ok := p.integer(id, 0, maxU32); ok {
+	r.PacketSize = integer[int](o, "packet_size")
+	for _, id := range o.list("flow_ids") {
+		if i, ok := p.integer(id); ok {
 			r.FlowIDs = append(r.FlowIDs, uint32(i))
 			r.flowAt = append(r.flowAt, id.Source)
 		}
@@ -37,10 +27,10 @@ func (p *parser) reorder(v value) *Reorder {
 	if o.empty("flow_ids") {
 		p.errorf(o.Key("flow_ids"), "at least one flow id is needed")
 	}
-	if d := o.child("data_types", true); d.ok() {
+	if d := o.child("data_types"); d.ok() {
 		r.DataTypes = p.dataTypes(d)
 	}
-	if m := o.child("method", false); m.ok() {
+	if m := o.child("method"); m.ok() {
 		p.method(m, r)
 	}
 	o.end()
@@ -49,30 +39,27 @@ func (p *parser) reorder(v value) *Reorder {
 
 func (p *parser) dataTypes(o *object) *DataTypes {
 	d := &DataTypes{
-		InputType:  o.alias("input_type", "input", InputTypes),
-		OutputType: o.alias("output_type", "output", OutputTypes),
-		Endianness: o.alias("endianness", "input_endianness", []string{"host", "network"}, "host"),
+		InputType:  o.alias("input_type", "input"),
+		OutputType: o.alias("output_type", "output"),
+		Endianness: o.alias("endianness", "input_endianness"),
 	}
 	o.end()
 	return d
 }
 
 // alias reads a choice under its key or under an older one.
-func (o *object) alias(key, old string, allowed []string, def ...string) string {
+func (o *object) alias(key, old string) string {
 	if !o.Has(old) {
-		s := o.choice(key, allowed, def...)
-		o.known = append(o.known, old)
-		return s
+		return o.choice(key)
 	}
 	if o.Has(key) {
 		o.p.errorf(o.Key(old), "stands beside %s, of which it is an alias: keep one of them", key)
 	}
-	o.known = append(o.known, key)
-	return o.choice(old, allowed)
+	return o.choice(old)
 }
 
 func (p *parser) method(o *object, r *Reorder) {
-	byBatch, byCount := o.child(MethodSeqBatchNumber, true), o.child(MethodSeqPacketsPerBatch, true)
+	byBatch, byCount := o.child(MethodSeqBatchNumber), o.child(MethodSeqPacketsPerBatch)
 	switch {
 	case o.Has(MethodSeqBatchNumber) == o.Has(MethodSeqPacketsPerBatch):
 		p.errorf(o.Source, "exactly one of %s and %s is needed", MethodSeqBatchNumber, MethodSeqPacketsPerBatch)
@@ -86,7 +73,7 @@ func (p *parser) method(o *object, r *Reorder) {
 	case byCount.ok():
 		r.Method = MethodSeqPacketsPerBatch
 		r.SequenceNumber = p.bitField(byCount, "sequence_number")
-		r.PacketsPerBatch = integer[int64](byCount, "packets_per_batch", 1, maxCount)
+		r.PacketsPerBatch = integer[int64](byCount, "packets_per_batch")
 		p.sequenceRange(byCount, r)
 		byCount.end()
 	}
@@ -94,15 +81,15 @@ func (p *parser) method(o *object, r *Reorder) {
 }
 
 func (p *parser) bitField(o *object, key string) BitField {
-	f := o.child(key, false)
+	f := o.child(key)
 	if !f.ok() {
 		return BitField{}
 	}
 	defer f.end()
 	return BitField{
 		Source:    f.Source,
-		BitOffset: integer[int](f, "bit_offset", 0, maxU16),
-		BitWidth:  integer[int](f, "bit_width", 1, 64),
+		BitOffset: integer[int](f, "bit_offset"),
+		BitWidth:  integer[int](f, "bit_width"),
 	}
 }
 

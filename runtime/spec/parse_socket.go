@@ -1,23 +1,17 @@
 package spec
 
-import "math"
-
 func (p *parser) socketConfig(o *object) *SocketConfig {
 	s := &SocketConfig{Source: o.Source}
-	s.Mode = o.choice("mode", []string{"client", "server"})
+	o.fill(s)
 	s.Local = p.endpoint(o, "local")
 	s.Remote = p.endpoint(o, "remote")
-	s.MaxPayloadSize = integer(o, "max_payload_size", 0, maxCount, 0)
 	if s.MaxPayloadSize > maxU16 {
 		p.warnf(o.Key("max_payload_size"), "%d is above %d and counts as 0, as with the reference: whatever the buffers hold", s.MaxPayloadSize, maxU16)
 		s.MaxPayloadSize = 0
 	}
-	s.RetryConnectS = integer(o, "retry_connect_s", 1, 86400, 1)
-	s.MaxBurstIntervalMS = integer[int64](o, "max_burst_interval_ms", 0, math.MaxInt64, 0)
-	s.MinIPGNS = integer[int64](o, "min_ipg_ns", 0, maxU32, 0)
-	o.effectless("max_burst_interval_ms", "")
-	o.effectless("min_ipg_ns", "; pace a queue with pacing_mbps or from the script")
-	if f := o.child("framing", true); f.ok() {
+	o.effectless("max_burst_interval_ms")
+	o.effectless("min_ipg_ns")
+	if f := o.child("framing"); f.ok() {
 		s.Framing = p.framing(f)
 	}
 	o.end()
@@ -27,8 +21,8 @@ func (p *parser) socketConfig(o *object) *SocketConfig {
 // endpoint reads SIDE_addr, or the legacy pair SIDE_ip and SIDE_port.
 func (p *parser) endpoint(o *object, side string) *Endpoint {
 	v, ok := o.lookup(side + "_addr")
-	ip := o.text(side+"_ip", "")
-	port := integer(o, side+"_port", 0, maxU16, 0)
+	ip := o.text(side + "_ip")
+	port := integer[int](o, side+"_port")
 	old := o.Has(side+"_ip") || o.Has(side+"_port")
 	switch {
 	case ok && old:
@@ -116,10 +110,7 @@ func fileScheme(interfaces *node) string {
 
 func (p *parser) framing(o *object) *Framing {
 	f := &Framing{Source: o.Source}
-	f.Fixed = integer(o, "fixed", 1, maxCount, 0)
-	f.LengthPrefix = integer(o, "length_prefix", 1, 8, 0)
-	f.Endianness = o.choice("endianness", []string{"network", "host"}, "network")
-	f.IncludesHeader = o.boolean("includes_header", false)
+	o.fill(f)
 	switch {
 	case o.Has("fixed") == o.Has("length_prefix"):
 		p.errorf(o.Source, "exactly one of fixed and length_prefix is needed")

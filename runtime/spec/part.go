@@ -9,14 +9,17 @@ func ParseFlows(v any) ([]*Flow, error) { return parseFlows(v, false) }
 func ParseTxFlows(v any) ([]*Flow, error) { return parseFlows(v, true) }
 
 func parseFlows(v any, tx bool) ([]*Flow, error) {
-	p := &parser{}
+	p, key := &parser{}, rxSection.key("flows")
+	if tx {
+		key = txSection.key("flows")
+	}
 	at := Source{Pos: Pos{File: "table"}, Path: "flows"}
 	n := p.fromValue(v, at, 0)
 	var flows []*Flow
 	switch n.kind {
 	case kindList:
 		for i, it := range n.items {
-			flows = append(flows, p.dynamicFlow(value{Source{Pos: at.Pos, Path: at.index(i)}, it}, tx))
+			flows = append(flows, p.dynamicFlow(value{Source{Pos: at.Pos, Path: at.index(i)}, it, key}, tx))
 		}
 	case kindEmpty, kindBroken:
 	default:
@@ -31,7 +34,7 @@ func ParseMatch(v any) (*Match, error) {
 	p := &parser{}
 	at := Source{Pos: Pos{File: "table"}, Path: "match"}
 	var m Match
-	if o := p.object(value{at, p.fromValue(v, at, 0)}); o.ok() {
+	if o := p.object(value{at, p.fromValue(v, at, 0), rxFlowSection.key("match")}); o.ok() {
 		m = p.match(o, false)
 	}
 	return &m, p.faults()
@@ -40,12 +43,11 @@ func ParseMatch(v any) (*Match, error) {
 func (p *parser) dynamicFlow(v value, tx bool) *Flow {
 	o := p.object(v)
 	f := &Flow{Source: o.Source}
-	if _, ok := o.lookup("name"); ok {
-		f.Name = o.name("name")
-	}
-	o.refuse("id", "the session gives dynamic flows their ids")
+	o.waive("name")
+	f.Name = o.name("name")
+	o.refuse("the session gives dynamic flows their ids", "id")
 	p.flowActions(o, f, tx)
-	if m := o.child("match", true); m.ok() {
+	if m := o.child("match"); m.ok() {
 		f.Match = p.match(m, tx)
 	}
 	o.end()

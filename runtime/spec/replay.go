@@ -27,7 +27,7 @@ const (
 
 // replay reads the replay key.
 func (p *parser) replay(o *object) *Replay {
-	r := &Replay{Source: o.Source, Speed: 1, Loops: 1}
+	r := defaultReplay(o.Source)
 	given := ""
 	for _, key := range []string{"speed", "rate", "pps"} {
 		if !o.Has(key) {
@@ -41,24 +41,35 @@ func (p *parser) replay(o *object) *Replay {
 	if given != "" {
 		r.Speed = 0
 	}
-	set := func(key, unit string, fn func(text string) error) {
-		v, ok := o.lookup(key)
+	set := r.setters()
+	for _, k := range replaySection.Keys {
+		v, ok := o.lookup(k.Name)
 		if !ok {
-			return
+			continue
 		}
-		if text, ok := p.scalar(v); ok {
-			text = v.n.withUnit(text, unit)
-			if err := fn(text); err != nil {
-				p.errorf(v.Source, "%v", OrNumber(err, "bit/s"))
-			}
+		text, ok := p.scalar(v)
+		if !ok {
+			continue
+		}
+		if k.Type == typeRate {
+			text = v.n.withUnit(text, k.Unit)
+		}
+		if err := set[k.Name](text); err != nil {
+			p.errorf(v.Source, "%v", OrNumber(err, k.Unit))
 		}
 	}
-	set("speed", "", r.setSpeed)
-	set("rate", "bit/s", r.setRate)
-	set("pps", "", r.setPPS)
-	set("loops", "", r.setLoops)
 	o.end()
 	return r
+}
+
+// defaultReplay is how a capture is replayed where nothing is said.
+func defaultReplay(at Source) *Replay {
+	return &Replay{Source: at, Speed: float64(otherwise[int](replaySection.key("speed"))), Loops: int64(otherwise[int](replaySection.key("loops")))}
+}
+
+// setters read the value of each key.
+func (r *Replay) setters() map[string]func(text string) error {
+	return map[string]func(string) error{"speed": r.setSpeed, "rate": r.setRate, "pps": r.setPPS, "loops": r.setLoops}
 }
 
 func positive(text, what string) (float64, error) {
@@ -112,17 +123,15 @@ type SourceFile struct {
 	given bool // it says how
 }
 
-var sourceKeys = []string{"speed", "rate", "pps", "loops"}
-
 var sourceInterface = regexp.MustCompile(`^([A-Za-z0-9_.-]+)=(.+)$`)
 
 // ParseSource reads [INTERFACE=]FILE[,speed=N|max][,rate=R][,pps=N][,loops=N|forever].
 func ParseSource(arg string) (SourceFile, error) {
-	s := SourceFile{File: arg, Replay: &Replay{Speed: 1, Loops: 1}}
+	s := SourceFile{File: arg, Replay: defaultReplay(Source{})}
 	if m := sourceInterface.FindStringSubmatch(arg); m != nil {
 		s.Interface, s.File = m[1], m[2]
 	}
-	set := map[string]func(string) error{"speed": s.Replay.setSpeed, "rate": s.Replay.setRate, "pps": s.Replay.setPPS, "loops": s.Replay.setLoops}
+	set := s.Replay.setters()
 	pace := ""
 	for {
 		at := strings.LastIndexByte(s.File, ',')
@@ -131,7 +140,7 @@ func ParseSource(arg string) (SourceFile, error) {
 		if at < 0 || !ok {
 			break // a comma of the file's name
 		}
-		if near := suggest.Nearest(key, sourceKeys); fn == nil && near != "" {
+		if near := suggest.Nearest(key, replaySection.Names()); fn == nil && near != "" {
 			return s, fmt.Errorf("%q: unknown key %s; did you mean %q?", arg, key, near)
 		} else if fn == nil {
 			break
@@ -228,12 +237,12 @@ func (c *Config) interfaceNames() []string {
 func (p *parser) checkReplay(i *Interface) {
 	switch {
 	case i.engine == EnginePCAP && i.Replay == nil:
-		i.Replay = &Replay{Source: i.Source, Speed: 1, Loops: 1}
+		i.Replay = defaultReplay(i.Source)
 	case i.engine != EnginePCAP && i.Replay != nil:
 		p.errorf(i.Key("replay"), "belongs to interfaces with the address pcap:FILE; %s is served by engine %s", i.Name, i.engine)
 	}
 	if i.engine == EnginePCAP && !strings.HasPrefix(i.Address, "pcap:") {
-		p.errorf(i.Key("address"), "%q is no capture: engine pcap needs pcap:FILE", i.Address)
+		p.errorf(i.Key("address"), "%q is not a capture address: engine pcap needs pcap:FILE", i.Address)
 	}
 	if i.TX != nil && i.engine == EnginePCAP {
 		p.errorf(i.TX.Source, "a pcap interface replays a capture and cannot transmit")

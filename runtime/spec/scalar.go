@@ -6,17 +6,18 @@ import (
 )
 
 // text reads a string.
-func (o *object) text(key string, def ...string) string {
-	if v, ok := o.find(key, len(def) > 0); ok {
-		s, _ := o.p.text(v)
-		return s
+func (o *object) text(name string) string {
+	v, k, ok := o.find(name, typeText)
+	if !ok {
+		return otherwise[string](k)
 	}
-	return first(def)
+	s, _ := o.p.text(v)
+	return s
 }
 
 // name reads a string that may not be empty.
-func (o *object) name(key string) string {
-	v, ok := o.required(key)
+func (o *object) name(name string) string {
+	v, _, ok := o.find(name, typeFilled)
 	if !ok {
 		return ""
 	}
@@ -28,31 +29,36 @@ func (o *object) name(key string) string {
 }
 
 // choice reads one of several words.
-func (o *object) choice(key string, allowed []string, def ...string) string {
-	v, ok := o.find(key, len(def) > 0)
+func (o *object) choice(name string) string {
+	v, k, ok := o.find(name, typeChoice)
 	if !ok {
-		return first(def)
+		return otherwise[string](k)
 	}
-	return o.p.choice(v, allowed)
+	return o.p.choice(v)
 }
 
-// level reads a level of the log, in letters of either case.
-func (o *object) level(key string) string {
-	v, ok := o.lookup(key)
-	if !ok {
-		return "warn"
+// choices reads a list of different words.
+func (o *object) choices(name string) (list []string) {
+	for _, v := range o.list(name) {
+		switch word := o.p.choice(v); {
+		case word == "":
+		case contains(list, word):
+			o.p.errorf(v.Source, "%q is listed twice", word)
+		default:
+			list = append(list, word)
+		}
 	}
-	if s := strings.ToLower(v.n.text); v.n.kind == kindScalar && contains(logLevels, s) {
-		return s
+	if list == nil {
+		list = otherwise[[]string](o.sec.key(name))
 	}
-	return o.p.choice(v, logLevels)
+	return list
 }
 
 // boolean reads true or false (yes, no, on and off too).
-func (o *object) boolean(key string, def bool) bool {
-	v, ok := o.lookup(key)
+func (o *object) boolean(name string) bool {
+	v, k, ok := o.find(name, typeBoolean)
 	if !ok {
-		return def
+		return otherwise[bool](k)
 	}
 	if s, ok := o.p.scalar(v); ok {
 		b, ok := parseBool(s)
@@ -61,42 +67,48 @@ func (o *object) boolean(key string, def bool) bool {
 		}
 		o.p.errorf(v.Source, "%s is neither true nor false", v.n.describe())
 	}
-	return def
+	return otherwise[bool](k)
 }
 
-// integer reads a whole number between lo and hi.
-func integer[T ~int | ~int64 | ~uint8 | ~uint16 | ~uint32](o *object, key string, lo, hi int64, def ...T) T {
-	if v, ok := o.find(key, len(def) > 0); ok {
-		i, _ := o.p.integer(v, lo, hi)
-		return T(i)
+// integer reads a whole number.
+func integer[T ~int | ~int64 | ~uint8 | ~uint16 | ~uint32](o *object, name string) T {
+	v, k, ok := o.find(name, typeInteger)
+	if !ok {
+		return T(otherwise[int](k))
 	}
-	return first(def)
+	i, _ := o.p.integer(v)
+	return T(i)
 }
 
 // optional reads a whole number that may be absent.
-func optional[T ~uint8 | ~uint16](o *object, key string, lo, hi int64) *T {
-	v, ok := o.lookup(key)
+func optional[T ~uint8 | ~uint16](o *object, name string) *T {
+	v, _, ok := o.find(name, typeInteger)
 	if !ok {
 		return nil
 	}
-	i, _ := o.p.integer(v, lo, hi)
+	i, _ := o.p.integer(v)
 	t := T(i)
 	return &t
 }
 
-// quantity reads a number, in the base unit, or text with a unit.
-func (o *object) quantity(key, base string, parse func(string) (int64, error)) int64 {
-	v, ok := o.lookup(key)
+// quantity reads a number, in the key's unit, or text with a unit.
+func (o *object) quantity(name string) int64 {
+	v, k, ok := o.find(name, typeDuration, typeRate)
+	parse := ParseDuration
+	if k.Type == typeRate {
+		parse = ParseRate
+	}
 	if !ok {
-		return 0
+		q, _ := parse(otherwise[string](k))
+		return q
 	}
 	s, ok := o.p.scalar(v)
 	if !ok {
 		return 0
 	}
-	q, err := parse(v.n.withUnit(s, base))
+	q, err := parse(v.n.withUnit(s, k.Unit))
 	if err != nil {
-		o.p.errorf(v.Source, "%v", OrNumber(err, base))
+		o.p.errorf(v.Source, "%v", OrNumber(err, k.Unit))
 	}
 	return q
 }
@@ -110,8 +122,8 @@ func (n *node) withUnit(text, unit string) string {
 }
 
 // probability reads a number between 0 and 1.
-func (o *object) probability(key string) float64 {
-	v, ok := o.lookup(key)
+func (o *object) probability(name string) float64 {
+	v, _, ok := o.find(name, typeProbability)
 	if !ok {
 		return 0
 	}
@@ -127,13 +139,6 @@ func (o *object) probability(key string) float64 {
 		o.p.errorf(v.Source, "%s is outside 0..1", s)
 	}
 	return f
-}
-
-func first[T any](def []T) (zero T) {
-	if len(def) > 0 {
-		return def[0]
-	}
-	return zero
 }
 
 // scalar returns the text of a scalar that is filled in.
@@ -164,17 +169,21 @@ func (p *parser) text(v value) (string, bool) {
 	return s, ok
 }
 
-func (p *parser) choice(v value, allowed []string) string {
+func (p *parser) choice(v value) string {
 	s, ok := p.scalar(v)
-	if !ok || contains(allowed, s) {
+	if !ok || contains(v.key.Choices, s) {
 		return s
 	}
-	p.errorf(v.Source, "%q is not one of %s%s", s, strings.Join(allowed, ", "), didYouMean(s, allowed))
+	if low := strings.ToLower(s); v.key.AnyCase && contains(v.key.Choices, low) {
+		return low
+	}
+	p.errorf(v.Source, "%q is not one of %s%s", s, strings.Join(v.key.Choices, ", "), didYouMean(s, v.key.Choices))
 	return ""
 }
 
 // integer accepts decimal and 0x, 0o and 0b numbers, quoted or not.
-func (p *parser) integer(v value, lo, hi int64) (int64, bool) {
+func (p *parser) integer(v value) (int64, bool) {
+	lo, hi := v.key.Lo, v.key.Hi
 	s, ok := p.scalar(v)
 	if !ok {
 		return 0, false

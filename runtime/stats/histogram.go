@@ -2,88 +2,130 @@ package stats
 
 import (
 	"encoding/json"
-	"math/bits"
-	"sync/atomic"
+	"fmt"
+	"slices"
 )
 
-// Histogram is a spread with the sum of what it counts: of times in ns, or of sizes. Nil is an empty one.
+// Bucket counts values of at most Most that are above those of the bucket before it.
+type Bucket struct{ Most, N uint64 }
+
+// Histogram counts values by their size. Nil is an empty one.
 type Histogram struct {
-	Spread Spread
-	Sum    uint64
+	Name    string   // below its line: "burst_size"
+	Unit    string   // of the values: packets or ns
+	Title   string   // in the summary, with %s for the line; empty: not there
+	Buckets []Bucket // those that are not empty, the smallest first
+	Sum     uint64   // of the values
 }
 
-// spread is nil's, too.
-func (h *Histogram) spread() Spread {
+// N is how many values it counts.
+func (h *Histogram) N() uint64 { return h.Within(^uint64(0)) }
+
+// Within is how many values are at most so large.
+func (h *Histogram) Within(most uint64) (n uint64) {
 	if h == nil {
-		return nil
+		return 0
 	}
-	return h.Spread
+	for _, b := range h.Buckets {
+		if b.Most <= most {
+			n += b.N
+		}
+	}
+	return n
 }
 
-// with adds up two histograms, or takes o away from h.
-func (h *Histogram) with(o *Histogram, change func(a, b uint64) uint64) *Histogram {
-	switch {
-	case o == nil:
-		return h
-	case h == nil:
-		return o
+// At is the value that a share (0..1) of the values does not exceed; 0 when there is none.
+func (h *Histogram) At(share float64) uint64 {
+	total := h.N()
+	if total == 0 {
+		return 0
 	}
-	return &Histogram{h.Spread.with(o.Spread, change), change(h.Sum, o.Sum)}
+	var n uint64
+	for _, b := range h.Buckets {
+		if n += b.N; float64(n) >= share*float64(total) {
+			return b.Most
+		}
+	}
+	return 0
 }
 
-// MarshalJSON writes the spread, with its sum.
+// percentiles are the figures that a histogram offers, by name.
+var percentiles = []struct {
+	name  string
+	share float64
+}{{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1}}
+
+func (h *Histogram) figures() (f []Figure) {
+	for _, p := range percentiles {
+		f = append(f, Figure{h.Name + "." + p.name, float64(h.At(p.share))})
+	}
+	return f
+}
+
+// MarshalJSON writes the percentiles, and the buckets as pairs of the largest value and the count.
 func (h *Histogram) MarshalJSON() ([]byte, error) {
-	out := h.Spread.asMap()
-	out["sum"] = h.Sum
+	out := map[string]any{"n": h.N(), "sum": h.Sum, "unit": h.Unit}
+	for _, p := range percentiles {
+		out[p.name] = h.At(p.share)
+	}
+	buckets := [][2]uint64{}
+	for _, b := range h.Buckets {
+		buckets = append(buckets, [2]uint64{b.Most, b.N})
+	}
+	out["buckets"] = buckets
 	return json.Marshal(out)
 }
 
-// Recorder counts times in ns as they occur: one goroutine records, any reads, nobody waits. Its buckets are linear in
-// the logarithm, as the engine's are: exact below 32 ns, then 16 to an octave.
-type Recorder struct {
-	n   [recorderBuckets]atomic.Uint64
-	sum atomic.Uint64
-}
+func (h *Histogram) key() string { return h.Name }
 
-const (
-	octaveParts     = 16
-	recorderBuckets = 544 // the last takes more than 128 s
-)
-
-// Record counts one time.
-func (r *Recorder) Record(ns uint64) {
-	n := &r.n[bucketOf(ns)]
-	n.Store(n.Load() + 1)
-	r.sum.Store(r.sum.Load() + ns)
-}
-
-// Read returns what was recorded, nil when nothing was. Any goroutine.
-func (r *Recorder) Read() *Histogram {
-	h := &Histogram{Sum: r.sum.Load()}
-	for k := range r.n {
-		if n := r.n[k].Load(); n > 0 {
-			h.Spread = append(h.Spread, Bucket{Most: bucketMost(k), N: n})
+// with adds up two histograms, or takes o away from h, which then is a later reading of the same.
+func (h *Histogram) with(o *Histogram, change func(a, b uint64) uint64) *Histogram {
+	out := &Histogram{Name: h.Name, Unit: h.Unit, Title: h.Title, Sum: change(h.Sum, o.Sum)}
+	for _, b := range h.Buckets {
+		if k := slices.IndexFunc(o.Buckets, func(x Bucket) bool { return x.Most == b.Most }); k >= 0 {
+			b.N = change(b.N, o.Buckets[k].N)
+		}
+		if b.N > 0 {
+			out.Buckets = append(out.Buckets, b)
 		}
 	}
-	if h.Spread == nil {
-		return nil
+	for _, b := range o.Buckets {
+		if !slices.ContainsFunc(h.Buckets, func(x Bucket) bool { return x.Most == b.Most }) {
+			out.Buckets = append(out.Buckets, b)
+		}
 	}
-	return h
+	slices.SortFunc(out.Buckets, func(a, b Bucket) int { return int(int64(a.Most - b.Most)) })
+	return out
 }
 
-// bucketOf is the bucket that v falls into.
-func bucketOf(v uint64) int {
-	if v < octaveParts {
-		return int(v)
+// Histograms are those of a line, in the order of the engine's table.
+type Histograms []*Histogram
+
+// Get returns the histogram of that name, nil when there is none.
+func (list Histograms) Get(name string) *Histogram {
+	for _, h := range list {
+		if h.Name == name {
+			return h
+		}
 	}
-	shift := bits.Len64(v) - 5 // so that 16 to 31 remain
-	return min((shift+1)*octaveParts+int(v>>shift)-octaveParts, recorderBuckets-1)
+	return nil
 }
 
-// bucketMost is the largest number that falls into bucket k.
-func bucketMost(k int) uint64 {
-	if k < octaveParts {
-		return uint64(k)
+// MarshalJSON writes an object of those that counted something.
+func (list Histograms) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for _, h := range list {
+		if len(h.Buckets) == 0 {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		text, err := json.Marshal(h)
+		if err != nil {
+			return nil, err
+		}
+		out = append(fmt.Appendf(out, "%q:", h.Name), text...)
 	}
-	return uint64(octaveParts+k%octaveParts+1)<<(k/octaveParts-1) - 1
+	return append(out, '}'), nil
 }

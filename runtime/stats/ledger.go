@@ -8,7 +8,7 @@ import (
 )
 
 // Schema is the version of the ledger's JSON form.
-const Schema = 1
+const Schema = 2
 
 // Kind says what a line accounts for.
 type Kind string
@@ -32,6 +32,12 @@ type Count struct {
 // Counts is a list of named counters in the order of the engine's table. As JSON it is an
 // object of those that are not 0.
 type Counts []Count
+
+func (c Count) key() string { return c.Name }
+
+func (c Count) with(o Count, change func(a, b uint64) uint64) Count {
+	return Count{c.Name, change(c.N, o.N)}
+}
 
 // MarshalJSON writes the counters that are not 0, in order.
 func (c Counts) MarshalJSON() ([]byte, error) {
@@ -70,33 +76,32 @@ func (c Counts) Get(name string) uint64 {
 // Line is one account: In = Out + Held + the sum of Dropped, exactly when nothing moves.
 // Counters are packets unless they say bytes.
 type Line struct {
-	Kind      Kind    `json:"kind"`
-	Name      string  `json:"name"`            // of the interface or the stage
-	Queue     string  `json:"queue,omitempty"` // of receive, transmit and wire lines
-	QueueID   int     `json:"queue_id"`
-	In        uint64  `json:"in"`
-	InBytes   uint64  `json:"in_bytes"`
-	Out       uint64  `json:"out"`
-	OutBytes  uint64  `json:"out_bytes"`
-	Bursts    uint64  `json:"bursts"`
-	Held      uint64  `json:"held"`
-	Dropped   Counts  `json:"dropped"`
-	Extra     Counts  `json:"extra"`
+	Kind     Kind   `json:"kind"`
+	Name     string `json:"name"`            // of the interface or the stage
+	Queue    string `json:"queue,omitempty"` // of receive, transmit and wire lines
+	QueueID  int    `json:"queue_id"`
+	In       uint64 `json:"in"`
+	InBytes  uint64 `json:"in_bytes"`
+	Out      uint64 `json:"out"`
+	OutBytes uint64 `json:"out_bytes"`
+	Bursts   uint64 `json:"bursts"`
+	Held     uint64 `json:"held"`
+	Dropped  Counts `json:"dropped"`
+	Extra    Counts `json:"extra"`
+
+	Histograms Histograms `json:"histograms"`
+
 	PaceBPS   float64 `json:"pace_bps,omitempty"` // transmit: what was asked for
 	PacePPS   float64 `json:"pace_pps,omitempty"`
 	PaceSpeed float64 `json:"pace_speed,omitempty"` // transmit: packets keep the gaps of their receive times, divided by it
 	Timing    *Timing `json:"timing,omitempty"`     // transmit: how that was kept; nil where nothing was asked for
 
-	BurstSize   *Histogram `json:"burst_size,omitempty"`      // receive: packets of each burst that went to the pipes
-	HandlerTime *Histogram `json:"handler_time_ns,omitempty"` // on_burst: wall time of each call; nil on the virtual clock
-	WriteStall  *Histogram `json:"write_stall_ns,omitempty"`  // writers: waits for the disk; nil on the virtual clock
-	Store       bool       `json:"store,omitempty"`           // writers: of objects, not of files
-	Unread      bool       `json:"unread,omitempty"`          // receive: no pipe led out of the queue so far
-	Flows       Flows      `json:"flows,omitempty"`           // receive: packets by flow, where there are flows
-	Peers       Peers      `json:"peers,omitempty"`           // receive: packets by peer, of sockets
+	Store  bool  `json:"store,omitempty"`  // writers: of objects, not of files
+	Unread bool  `json:"unread,omitempty"` // receive: no pipe led out of the queue so far
+	Flows  Flows `json:"flows,omitempty"`  // receive: packets by flow, where there are flows
+	Peers  Peers `json:"peers,omitempty"`  // receive: packets by peer, of sockets
 
-	Completion *Histogram `json:"completion_time_ns,omitempty"` // reorder: from a batch's first packet until it was handed over
-	Sources    Sources    `json:"sources,omitempty"`            // reorder: what came of each source, where these are told apart
+	Sources Sources `json:"sources,omitempty"` // reorder: what came of each source, where these are told apart
 
 	Engine string `json:"-"` // of a queue's interface
 	PortID int    `json:"-"` // the interface's place in the configuration
@@ -209,65 +214,46 @@ func (l *Ledger) Since(before *Ledger) *Ledger {
 	return d
 }
 
-// minus is what happened since o, in so many seconds.
-func (l Line) minus(o *Line, seconds float64) Line {
-	l.Timing = l.Timing.minus(o.Timing, seconds)
-	l.histograms(o, func(a, b uint64) uint64 { return a - b })
-	l.In -= o.In
-	l.InBytes -= o.InBytes
-	l.Out -= o.Out
-	l.OutBytes -= o.OutBytes
-	l.Bursts -= o.Bursts
-	l.Dropped = l.Dropped.minus(o.Dropped)
-	l.Extra = l.Extra.minus(o.Extra)
-	return l
+// counters are the numbers of a line that grow.
+var counters = []struct {
+	name string
+	at   func(*Line) *uint64
+}{
+	{"in", func(l *Line) *uint64 { return &l.In }}, {"in_bytes", func(l *Line) *uint64 { return &l.InBytes }},
+	{"out", func(l *Line) *uint64 { return &l.Out }}, {"out_bytes", func(l *Line) *uint64 { return &l.OutBytes }},
+	{"bursts", func(l *Line) *uint64 { return &l.Bursts }},
 }
 
-// histograms adds those of o and its flows, or takes them away.
-func (l *Line) histograms(o *Line, change func(a, b uint64) uint64) {
-	l.BurstSize = l.BurstSize.with(o.BurstSize, change)
-	l.HandlerTime = l.HandlerTime.with(o.HandlerTime, change)
-	l.WriteStall = l.WriteStall.with(o.WriteStall, change)
-	l.Completion = l.Completion.with(o.Completion, change)
+// with adds up what two lines counted, or takes o away from l, which then is a later reading of the same.
+func (l Line) with(o *Line, change func(a, b uint64) uint64) Line {
+	for _, c := range counters {
+		n := c.at(&l)
+		*n = change(*n, *c.at(o))
+	}
+	l.Dropped = joined(l.Dropped, o.Dropped, change)
+	l.Extra = joined(l.Extra, o.Extra, change)
+	l.Histograms = joined(l.Histograms, o.Histograms, change)
 	l.Flows = l.Flows.with(o.Flows, change)
 	l.Peers = joined(l.Peers, o.Peers, change)
 	l.Sources = joined(l.Sources, o.Sources, change)
+	return l
 }
 
-func (c Counts) minus(o Counts) Counts {
-	out := make(Counts, len(c))
-	for i, x := range c {
-		out[i] = Count{x.Name, x.N - o.Get(x.Name)}
-	}
-	return out
+// minus is what happened since o, in so many seconds.
+func (l Line) minus(o *Line, seconds float64) Line {
+	l = l.with(o, func(a, b uint64) uint64 { return a - b })
+	l.Timing = l.Timing.minus(o.Timing, seconds)
+	return l
 }
 
 // plus adds up lines of one kind.
 func (l Line) plus(o *Line) Line {
-	l.In += o.In
-	l.InBytes += o.InBytes
-	l.Out += o.Out
-	l.OutBytes += o.OutBytes
-	l.Bursts += o.Bursts
+	l = l.with(o, func(a, b uint64) uint64 { return a + b })
 	l.Held += o.Held
 	l.PaceBPS += o.PaceBPS
 	l.PacePPS += o.PacePPS
 	l.Timing = l.Timing.plus(o.Timing)
-	l.histograms(o, func(a, b uint64) uint64 { return a + b })
-	l.Dropped = l.Dropped.plus(o.Dropped)
-	l.Extra = l.Extra.plus(o.Extra)
 	return l
-}
-
-func (c Counts) plus(o Counts) Counts {
-	if len(c) == 0 {
-		return o
-	}
-	out := slices.Clone(c)
-	for i := range out {
-		out[i].N += o.Get(out[i].Name)
-	}
-	return out
 }
 
 // Plus adds up the ledgers of two sessions, line by line under their names; of the later one are its process and

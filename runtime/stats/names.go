@@ -25,20 +25,21 @@ func (l *Line) figures(seconds float64) []Figure {
 		bytes = l.Extra.Get("file_bytes")
 	}
 	f := []Figure{
-		{"packets", float64(packets)}, {"bytes", float64(bytes)}, {"bursts", float64(l.Bursts)},
-		{"in", float64(l.In)}, {"in_bytes", float64(l.InBytes)},
-		{"out", float64(l.Out)}, {"out_bytes", float64(l.OutBytes)},
-		{"held", float64(l.Held)}, {"dropped", float64(l.Dropped.Sum())},
+		{"packets", float64(packets)}, {"bytes", float64(bytes)}, {"held", float64(l.Held)}, {"dropped", float64(l.Dropped.Sum())},
 		{"pps", per(float64(packets), seconds)}, {"bps", per(8*float64(bytes), seconds)},
+	}
+	for _, c := range counters {
+		f = append(f, Figure{c.name, float64(*c.at(l))})
 	}
 	if l.Kind == Writer {
 		f = append(f, Figure{"written", float64(l.Out)})
 	}
 	if l.Kind == Tx {
 		f = append(f, Figure{"pace_bps", l.PaceBPS}, Figure{"pace_pps", l.PacePPS}, Figure{"rate_error", math.Abs(1 - l.Achieved())})
-		f = append(f, l.spreads()...)
 	}
-	f = append(f, l.percentiles()...)
+	for _, h := range l.Histograms {
+		f = append(f, h.figures()...)
+	}
 	for _, x := range l.Flows {
 		name := "flow." + strconv.Itoa(int(x.ID))
 		f = append(f, Figure{name + ".packets", float64(x.Packets)}, Figure{name + ".bytes", float64(x.Bytes)})
@@ -79,45 +80,6 @@ func (l *Line) Achieved() float64 {
 		return 1
 	}
 	return l.Timing.share()
-}
-
-// spreads are percentiles in ns: of gaps between paced packets, and of packets with a send time.
-func (l *Line) spreads() []Figure {
-	t := l.Timing
-	if t == nil {
-		t = &Timing{}
-	}
-	var f []Figure
-	for _, p := range percentiles {
-		f = append(f, Figure{"gap_error." + p.name, float64(t.GapError.At(p.share))})
-	}
-	for _, p := range percentiles {
-		f = append(f, Figure{"time_error." + p.name, float64(t.TimeError.At(p.share))})
-	}
-	return f
-}
-
-// percentiles are those of the histogram that a line of this kind has: of burst sizes in packets, of times in ns.
-func (l *Line) percentiles() []Figure {
-	name, h := "", (*Histogram)(nil)
-	switch l.Kind {
-	case Rx:
-		name, h = "burst_size", l.BurstSize
-	case Tap:
-		name, h = "handler_time", l.HandlerTime
-	case Writer:
-		name, h = "write_stall", l.WriteStall
-	default:
-		if l.Completion == nil {
-			return nil
-		}
-		name, h = "completion_time", l.Completion
-	}
-	var f []Figure
-	for _, p := range percentiles {
-		f = append(f, Figure{name + "." + p.name, float64(h.spread().At(p.share))})
-	}
-	return f
 }
 
 // each calls fn with every name and figure: interfaces' sides and their queues, stages and

@@ -20,10 +20,15 @@ func line(kind Kind, name string, queueID int, in, out, held, full, filtered uin
 	}
 }
 
+func histogram(name, unit string, sum uint64, buckets ...Bucket) *Histogram {
+	return &Histogram{Name: name, Unit: unit, Buckets: buckets, Sum: sum}
+}
+
 func sample() *Ledger {
 	tx := line(Tx, "port", 0, 1000, 1000, 0, 0, 0)
 	tx.PaceBPS = 500000
-	tx.Timing = &Timing{WantedNS: 8e8, TookNS: 9e8, OverdueNS: 1e8, GapError: Spread{{0, 98}, {31, 1}, {4095, 1}}}
+	tx.Timing = &Timing{WantedNS: 8e8, TookNS: 9e8, OverdueNS: 1e8}
+	tx.Histograms = Histograms{histogram("gap_error", "ns", 4126, Bucket{0, 98}, Bucket{31, 1}, Bucket{4095, 1}), histogram("time_error", "ns", 0)}
 	return &Ledger{
 		Clock: "virtual", StartNS: 1e9, EndNS: 3e9,
 		Lines: []Line{
@@ -108,7 +113,8 @@ func TestSince(t *testing.T) {
 	after.Lines[0].In += 50
 	after.Lines[0].Dropped = Counts{{"queue_full", 26}, {"filtered", 0}}
 	after.Lines = append(after.Lines, line(Tap, "late", 0, 5, 5, 0, 0, 0))
-	after.Lines[2].Timing = &Timing{WantedNS: 1e9, TookNS: 1.4e9, OverdueNS: 7e9, GapError: Spread{{0, 99}, {31, 1}, {63, 1}, {4095, 1}}}
+	after.Lines[2].Timing = &Timing{WantedNS: 1e9, TookNS: 1.4e9, OverdueNS: 7e9}
+	after.Lines[2].Histograms = Histograms{histogram("gap_error", "ns", 4189, Bucket{0, 99}, Bucket{31, 1}, Bucket{63, 1}, Bucket{4095, 1})}
 	d := after.Since(before)
 	for name, want := range map[string]float64{
 		"session.seconds":               1,
@@ -132,18 +138,20 @@ func TestSince(t *testing.T) {
 	}
 }
 
-func TestSpread(t *testing.T) {
-	a, b := Spread{{0, 2}, {7, 1}}, Spread{{3, 4}, {7, 5}}
-	sum := (&Timing{GapError: a}).plus(&Timing{GapError: b}).GapError
-	if diff := cmp.Diff(Spread{{0, 2}, {3, 4}, {7, 6}}, sum); diff != "" {
+func TestHistogram(t *testing.T) {
+	a, b := histogram("gap_error", "ns", 9, Bucket{0, 2}, Bucket{7, 1}), histogram("gap_error", "ns", 40, Bucket{3, 4}, Bucket{7, 5})
+	sum := Line{Histograms: Histograms{a}}.plus(&Line{Histograms: Histograms{b}}).Histograms.Get("gap_error")
+	if diff := cmp.Diff(histogram("gap_error", "ns", 49, Bucket{0, 2}, Bucket{3, 4}, Bucket{7, 6}), sum); diff != "" {
 		t.Error(diff)
 	}
-	if sum.N() != 12 || sum.At(0.5) != 3 || sum.At(1) != 7 || sum.Within(6) != 6 || (Spread{}).At(0.5) != 0 {
+	if sum.N() != 12 || sum.At(0.5) != 3 || sum.At(1) != 7 || sum.Within(6) != 6 || (&Histogram{}).At(0.5) != 0 {
 		t.Errorf("%d, %d, %d, %d", sum.N(), sum.At(0.5), sum.At(1), sum.Within(6))
 	}
-	data, err := json.Marshal(&Timing{WantedNS: 5, TookNS: 6, GapError: a})
-	want := `{"wanted_ns":5,"took_ns":6,"gap_error_ns":{"buckets":[[0,2],[7,1]],"max":7,"n":3,"p50":0,"p90":7,"p99":7},` +
-		`"time_error_ns":{"buckets":[],"max":0,"n":0,"p50":0,"p90":0,"p99":0}}`
+	if none := (Histograms)(nil).Get("gap_error"); none.N() != 0 || none.At(1) != 0 {
+		t.Error("no histogram is not an empty one")
+	}
+	data, err := json.Marshal(Histograms{a, histogram("time_error", "ns", 0)})
+	want := `{"gap_error":{"buckets":[[0,2],[7,1]],"max":7,"n":3,"p50":0,"p90":7,"p99":7,"sum":9,"unit":"ns"}}`
 	if err != nil || string(data) != want {
 		t.Errorf("%s, %v", data, err)
 	}
@@ -167,7 +175,7 @@ func TestJSON(t *testing.T) {
 	if string(a) != string(b) {
 		t.Error("two marshals of one ledger differ")
 	}
-	if !strings.HasPrefix(string(a), `{"schema":1,"clock":"virtual",`) {
+	if !strings.HasPrefix(string(a), `{"schema":2,"clock":"virtual",`) {
 		t.Errorf("begins %.40s", a)
 	}
 	var back struct {
@@ -318,21 +326,21 @@ func TestRecorder(t *testing.T) {
 		t.Error("the longest time has no bucket")
 	}
 	var r Recorder
-	if r.Read() != nil {
+	if buckets, _ := r.Read(); buckets != nil {
 		t.Error("it has something before anything was recorded")
 	}
 	for _, ns := range []uint64{5, 5, 1000} {
 		r.Record(ns)
 	}
-	want := &Histogram{Spread{{5, 2}, {1023, 1}}, 1010}
-	if d := cmp.Diff(want, r.Read()); d != "" {
-		t.Error(d)
+	buckets, sum := r.Read()
+	if d := cmp.Diff([]Bucket{{5, 2}, {1023, 1}}, buckets); d != "" || sum != 1010 {
+		t.Errorf("%s, sum %d", d, sum)
 	}
 }
 
 func TestHistogramsAndFlowsOfLines(t *testing.T) {
 	line := func(n uint64) Line {
-		return Line{Name: "port", Kind: Rx, In: 10 * n, BurstSize: &Histogram{Spread{{8, n}}, 8 * n},
+		return Line{Name: "port", Kind: Rx, In: 10 * n, Histograms: Histograms{histogram("burst_size", "packets", 8*n, Bucket{8, n})},
 			Flows: Flows{{ID: 2, Name: "north", Packets: 5 * n, Bytes: 50 * n}}}
 	}
 	before := &Ledger{EndNS: 1e9, Lines: []Line{line(1)}}
@@ -344,11 +352,11 @@ func TestHistogramsAndFlowsOfLines(t *testing.T) {
 		}
 	}
 	sum := before.Plus(after).Lines[0]
-	if sum.BurstSize.Sum != 40 || sum.BurstSize.Spread.N() != 5 || sum.Flows[0].Packets != 25 || len(sum.Flows) != 2 {
-		t.Errorf("plus: %+v, %+v", sum.BurstSize, sum.Flows)
+	if h := sum.Histograms.Get("burst_size"); h.Sum != 40 || h.N() != 5 || sum.Flows[0].Packets != 25 || len(sum.Flows) != 2 {
+		t.Errorf("plus: %+v, %+v", h, sum.Flows)
 	}
 	data, err := json.Marshal(sum)
-	if err != nil || !strings.Contains(string(data), `"burst_size":{"buckets":[[8,5]],"max":8,"n":5,"p50":8,"p90":8,"p99":8,"sum":40}`) ||
+	if err != nil || !strings.Contains(string(data), `"histograms":{"burst_size":{"buckets":[[8,5]],"max":8,"n":5,"p50":8,"p90":8,"p99":8,"sum":40,"unit":"packets"}}`) ||
 		!strings.Contains(string(data), `"flows":[{"id":2,"name":"north","packets":25,"bytes":250},{"id":7,"packets":1,"bytes":9}]`) {
 		t.Errorf("%s, %v", data, err)
 	}
@@ -377,7 +385,7 @@ func TestPlusBalances(t *testing.T) {
 
 func TestSources(t *testing.T) {
 	line := func(n uint64, more ...Source) Line {
-		return Line{Name: "blocks", Kind: Stage, Completion: &Histogram{Spread: Spread{{2047, n}}, Sum: 2000 * n},
+		return Line{Name: "blocks", Kind: Stage, Histograms: Histograms{histogram("completion_time", "ns", 2000*n, Bucket{2047, n})},
 			Sources: append(Sources{{Name: "3", Packets: 10 * n, Missing: n, Late: 2 * n, Duplicate: 3 * n, Dropped: 4 * n}}, more...)}
 	}
 	port := func(n uint64) Line {
@@ -397,8 +405,8 @@ func TestSources(t *testing.T) {
 	}
 	sum := after.Plus(before).Lines[0]
 	want := Sources{{"3", 50, 5, 10, 15, 20}, {Name: "192.0.2.1", Missing: 7}}
-	if d := cmp.Diff(want, sum.Sources); d != "" || sum.Completion.Sum != 10000 {
-		t.Errorf("plus: %s, %+v", d, sum.Completion)
+	if d := cmp.Diff(want, sum.Sources); d != "" || sum.Histograms[0].Sum != 10000 {
+		t.Errorf("plus: %s, %+v", d, sum.Histograms[0])
 	}
 	worst, lost := append(sum.Sources, Source{Name: "whole", Packets: 9}, Source{Name: "late", Late: 1}).Worst(2)
 	if lost != 3 || len(worst) != 2 || worst[0].Name != "192.0.2.1" || worst[1].Name != "3" {

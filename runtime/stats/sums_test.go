@@ -89,7 +89,7 @@ func TestPackets(t *testing.T) {
 
 // TestWithin: a bucket counts up to its largest value.
 func TestWithin(t *testing.T) {
-	s := Spread{{31, 2}, {4095, 3}, {8191, 4}}
+	s := Histogram{Buckets: []Bucket{{31, 2}, {4095, 3}, {8191, 4}}}
 	for ns, want := range map[uint64]uint64{0: 0, 30: 0, 31: 2, 4094: 2, 4095: 5, 8191: 9, 1 << 40: 9} {
 		if got := s.Within(ns); got != want {
 			t.Errorf("within %d ns: %d, want %d", ns, got, want)

@@ -18,6 +18,7 @@ const (
 	Message                    // another task sent Value: Value, From
 	Call                       // somebody wants Call to run on this task's thread
 	Stop                       // the task is to end: Reason
+	Done                       // an operation has ended: Target
 )
 
 // Item is one thing that a task has to deal with. It is valid until the next wait.

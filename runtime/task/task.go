@@ -210,6 +210,17 @@ func (t *Task) Register(to, source any, drop func(*native.Event)) (tag uint64) {
 	return uint64(len(t.targets))
 }
 
+// Watch has the task told of an operation's end, once, by an item with the target to.
+func (t *Task) Watch(op native.Op, to any) error {
+	tag := t.Register(to, nil, nil)
+	err := op.Watch(t.waiter, tag)
+	if err != nil {
+		t.targets[tag-1] = target{}
+		t.free = append(t.free, tag)
+	}
+	return err
+}
+
 // Unregister ends the tags of some sources, whose native parts have gone: no event of theirs is left anywhere.
 func (t *Task) Unregister(gone func(source any) bool) {
 	for k := range t.targets {

@@ -174,6 +174,10 @@ func (t *Task) event(e *native.Event) (Item, bool) {
 		it.Kind = Connect
 	case native.EventDisconnect:
 		it.Kind = Disconnect
+	case native.EventOp:
+		it.Kind, it.Event = Done, nil
+		*who = target{}
+		t.free = append(t.free, e.Tag)
 	}
 	return it, true
 }

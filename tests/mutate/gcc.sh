@@ -1,7 +1,7 @@
 #!/bin/sh
 # gcc with a memory, first on the PATH of a run of faults: one fault changes one file of C, and compiling the whole
 # engine again costs minutes. An object is known by its flags, folders left out, and by what is compiled: a file of the
-# engine by its text and all headers beside it, any other by its preprocessed source.
+# engine by its text and all headers of the engine, any other by its preprocessed source.
 # MUTATE_GCC is the real compiler, MUTATE_OBJECTS the folder of objects.
 object= source= compile= flags=
 last=
@@ -19,7 +19,7 @@ for a; do
     last=$a
 done
 [ "$compile" ] && [ -f "$source" ] && [ "$object" ] && [ "$object" != /dev/null ] || exec "$MUTATE_GCC" "$@"
-folder=$(dirname "$source")
+folder=$(cd "$(dirname "$source")" && pwd)
 
 # The same call, to preprocess: without -c, and to the standard output.
 preprocess() {
@@ -35,11 +35,15 @@ preprocess() {
 }
 known=$MUTATE_OBJECTS/$({
     echo "$flags"
-    if [ -f "$folder/dq.h" ]; then
-        cat "$source" "$folder"/*.h
-    else
-        preprocess "$@" 2>/dev/null
-    fi
+    case $folder in
+    */tests/*) preprocess "$@" 2>/dev/null ;;
+    */native | */native/*)
+        engine=${folder%%/native/*}
+        cat "$source"
+        find "${engine%/native}/native" -name '*.h' -print0 | sort -z | xargs -0 cat
+        ;;
+    *) preprocess "$@" 2>/dev/null ;;
+    esac
 } | sha256sum | cut -c 1-64)
 [ -f "$known" ] && exec cp "$known" "$object"
 "$MUTATE_GCC" "$@" || exit

@@ -5,8 +5,8 @@
 #define BED_H
 
 #include "bed_frame.h"
-#include "clock.h"
-#include "queue.h"
+#include "core/clock.h"
+#include "pipeline/queue.h"
 
 #include <time.h>
 
@@ -26,6 +26,7 @@ typedef struct bed_conf {
     uint32_t rx_bufs;              // [bufs]
     uint32_t rx_nseg;              // [1]
     uint32_t rx_size[DQ_MAX_SEGS]; // [buf_size]
+    uint32_t rx_dark;              // bit s: the CPU can't read receive region s
     uint32_t rx_meta, tx_meta;     // [256]
     uint32_t more_bufs, more_size; // of a region that no queue has [none]
     uint64_t timeout_us;           // of receive queues
@@ -81,13 +82,18 @@ static inline void bed_case(const char *name, bed_mode mode) {
 
 // ---- set-up -----------------------------------------------------------------------------------------------
 
-static inline dq_region *bed_region(dq_session *s, const char *name, uint32_t num_bufs, uint32_t buf_size) {
+static inline dq_region *bed_region_of(dq_session *s, dq_kind kind, const char *name, uint32_t num_bufs,
+                                       uint32_t buf_size) {
     dq_diag d = {{0}};
-    dq_region_conf c = {.kind = DQ_KIND_HOST, .affinity = -1, .num_bufs = num_bufs, .buf_size = buf_size};
+    dq_region_conf c = {.kind = (int32_t)kind, .affinity = -1, .num_bufs = num_bufs, .buf_size = buf_size};
     dq_region *r;
     snprintf(c.name, sizeof c.name, "%s", name);
     bed_must(dq_region_add(s, &c, &r, &d), &d, name);
     return r;
+}
+
+static inline dq_region *bed_region(dq_session *s, const char *name, uint32_t num_bufs, uint32_t buf_size) {
+    return bed_region_of(s, DQ_KIND_HOST, name, num_bufs, buf_size);
 }
 
 static inline dq_queue *bed_queue(bed *b, dq_iface *i, dq_dir dir, uint32_t id) {
@@ -134,7 +140,8 @@ static inline void bed_open(bed *b, bed_conf conf) {
     bed_must(dq_waiter_new(&b->w, &d), &d, "waiter");
     b->out = bed_region(b->s, "out", conf.bufs, conf.buf_size);
     for (uint32_t s = 0; s < conf.rx_nseg; s++)
-        b->in[s] = bed_region(b->s, "in", conf.rx_bufs, conf.rx_size[s]);
+        b->in[s] = bed_region_of(b->s, conf.rx_dark >> s & 1 ? DQ_KIND_DARK : DQ_KIND_HOST, "in",
+                                 conf.rx_bufs, conf.rx_size[s]);
     if (conf.more_bufs > 0) b->more = bed_region(b->s, "more", conf.more_bufs, conf.more_size);
     for (uint32_t i = 0; i < conf.ifaces; i++) {
         dq_iface_conf ic = {.engine = "loop", .flow_isolation = conf.isolation};
@@ -208,7 +215,7 @@ static inline void bed_rules(dq_iface *i, const dq_rule *rules, uint32_t n) {
     bed_must(n <= 8 ? bed_change(i, NULL, 0, ordered, n, &d) : DQ_INVALID_PARAMETER, &d, "rules");
 }
 
-// ---- sending
+// ---- sending ----------------------------------------------------------------------------------------------
 // A burst of n frames with the next numbers, not yet sent.
 static inline int bed_make(bed *b, dq_queue *q, uint32_t n, uint32_t len, uint16_t dport, dq_burst **out) {
     int err = dq_tx_alloc(q, n, out);
@@ -234,7 +241,7 @@ static inline void bed_print(const dq_line *l) {
     fprintf(stderr, "%s: line %s %s: in %" PRIu64 " out %" PRIu64 " held %" PRIu64, dq_case, l->name,
             l->queue, l->in, l->out, l->held);
     for (int r = 0; r < DQ_REASONS; r++)
-        if (l->dropped[r]) fprintf(stderr, " %s %" PRIu64, dq_reason_name(r), l->dropped[r]);
+        if (l->dropped[r]) fprintf(stderr, " %s %" PRIu64, dq_reasons[r].name, l->dropped[r]);
     fprintf(stderr, "\n");
 }
 
@@ -247,6 +254,12 @@ static inline void bed_print_all(const dq_session *s) {
 
 // ---- receiving --------------------------------------------------------------------------------------------
 
+// Where what stands for a device finds segment s of packet i.
+static inline const uint8_t *bed_device(const bed *b, const dq_view *v, uint32_t s, uint32_t i) {
+    const dq_region *r = v->dark >> s & 1 ? dqi_off_region(b->s, v->off[s][i]) : NULL;
+    return r ? r->device + (v->off[s][i] - r->offset) : bed_bytes(v, s, i);
+}
+
 // Notes the packets of a burst; the segments are read as one packet.
 static inline void bed_note(bed *b, uint64_t tag, const dq_view *v) {
     uint8_t is[4096], want[4096];
@@ -255,7 +268,7 @@ static inline void bed_note(bed *b, uint64_t tag, const dq_view *v) {
     for (uint32_t i = 0; i < v->n; i++) {
         uint32_t len = 0;
         for (uint32_t s = 0; s < v->nseg; s++) {
-            memcpy(is + len, bed_bytes(v, s, i), v->len[s][i]);
+            memcpy(is + len, bed_device(b, v, s, i), v->len[s][i]);
             len += v->len[s][i];
         }
         if (b->n == b->cap && !(b->got = realloc(b->got, (b->cap = 2 * b->cap + 1024) * sizeof *b->got)))

@@ -30,15 +30,27 @@ static inline void check_gaps(const bed *b, size_t first, size_t n, int64_t from
     }
 }
 
+// A histogram of the only paced queue.
+static inline dq_histogram tx_histogram(const bed *b, dq_histogram_kind kind) {
+    static dq_histogram all[16];
+    uint32_t n = dq_histograms(b->s, all, 16);
+    DQ_CHECK(n <= 16);
+    for (uint32_t i = 0; i < n; i++)
+        if (all[i].kind == (int32_t)kind) return all[i];
+    DQ_CHECK(false);
+    return all[0];
+}
+
 // The queue's timing; packets with a gap error, and the largest one in ns.
-static inline dq_timing timing_of(const bed *b, uint64_t *n, uint64_t *most) {
-    static dq_timing t[4];
-    t[0] = (dq_timing){.queue_id = 99};
-    DQ_EQ(dq_timings(b->s, t, 4), 1);
+static inline dq_tx_accuracy timing_of(const bed *b, uint64_t *n, uint64_t *most) {
+    static dq_tx_accuracy t[4];
+    t[0] = (dq_tx_accuracy){.queue_id = 99};
+    DQ_EQ(dq_tx_accuracies(b->s, t, 4), 1);
+    dq_histogram gaps = tx_histogram(b, DQ_HISTOGRAM_GAP_ERROR);
     *n = *most = 0;
-    for (uint32_t k = 0; k < DQ_SPREAD_BUCKETS; k++) {
-        *n += t[0].gap_error[k];
-        if (t[0].gap_error[k] > 0) *most = dq_spread_most(k);
+    for (uint32_t k = 0; k < DQ_HISTOGRAM_BUCKETS; k++) {
+        *n += gaps.n[k];
+        if (gaps.n[k] > 0) *most = dq_histogram_most(k);
     }
     return t[0];
 }

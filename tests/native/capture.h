@@ -5,10 +5,10 @@
 
 #include "dqtest.h"
 
-#include "burst.h"
-#include "engine.h"
-#include "iface.h"
-#include "queue.h"
+#include "core/peers.h"
+#include "pipeline/engine.h"
+#include "pipeline/iface.h"
+#include "pipeline/queue.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,6 +24,7 @@ typedef struct rig {
     uint32_t nseg;
     dqi_burst_pool *bursts;
     dqi_engine_ops ops;
+    dqi_conn_ops conns;
     dq_iface iface;
     dq_queue queue;
     char dir[64];
@@ -36,6 +37,12 @@ static inline void must(bool ok, const char *what) {
     if (ok) return;
     fprintf(stderr, "%s: set-up: %s: %s\n", dq_case, what, strerror(errno));
     exit(1);
+}
+
+// The made-up interface has connections, which read describes.
+static inline void rig_conns(rig *r, int (*read)(dq_iface *i, uint32_t conn, dq_conn_info *out)) {
+    r->conns.read = read;
+    r->ops.conns = &r->conns;
 }
 
 static inline void rig_open(rig *r, bool virtual_clock, uint32_t nseg, uint32_t num_bufs, uint32_t buf_size) {
@@ -60,6 +67,12 @@ static inline void rig_open(rig *r, bool virtual_clock, uint32_t nseg, uint32_t 
     const char *tmp = getenv("TMPDIR");
     snprintf(r->dir, sizeof r->dir, "%s/daqiri-XXXXXX", tmp && strlen(tmp) < 40 ? tmp : "/tmp");
     must(mkdtemp(r->dir) != NULL, "mkdtemp");
+}
+
+// What the rig makes are payloads of a socket, whose peers are kept.
+static inline void rig_payloads(rig *r) {
+    r->ops.payload = true;
+    must(dqi_region_keep_peers(r->regions[0], NULL) == DQ_OK, "peers");
 }
 
 static inline void remove_folder(const char *dir) {

@@ -7,6 +7,8 @@
 #ifndef DQTEST_H
 #define DQTEST_H
 
+#include "dq.h"
+
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -4,7 +4,8 @@
 
 #include "capture.h"
 
-#include "writer.h"
+#include "writer/pcap_file.h"
+#include "writer/writer.h"
 
 #include <sched.h>
 

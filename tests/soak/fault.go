@@ -10,7 +10,7 @@ import (
 // fault is something that goes wrong.
 type fault struct {
 	name  string
-	lanes []string
+	loads []string
 	ends  bool // the program's round is over with it
 	do    func(p *program, chance *rand.Rand) (said string, err error)
 }

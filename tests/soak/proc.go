@@ -135,6 +135,15 @@ func udpSocket(addr string) (waiting, lost uint64, err error) {
 	return waiting, lost, nil
 }
 
+// loopbackDropped reads how many packets the loopback interface has dropped since the machine's start.
+func loopbackDropped() (uint64, error) {
+	text, err := os.ReadFile("/sys/class/net/lo/statistics/rx_dropped")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+}
+
 // tcpUnread tells whether a connection of the server at addr has bytes on their way, or an end that nobody has seen.
 func tcpUnread(addr string) (bool, error) {
 	const closeWait = "08"

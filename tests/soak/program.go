@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// lane is one of the things that run at once.
-type lane struct {
+// load is one of the things that run at once.
+type load struct {
 	name    string        // its script's too
 	network string        // of its sender; empty: it sends to itself
 	posted  int           // the most buffers that its queue keeps at hand for the kernel's next data
 	round   time.Duration // the longest that one program runs; 0: to the end
 }
 
-var lanes = []lane{
+var loads = []load{
 	{name: "loop"},
 	{name: "udp", network: "udp", posted: 256},
 	{name: "tcp", network: "tcp", posted: 256},
@@ -31,7 +31,7 @@ var lanes = []lane{
 // program is a daqiri-run at work.
 type program struct {
 	r       *rig
-	l       *lane
+	l       *load
 	dir     string
 	addr    string
 	cmd     *exec.Cmd
@@ -39,6 +39,7 @@ type program struct {
 	disk    *disk
 	watch   *watch
 	began   time.Time
+	dropped uint64 // by loopback, before its start
 	ends    bool   // a fault has ended it, or will
 	exit    int    // the code that it is to end with
 	raises  string // the error that it is to end with
@@ -47,14 +48,17 @@ type program struct {
 
 const patience = 60 * time.Second
 
-func (r *rig) start(l *lane, dir string) (*program, error) {
+func (r *rig) start(l *load, dir string) (*program, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
 	p := &program{r: r, l: l, dir: dir, began: time.Now()}
+	var err error
+	if p.dropped, err = loopbackDropped(); err != nil {
+		return nil, err
+	}
 	args := []string{"--summary-json", p.path("summary"), filepath.Join(r.scripts, l.name+".lua"), "--ctl", p.path("ctl"), "--result", p.path("result")}
 	if l.network != "" {
-		var err error
 		if p.addr, err = freeAddr(l.network); err != nil {
 			return nil, err
 		}
@@ -83,7 +87,7 @@ func (r *rig) start(l *lane, dir string) (*program, error) {
 	return p, p.another()
 }
 
-// another starts the next sender, where the lane has any.
+// another starts the next sender, where the load has any.
 func (p *program) another() error {
 	if p.l.network == "" {
 		return nil
@@ -196,7 +200,7 @@ func (p *program) wrong(format string, args ...any) {
 	p.r.wrong(p.l.name, format, args...)
 }
 
-// settle waits until the kernel holds nothing for the lane's socket, and returns the datagrams that it lost there.
+// settle waits until the kernel holds nothing for the load's socket, and returns the datagrams that it lost there.
 func (p *program) settle() (lost uint64) {
 	if p.l.network != "udp" {
 		p.settleStreams()

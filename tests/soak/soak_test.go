@@ -60,11 +60,11 @@ func TestSoakAsksForTheClock(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	r := &rig{}
-	for k := range lanes {
+	for k := range loads {
 		for seed := range uint64(20) {
-			for _, f := range r.deck(&lanes[k], rand.New(rand.NewPCG(seed, 1))) {
+			for _, f := range r.deck(&loads[k], rand.New(rand.NewPCG(seed, 1))) {
 				if f.name == stepsClock {
-					t.Fatalf("lane %s would step the clock unasked", lanes[k].name)
+					t.Fatalf("load %s would step the clock unasked", loads[k].name)
 				}
 			}
 		}

@@ -21,7 +21,7 @@ local types = {}
 for name in pairs(stand.objects) do types[#types + 1] = name pools[name] = {} end
 table.sort(types)
 -- What packets are made of is used more often.
-for _, name in ipairs{ "burst", "burst", "burst", "burst", "burst", "packet", "packet", "packet", "queue", "queue", "template", "write", "stage" } do types[#types + 1] = name end
+for _, name in ipairs{ "burst", "burst", "burst", "burst", "burst", "packet", "packet", "packet", "queue", "queue", "template", "op", "stage" } do types[#types + 1] = name end
 
 local bad = { "runtime error", "invalid memory", "interface conversion", "unsafe.", "nil pointer", "slice bounds", "reflect" }
 local function try(what, fn, ...)

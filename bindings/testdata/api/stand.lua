@@ -65,7 +65,7 @@ function M.world(kind, prefix)
   w.file = w.prefix .. "-" .. next_number()
   w.writer = w.session:write_pcap{ name = "disk", dir = work_dir, prefix = w.file, policy = "wait", manifest = false }
   if not w.payload then
-    w.blocks = w.session:reorder{ name = "blocks", memory_region = "blocks", payload_byte_offset = 46, slot_bytes = 90,
+    w.blocks = w.session:reorder{ name = "blocks", memory_region = "blocks", payload_byte_offset = 46, slot_bytes = 96,
       sequence_number = { bit_offset = 36 * 8, bit_width = 16 }, packets_per_batch = 4, extra = "len", timeout_us = 1000 }
     w.session:pipe(w.session:rx_queue("b", 1), w.blocks)
     w.session:interface("b"):add_flows("blocks", { { name = "blocks", match = { udp_src = 9 }, action = { type = "queue", id = 1 } } })
@@ -173,7 +173,7 @@ M.objects = {
   task = { own = function() return daqiri.task(function() end) end },
   time = { now = function() return daqiri.time "now" end },
   u64 = { one = function() return daqiri.u64(1) end },
-  write = { burst = function(w) w.parent = w:burst() return (assert(w.writer:write(w.parent))) end },
+  op = { burst = function(w) w.parent = w:burst() return (assert(w.writer:write(w.parent))) end },
   presence = { block = function(w) w.parent = w:aggregate() return w.parent.present end },
   format = { known = function() return daqiri.format "chips" end, own = function() return daqiri.format{ seq = { bit_offset = 0, bit_width = 16 } } end },
 }
@@ -192,7 +192,7 @@ local set_at = function() return { { 0, 1 }, { 46, 99 }, { 1e9, 1 } } end
 M.args = {
   session = {
     after = function() return { { 1e-4, nothing } } end, at = function() return { { daqiri.time "now + 1ms", nothing } } end, clock = none, close = none,
-    convert = function() return { { { memory_region = "others", at = "payload", data_types = { input_type = "int8", output_type = "int16" } } } } end,
+    convert = function() return { { { memory_region = "others", at = "payload", data_types = { input_type = "int8", output_type = "fp32" } } } } end,
     count = none, every = function() return { { 1e-4, nothing } } end, filter = function() return { { { where = "len > 10" } }, { { match = { udp_dst = 1 } } } } end,
     interface = function() return { { "a" }, { "nobody" } } end, interfaces = none, log = function() return { { "debug", "text", 1 } } end,
     measure = function() return { { { seconds = 1e-4 } } } end, metric = function() return { { "height", 5 } } end,
@@ -219,7 +219,7 @@ M.args = {
   },
   connection = { alloc = alloc, close = none, get_burst = wait_burst, on_burst = tap, on_disconnect = function() return { { nothing } } end,
     send = function(x) return { { x:burst() }, { x.rx } } end, setsockopt = function() return { { "SOL_SOCKET", "SO_KEEPALIVE", 1 } } end },
-  queue = { alloc = alloc, flush = none, get_burst = wait_burst, on_burst = tap, pace = function() return { { { pps = 1e6 } }, { { follow = "rx_timestamp" } }, { {} } } end,
+  queue = { alloc = alloc, drain = function() return { { { timeout = 1e-3 } } } end, flush = none, get_burst = wait_burst, on_burst = tap, pace = function() return { { { pps = 1e6 } }, { { follow = "rx_timestamp" } }, { {} } } end,
     send = function(x) return { { x:burst() } } end, template = function() return { { { payload_bytes = 60 } } } end,
     transmit = function(x) return { { { template = x.template, count = 3 } }, { { template = x.template } }, { { template = false } } } end },
   stage = { close = none, get_burst = wait_burst, on_burst = tap, write = function(x) return { { x:burst() } } end },
@@ -241,7 +241,7 @@ M.args = {
     text = function() return { { 1 }, { 99 } } end, u64 = function() return { { 1 }, { 99 } } end, unique = none },
   template = {}, timer = { cancel = none }, task = { on_message = function() return { { nothing } } end, send = function() return { { 1 }, { { 1, 2 } } } end, stop = none },
   time = {}, u64 = { eq = function() return { { 1 }, { daqiri.u64(1) } } end, le = function() return { { 1 } } end, lt = function() return { { 1 } } end, key = none, number = none },
-  write = { poll = none, wait = function() return { { { timeout = 1e-3 } } } end }, presence = { missing = none }, format = {},
+  op = { poll = none, on_done = function() return { { nothing } } end, wait = function() return { { { timeout = 1e-3 } } } end }, presence = { missing = none }, format = {},
 }
 
 return M

@@ -1,0 +1,211 @@
+package bindings
+
+import (
+	"fmt"
+	"math"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/suggest"
+)
+
+// maxInt is the largest magnitude up to which every whole number is a Lua number.
+const maxInt = 1 << 53
+
+// function is a Lua function of this package; it returns the number of results that it pushed.
+type function func(c *call) int
+
+// call is one call of a function from Lua. Arguments count from 1 and leave out self.
+type call struct {
+	L    *lua.LState
+	rt   *Runtime
+	name string
+	self int // 1 when the first value on the stack is self
+	keys *optionKeys
+}
+
+// wrap makes a Lua function. self is 1 for a method.
+func (rt *Runtime) wrap(L *lua.LState, e entry, self int) *lua.LFunction {
+	keys := &optionKeys{row: e.doc}
+	return L.NewFunction(func(L *lua.LState) int {
+		return e.fn(&call{L: L, rt: rt, name: e.name, self: self, keys: keys})
+	})
+}
+
+// arg is argument n, nil when it is absent.
+func (c *call) arg(n int) lua.LValue { return c.L.Get(n + c.self) }
+
+// count is how many arguments there are.
+func (c *call) count() int { return c.L.GetTop() - c.self }
+
+// atMost refuses further arguments, which would have no effect.
+func (c *call) atMost(n int) {
+	if c.count() > n {
+		c.argError(n+1, "no value expected here")
+	}
+}
+
+func (c *call) argError(n int, format string, args ...any) {
+	c.raise("bad argument #%d to '%s' (%s)", n, c.name, fmt.Sprintf(format, args...))
+}
+
+func (c *call) wanted(n int, what string) {
+	c.argError(n, "%s expected, got %s", what, describe(c.arg(n)))
+}
+
+func (c *call) str(n int, what string) string {
+	s, ok := c.arg(n).(lua.LString)
+	if !ok {
+		c.wanted(n, what)
+	}
+	return string(s)
+}
+
+func (c *call) optStr(n int, what, missing string) string {
+	if c.arg(n) == lua.LNil {
+		return missing
+	}
+	return c.str(n, what)
+}
+
+func (c *call) number(n int, what string) float64 {
+	v, ok := c.arg(n).(lua.LNumber)
+	if !ok || math.IsNaN(float64(v)) {
+		c.wanted(n, what)
+	}
+	return float64(v)
+}
+
+// whole is a whole number in lo..hi.
+func (c *call) whole(n int, what string, lo, hi int64) int64 {
+	v, err := wholeNumber(c.arg(n), lo, hi)
+	if err != nil {
+		c.argError(n, "%s: %v", what, err)
+	}
+	return v
+}
+
+// index is a position that a script counts from 1, as Go counts.
+func (c *call) index(n int, what string, length int) int {
+	if length == 0 {
+		c.argError(n, "%s: there is none", what)
+	}
+	return int(c.whole(n, what, 1, int64(length))) - 1
+}
+
+// bits is an unsigned value that fits a field: a number or a u64.
+func (c *call) bits(n int, what string, width int) uint64 {
+	v, err := unsigned(c.arg(n), width)
+	if err != nil {
+		c.argError(n, "%s: %v", what, err)
+	}
+	return v
+}
+
+func (c *call) fn(n int, what string) *lua.LFunction {
+	f, ok := c.arg(n).(*lua.LFunction)
+	if !ok {
+		c.wanted(n, what)
+	}
+	return f
+}
+
+func (c *call) table(n int, what string) *lua.LTable {
+	t, ok := c.arg(n).(*lua.LTable)
+	if !ok {
+		c.wanted(n, what)
+	}
+	return t
+}
+
+// push pushes one result.
+func (c *call) push(v lua.LValue) int {
+	c.L.Push(v)
+	return 1
+}
+
+// userdata returns the Go value of an argument that is a T, or false.
+func userdata[T any](v lua.LValue) (T, bool) {
+	if ud, ok := v.(*lua.LUserData); ok {
+		t, ok := ud.Value.(T)
+		return t, ok
+	}
+	var zero T
+	return zero, false
+}
+
+// receiver is self as a T; what names the type.
+func receiver[T any](c *call, what string) T {
+	t, ok := userdata[T](c.L.Get(1))
+	if !ok {
+		c.raise("calling '%s' on %s, which is not a %s (write %s:%s with a colon)", c.name,
+			describe(c.L.Get(1)), what, what, c.name)
+	}
+	return t
+}
+
+// describe names a value's type for an error.
+func describe(v lua.LValue) string {
+	switch v := v.(type) {
+	case *lua.LNilType:
+		return "no value"
+	case *lua.LUserData:
+		if n, ok := v.Value.(named); ok {
+			return "a " + n.luaType()
+		}
+	case lua.LString:
+		return fmt.Sprintf("the string %q", clip(string(v), 40))
+	case lua.LNumber:
+		return "the number " + v.String()
+	}
+	return "a " + v.Type().String()
+}
+
+// named is what every userdata of this package is.
+type named interface{ luaType() string }
+
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return s[:n] + "…"
+}
+
+// wholeNumber reads a whole number in lo..hi.
+func wholeNumber(v lua.LValue, lo, hi int64) (int64, error) {
+	f, ok := v.(lua.LNumber)
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("a whole number expected, got %s", describe(v))
+	case float64(f) != math.Trunc(float64(f)):
+		return 0, fmt.Errorf("%s is not a whole number", f)
+	case float64(f) < float64(lo) || float64(f) > float64(hi):
+		return 0, fmt.Errorf("%s is outside %d..%d", f, lo, hi)
+	}
+	return int64(f), nil
+}
+
+// unsigned reads a number or a u64 that fits into width bits.
+func unsigned(v lua.LValue, width int) (uint64, error) {
+	if u, ok := userdata[u64](v); ok {
+		if width < 64 && uint64(u)>>width != 0 {
+			return 0, fmt.Errorf("%d does not fit into %d bits", uint64(u), width)
+		}
+		return uint64(u), nil
+	}
+	hi := int64(maxInt)
+	if width < 53 {
+		hi = 1<<width - 1
+	}
+	n, err := wholeNumber(v, 0, hi)
+	return uint64(n), err
+}
+
+// unknown is the tail of an error about a name that does not exist.
+func unknown(what, name string, known []string) string {
+	text := fmt.Sprintf("unknown %s '%s'", what, name)
+	if s := suggest.Nearest(name, known); s != "" {
+		text += fmt.Sprintf(" (did you mean '%s'?)", s)
+	}
+	return text
+}

@@ -1,0 +1,62 @@
+package bindings
+
+import (
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// goValue makes Go values of Lua ones, as decoded YAML gives them: map[string]any, []any, string,
+// bool, float64, nil.
+func goValue(v lua.LValue, depth int) (any, error) {
+	p := plainer{left: maxExported}
+	return p.value(v, depth)
+}
+
+// plainer counts the values that it may make still: a table that is in others many times over is as many.
+type plainer struct{ left int }
+
+func (p *plainer) value(v lua.LValue, depth int) (any, error) {
+	if p.left--; p.left < 0 {
+		return nil, fmt.Errorf("more than %d values (a table that is in others many times over?)", maxExported)
+	}
+	if depth > maxNesting {
+		return nil, fmt.Errorf("nested deeper than %d levels (a table that contains itself?)", maxNesting)
+	}
+	switch v := v.(type) {
+	case *lua.LNilType:
+		return nil, nil
+	case lua.LBool:
+		return bool(v), nil
+	case lua.LNumber:
+		return float64(v), nil
+	case lua.LString:
+		return string(v), nil
+	case *lua.LTable:
+		return p.table(v, depth)
+	}
+	return nil, fmt.Errorf("%s can't be part of a configuration", describe(v))
+}
+
+// table makes a list where the keys are 1..n, else a map; an empty table is an empty map.
+func (p *plainer) table(t *lua.LTable, depth int) (any, error) {
+	length, n := t.Len(), 0
+	list := make([]any, 0, length)
+	table := map[string]any{}
+	var fault error
+	t.ForEach(func(k, e lua.LValue) {
+		if n++; fault != nil {
+			return
+		}
+		x, err := p.value(e, depth+1)
+		if err != nil {
+			fault = firstError(fault, fmt.Errorf("%s: %w", k, err))
+		}
+		list = append(list, x)
+		table[k.String()] = x
+	})
+	if length > 0 && n == length {
+		return list, fault
+	}
+	return table, fault
+}

@@ -1,0 +1,130 @@
+package bindings
+
+import (
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// op is work that the script began and that ends later. Cold.
+type op struct {
+	w       *session.Op
+	self    *lua.LUserData
+	watched bool // the task is told of its end
+	fns     []*lua.LFunction
+}
+
+func (*op) luaType() string { return "op" }
+
+var opType = &typeDef{
+	name: "op",
+	self: "op",
+	doc: `an operation
+		Work that was begun and ends later: the writing of a burst ('w:write(b)'). It outlives the burst and the session.`,
+	fields: []field{
+		{"bytes_written", `-> integer, bytes
+			Bytes of the completed packets.
+			> print(op.bytes_written)`},
+		{"completed_packets", `-> integer, packets
+			Packets that are in a file: handed to the system, not only staged.
+			> print(op.completed_packets)`},
+		{"error", `-> string | nil
+			The first failure, or nil.
+			> print(op.error)`},
+		{"failed_packets", `-> integer, packets
+			Packets that will not be in a file.
+			> print(op.failed_packets)`},
+	},
+	get: func(_ *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
+		w := self.(*op).w
+		switch key {
+		case lua.LString("bytes_written"):
+			return lua.LNumber(w.State().Bytes)
+		case lua.LString("completed_packets"):
+			return lua.LNumber(w.State().Completed)
+		case lua.LString("failed_packets"):
+			return lua.LNumber(w.State().Failed)
+		case lua.LString("error"):
+			if err := w.Error(); err != nil {
+				return lua.LString(err.Error())
+			}
+			return lua.LNil
+		}
+		return nil
+	},
+	methods: []entry{
+		{"on_done", opOnDone, `- fn function(op): runs once every packet has completed or failed; at once where that is so already
+			Has a function run at the end. Several run in the order in which they came.
+			> op:on_done(function(op) print(op.completed_packets, op.error) end)`},
+		{"poll", opPoll, `-> boolean
+			Whether every packet has completed or failed.
+			> while not op:poll() do daqiri.sleep("1ms") end`},
+		{"wait", opWait, `. timeout? duration: how long it waits; without it for ever
+			-> true | failure
+			Waits until every packet has completed or failed; nil, '"NOT_READY"', text at the timeout.
+			> assert(op:wait{ timeout = 5 })`}},
+}
+
+func (rt *Runtime) newOp(w *session.Op) *lua.LUserData {
+	o := &op{w: w}
+	o.self = rt.newObject(o)
+	return o.self
+}
+
+// watch has this task told of the end.
+func (o *op) watch(c *call) {
+	if !o.watched {
+		c.check(o.w.Watch(c.rt.Task, o))
+		o.watched = true
+	}
+}
+
+// deliver runs what waits for the end.
+func (o *op) deliver(rt *Runtime, L *lua.LState, _ *task.Item) {
+	fns := o.fns
+	o.fns = nil
+	for _, fn := range fns {
+		rt.handle(L, inHandler, fn, o.self)
+	}
+}
+
+// opOnDone is op:on_done(fn).
+func opOnDone(c *call) int {
+	o := receiver[*op](c, "op")
+	fn := c.fn(1, "function(op)")
+	if o.w.State().Done && len(o.fns) == 0 {
+		c.L.Push(fn)
+		c.L.Push(o.self)
+		c.L.Call(1, 0)
+		return 0
+	}
+	o.fns = append(o.fns, fn)
+	o.watch(c)
+	return 0
+}
+
+func opPoll(c *call) int {
+	return c.push(lua.LBool(receiver[*op](c, "op").w.State().Done))
+}
+
+// opWait is op:wait{timeout}: true once all packets are written or failed; nil, "NOT_READY", text at the timeout. In the main
+// chunk it serves the handlers meanwhile, among which may be others that wait for the same operation.
+func opWait(c *call) int {
+	o := receiver[*op](c, "op")
+	timeout, limited := c.options(1).seconds("timeout")
+	c.canWait()
+	until := task.Never
+	if limited {
+		until = c.rt.Task.In(timeout)
+	}
+	if !o.w.State().Done {
+		o.watch(c)
+	}
+	if !c.waitUntil(until, func() bool { return o.w.State().Done }, o) {
+		return c.fail(fmt.Errorf("the burst is not written yet: %w", session.ErrNotReady))
+	}
+	return c.push(lua.LTrue)
+}

@@ -1,0 +1,149 @@
+package bindings
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// A row is what a table says of a name: a text of lines, read when somebody asks for the reference.
+//
+//	- name type = default, unit: words     an argument, in order; name?: it may be left out
+//	. name type = default, unit: words     a key of the table of options that is the last argument; a field of a type of tables
+//	-> type, unit: words                   a result, or what a field holds; "failure" stands for nil, status, text
+//	words                                  sentences; an empty line begins a paragraph, 'code' is shown as such
+//	> code                                 the example, a line of Lua
+//
+// A line that begins with two spaces goes on with the one above. Tabs in front don't count.
+
+// A Value is an argument, an option or a result.
+type Value struct {
+	Name, Type, Default, Unit, Words string
+	Optional                         bool // it may be left out
+}
+
+// A Name is a function, field or constant that Lua knows, as its table describes it.
+type Name struct {
+	Name    string
+	Field   bool // a field or a constant, whose Results has what it holds
+	Args    []Value
+	Options []Value // keys of the table that is the last argument
+	Results []Value
+	Words   string // paragraphs, with an empty line between them
+	Example string // Lua, maybe several lines
+}
+
+var valueName = regexp.MustCompile(`^(\.\.\.|\[[a-z]+\]|[a-z_][a-z0-9_]*)(\??) (.+)$`)
+
+// parseRow reads what a table says of a name.
+func parseRow(name, text string) (Name, error) {
+	n := Name{Name: name}
+	var words, example []string
+	for _, line := range joined(text) {
+		kind, rest, _ := strings.Cut(line, " ")
+		var err error
+		switch kind {
+		case "-":
+			n.Args, err = appendValue(n.Args, rest)
+		case ".":
+			n.Options, err = appendValue(n.Options, rest)
+		case "->":
+			v := Value{}
+			v.Type, v.Default, v.Unit, v.Words = parts(rest)
+			n.Results = append(n.Results, v)
+		case ">":
+			example = append(example, rest)
+		default:
+			words = append(words, line)
+		}
+		if err != nil {
+			return n, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	n.Words = strings.TrimSpace(strings.ReplaceAll(strings.Join(words, " "), "  ", "\n\n"))
+	n.Example = strings.Join(example, "\n")
+	return n, nil
+}
+
+// joined are the lines of a text without their tabs, each with those that go on with it.
+func joined(text string) []string {
+	var lines []string
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		line = strings.TrimRight(strings.TrimLeft(line, "\t"), "\n")
+		if more, ok := strings.CutPrefix(line, "  "); ok && len(lines) > 0 {
+			lines[len(lines)-1] += " " + more
+			continue
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func appendValue(list []Value, text string) ([]Value, error) {
+	m := valueName.FindStringSubmatch(text)
+	if m == nil {
+		return nil, fmt.Errorf("%q: a name and a type expected", text)
+	}
+	v := Value{Name: m[1]}
+	v.Type, v.Default, v.Unit, v.Words = parts(m[3])
+	v.Optional = m[2] != "" || v.Default != "" || v.Name == "..."
+	return append(list, v), nil
+}
+
+// parts splits "type = default, unit: words".
+func parts(text string) (kind, missing, unit, words string) {
+	text, words = cutOutside(text, ": ")
+	text, unit = cutOutside(text, ", ")
+	kind, missing = cutOutside(text, " = ")
+	return kind, missing, unit, words
+}
+
+// cutOutside cuts at the first sep that is in no brackets and no quotes.
+func cutOutside(text, sep string) (before, after string) {
+	depth, quoted := 0, false
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case depth == 0 && strings.HasPrefix(text[i:], sep):
+			return text[:i], text[i+len(sep):]
+		case strings.IndexByte("([{<", c) >= 0:
+			depth++
+		case strings.IndexByte(")]}", c) >= 0 || c == '>' && depth > 0:
+			depth--
+		}
+	}
+	return text, ""
+}
+
+// mostShown is how many options Call lists; of more it lists those that are needed.
+const mostShown = 8
+
+// Call is how a script writes it behind its prefix ("q:", "daqiri."): "alloc(n)", "get_burst{timeout_us}", "name".
+func (n *Name) Call() string {
+	if n.Field {
+		return n.Name
+	}
+	var args []string
+	for _, a := range n.Args {
+		args = append(args, a.Name)
+	}
+	if len(n.Options) == 0 {
+		return n.Name + "(" + strings.Join(args, ", ") + ")"
+	}
+	var keys []string
+	for _, o := range n.Options {
+		if len(n.Options) <= mostShown || !o.Optional {
+			keys = append(keys, o.Name)
+		}
+	}
+	if len(n.Options) > mostShown {
+		keys = append(keys, "…")
+	}
+	options := "{" + strings.Join(keys, ", ") + "}"
+	if len(args) == 0 {
+		return n.Name + options
+	}
+	return n.Name + "(" + strings.Join(append(args, options), ", ") + ")"
+}

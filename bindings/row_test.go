@@ -1,0 +1,216 @@
+package bindings
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// TestParseRow reads a row with all that there may be in one.
+func TestParseRow(t *testing.T) {
+	n, err := parseRow("get", `- a? string | fun(x: integer, y: any) | "a = b, c: d" | nil = "x: y", ns: the first,
+		  and more
+		- ... any: others
+		. key integer = 5, us: how long
+		-> burst | failure
+		Words go on
+		here.
+
+		A second paragraph.
+		> local b = get()
+		>   print(b)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Name{Name: "get",
+		Args: []Value{{"a", `string | fun(x: integer, y: any) | "a = b, c: d" | nil`, `"x: y"`, "ns", "the first, and more", true},
+			{"...", "any", "", "", "others", true}},
+		Options: []Value{{"key", "integer", "5", "us", "how long", true}},
+		Results: []Value{{Type: "burst | failure"}},
+		Words:   "Words go on here.\n\nA second paragraph.", Example: "local b = get()\n  print(b)"}
+	if got, want := fmt.Sprintf("%+v", n), fmt.Sprintf("%+v", want); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if call := n.Call(); call != "get(a, ..., {key})" {
+		t.Error(call)
+	}
+	if _, err := parseRow("bad", "- Name"); err == nil {
+		t.Error("a name without a type was taken")
+	}
+}
+
+// TestRows: each name has words and an example, and each argument, option and result a type that is known; arguments and options
+// also a unit or words.
+func TestRows(t *testing.T) {
+	known := knownTypes()
+	for _, s := range Reference() {
+		if s.Title == "" || s.Words == "" {
+			t.Errorf("%s has no title or no words", s.Name)
+		}
+		for _, n := range s.Names {
+			for _, fault := range rowFaults(&n, known) {
+				t.Errorf("%s%s: %s", s.Prefix(&n), n.Name, fault)
+			}
+		}
+		for _, v := range s.Elements {
+			for _, fault := range v.faults(known) {
+				t.Errorf("%s: element %s: %s", s.Name, v.Name, fault)
+			}
+		}
+	}
+	for _, s := range Shapes() {
+		n := Name{Words: s.Words, Example: s.Example, Options: s.Keys, Results: []Value{{Type: s.Type}}}
+		if s.Type == "" {
+			n.Results = nil
+		}
+		for _, fault := range rowFaults(&n, known) {
+			t.Errorf("type %s: %s", s.Name, fault)
+		}
+	}
+}
+
+func knownTypes() []string {
+	known := []string{"any", "boolean", "function", "fun", "integer", "nil", "number", "string", "table", "true", "false"}
+	for _, s := range Reference() {
+		known = append(known, s.Name)
+	}
+	for _, s := range Shapes() {
+		known = append(known, s.Name)
+	}
+	return known
+}
+
+func rowFaults(n *Name, known []string) (faults []string) {
+	if n.Words == "" {
+		faults = append(faults, "no words")
+	}
+	if n.Example == "" {
+		faults = append(faults, "no example")
+	}
+	if n.Field && len(n.Results) != 1 {
+		faults = append(faults, "a field holds one value")
+	}
+	for _, v := range slices.Concat(n.Args, n.Options) {
+		for _, fault := range v.faults(known) {
+			faults = append(faults, v.Name+": "+fault)
+		}
+		if v.Unit == "" && v.Words == "" {
+			faults = append(faults, v.Name+": neither unit nor words")
+		}
+	}
+	for _, v := range n.Results {
+		faults = append(faults, v.faults(known)...)
+	}
+	return faults
+}
+
+var (
+	typeText  = regexp.MustCompile(`"[^"]*"`)
+	parameter = regexp.MustCompile(`[a-z_]+: `) // of fun(b: burst)
+	typeName  = regexp.MustCompile(`[A-Za-z_][A-Za-z_0-9]*`)
+)
+
+// faults are the names in a type that are no types.
+func (v *Value) faults(known []string) (faults []string) {
+	if v.Type == "" {
+		faults = append(faults, "no type")
+	}
+	for _, name := range typeName.FindAllString(parameter.ReplaceAllString(typeText.ReplaceAllString(v.Type, ""), ""), -1) {
+		if !slices.Contains(known, name) {
+			faults = append(faults, fmt.Sprintf("%q is no type", name))
+		}
+	}
+	return faults
+}
+
+// TestRowFaults: what a row may lack is seen.
+func TestRowFaults(t *testing.T) {
+	for text, want := range map[string]string{
+		"> x()":                                   "no words",
+		"Words.":                                  "no example",
+		"- a \nWords.\n> x()":                     "a: no type",
+		"- a strin: one\nWords.\n> x()":           `a: "strin" is no type`,
+		". key string\nWords.\n> x()":             "key: neither unit nor words",
+		"-> burst | failed\nWords.\n> x()":        `"failed" is no type`,
+		"- f fun(b: brst): a\nWords.\n> x()":      `f: "brst" is no type`,
+		"- a \"x\" | size: one\nWords.\n> x()":    "",
+		"- a table<string, place>: one\nW\n> x()": "",
+	} {
+		n, err := parseRow("x", text)
+		got := strings.Join(rowFaults(&n, knownTypes()), "; ")
+		if err != nil {
+			got = "a: no type"
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestOptionsRead: the code reads every option that a row lists (one that no row lists is refused).
+func TestOptionsRead(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	for _, file := range files {
+		if !strings.HasSuffix(file, "_test.go") {
+			code.WriteString(readScript(t, file))
+		}
+	}
+	text := regexp.MustCompile("(?s)`[^`]*`").ReplaceAllString(code.String(), "")
+	for _, s := range Reference() {
+		for _, n := range s.Names {
+			for _, o := range n.Options {
+				if !strings.Contains(text, `"`+o.Name+`"`) {
+					t.Errorf("%s%s: nobody reads the option %s", s.Prefix(&n), n.Name, o.Name)
+				}
+			}
+		}
+	}
+}
+
+// TestExamples runs the example of every name, with objects as testdata/api/example.lua makes them. None may raise.
+func TestExamples(t *testing.T) {
+	source := readScript(t, "testdata/api/example.lua")
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(memoryDir(t)) // examples write into "captures"
+	path := lua.LString(here + "/testdata/?.lua")
+	example := func(name, kind, text string) {
+		t.Run(name, func(t *testing.T) {
+			if text == "" {
+				t.Fatal("no example")
+			}
+			o := onStand(t, "example.lua", source, map[string]lua.LValue{"example_kind": lua.LString(kind), "example": lua.LString(text), "module_path": path})
+			if _, asked := o.shared.Exit(); o.err != nil && !(asked && name == "os.exit") {
+				t.Errorf("%s\n%v\nit printed:\n%s", text, o.err, o.out)
+			}
+			if strings.Contains(o.log, "error:") {
+				t.Error(o.log)
+			}
+			balanced(t, o)
+		})
+	}
+	for _, s := range Reference() {
+		for _, n := range s.Names {
+			kind := "virtual"
+			if s.Name == "connection" || n.Name == "connect" || n.Name == "on_connection" {
+				kind = "tcp"
+			}
+			example(s.Prefix(&n)+n.Name, kind, n.Example)
+		}
+	}
+	for _, s := range Shapes() {
+		example(s.Name, "virtual", s.Example)
+	}
+}

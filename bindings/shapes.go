@@ -1,0 +1,133 @@
+package bindings
+
+import (
+	"strings"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// oneOf is the type of an argument that takes these words, as rows say it.
+func oneOf(words []string) string { return `"` + strings.Join(words, `" | "`) + `"` }
+
+// shapes are the types of arguments and results that have a name of their own: their rows have the plain type as result, or their keys.
+var shapes = []field{
+	{"duration", `-> number | string
+		Seconds, or text with a unit: ns, us, ms or s. A number as text has no unit and is refused.
+		> daqiri.sleep("5ms")`},
+	{"size", `-> integer | string
+		Bytes, or text with a unit: B, KB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (powers of 1024).
+		> s:run{ bytes = "8KiB", seconds = 0.01 }`},
+	{"rate", `-> number | string
+		Bits per second, or text with a unit: bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s.
+		> tx:pace{ rate = "10Gbit/s" }`},
+	{"instant", `-> time | string
+		An absolute time, or text that 'daqiri.time' reads.
+		> s:at("now + 5ms", function() end)`},
+	{"policy", `-> "drop" | "wait"
+		What happens while somebody is behind: packets are lost, counted, or the queue is held.
+		> q:on_burst(function(b) end, { policy = "drop" })`},
+	{"failure", `-> nil
+		An expected failure: nil, a status ("NOT_READY", "NO_SPACE_AVAILABLE", …) and a text. Misuse raises instead.
+		> local mac, status, why = i:resolve("10.0.0.2")`},
+	{"ledger", `-> table
+		Figures by name, as 'daqiri-run help ledger' lists them: 'l.rx_port.rx.dropped', 'l.disk.written', 'l.seconds'. A misspelt name raises. A name
+		that is a figure and has figures below it has those under 'NAME_by'.
+		> print(s:stats().seconds)`},
+	{"place", `. at "start" | "payload" = "start": from where bits count: the start of what the queue holds, or the innermost payload
+		. bit_offset integer, bits: from the most significant one of the first byte
+		. bit_width integer, bits: 1 to 64
+		. endianness "big" | "little" = "big": little is for whole bytes
+		Where a field without a name lies.
+		> print(b:column{ at = "payload", bit_offset = 0, bit_width = 32 }[1])`},
+	{"data_types", `. input_type ` + oneOf(spec.InputTypes) + `: int4 has the high half first
+		. output_type ` + oneOf(spec.OutputTypes) + `: rounded to the nearest; fp16 ends in infinities, int8 at -128 and 127
+		. endianness "host" | "network" = "host": byte order of the input
+		What elements of payloads are and become.
+		> local types = { input_type = "int16", output_type = "fp32" }
+		> s:convert{ memory_region = "others", at = "payload", data_types = types }`},
+	{"flow", `. name string: in lists and in the ledger
+		. match table: as in a configuration; all that is given has to hold
+		. action? table: as in a configuration: '{type = "queue", id = 0}'
+		. actions? table[]: more than one, in order
+		Which packets, to which queues, with which actions.
+		> local flow = { name = "dns", match = { udp_dst = 53 }, action = { type = "queue", id = 0 } }
+		> s:interface("b"):add_flows("g", { flow })`},
+}
+
+// Rows that several functions have.
+const (
+	onBurstRows = `- fn fun(b: burst): called with each burst
+		. sample integer = 1, bursts: one of so many is handed over
+		. policy policy = "wait": while the script is behind
+		`
+	getBurstRows = `. timeout_us? integer, us: how long it waits; without it for ever
+		-> burst | failure
+		`
+	multicastRows = `. groups string | table: '"239.2.0.64+3:7148"' (four groups, one port), or a list of texts or of '{ip, port}'
+		. source? string: only packets from this address
+		. queues? queue[]: all receive queues of the interface, which is what happens anyway
+		`
+	fileRows = `. name? string: of its line in the ledger
+		. dir? string = ".": the folder
+		. dirs? string[]: up to 16 folders instead: each gets a file and a thread
+		. prefix? string: of the files' names; by default the name, or the kind: pcap, raw or blocks
+		. rotate? size | table: after which another file begins: a size, or '{size, seconds, packets}', whatever comes first
+		. quota? size: of all files of this run
+		. when_full "drop" | "delete_oldest" = "drop": at the quota: packets are lost and the run ends with exit code 6, or the oldest file goes
+		. manifest boolean = true: PREFIX.manifest.json says what the files are
+		. policy policy = "drop": while the disk is behind
+		`
+	reorderRows = `. name? string: of its line in the ledger
+		. memory_region string: each aggregate is one buffer of it
+		. sequence_number? string | place: a field that counts packets
+		. batch_number? string | place: a field that counts batches
+		. packets_per_batch? integer, packets: slots of a batch, beside 'sequence_number'
+		. batch? string: which batch, a number as text over fields
+		. slot? string: which slot, a number as text over fields
+		. slots? integer: of a batch, beside 'batch' and 'slot'
+		. wrap? integer: the number at which 'batch' goes on at 0, from 2 on
+		. fields? table<string, place>: further names for the texts
+		. format? format | string: names for further fields; the payload is behind its header
+		. offset? string, bytes: within the slot, a number as text over fields: a multiple of 'packet_bytes'
+		. packet_bytes? size: parts of a slot, beside 'offset'
+		. extra? string: a number as text over fields, kept for each slot ('b.extra')
+		. source? string: who a packet is counted for: a number as text over fields, or '"peer"'
+		. at "start" | "payload" = "start": from where 'payload_byte_offset' counts
+		. payload_byte_offset integer = 0, bytes: where the payload begins
+		. segment integer = 1: of split packets, the one with the payload, from 1 ('payload_segment' of a configuration counts from 0)
+		. slot_bytes? size: by default the longest payload so far
+		. data_types? data_types: what elements are and become
+		. flow_ids? integer[]: only packets of these flows; others go on in the pipe
+		. window? integer, batches: that are open at a time, 1 to 64; by default up to 4
+		. timeout_us integer = 0, us: after its first packet a batch is handed over; 0 is never
+		. hand_over "eager" | "wait" = "eager": with wait queues that are ahead wait for the others, at most 'timeout_us'
+		. fill "zero" | "keep" | integer = "zero": what gaps get: zeros, what the buffer had, or a byte
+		. missing_action "passthrough" | "drop" = "passthrough": what becomes of incomplete batches
+		. policy policy = "drop": while no buffer is free
+		`
+	templateRows = `. payload? string: the payload, filled up with zeros to 'payload_bytes'
+		. payload_bytes? integer, bytes: how long the payload is; by default as long as 'payload'
+		. bytes? string: the whole packet instead
+		. eth_dst? string: an Ethernet address, or "auto": that of whoever has 'ipv4_dst' or 'ipv6_dst' ('i:resolve'; the session has to run, unless the kernel
+		  knows). By default a multicast group's own address, else frames go to everybody, with a warning on the engines xdp and dpdk unless
+		  "ff:ff:ff:ff:ff:ff" says that it is meant
+		. eth_src string = "auto": an Ethernet address; "auto" is the interface's, or 02:00:00:00:00:01
+		. ethertype? integer: 0x600 to 0xffff: the payload begins behind it
+		. vlan_id? integer: 0 to 4095: of a VLAN tag
+		. vlan_pcp integer = 0: 0 to 7: of the VLAN tag
+		. ipv4_src string = "192.0.2.1": an IPv4 address
+		. ipv4_dst string = "192.0.2.2": an IPv4 address
+		. ipv6_src string = "2001:db8::1": an IPv6 address; with one of the two the packet is IPv6
+		. ipv6_dst string = "2001:db8::2": an IPv6 address
+		. tos integer = 0: 0 to 255; of IPv6 the traffic class
+		. ttl integer = 64: 0 to 255; of IPv6 the hop limit
+		. udp_src integer = 4096: a port
+		. udp_dst integer = 4096: a port
+		. tcp_src integer = 4096: a port; with an option of TCP the packet is TCP
+		. tcp_dst integer = 4096: a port
+		. tcp_seq integer = 0: the sequence number
+		. tcp_flags integer = 0x10: 0 to 255
+		. vary? table: what changes from packet to packet: 'field = step' or 'field = {start, step, max, random}', and in the list part places with these keys
+		. format? format | string: names for further fields in 'vary'
+		`
+)

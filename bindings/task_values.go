@@ -1,0 +1,95 @@
+package bindings
+
+import (
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
+
+// pair is one entry of a table on its way to another state.
+type pair struct{ key, value any }
+
+// maxExported is how many values a message, or an argument of a task, may hold.
+const maxExported = 1 << 20
+
+// passed is a receive or transmit queue on its way to another task.
+type passed struct {
+	q  *session.Queue
+	of *RunningSession
+}
+
+// export copies a value out of its state: nil, booleans, numbers, strings, u64, times and tables of
+// these. Queues only where they may be handed over.
+func (c *call) export(v lua.LValue, queues bool, depth int) (any, error) {
+	if depth > maxNesting {
+		return nil, fmt.Errorf("nested deeper than %d levels (a table that contains itself?)", maxNesting)
+	}
+	if depth == 0 {
+		c.rt.exported = 0
+	}
+	if c.rt.exported++; c.rt.exported > maxExported {
+		return nil, fmt.Errorf("more than %d values (a table that is in others many times over?)", maxExported)
+	}
+	switch v := v.(type) {
+	case *lua.LNilType, lua.LBool, lua.LNumber, lua.LString:
+		return v, nil
+	case *lua.LTable:
+		var pairs []pair
+		var fault error
+		v.ForEach(func(k, e lua.LValue) {
+			if fault != nil {
+				return
+			}
+			key, err := c.export(k, false, depth+1)
+			if err == nil {
+				e, err := c.export(e, queues, depth+1)
+				pairs = append(pairs, pair{key, e})
+				fault = firstError(fault, err)
+			}
+			fault = firstError(fault, err)
+		})
+		return pairs, fault
+	case *lua.LUserData:
+		switch x := v.Value.(type) {
+		case u64, timestamp:
+			return x, nil
+		case *queue:
+			if !queues {
+				return nil, fmt.Errorf("a queue is handed over as an argument of daqiri.task only")
+			}
+			x.check(c)
+			return passed{x.q, x.of}, nil
+		}
+	}
+	return nil, fmt.Errorf("%s can't go to another task: tasks share nothing but messages and queues", describe(v))
+}
+
+func firstError(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// imported makes a value of this state of what export returned.
+func (rt *Runtime) imported(v any) lua.LValue {
+	switch v := v.(type) {
+	case []pair:
+		t := rt.root.NewTable()
+		for _, p := range v {
+			t.RawSet(rt.imported(p.key), rt.imported(p.value))
+		}
+		return t
+	case u64:
+		return rt.newObject(v)
+	case timestamp:
+		return rt.newObject(v)
+	case passed:
+		return rt.newLasting(&queue{q: v.q, of: v.of})
+	case lua.LValue:
+		return v
+	}
+	return lua.LNil
+}

@@ -1,0 +1,216 @@
+package bindings
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// timestamp is an absolute time, ns since the epoch (UTC), as daqiri.time makes it. Cold, but with
+// operators, so hand-written.
+type timestamp int64
+
+func (timestamp) luaType() string { return "time" }
+
+// String gives RFC 3339 with nanoseconds where there are any.
+func (m timestamp) String() string { return time.Unix(0, int64(m)).UTC().Format(time.RFC3339Nano) }
+
+var timeType = &typeDef{
+	name: "time",
+	self: "at",
+	doc: `a time
+		An absolute time ('daqiri.time', 'daqiri.now'), in ns. 't + seconds', 't - seconds' and comparisons are there; 't - t' is in seconds; 'tostring' gives
+		RFC 3339.`,
+	fields: []field{
+		{"ns", `-> u64, ns: since the epoch
+			The time, exactly.
+			> print(at.ns)`},
+		{"seconds", `-> number, s: since the epoch
+			The time, rounded to a double.
+			> print(at.seconds)`},
+	},
+	get: func(rt *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
+		switch key {
+		case lua.LString("ns"):
+			return rt.newU64(uint64(self.(timestamp)))
+		case lua.LString("seconds"):
+			return lua.LNumber(float64(self.(timestamp)) / 1e9)
+		}
+		return nil
+	},
+	meta: []entry{
+		{"__add", timestampAdd, `- seconds duration: what is added
+			-> time`},
+		{"__sub", timestampSub, `- other time | duration: a time, or what is taken off
+			-> any`},
+		{name: "__eq", fn: timestampCompare(func(a, b timestamp) bool { return a == b })},
+		{name: "__lt", fn: timestampCompare(func(a, b timestamp) bool { return a < b })},
+		{name: "__le", fn: timestampCompare(func(a, b timestamp) bool { return a <= b })},
+		{name: "__concat", fn: u64Concat},
+		{name: "__tostring", fn: func(c *call) int { return c.push(lua.LString(c.L.Get(1).(*lua.LUserData).Value.(timestamp).String())) }},
+	},
+}
+
+func (rt *Runtime) newTimestamp(ns int64) lua.LValue { return rt.newObject(timestamp(ns)) }
+
+// moduleTime is daqiri.time.
+func moduleTime(c *call) int {
+	c.atMost(1)
+	m, err := c.rt.timestamp(c.arg(1))
+	if err != nil {
+		c.argError(1, "%v", err)
+	}
+	return c.push(c.rt.newTimestamp(int64(m)))
+}
+
+// moduleNow is daqiri.now.
+func moduleNow(c *call) int { return c.push(c.rt.newTimestamp(c.rt.Scheduler.Now())) }
+
+var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999",
+	"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"}
+
+// timestamp reads a time: one made before, or text: a date with time (UTC unless it says otherwise), "now", "now + 5s",
+// or "@" and seconds since the epoch.
+func (rt *Runtime) timestamp(v lua.LValue) (timestamp, error) {
+	if m, ok := userdata[timestamp](v); ok {
+		return m, nil
+	}
+	s, ok := v.(lua.LString)
+	if !ok {
+		return 0, fmt.Errorf("a time expected, got %s (write it like \"2026-11-20T10:00:00Z\" or \"now + 5s\")", describe(v))
+	}
+	text := strings.TrimSpace(string(s))
+	if rest, ok := strings.CutPrefix(text, "now"); ok {
+		return rt.fromNow(rest)
+	}
+	if rest, ok := strings.CutPrefix(text, "@"); ok {
+		return epochTime(rest)
+	}
+	for _, layout := range timeLayouts {
+		if t, err := time.Parse(layout, text); err == nil && t.Year() >= 1970 && t.Year() < 2262 {
+			return timestamp(t.UnixNano()), nil
+		}
+	}
+	return 0, fmt.Errorf("%q is not a time (write it like \"2026-11-20T10:00:00Z\", \"now + 5s\" or \"@1789812000.5\")",
+		clip(text, 40))
+}
+
+func (rt *Runtime) fromNow(rest string) (timestamp, error) {
+	now := timestamp(rt.Scheduler.Now())
+	rest = strings.TrimSpace(rest)
+	if rest == "" {
+		return now, nil
+	}
+	after, ok := strings.CutPrefix(rest, "+")
+	if !ok {
+		return 0, fmt.Errorf("\"now %s\" is not a time (write it like \"now + 5s\")", rest)
+	}
+	d, err := spec.ParseDuration(strings.TrimSpace(after))
+	if e := (*spec.NoUnitError)(nil); errors.As(err, &e) {
+		e.Unit = "s" // as the number's would be
+	}
+	if err != nil {
+		return 0, err
+	}
+	return now.plus(d)
+}
+
+// plus is the time so many ns later; only times from 1970 to 2262 can be said in ns.
+func (m timestamp) plus(ns int64) (timestamp, error) {
+	sum := m + timestamp(ns)
+	if sum < 0 || (ns > 0) != (sum > m) && ns != 0 {
+		return 0, fmt.Errorf("%s and %v: not between %v and %v, the times that there are", m, time.Duration(ns), timestamp(0), timestamp(math.MaxInt64))
+	}
+	return sum, nil
+}
+
+// epochTime reads seconds with up to nine decimals, exactly.
+func epochTime(text string) (timestamp, error) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	s, err := strconv.ParseUint(whole, 10, 33)
+	ns := uint64(0)
+	if err == nil && fraction != "" {
+		ns, err = strconv.ParseUint((fraction + "000000000")[:9], 10, 32)
+	}
+	if err != nil || len(fraction) > 9 {
+		return 0, fmt.Errorf("\"@%s\" is not a time in seconds since the epoch", clip(text, 40))
+	}
+	return timestamp(s*1e9 + ns), nil
+}
+
+// duration reads seconds or text with a unit; the result is in ns.
+func duration(v lua.LValue) (int64, error) {
+	switch v := v.(type) {
+	case lua.LNumber:
+		s := float64(v)
+		if s >= 0 && s <= 9e9 {
+			return int64(math.Round(s * 1e9)), nil
+		}
+		return 0, fmt.Errorf("0 to 9e9 seconds expected, got %s", describe(v))
+	case lua.LString:
+		ns, err := spec.ParseDuration(string(v))
+		return ns, spec.OrNumber(err, "s")
+	}
+	return 0, fmt.Errorf("seconds or text such as \"5ms\" expected, got %s", describe(v))
+}
+
+func timestampAdd(c *call) int {
+	a, b := c.L.Get(1), c.L.Get(2)
+	if _, ok := userdata[timestamp](a); !ok {
+		a, b = b, a
+	}
+	m, _ := userdata[timestamp](a)
+	d, err := signedSeconds(b)
+	if err != nil {
+		c.raise("time: %v", err)
+	}
+	return c.pushSum(m, d)
+}
+
+func (c *call) pushSum(m timestamp, ns int64) int {
+	sum, err := m.plus(ns)
+	if err != nil {
+		c.raise("time: %v", err)
+	}
+	return c.push(c.rt.newTimestamp(int64(sum)))
+}
+
+// timestampSub is time - time in seconds, or time - seconds.
+func timestampSub(c *call) int {
+	a, ok := userdata[timestamp](c.L.Get(1))
+	if !ok {
+		c.raise("time: a time can't be subtracted from %s", describe(c.L.Get(1)))
+	}
+	if b, ok := userdata[timestamp](c.L.Get(2)); ok {
+		return c.push(lua.LNumber(float64(a-b) / 1e9))
+	}
+	d, err := signedSeconds(c.L.Get(2))
+	if err != nil {
+		c.raise("time: %v", err)
+	}
+	return c.pushSum(a, -d)
+}
+
+func signedSeconds(v lua.LValue) (int64, error) {
+	if n, ok := v.(lua.LNumber); ok && n < 0 {
+		d, err := duration(-n)
+		return -d, err
+	}
+	return duration(v)
+}
+
+// timestampCompare compares two times: Lua calls it for operands of one type only.
+func timestampCompare(op func(a, b timestamp) bool) function {
+	return func(c *call) int {
+		a, _ := userdata[timestamp](c.L.Get(1))
+		b, _ := userdata[timestamp](c.L.Get(2))
+		return c.push(lua.LBool(op(a, b)))
+	}
+}

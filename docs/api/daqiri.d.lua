@@ -1,0 +1,2132 @@
+---@meta daqiri
+-- What editors know of daqiri-run's Lua API. Made from the program's tables by `make docs`; docs/api/README.md says how to use it.
+
+---Seconds, or text with a unit: ns, us, ms or s. A number as text has no unit and is refused.
+---
+---@alias daqiri.duration number|string
+
+---Bytes, or text with a unit: B, KB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (powers of 1024).
+---
+---@alias daqiri.size integer|string
+
+---Bits per second, or text with a unit: bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s.
+---
+---@alias daqiri.rate number|string
+
+---An absolute time, or text that daqiri.time reads.
+---
+---@alias daqiri.instant daqiri.time|string
+
+---What happens while somebody is behind: packets are lost, counted, or the queue is held.
+---
+---@alias daqiri.policy "drop"|"wait"
+
+---Figures by name, as daqiri-run help ledger lists them: l.rx_port.rx.dropped, l.disk.written, l.seconds. A misspelt name
+---raises. A name that is a figure and has figures below it has those under NAME_by.
+---
+---@alias daqiri.ledger table
+
+---Where a field without a name lies.
+---
+---@class daqiri.place
+---@field at? "start"|"payload" from where bits count: the start of what the queue holds, or the innermost payload (default: "start")
+---@field bit_offset integer bits: from the most significant one of the first byte
+---@field bit_width integer bits: 1 to 64
+---@field endianness? "big"|"little" little is for whole bytes (default: "big")
+
+---What elements of payloads are and become.
+---
+---@class daqiri.data_types
+---@field input_type "int4"|"int8"|"int16"|"int32" int4 has the high half first
+---@field output_type "fp16"|"bf16"|"fp32"|"fp64"|"int32"|"int8" rounded to the nearest; fp16 ends in infinities, int8 at -128 and 127
+---@field endianness? "host"|"network" byte order of the input (default: "host")
+
+---Which packets, to which queues, with which actions.
+---
+---@class daqiri.flow
+---@field name string in lists and in the ledger
+---@field match table as in a configuration; all that is given has to hold
+---@field action? table as in a configuration: {type = "queue", id = 0}
+---@field actions? table[] more than one, in order
+
+---@class (exact) daqiri.daqiri.format.options
+---@field items? table<string, integer> of spead-64-48: names for items, by their ids, 1 to 0x7fff
+
+---@class (exact) daqiri.daqiri.open.options
+---@field set? table<string, any> values for keys of the configuration, by their paths ("interfaces.0.address")
+---@field engine? string which engine serves every interface, whatever the configuration says: "loop"
+---@field cores? string "auto", or cores instead of those in the file: "2,4-7"
+---@field memory? string which kind of memory regions have: "host"
+
+---@class (exact) daqiri.daqiri.receive.options
+---@field timeout? daqiri.duration how long it waits; without it for ever
+
+---What require "daqiri" returns: sessions, tasks, arguments, times, the log. Reading a name that it lacks raises.
+---
+---@class daqiri
+---@field version string The program's version. (as daqiri-run --version has it)
+local daqiri = {}
+
+---Declares the script's arguments, reads them from the words behind the script (--name value, --name=value, name=value)
+---and from -e, and returns them. The type is that of the default, or said: string, number, boolean or list (texts with
+---commas between them). The value of a declaration may also be its first element. --help behind the script prints them and
+---ends the program.
+---
+---```lua
+---local args = daqiri.args{ seconds = { 10, unit = "s", help = "how long" }, dir = "captures" }
+---print(args.seconds, args.dir)
+---```
+---@param declared table<string, any> by name, a default value, or {value, type, unit, help, choices, required}
+---@return table<string, any> # the arguments by name; another name raises
+function daqiri.args(declared) end
+
+---Names for the fields of an application's packets, for conditions, columns and templates: see format.
+---
+---```lua
+---local f = daqiri.format{ seq = { at = "payload", bit_offset = 0, bit_width = 32, endianness = "little" } }
+---local heaps = daqiri.format("spead-64-48", { items = { timestamp = 0x1600 } })
+---```
+---@param name string|table<string, daqiri.place> a format's name, or fields with their places
+---@param options? daqiri.daqiri.format.options
+---@return daqiri.format
+function daqiri.format(name, options) end
+
+---What a JSON text says. A whole number above 2^53 becomes a u64, null becomes nil; text that is no JSON gives nil,
+---"INVALID_PARAMETER", text.
+---
+---```lua
+---local t = daqiri.from_json('{"channels": [1, 2, 3]}')
+---print(#t.channels)
+---```
+---@param text string JSON, one value
+---@return any|nil
+---@return string|nil status
+---@return string|nil text
+function daqiri.from_json(text) end
+
+---The bytes of a string as hexadecimal digits.
+---
+---```lua
+---print(daqiri.hex("\1\255"))    -- 01ff
+---```
+---@param text string bytes
+---@return string # two digits a byte
+function daqiri.hex(text) end
+
+---A value as JSON on one line, with sorted keys. A table with the keys 1 to n is a list, an empty one is {}.
+---
+---```lua
+---print(daqiri.json{ name = "a", list = { 1, 2 } })
+---```
+---@param value any nil, a boolean, number, string, u64, time, column or part of the configuration, or a table of these
+---@return string
+function daqiri.json(value) end
+
+---Writes a line to the log.
+---
+---```lua
+---daqiri.log("warn", "odd packets", { n = 5 })
+---```
+---@param level "debug"|"info"|"warn"|"error" how much it matters
+---@param text any what happened
+---@param value? any shown behind the text; of a table its keys are fields
+function daqiri.log(level, text, value) end
+
+---Sets from which level on lines are logged. A configuration's log_level does the same when its session opens, unless the
+---command line has --log-level.
+---
+---```lua
+---local was = daqiri.log_level("error")
+---daqiri.log_level(was)
+---```
+---@param level? "debug"|"info"|"warn"|"error"|"off" from which on lines are logged; without it nothing changes
+---@return string # what it was
+function daqiri.log_level(level) end
+
+---The time on the clock of the tasks: the system's, or the virtual one.
+---
+---```lua
+---local began = daqiri.now()
+---print(daqiri.now() - began)    -- seconds
+---```
+---@return daqiri.time
+function daqiri.now() end
+
+---In a task: has a function called with what the task above sends. A task with a handler goes on when its function has
+---returned.
+---
+---```lua
+---local t = daqiri.task(function()
+---  local daqiri = require "daqiri"
+---  daqiri.on_message(function(v) daqiri.send(v * 2) end)
+---end)
+---t:on_message(print)
+---t:send(21)
+---```
+---@param fn fun(v: any) called with each message
+function daqiri.on_message(fn) end
+
+---Opens a session: nothing moves before it starts. A file is looked for here, then beside the script. Options of the
+---command line come before those of the call. A configuration with faults raises, with each fault's line.
+---
+---```lua
+---local s = daqiri.open(nil, { set = { loopback = { mode = "sw", clock = "virtual" } } })
+---print(s.name)    -- default
+---```
+---@param configuration? string|table a file's name, YAML with more than one line, or a table like the file; without it one looped interface
+---@param options? daqiri.daqiri.open.options
+---@return daqiri.session
+function daqiri.open(configuration, options) end
+
+---Reads and checks a configuration without opening anything.
+---
+---```lua
+---local written, resolved = daqiri.parse()
+---print(written.daqiri.cfg.interfaces[1].name, resolved.interfaces[1].name)
+---```
+---@param configuration? string|table as of daqiri.open
+---@return table # the configuration as it is written, as daqiri.open takes it
+---@return table # the same resolved, as s.config
+function daqiri.parse(configuration) end
+
+---In a task: waits for the next message from the task above; nil, "NOT_READY", text at the timeout.
+---
+---```lua
+---local t = daqiri.task(function()
+---  local daqiri = require "daqiri"
+---  local v = daqiri.receive{ timeout = "1s" }
+---  if v then daqiri.send("got " .. v) end
+---end)
+---t:send("it")
+---```
+---@param options? daqiri.daqiri.receive.options
+---@return any|nil
+---@return string|nil status
+---@return string|nil text
+function daqiri.receive(options) end
+
+---In a task: sends a copy of a value to the task above; nil, status, text when its inbox is full or it is over.
+---
+---```lua
+---local t = daqiri.task(function() require("daqiri").send("ready") end)
+---t:on_message(print)
+---```
+---@param v any what t:send takes
+---@return true|nil
+---@return string|nil status
+---@return string|nil text
+function daqiri.send(v) end
+
+---Waits. Handlers are called meanwhile, when it is the main chunk that sleeps.
+---
+---```lua
+---daqiri.sleep("5ms")
+---```
+---@param seconds daqiri.duration how long
+function daqiri.sleep(seconds) end
+
+---Starts a task: a Lua state with a thread of its own. The call returns when the task waits for the first time, at the
+---latest after a second. A task whose function has returned goes on as long as it has handlers. A module's chunk gets the
+---arguments as ....
+---
+---```lua
+---local t = daqiri.task(function(q)
+---  q:on_burst(function(b) return b.n end)
+---end, q)
+---```
+---@param work function|string a Lua function that uses no local from outside, or the name of a module
+---@param ... any its arguments: what t:send takes, and queues, which it then owns
+---@return daqiri.task
+function daqiri.task(work, ...) end
+
+---An absolute time. Texts are a date with or without a time of day, in UTC unless it says otherwise
+---("2026-11-20T10:00:00.5Z"), "now", "now + 5s", or seconds since the epoch ("@1795168800.5"). Times go from 1970 to 2262.
+---
+---```lua
+---local start = daqiri.time "now + 100ms"
+---```
+---@param when daqiri.instant a text, or a time, which stays as it is
+---@return daqiri.time
+function daqiri.time(when) end
+
+---A 64-bit unsigned integer, for what a number can't hold.
+---
+---```lua
+---local big = daqiri.u64 "0xffffffffffffffff"
+---print(big)    -- 18446744073709551615
+---```
+---@param v integer|string|daqiri.u64 from 0 on; a text may be decimal or begin with 0x, 0o or 0b
+---@return daqiri.u64
+function daqiri.u64(v) end
+
+---32 bits with signed results, as in LuaJIT; 64 bits where an operand is a u64. It is a global, too.
+---
+---@class bit
+bit = {}
+
+---Shifts right and keeps the sign.
+---
+---```lua
+---print(bit.arshift(-8, 1))    -- -4
+---```
+---@param v integer|daqiri.u64 what is shifted
+---@param n integer bits: modulo the width
+---@return integer|daqiri.u64
+function bit.arshift(v, n) end
+
+---And, of all operands.
+---
+---```lua
+---print(bit.band(0xff, 0x0f))    -- 15
+---```
+---@param v integer|daqiri.u64 the first operand
+---@param ... integer|daqiri.u64 further ones
+---@return integer|daqiri.u64
+function bit.band(v, ...) end
+
+---Not.
+---
+---```lua
+---print(bit.bnot(0))    -- -1
+---```
+---@param v integer|daqiri.u64 what is inverted
+---@return integer|daqiri.u64
+function bit.bnot(v) end
+
+---Or, of all operands.
+---
+---```lua
+---print(bit.bor(1, 2, 4))    -- 7
+---```
+---@param v integer|daqiri.u64 the first operand
+---@param ... integer|daqiri.u64 further ones
+---@return integer|daqiri.u64
+function bit.bor(v, ...) end
+
+---Reverses the bytes.
+---
+---```lua
+---print(bit.tohex(bit.bswap(0x12345678)))    -- 78563412
+---```
+---@param v integer|daqiri.u64 four bytes, of a u64 eight
+---@return integer|daqiri.u64
+function bit.bswap(v) end
+
+---Exclusive or, of all operands.
+---
+---```lua
+---print(bit.bxor(5, 1))    -- 4
+---```
+---@param v integer|daqiri.u64 the first operand
+---@param ... integer|daqiri.u64 further ones
+---@return integer|daqiri.u64
+function bit.bxor(v, ...) end
+
+---Shifts left.
+---
+---```lua
+---print(bit.lshift(1, 4))    -- 16
+---```
+---@param v integer|daqiri.u64 what is shifted
+---@param n integer bits: modulo the width
+---@return integer|daqiri.u64
+function bit.lshift(v, n) end
+
+---Rotates left.
+---
+---```lua
+---print(bit.tohex(bit.rol(0x12345678, 8)))    -- 34567812
+---```
+---@param v integer|daqiri.u64 what is rotated
+---@param n integer bits: modulo the width
+---@return integer|daqiri.u64
+function bit.rol(v, n) end
+
+---Rotates right.
+---
+---```lua
+---print(bit.tohex(bit.ror(0x12345678, 8)))    -- 78123456
+---```
+---@param v integer|daqiri.u64 what is rotated
+---@param n integer bits: modulo the width
+---@return integer|daqiri.u64
+function bit.ror(v, n) end
+
+---Shifts right and fills with zeros.
+---
+---```lua
+---print(bit.rshift(-1, 28))    -- 15
+---```
+---@param v integer|daqiri.u64 what is shifted
+---@param n integer bits: modulo the width
+---@return integer|daqiri.u64
+function bit.rshift(v, n) end
+
+---The number modulo 2^32, with a sign; a u64 stays as it is.
+---
+---```lua
+---print(bit.tobit(0xffffffff))    -- -1
+---```
+---@param v integer|daqiri.u64 any whole number
+---@return integer|daqiri.u64
+function bit.tobit(v) end
+
+---Hexadecimal digits.
+---
+---```lua
+---print(bit.tohex(255))    -- 000000ff
+---```
+---@param v integer|daqiri.u64 what is shown
+---@return string # 8 digits, of a u64 16
+function bit.tohex(v) end
+
+---@class (exact) daqiri.session.convert.options
+---@field name? string of its line in the ledger
+---@field memory_region string from which the new packets' buffers are taken
+---@field data_types daqiri.data_types what elements are and become
+---@field at? "start"|"payload" from where payload_byte_offset counts: the packet's start, or behind the innermost headers (default: "start")
+---@field payload_byte_offset? integer bytes: where the payload begins (default: 0)
+---@field format? daqiri.format|string the payload begins behind its header, unless at or payload_byte_offset say otherwise
+---@field policy? daqiri.policy while no buffer is free; with "wait" the region is the stage's alone (default: "drop")
+
+---@class (exact) daqiri.session.count.options
+---@field name? string of its line in the ledger
+
+---@class (exact) daqiri.session.filter.options
+---@field name? string of its line in the ledger
+---@field where? string a condition (daqiri-run help conditions)
+---@field format? daqiri.format|string names for further fields in where
+---@field match? table as a flow's in the configuration
+---@field pcap? string in libpcap's language
+
+---@class (exact) daqiri.session.measure.options
+---@field seconds daqiri.duration how long
+
+---@class (exact) daqiri.session.reorder.options
+---@field name? string of its line in the ledger
+---@field memory_region string each aggregate is one buffer of it
+---@field sequence_number? string|daqiri.place a field that counts packets
+---@field batch_number? string|daqiri.place a field that counts batches
+---@field packets_per_batch? integer packets: slots of a batch, beside sequence_number
+---@field batch? string which batch, a number as text over fields
+---@field slot? string which slot, a number as text over fields
+---@field slots? integer of a batch, beside batch and slot
+---@field wrap? integer the number at which batch goes on at 0, from 2 on
+---@field fields? table<string, daqiri.place> further names for the texts
+---@field format? daqiri.format|string names for further fields; the payload is behind its header
+---@field offset? string bytes: within the slot, a number as text over fields: a multiple of packet_bytes
+---@field packet_bytes? daqiri.size parts of a slot, beside offset
+---@field extra? string a number as text over fields, kept for each slot (b.extra)
+---@field source? string who a packet is counted for: a number as text over fields, or "peer"
+---@field at? "start"|"payload" from where payload_byte_offset counts (default: "start")
+---@field payload_byte_offset? integer bytes: where the payload begins (default: 0)
+---@field segment? integer of split packets, the one with the payload, from 1 (payload_segment of a configuration counts from 0) (default: 1)
+---@field slot_bytes? daqiri.size by default the longest payload so far
+---@field data_types? daqiri.data_types what elements are and become
+---@field flow_ids? integer[] only packets of these flows; others go on in the pipe
+---@field window? integer batches: that are open at a time, 1 to 64; by default up to 4
+---@field timeout_us? integer us: after its first packet a batch is handed over; 0 is never (default: 0)
+---@field hand_over? "eager"|"wait" with wait queues that are ahead wait for the others, at most timeout_us (default: "eager")
+---@field fill? "zero"|"keep"|integer what gaps get: zeros, what the buffer had, or a byte (default: "zero")
+---@field missing_action? "passthrough"|"drop" what becomes of incomplete batches (default: "passthrough")
+---@field policy? daqiri.policy while no buffer is free (default: "drop")
+
+---@class (exact) daqiri.session.run.options
+---@field seconds? daqiri.duration how long
+---@field packets? integer packets: received, of a session without receive queues sent
+---@field bytes? daqiri.size received, of a session without receive queues sent
+---@field from? daqiri.instant when it starts; by default at once
+---@field to? daqiri.instant when it ends
+
+---@class (exact) daqiri.session.sample.options
+---@field every integer bursts: one of so many passes
+---@field name? string of its line in the ledger
+
+---@class (exact) daqiri.session.threshold.options
+---@field after? daqiri.duration from the start, before which a running session is not judged (default: 0)
+---@field abort? boolean a run that does not meet it ends at once (default: false)
+
+---@class (exact) daqiri.session.write_blocks.options
+---@field name? string of its line in the ledger
+---@field dir? string the folder (default: ".")
+---@field dirs? string[] up to 16 folders instead: each gets a file and a thread
+---@field prefix? string of the files' names; by default the name, or the kind: pcap, raw or blocks
+---@field rotate? daqiri.size|table after which another file begins: a size, or {size, seconds, packets}, whatever comes first
+---@field quota? daqiri.size of all files of this run
+---@field when_full? "drop"|"delete_oldest" at the quota: packets are lost and the run ends with exit code 6, or the oldest file goes (default: "drop")
+---@field manifest? boolean PREFIX.manifest.json says what the files are (default: true)
+---@field policy? daqiri.policy while the disk is behind (default: "drop")
+---@field header? string|table for each file, at most 3071 bytes; a table is written as JSON
+---@field present? "packet"|"slot" what the bitmap has a bit for (default: "packet")
+
+---@class (exact) daqiri.session.write_pcap.options
+---@field name? string of its line in the ledger
+---@field dir? string the folder (default: ".")
+---@field dirs? string[] up to 16 folders instead: each gets a file and a thread
+---@field prefix? string of the files' names; by default the name, or the kind: pcap, raw or blocks
+---@field rotate? daqiri.size|table after which another file begins: a size, or {size, seconds, packets}, whatever comes first
+---@field quota? daqiri.size of all files of this run
+---@field when_full? "drop"|"delete_oldest" at the quota: packets are lost and the run ends with exit code 6, or the oldest file goes (default: "drop")
+---@field manifest? boolean PREFIX.manifest.json says what the files are (default: true)
+---@field policy? daqiri.policy while the disk is behind (default: "drop")
+---@field format? "pcap"|"pcapng" a pcapng also has interfaces, queues, flow ids (as comments) and, at each file's end, what the interfaces received and dropped (default: "pcap")
+---@field precision? "ns"|"us" of its times (default: "ns")
+---@field snaplen? integer bytes: kept of each packet; 0 is all (default: 0)
+---@field append? boolean goes on behind what the file has, if its header is the same; a last record that is cut off goes (default: false)
+---@field comment? string of a pcapng, at most 3071 bytes
+
+---@class (exact) daqiri.session.write_raw.options
+---@field name? string of its line in the ledger
+---@field dir? string the folder (default: ".")
+---@field dirs? string[] up to 16 folders instead: each gets a file and a thread
+---@field prefix? string of the files' names; by default the name, or the kind: pcap, raw or blocks
+---@field rotate? daqiri.size|table after which another file begins: a size, or {size, seconds, packets}, whatever comes first
+---@field quota? daqiri.size of all files of this run
+---@field when_full? "drop"|"delete_oldest" at the quota: packets are lost and the run ends with exit code 6, or the oldest file goes (default: "drop")
+---@field manifest? boolean PREFIX.manifest.json says what the files are (default: true)
+---@field policy? daqiri.policy while the disk is behind (default: "drop")
+---@field per? "packet"|"burst"|"file" a file PREFIX_INDEX for each, or all back to back in PREFIX.raw, as fast as the disk (default: "packet")
+---@field packet_data_offset? integer bytes: left out at the front of each packet (default: 0)
+
+---@class (exact) daqiri.session.write_s3.options
+---@field bucket string which has to be there
+---@field name? string of its line in the ledger
+---@field prefix? string objects are PREFIX_INDEX; by default the name, or s3
+---@field packets_per_object? integer packets: after which an object ends; 1 where neither limit is given
+---@field bytes_per_object? daqiri.size an object ends before it is larger
+---@field packet_data_offset? integer bytes: left out at the front of each packet (default: 0)
+---@field header? string|table in objects of blocks; a table is written as JSON
+---@field endpoint? string a URL; by default AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or Amazon's
+---@field region? string by default AWS_REGION, AWS_DEFAULT_REGION, or us-east-1
+---@field path_style? boolean the bucket never becomes part of the host's name (default: false)
+---@field access_key? string with secret_key; by default from the environment, the profile, or the machine's role
+---@field secret_key? string printed nowhere
+---@field session_token? string beside these two
+---@field profile? string of ~/.aws/credentials
+---@field checksum? "crc32c"|"md5" of each request; "md5" is for stores that don't know the other (default: "crc32c")
+---@field overwrite? boolean objects of these names may be there already (default: false)
+---@field staging? daqiri.size memory for packets that are on their way; at least 16 MiB (default: "256MiB")
+---@field uploads? integer requests at a time, 1 to 256 (default: 8)
+---@field attempts? integer of each request, 1 to 1000 (default: 10)
+---@field object_timeout? daqiri.duration of each request with all its attempts (default: 300)
+---@field end_timeout? daqiri.duration how long the end of the run waits for uploads (default: 30)
+---@field policy? daqiri.policy when staging memory is full (default: "drop")
+
+---Regions, interfaces, stages and workers that start, stop and are accounted for together: what daqiri.open returns.
+---
+---@class daqiri.session
+---@field config table The resolved configuration, read-only, under the names of the YAML. Lists are walked by for i, q in list() do, and print shows JSON. The file's other sections are tables.
+---@field name string The session's name in logs and in the summary. (its configuration's file name, or default, text or table)
+local session = {}
+
+---Makes a timer that fires once.
+---
+---```lua
+---s:after("5ms", function() print("5 ms are over") end)
+---```
+---@param seconds daqiri.duration from now on
+---@param fn fun() called once
+---@return daqiri.timer
+function session:after(seconds, fn) end
+
+---Makes a timer for an absolute time.
+---
+---```lua
+---s:at("now + 5ms", function() s:stop "it is time" end)
+---```
+---@param when daqiri.instant at which it fires; one that has passed is now
+---@param fn fun() called once
+---@return daqiri.timer
+function session:at(when, fn) end
+
+---The session's clock.
+---
+---```lua
+---local ns, clock = s:clock()
+---```
+---@return integer # ns: since the session's start
+---@return string # realtime or virtual
+function session:clock() end
+
+---Ends the session in order and frees its memory. It belongs to the main chunk of the task that opened it.
+---
+---```lua
+---s:close()
+---```
+function session:close() end
+
+---Makes a stage that makes packets of the region whose payloads have elements of another type. What is in front of the
+---payload stays; lengths and checksums of IP and UDP follow, those in an application's header don't. What came isn't
+---touched. Packets are dropped without payload (bad_place), with a payload that is no whole number of elements
+---(bad_payload) or doesn't fit the region's buffers (too_long).
+---
+---```lua
+---local to_float = s:convert{ memory_region = "others", at = "payload",
+---  data_types = { input_type = "int16", output_type = "fp32" } }
+---s:pipe(q, to_float, w)
+---```
+---@param options daqiri.session.convert.options
+---@return daqiri.stage
+function session:convert(options) end
+
+---Makes a stage that counts.
+---
+---```lua
+---s:pipe(q, s:count{ name = "seen" }, w)
+---```
+---@param options? daqiri.session.count.options
+---@return daqiri.stage
+function session:count(options) end
+
+---Makes a timer that fires again and again; when it is late, once for all times missed.
+---
+---```lua
+---s:every(1, function() print(s:stats().b.rx.packets) end)
+---```
+---@param seconds daqiri.duration its period, at least 1 µs
+---@param fn fun() called each time
+---@return daqiri.timer
+function session:every(seconds, fn) end
+
+---Makes a stage that passes what matches. One of where, match and pcap is needed.
+---
+---```lua
+---s:pipe(q, s:filter{ where = "udp_dst == 7148" }, w)
+---```
+---@param options? daqiri.session.filter.options
+---@return daqiri.stage
+function session:filter(options) end
+
+---An interface.
+---
+---```lua
+---print(s:interface("a").mac)
+---```
+---@param name string as in the configuration
+---@return daqiri.interface
+function session:interface(name) end
+
+---All interfaces.
+---
+---```lua
+---for _, i in ipairs(s:interfaces()) do print(i.name) end
+---```
+---@return daqiri.interface[]
+function session:interfaces() end
+
+---Writes to the log, as daqiri.log does, with the session's name.
+---
+---```lua
+---s:log("info", "lock lost", { antenna = 3 })
+---```
+---@param level "debug"|"info"|"warn"|"error" how much it matters
+---@param text any what happened
+---@param value? any shown behind the text; of a table its keys are fields
+function session:log(level, text, value) end
+
+---Serves handlers for that time. The session has to run.
+---
+---```lua
+---s:start()
+---print(s:measure{ seconds = "10ms" }.b.rx.packets)
+---```
+---@param options daqiri.session.measure.options
+---@return daqiri.ledger # what happened meanwhile, with its seconds
+function session:measure(options) end
+
+---Sets a figure for thresholds and the summary.
+---
+---```lua
+---s:metric("temperature", 21.5)
+---```
+---@param name string one that the ledger does not use
+---@param value number any number
+function session:metric(name, value) end
+
+---Sends every burst of the sources through the stages. A second pipe on a source is a tee. A transmit queue at the end
+---holds the source while its ring is full.
+---
+---```lua
+---s:pipe(q, s:filter{ where = "len > 100" }, w)
+---```
+---@param source daqiri.queue|daqiri.stage|table a receive queue, a reorder stage, or a list of these
+---@param ... daqiri.stage|daqiri.queue stages in order; a writer or a transmit queue may be the last
+function session:pipe(source, ...) end
+
+---What became of a memory region.
+---
+---```lua
+---print(s:region("packets").free_bufs)
+---```
+---@param name string as in the configuration
+---@return table # name, kind, num_bufs, buf_size (bytes), free_bufs, stride (bytes), huge, group (buffers of a super-buffer; 1: there are none)
+function session:region(name) end
+
+---Makes a stage that puts the payloads of packets together to aggregates, in order: batches of slots, each batch in one
+---buffer of the region. It has on_burst and get_burst, stands in pipes (s:pipe(qs, blocks, writer): the writer gets the
+---aggregates), and may begin one. Where packets belong is said by sequence_number and packets_per_batch; by
+---sequence_number and batch_number, with the slot in the sequence number's low bits; or by the texts batch, slot and the
+---number slots. A batch is handed over when it is complete, when its time is up, or when a packet comes that is window
+---batches later. More is in reordering.
+---
+---```lua
+---local blocks = s:reorder{ name = "heaps", memory_region = "blocks",
+---  packets_per_batch = 4, timeout_us = 1000,
+---  sequence_number = { at = "payload", bit_offset = 0, bit_width = 32 },
+---  at = "payload", payload_byte_offset = 8, slot_bytes = 92 }
+---s:pipe(q, blocks)
+---blocks:on_burst(function(a) print(a.batch_id, a.missing) end)
+---```
+---@param options daqiri.session.reorder.options
+---@return daqiri.stage
+function session:reorder(options) end
+
+---What is hardware, software or copy, and why.
+---
+---```lua
+---print(s:report())
+---```
+---@return string[] # lines, which print shows
+function session:report() end
+
+---Starts the session, serves handlers until a limit, a stop, the end of all captures that are replayed ("source
+---exhausted"), or (virtual clock) nothing more can happen, and ends it in order.
+---
+---```lua
+---local summary = s:run{ seconds = "10ms" }
+---print(summary.reason)
+---```
+---@param options? daqiri.session.run.options
+---@return daqiri.ledger # the summary: with reason, seconds, files, failed and error, too
+function session:run(options) end
+
+---A receive queue.
+---
+---```lua
+---local q = s:rx_queue("b", 0)
+---```
+---@param interface? daqiri.interface|string or its name; by default the only one
+---@param queue? integer|string its id or name; by default the only one
+---@return daqiri.queue
+function session:rx_queue(interface, queue) end
+
+---All receive queues of an interface.
+---
+---```lua
+---print(#s:rx_queues("b"))
+---```
+---@param interface? daqiri.interface|string or its name; by default the only one
+---@return daqiri.queue[]
+function session:rx_queues(interface) end
+
+---Makes a stage that passes one burst of so many.
+---
+---```lua
+---s:pipe(q, s:sample{ every = 10 }, w)
+---```
+---@param options daqiri.session.sample.options
+---@return daqiri.stage
+function session:sample(options) end
+
+---A stage that was made before.
+---
+---```lua
+---print(s:stage("disk").kind)
+---```
+---@param name string of its line in the ledger
+---@return daqiri.stage
+function session:stage(name) end
+
+---Starts the session: packets move from now on. It belongs to the main chunk of the task that opened it.
+---
+---```lua
+---s:start()
+---```
+function session:start() end
+
+---The ledger so far: l.rx_port.rx.dropped, l.rx_port.rx.dropped_by.no_flow, l.rx_port.rx[0].packets, l.disk.written,
+---l.seconds. print shows it line by line; of a table below it print and the prompt leave out figures of 0.
+---
+---```lua
+---print(s:stats())
+---```
+---@return daqiri.ledger
+function session:stats() end
+
+---In the main chunk ends the session in order; in a handler asks s:run to. What is queued is sent first, for 2 s at most,
+---at its pace; then receiving ends, at one moment. What came before is delivered, what comes later is in no account, so
+---rx_port.rx.dropped == 0 can hold of a stream that goes on; what could not be sent is tx_port.tx.dropped, and the summary
+---says so.
+---
+---```lua
+---s:after("5ms", function() s:stop "enough" end)
+---s:run()
+---```
+---@param reason? string for the summary
+---@return daqiri.ledger|nil # the summary, in the main chunk
+function session:stop(reason) end
+
+---Adds a condition that the run has to meet, or its exit code says so. A figure that an interface or stage does not have
+---is refused, at the start also one of an object that is not there, where another is like it; other names may get their
+---values later (s:metric).
+---
+---```lua
+---s:threshold("b.rx.dropped == 0", { after = 1, abort = true })
+---```
+---@param condition string over figures with the names of s:stats(): "rx_port.rx.dropped == 0"
+---@param options? daqiri.session.threshold.options
+function session:threshold(condition, options) end
+
+---A transmit queue.
+---
+---```lua
+---local tx = s:tx_queue("a", 0)
+---```
+---@param interface? daqiri.interface|string or its name; by default the only one
+---@param queue? integer|string its id or name; by default the only one
+---@return daqiri.queue
+function session:tx_queue(interface, queue) end
+
+---All transmit queues of an interface.
+---
+---```lua
+---print(#s:tx_queues("a"))
+---```
+---@param interface? daqiri.interface|string or its name; by default the only one
+---@return daqiri.queue[]
+function session:tx_queues(interface) end
+
+---Makes a writer of reordered bursts, into files PREFIX_INDEX.dqb, which a program maps as an array: the format. Other
+---bursts count as write_error. See writers.
+---
+---```lua
+---s:pipe(blocks, s:write_blocks{ name = "heaps", dir = "captures", header = { antenna = 3 } })
+---```
+---@param options? daqiri.session.write_blocks.options
+---@return daqiri.stage
+function session:write_blocks(options) end
+
+---Makes a writer of captures. The file is PREFIX.pcap. See writers.
+---
+---```lua
+---s:pipe(q, s:write_pcap{ name = "capture", dir = "captures", rotate = "1MB" })
+---```
+---@param options? daqiri.session.write_pcap.options
+---@return daqiri.stage
+function session:write_pcap(options) end
+
+---Makes a writer of the packets' bytes and nothing else. See writers.
+---
+---```lua
+---s:pipe(q, s:write_raw{ name = "bytes", dirs = { "captures" }, per = "file", packet_data_offset = 42 })
+---```
+---@param options? daqiri.session.write_raw.options
+---@return daqiri.stage
+function session:write_raw(options) end
+
+---Makes a writer of the packets' bytes as objects of an S3 store, one each or, back to back, as many as the limits say.
+---See objects.
+---
+---```lua
+---local up = s:write_s3{ name = "up", bucket = "data", prefix = "night1",
+---  endpoint = "http://127.0.0.1:9000", bytes_per_object = "64MiB" }
+---```
+---@param options daqiri.session.write_s3.options
+---@return daqiri.stage
+function session:write_s3(options) end
+
+---@class (exact) daqiri.interface.answer.options
+---@field addresses string|string[] IPv4 and IPv6 addresses; an empty list ends it
+
+---@class (exact) daqiri.interface.connect.options
+---@field address string ADDRESS:PORT
+---@field src_addr? string from which address here
+
+---@class (exact) daqiri.interface.join_multicast.options
+---@field groups string|table "239.2.0.64+3:7148" (four groups, one port), or a list of texts or of {ip, port}
+---@field source? string only packets from this address
+---@field queues? daqiri.queue[] all receive queues of the interface, which is what happens anyway
+
+---@class (exact) daqiri.interface.leave_multicast.options
+---@field groups string|table "239.2.0.64+3:7148" (four groups, one port), or a list of texts or of {ip, port}
+---@field source? string only packets from this address
+---@field queues? daqiri.queue[] all receive queues of the interface, which is what happens anyway
+
+---@class (exact) daqiri.interface.resolve.options
+---@field vlan_id? integer of the tag with which it is asked for; 0 is none (default: 0)
+
+---A port that an engine serves (s:interface).
+---
+---@class daqiri.interface
+---@field address string Its address, or its endpoint's URI.
+---@field engine string The engine that serves it. (loop, socket, xdp, dpdk or pcap)
+---@field mac string|nil Its Ethernet address; nil where it has none.
+---@field name string Its name.
+local interface = {}
+
+---Adds receive flows. Actions before the queue take headers off, vlan_pop and tunnel_decap, as in a configuration: the
+---flow is for frames that have these, whole, and match is asked of the frame inside.
+---
+---```lua
+---local rx = s:interface("b")
+---local dns = { name = "dns", match = { udp_dst = 53 }, action = { type = "queue", id = 1 } }
+---local ids = rx:add_flows("dns", { dns })
+---```
+---@param group string whatever the script calls them together
+---@param flows daqiri.flow[] all are added, or none
+---@return integer[]|nil # their ids
+---@return string|nil status
+---@return string|nil text
+function interface:add_flows(group, flows) end
+
+---Adds transmit flows, while the session runs: vlan_push and tunnel_encap of the first flow that a frame matches, in the
+---configuration's order and then in the groups'. Transmit flows have groups and ids of their own. A tunnel's outer_eth_src
+---and outer_eth_dst may be "auto": the interface's own address, and that of whoever has the outer destination (i:resolve).
+---
+---```lua
+---local tag = { name = "tag", match = { udp_dst = 53 }, action = { type = "vlan_push", vlan_id = 5 } }
+---i:add_tx_flows("tags", { tag })
+---```
+---@param group string whatever the script calls them together
+---@param flows daqiri.flow[] all are added, or none
+---@return integer[]|nil # their ids
+---@return string|nil status
+---@return string|nil text
+function interface:add_tx_flows(group, flows) end
+
+---Ends what i:drop_all_traffic began.
+---
+---```lua
+---i:allow_all_traffic()
+---```
+---@return true|nil
+---@return string|nil status
+---@return string|nil text
+function interface:allow_all_traffic() end
+
+---Answers ARP requests and IPv6 neighbour solicitations for these addresses from now on, instead of those of the call
+---before, so that hosts and routers find the interface though no kernel has its addresses. Answers leave through its first
+---transmit queue, which counts them as answered. It is for raw interfaces; an address that the kernel has, too, needs
+---none. The configuration's key answers does the same from the open on.
+---
+---```lua
+---i:answer{ addresses = { "10.0.0.5", "2001:db8::5" } }
+---```
+---@param options daqiri.interface.answer.options
+---@return integer|nil # how many addresses
+---@return string|nil status
+---@return string|nil text
+function interface:answer(options) end
+
+---Of a socket interface: makes a connection, which is on its way when the call returns; i:on_connection tells when it is
+---there.
+---
+---```lua
+---local c, status, why = i:connect{ address = "127.0.0.1:7148" }
+---```
+---@param options daqiri.interface.connect.options
+---@return daqiri.connection|nil
+---@return string|nil status
+---@return string|nil text
+function interface:connect(options) end
+
+---The connection with that id. Without one its peer is the default one, and its options are those of all connections of
+---the interface.
+---
+---```lua
+---local all = i:connection()
+---```
+---@param id? integer c.id; without it the interface itself
+---@return daqiri.connection|nil
+---@return string|nil status
+---@return string|nil text
+function interface:connection(id) end
+
+---Deletes receive flows.
+---
+---```lua
+---s:interface("b"):delete_flows("dns")
+---```
+---@param what string|integer a group, or a flow's id
+---@return integer|nil # how many there were
+---@return string|nil status
+---@return string|nil text
+function interface:delete_flows(what) end
+
+---Deletes transmit flows.
+---
+---```lua
+---i:delete_tx_flows("tags")
+---```
+---@param what string|integer a group, or a flow's id
+---@return integer|nil # how many there were
+---@return string|nil status
+---@return string|nil text
+function interface:delete_tx_flows(what) end
+
+---Discards everything that arrives, until i:allow_all_traffic.
+---
+---```lua
+---i:drop_all_traffic()
+---```
+---@return true|nil
+---@return string|nil status
+---@return string|nil text
+function interface:drop_all_traffic() end
+
+---The receive flows in the order in which they are asked, but that those that take headers off come first. match and
+---actions are as i:add_flows takes them. packets and bytes are what came of the flow so far, before its actions (nil for
+---the id 0, and beyond 16384 flows of a queue). The summary and the ledger have those of deleted flows, too.
+---
+---```lua
+---for _, flow in ipairs(s:interface("b"):flows()) do print(flow.id, flow.name, flow.packets) end
+---```
+---@return table[] # with id, group, name, match, actions, queues, packets and bytes
+function interface:flows() end
+
+---Joins multicast groups. On a raw interface the port is the flows' business; groups are reported by the kernel, or
+---without one (dpdk, loop) through the first transmit queue, which counts the reports as answered.
+---
+---```lua
+---i:join_multicast{ groups = "239.2.0.64+3:7148" }
+---```
+---@param options daqiri.interface.join_multicast.options
+---@return integer|nil # how many groups
+---@return string|nil status
+---@return string|nil text
+function interface:join_multicast(options) end
+
+---Leaves multicast groups.
+---
+---```lua
+---i:join_multicast{ groups = "239.2.0.64+3" }
+---i:leave_multicast{ groups = { "239.2.0.64", { ip = "239.2.0.65" } } }
+---```
+---@param options daqiri.interface.leave_multicast.options
+---@return integer|nil # how many groups
+---@return string|nil status
+---@return string|nil text
+function interface:leave_multicast(options) end
+
+---Of a socket interface: has a function called with connections: those of peers, those of i:connect, and a TCP client's
+---own: one for each of its queues, made again when it is lost. A server that can't be reached is logged once for each
+---cause and tried again after retry_connect_s (1 s), then after pauses that double up to 30 s; what is sent meanwhile
+---waits.
+---
+---```lua
+---i:on_connection(function(c) print(c.peer) end)
+---```
+---@param fn fun(c: daqiri.connection) called with each
+function interface:on_connection(fn) end
+
+---Replaces a group's receive flows at once.
+---
+---```lua
+---s:interface("b"):replace_flows("dns", {})
+---```
+---@param group string as of i:add_flows
+---@param flows daqiri.flow[] instead of the group's
+---@return integer[]|nil # their ids
+---@return string|nil status
+---@return string|nil text
+function interface:replace_flows(group, flows) end
+
+---Replaces a group's transmit flows at once.
+---
+---```lua
+---i:replace_tx_flows("tags", {})
+---```
+---@param group string as of i:add_tx_flows
+---@param flows daqiri.flow[] instead of the group's
+---@return integer[]|nil # their ids
+---@return string|nil status
+---@return string|nil text
+function interface:replace_tx_flows(group, flows) end
+
+---Finds the Ethernet address of the host that frames to an IP address have to go to; on a Linux interface that of the
+---router, where there is one. What the kernel knows is taken; else it is asked for three times in 3 s, by ARP or neighbour
+---discovery, as the first address that the interface answers for, the kernel's, or as nobody (a probe). Answers are known
+---for a minute. It waits, so not in on_burst, and needs a session that runs, a transmit queue and a receive queue that is
+---read.
+---
+---```lua
+---local mac = i:resolve("10.0.0.2") or "02:00:00:00:00:02"
+---```
+---@param address string an IP address
+---@param options? daqiri.interface.resolve.options
+---@return string|nil # an Ethernet address
+---@return string|nil status
+---@return string|nil text
+function interface:resolve(address, options) end
+
+---The transmit flows, as i:flows lists the receive flows.
+---
+---```lua
+---for _, flow in ipairs(i:tx_flows()) do print(flow.name) end
+---```
+---@return table[] # with id, group, name, match and actions
+function interface:tx_flows() end
+
+---@class (exact) daqiri.connection.get_burst.options
+---@field timeout_us? integer us: how long it waits; without it for ever
+
+---@class (exact) daqiri.connection.on_burst.options
+---@field sample? integer bursts: one of so many is handed over (default: 1)
+---@field policy? daqiri.policy while the script is behind (default: "wait")
+
+---A TCP connection or a UDP peer of a socket interface, from i:on_connection, i:connect, i:connection or b.connection.
+---
+---@class daqiri.connection
+---@field id integer Its number, unique in its interface.
+---@field local_addr string Address and port here. (ADDRESS:PORT)
+---@field open boolean Whether it is open.
+---@field peer string Address and port there. (ADDRESS:PORT)
+---@field queue integer The id of its receive queue, or where there is none of its transmit queue.
+local connection = {}
+
+---A burst to send, as q:alloc makes it.
+---
+---```lua
+---local b = assert(c:alloc(1))
+---```
+---@param n? integer packets: at most batch_size (default: batch_size)
+---@return daqiri.burst|nil
+---@return string|nil status
+---@return string|nil text
+function connection:alloc(n) end
+
+---Closes it, when what was sent on it has gone, or its peer has taken nothing for 5 s.
+---
+---```lua
+---c:close()
+---```
+---@return true|nil
+---@return string|nil status
+---@return string|nil text
+function connection:close() end
+
+---Waits for the next burst of this connection; nil, "NOT_READY", text at the timeout.
+---
+---```lua
+---local b = c:get_burst{ timeout_us = 1000 }
+---```
+---@param options? daqiri.connection.get_burst.options
+---@return daqiri.burst|nil
+---@return string|nil status
+---@return string|nil text
+function connection:get_burst(options) end
+
+---Has a function called with each burst of this connection, as q:on_burst does of a queue, from then on. What came before
+---went to the queue's own pipes.
+---
+---```lua
+---c:on_burst(function(b) print(b.n) end)
+---```
+---@param fn fun(b: daqiri.burst) called with each burst
+---@param options? daqiri.connection.on_burst.options
+---@return daqiri.connection # itself
+function connection:on_burst(fn, options) end
+
+---Has a function called when the connection ends, or could not be made. A peer that ends its stream ("closed by the peer")
+---may still read: what was sent to it by the end of this handler, or, without one, by the end of the last on_burst
+---handler, still goes.
+---
+---```lua
+---c:on_disconnect(function(why) print(why) end)
+---```
+---@param fn fun(why: string) called once
+function connection:on_disconnect(fn) end
+
+---Sends a burst on this connection, as q:send does. nil, "NO_SPACE_AVAILABLE", text also while its peer doesn't read and
+---it has had its share of the queue (figure refused); other connections go on.
+---
+---```lua
+---assert(c:send(c:alloc(1):fill(tpl)))
+---```
+---@param b daqiri.burst which ends with the call, unless it fails
+---@return true|nil
+---@return string|nil status
+---@return string|nil text
+function connection:send(b) end
+
+---Sets an option of its socket, as setsockopt(2).
+---
+---```lua
+---c:setsockopt("SOL_SOCKET", "SO_KEEPALIVE", true)
+---```
+---@param level string|integer "SOL_SOCKET", "IPPROTO_TCP", …
+---@param option string|integer "SO_RCVBUF", "TCP_NODELAY", …
+---@param value integer|boolean|string a C int, or bytes
+---@return true|nil
+---@return string|nil status
+---@return string|nil text
+function connection:setsockopt(level, option, value) end
+
+---@class (exact) daqiri.queue.drain.options
+---@field timeout? daqiri.duration how long it waits; without it for ever
+
+---@class (exact) daqiri.queue.get_burst.options
+---@field timeout_us? integer us: how long it waits; without it for ever
+
+---@class (exact) daqiri.queue.on_burst.options
+---@field sample? integer bursts: one of so many is handed over (default: 1)
+---@field policy? daqiri.policy while the script is behind (default: "wait")
+
+---@class (exact) daqiri.queue.pace.options
+---@field rate? daqiri.rate limit of what is sent; none where absent, and 0 is refused
+---@field pps? number packets/s: limit of how many are sent; none where absent, and 0 is refused
+---@field follow? "rx_timestamp" packets that were received keep the gaps of their receive times; excludes rate and pps
+---@field speed? number the gaps are divided by it, with follow (default: 1)
+
+---@class (exact) daqiri.queue.template.options
+---@field payload? string the payload, filled up with zeros to payload_bytes
+---@field payload_bytes? integer bytes: how long the payload is; by default as long as payload
+---@field bytes? string the whole packet instead
+---@field eth_dst? string an Ethernet address, or "auto": that of whoever has ipv4_dst or ipv6_dst (i:resolve; the session has to run, unless the kernel knows). By default a multicast group's own address, else frames go to everybody, with a warning on the engines xdp and dpdk unless "ff:ff:ff:ff:ff:ff" says that it is meant
+---@field eth_src? string an Ethernet address; "auto" is the interface's, or 02:00:00:00:00:01 (default: "auto")
+---@field ethertype? integer 0x600 to 0xffff: the payload begins behind it
+---@field vlan_id? integer 0 to 4095: of a VLAN tag
+---@field vlan_pcp? integer 0 to 7: of the VLAN tag (default: 0)
+---@field ipv4_src? string an IPv4 address (default: "192.0.2.1")
+---@field ipv4_dst? string an IPv4 address (default: "192.0.2.2")
+---@field ipv6_src? string an IPv6 address; with one of the two the packet is IPv6 (default: "2001:db8::1")
+---@field ipv6_dst? string an IPv6 address (default: "2001:db8::2")
+---@field tos? integer 0 to 255; of IPv6 the traffic class (default: 0)
+---@field ttl? integer 0 to 255; of IPv6 the hop limit (default: 64)
+---@field udp_src? integer a port (default: 4096)
+---@field udp_dst? integer a port (default: 4096)
+---@field tcp_src? integer a port; with an option of TCP the packet is TCP (default: 4096)
+---@field tcp_dst? integer a port (default: 4096)
+---@field tcp_seq? integer the sequence number (default: 0)
+---@field tcp_flags? integer 0 to 255 (default: 0x10)
+---@field vary? table what changes from packet to packet: field = step or field = {start, step, max, random}, and in the list part places with these keys
+---@field format? daqiri.format|string names for further fields in vary
+
+---@class (exact) daqiri.queue.transmit.options
+---@field template daqiri.template|false what is sent; false ends it
+---@field count? integer packets: how many; without it until the stop
+
+---A receive or transmit queue of an interface (s:rx_queue, s:tx_queue).
+---
+---@class daqiri.queue
+---@field batch_size integer How many packets a burst has at most. (packets)
+---@field direction string Whether it receives or transmits. (rx or tx)
+---@field id integer Its number in its direction, as in the configuration.
+---@field interface string Its interface's name.
+---@field layer string What its packets begin with: an Ethernet header, or the payload of a datagram or stream. (frame or payload)
+---@field name string Its name.
+---@field timestamps string|nil Where a receive queue's times come from; nil of a transmit queue. (hardware, kernel, software, virtual or file)
+local queue = {}
+
+---Of a transmit queue: a burst of packets with free buffers, to fill and to send; nil, status, text while there are none.
+---
+---```lua
+---local b = assert(tx:alloc(8))
+---b:fill(tpl)
+---```
+---@param n? integer packets: at most batch_size (default: batch_size)
+---@return daqiri.burst|nil
+---@return string|nil status
+---@return string|nil text
+function queue:alloc(n) end
+
+---Of a transmit queue: waits until what was given to it has left, transmit with a count included; nil, "NOT_READY", text
+---at the timeout.
+---
+---```lua
+---s:start()
+---tx:transmit{ template = tpl, count = 8 }
+---assert(tx:drain{ timeout = 5 })
+---```
+---@param options? daqiri.queue.drain.options
+---@return true|nil
+---@return string|nil status
+---@return string|nil text
+function queue:drain(options) end
+
+---Of a receive queue: discards what waits to be received.
+---
+---```lua
+---print(q:flush())
+---```
+---@return integer # packets
+function queue:flush() end
+
+---Of a receive queue: waits for the next burst; nil, "NOT_READY", text at the timeout. From the first call on the queue's
+---bursts wait for more calls, and hold the queue. The session has to run.
+---
+---```lua
+---s:start()
+---local b = q:get_burst{ timeout_us = 1000 }
+---if b then b:free() end
+---```
+---@param options? daqiri.queue.get_burst.options
+---@return daqiri.burst|nil
+---@return string|nil status
+---@return string|nil text
+function queue:get_burst(options) end
+
+---Of a receive queue: has a function called with each burst. The burst ends with the function, unless that keeps, sends or
+---frees it. Nothing that waits can be called in it.
+---
+---```lua
+---q:on_burst(function(b) print(b.n) end, { policy = "drop" })
+---```
+---@param fn fun(b: daqiri.burst) called with each burst
+---@param options? daqiri.queue.on_burst.options
+---@return daqiri.queue # itself
+function queue:on_burst(fn, options) end
+
+---Of a transmit queue: paces it from now on. The ledger says how the pace was kept, from the first packet to the last:
+---l.tx_port.tx.rate_error, a part of what was asked for, and in ns how far gaps between packets are off, gap_error.p50,
+---.p90, .p99, .max. A queue that runs dry spoils the rate, not the gaps; the time between two transmissions is no gap.
+---
+---```lua
+---tx:pace{ rate = "1Gbit/s" }
+---tx:pace{ follow = "rx_timestamp", speed = 2 }
+---```
+---@param options? daqiri.queue.pace.options
+function queue:pace(options) end
+
+---Of a transmit queue: sends a burst; nil, "NO_SPACE_AVAILABLE", text while the ring is full. The session has to run.
+---
+---```lua
+---s:start()
+---assert(tx:send(tx:alloc(4):fill(tpl)))
+---```
+---@param b daqiri.burst which ends with the call, unless it fails
+---@return true|nil
+---@return string|nil status
+---@return string|nil text
+function queue:send(b) end
+
+---Of a transmit queue: a packet to be sent many times. A queue of frames takes the headers, too; one of payloads only
+---bytes, format, payload, payload_bytes and vary. Lengths and checksums are set.
+---
+---```lua
+---local tpl = tx:template{ eth_dst = "02:00:00:00:00:02", ipv4_dst = "10.0.0.2", udp_dst = 7148,
+---  payload_bytes = 100,
+---  vary = { udp_src = { start = 1000, step = 1, max = 1999 } } }
+---```
+---@param options? daqiri.queue.template.options
+---@return daqiri.template
+function queue:template(options) end
+
+---Of a transmit queue: its own thread sends the template's packets, at the queue's pace.
+---
+---```lua
+---tx:transmit{ template = tpl, count = 1000 }
+---```
+---@param options daqiri.queue.transmit.options
+function queue:transmit(options) end
+
+---@class (exact) daqiri.stage.get_burst.options
+---@field timeout_us? integer us: how long it waits; without it for ever
+
+---@class (exact) daqiri.stage.on_burst.options
+---@field sample? integer bursts: one of so many is handed over (default: 1)
+---@field policy? daqiri.policy while the script is behind (default: "wait")
+
+---@class (exact) daqiri.stage.write.options
+---@field comment? string for each of its packets, in a pcapng; 1 to 200 bytes
+---@field prefix? string names the files of the burst's packets, or its objects, PREFIX_0 for the first; of a writer with a file per packet or of objects
+---@field packet_data_offset? integer bytes: left out at the front of each packet; with prefix (default: 0)
+
+---A step of a pipe, made by s:filter, s:count, s:sample, s:convert, s:reorder and the writers.
+---
+---@class daqiri.stage
+---@field error string|nil A writer's first error, or nil.
+---@field kind string What the stage does. (filter, count, sample, forward, convert, reorder, tap, pcap, raw, blocks or s3)
+---@field name string The name of its line in the ledger.
+---@field path string|nil The file that a writer writes or wrote last, of the first folder that has one; nil where there is none.
+---@field paths string[] The files that a writer writes or wrote last. (of each folder)
+local stage = {}
+
+---Of a writer of objects: uploads what it has, waits for that, at most end_timeout, and gives its staging memory back.
+---Packets that come later are dropped as stopped.
+---
+---```lua
+---local up = s:write_s3{ bucket = "data", endpoint = "http://127.0.0.1:1",
+---  access_key = "a", secret_key = "b", attempts = 1 }
+---up:close()
+---```
+function stage:close() end
+
+---Of a reorder stage: the next aggregate, as q:get_burst does of a queue.
+---
+---```lua
+---s:start()
+---local a = blocks:get_burst{ timeout_us = 1000 }
+---```
+---@param options? daqiri.stage.get_burst.options
+---@return daqiri.burst|nil
+---@return string|nil status
+---@return string|nil text
+function stage:get_burst(options) end
+
+---Of a reorder stage: has a function called with its aggregates, one in a burst, as q:on_burst does of a queue.
+---
+---```lua
+---blocks:on_burst(function(a) print(a.batch_id, a.missing) end)
+---```
+---@param fn fun(b: daqiri.burst) called with each burst
+---@param options? daqiri.stage.on_burst.options
+---@return daqiri.stage # itself
+function stage:on_burst(fn, options) end
+
+---A writer takes the burst by reference, in a pipe or not; nil, "NO_SPACE_AVAILABLE", text while its ring is full.
+---
+---```lua
+---local op = assert(w:write(b))
+---```
+---@param b daqiri.burst which the script keeps; its packets are read-only from then on
+---@param options? daqiri.stage.write.options
+---@return daqiri.op|nil
+---@return string|nil status
+---@return string|nil text
+function stage:write(b, options) end
+
+---@class (exact) daqiri.burst.free.options
+---@field packet? integer which packet, from 1
+---@field segment? integer which segment, from 1
+
+---A batch of packets: what receive queues deliver and transmit queues take. It ends when it is sent or freed, or with its
+---on_burst handler unless b:keep() was called; any use after that raises and says where it ended.
+---
+---Packets are read-only as long as somebody else reads them: a second consumer of the queue, a writer, a queue that sends
+---a selection. That holds for all bursts that share them, a selection and what it was made from, whichever was given away.
+---
+---An aggregate is a burst of a reorder stage. What is said of aggregates below is nil of other bursts.
+---
+---@class daqiri.burst
+---@field batch_id integer|daqiri.u64|nil Of an aggregate: the batch's number as the packets have it. (a u64 above 2^53)
+---@field bytes integer Bytes of all packets. (bytes)
+---@field clock string The clock of its times. (realtime, virtual or file)
+---@field connection daqiri.connection|nil The connection that it came from; nil where its queue has none.
+---@field cut boolean|nil Of an aggregate: whether it is the first or the last of the stream, where gaps are no losses.
+---@field data daqiri.packet|nil Of an aggregate: its bytes.
+---@field dtype string|nil Of an aggregate: the type of its elements. ("fp32" and the like, "bytes" where elements were not converted)
+---@field expected integer|nil Of an aggregate: how many parts it has: slots, or the parts of slots that an offset addresses. (parts)
+---@field extra daqiri.column|nil Of an aggregate: what the rule keeps of each slot; nil where it keeps nothing.
+---@field flags integer The flags of the reference (daqiri.api). (bits)
+---@field interface string The name of its interface.
+---@field missing integer|nil Of an aggregate: how many of its parts did not come. (parts)
+---@field n integer How many packets it has; #b is the same. (packets)
+---@field present daqiri.presence|nil Of an aggregate: which of its parts came.
+---@field queue string The name of its queue.
+---@field rx_time integer|nil The receive time of the first packet; nil without packets or times. (ns: since the session's start, of a capture since its first packet)
+---@field segments integer How many parts each packet has.
+---@field slot_bytes integer|nil Of an aggregate: how long a slot is. b.data is one slot behind the other. (bytes)
+---@field source_packets integer|nil Of an aggregate: packets in it. (packets)
+---@field timed_out boolean|nil Of an aggregate: whether it was handed over because its time was up.
+local burst = {}
+
+---Computes the checksums of IPv4, UDP, TCP and ICMP, after headers were written by hand.
+---
+---```lua
+---local b = tx:alloc(4):fill(tpl)
+---b:packet(1):set_u16(36, 53)
+---b:checksums(1)
+---```
+---@param i? integer which packet, from 1; without it all
+function burst:checksums(i) end
+
+---The field of every packet. It is a copy and outlives the burst.
+---
+---```lua
+---local lengths = b:column("payload_len")
+---print(lengths:mean())
+---```
+---@param field string|daqiri.place a field's name, its place, or a number as text over fields: "payload_len // 8"
+---@param format? daqiri.format|string names for further fields
+---@return daqiri.column
+function burst:column(field, format) end
+
+---How many packets match.
+---
+---```lua
+---print(b:count("udp_dst == 7148 and len > 60"))
+---```
+---@param condition string as daqiri-run help conditions says
+---@param format? daqiri.format|string names for further fields
+---@return integer # packets
+function burst:count(condition, format) end
+
+---Writes the template's packets into the burst, each with the next values of what varies.
+---
+---```lua
+---local b = tx:alloc(8):fill(tpl)
+---```
+---@param template daqiri.template of a queue of the same session
+---@return daqiri.burst # itself
+function burst:fill(template) end
+
+---The id of each packet's flow.
+---
+---```lua
+---print(b:flow_ids()[1])
+---```
+---@return integer[] # 0 for none
+function burst:flow_ids() end
+
+---Returns the burst; or the buffers of one packet, of one segment, or of one packet's segment, which stay empty. A
+---selection that was made before keeps its packets.
+---
+---```lua
+---b:free{ packet = 1 }
+---b:free()
+---```
+---@param options? daqiri.burst.free.options
+function burst:free(options) end
+
+---Lets the burst outlive its handler. A few packets of large super-buffers (UDP) are copied, so that they don't hold
+---those.
+---
+---```lua
+---local kept
+---q:on_burst(function(b) kept = b:keep() end)
+---```
+---@return daqiri.burst # itself
+function burst:keep() end
+
+---How long each packet is.
+---
+---```lua
+---print(b:lengths()[1])
+---```
+---@param segment? integer of which segment, from 1 (default: 1)
+---@return integer[] # bytes
+function burst:lengths(segment) end
+
+---A view of one packet, for looking at it. What is done to many packets has a method of the burst.
+---
+---```lua
+---print(b:packet(1):hex())
+---```
+---@param i integer which packet, from 1
+---@param segment? integer which of its segments, from 1 (default: 1)
+---@return daqiri.packet
+function burst:packet(i, segment) end
+
+---Where a packet came from; nil where the queue has no peers.
+---
+---```lua
+---print(b:peer(1))
+---```
+---@param i? integer which packet, from 1 (default: 1)
+---@return string|nil # ADDRESS:PORT
+function burst:peer(i) end
+
+---The receive time of each packet.
+---
+---```lua
+---local times = b:rx_timestamps()
+---```
+---@return integer[] # ns: since the session's start, of a capture since its first packet
+function burst:rx_timestamps() end
+
+---A burst of the packets that match, maybe of none. In on_burst it ends with its handler, as the burst does, unless it is
+---kept.
+---
+---```lua
+---local long = b:select("len > 1000")
+---if long then print(long.n) end
+---```
+---@param condition string as daqiri-run help conditions says
+---@param format? daqiri.format|string names for further fields
+---@return daqiri.burst|nil
+---@return string|nil status
+---@return string|nil text
+function burst:select(condition, format) end
+
+---Writes fields of all packets: {field = value}, {field = {start, step}}, {field = "auto"} of eth_src and eth_dst (as in
+---q:template), and in the list part places with value and step. Checksums follow by the difference, so right ones stay
+---right, wrong ones wrong, and a UDP checksum of 0 stays 0; checksums = false leaves them.
+---
+---```lua
+---local b = tx:alloc(4):fill(tpl)
+---b:set{ udp_dst = 7149, ipv4_src = "10.0.0.7", udp_src = { 1000, 1 } }
+---b:set{ { at = "payload", bit_offset = 0, bit_width = 32, value = 1, step = 1 } }
+---```
+---@param fields table values by field, see below
+---@param format? daqiri.format|string names for further fields
+---@return integer # packets: those that have all the fields
+function burst:set(fields, format) end
+
+---Sets how long the packets are, at most as long as a buffer.
+---
+---```lua
+---b:set_lengths(60)
+---```
+---@param lengths integer|integer[]|daqiri.column bytes: of all packets, or of each
+---@param segment? integer of which segment, from 1 (default: 1)
+function burst:set_lengths(lengths, segment) end
+
+---Keeps the first packets and returns the buffers of the others.
+---
+---```lua
+---b:truncate(2)
+---```
+---@param n integer packets: how many stay
+function burst:truncate(n) end
+
+---When to send each packet. Packets of a queue leave in their order: one behind another waits for it. A burst that
+---somebody else reads has no send times, a selection of it has. A time that has passed is now, counted: l.tx_port.tx.late
+---of l.tx_port.tx.timed packets; time_error.p50, .p90, .p99, .max say in ns how long after their times packets left.
+---
+---```lua
+---local b = tx:alloc(4):fill(tpl)
+---b:tx_times(daqiri.time "now + 1ms", 1000)
+---```
+---@param times integer|integer[]|daqiri.column|daqiri.time ns: since the session's start, of each packet or of the first one; 0 is at once
+---@param step? integer ns: between packets, where the first one's time was given
+function burst:tx_times(times, step) end
+
+---A view of one packet of a burst, for looking at it; what is done to many packets has a method of the burst. Offsets are
+---bytes, from 0.
+---
+---@class daqiri.packet
+---@field length integer How long the packet is; #p is the same. (bytes)
+---@field peer string|nil Where the packet came from; nil where the queue has no peers. (ADDRESS:PORT)
+local packet = {}
+
+---A part of the packet.
+---
+---```lua
+---local ethertype = p:bytes(12, 2)
+---```
+---@param offset? integer bytes: from the packet's start (default: 0)
+---@param length? integer bytes: by default all of the rest
+---@return string
+function packet:bytes(offset, length) end
+
+---A part of the packet as hexadecimal digits.
+---
+---```lua
+---print(p:hex(0, 14))
+---```
+---@param offset? integer bytes: from the packet's start (default: 0)
+---@param length? integer bytes: by default all of the rest
+---@return string
+function packet:hex(offset, length) end
+
+---Writes bytes.
+---
+---```lua
+---p:set_bytes(42, "hello")
+---```
+---@param offset integer bytes: from the packet's start
+---@param text string what is written; all of it has to fit
+function packet:set_bytes(offset, text) end
+
+---Writes 2 bytes, the highest first (network byte order).
+---
+---```lua
+---p:set_u16(42, 7)
+---```
+---@param offset integer bytes: from the packet's start
+---@param v integer|daqiri.u64 from 0 on; it has to fit
+function packet:set_u16(offset, v) end
+
+---Writes 2 bytes, the lowest first (little endian).
+---
+---```lua
+---p:set_u16_le(42, 7)
+---```
+---@param offset integer bytes: from the packet's start
+---@param v integer|daqiri.u64 from 0 on; it has to fit
+function packet:set_u16_le(offset, v) end
+
+---Writes 4 bytes, the highest first (network byte order).
+---
+---```lua
+---p:set_u32(42, 7)
+---```
+---@param offset integer bytes: from the packet's start
+---@param v integer|daqiri.u64 from 0 on; it has to fit
+function packet:set_u32(offset, v) end
+
+---Writes 4 bytes, the lowest first (little endian).
+---
+---```lua
+---p:set_u32_le(42, 7)
+---```
+---@param offset integer bytes: from the packet's start
+---@param v integer|daqiri.u64 from 0 on; it has to fit
+function packet:set_u32_le(offset, v) end
+
+---Writes 8 bytes, the highest first (network byte order).
+---
+---```lua
+---p:set_u64(42, 7)
+---```
+---@param offset integer bytes: from the packet's start
+---@param v integer|daqiri.u64 from 0 on; it has to fit
+function packet:set_u64(offset, v) end
+
+---Writes 8 bytes, the lowest first (little endian).
+---
+---```lua
+---p:set_u64_le(42, 7)
+---```
+---@param offset integer bytes: from the packet's start
+---@param v integer|daqiri.u64 from 0 on; it has to fit
+function packet:set_u64_le(offset, v) end
+
+---Writes a byte.
+---
+---```lua
+---p:set_u8(42, 7)
+---```
+---@param offset integer bytes: from the packet's start
+---@param v integer|daqiri.u64 from 0 on; it has to fit
+function packet:set_u8(offset, v) end
+
+---Reads 2 bytes, the highest first (network byte order).
+---
+---```lua
+---print(p:u16(12))
+---```
+---@param offset integer bytes: from the packet's start
+---@return integer
+function packet:u16(offset) end
+
+---Reads 2 bytes, the lowest first (little endian).
+---
+---```lua
+---print(p:u16_le(12))
+---```
+---@param offset integer bytes: from the packet's start
+---@return integer
+function packet:u16_le(offset) end
+
+---Reads 4 bytes, the highest first (network byte order).
+---
+---```lua
+---print(p:u32(12))
+---```
+---@param offset integer bytes: from the packet's start
+---@return integer
+function packet:u32(offset) end
+
+---Reads 4 bytes, the lowest first (little endian).
+---
+---```lua
+---print(p:u32_le(12))
+---```
+---@param offset integer bytes: from the packet's start
+---@return integer
+function packet:u32_le(offset) end
+
+---Reads 8 bytes, the highest first (network byte order).
+---
+---```lua
+---print(p:u64(12))
+---```
+---@param offset integer bytes: from the packet's start
+---@return daqiri.u64
+function packet:u64(offset) end
+
+---Reads 8 bytes, the lowest first (little endian).
+---
+---```lua
+---print(p:u64_le(12))
+---```
+---@param offset integer bytes: from the packet's start
+---@return daqiri.u64
+function packet:u64_le(offset) end
+
+---Reads a byte.
+---
+---```lua
+---print(p:u8(12))
+---```
+---@param offset integer bytes: from the packet's start
+---@return integer
+function packet:u8(offset) end
+
+---@class (exact) daqiri.column.histogram.options
+---@field bins? integer how many, 1 to 65536 (default: 10)
+---@field min? number the lower end, from 0 on; by default the smallest value
+---@field max? number the upper end, from 0 on; by default the largest value
+
+---One field of every packet of a burst (b:column). It is a copy and outlives the burst; #col is the number of packets.
+---
+---@class daqiri.column
+---@field name string The field, or the text, that it is of.
+---@field [integer] integer|nil the value of a packet, nil where it lacks the field; raises above 2^53
+local column = {}
+
+---Counts the values in bins of equal width. What lies outside is in below and above.
+---
+---```lua
+---local hist = col:histogram{ bins = 4, min = 0, max = 1500 }
+---print(hist.counts[1], hist.above)
+---```
+---@param options? daqiri.column.histogram.options
+---@return table # counts (a list), min, max, width, below, above
+function column:histogram(options) end
+
+---The largest value; nil where no packet has the field.
+---
+---```lua
+---print(col:max())
+---```
+---@return integer|daqiri.u64|nil
+function column:max() end
+
+---The mean of the values; nil where no packet has the field.
+---
+---```lua
+---print(col:mean())
+---```
+---@return number|nil
+function column:mean() end
+
+---The smallest value; nil where no packet has the field.
+---
+---```lua
+---print(col:min())
+---```
+---@return integer|daqiri.u64|nil
+function column:min() end
+
+---The sum of the values: a u64 above 2^53; raises where 64 bits do not hold it.
+---
+---```lua
+---print(col:sum())
+---```
+---@return integer|daqiri.u64
+function column:sum() end
+
+---A value as text: addresses as such, anything else in decimal; nil where the packet lacks the field.
+---
+---```lua
+---print(col:text(1))
+---```
+---@param i integer which packet, from 1
+---@return string|nil
+function column:text(i) end
+
+---A value with all its bits; nil where the packet lacks the field.
+---
+---```lua
+---print(col:u64(1))
+---```
+---@param i integer which packet, from 1
+---@return daqiri.u64|nil
+function column:u64(i) end
+
+---The different values, in order.
+---
+---```lua
+---print(#col:unique())
+---```
+---@return any[] # numbers, and u64s above 2^53
+function column:unique() end
+
+---A packet to be sent many times, with fields that vary (q:template).
+---
+---@class daqiri.template
+---@field length integer How long the packet is. (bytes)
+local template = {}
+
+---A function that runs at some time, made by s:after, s:every and s:at. It ends with the session.
+---
+---@class daqiri.timer
+local timer = {}
+
+---Ends the timer: its function is not called any more.
+---
+---```lua
+---timer:cancel()
+---```
+function timer:cancel() end
+
+---A Lua state with a thread of its own, as the task that made it sees it (daqiri.task). Tasks share nothing but messages,
+---which are copies, and queues, which are handed over. An error in a task ends the program.
+---
+---@class daqiri.task
+---@field done boolean Whether the task is over.
+---@field name string Where the task's function was written. (FILE:LINE of the function, or the module's name)
+local task = {}
+
+---Has a function called with what the task sends (daqiri.send).
+---
+---```lua
+---t:on_message(function(v) print(v) end)
+---```
+---@param fn fun(v: any) called with each message
+function task:on_message(fn) end
+
+---Sends the task a copy of a value; nil, status, text when its inbox is full or it is over.
+---
+---```lua
+---assert(t:send{ gain = 5 })
+---```
+---@param v any nil, a boolean, number, string, u64 or time, or a table of these
+---@return true|nil
+---@return string|nil status
+---@return string|nil text
+function task:send(v) end
+
+---Asks the task to end: what it waits in raises there, and its handlers end.
+---
+---```lua
+---t:stop "enough"
+---```
+---@param reason? string for its log
+function task:stop(reason) end
+
+---An absolute time (daqiri.time, daqiri.now), in ns. t + seconds, t - seconds and comparisons are there; t - t is in
+---seconds; tostring gives RFC 3339.
+---
+---@class daqiri.time
+---@field ns daqiri.u64 The time, exactly. (ns: since the epoch)
+---@field seconds number The time, rounded to a double. (s: since the epoch)
+---@operator add(daqiri.duration): daqiri.time
+---@operator sub(daqiri.time|daqiri.duration): any
+local time = {}
+
+---A 64-bit unsigned integer. Arithmetic with u64s and numbers wraps, and / rounds down; comparison is with u64s; ..,
+---tostring, string.format and JSON take it.
+---
+---@class daqiri.u64
+---@operator add(daqiri.u64|integer): daqiri.u64
+---@operator sub(daqiri.u64|integer): daqiri.u64
+---@operator mul(daqiri.u64|integer): daqiri.u64
+---@operator div(daqiri.u64|integer): daqiri.u64
+---@operator mod(daqiri.u64|integer): daqiri.u64
+local u64 = {}
+
+---Whether it is equal to the other one. == compares u64s alone.
+---
+---```lua
+---print(u:eq(5))
+---```
+---@param v daqiri.u64|integer the other one
+---@return boolean
+function u64:eq(v) end
+
+---Text that can be the key of a table: two u64s of the same value are two keys.
+---
+---```lua
+---local seen = {}
+---seen[u:key()] = true
+---```
+---@return string # decimal
+function u64:key() end
+
+---Whether it is less than the other one or equal.
+---
+---```lua
+---print(u:le(5))
+---```
+---@param v daqiri.u64|integer the other one
+---@return boolean
+function u64:le(v) end
+
+---Whether it is less than the other one.
+---
+---```lua
+---print(u:lt(5))
+---```
+---@param v daqiri.u64|integer the other one
+---@return boolean
+function u64:lt(v) end
+
+---The value as a number; raises above 2^53, where a number would lose bits.
+---
+---```lua
+---print(u:number())
+---```
+---@return integer
+function u64:number() end
+
+---@class (exact) daqiri.op.wait.options
+---@field timeout? daqiri.duration how long it waits; without it for ever
+
+---Work that was begun and ends later: the writing of a burst (w:write(b)). It outlives the burst and the session.
+---
+---@class daqiri.op
+---@field bytes_written integer Bytes of the completed packets. (bytes)
+---@field completed_packets integer Packets that are in a file: handed to the system, not only staged. (packets)
+---@field error string|nil The first failure, or nil.
+---@field failed_packets integer Packets that will not be in a file. (packets)
+local op = {}
+
+---Has a function run at the end. Several run in the order in which they came.
+---
+---```lua
+---op:on_done(function(op) print(op.completed_packets, op.error) end)
+---```
+---@param fn function(daqiri.op) runs once every packet has completed or failed; at once where that is so already
+function op:on_done(fn) end
+
+---Whether every packet has completed or failed.
+---
+---```lua
+---while not op:poll() do daqiri.sleep("1ms") end
+---```
+---@return boolean
+function op:poll() end
+
+---Waits until every packet has completed or failed; nil, "NOT_READY", text at the timeout.
+---
+---```lua
+---assert(op:wait{ timeout = 5 })
+---```
+---@param options? daqiri.op.wait.options
+---@return true|nil
+---@return string|nil status
+---@return string|nil text
+function op:wait(options) end
+
+---Which parts of an aggregate came (b.present): slots, or the parts of slots that an offset addresses. #present is how
+---many there are. It outlives the burst.
+---
+---@class daqiri.presence
+---@field count integer How many parts came.
+---@field hex string Which parts came, as hexadecimal digits. (a bit a part, the first one the highest of the first digit)
+---@field text string Which parts came, as 1 and 0. (a character a part)
+---@field [integer] boolean|nil whether a part came
+local presence = {}
+
+---The parts that did not come.
+---
+---```lua
+---for _, slot in ipairs(present:missing()) do print(slot) end
+---```
+---@return integer[] # numbers of parts, from 1
+function presence:missing() end
+
+---Names for fields of an application's packets, for the format of s:reorder, s:filter, s:convert and q:template, and
+---behind the text in b:column("seq", format), b:select, b:count and b:set. Where a format is taken, so is its name,
+---"chips". Fields that every packet has are known beside its own. daqiri.format makes them.
+---
+---Places are in the innermost payload. By name there are simple (a counter seq of 64 bits), chips, snap2, ata-snap, vrt
+---(VITA 49 data with stream id; vrt-class-id where there is a class id, too), ecpri and spead-64-48.
+---
+---spead-64-48 has heap_cnt, heap_len, payload_offset, heap_payload_len and the items that are named by their ids. The
+---order of items is the sender's choice and may change, so each is looked for in each packet; only values in the item
+---itself (immediate ones) are found. A packet that lacks an item fails a condition with it, and belongs nowhere in a rule
+---(bad_place). Items can't be changed.
+---
+---s:reorder and s:convert with a format take the payload from behind its header, as long as that is in each packet; at or
+---payload_byte_offset say otherwise.
+---
+---@class daqiri.format
+---@field fields string[] The names of the fields, in order.
+---@field header_bytes integer|nil How long the header in front of the data is; nil where it depends on the packet, or of a table. (bytes)
+---@field name string The format's name; of fields of a table.
+local format = {}
+
+---Scripts have the libraries of Lua 5.1. These functions are replaced; what else differs is in Lua. Reading a global that
+---is not there raises.
+---
+
+---As Lua's. Of this program's objects it is the name of their type.
+---
+---```lua
+---print(getmetatable(s))    -- session
+---```
+---@param v any any value
+---@return any # its metatable, its field __metatable, or nil
+function getmetatable(v) end
+
+---As Lua's. A call that waits works inside.
+---
+---```lua
+---local ok, why = pcall(function() return s:interface "nobody" end)
+---print(ok, why)
+---```
+---@param fn function what is called
+---@param ... any its arguments
+---@return boolean # whether no error was raised
+---@return any ... # the function's results, or the error
+function pcall(fn, ...) end
+
+---As Lua's, to the program's stdout.
+---
+---```lua
+---print("packets", 5)
+---```
+---@param ... any what is printed
+function print(...) end
+
+---As Lua's, with arguments as in Lua 5.2.
+---
+---```lua
+---print(xpcall(function(n) return n + 1 end, debug.traceback, 1))
+---```
+---@param fn function what is called
+---@param handler fun(e: any) called with the error, where it was raised
+---@param ... any arguments of fn
+---@return boolean # whether no error was raised
+---@return any ... # the function's results, or the handler's
+function xpcall(fn, handler, ...) end
+
+---A random number of the task's own generator, seeded the same in every run.
+---
+---```lua
+---print(math.random(6))
+---```
+---@param m? integer the upper limit, or the lower one where n follows
+---@param n? integer the upper limit
+---@return number # in [0, 1) without arguments, else a whole number within the limits
+function math.random(m, n) end
+
+---Seeds the task's generator.
+---
+---```lua
+---math.randomseed(42)
+---```
+---@param n number the same number, the same sequence
+function math.randomseed(n) end
+
+---Seconds since the Lua state began, on the clock of the tasks.
+---
+---```lua
+---print(os.clock())
+---```
+---@return number # s
+function os.clock() end
+
+---A date as text, in UTC.
+---
+---```lua
+---print(os.date("%F %T", 0))    -- 1970-01-01 00:00:00
+---```
+---@param format? string letters of strftime that depend on no language, or "*t" (default: "%c")
+---@param time? integer s: since the epoch (default: os.time())
+---@return string|table # a table with "*t": year, month, day, hour, min, sec, wday, yday, isdst
+function os.date(format, time) end
+
+---Ends the program in order: sessions are finished, the summary is made.
+---
+---```lua
+---os.exit(3)
+---```
+---@param code? integer|boolean 0 to 255; true is 0, false is 1 (default: 0)
+function os.exit(code) end
+
+---The time, on the clock of the tasks, or that which the table says.
+---
+---```lua
+---print(os.time{ year = 2026, month = 11, day = 20, hour = 0 })
+---```
+---@param when? table year, month, day, and maybe hour (12), min (0), sec (0), in UTC
+---@return integer # s: since the epoch
+function os.time(when) end
+
+---As Lua's. %d, %u, %x, %X, %o and %s also take a u64.
+---
+---```lua
+---print(("%d packets, %x"):format(5, daqiri.u64(255)))
+---```
+---@param text string with directives as of C's printf
+---@param ... any a value for each directive
+---@return string
+function string.format(text, ...) end
+
+return daqiri

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/daqiri/daqiri-run/host/manual"
+	"github.com/daqiri/daqiri-run/runtime/suggest"
+)
+
+// topics are the pages of the manual: help topics here, documents in docs/.
+var topics = []manual.Topic{manual.Config, manual.Conditions, manual.Fields, manual.Ledger, manual.Metrics, exitTopic}
+
+// parts are headings of topics that help takes as words of their own, and the topic of each.
+var parts = map[string]manual.Topic{"thresholds": manual.Conditions, "reasons": manual.Ledger}
+
+// newTopics makes the help topics, but for those that are commands.
+func newTopics() []*cobra.Command {
+	var list []*cobra.Command
+	for _, t := range topics {
+		if t.Name == manual.Config.Name {
+			continue
+		}
+		c := &cobra.Command{Use: t.Name, Short: t.Short}
+		c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), t.Text()) })
+		list = append(list, c)
+	}
+	return list
+}
+
+// newHelp makes the command that explains a word: a topic, a part of one, a command, a key of configurations or a name of the
+// Lua API.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND | TOPIC | KEY | LUA NAME]",
+		Short: "explain a command, a topic, a key of configurations, or a name of the Lua API",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			if len(args) == 0 {
+				return root.Help()
+			}
+			text := topicText(args[0])
+			if c, rest, err := root.Find(args); text == "" && err == nil && len(rest) == 0 && c != root {
+				return c.Help()
+			}
+			if text = cmp.Or(text, nameText(args[0])); text != "" && len(args) == 1 {
+				_, err := fmt.Fprint(cmd.OutOrStdout(), text)
+				return fail(ExitStorage, err)
+			}
+			hint := ""
+			if near := suggest.Nearest(args[0], helpWords(root)); near != "" {
+				hint = fmt.Sprintf(" (did you mean '%s'?)", near)
+			}
+			return fail(ExitUsage, fmt.Errorf("%s: neither a command, a topic, a key of configurations nor a name of the Lua API%s", args[0], hint))
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return helpWords(cmd.Root()), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+// topicText is a topic, or the part of one that is asked for; empty: neither.
+func topicText(word string) string {
+	if i := slices.IndexFunc(topics, func(t manual.Topic) bool { return t.Name == word || t.File == word }); i >= 0 {
+		return topics[i].Text()
+	}
+	if topic, ok := parts[word]; ok {
+		part, _ := topic.Part(word)
+		return part.Text()
+	}
+	return ""
+}
+
+// nameText is what there is to say of a key of configurations, and of a name of the Lua API; empty: it is neither.
+func nameText(word string) string {
+	var texts []string
+	if slices.Contains(manual.ConfigKeys(), word) {
+		texts = append(texts, manual.ConfigKey(word).Text())
+	}
+	if text := manual.LuaHelp(word); text != "" {
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "\n")
+}
+
+// helpWords lists what help explains.
+func helpWords(root *cobra.Command) []string {
+	words := commandNames(root)
+	for part := range parts {
+		words = append(words, part)
+	}
+	words = append(words, manual.ConfigKeys()...)
+	slices.Sort(words)
+	return slices.Compact(words)
+}

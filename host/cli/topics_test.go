@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/daqiri/daqiri-run/host/manual"
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
+
+var update = flag.Bool("update", false, "write the documents instead of comparing them")
+
+// TestDocuments: docs/ has the pages of the manual as the program's tables make them (make docs), and docs/api nothing else.
+func TestDocuments(t *testing.T) {
+	made := map[string]string{"api/daqiri.d.lua": manual.Annotations()}
+	for _, topic := range allTopics() {
+		made[topic.Document()] = topic.Markdown()
+	}
+	for name, want := range made {
+		if *update {
+			if err := os.WriteFile("../../docs/"+name, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		text, err := os.ReadFile("../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(text) != want {
+			t.Errorf("docs/%s is not what the tables make: make docs", name)
+		}
+	}
+	files, err := os.ReadDir("../../docs/api")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if made["api/"+f.Name()] == "" {
+			t.Errorf("docs/api/%s: no table makes it", f.Name())
+		}
+	}
+}
+
+func allTopics() []manual.Topic { return slices.Concat(topics, manual.API()) }
+
+// TestTopics: every row of a table has words in each column, and nothing of the terminal's text is wider than it should be.
+func TestTopics(t *testing.T) {
+	for _, topic := range allTopics() {
+		for _, part := range topic.Parts() {
+			if part.Table == nil {
+				continue
+			}
+			for _, row := range part.Table.Rows {
+				for k, cell := range row {
+					if cell == "" || len(row) != len(part.Table.Columns) {
+						t.Errorf("%s: %q lacks %s", topic.Name, row[0], part.Table.Columns[k])
+					}
+				}
+			}
+		}
+		for line := range strings.Lines(topic.Text()) {
+			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 110 {
+				t.Errorf("%s: a line of %d characters: %s", topic.Name, n, line)
+			}
+		}
+	}
+}
+
+// TestTopicsName: what the engine knows by name is in the pages.
+func TestTopicsName(t *testing.T) {
+	pages := map[string][]session.Word{"fields": session.FieldWords(), "ledger": append(session.ExtraWords(), session.HistogramWords()...)}
+	for _, r := range session.Reasons() {
+		pages["ledger"] = append(pages["ledger"], session.Word{Name: r.Name})
+	}
+	for _, topic := range topics {
+		for _, w := range pages[topic.Name] {
+			if !strings.Contains(topic.Markdown(), "| `"+w.Name+"` |") {
+				t.Errorf("%s: no row of %s", topic.Name, w.Name)
+			}
+		}
+		delete(pages, topic.Name)
+	}
+	if len(pages) > 0 {
+		t.Errorf("no topic of %v", pages)
+	}
+}

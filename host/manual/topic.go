@@ -1,0 +1,190 @@
+// Package manual is the reference that users read: as text by `daqiri-run help TOPIC`, and as Markdown in docs/, both
+// made from the tables that the program itself works by.
+package manual
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Topic is one page.
+type Topic struct {
+	Name  string        // of the document in docs/ where File has no other, and what help calls it: "exit-codes", "api/queue"
+	File  string        // the document's name, where it is another
+	Short string        // one line for the list of topics
+	Parts func() []Part // made when somebody reads them
+}
+
+// A Part of a topic: a heading in words or one of code, a paragraph, lines as they are, Lua, or a table.
+type Part struct {
+	Head  string
+	Code  string
+	Words string
+	Lines string
+	Lua   string
+	Table *Table
+}
+
+// A Table has a name for each column; the last one is for sentences.
+type Table struct {
+	Columns []string
+	Rows    [][]string
+}
+
+// width of a line of text on a terminal.
+const width = 100
+
+// Text is the topic for a terminal.
+func (t Topic) Text() string {
+	var b strings.Builder
+	for _, p := range t.Parts() {
+		if b.Len() > 0 {
+			b.WriteString("\n")
+		}
+		switch {
+		case p.Head != "":
+			fmt.Fprintf(&b, "%s\n", heading(p.Head))
+		case p.Code != "":
+			fmt.Fprintf(&b, "%s\n", p.Code)
+		case p.Lines+p.Lua != "":
+			fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(p.Lines+p.Lua, "\n", "\n  "))
+		case p.Table != nil:
+			p.Table.text(&b)
+		default:
+			fmt.Fprintf(&b, "%s\n", wrap(plain(p.Words), width, ""))
+		}
+	}
+	return b.String()
+}
+
+// heading is a heading for a terminal: in capitals, but for names.
+func heading(s string) string {
+	if strings.Contains(s, "`") {
+		return plain(s)
+	}
+	return strings.ToUpper(s)
+}
+
+// Part returns the part of a topic below this heading, as a topic of its own.
+func (t Topic) Part(head string) (Topic, bool) {
+	parts := t.Parts()
+	first := slices.IndexFunc(parts, func(p Part) bool { return p.Head == head })
+	if first < 0 {
+		return Topic{}, false
+	}
+	end := first + 1
+	for end < len(parts) && parts[end].Head == "" {
+		end++
+	}
+	return Topic{Name: head, Short: head, Parts: func() []Part { return parts[first:end] }}, true
+}
+
+// Document is the name of the topic's document in docs/.
+func (t Topic) Document() string { return cmp.Or(t.File, t.Name) + ".md" }
+
+// longest is how many characters a cell may have that stands beside others.
+const longest = 40
+
+// widest is how many characters the cells that stand beside each other may have, but for the last.
+const widest = 48
+
+// text aligns the columns. From the first with sentences on, or where a row would be wider than widest, each cell stands on lines of its own.
+func (t *Table) text(b *strings.Builder) {
+	wide, aligned := make([]int, len(t.Columns)), len(t.Columns)-1
+	for k := len(t.Columns) - 1; k >= 0; k-- {
+		for _, row := range t.Rows {
+			wide[k] = max(wide[k], utf8.RuneCountInString(plain(row[k])))
+		}
+		if wide[k] > longest {
+			aligned = k
+		}
+	}
+	for k, sum := 0, 0; k < aligned; k++ {
+		if sum += wide[k]; sum > widest {
+			aligned = k
+		}
+	}
+	for _, row := range t.Rows {
+		line := " "
+		for k, cell := range row[:aligned] {
+			line += fmt.Sprintf(" %-*s ", wide[k], plain(cell))
+		}
+		indent := strings.Repeat(" ", utf8.RuneCountInString(line)+1)
+		for k, cell := range row[aligned:] {
+			if k > 0 {
+				line = indent[1:]
+			}
+			fmt.Fprintf(b, "%s %s\n", line, wrap(plain(cell), width-len(indent), indent))
+		}
+	}
+}
+
+var link = regexp.MustCompile(`\[([^\]]+)\]\([^)]+\)`)
+
+// plain leaves the marks of code and the targets of links out.
+func plain(s string) string { return strings.ReplaceAll(link.ReplaceAllString(s, "$1"), "`", "") }
+
+// wrap breaks a text into lines of at most so many characters; the second and later ones begin with indent.
+func wrap(s string, most int, indent string) string {
+	var b strings.Builder
+	room := most
+	for i, word := range strings.Fields(s) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+			room = most - n
+		case n+1 > room:
+			b.WriteString("\n" + indent)
+			room = most - n
+		default:
+			b.WriteString(" ")
+			room -= n + 1
+		}
+		b.WriteString(word)
+	}
+	return b.String()
+}
+
+// Help is what the command help calls the topic: the last part of its name, of a folder's README the folder.
+func (t Topic) Help() string { return path.Base(strings.TrimSuffix(t.Name, "/README")) }
+
+// Markdown is the topic as a document.
+func (t Topic) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n*Made from the program's tables by `make docs`; `daqiri-run help %s` prints the same.*\n", title(t.Short), t.Help())
+	for _, p := range t.Parts() {
+		b.WriteString("\n")
+		switch {
+		case p.Head != "":
+			fmt.Fprintf(&b, "## %s\n", title(p.Head))
+		case p.Code != "":
+			fmt.Fprintf(&b, "## `%s`\n", p.Code)
+		case p.Lines != "":
+			fmt.Fprintf(&b, "```\n%s\n```\n", p.Lines)
+		case p.Lua != "":
+			fmt.Fprintf(&b, "```lua\n%s\n```\n", p.Lua)
+		case p.Table != nil:
+			p.Table.markdown(&b)
+		default:
+			fmt.Fprintf(&b, "%s\n", wrap(p.Words, 120, ""))
+		}
+	}
+	return b.String()
+}
+
+func (t *Table) markdown(b *strings.Builder) {
+	fmt.Fprintf(b, "| %s |\n|%s\n", strings.Join(t.Columns, " | "), strings.Repeat("---|", len(t.Columns)))
+	for _, row := range t.Rows {
+		for _, cell := range row {
+			fmt.Fprintf(b, "| %s ", strings.ReplaceAll(cell, "|", `\|`))
+		}
+		b.WriteString("|\n")
+	}
+}
+
+func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

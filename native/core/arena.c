@@ -1,0 +1,214 @@
+// arena.c: the memory that a session's regions are slices of.
+//
+// All regions lie in one reserved range of addresses: first those on small pages, then those on huge pages,
+// each part backed by a memfd and mapped shared, so that a device or another process can address every packet
+// by (descriptor, offset). Behind these arena_bytes lie the regions that the CPU can't read: they have
+// offsets as all others, and no memory at their addresses, so that whoever takes one for CPU memory dies at
+// once.
+#include "core/arena.h"
+#include "core/cgroup.h"
+#include "core/clock.h"
+#include "core/err.h"
+#include "core/populate.h"
+#include "core/region.h"
+#include "core/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define HUGE_PAGE (2u << 20)
+#define SLOW_NS   1000000000
+
+enum part { SMALL, HUGE, BEHIND };
+
+static enum part part_of(const dq_region *r) { return !r->cpu ? BEHIND : r->huge ? HUGE : SMALL; }
+
+static uint64_t page_of(enum part p) { return p == HUGE ? HUGE_PAGE : dqi_page_size(); }
+
+static uint64_t bytes_of(const dq_region *r) {
+    return dqi_round_up(dqi_region_bytes(r), page_of(part_of(r)));
+}
+
+// ---- pages ------------------------------------------------------------------------------------------------
+
+static uint64_t huge_pages(const char *which) {
+    char path[96];
+    snprintf(path, sizeof path, "/sys/kernel/mm/hugepages/hugepages-2048kB/%s_hugepages", which);
+    FILE *f = fopen(path, "r");
+    unsigned long long n = 0;
+    if (f && fscanf(f, "%llu", &n) != 1) n = 0;
+    if (f) fclose(f);
+    return n;
+}
+
+// Those that others have reserved count as free until they are used.
+static uint64_t free_huge_pages(void) {
+    uint64_t n = huge_pages("free"), reserved = huge_pages("resv");
+    return n > reserved ? n - reserved : 0;
+}
+
+// Decides which regions get huge pages, as long as the free ones last: each that asks, and pinned ones, which
+// are none the worse without.
+static void choose_pages(dq_session *s) {
+    uint64_t left = free_huge_pages();
+    for (uint32_t i = 0; i < s->n_regions; i++) {
+        dq_region *r = s->regions[i];
+        uint64_t need = dqi_round_up(dqi_region_bytes(r), HUGE_PAGE) / HUGE_PAGE;
+        bool wanted = r->conf.kind == DQ_KIND_HUGE;
+        r->huge = (wanted || r->conf.kind == DQ_KIND_HOST_PINNED) && need <= left;
+        if (r->huge)
+            left -= need;
+        else if (wanted)
+            dqi_note(s,
+                     "region %s: huge: %llu pages of 2 MiB needed, %llu free: on small pages; hint: "
+                     "echo N > /proc/sys/vm/nr_hugepages",
+                     r->conf.name, (unsigned long long)need, (unsigned long long)left);
+    }
+}
+
+// Asks the kernel to place the region on its NUMA node; a preference, as a full node is no reason not to run.
+static void bind_node(dq_session *s, dq_region *r) {
+#ifdef SYS_mbind
+    enum { MPOL_PREFERRED_ = 1 };
+    if (!r->cpu || r->conf.affinity < 0 || r->conf.affinity > 62) return;
+    unsigned long mask = 1ul << r->conf.affinity;
+    if (syscall(SYS_mbind, s->base + r->offset, bytes_of(r), MPOL_PREFERRED_, &mask, 64ul, 0u) != 0 &&
+        errno != ENOSYS)
+        dqi_note(s, "region %s: NUMA node %d: %s; memory comes from any node", r->conf.name, r->conf.affinity,
+                 strerror(errno));
+#endif
+}
+
+// ---- the layout -------------------------------------------------------------------------------------------
+
+// Lays the regions of a part out from `at`; returns the end.
+static uint64_t lay_out(dq_session *s, enum part p, uint64_t at) {
+    for (uint32_t i = 0; i < s->n_regions; i++) {
+        dq_region *r = s->regions[i];
+        if (part_of(r) != p) continue;
+        r->offset = at;
+        at += bytes_of(r);
+    }
+    return at;
+}
+
+// Refuses what the host has not got, or a control group does not allow: the packet that touches it would find
+// out. Huge pages don't count for the group.
+static int check_size(const dq_session *s, uint64_t small, dq_diag *diag) {
+    uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) * dqi_page_size();
+    if (s->arena_bytes > ram)
+        return dqi_fail(
+            diag, DQ_ESYS - ENOMEM,
+            "memory regions: they take %llu MiB and this host has %llu; hint: lower num_bufs or buf_size",
+            (unsigned long long)(s->arena_bytes >> 20), (unsigned long long)(ram >> 20));
+    char file[256];
+    uint64_t group = dq_cgroup_memory(file, sizeof file);
+    if (small > group)
+        return dqi_fail(diag, DQ_ESYS - ENOMEM,
+                        "memory regions: they take %llu MiB and %s allows %llu; hint: lower num_bufs or "
+                        "buf_size, or raise that limit",
+                        (unsigned long long)(small >> 20), file, (unsigned long long)(group >> 20));
+    return DQ_OK;
+}
+
+// ---- mappings ---------------------------------------------------------------------------------------------
+
+static bool limits_addresses(void) {
+    struct rlimit l;
+    return getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur != RLIM_INFINITY;
+}
+
+// Reserves the addresses, with room to align the start for huge pages.
+static int reserve(dq_session *s, uint64_t bytes, dq_diag *diag) {
+    void *p = mmap(NULL, bytes + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return dqi_fail(diag, DQ_ESYS - errno, "memory regions: %llu bytes: %s%s", (unsigned long long)bytes,
+                        strerror(errno),
+                        limits_addresses() ? "; hint: ulimit -v limits addresses: raise it" : "");
+    s->reserved = p;
+    s->reserved_bytes = bytes + HUGE_PAGE;
+    s->base = (uint8_t *)dqi_round_up((uintptr_t)p, HUGE_PAGE);
+    return DQ_OK;
+}
+
+static int map_part(dq_session *s, enum part p, uint64_t at, uint64_t bytes) {
+    static const char *const names[] = {"daqiri", "daqiri-huge", "daqiri-dark"};
+    if (bytes == 0) return 0;
+    s->fds[p] = memfd_create(names[p], MFD_CLOEXEC | (p == HUGE ? MFD_HUGETLB : 0));
+    if (s->fds[p] < 0 || ftruncate(s->fds[p], (off_t)bytes) != 0) return -errno;
+    int may = p == BEHIND ? PROT_NONE : PROT_READ | PROT_WRITE;
+    if (mmap(s->base + at, bytes, may, MAP_SHARED | MAP_FIXED, s->fds[p], 0) == MAP_FAILED) return -errno;
+    return 0;
+}
+
+// What stands for the device has the dark regions at addresses of its own.
+static int map_device(dq_session *s, uint64_t bytes) {
+    if (bytes == 0) return 0;
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fds[BEHIND], 0);
+    if (p == MAP_FAILED) return -errno;
+    s->device = p;
+    s->device_bytes = bytes;
+    for (uint32_t i = 0; i < s->n_regions; i++)
+        if (!s->regions[i]->cpu) s->regions[i]->device = s->device + (s->regions[i]->offset - s->arena_bytes);
+    return 0;
+}
+
+int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
+    for (uint32_t i = 0; i < s->n_regions; i++) {
+        int err = dqi_region_size(s->regions[i], align, diag);
+        if (err != DQ_OK) return err;
+    }
+    choose_pages(s);
+    uint64_t small = lay_out(s, SMALL, 0), huge_at = dqi_round_up(small, HUGE_PAGE);
+    s->arena_bytes = dqi_round_up(lay_out(s, HUGE, huge_at), HUGE_PAGE);
+    uint64_t behind = lay_out(s, BEHIND, s->arena_bytes) - s->arena_bytes;
+    if (s->arena_bytes + behind == 0) return DQ_OK;
+    int err = check_size(s, small, diag);
+    if (err == DQ_OK) err = reserve(s, s->arena_bytes + behind, diag);
+    if (err != DQ_OK) return err;
+    err = map_part(s, SMALL, 0, huge_at); // without a hole behind it: a device may take the arena as a whole
+    if (err == 0) err = map_part(s, HUGE, huge_at, s->arena_bytes - huge_at);
+    if (err == 0) err = map_part(s, BEHIND, s->arena_bytes, behind);
+    if (err == 0) err = map_device(s, behind);
+    if (err != 0)
+        return dqi_fail(diag, DQ_ESYS + err, "memory regions: %llu bytes: %s%s",
+                        (unsigned long long)(s->arena_bytes + behind), strerror(-err),
+                        err == -EFBIG ? "; hint: ulimit -f holds for memory too: raise it" : "");
+    for (uint32_t i = 0; i < s->n_regions; i++) {
+        s->regions[i]->base = s->base;
+        bind_node(s, s->regions[i]);
+    }
+    return dqi_pools_fill(s, diag);
+}
+
+int dqi_arena_touch(dq_session *s, dq_diag *diag) {
+    unsigned long long mib = s->arena_bytes >> 20;
+    int64_t from = dqi_mono_ns();
+    int err = dqi_populate(s->base, s->arena_bytes);
+    if (err != 0)
+        return dqi_fail(diag, DQ_ESYS + err, "memory regions: %llu MiB: %s%s", mib, strerror(-err),
+                        err == -EFAULT ? "; hint: huge pages went to another process meanwhile: raise "
+                                         "/proc/sys/vm/nr_hugepages"
+                                       : "");
+    int64_t took = dqi_mono_ns() - from;
+    if (took > SLOW_NS)
+        dqi_note(s,
+                 "memory regions: the open waited %.1f s for %llu MiB; huge pages (kind: huge) take a tenth",
+                 (double)took / 1e9, mib);
+    return DQ_OK;
+}
+
+uint64_t dqi_arena_close(dq_session *s) {
+    uint64_t missing = dqi_regions_free(s);
+    if (s->reserved) munmap(s->reserved, s->reserved_bytes);
+    if (s->device) munmap(s->device, s->device_bytes);
+    s->reserved = s->device = NULL;
+    for (enum part p = SMALL; p <= BEHIND; p++)
+        if (s->fds[p] >= 0) close(s->fds[p]);
+    return missing;
+}

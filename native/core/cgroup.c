@@ -1,0 +1,75 @@
+// cgroup.c: the memory limit of this process's control groups. A container sees its own group as the root, a
+// service its path from there; a limit holds for all groups below, so each group on the way up is asked.
+// Version 2 has one tree (itself the root, or beside version 1 in `unified`), version 1 one for memory.
+#include "core/cgroup.h"
+#include "core/dq_core.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct search {
+    uint64_t least;
+    char *file;
+    size_t n;
+} search;
+
+static void ask(search *s, const char *path) {
+    unsigned long long v = 0;
+    FILE *f = fopen(path, "r");
+    if (!f) return;
+    if (fscanf(f, "%llu", &v) == 1 && v < s->least) { // version 2 says "max" where there is none
+        s->least = v;
+        snprintf(s->file, s->n, "%s", path);
+    }
+    fclose(f);
+}
+
+// Asks the group and those above it, down to the tree's root.
+static void climb(search *s, const char *tree, const char *group, const char *name) {
+    char at[1024], path[2048];
+    snprintf(at, sizeof at, "%s", strcmp(group, "/") == 0 ? "" : group);
+    for (;;) {
+        snprintf(path, sizeof path, "%s%s/%s", tree, at, name);
+        ask(s, path);
+        char *slash = strrchr(at, '/');
+        if (!slash) return;
+        *slash = 0;
+    }
+}
+
+static bool has_memory(const char *controllers) {
+    size_t n = strlen("memory");
+    for (const char *p = controllers; p; p = strchr(p, ',')) {
+        if (*p == ',') p++;
+        if (strncmp(p, "memory", n) == 0 && (p[n] == 0 || p[n] == ',')) return true;
+    }
+    return false;
+}
+
+uint64_t dqi_cgroup_limit(const char *own, const char *root, char *file, size_t n) {
+    search s = {.least = UINT64_MAX, .file = file, .n = n};
+    char line[1024], tree[512];
+    FILE *f = fopen(own, "r");
+    if (!f) return s.least;
+    while (fgets(line, sizeof line, f)) { // "4:memory:/group", or "0::/group" of version 2
+        line[strcspn(line, "\n")] = 0;
+        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!group) continue;
+        *group++ = 0;
+        if (*++controllers == 0) {
+            climb(&s, root, group, "memory.max");
+            snprintf(tree, sizeof tree, "%s/unified", root);
+            climb(&s, tree, group, "memory.max");
+        } else if (has_memory(controllers)) {
+            snprintf(tree, sizeof tree, "%s/memory", root);
+            climb(&s, tree, group, "memory.limit_in_bytes");
+        }
+    }
+    fclose(f);
+    return s.least;
+}
+
+uint64_t dq_cgroup_memory(char *file, size_t n) {
+    return dqi_cgroup_limit("/proc/self/cgroup", "/sys/fs/cgroup", file, n);
+}

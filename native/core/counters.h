@@ -1,0 +1,36 @@
+// counters.h: what is counted of packets: one writer each, any reader.
+#ifndef DQI_COUNTERS_H
+#define DQI_COUNTERS_H
+
+#include "core/dq_ledger.h"
+#include "core/atomics.h"
+
+typedef struct dqi_counters {
+    dqi_count in, in_bytes, out, out_bytes, bursts;
+    dqi_count dropped[DQ_REASONS];
+    dqi_count extra[DQ_EXTRAS];
+} dqi_counters;
+
+#define DQI_FAULTS 6
+
+// System errors by kind, the last for all others; err 0: none from here on. Any thread.
+typedef struct dqi_fault {
+    _Atomic int32_t err;
+    dqi_count n;
+} dqi_fault;
+
+// Counts n of errno err. Any thread.
+void dqi_fault_add(dqi_fault faults[DQI_FAULTS], int err, uint64_t n);
+
+// Adds what the counters say to a ledger line. Any thread.
+void dqi_line_add(dq_line *l, const dqi_counters *c);
+
+// Counts n packets dropped by q's poller.
+void dqi_drop(dqi_counters *c, dq_reason why, uint64_t n);
+
+// Adds to a counter with several writers (a transmit queue is sent to by tasks and stages alike).
+static inline void dqi_add_shared(dqi_count *c, uint64_t n) {
+    atomic_fetch_add_explicit(c, n, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,160 @@
+// dq_core.h: what all public calls share: statuses, handles, sessions and their clock, regions, hardware
+// clocks.
+//
+// Conventions: set-up calls return 0 (DQ_OK) or a negative dq_err and write the thing at fault into a
+// dq_diag. Burst calls return n >= 0 or a negative dq_err and format nothing. Times are int64 nanoseconds
+// since the Unix epoch in the session's clock. "Owner's thread" means the one thread that polls the queue:
+// its worker, or, in direct mode, the task that adopted it.
+#ifndef DQ_CORE_H
+#define DQ_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DQ_MAX_SEGS    4
+#define DQ_MAX_QUEUES  32
+#define DQ_NAME_LEN    64
+#define DQ_ADDRESS_LEN 1024
+#define DQ_HEADROOM    128 // bytes before each packet, for headers pushed later
+
+// Status of a call. The first eleven are the reference's; a system error is DQ_ESYS - errno.
+typedef enum dq_err {
+    DQ_OK = 0,
+    DQ_NULL_PTR = -1,
+    DQ_NO_FREE_BURST_BUFFERS = -2,
+    DQ_NO_FREE_PACKET_BUFFERS = -3,
+    DQ_NOT_READY = -4,
+    DQ_INVALID_PARAMETER = -5,
+    DQ_NO_SPACE_AVAILABLE = -6,
+    DQ_NOT_SUPPORTED = -7,
+    DQ_GENERIC_FAILURE = -8,
+    DQ_CONNECT_FAILURE = -9,
+    DQ_INTERNAL_ERROR = -10,
+    DQ_ESYS = -1000,
+} dq_err;
+
+// The object at fault and what to do, in words; empty after success.
+typedef struct dq_diag {
+    char text[512];
+} dq_diag;
+
+typedef struct dq_session dq_session;
+typedef struct dq_region dq_region;
+typedef struct dq_iface dq_iface;
+typedef struct dq_queue dq_queue;
+typedef struct dq_burst dq_burst;
+typedef struct dq_stage dq_stage;
+typedef struct dq_pipe dq_pipe;
+typedef struct dq_op dq_op;
+typedef struct dq_waiter dq_waiter;
+typedef struct dq_template dq_template;
+typedef struct dq_prog dq_prog;
+
+// An IPv4 or IPv6 address.
+typedef struct dq_ip {
+    uint8_t len; // 4 or 16
+    uint8_t bytes[16];
+} dq_ip;
+typedef enum dq_proto { DQ_PROTO_NONE, DQ_PROTO_UDP, DQ_PROTO_TCP } dq_proto;
+// The least memory limit, in bytes, of this process's control groups; UINT64_MAX: none. *file, of n bytes:
+// where it stands. Reads files.
+uint64_t dq_cgroup_memory(char *file, size_t n);
+
+// The name of a status ("NO_SPACE_AVAILABLE"), or strerror's words for a system error. Static or thread-local
+// text.
+const char *dq_err_name(int err);
+// "first" to "fourth", as messages call segments 0 to 3, which scripts count from 1 and the reference from 0.
+const char *dq_ordinal(uint32_t k);
+
+// ---- sessions ---------------------------------------------------------------------------------------------
+// The wire between the loop interfaces of a session. Probabilities are 0..1; 0 in rate_bps means unlimited.
+typedef struct dq_wire_conf {
+    double loss, dup, reorder, corrupt;
+    int64_t delay_ns;
+    uint64_t rate_bps;
+} dq_wire_conf;
+
+typedef struct dq_session_conf {
+    int32_t virtual_clock;    // 1: no threads; time moves by dq_advance only
+    uint64_t seed;            // of the wire's faults
+    int64_t start_ns;         // time at the start; real clock, 0: the wall clock's
+    int64_t mono_ns;          // real clock: when start_ns was read, by CLOCK_MONOTONIC; 0: just now
+    uint32_t rx_meta_buffers; // burst descriptors of each receive queue
+    uint32_t tx_meta_buffers; // and of each transmit queue
+    dq_wire_conf wire;
+} dq_session_conf;
+
+// Kinds of memory: X(NAME, name). DARK, for tests: host memory that the CPU can't touch where packets lie,
+// only what stands for a device, at an address of its own.
+#define DQ_KIND_ROWS(X)                                                                                      \
+    X(HOST, "host")                                                                                          \
+    X(HUGE, "huge")                                                                                          \
+    X(HOST_PINNED, "host_pinned")                                                                            \
+    X(DEVICE, "device")                                                                                      \
+    X(DARK, "dark")
+
+typedef enum dq_kind {
+#define X(id, ...) DQ_KIND_##id,
+    DQ_KIND_ROWS(X)
+#undef X
+        DQ_KINDS
+} dq_kind;
+
+// As configurations write it: "host"; NULL: there is no such kind.
+const char *dq_kind_name(int kind);
+
+// What others may do with a region's memory.
+enum dq_access { DQ_ACCESS_LOCAL = 1 << 0, DQ_ACCESS_READ = 1 << 1, DQ_ACCESS_WRITE = 1 << 2 };
+
+typedef struct dq_region_conf {
+    char name[DQ_NAME_LEN];
+    int32_t kind;     // dq_kind
+    int32_t affinity; // NUMA node, -1: any
+    int32_t gpu;      // of kind DEVICE: its number
+    uint32_t access;  // dq_access
+    uint32_t num_bufs;
+    uint32_t buf_size; // bytes usable in each buffer
+} dq_region_conf;
+
+int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag);
+
+// Session clock, ns since the epoch. Any thread.
+int64_t dq_now(const dq_session *s);
+// ns since the epoch at dq_session_new.
+int64_t dq_start_ns(const dq_session *s);
+
+// Virtual clock: moves time forward to t_ns.
+void dq_advance(dq_session *s, int64_t t_ns);
+// The i-th line of the session's report (what is hardware, software, copy and why; page sizes): true while
+// there is one.
+bool dq_session_report(const dq_session *s, uint32_t i, char *buf, size_t len);
+
+typedef struct dq_region_info {
+    uint8_t *base;     // CPU address of the arena; packets are at base + offset. NULL: the CPU can't read it
+    uint8_t *device;   // where a device has the region; NULL: where the CPU has it
+    uint64_t offset;   // of the region in the arena, bytes
+    uint32_t stride;   // bytes from buffer to buffer
+    uint32_t headroom; // bytes before each packet
+    uint32_t num_bufs, buf_size, free_bufs;
+    uint32_t group; // buffers of a super-buffer; 1: there are none
+    int32_t kind;
+    int32_t huge; // 1: really on huge pages
+} dq_region_info;
+void dq_region_read(const dq_region *r, dq_region_info *out);
+
+// ---- hardware clocks --------------------------------------------------------------------------------------
+
+// A PTP hardware clock, /dev/ptpINDEX.
+typedef struct dq_ptp {
+    int32_t index;
+    char name[64];          // the driver's
+    int64_t offset_ns;      // it shows so much more than the system's clock (mostly the 37 s from UTC to TAI)
+    int64_t uncertainty_ns; // how exactly that is known
+} dq_ptp;
+// Indices of the clocks that there are, at most max; the number. Control thread.
+uint32_t dq_ptp_list(int *index, uint32_t max);
+// Reads one. System errors as DQ_ESYS - errno; index and name are there all the same.
+int dq_ptp_read(int index, dq_ptp *out);
+
+#endif

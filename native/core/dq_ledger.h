@@ -1,0 +1,219 @@
+// dq_ledger.h: accounts: why packets did not go on, what is counted beside them, histograms.
+#ifndef DQ_LEDGER_H
+#define DQ_LEDGER_H
+
+#include "core/dq_core.h"
+
+// The tables of this file: one row describes a reason, a figure or a histogram, and all that shows it reads
+// the row (DQ_REASON_ROWS below: enum, ledger, summary, JSON, metrics, Lua, documents).
+
+// Why a packet did not go on: X(NAME, name, 1 where the script asked for it, why, what helps).
+#define DQ_REASON_ROWS(X)                                                                                    \
+    X(NO_PACKET_BUFFER, "no_packet_buffer", 0,                                                               \
+      "the memory region had no free buffer: raise num_bufs or free bursts sooner",                          \
+      "raise `num_bufs` of the queue's region, let bursts go sooner (`b:free()`), or make the consumer "     \
+      "faster")                                                                                              \
+    X(NO_BURST_BUFFER, "no_burst_buffer", 0,                                                                 \
+      "no free burst descriptor: raise rx_meta_buffers or free bursts sooner",                               \
+      "raise `rx_meta_buffers` (or `tx_meta_buffers`), or let bursts go sooner")                             \
+    X(QUEUE_FULL, "queue_full", 0, "the queue's ring was full: its reader is too slow",                      \
+      "make the reader faster, or slow the sender down: `send` says `NO_SPACE_AVAILABLE` where it can wait") \
+    X(TOO_LONG, "too_long", 0,                                                                               \
+      "longer than its place, a buffer or slot, or than the interface takes: raise buf_size or the MTU",     \
+      "raise `buf_size`, `max_payload_size` or the MTU; shorten what flows put in front")                    \
+    X(NO_FLOW, "no_flow", 0,                                                                                 \
+      "no flow matched and flow_isolation is on, or a replayed frame was not for the socket",                \
+      "add a flow that matches; without `flow_isolation` a pcap writer shows what comes")                    \
+    X(DROP_ALL, "drop_all", 1, "drop_all_traffic was on",                                                    \
+      "it was asked for: `i:allow_all_traffic()` ends it")                                                   \
+    X(WIRE_LOSS, "wire_loss", 0, "lost by the simulated wire", "it was asked for: `loss` of `loopback`")     \
+    X(FILTERED, "filtered", 1, "refused by the filter", "it was asked for: the stage's condition")           \
+    X(NOT_SAMPLED, "not_sampled", 1, "left out by the sampler", "it was asked for: `every` of the sampler")  \
+    X(BEHIND, "behind", 0, "the consumer was behind and its policy is drop",                                 \
+      "`policy = \"wait\"` holds the queue up instead; or a faster disk, a handler that does less, "         \
+      "`sample`")                                                                                            \
+    X(WRITE_ERROR, "write_error", 0, "the file, or the object, could not be written",                        \
+      "the writer's error in the summary says what the system said: a full disk, a folder that went")        \
+    X(QUOTA, "quota", 0, "the writer's quota is used up", "a larger `quota`, or `delete_oldest`")            \
+    X(SEND_ERROR, "send_error", 0, "the system refused to send it",                                          \
+      "the summary's faults say what the system said")                                                       \
+    X(NO_PEER, "no_peer", 0, "there was nobody to send it to",                                               \
+      "a remote address, or wait until the peer has sent or connected")                                      \
+    X(BAD_FRAMING, "bad_framing", 0, "invalid length prefix",                                                \
+      "the same length prefix at both ends: width, byte order, whether it counts itself")                    \
+    X(FLUSHED, "flushed", 1, "thrown away by flush", "it was asked for: `q:flush()`")                        \
+    X(NO_CONSUMER, "no_consumer", 0, "no pipe or handler of the queue took it",                              \
+      "give the queue a handler, a pipe or `get_burst`")                                                     \
+    X(BAD_TUNNEL, "bad_tunnel", 0, "a length or a checksum of the headers that its flow takes off is wrong", \
+      "the sender: what comes has wrong lengths or checksums outside")                                       \
+    X(LATE, "late", 0, "its batch had been handed over: a larger window or timeout_us waits longer",         \
+      "a larger `window` or `timeout_us`; where several queues feed one stage, `wait`")                      \
+    X(TOO_EARLY, "too_early", 0,                                                                             \
+      "sequence number far ahead of the window; waiting for packets that confirm it",                        \
+      "nothing, where a sender began anew: after some packets that agree the stream is followed")            \
+    X(DUPLICATE, "duplicate", 0, "its place in the batch was taken already",                                 \
+      "the sender, or the network, sends packets twice; or the numbers' width is wrong")                     \
+    X(BAD_PLACE, "bad_place", 0,                                                                             \
+      "it has no place in a batch: a field is absent, or slot or offset are outside; or no payload",         \
+      "the fields of the place rule: offset, width, byte order, `slots`")                                    \
+    X(BAD_PAYLOAD, "bad_payload", 0, "its payload is no whole number of elements of input_type",             \
+      "`input_type` and `payload_offset`")                                                                   \
+    X(INCOMPLETE, "incomplete", 0, "its batch was not complete, and missing_action is drop",                 \
+      "`missing_action` other than drop hands it over with gaps")                                            \
+    X(FRAGMENT, "fragment", 0, "IP fragment: replay does not reassemble fragments",                          \
+      "replay at a raw interface keeps fragments")                                                           \
+    X(JOINED, "joined", 0,                                                                                   \
+      "several packets that were joined to one on the way: ethtool -K DEVICE gro off lro off, and where a "  \
+      "kernel sends over veth, tso off gso off there",                                                       \
+      "`ethtool -K DEVICE gro off lro off`, and where a kernel sends over veth `tso off gso off` there")     \
+    X(CUT, "cut", 0, "the capture has not all of the datagram: record it with a larger snaplen",             \
+      "record with a larger snaplen (`tcpdump -s 0`)")                                                       \
+    X(STOPPED, "stopped", 0, "came or was queued before the stop, and not taken or sent in the time left",   \
+      "nothing: it came, or was queued, too close to the stop")
+
+typedef enum dq_reason {
+#define X(id, ...) DQ_DROP_##id,
+    DQ_REASON_ROWS(X)
+#undef X
+        DQ_REASONS
+} dq_reason;
+
+typedef struct dq_reason_row {
+    const char *name;
+    bool wanted; // the script asked for it: no loss
+    const char *text, *advice;
+} dq_reason_row;
+extern const dq_reason_row dq_reasons[DQ_REASONS];
+
+// Further figures of a line, counters all: X(NAME, name, unit, what it counts).
+#define DQ_EXTRA_ROWS(X)                                                                                     \
+    X(COPIED, "copied", "packets", "packets copied rather than handed over by reference")                    \
+    X(DUPLICATED, "duplicated", "packets", "packets that the simulated wire doubled; they count as in, too") \
+    X(CORRUPTED, "corrupted", "packets", "packets that the simulated wire spoiled")                          \
+    X(REORDERED, "reordered", "packets", "packets that the simulated wire delivered out of order")           \
+    X(KERNEL_DROPPED, "kernel_dropped", "packets",                                                           \
+      "datagrams or frames that the kernel dropped before they came to a queue: larger kernel buffers, or "  \
+      "a faster consumer")                                                                                   \
+    X(KERNEL_DROPPED_SUPER, "kernel_dropped_super", "messages",                                              \
+      "of those, counted in joined messages: each may have been many datagrams")                             \
+    X(SYSCALLS, "syscalls", "calls", "system calls to send or receive")                                      \
+    X(FILES, "files", "files", "files written")                                                              \
+    X(FILE_BYTES, "file_bytes", "bytes", "bytes of these files, headers included")                           \
+    X(DELETED_FILES, "deleted_files", "files", "of these files, deleted to keep the quota")                  \
+    X(STALL_NS, "stall_ns", "ns", "time for which a writer waited for the disk")                             \
+    X(TRUNCATED, "truncated", "packets", "packets written, or captured, shorter than they were")             \
+    X(TIMED, "timed", "packets", "packets sent that had a send time")                                        \
+    X(LATE, "late", "packets", "of those, packets whose time had passed when their turn came")               \
+    X(REFUSED, "refused", "packets",                                                                         \
+      "packets that send refused (NO_SPACE_AVAILABLE), as their connection's peer does not read")            \
+    X(TRANSFORMED, "transformed", "packets",                                                                 \
+      "packets that got or lost headers by the actions of their flow")                                       \
+    X(NIC_MISSED, "nic_missed", "frames",                                                                    \
+      "frames that the device had no room for: more descriptors, or a faster consumer")                      \
+    X(NIC_NO_BUFFER, "nic_no_buffer", "times", "times that the device found no buffer: raise num_bufs")      \
+    X(NIC_RX_ERRORS, "nic_rx_errors", "frames", "frames that came damaged")                                  \
+    X(NIC_TX_ERRORS, "nic_tx_errors", "frames", "frames that the device could not send")                     \
+    X(ANSWERED, "answered", "packets",                                                                       \
+      "packets of the interface's own: answers, questions, membership reports")                              \
+    X(UNANSWERED, "unanswered", "packets",                                                                   \
+      "of these, packets never made, for want of room in the queue or of buffers")                           \
+    X(LOOPS, "loops", "times", "times that a capture was read to its end")                                   \
+    X(BAD_RECORDS, "bad_records", "records", "records of a capture that are cut off or damaged")             \
+    X(BATCHES, "batches", "batches", "batches handed over complete")                                         \
+    X(PARTIAL, "partial", "batches", "batches that were not complete, also where they were dropped")         \
+    X(TIMEOUTS, "timeouts", "batches", "of these, batches whose time was up")                                \
+    X(PUSHED, "pushed", "batches", "of these, batches whose place newer ones needed")                        \
+    X(SKIPPED, "skipped", "batches", "batches of which nothing came, between two others")                    \
+    X(EXPECTED, "expected", "cells",                                                                         \
+      "cells that should have come; of the first and the last batch those that came")                        \
+    X(MISSING, "missing", "cells", "of these, cells that did not come")                                      \
+    X(CUT, "cut", "cells", "cells of the first and the last batch that are in neither")                      \
+    X(RESYNCS, "resyncs", "times", "times that the stream was found at another place")                       \
+    X(OBJECTS, "objects", "objects", "objects uploaded")                                                     \
+    X(RETRIES, "retries", "requests", "requests of uploads that were made again")
+
+typedef enum dq_extra {
+#define X(id, ...) DQ_EXTRA_##id,
+    DQ_EXTRA_ROWS(X)
+#undef X
+        DQ_EXTRAS
+} dq_extra;
+
+typedef struct dq_extra_row {
+    const char *name, *unit, *text;
+} dq_extra_row;
+extern const dq_extra_row dq_extras[DQ_EXTRAS];
+
+typedef enum dq_line_kind {
+    DQ_LINE_RX,
+    DQ_LINE_TX,
+    DQ_LINE_WIRE,
+    DQ_LINE_STAGE,
+    DQ_LINE_TAP,
+    DQ_LINE_WRITER
+} dq_line_kind;
+
+// One account: in = out + held + the sum of dropped, exactly when quiescent.
+typedef struct dq_line {
+    char name[DQ_NAME_LEN];  // interface, or stage
+    char queue[DQ_NAME_LEN]; // queue name, for RX and TX
+    int32_t kind;            // dq_line_kind
+    uint32_t queue_id;
+    uint64_t in, in_bytes, out, out_bytes, bursts, held;
+    uint64_t dropped[DQ_REASONS];
+    uint64_t extra[DQ_EXTRAS];
+    double pace_bps, pace_pps; // TX: what was asked for
+    double pace_speed;         // TX: it follows receive times
+} dq_line;
+
+#define DQ_SOURCES  256 // sources, or peers, that are counted one by one
+#define DQ_PEER_LEN 80
+
+// Histograms of lines: X(NAME, name, unit: packets or ns, kind of line, metric, what it counts, how the
+// summary calls it: none where it tells it in another way). Lines of queues, taps and writers have theirs
+// from the start, stages where they fill one.
+#define DQ_HISTOGRAM_ROWS(X)                                                                                 \
+    X(BURST_SIZE, "burst_size", "packets", RX, "rx.burst.size",                                              \
+      "Packets of each burst that a receive queue delivered", "bursts of %s")                                \
+    X(HANDLER_TIME, "handler_time", "ns", TAP, "handler.time", "Time of each call of an on_burst handler",   \
+      "calls of %s")                                                                                         \
+    X(WRITE_STALL, "write_stall", "ns", WRITER, "write.stall", "Waits of a writer for the disk",             \
+      "waits of %s for the disk")                                                                            \
+    X(COMPLETION_TIME, "completion_time", "ns", STAGE, "reorder.completion.time",                            \
+      "From the first packet of a batch until it was handed over",                                           \
+      "batches of %s from their first packet on")                                                            \
+    X(GAP_ERROR, "gap_error", "ns", TX, "tx.gap.error",                                                      \
+      "How far gaps between paced packets were from what was asked for", "")                                 \
+    X(TIME_ERROR, "time_error", "ns", TX, "tx.time.error", "How long after their send time packets left", "")
+
+typedef enum dq_histogram_kind {
+#define X(id, ...) DQ_HISTOGRAM_##id,
+    DQ_HISTOGRAM_ROWS(X)
+#undef X
+        DQ_HISTOGRAMS
+} dq_histogram_kind;
+
+typedef struct dq_histogram_row {
+    const char *name, *unit;
+    int32_t line; // dq_line_kind
+    const char *metric, *text, *title;
+} dq_histogram_row;
+extern const dq_histogram_row dq_histogram_rows[DQ_HISTOGRAMS];
+
+// Buckets are exact below 32, then 16 to an octave. Of times in ns the last takes more than 128 s.
+#define DQ_HISTOGRAM_BUCKETS 544
+
+// The largest number that falls into bucket k.
+uint64_t dq_histogram_most(uint32_t k);
+
+// A histogram of a queue, or of a stage.
+typedef struct dq_histogram {
+    char name[DQ_NAME_LEN]; // interface, or stage
+    int32_t kind;           // dq_histogram_kind
+    uint32_t queue_id;
+    uint64_t first, most; // the value that bucket 0 counts; the largest that there can be, 0: any
+    uint64_t sum;         // of the values, less `first` each
+    uint64_t n[DQ_HISTOGRAM_BUCKETS];
+} dq_histogram;
+
+#endif

@@ -1,0 +1,17 @@
+#include "core/thread.h"
+#include "core/dq_core.h"
+
+#include <signal.h>
+
+// Signals belong to the host. But faults are a thread's own, and blocked the kernel would end us.
+int dqi_thread_start(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
+    sigset_t all, old;
+    sigfillset(&all);
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    for (size_t k = 0; k < sizeof faults / sizeof *faults; k++)
+        sigdelset(&all, faults[k]);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int err = pthread_create(t, attr, fn, arg);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return err ? DQ_ESYS - err : DQ_OK;
+}

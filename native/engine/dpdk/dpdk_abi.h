@@ -1,0 +1,56 @@
+// dpdk_abi.h: the seam between this binary and libdaqiri_dpdk.so (native/engine/dpdk/plugin/), which is
+// opened when a dpdk interface appears: a linked libdpdk would tie the binary to one distribution's ABI.
+//
+// Both sides are compiled from one tree; the seal says whether they still fit each other.
+#ifndef DQI_DPDK_ABI_H
+#define DQI_DPDK_ABI_H
+
+#include "core/atomics.h"
+#include "core/counters.h"
+#include "pipeline/iface.h"
+#include "pipeline/queue.h"
+#include "engine/ethernet/ethernet.h"
+#include "core/session.h"
+
+#define DQI_DPDK_ABI   10
+#define DQI_DPDK_ENTRY "dqi_dpdk_entry"
+
+// What must be the same on both sides.
+typedef struct dqi_dpdk_seal {
+    uint32_t abi, session, iface, queue, burst, region, port, piece; // a number; sizes in bytes
+} dqi_dpdk_seal;
+
+#define DQI_DPDK_SEAL                                                                                        \
+    {                                                                                                        \
+        DQI_DPDK_ABI, sizeof(dq_session), sizeof(dq_iface), sizeof(dq_queue), sizeof(dq_burst),              \
+            sizeof(dq_region), sizeof(dqi_port), sizeof(dqi_piece)                                           \
+    }
+
+// The engine's functions that the driver calls.
+typedef struct dqi_dpdk_host {
+    dqi_dpdk_seal seal;
+    int (*fail)(dq_diag *diag, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+    void (*note)(dq_session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+    uint32_t (*bufs_alloc)(dq_region *r, uint32_t *ids, uint32_t n);
+    uint32_t (*bufs_some)(dq_region *r, uint32_t *ids, uint32_t n);
+    void (*bufs_free)(dq_session *s, const uint32_t *ids, uint32_t n);
+    void (*unref)(dq_burst *b);
+    void (*drop)(dqi_counters *c, dq_reason why, uint64_t n);
+    int64_t (*now)(const dq_session *s);
+    const struct dqi_acts *(*rx_actions_of)(const dq_iface *i, uint64_t order);      // actions.h
+    void (*layers_outer)(const dq_rule *r, const struct dqi_acts *a, dq_match *out); // layers.h
+    void (*fault)(dqi_fault faults[DQI_FAULTS], int err, uint64_t n);
+} dqi_dpdk_host;
+
+typedef struct dqi_dpdk_driver {
+    dqi_dpdk_seal seal;
+    dqi_port_driver port;
+    // Appends at most room packets of device queue 0 to b, straight into its columns or as handles; only
+    // where port->direct. Packets added.
+    uint32_t (*receive)(dqi_port *p, dq_burst *b, uint32_t room);
+} dqi_dpdk_driver;
+
+// The library's one symbol. NULL: host's seal is another. What it returns is static.
+typedef const dqi_dpdk_driver *dqi_dpdk_entry_fn(const dqi_dpdk_host *host);
+
+#endif

@@ -1,0 +1,11 @@
+// afpacket_port.h: the driver for any Linux interface (ethernet.h), through AF_PACKET.
+#ifndef DQI_AFPACKET_PORT_H
+#define DQI_AFPACKET_PORT_H
+
+#include "core/counters.h"
+#include "pipeline/iface.h"
+#include "engine/ethernet/ethernet.h"
+
+extern const dqi_port_driver dqi_driver_packet;
+
+#endif

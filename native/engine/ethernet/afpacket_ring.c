@@ -1,0 +1,221 @@
+// afpacket_ring.c: frames of a fixed size, handed over one by one: TPACKET_V3 packs them better, but hands
+// over blocks, the last one of a quiet time after a millisecond or more. The kernel says of each frame what
+// it left undone: a tag beside it, a checksum to be finished, segments to be cut.
+#include "engine/ethernet/afpacket_ring.h"
+#include "packet/packet.h"
+#include "pipeline/queue.h"
+#include "core/region.h"
+#include "core/session.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/virtio_net.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef PACKET_FANOUT_FLAG_IGNORE_OUTGOING // Linux 5.5
+#define PACKET_FANOUT_FLAG_IGNORE_OUTGOING 0x4000
+#endif
+#define RING_BYTES (8u << 20)
+#define LEAST      512 // frames
+#define BLOCK      (256u << 10)
+#define RESERVE    16  // bytes before a frame, for its tag
+#define IN_FRONT   128 // what the kernel puts before a frame, and the reserve: less than this
+
+static uint8_t *frame_at(const dqi_afpacket_ring *r, uint32_t k) {
+    return r->map + (size_t)(k / r->per_block) * BLOCK + (size_t)(k % r->per_block) * r->frame_bytes;
+}
+
+// ---- life -------------------------------------------------------------------------------------------------
+
+static int set(int fd, int option, int value) {
+    return setsockopt(fd, SOL_PACKET, option, &value, sizeof value) == 0 ? 0 : errno;
+}
+
+static int map_ring(dqi_afpacket_ring *r, uint32_t bytes) {
+    r->frame_bytes = (bytes + IN_FRONT + 127) / 128 * 128;
+    r->per_block = BLOCK / r->frame_bytes;
+    uint32_t blocks = RING_BYTES / BLOCK;
+    if (blocks * r->per_block < LEAST) blocks = LEAST / r->per_block + 1;
+    struct tpacket_req req = {.tp_block_size = BLOCK, .tp_block_nr = blocks, .tp_frame_size = r->frame_bytes};
+    req.tp_frame_nr = r->n_frames = req.tp_block_nr * r->per_block;
+    if (setsockopt(r->fd, SOL_PACKET, PACKET_RX_RING, &req, sizeof req) != 0) return errno;
+    void *map =
+        mmap(NULL, (size_t)req.tp_block_nr * req.tp_block_size, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
+    if (map == MAP_FAILED) return errno;
+    r->map = map;
+    return 0;
+}
+
+// A filter that takes nothing: a socket of a fanout group can't be unbound.
+static int refuse_all(int fd) {
+    struct sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
+    struct sock_fprog prog = {.len = 1, .filter = &none};
+    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog) == 0 ? 0 : errno;
+}
+
+static int join_group(int fd, int *group) {
+    if (*group == DQI_PACKET_ALONE) return 0;
+    const bool first = *group == DQI_PACKET_NEW_GROUP;
+    int how = PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_IGNORE_OUTGOING, id = first ? 0 : *group;
+    if (first) how |= PACKET_FANOUT_FLAG_UNIQUEID;
+    int err = set(fd, PACKET_FANOUT, (int)((uint32_t)how << 16 | (uint32_t)id));
+    socklen_t len = sizeof id;
+    if (err != 0 || !first) return err;
+    if (getsockopt(fd, SOL_PACKET, PACKET_FANOUT, &id, &len) != 0) return errno;
+    *group = id & 0xffff;
+    return 0;
+}
+
+static int prepare(dqi_afpacket_ring *r, uint32_t bytes, int *group) {
+    struct sockaddr_ll at = {
+        .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = r->index};
+    int err = set(r->fd, PACKET_VERSION, TPACKET_V2);
+    if (err == 0) err = set(r->fd, PACKET_RESERVE, RESERVE);
+    if (err == 0) err = set(r->fd, PACKET_VNET_HDR, 1);
+    if (err == 0) err = set(r->fd, PACKET_IGNORE_OUTGOING, 1);
+    if (err == 0) err = refuse_all(r->fd);
+    if (err == 0) err = map_ring(r, bytes);
+    if (err == 0 && bind(r->fd, (struct sockaddr *)&at, sizeof at) != 0) err = errno;
+    return err == 0 ? join_group(r->fd, group) : err;
+}
+
+int dqi_afpacket_ring_open(dqi_afpacket_ring *r, int index, uint32_t bytes, int *group) {
+    *r = (dqi_afpacket_ring){.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+                             .index = index};
+    if (r->fd < 0) return errno;
+    int err = prepare(r, bytes, group);
+    if (err != 0) dqi_afpacket_ring_close(r);
+    return err;
+}
+
+void dqi_afpacket_ring_start(dqi_afpacket_ring *r) {
+    int none = 0;
+    setsockopt(r->fd, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof none);
+}
+
+void dqi_afpacket_ring_close(dqi_afpacket_ring *r) {
+    if (r->map) munmap(r->map, (size_t)r->n_frames / r->per_block * BLOCK);
+    if (r->fd >= 0) close(r->fd);
+    *r = (dqi_afpacket_ring){.fd = -1};
+}
+
+// ---- reading ----------------------------------------------------------------------------------------------
+
+// The transport's checksum field holds the pseudo header's sum; the sum from `start` on finishes it.
+static void finish_checksum(uint8_t *p, uint32_t len, const struct virtio_net_hdr *v) {
+    uint32_t start = v->csum_start, at = start + v->csum_offset;
+    if (at + 2 > len) return;
+    uint16_t sum = dqi_csum_fold(dqi_csum_add(p + start, len - start, 0));
+    dqi_put_be16(p + at, sum != 0 ? sum : 0xffff);
+}
+
+// What was not handed on.
+typedef struct bad_frames {
+    uint32_t cut, joined;
+    uint64_t bytes;
+} bad_frames;
+
+// Whether a frame of session time ts came after the stop, when `last` was the time of the one before it. Two
+// that came at once on two cores may have changed places.
+static bool is_late(dqi_afpacket_ring *r, const dq_session *s, int64_t ts, int64_t last) {
+    int64_t stop = dqi_stop_time(s);
+    if (ts < stop) return false;
+    r->stamps.last = last;
+    r->over |= ts >= stop + DQI_ON_WAY_NS;
+    return true;
+}
+
+// False: it can't be handed on, cut by the ring or joined of several, or it came after the stop.
+static bool take(dqi_afpacket_ring *r, const dq_session *s, struct tpacket2_hdr *h, dqi_piece *out,
+                 bad_frames *bad) {
+    int64_t last = r->stamps.last,
+            ts = dqi_stamps_time(&r->stamps, (int64_t)h->tp_sec * 1000000000 + h->tp_nsec);
+    if (is_late(r, s, ts, last)) return false;
+    uint8_t *p = (uint8_t *)h + h->tp_mac;
+    struct virtio_net_hdr v;
+    memcpy(&v, p - sizeof v, sizeof v);
+    const bool joined = v.gso_type != VIRTIO_NET_HDR_GSO_NONE, cut = h->tp_snaplen < h->tp_len;
+    if (joined || cut) {
+        bad->joined += joined;
+        bad->cut += !joined;
+        bad->bytes += h->tp_len;
+        return false;
+    }
+    if (v.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) finish_checksum(p, h->tp_snaplen, &v);
+    *out = (dqi_piece){.data = p, .len = h->tp_snaplen, .buf = DQI_NO_BUF};
+    if (h->tp_status & TP_STATUS_VLAN_VALID) {
+        out->vlan_tci = h->tp_vlan_tci;
+        out->vlan_tpid = h->tp_status & TP_STATUS_VLAN_TPID_VALID ? h->tp_vlan_tpid : DQI_TYPE_VLAN;
+    }
+    out->ts = ts;
+    return true;
+}
+
+static void count_bad(dqi_port *p, const bad_frames *bad) {
+    if (bad->cut + bad->joined == 0) return;
+    dqi_add_shared(&p->c.in, bad->cut + bad->joined);
+    dqi_add_shared(&p->c.in_bytes, bad->bytes);
+    dqi_port_drop(p, DQ_DROP_TOO_LONG, bad->cut);
+    dqi_port_drop(p, DQ_DROP_JOINED, bad->joined);
+}
+
+// After the stop: the ring had nothing more; a frame that was stamped before may be on its way into it.
+static void look_for_rest(dqi_afpacket_ring *r, dq_queue *reader) {
+    int64_t end = dqi_stop_time(reader->session) + DQI_ON_WAY_NS;
+    r->over |= dq_now(reader->session) >= end;
+    if (!r->over && end < reader->next_ns) reader->next_ns = end;
+}
+
+uint32_t dqi_afpacket_ring_read(dqi_port_queue *l, dqi_piece *out, uint32_t max) {
+    dqi_afpacket_ring *r = l->state;
+    const dq_session *s = l->port->iface->session;
+    uint32_t n = 0;
+    bad_frames bad = {0};
+    r->taken = 0;
+    if (!r->over && !dqi_receives(s)) look_for_rest(r, l->reader); // before the look at the ring
+    while (n < max && r->taken < r->n_frames) {
+        uint32_t k = r->head + r->taken;
+        struct tpacket2_hdr *h = (void *)frame_at(r, k < r->n_frames ? k : k - r->n_frames);
+        if (!(__atomic_load_n(&h->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER)) break;
+        if (r->taken++ == 0) dqi_stamps_look(&r->stamps, s);
+        n += take(r, s, h, &out[n], &bad);
+    }
+    count_bad(l->port, &bad);
+    if (n == 0) dqi_afpacket_ring_release(l);
+    return n;
+}
+
+void dqi_afpacket_ring_release(dqi_port_queue *l) {
+    dqi_afpacket_ring *r = l->state;
+    for (; r->taken > 0; r->taken--) {
+        struct tpacket2_hdr *h = (void *)frame_at(r, r->head);
+        __atomic_store_n(&h->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+        if (++r->head == r->n_frames) r->head = 0;
+    }
+}
+
+// ---- its state --------------------------------------------------------------------------------------------
+
+int dqi_afpacket_ring_error(dqi_afpacket_ring *r) {
+    int err = 0;
+    socklen_t len = sizeof err;
+    return getsockopt(r->fd, SOL_SOCKET, SO_ERROR, &err, &len) == 0 ? err : errno;
+}
+
+uint32_t dqi_afpacket_ring_lost(dqi_afpacket_ring *r) {
+    struct tpacket_stats s = {0};
+    socklen_t len = sizeof s;
+    return getsockopt(r->fd, SOL_PACKET, PACKET_STATISTICS, &s, &len) == 0 ? s.tp_drops : 0;
+}
+
+bool dqi_afpacket_ring_gone(const dqi_afpacket_ring *r) {
+    struct sockaddr_ll at = {0};
+    socklen_t len = sizeof at;
+    return getsockname(r->fd, (struct sockaddr *)&at, &len) == 0 && at.sll_ifindex != r->index;
+}

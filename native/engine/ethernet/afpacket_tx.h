@@ -1,0 +1,16 @@
+// afpacket_tx.h: sending frames through an AF_PACKET socket.
+#ifndef DQI_AFPACKET_TX_H
+#define DQI_AFPACKET_TX_H
+
+#include "core/counters.h"
+#include "pipeline/iface.h"
+#include "engine/ethernet/ethernet.h"
+
+// Gives q a socket on the interface of this index. Errors are errno's.
+int dqi_afpacket_tx_open(dq_queue *q, int index);
+void dqi_afpacket_tx_close(dq_queue *q);
+// dqi_port_driver.tx and arm_tx.
+int dqi_afpacket_tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n);
+int dqi_afpacket_tx_arm(dq_queue *q, struct pollfd *fds, int max);
+
+#endif

@@ -1,0 +1,241 @@
+// ethernet.c: the life of a raw Ethernet interface: its port, queues, rules; what goes to the driver.
+// ethernet_rx.c has the packets.
+#include "core/err.h"
+#include "pipeline/queue.h"
+#include "engine/ethernet/ethernet_rx.h"
+#include "engine/ethernet/kernel_groups.h"
+#include "pipeline/responder.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+static int no_memory(const dq_iface *i, dq_diag *diag) {
+    return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
+}
+
+// ---- open and close ---------------------------------------------------------------------------------------
+
+// Device queues l with l % n_rx == k are queue k's own; it looks at the others after them.
+static void order_queues(const dqi_port *p, uint32_t k) {
+    dqi_eth_queue *r = p->iface->rx[k]->engine;
+    uint32_t n = 0;
+    for (uint32_t l = 0; l < p->n_queues; l++)
+        if (l % p->iface->n_rx == k) r->order[n++] = (uint8_t)l;
+    for (uint32_t l = 0; l < p->n_queues; l++)
+        if (l % p->iface->n_rx != k) r->order[n++] = (uint8_t)l;
+}
+
+static int open_queues(dq_iface *i, dq_diag *diag) {
+    for (uint32_t k = 0; k < i->n_rx; k++) {
+        dqi_eth_queue *r = calloc(1, sizeof *r);
+        if (!r || !dqi_inbox_init(&r->box, dqi_burst_pool_level(i->rx[k]->bursts))) {
+            free(r);
+            return no_memory(i, diag);
+        }
+        i->rx[k]->engine = r;
+    }
+    return DQ_OK;
+}
+
+static int open_device_queues(dqi_port *p, dq_diag *diag) {
+    for (uint32_t l = 0; l < p->n_queues; l++) {
+        p->queues[l].desk = calloc(1, sizeof *p->queues[l].desk);
+        if (!p->queues[l].desk) return no_memory(p->iface, diag);
+    }
+    for (uint32_t k = 0; k < p->iface->n_rx; k++)
+        order_queues(p, k);
+    return DQ_OK;
+}
+
+static void say_how(const dqi_port *p) {
+    const dq_iface *i = p->iface;
+    if (i->n_rx == 0) {
+        dqi_note(i->session, "interface %s: %s", i->conf.name, p->driver->name);
+        return;
+    }
+    dqi_note(i->session, "interface %s: %s, %u receive queue%s of the device; %s%s%s", i->conf.name,
+             p->driver->name, p->n_queues, p->n_queues == 1 ? "" : "s",
+             p->driver->steer ? "" : "flows by software; ",
+             p->copy ? "copy: " : "packets stay where the device put them", p->copy ? p->copy : "");
+    for (uint32_t k = 0; k < i->n_rx; k++)
+        if (i->rx[k]->conf.n_regions > 1)
+            dqi_note(i->session, "interface %s: queue %s: hds: %s", i->conf.name, i->rx[k]->conf.name,
+                     i->rx[k] == p->queues[0].split ? "device" : "software");
+}
+
+int dqi_eth_open(dq_iface *i, const dqi_port_driver *d, dq_diag *diag) {
+    dqi_port *p = calloc(1, sizeof *p);
+    if (!p) return no_memory(i, diag);
+    i->engine = p;
+    p->iface = i;
+    p->driver = d;
+    for (uint32_t l = 0; l < DQ_MAX_QUEUES; l++) {
+        p->queues[l].port = p;
+        p->queues[l].index = l;
+    }
+    int err = open_queues(i, diag);
+    if (err == DQ_OK) err = d->open(p, diag);
+    if (err == DQ_OK) err = open_device_queues(p, diag);
+    for (uint32_t k = 0; k < i->n_rx; k++)
+        i->rx[k]->stamping = p->stamps;
+    if (err == DQ_OK) say_how(p);
+    return err;
+}
+
+// Has the device let the groups in that we report ourselves.
+static int hear_groups(dqi_port *p, dq_diag *diag) {
+    uint32_t n = dqi_responder_macs(p->iface, NULL, 0);
+    uint8_t(*macs)[6] = calloc((size_t)n + 1, sizeof *macs);
+    if (!macs) return no_memory(p->iface, diag);
+    dqi_responder_macs(p->iface, macs, n);
+    int err = p->driver->set_rx_macs(p, (const uint8_t(*)[6])macs, n, diag);
+    free(macs);
+    return err;
+}
+
+int dqi_eth_start(dq_iface *i, dq_diag *diag) {
+    dqi_port *p = dqi_port_of(i);
+    int err = p->driver->start ? p->driver->start(p, diag) : DQ_OK;
+    return err == DQ_OK && p->driver->set_rx_macs ? hear_groups(p, diag) : err;
+}
+
+void dqi_eth_stop(dq_iface *i) {
+    dqi_port *p = dqi_port_of(i);
+    if (p->driver->stop) p->driver->stop(p);
+}
+
+void dqi_eth_close(dq_iface *i) {
+    dqi_port *p = dqi_port_of(i);
+    for (uint32_t k = 0; k < i->n_rx; k++) {
+        dqi_eth_queue *r = i->rx[k]->engine;
+        if (!r) continue;
+        dqi_inbox_flush(i->rx[k], &r->box);
+        dqi_inbox_free(&r->box);
+        free(r);
+        i->rx[k]->engine = NULL;
+    }
+    p->driver->close(p);
+    for (uint32_t l = 0; l < DQ_MAX_QUEUES; l++) {
+        free(p->queues[l].desk);
+        dqi_flows_let_go(p->queues[l].rules);
+    }
+    dqi_kernel_groups_free(p);
+    dqi_flows_free(&p->flows);
+    free(p);
+    i->engine = NULL;
+}
+
+// ---- to the driver ----------------------------------------------------------------------------------------
+
+int dqi_eth_tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
+    return dqi_port_of(q->iface)->driver->tx(q, b, first, n);
+}
+
+int dqi_eth_reap(dq_queue *q) {
+    const dqi_port_driver *d = dqi_port_of(q->iface)->driver;
+    return d->reap ? d->reap(q) : 0;
+}
+
+void dqi_eth_drop_rest(dq_queue *q) {
+    const dqi_port_driver *d = dqi_port_of(q->iface)->driver;
+    if (d->drop_rest) d->drop_rest(q);
+}
+
+// All device queues, also those of others: these may be held up by their consumers.
+int dqi_eth_arm(dq_queue *q, struct pollfd *fds, int max) {
+    dqi_port *p = dqi_port_of(q->iface);
+    if (q->conf.dir == DQ_TX) return p->driver->arm_tx ? p->driver->arm_tx(q, fds, max) : 0;
+    const dqi_eth_queue *r = q->engine;
+    int n = 0;
+    for (uint32_t k = 0; k < p->n_queues && q->n_pipes > 0 && n < max; k++)
+        n += p->driver->arm_rx(&p->queues[r->order[k]], q, fds + n, max - n);
+    return n;
+}
+
+uint64_t dqi_eth_held(dq_queue *q) {
+    const dqi_port_driver *d = dqi_port_of(q->iface)->driver;
+    if (q->conf.dir == DQ_TX) return d->held ? d->held(q) : 0;
+    return q->engine ? dqi_inbox_held(&((dqi_eth_queue *)q->engine)->box) : 0;
+}
+
+// Of an interface that sends alone there is nothing to say but what the device lost.
+int dqi_eth_lines(dq_iface *i, dq_line *l, int max) {
+    if (max < 1 || (i->n_rx == 0 && dqi_get(&dqi_port_of(i)->c.extra[DQ_EXTRA_NIC_TX_ERRORS]) == 0)) return 0;
+    *l = (dq_line){.kind = DQ_LINE_WIRE};
+    snprintf(l->name, sizeof l->name, "%s", i->conf.name);
+    dqi_line_add(l, &dqi_port_of(i)->c);
+    return 1;
+}
+
+void dqi_eth_refresh(dq_iface *i) {
+    dqi_port *p = dqi_port_of(i);
+    if (p->driver->refresh) p->driver->refresh(p);
+}
+
+static uint32_t eth_mtu(const dq_iface *i) {
+    const dqi_port *p = dqi_port_of(i);
+    return p->driver->mtu ? p->driver->mtu(p) : 0;
+}
+
+static int eth_mac(const dq_iface *i, uint8_t mac[6]) {
+    const dqi_port *p = dqi_port_of(i);
+    return p->driver->mac(p, mac);
+}
+
+static int eth_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag) {
+    dqi_port *p = dqi_port_of(i);
+    int err = p->driver->multicast ? p->driver->multicast(p, group, source, join, diag) : DQ_OK;
+    // A driver that takes frames from the kernel takes the queries, too, unless it leaves what no flow wants.
+    bool ours = !p->driver->multicast || (p->filters && !i->conf.flow_isolation);
+    if (err == DQ_OK && ours) err = dqi_responder_multicast(i, group, source, join, diag);
+    return err == DQ_OK && p->driver->set_rx_macs ? hear_groups(p, diag) : err;
+}
+
+static int eth_answers(const dq_iface *i, dq_diag *diag) {
+    if (!dqi_port_of(i)->filters || !i->conf.flow_isolation) return DQ_OK;
+    return dqi_fail(
+        diag, DQ_NOT_SUPPORTED,
+        "interface %s: with flow_isolation what no flow wants goes to the kernel, which answers for "
+        "its own addresses; hint: ip addr add ADDRESS dev %s",
+        i->conf.name, i->conf.address);
+}
+
+// ---- rules ------------------------------------------------------------------------------------------------
+//
+// A driver that lets the device do some of it is told what changes. The software classifier has the rules
+// first: what the device does not do yet, or any more, is done all the same. Where the driver refuses, the
+// rules stay as they were.
+
+static int eth_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
+                            uint32_t n_add, dq_diag *diag) {
+    dqi_port *p = dqi_port_of(i);
+    bool device = p->driver->steer && n_gone + n_add > 0;
+    if (!device) return dqi_flows_change(&p->flows, i, gone, n_gone, add, n_add, diag);
+    dq_rule *out = calloc((size_t)n_gone + 1, sizeof *out);
+    if (!out) return no_memory(i, diag);
+    dqi_flow_rules *was = dqi_flows_hold(&p->flows);
+    int err = dqi_flows_change(&p->flows, i, gone, n_gone, add, n_add, diag);
+    if (err == DQ_OK) {
+        for (uint32_t k = 0; k < n_gone; k++)
+            out[k] = *dqi_flows_rule(was, gone[k]);
+        err = p->driver->steer(p, out, n_gone, add, n_add, diag);
+        if (err != DQ_OK) dqi_flows_put_back(&p->flows, was);
+    }
+    dqi_flows_let_go(was);
+    free(out);
+    return err;
+}
+
+static int eth_drop_all(dq_iface *i, bool drop) {
+    dqi_port *p = dqi_port_of(i);
+    dqi_flows_drop_all(&p->flows, drop);
+    if (p->driver->drop_all) p->driver->drop_all(p, drop);
+    return DQ_OK;
+}
+
+const dqi_flow_ops dqi_eth_flows = {.change_rules = eth_change_rules, .drop_all = eth_drop_all};
+const dqi_link_ops dqi_eth_link = {
+    .mac = eth_mac, .mtu = eth_mtu, .multicast = eth_multicast, .answers = eth_answers};
+const dqi_link_ops dqi_eth_groups = {.multicast = eth_multicast};

@@ -1,0 +1,411 @@
+// ethernet_rx.c: the receive side of raw Ethernet (ethernet.h): from device queues, by flows, into the
+// queues' buffers.
+//
+// A read takes up to 256 pieces from a device queue. All steps go over the whole of it: tags back in, flows,
+// and, for each queue that gets some, buffers and the copies. Counters are touched once for each step.
+#include "core/dq_burst.h"
+#include "engine/ethernet/ethernet_rx.h"
+#include "pipeline/actions.h"
+#include "core/burst.h"
+#include "pipeline/engine.h"
+#include "packet/packet.h"
+#include "pipeline/queue.h"
+#include "core/peers.h"
+
+#include <string.h>
+
+#define LEAST_READ                                                                                           \
+    32 // pieces: the longest frame's, and few enough to stay in the queue's inbox when there is no room
+#define ROUNDS   4 // reads of a device queue whose frames are all other queues'
+#define VLAN_TAG 4 // bytes
+
+// ---- what was read ----------------------------------------------------------------------------------------
+
+// Puts a tag that the device took out back behind the addresses, which move 4 bytes to the front.
+static void restore_tag(dqi_piece *p) {
+    if (p->vlan_tpid == 0 || p->len < DQI_ETH_LEN) return;
+    p->data -= VLAN_TAG;
+    p->len += VLAN_TAG;
+    memmove(p->data, p->data + VLAN_TAG, 12);
+    dqi_put_be16(p->data + 12, p->vlan_tpid);
+    dqi_put_be16(p->data + 14, p->vlan_tci);
+}
+
+// Makes frames of n pieces; their number. *bytes: of all.
+static uint32_t frames(dqi_eth_desk *d, uint32_t n, uint64_t *bytes) {
+    uint32_t m = 0;
+    *bytes = 0;
+    for (uint32_t i = 0; i < n; m++) {
+        d->first[m] = i;
+        restore_tag(&d->pieces[i]);
+        uint32_t total = d->pieces[i].len;
+        while (d->pieces[i++].more && i < n)
+            total += d->pieces[i].len;
+        d->total[m] = total;
+        *bytes += total;
+    }
+    d->first[m] = n;
+    return m;
+}
+
+// Fills the columns of the classifier; the base that its offsets are from.
+static const uint8_t *line_up(dqi_eth_desk *d, uint32_t m) {
+    uintptr_t base = UINTPTR_MAX;
+    for (uint32_t k = 0; k < m; k++) {
+        const dqi_piece *p = &d->pieces[d->first[k]];
+        d->off[k] = (uintptr_t)p->data;
+        d->len[k] = p->len;
+        base = d->off[k] < base ? d->off[k] : base;
+    }
+    for (uint32_t k = 0; k < m; k++)
+        d->off[k] -= base;
+    return (const uint8_t *)base;
+}
+
+static bool all_marked(const dqi_eth_desk *d, uint32_t m) {
+    uint32_t k = 0;
+    while (k < m && d->pieces[d->first[k]].flow != 0)
+        k++;
+    return k == m;
+}
+
+// The device's word counts for the frames that it marked. Those that it changed are none any more that
+// software could know.
+static void take_marks(const dqi_port_queue *l, dqi_eth_desk *d, uint32_t m) {
+    for (uint32_t k = 0; k < m; k++) {
+        const dqi_piece *p = &d->pieces[d->first[k]];
+        if (p->flow == 0 || !(l->port->marks || p->done)) continue;
+        d->flow[k] = p->flow;
+        d->queue[k] = (uint16_t)l->port->iface->rx[l->index]->conf.id;
+    }
+}
+
+// Which queue each of m frames goes to; false: none of them goes anywhere.
+static bool classify(dqi_port_queue *l, dqi_eth_desk *d, uint32_t m) {
+    dqi_port *p = l->port;
+    if (dqi_flows_drops(&p->flows)) {
+        dqi_port_drop(p, DQ_DROP_DROP_ALL, m);
+        return false;
+    }
+    if (p->iface->ops->payload) {
+        for (uint32_t k = 0; k < m; k++) {
+            d->flow[k] = 0;
+            d->queue[k] = d->pieces[d->first[k]].queue;
+        }
+        return true;
+    }
+    if (!p->marks || !all_marked(d, m)) {
+        const uint8_t *base = line_up(d, m);
+        dqi_flows_classify(&p->flows, p->iface, &l->rules, base, d->off, d->len, m, d->flow, d->queue);
+    }
+    if (p->marks || p->transforms) take_marks(l, d, m);
+    return true;
+}
+
+// ---- into a queue's buffers -------------------------------------------------------------------------------
+
+// True when the device has put each part of frame k into the queue's region for it. A frame that ends in the
+// first part has no buffer for the others: it is copied.
+static bool is_split(const dq_queue *rx, const dqi_eth_desk *d, uint32_t k) {
+    if (rx != d->split || d->lead > 0 || d->first[k + 1] - d->first[k] != rx->conf.n_regions) return false;
+    bool all = true;
+    for (uint32_t j = d->first[k]; j < d->first[k + 1]; j++)
+        all &= d->pieces[j].buf != DQI_NO_BUF;
+    return all;
+}
+
+// True when frame k's buffers are the queue's already.
+static bool is_in_place(const dq_queue *rx, const dqi_eth_desk *d, uint32_t k) {
+    if (d->split) return is_split(rx, d, k);
+    return d->pieces[d->first[k]].buf != DQI_NO_BUF && rx->conf.regions[0] == d->region &&
+           rx->conf.n_regions == 1 && d->first[k + 1] - d->first[k] == 1;
+}
+
+// Bytes that the queue's buffers have for a packet.
+static uint32_t space_of(const dq_queue *rx) {
+    uint32_t space = 0;
+    for (uint32_t s = 0; s < rx->conf.n_regions; s++)
+        space += rx->conf.regions[s]->conf.buf_size;
+    return space;
+}
+
+// Copies frame k into the buffers of packet i of b, spread over its segments by their sizes.
+static void copy_frame(const dq_queue *rx, dq_burst *b, uint32_t i, const dqi_eth_desk *d, uint32_t k) {
+    uint8_t *base = b->session->base;
+    uint32_t s = 0, at = 0, size = rx->conf.regions[0]->conf.buf_size + d->lead;
+    for (uint32_t t = 0; t < b->nseg; t++)
+        b->len[t][i] = 0;
+    for (uint32_t j = d->first[k]; j < d->first[k + 1]; j++) {
+        const dqi_piece *p = &d->pieces[j];
+        for (uint32_t done = 0; done < p->len;) {
+            uint32_t n = p->len - done < size - at ? p->len - done : size - at;
+            dqi_copy_bytes(base + b->off[s][i] + at, p->data + done, n);
+            b->len[s][i] += n;
+            done += n;
+            at += n;
+            if (at < size) continue;
+            at = 0;
+            if (++s < b->nseg) size = rx->conf.regions[s]->conf.buf_size;
+        }
+    }
+}
+
+// Frame k becomes packet i of b, in place or in the j-th of the desk's buffers.
+static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_eth_desk *d, uint32_t k, bool in_place,
+                      uint32_t j) {
+    dqi_piece *p = &d->pieces[d->first[k]];
+    const uint64_t flags = (p->done ? DQI_OFF_DONE : 0) | (p->broken ? DQI_OFF_BROKEN : 0);
+    b->flow[i] = d->flow[k];
+    b->ts[i] = p->ts != 0 ? p->ts : d->now;
+    for (uint32_t s = 0; in_place && s < b->nseg; s++, p++) {
+        b->off[s][i] = (uint64_t)(p->data - b->session->base);
+        b->len[s][i] = p->len;
+        b->bufs[s][i] = p->buf;
+        p->buf = DQI_NO_BUF;
+    }
+    if (in_place) {
+        b->off[0][i] |= flags;
+        return;
+    }
+    for (uint32_t s = 0; s < b->nseg; s++) {
+        b->bufs[s][i] = d->ids[s][j];
+        b->off[s][i] = dqi_buf_off(rx->conf.regions[s], d->ids[s][j]);
+    }
+    if (p->peer) *dqi_buf_peer(rx->conf.regions[0], b->bufs[0][i]) = *p->peer;
+    b->off[0][i] -= d->lead;
+    copy_frame(rx, b, i, d, k);
+    b->off[0][i] |= flags;
+}
+
+// Buffers for n copies, in the desk; how many there are.
+static uint32_t take_buffers(const dq_queue *rx, dqi_eth_desk *d, uint32_t n) {
+    uint32_t got = n;
+    for (uint32_t s = 0; s < rx->conf.n_regions; s++) {
+        uint32_t k = dqi_bufs_some(rx->conf.regions[s], d->ids[s], got);
+        for (uint32_t t = 0; k < got && t < s; t++)
+            dqi_bufs_free(rx->session, d->ids[t] + k, got - k);
+        got = k;
+    }
+    return got;
+}
+
+// Counts n of rx's packets, of so many bytes, that end here.
+static void drop_of(dq_queue *rx, dq_reason why, uint64_t n, uint64_t bytes) {
+    if (n == 0) return;
+    dqi_add_shared(&rx->c.in, n);
+    dqi_add_shared(&rx->c.in_bytes, bytes);
+    dqi_add_shared(&rx->c.dropped[why], n);
+}
+
+// Appends frames idx[0..n) to b, which is rx's and has room; those that have no buffer or don't fit are
+// dropped there. The number appended, which the caller counts in.
+static uint32_t add_frames(dq_queue *rx, dq_burst *b, dqi_eth_desk *d, const uint32_t *idx, uint32_t n) {
+    d->lead = atomic_load_explicit(&rx->lead, memory_order_acquire);
+    const uint32_t start = b->n, space = space_of(rx) + d->lead;
+    uint32_t copies = 0, used = 0, none = 0, cut = 0;
+    uint64_t none_bytes = 0, cut_bytes = 0;
+    for (uint32_t i = 0; i < n; i++)
+        copies += !is_in_place(rx, d, idx[i]) && d->total[idx[i]] <= space;
+    uint32_t have = copies > 0 ? take_buffers(rx, d, copies) : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t k = idx[i];
+        const bool in_place = is_in_place(rx, d, k);
+        if (!in_place && d->total[k] > space) {
+            cut++;
+            cut_bytes += d->total[k];
+        } else if (!in_place && used == have) {
+            none++;
+            none_bytes += d->total[k];
+        } else {
+            put_frame(rx, b, b->n, d, k, in_place, used);
+            used += !in_place;
+            b->bytes += d->total[k];
+            b->n++;
+        }
+    }
+    b->n_bufs = b->n;
+    drop_of(rx, DQ_DROP_TOO_LONG, cut, cut_bytes);
+    drop_of(rx, DQ_DROP_NO_PACKET_BUFFER, none, none_bytes);
+    if (used > 0) dqi_add_shared(&rx->c.extra[DQ_EXTRA_COPIED], used);
+    return b->n - start;
+}
+
+static uint64_t sum(const dqi_eth_desk *d, const uint32_t *idx, uint32_t n) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < n; i++)
+        bytes += d->total[idx[i]];
+    return bytes;
+}
+
+static void count_out(dqi_port *p, uint64_t n, uint64_t bytes) {
+    dqi_add_shared(&p->c.out, n);
+    dqi_add_shared(&p->c.out_bytes, bytes);
+}
+
+// A descriptor of rx's for packets that others read for it; it keeps enough to take them in with.
+static dq_burst *spare_burst(dq_queue *rx) {
+    if (dqi_burst_pool_level(rx->bursts) <= rx->iface->n_rx + 1) return NULL;
+    return dqi_burst_get(rx->bursts);
+}
+
+// Puts at most a batch of frames into rx's inbox.
+static void push(dq_queue *rx, dqi_eth_desk *d, const uint32_t *idx, uint32_t n) {
+    dqi_port *p = dqi_port_of(rx->iface);
+    dqi_eth_queue *r = rx->engine;
+    uint64_t bytes = sum(d, idx, n);
+    if (dqi_inbox_full(rx, &r->box, rx->conf.regions[0]->conf.num_bufs)) {
+        dqi_port_drop(p, DQ_DROP_QUEUE_FULL, n);
+        return;
+    }
+    dq_burst *b = spare_burst(rx);
+    if (!b) {
+        drop_of(rx, DQ_DROP_NO_BURST_BUFFER, n, bytes);
+        count_out(p, n, bytes);
+        return;
+    }
+    uint32_t put = add_frames(rx, b, d, idx, n);
+    uint64_t put_bytes = b->bytes;
+    if (put > 0 && dqi_inbox_push(rx, &r->box, b)) {
+        count_out(p, n, bytes);
+        return;
+    }
+    dq_burst_unref(b);
+    dqi_port_drop(p, DQ_DROP_QUEUE_FULL, put);
+    count_out(p, n - put, bytes - put_bytes);
+}
+
+// Gives rx its frames idx[0..n): room of them go into b, which is NULL where another's poller reads. Those
+// that did.
+static uint32_t give(dq_queue *rx, dqi_eth_desk *d, uint32_t n, dq_burst *b, uint32_t room) {
+    uint32_t at = 0, added = 0;
+    if (b) {
+        at = n < room ? n : room;
+        uint64_t had = b->bytes;
+        added = add_frames(rx, b, d, d->idx, at);
+        dqi_add_shared(&rx->c.in, added);
+        dqi_add_shared(&rx->c.in_bytes, b->bytes - had);
+        count_out(dqi_port_of(rx->iface), at, sum(d, d->idx, at));
+    }
+    for (uint32_t k; at < n; at += k) {
+        k = n - at < rx->conf.batch_size ? n - at : rx->conf.batch_size;
+        push(rx, d, d->idx + at, k);
+    }
+    return added;
+}
+
+// ---- a look at a device queue -----------------------------------------------------------------------------
+
+static void give_all(dqi_port *p, dqi_eth_desk *d, uint32_t m, dq_queue *q, dq_burst *b, uint32_t room,
+                     uint32_t *added) {
+    const dq_iface *i = p->iface;
+    for (uint32_t k = 0, left = m; k < i->n_rx && left > 0; k++) {
+        uint32_t n = 0;
+        for (uint32_t f = 0; f < m; f++) {
+            d->idx[n] = f;
+            n += d->queue[f] == i->rx[k]->conf.id;
+        }
+        left -= n;
+        if (n > 0) *added += give(i->rx[k], d, n, i->rx[k] == q ? b : NULL, room);
+    }
+    uint64_t none = 0;
+    for (uint32_t f = 0; f < m; f++)
+        none += d->queue[f] == DQI_NO_QUEUE;
+    dqi_port_drop(p, DQ_DROP_NO_FLOW, none);
+}
+
+// Returns the device's buffers that no queue took.
+static void free_pieces(dqi_port *p, dqi_eth_desk *d, uint32_t n) {
+    uint32_t left = 0, *ids = d->ids[0];
+    for (uint32_t i = 0; i < n && d->region; i++) {
+        ids[left] = d->pieces[i].buf;
+        left += ids[left] != DQI_NO_BUF;
+    }
+    if (left > 0) dqi_bufs_free(p->iface->session, ids, left);
+}
+
+// Reads a device queue once, for q: what is q's goes to b. Frames that were read; the caller has the device
+// queue.
+static uint32_t read_once(dqi_port_queue *l, dq_queue *q, dq_burst *b, uint32_t room, uint32_t *added) {
+    dqi_port *p = l->port;
+    dqi_eth_desk *d = l->desk;
+    uint32_t most = room < LEAST_READ ? LEAST_READ : room;
+    d->region = l->region;
+    d->split = l->split;
+    uint32_t n = p->driver->read(l, d->pieces, most < DQI_ETH_PIECES ? most : DQI_ETH_PIECES);
+    if (n == 0) return 0;
+    uint64_t bytes;
+    d->now = p->stamps == DQ_STAMPS_FILE ? 0 : dq_now(q->session); // the times of a file are as they are
+    uint32_t m = frames(d, n, &bytes);
+    dqi_add_shared(&p->c.in, m);
+    dqi_add_shared(&p->c.in_bytes, bytes);
+    if (classify(l, d, m)) give_all(p, d, m, q, b, room, added);
+    free_pieces(p, d, n);
+    p->driver->release(l);
+    return m;
+}
+
+// Takes from the inbox what there is room for.
+static uint32_t take_inbox(dq_queue *q, dq_burst **b, uint32_t room) {
+    dqi_inbox *x = &((dqi_eth_queue *)q->engine)->box;
+    uint32_t total = 0;
+    while (total < room && (x->head || dqi_inbox_next(x)))
+        total += (uint32_t)dqi_inbox_take(q, x, b, room - total);
+    return total;
+}
+
+// Takes the device queue's frames, after those of it that others have put into the inbox. *busy: frames came
+// for others.
+static uint32_t look(dqi_port_queue *l, dq_queue *q, dq_burst **b, uint32_t room, bool *busy) {
+    if (atomic_load_explicit(&l->busy.taken, memory_order_relaxed) != 0 || !dqi_try_lock(&l->busy)) return 0;
+    uint32_t total = take_inbox(q, b, room), m = 1;
+    l->reader = q;
+    for (int k = 0; k < ROUNDS && total == 0 && m > 0; k++) {
+        m = read_once(l, q, *b, room, &total);
+        *busy |= m > 0;
+    }
+    dqi_unlock(&l->busy);
+    return total;
+}
+
+int dqi_eth_rx(dq_queue *q, dq_burst **b, uint32_t room) {
+    dqi_port *p = dqi_port_of(q->iface);
+    const dqi_eth_queue *r = q->engine;
+    bool busy = false;
+    uint32_t total = take_inbox(q, b, room);
+    for (uint32_t k = 0; k < p->n_queues && total < room; k++)
+        total += look(&p->queues[r->order[k]], q, b, room - total, &busy);
+    if (total == 0 && busy) q->next_ns = 0; // there may be more
+    return (int)total;
+}
+
+// Empties the device queues of q, which has no descriptor: its packets end where those that others read for
+// it do, in its inbox or counted. Whether there were any.
+static bool drain(dq_queue *q) {
+    dqi_port *p = dqi_port_of(q->iface);
+    dq_burst *none = NULL;
+    bool busy = false;
+    for (uint32_t k = 0; k < p->n_queues; k++)
+        look(&p->queues[k], q, &none, 0, &busy);
+    return busy;
+}
+
+int64_t dqi_eth_flush_inbox(dq_queue *q) { return dqi_inbox_flush(q, &((dqi_eth_queue *)q->engine)->box); }
+
+int64_t dqi_eth_flush(dq_queue *q) {
+    enum { MOST = 4096 }; // looks: frames may come as fast as they are dropped
+    dqi_eth_queue *r = q->engine;
+    int64_t n = dqi_inbox_flush(q, &r->box);
+    bool unread = !dqi_receives(q->session) && !atomic_load(&q->consumed); // it stays in the device's ring
+    for (int k = 0; k < MOST && !unread; k++) {
+        dq_burst *b = dqi_burst_get(q->bursts);
+        if (!b && drain(q)) continue;
+        if (!b) break;
+        q->next_ns = INT64_MAX;
+        int got = dqi_eth_rx(q, &b, q->conf.batch_size);
+        dqi_drop(&q->c, q->session->state < DQI_STOPPED ? DQ_DROP_FLUSHED : DQ_DROP_STOPPED, (uint64_t)got);
+        dq_burst_unref(b);
+        n += got;
+        if (got == 0 && q->next_ns != 0) break;
+    }
+    return n + dqi_inbox_flush(q, &r->box);
+}

@@ -1,0 +1,33 @@
+// loop.h: what the loop engine and its wire know of each other.
+#ifndef DQI_LOOP_H
+#define DQI_LOOP_H
+
+#include "core/dq_ledger.h"
+#include "core/dq_core.h"
+#include "core/burst.h"
+#include "pipeline/flows.h"
+#include "pipeline/inbox.h"
+
+typedef struct loop_wire loop_wire; // one transmit queue's way onto the wire
+
+typedef struct loop_iface {
+    dqi_flows flows;
+    dqi_spin lock;       // of wire_free_ns
+    double wire_free_ns; // since the start: when the wire has sent what it took
+    uint32_t n_peers;
+    dq_iface *peers[DQI_MAX_IFACES];
+} loop_iface;
+
+typedef struct loop_rx {
+    dqi_inbox box;
+    bool by_reference; // how its first burst is taken
+} loop_rx;
+
+loop_wire *dqi_wire_new(dq_queue *tx);
+void dqi_wire_free(loop_wire *w);
+int dqi_wire_send(dq_queue *tx, dq_burst *b, uint32_t first, uint32_t n); // dqi_engine_ops.tx
+int dqi_wire_reap(dq_queue *tx);                                          // dqi_engine_ops.reap
+void dqi_wire_drop_rest(dq_queue *tx);                                    // dqi_engine_ops.drop_rest
+int dqi_wire_lines(dq_iface *i, dq_line *l, int max);                     // dqi_engine_ops.lines
+
+#endif

@@ -1,0 +1,22 @@
+// Package replay is the engine replay: captures as receive queues.
+package replay
+
+/*
+#cgo CFLAGS: -std=c11 -O3 -D_GNU_SOURCE -Wall -Wextra -I${SRCDIR}/../..
+*/
+import "C"
+
+import (
+	"embed"
+
+	_ "github.com/daqiri/daqiri-run/native/capture"
+	_ "github.com/daqiri/daqiri-run/native/core"
+	_ "github.com/daqiri/daqiri-run/native/engine/ethernet"
+	_ "github.com/daqiri/daqiri-run/native/neighbour"
+	_ "github.com/daqiri/daqiri-run/native/packet"
+	_ "github.com/daqiri/daqiri-run/native/pipeline"
+	_ "github.com/daqiri/daqiri-run/native/program"
+)
+
+//go:embed *.h
+var _ embed.FS // an edit of a header rebuilds those that import this folder

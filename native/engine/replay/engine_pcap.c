@@ -1,0 +1,320 @@
+// engine_pcap.c: replays a capture as the receive queues of an interface: a driver of raw Ethernet
+// (ethernet.h) whose one device queue is a file. Its transmit queues, where a configuration is run from a
+// capture, count what they are given and let it go.
+//
+// Nothing is lost for want of room: while a queue that is read has no buffer or descriptor free, the file
+// waits.
+#include "core/dq_burst.h"
+#include "core/burst.h"
+#include "pipeline/engine.h"
+#include "core/err.h"
+#include "pipeline/queue.h"
+#include "engine/ethernet/ethernet.h"
+#include "core/region.h"
+#include "engine/replay/replay.h"
+#include "engine/replay/replay_udp.h"
+#include "engine/ethernet/ethernet_rx.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFIX      "pcap:"
+#define MOST_OTHERS 1024  // frames that are not for the interface, looked at in one read
+#define AGAIN_NS    20000 // until the file, or a queue that has no room, is looked at again
+
+typedef struct pcap_port {
+    dqi_replay replay;
+    _Atomic int64_t due_ns; // when the device queue has a packet, as far as is known
+    _Atomic bool starved;   // a queue had no room at the last look
+    _Atomic bool stopped;
+    // of an interface of payloads
+    dqi_replay_udp udp;
+    dqi_sockaddr peers[DQI_ETH_PIECES]; // of the pieces of the last read
+} pcap_port;
+
+static pcap_port *state_of(const dqi_port *p) { return p->state; }
+
+// ---- the device queue -------------------------------------------------------------------------------------
+
+// How many packets every queue that is read has room for, whichever of them they are for.
+static uint32_t room_for_all(const dqi_port *p, const dq_queue *reader) {
+    const dq_iface *i = p->iface;
+    uint32_t room = UINT32_MAX;
+    for (uint32_t k = 0; k < i->n_rx; k++) {
+        const dq_queue *q = i->rx[k];
+        if (!atomic_load_explicit(&q->consumed, memory_order_relaxed)) continue;
+        for (uint32_t s = 0; s < q->conf.n_regions; s++) {
+            uint32_t n = dqi_region_level(q->conf.regions[s]) * q->conf.regions[s]->group;
+            room = n < room ? n : room;
+        }
+        if (q != reader && dqi_burst_pool_level(q->bursts) <= i->n_rx + 1) room = 0;
+    }
+    return room;
+}
+
+// No more comes.
+static bool is_over(const pcap_port *s) {
+    return atomic_load_explicit(&s->stopped, memory_order_relaxed) || dqi_replay_ended(&s->replay);
+}
+
+static void look_at(pcap_port *s, int64_t ns) { atomic_store_explicit(&s->due_ns, ns, memory_order_relaxed); }
+
+// How many packets may be read at `now`, at most max. *due: when to look again.
+static uint32_t room_to_read(dqi_port_queue *l, uint32_t max, int64_t now, int64_t *due) {
+    pcap_port *s = state_of(l->port);
+    uint32_t room = room_for_all(l->port, l->reader);
+    if (room < max) max = room;
+    atomic_store_explicit(&s->starved, max == 0, memory_order_relaxed);
+    *due = now;
+    if (max == 0) *due = dqi_virtual(l->port->iface->session) ? INT64_MAX : now + AGAIN_NS;
+    return max;
+}
+
+static uint32_t read_lane(dqi_port_queue *l, dqi_piece *out, uint32_t max) {
+    dqi_port *p = l->port;
+    pcap_port *s = state_of(p);
+    if (is_over(s)) return 0;
+    uint32_t n = 0, cut = 0;
+    int64_t now = dq_now(p->iface->session), due;
+    max = room_to_read(l, max, now, &due);
+    for (; n < max && dqi_replay_next(&s->replay, now, n > 0, &due); n++) {
+        const dqi_capture_packet *k = &s->replay.next;
+        out[n] = (dqi_piece){.data = k->data, .len = k->len, .buf = DQI_NO_BUF, .ts = k->ts};
+        cut += k->len < k->orig;
+        dqi_replay_took(&s->replay);
+    }
+    if (cut > 0) dqi_add_shared(&p->c.extra[DQ_EXTRA_TRUNCATED], cut);
+    look_at(s, due);
+    return n;
+}
+
+// The same for payloads; frames that are no datagrams for the interface end here, some of them a call.
+static uint32_t read_payloads(dqi_port_queue *l, dqi_piece *out, uint32_t max) {
+    dqi_port *p = l->port;
+    const dq_iface *i = p->iface;
+    pcap_port *s = state_of(p);
+    if (is_over(s)) return 0;
+    uint32_t n = 0, others = 0;
+    uint64_t others_bytes = 0;
+    int64_t now = dq_now(i->session), due;
+    max = room_to_read(l, max, now, &due);
+    dqi_lock(&s->udp.lock);
+    while (n < max && others < MOST_OTHERS && dqi_replay_next(&s->replay, now, n > 0, &due)) {
+        const dqi_capture_packet *k = &s->replay.next;
+        dqi_datagram d;
+        dq_reason why;
+        if (dqi_replay_udp_take(&s->udp, k->data, k->len, &d, &why)) {
+            s->peers[n] = d.peer;
+            out[n] = (dqi_piece){.data = k->data + (d.payload - k->data),
+                                 .len = d.len,
+                                 .buf = DQI_NO_BUF,
+                                 .ts = k->ts,
+                                 .peer = &s->peers[n],
+                                 .queue = (uint16_t)i->rx[d.spread % i->n_rx]->conf.id};
+            n++;
+        } else {
+            dqi_port_drop(p, why, 1);
+            others++;
+            others_bytes += k->len;
+        }
+        dqi_replay_took(&s->replay);
+    }
+    dqi_unlock(&s->udp.lock);
+    dqi_add_shared(&p->c.in, others);
+    dqi_add_shared(&p->c.in_bytes, others_bytes);
+    look_at(s, due);
+    return n;
+}
+
+static void release_lane(dqi_port_queue *l) { (void)l; } // chunks are given back before the next read
+
+static int arm_rx(dqi_port_queue *l, dq_queue *q, struct pollfd *fds, int max) {
+    (void)l, (void)q, (void)fds, (void)max;
+    return 0;
+}
+
+// Delivers what a queue has where no more comes, or nothing can come before it is delivered.
+static int pcap_rx(dq_queue *q, dq_burst **b, uint32_t room) {
+    pcap_port *s = state_of(dqi_port_of(q->iface));
+    int n = dqi_eth_rx(q, b, room);
+    if (room == 0) return n;
+    (*b)->clock = DQ_CLOCK_FILE;
+    bool over = is_over(s);
+    if (n == 0 && (*b)->n > 0 && (over || atomic_load_explicit(&s->starved, memory_order_relaxed)))
+        q->deliver_now = true;
+    int64_t due = atomic_load_explicit(&s->due_ns, memory_order_relaxed);
+    if (!over && due < q->next_ns) q->next_ns = due;
+    return n;
+}
+
+// What it discards is what was read: the file stays where it is.
+static int64_t pcap_flush(dq_queue *q) { return dqi_eth_flush_inbox(q); }
+
+// ---- transmit ---------------------------------------------------------------------------------------------
+
+static int count_tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
+    dqi_add(&q->c.out, n);
+    dqi_add(&q->c.out_bytes, dqi_burst_sum(b, first, n));
+    if (first + n == b->n) dq_burst_unref(b);
+    return (int)n;
+}
+
+// ---- life -------------------------------------------------------------------------------------------------
+
+static void say_how(const dq_iface *i) {
+    const dq_replay_conf *r = &i->conf.replay;
+    char how[64] = "flat out", often[64] = "without end";
+    if (r->bps > 0) snprintf(how, sizeof how, "at %.6g bit/s", r->bps);
+    if (r->pps > 0) snprintf(how, sizeof how, "at %.6g packets/s", r->pps);
+    if (r->speed > 0) snprintf(how, sizeof how, "with its own gaps, at %.6g times its speed", r->speed);
+    if (r->speed == 1) snprintf(how, sizeof how, "with its own gaps");
+    if (r->loops > 0) snprintf(often, sizeof often, "%llu times", (unsigned long long)r->loops);
+    if (r->loops == 1) snprintf(often, sizeof often, "once");
+    dqi_note(i->session, "interface %s: %s, %s, %s", i->conf.name, i->conf.address, how, often);
+}
+
+static int open_file(dqi_port *p, pcap_port *s, dq_diag *diag) {
+    dq_iface *i = p->iface;
+    const char *path = i->conf.address;
+    if (strncmp(path, PREFIX, strlen(PREFIX)) == 0) path += strlen(PREFIX);
+    const dq_replay_conf *r = &i->conf.replay;
+    if (dqi_virtual(i->session) && r->loops == 0 && r->speed == 0 && r->bps == 0 && r->pps == 0)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "interface %s: a capture flat out and without end holds the virtual clock for ever; "
+                        "hint: replay: "
+                        "give it loops, a speed or a rate",
+                        i->conf.name);
+    int err = dqi_replay_open(&s->replay, i, path, &p->c, diag);
+    if (err == DQ_OK) say_how(i);
+    return err;
+}
+
+static int open_pcap(dqi_port *p, dq_diag *diag) {
+    const dq_iface *i = p->iface;
+    pcap_port *s = calloc(1, sizeof *s);
+    if (!s) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
+    p->state = s;
+    p->stamps = DQ_STAMPS_FILE;
+    p->copy = "from the file";
+    if (i->n_tx > 0)
+        dqi_note(i->session, "interface %s: what is sent here is counted and goes nowhere", i->conf.name);
+    int err = i->ops->payload ? dqi_replay_udp_open(&s->udp, i, diag) : DQ_OK;
+    if (i->n_rx == 0 || err != DQ_OK) return err;
+    p->n_queues = 1;
+    return open_file(p, s, diag);
+}
+
+static int start_pcap(dqi_port *p, dq_diag *diag) {
+    const dq_iface *i = p->iface;
+    if (i->n_rx == 0 || dqi_virtual(i->session)) return DQ_OK;
+    int err = dqi_replay_start(&state_of(p)->replay);
+    return err == DQ_OK ? DQ_OK
+                        : dqi_fail(diag, err, "interface %s: the thread that reads its file: %s",
+                                   i->conf.name, dq_err_name(err));
+}
+
+static void stop_pcap(dqi_port *p) { atomic_store(&state_of(p)->stopped, true); }
+
+static void close_pcap(dqi_port *p) {
+    pcap_port *s = p->state;
+    if (!s) return;
+    if (p->iface->n_rx > 0) dqi_replay_close(&s->replay);
+    free(s);
+    p->state = NULL;
+}
+
+static int mac(const dqi_port *p, uint8_t out[6]) {
+    uint32_t k = p->iface->index + 1;
+    const uint8_t m[6] = {0x02, 0, 0, 1, (uint8_t)(k >> 8), (uint8_t)k};
+    memcpy(out, m, sizeof m);
+    return DQ_OK;
+}
+
+// Whatever was captured comes.
+static int multicast(dqi_port *p, const char *group, const char *source, bool join, dq_diag *diag) {
+    dqi_group g;
+    (void)join;
+    return dqi_group_parse(p->iface->conf.name, group, source, &g, diag);
+}
+
+static int join_udp(dqi_port *p, const char *group, const char *source, bool join, dq_diag *diag) {
+    return dqi_replay_udp_join(&state_of(p)->udp, p->iface, group, source, join, diag);
+}
+
+#define DRIVER                                                                                               \
+    .open = open_pcap, .start = start_pcap, .stop = stop_pcap, .close = close_pcap, .release = release_lane, \
+    .tx = count_tx, .arm_rx = arm_rx
+
+static const dqi_port_driver driver = {DRIVER, .name = "a capture", .read = read_lane, .mac = mac,
+                                       .multicast = multicast};
+
+static const dqi_port_driver udp_driver = {DRIVER, .name = "datagrams of a capture", .read = read_payloads,
+                                           .multicast = join_udp};
+
+static int udp_open(dq_iface *i, dq_diag *diag) {
+    if (i->conf.socket.proto != DQ_PROTO_UDP)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                        "interface %s: a capture is replayed as datagrams, not as TCP", i->conf.name);
+    return dqi_eth_open(i, &udp_driver, diag);
+}
+
+static int pcap_open(dq_iface *i, dq_diag *diag) { return dqi_eth_open(i, &driver, diag); }
+
+static bool is_read(const dq_iface *i) {
+    bool some = false;
+    for (uint32_t k = 0; k < i->n_rx; k++)
+        some |= atomic_load_explicit(&i->rx[k]->consumed, memory_order_relaxed);
+    return some;
+}
+
+bool dq_iface_source(const dq_iface *i, dq_source *out) {
+    if (i->ops->rx != pcap_rx || !i->engine || i->n_rx == 0) return false;
+    const dqi_replay *r = &state_of(dqi_port_of(i))->replay;
+    out->ended = dqi_replay_ended(r) || !is_read(i);
+    dqi_replay_read(r, out);
+    return true;
+}
+
+// ---- the socket of an interface of payloads ---------------------------------------------------------------
+//
+// Nobody connects to it, as nobody does to a UDP socket, so that whoever listens to its connections hears
+// nothing. Its own connection, 0, is all there is.
+
+static int conn_open(dq_iface *i, const char *address, const char *local, uint32_t *conn, dq_diag *diag) {
+    (void)local, (void)conn;
+    return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                    "interface %s: connection to %s: a capture answers nobody; hint: what comes from there "
+                    "comes on the receive queues, with its sender",
+                    i->conf.name, address);
+}
+
+static int conn_read(dq_iface *i, uint32_t conn, dq_conn_info *out) {
+    *out = (dq_conn_info){0};
+    if (conn != 0) return DQ_INVALID_PARAMETER;
+    const dqi_replay_udp *u = &state_of(dqi_port_of(i))->udp;
+    if (u->n_local > 0) dqi_addr_text(&u->local[0], out->local, sizeof out->local);
+    if (u->n_remote > 0) dqi_addr_text(&u->remote[0], out->peer, sizeof out->peer);
+    out->open = !atomic_load(&state_of(dqi_port_of(i))->stopped);
+    out->rx = i->n_rx > 0 ? i->rx[0] : NULL;
+    out->tx = i->n_tx > 0 ? i->tx[0] : NULL;
+    return DQ_OK;
+}
+
+static int conn_setsockopt(dq_iface *i, uint32_t conn, int level, int option, const void *v, uint32_t len) {
+    (void)v, (void)len;
+    if (conn != 0) return DQ_INVALID_PARAMETER;
+    dqi_note(i->session, "interface %s: socket option %d of level %d means nothing to a capture",
+             i->conf.name, option, level);
+    return DQ_OK;
+}
+
+#define ENGINE .name = "pcap", .waits = true, .virtual_clock = true, .rx = pcap_rx, .flush = pcap_flush
+
+static const dqi_conn_ops conns = {.open = conn_open, .read = conn_read, .setsockopt = conn_setsockopt};
+
+static const dqi_engine_ops of_sockets = {
+    ENGINE, DQI_PORT_OPS, .payload = true, .open = udp_open, .link = &dqi_eth_groups, .conns = &conns};
+
+const dqi_engine_ops dqi_engine_pcap = {ENGINE, DQI_FRAME_OPS, .open = pcap_open, .sockets = &of_sockets};

@@ -1,0 +1,221 @@
+// replay.c: loop after loop the times go on: each begins a mean gap after the last packet of the one before.
+#include "engine/replay/replay.h"
+#include "core/err.h"
+#include "pipeline/queue.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define AGAIN_NS  50000    // until a chunk that is being read is looked for again
+#define PIPE_NS   10000000 // the same of a pipe, whose reader kicks
+#define LEAST_GAP 1000     // ns between two loops
+#define LONE_GAP  1000000  // the same where one packet is all there is
+#define LATEST_NS 4e18     // after the first packet
+
+static void end(dqi_replay *r) {
+    atomic_store_explicit(&r->ended, true, memory_order_release);
+    for (uint32_t k = 0; k < r->iface->n_rx; k++)
+        dqi_queue_kick(r->iface->rx[k]);
+}
+
+static void count_bad(dqi_replay *r) { dqi_add_shared(&r->c->extra[DQ_EXTRA_BAD_RECORDS], 1); }
+
+// The file can't be read any further.
+static void fail(dqi_replay *r, const char *why) {
+    snprintf(r->fault, sizeof r->fault, "interface %s: %.200s: at byte %llu: %.160s", r->iface->conf.name,
+             r->path, (unsigned long long)r->pos, why);
+    atomic_store_explicit(&r->faulty, true, memory_order_release);
+    dqi_note(r->iface->session, "%s; what follows is not replayed", r->fault);
+    count_bad(r);
+    end(r);
+}
+
+static void say_cut(dqi_replay *r) {
+    count_bad(r);
+    if (!r->told_cut)
+        dqi_note(r->iface->session, "interface %s: %s is cut off in the record at byte %llu",
+                 r->iface->conf.name, r->path, (unsigned long long)r->pos);
+    r->told_cut = true;
+}
+
+// ---- the next packet --------------------------------------------------------------------------------------
+
+static void advance(dqi_replay *r, uint64_t n) {
+    uint64_t here = n < r->left ? n : r->left;
+    r->p += here;
+    r->left -= here;
+    r->pos += here;
+    r->skip = n - here;
+}
+
+static void next_loop(dqi_replay *r) {
+    uint64_t loops = r->iface->conf.replay.loops;
+    r->loop++;
+    dqi_add_shared(&r->c->extra[DQ_EXTRA_LOOPS], 1);
+    if (r->packets == 0 || (loops > 0 && r->loop >= loops)) {
+        end(r);
+        return;
+    }
+    int64_t took = r->last_ns - r->first_ns, gap = LONE_GAP;
+    if (r->packets > 1) gap = took / (int64_t)(r->packets - 1);
+    r->shift_ns += took + (gap < LEAST_GAP ? LEAST_GAP : gap);
+    dqi_readahead_next(&r->ahead);
+    dqi_capture_reset(&r->capture);
+    r->p = NULL;
+    r->left = 0;
+    r->pos = r->skip = r->packets = 0;
+}
+
+// Goes on to the next chunk, with what is left of this one in front of it; false: that isn't there yet, or
+// the file is at its end.
+static bool next_chunk(dqi_replay *r) {
+    dqi_chunk *k = dqi_readahead_at(&r->ahead, 0);
+    if (k->last) {
+        if (k->err != 0) {
+            fail(r, strerror(k->err));
+            return false;
+        }
+        if (r->ahead.stream && r->capture.form == DQI_CAPTURE_NEW) {
+            fail(r, "it ended before a capture began");
+            return false;
+        }
+        if (r->left > 0 || r->skip > 0) say_cut(r);
+        next_loop(r);
+        return !dqi_replay_ended(r);
+    }
+    dqi_chunk *next = dqi_readahead_at(&r->ahead, 1);
+    if (!next) return false;
+    if (r->left > 0) memcpy(next->bytes - r->left, r->p, r->left);
+    r->p = next->bytes - r->left;
+    r->left += next->len;
+    dqi_readahead_next(&r->ahead);
+    return true;
+}
+
+static bool enter_chunk(dqi_replay *r) {
+    if (r->p) return true;
+    dqi_chunk *k = dqi_readahead_at(&r->ahead, 0);
+    if (!k) return false;
+    r->p = k->bytes;
+    r->left = k->len;
+    return true;
+}
+
+// The packet that was read, as an Ethernet frame with its time in this loop.
+static bool accept(dqi_replay *r) {
+    char why[96];
+    uint32_t link = r->next.link;
+    if (!dqi_capture_frame(&r->next)) {
+        snprintf(why, sizeof why, "a packet of %s (%u), which is not Ethernet and can't be made so",
+                 dqi_capture_link_name(link), link);
+        fail(r, why);
+        return false;
+    }
+    int64_t ts = r->next.ts;
+    if (r->packets++ == 0) r->first_ns = r->last_ns = ts;
+    if (ts > r->last_ns) r->last_ns = ts;
+    r->next.ts = ts + r->shift_ns;
+    r->valid = true;
+    return true;
+}
+
+// Reads on until there is a packet; false: none now, or never again.
+static bool fetch(dqi_replay *r, bool busy) {
+    while (!dqi_replay_ended(r) && enter_chunk(r)) {
+        size_t used = 0;
+        if (r->skip > 0) advance(r, r->skip);
+        int what = DQI_CAPTURE_MORE;
+        if (r->skip == 0) what = dqi_capture_next(&r->capture, r->p, r->left, &r->next, &used);
+        if (what == DQI_CAPTURE_BAD) {
+            fail(r, r->capture.why);
+        } else if (what == DQI_CAPTURE_MORE) {
+            if (busy || !next_chunk(r)) return false;
+        } else if (what == DQI_CAPTURE_OTHER) {
+            advance(r, used);
+        } else {
+            bool ok = accept(r);
+            advance(r, used);
+            return ok;
+        }
+    }
+    return false;
+}
+
+// ---- when -------------------------------------------------------------------------------------------------
+
+// ns from the first packet to this one.
+static double after_first(const dqi_replay *r) {
+    const dq_replay_conf *conf = &r->iface->conf.replay;
+    if (conf->bps > 0 || conf->pps > 0) return r->spent_ns;
+    return (double)(r->next.ts - atomic_load_explicit(&r->origin_ns, memory_order_relaxed)) / conf->speed;
+}
+
+static void set_due(dqi_replay *r, int64_t now) {
+    const dq_replay_conf *conf = &r->iface->conf.replay;
+    if (!r->begun) {
+        r->begun = true;
+        r->base_ns = r->due_ns = now;
+        if (r->ahead.stream) atomic_store(&r->origin_ns, r->next.ts);
+    }
+    r->timed = true;
+    if (conf->bps <= 0 && conf->pps <= 0 && conf->speed <= 0) return; // flat out
+    double ns = after_first(r);
+    int64_t due = r->base_ns + (int64_t)(ns < LATEST_NS ? ns : LATEST_NS);
+    if (due > r->due_ns) r->due_ns = due; // packets whose times go back follow at once
+}
+
+bool dqi_replay_next(dqi_replay *r, int64_t now, bool busy, int64_t *due) {
+    if (!r->valid && !fetch(r, busy)) {
+        bool stay =
+            busy || dqi_replay_ended(r) || dqi_virtual(r->iface->session); // its time waits for a pipe
+        *due = stay ? now : now + (r->ahead.stream ? PIPE_NS : AGAIN_NS);
+        return false;
+    }
+    if (!r->timed) set_due(r, now);
+    *due = r->due_ns;
+    return r->due_ns <= now;
+}
+
+void dqi_replay_took(dqi_replay *r) {
+    const dq_replay_conf *conf = &r->iface->conf.replay;
+    if (conf->bps > 0) r->spent_ns += 8e9 * r->next.len / conf->bps;
+    if (conf->pps > 0) r->spent_ns += 1e9 / conf->pps;
+    r->valid = r->timed = false;
+}
+
+// ---- life -------------------------------------------------------------------------------------------------
+
+int dqi_replay_open(dqi_replay *r, dq_iface *i, const char *path, dqi_counters *c, dq_diag *diag) {
+    r->iface = i;
+    r->c = c;
+    snprintf(r->path, sizeof r->path, "%s", strcmp(path, "-") == 0 ? "standard input" : path);
+    int err = dqi_readahead_open(&r->ahead, path, i->conf.replay.loops, i, diag);
+    if (err != DQ_OK) return err;
+    if (r->ahead.stream) return DQ_OK; // it may bring its first packet in an hour
+    if (fetch(r, false)) {
+        atomic_store(&r->origin_ns, r->next.ts);
+        return DQ_OK;
+    }
+    if (atomic_load(&r->faulty)) return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s", r->fault);
+    if (r->capture.form == DQI_CAPTURE_NEW)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: %s is too short for a capture",
+                        i->conf.name, path);
+    dqi_note(i->session, "interface %s: %s holds no packet", i->conf.name, path);
+    return DQ_OK;
+}
+
+int dqi_replay_start(dqi_replay *r) { return dqi_readahead_start(&r->ahead); }
+
+void dqi_replay_close(dqi_replay *r) {
+    if (!r->iface) return;
+    dqi_readahead_close(&r->ahead);
+    dqi_capture_reset(&r->capture);
+}
+
+void dqi_replay_read(const dqi_replay *r, dq_source *out) {
+    out->origin_ns = atomic_load_explicit(&r->origin_ns, memory_order_relaxed);
+    out->fault[0] = 0;
+    if (atomic_load_explicit(&r->faulty, memory_order_acquire))
+        snprintf(out->fault, sizeof out->fault, "%s", r->fault);
+}

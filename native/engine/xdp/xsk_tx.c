@@ -1,0 +1,225 @@
+// xsk_tx.c: sending through AF_XDP: by reference, from wherever in the arena a packet lies.
+//
+// A descriptor may not cross a chunk of the UMEM, so that a long packet, or one in the middle of two chunks,
+// is sent in parts. The kernel completes descriptors in the order of their sending (where it does not, it has
+// copied them before), so that counting them says which bursts are done. Several queues may share a socket:
+// they try its lock.
+#include "core/dq_burst.h"
+#include "pipeline/queue.h"
+#include "engine/xdp/xsk.h"
+#include "packet/packet.h"
+
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#define SOON_NS  50000    // until the next look for completions
+#define LATER_NS 10000000 // when nothing moves: the link is down
+#define PATIENCE 20       // looks
+#define LOOK_NS  1000000  // between two looks at the device
+
+// ---- completions ------------------------------------------------------------------------------------------
+
+static void let_go(xsk_sent *s) {
+    dqi_add_shared(&s->queue->c.out, s->n); // the poller may be another queue's
+    dqi_add_shared(&s->queue->c.out_bytes, s->bytes);
+    dqi_gauge_add(&((xsk_tx *)s->queue->engine)->inside, -(int64_t)s->n);
+    if (s->burst) dq_burst_unref(s->burst);
+}
+
+// Entries that were completed; the caller has the socket.
+static int complete(xsk_socket *x) {
+    uint32_t n = xsk_ready(&x->completion);
+    int done = 0;
+    if (n == 0) return 0;
+    x->completed += n;
+    xsk_consumed(&x->completion, n);
+    for (; x->out_tail != x->out_head; x->out_tail++, done++) {
+        xsk_sent *s = &x->out[x->out_tail % XSK_RING];
+        if ((int32_t)(x->completed - s->end) < 0) break;
+        let_go(s);
+    }
+    return done;
+}
+
+// Makes the kernel look at the ring. It sends a bounded number a call.
+static void kick(dq_queue *q, xsk_socket *x) {
+    for (int k = 0; k < XSK_RING / 32 && xsk_unread(&x->tx) > 0 && xsk_wants_kick(&x->tx); k++) {
+        dqi_add(&q->c.extra[DQ_EXTRA_SYSCALLS], 1);
+        if (sendto(x->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0) return;
+        if (errno == EAGAIN || errno == EINTR) { // there is more, or completions are in the way
+            complete(x);
+            continue;
+        }
+        if (errno == EBUSY || errno == ENOBUFS) return;
+        dqi_fault_add(q->faults, errno, 1);
+        return;
+    }
+}
+
+static void look_again(dq_queue *q, xsk_tx *t, bool moved) {
+    t->idle = moved ? 0 : t->idle + 1;
+    int64_t then = q->now_ns + (t->idle < PATIENCE ? SOON_NS : LATER_NS);
+    if (then < q->next_ns) q->next_ns = then;
+}
+
+// What holds of the device now: the kernel drops what it does not take, and says nothing.
+static void look_at_device(dq_queue *q, xsk_tx *t) {
+    const xsk_port *p = dqi_port_of(q->iface)->state;
+    if (q->now_ns - t->looked_ns < LOOK_NS) return;
+    t->looked_ns = q->now_ns;
+    struct ifreq r = {0};
+    memcpy(r.ifr_name, p->device, sizeof p->device);
+    if (ioctl(p->watch, SIOCGIFMTU, &r) == 0) t->mtu = (uint32_t)r.ifr_mtu;
+    struct ethtool_value v = {.cmd = ETHTOOL_GLINK};
+    r.ifr_data = (void *)&v;
+    const bool up = ioctl(p->watch, SIOCETHTOOL, &r) == 0 ? v.data != 0 : errno == EOPNOTSUPP;
+    const bool same = ioctl(p->watch, SIOCGIFINDEX, &r) == 0 && r.ifr_ifindex == p->index;
+    t->down = !same ? ENODEV : up ? 0 : ENETDOWN; // another device may have its name
+}
+
+int xsk_reap(dq_queue *q) {
+    xsk_tx *t = q->engine;
+    xsk_socket *x = t->socket;
+    if (dqi_gauge_get(&t->inside) == 0 || !dqi_try_lock(&x->tx_busy)) return 0;
+    q->now_ns = dq_now(q->session);
+    int done = complete(x);
+    look_at_device(q, t);
+    if (done == 0 && t->down == 0 && xsk_unread(&x->tx) > 0) kick(q, x);
+    dqi_unlock(&x->tx_busy);
+    if (dqi_gauge_get(&t->inside) > 0) look_again(q, t, done > 0);
+    return done;
+}
+
+// ---- sending ----------------------------------------------------------------------------------------------
+
+// Descriptors that packet i of b takes.
+static uint32_t parts_of(const xsk_port *p, const dq_burst *b, uint32_t i) {
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < b->nseg; s++) {
+        uint64_t off = b->off[s][i], len = b->len[s][i];
+        if (len > 0) n += (uint32_t)((off + len - 1) / p->plan.chunk - off / p->plan.chunk + 1);
+    }
+    return n;
+}
+
+// Writes packet i's descriptors from entry `at` of the ring on.
+static void put(const xsk_port *p, xsk_ring *r, uint32_t at, const dq_burst *b, uint32_t i) {
+    struct xdp_desc *d = NULL;
+    for (uint32_t s = 0; s < b->nseg; s++) {
+        uint64_t off = b->off[s][i];
+        for (uint32_t left = b->len[s][i], n; left > 0; left -= n, off += n) {
+            uint32_t room = p->plan.chunk - (uint32_t)(off % p->plan.chunk);
+            n = left < room ? left : room;
+            d = xsk_desc(r, at++);
+            *d = (struct xdp_desc){.addr = off, .len = n, .options = XDP_PKT_CONTD};
+        }
+    }
+    d->options = 0;
+}
+
+static uint32_t length_of(const dq_burst *b, uint32_t i) {
+    uint32_t len = 0;
+    for (uint32_t s = 0; s < b->nseg; s++)
+        len += b->len[s][i];
+    return len;
+}
+
+// Bytes beyond the MTU that packet i may have.
+static uint32_t header_of(const dq_burst *b, uint32_t i) {
+    enum { TAG = 4 };
+    const uint8_t *data = dqi_bytes(b, 0, i);
+    bool tagged = b->len[0][i] >= DQI_ETH_LEN && dqi_be16(data + 12) == DQI_TYPE_VLAN;
+    return DQI_ETH_LEN + (tagged ? TAG : 0);
+}
+
+// Why the device would not take packet i, of so many bytes and parts; DQ_REASONS: it does.
+static dq_reason refuses(dq_queue *q, const dq_burst *b, uint32_t i, uint32_t len, uint32_t parts) {
+    const xsk_port *p = dqi_port_of(q->iface)->state;
+    if (len < DQI_ETH_LEN) return DQ_DROP_SEND_ERROR;
+    if (len > ((xsk_tx *)q->engine)->mtu + header_of(b, i)) return DQ_DROP_TOO_LONG;
+    return parts > (p->frags ? XSK_MAX_PARTS : 1) ? DQ_DROP_TOO_LONG : DQ_REASONS;
+}
+
+// Puts what there is room for into the ring; packets taken of n.
+static uint32_t put_all(dq_queue *q, const xsk_port *p, xsk_socket *x, const dq_burst *b, uint32_t first,
+                        uint32_t n, xsk_sent *s) {
+    uint32_t room = XSK_RING - (x->sent - x->completed), used = 0, k = 0;
+    for (; k < n; k++) {
+        uint32_t len = length_of(b, first + k), parts = parts_of(p, b, first + k);
+        dq_reason why = refuses(q, b, first + k, len, parts);
+        if (why != DQ_REASONS) {
+            dqi_drop(&q->c, why, 1);
+            continue;
+        }
+        if (used + parts > room) break;
+        put(p, &x->tx, x->tx.head + used, b, first + k);
+        used += parts;
+        s->n++;
+        s->bytes += len;
+    }
+    if (used > 0) xsk_produced(&x->tx, used);
+    x->sent += used;
+    return k;
+}
+
+static int lose(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n, int err) {
+    dqi_drop(&q->c, DQ_DROP_SEND_ERROR, n);
+    dqi_fault_add(q->faults, err, n);
+    if (first + n == b->n) dq_burst_unref(b);
+    return (int)n;
+}
+
+int xsk_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
+    xsk_tx *t = q->engine;
+    xsk_socket *x = t->socket;
+    xsk_port *p = dqi_port_of(q->iface)->state;
+    if (!dqi_try_lock(&x->tx_busy)) {
+        look_again(q, t, true);
+        return 0;
+    }
+    complete(x);
+    look_at_device(q, t);
+    if (t->down != 0) {
+        dqi_unlock(&x->tx_busy);
+        return lose(q, b, first, n, t->down);
+    }
+    xsk_sent s = {.queue = q};
+    uint32_t k = x->out_head - x->out_tail == XSK_RING ? 0 : put_all(q, p, x, b, first, n, &s);
+    if (k == n && first + n == b->n) s.burst = b;
+    s.end = x->sent;
+    if (k > 0) x->out[x->out_head++ % XSK_RING] = s;
+    dqi_gauge_add(&t->inside, s.n);
+    kick(q, x);
+    complete(x);
+    dqi_unlock(&x->tx_busy);
+    if (dqi_gauge_get(&t->inside) > 0 || k == 0) look_again(q, t, k > 0);
+    return (int)k;
+}
+
+uint64_t xsk_held(dq_queue *q) {
+    const xsk_tx *t = q->engine;
+    return t ? (uint64_t)dqi_gauge_get(&t->inside) : 0;
+}
+
+// What the kernel has not completed by now was not sent: the link is down, or the device gone.
+void xsk_drop_rest(dq_queue *q) {
+    xsk_tx *t = q->engine;
+    if (!t) return;
+    xsk_socket *x = t->socket;
+    complete(x);
+    for (uint32_t k = x->out_tail; k != x->out_head; k++) {
+        xsk_sent *s = &x->out[k % XSK_RING];
+        if (s->queue != q) continue;
+        dqi_drop(&q->c, DQ_DROP_STOPPED, s->n);
+        dqi_gauge_add(&t->inside, -(int64_t)s->n);
+        if (s->burst) dq_burst_unref(s->burst);
+        s->n = 0;
+        s->bytes = 0;
+        s->burst = NULL;
+    }
+}

@@ -1,9 +1,0 @@
-// engines.c: the engines of this version.
-#include "engine.h"
-
-extern const dqi_engine_ops dqi_engine_loop, dqi_engine_socket, dqi_engine_xdp, dqi_engine_dpdk,
-    dqi_engine_pcap;
-
-const dqi_engine_ops *const dqi_engines[] = {
-    &dqi_engine_loop, &dqi_engine_socket, &dqi_engine_xdp, &dqi_engine_dpdk, &dqi_engine_pcap, NULL,
-};

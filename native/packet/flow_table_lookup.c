@@ -1,0 +1,440 @@
+// flow_table_lookup.c: which rule of a flow table a frame matches first (flow_table.c says how tables are
+// made).
+//
+// 64 frames get their keys at once, as columns of words: of the commonest shape (dqi_plain) by a kernel of
+// the processor's instruction set (lanes.h), others by a parse. Neighbours that no rule can tell apart share
+// a key, so a burst of one flow is looked up once. The keys that are left walk through the table's steps
+// together, best rank in hand, until no later step can be better: the hashes and loads of one don't wait for
+// those of another, and the cost grows with the number of different masks, not with the number of rules.
+#include "packet/flow_table.h"
+
+enum {
+    FEW = DQI_LANES / 4, // keys that are moved together; more walk with the frames between them
+    NEAR_BUCKETS = 1024, // so many are in a core's cache
+    STEPS_AT_ONCE = 4    // before a look at whether the rest could change anything
+};
+
+#define PLAIN_UDP_WORD                                                                                       \
+    ((uint64_t)DQI_PROTO_UDP << 40 | (uint64_t)(DQ_HAS_ETH | DQ_HAS_IPV4 | DQ_HAS_UDP) << 32)
+
+static inline uint64_t plain_l4_word(const uint8_t *p) {
+    uint64_t has = DQ_HAS_ETH | DQ_HAS_IPV4 | (p[23] == DQI_PROTO_UDP ? DQ_HAS_UDP : DQ_HAS_TCP);
+    return (uint64_t)dqi_be16(p + 16) << 48 | (uint64_t)p[23] << 40 | has << 32 | dqi_be32(p + 34);
+}
+
+// True when a frame does not match the one rule on ports.
+static bool misses_l4(const uint8_t *p, uint32_t len, uint64_t mask, uint64_t value) {
+    dqi_key key;
+    if (dqi_plain(p, len)) {
+        key.w[KEY_L4] = plain_l4_word(p);
+    } else {
+        dqi_pkt pkt;
+        dqi_parse(p, len, &pkt);
+        dqi_key_make(p, &pkt, 1u << KEY_L4, &key);
+    }
+    return (key.w[KEY_L4] & mask) != value;
+}
+
+// Keys that walk together.
+typedef struct walkers {
+    uint32_t n;
+    dqi_keys plain;
+    dqi_col word[KEY_WORDS]; // of keys; those that the table needs
+    uint8_t of[DQI_LANES];   // the frame of each key
+    const uint8_t *p[DQI_LANES];
+    dqi_pkt pkt[DQI_LANES];                    // of frames, where parsed
+    uint32_t own[DQI_LANES], below[DQI_LANES]; // the lowest ranks so far, in the table and in its base
+    // of the last frame of those before, unless it was parsed
+    bool fresh; // there is none
+    dqi_key last;
+    const flow_table_target *last_to;
+} walkers;
+
+static inline bool has_gone(const uint64_t *gone, uint32_t rank) { return gone[rank / 64] >> rank % 64 & 1; }
+
+static inline uint32_t lower(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+// The rank that a bucket has for a tag. Ranks of a bucket are in order.
+static inline uint32_t rank_in(const flow_table_bucket *b, uint32_t tag) {
+    const uint32_t r0 = b->rank[0], r1 = b->rank[1], r2 = b->rank[2];
+    uint32_t rank = b->tag[2] == tag ? r2 : NO_RANK;
+    rank = b->tag[1] == tag ? r1 : rank;
+    return b->tag[0] == tag ? r0 : rank;
+}
+
+// Ranks whose tags are the hash's: who is taken in the end is compared then.
+static void walk_hash(const dqi_flow_table *t, const flow_table_step *s, walkers *w, uint32_t *best) {
+    dqi_col hash;
+    const uint64_t *h = hash.v;
+    const uint32_t last = s->n_buckets - 1;
+    const uint32_t n = w->n;
+    t->level->fill(&hash, 0);
+    for (uint32_t words = s->cond->words; words != 0; words &= words - 1) {
+        const int k = __builtin_ctz(words);
+        t->level->mix(&w->word[k], s->cond->mask.w[k], n, &hash);
+    }
+    for (uint32_t i = 0; s->n_buckets > NEAR_BUCKETS && i < n; i++)
+        __builtin_prefetch(&s->buckets[h[i] >> 32 & last]);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t tag = (uint32_t)h[i];
+        const flow_table_bucket *b = &s->buckets[h[i] >> 32 & last];
+        uint32_t rank = rank_in(b, tag);
+        while (b->tag[BUCKET_NEXT] != 0) {
+            b = &s->buckets[b->tag[BUCKET_NEXT]];
+            rank = lower(rank, rank_in(b, tag));
+        }
+        best[i] = lower(best[i], rank);
+    }
+}
+
+// Bits that differ from what the condition's masks ask for.
+static inline void differ(const dqi_cond *c, const walkers *w, uint64_t *diff) {
+    for (uint32_t i = 0; i < w->n; i++)
+        diff[i] = (w->word[KEY_L4].v[i] & c->mask.w[KEY_L4]) ^ c->value.w[KEY_L4];
+    for (uint32_t words = c->words & ~(1u << KEY_L4); words != 0; words &= words - 1) {
+        const int k = __builtin_ctz(words);
+        const uint64_t mask = c->mask.w[k], value = c->value.w[k], *word = w->word[k].v;
+        for (uint32_t i = 0; i < w->n; i++)
+            diff[i] |= (word[i] & mask) ^ value;
+    }
+}
+
+static void walk_ports(const flow_table_step *s, const walkers *w, uint32_t *best) {
+    uint64_t diff[DQI_LANES];
+    differ(s->cond, w, diff);
+    for (uint32_t i = 0; i < w->n; i++) {
+        uint32_t rank = dqi_port_map_get(s->ports, (uint16_t)(w->word[KEY_L4].v[i] >> s->shift));
+        best[i] = lower(best[i], rank | (diff[i] == 0 ? 0 : NO_RANK));
+    }
+}
+
+static bool meets_extra(const dqi_cond *c, const walkers *w, uint32_t i) {
+    return dqi_cond_extra(c, w->p[w->of[i]], &w->pkt[w->of[i]], w->word[KEY_L4].v[i]);
+}
+
+static void walk_single(const flow_table_step *s, const walkers *w, uint32_t *best) {
+    uint64_t diff[DQI_LANES];
+    differ(s->cond, w, diff);
+    for (uint32_t i = 0; i < w->n; i++)
+        best[i] = lower(best[i], diff[i] == 0 && meets_extra(s->cond, w, i) ? s->rank : NO_RANK);
+}
+
+static bool meets(const dqi_cond *c, const dqi_key *key, const walkers *w, uint32_t i) {
+    return dqi_cond_words(c, key) && meets_extra(c, w, i);
+}
+
+// The rank of frames that no step has one for.
+static uint32_t other(const dqi_flow_table *t, const uint64_t *gone) {
+    return t->last < t->n && gone && has_gone(gone, t->last) ? t->n : t->last;
+}
+
+static void key_of(const dqi_flow_table *t, const walkers *w, uint32_t i, dqi_key *key) {
+    for (uint32_t k = 0; k < t->n_words; k++)
+        key->w[t->word[k]] = w->word[t->word[k]].v[i];
+}
+
+// The rank of key i where the tags were wrong, or the rule is gone: each step is asked exactly.
+static uint32_t walk_alone(const dqi_flow_table *t, const uint64_t *gone, const walkers *w, uint32_t i) {
+    uint32_t best = other(t, gone);
+    dqi_key key;
+    key_of(t, w, i, &key);
+    for (const flow_table_step *s = t->steps, *end = s + t->n_steps; s < end && s->rank < best; s++) {
+        uint32_t rank = s->rank;
+        if (s->kind == STEP_PORTS)
+            rank = dqi_port_map_get(s->ports, (uint16_t)(w->word[KEY_L4].v[i] >> s->shift));
+        if (s->kind != STEP_HASH) {
+            if (rank < best && meets(&t->conds[rank], &key, w, i) && !(gone && has_gone(gone, rank)))
+                best = rank;
+            continue;
+        }
+        uint64_t h = dqi_flow_table_hash(s->cond, &key);
+        uint32_t at = h >> 32 & (s->n_buckets - 1);
+        do {
+            const flow_table_bucket *b = &s->buckets[at];
+            for (uint32_t k = 0; k < BUCKET_WAYS; k++)
+                if (b->tag[k] == (uint32_t)h && b->rank[k] < best &&
+                    dqi_cond_words(&t->conds[b->rank[k]], &key) && !(gone && has_gone(gone, b->rank[k])))
+                    best = b->rank[k];
+            at = b->tag[BUCKET_NEXT];
+        } while (at != 0);
+    }
+    return best;
+}
+
+// True when each of n ranks is below this one.
+static bool all_below(const uint32_t *best, uint32_t n, uint32_t rank) {
+    uint32_t worst = 0;
+    for (uint32_t i = 0; i < n; i++)
+        worst = best[i] > worst ? best[i] : worst;
+    return worst < rank;
+}
+
+// Bits in which keys differ from the rules of their ranks, of those that are below none. As dqi_cond_words,
+// with all words of the table: rules of all kinds take the same steps.
+static inline void wrong_bits(const dqi_flow_table *t, const walkers *w, const uint32_t *rank,
+                              uint64_t *diff) {
+    memset(diff, 0, w->n * sizeof *diff);
+    for (uint32_t k = 0; k < t->n_words; k++) {
+        const uint64_t *word = w->word[t->word[k]].v;
+        for (uint32_t i = 0; i < w->n; i++) {
+            const flow_table_check *c = &t->checks[(size_t)rank[i] * t->n_words + k];
+            diff[i] |= (word[i] & c->mask) ^ c->value;
+        }
+    }
+}
+
+// For each key the rank of the first rule that it matches, of those that are not gone (NULL: all are there);
+// n without one.
+static void walk(const dqi_flow_table *t, const uint64_t *gone, walkers *w, uint32_t *best) {
+    const uint32_t none = other(t, gone);
+    for (uint32_t i = 0; i < w->n; i++)
+        best[i] = none;
+    for (uint32_t k = 0; k < t->n_steps; k++) {
+        const flow_table_step *s = &t->steps[k];
+        if (k % STEPS_AT_ONCE == 0 && k > 0 && all_below(best, w->n, s->rank)) break;
+        if (s->kind == STEP_HASH)
+            walk_hash(t, s, w, best);
+        else if (s->kind == STEP_PORTS)
+            walk_ports(s, w, best);
+        else
+            walk_single(s, w, best);
+    }
+    if (t->exact && !gone) return;
+    uint64_t diff[DQI_LANES];
+    wrong_bits(t, w, best, diff);
+    for (uint32_t i = 0; i < w->n; i++)
+        if (diff[i] != 0 || (gone && best[i] < none && has_gone(gone, best[i])))
+            best[i] = walk_alone(t, gone, w, i);
+}
+
+static void walk_all(const dqi_flow_table *t, walkers *w) {
+    walk(t, NULL, w, w->own);
+    if (t->base) walk(t->base, t->gone, w, w->below);
+}
+
+static uint16_t spread(const dqi_flow_table *t, const flow_table_target *to, const uint8_t *p, uint32_t len,
+                       const dqi_pkt *pkt) {
+    dqi_pkt own;
+    uint32_t hash;
+    if (dqi_plain(p, len)) {
+        hash = dqi_rss_bytes(t->rss, p + 26, 12);
+    } else {
+        if (pkt == NULL) dqi_parse(p, len, &own);
+        hash = dqi_rss_hash(t->rss, p, pkt != NULL ? pkt : &own);
+    }
+    return to->queues[dqi_rss_queue(hash, to->n_queues)];
+}
+
+// The words of plain frames that the kernel doesn't make; where they differ from the frame before.
+static uint64_t more_words(const dqi_flow_table *t, const uint8_t *base, const uint64_t *off, uint32_t n,
+                           uint64_t plain, walkers *w) {
+    uint64_t changed = 0;
+    for (int k = KEY_IPV6_SRC_HI; t->words & 15u << KEY_IPV6_SRC_HI && k <= KEY_IPV6_DST_LO; k++)
+        memset(&w->word[k], 0, n * sizeof w->word[k].v[0]);
+    if (!(t->words & (1u << KEY_ETH_DST | 1u << KEY_ETH_SRC))) return 0;
+    uint64_t *dst = w->word[KEY_ETH_DST].v, *src = w->word[KEY_ETH_SRC].v;
+    uint64_t last_dst = w->last.w[KEY_ETH_DST], last_src = w->last.w[KEY_ETH_SRC];
+    for (uint32_t i = 0; i < n; i++) {
+        if (!(plain >> i & 1)) continue;
+        const uint8_t *p = base + off[i];
+        dst[i] = (dqi_be64(p) & ~0xffffull) | DQI_TYPE_IPV4;
+        src[i] = dqi_be64(p + 6) & ~0xffffull;
+        uint64_t diff =
+            ((dst[i] ^ last_dst) & t->any.w[KEY_ETH_DST]) | ((src[i] ^ last_src) & t->any.w[KEY_ETH_SRC]);
+        changed |= (uint64_t)(diff != 0) << i;
+        last_dst = dst[i];
+        last_src = src[i];
+    }
+    return changed;
+}
+
+// Parses frame i, which is not plain, and makes its key.
+static void make_odd(const dqi_flow_table *t, const uint8_t *p, uint32_t len, uint32_t i, walkers *w) {
+    dqi_key key;
+    dqi_parse(p, len, &w->pkt[i]);
+    dqi_key_make(p, &w->pkt[i], t->words, &key);
+    w->p[i] = p;
+    w->word[KEY_L4].v[i] = key.w[KEY_L4];
+    for (uint32_t words = t->words; words != 0; words &= words - 1) {
+        const int k = __builtin_ctz(words);
+        w->word[k].v[i] = key.w[k];
+    }
+}
+
+// Makes the keys of frames; bit i of the result: frame i's may be another than that of the frame before.
+static uint64_t gather(const dqi_flow_table *t, const dqi_packets *in, walkers *w) {
+    const uint64_t all = in->n == DQI_LANES ? UINT64_MAX : (1ull << in->n) - 1;
+    uint64_t plain = 0, changed = w->fresh;
+    if (t->plain_ok) {
+        w->plain.l4 = &w->word[KEY_L4];
+        w->plain.ipv4 = &w->word[KEY_IPV4];
+        w->plain.l4_mask = t->any.w[KEY_L4];
+        w->plain.ipv4_mask = t->any.w[KEY_IPV4];
+        w->plain.last_l4 = w->last.w[KEY_L4];
+        w->plain.last_ipv4 = w->last.w[KEY_IPV4];
+        plain = t->level->keys(in, &w->plain) & all;
+        changed |= w->plain.changed;
+        changed |= more_words(t, in->base, in->off, in->n, plain, w);
+    }
+    const uint64_t odd = all & ~plain;
+    for (uint64_t left = odd; left != 0; left &= left - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctzll(left);
+        make_odd(t, in->base + in->off[i], in->len[i], i, w);
+    }
+    w->fresh = odd >> (in->n - 1) & 1;
+    for (uint32_t k = 0; k < KEY_WORDS; k++)
+        if ((t->words | 1u << KEY_L4) & 1u << k) w->last.w[k] = w->word[k].v[in->n - 1];
+    return (changed | odd | odd << 1) & all;
+}
+
+// Moves the keys of the frames in bits to the front.
+static void gather_keys(const dqi_flow_table *t, uint64_t bits, walkers *w) {
+    w->n = 0;
+    for (; bits != 0; bits &= bits - 1)
+        w->of[w->n++] = (uint8_t)__builtin_ctzll(bits);
+    for (uint32_t words = t->words | 1u << KEY_L4; words != 0; words &= words - 1) {
+        uint64_t *v = w->word[__builtin_ctz(words)].v;
+        for (uint32_t i = 0; i < w->n; i++)
+            v[i] = v[w->of[i]];
+    }
+}
+
+// What is to be done with frames of key i.
+static const flow_table_target *target_of(const dqi_flow_table *t, const walkers *w, uint32_t i) {
+    const dqi_flow_table *base = t->base;
+    uint32_t rank = w->own[i], below = w->below[i];
+    if (base == NULL) return &t->targets[rank];
+    bool own = rank < t->n && (below == base->n || t->rules[rank].order < base->rules[below].order);
+    return own ? &t->targets[rank] : &base->targets[below];
+}
+
+// Gives frames [i, end) what is to be done with them.
+static void put(const dqi_flow_table *t, const flow_table_target *to, const dqi_packets *in, uint32_t i,
+                uint32_t end, const walkers *w, uint32_t *flow_id, uint16_t *queue) {
+    const uint32_t id = to->flow_id;
+    const uint16_t only = to->queues[0];
+    for (uint32_t k = i; k < end; k++)
+        flow_id[k] = id;
+    for (uint32_t k = i; k < end; k++)
+        queue[k] = only;
+    for (uint32_t k = i; to->rss && k < end; k++)
+        queue[k] = spread(t, to, in->base + in->off[k], in->len[k], &w->pkt[k]);
+}
+
+// Looks up keys of runs of frames. bits: where runs begin; the first frames may belong to the last run of
+// those before.
+static void look_up_runs(const dqi_flow_table *t, const dqi_packets *in, uint64_t bits, walkers *w,
+                         uint32_t *flow_id, uint16_t *queue) {
+    gather_keys(t, bits, w);
+    walk_all(t, w);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < w->n; i++) {
+        put(t, w->last_to, in, at, w->of[i], w, flow_id, queue);
+        at = w->of[i];
+        w->last_to = target_of(t, w, i);
+    }
+    put(t, w->last_to, in, at, in->n, w, flow_id, queue);
+}
+
+static void look_up_each(const dqi_flow_table *t, const dqi_packets *in, walkers *w, uint32_t *flow_id,
+                         uint16_t *queue) {
+    w->n = in->n;
+    for (uint32_t i = 0; i < w->n; i++)
+        w->of[i] = (uint8_t)i;
+    walk_all(t, w);
+    for (uint32_t i = 0; i < w->n; i++) {
+        const flow_table_target *to = target_of(t, w, i);
+        flow_id[i] = to->flow_id;
+        queue[i] = to->rss ? spread(t, to, in->base + in->off[i], in->len[i], &w->pkt[i]) : to->queues[0];
+    }
+    w->last_to = target_of(t, w, w->n - 1);
+}
+
+// True when all frames are plain UDP and none differs to any rule from the last before them. Asked where
+// rules look at ports alone: what else the word has is the same in all plain UDP frames.
+static bool go_on(const dqi_flow_table *t, const dqi_packets *in, const walkers *w) {
+    const uint64_t any = t->any.w[KEY_L4];
+    const uint32_t ports = (uint32_t)any, last = (uint32_t)w->last.w[KEY_L4] & ports;
+    if (w->fresh || t->words & ~(1u << KEY_L4) || any >> 48 != 0 || !t->plain_ok) return false;
+    if (((w->last.w[KEY_L4] ^ PLAIN_UDP_WORD) & any) >> 32 != 0) return false;
+    for (uint32_t i = 0; i < in->n; i++) {
+        const uint8_t *p = in->base + in->off[i];
+        if (!dqi_plain_udp(p, in->len[i]) || (dqi_be32(p + 34) & ports) != last) return false;
+    }
+    return true;
+}
+
+static void classify_general(const dqi_flow_table *t, const uint8_t *base, const uint64_t *off,
+                             const uint32_t *len, uint32_t n, uint32_t *flow_id, uint16_t *queue) {
+    walkers w;
+    w.fresh = true;
+    w.last = (dqi_key){0};
+    w.last_to = &t->targets[t->n];
+    for (uint32_t first = 0; first < n; first += DQI_LANES) {
+        const uint32_t m = n - first < DQI_LANES ? n - first : DQI_LANES;
+        const dqi_packets in = {.base = (uint8_t *)base, .off = off + first, .len = len + first, .n = m};
+        if (go_on(t, &in, &w)) {
+            put(t, w.last_to, &in, 0, m, &w, flow_id + first, queue + first);
+            continue;
+        }
+        const uint64_t bits = gather(t, &in, &w);
+        if (__builtin_popcountll(bits) <= FEW)
+            look_up_runs(t, &in, bits, &w, flow_id + first, queue + first);
+        else
+            look_up_each(t, &in, &w, flow_id + first, queue + first);
+    }
+}
+
+// One rule on ports, perhaps with a catch-all behind it: its miss target is targets[1] either way.
+static void classify_one_l4(const dqi_flow_table *t, const uint8_t *base, const uint64_t *off,
+                            const uint32_t *len, uint32_t n, uint32_t *flow_id, uint16_t *queue) {
+    const uint64_t mask = t->conds[0].mask.w[KEY_L4], value = t->conds[0].value.w[KEY_L4];
+    const flow_table_target hit = t->targets[0], other = t->targets[1];
+    // Of a plain UDP frame only the ports, the word's low half, can differ, unless a length is asked for.
+    const bool by_ports = mask >> 48 == 0 && ((PLAIN_UDP_WORD ^ value) & mask) >> 32 == 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint8_t *p = base + off[i];
+        bool miss = by_ports && dqi_plain_udp(p, len[i])
+                        ? (dqi_be32(p + 34) & (uint32_t)mask) != (uint32_t)value
+                        : misses_l4(p, len[i], mask, value);
+        flow_id[i] = miss ? other.flow_id : hit.flow_id;
+        queue[i] = miss ? other.queues[0] : hit.queues[0];
+    }
+}
+
+void dqi_flow_table_classify(const dqi_flow_table *t, const uint8_t *base, const uint64_t *off,
+                             const uint32_t *len, uint32_t n, uint32_t *flow_id, uint16_t *queue) {
+    switch (t->shape) {
+    case SHAPE_EMPTY:
+    case SHAPE_CONSTANT:
+        for (uint32_t i = 0; i < n; i++) {
+            const flow_table_target *to = &t->targets[0];
+            flow_id[i] = to->flow_id;
+            queue[i] = to->rss ? spread(t, to, base + off[i], len[i], NULL) : to->queues[0];
+        }
+        return;
+    case SHAPE_ONE_L4:
+        classify_one_l4(t, base, off, len, n, flow_id, queue);
+        return;
+    case SHAPE_GENERAL:
+    case SHAPE_LAYERED:
+        classify_general(t, base, off, len, n, flow_id, queue);
+        return;
+    }
+}
+
+uint32_t dqi_flow_table_select(const dqi_flow_table *t, const uint8_t *base, const uint64_t *off,
+                               const uint32_t *len, uint32_t n, uint32_t *out) {
+    enum { CHUNK = 64 };
+    uint32_t flow_id[CHUNK], found = 0;
+    uint16_t queue[CHUNK];
+    for (uint32_t first = 0; first < n; first += CHUNK) {
+        uint32_t m = n - first < CHUNK ? n - first : CHUNK;
+        dqi_flow_table_classify(t, base, off + first, len + first, m, flow_id, queue);
+        for (uint32_t i = 0; i < m; i++) {
+            out[found] = first + i;
+            found += queue[i] != DQI_NO_QUEUE;
+        }
+    }
+    return found;
+}

@@ -1,0 +1,292 @@
+// lane_body.h: the loops over lanes, included by lane_level.c once for each instruction set.
+//
+// Before each inclusion: LEVEL is the level's name, WIDTH the 64-bit lanes of a vector. BITS(v) makes a
+// number of the lanes' top bits; EQUAL and LESS (of numbers below 2^63) give all ones or 0, SPREAD copies
+// of each lane's top bit; WIRE turns lanes
+// to or from wire order; NEXT(a, b) is b moved up by one lane, behind the last of a; WORDS reads the 8 bytes
+// at one place of all frames, GATHER the words from w12 to w36. The compiler turns operators on vectors into
+// whatever the instruction set has.
+
+#define GLUE2(a, b) a##_##b
+#define GLUE(a, b)  GLUE2(a, b)
+#define NAME(what)  GLUE(what, LEVEL)
+#define VU          NAME(vu)
+#define VS          NAME(vs)
+#define VL          NAME(vl)
+#define VH          NAME(vh)
+
+typedef uint64_t VU __attribute__((vector_size(8 * WIDTH), may_alias));
+typedef uint64_t VL
+    __attribute__((vector_size(8 * WIDTH), may_alias, aligned(8))); // as columns of bursts are
+typedef uint32_t VH __attribute__((vector_size(8 * WIDTH), may_alias, aligned(4)));
+typedef int64_t VS __attribute__((vector_size(8 * WIDTH), may_alias));
+
+// Lanes i .. i + WIDTH of a column.
+#define AT(col)         (*(VU *)((col)->v + i))
+#define CONST_AT(col)   (*(const VU *)((col)->v + i))
+#define EACH            for (uint32_t i = 0; i < DQI_LANES; i += WIDTH)
+#define SOME            for (uint32_t i = 0; i < l->n; i += WIDTH) // those in use
+#define PUT(mask, cond) (mask) |= (uint64_t)BITS(cond) << i
+#define ALL(x)          ((VU){0} + (x))
+#define WHERE(m, v)     ((m) & (v))
+
+// ---- operators: one row of lane_ops.h is one kernel -------------------------------------------------------
+
+#define UNARY(op, expr)                                                                                      \
+    static void NAME(op)(dqi_col * x) {                                                                      \
+        EACH {                                                                                               \
+            VU a = AT(x);                                                                                    \
+            AT(x) = (VU)(expr);                                                                              \
+        }                                                                                                    \
+    }
+#define BINARY(op, expr)                                                                                     \
+    static void NAME(op)(dqi_col * x, const dqi_col *y) {                                                    \
+        EACH {                                                                                               \
+            VU a = AT(x), b = CONST_AT(y);                                                                   \
+            AT(x) = (VU)(expr);                                                                              \
+        }                                                                                                    \
+    }
+#define SCALAR(op, expr)                                                                                     \
+    static void NAME(op)(dqi_col * x, const dqi_col *y) {                                                    \
+        for (uint32_t i = 0; i < DQI_LANES; i++) {                                                           \
+            uint64_t a = x->v[i], b = y->v[i];                                                               \
+            x->v[i] = (expr);                                                                                \
+        }                                                                                                    \
+    }
+#define COMPARE(op, sign, expr)                                                                              \
+    static uint64_t NAME(op)(const dqi_col *x, const dqi_col *y) {                                           \
+        uint64_t out = 0;                                                                                    \
+        EACH {                                                                                               \
+            sign a = (sign)CONST_AT(x), b = (sign)CONST_AT(y);                                               \
+            out |= (uint64_t)BITS((VU)(expr)) << i;                                                          \
+        }                                                                                                    \
+        return out;                                                                                          \
+    }
+DQI_UNARY_OPS(UNARY)
+DQI_BINARY_OPS(BINARY, SCALAR)
+DQI_COMPARE_OPS(COMPARE, VU, VS)
+#undef UNARY
+#undef BINARY
+#undef SCALAR
+#undef COMPARE
+
+static void NAME(fill)(dqi_col *a, uint64_t v) { EACH AT(a) = (VU){0} + v; }
+
+static void NAME(cut)(dqi_col *a, uint32_t left, uint32_t right, bool sign) {
+    if (sign)
+        EACH AT(a) = (VU)((VS)(AT(a) << left) >> right);
+    else
+        EACH AT(a) = AT(a) << left >> right;
+}
+
+// ---- the shape of frames ----------------------------------------------------------------------------------
+
+// Bytes of a word as it lay in memory, and the number that bytes k and k + 1 are in wire order.
+#define BYTE(w, k)   ((w) >> DQI_BYTE_SHIFT(k) & 0xff)
+#define NUMBER(w, k) (WIRE(w) >> (48 - 8 * (k)) & 0xffff)
+
+// WIDTH frames: where to read them, their words (dqi_lanes), and all ones in the lanes that are plain.
+typedef struct NAME(frames) {
+    const uint8_t *p[WIDTH];
+    VU w12, w20, w28, w36, w46;
+    VU plain, udp, tcp;
+} NAME(frames);
+
+// Frames too short to be plain, and lanes not in use, read as zeros.
+static inline void NAME(find)(const dqi_packets *in, uint32_t i, NAME(frames) * f) {
+    const uint64_t *off = in->off + i;
+    const uint32_t *len = in->len + i;
+    if (i + WIDTH <= in->n) {
+        for (uint32_t j = 0; j < WIDTH; j++)
+            f->p[j] = len[j] < DQI_PLAIN_LEN ? dqi_zeros : in->base + off[j];
+    } else {
+        for (uint32_t j = 0; j < WIDTH; j++)
+            f->p[j] = i + j >= in->n || len[j] < DQI_PLAIN_LEN ? dqi_zeros : in->base + off[j];
+    }
+}
+
+// Layouts: RFC 791, 768, 9293. What dqi_plain (packet.h) accepts, and other transports than UDP, TCP and
+// ICMP.
+static inline void NAME(look)(const dqi_packets *in, uint32_t first, NAME(frames) * f) {
+    NAME(find)(in, first, f);
+    GATHER(f);
+    f->w46 = WORDS(f, 46);
+    VU a = f->w12, b = f->w20;
+    VU total = NUMBER(a, 4), proto = BYTE(b, 3);
+    // ethertype, version and header length; neither fragment offset nor more fragments
+    VU wrong = ((a ^ DQI_BYTES(0x0800450000000000)) & DQI_BYTES(0xffffff0000000000)) |
+               (b & DQI_BYTES(0x3fff000000000000)) << DQI_UNUSED_SHIFT;
+    VU is_udp = EQUAL(proto, DQI_PROTO_UDP), is_tcp = EQUAL(proto, DQI_PROTO_TCP);
+    VU icmp = EQUAL(proto, DQI_PROTO_ICMP) | EQUAL(proto, DQI_PROTO_ICMPV6);
+    // Differences are negative, their top bit set, where a length is too small.
+    VU bad_udp = (total - (DQI_IPV4_LEN + DQI_UDP_LEN)) | (NUMBER(f->w36, 2) - DQI_UDP_LEN);
+    VU bad_tcp = (total - (DQI_IPV4_LEN + DQI_TCP_LEN)) | (BYTE(f->w46, 0) - (DQI_TCP_LEN / 4 << 4));
+    VU bad = (total - DQI_IPV4_LEN) | icmp | (bad_udp & is_udp) | (bad_tcp & is_tcp);
+    f->plain = SPREAD(EQUAL(wrong, 0) & ~bad);
+    f->udp = f->plain & is_udp;
+    f->tcp = f->plain & is_tcp;
+}
+
+static void NAME(shape)(dqi_lanes *l) {
+    uint64_t plain = 0, udp = 0, tcp = 0;
+    SOME {
+        NAME(frames) f;
+        NAME(look)(l->in, l->first + i, &f);
+        for (uint32_t j = 0; j < WIDTH; j++)
+            l->p.v[i + j] = (uintptr_t)f.p[j];
+        AT(&l->w12) = f.w12;
+        AT(&l->w20) = f.w20;
+        AT(&l->w28) = f.w28;
+        AT(&l->w36) = f.w36;
+        AT(&l->w46) = f.w46;
+        PUT(plain, f.plain);
+        PUT(udp, f.udp);
+        PUT(tcp, f.tcp);
+    }
+    l->plain = plain;
+    l->udp = udp;
+    l->tcp = tcp;
+}
+
+static inline VU NAME(smaller)(VU a, VU b) {
+    VU less = LESS(a, b);
+    return WHERE(less, a) | WHERE(~less, b);
+}
+
+static void NAME(extents)(dqi_lanes *l) {
+    for (uint32_t i = 0; i < l->n; i++)
+        l->len.v[i] = l->in->len[l->first + i];
+    SOME {
+        VU proto = BYTE(AT(&l->w20), 3);
+        VU udp = EQUAL(proto, DQI_PROTO_UDP), tcp = EQUAL(proto, DQI_PROTO_TCP);
+        VU end = NAME(smaller)(AT(&l->len), NUMBER(AT(&l->w12), 4) + DQI_ETH_LEN);
+        VU header = WHERE(udp, ALL(DQI_UDP_LEN)) + WHERE(tcp, BYTE(AT(&l->w46), 0) >> 4 << 2) + PLAIN_L4;
+        AT(&l->end) = end;
+        AT(&l->payload_at) = NAME(smaller)(header, end);
+        VU udp_end = NAME(smaller)(end, NUMBER(AT(&l->w36), 2) + PLAIN_L4);
+        AT(&l->limit) = WHERE(udp, udp_end) | WHERE(~udp, end);
+    }
+}
+
+// ---- fields at fixed places -------------------------------------------------------------------------------
+
+// Bytes that straddle two of the columns are joined from both.
+static void NAME(fixed)(const dqi_lanes *l, uint32_t at, uint32_t left, uint32_t right, dqi_col *out) {
+    const dqi_col *cols[] = {&l->w12, &l->w20, &l->w28, &l->w36, &l->w36};
+    if (at < 12 || at > 36) {
+        for (uint32_t i = 0; i < l->n; i++)
+            out->v[i] = dqi_word(dqi_lane_at(l, i) + at);
+        SOME AT(out) = WIRE(AT(out)) << left >> right;
+    } else {
+        uint32_t k = (at - 12) / 8, skip = (at - 12) % 8 * 8;
+        if (skip == 0)
+            SOME AT(out) = WIRE(CONST_AT(cols[k])) << left >> right;
+        else
+            SOME AT(out) = WIRE(DQI_JOIN(CONST_AT(cols[k]), CONST_AT(cols[k + 1]), skip)) << left >> right;
+    }
+}
+
+// ---- conditions -------------------------------------------------------------------------------------------
+
+static inline VU NAME(having)(const NAME(frames) * f, const dqi_who *who) {
+    return WHERE(ALL(who->any), f->plain) | WHERE(ALL(who->udp), f->udp) | WHERE(ALL(who->tcp), f->tcp);
+}
+
+static uint64_t NAME(match)(const dqi_packets *packets, uint32_t first, uint32_t n, const dqi_term *terms,
+                            uint32_t n_terms, uint64_t *plain) {
+    const dqi_packets in = *packets;
+    uint64_t bits = 0, known = 0;
+    for (uint32_t i = 0; i < n; i += WIDTH) {
+        NAME(frames) f;
+        NAME(look)(&in, first + i, &f);
+        VU ok = f.plain;
+        for (const dqi_term *t = terms; t < terms + n_terms; t++) {
+            VU v = WIRE(WORDS(&f, t->at)) << t->left >> t->right;
+            ok &= ~(v - t->from) & (v - t->to) & NAME(having)(&f, &t->who);
+        }
+        PUT(bits, ok);
+        PUT(known, f.plain);
+    }
+    *plain = known;
+    return bits;
+}
+
+// ---- keys -------------------------------------------------------------------------------------------------
+
+static uint64_t NAME(keys)(const dqi_packets *packets, dqi_keys *k) {
+    const dqi_packets in = *packets;
+    uint64_t plain = 0, changed = 0;
+    VU l4_before = ALL(k->last_l4), ipv4_before = ALL(k->last_ipv4);
+    for (uint32_t i = 0; i < in.n; i += WIDTH) {
+        NAME(frames) f;
+        NAME(look)(&in, i, &f);
+        VU has =
+            ALL(DQ_HAS_ETH | DQ_HAS_IPV4) | WHERE(f.udp, ALL(DQ_HAS_UDP)) | WHERE(f.tcp, ALL(DQ_HAS_TCP));
+        VU l4 = NUMBER(f.w12, 4) << 48 | BYTE(f.w20, 3) << 40 | has << 32 |
+                WIRE(DQI_JOIN(f.w28, f.w36, 48)) >> 32;
+        VU ipv4 = WIRE(DQI_JOIN(f.w20, f.w28, 48));
+        AT(k->l4) = l4;
+        AT(k->ipv4) = ipv4;
+        VU diff =
+            ((l4 ^ NEXT(l4_before, l4)) & k->l4_mask) | ((ipv4 ^ NEXT(ipv4_before, ipv4)) & k->ipv4_mask);
+        PUT(changed, ~EQUAL(diff, 0));
+        PUT(plain, f.udp | f.tcp);
+        l4_before = l4;
+        ipv4_before = ipv4;
+    }
+    k->changed = changed;
+    return plain;
+}
+
+static void NAME(mix)(const dqi_col *word, uint64_t mask, uint32_t n, dqi_col *h) {
+    for (uint32_t i = 0; i < n; i += WIDTH) {
+        VU v = (AT(h) ^ (CONST_AT(word) & mask)) * DQI_MIX;
+        AT(h) = v ^ v >> 32;
+    }
+}
+
+#include "packet/lane_patch.h"
+
+#define ENTRY(op, ...) [op] = NAME(op),
+static const dqi_level NAME(level) = {
+    .name = LEVEL_TEXT,
+    .shape = NAME(shape),
+    .extents = NAME(extents),
+    .fixed = NAME(fixed),
+    .fill = NAME(fill),
+    .cut = NAME(cut),
+    .unary = {DQI_UNARY_OPS(ENTRY)},
+    .binary = {DQI_BINARY_OPS(ENTRY, ENTRY)},
+    .compare = {DQI_COMPARE_OPS(ENTRY, , )},
+    .match = NAME(match),
+    .patch = NAME(patch),
+    .keys = NAME(keys),
+    .mix = NAME(mix),
+};
+
+#undef ENTRY
+#undef PUT
+#undef ALL
+#undef EACH
+#undef SOME
+#undef AT
+#undef CONST_AT
+#undef VU
+#undef VS
+#undef VL
+#undef VH
+#undef NAME
+#undef GLUE
+#undef GLUE2
+#undef LEVEL
+#undef LEVEL_TEXT
+#undef WIDTH
+#undef BITS
+#undef WHERE
+#undef WIRE
+#undef WORDS
+#undef GATHER
+#undef NEXT
+#undef EQUAL
+#undef LESS
+#undef SPREAD

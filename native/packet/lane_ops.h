@@ -1,0 +1,41 @@
+// lane_ops.h: the operators of packet programs: one row each, from which lane_body.h makes the kernels of
+// every instruction set. An expression sees a and b as vectors of unsigned 64-bit lanes; comparisons of
+// vectors give all ones or 0. SCALAR rows see one lane at a time.
+#ifndef DQI_LANE_OPS_H
+#define DQI_LANE_OPS_H
+
+#include "packet/dq_ops.h"
+
+#define DQI_UNARY_OPS(V)                                                                                     \
+    V(DQ_OP_NEG, 0 - a)                                                                                      \
+    V(DQ_OP_INV, ~a)
+
+// Divisors are never 0. GCC shifts signed numbers arithmetically.
+#define DQI_BINARY_OPS(V, S)                                                                                 \
+    V(DQ_OP_ADD, a + b)                                                                                      \
+    V(DQ_OP_SUB, a - b)                                                                                      \
+    V(DQ_OP_MUL, a *b)                                                                                       \
+    S(DQ_OP_DIV_S, floor_div((int64_t)a, (int64_t)b))                                                        \
+    S(DQ_OP_DIV_U, a / b)                                                                                    \
+    S(DQ_OP_MOD_S, floor_mod((int64_t)a, (int64_t)b))                                                        \
+    S(DQ_OP_MOD_U, a % b)                                                                                    \
+    V(DQ_OP_AND, a &b)                                                                                       \
+    V(DQ_OP_OR, a | b)                                                                                       \
+    V(DQ_OP_XOR, a ^ b)                                                                                      \
+    V(DQ_OP_SHL, (a << (b & 63)) & (VU)(b <= 63))                                                            \
+    V(DQ_OP_SHR, (a >> (b & 63)) & (VU)(b <= 63))                                                            \
+    V(DQ_OP_SAR, (VS)a >> (VS)((b & 63) | ((VU)(b > 63) & 63)))
+
+#define DQI_COMPARE_OPS(C, U, S)                                                                             \
+    C(DQ_OP_EQ, U, a == b)                                                                                   \
+    C(DQ_OP_NE, U, a != b)                                                                                   \
+    C(DQ_OP_LT_S, S, a < b)                                                                                  \
+    C(DQ_OP_LE_S, S, a <= b)                                                                                 \
+    C(DQ_OP_GT_S, S, a > b)                                                                                  \
+    C(DQ_OP_GE_S, S, a >= b)                                                                                 \
+    C(DQ_OP_LT_U, U, a < b)                                                                                  \
+    C(DQ_OP_LE_U, U, a <= b)                                                                                 \
+    C(DQ_OP_GT_U, U, a > b)                                                                                  \
+    C(DQ_OP_GE_U, U, a >= b)
+
+#endif

@@ -1,0 +1,239 @@
+// lanes.c: finds the plain frames among 64 packets and reads a field of all of them.
+#include "packet/lanes.h"
+#include "packet/spead.h"
+
+enum { PLAIN_L3 = 14, PLAIN_L4 = 34 };
+
+const uint8_t dqi_zeros[DQI_PLAIN_LEN];
+
+static inline uint64_t load64(const uint8_t *p) { return dqi_wire64(dqi_word(p)); }
+
+static void find_raw(dqi_lanes *l) {
+    for (uint32_t i = 0; i < l->n; i++) {
+        l->p.v[i] = (uintptr_t)dqi_lane_bytes(l, i);
+        l->len.v[i] = l->in->len[l->first + i];
+    }
+}
+
+void dqi_lanes_look(dqi_lanes *l, const dqi_level *k, const dqi_packets *in, uint32_t first, dqi_look look,
+                    bool payload) {
+    l->in = in;
+    l->first = first;
+    l->n = in->n - first < DQI_LANES ? in->n - first : DQI_LANES;
+    l->look = payload ? DQI_LOOK_RAW : look;
+    l->payload = payload;
+    l->all = l->n == DQI_LANES ? UINT64_MAX : (1ull << l->n) - 1;
+    l->parsed = false;
+    l->plain = l->udp = l->tcp = 0;
+    if (l->look == DQI_LOOK_RAW) {
+        l->plain = l->all;
+        find_raw(l);
+        return;
+    }
+    k->shape(l);
+    if (l->look == DQI_LOOK_EXTENTS) k->extents(l);
+}
+
+void dqi_lanes_parse(const dqi_lanes *l, uint32_t lane, dqi_pkt *out) {
+    uint32_t i = l->first + lane;
+    if (l->payload)
+        dqi_parse_payload(l->in->len[i], out);
+    else
+        dqi_parse(dqi_lane_bytes(l, lane), l->in->len[i], out);
+    out->index = i;
+    out->flow_id = l->in->flow ? l->in->flow[i] : 0;
+    out->rx_time_ns = l->in->ts ? l->in->ts[i] : 0;
+    out->has_meta =
+        (uint8_t)(DQI_HAS_INDEX | (l->in->flow ? DQI_HAS_FLOW_ID : 0) | (l->in->ts ? DQI_HAS_RX_TIME : 0));
+}
+
+const dqi_pkt *dqi_lanes_odd(dqi_lanes *l, uint32_t lane) {
+    if (!l->parsed)
+        for (uint64_t odd = l->all & ~l->plain; odd != 0; odd &= odd - 1) {
+            uint32_t i = (uint32_t)__builtin_ctzll(odd);
+            dqi_lanes_parse(l, i, &l->odd[i]);
+        }
+    l->parsed = true;
+    return &l->odd[lane];
+}
+
+// ---- where a field lies -----------------------------------------------------------------------------------
+
+// Plain lanes that satisfy a field's need.
+static uint64_t lanes_with(const dqi_lanes *l, uint8_t need) {
+    if (need == 0) return l->plain;
+    if (l->look == DQI_LOOK_RAW) return 0;
+    if (need & (DQ_HAS_ETH | DQ_HAS_IPV4)) return l->plain;
+    return (need & DQ_HAS_UDP ? l->udp : 0) | (need & DQ_HAS_TCP ? l->tcp : 0);
+}
+
+// Header fields that move with the packet: their bit in plain frames; 0: not there.
+static uint32_t plain_moving(uint8_t meta) {
+    switch (meta) {
+    case DQ_META_ETHERTYPE:
+        return 12 * 8;
+    case DQ_META_IP_PROTO:
+        return 23 * 8;
+    case DQ_META_IP_TTL:
+        return 22 * 8;
+    case DQ_META_IP_TOS:
+        return 15 * 8;
+    default:
+        return 0;
+    }
+}
+
+// Bits of a transport header that all of these transports have.
+static uint32_t common_l4(uint8_t need) {
+    if (need == DQ_HAS_TCP) return DQI_TCP_LEN * 8;
+    return need != 0 && (need & ~(DQ_HAS_UDP | DQ_HAS_TCP)) == 0 ? DQI_UDP_LEN * 8 : 0;
+}
+
+// The field's bit in every plain frame, or DQI_NONE.
+static uint32_t fixed_bit(const dq_field *f) {
+    if (f->bit_offset > DQI_PLAIN_LEN * 8 || f->bit_offset % 8 + f->bit_width > 64) return DQI_NONE;
+    uint32_t end = f->bit_offset + f->bit_width;
+    switch (f->base) {
+    case DQ_BASE_START:
+        return end <= DQI_PLAIN_LEN * 8 ? f->bit_offset : DQI_NONE;
+    case DQ_BASE_L3:
+        return end <= DQI_IPV4_LEN * 8 ? PLAIN_L3 * 8 + f->bit_offset : DQI_NONE;
+    case DQ_BASE_L4:
+        return end <= common_l4(f->need) ? PLAIN_L4 * 8 + f->bit_offset : DQI_NONE;
+    case DQ_BASE_META:
+        return f->meta > DQ_META_PAYLOAD_LEN ? plain_moving(f->meta) : DQI_NONE;
+    default:
+        return DQI_NONE;
+    }
+}
+
+dqi_look dqi_look_for(const dq_field *f) {
+    if (dqi_field_unparsed(f)) return DQI_LOOK_RAW;
+    return fixed_bit(f) == DQI_NONE ? DQI_LOOK_EXTENTS : DQI_LOOK_HEADERS;
+}
+
+bool dqi_plain_field(const dq_field *f, uint32_t *bit, uint32_t *width, dqi_who *who) {
+    bool all = f->need == 0 || f->need & (DQ_HAS_ETH | DQ_HAS_IPV4);
+    *bit = fixed_bit(f);
+    *width = f->base != DQ_BASE_META ? f->bit_width : f->meta == DQ_META_ETHERTYPE ? 16 : 8;
+    *who = (dqi_who){.any = all ? UINT64_MAX : 0,
+                     .udp = f->need & DQ_HAS_UDP ? UINT64_MAX : 0,
+                     .tcp = f->need & DQ_HAS_TCP ? UINT64_MAX : 0};
+    if (*bit == 0 && f->base == DQ_BASE_META) *who = (dqi_who){0};
+    return *bit != DQI_NONE;
+}
+
+// ---- loading ----------------------------------------------------------------------------------------------
+
+// In every plain frame at the same place.
+static void load_fixed(const dqi_lanes *l, const dqi_level *k, uint32_t bit, uint32_t width, dqi_col *out) {
+    uint32_t at = bit / 8 < DQI_PLAIN_LEN - 8 ? bit / 8 : DQI_PLAIN_LEN - 8;
+    k->fixed(l, at, bit - at * 8, 64 - width, out);
+}
+
+// Bits that may lie in 9 bytes, or in a packet of fewer than 8.
+static inline uint64_t load_at(const uint8_t *p, uint64_t len, uint64_t byte, uint32_t skip, uint32_t width) {
+    if (skip + width > 64 || len < 8) return dqi_bits_get(p, byte * 8 + skip, width);
+    uint64_t at = byte < len - 8 ? byte : len - 8;
+    return load64(p + at) << ((byte - at) * 8 + skip) >> (64 - width);
+}
+
+// Somewhere between `from` (NULL: 0) plus a constant and `limit`, different in each lane.
+static uint64_t load_bounded(const dqi_lanes *l, const dq_field *f, uint32_t start, const dqi_col *from,
+                             const dqi_col *limit, dqi_col *out) {
+    uint64_t has = 0, byte = start + f->bit_offset / 8;
+    uint32_t skip = f->bit_offset % 8, bytes = (skip + f->bit_width + 7) / 8;
+    for (uint32_t i = 0; i < l->n; i++) {
+        uint64_t at = byte + (from ? from->v[i] : 0);
+        bool ok = at + bytes <= limit->v[i] && l->plain >> i & 1;
+        out->v[i] = ok ? load_at(dqi_lane_at(l, i), l->len.v[i], at, skip, f->bit_width) : 0;
+        has |= (uint64_t)ok << i;
+    }
+    return has;
+}
+
+// An item of SPEAD payloads, wherever it is in each.
+static uint64_t load_items(const dqi_lanes *l, uint32_t id, dqi_col *out) {
+    uint64_t has = 0;
+    bool whole = l->look == DQI_LOOK_RAW; // the queue holds payloads
+    for (uint64_t left = l->plain; left != 0; left &= left - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(left);
+        uint64_t from = whole ? 0 : l->payload_at.v[i], to = whole ? l->len.v[i] : l->limit.v[i];
+        bool ok =
+            from < to && dqi_spead_item(dqi_lane_at(l, i) + from, (uint32_t)(to - from), id, &out->v[i]);
+        has |= (uint64_t)ok << i;
+    }
+    return has;
+}
+
+static uint64_t load_plain(const dqi_lanes *l, const dqi_level *k, const dq_field *f, dqi_col *out) {
+    uint64_t has = lanes_with(l, f->need);
+    uint32_t bit, width;
+    dqi_who who;
+    if (f->base == DQ_BASE_SPEAD) return has & load_items(l, f->bit_offset, out);
+    if (l->look != DQI_LOOK_RAW && dqi_plain_field(f, &bit, &width, &who)) {
+        load_fixed(l, k, bit, width, out);
+        return (l->plain & who.any) | (l->udp & who.udp) | (l->tcp & who.tcp);
+    }
+    if (l->look == DQI_LOOK_RAW && f->base != DQ_BASE_START && f->base != DQ_BASE_PAYLOAD) return 0;
+    if (l->look == DQI_LOOK_RAW || f->base == DQ_BASE_START)
+        return has & load_bounded(l, f, 0, NULL, &l->len, out);
+    if (f->base == DQ_BASE_PAYLOAD) return has & load_bounded(l, f, 0, &l->payload_at, &l->limit, out);
+    return has & load_bounded(l, f, f->base == DQ_BASE_L3 ? PLAIN_L3 : PLAIN_L4, NULL, &l->end, out);
+}
+
+// What came with the packet.
+static uint64_t load_meta(dqi_lanes *l, uint8_t meta, dqi_col *out) {
+    const dqi_packets *in = l->in;
+    for (uint32_t i = 0; i < l->n; i++) {
+        uint32_t k = l->first + i;
+        switch (meta) {
+        case DQ_META_LEN:
+            out->v[i] = in->len[k];
+            break;
+        case DQ_META_INDEX:
+            out->v[i] = k;
+            break;
+        case DQ_META_FLOW_ID:
+            out->v[i] = in->flow ? in->flow[k] : 0;
+            break;
+        case DQ_META_RX_TIME:
+            out->v[i] = in->ts ? (uint64_t)in->ts[k] : 0;
+            break;
+        default: // DQ_META_PAYLOAD_LEN; of other lanes it is overwritten
+            out->v[i] = l->look == DQI_LOOK_RAW ? l->len.v[i] : l->limit.v[i] - l->payload_at.v[i];
+        }
+    }
+    if (meta == DQ_META_PAYLOAD_LEN) return l->plain;
+    bool there = meta == DQ_META_FLOW_ID ? in->flow != NULL : meta != DQ_META_RX_TIME || in->ts != NULL;
+    return there ? l->all : 0;
+}
+
+// Lanes that were not read and hold what lay there.
+static void clear(uint64_t lanes, dqi_col *out) {
+    for (; lanes != 0; lanes &= lanes - 1)
+        out->v[__builtin_ctzll(lanes)] = 0;
+}
+
+static void convert(const dqi_lanes *l, const dqi_level *k, const dq_field *f, dqi_col *out) {
+    uint32_t surplus = 64u - f->bit_width;
+    if (f->flags & DQ_FIELD_LE)
+        for (uint32_t i = 0; i < l->n; i++)
+            out->v[i] = __builtin_bswap64(out->v[i]) >> surplus;
+    if (f->flags & DQ_FIELD_SIGNED) k->cut(out, surplus, surplus, true);
+}
+
+uint64_t dqi_lanes_load(dqi_lanes *l, const dqi_level *k, const dq_field *f, dqi_col *out) {
+    bool meta = f->base == DQ_BASE_META && f->meta <= DQ_META_PAYLOAD_LEN;
+    uint64_t has = meta ? load_meta(l, f->meta, out) : load_plain(l, k, f, out);
+    if (!meta && f->flags != 0) convert(l, k, f, out);
+    if (!meta || f->meta == DQ_META_PAYLOAD_LEN)
+        for (uint64_t odd = l->all & ~l->plain; odd != 0; odd &= odd - 1) {
+            uint32_t i = (uint32_t)__builtin_ctzll(odd);
+            bool ok = dqi_field_get(dqi_lane_bytes(l, i), l->in->len[l->first + i], dqi_lanes_odd(l, i), f,
+                                    &out->v[i]);
+            has |= (uint64_t)ok << i;
+        }
+    clear(~has, out);
+    return has;
+}

@@ -1,0 +1,69 @@
+// pace_follow.c: packets leave with the gaps of their receive times, divided by a speed. Each is due that
+// long after the one before it was due; one that comes later than that leaves at once, and the next keep
+// their distance from when it should have left, unless that was more than DQI_CATCH_UP_NS ago: then
+// everything moves on. Packets without a receive time leave with the one before them.
+#include "pipeline/queue.h"
+#include "pipeline/tx_accuracy.h"
+
+#include <math.h>
+
+void dq_tx_follow(dq_queue *q, double speed) {
+    atomic_store(&q->pace.bps, 0);
+    atomic_store(&q->pace.pps, 0);
+    atomic_store(&q->pace.speed, speed);
+    dqi_queue_kick(q);
+}
+
+// Takes up what dq_tx_follow has set.
+static void follow_change(dq_queue *q, double speed) {
+    if (speed == q->pace.seen_speed) return;
+    q->pace.seen_speed = speed;
+    q->pace.last_ts = 0;
+    q->timing->fresh = true;
+}
+
+// ns between the packet before and one with this receive time.
+static double gap_of(int64_t last, int64_t ts, double speed) {
+    return last == 0 || ts <= last ? 0 : (double)(ts - last) / speed;
+}
+
+// When the first packet is due, relative to the session's start.
+static double first_due(dq_queue *q, double t, double gap) {
+    double due = q->pace.last_ts == 0 ? t : q->pace.next_ns + gap;
+    if (q->pace.was_idle) q->timing->dry = due < t;
+    q->pace.was_idle = false;
+    return due < t - DQI_CATCH_UP_NS ? t - DQI_CATCH_UP_NS : due;
+}
+
+uint32_t dqi_follow_count(dq_queue *q, int64_t now, dq_burst *b, uint32_t first, uint32_t n, double speed) {
+    follow_change(q, speed);
+    dqi_burst_columns(b);
+    const double t = (double)(now - q->session->start_ns);
+    int64_t last = q->pace.last_ts, *seen = q->timing->asked;
+    double due = 0, *gap = q->timing->cost;
+    uint32_t k = 0;
+    if (n > q->conf.batch_size) n = q->conf.batch_size;
+    for (; k < n; k++) {
+        int64_t ts = b->ts[first + k];
+        gap[k] = gap_of(last, ts, speed);
+        due = k == 0 ? first_due(q, t, gap[0]) : due + gap[k];
+        if (due > t) break;
+        if (k == 0) q->pace.first_ns = due;
+        if (ts > last) last = ts;
+        seen[k] = last;
+    }
+    if (k == 0) {
+        int64_t at = q->session->start_ns + (int64_t)ceil(due);
+        if (at < q->next_ns) q->next_ns = at;
+    }
+    return k;
+}
+
+void dqi_follow_spend(dq_queue *q, int64_t now, uint32_t n) {
+    double due = q->pace.first_ns;
+    for (uint32_t k = 1; k < n; k++)
+        due += q->timing->cost[k];
+    q->pace.next_ns = due;
+    q->pace.last_ts = q->timing->asked[n - 1];
+    dqi_tx_accuracy_followed(q->timing, now, n);
+}

@@ -1,0 +1,316 @@
+// pipe.c: how a received burst goes through its queue's pipes.
+//
+// Each pipe of a queue gets the burst by reference, so a second pipe is a tee. A stage that can't take a
+// burst now (a tap with policy wait whose ring is full) stalls the dispatch: its position is kept and the
+// queue is not polled until the stage takes it. Counters live in the pipe's nodes, written by the queue's
+// poller alone.
+#include "pipeline/pipe.h"
+#include "core/burst.h"
+#include "pipeline/engine.h"
+#include "core/err.h"
+#include "pipeline/iface.h"
+#include "pipeline/poller.h"
+#include "pipeline/queue.h"
+#include "core/histogram.h"
+
+#include <errno.h>
+#include <string.h>
+
+// Takes d->cur through the pipe's stages from d->node on; what is left of it stays there. False: stalled.
+static bool run_nodes(dqi_dispatch *d, dq_pipe *p) {
+    while (d->cur && d->node < p->n) {
+        dqi_node *node = &p->nodes[d->node];
+        uint32_t n = d->cur->n;
+        uint64_t bytes = d->cur->bytes;
+        dq_burst *out = NULL;
+        if (node->stage->ops->push(node->stage, node, d->cur, &out) == DQ_NOT_READY) return false;
+        dqi_add(&node->c.in, n);
+        dqi_add(&node->c.in_bytes, bytes);
+        dqi_add(&node->c.bursts, 1);
+        d->cur = out;
+        d->node++;
+    }
+    d->node = 0;
+    return true;
+}
+
+static bool run_pipe(dqi_dispatch *d, dq_pipe *p) {
+    if (!run_nodes(d, p)) return false;
+    if (d->cur) dq_burst_unref(d->cur);
+    d->cur = NULL;
+    return true;
+}
+
+// The claim takes what is its own; what it leaves is the burst for the pipes. False: stalled.
+static bool run_claim(dq_queue *q) {
+    dqi_dispatch *d = &q->dispatch;
+    if (d->claimed) return true;
+    if (!d->cur) {
+        d->cur = d->burst;
+        d->burst = NULL;
+    }
+    if (!run_nodes(d, q->claim)) return false;
+    uint32_t left = d->cur ? d->cur->n : 0;
+    uint64_t bytes = d->cur ? d->cur->bytes : 0;
+    dqi_add(&q->c.out, d->n - left);
+    dqi_add(&q->c.out_bytes, d->bytes - bytes);
+    dqi_gauge_add(&q->held, (int64_t)left - d->n);
+    d->burst = d->cur;
+    d->cur = NULL;
+    d->n = left;
+    d->bytes = bytes;
+    d->claimed = true;
+    return true;
+}
+
+// True when some pipe is for this connection alone: then the burst goes nowhere else.
+static bool has_own_pipe(const dq_queue *q, uint32_t conn) {
+    for (uint32_t i = 0; conn != 0 && i < q->n_pipes; i++)
+        if (q->pipes[i]->conn == conn) return true;
+    return false;
+}
+
+// The first pipe at or after `from` that takes bursts of this connection (0: that is for all); n_pipes: none.
+static uint32_t next_pipe(const dq_queue *q, uint32_t from, uint32_t conn) {
+    while (from < q->n_pipes && q->pipes[from]->conn != conn)
+        from++;
+    return from;
+}
+
+bool dqi_dispatch_run(dq_queue *q) {
+    dqi_dispatch *d = &q->dispatch;
+    if (!d->active) return true;
+    if (!run_claim(q)) return false;
+    while (d->cur || d->burst) {
+        if (!d->cur) {
+            d->pipe = next_pipe(q, d->pipe, d->conn);
+            if (d->pipe == q->n_pipes) break;
+            d->cur = d->burst;
+            d->taken = true;
+            if (next_pipe(q, d->pipe + 1, d->conn) == q->n_pipes)
+                d->burst = NULL; // the last pipe takes the dispatch's own reference: a forwarded burst has
+                                 // one holder
+            else
+                dq_burst_ref(d->burst);
+        }
+        if (!run_pipe(d, q->pipes[d->pipe])) return false;
+        d->pipe++;
+        if (!d->burst) break;
+    }
+    if (d->taken || d->n == 0) {
+        dqi_add(&q->c.out, d->n);
+        dqi_add(&q->c.out_bytes, d->bytes);
+        dqi_add(&q->c.bursts, 1);
+    } else {
+        dqi_drop(&q->c, DQ_DROP_NO_CONSUMER, d->n);
+    }
+    dqi_gauge_add(&q->held, -(int64_t)d->n);
+    dq_burst_unref(d->burst);
+    *d = (dqi_dispatch){0};
+    return true;
+}
+
+bool dqi_queue_wants(const dq_queue *q, uint32_t conn) {
+    return next_pipe(q, 0, has_own_pipe(q, conn) ? conn : 0) < q->n_pipes;
+}
+
+void dqi_dispatch_start(dq_queue *q, dq_burst *b) {
+    if (q->sizes) dqi_histogram_note(q->sizes, b->n - 1); // none of a stage's queue: they are of one packet
+    if (q->n_consumers > 1) b->flags |= DQ_BURST_SHARED;
+    if (!q->handles) dqi_burst_columns(b);
+    q->dispatch = (dqi_dispatch){
+        .active = true,
+        .claimed = q->claim == NULL,
+        .burst = b,
+        .n = b->n,
+        .bytes = b->bytes,
+        .conn = has_own_pipe(q, b->conn) ? b->conn : 0,
+    };
+}
+
+void dqi_dispatch_drop(dq_queue *q) {
+    dqi_dispatch *d = &q->dispatch;
+    if (!d->active) return;
+    dqi_drop(&q->c, DQ_DROP_STOPPED, d->n);
+    dqi_gauge_add(&q->held, -(int64_t)d->n);
+    dq_burst_unref(d->cur);
+    dq_burst_unref(d->burst);
+    *d = (dqi_dispatch){0};
+}
+
+// How many stages of q's pipes look at packets later than the push, or change them.
+static uint32_t count_consumers(const dq_queue *q) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < q->n_pipes; i++)
+        for (uint32_t k = 0; k < q->pipes[i]->n; k++)
+            n += q->pipes[i]->nodes[k].stage->ops->consumer;
+    return n;
+}
+
+// Whether nobody looks at packets on their way through q's pipes, and one at most does afterwards.
+static bool takes_handles(const dq_queue *q) {
+    bool accepts_handles = !q->claim && q->n_pipes == 1 && q->n_consumers <= 1;
+    for (uint32_t k = 0; accepts_handles && k < q->pipes[0]->n; k++)
+        accepts_handles = q->pipes[0]->nodes[k].stage->ops->accepts_handles;
+    return accepts_handles;
+}
+
+static void pipe_free(dq_pipe *p) {
+    if (p) free(p->scratch);
+    free(p);
+}
+
+static dq_pipe *pipe_new(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn) {
+    dq_pipe *p = calloc(1, sizeof *p + n * sizeof p->nodes[0]);
+    if (!p || !(p->scratch = malloc(q->conf.batch_size * sizeof *p->scratch))) {
+        pipe_free(p);
+        return NULL;
+    }
+    p->queue = q;
+    p->conn = conn;
+    p->n = n;
+    for (uint32_t i = 0; i < n; i++) {
+        p->nodes[i].stage = stages[i];
+        p->nodes[i].scratch = p->scratch;
+    }
+    return p;
+}
+
+static int refuse_dark(const dq_queue *q, const dq_stage *st, uint32_t segments, dq_diag *diag) {
+    uint32_t s = (uint32_t)__builtin_ctz(segments);
+    return dqi_fail(
+        diag, DQ_NOT_SUPPORTED,
+        "stage %s reads the %s segment of queue %s's packets, and the CPU can't read region %s, where it "
+        "lies: hint: what needs no bytes of it takes them: count, sample, forward, a handler",
+        st->name, dq_ordinal(s), q->conf.name, q->conf.regions[s]->conf.name);
+}
+
+static int check_stages(const dq_queue *q, dq_stage *const *stages, uint32_t n, dq_diag *diag) {
+    if (q->conf.dir != DQ_RX)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: only receive queues feed pipes", q->conf.name);
+    int err = DQ_OK;
+    uint32_t dark = q->dark;
+    for (uint32_t i = 0; i < n && err == DQ_OK; i++) {
+        if (dark & stages[i]->touches) return refuse_dark(q, stages[i], dark & stages[i]->touches, diag);
+        if (stages[i]->ops->check) err = stages[i]->ops->check(stages[i], q, diag);
+        if (stages[i]->region) dark = 0; // what it makes lies there
+    }
+    return err;
+}
+
+int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn, dq_pipe **out,
+                dq_diag *diag) {
+    int err = check_stages(q, stages, n, diag);
+    if (err != DQ_OK) return err;
+    dq_pipe *p = pipe_new(q, stages, n, conn);
+    pthread_mutex_lock(&q->session->control);
+    dq_pipe **more = p ? malloc((q->n_pipes + 1) * sizeof(dq_pipe *)) : NULL;
+    if (!more) {
+        pthread_mutex_unlock(&q->session->control);
+        pipe_free(p);
+        return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for a pipe", q->conf.name);
+    }
+    dqi_poller_hold(q->poller);
+    for (uint32_t i = 0; i < n && err == DQ_OK; i++)
+        if (stages[i]->ops->join) err = stages[i]->ops->join(stages[i], q, diag);
+    if (err != DQ_OK) {
+        dqi_poller_release(q->poller);
+        pthread_mutex_unlock(&q->session->control);
+        pipe_free(p);
+        free(more);
+        return err;
+    }
+    if (q->n_pipes > 0) memcpy(more, q->pipes, q->n_pipes * sizeof *more);
+    more[q->n_pipes] = p;
+    free(q->pipes);
+    q->pipes = more;
+    q->n_pipes++;
+    q->pipes_version++;
+    q->n_consumers = count_consumers(q);
+    q->handles = takes_handles(q);
+    if (!q->claim) atomic_store(&q->consumed, true);
+    dqi_poller_release(q->poller);
+    pthread_mutex_unlock(&q->session->control);
+    dqi_queue_kick(q); // what waited for a consumer
+    if (q->iface->ops->wanted) q->iface->ops->wanted(q);
+    *out = p;
+    return DQ_OK;
+}
+
+int dq_queue_claim(dq_queue *q, dq_stage *const *stages, uint32_t n, dq_diag *diag) {
+    int err = check_stages(q, stages, n, diag);
+    if (err != DQ_OK) return err;
+    if (q->session->state >= DQI_STARTED || q->claim)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: it was claimed before, or the session runs",
+                        q->conf.name);
+    dq_pipe *p = pipe_new(q, stages, n, 0);
+    if (!p) return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for a pipe", q->conf.name);
+    for (uint32_t i = 0; i < n && err == DQ_OK; i++)
+        if (stages[i]->ops->join) err = stages[i]->ops->join(stages[i], q, diag);
+    if (err != DQ_OK) {
+        pipe_free(p);
+        return err;
+    }
+    pthread_mutex_lock(&q->session->control);
+    q->claim = p;
+    q->handles = takes_handles(q);
+    pthread_mutex_unlock(&q->session->control);
+    return DQ_OK;
+}
+
+static void add_counters(dqi_counters *to, const dqi_counters *from) {
+    dqi_add(&to->in, dqi_get(&from->in));
+    dqi_add(&to->in_bytes, dqi_get(&from->in_bytes));
+    dqi_add(&to->out, dqi_get(&from->out));
+    dqi_add(&to->out_bytes, dqi_get(&from->out_bytes));
+    dqi_add(&to->bursts, dqi_get(&from->bursts));
+    for (int i = 0; i < DQ_REASONS; i++)
+        dqi_add(&to->dropped[i], dqi_get(&from->dropped[i]));
+    for (int i = 0; i < DQ_EXTRAS; i++)
+        dqi_add(&to->extra[i], dqi_get(&from->extra[i]));
+}
+
+// A stalled burst in a pipe that goes away leaves it as if the rest of the pipe had taken it.
+static void leave_dispatch(dq_queue *q, uint32_t at) {
+    dqi_dispatch *d = &q->dispatch;
+    if (!d->active || !d->claimed || d->pipe < at) return;
+    if (d->pipe == at) {
+        dq_burst_unref(d->cur);
+        d->cur = NULL;
+        d->node = 0;
+        if (!d->burst) d->pipe = q->n_pipes - 1; // it was the last of those that will be there
+    } else {
+        d->pipe--;
+    }
+}
+
+void dq_pipe_remove(dq_pipe *p) {
+    dq_queue *q = p->queue;
+    pthread_mutex_lock(&q->session->control);
+    dqi_poller_hold(q->poller);
+    for (uint32_t i = 0; i < q->n_pipes; i++) {
+        if (q->pipes[i] != p) continue;
+        leave_dispatch(q, i);
+        memmove(q->pipes + i, q->pipes + i + 1, (q->n_pipes - i - 1) * sizeof *q->pipes);
+        q->n_pipes--;
+        q->pipes_version++;
+        break;
+    }
+    q->n_consumers = count_consumers(q);
+    q->handles = takes_handles(q);
+    if (!q->claim) atomic_store(&q->consumed, q->n_pipes > 0);
+    for (uint32_t i = 0; i < p->n; i++)
+        add_counters(&p->nodes[i].stage->past, &p->nodes[i].c);
+    dqi_poller_release(q->poller);
+    pthread_mutex_unlock(&q->session->control);
+    pipe_free(p);
+}
+
+void dqi_pipes_free(dq_queue *q) {
+    for (uint32_t i = 0; i < q->n_pipes; i++)
+        pipe_free(q->pipes[i]);
+    pipe_free(q->claim);
+    free(q->pipes);
+}
+
+void dqi_drop(dqi_counters *c, dq_reason why, uint64_t n) { dqi_add(&c->dropped[why], n); }

@@ -1,0 +1,301 @@
+// poller.c: whoever serves queues: a worker thread, or a task in its wait.
+//
+// Idle mode is adaptive: a poller that finds nothing goes on trying for a while (a packet that comes then
+// costs no wake-up), then sleeps in poll(2) on its wake-up descriptor and what its engines armed, until the
+// next known time. How long it tries follows from its last sleep: one that was short says that trying on
+// would have caught the work, a long one that it only kept the core from the thread that makes the work, or
+// takes it. How long before the departure of a packet it has to be awake it learns from how late its sleeps
+// end. Control threads that change what a poller walks make it stand still first (dqi_poller_hold), so the
+// packet path takes no lock.
+#include "pipeline/poller.h"
+#include "core/clock.h"
+#include "pipeline/engine.h"
+#include "core/err.h"
+#include "core/thread.h"
+#include "pipeline/iface.h"
+#include "pipeline/queue.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define SPIN_MIN  2500  // how long an idle poller goes on trying, after one short sleep
+#define SPIN_MAX  20000 // and after several
+#define LEAD_NS   30000 // a sleep ends so long before the time that it is for, as it may overshoot
+#define LEAD_MIN  10000 // the same before a departure: what 99 of 100 sleeps overshoot by, within these
+#define LEAD_MAX  100000
+#define LEAD_STEP 500
+#define NAP_MIN   30000 // a shorter sleep is not worth its while
+#define REST_MIN  5000  // a shorter rest is over when the sleep begins
+#define MAX_ARMED 256
+
+int dqi_wake_init(dqi_wake *w) {
+    atomic_init(&w->sleeping, 0);
+    w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return w->fd < 0 ? DQ_ESYS - errno : DQ_OK;
+}
+
+void dqi_wake_close(dqi_wake *w) {
+    if (w->fd >= 0) close(w->fd);
+    w->fd = -1;
+}
+
+// Both sides exchange `sleeping`: whoever comes second sees what the other did before, the sleeper the new
+// work or the waker that somebody sleeps.
+void dqi_wake_up(dqi_wake *w) {
+    if (atomic_exchange(&w->sleeping, 0) == 0) return;
+    uint64_t one = 1;
+    while (write(w->fd, &one, sizeof one) < 0 && errno == EINTR) {
+    }
+}
+
+bool dqi_wake_sleep(dqi_wake *w, struct pollfd *fds, nfds_t n, int64_t ns) {
+    fds[0] = (struct pollfd){.fd = w->fd, .events = POLLIN};
+    struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+    bool slept_out = ppoll(fds, n, ns == INT64_MAX ? NULL : &t, NULL) == 0;
+    dqi_wake_stay(w);
+    uint64_t v;
+    if (fds[0].revents && read(w->fd, &v, sizeof v) < 0) return slept_out; // somebody else took it
+    return slept_out;
+}
+
+int dqi_poller_init(dqi_poller *p, dq_session *s) {
+    *p = (dqi_poller){.session = s, .core = -1, .spin_ns = SPIN_MAX, .lead_ns = LEAD_NS};
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->changed, NULL);
+    return dqi_wake_init(&p->wake);
+}
+
+void dqi_poller_close(dqi_poller *p) {
+    dqi_wake_close(&p->wake);
+    pthread_mutex_destroy(&p->lock);
+    pthread_cond_destroy(&p->changed);
+    free(p->queues);
+    p->queues = NULL;
+}
+
+// Transmit queues come first: what handlers and stages have let go since the last look is sent, and its
+// buffers are made use of, before more is received. The other way round two bursts of each queue would be
+// under way, in twice the cache.
+int dqi_poller_add(dqi_poller *p, dq_queue *q) {
+    if (p->n == p->cap) {
+        uint32_t cap = p->cap ? 2 * p->cap : 8;
+        dq_queue **more = realloc(p->queues, cap * sizeof *more);
+        if (!more) return DQ_ESYS - ENOMEM;
+        p->queues = more;
+        p->cap = cap;
+    }
+    uint32_t at = p->n;
+    while (q->conf.dir == DQ_TX && at > 0 && p->queues[at - 1]->conf.dir != DQ_TX)
+        at--;
+    memmove(&p->queues[at + 1], &p->queues[at], (p->n++ - at) * sizeof(dq_queue *));
+    p->queues[at] = q;
+    q->poller = p;
+    int err = DQ_OK;
+    for (dq_queue *b = q->stage_queues; b && err == DQ_OK; b = b->next_stage_queue)
+        err = dqi_poller_add(p, b);
+    return err;
+}
+
+void dqi_poller_remove(dqi_poller *p, dq_queue *q) {
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->queues[i] != q) p->queues[left++] = p->queues[i];
+    p->n = left;
+    q->poller = NULL;
+    for (dq_queue *b = q->stage_queues; b; b = b->next_stage_queue)
+        dqi_poller_remove(p, b);
+}
+
+const void *dqi_self(void) {
+    static _Thread_local char self;
+    return &self;
+}
+
+static bool is_mine(const dqi_poller *p) {
+    return !p->own_thread || pthread_equal(p->thread, pthread_self());
+}
+
+void dqi_poller_hold(dqi_poller *p) {
+    if (!p) return;
+    pthread_mutex_lock(&p->lock);
+    if (p->running && !is_mine(p)) {
+        atomic_fetch_add(&p->hold, 1);
+        dqi_wake_up(&p->wake);
+        while (p->running && !p->held)
+            pthread_cond_wait(&p->changed, &p->lock);
+    }
+}
+
+void dqi_poller_release(dqi_poller *p) {
+    if (!p) return;
+    if (p->running && !is_mine(p)) {
+        atomic_fetch_sub(&p->hold, 1);
+        pthread_cond_broadcast(&p->changed);
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
+// The worker's side: stands still as long as somebody wants it to.
+static void stand_still(dqi_poller *p) {
+    pthread_mutex_lock(&p->lock);
+    p->held = true;
+    pthread_cond_broadcast(&p->changed);
+    while (atomic_load(&p->hold) != 0)
+        pthread_cond_wait(&p->changed, &p->lock);
+    p->held = false;
+    pthread_mutex_unlock(&p->lock);
+}
+
+// Nothing moves before the start, and on the virtual clock a step moves it.
+static bool is_served(const dq_queue *q) {
+    return q->session->state >= DQI_STARTED && !dqi_virtual(q->session);
+}
+
+int dqi_poller_once(dqi_poller *p) {
+    int work = 0;
+    for (uint32_t i = 0; i < p->n; i++)
+        if (is_served(p->queues[i])) work += dqi_queue_poll(p->queues[i]);
+    return work;
+}
+
+// When the queues of a poller know of work, in ns from now; INT64_MAX: never.
+typedef struct dues {
+    int64_t work;  // 0: now
+    int64_t awake; // when to be awake for it
+    int64_t rest;  // the same of queues that rest, where some microseconds more don't matter
+} dues;
+
+static dues next_due(const dqi_poller *p) {
+    dues d = {INT64_MAX, INT64_MAX, INT64_MAX};
+    for (uint32_t i = 0; i < p->n; i++) {
+        const dq_queue *q = p->queues[i];
+        if (q->next_ns == INT64_MAX || !is_served(q)) continue;
+        int64_t left = q->next_ns - dq_now(q->session);
+        if (left < 0) left = 0;
+        if (q->rest_until) {
+            if (left < d.rest) d.rest = left;
+            continue;
+        }
+        int64_t awake = left - (q->conf.dir == DQ_TX ? p->lead_ns : LEAD_NS);
+        if (left < d.work) d.work = left;
+        if (awake < d.awake) d.awake = awake;
+    }
+    return d;
+}
+
+static nfds_t arm(dqi_poller *p, struct pollfd *fds, nfds_t max) {
+    nfds_t n = 1; // fds[0] is the wake-up
+    for (uint32_t i = 0; i < p->n; i++) {
+        dq_queue *q = p->queues[i];
+        if (q->iface->ops->arm && !q->blocked && is_served(q))
+            n += (nfds_t)q->iface->ops->arm(q, fds + n, (int)(max - n));
+    }
+    return n;
+}
+
+static void learn(dqi_poller *p, int64_t slept_ns) {
+    if (slept_ns >= SPIN_MAX)
+        p->spin_ns = 0;
+    else if (p->spin_ns < SPIN_MAX)
+        p->spin_ns = p->spin_ns ? 2 * p->spin_ns : SPIN_MIN;
+}
+
+// A sleep overshot by so much. One that did by more than the lead makes it longer by 99 steps, any other one
+// shorter by one: it comes to rest where one of a hundred does. No lead helps where another thread had the
+// core.
+static void learn_lead(dqi_poller *p, int64_t over_ns) {
+    p->lead_ns += over_ns > p->lead_ns && over_ns <= LEAD_MAX ? 99 * LEAD_STEP : -LEAD_STEP;
+    p->lead_ns = p->lead_ns < LEAD_MIN ? LEAD_MIN : p->lead_ns > LEAD_MAX ? LEAD_MAX : p->lead_ns;
+}
+
+void dqi_poller_sleep(dqi_poller *p, int64_t until_ns) {
+    int64_t left = until_ns == INT64_MAX ? INT64_MAX : until_ns - dqi_mono_ns() - LEAD_NS;
+    dues d = next_due(p);
+    if (d.work == 0) sched_yield(); // it waits for another thread, for buffers say, that may need this core
+    if (d.awake < NAP_MIN || left < NAP_MIN || d.rest < REST_MIN) return;
+    struct pollfd fds[MAX_ARMED];
+    dqi_wake_announce(&p->wake);
+    if (dqi_poller_once(p) > 0 || next_due(p).awake < NAP_MIN || atomic_load(&p->hold) != 0 ||
+        atomic_load(&p->quit) != 0) {
+        dqi_wake_stay(&p->wake);
+        return;
+    }
+    nfds_t n = arm(p, fds, MAX_ARMED);
+    d = next_due(p);
+    if (d.awake < left) left = d.awake < 0 ? 0 : d.awake;
+    if (d.rest < left) left = d.rest;
+    int64_t began = dqi_mono_ns();
+    bool slept_out = dqi_wake_sleep(&p->wake, fds, n, left);
+    int64_t slept = dqi_mono_ns() - began;
+    if (slept_out && left == d.awake) learn_lead(p, slept - left);
+    if (d.rest == INT64_MAX) learn(p, slept);
+}
+
+bool dqi_poller_rests(const dqi_poller *p) {
+    bool rests = false;
+    for (uint32_t i = 0; i < p->n && !rests; i++)
+        rests = p->queues[i]->rest_until != 0;
+    return rests;
+}
+
+void dqi_queue_kick(dq_queue *q) {
+    dqi_poller *p = q->poller;
+    if (p && !dqi_virtual(q->session)) dqi_wake_up(&p->wake);
+}
+
+void dqi_thread_set_timer_slack(void) { prctl(PR_SET_TIMERSLACK, 1ul); }
+
+static void *worker(void *arg) {
+    dqi_poller *p = arg;
+    dqi_thread_set_timer_slack();
+    int64_t idle_since = 0;
+    while (!atomic_load_explicit(&p->quit, memory_order_acquire)) {
+        if (atomic_load_explicit(&p->hold, memory_order_acquire) != 0) stand_still(p);
+        if (dqi_poller_once(p) > 0) {
+            idle_since = 0;
+            continue;
+        }
+        int64_t now = dqi_mono_ns();
+        if (idle_since == 0) idle_since = now;
+        if (now - idle_since < p->spin_ns && !dqi_poller_rests(p))
+            dqi_pause();
+        else
+            dqi_poller_sleep(p, INT64_MAX);
+    }
+    return NULL;
+}
+
+int dqi_worker_start(dqi_poller *p, dq_diag *diag) {
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    if (p->core >= 0) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET((unsigned)p->core, &set);
+        pthread_attr_setaffinity_np(&attr, sizeof set, &set);
+    }
+    p->own_thread = p->running = true;
+    int err = dqi_thread_start(&p->thread, &attr, worker, p);
+    pthread_attr_destroy(&attr);
+    if (err != DQ_OK) {
+        p->running = false;
+        return dqi_fail(diag, err,
+                        "worker on core %d: %s; hint: --cores auto chooses cores that this host has", p->core,
+                        dq_err_name(err));
+    }
+    return DQ_OK;
+}
+
+void dqi_worker_stop(dqi_poller *p) {
+    if (!p->running) return;
+    atomic_store(&p->quit, 1);
+    dqi_wake_up(&p->wake);
+    pthread_join(p->thread, NULL);
+    p->running = false;
+}

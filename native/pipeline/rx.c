@@ -1,0 +1,140 @@
+// rx.c: the receive side of a queue: packets gather in the current burst, which goes to the pipes when it is
+// full, when its first packet is timeout_us old, or, on sockets without a time-out, at once.
+#include "pipeline/engine.h"
+#include "pipeline/pipe.h"
+#include "pipeline/actions.h"
+#include "pipeline/flow_count.h"
+#include "pipeline/peer_count.h"
+#include "pipeline/poller.h"
+#include "pipeline/queue.h"
+#include "pipeline/responder.h"
+
+#include <errno.h>
+
+#define LOOK_AGAIN_NS 100000 // a queue that can't take packets now
+
+// Full bursts are delivered at once; what is younger than the time-out waits, and the poller learns until
+// when.
+static bool is_due(dq_queue *q, bool arrived) {
+    const dq_burst *b = q->cur;
+    if (b->n == 0) return false;
+    if (q->deliver_now) return true;
+    if (b->n >= q->conf.batch_size || atomic_load_explicit(&q->stopping, memory_order_relaxed)) return true;
+    if (q->conf.timeout_us == 0) return arrived ? q->immediate : false;
+    int64_t until = q->cur_since + (int64_t)q->conf.timeout_us * 1000;
+    if (dq_now(q->session) >= until) return true;
+    if (until < q->next_ns) q->next_ns = until;
+    return false;
+}
+
+// Takes what the engine has into the current burst; packets added.
+static int receive(dq_queue *q) {
+    if (!q->cur && !(q->cur = dqi_burst_get(q->bursts))) {
+        // All descriptors are out: the engine keeps the packets until one returns. On the virtual clock only
+        // other events bring that about.
+        q->blocked = true;
+        if (!dqi_virtual(q->session)) q->next_ns = dq_now(q->session) + LOOK_AGAIN_NS;
+        return 0;
+    }
+    // Without a pipe nobody takes packets: they stay where they are, and the engine only sees to its
+    // connections.
+    bool read = atomic_load_explicit(&q->consumed, memory_order_relaxed);
+    uint32_t room = read ? q->conf.batch_size - q->cur->n : 0;
+    bool empty = q->cur->n == 0;
+    uint64_t bytes = q->cur->bytes;
+    int n = q->iface->ops->rx(q, &q->cur, room);
+    if (n <= 0) return 0;
+    q->cur->queue = q;
+    q->cur->payload = q->iface->ops->payload;
+    if (q->flow_counts)
+        dqi_flow_count(q->flow_counts, q->cur, q->cur->n - (uint32_t)n, q->cur->bytes - bytes);
+    if (q->peer_counts) dqi_peer_count(q->peer_counts, q->cur, q->cur->n - (uint32_t)n);
+    bool acts = atomic_load_explicit(&q->lead, memory_order_acquire) > 0;
+    dqi_gauge_add(&q->held, n - (int64_t)(acts ? dqi_rx_actions(q, q->cur, q->cur->n - (uint32_t)n) : 0));
+    bool gathers = q->cur->n < q->conf.batch_size && q->conf.timeout_us > 0;
+    if (empty && gathers) q->cur_since = dq_now(q->session);
+    return n;
+}
+
+// While a burst gathers, packets that come slowly may wait in the kernel for each other: one look at several
+// costs hardly more than at one.
+static bool rests(dq_queue *q) {
+    if (q->rest_until == 0) return false;
+    if (dq_now(q->session) >= q->rest_until || atomic_load_explicit(&q->stopping, memory_order_relaxed)) {
+        q->rest_until = 0;
+        return false;
+    }
+    q->blocked = true;
+    q->next_ns = q->rest_until;
+    return true;
+}
+
+static int look(dq_queue *q) {
+    int n = receive(q);
+    if (n > 0 && q->rest_ns > 0 && (uint32_t)n < q->conf.batch_size / 4)
+        q->rest_until = dq_now(q->session) + q->rest_ns;
+    return n;
+}
+
+static int poll_queue(dq_queue *q) {
+    q->next_ns = INT64_MAX;
+    q->blocked = !dqi_dispatch_run(q);
+    if (q->blocked) { // the stage kicks the queue, or it looks again
+        if (!dqi_virtual(q->session)) q->next_ns = dq_now(q->session) + LOOK_AGAIN_NS;
+        return 0;
+    }
+    int n = rests(q) ? 0 : look(q);
+    if (q->cur && is_due(q, n > 0)) {
+        dq_burst *b = q->cur;
+        q->cur = NULL;
+        q->deliver_now = false;
+        dqi_dispatch_start(q, b);
+        dqi_dispatch_run(q);
+        n++;
+    }
+    if (n > 0) q->next_ns = 0;
+    return n;
+}
+
+// A stage's own queue makes way for what its sources bring at once: each poll hands out all that it has.
+static int poll_behind(dq_queue *q) {
+    int n = 0, more;
+    while ((more = poll_queue(q)) > 0)
+        n += more;
+    atomic_store_explicit(&q->stalled, q->blocked, memory_order_relaxed);
+    return n;
+}
+
+int dqi_rx_poll(dq_queue *q) {
+    if (q->polled_by) return poll_behind(q);
+    int n = poll_queue(q);
+    dqi_responder *r = dqi_responder_of(q->iface);
+    return r ? n + dqi_responder_poll(r, q) : n;
+}
+
+void dqi_rx_drop_rest(dq_queue *q) {
+    dqi_dispatch_drop(q);
+    if (!q->cur) return;
+    dqi_drop(&q->c, DQ_DROP_STOPPED, q->cur->n);
+    dqi_gauge_add(&q->held, -(int64_t)q->cur->n);
+    dq_burst_unref(q->cur);
+    q->cur = NULL;
+}
+
+int dq_rx_stamps(const dq_queue *q) { return q->stamping; }
+
+int64_t dq_rx_flush(dq_queue *q) {
+    if (q->conf.dir != DQ_RX) return DQ_INVALID_PARAMETER;
+    dqi_poller_hold(q->poller);
+    int64_t n = q->iface->ops->flush ? q->iface->ops->flush(q) : 0;
+    if (q->cur && n >= 0) {
+        uint32_t k = q->cur->n;
+        dqi_drop(&q->c, DQ_DROP_FLUSHED, k);
+        dqi_gauge_add(&q->held, -(int64_t)k);
+        dq_burst_unref(q->cur);
+        q->cur = NULL;
+        n += k;
+    }
+    dqi_poller_release(q->poller);
+    return n;
+}

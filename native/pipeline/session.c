@@ -1,0 +1,533 @@
+// session.c: a session's life: new → add → open → start → stop → finish → close. Each step unwinds by close.
+#include "pipeline/dq_pipeline.h"
+#include "packet/dq_template.h"
+#include "core/session.h"
+#include "core/arena.h"
+#include "core/clock.h"
+#include "pipeline/engine.h"
+#include "core/err.h"
+#include "pipeline/flow_count.h"
+#include "pipeline/peer_count.h"
+#include "pipeline/responder.h"
+#include "pipeline/pipe.h"
+#include "pipeline/poller.h"
+#include "pipeline/queue.h"
+#include "core/peers.h"
+#include "core/histogram.h"
+#include "pipeline/tx_accuracy.h"
+
+#include <errno.h>
+#include <time.h>
+
+#define PICKS     1024               // selections that may be held at once
+#define SETTLE_NS INT64_C(100000000) // for what is on its way at the stop, at least
+
+int dq_session_new(const dq_session_conf *conf, dq_session **out, dq_diag *diag) {
+    dq_session *s = calloc(1, sizeof *s);
+    if (!s) return dqi_fail(diag, DQ_ESYS - ENOMEM, "session: no memory");
+    s->conf = *conf;
+    s->fds[0] = s->fds[1] = s->fds[2] = -1;
+    pthread_mutex_init(&s->control, NULL);
+    dqi_clock_start(s);
+    atomic_init(&s->stop_ns, DQI_RECEIVING);
+    *out = s;
+    return DQ_OK;
+}
+
+int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag *diag) {
+    bool rx = conf->dir == DQ_RX;
+    uint32_t *n = rx ? &i->n_rx : &i->n_tx;
+    if (i->session->state != DQI_NEW)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: the session is open already", conf->name);
+    if (*n == DQ_MAX_QUEUES)
+        return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "queue %s: interface %s has more than %d queues",
+                        conf->name, i->conf.name, DQ_MAX_QUEUES);
+    if (conf->n_regions == 0 || conf->n_regions > DQ_MAX_SEGS || conf->batch_size == 0)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: needs 1 to %d memory regions and a batch_size",
+                        conf->name, DQ_MAX_SEGS);
+    dq_queue *q = calloc(1, sizeof *q);
+    if (!q) return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory", conf->name);
+    q->conf = *conf;
+    q->session = i->session;
+    q->iface = i;
+    q->immediate = i->ops->payload || conf->direct;
+    q->stamping = dqi_virtual(i->session) ? DQ_STAMPS_VIRTUAL : DQ_STAMPS_SOFTWARE;
+    atomic_init(&q->pace.bps, conf->pace_bps);
+    (rx ? i->rx : i->tx)[(*n)++] = q;
+    *out = q;
+    return DQ_OK;
+}
+
+// ---- walking queues ---------------------------------------------------------------------------------------
+
+// The k-th queue of the session, an interface's transmit queues before its receive queues; NULL past the end.
+static dq_queue *queue_at(const dq_session *s, uint32_t k) {
+    for (uint32_t i = 0; i < s->n_ifaces; i++) {
+        const dq_iface *f = s->ifaces[i];
+        if (k < f->n_tx) return f->tx[k];
+        k -= f->n_tx;
+        if (k < f->n_rx) return f->rx[k];
+        k -= f->n_rx;
+    }
+    return NULL;
+}
+
+// ---- open -------------------------------------------------------------------------------------------------
+
+// A queue that delivers at once fills few of a burst's places (a socket under a light load: one), so that it
+// needs more descriptors for as many packets; they cost memory only when used.
+static uint32_t descriptors(const dq_queue *q) {
+    if (q->conf.dir == DQ_TX) return q->session->conf.tx_meta_buffers;
+    return q->session->conf.rx_meta_buffers * (q->immediate && q->conf.timeout_us == 0 ? 16 : 1);
+}
+
+// Whether the engine can receive into the queue's regions, or send from there, and headers can be read. A
+// stage's queue is its stage's.
+static int check_regions(const dq_queue *q, dq_diag *diag) {
+    const dqi_engine_ops *ops = q->iface->ops;
+    for (uint32_t k = 0; k < q->conf.n_regions && !ops->internal; k++) {
+        const dq_region *r = q->conf.regions[k];
+        if (r->cpu) continue;
+        if (!ops->reaches_dark)
+            return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                            "queue %s: engine %s can't reach region %s, which the CPU can't read: hint: a "
+                            "region of kind host or huge",
+                            q->conf.name, ops->name, r->conf.name);
+        if (k == 0)
+            return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                            "queue %s: the CPU reads headers, and can't in region %s: hint: name a region of "
+                            "kind host before it, into whose buffers they fit",
+                            q->conf.name, r->conf.name);
+    }
+    return DQ_OK;
+}
+
+// True when q is the only queue of the session that uses its first region.
+static bool has_region_alone(const dq_queue *q) {
+    const dq_queue *other;
+    for (uint32_t k = 0; (other = queue_at(q->session, k)) != NULL; k++)
+        for (uint32_t n = 0; n < other->conf.n_regions; n++)
+            if (other->conf.regions[n] == q->conf.regions[0] && (other != q || n > 0)) return false;
+    return true;
+}
+
+static int queue_open(dq_queue *q, dq_diag *diag) {
+    bool rx = q->conf.dir == DQ_RX;
+    uint32_t n = descriptors(q);
+    int err = check_regions(q, diag);
+    if (err != DQ_OK) return err;
+    q->dark = (uint8_t)dqi_dark(q->conf.regions, q->conf.n_regions);
+    q->bursts = dqi_burst_pool_new(q->session, n, q->conf.batch_size, q->conf.n_regions);
+    bool ok = q->bursts && (rx || dqi_ring_init(&q->ring, n));
+    if (ok && !rx && q->iface->ops->copies && has_region_alone(q)) {
+        dqi_region_ascend(q->conf.regions[0]);
+        q->stamped.first = q->conf.regions[0]->first_id;
+        q->stamped.places = calloc(q->conf.regions[0]->conf.num_bufs, sizeof *q->stamped.places);
+        ok = q->stamped.places != NULL;
+    }
+    if (ok && !rx) ok = (q->timing = dqi_tx_accuracy_new(q->conf.batch_size)) != NULL;
+    if (ok && rx) ok = (q->sizes = calloc(1, sizeof *q->sizes)) != NULL;
+    if (ok && rx && q->iface->ops->flows) ok = (q->flow_counts = dqi_flow_counts_new()) != NULL;
+    if (ok && rx && q->iface->ops->payload) ok = (q->peer_counts = dqi_peer_counts_new()) != NULL;
+    if (!ok)
+        return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for %u bursts of %u packets",
+                        q->conf.name, n, q->conf.batch_size);
+    return rx && q->iface->ops->payload && !q->iface->ops->internal
+               ? dqi_region_keep_peers(q->conf.regions[0], diag)
+               : DQ_OK;
+}
+
+static int picks_open(dq_session *s, dq_diag *diag) {
+    dq_queue *q;
+    uint32_t nseg = 1;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++) {
+        if (q->conf.batch_size > s->picks_cap) s->picks_cap = q->conf.batch_size;
+        if (q->conf.n_regions > nseg) nseg = q->conf.n_regions;
+    }
+    s->picks = dqi_burst_pool_new(s, PICKS, s->picks_cap ? s->picks_cap : 1, nseg);
+    return s->picks ? DQ_OK : dqi_fail(diag, DQ_ESYS - ENOMEM, "session: no memory for selections");
+}
+
+// Whether packets come that are lost where they have to wait.
+static bool hurried(const dq_session *s) {
+    for (uint32_t k = 0; k < s->n_ifaces; k++) {
+        const dq_iface *i = s->ifaces[k];
+        if (i->n_rx > 0 && !i->ops->waits && i->conf.socket.proto != DQ_PROTO_TCP) return true;
+    }
+    return false;
+}
+
+int dq_session_open(dq_session *s, dq_diag *diag) {
+    if (s->state != DQI_NEW || s->base) return dqi_fail(diag, DQ_INVALID_PARAMETER, "session: opened before");
+    uint32_t align = DQI_MIN_ALIGN;
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        if (s->ifaces[i]->ops->align > align) align = s->ifaces[i]->ops->align;
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        if (s->ifaces[i]->ops->claim) s->ifaces[i]->ops->claim(s->ifaces[i]);
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        for (uint32_t n = 0; n < q->conf.n_regions; n++)
+            q->conf.regions[n]->headroom = DQ_HEADROOM;
+    int err = dqi_arena_open(s, align, diag);
+    if (err == DQ_OK && hurried(s)) err = dqi_arena_touch(s, diag);
+    if (err == DQ_OK) err = picks_open(s, diag);
+    for (uint32_t k = 0; err == DQ_OK && (q = queue_at(s, k)) != NULL; k++)
+        err = queue_open(q, diag);
+    for (uint32_t i = 0; err == DQ_OK && i < s->n_ifaces; i++)
+        err = s->ifaces[i]->ops->open(s->ifaces[i], diag);
+    if (err == DQ_OK) s->state = DQI_OPEN;
+    return err;
+}
+
+// ---- start ------------------------------------------------------------------------------------------------
+
+// The worker of a core; queues that are pinned nowhere get one each.
+static int assign_worker(dq_session *s, dq_queue *q, dq_diag *diag) {
+    dqi_poller *p = NULL;
+    for (uint32_t i = 0; q->conf.core >= 0 && i < s->n_workers; i++)
+        if (s->workers[i]->core == q->conf.core) p = s->workers[i];
+    if (!p) {
+        if (s->n_workers == DQI_MAX_WORKERS)
+            return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "queue %s: more than %d workers", q->conf.name,
+                            DQI_MAX_WORKERS);
+        p = calloc(1, sizeof *p);
+        if (!p) return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for its worker", q->conf.name);
+        s->workers[s->n_workers++] = p;
+        int err = dqi_poller_init(p, s);
+        if (err != DQ_OK)
+            return dqi_fail(diag, err, "queue %s: its worker: %s", q->conf.name, dq_err_name(err));
+        p->core = q->conf.core;
+    }
+    return dqi_poller_add(p, q);
+}
+
+int dq_session_start(dq_session *s, dq_diag *diag) {
+    if (s->state != DQI_OPEN)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "session: not open, or started before");
+    int err = DQ_OK;
+    dq_queue *q;
+    for (uint32_t k = 0; err == DQ_OK && !dqi_virtual(s) && (q = queue_at(s, k)) != NULL; k++)
+        if (!q->conf.direct && !q->iface->ops->internal) err = assign_worker(s, q, diag);
+    for (uint32_t i = 0; err == DQ_OK && i < s->n_ifaces; i++)
+        if (s->ifaces[i]->ops->start) err = s->ifaces[i]->ops->start(s->ifaces[i], diag);
+    for (uint32_t i = 0; err == DQ_OK && i < atomic_load(&s->n_stages); i++)
+        if (s->stages[i]->ops->start) err = s->stages[i]->ops->start(s->stages[i], diag);
+    s->state = DQI_STARTED; // so that stop ends what was begun
+    for (uint32_t i = 0; err == DQ_OK && i < s->n_workers; i++)
+        err = dqi_worker_start(s->workers[i], diag);
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        dqi_queue_kick(q); // tasks may be asleep in their waits
+    return err;
+}
+
+// ---- virtual clock ----------------------------------------------------------------------------------------
+
+static int step_stages(dq_session *s) {
+    int work = 0;
+    uint32_t n = atomic_load(&s->n_stages);
+    for (uint32_t i = 0; i < n; i++)
+        if (s->stages[i]->ops->step) work += s->stages[i]->ops->step(s->stages[i]) > 0;
+    return work;
+}
+
+int dq_step(dq_session *s) {
+    int work = 0;
+    dq_queue *q;
+    if (s->state != DQI_STARTED) return 0;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        work += dqi_queue_poll(q) > 0;
+    return work + step_stages(s);
+}
+
+// The earliest time at which a queue of this session has something to do.
+static int64_t next_time(const dq_session *s) {
+    int64_t soonest = INT64_MAX;
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        if (q->next_ns < soonest) soonest = q->next_ns;
+    return soonest;
+}
+
+int64_t dq_next_time(const dq_session *s) { return s->state == DQI_STARTED ? next_time(s) : INT64_MAX; }
+
+// ---- stop -------------------------------------------------------------------------------------------------
+
+static void end_workers(dq_session *s) {
+    for (uint32_t i = 0; i < s->n_workers; i++)
+        dqi_worker_stop(s->workers[i]);
+}
+
+static bool has_worker(const dq_queue *q) { return q->poller && q->poller->running; }
+
+// Packets that wait to be sent.
+static uint64_t unsent(const dq_session *s) {
+    uint64_t n = 0;
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        if (q->conf.dir == DQ_TX) n += (uint64_t)dqi_gauge_get(&q->held);
+    return n;
+}
+
+// Polls what no worker polls, on the virtual clock the writers too; work done.
+static int poll_unserved(dq_session *s) {
+    int work = 0;
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        if (!has_worker(q)) work += dqi_queue_poll(q);
+    return dqi_virtual(s) ? work + step_stages(s) : work;
+}
+
+// Lets time pass until the next known event, at most until `until`; false when that is reached.
+static bool pass_time(dq_session *s, int64_t until) {
+    int64_t now = dq_now(s);
+    if (now >= until) return false;
+    if (dqi_virtual(s)) {
+        int64_t next = next_time(s);
+        if (next > until) return false;
+        dq_advance(s, next > now ? next : now + 1000);
+        return true;
+    }
+    struct timespec t = {.tv_nsec = 50000};
+    nanosleep(&t, NULL);
+    return true;
+}
+
+// Packets of the queues that no worker polls which wait for room in a tap: time brings none, only the caller
+// does.
+static uint64_t stalled(const dq_session *s) {
+    uint64_t n = 0;
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        if (!has_worker(q) && q->conf.dir == DQ_RX && q->dispatch.active)
+            n += (uint64_t)dqi_gauge_get(&q->held);
+    return n;
+}
+
+// Queues that forward to each other in a ring never run dry: until when they are polled. Virtual time ends
+// that itself.
+static int64_t patience(const dq_session *s, int64_t until) {
+    int64_t least = dq_now(s) + SETTLE_NS;
+    if (dqi_virtual(s)) return INT64_MAX;
+    return until > least ? until : least;
+}
+
+// Packets that taps, or writers, have: those of a kind of stage.
+static uint64_t in_stages(const dq_session *s, int kind) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++) {
+        const dq_stage *st = s->stages[i];
+        if (st->ops->line_kind == kind && st->ops->held) n += st->ops->held(st);
+    }
+    return n;
+}
+
+// Packets that wait for the caller, who serves taps: nothing else is to be done. On the virtual clock taps
+// alone hold nothing up.
+static uint64_t for_caller(const dq_session *s) {
+    return stalled(s) + (dqi_virtual(s) ? 0 : in_stages(s, DQ_LINE_TAP));
+}
+
+// Packets that wait for the caller before the rest is sent.
+static uint64_t drain_tx(dq_session *s, int64_t until) {
+    int64_t limit = patience(s, until);
+    while (unsent(s) > 0 && dq_now(s) < limit) {
+        if (poll_unserved(s) > 0) continue;
+        if (for_caller(s) > 0) return dq_now(s) < until ? for_caller(s) : 0;
+        if (!pass_time(s, until)) break;
+    }
+    return 0;
+}
+
+// What left through the kernel may be on its way back to this session: it gets the time for that.
+static void let_arrive(dq_session *s) {
+    bool sent = false;
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL && !sent; k++)
+        sent = q->conf.dir == DQ_TX && !q->iface->ops->virtual_clock && dqi_get(&q->c.out) > 0;
+    int64_t until = dq_now(s) + DQI_ON_WAY_NS;
+    while (sent && dq_now(s) < until)
+        if (poll_unserved(s) == 0) pass_time(s, until);
+}
+
+// True when some queue has packets to take in, and no room for them.
+static bool short_of_room(const dq_session *s) {
+    bool is = false;
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL && !is; k++)
+        is = q->conf.dir == DQ_RX && q->blocked && !q->dispatch.active && !dqi_virtual(s);
+    return is;
+}
+
+// Takes in what is on its way; what goes round in a ring is dropped at the finish. Workers have ended: every
+// queue is ours. Packets that wait for the caller, who can serve taps; 0: nothing does.
+static uint64_t settle(dq_session *s, int64_t until) {
+    int64_t limit = patience(s, until);
+    while (dq_now(s) < limit) {
+        if (poll_unserved(s) > 0) continue;
+        int64_t next = next_time(s);
+        if (stalled(s) > 0 || next == INT64_MAX || next > until) break;
+        bool room = short_of_room(s); // it comes from taps or from writers
+        if ((room || unsent(s) > 0) && for_caller(s) > 0) return for_caller(s);
+        if (room && unsent(s) == 0 && in_stages(s, DQ_LINE_WRITER) == 0) break;
+        if (!pass_time(s, until)) break;
+    }
+    return stalled(s);
+}
+
+// Stages let go what waited for more packets, which go on through the pipes behind them.
+static bool drain_stages(dq_session *s) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < atomic_load(&s->n_stages) && n == 0; i++)
+        if (s->stages[i]->ops->drain) n = s->stages[i]->ops->drain(s->stages[i]);
+    return n > 0;
+}
+
+// Transmissions end; what is queued goes on.
+static void end_generation(dq_session *s) {
+    dq_queue *q;
+    s->ending = true;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        if (q->conf.dir == DQ_TX) dq_tx_transmit(q, NULL, 0);
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        dqi_responder_stop(s->ifaces[i]);
+}
+
+int64_t dqi_stop_wait(const dq_session *s) {
+    int64_t t;
+    while ((t = atomic_load_explicit(&s->stop_ns, memory_order_acquire)) == DQI_STOP_NOW)
+        dqi_yield();
+    return t;
+}
+
+// The moment is one for all queues. A poller that sees no stop after it has got a packet got it before the
+// clock was read here; one that sees it waits until all interfaces have taken down how far they are.
+static void end_receiving(dq_session *s) {
+    pthread_mutex_lock(&s->control); // the kernel's counters, which count up to here, have one reader
+    atomic_exchange(&s->stop_ns, DQI_STOP_NOW);
+    int64_t now = dq_now(s);
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        s->ifaces[i]->ops->stop(s->ifaces[i]);
+    atomic_store(&s->stop_ns, now);
+    pthread_mutex_unlock(&s->control);
+}
+
+// Receiving has ended, and the last packets left at the last look of their queue.
+static int64_t last_time(const dq_session *s) {
+    int64_t t = dqi_stop_time(s);
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        if (q->conf.dir == DQ_TX && q->now_ns > t) t = q->now_ns;
+    return t;
+}
+
+uint64_t dq_session_stop(dq_session *s, int64_t drain_ns) {
+    if (s->state != DQI_STARTED && s->state != DQI_STOPPED) return 0;
+    int64_t until = dq_now(s) + drain_ns;
+    uint64_t waits;
+    dq_queue *q;
+    if (s->state == DQI_STARTED) {
+        if (!s->ending) {
+            end_generation(s);
+            s->drain_until = until;
+        }
+        waits = drain_tx(s, until < s->drain_until ? until : s->drain_until);
+        if (waits > 0) return waits;
+        let_arrive(s);
+        end_receiving(s);
+        end_workers(s);
+        s->state = DQI_STOPPED;
+        for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+            atomic_store(&q->stopping, 1);
+    }
+    int64_t arrived = dqi_virtual(s) ? until : dqi_stop_time(s) + DQI_ON_WAY_NS;
+    if (until < arrived) until = arrived;
+    do
+        waits = settle(s, until);
+    while (waits == 0 && drain_stages(s));
+    s->rested_ns = last_time(s);
+    return waits;
+}
+
+int64_t dq_session_rested(const dq_session *s) { return s->rested_ns; }
+
+// Drops what waits in queues and engines, counted as stopped. Pollers have ended.
+static void drop_rest(dq_session *s) {
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++) {
+        if (q->conf.dir == DQ_RX) {
+            if (q->iface->ops->flush) q->iface->ops->flush(q);
+            dqi_rx_drop_rest(q);
+        } else {
+            dqi_tx_drop_rest(q);
+            if (q->iface->ops->drop_rest) q->iface->ops->drop_rest(q);
+        }
+    }
+}
+
+void dq_session_finish(dq_session *s) {
+    if (s->state == DQI_STARTED) dq_session_stop(s, 0);
+    if (s->state != DQI_STOPPED) return;
+    drop_rest(s);
+    for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++)
+        if (s->stages[i]->ops->finish) s->stages[i]->ops->finish(s->stages[i]);
+    s->state = DQI_FINISHED;
+}
+
+// ---- close ------------------------------------------------------------------------------------------------
+
+static void queue_free(dq_queue *q) {
+    if (q->poller) dqi_poller_remove(q->poller, q);
+    dqi_rx_drop_rest(q);
+    if (q->ring.slots) dqi_tx_drop_rest(q);
+    dq_template_unref(q->gen);
+    q->gen = NULL;
+    free(q->stamped.places);
+    q->stamped.places = NULL;
+    dqi_tx_accuracy_free(q->timing);
+    q->timing = NULL;
+    dqi_flow_counts_free(q->flow_counts);
+    q->flow_counts = NULL;
+    dqi_peer_counts_free(q->peer_counts);
+    q->peer_counts = NULL;
+    free(q->sizes);
+    q->sizes = NULL;
+    dqi_ring_free(&q->ring);
+    dqi_pipes_free(q);
+}
+
+uint64_t dq_session_close(dq_session *s) {
+    if (!s) return 0;
+    dq_session_finish(s);
+    end_workers(s);
+    if (s->state == DQI_OPEN)
+        drop_rest(s); // it never started; what was to be sent goes before the engines do
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        queue_free(q);
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        if (s->ifaces[i]->engine) s->ifaces[i]->ops->close(s->ifaces[i]);
+    for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++) {
+        if (s->stages[i]->ops->free) s->stages[i]->ops->free(s->stages[i]);
+        free(s->stages[i]);
+    }
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        dqi_burst_pool_free(q->bursts);
+    dqi_burst_pool_free(s->picks);
+    for (uint32_t i = 0; i < s->n_workers; i++) {
+        dqi_poller_close(s->workers[i]);
+        free(s->workers[i]);
+    }
+    for (uint32_t i = 0; i < s->n_ifaces; i++) {
+        for (uint32_t k = 0; k < s->ifaces[i]->n_rx; k++)
+            free(s->ifaces[i]->rx[k]);
+        for (uint32_t k = 0; k < s->ifaces[i]->n_tx; k++)
+            free(s->ifaces[i]->tx[k]);
+        dqi_iface_free(s->ifaces[i]);
+    }
+    uint64_t missing = dqi_arena_close(s);
+    for (uint32_t i = 0; i < s->n_notes; i++)
+        free(s->notes[i]);
+    pthread_mutex_destroy(&s->control);
+    free(s);
+    return missing;
+}

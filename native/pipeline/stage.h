@@ -1,0 +1,64 @@
+// stage.h: what a stage of a pipe is.
+#ifndef DQI_STAGE_H
+#define DQI_STAGE_H
+
+#include "pipeline/dq_figures.h"
+#include "core/counters.h"
+
+typedef struct dqi_stage_ops dqi_stage_ops;
+
+#define DQI_TOUCHES_FIRST 1u
+#define DQI_TOUCHES_ALL   ((1u << DQ_MAX_SEGS) - 1)
+
+// One stage in one pipe: counters written by the pipe's queue's poller alone.
+typedef struct dqi_node {
+    dq_stage *stage;
+    dqi_counters c;
+    uint32_t turn;     // a sampler's position; how many packets of a stalled burst are through
+    uint32_t rest;     // of these: that pass, their indices in scratch
+    uint32_t *scratch; // of the pipe: room for the indices of one batch
+} dqi_node;
+
+struct dqi_stage_ops {
+    int32_t line_kind;    // dq_line_kind
+    bool consumer;        // looks at packets after its push, or changes them: two on a queue make its bursts
+                          // read-only
+    uint32_t touches;     // bit s: it reads or writes the bytes of segment s, in its push or later
+    bool accepts_handles; // never looks at packets in its push: takes handles
+    // Refuses a queue whose packets the stage can't take; NULL: takes all.
+    int (*check)(const dq_stage *st, const dq_queue *q, dq_diag *diag);
+    // A pipe of q begins to use the stage. Control thread; q's poller stands still. NULL: nothing to do.
+    int (*join)(dq_stage *st, dq_queue *q, dq_diag *diag);
+    // Consumes the caller's reference to in; *out: the burst to go on with, with a reference, or NULL.
+    // DQ_NOT_READY: nothing consumed, try the same again later (policy wait). Queue's poller only; never
+    // blocks.
+    int (*push)(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out);
+    uint64_t (*held)(const dq_stage *st);                  // packets inside; NULL: none
+    void (*line)(const dq_stage *st, dq_line *line);       // adds counters of its own; NULL: none
+    void (*spread)(const dq_stage *st, dq_histogram *out); // fills its kind and counts; NULL: it has none
+    uint32_t (*sources)(const dq_stage *st, dq_source_count *out, uint32_t max); // dq_source_counts; NULL
+    int (*start)(dq_stage *st, dq_diag *diag);                                   // NULL: nothing to do
+    int (*step)(dq_stage *st);       // virtual clock: work done; NULL
+    uint64_t (*drain)(dq_stage *st); // the end of the stream: lets go what waits for more; how many; NULL
+    void (*finish)(dq_stage *st);    // writes what it holds, ends its thread; NULL
+    void (*free)(dq_stage *st);      // of impl; after finish
+};
+
+struct dq_stage {
+    char name[DQ_NAME_LEN];
+    const dqi_stage_ops *ops;
+    dq_session *session;
+    void *impl;
+    uint32_t touches;        // ops->touches, unless the stage knows better
+    dqi_counters past;       // of nodes whose pipes were removed
+    const dq_region *region; // whose buffers it takes; NULL: none
+    bool waits;              // for them, however long it takes
+};
+
+int dqi_stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, void *impl, dq_stage **out,
+                  dq_diag *diag);
+// Whether a stage, `what` in errors, may take the region's buffers: not where a queue joins them, and not
+// where it would wait for those that packets behind or before it have.
+int dqi_stage_may_take(dq_session *s, const char *what, const dq_region *r, bool waits, dq_diag *diag);
+
+#endif

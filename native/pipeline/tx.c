@@ -1,0 +1,311 @@
+// tx.c: the transmit side of a queue: bursts come through the ring, or from a template; packets leave when
+// the pace and their own send time allow.
+#include "packet/dq_template.h"
+#include "pipeline/engine.h"
+#include "pipeline/poller.h"
+#include "pipeline/queue.h"
+#include "pipeline/actions.h"
+#include "core/burst.h"
+#include "core/err.h"
+#include "core/region.h"
+#include "packet/template.h"
+#include "pipeline/tx_accuracy.h"
+
+#include <string.h>
+
+#define WARM_BYTES (512u << 10) // of a made burst, for large packets
+#define WARM_LEAST 8
+
+int dqi_tx_take_burst(dq_queue *q, uint32_t n, dq_burst **out) {
+    dq_burst *b = dqi_burst_get(q->bursts);
+    if (!b) return DQ_NO_FREE_BURST_BUFFERS;
+    int err = dqi_burst_fill(b, q->conf.regions, q->conf.n_regions, n);
+    if (err != DQ_OK) {
+        b->n = b->n_bufs = 0;
+        dq_burst_unref(b);
+        return err;
+    }
+    b->queue = q;
+    b->payload = q->iface->ops->payload;
+    *out = b;
+    return DQ_OK;
+}
+
+int dq_tx_alloc(dq_queue *q, uint32_t n, dq_burst **out) {
+    if (q->conf.dir != DQ_TX || n == 0 || n > q->conf.batch_size) return DQ_INVALID_PARAMETER;
+    int err = dqi_tx_take_burst(q, n, out);
+    if (err != DQ_OK) return err;
+    dq_burst *b = *out;
+    for (uint32_t i = 0; i < n && q->stamped.places; i++) // the caller writes them
+        q->stamped.places[b->bufs[0][i] - q->stamped.first] = 0;
+    for (uint32_t s = 0; s < b->nseg; s++)
+        memset(b->len[s], 0, n * sizeof(uint32_t));
+    memset(b->flow, 0, n * sizeof *b->flow);
+    memset(b->ts, 0, n * sizeof *b->ts);
+    return DQ_OK;
+}
+
+static void count_in(dq_queue *q, uint32_t n, uint64_t bytes) {
+    dqi_add_shared(&q->c.in, n);
+    dqi_add_shared(&q->c.in_bytes, bytes);
+    dqi_add_shared(&q->c.bursts, 1);
+}
+
+// True when the caller is the task that polls q. A task that has never waited is not known yet: its first
+// wait sends.
+static bool is_mine(const dq_queue *q) {
+    const dqi_poller *p = q->poller;
+    return q->conf.direct && p && !dqi_virtual(q->session) &&
+           atomic_load_explicit(&p->task, memory_order_relaxed) == dqi_self();
+}
+
+int dqi_tx_reaches(const dq_queue *q, uint32_t dark, const dq_queue *from, dq_diag *diag) {
+    if ((dark & ~q->dark) == 0) return DQ_OK;
+    uint32_t s = (uint32_t)__builtin_ctz(dark & ~q->dark);
+    return dqi_fail(
+        diag, DQ_NOT_SUPPORTED,
+        "queue %s can't send the %s segment of queue %s's packets, which lies in region %s, where the "
+        "CPU can't read it: hint: a queue whose own regions are such memory can",
+        q->conf.name, dq_ordinal(s), from->conf.name, from->conf.regions[s]->conf.name);
+}
+
+int dqi_tx_put(dq_queue *q, dq_burst *b) {
+    if (q->conf.dir != DQ_TX || b->nseg != q->conf.n_regions || b->session != q->session)
+        return DQ_INVALID_PARAMETER;
+    if (b->dark & ~q->dark) return DQ_NOT_SUPPORTED;
+    uint32_t n = b->n;
+    uint64_t bytes = b->bytes;
+    if (n == 0) {
+        dq_burst_unref(b);
+        return DQ_OK;
+    }
+    if (b->to_columns && (!dqi_burst_alone(b) || b->queue->iface->ops != q->iface->ops)) dqi_burst_columns(b);
+    const dqi_conn_ops *conns = q->iface->ops->conns;
+    if (conns && conns->refuse && conns->refuse(q, b)) return DQ_NO_SPACE_AVAILABLE;
+    dqi_gauge_add(&q->held, n);
+    if (!dqi_ring_push(&q->ring, b, 0)) {
+        dqi_gauge_add(&q->held, -(int64_t)n);
+        return DQ_NO_SPACE_AVAILABLE;
+    }
+    count_in(q, n, bytes); // not before: counters never go back
+    return DQ_OK;
+}
+
+int dq_tx_send(dq_queue *q, dq_burst *b) {
+    dq_burst *owner = dqi_burst_owner(b);
+    const uint32_t was = owner->flags;
+    if (owner != b || !dqi_burst_alone(b))
+        dqi_burst_share(owner); // selections and their parent stay with the caller
+    int err = dqi_tx_put(q, b);
+    if (err != DQ_OK) {
+        if (owner->flags != was) owner->flags = was;
+        return err;
+    }
+    if (is_mine(q) && q->session->state == DQI_STARTED)
+        dqi_tx_poll(q);
+    else
+        dqi_queue_kick(q);
+    return DQ_OK;
+}
+
+// How many packets of len bytes a burst may have and stay in a core's cache: the pool gives the buffers used
+// last, so that the next burst finds them there.
+static uint32_t warm_packets(uint32_t len) {
+    uint32_t n = WARM_BYTES / (len + DQ_HEADROOM);
+    return n > WARM_LEAST ? n : WARM_LEAST;
+}
+
+// Which checksums of the transmission the device computes: those that it offers, where no flow changes
+// frames.
+static dqi_sums left_to_device(const dq_queue *q, const dqi_tx_acts *acts) {
+    dqi_sums s = dqi_template_sums(q->gen);
+    return acts || (s.has & ~q->device_sums) ? (dqi_sums){0} : s;
+}
+
+// The next burst to send: from the ring, else made from the template; NULL: none now.
+static dq_burst *next_burst(dq_queue *q, const dqi_tx_acts *acts, int64_t now) {
+    void *p;
+    uint64_t left = atomic_load_explicit(&q->gen_left, memory_order_relaxed);
+    bool queued = dqi_ring_pop(&q->ring, &p, NULL), busy = queued || (q->gen && left > 0);
+    if (busy && !atomic_load_explicit(&q->busy, memory_order_relaxed)) dqi_pace_idle(q, now);
+    atomic_store_explicit(&q->busy, busy, memory_order_relaxed);
+    q->tx_made = false;
+    if (queued) return p;
+    if (!busy) return NULL;
+    uint32_t len = dqi_template_len(q->gen);
+    uint32_t n = q->conf.batch_size, bufs = q->conf.regions[0]->conf.num_bufs;
+    if (n > bufs) n = bufs;
+    if (n > warm_packets(len)) n = warm_packets(len);
+    if (n > left) n = (uint32_t)left;
+    n = dqi_pace_allow(q, now, len, n);
+    dq_burst *b;
+    if (n == 0) return NULL;
+    int err = dqi_tx_take_burst(q, n, &b);
+    // A receiver that shares the region may keep so many that a full batch never comes together.
+    if (err == DQ_NO_FREE_PACKET_BUFFERS && n > 1) err = dqi_tx_take_burst(q, n /= 2, &b);
+    if (err != DQ_OK) { // the receiver has them all: try again soon
+        if (!dqi_virtual(q->session)) q->next_ns = 0;
+        return NULL;
+    }
+    b->sums = left_to_device(q, acts);
+    dqi_template_write(q->gen, b, q->stamped.places ? &q->stamped : NULL);
+    q->tx_made = true;
+    dqi_gauge_add(&q->held, n);
+    count_in(q, n, b->bytes);
+    return b;
+}
+
+// Writes the interface's MAC as the source address of every frame, unless somebody else still reads the
+// burst.
+static void set_eth_src(dq_queue *q, dq_burst *b) {
+    uint8_t mac[6];
+    if (!dqi_burst_alone(b) || b->parent || dq_iface_mac(q->iface, mac) != DQ_OK) return;
+    for (uint32_t i = 0; i < b->n; i++)
+        if (b->len[0][i] >= 12) memcpy(dqi_bytes(b, 0, i) + 6, mac, 6);
+}
+
+// How many packets of b from tx_pos on may leave now; sets next_ns when none may.
+static uint32_t allowed(dq_queue *q, int64_t now) {
+    dq_burst *b = q->tx;
+    uint32_t n = b->n - q->tx_pos;
+    if (b->timed) {
+        if (n > q->conf.batch_size)
+            n = q->conf.batch_size; // what a forwarded burst has more goes the next round
+        const int64_t *at = b->tx_time + q->tx_pos;
+        uint32_t k = 0;
+        for (; k < n && at[k] <= now + q->ahead_ns; k++)
+            q->timing->asked[k] = at[k];
+        if (k == 0 && at[0] - q->ahead_ns < q->next_ns) q->next_ns = at[0] - q->ahead_ns;
+        n = k;
+    }
+    return n > 0 ? dqi_pace_count(q, now, b, q->tx_pos, n) : 0;
+}
+
+// k packets of the transmission are sent.
+static void count_made(dq_queue *q, uint32_t k) {
+    uint64_t left = atomic_load_explicit(&q->gen_left, memory_order_relaxed);
+    if (left != UINT64_MAX) atomic_store_explicit(&q->gen_left, left - k, memory_order_relaxed);
+}
+
+// What is written into b's buffers is not the template any more.
+static void unstamp(dq_queue *q, const dq_burst *b) {
+    const dq_region *r = q->conf.regions[0];
+    for (uint32_t i = 0; i < b->n && q->stamped.places; i++) // what is forwarded lies in others' buffers
+        if (b->bufs[0][i] - r->first_id < r->conf.num_bufs)
+            q->stamped.places[b->bufs[0][i] - r->first_id] = 0;
+}
+
+// The next burst in the form in which it is sent; without packets where all were dropped. NULL: none now.
+static dq_burst *take_next(dq_queue *q, int64_t now) {
+    dqi_tx_acts *acts = dqi_tx_acts_hold(q->iface);
+    dq_burst *b = q->shared ? q->shared : next_burst(q, acts, now);
+    if (b && (acts || q->conf.tx_eth_src)) dqi_burst_columns(b);
+    bool own = acts || q->shared; // a copy that was begun goes on when the last flow is deleted meanwhile
+    if (b && own) b = dqi_tx_own(q, b);
+    if (b && own) unstamp(q, b);
+    if (b && q->conf.tx_eth_src) set_eth_src(q, b);
+    uint32_t dropped = b && acts ? dqi_tx_actions(q, acts, b) : 0;
+    if (q->tx_made && dropped > 0) count_made(q, dropped);
+    dqi_tx_acts_let_go(acts);
+    return b;
+}
+
+// n packets have left, of a burst with send times or without.
+static void account(dq_queue *q, int64_t now, uint32_t n, bool timed) {
+    dqi_gauge_add(&q->held, -(int64_t)n);
+    if (q->tx_made) count_made(q, n);
+    if (timed) dqi_tx_accuracy_timed(q->timing, &q->c, now, q->tx_since, n);
+    dqi_pace_spend(q, now, n);
+    if (timed) q->timing->fresh = true; // gaps that follow from send times are no errors of the pace
+}
+
+// True when there is nothing to send: a poll needs no look at the clock then.
+static bool is_idle(dq_queue *q) {
+    bool made = q->gen && atomic_load_explicit(&q->gen_left, memory_order_relaxed) > 0;
+    if (made || !dqi_tx_idle(q)) return false;
+    atomic_store_explicit(&q->busy, false, memory_order_relaxed);
+    q->tx_made = false;
+    return true;
+}
+
+int dqi_tx_poll(dq_queue *q) {
+    q->next_ns = INT64_MAX;
+    int work = q->iface->ops->reap ? q->iface->ops->reap(q) : 0;
+    for (int round = 0; round < 4 && !is_idle(q); round++) {
+        int64_t now = q->now_ns = dq_now(q->session);
+        if (!q->tx) {
+            q->tx = take_next(q, now);
+            q->tx_pos = 0;
+            q->tx_since = now;
+            if (!q->tx) break;
+            if (q->tx->n == 0) {
+                dq_burst_unref(q->tx);
+                q->tx = NULL;
+                work++;
+                continue;
+            }
+        }
+        uint32_t n = allowed(q, now);
+        if (n == 0) break;
+        uint32_t end = q->tx->n;
+        bool timed = q->tx->timed;
+        int k = q->iface->ops->tx(q, q->tx, q->tx_pos, n);
+        if (k <= 0) break;
+        account(q, now, (uint32_t)k, timed);
+        q->tx_pos += (uint32_t)k;
+        if (q->tx_pos == end) q->tx = NULL; // the engine took the reference
+        work++;
+        if (q->tx_made) break; // the receivers first: what is in the cache stays there
+    }
+    if (work > 0) q->next_ns = 0;
+    return work;
+}
+
+bool dqi_tx_idle(const dq_queue *q) { return !q->tx && !q->shared && dqi_ring_level(&q->ring) == 0; }
+
+static void drop_burst(dq_queue *q, dq_burst *b, uint32_t from) {
+    dqi_drop(&q->c, DQ_DROP_STOPPED, b->n - from);
+    dqi_gauge_add(&q->held, -(int64_t)(b->n - from));
+    dq_burst_unref(b);
+}
+
+void dqi_tx_drop_rest(dq_queue *q) {
+    void *p;
+    if (q->tx) drop_burst(q, q->tx, q->tx_pos);
+    if (q->shared) drop_burst(q, q->shared, q->shared_pos);
+    q->tx = q->shared = NULL;
+    while (dqi_ring_pop(&q->ring, &p, NULL))
+        drop_burst(q, p, 0);
+}
+
+int dq_tx_transmit(dq_queue *q, dq_template *t, uint64_t count) {
+    if (q->conf.dir != DQ_TX) return DQ_INVALID_PARAMETER;
+    if (t && (q->conf.n_regions != 1 || dqi_template_len(t) > q->conf.regions[0]->conf.buf_size))
+        return DQ_INVALID_PARAMETER;
+    dqi_poller_hold(q->poller);
+    dqi_tx_accuracy_end(q);
+    dqi_template_ref(t);
+    dq_template_unref(q->gen);
+    q->gen = t;
+    if (++q->stamped.stamp == 0) q->stamped.stamp = 1; // 0: none
+    q->busy = q->tx_made = false;
+    atomic_store(&q->gen_left, t == NULL ? 0 : count == 0 ? UINT64_MAX : count);
+    dqi_poller_release(q->poller);
+    dqi_queue_kick(q);
+    return DQ_OK;
+}
+
+int dq_tx_device_times(const dq_queue *q) { return q->ahead_ns > 0; }
+
+uint64_t dq_tx_remaining(const dq_queue *q) { return atomic_load(&q->gen_left); }
+
+uint64_t dqi_queue_held(const dq_queue *q) {
+    uint64_t inside =
+        q->iface->engine && q->iface->ops->held ? q->iface->ops->held((dq_queue *)(uintptr_t)q) : 0;
+    return (uint64_t)dqi_gauge_get(&q->held) + inside;
+}
+
+uint64_t dq_tx_waiting(const dq_queue *q) {
+    uint64_t left = dq_tx_remaining(q);
+    return left == UINT64_MAX ? left : left + dqi_queue_held(q);
+}

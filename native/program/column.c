@@ -1,0 +1,84 @@
+// column.c: burst verbs: one field or number of every packet as a column, a condition as a list of indices or
+// a count, a field set in all.
+#include "core/burst.h"
+#include "program/expr.h"
+#include "program/burst_ops.h"
+
+#include <string.h>
+
+static dqi_packets packets_of(dq_burst *b) {
+    dqi_burst_columns(b);
+    return (dqi_packets){.base = b->session->base,
+                         .off = b->off[0],
+                         .len = b->len[0],
+                         .flow = b->flow,
+                         .ts = b->ts,
+                         .n = b->n};
+}
+
+uint32_t dqi_verb_column(const dqi_level *k, const dqi_packets *in, bool payload, const dq_field *f,
+                         uint64_t *out, uint8_t *ok) {
+    dqi_look look = dqi_look_for(f);
+    uint32_t n = 0;
+    for (uint32_t first = 0; first < in->n; first += DQI_LANES) {
+        dqi_lanes l;
+        dqi_col col;
+        dqi_lanes_look(&l, k, in, first, look, payload);
+        uint64_t has = dqi_lanes_load(&l, k, f, &col);
+        memcpy(out + first, col.v, l.n * sizeof *out);
+        for (uint32_t i = 0; ok && i < l.n; i++)
+            ok[first + i] = has >> i & 1;
+        n += (uint32_t)__builtin_popcountll(has);
+    }
+    return n;
+}
+
+uint32_t dq_burst_column(dq_burst *b, const dq_field *f, uint64_t *out, uint8_t *ok) {
+    if (dqi_field_check(f, NULL) != DQ_OK) return 0;
+    dqi_packets in = packets_of(b);
+    return dqi_verb_column(dqi_level_best(), &in, b->payload, f, out, ok);
+}
+
+uint32_t dq_burst_eval(dq_burst *b, const dq_prog *prog, uint64_t *out, uint8_t *ok) {
+    dqi_packets in = packets_of(b);
+    return dqi_prog_eval(prog, dqi_level_best(), &in, b->payload, out, ok);
+}
+
+uint32_t dq_burst_select(dq_burst *b, const dq_prog *prog, uint32_t *idx) {
+    dqi_packets in = packets_of(b);
+    return dqi_prog_select(prog, dqi_level_best(), &in, b->payload, idx);
+}
+
+uint32_t dq_burst_count(dq_burst *b, const dq_prog *prog) {
+    dqi_packets in = packets_of(b);
+    return dqi_prog_count(prog, dqi_level_best(), &in, b->payload);
+}
+
+int dq_burst_set(dq_burst *b, const dq_field *f, uint64_t v, uint64_t step, int csum) {
+    if (!dqi_burst_writable(b) || dqi_field_check(f, NULL) != DQ_OK) return DQ_INVALID_PARAMETER;
+    dqi_packets in = packets_of(b);
+    return (int)dqi_verb_set(dqi_level_best(), &in, b->payload, f, v, step, csum);
+}
+
+bool dq_field_named(const char *name, dq_field *out) {
+    uint32_t n;
+    const dqi_named_field *t = dqi_field_table(&n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(t[i].name, name) != 0) continue;
+        *out = t[i].field;
+        return true;
+    }
+    return false;
+}
+
+const char *dq_field_name(uint32_t i) {
+    uint32_t n;
+    const dqi_named_field *t = dqi_field_table(&n);
+    return i < n ? t[i].name : NULL;
+}
+
+const char *dq_field_text(uint32_t i) {
+    uint32_t n;
+    const dqi_named_field *t = dqi_field_table(&n);
+    return i < n ? t[i].help : NULL;
+}

@@ -1,0 +1,126 @@
+// reorder.h: a reorder stage's window of open batches, for its three parts: stage_reorder.c (set-up),
+// reorder_place.c (packets into batches, on the sources' pollers), reorder_out.c (aggregates out of it, on
+// the poller of the stage's own queue); reorder_window.c opens and closes batches for all of them.
+//
+// A batch lies in one buffer of the stage's region, and what is known of it in a record that belongs to that
+// buffer. The window holds the batches low .. low + window - 1, which are handed over in order: the lowest
+// one when it is full, when its time is up, or when a packet comes that has no room in the window. What the
+// window is, is changed under the lock, once for a run of packets of one batch; payloads are copied without
+// it, by any number of threads: who sets a cell's bit in `present` has the cell. A closed batch is read when
+// its last filler has gone.
+#ifndef DQI_REORDER_H
+#define DQI_REORDER_H
+
+#include "core/dq_burst.h"
+#include "reorder/convert.h"
+#include "core/counters.h"
+#include "pipeline/engine.h"
+#include "reorder/reorder_sources.h"
+#include "core/ring.h"
+#include "core/histogram.h"
+#include "pipeline/stage.h"
+
+typedef struct dqi_batch {
+    dq_aggregate agg;
+    dq_burst *burst; // of one packet, with the buffer
+    uint8_t *data;
+    _Atomic uint64_t *present, *extra; // as in agg
+    _Atomic uint16_t *ids;             // of each cell: its packet's source; NULL: sources are not told apart
+    uint64_t first;                    // what slot 0 has: the number (by a sequence), or the batch's
+    _Atomic uint32_t fillers;          // threads that copy into it
+    int64_t due_ns;                    // session time; INT64_MAX: none
+    int64_t opened_ns;                 // session time: its first packet came
+} dqi_batch;
+
+#define DQI_MAX_SOURCES 64
+
+// A queue that feeds the stage, and how far it has come.
+typedef struct dqi_source {
+    dq_queue *queue;
+    bool begun;       // under the stage's lock
+    uint64_t reached; // the highest batch of its packets
+} dqi_source;
+
+typedef struct dqi_reorder {
+    dq_stage *stage;
+    dq_iface *iface; // of the stage's own: with one receive queue, out
+    dq_queue *out;
+    dq_reorder_conf conf; // without its pointers; its sizes are of the output
+    dqi_convert convert;
+    dq_prog *seq, *batch, *slot, *offset, *extra;
+    uint32_t *flow_ids;
+    dqi_reorder_sources *by_source; // NULL: they are not told apart
+    uint64_t mask;                  // of a sequence number's bits
+    uint32_t most;                  // bytes of a slot at most
+    bool stream;         // payloads go past the caches: they are copied as they are, into large batches
+    uint32_t cells_each; // of a slot
+    int64_t far;         // batches: a longer jump is not believed at once
+    uint32_t stray_far,
+        stray_near; // packets that have to agree on it: after a far jump, after a near one back
+
+    dqi_spin lock; // of what follows
+    bool synced;
+    uint64_t low, top;  // the lowest batch that is not handed over; the highest that had a packet
+    uint64_t top_first; // what slot 0 of top has
+    uint64_t sync;      // the batch in which the stream was joined
+    uint64_t full;      // bit o % 64: batch o, one of the last 64 below low, was full
+    uint64_t stray_at;  // the batch of the last packet that was not believed, and how many in a row agree
+    uint32_t strays;
+    uint32_t longest; // payload so far
+    dqi_batch **open; // batch o at o & open_mask
+    uint32_t open_mask;
+    dqi_counters side; // skipped batches, resyncs
+
+    _Atomic int64_t due_ns; // the first time-out of an open batch; INT64_MAX: none
+    dqi_ring closed;        // batches in order, until they are read
+    dqi_batch *head;        // the next of them
+    dqi_counters c;         // of what was handed over, by out's poller
+    dqi_histogram took;     // ns from a batch's first packet until it was handed over, by out's poller
+    dqi_gauge held;         // packets in open and closed batches
+    uint8_t *records;       // one a buffer
+    size_t record_bytes, records_bytes;
+    dqi_source sources[DQI_MAX_SOURCES]; // with conf.wait
+    _Atomic uint32_t n_sources;
+} dqi_reorder;
+
+enum { DQI_PLACED = -1 }; // of no dq_reason
+
+// ---- reorder_window.c: with the lock ----------------------------------------------------------------------
+
+// The open batch of a number (of a sequence, or of a batch) with one more filler, or NULL and why not. ts: of
+// the packet; len: its payload.
+dqi_batch *dqi_window_find(dqi_reorder *r, uint64_t number, uint32_t len, int64_t ts, dq_reason *why);
+// True when a packet of source `self` with this number would push batches out before all sources have come as
+// far. Notes how far this one has.
+bool dqi_window_ahead(dqi_reorder *r, uint64_t number, dqi_source *self);
+// A filler leaves b having placed n packets in as many cells, the last of them with that time; longest:
+// payload that it saw.
+void dqi_window_leave(dqi_reorder *r, dqi_batch *b, uint32_t n, int64_t ts, uint32_t longest);
+// Closes every open batch below `to`, with that flag where they are not full.
+void dqi_window_advance(dqi_reorder *r, uint64_t to, uint32_t flag);
+// Closes the batches whose time is up, and those before them.
+void dqi_window_expire(dqi_reorder *r, int64_t now);
+// Closes all, with that flag those behind which none is full; how many.
+uint64_t dqi_window_close(dqi_reorder *r, uint32_t flag);
+
+static inline bool dqi_block_full(const dqi_batch *b) { return b->agg.present_cells == b->agg.cells; }
+// True when the number, in a sequence or of a batch, is of this batch. Any filler of b.
+static inline bool dqi_block_has(const dqi_reorder *r, const dqi_batch *b, uint64_t number) {
+    return r->seq ? ((number - b->first) & r->mask) < r->conf.slots : number == b->first;
+}
+
+// ---- reorder_place.c --------------------------------------------------------------------------------------
+
+// The stage's push (dqi_stage_ops).
+int dqi_reorder_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out);
+
+// ---- reorder_out.c ----------------------------------------------------------------------------------------
+
+// Drops a closed batch, counted.
+void dqi_reorder_drop(dqi_reorder *r, dqi_batch *b, dq_reason why);
+// Drops all that is closed.
+void dqi_reorder_drop_closed(dqi_reorder *r, dq_reason why);
+
+extern const dqi_engine_ops dqi_engine_reorder; // of the stage's own interface
+
+#endif

@@ -1,0 +1,140 @@
+// reorder_out.c: the stage's own interface, with one receive queue that hands out closed batches as bursts of
+// one packet. Gaps are filled and accounts are made here, outside the lock, by one thread. Its poll also
+// looks at the clock: a batch's time runs whether packets come or not.
+#include "core/burst.h"
+#include "pipeline/engine.h"
+#include "pipeline/iface.h"
+#include "pipeline/queue.h"
+#include "reorder/reorder.h"
+
+#include <string.h>
+
+static bool bit_of(const dqi_batch *b, uint64_t cell) {
+    return atomic_load_explicit(&b->present[cell / 64], memory_order_relaxed) >> cell % 64 & 1;
+}
+
+static void fill_gaps(const dqi_reorder *r, dqi_batch *b) {
+    const dq_aggregate *a = &b->agg;
+    for (uint32_t slot = 0, cell = 0; slot < a->slots; slot++) {
+        uint8_t *at = b->data + (uint64_t)slot * a->slot_bytes;
+        for (uint32_t k = 0; k < r->cells_each; k++, cell++) {
+            uint32_t from = k * a->cell_bytes, room = a->slot_bytes - from;
+            if (!bit_of(b, cell))
+                memset(at + from, r->conf.fill, room < a->cell_bytes ? room : a->cell_bytes);
+        }
+    }
+}
+
+static void account(dqi_reorder *r, const dqi_batch *b) {
+    const dq_aggregate *a = &b->agg;
+    dqi_count *x = r->c.extra;
+    bool full = dqi_block_full(b), cut = a->flags & (DQ_AGGREGATE_FIRST | DQ_AGGREGATE_STOPPED);
+    dqi_add(&x[full ? DQ_EXTRA_BATCHES : DQ_EXTRA_PARTIAL], 1);
+    if (a->flags & DQ_AGGREGATE_TIMEOUT) dqi_add(&x[DQ_EXTRA_TIMEOUTS], 1);
+    if (a->flags & DQ_AGGREGATE_PUSHED) dqi_add(&x[DQ_EXTRA_PUSHED], 1);
+    dqi_add(&x[DQ_EXTRA_EXPECTED], cut ? a->present_cells : a->cells);
+    dqi_add(&x[cut ? DQ_EXTRA_CUT : DQ_EXTRA_MISSING], a->cells - a->present_cells);
+    dqi_histogram_note(&r->took, (uint64_t)(dq_now(r->stage->session) - b->opened_ns));
+    if (r->by_source) dqi_reorder_sources_account(r, b, cut);
+    dqi_gauge_add(&r->held, -(int64_t)a->packets);
+}
+
+void dqi_reorder_drop(dqi_reorder *r, dqi_batch *b, dq_reason why) {
+    account(r, b);
+    dqi_drop(&r->c, why, b->agg.packets);
+    dq_burst_unref(b->burst);
+}
+
+// The aggregate as a burst.
+static dq_burst *finish(dqi_reorder *r, dqi_batch *b) {
+    dq_burst *out = b->burst;
+    if (!dqi_block_full(b) && r->conf.fill != DQ_FILL_KEEP) fill_gaps(r, b);
+    account(r, b);
+    out->flags = DQ_BURST_REORDERED | (b->agg.flags & DQ_AGGREGATE_TIMEOUT ? DQ_BURST_REORDER_TIMEOUT : 0);
+    out->len[0][0] = b->agg.slots * b->agg.slot_bytes;
+    out->bytes = out->len[0][0];
+    out->ts[0] = b->agg.first_ns;
+    out->flow[0] = 0;
+    out->aggregate = &b->agg;
+    dqi_add(&r->c.out, b->agg.packets);
+    dqi_add(&r->c.out_bytes, out->bytes);
+    return out;
+}
+
+// The next closed batch that nobody fills any more.
+static dqi_batch *next_closed(dqi_reorder *r) {
+    void *p;
+    if (!r->head && dqi_ring_pop(&r->closed, &p, NULL)) r->head = p;
+    dqi_batch *b = r->head;
+    if (!b || dqi_load_acq32(&b->fillers) > 0) return NULL;
+    r->head = NULL;
+    return b;
+}
+
+void dqi_reorder_drop_closed(dqi_reorder *r, dq_reason why) {
+    for (dqi_batch *b; (b = next_closed(r)) != NULL;)
+        dqi_reorder_drop(r, b, why);
+}
+
+static void look_at_clock(dqi_reorder *r, dq_queue *q) {
+    int64_t due = atomic_load_explicit(&r->due_ns, memory_order_relaxed);
+    if (due == INT64_MAX || atomic_load_explicit(&q->stopping, memory_order_relaxed)) return;
+    int64_t now = dq_now(q->session);
+    if (now >= due) {
+        dqi_lock(&r->lock);
+        dqi_window_expire(r, now);
+        dqi_unlock(&r->lock);
+        due = atomic_load_explicit(&r->due_ns, memory_order_relaxed);
+    }
+    if (due < q->next_ns) q->next_ns = due;
+}
+
+static int reorder_rx(dq_queue *q, dq_burst **b, uint32_t room) {
+    dqi_reorder *r = q->iface->engine;
+    look_at_clock(r, q);
+    for (dqi_batch *batch; (batch = next_closed(r)) != NULL;) {
+        if (room == 0) {
+            dqi_reorder_drop(r, batch, DQ_DROP_NO_CONSUMER);
+        } else if (r->conf.drop_incomplete && !dqi_block_full(batch)) {
+            dqi_reorder_drop(r, batch, DQ_DROP_INCOMPLETE);
+        } else {
+            dq_burst_unref(*b); // empty
+            *b = finish(r, batch);
+            dqi_add(&q->c.in, 1);
+            dqi_add(&q->c.in_bytes, (*b)->bytes);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+// The stage's queue has a pipe: queues that the stage has claimed are read from now on.
+static void want_sources(dq_queue *out) {
+    dqi_reorder *r = out->iface->engine;
+    for (uint32_t i = 0; i < atomic_load(&r->n_sources); i++) {
+        dq_queue *q = r->sources[i].queue;
+        if (!q->claim) continue;
+        atomic_store(&q->consumed, true);
+        dqi_queue_kick(q);
+    }
+}
+
+static int nothing(dq_iface *i, dq_diag *diag) {
+    (void)i, (void)diag;
+    return DQ_OK;
+}
+
+static void ignore(dq_iface *i) { (void)i; }
+
+const dqi_engine_ops dqi_engine_reorder = {
+    .name = "reorder",
+    .payload = true,
+    .internal = true,
+    .waits = true,
+    .virtual_clock = true,
+    .wanted = want_sources,
+    .open = nothing,
+    .stop = ignore,
+    .close = ignore,
+    .rx = reorder_rx,
+};

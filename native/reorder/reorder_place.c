@@ -1,0 +1,326 @@
+// reorder_place.c: the packets of a burst go into their batches: by columns the numbers that say where, then
+// run by run (packets of one batch, one after the other) the payloads. On the source's poller.
+#include "pipeline/dq_pipeline.h"
+#include "pipeline/queue.h"
+#include "reorder/reorder.h"
+#include "core/burst.h"
+#include "program/expr.h"
+#include "packet/payload.h"
+#include "core/copy_nontemporal.h"
+
+#include <string.h>
+
+#define CHUNK     128  // packets whose numbers are computed at once
+#define LONG_COPY 8192 // bytes; memcpy spares reading the lines, too, where it writes so many
+
+// The numbers of some packets of a burst; has: all that are needed.
+typedef struct columns {
+    uint64_t number[CHUNK], slot[CHUNK], offset[CHUNK], extra[CHUNK];
+    uint8_t has[CHUNK];
+    uint64_t source[CHUNK];
+    uint8_t named[CHUNK]; // has a source
+} columns;
+
+// Where one packet's payload lies and belongs.
+typedef struct item {
+    const uint8_t *bytes;   // NULL: it turned out to be nowhere
+    uint32_t from;          // bytes there,
+    uint32_t len, slot, at; // and what they become in the slot
+    uint32_t index;         // of the packet in the chunk
+} item;
+
+// What a push works on.
+typedef struct work {
+    dqi_reorder *r;
+    dqi_node *node;
+    dqi_source *source; // NULL: it waits for nobody
+    const dq_burst *in;
+    uint32_t first, n; // packets of the chunk
+    uint32_t n_rest;   // packets that pass: their indices are in the node's scratch
+    dqi_key key;       // of the source of the packet before, where known_id is not 0
+    uint32_t known_id;
+    columns cols;
+    item items[CHUNK]; // of a run
+} work;
+
+// ---- numbers ----------------------------------------------------------------------------------------------
+
+static void column(work *w, const dq_prog *prog, const dqi_packets *in, uint64_t *out) {
+    uint8_t ok[CHUNK];
+    if (!prog || dqi_prog_eval(prog, dqi_level_best(), in, w->in->payload, out, ok) == in->n) return;
+    for (uint32_t i = 0; i < in->n; i++)
+        w->cols.has[i] &= ok[i];
+}
+
+static void compute(work *w) {
+    const dq_burst *b = w->in;
+    const dqi_reorder_sources *s = w->r->by_source;
+    dqi_packets in = {.base = b->session->base,
+                      .off = b->off[0] + w->first,
+                      .len = b->len[0] + w->first,
+                      .flow = b->flow + w->first,
+                      .ts = b->ts + w->first,
+                      .n = w->n};
+    memset(w->cols.has, 1, w->n);
+    column(w, w->r->seq ? w->r->seq : w->r->batch, &in, w->cols.number);
+    column(w, w->r->slot, &in, w->cols.slot);
+    column(w, w->r->offset, &in, w->cols.offset);
+    column(w, w->r->extra, &in, w->cols.extra);
+    if (s && s->number)
+        dqi_prog_eval(s->number, dqi_level_best(), &in, b->payload, w->cols.source, w->cols.named);
+}
+
+// ---- one packet -------------------------------------------------------------------------------------------
+
+static bool takes(const dqi_reorder *r, uint32_t flow) {
+    for (uint32_t i = 0; i < r->conf.n_flow_ids; i++)
+        if (r->flow_ids[i] == flow) return true;
+    return r->conf.n_flow_ids == 0;
+}
+
+// The payload of packet k; false: there is none.
+static bool payload_of(const work *w, uint32_t k, item *it) {
+    const dq_reorder_conf *c = &w->r->conf;
+    const dqi_payload_rule rule = {c->segment, c->payload_offset, c->at_payload};
+    uint32_t from, to;
+    if (!dqi_payload_find(w->in, &rule, k, &from, &to)) return false;
+    it->bytes = dqi_bytes(w->in, c->segment, k) + from;
+    it->from = to - from;
+    return true;
+}
+
+// Where in its slot the i-th packet of the chunk belongs; false: nowhere.
+static bool offset_of(const work *w, uint32_t i, uint32_t *at) {
+    const dqi_reorder *r = w->r;
+    *at = 0;
+    if (!r->offset) return true;
+    return dqi_convert_size(&r->convert, w->cols.offset[i], at) && *at < r->conf.slot_bytes &&
+           *at % r->conf.packet_bytes == 0;
+}
+
+// What is known of the i-th packet of the chunk without its batch; a reason when it belongs nowhere.
+static int examine(const work *w, uint32_t i, item *it) {
+    const dqi_reorder *r = w->r;
+    if (!w->cols.has[i] || !payload_of(w, w->first + i, it)) return DQ_DROP_BAD_PLACE;
+    if (r->slot && w->cols.slot[i] >= r->conf.slots) return DQ_DROP_BAD_PLACE;
+    if (r->batch && r->conf.wrap && w->cols.number[i] >= r->conf.wrap) return DQ_DROP_BAD_PLACE;
+    it->slot = r->slot ? (uint32_t)w->cols.slot[i] : 0;
+    if (!offset_of(w, i, &it->at)) return DQ_DROP_BAD_PLACE;
+    if (!dqi_convert_size(&r->convert, it->from, &it->len)) return DQ_DROP_BAD_PAYLOAD;
+    return it->len > r->most - it->at ? DQ_DROP_TOO_LONG : DQI_PLACED;
+}
+
+// The id of the i-th packet's source.
+static uint32_t source_id(work *w, uint32_t i) {
+    dqi_reorder_sources *s = w->r->by_source;
+    dqi_key key = {.a = w->cols.source[i]};
+    if (s->number ? !w->cols.named[i] : !w->in->payload || !dqi_key_of_peer(w->in, w->first + i, &key))
+        return DQI_KEY_NONE;
+    if (w->known_id == 0 || !dqi_key_same(key, w->key)) {
+        w->key = key;
+        w->known_id = dqi_key_id(&s->keys, key);
+    }
+    return w->known_id;
+}
+
+// Bytes that a payload may have at its place in a batch.
+static uint32_t room_of(const dq_aggregate *a, const item *it) {
+    uint32_t room = a->slot_bytes - it->at;
+    return room > a->cell_bytes ? a->cell_bytes : room;
+}
+
+static uint64_t cell_of(const dqi_reorder *r, const dq_aggregate *a, const item *it) {
+    return (uint64_t)it->slot * r->cells_each + (it->at ? it->at / a->cell_bytes : 0);
+}
+
+static void copy(work *w, dqi_batch *b, const item *it) {
+    const dqi_reorder *r = w->r;
+    uint32_t room = room_of(&b->agg, it);
+    uint8_t *to = b->data + (uint64_t)it->slot * b->agg.slot_bytes + it->at;
+    if (r->stream && it->from < LONG_COPY)
+        dqi_copy_nontemporal(to, it->bytes, it->from);
+    else
+        dqi_convert_bytes(&r->convert, to, it->bytes, it->from);
+    if (it->len < room && r->conf.fill != DQ_FILL_KEEP) memset(to + it->len, r->conf.fill, room - it->len);
+    if (b->extra) atomic_store_explicit(&b->extra[it->slot], w->cols.extra[it->index], memory_order_relaxed);
+    if (b->ids)
+        atomic_store_explicit(&b->ids[cell_of(r, &b->agg, it)], (uint16_t)source_id(w, it->index),
+                              memory_order_relaxed);
+}
+
+// ---- runs -------------------------------------------------------------------------------------------------
+
+static void pass(work *w, uint32_t i) { w->node->scratch[w->n_rest++] = w->first + i; }
+
+static void lose(work *w, uint32_t i, int why) {
+    dqi_drop(&w->node->c, (dq_reason)why, 1);
+    if (w->r->by_source) dqi_reorder_sources_lost(w->r->by_source, source_id(w, i), (dq_reason)why);
+}
+
+// The packets from the i-th on, as long as they are of b, become items, *n of them; the first that isn't.
+static uint32_t gather(work *w, const dqi_batch *b, uint32_t i, uint32_t *n, uint32_t *longest) {
+    const dqi_reorder *r = w->r;
+    for (; i < w->n; i++) {
+        item *it = &w->items[*n];
+        if (!takes(r, w->in->flow[w->first + i])) {
+            pass(w, i);
+            continue;
+        }
+        int what = examine(w, i, it);
+        if (what == DQI_PLACED) {
+            if (!dqi_block_has(r, b, w->cols.number[i])) break;
+            if (r->seq) it->slot = (uint32_t)((w->cols.number[i] - b->first) & r->mask);
+            if (it->len > *longest) *longest = it->len;
+            if (it->len > room_of(&b->agg, it)) what = DQ_DROP_TOO_LONG;
+        }
+        it->index = i;
+        if (what == DQI_PLACED)
+            ++*n;
+        else
+            lose(w, i, what);
+    }
+    return i;
+}
+
+// Takes the cells of n items; those that were somebody's are duplicates. A word of the bitmap at a time, and
+// before anything is copied: an atomic change waits for all stores before it.
+static void claim(work *w, dqi_batch *b, uint32_t n) {
+    for (uint32_t k = 0, end; k < n; k = end) {
+        uint64_t word = cell_of(w->r, &b->agg, &w->items[k]) / 64, mask = 0;
+        for (end = k; end < n; end++) {
+            uint64_t cell = cell_of(w->r, &b->agg, &w->items[end]), bit = UINT64_C(1) << cell % 64;
+            if (cell / 64 != word || mask & bit) break;
+            mask |= bit;
+        }
+        uint64_t twice = atomic_fetch_or_explicit(&b->present[word], mask, memory_order_relaxed) & mask;
+        for (uint32_t j = k; twice && j < end; j++) {
+            if (!(twice >> cell_of(w->r, &b->agg, &w->items[j]) % 64 & 1)) continue;
+            w->items[j].bytes = NULL;
+            lose(w, w->items[j].index, DQ_DROP_DUPLICATE);
+        }
+    }
+}
+
+// Fills b with packets from the i-th on, as long as they are of b; the first that isn't.
+static uint32_t fill(work *w, dqi_batch *b, uint32_t i, uint32_t *placed, int64_t *ts, uint32_t *longest) {
+    uint32_t n = 0;
+    i = gather(w, b, i, &n, longest);
+    claim(w, b, n);
+    for (uint32_t k = 0; k < n; k++) {
+        const item *it = &w->items[k];
+        if (!it->bytes) continue;
+        copy(w, b, it);
+        ++*placed;
+        *ts = w->in->ts[w->first + it->index];
+    }
+    if (w->r->stream) dqi_nontemporal_fence();
+    return i;
+}
+
+// No buffer is free. True when some will be: aggregates wait for a poll of the stage's queue, or whoever has
+// them holds the source up.
+static bool worth_waiting(const dqi_reorder *r) {
+    if (r->conf.policy == DQ_POLICY_WAIT) return true;
+    return dqi_ring_level(&r->closed) > 0 && !atomic_load_explicit(&r->out->stalled, memory_order_relaxed);
+}
+
+// The run of packets that begins with the i-th, which has a payload of len bytes; the first behind it. The
+// same when it has to wait, for other sources or for a buffer.
+static uint32_t run(work *w, uint32_t i, uint32_t len) {
+    dqi_reorder *r = w->r;
+    uint64_t number = w->cols.number[i];
+    dq_reason why = DQ_DROP_LATE;
+    dqi_lock(&r->lock);
+    if (w->source && dqi_window_ahead(r, number, w->source)) {
+        dqi_unlock(&r->lock);
+        return i;
+    }
+    dqi_batch *b = dqi_window_find(r, number, len, w->in->ts[w->first + i], &why);
+    dqi_unlock(&r->lock);
+    if (!b) {
+        if (why == DQ_DROP_NO_PACKET_BUFFER && worth_waiting(r)) return i;
+        lose(w, i, why);
+        return i + 1;
+    }
+    uint32_t placed = 0, longest = len;
+    int64_t ts = 0;
+    i = fill(w, b, i, &placed, &ts, &longest);
+    dqi_lock(&r->lock);
+    dqi_window_leave(r, b, placed, ts, longest);
+    dqi_unlock(&r->lock);
+    return i;
+}
+
+// Places the packets of the chunk; how many are through.
+static uint32_t place_chunk(work *w) {
+    compute(w);
+    for (uint32_t i = 0, next; i < w->n; i = next) {
+        item it;
+        next = i + 1;
+        if (!takes(w->r, w->in->flow[w->first + i])) {
+            pass(w, i);
+            continue;
+        }
+        int what = examine(w, i, &it);
+        if (what != DQI_PLACED)
+            lose(w, i, what);
+        else if ((next = run(w, i, it.len)) == i)
+            return i;
+    }
+    return w->n;
+}
+
+// What the stage didn't take goes on.
+static void go_on(work *w, dq_burst *in, dq_burst **out) {
+    dqi_counters *c = &w->node->c;
+    if (w->n_rest == in->n)
+        *out = in;
+    else if (w->n_rest > 0 && dq_burst_pick(in, w->node->scratch, w->n_rest, out) != DQ_OK)
+        dqi_drop(c, DQ_DROP_NO_BURST_BUFFER, w->n_rest);
+    if (*out) {
+        dqi_add(&c->out, w->n_rest);
+        dqi_add(&c->out_bytes, (*out)->bytes);
+    }
+    if (*out != in) dq_burst_unref(in);
+}
+
+// Who has to wait for others; NULL: nobody, or not any more.
+static dqi_source *source_of(dqi_reorder *r, const dq_burst *in) {
+    if (!r->conf.wait || atomic_load_explicit(&in->queue->stopping, memory_order_relaxed)) return NULL;
+    for (uint32_t i = 0; i < atomic_load_explicit(&r->n_sources, memory_order_relaxed); i++)
+        if (r->sources[i].queue == in->queue) return &r->sources[i];
+    return NULL;
+}
+
+// The packets that are through count as taken now, and not again when the whole burst is.
+static void count_through(work *w, uint32_t from, uint32_t to) {
+    uint64_t bytes =
+        from < to ? dqi_burst_sum(w->in, from, to - from) : 0 - dqi_burst_sum(w->in, to, from - to);
+    dqi_add(&w->node->c.in, (uint64_t)to - from);
+    dqi_add(&w->node->c.in_bytes, bytes);
+}
+
+int dqi_reorder_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) {
+    dqi_reorder *r = st->impl;
+    work w;
+    uint32_t had = node->turn;
+    w.r = r;
+    w.node = node;
+    w.source = source_of(r, in);
+    w.in = in;
+    w.first = had;
+    w.n_rest = node->rest;
+    w.known_id = 0;
+    node->turn = node->rest = 0;
+    for (uint32_t done; w.first < in->n; w.first += w.n) {
+        w.n = in->n - w.first < CHUNK ? in->n - w.first : CHUNK;
+        if ((done = place_chunk(&w)) == w.n) continue;
+        node->turn = w.first + done;
+        node->rest = w.n_rest;
+        count_through(&w, had, node->turn);
+        return DQ_NOT_READY;
+    }
+    if (had > 0) count_through(&w, had, 0);
+    go_on(&w, in, out);
+    return DQ_OK;
+}

@@ -1,0 +1,248 @@
+// reorder_window.c: which batches are open, by the numbers that packets have. See reorder.h.
+//
+// Numbers wrap: a packet belongs to the batch nearest to `top` among those that have its number. One that is
+// far away, or behind the window, is not believed until several in a row agree with it: a corrupted number
+// can't close the window, and a sender that starts anew is found again.
+#include "pipeline/queue.h"
+#include "core/peers.h"
+#include "reorder/reorder.h"
+
+#include <string.h>
+
+// ---- numbers ----------------------------------------------------------------------------------------------
+
+static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+
+// How far a number is from top, in batches.
+static int64_t distance(const dqi_reorder *r, uint64_t number) {
+    if (r->seq) {
+        uint32_t spare = 64 - r->conf.seq_bits;
+        return floor_div((int64_t)((number - r->top_first) << spare) >> spare, r->conf.slots);
+    }
+    uint64_t wrap = r->conf.wrap, ahead = number - r->top_first;
+    if (wrap == 0) return (int64_t)ahead;
+    if (number < r->top_first) ahead += wrap;
+    return ahead > wrap / 2 ? (int64_t)(ahead - wrap) : (int64_t)ahead;
+}
+
+// What slot 0 has of the batch that is so far from top.
+static uint64_t first_of(const dqi_reorder *r, int64_t away) {
+    if (r->seq) return (r->top_first + (uint64_t)away * r->conf.slots) & r->mask;
+    uint64_t wrap = r->conf.wrap, first = r->top_first + (uint64_t)away;
+    if (wrap == 0) return first;
+    if (away < 0 && r->top_first < (uint64_t)-away) return first + wrap;
+    return first >= wrap ? first - wrap : first;
+}
+
+// ---- opening and closing ----------------------------------------------------------------------------------
+
+static void note_due(dqi_reorder *r) {
+    int64_t first = INT64_MAX;
+    for (uint32_t i = 0; i <= r->open_mask; i++)
+        if (r->open[i] && r->open[i]->due_ns < first) first = r->open[i]->due_ns;
+    atomic_store_explicit(&r->due_ns, first, memory_order_relaxed);
+}
+
+// The lowest batch is handed over, or was never there.
+static void close_low(dqi_reorder *r, uint32_t flag) {
+    dqi_batch **at = &r->open[r->low & r->open_mask], *b = *at;
+    uint64_t bit = UINT64_C(1) << r->low % 64;
+    *at = NULL;
+    r->low++;
+    if (!b) {
+        r->full &= ~bit;
+        dqi_add(&r->side.extra[DQ_EXTRA_SKIPPED], 1);
+        dqi_add(&r->side.extra[DQ_EXTRA_EXPECTED], (uint64_t)r->conf.slots * r->cells_each);
+        dqi_add(&r->side.extra[DQ_EXTRA_MISSING], (uint64_t)r->conf.slots * r->cells_each);
+        return;
+    }
+    if (dqi_block_full(b)) {
+        r->full |= bit;
+    } else {
+        r->full &= ~bit;
+        b->agg.flags |= flag | (b->agg.ordinal == r->sync ? DQ_AGGREGATE_FIRST : 0);
+    }
+    dqi_ring_push(&r->closed, b, 0); // there is room for every buffer of the region
+    if (b->due_ns != INT64_MAX) note_due(r);
+    dqi_queue_kick(r->out);
+}
+
+void dqi_window_advance(dqi_reorder *r, uint64_t to, uint32_t flag) {
+    while ((int64_t)(to - r->low) > 0)
+        close_low(r, flag);
+}
+
+// Full batches don't wait for more.
+static void close_full(dqi_reorder *r) {
+    for (;;) {
+        dqi_batch *b = r->open[r->low & r->open_mask];
+        if (!b || !dqi_block_full(b)) return;
+        close_low(r, 0);
+    }
+}
+
+void dqi_window_expire(dqi_reorder *r, int64_t now) {
+    for (uint64_t o = r->low + r->conf.window; o-- != r->low;) {
+        const dqi_batch *b = r->open[o & r->open_mask];
+        if (!b || b->due_ns > now) continue;
+        dqi_window_advance(r, o + 1, DQ_AGGREGATE_TIMEOUT);
+        break;
+    }
+    close_full(r);
+}
+
+uint64_t dqi_window_close(dqi_reorder *r, uint32_t flag) {
+    uint64_t full = r->low, last = r->low, n = 0; // what is behind a full batch, and behind any
+    for (uint32_t k = 0; k < r->conf.window; k++) {
+        const dqi_batch *b = r->open[(r->low + k) & r->open_mask];
+        if (!b) continue;
+        last = r->low + k + 1;
+        if (dqi_block_full(b)) full = last;
+        n++;
+    }
+    dqi_window_advance(r, full, DQ_AGGREGATE_PUSHED); // the stream had gone past these
+    dqi_window_advance(r, last, flag);
+    return n;
+}
+
+static dqi_batch *batch_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, int64_t ts, dq_reason *why) {
+    const dq_region *region = r->conf.region;
+    dq_burst *burst = dqi_burst_get(r->out->bursts);
+    *why = DQ_DROP_NO_PACKET_BUFFER; // there are more descriptors than buffers
+    if (!burst) return NULL;
+    if (dqi_burst_fill(burst, &r->conf.region, 1, 1) != DQ_OK) {
+        dq_burst_unref(burst);
+        return NULL;
+    }
+    dqi_batch *b = (dqi_batch *)(r->records + (burst->bufs[0][0] - region->first_id) * r->record_bytes);
+    b->present = (_Atomic uint64_t *)(b + 1);
+    b->extra = r->extra ? b->present + (r->conf.slots * r->cells_each + 63) / 64 : NULL;
+    uint32_t slot_bytes = r->conf.slot_bytes ? r->conf.slot_bytes : r->longest;
+    b->agg = (dq_aggregate){
+        .batch_id = r->seq ? first / r->conf.slots : first,
+        .ordinal = ordinal,
+        .slots = r->conf.slots,
+        .slot_bytes = slot_bytes,
+        .cells = r->conf.slots * r->cells_each,
+        .cell_bytes = r->offset ? r->conf.packet_bytes : slot_bytes,
+        .dtype = r->conf.types.output,
+        .first_ns = ts,
+        .last_ns = ts,
+        .fill = r->conf.fill,
+        .present = (const uint64_t *)(const void *)b->present,
+        .extra = (const uint64_t *)(const void *)b->extra,
+    };
+    memset((void *)b->present, 0, (b->agg.cells + 63) / 64 * sizeof *b->present);
+    if (b->extra) memset((void *)b->extra, 0, r->conf.slots * sizeof *b->extra);
+    uint8_t *behind =
+        (uint8_t *)(b->extra ? b->extra + r->conf.slots : b->present + (b->agg.cells + 63) / 64);
+    b->ids = r->by_source ? (_Atomic uint16_t *)(void *)behind : NULL;
+    b->burst = burst;
+    b->data = dqi_bytes(burst, 0, 0);
+    dqi_sockaddr *peer = dqi_buf_peer(r->conf.region, burst->bufs[0][0]);
+    if (peer) peer->sa.sa_family = AF_UNSPEC;
+    b->first = first;
+    b->opened_ns = dq_now(r->stage->session);
+    b->due_ns = r->conf.timeout_ns ? b->opened_ns + r->conf.timeout_ns : INT64_MAX;
+    atomic_store_explicit(&b->fillers, 0, memory_order_relaxed);
+    return b;
+}
+
+// ---- a packet's batch -------------------------------------------------------------------------------------
+
+// The window begins anew with the batch of this number.
+static void synchronise(dqi_reorder *r, uint64_t number) {
+    if (r->synced) {
+        dqi_window_close(r, DQ_AGGREGATE_PUSHED);
+        dqi_add(&r->side.extra[DQ_EXTRA_RESYNCS], 1);
+        for (uint32_t i = 0; i < DQI_MAX_SOURCES; i++)
+            r->sources[i].begun = false;
+    }
+    r->low = r->top = r->sync = r->seq ? number / r->conf.slots : number;
+    r->top_first = r->seq ? number - number % r->conf.slots : number;
+    r->full = 0;
+    r->strays = 0;
+    r->longest = 0;
+    r->synced = true;
+}
+
+// A packet whose place is not believed: true when enough of them agree on it by now.
+static bool agreed(dqi_reorder *r, uint64_t ordinal, bool far) {
+    int64_t apart = (int64_t)(ordinal - r->stray_at);
+    bool same = apart < (int64_t)r->conf.window && -apart < (int64_t)r->conf.window;
+    r->strays = r->strays > 0 && same ? r->strays + 1 : 1;
+    r->stray_at = ordinal;
+    return r->strays >= (far ? r->stray_far : r->stray_near);
+}
+
+static dq_reason why_not(const dqi_reorder *r, uint64_t ordinal) {
+    int64_t behind = (int64_t)(r->low - ordinal);
+    if (behind <= 0) return DQ_DROP_TOO_EARLY;
+    return behind <= 64 && (r->full >> ordinal % 64 & 1) ? DQ_DROP_DUPLICATE : DQ_DROP_LATE;
+}
+
+dqi_batch *dqi_window_find(dqi_reorder *r, uint64_t number, uint32_t len, int64_t ts, dq_reason *why) {
+    if (!r->synced) synchronise(r, number);
+    int64_t away = distance(r, number);
+    uint64_t ordinal = r->top + (uint64_t)away;
+    if (away > r->far || (int64_t)(ordinal - r->low) < 0) {
+        if (!agreed(r, ordinal, away > r->far || away < -r->far)) {
+            *why = why_not(r, ordinal);
+            return NULL;
+        }
+        synchronise(r, number);
+        away = 0;
+        ordinal = r->low;
+    }
+    r->strays = 0;
+    if ((int64_t)(ordinal - r->low) >= (int64_t)r->conf.window) {
+        dqi_window_advance(r, ordinal - r->conf.window + 1, DQ_AGGREGATE_PUSHED);
+        close_full(r);
+    }
+    uint64_t first = first_of(r, away);
+    if (away > 0) {
+        r->top = ordinal;
+        r->top_first = first;
+    }
+    if (len > r->longest) r->longest = len;
+    dqi_batch **at = &r->open[ordinal & r->open_mask];
+    if (!*at && !(*at = batch_open(r, ordinal, first, ts, why))) return NULL;
+    if ((*at)->due_ns < atomic_load_explicit(&r->due_ns, memory_order_relaxed)) {
+        atomic_store_explicit(&r->due_ns, (*at)->due_ns, memory_order_relaxed);
+        dqi_queue_kick(r->out); // it may sleep longer than that
+    }
+    atomic_fetch_add_explicit(&(*at)->fillers, 1, memory_order_relaxed);
+    return *at;
+}
+
+void dqi_window_leave(dqi_reorder *r, dqi_batch *b, uint32_t n, int64_t ts, uint32_t longest) {
+    if (longest > r->longest) r->longest = longest;
+    b->agg.present_cells += n;
+    b->agg.packets += n;
+    if (n > 0) b->agg.last_ns = ts;
+    dqi_gauge_add(&r->held, n);
+    bool open = r->open[b->agg.ordinal & r->open_mask] == b;
+    if (atomic_fetch_sub_explicit(&b->fillers, 1, memory_order_acq_rel) == 1 && !open)
+        dqi_queue_kick(r->out); // it waits for the last filler
+    if (open && dqi_block_full(b)) close_full(r);
+}
+
+// ---- waiting for other sources ----------------------------------------------------------------------------
+
+bool dqi_window_ahead(dqi_reorder *r, uint64_t number, dqi_source *self) {
+    if (!r->synced) return false;
+    int64_t away = distance(r, number);
+    uint64_t ordinal = r->top + (uint64_t)away,
+             to = ordinal - r->conf.window + 1; // all below would be closed
+    if (away > r->far || (int64_t)(ordinal - r->low) < 0) return false;
+    if (!self->begun || (int64_t)(ordinal - self->reached) > 0) self->reached = ordinal;
+    self->begun = true;
+    bool open = false; // its time-out ends the waiting
+    for (uint32_t k = 0; k < r->conf.window && (int64_t)(to - r->low - k) > 0; k++)
+        open |= r->open[(r->low + k) & r->open_mask] != NULL;
+    for (uint32_t i = 0; open && i < atomic_load(&r->n_sources); i++) {
+        const dqi_source *s = &r->sources[i];
+        if (!s->begun || (int64_t)(s->reached - ordinal) < 0) return true;
+    }
+    return false;
+}

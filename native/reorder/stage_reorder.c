@@ -1,0 +1,364 @@
+// stage_reorder.c: makes a reorder stage: its rule, its records and its queue; its accounts and its end. How
+// it works: reorder.h.
+#include "pipeline/dq_pipeline.h"
+#include "pipeline/engine.h"
+#include "core/err.h"
+#include "pipeline/iface.h"
+#include "pipeline/poller.h"
+#include "pipeline/queue.h"
+#include "reorder/reorder.h"
+#include "core/region.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define USUAL_WINDOW 4
+#define STREAM_BYTES (4 << 20) // of a batch: no cache has it whole when it is read
+#define FAR_WINDOWS  16        // a longer jump of the numbers is far,
+#define FAR_AGREE    8         // and believed when so many packets in a row agree on it;
+#define NEAR_AGREE   256       // a place a little behind the window by these, or by a window full
+
+static int fault(dq_diag *diag, const char *name, const char *text) {
+    return dqi_fail(diag, DQ_INVALID_PARAMETER, "reorder %s: %s", name, text);
+}
+
+// ---- data types -------------------------------------------------------------------------------------------
+
+// A size in bytes of input becomes one in bytes of output.
+static int grow(const char *name, const char *key, const dqi_convert *c, uint32_t *bytes, dq_diag *diag) {
+    uint32_t in = *bytes;
+    if (dqi_convert_size(c, in, bytes)) return DQ_OK;
+    return dqi_fail(
+        diag, DQ_INVALID_PARAMETER,
+        "reorder %s: %s %u is no whole number of elements of %u bits, or too large when they have %u", name,
+        key, in, c->in_bits, c->out_bits);
+}
+
+static int convert_sizes(const char *name, dq_reorder_conf *c, dqi_convert *out, dq_diag *diag) {
+    char what[DQ_REORDER_LEN + 16];
+    snprintf(what, sizeof what, "reorder %.*s", DQ_REORDER_LEN, name);
+    int err = dqi_convert_find(&c->types, out, what, diag);
+    if (err == DQ_OK) err = grow(name, "slot_bytes", out, &c->slot_bytes, diag);
+    if (err == DQ_OK) err = grow(name, "packet_bytes", out, &c->packet_bytes, diag);
+    return err;
+}
+
+// ---- checks -----------------------------------------------------------------------------------------------
+
+static int check_region(const char *name, const dq_reorder_conf *c, dq_diag *diag) {
+    const dq_region *r = c->region;
+    uint64_t least = (uint64_t)c->slots * (c->slot_bytes ? c->slot_bytes : 1);
+    if (least > r->conf.buf_size)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "reorder %s: %u slots of %u bytes don't fit the buffers of region %s: buf_size must "
+                        "be at least %llu",
+                        name, c->slots, c->slot_bytes ? c->slot_bytes : 1, r->conf.name,
+                        (unsigned long long)least);
+    if (c->window > r->conf.num_bufs)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "reorder %s: a window of %u needs more than the %u buffers of region %s", name,
+                        c->window, r->conf.num_bufs, r->conf.name);
+    return DQ_OK;
+}
+
+static int check_rule(const char *name, const dq_reorder_conf *c, dq_diag *diag) {
+    if (!c->region || c->slots == 0) return fault(diag, name, "it needs a memory region and slots");
+    if ((c->seq.n > 0) == (c->batch.n > 0) || (c->batch.n > 0) != (c->slot.n > 0))
+        return fault(diag, name, "it needs a sequence number, or both batch and slot");
+    if (c->seq.n > 0 && (c->seq_bits == 0 || c->seq_bits > 64))
+        return fault(diag, name, "a sequence number has 1 to 64 bits");
+    if (c->offset.n > 0 && (c->slot_bytes == 0 || c->packet_bytes == 0 || c->packet_bytes > c->slot_bytes))
+        return fault(diag, name,
+                     "with an offset slot_bytes and packet_bytes are needed, the latter not more");
+    if (c->offset.n == 0 && c->packet_bytes != 0)
+        return fault(diag, name, "packet_bytes goes with an offset; without one a packet fills a slot");
+    if (c->segment >= DQ_MAX_SEGS || (c->at_payload && c->segment != 0))
+        return fault(diag, name, "the payload of a header is in the first segment");
+    if (c->fill < DQ_FILL_KEEP || c->fill > 255)
+        return fault(diag, name, "fill is a byte, 0 to 255, or keep");
+    if (c->wait && c->timeout_ns == 0)
+        return fault(diag, name, "a queue can't wait for others for ever: give a timeout");
+    return check_region(name, c, diag);
+}
+
+// Batches that the numbers tell apart; 0: 2^64.
+static uint64_t batches_of(const dq_reorder_conf *c) {
+    if (c->seq.n == 0) return c->wrap;
+    uint64_t mask = UINT64_MAX >> (64 - c->seq_bits);
+    return c->slots == 1 && mask == UINT64_MAX ? 0 : (mask - (c->slots - 1)) / c->slots + 1;
+}
+
+static int choose_window(const char *name, dq_reorder_conf *c, dq_diag *diag) {
+    uint64_t batches = batches_of(c), most = batches ? batches / 2 : DQ_MAX_WINDOW;
+    if (most > DQ_MAX_WINDOW) most = DQ_MAX_WINDOW;
+    if (most == 0)
+        return fault(diag, name,
+                     "the numbers don't tell two batches apart: a wider field or fewer packets a "
+                     "batch are needed");
+    if (c->window > most)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "reorder %s: a window of %u batches is more than %llu: half of what the numbers tell "
+                        "apart, at most %d",
+                        name, c->window, (unsigned long long)most, DQ_MAX_WINDOW);
+    if (c->window > 0) return DQ_OK;
+    uint32_t half = c->region->conf.num_bufs / 2;
+    c->window = half < USUAL_WINDOW ? half : USUAL_WINDOW;
+    if (c->window > most) c->window = (uint32_t)most;
+    if (c->window == 0) c->window = 1;
+    return DQ_OK;
+}
+
+// ---- the parts --------------------------------------------------------------------------------------------
+
+static int compile(const dq_number *from, dq_prog **out, dq_diag *diag) {
+    return from->n > 0 ? dq_prog_new(from->insns, from->n, out, diag) : DQ_OK;
+}
+
+static int make_rule(dqi_reorder *r, const dq_reorder_conf *c, dq_diag *diag) {
+    const dq_number *from[] = {&c->seq, &c->batch, &c->slot, &c->offset, &c->extra};
+    dq_prog **to[] = {&r->seq, &r->batch, &r->slot, &r->offset, &r->extra};
+    for (int i = 0; i < 5; i++) {
+        int err = compile(from[i], to[i], diag);
+        if (err != DQ_OK) return err;
+    }
+    r->flow_ids = malloc((c->n_flow_ids + 1) * sizeof *r->flow_ids);
+    if (!r->flow_ids) return DQ_ESYS - ENOMEM;
+    if (c->n_flow_ids > 0) memcpy(r->flow_ids, c->flow_ids, c->n_flow_ids * sizeof *r->flow_ids);
+    if (r->seq) r->mask = UINT64_MAX >> (64 - c->seq_bits);
+    r->most = c->slot_bytes ? c->slot_bytes : c->region->conf.buf_size / c->slots;
+    r->cells_each = c->offset.n ? (c->slot_bytes + c->packet_bytes - 1) / c->packet_bytes : 1;
+    uint64_t all = (uint64_t)c->slots * c->window;
+    r->stream = !r->convert.fn && (uint64_t)c->slots * r->most >= STREAM_BYTES;
+    r->far = (int64_t)FAR_WINDOWS * c->window;
+    r->stray_far = FAR_AGREE;
+    r->stray_near = all < NEAR_AGREE ? NEAR_AGREE : all > UINT32_MAX ? UINT32_MAX : (uint32_t)all;
+    return DQ_OK;
+}
+
+static int make_sources(dqi_reorder *r, const dq_reorder_conf *c, dq_diag *diag) {
+    dq_prog *number = NULL;
+    int err = compile(&c->source, &number, diag);
+    if (err != DQ_OK || (!number && !c->source_peer)) return err;
+    r->by_source = dqi_reorder_sources_new(number, c->slots * r->cells_each);
+    if (r->by_source) return DQ_OK;
+    dq_prog_free(number);
+    return DQ_ESYS - ENOMEM;
+}
+
+// A record for each buffer; those that are never used cost no memory.
+static int make_records(dqi_reorder *r) {
+    const dq_region *region = r->conf.region;
+    size_t cells = (size_t)r->conf.slots * r->cells_each, extras = r->extra ? r->conf.slots : 0;
+    size_t ids = r->by_source ? cells : 0;
+    r->record_bytes = sizeof(dqi_batch) + ((cells + 63) / 64 + extras) * sizeof(uint64_t);
+    r->record_bytes = (r->record_bytes + ids * sizeof(uint16_t) + 63) / 64 * 64;
+    r->records_bytes = r->record_bytes * region->conf.num_bufs;
+    void *p = mmap(NULL, r->records_bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return DQ_ESYS - errno;
+    r->records = p;
+    r->open_mask = 1;
+    while (r->open_mask + 1 < r->conf.window)
+        r->open_mask = 2 * r->open_mask + 1;
+    r->open = calloc(r->open_mask + 1, sizeof *r->open);
+    return r->open && dqi_ring_init(&r->closed, region->conf.num_bufs) ? DQ_OK : DQ_ESYS - ENOMEM;
+}
+
+static int make_queue(dqi_reorder *r, const char *name, dq_diag *diag) {
+    dq_session *s = r->conf.region->session;
+    dq_iface *i = calloc(1, sizeof *i);
+    dq_queue *q = calloc(1, sizeof *q);
+    uint32_t n = r->conf.region->conf.num_bufs + 2; // the queue has one that is empty
+    if (!i || !q || !(q->bursts = dqi_burst_pool_new(s, n, 1, 1))) {
+        free(i);
+        free(q);
+        return dqi_fail(diag, DQ_ESYS - ENOMEM, "reorder %s: no memory for %u bursts", name, n);
+    }
+    snprintf(i->conf.name, sizeof i->conf.name, "%s.aggregates", name);
+    i->session = s;
+    i->ops = &dqi_engine_reorder;
+    i->engine = r;
+    i->n_rx = 1;
+    i->rx[0] = q;
+    q->conf = (dq_queue_conf){.core = -1, .batch_size = 1, .n_regions = 1, .regions = {r->conf.region}};
+    snprintf(q->conf.name, sizeof q->conf.name, "%s", name);
+    q->session = s;
+    q->iface = i;
+    q->immediate = true;
+    q->stamping = dqi_virtual(s) ? DQ_STAMPS_VIRTUAL : DQ_STAMPS_SOFTWARE;
+    q->next_ns = INT64_MAX;
+    r->iface = i;
+    r->out = q;
+    return DQ_OK;
+}
+
+// The stage's interface joins the session's, so that its queue is polled, counted and freed like theirs.
+static int publish(dqi_reorder *r, dq_diag *diag) {
+    dq_session *s = r->iface->session;
+    int err = DQ_OK;
+    pthread_mutex_lock(&s->control);
+    if (s->n_ifaces == DQI_MAX_IFACES) {
+        err = dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "reorder %s: more than %d interfaces and reorder stages",
+                       r->out->conf.name, DQI_MAX_IFACES);
+    } else {
+        r->iface->index = s->n_ifaces;
+        s->ifaces[s->n_ifaces++] = r->iface;
+    }
+    pthread_mutex_unlock(&s->control);
+    return err;
+}
+
+static void withdraw(dqi_reorder *r) {
+    dq_session *s = r->iface->session;
+    pthread_mutex_lock(&s->control);
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        if (s->ifaces[i] == r->iface) s->ifaces[i--] = s->ifaces[--s->n_ifaces];
+    pthread_mutex_unlock(&s->control);
+}
+
+static void reorder_free(dqi_reorder *r) {
+    dq_prog *progs[] = {r->seq, r->batch, r->slot, r->offset, r->extra};
+    for (int i = 0; i < 5; i++)
+        dq_prog_free(progs[i]);
+    if (r->records) munmap(r->records, r->records_bytes);
+    dqi_reorder_sources_free(r->by_source);
+    dqi_ring_free(&r->closed);
+    free(r->open);
+    free(r->flow_ids);
+    free(r);
+}
+
+// ---- the stage --------------------------------------------------------------------------------------------
+
+static int reorder_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
+    const dqi_reorder *r = st->impl;
+    for (const dq_queue *from = q; from; from = from->polled_by)
+        if (from == r->out)
+            return dqi_fail(diag, DQ_INVALID_PARAMETER, "reorder %s: it can't be fed with its own aggregates",
+                            st->name);
+    if (r->conf.segment >= q->conf.n_regions)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "reorder %s: queue %s has %u segments: there is no segment %u", st->name,
+                        q->conf.name, q->conf.n_regions, r->conf.segment + 1);
+    return DQ_OK;
+}
+
+// The first source's poller serves the stage's own queue, too.
+static int reorder_join(dq_stage *st, dq_queue *q, dq_diag *diag) {
+    dqi_reorder *r = st->impl;
+    uint32_t n = atomic_load(&r->n_sources), known = 0;
+    while (known < n && r->sources[known].queue != q)
+        known++;
+    if (known == DQI_MAX_SOURCES)
+        return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "reorder %s: more than %d queues", st->name,
+                        DQI_MAX_SOURCES);
+    if (known == n) {
+        r->sources[n].queue = q;
+        atomic_store(&r->n_sources, n + 1);
+    }
+    if (r->out->polled_by) return DQ_OK;
+    r->out->polled_by = q;
+    r->out->conf.direct = q->conf.direct;
+    r->out->next_stage_queue = q->stage_queues;
+    q->stage_queues = r->out;
+    int err = q->poller ? dqi_poller_add(q->poller, r->out) : DQ_OK;
+    return err == DQ_OK ? DQ_OK : dqi_fail(diag, err, "reorder %s: no memory", st->name);
+}
+
+static uint64_t reorder_held(const dq_stage *st) {
+    const dqi_reorder *r = st->impl;
+    return (uint64_t)dqi_gauge_get(&r->held);
+}
+
+static void reorder_line(const dq_stage *st, dq_line *line) {
+    const dqi_reorder *r = st->impl;
+    dqi_line_add(line, &r->c);
+    dqi_line_add(line, &r->side);
+    line->extra[DQ_EXTRA_LATE] = line->dropped[DQ_DROP_LATE]; // for thresholds: blocks.late
+}
+
+static void reorder_spread(const dq_stage *st, dq_histogram *out) {
+    const dqi_reorder *r = st->impl;
+    out->kind = DQ_HISTOGRAM_COMPLETION_TIME;
+    dqi_histogram_read(&r->took, out);
+}
+
+static uint64_t reorder_drain(dq_stage *st) {
+    dqi_reorder *r = st->impl;
+    dqi_lock(&r->lock);
+    uint64_t n = dqi_window_close(r, DQ_AGGREGATE_STOPPED);
+    dqi_unlock(&r->lock);
+    return n;
+}
+
+static void reorder_finish(dq_stage *st) {
+    reorder_drain(st);
+    dqi_reorder_drop_closed(st->impl, DQ_DROP_STOPPED);
+}
+
+static void stage_free(dq_stage *st) { reorder_free(st->impl); }
+
+static const dqi_stage_ops reorder_ops = {
+    .line_kind = DQ_LINE_STAGE,
+    .check = reorder_check,
+    .join = reorder_join,
+    .push = dqi_reorder_push,
+    .held = reorder_held,
+    .line = reorder_line,
+    .spread = reorder_spread,
+    .sources = dqi_reorder_sources_read,
+    .drain = reorder_drain,
+    .finish = reorder_finish,
+    .free = stage_free,
+};
+
+static int check(dq_session *s, const char *name, const dq_reorder_conf *c, dq_diag *diag) {
+    if (s->state == DQI_NEW) return fault(diag, name, "the session is not open yet");
+    if (strlen(name) > DQ_REORDER_LEN)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "reorder %s: the name is longer than %d bytes", name,
+                        DQ_REORDER_LEN);
+    int err = check_rule(name, c, diag);
+    if (err != DQ_OK) return err;
+    char what[DQ_REORDER_LEN + 16];
+    snprintf(what, sizeof what, "reorder %s", name);
+    return dqi_stage_may_take(s, what, c->region, c->policy == DQ_POLICY_WAIT, diag);
+}
+
+int dq_stage_reorder(dq_session *s, const char *name, const dq_reorder_conf *conf, dq_stage **out,
+                     dq_queue **aggregates, dq_diag *diag) {
+    dq_reorder_conf grown = *conf;
+    dqi_convert convert;
+    int err = convert_sizes(name, &grown, &convert, diag);
+    if (err != DQ_OK || (err = check(s, name, &grown, diag)) != DQ_OK) return err;
+    dqi_reorder *r = calloc(1, sizeof *r);
+    if (!r) return dqi_fail(diag, DQ_ESYS - ENOMEM, "reorder %s: no memory", name);
+    r->conf = grown;
+    r->convert = convert;
+    atomic_init(&r->due_ns, INT64_MAX);
+    if ((err = choose_window(name, &r->conf, diag)) != DQ_OK || (err = make_rule(r, &r->conf, diag)) != DQ_OK)
+        goto fail;
+    if ((err = make_sources(r, &r->conf, diag)) != DQ_OK || (err = make_records(r)) != DQ_OK) {
+        dqi_fail(diag, err, "reorder %s: no memory for its records", name);
+        goto fail;
+    }
+    if ((err = make_queue(r, name, diag)) != DQ_OK) goto fail;
+    if ((err = publish(r, diag)) != DQ_OK) goto fail_queue;
+    if ((err = dqi_stage_add(s, name, &reorder_ops, r, &r->stage, diag)) != DQ_OK) goto fail_published;
+    r->stage->region = r->conf.region;
+    r->stage->touches = DQI_TOUCHES_FIRST | 1u << r->conf.segment;
+    r->stage->waits = r->conf.policy == DQ_POLICY_WAIT;
+    *out = r->stage;
+    *aggregates = r->out;
+    return DQ_OK;
+fail_published:
+    withdraw(r);
+fail_queue:
+    dqi_burst_pool_free(r->out->bursts);
+    free(r->out);
+    free(r->iface);
+fail:
+    reorder_free(r);
+    return err;
+}

@@ -1,0 +1,122 @@
+// block_file.c: aggregates back to back in one file, each behind its header (BLOCKS.md). A block is one
+// record of many pieces, so that a file ends with a whole one whatever happens.
+#include "core/burst.h"
+#include "core/err.h"
+#include "pipeline/engine.h"
+#include "pipeline/iface.h"
+#include "pipeline/queue.h"
+#include "reorder/reorder.h"
+#include "writer/block_format.h"
+#include "writer/format.h"
+#include "writer/gather.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct block_file {
+    dqi_buffered_file file;
+    dqi_block_shape shape;
+    uint8_t *header; // room for one of a block
+} block_file;
+
+static uint64_t block_header_bytes(const dq_writer_conf *c) {
+    (void)c;
+    return DQI_BLOCK_PAGE;
+}
+
+static uint64_t block_bytes_of(const dqi_buffered_file *f, const dq_writer_conf *c, const dq_burst *b,
+                               uint32_t i) {
+    (void)f, (void)i;
+    return dqi_block_shape_of(b->aggregate, c->by_slot).block_bytes;
+}
+
+static bool block_fits(const dqi_buffered_file *f, const dq_burst *b) {
+    const dqi_block_shape *have = &((const block_file *)f)->shape;
+    dqi_block_shape s = dqi_block_shape_of(b->aggregate, have->by_slot);
+    return dqi_block_same_shape(&s, have);
+}
+
+static int block_close(dqi_buffered_file *f) {
+    free(((block_file *)f)->header);
+    ((block_file *)f)->header = NULL;
+    return dqi_buffered_file_close(f);
+}
+
+static int put_file_header(block_file *f, const dqi_new_file *n, dqi_file_tally *tally) {
+    int err = 0;
+    uint8_t *to = dqi_buffered_file_room(&f->file, DQI_BLOCK_PAGE, tally, &err);
+    if (!to) return err;
+    const dqi_block_file_header h = {.writer = n->writer,
+                                     .text = n->conf->text,
+                                     .index = n->index,
+                                     .created_ns = n->now,
+                                     .clock = n->first->clock};
+    dqi_block_put_file_header(to, &f->shape, &h);
+    dqi_buffered_file_commit(&f->file, DQI_BLOCK_PAGE, 0, false, false);
+    return dqi_buffered_file_flush(&f->file, tally);
+}
+
+static int block_open(dqi_buffered_file *file, const dqi_new_file *n, dqi_file_tally *tally) {
+    block_file *f = (block_file *)file;
+    *f = (block_file){.shape = dqi_block_shape_of(n->first->aggregate, n->conf->by_slot)};
+    int err = dqi_buffered_file_open(&f->file, n->path, n->overlap, n->mode);
+    if (err != 0) return err;
+    f->header = malloc(f->shape.header_bytes);
+    err = f->header ? put_file_header(f, n, tally) : -ENOMEM;
+    if (err == 0)
+        tally->files++;
+    else
+        block_close(file);
+    return err;
+}
+
+static int put_header(block_file *f, const dq_aggregate *a, dqi_file_tally *tally) {
+    int err = 0;
+    dqi_block_put_header(f->header, &f->shape, a);
+    for (uint32_t at = 0, n; at < f->shape.header_bytes; at += n) {
+        n = f->shape.header_bytes - at < DQI_PIECE ? f->shape.header_bytes - at : DQI_PIECE;
+        uint8_t *to = dqi_buffered_file_room(&f->file, n, tally, &err);
+        if (!to) break;
+        memcpy(to, f->header + at, n);
+        dqi_buffered_file_extend(&f->file, n);
+    }
+    return err;
+}
+
+static int block_add(dqi_buffered_file *file, const dq_burst *b, uint32_t i, int64_t ts,
+                     dqi_file_tally *tally) {
+    (void)ts;
+    block_file *f = (block_file *)file;
+    const dqi_block_shape *s = &f->shape;
+    int err = put_header(f, b->aggregate, tally);
+    if (err != 0) return err;
+    return dqi_gather_record(file, b, i, 0, s->data_bytes, s->block_bytes - s->header_bytes, tally);
+}
+
+// Blocks of a known size have to fit the quota, else nothing would ever be written.
+static int block_check(const char *writer, const dq_writer_conf *c, const dq_queue *q, dq_diag *diag) {
+    if (c->quota == 0 || !q->iface->ops->internal) return DQ_OK;
+    const dqi_reorder *r = q->iface->engine;
+    dq_aggregate a = {
+        .slots = r->conf.slots, .slot_bytes = r->conf.slot_bytes, .cells = r->conf.slots * r->cells_each};
+    uint64_t need = DQI_BLOCK_PAGE + dqi_block_shape_of(&a, c->by_slot).block_bytes;
+    if (need <= c->quota) return DQ_OK;
+    return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                    "writer %s: its quota of %llu bytes has no room for one batch of reorder %s: a file with "
+                    "one has %llu; hint: a larger quota",
+                    writer, (unsigned long long)c->quota, q->conf.name, (unsigned long long)need);
+}
+
+const dqi_format dqi_format_blocks = {
+    .about =
+        {.kind = "blocks", .choice = "", .suffix = ".dqb", .options = "header present", .aggregates = true},
+    .size = sizeof(block_file),
+    .check = block_check,
+    .header_bytes = block_header_bytes,
+    .bytes_of = block_bytes_of,
+    .open = block_open,
+    .fits = block_fits,
+    .add = block_add,
+    .close = block_close,
+};

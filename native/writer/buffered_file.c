@@ -1,0 +1,262 @@
+// buffered_file.c: records in buffers, and what became of them.
+//
+// Direct writes begin and end at multiples of the disk's alignment, records anywhere. So a buffer goes out up
+// to the last such multiple, and what lies behind it is carried to the front of the next buffer. A flush then
+// writes that rest by itself, buffered, and carries it all the same: the next write covers it once more. A
+// record's mark stays with the buffer in which it ends, and a packet counts as written when all of it is in
+// the file. After a failed write the file is cut back to its last whole packet and everything behind that is
+// lost, also what was filled in meanwhile; the next record goes there. Runs on the writer's thread.
+#include "writer/buffered_file.h"
+#include "core/clock.h"
+#include "core/crc32c.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HUGE_PAGE      (2u << 20)
+#define BUFFERED_BYTES (1u << 20)   // of a buffer whose write is a copy: small enough for the cache
+#define SMALL_BYTES    (256u << 10) // a flush of less is buffered altogether: nobody waits for a disk then
+#define FIRST_MARKS    4096
+#define MIN_RECORD     16 // bytes of the shortest record, on average: bounds the marks
+
+static int buffer_init(dqi_file_buffer *b, uint32_t room) {
+    // Huge pages, where there are some: a direct write pins each page.
+    b->buf = aligned_alloc(HUGE_PAGE, room < HUGE_PAGE ? HUGE_PAGE : room);
+    b->cap_marks = FIRST_MARKS;
+    b->marks = malloc(b->cap_marks * sizeof *b->marks);
+    if (!b->buf || !b->marks) return -ENOMEM;
+    if (room >= HUGE_PAGE) madvise(b->buf, room, MADV_HUGEPAGE);
+    return 0;
+}
+
+int dqi_buffered_file_open(dqi_buffered_file *f, const char *path, bool overlap, dqi_disk_mode mode) {
+    *f = (dqi_buffered_file){.disk = {.fd = -1}};
+    int err = dqi_disk_open(&f->disk, path, overlap, mode);
+    f->room = f->disk.align > 1 ? DQI_BUFFER_BYTES : BUFFERED_BYTES;
+    for (int i = 0; i < 2 && err == 0; i++)
+        err = buffer_init(&f->buffers[i], f->room);
+    if (err != 0) dqi_buffered_file_close(f);
+    return err;
+}
+
+int dqi_buffered_file_resume(dqi_buffered_file *f, const char *path, uint64_t size, uint32_t crc) {
+    dqi_file_buffer *b = &f->buffers[0];
+    f->was = f->disk.size;
+    f->kept = size;
+    dqi_disk_cut(&f->disk, size);
+    b->base = size - size % f->disk.align;
+    b->used = f->clean = (uint32_t)(size - b->base);
+    f->whole = f->crc_at = size;
+    f->crc = f->whole_crc = crc;
+    if (f->clean == 0) return 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return -errno;
+    ssize_t n = pread(fd, b->buf, f->clean, (off_t)b->base);
+    int err = n == (ssize_t)f->clean ? 0 : n < 0 ? -errno : -EIO;
+    close(fd);
+    return err;
+}
+
+// ---- settling ---------------------------------------------------------------------------------------------
+
+static void lose(const dqi_file_mark *m, int err, dqi_file_tally *t) {
+    t->lost += m->last;
+    if (m->last) dqi_op_lost(m->op, 1, err);
+}
+
+// Settles the buffer's records up to byte `done`; its other marks are lost when err is set.
+static void settle(dqi_buffered_file *f, dqi_file_buffer *b, uint32_t done, int err, dqi_file_tally *t) {
+    for (uint32_t i = 0; i < b->n_marks; i++) {
+        const dqi_file_mark *m = &b->marks[i];
+        if (m->end > done) {
+            lose(m, err, t);
+            continue;
+        }
+        uint64_t end = b->base + m->end;
+        if (end > f->whole) {
+            t->file_bytes += end - f->whole;
+            f->bytes += end - f->whole;
+            f->whole = end;
+        }
+        t->packets += m->last;
+        f->packets += m->last;
+        t->packet_bytes += m->bytes;
+        f->packet_bytes += m->bytes;
+        t->cut += m->last && m->cut;
+        dq_op_ok(m->op, m->last, m->bytes);
+    }
+    b->n_marks = 0;
+}
+
+// Takes what b has up to this offset in the file into the checksum.
+static void sum_up(dqi_buffered_file *f, const dqi_file_buffer *b, uint64_t to) {
+    if (to <= f->crc_at) return;
+    f->crc = dqi_crc32c(f->crc, b->buf + (f->crc_at - b->base), to - f->crc_at);
+    f->crc_at = to;
+}
+
+// After a failed write of b: everything behind the last whole packet is gone; begins anew there.
+static void restart(dqi_buffered_file *f, const dqi_file_buffer *b, int err, dqi_file_tally *t) {
+    dqi_file_buffer *next = &f->buffers[f->at];
+    for (uint32_t i = 0; i < next->n_marks; i++)
+        lose(&next->marks[i], err, t);
+    f->failures++;
+    f->crc = f->whole_crc;
+    f->crc_at = f->whole;
+    dqi_disk_cut(&f->disk, f->whole);
+    next->base = f->whole - f->whole % f->disk.align;
+    if (next->base < b->base &&
+        next->base < f->whole) { // a packet of several buffers: its first ones have been reused
+        f->disk.align = 1;
+        f->disk.buffered = "a packet of several buffers did not fit, and the file ends unaligned";
+        next->base = f->whole;
+    }
+    f->clean = next->used = (uint32_t)(f->whole - next->base);
+    next->n_marks = 0;
+    if (f->clean > 0) memcpy(next->buf, b->buf + (next->base - b->base), f->clean);
+}
+
+// Takes in what became of the buffer under way.
+static int end_write(dqi_buffered_file *f, dqi_file_tally *t) {
+    if (!f->busy) return 0;
+    dqi_file_buffer *b = &f->buffers[1 - f->at];
+    uint32_t done = 0;
+    int err = dqi_disk_end(&f->disk, &done);
+    f->busy = false;
+    uint64_t before = f->whole;
+    settle(f, b, done, err, t);
+    if (f->whole > before) {
+        sum_up(f, b, f->whole);
+        f->whole_crc = f->crc;
+    }
+    if (err != 0)
+        restart(f, b, err, t);
+    else
+        sum_up(f, b, b->base + done); // the front of what the next buffer ends
+    return err;
+}
+
+// ---- handing over -----------------------------------------------------------------------------------------
+
+static bool reserve_marks(dqi_file_buffer *b, uint32_t n) {
+    if (n <= b->cap_marks) return true;
+    dqi_file_mark *more = realloc(b->marks, 2 * n * sizeof *more);
+    if (!more) return false;
+    b->marks = more;
+    b->cap_marks = 2 * n;
+    return true;
+}
+
+// Moves what lies behind byte `from` of b to the front of next: bytes, and the marks of records that end
+// behind byte n.
+static int carry(const dqi_file_buffer *b, dqi_file_buffer *next, uint32_t from, uint32_t n, uint32_t *kept) {
+    uint32_t first = b->n_marks;
+    while (first > 0 && b->marks[first - 1].end > n)
+        first--;
+    if (!reserve_marks(next, b->n_marks - first)) return -ENOMEM;
+    for (uint32_t i = first; i < b->n_marks; i++) {
+        next->marks[i - first] = b->marks[i];
+        next->marks[i - first].end -= from;
+    }
+    next->n_marks = b->n_marks - first;
+    next->base = b->base + from;
+    next->used = b->used - from;
+    memcpy(next->buf, b->buf + from, next->used);
+    *kept = first;
+    return 0;
+}
+
+// Hands the first n bytes of the buffer being filled to the disk and goes on with the other one. The write
+// before must have ended.
+static int hand_over(dqi_buffered_file *f, uint32_t n) {
+    dqi_file_buffer *b = &f->buffers[f->at], *next = &f->buffers[1 - f->at];
+    uint32_t from = n - n % f->disk.align;
+    int err = carry(b, next, from, n, &b->n_marks);
+    if (err != 0) return err;
+    f->clean = n - from;
+    f->at = 1 - f->at;
+    f->busy = true;
+    f->turns++;
+    dqi_disk_begin(&f->disk, b->buf, n, b->base);
+    return 0;
+}
+
+void dqi_buffered_file_disown(dqi_buffered_file *f, dqi_file_tally *tally) {
+    tally->packets -= f->packets;
+    tally->lost += f->packets;
+    tally->packet_bytes -= f->packet_bytes;
+    tally->file_bytes -= f->bytes;
+    f->packets = f->packet_bytes = f->bytes = 0;
+}
+
+static uint32_t aligned(const dqi_buffered_file *f) {
+    uint32_t used = f->buffers[f->at].used;
+    return used - used % f->disk.align;
+}
+
+// Hands a full buffer over once the write before has ended; without a thread this one has too, then.
+static int push(dqi_buffered_file *f, dqi_file_tally *t) {
+    int64_t began = dqi_mono_ns();
+    int err = end_write(f, t);
+    t->stall_ns += dqi_mono_ns() - began;
+    if (err == 0) err = hand_over(f, aligned(f));
+    return err == 0 && !f->disk.threaded ? end_write(f, t) : err;
+}
+
+int dqi_buffered_file_reap(dqi_buffered_file *f, dqi_file_tally *tally) {
+    return f->busy && dqi_disk_ready(&f->disk) ? end_write(f, tally) : 0;
+}
+
+int dqi_buffered_file_flush(dqi_buffered_file *f, dqi_file_tally *tally) {
+    int64_t began = dqi_mono_ns();
+    int err = end_write(f, tally);
+    if (err == 0 && aligned(f) >= SMALL_BYTES && f->disk.align > 1) {
+        err = hand_over(f, aligned(f));
+        if (err == 0) err = end_write(f, tally);
+    }
+    if (err == 0 && dqi_buffered_file_dirty(f)) {
+        err = hand_over(f, f->buffers[f->at].used);
+        if (err == 0) err = end_write(f, tally);
+    }
+    tally->stall_ns += dqi_mono_ns() - began;
+    return err;
+}
+
+// ---- filling ----------------------------------------------------------------------------------------------
+
+uint8_t *dqi_buffered_file_room(dqi_buffered_file *f, uint32_t n, dqi_file_tally *tally, int *err) {
+    dqi_file_buffer *b = &f->buffers[f->at];
+    *err = 0;
+    if (n > f->room - b->used || b->n_marks == f->room / MIN_RECORD) {
+        *err = push(f, tally);
+        if (*err != 0) return NULL;
+        b = &f->buffers[f->at];
+    }
+    if (!reserve_marks(b, b->n_marks + 1)) *err = -ENOMEM;
+    return *err == 0 ? b->buf + b->used : NULL;
+}
+
+void dqi_buffered_file_extend(dqi_buffered_file *f, uint32_t n) { f->buffers[f->at].used += n; }
+
+void dqi_buffered_file_commit(dqi_buffered_file *f, uint32_t n, uint64_t packet_bytes, bool last, bool cut) {
+    dqi_file_buffer *b = &f->buffers[f->at];
+    b->used += n;
+    b->marks[b->n_marks++] =
+        (dqi_file_mark){.end = b->used, .bytes = packet_bytes, .last = last, .cut = cut, .op = f->op};
+}
+
+int dqi_buffered_file_close(dqi_buffered_file *f) {
+    uint32_t done;
+    if (f->busy) dqi_disk_end(&f->disk, &done);
+    int err = dqi_disk_close(&f->disk);
+    for (int i = 0; i < 2; i++) {
+        free(f->buffers[i].buf);
+        free(f->buffers[i].marks);
+    }
+    *f = (dqi_buffered_file){.disk = {.fd = -1, .align = 1}};
+    return err;
+}

@@ -1,0 +1,22 @@
+// Package writer writes packets and aggregates to files, or hands them to who does.
+package writer
+
+/*
+#cgo CFLAGS: -std=c11 -O3 -D_GNU_SOURCE -Wall -Wextra -I${SRCDIR}/..
+*/
+import "C"
+
+import (
+	"embed"
+
+	_ "github.com/daqiri/daqiri-run/native/capture"
+	_ "github.com/daqiri/daqiri-run/native/core"
+	_ "github.com/daqiri/daqiri-run/native/neighbour"
+	_ "github.com/daqiri/daqiri-run/native/packet"
+	_ "github.com/daqiri/daqiri-run/native/pipeline"
+	_ "github.com/daqiri/daqiri-run/native/program"
+	_ "github.com/daqiri/daqiri-run/native/reorder"
+)
+
+//go:embed *.h
+var _ embed.FS // an edit of a header rebuilds those that import this folder

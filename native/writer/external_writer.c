@@ -1,0 +1,217 @@
+// external_writer.c: a writer whose work is done outside the engine: bursts wait in a bounded ring for one
+// taker, who copies what it needs, lets them go, and says later what became of their packets.
+//
+// Ledger: the nodes count `in`, and what the ring had no room for; dq_external_give counts `in` of what
+// scripts hand over; the taker counts the rest. A taker that must not hold a queue up (policy drop) drops
+// packets itself as soon as it has no room for them, so that the ring, and with it the queue's memory, stays
+// free.
+#include "pipeline/dq_pipeline.h"
+#include "core/burst.h"
+#include "core/counters.h"
+#include "core/err.h"
+#include "pipeline/poller.h"
+#include "pipeline/queue.h"
+#include "core/ring.h"
+
+#include <errno.h>
+#include <time.h>
+
+#define NAP_NS 100000 // between two looks of a virtual clock at a taker that is at work
+
+typedef struct outlet {
+    dqi_ring ring; // of bursts; aux: the tag
+    dqi_wake wake;
+    const dq_session *session;
+    int policy;
+    _Atomic uint32_t ended;
+    _Atomic(dq_queue *) stalled; // waits for room
+    dqi_gauge held;              // packets, in the ring and with the taker
+    dqi_gauge busy;              // bursts in the ring or being taken apart, and what the taker began
+    bool taken;                  // the taker's: it has a burst
+    bool refused;                // virtual clock: a push found no room since the last step
+    dqi_counters c;              // of the taker and of scripts; any thread adds
+} outlet;
+
+static bool half_empty(const outlet *o) { return dqi_ring_level(&o->ring) <= o->ring.mask / 2; }
+
+// Takes a reference to b; false: there is no room.
+static bool hand_over(outlet *o, dq_burst *b, uint32_t tag) {
+    uint32_t n = b->n; // the taker may have it already when the push returns
+    dq_burst_ref(b);
+    dqi_gauge_add(&o->held, n);
+    dqi_gauge_add(&o->busy, 1);
+    if (dqi_ring_push(&o->ring, b, tag)) {
+        dqi_wake_up(&o->wake);
+        return true;
+    }
+    dqi_gauge_add(&o->held, -(int64_t)n);
+    dqi_gauge_add(&o->busy, -1);
+    dq_burst_unref(b);
+    return false;
+}
+
+static int outlet_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) {
+    outlet *o = st->impl;
+    *out = in;
+    if (atomic_load_explicit(&o->ended, memory_order_relaxed) != 0) {
+        dqi_drop(&node->c, DQ_DROP_STOPPED, in->n);
+    } else if (!hand_over(o, in, 0)) {
+        if (o->policy == DQ_POLICY_WAIT || dqi_virtual(o->session)) {
+            atomic_store(&o->stalled, in->queue);
+            if (half_empty(o)) dqi_queue_go_on(&o->stalled);
+            if (dqi_virtual(o->session)) o->refused = true;
+            return DQ_NOT_READY;
+        }
+        dqi_drop(&node->c, DQ_DROP_BEHIND, in->n);
+    }
+    return DQ_OK;
+}
+
+// ---- the taker --------------------------------------------------------------------------------------------
+
+dq_burst *dq_external_take(dq_stage *st, dq_view *view, uint32_t *tag) {
+    outlet *o = st->impl;
+    struct pollfd fds[1];
+    void *p;
+    if (o->taken) dqi_gauge_add(&o->busy, -1); // it has begun what that one led to
+    o->taken = false;
+    while (!dqi_ring_pop(&o->ring, &p, tag)) {
+        dqi_wake_announce(&o->wake);
+        bool ended = atomic_load(&o->ended) != 0; // before the look at the ring
+        if (dqi_ring_level(&o->ring) > 0) {
+            dqi_wake_stay(&o->wake);
+        } else if (ended) {
+            dqi_wake_stay(&o->wake);
+            return NULL;
+        } else {
+            dqi_wake_sleep(&o->wake, fds, 1, INT64_MAX);
+        }
+    }
+    o->taken = true;
+    if (half_empty(o)) dqi_queue_go_on(&o->stalled);
+    dq_burst_view(p, view);
+    return p;
+}
+
+int dq_external_give(dq_stage *st, dq_burst *b, uint32_t tag) {
+    outlet *o = st->impl;
+    uint32_t n = b->n;
+    uint64_t bytes = b->bytes;
+    if (atomic_load(&o->ended) != 0) return DQ_NOT_READY;
+    dqi_burst_columns(b);
+    dqi_burst_share(b);
+    dqi_add_shared(&o->c.in, n);
+    dqi_add_shared(&o->c.in_bytes, bytes);
+    dqi_add_shared(&o->c.bursts, 1);
+    if (hand_over(o, b, tag)) return DQ_OK;
+    dqi_add_shared(&o->c.in, -(uint64_t)n);
+    dqi_add_shared(&o->c.in_bytes, -bytes);
+    dqi_add_shared(&o->c.bursts, UINT64_MAX);
+    return DQ_NO_SPACE_AVAILABLE;
+}
+
+void dq_external_end(dq_stage *st) {
+    outlet *o = st->impl;
+    atomic_store(&o->ended, 1);
+    dqi_wake_up(&o->wake);
+}
+
+void dq_external_out(dq_stage *st, uint64_t packets, uint64_t bytes) {
+    outlet *o = st->impl;
+    dqi_add_shared(&o->c.out, packets);
+    dqi_add_shared(&o->c.out_bytes, bytes);
+    dqi_gauge_add(&o->held, -(int64_t)packets);
+}
+
+void dq_external_lost(dq_stage *st, int reason, uint64_t packets) {
+    outlet *o = st->impl;
+    dqi_add_shared(&o->c.dropped[reason], packets);
+    dqi_gauge_add(&o->held, -(int64_t)packets);
+}
+
+void dq_external_note(dq_stage *st, int extra, uint64_t n) {
+    outlet *o = st->impl;
+    dqi_add_shared(&o->c.extra[extra], n);
+}
+
+void dq_external_busy(dq_stage *st, int n) {
+    outlet *o = st->impl;
+    dqi_gauge_add(&o->busy, n);
+}
+
+// ---- the stage --------------------------------------------------------------------------------------------
+
+static uint64_t outlet_held(const dq_stage *st) {
+    const outlet *o = st->impl;
+    int64_t n = dqi_gauge_get(&o->held);
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+static void outlet_line(const dq_stage *st, dq_line *line) {
+    const outlet *o = st->impl;
+    dqi_line_add(line, &o->c);
+}
+
+// Virtual time does not pass while the taker, who lives in real time, is at work: so a script finds the same
+// in each run, and a time limit of its own is not over before the taker had a chance. The end waits for room
+// only.
+static int outlet_step(dq_stage *st) {
+    outlet *o = st->impl;
+    bool room = half_empty(o), again = o->refused;
+    o->refused = false;
+    if (room && (o->session->ending || dqi_gauge_get(&o->busy) <= 0)) return again;
+    nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    return 1;
+}
+
+// What nobody took.
+static void outlet_finish(dq_stage *st) {
+    outlet *o = st->impl;
+    void *p;
+    dq_external_end(st);
+    while (dqi_ring_pop(&o->ring, &p, NULL)) {
+        dq_external_lost(st, DQ_DROP_STOPPED, ((dq_burst *)p)->n);
+        dq_burst_unref(p);
+    }
+}
+
+static void outlet_free(dq_stage *st) {
+    outlet *o = st->impl;
+    outlet_finish(st);
+    dqi_wake_close(&o->wake);
+    dqi_ring_free(&o->ring);
+    free(o);
+}
+
+static const dqi_stage_ops outlet_ops = {
+    .line_kind = DQ_LINE_WRITER,
+    .consumer = true,
+    .touches = DQI_TOUCHES_ALL,
+    .push = outlet_push,
+    .held = outlet_held,
+    .line = outlet_line,
+    .step = outlet_step,
+    .finish = outlet_finish,
+    .free = outlet_free,
+};
+
+int dq_stage_external(dq_session *s, const char *name, uint32_t depth, int policy, dq_stage **out,
+                      dq_diag *diag) {
+    outlet *o = calloc(1, sizeof *o);
+    if (!o || !dqi_ring_init(&o->ring, depth)) {
+        free(o);
+        return dqi_fail(diag, DQ_ESYS - ENOMEM, "stage %s: no memory", name);
+    }
+    o->session = s;
+    o->policy = policy;
+    int err = dqi_wake_init(&o->wake);
+    if (err != DQ_OK)
+        dqi_fail(diag, err, "stage %s: wake-up descriptor: %s", name, dq_err_name(err));
+    else if ((err = dqi_stage_add(s, name, &outlet_ops, o, out, diag)) != DQ_OK)
+        dqi_wake_close(&o->wake);
+    if (err != DQ_OK) {
+        dqi_ring_free(&o->ring);
+        free(o);
+    }
+    return err;
+}

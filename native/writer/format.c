@@ -1,0 +1,23 @@
+// format.c: the formats of files, a row each.
+#include "writer/format.h"
+
+extern const dqi_format dqi_format_pcap, dqi_format_pcapng, dqi_format_raw_packets, dqi_format_raw_bursts,
+    dqi_format_flat, dqi_format_blocks;
+
+static const dqi_format *const formats[] = {
+    [DQ_WRITE_PCAP] = &dqi_format_pcap,
+    [DQ_WRITE_RAW_PACKETS] = &dqi_format_raw_packets,
+    [DQ_WRITE_RAW_BURSTS] = &dqi_format_raw_bursts,
+    [DQ_WRITE_RAW_FILE] = &dqi_format_flat,
+    [DQ_WRITE_PCAPNG] = &dqi_format_pcapng,
+    [DQ_WRITE_BLOCKS] = &dqi_format_blocks,
+};
+
+const dqi_format *dqi_format_of(int kind) {
+    return kind >= 0 && (size_t)kind < sizeof formats / sizeof *formats ? formats[kind] : NULL;
+}
+
+const dq_format *dq_format_of(int kind) {
+    const dqi_format *f = dqi_format_of(kind);
+    return f ? &f->about : NULL;
+}

@@ -1,0 +1,28 @@
+// packet_files.h: packets as files: DIR/PREFIX_INDEX.
+#ifndef DQI_PACKET_FILES_H
+#define DQI_PACKET_FILES_H
+
+#include "writer/buffered_file.h"
+
+typedef struct dqi_packet_files {
+    int dir; // descriptor of the folder; -1: closed
+    const char *prefix;
+    uint32_t skip;          // bytes left out at the front of each packet
+    _Atomic uint64_t *next; // index of the next file, of all folders
+} dqi_packet_files;
+
+// Opens the folder. prefix and next must outlive r. 0, or -errno. Blocks. One thread at a time, as for all
+// that follow.
+int dqi_packet_files_open(dqi_packet_files *r, const char *dir, const char *prefix, uint32_t skip,
+                          _Atomic uint64_t *next);
+// Writes packets [first, first + n) of b into one file, replacing one of that name; *index: its index. 0, or
+// -errno: then the file is removed and the packets are not in the tally; its index stays free unless another
+// folder has taken the one behind it. Blocks.
+int dqi_packet_files_add(dqi_packet_files *r, const dq_burst *b, uint32_t first, uint32_t n, uint64_t *index,
+                         dqi_file_tally *tally);
+// Writes packet i of b into PREFIX_I of these names, as dqi_packet_files_add. 0, or -errno. Blocks.
+int dqi_packet_files_add_named(const dqi_packet_files *r, const dq_write_names *names, const dq_burst *b,
+                               uint32_t i, dqi_file_tally *tally);
+void dqi_packet_files_close(dqi_packet_files *r);
+
+#endif

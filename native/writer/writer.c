@@ -1,0 +1,334 @@
+// writer.c: the stage behind the writers; writer.h says what it promises.
+//
+// The queue's poller only passes a reference on; copying, formatting and the system's calls happen on the
+// dirs' threads, so a slow disk holds no queue back. Entries of the rings are preallocated and come from
+// a ring of free ones: that bounds what a writer holds, and lets a packet without a receive time take the
+// time at which it came.
+#include "pipeline/dq_pipeline.h"
+#include "writer/writer.h"
+#include "core/burst.h"
+#include "pipeline/engine.h"
+#include "pipeline/iface.h"
+#include "core/err.h"
+#include "core/region.h"
+#include "pipeline/stage.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DOWN 0x10000 // added to the queue of a dir that can't write: more than any has
+
+// ---- dirs -------------------------------------------------------------------------------------------------
+
+dqi_writer_dir *dqi_writer_next_dir(dqi_writer *w) {
+    uint32_t n = w->conf.n_dirs, shortest = UINT32_MAX;
+    uint32_t turn = n > 1 ? atomic_fetch_add_explicit(&w->turn, 1, memory_order_relaxed) : 0;
+    dqi_writer_dir *best = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        dqi_writer_dir *l = &w->dirs[(turn + i) % n];
+        uint32_t level = dqi_ring_level(&l->work) + (atomic_load(&l->down) ? DOWN : 0);
+        if (level >= shortest) continue;
+        shortest = level;
+        best = l;
+    }
+    return best;
+}
+
+void dqi_writer_release(dqi_writer *w, dqi_entry *e) {
+    for (uint32_t i = 0; i < e->n_regions; i++)
+        dqi_gauge_add(&w->bufs[e->regions[i]], -(int64_t)e->n_bufs);
+    dq_burst_unref(e->burst);
+    dqi_ring_push(&w->idle, e, 0);
+}
+
+// ---- push: pollers' threads -------------------------------------------------------------------------------
+
+// Notes in e which buffers the burst keeps from their regions.
+static void list_buffers(dqi_entry *e, const dq_session *s, const dq_burst *b) {
+    const dq_burst *owner = b->parent ? b->parent : b;
+    *e = (dqi_entry){.n_bufs = owner->n_bufs};
+    for (uint32_t seg = 0; seg < owner->nseg && owner->n_bufs > 0; seg++)
+        for (uint32_t i = 0; i < s->n_regions; i++)
+            if (owner->bufs[seg][0] - s->regions[i]->first_id < s->regions[i]->conf.num_bufs)
+                e->regions[e->n_regions++] = (uint16_t)i;
+}
+
+// True when the writer keeps so much already that the queue would starve if it fell behind further.
+static bool is_behind(const dqi_writer *w, const dqi_entry *e, const dq_burst *b) {
+    const dq_burst *owner = b->parent ? b->parent : b;
+    uint32_t bursts = w->session->conf.rx_meta_buffers;
+    if (DQI_WRITER_DEPTH - dqi_ring_level(&w->idle) >= bursts / 4 * 3 &&
+        dqi_burst_pool_level(owner->home) < bursts / 4)
+        return true;
+    for (uint32_t i = 0; i < e->n_regions; i++) {
+        const dq_region *r = w->session->regions[e->regions[i]];
+        int64_t kept = dqi_gauge_get(&w->bufs[e->regions[i]]);
+        bool scarce = r->group == 1 || dqi_region_level(r) < r->n_groups / 4; // several may share a group
+        if (kept > 0 && kept >= (int64_t)r->n_groups / 4 * 3 && scarce) return true;
+    }
+    return false;
+}
+
+// A free entry that lists the buffers of in, or NULL: the writer is behind.
+static dqi_entry *take_entry(dqi_writer *w, const dq_burst *in, bool patient) {
+    dqi_entry e;
+    void *p;
+    list_buffers(&e, w->session, in);
+    if (!patient && is_behind(w, &e, in)) return NULL;
+    if (!dqi_ring_pop(&w->idle, &p, NULL)) return NULL;
+    *(dqi_entry *)p = e;
+    return p;
+}
+
+// Takes a reference to in for a dir; false: the writer is behind.
+static bool hand_over(dqi_writer *w, dq_burst *in, dq_op *op, bool patient) {
+    dqi_entry *e = take_entry(w, in, patient);
+    if (!e) return false;
+    dq_burst_ref(in);
+    e->burst = in;
+    e->op = op;
+    e->pushed_ns = dq_now(w->session);
+    for (uint32_t i = 0; i < e->n_regions; i++)
+        dqi_gauge_add(&w->bufs[e->regions[i]], e->n_bufs);
+    dqi_gauge_add(&w->held, in->n);
+    dqi_writer_dir *l = dqi_writer_next_dir(w);
+    dqi_ring_push(&l->work, e, 0); // has room for all entries
+    if (l->threaded) dqi_wake_up(&l->wake);
+    return true;
+}
+
+static int writer_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) {
+    dqi_writer *w = st->impl;
+    bool wait = w->conf.policy == DQ_POLICY_WAIT;
+    *out = in;
+    if (atomic_load_explicit(&w->quit, memory_order_relaxed) != 0)
+        dqi_drop(&node->c, DQ_DROP_STOPPED, in->n);
+    else if (!hand_over(w, in, NULL, wait)) {
+        if (wait) return DQ_NOT_READY;
+        dqi_drop(&node->c, DQ_DROP_BEHIND, in->n);
+    }
+    return DQ_OK;
+}
+
+// ---- bursts from scripts: any task's thread ---------------------------------------------------------------
+
+int dq_writer_write(dq_stage *writer, dq_burst *b, const dq_write_names *names, dq_op **out) {
+    dqi_writer *w = writer->impl;
+    if (names && names->prefix[0] && !w->format->names) return DQ_INVALID_PARAMETER;
+    if (names && names->comment[0] && !w->format->comments) return DQ_INVALID_PARAMETER;
+    uint32_t n = b->n;
+    uint64_t bytes = b->bytes;
+    if (atomic_load(&w->quit) != 0) return DQ_NOT_READY;
+    dqi_burst_columns(b);
+    dq_op *op = dqi_op_new(n, names, names ? sizeof *names : 0);
+    if (!op) return DQ_ESYS - ENOMEM;
+    // Before a dir can see it: nobody may write to what is being written.
+    dqi_burst_share(b);
+    if (n > 0 && !hand_over(w, b, op, true)) {
+        dqi_op_lost(op, n, -ECANCELED); // the writer's share
+        dq_op_free(op);
+        return DQ_NO_SPACE_AVAILABLE;
+    }
+    dqi_add_shared(&w->handed.in, n);
+    dqi_add_shared(&w->handed.in_bytes, bytes);
+    dqi_add_shared(&w->handed.bursts, 1);
+    *out = op;
+    return DQ_OK;
+}
+
+// ---- life: the control thread -----------------------------------------------------------------------------
+
+// What came before a start that never happened.
+static void discard(dqi_writer_dir *l) {
+    for (void *p; dqi_ring_pop(&l->work, &p, NULL);) {
+        dqi_entry *e = p;
+        dqi_drop(&l->c, DQ_DROP_STOPPED, e->burst->n);
+        dqi_gauge_add(&l->w->held, -(int64_t)e->burst->n);
+        dqi_op_lost(e->op, e->burst->n, -ECANCELED);
+        dqi_writer_release(l->w, e);
+    }
+}
+
+static int step_dirs(dqi_writer *w) {
+    int n = 0;
+    for (uint32_t i = 0; i < w->conf.n_dirs; i++)
+        if (w->dirs[i].open) n += dqi_writer_dir_drain(&w->dirs[i], INT32_MAX);
+    return n;
+}
+
+static void writer_finish(dq_stage *st) {
+    dqi_writer *w = st->impl;
+    atomic_store(&w->quit, 1);
+    for (uint32_t i = 0; i < w->conf.n_dirs; i++)
+        dqi_writer_dir_join(&w->dirs[i]);
+    while (step_dirs(w) > 0) { // what dirs gave to others that had ended
+    }
+    for (uint32_t i = 0; i < w->conf.n_dirs; i++) {
+        dqi_writer_dir_close(&w->dirs[i]);
+        discard(&w->dirs[i]);
+    }
+}
+
+static int writer_start(dq_stage *st, dq_diag *diag) {
+    dqi_writer *w = st->impl;
+    int err = DQ_OK;
+    w->name = st->name;
+    for (uint32_t i = 0; i < w->conf.n_dirs && err == DQ_OK; i++)
+        err = dqi_writer_dir_check(&w->dirs[i], st->name, diag);
+    uint64_t first = 0;
+    if (err == DQ_OK && dqi_file_indexed(w)) {
+        int found = dqi_file_first_index(w, &first);
+        if (found != 0)
+            err = dqi_fail(diag, DQ_ESYS + found, "writer %s: looking for its files: %s", st->name,
+                           dqi_disk_words(found));
+        atomic_store(&w->next_file, first);
+    }
+    for (uint32_t i = 0; i < w->conf.n_dirs && err == DQ_OK; i++)
+        err = dqi_writer_dir_open(&w->dirs[i], st->name, diag);
+    for (uint32_t i = 0; i < w->conf.n_dirs && err == DQ_OK && !dqi_virtual(st->session); i++) {
+        err = dqi_writer_dir_start(&w->dirs[i]);
+        if (err != DQ_OK) dqi_fail(diag, err, "writer %s: its thread: %s", st->name, dq_err_name(err));
+    }
+    if (err != DQ_OK) writer_finish(st);
+    return err;
+}
+
+static int writer_step(dq_stage *st) { return step_dirs(st->impl); }
+
+static void destroy(dqi_writer *w) {
+    for (uint32_t i = 0; i < w->conf.n_dirs; i++) {
+        dqi_ring_free(&w->dirs[i].work);
+        free(w->dirs[i].f.file);
+    }
+    dqi_ring_free(&w->idle);
+    free(w->list.notes);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}
+
+static void writer_free(dq_stage *st) {
+    writer_finish(st);
+    destroy(st->impl);
+}
+
+// ---- what it tells ----------------------------------------------------------------------------------------
+
+static uint64_t writer_held(const dq_stage *st) {
+    const dqi_writer *w = st->impl;
+    int64_t n = dqi_gauge_get(&w->held);
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+static void writer_line(const dq_stage *st, dq_line *line) {
+    const dqi_writer *w = st->impl;
+    dqi_line_add(line, &w->handed);
+    for (uint32_t k = 0; k < w->conf.n_dirs; k++)
+        dqi_line_add(line, &w->dirs[k].c);
+    line->extra[DQ_EXTRA_STALL_NS] /= w->conf.n_dirs; // a mean: they wait at the same time
+}
+
+static void writer_spread(const dq_stage *st, dq_histogram *out) {
+    const dqi_writer *w = st->impl;
+    out->kind = DQ_HISTOGRAM_WRITE_STALL;
+    for (uint32_t k = 0; k < w->conf.n_dirs; k++)
+        dqi_histogram_read(&w->dirs[k].stalls, out);
+}
+
+void dq_writer_error(dq_stage *writer, char *buf, size_t len) {
+    dqi_writer *w = writer->impl;
+    pthread_mutex_lock(&w->lock);
+    snprintf(buf, len, "%s", w->error);
+    pthread_mutex_unlock(&w->lock);
+}
+
+bool dq_writer_path(dq_stage *writer, uint32_t dir, char *buf, size_t len) {
+    const dqi_writer *w = writer->impl;
+    if (dir >= w->conf.n_dirs) return false;
+    uint64_t files = atomic_load_explicit(&w->dirs[dir].files, memory_order_relaxed);
+    if (len > 0) buf[0] = 0;
+    if (files > 0) dqi_writer_file_path(w, dir, NULL, files - 1, buf, len);
+    return true;
+}
+
+bool dq_writer_file_read(dq_stage *writer, uint32_t number, dq_writer_file *out) {
+    dqi_writer *w = writer->impl;
+    pthread_mutex_lock(&w->lock);
+    bool known = number < w->list.n;
+    if (known) {
+        const dqi_file_note *n = &w->list.notes[number];
+        *out = (dq_writer_file){.bytes = n->bytes,
+                                .packets = n->packets,
+                                .first_ns = n->first_ns,
+                                .last_ns = n->last_ns,
+                                .first_batch = n->first_batch,
+                                .last_batch = n->last_batch,
+                                .crc32c = n->crc32c,
+                                .closed = n->closed,
+                                .deleted = n->deleted};
+        dqi_writer_file_path(w, n->dir, NULL, n->index, out->path, sizeof out->path);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return known;
+}
+
+// ---- making one -------------------------------------------------------------------------------------------
+
+static int writer_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
+    const dqi_writer *w = st->impl;
+    return w->format->check ? w->format->check(st->name, &w->conf, q, diag) : DQ_OK;
+}
+
+static const dqi_stage_ops writer_ops = {
+    .line_kind = DQ_LINE_WRITER,
+    .consumer = true,
+    .touches = DQI_TOUCHES_ALL,
+    .check = writer_check,
+    .push = writer_push,
+    .held = writer_held,
+    .line = writer_line,
+    .spread = writer_spread,
+    .start = writer_start,
+    .step = writer_step,
+    .finish = writer_finish,
+    .free = writer_free,
+};
+
+static bool init_dirs(dqi_writer *w) {
+    bool ok = true;
+    for (uint32_t i = 0; i < w->conf.n_dirs; i++) {
+        dqi_writer_dir *l = &w->dirs[i];
+        l->w = w;
+        l->dir = w->conf.dirs[i];
+        l->number = i;
+        l->wake.fd = l->each.dir = -1;
+        ok = dqi_ring_init(&l->work, DQI_WRITER_DEPTH) && ok;
+        if (w->format->size == 0) continue;
+        l->f.file = calloc(1, w->format->size);
+        ok = l->f.file && ok;
+    }
+    return ok;
+}
+
+int dq_stage_writer(dq_session *s, const char *name, const dq_writer_conf *conf, dq_stage **out,
+                    dq_diag *diag) {
+    int err = dqi_writer_check(name, conf, diag);
+    if (err != DQ_OK) return err;
+    dqi_writer *w = calloc(1, sizeof *w);
+    if (!w) return dqi_fail(diag, DQ_ESYS - ENOMEM, "writer %s: no memory", name);
+    w->session = s;
+    w->conf = *conf;
+    w->format = dqi_format_of(conf->kind);
+    pthread_mutex_init(&w->lock, NULL);
+    bool ok = init_dirs(w) && dqi_ring_init(&w->idle, DQI_WRITER_DEPTH);
+    for (uint32_t i = 0; ok && i < DQI_WRITER_DEPTH; i++)
+        dqi_ring_push(&w->idle, &w->entries[i], 0);
+    err = ok ? dqi_stage_add(s, name, &writer_ops, w, out, diag)
+             : dqi_fail(diag, DQ_ESYS - ENOMEM, "writer %s: no memory", name);
+    if (err != DQ_OK) destroy(w);
+    for (uint32_t i = 0; err == DQ_OK && w->format->capture && i < s->n_ifaces; i++) {
+        const dqi_conn_ops *conns = s->ifaces[i]->ops->conns;
+        if (conns && conns->captured) conns->captured(s->ifaces[i]);
+    }
+    return err;
+}

@@ -1,0 +1,283 @@
+// writer_dir.c: one folder of a writer: its thread, its files, and what happens when they can't be written.
+#include "core/thread.h"
+#include "core/clock.h"
+#include "core/err.h"
+#include "writer/writer.h"
+#include "core/burst.h"
+#include "pipeline/poller.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BATCH      32     // bursts between looks at the clock
+#define NAP_NS     200000 // pause after work, so that a fast queue need not wake the writer for each burst
+#define MIN_ROOM   (64u << 20) // bytes that a full disk must have again while other dirs can write
+#define PATH_BYTES (sizeof((dq_writer_conf *)0)->dirs[0] + sizeof((dq_writer_conf *)0)->prefix + 32)
+
+// ---- errors ----------------------------------------------------------------------------------------------
+
+// Keeps the words of the first error. object: what it is about, NULL: the writer.
+static void keep_words(dqi_writer *w, const char *object, const char *words) {
+    pthread_mutex_lock(&w->lock);
+    if (w->error[0] == 0)
+        snprintf(w->error, sizeof w->error, "%s%s%s", object ? object : "", object ? ": " : "", words);
+    pthread_mutex_unlock(&w->lock);
+}
+
+// err: -errno or a dqi_file_error. names: of the file; NULL: the writer's own.
+static void on_error(dqi_writer_dir *l, int err, uint64_t index, const dq_write_names *names) {
+    dqi_writer *w = l->w;
+    char path[PATH_BYTES];
+    if (err == -DQI_EQUOTA || err == -DQI_ENOBLOCK) { // nothing is wrong with the folder
+        if (!l->refused) keep_words(w, NULL, dqi_disk_words(err));
+        l->refused = true;
+        return;
+    }
+    if (l->f.file) index = l->f.index;
+    dqi_writer_file_path(w, l->number, names ? names->prefix : NULL, index, path, sizeof path);
+    keep_words(w, path,
+               err != -ENOENT ? dqi_disk_words(err)
+               : l->f.file    ? "the file was removed while writing"
+                              : "the folder was removed while writing");
+    l->err = err;
+    if (err == -ENOSPC || err == -EDQUOT)
+        l->retry_ns = dqi_mono_ns() + DQI_WRITER_RETRY_NS;
+    else
+        l->failed = true;
+    atomic_store(&l->down, true);
+}
+
+// Another dir that can write, or NULL.
+static dqi_writer_dir *other_dir(const dqi_writer_dir *l) {
+    dqi_writer_dir *to = dqi_writer_next_dir(l->w);
+    return to != l && !atomic_load(&to->down) ? to : NULL;
+}
+
+static bool has_room(const dqi_writer_dir *l) {
+    struct statvfs s;
+    return statvfs(l->dir, &s) == 0 && (uint64_t)s.f_bavail * s.f_frsize >= MIN_ROOM;
+}
+
+// True while nothing can be written; false also when it is time to try again.
+static bool is_down(dqi_writer_dir *l) {
+    if (!atomic_load_explicit(&l->down, memory_order_relaxed)) return false;
+    if (l->failed || dqi_mono_ns() < l->retry_ns) return true;
+    if (other_dir(l) && !has_room(l)) {
+        l->retry_ns = dqi_mono_ns() + DQI_WRITER_RETRY_NS;
+        return true;
+    }
+    atomic_store(&l->down, false);
+    return false;
+}
+
+// ---- writing: the dir's thread ----------------------------------------------------------------------------
+
+// Takes what became of packets into the counters.
+static void settle(dqi_writer_dir *l, const dqi_file_tally *t) {
+    dqi_add(&l->c.out, t->packets);
+    dqi_add(&l->c.out_bytes, t->packet_bytes);
+    dqi_drop(&l->c, DQ_DROP_WRITE_ERROR, t->lost);
+    dqi_drop(&l->c, DQ_DROP_QUOTA, t->over_quota);
+    dqi_add(&l->c.extra[DQ_EXTRA_DELETED_FILES], t->deleted);
+    dqi_add(&l->c.extra[DQ_EXTRA_TRUNCATED], t->cut);
+    dqi_add(&l->c.extra[DQ_EXTRA_FILES], t->files);
+    dqi_add(&l->c.extra[DQ_EXTRA_FILE_BYTES], t->file_bytes);
+    if (t->stall_ns > 0 && !dqi_virtual(l->w->session)) {
+        dqi_add(&l->c.extra[DQ_EXTRA_STALL_NS], (uint64_t)t->stall_ns);
+        dqi_histogram_note(&l->stalls, (uint64_t)t->stall_ns);
+    }
+    dqi_gauge_add(&l->w->held, -(int64_t)(t->packets + t->lost + t->over_quota));
+}
+
+// Notes since when something waits for a flush: what came before the last buffer went out has left with it.
+static void look_for_dirt(dqi_writer_dir *l) {
+    if (!l->f.open || !dqi_buffered_file_dirty(l->f.file)) {
+        l->dirty = false;
+    } else if (!l->dirty || l->turns != l->f.file->turns) {
+        l->dirty = true;
+        l->turns = l->f.file->turns;
+        l->dirty_ns = dq_now(l->w->session);
+    }
+}
+
+// Calls dqi_buffered_file_flush or dqi_buffered_file_reap.
+static void catch_up(dqi_writer_dir *l, int (*with)(dqi_buffered_file *, dqi_file_tally *)) {
+    dqi_file_tally t = {0};
+    int err = with(l->f.file, &t);
+    settle(l, &t);
+    if (err != 0) on_error(l, err, 0, NULL);
+    look_for_dirt(l);
+}
+
+// Ends the dir's file.
+static void end_file(dqi_writer_dir *l) {
+    dqi_file_tally t = {0};
+    int err = dqi_file_end(l, &t);
+    settle(l, &t);
+    if (err != 0) on_error(l, err, 0, NULL);
+    look_for_dirt(l);
+}
+
+// Adds n packets of the entry's burst, from i on, in a file of their own; *index: its index.
+static int add_file(dqi_writer_dir *l, const dqi_entry *e, uint32_t i, uint32_t n, uint64_t *index,
+                    dqi_file_tally *t) {
+    const dq_burst *b = e->burst;
+    const dq_write_names *names = dqi_op_names(e->op);
+    uint64_t before = t->packet_bytes, bytes = dqi_burst_sum(b, i, n);
+    *index = i;
+    if (!dqi_quota_take(l, bytes, t)) return -DQI_EQUOTA;
+    int err = names ? dqi_packet_files_add_named(&l->each, names, b, i, t)
+                    : dqi_packet_files_add(&l->each, b, i, n, index, t);
+    dqi_quota_return(l, (int64_t)(bytes - (t->packet_bytes - before)));
+    if (err != 0) return err;
+    if (!names) atomic_store_explicit(&l->files, *index + 1, memory_order_relaxed);
+    dq_op_ok(e->op, n, t->packet_bytes - before);
+    return 0;
+}
+
+static void write_burst(dqi_writer_dir *l, const dqi_entry *e) {
+    uint32_t n = e->burst->n, step = l->w->format->about.each == DQ_EACH_BURST ? n : 1;
+    dqi_file_tally t = {0};
+    for (uint32_t i = 0; i < n; i += step) {
+        uint64_t index = 0;
+        bool down = is_down(l);
+        int err = down ? l->err : l->f.file ? dqi_file_add(l, e, i, &t) : add_file(l, e, i, step, &index, &t);
+        if (err == 0) continue;
+        *(err == -DQI_EQUOTA ? &t.over_quota : &t.lost) += step;
+        dqi_op_lost(e->op, step, err);
+        if (!down) on_error(l, err, index, dqi_op_names(e->op));
+    }
+    settle(l, &t);
+    l->asked |= e->op != NULL;
+    look_for_dirt(l);
+}
+
+static void pass_on(dqi_writer_dir *to, dqi_entry *e) {
+    dqi_ring_push(&to->work, e, 0); // has room for all entries
+    if (to->threaded) dqi_wake_up(&to->wake);
+}
+
+static bool flush_is_due(const dqi_writer_dir *l) {
+    return l->dirty && ((l->asked && dqi_ring_level(&l->work) == 0) ||
+                        dq_now(l->w->session) - l->dirty_ns >= DQI_WRITER_LAG_NS);
+}
+
+int dqi_writer_dir_drain(dqi_writer_dir *l, int max) {
+    int n = 0;
+    if (l->f.open) catch_up(l, dqi_buffered_file_reap);
+    if (dqi_file_is_due(l)) end_file(l);
+    is_down(l); // looks whether there is room again
+    for (void *p; n < max && dqi_ring_pop(&l->work, &p, NULL); n++) {
+        dqi_entry *e = p;
+        dqi_writer_dir *to = is_down(l) ? other_dir(l) : NULL;
+        if (to) {
+            pass_on(to, e);
+        } else {
+            write_burst(l, e);
+            dqi_writer_release(l->w, e);
+        }
+    }
+    if (flush_is_due(l)) {
+        catch_up(l, dqi_buffered_file_flush);
+        l->asked = false;
+    }
+    return n;
+}
+
+// Sleeps until a burst comes, a flush is due, or it is time to look at a full disk again.
+static void sleep_idle(dqi_writer_dir *l) {
+    int64_t left = l->dirty ? DQI_WRITER_LAG_NS - (dq_now(l->w->session) - l->dirty_ns) : INT64_MAX;
+    if (atomic_load(&l->down) && !l->failed && left > DQI_WRITER_RETRY_NS) left = DQI_WRITER_RETRY_NS;
+    if (l->f.open && l->w->conf.rotate_ns && l->f.packets > 0) {
+        int64_t due = l->f.opened_ns + l->w->conf.rotate_ns - dq_now(l->w->session);
+        if (due < left) left = due;
+    }
+    struct pollfd fds[1];
+    dqi_wake_announce(&l->wake);
+    if (left > 0 && dqi_ring_level(&l->work) == 0 && atomic_load(&l->w->quit) == 0)
+        dqi_wake_sleep(&l->wake, fds, 1, left);
+    else
+        dqi_wake_stay(&l->wake);
+}
+
+static void *dir_thread(void *arg) {
+    dqi_writer_dir *l = arg;
+    for (;;) {
+        bool quit = atomic_load(&l->w->quit) != 0; // before the look at the ring: nothing is pushed after it
+        int n = dqi_writer_dir_drain(l, BATCH);
+        if (n == 0 && quit) return NULL;
+        if (n == 0)
+            sleep_idle(l);
+        else if (n < BATCH && !quit)
+            nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    }
+}
+
+// ---- life: the control thread -----------------------------------------------------------------------------
+
+// Aggregates show their shape with the first one; packets have files of their own when they come.
+static bool begins_at_once(const dqi_writer_dir *l) { return l->f.file && !l->w->format->about.aggregates; }
+
+// The folder must be there: a misspelt one would otherwise fill the wrong disk.
+int dqi_writer_dir_check(const dqi_writer_dir *l, const char *name, dq_diag *diag) {
+    struct stat s;
+    int err = stat(l->dir, &s) != 0 ? errno : S_ISDIR(s.st_mode) ? 0 : ENOTDIR;
+    if (err == 0 && !begins_at_once(l) && access(l->dir, W_OK | X_OK) != 0) err = errno;
+    if (err == 0) return DQ_OK;
+    if (err == ENOENT)
+        return dqi_fail(diag, DQ_ESYS - err, "writer %s: folder %s: there is none; hint: mkdir -p %s", name,
+                        l->dir, l->dir);
+    return dqi_fail(diag, DQ_ESYS - err, "writer %s: folder %s: %s", name, l->dir, dqi_disk_words(-err));
+}
+
+int dqi_writer_dir_open(dqi_writer_dir *l, const char *name, dq_diag *diag) {
+    dqi_writer *w = l->w;
+    char path[PATH_BYTES];
+    dqi_file_tally t = {0};
+    dqi_writer_file_path(w, l->number, NULL, atomic_load(&w->next_file), path, sizeof path);
+    int err = 0;
+    if (!l->f.file)
+        err = dqi_packet_files_open(&l->each, l->dir, w->conf.prefix, w->conf.packet_data_offset,
+                                    &w->next_file);
+    else if (begins_at_once(l))
+        err = dqi_file_begin(l, NULL, &t);
+    if (err != 0)
+        return dqi_fail(diag, -err < DQI_EQUOTA ? DQ_ESYS + err : DQ_INVALID_PARAMETER, "writer %s: %s: %s",
+                        name, l->f.file ? path : l->dir, dqi_disk_words(err));
+    settle(l, &t);
+    dqi_file_count(l, 0);
+    l->open = true;
+    return DQ_OK;
+}
+
+int dqi_writer_dir_start(dqi_writer_dir *l) {
+    int err = dqi_wake_init(&l->wake);
+    if (err == DQ_OK) err = dqi_thread_start(&l->thread, NULL, dir_thread, l);
+    if (err != DQ_OK) dqi_wake_close(&l->wake);
+    l->threaded = err == DQ_OK;
+    return err;
+}
+
+void dqi_writer_dir_join(dqi_writer_dir *l) {
+    if (!l->threaded) return;
+    dqi_wake_up(&l->wake);
+    pthread_join(l->thread, NULL);
+}
+
+void dqi_writer_dir_close(dqi_writer_dir *l) {
+    if (l->threaded) dqi_wake_close(&l->wake);
+    l->threaded = false;
+    if (!l->open) return;
+    l->open = false;
+    if (!l->f.file) {
+        dqi_packet_files_close(&l->each);
+        return;
+    }
+    end_file(l);
+}

@@ -1,0 +1,284 @@
+// writer_file.c: one file of a dir after the other. A packet goes to the next file before it would make this
+// one too long, so none is split; the next one is begun when a packet comes for it, so none is empty.
+#include "writer/writer_file.h"
+#include "core/burst.h"
+#include "writer/writer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// ---- names ------------------------------------------------------------------------------------------------
+
+bool dqi_file_indexed(const dqi_writer *w) {
+    const dq_writer_conf *c = &w->conf;
+    return w->format->about.aggregates || c->rotate_bytes || c->rotate_packets || c->rotate_ns;
+}
+
+void dqi_writer_file_path(const dqi_writer *w, uint32_t dir, const char *prefix, uint64_t index, char *buf,
+                          size_t len) {
+    const dq_format *f = &w->format->about;
+    const char *d = w->conf.dirs[dir], *slash = d[strlen(d) - 1] == '/' ? "" : "/";
+    if (!prefix) prefix = w->conf.prefix;
+    if (f->each || dqi_file_indexed(w))
+        snprintf(buf, len, "%s%s%s_%0*" PRIu64 "%s", d, slash, prefix, f->each ? 1 : 6, index, f->suffix);
+    else
+        snprintf(buf, len, "%s%s%s%s", d, slash, prefix, f->suffix);
+}
+
+// The index in a file's name, or -1.
+static int64_t index_of(const dqi_writer *w, const char *name) {
+    const char *prefix = w->conf.prefix;
+    size_t n = strlen(prefix);
+    char *end;
+    if (strncmp(name, prefix, n) != 0 || name[n] != '_' || name[n + 1] < '0' || name[n + 1] > '9') return -1;
+    long long index = strtoll(name + n + 1, &end, 10);
+    return strcmp(end, w->format->about.suffix) == 0 ? index : -1;
+}
+
+int dqi_file_first_index(const dqi_writer *w, uint64_t *index) {
+    int64_t most = -1;
+    for (uint32_t i = 0; i < w->conf.n_dirs; i++) {
+        DIR *d = opendir(w->conf.dirs[i]);
+        if (!d) return -errno;
+        for (struct dirent *e; (e = readdir(d)) != NULL;)
+            if (index_of(w, e->d_name) > most) most = index_of(w, e->d_name);
+        closedir(d);
+    }
+    *index = (uint64_t)(most + 1);
+    return 0;
+}
+
+// ---- the list ---------------------------------------------------------------------------------------------
+
+// Puts the file's note into the list: at its end, or in the place that it has. False: no memory.
+static bool list_file(dqi_writer_dir *l, bool fresh) {
+    dqi_writer *w = l->w;
+    dqi_file_list *list = &w->list;
+    pthread_mutex_lock(&w->lock);
+    if (fresh && list->n == list->room) {
+        uint32_t room = list->room ? 2 * list->room : 64;
+        dqi_file_note *more = realloc(list->notes, room * sizeof *more);
+        if (more) {
+            list->notes = more;
+            list->room = room;
+        }
+    }
+    bool ok = !fresh || list->n < list->room;
+    if (ok && fresh) l->f.number = list->n++;
+    if (ok) list->notes[l->f.number] = l->f.note;
+    pthread_mutex_unlock(&w->lock);
+    return ok;
+}
+
+// ---- the quota --------------------------------------------------------------------------------------------
+
+// Deletes the file, unless its name is another's by now; false: it is still there.
+static bool unlink_ours(const dqi_file_note *n, const char *path) {
+    struct stat st;
+    if (lstat(path, &st) != 0) return errno == ENOENT;
+    if (st.st_dev != n->dev || st.st_ino != n->ino) return true;
+    return unlink(path) == 0 || errno == ENOENT;
+}
+
+// Deletes the oldest file that is closed. False: there is none.
+static bool delete_oldest(dqi_writer_dir *l, dqi_file_tally *t) {
+    dqi_writer *w = l->w;
+    dqi_file_list *list = &w->list;
+    char path[sizeof((dq_writer_file *)0)->path];
+    bool found = false;
+    pthread_mutex_lock(&w->lock);
+    for (uint32_t i = list->oldest; i < list->n && !found; i++) {
+        dqi_file_note *n = &list->notes[i];
+        if (i == list->oldest && n->deleted) list->oldest++;
+        if (!n->closed || n->deleted) continue;
+        dqi_writer_file_path(w, n->dir, NULL, n->index, path, sizeof path);
+        n->deleted = found = unlink_ours(n, path);
+        if (found) atomic_fetch_sub(&w->used, n->bytes);
+    }
+    pthread_mutex_unlock(&w->lock);
+    t->deleted += found;
+    return found;
+}
+
+bool dqi_quota_take(dqi_writer_dir *l, uint64_t bytes, dqi_file_tally *t) {
+    dqi_writer *w = l->w;
+    if (w->conf.quota == 0) return true;
+    if (atomic_load_explicit(&w->full, memory_order_relaxed)) return false;
+    while (atomic_fetch_add(&w->used, bytes) + bytes > w->conf.quota) {
+        atomic_fetch_sub(&w->used, bytes);
+        if (!w->conf.delete_oldest || !delete_oldest(l, t)) {
+            atomic_store(&w->full, true);
+            return false;
+        }
+    }
+    return true;
+}
+
+void dqi_quota_return(dqi_writer_dir *l, int64_t bytes) {
+    if (l->w->conf.quota != 0) atomic_fetch_sub(&l->w->used, (uint64_t)bytes);
+}
+
+// Bytes that the file has, and those of its end.
+static uint64_t bytes_now(const dqi_writer_dir *l) {
+    const dqi_format *f = l->w->format;
+    return dqi_buffered_file_size(l->f.file) + (f->end_bytes ? f->end_bytes(l->f.file) : 0);
+}
+
+void dqi_file_count(dqi_writer_dir *l, uint64_t taken) {
+    uint64_t now = l->f.open ? bytes_now(l) : 0;
+    dqi_quota_return(l, (int64_t)(l->f.counted + taken - now));
+    l->f.counted = now;
+}
+
+// ---- beginning and ending ---------------------------------------------------------------------------------
+
+static int open_file(dqi_writer_dir *l, const char *path, uint64_t index, const dqi_entry *e,
+                     dqi_file_tally *t) {
+    const dqi_writer *w = l->w;
+    // A name with an index is taken by whoever makes the file.
+    const dqi_new_file n = {.path = path,
+                            .index = index,
+                            .mode = dqi_file_indexed(w) ? DQI_DISK_NEW
+                                    : w->conf.append    ? DQI_DISK_KEEP
+                                                        : DQI_DISK_EMPTY,
+                            .overlap = !dqi_virtual(w->session),
+                            .conf = &w->conf,
+                            .writer = w->name,
+                            .now = dq_now(w->session),
+                            .first = e ? e->burst : NULL};
+    return w->format->open(l->f.file, &n, t);
+}
+
+// Says what was found, once for each folder.
+static void tell(const dqi_writer_dir *l, const char *path) {
+    const dqi_buffered_file *f = l->f.file;
+    if (f->disk.buffered)
+        dqi_note(l->w->session, "writer %s: %s: buffered: %s", l->w->name, path, f->disk.buffered);
+    if (f->was > 0)
+        dqi_note(l->w->session, "writer %s: %s: goes on behind %" PRIu64 " bytes%s", l->w->name, path,
+                 f->kept, f->kept < f->was ? "; a record that was cut off behind them is gone" : "");
+}
+
+// What the list has of a file that was just begun.
+static dqi_file_note note_of(const dqi_writer_dir *l) {
+    struct stat st = {0};
+    fstat(l->f.file->disk.fd, &st);
+    return (dqi_file_note){
+        .index = l->f.index, .dir = (uint16_t)l->number, .dev = st.st_dev, .ino = st.st_ino};
+}
+
+int dqi_file_begin(dqi_writer_dir *l, const dqi_entry *e, dqi_file_tally *t) {
+    dqi_writer *w = l->w;
+    bool indexed = dqi_file_indexed(w);
+    uint64_t index = 0, after;
+    char path[sizeof((dq_writer_file *)0)->path];
+    int err;
+    do {
+        if (indexed) index = atomic_fetch_add(&w->next_file, 1);
+        dqi_writer_file_path(w, l->number, NULL, index, path, sizeof path);
+        err = open_file(l, path, index, e, t);
+    } while (indexed && err == -EEXIST);
+    l->f.index = index;
+    after = index + 1;
+    if (err != 0) {
+        if (indexed) atomic_compare_exchange_strong(&w->next_file, &after, index);
+        return err;
+    }
+    l->f.file->disk.quit = &w->quit;
+    l->f.open = true;
+    l->f.packets = 0;
+    l->f.opened_ns = dq_now(w->session);
+    l->f.note = note_of(l);
+    if (w->conf.rotate_bytes) dqi_disk_reserve(&l->f.file->disk, w->conf.rotate_bytes);
+    if (!list_file(l, true)) return -ENOMEM; // it is closed in due course
+    if (atomic_exchange(&l->files, index + 1) == 0) tell(l, path);
+    return 0;
+}
+
+// Whether the file is what was written and has its name still; else none of its packets count as written.
+static int vouch(dqi_writer_dir *l, dqi_file_tally *t) {
+    dqi_file_note *n = &l->f.note;
+    char path[sizeof((dq_writer_file *)0)->path];
+    dqi_writer_file_path(l->w, n->dir, NULL, n->index, path, sizeof path);
+    int err = dqi_disk_check(&l->f.file->disk, path);
+    n->closed = true;
+    if (err != 0) {
+        dqi_buffered_file_disown(l->f.file, t);
+        return err;
+    }
+    n->bytes = l->f.file->whole;
+    n->packets = l->f.file->packets;
+    n->crc32c = l->f.file->whole_crc;
+    if (l->w->conf.rotate_bytes) dqi_disk_cut(&l->f.file->disk, n->bytes);
+    return 0;
+}
+
+int dqi_file_end(dqi_writer_dir *l, dqi_file_tally *t) {
+    const dqi_format *f = l->w->format;
+    if (!l->f.open) return 0;
+    int err = dqi_buffered_file_flush(l->f.file, t);
+    if (err == 0 && f->end) {
+        l->f.file->op = NULL;                                    // its account may be gone
+        f->end(l->f.file, l->w->name, dq_now(l->w->session), t); // a full disk shows in the flush, too
+        err = dqi_buffered_file_flush(l->f.file, t);
+    }
+    int changed = vouch(l, t), last = f->close(l->f.file);
+    l->f.open = false;
+    // What is in the file stays counted.
+    dqi_quota_return(l, (int64_t)(l->f.counted - l->f.note.bytes));
+    l->f.counted = 0;
+    list_file(l, false);
+    return err != 0 ? err : changed != 0 ? changed : last;
+}
+
+// ---- adding -----------------------------------------------------------------------------------------------
+
+bool dqi_file_is_due(const dqi_writer_dir *l) {
+    return l->f.open && l->w->conf.rotate_ns && l->f.packets > 0 &&
+           dq_now(l->w->session) - l->f.opened_ns >= l->w->conf.rotate_ns;
+}
+
+// True when the packet has to go to the next file.
+static bool is_full(const dqi_writer_dir *l, const dqi_entry *e, uint64_t bytes) {
+    const dq_writer_conf *c = &l->w->conf;
+    const dqi_format *f = l->w->format;
+    if (f->fits && !f->fits(l->f.file, e->burst)) return true;
+    if (l->f.packets == 0) return false;
+    return (c->rotate_packets && l->f.packets >= c->rotate_packets) ||
+           (c->rotate_bytes && bytes_now(l) + bytes > c->rotate_bytes) || dqi_file_is_due(l);
+}
+
+static void note_packet(dqi_writer_dir *l, const dq_burst *b, int64_t ts) {
+    dqi_file_note *n = &l->f.note;
+    const dq_aggregate *a = b->aggregate;
+    if (l->f.packets++ == 0) {
+        n->first_ns = a ? a->first_ns : ts;
+        n->first_batch = a ? a->batch_id : 0;
+    }
+    n->last_ns = a ? a->last_ns : ts;
+    n->last_batch = a ? a->batch_id : 0;
+}
+
+int dqi_file_add(dqi_writer_dir *l, const dqi_entry *e, uint32_t i, dqi_file_tally *t) {
+    const dq_burst *b = e->burst;
+    const dqi_format *f = l->w->format;
+    const dq_writer_conf *c = &l->w->conf;
+    if (f->about.aggregates && (!b->aggregate || b->aggregate->slots == 0)) return -DQI_ENOBLOCK;
+    uint64_t bytes = f->bytes_of(l->f.file, c, b, i);
+    int err = l->f.open && is_full(l, e, bytes) ? dqi_file_end(l, t) : 0;
+    if (err != 0) return err;
+    if (!l->f.open && f->header_bytes) bytes += f->header_bytes(c);
+    if (!dqi_quota_take(l, bytes, t)) return -DQI_EQUOTA;
+    if (!l->f.open) err = dqi_file_begin(l, e, t);
+    int64_t ts = b->ts[i] ? b->ts[i] : e->pushed_ns;
+    l->f.file->op = e->op;
+    if (err == 0) err = f->add(l->f.file, b, i, ts, t);
+    if (err == 0) note_packet(l, b, ts);
+    if (c->quota) dqi_file_count(l, bytes);
+    return err;
+}

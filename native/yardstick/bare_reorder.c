@@ -1,0 +1,209 @@
+// bare_reorder.c: a reorder stage alone: its push with bursts that lie ready, and its queue.
+#include "reorder/dq_reorder.h"
+#include "core/dq_core.h"
+#include "pipeline/dq_pipeline.h"
+#include "core/dq_ledger.h"
+#include "program/dq_program.h"
+#include "yardstick/bare_reorder.h"
+#include "yardstick/bare_clock.h"
+#include "core/burst.h"
+#include "core/err.h"
+#include "pipeline/pipe.h"
+#include "pipeline/queue.h"
+#include "core/region.h"
+#include "pipeline/stage.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BURST = 64,
+    BURSTS = 32,
+    HEAD = 64,
+    BLOCK = 4 << 20,
+    BLOCKS = 16,
+    HELD = BLOCKS - 4,
+    ROUNDS = 1 << 16
+};
+
+typedef struct rig {
+    dq_session *s;
+    dq_region *blocks;
+    dq_queue *rx, *tx, *aggregates;
+    dq_stage *order;
+    dq_pipe *pipe;
+    dq_burst *in[BURSTS];
+    uint64_t number, at; // of the next packet; where memcpy goes on, in bytes over all blocks
+} rig;
+
+// ---- a stage that holds blocks a while --------------------------------------------------------------------
+
+typedef struct holder {
+    dq_burst *held[HELD];
+    uint32_t next;
+} holder;
+
+static int hold(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) {
+    holder *h = st->impl;
+    (void)node;
+    *out = h->held[h->next];
+    h->held[h->next] = in;
+    h->next = (h->next + 1) % HELD;
+    return DQ_OK;
+}
+
+static void let_go(dq_stage *st) {
+    holder *h = st->impl;
+    for (uint32_t i = 0; i < HELD; i++) {
+        dq_burst_unref(h->held[i]);
+        h->held[i] = NULL;
+    }
+}
+
+static void holder_free(dq_stage *st) { free(st->impl); }
+
+static const dqi_stage_ops holder_ops = {
+    .line_kind = DQ_LINE_STAGE, .consumer = true, .push = hold, .finish = let_go, .free = holder_free};
+
+static int holder_add(rig *r, dq_diag *diag) {
+    holder *h = calloc(1, sizeof *h);
+    dq_stage *st;
+    dq_pipe *pipe;
+    if (!h) return DQ_ESYS - ENOMEM;
+    int err = dqi_stage_add(r->s, "held", &holder_ops, h, &st, diag);
+    if (err != DQ_OK) {
+        free(h);
+        return err;
+    }
+    return dq_pipe_add(r->aggregates, &st, 1, 0, &pipe, diag);
+}
+
+// ---- the session ------------------------------------------------------------------------------------------
+
+static int add_queue(dq_iface *i, dq_dir dir, dq_region *r, dq_queue **out, dq_diag *diag) {
+    const dq_queue_conf c = {.name = "reorder",
+                             .dir = dir,
+                             .direct = 1,
+                             .core = -1,
+                             .batch_size = BURST,
+                             .n_regions = 1,
+                             .regions = {r}};
+    return dq_queue_add(i, &c, out, diag);
+}
+
+static int add_stage(rig *r, uint32_t payload, dq_diag *diag) {
+    static const dq_insn number[] = {{.op = DQ_OP_LOAD, .b = 64, .c = 8 * (HEAD - 8)}, {.op = DQ_OP_RET}};
+    const dq_reorder_conf c = {.region = r->blocks,
+                               .seq = {number, 2},
+                               .seq_bits = 64,
+                               .slots = BLOCK / payload,
+                               .slot_bytes = payload,
+                               .payload_offset = HEAD};
+    int err = dq_stage_reorder(r->s, "order", &c, &r->order, &r->aggregates, diag);
+    if (err == DQ_OK) err = holder_add(r, diag);
+    return err == DQ_OK ? dq_pipe_add(r->rx, &r->order, 1, 0, &r->pipe, diag) : err;
+}
+
+static int rig_open(rig *r, uint32_t payload, dq_diag *diag) {
+    const dq_session_conf sc = {.rx_meta_buffers = 64, .tx_meta_buffers = 64};
+    const dq_region_conf pc = {
+        .name = "packets", .affinity = -1, .num_bufs = BURSTS * BURST, .buf_size = HEAD + payload};
+    const dq_region_conf bc = {.name = "blocks", .affinity = -1, .num_bufs = BLOCKS, .buf_size = BLOCK};
+    const dq_iface_conf ic = {.name = "reorder", .engine = "loop"};
+    dq_region *packets;
+    dq_iface *i;
+    int err = dq_session_new(&sc, &r->s, diag);
+    if (err == DQ_OK) err = dq_region_add(r->s, &pc, &packets, diag);
+    if (err == DQ_OK) err = dq_region_add(r->s, &bc, &r->blocks, diag);
+    if (err == DQ_OK) err = dq_iface_add(r->s, &ic, &i, diag);
+    if (err == DQ_OK) err = add_queue(i, DQ_RX, packets, &r->rx, diag);
+    if (err == DQ_OK) err = add_queue(i, DQ_TX, packets, &r->tx, diag);
+    if (err == DQ_OK) err = dq_session_open(r->s, diag);
+    if (err == DQ_OK) err = add_stage(r, payload, diag);
+    if (err == DQ_OK) err = dq_session_start(r->s, diag);
+    for (uint32_t k = 0; err == DQ_OK && k < BURSTS; k++) {
+        err = dq_tx_alloc(r->tx, BURST, &r->in[k]);
+        if (err != DQ_OK) return dqi_fail(diag, err, "no burst of packets: %s", dq_err_name(err));
+        dq_burst_set_len(r->in[k], 0, -1, HEAD + payload);
+        r->in[k]->queue = r->rx;
+    }
+    return err;
+}
+
+static void rig_close(rig *r) {
+    for (uint32_t k = 0; k < BURSTS; k++)
+        dq_burst_unref(r->in[k]);
+    if (r->s) dq_session_stop(r->s, 0);
+    dq_session_close(r->s);
+}
+
+// ---- rounds -----------------------------------------------------------------------------------------------
+
+static void renumber(rig *r) {
+    for (uint32_t k = 0; k < BURSTS; k++)
+        for (uint32_t i = 0; i < BURST; i++) {
+            uint64_t number = htobe64(r->number++);
+            memcpy(r->s->base + r->in[k]->off[0][i] + HEAD - 8, &number, sizeof number);
+        }
+}
+
+// False: a burst was not taken as a whole.
+static bool reorder_round(rig *r) {
+    for (uint32_t k = 0; k < BURSTS; k++) {
+        dq_burst *rest = NULL;
+        dq_burst_ref(r->in[k]);
+        if (r->order->ops->push(r->order, &r->pipe->nodes[0], r->in[k], &rest) != DQ_OK || rest) return false;
+        dqi_rx_poll(r->aggregates);
+    }
+    return true;
+}
+
+static void copy_round(rig *r, uint32_t payload) {
+    uint8_t *to = r->s->base + dqi_buf_off(r->blocks, r->blocks->first_id);
+    for (uint32_t k = 0; k < BURSTS; k++)
+        for (uint32_t i = 0; i < BURST; i++) {
+            uint64_t block = r->at / BLOCK % BLOCKS;
+            memcpy(to + block * r->blocks->stride + r->at % BLOCK, r->s->base + r->in[k]->off[0][i] + HEAD,
+                   payload);
+            r->at += payload;
+        }
+}
+
+static int measure(rig *r, const dq_bare_reorder *c, double *bytes_per_s, dq_diag *diag) {
+    double *took = malloc(ROUNDS * sizeof *took);
+    uint32_t n = 0;
+    if (!took) return dqi_fail(diag, DQ_ESYS - ENOMEM, "no memory for %d times", ROUNDS);
+    bool whole = true;
+    for (double end = bare_seconds(CLOCK_MONOTONIC) + c->seconds;
+         n < ROUNDS && whole && bare_seconds(CLOCK_MONOTONIC) < end;) {
+        renumber(r);
+        double from = bare_seconds(CLOCK_THREAD_CPUTIME_ID);
+        if (c->copy)
+            copy_round(r, c->payload);
+        else
+            whole = reorder_round(r);
+        took[n++] = bare_seconds(CLOCK_THREAD_CPUTIME_ID) - from;
+    }
+    if (n > 0) *bytes_per_s = (double)BURSTS * BURST * c->payload / bare_median(took, n);
+    free(took);
+    uint64_t lost = 0;
+    for (int why = 0; why < DQ_REASONS; why++)
+        lost += dqi_get(&r->pipe->nodes[0].c.dropped[why]);
+    return whole && lost == 0 ? DQ_OK
+                              : dqi_fail(diag, DQ_INTERNAL_ERROR, "packets of the bench were dropped");
+}
+
+int dq_bare_reorder_run(const dq_bare_reorder *c, double *bytes_per_s, dq_diag *diag) {
+    rig r = {0};
+    *bytes_per_s = 0;
+    if (c->payload == 0 || BLOCK % c->payload != 0 || BLOCK / c->payload % BURST != 0)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "payloads of %u bytes: they fill no block of 4 MiB in bursts of %d", c->payload,
+                        BURST);
+    int err = rig_open(&r, c->payload, diag);
+    if (err == DQ_OK) err = measure(&r, c, bytes_per_s, diag);
+    rig_close(&r);
+    return err;
+}

@@ -1,0 +1,21 @@
+// Package yardstick has the bare loops that bench measures the engine against.
+package yardstick
+
+/*
+#cgo CFLAGS: -std=c11 -O3 -D_GNU_SOURCE -Wall -Wextra -I${SRCDIR}/..
+*/
+import "C"
+
+import (
+	"embed"
+
+	_ "github.com/daqiri/daqiri-run/native/core"
+	_ "github.com/daqiri/daqiri-run/native/neighbour"
+	_ "github.com/daqiri/daqiri-run/native/packet"
+	_ "github.com/daqiri/daqiri-run/native/pipeline"
+	_ "github.com/daqiri/daqiri-run/native/program"
+	_ "github.com/daqiri/daqiri-run/native/reorder"
+)
+
+//go:embed *.h
+var _ embed.FS // an edit of a header rebuilds those that import this folder

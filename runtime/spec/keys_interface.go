@@ -1,0 +1,94 @@
+package spec
+
+import "math"
+
+var interfaceSection = section("interfaces[]", "A port with its queues. Its engine is, from strong to weak: that of `--source` or `--engine`, its own "+
+	"`engine`, a capture as `address`, loop with `loopback`, the configuration's `engine`, what its address looks like.", []string{`
+interfaces:
+- name: port
+  address: 0000:3b:00.0
+  engine: dpdk
+  answers: [10.0.0.5, "fd98::5"]
+  rx:
+    queues:
+    - {name: in, id: 0, cpu_core: 2, batch_size: 64, memory_regions: [packets]}
+  tx:
+    queues:
+    - {name: out, id: 0, cpu_core: 3, batch_size: 64, memory_regions: [packets]}
+`},
+	Key{Name: "name", Type: typeFilled, Required: true, Words: "What scripts, the ledger and overrides call it: one interface each."},
+	Key{Name: "address", Type: typeFilled, Required: true,
+		Words: "What is behind it: a Linux interface (`eth1`), a PCI address (`0000:3b:00.0`), `vdev:NAME` of DPDK, `pcap:FILE`, a capture to be " +
+			"replayed, or with `loopback` any word; of an endpoint its IP address."},
+	Key{Name: "engine", Type: typeChoice, Choices: InterfaceEngines, Words: "The engine of this interface. `rdma` can't be opened in this version."},
+	Key{Name: "socket_config", Type: typeMap, Map: socketSection, When: "with `stream_type: socket`", Where: "tcp, udp, roce", Words: "Makes the interface an endpoint."},
+	Key{Name: "roce_config", Type: typeMap, Map: roceSection, When: "on `roce://` endpoints", Where: "roce", Words: "The RDMA transport."},
+	Key{Name: "replay", Type: typeMap, Map: replaySection, Where: "engine pcap", Words: "At what pace the capture is replayed, and how often."},
+	Key{Name: "answers", Type: typeList, Items: typeAddress, Where: "raw",
+		Words: "The addresses that the interface answers ARP and IPv6 neighbour discovery for, from the open on. It needs a receive and a transmit " +
+			"queue, and is an error where the kernel answers. `i:answer` replaces them."},
+	Key{Name: "rx", Type: typeMap, Map: rxSection, Words: "The receive side. Without it nothing is received."},
+	Key{Name: "tx", Type: typeMap, Map: txSection, Words: "The transmit side. Without it nothing is sent."},
+)
+
+var roceSection = section("roce_config", "The RDMA transport of a `roce://` endpoint. Engine rdma is not in this version: it parses and can't be opened.", []string{`
+roce_config:
+  transport_mode: RC
+`},
+	Key{Name: "transport_mode", Type: typeChoice, Choices: []string{"RC", "UC", "UD"}, Required: true,
+		Words: "The kind of connection: reliable, unreliable, or datagrams."},
+)
+
+var replaySection = section("replay", "How a capture (`address: pcap:FILE`) is replayed; `--source FILE,KEY=VALUE` has the same keys. Of `speed`, `rate` and "+
+	"`pps` one may be there.", []string{`
+replay: {speed: 2, loops: 3}
+`, `
+replay: {rate: 1Gbit/s, loops: forever}
+`, `
+replay: {pps: 100000}
+`},
+	Key{Name: "speed", Type: typePositive, Choices: []string{flatOut}, Default: 1,
+		Words: "The capture's own gaps are divided by it; `max` replays as fast as packets are taken."},
+	Key{Name: "rate", Type: typeRate, Unit: "bit/s", Words: "The rate of frames without FCS, instead of the capture's gaps."},
+	Key{Name: "pps", Type: typePositive, Unit: "packets/s", Words: "Packets per second, instead of the capture's gaps."},
+	Key{Name: "loops", Type: typeInteger, Lo: 1, Hi: math.MaxInt64, Choices: []string{endless}, Default: 1,
+		Words: "How often it is replayed. Each time goes on a mean gap after the one before. A FIFO and standard input are read once."},
+)
+
+var rxSection = section("rx", "The receive side of an interface. Of its keys an endpoint has `queues` and `hardware_timestamps`.", []string{`
+rx:
+  flow_isolation: true
+  hardware_timestamps: true
+  queues:
+  - {name: q, id: 0, cpu_core: 2, batch_size: 64, memory_regions: [packets]}
+  flows:
+  - {name: control, id: 1, match: {udp_dst: 7000}, action: {type: queue, id: 0}}
+  flex_items: []
+  reorder_configs: []
+`},
+	Key{Name: "flow_isolation", Type: typeBoolean, Default: false, Where: "raw",
+		Words: "Queues get only what a flow matches. The rest goes to the kernel where the device or its driver can do that, else it is dropped as " +
+			"`no_flow`; the report says which. `false`: what no flow matches goes to the first queue."},
+	Key{Name: "dynamic_flow_capacity", Type: typeInteger, Lo: 0, Hi: maxCount, Default: 0, Unit: "flows", Where: "raw",
+		NoEffect: "has no effect: there is room for flows as they come"},
+	Key{Name: "hardware_timestamps", Type: typeBoolean, Default: false,
+		Words: "Asks for the device's receive times, which engine dpdk has where the card does. Elsewhere times are the kernel's or the program's, as the report says."},
+	Key{Name: "queues", Type: typeList, Items: typeMap, Map: rxQueueSection, Required: true, Words: "The receive queues, at least one."},
+	Key{Name: "flows", Type: typeList, Items: typeMap, Map: rxFlowSection, Where: "raw", Words: "Which packets go to which queue."},
+	Key{Name: "flex_items", Type: typeList, Items: typeMap, Map: flexSection, Where: "raw", Words: "Places in UDP payloads that flows can match."},
+	Key{Name: "reorder_configs", Type: typeList, Items: typeMap, Map: reorderSection, Where: "raw", Words: "Packets to be put in order, in batches."},
+)
+
+var txSection = section("tx", "The transmit side of an interface.", []string{`
+tx:
+  accurate_send: true
+  queues:
+  - {name: q, id: 0, cpu_core: 3, batch_size: 64, memory_regions: [packets]}
+  flows:
+  - {name: tagged, id: 1, match: {udp_dst: 7000}, action: {type: vlan_push, vlan_id: 100}}
+`},
+	Key{Name: "accurate_send", Type: typeBoolean, Default: false,
+		Words: "Asks for the device to keep the send times of packets, which engine dpdk can where the card does. Elsewhere the queue's thread keeps them, as the report says."},
+	Key{Name: "queues", Type: typeList, Items: typeMap, Map: txQueueSection, Required: true, Words: "The transmit queues, at least one."},
+	Key{Name: "flows", Type: typeList, Items: typeMap, Map: txFlowSection, Where: "raw", Words: "Which packets get which headers."},
+)

@@ -1,0 +1,86 @@
+package spec
+
+const (
+	maxBatch    = 1 << 20
+	maxSegments = 4
+	directBatch = 256 // packets of one poll of a direct queue
+)
+
+// queueKeys are the keys of receive and transmit queues alike.
+func queueKeys(more ...Key) []Key {
+	return append([]Key{
+		{Name: "name", Type: typeFilled, Required: true, Words: "What scripts and the ledger call it: one queue of the side each."},
+		{Name: "id", Type: typeInteger, Lo: 0, Hi: maxU16, Required: true, Words: "Its number in its direction."},
+		{Name: "poll_mode", Type: typeChoice, Choices: []string{PollIndirect, PollDirect}, Default: PollIndirect,
+			Words: "Who serves the queue: `indirect`, a native thread; `direct`, the task that asks for bursts or sends."},
+		{Name: "cpu_core", Type: typeInteger, Lo: -1, Hi: maxU16, Required: true, When: "with `poll_mode: indirect`",
+			Words: "The core that the queue's thread is pinned to; queues with one core share a thread. -1: a thread of its own, pinned nowhere. " +
+				"`--cores` maps them to this machine's. A direct queue has none."},
+		{Name: "batch_size", Type: typeInteger, Lo: 1, Hi: maxBatch, Required: true, When: "with `poll_mode: indirect`", Default: directBatch, Unit: "packets",
+			Words: "How many packets a burst has at most."},
+		{Name: "memory_regions", Type: typeList, Items: typeText, Required: true, When: "except on `roce://` endpoints",
+			Words: "The regions of its packets' buffers, at most 4. Of several each packet has a segment in each, filled in turn up to the region's " +
+				"`buf_size`: headers and payload apart.",
+			NoEffect: "has no effect on a roce queue: each operation names its region"},
+	}, more...)
+}
+
+var rxQueueSection = section("rx.queues[]", "A receive queue: a burst is delivered when it has `batch_size` packets or its time is up.", []string{`
+queues:
+- name: worker
+  id: 0
+  poll_mode: indirect
+  cpu_core: 2
+  batch_size: 256
+  timeout_us: 200
+  memory_regions: [headers, payload]
+- name: polled
+  id: 1
+  poll_mode: direct
+  memory_regions: [packets]
+`}, queueKeys(
+	Key{Name: "timeout_us", Type: typeInteger, Lo: 0, Hi: maxU32, Default: defaultTimeoutUS, Unit: "us",
+		Words: "A burst is delivered this long after its first packet at the latest. 0: raw, only when it is full; tcp and udp, at once, which is " +
+			"the default there. Batches of a reorder config have this time too, but no default. A direct queue has none."},
+)...)
+
+var txQueueSection = section("tx.queues[]", "A transmit queue.", []string{`
+queues:
+- name: worker
+  id: 0
+  cpu_core: 3
+  batch_size: 64
+  pacing_mbps: 8000
+  offloads: [tx_eth_src]
+  memory_regions: [packets]
+- name: polled
+  id: 1
+  poll_mode: direct
+  batch_size: 32
+  memory_regions: [packets]
+`, `
+queues:
+- name: gpu
+  id: 0
+  cpu_core: 3
+  batch_size: 64
+  memory_regions: [packets]
+  inline_data: true
+  gpunetio: {tx_kernel: per_burst}
+`}, queueKeys(
+	Key{Name: "timeout_us", Type: typeInteger, Lo: 0, Hi: maxU32, Default: 0, Unit: "us", NoEffect: "has no effect on a transmit queue"},
+	Key{Name: "offloads", Type: typeList, Items: typeChoice, Choices: []string{"tx_eth_src"}, Where: "raw",
+		Words: "`tx_eth_src`: the interface's Ethernet address becomes the source of each frame."},
+	Key{Name: "pacing_mbps", Type: typeInteger, Lo: 0, Hi: 100_000_000, Default: 0, Unit: "Mbit/s",
+		Words: "The queue's rate, of what it holds, without FCS and preamble. Software keeps it, packet by packet. 0: as fast as it goes."},
+	Key{Name: "inline_data", Type: typeBoolean, Default: false,
+		NoEffect: "has no effect: the engines decide what they copy"},
+	Key{Name: "gpunetio", Type: typeMap, Map: gpunetioSection, Where: "engine gpunetio", Words: "Sending from a GPU. It can't be opened in this version."},
+)...)
+
+var gpunetioSection = section("gpunetio", "How a GPU sends. It parses and can't be opened in this version.", []string{`
+gpunetio:
+  tx_kernel: per_burst
+`},
+	Key{Name: "tx_kernel", Type: typeChoice, Choices: []string{"persistent", "per_burst"}, Default: "persistent", Words: "One kernel that stays, or one for each burst."},
+)

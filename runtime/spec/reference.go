@@ -1,0 +1,143 @@
+package spec
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Place is a section and where it stands in a configuration.
+type Place struct {
+	*Section
+	Paths []string // such as interfaces[].rx.queues[]; empty for the whole
+}
+
+// Places lists the sections, each once, behind the one that it stands in. Variants follow what they are variants of.
+func Places() []Place {
+	var list []Place
+	add := func(s *Section, path string) {
+		i := slices.IndexFunc(list, func(p Place) bool { return p.Section == s })
+		if i < 0 {
+			i, list = len(list), append(list, Place{Section: s})
+		}
+		list[i].Paths = append(list[i].Paths, path)
+	}
+	var walk func(s *Section, path string)
+	walk = func(s *Section, path string) {
+		add(s, path)
+		for _, k := range s.Keys {
+			if k.Map != nil {
+				walk(k.Map, k.below(path))
+			}
+		}
+		for _, v := range s.Variants {
+			walk(v, path)
+		}
+	}
+	walk(configSection, "")
+	return list
+}
+
+// below is the path of the key's maps in a section.
+func (k *Key) below(path string) string {
+	path = joinPath(path, k.Name)
+	if k.Type == typeList {
+		path += "[]"
+	}
+	return path
+}
+
+// Rows are the keys that the reference shows of a section: its own, and of a variant those that only its flat form has.
+func (s *Section) Rows() []Key {
+	rows := slices.Clone(s.Keys)
+	if s.Flat == nil {
+		return rows
+	}
+	for _, k := range s.Flat.Keys {
+		inMap := func(m Key) bool { return m.Map != nil && m.Map.index[k.Name] != nil }
+		if s.index[k.Name] == nil && !slices.ContainsFunc(s.Keys, inMap) {
+			rows = append(rows, k)
+		}
+	}
+	return rows
+}
+
+// Takes says what values the key has, with range and unit.
+func (k *Key) Takes() string {
+	text := k.takes(k.Type)
+	switch {
+	case k.Type == typeList:
+		text = "list of " + map[keyType]string{typeMap: "maps", typeFilled: "texts", typeText: "texts"}[k.Items]
+		if k.Items != typeMap && k.Items != typeText {
+			text = "list: " + k.takes(k.Items)
+		}
+	case k.Type != typeChoice && len(k.Choices) > 0:
+		text += ", or " + quoted(k.Choices)
+	}
+	if k.Unit != "" {
+		text += ", " + k.Unit
+	}
+	return text
+}
+
+func (k *Key) takes(t keyType) string {
+	switch {
+	case t == typeChoice:
+		return quoted(k.Choices)
+	case t != typeInteger:
+		return string(t)
+	case k.Lo == k.Hi:
+		return fmt.Sprintf("integer %d", k.Lo)
+	case k.Hi == math.MaxInt64:
+		return fmt.Sprintf("integer from %d on", k.Lo)
+	}
+	return fmt.Sprintf("integer %d..%d", k.Lo, k.Hi)
+}
+
+// quoted lists words as code.
+func quoted(words []string) string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		if w == "" {
+			w = `""`
+		}
+		list[i] = "`" + w + "`"
+	}
+	return joinOr(list)
+}
+
+// Need says whether the key has to be there, and what counts where it is not.
+func (k *Key) Need() string {
+	def := ""
+	switch d := k.Default.(type) {
+	case nil:
+	case []string:
+		def = "default `[" + strings.Join(d, ", ") + "]`"
+	default:
+		def = fmt.Sprintf("default `%v`", d)
+	}
+	switch {
+	case k.When != "" && def != "":
+		return "required " + k.When + ", else " + def
+	case k.When != "":
+		return "required " + k.When
+	case k.Required:
+		return "required"
+	case def != "":
+		return def
+	}
+	return "optional"
+}
+
+// Does says what the key does, and for whom.
+func (k *Key) Does() string {
+	text := k.Words
+	if k.NoEffect != "" {
+		text = strings.TrimSpace(text + " It " + k.NoEffect + ".")
+	}
+	if k.Where != "" {
+		text = "(" + k.Where + ") " + text
+	}
+	return text
+}

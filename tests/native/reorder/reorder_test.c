@@ -1,0 +1,356 @@
+// reorder_test.c: the reorder stage on numbered frames: what it hands over and what it counts.
+// runtime/session holds it to a model; here are time and ends.
+#include "reorder_rig.h"
+#include "core/region.h"
+
+static void in_order(void) {
+    BED_EACH_MODE(m) {
+        rig r;
+        dq_reorder_conf c = usual();
+        c.policy = DQ_POLICY_WAIT; // the test is slower than the stage
+        rig_open(&r, (bed_conf){.mode = m, .timeout_us = 50}, c);
+        rig_start(&r);
+        rig_send_range(&r, 0, 100 * SLOTS);
+        rig_until(&r, 100 * SLOTS);
+        DQ_EQ(r.aggregates, 100);
+        DQ_EQ(r.flags, 0);
+        rig_stop(&r);
+        dq_line l = blocks(&r), out = stage_line(&r.b, "blocks.aggregates");
+        DQ_EQ(l.in, 100 * SLOTS);
+        DQ_EQ(l.out, 100 * SLOTS);
+        DQ_EQ(l.extra[DQ_EXTRA_BATCHES], 100);
+        DQ_EQ(l.extra[DQ_EXTRA_EXPECTED], 100 * SLOTS);
+        DQ_EQ(out.out, 100);
+        rig_close(&r);
+    }
+}
+
+// Holes, packets that come twice, behind the window, or without a number.
+static void holes(void) {
+    rig r;
+    dq_reorder_conf c = usual();
+    c.window = 2;
+    rig_open(&r, (bed_conf){.batch = 32}, c);
+    rig_start(&r);
+    uint64_t some[] = {0, 1, 3, 3, 17, 16, 18, 33, 5, 2, 34, 100, 19};
+    rig_send(&r, some, sizeof some / sizeof *some, 7);
+    rig_steps(&r, INT64_MAX);
+    dq_line l = blocks(&r);
+    DQ_EQ(r.aggregates, 3); // 100 is in the sixth batch: it pushed all that was open, and 3 and 4 never began
+    DQ_EQ(r.flags, DQ_AGGREGATE_PUSHED | DQ_AGGREGATE_FIRST);
+    DQ_EQ(l.dropped[DQ_DROP_DUPLICATE], 1);
+    DQ_EQ(l.dropped[DQ_DROP_LATE], 3);
+    DQ_EQ(l.extra[DQ_EXTRA_LATE], 3);
+    DQ_EQ(l.out, 8);
+    DQ_EQ(l.held, 1);
+    DQ_EQ(l.extra[DQ_EXTRA_SKIPPED], 2);
+    // The first batch was joined in the middle; of the others 3 and 2 came.
+    DQ_EQ(l.extra[DQ_EXTRA_EXPECTED], 3 + 4 * SLOTS);
+    DQ_EQ(l.extra[DQ_EXTRA_MISSING], 4 * SLOTS - 5);
+    rig_close(&r);
+    DQ_EQ(r.aggregates, 4);
+    DQ_EQ(r.flags & DQ_AGGREGATE_STOPPED, DQ_AGGREGATE_STOPPED);
+}
+
+// How long batches took, from their first packets on.
+static void took(void) {
+    rig r;
+    dq_reorder_conf c = usual();
+    c.timeout_ns = 5000000;
+    rig_open(&r, (bed_conf){.timeout_us = 10}, c);
+    rig_start(&r);
+    rig_send_range(&r, 0, 3 * SLOTS + 1);
+    rig_steps(&r, INT64_MAX);
+    dq_histogram all[8], *s = NULL;
+    uint32_t n = dq_histograms(r.b.s, all, 8);
+    for (uint32_t k = 0; k < n && k < 8; k++)
+        if (all[k].kind == DQ_HISTOGRAM_COMPLETION_TIME && strcmp(all[k].name, "blocks") == 0) s = &all[k];
+    DQ_CHECK(s != NULL);
+    uint64_t batches = 0, slow = 0;
+    for (uint32_t k = 0; s && k < DQ_HISTOGRAM_BUCKETS; k++) {
+        batches += s->n[k];
+        if (dq_histogram_most(k) >= 5000000) slow += s->n[k];
+    }
+    DQ_EQ(batches, 4);
+    DQ_EQ(slow, 1); // the one that waited for its time-out
+    rig_close(&r);
+}
+
+// A batch is handed over when its time is up, counted from its first packet, though nothing more comes.
+static void time_out(void) {
+    BED_EACH_MODE(m) {
+        rig r;
+        dq_reorder_conf c = usual();
+        c.timeout_ns = 5000000;
+        rig_open(&r, (bed_conf){.mode = m, .timeout_us = 10}, c);
+        rig_start(&r);
+        rig_send_range(&r, 0, SLOTS + 3);
+        if (m == BED_VIRTUAL) {
+            rig_steps(&r, BED_START_NS + 5000000 - 1);
+            DQ_EQ(r.packets, SLOTS);
+        }
+        rig_until(&r, SLOTS + 3);
+        if (m == BED_VIRTUAL) DQ_CHECK(dq_now(r.b.s) < BED_START_NS + 5000000 + 100000);
+        DQ_EQ(r.flags, DQ_AGGREGATE_TIMEOUT);
+        DQ_EQ(blocks(&r).extra[DQ_EXTRA_TIMEOUTS], 1);
+        DQ_EQ(blocks(&r).extra[DQ_EXTRA_MISSING], SLOTS - 3);
+        uint64_t late = SLOTS + 3;
+        rig_send(&r, &late, 1, 7);
+        if (m == BED_VIRTUAL) {
+            rig_steps(&r, INT64_MAX);
+            DQ_EQ(blocks(&r).dropped[DQ_DROP_LATE], 1);
+        }
+        rig_close(&r);
+    }
+}
+
+// Two batches, the second with holes.
+static void send_two(rig *r) {
+    uint64_t second[] = {SLOTS, SLOTS + 3, SLOTS + 2, SLOTS + 9};
+    rig_send_range(r, 0, SLOTS);
+    rig_send(r, second, 4, 7);
+    rig_steps(r, INT64_MAX);
+    rig_stop(r);
+    DQ_EQ(r->aggregates, 2);
+    DQ_EQ(r->packets, SLOTS + 4);
+    DQ_EQ(r->missing, SLOTS - 4);
+}
+
+// The payload begins where the frame's headers end, or is a segment of its own, header-data split.
+static void where_payloads_are(void) {
+    rig r;
+    dq_reorder_conf c = usual();
+    c.payload_offset = 0;
+    c.at_payload = 1;
+    rig_open(&r, (bed_conf){0}, c);
+    rig_start(&r);
+    send_two(&r);
+    rig_close(&r);
+    c = usual();
+    c.payload_offset = 0;
+    c.segment = 1;
+    rig_open(&r, (bed_conf){.rx_nseg = 2, .rx_size = {BED_HEAD + 8}}, c);
+    r.skip = 8; // the number is in the first segment
+    rig_start(&r);
+    send_two(&r);
+    rig_close(&r);
+}
+
+// Gaps have what the buffers had, where nothing fills them.
+static void gaps_are_kept(void) {
+    rig r;
+    dq_reorder_conf c = usual();
+    c.fill = DQ_FILL_KEEP;
+    rig_open(&r, (bed_conf){0}, c);
+    const dq_region *region = r.b.more;
+    for (uint32_t k = 0; k < region->conf.num_bufs; k++)
+        memset(r.b.s->base + dqi_buf_off(region, region->first_id + k), 0xee, SLOTS * PAYLOAD);
+    rig_start(&r);
+    send_two(&r);
+    rig_close(&r);
+}
+
+// Whoever keeps aggregates costs packets, counted, and nothing else.
+static void no_buffer(void) {
+    rig r;
+    rig_open(&r, (bed_conf){.more_bufs = 4}, usual());
+    r.keep = 4;
+    rig_start(&r);
+    rig_send_range(&r, 0, 6 * SLOTS);
+    rig_steps(&r, INT64_MAX);
+    DQ_EQ(r.aggregates, 4);
+    DQ_EQ(blocks(&r).dropped[DQ_DROP_NO_PACKET_BUFFER], 2 * SLOTS);
+    bed_check_ledger(r.b.s, false);
+    r.keep = 0;
+    while (r.n_kept > 0)
+        dq_burst_unref(r.kept[--r.n_kept]);
+    rig_send_range(&r, 6 * SLOTS, 9 * SLOTS);
+    rig_send_range(&r, 20 * SLOTS, 24 * SLOTS);
+    rig_steps(&r, INT64_MAX);
+    DQ_EQ(r.aggregates, 11);
+    rig_close(&r);
+}
+
+static void nobody_reads(void) {
+    rig r;
+    rig_open(&r, (bed_conf){.more_bufs = 4}, usual());
+    bed_pipe(r.b.rx[0][0], &r.st, 1);
+    bed_start(&r.b);
+    rig_send_range(&r, 0, 20 * SLOTS);
+    rig_steps(&r, INT64_MAX);
+    DQ_EQ(blocks(&r).dropped[DQ_DROP_NO_CONSUMER], 20 * SLOTS);
+    rig_close(&r);
+}
+
+static void only_complete(void) {
+    rig r;
+    dq_reorder_conf c = usual();
+    c.drop_incomplete = 1;
+    rig_open(&r, (bed_conf){.batch = 64}, c);
+    rig_start(&r);
+    rig_send_range(&r, 0, 2 * SLOTS);
+    rig_send_range(&r, 2 * SLOTS + 1, 4 * SLOTS);
+    rig_close(&r);
+    DQ_EQ(r.aggregates, 3);
+    DQ_EQ(r.flags, 0);
+}
+
+// A sender that starts anew, at a number far behind or far ahead, is found again; one wrong number is not
+// believed.
+static void found_again(void) {
+    rig r;
+    rig_open(&r, (bed_conf){.batch = 32, .more_bufs = 64}, usual());
+    rig_start(&r);
+    uint64_t lost = 1u << 20;
+    rig_send_range(&r, 1000 * SLOTS, 1010 * SLOTS);
+    rig_send(&r, &lost, 1, 7);
+    rig_send_range(&r, 1010 * SLOTS, 1011 * SLOTS);
+    rig_steps(&r, INT64_MAX);
+    DQ_EQ(r.aggregates, 11);
+    DQ_EQ(blocks(&r).extra[DQ_EXTRA_RESYNCS], 0);
+    DQ_EQ(blocks(&r).dropped[DQ_DROP_TOO_EARLY], 1);
+    rig_send_range(&r, 5000 * SLOTS, 5010 * SLOTS);
+    rig_steps(&r, INT64_MAX);
+    DQ_EQ(blocks(&r).extra[DQ_EXTRA_RESYNCS], 1);
+    DQ_EQ(blocks(&r).dropped[DQ_DROP_TOO_EARLY], 1 + 7);
+    DQ_EQ(r.aggregates, 11 + 10); // the first of them without the 7
+    r.aggregates = 0;             // order begins anew
+    rig_send_range(&r, 0, 10 * SLOTS);
+    rig_stop(&r);
+    DQ_EQ(blocks(&r).extra[DQ_EXTRA_RESYNCS], 2);
+    rig_close(&r);
+}
+
+// Other flows pass, those in one burst with the stage's too.
+static void other_flows(void) {
+    rig r;
+    dq_reorder_conf c = usual();
+    const uint32_t ids[] = {3, 5};
+    c.flow_ids = ids;
+    c.n_flow_ids = 2;
+    rig_open(&r, (bed_conf){.batch = 64}, c);
+    dq_rule rules[] = {bed_rule(7, 5, 0), bed_rule(8, 6, 0)};
+    rules[1].order = 1;
+    bed_rules(r.b.ifaces[0], rules, 2);
+    dq_stage *rest = counter(&r.b, "rest"), *chain[] = {r.st, rest};
+    rig_tap(&r);
+    bed_pipe(r.b.rx[0][0], chain, 2);
+    bed_start(&r.b);
+    for (uint64_t k = 0; k < 4 * SLOTS; k++) {
+        rig_send(&r, &k, 1, 7);
+        rig_send(&r, &k, 1, 8);
+    }
+    rig_steps(&r, INT64_MAX);
+    DQ_EQ(r.aggregates, 4);
+    DQ_EQ(stage_line(&r.b, "rest").in, 4 * SLOTS);
+    DQ_EQ(blocks(&r).out, 8 * SLOTS);
+    rig_close(&r);
+}
+
+// The bytes of a slot of a large batch: those of its packet, or zeros.
+static void check_large(const uint8_t *data, uint32_t slot, uint32_t len, bool is) {
+    uint8_t want[BED_HEAD + 1200] = {0};
+    if (is) bed_frame(want, BED_HEAD + len, 1000, 7, slot);
+    DQ_EQ_BYTES(data + (size_t)slot * len, want + BED_HEAD, len);
+}
+
+// A batch that no cache holds, in slots at odd places: copies go past the caches. Of two packets with one
+// number in a burst, and in two, the second is a duplicate.
+static void large_batches(void) {
+    enum { LARGE = 1001, SENT = 150, COUNT = (4 << 20) / LARGE + 1 };
+    bed b;
+    dq_diag d = {{0}};
+    dq_stage *st;
+    dq_queue *out;
+    dq_event ev;
+    bed_open(&b, (bed_conf){.batch = 64, .buf_size = 1200, .more_bufs = 1, .more_size = COUNT * LARGE});
+    dq_reorder_conf c = usual();
+    c.region = b.more;
+    c.slots = COUNT;
+    c.slot_bytes = LARGE;
+    c.fill = 0;
+    bed_must(dq_stage_reorder(b.s, "blocks", &c, &st, &out, &d), &d, "reorder");
+    dq_stage *tap = bed_tap(&b, 1, 64, DQ_POLICY_WAIT);
+    bed_pipe(out, &tap, 1);
+    bed_pipe(b.rx[0][0], &st, 1);
+    bed_start(&b);
+    for (uint32_t k = 0; k < SENT; k++) {
+        b.seq = k % 50 == 49 ? k - 1 : k;
+        DQ_EQ(bed_send(&b, b.tx[0][0], 1, BED_HEAD + LARGE, 7), DQ_OK);
+    }
+    b.seq = 0;
+    DQ_EQ(bed_send(&b, b.tx[0][0], 1, BED_HEAD + LARGE, 7), DQ_OK);
+    while (dq_step(b.s) > 0) {
+    }
+    dq_session_stop(b.s, 0);
+    DQ_EQ(dq_wait(b.w, 0, &ev, 1), 1);
+    for (uint32_t k = 0; k < SENT + 10; k++)
+        check_large(ev.view.base + ev.view.off[0][0], k, LARGE, k < SENT && k % 50 != 49);
+    DQ_EQ(stage_line(&b, "blocks").dropped[DQ_DROP_DUPLICATE], 4);
+    dq_burst_unref(ev.b);
+    bed_close(&b);
+}
+
+static void refused(const char *why, dq_reorder_conf c, dq_region *region, dq_session *s) {
+    dq_diag d = {{0}};
+    dq_stage *st = NULL;
+    dq_queue *q = NULL;
+    c.region = region;
+    DQ_EQ(dq_stage_reorder(s, "bad", &c, &st, &q, &d), DQ_INVALID_PARAMETER);
+    if (!strstr(d.text, why)) {
+        fprintf(stderr, "%s: %s\n", why, d.text);
+        DQ_CHECK(false);
+    }
+}
+
+static void misuse(void) {
+    rig r;
+    dq_diag d = {{0}};
+    rig_open(&r, (bed_conf){0}, usual());
+    dq_reorder_conf c = usual();
+    c.slots = 1u << 20;
+    refused("don't fit", c, r.b.more, r.b.s);
+    c = usual();
+    c.batch = number();
+    refused("sequence number, or both", c, r.b.more, r.b.s);
+    c = usual();
+    c.seq_bits = 4;
+    refused("tell two batches apart", c, r.b.more, r.b.s);
+    c.seq_bits = 6;
+    c.window = 3;
+    refused("half of what the numbers tell apart", c, r.b.more, r.b.s);
+    c = usual();
+    c.offset = number();
+    refused("slot_bytes", c, r.b.more, r.b.s);
+    c = usual();
+    c.wait = 1;
+    refused("give a timeout", c, r.b.more, r.b.s);
+    c = usual();
+    c.slots = 2;
+    c.policy = DQ_POLICY_WAIT;
+    refused("policy \"wait\" would wait for ever", c, r.b.in[0], r.b.s);
+    refused("packets of blocks may have all buffers", c, r.b.more, r.b.s);
+    dq_pipe *p;
+    DQ_EQ(dq_pipe_add(r.out, &r.st, 1, 0, &p, &d), DQ_INVALID_PARAMETER);
+    DQ_CHECK(strstr(d.text, "its own aggregates") != NULL);
+    rig_start(&r);
+    rig_close(&r);
+}
+
+int main(int argc, char **argv) {
+    dq_begin(argc, argv);
+    DQ_RUN(in_order);
+    DQ_RUN(holes);
+    DQ_RUN(took);
+    DQ_RUN(time_out);
+    DQ_RUN(where_payloads_are);
+    DQ_RUN(gaps_are_kept);
+    DQ_RUN(no_buffer);
+    DQ_RUN(nobody_reads);
+    DQ_RUN(only_complete);
+    DQ_RUN(found_again);
+    DQ_RUN(other_flows);
+    DQ_RUN(large_batches);
+    DQ_RUN(misuse);
+    return dq_done();
+}
