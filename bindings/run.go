@@ -8,7 +8,6 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
@@ -200,12 +199,12 @@ func (o *RunningSession) look(lim *limits, now int64) string {
 	return ""
 }
 
-// exhausted reports whether all captures have been replayed and nothing of them is on its way. Twice in a row: a packet that
+// exhausted reports whether all captures have been replayed and the session is quiet. Twice in a row: a packet that
 // goes from one queue to the next meanwhile is in neither.
 func (o *RunningSession) exhausted(l *stats.Ledger, lim *limits) bool {
 	replays, over := o.s.Replays()
 	was := lim.drained
-	lim.drained = replays && over && session.Quiet(l)
+	lim.drained = replays && over && o.s.Quiet(l)
 	return was && lim.drained
 }
 

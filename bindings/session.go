@@ -145,7 +145,7 @@ var sessionType = &typeDef{
 			. from? instant: when it starts; by default at once
 			. to? instant: when it ends
 			-> ledger: the summary: with reason, seconds, files, failed and error, too
-			Starts the session, serves handlers until a limit, a stop, the end of all captures that are replayed ("source exhausted"), or (virtual clock)
+			Starts the session, serves handlers until a limit, a stop, the end of all captures that are replayed and of counted transmissions ("source exhausted"), or (virtual clock)
 			nothing more can happen, and ends it in order.
 			> local summary = s:run{ seconds = "10ms" }
 			> print(summary.reason)`},

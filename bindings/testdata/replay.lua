@@ -164,6 +164,20 @@ do
   s:close()
 end
 
+-- what a queue was told to send is sent, though the captures end before it
+do
+  local s = open(good, { speed = "max" })
+  local tx = s:tx_queue("port")
+  gather(s:rx_queue("src"))
+  gather(s:rx_queue("port"))
+  tx:pace{ pps = 1000 }
+  tx:transmit{ template = tx:template{ payload_bytes = 20 }, count = 100 }
+  local sum = s:run{}
+  t.equal(sum.reason, "source exhausted")
+  t.equal(sum.port.tx.packets, 100)
+  s:close()
+end
+
 -- packets that no buffer holds are counted
 do
   local s = open(good, nil, { buf_size = 100 })

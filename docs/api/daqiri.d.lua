@@ -689,8 +689,8 @@ function session:reorder(options) end
 ---@return string[] # lines, which print shows
 function session:report() end
 
----Starts the session, serves handlers until a limit, a stop, the end of all captures that are replayed ("source
----exhausted"), or (virtual clock) nothing more can happen, and ends it in order.
+---Starts the session, serves handlers until a limit, a stop, the end of all captures that are replayed and of counted
+---transmissions ("source exhausted"), or (virtual clock) nothing more can happen, and ends it in order.
 ---
 ---```lua
 ---local summary = s:run{ seconds = "10ms" }

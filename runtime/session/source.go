@@ -60,12 +60,20 @@ func (i *Interface) sourceError() error {
 	return nil
 }
 
-// Quiet reports whether no packet of a ledger is on its way: in a queue, or before a task.
-func Quiet(l *stats.Ledger) bool {
+// Quiet reports whether no packet is on its way: in a queue or before a task, by the session's ledger l, or of a counted
+// transmission that has not made all of its own. Any goroutine.
+func (s *Session) Quiet(l *stats.Ledger) bool {
 	for i := range l.Lines {
 		switch x := &l.Lines[i]; x.Kind {
 		case stats.Rx, stats.Tx, stats.Wire, stats.Tap:
 			if x.Held > 0 {
+				return false
+			}
+		}
+	}
+	for _, i := range s.ifaces {
+		for _, q := range i.TxQueues() {
+			if n, endless := q.Remaining(); n > 0 && !endless {
 				return false
 			}
 		}
