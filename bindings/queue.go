@@ -237,7 +237,6 @@ func (g *getter) next(c *call, until int64) *session.Burst {
 	return b
 }
 
-// queueFlush is q:flush(): it discards what waits in a receive queue; how many packets.
 // queueDrain is q:drain{timeout}: true once all has left; nil, "NOT_READY", text at the timeout.
 func queueDrain(c *call) int {
 	q := selfQueue(c, false)
@@ -271,6 +270,7 @@ const (
 	lastLook  = int64(2 * time.Millisecond)
 )
 
+// queueFlush is q:flush(): it discards what waits in a receive queue; how many packets.
 func queueFlush(c *call) int {
 	n, err := selfQueue(c, true).q.Flush()
 	c.check(err)

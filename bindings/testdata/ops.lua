@@ -99,18 +99,18 @@ do
 end
 
 -- the end goes on sending for as long as the configuration says, and counts what is left
-for _, end_of in ipairs{ { drain = "5ms", all = false }, { drain = "1s", all = true } } do
-  local s = daqiri.open(nil, { set = { drain = end_of.drain, ["interfaces.loop0.tx.queues.0.pacing_mbps"] = 10 } })
+for _, end_of in ipairs{ { drain = "5ms", all = false }, { drain = "20s", all = true } } do
+  local s = daqiri.open(nil, { set = { drain = end_of.drain, ["interfaces.loop0.tx.queues.0.pacing_mbps"] = 1 } })
   local tx, rx = s:tx_queue("loop0"), s:rx_queue("loop0")
   rx:on_burst(function() end)
-  local b = assert(tx:alloc(200)) -- 20 ms
-  b:fill(tx:template{ payload_bytes = 83 })
+  local b = assert(tx:alloc(100)) -- 0.8 s
+  b:fill(tx:template{ payload_bytes = 958 })
   s:start()
   assert(tx:send(b))
   s:after(1e-6, function() s:stop("enough") end)
   s:run{}
   local tx = s:stats().loop0.tx
-  t.equal(tx.packets + tx.dropped, 200)
+  t.equal(tx.packets + tx.dropped, 100)
   t.equal(tx.dropped == 0, end_of.all)
   s:close()
 end

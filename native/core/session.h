@@ -15,11 +15,12 @@
 typedef struct dqi_burst_pool dqi_burst_pool;
 typedef struct dqi_poller dqi_poller;
 
-#define DQI_MAX_IFACES  64
-#define DQI_MAX_REGIONS 256
-#define DQI_MAX_STAGES  1024
-#define DQI_MAX_NOTES   256
-#define DQI_MAX_WORKERS 256
+#define DQI_MAX_IFACES       64
+#define DQI_MAX_REGIONS      256
+#define DQI_MAX_STAGES       1024
+#define DQI_MAX_STAGE_QUEUES 64
+#define DQI_MAX_NOTES        256
+#define DQI_MAX_WORKERS      256
 
 typedef enum dqi_state { DQI_NEW, DQI_OPEN, DQI_STARTED, DQI_STOPPED, DQI_FINISHED } dqi_state;
 
@@ -52,6 +53,8 @@ struct dq_session {
     uint32_t n_workers;
     dq_stage *stages[DQI_MAX_STAGES];
     _Atomic uint32_t n_stages;
+    dq_queue *stage_queues[DQI_MAX_STAGE_QUEUES]; // receive queues that stages hand bursts out of
+    _Atomic uint32_t n_stage_queues;
     dqi_spin notes_lock;
     char *notes[DQI_MAX_NOTES];
     uint32_t n_notes;

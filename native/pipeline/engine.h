@@ -44,12 +44,11 @@ struct dqi_engine_ops {
     const char *name;
     const dqi_engine_ops *sockets; // has the interfaces with a socket_config; NULL: this one
     bool payload;                  // queues hold payloads, not frames
-    bool internal;      // its interfaces are a stage's, served with the stage's sources: it is not listed
-    bool waits;         // what comes waits for room, as long as it takes
-    bool virtual_clock; // may run without threads
-    bool reaches_dark;  // packets may lie, but for their first segment, where the CPU can't read them
-    bool copies;        // when tx has taken a packet nobody reads or writes its bytes any more
-    uint32_t align;     // of buffers, bytes
+    bool waits;                    // what comes waits for room, as long as it takes
+    bool virtual_clock;            // may run without threads
+    bool reaches_dark; // packets may lie, but for their first segment, where the CPU can't read them
+    bool copies;       // when tx has taken a packet nobody reads or writes its bytes any more
+    uint32_t align;    // of buffers, bytes
     // Says how it will use regions (dqi_region_want_groups), before they are laid out. NULL.
     void (*claim)(dq_iface *i);
     // Acquires the interface: regions and queues are known (i->rx, i->tx), the arena is mapped. May block.

@@ -42,7 +42,7 @@ static void queue_line(dq_queue *q, dq_line *l) {
     l->pace_bps = atomic_load_explicit(&q->pace.bps, memory_order_relaxed);
     l->pace_speed = atomic_load_explicit(&q->pace.speed, memory_order_relaxed);
     l->pace_pps = atomic_load_explicit(&q->pace.pps, memory_order_relaxed);
-    if (!q->iface->ops->internal) return;
+    if (!q->owner) return;
     l->kind = DQ_LINE_STAGE; // what leaves a stage: named after it, "blocks.aggregates"
     l->queue[0] = 0;
 }
@@ -52,15 +52,19 @@ static void add_pipe(const dq_pipe *p, const dq_stage *st, dq_line *l) {
         if (p->nodes[m].stage == st) dqi_line_add(l, &p->nodes[m].c);
 }
 
+static void add_pipes(const dq_queue *q, const dq_stage *st, dq_line *l) {
+    add_pipe(q->claim, st, l);
+    for (uint32_t p = 0; p < q->n_pipes; p++)
+        add_pipe(q->pipes[p], st, l);
+}
+
 // Adds what the nodes of this stage counted in every pipe.
 static void add_nodes(const dq_session *s, const dq_stage *st, dq_line *l) {
     for (uint32_t i = 0; i < s->n_ifaces; i++)
-        for (uint32_t k = 0; k < s->ifaces[i]->n_rx; k++) {
-            const dq_queue *q = s->ifaces[i]->rx[k];
-            add_pipe(q->claim, st, l);
-            for (uint32_t p = 0; p < q->n_pipes; p++)
-                add_pipe(q->pipes[p], st, l);
-        }
+        for (uint32_t k = 0; k < s->ifaces[i]->n_rx; k++)
+            add_pipes(s->ifaces[i]->rx[k], st, l);
+    for (uint32_t i = 0; i < atomic_load(&s->n_stage_queues); i++)
+        add_pipes(s->stage_queues[i], st, l);
 }
 
 static void stage_line(const dq_session *s, const dq_stage *st, dq_line *l) {
@@ -100,6 +104,8 @@ uint32_t dq_ledger(const dq_session *cs, dq_line *lines, uint32_t max) {
     pthread_mutex_lock(&s->control);
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         iface_lines(s->ifaces[i], &k);
+    for (uint32_t i = 0; i < atomic_load(&s->n_stage_queues); i++)
+        queue_line(s->stage_queues[i], next_line(&k));
     uint32_t n = atomic_load(&s->n_stages);
     for (uint32_t i = 0; i < n; i++)
         stage_line(s, s->stages[i], next_line(&k));

@@ -11,6 +11,7 @@
 #include "pipeline/iface.h"
 #include "pipeline/poller.h"
 #include "pipeline/queue.h"
+#include "pipeline/stage_queue.h"
 #include "core/histogram.h"
 
 #include <errno.h>
@@ -198,6 +199,16 @@ static int check_stages(const dq_queue *q, dq_stage *const *stages, uint32_t n, 
     return err;
 }
 
+// The stages begin to take what q receives. q's poller stands still.
+static int join_stages(dq_queue *q, dq_stage *const *stages, uint32_t n, dq_diag *diag) {
+    int err = DQ_OK;
+    for (uint32_t i = 0; i < n && err == DQ_OK; i++) {
+        if (stages[i]->ops->join) err = stages[i]->ops->join(stages[i], q, diag);
+        if (err == DQ_OK) err = dqi_stage_feed(stages[i], q, diag);
+    }
+    return err;
+}
+
 int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn, dq_pipe **out,
                 dq_diag *diag) {
     int err = check_stages(q, stages, n, diag);
@@ -211,8 +222,7 @@ int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn,
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for a pipe", q->conf.name);
     }
     dqi_poller_hold(q->poller);
-    for (uint32_t i = 0; i < n && err == DQ_OK; i++)
-        if (stages[i]->ops->join) err = stages[i]->ops->join(stages[i], q, diag);
+    err = join_stages(q, stages, n, diag);
     if (err != DQ_OK) {
         dqi_poller_release(q->poller);
         pthread_mutex_unlock(&q->session->control);
@@ -245,8 +255,7 @@ int dq_queue_claim(dq_queue *q, dq_stage *const *stages, uint32_t n, dq_diag *di
                         q->conf.name);
     dq_pipe *p = pipe_new(q, stages, n, 0);
     if (!p) return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for a pipe", q->conf.name);
-    for (uint32_t i = 0; i < n && err == DQ_OK; i++)
-        if (stages[i]->ops->join) err = stages[i]->ops->join(stages[i], q, diag);
+    err = join_stages(q, stages, n, diag);
     if (err != DQ_OK) {
         pipe_free(p);
         return err;

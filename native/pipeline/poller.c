@@ -14,6 +14,8 @@
 #include "core/thread.h"
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"
+#include "pipeline/stage.h"
+#include "core/session.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -76,7 +78,9 @@ void dqi_poller_close(dqi_poller *p) {
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->changed);
     free(p->queues);
+    free(p->stages);
     p->queues = NULL;
+    p->stages = NULL;
 }
 
 // Transmit queues come first: what handlers and stages have let go since the last look is sent, and its
@@ -97,9 +101,35 @@ int dqi_poller_add(dqi_poller *p, dq_queue *q) {
     p->queues[at] = q;
     q->poller = p;
     int err = DQ_OK;
-    for (dq_queue *b = q->stage_queues; b && err == DQ_OK; b = b->next_stage_queue)
-        err = dqi_poller_add(p, b);
+    for (uint32_t i = 0; i < atomic_load(&q->session->n_stages) && err == DQ_OK; i++)
+        if (q->session->stages[i]->source == q) err = dqi_poller_add_stage(p, q->session->stages[i]);
     return err;
+}
+
+static int add_itself(dqi_poller *p, dq_stage *st) {
+    dq_stage **more = realloc(p->stages, (p->n_stages + 1) * sizeof(dq_stage *));
+    if (!more) return DQ_ESYS - ENOMEM;
+    p->stages = more;
+    p->stages[p->n_stages++] = st;
+    return DQ_OK;
+}
+
+int dqi_poller_add_stage(dqi_poller *p, dq_stage *st) {
+    const dq_session *s = st->session;
+    int err = st->ops->poll && !st->threaded ? add_itself(p, st) : DQ_OK;
+    for (uint32_t i = 0; i < atomic_load(&s->n_stage_queues) && err == DQ_OK; i++)
+        if (s->stage_queues[i]->owner == st) err = dqi_poller_add(p, s->stage_queues[i]);
+    return err;
+}
+
+static void remove_stage(dqi_poller *p, const dq_stage *st) {
+    const dq_session *s = st->session;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < p->n_stages; i++)
+        if (p->stages[i] != st) p->stages[left++] = p->stages[i];
+    p->n_stages = left;
+    for (uint32_t i = 0; i < atomic_load(&s->n_stage_queues); i++)
+        if (s->stage_queues[i]->owner == st) dqi_poller_remove(p, s->stage_queues[i]);
 }
 
 void dqi_poller_remove(dqi_poller *p, dq_queue *q) {
@@ -108,8 +138,8 @@ void dqi_poller_remove(dqi_poller *p, dq_queue *q) {
         if (p->queues[i] != q) p->queues[left++] = p->queues[i];
     p->n = left;
     q->poller = NULL;
-    for (dq_queue *b = q->stage_queues; b; b = b->next_stage_queue)
-        dqi_poller_remove(p, b);
+    for (uint32_t i = 0; i < atomic_load(&q->session->n_stages); i++)
+        if (q->session->stages[i]->source == q) remove_stage(p, q->session->stages[i]);
 }
 
 const void *dqi_self(void) {
@@ -153,38 +183,50 @@ static void stand_still(dqi_poller *p) {
 }
 
 // Nothing moves before the start, and on the virtual clock a step moves it.
-static bool is_served(const dq_queue *q) {
-    return q->session->state >= DQI_STARTED && !dqi_virtual(q->session);
-}
+static bool is_served(const dq_session *s) { return s->state >= DQI_STARTED && !dqi_virtual(s); }
 
 int dqi_poller_once(dqi_poller *p) {
     int work = 0;
     for (uint32_t i = 0; i < p->n; i++)
-        if (is_served(p->queues[i])) work += dqi_queue_poll(p->queues[i]);
+        if (is_served(p->queues[i]->session)) work += dqi_queue_poll(p->queues[i]);
+    for (uint32_t i = 0; i < p->n_stages; i++)
+        if (is_served(p->stages[i]->session)) work += dqi_stage_poll(p->stages[i]);
     return work;
 }
 
-// When the queues of a poller know of work, in ns from now; INT64_MAX: never.
+// When the queues and stages of a poller know of work, in ns from now; INT64_MAX: never.
 typedef struct dues {
     int64_t work;  // 0: now
     int64_t awake; // when to be awake for it
     int64_t rest;  // the same of queues that rest, where some microseconds more don't matter
 } dues;
 
+static int64_t left_until(const dq_session *s, int64_t ns) {
+    int64_t left = ns - dq_now(s);
+    return left < 0 ? 0 : left;
+}
+
+static void note_due(dues *d, int64_t left, int64_t lead_ns) {
+    if (left < d->work) d->work = left;
+    if (left - lead_ns < d->awake) d->awake = left - lead_ns;
+}
+
 static dues next_due(const dqi_poller *p) {
     dues d = {INT64_MAX, INT64_MAX, INT64_MAX};
+    for (uint32_t i = 0; i < p->n_stages; i++) {
+        const dq_stage *st = p->stages[i];
+        if (st->next_ns != INT64_MAX && is_served(st->session))
+            note_due(&d, left_until(st->session, st->next_ns), LEAD_NS);
+    }
     for (uint32_t i = 0; i < p->n; i++) {
         const dq_queue *q = p->queues[i];
-        if (q->next_ns == INT64_MAX || !is_served(q)) continue;
-        int64_t left = q->next_ns - dq_now(q->session);
-        if (left < 0) left = 0;
+        if (q->next_ns == INT64_MAX || !is_served(q->session)) continue;
+        int64_t left = left_until(q->session, q->next_ns);
         if (q->rest_until) {
             if (left < d.rest) d.rest = left;
             continue;
         }
-        int64_t awake = left - (q->conf.dir == DQ_TX ? p->lead_ns : LEAD_NS);
-        if (left < d.work) d.work = left;
-        if (awake < d.awake) d.awake = awake;
+        note_due(&d, left, q->conf.dir == DQ_TX ? p->lead_ns : LEAD_NS);
     }
     return d;
 }
@@ -193,7 +235,7 @@ static nfds_t arm(dqi_poller *p, struct pollfd *fds, nfds_t max) {
     nfds_t n = 1; // fds[0] is the wake-up
     for (uint32_t i = 0; i < p->n; i++) {
         dq_queue *q = p->queues[i];
-        if (q->iface->ops->arm && !q->blocked && is_served(q))
+        if (q->iface->ops->arm && !q->blocked && is_served(q->session))
             n += (nfds_t)q->iface->ops->arm(q, fds + n, (int)(max - n));
     }
     return n;

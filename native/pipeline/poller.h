@@ -13,6 +13,8 @@ typedef struct dqi_poller {
     dqi_wake wake;
     dq_queue **queues;
     uint32_t n, cap;
+    dq_stage **stages; // that are polled with them
+    uint32_t n_stages;
     _Atomic uint32_t hold; // control threads that want it to stand still
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -28,7 +30,9 @@ typedef struct dqi_poller {
 } dqi_poller;
 int dqi_poller_init(dqi_poller *p, dq_session *s);
 void dqi_poller_close(dqi_poller *p);
+// A queue comes with the stages whose source it is, a stage with its queues. The poller stands still.
 int dqi_poller_add(dqi_poller *p, dq_queue *q);
+int dqi_poller_add_stage(dqi_poller *p, dq_stage *st);
 void dqi_poller_remove(dqi_poller *p, dq_queue *q);
 // Makes the poller stand still until the release; no effect where the caller is its thread or it has none.
 // Pairs.
@@ -36,7 +40,7 @@ void dqi_poller_hold(dqi_poller *p);
 void dqi_poller_release(dqi_poller *p);
 // Identifies the calling thread.
 const void *dqi_self(void);
-// Polls each queue once. Work done (0: idle).
+// Polls each queue and stage once. Work done (0: idle).
 int dqi_poller_once(dqi_poller *p);
 // Sleeps until woken, an engine's descriptor is ready, or until_ns (monotonic). Returns at once if there is
 // work.

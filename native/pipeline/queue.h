@@ -20,10 +20,8 @@ struct dq_queue {
     dq_session *session;
     dq_iface *iface;
     _Atomic(dqi_poller *) poller; // kicked by senders while it changes hands
-    dq_queue *polled_by,
-        *stage_queues; // of a stage's queue: the one whose poller serves it, too; and a list of those
-    dq_queue *next_stage_queue; // that are served with this one: its first, and the next of its polled_by's
-    void *engine;               // the engine's own
+    dq_stage *owner;              // of a stage's queue (stage_queue.h)
+    void *engine;                 // the engine's own; of a stage's queue the stage's
     dqi_burst_pool *bursts;
     dqi_counters c;
     dqi_fault faults[DQI_FAULTS];

@@ -106,7 +106,7 @@ static int poll_behind(dq_queue *q) {
 }
 
 int dqi_rx_poll(dq_queue *q) {
-    if (q->polled_by) return poll_behind(q);
+    if (q->owner) return poll_behind(q);
     int n = poll_queue(q);
     dqi_responder *r = dqi_responder_of(q->iface);
     return r ? n + dqi_responder_poll(r, q) : n;

@@ -14,6 +14,7 @@
 #include "pipeline/queue.h"
 #include "core/peers.h"
 #include "core/histogram.h"
+#include "pipeline/stage_queue.h"
 #include "pipeline/tx_accuracy.h"
 
 #include <errno.h>
@@ -60,7 +61,8 @@ int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag
 
 // ---- walking queues ---------------------------------------------------------------------------------------
 
-// The k-th queue of the session, an interface's transmit queues before its receive queues; NULL past the end.
+// The k-th queue of the session, an interface's transmit queues before its receive queues, those of stages
+// last; NULL past the end.
 static dq_queue *queue_at(const dq_session *s, uint32_t k) {
     for (uint32_t i = 0; i < s->n_ifaces; i++) {
         const dq_iface *f = s->ifaces[i];
@@ -69,7 +71,7 @@ static dq_queue *queue_at(const dq_session *s, uint32_t k) {
         if (k < f->n_rx) return f->rx[k];
         k -= f->n_rx;
     }
-    return NULL;
+    return k < atomic_load(&s->n_stage_queues) ? s->stage_queues[k] : NULL;
 }
 
 // ---- open -------------------------------------------------------------------------------------------------
@@ -81,11 +83,10 @@ static uint32_t descriptors(const dq_queue *q) {
     return q->session->conf.rx_meta_buffers * (q->immediate && q->conf.timeout_us == 0 ? 16 : 1);
 }
 
-// Whether the engine can receive into the queue's regions, or send from there, and headers can be read. A
-// stage's queue is its stage's.
+// Whether the engine can receive into the queue's regions, or send from there, and headers can be read.
 static int check_regions(const dq_queue *q, dq_diag *diag) {
     const dqi_engine_ops *ops = q->iface->ops;
-    for (uint32_t k = 0; k < q->conf.n_regions && !ops->internal; k++) {
+    for (uint32_t k = 0; k < q->conf.n_regions; k++) {
         const dq_region *r = q->conf.regions[k];
         if (r->cpu) continue;
         if (!ops->reaches_dark)
@@ -132,9 +133,7 @@ static int queue_open(dq_queue *q, dq_diag *diag) {
     if (!ok)
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for %u bursts of %u packets",
                         q->conf.name, n, q->conf.batch_size);
-    return rx && q->iface->ops->payload && !q->iface->ops->internal
-               ? dqi_region_keep_peers(q->conf.regions[0], diag)
-               : DQ_OK;
+    return rx && q->iface->ops->payload ? dqi_region_keep_peers(q->conf.regions[0], diag) : DQ_OK;
 }
 
 static int picks_open(dq_session *s, dq_diag *diag) {
@@ -207,7 +206,7 @@ int dq_session_start(dq_session *s, dq_diag *diag) {
     int err = DQ_OK;
     dq_queue *q;
     for (uint32_t k = 0; err == DQ_OK && !dqi_virtual(s) && (q = queue_at(s, k)) != NULL; k++)
-        if (!q->conf.direct && !q->iface->ops->internal) err = assign_worker(s, q, diag);
+        if (!q->conf.direct && !q->owner) err = assign_worker(s, q, diag);
     for (uint32_t i = 0; err == DQ_OK && i < s->n_ifaces; i++)
         if (s->ifaces[i]->ops->start) err = s->ifaces[i]->ops->start(s->ifaces[i], diag);
     for (uint32_t i = 0; err == DQ_OK && i < atomic_load(&s->n_stages); i++)
@@ -222,11 +221,16 @@ int dq_session_start(dq_session *s, dq_diag *diag) {
 
 // ---- virtual clock ----------------------------------------------------------------------------------------
 
-static int step_stages(dq_session *s) {
+static bool has_worker(const dq_queue *q) { return q->poller && q->poller->running; }
+
+// Polls the stages that no worker polls.
+static int poll_stages(dq_session *s) {
     int work = 0;
-    uint32_t n = atomic_load(&s->n_stages);
-    for (uint32_t i = 0; i < n; i++)
-        if (s->stages[i]->ops->step) work += s->stages[i]->ops->step(s->stages[i]) > 0;
+    for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++) {
+        dq_stage *st = s->stages[i];
+        bool served = !dqi_virtual(s) && (st->threaded || (st->source && has_worker(st->source)));
+        if (st->ops->poll && !served) work += dqi_stage_poll(st) > 0;
+    }
     return work;
 }
 
@@ -236,15 +240,17 @@ int dq_step(dq_session *s) {
     if (s->state != DQI_STARTED) return 0;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
         work += dqi_queue_poll(q) > 0;
-    return work + step_stages(s);
+    return work + poll_stages(s);
 }
 
-// The earliest time at which a queue of this session has something to do.
+// The earliest time at which a queue or a stage of this session has something to do.
 static int64_t next_time(const dq_session *s) {
     int64_t soonest = INT64_MAX;
     dq_queue *q;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
         if (q->next_ns < soonest) soonest = q->next_ns;
+    for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++)
+        if (s->stages[i]->next_ns < soonest) soonest = s->stages[i]->next_ns;
     return soonest;
 }
 
@@ -257,8 +263,6 @@ static void end_workers(dq_session *s) {
         dqi_worker_stop(s->workers[i]);
 }
 
-static bool has_worker(const dq_queue *q) { return q->poller && q->poller->running; }
-
 // Packets that wait to be sent.
 static uint64_t unsent(const dq_session *s) {
     uint64_t n = 0;
@@ -268,13 +272,13 @@ static uint64_t unsent(const dq_session *s) {
     return n;
 }
 
-// Polls what no worker polls, on the virtual clock the writers too; work done.
+// Polls what no worker polls; work done.
 static int poll_unserved(dq_session *s) {
     int work = 0;
     dq_queue *q;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
         if (!has_worker(q)) work += dqi_queue_poll(q);
-    return dqi_virtual(s) ? work + step_stages(s) : work;
+    return work + poll_stages(s);
 }
 
 // Lets time pass until the next known event, at most until `until`; false when that is reached.
@@ -510,6 +514,8 @@ uint64_t dq_session_close(dq_session *s) {
         if (s->stages[i]->ops->free) s->stages[i]->ops->free(s->stages[i]);
         free(s->stages[i]);
     }
+    while (atomic_load(&s->n_stage_queues) > 0)
+        dqi_stage_queue_free(s->stage_queues[0]);
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
         dqi_burst_pool_free(q->bursts);
     dqi_burst_pool_free(s->picks);

@@ -32,6 +32,7 @@ static int stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, 
     strcpy(st->name, name);
     st->ops = ops;
     st->touches = ops->touches;
+    st->next_ns = INT64_MAX;
     st->session = s;
     st->impl = impl;
     if (ops->start && s->state >= DQI_STARTED) {

@@ -38,7 +38,10 @@ struct dqi_stage_ops {
     void (*spread)(const dq_stage *st, dq_histogram *out); // fills its kind and counts; NULL: it has none
     uint32_t (*sources)(const dq_stage *st, dq_source_count *out, uint32_t max); // dq_source_counts; NULL
     int (*start)(dq_stage *st, dq_diag *diag);                                   // NULL: nothing to do
-    int (*step)(dq_stage *st);       // virtual clock: work done; NULL
+    // What it does by itself, time-outs and work that has ended elsewhere: work done. It may set
+    // st->next_ns, which is INT64_MAX before. By the poller of its first source, on the virtual clock in each
+    // step. Never blocks. NULL: nothing.
+    int (*poll)(dq_stage *st);
     uint64_t (*drain)(dq_stage *st); // the end of the stream: lets go what waits for more; how many; NULL
     void (*finish)(dq_stage *st);    // writes what it holds, ends its thread; NULL
     void (*free)(dq_stage *st);      // of impl; after finish
@@ -53,7 +56,15 @@ struct dq_stage {
     dqi_counters past;       // of nodes whose pipes were removed
     const dq_region *region; // whose buffers it takes; NULL: none
     bool waits;              // for them, however long it takes
+    dq_queue *source; // the first queue that feeds it: its poller polls the stage and its queues, too. NULL
+    bool threaded;    // polled on the virtual clock alone: else a thread of its own does the work
+    int64_t next_ns;  // session time at which polling makes sense again, as a queue's
 };
+
+static inline int dqi_stage_poll(dq_stage *st) {
+    st->next_ns = INT64_MAX;
+    return st->ops->poll(st);
+}
 
 int dqi_stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, void *impl, dq_stage **out,
                   dq_diag *diag);

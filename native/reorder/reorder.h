@@ -43,8 +43,7 @@ typedef struct dqi_source {
 
 typedef struct dqi_reorder {
     dq_stage *stage;
-    dq_iface *iface; // of the stage's own: with one receive queue, out
-    dq_queue *out;
+    dq_queue *out;        // the stage's own
     dq_reorder_conf conf; // without its pointers; its sizes are of the output
     dqi_convert convert;
     dq_prog *seq, *batch, *slot, *offset, *extra;
@@ -121,6 +120,14 @@ void dqi_reorder_drop(dqi_reorder *r, dqi_batch *b, dq_reason why);
 // Drops all that is closed.
 void dqi_reorder_drop_closed(dqi_reorder *r, dq_reason why);
 
-extern const dqi_engine_ops dqi_engine_reorder; // of the stage's own interface
+// The rest of the stage's poll, and what its queue does (dqi_stage_queue_conf).
+int dqi_reorder_poll(dq_stage *st);
+int dqi_reorder_rx(dq_queue *q, dq_burst **b, uint32_t room);
+void dqi_reorder_wanted(dq_queue *q);
+
+// ---- stage_reorder.c --------------------------------------------------------------------------------------
+
+// The reorder stage whose aggregates q has; NULL: it has none.
+const dqi_reorder *dqi_reorder_of(const dq_queue *q);
 
 #endif

@@ -1,9 +1,8 @@
-// reorder_out.c: the stage's own interface, with one receive queue that hands out closed batches as bursts of
-// one packet. Gaps are filled and accounts are made here, outside the lock, by one thread. Its poll also
-// looks at the clock: a batch's time runs whether packets come or not.
+// reorder_out.c: the stage's own queue, which hands out closed batches as bursts of one packet, and its look
+// at the clock: a batch's time runs whether packets come or not. Gaps are filled and accounts are made here,
+// outside the lock, by one thread.
 #include "core/burst.h"
-#include "pipeline/engine.h"
-#include "pipeline/iface.h"
+#include "core/session.h"
 #include "pipeline/queue.h"
 #include "reorder/reorder.h"
 
@@ -76,22 +75,24 @@ void dqi_reorder_drop_closed(dqi_reorder *r, dq_reason why) {
         dqi_reorder_drop(r, b, why);
 }
 
-static void look_at_clock(dqi_reorder *r, dq_queue *q) {
+int dqi_reorder_poll(dq_stage *st) {
+    dqi_reorder *r = st->impl;
     int64_t due = atomic_load_explicit(&r->due_ns, memory_order_relaxed);
-    if (due == INT64_MAX || atomic_load_explicit(&q->stopping, memory_order_relaxed)) return;
-    int64_t now = dq_now(q->session);
-    if (now >= due) {
+    if (due == INT64_MAX || st->session->state >= DQI_STOPPED) return 0;
+    int64_t now = dq_now(st->session);
+    bool is_due = now >= due;
+    if (is_due) {
         dqi_lock(&r->lock);
         dqi_window_expire(r, now);
         dqi_unlock(&r->lock);
         due = atomic_load_explicit(&r->due_ns, memory_order_relaxed);
     }
-    if (due < q->next_ns) q->next_ns = due;
+    st->next_ns = due;
+    return is_due;
 }
 
-static int reorder_rx(dq_queue *q, dq_burst **b, uint32_t room) {
-    dqi_reorder *r = q->iface->engine;
-    look_at_clock(r, q);
+int dqi_reorder_rx(dq_queue *q, dq_burst **b, uint32_t room) {
+    dqi_reorder *r = q->engine;
     for (dqi_batch *batch; (batch = next_closed(r)) != NULL;) {
         if (room == 0) {
             dqi_reorder_drop(r, batch, DQ_DROP_NO_CONSUMER);
@@ -109,8 +110,8 @@ static int reorder_rx(dq_queue *q, dq_burst **b, uint32_t room) {
 }
 
 // The stage's queue has a pipe: queues that the stage has claimed are read from now on.
-static void want_sources(dq_queue *out) {
-    dqi_reorder *r = out->iface->engine;
+void dqi_reorder_wanted(dq_queue *out) {
+    dqi_reorder *r = out->engine;
     for (uint32_t i = 0; i < atomic_load(&r->n_sources); i++) {
         dq_queue *q = r->sources[i].queue;
         if (!q->claim) continue;
@@ -118,23 +119,3 @@ static void want_sources(dq_queue *out) {
         dqi_queue_kick(q);
     }
 }
-
-static int nothing(dq_iface *i, dq_diag *diag) {
-    (void)i, (void)diag;
-    return DQ_OK;
-}
-
-static void ignore(dq_iface *i) { (void)i; }
-
-const dqi_engine_ops dqi_engine_reorder = {
-    .name = "reorder",
-    .payload = true,
-    .internal = true,
-    .waits = true,
-    .virtual_clock = true,
-    .wanted = want_sources,
-    .open = nothing,
-    .stop = ignore,
-    .close = ignore,
-    .rx = reorder_rx,
-};

@@ -3,6 +3,7 @@
 #include "pipeline/dq_pipeline.h"
 #include "core/burst.h"
 #include "reorder/convert.h"
+#include "reorder/reorder.h"
 #include "pipeline/engine.h"
 #include "core/err.h"
 #include "pipeline/iface.h"
@@ -123,7 +124,7 @@ static int convert_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **o
 static int convert_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     const converter *c = st->impl;
     const dq_region *r = c->conf.region;
-    if (q->iface->ops->internal)
+    if (dqi_reorder_of(q))
         return dqi_fail(diag, DQ_NOT_SUPPORTED,
                         "convert %s: %s gives aggregates: hint: give data_types to that reorder stage",
                         st->name, q->conf.name);

@@ -1,11 +1,8 @@
 // stage_reorder.c: makes a reorder stage: its rule, its records and its queue; its accounts and its end. How
 // it works: reorder.h.
 #include "pipeline/dq_pipeline.h"
-#include "pipeline/engine.h"
 #include "core/err.h"
-#include "pipeline/iface.h"
-#include "pipeline/poller.h"
-#include "pipeline/queue.h"
+#include "pipeline/stage_queue.h"
 #include "reorder/reorder.h"
 #include "core/region.h"
 
@@ -167,55 +164,19 @@ static int make_records(dqi_reorder *r) {
 }
 
 static int make_queue(dqi_reorder *r, const char *name, dq_diag *diag) {
-    dq_session *s = r->conf.region->session;
-    dq_iface *i = calloc(1, sizeof *i);
-    dq_queue *q = calloc(1, sizeof *q);
-    uint32_t n = r->conf.region->conf.num_bufs + 2; // the queue has one that is empty
-    if (!i || !q || !(q->bursts = dqi_burst_pool_new(s, n, 1, 1))) {
-        free(i);
-        free(q);
-        return dqi_fail(diag, DQ_ESYS - ENOMEM, "reorder %s: no memory for %u bursts", name, n);
-    }
-    snprintf(i->conf.name, sizeof i->conf.name, "%s.aggregates", name);
-    i->session = s;
-    i->ops = &dqi_engine_reorder;
-    i->engine = r;
-    i->n_rx = 1;
-    i->rx[0] = q;
-    q->conf = (dq_queue_conf){.core = -1, .batch_size = 1, .n_regions = 1, .regions = {r->conf.region}};
-    snprintf(q->conf.name, sizeof q->conf.name, "%s", name);
-    q->session = s;
-    q->iface = i;
-    q->immediate = true;
-    q->stamping = dqi_virtual(s) ? DQ_STAMPS_VIRTUAL : DQ_STAMPS_SOFTWARE;
-    q->next_ns = INT64_MAX;
-    r->iface = i;
-    r->out = q;
-    return DQ_OK;
-}
-
-// The stage's interface joins the session's, so that its queue is polled, counted and freed like theirs.
-static int publish(dqi_reorder *r, dq_diag *diag) {
-    dq_session *s = r->iface->session;
-    int err = DQ_OK;
-    pthread_mutex_lock(&s->control);
-    if (s->n_ifaces == DQI_MAX_IFACES) {
-        err = dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "reorder %s: more than %d interfaces and reorder stages",
-                       r->out->conf.name, DQI_MAX_IFACES);
-    } else {
-        r->iface->index = s->n_ifaces;
-        s->ifaces[s->n_ifaces++] = r->iface;
-    }
-    pthread_mutex_unlock(&s->control);
-    return err;
-}
-
-static void withdraw(dqi_reorder *r) {
-    dq_session *s = r->iface->session;
-    pthread_mutex_lock(&s->control);
-    for (uint32_t i = 0; i < s->n_ifaces; i++)
-        if (s->ifaces[i] == r->iface) s->ifaces[i--] = s->ifaces[--s->n_ifaces];
-    pthread_mutex_unlock(&s->control);
+    char line[DQ_NAME_LEN];
+    snprintf(line, sizeof line, "%.*s.aggregates", DQ_REORDER_LEN, name);
+    dqi_stage_queue_conf conf = {
+        .line = line,
+        .queue = {.core = -1, .batch_size = 1, .n_regions = 1, .regions = {r->conf.region}},
+        .n_bursts = r->conf.region->conf.num_bufs + 2, // the queue has one that is empty
+        .payload = true,
+        .rx = dqi_reorder_rx,
+        .wanted = dqi_reorder_wanted,
+        .impl = r,
+    };
+    snprintf(conf.queue.name, sizeof conf.queue.name, "%s", name);
+    return dqi_stage_queue_new(r->conf.region->session, &conf, &r->out, diag);
 }
 
 static void reorder_free(dqi_reorder *r) {
@@ -234,10 +195,9 @@ static void reorder_free(dqi_reorder *r) {
 
 static int reorder_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     const dqi_reorder *r = st->impl;
-    for (const dq_queue *from = q; from; from = from->polled_by)
-        if (from == r->out)
-            return dqi_fail(diag, DQ_INVALID_PARAMETER, "reorder %s: it can't be fed with its own aggregates",
-                            st->name);
+    if (dqi_stage_is_before(st, q))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "reorder %s: it can't be fed with its own aggregates",
+                        st->name);
     if (r->conf.segment >= q->conf.n_regions)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "reorder %s: queue %s has %u segments: there is no segment %u", st->name,
@@ -245,7 +205,6 @@ static int reorder_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     return DQ_OK;
 }
 
-// The first source's poller serves the stage's own queue, too.
 static int reorder_join(dq_stage *st, dq_queue *q, dq_diag *diag) {
     dqi_reorder *r = st->impl;
     uint32_t n = atomic_load(&r->n_sources), known = 0;
@@ -258,13 +217,7 @@ static int reorder_join(dq_stage *st, dq_queue *q, dq_diag *diag) {
         r->sources[n].queue = q;
         atomic_store(&r->n_sources, n + 1);
     }
-    if (r->out->polled_by) return DQ_OK;
-    r->out->polled_by = q;
-    r->out->conf.direct = q->conf.direct;
-    r->out->next_stage_queue = q->stage_queues;
-    q->stage_queues = r->out;
-    int err = q->poller ? dqi_poller_add(q->poller, r->out) : DQ_OK;
-    return err == DQ_OK ? DQ_OK : dqi_fail(diag, err, "reorder %s: no memory", st->name);
+    return DQ_OK;
 }
 
 static uint64_t reorder_held(const dq_stage *st) {
@@ -309,10 +262,15 @@ static const dqi_stage_ops reorder_ops = {
     .line = reorder_line,
     .spread = reorder_spread,
     .sources = dqi_reorder_sources_read,
+    .poll = dqi_reorder_poll,
     .drain = reorder_drain,
     .finish = reorder_finish,
     .free = stage_free,
 };
+
+const dqi_reorder *dqi_reorder_of(const dq_queue *q) {
+    return q->owner && q->owner->ops == &reorder_ops ? q->owner->impl : NULL;
+}
 
 static int check(dq_session *s, const char *name, const dq_reorder_conf *c, dq_diag *diag) {
     if (s->state == DQI_NEW) return fault(diag, name, "the session is not open yet");
@@ -344,20 +302,16 @@ int dq_stage_reorder(dq_session *s, const char *name, const dq_reorder_conf *con
         goto fail;
     }
     if ((err = make_queue(r, name, diag)) != DQ_OK) goto fail;
-    if ((err = publish(r, diag)) != DQ_OK) goto fail_queue;
-    if ((err = dqi_stage_add(s, name, &reorder_ops, r, &r->stage, diag)) != DQ_OK) goto fail_published;
+    if ((err = dqi_stage_add(s, name, &reorder_ops, r, &r->stage, diag)) != DQ_OK) goto fail_queue;
+    dqi_stage_queue_own(r->stage, r->out);
     r->stage->region = r->conf.region;
     r->stage->touches = DQI_TOUCHES_FIRST | 1u << r->conf.segment;
     r->stage->waits = r->conf.policy == DQ_POLICY_WAIT;
     *out = r->stage;
     *aggregates = r->out;
     return DQ_OK;
-fail_published:
-    withdraw(r);
 fail_queue:
-    dqi_burst_pool_free(r->out->bursts);
-    free(r->out);
-    free(r->iface);
+    dqi_stage_queue_free(r->out);
 fail:
     reorder_free(r);
     return err;

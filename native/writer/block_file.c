@@ -96,8 +96,8 @@ static int block_add(dqi_buffered_file *file, const dq_burst *b, uint32_t i, int
 
 // Blocks of a known size have to fit the quota, else nothing would ever be written.
 static int block_check(const char *writer, const dq_writer_conf *c, const dq_queue *q, dq_diag *diag) {
-    if (c->quota == 0 || !q->iface->ops->internal) return DQ_OK;
-    const dqi_reorder *r = q->iface->engine;
+    const dqi_reorder *r = dqi_reorder_of(q);
+    if (c->quota == 0 || !r) return DQ_OK;
     dq_aggregate a = {
         .slots = r->conf.slots, .slot_bytes = r->conf.slot_bytes, .cells = r->conf.slots * r->cells_each};
     uint64_t need = DQI_BLOCK_PAGE + dqi_block_shape_of(&a, c->by_slot).block_bytes;

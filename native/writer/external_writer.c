@@ -155,7 +155,7 @@ static void outlet_line(const dq_stage *st, dq_line *line) {
 // Virtual time does not pass while the taker, who lives in real time, is at work: so a script finds the same
 // in each run, and a time limit of its own is not over before the taker had a chance. The end waits for room
 // only.
-static int outlet_step(dq_stage *st) {
+static int outlet_poll(dq_stage *st) {
     outlet *o = st->impl;
     bool room = half_empty(o), again = o->refused;
     o->refused = false;
@@ -190,7 +190,7 @@ static const dqi_stage_ops outlet_ops = {
     .push = outlet_push,
     .held = outlet_held,
     .line = outlet_line,
-    .step = outlet_step,
+    .poll = outlet_poll,
     .finish = outlet_finish,
     .free = outlet_free,
 };
@@ -209,9 +209,11 @@ int dq_stage_external(dq_session *s, const char *name, uint32_t depth, int polic
         dqi_fail(diag, err, "stage %s: wake-up descriptor: %s", name, dq_err_name(err));
     else if ((err = dqi_stage_add(s, name, &outlet_ops, o, out, diag)) != DQ_OK)
         dqi_wake_close(&o->wake);
-    if (err != DQ_OK) {
-        dqi_ring_free(&o->ring);
-        free(o);
+    if (err == DQ_OK) {
+        (*out)->threaded = true;
+        return DQ_OK;
     }
+    dqi_ring_free(&o->ring);
+    free(o);
     return err;
 }

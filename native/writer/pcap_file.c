@@ -78,10 +78,6 @@ static int describe(dqi_pcap_file *p, const dq_burst *b, uint32_t *number, dqi_f
     forget_lost(p);
     for (*number = 0; *number < p->n_ifaces; ++*number)
         if (p->ifaces[*number].iface == iface) return 0;
-    if (p->n_ifaces == DQI_MAX_IFACES + 1) { // none are made while a session runs: its writers know them all
-        *number = 0;
-        return 0;
-    }
     int err = 0;
     uint8_t *at = dqi_buffered_file_room(&p->file, INTERFACE_BYTES, tally, &err);
     if (!at) return err;

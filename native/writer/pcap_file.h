@@ -27,7 +27,7 @@ typedef struct dqi_pcap_file {
     dqi_talks *talks;  // made for the first payload
     uint64_t failures; // of file, that ifaces knows of
     uint32_t n_ifaces;
-    dqi_pcap_iface ifaces[DQI_MAX_IFACES + 1];
+    dqi_pcap_iface ifaces[DQI_MAX_IFACES + DQI_MAX_STAGE_QUEUES + 1];
 } dqi_pcap_file;
 
 // Opens the file (see dqi_buffered_file_open) and writes its header. 0, -errno or a dqi_file_error: then

@@ -194,7 +194,7 @@ static int writer_start(dq_stage *st, dq_diag *diag) {
     return err;
 }
 
-static int writer_step(dq_stage *st) { return step_dirs(st->impl); }
+static int writer_poll(dq_stage *st) { return step_dirs(st->impl); }
 
 static void destroy(dqi_writer *w) {
     for (uint32_t i = 0; i < w->conf.n_dirs; i++) {
@@ -289,7 +289,7 @@ static const dqi_stage_ops writer_ops = {
     .line = writer_line,
     .spread = writer_spread,
     .start = writer_start,
-    .step = writer_step,
+    .poll = writer_poll,
     .finish = writer_finish,
     .free = writer_free,
 };
@@ -325,10 +325,14 @@ int dq_stage_writer(dq_session *s, const char *name, const dq_writer_conf *conf,
         dqi_ring_push(&w->idle, &w->entries[i], 0);
     err = ok ? dqi_stage_add(s, name, &writer_ops, w, out, diag)
              : dqi_fail(diag, DQ_ESYS - ENOMEM, "writer %s: no memory", name);
-    if (err != DQ_OK) destroy(w);
-    for (uint32_t i = 0; err == DQ_OK && w->format->capture && i < s->n_ifaces; i++) {
+    if (err != DQ_OK) {
+        destroy(w);
+        return err;
+    }
+    (*out)->threaded = true;
+    for (uint32_t i = 0; w->format->capture && i < s->n_ifaces; i++) {
         const dqi_conn_ops *conns = s->ifaces[i]->ops->conns;
         if (conns && conns->captured) conns->captured(s->ifaces[i]);
     }
-    return err;
+    return DQ_OK;
 }

@@ -42,7 +42,7 @@ static inline uint32_t check_list(dq_stage *st, uint64_t *packets) {
 static inline void push_numbered(rig *r, dq_stage *st, dqi_node *node, uint32_t first, uint32_t n) {
     for (uint32_t k = first; k < first + n; k++) {
         push(st, node, burst_of(r, 1, LEN, k));
-        if (dqi_virtual(r->s)) st->ops->step(st); // else it has a thread
+        if (dqi_virtual(r->s)) dqi_stage_poll(st); // else it has a thread
     }
 }
 
@@ -73,7 +73,7 @@ static inline dq_burst *batch_of(rig *r, uint32_t slots, uint64_t id, const uint
 
 static inline void put_batch(dq_stage *st, dqi_node *node, dq_burst *b) {
     push(st, node, b);
-    st->ops->step(st);
+    dqi_stage_poll(st);
 }
 
 // Makes a file that no writer made.

@@ -42,7 +42,7 @@ static void accounts_go_before_the_file(void) {
     dq_op *op = NULL;
     DQ_EQ(dq_writer_write(st, b, NULL, &op), DQ_OK);
     dq_burst_unref(b);
-    st->ops->step(st);
+    dqi_stage_poll(st);
     dq_op_state state;
     dq_op_read(op, &state);
     DQ_CHECK(state.done && state.completed == 3);

@@ -47,9 +47,9 @@ static void bursts_go_to_the_folders_in_turn(void) {
         dqi_node node = {.stage = st};
         for (uint32_t k = 0; k < BURSTS; k++) {
             while (dqi_burst_pool_level(r.bursts) == 0)
-                virtual ? (void)st->ops->step(st) : (void)sched_yield();
+                virtual ? (void)dqi_stage_poll(st) : (void)sched_yield();
             push_waiting(st, &node, burst_of(&r, N, LEN, k * N));
-            if (virtual) st->ops->step(st);
+            if (virtual) dqi_stage_poll(st);
         }
         st->ops->finish(st);
         dq_line l = balanced(st, &node, 1);
@@ -90,9 +90,9 @@ static void others_take_the_share_of_a_folder_that_is_gone(void) {
         must(unlink(rig_path(&r, "1/t.pcap")) == 0, "unlink");
         for (uint32_t k = 0; k < BURSTS; k++) {
             while (dqi_burst_pool_level(r.bursts) == 0)
-                virtual ? (void)st->ops->step(st) : (void)sched_yield();
+                virtual ? (void)dqi_stage_poll(st) : (void)sched_yield();
             push_waiting(st, &node, burst_of(&r, N, LEN, k * N));
-            if (virtual) st->ops->step(st);
+            if (virtual) dqi_stage_poll(st);
             if (virtual) dq_advance(r.s, dq_now(r.s) + DQI_WRITER_LAG_NS / 10);
             while (!virtual && k == 50 && account(st, &node, 1).held > 0)
                 sched_yield(); // until the loss shows
@@ -252,7 +252,7 @@ static void handed_bursts(void) {
             // Without more traffic or a finish; the account follows the operation.
             for (int tries = 0; tries < 3000 && (!s.done || st->ops->held(st) > 0); tries++) {
                 if (virtual)
-                    st->ops->step(st);
+                    dqi_stage_poll(st);
                 else
                     usleep(1000);
                 dq_op_read(op, &s);
@@ -286,7 +286,7 @@ static void a_full_ring_refuses(void) {
     }
     DQ_EQ(dq_writer_write(st, b, NULL, &op), DQ_NO_SPACE_AVAILABLE);
     DQ_EQ(balanced(st, &node, 1).in, DQI_WRITER_DEPTH);
-    st->ops->step(st);
+    dqi_stage_poll(st);
     DQ_EQ(dq_writer_write(st, b, NULL, &last), DQ_OK);
     st->ops->finish(st);
     DQ_EQ(balanced(st, &node, 1).out, DQI_WRITER_DEPTH + 1);

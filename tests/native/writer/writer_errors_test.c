@@ -117,7 +117,7 @@ static void file_too_large(void) {
     dqi_node node = {.stage = st};
     for (uint32_t k = 0; k < 100; k++) {
         push(st, &node, burst_of(&r, 40, 1000, k * 40));
-        st->ops->step(st);
+        dqi_stage_poll(st);
         balanced(st, &node, 1);
     }
     st->ops->finish(st);
@@ -195,7 +195,7 @@ static int fill_a_disk(void) {
     uint32_t k = 0;
     for (; balanced(st, &node, 1).dropped[DQ_DROP_WRITE_ERROR] == 0 && k < 1000; k++) {
         push(st, &node, burst_of(&r, 40, 1000, k * 40));
-        st->ops->step(st);
+        dqi_stage_poll(st);
     }
     dq_line full = balanced(st, &node, 1);
     check_error(st, "/t.pcap: no space left on device; hint: free some, then writing goes on");
@@ -210,7 +210,7 @@ static int fill_a_disk(void) {
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
         dq_advance(r.s, dq_now(r.s) + DQI_WRITER_LAG_NS);
         push(st, &node, burst_of(&r, 1, 1000, 0));
-        st->ops->step(st);
+        dqi_stage_poll(st);
     }
     st->ops->finish(st);
     dq_line l = balanced(st, &node, 1);
@@ -255,7 +255,7 @@ static int die_while_writing(void) {
     dqi_node node = {.stage = st};
     for (uint32_t k = 0; k < 100; k++) {
         push(st, &node, burst_of(&killed_rig, 40, 1000, k * 40));
-        st->ops->step(st);
+        dqi_stage_poll(st);
     }
     raise(SIGKILL);
     return 0;

@@ -115,7 +115,7 @@ static void behind_drops(void) {
         DQ_EQ(l.in, tries * n);
         DQ_EQ(l.held, cases[k].accepted * n);
         DQ_EQ(l.dropped[DQ_DROP_BEHIND], l.in - cases[k].accepted * n);
-        DQ_CHECK(st->ops->step(st) > 0);
+        DQ_CHECK(dqi_stage_poll(st) > 0);
         push(st, &node, burst_of(&r, n, 60, 0)); // there is room again
         st->ops->finish(st);
         DQ_EQ(balanced(st, &node, 1).out, (cases[k].accepted + 1) * n);
@@ -137,7 +137,7 @@ static void behind_waits(void) {
     }
     DQ_EQ(push(st, &node, b), DQ_NOT_READY);
     DQ_EQ(balanced(st, &node, 1).held, 2 * DQI_WRITER_DEPTH);
-    st->ops->step(st);
+    dqi_stage_poll(st);
     DQ_EQ(push(st, &node, b), DQ_OK); // nothing was taken before
     st->ops->finish(st);
     DQ_EQ(balanced(st, &node, 1).out, 2 * (DQI_WRITER_DEPTH + 1));
@@ -220,11 +220,11 @@ static void virtual_clock_flushes_by_its_time(void) {
     dqi_node node = {.stage = st};
     push(st, &node, burst_of(&r, 3, 60, 0));
     DQ_EQ(balanced(st, &node, 1).held, 3);
-    DQ_CHECK(st->ops->step(st) > 0);
+    DQ_CHECK(dqi_stage_poll(st) > 0);
     DQ_EQ(balanced(st, &node, 1).held, 3); // in the block
-    DQ_EQ(st->ops->step(st), 0);
+    DQ_EQ(dqi_stage_poll(st), 0);
     dq_advance(r.s, RIG_START_NS + DQI_WRITER_LAG_NS);
-    st->ops->step(st);
+    dqi_stage_poll(st);
     dq_line l = balanced(st, &node, 1);
     DQ_EQ(l.out, 3);
     DQ_EQ(l.held, 0);
@@ -364,7 +364,7 @@ static void other_readers_agree(void) {
             memset(dqi_burst_peer_addr(b, i), 0, sizeof(dqi_sockaddr)); // UDP: unknown
         b->conn = k;
         push(st, &node, b);
-        st->ops->step(st);
+        dqi_stage_poll(st);
     }
     st->ops->finish(st);
     char out[65536], want[128];

@@ -57,7 +57,7 @@ static void touched_files_are_noticed(void) {
         push_numbered(&r, st, &node, 0, 5);
         while (account(st, &node, 1).held > 0) {
             dq_advance(r.s, dq_now(r.s) + DQI_WRITER_LAG_NS);
-            k & 2 ? (void)st->ops->step(st) : (void)sched_yield();
+            k & 2 ? (void)dqi_stage_poll(st) : (void)sched_yield();
         }
         touch_file(&r, cases[i].how);
         if (more) push_numbered(&r, st, &node, 5, 2);
