@@ -149,6 +149,9 @@ func (o *RunningSession) Err() error {
 	return o.err
 }
 
+// Abandoned names the stages that did not end.
+func (o *RunningSession) Abandoned() []string { return session.AbandonedIn(o.Err()) }
+
 // Files lists the files that the session's writers wrote last.
 func (o *RunningSession) Files() []string {
 	if p := o.closing(); p != nil {

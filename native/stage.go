@@ -192,3 +192,6 @@ func (q Queue) Claim(stages []Stage) error {
 
 // Remove ends the pipe. Of a direct queue: owner's thread.
 func (p Pipe) Remove() { C.dq_pipe_remove(p.c) }
+
+// Abandoned says whether the session's finish has left the stage behind, which got nowhere.
+func (st Stage) Abandoned() bool { return bool(C.dq_stage_abandoned(st.c)) }

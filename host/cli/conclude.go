@@ -66,6 +66,9 @@ func (r *runner) exitCode(failures []script.Failure, report *summary.Report) Exi
 	if len(report.StorageErrors()) > 0 {
 		code = worse(code, ExitStorage)
 	}
+	if report.StagesAbandoned() {
+		code = worse(code, ExitDevice)
+	}
 	if r.prompt != nil && (r.prompt.Failed() || r.prompt.Err() != nil) {
 		code = worse(code, ExitScript)
 	}

@@ -29,6 +29,7 @@ func TestExitCode(t *testing.T) {
 		{"storage over a threshold", nil, []summary.Session{violated, unwritten}, true, true, ExitStorage},
 		{"storage over a threshold, the other way round", nil, []summary.Session{unwritten, violated}, false, false, ExitStorage},
 		{"a device over storage", raised(script.CauseDevice), []summary.Session{unwritten}, false, false, ExitDevice},
+		{"a stage that did not end", nil, []summary.Session{{Error: "stage disk did not end", Abandoned: []string{"disk"}}}, true, false, ExitDevice},
 		{"a configuration over a device", append(raised(script.CauseDevice), raised(script.CauseConfig)...), nil, false, false, ExitConfig},
 		{"usage over a configuration", append(raised(script.CauseConfig), raised(script.CauseUsage)...), nil, false, false, ExitUsage},
 		{"the script over usage", append(raised(script.CauseScript), raised(script.CauseUsage)...), nil, true, false, ExitScript},

@@ -39,7 +39,7 @@ var exitTexts = []struct {
 	{ExitScript, "script", "the script, or a handler of it, raised an error, or it could not be read"},
 	{ExitUsage, "usage", "the command line is wrong: an unknown flag or command, a bad value, or an argument that the script does not take"},
 	{ExitConfig, "config", "a configuration has faults, or could not be read"},
-	{ExitDevice, "device", "a session could not be opened or started: a missing device, right, port or library"},
+	{ExitDevice, "device", "a session could not be opened or started: a missing device, right, port or library; or a stage could not be ended, as its device hangs"},
 	{ExitThreshold, "threshold", "a threshold of the script did not hold"},
 	{ExitStorage, "storage", "a writer could not write everything (disk full, folder gone), or a capture could not be read to its end"},
 	{ExitTests, "tests", "daqiri-run test: a test failed, or all skipped; daqiri-run bench: a case failed"},

@@ -38,9 +38,10 @@ type Session struct {
 	Ledger     *stats.Ledger  `json:"ledger"`
 	Imbalance  []string       `json:"imbalance"` // lines of the ledger that don't add up
 	Files      []string       `json:"files"`
-	Error      string         `json:"error,omitempty"` // of writers
-	Limits     []string       `json:"limits"`          // what held the run back, in words
-	Notes      []string       `json:"notes"`           // what is hardware, software, copy and why
+	Error      string         `json:"error,omitempty"`     // of writers
+	Abandoned  []string       `json:"abandoned,omitempty"` // stages that did not end
+	Limits     []string       `json:"limits"`              // what held the run back, in words
+	Notes      []string       `json:"notes"`               // what is hardware, software, copy and why
 }
 
 // Collect reads the sessions of a process after they have finished. What the host alone knows is left to it.
@@ -64,6 +65,7 @@ func collect(o *bindings.RunningSession) Session {
 	if err := o.Err(); err != nil {
 		s.Error = err.Error()
 	}
+	s.Abandoned = o.Abandoned()
 	s.Limits = limits(s.Ledger.Lines, s.RunS, o.Endless())
 	return s
 }
@@ -91,6 +93,16 @@ func (r *Report) JSON() ([]byte, error) {
 func (r *Report) Violated() bool {
 	for _, s := range r.Sessions {
 		if len(s.Violated) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// StagesAbandoned says whether a stage did not end.
+func (r *Report) StagesAbandoned() bool {
+	for _, s := range r.Sessions {
+		if len(s.Abandoned) > 0 {
 			return true
 		}
 	}

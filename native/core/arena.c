@@ -208,7 +208,11 @@ uint64_t dqi_arena_close(dq_session *s) {
     if (s->reserved) munmap(s->reserved, s->reserved_bytes);
     if (s->device) munmap(s->device, s->device_bytes);
     s->reserved = s->device = NULL;
+    dqi_arena_detach(s);
+    return missing;
+}
+
+void dqi_arena_detach(dq_session *s) {
     for (enum part p = SMALL; p <= BEHIND; p++)
         if (s->fds[p] >= 0) close(s->fds[p]);
-    return missing;
 }

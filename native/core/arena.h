@@ -10,5 +10,7 @@ int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag);
 int dqi_arena_touch(dq_session *s, dq_diag *diag);
 // Unmaps and frees the regions; the number of buffers that were not in their pools.
 uint64_t dqi_arena_close(dq_session *s);
+// Instead: the memory stays mapped for good, in no descriptor's name.
+void dqi_arena_detach(dq_session *s);
 
 #endif

@@ -28,6 +28,7 @@ struct dq_session {
     dq_session_conf conf;
     _Atomic dqi_state state; // control calls change it
     bool ending;             // dq_session_stop was called
+    int64_t end_ns;          // a stage that gets nowhere for so long is abandoned at the end
     int64_t drain_until;     // session time until which it sends what was queued
     // clock
     int64_t start_ns, mono0_ns;
@@ -61,6 +62,8 @@ struct dq_session {
     dqi_burst_pool *picks; // descriptors of selections, of picks_cap packets
     uint32_t picks_cap;
     pthread_mutex_t control; // pipes and stages, against readers of the ledger
+    pthread_mutex_t engines; // of the end of engines, against stages that ask them for connections
+    bool closed;             // they have ended
 };
 
 // Adds a line to the session's report. Any thread.

@@ -90,10 +90,14 @@ uint64_t dq_session_stop(dq_session *s, int64_t drain_ns);
 // Session time at which receiving had ended and the last packet had left; 0: before dq_session_stop.
 int64_t dq_session_rested(const dq_session *s);
 // Drops what waits in taps and rings (counted as stopped) and ends the writers: what they hold is written and
-// files are closed. Idempotent. Blocks.
+// files are closed. A stage that gets nowhere for 5 s is abandoned: its packets count as stopped. Idempotent.
+// Blocks.
 void dq_session_finish(dq_session *s);
-// Frees everything. Works on a half-built session and on NULL. Bursts still held outside stay readable no
-// longer. Returns the number of packet buffers that were not in their pools.
+// Whether the finish has abandoned the stage.
+bool dq_stage_abandoned(const dq_stage *st);
+// Frees everything; of a session with an abandoned stage the engines alone: that one may go on for ever.
+// Works on a half-built session and on NULL. Bursts still held outside stay readable no longer. Returns the
+// number of packet buffers that were not in their pools.
 uint64_t dq_session_close(dq_session *s);
 
 // Virtual clock: polls everything once; the number of objects that made progress, 0 before the start. One

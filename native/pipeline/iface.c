@@ -163,7 +163,11 @@ int dq_conn_close(dq_iface *i, uint32_t conn) {
 }
 
 int dq_conn_read(dq_iface *i, uint32_t conn, dq_conn_info *out) {
-    return i->ops->conns ? i->ops->conns->read(i, conn, out) : DQ_NOT_SUPPORTED;
+    if (!i->ops->conns) return DQ_NOT_SUPPORTED;
+    pthread_mutex_lock(&i->session->engines);
+    int err = i->session->closed ? DQ_NOT_READY : i->ops->conns->read(i, conn, out);
+    pthread_mutex_unlock(&i->session->engines);
+    return err;
 }
 
 int dq_conn_setsockopt(dq_iface *i, uint32_t conn, int level, int option, const void *value, uint32_t len) {

@@ -75,6 +75,9 @@ static void stage_line(const dq_session *s, const dq_stage *st, dq_line *l) {
     add_nodes(s, st, l);
     if (st->ops->line) st->ops->line(st, l);
     if (st->ops->held) l->held = st->ops->held(st);
+    if (!st->abandoned) return;
+    l->dropped[DQ_DROP_STOPPED] += l->held;
+    l->held = 0;
 }
 
 typedef struct sink {

@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "pipeline/engine.h"
 #include "core/err.h"
+#include "pipeline/finish.h"
 #include "pipeline/flow_count.h"
 #include "pipeline/peer_count.h"
 #include "pipeline/responder.h"
@@ -29,6 +30,8 @@ int dq_session_new(const dq_session_conf *conf, dq_session **out, dq_diag *diag)
     s->conf = *conf;
     s->fds[0] = s->fds[1] = s->fds[2] = -1;
     pthread_mutex_init(&s->control, NULL);
+    pthread_mutex_init(&s->engines, NULL);
+    s->end_ns = DQI_END_NS;
     dqi_clock_start(s);
     atomic_init(&s->stop_ns, DQI_RECEIVING);
     *out = s;
@@ -472,8 +475,7 @@ void dq_session_finish(dq_session *s) {
     if (s->state == DQI_STARTED) dq_session_stop(s, 0);
     if (s->state != DQI_STOPPED) return;
     drop_rest(s);
-    for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++)
-        if (s->stages[i]->ops->finish) s->stages[i]->ops->finish(s->stages[i]);
+    dqi_stages_finish(s);
     s->state = DQI_FINISHED;
 }
 
@@ -499,6 +501,14 @@ static void queue_free(dq_queue *q) {
     dqi_pipes_free(q);
 }
 
+static void close_engines(dq_session *s) {
+    pthread_mutex_lock(&s->engines);
+    s->closed = true;
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
+        if (s->ifaces[i]->engine) s->ifaces[i]->ops->close(s->ifaces[i]);
+    pthread_mutex_unlock(&s->engines);
+}
+
 uint64_t dq_session_close(dq_session *s) {
     if (!s) return 0;
     dq_session_finish(s);
@@ -506,10 +516,16 @@ uint64_t dq_session_close(dq_session *s) {
     if (s->state == DQI_OPEN)
         drop_rest(s); // it never started; what was to be sent goes before the engines do
     dq_queue *q;
+    if (dqi_session_abandoned(s)) { // what still goes on may touch all but the engines
+        for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+            if (q->poller) dqi_poller_remove(q->poller, q);
+        close_engines(s);
+        dqi_arena_detach(s);
+        return 0;
+    }
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
         queue_free(q);
-    for (uint32_t i = 0; i < s->n_ifaces; i++)
-        if (s->ifaces[i]->engine) s->ifaces[i]->ops->close(s->ifaces[i]);
+    close_engines(s);
     for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++) {
         if (s->stages[i]->ops->free) s->stages[i]->ops->free(s->stages[i]);
         free(s->stages[i]);
@@ -534,6 +550,7 @@ uint64_t dq_session_close(dq_session *s) {
     for (uint32_t i = 0; i < s->n_notes; i++)
         free(s->notes[i]);
     pthread_mutex_destroy(&s->control);
+    pthread_mutex_destroy(&s->engines);
     free(s);
     return missing;
 }

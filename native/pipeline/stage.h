@@ -40,10 +40,12 @@ struct dqi_stage_ops {
     int (*start)(dq_stage *st, dq_diag *diag);                                   // NULL: nothing to do
     // What it does by itself, time-outs and work that has ended elsewhere: work done. It may set
     // st->next_ns, which is INT64_MAX before. By the poller of its first source, on the virtual clock in each
-    // step. Never blocks. NULL: nothing.
+    // step. Never blocks; but where work of it goes on outside, virtual time has to stand still: then it naps
+    // and says that it worked. NULL: nothing.
     int (*poll)(dq_stage *st);
     uint64_t (*drain)(dq_stage *st); // the end of the stream: lets go what waits for more; how many; NULL
     void (*finish)(dq_stage *st);    // writes what it holds, ends its thread; NULL
+    bool blocks;                     // the finish may, for as long as a device does
     void (*free)(dq_stage *st);      // of impl; after finish
 };
 
@@ -59,6 +61,8 @@ struct dq_stage {
     dq_queue *source; // the first queue that feeds it: its poller polls the stage and its queues, too. NULL
     bool threaded;    // polled on the virtual clock alone: else a thread of its own does the work
     int64_t next_ns;  // session time at which polling makes sense again, as a queue's
+    _Atomic bool finished;
+    bool abandoned; // its finish has no end
 };
 
 static inline int dqi_stage_poll(dq_stage *st) {

@@ -291,6 +291,7 @@ static const dqi_stage_ops writer_ops = {
     .start = writer_start,
     .poll = writer_poll,
     .finish = writer_finish,
+    .blocks = true,
     .free = writer_free,
 };
 

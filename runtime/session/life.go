@@ -114,7 +114,7 @@ func (s *Session) Quiesce(drain time.Duration) uint64 {
 
 // Finish ends the session's work after Quiesce: writers write what they hold and close
 // their files. The errors of writers, and of captures that could not be read to their end,
-// come joined. Blocks.
+// come joined, an *AbandonedError for each stage that did not end. Blocks.
 func (s *Session) Finish() error {
 	s.Quiesce(0)
 	if s.enter() != nil {
@@ -134,12 +134,17 @@ func (s *Session) Finish() error {
 		if s.moved { // else its names may be another run's by now
 			errs = append(errs, s.writeManifests(true))
 		}
-		s.releaseNames()
+		if !slices.ContainsFunc(s.stages, func(st *Stage) bool { return st.native.Abandoned() }) {
+			s.releaseNames() // else some may be written to yet
+		}
 	}
 	for _, i := range s.ifaces {
 		errs = append(errs, i.sourceError())
 	}
 	for _, st := range s.stages {
+		if st.native.Abandoned() {
+			errs = append(errs, &AbandonedError{st.name})
+		}
 		errs = append(errs, st.writerError())
 	}
 	return errors.Join(errs...)

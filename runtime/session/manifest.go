@@ -142,7 +142,7 @@ func (st *Stage) manifestFiles() []manifestFile {
 func (s *Session) writeManifests(finished bool) error {
 	var errs []error
 	for _, st := range s.stages {
-		if st.manifest == "" {
+		if st.manifest == "" || st.native.Abandoned() { // its folder may hang
 			continue
 		}
 		m := s.manifest(finished)

@@ -1,0 +1,73 @@
+// finish.c: stages end, each in its own time, but none without an end.
+#include "pipeline/finish.h"
+#include "core/clock.h"
+#include "core/session.h"
+#include "core/thread.h"
+#include "pipeline/dq_session.h"
+#include "pipeline/stage.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#define PAUSE_MIN 20000 // between two looks at what goes on
+#define PAUSE_MAX 2000000
+
+static void *finish_stage(void *arg) {
+    dq_stage *st = arg;
+    st->ops->finish(st);
+    atomic_store(&st->finished, true); // nothing of the stage is touched any more
+    return NULL;
+}
+
+static void begin(dq_stage *st) {
+    pthread_t thread;
+    if (st->ops->finish && st->ops->blocks && dqi_thread_start(&thread, NULL, finish_stage, st) == DQ_OK)
+        pthread_detach(thread);
+    else if (st->ops->finish)
+        finish_stage(st);
+    else
+        atomic_store(&st->finished, true);
+}
+
+// How many stages go on; *held: the packets that those have.
+static uint32_t going_on(const dq_session *s, uint64_t *held) {
+    uint32_t n = 0;
+    *held = 0;
+    for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++) {
+        const dq_stage *st = s->stages[i];
+        if (atomic_load(&st->finished)) continue;
+        if (st->ops->held) *held += st->ops->held(st);
+        n++;
+    }
+    return n;
+}
+
+static void wait_for_stages(const dq_session *s) {
+    uint64_t held, before = UINT64_MAX;
+    int64_t since = 0;
+    for (int64_t pause = PAUSE_MIN; going_on(s, &held) > 0;) {
+        int64_t now = dqi_mono_ns();
+        if (held != before) since = now;
+        before = held;
+        if (now - since >= s->end_ns) return;
+        nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
+        if (pause < PAUSE_MAX) pause *= 2;
+    }
+}
+
+void dqi_stages_finish(dq_session *s) {
+    for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++)
+        begin(s->stages[i]);
+    wait_for_stages(s);
+    for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++)
+        if (!atomic_load(&s->stages[i]->finished)) s->stages[i]->abandoned = true;
+}
+
+bool dqi_session_abandoned(const dq_session *s) {
+    bool is = false;
+    for (uint32_t i = 0; i < atomic_load(&s->n_stages) && !is; i++)
+        is = s->stages[i]->abandoned;
+    return is;
+}
+
+bool dq_stage_abandoned(const dq_stage *st) { return st->abandoned; }
