@@ -62,7 +62,7 @@ var apiFunctions = map[string]string{
 }
 
 // ourFunctions are there beside the reference's.
-var ourFunctions = map[string]string{"session": works, "selftest": works, "get_reorder_missing_info": works}
+var ourFunctions = map[string]string{"session": works, "selftest": works, "task": works, "get_reorder_missing_info": works}
 
 var apiConstants = map[string]any{
 	"DAQIRI_BURST_FLAG_REORDERED": 1 << 28, "DAQIRI_BURST_FLAG_REORDER_TIMEOUT": 1 << 29,

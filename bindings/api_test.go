@@ -223,6 +223,8 @@ func TestAPIScripts(t *testing.T) {
 		{"files", "files.lua", "--dir {{dir}} --clock real"},
 		{"files/virtual", "files.lua", "--dir {{dir}} --clock virtual"},
 		{"s3, no store", "s3.lua", ""}, // tests/ has one
+		{"tasks", "tasks.lua", "--clock real"},
+		{"tasks/virtual", "tasks.lua", "--clock virtual"},
 		{"sockets", "sockets.lua", "--port {{tcp}} --udp {{udp}}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -257,4 +259,33 @@ func freeUDPPort(t *testing.T) string {
 	}
 	defer c.Close()
 	return strconv.Itoa(c.LocalAddr().(*net.UDPAddr).Port)
+}
+
+// TestAPIThreads runs the bench of two threads that the README shows: what it says that it received is what the ledger says.
+func TestAPIThreads(t *testing.T) {
+	text, err := os.ReadFile(apiFolder + "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, script, _ := strings.Cut(string(text), "```lua\n")
+	script, _, _ = strings.Cut(script, "```")
+	config := filepath.Join(t.TempDir(), "bench.yaml")
+	queue := "{name: q, id: 0, cpu_core: -1, batch_size: 50, memory_regions: [m]"
+	yaml := "version: 1\nstream_type: raw\nmaster_core: 0\nloopback: {mode: sw}\n" +
+		"memory_regions: [{name: m, kind: host, affinity: 0, num_bufs: 4096, buf_size: 2048}]\ninterfaces:\n" +
+		"- {name: tx_port, address: loop0, tx: {queues: [" + queue + "}]}}\n" +
+		"- {name: rx_port, address: loop1, rx: {queues: [" + queue + ", timeout_us: 100}]}}\n"
+	if err := os.WriteFile(config, []byte(yaml), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o := run(t, "bench.lua", strings.Replace(script, "bench.yaml", config, 1), func(rt *Runtime) { rt.NewState = newStdlibState })
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	l := o.shared.Sessions()[0].Ledger()
+	packets, bytes := received(l)
+	if want := fmt.Sprintf("received %d packets, %d bytes\n", packets, bytes); o.out != want || packets == 0 || bytes != 64*packets {
+		t.Errorf("it printed %q, want %q", o.out, want)
+	}
+	balanced(t, o)
 }

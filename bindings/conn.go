@@ -15,7 +15,7 @@ type connection struct {
 	of    *RunningSession
 	left  *lua.LFunction // on_disconnect
 	value *lua.LUserData
-	get   *getter
+	get   getter
 }
 
 func (*connection) luaType() string { return "connection" }

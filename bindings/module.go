@@ -101,7 +101,7 @@ var daqiriModule = []entry{
 		Waits. Handlers are called meanwhile, when it is the main chunk that sleeps.
 		> daqiri.sleep("5ms")`},
 	{"task", moduleTask, `- work function | string: a Lua function that uses no local from outside, or the name of a module
-		- ... any: its arguments: what 't:send' takes, and queues, which it then owns
+		- ... any: its arguments: what 't:send' takes, queues, which it then owns, and functions that use no local from outside
 		-> task
 		Starts a task: a Lua state with a thread of its own. The call returns when the task waits for the first time, at the latest after a second. A task
 		whose function has returned goes on as long as it has handlers. A module's chunk gets the arguments as '...'.

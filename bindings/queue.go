@@ -17,7 +17,6 @@ type queue struct {
 	q    *session.Queue
 	of   *RunningSession
 	gone string // where it was handed over, and to whom
-	get  *getter
 }
 
 func (*queue) luaType() string { return "queue" }
@@ -160,7 +159,7 @@ func (q *queue) handOver(c *call, t *task.Task) {
 	q.check(c)
 	c.check(q.q.Adopt(t))
 	q.gone = fmt.Sprintf("was handed to task %s at %s", t.Name(), c.where())
-	q.of.handedOver(q.q, q.gone)
+	q.of.handedOver(q.q, q.gone).end()
 }
 
 // queueOnBurst is q:on_burst(fn, {sample, policy}).
@@ -185,22 +184,43 @@ func (c *call) tapOptions(n int, name string) session.TapOptions {
 }
 
 // getter is the tap behind get_burst and what it has received while the script waited for something else.
-type getter struct{ waiting []*session.Burst }
+type getter struct {
+	tap     *session.Tap // from the first call on
+	waiting []*session.Burst
+	over    bool
+}
 
 func (g *getter) deliver(rt *Runtime, _ *lua.LState, it *task.Item) {
-	g.waiting = append(g.waiting, rt.leases.Take(it))
+	b := rt.leases.Take(it)
+	if g.over {
+		_ = b.Free() // its session may be closed
+		return
+	}
+	g.waiting = append(g.waiting, b)
+}
+
+// end has it take no more, and lets go of what nobody asked for.
+func (g *getter) end() {
+	g.over = true
+	if g.tap != nil {
+		g.tap.Close()
+	}
+	for _, b := range g.waiting {
+		_ = b.Free()
+	}
+	g.waiting = nil
 }
 
 // queueGetBurst is q:get_burst{timeout_us}: the next burst, or nil, "NOT_READY", text.
 func queueGetBurst(c *call) int {
 	q := selfQueue(c, true)
-	return c.getBurst(q.of, &q.get, "queue "+q.q.Name(), func(g *getter) (*session.Tap, error) {
+	return c.getBurst(q.of, q.of.getter(q.q), "queue "+q.q.Name(), func(g *getter) (*session.Tap, error) {
 		return q.q.Tap(c.rt.Task, g, session.TapOptions{Name: "get_burst", Policy: session.Wait})
 	})
 }
 
 // getBurst is get_burst of a queue or a connection; the first call makes the tap.
-func (c *call) getBurst(o *RunningSession, at **getter, what string, tap func(*getter) (*session.Tap, error)) int {
+func (c *call) getBurst(o *RunningSession, g *getter, what string, tap func(*getter) (*session.Tap, error)) int {
 	opts := c.options(1)
 	until := task.Never
 	if opts.has("timeout_us") {
@@ -208,13 +228,12 @@ func (c *call) getBurst(o *RunningSession, at **getter, what string, tap func(*g
 	}
 	c.canWait()
 	o.running(c)
-	if *at == nil {
-		g := &getter{}
-		_, err := tap(g)
+	if g.tap == nil {
+		t, err := tap(g)
 		c.check(err)
-		*at = g
+		g.tap = t
 	}
-	b := (*at).next(c, until)
+	b := g.next(c, until)
 	if b == nil {
 		return c.fail(fmt.Errorf("%s: %w", what, session.ErrNotReady))
 	}

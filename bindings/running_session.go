@@ -34,8 +34,9 @@ type RunningSession struct {
 	err      error         // of writers
 	final    *stats.Ledger // when finished
 	gone     map[*session.Queue]string
-	timers   map[*timer]bool // owner's thread
-	record   *closedSession  // when closed: what the summary still wants of s
+	getters  map[*session.Queue]*getter // each of the task that has the queue
+	timers   map[*timer]bool            // owner's thread
+	record   *closedSession             // when closed: what the summary still wants of s
 }
 
 // Name is the configuration's file name, "default", "text" or "table".
@@ -331,13 +332,30 @@ func (o *RunningSession) close() *RunningSession {
 		closed: true, failed: o.failed, err: o.err, final: o.final, record: p}
 }
 
-func (o *RunningSession) handedOver(q *session.Queue, why string) {
+// handedOver notes that a queue has gone to another task, which makes a getter of its own: that of the one that had it.
+func (o *RunningSession) handedOver(q *session.Queue, why string) *getter {
+	g := o.getter(q)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.gone == nil {
 		o.gone = map[*session.Queue]string{}
 	}
 	o.gone[q] = why
+	delete(o.getters, q)
+	return g
+}
+
+// getter is what get_burst of a queue goes on with, whichever of its Lua values is asked.
+func (o *RunningSession) getter(q *session.Queue) *getter {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.getters == nil {
+		o.getters = map[*session.Queue]*getter{}
+	}
+	if o.getters[q] == nil {
+		o.getters[q] = &getter{}
+	}
+	return o.getters[q]
 }
 
 // queue makes a Lua value of a queue; one that was handed over stays gone.

@@ -10,9 +10,8 @@ import (
 
 // stage is native work in a pipe. Cold.
 type stage struct {
-	st  *session.Stage
-	of  *RunningSession
-	get *getter
+	st *session.Stage
+	of *RunningSession
 }
 
 func (*stage) luaType() string { return "stage" }
@@ -110,7 +109,7 @@ func stageOnBurst(c *call) int {
 // stageGetBurst is st:get_burst{timeout_us}: the next aggregate, or nil, "NOT_READY", text.
 func stageGetBurst(c *call) int {
 	st, q := selfOut(c)
-	return c.getBurst(st.of, &st.get, "stage "+st.st.Name(), func(g *getter) (*session.Tap, error) {
+	return c.getBurst(st.of, st.of.getter(q), "stage "+st.st.Name(), func(g *getter) (*session.Tap, error) {
 		return q.Tap(c.rt.Task, g, session.TapOptions{Name: "get_burst", Policy: session.Wait})
 	})
 }

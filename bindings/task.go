@@ -92,7 +92,11 @@ func moduleTask(c *call) int {
 	j := &job{}
 	switch v := c.arg(1).(type) {
 	case *lua.LFunction:
-		j.name, j.proto = c.prototype(v)
+		proto, err := prototype(v)
+		if err != nil {
+			c.argError(1, "%v", err)
+		}
+		j.name, j.proto = fmt.Sprintf("%s:%d", proto.SourceName, proto.LineDefined), proto
 	case lua.LString:
 		j.name, j.module = string(v), string(v)
 	default:
@@ -122,19 +126,19 @@ func moduleTask(c *call) int {
 }
 
 // prototype is a function without the state that it came from.
-func (c *call) prototype(fn *lua.LFunction) (string, *lua.FunctionProto) {
+func prototype(fn *lua.LFunction) (*lua.FunctionProto, error) {
 	if fn.IsG {
-		c.argError(1, "a function written in Lua expected")
+		return nil, errors.New("a function written in Lua expected")
 	}
 	if fn.Proto.NumUpvalues > 0 {
 		name := "?"
 		if len(fn.Proto.DbgUpvalues) > 0 {
 			name = fn.Proto.DbgUpvalues[0]
 		}
-		c.argError(1, "the function captures the local '%s', which the new task can't see: "+
+		return nil, fmt.Errorf("the function captures the local '%s', which the new task can't see: "+
 			"pass it as an argument, or require it inside the function", name)
 	}
-	return fmt.Sprintf("%s:%d", fn.Proto.SourceName, fn.Proto.LineDefined), fn.Proto
+	return fn.Proto, nil
 }
 
 // handOver makes t the owner of the queues in v; their handles here die.

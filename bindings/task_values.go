@@ -51,6 +51,10 @@ func (c *call) export(v lua.LValue, queues bool, depth int) (any, error) {
 			fault = firstError(fault, err)
 		})
 		return pairs, fault
+	case *lua.LFunction:
+		if queues {
+			return prototype(v)
+		}
 	case *lua.LUserData:
 		switch x := v.Value.(type) {
 		case u64, timestamp:
@@ -86,6 +90,8 @@ func (rt *Runtime) imported(v any) lua.LValue {
 		return rt.newObject(v)
 	case timestamp:
 		return rt.newObject(v)
+	case *lua.FunctionProto:
+		return rt.root.NewFunctionFromProto(v)
 	case passed:
 		return rt.newLasting(&queue{q: v.q, of: v.of})
 	case lua.LValue:

@@ -3,7 +3,7 @@ local daqiri, t = require "daqiri", require "check"
 local captured = 1
 t.raises("the function captures the local 'captured'", daqiri.task, function() return captured end)
 t.raises("function or module name expected", daqiri.task, 3)
-t.raises("a function can't go to another task", daqiri.task, function() end, print)
+t.raises("a function written in Lua expected", daqiri.task, function() end, print)
 
 -- replies to each message, until it gets false
 local echo = daqiri.task(function(prefix)
@@ -97,4 +97,50 @@ tx:transmit{ template = tx:template{ payload_bytes = 64 }, count = 500 }
 local sum = s:run{ seconds = 10 }
 t.equal(sum.reason, "counted 500")
 t.equal(sum.loop0.rx.packets, 500)
+s:close()
+
+-- one that was read before, through several values of it: whoever had it gets no more of it, and holds nothing up
+do
+  local s = daqiri.open()
+  local tx = s:tx_queue("loop0")
+  local tpl = tx:template{ payload_bytes = 64 }
+  s:start()
+  local function burst() return assert(s:rx_queue("loop0"):get_burst{ timeout_us = 1e7 }) end
+  for _ = 1, 200 do
+    tx:transmit{ template = tpl, count = 3 }
+    local n = 0
+    while n < 3 do
+      local b = burst()
+      n = n + b.n
+      b:free()
+    end
+  end
+  tx:transmit{ template = tpl, count = 3 }
+  local kept = burst()
+  local got
+  local reader = daqiri.task(function(rx, want, each)
+    local n = 0
+    while n < want do
+      local b = rx:get_burst{ timeout_us = 1e7 }
+      if not b then break end
+      n = n + each(b)
+      b:free()
+    end
+    require("daqiri").send(n)
+  end, s:rx_queue("loop0"), 50000, function(b) return b.n end)
+  t.raises("was handed to task", burst)
+  reader:on_message(function(n) got = n end)
+  tx:pace{ pps = 1e6 }
+  for _ = 1, 500 do
+    tx:transmit{ template = tpl, count = 100 }
+    tx:drain()
+    daqiri.sleep(1e-4)
+  end
+  while not got do daqiri.sleep(1e-3) end
+  t.equal(got, 50000)
+  t.equal(kept.n > 0 and kept.n <= 3, true)
+  s:close()
+end
+t.raises("captures the local 't'", function() daqiri.task(function() end, function() return t end) end)
+
 t.raises("waits, which a coroutine can't do", coroutine.wrap(function() daqiri.sleep(0.001) end))

@@ -235,7 +235,7 @@ function daqiri.sleep(seconds) end
 ---end, q)
 ---```
 ---@param work function|string a Lua function that uses no local from outside, or the name of a module
----@param ... any its arguments: what t:send takes, and queues, which it then owns
+---@param ... any its arguments: what t:send takes, queues, which it then owns, and functions that use no local from outside
 ---@return daqiri.task
 function daqiri.task(work, ...) end
 

@@ -5,6 +5,7 @@
 
 local M = {
   session = nil,    -- of daqiri.open; nil before daqiri_init and after shutdown
+  shared = nil,     -- it is another task's (task.lua)
   ports = {},       -- by number, from 0
   rx_queues = {},   -- of all ports, in order
   conns = {},       -- by connection id
@@ -47,7 +48,7 @@ M.whole = whole
 function M.port(number)
   local port = M.ports[number]
   if port then return port end
-  return nil, ("port %s: there are ports 0 to %d"):format(tostring(number), M.session and #M.session:interfaces() - 1 or -1)
+  return nil, ("port %s: there are ports 0 to %d"):format(tostring(number), M.session and #M.ports or -1)
 end
 
 -- queue finds a queue of a port: the queue, or nil and a text. direction is "rx" or "tx".
@@ -55,6 +56,7 @@ function M.queue(number, id, direction)
   local port, text = M.port(number)
   if not port then return nil, text end
   local q = port[direction][id]
+  if q and q.of then return nil, ("port %d (%s): %s queue %d belongs to %s"):format(number, port.name, direction, id, q.of) end
   if q then return q end
   return nil, ("port %d (%s): there is no %s queue %s"):format(number, port.name, direction, tostring(id))
 end

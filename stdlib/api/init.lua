@@ -63,7 +63,7 @@ local function add_port(s, number, i, config, sizes)
   local ordered
   port.rx, ordered = queues(port, s:rx_queues(i))
   port.tx = queues(port, s:tx_queues(i))
-  port.rx_list = ordered
+  port.rx_list, port.n_rx = ordered, #ordered
   port.timestamps = config.rx and config.rx.hardware_timestamps
   port.reorders = {}
   local reorders = config.rx and config.rx.reorder_configs
@@ -138,6 +138,7 @@ end
 -- shutdown ends the session in order. Bursts that the program still holds are gone with it.
 function M.shutdown()
   if not core.session then return end
+  if core.shared then core.misuse("shutdown: the session belongs to the task that called daqiri_init") end
   local s = core.session
   forget()
   s:stop("shutdown") -- writers' failures were told where they happened, and stand in the summary

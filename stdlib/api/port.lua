@@ -33,7 +33,7 @@ function M.get_num_rx_queues(number)
   core.opened()
   local port, text = core.port(number)
   if not port then core.misuse("%s", text) end
-  return #port.rx_list
+  return port.n_rx
 end
 
 -- let makes drop_all_traffic and allow_all_traffic.
