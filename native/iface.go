@@ -18,6 +18,7 @@ const (
 	ProtoNone     Proto   = C.DQ_PROTO_NONE
 	ProtoUDP      Proto   = C.DQ_PROTO_UDP
 	ProtoTCP      Proto   = C.DQ_PROTO_TCP
+	ProtoRoCE     Proto   = C.DQ_PROTO_ROCE
 	FramingNone   Framing = C.DQ_FRAMING_NONE
 	FramingFixed  Framing = C.DQ_FRAMING_FIXED
 	FramingPrefix Framing = C.DQ_FRAMING_PREFIX

@@ -56,7 +56,7 @@ typedef struct dq_ip {
     uint8_t len; // 4 or 16
     uint8_t bytes[16];
 } dq_ip;
-typedef enum dq_proto { DQ_PROTO_NONE, DQ_PROTO_UDP, DQ_PROTO_TCP } dq_proto;
+typedef enum dq_proto { DQ_PROTO_NONE, DQ_PROTO_UDP, DQ_PROTO_TCP, DQ_PROTO_ROCE } dq_proto;
 // The least memory limit, in bytes, of this process's control groups; UINT64_MAX: none. *file, of n bytes:
 // where it stands. Reads files.
 uint64_t dq_cgroup_memory(char *file, size_t n);

@@ -7,7 +7,8 @@
 
 // ---- queues -----------------------------------------------------------------------------------------------
 // A burst of n packets with buffers of each of q's regions, lengths 0. The caller owns it.
-// NO_FREE_BURST_BUFFERS, NO_FREE_PACKET_BUFFERS, INVALID_PARAMETER (n is 0 or above the batch size).
+// NO_FREE_BURST_BUFFERS, NO_FREE_PACKET_BUFFERS, INVALID_PARAMETER (n is 0 or above the batch size),
+// NOT_SUPPORTED (q has no regions).
 int dq_tx_alloc(dq_queue *q, uint32_t n, dq_burst **out);
 // Queues b for sending. Takes the caller's reference on DQ_OK only. NO_SPACE_AVAILABLE when the ring is full,
 // when b's connection has its share of the queue already, as its peer doesn't read, or, where there are

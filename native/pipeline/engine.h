@@ -8,6 +8,7 @@
 #include "pipeline/dq_session.h"
 
 typedef struct dqi_engine_ops dqi_engine_ops;
+typedef struct dq_rma dq_rma; // dq_rma.h
 struct pollfd;
 
 // Flows: engines of frames. Nothing here is NULL.
@@ -39,6 +40,13 @@ typedef struct dqi_conn_ops {
     void (*captured)(dq_iface *i); // what it receives will be in a capture: it notes where each packet went
 } dqi_conn_ops;
 
+// Operations that name their memory. Nothing here is NULL.
+typedef struct dqi_rma_ops {
+    // Begins operations that dq_rma_post has checked, in their order, at most n: how many. Each settles one
+    // part of its op when it ends, on any thread; at the close those that are left do. Never blocks.
+    uint32_t (*post)(dq_queue *q, const dq_rma *list, uint32_t n);
+} dqi_rma_ops;
+
 // What every engine does. Calls on one interface never overlap, except rx, tx and arm on different queues.
 struct dqi_engine_ops {
     const char *name;
@@ -47,6 +55,7 @@ struct dqi_engine_ops {
     bool waits;                    // what comes waits for room, as long as it takes
     bool virtual_clock;            // may run without threads
     bool reaches_dark; // packets may lie, but for their first segment, where the CPU can't read them
+    bool no_regions;   // queues may have none: operations name their memory
     bool copies;       // when tx has taken a packet nobody reads or writes its bytes any more
     uint32_t align;    // of buffers, bytes
     // Says how it will use regions (dqi_region_want_groups), before they are laid out. NULL.
@@ -63,8 +72,9 @@ struct dqi_engine_ops {
     // Appends at most room packets to *b (its off, len, ts, bufs, bytes, or handles and to_columns where
     // q->handles allows; tx takes such bursts of the same engine; c.in counts what arrived, drops included).
     // May exchange an empty *b for another of at most batch_size packets. Packets added, 0: none. Sets
-    // q->next_ns when it knows when there will be more. With room 0 it only sees to its connections. A
-    // connection that nobody takes packets of (dqi_queue_wants) isn't read. Queue's poller; never blocks.
+    // q->next_ns when it knows when there will be more. With room 0 (b is NULL where the queue has no
+    // regions) it only sees to its connections. A connection that nobody takes packets of (dqi_queue_wants)
+    // isn't read. Queue's poller; never blocks.
     int (*rx)(dq_queue *q, dq_burst **b, uint32_t room);
     // Sends packets [first, first + n) of b; the number taken. When it takes the burst's last packet it also
     // takes the caller's reference. What it can't send for good it takes and counts as dropped; 0: try again
@@ -86,6 +96,7 @@ struct dqi_engine_ops {
     const dqi_flow_ops *flows;   // these: NULL where there are none
     const dqi_link_ops *link;
     const dqi_conn_ops *conns;
+    const dqi_rma_ops *rma;
 };
 
 // The engines of this version by their names; NULL ends them (engine/engines.c).

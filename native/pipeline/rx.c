@@ -29,6 +29,7 @@ static bool is_due(dq_queue *q, bool arrived) {
 
 // Takes what the engine has into the current burst; packets added.
 static int receive(dq_queue *q) {
+    if (!q->bursts) return q->iface->ops->rx(q, NULL, 0); // it has no regions
     if (!q->cur && !(q->cur = dqi_burst_get(q->bursts))) {
         // All descriptors are out: the engine keeps the packets until one returns. On the virtual clock only
         // other events bring that about.

@@ -46,9 +46,13 @@ int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag
     if (*n == DQ_MAX_QUEUES)
         return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "queue %s: interface %s has more than %d queues",
                         conf->name, i->conf.name, DQ_MAX_QUEUES);
-    if (conf->n_regions == 0 || conf->n_regions > DQ_MAX_SEGS || conf->batch_size == 0)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: needs 1 to %d memory regions and a batch_size",
-                        conf->name, DQ_MAX_SEGS);
+    if (conf->n_regions > DQ_MAX_SEGS || conf->batch_size == 0)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "queue %s: needs a batch_size, and at most %d memory regions", conf->name,
+                        DQ_MAX_SEGS);
+    if (conf->n_regions == 0 && !i->ops->no_regions)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: engine %s needs memory regions for it",
+                        conf->name, i->ops->name);
     dq_queue *q = calloc(1, sizeof *q);
     if (!q) return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory", conf->name);
     q->conf = *conf;
@@ -119,11 +123,12 @@ static int queue_open(dq_queue *q, dq_diag *diag) {
     bool rx = q->conf.dir == DQ_RX;
     uint32_t n = descriptors(q);
     int err = check_regions(q, diag);
+    bool regions = q->conf.n_regions > 0;
     if (err != DQ_OK) return err;
     q->dark = (uint8_t)dqi_dark(q->conf.regions, q->conf.n_regions);
-    q->bursts = dqi_burst_pool_new(q->session, n, q->conf.batch_size, q->conf.n_regions);
-    bool ok = q->bursts && (rx || dqi_ring_init(&q->ring, n));
-    if (ok && !rx && q->iface->ops->copies && has_region_alone(q)) {
+    if (regions) q->bursts = dqi_burst_pool_new(q->session, n, q->conf.batch_size, q->conf.n_regions);
+    bool ok = (q->bursts || !regions) && (rx || dqi_ring_init(&q->ring, n));
+    if (ok && !rx && regions && q->iface->ops->copies && has_region_alone(q)) {
         dqi_region_ascend(q->conf.regions[0]);
         q->stamped.first = q->conf.regions[0]->first_id;
         q->stamped.places = calloc(q->conf.regions[0]->conf.num_bufs, sizeof *q->stamped.places);
@@ -136,7 +141,7 @@ static int queue_open(dq_queue *q, dq_diag *diag) {
     if (!ok)
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for %u bursts of %u packets",
                         q->conf.name, n, q->conf.batch_size);
-    return rx && q->iface->ops->payload ? dqi_region_keep_peers(q->conf.regions[0], diag) : DQ_OK;
+    return rx && regions && q->iface->ops->payload ? dqi_region_keep_peers(q->conf.regions[0], diag) : DQ_OK;
 }
 
 static int picks_open(dq_session *s, dq_diag *diag) {

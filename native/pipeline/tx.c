@@ -17,6 +17,7 @@
 #define WARM_LEAST 8
 
 int dqi_tx_take_burst(dq_queue *q, uint32_t n, dq_burst **out) {
+    if (!q->bursts) return DQ_NOT_SUPPORTED;
     dq_burst *b = dqi_burst_get(q->bursts);
     if (!b) return DQ_NO_FREE_BURST_BUFFERS;
     int err = dqi_burst_fill(b, q->conf.regions, q->conf.n_regions, n);

@@ -148,13 +148,10 @@ func socketConf(c *spec.SocketConfig) native.SocketConf {
 		return native.SocketConf{}
 	}
 	out := native.SocketConf{
-		Proto:         native.ProtoUDP,
+		Proto:         map[string]native.Proto{spec.SchemeUDP: native.ProtoUDP, spec.SchemeTCP: native.ProtoTCP, spec.SchemeRoCE: native.ProtoRoCE}[c.Scheme()],
 		Server:        c.Mode == "server",
 		MaxPayload:    c.MaxPayloadSize,
 		RetryConnectS: c.RetryConnectS,
-	}
-	if c.Scheme() == spec.SchemeTCP {
-		out.Proto = native.ProtoTCP
 	}
 	if c.Local != nil {
 		out.LocalHost, out.LocalPort = c.Local.Host, c.Local.Port
