@@ -1,0 +1,12 @@
+// Package kernels holds the shipped GPU kernels, and what the host needs to run them.
+package kernels
+
+/*
+#cgo CFLAGS: -std=c11 -O3 -D_GNU_SOURCE -Wall -Wextra -I${SRCDIR}/..
+*/
+import "C"
+
+import "embed"
+
+//go:embed *.h
+var _ embed.FS // an edit of a header rebuilds those that import this folder

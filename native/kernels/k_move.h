@@ -1,0 +1,52 @@
+// k_move.h: what a mover is told: a list of moves, each of which one or more warps of a GPU do, and a ticket
+// at the end. Plain C that the host, the GPU sources and tests share; addresses are numbers that the GPU can
+// read and write (device memory, registered host memory), whoever looks at them.
+//
+// Moves of a list don't overlap and are done in any order. No side has to be aligned. Sources are read in
+// whole words of 16 bytes at multiples of 16, so that up to 15 bytes before and behind them are read, too,
+// and not looked at: memory begins and ends at multiples of 16. Of a destination no other byte is written.
+#ifndef K_MOVE_H
+#define K_MOVE_H
+
+#include <stdint.h>
+
+// What one move does.
+enum {
+    DQK_COPY,    // len bytes
+    DQK_CONVERT, // len bytes, a whole number of elements, in the list's conversion; without one as DQK_COPY
+    DQK_FILL,    // len bytes at dst become the lowest byte of src
+};
+
+typedef struct dqk_move {
+    uint64_t src, dst;
+    uint32_t len; // bytes of source; 0: nothing is done
+    uint32_t what;
+} dqk_move;
+
+// A launch, passed by value to the kernel of its conversion (dqk_kernel), or a slot of a ring. A batch's id,
+// bitmap and extra numbers are moves, too, DQK_COPY from the host's record, which stays as it is until the
+// ticket.
+typedef struct dqk_list {
+    uint64_t moves;      // address of n moves, at a multiple of 8
+    uint64_t ticket;     // address of 8 bytes of host memory at a multiple of 8, or 0: the last block to end
+    uint64_t value;      // writes this there, when all that the list wrote can be seen by host and GPU
+    uint64_t done;       // address of a uint32_t in device memory that is 0 and no other list's at the time;
+                         // it is 0 again before the ticket is written; not 0 where ticket is not
+    uint32_t n;          // moves
+    uint32_t parts;      // warps a move: dqk_parts of the longest of them, at least 1
+    uint32_t conversion; // dqk_conversion, or 0
+    uint32_t zero;       // reserved
+} dqk_list;
+
+#define DQK_PART 2048 // bytes of source, or of a fill, that a warp does
+
+// Warps that share a move of len bytes; short ones have a warp alone.
+static inline uint32_t dqk_parts(uint32_t len) {
+    return len <= DQK_PART ? 1 : (len + DQK_PART - 1) / DQK_PART;
+}
+
+// Threads a block; and blocks that are enough for a list whose sources lie in host memory: more only take
+// room from others. For sources on the device a block for each 8 parts, up to 8 a multiprocessor.
+enum { DQK_THREADS = 256, DQK_HOST_BLOCKS = 16 };
+
+#endif
