@@ -6,7 +6,11 @@ package kernels
 */
 import "C"
 
-import "embed"
+import (
+	"embed"
 
-//go:embed *.h
-var _ embed.FS // an edit of a header rebuilds those that import this folder
+	_ "github.com/daqiri/daqiri-run/native/core"
+)
+
+//go:embed *.h *.ptx
+var _ embed.FS // an edit of a header rebuilds those that import this folder; the modules are in kernels.c

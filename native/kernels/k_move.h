@@ -23,20 +23,33 @@ typedef struct dqk_move {
     uint32_t what;
 } dqk_move;
 
-// A launch, passed by value to the kernel of its conversion (dqk_kernel), or a slot of a ring. A batch's id,
-// bitmap and extra numbers are moves, too, DQK_COPY from the host's record, which stays as it is until the
-// ticket.
+// A launch, passed by value to the kernel of its conversion (dqk_kernel), or a slot of a ring. A batch's
+// id, bitmap and extra numbers are moves, too, DQK_COPY from the host's record, which stays as it is until
+// the ticket.
 typedef struct dqk_list {
-    uint64_t moves;      // address of n moves, at a multiple of 8
-    uint64_t ticket;     // address of 8 bytes of host memory at a multiple of 8, or 0: the last block to end
-    uint64_t value;      // writes this there, when all that the list wrote can be seen by host and GPU
-    uint64_t done;       // address of a uint32_t in device memory that is 0 and no other list's at the time;
-                         // it is 0 again before the ticket is written; not 0 where ticket is not
-    uint32_t n;          // moves
-    uint32_t parts;      // warps a move: dqk_parts of the longest of them, at least 1
+    uint64_t moves;  // address of n moves, at a multiple of 8
+    uint64_t ticket; // address of 8 bytes of host memory at a multiple of 8, or 0: the last block to end
+    uint64_t value;  // writes this there, when all that the list wrote can be seen by host and GPU
+    uint64_t done;   // with a ticket: address of a uint32_t in device memory that is 0 and nobody else's at
+                     // the time; it is 0 again before the ticket is written
+    uint32_t n;      // moves
+    uint32_t parts;  // warps a move: dqk_parts of the longest of them; n * parts < 2^32
     uint32_t conversion; // dqk_conversion, or 0
     uint32_t zero;       // reserved
 } dqk_list;
+
+// Conversions are numbered from 1 in the order of k_convert.h (K_OUTPUTS of int4, then K_WHOLE_BYTES); those
+// above DQK_SWAPPED read inputs whose bytes are in the other order than the host's.
+enum { DQK_SWAPPED = 24, DQK_CONVERSIONS = 36 };
+
+// The first bytes of packets that lie on the GPU, for the host: packet i begins at base + off[i] and has
+// len[i] bytes; up to `bytes` of them go to out + i * bytes.
+typedef struct dqk_heads {
+    uint64_t base, out;
+    uint64_t off, len;            // addresses of n uint64_t, and of n uint32_t
+    uint64_t ticket, value, done; // as of a list
+    uint32_t n, bytes;            // bytes: a multiple of 16
+} dqk_heads;
 
 #define DQK_PART 2048 // bytes of source, or of a fill, that a warp does
 

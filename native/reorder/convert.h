@@ -3,16 +3,15 @@
 #define DQI_CONVERT_H
 
 #include "core/dq_core.h"
+#include "kernels/kernels.h"
 #include "reorder/dq_reorder.h"
 
 #include <string.h>
 
-// Writes n elements of src to dst. Neither has to be aligned; they don't overlap.
-typedef void dqi_convert_fn(uint8_t *restrict dst, const uint8_t *restrict src, uint64_t n);
-
 // A conversion of whole payloads.
 typedef struct dqi_convert {
-    dqi_convert_fn *fn;         // NULL: bytes stay as they are
+    dqk_convert_fn *fn;         // NULL: bytes stay as they are
+    uint32_t conversion;        // its number among the kernels; 0: bytes stay as they are
     uint32_t in_bits, out_bits; // of an element, powers of 2; bytes: 8
 } dqi_convert;
 
@@ -20,7 +19,7 @@ typedef struct dqi_convert {
 // names who asked.
 int dqi_convert_find(const dq_data_types *types, dqi_convert *out, const char *what, dq_diag *diag);
 // The same of the level-th instruction set that this processor has, from 0, plain C; NULL: it has fewer.
-dqi_convert_fn *dqi_convert_at(uint32_t level, const dq_data_types *types);
+dqk_convert_fn *dqi_convert_at(uint32_t level, const dq_data_types *types);
 
 // Bytes that n bytes of payload become. False: they are no whole number of elements, or too many bytes.
 static inline bool dqi_convert_size(const dqi_convert *c, uint64_t n, uint32_t *out) {

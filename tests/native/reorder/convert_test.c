@@ -1,11 +1,9 @@
-// convert_test.c: every conversion of every instruction set against a slow one that knows each format by its
-// definition: all elements of 4, 8 and 16 bits, and of 32 bits the edges of each rounding and a sample. And
-// the stage that converts packets.
+// convert_test.c: every conversion of every instruction set against a model: all elements of 4, 8 and 16
+// bits, and of 32 bits the edges of each rounding and a sample. And the stage that converts packets.
 #include "bed_pipe.h"
+#include "convert_model.h"
 #include "reorder/convert.h"
 #include "packet/packet.h"
-
-#include <math.h>
 
 #define SAMPLE 20000
 #define MOST   (65536 + SAMPLE)
@@ -13,47 +11,6 @@
 static const int32_t inputs[] = {DQ_DTYPE_INT4, DQ_DTYPE_INT8, DQ_DTYPE_INT16, DQ_DTYPE_INT32};
 static const int32_t outputs[] = {DQ_DTYPE_FP16, DQ_DTYPE_BF16,  DQ_DTYPE_FP32,
                                   DQ_DTYPE_FP64, DQ_DTYPE_INT32, DQ_DTYPE_INT8};
-
-// ---- the slow way -----------------------------------------------------------------------------------------
-
-// An IEEE number with so many bits of exponent and of fraction that is nearest to the whole number v.
-static uint64_t ieee(double v, int exponent, int fraction) {
-    if (v == 0) return 0;
-    int power;
-    double part = frexp(fabs(v), &power) * 2; // 1 <= part < 2
-    power--;
-    double steps = ldexp(part - 1, fraction), below = floor(steps);
-    uint64_t whole = (uint64_t)below;
-    if (steps - below > 0.5 || (steps - below == 0.5 && whole % 2 == 1)) whole++;
-    uint64_t bias = (UINT64_C(1) << (exponent - 1)) - 1, top = (2 * bias + 1) << fraction;
-    uint64_t bits = (((uint64_t)power + bias) << fraction) + whole; // a carry goes on into the exponent
-    if (bits > top) bits = top;
-    return bits | (v < 0 ? UINT64_C(1) << (exponent + fraction) : 0);
-}
-
-// As fp32, of which fp16 and bf16 are made.
-static double single(double v) {
-    uint64_t bits = ieee(v, 8, 23);
-    double size = ldexp((double)(bits & 0x7fffff) / 0x800000 + 1, (int)(bits >> 23 & 0xff) - 127);
-    return v == 0 ? 0 : v < 0 ? -size : size;
-}
-
-static uint64_t slow(int32_t v, int32_t output) {
-    switch (output) {
-    case DQ_DTYPE_FP16:
-        return ieee(single(v), 5, 10);
-    case DQ_DTYPE_BF16:
-        return ieee(single(v), 8, 7);
-    case DQ_DTYPE_FP32:
-        return ieee(v, 8, 23);
-    case DQ_DTYPE_FP64:
-        return ieee(v, 11, 52);
-    case DQ_DTYPE_INT8:
-        return (uint8_t)(v < -128 ? -128 : v > 127 ? 127 : v);
-    default:
-        return (uint32_t)v;
-    }
-}
 
 // ---- elements ---------------------------------------------------------------------------------------------
 
@@ -125,7 +82,7 @@ static dq_data_types types_of(int i, int o, int network) {
     return (dq_data_types){.input = inputs[i], .output = outputs[o], .network = network};
 }
 
-static void check(dqi_convert_fn *fn, const dqi_convert *c, uint32_t n, uint32_t shift) {
+static void check(dqk_convert_fn *fn, const dqi_convert *c, uint32_t n, uint32_t shift) {
     uint32_t bytes = n * (c->out_bits / 8);
     uint8_t *dst = to + shift % 7;
     memmove(from + shift, from, n * c->in_bits / 8);
@@ -149,7 +106,7 @@ static void pair(int i, int o, int network) {
     DQ_EQ(dqi_convert_find(&t, &c, "test", &d), DQ_OK);
     uint32_t n = elements(c.in_bits, values);
     for (uint32_t k = 0; k < n; k++)
-        expected[k] = slow(values[k], t.output);
+        expected[k] = model_bits(values[k], t.output);
     pack(from, values, n, c.in_bits, network);
     for (uint32_t level = 0; dqi_convert_at(level, &t); level++) {
         check(dqi_convert_at(level, &t), &c, n, 0);
@@ -178,7 +135,7 @@ static void lengths(void) {
             uint32_t all = elements(c.in_bits, values);
             for (uint32_t k = 0; k < 140 && k < all; k++) {
                 values[k] = values[all - 1 - k];
-                expected[k] = slow(values[k], t.output);
+                expected[k] = model_bits(values[k], t.output);
             }
             for (uint32_t n = 0; n < 140 && n < all; n += c.in_bits == 4 ? 2 : 1) {
                 pack(from, values, n, c.in_bits, true);
@@ -261,8 +218,8 @@ static void check_frame(const uint8_t *p, uint32_t len, uint64_t seq, bool sums)
     DQ_EQ_BYTES(p + 26, want + 26, 12);
     for (uint32_t i = 0; i < (LEN - BED_HEAD) / 2; i++) {
         int16_t v = (int16_t)dqi_be16(want + BED_HEAD + 2 * i);
-        if (unpack(p + BED_HEAD, i, 32) != slow(v, DQ_DTYPE_FP32))
-            DQ_EQ(unpack(p + BED_HEAD, i, 32), slow(v, DQ_DTYPE_FP32));
+        if (unpack(p + BED_HEAD, i, 32) != model_bits(v, DQ_DTYPE_FP32))
+            DQ_EQ(unpack(p + BED_HEAD, i, 32), model_bits(v, DQ_DTYPE_FP32));
     }
     DQ_EQ(dqi_be16(p + 16), len - 14);
     DQ_EQ(dqi_be16(p + 38), len - 34);

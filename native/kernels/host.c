@@ -1,0 +1,40 @@
+// host.c: lists done by the processor, where memory is the host's.
+#include "kernels/kernels.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+static uint8_t *at(uint64_t address) { return (uint8_t *)(uintptr_t)address; }
+
+static void end(uint64_t ticket, uint64_t value) {
+    if (ticket) atomic_store_explicit((_Atomic uint64_t *)at(ticket), value, memory_order_release);
+}
+
+// Bits of an element of a conversion's input: conversions are in the order of their inputs.
+static uint32_t bits_of(uint32_t conversion) {
+    static const uint8_t bits[] = {4, 8, 16, 32, 16, 32};
+    return bits[(conversion - 1) / (DQK_CONVERSIONS / sizeof bits)];
+}
+
+void dqk_list_host(const dqk_list *l) {
+    dqk_convert_fn *convert = dqk_loop(l->conversion);
+    const dqk_move *moves = (const dqk_move *)at(l->moves);
+    for (const dqk_move *m = moves; m < moves + l->n; m++) {
+        if (m->what == DQK_FILL)
+            memset(at(m->dst), (int)(m->src & 255), m->len);
+        else if (m->what == DQK_CONVERT && convert)
+            convert(at(m->dst), at(m->src), (uint64_t)m->len * 8 / bits_of(l->conversion));
+        else
+            memcpy(at(m->dst), at(m->src), m->len);
+    }
+    end(l->ticket, l->value);
+}
+
+void dqk_heads_host(const dqk_heads *h) {
+    const uint64_t *off = (const uint64_t *)at(h->off);
+    const uint32_t *len = (const uint32_t *)at(h->len);
+    for (uint32_t i = 0; i < h->n; i++)
+        memcpy(at(h->out + (uint64_t)i * h->bytes), at(h->base + off[i]),
+               len[i] < h->bytes ? len[i] : h->bytes);
+    end(h->ticket, h->value);
+}

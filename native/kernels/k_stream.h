@@ -1,0 +1,243 @@
+// k_stream.h: what one warp does of one move: bytes as they are, elements in another type, or a fill.
+//
+// The middle of a move goes in units: as many elements as fill 16 bytes of the larger of input and output.
+// Units are written at multiples of their size, whole warps side by side; elements before the first and
+// behind the last are done by a lane each. The input is read in aligned words of up to 16 bytes, of which
+// lane i has the i-th, from a multiple of 128 bytes on, so that no line is asked for twice; a lane makes what
+// it needs of its own word and the one before, which the lane before has.
+#ifndef K_STREAM_H
+#define K_STREAM_H
+
+#include "kernels/k_convert.h"
+#include "kernels/k_move.h"
+
+// A conversion, in constants, so that what depends on them is decided when a body is compiled.
+typedef struct k_types {
+    uint32_t from, to;
+    uint32_t swapped; // the input's bytes are in the other order
+} k_types;
+
+// ---- elements ---------------------------------------------------------------------------------------------
+
+K_FN int32_t k_value(uint32_t type, uint32_t bits) {
+    return type == K_TYPE_int4    ? k_from_int4(bits)
+           : type == K_TYPE_int8  ? k_from_int8(bits)
+           : type == K_TYPE_int16 ? k_from_int16(bits)
+                                  : k_from_int32(bits);
+}
+
+K_FN uint64_t k_bits(uint32_t type, int32_t v) {
+    return type == K_TYPE_fp16    ? k_to_fp16(v)
+           : type == K_TYPE_bf16  ? k_to_bf16(v)
+           : type == K_TYPE_fp32  ? k_to_fp32(v)
+           : type == K_TYPE_fp64  ? k_to_fp64(v)
+           : type == K_TYPE_int32 ? k_to_int32(v)
+                                  : k_to_int8(v);
+}
+
+// The i-th element of a move, byte by byte.
+K_FN void k_element(const dqk_move *m, const k_types t, uint64_t i) {
+    const uint32_t in = k_bits_of(t.from) / 8, out = k_bits_of(t.to) / 8;
+    uint32_t bits = 0;
+    if (t.from == K_TYPE_int4) bits = k_load_byte(m->src + i / 2) >> (i % 2 ? 0 : 4);
+    K_UNROLL
+    for (uint32_t b = 0; b < in; b++)
+        bits |= k_load_byte(m->src + i * in + b) << 8 * (t.swapped ? in - 1 - b : b);
+    uint64_t v = t.from == K_TYPE_bytes ? bits : k_bits(t.to, k_value(t.from, bits));
+    K_UNROLL
+    for (uint32_t b = 0; b < out; b++)
+        k_store_byte(m->dst + i * out + b, (uint32_t)(v >> 8 * b) & 255);
+}
+
+// ---- units ------------------------------------------------------------------------------------------------
+
+// The e-th element of a unit.
+K_FN int32_t k_unit_value(const k_word *in, uint32_t type, uint32_t e) {
+    const uint32_t bits = k_bits_of(type);
+    uint32_t w = in->w[e * bits / 32];
+    return k_value(type, type == K_TYPE_int4 ? w >> (e % 8 / 2 * 8 + (e % 2 ? 0 : 4)) : w >> e * bits % 32);
+}
+
+K_FN k_word k_unit(k_word in, const k_types t, uint32_t elements) {
+    k_word out = {{0, 0, 0, 0}};
+    if (t.from == K_TYPE_bytes) return in;
+    if (t.from == K_TYPE_int16 || t.from == K_TYPE_int32) {
+        K_UNROLL
+        for (uint32_t i = 0; i < 4; i++)
+            in.w[i] = k_permute(in.w[i], 0, !t.swapped ? 0x3210 : t.from == K_TYPE_int16 ? 0x2301 : 0x0123);
+    }
+    K_UNROLL
+    for (uint32_t e = 0; e < elements; e++) {
+        int32_t v = k_unit_value(&in, t.from, e);
+        if (t.to == K_TYPE_fp16 || t.to == K_TYPE_bf16) {
+            if (e % 2 == 1) continue;
+            int32_t next = k_unit_value(&in, t.from, e + 1);
+            out.w[e / 2] = t.to == K_TYPE_fp16 ? k_two_fp16(v, next) : k_two_bf16(v, next);
+        } else if (t.to == K_TYPE_fp64) {
+            uint64_t d = k_to_fp64(v);
+            out.w[2 * e] = (uint32_t)d;
+            out.w[2 * e + 1] = (uint32_t)(d >> 32);
+        } else if (t.to == K_TYPE_int8) {
+            out.w[e / 4] |= (uint32_t)k_to_int8(v) << e % 4 * 8;
+        } else {
+            out.w[e] = t.to == K_TYPE_fp32 ? k_to_fp32(v) : k_to_int32(v);
+        }
+    }
+    return out;
+}
+
+// By value: C++ would choose between their addresses, and registers have none.
+K_FN uint32_t k_either(uint32_t which, uint32_t yes, uint32_t no) { return which ? yes : no; }
+
+// The `bytes` (4, 8 or 16) that begin `shift` bytes, less than as many, behind the start of low.
+K_FN k_word k_realign(k_word low, k_word high, uint32_t shift, uint32_t bytes) {
+    const uint32_t pick = 0x3210 + 0x1111 * (shift & 3), half = shift & 4, whole = shift & 8;
+    if (bytes == 4) return (k_word){{k_permute(low.w[0], high.w[0], pick), 0, 0, 0}};
+    if (bytes == 8) {
+        uint32_t a = k_either(half, low.w[1], low.w[0]), b = k_either(half, high.w[0], low.w[1]),
+                 c = k_either(half, high.w[1], high.w[0]);
+        return (k_word){{k_permute(a, b, pick), k_permute(b, c, pick), 0, 0}};
+    }
+    uint32_t a = k_either(whole, low.w[2], low.w[0]), b = k_either(whole, low.w[3], low.w[1]),
+             c = k_either(whole, high.w[0], low.w[2]), d = k_either(whole, high.w[1], low.w[3]),
+             e = k_either(whole, high.w[2], high.w[0]), f = k_either(whole, high.w[3], high.w[1]);
+    a = k_either(half, b, a), b = k_either(half, c, b), c = k_either(half, d, c);
+    d = k_either(half, e, d), e = k_either(half, f, e);
+    return (k_word){
+        {k_permute(a, b, pick), k_permute(b, c, pick), k_permute(c, d, pick), k_permute(d, e, pick)}};
+}
+
+// ---- a move -----------------------------------------------------------------------------------------------
+
+// The units of a move: where they begin, and what of them a warp does.
+typedef struct k_middle {
+    uint64_t src, dst;
+    uint32_t units;
+} k_middle;
+
+// Does the part-th of `parts` parts.
+K_FN void k_units(k_middle m, const k_types t, uint32_t part, uint32_t parts) {
+    const uint32_t in_bits = k_bits_of(t.from), out_bits = k_bits_of(t.to);
+    const uint32_t in = in_bits >= out_bits ? 16 : 16 * in_bits / out_bits; // of a unit
+    const uint32_t out = out_bits >= in_bits ? 16 : 16 * out_bits / in_bits;
+    const uint32_t bytes = in < 4 ? 4 : in, several = bytes / in; // of a word; units in it
+    enum { DEEP = 4 };                                            // words under way, a lane
+    uint32_t shift = (uint32_t)m.src & (bytes - 1);
+    uint64_t base = m.src - shift;
+    uint32_t words = (m.units + several - 1) / several;
+    uint32_t there = (shift + m.units * in + bytes - 1) / bytes; // words that have something of it
+    uint32_t lead = (uint32_t)(base / bytes) & 7;
+    uint32_t steps = (lead + words + 1 + 31) / 32, each = (steps + parts - 1) / parts;
+    uint32_t begin = part * each, end = begin + each < steps ? begin + each : steps;
+    k_word before[K_LANES], got[DEEP][K_LANES], back[K_LANES], line[K_LANES];
+    K_EACH(k) {
+        uint32_t q = 32 * begin - lead - 1;
+        before[k] =
+            k_lane(k) == 0 && q < there ? k_load(base + (uint64_t)q * bytes, bytes) : (k_word){{0, 0, 0, 0}};
+    }
+    for (uint32_t step = begin; step < end; step += DEEP) {
+        uint32_t first = 32 * step - lead;
+        K_UNROLL
+        for (uint32_t u = 0; u < DEEP; u++)
+            K_EACH(k) {
+                uint32_t q = first + 32 * u + k_lane(k);
+                got[u][k] = q < there && step + u < end ? k_load(base + (uint64_t)q * bytes, bytes)
+                                                        : (k_word){{0, 0, 0, 0}};
+            }
+        K_UNROLL
+        for (uint32_t u = 0; u < DEEP; u++) {
+            if (step + u >= end) continue;
+            K_EACH(k) back[k] = k_shuffle(got[u], k, (k_lane(k) + 31) % 32, bytes);
+            K_EACH(k) {
+                k_word low = back[k];
+                if (k_lane(k) == 0) low = before[k];
+                line[k] = k_realign(low, got[u][k], shift, bytes);
+                before[k] = back[k];
+            }
+            K_UNROLL
+            for (uint32_t r = 0; r < several; r++)
+                K_EACH(k) {
+                    uint32_t at = r * 32 + k_lane(k), unit = (first + 32 * u - 1) * several + at;
+                    k_word v = several == 1 ? line[k] : k_shuffle(line, k, at / several, bytes);
+                    if (several > 1) v.w[0] >>= at % several * 8 * in;
+                    if (unit < m.units)
+                        k_store(m.dst + (uint64_t)unit * out, k_unit(v, t, in * 8 / in_bits), out);
+                }
+        }
+    }
+}
+
+K_FN void k_copy(dqk_move m, const k_types t, uint32_t part, uint32_t parts) {
+    const uint32_t in_bits = k_bits_of(t.from), out_bits = k_bits_of(t.to), size = out_bits / 8;
+    const uint32_t unit = out_bits >= in_bits ? 16 : 16 * out_bits / in_bits, each = unit / size;
+    uint32_t n = in_bits == 4 ? m.len * 2 : m.len / (in_bits / 8);
+    uint32_t over = (uint32_t)m.dst & (unit - 1), head = over ? (unit - over) / size : 0;
+    if ((over & (size - 1)) != 0 || (in_bits == 4 && head % 2 == 1)) { // units can't be written whole
+        K_EACH(k)
+        for (uint32_t i = part * 32 + k_lane(k); i < n; i += parts * 32)
+            k_element(&m, t, i);
+        return;
+    }
+    head = head < n ? head : n;
+    uint32_t units = (n - head) / each, rest = n - head - units * each;
+    if (part == 0 && head + rest > 0) {
+        K_EACH(k) {
+            uint32_t i = k_lane(k) < 16 ? k_lane(k) : n - rest + k_lane(k) - 16;
+            if (k_lane(k) < 16 ? i < head : i < n) k_element(&m, t, i);
+        }
+    }
+    k_middle middle = {m.src + (uint64_t)head * in_bits / 8, m.dst + (uint64_t)head * size, units};
+    if (units > 0) k_units(middle, t, part, parts);
+}
+
+K_FN void k_fill(dqk_move m, uint32_t part, uint32_t parts) {
+    uint32_t v = ((uint32_t)m.src & 255) * 0x01010101, over = (uint32_t)m.dst & 15;
+    uint32_t head = over ? 16 - over : 0;
+    head = head < m.len ? head : m.len;
+    uint32_t words = (m.len - head) / 16, rest = m.len - head - words * 16;
+    if (part == 0 && head + rest > 0) {
+        K_EACH(k) {
+            uint32_t i = k_lane(k) < 16 ? k_lane(k) : m.len - rest + k_lane(k) - 16;
+            if (k_lane(k) < 16 ? i < head : i < m.len) k_store_byte(m.dst + i, v & 255);
+        }
+    }
+    K_EACH(k)
+    for (uint32_t i = part * 32 + k_lane(k); i < words; i += parts * 32)
+        k_store(m.dst + head + (uint64_t)i * 16, (k_word){{v, v, v, v}}, 16);
+}
+
+// ---- a list -----------------------------------------------------------------------------------------------
+
+K_FN dqk_move k_move_at(const dqk_list *l, uint32_t i) {
+    uint64_t at = l->moves + (uint64_t)i * sizeof(dqk_move), rest = *K_AT(const uint64_t, at + 16);
+    return (dqk_move){*K_AT(const uint64_t, at), *K_AT(const uint64_t, at + 8), (uint32_t)rest,
+                      (uint32_t)(rest >> 32)};
+}
+
+// What one of `warps` warps does of a list. Its next move is read while it does one.
+K_FN void k_list(const dqk_list *l, const k_types t, uint32_t warp, uint32_t warps) {
+    uint32_t all = l->n * l->parts;
+    if (warp >= all) return;
+    dqk_move next = k_move_at(l, warp / l->parts);
+    for (uint32_t w = warp; w < all; w += warps) {
+        dqk_move m = next;
+        if (w + warps < all) next = k_move_at(l, (w + warps) / l->parts);
+        if (m.what == DQK_FILL)
+            k_fill(m, w % l->parts, l->parts);
+        else if (t.from != K_TYPE_bytes && m.what == DQK_CONVERT)
+            k_copy(m, t, w % l->parts, l->parts);
+        else
+            k_copy(m, (k_types){K_TYPE_bytes, K_TYPE_bytes, 0}, w % l->parts, l->parts);
+    }
+}
+
+K_FN void k_heads(const dqk_heads *h, uint32_t warp, uint32_t warps) {
+    for (uint32_t i = warp; i < h->n; i += warps) {
+        uint64_t src = h->base + *K_AT(const uint64_t, h->off + (uint64_t)i * 8);
+        uint32_t len = *K_AT(const uint32_t, h->len + (uint64_t)i * 4);
+        dqk_move m = {src, h->out + (uint64_t)i * h->bytes, len < h->bytes ? len : h->bytes, DQK_COPY};
+        k_copy(m, (k_types){K_TYPE_bytes, K_TYPE_bytes, 0}, 0, 1);
+    }
+}
+
+#endif

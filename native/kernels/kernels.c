@@ -1,0 +1,59 @@
+// kernels.c: the modules, as clang made them of kernels.cu (make ptx), and which kernel does what.
+#include "kernels/kernels.h"
+#include "kernels/k_convert.h"
+
+#include <stddef.h>
+#include <string.h>
+
+// The assembler looks in the folders that the compiler includes from. A 0 ends the text.
+#define MODULE(name)                                                                                         \
+    __asm__(".section .rodata\n"                                                                             \
+            ".global dqk_ptx_" #name "\n"                                                                    \
+            "dqk_ptx_" #name ": .incbin \"kernels/" #name ".ptx\"\n"                                         \
+            ".byte 0\n"                                                                                      \
+            ".previous\n");                                                                                  \
+    extern const char dqk_ptx_##name[]
+
+MODULE(moves);
+MODULE(int4);
+MODULE(int8);
+MODULE(int16);
+MODULE(int32);
+
+static const struct {
+    const char *name, *module;
+} kernels[] = {
+#define ROW(input, output, module) {"dqk_" #input "_" #output, dqk_ptx_##module},
+    {"dqk_moves", dqk_ptx_moves},
+    K_OUTPUTS(ROW, int4, int4)   //
+    K_OUTPUTS(ROW, int8, int8)   //
+    K_OUTPUTS(ROW, int16, int16) //
+    K_OUTPUTS(ROW, int32, int32) //
+    K_OUTPUTS(ROW, int16, int16) // swapped: the list says so
+    K_OUTPUTS(ROW, int32, int32)};
+
+_Static_assert(sizeof kernels / sizeof *kernels == DQK_CONVERSIONS + 1, "a kernel for each conversion");
+
+uint32_t dqk_conversion(int input, int output, bool swapped) {
+    enum { OUTPUTS = 6 };
+    static const uint8_t columns[K_TYPES] = {[K_TYPE_fp16] = 1, [K_TYPE_bf16] = 2,  [K_TYPE_fp32] = 3,
+                                             [K_TYPE_fp64] = 4, [K_TYPE_int32] = 5, [K_TYPE_int8] = 6};
+    if (input < K_TYPE_int4 || input > K_TYPE_int32 || output < 0 || output >= K_TYPES || !columns[output])
+        return 0;
+    uint32_t number = (uint32_t)(input - K_TYPE_int4) * OUTPUTS + columns[output];
+    return swapped && input >= K_TYPE_int16 ? number + 2 * OUTPUTS : number;
+}
+
+const char *dqk_kernel(uint32_t conversion) {
+    return conversion <= DQK_CONVERSIONS ? kernels[conversion].name : NULL;
+}
+
+const char *dqk_ptx(uint32_t conversion) {
+    return conversion <= DQK_CONVERSIONS ? kernels[conversion].module : NULL;
+}
+
+dqk_host_fn *dqk_host_kernel(const char *name) {
+    for (uint32_t i = 0; i <= DQK_CONVERSIONS; i++)
+        if (strcmp(kernels[i].name, name) == 0) return dqk_list_host;
+    return NULL;
+}
