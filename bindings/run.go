@@ -123,7 +123,7 @@ func (o *options) limits(c *call) *limits {
 func (o *RunningSession) serve(c *call, lim *limits) string {
 	rt := c.rt
 	replays, _ := o.s.Replays()
-	looks := replays || lim.packets > 0 || lim.bytes > 0 || o.s.Thresholds().Aborts()
+	looks := replays || lim.packets > 0 || lim.bytes > 0 || o.s.Thresholds().Aborts() || o.s.UsesGPU()
 	next, now := int64(0), rt.Task.Look()
 	lim.movedAt = now
 	for ; ; now = rt.Task.Seen() {
@@ -167,6 +167,9 @@ func (o *RunningSession) serve(c *call, lim *limits) string {
 
 // look compares the counters with the limits and the thresholds that abort.
 func (o *RunningSession) look(lim *limits, now int64) string {
+	if err := o.s.DeviceError(); err != nil {
+		return err.Error()
+	}
 	l := o.s.Ledger()
 	packets, bytes := received(l)
 	p0, b0 := received(lim.start)

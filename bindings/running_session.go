@@ -150,8 +150,8 @@ func (o *RunningSession) Err() error {
 	return o.err
 }
 
-// Abandoned names the stages that did not end.
-func (o *RunningSession) Abandoned() []string { return session.AbandonedIn(o.Err()) }
+// DeviceErrors lists the stages that did not end, or whose device failed.
+func (o *RunningSession) DeviceErrors() []*session.DeviceError { return session.DeviceErrors(o.Err()) }
 
 // Files lists the files that the session's writers wrote last.
 func (o *RunningSession) Files() []string {

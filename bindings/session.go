@@ -77,6 +77,19 @@ var sessionType = &typeDef{
 			> local to_float = s:convert{ memory_region = "others", at = "payload",
 			>   data_types = { input_type = "int16", output_type = "fp32" } }
 			> s:pipe(q, to_float, w)`},
+		{"copy", sessionCopy, `. name? string: of its line in the ledger
+			. memory_region string: from which the copies' buffers are taken, in the host's memory or a GPU's
+			. data_types? data_types: what elements of payloads are and become; of sockets' queues and of aggregates
+			. at "start" | "payload" = "start": from where 'payload_byte_offset' counts: the packet's start, or behind the innermost headers
+			. payload_byte_offset integer = 0, bytes: where the payload begins that is converted
+			. format? format | string: the payload begins behind its header, unless 'at' or 'payload_byte_offset' say otherwise
+			. policy policy = "drop": while no buffer is free; with '"wait"' the region is the stage's alone
+			-> stage
+			Makes a stage that moves bursts into buffers of another region: into a GPU's memory, out of it, or within the host's. Where a GPU's memory takes part
+			the GPU moves them, and what came is held until it has. Segments of a packet become one, and what is known of an aggregate goes with it. The copies come
+			in order: stages behind it in a pipe, 'on_burst' and 'get_burst' of the stage take them.
+			> local to_host = s:copy{ memory_region = "others" }
+			> s:pipe(q, to_host, w)`},
 		{"count", sessionCount, `. name? string: of its line in the ledger
 			-> stage
 			Makes a stage that counts.

@@ -42,6 +42,29 @@ type ConvertConf struct {
 	Policy                 Policy
 }
 
+// CopyConf says where a copy stage puts packets; it mirrors dq_copy_conf.
+type CopyConf struct {
+	Region                 Region
+	Types                  DataTypes // both DtypeBytes: packets stay as they are
+	PayloadOffset          int
+	AtPayload, BehindItems bool
+	Policy                 Policy
+}
+
+// AddCopy makes a stage that moves bursts into another region, and the receive queue that the copies come from.
+func (s *Session) AddCopy(name string, conf CopyConf) (Stage, Queue, error) {
+	c := C.dq_copy_conf{region: conf.Region.c, types: conf.Types.c(), payload_offset: C.uint32_t(conf.PayloadOffset),
+		at_payload: flag(conf.AtPayload) + flag(conf.BehindItems), policy: C.int32_t(conf.Policy)}
+	var q Queue
+	st, err := addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
+		return C.dq_stage_copy(s.c, n, &c, out, &q.c, d)
+	})
+	return st, q, err
+}
+
+// Holds says what the sources of a stage's own queue hold, before it has one: payloads, or frames.
+func (q Queue) Holds(payloads bool) { C.dq_stage_queue_holds(q.c, C.bool(payloads)) }
+
 // AddConvert makes a stage that converts the elements of payloads, packet by packet.
 func (s *Session) AddConvert(name string, conf ConvertConf) (Stage, error) {
 	c := C.dq_convert_conf{region: conf.Region.c, types: conf.Types.c(), payload_offset: C.uint32_t(conf.PayloadOffset),

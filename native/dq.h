@@ -5,6 +5,7 @@
 #include "core/dq_burst.h"
 #include "core/dq_core.h"
 #include "core/dq_ledger.h"
+#include "cuda/dq_cuda.h"
 #include "engine/dpdk/dq_dpdk.h"
 #include "engine/replay/dq_replay.h"
 #include "packet/dq_ops.h"

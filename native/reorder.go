@@ -34,6 +34,7 @@ type ReorderConf struct {
 	Fill                            int // a byte, or FillKeep
 	DropIncomplete, Wait            bool
 	Policy                          Policy
+	ByGPU                           bool // payloads are moved by a GPU, whatever the region
 	FlowIDs                         []uint32
 }
 
@@ -56,7 +57,7 @@ func (s *Session) AddReorder(name string, conf ReorderConf) (Stage, Queue, error
 		slots: C.uint32_t(conf.Slots), slot_bytes: C.uint32_t(conf.SlotBytes), packet_bytes: C.uint32_t(conf.PacketBytes),
 		segment: C.uint32_t(conf.Segment), payload_offset: C.uint32_t(conf.PayloadOffset), at_payload: flag(conf.AtPayload) + flag(conf.BehindItems), types: conf.Types.c(),
 		window: C.uint32_t(conf.Window), timeout_ns: C.int64_t(conf.TimeoutNS), fill: C.int32_t(conf.Fill),
-		drop_incomplete: flag(conf.DropIncomplete), wait: flag(conf.Wait), policy: C.int32_t(conf.Policy),
+		drop_incomplete: flag(conf.DropIncomplete), wait: flag(conf.Wait), policy: C.int32_t(conf.Policy), by_gpu: flag(conf.ByGPU),
 		n_flow_ids: C.uint32_t(len(conf.FlowIDs)),
 	}
 	if len(conf.FlowIDs) > 0 {

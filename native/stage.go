@@ -193,5 +193,10 @@ func (q Queue) Claim(stages []Stage) error {
 // Remove ends the pipe. Of a direct queue: owner's thread.
 func (p Pipe) Remove() { C.dq_pipe_remove(p.c) }
 
+// Failure says why the stage does no more work, "" where it works. Any thread.
+func (st Stage) Failure() string {
+	return read(func(buf *C.char, size C.size_t) { C.dq_stage_failure(st.c, buf, size) })
+}
+
 // Abandoned says whether the session's finish has left the stage behind, which got nowhere.
 func (st Stage) Abandoned() bool { return bool(C.dq_stage_abandoned(st.c)) }

@@ -4,6 +4,7 @@ package native
 import (
 	_ "github.com/daqiri/daqiri-run/native/capture"
 	_ "github.com/daqiri/daqiri-run/native/core"
+	_ "github.com/daqiri/daqiri-run/native/cuda"
 	_ "github.com/daqiri/daqiri-run/native/engine"
 	_ "github.com/daqiri/daqiri-run/native/engine/dpdk"
 	_ "github.com/daqiri/daqiri-run/native/engine/ethernet"

@@ -231,7 +231,7 @@ func cUnits(t *testing.T) []string {
 }
 
 func (v variant) link(program, unit string, objects []string) error {
-	args := append([]string{"-o", program, unit}, objects...)
+	args := append([]string{"-rdynamic", "-o", program, unit}, objects...) // its own calls can be looked up by name
 	return v.compile(append(args, "-lpthread", "-ldl", "-lm")...)
 }
 

@@ -1,5 +1,6 @@
 -- Reorder stages: rules, what a burst says, what is refused.
 local daqiri = require "daqiri"
+local args = daqiri.args{ dir = "." }
 
 local function open(timeout_us)
   return daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0,
@@ -138,7 +139,7 @@ do
   end
   local first, second = early("first"), early("second")
   s:pipe(s:rx_queue("port"), first)
-  has(try(s.pipe, s, s:rx_queue("port"), second, s:write_blocks{ name = "small", dir = ".", quota = "8KiB", manifest = false }),
+  has(try(s.pipe, s, s:rx_queue("port"), second, s:write_blocks{ name = "small", dir = args.dir, quota = "8KiB", manifest = false }),
     "writer small: its quota of 8192 bytes has no room for one batch of reorder second: a file with one has 12288")
   s:pipe(s:rx_queue("port"), second)
   second:on_burst(function() end)

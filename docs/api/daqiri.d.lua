@@ -389,6 +389,15 @@ function bit.tohex(v) end
 ---@field format? daqiri.format|string the payload begins behind its header, unless at or payload_byte_offset say otherwise
 ---@field policy? daqiri.policy while no buffer is free; with "wait" the region is the stage's alone (default: "drop")
 
+---@class (exact) daqiri.session.copy.options
+---@field name? string of its line in the ledger
+---@field memory_region string from which the copies' buffers are taken, in the host's memory or a GPU's
+---@field data_types? daqiri.data_types what elements of payloads are and become; of sockets' queues and of aggregates
+---@field at? "start"|"payload" from where payload_byte_offset counts: the packet's start, or behind the innermost headers (default: "start")
+---@field payload_byte_offset? integer bytes: where the payload begins that is converted (default: 0)
+---@field format? daqiri.format|string the payload begins behind its header, unless at or payload_byte_offset say otherwise
+---@field policy? daqiri.policy while no buffer is free; with "wait" the region is the stage's alone (default: "drop")
+
 ---@class (exact) daqiri.session.count.options
 ---@field name? string of its line in the ledger
 
@@ -568,6 +577,19 @@ function session:close() end
 ---@param options daqiri.session.convert.options
 ---@return daqiri.stage
 function session:convert(options) end
+
+---Makes a stage that moves bursts into buffers of another region: into a GPU's memory, out of it, or within the host's.
+---Where a GPU's memory takes part the GPU moves them, and what came is held until it has. Segments of a packet become one,
+---and what is known of an aggregate goes with it. The copies come in order: stages behind it in a pipe, on_burst and
+---get_burst of the stage take them.
+---
+---```lua
+---local to_host = s:copy{ memory_region = "others" }
+---s:pipe(q, to_host, w)
+---```
+---@param options daqiri.session.copy.options
+---@return daqiri.stage
+function session:copy(options) end
 
 ---Makes a stage that counts.
 ---
@@ -1332,11 +1354,11 @@ function queue:transmit(options) end
 ---@field prefix? string names the files of the burst's packets, or its objects, PREFIX_0 for the first; of a writer with a file per packet or of objects
 ---@field packet_data_offset? integer bytes: left out at the front of each packet; with prefix (default: 0)
 
----A step of a pipe, made by s:filter, s:count, s:sample, s:convert, s:reorder and the writers.
+---A step of a pipe, made by s:filter, s:count, s:sample, s:convert, s:copy, s:reorder and the writers.
 ---
 ---@class daqiri.stage
 ---@field error string|nil A writer's first error, or nil.
----@field kind string What the stage does. (filter, count, sample, forward, convert, reorder, tap, pcap, raw, blocks or s3)
+---@field kind string What the stage does. (filter, count, sample, forward, convert, copy, reorder, tap, pcap, raw, blocks or s3)
 ---@field name string The name of its line in the ledger.
 ---@field path string|nil The file that a writer writes or wrote last, of the first folder that has one; nil where there is none.
 ---@field paths string[] The files that a writer writes or wrote last. (of each folder)
@@ -1352,7 +1374,7 @@ local stage = {}
 ---```
 function stage:close() end
 
----Of a reorder stage: the next aggregate, as q:get_burst does of a queue.
+---Of a reorder stage the next aggregate, of a copy stage the next copy, as q:get_burst does of a queue.
 ---
 ---```lua
 ---s:start()
@@ -1364,7 +1386,8 @@ function stage:close() end
 ---@return string|nil text
 function stage:get_burst(options) end
 
----Of a reorder stage: has a function called with its aggregates, one in a burst, as q:on_burst does of a queue.
+---Of a reorder stage: has a function called with its aggregates, one in a burst, as q:on_burst does of a queue; of a copy
+---stage with its copies.
 ---
 ---```lua
 ---blocks:on_burst(function(a) print(a.batch_id, a.missing) end)

@@ -66,7 +66,7 @@ func (r *runner) exitCode(failures []script.Failure, report *summary.Report) Exi
 	if len(report.StorageErrors()) > 0 {
 		code = worse(code, ExitStorage)
 	}
-	if report.StagesAbandoned() {
+	if report.DevicesFailed() {
 		code = worse(code, ExitDevice)
 	}
 	if r.prompt != nil && (r.prompt.Failed() || r.prompt.Err() != nil) {

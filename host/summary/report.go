@@ -40,6 +40,7 @@ type Session struct {
 	Files      []string       `json:"files"`
 	Error      string         `json:"error,omitempty"`     // of writers
 	Abandoned  []string       `json:"abandoned,omitempty"` // stages that did not end
+	Failed     []string       `json:"failed,omitempty"`    // and those whose device failed
 	Limits     []string       `json:"limits"`              // what held the run back, in words
 	Notes      []string       `json:"notes"`               // what is hardware, software, copy and why
 }
@@ -65,7 +66,13 @@ func collect(o *bindings.RunningSession) Session {
 	if err := o.Err(); err != nil {
 		s.Error = err.Error()
 	}
-	s.Abandoned = o.Abandoned()
+	for _, e := range o.DeviceErrors() {
+		if e.Abandoned {
+			s.Abandoned = append(s.Abandoned, e.Stage)
+		} else {
+			s.Failed = append(s.Failed, e.Stage)
+		}
+	}
 	s.Limits = limits(s.Ledger.Lines, s.RunS, o.Endless())
 	return s
 }
@@ -99,10 +106,10 @@ func (r *Report) Violated() bool {
 	return false
 }
 
-// StagesAbandoned says whether a stage did not end.
-func (r *Report) StagesAbandoned() bool {
+// DevicesFailed says whether a stage did not end, or its device failed.
+func (r *Report) DevicesFailed() bool {
 	for _, s := range r.Sessions {
-		if len(s.Abandoned) > 0 {
+		if len(s.Abandoned)+len(s.Failed) > 0 {
 			return true
 		}
 	}

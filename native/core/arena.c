@@ -2,9 +2,9 @@
 //
 // All regions lie in one reserved range of addresses: first those on small pages, then those on huge pages,
 // each part backed by a memfd and mapped shared, so that a device or another process can address every packet
-// by (descriptor, offset). Behind these arena_bytes lie the regions that the CPU can't read: they have
-// offsets as all others, and no memory at their addresses, so that whoever takes one for CPU memory dies at
-// once.
+// by (descriptor, offset). Behind these arena_bytes lie the regions that the CPU can't read: those in the
+// memory of GPUs, which get it elsewhere (cuda/memory.h), and those that stand for such. They have offsets as
+// all others, and no memory at their addresses, so that whoever takes one for CPU memory dies at once.
 #include "core/arena.h"
 #include "core/cgroup.h"
 #include "core/clock.h"
@@ -24,9 +24,12 @@
 #define HUGE_PAGE (2u << 20)
 #define SLOW_NS   1000000000
 
-enum part { SMALL, HUGE, BEHIND };
+enum part { SMALL, HUGE, DARK, GPU };
 
-static enum part part_of(const dq_region *r) { return !r->cpu ? BEHIND : r->huge ? HUGE : SMALL; }
+static enum part part_of(const dq_region *r) {
+    if (r->cpu) return r->huge ? HUGE : SMALL;
+    return r->conf.kind == DQ_KIND_DEVICE ? GPU : DARK;
+}
 
 static uint64_t page_of(enum part p) { return p == HUGE ? HUGE_PAGE : dqi_page_size(); }
 
@@ -60,7 +63,8 @@ static void choose_pages(dq_session *s) {
         dq_region *r = s->regions[i];
         uint64_t need = dqi_round_up(dqi_region_bytes(r), HUGE_PAGE) / HUGE_PAGE;
         bool wanted = r->conf.kind == DQ_KIND_HUGE;
-        r->huge = (wanted || r->conf.kind == DQ_KIND_HOST_PINNED) && need <= left;
+        bool pinned = r->cpu && (r->conf.kind == DQ_KIND_HOST_PINNED || r->conf.kind == DQ_KIND_DEVICE);
+        r->huge = (wanted || pinned) && need <= left;
         if (r->huge)
             left -= need;
         else if (wanted)
@@ -141,7 +145,7 @@ static int map_part(dq_session *s, enum part p, uint64_t at, uint64_t bytes) {
     if (bytes == 0) return 0;
     s->fds[p] = memfd_create(names[p], MFD_CLOEXEC | (p == HUGE ? MFD_HUGETLB : 0));
     if (s->fds[p] < 0 || ftruncate(s->fds[p], (off_t)bytes) != 0) return -errno;
-    int may = p == BEHIND ? PROT_NONE : PROT_READ | PROT_WRITE;
+    int may = p == DARK ? PROT_NONE : PROT_READ | PROT_WRITE;
     if (mmap(s->base + at, bytes, may, MAP_SHARED | MAP_FIXED, s->fds[p], 0) == MAP_FAILED) return -errno;
     return 0;
 }
@@ -149,12 +153,13 @@ static int map_part(dq_session *s, enum part p, uint64_t at, uint64_t bytes) {
 // What stands for the device has the dark regions at addresses of its own.
 static int map_device(dq_session *s, uint64_t bytes) {
     if (bytes == 0) return 0;
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fds[BEHIND], 0);
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fds[DARK], 0);
     if (p == MAP_FAILED) return -errno;
     s->device = p;
     s->device_bytes = bytes;
     for (uint32_t i = 0; i < s->n_regions; i++)
-        if (!s->regions[i]->cpu) s->regions[i]->device = s->device + (s->regions[i]->offset - s->arena_bytes);
+        if (part_of(s->regions[i]) == DARK)
+            s->regions[i]->device = s->device + (s->regions[i]->offset - s->arena_bytes);
     return 0;
 }
 
@@ -164,17 +169,20 @@ int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
         if (err != DQ_OK) return err;
     }
     choose_pages(s);
-    uint64_t small = lay_out(s, SMALL, 0), huge_at = dqi_round_up(small, HUGE_PAGE);
-    s->arena_bytes = dqi_round_up(lay_out(s, HUGE, huge_at), HUGE_PAGE);
-    uint64_t behind = lay_out(s, BEHIND, s->arena_bytes) - s->arena_bytes;
+    uint64_t small = lay_out(s, SMALL, 0);
+    s->huge_at = dqi_round_up(small, HUGE_PAGE);
+    s->arena_bytes = dqi_round_up(lay_out(s, HUGE, s->huge_at), HUGE_PAGE);
+    uint64_t dark = lay_out(s, DARK, s->arena_bytes) - s->arena_bytes;
+    uint64_t behind = lay_out(s, GPU, s->arena_bytes + dark) - s->arena_bytes;
     if (s->arena_bytes + behind == 0) return DQ_OK;
     int err = check_size(s, small, diag);
     if (err == DQ_OK) err = reserve(s, s->arena_bytes + behind, diag);
     if (err != DQ_OK) return err;
-    err = map_part(s, SMALL, 0, huge_at); // without a hole behind it: a device may take the arena as a whole
-    if (err == 0) err = map_part(s, HUGE, huge_at, s->arena_bytes - huge_at);
-    if (err == 0) err = map_part(s, BEHIND, s->arena_bytes, behind);
-    if (err == 0) err = map_device(s, behind);
+    err =
+        map_part(s, SMALL, 0, s->huge_at); // without a hole behind it: a device may take the arena as a whole
+    if (err == 0) err = map_part(s, HUGE, s->huge_at, s->arena_bytes - s->huge_at);
+    if (err == 0) err = map_part(s, DARK, s->arena_bytes, dark);
+    if (err == 0) err = map_device(s, dark);
     if (err != 0)
         return dqi_fail(diag, DQ_ESYS + err, "memory regions: %llu bytes: %s%s",
                         (unsigned long long)(s->arena_bytes + behind), strerror(-err),
@@ -213,6 +221,6 @@ uint64_t dqi_arena_close(dq_session *s) {
 }
 
 void dqi_arena_detach(dq_session *s) {
-    for (enum part p = SMALL; p <= BEHIND; p++)
+    for (enum part p = SMALL; p <= DARK; p++)
         if (s->fds[p] >= 0) close(s->fds[p]);
 }

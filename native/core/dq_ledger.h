@@ -66,6 +66,9 @@
       "several packets that were joined to one on the way: ethtool -K DEVICE gro off lro off, and where a "  \
       "kernel sends over veth, tso off gso off there",                                                       \
       "`ethtool -K DEVICE gro off lro off`, and where a kernel sends over veth `tso off gso off` there")     \
+    X(DEVICE_LOST, "device_lost", 0, "the GPU that had it failed: its stage's error says how",               \
+      "the stage's error in the summary has CUDA's words: a kernel that wrote where it may not, or "         \
+      "hardware")                                                                                            \
     X(CUT, "cut", 0, "the capture has not all of the datagram: record it with a larger snaplen",             \
       "record with a larger snaplen (`tcpdump -s 0`)")                                                       \
     X(STOPPED, "stopped", 0, "came or was queued before the stop, and not taken or sent in the time left",   \

@@ -28,11 +28,6 @@ const char *dq_kind_name(int kind) {
 }
 
 int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag) {
-    if (conf->kind == DQ_KIND_DEVICE)
-        return dqi_fail(diag, DQ_NOT_SUPPORTED,
-                        "region %s: kind device needs CUDA, which is not in this version; hint: open with "
-                        "memory = \"host\"",
-                        conf->name);
     if (s->state != DQI_NEW)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: the session is open already", conf->name);
     if (conf->buf_size > MAX_BUF_SIZE)
@@ -47,7 +42,7 @@ int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq
     dq_region *r = calloc(1, sizeof *r);
     if (!r) return dqi_fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory", conf->name);
     r->conf = *conf;
-    r->cpu = conf->kind != DQ_KIND_DARK;
+    r->cpu = conf->kind != DQ_KIND_DARK && conf->kind != DQ_KIND_DEVICE;
     r->session = s;
     dq_region *last = s->n_regions ? s->regions[s->n_regions - 1] : NULL;
     uint64_t first = last ? (uint64_t)last->first_id + last->conf.num_bufs : 0;

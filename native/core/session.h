@@ -14,6 +14,7 @@
 
 typedef struct dqi_burst_pool dqi_burst_pool;
 typedef struct dqi_poller dqi_poller;
+typedef struct dqi_cuda_memory dqi_cuda_memory; // cuda/memory.h
 
 #define DQI_MAX_IFACES       64
 #define DQI_MAX_REGIONS      256
@@ -41,10 +42,12 @@ struct dq_session {
     uint8_t *base;
     void *reserved; // the mapping that base lies in
     uint64_t reserved_bytes;
+    uint64_t huge_at;     // where its part on huge pages begins
     uint64_t arena_bytes; // of CPU memory; offsets from there on are of regions that the CPU can't read
     uint8_t *device;      // where what stands for a device has those
     uint64_t device_bytes;
-    int fds[3]; // memfds: small pages, huge pages, what the CPU can't read
+    int fds[3];            // memfds: small pages, huge pages, what the CPU can't read
+    dqi_cuda_memory *cuda; // what GPUs have of it; NULL: it uses none
     dq_region *regions[DQI_MAX_REGIONS];
     uint32_t n_regions;
     bool targets; // regions keep where packets were sent to (peers.h)

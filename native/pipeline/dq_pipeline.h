@@ -102,5 +102,8 @@ void dq_pipe_remove(dq_pipe *p);
 // Every burst of q goes through these stages first, once, and its pipes get what they leave. Once, before the
 // start.
 int dq_queue_claim(dq_queue *q, dq_stage *const *stages, uint32_t n, dq_diag *diag);
+// What the sources of a stage's own queue hold, and so it: payloads, which is so until this says frames.
+// Before it has a source.
+void dq_stage_queue_holds(dq_queue *q, bool payloads);
 
 #endif

@@ -93,6 +93,8 @@ int64_t dq_session_rested(const dq_session *s);
 // files are closed. A stage that gets nowhere for 5 s is abandoned: its packets count as stopped. Idempotent.
 // Blocks.
 void dq_session_finish(dq_session *s);
+// Whether the stage does no more work, as a device failed, and why in words. Any thread.
+bool dq_stage_failure(const dq_stage *st, char *buf, size_t len);
 // Whether the finish has abandoned the stage.
 bool dq_stage_abandoned(const dq_stage *st);
 // Frees everything; of a session with an abandoned stage the engines alone: that one may go on for ever.

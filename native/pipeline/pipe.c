@@ -179,11 +179,14 @@ static dq_pipe *pipe_new(dq_queue *q, dq_stage *const *stages, uint32_t n, uint3
 
 static int refuse_dark(const dq_queue *q, const dq_stage *st, uint32_t segments, dq_diag *diag) {
     uint32_t s = (uint32_t)__builtin_ctz(segments);
+    const dq_region *r = q->conf.regions[s];
     return dqi_fail(
         diag, DQ_NOT_SUPPORTED,
         "stage %s reads the %s segment of queue %s's packets, and the CPU can't read region %s, where it "
-        "lies: hint: what needs no bytes of it takes them: count, sample, forward, a handler",
-        st->name, dq_ordinal(s), q->conf.name, q->conf.regions[s]->conf.name);
+        "lies: hint: %s",
+        st->name, dq_ordinal(s), q->conf.name, r->conf.name,
+        r->gpu ? "s:copy before it moves them to a region of the host"
+               : "what needs no bytes of it takes them: count, sample, forward, a handler");
 }
 
 static int check_stages(const dq_queue *q, dq_stage *const *stages, uint32_t n, dq_diag *diag) {

@@ -4,6 +4,7 @@
 #include "core/session.h"
 #include "core/arena.h"
 #include "core/clock.h"
+#include "cuda/memory.h"
 #include "pipeline/engine.h"
 #include "core/err.h"
 #include "pipeline/finish.h"
@@ -164,6 +165,24 @@ static bool hurried(const dq_session *s) {
     return false;
 }
 
+// Engines fill the CPU's memory: what a queue has in a region of kind device lies in pinned memory, where
+// kernels read and write it in place.
+static void pin_regions(dq_session *s) {
+    dq_queue *q;
+    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        for (uint32_t n = 0; n < q->conf.n_regions; n++) {
+            dq_region *r = q->conf.regions[n];
+            r->headroom = DQ_HEADROOM;
+            if (r->conf.kind != DQ_KIND_DEVICE || r->cpu) continue;
+            r->cpu = true;
+            dqi_note(
+                s,
+                "memory region %s: device: engine %s of queue %s reaches no GPU: its buffers lie in pinned "
+                "host memory, where kernels read and write them in place",
+                r->conf.name, q->iface->ops->name, q->conf.name);
+        }
+}
+
 int dq_session_open(dq_session *s, dq_diag *diag) {
     if (s->state != DQI_NEW || s->base) return dqi_fail(diag, DQ_INVALID_PARAMETER, "session: opened before");
     uint32_t align = DQI_MIN_ALIGN;
@@ -171,13 +190,12 @@ int dq_session_open(dq_session *s, dq_diag *diag) {
         if (s->ifaces[i]->ops->align > align) align = s->ifaces[i]->ops->align;
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         if (s->ifaces[i]->ops->claim) s->ifaces[i]->ops->claim(s->ifaces[i]);
-    dq_queue *q;
-    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
-        for (uint32_t n = 0; n < q->conf.n_regions; n++)
-            q->conf.regions[n]->headroom = DQ_HEADROOM;
+    pin_regions(s);
     int err = dqi_arena_open(s, align, diag);
     if (err == DQ_OK && hurried(s)) err = dqi_arena_touch(s, diag);
+    if (err == DQ_OK) err = dqi_cuda_open_regions(s, diag);
     if (err == DQ_OK) err = picks_open(s, diag);
+    dq_queue *q;
     for (uint32_t k = 0; err == DQ_OK && (q = queue_at(s, k)) != NULL; k++)
         err = queue_open(q, diag);
     for (uint32_t i = 0; err == DQ_OK && i < s->n_ifaces; i++)
@@ -551,6 +569,7 @@ uint64_t dq_session_close(dq_session *s) {
             free(s->ifaces[i]->tx[k]);
         dqi_iface_free(s->ifaces[i]);
     }
+    dqi_cuda_close_regions(s);
     uint64_t missing = dqi_arena_close(s);
     for (uint32_t i = 0; i < s->n_notes; i++)
         free(s->notes[i]);

@@ -11,6 +11,7 @@
 #include "core/session.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 // With the session's control lock: tasks add stages at the same time.
@@ -66,7 +67,7 @@ static const char *other_user(const dq_session *s, const dq_region *r, bool wait
 }
 
 int dqi_stage_may_take(dq_session *s, const char *what, const dq_region *r, bool waits, dq_diag *diag) {
-    if (!r->cpu)
+    if (!r->cpu && !r->gpu)
         return dqi_fail(
             diag, DQ_NOT_SUPPORTED,
             "%s: it writes into region %s by the CPU, which can't: hint: a region of kind host or huge", what,
@@ -82,6 +83,18 @@ int dqi_stage_may_take(dq_session *s, const char *what, const dq_region *r, bool
                     "%s: packets of %s may have all buffers of region %s, and policy \"wait\" would wait for "
                     "ever: give the stage a region of its own",
                     what, other, r->conf.name);
+}
+
+void dqi_stage_fail(dq_stage *st, const char *why) {
+    if (atomic_load_explicit(&st->failed, memory_order_relaxed)) return;
+    snprintf(st->failure, sizeof st->failure, "%s", why);
+    atomic_store_explicit(&st->failed, true, memory_order_release);
+}
+
+bool dq_stage_failure(const dq_stage *st, char *buf, size_t len) {
+    bool is = atomic_load_explicit(&st->failed, memory_order_acquire);
+    snprintf(buf, len, "%s", is ? st->failure : "");
+    return is;
 }
 
 static void passed(dqi_node *node, const dq_burst *b) {

@@ -62,13 +62,18 @@ struct dq_stage {
     bool threaded;    // polled on the virtual clock alone: else a thread of its own does the work
     int64_t next_ns;  // session time at which polling makes sense again, as a queue's
     _Atomic bool finished;
-    bool abandoned; // its finish has no end
+    bool abandoned;      // its finish has no end
+    _Atomic bool failed; // for good: failure says why
+    char failure[256];
 };
 
 static inline int dqi_stage_poll(dq_stage *st) {
     st->next_ns = INT64_MAX;
     return st->ops->poll(st);
 }
+
+// The stage does no more work, for the reason in words: the first one counts. Its poller.
+void dqi_stage_fail(dq_stage *st, const char *why);
 
 int dqi_stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, void *impl, dq_stage **out,
                   dq_diag *diag);

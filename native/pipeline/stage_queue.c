@@ -83,6 +83,8 @@ void dqi_stage_queue_free(dq_queue *q) {
     free(q);
 }
 
+void dq_stage_queue_holds(dq_queue *q, bool payloads) { ((stage_queue *)q)->ops.payload = payloads; }
+
 void dqi_stage_queue_own(dq_stage *st, dq_queue *q) { q->owner = st; }
 
 int dqi_stage_feed(dq_stage *st, dq_queue *q, dq_diag *diag) {

@@ -56,8 +56,10 @@ typedef struct dq_reorder_conf {
     int64_t timeout_ns;               // of a batch, from its first packet; 0: none
     int32_t fill;                     // of gaps: a byte, or DQ_FILL_KEEP
     int32_t drop_incomplete;          // 1: only complete batches are handed over
-    int32_t wait;             // 1: a queue that is ahead of others waits for them, at most until timeout_ns
-    int32_t policy;           // dq_policy when no buffer is free
+    int32_t wait;   // 1: a queue that is ahead of others waits for them, at most until timeout_ns
+    int32_t policy; // dq_policy when no buffer is free
+    int32_t
+        by_gpu; // 1: a GPU moves payloads, into a region of any kind; those of a GPU's memory it always does
     const uint32_t *flow_ids; // only packets of these flows, others pass; n_flow_ids 0: all
     uint32_t n_flow_ids;
 } dq_reorder_conf;
@@ -83,5 +85,20 @@ typedef struct dq_convert_conf {
 // goes. INVALID_PARAMETER names what can't be.
 int dq_stage_convert(dq_session *s, const char *name, const dq_convert_conf *conf, dq_stage **out,
                      dq_diag *diag);
+
+// What a copy stage makes of packets, in buffers of another region: of the host or of a GPU.
+typedef struct dq_copy_conf {
+    dq_region *region;       // a packet fills one buffer, its segments one behind the other
+    dq_data_types types;     // of payloads; both BYTES: packets stay as they are
+    uint32_t payload_offset; // where the payload begins that is converted, as in dq_convert_conf
+    int32_t at_payload;
+    int32_t policy; // dq_policy when no buffer is free; one that waits has the region for itself
+} dq_copy_conf;
+
+// A stage that moves bursts into another region, in a session that is open. The copies come from *copies, a
+// receive queue of the stage's own, in the order of what came; where a GPU's memory is among source and
+// region, the GPU moves them, and what came is held until it has. INVALID_PARAMETER names what can't be.
+int dq_stage_copy(dq_session *s, const char *name, const dq_copy_conf *conf, dq_stage **out,
+                  dq_queue **copies, dq_diag *diag);
 
 #endif

@@ -8,12 +8,17 @@
 // window is, is changed under the lock, once for a run of packets of one batch; payloads are copied without
 // it, by any number of threads: who sets a cell's bit in `present` has the cell. A closed batch is read when
 // its last filler has gone.
+//
+// Where a GPU moves the payloads, placing a packet appends to the list of its source's mover (cuda/mover.h)
+// instead of copying; each list is one more filler of its batches, until the GPU has done it. Gaps are one
+// more list.
 #ifndef DQI_REORDER_H
 #define DQI_REORDER_H
 
 #include "core/dq_burst.h"
 #include "reorder/convert.h"
 #include "core/counters.h"
+#include "cuda/mover.h"
 #include "pipeline/engine.h"
 #include "reorder/reorder_sources.h"
 #include "core/ring.h"
@@ -30,6 +35,7 @@ typedef struct dqi_batch {
     _Atomic uint32_t fillers;          // threads that copy into it
     int64_t due_ns;                    // session time; INT64_MAX: none
     int64_t opened_ns;                 // session time: its first packet came
+    uint64_t gap_cell;                 // those below are there, or their gaps are on a list
 } dqi_batch;
 
 #define DQI_MAX_SOURCES 64
@@ -39,6 +45,7 @@ typedef struct dqi_source {
     dq_queue *queue;
     bool begun;       // under the stage's lock
     uint64_t reached; // the highest batch of its packets
+    dqi_mover *mover; // NULL: its poller copies
 } dqi_source;
 
 typedef struct dqi_reorder {
@@ -78,8 +85,10 @@ typedef struct dqi_reorder {
     dqi_gauge held;         // packets in open and closed batches
     uint8_t *records;       // one a buffer
     size_t record_bytes, records_bytes;
-    dqi_source sources[DQI_MAX_SOURCES]; // with conf.wait
+    dqi_source sources[DQI_MAX_SOURCES];
     _Atomic uint32_t n_sources;
+    dqi_gpu *gpu;    // moves payloads; NULL: pollers do
+    dqi_mover *gaps; // of what is missing, by out's poller; NULL: pollers fill gaps, or nobody does
 } dqi_reorder;
 
 enum { DQI_PLACED = -1 }; // of no dq_reason
@@ -115,6 +124,9 @@ int dqi_reorder_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out)
 
 // ---- reorder_out.c ----------------------------------------------------------------------------------------
 
+// The next run of missing cells of a closed batch from *cell on: where it begins in the data and its *bytes,
+// 0: there is none. *cell: the one behind it.
+uint64_t dqi_batch_gap(const dqi_reorder *r, const dqi_batch *b, uint64_t *cell, uint64_t *bytes);
 // Drops a closed batch, counted.
 void dqi_reorder_drop(dqi_reorder *r, dqi_batch *b, dq_reason why);
 // Drops all that is closed.
@@ -124,6 +136,21 @@ void dqi_reorder_drop_closed(dqi_reorder *r, dq_reason why);
 int dqi_reorder_poll(dq_stage *st);
 int dqi_reorder_rx(dq_queue *q, dq_burst **b, uint32_t room);
 void dqi_reorder_wanted(dq_queue *q);
+
+// ---- reorder_gpu.c ----------------------------------------------------------------------------------------
+
+// The stage's payloads are moved by that GPU, or nothing changes where its region and conf want none. Control
+// thread.
+int dqi_reorder_gpu_open(dqi_reorder *r, const char *name, dq_diag *diag);
+// The mover of one more source.
+int dqi_reorder_gpu_join(dqi_reorder *r, dqi_source *s, dq_diag *diag);
+// Looks at what the GPU has done: work. Sets *next_ns to an earlier session time where it has to look again.
+int dqi_reorder_gpu_poll(dqi_reorder *r, int64_t *next_ns);
+// Puts the gaps of b, which nobody fills any more, on lists. False: there are none, or they have been filled.
+bool dqi_reorder_gpu_gaps(dqi_reorder *r, dqi_batch *b);
+// Waits until nothing is under way.
+void dqi_reorder_gpu_finish(dqi_reorder *r);
+void dqi_reorder_gpu_free(dqi_reorder *r);
 
 // ---- stage_reorder.c --------------------------------------------------------------------------------------
 

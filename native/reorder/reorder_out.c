@@ -12,16 +12,25 @@ static bool bit_of(const dqi_batch *b, uint64_t cell) {
     return atomic_load_explicit(&b->present[cell / 64], memory_order_relaxed) >> cell % 64 & 1;
 }
 
-static void fill_gaps(const dqi_reorder *r, dqi_batch *b) {
+uint64_t dqi_batch_gap(const dqi_reorder *r, const dqi_batch *b, uint64_t *cell, uint64_t *bytes) {
     const dq_aggregate *a = &b->agg;
-    for (uint32_t slot = 0, cell = 0; slot < a->slots; slot++) {
-        uint8_t *at = b->data + (uint64_t)slot * a->slot_bytes;
-        for (uint32_t k = 0; k < r->cells_each; k++, cell++) {
-            uint32_t from = k * a->cell_bytes, room = a->slot_bytes - from;
-            if (!bit_of(b, cell))
-                memset(at + from, r->conf.fill, room < a->cell_bytes ? room : a->cell_bytes);
+    uint64_t at = 0;
+    for (*bytes = 0; *cell < a->cells; ++*cell) {
+        uint64_t k = *cell % r->cells_each, from = k * a->cell_bytes, room = a->slot_bytes - from;
+        if (bit_of(b, *cell)) {
+            if (*bytes > 0) break;
+            continue;
         }
+        if (*bytes == 0) at = *cell / r->cells_each * a->slot_bytes + from;
+        *bytes += room < a->cell_bytes ? room : a->cell_bytes;
     }
+    return at;
+}
+
+static void fill_gaps(const dqi_reorder *r, dqi_batch *b) {
+    for (uint64_t cell = 0, bytes, at = dqi_batch_gap(r, b, &cell, &bytes); bytes > 0;
+         at = dqi_batch_gap(r, b, &cell, &bytes))
+        memset(b->data + at, r->conf.fill, bytes);
 }
 
 static void account(dqi_reorder *r, const dqi_batch *b) {
@@ -47,7 +56,7 @@ void dqi_reorder_drop(dqi_reorder *r, dqi_batch *b, dq_reason why) {
 // The aggregate as a burst.
 static dq_burst *finish(dqi_reorder *r, dqi_batch *b) {
     dq_burst *out = b->burst;
-    if (!dqi_block_full(b) && r->conf.fill != DQ_FILL_KEEP) fill_gaps(r, b);
+    if (!r->gpu && !dqi_block_full(b) && r->conf.fill != DQ_FILL_KEEP) fill_gaps(r, b);
     account(r, b);
     out->flags = DQ_BURST_REORDERED | (b->agg.flags & DQ_AGGREGATE_TIMEOUT ? DQ_BURST_REORDER_TIMEOUT : 0);
     out->len[0][0] = b->agg.slots * b->agg.slot_bytes;
@@ -60,25 +69,23 @@ static dq_burst *finish(dqi_reorder *r, dqi_batch *b) {
     return out;
 }
 
-// The next closed batch that nobody fills any more.
+// The next closed batch, which stays the head, if nobody fills it any more.
 static dqi_batch *next_closed(dqi_reorder *r) {
     void *p;
     if (!r->head && dqi_ring_pop(&r->closed, &p, NULL)) r->head = p;
-    dqi_batch *b = r->head;
-    if (!b || dqi_load_acq32(&b->fillers) > 0) return NULL;
-    r->head = NULL;
-    return b;
+    return r->head && dqi_load_acq32(&r->head->fillers) == 0 ? r->head : NULL;
 }
 
 void dqi_reorder_drop_closed(dqi_reorder *r, dq_reason why) {
-    for (dqi_batch *b; (b = next_closed(r)) != NULL;)
+    for (dqi_batch *b; (b = next_closed(r)) != NULL; r->head = NULL)
         dqi_reorder_drop(r, b, why);
 }
 
 int dqi_reorder_poll(dq_stage *st) {
     dqi_reorder *r = st->impl;
+    int work = r->gpu ? dqi_reorder_gpu_poll(r, &st->next_ns) : 0;
     int64_t due = atomic_load_explicit(&r->due_ns, memory_order_relaxed);
-    if (due == INT64_MAX || st->session->state >= DQI_STOPPED) return 0;
+    if (due == INT64_MAX || st->session->state >= DQI_STOPPED) return work;
     int64_t now = dq_now(st->session);
     bool is_due = now >= due;
     if (is_due) {
@@ -87,15 +94,19 @@ int dqi_reorder_poll(dq_stage *st) {
         dqi_unlock(&r->lock);
         due = atomic_load_explicit(&r->due_ns, memory_order_relaxed);
     }
-    st->next_ns = due;
-    return is_due;
+    if (due < st->next_ns) st->next_ns = due;
+    return work + is_due;
 }
 
 int dqi_reorder_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     dqi_reorder *r = q->engine;
     for (dqi_batch *batch; (batch = next_closed(r)) != NULL;) {
+        if (r->gpu && dqi_reorder_gpu_gaps(r, batch)) return 0;
+        r->head = NULL;
         if (room == 0) {
             dqi_reorder_drop(r, batch, DQ_DROP_NO_CONSUMER);
+        } else if (r->gpu && dqi_gpu_lost(r->gpu, NULL, 0)) {
+            dqi_reorder_drop(r, batch, DQ_DROP_DEVICE_LOST);
         } else if (r->conf.drop_incomplete && !dqi_block_full(batch)) {
             dqi_reorder_drop(r, batch, DQ_DROP_INCOMPLETE);
         } else {

@@ -10,8 +10,9 @@
 
 #include <string.h>
 
-#define CHUNK     128  // packets whose numbers are computed at once
-#define LONG_COPY 8192 // bytes; memcpy spares reading the lines, too, where it writes so many
+#define CHUNK     128         // packets whose numbers are computed at once
+#define LONG_COPY 8192        // bytes; memcpy spares reading the lines, too, where it writes so many
+#define MOVES     (2 * CHUNK) // of a run at most: a payload, and what is missing of its cell
 
 // The numbers of some packets of a burst; has: all that are needed.
 typedef struct columns {
@@ -34,6 +35,7 @@ typedef struct work {
     dqi_reorder *r;
     dqi_node *node;
     dqi_source *source; // NULL: it waits for nobody
+    dqi_mover *mover;   // NULL: this thread copies
     const dq_burst *in;
     uint32_t first, n; // packets of the chunk
     uint32_t n_rest;   // packets that pass: their indices are in the node's scratch
@@ -41,6 +43,8 @@ typedef struct work {
     uint32_t known_id;
     columns cols;
     item items[CHUNK]; // of a run
+    uint32_t n_moves;
+    dqk_move moves[MOVES];
 } work;
 
 // ---- numbers ----------------------------------------------------------------------------------------------
@@ -133,15 +137,32 @@ static uint64_t cell_of(const dqi_reorder *r, const dq_aggregate *a, const item 
     return (uint64_t)it->slot * r->cells_each + (it->at ? it->at / a->cell_bytes : 0);
 }
 
-static void copy(work *w, dqi_batch *b, const item *it) {
-    const dqi_reorder *r = w->r;
-    uint32_t room = room_of(&b->agg, it);
-    uint8_t *to = b->data + (uint64_t)it->slot * b->agg.slot_bytes + it->at;
+// The payload at its place, and behind it `rest` bytes of the fill.
+static void copy(const dqi_reorder *r, uint8_t *to, const item *it, uint32_t rest) {
     if (r->stream && it->from < LONG_COPY)
         dqi_copy_nontemporal(to, it->bytes, it->from);
     else
         dqi_convert_bytes(&r->convert, to, it->bytes, it->from);
-    if (it->len < room && r->conf.fill != DQ_FILL_KEEP) memset(to + it->len, r->conf.fill, room - it->len);
+    if (rest > 0) memset(to + it->len, r->conf.fill, rest);
+}
+
+// The same, by the GPU.
+static void append(work *w, uint8_t *to, const item *it, uint32_t rest) {
+    w->moves[w->n_moves++] =
+        (dqk_move){(uintptr_t)it->bytes, (uintptr_t)to, it->from, w->r->convert.fn ? DQK_CONVERT : DQK_COPY};
+    if (rest > 0)
+        w->moves[w->n_moves++] =
+            (dqk_move){(uint8_t)w->r->conf.fill, (uintptr_t)to + it->len, rest, DQK_FILL};
+}
+
+static void place(work *w, dqi_batch *b, const item *it) {
+    const dqi_reorder *r = w->r;
+    uint32_t rest = r->conf.fill != DQ_FILL_KEEP ? room_of(&b->agg, it) - it->len : 0;
+    uint8_t *to = b->data + (uint64_t)it->slot * b->agg.slot_bytes + it->at;
+    if (w->mover)
+        append(w, to, it, rest);
+    else
+        copy(r, to, it, rest);
     if (b->extra) atomic_store_explicit(&b->extra[it->slot], w->cols.extra[it->index], memory_order_relaxed);
     if (b->ids)
         atomic_store_explicit(&b->ids[cell_of(r, &b->agg, it)], (uint16_t)source_id(w, it->index),
@@ -209,11 +230,15 @@ static uint32_t fill(work *w, dqi_batch *b, uint32_t i, uint32_t *placed, int64_
     for (uint32_t k = 0; k < n; k++) {
         const item *it = &w->items[k];
         if (!it->bytes) continue;
-        copy(w, b, it);
+        place(w, b, it);
         ++*placed;
         *ts = w->in->ts[w->first + it->index];
     }
     if (w->r->stream) dqi_nontemporal_fence();
+    if (w->mover) {
+        dqi_mover_add(w->mover, w->moves, w->n_moves, (dq_burst *)(uintptr_t)w->in, &b->fillers);
+        w->n_moves = 0;
+    }
     return i;
 }
 
@@ -230,6 +255,11 @@ static uint32_t run(work *w, uint32_t i, uint32_t len) {
     dqi_reorder *r = w->r;
     uint64_t number = w->cols.number[i];
     dq_reason why = DQ_DROP_LATE;
+    if (w->mover && !dqi_mover_room(w->mover, MOVES)) {
+        if (!dqi_mover_lost(w->mover)) return i;
+        lose(w, i, DQ_DROP_DEVICE_LOST);
+        return i + 1;
+    }
     dqi_lock(&r->lock);
     if (w->source && dqi_window_ahead(r, number, w->source)) {
         dqi_unlock(&r->lock);
@@ -284,12 +314,15 @@ static void go_on(work *w, dq_burst *in, dq_burst **out) {
     if (*out != in) dq_burst_unref(in);
 }
 
-// Who has to wait for others; NULL: nobody, or not any more.
 static dqi_source *source_of(dqi_reorder *r, const dq_burst *in) {
-    if (!r->conf.wait || atomic_load_explicit(&in->queue->stopping, memory_order_relaxed)) return NULL;
     for (uint32_t i = 0; i < atomic_load_explicit(&r->n_sources, memory_order_relaxed); i++)
         if (r->sources[i].queue == in->queue) return &r->sources[i];
     return NULL;
+}
+
+// Whether who feeds the stage has to wait for others.
+static bool waits(const dqi_reorder *r, const dq_burst *in) {
+    return r->conf.wait && !atomic_load_explicit(&in->queue->stopping, memory_order_relaxed);
 }
 
 // The packets that are through count as taken now, and not again when the whole burst is.
@@ -306,7 +339,10 @@ int dqi_reorder_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out)
     uint32_t had = node->turn;
     w.r = r;
     w.node = node;
-    w.source = source_of(r, in);
+    dqi_source *source = r->conf.wait || r->gpu ? source_of(r, in) : NULL;
+    w.source = waits(r, in) ? source : NULL;
+    w.mover = source ? source->mover : NULL;
+    w.n_moves = 0;
     w.in = in;
     w.first = had;
     w.n_rest = node->rest;
@@ -315,12 +351,14 @@ int dqi_reorder_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out)
     for (uint32_t done; w.first < in->n; w.first += w.n) {
         w.n = in->n - w.first < CHUNK ? in->n - w.first : CHUNK;
         if ((done = place_chunk(&w)) == w.n) continue;
+        if (w.mover) dqi_mover_push(w.mover, false);
         node->turn = w.first + done;
         node->rest = w.n_rest;
         count_through(&w, had, node->turn);
         return DQ_NOT_READY;
     }
     if (had > 0) count_through(&w, had, 0);
+    if (w.mover) dqi_mover_push(w.mover, false);
     go_on(&w, in, out);
     return DQ_OK;
 }

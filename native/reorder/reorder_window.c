@@ -138,7 +138,8 @@ static dqi_batch *batch_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, i
         (uint8_t *)(b->extra ? b->extra + r->conf.slots : b->present + (b->agg.cells + 63) / 64);
     b->ids = r->by_source ? (_Atomic uint16_t *)(void *)behind : NULL;
     b->burst = burst;
-    b->data = dqi_bytes(burst, 0, 0);
+    b->data = dqi_device_bytes(burst, 0, 0);
+    b->gap_cell = 0;
     dqi_sockaddr *peer = dqi_buf_peer(r->conf.region, burst->bufs[0][0]);
     if (peer) peer->sa.sa_family = AF_UNSPEC;
     b->first = first;

@@ -164,6 +164,10 @@ static int prepare(converter *c, dq_session *s, const char *name, dq_diag *diag)
     if (!r || s->state == DQI_NEW)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "%s: it needs a memory region, and a session that is open", what);
+    if (r->gpu)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                        "%s: region %s is a GPU's memory: hint: s:copy with data_types converts by the GPU",
+                        what, r->conf.name);
     int err = dqi_stage_may_take(s, what, r, c->conf.policy == DQ_POLICY_WAIT, diag);
     if (err == DQ_OK) err = dqi_region_keep_peers(c->conf.region, diag);
     if (err != DQ_OK) return err;

@@ -127,7 +127,7 @@ static int make_rule(dqi_reorder *r, const dq_reorder_conf *c, dq_diag *diag) {
     r->most = c->slot_bytes ? c->slot_bytes : c->region->conf.buf_size / c->slots;
     r->cells_each = c->offset.n ? (c->slot_bytes + c->packet_bytes - 1) / c->packet_bytes : 1;
     uint64_t all = (uint64_t)c->slots * c->window;
-    r->stream = !r->convert.fn && (uint64_t)c->slots * r->most >= STREAM_BYTES;
+    r->stream = !r->gpu && !r->convert.fn && (uint64_t)c->slots * r->most >= STREAM_BYTES;
     r->far = (int64_t)FAR_WINDOWS * c->window;
     r->stray_far = FAR_AGREE;
     r->stray_near = all < NEAR_AGREE ? NEAR_AGREE : all > UINT32_MAX ? UINT32_MAX : (uint32_t)all;
@@ -183,6 +183,7 @@ static void reorder_free(dqi_reorder *r) {
     dq_prog *progs[] = {r->seq, r->batch, r->slot, r->offset, r->extra};
     for (int i = 0; i < 5; i++)
         dq_prog_free(progs[i]);
+    dqi_reorder_gpu_free(r);
     if (r->records) munmap(r->records, r->records_bytes);
     dqi_reorder_sources_free(r->by_source);
     dqi_ring_free(&r->closed);
@@ -213,11 +214,11 @@ static int reorder_join(dq_stage *st, dq_queue *q, dq_diag *diag) {
     if (known == DQI_MAX_SOURCES)
         return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "reorder %s: more than %d queues", st->name,
                         DQI_MAX_SOURCES);
-    if (known == n) {
-        r->sources[n].queue = q;
-        atomic_store(&r->n_sources, n + 1);
-    }
-    return DQ_OK;
+    if (known < n) return DQ_OK;
+    r->sources[n].queue = q;
+    int err = r->gpu ? dqi_reorder_gpu_join(r, &r->sources[n], diag) : DQ_OK;
+    if (err == DQ_OK) atomic_store(&r->n_sources, n + 1);
+    return err;
 }
 
 static uint64_t reorder_held(const dq_stage *st) {
@@ -247,7 +248,9 @@ static uint64_t reorder_drain(dq_stage *st) {
 }
 
 static void reorder_finish(dq_stage *st) {
+    dqi_reorder *r = st->impl;
     reorder_drain(st);
+    if (r->gpu) dqi_reorder_gpu_finish(r);
     dqi_reorder_drop_closed(st->impl, DQ_DROP_STOPPED);
 }
 
@@ -265,6 +268,7 @@ static const dqi_stage_ops reorder_ops = {
     .poll = dqi_reorder_poll,
     .drain = reorder_drain,
     .finish = reorder_finish,
+    .blocks = true, // as long as a GPU has something under way
     .free = stage_free,
 };
 
@@ -301,11 +305,12 @@ int dq_stage_reorder(dq_session *s, const char *name, const dq_reorder_conf *con
         dqi_fail(diag, err, "reorder %s: no memory for its records", name);
         goto fail;
     }
+    if ((err = dqi_reorder_gpu_open(r, name, diag)) != DQ_OK) goto fail;
     if ((err = make_queue(r, name, diag)) != DQ_OK) goto fail;
     if ((err = dqi_stage_add(s, name, &reorder_ops, r, &r->stage, diag)) != DQ_OK) goto fail_queue;
     dqi_stage_queue_own(r->stage, r->out);
     r->stage->region = r->conf.region;
-    r->stage->touches = DQI_TOUCHES_FIRST | 1u << r->conf.segment;
+    r->stage->touches = DQI_TOUCHES_FIRST | (r->gpu ? 0 : 1u << r->conf.segment);
     r->stage->waits = r->conf.policy == DQ_POLICY_WAIT;
     *out = r->stage;
     *aggregates = r->out;

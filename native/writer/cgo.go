@@ -11,6 +11,8 @@ import (
 
 	_ "github.com/daqiri/daqiri-run/native/capture"
 	_ "github.com/daqiri/daqiri-run/native/core"
+	_ "github.com/daqiri/daqiri-run/native/cuda"
+	_ "github.com/daqiri/daqiri-run/native/kernels"
 	_ "github.com/daqiri/daqiri-run/native/neighbour"
 	_ "github.com/daqiri/daqiri-run/native/packet"
 	_ "github.com/daqiri/daqiri-run/native/pipeline"

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
 // Burst is one delivery of a batch of packets to a task. Once it has been sent or freed
@@ -219,8 +220,11 @@ func (b *Burst) readable(segments uint32) error {
 	if q := b.s.queueOf(b.view.Queue()); q != nil && q.spec != nil && seg < len(q.spec.MemoryRegions) {
 		region = q.spec.MemoryRegions[seg]
 	}
-	return unsupported("the %s segment of the burst's packets lies in memory region %q, which the CPU can't read; hint: the first one can "+
-		"be read, and the burst be counted, kept, sent on and freed", native.Ordinal(seg), region)
+	hint := "the first one can be read, and the burst be counted, kept, sent on and freed"
+	if r := b.s.cfg.Region(region); r != nil && r.Kind == spec.KindDevice {
+		hint = "s:copy moves bursts from a GPU's memory to the host's"
+	}
+	return unsupported("the %s segment of the burst's packets lies in memory region %q, which the CPU can't read; hint: %s", native.Ordinal(seg), region, hint)
 }
 
 // Packet is the memory of a packet's segment: a lease that ends with the burst. To be read; to be written while

@@ -58,13 +58,36 @@ func (c *checker) missing(at spec.Source, what string) {
 // Obstacles are what keeps the configuration, which has no faults, from being opened with this build of the program,
 // whatever the machine has. Each has its place in the file.
 func Obstacles(cfg *spec.Config) []spec.Issue {
-	issues := check(cfg)
+	issues := append(check(cfg), gpuObstacles(cfg)...)
 	for _, i := range cfg.Interfaces {
 		if i.EngineName() != spec.EngineDPDK {
 			continue
 		}
 		if err := native.DPDKThere(i.Name); err != nil {
 			issues = append(issues, i.Key("address").Errorf("%v", err))
+		}
+	}
+	return issues
+}
+
+// gpuObstacles says which regions' GPUs are missing.
+func gpuObstacles(cfg *spec.Config) (issues []spec.Issue) {
+	var gpus []native.GPU
+	var err error
+	asked := false
+	for _, r := range cfg.MemoryRegions {
+		if r.Kind != spec.KindDevice && r.Kind != spec.KindHostPinned {
+			continue
+		}
+		if !asked {
+			_, gpus, err = native.GPUs()
+			asked = true
+		}
+		switch {
+		case err != nil:
+			issues = append(issues, r.Key("kind").Errorf("%v", err))
+		case r.Kind == spec.KindDevice && r.Affinity >= len(gpus):
+			issues = append(issues, r.Key("affinity").Errorf("there is no GPU %d: this host has %d, numbered from 0", r.Affinity, len(gpus)))
 		}
 	}
 	return issues
@@ -100,10 +123,6 @@ func check(cfg *spec.Config) []spec.Issue {
 }
 
 func (c *checker) region(r *spec.MemoryRegion) {
-	if r.Kind == spec.KindDevice || r.Kind == spec.KindHostPinned {
-		c.fault(r.Key("kind"), "%s memory is not in this version; "+
-			"hint: memory = \"host\" (--memory host) uses host memory instead", r.Kind)
-	}
 	if !r.Owned {
 		c.fault(r.Key("owned"), "externally owned memory is not supported")
 	}
@@ -179,10 +198,6 @@ func (c *checker) endpoints() {
 }
 
 func (c *checker) reorder(r *spec.Reorder) {
-	region := c.cfg.Region(r.MemoryRegion)
-	if r.ReorderType == "gpu" && region != nil && region.Kind == region.Declared {
-		c.fault(r.Key("reorder_type"), "reordering on a GPU is not in this version; hint: reorder_type: cpu, or memory = \"host\" (--memory host)")
-	}
 	if r.ReorderEngine == "hw" {
 		c.missing(r.Key("reorder_engine"), "reordering by the network card is")
 	}

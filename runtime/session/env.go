@@ -57,19 +57,11 @@ func ParseCores(text string) (Cores, error) {
 // workerQueues lists the queues that workers serve, in the order of the file.
 func workerQueues(cfg *spec.Config) []*spec.Queue {
 	var list []*spec.Queue
-	add := func(queues []*spec.Queue) {
-		for _, q := range queues {
+	for _, i := range cfg.Interfaces {
+		for _, q := range i.Queues() {
 			if !q.Direct() {
 				list = append(list, q)
 			}
-		}
-	}
-	for _, i := range cfg.Interfaces {
-		if i.RX != nil {
-			add(i.RX.Queues)
-		}
-		if i.TX != nil {
-			add(i.TX.Queues)
 		}
 	}
 	return list

@@ -114,7 +114,7 @@ func (s *Session) Quiesce(drain time.Duration) uint64 {
 
 // Finish ends the session's work after Quiesce: writers write what they hold and close
 // their files. The errors of writers, and of captures that could not be read to their end,
-// come joined, an *AbandonedError for each stage that did not end. Blocks.
+// come joined, a *DeviceError for each stage that did not end, or whose device failed. Blocks.
 func (s *Session) Finish() error {
 	s.Quiesce(0)
 	if s.enter() != nil {
@@ -142,10 +142,7 @@ func (s *Session) Finish() error {
 		errs = append(errs, i.sourceError())
 	}
 	for _, st := range s.stages {
-		if st.native.Abandoned() {
-			errs = append(errs, &AbandonedError{st.name})
-		}
-		errs = append(errs, st.writerError())
+		errs = append(errs, st.deviceError(), st.writerError())
 	}
 	return errors.Join(errs...)
 }

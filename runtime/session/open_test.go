@@ -64,8 +64,6 @@ func TestOpenRefuses(t *testing.T) {
 			"rx.yaml:13:7: interfaces[0].address: engine gpunetio is not in this version; hint: --engine loop runs the configuration without hardware"},
 		{"loopback in hardware", map[string]string{"LOOPBACK": "hw", "ADDRESS": `"0000:03:00.0"`},
 			"rx.yaml:6:5: loopback: loopback inside the network card is not in this version"},
-		{"device memory", map[string]string{"KIND": "device"},
-			`rx.yaml:8:23: memory_regions[0].kind: device memory is not in this version; hint: memory = "host" (--memory host) uses host memory instead`},
 		{"reorder", map[string]string{"REGIONS": "- {name: batches, kind: host, affinity: 0, num_bufs: 2, buf_size: 65536}", "RX": `flows:
         - {name: f, id: 1, action: {type: queue, id: 0}}
         reorder_configs:
@@ -100,7 +98,7 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestOpenTellsAllFaults(t *testing.T) {
-	cfg, _, err := spec.ParseText("rx.yaml", fill(map[string]string{"KIND": "device", "CORE": "1000"}), spec.Options{})
+	cfg, _, err := spec.ParseText("rx.yaml", fill(map[string]string{"LOOPBACK": "hw", "CORE": "1000"}), spec.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

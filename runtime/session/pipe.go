@@ -53,6 +53,7 @@ func (s *Session) join(sources []*Queue, stages []*Stage, conn uint32) (*Pipe, e
 	var behind *Pipe
 	if k := slices.IndexFunc(stages, func(st *Stage) bool { return st != nil && st.out != nil }); k >= 0 && k+1 < len(stages) {
 		made := len(s.pipes)
+		stages[k].adopt(sources[0])
 		var err error
 		if behind, err = s.joinBehind(stages[k].out, stages[k+1:]); err != nil {
 			return nil, err

@@ -14,7 +14,9 @@ func (i *Interface) addPlans() error {
 	}
 	for _, r := range i.spec.RX.ReorderConfigs {
 		sources := i.queuesOf(r)
-		st, err := i.s.Reorder(r.Name, planOptions(r, sources))
+		opts := planOptions(r, sources)
+		opts.ByGPU = r.ReorderType == "gpu" && i.s.onGPU(r.MemoryRegion)
+		st, err := i.s.Reorder(r.Name, opts)
 		if err != nil {
 			return located(r.Source, err)
 		}
@@ -22,7 +24,7 @@ func (i *Interface) addPlans() error {
 		for _, q := range sources {
 			q.plans = append(q.plans, st)
 		}
-		if r.ReorderType == "gpu" {
+		if r.ReorderType == "gpu" && !opts.ByGPU {
 			i.s.note("reorder %s: on the CPU", r.Name)
 		}
 	}
@@ -39,6 +41,12 @@ func (i *Interface) addPlans() error {
 		}
 	}
 	return nil
+}
+
+// onGPU says whether a region is as the configuration wants it, and not in host memory instead (Options.Memory).
+func (s *Session) onGPU(region string) bool {
+	r := s.cfg.Region(region)
+	return r != nil && r.Declared == ""
 }
 
 // queuesOf lists the queues that the flows of a reorder config go to.

@@ -18,7 +18,8 @@ type Queue struct {
 	rx     bool
 	native native.Queue
 	owner  *task.Task // of a direct queue, under the session's lock
-	stage  *Stage     // whose aggregates it hands out; nil: it is an interface's
+	stage  *Stage     // whose aggregates or copies it hands out; nil: it is an interface's
+	frames bool       // with stage: copies of frames, not payloads
 	leader *Queue     // of a stage's: the source whose poller serves it; nil: it has none yet
 	home   *Queue     // of a stage's of the configuration: the queue whose packets these were
 	plans  []*Stage   // reorder stages of the configuration: they take their packets before any pipe
@@ -66,7 +67,7 @@ const (
 
 // Layer says what the queue's packets are: LayerFrame or LayerPayload.
 func (q *Queue) Layer() string {
-	if q.i.spec.Socket() || q.stage != nil {
+	if q.i.spec.Socket() || (q.stage != nil && !q.frames) {
 		return LayerPayload
 	}
 	return LayerFrame

@@ -40,6 +40,7 @@ type ReorderOptions struct {
 	DropIncomplete                bool
 	WaitForOthers                 bool   // a queue that is ahead of the others waits
 	Policy                        Policy // when no buffer is free
+	ByGPU                         bool   // a GPU moves payloads, whatever the region: into that of a GPU's memory one always does
 }
 
 // SourcePeer is the value of ReorderOptions.Source that takes the peer's address, of packets of sockets, as their source.
@@ -83,10 +84,7 @@ func (s *Session) Reorder(name string, o ReorderOptions) (*Stage, error) {
 		return nil, err
 	}
 	st.region, st.timeoutNS = o.MemoryRegion, o.TimeoutNS
-	st.out = &Queue{rx: true, native: out, stage: st,
-		i:    s.newInterface(&spec.Interface{Name: st.name}, native.Iface{}),
-		spec: &spec.Queue{Name: st.name, BatchSize: 1, MemoryRegions: []string{o.MemoryRegion}}}
-	s.queues.Store(out, st.out)
+	s.ownQueue(st, out, &spec.Queue{Name: st.name, BatchSize: 1, MemoryRegions: []string{o.MemoryRegion}})
 	return st, nil
 }
 
@@ -122,7 +120,7 @@ func (o ReorderOptions) compile() (native.ReorderConf, error) {
 		Wrap: o.Wrap, Slots: o.Slots, SlotBytes: o.SlotBytes, PacketBytes: o.PacketBytes,
 		Segment: o.Segment, PayloadOffset: o.PayloadByteOffset, AtPayload: o.AtPayload, BehindItems: o.BehindItems, Types: o.Data.native(), FlowIDs: o.FlowIDs,
 		Window: o.Window, TimeoutNS: o.TimeoutNS, Fill: o.Fill, DropIncomplete: o.DropIncomplete,
-		Wait: o.WaitForOthers, Policy: o.Policy, SourcePeer: o.Source == SourcePeer,
+		Wait: o.WaitForOthers, Policy: o.Policy, ByGPU: o.ByGPU, SourcePeer: o.Source == SourcePeer,
 	}
 	source := o.Source
 	if c.SourcePeer {

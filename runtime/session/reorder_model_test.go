@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/daqiri/daqiri-run/tests/gpu"
 )
 
 // The reorder stage against a model that is slow and obvious: it knows each packet's number as it was before it was cut
@@ -35,6 +37,14 @@ type reorderCase struct {
 	skew      int  // so many numbers' packets of one queue are sent before those of the next
 	waits     bool // hand_over, else eager
 	data      *DataTypes
+	mover     string // who moves payloads, and where to: see movers
+}
+
+// movers are who moves payloads, with the kind of region that they go to.
+var movers = map[string]string{
+	"cpu":        "host",
+	"gpu":        "device",      // aggregates come back by a copy stage
+	"gpu to cpu": "host_pinned", // reorder_type: gpu, into the host's memory
 }
 
 const (
@@ -255,6 +265,7 @@ func (c reorderCase) options() ReorderOptions {
 	}
 	o := ReorderOptions{MemoryRegion: "batches", Sequence: c.field(c.bits), Slots: int(c.per), PayloadByteOffset: reorderHead,
 		Window: c.window, Data: c.data, Fill: reorderFill, DropIncomplete: c.drop, WaitForOthers: c.waits, TimeoutNS: timeout, Policy: Wait}
+	o.ByGPU = c.mover == "gpu to cpu"
 	if c.byBatch {
 		o.BatchNumber = c.field(c.bits - 6)
 	}
@@ -395,11 +406,19 @@ func (r *reorderRun) run() error {
 	if err != nil {
 		return err
 	}
-	out, err := st.Out().Tap(r.b.me, nil, TapOptions{Policy: Wait, Depth: 8192})
+	stages := []*Stage{raw.Stage, st}
+	if r.c.mover == "gpu" {
+		back, err := r.b.s.Copy("back", CopyOptions{MemoryRegion: "host", Policy: Wait})
+		if err != nil {
+			return err
+		}
+		stages = append(stages, back)
+	}
+	out, err := stages[len(stages)-1].Out().Tap(r.b.me, nil, TapOptions{Policy: Wait, Depth: 8192})
 	if err != nil {
 		return err
 	}
-	if _, err := r.b.s.Pipe(r.b.s.Interfaces()[1].RxQueues()[:max(r.c.queues, 1)], raw.Stage, st); err != nil {
+	if _, err := r.b.s.Pipe(r.b.s.Interfaces()[1].RxQueues()[:max(r.c.queues, 1)], stages...); err != nil {
 		return err
 	}
 	if err := r.b.s.Start(r.b.me); err != nil {
@@ -457,15 +476,27 @@ func (r *reorderRun) figures(t *testing.T) {
 }
 
 func TestReorderModel(t *testing.T) {
+	gpu.Use(t)
+	for mover, kind := range movers {
+		t.Run(mover, func(t *testing.T) { testReorderModel(t, mover, kind) })
+	}
+}
+
+func testReorderModel(t *testing.T, mover, kind string) {
 	const second = "        - {name: rx1, id: 1, memory_regions: [in], poll_mode: direct, batch_size: 32}\n"
+	const regions = `memory_regions:
+    - {name: batches, kind: %s, affinity: 0, num_bufs: 8192, buf_size: 6400}
+    - {name: host, kind: host, affinity: 0, num_bufs: 8192, buf_size: 6400}
+`
 	for _, c := range reorderCases() {
+		c.mover = mover
 		t.Run(c.name, func(t *testing.T) {
 			wire := fmt.Sprintf("rate: 10Gbit/s, loss: %s, dup: %g, reorder: 0.05", c.loss, c.dup)
 			change := func(text string) string {
 				text = strings.Replace(text, "rate: 10Gbit/s", wire, 1)
 				text = strings.Replace(text, second, second+strings.NewReplacer("rx1", "rx2", "id: 1", "id: 2").Replace(second), 1)
 				text = strings.ReplaceAll(text, "num_bufs: 1024", "num_bufs: 8192")
-				return strings.Replace(text, "memory_regions:\n", "memory_regions:\n    - {name: batches, kind: host, affinity: 0, num_bufs: 8192, buf_size: 6400}\n", 1)
+				return strings.Replace(text, "memory_regions:\n", fmt.Sprintf(regions, kind), 1)
 			}
 			virtualBench(t, c.flows(), change, func(b *bench) error {
 				r := &reorderRun{c: c, b: b, model: &model{per: c.per, window: uint64(c.window), open: map[uint64]*modelBlock{},

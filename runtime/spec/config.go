@@ -25,8 +25,8 @@ var regionKinds = []struct {
 }{
 	{KindHost, "small pages", []string{"cpu"}},
 	{KindHuge, "pages of 2 MiB while free ones last, else small ones, as the report says", []string{"cpu"}},
-	{KindHostPinned, "memory that a GPU reads too, which can't be opened in this version", []string{"cpu", "gpu"}},
-	{KindDevice, "a GPU's memory, which can't be opened in this version", []string{"gpu"}},
+	{KindHostPinned, "host memory that GPUs read and write in place, on pages of 2 MiB while free ones last", []string{"cpu", "gpu"}},
+	{KindDevice, "the memory of the GPU that `affinity` numbers; what a queue has in it lies in pinned host memory instead, where its engine reaches no GPU", []string{"gpu"}},
 	{KindDark, "for tests: host memory that the CPU can't read where packets lie, for segments behind the first of engine loop", nil},
 }
 
@@ -149,6 +149,17 @@ type Interface struct {
 // EngineName returns the engine that serves the interface: loop, socket, xdp, dpdk, rdma,
 // pcap or gpunetio.
 func (i *Interface) EngineName() string { return i.engine }
+
+// Queues lists the receive queues, then the transmit queues.
+func (i *Interface) Queues() (queues []*Queue) {
+	if i.RX != nil {
+		queues = append(queues, i.RX.Queues...)
+	}
+	if i.TX != nil {
+		queues = append(queues, i.TX.Queues...)
+	}
+	return queues
+}
 
 // Socket reports whether the interface is an endpoint (tcp, udp, roce) and not a raw port.
 func (i *Interface) Socket() bool { return i.SocketConfig != nil }

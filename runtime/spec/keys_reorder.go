@@ -48,8 +48,8 @@ reorder_configs:
 `},
 	Key{Name: "name", Type: typeFilled, Required: true, Words: "What scripts and the ledger call the stage: one of the interface each."},
 	Key{Name: "reorder_type", Type: typeChoice, Choices: []string{"gpu", "cpu"}, Required: true,
-		Words: "Who moves the payloads: `cpu` in regions of kind " + joinOr(kindsFor("cpu")) + ", `gpu` in those of kind " + joinOr(kindsFor("gpu")) + ". `gpu` can't " +
-			"be opened in this version, but with `--memory host`, on the CPU."},
+		Words: "Who moves the payloads: `cpu` in regions of kind " + joinOr(kindsFor("cpu")) + ", `gpu` in those of kind " + joinOr(kindsFor("gpu")) + ". With " +
+			"`--memory host` both are on the CPU."},
 	Key{Name: "reorder_engine", Type: typeChoice, Choices: []string{"sw", "hw"}, Default: "sw", Words: "`hw`, the network card, can't be opened in this version."},
 	Key{Name: "cyclic_sequence", Type: typeBoolean, Default: false, Words: "Whether the sequence number begins anew; `reorder_engine: hw` needs it. `sw` follows it either way."},
 	Key{Name: "missing_action", Type: typeChoice, Choices: []string{"drop", "passthrough"}, Default: "passthrough",

@@ -192,6 +192,7 @@ local set_at = function() return { { 0, 1 }, { 46, 99 }, { 1e9, 1 } } end
 M.args = {
   session = {
     after = function() return { { 1e-4, nothing } } end, at = function() return { { daqiri.time "now + 1ms", nothing } } end, clock = none, close = none,
+    copy = function() return { { { memory_region = "others" } } } end,
     convert = function() return { { { memory_region = "others", at = "payload", data_types = { input_type = "int8", output_type = "fp32" } } } } end,
     count = none, every = function() return { { 1e-4, nothing } } end, filter = function() return { { { where = "len > 10" } }, { { match = { udp_dst = 1 } } } } end,
     interface = function() return { { "a" }, { "nobody" } } end, interfaces = none, log = function() return { { "debug", "text", 1 } } end,

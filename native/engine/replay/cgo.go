@@ -11,7 +11,9 @@ import (
 
 	_ "github.com/daqiri/daqiri-run/native/capture"
 	_ "github.com/daqiri/daqiri-run/native/core"
+	_ "github.com/daqiri/daqiri-run/native/cuda"
 	_ "github.com/daqiri/daqiri-run/native/engine/ethernet"
+	_ "github.com/daqiri/daqiri-run/native/kernels"
 	_ "github.com/daqiri/daqiri-run/native/neighbour"
 	_ "github.com/daqiri/daqiri-run/native/packet"
 	_ "github.com/daqiri/daqiri-run/native/pipeline"

@@ -1,0 +1,24 @@
+package bindings
+
+import "github.com/daqiri/daqiri-run/runtime/session"
+
+// sessionCopy is s:copy{name, memory_region, data_types, format, at, payload_byte_offset, policy}: a stage that moves bursts
+// into another region.
+func sessionCopy(c *call) int {
+	o := selfSession(c)
+	opts := c.options(1)
+	opts.need("memory_region")
+	at := opts.payloadPlace(opts.format())
+	copied := session.CopyOptions{
+		MemoryRegion:      opts.str("memory_region", ""),
+		PayloadByteOffset: at.offset,
+		AtPayload:         at.payload,
+		BehindItems:       at.items,
+		Policy:            opts.policy(session.Drop),
+	}
+	if opts.has("data_types") {
+		copied.Data = opts.dataTypes("data_types")
+	}
+	st, err := o.s.Copy(opts.str("name", ""), copied)
+	return c.pushStage(st, o, err)
+}

@@ -1,0 +1,22 @@
+// memory.h: what GPUs have of a session: regions in their memory, and the arena, which they reach in place.
+#ifndef DQI_CUDA_MEMORY_H
+#define DQI_CUDA_MEMORY_H
+
+#include "core/session.h"
+#include "cuda/gpu.h"
+
+// Gives regions of kind device that the CPU doesn't have memory of their GPU, and lets GPUs reach the arena
+// where a region is of kind host_pinned or device. No effect where no region is. The arena is laid out.
+// Control thread.
+int dqi_cuda_open_regions(dq_session *s, dq_diag *diag);
+// The GPU of this number (-1: the session's first, or number 0), for a stage of the session: from now on it
+// reaches the arena. `what` names the stage. NULL: diag says why. Control thread.
+dqi_gpu *dqi_cuda_use(dq_session *s, int32_t number, const char *what, dq_diag *diag);
+// Takes it all back. Nothing on a GPU uses it any more.
+void dqi_cuda_close_regions(dq_session *s);
+
+// The regions of the session in GPUs' memory can be handed to another process: a descriptor of the region's
+// memory, or DQ_NOT_SUPPORTED where its GPU can't. The caller closes it.
+int dqi_cuda_export(const dq_region *r, int *fd, dq_diag *diag);
+
+#endif

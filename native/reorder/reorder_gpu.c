@@ -1,0 +1,127 @@
+// reorder_gpu.c: what a GPU does for a reorder stage: payloads and gaps, as lists of moves.
+//
+// Each source has a mover of its own, whose lists its poller fills; the stage's poll looks at the tickets of
+// all. A list goes out with 1 MiB of payload, after 20 us, or when a batch that closed waits for it.
+#include "core/burst.h"
+#include "core/clock.h"
+#include "core/err.h"
+#include "cuda/memory.h"
+#include "reorder/reorder.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#define LIST_BYTES (1 << 20) // less is bound by what launches cost (docs/measurements.md)
+#define LIST_NS    20000
+#define GAPS       64    // runs of missing cells that are appended at once
+#define NAP_NS     20000 // between two looks where virtual time stands still, and at the end
+
+static void title(const char *name, char *buf, size_t len) {
+    snprintf(buf, len, "reorder %.*s", DQ_REORDER_LEN, name);
+}
+
+static int new_mover(dqi_reorder *r, const char *name, dqi_mover **out, dq_diag *diag) {
+    char what[DQ_REORDER_LEN + 16];
+    title(name, what, sizeof what);
+    const dqi_mover_conf conf = {
+        .gpu = r->gpu, .conversion = r->convert.conversion, .bytes = LIST_BYTES, .delay_ns = LIST_NS};
+    return dqi_mover_new(&conf, what, out, diag);
+}
+
+int dqi_reorder_gpu_open(dqi_reorder *r, const char *name, dq_diag *diag) {
+    const dq_region *region = r->conf.region;
+    if (!region->gpu && !r->conf.by_gpu) return DQ_OK;
+    char what[DQ_REORDER_LEN + 16];
+    title(name, what, sizeof what);
+    int32_t number = region->gpu ? region->conf.gpu : -1;
+    r->gpu = dqi_cuda_use(region->session, number, what, diag);
+    if (!r->gpu) return DQ_NOT_SUPPORTED;
+    r->stream = false;
+    if (r->conf.fill == DQ_FILL_KEEP) return DQ_OK;
+    return new_mover(r, name, &r->gaps, diag);
+}
+
+int dqi_reorder_gpu_join(dqi_reorder *r, dqi_source *s, dq_diag *diag) {
+    return new_mover(r, r->stage->name, &s->mover, diag);
+}
+
+// The k-th mover, the gaps' last; NULL: there are no more, or that one is none.
+static dqi_mover *mover_at(const dqi_reorder *r, uint32_t k) {
+    return k < atomic_load(&r->n_sources) ? r->sources[k].mover : r->gaps;
+}
+
+static int look(dqi_reorder *r, int64_t *soonest) {
+    int64_t now = dqi_mono_ns();
+    int work = 0;
+    *soonest = INT64_MAX;
+    for (uint32_t k = 0; k <= atomic_load(&r->n_sources); k++) {
+        dqi_mover *m = mover_at(r, k);
+        if (!m) continue;
+        work += dqi_mover_poll(m, now);
+        if (dqi_mover_next(m) < *soonest) *soonest = dqi_mover_next(m);
+    }
+    return work;
+}
+
+// The batch at the head is closed: what fills it goes out.
+static void hurry(dqi_reorder *r) {
+    if (!r->head || dqi_load_acq32(&r->head->fillers) == 0) return;
+    for (uint32_t k = 0; k < atomic_load(&r->n_sources); k++)
+        if (r->sources[k].mover) dqi_mover_push(r->sources[k].mover, true);
+}
+
+static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL); }
+
+int dqi_reorder_gpu_poll(dqi_reorder *r, int64_t *next_ns) {
+    const dq_session *s = r->stage->session;
+    int64_t soonest;
+    hurry(r);
+    int work = look(r, &soonest);
+    char words[256];
+    if (dqi_gpu_lost(r->gpu, words, sizeof words)) dqi_stage_fail(r->stage, words);
+    if (soonest == INT64_MAX) return work;
+    if (dqi_virtual(s)) { // virtual time stands still until the GPU is done
+        if (work == 0) nap();
+        return 1;
+    }
+    int64_t at = dq_now(s) + soonest;
+    if (at < *next_ns) *next_ns = at;
+    return work;
+}
+
+// Some runs of missing cells from b->gap_cell on; how many.
+static uint32_t gather_gaps(const dqi_reorder *r, dqi_batch *b, dqk_move *moves) {
+    uint32_t n = 0;
+    for (uint64_t bytes, at; n < GAPS; n++) {
+        at = dqi_batch_gap(r, b, &b->gap_cell, &bytes);
+        if (bytes == 0) break;
+        moves[n] = (dqk_move){(uint8_t)r->conf.fill, (uintptr_t)b->data + at, (uint32_t)bytes, DQK_FILL};
+    }
+    return n;
+}
+
+bool dqi_reorder_gpu_gaps(dqi_reorder *r, dqi_batch *b) {
+    if (!r->gaps || dqi_block_full(b)) return false;
+    dqk_move moves[GAPS];
+    while (b->gap_cell < b->agg.cells) {
+        if (!dqi_mover_room(r->gaps, GAPS)) return !dqi_mover_lost(r->gaps);
+        dqi_mover_add(r->gaps, moves, gather_gaps(r, b, moves), NULL, &b->fillers);
+    }
+    dqi_mover_push(r->gaps, true);
+    return dqi_load_acq32(&b->fillers) > 0;
+}
+
+void dqi_reorder_gpu_finish(dqi_reorder *r) {
+    for (int64_t soonest = 0;;) {
+        for (uint32_t k = 0; k <= atomic_load(&r->n_sources); k++)
+            if (mover_at(r, k)) dqi_mover_push(mover_at(r, k), true);
+        look(r, &soonest);
+        if (soonest == INT64_MAX) return;
+        nap();
+    }
+}
+
+void dqi_reorder_gpu_free(dqi_reorder *r) {
+    for (uint32_t k = 0; k <= atomic_load(&r->n_sources); k++)
+        dqi_mover_free(mover_at(r, k));
+}

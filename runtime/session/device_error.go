@@ -1,0 +1,68 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// DeviceError says that a stage could not do its work because of a device.
+type DeviceError struct {
+	Stage     string
+	Why       string // what its driver said; empty where Abandoned
+	Abandoned bool   // it did not end: its packets count as stopped, its memory and thread stay for as long as the process
+}
+
+func (e *DeviceError) Error() string {
+	if e.Abandoned {
+		return fmt.Sprintf("stage %s did not end: for 5 s its device took nothing of what it held, which is lost; "+
+			"hint: look at the disk, the GPU, or the network that it hangs on", e.Stage)
+	}
+	return fmt.Sprintf("stage %s: %s", e.Stage, e.Why)
+}
+
+// DeviceErrors lists those that err joins.
+func DeviceErrors(err error) (found []*DeviceError) {
+	if e, ok := err.(*DeviceError); ok {
+		return []*DeviceError{e}
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			found = append(found, DeviceErrors(e)...)
+		}
+	}
+	return found
+}
+
+// deviceError is what a device did to the stage, or nil.
+func (st *Stage) deviceError() error {
+	if st.native.Abandoned() {
+		return &DeviceError{Stage: st.name, Abandoned: true}
+	}
+	if why := st.native.Failure(); why != "" {
+		return &DeviceError{Stage: st.name, Why: why}
+	}
+	return nil
+}
+
+// UsesGPU says whether GPUs have memory of the session, or reach its own.
+func (s *Session) UsesGPU() bool {
+	return slices.ContainsFunc(s.cfg.MemoryRegions, func(r *spec.MemoryRegion) bool {
+		return r.Kind == spec.KindDevice || r.Kind == spec.KindHostPinned
+	})
+}
+
+// DeviceError is the first thing that a device did to a stage of a running session, or nil. Owner's thread.
+func (s *Session) DeviceError() error {
+	if s.enter() != nil {
+		return nil
+	}
+	defer s.leave()
+	for _, st := range s.stages {
+		if err := st.deviceError(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

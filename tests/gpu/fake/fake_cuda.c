@@ -1,0 +1,558 @@
+// fake_cuda.c: a library that stands in for libcuda (DAQIRI_CUDA=…/libfake_cuda.so): GPUs whose memory the
+// CPU can't touch at its addresses, and whose streams are threads that run the host build of the shipped
+// kernels.
+//
+// It keeps to the driver's rules where the engine may break them: memory that was not registered or mapped is
+// an illegal address for a kernel, a kernel has to be in the PTX that was loaded, and after an error of a
+// kernel every call says so. DAQIRI_FAKE_CUDA sets what goes wrong, as "key=value,…":
+//   gpus=1        how many there are
+//   mib=4096      memory of each; more is CUDA_ERROR_OUT_OF_MEMORY
+//   delay_us=0    a launch takes up to so long, by chance
+//   seed=1        of chance
+//   fail=N        the N-th launch comes back with an error
+//   trap=N        the N-th launch starts, and its kernel traps
+//   hang=N        the N-th launch never ends
+//   version=12040 the driver's
+#include "cuda/driver.h"
+#include "kernels/kernels.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_RANGES  4096
+#define MAX_GPUS    16
+#define ILLEGAL     700
+#define INVALID     1
+#define BAD_CONTEXT 201
+#define BAD_LAUNCH  719
+
+static struct {
+    uint64_t gpus, mib, delay_us, seed, fail, trap, hang, version;
+} conf = {.gpus = 1, .mib = 4096, .seed = 1, .version = 12040};
+
+static _Atomic int broken; // the error that every call comes back with
+static _Atomic uint64_t launches;
+
+static void configure(void) {
+    const char *text = getenv("DAQIRI_FAKE_CUDA");
+    char copy[512], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", text ? text : "");
+    const struct {
+        const char *name;
+        uint64_t *to;
+    } keys[] = {{"gpus", &conf.gpus}, {"mib", &conf.mib},        {"delay_us", &conf.delay_us},
+                {"seed", &conf.seed}, {"fail", &conf.fail},      {"trap", &conf.trap},
+                {"hang", &conf.hang}, {"version", &conf.version}};
+    for (char *one; (one = strsep(&rest, ",")) != NULL;) {
+        char *value = strchr(one, '=');
+        if (!value) continue;
+        *value++ = 0;
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+            if (strcmp(keys[i].name, one) == 0) *keys[i].to = strtoull(value, NULL, 10);
+    }
+}
+
+#define OK_OR_BROKEN(err) (atomic_load(&broken) ? atomic_load(&broken) : (err))
+
+// ---- memory -----------------------------------------------------------------------------------------------
+
+// What a kernel may reach: at `at`, where the host finds it at `alias`.
+typedef struct range {
+    uint64_t at, bytes;
+    uint8_t *alias;
+    bool device, mapped;
+    uint64_t handle;
+} range;
+
+typedef struct allocation {
+    int fd;
+    uint64_t bytes;
+} allocation;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static range ranges[MAX_RANGES];
+static allocation allocations[MAX_RANGES];
+static uint64_t used;
+
+static range *add(range r) {
+    for (int i = 0; i < MAX_RANGES; i++)
+        if (ranges[i].bytes == 0) {
+            ranges[i] = r;
+            return &ranges[i];
+        }
+    abort();
+}
+
+static range *find(uint64_t at) {
+    for (int i = 0; i < MAX_RANGES; i++)
+        if (ranges[i].bytes > 0 && at - ranges[i].at < ranges[i].bytes) return &ranges[i];
+    return NULL;
+}
+
+// Where the host finds n bytes that a kernel addresses; NULL: it may not.
+static void *reach(uint64_t at, uint64_t n) {
+    pthread_mutex_lock(&lock);
+    const range *r = find(at);
+    bool may = r && r->alias && at - r->at + n <= r->bytes;
+    uint8_t *p = may ? r->alias + (at - r->at) : NULL;
+    pthread_mutex_unlock(&lock);
+    return p;
+}
+
+static uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+
+int cuMemGetAllocationGranularity(size_t *bytes, const cu_allocation_prop *prop, int option) {
+    (void)option;
+    *bytes = 2u << 20;
+    return OK_OR_BROKEN(prop->type == CU_ALLOCATION_PINNED ? CU_SUCCESS : INVALID);
+}
+
+int cuMemCreate(uint64_t *handle, size_t bytes, const cu_allocation_prop *prop, unsigned long long flags) {
+    (void)flags;
+    if (bytes == 0 || bytes % (2u << 20) != 0 || prop->location.id < 0 || prop->location.id >= (int)conf.gpus)
+        return INVALID;
+    pthread_mutex_lock(&lock);
+    int err = used + bytes > conf.mib << 20 ? CU_ERROR_OUT_OF_MEMORY : CU_SUCCESS;
+    if (err == CU_SUCCESS) {
+        uint64_t k = 0;
+        while (allocations[k].bytes != 0)
+            k++;
+        allocations[k] = (allocation){memfd_create("fake-gpu", MFD_CLOEXEC), bytes};
+        if (ftruncate(allocations[k].fd, (off_t)bytes) != 0) abort();
+        used += bytes;
+        *handle = k + 1;
+    }
+    pthread_mutex_unlock(&lock);
+    return OK_OR_BROKEN(err);
+}
+
+int cuMemRelease(uint64_t handle) {
+    pthread_mutex_lock(&lock);
+    allocation *a = &allocations[handle - 1];
+    used -= a->bytes;
+    close(a->fd);
+    *a = (allocation){0};
+    pthread_mutex_unlock(&lock);
+    return CU_SUCCESS;
+}
+
+int cuMemAddressReserve(cu_ptr *at, size_t bytes, size_t align, cu_ptr wish, unsigned long long flags) {
+    (void)align, (void)wish, (void)flags;
+    void *p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return CU_ERROR_OUT_OF_MEMORY;
+    *at = (uintptr_t)p;
+    return CU_SUCCESS;
+}
+
+int cuMemAddressFree(cu_ptr at, size_t bytes) {
+    return munmap((void *)(uintptr_t)at, bytes) == 0 ? CU_SUCCESS : INVALID;
+}
+
+int cuMemMap(cu_ptr at, size_t bytes, size_t offset, uint64_t handle, unsigned long long flags) {
+    (void)flags;
+    pthread_mutex_lock(&lock);
+    void *p =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, allocations[handle - 1].fd, (off_t)offset);
+    if (p != MAP_FAILED) memset(p, 0xa5, bytes); // nobody may count on zeros
+    add((range){at, bytes, NULL, true, true, handle})->alias = p;
+    pthread_mutex_unlock(&lock);
+    return p == MAP_FAILED ? CU_ERROR_OUT_OF_MEMORY : CU_SUCCESS;
+}
+
+int cuMemSetAccess(cu_ptr at, size_t bytes, const cu_access_desc *who, size_t n) {
+    return n == 1 && who->flags == CU_ACCESS_READ_WRITE && reach(at, bytes) ? CU_SUCCESS : INVALID;
+}
+
+int cuMemUnmap(cu_ptr at, size_t bytes) {
+    pthread_mutex_lock(&lock);
+    range *r = find(at);
+    int err = r && r->at == at && r->bytes == bytes ? CU_SUCCESS : INVALID;
+    if (err == CU_SUCCESS) {
+        munmap(r->alias, bytes);
+        *r = (range){0};
+    }
+    pthread_mutex_unlock(&lock);
+    return err;
+}
+
+int cuMemExportToShareableHandle(void *out, uint64_t handle, int type, unsigned long long flags) {
+    (void)flags;
+    if (type != CU_HANDLE_DESCRIPTOR) return INVALID;
+    *(int *)out = dup(allocations[handle - 1].fd);
+    return OK_OR_BROKEN(CU_SUCCESS);
+}
+
+int cuMemAlloc_v2(cu_ptr *at, size_t bytes) {
+    bytes = round_up(bytes, 2u << 20);
+    cu_allocation_prop prop = {.type = CU_ALLOCATION_PINNED};
+    uint64_t handle;
+    int err = cuMemCreate(&handle, bytes, &prop, 0);
+    if (err == CU_SUCCESS) err = cuMemAddressReserve(at, bytes, 0, 0, 0);
+    return err == CU_SUCCESS ? cuMemMap(*at, bytes, 0, handle, 0) : err;
+}
+
+int cuMemFree_v2(cu_ptr at) {
+    pthread_mutex_lock(&lock);
+    const range *r = find(at);
+    range was = r ? *r : (range){0};
+    pthread_mutex_unlock(&lock);
+    if (was.at != at || !was.device) return INVALID;
+    cuMemUnmap(at, was.bytes);
+    cuMemAddressFree(at, was.bytes);
+    return cuMemRelease(was.handle);
+}
+
+int cuMemGetInfo_v2(size_t *free, size_t *total) {
+    pthread_mutex_lock(&lock);
+    *total = conf.mib << 20;
+    *free = *total - used;
+    pthread_mutex_unlock(&lock);
+    return OK_OR_BROKEN(CU_SUCCESS);
+}
+
+int cuMemHostRegister_v2(void *at, size_t bytes, unsigned flags) {
+    if (bytes == 0 || !(flags & CU_REGISTER_MAPPED)) return INVALID;
+    pthread_mutex_lock(&lock);
+    bool twice = find((uintptr_t)at) != NULL;
+    if (!twice) add((range){(uintptr_t)at, bytes, at, false, false, 0});
+    pthread_mutex_unlock(&lock);
+    return OK_OR_BROKEN(twice ? 712 : CU_SUCCESS); // CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
+}
+
+int cuMemHostUnregister(void *at) {
+    pthread_mutex_lock(&lock);
+    range *r = find((uintptr_t)at);
+    int err = r && r->at == (uintptr_t)at && !r->device ? CU_SUCCESS : 713;
+    if (err == CU_SUCCESS) *r = (range){0};
+    pthread_mutex_unlock(&lock);
+    return err;
+}
+
+int cuMemHostGetDevicePointer_v2(cu_ptr *out, void *at, unsigned flags) {
+    *out = (uintptr_t)at;
+    return OK_OR_BROKEN(flags == 0 && reach((uintptr_t)at, 1) ? CU_SUCCESS : INVALID);
+}
+
+// ---- devices and contexts ---------------------------------------------------------------------------------
+
+struct cu_context_s {
+    int device;
+};
+
+static struct cu_context_s contexts[MAX_GPUS];
+static _Thread_local cu_context current;
+
+int cuInit(unsigned flags) {
+    configure();
+    return flags == 0 ? CU_SUCCESS : INVALID;
+}
+
+int cuDriverGetVersion(int *version) {
+    *version = (int)conf.version;
+    return CU_SUCCESS;
+}
+
+int cuGetErrorName(int err, const char **name) {
+    *name = err == CU_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : err == ILLEGAL              ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+            : err == BAD_LAUNCH           ? "CUDA_ERROR_LAUNCH_FAILED"
+            : err == CU_ERROR_NOT_FOUND   ? "CUDA_ERROR_NOT_FOUND"
+            : err == BAD_CONTEXT          ? "CUDA_ERROR_INVALID_CONTEXT"
+            : err == CU_SUCCESS           ? "CUDA_SUCCESS"
+                                          : "CUDA_ERROR_INVALID_VALUE";
+    return CU_SUCCESS;
+}
+
+int cuGetErrorString(int err, const char **text) {
+    *text = err == CU_ERROR_OUT_OF_MEMORY ? "out of memory"
+            : err == ILLEGAL              ? "an illegal memory access was encountered"
+            : err == BAD_LAUNCH           ? "unspecified launch failure"
+            : err == CU_ERROR_NOT_FOUND   ? "named symbol not found"
+            : err == BAD_CONTEXT          ? "invalid device context"
+            : err == CU_SUCCESS           ? "no error"
+                                          : "invalid argument";
+    return CU_SUCCESS;
+}
+
+int cuDeviceGetCount(int *n) {
+    *n = (int)conf.gpus;
+    return CU_SUCCESS;
+}
+
+int cuDeviceGet(cu_device *dev, int number) {
+    *dev = number;
+    return number >= 0 && number < (int)conf.gpus ? CU_SUCCESS : INVALID;
+}
+
+int cuDeviceGetName(char *name, int len, cu_device dev) {
+    (void)dev;
+    snprintf(name, (size_t)len, "Fake GPU");
+    return CU_SUCCESS;
+}
+
+int cuDeviceGetPCIBusId(char *id, int len, cu_device dev) {
+    snprintf(id, (size_t)len, "0000:%02X:00.0", 0x10 + dev);
+    return CU_SUCCESS;
+}
+
+int cuDeviceTotalMem_v2(size_t *bytes, cu_device dev) {
+    (void)dev;
+    *bytes = conf.mib << 20;
+    return CU_SUCCESS;
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, cu_device dev) {
+    (void)dev;
+    switch (attribute) {
+    case CU_ATTR_MAJOR:
+        *value = 8;
+        break;
+    case CU_ATTR_MULTIPROCESSORS:
+        *value = 4;
+        break;
+    case CU_ATTR_UNIFIED_ADDRESSING:
+    case CU_ATTR_HOST_POINTERS:
+    case CU_ATTR_VIRTUAL_MEMORY:
+    case CU_ATTR_EXPORTS_DESCRIPTORS:
+    case CU_ATTR_CAN_MAP_HOST_MEMORY:
+        *value = 1;
+        break;
+    default:
+        *value = 0;
+    }
+    return CU_SUCCESS;
+}
+
+int cuDevicePrimaryCtxRetain(cu_context *ctx, cu_device dev) {
+    contexts[dev].device = dev;
+    *ctx = &contexts[dev];
+    return OK_OR_BROKEN(CU_SUCCESS);
+}
+
+int cuCtxSetCurrent(cu_context ctx) {
+    current = ctx;
+    return OK_OR_BROKEN(CU_SUCCESS);
+}
+
+// ---- modules ----------------------------------------------------------------------------------------------
+
+struct cu_module_s {
+    const char *ptx;
+};
+
+struct cu_function_s {
+    char name[64];
+    dqk_host_fn *run;
+};
+
+int cuModuleLoadDataEx(cu_module *out, const void *image, unsigned n, int *options, void **values) {
+    (void)n, (void)options, (void)values;
+    struct cu_module_s *m = calloc(1, sizeof *m);
+    m->ptx = image;
+    *out = m;
+    return OK_OR_BROKEN(strstr(image, ".version") ? CU_SUCCESS : 218); // CUDA_ERROR_INVALID_PTX
+}
+
+int cuModuleUnload(cu_module module) {
+    free(module);
+    return CU_SUCCESS;
+}
+
+int cuModuleGetFunction(cu_function *out, cu_module module, const char *name) {
+    static struct cu_function_s known[256];
+    char entry[96];
+    snprintf(entry, sizeof entry, ".entry %.63s(", name);
+    if (!strstr(module->ptx, entry) || !dqk_host_kernel(name)) return CU_ERROR_NOT_FOUND;
+    pthread_mutex_lock(&lock);
+    int i = 0;
+    while (known[i].run && strcmp(known[i].name, name) != 0)
+        i++;
+    snprintf(known[i].name, sizeof known[i].name, "%s", name);
+    known[i].run = dqk_host_kernel(name);
+    pthread_mutex_unlock(&lock);
+    *out = &known[i];
+    return OK_OR_BROKEN(CU_SUCCESS);
+}
+
+// ---- streams ----------------------------------------------------------------------------------------------
+
+typedef struct job {
+    struct job *next;
+    dqk_host_fn *run; // NULL: fill
+    dqk_list list;
+    uint64_t number; // of the launch
+    void *at;
+    const void *from; // NULL: fill with value
+    unsigned char value;
+    size_t n;
+} job;
+
+struct cu_stream_s {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    job *first, **last;
+    uint64_t added, done;
+    bool end;
+    uint64_t chance;
+};
+
+static uint64_t random_below(cu_stream s, uint64_t n) {
+    s->chance = s->chance * 6364136223846793005u + 1442695040888963407u;
+    return n ? (s->chance >> 33) % n : 0;
+}
+
+static void rest(uint64_t us) {
+    struct timespec t = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
+    if (us > 0) nanosleep(&t, NULL);
+}
+
+// A list whose addresses are the host's; false: it has one that a kernel may not touch.
+static bool translate(const dqk_list *in, dqk_list *out) {
+    const dqk_move *moves = reach(in->moves, in->n * sizeof *moves);
+    *out = *in;
+    dqk_move *m = malloc(in->n * sizeof *m + 1);
+    out->moves = (uintptr_t)m;
+    bool ok = moves != NULL;
+    for (uint32_t i = 0; ok && i < in->n; i++) {
+        m[i] = moves[i];
+        if (m[i].len == 0) continue;
+        uint64_t dst = m[i].dst;
+        m[i].dst = (uintptr_t)reach(dst, 1); // conversions write another size
+        if (moves[i].what != DQK_CONVERT && !reach(dst, m[i].len)) ok = false;
+        if (m[i].what != DQK_FILL) m[i].src = (uintptr_t)reach(m[i].src, m[i].len);
+        ok = ok && m[i].dst && (m[i].what == DQK_FILL || m[i].src);
+    }
+    if (in->ticket) out->ticket = (uintptr_t)reach(in->ticket, 8);
+    if (in->done) out->done = (uintptr_t)reach(in->done, 4);
+    return ok && (!in->ticket || (out->ticket && out->done));
+}
+
+static void run(cu_stream s, const job *j) {
+    dqk_list list;
+    rest(random_below(s, conf.delay_us + 1));
+    while (conf.hang && j->number == conf.hang && !s->end)
+        rest(1000);
+    bool ok = translate(&j->list, &list);
+    if (!ok || (conf.trap && j->number == conf.trap))
+        atomic_store(&broken, ok ? BAD_LAUNCH : ILLEGAL);
+    else
+        j->run(&list);
+    free((void *)(uintptr_t)list.moves);
+}
+
+static void *serve(void *arg) {
+    cu_stream s = arg;
+    pthread_mutex_lock(&s->lock);
+    while (!s->end || s->first) {
+        job *j = s->first;
+        if (!j) {
+            pthread_cond_wait(&s->changed, &s->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&s->lock);
+        if (atomic_load(&broken))
+            ;
+        else if (j->run)
+            run(s, j);
+        else if (j->from)
+            memcpy(j->at, j->from, j->n);
+        else
+            memset(j->at, j->value, j->n);
+        pthread_mutex_lock(&s->lock);
+        s->first = j->next;
+        if (!s->first) s->last = &s->first;
+        s->done++;
+        pthread_cond_broadcast(&s->changed);
+        free(j);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+int cuStreamCreate(cu_stream *out, unsigned flags) {
+    static _Atomic uint64_t n;
+    if (!current) return BAD_CONTEXT;
+    if (flags != CU_STREAM_NON_BLOCKING) return INVALID;
+    cu_stream s = calloc(1, sizeof *s);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->changed, NULL);
+    s->last = &s->first;
+    s->chance = conf.seed * 1000003 + atomic_fetch_add(&n, 1);
+    pthread_create(&s->thread, NULL, serve, s);
+    *out = s;
+    return OK_OR_BROKEN(CU_SUCCESS);
+}
+
+int cuStreamDestroy_v2(cu_stream s) {
+    pthread_mutex_lock(&s->lock);
+    s->end = true;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    pthread_join(s->thread, NULL);
+    free(s);
+    return CU_SUCCESS;
+}
+
+static int put(cu_stream s, job add) {
+    if (!current) return BAD_CONTEXT;
+    if (atomic_load(&broken)) return atomic_load(&broken);
+    job *j = malloc(sizeof *j);
+    *j = add;
+    j->next = NULL;
+    pthread_mutex_lock(&s->lock);
+    *s->last = j;
+    s->last = &j->next;
+    s->added++;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    return CU_SUCCESS;
+}
+
+int cuLaunchKernel(cu_function fn, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared_bytes, cu_stream s, void **args, void **extra) {
+    uint64_t number = atomic_fetch_add(&launches, 1) + 1;
+    if (gx == 0 || gy != 1 || gz != 1 || bx != DQK_THREADS || by != 1 || bz != 1 || shared_bytes != 0 ||
+        extra)
+        return INVALID;
+    if (conf.fail && number == conf.fail) return BAD_LAUNCH;
+    return put(s, (job){.run = fn->run, .list = *(const dqk_list *)args[0], .number = number});
+}
+
+int cuMemsetD8Async(cu_ptr at, unsigned char value, size_t n, cu_stream s) {
+    void *p = reach(at, n);
+    return p ? put(s, (job){.at = p, .value = value, .n = n}) : INVALID;
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, cu_ptr from, size_t n, cu_stream s) {
+    void *p = reach(from, n);
+    return p ? put(s, (job){.at = to, .from = p, .n = n}) : INVALID;
+}
+
+int cuMemcpyHtoDAsync_v2(cu_ptr to, const void *from, size_t n, cu_stream s) {
+    void *p = reach(to, n);
+    return p ? put(s, (job){.at = p, .from = from, .n = n}) : INVALID;
+}
+
+int cuStreamQuery(cu_stream s) {
+    pthread_mutex_lock(&s->lock);
+    bool busy = s->done < s->added;
+    pthread_mutex_unlock(&s->lock);
+    return OK_OR_BROKEN(busy ? CU_ERROR_NOT_READY : CU_SUCCESS);
+}
+
+int cuStreamSynchronize(cu_stream s) {
+    pthread_mutex_lock(&s->lock);
+    while (s->done < s->added)
+        pthread_cond_wait(&s->changed, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+    return OK_OR_BROKEN(CU_SUCCESS);
+}
+
+int cuCtxSynchronize(void) { return OK_OR_BROKEN(CU_SUCCESS); }
