@@ -3,10 +3,11 @@
 //
 // Each rule is masks and values over a key of 64-bit words made from the frame (match_key.h). Rules are
 // ranked by their order. Rules with the same masks form a group and share a hash table of their values, which
-// keeps, for equal values, the lowest rank; rules that differ in one range of ports alone share a map of
-// ports. Rules without a like, and those with two ranges or flex items, are tried one by one. These groups
-// and single rules are the table's steps, sorted by the lowest rank that each can yield. A catch-all is what
-// frames get that no step has a rank for; rules behind it are never reached.
+// keeps, for equal values, the lowest rank (of very many some find their bucket full and get another table);
+// rules that differ in one range of ports alone share a map of ports. Rules without a like, and those with
+// two ranges or flex items, are tried one by one. These groups and single rules are the table's steps, sorted
+// by the lowest rank that each can yield. A catch-all is what frames get that no step has a rank for; rules
+// behind it are never reached.
 //
 // A table of one rule on ports, with or without a catch-all behind it, compares one word; a table whose first
 // rule is a catch-all reads no packet bytes, unless that rule spreads by hash.
@@ -68,43 +69,71 @@ static int by_rank(const void *a, const void *b) {
 
 static uint32_t rank_of(const dqi_flow_table *t, const dqi_cond *c) { return (uint32_t)(c - t->conds); }
 
-static const flow_table_bucket no_rules = {.rank = {NO_RANK, NO_RANK, NO_RANK, NO_RANK}};
-
-// Puts a rule into its bucket, or into one more behind it, of which *used are in use. A rule with the same
-// value that is there already has the lower rank and stays.
-static void insert(dqi_flow_table *t, flow_table_step *s, const dqi_cond *c, uint32_t *used) {
-    uint64_t h = dqi_flow_table_hash(c, &c->value);
-    flow_table_bucket *b = &s->buckets[h >> 32 & (s->n_buckets - 1)];
-    for (uint32_t k = 0;; k++) {
-        if (k == BUCKET_WAYS) {
-            if (b->tag[BUCKET_NEXT] == 0) b->tag[BUCKET_NEXT] = (*used)++;
-            b = &s->buckets[b->tag[BUCKET_NEXT]];
-            k = 0;
+// Puts a rule into its bucket, behind those of lower rank. A rule of the same value that is there already
+// stays and hides it. False: the bucket is full.
+static bool insert(dqi_flow_table *t, const flow_table_step *s, const dqi_cond *c) {
+    const uint64_t h = dqi_flow_table_hash(c, &c->value, s->seed);
+    flow_table_slot *slot = &s->slots[(h & (s->n_buckets - 1)) * s->ways];
+    for (const flow_table_slot *end = slot + s->ways; slot < end; slot++) {
+        if (*slot == NO_RANK) {
+            *slot = FLOW_TABLE_TAG(h) | rank_of(t, c);
+            return true;
         }
-        if (b->rank[k] == NO_RANK) {
-            b->tag[k] = (uint32_t)h;
-            b->rank[k] = rank_of(t, c);
-            return;
-        }
-        if (memcmp(&t->conds[b->rank[k]].value, &c->value, sizeof c->value) != 0) continue;
+        if (memcmp(&t->conds[(uint32_t)*slot].value, &c->value, sizeof c->value) != 0) continue;
         t->shadowed = true;
-        return;
+        return true;
     }
+    return false;
 }
 
-// Most buckets have one rule or none, and at worst all rules are in one.
-static bool make_hash(dqi_flow_table *t, flow_table_step *s, const dqi_cond **group, uint32_t n) {
-    uint32_t used = 4;
-    while (used < n)
-        used *= 2;
-    uint32_t all = used + n / BUCKET_WAYS + 1;
-    s->n_buckets = used;
-    s->buckets = aligned_alloc(sizeof *s->buckets, all * sizeof *s->buckets);
-    for (uint32_t k = 0; s->buckets && k < all; k++)
-        s->buckets[k] = no_rules;
-    for (uint32_t i = 0; s->buckets && i < n; i++)
-        insert(t, s, group[i], &used);
-    return s->buckets != NULL;
+enum {
+    LONE_MAX = 64,     // so many rules get buckets of one slot
+    TRIES = 16,        // with as many seeds
+    TRIED_MAX = 16384, // of more rules some find no place with any seed
+};
+
+// Fills s's slots anew with rules of a group; how many found no place, and which.
+static uint32_t try_hash(dqi_flow_table *t, const flow_table_step *s, const dqi_cond **group, uint32_t n,
+                         const dqi_cond **left) {
+    uint32_t n_left = 0;
+    for (uint32_t k = 0; k < s->n_buckets * s->ways; k++)
+        s->slots[k] = NO_RANK;
+    for (uint32_t i = 0; i < n; i++)
+        if (!insert(t, s, group[i])) left[n_left++] = group[i];
+    return n_left;
+}
+
+// Makes a hash table of rules of a group; *n: how many found no place, which come to the front of the group.
+// Buckets have no chain, so that a lookup is a few comparisons without a branch: those of few rules have one
+// slot and are so many that half of all seeds would do.
+static bool make_hash(dqi_flow_table *t, flow_table_step *s, const dqi_cond **group, uint32_t *n) {
+    s->ways = *n <= LONE_MAX ? 1 : BUCKET_WAYS;
+    const uint32_t room = s->ways == 1 ? *n * *n / 2 : 2 * *n;
+    for (s->n_buckets = 4; s->n_buckets < room;)
+        s->n_buckets *= 2;
+    const size_t bucket = s->ways * sizeof *s->slots;
+    s->slots = aligned_alloc(bucket, s->n_buckets * bucket);
+    const dqi_cond **left = calloc(*n, sizeof(*left));
+    uint32_t n_left = *n;
+    for (uint32_t k = 0; s->slots && left && n_left > 0 && k < (*n <= TRIED_MAX ? TRIES : 1); k++) {
+        s->seed = k * (uint64_t)DQI_HASH_LOW << 32 | k * DQI_HASH_HIGH;
+        n_left = try_hash(t, s, group, *n, left);
+    }
+    if (left) memcpy(group, left, n_left * sizeof(*left));
+    free(left);
+    *n = n_left;
+    return s->slots && left;
+}
+
+// Hash tables for the rules of a group: one, unless some find no place in it.
+static bool add_hashes(dqi_flow_table *t, const dqi_cond **group, uint32_t n) {
+    while (n > 0) {
+        flow_table_step *s = &t->steps[t->n_steps++];
+        *s = (flow_table_step){.kind = STEP_HASH, .rank = rank_of(t, group[0]), .cond = group[0]};
+        if (!make_hash(t, s, group, &n)) return false;
+    }
+    t->exact = false;
+    return true;
 }
 
 static bool make_ports(dqi_flow_table *t, flow_table_step *s, const dqi_cond **group, uint32_t n) {
@@ -124,10 +153,10 @@ static bool add_group(dqi_flow_table *t, const dqi_cond **group, uint32_t n) {
     for (uint32_t i = 0; kind == STEP_SINGLE && i < n; i++)
         t->steps[t->n_steps++] = (flow_table_step){.rank = rank_of(t, group[i]), .cond = group[i]};
     if (kind == STEP_SINGLE) return true;
-    t->exact &= kind != STEP_HASH;
+    if (kind == STEP_HASH) return add_hashes(t, group, n);
     flow_table_step *s = &t->steps[t->n_steps++];
     *s = (flow_table_step){.kind = kind, .rank = rank_of(t, group[0]), .cond = group[0]};
-    return kind == STEP_HASH ? make_hash(t, s, group, n) : make_ports(t, s, group, n);
+    return make_ports(t, s, group, n);
 }
 
 static bool make_steps(dqi_flow_table *t) {
@@ -257,7 +286,7 @@ int dqi_flow_table_build(const dq_rule *rules, uint32_t n, dqi_flow_table **out,
 void dqi_flow_table_free(dqi_flow_table *t) {
     if (t == NULL || atomic_fetch_sub(&t->refs, 1) != 1) return;
     for (uint32_t i = 0; i < t->n_steps; i++) {
-        free(t->steps[i].buckets);
+        free(t->steps[i].slots);
         dqi_port_map_free(t->steps[i].ports);
     }
     free(t->steps);

@@ -7,7 +7,7 @@
 #include "packet/port_map.h"
 #include "packet/rss.h"
 
-enum { NO_RANK = DQI_NO_RANK };
+enum { NO_RANK = DQI_NO_RANK, BUCKET_WAYS = 4 };
 
 // What a rule does with a frame.
 typedef struct flow_table_target {
@@ -17,15 +17,10 @@ typedef struct flow_table_target {
     uint16_t queues[DQ_RULE_MAX_QUEUES];
 } flow_table_target;
 
-typedef uint32_t flow_table_lanes __attribute__((vector_size(16)));
-
-enum { BUCKET_WAYS = 3, BUCKET_NEXT = 3 };
-
-// Three rules of a hash table, which are compared at once. tag[3] is the bucket that goes on, 0: none;
-// rank[3] and the ranks of free places are NO_RANK.
-typedef struct flow_table_bucket {
-    flow_table_lanes tag, rank;
-} flow_table_bucket;
+// A rule in a hash table: the upper half of its hash as a tag, and its rank below; a free place is NO_RANK. A
+// slot exclusive-or a key's tag is the rank where the tags are equal, else larger than any rank.
+typedef uint64_t flow_table_slot;
+#define FLOW_TABLE_TAG(hash) ((hash) & ~(uint64_t)UINT32_MAX)
 
 typedef enum flow_table_kind {
     STEP_SINGLE, // one rule
@@ -38,10 +33,12 @@ typedef struct flow_table_step {
     flow_table_kind kind;
     uint32_t rank; // lowest that this step can yield
     const dqi_cond *cond;
-    uint32_t n_buckets; // HASH: those that hashes lead to; others follow
-    flow_table_bucket *buckets;
-    dqi_port_map *ports; // PORTS
-    uint32_t shift;      // of the ports in KEY_L4
+    flow_table_slot *slots; // HASH: buckets of `ways` slots; of rules in one bucket the lower rank is first
+    uint32_t ways;          // 1 or BUCKET_WAYS
+    uint32_t n_buckets;     // a power of two
+    uint64_t seed;          // of hashes
+    dqi_port_map *ports;    // PORTS
+    uint32_t shift;         // of the ports in KEY_L4
 } flow_table_step;
 
 // One word of a rule's condition.
@@ -84,18 +81,13 @@ struct dqi_flow_table {
     uint64_t *gone;       // bit i: rule i of base is not there any more
 };
 
-// Takes one word more into a hash: its lower half is a tag, its upper half leads to the bucket.
-static inline uint64_t dqi_flow_table_mix(uint64_t h, uint64_t word) {
-    h = (h ^ word) * DQI_MIX;
-    return h ^ h >> 32;
-}
-
-// A hash of the key's words under the condition's masks; values of rules are masked already.
-static inline uint64_t dqi_flow_table_hash(const dqi_cond *c, const dqi_key *key) {
-    uint64_t h = 0;
+// A hash of the key's words under the condition's masks (values of rules are masked already), as the kernel
+// `hash` of a dqi_level makes it: its lower half leads to the bucket, its upper half is a tag.
+static inline uint64_t dqi_flow_table_hash(const dqi_cond *c, const dqi_key *key, uint64_t seed) {
+    uint64_t h = seed;
     for (uint32_t words = c->words; words != 0; words &= words - 1) {
-        int i = __builtin_ctz(words);
-        h = dqi_flow_table_mix(h, key->w[i] & c->mask.w[i]);
+        const int i = __builtin_ctz(words);
+        h = dqi_hash_word(h, key->w[i] & c->mask.w[i]);
     }
     return h;
 }

@@ -6,6 +6,7 @@
 // a key, so a burst of one flow is looked up once. The keys that are left walk through the table's steps
 // together, best rank in hand, until no later step can be better: the hashes and loads of one don't wait for
 // those of another, and the cost grows with the number of different masks, not with the number of rules.
+#include "core/cpu_target.h"
 #include "packet/flow_table.h"
 
 enum {
@@ -43,7 +44,7 @@ typedef struct walkers {
     uint8_t of[DQI_LANES];   // the frame of each key
     const uint8_t *p[DQI_LANES];
     dqi_pkt pkt[DQI_LANES];                    // of frames, where parsed
-    uint32_t own[DQI_LANES], below[DQI_LANES]; // the lowest ranks so far, in the table and in its base
+    uint64_t own[DQI_LANES], below[DQI_LANES]; // the lowest ranks so far, in the table and in its base
     // of the last frame of those before, unless it was parsed
     bool fresh; // there is none
     dqi_key last;
@@ -52,39 +53,44 @@ typedef struct walkers {
 
 static inline bool has_gone(const uint64_t *gone, uint32_t rank) { return gone[rank / 64] >> rank % 64 & 1; }
 
-static inline uint32_t lower(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static inline uint64_t lower(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-// The rank that a bucket has for a tag. Ranks of a bucket are in order.
-static inline uint32_t rank_in(const flow_table_bucket *b, uint32_t tag) {
-    const uint32_t r0 = b->rank[0], r1 = b->rank[1], r2 = b->rank[2];
-    uint32_t rank = b->tag[2] == tag ? r2 : NO_RANK;
-    rank = b->tag[1] == tag ? r1 : rank;
-    return b->tag[0] == tag ? r0 : rank;
+// ways is a constant where this is called. No branch: where frames of many flows come, nobody could tell
+// where it leads.
+static inline void walk_buckets(const flow_table_step *s, uint32_t ways, const uint64_t *h, uint32_t n,
+                                uint64_t *best) {
+    const flow_table_slot *slots = s->slots;
+    const uint64_t last = s->n_buckets - 1;
+    DQI_UNROLL
+    for (uint32_t i = 0; i < n; i++) {
+        const flow_table_slot *bucket = &slots[(h[i] & last) * ways];
+        const uint64_t tag = FLOW_TABLE_TAG(h[i]);
+        uint64_t rank = best[i];
+        for (uint32_t k = 0; k < ways; k++)
+            rank = lower(rank, bucket[k] ^ tag);
+        best[i] = rank;
+    }
 }
 
 // Ranks whose tags are the hash's: who is taken in the end is compared then.
-static void walk_hash(const dqi_flow_table *t, const flow_table_step *s, walkers *w, uint32_t *best) {
+static void walk_hash(const dqi_flow_table *t, const flow_table_step *s, const walkers *w, uint64_t *best) {
     dqi_col hash;
     const uint64_t *h = hash.v;
     const uint32_t last = s->n_buckets - 1;
-    const uint32_t n = w->n;
-    t->level->fill(&hash, 0);
+    dqi_key_part part[KEY_WORDS];
+    uint32_t n_parts = 0;
     for (uint32_t words = s->cond->words; words != 0; words &= words - 1) {
         const int k = __builtin_ctz(words);
-        t->level->mix(&w->word[k], s->cond->mask.w[k], n, &hash);
+        part[n_parts++] = (dqi_key_part){&w->word[k], s->cond->mask.w[k]};
     }
-    for (uint32_t i = 0; s->n_buckets > NEAR_BUCKETS && i < n; i++)
-        __builtin_prefetch(&s->buckets[h[i] >> 32 & last]);
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t tag = (uint32_t)h[i];
-        const flow_table_bucket *b = &s->buckets[h[i] >> 32 & last];
-        uint32_t rank = rank_in(b, tag);
-        while (b->tag[BUCKET_NEXT] != 0) {
-            b = &s->buckets[b->tag[BUCKET_NEXT]];
-            rank = lower(rank, rank_in(b, tag));
-        }
-        best[i] = lower(best[i], rank);
+    t->level->hash(part, n_parts, s->seed, w->n, &hash);
+    if (s->ways == 1) {
+        walk_buckets(s, 1, h, w->n, best);
+        return;
     }
+    for (uint32_t i = 0; s->n_buckets > NEAR_BUCKETS && i < w->n; i++)
+        __builtin_prefetch(&s->slots[(h[i] & last) * BUCKET_WAYS]);
+    walk_buckets(s, BUCKET_WAYS, h, w->n, best);
 }
 
 // Bits that differ from what the condition's masks ask for.
@@ -99,12 +105,30 @@ static inline void differ(const dqi_cond *c, const walkers *w, uint64_t *diff) {
     }
 }
 
-static void walk_ports(const flow_table_step *s, const walkers *w, uint32_t *best) {
-    uint64_t diff[DQI_LANES];
-    differ(s->cond, w, diff);
-    for (uint32_t i = 0; i < w->n; i++) {
-        uint32_t rank = dqi_port_map_get(s->ports, (uint16_t)(w->word[KEY_L4].v[i] >> s->shift));
-        best[i] = lower(best[i], rank | (diff[i] == 0 ? 0 : NO_RANK));
+// shift is a constant where this is called.
+static inline void walk_port(const flow_table_step *s, uint32_t shift, const walkers *w, uint64_t *best) {
+    const uint64_t *l4 = w->word[KEY_L4].v, mask = s->cond->mask.w[KEY_L4], value = s->cond->value.w[KEY_L4];
+    const dqi_port_map *ports = s->ports;
+    const uint32_t n = w->n;
+    DQI_UNROLL
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t rank = dqi_port_map_get(ports, (uint16_t)(l4[i] >> shift));
+        best[i] = lower(best[i], (l4[i] & mask) == value ? rank : NO_RANK);
+    }
+}
+
+static void walk_ports(const flow_table_step *s, const walkers *w, uint64_t *best) {
+    if (s->cond->words & ~(1u << KEY_L4)) {
+        uint64_t diff[DQI_LANES];
+        differ(s->cond, w, diff);
+        for (uint32_t i = 0; i < w->n; i++) {
+            const uint32_t rank = dqi_port_map_get(s->ports, (uint16_t)(w->word[KEY_L4].v[i] >> s->shift));
+            best[i] = lower(best[i], diff[i] == 0 ? rank : NO_RANK);
+        }
+    } else if (s->shift == 0) {
+        walk_port(s, 0, w, best);
+    } else {
+        walk_port(s, 16, w, best);
     }
 }
 
@@ -112,7 +136,7 @@ static bool meets_extra(const dqi_cond *c, const walkers *w, uint32_t i) {
     return dqi_cond_extra(c, w->p[w->of[i]], &w->pkt[w->of[i]], w->word[KEY_L4].v[i]);
 }
 
-static void walk_single(const flow_table_step *s, const walkers *w, uint32_t *best) {
+static void walk_single(const flow_table_step *s, const walkers *w, uint64_t *best) {
     uint64_t diff[DQI_LANES];
     differ(s->cond, w, diff);
     for (uint32_t i = 0; i < w->n; i++)
@@ -147,51 +171,63 @@ static uint32_t walk_alone(const dqi_flow_table *t, const uint64_t *gone, const 
                 best = rank;
             continue;
         }
-        uint64_t h = dqi_flow_table_hash(s->cond, &key);
-        uint32_t at = h >> 32 & (s->n_buckets - 1);
-        do {
-            const flow_table_bucket *b = &s->buckets[at];
-            for (uint32_t k = 0; k < BUCKET_WAYS; k++)
-                if (b->tag[k] == (uint32_t)h && b->rank[k] < best &&
-                    dqi_cond_words(&t->conds[b->rank[k]], &key) && !(gone && has_gone(gone, b->rank[k])))
-                    best = b->rank[k];
-            at = b->tag[BUCKET_NEXT];
-        } while (at != 0);
+        const uint64_t h = dqi_flow_table_hash(s->cond, &key, s->seed);
+        const flow_table_slot *slot = &s->slots[(h & (s->n_buckets - 1)) * s->ways];
+        for (const flow_table_slot *last = slot + s->ways; slot < last; slot++) {
+            const uint64_t r = *slot ^ FLOW_TABLE_TAG(h);
+            if (r < best && dqi_cond_words(&t->conds[r], &key) && !(gone && has_gone(gone, (uint32_t)r)))
+                best = (uint32_t)r;
+        }
     }
     return best;
 }
 
 // True when each of n ranks is below this one.
-static bool all_below(const uint32_t *best, uint32_t n, uint32_t rank) {
-    uint32_t worst = 0;
+static bool all_below(const uint64_t *best, uint32_t n, uint32_t rank) {
+    uint64_t worst = 0;
     for (uint32_t i = 0; i < n; i++)
         worst = best[i] > worst ? best[i] : worst;
     return worst < rank;
 }
 
-// Bits in which keys differ from the rules of their ranks, of those that are below none. As dqi_cond_words,
-// with all words of the table: rules of all kinds take the same steps.
-static inline void wrong_bits(const dqi_flow_table *t, const walkers *w, const uint32_t *rank,
-                              uint64_t *diff) {
-    memset(diff, 0, w->n * sizeof *diff);
-    for (uint32_t k = 0; k < t->n_words; k++) {
-        const uint64_t *word = w->word[t->word[k]].v;
-        for (uint32_t i = 0; i < w->n; i++) {
-            const flow_table_check *c = &t->checks[(size_t)rank[i] * t->n_words + k];
-            diff[i] |= (word[i] & c->mask) ^ c->value;
-        }
-    }
+// Bits in which key i differs from the rule of a rank. n_words is a constant where this is called.
+static inline uint64_t wrong_bits(const dqi_flow_table *t, uint32_t n_words, const uint64_t *const *word,
+                                  uint32_t i, uint64_t rank) {
+    const flow_table_check *c = &t->checks[rank * n_words];
+    uint64_t diff = 0;
+    for (uint32_t k = 0; k < n_words; k++)
+        diff |= (word[k][i] & c[k].mask) ^ c[k].value;
+    return diff;
+}
+
+// Asks exactly for keys that differ from the rule of their rank, as its tag was that of another, and for
+// those whose rule is gone. Both are rare: first all are looked at together.
+static inline void mend(const dqi_flow_table *t, uint32_t n_words, const uint64_t *gone, const walkers *w,
+                        uint32_t none, uint64_t *best) {
+    const uint32_t n = w->n;
+    const uint64_t *word[KEY_WORDS];
+    for (uint32_t k = 0; k < n_words; k++)
+        word[k] = w->word[t->word[k]].v;
+    uint64_t wrong = 0;
+    DQI_UNROLL
+    for (uint32_t i = 0; i < n; i++)
+        wrong |= wrong_bits(t, n_words, word, i, best[i]);
+    if (wrong == 0 && gone == NULL) return;
+    for (uint32_t i = 0; i < n; i++)
+        if (wrong_bits(t, n_words, word, i, best[i]) != 0 ||
+            (gone && best[i] < none && has_gone(gone, (uint32_t)best[i])))
+            best[i] = walk_alone(t, gone, w, i);
 }
 
 // For each key the rank of the first rule that it matches, of those that are not gone (NULL: all are there);
 // n without one.
-static void walk(const dqi_flow_table *t, const uint64_t *gone, walkers *w, uint32_t *best) {
-    const uint32_t none = other(t, gone);
-    for (uint32_t i = 0; i < w->n; i++)
+static void walk(const dqi_flow_table *t, const uint64_t *gone, const walkers *w, uint64_t *best) {
+    const uint32_t none = other(t, gone), n = w->n;
+    for (uint32_t i = 0; i < n; i++)
         best[i] = none;
     for (uint32_t k = 0; k < t->n_steps; k++) {
         const flow_table_step *s = &t->steps[k];
-        if (k % STEPS_AT_ONCE == 0 && k > 0 && all_below(best, w->n, s->rank)) break;
+        if (k % STEPS_AT_ONCE == 0 && k > 0 && all_below(best, n, s->rank)) break;
         if (s->kind == STEP_HASH)
             walk_hash(t, s, w, best);
         else if (s->kind == STEP_PORTS)
@@ -200,11 +236,16 @@ static void walk(const dqi_flow_table *t, const uint64_t *gone, walkers *w, uint
             walk_single(s, w, best);
     }
     if (t->exact && !gone) return;
-    uint64_t diff[DQI_LANES];
-    wrong_bits(t, w, best, diff);
-    for (uint32_t i = 0; i < w->n; i++)
-        if (diff[i] != 0 || (gone && best[i] < none && has_gone(gone, best[i])))
-            best[i] = walk_alone(t, gone, w, i);
+    switch (t->n_words) {
+    case 1:
+        mend(t, 1, gone, w, none, best);
+        return;
+    case 2:
+        mend(t, 2, gone, w, none, best);
+        return;
+    default:
+        mend(t, t->n_words, gone, w, none, best);
+    }
 }
 
 static void walk_all(const dqi_flow_table *t, walkers *w) {
@@ -302,7 +343,7 @@ static void gather_keys(const dqi_flow_table *t, uint64_t bits, walkers *w) {
 // What is to be done with frames of key i.
 static const flow_table_target *target_of(const dqi_flow_table *t, const walkers *w, uint32_t i) {
     const dqi_flow_table *base = t->base;
-    uint32_t rank = w->own[i], below = w->below[i];
+    const uint64_t rank = w->own[i], below = w->below[i];
     if (base == NULL) return &t->targets[rank];
     bool own = rank < t->n && (below == base->n || t->rules[rank].order < base->rules[below].order);
     return own ? &t->targets[rank] : &base->targets[below];
@@ -336,17 +377,29 @@ static void look_up_runs(const dqi_flow_table *t, const dqi_packets *in, uint64_
     put(t, w->last_to, in, at, in->n, w, flow_id, queue);
 }
 
+// base: the table is a layered one (a constant where this is called).
+static inline void put_each(const dqi_flow_table *t, bool base, const dqi_packets *in, const walkers *w,
+                            uint32_t *flow_id, uint16_t *queue) {
+    const flow_table_target *targets = t->targets;
+    DQI_UNROLL
+    for (uint32_t i = 0, n = in->n; i < n; i++) {
+        const flow_table_target *to = base ? target_of(t, w, i) : &targets[w->own[i]];
+        flow_id[i] = to->flow_id;
+        queue[i] = to->queues[0];
+        if (to->rss) queue[i] = spread(t, to, in->base + in->off[i], in->len[i], &w->pkt[i]);
+    }
+}
+
 static void look_up_each(const dqi_flow_table *t, const dqi_packets *in, walkers *w, uint32_t *flow_id,
                          uint16_t *queue) {
     w->n = in->n;
-    for (uint32_t i = 0; i < w->n; i++)
+    for (uint32_t i = 0; i < DQI_LANES; i++)
         w->of[i] = (uint8_t)i;
     walk_all(t, w);
-    for (uint32_t i = 0; i < w->n; i++) {
-        const flow_table_target *to = target_of(t, w, i);
-        flow_id[i] = to->flow_id;
-        queue[i] = to->rss ? spread(t, to, in->base + in->off[i], in->len[i], &w->pkt[i]) : to->queues[0];
-    }
+    if (t->base)
+        put_each(t, true, in, w, flow_id, queue);
+    else
+        put_each(t, false, in, w, flow_id, queue);
     w->last_to = target_of(t, w, w->n - 1);
 }
 

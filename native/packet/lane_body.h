@@ -2,7 +2,7 @@
 //
 // Before each inclusion: LEVEL is the level's name, WIDTH the 64-bit lanes of a vector. BITS(v) makes a
 // number of the lanes' top bits; EQUAL and LESS (of numbers below 2^63) give all ones or 0, SPREAD copies
-// of each lane's top bit; WIRE turns lanes
+// of each lane's top bit; LOW_TIMES(v, k) is each lane's lower half times k; WIRE turns lanes
 // to or from wire order; NEXT(a, b) is b moved up by one lane, behind the last of a; WORDS reads the 8 bytes
 // at one place of all frames, GATHER the words from w12 to w36. The compiler turns operators on vectors into
 // whatever the instruction set has.
@@ -106,8 +106,8 @@ static inline void NAME(find)(const dqi_packets *in, uint32_t i, NAME(frames) * 
 }
 
 // Layouts: RFC 791, 768, 9293. What dqi_plain (packet.h) accepts, and other transports than UDP, TCP and
-// ICMP.
-static inline void NAME(look)(const dqi_packets *in, uint32_t first, NAME(frames) * f) {
+// ICMP. ports (a constant): only frames with ports matter; `plain` is not filled.
+static inline void NAME(look_for)(const dqi_packets *in, uint32_t first, bool ports, NAME(frames) * f) {
     NAME(find)(in, first, f);
     GATHER(f);
     f->w46 = WORDS(f, 46);
@@ -117,14 +117,18 @@ static inline void NAME(look)(const dqi_packets *in, uint32_t first, NAME(frames
     VU wrong = ((a ^ DQI_BYTES(0x0800450000000000)) & DQI_BYTES(0xffffff0000000000)) |
                (b & DQI_BYTES(0x3fff000000000000)) << DQI_UNUSED_SHIFT;
     VU is_udp = EQUAL(proto, DQI_PROTO_UDP), is_tcp = EQUAL(proto, DQI_PROTO_TCP);
-    VU icmp = EQUAL(proto, DQI_PROTO_ICMP) | EQUAL(proto, DQI_PROTO_ICMPV6);
     // Differences are negative, their top bit set, where a length is too small.
     VU bad_udp = (total - (DQI_IPV4_LEN + DQI_UDP_LEN)) | (NUMBER(f->w36, 2) - DQI_UDP_LEN);
     VU bad_tcp = (total - (DQI_IPV4_LEN + DQI_TCP_LEN)) | (BYTE(f->w46, 0) - (DQI_TCP_LEN / 4 << 4));
-    VU bad = (total - DQI_IPV4_LEN) | icmp | (bad_udp & is_udp) | (bad_tcp & is_tcp);
+    VU bad = (bad_udp & is_udp) | (bad_tcp & is_tcp);
+    if (!ports) bad |= (total - DQI_IPV4_LEN) | EQUAL(proto, DQI_PROTO_ICMP) | EQUAL(proto, DQI_PROTO_ICMPV6);
     f->plain = SPREAD(EQUAL(wrong, 0) & ~bad);
     f->udp = f->plain & is_udp;
     f->tcp = f->plain & is_tcp;
+}
+
+static inline void NAME(look)(const dqi_packets *in, uint32_t first, NAME(frames) * f) {
+    NAME(look_for)(in, first, false, f);
 }
 
 static void NAME(shape)(dqi_lanes *l) {
@@ -219,7 +223,7 @@ static uint64_t NAME(keys)(const dqi_packets *packets, dqi_keys *k) {
     VU l4_before = ALL(k->last_l4), ipv4_before = ALL(k->last_ipv4);
     for (uint32_t i = 0; i < in.n; i += WIDTH) {
         NAME(frames) f;
-        NAME(look)(&in, i, &f);
+        NAME(look_for)(&in, i, true, &f);
         VU has =
             ALL(DQ_HAS_ETH | DQ_HAS_IPV4) | WHERE(f.udp, ALL(DQ_HAS_UDP)) | WHERE(f.tcp, ALL(DQ_HAS_TCP));
         VU l4 = NUMBER(f.w12, 4) << 48 | BYTE(f.w20, 3) << 40 | has << 32 |
@@ -238,10 +242,30 @@ static uint64_t NAME(keys)(const dqi_packets *packets, dqi_keys *k) {
     return plain;
 }
 
-static void NAME(mix)(const dqi_col *word, uint64_t mask, uint32_t n, dqi_col *h) {
+// n_words is a constant where this is called.
+static inline void NAME(hash_words)(const dqi_key_part *part, uint32_t n_words, uint64_t seed, uint32_t n,
+                                    dqi_col *h) {
     for (uint32_t i = 0; i < n; i += WIDTH) {
-        VU v = (AT(h) ^ (CONST_AT(word) & mask)) * DQI_MIX;
-        AT(h) = v ^ v >> 32;
+        VU v = ALL(seed);
+        for (uint32_t k = 0; k < n_words; k++) {
+            v ^= CONST_AT(part[k].word) & part[k].mask;
+            v = LOW_TIMES(v, DQI_HASH_LOW) + LOW_TIMES(v >> 32, DQI_HASH_HIGH);
+            v ^= v >> 32;
+        }
+        AT(h) = v;
+    }
+}
+
+static void NAME(hash)(const dqi_key_part *part, uint32_t n_words, uint64_t seed, uint32_t n, dqi_col *h) {
+    switch (n_words) {
+    case 1:
+        NAME(hash_words)(part, 1, seed, n, h);
+        return;
+    case 2:
+        NAME(hash_words)(part, 2, seed, n, h);
+        return;
+    default:
+        NAME(hash_words)(part, n_words, seed, n, h);
     }
 }
 
@@ -261,7 +285,7 @@ static const dqi_level NAME(level) = {
     .match = NAME(match),
     .patch = NAME(patch),
     .keys = NAME(keys),
-    .mix = NAME(mix),
+    .hash = NAME(hash),
 };
 
 #undef ENTRY
@@ -289,4 +313,5 @@ static const dqi_level NAME(level) = {
 #undef NEXT
 #undef EQUAL
 #undef LESS
+#undef LOW_TIMES
 #undef SPREAD

@@ -45,11 +45,12 @@ static inline void store16(uint8_t *p, uint64_t v) {
 #define BITS(v)     (uint32_t)((v)[0] >> 63 | ((v)[1] >> 63) << 1)
 #define EQUAL(a, b) (VU)((a) == (b))
 // SSE2 does not order 64-bit numbers: the sign of a difference is spread instead.
-#define SPREAD(a)    (0 - ((a) >> 63))
-#define LESS(a, b)   SPREAD((a) - (b))
-#define WIRE(v)      ((VU){dqi_wire64((v)[0]), dqi_wire64((v)[1])})
-#define NEXT(a, b)   __builtin_shufflevector(a, b, 1, 2)
-#define WORDS(f, at) ((VU){dqi_word((f)->p[0] + (at)), dqi_word((f)->p[1] + (at))})
+#define SPREAD(a)       (0 - ((a) >> 63))
+#define LESS(a, b)      SPREAD((a) - (b))
+#define LOW_TIMES(v, k) (((v)&UINT32_MAX) * (uint64_t)(k))
+#define WIRE(v)         ((VU){dqi_wire64((v)[0]), dqi_wire64((v)[1])})
+#define NEXT(a, b)      __builtin_shufflevector(a, b, 1, 2)
+#define WORDS(f, at)    ((VU){dqi_word((f)->p[0] + (at)), dqi_word((f)->p[1] + (at))})
 #define GATHER(f)                                                                                            \
     ((f)->w12 = WORDS(f, 12), (f)->w20 = WORDS(f, 20), (f)->w28 = WORDS(f, 28), (f)->w36 = WORDS(f, 36))
 #include "packet/lane_body.h"
@@ -68,15 +69,16 @@ static inline __m256i wire_avx2(__m256i v) {
     return _mm256_shuffle_epi8(v, order);
 }
 
-#define LEVEL       avx2
-#define LEVEL_TEXT  "avx2"
-#define WIDTH       4
-#define BITS(v)     (uint32_t) _mm256_movemask_pd((__m256d)(v))
-#define EQUAL(a, b) (VU)((a) == (b))
-#define SPREAD(a)   (VU)((VS)(a) < 0)
-#define LESS(a, b)  (VU)((VS)(a) < (VS)ALL(b))
-#define WIRE(v)     (VU) wire_avx2((__m256i)(v))
-#define NEXT(a, b)  __builtin_shufflevector(a, b, 3, 4, 5, 6)
+#define LEVEL           avx2
+#define LEVEL_TEXT      "avx2"
+#define WIDTH           4
+#define BITS(v)         (uint32_t) _mm256_movemask_pd((__m256d)(v))
+#define EQUAL(a, b)     (VU)((a) == (b))
+#define SPREAD(a)       (VU)((VS)(a) < 0)
+#define LESS(a, b)      (VU)((VS)(a) < (VS)ALL(b))
+#define LOW_TIMES(v, k) (VU) _mm256_mul_epu32((__m256i)(v), (__m256i)ALL((uint64_t)(k)))
+#define WIRE(v)         (VU) wire_avx2((__m256i)(v))
+#define NEXT(a, b)      __builtin_shufflevector(a, b, 3, 4, 5, 6)
 #define WORDS(f, at)                                                                                         \
     ((VU){dqi_word((f)->p[0] + (at)), dqi_word((f)->p[1] + (at)), dqi_word((f)->p[2] + (at)),                \
           dqi_word((f)->p[3] + (at))})

@@ -91,7 +91,21 @@ typedef struct dqi_keys {
     uint64_t changed;            // bit i: frame i differs from the one before
 } dqi_keys;
 
-#define DQI_MIX 0x9e3779b97f4a7c15ull // 2^64 divided by the golden ratio, odd
+// A word of keys, under a mask.
+typedef struct dqi_key_part {
+    const dqi_col *word;
+    uint64_t mask;
+} dqi_key_part;
+
+// Takes one word more into a hash: each half times an odd number, of 2^32 divided by the golden ratio and by
+// the square root of two.
+#define DQI_HASH_LOW  0x9e3779b1u
+#define DQI_HASH_HIGH 0xb504f32du
+static inline uint64_t dqi_hash_word(uint64_t h, uint64_t word) {
+    h ^= word;
+    h = (h & UINT32_MAX) * DQI_HASH_LOW + (h >> 32) * DQI_HASH_HIGH;
+    return h ^ h >> 32;
+}
 
 // Kernels of one instruction set. Columns are changed in place: a = a∘b.
 typedef struct dqi_level {
@@ -115,8 +129,8 @@ typedef struct dqi_level {
     // Fills k of all packets of in, up to DQI_LANES; which are plain and have UDP or TCP. The others' words
     // mean nothing.
     uint64_t (*keys)(const dqi_packets *in, dqi_keys *k);
-    // Takes the masked words of n lanes into their hashes: h = (h ^ word) * DQI_MIX, h ^= h >> 32.
-    void (*mix)(const dqi_col *word, uint64_t mask, uint32_t n, dqi_col *h);
+    // Hashes of n keys, by dqi_hash_word.
+    void (*hash)(const dqi_key_part *part, uint32_t n_parts, uint64_t seed, uint32_t n, dqi_col *h);
 } dqi_level;
 
 // The i-th level that this processor can run, the portable one first; NULL past the end.

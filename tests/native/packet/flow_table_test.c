@@ -311,7 +311,7 @@ static uint64_t sender_hash(uint64_t mac) {
     dqi_cond c;
     dq_rule r = from_sender(mac, 1);
     dqi_cond_make(&r.match, &c);
-    return dqi_flow_table_hash(&c, &c.value);
+    return dqi_flow_table_hash(&c, &c.value, 0);
 }
 
 typedef struct hashed {
@@ -320,11 +320,11 @@ typedef struct hashed {
 
 static int by_tag(const void *a, const void *b) {
     const hashed *x = a, *y = b;
-    uint32_t s = (uint32_t)x->hash, t = (uint32_t)y->hash;
+    uint64_t s = FLOW_TABLE_TAG(x->hash), t = FLOW_TABLE_TAG(y->hash);
     return s < t ? -1 : s > t;
 }
 
-// Finds two senders whose rules have one tag in a hash table, and one bucket of four.
+// Finds two senders whose rules have one tag in a hash table of the first seed, and one bucket of eight.
 static void find_twins(uint64_t *one, uint64_t *other) {
     enum { N = 600000 };
     uint64_t seed = 14;
@@ -335,8 +335,8 @@ static void find_twins(uint64_t *one, uint64_t *other) {
     }
     qsort(all, N, sizeof *all, by_tag);
     for (uint32_t i = 1; i < N && *one == *other; i++) {
-        if ((uint32_t)all[i].hash != (uint32_t)all[i - 1].hash) continue;
-        if ((all[i].hash >> 32 & 3) != (all[i - 1].hash >> 32 & 3)) continue;
+        if (FLOW_TABLE_TAG(all[i].hash ^ all[i - 1].hash) != 0) continue;
+        if (((all[i].hash ^ all[i - 1].hash) & 7) != 0) continue;
         *one = all[i].mac;
         *other = all[i - 1].mac;
     }
@@ -366,10 +366,46 @@ static void tags_may_be_wrong(void) {
     dqi_flow_table *t = NULL;
     DQ_EQ(dqi_flow_table_build(rules, 7, &t, NULL), DQ_OK);
     DQ_CHECK(t->n_steps > 3);
+    for (uint32_t k = 0; k < t->n_steps; k++)
+        DQ_CHECK(t->steps[k].kind != STEP_HASH || (t->steps[k].seed == 0 && t->steps[k].n_buckets <= 8));
     dqi_flow_table_classify(t, frames[0], off, len, 2, flow, queue);
     DQ_EQ(flow[0], 7);
     DQ_EQ(flow[1], 1);
     dqi_flow_table_free(t);
+}
+
+// Of so many rules of one shape some find their bucket full: they are found, too, and the first of equal
+// ones.
+static void buckets_may_be_full(void) {
+    enum { N = 1 << 15, EQUAL = 64, BURST = 64 };
+    uint64_t seed = 21;
+    dq_rule *rules = calloc(N + EQUAL, sizeof *rules);
+    uint64_t *mac = calloc(N + EQUAL, sizeof *mac);
+    for (uint32_t i = 0; i < N + EQUAL; i++) {
+        mac[i] = i < N ? (dq_rand(&seed) & 0xffffff000000) | i << 1 : mac[dq_below(&seed, N)];
+        rules[i] = from_sender(mac[i], i + 1);
+    }
+    dqi_flow_table *t = NULL;
+    DQ_EQ(dqi_flow_table_build(rules, N + EQUAL, &t, NULL), DQ_OK);
+    DQ_CHECK(t->n_steps > 1);
+    uint8_t *bytes = calloc(BURST, 64);
+    uint64_t off[BURST];
+    uint32_t len[BURST], flow[BURST];
+    uint16_t queue[BURST];
+    for (uint32_t first = 0; first < N; first += BURST) {
+        for (uint32_t k = 0; k < BURST; k++) {
+            off[k] = (uint64_t)k * 64;
+            len[k] = 64;
+            memcpy(bytes + off[k] + 6, rules[first + k].match.eth_src, 6);
+        }
+        dqi_flow_table_classify(t, bytes, off, len, BURST, flow, queue);
+        for (uint32_t k = 0; k < BURST; k++)
+            DQ_EQ(flow[k], first + k + 1);
+    }
+    dqi_flow_table_free(t);
+    free(bytes);
+    free(rules);
+    free(mac);
 }
 
 // The sender of the frame, or, for most k, nobody.
@@ -497,6 +533,7 @@ int main(int argc, char **argv) {
     DQ_RUN(many_exact_rules);
     DQ_RUN(many_ranges);
     DQ_RUN(tags_may_be_wrong);
+    DQ_RUN(buckets_may_be_full);
     DQ_RUN(changes_one_by_one);
     DQ_RUN(catch_all_reads_nothing);
     DQ_RUN(runts_match_catch_all_only);
