@@ -68,6 +68,6 @@ var Cases = []Case{
 	{"replay_gaps", "how far gaps are off that a capture has, sent onto a veth pair and captured by tcpdump, median (needs root)", "µs", true, 10, runReplayGaps},
 	{"latency", "from the kernel's stamp of a datagram to the handler, median", "µs", true, 10, runLatency},
 	{"pacing", "how far gaps between paced packets are off, at the receiver: 99 of 100, at 1 Mpps (and 100 and 10 kpps)", "ns", true, 15, runPacing},
-	{"flows", "a packet's way through a table of 100 mixed rules; of 1 and 10,000 too, and flows added in a second", "ns", true, 10, runFlows},
+	{"flows", "a packet's way through a table of 100 mixed rules; of 1, 64 and 10,000 too, and flows added in a second", "ns", true, 10, runFlows},
 	{"start", "a script that receives one burst, from the start of its process to the end", "ms", true, 3, runStart},
 }

@@ -11,7 +11,7 @@ import (
 var flowTables = []struct {
 	rules int
 	name  string
-}{{100, ""}, {1, "ns_1"}, {10000, "ns_10000"}}
+}{{100, ""}, {1, "ns_1"}, {64, "ns_64"}, {10000, "ns_10000"}}
 
 // runFlows is flows: the flow table alone, and a script that adds flows to an interface.
 func runFlows(ctx context.Context, b *bench, r *Result) error {
@@ -29,7 +29,7 @@ func runFlows(ctx context.Context, b *bench, r *Result) error {
 	return r.compare(ctx, func(ctx context.Context, d time.Duration) (sample, error) {
 		s := sample{more: figures{}}
 		for _, t := range flowTables {
-			f, err := b.last(ctx, d, b.bare("flows", "--n", fmt.Sprint(t.rules), "--for", (d/6).String())...)
+			f, err := b.last(ctx, d, b.bare("flows", "--n", fmt.Sprint(t.rules), "--for", (d/8).String())...)
 			if err != nil {
 				return s, err
 			}
