@@ -55,6 +55,7 @@ type example struct {
 	name    string
 	section *Section       // of the map that it stands in
 	shown   map[string]any // what it has
+	place   map[string]any // the map
 	config  map[string]any // the configuration with it
 	err     error          // of its parse
 }
@@ -129,6 +130,7 @@ func (e *example) put(path []string) {
 		}
 		at[name] = v
 	}
+	e.place = at
 }
 
 // TestExamples: every example of the reference parses inside a configuration, and every key that does something is in one.
@@ -144,6 +146,57 @@ func TestExamples(t *testing.T) {
 		for _, k := range p.Rows() {
 			if k.Words != "" && !seen[p.Name+" "+k.Name] {
 				t.Errorf("no example has %s of %s", k.Name, p.Name)
+			}
+		}
+	}
+}
+
+// TestEveryKeyIsRead puts a value that it can't have into every key of the examples in turn: a row that nobody reads accepts
+// it.
+func TestEveryKeyIsRead(t *testing.T) {
+	read := map[string]bool{}
+	for _, e := range examples(t) {
+		spoil(e.section, e.place, func(s *Section, k *Key, place map[string]any) {
+			name, good := s.Name+" "+k.Name, place[k.Name]
+			if read[name] || k.NoEffect != "" {
+				return
+			}
+			place[k.Name] = map[string]any{"nothing": 1}
+			if k.Map != nil || k.Items != "" {
+				place[k.Name] = 0.5
+			}
+			_, _, err := ParseTable(e.config, Options{})
+			read[name] = err != nil && strings.Contains(err.Error(), k.Name)
+			place[k.Name] = good
+			if !read[name] {
+				t.Errorf("%s: %s takes anything: %v", e.name, name, err)
+			}
+		})
+	}
+	if len(read) < 100 {
+		t.Errorf("%d keys were tried", len(read))
+	}
+}
+
+// spoil visits the keys of a value that stands in maps of this section.
+func spoil(s *Section, v any, visit func(*Section, *Key, map[string]any)) {
+	switch v := v.(type) {
+	case []any:
+		for _, it := range v {
+			spoil(s, it, visit)
+		}
+	case map[string]any:
+		if variant := s.variant(fmt.Sprint(v["type"])); variant != nil {
+			s = variant
+		}
+		for name, val := range v {
+			k := s.index[name]
+			if k == nil {
+				continue
+			}
+			visit(s, k, v)
+			if k.Map != nil {
+				spoil(k.Map, val, visit)
 			}
 		}
 	}
