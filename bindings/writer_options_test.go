@@ -2,6 +2,8 @@ package bindings
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,7 +12,7 @@ import (
 )
 
 // TestWriterOptions: beside the options of all writers, s:write_KIND has those that the engine's list of formats names for
-// the kind, and no others.
+// the kind, and no others; where there are several formats, one of these options has their words, the first as its default.
 func TestWriterOptions(t *testing.T) {
 	common, err := parseRow("files", fileRows)
 	if err != nil {
@@ -20,14 +22,22 @@ func TestWriterOptions(t *testing.T) {
 	k := slices.IndexFunc(sections, func(s Section) bool { return s.Name == "session" })
 	for _, kind := range []string{"pcap", "raw", "blocks"} {
 		i := slices.IndexFunc(sections[k].Names, func(n Name) bool { return n.Name == "write_"+kind })
-		var own, want []string
+		var own, want, words []string
+		chosen := Value{}
 		for _, o := range sections[k].Names[i].Options {
+			if o.Name == "format" || o.Name == "per" {
+				chosen = o
+			}
 			if !slices.ContainsFunc(common.Options, func(c Value) bool { return c.Name == o.Name }) {
 				own = append(own, o.Name)
 			}
 		}
 		for _, f := range session.Formats(kind) {
 			want = append(want, f.Options...)
+			words = append(words, strconv.Quote(f.Choice))
+		}
+		if len(words) > 1 && (chosen.Type != strings.Join(words, " | ") || chosen.Default != words[0]) {
+			t.Errorf("write_%s: %s is %s, by default %s; want %s", kind, chosen.Name, chosen.Type, chosen.Default, words)
 		}
 		slices.Sort(own)
 		slices.Sort(want)
