@@ -66,6 +66,10 @@ var opType = &typeDef{
 			-> true | failure
 			Waits until every packet has completed or failed; nil, '"NOT_READY"', text at the timeout.
 			> assert(op:wait{ timeout = 5 })`}},
+	meta: []entry{{name: "__tostring", fn: func(c *call) int {
+		o, _ := userdata[*op](c.L.Get(1))
+		return c.push(lua.LString(o.w.String()))
+	}}},
 }
 
 func (rt *Runtime) newOp(w *session.Op) *lua.LUserData {

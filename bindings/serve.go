@@ -55,21 +55,12 @@ func (e *stopError) Unwrap() error { return task.ErrStopped }
 // waitFor waits for an item: in the main chunk it serves the handlers meanwhile. nil at the time until.
 func (c *call) waitFor(until int64, want func(*task.Item) bool) *task.Item {
 	c.canWait()
-	if c.rt.place == inHandler {
-		it, err := c.rt.Task.WaitFor(until, want)
-		c.check(err)
-		return it
-	}
 	for {
-		it, err := c.rt.Task.Wait(until)
-		c.check(err)
+		it := c.item(until, want)
 		if it == nil || want(it) {
 			return it
 		}
-		if c.rt.dispatch(c.L, it); c.rt.stopped != "" {
-			raiseError(c.L, &stopError{c.rt.stopped})
-		}
-		c.check(c.rt.interrupted())
+		c.serve(it)
 	}
 }
 
@@ -78,23 +69,34 @@ func (c *call) waitFor(until int64, want func(*task.Item) bool) *task.Item {
 func (c *call) waitUntil(until int64, done func() bool, of receiverOf) bool {
 	c.canWait()
 	for !done() {
-		var it *task.Item
-		var err error
-		if c.rt.place == inHandler {
-			it, err = c.rt.Task.WaitFor(until, func(it *task.Item) bool { return it.Target == of })
-		} else {
-			it, err = c.rt.Task.Wait(until)
-		}
-		c.check(err)
+		it := c.item(until, func(it *task.Item) bool { return it.Target == of })
 		if it == nil {
 			return done()
 		}
-		if c.rt.dispatch(c.L, it); c.rt.stopped != "" {
-			raiseError(c.L, &stopError{c.rt.stopped})
-		}
-		c.check(c.rt.interrupted())
+		c.serve(it)
 	}
 	return true
+}
+
+// item waits for the task's next item, in a handler for the next that is wanted; nil: none by the time until.
+func (c *call) item(until int64, want func(*task.Item) bool) *task.Item {
+	var it *task.Item
+	var err error
+	if c.rt.place == inHandler {
+		it, err = c.rt.Task.WaitFor(until, want)
+	} else {
+		it, err = c.rt.Task.Wait(until)
+	}
+	c.check(err)
+	return it
+}
+
+// serve hands an item to whom it is for, and ends the wait where that is wanted.
+func (c *call) serve(it *task.Item) {
+	if c.rt.dispatch(c.L, it); c.rt.stopped != "" {
+		raiseError(c.L, &stopError{c.rt.stopped})
+	}
+	c.check(c.rt.interrupted())
 }
 
 // interrupted is why what runs in this state is to end, though its task goes on: the host cancelled the context that

@@ -25,6 +25,7 @@ t.equal(op:poll(), true)
 t.equal(op.completed_packets, 4)
 t.equal(op.failed_packets, 0)
 t.equal(op.error, nil)
+t.equal(tostring(op), "op of writer ops: 4 packets completed")
 
 -- on_done: each once and in order, before the end and at once after it
 local told = {}

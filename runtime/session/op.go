@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 
 	"github.com/daqiri/daqiri-run/native"
@@ -28,6 +29,19 @@ func newOp(object string, n native.Op) *Op {
 func (o *Op) State() OpState {
 	defer runtime.KeepAlive(o)
 	return o.native.State()
+}
+
+// String says whose work it is and how far.
+func (o *Op) String() string {
+	st := o.State()
+	text := fmt.Sprintf("op of %s: %d packets completed", o.object, st.Completed)
+	if st.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", st.Failed)
+	}
+	if !st.Done {
+		text += ", more to come"
+	}
+	return text
 }
 
 // Error is the first failure, nil when there is none.
