@@ -182,13 +182,16 @@ uint32_t dq_stride(uint32_t buf_size, bool queued, const char *engine) {
                       ops->align > DQI_MIN_ALIGN ? ops->align : DQI_MIN_ALIGN);
 }
 
-const char *dqi_region_queue(const dq_session *s, const dq_region *r) {
+uint32_t dqi_region_uses(const dq_session *s, const dq_region *r, const char **queue) {
+    const char *first = NULL;
+    uint32_t uses = 0;
     for (uint32_t k = 0; k < s->n_ifaces; k++)
         for (uint32_t d = 0; d < s->ifaces[k]->n_rx + s->ifaces[k]->n_tx; d++) {
             const dq_iface *i = s->ifaces[k];
             const dq_queue *q = d < i->n_rx ? i->rx[d] : i->tx[d - i->n_rx];
             for (uint32_t n = 0; n < q->conf.n_regions; n++)
-                if (q->conf.regions[n] == r) return q->conf.name;
+                if (q->conf.regions[n] == r && uses++ == 0) first = q->conf.name;
         }
-    return NULL;
+    if (queue) *queue = first;
+    return uses;
 }

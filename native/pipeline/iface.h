@@ -34,7 +34,8 @@ bool dqi_iface_event(dq_iface *i, int kind, uint32_t conn, int code);
 // none may be lost, so that a new one waits until the listener has read on. Any thread.
 bool dqi_iface_event_room(const dq_iface *i, uint32_t n_conns);
 
-// The name of a queue that takes buffers of the region, or NULL.
-const char *dqi_region_queue(const dq_session *s, const dq_region *r);
+// How many segments of interfaces' queues have their buffers from the region. *queue (may be NULL): the name
+// of the first of these queues, or NULL.
+uint32_t dqi_region_uses(const dq_session *s, const dq_region *r, const char **queue);
 
 #endif

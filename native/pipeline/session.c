@@ -111,15 +111,6 @@ static int check_regions(const dq_queue *q, dq_diag *diag) {
     return DQ_OK;
 }
 
-// True when q is the only queue of the session that uses its first region.
-static bool has_region_alone(const dq_queue *q) {
-    const dq_queue *other;
-    for (uint32_t k = 0; (other = queue_at(q->session, k)) != NULL; k++)
-        for (uint32_t n = 0; n < other->conf.n_regions; n++)
-            if (other->conf.regions[n] == q->conf.regions[0] && (other != q || n > 0)) return false;
-    return true;
-}
-
 static int queue_open(dq_queue *q, dq_diag *diag) {
     bool rx = q->conf.dir == DQ_RX;
     uint32_t n = descriptors(q);
@@ -129,7 +120,8 @@ static int queue_open(dq_queue *q, dq_diag *diag) {
     q->dark = (uint8_t)dqi_dark(q->conf.regions, q->conf.n_regions);
     if (regions) q->bursts = dqi_burst_pool_new(q->session, n, q->conf.batch_size, q->conf.n_regions);
     bool ok = (q->bursts || !regions) && (rx || dqi_ring_init(&q->ring, n));
-    if (ok && !rx && regions && q->iface->ops->copies && has_region_alone(q)) {
+    if (ok && !rx && regions && q->iface->ops->copies &&
+        dqi_region_uses(q->session, q->conf.regions[0], NULL) == 1) {
         dqi_region_ascend(q->conf.regions[0]);
         q->stamped.first = q->conf.regions[0]->first_id;
         q->stamped.places = calloc(q->conf.regions[0]->conf.num_bufs, sizeof *q->stamped.places);

@@ -59,8 +59,8 @@ int dqi_stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, voi
 
 // Who else has packets in the region: a queue, where only a stage that waits minds, or a stage; NULL: nobody.
 static const char *other_user(const dq_session *s, const dq_region *r, bool waits) {
-    const char *queue = waits ? dqi_region_queue(s, r) : NULL;
-    if (queue) return queue;
+    const char *queue;
+    if (waits && dqi_region_uses(s, r, &queue) > 0) return queue;
     for (uint32_t k = 0; k < atomic_load(&s->n_stages); k++)
         if (s->stages[k]->region == r && (waits || s->stages[k]->waits)) return s->stages[k]->name;
     return NULL;

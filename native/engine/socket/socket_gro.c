@@ -26,7 +26,6 @@
 #define WARM    (1u << 20)  // bytes that one call fills, where that is less: they stay in a core's cache
 #define NARROW  128         // messages of one call that have a buffer each
 #define LEAST   8           // super-buffers for each queue
-#define SOFT    16          // errors of earlier datagrams taken off a socket in one read
 
 static bool kernel_has_gro(void) {
     int on = 1, fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -360,15 +359,9 @@ int dqi_gro_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
             r->starved = true;
             break;
         }
-        if (!dqi_udp_goes_on(r, c)) break;
-        int n = recvmmsg(c->fd, r->msgs, want, MSG_DONTWAIT, NULL);
-        dqi_add(&r->queue->c.extra[DQ_EXTRA_SYSCALLS], 1);
-        if (n < 0 && dqi_udp_soft(errno) && soft++ < SOFT) continue;
-        if (n <= 0) {
-            dqi_udp_brought_none(r, c, n < 0 ? errno : ESHUTDOWN);
-            break;
-        }
-        c->quiet = 0;
+        int n = dqi_udp_receive(r, c, want, &soft);
+        if (n == 0) continue;
+        if (n < 0) break;
         note_read(r, c, (uint32_t)n);
         deliver(r, b, cap);
         if ((uint32_t)n < want || r->late || is_enough(r, b)) break;

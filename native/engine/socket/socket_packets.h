@@ -34,9 +34,10 @@ uint32_t dqi_udp_parse(struct msghdr *m, dqi_sconn *c, int64_t *ts, dqi_target *
 void dqi_udp_settle_peer(const struct msghdr *m);
 // A server's unaddressed packets go to whom the last packet of b is from.
 void dqi_udp_remember_peer(dqi_sock_rx *r, const dq_burst *b);
-// A read of c brought nothing, because of err: where the socket itself is at fault that is counted and the
-// queue rests.
-void dqi_udp_brought_none(dqi_sock_rx *r, dqi_sconn *c, int err);
+// One read of c into the first `want` messages: how many came. 0: the socket told of what an earlier datagram
+// met, *soft of which were taken; ask again. Negative: none now; where the socket itself is at fault that is
+// counted and the queue rests.
+int dqi_udp_receive(dqi_sock_rx *r, dqi_sconn *c, uint32_t want, int *soft);
 // What an earlier datagram met on its way; says nothing about this socket. Pure.
 bool dqi_udp_soft(int err);
 #define DQI_UDP_LATE UINT32_MAX // msg_len of a message that came after the stop

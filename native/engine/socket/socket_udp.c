@@ -175,7 +175,8 @@ static int ailment(int fd) {
     return take_errors(fd) ? 0 : EIO;
 }
 
-void dqi_udp_brought_none(dqi_sock_rx *r, dqi_sconn *c, int err) {
+// A read of c brought nothing, because of err.
+static void brought_none(dqi_sock_rx *r, dqi_sconn *c, int err) {
     if (dqi_udp_soft(err)) {
         c->quiet = 0;
         return;
@@ -252,6 +253,19 @@ void dqi_udp_mark_late(dqi_sock_rx *r, dqi_sconn *c, uint32_t n) {
 
 // ---- reading ----------------------------------------------------------------------------------------------
 
+int dqi_udp_receive(dqi_sock_rx *r, dqi_sconn *c, uint32_t want, int *soft) {
+    if (!dqi_udp_goes_on(r, c)) return -1;
+    int n = recvmmsg(c->fd, r->msgs, want, MSG_DONTWAIT, NULL);
+    dqi_add(&r->queue->c.extra[DQ_EXTRA_SYSCALLS], 1);
+    if (n < 0 && dqi_udp_soft(errno) && (*soft)++ < SOFT_MAX) return 0;
+    if (n <= 0) {
+        brought_none(r, c, n < 0 ? errno : ESHUTDOWN);
+        return -1;
+    }
+    c->quiet = 0;
+    return n;
+}
+
 int dqi_udp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
     uint32_t total = 0;
     int soft = 0;
@@ -263,15 +277,9 @@ int dqi_udp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
             r->starved = true;
             break;
         }
-        if (!dqi_udp_goes_on(r, c)) break;
-        int n = recvmmsg(c->fd, r->msgs, want, MSG_DONTWAIT, NULL);
-        dqi_add(&r->queue->c.extra[DQ_EXTRA_SYSCALLS], 1);
-        if (n < 0 && dqi_udp_soft(errno) && soft++ < SOFT_MAX) continue;
-        if (n <= 0) {
-            dqi_udp_brought_none(r, c, n < 0 ? errno : ESHUTDOWN);
-            break;
-        }
-        c->quiet = 0;
+        int n = dqi_udp_receive(r, c, want, &soft);
+        if (n == 0) continue;
+        if (n < 0) break;
         total += take(r, c, b, (uint32_t)n);
         if ((uint32_t)n < want || r->late) break;
     }
