@@ -1,5 +1,6 @@
-// copy_nontemporal.h: copies that go past the caches, for data of which more is written than caches hold
-// before anybody reads it: a store that does without them saves reading each line first.
+// copy_nontemporal.h: copies by non-temporal stores, which go past the caches, for data of which more is
+// written than caches hold before anybody reads it: a store that does without them saves reading each line
+// first.
 #ifndef DQI_COPY_NONTEMPORAL_H
 #define DQI_COPY_NONTEMPORAL_H
 

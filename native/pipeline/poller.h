@@ -47,7 +47,8 @@ int dqi_poller_once(dqi_poller *p);
 void dqi_poller_sleep(dqi_poller *p, int64_t until_ns);
 // True while some queue lets its packets wait: there is no use in trying on.
 bool dqi_poller_rests(const dqi_poller *p);
-// Timers of the calling thread end within a microsecond, not the 50 that Linux gives them. Once.
+// Sets the timer slack of the calling thread, how late its timers may end, to 1 ns: Linux gives it 50 us.
+// Once.
 void dqi_thread_set_timer_slack(void);
 
 // Sleeps on fds[1..n) and the wake-up (which it puts into fds[0]) for ns nanoseconds (INT64_MAX: for ever).
