@@ -73,7 +73,7 @@ int dq_iface_events(dq_iface *i, dq_waiter *w, uint64_t tag, dq_diag *diag) {
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "interface %s: somebody listens to its connections already", i->conf.name);
     dqi_tap *t = calloc(1, sizeof *t);
-    if (!t || !dqi_ring_init(&t->ring, EVENT_DEPTH)) {
+    if (!t || !dqi_ring_init(&t->in.ring, EVENT_DEPTH)) {
         free(t);
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
     }
@@ -81,7 +81,7 @@ int dq_iface_events(dq_iface *i, dq_waiter *w, uint64_t tag, dq_diag *diag) {
     t->tag = tag;
     int err = dqi_waiter_add(w, t);
     if (err != DQ_OK) {
-        dqi_ring_free(&t->ring);
+        dqi_ring_free(&t->in.ring);
         free(t);
         return dqi_fail(diag, err, "interface %s: no memory", i->conf.name);
     }
@@ -93,7 +93,7 @@ bool dqi_iface_event(dq_iface *i, int kind, uint32_t conn, int code) {
     dqi_tap *t = atomic_load(&i->events);
     if (!t) return false;
     uint64_t packed = (uint64_t)(uint32_t)code << 32 | conn;
-    bool ok = dqi_ring_push(&t->ring, (void *)(uintptr_t)packed, (uint32_t)kind);
+    bool ok = dqi_ring_push(&t->in.ring, (void *)(uintptr_t)packed, (uint32_t)kind);
     if (t->waiter) dqi_waiter_kick(t->waiter);
     return ok;
 }
@@ -101,14 +101,14 @@ bool dqi_iface_event(dq_iface *i, int kind, uint32_t conn, int code) {
 bool dqi_iface_event_room(const dq_iface *i, uint32_t n_conns) {
     const dqi_tap *t = atomic_load(&i->events);
     if (!t || !t->waiter) return true;
-    return dqi_ring_level(&t->ring) + EVENTS_OF_ONE * n_conns + EVENT_MARGIN <= t->ring.mask + 1;
+    return dqi_ring_level(&t->in.ring) + EVENTS_OF_ONE * n_conns + EVENT_MARGIN <= t->in.ring.mask + 1;
 }
 
 void dqi_iface_free(dq_iface *i) {
     dqi_tap *t = atomic_load(&i->events);
     if (t) {
         if (t->waiter) dqi_waiter_remove(t->waiter, t);
-        dqi_ring_free(&t->ring);
+        dqi_ring_free(&t->in.ring);
         free(t);
     }
     dqi_responder_free(i);

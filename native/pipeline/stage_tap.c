@@ -10,16 +10,14 @@
 
 typedef struct task_tap {
     dqi_tap tap;
-    int policy;
     uint32_t sample;
-    _Atomic(dq_queue *) stalled; // waits for room
-    dqi_counters c;              // written by the task
+    dqi_counters c; // written by the task
 } task_tap;
 
 bool dqi_tap_pop(dqi_tap *t, dq_event *ev) {
     void *p;
     uint32_t kind;
-    if (!dqi_ring_pop(&t->ring, &p, &kind)) return false;
+    if (!dqi_taker_pop(&t->in, &p, &kind)) return false;
     memset(ev, 0, sizeof *ev);
     ev->tag = t->tag;
     ev->kind = (int32_t)kind;
@@ -31,11 +29,10 @@ bool dqi_tap_pop(dqi_tap *t, dq_event *ev) {
     ev->b = p;
     dqi_burst_glance(ev->b, &ev->view);
     ev->conn = ev->view.conn;
-    dqi_gauge_add(&t->packets, -(int64_t)ev->view.n);
+    dqi_gauge_add(&t->in.held, -(int64_t)ev->view.n);
     task_tap *tt = (task_tap *)t;
     dqi_add(&tt->c.out, ev->view.n);
     dqi_add(&tt->c.out_bytes, ev->view.bytes);
-    if (dqi_ring_level(&t->ring) <= t->ring.mask / 2) dqi_queue_go_on(&tt->stalled);
     return true;
 }
 
@@ -44,17 +41,9 @@ static int tap_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) 
     bool take = node->turn == 0;
     if (take) {
         dqi_burst_hold(in);
-        uint32_t n = in->n; // the task may change it as soon as it is in the ring
-        dqi_gauge_add(&t->tap.packets, n);
-        if (!dqi_ring_push(&t->tap.ring, in, DQ_EV_BURST)) {
-            dqi_gauge_add(&t->tap.packets, -(int64_t)n);
-            dq_burst_unref(in);
-            if (t->policy == DQ_POLICY_WAIT) {
-                atomic_store(&t->stalled, in->queue);
-                return DQ_NOT_READY;
-            }
-            dqi_drop(&node->c, DQ_DROP_BEHIND, n);
-        }
+        if (!dqi_taker_put(&t->tap.in, in, DQ_EV_BURST) &&
+            dqi_taker_refuse(&t->tap.in, t->tap.in.policy == DQ_POLICY_WAIT, node, in) != DQ_OK)
+            return DQ_NOT_READY;
         if (t->tap.waiter) dqi_waiter_kick(t->tap.waiter);
     } else {
         dqi_drop(&node->c, DQ_DROP_NOT_SAMPLED, in->n);
@@ -66,7 +55,7 @@ static int tap_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) 
 
 static uint64_t tap_held(const dq_stage *st) {
     const task_tap *t = st->impl;
-    return (uint64_t)dqi_gauge_get(&t->tap.packets);
+    return dqi_taker_held(&t->tap.in);
 }
 
 static void tap_line(const dq_stage *st, dq_line *line) {
@@ -77,19 +66,13 @@ static void tap_line(const dq_stage *st, dq_line *line) {
 // What no task has taken when the session ends.
 static void tap_finish(dq_stage *st) {
     task_tap *t = st->impl;
-    void *p;
-    while (dqi_ring_pop(&t->tap.ring, &p, NULL)) {
-        dq_burst *b = p;
-        dqi_gauge_add(&t->tap.packets, -(int64_t)b->n);
-        dqi_drop(&t->c, DQ_DROP_STOPPED, b->n);
-        dq_burst_unref(b);
-    }
+    dqi_taker_flush(&t->tap.in, &t->c);
 }
 
 static void tap_free(dq_stage *st) {
     task_tap *t = st->impl;
     if (t->tap.waiter) dqi_waiter_remove(t->tap.waiter, &t->tap);
-    dqi_ring_free(&t->tap.ring);
+    dqi_ring_free(&t->tap.in.ring);
     free(t);
 }
 
@@ -108,13 +91,12 @@ int dq_stage_tap(dq_session *s, const char *name, dq_waiter *w, uint64_t tag, ui
                  uint32_t sample, dq_stage **out, dq_diag *diag) {
     if (sample == 0) return dqi_fail(diag, DQ_INVALID_PARAMETER, "stage %s: sample must be above 0", name);
     task_tap *t = calloc(1, sizeof *t);
-    if (!t || !dqi_ring_init(&t->tap.ring, depth)) {
+    if (!t || !dqi_taker_init(&t->tap.in, depth, policy)) {
         free(t);
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "stage %s: no memory", name);
     }
     t->tap.waiter = w;
     t->tap.tag = tag;
-    t->policy = policy;
     t->sample = sample;
     int err = dqi_waiter_add(w, &t->tap);
     if (err != DQ_OK) {
@@ -123,7 +105,7 @@ int dq_stage_tap(dq_session *s, const char *name, dq_waiter *w, uint64_t tag, ui
         dqi_waiter_remove(w, &t->tap);
     }
     if (err != DQ_OK) {
-        dqi_ring_free(&t->tap.ring);
+        dqi_ring_free(&t->tap.in.ring);
         free(t);
     }
     return err;

@@ -149,7 +149,7 @@ static bool taps_waiting(dq_waiter *w) {
     pthread_mutex_lock(&w->lock);
     bool any = w->first != NULL;
     for (uint32_t i = 0; i < w->n && !any; i++)
-        any = dqi_ring_level(&w->taps[i]->ring) > 0;
+        any = dqi_ring_level(&w->taps[i]->in.ring) > 0;
     pthread_mutex_unlock(&w->lock);
     return any;
 }

@@ -5,14 +5,13 @@
 #include "core/dq_core.h"
 #include "pipeline/dq_pipeline.h"
 #include "core/atomics.h"
-#include "core/ring.h"
+#include "pipeline/taker.h"
 
 // A bounded queue of events from pollers to a task.
 typedef struct dqi_tap {
-    dqi_ring ring;
+    dqi_taker in; // of events; of bursts, where it is a stage's
     dq_waiter *waiter;
     uint64_t tag;
-    dqi_gauge packets; // in the ring
 } dqi_tap;
 
 // Feeds t to w's task. The tap stays the caller's and is removed before it is freed.

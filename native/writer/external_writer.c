@@ -10,8 +10,7 @@
 #include "core/counters.h"
 #include "core/err.h"
 #include "pipeline/poller.h"
-#include "pipeline/queue.h"
-#include "core/ring.h"
+#include "pipeline/taker.h"
 
 #include <errno.h>
 #include <time.h>
@@ -19,35 +18,26 @@
 #define NAP_NS 100000 // between two looks of a virtual clock at a taker that is at work
 
 typedef struct outlet {
-    dqi_ring ring; // of bursts; aux: the tag
+    dqi_taker in;
     dqi_wake wake;
     const dq_session *session;
-    int policy;
     _Atomic uint32_t ended;
-    _Atomic(dq_queue *) stalled; // waits for room
-    dqi_gauge held;              // packets, in the ring and with the taker
-    dqi_gauge busy;              // bursts in the ring or being taken apart, and what the taker began
-    bool taken;                  // the taker's: it has a burst
-    bool refused;                // virtual clock: a push found no room since the last step
-    dqi_counters c;              // of the taker and of scripts; any thread adds
+    dqi_gauge busy; // bursts in the ring or being taken apart, and what the taker began
+    bool taken;     // the taker's: it has a burst
+    bool refused;   // virtual clock: a push found no room since the last step
+    dqi_counters c; // of the taker and of scripts; any thread adds
 } outlet;
-
-static bool half_empty(const outlet *o) { return dqi_ring_level(&o->ring) <= o->ring.mask / 2; }
 
 // Takes a reference to b; false: there is no room.
 static bool hand_over(outlet *o, dq_burst *b, uint32_t tag) {
-    uint32_t n = b->n; // the taker may have it already when the push returns
     dq_burst_ref(b);
-    dqi_gauge_add(&o->held, n);
     dqi_gauge_add(&o->busy, 1);
-    if (dqi_ring_push(&o->ring, b, tag)) {
+    bool ok = dqi_taker_put(&o->in, b, tag);
+    if (ok)
         dqi_wake_up(&o->wake);
-        return true;
-    }
-    dqi_gauge_add(&o->held, -(int64_t)n);
-    dqi_gauge_add(&o->busy, -1);
-    dq_burst_unref(b);
-    return false;
+    else
+        dqi_gauge_add(&o->busy, -1);
+    return ok;
 }
 
 static int outlet_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) {
@@ -56,13 +46,9 @@ static int outlet_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **ou
     if (atomic_load_explicit(&o->ended, memory_order_relaxed) != 0) {
         dqi_drop(&node->c, DQ_DROP_STOPPED, in->n);
     } else if (!hand_over(o, in, 0)) {
-        if (o->policy == DQ_POLICY_WAIT || dqi_virtual(o->session)) {
-            atomic_store(&o->stalled, in->queue);
-            if (half_empty(o)) dqi_queue_go_on(&o->stalled);
-            if (dqi_virtual(o->session)) o->refused = true;
-            return DQ_NOT_READY;
-        }
-        dqi_drop(&node->c, DQ_DROP_BEHIND, in->n);
+        const bool is_virtual = dqi_virtual(o->session);
+        o->refused |= is_virtual;
+        return dqi_taker_refuse(&o->in, is_virtual || o->in.policy == DQ_POLICY_WAIT, node, in);
     }
     return DQ_OK;
 }
@@ -75,10 +61,10 @@ dq_burst *dq_external_take(dq_stage *st, dq_view *view, uint32_t *tag) {
     void *p;
     if (o->taken) dqi_gauge_add(&o->busy, -1); // it has begun what that one led to
     o->taken = false;
-    while (!dqi_ring_pop(&o->ring, &p, tag)) {
+    while (!dqi_taker_pop(&o->in, &p, tag)) {
         dqi_wake_announce(&o->wake);
         bool ended = atomic_load(&o->ended) != 0; // before the look at the ring
-        if (dqi_ring_level(&o->ring) > 0) {
+        if (dqi_ring_level(&o->in.ring) > 0) {
             dqi_wake_stay(&o->wake);
         } else if (ended) {
             dqi_wake_stay(&o->wake);
@@ -88,7 +74,6 @@ dq_burst *dq_external_take(dq_stage *st, dq_view *view, uint32_t *tag) {
         }
     }
     o->taken = true;
-    if (half_empty(o)) dqi_queue_go_on(&o->stalled);
     dq_burst_view(p, view);
     return p;
 }
@@ -120,13 +105,13 @@ void dq_external_out(dq_stage *st, uint64_t packets, uint64_t bytes) {
     outlet *o = st->impl;
     dqi_add_shared(&o->c.out, packets);
     dqi_add_shared(&o->c.out_bytes, bytes);
-    dqi_gauge_add(&o->held, -(int64_t)packets);
+    dqi_gauge_add(&o->in.held, -(int64_t)packets);
 }
 
 void dq_external_lost(dq_stage *st, int reason, uint64_t packets) {
     outlet *o = st->impl;
     dqi_add_shared(&o->c.dropped[reason], packets);
-    dqi_gauge_add(&o->held, -(int64_t)packets);
+    dqi_gauge_add(&o->in.held, -(int64_t)packets);
 }
 
 void dq_external_note(dq_stage *st, int extra, uint64_t n) {
@@ -143,8 +128,7 @@ void dq_external_busy(dq_stage *st, int n) {
 
 static uint64_t outlet_held(const dq_stage *st) {
     const outlet *o = st->impl;
-    int64_t n = dqi_gauge_get(&o->held);
-    return n > 0 ? (uint64_t)n : 0;
+    return dqi_taker_held(&o->in);
 }
 
 static void outlet_line(const dq_stage *st, dq_line *line) {
@@ -157,7 +141,7 @@ static void outlet_line(const dq_stage *st, dq_line *line) {
 // only.
 static int outlet_poll(dq_stage *st) {
     outlet *o = st->impl;
-    bool room = half_empty(o), again = o->refused;
+    bool room = dqi_taker_has_room(&o->in), again = o->refused;
     o->refused = false;
     if (room && (o->session->ending || dqi_gauge_get(&o->busy) <= 0)) return again;
     nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
@@ -167,19 +151,15 @@ static int outlet_poll(dq_stage *st) {
 // What nobody took.
 static void outlet_finish(dq_stage *st) {
     outlet *o = st->impl;
-    void *p;
     dq_external_end(st);
-    while (dqi_ring_pop(&o->ring, &p, NULL)) {
-        dq_external_lost(st, DQ_DROP_STOPPED, ((dq_burst *)p)->n);
-        dq_burst_unref(p);
-    }
+    dqi_taker_flush(&o->in, &o->c);
 }
 
 static void outlet_free(dq_stage *st) {
     outlet *o = st->impl;
     outlet_finish(st);
     dqi_wake_close(&o->wake);
-    dqi_ring_free(&o->ring);
+    dqi_ring_free(&o->in.ring);
     free(o);
 }
 
@@ -198,12 +178,11 @@ static const dqi_stage_ops outlet_ops = {
 int dq_stage_external(dq_session *s, const char *name, uint32_t depth, int policy, dq_stage **out,
                       dq_diag *diag) {
     outlet *o = calloc(1, sizeof *o);
-    if (!o || !dqi_ring_init(&o->ring, depth)) {
+    if (!o || !dqi_taker_init(&o->in, depth, policy)) {
         free(o);
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "stage %s: no memory", name);
     }
     o->session = s;
-    o->policy = policy;
     int err = dqi_wake_init(&o->wake);
     if (err != DQ_OK)
         dqi_fail(diag, err, "stage %s: wake-up descriptor: %s", name, dq_err_name(err));
@@ -213,7 +192,7 @@ int dq_stage_external(dq_session *s, const char *name, uint32_t depth, int polic
         (*out)->threaded = true;
         return DQ_OK;
     }
-    dqi_ring_free(&o->ring);
+    dqi_ring_free(&o->in.ring);
     free(o);
     return err;
 }
