@@ -32,16 +32,17 @@ local back = s:copy{ name = "back", memory_region = "back" }
 s:pipe(s:rx_queue("receiver"), blocks, back)
 
 -- The first two samples of a packet are the halves of its number: they say whether it is where it belongs.
-local function fp32(p, at) -- of a number that is whole and not negative
-  local e = p:u8(at + 3) * 2 + math.floor(p:u8(at + 2) / 128)
-  return e == 0 and 0 or (p:u8(at) + 256 * p:u8(at + 1) + 65536 * (p:u8(at + 2) % 128) + 2 ^ 23) * 2 ^ (e - 150)
+local function half(p, at) -- an fp32 that was an int16: as 0 to 65535
+  local e = p:u8(at + 3) % 128 * 2 + math.floor(p:u8(at + 2) / 128)
+  local v = e == 0 and 0 or (p:u8(at) + 256 * p:u8(at + 1) + 65536 * (p:u8(at + 2) % 128) + 2 ^ 23) * 2 ^ (e - 150)
+  return p:u8(at + 3) >= 128 and 65536 - v or v
 end
 local n, wrong, missing = 0, 0, 0
 back:on_burst(function(b)
   n, missing = n + 1, missing + b.missing
   for slot = 0, PER - 1 do
     local at = slot * 4 * SAMPLES
-    local number = fp32(b.data, at) * 65536 + fp32(b.data, at + 4)
+    local number = half(b.data, at) * 65536 + half(b.data, at + 4)
     if number ~= (b.present[slot + 1] and b.batch_id * PER + slot or 0) then wrong = wrong + 1 end
   end
 end, { policy = "wait" })

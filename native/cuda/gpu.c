@@ -57,7 +57,7 @@ static int describe(const dqi_cuda_driver *cu, int32_t number, cu_device *dev, d
 }
 
 int dq_gpu_count(int32_t *driver_version, uint32_t *n, dq_diag *diag) {
-    const dqi_cuda_driver *cu = dqi_cuda_open("GPUs", diag);
+    const dqi_cuda_driver *cu = dqi_cuda_open("memory for GPUs", diag);
     if (!cu) return DQ_NOT_SUPPORTED;
     *driver_version = cu->driver_version;
     *n = (uint32_t)cu->n_devices;

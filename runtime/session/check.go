@@ -72,18 +72,13 @@ func Obstacles(cfg *spec.Config) []spec.Issue {
 
 // gpuObstacles says which regions' GPUs are missing.
 func gpuObstacles(cfg *spec.Config) (issues []spec.Issue) {
-	var gpus []native.GPU
-	var err error
-	asked := false
+	if !usesGPU(cfg) {
+		return nil // the driver stays closed
+	}
+	_, gpus, err := native.GPUs()
 	for _, r := range cfg.MemoryRegions {
-		if r.Kind != spec.KindDevice && r.Kind != spec.KindHostPinned {
-			continue
-		}
-		if !asked {
-			_, gpus, err = native.GPUs()
-			asked = true
-		}
 		switch {
+		case !isForGPU(r):
 		case err != nil:
 			issues = append(issues, r.Key("kind").Errorf("%v", err))
 		case r.Kind == spec.KindDevice && r.Affinity >= len(gpus):

@@ -47,11 +47,11 @@ func (st *Stage) deviceError() error {
 }
 
 // UsesGPU says whether GPUs have memory of the session, or reach its own.
-func (s *Session) UsesGPU() bool {
-	return slices.ContainsFunc(s.cfg.MemoryRegions, func(r *spec.MemoryRegion) bool {
-		return r.Kind == spec.KindDevice || r.Kind == spec.KindHostPinned
-	})
-}
+func (s *Session) UsesGPU() bool { return usesGPU(s.cfg) }
+
+func usesGPU(cfg *spec.Config) bool { return slices.ContainsFunc(cfg.MemoryRegions, isForGPU) }
+
+func isForGPU(r *spec.MemoryRegion) bool { return r.Kind == spec.KindDevice || r.Kind == spec.KindHostPinned }
 
 // DeviceError is the first thing that a device did to a stage of a running session, or nil. Owner's thread.
 func (s *Session) DeviceError() error {

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"fmt"
+
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
@@ -9,7 +11,14 @@ import (
 type HostPlan struct {
 	*spec.Plan
 	PTPClocks []string `json:"ptp_clocks"`          // in words
+	GPUs      *GPUPlan `json:"gpus,omitempty"`      // where the configuration has memory for one
 	Obstacles []string `json:"obstacles,omitempty"` // why this build can't open it, each with its place
+}
+
+// GPUPlan is what the driver says of this host's GPUs.
+type GPUPlan struct {
+	Driver string       `json:"driver,omitempty"` // the version of CUDA that it is for: "12.4"
+	GPUs   []native.GPU `json:"gpus"`
 }
 
 // Plan is what a configuration resolves to, with the strides that its buffers get (0 where an
@@ -20,6 +29,13 @@ func Plan(cfg *spec.Config) *HostPlan {
 		p.MemoryRegions[k].StrideBytes = stride(cfg, cfg.MemoryRegions[k])
 	}
 	plan := &HostPlan{Plan: p, PTPClocks: PTPClocks()}
+	if usesGPU(cfg) {
+		version, gpus, _ := native.GPUs() // an error is an obstacle
+		plan.GPUs = &GPUPlan{GPUs: append([]native.GPU{}, gpus...)}
+		if version > 0 {
+			plan.GPUs.Driver = fmt.Sprintf("%d.%d", version/1000, version%1000/10)
+		}
+	}
 	for _, issue := range Obstacles(cfg) {
 		plan.Obstacles = append(plan.Obstacles, issue.Error())
 	}
