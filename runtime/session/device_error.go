@@ -51,7 +51,9 @@ func (s *Session) UsesGPU() bool { return usesGPU(s.cfg) }
 
 func usesGPU(cfg *spec.Config) bool { return slices.ContainsFunc(cfg.MemoryRegions, isForGPU) }
 
-func isForGPU(r *spec.MemoryRegion) bool { return r.Kind == spec.KindDevice || r.Kind == spec.KindHostPinned }
+func isForGPU(r *spec.MemoryRegion) bool {
+	return r.Kind == spec.KindDevice || r.Kind == spec.KindHostPinned
+}
 
 // DeviceError is the first thing that a device did to a stage of a running session, or nil. Owner's thread.
 func (s *Session) DeviceError() error {
