@@ -4,6 +4,7 @@
 #ifndef K_LANES_H
 #define K_LANES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __CUDA__

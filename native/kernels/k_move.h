@@ -12,7 +12,7 @@
 
 // What one move does.
 enum {
-    DQK_COPY,    // len bytes
+    DQK_COPY,    // len bytes; in a list with a conversion slowly where not all is a multiple of 8
     DQK_CONVERT, // len bytes, a whole number of elements, in the list's conversion; without one as DQK_COPY
     DQK_FILL,    // len bytes at dst become the lowest byte of src
 };
@@ -51,7 +51,7 @@ typedef struct dqk_heads {
     uint32_t n, bytes;            // bytes: a multiple of 16
 } dqk_heads;
 
-#define DQK_PART 2048 // bytes of source, or of a fill, that a warp does
+#define DQK_PART 4096 // bytes of source, or of a fill, that a warp does
 
 // Warps that share a move of len bytes; short ones have a warp alone.
 static inline uint32_t dqk_parts(uint32_t len) {

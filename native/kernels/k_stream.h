@@ -109,60 +109,66 @@ K_FN k_word k_realign(k_word low, k_word high, uint32_t shift, uint32_t bytes) {
 
 // ---- a move -----------------------------------------------------------------------------------------------
 
-// The units of a move: where they begin, and what of them a warp does.
+// The units of a move, and the words that they are made of.
 typedef struct k_middle {
     uint64_t src, dst;
     uint32_t units;
+    uint32_t shift, words,
+        lead; // of src in its first word; words there; and before them, from a round address on
 } k_middle;
 
-// Does the part-th of `parts` parts.
-K_FN void k_units(k_middle m, const k_types t, uint32_t part, uint32_t parts) {
+K_FN k_word k_word_at(const k_middle *m, uint32_t i, uint32_t bytes) {
+    k_word v = {{0, 0, 0, 0}};
+    return i < m->words ? k_load(m->src - m->shift + (uint64_t)i * bytes, bytes) : v;
+}
+
+// Writes what the warp's words, from the first-th on, begin: `several` units each.
+K_FN void k_write(const k_middle *m, const k_types t, const k_word *line, uint32_t first, uint32_t several) {
     const uint32_t in_bits = k_bits_of(t.from), out_bits = k_bits_of(t.to);
-    const uint32_t in = in_bits >= out_bits ? 16 : 16 * in_bits / out_bits; // of a unit
-    const uint32_t out = out_bits >= in_bits ? 16 : 16 * out_bits / in_bits;
-    const uint32_t bytes = in < 4 ? 4 : in, several = bytes / in; // of a word; units in it
-    enum { DEEP = 4 };                                            // words under way, a lane
-    uint32_t shift = (uint32_t)m.src & (bytes - 1);
-    uint64_t base = m.src - shift;
-    uint32_t words = (m.units + several - 1) / several;
-    uint32_t there = (shift + m.units * in + bytes - 1) / bytes; // words that have something of it
-    uint32_t lead = (uint32_t)(base / bytes) & 7;
-    uint32_t steps = (lead + words + 1 + 31) / 32, each = (steps + parts - 1) / parts;
-    uint32_t begin = part * each, end = begin + each < steps ? begin + each : steps;
-    k_word before[K_LANES], got[DEEP][K_LANES], back[K_LANES], line[K_LANES];
-    K_EACH(k) {
-        uint32_t q = 32 * begin - lead - 1;
-        before[k] =
-            k_lane(k) == 0 && q < there ? k_load(base + (uint64_t)q * bytes, bytes) : (k_word){{0, 0, 0, 0}};
-    }
+    const uint32_t in = in_bits >= out_bits ? 16 : 16 * in_bits / out_bits, out = in * out_bits / in_bits;
+    K_UNROLL
+    for (uint32_t r = 0; r < several; r++)
+        K_EACH(k) {
+            uint32_t at = r * 32 + k_lane(k), unit = first * several + at;
+            k_word v = several == 1 ? line[k] : k_shuffle(line, k, at / several, 4);
+            if (several > 1) v.w[0] >>= at % several * 8 * in;
+            if (unit < m->units) k_store(m->dst + (uint64_t)unit * out, k_unit(v, t, in * 8 / in_bits), out);
+        }
+}
+
+// Does the part-th of `parts` parts. Each lane has DEEP words under way at any time.
+K_FN void k_units(k_middle m, const k_types t, uint32_t part, uint32_t parts) {
+    enum { DEEP = 4 };
+    const uint32_t in_bits = k_bits_of(t.from), out_bits = k_bits_of(t.to);
+    const uint32_t in = in_bits >= out_bits ? 16 : 16 * in_bits / out_bits; // bytes of a unit,
+    const uint32_t bytes = in < 4 ? 4 : in, several = bytes / in;           // and of a word
+    m.shift = (uint32_t)m.src & (bytes - 1);
+    m.words = (m.shift + m.units * in + bytes - 1) / bytes;
+    m.lead = (uint32_t)((m.src - m.shift) / bytes) & 7;
+    uint32_t steps = (m.lead + (m.units + several - 1) / several + 1 + 31) / 32;
+    uint32_t each = (steps + parts - 1) / parts, begin = part * each;
+    uint32_t end = begin + each < steps ? begin + each : steps;
+    k_word got[DEEP][K_LANES], before[K_LANES], back[K_LANES], line[K_LANES];
+    K_EACH(k) before[k] = k_word_at(&m, k_lane(k) == 0 ? 32 * begin - m.lead - 1 : m.words, bytes);
+    K_UNROLL
+    for (uint32_t u = 0; u < DEEP; u++)
+        K_EACH(k)
+    got[u][k] = k_word_at(&m, begin + u < end ? 32 * (begin + u) - m.lead + k_lane(k) : m.words, bytes);
     for (uint32_t step = begin; step < end; step += DEEP) {
-        uint32_t first = 32 * step - lead;
-        K_UNROLL
-        for (uint32_t u = 0; u < DEEP; u++)
-            K_EACH(k) {
-                uint32_t q = first + 32 * u + k_lane(k);
-                got[u][k] = q < there && step + u < end ? k_load(base + (uint64_t)q * bytes, bytes)
-                                                        : (k_word){{0, 0, 0, 0}};
-            }
         K_UNROLL
         for (uint32_t u = 0; u < DEEP; u++) {
             if (step + u >= end) continue;
+            uint32_t first = 32 * (step + u) - m.lead;
             K_EACH(k) back[k] = k_shuffle(got[u], k, (k_lane(k) + 31) % 32, bytes);
             K_EACH(k) {
                 k_word low = back[k];
                 if (k_lane(k) == 0) low = before[k];
-                line[k] = k_realign(low, got[u][k], shift, bytes);
+                line[k] = k_realign(low, got[u][k], m.shift, bytes);
                 before[k] = back[k];
+                got[u][k] =
+                    k_word_at(&m, step + u + DEEP < end ? first + 32 * DEEP + k_lane(k) : m.words, bytes);
             }
-            K_UNROLL
-            for (uint32_t r = 0; r < several; r++)
-                K_EACH(k) {
-                    uint32_t at = r * 32 + k_lane(k), unit = (first + 32 * u - 1) * several + at;
-                    k_word v = several == 1 ? line[k] : k_shuffle(line, k, at / several, bytes);
-                    if (several > 1) v.w[0] >>= at % several * 8 * in;
-                    if (unit < m.units)
-                        k_store(m.dst + (uint64_t)unit * out, k_unit(v, t, in * 8 / in_bits), out);
-                }
+            k_write(&m, t, line, first - 1, several);
         }
     }
 }
@@ -186,8 +192,20 @@ K_FN void k_copy(dqk_move m, const k_types t, uint32_t part, uint32_t parts) {
             if (k_lane(k) < 16 ? i < head : i < n) k_element(&m, t, i);
         }
     }
-    k_middle middle = {m.src + (uint64_t)head * in_bits / 8, m.dst + (uint64_t)head * size, units};
+    k_middle middle = {m.src + (uint64_t)head * in_bits / 8, m.dst + (uint64_t)head * size, units, 0, 0, 0};
     if (units > 0) k_units(middle, t, part, parts);
+}
+
+// Bytes as they are, for kernels of conversions, which seldom have any: fast where all is a multiple of 8.
+K_FN void k_plain(dqk_move m, uint32_t part, uint32_t parts) {
+    const bool round = ((m.src | m.dst | m.len) & 7) == 0;
+    K_EACH(k)
+    for (uint32_t i = part * 32 + k_lane(k); i < (round ? m.len / 8 : m.len); i += parts * 32) {
+        if (round)
+            k_store(m.dst + (uint64_t)i * 8, k_load(m.src + (uint64_t)i * 8, 8), 8);
+        else
+            k_store_byte(m.dst + i, k_load_byte(m.src + i));
+    }
 }
 
 K_FN void k_fill(dqk_move m, uint32_t part, uint32_t parts) {
@@ -224,10 +242,10 @@ K_FN void k_list(const dqk_list *l, const k_types t, uint32_t warp, uint32_t war
         if (w + warps < all) next = k_move_at(l, (w + warps) / l->parts);
         if (m.what == DQK_FILL)
             k_fill(m, w % l->parts, l->parts);
-        else if (t.from != K_TYPE_bytes && m.what == DQK_CONVERT)
+        else if (t.from == K_TYPE_bytes || m.what == DQK_CONVERT)
             k_copy(m, t, w % l->parts, l->parts);
         else
-            k_copy(m, (k_types){K_TYPE_bytes, K_TYPE_bytes, 0}, w % l->parts, l->parts);
+            k_plain(m, w % l->parts, l->parts);
     }
 }
 

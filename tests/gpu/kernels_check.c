@@ -1,0 +1,116 @@
+// kernels_check.c: every shipped kernel on a GPU against the model that the host's units have: outputs are
+// poisoned, and what is not written stays. `kernels_check` [STEP]: only every STEP-th length, for a run under
+// compute-sanitizer.
+#include "device.h"
+#include "kernels/kernels.h"
+#include "kernels/k_ring.h"
+#include "kernels_model.h"
+
+enum { ROOM = 20 << 20 };
+
+static uint8_t *src, *got, *want; // pinned
+static cu_ptr d_src, d_dst, d_moves, d_done;
+static dqk_move *moves;
+static volatile uint64_t *ticket;
+static uint64_t lists, failures;
+
+static void judge(const char *what, uint64_t covers, const model_kind *c, uint32_t len) {
+    lists++;
+    uint64_t at = model_differs(got, want, covers);
+    if (at == covers) return;
+    if (failures++ < 20)
+        printf("FAILED %s: conversion %u, moves of %u bytes: byte %llu is %u, not %u\n", what, c->number, len,
+               (unsigned long long)at, got[at], want[at]);
+}
+
+// Sources on the device, then in host memory that is read in place, as are the moves.
+static void list_of(const model_kind *c, uint32_t len, uint32_t most, uint64_t seed) {
+    uint64_t covers;
+    uint32_t n = model_list(c, len, most, seed, moves, &covers);
+    if (covers > ROOM) device_must(-1, "ROOM");
+    memset(want, MODEL_POISON, covers);
+    model_apply(c, moves, n, src, want);
+    cu_function f = device_function(dqk_ptx(c->number), dqk_kernel(c->number));
+    for (int host = 0; host < 2; host++) {
+        for (uint32_t i = 0; i < n; i++) {
+            if (host == 0) moves[i].dst += d_dst;
+            if (moves[i].what != DQK_FILL) moves[i].src += host ? (uintptr_t)src - d_src : d_src;
+        }
+        CU(copy_in, d_moves, moves, n * sizeof *moves, gpu.stream);
+        CU(fill, d_dst, MODEL_POISON, covers, gpu.stream);
+        *ticket = 0;
+        dqk_list l = {.moves = host ? (uintptr_t)moves : d_moves,
+                      .ticket = (uintptr_t)ticket,
+                      .value = seed + 1,
+                      .done = d_done,
+                      .n = n,
+                      .parts = seed % 2 ? 3 : dqk_parts(len),
+                      .conversion = c->number};
+        device_launch(f, 1 + (uint32_t)seed % 40, DQK_THREADS, &l);
+        CU(copy_out, got, d_dst, covers, gpu.stream);
+        device_wait();
+        if (*ticket != seed + 1 && failures++ < 20)
+            printf("FAILED: ticket %llu\n", (unsigned long long)*ticket);
+        judge(host ? "host memory" : "device memory", covers, c, len);
+    }
+}
+
+static void every_list(uint32_t step) {
+    for (uint32_t number = 0; number <= DQK_CONVERSIONS; number++) {
+        model_kind c = model_kind_of(number);
+        for (uint32_t len = 0; len <= 300; len += number == 0 ? step : step + step * 2 * (len > 40))
+            list_of(&c, len, MODEL_MOVES, len + number);
+        list_of(&c, 1024, MODEL_MOVES, number);
+        list_of(&c, 9000, 64, number);
+        list_of(&c, 131072, 8, number + 1);
+    }
+}
+
+static void heads(void) {
+    enum { N = 1000, BYTES = 128 };
+    model_kind c = model_kind_of(0);
+    uint64_t *off = host_memory(N * sizeof *off), state = 1;
+    uint32_t *len = host_memory(N * sizeof *len);
+    for (uint32_t i = 0; i < N; i++) {
+        off[i] = i * 256 + model_random(&state) % 64;
+        len[i] = i % 3 ? BYTES + i : model_random(&state) % BYTES;
+    }
+    memset(got, MODEL_POISON, N * BYTES);
+    memset(want, MODEL_POISON, N * BYTES);
+    for (uint32_t i = 0; i < N; i++)
+        memcpy(want + i * BYTES, src + off[i], len[i] < BYTES ? len[i] : BYTES);
+    *ticket = 0;
+    dqk_heads h = {d_src, (uintptr_t)got, (uintptr_t)off, (uintptr_t)len, (uintptr_t)ticket, 9, d_done,
+                   N,     BYTES};
+    device_launch(device_function(dqk_ptx(0), DQK_KERNEL_HEADS), 8, DQK_THREADS, &h);
+    for (double end = now_ns() + 2e9; *ticket != 9 && now_ns() < end;)
+        continue;
+    if (*ticket != 9) failures++;
+    __sync_synchronize();
+    judge("heads", N * BYTES, &c, BYTES); // what the ticket says is there, before the kernel has ended
+    device_wait();
+}
+
+int main(int argc, char **argv) {
+    if (!device_open()) return 77;
+    src = host_memory(MODEL_SRC);
+    got = host_memory(ROOM);
+    want = malloc(ROOM);
+    moves = host_memory(MODEL_MOVES * sizeof *moves);
+    ticket = host_memory(4096);
+    d_src = device_memory(MODEL_SRC);
+    d_dst = device_memory(ROOM);
+    d_moves = device_memory(MODEL_MOVES * sizeof *moves);
+    d_done = device_memory(4096);
+    uint64_t state = 42;
+    for (uint32_t i = 0; i < MODEL_SRC; i++)
+        src[i] = (uint8_t)(model_random(&state) >> 8);
+    CU(copy_in, d_src, src, MODEL_SRC, gpu.stream);
+    CU(fill, d_done, 0, 4096, gpu.stream);
+    device_wait();
+    every_list(argc > 1 ? (uint32_t)atoi(argv[1]) : 1);
+    heads();
+    printf("%s: %llu lists, %llu failures\n", gpu.model, (unsigned long long)lists,
+           (unsigned long long)failures);
+    return failures > 0;
+}
