@@ -45,7 +45,7 @@ DPDK_LINK     = $$(pkg-config --libs libdpdk)
 DPDK_SOURCES := $(wildcard native/engine/dpdk/plugin/*.c)
 DPDK_HEADERS := $(shell find native -name '*.h')
 
-.PHONY: build run test soak mutate bpf docs deps lint fmt clean help
+.PHONY: build run test soak mutate bpf ptx docs deps lint fmt clean help
 .NOTPARALLEL:
 
 build: ## build ./daqiri-run (the default)
@@ -89,6 +89,9 @@ mutate: ## put small faults into copies of the project and report which no test 
 
 bpf: ## build the eBPF object of the engine xdp anew, after a change of its source (clang 14, llvm-strip)
 	cd native/engine/xdp/bpf && ./build.sh steer.bpf.o
+
+ptx: ## build the GPU kernels anew, after a change of their sources (clang 14)
+	cd native/kernels && ./build.sh .
 
 docs: ## write the documents that are made from tables
 	$(GO) test ./host/cli -run TestDocuments -update

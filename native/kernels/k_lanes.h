@@ -36,13 +36,23 @@ K_FN uint32_t k_lane(uint32_t k) {
 #endif
 }
 
-// The first `bytes` of what lane `from` has, for the k-th. All lanes of the warp call it.
+// What lane `from` has, for the k-th. All lanes of the warp call it.
+K_FN uint32_t k_shuffle_one(const uint32_t *all, uint32_t k, uint32_t from) {
+#ifdef __CUDA__
+    return (uint32_t)__nvvm_shfl_sync_idx_i32(~0u, (int)all[k], (int)from, 31);
+#else
+    (void)k;
+    return all[from];
+#endif
+}
+
+// The first `bytes` of what lane `from` has, for the k-th.
 K_FN k_word k_shuffle(const k_word *all, uint32_t k, uint32_t from, uint32_t bytes) {
 #ifdef __CUDA__
     k_word v = {{0, 0, 0, 0}};
     K_UNROLL
     for (uint32_t i = 0; i < bytes / 4; i++)
-        v.w[i] = (uint32_t)__nvvm_shfl_sync_idx_i32(~0u, (int)all[k].w[i], (int)from, 31);
+        v.w[i] = k_shuffle_one(&all[k].w[i], 0, from);
     return v;
 #else
     (void)k, (void)bytes;
@@ -80,6 +90,11 @@ K_FN k_word k_load(uint64_t at, uint32_t bytes) {
     __builtin_memcpy(&v, (const void *)(uintptr_t)at, bytes);
 #endif
     return v;
+}
+
+K_FN k_word k_load_if(bool there, uint64_t at, uint32_t bytes) {
+    k_word none = {{0, 0, 0, 0}};
+    return there ? k_load(at, bytes) : none;
 }
 
 K_FN void k_store(uint64_t at, k_word v, uint32_t bytes) {

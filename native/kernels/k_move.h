@@ -23,7 +23,7 @@ typedef struct dqk_move {
     uint32_t what;
 } dqk_move;
 
-// A launch, passed by value to the kernel of its conversion (dqk_kernel), or a slot of a ring. A batch's
+// A launch, passed by value to the kernel of its conversion (dqk_kernel). A batch's
 // id, bitmap and extra numbers are moves, too, DQK_COPY from the host's record, which stays as it is until
 // the ticket.
 typedef struct dqk_list {
@@ -35,7 +35,7 @@ typedef struct dqk_list {
     uint32_t n;      // moves
     uint32_t parts;  // warps a move: dqk_parts of the longest of them; n * parts < 2^32
     uint32_t conversion; // dqk_conversion, or 0
-    uint32_t zero;       // reserved
+    uint32_t far;        // 1: most sources lie in host memory, 0: on the device; either works, slower
 } dqk_list;
 
 // Conversions are numbered from 1 in the order of k_convert.h (K_OUTPUTS of int4, then K_WHOLE_BYTES); those

@@ -109,71 +109,82 @@ K_FN k_word k_realign(k_word low, k_word high, uint32_t shift, uint32_t bytes) {
 
 // ---- a move -----------------------------------------------------------------------------------------------
 
-// The units of a move, and the words that they are made of.
+// The units of a move; `far`: src is host memory.
 typedef struct k_middle {
     uint64_t src, dst;
     uint32_t units;
-    uint32_t shift, words,
-        lead; // of src in its first word; words there; and before them, from a round address on
+    bool far;
 } k_middle;
 
-K_FN k_word k_word_at(const k_middle *m, uint32_t i, uint32_t bytes) {
-    k_word v = {{0, 0, 0, 0}};
-    return i < m->words ? k_load(m->src - m->shift + (uint64_t)i * bytes, bytes) : v;
-}
-
-// Writes what the warp's words, from the first-th on, begin: `several` units each.
-K_FN void k_write(const k_middle *m, const k_types t, const k_word *line, uint32_t first, uint32_t several) {
+// Does the part-th of `parts` parts. A step is a word for each lane, of which each has deep under way at any
+// time. The first step begins before the first word, so that the warp writes whole lines of 128 bytes; or
+// reads them, from host memory, where each line that is read in two costs more.
+K_FN void k_units(const k_middle m, const k_types t, uint32_t part, uint32_t parts) {
+    enum { DEEPEST = 8 };
     const uint32_t in_bits = k_bits_of(t.from), out_bits = k_bits_of(t.to);
-    const uint32_t in = in_bits >= out_bits ? 16 : 16 * in_bits / out_bits, out = in * out_bits / in_bits;
+    const uint32_t in = in_bits >= out_bits ? 16 : 16 * in_bits / out_bits,
+                   out = in * out_bits / in_bits; // of a unit
+    const uint32_t bytes = in < 4 ? 4 : in, several = bytes / in,
+                   made = several * out; // of a word: what it becomes
+    const uint32_t deep = bytes == 16 ? 3 : 8;
+    const uint32_t shift = (uint32_t)m.src & (bytes - 1);
+    const uint64_t base = m.src - shift;
+    const uint32_t lead = m.far ? (uint32_t)(base / bytes + 1) % 8 : (uint32_t)(m.dst / made) % (128 / made);
+    const uint32_t steps = (lead + (m.units + several - 1) / several + 31) / 32,
+                   each = (steps + parts - 1) / parts;
+    const uint32_t begin = part * each, end = begin + each < steps ? begin + each : steps;
+    if (begin >= end) return;
+    const uint32_t first = 32 * begin - lead, last = 32 * end - lead; // words; first may be below 0
+    uint32_t words = (shift + m.units * in + bytes - 1) / bytes, units = m.units;
+    words = words < last + 1 ? words : last + 1; // word i is made of words i and i + 1
+    units = units < last * several ? units : last * several;
+    k_word got[DEEPEST][K_LANES], before[K_LANES], back[K_LANES], line[K_LANES];
+    uint32_t word[K_LANES], unit[K_LANES];
+    uint64_t from[K_LANES], to[K_LANES];
+    K_EACH(k) {
+        word[k] = first + k_lane(k) + 1;
+        unit[k] = first * several + k_lane(k);
+        from[k] = base + (uint64_t)(int32_t)word[k] * bytes;
+        to[k] = m.dst + (uint64_t)(int32_t)unit[k] * out;
+        before[k] = k_load_if(k_lane(k) == 0 && first < words, from[k] - bytes, bytes);
+    }
     K_UNROLL
-    for (uint32_t r = 0; r < several; r++)
-        K_EACH(k) {
-            uint32_t at = r * 32 + k_lane(k), unit = first * several + at;
-            k_word v = several == 1 ? line[k] : k_shuffle(line, k, at / several, 4);
-            if (several > 1) v.w[0] >>= at % several * 8 * in;
-            if (unit < m->units) k_store(m->dst + (uint64_t)unit * out, k_unit(v, t, in * 8 / in_bits), out);
-        }
-}
-
-// Does the part-th of `parts` parts. Each lane has DEEP words under way at any time.
-K_FN void k_units(k_middle m, const k_types t, uint32_t part, uint32_t parts) {
-    enum { DEEP = 4 };
-    const uint32_t in_bits = k_bits_of(t.from), out_bits = k_bits_of(t.to);
-    const uint32_t in = in_bits >= out_bits ? 16 : 16 * in_bits / out_bits; // bytes of a unit,
-    const uint32_t bytes = in < 4 ? 4 : in, several = bytes / in;           // and of a word
-    m.shift = (uint32_t)m.src & (bytes - 1);
-    m.words = (m.shift + m.units * in + bytes - 1) / bytes;
-    m.lead = (uint32_t)((m.src - m.shift) / bytes) & 7;
-    uint32_t steps = (m.lead + (m.units + several - 1) / several + 1 + 31) / 32;
-    uint32_t each = (steps + parts - 1) / parts, begin = part * each;
-    uint32_t end = begin + each < steps ? begin + each : steps;
-    k_word got[DEEP][K_LANES], before[K_LANES], back[K_LANES], line[K_LANES];
-    K_EACH(k) before[k] = k_word_at(&m, k_lane(k) == 0 ? 32 * begin - m.lead - 1 : m.words, bytes);
-    K_UNROLL
-    for (uint32_t u = 0; u < DEEP; u++)
+    for (uint32_t u = 0; u < DEEPEST; u++)
         K_EACH(k)
-    got[u][k] = k_word_at(&m, begin + u < end ? 32 * (begin + u) - m.lead + k_lane(k) : m.words, bytes);
-    for (uint32_t step = begin; step < end; step += DEEP) {
+    got[u][k] = k_load_if(u < deep && word[k] + 32 * u < words, from[k] + 32 * u * bytes, bytes);
+    for (uint32_t step = begin; step < end; step += deep) {
         K_UNROLL
-        for (uint32_t u = 0; u < DEEP; u++) {
-            if (step + u >= end) continue;
-            uint32_t first = 32 * (step + u) - m.lead;
+        for (uint32_t u = 0; u < DEEPEST; u++) {
+            if (u >= deep || step + u >= end) continue;
             K_EACH(k) back[k] = k_shuffle(got[u], k, (k_lane(k) + 31) % 32, bytes);
             K_EACH(k) {
                 k_word low = back[k];
                 if (k_lane(k) == 0) low = before[k];
-                line[k] = k_realign(low, got[u][k], m.shift, bytes);
+                line[k] = k_realign(low, got[u][k], shift, bytes);
                 before[k] = back[k];
                 got[u][k] =
-                    k_word_at(&m, step + u + DEEP < end ? first + 32 * DEEP + k_lane(k) : m.words, bytes);
+                    k_load_if(word[k] + 32 * (u + deep) < words, from[k] + 32 * (u + deep) * bytes, bytes);
             }
-            k_write(&m, t, line, first - 1, several);
+            K_UNROLL
+            for (uint32_t r = 0; r < several; r++)
+                K_EACH(k) {
+                    uint32_t at = r * 32 + k_lane(k), ahead = u * several * 32 + r * 32;
+                    k_word v = several == 1 ? line[k] : k_shuffle(line, k, at / several, 4);
+                    if (several > 1) v.w[0] >>= at % several * 8 * in;
+                    if ((several == 1 ? word[k] - 1 : unit[k]) + ahead < units)
+                        k_store(to[k] + ahead * out, k_unit(v, t, in * 8 / in_bits), out);
+                }
+        }
+        K_EACH(k) {
+            word[k] += 32 * deep;
+            unit[k] += 32 * deep * several;
+            from[k] += 32 * deep * bytes;
+            to[k] += 32 * deep * several * out;
         }
     }
 }
 
-K_FN void k_copy(dqk_move m, const k_types t, uint32_t part, uint32_t parts) {
+K_FN void k_copy(dqk_move m, const k_types t, uint32_t part, uint32_t parts, bool far) {
     const uint32_t in_bits = k_bits_of(t.from), out_bits = k_bits_of(t.to), size = out_bits / 8;
     const uint32_t unit = out_bits >= in_bits ? 16 : 16 * out_bits / in_bits, each = unit / size;
     uint32_t n = in_bits == 4 ? m.len * 2 : m.len / (in_bits / 8);
@@ -192,7 +203,7 @@ K_FN void k_copy(dqk_move m, const k_types t, uint32_t part, uint32_t parts) {
             if (k_lane(k) < 16 ? i < head : i < n) k_element(&m, t, i);
         }
     }
-    k_middle middle = {m.src + (uint64_t)head * in_bits / 8, m.dst + (uint64_t)head * size, units, 0, 0, 0};
+    k_middle middle = {m.src + (uint64_t)head * in_bits / 8, m.dst + (uint64_t)head * size, units, far};
     if (units > 0) k_units(middle, t, part, parts);
 }
 
@@ -226,26 +237,40 @@ K_FN void k_fill(dqk_move m, uint32_t part, uint32_t parts) {
 
 // ---- a list -----------------------------------------------------------------------------------------------
 
-K_FN dqk_move k_move_at(const dqk_list *l, uint32_t i) {
-    uint64_t at = l->moves + (uint64_t)i * sizeof(dqk_move), rest = *K_AT(const uint64_t, at + 16);
-    return (dqk_move){*K_AT(const uint64_t, at), *K_AT(const uint64_t, at + 8), (uint32_t)rest,
-                      (uint32_t)(rest >> 32)};
+// A move while it is read: lane i has its i-th 4 bytes, which takes one register.
+K_FN void k_fetch(const dqk_list *l, uint32_t i, uint32_t *next) {
+    K_EACH(k) {
+        uint64_t at = l->moves + (uint64_t)i * sizeof(dqk_move) + k_lane(k) * 4;
+        next[k] = i < l->n && k_lane(k) < sizeof(dqk_move) / 4 ? k_load(at, 4).w[0] : 0;
+    }
+}
+
+K_FN dqk_move k_fetched(const uint32_t *next) {
+    uint32_t w[6];
+    K_UNROLL
+    for (uint32_t i = 0; i < 6; i++)
+        w[i] = k_shuffle_one(next, 0, i);
+    return (dqk_move){(uint64_t)w[1] << 32 | w[0], (uint64_t)w[3] << 32 | w[2], w[4], w[5]};
 }
 
 // What one of `warps` warps does of a list. Its next move is read while it does one.
 K_FN void k_list(const dqk_list *l, const k_types t, uint32_t warp, uint32_t warps) {
-    uint32_t all = l->n * l->parts;
-    if (warp >= all) return;
-    dqk_move next = k_move_at(l, warp / l->parts);
-    for (uint32_t w = warp; w < all; w += warps) {
-        dqk_move m = next;
-        if (w + warps < all) next = k_move_at(l, (w + warps) / l->parts);
+    const uint32_t parts = l->parts, hop = warps / parts, rest = warps % parts;
+    uint32_t i = warp / parts, part = warp % parts, next[K_LANES];
+    k_fetch(l, i, next);
+    while (i < l->n) {
+        const dqk_move m = k_fetched(next);
+        const uint32_t now = part;
+        part += rest;
+        i += hop + (part >= parts);
+        part -= part >= parts ? parts : 0;
+        k_fetch(l, i, next);
         if (m.what == DQK_FILL)
-            k_fill(m, w % l->parts, l->parts);
+            k_fill(m, now, parts);
         else if (t.from == K_TYPE_bytes || m.what == DQK_CONVERT)
-            k_copy(m, t, w % l->parts, l->parts);
+            k_copy(m, t, now, parts, l->far);
         else
-            k_plain(m, w % l->parts, l->parts);
+            k_plain(m, now, parts);
     }
 }
 
@@ -254,7 +279,7 @@ K_FN void k_heads(const dqk_heads *h, uint32_t warp, uint32_t warps) {
         uint64_t src = h->base + *K_AT(const uint64_t, h->off + (uint64_t)i * 8);
         uint32_t len = *K_AT(const uint32_t, h->len + (uint64_t)i * 4);
         dqk_move m = {src, h->out + (uint64_t)i * h->bytes, len < h->bytes ? len : h->bytes, DQK_COPY};
-        k_copy(m, (k_types){K_TYPE_bytes, K_TYPE_bytes, 0}, 0, 1);
+        k_copy(m, (k_types){K_TYPE_bytes, K_TYPE_bytes, 0}, 0, 1, false);
     }
 }
 

@@ -17,9 +17,8 @@ uint32_t dqk_conversion(int input, int output, bool swapped);
 const char *dqk_kernel(uint32_t conversion);
 const char *dqk_ptx(uint32_t conversion);
 
-// Kernels of the module dqk_ptx(0): one takes a dqk_heads, the other a dqk_ring.
+// The kernel of the module dqk_ptx(0) that takes a dqk_heads.
 #define DQK_KERNEL_HEADS "dqk_copy_heads"
-#define DQK_KERNEL_RING  "dqk_serve"
 
 // ---- on the host: addresses are the host's ----------------------------------------------------------------
 

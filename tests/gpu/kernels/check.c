@@ -1,9 +1,8 @@
-// kernels_check.c: every shipped kernel on a GPU against the model that the host's units have: outputs are
-// poisoned, and what is not written stays. `kernels_check` [STEP]: only every STEP-th length, for a run under
+// check.c: every shipped kernel on a GPU against the model that the host's units have: outputs are
+// poisoned, and what is not written stays. `check` [STEP]: only every STEP-th length, for a run under
 // compute-sanitizer.
 #include "device.h"
 #include "kernels/kernels.h"
-#include "kernels/k_ring.h"
 #include "kernels_model.h"
 
 enum { ROOM = 20 << 20 };
@@ -45,7 +44,8 @@ static void list_of(const model_kind *c, uint32_t len, uint32_t most, uint64_t s
                       .done = d_done,
                       .n = n,
                       .parts = seed % 2 ? 3 : dqk_parts(len),
-                      .conversion = c->number};
+                      .conversion = c->number,
+                      .far = host};
         device_launch(f, 1 + (uint32_t)seed % 40, DQK_THREADS, &l);
         CU(copy_out, got, d_dst, covers, gpu.stream);
         device_wait();

@@ -1,7 +1,6 @@
-// kernels_bench.c: how fast the shipped kernels are on a GPU, beside what its copies do in the same run: GB/s
-// of payload. `kernels_bench` [MOVES.ptx…]: the moves of other builds of kernels.cu, too.
+// bench.c: how fast the shipped kernels are on a GPU, beside what its copies do in the same run: GB/s
+// of payload. `bench` [MOVES.ptx…]: the moves of other builds of kernels.cu, too.
 #include "device.h"
-#include "kernels/k_ring.h"
 #include "kernels/kernels.h"
 
 enum { ROUNDS = 7, WITHIN = 64 }; // packets are shuffled within so many
@@ -49,6 +48,7 @@ static double end(void) {
 // Rows of packets in memory, and lists that put them together, as many as don't fit the cache.
 typedef struct job {
     uint32_t len, n, offset, sets, in_bits, out_bits, what;
+    uint32_t far;                                       // as of dqk_list
     uint64_t stride, set_src, set_dst, src, dst, moves; // bytes of a set; addresses
 } job;
 
@@ -75,7 +75,10 @@ static void make_moves(job *j, uint64_t at) {
 }
 
 static dqk_list list_of(const job *j, uint32_t set, uint32_t parts) {
-    return (dqk_list){.moves = j->moves + (uint64_t)set * j->n * sizeof(dqk_move), .n = j->n, .parts = parts};
+    return (dqk_list){.moves = j->moves + (uint64_t)set * j->n * sizeof(dqk_move),
+                      .n = j->n,
+                      .parts = parts,
+                      .far = j->far};
 }
 
 static cu_ptr d_src, d_dst, d_moves;
@@ -131,20 +134,30 @@ static void resources(const char *ptx, const char *name) {
            regs, local, blocks, blocks * 100 / 8, t / 1e6);
 }
 
-static double copy_speed(void) {
-    enum { N = 512 << 20 };
-    begin();
-    for (uint64_t at = 0; at < SIDE; at += N)
-        CU(copy, d_dst + at, d_src + at, N, gpu.stream);
-    return (double)SIDE / end() / 1e9;
+// Of the driver's copies, one after the other, which it does its own way: not in a graph.
+static double copies(uint64_t bytes, bool host) {
+    enum { N = 256 << 20 };
+    double t[ROUNDS];
+    for (int i = -1; i < ROUNDS; i++) {
+        float ms;
+        CU(event_record, before, gpu.stream);
+        for (uint64_t at = 0; at < bytes; at += N) {
+            if (host)
+                CU(copy_in, d_dst + at, pinned, N, gpu.stream);
+            else
+                CU(copy, d_dst + at, d_src + at, N, gpu.stream);
+        }
+        CU(event_record, after, gpu.stream);
+        CU(event_wait, after);
+        CU(event_between, &ms, before, after);
+        if (i >= 0) t[i] = ms / 1e3;
+    }
+    qsort(t, ROUNDS, sizeof *t, by_size);
+    return (double)bytes / t[ROUNDS / 2] / 1e9;
 }
 
-static double host_copy_speed(void) {
-    enum { N = 256 << 20 };
-    begin();
-    CU(copy_in, d_dst, pinned, N, gpu.stream);
-    return N / end() / 1e9;
-}
+static double copy_speed(void) { return copies(SIDE, false); }
+static double host_copy_speed(void) { return copies((uint64_t)256 << 20, true); }
 
 static void reorder(const char *ptx, bool all) {
     cu_function f = device_function(ptx, "dqk_moves");
@@ -161,13 +174,13 @@ static void reorder(const char *ptx, bool all) {
                 double best = 0;
                 for (uint32_t part = 1024; part <= 8192; part *= 2) {
                     if (part > lens[a]) continue;
-                    for (int k = all ? 0 : 1; k < (all ? 3 : 2); k++) {
+                    for (int k = all ? 0 : 1; k < 3; k++) {
                         uint32_t blocks = (uint32_t)(gpu.multiprocessors * (k == 0   ? fit
                                                                             : k == 1 ? 2 * fit
                                                                                      : 1 << 16));
                         double v = speed(&j, f, blocks, lens[a] / part, 0);
                         if (v > best) best = v;
-                        printf(" %s%.0f", k == 0 || !all ? "| " : "", v);
+                        printf(" %s%.0f", k == (all ? 0 : 1) ? "| " : "", v);
                     }
                 }
                 printf("  best %.3f\n", best / ceiling);
@@ -181,6 +194,7 @@ static void gather(const char *ptx, bool all) {
     static const uint32_t lens[] = {1024, 4096, 8192};
     for (int a = 0; a < 3; a++) {
         job j = job_of(lens[a], (32 << 20) / lens[a], 42, 8, 8, (uintptr_t)pinned, (uint64_t)256 << 20);
+        j.far = 1;
         printf("  %5u B:", lens[a]);
         for (uint32_t part = 1024; part <= lens[a]; part *= all ? 2 : 4) {
             printf(" |");
@@ -189,6 +203,7 @@ static void gather(const char *ptx, bool all) {
         }
         if (all) {
             job k = job_of(lens[a], (32 << 20) / lens[a], 64, 8, 8, (uintptr_t)pinned, (uint64_t)256 << 20);
+            printf(" | far 0: %.1f", (j.far = 0, speed(&j, f, 16, dqk_parts(lens[a]), 0)));
             printf(" | aligned, 16 blocks: %.1f", speed(&k, f, 16, dqk_parts(lens[a]), 0));
         }
         printf("\n");
@@ -208,114 +223,76 @@ static void conversions(void) {
         job j = job_of(4096, 16384, 42, a, b, d_src, SIDE);
         double bound = 2 * ceiling / (1 + (double)b / a);
         printf("  %2u %-16s bound %5.0f:", c, dqk_kernel(c), bound);
-        for (uint32_t parts = 1; parts <= 4; parts *= 2)
-            printf(" %5.0f (%.2f)", speed(&j, f, (uint32_t)(gpu.multiprocessors * fit * 2), parts, c),
-                   speed(&j, f, (uint32_t)(gpu.multiprocessors * fit), parts, c) / bound);
+        for (uint32_t parts = 1; parts <= 4; parts *= 2) {
+            double best = 0;
+            for (uint32_t most = (uint32_t)(gpu.multiprocessors * fit); most < 1 << 17; most *= 8) {
+                double v = speed(&j, f, most, parts, c);
+                best = v > best ? v : best;
+            }
+            printf(" %5.0f (%.2f)", best, best / bound);
+        }
         printf("\n");
     }
 }
 
-// ---- launches and the ring --------------------------------------------------------------------------------
+// ---- launches ---------------------------------------------------------------------------------------------
 
-enum { FLIGHT = 8, LISTS = 2000, MOST = 4 }; // MOST: streams, or rings
+enum { MOST = 8, LISTS = 2000, STREAMS = 4 }; // MOST: lists under way
 
-static volatile uint64_t *tickets; // one a list under way, a line each
-static cu_ptr d_done, d_ring;
-static volatile dqk_slot *slots; // FLIGHT of each ring
-static volatile uint64_t *left;  // one a ring, a line each
-static dqk_ring rings[MOST];
-static uint64_t pushed[MOST];
-static cu_function moves_kernel, ring_kernel;
-static cu_stream streams[MOST];
-
-static void push(const dqk_list *l, bool by_ring, uint32_t way, uint32_t blocks) {
-    if (!by_ring) {
-        dqk_list copy = *l;
-        CU(launch, moves_kernel, blocks, 1, 1, DQK_THREADS, 1, 1, 0, streams[way], (void *[]){&copy}, NULL);
-        return;
-    }
-    dqk_ring *r = &rings[way];
-    volatile dqk_slot *s = &slots[way * FLIGHT + pushed[way] % FLIGHT];
-    memcpy((void *)&s->list, l, sizeof *l);
-    __atomic_store_n(&s->seq, ++pushed[way], __ATOMIC_RELEASE);
-    __sync_synchronize();
-    if (left[way * 8] != r->launch) return;
-    r->launch++;
-    CU(launch, ring_kernel, blocks, 1, 1, DQK_THREADS, 1, 1, 0, streams[way], (void *[]){r}, NULL);
-}
-
-// Lists of so many packets of 1 KiB in host memory, `flight` at a time: GB/s, µs from push to ticket, µs of a
-// push.
-static void mover(bool by_ring, uint32_t packets, uint32_t flight, uint32_t ways, uint32_t blocks) {
-    static double took[LISTS];
-    static double began[FLIGHT];
-    uint32_t in_set = (64 << 20) / 1152;
-    dqk_move *moves = (dqk_move *)staging;
-    for (uint32_t i = 0; i < in_set; i++)
-        moves[i] = (dqk_move){(uintptr_t)pinned + i * 1152ull + 42, d_dst + i * 1024ull, 1024, DQK_COPY};
-    memset((void *)slots, 0, MOST * FLIGHT * sizeof *slots);
-    memset((void *)left, 0, 4096);
-    CU(fill, d_ring, 0, 4096, gpu.stream);
-    device_wait();
-    for (uint32_t w = 0; w < MOST; w++) {
-        pushed[w] = 0;
-        rings[w] = (dqk_ring){
-            (uintptr_t)&slots[w * FLIGHT], d_ring + w * 256, (uintptr_t)&left[w * 8], 0, FLIGHT, 200000};
-    }
-    double start = now_ns(), pushing = 0;
+// Lists of so many packets of 1 KiB in host memory, `flight` under way on `ways` streams: GB/s, us from a
+// launch to its ticket, us of a launch.
+static void lists_of(uint32_t packets, uint32_t flight, uint32_t ways, cu_ptr done,
+                     volatile uint64_t *tickets, const cu_stream *streams) {
+    static double took[LISTS], began[MOST];
+    cu_function f = device_function(dqk_ptx(0), dqk_kernel(0));
+    uint32_t all = (64 << 20) / 1152;
+    for (uint32_t i = 0; i < all; i++)
+        staging[i] = (dqk_move){(uintptr_t)pinned + i * 1152ull + 42, d_dst + i * 1024ull, 1024, DQK_COPY};
+    memset((void *)tickets, 0, 4096);
+    double start = now_ns(), launching = 0;
     for (uint32_t i = 0; i < LISTS + flight; i++) {
         uint32_t k = i % flight;
         if (i >= flight) {
             while (tickets[k * 8] != i - flight + 1)
-                if (now_ns() - start > 5e9) device_must(-1, by_ring ? "the ring's ticket" : "a ticket");
+                if (now_ns() - start > 5e9) device_must(-1, "a ticket");
             took[i - flight] = now_ns() - began[k];
         }
         if (i >= LISTS) continue;
-        uint32_t first = (uint32_t)((uint64_t)i * packets % (in_set - packets));
-        dqk_list l = {.moves = (uintptr_t)(moves + first),
+        dqk_list l = {.moves = (uintptr_t)(staging + (uint64_t)i * packets % (all - packets)),
                       .ticket = (uintptr_t)&tickets[k * 8],
                       .value = i + 1,
-                      .done = d_done + k * 4,
+                      .done = done + k * 4,
                       .n = packets,
-                      .parts = 1};
+                      .parts = 1,
+                      .far = 1};
         double t = began[k] = now_ns();
-        push(&l, by_ring, i % ways, blocks);
-        pushing += now_ns() - t;
+        CU(launch, f, DQK_HOST_BLOCKS, 1, 1, DQK_THREADS, 1, 1, 0, streams[i % ways], (void *[]){&l}, NULL);
+        launching += now_ns() - t;
     }
-    double all = now_ns() - start;
-    device_wait();
-    for (int i = 0; i < MOST; i++)
+    double t = now_ns() - start;
+    for (uint32_t i = 0; i < ways; i++)
         CU(stream_wait, streams[i]);
     qsort(took, LISTS, sizeof *took, by_size);
-    printf("  %-8s %4u KiB, %u under way, %u x %2u blocks: %5.1f GB/s, %6.1f us to the ticket (p99 %.1f), "
-           "%.2f us a push\n",
-           by_ring ? "ring" : "launches", packets, flight, ways, blocks, 1024.0 * packets * LISTS / all,
-           took[LISTS / 2] / 1e3, took[LISTS * 99 / 100] / 1e3, pushing / LISTS / 1e3);
-    for (uint32_t k = 0; k < FLIGHT; k++)
-        tickets[k * 8] = 0;
+    printf("  %4u KiB, %u under way on %u streams: %5.1f GB/s, %6.1f us to the ticket (p99 %.1f), %.2f us a "
+           "launch\n",
+           packets, flight, ways, 1024.0 * packets * LISTS / t, took[LISTS / 2] / 1e3,
+           took[LISTS * 99 / 100] / 1e3, launching / LISTS / 1e3);
 }
 
-static void movers(void) {
-    tickets = host_memory(4096);
-    slots = host_memory(MOST * FLIGHT * sizeof *slots);
-    left = host_memory(4096);
-    memset((void *)tickets, 0, 4096);
-    d_done = device_memory(4096);
-    d_ring = device_memory(4096);
-    CU(fill, d_done, 0, 4096, gpu.stream);
-    for (int i = 0; i < MOST; i++)
+static void launches(void) {
+    volatile uint64_t *tickets = host_memory(4096);
+    cu_ptr done = device_memory(4096);
+    cu_stream streams[STREAMS];
+    CU(fill, done, 0, 4096, gpu.stream);
+    device_wait();
+    for (int i = 0; i < STREAMS; i++)
         CU(stream_create, &streams[i], 1);
-    moves_kernel = device_function(dqk_ptx(0), "dqk_moves");
-    ring_kernel = device_function(dqk_ptx(0), DQK_KERNEL_RING);
-    printf("lists of 1 KiB packets in host memory, moves read in place\n");
-    static const uint32_t sizes[] = {1, 64, 256, 1024};
-    for (int r = 0; r < 2; r++)
-        for (int a = 0; a < 4; a++) {
-            mover(r, sizes[a], 1, 1, 16);
-            mover(r, sizes[a], 4, 2, 16);
-            mover(r, sizes[a], 8, 4, 8);
-            mover(r, sizes[a], 8, 4, 16);
-        }
+    printf("lists of 1 KiB packets in host memory, moves read in place, %d blocks\n", DQK_HOST_BLOCKS);
+    for (uint32_t packets = 1; packets <= 1024; packets *= packets == 1 ? 64 : 4) {
+        lists_of(packets, 1, 1, done, tickets, streams);
+        lists_of(packets, 4, 2, done, tickets, streams);
+        lists_of(packets, 8, 4, done, tickets, streams);
+    }
 }
 
 static void heads(void) {
@@ -371,12 +348,11 @@ int main(int argc, char **argv) {
     for (uint32_t c = 0; c <= DQK_SWAPPED; c++)
         resources(dqk_ptx(c), dqk_kernel(c));
     resources(dqk_ptx(0), DQK_KERNEL_HEADS);
-    resources(dqk_ptx(0), DQK_KERNEL_RING);
     reorder(dqk_ptx(0), true);
     gather(dqk_ptx(0), true);
     conversions();
     heads();
-    movers();
+    launches();
     for (int i = 1; i < argc; i++) {
         printf("== %s\n", argv[i]);
         char *ptx = file_of(argv[i]);
