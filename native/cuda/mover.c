@@ -28,6 +28,7 @@ typedef struct list {
     uint32_t slot; // of its moves and its ticket
     uint32_t n, longest, n_bursts, n_latches;
     uint64_t bytes, value;
+    bool far;         // sources lie in the host's memory
     int64_t began_ns; // OPEN: its first move; FLYING: the launch. Monotonic
     cu_stream stream;
     dq_burst *bursts[BURSTS];
@@ -142,9 +143,11 @@ static cu_result start(dqi_mover *m, list *l) {
         .n = l->n,
         .parts = dqk_parts(l->longest),
         .conversion = m->conf.conversion,
+        .far = l->far,
     };
     uint64_t blocks = ((uint64_t)arg.n * arg.parts + DQK_THREADS / 32 - 1) / (DQK_THREADS / 32);
-    if (blocks > DQK_HOST_BLOCKS) blocks = DQK_HOST_BLOCKS;
+    uint64_t most = l->far ? DQK_HOST_BLOCKS : 8 * (uint64_t)m->conf.gpu->info.multiprocessors;
+    if (blocks > most) blocks = most;
     cu_result err = dqi_gpu_enter(m->conf.gpu);
     if (err != CU_SUCCESS) return err;
     return m->conf.gpu->cu->launch(m->kernel, (unsigned)blocks, 1, 1, DQK_THREADS, 1, 1, 0, l->stream,
@@ -203,7 +206,8 @@ static void hold(list *l, dq_burst *b, _Atomic uint32_t *latch) {
     }
 }
 
-void dqi_mover_add(dqi_mover *m, const dqk_move *moves, uint32_t n, dq_burst *b, _Atomic uint32_t *latch) {
+void dqi_mover_add(dqi_mover *m, const dqk_move *moves, uint32_t n, bool far, dq_burst *b,
+                   _Atomic uint32_t *latch) {
     if (n == 0) return;
     dqi_lock(&m->lock);
     list *l = m->open;
@@ -213,6 +217,7 @@ void dqi_mover_add(dqi_mover *m, const dqk_move *moves, uint32_t n, dq_burst *b,
     }
     memcpy(&m->mem->moves[l->slot][l->n], moves, n * sizeof *moves);
     l->n += n;
+    l->far = far;
     for (uint32_t i = 0; i < n; i++) {
         if (moves[i].len > l->longest) l->longest = moves[i].len;
         l->bytes += moves[i].len;

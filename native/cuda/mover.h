@@ -31,9 +31,11 @@ void dqi_mover_free(dqi_mover *m);
 // out where that helps. False: all lists are under way, try again after a poll; or the GPU is lost
 // (dqi_mover_lost). The thread that appends.
 bool dqi_mover_room(dqi_mover *m, uint32_t n);
-// Appends n moves, for which there is room. Until their list has ended it holds b (NULL: none), and has added
-// 1 to *latch (NULL: none), which it takes back with release order. The thread that appends.
-void dqi_mover_add(dqi_mover *m, const dqk_move *moves, uint32_t n, dq_burst *b, _Atomic uint32_t *latch);
+// Appends n moves, for which there is room; far: their sources lie in the host's memory, not the GPU's. Until
+// their list has ended it holds b (NULL: none), and has added 1 to *latch (NULL: none), which it takes back
+// with release order. The thread that appends.
+void dqi_mover_add(dqi_mover *m, const dqk_move *moves, uint32_t n, bool far, dq_burst *b,
+                   _Atomic uint32_t *latch);
 // Ends the appending. Sends the open list out if it has enough bytes, or, where now, if it has a move at all.
 // The thread that appends.
 void dqi_mover_push(dqi_mover *m, bool now);

@@ -105,7 +105,7 @@ bool dqi_reorder_gpu_gaps(dqi_reorder *r, dqi_batch *b) {
     dqk_move moves[GAPS];
     while (b->gap_cell < b->agg.cells) {
         if (!dqi_mover_room(r->gaps, GAPS)) return !dqi_mover_lost(r->gaps);
-        dqi_mover_add(r->gaps, moves, gather_gaps(r, b, moves), NULL, &b->fillers);
+        dqi_mover_add(r->gaps, moves, gather_gaps(r, b, moves), false, NULL, &b->fillers);
     }
     dqi_mover_push(r->gaps, true);
     return dqi_load_acq32(&b->fillers) > 0;

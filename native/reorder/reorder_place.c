@@ -236,7 +236,7 @@ static uint32_t fill(work *w, dqi_batch *b, uint32_t i, uint32_t *placed, int64_
     }
     if (w->r->stream) dqi_nontemporal_fence();
     if (w->mover) {
-        dqi_mover_add(w->mover, w->moves, w->n_moves, (dq_burst *)(uintptr_t)w->in, &b->fillers);
+        dqi_mover_add(w->mover, w->moves, w->n_moves, true, (dq_burst *)(uintptr_t)w->in, &b->fillers);
         w->n_moves = 0;
     }
     return i;

@@ -111,7 +111,7 @@ static void moves(void) {
         DQ_CHECK(dqi_mover_room(b.m, 2));
         dqk_move m[] = {{(uintptr_t)dqi_bytes(x, 0, 0) + 1, device_at(&b, k) + 3, 1000, DQK_COPY},
                         {0x5a, device_at(&b, k) + 1003, SIZE - 1003, DQK_FILL}};
-        dqi_mover_add(b.m, m, 2, x, &latch);
+        dqi_mover_add(b.m, m, 2, true, x, &latch);
         dq_burst_unref(x);
     }
     DQ_EQ(latch, 1); // one list
@@ -150,7 +150,7 @@ static void when_lists_go_out(void) {
     dqi_mover_push(b.m, true);
     DQ_EQ(dqi_mover_next(b.m), INT64_MAX);
     DQ_CHECK(dqi_mover_room(b.m, 1));
-    dqi_mover_add(b.m, &m, 1, NULL, NULL);
+    dqi_mover_add(b.m, &m, 1, true, NULL, NULL);
     dqi_mover_push(b.m, false);
     dqi_mover_read(b.m, &c);
     DQ_EQ(c.launches, 0); // 1000 bytes of 2000
@@ -161,13 +161,13 @@ static void when_lists_go_out(void) {
     dqi_mover_read(b.m, &c);
     DQ_EQ(c.launches, 1);
     DQ_CHECK(dqi_mover_room(b.m, 2));
-    dqi_mover_add(b.m, (dqk_move[]){NEXT_MOVE, NEXT_MOVE}, 2, NULL, NULL);
+    dqi_mover_add(b.m, (dqk_move[]){NEXT_MOVE, NEXT_MOVE}, 2, true, NULL, NULL);
     dqi_mover_push(b.m, false);
     dqi_mover_read(b.m, &c);
     DQ_EQ(c.launches, 2); // it has its bytes
     DQ_CHECK(dqi_mover_room(b.m, DQI_LIST_MOVES));
     m = NEXT_MOVE;
-    dqi_mover_add(b.m, &m, 1, NULL, NULL);
+    dqi_mover_add(b.m, &m, 1, true, NULL, NULL);
     DQ_CHECK(dqi_mover_room(b.m, DQI_LIST_MOVES)); // in the next list
     dqi_mover_read(b.m, &c);
     DQ_EQ(c.launches, 3);
@@ -183,7 +183,7 @@ static void no_list_is_free(void) {
     uint32_t n = 0;
     for (; n < 100 && dqi_mover_room(b.m, 1); n++) {
         dqk_move m = {n, device_at(&b, n % PLACES), 100, DQK_FILL};
-        dqi_mover_add(b.m, &m, 1, NULL, NULL);
+        dqi_mover_add(b.m, &m, 1, true, NULL, NULL);
         dqi_mover_push(b.m, false);
     }
     DQ_CHECK(n >= 8 && n < 100);
@@ -223,7 +223,7 @@ static void two_threads(void) {
             continue;
         }
         dqk_move m = {(uintptr_t)dqi_bytes(x, 0, 0), device_at(&b, k % PLACES), SIZE, DQK_COPY};
-        dqi_mover_add(b.m, &m, 1, x, &f.latches[k % 8]);
+        dqi_mover_add(b.m, &m, 1, true, x, &f.latches[k % 8]);
         dqi_mover_push(b.m, false);
         dq_burst_unref(x);
         k++;
@@ -267,7 +267,7 @@ static void exported(void) {
     open_bench(&b, 0, 1);
     dqk_move m = {0x77, device_at(&b, 1), SIZE, DQK_FILL};
     DQ_CHECK(dqi_mover_room(b.m, 1));
-    dqi_mover_add(b.m, &m, 1, NULL, NULL);
+    dqi_mover_add(b.m, &m, 1, true, NULL, NULL);
     dqi_mover_push(b.m, true);
     DQ_CHECK(poll_until_idle(&b));
     must(dqi_cuda_export(b.gpu, &fd, &d), &d, "export");
@@ -291,7 +291,7 @@ static void lose(const char *words) {
         dq_burst *x = packet(&b, 1);
         dqk_move m = {(uintptr_t)dqi_bytes(x, 0, 0), device_at(&b, k), SIZE, DQK_COPY};
         if (words[0] == 'i') m.dst = 4096; // nobody's
-        dqi_mover_add(b.m, &m, 1, x, &latch);
+        dqi_mover_add(b.m, &m, 1, true, x, &latch);
         dqi_mover_push(b.m, true);
         dq_burst_unref(x);
     }
