@@ -72,6 +72,7 @@ var daqiriModule = []entry{
 		. engine? string: which engine serves every interface, whatever the configuration says: '"loop"'
 		. cores? string: '"auto"', or cores instead of those in the file: '"2,4-7"'
 		. memory? string: which kind of memory regions have: '"host"'
+		. name? string: what summary and log call the session: by default the file's name
 		-> session
 		Opens a session: nothing moves before it starts. A file is looked for here, then beside the script. Options of the command line come
 		before those of the call. A configuration with faults raises, with each fault's line.
@@ -138,12 +139,13 @@ func moduleOpen(c *call) int {
 		cores = c.rt.Open.Cores
 	}
 	name, cfg, warnings, err := c.configuration(opts)
+	name = o.str("name", name)
 	for _, w := range warnings {
 		c.rt.Log("warn", w.Error(), nil)
 	}
 	c.check(err)
 	c.rt.logFrom(cfg)
-	env := session.Env{Scheduler: c.rt.Scheduler, Owner: c.rt.Task, Program: session.Program{Version: Version, Script: c.rt.Script}}
+	env := session.Env{Scheduler: c.rt.Scheduler, Owner: c.rt.Task, Program: session.Program{Version: Version, Script: c.rt.Script, Text: c.rt.shippedText(c.rt.Script)}}
 	env.Cores, err = session.ParseCores(cores)
 	c.check(err)
 	s, err := session.Open(cfg, env)
@@ -169,7 +171,12 @@ func (c *call) configuration(opts spec.Options) (name string, cfg *spec.Config, 
 			cfg, warnings, err = spec.ParseText("text", text, opts)
 			return "text", cfg, warnings, err
 		case !c.rt.Open.DefaultConfig:
-			cfg, warnings, err = spec.ParseFile(c.rt.find(text), opts)
+			path := c.rt.find(text)
+			if _, gone := os.Stat(path); gone != nil && c.rt.shippedText(path) != "" {
+				cfg, warnings, err = spec.ParseText(text, c.rt.shippedText(path), opts)
+				return text, cfg, warnings, err
+			}
+			cfg, warnings, err = spec.ParseFile(path, opts)
 			if errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(text) {
 				err = fmt.Errorf("%w: looked %s", err, c.rt.places())
 			}
@@ -210,6 +217,15 @@ func (rt *Runtime) find(path string) string {
 		return beside
 	}
 	return path
+}
+
+// shippedText is the text of a file of a script that is part of the program; empty: there is none.
+func (rt *Runtime) shippedText(path string) string {
+	if rt.Open.Shipped == nil {
+		return ""
+	}
+	text, _ := fs.ReadFile(rt.Open.Shipped, path)
+	return string(text)
 }
 
 // places says where find looks.

@@ -393,7 +393,7 @@ func queueTransmit(c *call) int {
 	if o.has("count") {
 		count = uint64(o.whole("count", 0, 1, maxInt))
 	}
-	if i := q.q.Interface(); tpl.everybody && (i.Engine() == spec.EngineXDP || i.Engine() == spec.EngineDPDK) {
+	if i := q.q.Interface(); tpl.everybody && (spec.OfKernel(i.Engine()) || i.Engine() == spec.EngineDPDK) {
 		c.rt.Log("warn", fmt.Sprintf("interface %s: the template that is sent has no eth_dst, so that its frames go to everybody on the link: "+
 			"hint: eth_dst = \"auto\", or an Ethernet address", i.Name()), nil)
 	}

@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"io"
+	"io/fs"
 	"slices"
 
 	lua "github.com/yuin/gopher-lua"
@@ -66,6 +67,8 @@ type OpenOptions struct {
 	Engine, Memory, Cores string
 	DefaultConfig         bool // file names are ignored: everything runs on the default session
 	KeepLogLevel          bool // whatever log_level a configuration has: the command line gave one
+	// Shipped has the files of a script that is part of the program, itself among them; nil: the script is a file.
+	Shipped fs.FS
 }
 
 // Register makes the API known to a state whose standard libraries are open, and ties the state to

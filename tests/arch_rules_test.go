@@ -24,7 +24,7 @@ func TestArchitectureRules(t *testing.T) {
 		{"module elsewhere", "native/a.go", `package p; import _ "gopkg.in/yaml.v3"`, `"gopkg.in/yaml.v3": native/ may`},
 		{"test package", "host/cli/run.go", `package p; import _ "testing"`, "outside a test"},
 		{"test package in a test", "host/cli/run_test.go", `package p; import _ "testing"`, ""},
-		{"Go in scripts", "scripts/a.go", `package p; import _ "fmt"`, "no Go package belongs in scripts"},
+		{"Go where none belongs", "captures/a.go", `package p; import _ "fmt"`, "no Go package belongs in captures"},
 		{"exit", "host/cli/run.go", `package p; import "os"; func f() { os.Exit(1) }`, "uses os.Exit"},
 		{"exit, renamed", "bindings/a.go", `package p; import x "os"; func f() { x.Exit(1) }`, "uses x.Exit"},
 		{"print", "bindings/a.go", `package p; import "fmt"; func f() { fmt.Println() }`, "uses fmt.Println"},

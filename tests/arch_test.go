@@ -23,7 +23,7 @@ type layer struct {
 var layers = map[string]layer{
 	"cmd": {own: []string{"host"}},
 	"host": {
-		own: []string{"bindings", "runtime", "stdlib"},
+		own: []string{"bindings", "docs", "runtime", "scripts", "stdlib"},
 		modules: []string{"github.com/peterh/liner", "github.com/pmezard/go-difflib", "github.com/sirupsen/logrus",
 			"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/yuin/gopher-lua", "golang.org/x/sys",
 			"golang.org/x/term"},
@@ -35,8 +35,8 @@ var layers = map[string]layer{
 	"runtime": {own: []string{"native"}, modules: []string{"github.com/minio/minio-go", "github.com/prometheus/client_golang", "go.opentelemetry.io/otel",
 		"gopkg.in/yaml.v3"}},
 	"native": {modules: []string{"github.com/cilium/ebpf", "golang.org/x/sys"}},
-	"stdlib": {},
-	"tests":  {own: []string{"host/cli", "host/golden", "host/state", "runtime/spec"}},
+	"stdlib": {}, "scripts": {}, "docs": {},
+	"tests": {own: []string{"host/cli", "host/golden", "host/state", "runtime/spec"}},
 }
 
 // testOnly are the packages that only tests import, whatever the layer.

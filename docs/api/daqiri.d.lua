@@ -57,6 +57,7 @@
 ---@field engine? string which engine serves every interface, whatever the configuration says: "loop"
 ---@field cores? string "auto", or cores instead of those in the file: "2,4-7"
 ---@field memory? string which kind of memory regions have: "host"
+---@field name? string what summary and log call the session: by default the file's name
 
 ---@class (exact) daqiri.daqiri.receive.options
 ---@field timeout? daqiri.duration how long it waits; without it for ever

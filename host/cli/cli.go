@@ -88,7 +88,7 @@ func newRoot(g *state.Global) *cobra.Command {
 		RunE:          func(cmd *cobra.Command, args []string) error { return runOrPrompt(g, &f, cmd, args) },
 
 		Version:           fullVersion(),
-		ValidArgsFunction: onlyFirst(filesNamed(".lua")),
+		ValidArgsFunction: scriptThenFlags,
 	}
 	f.add(root.Flags())
 	root.Flags().StringVarP(&f.interactive, "interactive", "i", "", "run this `SCRIPT`, then open a prompt on its state")
@@ -98,7 +98,8 @@ func newRoot(g *state.Global) *cobra.Command {
 	root.SetIn(g.Stdin)
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate(versionText())
-	root.AddCommand(newRun(g), newCheck(g), newInspect(g), newTest(g), newBench(g), newVersion(g), newConfig(g), newBenchPeer(g))
+	root.AddCommand(newRun(g), newCheck(g), newInspect(g), newTest(g), newBench(g), newVersion(g), newConfig(g), newBenchPeer(g),
+		newRecord(g), newNew(g), newInterfaces(g), newList(g), newInfo(g), newDoc(g))
 	root.AddCommand(newTopics()...)
 	root.SetHelpCommand(newHelp())
 	addCompletion(root)

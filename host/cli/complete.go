@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/daqiri/daqiri-run/host/bench"
+	"github.com/daqiri/daqiri-run/host/script"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -95,6 +96,56 @@ func hasExtension(name string, extensions []string) bool {
 		}
 	}
 	return false
+}
+
+// scriptsAndFiles completes scripts of the program, once a letter is there, and files.
+func scriptsAndFiles(cmd *cobra.Command, args []string, word string) (list []string, then cobra.ShellCompDirective) {
+	for _, name := range scriptWords() {
+		if f := shipped(name + ".lua"); word != "" && strings.HasPrefix(name, word) {
+			d, _ := f.describe()
+			list = append(list, cobra.CompletionWithDesc(name, d.Summary))
+		}
+	}
+	files, then := filesNamed(".lua")(cmd, args, word)
+	return append(list, files...), then
+}
+
+// scriptThenFlags completes a script, and behind it the arguments that it declares and their values.
+func scriptThenFlags(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return scriptsAndFiles(cmd, args, word)
+	}
+	f, _ := find(args[0])
+	d, err := f.describe()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	if name, ok := strings.CutPrefix(args[len(args)-1], "--"); ok && len(args) > 1 && !strings.HasPrefix(word, "-") {
+		for _, a := range d.Args {
+			if a.Name == name && a.Type != "boolean" {
+				return argValues(a)
+			}
+		}
+	}
+	if !strings.HasPrefix(word, "-") {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	list := []string{cobra.CompletionWithDesc("--help", "print the script's arguments")}
+	for _, a := range d.Args {
+		list = append(list, cobra.CompletionWithDesc("--"+a.Name, strings.Join(argNotes(a), "; ")))
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// argValues are what an argument takes: its choices, or its default, or files.
+func argValues(a script.Arg) ([]string, cobra.ShellCompDirective) {
+	switch {
+	case len(a.Choices) > 0:
+		return a.Choices, cobra.ShellCompDirectiveNoFileComp
+	case a.Type == "number":
+		return []string{a.Default}, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveDefault
 }
 
 // benchCases completes names of cases.

@@ -91,7 +91,7 @@ var causeCodes = map[script.Cause]ExitCode{script.CauseScript: ExitScript, scrip
 // describe completes the report with what only the host knows.
 func (r *runner) describe(report *summary.Report, code ExitCode) {
 	report.Version = fullVersion()
-	report.Script, report.SHA256 = r.path, fileHash(r.path)
+	report.Script, report.SHA256 = r.script.path, r.script.hash()
 	report.ExitCode, report.Cause = int(code), code.String()
 	report.Started, report.ElapsedS = r.started.UTC(), time.Since(r.started).Seconds()
 	report.Abandoned = r.abandoned

@@ -3,7 +3,6 @@ package cli
 import (
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -27,8 +26,11 @@ func newRun(g *state.Global) *cobra.Command {
 		Long: `run runs a Lua script. Flags stand before SCRIPT; what follows it is the script's own, flags too: see
 'daqiri-run SCRIPT --help' for those of a script that uses daqiri.args.`,
 		Args:              needs("a script to run"),
-		ValidArgsFunction: onlyFirst(filesNamed(".lua")),
-		RunE:              func(_ *cobra.Command, args []string) error { return run(g, &f, args[0], args[1:], false) },
+		ValidArgsFunction: scriptThenFlags,
+		RunE: func(_ *cobra.Command, args []string) error {
+			which, _ := find(args[0])
+			return run(g, &f, which, args[1:], false)
+		},
 	}
 	f.add(cmd.Flags())
 	cmd.Flags().SetInterspersed(false)
@@ -39,26 +41,28 @@ func newRun(g *state.Global) *cobra.Command {
 func runOrPrompt(g *state.Global, f *runFlags, cmd *cobra.Command, args []string) error {
 	switch {
 	case f.interactive != "":
-		return run(g, f, f.interactive, args, true)
+		which, _ := find(f.interactive)
+		return run(g, f, which, args, true)
 	case len(args) == 0:
-		return run(g, f, "", nil, true)
+		return run(g, f, found{}, nil, true)
 	}
 	if ext := filepath.Ext(args[0]); ext == ".yaml" || ext == ".yml" {
 		return fail(ExitUsage, fmt.Errorf("%s is a configuration, which a script opens: run that script, or look at the file with "+
 			"'daqiri-run check' or 'inspect'", args[0]))
 	}
-	if _, err := os.Stat(args[0]); os.IsNotExist(err) && filepath.Ext(args[0]) == "" {
+	which, known := find(args[0])
+	if !known && filepath.Ext(args[0]) == "" {
 		hint := ""
-		if near := suggest.Nearest(args[0], commandNames(cmd.Root())); near != "" {
+		if near := suggest.Nearest(args[0], append(commandNames(cmd.Root()), scriptWords()...)); near != "" {
 			hint = fmt.Sprintf(" (did you mean '%s'?)", near)
 		}
 		return fail(ExitUsage, fmt.Errorf("%s: neither a script nor a command%s", args[0], hint))
 	}
-	return run(g, f, args[0], args[1:], false)
+	return run(g, f, which, args[1:], false)
 }
 
 // run runs a script, a prompt after it where asked for, and the summary at the end.
-func run(g *state.Global, f *runFlags, path string, args []string, prompt bool) error {
+func run(g *state.Global, f *runFlags, which found, args []string, prompt bool) error {
 	open, err := f.check(g)
 	if err != nil {
 		return err
@@ -70,8 +74,9 @@ func run(g *state.Global, f *runFlags, path string, args []string, prompt bool) 
 	if err != nil {
 		return err
 	}
-	r := &runner{g: g, flags: f, path: path, started: time.Now(), con: newConsole(g)}
-	opts := script.Options{Path: path, Args: args, Env: env, Open: open, AllowExec: f.allowExec, Stdlib: stdlib.Files,
+	open.Shipped = which.shipped
+	r := &runner{g: g, flags: f, script: which, started: time.Now(), con: newConsole(g)}
+	opts := script.Options{Path: which.path, Args: args, Env: env, Open: open, AllowExec: f.allowExec, Stdlib: stdlib.Files,
 		SearchPath: g.Env["DAQIRI_PATH"], Stdout: r.con.stdout, Stderr: r.con.stderr, Log: logTo(g.Logger), LogLevel: g.LogLevel}
 	if prompt {
 		r.prompt = repl.New(repl.Options{Interactive: g.Interactive(), Stdin: g.Stdin, Stdout: g.Stdout, Stderr: g.Stderr,
@@ -120,11 +125,11 @@ func logTo(l *logrus.Logger) func(level, text string, fields map[string]any) {
 	}
 }
 
-// fileHash is the SHA-256 of a file in hex, "" when it can't be read.
-func fileHash(path string) string {
-	data, err := os.ReadFile(path)
+// hash is the SHA-256 of a script in hex, "" when it can't be read.
+func (f found) hash() string {
+	text, err := f.text()
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("%x", sha256.Sum256(data))
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
 }

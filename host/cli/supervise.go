@@ -29,7 +29,7 @@ const (
 type runner struct {
 	g       *state.Global
 	flags   *runFlags
-	path    string
+	script  found
 	con     *console
 	program *script.Program
 	prompt  *repl.Repl // nil without one

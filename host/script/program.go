@@ -185,7 +185,7 @@ func (p *Program) run(t *task.Task) (err error) {
 
 // chunk runs the script's main chunk.
 func (p *Program) chunk(L *lua.LState) error {
-	text, err := os.ReadFile(p.opts.Path)
+	text, err := p.read()
 	var fault *fs.PathError
 	switch {
 	case errors.As(err, &fault):
@@ -202,6 +202,14 @@ func (p *Program) chunk(L *lua.LState) error {
 	L.SetGlobal("arg", scriptArgs(L, p.opts.Path, p.opts.Args))
 	L.Push(fn)
 	return L.PCall(0, 0, nil)
+}
+
+// read is the text of the script.
+func (p *Program) read() ([]byte, error) {
+	if shipped := p.opts.Open.Shipped; shipped != nil {
+		return fs.ReadFile(shipped, p.opts.Path)
+	}
+	return os.ReadFile(p.opts.Path)
 }
 
 // scriptArgs is Lua's table arg: the script at 0, its arguments from 1.

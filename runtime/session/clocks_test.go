@@ -12,7 +12,7 @@ import (
 // TestClocks: every engine says where its receive times come from, in its queues and in its report, and what became of
 // a wish for a device's.
 func TestClocks(t *testing.T) {
-	kinds := map[string]string{"loop": "software", "loop-copy": "software", "loop-virtual": "virtual", "xdp": "software", "xdp-packet": "kernel", "dpdk": "software", "cards": "software",
+	kinds := map[string]string{"loop": "software", "loop-copy": "software", "loop-virtual": "virtual", "xdp": "software", "xdp-packet": "kernel", "packet": "kernel", "dpdk": "software", "cards": "software",
 		"udp": "kernel", "udp6": "kernel",
 		"tcp": "software"}
 	for _, extra := range []string{"", "        hardware_timestamps: true\n"} {

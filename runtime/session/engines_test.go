@@ -36,6 +36,7 @@ type engine struct {
 	driver   string // that the report must name, where veth or devices
 	faults   string // of the wire, after the clock
 	tx       string // goes to interface a's tx section
+	key      string // goes to both interfaces
 }
 
 // engines is every engine in worker and in direct mode.
@@ -46,6 +47,7 @@ func engines() []engine {
 		{name: "loop-virtual", frames: true, virtual: true},
 		{name: "xdp", frames: true, veth: true, driver: "AF_XDP"},
 		{name: "xdp-packet", frames: true, veth: true, driver: "AF_PACKET"},
+		{name: "packet", frames: true, veth: true, driver: "AF_PACKET", key: "\n      engine: packet"},
 		{name: "dpdk", frames: true, veth: true, dpdk: true},
 		{name: "udp", endpoint: "udp://127.0.0.1"},
 		{name: "udp6", endpoint: "udp://[::1]"},
@@ -134,7 +136,7 @@ func (e engine) yaml(extra string) (string, error) {
 	if e.devices != "" {
 		left, right, _ = strings.Cut(e.devices, ",")
 	}
-	a, b := "", ""
+	a, b := e.key, e.key
 	if e.frames {
 		stream, loopback = "raw", "\n    loopback: {mode: sw, seed: 7}"
 		if e.veth || e.dpdk || e.devices != "" {

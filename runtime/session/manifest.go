@@ -21,6 +21,7 @@ import (
 type Program struct {
 	Version string
 	Script  string // path; empty: none
+	Text    string // of a script that is in no file
 }
 
 // manifestSchema is the version of the manifest's form.
@@ -257,7 +258,11 @@ func (s *Session) manifest(finished bool) *manifest {
 	m := &manifest{Schema: manifestSchema, State: "unfinished", Version: s.env.Program.Version, Script: s.env.Program.Script,
 		Host: readHost(), Clock: l.Clock, Started: instant(l.StartNS), Written: time.Now().UTC(), Ledger: l,
 		Configuration: spec.Inspect(s.cfg)}
-	if text, err := os.ReadFile(m.Script); err == nil {
+	text, err := []byte(s.env.Program.Text), error(nil)
+	if len(text) == 0 {
+		text, err = os.ReadFile(m.Script)
+	}
+	if err == nil {
 		m.ScriptSHA256 = fmt.Sprintf("%x", sha256.Sum256(text))
 	}
 	if finished {

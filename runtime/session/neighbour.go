@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
 // Neighbour is a station that a frame is to be sent to.
@@ -26,7 +27,7 @@ func (i *Interface) Neighbour(addr netip.Addr, vlan uint16) (*Neighbour, error) 
 		return nil, invalid("interface %s: %s is not a host's address", i.Name(), addr)
 	}
 	n := &Neighbour{i: i, addr: addr, vlan: vlan}
-	if dev, err := net.InterfaceByName(i.Address()); err == nil && i.Engine() == "xdp" {
+	if dev, err := net.InterfaceByName(i.Address()); err == nil && spec.OfKernel(i.Engine()) {
 		n.link = dev.Index
 		n.addr, n.from = nextHop(dev.Index, addr)
 	}

@@ -15,11 +15,15 @@ const (
 	EngineDPDK     = "dpdk"
 	EngineRDMA     = "rdma"
 	EnginePCAP     = "pcap"
+	EnginePacket   = "packet"
 	EngineGPUNetIO = "gpunetio"
 )
 
 // InterfaceEngines are the values of an interface's engine key, and of the option Engine.
-var InterfaceEngines = []string{EngineLoop, EngineSocket, EngineXDP, EngineDPDK, EngineRDMA, EnginePCAP}
+var InterfaceEngines = []string{EngineLoop, EngineSocket, EngineXDP, EngineDPDK, EngineRDMA, EnginePCAP, EnginePacket}
+
+// OfKernel says whether an engine's interfaces are Linux's own, with the kernel's addresses, routes and neighbours.
+func OfKernel(engine string) bool { return engine == EngineXDP || engine == EnginePacket }
 
 var (
 	pciAddress = regexp.MustCompile(`^([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]$`)
@@ -114,7 +118,7 @@ func (p *parser) rawEngine(c *Config, i *Interface, forced string) string {
 		return EngineLoop
 	}
 	switch c.Engine {
-	case EngineDPDK, EngineXDP, EngineLoop, EngineGPUNetIO:
+	case EngineDPDK, EngineXDP, EnginePacket, EngineLoop, EngineGPUNetIO:
 		return c.Engine
 	case "socket":
 		if c.StreamType == StreamRaw {

@@ -38,7 +38,9 @@ typedef struct packet_port {
 } packet_port;
 
 static int fail(const dq_iface *i, int err, dq_diag *diag) {
-    const char *hint = err == EPERM ? "; hint: run as root, or with the capability CAP_NET_RAW" : "";
+    const char *hint = err == EPERM ? "; hint: run as root, or with the capability CAP_NET_RAW (sudo "
+                                      "setcap cap_net_raw+ep FILE, which is the program's)"
+                                    : "";
     return dqi_fail(diag, DQ_ESYS - err, "interface %s: %s: %s%s", i->conf.name, i->conf.address,
                     dq_err_name(DQ_ESYS - err), hint);
 }

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/daqiri/daqiri-run/host/script"
+	"github.com/daqiri/daqiri-run/runtime/suggest"
+	"github.com/daqiri/daqiri-run/scripts"
+)
+
+// found is a script: a file, or one that is part of the program.
+type found struct {
+	path    string // of the file, or the name in shipped
+	shipped fs.FS  // nil: it is a file
+}
+
+// find looks for a script: a file of that name, or a script of the program by its name, with or without ".lua".
+func find(word string) (found, bool) {
+	info, err := os.Stat(word)
+	name := strings.TrimSuffix(word, ".lua") + ".lua"
+	switch {
+	case err == nil && !info.IsDir():
+		return found{path: word}, true
+	case slices.Contains(shippedScripts(), name):
+		return shipped(name), true
+	}
+	return found{path: word}, err == nil
+}
+
+// shipped is a script of the program.
+func shipped(name string) found { return found{path: name, shipped: scripts.Files} }
+
+// text is the script's source.
+func (f found) text() (string, error) {
+	if f.shipped != nil {
+		text, err := fs.ReadFile(f.shipped, f.path)
+		return string(text), err
+	}
+	text, err := os.ReadFile(f.path)
+	return string(text), err
+}
+
+// describe reads what the script says of itself.
+func (f found) describe() (script.Description, error) {
+	text, err := f.text()
+	if err != nil {
+		return script.Description{}, err
+	}
+	return script.Describe(f.path, text)
+}
+
+// shippedScripts are the files of the scripts that are part of the program.
+func shippedScripts() []string {
+	names, _ := fs.Glob(scripts.Files, "*.lua") // the pattern is right
+	return names
+}
+
+// scriptWords are the names by which those are called.
+func scriptWords() []string {
+	names := shippedScripts()
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(name, ".lua")
+	}
+	return names
+}
+
+// noScript says that a word names no script, and which one it may have meant.
+func noScript(word string) error {
+	hint := ""
+	if near := suggest.Nearest(strings.TrimSuffix(filepath.Base(word), ".lua"), scriptWords()); near != "" {
+		hint = fmt.Sprintf(" (did you mean '%s'?)", near)
+	}
+	return fail(ExitUsage, fmt.Errorf("%s: neither a file nor a script of the program%s; 'daqiri-run list' lists those", word, hint))
+}

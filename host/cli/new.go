@@ -1,0 +1,259 @@
+package cli
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/daqiri/daqiri-run/host/machine"
+	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/scripts"
+)
+
+//go:embed template/*
+var templates embed.FS
+
+// newFlags say what a new script is made of.
+type newFlags struct {
+	from, listen string
+	interfaces   []string
+}
+
+// newNew makes the command that begins a script.
+func newNew(g *state.Global) *cobra.Command {
+	var f newFlags
+	cmd := &cobra.Command{
+		Use:   "new NAME",
+		Short: "begin a script of your own and its configuration, from a template or a script of the program",
+		Long: `new writes NAME.lua and its configuration NAME.yaml, and replaces nothing. Without --from it is a receiver to change; with --from
+a copy of a script of the program (daqiri-run list) that opens a copy of that script's configuration.
+  daqiri-run new antenna                                     datagrams to port 7148
+  daqiri-run new antenna --interface eth1                    frames of a Linux interface, beside the kernel
+  daqiri-run new antenna --interface 0000:3b:00.0            frames of a card that DPDK has
+  daqiri-run new relay --from forward --interface outside=eth1 --interface inside=eth2`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fail(ExitUsage, fmt.Errorf("one name at a time, not %d", len(args)))
+			}
+			return needs("the script to be made")(cmd, args)
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return begin(g, &f, strings.TrimSuffix(args[0], ".lua")) },
+	}
+	cmd.Flags().StringVar(&f.from, "from", "", "copy this `SCRIPT` of the program")
+	cmd.Flags().StringVar(&f.listen, "listen", "", "of the template: receive datagrams at this `[HOST]:PORT` (default :7148)")
+	cmd.Flags().StringArrayVar(&f.interfaces, "interface", nil, "a real interface instead of the configuration's: `[NAME=]DEVICE` (repeatable)")
+	_ = cmd.RegisterFlagCompletionFunc("from", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return scriptWords(), cobra.ShellCompDirectiveNoFileComp
+	})
+	_ = cmd.RegisterFlagCompletionFunc("interface", interfaceNames)
+	return cmd
+}
+
+// begin writes the files of a new script.
+func begin(g *state.Global, f *newFlags, name string) error {
+	make := f.template
+	if f.from != "" {
+		make = f.copy
+	}
+	lua, yaml, err := make(name)
+	if err != nil {
+		return err
+	}
+	files := []struct{ name, text string }{{name + ".lua", lua}}
+	if yaml != "" {
+		files = append(files, struct{ name, text string }{name + ".yaml", yaml})
+	}
+	for _, file := range files {
+		if _, err := os.Lstat(file.name); err == nil {
+			return fail(ExitUsage, fmt.Errorf("%s is there already: choose another name", file.name))
+		}
+	}
+	made := []string{}
+	for _, file := range files {
+		if err := writeNew(file.name, file.text); err != nil {
+			return fail(ExitUsage, err)
+		}
+		made = append(made, file.name)
+	}
+	fmt.Fprintf(g.Stdout, "made %s: run it with 'daqiri-run %s'\n", strings.Join(made, " and "), made[0])
+	return nil
+}
+
+// writeNew writes a file that is not there yet.
+func writeNew(name, text string) error {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	return errors.Join(err, file.Close())
+}
+
+// template is the template for what the flags ask for.
+func (f *newFlags) template(name string) (lua, yaml string, err error) {
+	base := filepath.Base(name)
+	values := []string{"NAME", base}
+	file := "socket.yaml"
+	switch {
+	case len(f.interfaces) > 1:
+		return "", "", fail(ExitUsage, fmt.Errorf("--interface: the template has one interface, rx_port"))
+	case len(f.interfaces) == 1 && f.listen != "":
+		return "", "", fail(ExitUsage, fmt.Errorf("--interface and --listen exclude each other: frames of an interface, or datagrams to a port"))
+	case len(f.interfaces) == 1:
+		device, err := knownDevice(strings.TrimPrefix(f.interfaces[0], "rx_port="))
+		if err != nil {
+			return "", "", fail(ExitUsage, err)
+		}
+		engine := "      engine: packet                    # the kernel gets the frames, too; without this line (xdp) it gets none\n"
+		if device.PCI == device.Name {
+			engine = ""
+		}
+		file, values = "raw.yaml", append(values, "WHAT", "frames of "+device.Name, "DEVICE", device.Name, "BUF_SIZE", strconv.Itoa(bufSize(device)), "ENGINE", engine)
+	default:
+		listen := f.listen
+		if listen == "" {
+			listen = ":7148"
+		}
+		host, port, err := net.SplitHostPort(strings.TrimPrefix(listen, "udp://"))
+		if err != nil {
+			return "", "", fail(ExitUsage, fmt.Errorf("--listen %s: HOST:PORT or :PORT expected", listen))
+		}
+		if host == "" {
+			host = "0.0.0.0"
+		}
+		values = append(values, "WHAT", "the datagrams that come to port "+port, "HOST", host, "LISTEN", net.JoinHostPort(host, port))
+	}
+	fill := strings.NewReplacer(values...).Replace
+	text, err := templates.ReadFile("template/script.lua")
+	if err != nil {
+		return "", "", err
+	}
+	config, err := templates.ReadFile("template/" + file)
+	return strings.ReplaceAll(fill(string(text)), "help "+base+"'", "help NAME'"), fill(string(config)), err
+}
+
+// knownDevice finds an interface of this machine.
+func knownDevice(name string) (machine.Interface, error) {
+	var names []string
+	for _, i := range machine.Here().Interfaces() {
+		if i.Name == name {
+			return i, nil
+		}
+		names = append(names, i.Name)
+	}
+	return machine.Interface{}, fmt.Errorf("--interface %s: this machine has no such interface; it has %s", name, strings.Join(names, ", "))
+}
+
+// bufSize holds the frames of a device: MTU, header and a VLAN tag.
+func bufSize(i machine.Interface) int {
+	if i.MTU == 0 {
+		return 9216
+	}
+	return max(2030, i.MTU+18)
+}
+
+// copy is a script of the program with its configuration, on the devices that the flags ask for.
+func (f *newFlags) copy(name string) (lua, yaml string, err error) {
+	from, ok := find(f.from)
+	switch {
+	case !ok:
+		return "", "", noScript(f.from)
+	case f.listen != "":
+		return "", "", fail(ExitUsage, fmt.Errorf("--listen is the template's: set local_addr in %s.yaml", name))
+	}
+	text, err := from.text()
+	if err != nil {
+		return "", "", fail(ExitUsage, err)
+	}
+	d, err := from.describe()
+	if err != nil {
+		return "", "", fail(ExitScript, err)
+	}
+	base := filepath.Base(name)
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "scripts/"+from.path, base+".lua"), "-- "+from.path+":", "-- "+base+".lua:")
+	config := d.Configuration()
+	if config == "" {
+		if len(f.interfaces) > 0 {
+			return "", "", fail(ExitUsage, fmt.Errorf("--interface: %s opens no configuration file", f.from))
+		}
+		return text, "", nil
+	}
+	data, err := fs.ReadFile(scripts.Files, config)
+	if err != nil {
+		return "", "", fail(ExitUsage, fmt.Errorf("%s: its configuration %s is no part of the program", f.from, config))
+	}
+	yaml, err = onDevices(config, string(data), f.interfaces)
+	return strings.ReplaceAll(text, `"`+config+`"`, `"`+base+`.yaml"`), yaml, err
+}
+
+var (
+	nameLine     = regexp.MustCompile(`^\s+- name: (\S+)`)
+	addressLine  = regexp.MustCompile(`^(\s+address: )\S+`)
+	loopbackLine = regexp.MustCompile(`^\s+loopback:`)
+	bufSizeLine  = regexp.MustCompile(`^(\s+buf_size: )\d+`)
+)
+
+// onDevices gives interfaces of a configuration devices. All of it then is real: the loopback goes.
+func onDevices(file, text string, given []string) (string, error) {
+	if len(given) == 0 {
+		return text, nil
+	}
+	if strings.Contains(text, "stream_type: socket") {
+		return "", fail(ExitUsage, fmt.Errorf("--interface: %s is of sockets; 'daqiri-run new NAME --interface DEVICE' begins a script for frames", file))
+	}
+	devices, most, first := map[string]string{}, 2030, ""
+	for _, arg := range given {
+		name, address, named := strings.Cut(arg, "=")
+		if !named {
+			name, address = "", arg
+		}
+		device, err := knownDevice(address)
+		if err != nil {
+			return "", fail(ExitUsage, err)
+		}
+		devices[name], most, first = address, max(most, bufSize(device)), address
+	}
+	var out strings.Builder
+	var names, left []string
+	name := ""
+	for line := range strings.Lines(text) {
+		if m := nameLine.FindStringSubmatch(line); m != nil {
+			name = m[1]
+		}
+		switch {
+		case strings.HasPrefix(line, "#"), loopbackLine.MatchString(line):
+			continue
+		case addressLine.MatchString(line):
+			names = append(names, name)
+			if address := devices[name]; address != "" {
+				line = addressLine.ReplaceAllString(line, "${1}"+address)
+				delete(devices, name)
+			} else {
+				left = append(left, name)
+			}
+		case bufSizeLine.MatchString(line):
+			line = bufSizeLine.ReplaceAllString(line, "${1}"+strconv.Itoa(most))
+		}
+		out.WriteString(line)
+	}
+	text = out.String()
+	if address := devices[""]; address != "" && len(names) == 1 {
+		text, left = regexp.MustCompile(`(?m)`+addressLine.String()).ReplaceAllString(text, "${1}"+address), nil
+		delete(devices, "")
+	}
+	switch {
+	case len(devices) > 0 || len(left) > 0:
+		return "", fail(ExitUsage, fmt.Errorf("--interface: %s has the interfaces %s: give each a device, as in --interface %s=%s", file,
+			strings.Join(names, ", "), names[0], first))
+	}
+	return "# The configuration " + file + " of daqiri-run, on " + strings.Join(given, ", ") + ".\n" + text, nil
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/daqiri/daqiri-run/host/state"
+)
+
+// recordFlags are the arguments of scripts/record.lua that record has as flags.
+type recordFlags struct {
+	write, seconds, size, rotate string
+	longest                      uint64
+}
+
+// newRecord makes the command that records without a script of the user's: it runs scripts/record.lua.
+func newRecord(g *state.Global) *cobra.Command {
+	var f runFlags
+	var r recordFlags
+	cmd := &cobra.Command{
+		Use:   "record SOURCE -w FILE [FILTER]",
+		Short: "record an interface, a UDP port, a multicast group or a capture into a pcap or pcapng",
+		Long: `record writes what comes from SOURCE into FILE (NAME.pcap or NAME.pcapng) until Ctrl-C, or as long as the flags say.
+SOURCE is one of
+  eth1                      frames that come to a Linux interface; the kernel gets them, too (needs root, or CAP_NET_RAW)
+  0000:3b:00.0              frames of a card that DPDK has
+  :7148, udp://HOST:PORT    datagrams that come to a port of this machine, or to a multicast group
+  FILE, -                   a capture, or one on standard input
+FILTER is a condition (daqiri-run help conditions: 'udp_dst == 7148 and len > 1000'), or of frames one in the language of libpcap
+('udp port 7148'). A run that lost a packet ends with exit code 5, and the summary says where it was lost.
+It runs the script record.lua of the program: 'daqiri-run new my_record --from record' makes a copy to change.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if r.write == "" && len(args) > 0 {
+				return fail(ExitUsage, fmt.Errorf("name the file to write: -w NAME.pcapng"))
+			}
+			return needs("what to record: an interface (daqiri-run interfaces), :PORT, udp://HOST:PORT or a capture")(cmd, args)
+		},
+		ValidArgsFunction: onlyFirst(interfaceNames),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return run(g, &f, shipped("record.lua"), r.words(args), false)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().StringVarP(&r.write, "write", "w", "", "the `FILE` to write: NAME.pcap or NAME.pcapng")
+	cmd.Flags().StringVar(&r.seconds, "seconds", "", "end after `N` seconds (or with a unit: 5min is 300s)")
+	cmd.Flags().StringVar(&r.size, "size", "", "end after `SIZE`, such as 10GiB")
+	cmd.Flags().StringVar(&r.rotate, "rotate", "", "begin another file after a `SIZE` (1GiB) or a time (60s)")
+	cmd.Flags().Uint64Var(&r.longest, "longest", 0, "`BYTES` of the longest packet; by default what the interface takes, and 9216 for sockets")
+	f.add(cmd.Flags())
+	return cmd
+}
+
+// words are what the script gets.
+func (r *recordFlags) words(args []string) []string {
+	words := []string{"--source=" + args[0], "--write=" + r.write}
+	for name, value := range map[string]string{"seconds": r.seconds, "size": r.size, "rotate": r.rotate, "filter": strings.Join(args[1:], " ")} {
+		if value != "" {
+			words = append(words, "--"+name+"="+value)
+		}
+	}
+	if r.longest > 0 {
+		words = append(words, "--longest="+strconv.FormatUint(r.longest, 10))
+	}
+	return words
+}

@@ -1,0 +1,94 @@
+-- record.lua: records an interface, a UDP port, a multicast group or a capture into a pcap or pcapng.
+--   daqiri-run record eth1 -w x.pcapng --seconds 60 'udp port 7148'       beside the kernel, as tcpdump does
+--   daqiri-run record :7148 -w x.pcap --rotate 1GiB                      datagrams that come to a port of this machine
+--   daqiri-run record udp://239.2.0.64:7148 -w x.pcapng                  a multicast group
+--   daqiri-run record day1.pcap -w part.pcap 'len > 1000'                a part of a capture
+-- A packet that was lost fails the run (exit code 5), and the summary says where. Ctrl-C ends it in order.
+local daqiri = require "daqiri"
+local args = daqiri.args{
+  source = { type = "string", required = true, help = "a Linux interface, [HOST]:PORT, udp://HOST:PORT, or a capture (- is standard input)" },
+  write = { type = "string", required = true, help = "the file: NAME.pcap or NAME.pcapng" },
+  filter = { type = "string", help = "what to record: a condition (help conditions), or libpcap's language for frames" },
+  seconds = { type = "string", unit = "s", help = "ends after so long" },
+  size = { type = "string", unit = "bytes", help = "ends when so much has been written, which is looked at 100 times a second: 10GiB" },
+  rotate = { type = "string", help = "begins another file after a size (1GiB) or a time (60s)" },
+  longest = { type = "number", unit = "bytes", help = "the longest packet; by default what the interface takes, and 9216 for sockets" },
+}
+
+local function refuse(text)
+  io.stderr:write("record: ", text, "\n")
+  os.exit(2)
+end
+
+-- The MTU of a Linux interface; nil: there is none of that name.
+local function mtu_of(name)
+  for line in io.lines("/proc/net/dev") do
+    if line:match("^%s*([^:%s]+):") == name then
+      local f = io.open("/sys/class/net/" .. name .. "/mtu")
+      local mtu = f and f:read("*n") or 9198
+      if f then f:close() end
+      return mtu
+    end
+  end
+end
+
+-- What the source is: its interface's part of the configuration, and the longest packet.
+local function port_of(source)
+  local mtu = mtu_of(source)
+  if mtu then return { address = source, engine = "packet" }, mtu + 18 end
+  if source:match("^%x+:%x+:%x+%.%x$") then return { address = source }, 9216 end -- a card that DPDK has
+  if source == "-" or io.open(source) then return { address = "pcap:" .. source, replay = { speed = "max" } }, 65536 end
+  local at = source:gsub("^udp://", "")
+  local host, port = at:match("^(.-):(%d+)$")
+  if not port then
+    refuse(source .. ": neither a Linux interface (daqiri-run interfaces lists them), a file, [HOST]:PORT nor udp://HOST:PORT")
+  end
+  if host == "" then host = "0.0.0.0" end
+  return { address = host, socket_config = { mode = "server", local_addr = "udp://" .. host .. ":" .. port } }, 9216
+end
+
+local dir, name, form = ("./" .. args.write):match("^(.*)/([^/]+)%.(pcapn?g?)$")
+if form ~= "pcap" and form ~= "pcapng" then refuse(args.write .. ": name a file NAME.pcap or NAME.pcapng") end
+local port, longest = port_of(args.source)
+longest = args.longest or longest
+port.name = "input"
+port.rx = { queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = 1000, memory_regions = { "packets" } } } }
+local s = daqiri.open({ daqiri = { cfg = {
+  version = 1, master_core = 0, stream_type = port.socket_config and "socket" or "raw", interfaces = { port },
+  memory_regions = { { name = "packets", kind = "host", affinity = 0, buf_size = math.max(longest, 2030),
+    num_bufs = longest > 9216 and 2048 or 16384 } },
+} } }, { name = "record" })
+
+local rotate = args.rotate
+if rotate and rotate:match("s$") then rotate = { seconds = rotate } end
+local file = s:write_pcap{ name = "file", dir = dir:gsub("^%./(.)", "%1"), prefix = name, format = form, rotate = rotate }
+
+local stages = { file }
+if args.filter then
+  local ok, filter = pcall(s.filter, s, { name = "filter", where = args.filter })
+  local why = filter
+  if not ok and not port.socket_config then ok, filter = pcall(s.filter, s, { name = "filter", pcap = args.filter }) end
+  if not ok then
+    refuse(("filter '%s': as a condition: %s%s"):format(args.filter, why, port.socket_config and "" or "\nas one of libpcap: " .. filter))
+  end
+  table.insert(stages, 1, filter)
+end
+s:pipe(s:rx_queue("input"), unpack(stages))
+
+if args.size then                                           -- of what is recorded, not of what comes
+  local n, unit = args.size:match("^([%d.]+) *(%a*)$")
+  local power = ({ [""] = 0, B = 0, KiB = 10, MiB = 20, GiB = 30, TiB = 40 })[unit]
+  if not power then refuse("--size " .. args.size .. ": a number with B, KiB, MiB, GiB or TiB behind it") end
+  s:every(0.01, function()
+    if s:stats().file.bytes >= n * 2 ^ power then s:stop(args.size .. " were recorded") end
+  end)
+end
+s:threshold("input.rx.dropped == 0")
+if not port.replay then
+  s:threshold((port.socket_config and "input.rx" or "input.wire") .. ".kernel_dropped == 0")
+  if not port.socket_config then s:threshold("input.wire.dropped == 0") end
+end
+s:threshold("file.dropped == 0")
+local sum = s:run{ seconds = tonumber(args.seconds) or args.seconds }
+print(("%d packets, %d bytes: %s"):format(sum.file.packets, sum.file.bytes, (table.concat(sum.files, " "):gsub("%./", ""))))
+os.exit(0)                                                  -- that a signal ended it is no failure
