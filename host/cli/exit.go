@@ -20,6 +20,7 @@ const (
 	ExitThreshold   ExitCode = 5
 	ExitStorage     ExitCode = 6
 	ExitTests       ExitCode = 7
+	ExitFindings    ExitCode = 8
 	ExitInternal    ExitCode = 70
 	ExitHangup      ExitCode = 129
 	ExitInterrupted ExitCode = 130
@@ -43,6 +44,7 @@ var exitTexts = []struct {
 	{ExitThreshold, "threshold", "a threshold of the script did not hold"},
 	{ExitStorage, "storage", "a writer could not write everything (disk full, folder gone), or a capture could not be read to its end"},
 	{ExitTests, "tests", "daqiri-run test: a test failed, or all skipped; daqiri-run bench: a case failed"},
+	{ExitFindings, "findings", "daqiri-run doctor: a row failed; daqiri-run verify: a file is not what its manifest says; daqiri-run summary A B: B is worse"},
 	{ExitInternal, "internal", "a fault of daqiri-run itself: a panic, a fatal error, or a ledger that does not add up; please report it"},
 	{ExitHangup, "hangup", "ended by SIGHUP, after an orderly stop"},
 	{ExitInterrupted, "interrupted", "ended by Ctrl-C (SIGINT), after an orderly stop; at once after the second"},

@@ -1,0 +1,77 @@
+package machine
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// HugePages are those of one size on one NUMA node, or -1 where the machine is not divided.
+type HugePages struct {
+	Node, SizeKB, Total, Free int
+	Path                      string // of the file that sets how many there are
+}
+
+// HugePages lists them by node and size.
+func (m *Machine) HugePages() (all []HugePages) {
+	dirs := map[int]string{}
+	for _, name := range m.names("sys/devices/system/node") {
+		var node int
+		if n, _ := fmt.Sscanf(name, "node%d", &node); n == 1 {
+			dirs[node] = filepath.Join("sys/devices/system/node", name, "hugepages")
+		}
+	}
+	if len(dirs) == 0 {
+		dirs[-1] = "sys/kernel/mm/hugepages"
+	}
+	for node, dir := range dirs {
+		for _, name := range m.names(dir) {
+			p := HugePages{Node: node, Path: "/" + filepath.Join(dir, name, "nr_hugepages")}
+			if n, _ := fmt.Sscanf(name, "hugepages-%dkB", &p.SizeKB); n != 1 {
+				continue
+			}
+			p.Total, _ = m.Number(dir, name, "nr_hugepages")
+			p.Free, _ = m.Number(dir, name, "free_hugepages")
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b HugePages) int {
+		if a.Node != b.Node {
+			return a.Node - b.Node
+		}
+		return a.SizeKB - b.SizeKB
+	})
+	return all
+}
+
+// MemInfo is a line of /proc/meminfo in bytes: "MemAvailable".
+func (m *Machine) MemInfo(name string) (bytes int, ok bool) {
+	for line := range strings.Lines(m.text("proc/meminfo")) {
+		if rest, found := strings.CutPrefix(line, name+":"); found {
+			kb, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(rest), " kB"))
+			return kb << 10, err == nil
+		}
+	}
+	return 0, false
+}
+
+// Control is a file of the control group (version 2) that this process is in, or of the nearest one above that has the file.
+func (m *Machine) Control(file string) (text string, ok bool) {
+	group := ""
+	for line := range strings.Lines(m.text("proc/self/cgroup")) {
+		if path, found := strings.CutPrefix(strings.TrimSpace(line), "0::"); found {
+			group = path
+		}
+	}
+	for at := group; at != ""; at = filepath.Dir(at) {
+		if text, ok := m.Text("sys/fs/cgroup", at, file); ok {
+			return text, true
+		}
+		if at == "/" || at == "." {
+			break
+		}
+	}
+	return "", false
+}
