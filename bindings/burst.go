@@ -269,6 +269,11 @@ type burstHandler struct {
 	meta  *lua.LTable     // of bursts
 	clock *stats.Recorder // of its calls; nil: nobody wants to know
 	lease *session.Burst  // of the last burst, which has gone; nil: there is none to be had again
+
+	tap     *session.Tap
+	source  any    // whose bursts: a queue, a connection
+	label   string // name in the script
+	options session.TapOptions
 }
 
 // spent stands for the burst behind a handle that knows itself what became of it.

@@ -88,6 +88,7 @@ var columnType = &typeDef{
 			col, _ := userdata[*column](c.L.Get(1))
 			return c.push(lua.LString(fmt.Sprintf("column %s of %d packets", col.name, len(col.values))))
 		}},
+		{name: "__show", fn: columnShow},
 	},
 }
 

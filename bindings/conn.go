@@ -270,7 +270,7 @@ func connectionOnBurst(c *call) int {
 	x := selfConnection(c)
 	c.fn(1, "function(burst)")
 	c.listener(&iface{x.c.Interface(), x.of}) // hears of the end, which ends the tap
-	return c.onBurst(x.of, x.c.Tap, "")
+	return c.onBurst(x.of, x.c, x.c.Tap, "")
 }
 
 // connectionGetBurst is c:get_burst{timeout_us}, as of a queue, for this connection alone.

@@ -76,6 +76,29 @@ func (c *call) protected(skip int, handler *lua.LFunction) int {
 	return 1 + n
 }
 
+// CallApart calls a function without arguments for all its results, on a thread of its own below L: an error in it leaves what runs on
+// L, whose locals closures share, as it is. A wait inside belongs to the task.
+func (rt *Runtime) CallApart(L *lua.LState, fn *lua.LFunction) ([]lua.LValue, error) {
+	th, before := rt.thread(L), rt.current
+	if L == before {
+		rt.current = th
+	}
+	defer func() {
+		rt.current = before
+		rt.threads = append(rt.threads, th)
+	}()
+	th.Push(fn)
+	if err := th.PCall(0, lua.MultRet, nil); err != nil {
+		return nil, err
+	}
+	defer th.SetTop(0)
+	values := make([]lua.LValue, th.GetTop())
+	for i := range values {
+		values[i] = th.Get(i + 1)
+	}
+	return values, nil
+}
+
 // raised is the value that was raised.
 func raised(err error) lua.LValue {
 	e, ok := err.(*lua.ApiError)

@@ -49,6 +49,12 @@ var queueType = &typeDef{
 			Where a receive queue's times come from; nil of a transmit queue.
 			> print(q.timestamps)`},
 	},
+	is: func(self any) []string {
+		if self.(*queue).q.Rx() {
+			return []string{"a receive queue"}
+		}
+		return []string{"a transmit queue"}
+	},
 	get: func(_ *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue {
 		q := self.(*queue).q
 		switch key {
@@ -101,7 +107,7 @@ var queueType = &typeDef{
 			> if b then b:free() end`},
 		{"on_burst", queueOnBurst, onBurstRows + `-> queue: itself
 			Of a receive queue: has a function called with each burst. The burst ends with the function, unless that keeps, sends or frees it. Nothing that waits
-			can be called in it.
+			can be called in it. A function for a handler of the same 'name' takes the place of its function with the next burst; 'false' removes.
 			> q:on_burst(function(b) print(b.n) end, { policy = "drop" })`},
 		{"pace", queuePace, `. rate? rate: limit of what is sent; none where absent, and 0 is refused
 			. pps? number, packets/s: limit of how many are sent; none where absent, and 0 is refused
@@ -165,22 +171,7 @@ func (q *queue) handOver(c *call, t *task.Task) {
 // queueOnBurst is q:on_burst(fn, {sample, policy}).
 func queueOnBurst(c *call) int {
 	q := selfQueue(c, true)
-	return c.onBurst(q.of, q.q.Tap, "on_burst")
-}
-
-// onBurst is on_burst of a queue, a stage or a connection, of which tap makes a tap; name begins the tap's.
-func (c *call) onBurst(o *RunningSession, tap func(*task.Task, any, session.TapOptions) (*session.Tap, error), name string) int {
-	h := &burstHandler{fn: c.fn(1, "function(burst)"), of: o, meta: c.rt.live(burstType.name).meta}
-	t, err := tap(c.rt.Task, h, c.tapOptions(2, name))
-	c.check(err)
-	h.clock = t.Clock()
-	c.rt.listening++
-	return c.push(c.L.Get(1))
-}
-
-func (c *call) tapOptions(n int, name string) session.TapOptions {
-	o := c.options(n)
-	return session.TapOptions{Name: name, Sample: int(o.whole("sample", 1, 1, 1<<31-1)), Policy: o.policy(session.Wait)}
+	return c.onBurst(q.of, q.q, q.q.Tap, "on_burst")
 }
 
 // getter is the tap behind get_burst and what it has received while the script waited for something else.

@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -24,6 +25,8 @@ type typeDef struct {
 	doc     string // a title, and a row behind it: words, and the elements that it has
 	methods []entry
 	fields  []field // what get knows by name
+	// is says what rows call an object behind "Of": "a transmit queue"; nil: all names are for all objects.
+	is func(self any) []string
 	// get reads a field or an element; nil: there is none of that name.
 	get  func(rt *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue
 	meta []entry // metamethods but __index and __newindex; their operands count from 1. Operators have a row: operand and result
@@ -96,7 +99,15 @@ func (rt *Runtime) live(name string) *liveType {
 	if t.meta.RawGetString("__call") == lua.LNil {
 		t.meta.RawSetString("__call", rt.noCall)
 	}
-	t.meta.RawSetString("__names", rt.list(def.names()))
+	t.meta.RawSetString("__names", L.NewFunction(func(L *lua.LState) int {
+		var self any
+		if ud, ok := L.Get(1).(*lua.LUserData); ok {
+			self = ud.Value
+		}
+		L.Push(rt.list(def.namesOf(self)))
+		return 1
+	}))
+	t.meta.RawSetString("__fields", rt.list(def.fieldNames()))
 	t.meta.RawSetString("__metatable", lua.LString(def.name))
 	rt.types[name] = t
 	return t
@@ -107,6 +118,23 @@ func (def *typeDef) names() []string {
 	names := def.fieldNames()
 	for _, m := range def.methods {
 		names = append(names, m.name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// namesOf are the names that make sense for an object: those whose row begins with "Of a transmit queue:" for such a queue alone.
+func (def *typeDef) namesOf(self any) []string {
+	if def.is == nil || self == nil {
+		return def.names()
+	}
+	names, is := def.fieldNames(), def.is(self)
+	for _, m := range def.methods {
+		words := mustParse(m.name, m.doc).Words
+		kind, _, of := strings.Cut(strings.TrimPrefix(words, "Of "), ":")
+		if !strings.HasPrefix(words, "Of ") || !of || slices.Contains(is, kind) {
+			names = append(names, m.name)
+		}
 	}
 	sort.Strings(names)
 	return names

@@ -28,6 +28,9 @@ type Runtime struct {
 	Open       OpenOptions
 	Shared     *Process
 
+	// AtPrompt says that what runs was typed: a function for a queue with one handler takes that one's place.
+	AtPrompt bool
+
 	// NewState makes a state for a further task: libraries, module loader, Register. It is called on
 	// that task's thread; this package closes the state.
 	NewState func(rt *Runtime) (*lua.LState, error)
@@ -51,13 +54,14 @@ type Runtime struct {
 	selectors map[string]*session.Selector
 	numbers   map[string]*session.Number
 	listeners map[*session.Interface]*listener
-	noCall    *lua.LFunction // __call of what can't be called
-	bare      *lua.LTable    // the metatable of values that have none, for noCall
-	current   *lua.LState    // the thread on which a call may wait: root, or the innermost pcall's
-	threads   []*lua.LState  // for pcall
-	nested    int            // calls of pcall and resume inside each other
-	listening int            // handlers of any kind: a spawned task goes on for them
-	began     int64          // scheduler's time at Register
+	noCall    *lua.LFunction  // __call of what can't be called
+	bare      *lua.LTable     // the metatable of values that have none, for noCall
+	current   *lua.LState     // the thread on which a call may wait: root, or the innermost pcall's
+	threads   []*lua.LState   // for pcall
+	nested    int             // calls of pcall and resume inside each other
+	handlers  []*burstHandler // of this task
+	listening int             // handlers of any kind: a spawned task goes on for them
+	began     int64           // scheduler's time at Register
 }
 
 // OpenOptions come from the command line and apply to every daqiri.open.
@@ -117,6 +121,7 @@ func (rt *Runtime) End(L *lua.LState) {
 func (rt *Runtime) forget(o *RunningSession) {
 	rt.Shared.close(o)
 	rt.opened = slices.DeleteFunc(rt.opened, func(x *RunningSession) bool { return x == o })
+	rt.handlers = slices.DeleteFunc(rt.handlers, func(h *burstHandler) bool { return h.of == o })
 	for i := range rt.listeners {
 		if i.Session() == o.s {
 			delete(rt.listeners, i)

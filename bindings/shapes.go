@@ -56,7 +56,8 @@ var shapes = []field{
 
 // Rows that several functions have.
 const (
-	onBurstRows = `- fn fun(b: burst): called with each burst
+	onBurstRows = `- fn fun(b: burst) | false: called with each burst; false removes the handler of that name, or all
+		. name? string: of the handler, for a call that replaces its function or removes it
 		. sample integer = 1, bursts: one of so many is handed over
 		. policy policy = "wait": while the script is behind
 		`

@@ -38,6 +38,17 @@ var stageType = &typeDef{
 			The files that a writer writes or wrote last.
 			> for _, path in ipairs(w.paths) do print(path) end`},
 	},
+	is: func(self any) []string {
+		switch st := self.(*stage).st; {
+		case st.Kind() == session.KindS3:
+			return []string{"a writer", "a writer of objects"}
+		case st.Out() != nil:
+			return []string{"a reorder stage"}
+		case st.Writer():
+			return []string{"a writer"}
+		}
+		return nil
+	},
 	get: func(rt *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
 		st := self.(*stage).st
 		switch key {
@@ -77,7 +88,7 @@ var stageType = &typeDef{
 			. prefix? string: names the files of the burst's packets, or its objects, PREFIX_0 for the first; of a writer with a file per packet or of objects
 			. packet_data_offset integer = 0, bytes: left out at the front of each packet; with 'prefix'
 			-> op | failure
-			A writer takes the burst by reference, in a pipe or not; nil, '"NO_SPACE_AVAILABLE"', text while its ring is full.
+			Of a writer: takes the burst by reference, in a pipe or not; nil, '"NO_SPACE_AVAILABLE"', text while its ring is full.
 			> local op = assert(w:write(b))`}},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
 		st, _ := userdata[*stage](c.L.Get(1))
@@ -103,7 +114,7 @@ func selfOut(c *call) (*stage, *session.Queue) {
 // stageOnBurst is st:on_burst(fn, {sample, policy}), of a stage's aggregates.
 func stageOnBurst(c *call) int {
 	st, q := selfOut(c)
-	return c.onBurst(st.of, q.Tap, "on_burst")
+	return c.onBurst(st.of, q, q.Tap, "on_burst")
 }
 
 // stageGetBurst is st:get_burst{timeout_us}: the next aggregate, or nil, "NOT_READY", text.

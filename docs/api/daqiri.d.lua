@@ -1094,6 +1094,7 @@ function interface:tx_flows() end
 ---@field timeout_us? integer us: how long it waits; without it for ever
 
 ---@class (exact) daqiri.connection.on_burst.options
+---@field name? string of the handler, for a call that replaces its function or removes it
 ---@field sample? integer bursts: one of so many is handed over (default: 1)
 ---@field policy? daqiri.policy while the script is behind (default: "wait")
 
@@ -1145,7 +1146,7 @@ function connection:get_burst(options) end
 ---```lua
 ---c:on_burst(function(b) print(b.n) end)
 ---```
----@param fn fun(b: daqiri.burst) called with each burst
+---@param fn fun(b: daqiri.burst)|false called with each burst; false removes the handler of that name, or all
 ---@param options? daqiri.connection.on_burst.options
 ---@return daqiri.connection # itself
 function connection:on_burst(fn, options) end
@@ -1192,6 +1193,7 @@ function connection:setsockopt(level, option, value) end
 ---@field timeout_us? integer us: how long it waits; without it for ever
 
 ---@class (exact) daqiri.queue.on_burst.options
+---@field name? string of the handler, for a call that replaces its function or removes it
 ---@field sample? integer bursts: one of so many is handed over (default: 1)
 ---@field policy? daqiri.policy while the script is behind (default: "wait")
 
@@ -1290,12 +1292,13 @@ function queue:flush() end
 function queue:get_burst(options) end
 
 ---Of a receive queue: has a function called with each burst. The burst ends with the function, unless that keeps, sends or
----frees it. Nothing that waits can be called in it.
+---frees it. Nothing that waits can be called in it. A function for a handler of the same name takes the place of its
+---function with the next burst; false removes.
 ---
 ---```lua
 ---q:on_burst(function(b) print(b.n) end, { policy = "drop" })
 ---```
----@param fn fun(b: daqiri.burst) called with each burst
+---@param fn fun(b: daqiri.burst)|false called with each burst; false removes the handler of that name, or all
 ---@param options? daqiri.queue.on_burst.options
 ---@return daqiri.queue # itself
 function queue:on_burst(fn, options) end
@@ -1347,6 +1350,7 @@ function queue:transmit(options) end
 ---@field timeout_us? integer us: how long it waits; without it for ever
 
 ---@class (exact) daqiri.stage.on_burst.options
+---@field name? string of the handler, for a call that replaces its function or removes it
 ---@field sample? integer bursts: one of so many is handed over (default: 1)
 ---@field policy? daqiri.policy while the script is behind (default: "wait")
 
@@ -1393,12 +1397,12 @@ function stage:get_burst(options) end
 ---```lua
 ---blocks:on_burst(function(a) print(a.batch_id, a.missing) end)
 ---```
----@param fn fun(b: daqiri.burst) called with each burst
+---@param fn fun(b: daqiri.burst)|false called with each burst; false removes the handler of that name, or all
 ---@param options? daqiri.stage.on_burst.options
 ---@return daqiri.stage # itself
 function stage:on_burst(fn, options) end
 
----A writer takes the burst by reference, in a pipe or not; nil, "NO_SPACE_AVAILABLE", text while its ring is full.
+---Of a writer: takes the burst by reference, in a pipe or not; nil, "NO_SPACE_AVAILABLE", text while its ring is full.
 ---
 ---```lua
 ---local op = assert(w:write(b))

@@ -25,7 +25,7 @@ const rootLong = `daqiri-run runs Lua scripts that drive packet pipelines: the s
 filter and write.
 
   daqiri-run SCRIPT [ARGS]   run a script; what follows SCRIPT is the script's, flags too
-  daqiri-run                 a prompt
+  daqiri-run                 a prompt; -i SCRIPT ARGS runs a script first and leaves its locals reachable
 
 At the end, also after Ctrl-C, a summary on stderr accounts for every packet; stdout is the script's alone.`
 
@@ -91,7 +91,7 @@ func newRoot(g *state.Global) *cobra.Command {
 		ValidArgsFunction: scriptThenFlags,
 	}
 	f.add(root.Flags())
-	root.Flags().StringVarP(&f.interactive, "interactive", "i", "", "run this `SCRIPT`, then open a prompt on its state")
+	root.Flags().BoolVarP(&f.interactive, "interactive", "i", false, "open a prompt on the script's state at its end: -i SCRIPT ARGS")
 	root.Flags().SetInterspersed(false)
 	root.SetOut(g.Stdout)
 	root.SetErr(g.Stderr)

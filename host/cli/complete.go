@@ -41,9 +41,6 @@ func addCompletion(root *cobra.Command) {
 				_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // it fails the second time
 			}
 		}
-		if cmd.Flags().Lookup("interactive") != nil {
-			_ = cmd.RegisterFlagCompletionFunc("interactive", filesNamed(".lua"))
-		}
 	}
 	root.InitDefaultCompletionCmd()
 	if cmd, _, err := root.Find([]string{"completion"}); err == nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -19,11 +20,17 @@ import (
 type console struct {
 	screen *summary.Screen // nil where stderr is no terminal, or belongs to a prompt
 	stdout *stream
-	stderr io.Writer
+	stderr *stream
 }
 
 func newConsole(g *state.Global) *console {
-	c := &console{}
+	c := &console{stdout: &stream{}, stderr: &stream{}}
+	c.alone(g)
+	return c
+}
+
+// alone is the terminal without a prompt: a live line where stderr is one.
+func (c *console) alone(g *state.Global) {
 	stdout, stderr := g.Stdout, g.Stderr
 	if g.StderrTTY {
 		c.screen = summary.NewScreen(g.Stderr, func() int { return columns(g.Stderr) })
@@ -32,16 +39,25 @@ func newConsole(g *state.Global) *console {
 			stdout = c.screen.Writer(g.Stdout)
 		}
 	}
-	c.stdout = &stream{w: stdout}
-	c.stderr = &stream{w: stderr}
-	return c
+	c.stdout.to(stdout)
+	c.stderr.to(stderr)
 }
 
 // underPrompt gives the terminal to the prompt, which holds output while a line is edited.
 func (c *console) underPrompt(g *state.Global, p *repl.Repl) {
+	if c.screen != nil {
+		c.screen.Clear()
+	}
 	c.screen = nil
-	c.stdout = &stream{w: p.Writer(g.Stdout)}
-	c.stderr = &stream{w: p.Writer(g.Stderr)}
+	c.stdout.to(p.Writer(g.Stdout))
+	c.stderr.to(p.Writer(g.Stderr))
+}
+
+// to has the stream go elsewhere from now on.
+func (s *stream) to(w io.Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.w = w
 }
 
 // columns is the width of the terminal w, 0 when unknown.
@@ -60,6 +76,7 @@ func columns(w io.Writer) int {
 // stream is one output stream. When its reader has gone, it calls broken once and swallows what comes after: the
 // program stops in order rather than with an error at each print.
 type stream struct {
+	mu     sync.Mutex
 	w      io.Writer
 	broken func()
 	gone   atomic.Bool
@@ -69,7 +86,10 @@ func (s *stream) Write(p []byte) (int, error) {
 	if s.gone.Load() {
 		return len(p), nil
 	}
-	n, err := s.w.Write(p)
+	s.mu.Lock()
+	w := s.w
+	s.mu.Unlock()
+	n, err := w.Write(p)
 	if !errors.Is(err, syscall.EPIPE) {
 		return n, err
 	}

@@ -79,7 +79,7 @@ type runFlags struct {
 	otlp        string
 	drain       string
 	allowExec   bool
-	interactive string
+	interactive bool
 }
 
 // summaryForms are the values of --summary.

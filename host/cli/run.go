@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"path/filepath"
@@ -40,9 +41,6 @@ func newRun(g *state.Global) *cobra.Command {
 // runOrPrompt is the root command: a script, a prompt, or a script and then a prompt.
 func runOrPrompt(g *state.Global, f *runFlags, cmd *cobra.Command, args []string) error {
 	switch {
-	case f.interactive != "":
-		which, _ := find(f.interactive)
-		return run(g, f, which, args, true)
 	case len(args) == 0:
 		return run(g, f, found{}, nil, true)
 	}
@@ -58,7 +56,7 @@ func runOrPrompt(g *state.Global, f *runFlags, cmd *cobra.Command, args []string
 		}
 		return fail(ExitUsage, fmt.Errorf("%s: neither a script nor a command%s", args[0], hint))
 	}
-	return run(g, f, which, args[1:], false)
+	return run(g, f, which, args[1:], f.interactive)
 }
 
 // run runs a script, a prompt after it where asked for, and the summary at the end.
@@ -78,11 +76,12 @@ func run(g *state.Global, f *runFlags, which found, args []string, prompt bool) 
 	r := &runner{g: g, flags: f, script: which, started: time.Now(), con: newConsole(g)}
 	opts := script.Options{Path: which.path, Args: args, Env: env, Open: open, AllowExec: f.allowExec, Stdlib: stdlib.Files,
 		SearchPath: g.Env["DAQIRI_PATH"], Stdout: r.con.stdout, Stderr: r.con.stderr, Log: logTo(g.Logger), LogLevel: g.LogLevel}
+	opts.Interactive, opts.Help = g.Interactive(), explain
 	if prompt {
 		r.prompt = repl.New(repl.Options{Interactive: g.Interactive(), Stdin: g.Stdin, Stdout: g.Stdout, Stderr: g.Stderr,
 			Greeting: greeting(), HistoryFile: historyFile(g), Interrupt: r.interruptChunk})
 		r.con.underPrompt(g, r.prompt)
-		opts.Prompt, opts.Stdout, opts.Stderr = r.prompt, r.con.stdout, r.con.stderr
+		opts.Prompt = r.prompt
 	}
 	g.Logger.SetOutput(r.con.stderr)
 	defer g.Logger.SetOutput(g.Stderr)
@@ -93,9 +92,12 @@ func run(g *state.Global, f *runFlags, which found, args []string, prompt bool) 
 	return r.run()
 }
 
+// explain is what is written of a name: help(x) at the prompt.
+func explain(word string) string { return cmp.Or(topicText(word), nameText(word)) }
+
 // greeting is the first line of a prompt.
 func greeting() string {
-	return "daqiri-run " + bindings.Version + ": Lua. s = daqiri.open() opens a session, Tab completes names, Ctrl-C ends what runs, " +
+	return "daqiri-run " + bindings.Version + ": Lua. s = daqiri.open() opens a session, help(x) explains, Tab completes names, Ctrl-C ends what runs, " +
 		"Ctrl-D the prompt."
 }
 

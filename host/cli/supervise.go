@@ -44,6 +44,8 @@ type runner struct {
 	warned    map[string]bool // faults of queues that were logged
 
 	unwitnessed bool // a witness could not be started
+
+	dropped chan struct{} // told when a prompt that was opened by Ctrl-\ has ended
 }
 
 // run starts the program, sees it to its end, prints the summary and returns its exit code as an error.
@@ -83,10 +85,13 @@ func (r *runner) wait(done <-chan struct{}, stop func()) bool {
 		case <-done:
 			return true
 		case s := <-r.signals:
-			if s == syscall.SIGQUIT && r.stoppedBy == nil {
+			drops := s == syscall.SIGQUIT && stop != nil && r.stoppedBy == nil && r.g.Interactive()
+			if s == syscall.SIGQUIT && r.stoppedBy == nil && !drops {
 				r.showStacks()
 			}
 			switch {
+			case drops:
+				r.dropIn()
 			case s == syscall.SIGINT && stop != nil && r.prompt != nil && r.prompt.Interrupt():
 			case r.stoppedBy != nil && time.Since(r.stoppedAt) < oneSignal:
 			case r.stoppedBy != nil:
@@ -98,6 +103,8 @@ func (r *runner) wait(done <-chan struct{}, stop func()) bool {
 					late = time.After(stopGrace)
 				}
 			}
+		case <-r.dropped:
+			r.dropOut()
 		case <-late:
 			r.program.Cancel()
 			r.abandoned = r.program.Abandon(cancelGrace)

@@ -68,7 +68,7 @@ func TestLuaHelp(t *testing.T) {
 		"types":           {"duration\n"},
 		"q:alloc":         {"q:alloc(n)\n", "packets: at most batch_size", "  local b = assert(tx:alloc(8))\n"},
 		"queue:alloc":     {"q:alloc(n)\n"},
-		"on_burst":        {"q:on_burst(fn, {sample, policy})\n", "c:on_burst(", "st:on_burst("},
+		"on_burst":        {"q:on_burst(fn, {name, sample, policy})\n", "c:on_burst(", "st:on_burst("},
 		"daqiri.open":     {"daqiri.open(configuration, {set, engine, cores, memory, name})\n"},
 		"math.randomseed": {"math.randomseed(n)\n"},
 		"randomseed":      {"math.randomseed(n)\n"},

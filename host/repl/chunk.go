@@ -14,7 +14,14 @@ type chunkBuilder struct {
 	numbered bool
 	lines    []string
 	before   int // lines of the input before lines
+	last     string
 }
+
+// open says whether a chunk has begun and is not complete.
+func (b *chunkBuilder) open() bool { return len(b.lines) > 0 }
+
+// text is the last chunk that was complete, as it was typed.
+func (b *chunkBuilder) text() string { return b.last }
 
 func (b *chunkBuilder) prompt() string {
 	if len(b.lines) > 0 {
@@ -27,6 +34,7 @@ func (b *chunkBuilder) prompt() string {
 func (b *chunkBuilder) add(line string) *Chunk {
 	b.lines = append(b.lines, line)
 	text := strings.Join(b.lines, "\n")
+	b.last = text
 	if strings.TrimSpace(text) == "" {
 		b.reset()
 		return nil

@@ -28,6 +28,11 @@ func isName(s string) bool { return isWord.MatchString(s) && !keywords[s] }
 // asked through __names in its metatable, a list or a function(object) that returns one; no other property of it
 // is touched. It belongs on the task that owns L and has no effect there but what __names does.
 func CompleteValue(L *lua.LState, line string, pos int) (head string, completions []string, tail string) {
+	return completeIn(L, nil, nil, line, pos)
+}
+
+// completeIn also knows the fields of env, and names, which can be read through it.
+func completeIn(L *lua.LState, env *lua.LTable, names []string, line string, pos int) (head string, completions []string, tail string) {
 	runes := []rune(line)
 	pos = min(max(pos, 0), len(runes))
 	left, tail := string(runes[:pos]), string(runes[pos:])
@@ -38,12 +43,23 @@ func CompleteValue(L *lua.LState, line string, pos int) (head string, completion
 	}
 	cut := strings.LastIndexAny(chain, ".:") + 1
 	var value lua.LValue = L.Get(lua.GlobalsIndex)
-	for _, part := range strings.FieldsFunc(chain[:cut], func(r rune) bool { return r == '.' || r == ':' }) {
+	for i, part := range strings.FieldsFunc(chain[:cut], func(r rune) bool { return r == '.' || r == ':' }) {
+		if i == 0 && env != nil && (env.RawGetString(part) != lua.LNil || slices.Contains(names, part)) {
+			value = L.GetField(env, part)
+			continue
+		}
 		value = member(L, value, part)
 	}
 	onlyMethods := cut > 0 && chain[cut-1] == ':'
 	prefix := chain[cut:]
-	for key, v := range members(L, value) {
+	all := members(L, value)
+	if cut == 0 && env != nil {
+		env.ForEach(func(k, v lua.LValue) { all[k.String()] = v })
+		for _, name := range names {
+			all[name] = nil
+		}
+	}
+	for key, v := range all {
 		switch {
 		case !strings.HasPrefix(key, prefix), !isName(key):
 		case strings.HasPrefix(key, "__") && !strings.HasPrefix(prefix, "_"):
@@ -75,7 +91,7 @@ func member(L *lua.LState, v lua.LValue, key string) lua.LValue {
 	if !ok {
 		return lua.LNil
 	}
-	if found != nil {
+	if found != nil && found != lua.LNil {
 		return found
 	}
 	out, err := call(L, L.NewFunction(func(L *lua.LState) int {
@@ -88,7 +104,8 @@ func member(L *lua.LState, v lua.LValue, key string) lua.LValue {
 	return out
 }
 
-// members lists what v has, by name. The value of a member that only __names knows is nil.
+// members lists what v has, by name. The value of a member that only __names knows is nil; where __fields has it, too, it is Lua's nil: it is
+// no method.
 func members(L *lua.LState, v lua.LValue) map[string]lua.LValue {
 	all := map[string]lua.LValue{}
 	holder := v
@@ -100,9 +117,12 @@ func members(L *lua.LState, v lua.LValue) map[string]lua.LValue {
 		if !ok {
 			return all
 		}
-		index := meta.RawGetString("__index")
-		if _, ok := index.(*lua.LFunction); ok {
-			addNamed(L, all, meta.RawGetString("__names"), v)
+		index, names := meta.RawGetString("__index"), meta.RawGetString("__names")
+		if _, ok := index.(*lua.LFunction); ok || names != lua.LNil && holder == v {
+			addNamed(L, all, names, v)
+			if fields, ok := meta.RawGetString("__fields").(*lua.LTable); ok {
+				fields.ForEach(func(_, name lua.LValue) { all[name.String()] = lua.LNil })
+			}
 			return all
 		}
 		holder = index

@@ -48,6 +48,9 @@ func (f *formatter) node(v lua.LValue, depth int) node {
 		}
 		return f.table(brief, depth)
 	case *lua.LUserData:
+		if text, ok := f.meta("__show", v); ok && depth == 0 {
+			return node{text: text}
+		}
 		if text, ok := f.tostring(v); ok {
 			return node{text: text}
 		}
@@ -66,14 +69,18 @@ func describeFunction(fn *lua.LFunction) string {
 }
 
 // tostring calls v's __tostring, if it has one.
-func (f *formatter) tostring(v lua.LValue) (string, bool) {
-	meta := f.L.GetMetaField(v, "__tostring")
+func (f *formatter) tostring(v lua.LValue) (string, bool) { return f.meta("__tostring", v) }
+
+// meta is the text that a metamethod makes of v, if it has that one. __show is what a value is at the prompt, where it is all that is
+// shown.
+func (f *formatter) meta(name string, v lua.LValue) (string, bool) {
+	meta := f.L.GetMetaField(v, name)
 	if meta == lua.LNil {
 		return "", false
 	}
 	out, err := call(f.L, meta, v)
 	if err != nil {
-		return fmt.Sprintf("%s (its __tostring raised: %s)", v.Type(), message(f.L, err)), true
+		return fmt.Sprintf("%s (its %s raised: %s)", v.Type(), name, message(f.L, err)), true
 	}
 	return lua.LVAsString(out), true
 }
@@ -111,6 +118,9 @@ func (f *formatter) table(t *lua.LTable, depth int) node {
 	}
 	if depth >= formatDepth {
 		return node{text: "{…}"}
+	}
+	if text, ok := f.records(t, n, len(keys)); ok && depth == 0 {
+		return node{text: text}
 	}
 	f.open[t] = true
 	defer delete(f.open, t)

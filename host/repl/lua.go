@@ -19,6 +19,12 @@ type Lua struct {
 	L *lua.LState
 	// Compile makes a function of a chunk; nil: L.Load does.
 	Compile func(name, source string) (*lua.LFunction, error)
+	// Call calls a chunk's function for all its results; nil: L.PCall does.
+	Call func(L *lua.LState, fn *lua.LFunction) ([]lua.LValue, error)
+	// Env holds what chunks see before the globals; nil: nothing.
+	Env *lua.LTable
+	// Names lists what of it Env's metatable alone has; nil: nothing.
+	Names func() []string
 
 	mu     sync.Mutex
 	parent context.Context // what ctx was made from
@@ -54,26 +60,23 @@ func (x *Lua) Exec(name, source string) (string, error) {
 	}
 	defer restoreContext(L, outer)
 
-	top := L.GetTop()
-	L.Push(fn)
-	if err := L.PCall(0, lua.MultRet, nil); err != nil {
+	results, err := x.call(fn)
+	if err != nil {
 		text := FormatError(L, err)
 		if errors.Is(context.Cause(ctx), errInterrupted) {
 			text = strings.Replace(text, context.Canceled.Error(), errInterrupted.Error(), 1)
 		}
 		return "", errors.New(text)
 	}
-	defer L.SetTop(top)
-	n := L.GetTop() - top
-	if n == 0 {
+	if len(results) == 0 {
 		return "", nil
 	}
 	if globals, ok := L.Get(lua.GlobalsIndex).(*lua.LTable); ok {
-		globals.RawSetString("_", L.Get(top+1))
+		globals.RawSetString("_", results[0])
 	}
-	values := make([]string, n)
-	for i := range values {
-		values[i] = Format(L, L.Get(top+1+i))
+	values := make([]string, len(results))
+	for i, v := range results {
+		values[i] = Format(L, v)
 	}
 	if strings.Contains(strings.Join(values, ""), "\n") {
 		return strings.Join(values, "\n"), nil
@@ -81,9 +84,30 @@ func (x *Lua) Exec(name, source string) (string, error) {
 	return strings.Join(values, "\t"), nil
 }
 
-// Complete is CompleteValue on L.
+func (x *Lua) call(fn *lua.LFunction) ([]lua.LValue, error) {
+	if x.Call != nil {
+		return x.Call(x.L, fn)
+	}
+	top := x.L.GetTop()
+	x.L.Push(fn)
+	if err := x.L.PCall(0, lua.MultRet, nil); err != nil {
+		return nil, err
+	}
+	defer x.L.SetTop(top)
+	values := make([]lua.LValue, x.L.GetTop()-top)
+	for i := range values {
+		values[i] = x.L.Get(top + 1 + i)
+	}
+	return values, nil
+}
+
+// Complete is CompleteValue on L, and of what chunks see beside the globals.
 func (x *Lua) Complete(line string, pos int) (head string, completions []string, tail string) {
-	return CompleteValue(x.L, line, pos)
+	var names []string
+	if x.Names != nil {
+		names = x.Names()
+	}
+	return completeIn(x.L, x.Env, names, line, pos)
 }
 
 // Interrupt ends the chunk that runs. One that is inside a long call of the string library ends after that.

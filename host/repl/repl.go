@@ -72,7 +72,7 @@ func New(opts Options) *Repl {
 func (r *Repl) Start() error {
 	var err error
 	if r.opts.Interactive {
-		r.source, err = newTerminal(r.opts.HistoryFile, r.complete)
+		r.source, err = newTerminal(r.opts.Stdin, r.opts.HistoryFile, r.complete)
 		if canRedraw() {
 			r.screen.showOn(r.opts.Stdout, redrawLine)
 		}
@@ -146,12 +146,19 @@ func (r *Repl) read() {
 		case errors.Is(err, errAborted):
 			b.reset()
 			continue
+		case errors.Is(err, io.EOF) && b.open() && r.source.more(): // Ctrl-D leaves the block
+			fmt.Fprintln(r.Writer(r.opts.Stdout))
+			b.reset()
+			continue
 		case err != nil:
 			r.end(b.rest(), err)
 			return
 		}
-		r.source.remember(line)
-		if chunk := b.add(line); chunk != nil && !r.run(chunk) {
+		chunk := b.add(line)
+		if !b.open() { // the whole block comes back from the history
+			r.source.remember(b.text())
+		}
+		if chunk != nil && !r.run(chunk) {
 			return
 		}
 	}

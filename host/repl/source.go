@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/peterh/liner"
+	"golang.org/x/sys/unix"
 )
 
 // errAborted is what readLine returns when Ctrl-C dropped the line.
@@ -21,8 +22,10 @@ var errAborted = errors.New("line dropped")
 type lineSource interface {
 	// readLine returns the next line without its newline, io.EOF at the end, errAborted for a dropped line.
 	readLine(prompt string) (string, error)
-	// remember adds a line to the history.
-	remember(line string)
+	// remember adds a chunk to the history: as one line, where that can be had.
+	remember(text string)
+	// more says, after io.EOF, whether a person may type on: that was Ctrl-D.
+	more() bool
 	// close gives the terminal back and writes the history.
 	close() error
 }
@@ -40,18 +43,20 @@ func (p *plain) readLine(string) (string, error) {
 	return strings.TrimSuffix(line, "\n"), err
 }
 
+func (p *plain) more() bool      { return false }
 func (p *plain) remember(string) {}
 func (p *plain) close() error    { return nil }
 
 // terminal edits lines with liner, which works on the process's own standard streams.
 type terminal struct {
 	line    *liner.State
+	in      io.Reader // what liner reads
 	history string
 }
 
 // newTerminal puts the terminal into liner's mode. The error is about the history alone.
-func newTerminal(history string, complete liner.WordCompleter) (*terminal, error) {
-	t := &terminal{line: liner.NewLiner(), history: history}
+func newTerminal(in io.Reader, history string, complete liner.WordCompleter) (*terminal, error) {
+	t := &terminal{line: liner.NewLiner(), in: in, history: history}
 	t.line.SetCtrlCAborts(true)
 	t.line.SetTabCompletionStyle(liner.TabPrints)
 	t.line.SetWordCompleter(complete)
@@ -66,10 +71,30 @@ func (t *terminal) readLine(prompt string) (string, error) {
 	return line, err
 }
 
-func (t *terminal) remember(line string) {
-	if strings.TrimSpace(line) != "" {
-		t.line.AppendHistory(line)
+func (t *terminal) remember(text string) {
+	lines := []string{text}
+	if strings.Contains(text, "\n") {
+		if line, ok := oneLine(text); ok {
+			lines = []string{line}
+		} else {
+			lines = strings.Split(text, "\n")
+		}
 	}
+	for _, line := range lines {
+		if strings.TrimSpace(line) != "" {
+			t.line.AppendHistory(line)
+		}
+	}
+}
+
+// more asks the terminal itself: one that was closed has no modes any more.
+func (t *terminal) more() bool {
+	f, ok := t.in.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
 }
 
 // canRedraw says whether redrawLine works: not on a dumb terminal, where liner edits nothing.

@@ -3,22 +3,18 @@
 package repl
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
 	"golang.org/x/sys/unix"
 
-	"github.com/daqiri/daqiri-run/tests/require"
+	"github.com/daqiri/daqiri-run/tests/pty"
 )
 
 // terminalEnv names the history file and makes the test binary a prompt on its standard streams.
@@ -67,52 +63,11 @@ func promptMain(history string) int {
 	return 0
 }
 
-// pty opens a terminal: what a person sees and types on, and the program's side of it.
-func pty(t *testing.T) (person, program *os.File) {
-	t.Helper()
-	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		require.Lack(t, "pty", err.Error())
-	}
-	t.Cleanup(func() { person.Close() })
-	fd := int(person.Fd())
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err = errors.Join(err, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0),
-		unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80})); err != nil {
-		t.Fatal(err)
-	}
-	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { program.Close() })
-	return person, program
-}
-
-// watch reads what the terminal shows until all of want came, in this order.
-func watch(t *testing.T, person io.Reader, seen *strings.Builder, want ...string) {
-	t.Helper()
-	from := seen.Len()
-	buf := make([]byte, 4096)
-	for len(want) > 0 {
-		if at := strings.Index(seen.String()[from:], want[0]); at >= 0 {
-			from += at + len(want[0])
-			want = want[1:]
-			continue
-		}
-		n, err := person.Read(buf)
-		seen.Write(buf[:n])
-		if err != nil {
-			t.Fatalf("waiting for %q: %v after %q", want[0], err, seen.String())
-		}
-	}
-}
-
 // The whole prompt on a real terminal: editing, completion, Ctrl-C in both places, Ctrl-D, modes and history.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
-	person, program := pty(t)
-	before, err := unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS)
+	x := pty.Open(t)
+	before, err := unix.IoctlGetTermios(int(x.Program.Fd()), unix.TCGETS)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,15 +78,8 @@ func TestTerminal(t *testing.T) {
 	history := filepath.Join(t.TempDir(), "state", "history")
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), terminalEnv+"="+history, "TERM=xterm")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	stuck := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill(); program.Close() })
-	defer stuck.Stop()
+	end := x.Start(cmd)
 
-	var seen strings.Builder
 	const ctrlC, ctrlD, tab = "\x03", "\x04", "\t"
 	for _, step := range []struct {
 		types string
@@ -148,26 +96,33 @@ func TestTerminal(t *testing.T) {
 		{"emit 'no newline'\r", []string{"no newline\r\n", "> "}},
 		{"emit 'spinning' while true do end\r", []string{"\r\nspinning"}},
 		{ctrlC, []string{"prompt:1: interrupted", "> "}},
+		// Ctrl-D drops a block that is not complete, and nothing else; a block comes back from the history whole.
+		{"if true then\r", []string{">> "}},
+		{ctrlD, []string{"\r\n> "}},
+		{"function twice(n) -- of a number\r", []string{">> "}},
+		{"return 2 * n\r", []string{">> "}},
+		{"end\r", []string{"> "}},
+		{"\x1b[A", []string{"function twice(n)  return 2 * n end"}},
+		{"\r", []string{"> "}},
+		{"twice(4)\r", []string{"\r\n8\r\n", "> "}},
 		// What comes while nothing is typed is shown, and a line that is half typed stays.
 		{"ticks()\r", []string{"\r\ntick 10\r\n", "\r\ntick 40\r\n", "> "}},
 		{"6*", []string{"tick 60\r\n", "> 6*"}},
 		{"7\r", []string{"\r\n42\r\n", "tick 80\r\n", "> "}},
 		{ctrlD, []string{"closed"}},
 	} {
-		if _, err := io.WriteString(person, step.types); err != nil {
-			t.Fatal(err)
-		}
-		watch(t, person, &seen, step.shows...)
+		x.Type(step.types, step.shows...)
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v after %q", err, seen.String())
+	if err := end(); err != nil {
+		t.Fatalf("%v after %q", err, x.Seen())
 	}
-	after, err := unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS)
+	after, err := unix.IoctlGetTermios(int(x.Program.Fd()), unix.TCGETS)
 	if err != nil || *after != *before {
 		t.Errorf("terminal modes %+v, were %+v (%v)", after, before, err)
 	}
 	data, err := os.ReadFile(history)
-	want := "6*7\nstring.format('%d', 5)\nfor i = 1, 2 do\nemit 'no newline'\nemit 'spinning' while true do end\nticks()\n6*7\n"
+	want := "6*7\nstring.format('%d', 5)\nemit 'no newline'\nemit 'spinning' while true do end\nfunction twice(n)  return 2 * n end\n" +
+		"twice(4)\nticks()\n6*7\n"
 	if string(data) != want || err != nil {
 		t.Errorf("history = %q, %v", data, err)
 	}

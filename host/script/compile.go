@@ -14,7 +14,12 @@ import (
 
 // compile makes a function of Lua source. Everything that runs comes through here: what gopher-lua's compiler (1.1.2)
 // gets wrong is rewritten before, or refused, and what it made is looked through.
-func compile(L *lua.LState, name, source string) (fn *lua.LFunction, err error) {
+func compile(L *lua.LState, name, source string) (*lua.LFunction, error) {
+	return compileWith(L, name, source, nil)
+}
+
+// compileWith also has change, where it is not nil, change the chunk before.
+func compileWith(L *lua.LState, name, source string, change func([]ast.Stmt) []ast.Stmt) (fn *lua.LFunction, err error) {
 	defer func() {
 		if v := recover(); v != nil { // the compiler stumbled
 			err = fmt.Errorf("%s: cannot be compiled: %v", name, v)
@@ -23,13 +28,12 @@ func compile(L *lua.LState, name, source string) (fn *lua.LFunction, err error) 
 			fn, err = nil, &lua.ApiError{Type: lua.ApiErrorSyntax, Object: lua.LString(err.Error()), Cause: err}
 		}
 	}()
-	ctx := L.Context()
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	chunk, err := parseSource(ctx, name, source)
+	chunk, err := parseSource(contextOf(L), name, source)
 	if err != nil {
 		return nil, err
+	}
+	if change != nil {
+		chunk = change(chunk)
 	}
 	r := newRewriter(name)
 	if chunk = r.chunk(chunk); r.err != nil {
@@ -43,6 +47,14 @@ func compile(L *lua.LState, name, source string) (fn *lua.LFunction, err error) 
 		return nil, err
 	}
 	return L.NewFunctionFromProto(proto), nil
+}
+
+// contextOf is the context that a state works under.
+func contextOf(L *lua.LState) context.Context {
+	if ctx := L.Context(); ctx != nil {
+		return ctx
+	}
+	return context.Background()
 }
 
 // parseSource parses Lua source that is not nested too deep. It ends early when ctx does.

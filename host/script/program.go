@@ -16,6 +16,7 @@ import (
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/daqiri/daqiri-run/bindings"
 	"github.com/daqiri/daqiri-run/host/repl"
@@ -44,6 +45,10 @@ type Options struct {
 	LogLevel func(set string) (was string)
 	// Prompt, when not nil, goes on after the script, until its input ends.
 	Prompt *repl.Repl
+	// Interactive says that a person is at the prompt, who gets hints.
+	Interactive bool
+	// Help is what is written of a name, for help(x) at the prompt; empty: nothing.
+	Help func(word string) string
 }
 
 // Program is one run of a script, or of a prompt: the main task and those that it makes.
@@ -58,6 +63,12 @@ type Program struct {
 	stopOnce sync.Once
 	stopped  chan struct{}            // closed by Stop
 	executor atomic.Pointer[repl.Lua] // of the prompt
+
+	// Of the main task's thread:
+	names   *locals     // that a prompt sees
+	state   *lua.LState // while the task runs
+	rt      *bindings.Runtime
+	dropped *prompting // a prompt that was opened while the script ran
 
 	mu       sync.Mutex
 	failures []Failure
@@ -174,11 +185,15 @@ func (p *Program) run(t *task.Task) (err error) {
 	}
 	defer L.Close()
 	defer rt.End(L)
+	p.state, p.rt = L, rt
+	defer func() { p.state = nil }()
 	if p.opts.Path != "" {
 		p.ended(L, t, p.chunk(L))
 	}
 	if _, asked := p.shared.Exit(); p.opts.Prompt != nil && !asked && t.Context().Err() == nil {
 		p.prompt(L, rt)
+	} else if p.dropped != nil && !asked && t.Context().Err() == nil {
+		p.dropped.loop(L)
 	}
 	return nil
 }
@@ -195,7 +210,13 @@ func (p *Program) chunk(L *lua.LState) error {
 	case bytes.IndexByte(text, 0) >= 0:
 		return fmt.Errorf("script %s: this is no Lua text but a binary file", p.opts.Path)
 	}
-	fn, err := compile(L, p.opts.Path, string(text))
+	var change func([]ast.Stmt) []ast.Stmt
+	if p.opts.Prompt != nil || p.opts.Interactive { // which sees the script's locals
+		p.names = newLocals(L)
+		p.names.install()
+		change = p.names.handOver
+	}
+	fn, err := compileWith(L, p.opts.Path, string(text), change)
 	if err != nil {
 		return err
 	}

@@ -82,6 +82,9 @@ func (s *Session) WriteFiles(name string, o WriterOptions) (*Stage, error) {
 
 func (st *Stage) writes() bool { return st.writer != nil }
 
+// Writer reports whether it puts packets into files or objects.
+func (st *Stage) Writer() bool { return st.writes() || st.s3 != nil }
+
 // Paths lists the files that a writer writes, or wrote last, one for each folder; where a
 // writer's objects go; none of other stages.
 func (st *Stage) Paths() []string {

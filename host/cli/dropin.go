@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/daqiri/daqiri-run/host/repl"
+)
+
+// dropIn is the answer to Ctrl-\ at a terminal: a prompt on the script, which goes on.
+func (r *runner) dropIn() {
+	if r.prompt != nil {
+		return // there is one
+	}
+	p := repl.New(repl.Options{Interactive: true, Stdin: r.g.Stdin, Stdout: r.g.Stdout, Stderr: r.g.Stderr, HistoryFile: historyFile(r.g),
+		Greeting: "the script goes on; its locals can be read and set. help(x) explains, Ctrl-D closes this prompt.", Interrupt: r.interruptChunk})
+	ended := make(chan struct{}, 1)
+	err := r.program.DropIn(p, func() { ended <- struct{}{} })
+	if err != nil {
+		fmt.Fprintln(r.con.stderr, err)
+		return
+	}
+	fmt.Fprintln(r.con.stderr, "a prompt opens as soon as the script waits (Ctrl-C stops it)")
+	r.prompt, r.dropped = p, ended
+	r.con.underPrompt(r.g, p)
+}
+
+// dropOut gives the terminal back to the script.
+func (r *runner) dropOut() {
+	r.closePrompt()
+	r.prompt, r.dropped = nil, nil
+	r.con.alone(r.g)
+}

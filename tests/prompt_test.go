@@ -1,0 +1,108 @@
+package tests
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/daqiri/daqiri-run/tests/pty"
+)
+
+// dropScript counts in a local of its main chunk, which a timer sees.
+const dropScript = `
+local daqiri = require "daqiri"
+local s = daqiri.open()
+local count, step = 0, 1
+s:every(0.01, function()
+  count = count + step
+  if count == 5 then print "at five" end
+end)
+s:run{}
+print("ended, " .. (count > 1e6 and "counted by the prompt" or "not"))
+`
+
+// onTerminal starts the program on a terminal.
+func onTerminal(t *testing.T, args ...string) (x *pty.Terminal, cmd *exec.Cmd, end func() error) {
+	t.Helper()
+	x = pty.Open(t)
+	cmd = exec.Command(built(t), args...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "TERM=xterm", "XDG_STATE_HOME="+cmd.Dir)
+	if err := os.WriteFile(filepath.Join(cmd.Dir, "x.lua"), []byte(dropScript), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return x, cmd, x.Start(cmd)
+}
+
+const ctrlC, ctrlD, ctrlBackslash = "\x03", "\x04", "\x1c"
+
+// TestDropIn: Ctrl-\ opens a prompt on a script that runs, whose locals can be read and set there; an error in a line harms nothing; the
+// script goes on meanwhile, after Ctrl-D, and a second prompt outlives it.
+func TestDropIn(t *testing.T) {
+	t.Parallel()
+	x, _, end := onTerminal(t, "--summary", "none", "x.lua")
+	x.Watch("at five")
+	x.Type(ctrlBackslash, "Ctrl-D closes this prompt", "> ")
+	x.Type("count >= 5, step\r", "\r\ntrue\t1\r\n", "> ")
+	x.Type("step = 1e6\r", "> ")
+	x.Type("oops.x\r", "unknown global 'oops'", "> ")
+	x.Type("s:stats().seconds > 0\r", "\r\ntrue\r\n", "> ")
+	x.Type(ctrlD, "\r\n")
+	x.Type(ctrlBackslash, "Ctrl-D closes this prompt", "> ")
+	x.Type("count > 1e6\r", "\r\ntrue\r\n", "> ")
+	x.Type("s:stop 'enough'\r", "ended, counted by the prompt")
+	x.Type("step\r", "\r\n1000000\r\n", "> ")
+	x.Type(ctrlD)
+	if err := end(); err != nil {
+		t.Errorf("%v after %q", err, x.Seen())
+	}
+}
+
+// TestDropInInterrupt: Ctrl-C at the dropped prompt ends the line that runs, and with none the program, in order.
+func TestDropInInterrupt(t *testing.T) {
+	t.Parallel()
+	x, cmd, end := onTerminal(t, "x.lua")
+	x.Watch("at five")
+	x.Type(ctrlBackslash, "> ")
+	x.Type("print 'spinning' while true do end\r", "\r\nspinning")
+	x.Type(ctrlC, "interrupted", "> ")
+	x.Type(ctrlD, "\r\n")
+	x.Type(ctrlC, "Ctrl-C: stopping", "ended, ", "every packet is accounted for")
+	_ = end()
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit code %d, want 130 after %q", code, x.Seen())
+	}
+}
+
+// TestPromptLocals: locals stay for the next lines, those of a script before the prompt too; the hint comes once.
+func TestPromptLocals(t *testing.T) {
+	t.Parallel()
+	x, _, end := onTerminal(t, "--summary", "none", "-i", "x.lua", "--flag")
+	x.Watch("at five")
+	x.Type(ctrlC, "stopping") // ends s:run
+	_ = end()
+	x, _, end = onTerminal(t, "--summary", "none")
+	x.Watch("help(x) explains", "> ")
+	x.Type("local a, b = 1\r", "a local stays for the next lines", "> ")
+	x.Type("b = a + 1\r", "> ")
+	x.Type("a, b, rawget(_G, 'b')\r", "\r\n1\t2\tnil\r\n", "> ")
+	x.Type("local c = 3\r", "> ")
+	x.Type("local q = daqiri.open():tx_queue('loop0')\r", "> ")
+	x.Type("q:s\t", "q:send") // and nothing that only receive queues have
+	x.Type(ctrlC, "> ")
+	x.Type("q:o\t\t", "q:o")
+	x.Type(ctrlC, "> ")
+	x.Type("help(q.alloc)\r", "q:alloc(n)", "Of a transmit queue", "> ")
+	x.Type(ctrlD)
+	if err := end(); err != nil {
+		t.Errorf("%v after %q", err, x.Seen())
+	}
+	if n := strings.Count(x.Seen(), "stays for the next lines"); n != 1 {
+		t.Errorf("the hint came %d times", n)
+	}
+	if strings.Contains(x.Seen(), "on_burst") {
+		t.Error("a transmit queue is completed by what receive queues have")
+	}
+}
