@@ -89,6 +89,25 @@ func (o *RunningSession) RunTime() float64 {
 	return float64(o.ended-o.began) / 1e9
 }
 
+// RegionLevel is how much of a memory region is in use.
+type RegionLevel struct {
+	Name          string
+	Buffers, Free int
+}
+
+// Regions are the levels of the session's memory regions; none when it was closed.
+func (o *RunningSession) Regions() (levels []RegionLevel) {
+	if o.closing() != nil {
+		return nil
+	}
+	for _, r := range o.s.Regions() {
+		if info, err := r.Info(); err == nil {
+			levels = append(levels, RegionLevel{r.Name(), int(info.NumBufs), int(info.FreeBufs)})
+		}
+	}
+	return levels
+}
+
 // Reason says why the session stopped, empty while it runs.
 func (o *RunningSession) Reason() string {
 	if p := o.closing(); p != nil {

@@ -4,7 +4,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/daqiri/daqiri-run/tests/pty"
@@ -106,3 +108,44 @@ func TestPromptLocals(t *testing.T) {
 		t.Error("a transmit queue is completed by what receive queues have")
 	}
 }
+
+// TestTop: --top draws the whole view in place, within the terminal's 80 columns; without a terminal SIGUSR2 asks for it.
+func TestTop(t *testing.T) {
+	t.Parallel()
+	x, cmd, end := onTerminal(t, "--top", "x.lua")
+	x.Watch("at five", "packets/s", "loop0.rx.0", "region packets: 0 of 4,096 buffers in use", "\x1b[", "A\r\x1b[J", "packets/s")
+	x.Type(ctrlC, "every packet is accounted for")
+	_ = end()
+	for _, line := range strings.Split(x.Seen(), "\r\n") {
+		if n := len([]rune(escapes.ReplaceAllString(line, ""))); strings.Contains(line, "packets/s") && n > 80 {
+			t.Errorf("a line of %d columns: %q", n, line)
+		}
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit code %d", code)
+	}
+
+	quiet := exec.Command(built(t), "--summary", "none", "x.lua")
+	quiet.Dir = cmd.Dir
+	var out lockedBuffer
+	quiet.Stdout, quiet.Stderr = &out, &out
+	if err := quiet.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = quiet.Process.Kill() })
+	until(t, "script that runs", func() bool { return strings.Contains(out.String(), "at five") })
+	if err := quiet.Process.Signal(syscall.SIGUSR2); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "view", func() bool {
+		return strings.Contains(out.String(), "loop0.tx.0") && strings.Contains(out.String(), "packets/s")
+	})
+	if err := quiet.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if _ = quiet.Wait(); quiet.ProcessState.ExitCode() != 130 {
+		t.Errorf("exit code %d:\n%s", quiet.ProcessState.ExitCode(), out.String())
+	}
+}
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")

@@ -33,7 +33,7 @@ func newConsole(g *state.Global) *console {
 func (c *console) alone(g *state.Global) {
 	stdout, stderr := g.Stdout, g.Stderr
 	if g.StderrTTY {
-		c.screen = summary.NewScreen(g.Stderr, func() int { return columns(g.Stderr) })
+		c.screen = summary.NewScreen(g.Stderr, func() (int, int) { return terminalSize(g.Stderr) })
 		stderr = c.screen.Writer(g.Stderr)
 		if g.StdoutTTY {
 			stdout = c.screen.Writer(g.Stdout)
@@ -60,17 +60,17 @@ func (s *stream) to(w io.Writer) {
 	s.w = w
 }
 
-// columns is the width of the terminal w, 0 when unknown.
-func columns(w io.Writer) int {
+// terminalSize is the size of the terminal w, 0 when unknown.
+func terminalSize(w io.Writer) (columns, rows int) {
 	f, ok := w.(*os.File)
 	if !ok {
-		return 0
+		return 0, 0
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
+	columns, rows, err := term.GetSize(int(f.Fd()))
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return width
+	return columns, rows
 }
 
 // stream is one output stream. When its reader has gone, it calls broken once and swallows what comes after: the

@@ -76,6 +76,8 @@ type runFlags struct {
 	summary     string
 	summaryJSON string
 	metrics     string
+	top         bool
+	progress    string
 	otlp        string
 	drain       string
 	allowExec   bool
@@ -94,6 +96,8 @@ func (f *runFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.logFormat, "log-format", "", "`FORM` of log lines: text (default) or json")
 	fs.StringVar(&f.summary, "summary", "compact", "`FORM` of the summary at the end: compact, full or none")
 	fs.StringVar(&f.summaryJSON, "summary-json", "", "write the summary as JSON to this `FILE` as well")
+	fs.BoolVar(&f.top, "top", false, "show every queue, stage, writer and source while it runs, with what holds the run back")
+	fs.StringVar(&f.progress, "progress", "", "where stderr is no terminal: a line with rates and drops every `DURATION`, such as 10s (SIGUSR2 asks for the\nwhole view of --top at any time)")
 	fs.StringVar(&f.metrics, "metrics", "", "show metrics to Prometheus at this `ADDRESS`: :9464 for this machine alone,\n0.0.0.0:9464 for all")
 	fs.StringVar(&f.otlp, "otlp", "", "export metrics by OTLP over HTTP to the collector at this `URL`; so does\nOTEL_EXPORTER_OTLP_ENDPOINT")
 	fs.StringVar(&f.drain, "drain", "", "go on sending what is queued at the end for at most this `DURATION`, such as 500ms (default: the configuration's\ndrain, 2s)")
@@ -116,6 +120,11 @@ func (f *runFlags) check(g *state.Global) (bindings.OpenOptions, error) {
 	open.Set, open.Engine, open.Memory, open.Sources = config.Set, config.Engine, config.Memory, config.Sources
 	if _, err := session.ParseCores(f.cores); err != nil {
 		return open, fail(ExitUsage, fmt.Errorf("--cores: %w", err))
+	}
+	if f.progress != "" {
+		if ns, err := spec.ParseDuration(f.progress); err != nil || ns < 1e6 {
+			return open, fail(ExitUsage, fmt.Errorf("--progress %s: a time from 1ms on is expected, such as 10s", f.progress))
+		}
 	}
 	if err := oneOf("--summary", f.summary, summaryForms); err != nil {
 		return open, err

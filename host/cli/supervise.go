@@ -40,6 +40,8 @@ type runner struct {
 	stoppedAt time.Time
 	abandoned []string // tasks that did not come back
 	live      *summary.Live
+	top       *summary.Top
+	viewed    time.Time // the last time that SIGUSR2 asked for the view
 	witness   *witness.Witness
 	warned    map[string]bool // faults of queues that were logged
 
@@ -64,6 +66,7 @@ func (r *runner) supervise(settled func()) ExitCode {
 	defer release()
 	r.signals = signals
 	r.live = summary.NewLive(r.program.Shared(), r.g.ColorStderr())
+	r.top = summary.NewTop(r.program.Shared(), summary.Style{Color: r.g.ColorStderr()})
 	defer r.forget()
 	r.program.Start()
 	if !r.wait(r.program.Done(), r.stop) || !r.wait(r.finish(), nil) {
@@ -79,12 +82,20 @@ func (r *runner) supervise(settled func()) ExitCode {
 func (r *runner) wait(done <-chan struct{}, stop func()) bool {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
+	progress, end := r.progress()
+	defer end()
 	var late <-chan time.Time
 	for {
 		select {
 		case <-done:
 			return true
+		case now := <-progress:
+			r.line(now)
 		case s := <-r.signals:
+			if s == syscall.SIGUSR2 {
+				r.view(time.Now())
+				continue
+			}
 			drops := s == syscall.SIGQUIT && stop != nil && r.stoppedBy == nil && r.g.Interactive()
 			if s == syscall.SIGQUIT && r.stoppedBy == nil && !drops {
 				r.showStacks()
@@ -114,11 +125,7 @@ func (r *runner) wait(done <-chan struct{}, stop func()) bool {
 		case <-ticker.C:
 			r.remember()
 			r.warn()
-			if r.con.screen != nil {
-				if line := r.live.Line(time.Now()); line != "" {
-					r.con.screen.Show(line)
-				}
-			}
+			r.show()
 		}
 	}
 }

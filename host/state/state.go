@@ -32,7 +32,7 @@ type Global struct {
 	WorkDir string
 	// Executable is the absolute path of the running binary, for starting it again.
 	Executable string
-	// Signals subscribes to SIGINT, SIGTERM, SIGHUP and SIGQUIT. While at least one subscription stands these no longer end
+	// Signals subscribes to SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGUSR2. While at least one subscription stands these no longer end
 	// the process, and neither does a write to a stream that nobody reads: it fails with EPIPE. The returned function
 	// ends the subscription. The channel holds four signals; more are lost.
 	Signals func() (<-chan os.Signal, func())
@@ -95,7 +95,7 @@ func environ(lines []string) map[string]string {
 // subscribe is Global.Signals on the real process.
 func subscribe() (<-chan os.Signal, func()) {
 	ch := make(chan os.Signal, 4)
-	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR2)
 	pipe := make(chan os.Signal, 1) // never read: the failed write says it all
 	signal.Notify(pipe, syscall.SIGPIPE)
 	return ch, func() { signal.Stop(ch); signal.Stop(pipe) }

@@ -8,7 +8,7 @@ import (
 
 func TestScreen(t *testing.T) {
 	var terminal bytes.Buffer
-	s := NewScreen(&terminal, func() int { return 8 })
+	s := NewScreen(&terminal, func() (int, int) { return 8, 4 })
 	out := s.Writer(&terminal)
 	for _, step := range []struct {
 		name string
@@ -24,6 +24,10 @@ func TestScreen(t *testing.T) {
 		{"the open line ends", func() { fmt.Fprint(out, "c\n") }, "c\n"},
 		{"cut to the width", func() { s.Show("0123456789") }, "\r\x1b[K0123456\x1b[0m"},
 		{"colour takes no room", func() { s.Show("\x1b[31m012345\x1b[0m6") }, "\r\x1b[K\x1b[31m012345\x1b[0m6"},
+		{"a block", func() { s.Show("one\ntwo\n") }, "\r\x1b[Kone\r\ntwo"},
+		{"redrawn, cut to the height", func() { s.Show("1\n2\n3\n4") }, "\x1b[1A\r\x1b[J1\r\n2\r\n3"},
+		{"output over the block", func() { fmt.Fprint(out, "b\n") }, "\x1b[2A\r\x1b[Jb\n"},
+		{"one line again", func() { s.Show("rates") }, "\r\x1b[Krates"},
 		{"cleared", s.Clear, "\r\x1b[K"},
 		{"cleared once", s.Clear, ""},
 	} {

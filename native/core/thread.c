@@ -2,6 +2,8 @@
 #include "core/dq_core.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
 
 // Signals belong to the host. But faults are a thread's own, and blocked the kernel would end us.
 int dqi_thread_start(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
@@ -14,4 +16,10 @@ int dqi_thread_start(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void 
     int err = pthread_create(t, attr, fn, arg);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return err ? DQ_ESYS - err : DQ_OK;
+}
+
+void dqi_thread_name(const char *does, const char *name) {
+    char text[16]; // as long as Linux has them
+    snprintf(text, sizeof text, "%s %s", does, name);
+    prctl(PR_SET_NAME, text);
 }

@@ -295,6 +295,7 @@ void dqi_thread_set_timer_slack(void) { prctl(PR_SET_TIMERSLACK, 1ul); }
 
 static void *worker(void *arg) {
     dqi_poller *p = arg;
+    dqi_thread_name("poll", p->n > 0 ? p->queues[0]->conf.name : "");
     dqi_thread_set_timer_slack();
     int64_t idle_since = 0;
     while (!atomic_load_explicit(&p->quit, memory_order_acquire)) {

@@ -135,6 +135,7 @@ static int write_all(dqi_disk *d) {
 
 static void *disk_thread(void *arg) {
     dqi_disk *d = arg;
+    dqi_thread_name("disk", "");
     pthread_mutex_lock(&d->lock);
     for (;;) {
         while (!d->busy && !d->ending)

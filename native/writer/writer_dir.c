@@ -208,6 +208,7 @@ static void sleep_idle(dqi_writer_dir *l) {
 
 static void *dir_thread(void *arg) {
     dqi_writer_dir *l = arg;
+    dqi_thread_name("write", l->w->name);
     for (;;) {
         bool quit = atomic_load(&l->w->quit) != 0; // before the look at the ring: nothing is pushed after it
         int n = dqi_writer_dir_drain(l, BATCH);

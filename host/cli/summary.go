@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/host/summary"
+)
+
+// newSummary makes the command that shows what --summary-json wrote.
+func newSummary(g *state.Global) *cobra.Command {
+	var full bool
+	cmd := &cobra.Command{
+		Use:   "summary A.json [B.json]",
+		Short: "show the summary of an earlier run, or compare two",
+		Long: `summary prints the summary that a run wrote with --summary-json. With two files it prints them beside each other, line by line; the exit
+code is 8 where B lost more packets than A, or did not hold a threshold that A held.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 2 {
+				return fail(ExitUsage, fmt.Errorf("one file, or two to compare, not %d", len(args)))
+			}
+			return needs("a file that --summary-json wrote")(cmd, args)
+		},
+		ValidArgsFunction: filesNamed(".json"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var reports []*summary.Report
+			for _, file := range args {
+				r, err := readReport(file)
+				if err != nil {
+					return fail(ExitUsage, err)
+				}
+				reports = append(reports, r)
+			}
+			st := summary.Style{Full: full, Color: g.ColorStdout()}
+			text, worse := "", false
+			if len(reports) == 1 {
+				text = reports[0].Head() + reports[0].Text(st)
+			} else {
+				text, worse = summary.Compare(reports[0], reports[1], st)
+			}
+			if _, err := io.WriteString(g.Stdout, text); err != nil || !worse {
+				return fail(ExitStorage, err)
+			}
+			return ended(ExitFindings)
+		},
+	}
+	cmd.Flags().BoolVar(&full, "full", false, "of one run: with all counters and notes")
+	return cmd
+}
+
+func readReport(file string) (*summary.Report, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	r, err := summary.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no summary of a run: %w", file, err)
+	}
+	return r, nil
+}

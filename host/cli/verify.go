@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/daqiri/daqiri-run/host/state"
+)
+
+// manifestFiles is what verify reads of a manifest (docs/writers.md).
+type manifestFiles struct {
+	Schema int    `json:"schema"`
+	State  string `json:"state"`
+	Reason string `json:"reason"`
+	Error  string `json:"error"`
+	Writer struct {
+		Naming    string `json:"naming"`
+		FileCount uint64 `json:"file_count"`
+	} `json:"writer"`
+	Files []struct {
+		Path    string `json:"path"`
+		Bytes   uint64 `json:"bytes"`
+		Packets uint64 `json:"packets"`
+		CRC32C  string `json:"crc32c"`
+		Deleted bool   `json:"deleted"`
+	} `json:"files"`
+}
+
+// newVerify makes the command that holds files against their manifest.
+func newVerify(g *state.Global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify MANIFEST...",
+		Short: "check files against their manifest: length and CRC-32C",
+		Long: `verify reads each file that a manifest (PREFIX.manifest.json) lists and compares length and CRC-32C with what was written. A file that is
+not where the manifest says is looked for beside the manifest. The exit code is 8 where one differs or is missing, or where the
+manifest is that of a run that did not end.`,
+		Args:              needs("a manifest: PREFIX.manifest.json, beside the files"),
+		ValidArgsFunction: filesNamed(".manifest.json"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			bad := 0
+			for _, name := range args {
+				n, err := verify(g.Stdout, name)
+				if err != nil {
+					return err
+				}
+				bad += n
+			}
+			if bad > 0 {
+				return ended(ExitFindings)
+			}
+			return nil
+		},
+	}
+}
+
+// verify prints a line for each file and returns how many are not what they should be.
+func verify(w io.Writer, name string) (bad int, err error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return 0, fail(ExitUsage, err)
+	}
+	var m manifestFiles
+	if err := json.Unmarshal(data, &m); err != nil || m.Schema != 1 || m.State == "" {
+		return 0, fail(ExitUsage, errors.Join(fmt.Errorf("%s is no manifest of schema 1", name), err))
+	}
+	if m.State != "finished" {
+		fmt.Fprintf(w, "FAIL  %s: the run did not end: its files are as they were left\n", name)
+		bad++
+	}
+	if m.Error != "" {
+		fmt.Fprintf(w, "FAIL  %s: the writer met an error: %s\n", name, m.Error)
+		bad++
+	}
+	for _, f := range m.Files {
+		path := f.Path
+		if _, gone := os.Stat(path); gone != nil {
+			path = filepath.Join(filepath.Dir(name), filepath.Base(f.Path))
+		}
+		if f.Deleted {
+			fmt.Fprintf(w, "ok    %s: deleted to keep the quota\n", f.Path)
+			continue
+		}
+		bytes, sum, err := checksum(path)
+		switch {
+		case err != nil:
+			fmt.Fprintf(w, "FAIL  %s: %v\n", f.Path, err)
+			bad++
+		case m.State == "finished" && bytes != f.Bytes:
+			fmt.Fprintf(w, "FAIL  %s: %d bytes, %d were written\n", path, bytes, f.Bytes)
+			bad++
+		case m.State == "finished" && f.CRC32C != "" && sum != f.CRC32C:
+			fmt.Fprintf(w, "FAIL  %s: CRC-32C %s, %s was written: its bytes were changed\n", path, sum, f.CRC32C)
+			bad++
+		default:
+			fmt.Fprintf(w, "ok    %s: %d bytes, %d packets, CRC-32C %s\n", path, bytes, f.Packets, sum)
+		}
+	}
+	if m.Writer.FileCount > 0 {
+		fmt.Fprintf(w, "-     %d files %s: the manifest has only their number\n", m.Writer.FileCount, m.Writer.Naming)
+	}
+	return bad, nil
+}
+
+// checksum is the length of a file and its CRC-32C (Castagnoli) as eight hexadecimal digits.
+func checksum(path string) (bytes uint64, sum string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer f.Close()
+	crc := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	n, err := io.Copy(crc, bufio.NewReaderSize(f, 1<<20))
+	return uint64(n), fmt.Sprintf("%08x", crc.Sum32()), err
+}
