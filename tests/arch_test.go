@@ -24,7 +24,7 @@ var layers = map[string]layer{
 	"cmd": {own: []string{"host"}},
 	"host": {
 		own: []string{"bindings", "docs", "runtime", "scripts", "stdlib"},
-		modules: []string{"github.com/peterh/liner", "github.com/pmezard/go-difflib", "github.com/sirupsen/logrus",
+		modules: []string{"github.com/go-analyze/charts", "github.com/peterh/liner", "github.com/pmezard/go-difflib", "github.com/sirupsen/logrus",
 			"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/yuin/gopher-lua", "golang.org/x/sys",
 			"golang.org/x/term"},
 	},

@@ -35,6 +35,7 @@ look() {
     want llvm-strip llvm has llvm-strip
     want tshark tshark has tshark
     want capinfos wireshark-common has capinfos
+    want chromium chromium has chromium
     want tcpdump tcpdump has tcpdump
     want tcpreplay tcpreplay has tcpreplay
     want scapy python3-scapy module scapy

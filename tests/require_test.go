@@ -57,6 +57,7 @@ var probes = map[string]probe{
 	"staticcheck":   command(os.Getenv("STATICCHECK"), "staticcheck"), // run by the Makefile, which sets STATICCHECK
 	"tcpdump":       command("tcpdump"),
 	"tcpreplay":     command("tcpreplay"),
+	"chromium":      command("chromium"),
 	"tshark":        command("tshark"),
 	"udp-gro":       udpGRO, // asked for in tests/native
 	"xdp":           afXDP,

@@ -25,6 +25,8 @@ var flagValues = map[string][]string{
 	"set":        nil,
 	"env":        nil,
 	"metrics":    {":9464", "0.0.0.0:9464"},
+	"web":        {":8080", "0.0.0.0:8080"},
+	"progress":   {"10s", "1s"},
 	"otlp":       {"http://localhost:4318"},
 	"jobs":       nil,
 	"timeout":    nil,

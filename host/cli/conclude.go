@@ -44,6 +44,10 @@ func (r *runner) conclude() ExitCode {
 		fmt.Fprintln(stderr, err)
 		code = worse(code, ExitStorage)
 	}
+	if err := r.closePage(report); err != nil {
+		fmt.Fprintln(stderr, err)
+		code = worse(code, ExitStorage)
+	}
 	if len(r.abandoned) == 0 {
 		r.program.Close()
 	}

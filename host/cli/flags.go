@@ -78,6 +78,8 @@ type runFlags struct {
 	metrics     string
 	top         bool
 	progress    string
+	report      string
+	web         string
 	otlp        string
 	drain       string
 	allowExec   bool
@@ -98,6 +100,8 @@ func (f *runFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.summaryJSON, "summary-json", "", "write the summary as JSON to this `FILE` as well")
 	fs.BoolVar(&f.top, "top", false, "show every queue, stage, writer and source while it runs, with what holds the run back")
 	fs.StringVar(&f.progress, "progress", "", "where stderr is no terminal: a line with rates and drops every `DURATION`, such as 10s (SIGUSR2 asks for the\nwhole view of --top at any time)")
+	fs.StringVar(&f.report, "report", "", "write a page of the run to this `FILE`.html: ledger, rates and losses over time, histograms; it needs no network")
+	fs.StringVar(&f.web, "web", "", "show the same page live in browsers, at this `ADDRESS`: :8080 for this machine alone, 0.0.0.0:8080 for all")
 	fs.StringVar(&f.metrics, "metrics", "", "show metrics to Prometheus at this `ADDRESS`: :9464 for this machine alone,\n0.0.0.0:9464 for all")
 	fs.StringVar(&f.otlp, "otlp", "", "export metrics by OTLP over HTTP to the collector at this `URL`; so does\nOTEL_EXPORTER_OTLP_ENDPOINT")
 	fs.StringVar(&f.drain, "drain", "", "go on sending what is queued at the end for at most this `DURATION`, such as 500ms (default: the configuration's\ndrain, 2s)")
@@ -131,6 +135,9 @@ func (f *runFlags) check(g *state.Global) (bindings.OpenOptions, error) {
 	}
 	if err := canWrite(f.summaryJSON); err != nil {
 		return open, fail(ExitUsage, fmt.Errorf("--summary-json: %w", err))
+	}
+	if err := canWrite(f.report); err != nil {
+		return open, fail(ExitUsage, fmt.Errorf("--report: %w", err))
 	}
 	return open, fail(ExitUsage, g.ConfigureLogger(f.logLevel, f.logFormat))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/daqiri/daqiri-run/host/repl"
+	"github.com/daqiri/daqiri-run/host/report"
 	"github.com/daqiri/daqiri-run/host/script"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/host/summary"
@@ -41,7 +42,9 @@ type runner struct {
 	abandoned []string // tasks that did not come back
 	live      *summary.Live
 	top       *summary.Top
-	viewed    time.Time // the last time that SIGUSR2 asked for the view
+	recorder  *report.Recorder // with --report or --web
+	page      *report.Server   // with --web
+	viewed    time.Time        // the last time that SIGUSR2 asked for the view
 	witness   *witness.Witness
 	warned    map[string]bool // faults of queues that were logged
 
@@ -53,6 +56,9 @@ type runner struct {
 // run starts the program, sees it to its end, prints the summary and returns its exit code as an error.
 func (r *runner) run() error {
 	end, err := r.showMetrics()
+	if err == nil {
+		err = r.openPage()
+	}
 	if err != nil {
 		r.closePrompt()
 		return err
@@ -125,6 +131,7 @@ func (r *runner) wait(done <-chan struct{}, stop func()) bool {
 		case <-ticker.C:
 			r.remember()
 			r.warn()
+			r.record()
 			r.show()
 		}
 	}

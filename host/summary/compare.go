@@ -26,7 +26,11 @@ func (r *Report) Head() string {
 	if script == "" {
 		script = "a prompt"
 	}
-	text := fmt.Sprintf("%s, %s, daqiri-run %s: %s (exit code %d)", script, r.Started.Format("2006-01-02 15:04:05 UTC"), r.Version, r.Cause, r.ExitCode)
+	text := fmt.Sprintf("%s, %s, daqiri-run %s: ", script, r.Started.Format("2006-01-02 15:04:05 UTC"), r.Version)
+	if r.Cause == "" {
+		return text + "running\n"
+	}
+	text += fmt.Sprintf("%s (exit code %d)", r.Cause, r.ExitCode)
 	if r.Died {
 		text += "; the process died"
 	}

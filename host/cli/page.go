@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/daqiri/daqiri-run/host/report"
+	"github.com/daqiri/daqiri-run/host/summary"
+)
+
+// openPage begins what --report and --web ask for.
+func (r *runner) openPage() error {
+	if r.flags.report == "" && r.flags.web == "" {
+		return nil
+	}
+	r.recorder = report.NewRecorder(r.program.Shared())
+	if r.flags.web == "" {
+		return nil
+	}
+	page, err := report.Listen(r.flags.web)
+	if err != nil {
+		return fail(ExitUsage, fmt.Errorf("--web: %w", err))
+	}
+	r.page = page
+	if err := r.showPage(); err != nil {
+		return fail(ExitInternal, err)
+	}
+	r.g.Logger.Info("the run can be watched at " + page.URL())
+	return nil
+}
+
+// record is one look at the run, once a second.
+func (r *runner) record() {
+	if r.recorder == nil {
+		return
+	}
+	r.recorder.Look()
+	if r.page != nil && r.page.Watched() {
+		if err := r.showPage(); err != nil {
+			r.g.Logger.Warn(err.Error())
+		}
+	}
+}
+
+// showPage makes the page of the run as it is.
+func (r *runner) showPage() error {
+	now := summary.Collect(r.program.Shared().Sessions())
+	r.describe(now, ExitOK)
+	now.Cause = ""
+	return r.page.Show(r.recorder, now)
+}
+
+// closePage writes the page of the whole run, and ends the live one.
+func (r *runner) closePage(whole *summary.Report) error {
+	if r.recorder == nil {
+		return nil
+	}
+	r.recorder.Look()
+	if r.page != nil {
+		if err := r.page.Show(r.recorder, whole); err != nil {
+			r.g.Logger.Warn(err.Error())
+		}
+		r.page.Close()
+	}
+	if r.flags.report == "" {
+		return nil
+	}
+	text, err := r.recorder.HTML(whole)
+	if err == nil {
+		err = os.WriteFile(r.flags.report, text, 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package report
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/host/summary"
+	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/stats"
+)
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Parse(pageText))
+
+// view is what the page shows.
+type view struct {
+	Title, Head string
+	Live        bool
+	Sessions    []sessionView
+}
+
+type sessionView struct {
+	Name, Time    string
+	Thresholds    []thresholdView
+	Limits, Notes []string
+	Files         []string
+	Lines         []lineView
+	Drops         []dropView
+	Sources       []stats.Source
+	Charts        []template.HTML
+}
+
+type (
+	thresholdView struct {
+		Text   string
+		Passed bool
+	}
+	lineView struct {
+		Title                  string
+		In, Out, Held, Dropped string
+		Lost                   bool
+	}
+	dropView struct{ Name, N, Why string }
+)
+
+// HTML is the page of a run, which needs nothing but itself.
+func (r *Recorder) HTML(report *summary.Report) ([]byte, error) {
+	return r.render("page", report, false)
+}
+
+// render fills the page, or its body alone.
+func (r *Recorder) render(part string, report *summary.Report, live bool) ([]byte, error) {
+	v := view{Title: "daqiri-run", Head: strings.TrimSpace(report.Head()), Live: live}
+	if report.Script != "" {
+		v.Title += " " + report.Script
+	}
+	var faults []error
+	opened := r.process.Sessions()
+	for i := range report.Sessions {
+		s := &report.Sessions[i]
+		if !s.Started {
+			continue
+		}
+		var h *history
+		if i < len(opened) {
+			h = r.history(opened[i])
+		}
+		shown, err := sessionOf(s, h)
+		v.Sessions, faults = append(v.Sessions, shown), append(faults, err)
+	}
+	var b strings.Builder
+	err := page.ExecuteTemplate(&b, part, v)
+	return []byte(b.String()), errors.Join(append(faults, err)...)
+}
+
+// history is what was recorded of a session; one that the script closed is another value since.
+func (r *Recorder) history(o *bindings.RunningSession) *history {
+	if h := r.of[o]; h != nil {
+		return h
+	}
+	for _, k := range r.order {
+		if k.Name() == o.Name() && k.Closed() {
+			return r.of[k]
+		}
+	}
+	return nil
+}
+
+// sessionOf is what the page shows of a session; h is nil where nothing was recorded.
+func sessionOf(s *summary.Session, h *history) (sessionView, error) {
+	v := sessionView{Name: s.Name, Time: fmt.Sprintf("ran for %.4g s", s.RunS), Limits: s.Limits, Notes: s.Notes, Files: s.Files}
+	if s.Reason != "" {
+		v.Time += " (" + s.Reason + ")"
+	}
+	for _, t := range s.Thresholds {
+		if t.Passed {
+			v.Thresholds = append(v.Thresholds, thresholdView{t.String(), true})
+		}
+	}
+	for _, text := range s.Violated {
+		v.Thresholds = append(v.Thresholds, thresholdView{text, false})
+	}
+	for i := range s.Ledger.Lines {
+		l := &s.Ledger.Lines[i]
+		shown := lineView{Title: l.Title(), In: grouped(l.In), Out: grouped(l.Out), Held: grouped(l.Held), Dropped: grouped(l.Dropped.Sum())}
+		for _, d := range l.Dropped {
+			row := session.ReasonNamed(d.Name)
+			shown.Lost = shown.Lost || d.N > 0 && !row.Wanted
+			if d.N > 0 {
+				v.Drops = append(v.Drops, dropView{l.Title() + "." + d.Name, grouped(d.N), row.Text})
+			}
+		}
+		v.Lines = append(v.Lines, shown)
+		v.Sources = append(v.Sources, l.Sources...)
+	}
+	var err error
+	v.Charts, err = chartsOf(s, h)
+	return v, err
+}
+
+// chartsOf draws what there is: rates and losses over time, sources, histograms.
+func chartsOf(s *summary.Session, h *history) (all []template.HTML, err error) {
+	add := func(c template.HTML, fault error) {
+		if c != "" {
+			all = append(all, c)
+		}
+		err = errors.Join(err, fault)
+	}
+	if h != nil {
+		queues := slices.DeleteFunc(slices.Clone(h.lines), func(t *track) bool { return t.kind != stats.Rx && t.kind != stats.Tx })
+		add(line("Packets", "pps", h, queues, func(t *track) []float64 { return t.packets }))
+		add(line("Bits", "bit/s", h, queues, func(t *track) []float64 { return t.bits }))
+		add(line("Dropped packets", "pps", h, h.lines, func(t *track) []float64 { return t.dropped }))
+	}
+	for i := range s.Ledger.Lines {
+		l := &s.Ledger.Lines[i]
+		if worst, _ := l.Sources.Worst(mostBars); len(worst) > 0 {
+			var values []float64
+			var names []string
+			for _, w := range worst {
+				values, names = append(values, float64(w.Missing)), append(names, w.Name)
+			}
+			add(barChart("Missing packets by source of "+l.Title(), values, names))
+		}
+		for _, hist := range l.Histograms {
+			title := strings.ReplaceAll(hist.Name, "_", " ") + " of " + l.Title() + ": how many, by at most so many " + hist.Unit
+			add(bars(title, hist))
+		}
+	}
+	return all, err
+}
+
+// grouped is a number with its digits in groups of three.
+func grouped(n uint64) string {
+	digits := strconv.FormatUint(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
