@@ -60,6 +60,13 @@ func (s *stream) to(w io.Writer) {
 	s.w = w
 }
 
+// alsoTo has what is written go to another one, too.
+func (s *stream) alsoTo(w io.Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.also = w
+}
+
 // terminalSize is the size of the terminal w, 0 when unknown.
 func terminalSize(w io.Writer) (columns, rows int) {
 	f, ok := w.(*os.File)
@@ -78,6 +85,7 @@ func terminalSize(w io.Writer) (columns, rows int) {
 type stream struct {
 	mu     sync.Mutex
 	w      io.Writer
+	also   io.Writer // gets what is written, too; nil: nobody
 	broken func()
 	gone   atomic.Bool
 }
@@ -86,6 +94,23 @@ func (s *stream) Write(p []byte) (int, error) {
 	if s.gone.Load() {
 		return len(p), nil
 	}
+	s.mu.Lock()
+	also := s.also
+	s.mu.Unlock()
+	if also != nil {
+		_, _ = also.Write(p) // who looks on may be gone
+	}
+	return s.writeAlone(p)
+}
+
+// alone is the stream without what it also goes to.
+func (s *stream) alone() io.Writer { return writerFunc(s.writeAlone) }
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func (s *stream) writeAlone(p []byte) (int, error) {
 	s.mu.Lock()
 	w := s.w
 	s.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/daqiri/daqiri-run/host/attach"
 	"github.com/daqiri/daqiri-run/host/repl"
 	"github.com/daqiri/daqiri-run/host/report"
 	"github.com/daqiri/daqiri-run/host/script"
@@ -44,7 +45,10 @@ type runner struct {
 	top       *summary.Top
 	recorder  *report.Recorder // with --report or --web
 	page      *report.Server   // with --web
-	viewed    time.Time        // the last time that SIGUSR2 asked for the view
+	others    *attach.Server   // with --attach
+	otherLine *summary.Live    // what they are shown
+	otherView *summary.Top
+	viewed    time.Time // the last time that SIGUSR2 asked for the view
 	witness   *witness.Witness
 	warned    map[string]bool // faults of queues that were logged
 
@@ -58,6 +62,9 @@ func (r *runner) run() error {
 	end, err := r.showMetrics()
 	if err == nil {
 		err = r.openPage()
+	}
+	if err == nil {
+		err = r.listenForOthers()
 	}
 	if err != nil {
 		r.closePrompt()
@@ -74,6 +81,7 @@ func (r *runner) supervise(settled func()) ExitCode {
 	r.live = summary.NewLive(r.program.Shared(), r.g.ColorStderr())
 	r.top = summary.NewTop(r.program.Shared(), summary.Style{Color: r.g.ColorStderr()})
 	defer r.forget()
+	defer r.closeOthers()
 	r.program.Start()
 	if !r.wait(r.program.Done(), r.stop) || !r.wait(r.finish(), nil) {
 		return r.leave()
@@ -132,6 +140,7 @@ func (r *runner) wait(done <-chan struct{}, stop func()) bool {
 			r.remember()
 			r.warn()
 			r.record()
+			r.tellOthers()
 			r.show()
 		}
 	}

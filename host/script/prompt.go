@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -22,11 +23,12 @@ type prompting struct {
 	rt    *bindings.Runtime
 	names *locals
 	ready chan repl.Request // closed at the end of the input
-	busy  bool              // a request is being served
+	busy  atomic.Bool       // a request is being served
 
-	prompt *repl.Repl
-	over   bool   // the input has ended
-	ended  func() // called then; nil
+	prompt   *repl.Repl          // nil: attached
+	requests <-chan repl.Request // what it asks
+	over     bool                // the input has ended
+	ended    func()              // called then; nil
 }
 
 // prompt serves the prompt, where the module daqiri is a global, and, between its chunks, the queues, timers and messages of the main task, until the
@@ -62,6 +64,27 @@ func (s *prompting) loop(L *lua.LState) {
 	}
 }
 
+// Attach serves requests that come from elsewhere, until their channel is closed, while the main task waits. They end nothing and keep nothing
+// from ending. interrupt ends the chunk that runs.
+func (p *Program) Attach(requests <-chan repl.Request) (interrupt func(), err error) {
+	var s atomic.Pointer[prompting]
+	interrupt = func() {
+		if s := s.Load(); s != nil && s.busy.Load() {
+			s.lua.Interrupt()
+			_ = p.main.Post(func() {})
+		}
+	}
+	return interrupt, p.main.Post(func() {
+		if p.state == nil {
+			return
+		}
+		made := p.prompting(p.state, p.rt, nil)
+		made.requests = requests
+		s.Store(made)
+		go made.forward(p.rt.Task, func() {})
+	})
+}
+
 // DropIn opens a prompt on a script that runs: it is served while the main task waits, and goes on after the script's end. ended is
 // called, on a goroutine of its own, when its input has ended. The error is that the main task has ended, or can't be told.
 func (p *Program) DropIn(prompt *repl.Repl, ended func()) error {
@@ -84,7 +107,10 @@ func (p *Program) prompting(L *lua.LState, rt *bindings.Runtime, prompt *repl.Re
 	s.lua.Compile, s.lua.Env, s.lua.Names = s.names.compile, s.names.env, s.names.names
 	s.lua.Call = rt.CallApart
 	s.names.env.RawSetString("help", L.NewFunction(s.help))
-	p.executor.Store(s.lua)
+	if prompt != nil {
+		s.requests = prompt.Requests()
+		p.executor.Store(s.lua)
+	}
 	return s
 }
 
@@ -121,7 +147,7 @@ func (s *prompting) forward(t *task.Task, end func()) {
 			s.ended()
 		}
 	}()
-	for r := range s.prompt.Requests() {
+	for r := range s.requests {
 		s.ready <- r
 		// A full inbox is no loss: what is in it are calls like this one.
 		if err := t.Post(s.next); errors.Is(err, task.ErrEnded) {
@@ -159,11 +185,10 @@ func (s *prompting) idle() bool {
 // serve runs a request. One that comes while a chunk waits inside another request gets no answer: a completion then,
 // which gives up by itself.
 func (s *prompting) serve(r repl.Request) {
-	if s.busy {
+	if s.busy.Swap(true) {
 		return
 	}
-	s.busy = true
-	defer func() { s.busy = false }()
+	defer s.busy.Store(false)
 	r.Serve(s)
 }
 

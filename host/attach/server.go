@@ -1,0 +1,316 @@
+package attach
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/daqiri/daqiri-run/host/repl"
+)
+
+const (
+	mostViewers = 64
+	// sendTime is how long a viewer may take nothing before it is left.
+	sendTime = 2 * time.Second
+	// greetTime is how long who attaches may take to say what for.
+	greetTime = 5 * time.Second
+)
+
+// Options are a job's.
+type Options struct {
+	Version, Script string
+	// Serve hands requests to the main task until the channel is closed; interrupt ends the chunk that runs.
+	Serve func(requests <-chan repl.Request) (interrupt func(), err error)
+	// Log notes who attached and what was typed.
+	Log func(text string, fields map[string]any)
+}
+
+// Server is the job's side.
+type Server struct {
+	opts     Options
+	path     string
+	listener *net.UnixListener
+
+	mu     sync.Mutex
+	peers  map[*peer]bool // who looks
+	writer *peer          // who types
+	conns  map[net.Conn]bool
+	closed bool
+}
+
+// peer is who has attached. What it is sent waits in a queue: one that takes nothing is left, and holds nobody up.
+type peer struct {
+	*wire
+	conn net.Conn
+	out  chan message
+}
+
+// peerQueue is how many messages may wait for a peer.
+const peerQueue = 256
+
+// send queues a message.
+func (p *peer) send(m message) {
+	select {
+	case p.out <- m:
+	default:
+		_ = p.conn.Close() // its reader ends then
+	}
+}
+
+// deliver writes what is queued until the peer has gone.
+func (p *peer) deliver(gone <-chan struct{}) {
+	for {
+		select {
+		case m := <-p.out:
+			if p.write(m) != nil {
+				_ = p.conn.Close()
+			}
+		case <-gone:
+			return
+		}
+	}
+}
+
+// Listen opens the socket, readable and writable by its owner alone. A file that a job has left behind is replaced.
+func Listen(path string, o Options) (*Server, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	address := &net.UnixAddr{Name: path, Net: "unix"}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
+		if c, err := net.DialUnix("unix", nil, address); err == nil {
+			_ = c.Close()
+			return nil, fmt.Errorf("%s: another job listens there", path)
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	old := syscall.Umask(0o177) // so that the file is never open to others
+	l, err := net.ListenUnix("unix", address)
+	syscall.Umask(old)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{opts: o, path: path, listener: l, peers: map[*peer]bool{}, conns: map[net.Conn]bool{}}
+	go s.accept()
+	return s, nil
+}
+
+// Path is the socket's.
+func (s *Server) Path() string { return s.path }
+
+// Close ends all connections and removes the socket.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	conns := s.conns
+	s.conns = map[net.Conn]bool{}
+	s.mu.Unlock()
+	_ = s.listener.Close() // removes the file
+	for c := range conns {
+		_ = c.Close()
+	}
+}
+
+func (s *Server) accept() {
+	for {
+		c, err := s.listener.AcceptUnix()
+		if err != nil {
+			return // closed
+		}
+		s.mu.Lock()
+		full := len(s.conns) >= mostViewers || s.closed
+		if !full {
+			s.conns[c] = true
+		}
+		s.mu.Unlock()
+		if full {
+			_ = c.Close()
+			continue
+		}
+		go s.serve(c)
+	}
+}
+
+// serve is one connection.
+func (s *Server) serve(c *net.UnixConn) {
+	w := &peer{wire: newWire(timed{c}), conn: c, out: make(chan message, peerQueue)}
+	gone := make(chan struct{})
+	defer func() {
+		close(gone)
+		_ = c.Close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.conns, c)
+		delete(s.peers, w)
+		if s.writer == w {
+			s.writer = nil
+		}
+	}()
+	pid, err := sameUser(c)
+	if err != nil {
+		_ = w.write(hello{Protocol: protocol, Error: err.Error()})
+		return
+	}
+	if w.write(hello{Protocol: protocol, Version: s.opts.Version, PID: os.Getpid(), Script: s.opts.Script}) != nil {
+		return
+	}
+	_ = c.SetReadDeadline(time.Now().Add(greetTime))
+	var h hello
+	if w.read(&h) != nil || h.Protocol != protocol {
+		return
+	}
+	_ = c.SetReadDeadline(time.Time{})
+	s.mu.Lock()
+	taken := h.Mode == "prompt" && s.writer != nil
+	if h.Mode == "prompt" && !taken {
+		s.writer = w
+	}
+	s.mu.Unlock()
+	if taken {
+		_ = w.write(hello{Protocol: protocol, Error: "somebody else has the prompt of this job: --view looks on"})
+		return
+	}
+	_ = w.write(hello{Protocol: protocol})
+	go w.deliver(gone)
+	s.mu.Lock()
+	s.peers[w] = true
+	s.mu.Unlock()
+	if h.Mode != "prompt" {
+		s.opts.Log("a viewer has attached", map[string]any{"pid": pid})
+		var m message
+		for w.read(&m) == nil { // until it goes; it has nothing to say
+		}
+		return
+	}
+	s.opts.Log("a prompt has attached", map[string]any{"pid": pid})
+	s.prompt(w)
+	s.opts.Log("the prompt has gone", map[string]any{"pid": pid})
+}
+
+// prompt serves who types until the connection ends.
+func (s *Server) prompt(w *peer) {
+	requests := make(chan repl.Request)
+	defer close(requests)
+	interrupt, err := s.opts.Serve(requests)
+	if err != nil {
+		w.send(message{Text: err.Error() + "\n"})
+		return
+	}
+	// What is asked waits for the main task on a goroutine of its own, so that an interrupt is heard meanwhile.
+	waiting := make(chan repl.Request, 16)
+	defer close(waiting)
+	gone := make(chan struct{})
+	defer close(gone)
+	go func() {
+		for r := range waiting {
+			select {
+			case requests <- r:
+			case <-gone:
+				return
+			}
+		}
+	}()
+	for {
+		var m message
+		if w.read(&m) != nil {
+			interrupt() // what still runs has nobody to tell
+			return
+		}
+		switch {
+		case m.Interrupt:
+			interrupt()
+		case m.Exec != nil:
+			s.opts.Log("typed", map[string]any{"chunk": strings.TrimSpace(m.Exec.Source)})
+			waiting <- question{w, m}
+		case m.Complete != nil:
+			waiting <- question{w, m}
+		}
+	}
+}
+
+// question is a request that came over the wire.
+type question struct {
+	w *peer
+	m message
+}
+
+// Serve answers it, on the main task.
+func (q question) Serve(e repl.Executor) {
+	answer := message{ID: q.m.ID, Done: true}
+	if q.m.Exec != nil {
+		output, err := e.Exec(q.m.Exec.Name, q.m.Exec.Source)
+		answer.Output = output
+		if err != nil {
+			answer.Error = err.Error()
+		}
+	} else {
+		answer.Head, answer.Words, answer.Tail = e.Complete(q.m.Complete.Line, q.m.Complete.Pos)
+	}
+	q.w.send(answer)
+}
+
+// Watched says whether somebody is attached.
+func (s *Server) Watched() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.peers) > 0
+}
+
+// Show sends everybody what goes on: a line, and everything that moves.
+func (s *Server) Show(line, view string) { s.send(message{Line: line, View: view}) }
+
+// Write sends what the job writes to who types; it never fails on their account.
+func (s *Server) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	w := s.writer
+	s.mu.Unlock()
+	if w != nil {
+		w.send(message{Text: string(p)})
+	}
+	return len(p), nil
+}
+
+func (s *Server) send(m message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := range s.peers {
+		w.send(m)
+	}
+}
+
+// timed is a connection whose writes end after a while.
+type timed struct{ *net.UnixConn }
+
+func (t timed) Write(p []byte) (int, error) {
+	if err := t.SetWriteDeadline(time.Now().Add(sendTime)); err != nil {
+		return 0, err
+	}
+	return t.UnixConn.Write(p)
+}
+
+// sameUser is the process at the other end, which has to be of the job's user.
+func sameUser(c *net.UnixConn) (pid int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *unix.Ucred
+	var fault error
+	if err := raw.Control(func(fd uintptr) { cred, fault = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil || fault != nil {
+		return 0, errors.Join(err, fault)
+	}
+	if int(cred.Uid) != os.Getuid() {
+		return 0, fmt.Errorf("the job is of user %d, and you are %d: only its user may attach", os.Getuid(), cred.Uid)
+	}
+	return int(cred.Pid), nil
+}

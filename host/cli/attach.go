@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/host/attach"
+	"github.com/daqiri/daqiri-run/host/repl"
+	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/host/summary"
+)
+
+// ownSocket stands for the socket of a job in the user's folder of sockets.
+const ownSocket = "auto"
+
+// socketFolder is where jobs listen that were not told where.
+func socketFolder(g *state.Global) string {
+	return filepath.Join(cmp.Or(g.Env["XDG_RUNTIME_DIR"], filepath.Join(os.TempDir(), "daqiri-run-"+strconv.Itoa(os.Getuid()))), "daqiri-run")
+}
+
+// listenForOthers begins what --attach asks for.
+func (r *runner) listenForOthers() error {
+	path := r.flags.attach
+	if path == "" {
+		return nil
+	}
+	if path == ownSocket {
+		path = filepath.Join(socketFolder(r.g), strconv.Itoa(os.Getpid())+".sock")
+	}
+	log := logrus.New() // as the process's, but who types doesn't get its own lines back
+	log.SetOutput(r.con.stderr.alone())
+	log.SetFormatter(r.g.Logger.Formatter)
+	log.SetLevel(r.g.Logger.GetLevel())
+	s, err := attach.Listen(path, attach.Options{Version: bindings.Version, Script: r.script.path, Serve: r.program.Attach,
+		Log: func(text string, fields map[string]any) { log.WithFields(fields).Info(text) }})
+	if err != nil {
+		return fail(ExitUsage, fmt.Errorf("--attach: %w", err))
+	}
+	r.others = s
+	r.otherLine, r.otherView = summary.NewLive(r.program.Shared(), false), summary.NewTop(r.program.Shared(), summary.Style{})
+	r.con.stdout.alsoTo(s)
+	r.con.stderr.alsoTo(s)
+	r.g.Logger.Info("others of this user may attach: daqiri-run attach " + s.Path())
+	return nil
+}
+
+// tellOthers sends who has attached what goes on, once a second.
+func (r *runner) tellOthers() {
+	if r.others != nil && r.others.Watched() {
+		now := time.Now()
+		r.others.Show(r.otherLine.Line(now), r.otherView.Text(now))
+	}
+}
+
+// closeOthers leaves who has attached.
+func (r *runner) closeOthers() {
+	if r.others != nil {
+		r.others.Close()
+	}
+}
+
+// newAttach makes the command that attaches to a job.
+func newAttach(g *state.Global) *cobra.Command {
+	var view bool
+	cmd := &cobra.Command{
+		Use:   "attach [FILE]",
+		Short: "open a prompt on a job that runs, or look on",
+		Long: `attach opens a prompt on a job of the same user that was started with --attach, behind the socket FILE; without FILE on the only job that
+was started with --attach alone. Lines run on the job's main task while that waits; what was typed is in the job's log. One at a time may
+type. --view looks on: everything that moves, as --top shows it. The key t changes to one line and back, q leaves.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			path := ""
+			if len(args) > 0 {
+				path = args[0]
+			}
+			path, err := jobSocket(g, path)
+			if err != nil {
+				return fail(ExitUsage, err)
+			}
+			if view {
+				return lookOn(g, path)
+			}
+			return typeInto(g, path)
+		},
+	}
+	cmd.Flags().BoolVar(&view, "view", false, "look on, and change nothing")
+	return cmd
+}
+
+// jobSocket is the socket that was named, or the only one in the user's folder.
+func jobSocket(g *state.Global, path string) (string, error) {
+	if path != "" {
+		return path, nil
+	}
+	files, _ := filepath.Glob(filepath.Join(socketFolder(g), "*.sock")) // the pattern is right
+	switch len(files) {
+	case 0:
+		return "", errors.New("no job listens: start one with --attach, or name its socket")
+	case 1:
+		return files[0], nil
+	}
+	return "", fmt.Errorf("there are several jobs: name one of %s", strings.Join(files, ", "))
+}
+
+// typeInto is a prompt on a job.
+func typeInto(g *state.Global, path string) error {
+	c, err := attach.Dial(path, "prompt", bindings.Version)
+	if err != nil {
+		return fail(ExitDevice, err)
+	}
+	defer c.Close()
+	p := repl.New(repl.Options{Interactive: g.Interactive(), Stdin: g.Stdin, Stdout: g.Stdout, Stderr: g.Stderr, HistoryFile: historyFile(g), Interrupt: c.Interrupt,
+		Greeting: fmt.Sprintf("a prompt on %s (process %d); help(x) explains, Ctrl-D leaves, the job goes on.", cmp.Or(c.Script, "a prompt"), c.PID)})
+	signals, release := g.Signals()
+	defer release()
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		for {
+			select {
+			case s := <-signals:
+				if s != syscall.SIGINT || !p.Interrupt() {
+					c.Close() // the prompt ends then
+				}
+			case <-over:
+				return
+			}
+		}
+	}()
+	if err := p.Start(); err != nil {
+		fmt.Fprintln(g.Stderr, err)
+	}
+	out := p.Writer(g.Stdout)
+	gone := c.Prompt(p, func(text string) { _, _ = io.WriteString(out, text) })
+	err = p.Close()
+	switch {
+	case gone:
+		fmt.Fprintln(g.Stderr, "\nthe job has ended, or was left")
+	case p.Failed():
+		return ended(ExitScript)
+	}
+	return fail(ExitInternal, err)
+}
+
+// lookOn shows what a job does until that ends, or somebody has had enough.
+func lookOn(g *state.Global, path string) error {
+	c, err := attach.Dial(path, "view", bindings.Version)
+	if err != nil {
+		return fail(ExitDevice, err)
+	}
+	defer c.Close()
+	signals, release := g.Signals()
+	defer release()
+	w := &watcher{whole: true, g: g}
+	if g.StderrTTY {
+		w.screen = summary.NewScreen(g.Stderr, func() (int, int) { return terminalSize(g.Stderr) })
+		defer w.screen.Clear()
+	}
+	go func() {
+		<-signals
+		c.Close()
+	}()
+	if in, ok := g.Stdin.(*os.File); ok && g.StdinTTY && w.screen != nil {
+		before, err := term.MakeRaw(int(in.Fd()))
+		if err != nil {
+			return fail(ExitDevice, err)
+		}
+		defer func() { _ = term.Restore(int(in.Fd()), before) }()
+		go w.keys(in, c.Close)
+	}
+	return fail(ExitDevice, c.Watch(w.show, nil))
+}
+
+// watcher is a viewer's screen.
+type watcher struct {
+	g      *state.Global
+	screen *summary.Screen // nil: lines, as of a log
+
+	mu         sync.Mutex
+	whole      bool // everything, or one line
+	line, view string
+}
+
+// show takes what came.
+func (w *watcher) show(line, view string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.line, w.view = line, view
+	w.draw()
+}
+
+func (w *watcher) draw() {
+	text := w.line
+	if w.whole && w.view != "" {
+		text = w.view
+	}
+	switch {
+	case text == "":
+	case w.screen == nil:
+		fmt.Fprintln(w.g.Stdout, strings.TrimRight(text, "\n"))
+	default:
+		w.screen.Show(strings.TrimRight(text, "\n") + "\nt: everything or one line, q: leave")
+	}
+}
+
+// keys reads the keyboard: t changes what is shown; q, Ctrl-C and Ctrl-D leave.
+func (w *watcher) keys(in io.Reader, leave func()) {
+	key := make([]byte, 1)
+	for {
+		if _, err := in.Read(key); err != nil || strings.IndexByte("q\x03\x04", key[0]) >= 0 {
+			leave()
+			return
+		}
+		if key[0] == 't' {
+			w.mu.Lock()
+			w.whole = !w.whole
+			w.draw()
+			w.mu.Unlock()
+		}
+	}
+}
