@@ -141,7 +141,8 @@ static cu_result start(dqi_mover *m, list *l) {
         .value = l->value,
         .done = m->counters + l->slot * sizeof(uint32_t),
         .n = l->n,
-        .parts = dqk_parts(l->longest),
+        .parts =
+            dqk_parts(m->conf.conversion ? 4 * l->longest : l->longest), // converting takes a warp longer
         .conversion = m->conf.conversion,
         .far = l->far,
     };
