@@ -1,6 +1,7 @@
 // UDP in runs that the kernel joins for a receive queue (UDP_GRO), and answers to them. The peers are plain
 // sockets.
 #include "udp_rig.h"
+#include "core/peers.h"
 
 #define RX_BUFS 2048
 #define LEN_MAX 1400
@@ -274,6 +275,23 @@ static void keeping_a_little_copies_it(void) {
     rig_close(&s.r);
 }
 
+// A socket of both families gets IPv4 from mapped addresses; the frames that writers make up are IPv4 all the
+// same.
+static void mapped_senders_are_ipv4(void) {
+    if (!has_ipv6()) return;
+    server s = new_server(RX_BUFS, LEN_MAX, 32, 0, "::");
+    rig_start(&s.r, &s.rx, 1);
+    int fd = peer_connect(SOCK_DGRAM, "127.0.0.1", s.port);
+    send_run(fd, 20, 1000, 1000, 0);
+    dq_event ev = {0};
+    RIG_UNTIL(&s.r, dq_wait(s.r.w, 1000000, &ev, 1) == 1);
+    for (uint32_t k = 0; k < ev.view.n; k++)
+        DQ_EQ(dqi_burst_peer_addr(ev.b, k)->sa.sa_family, AF_INET);
+    dq_burst_unref(ev.b);
+    close(fd);
+    rig_close(&s.r);
+}
+
 // A run that is only partly delivered is thrown away with the rest, and counted.
 static void flush_and_stop_count_datagrams(void) {
     rig_kernel_tells(); // stamps from the start on: what has none may be taken for too late
@@ -496,6 +514,7 @@ int main(int argc, char **argv) {
     DQ_RUN(held_buffers_delay);
     DQ_RUN(single_datagrams_share);
     DQ_RUN(keeping_a_little_copies_it);
+    DQ_RUN(mapped_senders_are_ipv4);
     DQ_RUN(flush_and_stop_count_datagrams);
     DQ_RUN(stop_after_a_shortage);
     DQ_RUN(several_queues_share_a_region);
