@@ -36,7 +36,26 @@ type SocketConf struct {
 	FramingBytes          int  // of a message, or of the length prefix
 	LittleEndian          bool // length prefix
 	IncludesPrefix        bool // the length counts the prefix itself
+	RoCE                  RoCEConf
 }
+
+// RoCEConf is what only RDMA has.
+type RoCEConf struct {
+	Transport    Transport
+	GIDIndex     int // of queue pairs that are connected by hand, -1: the address's own
+	TrafficClass int // -1: the system's
+	MTU          int // bytes of a packet on the wire, at most; 0: the port's
+}
+
+// Transport is a kind of RDMA connection.
+type Transport int32
+
+// Reliable connections, unreliable ones, and datagrams.
+const (
+	TransportRC Transport = C.DQ_TRANSPORT_RC
+	TransportUC Transport = C.DQ_TRANSPORT_UC
+	TransportUD Transport = C.DQ_TRANSPORT_UD
+)
 
 // ReplayConf says how a capture is replayed: with its own gaps divided by Speed, or at BPS or PPS; flat out where all are 0.
 type ReplayConf struct {
@@ -75,6 +94,12 @@ func (s *Session) AddIface(conf IfaceConf) (Iface, error) {
 			framing_bytes:   C.uint32_t(sc.FramingBytes),
 			framing_le:      flag(sc.LittleEndian),
 			framing_incl:    flag(sc.IncludesPrefix),
+			roce: C.dq_roce_conf{
+				transport:     C.int32_t(sc.RoCE.Transport),
+				gid_index:     C.int32_t(sc.RoCE.GIDIndex),
+				traffic_class: C.int32_t(sc.RoCE.TrafficClass),
+				mtu:           C.int32_t(sc.RoCE.MTU),
+			},
 		},
 		replay: C.dq_replay_conf{
 			speed: C.double(conf.Replay.Speed),

@@ -58,6 +58,12 @@ look() {
     want dpdk libdpdk-dev pkg-config --exists libdpdk
     want testpmd dpdk has dpdk-testpmd
     want lua5.1 lua5.1 has lua5.1
+    want libibverbs libibverbs-dev any /usr/include/infiniband/verbs.h
+    want librdmacm librdmacm-dev any /usr/include/rdma/rdma_cma.h
+    want soft-roce ibverbs-providers any /usr/lib/*/libibverbs/librxe-rdmav*.so /usr/lib*/libibverbs/librxe-rdmav*.so
+    want rdma iproute2 has rdma
+    want rping rdmacm-utils has rping
+    want perftest perftest has ib_send_bw
     want arm64 gcc-aarch64-linux-gnu has aarch64-linux-gnu-gcc
     want arm64-libc libc6-dev-arm64-cross any /usr/aarch64-linux-gnu/lib/libc.a
     if ! has qemu-aarch64 >/dev/null; then

@@ -48,6 +48,7 @@ var probes = map[string]probe{
 	"prometheus":    func() error { return errors.Join(command("prometheus")(), command("promtool")()) },
 	"pty":           func() error { _, err := os.Stat("/dev/ptmx"); return err }, // asked for in host/repl
 	"qemu-user":     command("qemu-aarch64-static", "qemu-aarch64"),
+	"rdma":          rdmaLibraries, // asked for in tests/vm, too: soft-RoCE
 	"root":          root,
 	"s3":            func() error { _, err := versitygw(); return err },
 	"sanitizers":    command("gcc"), // TestNative also builds and runs an empty program with each
@@ -223,6 +224,12 @@ func loopMount() error {
 // virtualMachine tells whether the programs are there; tests/vm says what else may be missing.
 func virtualMachine() error {
 	return errors.Join(command("qemu-system-x86_64")(), command("busybox")(), command("modprobe")(), command("xz")(), command("cpio")(), command("dpdk-testpmd")())
+}
+
+func rdmaLibraries() error {
+	_, err := os.Stat("/usr/include/infiniband/verbs.h")
+	_, cm := os.Stat("/usr/include/rdma/rdma_cma.h")
+	return errors.Join(err, cm, command("rdma")(), command("rping")(), command("ib_send_bw")())
 }
 
 func freeHugePages() error {

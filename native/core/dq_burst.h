@@ -89,6 +89,8 @@ void dq_burst_compact(dq_burst *b, dq_burst **out);
 // The address that packet i came from, as "192.0.2.1:7148" or "[2001:db8::1]:7148"; empty where the queue has
 // none.
 void dq_burst_peer(const dq_burst *b, uint32_t i, char *buf, size_t len);
+// The immediate value that packet i, an RDMA message, came with; false: it came without.
+bool dq_burst_imm(const dq_burst *b, uint32_t i, uint32_t *value);
 // Sets lengths of segment seg: len for all packets (i < 0) or of packet i. INVALID_PARAMETER past the buffer
 // or the burst.
 int dq_burst_set_len(dq_burst *b, uint32_t seg, int64_t i, uint32_t len);

@@ -39,6 +39,8 @@
       "the summary's faults say what the system said")                                                       \
     X(NO_PEER, "no_peer", 0, "there was nobody to send it to",                                               \
       "a remote address, or wait until the peer has sent or connected")                                      \
+    X(CONNECTION_LOST, "connection_lost", 0, "its connection ended before the peer had it",                  \
+      "the disconnect event says why the connection ended")                                                  \
     X(BAD_FRAMING, "bad_framing", 0, "invalid length prefix",                                                \
       "the same length prefix at both ends: width, byte order, whether it counts itself")                    \
     X(FLUSHED, "flushed", 1, "thrown away by flush", "it was asked for: `q:flush()`")                        \

@@ -1,5 +1,5 @@
-// peers.h: who sent each packet that came through a socket, and to which address: arrays of its region,
-// beside the packets. A region has them from when a queue or a stage needs them.
+// peers.h: who sent each packet that came through a socket, to which address, and with which number beside
+// it: arrays of its region, beside the packets. A region has them from when a queue or a stage needs them.
 #ifndef DQI_PEERS_H
 #define DQI_PEERS_H
 
@@ -18,8 +18,16 @@ struct dqi_target {
     uint8_t ip[16];
 };
 
+// The immediate value that an RDMA message came with.
+struct dqi_imm {
+    bool there;
+    uint32_t value; // in host order
+};
+
 // Makes the region keep peers, 32 bytes a buffer; the arena is laid out. Control thread, any number of times.
 int dqi_region_keep_peers(dq_region *r, dq_diag *diag);
+// Makes the region keep immediates. Control thread, any number of times.
+int dqi_region_keep_imms(dq_region *r, dq_diag *diag);
 // Makes all regions that keep peers, now or later, keep targets too. Control thread.
 int dqi_session_keep_targets(dq_session *s);
 
@@ -31,6 +39,10 @@ static inline dqi_sockaddr *dqi_buf_peer(const dq_region *r, uint32_t id) {
 static inline dqi_target *dqi_buf_target(const dq_region *r, uint32_t id) {
     dqi_target *t = atomic_load_explicit(&r->targets, memory_order_acquire);
     return t ? &t[id - r->first_id] : NULL;
+}
+static inline dqi_imm *dqi_buf_imm(const dq_region *r, uint32_t id) {
+    dqi_imm *m = atomic_load_explicit(&r->imms, memory_order_acquire);
+    return m ? &m[id - r->first_id] : NULL;
 }
 // What is known of buffer `from` of a region is known of buffer `to` of another.
 void dqi_buf_copy_peer(const dq_region *r, uint32_t to, const dq_region *of, uint32_t from);

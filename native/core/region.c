@@ -138,6 +138,7 @@ uint64_t dqi_regions_free(dq_session *s) {
         free(r->across);
         free(atomic_load(&r->peers));
         free(atomic_load(&r->targets));
+        free(atomic_load(&r->imms));
         free(r->holders);
         free(r);
     }

@@ -9,6 +9,7 @@ typedef struct dqi_pool dqi_pool;
 typedef struct dqi_peer dqi_peer; // peers.h
 typedef struct dqi_target dqi_target;
 typedef struct dqi_gpu dqi_gpu; // cuda/gpu.h
+typedef struct dqi_imm dqi_imm;
 
 // A group whose buffers are given out one by one; its owner is a holder.
 typedef struct dqi_spare {
@@ -37,6 +38,7 @@ struct dq_region {
     uint8_t *across;
     _Atomic(dqi_peer *) peers;     // one a buffer; NULL: the region keeps none
     _Atomic(dqi_target *) targets; // the same
+    _Atomic(dqi_imm *) imms;       // the same
     uint8_t *device;               // where a device reaches it, or what stands for one; NULL: as the CPU does
     dqi_gpu *gpu;                  // in whose memory it lies; NULL: in the host's
     dqi_spin spare_lock;

@@ -11,6 +11,16 @@
 
 typedef enum dq_framing { DQ_FRAMING_NONE, DQ_FRAMING_FIXED, DQ_FRAMING_PREFIX } dq_framing;
 
+typedef enum dq_transport { DQ_TRANSPORT_RC, DQ_TRANSPORT_UC, DQ_TRANSPORT_UD } dq_transport;
+
+// What only RDMA has.
+typedef struct dq_roce_conf {
+    int32_t transport;     // dq_transport
+    int32_t gid_index;     // of queue pairs that are connected by hand, -1: the address's own
+    int32_t traffic_class; // -1: the system's
+    int32_t mtu;           // bytes of a packet on the wire, at most; 0: the port's
+} dq_roce_conf;
+
 // What a socket interface needs. Hosts are names or addresses, resolved at open; port 0 local = any free
 // port.
 typedef struct dq_socket_conf {
@@ -25,6 +35,7 @@ typedef struct dq_socket_conf {
     uint32_t framing_bytes; // FIXED: message bytes; PREFIX: width of the length, 1, 2, 4 or 8
     int32_t framing_le;     // PREFIX: little endian
     int32_t framing_incl;   // PREFIX: the length counts the prefix itself
+    dq_roce_conf roce;      // of roce:// endpoints
 } dq_socket_conf;
 
 // How a capture is replayed (engine pcap): with its own gaps divided by speed, or at bps (of frames, without

@@ -105,6 +105,9 @@ func (s *Session) addInterface(i *spec.Interface, plan corePlan) error {
 		Name: i.Name, Engine: i.EngineName(), Address: captureAddress(i, s.cfg.File),
 		Socket: socketConf(i.SocketConfig),
 	}
+	if r := i.RoCEConfig; r != nil {
+		conf.Socket.RoCE = native.RoCEConf{Transport: transports[r.TransportMode], GIDIndex: -1, TrafficClass: r.TrafficClass, MTU: r.MTU}
+	}
 	if r := i.Replay; r != nil {
 		conf.Replay = native.ReplayConf{Speed: r.Speed, BPS: float64(r.RateBPS), PPS: r.PPS, Loops: uint64(r.Loops)}
 	}
@@ -137,6 +140,8 @@ func (s *Session) addInterface(i *spec.Interface, plan corePlan) error {
 	f.tx, err = f.addQueues(i.TX.Queues, false, plan)
 	return err
 }
+
+var transports = map[string]native.Transport{"RC": native.TransportRC, "UC": native.TransportUC, "UD": native.TransportUD}
 
 // note adds a line to the session's report.
 func (s *Session) note(format string, args ...any) {

@@ -29,7 +29,7 @@ func TestContractGroups(t *testing.T) {
 		if strings.Contains(b.endpoint, "[") {
 			group = "ff15::9:7"
 		}
-		if strings.HasPrefix(b.endpoint, "tcp:") {
+		if strings.HasPrefix(b.endpoint, "tcp:") || b.rdma != "" {
 			return refuses("join", i.JoinMulticast(group, ""), ErrNotSupported, "multicast is for udp://")
 		}
 		if err := refuses("no group", i.JoinMulticast("10.1.1.1", ""), ErrInvalid, "10.1.1.1"); err != nil {

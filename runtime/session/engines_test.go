@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -33,6 +34,9 @@ type engine struct {
 	dpdk     bool   // through DPDK's af_packet devices, or
 	cards    string // these two PCI cards on one wire, "ADDRESS,ADDRESS"
 	devices  string // these two Linux interfaces on one wire, "NAME,NAME", that are up
+	rdma     string // this transport, between two RDMA devices on one wire:
+	server   string // the address of the server's, b,
+	client   string // and of the client's, a
 	driver   string // that the report must name, where veth or devices
 	faults   string // of the wire, after the clock
 	tx       string // goes to interface a's tx section
@@ -59,6 +63,12 @@ func engines() []engine {
 	if devices := os.Getenv("DAQIRI_TEST_DEVICES"); devices != "" { // there, too
 		_, right, _ := strings.Cut(devices, ",")
 		base = append(base, engine{name: "zero-copy", frames: true, devices: devices, driver: "AF_XDP on " + right + ": zero-copy"})
+	}
+	if addresses := os.Getenv("DAQIRI_TEST_RDMA"); addresses != "" { // there, too
+		server, client, _ := strings.Cut(addresses, ",")
+		for _, transport := range []string{"RC", "UC", "UD"} {
+			base = append(base, engine{name: "rdma-" + strings.ToLower(transport), rdma: transport, server: server, client: client})
+		}
 	}
 	var all []engine
 	for _, e := range base {
@@ -145,6 +155,9 @@ func (e engine) yaml(extra string) (string, error) {
 		if e.virtual {
 			loopback = "\n    loopback: {mode: sw, seed: 7, clock: virtual" + e.faults + "}"
 		}
+	} else if e.rdma != "" {
+		b = fmt.Sprintf("\n      socket_config:\n        mode: server\n        local_addr: roce://%s:%d\n      roce_config: {transport_mode: %s}", e.server, 20000+rand.IntN(40000), e.rdma)
+		a = fmt.Sprintf("\n      socket_config:\n        mode: client\n        local_addr: roce://%s\n      roce_config: {transport_mode: %s}", e.client, e.rdma)
 	} else {
 		port, err := freePort(e.endpoint)
 		if err != nil {
@@ -268,6 +281,9 @@ func (e engine) tryOpen(me *task.Task, extra string) (*bench, error) {
 	b := &bench{engine: e, s: s, me: me, l: NewLeases()}
 	if b.tx, err = s.TxQueue("a", "tx0"); err == nil {
 		b.rx, err = s.RxQueue("b", "0")
+	}
+	if err == nil && e.rdma != "" {
+		_, err = b.tx.Interface().Connect(b.rx.Interface().Address(), "")
 	}
 	return b, err
 }

@@ -44,10 +44,10 @@ func (i *Interface) Address() string {
 	return i.spec.Address
 }
 
-// Server is the URI that a TCP client connects to of its own accord, again and again; empty on
+// Server is the URI that a client of TCP or RDMA connects to of its own accord, again and again; empty on
 // all other interfaces.
 func (i *Interface) Server() string {
-	if c := i.spec.SocketConfig; c != nil && c.Mode == "client" && c.Scheme() == "tcp" {
+	if c := i.spec.SocketConfig; c != nil && c.Mode == "client" && c.Scheme() != spec.SchemeUDP && c.Remote != nil {
 		return c.Remote.String()
 	}
 	return ""

@@ -21,14 +21,12 @@ func (p *parser) checkSocket(i *Interface) {
 		p.errorf(s.Local.Source, "a server needs a port")
 	case s.Mode == "client" && roce && !local:
 		p.errorf(s.Source, "local_addr is required for a roce client")
-	case s.Mode == "client" && roce && s.Remote != nil:
-		p.errorf(s.Remote.Source, "a roce client connects from the script and has no remote_addr")
 	case s.Mode == "client" && !roce && !remote:
 		p.errorf(s.Source, "remote_addr is required for a client")
 	case s.Mode == "client" && !roce && s.Local != nil && s.Local.Port == 0 && s.Has("local_addr"):
 		p.errorf(s.Local.Source, "needs a port; local_ip alone names the address and leaves the port to the kernel")
 	}
-	if s.Remote != nil && (!roce || s.Mode == "server") && s.Remote.Port == 0 {
+	if s.Remote != nil && s.Remote.Port == 0 {
 		p.errorf(s.Remote.Source, "a remote address needs a port")
 	}
 	if s.Mode == "server" && s.Scheme() == SchemeTCP && s.Remote != nil {

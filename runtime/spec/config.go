@@ -249,4 +249,6 @@ type Framing struct {
 type RoCEConfig struct {
 	Source        `json:"-"`
 	TransportMode string `json:"transport_mode"` // RC, UC or UD
+	MTU           int    `json:"mtu"`            // bytes of a packet on the wire, at most; 0: the port's
+	TrafficClass  int    `json:"traffic_class"`  // -1: the system's
 }

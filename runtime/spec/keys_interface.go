@@ -20,7 +20,7 @@ interfaces:
 	Key{Name: "address", Type: typeFilled, Required: true,
 		Words: "What is behind it: a Linux interface (`eth1`), a PCI address (`0000:3b:00.0`), `vdev:NAME` of DPDK, `pcap:FILE`, a capture to be " +
 			"replayed, or with `loopback` any word; of an endpoint its IP address."},
-	Key{Name: "engine", Type: typeChoice, Choices: InterfaceEngines, Words: "The engine of this interface. `packet` looks on beside the kernel, where `xdp` takes frames from it. `rdma` can't be opened in this version."},
+	Key{Name: "engine", Type: typeChoice, Choices: InterfaceEngines, Words: "The engine of this interface. `packet` looks on beside the kernel, where `xdp` takes frames from it."},
 	Key{Name: "socket_config", Type: typeMap, Map: socketSection, When: "with `stream_type: socket`", Where: "tcp, udp, roce", Words: "Makes the interface an endpoint."},
 	Key{Name: "roce_config", Type: typeMap, Map: roceSection, When: "on `roce://` endpoints", Where: "roce", Words: "The RDMA transport."},
 	Key{Name: "replay", Type: typeMap, Map: replaySection, Where: "engine pcap", Words: "At what pace the capture is replayed, and how often."},
@@ -31,12 +31,18 @@ interfaces:
 	Key{Name: "tx", Type: typeMap, Map: txSection, Words: "The transmit side. Without it nothing is sent."},
 )
 
-var roceSection = section("roce_config", "The RDMA transport of a `roce://` endpoint. Engine rdma is not in this version: it parses and can't be opened.", []string{`
+var roceSection = section("roce_config", "The RDMA transport of a `roce://` endpoint.", []string{`
 roce_config:
   transport_mode: RC
+`, `
+roce_config: {transport_mode: UC, mtu: 1024, traffic_class: 106}
 `},
 	Key{Name: "transport_mode", Type: typeChoice, Choices: []string{"RC", "UC", "UD"}, Required: true,
 		Words: "The kind of connection: reliable, unreliable, or datagrams."},
+	Key{Name: "mtu", Type: typeInteger, Lo: 0, Hi: 4096, Default: 0, Unit: "bytes",
+		Words: "The longest packet on the wire, a power of two from 256; 0: what the port has. A key of ours."},
+	Key{Name: "traffic_class", Type: typeInteger, Lo: 0, Hi: 255,
+		Words: "The traffic class of a client's connections, in whose upper six bits the DSCP is. Without it the system's. A key of ours."},
 )
 
 var replaySection = section("replay", "How a capture (`address: pcap:FILE`) is replayed; `--source FILE,KEY=VALUE` has the same keys. Of `speed`, `rate` and "+

@@ -20,8 +20,7 @@ func queueKeys(more ...Key) []Key {
 			Words: "How many packets a burst has at most."},
 		{Name: "memory_regions", Type: typeList, Items: typeText, Required: true, When: "except on `roce://` endpoints",
 			Words: "The regions of its packets' buffers, at most 4. Of several each packet has a segment in each, filled in turn up to the region's " +
-				"`buf_size`: headers and payload apart.",
-			NoEffect: "has no effect on a roce queue: each operation names its region"},
+				"`buf_size`: headers and payload apart. A queue of a `roce://` endpoint may have none: operations name their region then."},
 	}, more...)
 }
 

@@ -3,7 +3,7 @@ package spec
 import "math"
 
 var socketSection = section("socket_config", "An endpoint of tcp, udp or roce. A server needs `local_addr`, a client of tcp or udp `remote_addr`, a client "+
-	"of roce `local_addr`. Both ends have one scheme.", []string{`
+	"of roce `local_addr`; with `remote_addr`, too, it connects by itself, else the script does. Both ends have one scheme.", []string{`
 socket_config:
   mode: server
   local_addr: "udp://239.2.0.64:7148"

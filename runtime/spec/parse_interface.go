@@ -16,8 +16,7 @@ func (p *parser) iface(v value) *Interface {
 		i.SocketConfig = p.socketConfig(s)
 	}
 	if r := o.child("roce_config"); r.ok() {
-		i.RoCEConfig = &RoCEConfig{Source: r.Source, TransportMode: r.choice("transport_mode")}
-		r.end()
+		i.RoCEConfig = p.roceConfig(r)
 	}
 	if r := o.child("replay"); r.ok() {
 		i.Replay = p.replay(r)
@@ -41,6 +40,19 @@ func (p *parser) iface(v value) *Interface {
 	}
 	o.end()
 	return i
+}
+
+func (p *parser) roceConfig(o *object) *RoCEConfig {
+	c := &RoCEConfig{Source: o.Source}
+	o.fill(c)
+	if !o.Has("traffic_class") {
+		c.TrafficClass = -1
+	}
+	if c.MTU != 0 && (c.MTU < 256 || c.MTU&(c.MTU-1) != 0) {
+		p.errorf(o.Key("mtu"), "%d is not one of 256, 512, 1024, 2048, 4096, and 0, the port's", c.MTU)
+	}
+	o.end()
+	return c
 }
 
 // addAddress adds an IPv4 or IPv6 address to a list that has each once.

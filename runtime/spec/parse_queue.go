@@ -57,8 +57,7 @@ func (p *parser) queueRegions(o *object, q *Queue, roce bool) {
 		}
 	}
 	switch {
-	case roce:
-		o.effectless("memory_regions")
+	case roce && len(items) == 0:
 	case o.empty("memory_regions"):
 		p.errorf(o.Key("memory_regions"), "at least one region is needed")
 	case len(items) > maxSegments:

@@ -83,7 +83,7 @@ func TestReferenceRefuses(t *testing.T) {
 		{"negative payload", endpoints("", client(remote+", max_payload_size: -1")), "max_payload_size: -1 is outside"},
 		{"direct with cpu_core", direct("cpu_core: 3"), "cpu_core: has no place with poll_mode direct"},
 		{"direct with timeout_us", direct("timeout_us: 3"), "timeout_us: has no place with poll_mode direct"},
-		{"roce client with a peer", endpoints("", client(`local_addr: "roce://10.0.0.2", remote_addr: "roce://10.0.0.1:1"`)+roce), "a roce client connects from the script"},
+		{"an MTU that is none", endpoints("", client(`local_addr: "roce://10.0.0.2"`)+`, roce_config: {transport_mode: RC, mtu: 1500}`), "mtu: 1500 is not one of 256"},
 		{"tcp with roce_config", endpoints("", udpServer+roce), "roce_config: belongs to roce:// endpoints"},
 	} {
 		_, _, err := ParseText(tt.name, tt.text, Options{})

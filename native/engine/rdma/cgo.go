@@ -1,0 +1,20 @@
+// Package rdma is the engine rdma: verbs and the connection manager, libraries that are opened when they are needed.
+package rdma
+
+/*
+#cgo CFLAGS: -std=c11 -O3 -D_GNU_SOURCE -Wall -Wextra -I${SRCDIR}/../..
+*/
+import "C"
+
+import (
+	"embed"
+
+	_ "github.com/daqiri/daqiri-run/native/core"
+	_ "github.com/daqiri/daqiri-run/native/neighbour"
+	_ "github.com/daqiri/daqiri-run/native/packet"
+	_ "github.com/daqiri/daqiri-run/native/pipeline"
+	_ "github.com/daqiri/daqiri-run/native/program"
+)
+
+//go:embed *.h
+var _ embed.FS // an edit of a header rebuilds those that import this folder

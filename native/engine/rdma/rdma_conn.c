@@ -1,0 +1,392 @@
+// rdma_conn.c: connections: their beginnings and ends, and the control calls. The table is conn_table.h's.
+//
+// An end takes its time. First what was queued goes, unless the peer has gone or takes nothing for 5 s; then
+// the queue pair is put into its error state, and all that was posted comes back through the completion
+// queues, behind what had come before; when the last has, the queue pair is freed and the end is told. What a
+// device doesn't give back within 2 s is taken.
+#include "core/err.h"
+#include "engine/rdma/rdma.h"
+#include "pipeline/dq_pipeline.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FIRST_WAIT_NS INT64_C(1000000000) // between two attempts to connect, at first; it doubles up to
+#define MAX_WAIT_NS   INT64_C(30000000000)
+#define STEP_NS       1000000 // between two looks at what ends
+#define INLINE_BYTES  64
+
+// ---- beginnings -------------------------------------------------------------------------------------------
+
+static bool make_room(dqi_rconn *c) {
+    if (!c->recv) c->recv = calloc(DQI_RDMA_DEPTH, sizeof *c->recv);
+    if (!c->sent) c->sent = calloc(DQI_RDMA_DEPTH, sizeof *c->sent);
+    return c->recv && c->sent;
+}
+
+static void reset(dqi_rconn *c) {
+    c->local = c->peer = (dqi_sockaddr){0};
+    c->primary = c->told = c->flushing = c->gone = false;
+    c->id = NULL;
+    c->qp = NULL;
+    c->ah = NULL;
+    c->recv_head = c->recv_tail = c->sent_head = c->sent_tail = c->unsignalled = 0;
+    c->wait_head = c->wait_tail = 0;
+    c->ending_ns = 0;
+    c->ending_done = 0;
+    atomic_store(&c->closing, false);
+    atomic_store(&c->broken, false);
+    atomic_store(&c->why, DQ_OK);
+    atomic_store(&c->waiting, 0);
+    atomic_store(&c->done, 0);
+}
+
+dqi_rconn *dqi_rconn_new(dqi_rdma *r) {
+    const dq_iface *i = r->iface;
+    uint32_t id = 0;
+    bool anew = false;
+    pthread_mutex_lock(&r->lock);
+    dqi_rconn *c = (dqi_rconn *)dqi_conn_reserve(&r->conns, &id, &anew);
+    if (c && !make_room(c)) {
+        if (anew) {
+            free(c->recv);
+            free(c);
+        }
+        atomic_fetch_sub(&r->conns.n, 1);
+        c = NULL;
+    }
+    if (c) {
+        c->r = r;
+        reset(c);
+        uint32_t pair = r->n_made++;
+        c->rx = i->n_rx ? i->rx[pair % i->n_rx] : NULL;
+        c->tx = i->n_tx ? i->tx[pair % i->n_tx] : NULL;
+        dqi_conn_enter(&r->conns, &c->conn, id);
+    }
+    pthread_mutex_unlock(&r->lock);
+    return c;
+}
+
+void dqi_rconn_give_up(dqi_rconn *c) {
+    dqi_rdma *r = c->r;
+    dqi_rconn_destroy(c);
+    pthread_mutex_lock(&r->lock);
+    dqi_conn_take_back(&r->conns, &c->conn);
+    pthread_mutex_unlock(&r->lock);
+}
+
+// The queues whose completion queues a connection uses: one direction's, where the other has none.
+static dqi_rdma_cq *recv_cq(const dqi_rconn *c) { return &dqi_rdma_queue_of(c->rx ? c->rx : c->tx)->cq; }
+static dqi_rdma_cq *send_cq(const dqi_rconn *c) { return &dqi_rdma_queue_of(c->tx ? c->tx : c->rx)->cq; }
+
+static int grow(dqi_rconn *c, int n) {
+    dqi_rdma *r = c->r;
+    int max = r->device->attr.max_cqe, err;
+    pthread_mutex_lock(&r->lock);
+    if (n < 0) {
+        recv_cq(c)->used -= DQI_RDMA_DEPTH;
+        send_cq(c)->used -= DQI_RDMA_DEPTH;
+        err = DQ_OK;
+    } else {
+        err = dqi_rdma_cq_grow(recv_cq(c), DQI_RDMA_DEPTH, max);
+        if (err == DQ_OK && (err = dqi_rdma_cq_grow(send_cq(c), DQI_RDMA_DEPTH, max)) != DQ_OK)
+            recv_cq(c)->used -= DQI_RDMA_DEPTH;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return err;
+}
+
+static uint32_t segments(const dqi_rconn *c, bool rx) {
+    const dq_queue *q = rx ? c->rx : c->tx;
+    uint32_t most = (uint32_t)c->r->device->attr.max_sge, n = q ? q->conf.n_regions : 1;
+    if (!rx) n = DQ_MAX_SEGS; // of what is forwarded
+    return n == 0 ? 1 : n < most ? n : most;
+}
+
+static int qp_type(const dqi_rconn *c) {
+    static const int types[] = {
+        [DQ_TRANSPORT_RC] = VB_QPT_RC, [DQ_TRANSPORT_UC] = VB_QPT_UC, [DQ_TRANSPORT_UD] = VB_QPT_UD};
+    return types[dqi_rdma_transport(c->r)];
+}
+
+int dqi_rconn_make_qp(dqi_rconn *c) {
+    int err = grow(c, 1);
+    if (err != DQ_OK) return err;
+    vb_qp_init_attr a = {.qp_context = c,
+                         .send_cq = send_cq(c)->cq,
+                         .recv_cq = recv_cq(c)->cq,
+                         .cap = {.max_send_wr = DQI_RDMA_DEPTH,
+                                 .max_recv_wr = DQI_RDMA_DEPTH,
+                                 .max_send_sge = segments(c, false),
+                                 .max_recv_sge = segments(c, true),
+                                 .max_inline_data = INLINE_BYTES},
+                         .qp_type = qp_type(c)};
+    vb_qp *qp = vb.create_qp(c->r->device->pd, &a);
+    err = errno;
+    a.cap.max_inline_data = qp ? a.cap.max_inline_data : 0; // not every device has it
+    if (!qp) qp = vb.create_qp(c->r->device->pd, &a);
+    if (!qp) {
+        grow(c, -1);
+        return DQ_ESYS - err;
+    }
+    c->inline_bytes = a.cap.max_inline_data;
+    dqi_lock(&c->lock);
+    c->qp = qp;
+    dqi_unlock(&c->lock);
+    return dqi_rconn_step(c, VB_QPS_INIT);
+}
+
+void dqi_rconn_stop_qp(dqi_rconn *c) {
+    vb_qp_attr a = {.qp_state = VB_QPS_ERR};
+    if (c->id && !dqi_rdma_is_ud(c->r)) cm.disconnect(c->id); // its peer hears
+    dqi_lock(&c->lock);
+    if (c->qp) vb.modify_qp(c->qp, &a, VB_QP_STATE);
+    dqi_unlock(&c->lock);
+}
+
+static void kick_all(const dqi_rdma *r) {
+    for (uint32_t k = 0; k < r->iface->n_tx; k++)
+        dqi_queue_kick(r->iface->tx[k]);
+    for (uint32_t k = 0; k < r->iface->n_rx; k++)
+        dqi_queue_kick(r->iface->rx[k]);
+}
+
+void dqi_rconn_opened(dqi_rconn *c) {
+    dqi_rdma *r = c->r;
+    uint32_t id = dqi_rconn_id(c);
+    if (dqi_rconn_state(c) != DQI_CONN_CONNECTING) return;
+    pthread_mutex_lock(&r->lock);
+    if (c->primary) {
+        r->since_ns = dq_now(r->iface->session);
+        r->last_err = 0;
+    }
+    atomic_store(&c->conn.state, DQI_CONN_OPEN);
+    atomic_store(&r->newest, id);
+    atomic_fetch_add(&r->version, 1);
+    pthread_mutex_unlock(&r->lock);
+    dqi_iface_event(r->iface, DQ_EV_CONNECT, id, DQ_OK);
+    kick_all(r);
+}
+
+// ---- ends -------------------------------------------------------------------------------------------------
+
+void dqi_rdma_wake(dqi_rdma *r) {
+    atomic_store(&r->attention, true);
+    if (r->keeper) dqi_queue_kick(r->keeper);
+}
+
+void dqi_rconn_break(dqi_rconn *c, int status) {
+    int32_t none = DQ_OK;
+    atomic_compare_exchange_strong(&c->why, &none, status);
+    atomic_store(&c->broken, true);
+    dqi_rdma_wake(c->r);
+}
+
+void dqi_rconn_destroy(dqi_rconn *c) {
+    dq_session *s = c->r->iface->session;
+    dqi_lock(&c->lock);
+    vb_qp *qp = c->qp;
+    vb_ah *ah = c->ah;
+    c->qp = NULL;
+    c->ah = NULL;
+    dqi_unlock(&c->lock);
+    if (ah) vb.destroy_ah(ah);
+    if (qp) { // nothing is read or written through it any more
+        vb.destroy_qp(qp);
+        grow(c, -1);
+    }
+    dqi_lock(&c->lock);
+    dqi_rconn_drop_waits(c, DQ_DROP_CONNECTION_LOST);
+    dqi_rconn_drop_sent(c, DQ_DROP_CONNECTION_LOST, "its connection ended");
+    for (; c->recv_head != c->recv_tail; c->recv_head++) {
+        dqi_rdma_recv *v = &c->recv[c->recv_head % DQI_RDMA_DEPTH];
+        if (v->op)
+            dq_op_lost(v->op, 1, "its connection ended");
+        else if (c->rx)
+            dqi_bufs_free(s, v->ids, c->rx->conf.n_regions);
+    }
+    dqi_unlock(&c->lock);
+    if (c->id) cm.destroy_id(c->id);
+    c->id = NULL;
+}
+
+// When a client connects again: at once after a connection that lasted, else after a pause that doubles.
+static void schedule(dqi_rconn *c, bool was_open) {
+    dqi_rdma *r = c->r;
+    int64_t now = dq_now(r->iface->session);
+    r->retired = r->retired || atomic_load(&c->closing);
+    r->dials = true;
+    if (was_open) {
+        r->wait_ns = FIRST_WAIT_NS;
+        r->dial_ns = now - r->since_ns >= FIRST_WAIT_NS ? now : now + FIRST_WAIT_NS;
+        return;
+    }
+    r->dial_ns = now + r->wait_ns;
+    r->wait_ns = 2 * r->wait_ns < MAX_WAIT_NS ? 2 * r->wait_ns : MAX_WAIT_NS;
+}
+
+// The slot is free; the end is told.
+static void finish(dqi_rconn *c, int code) {
+    dqi_rdma *r = c->r;
+    uint32_t id = dqi_rconn_id(c);
+    bool was_open = dqi_rconn_state(c) != DQI_CONN_CONNECTING, tell = true;
+    dqi_rconn_destroy(c);
+    pthread_mutex_lock(&r->lock);
+    dqi_conn_leave(&r->conns, &c->conn);
+    atomic_fetch_add(&r->version, 1);
+    if (atomic_load(&r->newest) == id) atomic_store(&r->newest, dqi_conn_newest(&r->conns));
+    if (c->primary) schedule(c, was_open);
+    if (c->primary && !was_open) { // that a server stays away is told once
+        tell = r->last_err != code;
+        r->last_err = code;
+        id = 0;
+    }
+    pthread_mutex_unlock(&r->lock);
+    if (tell) dqi_iface_event(r->iface, DQ_EV_DISCONNECT, id, code);
+    kick_all(r);
+}
+
+void dqi_rconn_end(dqi_rconn *c, int code) {
+    dqi_rdma *r = c->r;
+    uint32_t id = dqi_rconn_id(c);
+    int32_t none = DQ_OK;
+    int state = dqi_rconn_state(c);
+    if (state == DQI_CONN_FREE) return;
+    atomic_compare_exchange_strong(&c->why, &none, code);
+    if (state == DQI_CONN_CONNECTING) return finish(c, atomic_load(&c->why));
+    if (state == DQI_CONN_OPEN) {
+        pthread_mutex_lock(&r->lock);
+        atomic_store(&c->conn.state, DQI_CONN_ENDING);
+        c->ending_ns = dq_now(r->iface->session);
+        if (atomic_load(&r->newest) == id) atomic_store(&r->newest, dqi_conn_newest(&r->conns));
+        atomic_fetch_add(&r->version, 1);
+        pthread_mutex_unlock(&r->lock);
+    }
+    atomic_store(&r->attention, true);
+}
+
+// The queue pair gives back all that was posted.
+static void flush(dqi_rconn *c, int64_t now) {
+    c->flushing = true;
+    c->ending_ns = now;
+    dqi_rconn_stop_qp(c);
+    dqi_lock(&c->lock);
+    dqi_rconn_drop_waits(c, DQ_DROP_CONNECTION_LOST);
+    dqi_unlock(&c->lock);
+    kick_all(c->r);
+}
+
+// One look at a connection that ends; false: it has ended.
+static bool step(dqi_rconn *c, int64_t now) {
+    dqi_lock(&c->lock);
+    bool sends = dqi_rconn_sending(c) > 0 || atomic_load(&c->waiting) > 0;
+    bool under_way = dqi_rconn_sending(c) > 0 || dqi_rconn_posted(c) > 0;
+    dqi_unlock(&c->lock);
+    uint64_t done = atomic_load(&c->done);
+    if (!c->flushing) {
+        if (done != c->ending_done) c->ending_ns = now;
+        c->ending_done = done;
+        bool over = c->gone || atomic_load(&c->broken) || !sends || now - c->ending_ns >= DQI_RDMA_IDLE_NS;
+        if (!over) return true;
+        flush(c, now);
+        return true;
+    }
+    if (under_way && now - c->ending_ns < DQI_RDMA_END_NS) return true;
+    finish(c, atomic_load(&c->why));
+    return false;
+}
+
+int64_t dqi_rconn_ending_serve(dqi_rdma *r) {
+    int64_t now = dq_now(r->iface->session), next = INT64_MAX;
+    for (uint32_t k = 0; k < DQI_CONNS && atomic_load(&r->conns.n) > 0; k++) {
+        dqi_rconn *c = dqi_rconn_at(r, k);
+        if (!c || dqi_rconn_state(c) == DQI_CONN_FREE) continue;
+        bool wants = atomic_load(&c->broken) || atomic_load(&c->closing) || c->gone;
+        if (wants && dqi_rconn_state(c) != DQI_CONN_ENDING) dqi_rconn_end(c, DQ_OK);
+        if (dqi_rconn_state(c) == DQI_CONN_ENDING && step(c, now)) next = now + STEP_NS;
+    }
+    return next;
+}
+
+// ---- control calls ----------------------------------------------------------------------------------------
+
+// Fills *out from "host:port". DQ_OK or an error.
+static int address(const dqi_rdma *r, const char *text, bool need_port, dqi_sockaddr *out, dq_diag *diag) {
+    char host[256];
+    int32_t port;
+    dq_proto proto;
+    const char *why = "", *name = r->iface->conf.name,
+               *bare = strstr(text, "roce://") == text ? text + 7 : text;
+    if (!dqi_addr_split(bare, host, sizeof host, &port, &proto) || (need_port && (port <= 0 || !host[0])))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "interface %s: '%s' is no address; hint: \"host:port\" or \"[IPv6]:port\"", name,
+                        text);
+    if (proto != DQ_PROTO_NONE)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: '%s': this interface speaks roce", name,
+                        text);
+    int n = dqi_addr_resolve(host, port > 0 ? (uint16_t)port : 0, out, 1, &why);
+    return n > 0 ? DQ_OK : dqi_fail(diag, n, "interface %s: %s: %s", name, text, why);
+}
+
+int dqi_rconn_open_op(dq_iface *i, const char *to_text, const char *local, uint32_t *conn, dq_diag *diag) {
+    dqi_rdma *r = i->engine;
+    dqi_sockaddr to, from = r->local;
+    dqi_addr_set_port(&from, 0);
+    if (i->conf.socket.server)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                        "interface %s: a server waits for its peers; hint: connect from a client",
+                        i->conf.name);
+    int err = address(r, to_text, true, &to, diag);
+    if (err == DQ_OK && local && local[0]) err = address(r, local, false, &from, diag);
+    if (err != DQ_OK) return err;
+    if (!dqi_addr_same_host(&from, &r->local))
+        return dqi_fail(
+            diag, DQ_INVALID_PARAMETER,
+            "interface %s: '%s' is not its address: it connects from the address that it is bound to",
+            i->conf.name, local);
+    dqi_rconn *c = dqi_rconn_new(r);
+    if (!c)
+        return dqi_fail(
+            diag, DQ_NO_SPACE_AVAILABLE,
+            "interface %s: it has %u connections, or as many have come and gone unseen; hint: close "
+            "some, and let the connection handlers run",
+            i->conf.name, DQI_CONNS);
+    *conn = dqi_rconn_id(c);
+    err = dqi_rdma_dial(c, &from, &to);
+    if (err == DQ_OK) return DQ_OK;
+    dqi_rconn_give_up(c);
+    return dqi_fail(diag, err, "interface %s: connection to %s: %s", i->conf.name, to_text, dq_err_name(err));
+}
+
+int dqi_rconn_close_op(dq_iface *i, uint32_t conn) {
+    dqi_rdma *r = i->engine;
+    pthread_mutex_lock(&r->lock);
+    dqi_rconn *c = dqi_rconn_find(r, conn);
+    bool live = c && dqi_rconn_state(c) != DQI_CONN_FREE && !atomic_exchange(&c->closing, true);
+    pthread_mutex_unlock(&r->lock);
+    if (live) dqi_rdma_wake(r);
+    return live ? DQ_OK : DQ_INVALID_PARAMETER;
+}
+
+int dqi_rconn_read_op(dq_iface *i, uint32_t conn, dq_conn_info *out) {
+    dqi_rdma *r = i->engine;
+    pthread_mutex_lock(&r->lock);
+    dqi_rconn *c = dqi_rconn_find(r, conn ? conn : atomic_load(&r->newest));
+    *out = (dq_conn_info){0};
+    if (conn == 0) {
+        dqi_addr_text(&r->local, out->local, sizeof out->local);
+        dqi_addr_text(&r->remote, out->peer, sizeof out->peer);
+        out->open = i->conf.socket.server;
+        out->rx = i->n_rx ? i->rx[0] : NULL;
+        out->tx = i->n_tx ? i->tx[0] : NULL;
+    }
+    if (c) {
+        dqi_addr_text(&c->local, out->local, sizeof out->local);
+        dqi_addr_text(&c->peer, out->peer, sizeof out->peer);
+        out->open = dqi_rconn_state(c) == DQI_CONN_OPEN && !atomic_load(&c->closing);
+        out->rx = c->rx;
+        out->tx = c->tx;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return c || conn == 0 ? DQ_OK : DQ_INVALID_PARAMETER;
+}

@@ -1,0 +1,183 @@
+// rdma_device.c: devices, the registration of regions, completion queues.
+//
+// A session registers each region once with each device that its interfaces use, with the rights that the
+// configuration gives it: nothing else is pinned. A completion queue belongs to a queue of the interface and
+// grows with its connections.
+#include "core/err.h"
+#include "engine/rdma/rdma.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define FIRST_ROOM 1024 // entries of a completion queue at its beginning
+
+// ---- regions ----------------------------------------------------------------------------------------------
+
+static int rights(const dq_region *r, const dqi_rdma_device *d) {
+    int access = VB_ACCESS_LOCAL_WRITE;
+    if (r->conf.access & DQ_ACCESS_READ) access |= VB_ACCESS_REMOTE_READ;
+    if (r->conf.access & DQ_ACCESS_WRITE) {
+        access |= VB_ACCESS_REMOTE_WRITE;
+        if (d->attr.atomic_cap != VB_ATOMIC_NONE) access |= VB_ACCESS_REMOTE_ATOMIC;
+    }
+    return access;
+}
+
+static int cant_register(const dqi_rdma *r, const dq_region *g, int err, dq_diag *diag) {
+    struct rlimit l = {0};
+    unsigned long long mib = dqi_region_bytes(g) >> 20;
+    getrlimit(RLIMIT_MEMLOCK, &l);
+    if ((err == ENOMEM || err == EPERM) && l.rlim_cur != RLIM_INFINITY)
+        return dqi_fail(
+            diag, DQ_ESYS - err,
+            "interface %s: region %s: its %llu MiB can't be pinned for device %s: the limit is %llu "
+            "KiB; hint: ulimit -l unlimited",
+            r->iface->conf.name, g->conf.name, mib, r->device->verbs->device->name,
+            (unsigned long long)l.rlim_cur >> 10);
+    return dqi_fail(diag, DQ_ESYS - err, "interface %s: region %s: device %s can't register its %llu MiB: %s",
+                    r->iface->conf.name, g->conf.name, r->device->verbs->device->name, mib, strerror(err));
+}
+
+static int register_regions(dqi_rdma *r, dq_diag *diag) {
+    dqi_rdma_device *d = r->device;
+    const dq_session *s = r->iface->session;
+    for (uint32_t k = 0; k < s->n_regions; k++) {
+        dq_region *g = s->regions[k];
+        d->n_mrs = k + 1;
+        if (!g->cpu) continue;
+        d->mrs[k] = vb.reg_mr(d->pd, g->base + g->offset, dqi_region_bytes(g), rights(g, d));
+        if (!d->mrs[k]) return cant_register(r, g, errno, diag);
+    }
+    return DQ_OK;
+}
+
+uint32_t dqi_rdma_lkey(const dqi_rdma *r, uint64_t off) {
+    const dq_session *s = r->iface->session;
+    for (uint32_t k = 0; k < r->device->n_mrs; k++)
+        if (r->device->mrs[k] && dqi_region_has(s->regions[k], off)) return r->device->mrs[k]->lkey;
+    return 0;
+}
+
+// ---- devices ----------------------------------------------------------------------------------------------
+
+// That of another interface of the session, or NULL.
+static dqi_rdma_device *known(const dqi_rdma *r, const vb_context *verbs, uint8_t port) {
+    const dq_session *s = r->iface->session;
+    for (uint32_t k = 0; k < s->n_ifaces; k++) {
+        const dqi_rdma *other = s->ifaces[k]->ops == &dqi_engine_rdma ? s->ifaces[k]->engine : NULL;
+        dqi_rdma_device *d = other ? other->device : NULL;
+        if (d && d->verbs == verbs && d->port_num == port) return d;
+    }
+    return NULL;
+}
+
+int dqi_rdma_device_open(dqi_rdma *r, vb_context *verbs, uint8_t port, dq_diag *diag) {
+    const char *name = r->iface->conf.name;
+    r->device = known(r, verbs, port);
+    if (r->device) {
+        r->device->users++;
+        return DQ_OK;
+    }
+    dqi_rdma_device *d = calloc(1, sizeof *d);
+    if (!d) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", name);
+    r->device = d;
+    *d = (dqi_rdma_device){.verbs = verbs, .port_num = port, .users = 1};
+    int err = vb.query_device(verbs, &d->attr);
+    if (err == 0) err = vb.query_port(verbs, port, &d->port);
+    if (err == 0 && !(d->pd = vb.alloc_pd(verbs))) err = errno;
+    if (err != 0)
+        return dqi_fail(diag, DQ_ESYS - err, "interface %s: device %s: %s", name, verbs->device->name,
+                        strerror(err));
+    dqi_rdma_nonblocking(verbs->async_fd);
+    return register_regions(r, diag);
+}
+
+void dqi_rdma_device_close(dqi_rdma *r) {
+    dqi_rdma_device *d = r->device;
+    r->device = NULL;
+    if (!d || --d->users > 0) return;
+    for (uint32_t k = 0; k < d->n_mrs; k++)
+        if (d->mrs[k]) vb.dereg_mr(d->mrs[k]);
+    if (d->pd) vb.dealloc_pd(d->pd);
+    free(d);
+}
+
+// ---- completion queues ------------------------------------------------------------------------------------
+
+int dqi_rdma_nonblocking(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ? DQ_ESYS - errno : DQ_OK;
+}
+
+int dqi_rdma_cq_open(dqi_rdma_queue *x, dq_diag *diag) {
+    const dqi_rdma *r = x->r;
+    dqi_rdma_cq *q = &x->cq;
+    q->channel = vb.create_comp_channel(r->device->verbs);
+    int err = q->channel ? dqi_rdma_nonblocking(q->channel->fd) : DQ_ESYS - errno;
+    q->room = FIRST_ROOM < r->device->attr.max_cqe ? FIRST_ROOM : (uint32_t)r->device->attr.max_cqe;
+    if (err == DQ_OK) q->cq = vb.create_cq(r->device->verbs, (int)q->room, NULL, q->channel, 0);
+    if (err == DQ_OK && !q->cq) err = DQ_ESYS - errno;
+    if (err == DQ_OK) return DQ_OK;
+    return dqi_fail(diag, err, "interface %s: queue %s: completion queue of device %s: %s",
+                    r->iface->conf.name, x->queue->conf.name, r->device->verbs->device->name,
+                    dq_err_name(err));
+}
+
+static void take_events(dqi_rdma_cq *q) {
+    vb_cq *cq;
+    void *context;
+    unsigned int n = 0;
+    while (vb.get_cq_event(q->channel, &cq, &context) == 0)
+        n++;
+    if (n > 0) vb.ack_cq_events(q->cq, n);
+    q->armed = false;
+}
+
+void dqi_rdma_cq_close(dqi_rdma_cq *q) {
+    if (q->cq) {
+        take_events(q);
+        vb.destroy_cq(q->cq);
+    }
+    if (q->channel) vb.destroy_comp_channel(q->channel);
+    q->cq = NULL;
+    q->channel = NULL;
+}
+
+int dqi_rdma_cq_grow(dqi_rdma_cq *q, uint32_t n, int max) {
+    if (q->used + n > q->room) {
+        uint32_t room = q->room;
+        while (room < q->used + n)
+            room *= 2;
+        if (room > (uint32_t)max) room = (uint32_t)max;
+        if (room < q->used + n) return DQ_NO_SPACE_AVAILABLE;
+        int err = vb.resize_cq(q->cq, (int)room);
+        if (err != 0) return DQ_ESYS - (err > 0 ? err : errno);
+        q->room = room;
+    }
+    q->used += n;
+    return DQ_OK;
+}
+
+vb_wc *dqi_rdma_cq_next(dqi_rdma_cq *q) {
+    if (q->at < q->n) return &q->wc[q->at];
+    if (q->armed) take_events(q);
+    int n = vb_poll_cq(q->cq, DQI_RDMA_POLL, q->wc);
+    q->at = 0;
+    q->n = n > 0 ? (uint32_t)n : 0;
+    return q->n > 0 ? q->wc : NULL;
+}
+
+bool dqi_rdma_cq_arm(dqi_rdma_cq *q) {
+    if (!q->armed) vb_req_notify(q->cq);
+    q->armed = true;
+    // What came before the request makes no event.
+    if (q->at == q->n) {
+        int n = vb_poll_cq(q->cq, DQI_RDMA_POLL, q->wc);
+        q->at = 0;
+        q->n = n > 0 ? (uint32_t)n : 0;
+    }
+    return q->at == q->n;
+}

@@ -1,0 +1,349 @@
+// rdma_send.c: messages, out.
+//
+// Packets of a burst are posted in one chain, each one message, and stay with the device until it says that
+// the peer has them; until then they count as held by their queue. What finds its connection's send queue
+// full waits with the connection, so that others of the queue go on; one that has had its share of the queue
+// so is refused (dq_tx_send), until half of that has gone.
+#include "core/dq_burst.h"
+#include "core/err.h"
+#include "engine/rdma/rdma.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SHARE       4  // a connection has had its share when one part in so many of the queue waits for it
+#define SIGNAL      32 // a completion for so many work requests at least
+#define WAITS_LEAST 64
+
+// ---- what is under way ------------------------------------------------------------------------------------
+
+// A work request has ended. Under its connection's lock.
+static void settle(dqi_rdma_sent *w, bool ok, dq_reason why, const char *words) {
+    if (w->op && ok) dq_op_ok(w->op, 1, w->bytes);
+    if (w->op && !ok) dq_op_lost(w->op, 1, words);
+    if (w->packet) {
+        dq_queue *q = w->queue;
+        if (ok) {
+            dqi_add_shared(&q->c.out, 1);
+            dqi_add_shared(&q->c.out_bytes, w->bytes);
+        } else {
+            dqi_add_shared(&q->c.dropped[why], 1);
+        }
+        dqi_gauge_add(&q->held, -1);
+    }
+    if (w->b) dq_burst_unref(w->b);
+    *w = (dqi_rdma_sent){0};
+}
+
+static dqi_rdma_sent *slot(dqi_rconn *c, uint32_t k) { return &c->sent[k % DQI_RDMA_DEPTH]; }
+
+void dqi_rconn_drop_sent(dqi_rconn *c, dq_reason why, const char *words) {
+    for (; c->sent_head != c->sent_tail; c->sent_head++)
+        settle(slot(c, c->sent_head), false, why, words);
+}
+
+static int error_of(int status) {
+    switch (status) {
+    case VB_WC_RETRY_EXC_ERR:
+        return ETIMEDOUT;
+    case VB_WC_RNR_RETRY_EXC_ERR:
+        return ENOBUFS;
+    case VB_WC_REM_ACCESS_ERR:
+        return EACCES;
+    case VB_WC_REM_INV_REQ_ERR:
+        return EBADMSG;
+    case VB_WC_LOC_PROT_ERR:
+    case VB_WC_LOC_ACCESS_ERR:
+        return EFAULT;
+    case VB_WC_LOC_LEN_ERR:
+        return EMSGSIZE;
+    }
+    return EREMOTEIO;
+}
+
+// The first failure of a connection ends it; the report has the specification's words.
+static void fail(dqi_rconn *c, const dqi_rdma_sent *w, int status) {
+    const char *name = c->r->iface->conf.name;
+    char peer[64];
+    dqi_addr_text(&c->peer, peer, sizeof peer);
+    dqi_note(c->r->iface->session, "interface %s: the connection with %s ends: %s", name, peer,
+             vb_status_text(status));
+    if (w->queue) dqi_fault_add(w->queue->faults, error_of(status), 1);
+    dqi_rconn_break(c, DQ_ESYS - error_of(status));
+}
+
+void dqi_rconn_sent_done(dqi_rconn *c, const vb_wc *wc) {
+    uint32_t at = (uint32_t)wc->wr_id & ~DQI_RDMA_SEND, ahead = (at - c->sent_head) & ~DQI_RDMA_SEND;
+    if (ahead >= dqi_rconn_sending(c)) return; // it was taken away
+    for (; ahead > 0; ahead--, c->sent_head++)
+        settle(slot(c, c->sent_head), true, 0, NULL);
+    dqi_rdma_sent *w = slot(c, c->sent_head);
+    bool ok = wc->status == VB_WC_SUCCESS, flushed = wc->status == VB_WC_WR_FLUSH_ERR;
+    if (!ok && !flushed) fail(c, w, wc->status);
+    dq_reason why = !flushed                 ? DQ_DROP_SEND_ERROR
+                    : dqi_rdma_stopped(c->r) ? DQ_DROP_STOPPED
+                                             : DQ_DROP_CONNECTION_LOST;
+    settle(w, ok, why, vb_status_text(wc->status));
+    c->sent_head++;
+    atomic_fetch_add(&c->done, 1);
+    if (!ok) dqi_rdma_wake(c->r);
+}
+
+// ---- posting ----------------------------------------------------------------------------------------------
+
+// The scatter list of packet i; its length, or -1: it can't be sent.
+static int gather(const dqi_rconn *c, const dq_burst *b, uint32_t i, vb_sge *sge, uint64_t *bytes) {
+    int n = 0;
+    *bytes = 0;
+    for (uint32_t s = 0; s < b->nseg; s++) {
+        if (b->len[s][i] == 0) continue;
+        uint32_t key = dqi_rdma_lkey(c->r, b->off[s][i]);
+        if (key == 0) return -1;
+        sge[n++] = (vb_sge){.addr = (uintptr_t)dqi_bytes(b, s, i), .length = b->len[s][i], .lkey = key};
+        *bytes += b->len[s][i];
+    }
+    const vb_port_attr *port = &c->r->device->port;
+    uint64_t most = dqi_rdma_is_ud(c->r) ? 128u << port->active_mtu : port->max_msg_sz;
+    return *bytes <= most && n <= (int)c->r->device->attr.max_sge ? n : -1;
+}
+
+// Posts packets of b, as many as the send queue takes; how many it has dealt with. Under the connection's
+// lock.
+static uint32_t post(dqi_rdma_queue *x, dq_queue *q, dqi_rconn *c, dq_burst *b, uint32_t first, uint32_t n) {
+    bool ud = dqi_rdma_is_ud(c->r);
+    uint32_t room = ud && !c->ah ? 0 : DQI_RDMA_DEPTH - dqi_rconn_sending(c), k = 0, made = 0;
+    vb_send_wr *bad;
+    vb_sge *sge = x->sge;
+    for (; k < n && made < room; k++) {
+        uint64_t bytes;
+        int parts = gather(c, b, first + k, sge, &bytes);
+        if (parts < 0) {
+            dqi_add_shared(&q->c.dropped[DQ_DROP_TOO_LONG], 1);
+            dqi_gauge_add(&q->held, -1);
+            continue;
+        }
+        uint32_t at = c->sent_tail + made;
+        *slot(c, at) = (dqi_rdma_sent){.queue = q, .bytes = bytes, .packet = true};
+        x->wr[made] = (vb_send_wr){.wr_id = (uint64_t)dqi_rconn_id(c) << 32 | DQI_RDMA_SEND | at,
+                                   .next = &x->wr[made + 1],
+                                   .sg_list = sge,
+                                   .num_sge = parts,
+                                   .opcode = VB_WR_SEND,
+                                   .send_flags = bytes <= c->inline_bytes ? VB_SEND_INLINE : 0};
+        if (ud) {
+            x->wr[made].wr.ud.ah = c->ah;
+            x->wr[made].wr.ud.remote_qpn = c->qpn;
+            x->wr[made].wr.ud.remote_qkey = c->qkey;
+        }
+        if (++c->unsignalled >= SIGNAL) {
+            x->wr[made].send_flags |= VB_SEND_SIGNALED;
+            c->unsignalled = 0;
+        }
+        sge += parts;
+        made++;
+    }
+    if (made == 0) return k;
+    x->wr[made - 1].next = NULL;
+    x->wr[made - 1].send_flags |= VB_SEND_SIGNALED;
+    c->unsignalled = 0;
+    dq_burst_ref(b); // until the last of them has gone
+    slot(c, c->sent_tail + made - 1)->b = b;
+    int err = vb_post_send(c->qp, x->wr, &bad);
+    uint32_t posted = err == 0 ? made : (uint32_t)(bad - x->wr);
+    c->sent_tail += made;
+    if (posted == made) return k;
+    for (uint32_t i = posted; i < made; i++) // in order, behind what was posted: they are flushed
+        settle(slot(c, c->sent_tail - made + i), false, DQ_DROP_SEND_ERROR, strerror(err));
+    c->sent_tail -= made - posted;
+    dqi_fault_add(q->faults, err, made - posted);
+    dqi_rconn_break(c, DQ_ESYS - err);
+    return k;
+}
+
+// ---- what waits -------------------------------------------------------------------------------------------
+
+static dqi_rdma_wait *wait_at(dqi_rconn *c, uint32_t k) { return &c->waits[k & (c->waits_cap - 1)]; }
+
+static bool grow(dqi_rconn *c) {
+    uint32_t n = c->wait_tail - c->wait_head, cap = c->waits_cap ? 2 * c->waits_cap : WAITS_LEAST;
+    if (n < c->waits_cap) return true;
+    dqi_rdma_wait *more = malloc(cap * sizeof *more);
+    if (!more) return false;
+    for (uint32_t k = 0; k < n; k++)
+        more[k] = *wait_at(c, c->wait_head + k);
+    free(c->waits);
+    c->waits = more;
+    c->waits_cap = cap;
+    c->wait_head = 0;
+    c->wait_tail = n;
+    return true;
+}
+
+// The packets wait with their connection; false: no memory.
+static bool add_wait(dqi_rconn *c, dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
+    if (!grow(c)) return false;
+    dq_burst_ref(b);
+    *wait_at(c, c->wait_tail++) = (dqi_rdma_wait){.queue = q, .b = b, .first = first, .n = n};
+    if (atomic_fetch_add(&c->waiting, n) == 0) atomic_fetch_add(&dqi_rdma_queue_of(c->tx)->n_waiting, 1);
+    return true;
+}
+
+// n packets of the first that waits were dealt with.
+static void advance(dqi_rconn *c, uint32_t n) {
+    dqi_rdma_wait *w = wait_at(c, c->wait_head);
+    w->first += n;
+    w->n -= n;
+    if (atomic_fetch_sub(&c->waiting, n) == n) atomic_fetch_sub(&dqi_rdma_queue_of(c->tx)->n_waiting, 1);
+    if (w->n > 0) return;
+    dq_burst_unref(w->b);
+    c->wait_head++;
+}
+
+void dqi_rconn_drop_waits(dqi_rconn *c, dq_reason why) {
+    while (c->wait_head != c->wait_tail) {
+        dqi_rdma_wait *w = wait_at(c, c->wait_head);
+        dqi_add_shared(&w->queue->c.dropped[why], w->n);
+        dqi_gauge_add(&w->queue->held, -(int64_t)w->n);
+        advance(c, w->n);
+    }
+}
+
+// Posts what waits; packets that went.
+static int serve_waits(dqi_rdma_queue *x, dqi_rconn *c) {
+    int work = 0;
+    dqi_lock(&c->lock);
+    while (c->qp && c->wait_head != c->wait_tail) {
+        dqi_rdma_wait *w = wait_at(c, c->wait_head);
+        uint32_t k = post(x, w->queue, c, w->b, w->first, w->n);
+        if (k == 0) break;
+        advance(c, k);
+        work += (int)k;
+    }
+    dqi_unlock(&c->lock);
+    return work;
+}
+
+static int serve_all_waits(dqi_rdma_queue *x) {
+    int work = 0;
+    for (uint32_t k = 0; k < DQI_CONNS && atomic_load(&x->n_waiting) > 0; k++) {
+        dqi_rconn *c = dqi_rconn_at(x->r, k);
+        if (c && c->tx == x->queue && atomic_load(&c->waiting) > 0) work += serve_waits(x, c);
+    }
+    return work;
+}
+
+// ---- the queue --------------------------------------------------------------------------------------------
+
+// The connection that b is for, in whatever state, or NULL. One of another interface's means nothing here.
+static dqi_rconn *target(const dq_queue *q, const dq_burst *b) {
+    const dqi_rdma *r = dqi_rdma_queue_of(q)->r;
+    const dq_queue *from = b->queue;
+    bool foreign = from && from->conf.dir == DQ_RX && from->iface != q->iface &&
+                   dqi_conn_is_of(b->conn, from->iface->index);
+    uint32_t id = foreign ? 0 : b->conn;
+    return dqi_rconn_find(r, id ? id : atomic_load(&r->newest));
+}
+
+// Whether a connection is being made that what is for nobody in particular can wait for.
+static bool one_comes(const dqi_rdma *r) {
+    bool comes = r->dials && !r->retired;
+    for (uint32_t k = 0; k < DQI_CONNS && !comes && atomic_load(&r->conns.n) > 0; k++) {
+        const dqi_rconn *c = dqi_rconn_at(r, k);
+        comes = c && !r->iface->conf.socket.server && dqi_rconn_state(c) == DQI_CONN_CONNECTING;
+    }
+    return comes && !dqi_rdma_stopped(r);
+}
+
+static int to_nobody(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
+    dqi_drop(&q->c, DQ_DROP_NO_PEER, n);
+    if (first + n == b->n) dq_burst_unref(b);
+    return (int)n;
+}
+
+int dqi_rdma_tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
+    dqi_rdma_queue *x = dqi_rdma_queue_of(q);
+    dqi_rconn *c = target(q, b);
+    int state = c ? dqi_rconn_state(c) : DQI_CONN_FREE;
+    if (!c && b->conn == 0 && one_comes(x->r)) return 0;
+    if (state == DQI_CONN_CONNECTING && !atomic_load(&c->closing) && !dqi_rdma_stopped(x->r)) return 0;
+    if (state != DQI_CONN_OPEN && state != DQI_CONN_ENDING) return to_nobody(q, b, first, n);
+    dqi_lock(&c->lock);
+    if (!c->qp || c->flushing || atomic_load(&c->broken)) {
+        dqi_unlock(&c->lock);
+        return to_nobody(q, b, first, n);
+    }
+    dqi_gauge_add(&q->held, n); // the core takes them off, as the engine takes them
+    uint32_t k = c->wait_head != c->wait_tail ? 0 : post(x, q, c, b, first, n);
+    bool waits = k < n && !q->tx_made && add_wait(c, q, b, first + k, n - k);
+    dqi_unlock(&c->lock);
+    if (waits) k = n;
+    dqi_gauge_add(&q->held, -(int64_t)(n - k));
+    if (k > 0 && first + k == b->n) dq_burst_unref(b);
+    return (int)k;
+}
+
+bool dqi_rdma_refuse(dq_queue *q, const dq_burst *b) {
+    dqi_rconn *c = target(q, b);
+    uint32_t bufs = q->conf.n_regions ? q->conf.regions[0]->conf.num_bufs : UINT32_MAX;
+    if (!c || atomic_load(&c->waiting) <= bufs / SHARE) return false;
+    dqi_add_shared(&q->c.extra[DQ_EXTRA_REFUSED], b->n);
+    return true;
+}
+
+int dqi_rdma_reap(dq_queue *q) {
+    dqi_rdma_queue *x = dqi_rdma_queue_of(q);
+    dqi_rdma *r = x->r;
+    int work = 0;
+    vb_wc *wc;
+    if (q == r->keeper) dqi_rdma_serve(r);
+    for (int looked = 0; looked < 4 * DQI_RDMA_POLL && (wc = dqi_rdma_cq_next(&x->cq)) != NULL; looked++) {
+        dqi_rconn *c = dqi_rconn_find(r, (uint32_t)(wc->wr_id >> 32));
+        if (c) {
+            dqi_lock(&c->lock);
+            if ((uint32_t)wc->wr_id & DQI_RDMA_SEND)
+                dqi_rconn_sent_done(c, wc);
+            else if (c->recv_head != c->recv_tail)
+                dqi_rconn_recv_done(c, wc);
+            dqi_unlock(&c->lock);
+        }
+        x->cq.at++;
+        work++;
+    }
+    if (atomic_load(&x->n_waiting) > 0) work += serve_all_waits(x);
+    if (q == r->keeper && r->next_ns < q->next_ns) q->next_ns = r->next_ns;
+    return work;
+}
+
+// The connection after c that has something to send, of those that q sends on; NULL: none.
+static dqi_rconn *next_sending(const dqi_rdma_queue *x, uint32_t *k) {
+    for (; *k < DQI_CONNS && atomic_load(&x->r->conns.n) > 0; (*k)++) {
+        dqi_rconn *c = dqi_rconn_at(x->r, *k);
+        bool mine = c && c->tx == x->queue && dqi_rconn_state(c) != DQI_CONN_FREE;
+        if (mine && (dqi_rconn_sending(c) > 0 || atomic_load(&c->waiting) > 0)) return c;
+    }
+    return NULL;
+}
+
+// Pollers have ended: connections that have something under way end with it.
+void dqi_rdma_drop_rest(dq_queue *q) {
+    dqi_rdma_queue *x = dqi_rdma_queue_of(q);
+    uint32_t k = 0;
+    dqi_rconn *c;
+    if (!x) return;
+    int64_t until = dq_now(q->session) + DQI_RDMA_END_NS;
+    for (; (c = next_sending(x, &k)) != NULL; k++) {
+        dqi_lock(&c->lock);
+        dqi_rconn_drop_waits(c, DQ_DROP_STOPPED);
+        dqi_unlock(&c->lock);
+        c->flushing = true;
+        dqi_rconn_stop_qp(c);
+    }
+    while (k = 0, (c = next_sending(x, &k)) != NULL) {
+        if (dqi_rdma_reap(q) > 0) continue;
+        if (dq_now(q->session) < until)
+            usleep(100);
+        else
+            dqi_rconn_destroy(c);
+    }
+}

@@ -1,0 +1,81 @@
+#include "engine/rdma/verbs_dl.h"
+#include "core/err.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+dqi_verbs vb;
+dqi_cm cm;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+// Finds a function; ISO C has no cast from an object to a function pointer, POSIX says that the copy works.
+static bool symbol(void *lib, const char *name, void *fn, const char **missing) {
+    void *sym = dlsym(lib, name);
+    memcpy(fn, &sym, sizeof sym);
+    if (!sym) *missing = name;
+    return sym != NULL;
+}
+
+static bool fill(void *verbs, void *manager, const char **missing) {
+    bool ok = true;
+#define X(result, name, params) ok = ok && symbol(verbs, "ibv_" #name, &vb.name, missing);
+    DQI_VERBS_ROWS(X)
+#undef X
+#define X(result, name, params) ok = ok && symbol(manager, "rdma_" #name, &cm.name, missing);
+    DQI_CM_ROWS(X)
+#undef X
+    return ok;
+}
+
+static int load(const char *iface, dq_diag *diag) {
+    static const char *const files[] = {"libibverbs.so.1", "librdmacm.so.1"};
+    static const char *const packages[] = {"libibverbs1 ibverbs-providers", "librdmacm1"};
+    void *libs[2];
+    const char *missing = NULL;
+    for (int k = 0; k < 2; k++) {
+        libs[k] = dlopen(files[k], RTLD_NOW | RTLD_LOCAL);
+        if (!libs[k])
+            return dqi_fail(
+                diag, DQ_NOT_SUPPORTED,
+                "interface %s: engine rdma needs %s, which is not there: %s; hint: apt-get install %s", iface,
+                files[k], dlerror(), packages[k]);
+    }
+    if (fill(libs[0], libs[1], &missing)) return DQ_OK;
+    return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                    "interface %s: libibverbs.so.1 and librdmacm.so.1 lack %s: hint: a newer rdma-core",
+                    iface, missing);
+}
+
+int dqi_verbs_load(const char *iface, dq_diag *diag) {
+    static bool ready;
+    pthread_mutex_lock(&lock);
+    int err = ready ? DQ_OK : load(iface, diag);
+    ready = err == DQ_OK;
+    pthread_mutex_unlock(&lock);
+    return err;
+}
+
+const char *vb_status_text(int status) {
+    static const char *const words[] = {
+        [VB_WC_SUCCESS] = "success",
+        [VB_WC_LOC_LEN_ERR] = "local length error: the message was longer than its place",
+        [VB_WC_LOC_QP_OP_ERR] = "local queue pair operation error",
+        [VB_WC_LOC_EEC_OP_ERR] = "local end-to-end context operation error",
+        [VB_WC_LOC_PROT_ERR] = "local protection error: memory that is not registered",
+        [VB_WC_WR_FLUSH_ERR] = "flushed: its connection ended",
+        [VB_WC_MW_BIND_ERR] = "memory window bind error",
+        [VB_WC_BAD_RESP_ERR] = "bad response",
+        [VB_WC_LOC_ACCESS_ERR] = "local access error",
+        [VB_WC_REM_INV_REQ_ERR] =
+            "remote invalid request: the peer's buffer is too short, or it takes no such operation",
+        [VB_WC_REM_ACCESS_ERR] =
+            "remote access error: a wrong key, or outside the peer's memory, or without its leave",
+        [VB_WC_REM_OP_ERR] = "remote operation error",
+        [VB_WC_RETRY_EXC_ERR] = "transport retries exceeded: the peer doesn't answer",
+        [VB_WC_RNR_RETRY_EXC_ERR] = "receiver-not-ready retries exceeded: the peer posts no buffers",
+    };
+    return status >= 0 && status < (int)(sizeof words / sizeof *words) && words[status] ? words[status]
+                                                                                        : "other error";
+}

@@ -1,0 +1,14 @@
+# For a script to begin with: two soft-RoCE devices, rxe0 and rxe1, on the two ends of a veth pair: 10.9.0.1 and 10.9.0.2, fd09::1 and fd09::2.
+ip link add v0 type veth peer name v1
+for n in 0 1; do
+    ip addr add 10.9.0.$((n + 1))/24 dev v$n
+    ip addr add fd09::$((n + 1))/64 dev v$n nodad
+    ip link set v$n mtu 4200 up
+done
+for f in all default v0 v1; do
+    echo 1 >/proc/sys/net/ipv4/conf/$f/accept_local
+    echo 0 >/proc/sys/net/ipv4/conf/$f/rp_filter
+done
+rdma link add rxe0 type rxe netdev v0 || exit
+rdma link add rxe1 type rxe netdev v1 || exit
+ulimit -l unlimited
