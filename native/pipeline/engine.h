@@ -9,6 +9,9 @@
 
 typedef struct dqi_engine_ops dqi_engine_ops;
 typedef struct dq_rma dq_rma; // dq_rma.h
+typedef struct dq_loan dq_loan;
+typedef struct dq_lease dq_lease;
+typedef struct dq_remote dq_remote;
 struct pollfd;
 
 // Flows: engines of frames. Nothing here is NULL.
@@ -45,6 +48,15 @@ typedef struct dqi_rma_ops {
     // Begins operations that dq_rma_post has checked, in their order, at most n: how many. Each settles one
     // part of its op when it ends, on any thread; at the close those that are left do. Never blocks.
     uint32_t (*post)(dq_queue *q, const dq_rma *list, uint32_t n);
+    // Why an operation can't be begun on its connection, in words; NULL: it can. Any thread.
+    const char *(*refuses)(dq_queue *q, const dq_rma *m);
+    // Lends memory to the peer of a connection, and takes it back (dq_rma.h). Control thread.
+    int (*lend)(dq_iface *i, uint32_t conn, const dq_loan *loan, dq_lease *out, dq_diag *diag);
+    int (*revoke)(dq_iface *i, dq_lease *lease);
+    // The k-th of what a connection's peer has lent; false: there are not so many. Any thread.
+    bool (*lent)(dq_iface *i, uint32_t conn, uint32_t k, dq_remote *out);
+    // Adds to it by hand, for a peer of another kind.
+    int (*tell)(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag);
 } dqi_rma_ops;
 
 // What every engine does. Calls on one interface never overlap, except rx, tx and arm on different queues.

@@ -7,7 +7,11 @@
 #include "pipeline/conn_table.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
+#include "pipeline/op.h"
 #include "pipeline/queue.h"
+
+#include <errno.h>
+#include <string.h>
 
 static bool is_atomic(const dq_rma *m) {
     return m->kind == DQ_RMA_FETCH_ADD || m->kind == DQ_RMA_COMPARE_SWAP;
@@ -55,8 +59,140 @@ int dq_rma_post(dq_queue *q, const dq_rma *list, uint32_t n, uint32_t *begun, dq
         return dqi_fail(diag, DQ_NOT_READY, "queue %s: its session does not run", q->conf.name);
     for (uint32_t k = 0; k < n; k++) {
         int err = check(q, &list[k], k, diag);
+        const char *why = err == DQ_OK && ops->refuses ? ops->refuses(q, &list[k]) : NULL;
+        if (why) err = refuse(q, k, diag, why);
         if (err != DQ_OK) return err;
     }
     *begun = ops->post(q, list, n);
     return DQ_OK;
+}
+
+// ---- bursts -----------------------------------------------------------------------------------------------
+
+#define PIECES 128u // of a burst: as many as an engine begins together
+
+// The pieces of b's packets, one for each segment that has bytes; their number, or 0: there are too many.
+static uint32_t pieces(const dq_burst *b, const dq_rma *at, dq_op *op, dq_rma *list) {
+    uint32_t n = 0;
+    uint64_t remote = at->remote;
+    for (uint32_t i = 0; i < b->n; i++)
+        for (uint32_t s = 0; s < b->nseg; s++) {
+            if (b->len[s][i] == 0) continue;
+            if (n == PIECES) return 0;
+            const dq_region *r = dqi_off_region(b->session, b->off[s][i]);
+            list[n++] = (dq_rma){.kind = at->kind,
+                                 .conn = at->conn,
+                                 .region = r,
+                                 .offset = r ? b->off[s][i] - r->offset : 0,
+                                 .length = b->len[s][i],
+                                 .remote = remote,
+                                 .key = at->key,
+                                 .op = op};
+            remote += b->len[s][i];
+        }
+    return n;
+}
+
+static uint32_t count_pieces(const dq_burst *b) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->n; i++)
+        for (uint32_t s = 0; s < b->nseg; s++)
+            n += b->len[s][i] > 0;
+    return n;
+}
+
+// What an atomic is made of.
+static uint32_t atomic_piece(const dq_burst *b, const dq_rma *at, dq_op *op, dq_rma *list) {
+    const dq_region *r = b->n > 0 ? dqi_off_region(b->session, b->off[0][0]) : NULL;
+    *list = *at;
+    list->region = r;
+    list->offset = r ? b->off[0][0] - r->offset : 0;
+    list->length = 8;
+    list->op = op;
+    return r && b->len[0][0] >= 8 ? 1 : 0;
+}
+
+int dq_rma_burst(dq_queue *q, dq_burst *b, const dq_rma *at, dq_op **out, dq_diag *diag) {
+    dq_rma list[PIECES];
+    dqi_burst_columns(b);
+    uint32_t n = is_atomic(at) ? 1 : count_pieces(b), begun = 0;
+    bool note = n == 0 && at->has_imm; // nothing but the immediate
+    if ((n == 0 && !note) || n > PIECES || b->session != q->session)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "queue %s: a burst of %u pieces: an operation has 1 to %u, of the queue's session",
+                        q->conf.name, n, PIECES);
+    dq_op *op = dqi_op_new(note ? 1 : n, NULL, 0);
+    if (!op || !dqi_op_hold(op, b)) return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory", q->conf.name);
+    uint32_t made = 1;
+    if (note) {
+        list[0] = *at;
+        list[0].length = 0;
+        list[0].region = NULL;
+        list[0].op = op;
+    } else {
+        made = is_atomic(at) ? atomic_piece(b, at, op, list) : pieces(b, at, op, list);
+    }
+    list[made > 0 ? made - 1 : 0].imm = at->imm;
+    list[made > 0 ? made - 1 : 0].has_imm = at->has_imm;
+    int err = made > 0 ? dq_rma_post(q, list, made, &begun, diag)
+                       : dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: an atomic needs a packet of 8 bytes",
+                                  q->conf.name);
+    if (err == DQ_OK && begun == made) {
+        *out = op;
+        return DQ_OK;
+    }
+    if (err == DQ_OK)
+        err = dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "queue %s: its connection's send queue is full", q->conf.name);
+    dq_op_lost(op, (note ? 1 : n) - begun, "it was not begun");
+    dq_op_free(op);
+    return err;
+}
+
+// ---- memory that is lent ----------------------------------------------------------------------------------
+
+static int lacks(const dq_iface *i, dq_diag *diag) {
+    return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s lends no memory", i->conf.name, i->ops->name);
+}
+
+int dq_lend(dq_iface *i, uint32_t conn, const dq_loan *loan, dq_lease *out, dq_diag *diag) {
+    const dq_region *r = loan->region;
+    const char *queue = dqi_region_queue(i->session, r), *name = i->conf.name;
+    if (!i->ops->rma) return lacks(i, diag);
+    if (queue)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "interface %s: region %s has the packets of queue %s: hint: lend a region of its own", name,
+                        r->conf.name, queue);
+    if (loan->access & ~r->conf.access)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "interface %s: region %s does not allow that: hint: access: [local, rdma_read, rdma_write] "
+                        "in its configuration",
+                        name, r->conf.name);
+    if ((uint64_t)loan->slots * loan->slot_bytes > dqi_region_bytes(r))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: %u slots of %u bytes are more than region %s has",
+                        name, loan->slots, loan->slot_bytes, r->conf.name);
+    return i->ops->rma->lend(i, conn, loan, out, diag);
+}
+
+int dq_lease_revoke(dq_iface *i, dq_lease *lease) {
+    return i->ops->rma && lease->engine ? i->ops->rma->revoke(i, lease) : DQ_OK;
+}
+
+bool dq_lent(dq_iface *i, uint32_t conn, uint32_t k, dq_remote *out) {
+    return i->ops->rma && i->ops->rma->lent && i->ops->rma->lent(i, conn, k, out);
+}
+
+int dq_lent_named(dq_iface *i, uint32_t conn, const char *name, dq_remote *out, dq_diag *diag) {
+    char names[256] = "";
+    for (uint32_t k = 0; dq_lent(i, conn, k, out); k++) {
+        if (strcmp(out->name, name) == 0) return DQ_OK;
+        if (strlen(names) + DQ_NAME_LEN + 4 > sizeof names) continue;
+        strcat(names, k > 0 ? ", " : "");
+        strcat(names, out->name);
+    }
+    return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: connection %u: its peer lends no \"%s\"; it lends %s",
+                    i->conf.name, conn, name, names[0] ? names : "nothing");
+}
+
+int dq_lent_tell(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag) {
+    return i->ops->rma ? i->ops->rma->tell(i, conn, remote, diag) : lacks(i, diag);
 }

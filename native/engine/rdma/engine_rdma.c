@@ -115,6 +115,7 @@ static void free_conn(dqi_rconn *c) {
     free(c->recv);
     free(c->sent);
     free(c->waits);
+    free(c->remotes);
     free(c);
 }
 
@@ -128,6 +129,7 @@ static void close_rdma(dq_iface *i) {
         close_queue(i->rx[k]);
     for (uint32_t k = 0; k < i->n_tx; k++)
         close_queue(i->tx[k]);
+    dqi_rdma_revoke_all(r);
     if (r->listener) cm.destroy_id(r->listener);
     dqi_rdma_device_close(r);
     if (r->channel) dqi_rdma_refuse_rest(r);
@@ -151,7 +153,6 @@ static int rx(dq_queue *q, dq_burst **b, uint32_t room) {
     if (b) (*b)->nseg = q->conf.n_regions;
     if (!stopped) dqi_rdma_review(x);
     int n = dqi_rdma_take(x, b ? *b : NULL, room);
-    if (stopped && n == 0 && x->cq.at == x->cq.n) x->over = true;
     if (x->starved && !stopped && x->look_ns < q->next_ns) q->next_ns = x->look_ns;
     return n;
 }
@@ -208,6 +209,15 @@ static const dqi_conn_ops conns = {
     .refuse = dqi_rdma_refuse,
 };
 
+static const dqi_rma_ops rma = {
+    .post = dqi_rdma_post,
+    .refuses = dqi_rdma_refuses,
+    .lend = dqi_rdma_lend,
+    .revoke = dqi_rdma_revoke,
+    .lent = dqi_rdma_lent,
+    .tell = dqi_rdma_tell,
+};
+
 const dqi_engine_ops dqi_engine_rdma = {
     .name = "rdma",
     .payload = true,
@@ -225,4 +235,5 @@ const dqi_engine_ops dqi_engine_rdma = {
     .flush = flush,
     .link = &links,
     .conns = &conns,
+    .rma = &rma,
 };

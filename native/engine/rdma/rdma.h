@@ -30,7 +30,12 @@
 #define DQI_RDMA_IDLE_NS                                                                                     \
     INT64_C(5000000000) // a closed connection whose peer takes nothing for so long is ended
 
+#define DQI_RDMA_NOTE       0xffffffffu // the immediate value of notes (rdma_lend.c)
+#define DQI_RDMA_NOTE_BYTES 88
+#define DQI_RDMA_REMOTES    64 // names that a peer lends
+
 typedef struct dqi_rdma dqi_rdma;
+typedef struct dqi_rdma_lease dqi_rdma_lease;
 typedef struct dqi_rconn dqi_rconn;
 
 // A device as a session has it: one protection domain, each region registered once.
@@ -65,6 +70,8 @@ typedef struct dqi_rdma_queue {
     bool starved;    // some connection has fewer buffers posted than it may have
     bool over;       // after the stop: all that had come was taken
     int64_t look_ns; // when a starved queue looks again
+    uint32_t ready_head, ready_tail;
+    uint32_t ready[DQI_CONNS]; // ids of connections with messages, in turn
     // transmit
     _Atomic uint32_t n_waiting; // connections of it with bursts that wait
     vb_send_wr wr[DQI_RDMA_DEPTH];
@@ -80,10 +87,15 @@ typedef struct dqi_rdma_sent {
     bool packet;
 } dqi_rdma_sent;
 
-// A receive that was posted: buffers of each of the queue's regions, or an operation's memory.
+// A receive: buffers of each of the queue's regions, or an operation's memory. Parked: a message has come and
+// waits to be taken.
+enum { DQI_RECV_EMPTY, DQI_RECV_POSTED, DQI_RECV_PARKED };
 typedef struct dqi_rdma_recv {
     dq_op *op;
     uint32_t ids[DQ_MAX_SEGS];
+    uint32_t bytes, imm;
+    uint8_t state;
+    bool has_imm;
 } dqi_rdma_recv;
 
 // Packets first .. first + n of a burst that wait for room in their connection.
@@ -102,9 +114,10 @@ struct dqi_rconn {
     _Atomic bool broken;  // it failed, for the reason
     _Atomic int32_t why;  // a status
     bool primary;         // a client's own, made again whenever it is lost
-    bool told;            // of its end
     bool flushing;        // its queue pair takes no more: what was posted comes back
     bool gone;            // the peer has ended it
+    bool ours;            // its peer is of our kind: they exchange notes
+    bool ready;           // in its queue's list of those that have messages; queue's poller
     int64_t ending_ns;    // since when it ends, or last did something
     uint64_t ending_done;
 
@@ -113,13 +126,15 @@ struct dqi_rconn {
     vb_qp *qp;          // NULL: none (any more)
     vb_ah *ah;          // UD: where its peer is; NULL: it has not been heard yet
     uint32_t qpn, qkey; // UD: of the peer
-    uint32_t recv_head, recv_tail;
+    uint32_t recv_head, recv_tail, n_posted, n_parked;
     dqi_rdma_recv *recv; // DQI_RDMA_DEPTH
     uint32_t sent_head, sent_tail, unsignalled;
     dqi_rdma_sent *sent; // DQI_RDMA_DEPTH
     uint32_t inline_bytes, sq_room;
     dqi_rdma_wait *waits; // a ring of waits_cap
     uint32_t waits_cap, wait_head, wait_tail;
+    dq_remote *remotes; // what the peer lends: DQI_RDMA_REMOTES; NULL: nothing yet
+    uint32_t n_remotes;
     _Atomic uint32_t waiting; // packets of them
     _Atomic uint64_t done;    // work requests that completed
 };
@@ -139,6 +154,7 @@ struct dqi_rdma {
     _Atomic uint32_t version;   // grows with every change of the open connections
     _Atomic bool attention;     // some connection wants the keeper
     int64_t looked_ns, next_ns; // keeper's: of the last look at events; when something is due
+    dqi_rdma_lease *leases; // under lock
     // a client's own connection
     bool dials, retired;
     int64_t dial_ns, wait_ns, since_ns;
@@ -165,7 +181,6 @@ static inline int dqi_rdma_transport(const dqi_rdma *r) { return r->iface->conf.
 static inline bool dqi_rdma_is_ud(const dqi_rdma *r) { return dqi_rdma_transport(r) == DQ_TRANSPORT_UD; }
 // Of a connection's queue pair: the work requests that are under way. Under its lock.
 static inline uint32_t dqi_rconn_sending(const dqi_rconn *c) { return c->sent_tail - c->sent_head; }
-static inline uint32_t dqi_rconn_posted(const dqi_rconn *c) { return c->recv_tail - c->recv_head; }
 
 // ---- rdma_device.c: control thread ------------------------------------------------------------------------
 
@@ -232,8 +247,14 @@ void dqi_rdma_review(dqi_rdma_queue *x);
 void dqi_rconn_post_recv(dqi_rconn *c);
 // Messages, at most room, into b; b NULL: the queue has no regions. Their number.
 int dqi_rdma_take(dqi_rdma_queue *x, dq_burst *b, uint32_t room);
-// A receive has ended.
+// A completion of either kind. Whoever polls its queue.
+void dqi_rconn_complete(dqi_rconn *c, const vb_wc *wc);
+// A receive has ended. Under the connection's lock, as what follows.
 void dqi_rconn_recv_done(dqi_rconn *c, const vb_wc *wc);
+// What was posted, or waits to be taken, comes to nothing.
+void dqi_rconn_drop_recv(dqi_rconn *c);
+// Where a message lies.
+uint8_t *dqi_recv_bytes(const dqi_rconn *c, const dqi_rdma_recv *v);
 
 // ---- rdma_send.c ------------------------------------------------------------------------------------------
 
@@ -248,8 +269,16 @@ void dqi_rconn_sent_done(dqi_rconn *c, const vb_wc *wc);
 void dqi_rconn_drop_waits(dqi_rconn *c, dq_reason why);
 void dqi_rconn_drop_sent(dqi_rconn *c, dq_reason why, const char *words);
 
-// ---- rdma_ops.c -------------------------------------------------------------------------------------------
+// ---- rdma_ops.c, rdma_lend.c ------------------------------------------------------------------------------
 
 uint32_t dqi_rdma_post(dq_queue *q, const dq_rma *list, uint32_t n);
+const char *dqi_rdma_refuses(dq_queue *q, const dq_rma *m);
+int dqi_rdma_lend(dq_iface *i, uint32_t conn, const dq_loan *loan, dq_lease *out, dq_diag *diag);
+int dqi_rdma_revoke(dq_iface *i, dq_lease *lease);
+void dqi_rdma_revoke_all(dqi_rdma *r);
+bool dqi_rdma_lent(dq_iface *i, uint32_t conn, uint32_t k, dq_remote *out);
+int dqi_rdma_tell(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag);
+// A note of the peer's has come. Under the connection's lock.
+void dqi_rconn_take_note(dqi_rconn *c, const uint8_t *bytes, uint32_t len);
 
 #endif

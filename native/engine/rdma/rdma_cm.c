@@ -23,11 +23,28 @@ static dqi_sockaddr address_of(const struct sockaddr_storage *s) {
 
 static uint8_t at_most(int n, int limit) { return (uint8_t)(n < limit ? n : limit); }
 
+// What two of our kind tell each other when they connect: that each has room for notes, and sends them inline.
+static const uint8_t hello[8] = {'d', 'a', 'q', 'i', 'r', 'i', 0, 1};
+
+static bool has_notes(const dqi_rconn *c) {
+    const dq_queue *q = c->rx;
+    return dqi_rdma_transport(c->r) == DQ_TRANSPORT_RC && c->inline_bytes >= DQI_RDMA_NOTE_BYTES && q &&
+           q->conf.n_regions > 0 && q->conf.regions[0]->conf.buf_size >= DQI_RDMA_NOTE_BYTES;
+}
+
+static bool said_hello(const dqi_rconn *c, const cm_conn_param *p) {
+    return has_notes(c) && p->private_data && p->private_data_len >= sizeof hello &&
+           memcmp(p->private_data, hello, sizeof hello) == 0;
+}
+
 static cm_conn_param params(const dqi_rconn *c, const cm_conn_param *asked) {
     const dqi_rdma *r = c->r;
     int accepts = asked ? asked->responder_resources : 255, begins = asked ? asked->initiator_depth : 255;
     int most = r->device->attr.max_qp_rd_atom, init = r->device->attr.max_qp_init_rd_atom;
-    return (cm_conn_param){.responder_resources = at_most(accepts, most < 16 ? most : 16),
+    bool notes = has_notes(c);
+    return (cm_conn_param){.private_data = notes ? hello : NULL,
+                           .private_data_len = notes ? sizeof hello : 0,
+                           .responder_resources = at_most(accepts, most < 16 ? most : 16),
                            .initiator_depth = at_most(begins, init < 16 ? init : 16),
                            .retry_count = RETRIES,
                            .rnr_retry_count = RETRIES,
@@ -97,6 +114,7 @@ static bool take_request(dqi_rdma *r, const cm_event *e, dqi_rconn **out) {
     c->peer = address_of(&c->id->dst);
     int err = dqi_rconn_make_qp(c);
     if (err == DQ_OK) {
+        c->ours = said_hello(c, &e->param.conn);
         dqi_rconn_post_recv(c);
         cm_conn_param p = params(c, &e->param.conn);
         err = make_ready(c);
@@ -161,6 +179,7 @@ static int meet(dqi_rconn *c, const cm_ud_param *p) {
 static int answered(dqi_rconn *c) {
     int err = make_ready(c);
     if (err != DQ_OK) return err;
+    dqi_rconn_post_recv(c); // for notes, too
     return cm.establish(c->id) == 0 ? DQ_OK : DQ_ESYS - errno;
 }
 
@@ -203,6 +222,7 @@ static int of_connection(dqi_rconn *c, const cm_event *e) {
     case CM_ROUTE_RESOLVED:
         return ask(c);
     case CM_CONNECT_RESPONSE:
+        c->ours = said_hello(c, &e->param.conn);
         err = answered(c);
         if (err != DQ_OK) return err; // else it is open: no event more comes
         // fall through

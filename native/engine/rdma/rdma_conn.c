@@ -14,7 +14,7 @@
 #define FIRST_WAIT_NS INT64_C(1000000000) // between two attempts to connect, at first; it doubles up to
 #define MAX_WAIT_NS   INT64_C(30000000000)
 #define STEP_NS       1000000 // between two looks at what ends
-#define INLINE_BYTES  64
+#define INLINE_BYTES  DQI_RDMA_NOTE_BYTES
 
 // ---- beginnings -------------------------------------------------------------------------------------------
 
@@ -26,12 +26,14 @@ static bool make_room(dqi_rconn *c) {
 
 static void reset(dqi_rconn *c) {
     c->local = c->peer = (dqi_sockaddr){0};
-    c->primary = c->told = c->flushing = c->gone = false;
+    c->primary = c->flushing = c->gone = c->ours = c->ready = false;
     c->id = NULL;
     c->qp = NULL;
     c->ah = NULL;
-    c->recv_head = c->recv_tail = c->sent_head = c->sent_tail = c->unsignalled = 0;
+    c->recv_head = c->recv_tail = c->n_posted = c->n_parked = 0;
+    c->sent_head = c->sent_tail = c->unsignalled = 0;
     c->wait_head = c->wait_tail = 0;
+    c->n_remotes = 0;
     c->ending_ns = 0;
     c->ending_done = 0;
     atomic_store(&c->closing, false);
@@ -183,7 +185,6 @@ void dqi_rconn_break(dqi_rconn *c, int status) {
 }
 
 void dqi_rconn_destroy(dqi_rconn *c) {
-    dq_session *s = c->r->iface->session;
     dqi_lock(&c->lock);
     vb_qp *qp = c->qp;
     vb_ah *ah = c->ah;
@@ -198,13 +199,7 @@ void dqi_rconn_destroy(dqi_rconn *c) {
     dqi_lock(&c->lock);
     dqi_rconn_drop_waits(c, DQ_DROP_CONNECTION_LOST);
     dqi_rconn_drop_sent(c, DQ_DROP_CONNECTION_LOST, "its connection ended");
-    for (; c->recv_head != c->recv_tail; c->recv_head++) {
-        dqi_rdma_recv *v = &c->recv[c->recv_head % DQI_RDMA_DEPTH];
-        if (v->op)
-            dq_op_lost(v->op, 1, "its connection ended");
-        else if (c->rx)
-            dqi_bufs_free(s, v->ids, c->rx->conf.n_regions);
-    }
+    dqi_rconn_drop_recv(c);
     dqi_unlock(&c->lock);
     if (c->id) cm.destroy_id(c->id);
     c->id = NULL;
@@ -280,7 +275,8 @@ static void flush(dqi_rconn *c, int64_t now) {
 static bool step(dqi_rconn *c, int64_t now) {
     dqi_lock(&c->lock);
     bool sends = dqi_rconn_sending(c) > 0 || atomic_load(&c->waiting) > 0;
-    bool under_way = dqi_rconn_sending(c) > 0 || dqi_rconn_posted(c) > 0;
+    bool under_way = dqi_rconn_sending(c) > 0 || c->n_posted > 0;
+    bool untaken = c->n_parked > 0 && c->ready && !dqi_rdma_stopped(c->r);
     dqi_unlock(&c->lock);
     uint64_t done = atomic_load(&c->done);
     if (!c->flushing) {
@@ -292,6 +288,7 @@ static bool step(dqi_rconn *c, int64_t now) {
         return true;
     }
     if (under_way && now - c->ending_ns < DQI_RDMA_END_NS) return true;
+    if (untaken) return true; // its end is told behind its messages
     finish(c, atomic_load(&c->why));
     return false;
 }

@@ -13,6 +13,7 @@
 
 #define STARVED_NS 100000 // until a queue without free buffers looks again
 #define CHAIN      16     // buffers posted together, where there is no hurry
+#define NOTES      4      // buffers for notes, of a connection that nobody takes messages of
 
 // ---- buffers ----------------------------------------------------------------------------------------------
 
@@ -45,6 +46,11 @@ static uint32_t take_buffers(const dq_queue *q, dqi_rconn *c, uint32_t n) {
     return got;
 }
 
+static void empty(dqi_rconn *c, dqi_rdma_recv *v) {
+    if (!v->op && c->rx) dqi_bufs_free(c->r->iface->session, v->ids, c->rx->conf.n_regions);
+    *v = (dqi_rdma_recv){0};
+}
+
 // Posts n sets of buffers in one chain. Under the connection's lock.
 static void post(const dqi_rdma_queue *x, dqi_rconn *c, uint32_t n) {
     const dq_queue *q = x->queue;
@@ -55,6 +61,7 @@ static void post(const dqi_rdma_queue *x, dqi_rconn *c, uint32_t n) {
     for (uint32_t i = 0; i < got; i++) {
         dqi_rdma_recv *v = &c->recv[(c->recv_tail + i) % DQI_RDMA_DEPTH];
         v->op = NULL;
+        v->state = DQI_RECV_POSTED;
         for (uint32_t s = 0; s < nseg; s++) {
             const dq_region *g = q->conf.regions[s];
             uint64_t off = dqi_buf_off(g, v->ids[s]);
@@ -70,20 +77,30 @@ static void post(const dqi_rdma_queue *x, dqi_rconn *c, uint32_t n) {
     }
     uint32_t done = vb_post_recv(c->qp, wr, &bad) == 0 ? got : (uint32_t)(bad - wr);
     for (uint32_t i = done; i < got; i++)
-        dqi_bufs_free(q->session, c->recv[(c->recv_tail + i) % DQI_RDMA_DEPTH].ids, nseg);
+        empty(c, &c->recv[(c->recv_tail + i) % DQI_RDMA_DEPTH]);
     c->recv_tail += done;
+    c->n_posted += done;
+}
+
+static bool may_receive(const dqi_rconn *c) {
+    int state = dqi_rconn_state(c);
+    return state == DQI_CONN_CONNECTING || state == DQI_CONN_OPEN;
 }
 
 // Brings a connection's buffers to its share. False: there are too few free ones.
 static bool top_up(const dqi_rdma_queue *x, dqi_rconn *c) {
+    const dq_queue *q = x->queue;
     uint32_t want = share(x), free = UINT32_MAX;
-    for (uint32_t s = 0; s < x->queue->conf.n_regions; s++) {
-        uint32_t level = dqi_region_level(x->queue->conf.regions[s]);
+    if (!may_receive(c)) return true;
+    if (!dqi_queue_wants(q, dqi_rconn_id(c))) want = c->ours ? NOTES : 0;
+    for (uint32_t s = 0; s < q->conf.n_regions; s++) {
+        uint32_t level = dqi_region_level(q->conf.regions[s]);
         if (level < free) free = level;
     }
     bool enough = true;
     dqi_lock(&c->lock);
-    uint32_t has = dqi_rconn_posted(c);
+    uint32_t has = c->n_posted, room = DQI_RDMA_DEPTH - (c->recv_tail - c->recv_head);
+    if (want > has + room) want = has + room;
     if (c->qp && !c->flushing && has < want) {
         uint32_t n = want - has, most = has == 0 ? free / 4 + (free > 0) : free;
         enough = most > 0 || has > 0;
@@ -98,15 +115,10 @@ void dqi_rconn_post_recv(dqi_rconn *c) {
     dqi_rdma *r = c->r;
     atomic_fetch_add(&r->version, 1);
     if (!c->rx || c->rx->conf.n_regions == 0) return;
-    if (c->rx == r->keeper && dqi_queue_wants(c->rx, dqi_rconn_id(c)))
+    if (c->rx == r->keeper)
         top_up(dqi_rdma_queue_of(c->rx), c);
     else
         dqi_queue_kick(c->rx); // its own poller knows who listens
-}
-
-static bool may_receive(const dqi_rconn *c) {
-    int state = dqi_rconn_state(c);
-    return state == DQI_CONN_CONNECTING || state == DQI_CONN_OPEN;
 }
 
 void dqi_rdma_review(dqi_rdma_queue *x) {
@@ -121,13 +133,21 @@ void dqi_rdma_review(dqi_rdma_queue *x) {
     if (q->conf.n_regions == 0) return;
     for (uint32_t k = 0; k < DQI_CONNS && atomic_load(&x->r->conns.n) > 0; k++) {
         dqi_rconn *c = dqi_rconn_at(x->r, k);
-        if (!c || c->rx != q || !may_receive(c) || !dqi_queue_wants(q, dqi_rconn_id(c))) continue;
+        if (!c || c->rx != q || dqi_rconn_state(c) == DQI_CONN_FREE) continue;
         if (!top_up(x, c)) x->starved = true;
+        if (c->n_parked == 0 || c->ready) continue;
+        c->ready = true;
+        x->ready[x->ready_tail++ % DQI_CONNS] = dqi_rconn_id(c);
     }
     x->look_ns = dq_now(q->session) + STARVED_NS;
 }
 
 // ---- messages ---------------------------------------------------------------------------------------------
+
+uint8_t *dqi_recv_bytes(const dqi_rconn *c, const dqi_rdma_recv *v) {
+    const dq_region *g = c->rx->conf.regions[0];
+    return g->base + dqi_buf_off(g, v->ids[0]);
+}
 
 // The first datagram of a peer says where it is. Under the connection's lock.
 static void meet(dqi_rconn *c, const dqi_rdma_recv *v, const vb_wc *wc) {
@@ -141,12 +161,10 @@ static void meet(dqi_rconn *c, const dqi_rdma_recv *v, const vb_wc *wc) {
     if (c->tx) dqi_queue_kick(c->tx);
 }
 
-// Puts a message into b, whose columns have a place for it.
-static void append(dqi_rdma_queue *x, const dqi_rconn *c, dq_burst *b, const dqi_rdma_recv *v,
-                   const vb_wc *wc, int64_t now) {
+// Puts the message of v into b, whose columns have a place for it.
+static void append(dqi_rdma_queue *x, const dqi_rconn *c, dq_burst *b, const dqi_rdma_recv *v, int64_t now) {
     const dq_queue *q = x->queue;
-    uint32_t at = b->n++, left = wc->opcode == VB_WC_RECV ? wc->byte_len : 0;
-    if (dqi_rdma_is_ud(x->r)) left = left > DQI_RDMA_GRH ? left - DQI_RDMA_GRH : 0;
+    uint32_t at = b->n++, left = v->bytes;
     b->bytes += left;
     for (uint32_t s = 0; s < q->conf.n_regions; s++) {
         const dq_region *g = q->conf.regions[s];
@@ -161,15 +179,10 @@ static void append(dqi_rdma_queue *x, const dqi_rconn *c, dq_burst *b, const dqi
     b->flow[at] = 0;
     *dqi_buf_peer(q->conf.regions[0], v->ids[0]) = c->peer;
     dqi_imm *imm = dqi_buf_imm(q->conf.regions[0], v->ids[0]);
-    if (imm) *imm = (dqi_imm){.there = (wc->wc_flags & VB_WC_WITH_IMM) != 0, .value = ntohl(wc->imm_data)};
+    if (imm) *imm = (dqi_imm){.there = v->has_imm, .value = v->imm};
 }
 
-static void drop(dqi_rdma_queue *x, const dqi_rdma_recv *v, const vb_wc *wc, dq_reason why) {
-    dqi_add(&x->queue->c.in, 1);
-    dqi_add(&x->queue->c.in_bytes, wc->byte_len);
-    dqi_drop(&x->queue->c, why, 1);
-    dqi_bufs_free(x->queue->session, v->ids, x->queue->conf.n_regions);
-}
+// ---- completions ------------------------------------------------------------------------------------------
 
 // What an end means as a status: the system error that is nearest.
 static int status_of(const vb_wc *wc) {
@@ -183,91 +196,137 @@ static int status_of(const vb_wc *wc) {
     return DQ_ESYS - EREMOTEIO;
 }
 
+static void skip_empty(dqi_rconn *c) {
+    while (c->recv_head != c->recv_tail && c->recv[c->recv_head % DQI_RDMA_DEPTH].state == DQI_RECV_EMPTY)
+        c->recv_head++;
+}
+
+// A message has come: it waits with its connection until it is taken.
+static void park(dqi_rconn *c, dqi_rdma_recv *v, const vb_wc *wc) {
+    v->bytes = wc->opcode == VB_WC_RECV ? wc->byte_len : 0; // a WRITE's lie elsewhere
+    v->has_imm = (wc->wc_flags & VB_WC_WITH_IMM) != 0;
+    v->imm = ntohl(wc->imm_data);
+    if (c->ours && v->has_imm && v->imm == DQI_RDMA_NOTE) {
+        dqi_rconn_take_note(c, dqi_recv_bytes(c, v), v->bytes);
+        return empty(c, v);
+    }
+    if (dqi_rdma_is_ud(c->r)) {
+        v->bytes = v->bytes > DQI_RDMA_GRH ? v->bytes - DQI_RDMA_GRH : 0;
+        meet(c, v, wc);
+    }
+    v->state = DQI_RECV_PARKED;
+    c->n_parked++;
+    dqi_rdma_queue *x = dqi_rdma_queue_of(c->rx);
+    if (c->ready) return;
+    c->ready = true;
+    x->ready[x->ready_tail++ % DQI_CONNS] = dqi_rconn_id(c);
+}
+
 void dqi_rconn_recv_done(dqi_rconn *c, const vb_wc *wc) {
     dqi_rdma_recv *v = &c->recv[(uint32_t)wc->wr_id % DQI_RDMA_DEPTH];
     bool ok = wc->status == VB_WC_SUCCESS;
-    c->recv_head++;
+    if (v->state != DQI_RECV_POSTED) return; // it was taken away
+    c->n_posted--;
     atomic_fetch_add(&c->done, 1);
-    if (v->op && ok)
-        dq_op_ok(v->op, 1, wc->byte_len);
-    else if (v->op)
-        dq_op_lost(v->op, 1, vb_status_text(wc->status));
-    else if (!ok && c->rx)
-        dqi_bufs_free(c->r->iface->session, v->ids, c->rx->conf.n_regions);
-    if (ok || wc->status == VB_WC_WR_FLUSH_ERR) {
-        if (!ok) atomic_store(&c->r->attention, true);
-        return;
+    if (ok && !v->op) {
+        park(c, v, wc);
+    } else {
+        if (ok)
+            dq_op_ok(v->op, 1, wc->byte_len);
+        else if (v->op)
+            dq_op_lost(v->op, 1, vb_status_text(wc->status));
+        empty(c, v);
     }
-    dqi_rconn_break(c, status_of(wc));
+    skip_empty(c);
+    if (ok) return;
+    if (wc->status == VB_WC_WR_FLUSH_ERR)
+        atomic_store(&c->r->attention, true);
+    else
+        dqi_rconn_break(c, status_of(wc));
 }
 
-typedef enum verdict { TAKEN, PASSED, WAITS } verdict;
+void dqi_rconn_drop_recv(dqi_rconn *c) {
+    for (; c->recv_head != c->recv_tail; c->recv_head++) {
+        dqi_rdma_recv *v = &c->recv[c->recv_head % DQI_RDMA_DEPTH];
+        if (v->op) dq_op_lost(v->op, 1, "its connection ended");
+        if (v->state == DQI_RECV_PARKED && c->rx) {
+            dqi_add_shared(&c->rx->c.in, 1);
+            dqi_add_shared(&c->rx->c.in_bytes, v->bytes);
+            dqi_add_shared(&c->rx->c.dropped[dqi_rdma_stopped(c->r) ? DQ_DROP_STOPPED : DQ_DROP_NO_CONSUMER], 1);
+        }
+        if (v->state != DQI_RECV_EMPTY) empty(c, v);
+    }
+    c->n_posted = c->n_parked = 0;
+}
 
-// One completion: a message for b, or something else, or not now.
-static verdict look(dqi_rdma_queue *x, dqi_rconn *c, dq_burst *b, uint32_t room, const vb_wc *wc,
-                    int64_t now) {
-    uint32_t id = dqi_rconn_id(c);
-    int state = dqi_rconn_state(c);
-    dqi_rdma_recv *v = &c->recv[(uint32_t)wc->wr_id % DQI_RDMA_DEPTH];
-    if (v->op) {
+// Takes what the completion queue has.
+static uint32_t drain(dqi_rdma_queue *x) {
+    uint32_t n = 0;
+    vb_wc *wc;
+    for (; n < 4 * DQI_RDMA_POLL && (wc = dqi_rdma_cq_next(&x->cq)) != NULL; n++) {
+        dqi_rconn *c = dqi_rconn_find(x->r, (uint32_t)(wc->wr_id >> 32));
+        if (c) dqi_rconn_complete(c, wc);
+        x->cq.at++;
+    }
+    return n;
+}
+
+void dqi_rconn_complete(dqi_rconn *c, const vb_wc *wc) {
+    dqi_lock(&c->lock);
+    if ((uint32_t)wc->wr_id & DQI_RDMA_SEND)
+        dqi_rconn_sent_done(c, wc);
+    else
         dqi_rconn_recv_done(c, wc);
-        return PASSED;
+    dqi_unlock(&c->lock);
+}
+
+// ---- delivery ---------------------------------------------------------------------------------------------
+
+// Moves the messages that c has into b, at most room; their number.
+static uint32_t deliver(dqi_rdma_queue *x, dqi_rconn *c, dq_burst *b, uint32_t room, int64_t now) {
+    uint32_t n = 0;
+    dqi_lock(&c->lock);
+    for (uint32_t k = c->recv_head; k != c->recv_tail && n < room && c->n_parked > 0; k++) {
+        dqi_rdma_recv *v = &c->recv[k % DQI_RDMA_DEPTH];
+        if (v->state != DQI_RECV_PARKED) continue;
+        append(x, c, b, v, now);
+        *v = (dqi_rdma_recv){0};
+        c->n_parked--;
+        n++;
     }
-    bool other = b && b->n > 0 && b->conn != id, ok = wc->status == VB_WC_SUCCESS;
-    if (!ok && b && b->n > 0 && !other) { // what it has brought goes before its end
-        x->queue->deliver_now = true;
-        return WAITS;
+    skip_empty(c);
+    dqi_unlock(&c->lock);
+    b->conn = dqi_rconn_id(c);
+    if (dqi_rconn_state(c) == DQI_CONN_ENDING) x->queue->deliver_now = true; // before its end is told
+    return n;
+}
+
+// The connection whose turn it is; NULL: none has messages that somebody wants.
+static dqi_rconn *next_ready(dqi_rdma_queue *x) {
+    while (x->ready_head != x->ready_tail) {
+        dqi_rconn *c = dqi_rconn_find(x->r, x->ready[x->ready_head % DQI_CONNS]);
+        bool begun = c && dqi_rconn_state(c) != DQI_CONN_CONNECTING; // its beginning is told first
+        if (begun && c->n_parked > 0 && dqi_queue_wants(x->queue, dqi_rconn_id(c))) return c;
+        if (c) c->ready = false; // a review makes it so again
+        x->ready_head++;
     }
-    if (!ok) {
-        dqi_rconn_recv_done(c, wc);
-        return PASSED;
-    }
-    if (state == DQI_CONN_CONNECTING) return WAITS; // its beginning is told first
-    bool wanted = room > 0 && dqi_queue_wants(x->queue, id);
-    if (!wanted && state == DQI_CONN_OPEN && room == 0) return WAITS;
-    if (!wanted) {
-        drop(x, v, wc, DQ_DROP_NO_CONSUMER);
-        dqi_rconn_recv_done(c, wc);
-        return PASSED;
-    }
-    if (other) x->queue->deliver_now = true;
-    if (other) return WAITS;
-    b->conn = id;
-    if (dqi_rdma_is_ud(x->r)) meet(c, v, wc);
-    append(x, c, b, v, wc, now);
-    dqi_rconn_recv_done(c, wc);
-    return TAKEN;
+    return NULL;
 }
 
 int dqi_rdma_take(dqi_rdma_queue *x, dq_burst *b, uint32_t room) {
-    dqi_rconn *last = NULL;
     uint64_t bytes = b ? b->bytes : 0;
-    int64_t now = 0;
-    uint32_t n = 0;
-    vb_wc *wc;
-    for (uint32_t looked = 0; looked < 4 * DQI_RDMA_POLL && (room == 0 || n < room); looked++) {
-        if (!(wc = dqi_rdma_cq_next(&x->cq))) break;
-        if (now == 0) now = dq_now(x->queue->session);
-        dqi_rconn *c = dqi_rconn_find(x->r, (uint32_t)(wc->wr_id >> 32));
-        verdict v = PASSED;
-        if (c) {
-            dqi_lock(&c->lock);
-            if ((uint32_t)wc->wr_id & DQI_RDMA_SEND)
-                dqi_rconn_sent_done(c, wc);
-            else if (c->recv_head != c->recv_tail)
-                v = look(x, c, b, room - n, wc, now);
-            dqi_unlock(&c->lock);
-        }
-        if (v == WAITS) break;
-        x->cq.at++;
-        n += v == TAKEN;
-        if (last && last != c && !dqi_rdma_stopped(x->r) && !top_up(x, last)) x->starved = true;
-        last = c && may_receive(c) ? c : NULL;
+    uint32_t n = 0, looked = drain(x);
+    int64_t now = dq_now(x->queue->session);
+    dqi_rconn *c;
+    while (n < room && (c = next_ready(x)) != NULL) {
+        x->queue->deliver_now = b->n > 0 && b->conn != dqi_rconn_id(c);
+        if (x->queue->deliver_now) break;
+        n += deliver(x, c, b, room - n, now);
+        if (!dqi_rdma_stopped(x->r) && !top_up(x, c)) x->starved = true;
     }
-    bool more = last && !dqi_rdma_stopped(x->r) && dqi_queue_wants(x->queue, dqi_rconn_id(last));
-    if (more && !top_up(x, last)) x->starved = true;
+    x->over = dqi_rdma_stopped(x->r) && looked == 0 && n == 0 && x->ready_head == x->ready_tail;
     if (n == 0) return 0;
-    dqi_add(&x->queue->c.in, n);
-    dqi_add(&x->queue->c.in_bytes, b->bytes - bytes);
+    dqi_add_shared(&x->queue->c.in, n);
+    dqi_add_shared(&x->queue->c.in_bytes, b->bytes - bytes);
     return (int)n;
 }

@@ -299,14 +299,7 @@ int dqi_rdma_reap(dq_queue *q) {
     if (q == r->keeper) dqi_rdma_serve(r);
     for (int looked = 0; looked < 4 * DQI_RDMA_POLL && (wc = dqi_rdma_cq_next(&x->cq)) != NULL; looked++) {
         dqi_rconn *c = dqi_rconn_find(r, (uint32_t)(wc->wr_id >> 32));
-        if (c) {
-            dqi_lock(&c->lock);
-            if ((uint32_t)wc->wr_id & DQI_RDMA_SEND)
-                dqi_rconn_sent_done(c, wc);
-            else if (c->recv_head != c->recv_tail)
-                dqi_rconn_recv_done(c, wc);
-            dqi_unlock(&c->lock);
-        }
+        if (c) dqi_rconn_complete(c, wc);
         x->cq.at++;
         work++;
     }

@@ -1,0 +1,206 @@
+// rdma_lend.c: memory that is lent to a peer, and what the peer lends.
+//
+// A lease has a registration of its own, with a key that nobody else has: it is revoked by taking that away.
+// Peers of our kind (they say so when they connect) tell each other in notes: messages with an immediate value
+// that is nobody else's, whose 88 bytes go inline, so that no memory is registered for them.
+#include "core/err.h"
+#include "engine/rdma/rdma.h"
+
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#define NOTE_LEND   1
+#define NOTE_REVOKE 2
+
+// A note, in network byte order.
+typedef struct note {
+    uint32_t kind, access, slots, slot_bytes;
+    uint64_t addr, bytes;
+    uint32_t key, rest;
+    char name[48];
+} note;
+
+_Static_assert(sizeof(note) == DQI_RDMA_NOTE_BYTES, "it goes inline");
+
+struct dqi_rdma_lease {
+    dqi_rdma_lease *next;
+    vb_mr *mr;
+    uint32_t conn;
+};
+
+// ---- notes ------------------------------------------------------------------------------------------------
+
+static int send_note(dqi_rconn *c, uint32_t kind, const dq_remote *what) {
+    note n = {.kind = htonl(kind),
+              .access = htonl(what->access),
+              .slots = htonl(what->slots),
+              .slot_bytes = htonl(what->slot_bytes),
+              .addr = htobe64(what->addr),
+              .bytes = htobe64(what->bytes),
+              .key = htonl((uint32_t)what->key)};
+    memcpy(n.name, what->name, strlen(what->name));
+    vb_sge sge = {.addr = (uintptr_t)&n, .length = sizeof n};
+    int err = DQ_NO_SPACE_AVAILABLE;
+    vb_send_wr *bad;
+    dqi_lock(&c->lock);
+    if (c->qp && !c->flushing && dqi_rconn_sending(c) < DQI_RDMA_DEPTH) {
+        vb_send_wr wr = {.wr_id = (uint64_t)dqi_rconn_id(c) << 32 | DQI_RDMA_SEND | c->sent_tail,
+                         .sg_list = &sge,
+                         .num_sge = 1,
+                         .opcode = VB_WR_SEND_WITH_IMM,
+                         .imm_data = htonl(DQI_RDMA_NOTE),
+                         .send_flags = VB_SEND_SIGNALED | VB_SEND_INLINE};
+        int sys = vb_post_send(c->qp, &wr, &bad);
+        err = sys == 0 ? DQ_OK : DQ_ESYS - sys;
+        if (sys == 0) c->sent[c->sent_tail++ % DQI_RDMA_DEPTH] = (dqi_rdma_sent){.queue = c->tx};
+    }
+    dqi_unlock(&c->lock);
+    if (c->tx) dqi_queue_kick(c->tx);
+    return err;
+}
+
+// The place of a name in what the peer lends; n_remotes: it isn't there.
+static uint32_t find(const dqi_rconn *c, const char *name) {
+    uint32_t k = 0;
+    while (k < c->n_remotes && strcmp(c->remotes[k].name, name) != 0)
+        k++;
+    return k;
+}
+
+static bool put(dqi_rconn *c, const dq_remote *what) {
+    uint32_t k = find(c, what->name);
+    if (k == DQI_RDMA_REMOTES) return false;
+    if (!c->remotes) c->remotes = calloc(DQI_RDMA_REMOTES, sizeof *c->remotes);
+    if (!c->remotes) return false;
+    c->remotes[k] = *what;
+    if (k == c->n_remotes) c->n_remotes++;
+    return true;
+}
+
+void dqi_rconn_take_note(dqi_rconn *c, const uint8_t *bytes, uint32_t len) {
+    note n;
+    if (len != sizeof n) return;
+    memcpy(&n, bytes, sizeof n);
+    dq_remote what = {.addr = be64toh(n.addr),
+                      .bytes = be64toh(n.bytes),
+                      .key = ntohl(n.key),
+                      .access = ntohl(n.access),
+                      .slots = ntohl(n.slots),
+                      .slot_bytes = ntohl(n.slot_bytes)};
+    memcpy(what.name, n.name, sizeof n.name - 1);
+    uint32_t k = find(c, what.name);
+    if (ntohl(n.kind) == NOTE_LEND) put(c, &what);
+    if (ntohl(n.kind) == NOTE_REVOKE && k < c->n_remotes) c->remotes[k] = c->remotes[--c->n_remotes];
+}
+
+// ---- what is lent -----------------------------------------------------------------------------------------
+
+static dqi_rconn *open_conn(dqi_rdma *r, uint32_t conn, dq_diag *diag) {
+    dqi_rconn *c = dqi_rconn_find(r, conn);
+    if (c && dqi_rconn_state(c) == DQI_CONN_OPEN) return c;
+    dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: connection %u is not open", r->iface->conf.name, conn);
+    return NULL;
+}
+
+int dqi_rdma_lend(dq_iface *i, uint32_t conn, const dq_loan *loan, dq_lease *out, dq_diag *diag) {
+    dqi_rdma *r = i->engine;
+    dq_region *g = loan->region;
+    dqi_rconn *c = open_conn(r, conn, diag);
+    if (!c) return DQ_INVALID_PARAMETER;
+    if (strlen(loan->name) >= sizeof((note *)0)->name)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: the name \"%s\" is longer than %zu bytes",
+                        i->conf.name, loan->name, sizeof((note *)0)->name - 1);
+    if (!g->cpu)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: region %s: only memory of the CPU can be lent",
+                        i->conf.name, g->conf.name);
+    int access = VB_ACCESS_LOCAL_WRITE;
+    if (loan->access & DQ_ACCESS_READ) access |= VB_ACCESS_REMOTE_READ;
+    if (loan->access & DQ_ACCESS_WRITE) access |= VB_ACCESS_REMOTE_WRITE;
+    bool atomics = r->device->attr.atomic_cap != VB_ATOMIC_NONE;
+    if ((loan->access & DQ_ACCESS_WRITE) && atomics) access |= VB_ACCESS_REMOTE_ATOMIC;
+    dqi_rdma_lease *l = calloc(1, sizeof *l);
+    void *at = g->base + g->offset;
+    if (l) l->mr = vb.reg_mr(r->device->pd, at, dqi_region_bytes(g), access);
+    if (!l || !l->mr) {
+        int err = errno;
+        free(l);
+        return dqi_fail(diag, DQ_ESYS - err, "interface %s: region %s can't be lent: %s", i->conf.name, g->conf.name,
+                        strerror(err));
+    }
+    *out = (dq_lease){.region = g,
+                      .engine = l,
+                      .what = {.addr = (uintptr_t)at,
+                               .bytes = dqi_region_bytes(g),
+                               .key = l->mr->rkey,
+                               .access = loan->access,
+                               .slots = loan->slots,
+                               .slot_bytes = loan->slot_bytes}};
+    memcpy(out->what.name, loan->name, sizeof loan->name);
+    l->conn = conn;
+    pthread_mutex_lock(&r->lock);
+    l->next = r->leases;
+    r->leases = l;
+    pthread_mutex_unlock(&r->lock);
+    if (!c->ours) return DQ_OK; // a peer of another kind is told by other means
+    int err = send_note(c, NOTE_LEND, &out->what);
+    if (err == DQ_OK) return DQ_OK;
+    dqi_rdma_revoke(i, out);
+    return dqi_fail(diag, err, "interface %s: connection %u: its peer can't be told: %s", i->conf.name, conn,
+                    dq_err_name(err));
+}
+
+int dqi_rdma_revoke(dq_iface *i, dq_lease *lease) {
+    dqi_rdma *r = i->engine;
+    dqi_rdma_lease *l = lease->engine;
+    lease->engine = NULL;
+    if (!r || !l) return DQ_OK;
+    pthread_mutex_lock(&r->lock);
+    dqi_rdma_lease **at = &r->leases;
+    while (*at && *at != l)
+        at = &(*at)->next;
+    bool live = *at != NULL;
+    if (live) *at = l->next;
+    pthread_mutex_unlock(&r->lock);
+    if (!live) return DQ_OK;
+    int err = vb.dereg_mr(l->mr); // from here on its key opens nothing
+    dqi_rconn *c = dqi_rconn_find(r, l->conn);
+    if (c && c->ours && dqi_rconn_state(c) == DQI_CONN_OPEN) send_note(c, NOTE_REVOKE, &lease->what);
+    free(l);
+    return err == 0 ? DQ_OK : DQ_ESYS - (err > 0 ? err : errno);
+}
+
+void dqi_rdma_revoke_all(dqi_rdma *r) {
+    while (r->leases) {
+        dqi_rdma_lease *l = r->leases;
+        r->leases = l->next;
+        vb.dereg_mr(l->mr);
+        free(l);
+    }
+}
+
+// ---- what the peer lends ----------------------------------------------------------------------------------
+
+bool dqi_rdma_lent(dq_iface *i, uint32_t conn, uint32_t k, dq_remote *out) {
+    dqi_rconn *c = dqi_rconn_find(i->engine, conn);
+    if (!c) return false;
+    dqi_lock(&c->lock);
+    bool there = k < c->n_remotes;
+    if (there) *out = c->remotes[k];
+    dqi_unlock(&c->lock);
+    return there;
+}
+
+int dqi_rdma_tell(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag) {
+    dqi_rdma *r = i->engine;
+    dqi_rconn *c = dqi_rconn_find(r, conn);
+    if (!c)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: there is no connection %u", i->conf.name, conn);
+    dqi_lock(&c->lock);
+    bool ok = put(c, remote);
+    dqi_unlock(&c->lock);
+    return ok ? DQ_OK
+              : dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "interface %s: connection %u knows %d remote names", i->conf.name,
+                         conn, DQI_RDMA_REMOTES);
+}

@@ -1,0 +1,134 @@
+package native
+
+/*
+#include <stdlib.h>
+#include "dq.h"
+*/
+import "C"
+
+import "unsafe"
+
+// RMAKind is a kind of operation that names its memory.
+type RMAKind int32
+
+// Kinds. An atomic works on 8 bytes of the peer's.
+const (
+	RMAWrite       RMAKind = C.DQ_RMA_WRITE
+	RMARead        RMAKind = C.DQ_RMA_READ
+	RMASend        RMAKind = C.DQ_RMA_SEND
+	RMAFetchAdd    RMAKind = C.DQ_RMA_FETCH_ADD
+	RMACompareSwap RMAKind = C.DQ_RMA_COMPARE_SWAP
+)
+
+// RMA is an operation over the packets of a burst.
+type RMA struct {
+	Kind             RMAKind
+	Conn             uint32
+	Remote, Key      uint64 // where at the peer's, and the key of that
+	Imm              uint32
+	HasImm           bool
+	Operand, Compare uint64
+}
+
+// RMABurst begins an operation on a queue: op is the caller's and holds b until it ends. ErrNoSpace: the queue is full.
+func (q Queue) RMABurst(b Burst, m RMA) (op Op, err error) {
+	at := C.dq_rma{
+		kind: C.int32_t(m.Kind), conn: C.uint32_t(m.Conn), remote: C.uint64_t(m.Remote), key: C.uint64_t(m.Key),
+		imm: C.uint32_t(m.Imm), has_imm: flag(m.HasImm), operand: C.uint64_t(m.Operand), compare: C.uint64_t(m.Compare),
+	}
+	var d C.dq_diag
+	return op, result("operation", C.dq_rma_burst(q.c, b.c, &at, &op.c, &d), &d)
+}
+
+// Remote is memory that a peer lends.
+type Remote struct {
+	Name             string
+	Addr, Bytes, Key uint64
+	Access           Access
+	Slots, SlotBytes int // how it is divided; 0: it isn't
+}
+
+func (r *Remote) read(c *C.dq_remote) {
+	*r = Remote{
+		Name: text(c.name[:]), Addr: uint64(c.addr), Bytes: uint64(c.bytes), Key: uint64(c.key), Access: Access(c.access),
+		Slots: int(c.slots), SlotBytes: int(c.slot_bytes),
+	}
+}
+
+// Lease is a region that is lent.
+type Lease struct{ c *C.dq_lease }
+
+// Lend lends a region to the peer of a connection, and tells it, if it is of our kind.
+func (i Iface) Lend(conn uint32, r Region, as Remote) (Lease, Remote, error) {
+	loan := C.dq_loan{region: r.c, access: C.uint32_t(as.Access), slots: C.uint32_t(as.Slots), slot_bytes: C.uint32_t(as.SlotBytes)}
+	if err := put(loan.name[:], "name", as.Name); err != nil {
+		return Lease{}, Remote{}, err
+	}
+	l := Lease{(*C.dq_lease)(C.calloc(1, C.sizeof_dq_lease))}
+	var d C.dq_diag
+	var told Remote
+	err := result("lend", C.dq_lend(i.c, C.uint32_t(conn), &loan, l.c, &d), &d)
+	if err != nil {
+		C.free(unsafe.Pointer(l.c))
+		return Lease{}, told, err
+	}
+	told.read(&l.c.what)
+	return l, told, nil
+}
+
+// Revoke takes it back: when it returns no peer can reach it any more. Not after the session's close.
+func (i Iface) Revoke(l Lease) error { return status(C.dq_lease_revoke(i.c, l.c)) }
+
+// Free forgets a lease, which lives on if it was not revoked.
+func (l Lease) Free() { C.free(unsafe.Pointer(l.c)) }
+
+// Lent lists what the peer of a connection lends.
+func (i Iface) Lent(conn uint32) (list []Remote) {
+	var c C.dq_remote
+	for k := C.uint32_t(0); C.dq_lent(i.c, C.uint32_t(conn), k, &c); k++ {
+		var r Remote
+		r.read(&c)
+		list = append(list, r)
+	}
+	return list
+}
+
+// LentNamed finds one by its name; the error lists those there are.
+func (i Iface) LentNamed(conn uint32, name string) (r Remote, err error) {
+	n := cString(name)
+	defer n.free()
+	var c C.dq_remote
+	var d C.dq_diag
+	err = result("remote memory", C.dq_lent_named(i.c, C.uint32_t(conn), n.c, &c, &d), &d)
+	r.read(&c)
+	return r, err
+}
+
+// TellLent says what a peer of another kind lends.
+func (i Iface) TellLent(conn uint32, r Remote) error {
+	c := C.dq_remote{addr: C.uint64_t(r.Addr), bytes: C.uint64_t(r.Bytes), key: C.uint64_t(r.Key), access: C.uint32_t(r.Access),
+		slots: C.uint32_t(r.Slots), slot_bytes: C.uint32_t(r.SlotBytes)}
+	if err := put(c.name[:], "name", r.Name); err != nil {
+		return err
+	}
+	var d C.dq_diag
+	return result("remote memory", C.dq_lent_tell(i.c, C.uint32_t(conn), &c, &d), &d)
+}
+
+// Imm is the immediate value that packet i came with; false: it came without.
+func (b Burst) Imm(i int) (v uint32, ok bool) {
+	var c C.uint32_t
+	ok = bool(C.dq_burst_imm(b.c, C.uint32_t(i), &c))
+	return uint32(c), ok
+}
+
+// Bytes are n bytes of a region that the CPU can read, from an offset on. They are C's: valid until the session's close.
+func (r Region) Bytes(offset uint64, n int) []byte {
+	var c C.dq_region_info
+	C.dq_region_read(r.c, &c)
+	size := uint64(c.stride) * uint64(c.num_bufs)
+	if c.base == nil || offset > size || uint64(n) > size-offset {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(c.base), uint64(c.offset)+offset)), n)
+}
