@@ -45,6 +45,9 @@ var burstType = &typeDef{
 		{"flags", `-> integer: bits
 			The flags of the reference ('daqiri.api').
 			> print(b.flags)`},
+		{"imm", `-> table | nil: a list
+			The immediate value that each packet came with, false of one without; nil where none has one. Only those of 'roce://' connections have.
+			> print(b.imm and b.imm[1])`},
 		{"interface", `-> string
 			The name of its interface.
 			> print(b.interface)`},
@@ -243,6 +246,8 @@ func burstField(rt *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue
 		return lua.LString(b.b.Queue().Interface().Name())
 	case "connection":
 		return rt.connectionOf(b)
+	case "imm":
+		return b.imms(L)
 	case "rx_time":
 		if times := b.b.RxTimes(); len(times) > 0 {
 			return lua.LNumber(times[0] - b.b.TimeOrigin())

@@ -16,6 +16,7 @@ type connection struct {
 	left  *lua.LFunction // on_disconnect
 	value *lua.LUserData
 	get   getter
+	ends  *completions // on_completion
 }
 
 func (*connection) luaType() string { return "connection" }
@@ -38,12 +39,18 @@ var connectionType = &typeDef{
 		{"peer", `-> string: 'ADDRESS:PORT'
 			Address and port there.
 			> print(c.peer)`},
+		{"remotes", `-> table
+			What its peer lends, by name: 'addr', 'rkey', 'bytes', 'readable', 'writable', 'slots', 'slot_bytes'. Only connections of 'roce://' have some.
+			> print(c.remotes.ring)`},
 		{"queue", `-> integer
 			The id of its receive queue, or where there is none of its transmit queue.
 			> print(c.queue)`},
 	},
-	get: func(_ *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue {
+	get: func(rt *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue {
 		x := self.(*connection)
+		if key == lua.LString("remotes") {
+			return x.remotes(rt, L)
+		}
 		if key == lua.LString("id") {
 			return lua.LNumber(x.c.ID())
 		}
@@ -73,16 +80,56 @@ var connectionType = &typeDef{
 		{"close", connectionClose, `-> true | failure
 			Closes it, when what was sent on it has gone, or its peer has taken nothing for 5 s.
 			> c:close()`},
+		{"compare_swap", connectionCompareSwap, `- name string: that its peer lends memory under
+			- offset integer, bytes: a multiple of 8
+			- was u64 | integer: what has to be there
+			- value u64 | integer: what is put there then
+			. wr_id? any: 'w[i].wr_id' of 'on_completion'
+			-> op | failure
+			Changes 8 bytes of the peer's memory, in its order of bytes, if they are what is expected; 'op.value' is what was there. Of 'roce://' connections.
+			> local op, status, why = c:compare_swap("ring", 0, 0, 1)`},
+		{"fetch_add", connectionFetchAdd, `- name string: that its peer lends memory under
+			- offset integer, bytes: a multiple of 8
+			- value u64 | integer: modulo 2^64
+			. wr_id? any: 'w[i].wr_id' of 'on_completion'
+			-> op | failure
+			Adds to 8 bytes of the peer's memory, in its order of bytes; 'op.value' is what was there. Of 'roce://' connections.
+			> local op, status, why = c:fetch_add("ring", 0, 1)`},
 		{"get_burst", connectionGetBurst, getBurstRows + `Waits for the next burst of this connection; nil, '"NOT_READY"', text at the timeout.
 			> local b = c:get_burst{ timeout_us = 1000 }`},
+		{"lend", connectionLend, `- region string: in which no queue has its packets, and whose 'access' allows it
+			. name? string: that the peer finds it by, at most 47 bytes; by default the region's
+			. access "rdma_read" | "rdma_write" | "rdma_read_write" = "rdma_write": what the peer may do
+			. slots? integer: how it is divided, which the peer is told
+			. slot_bytes? integer, bytes: of each slot
+			-> lease | failure
+			Lends a region to the peer, which is told if it is a daqiri-run with a receive queue: its 'c.remotes' has it then. Of 'roce://' connections.
+			> local lease, status, why = c:lend("others", { name = "ring" })`},
+		{"message", connectionMessage, `- b burst: of one packet, which ends with the call, unless it fails
+			. imm integer: 32 bits that go beside it; '0xffffffff' is the engine's own
+			. wr_id? any: 'w[i].wr_id' of 'on_completion'
+			-> op | failure
+			Sends a message with an immediate value, which is 'b.imm[1]' there. Of 'roce://' connections.
+			> local op, status, why = c:message(c:alloc(1):fill(tpl), { imm = 7 })`},
 		{"on_burst", connectionOnBurst, onBurstRows + `-> connection: itself
 			Has a function called with each burst of this connection, as 'q:on_burst' does of a queue, from then on. What came before went to the queue's own
 			pipes.
 			> c:on_burst(function(b) print(b.n) end)`},
+		{"on_completion", connectionOnCompletion, `- fn fun(w: table): called with operations that have ended
+			Has a function called with the operations of this connection, begun from then on, that have ended: 'w.n' of them, 'w.status' ("SUCCESS", or the first
+			failure) and of each 'w[i].op', '.status', '.bytes' and '.wr_id'.
+			> c:on_completion(function(w) print(w.n, w.status) end)`},
 		{"on_disconnect", connectionOnDisconnect, `- fn fun(why: string): called once
 			Has a function called when the connection ends, or could not be made. A peer that ends its stream ("closed by the peer") may still read: what was
 			sent to it by the end of this handler, or, without one, by the end of the last 'on_burst' handler, still goes.
 			> c:on_disconnect(function(why) print(why) end)`},
+		{"read", connectionRead, `- name string: that its peer lends memory under
+			- offset integer, bytes: from where on
+			- bytes integer: how many, at most what a burst of its transmit queue holds
+			. wr_id? any: 'w[i].wr_id' of 'on_completion'
+			-> op | failure
+			Reads the peer's memory; 'op.burst' has it at the end. Of 'roce://' connections.
+			> local op, status, why = c:read("ring", 0, 64)`},
 		{"send", connectionSend, `- b burst: which ends with the call, unless it fails
 			-> true | failure
 			Sends a burst on this connection, as 'q:send' does. nil, '"NO_SPACE_AVAILABLE"', text also while its peer doesn't read and it has had its share of
@@ -94,6 +141,21 @@ var connectionType = &typeDef{
 			-> true | failure
 			Sets an option of its socket, as setsockopt(2).
 			> c:setsockopt("SOL_SOCKET", "SO_KEEPALIVE", true)`},
+		{"tell", connectionTell, `- name string: by which 'c:write' and 'c:read' find it
+			. addr u64 | integer | string: where it is there
+			. rkey u64 | integer | string: its key
+			. bytes u64 | integer | string: how long it is
+			-> true | failure
+			Says what a peer lends that is no daqiri-run, and can't tell itself. Of 'roce://' connections.
+			> local ok, status, why = c:tell("ring", { addr = 4096, rkey = 17, bytes = 64 })`},
+		{"write", connectionWrite, `- b burst: which ends with the call, unless it fails
+			- name string: that its peer lends memory under
+			- offset integer, bytes: from where on its packets go there, without gaps
+			. imm? integer: 32 bits that the peer is told behind it: 'b.imm[1]' of a message without bytes
+			. wr_id? any: 'w[i].wr_id' of 'on_completion'
+			-> op | failure
+			Writes into the peer's memory, which is not told of it without 'imm'. Of 'roce://' connections.
+			> local op, status, why = c:write(c:alloc(1):fill(tpl), "ring", 0)`},
 	},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
 		x, _ := userdata[*connection](c.L.Get(1))
@@ -226,6 +288,7 @@ func interfaceConnect(c *call) int {
 	if err != nil {
 		return c.refuse(err)
 	}
+	c.check(o.tellRemotes(conn))
 	return c.push(l.conn(c.rt, conn.ID()).value)
 }
 

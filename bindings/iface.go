@@ -79,6 +79,7 @@ var interfaceType = &typeDef{
 			interfaces; an address that the kernel has, too, needs none. The configuration's key 'answers' does the same from the open on.
 			> i:answer{ addresses = { "10.0.0.5", "2001:db8::5" } }`},
 		{"connect", interfaceConnect, `. address string: 'ADDRESS:PORT'
+			. remote? table: of a 'roce://' peer that is no daqiri-run, what it lends: '{ring = {addr = …, rkey = …, bytes = …}}'
 			. src_addr? string: from which address here
 			-> connection | failure
 			Of a socket interface: makes a connection, which is on its way when the call returns; 'i:on_connection' tells when it is there.

@@ -15,6 +15,13 @@ type op struct {
 	self    *lua.LUserData
 	watched bool // the task is told of its end
 	fns     []*lua.LFunction
+
+	// of a connection
+	ends    *completions   // told of its end, too; nil: nobody is
+	data    *session.Burst // that it fills; nil: none
+	brought lua.LValue     // data, as the script has it
+	of      *RunningSession
+	wrID    lua.LValue
 }
 
 func (*op) luaType() string { return "op" }
@@ -23,8 +30,11 @@ var opType = &typeDef{
 	name: "op",
 	self: "op",
 	doc: `an operation
-		Work that was begun and ends later: the writing of a burst ('w:write(b)'). It outlives the burst and the session.`,
+		Work that was begun and ends later: the writing of a burst ('w:write(b)'), or an operation on a peer's memory ('c:write', 'c:read'). It outlives the burst and the session.`,
 	fields: []field{
+		{"burst", `-> burst | nil
+			What 'c:read' brought, once it has ended without a failure: the script's to free; else nil.
+			> print(op.burst)`},
 		{"bytes_written", `-> integer, bytes
 			Bytes of the completed packets.
 			> print(op.bytes_written)`},
@@ -37,8 +47,11 @@ var opType = &typeDef{
 		{"failed_packets", `-> integer, packets
 			Packets that will not be in a file.
 			> print(op.failed_packets)`},
+		{"value", `-> u64 | nil
+			What an atomic operation found, once it has ended without a failure; else nil.
+			> print(op.value)`},
 	},
-	get: func(_ *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
+	get: func(rt *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
 		w := self.(*op).w
 		switch key {
 		case lua.LString("bytes_written"):
@@ -47,6 +60,10 @@ var opType = &typeDef{
 			return lua.LNumber(w.State().Completed)
 		case lua.LString("failed_packets"):
 			return lua.LNumber(w.State().Failed)
+		case lua.LString("burst"):
+			return self.(*op).burst(rt)
+		case lua.LString("value"):
+			return self.(*op).value(rt)
 		case lua.LString("error"):
 			if err := w.Error(); err != nil {
 				return lua.LString(err.Error())
@@ -92,6 +109,9 @@ func (o *op) deliver(rt *Runtime, L *lua.LState, _ *task.Item) {
 	o.fns = nil
 	for _, fn := range fns {
 		rt.handle(L, inHandler, fn, o.self)
+	}
+	if o.ends != nil {
+		o.ends.ended(rt, L)
 	}
 }
 

@@ -25,6 +25,7 @@ typedef struct dq_rma {
     int32_t has_imm;
     uint64_t remote, key; // the peer's address and the key of its region: WRITE, READ, atomics
     uint64_t operand, compare;
+    uint32_t *got; // of a RECV: gets how long the message was, before the op's part ends; NULL
     dq_op *op; // one part of it ends with this operation; NULL: nobody asks
 } dq_rma;
 
@@ -36,8 +37,13 @@ int dq_rma_post(dq_queue *q, const dq_rma *list, uint32_t n, uint32_t *begun, dq
 
 // ---- bursts -----------------------------------------------------------------------------------------------
 
+// A burst of n packets with buffers of r, whichever regions q has, lengths 0: for operations of q's engine
+// alone. The caller's. As dq_tx_alloc.
+int dq_rma_alloc(dq_queue *q, dq_region *r, uint32_t n, dq_burst **out);
 // One operation over all packets of b, in their order and without gaps: WRITE to the peer's memory at
-// at->remote, READ from there, or an atomic, whose 8 bytes are the first of the first packet. at: kind, conn,
+// at->remote, READ from there, or an atomic, whose 8 bytes are the first of the first packet. SEND sends each
+// packet, of one segment, as a message; RECV gives each, with its length as room, to the peer's next messages
+// in turn, and gets their lengths. at: kind, conn,
 // remote, key, imm (WRITE: told with the last byte), operand and compare. *op is the caller's; it holds b, on
 // top of the caller's reference, until the end. NO_SPACE_AVAILABLE: the queue is full; INVALID_PARAMETER:
 // diag says why.

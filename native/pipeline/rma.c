@@ -1,6 +1,7 @@
 // rma.c: operations that name their memory, on their way to an engine that has them: every one is checked, so
 // that engines find what they are given in order.
 #include "pipeline/dq_rma.h"
+#include "core/burst.h"
 #include "core/err.h"
 #include "core/region.h"
 #include "core/session.h"
@@ -87,6 +88,7 @@ static uint32_t pieces(const dq_burst *b, const dq_rma *at, dq_op *op, dq_rma *l
                                  .length = b->len[s][i],
                                  .remote = remote,
                                  .key = at->key,
+                                 .got = at->kind == DQ_RMA_RECV ? &b->len[s][i] : NULL,
                                  .op = op};
             remote += b->len[s][i];
         }
@@ -112,6 +114,28 @@ static uint32_t atomic_piece(const dq_burst *b, const dq_rma *at, dq_op *op, dq_
     return r && b->len[0][0] >= 8 ? 1 : 0;
 }
 
+int dq_rma_alloc(dq_queue *q, dq_region *r, uint32_t n, dq_burst **out) {
+    const dq_session *s = q->session;
+    if (!q->iface->ops->rma || r->session != s || !r->cpu) return DQ_NOT_SUPPORTED;
+    if (n == 0 || n > q->conf.batch_size || n > s->picks_cap) return DQ_INVALID_PARAMETER;
+    dq_burst *b = dqi_burst_get(s->picks);
+    if (!b) return DQ_NO_FREE_BURST_BUFFERS;
+    b->nseg = 1;
+    int err = dqi_burst_fill(b, &r, 1, n);
+    if (err != DQ_OK) {
+        b->n = b->n_bufs = 0;
+        dq_burst_unref(b);
+        return err;
+    }
+    b->queue = q;
+    b->payload = true;
+    memset(b->len[0], 0, n * sizeof(uint32_t));
+    memset(b->flow, 0, n * sizeof *b->flow);
+    memset(b->ts, 0, n * sizeof *b->ts);
+    *out = b;
+    return DQ_OK;
+}
+
 int dq_rma_burst(dq_queue *q, dq_burst *b, const dq_rma *at, dq_op **out, dq_diag *diag) {
     dq_rma list[PIECES];
     dqi_burst_columns(b);
@@ -132,10 +156,12 @@ int dq_rma_burst(dq_queue *q, dq_burst *b, const dq_rma *at, dq_op **out, dq_dia
     } else {
         made = is_atomic(at) ? atomic_piece(b, at, op, list) : pieces(b, at, op, list);
     }
+    if (is_message(at) && b->nseg > 1) made = 0;
     list[made > 0 ? made - 1 : 0].imm = at->imm;
     list[made > 0 ? made - 1 : 0].has_imm = at->has_imm;
     int err = made > 0 ? dq_rma_post(q, list, made, &begun, diag)
-                       : dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: an atomic needs a packet of 8 bytes",
+                       : dqi_fail(diag, DQ_INVALID_PARAMETER,
+                                  "queue %s: an atomic needs a packet of 8 bytes, a message one segment",
                                   q->conf.name);
     if (err == DQ_OK && begun == made) {
         *out = op;

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	_ "embed"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/daqiri/daqiri-run/tests/require"
@@ -49,4 +52,62 @@ func TestEngineRDMA(t *testing.T) {
 	if passed := count(said, `    --- PASS: \w+/rdma-(rc|uc|ud)/`); passed < 60 {
 		t.Errorf("%d tests passed\n%s", passed, said)
 	}
+}
+
+// peer is the C program that shares no code with the engine, on librdmacm.
+func peer(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "peer")
+	if out, err := exec.Command("gcc", "-O1", "-Wall", "-o", program, "rdma/peer.c", "-lrdmacm", "-libverbs").CombinedOutput(); err != nil {
+		require.Lack(t, "rdma", err.Error()+": "+string(out))
+	}
+	return program
+}
+
+// says fails t unless the text has all of these, in their order.
+func says(t *testing.T, text string, wants ...string) {
+	t.Helper()
+	rest := text
+	for _, want := range wants {
+		_, after, ok := strings.Cut(rest, want)
+		if !ok {
+			t.Fatalf("%q is missing in\n%s", want, text)
+		}
+		rest = after
+	}
+}
+
+// TestRDMAOnStrangersMemory writes, reads and counts in the memory of a program on librdmacm: what that has in its memory at
+// the end, and what it was told, is what was written; a wrong key ends the connection, the ledger closes.
+func TestRDMAOnStrangersMemory(t *testing.T) {
+	t.Parallel()
+	k := needRDMA(t)
+	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+`
+		`+peer(t)+` 10.9.0.1 4791 >/dev/shm/peer &
+		until grep -q ready /dev/shm/peer; do sleep 0.1; done
+		`+build(t, "./cmd/daqiri-run")+` tests/vm/rdma/onesided.lua --port 4791 2>&1 || exit
+		wait
+		cat /dev/shm/peer`)
+	said = strings.ReplaceAll(said, "\t", " ")
+	says(t, said, "written", "fetch_add 0\nfetch_add 5\ncompare_swap 0\ncompare_swap 12345\n",
+		`its peer lends no "rings"; it lends ring`, "beyond what its peer lends", "beyond what its peer lends", "multiples of 8", "has the packets of queue rx",
+		"wrong key connection 1: remote access error", "disconnected permission denied", "every packet is accounted for")
+	sums := regexp.MustCompile(`(?m)^(written|message|plain|final) (\d+)$`).FindAllStringSubmatch(said, -1)
+	if len(sums) != 4 {
+		t.Fatalf("%d sums in\n%s", len(sums), said)
+	}
+	says(t, said, "imm 4711 "+sums[0][2]+"\n", "imm 4294967294 "+sums[1][2]+"\n", "- 0 "+sums[2][2]+"\n", "end "+sums[3][2]+"\n")
+}
+
+// TestRDMALend lends a region to a client, which writes, reads, loses it, and connects again by itself after the device has
+// stopped its late write.
+func TestRDMALend(t *testing.T) {
+	t.Parallel()
+	k := needRDMA(t)
+	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+`
+		`+build(t, "./cmd/daqiri-run")+` tests/vm/rdma/lend.lua 2>&1`)
+	says(t, strings.ReplaceAll(said, "\t", " "), "region mine does not allow that", "longer than 47 bytes", "17 slots of 4096 bytes",
+		"remote 65536 16 4096 true true true true", "told 0 bytes, imm 0 0 bytes, imm 15", "read 16 65536 00000000ABCDEFGH0000 0015",
+		`lends no "ring"; it lends nothing`, "late connection", "remote access error", "untouched 0000", "client's end permission denied",
+		"again true true", "every packet is accounted for")
 }

@@ -94,7 +94,8 @@ static bool receive(dqi_rconn *c, const dq_rma *m) {
         fail(c, m, err);
         return true;
     }
-    c->recv[c->recv_tail++ % DQI_RDMA_DEPTH] = (dqi_rdma_recv){.op = m->op, .state = DQI_RECV_POSTED};
+    c->recv[c->recv_tail++ % DQI_RDMA_DEPTH] = 
+        (dqi_rdma_recv){.op = m->op, .got = m->got, .named = true, .state = DQI_RECV_POSTED};
     c->n_posted++;
     return true;
 }

@@ -47,7 +47,7 @@ static uint32_t take_buffers(const dq_queue *q, dqi_rconn *c, uint32_t n) {
 }
 
 static void empty(dqi_rconn *c, dqi_rdma_recv *v) {
-    if (!v->op && c->rx) dqi_bufs_free(c->r->iface->session, v->ids, c->rx->conf.n_regions);
+    if (!v->named && c->rx) dqi_bufs_free(c->r->iface->session, v->ids, c->rx->conf.n_regions);
     *v = (dqi_rdma_recv){0};
 }
 
@@ -61,6 +61,7 @@ static void post(const dqi_rdma_queue *x, dqi_rconn *c, uint32_t n) {
     for (uint32_t i = 0; i < got; i++) {
         dqi_rdma_recv *v = &c->recv[(c->recv_tail + i) % DQI_RDMA_DEPTH];
         v->op = NULL;
+        v->named = false;
         v->state = DQI_RECV_POSTED;
         for (uint32_t s = 0; s < nseg; s++) {
             const dq_region *g = q->conf.regions[s];
@@ -228,12 +229,13 @@ void dqi_rconn_recv_done(dqi_rconn *c, const vb_wc *wc) {
     if (v->state != DQI_RECV_POSTED) return; // it was taken away
     c->n_posted--;
     atomic_fetch_add(&c->done, 1);
-    if (ok && !v->op) {
+    if (ok && !v->named) {
         park(c, v, wc);
     } else {
+        if (v->got) *v->got = ok ? wc->byte_len : 0;
         if (ok)
             dq_op_ok(v->op, 1, wc->byte_len);
-        else if (v->op)
+        else
             dq_op_lost(v->op, 1, vb_status_text(wc->status));
         empty(c, v);
     }

@@ -1,0 +1,383 @@
+package bindings
+
+import (
+	"encoding/binary"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
+
+// Operations on a peer's memory, and memory that is lent (RDMA).
+
+// completions tells a script of the ends of a connection's operations, those that have ended together in one call.
+type completions struct {
+	fn  *lua.LFunction
+	ops []*op // under way, in their order
+}
+
+// ended calls the function with all that have ended since the last call.
+func (x *completions) ended(rt *Runtime, L *lua.LState) {
+	w, rest := L.NewTable(), x.ops[:0]
+	status := "SUCCESS"
+	for _, o := range x.ops {
+		s := o.w.State()
+		if !s.Done {
+			rest = append(rest, o)
+			continue
+		}
+		t := L.NewTable()
+		t.RawSetString("op", o.self)
+		t.RawSetString("bytes", lua.LNumber(s.Bytes))
+		t.RawSetString("wr_id", o.wrID)
+		t.RawSetString("status", lua.LString("SUCCESS"))
+		if err := o.w.Error(); err != nil {
+			t.RawSetString("status", lua.LString(err.Error()))
+			if status == "SUCCESS" {
+				status = err.Error()
+			}
+		}
+		w.Append(t)
+	}
+	x.ops = rest
+	if w.Len() == 0 {
+		return // told already
+	}
+	w.RawSetString("n", lua.LNumber(w.Len()))
+	w.RawSetString("status", lua.LString(status))
+	rt.handle(L, inHandler, x.fn, w)
+}
+
+// begun makes the operation object, and has the connection's function told of its end.
+func (c *call) begun(x *connection, w *session.Op, data *session.Burst, opts *options) int {
+	o := &op{w: w, data: data, of: x.of, wrID: opts.get("wr_id")}
+	o.self = c.rt.newObject(o)
+	if x.ends != nil {
+		o.ends = x.ends
+		x.ends.ops = append(x.ends.ops, o)
+		o.watch(c)
+	}
+	return c.push(o.self)
+}
+
+// burstArg is argument n, a burst that lives.
+func (c *call) burstArg(n int) *burst {
+	b, ok := userdata[*burst](c.arg(n))
+	if !ok {
+		c.wanted(n, "burst")
+	}
+	if !b.b.Live() {
+		c.argError(n, "%s", b.gone())
+	}
+	return b
+}
+
+// imm is the option of that name, nil where it is absent.
+func (o *options) imm() *uint32 {
+	if !o.has("imm") {
+		return nil
+	}
+	v := uint32(o.whole("imm", 0, 0, 1<<32-1))
+	return &v
+}
+
+// connectionWrite is c:write(b, name, offset, {imm, wr_id}).
+func connectionWrite(c *call) int {
+	x, b := selfConnection(c), c.burstArg(1)
+	name, at := c.str(2, "name"), uint64(c.whole(3, "offset", 0, maxInt))
+	opts := c.options(4)
+	x.of.running(c)
+	w, err := x.c.Write(b.b, name, at, opts.imm())
+	if err != nil {
+		return c.refuse(err)
+	}
+	b.consumed(c.L, "written")
+	return c.begun(x, w, nil, opts)
+}
+
+// connectionRead is c:read(name, offset, bytes, {wr_id}).
+func connectionRead(c *call) int {
+	x := selfConnection(c)
+	name, at := c.str(1, "name"), uint64(c.whole(2, "offset", 0, maxInt))
+	n := uint64(c.whole(3, "bytes", 1, maxInt))
+	opts := c.options(4)
+	x.of.running(c)
+	w, b, err := x.c.Read(c.rt.leases, name, at, n)
+	if err != nil {
+		return c.refuse(err)
+	}
+	return c.begun(x, w, b, opts)
+}
+
+// u64Arg is argument n as 64 bits.
+func (c *call) u64Arg(n int) uint64 {
+	v, err := toU64(c.arg(n))
+	if err != nil {
+		c.argError(n, "%v", err)
+	}
+	return uint64(v)
+}
+
+// connectionFetchAdd is c:fetch_add(name, offset, value, {wr_id}).
+func connectionFetchAdd(c *call) int {
+	x := selfConnection(c)
+	name, at, v := c.str(1, "name"), uint64(c.whole(2, "offset", 0, maxInt)), c.u64Arg(3)
+	opts := c.options(4)
+	x.of.running(c)
+	w, b, err := x.c.FetchAdd(c.rt.leases, name, at, v)
+	if err != nil {
+		return c.refuse(err)
+	}
+	return c.begun(x, w, b, opts)
+}
+
+// connectionCompareSwap is c:compare_swap(name, offset, was, value, {wr_id}).
+func connectionCompareSwap(c *call) int {
+	x := selfConnection(c)
+	name, at := c.str(1, "name"), uint64(c.whole(2, "offset", 0, maxInt))
+	was, v := c.u64Arg(3), c.u64Arg(4)
+	opts := c.options(5)
+	x.of.running(c)
+	w, b, err := x.c.CompareSwap(c.rt.leases, name, at, was, v)
+	if err != nil {
+		return c.refuse(err)
+	}
+	return c.begun(x, w, b, opts)
+}
+
+// connectionMessage is c:message(b, {imm, wr_id}).
+func connectionMessage(c *call) int {
+	x, b := selfConnection(c), c.burstArg(1)
+	opts := c.options(2)
+	opts.need("imm")
+	x.of.running(c)
+	w, err := x.c.SendImm(b.b, *opts.imm())
+	if err != nil {
+		return c.refuse(err)
+	}
+	b.consumed(c.L, "sent")
+	return c.begun(x, w, nil, opts)
+}
+
+// connectionOnCompletion is c:on_completion(fn(w)).
+func connectionOnCompletion(c *call) int {
+	x := selfConnection(c)
+	i := &iface{x.c.Interface(), x.of}
+	if known := c.listener(i).conns[x.c.ID()]; known != nil {
+		x = known
+	}
+	x.ends = &completions{fn: c.fn(1, "function(completions)")}
+	return 0
+}
+
+// opBurst is what a READ, or an atomic, brought: the script's from then on; nil before its end, and where it failed.
+func (o *op) burst(rt *Runtime) lua.LValue {
+	s := o.w.State()
+	if o.data == nil || !s.Done || s.Failed > 0 {
+		return lua.LNil
+	}
+	if o.brought == nil {
+		o.brought = rt.newBurst(o.data, o.of)
+	}
+	return o.brought
+}
+
+// value is what an atomic found: 8 bytes.
+func (o *op) value(rt *Runtime) lua.LValue {
+	s := o.w.State()
+	if o.data == nil || !s.Done || s.Failed > 0 || !o.data.Live() || o.data.Bytes() != 8 {
+		return lua.LNil
+	}
+	p, err := o.data.Packet(0, 0)
+	if err != nil {
+		return lua.LNil
+	}
+	return rt.newU64(binary.NativeEndian.Uint64(p))
+}
+
+// ---- what is lent -------------------------------------------------------------------------------------------
+
+// lease is a region that is lent. Cold.
+type lease struct {
+	l  *session.Lease
+	of *RunningSession
+}
+
+func (*lease) luaType() string { return "lease" }
+
+var leaseType = &typeDef{
+	name: "lease",
+	self: "lease",
+	doc: `a lease
+		A region that is lent to the peer of a connection ('c:lend'): until it is revoked, or the session ends, the peer reads and writes there when it likes.`,
+	fields: []field{
+		{"addr", `-> integer | u64
+			Its address here, as the peer names it.`},
+		{"bytes", `-> integer, bytes
+			How long it is.`},
+		{"name", `-> string
+			The name that the peer knows it by.`},
+		{"rkey", `-> integer
+			Its key: nobody reaches it without.`},
+	},
+	get: func(rt *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
+		l := self.(*lease).l
+		switch key {
+		case lua.LString("addr"):
+			return rt.integer(l.Addr)
+		case lua.LString("bytes"):
+			return lua.LNumber(l.Remote.Bytes)
+		case lua.LString("name"):
+			return lua.LString(l.Name)
+		case lua.LString("rkey"):
+			return lua.LNumber(l.Key)
+		}
+		return nil
+	},
+	methods: []entry{
+		{"get", leaseGet, `- offset integer, bytes: from the beginning
+			- n integer, bytes: how many
+			-> string
+			What is there now: a peer that writes without an immediate tells nobody.`},
+		{"put", leasePut, `- offset integer, bytes: from the beginning
+			- data string: what is put there
+			Puts bytes there, for a peer that reads.`},
+		{"revoke", leaseRevoke, `-> true | failure
+			Takes it back: when it returns the peer can't reach it any more. What is under way fails, and the connection ends with it.`},
+	},
+}
+
+func leaseGet(c *call) int {
+	l := receiver[*lease](c, "lease")
+	p, err := l.l.Bytes(int(c.whole(1, "offset", 0, maxInt)), int(c.whole(2, "bytes", 0, maxInt)))
+	c.check(err)
+	return c.push(lua.LString(p))
+}
+
+func leasePut(c *call) int {
+	l := receiver[*lease](c, "lease")
+	c.check(l.l.Put(int(c.whole(1, "offset", 0, maxInt)), []byte(c.str(2, "bytes"))))
+	return 0
+}
+
+func leaseRevoke(c *call) int {
+	if err := receiver[*lease](c, "lease").l.Revoke(); err != nil {
+		return c.refuse(err)
+	}
+	return c.push(lua.LTrue)
+}
+
+var accessWords = map[string]session.Remote{
+	"rdma_read": {Access: session.AccessRead}, "rdma_write": {Access: session.AccessWrite},
+	"rdma_read_write": {Access: session.AccessRead | session.AccessWrite},
+}
+
+// connectionLend is c:lend(region, {name, access, slots, slot_bytes}).
+func connectionLend(c *call) int {
+	x := selfConnection(c)
+	r, err := x.of.s.Region(c.str(1, "region name"))
+	c.check(err)
+	o := c.options(2)
+	what, ok := accessWords[o.str("access", "rdma_write")]
+	if !ok {
+		o.wrong("access", "rdma_read, rdma_write or rdma_read_write expected")
+	}
+	what.Name = o.str("name", r.Name())
+	what.Slots, what.SlotBytes = int(o.whole("slots", 0, 0, 1<<31-1)), int(o.whole("slot_bytes", 0, 0, 1<<31-1))
+	l, err := x.c.Lend(r, what)
+	if err != nil {
+		return c.refuse(err)
+	}
+	return c.push(c.rt.newObject(&lease{l, x.of}))
+}
+
+// remotes is what a connection's peer lends, by name.
+func (x *connection) remotes(rt *Runtime, L *lua.LState) lua.LValue {
+	list, err := x.c.Lent()
+	if err != nil {
+		raiseError(L, err)
+	}
+	all := L.NewTable()
+	for _, r := range list {
+		t := L.NewTable()
+		t.RawSetString("addr", rt.integer(r.Addr))
+		t.RawSetString("rkey", lua.LNumber(r.Key))
+		t.RawSetString("bytes", lua.LNumber(r.Bytes))
+		t.RawSetString("readable", lua.LBool(r.Access&session.AccessRead != 0))
+		t.RawSetString("writable", lua.LBool(r.Access&session.AccessWrite != 0))
+		t.RawSetString("slots", lua.LNumber(r.Slots))
+		t.RawSetString("slot_bytes", lua.LNumber(r.SlotBytes))
+		all.RawSetString(r.Name, t)
+	}
+	return all
+}
+
+// remote reads the keys addr, rkey and bytes of t: what a peer lends.
+func (o *options) remote(t *lua.LTable, key string) session.Remote {
+	r := session.Remote{Access: session.AccessRead | session.AccessWrite}
+	for _, f := range []struct {
+		name string
+		to   *uint64
+	}{{"addr", &r.Addr}, {"rkey", &r.Key}, {"bytes", &r.Bytes}} {
+		n, err := toU64(t.RawGetString(f.name))
+		if err != nil {
+			o.wrong(key, "%s: %v", f.name, err)
+		}
+		*f.to = uint64(n)
+	}
+	return r
+}
+
+// connectionTell is c:tell(name, {addr, rkey, bytes}).
+func connectionTell(c *call) int {
+	x := selfConnection(c)
+	name := c.str(1, "name")
+	o := c.options(2)
+	r := o.remote(o.t, "addr")
+	r.Name = name
+	if err := x.c.TellLent(r); err != nil {
+		return c.refuse(err)
+	}
+	return c.push(lua.LTrue)
+}
+
+// tellRemotes reads the option remote, a table by name of {addr, rkey, bytes}.
+func (o *options) tellRemotes(conn *session.Conn) (err error) {
+	if !o.has("remote") {
+		return nil
+	}
+	t, ok := o.get("remote").(*lua.LTable)
+	if !ok {
+		o.wrong("remote", "a table by name of {addr, rkey, bytes} expected")
+	}
+	t.ForEach(func(k, v lua.LValue) {
+		of, ok := v.(*lua.LTable)
+		if !ok {
+			o.wrong("remote", "%s: {addr, rkey, bytes} expected", k)
+		}
+		r := o.remote(of, "remote")
+		r.Name = k.String()
+		if told := conn.TellLent(r); err == nil {
+			err = told
+		}
+	})
+	return err
+}
+
+// imms is b.imm: the immediate value of each packet, false for none; nil where no packet has one.
+func (b *burst) imms(L *lua.LState) lua.LValue {
+	t, some := L.CreateTable(b.b.N(), 0), false
+	for i := range b.b.N() {
+		v, ok := b.b.Imm(i)
+		some = some || ok
+		if ok {
+			t.RawSetInt(i+1, lua.LNumber(v))
+		} else {
+			t.RawSetInt(i+1, lua.LFalse)
+		}
+	}
+	if !some {
+		return lua.LNil
+	}
+	return t
+}
