@@ -3,10 +3,7 @@ package bindings
 // What the reference's public interface has, written from its documents, and what the README of daqiri.api has to say of
 // each function: "works", or how the reason why not begins.
 
-const (
-	works  = "works"
-	noRDMA = "engine not here yet: RDMA"
-)
+const works = "works"
 
 var apiFunctions = map[string]string{
 	// init and information
@@ -52,8 +49,8 @@ var apiFunctions = map[string]string{
 	"socket_connect_to_server": works, "socket_get_port_queue": works, "socket_get_server_conn_id": works,
 	"socket_setsockopt": works,
 	// RDMA
-	"rdma_connect_to_server": noRDMA, "rdma_get_port_queue": noRDMA, "rdma_get_server_conn_id": noRDMA,
-	"rdma_set_header": noRDMA, "rdma_get_opcode": works,
+	"rdma_connect_to_server": works, "rdma_get_port_queue": works, "rdma_get_server_conn_id": works,
+	"rdma_set_header": works, "rdma_get_opcode": works,
 	// reorder
 	"set_reorder_cuda_stream": works, "get_reorder_burst_info": works,
 	// S3

@@ -74,6 +74,7 @@ var connectionType = &typeDef{
 	},
 	methods: []entry{
 		{"alloc", connectionAlloc, `- n? integer = batch_size, packets: at most batch_size
+			- region? string: takes their buffers there, for operations of this connection alone ('c:message', 'c:receive', 'c:write', 'c:read')
 			-> burst | failure
 			A burst to send, as 'q:alloc' makes it.
 			> local b = assert(c:alloc(1))`},
@@ -105,11 +106,11 @@ var connectionType = &typeDef{
 			-> lease | failure
 			Lends a region to the peer, which is told if it is a daqiri-run with a receive queue: its 'c.remotes' has it then. Of 'roce://' connections.
 			> local lease, status, why = c:lend("others", { name = "ring" })`},
-		{"message", connectionMessage, `- b burst: of one packet, which ends with the call, unless it fails
-			. imm integer: 32 bits that go beside it; '0xffffffff' is the engine's own
+		{"message", connectionMessage, `- b burst: which ends with the call, unless it fails
+			. imm? integer: 32 bits that go beside its last packet; '0xffffffff' is the engine's own
 			. wr_id? any: 'w[i].wr_id' of 'on_completion'
 			-> op | failure
-			Sends a message with an immediate value, which is 'b.imm[1]' there. Of 'roce://' connections.
+			Sends each packet as a message, and tells of the end, unlike 'c:send'; an immediate value is 'b.imm[i]' there. Of 'roce://' connections.
 			> local op, status, why = c:message(c:alloc(1):fill(tpl), { imm = 7 })`},
 		{"on_burst", connectionOnBurst, onBurstRows + `-> connection: itself
 			Has a function called with each burst of this connection, as 'q:on_burst' does of a queue, from then on. What came before went to the queue's own
@@ -125,11 +126,16 @@ var connectionType = &typeDef{
 			> c:on_disconnect(function(why) print(why) end)`},
 		{"read", connectionRead, `- name string: that its peer lends memory under
 			- offset integer, bytes: from where on
-			- bytes integer: how many, at most what a burst of its transmit queue holds
+			- bytes integer | burst: how many, at most what a burst of its transmit queue holds; or what they are read into
 			. wr_id? any: 'w[i].wr_id' of 'on_completion'
 			-> op | failure
 			Reads the peer's memory; 'op.burst' has it at the end. Of 'roce://' connections.
 			> local op, status, why = c:read("ring", 0, 64)`},
+		{"receive", connectionReceive, `- b burst: whose packets, as long as they are, take the peer's next messages in turn; it ends with the call, unless it fails
+			. wr_id? any: 'w[i].wr_id' of 'on_completion'
+			-> op | failure
+			Receives where the receive queue has no regions of its own: 'op.burst' is the burst, with the messages' lengths. Of 'roce://' connections.
+			> local op, status, why = c:receive(c:alloc(1):fill(tpl))`},
 		{"send", connectionSend, `- b burst: which ends with the call, unless it fails
 			-> true | failure
 			Sends a burst on this connection, as 'q:send' does. nil, '"NO_SPACE_AVAILABLE"', text also while its peer doesn't read and it has had its share of
@@ -351,7 +357,16 @@ func connectionAlloc(c *call) int {
 	if err != nil {
 		return c.refuse(err)
 	}
-	return c.alloc(q, x.of)
+	if c.arg(2) == lua.LNil {
+		return c.alloc(q, x.of)
+	}
+	r, err := x.of.s.Region(c.str(2, "region name"))
+	c.check(err)
+	b, err := x.c.AllocIn(c.rt.leases, r, int(c.whole(1, "packets", 1, int64(q.BatchSize()))))
+	if err != nil {
+		return c.refuse(err)
+	}
+	return c.push(c.rt.newBurst(b, x.of))
 }
 
 // connectionSend is c:send(b): it consumes the burst when it returns true.

@@ -99,9 +99,17 @@ func connectionWrite(c *call) int {
 func connectionRead(c *call) int {
 	x := selfConnection(c)
 	name, at := c.str(1, "name"), uint64(c.whole(2, "offset", 0, maxInt))
-	n := uint64(c.whole(3, "bytes", 1, maxInt))
 	opts := c.options(4)
 	x.of.running(c)
+	if b, ok := userdata[*burst](c.arg(3)); ok {
+		c.burstArg(3)
+		w, err := x.c.ReadInto(b.b, name, at)
+		if err != nil {
+			return c.refuse(err)
+		}
+		return c.begun(x, w, b.lentOut(c, "given to a read"), opts)
+	}
+	n := uint64(c.whole(3, "bytes", 1, maxInt))
 	w, b, err := x.c.Read(c.rt.leases, name, at, n)
 	if err != nil {
 		return c.refuse(err)
@@ -149,14 +157,33 @@ func connectionCompareSwap(c *call) int {
 func connectionMessage(c *call) int {
 	x, b := selfConnection(c), c.burstArg(1)
 	opts := c.options(2)
-	opts.need("imm")
 	x.of.running(c)
-	w, err := x.c.SendImm(b.b, *opts.imm())
+	w, err := x.c.Message(b.b, opts.imm())
 	if err != nil {
 		return c.refuse(err)
 	}
 	b.consumed(c.L, "sent")
 	return c.begun(x, w, nil, opts)
+}
+
+// connectionReceive is c:receive(b, {wr_id}).
+func connectionReceive(c *call) int {
+	x, b := selfConnection(c), c.burstArg(1)
+	opts := c.options(2)
+	x.of.running(c)
+	w, err := x.c.Receive(b.b)
+	if err != nil {
+		return c.refuse(err)
+	}
+	return c.begun(x, w, b.lentOut(c, "given to the peer's messages"), opts)
+}
+
+// lentOut ends the script's burst, which comes back as op.burst.
+func (b *burst) lentOut(c *call, how string) *session.Burst {
+	inner := b.b
+	b.b = inner.Moved(how)
+	b.consumed(c.L, how)
+	return inner
 }
 
 // connectionOnCompletion is c:on_completion(fn(w)).
@@ -176,8 +203,11 @@ func (o *op) burst(rt *Runtime) lua.LValue {
 	if o.data == nil || !s.Done || s.Failed > 0 {
 		return lua.LNil
 	}
-	if o.brought == nil {
+	if o.brought == nil && o.data.Received() == nil {
 		o.brought = rt.newBurst(o.data, o.of)
+	}
+	if o.brought == nil {
+		return lua.LNil
 	}
 	return o.brought
 }
@@ -212,13 +242,21 @@ var leaseType = &typeDef{
 		A region that is lent to the peer of a connection ('c:lend'): until it is revoked, or the session ends, the peer reads and writes there when it likes.`,
 	fields: []field{
 		{"addr", `-> integer | u64
-			Its address here, as the peer names it.`},
+			Its address here, as the peer names it.
+			> local lease = c:lend("others")
+			> if lease then print(lease.addr) end`},
 		{"bytes", `-> integer, bytes
-			How long it is.`},
+			How long it is.
+			> local lease = c:lend("others")
+			> if lease then print(lease.bytes) end`},
 		{"name", `-> string
-			The name that the peer knows it by.`},
+			The name that the peer knows it by.
+			> local lease = c:lend("others")
+			> if lease then print(lease.name) end`},
 		{"rkey", `-> integer
-			Its key: nobody reaches it without.`},
+			Its key: nobody reaches it without.
+			> local lease = c:lend("others")
+			> if lease then print(lease.rkey) end`},
 	},
 	get: func(rt *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
 		l := self.(*lease).l
@@ -238,12 +276,18 @@ var leaseType = &typeDef{
 		{"get", leaseGet, `- offset integer, bytes: from the beginning
 			- n integer, bytes: how many
 			-> string
-			What is there now: a peer that writes without an immediate tells nobody.`},
+			What is there now: a peer that writes without an immediate tells nobody.
+			> local lease = c:lend("others")
+			> if lease then print(lease:get(0, 16)) end`},
 		{"put", leasePut, `- offset integer, bytes: from the beginning
 			- data string: what is put there
-			Puts bytes there, for a peer that reads.`},
+			Puts bytes there, for a peer that reads.
+			> local lease = c:lend("others")
+			> if lease then lease:put(0, "first") end`},
 		{"revoke", leaseRevoke, `-> true | failure
-			Takes it back: when it returns the peer can't reach it any more. What is under way fails, and the connection ends with it.`},
+			Takes it back: when it returns the peer can't reach it any more. What is under way fails, and the connection ends with it.
+			> local lease = c:lend("others")
+			> if lease then lease:revoke() end`},
 	},
 }
 

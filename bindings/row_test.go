@@ -204,7 +204,7 @@ func TestExamples(t *testing.T) {
 	for _, s := range Reference() {
 		for _, n := range s.Names {
 			kind := "virtual"
-			if s.Name == "connection" || n.Name == "connect" || n.Name == "on_connection" {
+			if s.Name == "connection" || s.Name == "lease" || n.Name == "connect" || n.Name == "on_connection" {
 				kind = "tcp"
 			}
 			example(s.Prefix(&n)+n.Name, kind, n.Example)

@@ -16,6 +16,7 @@ const (
 	RMAWrite       RMAKind = C.DQ_RMA_WRITE
 	RMARead        RMAKind = C.DQ_RMA_READ
 	RMASend        RMAKind = C.DQ_RMA_SEND
+	RMARecv        RMAKind = C.DQ_RMA_RECV
 	RMAFetchAdd    RMAKind = C.DQ_RMA_FETCH_ADD
 	RMACompareSwap RMAKind = C.DQ_RMA_COMPARE_SWAP
 )
@@ -28,6 +29,12 @@ type RMA struct {
 	Imm              uint32
 	HasImm           bool
 	Operand, Compare uint64
+}
+
+// AllocIn is Alloc with buffers of a region, whichever the queue has: for operations alone.
+func (q Queue) AllocIn(r Region, n int) (Burst, error) {
+	var b Burst
+	return b, status(C.dq_rma_alloc(q.c, r.c, C.uint32_t(n), &b.c))
 }
 
 // RMABurst begins an operation on a queue: op is the caller's and holds b until it ends. ErrNoSpace: the queue is full.
@@ -114,6 +121,9 @@ func (i Iface) TellLent(conn uint32, r Remote) error {
 	var d C.dq_diag
 	return result("remote memory", C.dq_lent_tell(i.c, C.uint32_t(conn), &c, &d), &d)
 }
+
+// Received has a burst know its bytes again, once an operation has written lengths.
+func (b Burst) Received() { C.dq_rma_received(b.c) }
 
 // Imm is the immediate value that packet i came with; false: it came without.
 func (b Burst) Imm(i int) (v uint32, ok bool) {

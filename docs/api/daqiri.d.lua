@@ -863,6 +863,7 @@ function session:write_s3(options) end
 
 ---@class (exact) daqiri.interface.connect.options
 ---@field address string ADDRESS:PORT
+---@field remote? table of a roce:// peer that is no daqiri-run, what it lends: {ring = {addr = …, rkey = …, bytes = …}}
 ---@field src_addr? string from which address here
 
 ---@class (exact) daqiri.interface.join_multicast.options
@@ -1090,13 +1091,44 @@ function interface:resolve(address, options) end
 ---@return table[] # with id, group, name, match and actions
 function interface:tx_flows() end
 
+---@class (exact) daqiri.connection.compare_swap.options
+---@field wr_id? any w[i].wr_id of on_completion
+
+---@class (exact) daqiri.connection.fetch_add.options
+---@field wr_id? any w[i].wr_id of on_completion
+
 ---@class (exact) daqiri.connection.get_burst.options
 ---@field timeout_us? integer us: how long it waits; without it for ever
+
+---@class (exact) daqiri.connection.lend.options
+---@field name? string that the peer finds it by, at most 47 bytes; by default the region's
+---@field access? "rdma_read"|"rdma_write"|"rdma_read_write" what the peer may do (default: "rdma_write")
+---@field slots? integer how it is divided, which the peer is told
+---@field slot_bytes? integer bytes: of each slot
+
+---@class (exact) daqiri.connection.message.options
+---@field imm? integer 32 bits that go beside its last packet; 0xffffffff is the engine's own
+---@field wr_id? any w[i].wr_id of on_completion
 
 ---@class (exact) daqiri.connection.on_burst.options
 ---@field name? string of the handler, for a call that replaces its function or removes it
 ---@field sample? integer bursts: one of so many is handed over (default: 1)
 ---@field policy? daqiri.policy while the script is behind (default: "wait")
+
+---@class (exact) daqiri.connection.read.options
+---@field wr_id? any w[i].wr_id of on_completion
+
+---@class (exact) daqiri.connection.receive.options
+---@field wr_id? any w[i].wr_id of on_completion
+
+---@class (exact) daqiri.connection.tell.options
+---@field addr daqiri.u64|integer|string where it is there
+---@field rkey daqiri.u64|integer|string its key
+---@field bytes daqiri.u64|integer|string how long it is
+
+---@class (exact) daqiri.connection.write.options
+---@field imm? integer 32 bits that the peer is told behind it: b.imm[1] of a message without bytes
+---@field wr_id? any w[i].wr_id of on_completion
 
 ---A TCP connection or a UDP peer of a socket interface, from i:on_connection, i:connect, i:connection or b.connection.
 ---
@@ -1106,6 +1138,7 @@ function interface:tx_flows() end
 ---@field open boolean Whether it is open.
 ---@field peer string Address and port there. (ADDRESS:PORT)
 ---@field queue integer The id of its receive queue, or where there is none of its transmit queue.
+---@field remotes table What its peer lends, by name: addr, rkey, bytes, readable, writable, slots, slot_bytes. Only connections of roce:// have some.
 local connection = {}
 
 ---A burst to send, as q:alloc makes it.
@@ -1114,10 +1147,11 @@ local connection = {}
 ---local b = assert(c:alloc(1))
 ---```
 ---@param n? integer packets: at most batch_size (default: batch_size)
+---@param region? string takes their buffers there, for operations of this connection alone (c:message, c:receive, c:write, c:read)
 ---@return daqiri.burst|nil
 ---@return string|nil status
 ---@return string|nil text
-function connection:alloc(n) end
+function connection:alloc(n, region) end
 
 ---Closes it, when what was sent on it has gone, or its peer has taken nothing for 5 s.
 ---
@@ -1128,6 +1162,36 @@ function connection:alloc(n) end
 ---@return string|nil status
 ---@return string|nil text
 function connection:close() end
+
+---Changes 8 bytes of the peer's memory, in its order of bytes, if they are what is expected; op.value is what was there.
+---Of roce:// connections.
+---
+---```lua
+---local op, status, why = c:compare_swap("ring", 0, 0, 1)
+---```
+---@param name string that its peer lends memory under
+---@param offset integer bytes: a multiple of 8
+---@param was daqiri.u64|integer what has to be there
+---@param value daqiri.u64|integer what is put there then
+---@param options? daqiri.connection.compare_swap.options
+---@return daqiri.op|nil
+---@return string|nil status
+---@return string|nil text
+function connection:compare_swap(name, offset, was, value, options) end
+
+---Adds to 8 bytes of the peer's memory, in its order of bytes; op.value is what was there. Of roce:// connections.
+---
+---```lua
+---local op, status, why = c:fetch_add("ring", 0, 1)
+---```
+---@param name string that its peer lends memory under
+---@param offset integer bytes: a multiple of 8
+---@param value daqiri.u64|integer modulo 2^64
+---@param options? daqiri.connection.fetch_add.options
+---@return daqiri.op|nil
+---@return string|nil status
+---@return string|nil text
+function connection:fetch_add(name, offset, value, options) end
 
 ---Waits for the next burst of this connection; nil, "NOT_READY", text at the timeout.
 ---
@@ -1140,6 +1204,32 @@ function connection:close() end
 ---@return string|nil text
 function connection:get_burst(options) end
 
+---Lends a region to the peer, which is told if it is a daqiri-run with a receive queue: its c.remotes has it then. Of
+---roce:// connections.
+---
+---```lua
+---local lease, status, why = c:lend("others", { name = "ring" })
+---```
+---@param region string in which no queue has its packets, and whose access allows it
+---@param options? daqiri.connection.lend.options
+---@return daqiri.lease|nil
+---@return string|nil status
+---@return string|nil text
+function connection:lend(region, options) end
+
+---Sends each packet as a message, and tells of the end, unlike c:send; an immediate value is b.imm[i] there. Of roce://
+---connections.
+---
+---```lua
+---local op, status, why = c:message(c:alloc(1):fill(tpl), { imm = 7 })
+---```
+---@param b daqiri.burst which ends with the call, unless it fails
+---@param options? daqiri.connection.message.options
+---@return daqiri.op|nil
+---@return string|nil status
+---@return string|nil text
+function connection:message(b, options) end
+
 ---Has a function called with each burst of this connection, as q:on_burst does of a queue, from then on. What came before
 ---went to the queue's own pipes.
 ---
@@ -1151,6 +1241,15 @@ function connection:get_burst(options) end
 ---@return daqiri.connection # itself
 function connection:on_burst(fn, options) end
 
+---Has a function called with the operations of this connection, begun from then on, that have ended: w.n of them, w.status
+---("SUCCESS", or the first failure) and of each w[i].op, .status, .bytes and .wr_id.
+---
+---```lua
+---c:on_completion(function(w) print(w.n, w.status) end)
+---```
+---@param fn fun(w: table) called with operations that have ended
+function connection:on_completion(fn) end
+
 ---Has a function called when the connection ends, or could not be made. A peer that ends its stream ("closed by the peer")
 ---may still read: what was sent to it by the end of this handler, or, without one, by the end of the last on_burst
 ---handler, still goes.
@@ -1160,6 +1259,33 @@ function connection:on_burst(fn, options) end
 ---```
 ---@param fn fun(why: string) called once
 function connection:on_disconnect(fn) end
+
+---Reads the peer's memory; op.burst has it at the end. Of roce:// connections.
+---
+---```lua
+---local op, status, why = c:read("ring", 0, 64)
+---```
+---@param name string that its peer lends memory under
+---@param offset integer bytes: from where on
+---@param bytes integer|daqiri.burst how many, at most what a burst of its transmit queue holds; or what they are read into
+---@param options? daqiri.connection.read.options
+---@return daqiri.op|nil
+---@return string|nil status
+---@return string|nil text
+function connection:read(name, offset, bytes, options) end
+
+---Receives where the receive queue has no regions of its own: op.burst is the burst, with the messages' lengths. Of
+---roce:// connections.
+---
+---```lua
+---local op, status, why = c:receive(c:alloc(1):fill(tpl))
+---```
+---@param b daqiri.burst whose packets, as long as they are, take the peer's next messages in turn; it ends with the call, unless it fails
+---@param options? daqiri.connection.receive.options
+---@return daqiri.op|nil
+---@return string|nil status
+---@return string|nil text
+function connection:receive(b, options) end
 
 ---Sends a burst on this connection, as q:send does. nil, "NO_SPACE_AVAILABLE", text also while its peer doesn't read and
 ---it has had its share of the queue (figure refused); other connections go on.
@@ -1185,6 +1311,32 @@ function connection:send(b) end
 ---@return string|nil status
 ---@return string|nil text
 function connection:setsockopt(level, option, value) end
+
+---Says what a peer lends that is no daqiri-run, and can't tell itself. Of roce:// connections.
+---
+---```lua
+---local ok, status, why = c:tell("ring", { addr = 4096, rkey = 17, bytes = 64 })
+---```
+---@param name string by which c:write and c:read find it
+---@param options daqiri.connection.tell.options
+---@return true|nil
+---@return string|nil status
+---@return string|nil text
+function connection:tell(name, options) end
+
+---Writes into the peer's memory, which is not told of it without imm. Of roce:// connections.
+---
+---```lua
+---local op, status, why = c:write(c:alloc(1):fill(tpl), "ring", 0)
+---```
+---@param b daqiri.burst which ends with the call, unless it fails
+---@param name string that its peer lends memory under
+---@param offset integer bytes: from where on its packets go there, without gaps
+---@param options? daqiri.connection.write.options
+---@return daqiri.op|nil
+---@return string|nil status
+---@return string|nil text
+function connection:write(b, name, offset, options) end
 
 ---@class (exact) daqiri.queue.drain.options
 ---@field timeout? daqiri.duration how long it waits; without it for ever
@@ -1437,6 +1589,7 @@ function stage:write(b, options) end
 ---@field expected integer|nil Of an aggregate: how many parts it has: slots, or the parts of slots that an offset addresses. (parts)
 ---@field extra daqiri.column|nil Of an aggregate: what the rule keeps of each slot; nil where it keeps nothing.
 ---@field flags integer The flags of the reference (daqiri.api). (bits)
+---@field imm table|nil The immediate value that each packet came with, false of one without; nil where none has one. Only those of roce:// connections have. (a list)
 ---@field interface string The name of its interface.
 ---@field missing integer|nil Of an aggregate: how many of its parts did not come. (parts)
 ---@field n integer How many packets it has; #b is the same. (packets)
@@ -1974,13 +2127,16 @@ function u64:number() end
 ---@class (exact) daqiri.op.wait.options
 ---@field timeout? daqiri.duration how long it waits; without it for ever
 
----Work that was begun and ends later: the writing of a burst (w:write(b)). It outlives the burst and the session.
+---Work that was begun and ends later: the writing of a burst (w:write(b)), or an operation on a peer's memory (c:write,
+---c:read). It outlives the burst and the session.
 ---
 ---@class daqiri.op
+---@field burst daqiri.burst|nil What c:read brought, once it has ended without a failure: the script's to free; else nil.
 ---@field bytes_written integer Bytes of the completed packets. (bytes)
 ---@field completed_packets integer Packets that are in a file: handed to the system, not only staged. (packets)
 ---@field error string|nil The first failure, or nil.
 ---@field failed_packets integer Packets that will not be in a file. (packets)
+---@field value daqiri.u64|nil What an atomic operation found, once it has ended without a failure; else nil.
 local op = {}
 
 ---Has a function run at the end. Several run in the order in which they came.
@@ -2048,6 +2204,49 @@ function presence:missing() end
 ---@field header_bytes integer|nil How long the header in front of the data is; nil where it depends on the packet, or of a table. (bytes)
 ---@field name string The format's name; of fields of a table.
 local format = {}
+
+---A region that is lent to the peer of a connection (c:lend): until it is revoked, or the session ends, the peer reads and
+---writes there when it likes.
+---
+---@class daqiri.lease
+---@field addr integer|daqiri.u64 Its address here, as the peer names it.
+---@field bytes integer How long it is. (bytes)
+---@field name string The name that the peer knows it by.
+---@field rkey integer Its key: nobody reaches it without.
+local lease = {}
+
+---What is there now: a peer that writes without an immediate tells nobody.
+---
+---```lua
+---local lease = c:lend("others")
+---if lease then print(lease:get(0, 16)) end
+---```
+---@param offset integer bytes: from the beginning
+---@param n integer bytes: how many
+---@return string
+function lease:get(offset, n) end
+
+---Puts bytes there, for a peer that reads.
+---
+---```lua
+---local lease = c:lend("others")
+---if lease then lease:put(0, "first") end
+---```
+---@param offset integer bytes: from the beginning
+---@param data string what is put there
+function lease:put(offset, data) end
+
+---Takes it back: when it returns the peer can't reach it any more. What is under way fails, and the connection ends with
+---it.
+---
+---```lua
+---local lease = c:lend("others")
+---if lease then lease:revoke() end
+---```
+---@return true|nil
+---@return string|nil status
+---@return string|nil text
+function lease:revoke() end
 
 ---Scripts have the libraries of Lua 5.1. These functions are replaced; what else differs is in Lua. Reading a global that
 ---is not there raises.

@@ -111,6 +111,9 @@ extern const dq_reason_row dq_reasons[DQ_REASONS];
     X(LATE, "late", "packets", "of those, packets whose time had passed when their turn came")               \
     X(REFUSED, "refused", "packets",                                                                         \
       "packets that send refused (NO_SPACE_AVAILABLE), as their connection's peer does not read")            \
+    X(ONE_SIDED, "one_sided", "operations",                                                                  \
+      "reads, writes and atomics on the memory of peers that succeeded")                                     \
+    X(ONE_SIDED_BYTES, "one_sided_bytes", "bytes", "bytes that these moved")                                 \
     X(TRANSFORMED, "transformed", "packets",                                                                 \
       "packets that got or lost headers by the actions of their flow")                                       \
     X(NIC_MISSED, "nic_missed", "frames",                                                                    \

@@ -26,7 +26,7 @@ typedef struct dq_rma {
     uint64_t remote, key; // the peer's address and the key of its region: WRITE, READ, atomics
     uint64_t operand, compare;
     uint32_t *got; // of a RECV: gets how long the message was, before the op's part ends; NULL
-    dq_op *op; // one part of it ends with this operation; NULL: nobody asks
+    dq_op *op;     // one part of it ends with this operation; NULL: nobody asks
 } dq_rma;
 
 // Begins n operations of a running session on a queue, in their order. All are looked at first: with
@@ -48,6 +48,8 @@ int dq_rma_alloc(dq_queue *q, dq_region *r, uint32_t n, dq_burst **out);
 // top of the caller's reference, until the end. NO_SPACE_AVAILABLE: the queue is full; INVALID_PARAMETER:
 // diag says why.
 int dq_rma_burst(dq_queue *q, dq_burst *b, const dq_rma *at, dq_op **op, dq_diag *diag);
+// Has a burst know its bytes again, once an operation has written lengths. Its holder.
+void dq_rma_received(dq_burst *b);
 
 // ---- memory that is lent ----------------------------------------------------------------------------------
 
@@ -69,9 +71,9 @@ typedef struct dq_loan {
 
 // A region that is lent.
 typedef struct dq_lease {
-    dq_remote what;   // as the peer is told
+    dq_remote what; // as the peer is told
     dq_region *region;
-    void *engine;     // the engine's own; NULL: it was taken back
+    void *engine; // the engine's own; NULL: it was taken back
 } dq_lease;
 
 // Lends a region to the peer of an open connection, and tells it, if it is of our kind. Of the region nothing

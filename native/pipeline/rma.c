@@ -146,7 +146,8 @@ int dq_rma_burst(dq_queue *q, dq_burst *b, const dq_rma *at, dq_op **out, dq_dia
                         "queue %s: a burst of %u pieces: an operation has 1 to %u, of the queue's session",
                         q->conf.name, n, PIECES);
     dq_op *op = dqi_op_new(note ? 1 : n, NULL, 0);
-    if (!op || !dqi_op_hold(op, b)) return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory", q->conf.name);
+    if (!op || !dqi_op_hold(op, b))
+        return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory", q->conf.name);
     uint32_t made = 1;
     if (note) {
         list[0] = *at;
@@ -168,16 +169,20 @@ int dq_rma_burst(dq_queue *q, dq_burst *b, const dq_rma *at, dq_op **out, dq_dia
         return DQ_OK;
     }
     if (err == DQ_OK)
-        err = dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "queue %s: its connection's send queue is full", q->conf.name);
+        err = dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "queue %s: its connection's send queue is full",
+                       q->conf.name);
     dq_op_lost(op, (note ? 1 : n) - begun, "it was not begun");
     dq_op_free(op);
     return err;
 }
 
+void dq_rma_received(dq_burst *b) { b->bytes = dqi_burst_sum(b, 0, b->n); }
+
 // ---- memory that is lent ----------------------------------------------------------------------------------
 
 static int lacks(const dq_iface *i, dq_diag *diag) {
-    return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s lends no memory", i->conf.name, i->ops->name);
+    return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s lends no memory", i->conf.name,
+                    i->ops->name);
 }
 
 int dq_lend(dq_iface *i, uint32_t conn, const dq_loan *loan, dq_lease *out, dq_diag *diag) {
@@ -186,16 +191,18 @@ int dq_lend(dq_iface *i, uint32_t conn, const dq_loan *loan, dq_lease *out, dq_d
     if (!i->ops->rma) return lacks(i, diag);
     if (queue)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "interface %s: region %s has the packets of queue %s: hint: lend a region of its own", name,
-                        r->conf.name, queue);
+                        "interface %s: region %s has the packets of queue %s: hint: lend a region of its own",
+                        name, r->conf.name, queue);
     if (loan->access & ~r->conf.access)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "interface %s: region %s does not allow that: hint: access: [local, rdma_read, rdma_write] "
-                        "in its configuration",
-                        name, r->conf.name);
+        return dqi_fail(
+            diag, DQ_INVALID_PARAMETER,
+            "interface %s: region %s does not allow that: hint: access: [local, rdma_read, rdma_write] "
+            "in its configuration",
+            name, r->conf.name);
     if ((uint64_t)loan->slots * loan->slot_bytes > dqi_region_bytes(r))
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: %u slots of %u bytes are more than region %s has",
-                        name, loan->slots, loan->slot_bytes, r->conf.name);
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "interface %s: %u slots of %u bytes are more than region %s has", name, loan->slots,
+                        loan->slot_bytes, r->conf.name);
     return i->ops->rma->lend(i, conn, loan, out, diag);
 }
 
@@ -215,8 +222,9 @@ int dq_lent_named(dq_iface *i, uint32_t conn, const char *name, dq_remote *out, 
         strcat(names, k > 0 ? ", " : "");
         strcat(names, out->name);
     }
-    return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: connection %u: its peer lends no \"%s\"; it lends %s",
-                    i->conf.name, conn, name, names[0] ? names : "nothing");
+    return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                    "interface %s: connection %u: its peer lends no \"%s\"; it lends %s", i->conf.name, conn,
+                    name, names[0] ? names : "nothing");
 }
 
 int dq_lent_tell(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag) {

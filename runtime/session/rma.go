@@ -144,12 +144,64 @@ func (c *Conn) Write(b *Burst, name string, offset uint64, imm *uint32) (*Op, er
 	return c.consume(b, m, imm)
 }
 
-// SendImm sends the burst's packets as one message with an immediate value. Consumed as by Write.
-func (c *Conn) SendImm(b *Burst, imm uint32) (*Op, error) {
-	if b.N() != 1 || b.Segments() != 1 {
-		return nil, c.named(invalid("a message with an immediate value is one packet of one segment"))
+// Message sends each of the burst's packets as a message; the last has the immediate value, where there is one. Consumed as
+// by Write.
+func (c *Conn) Message(b *Burst, imm *uint32) (*Op, error) {
+	return c.consume(b, native.RMA{Kind: native.RMASend, Conn: c.id}, imm)
+}
+
+// Receive gives each of the burst's packets, with its length as room, to the peer's next messages in turn: for queues without
+// regions. The task keeps the burst, which has the messages and their lengths once the operation has ended, and until then is
+// not to be used.
+func (c *Conn) Receive(b *Burst) (*Op, error) {
+	return c.begin(b, native.RMA{Kind: native.RMARecv, Conn: c.id})
+}
+
+// ReadInto reads as many bytes of what the peer lends as the burst's packets are long. The task keeps the burst as by Receive.
+func (c *Conn) ReadInto(b *Burst, name string, offset uint64) (*Op, error) {
+	if err := b.Check(); err != nil {
+		return nil, err
 	}
-	return c.consume(b, native.RMA{Kind: native.RMASend, Conn: c.id}, &imm)
+	m, err := c.reach(name, offset, b.Bytes(), AccessRead)
+	if err != nil {
+		return nil, err
+	}
+	m.Kind = native.RMARead
+	return c.begin(b, m)
+}
+
+// AllocIn makes a burst of n packets in a region, for operations of the connection alone. As Queue.Alloc.
+func (c *Conn) AllocIn(l *Leases, r *Region, n int) (*Burst, error) {
+	q, err := c.TxQueue()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.i.s.enter(); err != nil {
+		return nil, err
+	}
+	defer c.i.s.leave()
+	h, err := q.native.AllocIn(r.native, n)
+	if err != nil {
+		return nil, within("region "+r.Name(), err)
+	}
+	b := new(Burst)
+	l.hold(b, c.i.s, h)
+	h.View(&b.view)
+	return b, nil
+}
+
+// Moved makes b the caller's own again, under no other name, and returns what tells those who ask for the old one that it
+// has gone.
+func (b *Burst) Moved(how string) *Burst { return &Burst{s: b.s, gone: how} }
+
+// Received has the burst know the lengths that an operation wrote.
+func (b *Burst) Received() error {
+	if err := b.Check(); err != nil {
+		return err
+	}
+	b.native.Received()
+	b.native.View(&b.view)
+	return nil
 }
 
 func (c *Conn) consume(b *Burst, m native.RMA, imm *uint32) (*Op, error) {

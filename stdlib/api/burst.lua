@@ -124,8 +124,8 @@ local header = {
 -- What burst.transport_hdr holds; the fields of one-sided transfers have the values of a burst that is none.
 local transport = {
   version = function() return 1 end,
-  opcode = function() return constants.RDMAOpCode.INVALID end,
-  status = function() return "SUCCESS" end,
+  opcode = function(_, state) return state.rdma and state.rdma.opcode or state.of_rdma and "RECEIVE" or "INVALID" end,
+  status = function(_, state) return state.error and "GENERIC_FAILURE" or "SUCCESS" end,
   port_id = header.port_id,
   q_id = header.q_id,
   server = function(burst)
@@ -137,11 +137,11 @@ local transport = {
   num_segs = header.num_segs,
   wr_id = function(_, state) return state.wr_id or 0 end,
   conn_id = function(burst) return M.get_connection_id(burst) end,
-  local_mr_name = function() return "" end,
-  remote_mr_name = function() return "" end,
+  local_mr_name = function(_, state) return state.rdma and state.rdma.region or "" end,
+  remote_mr_name = function(_, state) return state.rdma and state.rdma.remote and state.rdma.remote.name or "" end,
   raddr = function() return nil end,
   dst_key = function() return 0 end,
-  imm = function() return 0 end,
+  imm = function(_, state) return state.b and state.b.imm and state.b.imm[1] or 0 end,
   server_addr = function() return 0 end,
   server_port = function() return 0 end,
 }

@@ -26,8 +26,9 @@ end
 function M.attach(port, config)
   port.server = config.mode == "server"
   local function uri(v) return v and tostring(v):match('^"?([^"]*)"?$') end
-  port.endpoint = uri(port.server and config.local_addr or config.remote_addr)
+  port.endpoint = uri(port.server and config.local_addr or config.remote_addr or config.local_addr)
   port.source = uri(config.local_addr)
+  port.rdma = port.endpoint:find("^r%a+://") ~= nil
   port.udp = port.endpoint:find("^udp://") ~= nil
   port.waiting, port.asked = {}, {} -- a client's connections that nobody has fetched yet, a server's; that connect asked for
   core.conns[ITSELF + port.id] = { id = ITSELF + port.id, port = port, server = port.server, queue = 0 }
@@ -120,6 +121,29 @@ function M.accepted(address, server_port)
   while waiting[1] and waiting[1].ended do table.remove(waiting, 1) end
   if waiting[1] then return "SUCCESS", waiting[1].id end
   return "NULL_PTR", nil, ("nobody has connected to %s"):format(target)
+end
+
+-- connect_rdma connects from the client port with this source address, or from the first one.
+function M.connect_rdma(address, server_port, source)
+  local client
+  for number = 0, #core.ports do
+    local port = core.ports[number]
+    local fits = port and port.rdma and not port.server and (not source or port.source:match("^%a+://%[?([^%]]*)%]?$") == source)
+    if fits and not client then client = port end
+  end
+  if not client then return "INVALID_PARAMETER", nil, ("no RDMA client has the address %s"):format(tostring(source or "that it needs")) end
+  return anew(client, host_port(address, server_port))
+end
+
+-- accepted_rdma hands out the oldest connection of a server port that nobody has been given.
+function M.accepted_rdma(address, server_port)
+  local target = host_port(address, server_port)
+  local port = find(true, target)
+  if not port or not port.rdma then return "INVALID_PARAMETER", nil, ("no RDMA server of the configuration listens on %s"):format(target) end
+  core.turn()
+  local id = fetch(port)
+  if id then return "SUCCESS", id end
+  return "NOT_READY", nil, ("nobody has connected to %s"):format(target)
 end
 
 -- alone says that nobody is there whom a server's packets could go to: a text, or nil.

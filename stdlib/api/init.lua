@@ -47,7 +47,7 @@ end
 local function rooms(port, config, sizes)
   for i = 1, #config.tx.queues do
     local q, room = config.tx.queues[i], {}
-    for k = 1, #q.memory_regions do room[k] = sizes[q.memory_regions[k]] end
+    for k = 1, q.memory_regions and #q.memory_regions or 0 do room[k] = sizes[q.memory_regions[k]] end
     port.tx[q.id].room = room
   end
 end
@@ -65,6 +65,8 @@ local function add_port(s, number, i, config, sizes)
   port.tx = queues(port, s:tx_queues(i))
   port.rx_list, port.n_rx = ordered, #ordered
   port.timestamps = config.rx and config.rx.hardware_timestamps
+  local regions = config.rx and config.rx.queues[1].memory_regions
+  port.regions = regions ~= nil and #regions > 0
   port.reorders = {}
   local reorders = config.rx and config.rx.reorder_configs
   for k = 1, reorders and #reorders or 0 do port.reorders[reorders[k].name] = true end

@@ -44,9 +44,25 @@ local function of_connection(conn)
     core.conns[conn.id] = nil
     return "CONNECT_FAILURE", nil, conn.ended
   end
+  if conn.port.rdma then
+    local done = core.ended_rdma(conn)
+    if not done then
+      core.turn()
+      done = core.ended_rdma(conn)
+    end
+    if done then return "SUCCESS", done end
+    if not conn.port.regions then
+      if conn.ended and #(conn.ops or {}) == 0 then return "CONNECT_FAILURE", nil, conn.ended end
+      return "NULL_PTR", nil, EMPTY
+    end
+  end
   conn.tapped = true
   local b = conn.c:get_burst(core.virtual and SOON or AT_ONCE)
-  if b then return "SUCCESS", wrap(b, conn.port, conn.queue) end
+  if b then
+    local burst = wrap(b, conn.port, conn.queue)
+    burst[1].of_rdma = conn.port.rdma
+    return "SUCCESS", burst
+  end
   if not conn.ended then return "NULL_PTR", nil, EMPTY end
   core.conns[conn.id] = nil
   return "CONNECT_FAILURE", nil, conn.ended

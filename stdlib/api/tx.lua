@@ -44,8 +44,8 @@ local function obtain(burst)
   local status, text = core.not_ready()
   if status then return status, text end
   if burst == nil then return "NULL_PTR", "the burst is nil" end
-  local state = core.state(burst)
-  local entry
+  local state, entry = core.state(burst)
+  if state.rdma then return core.obtain_rdma(state) end
   entry, text = target(state)
   text = text or fits(state, entry)
   if text then return "INVALID_PARAMETER", text end
@@ -179,6 +179,7 @@ function M.send_tx_burst(burst)
   if burst == nil then return "NULL_PTR", "the burst is nil" end
   local state = core.state(burst)
   if not state.b then return "NULL_PTR", "the burst has no packets yet: get_tx_packet_burst gives it some" end
+  if state.rdma then return core.begin_rdma(state) end
   local entry
   entry, text = target(state)
   text = text or core.finish(state)

@@ -153,6 +153,7 @@ M.objects = {
   session = { open = function(w) return w.session end },
   interface = { tx = function(w) return w.interface end, rx = function(w) return w.rx_interface end },
   connection = { client = function(w) return assert(w.connection) end },
+  lease = { none = function(w) return assert(w.connection:lend "others") end }, -- no engine of these worlds lends
   queue = { tx = function(w) return w.tx end, rx = function(w) return w.rx end },
   stage = { filter = function(w) return w.filter end, writer = function(w) return w.writer end, blocks = function(w) return assert(w.blocks) end },
   burst = {
@@ -219,7 +220,12 @@ M.args = {
     resolve = function(x) return { { x.kind == "virtual" and "10.0.0.1" or "nowhere" } } end, tx_flows = none,
   },
   connection = { alloc = alloc, close = none, get_burst = wait_burst, on_burst = tap, on_disconnect = function() return { { nothing } } end,
-    send = function(x) return { { x:burst() }, { x.rx } } end, setsockopt = function() return { { "SOL_SOCKET", "SO_KEEPALIVE", 1 } } end },
+    send = function(x) return { { x:burst() }, { x.rx } } end, setsockopt = function() return { { "SOL_SOCKET", "SO_KEEPALIVE", 1 } } end,
+    compare_swap = function() return { { "ring", 0, 0, 1 } } end, fetch_add = function() return { { "ring", 8, 1 } } end, lend = function() return { { "others" }, { "packets", { name = "x" } } } end,
+    message = function(x) return { { x:burst() }, { x:burst(), { imm = 1 } } } end, on_completion = function() return { { nothing } } end,
+    read = function(x) return { { "ring", 0, 8 }, { "ring", 0, x:burst() } } end, receive = function(x) return { { x:burst() } } end,
+    tell = function() return { { "ring", { addr = 8, rkey = 1, bytes = 8 } } } end, write = function(x) return { { x:burst(), "ring", 0 }, { x:burst(), "ring", 0, { imm = 1 } } } end },
+  lease = { get = function() return { { 0, 8 } } end, put = function() return { { 0, "x" } } end, revoke = none },
   queue = { alloc = alloc, drain = function() return { { { timeout = 1e-3 } } } end, flush = none, get_burst = wait_burst, on_burst = tap, pace = function() return { { { pps = 1e6 } }, { { follow = "rx_timestamp" } }, { {} } } end,
     send = function(x) return { { x:burst() } } end, template = function() return { { { payload_bytes = 60 } } } end,
     transmit = function(x) return { { { template = x.template, count = 3 } }, { { template = x.template } }, { { template = false } } } end },

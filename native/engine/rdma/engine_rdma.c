@@ -55,6 +55,7 @@ static int open_queue(dqi_rdma *r, dq_queue *q, dq_diag *diag) {
             "interface %s: queue %s: %u memory regions, and device %s takes %d segments a message",
             r->iface->conf.name, q->conf.name, q->conf.n_regions, r->device->verbs->device->name, most);
     int err = DQ_OK;
+    if (q->conf.n_regions > 0) dqi_rdma_share_buffers(x);
     if (q->conf.dir == DQ_RX && q->conf.n_regions > 0) err = dqi_region_keep_imms(q->conf.regions[0], diag);
     return err == DQ_OK ? dqi_rdma_cq_open(x, diag) : err;
 }

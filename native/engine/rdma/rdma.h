@@ -69,7 +69,8 @@ typedef struct dqi_rdma_queue {
     uint32_t pipes_seen, conns_seen;
     bool starved;    // some connection has fewer buffers posted than it may have
     bool over;       // after the stop: all that had come was taken
-    int64_t look_ns; // when a starved queue looks again
+    uint32_t buffers; // that its connections may have posted in all
+    int64_t look_ns;  // when a starved queue looks again
     uint32_t ready_head, ready_tail;
     uint32_t ready[DQI_CONNS]; // ids of connections with messages, in turn
     // transmit
@@ -84,7 +85,7 @@ typedef struct dqi_rdma_sent {
     dq_burst *b; // goes with it: a reference; NULL
     dq_op *op;
     uint64_t bytes;
-    bool packet;
+    bool packet, one_sided;
 } dqi_rdma_sent;
 
 // A receive: buffers of each of the queue's regions, or an operation's memory. Parked: a message has come and
@@ -155,7 +156,7 @@ struct dqi_rdma {
     _Atomic uint32_t version;   // grows with every change of the open connections
     _Atomic bool attention;     // some connection wants the keeper
     int64_t looked_ns, next_ns; // keeper's: of the last look at events; when something is due
-    dqi_rdma_lease *leases; // under lock
+    dqi_rdma_lease *leases;     // under lock
     // a client's own connection
     bool dials, retired;
     int64_t dial_ns, wait_ns, since_ns;
@@ -242,6 +243,8 @@ int dqi_rconn_read_op(dq_iface *i, uint32_t conn, dq_conn_info *out);
 
 // ---- rdma_recv.c: the receive queue's poller --------------------------------------------------------------
 
+// Settles how many buffers the queue may have posted: its part of half the region. Control thread.
+void dqi_rdma_share_buffers(dqi_rdma_queue *x);
 // Posts buffers for every connection of the queue that is read.
 void dqi_rdma_review(dqi_rdma_queue *x);
 // The same for one connection: at its beginning, by the keeper's thread.

@@ -23,7 +23,8 @@ static dqi_sockaddr address_of(const struct sockaddr_storage *s) {
 
 static uint8_t at_most(int n, int limit) { return (uint8_t)(n < limit ? n : limit); }
 
-// What two of our kind tell each other when they connect: that each has room for notes, and sends them inline.
+// What two of our kind tell each other when they connect: that each has room for notes, and sends them
+// inline.
 static const uint8_t hello[8] = {'d', 'a', 'q', 'i', 'r', 'i', 0, 1};
 
 static bool has_notes(const dqi_rconn *c) {

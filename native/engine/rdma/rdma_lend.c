@@ -1,8 +1,8 @@
 // rdma_lend.c: memory that is lent to a peer, and what the peer lends.
 //
 // A lease has a registration of its own, with a key that nobody else has: it is revoked by taking that away.
-// Peers of our kind (they say so when they connect) tell each other in notes: messages with an immediate value
-// that is nobody else's, whose 88 bytes go inline, so that no memory is registered for them.
+// Peers of our kind (they say so when they connect) tell each other in notes: messages with an immediate
+// value that is nobody else's, whose 88 bytes go inline, so that no memory is registered for them.
 #include "core/err.h"
 #include "engine/rdma/rdma.h"
 
@@ -100,7 +100,8 @@ void dqi_rconn_take_note(dqi_rconn *c, const uint8_t *bytes, uint32_t len) {
 static dqi_rconn *open_conn(dqi_rdma *r, uint32_t conn, dq_diag *diag) {
     dqi_rconn *c = dqi_rconn_find(r, conn);
     if (c && dqi_rconn_state(c) == DQI_CONN_OPEN) return c;
-    dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: connection %u is not open", r->iface->conf.name, conn);
+    dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: connection %u is not open", r->iface->conf.name,
+             conn);
     return NULL;
 }
 
@@ -126,8 +127,8 @@ int dqi_rdma_lend(dq_iface *i, uint32_t conn, const dq_loan *loan, dq_lease *out
     if (!l || !l->mr) {
         int err = errno;
         free(l);
-        return dqi_fail(diag, DQ_ESYS - err, "interface %s: region %s can't be lent: %s", i->conf.name, g->conf.name,
-                        strerror(err));
+        return dqi_fail(diag, DQ_ESYS - err, "interface %s: region %s can't be lent: %s", i->conf.name,
+                        g->conf.name, strerror(err));
     }
     *out = (dq_lease){.region = g,
                       .engine = l,
@@ -196,11 +197,12 @@ int dqi_rdma_tell(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *
     dqi_rdma *r = i->engine;
     dqi_rconn *c = dqi_rconn_find(r, conn);
     if (!c)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: there is no connection %u", i->conf.name, conn);
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: there is no connection %u", i->conf.name,
+                        conn);
     dqi_lock(&c->lock);
     bool ok = put(c, remote);
     dqi_unlock(&c->lock);
     return ok ? DQ_OK
-              : dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "interface %s: connection %u knows %d remote names", i->conf.name,
-                         conn, DQI_RDMA_REMOTES);
+              : dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "interface %s: connection %u knows %d remote names",
+                         i->conf.name, conn, DQI_RDMA_REMOTES);
 }

@@ -52,6 +52,13 @@ static void fail(dqi_rconn *c, const dq_rma *m, int err) {
     if (c) dqi_rconn_break(c, DQ_ESYS - err);
 }
 
+// A message is a packet of its queue, in the ledger.
+static void take_in(dq_queue *q, uint32_t bytes) {
+    dqi_gauge_add(&q->held, 1);
+    dqi_add_shared(&q->c.in, 1);
+    dqi_add_shared(&q->c.in_bytes, bytes);
+}
+
 // Posts k operations of one connection in one chain. Under its lock.
 static void send_run(dq_queue *q, dqi_rconn *c, const dq_rma *list, uint32_t k) {
     vb_send_wr wr[DQI_RDMA_DEPTH], *bad = wr;
@@ -71,14 +78,20 @@ static void send_run(dq_queue *q, dqi_rconn *c, const dq_rma *list, uint32_t k) 
             wr[i].wr.ud.remote_qkey = c->qkey;
         }
         describe(&wr[i], m);
-        c->sent[at % DQI_RDMA_DEPTH] = (dqi_rdma_sent){.queue = q, .op = m->op, .bytes = m->length};
+        bool message = m->kind == DQ_RMA_SEND;
+        c->sent[at % DQI_RDMA_DEPTH] = (dqi_rdma_sent){
+            .queue = q, .op = m->op, .bytes = m->length, .packet = message, .one_sided = !message};
+        if (message) take_in(q, m->length);
     }
     int err = vb_post_send(c->qp, wr, &bad);
     uint32_t posted = err == 0 ? k : (uint32_t)(bad - wr);
     c->sent_tail += posted;
     c->unsignalled = 0;
-    for (uint32_t i = posted; i < k; i++)
+    for (uint32_t i = posted; i < k; i++) {
+        if (list[i].kind == DQ_RMA_SEND) dqi_add_shared(&q->c.dropped[DQ_DROP_SEND_ERROR], 1);
+        if (list[i].kind == DQ_RMA_SEND) dqi_gauge_add(&q->held, -1);
         fail(c, &list[i], err);
+    }
 }
 
 // Posts one receive. Under the connection's lock; false: there is no room.
@@ -94,7 +107,7 @@ static bool receive(dqi_rconn *c, const dq_rma *m) {
         fail(c, m, err);
         return true;
     }
-    c->recv[c->recv_tail++ % DQI_RDMA_DEPTH] = 
+    c->recv[c->recv_tail++ % DQI_RDMA_DEPTH] =
         (dqi_rdma_recv){.op = m->op, .got = m->got, .named = true, .state = DQI_RECV_POSTED};
     c->n_posted++;
     return true;
@@ -114,8 +127,8 @@ static uint32_t begin(dq_queue *q, const dq_rma *list, uint32_t n) {
     dqi_rconn *c = dqi_rconn_find(r, list->conn);
     uint32_t k = run_of(list, n);
     if (c) dqi_lock(&c->lock);
-    bool open = c && c->qp && !c->flushing && dqi_rconn_state(c) == DQI_CONN_OPEN && !atomic_load(&c->broken) &&
-                !(dqi_rdma_is_ud(r) && !c->ah && list->kind != DQ_RMA_RECV);
+    bool open = c && c->qp && !c->flushing && dqi_rconn_state(c) == DQI_CONN_OPEN &&
+                !atomic_load(&c->broken) && !(dqi_rdma_is_ud(r) && !c->ah && list->kind != DQ_RMA_RECV);
     if (!open) {
         for (uint32_t i = 0; i < k; i++)
             fail(NULL, &list[i], 0);
@@ -124,7 +137,7 @@ static uint32_t begin(dq_queue *q, const dq_rma *list, uint32_t n) {
     } else if (k > DQI_RDMA_DEPTH - dqi_rconn_sending(c) || c->wait_head != c->wait_tail) {
         k = 0; // what waits goes first
     } else {
-        send_run(q, c, list, k);
+        send_run(c->tx ? c->tx : q, c, list, k);
     }
     if (c) dqi_unlock(&c->lock);
     if (open && k > 0 && c->tx) dqi_queue_kick(c->tx);
@@ -151,7 +164,8 @@ const char *dqi_rdma_refuses(dq_queue *q, const dq_rma *m) {
     if (dqi_rdma_transport(r) == DQ_TRANSPORT_UC && (m->kind == DQ_RMA_READ || atomic))
         return "unreliable connections (UC) have no READ and no atomics";
     if (atomic && a->atomic_cap == VB_ATOMIC_NONE) return "the device has no atomics";
-    if (m->length > r->device->port.max_msg_sz) return "it is longer than the device's longest message";
+    if (m->kind != DQ_RMA_RECV && m->length > r->device->port.max_msg_sz)
+        return "it is longer than the device's longest message";
     if (c && c->ours && m->has_imm && m->imm == DQI_RDMA_NOTE)
         return "the immediate 0xffffffff is that of the engine's own notes";
     return NULL;

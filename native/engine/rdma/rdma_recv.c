@@ -17,17 +17,38 @@
 
 // ---- buffers ----------------------------------------------------------------------------------------------
 
-static uint32_t smallest_region(const dq_queue *q) {
-    uint32_t n = UINT32_MAX;
-    for (uint32_t s = 0; s < q->conf.n_regions; s++)
-        if (q->conf.regions[s]->conf.num_bufs < n) n = q->conf.regions[s]->conf.num_bufs;
-    return n;
+static bool has(const dq_queue *q, const dq_region *r) {
+    bool found = false;
+    for (uint32_t s = 0; s < q->conf.n_regions && !found; s++)
+        found = q->conf.regions[s] == r;
+    return found;
 }
+
+// Receive queues of the session that have the region.
+static uint32_t users(const dq_region *r) {
+    const dq_session *s = r->session;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < s->n_ifaces; k++)
+        for (uint32_t j = 0; j < s->ifaces[k]->n_rx; j++)
+            n += has(s->ifaces[k]->rx[j], r);
+    return n > 0 ? n : 1;
+}
+
+static uint32_t most_buffers(const dq_queue *q) {
+    uint32_t least = UINT32_MAX;
+    for (uint32_t s = 0; s < q->conf.n_regions; s++) {
+        uint32_t n = q->conf.regions[s]->conf.num_bufs / 2 / users(q->conf.regions[s]);
+        if (n < least) least = n;
+    }
+    return least;
+}
+
+void dqi_rdma_share_buffers(dqi_rdma_queue *x) { x->buffers = most_buffers(x->queue); }
 
 // How many buffers a connection of the queue may have posted.
 static uint32_t share(const dqi_rdma_queue *x) {
     uint32_t conns = (atomic_load(&x->r->conns.n) + x->r->iface->n_rx - 1) / x->r->iface->n_rx;
-    uint32_t n = smallest_region(x->queue) / 2 / (conns > 0 ? conns : 1);
+    uint32_t n = x->buffers / (conns > 0 ? conns : 1);
     return n < 1 ? 1 : n > DQI_RDMA_DEPTH ? DQI_RDMA_DEPTH : n;
 }
 
@@ -223,6 +244,14 @@ static void park(dqi_rconn *c, dqi_rdma_recv *v, const vb_wc *wc) {
     x->ready[x->ready_tail++ % DQI_CONNS] = dqi_rconn_id(c);
 }
 
+// A message that came into an operation's memory is a packet of its queue, in the ledger.
+static void count_named(dq_queue *q, uint32_t bytes) {
+    dqi_add_shared(&q->c.in, 1);
+    dqi_add_shared(&q->c.in_bytes, bytes);
+    dqi_add_shared(&q->c.out, 1);
+    dqi_add_shared(&q->c.out_bytes, bytes);
+}
+
 void dqi_rconn_recv_done(dqi_rconn *c, const vb_wc *wc) {
     dqi_rdma_recv *v = &c->recv[(uint32_t)wc->wr_id % DQI_RDMA_DEPTH];
     bool ok = wc->status == VB_WC_SUCCESS;
@@ -233,6 +262,7 @@ void dqi_rconn_recv_done(dqi_rconn *c, const vb_wc *wc) {
         park(c, v, wc);
     } else {
         if (v->got) *v->got = ok ? wc->byte_len : 0;
+        if (ok && c->rx) count_named(c->rx, wc->byte_len);
         if (ok)
             dq_op_ok(v->op, 1, wc->byte_len);
         else
@@ -254,7 +284,8 @@ void dqi_rconn_drop_recv(dqi_rconn *c) {
         if (v->state == DQI_RECV_PARKED && c->rx) {
             dqi_add_shared(&c->rx->c.in, 1);
             dqi_add_shared(&c->rx->c.in_bytes, v->bytes);
-            dqi_add_shared(&c->rx->c.dropped[dqi_rdma_stopped(c->r) ? DQ_DROP_STOPPED : DQ_DROP_NO_CONSUMER], 1);
+            dqi_add_shared(&c->rx->c.dropped[dqi_rdma_stopped(c->r) ? DQ_DROP_STOPPED : DQ_DROP_NO_CONSUMER],
+                           1);
         }
         if (v->state != DQI_RECV_EMPTY) empty(c, v);
     }

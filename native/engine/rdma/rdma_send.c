@@ -22,6 +22,10 @@
 static void settle(dqi_rdma_sent *w, bool ok, dq_reason why, const char *words) {
     if (w->op && ok) dq_op_ok(w->op, 1, w->bytes);
     if (w->op && !ok) dq_op_lost(w->op, 1, words);
+    if (w->one_sided && ok) {
+        dqi_add_shared(&w->queue->c.extra[DQ_EXTRA_ONE_SIDED], 1);
+        dqi_add_shared(&w->queue->c.extra[DQ_EXTRA_ONE_SIDED_BYTES], w->bytes);
+    }
     if (w->packet) {
         dq_queue *q = w->queue;
         if (ok) {

@@ -141,5 +141,7 @@ t.raises("no connection id", function() burst.connection_id = -1 end)
 t.raises("no work request's id", function() burst.rdma_wr_id = "a" end)
 t.raises("is for reading", function() burst.hdr = 1 end)
 
--- engines that are not here say so
-fails("NOT_SUPPORTED", "RDMA", api.rdma_connect_to_server("127.0.0.1", 4791))
+-- without a session there is nothing to connect from
+fails("NOT_READY", "daqiri_init", api.rdma_connect_to_server("127.0.0.1", 4791))
+fails("NOT_READY", "daqiri_init", api.rdma_get_server_conn_id("127.0.0.1", 4791))
+fails("NOT_READY", "daqiri_init", api.rdma_set_header(burst, "SEND", 1, true, 1, 1, "packets"))

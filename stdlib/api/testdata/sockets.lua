@@ -46,6 +46,9 @@ lonely "sink"
 
 -- TCP: looking up gives the oldest connection, again and again
 fails("NULL_PTR", "no socket server", api.socket_get_server_conn_id("127.0.0.1", 1))
+fails("INVALID_PARAMETER", "no RDMA server", api.rdma_get_server_conn_id("127.0.0.1", 1))
+fails("INVALID_PARAMETER", "is not known", api.rdma_get_port_queue(1))
+fails("INVALID_PARAMETER", "no RDMA client", api.rdma_connect_to_server("127.0.0.1", 1))
 local c1 = ok(api.socket_connect_to_server("127.0.0.1", tcp))
 local function accept()
   for _ = 1, 5000 do

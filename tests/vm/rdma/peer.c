@@ -1,7 +1,7 @@
 // peer.c: a peer of the engine rdma that shares no code with it, on librdmacm and libibverbs as their manual
-// pages have them. It serves one connection: lends 1 MiB, sends where that is in its first message, and says of
-// each message that comes: "IMM LENGTH SUM" (a WRITE with immediate: of the lent memory's first 1 MiB), until
-// the peer goes. Then it says the lent memory's sum.
+// pages have them. It serves one connection: lends 1 MiB, sends where that is in its first message, and says
+// of each message that comes: "IMM LENGTH SUM" (a WRITE with immediate: of the lent memory's first 1 MiB),
+// until the peer goes. Then it says the lent memory's sum.
 //
 //   peer ADDRESS PORT
 #include <arpa/inet.h>
@@ -62,11 +62,14 @@ int main(int argc, char **argv) {
     unsigned char *lent = calloc(1, LENT), *slots = malloc(N * SLOT);
     struct ibv_mr *mine = ibv_reg_mr(pd, slots, N * SLOT, IBV_ACCESS_LOCAL_WRITE);
     struct ibv_mr *open = ibv_reg_mr(pd, lent, LENT,
-                                     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                                         IBV_ACCESS_REMOTE_ATOMIC);
+                                     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                                         IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
     need(pd && cq && mine && open, "memory");
-    struct ibv_qp_init_attr a = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
-                                 .cap = {.max_send_wr = 4, .max_recv_wr = N, .max_send_sge = 1, .max_recv_sge = 1}};
+    struct ibv_qp_init_attr a = {
+        .send_cq = cq,
+        .recv_cq = cq,
+        .qp_type = IBV_QPT_RC,
+        .cap = {.max_send_wr = 4, .max_recv_wr = N, .max_send_sge = 1, .max_recv_sge = 1}};
     need(rdma_create_qp(id, pd, &a) == 0, "queue pair");
     for (unsigned k = 1; k < N; k++)
         post(id, slots, mine, k);
@@ -75,7 +78,11 @@ int main(int argc, char **argv) {
 
     int len = sprintf((char *)slots, "%llu %u %u", (unsigned long long)(uintptr_t)lent, open->rkey, LENT);
     struct ibv_sge sge = {(uintptr_t)slots, (unsigned)len, mine->lkey};
-    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED}, *bad;
+    struct ibv_send_wr wr = {.sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED},
+                       *bad;
     need(ibv_post_send(id->qp, &wr, &bad) == 0, "send");
 
     for (;;) {
@@ -87,7 +94,8 @@ int main(int argc, char **argv) {
         if (!(wc.opcode & IBV_WC_RECV)) continue;
         int written = wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM;
         const unsigned char *bytes = written ? lent : slots + wc.wr_id * SLOT;
-        printf("%s %u %u\n", wc.wc_flags & IBV_WC_WITH_IMM ? "imm" : "-", wc.wc_flags & IBV_WC_WITH_IMM ? ntohl(wc.imm_data) : 0,
+        printf("%s %u %u\n", wc.wc_flags & IBV_WC_WITH_IMM ? "imm" : "-",
+               wc.wc_flags & IBV_WC_WITH_IMM ? ntohl(wc.imm_data) : 0,
                written ? sum(lent, LENT) : sum(bytes, wc.byte_len));
         fflush(stdout);
         post(id, slots, mine, (unsigned)wc.wr_id);
