@@ -10,10 +10,11 @@ local args = daqiri.args{
   seconds = { 10, help = "how long" },
 }
 
+local host = args.address:find(":", 1, true) and "[" .. args.address .. "]" or args.address
 local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "socket", master_core = 0,
   memory_regions = { { name = "messages", kind = "host", affinity = 0, num_bufs = 512, buf_size = args.size } },
   interfaces = { { name = "in", address = args.address,
-    socket_config = { mode = "server", local_addr = ("roce://%s:%d"):format(args.address, args.port) },
+    socket_config = { mode = "server", local_addr = ("roce://%s:%d"):format(host, args.port) },
     roce_config = { transport_mode = args.transport },
     rx = { queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "messages" } } } } } } } } }
 

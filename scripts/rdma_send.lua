@@ -11,10 +11,11 @@ local args = daqiri.args{
   rate = { "", help = "a limit, 10Gbit/s for one" },
 }
 
+local host = args.from:find(":", 1, true) and "[" .. args.from .. "]" or args.from
 local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "socket", master_core = 0,
   memory_regions = { { name = "messages", kind = "host", affinity = 0, num_bufs = 256, buf_size = args.size } },
   interfaces = { { name = "out", address = args.from,
-    socket_config = { mode = "client", local_addr = "roce://" .. args.from, remote_addr = "roce://" .. args.to },
+    socket_config = { mode = "client", local_addr = "roce://" .. host, remote_addr = "roce://" .. args.to },
     roce_config = { transport_mode = args.transport },
     tx = { queues = { { name = "tx", id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "messages" } } } } } } } } }
 

@@ -83,7 +83,7 @@ func (b *bench) rdma(ctx context.Context, d time.Duration, what, at, from string
 }
 
 // resultLine is that of perftest: bytes, iterations and figures.
-var resultLine = regexp.MustCompile(`(?m)^ *\d+ +\d+ +([\d.]+) +([\d.]+) +([\d.]+)`)
+var resultLine = regexp.MustCompile(`(?m)^\s*\d+\s+\d+\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)`)
 
 // perftest runs a tool of perftest against itself; Gbit/s of the average, or of latency the typical µs one way.
 func (b *bench) perftest(ctx context.Context, d time.Duration, tool, what, at, from string) (sample, error) {
@@ -103,6 +103,8 @@ func (b *bench) perftest(ctx context.Context, d time.Duration, tool, what, at, f
 	}
 	defer server.stop()
 	var out string
+	ctx, cancel := context.WithTimeout(ctx, d+slack)
+	defer cancel()
 	for try := 0; ; try++ { // it says when it waits to a pipe only at its end
 		time.Sleep(200 * time.Millisecond)
 		if out, err = b.output(ctx, append(slices.Clone(argv), "--source_ip", from, at)...); err == nil || try == 20 || ctx.Err() != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	_ "embed"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -110,4 +111,49 @@ func TestRDMALend(t *testing.T) {
 		"remote 65536 16 4096 true true true true", "told 0 bytes, imm 0 0 bytes, imm 15", "read 16 65536 00000000ABCDEFGH0000 0015",
 		`lends no "ring"; it lends nothing`, "late connection", "remote access error", "untouched 0000", "client's end permission denied",
 		"again true true", "every packet is accounted for")
+}
+
+// TestRDMAFaults has connections refused, peers that are not there, don't read, have too little room, or are killed: each is
+// told, in bounded time, and the ledger closes. A hundred connections leave no descriptor and no pinned memory.
+func TestRDMAFaults(t *testing.T) {
+	t.Parallel()
+	k := needRDMA(t)
+	program := build(t, "./cmd/daqiri-run")
+	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+`
+		`+program+` --allow-exec tests/vm/rdma/faults.lua --recv "`+program+` scripts/rdma_recv.lua --port 4801 --size 8192 --seconds 60" 2>&1`)
+	says(t, strings.ReplaceAll(said, "\t", " "), "refused connection refused", "unreachable connection timed out", "deaf NO_SPACE_AVAILABLE true",
+		"closed closed by the peer", "too long remote I/O error", "killed ", "kept true true true", "every packet is accounted for")
+}
+
+// TestRDMAReferenceBench opens the reference's configuration, with fewer buffers, and moves its 8 MB messages both ways through
+// daqiri.api.
+func TestRDMAReferenceBench(t *testing.T) {
+	t.Parallel()
+	k := needRDMA(t)
+	few := ""
+	for n := range 4 {
+		few += fmt.Sprintf(" --set 'memory_regions[%d].num_bufs=4'", n)
+	}
+	said := must(t, k, machine{modules: rdmaModules, dir: root(t), memory: 2048}, rdmaScript+`
+		ip addr add 10.100.1.1/16 dev v1
+		ip addr add 10.100.3.1/16 dev v0
+		`+build(t, "./cmd/daqiri-run")+` --memory host --cores auto`+few+` tests/vm/rdma/both_ways.lua --config tests/vm/rdma/reference.yaml 2>&1`)
+	says(t, strings.ReplaceAll(said, "\t", " "), "client 1 8000001 1 from", "server 1 8000001 1 from", "client 2 8000002 2 from", "server 2 8000002 2 from",
+		"every packet is accounted for")
+}
+
+// TestRDMAScripts runs the scripts that users copy.
+func TestRDMAScripts(t *testing.T) {
+	t.Parallel()
+	k := needRDMA(t)
+	d := build(t, "./cmd/daqiri-run")
+	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+`
+		`+d+` scripts/rdma_pingpong.lua --count 200 2>&1 || exit
+		`+d+` scripts/rdma_put.lua --count 200 2>&1 || exit
+		`+d+` scripts/rdma_recv.lua --address fd09::1 --seconds 15 >/dev/shm/recv 2>&1 &
+		`+d+` scripts/rdma_send.lua --from fd09::2 --to '[fd09::1]:4096' --count 200 2>&1 || exit
+		wait
+		cat /dev/shm/recv`)
+	says(t, said, "200 round trips of 64 bytes", "every packet is accounted for", "200 slots of 16384 bytes, 0 wrong", "every packet is accounted for",
+		"200 messages of 65536 bytes", "every packet is accounted for", "200 messages, 13107200 bytes", "every packet is accounted for")
 }

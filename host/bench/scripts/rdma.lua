@@ -70,10 +70,10 @@ else
   while not (c and c.remotes.ring) do daqiri.sleep(1e-3) end
   local room = c.remotes.ring.bytes - args.size
   local function go_on()
-    local op
-    if args.what == "write" then op = assert(c:write(message(), "ring", last)) else op = assert(c:read("ring", last, args.size)) end
+    local b = args.what == "write" and message()
+    local op = b and c:write(b, "ring", last) or not b and c:read("ring", last, args.size)
+    if b and not op then b:free() end -- the session ends
     last = (last + args.size) % (room > 0 and room or 1)
-    return op
   end
   c:on_completion(function(w)
     assert(w.status == "SUCCESS", w.status)

@@ -109,14 +109,8 @@ static void close_queue(dq_queue *q) {
 
 static void free_conn(dqi_rconn *c) {
     if (!c) return;
-    if (dqi_rconn_state(c) != DQI_CONN_FREE) {
-        dqi_rconn_stop_qp(c);
-        dqi_rconn_destroy(c);
-    }
-    free(c->recv);
-    free(c->sent);
-    free(c->waits);
-    free(c->remotes);
+    if (dqi_rconn_state(c) != DQI_CONN_FREE) dqi_rconn_stop_qp(c);
+    dqi_rconn_destroy(c);
     free(c);
 }
 

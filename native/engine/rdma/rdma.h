@@ -74,6 +74,7 @@ typedef struct dqi_rdma_queue {
     uint32_t ready_head, ready_tail;
     uint32_t ready[DQI_CONNS]; // ids of connections with messages, in turn
     // transmit
+    _Atomic uint32_t settled;   // how far into the ring all bursts are with their connections, or dropped
     _Atomic uint32_t n_waiting; // connections of it with bursts that wait
     vb_send_wr wr[DQI_RDMA_DEPTH];
     vb_sge sge[DQI_RDMA_DEPTH * DQ_MAX_SEGS];
@@ -122,6 +123,7 @@ struct dqi_rconn {
     bool ready;           // in its queue's list of those that have messages; queue's poller
     int64_t ending_ns;    // since when it ends, or last did something
     uint64_t ending_done;
+    uint32_t mark[DQ_MAX_QUEUES]; // ends of the transmit queues' rings then
 
     cm_id *id;          // keeper's
     dqi_spin lock;      // of what follows

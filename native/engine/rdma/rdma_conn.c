@@ -50,10 +50,9 @@ dqi_rconn *dqi_rconn_new(dqi_rdma *r) {
     pthread_mutex_lock(&r->lock);
     dqi_rconn *c = (dqi_rconn *)dqi_conn_reserve(&r->conns, &id, &anew);
     if (c && !make_room(c)) {
-        if (anew) {
-            free(c->recv);
-            free(c);
-        }
+        free(c->recv);
+        c->recv = NULL;
+        if (anew) free(c);
         atomic_fetch_sub(&r->conns.n, 1);
         c = NULL;
     }
@@ -200,6 +199,15 @@ void dqi_rconn_destroy(dqi_rconn *c) {
     dqi_rconn_drop_waits(c, DQ_DROP_CONNECTION_LOST);
     dqi_rconn_drop_sent(c, DQ_DROP_CONNECTION_LOST, "its connection ended");
     dqi_rconn_drop_recv(c);
+    free(c->recv); // a slot that is free has none of it
+    free(c->sent);
+    free(c->waits);
+    free(c->remotes);
+    c->recv = NULL;
+    c->sent = NULL;
+    c->waits = NULL;
+    c->remotes = NULL;
+    c->waits_cap = c->n_remotes = 0;
     dqi_unlock(&c->lock);
     if (c->id) cm.destroy_id(c->id);
     c->id = NULL;
@@ -253,6 +261,8 @@ void dqi_rconn_end(dqi_rconn *c, int code) {
         pthread_mutex_lock(&r->lock);
         atomic_store(&c->conn.state, DQI_CONN_ENDING);
         c->ending_ns = dq_now(r->iface->session);
+        for (uint32_t k = 0; k < r->iface->n_tx; k++)
+            c->mark[k] = atomic_load(&r->iface->tx[k]->ring.tail);
         if (atomic_load(&r->newest) == id) atomic_store(&r->newest, dqi_conn_newest(&r->conns));
         atomic_fetch_add(&r->version, 1);
         pthread_mutex_unlock(&r->lock);
@@ -271,18 +281,30 @@ static void flush(dqi_rconn *c, int64_t now) {
     kick_all(c->r);
 }
 
+// Whether all that was queued before the end began has come to its connection.
+static bool queues_passed(const dqi_rconn *c) {
+    const dq_iface *i = c->r->iface;
+    bool passed = true;
+    for (uint32_t k = 0; k < i->n_tx && passed; k++)
+        passed = (int32_t)(atomic_load(&dqi_rdma_queue_of(i->tx[k])->settled) - c->mark[k]) >= 0;
+    return passed;
+}
+
 // One look at a connection that ends; false: it has ended.
 static bool step(dqi_rconn *c, int64_t now) {
     dqi_lock(&c->lock);
     bool sends = dqi_rconn_sending(c) > 0 || atomic_load(&c->waiting) > 0;
     bool under_way = dqi_rconn_sending(c) > 0 || c->n_posted > 0;
-    bool untaken = c->n_parked > 0 && c->ready && !dqi_rdma_stopped(c->r);
+    bool read = c->rx && atomic_load_explicit(&c->rx->consumed, memory_order_relaxed);
+    bool waits = c->n_parked > 0 && read && !dqi_rdma_stopped(c->r);
+    bool untaken = waits && (c->ready || now - c->ending_ns < DQI_RDMA_END_NS);
     dqi_unlock(&c->lock);
     uint64_t done = atomic_load(&c->done);
     if (!c->flushing) {
         if (done != c->ending_done) c->ending_ns = now;
         c->ending_done = done;
-        bool over = c->gone || atomic_load(&c->broken) || !sends || now - c->ending_ns >= DQI_RDMA_IDLE_NS;
+        bool rest = sends || !queues_passed(c);
+        bool over = c->gone || atomic_load(&c->broken) || !rest || now - c->ending_ns >= DQI_RDMA_IDLE_NS;
         if (!over) return true;
         flush(c, now);
         return true;

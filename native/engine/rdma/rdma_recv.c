@@ -306,9 +306,9 @@ static uint32_t drain(dqi_rdma_queue *x) {
 
 void dqi_rconn_complete(dqi_rconn *c, const vb_wc *wc) {
     dqi_lock(&c->lock);
-    if ((uint32_t)wc->wr_id & DQI_RDMA_SEND)
+    if (c->qp && ((uint32_t)wc->wr_id & DQI_RDMA_SEND)) // else it was taken away
         dqi_rconn_sent_done(c, wc);
-    else
+    else if (c->qp)
         dqi_rconn_recv_done(c, wc);
     dqi_unlock(&c->lock);
 }

@@ -300,6 +300,8 @@ int dqi_rdma_reap(dq_queue *q) {
     dqi_rdma *r = x->r;
     int work = 0;
     vb_wc *wc;
+    uint32_t taken = atomic_load_explicit(&q->ring.head, memory_order_relaxed);
+    atomic_store(&x->settled, q->tx && !q->tx_made ? taken - 1 : taken);
     if (q == r->keeper) dqi_rdma_serve(r);
     for (int looked = 0; looked < 4 * DQI_RDMA_POLL && (wc = dqi_rdma_cq_next(&x->cq)) != NULL; looked++) {
         dqi_rconn *c = dqi_rconn_find(r, (uint32_t)(wc->wr_id >> 32));

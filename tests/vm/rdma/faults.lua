@@ -1,0 +1,102 @@
+-- faults.lua: what goes wrong on RDMA connections, one thing after the other: each is told, and the ledger closes.
+local daqiri = require "daqiri"
+local args = daqiri.args{ recv = "" } -- a command that receives at 10.9.0.1:4801, in a process of its own, and prints its id
+local function queue(q, region) return { { name = q, id = 0, cpu_core = -1, batch_size = 16, memory_regions = { region } } } end
+local function side(name, address, config, small)
+  return { name = name, address = address, socket_config = config, roce_config = { transport_mode = "RC" }, rx = { queues = queue(name .. "_rx", small and "small" or "packets") },
+    tx = { queues = queue(name .. "_tx", "packets") } }
+end
+local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "socket", master_core = 0,
+  memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 512, buf_size = 8192 }, { name = "small", kind = "host", affinity = 0, num_bufs = 64, buf_size = 1024 } },
+  interfaces = { side("deaf", "10.9.0.1", { mode = "server", local_addr = "roce://10.9.0.1:4800" }),
+    side("narrow", "10.9.0.1", { mode = "server", local_addr = "roce://10.9.0.1:4802" }, true),
+    side("me", "10.9.0.2", { mode = "client", local_addr = "roce://10.9.0.2" }) } } } }
+local me = s:interface "me"
+s:rx_queue("narrow", 0):on_burst(function() end)
+s:start()
+local function open(address)
+  local x = { began = daqiri.now() }
+  x.c = assert(me:connect{ address = address })
+  x.c:on_disconnect(function(why) x.why, x.took = why, daqiri.now() - x.began end)
+  while not x.c.open and not x.why do daqiri.sleep(1e-3) end
+  return x
+end
+local function ends(what, x, within)
+  while not x.why do
+    assert(daqiri.now() - x.began < within, what .. ": no end")
+    daqiri.sleep(1e-3)
+  end
+  print(what, x.why)
+end
+local function send(c, n, len)
+  local b, status = c:alloc(n)
+  if not b then return status end
+  b:set_lengths(len)
+  local sent, why = c:send(b)
+  if not sent then b:free() end
+  return sent and "SUCCESS" or why
+end
+-- Nobody listens there; nobody is there.
+ends("refused", open "10.9.0.1:4899", 10)
+ends("unreachable", open "10.9.0.77:4800", 10)
+-- Nobody reads: the sender is refused, and the connection ends all the same.
+local deaf = open "10.9.0.1:4800"
+local sent, refused = 0, nil
+for _ = 1, 200 do
+  refused = send(deaf.c, 8, 100)
+  if refused ~= "SUCCESS" then break end
+  sent = sent + 8
+  daqiri.sleep(1e-3)
+end
+print("deaf", refused, sent > 0)
+local closed = daqiri.now()
+deaf.c:close()
+ends("closed", deaf, 60)
+assert(daqiri.now() - closed < 12, "it took too long")
+-- A message that is longer than the buffers there.
+local narrow = open "10.9.0.1:4802"
+send(narrow.c, 1, 4000)
+ends("too long", narrow, 20)
+-- A peer that is killed while it receives.
+os.execute(args.recv .. " >/dev/shm/fault-recv 2>&1 & echo $! >/dev/shm/fault-pid")
+local killed
+for _ = 1, 100 do
+  daqiri.sleep(0.1)
+  killed = open "10.9.0.1:4801"
+  if not killed.why then break end
+end
+for k = 1, 200 do
+  send(killed.c, 4, 8192)
+  if k == 40 then os.execute "kill -9 $(cat /dev/shm/fault-pid)" end
+  if killed.why then break end
+  daqiri.sleep(5e-3)
+end
+ends("killed", killed, 60)
+-- Connections come and go; nothing stays.
+local function kept()
+  local n = 0
+  local list = io.popen "ls /proc/$PPID/fd"
+  for _ in list:lines() do n = n + 1 end
+  list:close()
+  local pinned, rss = nil, nil
+  for line in io.lines("/proc/self/status") do
+    pinned, rss = line:match "^VmPin:%s*(%d+)" or pinned, line:match "^VmRSS:%s*(%d+)" or rss
+  end
+  return n, tonumber(pinned), tonumber(rss)
+end
+local function round()
+  local x = open "10.9.0.1:4802"
+  assert(x.c.open, x.why)
+  send(x.c, 1, 100)
+  x.c:close()
+  ends("", x, 20)
+end
+local say = print
+print = function() end
+for _ = 1, 10 do round() end
+local fds, pinned, rss = kept()
+for _ = 1, 100 do round() end
+print = say
+local fds2, pinned2, rss2 = kept()
+print("kept", fds2 == fds, pinned2 == pinned, rss2 - rss < 8192)
+s:stop "done"
