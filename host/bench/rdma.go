@@ -64,7 +64,9 @@ func runRDMA(what, tool string) func(ctx context.Context, b *bench, r *Result) e
 			return r.compare(ctx, ours, nil)
 		}
 		r.compareWith(tool + " of perftest, between the same devices")
-		return r.compare(ctx, ours, func(ctx context.Context, d time.Duration) (sample, error) { return b.perftest(ctx, d, peer, what, at, from) })
+		return r.compare(ctx, ours, func(ctx context.Context, d time.Duration) (sample, error) {
+			return b.perftest(ctx, d, peer, what, at, from)
+		})
 	}
 }
 

@@ -187,9 +187,9 @@ static int lacks(const dq_iface *i, dq_diag *diag) {
 
 int dq_lend(dq_iface *i, uint32_t conn, const dq_loan *loan, dq_lease *out, dq_diag *diag) {
     const dq_region *r = loan->region;
-    const char *queue = dqi_region_queue(i->session, r), *name = i->conf.name;
+    const char *queue, *name = i->conf.name;
     if (!i->ops->rma) return lacks(i, diag);
-    if (queue)
+    if (dqi_region_uses(i->session, r, &queue) > 0)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "interface %s: region %s has the packets of queue %s: hint: lend a region of its own",
                         name, r->conf.name, queue);

@@ -67,8 +67,8 @@ typedef struct dqi_rdma_queue {
     dqi_rdma_cq cq;
     // receive
     uint32_t pipes_seen, conns_seen;
-    bool starved;    // some connection has fewer buffers posted than it may have
-    bool over;       // after the stop: all that had come was taken
+    bool starved;     // some connection has fewer buffers posted than it may have
+    bool over;        // after the stop: all that had come was taken
     uint32_t buffers; // that its connections may have posted in all
     int64_t look_ns;  // when a starved queue looks again
     uint32_t ready_head, ready_tail;
