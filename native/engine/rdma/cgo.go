@@ -10,6 +10,8 @@ import (
 	"embed"
 
 	_ "github.com/daqiri/daqiri-run/native/core"
+	_ "github.com/daqiri/daqiri-run/native/cuda"
+	_ "github.com/daqiri/daqiri-run/native/kernels"
 	_ "github.com/daqiri/daqiri-run/native/neighbour"
 	_ "github.com/daqiri/daqiri-run/native/packet"
 	_ "github.com/daqiri/daqiri-run/native/pipeline"
