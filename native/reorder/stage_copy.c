@@ -97,17 +97,15 @@ static int admit(const copier *c, const dq_burst *in, uint32_t i, dq_burst *out)
 static uint32_t moves_of(const copier *c, const dq_burst *in, uint32_t i, uint64_t to, dqk_move *m) {
     uint32_t head, payload, len, n = 0;
     split(c, in, i, &head, &payload, &len);
+    const uint32_t begin = head;
     for (uint32_t s = 0; s < in->nseg && head > 0; s++) {
         uint32_t part = in->len[s][i] < head ? in->len[s][i] : head;
         if (part > 0) m[n++] = (dqk_move){(uintptr_t)dqi_device_bytes(in, s, i), to, part, DQK_COPY};
         head -= part;
         to += part;
     }
-    if (payload > 0) {
-        uint32_t from, end;
-        dqi_payload_find(in, &c->place, i, &from, &end);
-        m[n++] = (dqk_move){(uintptr_t)dqi_device_bytes(in, 0, i) + from, to, payload, DQK_CONVERT};
-    }
+    if (payload > 0)
+        m[n++] = (dqk_move){(uintptr_t)dqi_device_bytes(in, 0, i) + begin, to, payload, DQK_CONVERT};
     return n;
 }
 
