@@ -243,7 +243,7 @@ var wants = []struct {
 
 // rights looks at what this process may, for the engines that need it. One command gives all that lack.
 func rights(x *exam) {
-	var lacks, does, names []string
+	var lacks, does []string
 	for _, w := range wants {
 		if !x.serves(w.engines) {
 			continue
@@ -252,7 +252,7 @@ func rights(x *exam) {
 			x.pass(w.name, "there, for "+w.does)
 			continue
 		}
-		lacks, does, names = append(lacks, w.name), append(does, w.does), append(names, strings.ToUpper(w.name))
+		lacks, does = append(lacks, w.name), append(does, w.does)
 	}
 	if len(lacks) > 0 {
 		x.fail(strings.Join(lacks, ", "), "missing, for "+strings.Join(does, ", "), "sudo setcap "+strings.Join(lacks, ",")+"+ep $(readlink -f $(command -v daqiri-run)), or run it as root")
