@@ -45,7 +45,7 @@ DPDK_LINK     = $$(pkg-config --libs libdpdk)
 DPDK_SOURCES := $(wildcard native/engine/dpdk/plugin/*.c)
 DPDK_HEADERS := $(shell find native -name '*.h')
 
-.PHONY: build run test soak mutate bpf ptx docs deps lint fmt clean help
+.PHONY: build run test soak mutate bpf ptx docs deps lint fmt install release clean help
 .NOTPARALLEL:
 
 build: ## build ./daqiri-run (the default)
@@ -125,6 +125,38 @@ run_staticcheck = if [ -x $(STATICCHECK) ] || { $(fetch_staticcheck); [ -x $(STA
 fmt: ## format Go and C files in place
 	gofmt -w $$(git ls-files --cached --others --exclude-standard '*.go')
 	clang-format -i $$(git ls-files --cached --others --exclude-standard '*.[ch]')
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+ROOT     = $(DESTDIR)$(PREFIX)
+
+install: build ## install below PREFIX=/usr/local: program, manual pages, completion for bash, zsh and fish, the Python reader
+	install -d $(ROOT)/bin $(ROOT)/lib/daqiri-run $(ROOT)/share/man/man1 $(ROOT)/share/bash-completion/completions \
+		$(ROOT)/share/zsh/site-functions $(ROOT)/share/fish/vendor_completions.d $(ROOT)/share/daqiri-run
+	install -m 755 daqiri-run $(ROOT)/lib/daqiri-run/
+	[ ! -e $(DPDK_LIB) ] || install -m 755 $(DPDK_LIB) $(ROOT)/lib/daqiri-run/
+	ln -sf ../lib/daqiri-run/daqiri-run $(ROOT)/bin/daqiri-run
+	./daqiri-run man $(ROOT)/share/man/man1
+	./daqiri-run completion bash >$(ROOT)/share/bash-completion/completions/daqiri-run
+	./daqiri-run completion zsh >$(ROOT)/share/zsh/site-functions/_daqiri-run
+	./daqiri-run completion fish >$(ROOT)/share/fish/vendor_completions.d/daqiri-run.fish
+	install -m 644 docs/api/daqiri.d.lua LICENSE $(ROOT)/share/daqiri-run/
+
+VERSION  = $(shell sed -n 's/^const Version = "\(.*\)"/\1/p' bindings/process.go)
+ARCH     = $(shell $(GO) env GOARCH)
+RELEASE  = $(BUILD)/daqiri-run-$(VERSION)-linux-$(ARCH)
+DEB_TREE = $(BUILD)/deb-$(ARCH)
+
+release: build ## make build/daqiri-run-VERSION-linux-ARCH.tar.gz, to be unpacked below /usr/local, and a .deb
+	rm -rf $(RELEASE) $(DEB_TREE)
+	$(MAKE) --no-print-directory install PREFIX= DESTDIR=$(CURDIR)/$(RELEASE)
+	tar -C $(BUILD) --sort=name --owner=0 --group=0 --numeric-owner -czf $(RELEASE).tar.gz $(notdir $(RELEASE))
+	$(MAKE) --no-print-directory install PREFIX=/usr DESTDIR=$(CURDIR)/$(DEB_TREE)
+	install -d $(DEB_TREE)/DEBIAN
+	printf 'Package: daqiri-run\nVersion: %s\nArchitecture: %s\nMaintainer: daqiri-run\nSection: net\nPriority: optional\nDepends: libc6\nSuggests: libpcap0.8, dpdk\nDescription: Lua scripts that drive packet pipelines\n Receives, filters, forwards, transmits and records packets without loss, and accounts\n for every one. For people who run instruments.\n' \
+		$(VERSION) $(ARCH) >$(DEB_TREE)/DEBIAN/control
+	dpkg-deb --root-owner-group --build $(DEB_TREE) $(RELEASE).deb
+	rm -rf $(RELEASE) $(DEB_TREE)
 
 clean: ## remove what was built; captures stay
 	rm -rf $(BUILD) daqiri-run $(DPDK_LIB)

@@ -25,6 +25,17 @@ var daqiriModule = []entry{
 		declaration may also be its first element. '--help' behind the script prints them and ends the program.
 		> local args = daqiri.args{ seconds = { 10, unit = "s", help = "how long" }, dir = "captures" }
 		> print(args.seconds, args.dir)`},
+	{"find_limit", moduleFindLimit, `. low rate: where the search begins; a trial there should pass
+		. high rate: where it ends
+		. precision? rate: how near the limit has to be; by default a hundredth of the range
+		. trial function: called with a rate in bits/s; it returns whether that rate passed, or '"invalid"' where the sender itself fell short, which
+		  counts as not passed
+		-> number | nil, bit/s: the highest rate that passed; nil, where none did
+		-> table[]: the trials in order: '{rate, verdict}'
+		Searches the highest rate that passes by halving: the highest first, the lowest, then what lies between.
+		> local limit, trials = daqiri.find_limit{ low = "1Mbit/s", high = "1Gbit/s", precision = "1Mbit/s",
+		>   trial = function(rate) return rate < 3e8 end }
+		> print(limit, #trials)`},
 	{"format", moduleFormat, `- name string | table<string, place>: a format's name, or fields with their places
 		. items? table<string, integer>: of 'spead-64-48': names for items, by their ids, 1 to 0x7fff
 		-> format

@@ -61,7 +61,8 @@ local s = daqiri.open({ daqiri = { cfg = {
 
 local rotate = args.rotate
 if rotate and rotate:match("s$") then rotate = { seconds = rotate } end
-local file = s:write_pcap{ name = "file", dir = dir:gsub("^%./(.)", "%1"), prefix = name, format = form, rotate = rotate }
+local file = s:write_pcap{ name = "file", dir = dir:gsub("^%./(.)", "%1"), prefix = name, format = form, rotate = rotate,
+  policy = port.replay and "wait" or "drop" }               -- a capture has time
 
 local stages = { file }
 if args.filter then

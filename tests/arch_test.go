@@ -46,7 +46,7 @@ var testOnly = []string{"testing", "net/http/httptest", "github.com/google/go-cm
 
 // rootEntries are the names that may stand in the root beside dot files.
 var rootEntries = []string{"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "bindings", "cmd", "docs", "go.mod", "go.sum", "host", "native",
-	"runtime", "scripts", "stdlib", "tests"}
+	"python", "runtime", "scripts", "stdlib", "tests"}
 
 // processOnly are the parts of the process that only host/state hands out.
 var processOnly = map[string]*regexp.Regexp{

@@ -49,6 +49,12 @@
 ---@field action? table as in a configuration: {type = "queue", id = 0}
 ---@field actions? table[] more than one, in order
 
+---@class (exact) daqiri.daqiri.find_limit.options
+---@field low daqiri.rate where the search begins; a trial there should pass
+---@field high daqiri.rate where it ends
+---@field precision? daqiri.rate how near the limit has to be; by default a hundredth of the range
+---@field trial function called with a rate in bits/s; it returns whether that rate passed, or "invalid" where the sender itself fell short, which counts as not passed
+
 ---@class (exact) daqiri.daqiri.format.options
 ---@field items? table<string, integer> of spead-64-48: names for items, by their ids, 1 to 0x7fff
 
@@ -80,6 +86,18 @@ local daqiri = {}
 ---@param declared table<string, any> by name, a default value, or {value, type, unit, help, choices, required}
 ---@return table<string, any> # the arguments by name; another name raises
 function daqiri.args(declared) end
+
+---Searches the highest rate that passes by halving: the highest first, the lowest, then what lies between.
+---
+---```lua
+---local limit, trials = daqiri.find_limit{ low = "1Mbit/s", high = "1Gbit/s", precision = "1Mbit/s",
+---  trial = function(rate) return rate < 3e8 end }
+---print(limit, #trials)
+---```
+---@param options daqiri.daqiri.find_limit.options
+---@return number|nil # bit/s: the highest rate that passed; nil, where none did
+---@return table[] # the trials in order: {rate, verdict}
+function daqiri.find_limit(options) end
 
 ---Names for the fields of an application's packets, for conditions, columns and templates: see format.
 ---

@@ -49,7 +49,7 @@ func TestAnnotationForms(t *testing.T) {
 	text := Annotations()
 	for _, want := range []string{
 		"---@param n? integer packets: at most batch_size (default: batch_size)\n---@return daqiri.burst|nil\n---@return string|nil status\n---@return string|nil text\nfunction queue:alloc(n) end",
-		"---@param fn fun(b: daqiri.burst) called with each burst\n---@param options? daqiri.queue.on_burst.options\n---@return daqiri.queue # itself\nfunction queue:on_burst(fn, options) end",
+		"---@param fn fun(b: daqiri.burst)|false called with each burst; false removes the handler of that name, or all\n---@param options? daqiri.queue.on_burst.options\n---@return daqiri.queue # itself\nfunction queue:on_burst(fn, options) end",
 		"---@operator add(daqiri.duration): daqiri.time\n",
 		"---@alias daqiri.policy \"drop\"|\"wait\"\n",
 		"---@field [integer] integer|nil ",

@@ -1,0 +1,68 @@
+package bindings
+
+import (
+	lua "github.com/yuin/gopher-lua"
+)
+
+// mostTrials bounds a search whose precision is far finer than its range.
+const mostTrials = 64
+
+// moduleFindLimit is daqiri.find_limit{low, high, precision, trial}: bisection, as RFC 2544 26.1 has it for throughput, between a rate
+// that passes and one that does not.
+func moduleFindLimit(c *call) int {
+	o := c.options(1)
+	for _, key := range []string{"low", "high", "trial"} {
+		o.need(key)
+	}
+	low, high := float64(o.rate("low")), float64(o.rate("high"))
+	if low <= 0 || high <= low {
+		o.wrong("high", "it has to be above low, which has to be above 0")
+	}
+	precision := (high - low) / 100
+	if o.has("precision") {
+		precision = float64(o.rate("precision"))
+	}
+	if precision <= 0 {
+		o.wrong("precision", "it has to be above 0")
+	}
+	fn, ok := o.get("trial").(*lua.LFunction)
+	if !ok {
+		o.wrong("trial", "a function(rate) expected, got %s", describe(o.get("trial")))
+	}
+	c.canWait()
+	trials := c.rt.root.NewTable()
+	try := func(rate float64) bool {
+		c.L.Push(fn)
+		c.L.Push(lua.LNumber(rate))
+		c.L.Call(1, 1)
+		verdict := c.L.Get(-1)
+		c.L.Pop(1)
+		if verdict != lua.LTrue && verdict != lua.LFalse && verdict != lua.LString("invalid") {
+			o.wrong("trial", "it returns true, false or \"invalid\", not %s", describe(verdict))
+		}
+		t := c.rt.root.NewTable()
+		t.RawSetString("rate", lua.LNumber(rate))
+		t.RawSetString("verdict", verdict)
+		trials.Append(t)
+		return verdict == lua.LTrue
+	}
+	limit, found := high, try(high)
+	if !found {
+		if limit, found = low, try(low); found {
+			for high-limit > precision && trials.Len() < mostTrials {
+				if middle := limit + (high-limit)/2; try(middle) {
+					limit = middle
+				} else {
+					high = middle
+				}
+			}
+		}
+	}
+	if !found {
+		c.L.Push(lua.LNil)
+	} else {
+		c.L.Push(lua.LNumber(limit))
+	}
+	c.L.Push(trials)
+	return 2
+}

@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/daqiri/daqiri-run/bindings"
+)
+
+// newMan makes the command by which `make install` writes the manual pages: daqiri-run(1), and one for each command.
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man DIR",
+		Short:  "write the manual pages into a folder",
+		Hidden: true,
+		Args:   needs("a folder for the pages"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			root.DisableAutoGenTag = true // the same bytes whenever they are made
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return fail(ExitStorage, err)
+			}
+			return fail(ExitStorage, doc.GenManTree(root, &doc.GenManHeader{Title: "DAQIRI-RUN", Section: "1", Date: &time.Time{},
+				Source: "daqiri-run " + bindings.Version, Manual: "daqiri-run"}, args[0]))
+		},
+	}
+}
