@@ -167,6 +167,12 @@ var burstType = &typeDef{
 			- segment integer = 1: of which segment, from 1
 			Sets how long the packets are, at most as long as a buffer.
 			> b:set_lengths(60)`},
+		{"show", burstShow, `. format? format | string: whose fields are shown
+			. fields? string[]: these instead: names, or numbers as text over fields
+			. n integer = 10, packets: how many, the first ones
+			. csv boolean = false: as comma-separated values
+			Prints packets as a table: values with their names, scaled, with units; '-' where a packet has none.
+			> b:show{ fields = { "len", "udp_dst", "payload_len // 8" }, n = 3 }`},
 		{"truncate", burstTruncate, `- n integer, packets: how many stay
 			Keeps the first packets and returns the buffers of the others.
 			> b:truncate(2)`},

@@ -151,7 +151,15 @@ func burstSet(c *call) int {
 		if err != nil {
 			c.argError(1, "field '%s': %v", e.name, err)
 		}
-		n, err := b.b.Set(e.f, v, step, csum)
+		if e.item {
+			c.argError(1, "field '%s': items of a list can't be changed", e.name)
+		}
+		n := 0
+		if e.place != nil {
+			n, err = b.b.SetPlace(e.place, v, step, csum)
+		} else {
+			n, err = b.b.Set(e.f, v, step, csum)
+		}
 		c.check(err)
 		set = min(set, n)
 	}
@@ -185,7 +193,7 @@ func (e *fieldEntry) startAndStep() (start, step uint64, err error) {
 			return 0, 0, errors.New("a value or {start, step} expected")
 		}
 	}
-	if start, err = fieldValue(e.name, first, e.f); err == nil {
+	if start, err = e.raw(first); err == nil {
 		step, err = unsigned(second, 64)
 	}
 	return start, step, err

@@ -101,6 +101,9 @@ func burstColumn(c *call) int {
 			return c.numberColumn(b, string(text), format)
 		}
 	}
+	if text, ok := c.arg(1).(lua.LString); ok && format.moves(string(text)) {
+		return c.numberColumn(b, string(text), format)
+	}
 	name, f := c.fieldArg(1, format)
 	col := newColumn(name, b.b.N(), f.Flags&session.FieldSigned != 0)
 	_, err := b.b.Column(f, col.values, col.has)
@@ -114,12 +117,12 @@ func burstColumn(c *call) int {
 }
 
 // numberColumn is a column of a text such as "payload_len // 8".
-func (c *call) numberColumn(b *burst, text string, f *format) int {
-	known, fields := &c.rt.numbers, session.Fields(nil)
+func (c *call) numberColumn(b *burst, text string, f *packetFormat) int {
+	known := &c.rt.numbers
 	if f != nil {
-		known, fields = &f.numbers, f.fields
+		known = &f.numbers
 	}
-	number, err := remembered(known, text, fields, session.CompileNumber)
+	number, err := remembered(known, text, f.fields(), session.CompileNumber)
 	if err != nil {
 		c.argError(1, "%v", err)
 	}

@@ -1,6 +1,9 @@
 package bindings
 
-import "github.com/daqiri/daqiri-run/runtime/session"
+import (
+	"github.com/daqiri/daqiri-run/runtime/format"
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
 
 // sessionConvert is s:convert{name, memory_region, data_types, format, at, payload_byte_offset, policy}: a stage that makes
 // packets whose payloads have elements of another type.
@@ -8,29 +11,41 @@ func sessionConvert(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
 	opts.need("memory_region", "data_types")
-	at := opts.payloadPlace(opts.format())
+	f := opts.format()
+	at := opts.payloadPlace(f)
 	st, err := o.s.Convert(opts.str("name", ""), session.ConvertOptions{
 		MemoryRegion:      opts.str("memory_region", ""),
 		Data:              *opts.dataTypes("data_types"),
 		PayloadByteOffset: at.offset,
 		AtPayload:         at.payload,
-		BehindItems:       at.items,
+		Header:            at.header,
+		Length:            at.length,
+		Fields:            f.fields(),
 		Policy:            opts.policy(session.Drop),
 	})
 	return c.pushStage(st, o, err)
 }
 
-// payloadPlace is where payloads begin: so many bytes from the packet's start, from the innermost payload's, or from
-// behind its items.
+// payloadPlace is where payloads begin: so many bytes from the packet's start or from the innermost payload's, and as many
+// more as the text says.
 type payloadPlace struct {
 	offset         int
-	payload, items bool
+	payload        bool
+	header, length string
 }
 
 // payloadPlace reads it; a format's payload is behind its header, unless the options say otherwise.
-func (o *options) payloadPlace(f *format) payloadPlace {
-	if f != nil && !o.has("at") && !o.has("payload_byte_offset") && (f.items || f.header >= 0) {
-		return payloadPlace{offset: f.header, payload: true, items: f.items}
+func (o *options) payloadPlace(f *packetFormat) payloadPlace {
+	if f == nil || f.f == nil || o.has("at") || o.has("payload_byte_offset") {
+		return payloadPlace{offset: int(o.whole("payload_byte_offset", 0, 0, 1<<20)), payload: o.choice("at", "start", "payload") == "payload"}
 	}
-	return payloadPlace{offset: int(o.whole("payload_byte_offset", 0, 0, 1<<20)), payload: o.choice("at", "start", "payload") == "payload"}
+	if f.f.Spec.Layer != "payload" {
+		o.wrong("format", "%s is the header of another layer, behind which there are others: give at and payload_byte_offset", f.name)
+	}
+	at := payloadPlace{payload: true, length: f.f.PayloadText()}
+	n, fixed := f.f.Fixed()
+	if at.offset = n; !fixed {
+		at.offset, at.header = 0, format.HeaderBytes
+	}
+	return at
 }

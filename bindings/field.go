@@ -6,6 +6,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
@@ -39,9 +40,7 @@ func (c *call) placedField(n int, t *lua.LTable, more ...string) (string, sessio
 	switch e := o.str("endianness", "big"); e {
 	case "big":
 	case "little":
-		if f.Flags = session.FieldLE; f.BitWidth%8 != 0 || f.BitOffset%8 != 0 {
-			o.wrong("endianness", "a little-endian field is whole bytes")
-		}
+		f.Flags = session.FieldLE
 	default:
 		o.wrong("endianness", "'%s' is neither big nor little", e)
 	}
@@ -49,7 +48,7 @@ func (c *call) placedField(n int, t *lua.LTable, more ...string) (string, sessio
 }
 
 // fieldArg reads argument n: the name of a field of every packet or of the format (may be nil), or a place.
-func (c *call) fieldArg(n int, in *format) (string, session.Field) {
+func (c *call) fieldArg(n int, in *packetFormat) (string, session.Field) {
 	if t, ok := c.arg(n).(*lua.LTable); ok {
 		return c.placedField(n, t)
 	}
@@ -65,11 +64,22 @@ func (c *call) fieldArg(n int, in *format) (string, session.Field) {
 type fieldEntry struct {
 	name  string
 	f     session.Field
+	place *session.Place // of a field that lies elsewhere in each packet, instead of f
+	row   *format.Field  // of a format
+	item  bool           // of a list, whose place only its packet knows
 	value lua.LValue
 }
 
+// raw reads a value for the field.
+func (e *fieldEntry) raw(v lua.LValue) (uint64, error) {
+	if e.row != nil {
+		return rawNumber(v, e.row.Row)
+	}
+	return fieldValue(e.name, v, e.f)
+}
+
 // fieldEntries reads {name = value, …, {place…, …}, …}, names of every packet's fields or of the format's (may be nil): by name in order, then the list. Keys in skip are not fields.
-func (c *call) fieldEntries(n int, t *lua.LTable, in *format, skip string, more ...string) []fieldEntry {
+func (c *call) fieldEntries(n int, t *lua.LTable, in *packetFormat, skip string, more ...string) []fieldEntry {
 	var room [4]string // handlers change one field or two in each burst
 	names := room[:0]
 	t.ForEach(func(k, _ lua.LValue) {
@@ -86,11 +96,28 @@ func (c *call) fieldEntries(n int, t *lua.LTable, in *format, skip string, more 
 	slices.Sort(names)
 	list := make([]fieldEntry, 0, len(names)+t.Len())
 	for _, name := range names {
-		f, err := in.field(name)
+		e := fieldEntry{name: name, value: t.RawGetString(name)}
+		var err error
+		if in.moves(name) {
+			d, _ := in.Derived(name)
+			if e.item = d.Find != nil; e.item {
+				e.f = session.Field{Base: session.BasePayload, BitWidth: uint16(d.Find.ValueBits)}
+			} else {
+				e.place, err = remembered(&in.spots, name, in.fields(), session.CompilePlace)
+			}
+		} else {
+			e.f, err = in.field(name)
+		}
 		if err != nil {
 			c.argError(n, "%v", err)
 		}
-		list = append(list, fieldEntry{name, f, t.RawGetString(name)})
+		if in != nil && in.f != nil {
+			e.row = in.f.Named(name)
+		}
+		if e.place != nil {
+			e.f = e.place.Field
+		}
+		list = append(list, e)
 	}
 	for i := 1; i <= t.Len(); i++ {
 		row, ok := t.RawGetInt(i).(*lua.LTable)
@@ -98,7 +125,7 @@ func (c *call) fieldEntries(n int, t *lua.LTable, in *format, skip string, more 
 			c.argError(n, "element %d: a table with a field's place expected, got %s", i, describe(t.RawGetInt(i)))
 		}
 		name, f := c.placedField(n, row, more...)
-		list = append(list, fieldEntry{name, f, row})
+		list = append(list, fieldEntry{name: name, f: f, value: row})
 	}
 	return list
 }

@@ -12,6 +12,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/runtime/task"
+	"github.com/daqiri/daqiri-run/stdlib"
 )
 
 // outcome is what a script did.
@@ -67,6 +68,7 @@ func run(t *testing.T, name, source string, change func(*Runtime)) *outcome {
 	rt := &Runtime{Scheduler: sched, Main: true, Stdout: &out, Script: name, Shared: o.shared, NewState: newTestState,
 		Log:      func(level, text string, fields map[string]any) { fmt.Fprintf(&log, "%s: %s %v\n", level, text, fields) },
 		LogLevel: levelOf("info")}
+	o.shared.Library = stdlib.Files
 	if change != nil {
 		change(rt)
 	}
@@ -120,6 +122,7 @@ func onMain(tb testing.TB, fn func(L *lua.LState, rt *Runtime) error) *Runtime {
 	}
 	rt := &Runtime{Task: main, Scheduler: sched, Main: true, Stdout: &buffer{}, Shared: NewProcess(), NewState: newTestState,
 		Log: func(string, string, map[string]any) {}, LogLevel: levelOf("info")}
+	rt.Shared.Library = stdlib.Files
 	main.Start(func(*task.Task) error {
 		L, err := rt.NewState(rt)
 		if err != nil {

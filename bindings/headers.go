@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
@@ -75,20 +76,30 @@ func (o *options) noHeaders() {
 // layout says where the headers of a packet begin; 0: not known.
 type layout struct{ l3, l4, payload int }
 
-// value reads a field of the packet, 0 where its place is not known.
-func (at layout) value(data []byte, f session.Field) uint64 {
-	from := map[uint8]int{session.BaseL3: at.l3, session.BaseL4: at.l4, session.BasePayload: at.payload}[f.Base]
-	if f.Base != session.BaseStart && from == 0 && at != (layout{}) || f.Flags&session.FieldLE != 0 || f.Meta != 0 {
-		return 0
-	}
-	var v uint64
-	for bit := from*8 + int(f.BitOffset); bit < from*8+int(f.BitOffset)+int(f.BitWidth); bit++ {
-		if bit/8 >= len(data) {
+// layoutOf finds the headers of a frame.
+func layoutOf(frame []byte) layout {
+	begin := func(layer string) int {
+		from, _, ok := session.LayerOf(frame, true, layer)
+		if !ok {
 			return 0
 		}
-		v = v<<1 | uint64(data[bit/8]>>(7-bit%8)&1)
+		return from
 	}
-	return v
+	return layout{begin("network"), begin("transport"), begin("payload")}
+}
+
+// of is where fields with that base count from; 0: not known.
+func (at layout) of(base uint8) int {
+	return map[uint8]int{session.BaseL3: at.l3, session.BaseL4: at.l4, session.BasePayload: at.payload}[base]
+}
+
+// value reads a field of the packet, 0 where its place is not known.
+func (at layout) value(data []byte, f session.Field) uint64 {
+	from := at.of(f.Base)
+	if f.Base != session.BaseStart && from == 0 && at != (layout{}) || f.Meta != 0 {
+		return 0
+	}
+	return format.Bits(data, int64(from)*8+int64(f.BitOffset), int(f.BitWidth), f.Flags&session.FieldLE != 0)
 }
 
 func (o *options) address(key, missing string) netip.Addr {

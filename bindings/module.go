@@ -38,10 +38,16 @@ var daqiriModule = []entry{
 		> print(limit, #trials)`},
 	{"format", moduleFormat, `- name string | table<string, place>: a format's name, or fields with their places
 		. items? table<string, integer>: of 'spead-64-48': names for items, by their ids, 1 to 0x7fff
+	{"format", moduleFormat, `- name string | table: the name of a format that the script declared or that is in the library; or a table that declares one, as
+		  [formats](../formats.md) say; or fields with their places
+		. items? table<string, integer>: of a format with a list of items: names for more of them, by their key
 		-> format
-		Names for the fields of an application's packets, for conditions, columns and templates: see [format](format.md).
-		> local f = daqiri.format{ seq = { at = "payload", bit_offset = 0, bit_width = 32, endianness = "little" } }
-		> local heaps = daqiri.format("spead-64-48", { items = { timestamp = 0x1600 } })`},
+		Names for the fields of an application's packets, for conditions, columns and templates: see [format](format.md). A fault of the table raises with its
+		field and line. Where the table has a name, the format is known by it from then on.
+		> local f = daqiri.format{ name = "mine", sequence = "seq", { "seq", 32 }, { "chan", 12 }, { "gain", 4 }, { "temperature", "i16", scale = 0.01 } }
+		> local heaps = daqiri.format("spead-64-48", { items = { timestamp = 0x1600 } })
+		> local text = daqiri.format{ struct = ">IHbx", "seq", "chan", "level" }
+		> local place = daqiri.format{ seq = { at = "payload", bit_offset = 0, bit_width = 32, endianness = "little" } }`},
 	{"from_json", moduleFromJSON, `- text string: JSON, one value
 		-> any | failure
 		What a JSON text says. A whole number above 2^53 becomes a u64, null becomes nil; text that is no JSON gives nil, '"INVALID_PARAMETER"', text.

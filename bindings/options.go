@@ -38,7 +38,10 @@ func (k *optionKeys) read() {
 }
 
 // options reads argument n as a table with the keys of the function's row only; an absent table has no key.
-func (c *call) options(n int) *options {
+func (c *call) options(n int) *options { return c.optionsAnd(n, nil) }
+
+// optionsAnd takes further keys, too.
+func (c *call) optionsAnd(n int, more []string) *options {
 	o := &options{c: c, n: n}
 	switch v := c.arg(n).(type) {
 	case *lua.LNilType:
@@ -49,6 +52,10 @@ func (c *call) options(n int) *options {
 		c.wanted(n, "table of options")
 	}
 	c.keys.read()
+	if len(more) > 0 {
+		o.allow(slices.Concat(c.keys.names, more))
+		return o
+	}
 	o.refuse(c.keys.known, c.keys.names)
 	return o
 }

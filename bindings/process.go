@@ -2,8 +2,11 @@ package bindings
 
 import (
 	"errors"
+	"io/fs"
 	"slices"
 	"sync"
+
+	"github.com/daqiri/daqiri-run/runtime/format"
 )
 
 // Version is the program's version, which daqiri.version shows.
@@ -12,7 +15,10 @@ const Version = "0.1.0"
 // Process is what all tasks of a process share, and what the host reads for the live line, the
 // summary and the exit code. Safe for concurrent use.
 type Process struct {
+	Library fs.FS // has formats/NAME.lua; nil: none. Set before any state is made
+
 	mu       sync.Mutex
+	formats  map[string]*format.Format // of Library, those that were asked for
 	sessions []*RunningSession
 	errors   []error
 	usage    string

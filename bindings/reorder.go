@@ -41,7 +41,7 @@ func sessionReorder(c *call) int {
 		place = nil // a format's header is in the first segment
 	}
 	at := opts.payloadPlace(place)
-	r.PayloadByteOffset, r.AtPayload, r.BehindItems = at.offset, at.payload, at.items
+	r.PayloadByteOffset, r.AtPayload, r.Header, r.Length = at.offset, at.payload, at.header, at.length
 	opts.placeRule(&r, f)
 	opts.source(&r)
 	st, err := o.s.Reorder(opts.str("name", ""), r)
@@ -49,7 +49,10 @@ func sessionReorder(c *call) int {
 }
 
 // placeRule reads where packets belong: by a sequence number, with a batch number or not, or by texts.
-func (o *options) placeRule(r *session.ReorderOptions, f *format) {
+func (o *options) placeRule(r *session.ReorderOptions, f *packetFormat) {
+	if f != nil && f.f != nil && f.f.Spec.Sequence != "" && o.has("packets_per_batch") && !o.has("sequence_number") {
+		o.t.RawSetString("sequence_number", lua.LString(f.f.Spec.Sequence))
+	}
 	if !o.has("sequence_number") {
 		o.need("batch", "slot", "slots")
 		for _, key := range []string{"batch_number", "packets_per_batch"} {
@@ -67,14 +70,15 @@ func (o *options) placeRule(r *session.ReorderOptions, f *format) {
 			o.wrong(key, "it stands beside sequence_number, which says the same: keep one of them")
 		}
 	}
-	seq := o.placed("sequence_number", f)
+	var seq, batch session.Field
+	seq, r.SequenceName = o.placed("sequence_number", f)
 	r.Sequence = &seq
 	if !o.has("batch_number") {
 		o.need("packets_per_batch")
 		r.Slots = int(o.whole("packets_per_batch", 0, 1, 1<<31-1))
 		return
 	}
-	batch := o.placed("batch_number", f)
+	batch, r.BatchName = o.placed("batch_number", f)
 	r.BatchNumber = &batch
 	slots := int64(0)
 	if less := int(seq.BitWidth) - int(batch.BitWidth); less >= 0 && less < 31 {
@@ -114,21 +118,25 @@ func (o *options) dataTypes(key string) *session.DataTypes {
 		Network: d.choice("endianness", "host", "network") == "network"}
 }
 
-// placed reads a field: its name, or its place.
-func (o *options) placed(key string, in *format) session.Field {
+// placed reads a field: its place, or its name, which of one that lies elsewhere in each packet goes with it.
+func (o *options) placed(key string, in *packetFormat) (f session.Field, name string) {
 	switch v := o.get(key).(type) {
 	case *lua.LTable:
-		_, f := o.c.placedField(o.n, v)
-		return f
+		_, f = o.c.placedField(o.n, v)
 	case lua.LString:
-		f, err := in.field(string(v))
-		if err != nil {
+		var err error
+		if in.moves(string(v)) {
+			d, _ := in.Derived(string(v))
+			if f, name = sessionField(d.Field), string(v); d.Find != nil {
+				f.BitWidth = uint16(d.Find.ValueBits)
+			}
+		} else if f, err = in.field(string(v)); err != nil {
 			o.wrong(key, "%v", err)
 		}
-		return f
+	default:
+		o.wrong(key, "a field's name, or a table with its place, expected, got %s", describe(o.get(key)))
 	}
-	o.wrong(key, "a field's name, or a table with its place, expected, got %s", describe(o.get(key)))
-	return session.Field{}
+	return f, name
 }
 
 // ownFields are names for the texts of one call: {name = {bit_offset = …, bit_width = …}, …}.

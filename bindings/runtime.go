@@ -53,6 +53,8 @@ type Runtime struct {
 	stopped   string // why the task is to end, once it was told
 	selectors map[string]*session.Selector
 	numbers   map[string]*session.Number
+	formats   map[string]*packetFormat // that the script declared, by name
+	used      map[string]*packetFormat // those whose names stood where a format is taken
 	listeners map[*session.Interface]*listener
 	noCall    *lua.LFunction  // __call of what can't be called
 	bare      *lua.LTable     // the metatable of values that have none, for noCall

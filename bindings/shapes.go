@@ -34,9 +34,9 @@ var shapes = []field{
 		that is a figure and has figures below it has those under 'NAME_by'.
 		> print(s:stats().seconds)`},
 	{"place", `. at "start" | "payload" = "start": from where bits count: the start of what the queue holds, or the innermost payload
-		. bit_offset integer, bits: from the most significant one of the first byte
+		. bit_offset integer, bits: from the most significant one of the first byte; of little endian from the least significant one
 		. bit_width integer, bits: 1 to 64
-		. endianness "big" | "little" = "big": little is for whole bytes
+		. endianness "big" | "little" = "big": little also for bits of a little-endian word
 		Where a field without a name lies.
 		> print(b:column{ at = "payload", bit_offset = 0, bit_width = 32 }[1])`},
 	{"data_types", `. input_type ` + oneOf(spec.InputTypes) + `: int4 has the high half first
@@ -80,7 +80,7 @@ const (
 		`
 	reorderRows = `. name? string: of its line in the ledger
 		. memory_region string: each aggregate is one buffer of it
-		. sequence_number? string | place: a field that counts packets
+		. sequence_number? string | place: a field that counts packets; by default the format's own, beside 'packets_per_batch'
 		. batch_number? string | place: a field that counts batches
 		. packets_per_batch? integer, packets: slots of a batch, beside 'sequence_number'
 		. batch? string: which batch, a number as text over fields
@@ -128,7 +128,9 @@ const (
 		. tcp_dst integer = 4096: a port
 		. tcp_seq integer = 0: the sequence number
 		. tcp_flags integer = 0x10: 0 to 255
-		. vary? table: what changes from packet to packet: 'field = step' or 'field = {start, step, max, random}', and in the list part places with these keys
-		. format? format | string: names for further fields in 'vary'
+		. vary? table: what changes from packet to packet: 'field = step', 'field = "toggle"' or 'field = {start, step, max, random, every, toggle}', and in the
+		  list part places with these keys; 'every' packets have the same value, and 'toggle' has the bits that are turned by turns
+		. format? format | string: its header begins the payload (of a format of the network layer: follows the Ethernet header), with the values that options of its
+		  fields' names have, 'chan = 7', and 'payload' follows it; 'payload_bytes' counts it, too
 		`
 )

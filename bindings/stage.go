@@ -138,7 +138,7 @@ func sessionFilter(c *call) int {
 	opts.exactlyOne("match", "pcap", "where")
 	cond := session.Condition{Where: opts.str("where", ""), Pcap: opts.str("pcap", "")}
 	if f := opts.format(); f != nil {
-		cond.Fields = f.fields
+		cond.Fields = f.fields()
 		if cond.Where == "" {
 			opts.wrong("format", "it is for the fields of 'where'")
 		}

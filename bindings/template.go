@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -48,9 +49,10 @@ var payloadOptions = []string{"bytes", "format", "payload", "payload_bytes", "va
 // are none. bytes gives the whole packet as a string.
 func queueTemplate(c *call) int {
 	q := selfQueue(c, false)
-	o := c.options(1)
+	f := c.templateFormat()
+	o := c.optionsAnd(1, f.settable())
 	if q.q.Layer() != "frame" {
-		o.allow(payloadOptions)
+		o.allow(slices.Concat(payloadOptions, f.settable()))
 	}
 	data := []byte(o.str("bytes", ""))
 	var at layout
@@ -58,6 +60,14 @@ func queueTemplate(c *call) int {
 	case o.has("bytes"):
 		for _, key := range c.keys.names {
 			if key != "bytes" && key != "format" && key != "vary" && o.has(key) {
+				o.wrong(key, "has no effect beside 'bytes', which is the whole packet")
+			}
+		}
+		if q.q.Layer() == session.LayerFrame {
+			at = layoutOf(data)
+		}
+		for _, key := range f.settable() {
+			if o.has(key) {
 				o.wrong(key, "has no effect beside 'bytes', which is the whole packet")
 			}
 		}
@@ -105,18 +115,75 @@ func (q *queue) room() (bytes, regions int) {
 	return bytes, regions
 }
 
-// payload is the payload: text, filled up with zeros to payload_bytes.
+// templateFormat is the format of q:template; nil: none.
+func (c *call) templateFormat() *packetFormat {
+	t, ok := c.arg(1).(*lua.LTable)
+	if !ok {
+		return nil
+	}
+	return (&options{c: c, n: 1, t: t}).format()
+}
+
+// settable are the names that a template takes values for.
+func (f *packetFormat) settable() []string {
+	if f == nil || f.f == nil {
+		return nil
+	}
+	names := f.f.Names()
+	for _, l := range f.f.Lists {
+		names = append(names, l.List)
+	}
+	return names
+}
+
+// formatHeader is the header in front of a payload.
+func (o *options) formatHeader(f *packetFormat, payload string) string {
+	if f == nil || f.f == nil {
+		return payload
+	}
+	values, any := o.c.L.NewTable(), false
+	for _, name := range f.settable() {
+		if o.has(name) {
+			values.RawSetString(name, o.get(name))
+			any = true
+		}
+	}
+	switch layer := f.f.Spec.Layer; {
+	case layer == "network" && f.f.Spec.Ethertype != 0 && !o.has("ethertype"):
+		o.t.RawSetString("ethertype", lua.LNumber(f.f.Spec.Ethertype))
+	case layer != "payload" && layer != "network":
+		if any {
+			o.wrong("format", "%s is a header in front of the payload: give bytes, of f:encode", f.name)
+		}
+		return payload
+	}
+	given, _, err := givenValues(f.f, values)
+	if err != nil {
+		o.fault("%v", err)
+	}
+	room := int(o.whole("payload_bytes", 0, 0, 1<<24))
+	bytes, err := f.f.Encode(given, []byte(payload))
+	if n, ok := f.f.HeaderBytes(bytes); err == nil && ok && room > n+len(payload) { // so that lengths in the header count the zeros
+		bytes, err = f.f.Encode(given, append([]byte(payload), make([]byte, room-n-len(payload))...))
+	}
+	if err != nil {
+		o.fault("%v", err)
+	}
+	return string(bytes)
+}
+
+// payload is the payload: the format's header and text, filled up with zeros to payload_bytes.
 func (o *options) payload() []byte {
-	text := o.str("payload", "")
+	text := o.formatHeader(o.format(), o.str("payload", ""))
 	n := int(o.whole("payload_bytes", int64(len(text)), 0, 1<<24))
 	if n < len(text) {
-		o.wrong("payload_bytes", "%d is less than the %d bytes of 'payload'", n, len(text))
+		o.wrong("payload_bytes", "%d is less than the %d bytes that the payload has", n, len(text))
 	}
 	return append([]byte(text), make([]byte, n-len(text))...)
 }
 
-// vary reads {field = step | {start, step, max, random}, {place…, start, step, max, random}}. A field
-// starts at the value that the packet has.
+// vary reads {field = step | "toggle" | {start, step, max, random, every, toggle}, {place…, the same}}. A field starts at
+// the value that the packet has.
 func (o *options) vary(data []byte, at layout) []session.Vary {
 	if !o.has("vary") {
 		return nil
@@ -126,16 +193,21 @@ func (o *options) vary(data []byte, at layout) []session.Vary {
 		o.wrong("vary", "a table of fields expected, got %s", describe(o.get("vary")))
 	}
 	var list []session.Vary
-	for _, e := range o.c.fieldEntries(o.n, t, o.format(), "", varyKeys...) {
-		if e.f.Base == session.BaseSpead {
-			o.wrong("vary", "%s: where an item is depends on the packet: give its place, {at = \"payload\", bit_offset, bit_width}", e.name)
+	f := o.format()
+	for _, e := range o.c.fieldEntries(o.n, t, f, "", varyKeys...) {
+		if f.moves(e.name) {
+			bit, ok := f.f.Place(data[min(at.of(e.f.Base), len(data)):], e.name)
+			if !ok {
+				o.wrong("vary", "%s: this packet has no such field", e.name)
+			}
+			e.f.BitOffset = uint32(bit)
 		}
 		list = append(list, o.variation(e, at.value(data, e.f)))
 	}
 	return list
 }
 
-var varyKeys = []string{"max", "random", "start", "step"}
+var varyKeys = []string{"every", "max", "random", "start", "step", "toggle"}
 
 func (o *options) variation(e fieldEntry, start uint64) session.Vary {
 	top := uint64(math.MaxUint64)
@@ -144,6 +216,10 @@ func (o *options) variation(e fieldEntry, start uint64) session.Vary {
 	}
 	out := session.Vary{Field: e.f, Start: start, Step: 1, Max: top}
 	t, ok := e.value.(*lua.LTable)
+	if e.value == lua.LString("toggle") {
+		out.Toggle, out.Step = true, top
+		return out
+	}
 	if !ok {
 		step, err := unsigned(e.value, 64)
 		if err != nil {
@@ -163,11 +239,24 @@ func (o *options) variation(e fieldEntry, start uint64) session.Vary {
 		if !in.has(v.key) {
 			continue
 		}
-		n, err := fieldValue(e.name, in.get(v.key), e.f)
+		n, err := e.raw(in.get(v.key))
 		if err != nil {
 			o.wrong("vary", "%s.%s: %v", e.name, v.key, err)
 		}
-		*v.to = n
+		*v.to = n & top
+	}
+	out.Every = uint64(in.whole("every", 1, 1, maxInt))
+	if in.has("toggle") {
+		bits, err := unsigned(in.get("toggle"), int(e.f.BitWidth))
+		if err != nil {
+			o.wrong("vary", "%s.toggle: %v", e.name, err)
+		}
+		for _, key := range []string{"max", "random", "step"} {
+			if in.has(key) {
+				o.wrong("vary", "%s.%s: it says nothing beside 'toggle'", e.name, key)
+			}
+		}
+		out.Toggle, out.Step = true, bits
 	}
 	if out.Random = in.bool("random", false); out.Random && !in.has("start") {
 		out.Start = 0

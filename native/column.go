@@ -6,6 +6,7 @@ package native
 import "C"
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 	"unsafe"
@@ -30,7 +31,6 @@ const (
 	BaseL4      = uint8(C.DQ_BASE_L4)
 	BasePayload = uint8(C.DQ_BASE_PAYLOAD)
 	BaseMeta    = uint8(C.DQ_BASE_META)
-	BaseSpead   = uint8(C.DQ_BASE_SPEAD)
 )
 
 // Flags of a field.
@@ -92,6 +92,16 @@ const (
 // many have. ErrInvalid on a shared burst.
 func (b Burst) Set(f Field, v, step uint64, csum Csum) (int, error) {
 	n := C.dq_burst_set(b.c, f.ptr(), C.uint64_t(v), C.uint64_t(step), C.int(csum))
+	if n < 0 {
+		return 0, Err(n)
+	}
+	return int(n), nil
+}
+
+// SetAt is Set for a field that lies as many bits further on in a packet as the number says.
+func (b Burst) SetAt(f Field, place *Prog, v, step uint64, csum Csum) (int, error) {
+	n := C.dq_burst_set_at(b.c, f.ptr(), place.c, C.uint64_t(v), C.uint64_t(step), C.int(csum))
+	runtime.KeepAlive(place)
 	if n < 0 {
 		return 0, Err(n)
 	}

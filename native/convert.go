@@ -5,6 +5,8 @@ package native
 */
 import "C"
 
+import "runtime"
+
 // Dtype is the type of an aggregate's elements.
 type Dtype int32
 
@@ -35,11 +37,12 @@ func (t DataTypes) c() C.dq_data_types {
 
 // ConvertConf says what a convert stage makes of payloads; it mirrors dq_convert_conf.
 type ConvertConf struct {
-	Region                 Region
-	Types                  DataTypes
-	PayloadOffset          int
-	AtPayload, BehindItems bool // BehindItems: of SPEAD-64-48
-	Policy                 Policy
+	Region         Region
+	Types          DataTypes
+	PayloadOffset  int
+	AtPayload      bool
+	Header, Length []Insn // as in ReorderConf
+	Policy         Policy
 }
 
 // CopyConf says where a copy stage puts packets; it mirrors dq_copy_conf.
@@ -67,8 +70,11 @@ func (q Queue) Holds(payloads bool) { C.dq_stage_queue_holds(q.c, C.bool(payload
 
 // AddConvert makes a stage that converts the elements of payloads, packet by packet.
 func (s *Session) AddConvert(name string, conf ConvertConf) (Stage, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
 	c := C.dq_convert_conf{region: conf.Region.c, types: conf.Types.c(), payload_offset: C.uint32_t(conf.PayloadOffset),
-		at_payload: flag(conf.AtPayload) + flag(conf.BehindItems), policy: C.int32_t(conf.Policy)}
+		at_payload: flag(conf.AtPayload),
+		header:     pinnedNumber(&pin, conf.Header), length: pinnedNumber(&pin, conf.Length), policy: C.int32_t(conf.Policy)}
 	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
 		return C.dq_stage_convert(s.c, n, &c, out, d)
 	})

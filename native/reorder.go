@@ -27,7 +27,8 @@ type ReorderConf struct {
 	Wrap                            uint64
 	Slots, SlotBytes, PacketBytes   int
 	Segment, PayloadOffset          int
-	AtPayload, BehindItems          bool // BehindItems: of SPEAD-64-48
+	AtPayload                       bool
+	Header, Length                  []Insn // bytes in front of the payload, and of it, where packets say so
 	Types                           DataTypes
 	Window                          int
 	TimeoutNS                       int64
@@ -42,20 +43,15 @@ type ReorderConf struct {
 func (s *Session) AddReorder(name string, conf ReorderConf) (Stage, Queue, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
-	number := func(insns []Insn) C.dq_number {
-		if len(insns) == 0 {
-			return C.dq_number{}
-		}
-		pin.Pin(first(insns))
-		return C.dq_number{insns: insnPtr(insns), n: C.uint32_t(len(insns))}
-	}
+	number := func(insns []Insn) C.dq_number { return pinnedNumber(&pin, insns) }
 	c := C.dq_reorder_conf{
 		region: conf.Region.c,
 		seq:    number(conf.Seq), seq_bits: C.uint32_t(conf.SeqBits),
 		batch: number(conf.Batch), slot: number(conf.Slot), wrap: C.uint64_t(conf.Wrap),
 		offset: number(conf.Offset), extra: number(conf.Extra), source: number(conf.Source), source_peer: flag(conf.SourcePeer),
 		slots: C.uint32_t(conf.Slots), slot_bytes: C.uint32_t(conf.SlotBytes), packet_bytes: C.uint32_t(conf.PacketBytes),
-		segment: C.uint32_t(conf.Segment), payload_offset: C.uint32_t(conf.PayloadOffset), at_payload: flag(conf.AtPayload) + flag(conf.BehindItems), types: conf.Types.c(),
+		segment: C.uint32_t(conf.Segment), payload_offset: C.uint32_t(conf.PayloadOffset), at_payload: flag(conf.AtPayload),
+		header: number(conf.Header), length: number(conf.Length), types: conf.Types.c(),
 		window: C.uint32_t(conf.Window), timeout_ns: C.int64_t(conf.TimeoutNS), fill: C.int32_t(conf.Fill),
 		drop_incomplete: flag(conf.DropIncomplete), wait: flag(conf.Wait), policy: C.int32_t(conf.Policy), by_gpu: flag(conf.ByGPU),
 		n_flow_ids: C.uint32_t(len(conf.FlowIDs)),
@@ -69,6 +65,15 @@ func (s *Session) AddReorder(name string, conf ReorderConf) (Stage, Queue, error
 		return C.dq_stage_reorder(s.c, n, &c, out, &q.c, d)
 	})
 	return st, q, err
+}
+
+// pinnedNumber is a program for C, which the caller holds as long as pin; of no instructions it is none.
+func pinnedNumber(pin *runtime.Pinner, insns []Insn) C.dq_number {
+	if len(insns) == 0 {
+		return C.dq_number{}
+	}
+	pin.Pin(first(insns))
+	return C.dq_number{insns: insnPtr(insns), n: C.uint32_t(len(insns))}
 }
 
 // Flags of an aggregate.

@@ -12,6 +12,7 @@ type VaryKind int32
 const (
 	VaryInc    VaryKind = C.DQ_VARY_INC    // start, start + step, …, wrapping after max
 	VaryRandom VaryKind = C.DQ_VARY_RANDOM // anything in start..max
+	VaryToggle VaryKind = C.DQ_VARY_TOGGLE // start, and start with the bits of step turned, by turns
 )
 
 // Vary is a field of a template that changes from packet to packet.
@@ -19,6 +20,7 @@ type Vary struct {
 	Field            Field
 	Kind             VaryKind
 	Start, Step, Max uint64
+	Every            uint64 // packets with the same value; 0: 1
 }
 
 // Template is a packet to send many times. The zero Template is none.
@@ -35,6 +37,7 @@ func NewTemplate(packet []byte, vary []Vary, checksums bool, seed int64) (Templa
 			start: C.uint64_t(v.Start),
 			step:  C.uint64_t(v.Step),
 			max:   C.uint64_t(v.Max),
+			every: C.uint64_t(v.Every),
 		}
 	}
 	var t Template

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Files holds each module as NAME.lua.
+// Files holds each module as NAME.lua, and each format as formats/NAME.lua.
 //
-//go:embed *.lua api/*.lua
+//go:embed *.lua api/*.lua formats/*.lua
 var Files embed.FS
 
 // Names are the modules, as require takes them behind "daqiri.".

@@ -30,9 +30,9 @@
 ---
 ---@class daqiri.place
 ---@field at? "start"|"payload" from where bits count: the start of what the queue holds, or the innermost payload (default: "start")
----@field bit_offset integer bits: from the most significant one of the first byte
+---@field bit_offset integer bits: from the most significant one of the first byte; of little endian from the least significant one
 ---@field bit_width integer bits: 1 to 64
----@field endianness? "big"|"little" little is for whole bytes (default: "big")
+---@field endianness? "big"|"little" little also for bits of a little-endian word (default: "big")
 
 ---What elements of payloads are and become.
 ---
@@ -56,7 +56,7 @@
 ---@field trial function called with a rate in bits/s; it returns whether that rate passed, or "invalid" where the sender itself fell short, which counts as not passed
 
 ---@class (exact) daqiri.daqiri.format.options
----@field items? table<string, integer> of spead-64-48: names for items, by their ids, 1 to 0x7fff
+---@field items? table<string, integer> of a format with a list of items: names for more of them, by their key
 
 ---@class (exact) daqiri.daqiri.open.options
 ---@field set? table<string, any> values for keys of the configuration, by their paths ("interfaces.0.address")
@@ -100,12 +100,16 @@ function daqiri.args(declared) end
 function daqiri.find_limit(options) end
 
 ---Names for the fields of an application's packets, for conditions, columns and templates: see format.
+---Names for the fields of an application's packets, for conditions, columns and templates: see format. A fault of the
+---table raises with its field and line. Where the table has a name, the format is known by it from then on.
 ---
 ---```lua
----local f = daqiri.format{ seq = { at = "payload", bit_offset = 0, bit_width = 32, endianness = "little" } }
+---local f = daqiri.format{ name = "mine", sequence = "seq", { "seq", 32 }, { "chan", 12 }, { "gain", 4 }, { "temperature", "i16", scale = 0.01 } }
 ---local heaps = daqiri.format("spead-64-48", { items = { timestamp = 0x1600 } })
+---local text = daqiri.format{ struct = ">IHbx", "seq", "chan", "level" }
+---local place = daqiri.format{ seq = { at = "payload", bit_offset = 0, bit_width = 32, endianness = "little" } }
 ---```
----@param name string|table<string, daqiri.place> a format's name, or fields with their places
+---@param name string|table the name of a format that the script declared or that is in the library; or a table that declares one, as formats say; or fields with their places
 ---@param options? daqiri.daqiri.format.options
 ---@return daqiri.format
 function daqiri.format(name, options) end
@@ -433,7 +437,7 @@ function bit.tohex(v) end
 ---@class (exact) daqiri.session.reorder.options
 ---@field name? string of its line in the ledger
 ---@field memory_region string each aggregate is one buffer of it
----@field sequence_number? string|daqiri.place a field that counts packets
+---@field sequence_number? string|daqiri.place a field that counts packets; by default the format's own, beside packets_per_batch
 ---@field batch_number? string|daqiri.place a field that counts batches
 ---@field packets_per_batch? integer packets: slots of a batch, beside sequence_number
 ---@field batch? string which batch, a number as text over fields
@@ -1394,8 +1398,8 @@ function connection:write(b, name, offset, options) end
 ---@field tcp_dst? integer a port (default: 4096)
 ---@field tcp_seq? integer the sequence number (default: 0)
 ---@field tcp_flags? integer 0 to 255 (default: 0x10)
----@field vary? table what changes from packet to packet: field = step or field = {start, step, max, random}, and in the list part places with these keys
----@field format? daqiri.format|string names for further fields in vary
+---@field vary? table what changes from packet to packet: field = step, field = "toggle" or field = {start, step, max, random, every, toggle}, and in the list part places with these keys; every packets have the same value, and toggle has the bits that are turned by turns
+---@field format? daqiri.format|string its header begins the payload (of a format of the network layer: follows the Ethernet header), with the values that options of its fields' names have, chan = 7, and payload follows it; payload_bytes counts it, too
 
 ---@class (exact) daqiri.queue.transmit.options
 ---@field template daqiri.template|false what is sent; false ends it
@@ -1588,6 +1592,12 @@ function stage:write(b, options) end
 ---@field packet? integer which packet, from 1
 ---@field segment? integer which segment, from 1
 
+---@class (exact) daqiri.burst.show.options
+---@field format? daqiri.format|string whose fields are shown
+---@field fields? string[] these instead: names, or numbers as text over fields
+---@field n? integer packets: how many, the first ones (default: 10)
+---@field csv? boolean as comma-separated values (default: false)
+
 ---A batch of packets: what receive queues deliver and transmit queues take. It ends when it is sent or freed, or with its
 ---on_burst handler unless b:keep() was called; any use after that raises and says where it ended.
 ---
@@ -1760,6 +1770,14 @@ function burst:set(fields, format) end
 ---@param lengths integer|integer[]|daqiri.column bytes: of all packets, or of each
 ---@param segment? integer of which segment, from 1 (default: 1)
 function burst:set_lengths(lengths, segment) end
+
+---Prints packets as a table: values with their names, scaled, with units; - where a packet has none.
+---
+---```lua
+---b:show{ fields = { "len", "udp_dst", "payload_len // 8" }, n = 3 }
+---```
+---@param options? daqiri.burst.show.options
+function burst:show(options) end
 
 ---Keeps the first packets and returns the buffers of the others.
 ---
@@ -2202,25 +2220,29 @@ local presence = {}
 ---@return integer[] # numbers of parts, from 1
 function presence:missing() end
 
----Names for fields of an application's packets, for the format of s:reorder, s:filter, s:convert and q:template, and
----behind the text in b:column("seq", format), b:select, b:count and b:set. Where a format is taken, so is its name,
----"chips". Fields that every packet has are known beside its own. daqiri.format makes them.
+---@class (exact) daqiri.format.vectors.options
+---@field n? integer how many, 1 to 100000 (default: 8)
+---@field seed? integer other seeds give other packets (default: 1)
+
+---The header of an application's packets, declared once: daqiri.format makes it of a table, or finds one of the library by
+---its name. Its names are taken wherever fields are: in b:column("seq", f), b:select, b:count, b:set, and with the option
+---format in s:filter, s:reorder, s:convert and q:template. Where a format is taken, so is its name, "chips". Fields that
+---every packet has are known beside its own, and so are header_bytes, payload_bytes and names of values,
+---packet_type.context.
 ---
----Places are in the innermost payload. By name there are simple (a counter seq of 64 bits), chips, snap2, ata-snap, vrt
----(VITA 49 data with stream id; vrt-class-id where there is a class id, too), ecpri and spead-64-48.
+---Texts and columns have numbers as they stand in the packet; b:show and dissectors show them with scale, unit and names.
+---A packet that is of another format, for a constant differs, or that is too short lacks the fields: a condition with one
+---is false, and in a rule the packet belongs nowhere (bad_place).
 ---
----spead-64-48 has heap_cnt, heap_len, payload_offset, heap_payload_len and the items that are named by their ids. The
----order of items is the sender's choice and may change, so each is looked for in each packet; only values in the item
----itself (immediate ones) are found. A packet that lacks an item fails a condition with it, and belongs nowhere in a rule
----(bad_place). Items can't be changed.
----
----s:reorder and s:convert with a format take the payload from behind its header, as long as that is in each packet; at or
----payload_byte_offset say otherwise.
+---s:reorder and s:convert with a format take the payload from behind its header, as long as that is in each packet, and as
+---much of it as the format says; at or payload_byte_offset say otherwise. How a table declares one: formats.
 ---
 ---@class daqiri.format
 ---@field fields string[] The names of the fields, in order.
----@field header_bytes integer|nil How long the header in front of the data is; nil where it depends on the packet, or of a table. (bytes)
----@field name string The format's name; of fields of a table.
+---@field header_bytes integer|nil How long the header in front of the data is; nil where it depends on the packet, or of places. (bytes)
+---@field name string The format's name; of fields where it has none.
+---@field sequence string|nil The field that counts packets.
+---@field title string What the packets are, in words.
 local format = {}
 
 ---A region that is lent to the peer of a connection (c:lend): until it is revoked, or the session ends, the peer reads and

@@ -83,6 +83,7 @@ func New(opts Options) (*Program, error) {
 	}
 	p := &Program{opts: opts, loader: newLoader(opts.Stdlib, folder, opts.SearchPath), sched: task.NewScheduler(),
 		shared: bindings.NewProcess(), done: make(chan struct{}), stopped: make(chan struct{})}
+	p.shared.Library = opts.Stdlib
 	var err error
 	p.main, err = p.sched.NewTask("main")
 	return p, err

@@ -27,7 +27,6 @@ enum dq_base {
     DQ_BASE_L4 = 2,      // the transport header
     DQ_BASE_PAYLOAD = 3, // the innermost payload; the first byte where the queue holds payloads
     DQ_BASE_META = 4,    // not by offset: see dq_meta
-    DQ_BASE_SPEAD = 5,   // an item of the innermost payload, which is SPEAD-64-48: bit_offset is its id
     DQ_BASE_COUNT
 };
 
@@ -48,11 +47,12 @@ enum dq_meta {
 };
 
 enum dq_field_flags {
-    DQ_FIELD_LE = 1 << 0,     // little endian: whole bytes on a byte boundary only
+    DQ_FIELD_LE = 1 << 0,     // little endian: bits count from the least significant one of the first byte
     DQ_FIELD_SIGNED = 1 << 1, // two's complement, sign-extended to 64 bits
 };
 
-// A field of 1 to 64 bits. Bits are counted from the most significant bit of the first byte, as in RFCs.
+// A field of 1 to 64 bits. Bits are counted from the most significant bit of the first byte, as in RFCs; with
+// DQ_FIELD_LE from the least significant one, so that bits of a little-endian word of any size are a field.
 typedef struct dq_field {
     uint8_t base;       // enum dq_base
     uint8_t meta;       // enum dq_meta when base is DQ_BASE_META, else 0

@@ -5,14 +5,15 @@
 #include "core/dq_core.h"
 #include "packet/dq_rules.h"
 
-typedef enum dq_vary_kind { DQ_VARY_INC, DQ_VARY_RANDOM } dq_vary_kind;
+typedef enum dq_vary_kind { DQ_VARY_INC, DQ_VARY_RANDOM, DQ_VARY_TOGGLE } dq_vary_kind;
 
-// A field that changes from packet to packet: start, start + step, …, wrapping after max; or random in
-// start..max.
+// A field that changes from packet to packet: start, start + step, …, wrapping after max; random in
+// start..max; or start and start with the bits of step the other way round, by turns.
 typedef struct dq_vary {
     dq_field field;
     int32_t kind; // dq_vary_kind
     uint64_t start, step, max;
+    uint64_t every; // packets with the same value, one after the other; 0: 1
 } dq_vary;
 
 // A packet to send many times. checksums: 1 sets IPv4 and UDP/TCP lengths' checksums of each packet sent.

@@ -5,7 +5,6 @@
 // VLAN tags) are first turned into a place, so reading and writing share one path.
 #include "packet/field.h"
 #include "core/err.h"
-#include "packet/spead.h"
 
 #define ETH(off, width)                                                                                      \
     { .base = DQ_BASE_START, .need = DQ_HAS_ETH, .bit_width = width, .bit_offset = off }
@@ -72,14 +71,8 @@ int dqi_field_check(const dq_field *f, dq_diag *diag) {
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "field: bit_width %u is outside 1..64", f->bit_width);
     if (f->flags & ~(DQ_FIELD_LE | DQ_FIELD_SIGNED))
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "field: unknown flags 0x%x", f->flags);
-    if (f->base == DQ_BASE_SPEAD && (f->flags != 0 || f->bit_width != 48 || f->bit_offset > 0x7fff))
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "field: an item has an id of 15 bits and a value of 48");
     if (f->flags & DQ_FIELD_LE && f->base == DQ_BASE_META)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "field: metadata has no byte order");
-    if (f->flags & DQ_FIELD_LE && (f->bit_width % 8 || f->bit_offset % 8))
-        return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "field: bit_offset %u, bit_width %u: a little-endian field is whole bytes",
-                        f->bit_offset, f->bit_width);
     return DQ_OK;
 }
 
@@ -135,7 +128,7 @@ static place moving_place(const dqi_pkt *k, uint8_t meta) {
 
 // Finds a field inside the packet: false where the packet hasn't got it.
 static bool locate(uint32_t len, const dqi_pkt *k, const dq_field *f, place *at) {
-    if (f->base == DQ_BASE_SPEAD || (f->need != 0 && !(k->has & f->need))) return false;
+    if (f->need != 0 && !(k->has & f->need)) return false;
     uint32_t limit = len;
     if (f->base == DQ_BASE_META) {
         if (k->l3 == DQI_NONE) return false;
@@ -178,11 +171,15 @@ static bool get_meta(const dqi_pkt *k, uint8_t meta, uint64_t *v) {
     }
 }
 
-static uint64_t load_le(const uint8_t *p, uint32_t n_bytes) {
+uint64_t dqi_bits_get_le(const uint8_t *p, uint64_t bit, uint32_t width) {
+    p += bit / 8;
+    uint32_t skip = bit % 8, n_bytes = (skip + width + 7) / 8;
     uint64_t v = 0;
-    for (uint32_t i = n_bytes; i-- > 0;)
+    for (uint32_t i = n_bytes < 8 ? n_bytes : 8; i-- > 0;)
         v = v << 8 | p[i];
-    return v;
+    v >>= skip;
+    if (n_bytes > 8) v |= (uint64_t)p[8] << (64 - skip);
+    return v & (UINT64_MAX >> (64 - width));
 }
 
 // Bits in wire order at any alignment: at most 9 bytes are touched.
@@ -220,21 +217,25 @@ static inline uint64_t extend_sign(uint64_t v, uint32_t width) {
     return (v ^ sign) - sign;
 }
 
-static bool get_item(const uint8_t *p, uint32_t len, const dqi_pkt *k, uint32_t id, uint64_t *v) {
-    if (k->payload == DQI_NONE || k->payload > len) return false;
-    uint32_t there = len - k->payload;
-    return dqi_spead_item(p + k->payload, k->payload_len < there ? k->payload_len : there, id, v);
-}
-
 bool dqi_field_get(const uint8_t *p, uint32_t len, const dqi_pkt *pkt, const dq_field *f, uint64_t *v) {
     if (f->base == DQ_BASE_META && f->meta <= DQ_META_PAYLOAD_LEN) return get_meta(pkt, f->meta, v);
     place at;
-    if (f->base == DQ_BASE_SPEAD) return get_item(p, len, pkt, f->bit_offset, v);
     if (!locate(len, pkt, f, &at)) return false;
     uint64_t got =
-        f->flags & DQ_FIELD_LE ? load_le(p + at.bit / 8, at.width / 8) : dqi_bits_get(p, at.bit, at.width);
+        f->flags & DQ_FIELD_LE ? dqi_bits_get_le(p, at.bit, at.width) : dqi_bits_get(p, at.bit, at.width);
     *v = f->flags & DQ_FIELD_SIGNED ? extend_sign(got, at.width) : got;
     return true;
+}
+
+static void store_bits_le(uint8_t *p, place at, uint64_t v) {
+    for (uint32_t left = at.width; left > 0;) {
+        uint32_t low = at.bit % 8, n = left < 8 - low ? left : 8 - low;
+        uint8_t mask = (uint8_t)(((1u << n) - 1) << low), *b = p + at.bit / 8;
+        *b = (uint8_t)((*b & ~mask) | ((v << low) & mask));
+        v >>= n;
+        at.bit += n;
+        left -= n;
+    }
 }
 
 static void store_bits(uint8_t *p, place at, uint64_t v) {
@@ -253,11 +254,9 @@ static void store_bits(uint8_t *p, place at, uint64_t v) {
 bool dqi_field_set(uint8_t *p, uint32_t len, const dqi_pkt *pkt, const dq_field *f, uint64_t v) {
     place at;
     if (!locate(len, pkt, f, &at)) return false;
-    if (f->flags & DQ_FIELD_LE) {
-        for (uint32_t i = 0; i < at.width / 8; i++)
-            p[at.bit / 8 + i] = (uint8_t)(v >> (8 * i));
-    } else {
+    if (f->flags & DQ_FIELD_LE)
+        store_bits_le(p, at, v);
+    else
         store_bits(p, at, v);
-    }
     return true;
 }

@@ -31,6 +31,9 @@ bool dqi_field_get(const uint8_t *p, uint32_t len, const dqi_pkt *pkt, const dq_
 // that they are there. Never blocks.
 uint64_t dqi_bits_get(const uint8_t *p, uint64_t bit, uint32_t width);
 
+// The same, counted and valued from the least significant bit of the first byte on.
+uint64_t dqi_bits_get_le(const uint8_t *p, uint64_t bit, uint32_t width);
+
 // Where a checked field lies: bits from p, and how many (for metadata other than f->bit_width says). False
 // where the packet hasn't got it, or it is not part of the packet.
 bool dqi_field_place(uint32_t len, const dqi_pkt *pkt, const dq_field *f, uint64_t *bit, uint32_t *width);

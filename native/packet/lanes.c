@@ -1,6 +1,5 @@
 // lanes.c: finds the plain frames among 64 packets and reads a field of all of them.
 #include "packet/lanes.h"
-#include "packet/spead.h"
 
 enum { PLAIN_L3 = 14, PLAIN_L4 = 34 };
 
@@ -92,6 +91,7 @@ static uint32_t common_l4(uint8_t need) {
 // The field's bit in every plain frame, or DQI_NONE.
 static uint32_t fixed_bit(const dq_field *f) {
     if (f->bit_offset > DQI_PLAIN_LEN * 8 || f->bit_offset % 8 + f->bit_width > 64) return DQI_NONE;
+    if (f->flags & DQ_FIELD_LE) return DQI_NONE;
     uint32_t end = f->bit_offset + f->bit_width;
     switch (f->base) {
     case DQ_BASE_START:
@@ -138,30 +138,65 @@ static inline uint64_t load_at(const uint8_t *p, uint64_t len, uint64_t byte, ui
     return load64(p + at) << ((byte - at) * 8 + skip) >> (64 - width);
 }
 
-// Somewhere between `from` (NULL: 0) plus a constant and `limit`, different in each lane.
-static uint64_t load_bounded(const dqi_lanes *l, const dq_field *f, uint32_t start, const dqi_col *from,
-                             const dqi_col *limit, dqi_col *out) {
-    uint64_t has = 0, byte = start + f->bit_offset / 8;
+// The same of bits from the least significant one on.
+static inline uint64_t load_le_at(const uint8_t *p, uint64_t len, uint64_t byte, uint32_t skip,
+                                  uint32_t width) {
+    if (skip + width > 64 || len < 8) return dqi_bits_get_le(p, byte * 8 + skip, width);
+    uint64_t at = byte < len - 8 ? byte : len - 8;
+    return __builtin_bswap64(load64(p + at)) >> ((byte - at) * 8 + skip) & (UINT64_MAX >> (64 - width));
+}
+
+// What a field lies between in plain lanes: it counts from `start` and `from` (NULL: 0), and ends at `limit`.
+typedef struct bounds {
+    uint32_t start;
+    const dqi_col *from, *limit;
+} bounds;
+
+// False where plain lanes have no such header.
+static bool find_bounds(const dqi_lanes *l, uint8_t base, bounds *b) {
+    *b = (bounds){.limit = &l->len};
+    if (base == DQ_BASE_START) return true;
+    if (l->look == DQI_LOOK_RAW) return base == DQ_BASE_PAYLOAD;
+    b->limit = base == DQ_BASE_PAYLOAD ? &l->limit : &l->end;
+    if (base == DQ_BASE_PAYLOAD)
+        b->from = &l->payload_at;
+    else
+        b->start = base == DQ_BASE_L3 ? PLAIN_L3 : PLAIN_L4;
+    return true;
+}
+
+// At one place behind the bounds.
+static uint64_t load_bounded(const dqi_lanes *l, const dq_field *f, const bounds *b, dqi_col *out) {
+    uint64_t has = 0, byte = b->start + f->bit_offset / 8;
     uint32_t skip = f->bit_offset % 8, bytes = (skip + f->bit_width + 7) / 8;
+    bool little = f->flags & DQ_FIELD_LE;
     for (uint32_t i = 0; i < l->n; i++) {
-        uint64_t at = byte + (from ? from->v[i] : 0);
-        bool ok = at + bytes <= limit->v[i] && l->plain >> i & 1;
-        out->v[i] = ok ? load_at(dqi_lane_at(l, i), l->len.v[i], at, skip, f->bit_width) : 0;
+        uint64_t at = byte + (b->from ? b->from->v[i] : 0);
+        bool ok = at + bytes <= b->limit->v[i] && l->plain >> i & 1;
+        const uint8_t *p = dqi_lane_at(l, i);
+        out->v[i] = !ok      ? 0
+                    : little ? load_le_at(p, l->len.v[i], at, skip, f->bit_width)
+                             : load_at(p, l->len.v[i], at, skip, f->bit_width);
         has |= (uint64_t)ok << i;
     }
     return has;
 }
 
-// An item of SPEAD payloads, wherever it is in each.
-static uint64_t load_items(const dqi_lanes *l, uint32_t id, dqi_col *out) {
+// So many bits behind that, different in each lane.
+static uint64_t load_moved(const dqi_lanes *l, const dq_field *f, const bounds *b, const dqi_col *by,
+                           uint64_t lanes, dqi_col *out) {
     uint64_t has = 0;
-    bool whole = l->look == DQI_LOOK_RAW; // the queue holds payloads
-    for (uint64_t left = l->plain; left != 0; left &= left - 1) {
-        uint32_t i = (uint32_t)__builtin_ctzll(left);
-        uint64_t from = whole ? 0 : l->payload_at.v[i], to = whole ? l->len.v[i] : l->limit.v[i];
-        bool ok =
-            from < to && dqi_spead_item(dqi_lane_at(l, i) + from, (uint32_t)(to - from), id, &out->v[i]);
-        has |= (uint64_t)ok << i;
+    bool little = f->flags & DQ_FIELD_LE;
+    for (lanes &= l->plain; lanes != 0; lanes &= lanes - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(lanes);
+        if (by->v[i] > DQI_MOVED_MAX) continue;
+        uint64_t bit = f->bit_offset + by->v[i], at = b->start + bit / 8 + (b->from ? b->from->v[i] : 0);
+        uint32_t skip = bit % 8;
+        if (at + (skip + f->bit_width + 7) / 8 > b->limit->v[i]) continue;
+        const uint8_t *p = dqi_lane_at(l, i);
+        out->v[i] = little ? load_le_at(p, l->len.v[i], at, skip, f->bit_width)
+                           : load_at(p, l->len.v[i], at, skip, f->bit_width);
+        has |= UINT64_C(1) << i;
     }
     return has;
 }
@@ -170,16 +205,12 @@ static uint64_t load_plain(const dqi_lanes *l, const dqi_level *k, const dq_fiel
     uint64_t has = lanes_with(l, f->need);
     uint32_t bit, width;
     dqi_who who;
-    if (f->base == DQ_BASE_SPEAD) return has & load_items(l, f->bit_offset, out);
+    bounds b;
     if (l->look != DQI_LOOK_RAW && dqi_plain_field(f, &bit, &width, &who)) {
         load_fixed(l, k, bit, width, out);
         return (l->plain & who.any) | (l->udp & who.udp) | (l->tcp & who.tcp);
     }
-    if (l->look == DQI_LOOK_RAW && f->base != DQ_BASE_START && f->base != DQ_BASE_PAYLOAD) return 0;
-    if (l->look == DQI_LOOK_RAW || f->base == DQ_BASE_START)
-        return has & load_bounded(l, f, 0, NULL, &l->len, out);
-    if (f->base == DQ_BASE_PAYLOAD) return has & load_bounded(l, f, 0, &l->payload_at, &l->limit, out);
-    return has & load_bounded(l, f, f->base == DQ_BASE_L3 ? PLAIN_L3 : PLAIN_L4, NULL, &l->end, out);
+    return find_bounds(l, f->base, &b) ? has & load_bounded(l, f, &b, out) : 0;
 }
 
 // What came with the packet.
@@ -215,18 +246,15 @@ static void clear(uint64_t lanes, dqi_col *out) {
         out->v[__builtin_ctzll(lanes)] = 0;
 }
 
-static void convert(const dqi_lanes *l, const dqi_level *k, const dq_field *f, dqi_col *out) {
+static void extend_sign(const dqi_level *k, const dq_field *f, dqi_col *out) {
     uint32_t surplus = 64u - f->bit_width;
-    if (f->flags & DQ_FIELD_LE)
-        for (uint32_t i = 0; i < l->n; i++)
-            out->v[i] = __builtin_bswap64(out->v[i]) >> surplus;
     if (f->flags & DQ_FIELD_SIGNED) k->cut(out, surplus, surplus, true);
 }
 
 uint64_t dqi_lanes_load(dqi_lanes *l, const dqi_level *k, const dq_field *f, dqi_col *out) {
     bool meta = f->base == DQ_BASE_META && f->meta <= DQ_META_PAYLOAD_LEN;
     uint64_t has = meta ? load_meta(l, f->meta, out) : load_plain(l, k, f, out);
-    if (!meta && f->flags != 0) convert(l, k, f, out);
+    if (!meta) extend_sign(k, f, out);
     if (!meta || f->meta == DQ_META_PAYLOAD_LEN)
         for (uint64_t odd = l->all & ~l->plain; odd != 0; odd &= odd - 1) {
             uint32_t i = (uint32_t)__builtin_ctzll(odd);
@@ -235,5 +263,59 @@ uint64_t dqi_lanes_load(dqi_lanes *l, const dqi_level *k, const dq_field *f, dqi
             has |= (uint64_t)ok << i;
         }
     clear(~has, out);
+    return has;
+}
+
+uint64_t dqi_lanes_load_at(dqi_lanes *l, const dqi_level *k, const dq_field *f, uint64_t lanes,
+                           const dqi_col *by, dqi_col *out) {
+    bounds b;
+    dqi_col got;
+    uint64_t has = 0;
+    if (find_bounds(l, f->base, &b)) has = load_moved(l, f, &b, by, lanes & lanes_with(l, f->need), &got);
+    extend_sign(k, f, &got);
+    for (uint64_t odd = lanes & l->all & ~l->plain; odd != 0; odd &= odd - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(odd);
+        if (by->v[i] > DQI_MOVED_MAX) continue;
+        dq_field moved = *f;
+        moved.bit_offset += (uint32_t)by->v[i];
+        bool ok = dqi_field_get(dqi_lane_bytes(l, i), l->in->len[l->first + i], dqi_lanes_odd(l, i), &moved,
+                                &got.v[i]);
+        has |= (uint64_t)ok << i;
+    }
+    clear(~has, &got);
+    *out = got;
+    return has;
+}
+
+// The innermost payload of a lane; false: it has none.
+static bool payload_of(dqi_lanes *l, uint32_t i, const uint8_t **p, uint64_t *len) {
+    if (!(l->plain >> i & 1)) {
+        const dqi_pkt *k = dqi_lanes_odd(l, i);
+        if (k->payload == DQI_NONE || k->payload > l->in->len[l->first + i]) return false;
+        uint64_t there = l->in->len[l->first + i] - k->payload;
+        *p = dqi_lane_bytes(l, i) + k->payload;
+        *len = k->payload_len < there ? k->payload_len : there;
+        return true;
+    }
+    bool whole = l->look == DQI_LOOK_RAW; // the queue holds payloads
+    uint64_t from = whole ? 0 : l->payload_at.v[i], to = whole ? l->len.v[i] : l->limit.v[i];
+    *p = dqi_lane_at(l, i) + from;
+    *len = to - from;
+    return from < to;
+}
+
+uint64_t dqi_lanes_find(dqi_lanes *l, const dqi_item_key *key, uint32_t bit_offset, uint64_t lanes,
+                        const dqi_col *by, const dqi_col *count, dqi_col *out) {
+    uint64_t has = 0;
+    dqi_col got;
+    for (uint64_t left = lanes & l->all; left != 0; left &= left - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(left);
+        const uint8_t *p;
+        uint64_t len, at = (bit_offset + by->v[i]) / 8;
+        if (by->v[i] > DQI_MOVED_MAX || !payload_of(l, i, &p, &len) || at > len) continue;
+        has |= (uint64_t)dqi_item_find(p + at, len - at, count->v[i], key, &got.v[i]) << i;
+    }
+    clear(~has, &got);
+    *out = got;
     return has;
 }

@@ -16,6 +16,7 @@
 #include "packet/dq_ops.h"
 #include "packet/dq_rules.h"
 #include "packet/field.h"
+#include "packet/items.h"
 
 #include <string.h>
 
@@ -152,6 +153,16 @@ bool dqi_plain_field(const dq_field *f, uint32_t *bit, uint32_t *width, dqi_who 
 
 // Reads a checked field of each lane and returns which have it; the value of the others is 0.
 uint64_t dqi_lanes_load(dqi_lanes *l, const dqi_level *k, const dq_field *f, dqi_col *out);
+
+// The same of some lanes, by bits, with a bit offset that is by->v[i] more in lane i; what is more than
+// DQI_MOVED_MAX is nowhere.
+#define DQI_MOVED_MAX UINT32_C(0x7fffffff)
+uint64_t dqi_lanes_load_at(dqi_lanes *l, const dqi_level *k, const dq_field *f, uint64_t lanes,
+                           const dqi_col *by, dqi_col *out);
+// Looks in the lists of some lanes, count->v[i] items each, that begin bit_offset + by->v[i] bits into the
+// innermost payload.
+uint64_t dqi_lanes_find(dqi_lanes *l, const dqi_item_key *key, uint32_t bit_offset, uint64_t lanes,
+                        const dqi_col *by, const dqi_col *count, dqi_col *out);
 
 // The parsed headers of a lane that isn't plain, with what came with the packet.
 const dqi_pkt *dqi_lanes_odd(dqi_lanes *l, uint32_t lane);

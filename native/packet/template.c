@@ -34,7 +34,8 @@ struct dq_template {
     struct {
         dq_vary v;
         window place;
-        uint64_t next;
+        uint64_t next, left; // packets that still get `last`
+        uint64_t last;
     } vary[];
 };
 
@@ -95,6 +96,9 @@ static int check_vary(dq_template *t, uint32_t i, dq_diag *diag) {
     if (v->start > t->vary[i].v.max)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "template: varied field %u starts above its largest value", i + 1);
+    if (v->kind == DQ_VARY_TOGGLE && v->step > top)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "template: varied field %u toggles bits that it lacks",
+                        i + 1);
     t->vary[i].next = v->start;
     t->vary[i].place = window_of(t, &v->field);
     return DQ_OK;
@@ -142,8 +146,13 @@ void dq_template_unref(dq_template *t) {
     free(t);
 }
 
-static uint64_t next_value(dq_template *t, uint32_t i) {
+static uint64_t new_value(dq_template *t, uint32_t i) {
     const dq_vary *v = &t->vary[i].v;
+    if (v->kind == DQ_VARY_TOGGLE) {
+        uint64_t now = t->vary[i].next;
+        t->vary[i].next = now ^ v->step;
+        return now;
+    }
     if (v->kind == DQ_VARY_RANDOM) {
         t->random += 0x9e3779b97f4a7c15u;
         uint64_t range = v->max - v->start + 1;
@@ -153,6 +162,17 @@ static uint64_t next_value(dq_template *t, uint32_t i) {
     uint64_t now = t->vary[i].next, room = v->max - now, range = v->max - v->start + 1; // 0: all of 64 bits
     t->vary[i].next = v->step <= room || range == 0 ? now + v->step : v->start + (v->step - room - 1) % range;
     return now;
+}
+
+static inline uint64_t next_value(dq_template *t, uint32_t i) {
+    uint64_t every = t->vary[i].v.every;
+    if (every < 2) return new_value(t, i);
+    if (t->vary[i].left == 0) {
+        t->vary[i].left = every;
+        t->vary[i].last = new_value(t, i);
+    }
+    t->vary[i].left--;
+    return t->vary[i].last;
 }
 
 // Gives the packet at p the next value of varied field i.

@@ -11,5 +11,8 @@ uint32_t dqi_verb_column(const dqi_level *k, const dqi_packets *in, bool payload
 // Sets a checked field to v + i * step, with csum as in enum dq_csum; how many have it.
 uint32_t dqi_verb_set(const dqi_level *k, const dqi_packets *in, bool payload, const dq_field *f, uint64_t v,
                       uint64_t step, int csum);
+// The same of a field that in packet i lies by[i] bits further on, and only where ok[i].
+uint32_t dqi_verb_set_at(const dqi_packets *in, bool payload, const dq_field *f, const uint64_t *by,
+                         const uint8_t *ok, uint64_t v, uint64_t step, int csum);
 
 #endif

@@ -86,3 +86,15 @@ uint32_t dqi_verb_set(const dqi_level *k, const dqi_packets *in, bool payload, c
     }
     return n;
 }
+
+uint32_t dqi_verb_set_at(const dqi_packets *in, bool payload, const dq_field *f, const uint64_t *by,
+                         const uint8_t *ok, uint64_t v, uint64_t step, int csum) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < in->n; i++) {
+        change c = {.f = *f, .v = v, .step = step, .csum = csum};
+        if (!ok[i] || by[i] > DQI_MOVED_MAX) continue;
+        c.f.bit_offset += (uint32_t)by[i];
+        n += set_one(in, i, payload, &c);
+    }
+    return n;
+}

@@ -60,6 +60,28 @@ int dq_burst_set(dq_burst *b, const dq_field *f, uint64_t v, uint64_t step, int 
     return (int)dqi_verb_set(dqi_level_best(), &in, b->payload, f, v, step, csum);
 }
 
+int dq_burst_set_at(dq_burst *b, const dq_field *f, const dq_prog *place, uint64_t v, uint64_t step,
+                    int csum) {
+    uint64_t by[DQI_LANES];
+    uint8_t ok[DQI_LANES];
+    if (!dqi_burst_writable(b) || dqi_field_check(f, NULL) != DQ_OK || f->base == DQ_BASE_META ||
+        f->bit_offset > DQI_MOVED_MAX)
+        return DQ_INVALID_PARAMETER;
+    dqi_packets all = packets_of(b);
+    uint32_t n = 0;
+    for (uint32_t first = 0; first < all.n; first += DQI_LANES) {
+        dqi_packets in = {.base = all.base,
+                          .off = all.off + first,
+                          .len = all.len + first,
+                          .flow = all.flow ? all.flow + first : NULL,
+                          .ts = all.ts ? all.ts + first : NULL,
+                          .n = all.n - first < DQI_LANES ? all.n - first : DQI_LANES};
+        dqi_prog_eval(place, dqi_level_best(), &in, b->payload, by, ok);
+        n += dqi_verb_set_at(&in, b->payload, f, by, ok, v + step * first, step, csum);
+    }
+    return (int)n;
+}
+
 bool dq_field_named(const char *name, dq_field *out) {
     uint32_t n;
     const dqi_named_field *t = dqi_field_table(&n);

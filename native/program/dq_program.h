@@ -39,6 +39,10 @@ typedef enum dq_csum {
 // Sets the field in every packet to v + i * step. The number of packets set. INVALID_PARAMETER on a shared
 // burst.
 int dq_burst_set(dq_burst *b, const dq_field *f, uint64_t v, uint64_t step, int csum);
+// The same of a field that lies as many bits further on as `place`, a number, says of each packet; packets
+// without such a number have no such field.
+int dq_burst_set_at(dq_burst *b, const dq_field *f, const dq_prog *place, uint64_t v, uint64_t step,
+                    int csum);
 // The named field ("udp_dst"), false when there is none of that name; and the i-th name, NULL past the end.
 bool dq_field_named(const char *name, dq_field *out);
 const char *dq_field_name(uint32_t i);

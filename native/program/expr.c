@@ -82,13 +82,16 @@ static dqi_look find_look(const dq_insn *insns, uint32_t n) {
     dqi_look look = DQI_LOOK_RAW;
     bool beyond = false;
     for (uint32_t i = 0; i < n; i++) {
-        if (insns[i].op != DQ_OP_LOAD) continue;
+        bool moved = insns[i].op == DQ_OP_LOAD_AT;
+        if (insns[i].op == DQ_OP_FIND) look = DQI_LOOK_EXTENTS;
+        if (insns[i].op != DQ_OP_LOAD && !moved) continue;
         dq_field f = dqi_insn_field(&insns[i]);
         dqi_look own = dqi_look_for(&f);
+        if (moved && own == DQI_LOOK_HEADERS) own = DQI_LOOK_EXTENTS;
         uint32_t bit, width;
         dqi_who who;
         if (own > look) look = own;
-        beyond |= f.base == DQ_BASE_START && !dqi_plain_field(&f, &bit, &width, &who);
+        beyond |= f.base == DQ_BASE_START && (moved || !dqi_plain_field(&f, &bit, &width, &who));
     }
     return look == DQI_LOOK_HEADERS && beyond ? DQI_LOOK_EXTENTS : look;
 }
@@ -197,6 +200,25 @@ static void operate(machine *m, uint8_t op) {
     a->bits &= b->bits;
 }
 
+static void zero(slot *s, uint64_t holds) {
+    for (uint32_t i = 0; i < DQI_LANES; i++)
+        s->col.v[i] &= 0 - (holds >> i & 1);
+    s->bits |= ~holds;
+}
+
+static void load_at(machine *m, const dq_insn *i) {
+    slot *s = m->top;
+    dq_field f = dqi_insn_field(i);
+    s->bits = dqi_lanes_load_at(m->l, m->k, &f, s->bits & m->active, &s->col, &s->col);
+}
+
+static void find(machine *m, const dq_insn *i) {
+    slot *count = m->top--, *s = m->top;
+    dqi_item_key key = dqi_insn_key(i);
+    s->bits =
+        dqi_lanes_find(m->l, &key, i->c, s->bits & count->bits & m->active, &s->col, &count->col, &s->col);
+}
+
 // Runs a checked program; its result is stack[0].
 static void run(machine *m, const dq_prog *prog) {
     m->active = m->l->all;
@@ -215,6 +237,20 @@ static void run(machine *m, const dq_prog *prog) {
             f = dqi_insn_field(i);
             m->top++;
             m->top->bits = dqi_lanes_load(m->l, m->k, &f, &m->top->col);
+            break;
+        case DQ_OP_LOAD_AT:
+            load_at(m, i);
+            break;
+        case DQ_OP_FIND:
+            find(m, i);
+            break;
+        case DQ_OP_KEEP:
+            m->top--;
+            m->top->bits &= m->top[1].bits;
+            break;
+        case DQ_OP_ZERO:
+            m->top--;
+            zero(m->top, m->top[1].bits);
             break;
         case DQ_OP_NOT:
             m->top->bits = ~m->top->bits;

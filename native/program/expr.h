@@ -21,6 +21,11 @@ static inline dq_field dqi_insn_field(const dq_insn *i) {
                       .bit_offset = i->c};
 }
 
+// What a FIND looks for.
+static inline dqi_item_key dqi_insn_key(const dq_insn *i) {
+    return (dqi_item_key){.bytes = i->a, .value_bits = i->b, .key = i->imm};
+}
+
 // Refuses a program that is not well formed: unknown opcode, unreadable field, jump not forward or out of
 // range, a number where a condition is wanted, stack too deep, too shallow or different on two ways, no RET
 // at the end. DQ_INVALID_PARAMETER, with the instruction and the reason in diag (may be NULL). *condition

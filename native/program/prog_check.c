@@ -54,6 +54,27 @@ static int check_load(walk *w, const dq_insn *i) {
     return dqi_field_check(&f, &why) == DQ_OK ? push(w, false) : bad(w, why.text);
 }
 
+// The number that moves it takes the place of what a LOAD has none of.
+static int check_load_at(walk *w, const dq_insn *i) {
+    if (i->a == DQ_BASE_META || i->c > INT32_MAX) return bad(w, "only a field at an offset can be moved");
+    int err = pop(w, false);
+    return err != DQ_OK ? err : check_load(w, i);
+}
+
+static int check_find(walk *w, const dq_insn *i) {
+    if (i->a < 1 || i->a > 8 || i->b < 1 || i->b >= i->a * 8 || i->c % 8 != 0 || i->c > INT32_MAX)
+        return bad(w, "a list has items of 1 to 8 bytes with a value, on a byte boundary");
+    int err = pop(w, false);
+    if (err == DQ_OK) err = pop(w, false);
+    return err != DQ_OK ? err : push(w, false);
+}
+
+static int check_keep(walk *w) {
+    int err = pop(w, true);
+    if (err == DQ_OK) err = pop(w, false);
+    return err != DQ_OK ? err : push(w, false);
+}
+
 static int check_jump(walk *w, const dq_insn *i) {
     if (i->c <= w->pc || i->c >= w->n) return bad(w, "the jump is not forward, or past the end");
     if (w->want[i->c] != 0 && w->want[i->c] != w->depth) return bad(w, "the stack differs between two ways");
@@ -94,6 +115,9 @@ static int step(walk *w) {
                                : bad(w, "the stack must hold one value");
     if (i->op == DQ_OP_PUSH) return push(w, false);
     if (i->op == DQ_OP_LOAD) return check_load(w, i);
+    if (i->op == DQ_OP_LOAD_AT) return check_load_at(w, i);
+    if (i->op == DQ_OP_FIND) return check_find(w, i);
+    if (i->op == DQ_OP_KEEP || i->op == DQ_OP_ZERO) return check_keep(w);
     if (is_jump(i->op)) return check_jump(w, i);
     if (i->op == DQ_OP_NOT) return (err = pop(w, true)) != DQ_OK ? err : push(w, true);
     for (uint32_t k = 0; k < numbers[i->op] && err == DQ_OK; k++)

@@ -49,8 +49,9 @@ typedef struct dq_reorder_conf {
     uint32_t slot_bytes;   // 0: the longest payload so far, with buf_size / slots as its limit
     uint32_t packet_bytes; // with offset: payload of a packet, the last of a slot may be shorter; else 0
     uint32_t segment, payload_offset; // where the payload begins: bytes from the segment's start,
-    int32_t at_payload;               // 1: from the innermost payload's (segment 0); 2: from what is
-                                      // behind its SPEAD-64-48 items, and packets without are bad_place
+    int32_t at_payload;               // 1: from the innermost payload's (segment 0)
+    dq_number header;                 // further bytes in front of it, of packets that say so themselves
+    dq_number length;                 // its bytes, where packets say so; those that lack some are bad_place
     dq_data_types types;              // of payloads; slot_bytes, packet_bytes and offset are bytes of input
     uint32_t window;                  // batches open at a time; 0: up to 4, by the region's buffers
     int64_t timeout_ns;               // of a batch, from its first packet; 0: none
@@ -73,11 +74,12 @@ int dq_stage_reorder(dq_session *s, const char *name, const dq_reorder_conf *con
 
 // What a convert stage makes of a payload, in buffers of its own.
 typedef struct dq_convert_conf {
-    dq_region *region;       // a packet fills one buffer
-    dq_data_types types;     // of payloads
-    uint32_t payload_offset; // where the payload begins: bytes from the packet's start,
-    int32_t at_payload;      // or as in dq_reorder_conf
-    int32_t policy;          // dq_policy when no buffer is free; one that waits has the region for itself
+    dq_region *region;        // a packet fills one buffer
+    dq_data_types types;      // of payloads
+    uint32_t payload_offset;  // where the payload begins: bytes from the packet's start,
+    int32_t at_payload;       // or as in dq_reorder_conf,
+    dq_number header, length; // as these
+    int32_t policy;           // dq_policy when no buffer is free; one that waits has the region for itself
 } dq_convert_conf;
 
 // Makes packets whose payloads are of another type, in a session that is open. What is in front of the

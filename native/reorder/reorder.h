@@ -23,6 +23,7 @@
 #include "reorder/reorder_sources.h"
 #include "core/ring.h"
 #include "core/histogram.h"
+#include "program/payload.h"
 #include "pipeline/stage.h"
 
 typedef struct dqi_batch {
@@ -54,6 +55,7 @@ typedef struct dqi_reorder {
     dq_reorder_conf conf; // without its pointers; its sizes are of the output
     dqi_convert convert;
     dq_prog *seq, *batch, *slot, *offset, *extra;
+    dqi_payload_rule payload;
     uint32_t *flow_ids;
     dqi_reorder_sources *by_source; // NULL: they are not told apart
     uint64_t mask;                  // of a sequence number's bits

@@ -5,14 +5,13 @@
 #include "reorder/reorder.h"
 #include "core/burst.h"
 #include "program/expr.h"
-#include "packet/payload.h"
 #include "core/copy_nontemporal.h"
 
 #include <string.h>
 
-#define CHUNK     128         // packets whose numbers are computed at once
-#define LONG_COPY 8192        // bytes; memcpy spares reading the lines, too, where it writes so many
-#define MOVES     (2 * CHUNK) // of a run at most: a payload, and what is missing of its cell
+#define CHUNK     DQI_PAYLOAD_CHUNK // packets whose numbers are computed at once
+#define LONG_COPY 8192              // bytes; memcpy spares reading the lines, too, where it writes so many
+#define MOVES     (2 * CHUNK)       // of a run at most: a payload, and what is missing of its cell
 
 // The numbers of some packets of a burst; has: all that are needed.
 typedef struct columns {
@@ -20,6 +19,7 @@ typedef struct columns {
     uint8_t has[CHUNK];
     uint64_t source[CHUNK];
     uint8_t named[CHUNK]; // has a source
+    dqi_payload_numbers payload;
 } columns;
 
 // Where one packet's payload lies and belongs.
@@ -66,6 +66,7 @@ static void compute(work *w) {
                       .ts = b->ts + w->first,
                       .n = w->n};
     memset(w->cols.has, 1, w->n);
+    dqi_payload_compute(b, &w->r->payload, w->first, &w->cols.payload);
     column(w, w->r->seq ? w->r->seq : w->r->batch, &in, w->cols.number);
     column(w, w->r->slot, &in, w->cols.slot);
     column(w, w->r->offset, &in, w->cols.offset);
@@ -84,11 +85,10 @@ static bool takes(const dqi_reorder *r, uint32_t flow) {
 
 // The payload of packet k; false: there is none.
 static bool payload_of(const work *w, uint32_t k, item *it) {
-    const dq_reorder_conf *c = &w->r->conf;
-    const dqi_payload_rule rule = {c->segment, c->payload_offset, c->at_payload};
+    const dqi_payload_rule *rule = &w->r->payload;
     uint32_t from, to;
-    if (!dqi_payload_find(w->in, &rule, k, &from, &to)) return false;
-    it->bytes = dqi_bytes(w->in, c->segment, k) + from;
+    if (!dqi_payload_find(w->in, rule, &w->cols.payload, k, w->first, &from, &to)) return false;
+    it->bytes = dqi_bytes(w->in, rule->segment, k) + from;
     it->from = to - from;
     return true;
 }

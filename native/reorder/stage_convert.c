@@ -7,7 +7,7 @@
 #include "pipeline/engine.h"
 #include "core/err.h"
 #include "pipeline/iface.h"
-#include "packet/payload.h"
+#include "program/payload.h"
 #include "pipeline/queue.h"
 #include "core/peers.h"
 #include "pipeline/stage.h"
@@ -22,6 +22,12 @@ typedef struct converter {
     dqi_convert convert;
     dqi_payload_rule place;
 } converter;
+
+// Of the packets from the first on.
+typedef struct numbers {
+    uint32_t first;
+    dqi_payload_numbers of;
+} numbers;
 
 enum { CONVERTED = -1 };
 
@@ -49,11 +55,12 @@ static void copy_columns(dq_burst *out, const dq_burst *in, uint32_t i) {
 }
 
 // Appends what packet i becomes to out, which has a buffer for it. CONVERTED, or the reason why not.
-static int convert_packet(const converter *c, const dq_burst *in, uint32_t i, dq_burst *out) {
+static int convert_packet(const converter *c, const dq_burst *in, const numbers *n, uint32_t i,
+                          dq_burst *out) {
     const uint8_t *p = dqi_bytes(in, 0, i);
     uint32_t from, to, len, k = out->n;
     bool frame = !in->payload;
-    if (!dqi_payload_find(in, &c->place, i, &from, &to)) return DQ_DROP_BAD_PLACE;
+    if (!dqi_payload_find(in, &c->place, &n->of, i, n->first, &from, &to)) return DQ_DROP_BAD_PLACE;
     if (!dqi_convert_size(&c->convert, to - from, &len)) return DQ_DROP_BAD_PAYLOAD;
     uint64_t all = (uint64_t)from + len;
     if (all > c->conf.region->conf.buf_size || (frame && all > UINT16_MAX)) return DQ_DROP_TOO_LONG;
@@ -100,10 +107,15 @@ static int convert_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **o
         return DQ_NOT_READY;
     }
     *out = NULL;
+    numbers n;
     for (uint32_t i = 0; i < in->n; i++) {
+        if (i % DQI_PAYLOAD_CHUNK == 0) {
+            n.first = i;
+            dqi_payload_compute(in, &c->place, i, &n.of);
+        }
         int what = !b             ? DQ_DROP_NO_BURST_BUFFER
                    : b->n == room ? DQ_DROP_NO_PACKET_BUFFER
-                                  : convert_packet(c, in, i, b);
+                                  : convert_packet(c, in, &n, i, b);
         if (what != CONVERTED) dqi_drop(&node->c, (dq_reason)what, 1);
     }
     dq_burst_unref(in);
@@ -147,7 +159,12 @@ static int convert_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     return DQ_OK;
 }
 
-static void convert_free(dq_stage *st) { free(st->impl); }
+static void converter_free(converter *c) {
+    dqi_payload_rule_free(&c->place);
+    free(c);
+}
+
+static void convert_free(dq_stage *st) { converter_free(st->impl); }
 
 static const dqi_stage_ops convert_ops = {
     .line_kind = DQ_LINE_STAGE,
@@ -178,11 +195,13 @@ int dq_stage_convert(dq_session *s, const char *name, const dq_convert_conf *con
                      dq_diag *diag) {
     converter *c = malloc(sizeof *c);
     if (!c) return dqi_fail(diag, DQ_ESYS - ENOMEM, "convert %s: no memory", name);
-    *c = (converter){.conf = *conf, .place = {0, conf->payload_offset, conf->at_payload}};
+    *c = (converter){.conf = *conf,
+                     .place = {.offset = conf->payload_offset, .at_payload = conf->at_payload != 0}};
     int err = prepare(c, s, name, diag);
+    if (err == DQ_OK) err = dqi_payload_rule_init(&c->place, &conf->header, &conf->length, diag);
     if (err == DQ_OK) err = dqi_stage_add(s, name, &convert_ops, c, out, diag);
     if (err != DQ_OK) {
-        free(c);
+        converter_free(c);
         return err;
     }
     (*out)->region = conf->region;

@@ -11,7 +11,7 @@
 #include "core/peers.h"
 #include "cuda/memory.h"
 #include "cuda/mover.h"
-#include "packet/payload.h"
+#include "program/payload.h"
 #include "pipeline/dq_pipeline.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
@@ -72,7 +72,7 @@ static bool split(const copier *c, const dq_burst *in, uint32_t i, uint32_t *hea
     *payload = *len = 0;
     if (!c->convert.fn) return true;
     uint32_t from, to;
-    if (!dqi_payload_find(in, &c->place, i, &from, &to)) return false;
+    if (!dqi_payload_find(in, &c->place, NULL, i, i, &from, &to)) return false;
     *head = from;
     *payload = to - from;
     return dqi_convert_size(&c->convert, *payload, len);
@@ -426,7 +426,7 @@ int dq_stage_copy(dq_session *s, const char *name, const dq_copy_conf *conf, dq_
     copier *c = calloc(1, sizeof *c);
     if (!c) return dqi_fail(diag, DQ_ESYS - ENOMEM, "copy %s: no memory", name);
     c->conf = *conf;
-    c->place = (dqi_payload_rule){0, conf->payload_offset, conf->at_payload};
+    c->place = (dqi_payload_rule){.offset = conf->payload_offset, .at_payload = conf->at_payload != 0};
     int err = prepare(c, s, name, diag);
     if (err == DQ_OK && conf->region->gpu) err = use_gpu(c, conf->region->conf.gpu, name, diag);
     if (err == DQ_OK) err = make_queue(c, s, name, diag);

@@ -120,6 +120,10 @@ static int make_rule(dqi_reorder *r, const dq_reorder_conf *c, dq_diag *diag) {
         int err = compile(from[i], to[i], diag);
         if (err != DQ_OK) return err;
     }
+    r->payload = (dqi_payload_rule){
+        .segment = c->segment, .offset = c->payload_offset, .at_payload = c->at_payload != 0};
+    int err = dqi_payload_rule_init(&r->payload, &c->header, &c->length, diag);
+    if (err != DQ_OK) return err;
     r->flow_ids = malloc((c->n_flow_ids + 1) * sizeof *r->flow_ids);
     if (!r->flow_ids) return DQ_ESYS - ENOMEM;
     if (c->n_flow_ids > 0) memcpy(r->flow_ids, c->flow_ids, c->n_flow_ids * sizeof *r->flow_ids);
@@ -184,6 +188,7 @@ static void reorder_free(dqi_reorder *r) {
     for (int i = 0; i < 5; i++)
         dq_prog_free(progs[i]);
     dqi_reorder_gpu_free(r);
+    dqi_payload_rule_free(&r->payload);
     if (r->records) munmap(r->records, r->records_bytes);
     dqi_reorder_sources_free(r->by_source);
     dqi_ring_free(&r->closed);

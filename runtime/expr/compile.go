@@ -51,6 +51,7 @@ type compiler struct {
 	fields         Resolver
 	prog           Program
 	depth, deepest int
+	nested         int // derived names inside each other
 }
 
 // operand is what a number compiles to: a constant not yet emitted, or code on the stack.
@@ -64,7 +65,7 @@ func (c *compiler) emit(i Insn) {
 	switch {
 	case i.Op == OpPush || i.Op == OpLoad:
 		c.depth++
-	case i.Op >= OpAdd && i.Op <= OpSar || i.Op >= OpEq && i.Op <= OpGeU || i.Op == OpJz || i.Op == OpJnz:
+	case i.Op >= OpAdd && i.Op <= OpSar || i.Op >= OpEq && i.Op <= OpGeU || i.Op == OpJz || i.Op == OpJnz, i.Op == OpFind, i.Op == OpKeep, i.Op == OpZero:
 		c.depth--
 	}
 	c.deepest = max(c.deepest, c.depth)

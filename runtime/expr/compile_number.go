@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"math"
 	"math/big"
 	"math/bits"
 )
@@ -31,6 +32,14 @@ func (c *compiler) number(n node) (operand, error) {
 }
 
 func (c *compiler) field(n *name) (operand, error) {
+	if r, ok := c.fields.(Deriver); ok {
+		if d, ok := r.Derived(n.text); ok {
+			return c.derived(n, d)
+		}
+		if v, ok := r.Constant(n.text); ok {
+			return operand{new(big.Int).SetUint64(v), v > math.MaxInt64, n}, nil
+		}
+	}
 	f, ok := c.fields.Field(n.text)
 	if ok {
 		c.emit(f.load())

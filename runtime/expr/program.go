@@ -37,6 +37,10 @@ const (
 	OpJz
 	OpJnz
 	OpRet
+	OpLoadAt
+	OpFind
+	OpKeep
+	OpZero
 	opCount
 )
 

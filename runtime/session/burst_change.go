@@ -129,6 +129,22 @@ func (b *Burst) Set(f Field, v, step uint64, csum Csum) (int, error) {
 	return n, nil
 }
 
+// SetPlace is Set of a field that may lie elsewhere in each packet.
+func (b *Burst) SetPlace(p *Place, v, step uint64, csum Csum) (int, error) {
+	if p.prog == nil {
+		return b.Set(p.Field, v, step, csum)
+	}
+	err := b.Writable()
+	n := 0
+	if err == nil {
+		n, err = b.native.SetAt(p.Field, p.prog, v, step, csum)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("set: %w", err)
+	}
+	return n, nil
+}
+
 // Checksums computes the checksums of IPv4, UDP, TCP and ICMP of packet i, or of all with i < 0.
 func (b *Burst) Checksums(i int) error {
 	if err := b.checkPacket(0, max(i, 0)); err != nil {

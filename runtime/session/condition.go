@@ -153,6 +153,28 @@ func (r resolver) Field(name string) (expr.Field, bool) {
 	}, ok
 }
 
+// deriver is what Fields have that know more than fixed places.
+func (r resolver) deriver() expr.Deriver {
+	d, _ := r.more.(expr.Deriver)
+	return d
+}
+
+// Derived finds a number that depends on the packet.
+func (r resolver) Derived(name string) (expr.Derived, bool) {
+	if d := r.deriver(); d != nil {
+		return d.Derived(name)
+	}
+	return expr.Derived{}, false
+}
+
+// Constant finds the name of a value.
+func (r resolver) Constant(name string) (uint64, bool) {
+	if d := r.deriver(); d != nil {
+		return d.Constant(name)
+	}
+	return 0, false
+}
+
 // Names lists the names of all fields.
 func (r resolver) Names() []string {
 	names := native.FieldNames()

@@ -15,7 +15,8 @@ type ConvertOptions struct {
 	Data              DataTypes
 	PayloadByteOffset int // from the packet's start, or with AtPayload from the innermost payload's
 	AtPayload         bool
-	BehindItems       bool   // with AtPayload: from behind the payload's SPEAD-64-48 items
+	Header, Length    string // as in ReorderOptions
+	Fields            Fields
 	Policy            Policy // when no buffer is free
 }
 
@@ -25,9 +26,18 @@ func (s *Session) Convert(name string, o ConvertOptions) (*Stage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("convert %s: %w", name, err)
 	}
+	conf := native.ConvertConf{Region: region.native, Types: o.Data.native(), PayloadOffset: o.PayloadByteOffset, AtPayload: o.AtPayload,
+		Policy: o.Policy}
+	for text, to := range map[string]*[]native.Insn{o.Header: &conf.Header, o.Length: &conf.Length} {
+		if text == "" {
+			continue
+		}
+		if *to, _, err = compileNumber(text, o.Fields); err != nil {
+			return nil, fmt.Errorf("convert %s: %w", name, err)
+		}
+	}
 	st, err := s.stage(name, KindConvert, "", func(n string) (native.Stage, error) {
-		return s.native.AddConvert(n, native.ConvertConf{Region: region.native, Types: o.Data.native(), PayloadOffset: o.PayloadByteOffset,
-			AtPayload: o.AtPayload, BehindItems: o.BehindItems, Policy: o.Policy})
+		return s.native.AddConvert(n, conf)
 	})
 	if err == nil {
 		st.region = o.MemoryRegion

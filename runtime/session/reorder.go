@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/expr"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -22,6 +23,7 @@ const MaxWindow = native.MaxWindow
 type ReorderOptions struct {
 	MemoryRegion                  string
 	Sequence, BatchNumber         *Field
+	SequenceName, BatchName       string // with them: the names of Fields that they are, as those may be elsewhere in each packet
 	Batch, Slot, Offset, Extra    string
 	Fields                        Fields
 	Source                        string              // what came and is missing is counted by this number, or by SourcePeer; empty: not so
@@ -31,7 +33,7 @@ type ReorderOptions struct {
 	Segment                       int                 // that has the payload, from 0
 	PayloadByteOffset             int                 // from the segment's start, or with AtPayload from the innermost payload's
 	AtPayload                     bool
-	BehindItems                   bool       // with AtPayload: from behind the payload's SPEAD-64-48 items
+	Header, Length                string     // further bytes in front of the payload, and its own: numbers over Fields; empty: none, and all there are
 	Data                          *DataTypes // of payloads; nil: bytes stay as they are
 	FlowIDs                       []uint32   // none: packets of all flows; others pass
 	Window                        int        // batches open at a time; 0: up to 4
@@ -93,9 +95,21 @@ func (st *Stage) Out() *Queue { return st.out }
 
 // placeFields are the reference's two fields under names for the text grammar, before the script's own.
 type placeFields struct {
-	own  map[string]*Field
-	more Fields
+	own   map[string]*Field
+	names map[string]string // what they are called by more
+	more  Fields
 }
+
+// Derived finds what more knows, under its name or ours.
+func (p placeFields) Derived(name string) (expr.Derived, bool) {
+	if p.own[name] != nil {
+		name = p.names[name]
+	}
+	return resolver{p.more}.Derived(name)
+}
+
+// Constant finds the name of a value.
+func (p placeFields) Constant(name string) (uint64, bool) { return resolver{p.more}.Constant(name) }
 
 func (p placeFields) Field(name string) (Field, bool) {
 	if f := p.own[name]; f != nil {
@@ -118,7 +132,7 @@ func (p placeFields) Names() []string {
 func (o ReorderOptions) compile() (native.ReorderConf, error) {
 	c := native.ReorderConf{
 		Wrap: o.Wrap, Slots: o.Slots, SlotBytes: o.SlotBytes, PacketBytes: o.PacketBytes,
-		Segment: o.Segment, PayloadOffset: o.PayloadByteOffset, AtPayload: o.AtPayload, BehindItems: o.BehindItems, Types: o.Data.native(), FlowIDs: o.FlowIDs,
+		Segment: o.Segment, PayloadOffset: o.PayloadByteOffset, AtPayload: o.AtPayload, Types: o.Data.native(), FlowIDs: o.FlowIDs,
 		Window: o.Window, TimeoutNS: o.TimeoutNS, Fill: o.Fill, DropIncomplete: o.DropIncomplete,
 		Wait: o.WaitForOthers, Policy: o.Policy, ByGPU: o.ByGPU, SourcePeer: o.Source == SourcePeer,
 	}
@@ -126,7 +140,8 @@ func (o ReorderOptions) compile() (native.ReorderConf, error) {
 	if c.SourcePeer {
 		source = ""
 	}
-	fields := placeFields{map[string]*Field{"sequence_number": o.Sequence, "batch_number": o.BatchNumber}, o.Fields}
+	fields := placeFields{map[string]*Field{"sequence_number": o.Sequence, "batch_number": o.BatchNumber},
+		map[string]string{"sequence_number": o.SequenceName, "batch_number": o.BatchName}, o.Fields}
 	seq, batch, slot := "", o.Batch, o.Slot
 	switch {
 	case o.Sequence != nil && o.BatchNumber != nil:
@@ -143,6 +158,7 @@ func (o ReorderOptions) compile() (native.ReorderConf, error) {
 	}{
 		{"sequence_number", seq, &c.Seq}, {"batch", batch, &c.Batch}, {"slot", slot, &c.Slot},
 		{"offset", o.Offset, &c.Offset}, {"extra", o.Extra, &c.Extra}, {"source", source, &c.Source},
+		{"header", o.Header, &c.Header}, {"payload", o.Length, &c.Length},
 	} {
 		if x.text == "" {
 			continue

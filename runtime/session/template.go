@@ -11,7 +11,9 @@ import (
 type Vary struct {
 	Field            Field
 	Random           bool   // anything in Start..Max; else Start, Start+Step, … wrapping after Max
+	Toggle           bool   // Start, and Start with the bits of Step turned, by turns
 	Start, Step, Max uint64 // Max 0: the field's largest value
+	Every            uint64 // packets with the same value, one after the other; 0: 1
 }
 
 // TemplateConfig describes a packet to send many times.
@@ -44,10 +46,13 @@ func (s *Session) Template(c TemplateConfig) (*Template, error) {
 		if v.Random {
 			kind = native.VaryRandom
 		}
+		if v.Toggle {
+			kind = native.VaryToggle
+		}
 		if v.Max == 0 {
 			v.Max = math.MaxUint64 // the engine takes the field's largest
 		}
-		vary[i] = native.Vary{Field: v.Field, Kind: kind, Start: v.Start, Step: v.Step, Max: v.Max}
+		vary[i] = native.Vary{Field: v.Field, Kind: kind, Start: v.Start, Step: v.Step, Max: v.Max, Every: v.Every}
 	}
 	t, err := native.NewTemplate(c.Packet, vary, c.Checksums, c.Seed)
 	if err != nil {

@@ -248,7 +248,9 @@ M.args = {
     text = function() return { { 1 }, { 99 } } end, u64 = function() return { { 1 }, { 99 } } end, unique = none },
   template = {}, timer = { cancel = none }, task = { on_message = function() return { { nothing } } end, send = function() return { { 1 }, { { 1, 2 } } } end, stop = none },
   time = {}, u64 = { eq = function() return { { 1 }, { daqiri.u64(1) } } end, le = function() return { { 1 } } end, lt = function() return { { 1 } } end, key = none, number = none },
-  op = { poll = none, on_done = function() return { { nothing } } end, wait = function() return { { { timeout = 1e-3 } } } end }, presence = { missing = none }, format = {},
+  op = { poll = none, on_done = function() return { { nothing } } end, wait = function() return { { { timeout = 1e-3 } } } end }, presence = { missing = none },
+  format = { decode = function(w) return { { ("x"):rep(60) }, { "" }, { w.kept and w.kept:packet(1) } } end, encode = function() return { { {} }, { { seq = 7, payload = "x" } }, { { nothing = 1 } } } end,
+    dissector = none, page = none, vectors = function() return { {}, { { n = 2, seed = 7 } } } end },
 }
 
 return M

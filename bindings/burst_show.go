@@ -1,0 +1,153 @@
+package bindings
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/format"
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
+
+// usualFields are what b:show shows where nobody says, of those that a queue's packets have.
+var usualFields = []string{"len", "eth_dst", "ipv4_src", "ipv4_dst", "udp_src", "udp_dst", "payload_len"}
+
+// widestCell is how many characters of a value a table shows.
+const widestCell = 32
+
+// burstShow is b:show{format, fields, n, csv}: the first packets as a table.
+func burstShow(c *call) int {
+	b := selfBurst(c)
+	c.check(b.b.Check())
+	o := c.options(1)
+	f := o.format()
+	n := min(int(o.whole("n", 10, 1, maxInt)), b.b.N())
+	names := o.textList("fields")
+	if names == nil {
+		names = usualFields
+		if f != nil {
+			names = f.names()
+		}
+	}
+	rows := c.shownRows(b, f, names, n)
+	if o.bool("csv", false) {
+		c.check(writeCSV(c.rt.Stdout, append([]string{"packet"}, names...), rows))
+		return 0
+	}
+	text := tableText(append([]string{"packet"}, names...), rows)
+	if more := b.b.N() - n; more > 0 {
+		text += fmt.Sprintf("and %d more\n", more)
+	}
+	_, err := io.WriteString(c.rt.Stdout, text)
+	c.check(err)
+	return 0
+}
+
+// textList reads a list of texts; nil: it is absent.
+func (o *options) textList(key string) (list []string) {
+	t, ok := o.get(key).(*lua.LTable)
+	if !ok && o.has(key) {
+		o.wrong(key, "a list of texts expected, got %s", describe(o.get(key)))
+	}
+	for i := 1; ok && i <= t.Len(); i++ {
+		s, text := t.RawGetInt(i).(lua.LString)
+		if !text {
+			o.wrong(key, "element %d: a text expected, got %s", i, describe(t.RawGetInt(i)))
+		}
+		list = append(list, string(s))
+	}
+	return list
+}
+
+// shownRows are the first n packets: numbers of texts by column, and what else a format has packet by packet.
+func (c *call) shownRows(b *burst, f *packetFormat, names []string, n int) [][]string {
+	rows := make([][]string, n)
+	for i := range rows {
+		rows[i] = append(make([]string, 0, len(names)+1), fmt.Sprint(i+1))
+	}
+	read := make([]map[string]format.Read, n)
+	for _, name := range names {
+		if f != nil && f.f != nil && contains(f.f.Names(), name) {
+			for i := range rows {
+				if read[i] == nil {
+					read[i] = decodedPacket(b, f.f, i)
+				}
+				text := "-"
+				if r, ok := read[i][name]; ok {
+					text = readText(r)
+				}
+				rows[i] = append(rows[i], text)
+			}
+			continue
+		}
+		values, has := make([]uint64, b.b.N()), make([]uint8, b.b.N())
+		number, err := session.CompileNumber(name, f.fields())
+		if err == nil {
+			_, err = b.b.Eval(number, values, has)
+		}
+		c.check(err)
+		for i := range rows {
+			text := "-"
+			if has[i] != 0 {
+				text = fieldText(name, values[i], number.Signed)
+			}
+			rows[i] = append(rows[i], text)
+		}
+	}
+	return rows
+}
+
+// decodedPacket reads packet i; of another format it has no fields.
+func decodedPacket(b *burst, f *format.Format, i int) map[string]format.Read {
+	out := map[string]format.Read{}
+	data, err := b.b.Packet(0, i)
+	if err != nil {
+		return out
+	}
+	from, to, ok := session.LayerOf(data, b.b.Queue().Layer() == session.LayerFrame, f.Spec.Layer)
+	if !ok {
+		return out
+	}
+	read, err := f.Decode(data[from:to])
+	if err != nil {
+		return out
+	}
+	for _, r := range read {
+		out[r.Name] = r
+	}
+	return out
+}
+
+func writeCSV(w io.Writer, head []string, rows [][]string) error {
+	out := csv.NewWriter(w)
+	err := out.Write(head)
+	if err == nil {
+		err = out.WriteAll(rows) // which flushes
+	}
+	return err
+}
+
+// tableText aligns columns to the right.
+func tableText(head []string, rows [][]string) string {
+	all := append([][]string{head}, rows...)
+	wide := make([]int, len(head))
+	for _, row := range all {
+		for k, cell := range row {
+			row[k] = clip(cell, widestCell)
+			wide[k] = max(wide[k], utf8.RuneCountInString(row[k]))
+		}
+	}
+	var b strings.Builder
+	for _, row := range all {
+		var line strings.Builder
+		for k, cell := range row {
+			fmt.Fprintf(&line, "%s%s  ", strings.Repeat(" ", wide[k]-utf8.RuneCountInString(cell)), cell)
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	return b.String()
+}

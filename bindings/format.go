@@ -1,0 +1,459 @@
+package bindings
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/expr"
+	"github.com/daqiri/daqiri-run/runtime/format"
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
+
+// packetFormat is names for fields of an application's packets, for texts, columns and templates. Cold, but what it
+// compiled.
+type packetFormat struct {
+	name      string
+	f         *format.Format // nil: places alone
+	places    ownFields
+	selectors map[string]*session.Selector
+	numbers   map[string]*session.Number
+	spots     map[string]*session.Place
+}
+
+func (*packetFormat) luaType() string { return "format" }
+
+var formatType = &typeDef{
+	name: "format",
+	self: "f",
+	doc: `a format
+		The header of an application's packets, declared once: 'daqiri.format' makes it of a table, or finds one of the library by its name. Its names are taken
+		wherever fields are: in 'b:column("seq", f)', 'b:select', 'b:count', 'b:set', and with the option 'format' in 's:filter', 's:reorder', 's:convert' and
+		'q:template'. Where a format is taken, so is its name, '"chips"'. Fields that every packet has are known beside its own, and so are 'header_bytes',
+		'payload_bytes' and names of values, 'packet_type.context'.
+
+		Texts and columns have numbers as they stand in the packet; 'b:show' and dissectors show them with scale, unit and names. A packet that is of another
+		format, for a constant differs, or that is too short lacks the fields: a condition with one is false, and in a rule the packet belongs nowhere
+		('bad_place').
+
+		's:reorder' and 's:convert' with a format take the payload from behind its header, as long as that is in each packet, and as much of it as the format
+		says; 'at' or 'payload_byte_offset' say otherwise. How a table declares one: [formats](../formats.md).`,
+	fields: []field{
+		{"fields", `-> string[]
+			The names of the fields, in order.
+			> for _, name in ipairs(f.fields) do print(name) end`},
+		{"header_bytes", `-> integer | nil, bytes
+			How long the header in front of the data is; nil where it depends on the packet, or of places.
+			> print(f.header_bytes)`},
+		{"name", `-> string
+			The format's name; 'of fields' where it has none.
+			> print(f.name)`},
+		{"sequence", `-> string | nil
+			The field that counts packets.
+			> print(f.sequence)`},
+		{"title", `-> string
+			What the packets are, in words.
+			> print(f.title)`},
+	},
+	get: func(rt *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
+		f := self.(*packetFormat)
+		switch key {
+		case lua.LString("name"):
+			return lua.LString(f.name)
+		case lua.LString("fields"):
+			return rt.list(f.names())
+		case lua.LString("title"):
+			if f.f != nil {
+				return lua.LString(f.f.Spec.Title)
+			}
+			return lua.LString("")
+		case lua.LString("sequence"):
+			if f.f != nil && f.f.Spec.Sequence != "" {
+				return lua.LString(f.f.Spec.Sequence)
+			}
+			return lua.LNil
+		case lua.LString("header_bytes"):
+			if f.f == nil || f.f.Moves() {
+				return lua.LNil
+			}
+			n, _ := f.f.Fixed()
+			return lua.LNumber(n)
+		}
+		return nil
+	},
+	methods: []entry{
+		{"decode", formatDecode, `- packet packet | string: a packet, or the bytes from the header's start on
+			-> table | failure: values by field; those that the packet lacks are absent, and a list is a table of tables; a signed number beyond 2^53 is a text
+			Reads one packet; nil, '"INVALID_PARAMETER"', text where it is of another format.
+			> local packet = daqiri.format("simple"):decode("\0\0\0\0\0\0\0\7rest")
+			> print(packet.seq)    -- 7`},
+		{"dissector", formatDissector, `-> string: Lua for Wireshark
+			A dissector for Wireshark and tshark ('tshark -X lua_script:x.lua'), as 'daqiri-run dissector NAME' prints it.
+			> print(#f:dissector())`},
+		{"encode", formatEncode, `- values table<string, any>: by field; 'payload' is what follows the header
+			-> string
+			Makes the bytes of one packet. What is not given is what the format says, else 0. A value that does not fit raises.
+			> local bytes = daqiri.format("simple"):encode{ seq = 7, payload = "rest" }
+			> print(#bytes)    -- 12`},
+		{"page", formatPage, `-> string: Markdown
+			A page that describes the format: its fields with their places, widths, units and values.
+			> print(daqiri.format("chips"):page())`},
+		{"vectors", formatVectors, `. n integer = 8: how many, 1 to 100000
+			. seed integer = 1: other seeds give other packets
+			-> table[]: '{bytes, fields}'
+			Packets with random values, for tests of other programs that know the format.
+			> for _, v in ipairs(daqiri.format("chips"):vectors{ n = 2 }) do print(daqiri.hex(v.bytes), v.fields.seq) end`},
+	},
+	meta: []entry{{name: "__tostring", fn: func(c *call) int {
+		f, _ := userdata[*packetFormat](c.L.Get(1))
+		return c.push(lua.LString("format " + f.name))
+	}}},
+}
+
+// Field finds a field at a fixed place.
+func (f *packetFormat) Field(name string) (session.Field, bool) {
+	if f.f == nil {
+		return f.places.Field(name)
+	}
+	x, ok := f.f.Field(name)
+	return sessionField(x), ok
+}
+
+// Names lists the fields.
+func (f *packetFormat) Names() []string { return f.names() }
+
+// Derived finds a field whose number depends on the packet.
+func (f *packetFormat) Derived(name string) (expr.Derived, bool) {
+	if f.f == nil {
+		return expr.Derived{}, false
+	}
+	return f.f.Derived(name)
+}
+
+// Constant finds the name of a value.
+func (f *packetFormat) Constant(name string) (uint64, bool) {
+	if f.f == nil {
+		return 0, false
+	}
+	return f.f.Constant(name)
+}
+
+func (f *packetFormat) names() []string {
+	if f.f == nil {
+		return f.places.Names()
+	}
+	return f.f.Names()
+}
+
+func sessionField(x expr.Field) session.Field {
+	return session.Field{Base: x.Base, Meta: x.Meta, Flags: x.Flags, Need: x.Need, BitWidth: x.BitWidth, BitOffset: x.BitOffset}
+}
+
+// fields is the format as names for texts; nil: none.
+func (f *packetFormat) fields() session.Fields {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+// ownAndFormat are further names in front of a format's.
+type ownAndFormat struct {
+	ownFields
+	f *packetFormat
+}
+
+func (o ownAndFormat) Field(name string) (session.Field, bool) {
+	if x, ok := o.ownFields.Field(name); ok {
+		return x, true
+	}
+	return o.f.Field(name)
+}
+
+func (o ownAndFormat) Names() []string { return slices.Concat(o.ownFields.Names(), o.f.names()) }
+
+func (o ownAndFormat) Derived(name string) (expr.Derived, bool) {
+	if _, own := o.ownFields[name]; own {
+		return expr.Derived{}, false
+	}
+	return o.f.Derived(name)
+}
+
+func (o ownAndFormat) Constant(name string) (uint64, bool) { return o.f.Constant(name) }
+
+// with is the format's fields, if any, below these.
+func (f *packetFormat) with(own ownFields) session.Fields {
+	if f == nil {
+		return own
+	}
+	return ownAndFormat{own, f}
+}
+
+// moduleFormat is daqiri.format(name | {field…} | {field = place, …}, {items}).
+func moduleFormat(c *call) int {
+	o := c.options(2)
+	f, err := c.formatOf(1)
+	var fault *format.Fault
+	if errors.As(err, &fault) && fault.Line > 0 {
+		c.L.Error(lua.LString(err.Error()), 0) // it says where
+	}
+	c.check(err)
+	if o.has("items") {
+		f = o.withItems(f)
+	}
+	return c.push(c.rt.newObject(f))
+}
+
+// formatOf is the format that argument n names or declares.
+func (c *call) formatOf(n int) (*packetFormat, error) {
+	t, ok := c.arg(n).(*lua.LTable)
+	if !ok {
+		return c.formatText(n, c.str(n, "format's name, or table that declares one")), nil
+	}
+	if isPlaces(t) {
+		f := &packetFormat{name: "of fields", places: c.fieldPlaces(n, "format", t)}
+		for _, name := range f.places.Names() {
+			if _, known := session.FieldNamed(name); known {
+				c.argError(n, "every packet has a field '%s': choose another name", name)
+			}
+		}
+		return f, nil
+	}
+	made, err := c.declareHere(t)
+	if err != nil {
+		return nil, err
+	}
+	return c.rt.keepFormat(made)
+}
+
+// isPlaces says whether a table is {field = place, …}.
+func isPlaces(t *lua.LTable) bool {
+	if t.Len() > 0 || t.RawGetString("struct") != lua.LNil {
+		return false
+	}
+	places := true
+	t.ForEach(func(k, v lua.LValue) {
+		_, table := v.(*lua.LTable)
+		places = places && (table || !slices.Contains(formatKeys, k.String()))
+	})
+	return places
+}
+
+// keepFormat makes a declared format known by its name, which nobody else may have.
+func (rt *Runtime) keepFormat(made *format.Format) (*packetFormat, error) {
+	name := made.Spec.Name
+	if name == "" {
+		return &packetFormat{name: "of fields", f: made}, nil
+	}
+	taken := func(by string) error {
+		return &format.Fault{File: made.Spec.File, Format: name, Line: made.Spec.Line, Msg: "the name is taken by " + by}
+	}
+	if had := rt.formats[name]; had != nil && had.f.Spec.File != "" && had.f.Spec.Line > 0 {
+		return nil, taken(fmt.Sprintf("the format that %s:%d declares", had.f.Spec.File, had.f.Spec.Line))
+	} else if had != nil {
+		return nil, taken("another format")
+	}
+	if slices.Contains(LibraryFormats(rt.Shared.Library), name) {
+		return nil, taken("a format of the library")
+	}
+	f := &packetFormat{name: name, f: made}
+	rt.rememberFormat(f)
+	return f, nil
+}
+
+func (rt *Runtime) rememberFormat(f *packetFormat) {
+	if rt.formats == nil {
+		rt.formats = map[string]*packetFormat{}
+	}
+	rt.formats[f.name] = f
+}
+
+// withItems is the format with names for items of its list.
+func (o *options) withItems(f *packetFormat) *packetFormat {
+	if f.f == nil || !f.f.HasItems() {
+		o.wrong("items", "%s has no list of items", f.name)
+	}
+	items, err := namedNumbers(o.get("items"))
+	if err != nil {
+		o.wrong("items", "%v", err)
+	}
+	made, err := f.f.WithItems(items, formatOptions)
+	if err != nil {
+		o.wrong("items", "%v", err)
+	}
+	return &packetFormat{name: f.name, f: made}
+}
+
+// formatText finds a format by its name.
+func (c *call) formatText(n int, name string) *packetFormat {
+	if f := c.rt.formats[name]; f != nil {
+		return f
+	}
+	made, err := c.rt.Shared.libraryFormat(name)
+	c.check(err)
+	if made == nil {
+		known := append(LibraryFormats(c.rt.Shared.Library), slices.Sorted(maps.Keys(c.rt.formats))...)
+		c.argError(n, "%s", unknown("format", name, known))
+	}
+	return &packetFormat{name: name, f: made}
+}
+
+// formatArg reads argument n, a format or a name of one; nil where it is absent.
+func (c *call) formatArg(n int) *packetFormat {
+	switch v := c.arg(n).(type) {
+	case *lua.LNilType:
+		return nil
+	case lua.LString:
+		return c.usedFormat(n, string(v))
+	}
+	f, ok := userdata[*packetFormat](c.arg(n))
+	if !ok {
+		c.wanted(n, "format")
+	}
+	return f
+}
+
+// usedFormat is formatText, with what it has compiled.
+func (c *call) usedFormat(n int, name string) *packetFormat {
+	f := c.formatText(n, name)
+	if c.rt.used == nil {
+		c.rt.used = map[string]*packetFormat{}
+	}
+	if had := c.rt.used[name]; had != nil && had.f == f.f {
+		return had
+	}
+	c.rt.used[name] = f
+	return f
+}
+
+// format reads the option of that name; nil where it is absent.
+func (o *options) format() *packetFormat {
+	switch v := o.get("format").(type) {
+	case *lua.LNilType:
+		return nil
+	case lua.LString:
+		return o.c.formatText(o.n, string(v))
+	default:
+		f, ok := userdata[*packetFormat](v)
+		if !ok {
+			o.wrong("format", "a format, or the name of one, expected, got %s", describe(v))
+		}
+		return f
+	}
+}
+
+// field finds a field of the format at a fixed place, or one that every packet has.
+func (f *packetFormat) field(name string) (session.Field, error) {
+	if f != nil {
+		if x, ok := f.Field(name); ok {
+			return x, nil
+		}
+		if _, ok := session.FieldNamed(name); !ok {
+			return session.Field{}, fmt.Errorf("%s", unknown("field", name, append(f.names(), session.FieldNames()...)))
+		}
+	}
+	return namedField(name)
+}
+
+// moves says whether the format has a field of that name that lies elsewhere in each packet, or is not in all.
+func (f *packetFormat) moves(name string) bool {
+	if f == nil {
+		return false
+	}
+	_, ok := f.Derived(name)
+	return ok
+}
+
+// selector compiles a condition once for each format, and without one for each state.
+func (c *call) selector(n int, f *packetFormat) *session.Selector {
+	known := &c.rt.selectors
+	if f != nil {
+		known = &f.selectors
+	}
+	sel, err := remembered(known, c.str(n, "condition"), f.fields(), session.CompileSelector)
+	if err != nil {
+		c.argError(n, "%v", err)
+	}
+	return sel
+}
+
+// selfFormat is self, a format that a table declares.
+func selfFormat(c *call) *format.Format {
+	f := receiver[*packetFormat](c, "format")
+	if f.f == nil {
+		c.raise("'%s' is for formats that declare a header, and this one has places alone", c.name)
+	}
+	return f.f
+}
+
+func formatDecode(c *call) int {
+	f := selfFormat(c)
+	var bytes []byte
+	if p, ok := userdata[*packet](c.arg(1)); ok {
+		data := p.data(c.L)
+		from, to, ok := session.LayerOf(data, p.of.b.Queue().Layer() == session.LayerFrame, f.Spec.Layer)
+		if !ok {
+			return c.notSuch("the packet has no " + f.Spec.Layer + " that is whole")
+		}
+		bytes = data[from:to]
+	} else {
+		bytes = []byte(c.str(1, "packet, or string of bytes"))
+	}
+	read, err := f.Decode(bytes)
+	if err != nil {
+		return c.notSuch(err.Error())
+	}
+	return c.push(c.rt.readTable(read))
+}
+
+// notSuch returns nil, status, text for a packet of another format.
+func (c *call) notSuch(why string) int {
+	c.L.Push(lua.LNil)
+	c.L.Push(lua.LString("INVALID_PARAMETER"))
+	c.L.Push(lua.LString(why))
+	return 3
+}
+
+func (rt *Runtime) readTable(read []format.Read) *lua.LTable {
+	t := rt.root.NewTable()
+	for _, r := range read {
+		t.RawSetString(r.Name, rt.readValue(r))
+	}
+	return t
+}
+
+func formatEncode(c *call) int {
+	f := selfFormat(c)
+	given, payload, err := givenValues(f, c.table(1, "table of values"))
+	var bytes []byte
+	if err == nil {
+		bytes, err = f.Encode(given, payload)
+	}
+	if err != nil {
+		c.argError(1, "%v", err)
+	}
+	return c.push(lua.LString(bytes))
+}
+
+func formatDissector(c *call) int { return c.push(lua.LString(selfFormat(c).Dissector())) }
+
+func formatPage(c *call) int { return c.push(lua.LString(selfFormat(c).Page())) }
+
+func formatVectors(c *call) int {
+	f := selfFormat(c)
+	o := c.options(1)
+	random := rand.New(rand.NewPCG(uint64(o.whole("seed", 1, 0, maxInt)), 16))
+	list := c.L.NewTable()
+	for range o.whole("n", 8, 1, 100000) {
+		bytes, read := f.Random(random)
+		v := c.L.NewTable()
+		v.RawSetString("bytes", lua.LString(bytes))
+		v.RawSetString("fields", c.rt.readTable(read))
+		list.Append(v)
+	}
+	return c.push(list)
+}

@@ -1,0 +1,445 @@
+package bindings
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/format"
+)
+
+// Keys of the tables that declare a format, a field, a part and a list.
+var (
+	formatKeys = []string{"document", "endian", "ethertype", "layer", "name", "payload", "sequence", "struct", "title", "udp_port", "vectors", "where"}
+	fieldKeys  = []string{"at", "const", "doc", "endian", "is", "offset", "reserved", "scale", "signed", "unit", "values", "when"}
+	partKeys   = []string{"when"}
+	listKeys   = []string{"count", "doc", "items", "key", "list", "match", "when"}
+)
+
+// declaration turns a Lua table into a format.Spec.
+type declaration struct {
+	spec   format.Spec
+	little bool
+}
+
+// declare reads the table; lines say where its parts stand in the source.
+func declare(t *lua.LTable, file string, at *tableLines) (format.Spec, error) {
+	d := &declaration{spec: format.Spec{File: file, Line: at.line()}}
+	err := d.head(t)
+	if err != nil {
+		return d.spec, err
+	}
+	codes, err := d.structRows(t)
+	for i := 1; i <= t.Len() && err == nil; i++ {
+		var r format.Row
+		here := at.row(i)
+		switch v := t.RawGetInt(i).(type) {
+		case lua.LString:
+			r, err = d.named(&codes, string(v), here)
+		case *lua.LTable:
+			r, err = d.row(v, here, &codes)
+		default:
+			err = d.fault(format.Row{Line: here.line()}, "element %d: a field, { NAME, BITS }, expected, got %s", i, describe(v))
+		}
+		d.spec.Rows = append(d.spec.Rows, r)
+	}
+	if err == nil && len(codes) > 0 && slices.ContainsFunc(codes, func(r format.Row) bool { return !r.Reserved }) {
+		err = d.fault(format.Row{}, "struct has more fields than there are names")
+	}
+	d.spec.Rows = append(d.spec.Rows, codes...)
+	return d.spec, err
+}
+
+func (d *declaration) fault(r format.Row, text string, args ...any) error {
+	line := r.Line
+	if line == 0 {
+		line = d.spec.Line
+	}
+	return &format.Fault{File: d.spec.File, Format: d.spec.Name, Field: r.Name, Line: line, Msg: fmt.Sprintf(text, args...)}
+}
+
+// strange is the first key of the table, in order, that is not among these.
+func strange(t *lua.LTable, known []string) string {
+	var odd []string
+	t.ForEach(func(k, _ lua.LValue) {
+		if s, ok := k.(lua.LString); ok && !slices.Contains(known, string(s)) {
+			odd = append(odd, string(s))
+		} else if _, number := k.(lua.LNumber); !ok && !number {
+			odd = append(odd, k.String())
+		}
+	})
+	slices.Sort(odd)
+	if len(odd) == 0 {
+		return ""
+	}
+	return unknown("key", odd[0], known)
+}
+
+// texts reads keys of a table that are strings.
+func (d *declaration) texts(r format.Row, t *lua.LTable, keys map[string]*string) error {
+	for _, key := range sortedStrings(mapKeys(keys)) {
+		switch v := t.RawGetString(key).(type) {
+		case *lua.LNilType:
+		case lua.LString:
+			*keys[key] = string(v)
+		default:
+			return d.fault(r, "%s: a text expected, got %s", key, describe(v))
+		}
+	}
+	return nil
+}
+
+func mapKeys[V any](m map[string]V) (keys []string) {
+	for k := range m {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+func (d *declaration) head(t *lua.LTable) error {
+	s := &d.spec
+	endian := ""
+	if name, ok := t.RawGetString("name").(lua.LString); ok {
+		s.Name = string(name)
+	}
+	if odd := strange(t, formatKeys); odd != "" {
+		return d.fault(format.Row{}, "%s", odd)
+	}
+	if err := d.texts(format.Row{}, t, map[string]*string{"name": &s.Name, "title": &s.Title, "document": &s.Document, "layer": &s.Layer,
+		"where": &s.Where, "sequence": &s.Sequence, "payload": &s.Payload, "endian": &endian}); err != nil {
+		return err
+	}
+	for key, to := range map[string]*int{"udp_port": &s.UDPPort, "ethertype": &s.Ethertype} {
+		if v := t.RawGetString(key); v != lua.LNil {
+			n, err := wholeNumber(v, 1, 0xffff)
+			if err != nil {
+				return d.fault(format.Row{}, "%s: %v", key, err)
+			}
+			*to = int(n)
+		}
+	}
+	return d.endian(format.Row{}, endian, &d.little)
+}
+
+func (d *declaration) endian(r format.Row, text string, little *bool) error {
+	switch text {
+	case "":
+	case "big":
+		*little = false
+	case "little":
+		*little = true
+	default:
+		return d.fault(r, "endian: '%s' is neither big nor little", text)
+	}
+	return nil
+}
+
+// structRows are the rows of the struct text, without their names.
+func (d *declaration) structRows(t *lua.LTable) ([]format.Row, error) {
+	v := t.RawGetString("struct")
+	text, ok := v.(lua.LString)
+	switch {
+	case v == lua.LNil:
+		return nil, nil
+	case !ok:
+		return nil, d.fault(format.Row{}, "struct: a text such as \">IBBH\" expected, got %s", describe(v))
+	}
+	rows, err := format.ParseStruct(string(text))
+	if err != nil {
+		return nil, d.fault(format.Row{}, "struct: %v", err)
+	}
+	return rows, nil
+}
+
+// named takes the next row of a struct text.
+func (d *declaration) named(codes *[]format.Row, name string, at *tableLines) (format.Row, error) {
+	r := format.Row{Name: name, Line: at.line()}
+	for len(*codes) > 0 && (*codes)[0].Reserved {
+		d.spec.Rows = append(d.spec.Rows, (*codes)[0])
+		*codes = (*codes)[1:]
+	}
+	if len(*codes) == 0 {
+		return r, d.fault(r, "no width: a field is { \"%s\", BITS }, or struct says its width", name)
+	}
+	next := (*codes)[0]
+	*codes = (*codes)[1:]
+	next.Name, next.Line = name, r.Line
+	return next, nil
+}
+
+// row reads { NAME, BITS, DOC, … }, { reserved = BITS }, { when = …, rows … } or { list = NAME, … }.
+func (d *declaration) row(t *lua.LTable, at *tableLines, codes *[]format.Row) (r format.Row, err error) {
+	r.Line = at.line()
+	_, inner := t.RawGetInt(1).(*lua.LTable)
+	switch {
+	case t.RawGetString("list") != lua.LNil:
+		return d.list(t, at)
+	case inner:
+		r.Group = true
+		if odd := strange(t, partKeys); odd != "" {
+			return r, d.fault(r, "%s of a part, { when = …, {…} }", odd)
+		}
+		if err = d.texts(r, t, map[string]*string{"when": &r.When}); err != nil {
+			return r, err
+		}
+		r.Rows, err = d.inner(r, t, at)
+		return r, err
+	}
+	return d.field(r, t, codes)
+}
+
+func (d *declaration) inner(r format.Row, t *lua.LTable, at *tableLines) (rows []format.Row, err error) {
+	for i := 1; i <= t.Len(); i++ {
+		in, ok := t.RawGetInt(i).(*lua.LTable)
+		if !ok {
+			return nil, d.fault(format.Row{Line: at.row(i).line()}, "a field, { NAME, BITS }, expected, got %s", describe(t.RawGetInt(i)))
+		}
+		x, err := d.row(in, at.row(i), nil)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, x)
+	}
+	return rows, nil
+}
+
+func (d *declaration) field(r format.Row, t *lua.LTable, codes *[]format.Row) (format.Row, error) {
+	if name, ok := t.RawGetInt(1).(lua.LString); ok {
+		r.Name = string(name)
+	}
+	r.Little = d.little
+	second, doc := t.RawGetInt(2), 3
+	switch reserved := t.RawGetString("reserved"); {
+	case reserved != lua.LNil && r.Name == "":
+		second, r.Reserved = reserved, true
+	case r.Name == "":
+		return r, d.fault(r, "a name expected first, got %s: a field is { NAME, BITS }", describe(t.RawGetInt(1)))
+	case codes != nil && len(*codes) > 0:
+		next, err := d.named(codes, r.Name, &tableLines{at: r.Line})
+		if err != nil {
+			return r, err
+		}
+		r, second, doc = next, nil, 2
+	}
+	if odd := strange(t, fieldKeys); odd != "" {
+		return r, d.fault(r, "%s", odd)
+	}
+	if second != nil {
+		if err := d.width(&r, second); err != nil {
+			return r, err
+		}
+	}
+	if text, ok := t.RawGetInt(doc).(lua.LString); ok {
+		r.Doc = string(text)
+	}
+	return r, d.attributes(&r, t)
+}
+
+// kinds are the types of fields that have a width of their own.
+var kinds = map[string]format.Row{"mac": {Bits: 48, Kind: format.MAC}, "ipv4": {Bits: 32, Kind: format.IPv4}, "ipv6": {Bits: 128, Kind: format.IPv6}}
+
+// width reads a number of bits, or a type: "u16", "i32le", "f64", "bytes6", "mac".
+func (d *declaration) width(r *format.Row, v lua.LValue) error {
+	text, ok := v.(lua.LString)
+	if !ok {
+		n, err := wholeNumber(v, 1, 1<<20)
+		if err != nil {
+			return d.fault(*r, "width: %v", err)
+		}
+		r.Bits = int(n)
+		return nil
+	}
+	if k, ok := kinds[string(text)]; ok {
+		r.Bits, r.Kind = k.Bits, k.Kind
+		return nil
+	}
+	name, little := string(text), r.Little
+	if cut, ok := strings.CutSuffix(name, "le"); ok {
+		name, little = cut, true
+	} else if cut, ok := strings.CutSuffix(name, "be"); ok {
+		name, little = cut, false
+	}
+	letters := strings.TrimRight(name, "0123456789")
+	bits, err := strconv.Atoi(name[len(letters):])
+	kind, known := map[string]format.Kind{"u": format.Unsigned, "i": format.Signed, "f": format.Float, "bytes": format.Bytes}[letters]
+	if err != nil || !known || bits > 1<<16 {
+		return d.fault(*r, "width '%s': bits, or one of u1 to u64, i2 to i64, f32, f64 (also with le or be), bytesN, mac, ipv4, ipv6", string(text))
+	}
+	if kind == format.Bytes {
+		bits *= 8
+	}
+	r.Bits, r.Kind, r.Little = bits, kind, little
+	return nil
+}
+
+func (d *declaration) attributes(r *format.Row, t *lua.LTable) error {
+	endian := ""
+	if err := d.texts(*r, t, map[string]*string{"doc": &r.Doc, "is": &r.Is, "unit": &r.Unit, "when": &r.When, "endian": &endian}); err != nil {
+		return err
+	}
+	if err := d.endian(*r, endian, &r.Little); err != nil {
+		return err
+	}
+	switch v := t.RawGetString("at").(type) {
+	case *lua.LNilType:
+	case lua.LNumber, lua.LString:
+		r.At = v.String()
+	default:
+		return d.fault(*r, "at: bits, or a number as text, expected, got %s", describe(v))
+	}
+	if v := t.RawGetString("signed"); v == lua.LTrue {
+		r.Kind = format.Signed
+	} else if v != lua.LNil && v != lua.LFalse {
+		return d.fault(*r, "signed: true or false expected, got %s", describe(v))
+	}
+	for key, to := range map[string]*float64{"scale": &r.Scale, "offset": &r.Offset} {
+		switch v := t.RawGetString(key).(type) {
+		case *lua.LNilType:
+		case lua.LNumber:
+			if *to = float64(v); key == "scale" && v == 0 {
+				return d.fault(*r, "scale: it is 0, so every number would be the same")
+			}
+		default:
+			return d.fault(*r, "%s: a number expected, got %s", key, describe(v))
+		}
+	}
+	if t.RawGetString("unit") == lua.LString("") {
+		return d.fault(*r, "unit: it is empty")
+	}
+	if v := t.RawGetString("const"); v != lua.LNil {
+		raw, err := rawNumber(v, *r)
+		if err != nil {
+			return d.fault(*r, "const: %v", err)
+		}
+		r.Const = &raw
+	}
+	return d.values(r, t.RawGetString("values"))
+}
+
+// values reads { [4] = "context" }.
+func (d *declaration) values(r *format.Row, v lua.LValue) (err error) {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		if v != lua.LNil {
+			err = d.fault(*r, "values: a table of names by number expected, got %s", describe(v))
+		}
+		return err
+	}
+	t.ForEach(func(k, v lua.LValue) {
+		name, ok := v.(lua.LString)
+		n, bad := wholeNumber(k, math.MinInt32, maxInt)
+		if (!ok || bad != nil) && err == nil {
+			err = d.fault(*r, "values: [%s] = %s: a number and a name expected", k, v)
+		}
+		r.Values = append(r.Values, format.Value{Number: uint64(n), Name: string(name)})
+	})
+	slices.SortFunc(r.Values, func(a, b format.Value) int { return int(int64(a.Number) - int64(b.Number)) })
+	return err
+}
+
+// list reads { list = NAME, count = …, {…}, …, key = …, match = {…}, items = {…} }.
+func (d *declaration) list(t *lua.LTable, at *tableLines) (r format.Row, err error) {
+	r.Line = at.line()
+	if odd := strange(t, listKeys); odd != "" {
+		return r, d.fault(r, "%s of a list", odd)
+	}
+	if err = d.texts(r, t, map[string]*string{"list": &r.List, "count": &r.Count, "key": &r.Key, "when": &r.When, "doc": &r.Doc}); err != nil {
+		return r, err
+	}
+	if r.Rows, err = d.inner(r, t, at); err != nil {
+		return r, err
+	}
+	r.Match = map[string]uint64{}
+	items, err := namedNumbers(t.RawGetString("match"))
+	for _, v := range items {
+		r.Match[v.Name] = v.Number
+	}
+	if err == nil {
+		r.Items, err = namedNumbers(t.RawGetString("items"))
+	}
+	if err != nil {
+		return r, d.fault(r, "match and items: %v", err)
+	}
+	return r, nil
+}
+
+// namedNumbers reads { name = number }, in the order of the numbers.
+func namedNumbers(v lua.LValue) (list []format.Value, err error) {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		if v != lua.LNil {
+			err = fmt.Errorf("a table of numbers by name expected, got %s", describe(v))
+		}
+		return nil, err
+	}
+	t.ForEach(func(k, v lua.LValue) {
+		n, bad := unsigned(v, 64)
+		name, ok := k.(lua.LString)
+		if (bad != nil || !ok) && err == nil {
+			err = fmt.Errorf("%s = %s: a name and a whole number from 0 expected", k, describe(v))
+		}
+		list = append(list, format.Value{Number: n, Name: string(name)})
+	})
+	slices.SortFunc(list, func(a, b format.Value) int {
+		if a.Number != b.Number {
+			return int(int64(a.Number) - int64(b.Number))
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return list, err
+}
+
+// rawNumber reads what a field of whole numbers is to be: a number, a u64, the name of a value, or an address as text.
+func rawNumber(v lua.LValue, r format.Row) (uint64, error) {
+	if s, ok := v.(lua.LString); ok {
+		return rawText(string(s), r)
+	}
+	if n, ok := v.(lua.LNumber); ok && r.Kind == format.Signed && n < 0 {
+		low := int64(math.MinInt64)
+		if r.Bits < 64 {
+			low = -1 << (r.Bits - 1)
+		}
+		i, err := wholeNumber(v, max(low, -maxInt), maxInt)
+		return uint64(i), err
+	}
+	width := r.Bits
+	if r.Kind == format.Signed {
+		width--
+	}
+	return unsigned(v, width)
+}
+
+func rawText(s string, r format.Row) (uint64, error) {
+	var names []string
+	for _, v := range r.Values {
+		if v.Name == s {
+			return v.Number, nil
+		}
+		names = append(names, v.Name)
+	}
+	switch r.Kind {
+	case format.MAC:
+		mac, err := parseMAC(s)
+		return binary.BigEndian.Uint64(append([]byte{0, 0}, mac[:]...)), err
+	case format.IPv4:
+		a, err := netip.ParseAddr(s)
+		if err != nil || !a.Is4() {
+			return 0, fmt.Errorf("%q is not an IPv4 address", s)
+		}
+		b := a.As4()
+		return uint64(binary.BigEndian.Uint32(b[:])), nil
+	}
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && r.Kind == format.Signed && r.Bits == 64 {
+		return uint64(n), nil // beyond 2^53
+	}
+	if len(names) == 0 {
+		return 0, fmt.Errorf("a number expected, got the string %q", clip(s, 40))
+	}
+	return 0, fmt.Errorf("%s", unknown("value", s, names))
+}

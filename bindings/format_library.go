@@ -1,0 +1,192 @@
+package bindings
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/format"
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
+
+// formatFolder is where the library has a file for each format.
+const formatFolder = "formats"
+
+// formatOptions tell what a format's fields can't be called.
+var formatOptions = format.Options{
+	Known: func(name string) bool { _, ok := session.FieldNamed(name); return ok },
+	Reserved: func(name string) string {
+		if _, ok := session.FieldNamed(name); ok {
+			return fmt.Sprintf("every packet has a field '%s'", name)
+		}
+		if templateOptions()[name] {
+			return fmt.Sprintf("'%s' is an option of q:template", name)
+		}
+		return ""
+	},
+}
+
+// templateOptions are the options of q:template.
+func templateOptions() map[string]bool {
+	k := optionKeys{row: templateRows}
+	k.read()
+	return k.known
+}
+
+// LoadFormat reads a format from Lua source that returns the table which declares it, as files of stdlib/formats do. The
+// source runs without any library. Errors name file, line and field.
+func LoadFormat(file, source string) (*format.Format, error) {
+	L := lua.NewState(lua.Options{SkipOpenLibs: true, CallStackSize: 64, RegistrySize: 4096})
+	defer L.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	L.SetContext(ctx)
+	fn, err := L.Load(strings.NewReader(source), file)
+	if err == nil {
+		L.Push(fn)
+		err = L.PCall(0, 1, nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	t, ok := L.Get(-1).(*lua.LTable)
+	if !ok {
+		return nil, fmt.Errorf("%s: it returns %s, not the table of a format", file, describe(L.Get(-1)))
+	}
+	return declared(t, file, returnedTable(file, source))
+}
+
+// declared makes the format of a table, and checks its vectors.
+func declared(t *lua.LTable, file string, at *tableLines) (*format.Format, error) {
+	s, err := declare(t, file, at)
+	if err != nil {
+		return nil, err
+	}
+	f, err := format.Compile(s, formatOptions)
+	if err != nil {
+		return nil, err
+	}
+	v, ok := t.RawGetString("vectors").(*lua.LTable)
+	for i := 1; ok && i <= v.Len(); i++ {
+		if err := checkVector(f, v.RawGetInt(i)); err != nil {
+			return nil, &format.Fault{File: file, Format: s.Name, Line: s.Line, Msg: fmt.Sprintf("vectors[%d]: %v", i, err)}
+		}
+	}
+	return f, nil
+}
+
+// checkVector compares a packet, { hex = …, FIELD = value, … }, with what the format says of it, and of those values.
+func checkVector(f *format.Format, v lua.LValue) error {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		return fmt.Errorf("a table with hex and fields expected, got %s", describe(v))
+	}
+	text, ok := t.RawGetString("hex").(lua.LString)
+	bytes, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
+	if !ok || err != nil {
+		return fmt.Errorf("hex: %v", err)
+	}
+	read, err := f.Decode(bytes)
+	if err != nil {
+		return err
+	}
+	got := map[string]format.Read{}
+	for _, r := range read {
+		got[r.Name] = r
+	}
+	given, payload, err := givenValues(f, t, "hex")
+	if err != nil {
+		return err
+	}
+	for _, name := range sortedStrings(mapKeys(given)) {
+		r, there := got[name]
+		if !there {
+			return fmt.Errorf("the packet has no '%s'", name)
+		}
+		if g := given[name]; g.Raw != r.Raw || g.Bytes != nil && string(g.Bytes) != string(r.Bytes) {
+			return fmt.Errorf("%s is %s, not %s", name, readText(r), t.RawGetString(name))
+		}
+	}
+	if payload == nil {
+		if n, ok := f.HeaderBytes(bytes); ok {
+			payload = bytes[n:]
+		}
+	}
+	back, err := f.Encode(given, payload)
+	if err != nil {
+		return fmt.Errorf("encoded: %w", err)
+	}
+	if string(back) != string(bytes) {
+		return fmt.Errorf("encoded it is %x", back)
+	}
+	return nil
+}
+
+// LibraryFormats lists the formats of a library, by name.
+func LibraryFormats(library fs.FS) []string {
+	if library == nil {
+		return nil
+	}
+	files, _ := fs.Glob(library, formatFolder+"/*.lua") // the pattern is right
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(path.Base(f), ".lua")
+	}
+	slices.Sort(files)
+	return files
+}
+
+// LibraryFormat loads a format of a library; nil: there is none of that name.
+func LibraryFormat(library fs.FS, name string) (*format.Format, error) {
+	if !slices.Contains(LibraryFormats(library), name) {
+		return nil, nil
+	}
+	file := formatFolder + "/" + name + ".lua"
+	source, err := fs.ReadFile(library, file)
+	if err != nil {
+		return nil, err
+	}
+	return LoadFormat("stdlib/"+file, string(source))
+}
+
+// libraryFormat is LibraryFormat of the process's library, loaded once.
+func (p *Process) libraryFormat(name string) (*format.Format, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f := p.formats[name]; f != nil {
+		return f, nil
+	}
+	f, err := LibraryFormat(p.Library, name)
+	if err == nil && f != nil {
+		if p.formats == nil {
+			p.formats = map[string]*format.Format{}
+		}
+		p.formats[name] = f
+	}
+	return f, err
+}
+
+// declareHere makes the format of a table in a call of the script, which knows its line.
+func (c *call) declareHere(t *lua.LTable) (*format.Format, error) {
+	dbg, ok := c.L.GetStack(1)
+	if !ok {
+		return declared(t, "", nil)
+	}
+	if _, err := c.L.GetInfo("Sl", dbg, lua.LNil); err != nil {
+		return declared(t, "", nil)
+	}
+	at := &tableLines{at: dbg.CurrentLine}
+	if source, err := os.ReadFile(dbg.Source); err == nil {
+		if found := calledTable(dbg.Source, string(source), "format", dbg.CurrentLine); found != nil {
+			at = found
+		}
+	}
+	return declared(t, dbg.Source, at)
+}

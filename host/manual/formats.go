@@ -1,0 +1,77 @@
+package manual
+
+import (
+	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/runtime/format"
+	"github.com/daqiri/daqiri-run/stdlib"
+)
+
+// Formats is how a format is declared, and those of the library.
+var Formats = Topic{Name: "formats", Short: "formats: headers of packets, declared", Parts: formatParts}
+
+const formatExample = `local mine = daqiri.format{
+  name = "mine", title = "Packets of my board", sequence = "seq", payload = "size",
+  { "magic", 16, const = 0xabcd },
+  { "kind", 4, "what the packet is", values = { [1] = "data", [2] = "status" } },
+  { "has_gain", 1 }, { reserved = 3 },
+  { "size", 16, unit = "B", is = "payload_bytes" },
+  { when = "has_gain == 1", { "gain", "i16", scale = 0.5, unit = "dB" } },
+  { "chan", "u16le" }, { "seq", 32 },
+}
+print(daqiri.hex(mine:encode{ kind = "data", has_gain = 1, gain = -3, chan = 7, payload = "abcd" }))`
+
+func formatParts() []Part {
+	parts := []Part{
+		{Words: "A format declares the header of an application's packets: `daqiri.format` takes the table, or a file of Lua returns it " +
+			"(`daqiri.format(require \"mine\")`, `daqiri-run dissector mine.lua`). Its names are then known to conditions, columns, place rules, templates and " +
+			"changes, and `f:decode`, `f:encode`, `b:show`, `f:page` and `f:dissector` work by it. A fault is an error with the field and its line."},
+		{Lua: formatExample},
+		{Head: "fields"},
+		{Words: "A field is `{ NAME, WIDTH, WORDS, … }`, one behind the other, from the most significant bit of the first byte on. A width is a number of " +
+			"bits up to 64, or a type: `u16`, `i16` (signed), `f32`, `f64`, `bytes6`, `mac`, `ipv4`, `ipv6`; `u32le` is little endian. Of little-endian fields " +
+			"bits count from the least significant one of the first byte, so bits of a word are declared from its lowest on."},
+		{Table: &Table{[]string{"key of a field", "takes", "what it does"}, [][]string{
+			{"`at`", "bits, or text", "where the field lies: a number is checked, gaps and overlaps are faults; a text over fields is a place apart, such as a trailer's"},
+			{"`const`", "a value", "what it is in every such packet: others are none of this format"},
+			{"`doc`", "text", "the words about it"},
+			{"`endian`", "`big`, `little`", "also a key of the whole table"},
+			{"`is`", "a number as text", "what `encode` gives it where nobody says"},
+			{"`scale`, `offset`, `unit`", "numbers, text", "how `b:show` and dissectors show it: number * scale + offset; elsewhere numbers are as in the packet"},
+			{"`signed`", "true", "two's complement"},
+			{"`values`", "`{ [4] = \"context\" }`", "names of values, which `encode` takes, and conditions as `FIELD.NAME`"},
+			{"`when`", "a condition as text", "where it is there; what follows moves"},
+		}}},
+		{Words: "`{ reserved = BITS }` are bits that mean nothing. `{ when = \"…\", {…}, {…} }` is a part of several fields. A list is " +
+			"`{ list = NAME, count = \"…\", {…}, {…} }`, its items one behind the other; with `key`, `match` and `items` single ones have names: " +
+			"the first item whose key field has that value, and whose other fields before the last one are as `match` says, has it in its last field. " +
+			"With `struct = \">IBBH\"`, as of Python's struct module, rows are names alone."},
+		{Head: "keys of the whole table"},
+		{Table: &Table{[]string{"key", "takes", "what it does"}, [][]string{
+			{"`name`, `title`, `document`", "text", "what it is called, what it is, and which document says so; a name is small letters, digits and `-`"},
+			{"`layer`", "`payload`, `frame`, `network`, `transport`", "from where it counts; by default the innermost payload"},
+			{"`where`", "a condition as text", "over fields that every packet has: packets for which it is false are none of this format"},
+			{"`sequence`", "a field", "counts packets: the `sequence_number` of `s:reorder` beside `packets_per_batch`"},
+			{"`payload`", "a number as text", "bytes of the payload behind the header; without it all that is there"},
+			{"`udp_port`, `ethertype`", "a number", "where dissectors look for it; of layer `network` the type that templates send"},
+			{"`vectors`", "a list", "packets, `{ hex = \"…\", FIELD = value, … }`, which are decoded and encoded when the format is declared"},
+		}}},
+		{Words: "Beside the fields, texts know `header_bytes` and `payload_bytes`."},
+		{Head: "the library"},
+		{Words: "Formats that come with the program, each in a file of `stdlib/formats`:"},
+	}
+	index := &Table{Columns: []string{"format", "what it is"}}
+	var pages []Part
+	for _, name := range bindings.LibraryFormats(stdlib.Files) {
+		f, err := bindings.LibraryFormat(stdlib.Files, name)
+		if err != nil {
+			panic(err) // a file of the library: the tests load each
+		}
+		index.Rows = append(index.Rows, []string{"`" + name + "`", f.Spec.Title})
+		head := ""
+		for _, s := range f.Head() {
+			head += " " + s
+		}
+		pages = append(pages, Part{Code: name}, Part{Words: f.Spec.Title + "." + head}, Part{Table: &Table{format.Columns, f.Table()}})
+	}
+	return append(append(parts, Part{Table: index}), pages...)
+}

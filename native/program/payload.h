@@ -1,0 +1,80 @@
+// payload.h: where in a received packet the payload lies that a stage takes.
+#ifndef DQI_PAYLOAD_H
+#define DQI_PAYLOAD_H
+
+#include "core/burst.h"
+#include "program/expr.h"
+
+enum { DQI_PAYLOAD_CHUNK = 128 }; // packets whose places are computed at once
+
+typedef struct dqi_payload_rule {
+    uint32_t segment, offset; // bytes from the segment's start,
+    bool at_payload;          // or from the innermost payload's (segment 0)
+    dq_prog *header;          // further bytes in front of it; NULL: none
+    dq_prog *length;          // its bytes, of those that are there; NULL, or absent of a packet: all
+} dqi_payload_rule;
+
+// Takes the rule's two programs from numbers (n 0: none). INVALID_PARAMETER as dq_prog_new.
+static inline int dqi_payload_rule_init(dqi_payload_rule *r, const dq_number *header, const dq_number *length,
+                                        dq_diag *diag) {
+    int err = header->n ? dq_prog_new(header->insns, header->n, &r->header, diag) : DQ_OK;
+    if (err == DQ_OK && length->n) err = dq_prog_new(length->insns, length->n, &r->length, diag);
+    return err;
+}
+
+static inline void dqi_payload_rule_free(dqi_payload_rule *r) {
+    dq_prog_free(r->header);
+    dq_prog_free(r->length);
+}
+
+// The numbers of some packets.
+typedef struct dqi_payload_numbers {
+    uint64_t header[DQI_PAYLOAD_CHUNK], length[DQI_PAYLOAD_CHUNK];
+    uint8_t has_header[DQI_PAYLOAD_CHUNK], has_length[DQI_PAYLOAD_CHUNK];
+} dqi_payload_numbers;
+
+// Computes those of packets [first, first + DQI_PAYLOAD_CHUNK) of b, or as many as there are.
+static inline void dqi_payload_compute(const dq_burst *b, const dqi_payload_rule *r, uint32_t first,
+                                       dqi_payload_numbers *out) {
+    if (!r->header && !r->length) return;
+    dqi_packets in = {.base = b->session->base,
+                      .off = b->off[0] + first,
+                      .len = b->len[0] + first,
+                      .flow = b->flow + first,
+                      .ts = b->ts + first,
+                      .n = b->n - first < DQI_PAYLOAD_CHUNK ? b->n - first : DQI_PAYLOAD_CHUNK};
+    const dqi_level *k = dqi_level_best();
+    if (r->header) dqi_prog_eval(r->header, k, &in, b->payload, out->header, out->has_header);
+    if (r->length) dqi_prog_eval(r->length, k, &in, b->payload, out->length, out->has_length);
+}
+
+// Offsets in its segment where packet k's payload begins and ends; false: there is none, or it ends before it
+// should. n: the numbers of the packets from `first` on.
+static inline bool dqi_payload_find(const dq_burst *b, const dqi_payload_rule *r,
+                                    const dqi_payload_numbers *n, uint32_t k, uint32_t first, uint32_t *from,
+                                    uint32_t *to) {
+    const uint8_t *p = dqi_bytes(b, r->segment, k);
+    uint64_t at = 0, end = b->len[r->segment][k];
+    uint32_t i = k - first;
+    if (r->at_payload && !b->payload) {
+        dqi_pkt pkt;
+        if (!dqi_parse(p, (uint32_t)end, &pkt) || pkt.payload == DQI_NONE) return false;
+        at = pkt.payload;
+        end = (uint64_t)pkt.payload + pkt.payload_len;
+    }
+    at += r->offset;
+    if (r->header) {
+        if (!n->has_header[i] || n->header[i] > end) return false;
+        at += n->header[i];
+    }
+    if (at >= end) return false;
+    if (r->length && n->has_length[i]) {
+        if (n->length[i] == 0 || n->length[i] > end - at) return false;
+        end = at + n->length[i];
+    }
+    *from = (uint32_t)at;
+    *to = (uint32_t)end;
+    return true;
+}
+
+#endif

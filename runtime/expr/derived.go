@@ -1,0 +1,175 @@
+package expr
+
+// Deriver is a Resolver that knows names beyond fields at fixed places.
+type Deriver interface {
+	// Derived finds a name whose number takes more than a load. It is asked before Field.
+	Derived(name string) (Derived, bool)
+	// Constant finds a name that stands for a number, such as a value's of a field.
+	Constant(name string) (uint64, bool)
+}
+
+// Derived is a number of a packet, which is absent where one of Checks or When does not hold. Its expressions may use
+// other derived names; a name that depends on itself is an error.
+type Derived struct {
+	Field  Field   // what is read, the bits of Place further on
+	Place  []Term  // nil: where Field says
+	Find   *Find   // instead of Field: an item of a list that begins where Field says
+	Bytes  bool    // instead: where Field begins, in bytes
+	Text   *Expr   // instead: this number
+	Checks []Check // what other fields must be
+	When   []*Expr // conditions
+	Refuse string  // why it is no number; empty: it is one
+}
+
+// Term is a part of a place: Bits, times Count (nil: 1), where all of When hold, else 0.
+type Term struct {
+	Bits  int64
+	Count *Expr
+	When  []*Expr
+}
+
+// Check is a field, and what it must be.
+type Check struct {
+	Field Field
+	Value uint64
+}
+
+// Find is an item of a list: Count items of Bytes bytes, of which the first that begins with Key has the value in its
+// last ValueBits bits.
+type Find struct {
+	Bytes, ValueBits int
+	Key              uint64
+	Count            *Expr
+}
+
+// maxNested bounds derived names inside each other.
+const maxNested = 16
+
+// derived emits a derived name's number.
+func (c *compiler) derived(n *name, d Derived) (operand, error) {
+	if d.Refuse != "" {
+		return operand{}, errorAt(n.at, "%s", d.Refuse)
+	}
+	if c.nested++; c.nested > maxNested {
+		return operand{}, errorAt(n.at, "'%s' depends on itself, or on too many others", n.text)
+	}
+	defer func() { c.nested-- }()
+	out, err := c.derivedValue(n, d)
+	if err == nil {
+		err = c.guards(d)
+	}
+	return out, err
+}
+
+func (c *compiler) derivedValue(n *name, d Derived) (operand, error) {
+	out := operand{nil, d.Field.unsigned64(), n}
+	switch {
+	case d.Text != nil:
+		x, err := c.number(d.Text.root)
+		c.pushed(x)
+		return operand{nil, x.unsigned, n}, err
+	case d.Bytes:
+		err := c.place(d)
+		c.push(uint64(d.Field.BitOffset))
+		c.op(OpAdd)
+		c.push(3)
+		c.op(OpShr)
+		return operand{nil, false, n}, err
+	case d.Find != nil:
+		err := c.place(d)
+		if err == nil {
+			var x operand
+			x, err = c.number(d.Find.Count.root)
+			c.pushed(x)
+		}
+		c.emit(Insn{Op: OpFind, A: uint8(d.Find.Bytes), B: uint16(d.Find.ValueBits), C: d.Field.BitOffset, Imm: d.Find.Key})
+		return operand{nil, false, n}, err
+	case d.Place == nil:
+		c.emit(d.Field.load())
+		return out, nil
+	}
+	err := c.place(d)
+	load := d.Field.load()
+	load.Op = OpLoadAt
+	c.emit(load)
+	return out, err
+}
+
+// guards makes the number on the stack absent where the name is not there.
+func (c *compiler) guards(d Derived) error {
+	for _, k := range d.Checks {
+		c.emit(k.Field.load())
+		c.push(k.Value)
+		c.op(OpEq)
+		c.op(OpKeep)
+	}
+	for _, w := range d.When {
+		if err := c.condition(w.root); err != nil {
+			return err
+		}
+		c.op(OpKeep)
+	}
+	return nil
+}
+
+// place emits the bits of all terms.
+func (c *compiler) place(d Derived) error {
+	if len(d.Place) == 0 {
+		c.push(0)
+	}
+	for i, t := range d.Place {
+		if err := c.term(t); err != nil {
+			return err
+		}
+		if i > 0 {
+			c.op(OpAdd)
+		}
+	}
+	return nil
+}
+
+func (c *compiler) term(t Term) error {
+	c.push(uint64(t.Bits))
+	if t.Count != nil {
+		x, err := c.number(t.Count.root)
+		if err != nil {
+			return err
+		}
+		c.pushed(x)
+		c.op(OpMul)
+	}
+	for _, w := range t.When {
+		if err := c.condition(w.root); err != nil {
+			return err
+		}
+		c.op(OpZero)
+	}
+	return nil
+}
+
+// CompilePlace compiles where a field lies: a program that leaves how many bits further on than the Field says, absent
+// where the packet lacks it. For a field at a fixed place the program is nil. Errors are *Error.
+func CompilePlace(text string, fields Resolver) (Program, Field, error) {
+	at := Pos{1, 1}
+	if r, ok := fields.(Deriver); ok {
+		if d, ok := r.Derived(text); ok {
+			if d.Refuse != "" || d.Find != nil || d.Bytes || d.Text != nil {
+				return nil, Field{}, errorAt(at, "'%s' is computed and has no place of its own", text)
+			}
+			c := &compiler{fields: fields, nested: 1}
+			err := c.place(d)
+			if err == nil {
+				err = c.guards(d)
+			}
+			if err != nil {
+				return nil, Field{}, err
+			}
+			prog, err := c.finish("place")
+			return prog, d.Field, err
+		}
+	}
+	if f, ok := fields.Field(text); ok {
+		return nil, f, nil
+	}
+	return nil, Field{}, unknownName(at, text, fields.Names())
+}

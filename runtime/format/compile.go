@@ -1,0 +1,323 @@
+package format
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/daqiri/daqiri-run/runtime/expr"
+	"github.com/daqiri/daqiri-run/runtime/suggest"
+)
+
+// Options tell Compile what is known outside of the format.
+type Options struct {
+	Known    func(name string) bool   // fields that every packet has
+	Reserved func(name string) string // why a field can't have this name; empty: it can
+}
+
+const (
+	mostBits  = 1 << 19 // of a header: 64 KiB
+	mostRows  = 1024
+	mostBytes = 1 << 16 // of one field
+)
+
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// compiler makes a Format row by row.
+type compiler struct {
+	f       *Format
+	o       Options
+	at      place // behind the last row
+	little  bool  // byte order of the row before
+	texts   []text
+	sources map[string][]string // names that a name's place and presence depend on
+	moved   []string            // what the place behind the last row depends on
+}
+
+// text is one to be checked once all names are known.
+type text struct {
+	row  Row
+	what string
+	e    *expr.Expr
+	more []string // names that are known here
+}
+
+// Compile checks a declared format. Errors are *Fault: the first one, in the order of the rows.
+func Compile(s Spec, o Options) (*Format, error) {
+	if s.Layer == "" {
+		s.Layer = "payload"
+	}
+	f := &Format{Spec: s, byName: map[string]*Field{}, items: map[string]item{}}
+	c := &compiler{f: f, o: o, sources: map[string][]string{}}
+	err := c.head()
+	if err == nil {
+		err = c.rows(s.Rows, nil, nil, 0)
+	}
+	if err == nil {
+		err = c.end()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (c *compiler) fault(r Row, format string, args ...any) error {
+	s := c.f.Spec
+	line, name := r.Line, r.Name
+	if line == 0 {
+		line = s.Line
+	}
+	if r.List != "" {
+		name = r.List
+	}
+	return &Fault{File: s.File, Format: s.Name, Field: name, Line: line, Msg: fmt.Sprintf(format, args...)}
+}
+
+func (c *compiler) head() (err error) {
+	s := c.f.Spec
+	if s.Name != "" && !regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`).MatchString(s.Name) {
+		return c.fault(Row{}, "a name has small letters, digits and hyphens")
+	}
+	if !slices.Contains(Layers, s.Layer) {
+		return c.fault(Row{}, "layer '%s' is none of %v", s.Layer, Layers)
+	}
+	if len(s.Rows) == 0 {
+		return c.fault(Row{}, "it has no fields")
+	}
+	if c.f.where, err = c.text(Row{}, "where", s.Where, true); err == nil {
+		c.f.length, err = c.text(Row{}, "payload", s.Payload, false, HeaderBytes)
+	}
+	return err
+}
+
+// text parses a text, of a row, which is checked later.
+func (c *compiler) text(r Row, what, s string, condition bool, more ...string) (*expr.Expr, error) {
+	if s == "" {
+		return nil, nil
+	}
+	e, err := expr.Parse(s)
+	if err != nil {
+		return nil, c.fault(r, "%s = %q: %v", what, s, err)
+	}
+	if e.IsCondition() != condition {
+		return nil, c.fault(r, "%s = %q: %s expected", what, s, map[bool]string{true: "a condition", false: "a number"}[condition])
+	}
+	c.texts = append(c.texts, text{r, what, e, more})
+	return e, nil
+}
+
+func (c *compiler) rows(rows []Row, when []*expr.Expr, names []string, deep int) error {
+	if deep > 4 {
+		return c.fault(rows[0], "parts are nested too deeply")
+	}
+	for i := range rows {
+		if len(c.f.Fields) > mostRows {
+			return c.fault(rows[i], "there are more than %d fields", mostRows)
+		}
+		err := c.row(rows[i], when, names, deep)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *compiler) row(r Row, when []*expr.Expr, names []string, deep int) error {
+	own, err := c.text(r, "when", r.When, true)
+	if err != nil {
+		return err
+	}
+	if own != nil {
+		when = append(slices.Clone(when), own)
+		for _, n := range own.Names() {
+			names = append(slices.Clone(names), n.Text)
+		}
+	}
+	switch {
+	case r.Group:
+		return c.group(r, when, names, deep)
+	case r.List != "":
+		return c.list(r, when, names)
+	}
+	return c.field(r, when, own != nil, names)
+}
+
+// group places rows that are there together or not at all.
+func (c *compiler) group(r Row, when []*expr.Expr, names []string, deep int) error {
+	if r.When == "" || len(r.Rows) == 0 {
+		return c.fault(r, "a part has 'when' and fields")
+	}
+	before := c.at
+	if err := c.rows(r.Rows, when, names, deep+1); err != nil {
+		return err
+	}
+	if len(c.at.terms) > len(before.terms) {
+		return c.moveGroup(r, before, when, names)
+	}
+	bits := c.at.bit - before.bit
+	if bits%8 != 0 {
+		return c.fault(r.Rows[0], "the part that begins here has %d bits, which are no whole bytes: hint: { reserved = %d }", bits, 8-bits%8)
+	}
+	c.at = before
+	c.optional(bits, nil, when, names)
+	return nil
+}
+
+// moveGroup is for a part with parts of its own: what they add is there with all their conditions already.
+func (c *compiler) moveGroup(r Row, before place, when []*expr.Expr, names []string) error {
+	bits, inner := c.at.bit-before.bit, c.at.terms[len(before.terms):]
+	if bits%8 != 0 {
+		return c.fault(r.Rows[0], "the part that begins here has %d bits, which are no whole bytes", bits)
+	}
+	inner = slices.Clone(inner)
+	c.at = before
+	c.optional(bits, nil, when, names)
+	c.at.terms = append(slices.Clone(c.at.terms), inner...)
+	return nil
+}
+
+// optional moves on by bits that are there under conditions, count times.
+func (c *compiler) optional(bits int64, count *expr.Expr, when []*expr.Expr, names []string) {
+	if bits == 0 && count == nil {
+		return
+	}
+	c.at.terms = append(slices.Clone(c.at.terms), expr.Term{Bits: bits, Count: count, When: when})
+	c.moved = append(slices.Clone(c.moved), names...)
+}
+
+func (c *compiler) field(r Row, when []*expr.Expr, optional bool, names []string) error {
+	if err := c.checkRow(r); err != nil {
+		return err
+	}
+	x := &Field{Row: r, when: when}
+	at, err := c.placeOf(r)
+	if err != nil {
+		return err
+	}
+	_, fixed := strconv.ParseInt(r.At, 10, 64)
+	x.place, x.apart = at, r.At != "" && fixed != nil
+	if x.is, err = c.text(r, "is", r.Is, false, HeaderBytes, PayloadBytes); err != nil {
+		return err
+	}
+	if r.Name != "" {
+		c.sources[r.Name] = append(slices.Clone(c.moved), names...)
+		c.f.byName[r.Name] = x
+	}
+	if x.apart {
+		for _, n := range must(expr.Parse(r.At)).Names() {
+			c.sources[r.Name] = append(c.sources[r.Name], n.Text)
+		}
+		c.f.Fields = append(c.f.Fields, x)
+		return nil
+	}
+	if c.at.bit%8 != 0 && r.Little != c.little {
+		return c.fault(r, "the byte order changes within a byte: bits of a little-endian word are declared from the least significant one on")
+	}
+	c.little = r.Little
+	c.f.Fields = append(c.f.Fields, x)
+	if r.Const != nil && len(when) == 0 && len(x.terms) == 0 {
+		c.check(x)
+	}
+	if optional {
+		if r.Bits%8 != 0 {
+			return c.fault(r, "a field with 'when' is whole bytes: put it into a part, { when = …, {…}, { reserved = %d } }", 8-r.Bits%8)
+		}
+		c.optional(int64(r.Bits), nil, when, names)
+		return nil
+	}
+	if c.at.bit += int64(r.Bits); c.at.bit > mostBits {
+		return c.fault(r, "the header is longer than %d bytes", mostBits/8)
+	}
+	return nil
+}
+
+// check adds a constant to those that tell the packets; neighbours become one.
+func (c *compiler) check(x *Field) {
+	k := c.f.checks
+	value := *x.Const
+	if x.Bits < 64 {
+		value &= 1<<x.Bits - 1
+	}
+	if n := len(k); n > 0 && !x.Little && k[n-1].Field.Flags == 0 {
+		last := &k[n-1]
+		if int(last.Field.BitOffset)+int(last.Field.BitWidth) == int(x.bit) && int(last.Field.BitWidth)+x.Bits <= 64 {
+			last.Value = last.Value<<x.Bits | value
+			last.Field.BitWidth += uint16(x.Bits)
+			return
+		}
+	}
+	f := c.f.native(x)
+	f.Flags &^= expr.FieldSigned
+	c.f.checks = append(c.f.checks, expr.Check{Field: f, Value: value})
+}
+
+// placeOf is where a row lies: behind the one before, or where it says.
+func (c *compiler) placeOf(r Row) (place, error) {
+	if r.At == "" {
+		return c.at, nil
+	}
+	bit, err := strconv.ParseInt(r.At, 10, 64)
+	if err != nil {
+		e, err := c.text(r, "at", r.At, false, HeaderBytes)
+		if err != nil {
+			return place{}, err
+		}
+		return place{terms: []expr.Term{{Bits: 1, Count: e}}}, nil
+	}
+	switch {
+	case len(c.at.terms) > 0:
+		return place{}, c.fault(r, "at = %d: parts before it move it: leave 'at' out, or say a text", bit)
+	case bit < c.at.bit:
+		return place{}, c.fault(r, "it overlaps what is before it, which ends at bit %d: at = %d", c.at.bit, bit)
+	case bit > c.at.bit:
+		return place{}, c.fault(r, "a gap of %d bits is in front of it: say { reserved = %d }", bit-c.at.bit, bit-c.at.bit)
+	}
+	return c.at, nil
+}
+
+// end checks what needs all names.
+func (c *compiler) end() error {
+	f := c.f
+	if c.at.bit%8 != 0 {
+		return c.fault(f.Spec.Rows[len(f.Spec.Rows)-1], "the header ends within a byte, at bit %d: say { reserved = %d }", c.at.bit, 8-c.at.bit%8)
+	}
+	f.header = c.at
+	for _, t := range c.texts {
+		if err := c.checkText(t); err != nil {
+			return err
+		}
+	}
+	if err := c.cycles(); err != nil {
+		return err
+	}
+	if s := f.Spec.Sequence; s != "" && (f.byName[s] == nil || !f.byName[s].Kind.number()) && f.items[s].list == nil {
+		return c.fault(Row{}, "sequence = '%s' is no field that is a whole number%s", s, c.near(s))
+	}
+	return nil
+}
+
+func (c *compiler) near(name string) string {
+	if n := suggest.Nearest(name, c.f.Names()); n != "" {
+		return fmt.Sprintf(" (did you mean '%s'?)", n)
+	}
+	return ""
+}
+
+func (c *compiler) checkText(t text) error {
+	for _, n := range t.e.Names() {
+		x := c.f.byName[n.Text]
+		_, constant := c.f.Constant(n.Text)
+		_, isItem := c.f.items[n.Text]
+		switch {
+		case x != nil && !x.Kind.number():
+			return c.fault(t.row, "%s: '%s' is %s, not a whole number", t.what, n.Text, x.Kind.words())
+		case x != nil, constant, isItem, slices.Contains(t.more, n.Text):
+		case t.what == "where" && c.o.Known != nil && c.o.Known(n.Text):
+		default:
+			return c.fault(t.row, "%s: unknown field '%s'%s", t.what, n.Text, c.near(n.Text))
+		}
+	}
+	return nil
+}

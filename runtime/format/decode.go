@@ -1,0 +1,271 @@
+package format
+
+import (
+	"fmt"
+
+	"github.com/daqiri/daqiri-run/runtime/expr"
+)
+
+// A Read is a field of one packet.
+type Read struct {
+	Field *Field // nil: an item or a list
+	Name  string
+	Raw   uint64   // of a number, two's complement of a signed one; of Float its bits
+	Bytes []byte   // of a kind that is no number
+	Items [][]Read // of a list
+}
+
+// reader reads the fields of one packet on demand: where one lies may depend on others.
+type reader struct {
+	f    *Format
+	b    []byte // from the header's start to the end of the packet
+	memo map[string]known
+}
+
+type known struct{ v, ok uint64 }
+
+// Decode reads the fields that a packet has, in order; b is from the header's start to the end. What a packet is too short
+// for is left out. The error says why it is no such packet.
+func (f *Format) Decode(b []byte) ([]Read, error) {
+	r := &reader{f: f, b: b, memo: map[string]known{}}
+	for _, x := range f.Fields {
+		if x.Const == nil || x.Reserved {
+			continue
+		}
+		if v, ok := r.number(x); ok && v != *x.Const {
+			return nil, fmt.Errorf("%s is %s, and of %s it is %s", x.Name, shown(v, x.Row), f.label(), shown(*x.Const, x.Row))
+		}
+	}
+	var out []Read
+	lists := f.Lists
+	for i, x := range f.Fields {
+		for len(lists) > 0 && lists[0].order == i {
+			out, lists = r.list(out, lists[0]), lists[1:]
+		}
+		if x.Reserved {
+			continue
+		}
+		if x.Kind.number() {
+			if v, ok := r.number(x); ok {
+				out = append(out, Read{Field: x, Name: x.Name, Raw: v})
+			}
+		} else if b, ok := r.bytes(x); ok {
+			one := Read{Field: x, Name: x.Name, Bytes: b}
+			if x.Kind == Float {
+				one.Raw = getBits(b, 0, x.Bits, x.Little)
+			}
+			out = append(out, one)
+		}
+	}
+	for _, l := range lists {
+		out = r.list(out, l)
+	}
+	return out, nil
+}
+
+func (f *Format) label() string {
+	if f.Spec.Name == "" {
+		return "this format"
+	}
+	return f.Spec.Name
+}
+
+// HeaderBytes is how long the header of a packet is; false: the packet is too short to say.
+func (f *Format) HeaderBytes(b []byte) (int, bool) {
+	r := &reader{f: f, b: b, memo: map[string]known{}}
+	bits, ok := r.bits(f.header)
+	return int(bits / 8), ok && bits <= int64(len(b))*8
+}
+
+// Place is where a field lies in a packet: bits from the header's start; false: the packet hasn't got it.
+func (f *Format) Place(b []byte, name string) (int64, bool) {
+	r := &reader{f: f, b: b, memo: map[string]known{}}
+	if i, ok := f.items[name]; ok {
+		return r.itemPlace(i)
+	}
+	x := f.byName[name]
+	if x == nil {
+		return 0, false
+	}
+	return r.where(x)
+}
+
+func (r *reader) env(name string) (v uint64, unsigned, ok bool) {
+	if v, ok := r.f.Constant(name); ok {
+		return v, false, true
+	}
+	switch name {
+	case HeaderBytes:
+		bits, ok := r.bits(r.f.header)
+		return uint64(bits / 8), false, ok
+	case PayloadBytes:
+		bits, ok := r.bits(r.f.header)
+		return uint64(int64(len(r.b)) - bits/8), false, ok
+	}
+	if i, ok := r.f.items[name]; ok {
+		v, ok := r.item(i)
+		return v, false, ok
+	}
+	x := r.f.byName[name]
+	if x == nil {
+		return 0, false, false
+	}
+	v, ok = r.number(x)
+	return v, x.Bits == 64 && x.Kind != Signed, ok
+}
+
+func (r *reader) holds(when []*expr.Expr) bool {
+	for _, w := range when {
+		if !w.Holds(r.env) {
+			return false
+		}
+	}
+	return true
+}
+
+// bits is a place; false: what it depends on is not there.
+func (r *reader) bits(p place) (int64, bool) {
+	at := p.bit
+	for _, t := range p.terms {
+		if !r.holds(t.When) {
+			continue
+		}
+		n := int64(1)
+		if t.Count != nil {
+			v, ok := t.Count.Whole(r.env)
+			if !ok || int64(v) < 0 || v > 1<<31 {
+				return 0, false
+			}
+			n = int64(v)
+		}
+		at += t.Bits * n
+	}
+	return at, true
+}
+
+// where is the bit at which a field that is there begins.
+func (r *reader) where(x *Field) (int64, bool) {
+	if !r.holds(x.when) {
+		return 0, false
+	}
+	at, ok := r.bits(x.place)
+	return at, ok && at >= 0 && at+int64(x.Bits) <= int64(len(r.b))*8
+}
+
+func (r *reader) number(x *Field) (uint64, bool) {
+	if k, ok := r.memo[x.Name]; ok && x.Name != "" {
+		return k.v, k.ok != 0
+	}
+	at, ok := r.where(x)
+	var v uint64
+	if ok {
+		v = getBits(r.b, at, x.Bits, x.Little)
+		if x.Kind == Signed && x.Bits < 64 && v>>(x.Bits-1) != 0 {
+			v |= ^uint64(0) << x.Bits
+		}
+		r.memo[x.Name] = known{v, 1}
+	} else {
+		r.memo[x.Name] = known{}
+	}
+	return v, ok
+}
+
+func (r *reader) bytes(x *Field) ([]byte, bool) {
+	at, ok := r.where(x)
+	if !ok {
+		return nil, false
+	}
+	return r.b[at/8 : (at+int64(x.Bits))/8], true
+}
+
+// span is where a list's items are, those that the packet has.
+func (r *reader) span(l *List) (at int64, n int64) {
+	at, ok := r.bits(l.place)
+	count, counted := l.count.Whole(r.env)
+	if !ok || !counted || !r.holds(l.when) || at < 0 {
+		return 0, 0
+	}
+	return at, int64(min(count, uint64(max(0, int64(len(r.b))*8-at)/l.itemBits)))
+}
+
+func (r *reader) item(i item) (uint64, bool) {
+	at, ok := r.itemPlace(i)
+	if !ok {
+		return 0, false
+	}
+	return getBits(r.b, at, i.list.Rows[len(i.list.Rows)-1].Bits, false), true
+}
+
+// itemPlace is where the value of the first such item lies.
+func (r *reader) itemPlace(i item) (int64, bool) {
+	at, n := r.span(i.list)
+	before := int(i.list.itemBits) - i.list.Rows[len(i.list.Rows)-1].Bits
+	for ; n > 0; n, at = n-1, at+i.list.itemBits {
+		if getBits(r.b, at, before, false) == i.key {
+			return at + int64(before), true
+		}
+	}
+	return 0, false
+}
+
+// list appends the list, and its named items behind it.
+func (r *reader) list(out []Read, l *List) []Read {
+	at, n := r.span(l)
+	items := [][]Read{}
+	for range n {
+		var one []Read
+		for _, x := range l.Rows {
+			v := getBits(r.b, at, x.Bits, false)
+			if x.Kind == Signed && x.Bits < 64 && v>>(x.Bits-1) != 0 {
+				v |= ^uint64(0) << x.Bits
+			}
+			one = append(one, Read{Field: &Field{Row: x}, Name: x.Name, Raw: v})
+			at += int64(x.Bits)
+		}
+		items = append(items, one)
+	}
+	out = append(out, Read{Name: l.List, Items: items})
+	for _, i := range l.Items {
+		if v, ok := r.item(r.f.items[i.Name]); ok {
+			out = append(out, Read{Name: i.Name, Raw: v})
+		}
+	}
+	return out
+}
+
+// Bits reads up to 64 bits from a bit on; 0 where they are not all there.
+func Bits(b []byte, at int64, width int, little bool) uint64 {
+	if at < 0 || at+int64(width) > int64(len(b))*8 {
+		return 0
+	}
+	return getBits(b, at, width, little)
+}
+
+// getBits reads up to 64 bits that are there.
+func getBits(b []byte, at int64, width int, little bool) uint64 {
+	var v uint64
+	for i := range int64(width) {
+		bit := at + i
+		if little {
+			v |= uint64(b[bit/8]>>(bit%8)&1) << i
+		} else {
+			v = v<<1 | uint64(b[bit/8]>>(7-bit%8)&1)
+		}
+	}
+	return v
+}
+
+// putBits writes them.
+func putBits(b []byte, at int64, width int, little bool, v uint64) {
+	for i := range int64(width) {
+		bit, mask := at+i, byte(0)
+		one := v >> (int64(width) - 1 - i) & 1
+		if mask = 0x80 >> (bit % 8); little {
+			mask, one = 1<<(bit%8), v>>i&1
+		}
+		b[bit/8] &^= mask
+		if one != 0 {
+			b[bit/8] |= mask
+		}
+	}
+}

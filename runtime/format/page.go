@@ -1,0 +1,161 @@
+package format
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/daqiri/daqiri-run/runtime/expr"
+)
+
+// Columns of Table.
+var Columns = []string{"field", "bits", "at bit", "type", "there", "what it is"}
+
+// Table has a row for each field, as Columns says: names and texts as code.
+func (f *Format) Table() [][]string {
+	var rows [][]string
+	lists := f.Lists
+	for i, x := range f.Fields {
+		for len(lists) > 0 && lists[0].order == i {
+			rows, lists = append(rows, f.listRows(lists[0])...), lists[1:]
+		}
+		name := "`" + x.Name + "`"
+		if x.Reserved {
+			name = "reserved"
+		}
+		rows = append(rows, []string{name, fmt.Sprint(x.Bits), x.at(), x.typeText(), whenText(x.when), x.words()})
+	}
+	for _, l := range lists {
+		rows = append(rows, f.listRows(l)...)
+	}
+	return rows
+}
+
+func (f *Format) listRows(l *List) [][]string {
+	rows := [][]string{{"`" + l.List + "`", fmt.Sprintf("%d each", l.itemBits), l.at(), "list of `" + l.Count + "`", whenText(l.when), l.Doc}}
+	for _, r := range l.Rows {
+		rows = append(rows, []string{"`" + l.List + "." + r.Name + "`", fmt.Sprint(r.Bits), "in an item", r.typeText(), "", r.words()})
+	}
+	for _, i := range l.Items {
+		rows = append(rows, []string{"`" + i.Name + "`", fmt.Sprint(l.Rows[len(l.Rows)-1].Bits), "in an item", "number", "",
+			fmt.Sprintf("the item with `%s` 0x%x", l.Key, i.Number)})
+	}
+	return rows
+}
+
+// at is a place in words.
+func (p place) at() string {
+	text := ""
+	if p.bit != 0 || len(p.terms) == 0 {
+		text = fmt.Sprint(p.bit)
+	}
+	for _, t := range p.terms {
+		if text != "" {
+			text += " + "
+		}
+		switch {
+		case t.Count != nil && t.Bits == 1:
+			text += t.Count.String()
+		case t.Count != nil:
+			text += fmt.Sprintf("%d * %s", t.Bits, t.Count)
+		case len(t.When) > 0:
+			text += fmt.Sprintf("%d if %s", t.Bits, t.When[len(t.When)-1])
+		}
+	}
+	return text
+}
+
+func (r Row) typeText() string {
+	text := r.Kind.words()
+	text = strings.TrimPrefix(strings.TrimPrefix(text, "a "), "an ")
+	if r.Little {
+		text += ", little endian"
+	}
+	return text
+}
+
+func whenText(when []*expr.Expr) string {
+	var all []string
+	for _, w := range when {
+		all = append(all, "`"+w.String()+"`")
+	}
+	return strings.Join(all, ", ")
+}
+
+// words are the field's doc and what is known of its numbers.
+func (r Row) words() string {
+	var parts []string
+	if r.Doc != "" {
+		parts = append(parts, r.Doc)
+	}
+	if r.Const != nil {
+		parts = append(parts, "always "+shown(*r.Const, r))
+	}
+	if r.Scale != 0 || r.Offset != 0 || r.Unit != "" {
+		scale := r.Scale
+		if scale == 0 {
+			scale = 1
+		}
+		text := strings.TrimSpace(fmt.Sprintf("shown times %g %s", scale, r.Unit))
+		if r.Offset != 0 {
+			text += fmt.Sprintf(", plus %g", r.Offset)
+		}
+		if scale == 1 && r.Offset == 0 {
+			text = "in " + r.Unit
+		}
+		parts = append(parts, text)
+	}
+	if r.Is != "" {
+		parts = append(parts, "by default `"+r.Is+"`")
+	}
+	var values []string
+	for _, v := range r.Values {
+		values = append(values, fmt.Sprintf("%s %s", shown(v.Number, r), v.Name))
+	}
+	if len(values) > 0 {
+		parts = append(parts, strings.Join(values, ", "))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Head is what is said of the format as a whole, sentences.
+func (f *Format) Head() []string {
+	s := f.Spec
+	begins := map[string]string{"frame": "the frame's start", "network": "the network header's start", "transport": "the transport header's start",
+		"payload": "the innermost payload's start"}[s.Layer]
+	text := []string{fmt.Sprintf("Bits count from %s.", begins)}
+	if n, fixed := f.Fixed(); !f.Moves() {
+		_ = fixed
+		text = append(text, fmt.Sprintf("The header has %d bytes.", n))
+	}
+	if s.Where != "" {
+		text = append(text, "Packets are those where `"+s.Where+"`.")
+	}
+	if s.Payload != "" {
+		text = append(text, "The payload behind the header has `"+s.Payload+"` bytes.")
+	}
+	if s.Sequence != "" {
+		text = append(text, "`"+s.Sequence+"` counts packets.")
+	}
+	if s.Document != "" {
+		text = append(text, "Taken from: "+s.Document+".")
+	}
+	return text
+}
+
+// Page describes the format in Markdown.
+func (f *Format) Page() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n", f.label())
+	if f.Spec.Title != "" {
+		fmt.Fprintf(&b, "%s. ", f.Spec.Title)
+	}
+	b.WriteString(strings.Join(f.Head(), " ") + "\n\n")
+	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(Columns, " | "), strings.Repeat("---|", len(Columns)))
+	for _, row := range f.Table() {
+		for i := range row {
+			row[i] = strings.ReplaceAll(row[i], "|", "\\|")
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+	}
+	return b.String()
+}

@@ -1,0 +1,80 @@
+package format
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// Random makes a packet with random values, and what it says.
+func (f *Format) Random(r *rand.Rand) ([]byte, []Read) {
+	payload := make([]byte, 8*r.IntN(5))
+	for i := range payload {
+		payload[i] = byte(r.Uint32())
+	}
+	w := &writer{f: f, given: map[string]Given{}, payload: len(payload), busy: map[string]bool{}}
+	counts := map[string]bool{}
+	for _, l := range f.Lists {
+		counts[l.Count] = true
+		if w.holds(l.when) {
+			w.given[l.List] = Given{Items: l.random(r)}
+			for _, i := range l.Items {
+				if r.IntN(2) == 0 {
+					w.given[i.Name] = Given{Raw: r.Uint64() & (1<<l.Rows[len(l.Rows)-1].Bits - 1)}
+				}
+			}
+		}
+	}
+	for _, x := range f.Fields {
+		if !x.Reserved && x.Const == nil && x.is == nil && !counts[x.Name] && w.holds(x.when) {
+			w.given[x.Name] = x.random(r)
+		}
+	}
+	bytes, err := f.Encode(w.given, payload)
+	if err != nil {
+		return nil, nil
+	}
+	read, err := f.Decode(bytes)
+	if err != nil {
+		return nil, nil
+	}
+	return bytes, read
+}
+
+func (r Row) raw(random *rand.Rand) uint64 {
+	v := random.Uint64()
+	switch {
+	case r.Bits == 64:
+	case r.Kind == Signed:
+		v = uint64(int64(v) >> (64 - r.Bits))
+	default:
+		v >>= 64 - r.Bits
+	}
+	return v
+}
+
+func (x *Field) random(r *rand.Rand) Given {
+	switch {
+	case x.Kind == Float && x.Bits == 32:
+		return Given{Raw: uint64(math.Float32bits(float32(r.NormFloat64())))}
+	case x.Kind == Float:
+		return Given{Raw: math.Float64bits(r.NormFloat64())}
+	case !x.Kind.number():
+		b := make([]byte, x.Bits/8)
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		return Given{Bytes: b}
+	}
+	return Given{Raw: x.raw(r)}
+}
+
+func (l *List) random(r *rand.Rand) []map[string]uint64 {
+	items := make([]map[string]uint64, r.IntN(4))
+	for i := range items {
+		items[i] = map[string]uint64{}
+		for _, x := range l.Rows {
+			items[i][x.Name] = x.raw(r)
+		}
+	}
+	return items
+}

@@ -1,0 +1,20 @@
+-- Address resolution, of IPv4 over Ethernet.
+return {
+  name = "arp",
+  title = "ARP, IPv4 over Ethernet",
+  document = "RFC 826",
+  layer = "network",
+  ethertype = 0x0806,
+  where = "ethertype == 0x0806",
+  { "hardware_type", 16, const = 1 },
+  { "protocol_type", 16, const = 0x0800 },
+  { "hardware_size", 8, const = 6 },
+  { "protocol_size", 8, const = 4 },
+  { "operation", 16, values = { [1] = "request", [2] = "reply" } },
+  { "sender_mac", "mac" },
+  { "sender_ip", "ipv4" },
+  { "target_mac", "mac" },
+  { "target_ip", "ipv4" },
+  vectors = { { hex = "0001 0800 06 04 0001 020000000001 0a000001 000000000000 0a000002", operation = "request",
+    sender_mac = "02:00:00:00:00:01", sender_ip = "10.0.0.1", target_mac = "00:00:00:00:00:00", target_ip = "10.0.0.2" } },
+}

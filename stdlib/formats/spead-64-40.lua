@@ -1,0 +1,23 @@
+-- SPEAD heaps with addresses of 40 bits, as spead2_send makes them unless it is told otherwise.
+return {
+  name = "spead-64-40",
+  title = "SPEAD-64-40: item pointers of 24 and 40 bits",
+  document = "SPEAD protocol, revision 1 (2012); spead2, include/spead2/common_defines.h",
+  payload = "heap_payload_len",
+  { "magic", 8, const = 0x53 },
+  { "spead_version", 8, const = 4 },
+  { "item_id_width", 8, "bytes of an item's mode and id", const = 3 },
+  { "heap_address_width", 8, "bytes of an item's value", const = 5 },
+  { reserved = 16 },
+  { "n_items", 16, "item pointers of this packet" },
+  { list = "items", count = "n_items", key = "id", match = { mode = 1 },
+    items = { heap_cnt = 1, heap_len = 2, payload_offset = 3, heap_payload_len = 4 },
+    { "mode", 1, "1: the value is here, 0: it is in the heap, at the address that is the value" },
+    { "id", 23, "what it is: below 0x1000 the protocol's own" },
+    { "value", 40 },
+  },
+  vectors = { { hex = "53040305 0000 0005 800001 0000000009 800002 0000010000 800003 00000005a0 800004 0000000004 000001 0000000000 64617461",
+    n_items = 5, heap_cnt = 9, heap_len = 65536, payload_offset = 1440, heap_payload_len = 4, payload = "data",
+    items = { { mode = 1, id = 1, value = 9 }, { mode = 1, id = 2, value = 65536 }, { mode = 1, id = 3, value = 1440 },
+      { mode = 1, id = 4, value = 4 }, { id = 1 } } } },
+}

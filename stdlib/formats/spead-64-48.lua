@@ -1,0 +1,23 @@
+-- SPEAD heaps with addresses of 48 bits.
+return {
+  name = "spead-64-48",
+  title = "SPEAD-64-48: item pointers of 16 and 48 bits",
+  document = "SPEAD protocol, revision 1 (2012); spead2, include/spead2/common_defines.h",
+  payload = "heap_payload_len",
+  { "magic", 8, const = 0x53 },
+  { "spead_version", 8, const = 4 },
+  { "item_id_width", 8, "bytes of an item's mode and id", const = 2 },
+  { "heap_address_width", 8, "bytes of an item's value", const = 6 },
+  { reserved = 16 },
+  { "n_items", 16, "item pointers of this packet" },
+  { list = "items", count = "n_items", key = "id", match = { mode = 1 },
+    items = { heap_cnt = 1, heap_len = 2, payload_offset = 3, heap_payload_len = 4 },
+    { "mode", 1, "1: the value is here, 0: it is in the heap, at the address that is the value" },
+    { "id", 15, "what it is: below 0x1000 the protocol's own" },
+    { "value", 48 },
+  },
+  vectors = { { hex = "53040206 0000 0005 8001 000000000009 8002 000000010000 8003 0000000005a0 8004 000000000004 0001 000000000000 64617461",
+    n_items = 5, heap_cnt = 9, heap_len = 65536, payload_offset = 1440, heap_payload_len = 4, payload = "data",
+    items = { { mode = 1, id = 1, value = 9 }, { mode = 1, id = 2, value = 65536 }, { mode = 1, id = 3, value = 1440 },
+      { mode = 1, id = 4, value = 4 }, { id = 1 } } } },
+}

@@ -1,0 +1,234 @@
+package tests
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// formatPackets prints packets of a format with what the program says of each, a line of JSON each.
+const formatPackets = `
+local daqiri = require "daqiri"
+local args = daqiri.args{ format = "", n = 0, seed = 1 }
+local f = daqiri.format(args.format)
+for _, v in ipairs(f:vectors{ n = args.n, seed = args.seed }) do
+  print(daqiri.json{ hex = daqiri.hex(v.bytes), fields = v.fields })
+end
+`
+
+// formatPacket is one of these lines.
+type formatPacket struct {
+	Hex    string
+	Fields map[string]any
+}
+
+// packetsOf runs formatPackets.
+func packetsOf(t *testing.T, format string, n int) []formatPacket {
+	t.Helper()
+	script := filepath.Join(t.TempDir(), "packets.lua")
+	if err := os.WriteFile(script, []byte(formatPackets), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(built(t), "--summary", "none", script, "--format", format, "--n", fmt.Sprint(n)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []formatPacket
+	dec := json.NewDecoder(bytes.NewReader(out))
+	dec.UseNumber()
+	for dec.More() {
+		var p formatPacket
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+	if len(list) != n {
+		t.Fatalf("%d packets, want %d", len(list), n)
+	}
+	return list
+}
+
+// framesAround writes a capture of the packets: as UDP payloads, or behind an Ethernet header of that type.
+func framesAround(t *testing.T, packets []formatPacket, port, ethertype int) string {
+	t.Helper()
+	be := binary.BigEndian
+	out := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
+	out = append(out, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0)
+	for _, p := range packets {
+		body, err := hex.DecodeString(p.Hex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		frame := []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1}
+		if ethertype != 0 {
+			frame = be.AppendUint16(frame, uint16(ethertype))
+		} else {
+			frame = append(frame, 8, 0, 0x45, 0)
+			frame = be.AppendUint16(frame, uint16(28+len(body)))
+			frame = append(frame, 0, 1, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x20, 1)
+			frame = be.AppendUint16(frame, uint16(port))
+			frame = append(be.AppendUint16(frame, uint16(8+len(body))), 0, 0)
+		}
+		frame = append(frame, body...)
+		out = append(out, 0, 0, 0, 0, 0, 0, 0, 0)
+		out = binary.LittleEndian.AppendUint32(out, uint32(len(frame)))
+		out = binary.LittleEndian.AppendUint32(out, uint32(len(frame)))
+		out = append(out, frame...)
+	}
+	file := filepath.Join(t.TempDir(), "packets.pcap")
+	if err := os.WriteFile(file, out, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// dissected are fields of each packet as tshark says them, the first where there are several.
+func dissected(t *testing.T, fields []string, args ...string) []map[string]string {
+	t.Helper()
+	for _, f := range fields {
+		args = append(args, "-e", f)
+	}
+	cmd := exec.Command("tshark", append(args, "-T", "fields", "-E", "separator=|", "-E", "occurrence=f")...)
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	if err != nil || strings.Contains(problems.String(), "Lua") {
+		t.Fatalf("tshark: %v\n%s", err, problems.String())
+	}
+	var list []map[string]string
+	for line := range strings.Lines(string(out)) {
+		row := map[string]string{}
+		for i, v := range strings.Split(strings.TrimRight(line, "\n"), "|") {
+			row[fields[i]] = v
+		}
+		list = append(list, row)
+	}
+	return list
+}
+
+// sameNumber says whether tshark's text is our value.
+func sameNumber(got string, want any) bool {
+	text := fmt.Sprint(want)
+	if got == text {
+		return true
+	}
+	a, err := strconv.ParseInt(got, 0, 64)
+	b, err2 := strconv.ParseInt(text, 10, 64)
+	if err == nil && err2 == nil {
+		return a == b
+	}
+	c, err := strconv.ParseUint(got, 0, 64)
+	d, err2 := strconv.ParseUint(text, 10, 64)
+	return err == nil && err2 == nil && c == d
+}
+
+var payloadFormats = []string{"simple", "chips", "snap2", "ata-snap", "spead-64-40", "spead-64-48", "vrt", "vrt-context", "vdif", "ecpri", "gvsp",
+	"gvsp-64", "psi"}
+
+// TestDissectors has tshark show random packets of each format with the dissector that the program writes, and compares
+// every field, and which there are.
+func TestDissectors(t *testing.T) {
+	need(t, "tshark")
+	for _, format := range payloadFormats {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			script := filepath.Join(t.TempDir(), "dissector.lua")
+			text, err := exec.Command(built(t), "dissector", format).Output()
+			if err == nil {
+				err = os.WriteFile(script, text, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			packets := packetsOf(t, format, 40)
+			proto, names := "daqiri_"+strings.ReplaceAll(format, "-", "_"), map[string]bool{}
+			for _, p := range packets {
+				for name, v := range p.Fields {
+					if _, list := v.([]any); !list && name != "items" {
+						names[name] = true
+					}
+				}
+			}
+			var fields []string
+			for name := range names {
+				fields = append(fields, proto+"."+name)
+			}
+			rows := dissected(t, fields, "-X", "lua_script:"+script, "-d", "udp.port==4015,"+proto, "-r", framesAround(t, packets, 4015, 0))
+			for i, p := range packets {
+				for name := range names {
+					got, want := rows[i][proto+"."+name], p.Fields[name]
+					if want == nil && got != "" || want != nil && !sameNumber(got, want) {
+						t.Fatalf("packet %d, %s: %s is %q for tshark, %v for us", i+1, p.Hex, name, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestFormatsAgree compares fields of random packets with those of Wireshark's own dissectors. Not with its format of extended
+// GVSP, which has the bit of the extension, and not of VRT commands, which Wireshark 4.0 doesn't know.
+func TestFormatsAgree(t *testing.T) {
+	need(t, "tshark")
+	for _, c := range []struct {
+		format          string
+		port, ethertype int
+		as              string
+		theirs          map[string]string // by our name
+	}{
+		{"vrt", 4991, 0, "vrt", map[string]string{"packet_count": "vrt.seq", "packet_words": "vrt.len", "stream_id": "vrt.sid", "class_oui": "vrt.oui",
+			"info_class": "vrt.icc", "packet_class": "vrt.pcc", "tsi": "vrt.tsi", "tsf": "vrt.tsf", "integer_time": "vrt.ts_int"}},
+		{"ecpri", 0, 0xaefe, "", map[string]string{"ecpri_type": "ecpri.type", "ecpri_size": "ecpri.size", "pc_id": "ecpri.pcid"}},
+		{"gvsp", 4015, 0, "gvsp", map[string]string{"block_id": "gvsp.blockid16", "packet_id": "gvsp.packetid24", "packet_format": "gvsp.format"}},
+		{"gvsp-64", 4015, 0, "gvsp", map[string]string{"block_id": "gvsp.blockid64", "packet_id": "gvsp.packetid32"}},
+		{"arp", 0, 0x0806, "", map[string]string{"operation": "arp.opcode", "sender_mac": "arp.src.hw_mac", "sender_ip": "arp.src.proto_ipv4",
+			"target_mac": "arp.dst.hw_mac", "target_ip": "arp.dst.proto_ipv4"}},
+		{"ipv6", 0, 0x86dd, "", map[string]string{"flow_label": "ipv6.flow", "hop_limit": "ipv6.hlim", "payload_length": "ipv6.plen", "source": "ipv6.src",
+			"destination": "ipv6.dst", "traffic_class": "ipv6.tclass"}},
+		{"ipv4", 0, 0x0800, "", map[string]string{"total_length": "ip.len", "identification": "ip.id", "time_to_live": "ip.ttl", "protocol": "ip.proto",
+			"source": "ip.src", "destination": "ip.dst", "dscp": "ip.dsfield.dscp", "header_checksum": "ip.checksum"}},
+	} {
+		t.Run(c.format, func(t *testing.T) {
+			t.Parallel()
+			var fields []string
+			for _, f := range c.theirs {
+				fields = append(fields, f)
+			}
+			packets := packetsOf(t, c.format, 2000)
+			args := []string{"-r", framesAround(t, packets, c.port, c.ethertype)}
+			if c.as != "" {
+				args = append(args, "-d", fmt.Sprintf("udp.port==%d,%s", c.port, c.as))
+			}
+			compared := map[string]int{}
+			for i, row := range dissected(t, fields, args...) {
+				if kind, err := strconv.Atoi(fmt.Sprint(packets[i].Fields["packet_type"])); err == nil && kind > 5 {
+					continue
+				}
+				for ours, theirs := range c.theirs {
+					got, want := row[theirs], packets[i].Fields[ours]
+					if got == "" || want == nil { // one of a random type that only one of both looks into
+						continue
+					}
+					compared[ours]++
+					if !sameNumber(got, want) {
+						t.Fatalf("packet %d, %s: %s is %v, and Wireshark's %s %s", i+1, packets[i].Hex, ours, want, theirs, got)
+					}
+				}
+			}
+			for ours := range c.theirs {
+				if compared[ours] == 0 {
+					t.Errorf("%s was never compared", ours)
+				}
+			}
+		})
+	}
+}
