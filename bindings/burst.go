@@ -81,6 +81,10 @@ var burstType = &typeDef{
 		{"extra", `-> column | nil
 			Of an aggregate: what the rule keeps of each slot; nil where it keeps nothing.
 			> print(a.extra and a.extra[1])`},
+		{"items", `-> table[] | nil
+			Of a heap ('s:heaps'): the items of its packets, each once, as 'f:decode' gives a list, without those that place packets. Where the value is an address,
+			it is one in 'b.data'.
+			> for _, item in ipairs(a.items or {}) do print(item.id, item.value) end`},
 		{"missing", `-> integer | nil, parts
 			Of an aggregate: how many of its parts did not come.
 			> if a.missing > 0 then print(a.present.text) end`},
@@ -259,7 +263,7 @@ func burstField(rt *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue
 			return lua.LNumber(times[0] - b.b.TimeOrigin())
 		}
 		return lua.LNil
-	case "batch_id", "cut", "data", "dtype", "expected", "extra", "missing", "present", "slot_bytes", "source_packets", "timed_out":
+	case "batch_id", "cut", "data", "dtype", "expected", "extra", "items", "missing", "present", "slot_bytes", "source_packets", "timed_out":
 		return aggregateField(rt, b, name)
 	}
 	return nil

@@ -9,11 +9,13 @@ func sessionCopy(c *call) int {
 	opts := c.options(1)
 	opts.need("memory_region")
 	at := opts.payloadPlace(opts.format())
+	if at.header != "" || at.length != "" {
+		opts.wrong("format", "where its payload begins or ends depends on the packet, and a copy converts what is behind a header of one length: use s:convert")
+	}
 	copied := session.CopyOptions{
 		MemoryRegion:      opts.str("memory_region", ""),
 		PayloadByteOffset: at.offset,
 		AtPayload:         at.payload,
-		BehindItems:       at.items,
 		Policy:            opts.policy(session.Drop),
 	}
 	if opts.has("data_types") {

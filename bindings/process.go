@@ -17,13 +17,14 @@ const Version = "0.1.0"
 type Process struct {
 	Library fs.FS // has formats/NAME.lua; nil: none. Set before any state is made
 
-	mu       sync.Mutex
-	formats  map[string]*format.Format // of Library, those that were asked for
-	sessions []*RunningSession
-	errors   []error
-	usage    string
-	exit     *int
-	begun    chan struct{}
+	mu          sync.Mutex
+	formats     map[string]*format.Format // of Library, those that were asked for
+	heapFormats sync.Map                  // by *session.Stage: the *packetFormat whose items its heaps have
+	sessions    []*RunningSession
+	errors      []error
+	usage       string
+	exit        *int
+	begun       chan struct{}
 }
 
 // NewProcess makes the one Process of a program.

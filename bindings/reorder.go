@@ -234,6 +234,8 @@ func aggregateField(rt *Runtime, b *burst, name lua.LString) lua.LValue {
 		return lua.LNumber(a.Packets)
 	case "slot_bytes":
 		return lua.LNumber(a.SlotBytes)
+	case "items":
+		return heapItems(rt, b, &a)
 	case "present":
 		return rt.newObject(&presence{bits: slices.Clone(a.PresentBits), n: a.Cells, count: a.PresentCells})
 	}

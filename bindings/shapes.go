@@ -106,6 +106,23 @@ const (
 		. missing_action "passthrough" | "drop" = "passthrough": what becomes of incomplete batches
 		. policy policy = "drop": while no buffer is free
 		`
+	heapsRows = `. name? string: of its line in the ledger
+		. memory_region string: each heap is in one buffer of it, which is as long as a heap may be
+		. format? format | string: names for further fields; the payload is behind its header, and items of its list are kept ('b.items')
+		. fields? table<string, place>: further names for the texts
+		. id? string: which heap, a number as text over fields; by default 'heap_cnt' of the format
+		. size? string, bytes: how long the heap is, a number as text over fields; by default 'heap_len' of the format
+		. heap_bytes? size: how long every heap is, instead of 'size'
+		. offset? string, bytes: where in the heap the payload belongs, a number as text over fields; by default 'payload_offset' of the format
+		. at "start" | "payload" = "start": from where 'payload_byte_offset' counts
+		. payload_byte_offset integer = 0, bytes: where the payload begins
+		. segment integer = 1: of split packets, the one with the payload, from 1
+		. window? integer, heaps: that are open at a time, 1 to 64; by default up to 4
+		. timeout_us integer = 0, us: after its first packet a heap is handed over; 0 is never
+		. fill "zero" | "keep" | integer = "zero": what gaps get: zeros, what the buffer had, or a byte
+		. missing_action "passthrough" | "drop" = "passthrough": what becomes of incomplete heaps
+		. policy policy = "drop": while no buffer is free
+		`
 	templateRows = `. payload? string: the payload, filled up with zeros to 'payload_bytes'
 		. payload_bytes? integer, bytes: how long the payload is; by default as long as 'payload'
 		. bytes? string: the whole packet instead

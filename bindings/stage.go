@@ -20,12 +20,12 @@ var stageType = &typeDef{
 	name: "stage",
 	self: "st",
 	doc: `a stage
-		A step of a pipe, made by 's:filter', 's:count', 's:sample', 's:convert', 's:copy', 's:reorder' and the writers.`,
+		A step of a pipe, made by 's:filter', 's:count', 's:sample', 's:convert', 's:copy', 's:reorder', 's:heaps' and the writers.`,
 	fields: []field{
 		{"error", `-> string | nil
 			A writer's first error, or nil.
 			> print(w.error)`},
-		{"kind", `-> string: filter, count, sample, forward, convert, copy, reorder, tap, pcap, raw, blocks or s3
+		{"kind", `-> string: filter, count, sample, forward, convert, copy, reorder, heaps, tap, pcap, raw, blocks or s3
 			What the stage does.
 			> print(w.kind)    -- pcap`},
 		{"name", `-> string
@@ -106,7 +106,7 @@ func selfOut(c *call) (*stage, *session.Queue) {
 	st := receiver[*stage](c, "stage")
 	st.of.check(c)
 	if st.st.Out() == nil {
-		c.raise("'%s' is for stages that make bursts of their own (s:reorder, s:copy), and %s is a %s", c.name, st.st.Name(), st.st.Kind())
+		c.raise("'%s' is for stages that make bursts of their own (s:reorder, s:heaps, s:copy), and %s is a %s", c.name, st.st.Name(), st.st.Kind())
 	}
 	return st, st.st.Out()
 }

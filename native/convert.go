@@ -47,17 +47,17 @@ type ConvertConf struct {
 
 // CopyConf says where a copy stage puts packets; it mirrors dq_copy_conf.
 type CopyConf struct {
-	Region                 Region
-	Types                  DataTypes // both DtypeBytes: packets stay as they are
-	PayloadOffset          int
-	AtPayload, BehindItems bool
-	Policy                 Policy
+	Region        Region
+	Types         DataTypes // both DtypeBytes: packets stay as they are
+	PayloadOffset int
+	AtPayload     bool
+	Policy        Policy
 }
 
 // AddCopy makes a stage that moves bursts into another region, and the receive queue that the copies come from.
 func (s *Session) AddCopy(name string, conf CopyConf) (Stage, Queue, error) {
 	c := C.dq_copy_conf{region: conf.Region.c, types: conf.Types.c(), payload_offset: C.uint32_t(conf.PayloadOffset),
-		at_payload: flag(conf.AtPayload) + flag(conf.BehindItems), policy: C.int32_t(conf.Policy)}
+		at_payload: flag(conf.AtPayload), policy: C.int32_t(conf.Policy)}
 	var q Queue
 	st, err := addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
 		return C.dq_stage_copy(s.c, n, &c, out, &q.c, d)

@@ -97,6 +97,7 @@ type Aggregate struct {
 	FirstNS, LastNS  int64
 	PresentBits      []uint64 // bit c % 64 of word c / 64: cell c is there
 	Extra            []uint64 // of each slot; nil: there is no rule for it
+	Items            []uint64 // of a heap: items of its packets' lists, each once
 }
 
 // Block is the header of a reordered burst as a block of a block file (BLOCKS.md), and how many bytes of padding follow
@@ -139,5 +140,6 @@ func (b Burst) Aggregate() (Aggregate, bool) {
 	if c.extra != nil {
 		a.Extra = unsafe.Slice((*uint64)(unsafe.Pointer(c.extra)), c.slots)
 	}
+	a.Items = unsafe.Slice((*uint64)(unsafe.Pointer(c.items)), c.n_items)
 	return a, true
 }

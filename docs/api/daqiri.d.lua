@@ -431,6 +431,24 @@ function bit.tohex(v) end
 ---@field match? table as a flow's in the configuration
 ---@field pcap? string in libpcap's language
 
+---@class (exact) daqiri.session.heaps.options
+---@field name? string of its line in the ledger
+---@field memory_region string each heap is in one buffer of it, which is as long as a heap may be
+---@field format? daqiri.format|string names for further fields; the payload is behind its header, and items of its list are kept (b.items)
+---@field fields? table<string, daqiri.place> further names for the texts
+---@field id? string which heap, a number as text over fields; by default heap_cnt of the format
+---@field size? string bytes: how long the heap is, a number as text over fields; by default heap_len of the format
+---@field heap_bytes? daqiri.size how long every heap is, instead of size
+---@field offset? string bytes: where in the heap the payload belongs, a number as text over fields; by default payload_offset of the format
+---@field at? "start"|"payload" from where payload_byte_offset counts (default: "start")
+---@field payload_byte_offset? integer bytes: where the payload begins (default: 0)
+---@field segment? integer of split packets, the one with the payload, from 1 (default: 1)
+---@field window? integer heaps: that are open at a time, 1 to 64; by default up to 4
+---@field timeout_us? integer us: after its first packet a heap is handed over; 0 is never (default: 0)
+---@field fill? "zero"|"keep"|integer what gaps get: zeros, what the buffer had, or a byte (default: "zero")
+---@field missing_action? "passthrough"|"drop" what becomes of incomplete heaps (default: "passthrough")
+---@field policy? daqiri.policy while no buffer is free (default: "drop")
+
 ---@class (exact) daqiri.session.measure.options
 ---@field seconds daqiri.duration how long
 
@@ -641,6 +659,21 @@ function session:every(seconds, fn) end
 ---@param options? daqiri.session.filter.options
 ---@return daqiri.stage
 function session:filter(options) end
+
+---Makes a stage that puts payloads of any length together to heaps: each goes to its byte offset in the heap that id says,
+---in a buffer of the region. With the formats spead-64-48 and spead-64-40 id, size and offset are SPEAD's own, and nothing
+---else has to be said. Heaps come out as a reorder stage's batches do (on_burst, get_burst, pipes); b.batch_id is the id,
+---and what is counted, b.missing and b.expected, are bytes. A heap is handed over when it is complete, when its time is
+---up, or when a new one needs its place. More is in reordering.
+---
+---```lua
+---local heaps = s:heaps{ name = "heaps", format = "spead-64-40", memory_region = "blocks", window = 2, timeout_us = 1000 }
+---s:pipe(q, heaps)
+---heaps:on_burst(function(h) print(h.batch_id, #h.data, h.missing) end)
+---```
+---@param options daqiri.session.heaps.options
+---@return daqiri.stage
+function session:heaps(options) end
 
 ---An interface.
 ---
@@ -1533,11 +1566,11 @@ function queue:transmit(options) end
 ---@field prefix? string names the files of the burst's packets, or its objects, PREFIX_0 for the first; of a writer with a file per packet or of objects
 ---@field packet_data_offset? integer bytes: left out at the front of each packet; with prefix (default: 0)
 
----A step of a pipe, made by s:filter, s:count, s:sample, s:convert, s:copy, s:reorder and the writers.
+---A step of a pipe, made by s:filter, s:count, s:sample, s:convert, s:copy, s:reorder, s:heaps and the writers.
 ---
 ---@class daqiri.stage
 ---@field error string|nil A writer's first error, or nil.
----@field kind string What the stage does. (filter, count, sample, forward, convert, copy, reorder, tap, pcap, raw, blocks or s3)
+---@field kind string What the stage does. (filter, count, sample, forward, convert, copy, reorder, heaps, tap, pcap, raw, blocks or s3)
 ---@field name string The name of its line in the ledger.
 ---@field path string|nil The file that a writer writes or wrote last, of the first folder that has one; nil where there is none.
 ---@field paths string[] The files that a writer writes or wrote last. (of each folder)
@@ -1619,6 +1652,7 @@ function stage:write(b, options) end
 ---@field flags integer The flags of the reference (daqiri.api). (bits)
 ---@field imm table|nil The immediate value that each packet came with, false of one without; nil where none has one. Only those of roce:// connections have. (a list)
 ---@field interface string The name of its interface.
+---@field items table[]|nil Of a heap (s:heaps): the items of its packets, each once, as f:decode gives a list, without those that place packets. Where the value is an address, it is one in b.data.
 ---@field missing integer|nil Of an aggregate: how many of its parts did not come. (parts)
 ---@field n integer How many packets it has; #b is the same. (packets)
 ---@field present daqiri.presence|nil Of an aggregate: which of its parts came.

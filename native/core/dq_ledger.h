@@ -58,6 +58,15 @@
     X(BAD_PLACE, "bad_place", 0,                                                                             \
       "it has no place in a batch: a field is absent, or slot or offset are outside; or no payload",         \
       "the fields of the place rule: offset, width, byte order, `slots`")                                    \
+    X(BAD_FORMAT, "bad_format", 0,                                                                           \
+      "its header is of another format than the stage's: another flavour, or cut short",                     \
+      "`f:decode(packet)` says which constant differs: give the stage that format")                          \
+    X(OVERLAP, "overlap", 0, "some of its bytes of the heap were there already, and others not",             \
+      "the sender: its pieces of one heap overlap, or two senders use the same heap ids")                    \
+    X(PAST_END, "past_end", 0, "it reaches past the end of its heap",                                        \
+      "the fields for offset and size: bytes, not elements")                                                 \
+    X(SIZE_CHANGED, "size_changed", 0, "it says another size of its heap than the packets before it",        \
+      "the sender: it uses the heap's id for two heaps")                                                     \
     X(BAD_PAYLOAD, "bad_payload", 0, "its payload is no whole number of elements of input_type",             \
       "`input_type` and `payload_offset`")                                                                   \
     X(INCOMPLETE, "incomplete", 0, "its batch was not complete, and missing_action is drop",                 \

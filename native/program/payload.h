@@ -48,11 +48,11 @@ static inline void dqi_payload_compute(const dq_burst *b, const dqi_payload_rule
     if (r->length) dqi_prog_eval(r->length, k, &in, b->payload, out->length, out->has_length);
 }
 
-// Offsets in its segment where packet k's payload begins and ends; false: there is none, or it ends before it
-// should. n: the numbers of the packets from `first` on.
-static inline bool dqi_payload_find(const dq_burst *b, const dqi_payload_rule *r,
-                                    const dqi_payload_numbers *n, uint32_t k, uint32_t first, uint32_t *from,
-                                    uint32_t *to) {
+// Offsets in its segment where packet k's payload begins and ends, maybe both the same; false: there is none,
+// or it ends before it should. n: the numbers of the packets from `first` on.
+static inline bool dqi_payload_locate(const dq_burst *b, const dqi_payload_rule *r,
+                                      const dqi_payload_numbers *n, uint32_t k, uint32_t first,
+                                      uint32_t *from, uint32_t *to) {
     const uint8_t *p = dqi_bytes(b, r->segment, k);
     uint64_t at = 0, end = b->len[r->segment][k];
     uint32_t i = k - first;
@@ -67,14 +67,21 @@ static inline bool dqi_payload_find(const dq_burst *b, const dqi_payload_rule *r
         if (!n->has_header[i] || n->header[i] > end) return false;
         at += n->header[i];
     }
-    if (at >= end) return false;
+    if (at > end) return false;
     if (r->length && n->has_length[i]) {
-        if (n->length[i] == 0 || n->length[i] > end - at) return false;
+        if (n->length[i] > end - at) return false;
         end = at + n->length[i];
     }
     *from = (uint32_t)at;
     *to = (uint32_t)end;
     return true;
+}
+
+// The same of payloads that are not empty.
+static inline bool dqi_payload_find(const dq_burst *b, const dqi_payload_rule *r,
+                                    const dqi_payload_numbers *n, uint32_t k, uint32_t first, uint32_t *from,
+                                    uint32_t *to) {
+    return dqi_payload_locate(b, r, n, k, first, from, to) && *from < *to;
 }
 
 #endif

@@ -72,6 +72,37 @@ typedef struct dq_reorder_conf {
 int dq_stage_reorder(dq_session *s, const char *name, const dq_reorder_conf *conf, dq_stage **out,
                      dq_queue **aggregates, dq_diag *diag);
 
+#define DQ_HEAP_ITEMS     64 // that are kept of a heap
+#define DQ_HEAP_SKIP_KEYS 8
+
+// Pieces of unequal length, each at its byte offset in a heap of the size that packets say.
+typedef struct dq_heaps_conf {
+    dq_region *region; // a heap fills a buffer, or part of it
+    dq_number id;      // of the heap: any number, in any order
+    dq_number size;    // of the heap, bytes; n 0: heap_bytes. Packets without one are of a heap that is open
+    uint32_t heap_bytes;
+    dq_number offset;                 // of the piece in the heap, bytes
+    uint32_t segment, payload_offset; // as in dq_reorder_conf
+    int32_t at_payload;
+    dq_number header, length;
+    dq_number items_at, items; // where a list of items begins, bytes into the innermost payload, and how many
+                               // there are; n 0: there is none
+    uint32_t item_bytes, value_bits;  // of an item; bits behind its key
+    uint64_t skip[DQ_HEAP_SKIP_KEYS]; // keys of items that are not kept
+    uint32_t n_skip;
+    uint32_t window;         // heaps open at a time; 0: up to 4, by the region's buffers
+    int64_t timeout_ns;      // of a heap, from its first packet; 0: none
+    int32_t fill;            // of gaps: a byte, or DQ_FILL_KEEP
+    int32_t drop_incomplete; // 1: only complete heaps are handed over
+    int32_t policy;          // dq_policy when no buffer is free
+} dq_heaps_conf;
+
+// A stage that puts packets together to heaps, which come from *heaps as a reorder stage's aggregates do: one
+// slot of the heap's size, whose cells are bytes. Names are at most DQ_REORDER_LEN long. INVALID_PARAMETER
+// names what can't be.
+int dq_stage_heaps(dq_session *s, const char *name, const dq_heaps_conf *conf, dq_stage **out,
+                   dq_queue **heaps, dq_diag *diag);
+
 // What a convert stage makes of a payload, in buffers of its own.
 typedef struct dq_convert_conf {
     dq_region *region;        // a packet fills one buffer

@@ -98,6 +98,18 @@ func (f *Format) WithItems(more []Value, o Options) (*Format, error) {
 // HasItems says whether it has a list whose items can be named.
 func (f *Format) HasItems() bool { return len(f.Lists) > 0 }
 
+// ItemBits is how long an item is.
+func (l *List) ItemBits() int { return int(l.itemBits) }
+
+// ItemKey is what an item with that name begins with; false: there is none of that name.
+func (f *Format) ItemKey(name string) (uint64, bool) {
+	i, ok := f.items[name]
+	return i.key, ok
+}
+
+// ListBytes names the number of bytes from the header's start to a list.
+func ListBytes(list string) string { return list + "." + HeaderBytes }
+
 // base is what bits count from.
 func (f *Format) base() uint8 {
 	return [...]uint8{expr.BaseStart, expr.BaseL3, expr.BaseL4, expr.BasePayload}[max(0, slices.Index(Layers, f.Spec.Layer))]
@@ -164,6 +176,11 @@ func (f *Format) Derived(name string) (expr.Derived, bool) {
 			text = payloadRest
 		}
 		return expr.Derived{Text: text}, true
+	}
+	for _, l := range f.Lists {
+		if name == ListBytes(l.List) {
+			return expr.Derived{Field: expr.Field{BitOffset: uint32(l.bit)}, Place: l.terms, Bytes: true, Checks: checks, When: f.conditions(l.when)}, true
+		}
 	}
 	if i, ok := f.items[name]; ok {
 		l := i.list

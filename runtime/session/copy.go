@@ -12,11 +12,11 @@ const KindCopy = "copy"
 
 // CopyOptions say where a copy stage puts packets, and what it makes of their payloads.
 type CopyOptions struct {
-	MemoryRegion           string
-	Data                   *DataTypes // of payloads; nil: packets stay as they are
-	PayloadByteOffset      int        // where the payload begins that is converted, as in ConvertOptions
-	AtPayload, BehindItems bool
-	Policy                 Policy // when no buffer is free
+	MemoryRegion      string
+	Data              *DataTypes // of payloads; nil: packets stay as they are
+	PayloadByteOffset int        // where the payload begins that is converted, as in ConvertOptions
+	AtPayload         bool
+	Policy            Policy // when no buffer is free
 }
 
 // Copy makes a stage that moves bursts into another region, of the host or of a GPU. They come from the stage's own queue,
@@ -29,7 +29,7 @@ func (s *Session) Copy(name string, o CopyOptions) (*Stage, error) {
 	var out native.Queue
 	st, err := s.stage(name, KindCopy, "", func(n string) (native.Stage, error) {
 		st, q, err := s.native.AddCopy(n, native.CopyConf{Region: region.native, Types: o.Data.native(), PayloadOffset: o.PayloadByteOffset,
-			AtPayload: o.AtPayload, BehindItems: o.BehindItems, Policy: o.Policy})
+			AtPayload: o.AtPayload, Policy: o.Policy})
 		out = q
 		return st, err
 	})

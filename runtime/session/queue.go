@@ -65,6 +65,9 @@ const (
 	LayerPayload = "payload" // packets are what the sockets carry
 )
 
+// Stage is the stage whose aggregates the queue hands out, nil of an interface's queue.
+func (q *Queue) Stage() *Stage { return q.stage }
+
 // Layer says what the queue's packets are: LayerFrame or LayerPayload.
 func (q *Queue) Layer() string {
 	if q.i.spec.Socket() || (q.stage != nil && !q.frames) {

@@ -200,6 +200,7 @@ M.args = {
     measure = function() return { { { seconds = 1e-4 } } } end, metric = function() return { { "height", 5 } } end,
     pipe = function(x) return { { x.rx, x.filter }, { { x.rx }, x.tx }, { x.rx, x.writer }, { x.rx, x.blocks } } end,
     region = function() return { { "packets" }, { "none" } } end,
+    heaps = function() return { { { memory_region = "blocks", id = "len", offset = "0", heap_bytes = 16 } } } end,
     reorder = function() return { { { memory_region = "blocks", sequence_number = { bit_offset = 0, bit_width = 16 }, packets_per_batch = 2, payload_byte_offset = 10 } } } end,
     report = none, run = function() return { { { seconds = 1e-4 } } } end, rx_queue = function() return { { "b" }, { "b", 1 }, { "c" } } end,
     rx_queues = function() return { { "b" } } end, sample = function() return { { { every = 2 } } } end, stage = function() return { { "disk" }, { "none" } } end,

@@ -1,0 +1,107 @@
+package bindings
+
+import (
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/format"
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
+
+// sessionHeaps is s:heaps{…}: a stage that puts pieces of unequal length together.
+func sessionHeaps(c *call) int {
+	o := selfSession(c)
+	opts := c.options(1)
+	opts.need("memory_region")
+	f := opts.format()
+	h := session.HeapsOptions{
+		MemoryRegion:   opts.str("memory_region", ""),
+		Fields:         f.with(opts.ownFields("fields")),
+		ID:             opts.str("id", ""),
+		Offset:         opts.str("offset", ""),
+		Size:           opts.str("size", ""),
+		HeapBytes:      int(opts.size("heap_bytes")),
+		Segment:        int(opts.whole("segment", 1, 1, 4)) - 1,
+		Window:         int(opts.whole("window", 0, 1, int64(session.MaxWindow))),
+		TimeoutNS:      opts.whole("timeout_us", 0, 0, 1<<40) * 1000,
+		Fill:           opts.fill("fill"),
+		DropIncomplete: opts.choice("missing_action", "passthrough", "drop") == "drop",
+		Policy:         opts.policy(session.Drop),
+	}
+	opts.heapRule(&h, f)
+	place := f
+	if h.Segment > 0 {
+		place = nil // a format's header is in the first segment
+	}
+	at := opts.payloadPlace(place)
+	h.PayloadByteOffset, h.AtPayload, h.Header, h.Length = at.offset, at.payload, at.header, at.length
+	if f != nil && f.f != nil {
+		h.Items = itemList(f.f)
+	}
+	st, err := o.s.Heaps(opts.str("name", ""), h)
+	if err == nil {
+		c.rt.Shared.heapFormats.Store(st, f)
+	}
+	return c.pushStage(st, o, err)
+}
+
+// heapRule fills in SPEAD's names where the format has them.
+func (o *options) heapRule(h *session.HeapsOptions, f *packetFormat) {
+	known := func(name string) bool { return f != nil && (f.moves(name) || contains(f.names(), name)) }
+	if h.ID == "" && known("heap_cnt") {
+		h.ID = "heap_cnt"
+	}
+	if h.Offset == "" && known("payload_offset") {
+		h.Offset = "payload_offset"
+	}
+	if h.Size == "" && h.HeapBytes == 0 && known("heap_len") {
+		h.Size = "heap_len"
+	}
+	switch {
+	case h.ID == "":
+		o.fault("option 'id' is missing: which heap a packet is of, a number as text over fields")
+	case h.Offset == "":
+		o.fault("option 'offset' is missing: where in the heap its payload belongs, bytes, a number as text over fields")
+	case h.Size == "" && h.HeapBytes == 0:
+		o.fault("option 'size' (a number as text over fields) or 'heap_bytes' is missing: how long a heap is")
+	case h.Size != "" && h.HeapBytes != 0:
+		o.wrong("heap_bytes", "'size' says how long a heap is: keep one of them")
+	}
+}
+
+// itemList is the format's first list, without the items that are in every packet; nil: it has none whose items are numbers.
+func itemList(f *format.Format) *session.ItemList {
+	if len(f.Lists) == 0 || len(f.Lists[0].Rows) < 2 || f.Lists[0].ItemBits() > 64 {
+		return nil
+	}
+	l := f.Lists[0]
+	out := &session.ItemList{At: format.ListBytes(l.List), Count: l.Count, Bytes: l.ItemBits() / 8, ValueBits: l.Rows[len(l.Rows)-1].Bits}
+	for _, name := range []string{"heap_cnt", "heap_len", "payload_offset", "heap_payload_len"} {
+		if key, ok := f.ItemKey(name); ok {
+			out.Skip = append(out.Skip, key)
+		}
+	}
+	return out
+}
+
+// heapItems are the items of a heap, as a format's decode gives a list; nil of any other aggregate.
+func heapItems(rt *Runtime, b *burst, a *session.Aggregate) lua.LValue {
+	v, ok := rt.Shared.heapFormats.Load(b.b.Queue().Stage())
+	if !ok {
+		return lua.LNil
+	}
+	list := rt.root.NewTable()
+	f, _ := v.(*packetFormat)
+	if f == nil || f.f == nil || len(f.f.Lists) == 0 {
+		return list
+	}
+	l := f.f.Lists[0]
+	for _, raw := range a.Items {
+		item, left := rt.root.NewTable(), l.ItemBits()
+		for _, r := range l.Rows {
+			left -= r.Bits
+			item.RawSetString(r.Name, rt.integer(raw>>left&(1<<r.Bits-1)))
+		}
+		list.Append(item)
+	}
+	return list
+}

@@ -1,0 +1,78 @@
+// heaps.h: a heaps stage, for its two parts: heaps_place.c (pieces into heaps, on the sources' pollers) and
+// stage_heaps.c (set-up, time-outs, what is handed over).
+//
+// Heap ids are any numbers: they may step, interleave and begin anew. So open heaps stand in a short list,
+// and the one that has been without a packet for longest goes when a new one needs its place. A piece belongs
+// at its byte offset, and a bit for each byte says what is there: so overlaps show, whatever the order. Bits
+// are set under the lock, a run of packets of one heap at a time; bytes are copied without it.
+#ifndef DQI_HEAPS_H
+#define DQI_HEAPS_H
+
+#include "core/counters.h"
+#include "core/dq_burst.h"
+#include "core/histogram.h"
+#include "core/ring.h"
+#include "pipeline/engine.h"
+#include "pipeline/queue.h"
+#include "pipeline/stage.h"
+#include "program/payload.h"
+#include "reorder/dq_reorder.h"
+
+#define DQI_HEAPS_PAST 256 // closed heaps whose ids are remembered
+
+typedef struct dqi_heap {
+    dq_aggregate agg; // a slot of the heap's size; cells are bytes
+    dq_burst *burst;
+    uint8_t *data;
+    uint64_t *present;        // as in agg
+    uint64_t *items;          // as in agg
+    uint32_t end;             // no byte from here on is there
+    _Atomic uint32_t fillers; // threads that copy into it
+    int64_t due_ns, opened_ns;
+    bool closed;
+} dqi_heap;
+
+typedef struct dqi_past_heap {
+    uint64_t id;
+    int64_t closed_ns;
+    bool full;
+} dqi_past_heap;
+
+typedef struct dqi_heaps {
+    dq_stage *stage;
+    dq_queue *out;
+    dq_heaps_conf conf; // without its pointers
+    dq_prog *id, *size, *offset, *items_at, *items;
+    dqi_payload_rule payload;
+
+    dqi_spin lock; // of what follows
+    uint32_t n_open;
+    dqi_heap *open[DQ_MAX_WINDOW]; // the one whose last packet came first is the first
+    uint64_t ordinal;              // of the next heap
+    dqi_past_heap past[DQI_HEAPS_PAST];
+    uint32_t n_past, next_past;
+
+    _Atomic int64_t due_ns; // the first time-out of an open heap; INT64_MAX: none
+    dqi_ring closed;        // heaps, until they are read
+    dqi_heap *head;         // the next of them
+    dqi_counters c;         // of what was handed over, by out's poller
+    dqi_histogram took;     // as of a reorder stage
+    dqi_gauge held;         // packets in open and closed heaps
+    uint8_t *records;       // one a buffer
+    size_t record_bytes, records_bytes;
+} dqi_heaps;
+
+// ---- heaps_place.c ----------------------------------------------------------------------------------------
+
+int dqi_heaps_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out);
+
+// ---- stage_heaps.c: with the lock -------------------------------------------------------------------------
+
+// Closes the i-th open heap, with that flag where it is not full.
+void dqi_heap_close(dqi_heaps *h, uint32_t i, uint32_t flag);
+// Opens one, closing the first where the window is full. NULL: no buffer is free.
+dqi_heap *dqi_heap_open(dqi_heaps *h, uint64_t id, uint32_t size, int64_t ts);
+
+static inline bool dqi_heap_full(const dqi_heap *b) { return b->agg.present_cells == b->agg.cells; }
+
+#endif

@@ -1,0 +1,278 @@
+// heaps_place.c: the packets of a burst go into their heaps: by columns the numbers, then run by run (packets
+// of one heap, one after the other) the pieces. On the source's poller.
+#include "core/burst.h"
+#include "pipeline/dq_pipeline.h"
+#include "reorder/heaps.h"
+
+#include <string.h>
+
+#define CHUNK  DQI_PAYLOAD_CHUNK
+#define PLACED (-1) // of no dq_reason
+
+typedef struct piece {
+    const uint8_t *bytes;
+    uint32_t len, at; // NULL bytes: it was there already
+} piece;
+
+typedef struct work {
+    dqi_heaps *h;
+    dqi_node *node;
+    const dq_burst *in;
+    uint32_t first, n; // packets of the chunk
+    uint64_t id[CHUNK], size[CHUNK], offset[CHUNK], items_at[CHUNK], items[CHUNK];
+    uint8_t has[CHUNK], has_size[CHUNK], has_items[CHUNK];
+    dqi_payload_numbers payload;
+    piece pieces[CHUNK];
+} work;
+
+static void column(const work *w, const dqi_packets *in, const dq_prog *prog, uint64_t *out, uint8_t *has) {
+    uint8_t ok[CHUNK];
+    if (!prog || dqi_prog_eval(prog, dqi_level_best(), in, w->in->payload, out, ok) == in->n) return;
+    for (uint32_t i = 0; i < in->n; i++)
+        has[i] &= ok[i];
+}
+
+static void compute(work *w) {
+    const dq_burst *b = w->in;
+    dqi_heaps *h = w->h;
+    dqi_packets in = {.base = b->session->base,
+                      .off = b->off[0] + w->first,
+                      .len = b->len[0] + w->first,
+                      .flow = b->flow + w->first,
+                      .ts = b->ts + w->first,
+                      .n = w->n};
+    memset(w->has, 1, w->n);
+    memset(w->has_size, h->size != NULL, w->n);
+    memset(w->has_items, h->items != NULL, w->n);
+    column(w, &in, h->id, w->id, w->has);
+    column(w, &in, h->size, w->size, w->has_size);
+    column(w, &in, h->offset, w->offset, w->has);
+    column(w, &in, h->items_at, w->items_at, w->has_items);
+    column(w, &in, h->items, w->items, w->has_items);
+    dqi_payload_compute(b, &h->payload, w->first, &w->payload);
+}
+
+// What is known of the i-th packet of the chunk without its heap; a reason where it belongs nowhere.
+static int examine(const work *w, uint32_t i, piece *p) {
+    const dqi_heaps *h = w->h;
+    uint32_t from, to;
+    if (h->payload.header && !w->payload.has_header[i]) return DQ_DROP_BAD_FORMAT;
+    if (!w->has[i] ||
+        !dqi_payload_locate(w->in, &h->payload, &w->payload, w->first + i, w->first, &from, &to))
+        return DQ_DROP_BAD_PLACE;
+    uint64_t most = h->conf.region->conf.buf_size;
+    if (w->has_size[i] && w->size[i] > most) return DQ_DROP_TOO_LONG;
+    if (w->offset[i] > most) return DQ_DROP_PAST_END;
+    *p =
+        (piece){dqi_bytes(w->in, h->payload.segment, w->first + i) + from, to - from, (uint32_t)w->offset[i]};
+    return PLACED;
+}
+
+static void lose(work *w, int why) { dqi_drop(&w->node->c, (dq_reason)why, 1); }
+
+// ---- a heap's bits ----------------------------------------------------------------------------------------
+
+static uint64_t mask_of(uint32_t from, uint32_t to) { // of one word, to at most 64
+    return UINT64_MAX >> (64 - (to - from)) << from;
+}
+
+// How many of the bits [from, to) are set.
+static uint32_t count_bits(const uint64_t *bits, uint32_t from, uint32_t to) {
+    uint32_t n = 0;
+    while (from < to) {
+        uint32_t low = from % 64, high = to - (from - low) < 64 ? to - (from - low) : 64;
+        n += (uint32_t)__builtin_popcountll(bits[from / 64] & mask_of(low, high));
+        from += high - low;
+    }
+    return n;
+}
+
+static void set_bits(uint64_t *bits, uint32_t from, uint32_t to) {
+    uint32_t first = from / 64, last = (to - 1) / 64;
+    if (first == last) {
+        bits[first] |= mask_of(from % 64, (to - 1) % 64 + 1);
+        return;
+    }
+    bits[first] |= UINT64_MAX << from % 64;
+    memset(bits + first + 1, 0xff, (last - first - 1) * sizeof *bits);
+    bits[last] |= UINT64_MAX >> (63 - (to - 1) % 64);
+}
+
+// Takes the piece's bytes of the heap; a reason where it can't have them.
+static int claim(dqi_heap *b, const piece *p) {
+    if (p->len > b->agg.cells || p->at > b->agg.cells - p->len) return DQ_DROP_PAST_END;
+    if (p->len == 0) return PLACED;
+    uint32_t to = p->at + p->len;
+    uint32_t had = p->at < b->end ? count_bits(b->present, p->at, to) : 0; // mostly nothing is there yet
+    if (had > 0) return had == p->len ? DQ_DROP_DUPLICATE : DQ_DROP_OVERLAP;
+    set_bits(b->present, p->at, to);
+    if (to > b->end) b->end = to;
+    b->agg.present_cells += p->len;
+    return PLACED;
+}
+
+// Keeps the items of the i-th packet that the heap doesn't have yet.
+static void keep_items(work *w, dqi_heap *b, uint32_t i) {
+    const dq_heaps_conf *c = &w->h->conf;
+    if (!w->has_items[i]) return;
+    uint32_t from, to;
+    dqi_payload_rule whole = {.at_payload = true};
+    if (!dqi_payload_locate(w->in, &whole, NULL, w->first + i, w->first, &from, &to)) return;
+    uint64_t room = to - from, at = w->items_at[i];
+    const uint8_t *p = dqi_bytes(w->in, 0, w->first + i) + from;
+    for (uint64_t k = 0; k < w->items[i] && at <= room && room - at >= c->item_bytes;
+         k++, at += c->item_bytes) {
+        uint64_t v = dqi_bits_get(p, at * 8, c->item_bytes * 8);
+        bool skip = b->agg.n_items == DQ_HEAP_ITEMS;
+        for (uint32_t s = 0; s < c->n_skip && !skip; s++)
+            skip = v >> c->value_bits == c->skip[s];
+        for (uint32_t s = 0; s < b->agg.n_items && !skip; s++)
+            skip = v == b->items[s];
+        if (!skip) b->items[b->agg.n_items++] = v;
+    }
+}
+
+// ---- runs -------------------------------------------------------------------------------------------------
+
+static const dqi_past_heap *past(const dqi_heaps *h, uint64_t id) {
+    const dqi_past_heap *found = NULL;
+    for (uint32_t i = 0; i < h->n_past; i++)
+        if (h->past[i].id == id && (!found || h->past[i].closed_ns > found->closed_ns)) found = &h->past[i];
+    return found;
+}
+
+#define REMEMBERED_NS 1000000000 // an id that was closed so long ago may begin a new heap
+
+// The open heap of the i-th packet, NULL and why not.
+static dqi_heap *find(work *w, uint32_t i, int *why) {
+    dqi_heaps *h = w->h;
+    uint64_t id = w->id[i];
+    uint32_t size = w->has_size[i] ? (uint32_t)w->size[i] : h->conf.heap_bytes;
+    for (uint32_t k = h->n_open; k-- > 0;) {
+        dqi_heap *b = h->open[k];
+        if (b->agg.batch_id != id) continue;
+        *why = DQ_DROP_SIZE_CHANGED;
+        if (w->has_size[i] && size != b->agg.cells) return NULL;
+        memmove(h->open + k, h->open + k + 1, (h->n_open - 1 - k) * sizeof *h->open);
+        h->open[h->n_open - 1] = b;
+        return b;
+    }
+    int64_t now = dq_now(h->stage->session);
+    const dqi_past_heap *was = past(h, id);
+    int64_t remembered = h->conf.timeout_ns > REMEMBERED_NS ? h->conf.timeout_ns : REMEMBERED_NS;
+    if (was && now - was->closed_ns < remembered) {
+        *why = was->full ? DQ_DROP_DUPLICATE : DQ_DROP_LATE;
+        return NULL;
+    }
+    *why = DQ_DROP_BAD_PLACE;
+    if (!w->has_size[i] && !h->conf.heap_bytes) return NULL;
+    *why = DQ_DROP_NO_PACKET_BUFFER;
+    return dqi_heap_open(h, id, size, w->in->ts[w->first + i]);
+}
+
+// No buffer is free. True when some will be.
+static bool worth_waiting(const dqi_heaps *h) {
+    if (h->conf.policy == DQ_POLICY_WAIT) return true;
+    return dqi_ring_level(&h->closed) > 0 && !atomic_load_explicit(&h->out->stalled, memory_order_relaxed);
+}
+
+// Takes the bits of the packets from the i-th on that are of b; the first that isn't, *n pieces.
+static uint32_t gather(work *w, dqi_heap *b, uint32_t i, uint32_t *n) {
+    uint64_t id = w->id[i];
+    for (; i < w->n && w->id[i] == id && w->has[i]; i++) {
+        piece *p = &w->pieces[*n];
+        int what = examine(w, i, p);
+        if (what == PLACED && w->has_size[i] && w->size[i] != b->agg.cells) what = DQ_DROP_SIZE_CHANGED;
+        if (what == PLACED) what = claim(b, p);
+        if (what != PLACED) {
+            lose(w, what);
+            continue;
+        }
+        keep_items(w, b, i);
+        b->agg.packets++;
+        b->agg.last_ns = w->in->ts[w->first + i];
+        ++*n;
+    }
+    return i;
+}
+
+static void copy(const dqi_heap *b, const piece *p) {
+    if (p->len > 0) memcpy(b->data + p->at, p->bytes, p->len);
+}
+
+// A filler leaves b. With the lock, so that b is not another heap before its mark was read.
+static void leave(dqi_heaps *h, dqi_heap *b) {
+    dqi_lock(&h->lock);
+    bool last = atomic_fetch_sub_explicit(&b->fillers, 1, memory_order_acq_rel) == 1 && b->closed;
+    dqi_unlock(&h->lock);
+    if (last) dqi_queue_kick(h->out);
+}
+
+// The run of packets that begins with the i-th; the first behind it. The same when it has to wait.
+static uint32_t run(work *w, uint32_t i) {
+    dqi_heaps *h = w->h;
+    uint32_t n = 0, next;
+    int why;
+    dqi_lock(&h->lock);
+    dqi_heap *b = find(w, i, &why);
+    if (!b) {
+        dqi_unlock(&h->lock);
+        if (why == DQ_DROP_NO_PACKET_BUFFER && worth_waiting(h)) return i;
+        lose(w, why);
+        return i + 1;
+    }
+    next = gather(w, b, i, &n);
+    atomic_fetch_add_explicit(&b->fillers, 1, memory_order_relaxed);
+    dqi_gauge_add(&h->held, n);
+    if (dqi_heap_full(b))
+        for (uint32_t k = 0; k < h->n_open; k++)
+            if (h->open[k] == b) dqi_heap_close(h, k, 0);
+    dqi_unlock(&h->lock);
+    for (uint32_t k = 0; k < n; k++)
+        copy(b, &w->pieces[k]);
+    leave(h, b);
+    return next;
+}
+
+static uint32_t place_chunk(work *w) {
+    compute(w);
+    for (uint32_t i = 0, next; i < w->n; i = next) {
+        piece p;
+        int what = examine(w, i, &p);
+        next = i + 1;
+        if (what != PLACED)
+            lose(w, what);
+        else if ((next = run(w, i)) == i)
+            return i;
+    }
+    return w->n;
+}
+
+// The packets that are through count as taken now, and not again when the whole burst is.
+static void count_through(work *w, uint32_t from, uint32_t to) {
+    uint64_t bytes =
+        from < to ? dqi_burst_sum(w->in, from, to - from) : 0 - dqi_burst_sum(w->in, to, from - to);
+    dqi_add(&w->node->c.in, (uint64_t)to - from);
+    dqi_add(&w->node->c.in_bytes, bytes);
+}
+
+int dqi_heaps_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) {
+    work w;
+    uint32_t had = node->turn;
+    w.h = st->impl;
+    w.node = node;
+    w.in = in;
+    node->turn = 0;
+    *out = NULL;
+    for (w.first = had; w.first < in->n; w.first += w.n) {
+        w.n = in->n - w.first < CHUNK ? in->n - w.first : CHUNK;
+        uint32_t done = place_chunk(&w);
+        if (done == w.n) continue;
+        node->turn = w.first + done;
+        count_through(&w, had, node->turn);
+        return DQ_NOT_READY;
+    }
+    if (had > 0) count_through(&w, had, 0);
+    dq_burst_unref(in);
+    return DQ_OK;
+}
