@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -12,7 +13,6 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/runtime/task"
-	"github.com/daqiri/daqiri-run/stdlib"
 )
 
 // outcome is what a script did.
@@ -68,7 +68,7 @@ func run(t *testing.T, name, source string, change func(*Runtime)) *outcome {
 	rt := &Runtime{Scheduler: sched, Main: true, Stdout: &out, Script: name, Shared: o.shared, NewState: newTestState,
 		Log:      func(level, text string, fields map[string]any) { fmt.Fprintf(&log, "%s: %s %v\n", level, text, fields) },
 		LogLevel: levelOf("info")}
-	o.shared.Library = stdlib.Files
+	o.shared.Library = os.DirFS("../stdlib")
 	if change != nil {
 		change(rt)
 	}
@@ -122,7 +122,7 @@ func onMain(tb testing.TB, fn func(L *lua.LState, rt *Runtime) error) *Runtime {
 	}
 	rt := &Runtime{Task: main, Scheduler: sched, Main: true, Stdout: &buffer{}, Shared: NewProcess(), NewState: newTestState,
 		Log: func(string, string, map[string]any) {}, LogLevel: levelOf("info")}
-	rt.Shared.Library = stdlib.Files
+	rt.Shared.Library = os.DirFS("../stdlib")
 	main.Start(func(*task.Task) error {
 		L, err := rt.NewState(rt)
 		if err != nil {

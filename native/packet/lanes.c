@@ -165,11 +165,32 @@ static bool find_bounds(const dqi_lanes *l, uint8_t base, bounds *b) {
     return true;
 }
 
+// The same where every lane is plain and has `bytes` and 8 bytes at its place: no lane is a case of its own.
+static bool load_all(const dqi_lanes *l, const dq_field *f, const bounds *b, uint32_t bytes, dqi_col *out) {
+    uint64_t byte = b->start + f->bit_offset / 8, outside = 0; // its top bit: of some lane
+    uint32_t left = f->bit_offset % 8, right = 64u - f->bit_width;
+    if (l->plain != UINT64_MAX || left + f->bit_width > 64) return false;
+    dqi_col at;
+    for (uint32_t i = 0; i < DQI_LANES; i++) {
+        at.v[i] = byte + (b->from ? b->from->v[i] : 0);
+        outside |= (b->limit->v[i] - bytes - at.v[i]) | (l->len.v[i] - 8 - at.v[i]);
+    }
+    if (outside >> 63) return false;
+    if (f->flags & DQ_FIELD_LE)
+        for (uint32_t i = 0; i < DQI_LANES; i++)
+            out->v[i] = __builtin_bswap64(load64(dqi_lane_at(l, i) + at.v[i])) >> left << right >> right;
+    else
+        for (uint32_t i = 0; i < DQI_LANES; i++)
+            out->v[i] = load64(dqi_lane_at(l, i) + at.v[i]) << left >> right;
+    return true;
+}
+
 // At one place behind the bounds.
 static uint64_t load_bounded(const dqi_lanes *l, const dq_field *f, const bounds *b, dqi_col *out) {
     uint64_t has = 0, byte = b->start + f->bit_offset / 8;
     uint32_t skip = f->bit_offset % 8, bytes = (skip + f->bit_width + 7) / 8;
     bool little = f->flags & DQ_FIELD_LE;
+    if (load_all(l, f, b, bytes, out)) return UINT64_MAX;
     for (uint32_t i = 0; i < l->n; i++) {
         uint64_t at = byte + (b->from ? b->from->v[i] : 0);
         bool ok = at + bytes <= b->limit->v[i] && l->plain >> i & 1;

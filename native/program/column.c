@@ -26,8 +26,11 @@ uint32_t dqi_verb_column(const dqi_level *k, const dqi_packets *in, bool payload
         dqi_lanes_look(&l, k, in, first, look, payload);
         uint64_t has = dqi_lanes_load(&l, k, f, &col);
         memcpy(out + first, col.v, l.n * sizeof *out);
-        for (uint32_t i = 0; ok && i < l.n; i++)
-            ok[first + i] = has >> i & 1;
+        if (ok && has == l.all)
+            memset(ok + first, 1, l.n);
+        else
+            for (uint32_t i = 0; ok && i < l.n; i++)
+                ok[first + i] = has >> i & 1;
         n += (uint32_t)__builtin_popcountll(has);
     }
     return n;

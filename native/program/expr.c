@@ -330,7 +330,10 @@ uint32_t dqi_prog_eval(const dq_prog *prog, const dqi_level *k, const dqi_packet
         dqi_lanes_look(&l, k, in, first, prog->look, payload);
         run(&m, prog);
         uint64_t bits = m.stack[0].bits;
-        for (uint32_t i = 0; i < l.n; i++) {
+        bool whole = !prog->condition && bits == l.all;
+        if (whole) memcpy(out + first, m.stack[0].col.v, l.n * sizeof *out);
+        if (whole && ok) memset(ok + first, 1, l.n);
+        for (uint32_t i = 0; i < l.n && !whole; i++) {
             bool has = bits >> i & 1;
             out[first + i] = prog->condition ? has : has ? m.stack[0].col.v[i] : 0;
             if (ok) ok[first + i] = prog->condition || has;

@@ -83,21 +83,22 @@ static int check_jump(walk *w, const dq_insn *i) {
     return pop(w, true);
 }
 
-// Jumps to here end; those still open keep their floor.
-static int arrive(walk *w) {
-    if (w->want[w->pc] == 0) return DQ_OK;
-    if (w->want[w->pc] != w->depth || !w->cond[w->depth - 1])
-        return bad(w, "the stack differs between two ways");
-    w->want[w->pc] = 0;
-    return DQ_OK;
-}
-
 static void find_floor(walk *w) {
     w->floor = w->open = 0;
     for (uint32_t pc = w->pc + 1; pc < w->n; pc++) {
         if (w->want[pc] > w->floor + 1) w->floor = w->want[pc] - 1u;
         w->open += w->want[pc] != 0;
     }
+}
+
+// Jumps to here end; those still open keep their floor.
+static int arrive(walk *w) {
+    if (w->want[w->pc] == 0) return DQ_OK;
+    if (w->want[w->pc] != w->depth || !w->cond[w->depth - 1])
+        return bad(w, "the stack differs between two ways");
+    w->want[w->pc] = 0;
+    find_floor(w); // this instruction may take what they kept
+    return DQ_OK;
 }
 
 static int step(walk *w) {
