@@ -8,10 +8,10 @@ import "C"
 
 import "time"
 
-// RunBareReorder puts packets with so many bytes of payload in order for a while, or copies their payloads to the same
-// places, and gives the bytes of a CPU second.
-func RunBareReorder(payload int, copies bool, length time.Duration) (float64, error) {
-	c := C.dq_bare_reorder{payload: C.uint32_t(payload), copy: flag(copies), seconds: C.double(length.Seconds())}
+// RunBareReorder puts packets with so many bytes of payload in order for a while, into batches or heaps, or copies their
+// payloads to the same places, and gives the bytes of a CPU second.
+func RunBareReorder(payload int, copies, heaps bool, length time.Duration) (float64, error) {
+	c := C.dq_bare_reorder{payload: C.uint32_t(payload), copy: flag(copies), heaps: flag(heaps), seconds: C.double(length.Seconds())}
 	var rate C.double
 	var d C.dq_diag
 	err := result("reorder", C.dq_bare_reorder_run(&c, &rate, &d), &d)

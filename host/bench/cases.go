@@ -60,6 +60,8 @@ var Cases = []Case{
 	{"reorder_1024", "the same with 1024 bytes", perCPUSecond, false, 5, runReorder(1024)},
 	{"reorder_4096", "the same with 4096 bytes", perCPUSecond, false, 5, runReorder(4096)},
 	{"reorder_8192", "the same with 8192 bytes", perCPUSecond, false, 5, runReorder(8192)},
+	{"heaps_1024", "pieces of 1024 bytes put into heaps of 4 MiB, by id and byte offset, on one thread", perCPUSecond, false, 5, runHeaps(1024)},
+	{"heaps_8192", "the same with 8192 bytes", perCPUSecond, false, 5, runHeaps(8192)},
 	{"convert", "int16 of the network's order to fp32, from memory to memory, in pieces of 8 KiB", perCPUSecond, false, 10, runConvert},
 	{"capture_pcap", "the highest rate of 8000-byte datagrams over veth at which nothing is lost (needs root)", "GB/s", false, 170, runCapture},
 	{"dpdk_null", "what DPDK's net_null receives, sent on by a handler, in bursts of 512", mppsPerCPU, false, 10, runDPDK(false, true)},

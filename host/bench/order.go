@@ -15,6 +15,15 @@ func runReorder(size int) func(context.Context, *bench, *Result) error {
 	}
 }
 
+// runHeaps is heaps_*: the same by a heaps stage.
+func runHeaps(size int) func(context.Context, *bench, *Result) error {
+	return func(ctx context.Context, b *bench, r *Result) error {
+		r.compareWith("memcpy of the same bytes to the same places")
+		args := []string{"--size", strconv.Itoa(size)}
+		return r.compare(ctx, b.rate("reorder", append(args, "--heaps")...), b.rate("reorder", append(args, "--copy")...))
+	}
+}
+
 // conversions are measured one after the other; the first is the case's value.
 var conversions = []struct {
 	name, from, to string

@@ -22,7 +22,7 @@ type peerFlags struct {
 	host                                            string
 	port, size, segments, buffers, stride, batch, n int
 	pps                                             float64
-	gro, copies, noMarks, engine, network           bool
+	gro, copies, heaps, noMarks, engine, network    bool
 	from, to, endpoint, bucket                      string
 	length                                          time.Duration
 }
@@ -56,6 +56,7 @@ func (f *peerFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.noMarks, "no-marks", false, "say nothing at the end")
 	fs.BoolVar(&f.gro, "gro", false, "with UDP_GRO")
 	fs.BoolVar(&f.copies, "copy", false, "into a second pool")
+	fs.BoolVar(&f.heaps, "heaps", false, "into heaps")
 	fs.IntVar(&f.buffers, "buffers", 16384, "of a pool")
 	fs.IntVar(&f.stride, "stride", 2304, "bytes from buffer to buffer")
 	fs.IntVar(&f.batch, "batch", 1024, "packets of a burst")
@@ -144,7 +145,7 @@ func peerFlows(out *json.Encoder, f *peerFlags) error {
 
 // peerReorder puts packets of f.size in order, or copies them with f.copies.
 func peerReorder(out *json.Encoder, f *peerFlags) error {
-	rate, err := bare.RunReorder(f.size, f.copies, f.length)
+	rate, err := bare.RunReorder(f.size, f.copies, f.heaps, f.length)
 	return encodeRate(out, rate, err)
 }
 

@@ -1,13 +1,16 @@
 // heaps_place.c: the packets of a burst go into their heaps: by columns the numbers, then run by run (packets
 // of one heap, one after the other) the pieces. On the source's poller.
 #include "core/burst.h"
+#include "core/copy_nontemporal.h"
 #include "pipeline/dq_pipeline.h"
 #include "reorder/heaps.h"
 
 #include <string.h>
 
-#define CHUNK  DQI_PAYLOAD_CHUNK
-#define PLACED (-1) // of no dq_reason
+#define STREAM_BYTES (4 << 20) // of a heap: no cache has it whole when it is read
+#define LONG_COPY    8192      // bytes
+#define CHUNK        DQI_PAYLOAD_CHUNK
+#define PLACED       (-1) // of no dq_reason
 
 typedef struct piece {
     const uint8_t *bytes;
@@ -196,8 +199,18 @@ static uint32_t gather(work *w, dqi_heap *b, uint32_t i, uint32_t *n) {
     return i;
 }
 
-static void copy(const dqi_heap *b, const piece *p) {
-    if (p->len > 0) memcpy(b->data + p->at, p->bytes, p->len);
+// Pieces of large heaps go past the caches; memcpy spares reading the lines, too, where it writes so many.
+static void copy(dqi_heap *b, uint32_t n, const piece *pieces) {
+    bool stream = b->agg.cells >= STREAM_BYTES, fence = false;
+    for (const piece *p = pieces; p < pieces + n; p++) {
+        if (p->len == 0) continue;
+        fence |= stream && p->len < LONG_COPY;
+        if (stream && p->len < LONG_COPY)
+            dqi_copy_nontemporal(b->data + p->at, p->bytes, p->len);
+        else
+            memcpy(b->data + p->at, p->bytes, p->len);
+    }
+    if (fence) dqi_nontemporal_fence();
 }
 
 // A filler leaves b. With the lock, so that b is not another heap before its mark was read.
@@ -228,8 +241,7 @@ static uint32_t run(work *w, uint32_t i) {
         for (uint32_t k = 0; k < h->n_open; k++)
             if (h->open[k] == b) dqi_heap_close(h, k, 0);
     dqi_unlock(&h->lock);
-    for (uint32_t k = 0; k < n; k++)
-        copy(b, &w->pieces[k]);
+    copy(b, n, w->pieces);
     leave(h, b);
     return next;
 }

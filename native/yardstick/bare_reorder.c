@@ -1,4 +1,5 @@
-// bare_reorder.c: a reorder stage alone: its push with bursts that lie ready, and its queue.
+// bare_reorder.c: a reorder stage, or a heaps stage, alone: its push with bursts that lie ready, and its
+// queue.
 #include "reorder/dq_reorder.h"
 #include "core/dq_core.h"
 #include "pipeline/dq_pipeline.h"
@@ -93,7 +94,7 @@ static int add_queue(dq_iface *i, dq_dir dir, dq_region *r, dq_queue **out, dq_d
     return dq_queue_add(i, &c, out, diag);
 }
 
-static int add_stage(rig *r, uint32_t payload, dq_diag *diag) {
+static int add_stage(rig *r, uint32_t payload, bool heaps, dq_diag *diag) {
     static const dq_insn number[] = {{.op = DQ_OP_LOAD, .b = 64, .c = 8 * (HEAD - 8)}, {.op = DQ_OP_RET}};
     const dq_reorder_conf c = {.region = r->blocks,
                                .seq = {number, 2},
@@ -101,12 +102,23 @@ static int add_stage(rig *r, uint32_t payload, dq_diag *diag) {
                                .slots = BLOCK / payload,
                                .slot_bytes = payload,
                                .payload_offset = HEAD};
-    int err = dq_stage_reorder(r->s, "order", &c, &r->order, &r->aggregates, diag);
+    const dq_insn block[] = {
+        number[0], {.op = DQ_OP_PUSH, .imm = BLOCK / payload}, {.op = DQ_OP_DIV_U}, number[1]};
+    const dq_insn place[] = {number[0],           {.op = DQ_OP_PUSH, .imm = BLOCK / payload},
+                             {.op = DQ_OP_MOD_U}, {.op = DQ_OP_PUSH, .imm = payload},
+                             {.op = DQ_OP_MUL},   number[1]};
+    const dq_heaps_conf h = {.region = r->blocks,
+                             .id = {block, 4},
+                             .offset = {place, 6},
+                             .heap_bytes = BLOCK,
+                             .payload_offset = HEAD};
+    int err = heaps ? dq_stage_heaps(r->s, "order", &h, &r->order, &r->aggregates, diag)
+                    : dq_stage_reorder(r->s, "order", &c, &r->order, &r->aggregates, diag);
     if (err == DQ_OK) err = holder_add(r, diag);
     return err == DQ_OK ? dq_pipe_add(r->rx, &r->order, 1, 0, &r->pipe, diag) : err;
 }
 
-static int rig_open(rig *r, uint32_t payload, dq_diag *diag) {
+static int rig_open(rig *r, uint32_t payload, bool heaps, dq_diag *diag) {
     const dq_session_conf sc = {.rx_meta_buffers = 64, .tx_meta_buffers = 64};
     const dq_region_conf pc = {
         .name = "packets", .affinity = -1, .num_bufs = BURSTS * BURST, .buf_size = HEAD + payload};
@@ -121,7 +133,7 @@ static int rig_open(rig *r, uint32_t payload, dq_diag *diag) {
     if (err == DQ_OK) err = add_queue(i, DQ_RX, packets, &r->rx, diag);
     if (err == DQ_OK) err = add_queue(i, DQ_TX, packets, &r->tx, diag);
     if (err == DQ_OK) err = dq_session_open(r->s, diag);
-    if (err == DQ_OK) err = add_stage(r, payload, diag);
+    if (err == DQ_OK) err = add_stage(r, payload, heaps, diag);
     if (err == DQ_OK) err = dq_session_start(r->s, diag);
     for (uint32_t k = 0; err == DQ_OK && k < BURSTS; k++) {
         err = dq_tx_alloc(r->tx, BURST, &r->in[k]);
@@ -202,7 +214,7 @@ int dq_bare_reorder_run(const dq_bare_reorder *c, double *bytes_per_s, dq_diag *
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "payloads of %u bytes: they fill no block of 4 MiB in bursts of %d", c->payload,
                         BURST);
-    int err = rig_open(&r, c->payload, diag);
+    int err = rig_open(&r, c->payload, c->heaps, diag);
     if (err == DQ_OK) err = measure(&r, c, bytes_per_s, diag);
     rig_close(&r);
     return err;

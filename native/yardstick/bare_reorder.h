@@ -8,6 +8,7 @@
 typedef struct dq_bare_reorder {
     uint32_t payload; // bytes of a packet that the block keeps
     int32_t copy;     // 1: memcpy alone; 0: the stage
+    int32_t heaps;    // 1: a heaps stage instead, whose heaps are the blocks
     double seconds;
 } dq_bare_reorder;
 

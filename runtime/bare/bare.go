@@ -58,10 +58,10 @@ func RunFlows(rules int, length time.Duration) (float64, error) {
 	return native.RunBareFlows(rules, length)
 }
 
-// RunReorder puts payloads of so many bytes in order for a while, or copies them to the same places: bytes of a CPU
+// RunReorder puts payloads of so many bytes in order for a while, into batches or heaps, or copies them to the same places: bytes of a CPU
 // second.
-func RunReorder(payload int, copies bool, length time.Duration) (float64, error) {
-	return native.RunBareReorder(payload, copies, length)
+func RunReorder(payload int, copies, heaps bool, length time.Duration) (float64, error) {
+	return native.RunBareReorder(payload, copies, heaps, length)
 }
 
 // RunConvert converts elements of the named types for a while, network: from the network's order. Without types it

@@ -136,11 +136,11 @@ func TestRefusals(t *testing.T) {
 
 func TestOrder(t *testing.T) {
 	for _, copies := range []bool{false, true} {
-		if rate, err := bare.RunReorder(1024, copies, 10*time.Millisecond); err != nil || rate <= 0 {
+		if rate, err := bare.RunReorder(1024, copies, !copies, 10*time.Millisecond); err != nil || rate <= 0 {
 			t.Errorf("reorder, copies %v: %v bytes a second, %v", copies, rate, err)
 		}
 	}
-	if _, err := bare.RunReorder(1000, false, time.Millisecond); err == nil {
+	if _, err := bare.RunReorder(1000, false, false, time.Millisecond); err == nil {
 		t.Error("payloads that fill no block are taken")
 	}
 	for _, types := range [][2]string{{"int16", "fp32"}, {"", ""}} {
