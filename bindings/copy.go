@@ -9,7 +9,7 @@ func sessionCopy(c *call) int {
 	opts := c.options(1)
 	opts.need("memory_region")
 	at := opts.payloadPlace(opts.format())
-	if at.header != "" || at.length != "" {
+	if opts.has("data_types") && (at.header != "" || at.length != "") {
 		opts.wrong("format", "where its payload begins or ends depends on the packet, and a copy converts what is behind a header of one length: use s:convert")
 	}
 	copied := session.CopyOptions{

@@ -258,6 +258,11 @@ static int check(dq_session *s, const char *name, dq_heaps_conf *c, dq_diag *dia
     if (!c->region || c->id.n == 0 || c->offset.n == 0 || (c->size.n == 0) == (c->heap_bytes == 0))
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "%s: it needs a memory region, id, offset, and either size or heap_bytes", what);
+    if (c->region->gpu)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                        "%s: region %s is a GPU's memory, and heaps are put together in the host's: hint: a "
+                        "copy stage behind it",
+                        what, c->region->conf.name);
     if (c->heap_bytes > c->region->conf.buf_size)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "%s: a heap of %u bytes does not fit the buffers of region %s, of %u", what,
