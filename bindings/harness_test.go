@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +16,15 @@ import (
 
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
+
+// library is stdlib, wherever a test's current folder is.
+var library = func() fs.FS {
+	dir, err := filepath.Abs("../stdlib")
+	if err != nil {
+		panic(err)
+	}
+	return os.DirFS(dir)
+}()
 
 // outcome is what a script did.
 type outcome struct {
@@ -68,7 +79,7 @@ func run(t *testing.T, name, source string, change func(*Runtime)) *outcome {
 	rt := &Runtime{Scheduler: sched, Main: true, Stdout: &out, Script: name, Shared: o.shared, NewState: newTestState,
 		Log:      func(level, text string, fields map[string]any) { fmt.Fprintf(&log, "%s: %s %v\n", level, text, fields) },
 		LogLevel: levelOf("info")}
-	o.shared.Library = os.DirFS("../stdlib")
+	o.shared.Library = library
 	if change != nil {
 		change(rt)
 	}
@@ -122,7 +133,7 @@ func onMain(tb testing.TB, fn func(L *lua.LState, rt *Runtime) error) *Runtime {
 	}
 	rt := &Runtime{Task: main, Scheduler: sched, Main: true, Stdout: &buffer{}, Shared: NewProcess(), NewState: newTestState,
 		Log: func(string, string, map[string]any) {}, LogLevel: levelOf("info")}
-	rt.Shared.Library = os.DirFS("../stdlib")
+	rt.Shared.Library = library
 	main.Start(func(*task.Task) error {
 		L, err := rt.NewState(rt)
 		if err != nil {

@@ -44,10 +44,13 @@ var daqiriModule = []entry{
 		-> format
 		Names for the fields of an application's packets, for conditions, columns and templates: see [format](format.md). A fault of the table raises with its
 		field and line. Where the table has a name, the format is known by it from then on.
-		> local f = daqiri.format{ name = "mine", sequence = "seq", { "seq", 32 }, { "chan", 12 }, { "gain", 4 }, { "temperature", "i16", scale = 0.01 } }
+		> local f = daqiri.format{ name = "mine", sequence = "seq",
+		>   { "seq", 32 }, { "chan", 12 }, { "gain", 4 },
+		>   { "temperature", "i16", scale = 0.01 } }
 		> local heaps = daqiri.format("spead-64-48", { items = { timestamp = 0x1600 } })
 		> local text = daqiri.format{ struct = ">IHbx", "seq", "chan", "level" }
-		> local place = daqiri.format{ seq = { at = "payload", bit_offset = 0, bit_width = 32, endianness = "little" } }`},
+		> local seq = { at = "payload", bit_offset = 0, bit_width = 32 }
+		> local place = daqiri.format{ seq = seq }`},
 	{"from_json", moduleFromJSON, `- text string: JSON, one value
 		-> any | failure
 		What a JSON text says. A whole number above 2^53 becomes a u64, null becomes nil; text that is no JSON gives nil, '"INVALID_PARAMETER"', text.

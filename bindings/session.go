@@ -112,7 +112,8 @@ var sessionType = &typeDef{
 			With the formats 'spead-64-48' and 'spead-64-40' 'id', 'size' and 'offset' are SPEAD's own, and nothing else has to be said. Heaps come out as a reorder
 			stage's batches do ('on_burst', 'get_burst', pipes); 'b.batch_id' is the id, and what is counted, 'b.missing' and 'b.expected', are bytes. A heap is
 			handed over when it is complete, when its time is up, or when a new one needs its place. More is in [reordering](../reordering.md).
-			> local heaps = s:heaps{ name = "heaps", format = "spead-64-40", memory_region = "blocks", window = 2, timeout_us = 1000 }
+			> local heaps = s:heaps{ name = "heaps", format = "spead-64-40",
+		>   memory_region = "blocks", window = 2, timeout_us = 1000 }
 			> s:pipe(q, heaps)
 			> heaps:on_burst(function(h) print(h.batch_id, #h.data, h.missing) end)`},
 		{"interface", sessionInterface, `- name string: as in the configuration

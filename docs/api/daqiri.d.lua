@@ -104,10 +104,13 @@ function daqiri.find_limit(options) end
 ---table raises with its field and line. Where the table has a name, the format is known by it from then on.
 ---
 ---```lua
----local f = daqiri.format{ name = "mine", sequence = "seq", { "seq", 32 }, { "chan", 12 }, { "gain", 4 }, { "temperature", "i16", scale = 0.01 } }
+---local f = daqiri.format{ name = "mine", sequence = "seq",
+---  { "seq", 32 }, { "chan", 12 }, { "gain", 4 },
+---  { "temperature", "i16", scale = 0.01 } }
 ---local heaps = daqiri.format("spead-64-48", { items = { timestamp = 0x1600 } })
 ---local text = daqiri.format{ struct = ">IHbx", "seq", "chan", "level" }
----local place = daqiri.format{ seq = { at = "payload", bit_offset = 0, bit_width = 32, endianness = "little" } }
+---local seq = { at = "payload", bit_offset = 0, bit_width = 32 }
+---local place = daqiri.format{ seq = seq }
 ---```
 ---@param name string|table the name of a format that the script declared or that is in the library; or a table that declares one, as formats say; or fields with their places
 ---@param options? daqiri.daqiri.format.options
@@ -667,7 +670,8 @@ function session:filter(options) end
 ---up, or when a new one needs its place. More is in reordering.
 ---
 ---```lua
----local heaps = s:heaps{ name = "heaps", format = "spead-64-40", memory_region = "blocks", window = 2, timeout_us = 1000 }
+---local heaps = s:heaps{ name = "heaps", format = "spead-64-40",
+---  memory_region = "blocks", window = 2, timeout_us = 1000 }
 ---s:pipe(q, heaps)
 ---heaps:on_burst(function(h) print(h.batch_id, #h.data, h.missing) end)
 ---```

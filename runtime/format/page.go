@@ -8,7 +8,7 @@ import (
 )
 
 // Columns of Table.
-var Columns = []string{"field", "bits", "at bit", "type", "there", "what it is"}
+var Columns = []string{"field", "bits", "at bit", "what it is"}
 
 // Table has a row for each field, as Columns says: names and texts as code.
 func (f *Format) Table() [][]string {
@@ -22,7 +22,7 @@ func (f *Format) Table() [][]string {
 		if x.Reserved {
 			name = "reserved"
 		}
-		rows = append(rows, []string{name, fmt.Sprint(x.Bits), x.at(), x.typeText(), whenText(x.when), x.words()})
+		rows = append(rows, []string{name, fmt.Sprint(x.Bits), x.at(), about(x.typeText(), x.words(), x.when)})
 	}
 	for _, l := range lists {
 		rows = append(rows, f.listRows(l)...)
@@ -31,13 +31,13 @@ func (f *Format) Table() [][]string {
 }
 
 func (f *Format) listRows(l *List) [][]string {
-	rows := [][]string{{"`" + l.List + "`", fmt.Sprintf("%d each", l.itemBits), l.at(), "list of `" + l.Count + "`", whenText(l.when), l.Doc}}
+	rows := [][]string{{"`" + l.List + "`", fmt.Sprintf("%d each", l.itemBits), l.at(), about("list of `"+l.Count+"`", l.Doc, l.when)}}
 	for _, r := range l.Rows {
-		rows = append(rows, []string{"`" + l.List + "." + r.Name + "`", fmt.Sprint(r.Bits), "in an item", r.typeText(), "", r.words()})
+		rows = append(rows, []string{"`" + l.List + "." + r.Name + "`", fmt.Sprint(r.Bits), "in an item", about(r.typeText(), r.words(), nil)})
 	}
 	for _, i := range l.Items {
-		rows = append(rows, []string{"`" + i.Name + "`", fmt.Sprint(l.Rows[len(l.Rows)-1].Bits), "in an item", "number", "",
-			fmt.Sprintf("the item with `%s` 0x%x", l.Key, i.Number)})
+		rows = append(rows, []string{"`" + i.Name + "`", fmt.Sprint(l.Rows[len(l.Rows)-1].Bits), "in an item",
+			fmt.Sprintf("number; the item with `%s` 0x%x", l.Key, i.Number)})
 	}
 	return rows
 }
@@ -73,12 +73,16 @@ func (r Row) typeText() string {
 	return text
 }
 
-func whenText(when []*expr.Expr) string {
-	var all []string
-	for _, w := range when {
-		all = append(all, "`"+w.String()+"`")
+// about joins what is said of a row: its type, words, and where it is there.
+func about(kind, words string, when []*expr.Expr) string {
+	parts := []string{kind}
+	if words != "" {
+		parts = append(parts, words)
 	}
-	return strings.Join(all, ", ")
+	for _, w := range when {
+		parts = append(parts, "where `"+w.String()+"`")
+	}
+	return strings.Join(parts, "; ")
 }
 
 // words are the field's doc and what is known of its numbers.
@@ -123,8 +127,7 @@ func (f *Format) Head() []string {
 	begins := map[string]string{"frame": "the frame's start", "network": "the network header's start", "transport": "the transport header's start",
 		"payload": "the innermost payload's start"}[s.Layer]
 	text := []string{fmt.Sprintf("Bits count from %s.", begins)}
-	if n, fixed := f.Fixed(); !f.Moves() {
-		_ = fixed
+	if n, _ := f.Fixed(); !f.Moves() {
 		text = append(text, fmt.Sprintf("The header has %d bytes.", n))
 	}
 	if s.Where != "" {

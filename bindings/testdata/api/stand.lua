@@ -237,7 +237,8 @@ M.args = {
     free = function() return { { { packet = 1 } }, { { segment = 1 } }, { { packet = 2, segment = 1 } }, {} } end, keep = none, lengths = function() return { {}, { 1 } } end,
     packet = function() return { { 1 }, { 4 } } end, peer = function() return { {}, { 1 } } end, rx_timestamps = none, select = function() return { { "len >= 0" }, { "len > 1e6" } } end,
     set = function() return { { { { at = "start", bit_offset = 128, bit_width = 32, value = 7 } } } } end,
-    set_lengths = function() return { { 50 }, { 512 }, { 513 }, { 0 } } end, truncate = function() return { { 2 }, { 0 } } end,
+    set_lengths = function() return { { 50 }, { 512 }, { 513 }, { 0 } } end,
+    show = function() return { {}, { { fields = { "len" }, n = 2, csv = true } }, { { format = "chips" } } } end, truncate = function() return { { 2 }, { 0 } } end,
     tx_times = function() return { { 0 }, { 1000, 10 }, { daqiri.time "now" } } end,
   },
   packet = {
