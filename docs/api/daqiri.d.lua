@@ -2283,6 +2283,53 @@ function presence:missing() end
 ---@field title string What the packets are, in words.
 local format = {}
 
+---Reads one packet; nil, "INVALID_PARAMETER", text where it is of another format.
+---
+---```lua
+---local packet = daqiri.format("simple"):decode("\0\0\0\0\0\0\0\7rest")
+---print(packet.seq)    -- 7
+---```
+---@param packet daqiri.packet|string a packet, or the bytes from the header's start on
+---@return table|nil # values by field; those that the packet lacks are absent, and a list is a table of tables; a signed number beyond 2^53 is a text
+---@return string|nil status
+---@return string|nil text
+function format:decode(packet) end
+
+---A dissector for Wireshark and tshark (tshark -X lua_script:x.lua), as daqiri-run dissector NAME prints it.
+---
+---```lua
+---print(#f:dissector())
+---```
+---@return string # Lua for Wireshark
+function format:dissector() end
+
+---Makes the bytes of one packet. What is not given is what the format says, else 0. A value that does not fit raises.
+---
+---```lua
+---local bytes = daqiri.format("simple"):encode{ seq = 7, payload = "rest" }
+---print(#bytes)    -- 12
+---```
+---@param values table<string, any> by field; payload is what follows the header
+---@return string
+function format:encode(values) end
+
+---A page that describes the format: its fields with their places, widths, units and values.
+---
+---```lua
+---print(daqiri.format("chips"):page())
+---```
+---@return string # Markdown
+function format:page() end
+
+---Packets with random values, for tests of other programs that know the format.
+---
+---```lua
+---for _, v in ipairs(daqiri.format("chips"):vectors{ n = 2 }) do print(daqiri.hex(v.bytes), v.fields.seq) end
+---```
+---@param options? daqiri.format.vectors.options
+---@return table[] # {bytes, fields}
+function format:vectors(options) end
+
 ---A region that is lent to the peer of a connection (c:lend): until it is revoked, or the session ends, the peer reads and
 ---writes there when it likes.
 ---
