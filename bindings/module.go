@@ -36,8 +36,6 @@ var daqiriModule = []entry{
 		> local limit, trials = daqiri.find_limit{ low = "1Mbit/s", high = "1Gbit/s", precision = "1Mbit/s",
 		>   trial = function(rate) return rate < 3e8 end }
 		> print(limit, #trials)`},
-	{"format", moduleFormat, `- name string | table<string, place>: a format's name, or fields with their places
-		. items? table<string, integer>: of 'spead-64-48': names for items, by their ids, 1 to 0x7fff
 	{"format", moduleFormat, `- name string | table: the name of a format that the script declared or that is in the library; or a table that declares one, as
 		  [formats](../formats.md) say; or fields with their places
 		. items? table<string, integer>: of a format with a list of items: names for more of them, by their key

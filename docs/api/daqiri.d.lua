@@ -99,7 +99,6 @@ function daqiri.args(declared) end
 ---@return table[] # the trials in order: {rate, verdict}
 function daqiri.find_limit(options) end
 
----Names for the fields of an application's packets, for conditions, columns and templates: see format.
 ---Names for the fields of an application's packets, for conditions, columns and templates: see format. A fault of the
 ---table raises with its field and line. Where the table has a name, the format is known by it from then on.
 ---
