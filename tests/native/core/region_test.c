@@ -246,7 +246,6 @@ static void refused(void) {
          {.name = "r1", .num_bufs = 1, .buf_size = UINT32_MAX},
          DQ_INVALID_PARAMETER},
         {"ids past 32 bits", {.name = "r1", .num_bufs = UINT32_MAX, .buf_size = 64}, DQ_INVALID_PARAMETER},
-        {"device", {.name = "r1", .kind = DQ_KIND_DEVICE, .num_bufs = 4, .buf_size = 64}, DQ_NOT_SUPPORTED},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         dq_session *s = new_session();

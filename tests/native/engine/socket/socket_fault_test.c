@@ -141,7 +141,7 @@ static void no_end_is_lost(void) {
     dq_queue *rx = rig_rx(&r, i);
     rig_need(rig_open(&r) == DQ_OK, r.error);
     rig_listen(&r, i);
-    dqi_ring *ring = &atomic_load(&i->events)->ring;
+    dqi_ring *ring = &atomic_load(&i->events)->in.ring;
     dqi_ring_free(ring);
     rig_need(dqi_ring_init(ring, RING), "ring");
     rig_start(&r, &rx, 1);
@@ -176,7 +176,7 @@ static void pause_has_an_end(void) {
     dq_queue *rx = rig_rx(&r, i);
     rig_need(rig_open(&r) == DQ_OK, r.error);
     rig_listen(&r, i);
-    dqi_ring *ring = &atomic_load(&i->events)->ring;
+    dqi_ring *ring = &atomic_load(&i->events)->in.ring;
     dqi_ring_free(ring);
     rig_need(dqi_ring_init(ring, DQ_MAX_QUEUES), "ring"); // too small for any connection
     rig_start(&r, &rx, 1);
