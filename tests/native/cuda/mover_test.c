@@ -161,7 +161,10 @@ static void when_lists_go_out(void) {
     dqi_mover_read(b.m, &c);
     DQ_EQ(c.launches, 1);
     DQ_CHECK(dqi_mover_room(b.m, 2));
-    dqi_mover_add(b.m, (dqk_move[]){NEXT_MOVE, NEXT_MOVE}, 2, true, NULL, NULL);
+    dqk_move two[] = {m, m};
+    two[0].dst = device_at(&b, place++);
+    two[1].dst = device_at(&b, place++);
+    dqi_mover_add(b.m, two, 2, true, NULL, NULL);
     dqi_mover_push(b.m, false);
     dqi_mover_read(b.m, &c);
     DQ_EQ(c.launches, 2); // it has its bytes
