@@ -191,7 +191,7 @@ int cuMemExportToShareableHandle(void *out, uint64_t handle, int type, unsigned 
 int cuMemAlloc_v2(cu_ptr *at, size_t bytes) {
     bytes = round_up(bytes, 2u << 20);
     cu_allocation_prop prop = {.type = CU_ALLOCATION_PINNED};
-    uint64_t handle;
+    uint64_t handle = 0;
     int err = cuMemCreate(&handle, bytes, &prop, 0);
     if (err == CU_SUCCESS) err = cuMemAddressReserve(at, bytes, 0, 0, 0);
     return err == CU_SUCCESS ? cuMemMap(*at, bytes, 0, handle, 0) : err;
