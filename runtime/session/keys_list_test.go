@@ -37,7 +37,6 @@ var keysSeen = map[string]string{
 	"TestForeignersReadOurTunnels": "Action.Type VLAN.ID VLAN.PCP VLAN.DEI VLAN.EtherType Tunnel.Type Tunnel.EthSrc Tunnel.EthDst Tunnel.IPv4Src Tunnel.IPv4Dst Tunnel.TTL Tunnel.TOS Tunnel.IPv6Src Tunnel.IPv6Dst Tunnel.HopLimit Tunnel.Class Tunnel.UDPSrc Tunnel.UDPDst Tunnel.VNI Tunnel.GREProtocol Tunnel.TNI Tunnel.FlowID",
 	"TestReorderPlans":             "Reorder.Name Reorder.FlowIDs Reorder.MissingAction Reorder.MemoryRegion Reorder.Method Reorder.SequenceNumber Reorder.BatchNumber Reorder.PacketsPerBatch",
 	"TestKeysOfAReorderConfig":     "Reorder.PayloadByteOffset DataTypes.InputType DataTypes.OutputType DataTypes.Endianness BitField.BitOffset BitField.BitWidth",
-	"TestEngineRDMA":               "RoCEConfig.TransportMode",
 	"TestCardStamps":               "RX.HardwareTimestamps",
 	"TestCardWaits":                "TX.AccurateSend",
 	"TestConfiguredAnswers":        "Interface.Answers",
@@ -52,6 +51,7 @@ var keysSeen = map[string]string{
 	"- is a hint that nothing follows":                                 "Config.MasterCore Config.LogLevel MemoryRegion.Access RX.DynamicFlowCapacity",
 	"- has no test but the scripts of stdlib/api":                      "Reorder.PayloadSegment",
 	"- has no test but a script of bindings":                           "Config.DrainNS",
+	"- is seen inside the virtual machine (TestEngineRDMA)":            "RoCEConfig.TransportMode",
 	"- has no test yet: it needs a capture inside the virtual machine": "RoCEConfig.MTU RoCEConfig.TrafficClass",
 	"- needs a machine of several nodes":                               "MemoryRegion.Affinity",
 }
