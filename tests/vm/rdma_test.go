@@ -150,8 +150,10 @@ func TestRDMAScripts(t *testing.T) {
 	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+`
 		`+d+` scripts/rdma_pingpong.lua --count 200 2>&1 || exit
 		`+d+` scripts/rdma_put.lua --count 200 2>&1 || exit
-		`+d+` scripts/rdma_recv.lua --address fd09::1 --seconds 15 >/dev/shm/recv 2>&1 &
-		`+d+` scripts/rdma_send.lua --from fd09::2 --to '[fd09::1]:4096' --count 200 2>&1 || exit
+		`+d+` scripts/rdma_recv.lua --address 10.9.0.1 --seconds 120 >/dev/shm/recv 2>&1 &
+		receiver=$!
+		timeout 120 `+d+` scripts/rdma_send.lua --from 10.9.0.2 --to 10.9.0.1:4096 --count 200 2>&1
+		kill -INT $receiver
 		wait
 		cat /dev/shm/recv`)
 	says(t, said, "200 round trips of 64 bytes", "every packet is accounted for", "200 slots of 16384 bytes, 0 wrong", "every packet is accounted for",
