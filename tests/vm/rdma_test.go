@@ -142,7 +142,7 @@ func TestRDMAReferenceBench(t *testing.T) {
 		"every packet is accounted for")
 }
 
-// TestRDMAScripts runs the scripts that users copy.
+// TestRDMAScripts runs the scripts that users copy, and the one behind `daqiri-run bench`.
 func TestRDMAScripts(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
@@ -150,6 +150,7 @@ func TestRDMAScripts(t *testing.T) {
 	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+`
 		`+d+` scripts/rdma_pingpong.lua --count 200 2>&1 || exit
 		`+d+` scripts/rdma_put.lua --count 200 2>&1 || exit
+		`+d+` run --summary none host/bench/scripts/rdma.lua --seconds 1 2>&1 || exit
 		`+d+` scripts/rdma_recv.lua --address 10.9.0.1 --seconds 120 >/dev/shm/recv 2>&1 &
 		receiver=$!
 		timeout 120 `+d+` scripts/rdma_send.lua --from 10.9.0.2 --to 10.9.0.1:4096 --count 200 2>&1
