@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
+#define NAP_NS   20000
 #define LISTS    8
 #define STREAMS  2       // so that a launch begins before the one before it has ended
 #define BURSTS   1024    // that a list holds at most,
@@ -277,6 +279,8 @@ int dqi_mover_poll(dqi_mover *m, int64_t mono_ns) {
     }
     return work;
 }
+
+void dqi_mover_nap(void) { nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL); }
 
 int64_t dqi_mover_next(const dqi_mover *m) {
     return atomic_load_explicit(&m->busy, memory_order_relaxed) > 0 ? LOOK_NS : INT64_MAX;

@@ -15,6 +15,10 @@ typedef struct dqi_mover dqi_mover;
 
 #define DQI_LIST_MOVES 4096 // moves of a list at most
 
+// The usual dqi_mover_conf: smaller lists are bound by what launches cost (docs/measurements.md).
+#define DQI_LIST_BYTES (1 << 20)
+#define DQI_LIST_NS    20000
+
 typedef struct dqi_mover_conf {
     dqi_gpu *gpu;
     uint32_t conversion; // dqk_conversion of moves that convert; 0: none do
@@ -45,6 +49,8 @@ void dqi_mover_push(dqi_mover *m, bool now);
 int dqi_mover_poll(dqi_mover *m, int64_t mono_ns);
 // ns until the next poll makes sense; INT64_MAX: nothing is under way or open.
 int64_t dqi_mover_next(const dqi_mover *m);
+// Sleeps for a moment between two looks: where virtual time stands still, and at the end.
+void dqi_mover_nap(void);
 bool dqi_mover_lost(const dqi_mover *m);
 
 // What it did. Any thread.

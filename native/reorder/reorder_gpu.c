@@ -9,12 +9,8 @@
 #include "reorder/reorder.h"
 
 #include <stdio.h>
-#include <time.h>
 
-#define LIST_BYTES (1 << 20) // less is bound by what launches cost (docs/measurements.md)
-#define LIST_NS    20000
-#define GAPS       64    // runs of missing cells that are appended at once
-#define NAP_NS     20000 // between two looks where virtual time stands still, and at the end
+#define GAPS 64 // runs of missing cells that are appended at once
 
 static void title(const char *name, char *buf, size_t len) {
     snprintf(buf, len, "reorder %.*s", DQ_REORDER_LEN, name);
@@ -24,7 +20,7 @@ static int new_mover(dqi_reorder *r, const char *name, dqi_mover **out, dq_diag 
     char what[DQ_REORDER_LEN + 16];
     title(name, what, sizeof what);
     const dqi_mover_conf conf = {
-        .gpu = r->gpu, .conversion = r->convert.conversion, .bytes = LIST_BYTES, .delay_ns = LIST_NS};
+        .gpu = r->gpu, .conversion = r->convert.conversion, .bytes = DQI_LIST_BYTES, .delay_ns = DQI_LIST_NS};
     return dqi_mover_new(&conf, what, out, diag);
 }
 
@@ -70,8 +66,6 @@ static void hurry(dqi_reorder *r) {
         if (r->sources[k].mover) dqi_mover_push(r->sources[k].mover, true);
 }
 
-static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL); }
-
 int dqi_reorder_gpu_poll(dqi_reorder *r, int64_t *next_ns) {
     const dq_session *s = r->stage->session;
     int64_t soonest;
@@ -81,7 +75,7 @@ int dqi_reorder_gpu_poll(dqi_reorder *r, int64_t *next_ns) {
     if (dqi_gpu_lost(r->gpu, words, sizeof words)) dqi_stage_fail(r->stage, words);
     if (soonest == INT64_MAX) return work;
     if (dqi_virtual(s)) { // virtual time stands still until the GPU is done
-        if (work == 0) nap();
+        if (work == 0) dqi_mover_nap();
         return 1;
     }
     int64_t at = dq_now(s) + soonest;
@@ -117,7 +111,7 @@ void dqi_reorder_gpu_finish(dqi_reorder *r) {
             if (mover_at(r, k)) dqi_mover_push(mover_at(r, k), true);
         look(r, &soonest);
         if (soonest == INT64_MAX) return;
-        nap();
+        dqi_mover_nap();
     }
 }
 

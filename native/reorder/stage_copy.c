@@ -22,12 +22,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#define LIST_BYTES (1 << 20) // as of a reorder stage
-#define LIST_NS    20000
-#define NAP_NS     20000
-#define MOVES      64 // that are appended at once, at least
+#define MOVES 64 // that are appended at once, at least
 
 // A burst on its way; lists: that have moves of it.
 typedef struct passage {
@@ -271,8 +267,6 @@ static int copy_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     return 0;
 }
 
-static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL); }
-
 static int copy_poll(dq_stage *st) {
     copier *c = st->impl;
     char words[256];
@@ -282,7 +276,7 @@ static int copy_poll(dq_stage *st) {
     int64_t next = dqi_mover_next(c->mover);
     if (next == INT64_MAX) return work;
     if (dqi_virtual(st->session)) { // virtual time stands still until the GPU is done
-        if (work == 0) nap();
+        if (work == 0) dqi_mover_nap();
         return 1;
     }
     st->next_ns = dq_now(st->session) + next;
@@ -297,7 +291,7 @@ static int use_gpu(copier *c, int32_t number, const char *name, dq_diag *diag) {
     c->gpu = dqi_cuda_use(c->conf.region->session, number, what, diag);
     if (!c->gpu) return DQ_NOT_SUPPORTED;
     const dqi_mover_conf conf = {
-        .gpu = c->gpu, .conversion = c->convert.conversion, .bytes = LIST_BYTES, .delay_ns = LIST_NS};
+        .gpu = c->gpu, .conversion = c->convert.conversion, .bytes = DQI_LIST_BYTES, .delay_ns = DQI_LIST_NS};
     return dqi_mover_new(&conf, what, &c->mover, diag);
 }
 
@@ -355,7 +349,7 @@ static void copy_finish(dq_stage *st) {
     copier *c = st->impl;
     while (c->mover && dqi_mover_next(c->mover) != INT64_MAX) {
         dqi_mover_push(c->mover, true);
-        if (dqi_mover_poll(c->mover, dqi_mono_ns()) == 0) nap();
+        if (dqi_mover_poll(c->mover, dqi_mono_ns()) == 0) dqi_mover_nap();
     }
     for (dq_burst *b; (b = next_out(c)) != NULL;)
         drop_out(c, b, DQ_DROP_STOPPED);
