@@ -131,6 +131,7 @@ static void two_queues(void) {
         DQ_EQ(n[0] + n[1], 2000);
         DQ_CHECK(n[0] >= n[1] && n[0] <= n[1] + 40);
         DQ_EQ(d.early, 0);
+        bed_stop(&b); // a worker counts what it handed out after the taps have it
         DQ_EQ(bed_line(b.s, "delay.a", DQ_LINE_STAGE, NULL).out, n[0]);
         DQ_EQ(bed_line(b.s, "delay.b", DQ_LINE_STAGE, NULL).out, n[1]);
         bed_close(&b);
