@@ -8,14 +8,17 @@ import (
 )
 
 // A call of what is no function says what it is: gopher-lua has the same words for all of them. Values without a metatable of
-// their own get one for their type, with __call alone; a plain table that is called still gets gopher-lua's words.
+// their own get one for their type, for calls and fields; a plain table that is called still gets gopher-lua's words.
 
-// explainCalls makes calls of nil, of numbers, booleans and strings say what was called.
+// explainCalls makes calls of nil, of numbers, booleans and strings say what was called, and fields of all but strings, of what.
 func (rt *Runtime) explainCalls() {
 	L := rt.root
 	rt.noCall = L.NewFunction(rt.notCallable)
 	rt.bare = L.NewTable()
 	rt.bare.RawSetString("__call", rt.noCall)
+	noIndex := L.NewFunction(rt.notIndexable)
+	rt.bare.RawSetString("__index", noIndex)
+	rt.bare.RawSetString("__newindex", noIndex)
 	for _, of := range []lua.LValue{lua.LNil, lua.LTrue, lua.LNumber(0)} {
 		L.SetMetatable(of, rt.bare)
 	}

@@ -36,6 +36,19 @@ t.raises("'name' of a session is the string", function() s:name() end)
 t.raises("attempt to call 'nothing', which is nil and no function", function() local nothing; nothing() end)
 t.raises("attempt to call the number 5, which is no function", function() (5)() end)
 t.raises("attempt to call 's', which is a session and no function", function() s() end)
+
+-- Fields of what has none, by the name of what the line indexes.
+local cfg, key = {}, "z"
+t.raises("attempt to read 'count' of cfg.present, which is nil", function() return cfg.present:count() end)
+t.raises("attempt to read 'b' of cfg.a, which is nil", function() cfg.a.b.c = 1 end)
+t.raises("attempt to set 'c' of cfg.a, which is nil", function() cfg.a.c = 1 end)
+t.raises("attempt to read 'y' of x, which is the number 5", function() local x = 5 return x.y end)
+t.raises("attempt to set '1' of x, which is a boolean", function() local x = true x[1] = 2 end)
+t.raises("attempt to read 'floor' of math.pie, which is nil", function() return math.pie.floor end)
+t.raises("attempt to read 'y' of nil", function() return cfg.q.y, cfg.r.y end) -- twice on a line: which one isn't told
+t.raises("attempt to read 'z' of nil", function() return cfg.q[key] end)
+t.raises("attempt to read 'y' of the number 2", function() return math.floor(2.5).y end)
+
 assert(getmetatable(5) == nil and getmetatable(nil) == nil and getmetatable("").__index == string)
 t.equal(select(2, pcall(7)), "attempt to call a number value")
 t.equal(select(2, pcall(rx)), "attempt to call a userdata value")
