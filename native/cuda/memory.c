@@ -113,6 +113,21 @@ static int allocate(dqi_gpu *g, uint64_t bytes, allocation *a, const char *what,
     return dqi_cuda_check(err, what, "cuMemCreate", diag);
 }
 
+bool dqi_cuda_try(int32_t number, const char *what, dqi_cuda_trial *trial, void *arg, dq_diag *diag) {
+    dqi_gpu *g = dqi_gpu_open(number < 0 ? 0 : number, what, diag);
+    if (!g) return false;
+    if (!g->info.gpudirect) {
+        dqi_fail(diag, DQ_NOT_SUPPORTED, "%s: GPU %d (%s) lends its memory to no device (GPUDirect RDMA)",
+                 what, g->info.number, g->info.name);
+        return false;
+    }
+    allocation a = {0};
+    bool ok =
+        allocate(g, 1, &a, what, diag) == DQ_OK && trial(arg, (uint8_t *)(uintptr_t)a.at, a.bytes, diag);
+    give_back(&a);
+    return ok;
+}
+
 static int open_region(dq_session *s, uint32_t k, dq_diag *diag) {
     dq_region *r = s->regions[k];
     char what[DQ_NAME_LEN + 32];

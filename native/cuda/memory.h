@@ -12,6 +12,10 @@ int dqi_cuda_open_regions(dq_session *s, dq_diag *diag);
 // The GPU of this number (-1: the session's first, or number 0), for a stage of the session: from now on it
 // reaches the arena. `what` names the stage. NULL: diag says why. Control thread.
 dqi_gpu *dqi_cuda_use(dq_session *s, int32_t number, const char *what, dq_diag *diag);
+// Whether trial, which is given some of that GPU's memory for the call, likes it; false: diag says why, by
+// trial or because there is no such memory for devices. `what` names who asks. Control thread.
+typedef bool dqi_cuda_trial(void *arg, uint8_t *at, uint64_t bytes, dq_diag *diag);
+bool dqi_cuda_try(int32_t number, const char *what, dqi_cuda_trial *trial, void *arg, dq_diag *diag);
 // Takes it all back. Nothing on a GPU uses it any more.
 void dqi_cuda_close_regions(dq_session *s);
 

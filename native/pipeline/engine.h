@@ -72,6 +72,11 @@ struct dqi_engine_ops {
     uint32_t align;    // of buffers, bytes
     // Says how it will use regions (dqi_region_want_groups), before they are laid out. NULL.
     void (*claim)(dq_iface *i);
+    // Whether the device can put segment `seg` of what the receive queue gets straight into a GPU's memory,
+    // of which it may try `bytes` at `at`; false: why says what is in the way. Before the open. NULL: none
+    // can.
+    bool (*reaches_gpu)(const dq_iface *i, const dq_queue *q, uint32_t seg, uint8_t *at, uint64_t bytes,
+                        dq_diag *why);
     // Acquires the interface: regions and queues are known (i->rx, i->tx), the arena is mapped. May block.
     int (*open)(dq_iface *i, dq_diag *diag);
     int (*start)(dq_iface *i, dq_diag *diag); // NULL: nothing to do

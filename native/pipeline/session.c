@@ -20,6 +20,7 @@
 #include "pipeline/tx_accuracy.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <time.h>
 
 #define PICKS     1024               // selections that may be held at once
@@ -97,7 +98,7 @@ static int check_regions(const dq_queue *q, dq_diag *diag) {
     for (uint32_t k = 0; k < q->conf.n_regions; k++) {
         const dq_region *r = q->conf.regions[k];
         if (r->cpu) continue;
-        if (!ops->reaches_dark)
+        if (!ops->reaches_dark && r->conf.kind != DQ_KIND_DEVICE)
             return dqi_fail(diag, DQ_NOT_SUPPORTED,
                             "queue %s: engine %s can't reach region %s, which the CPU can't read: hint: a "
                             "region of kind host or huge",
@@ -157,8 +158,39 @@ static bool hurried(const dq_session *s) {
     return false;
 }
 
-// Engines fill the CPU's memory: what a queue has in a region of kind device lies in pinned memory, where
-// kernels read and write it in place.
+typedef struct gpu_trial {
+    const dq_queue *q;
+    uint32_t seg;
+} gpu_trial;
+
+static bool try_gpu(void *arg, uint8_t *at, uint64_t bytes, dq_diag *why) {
+    const gpu_trial *t = arg;
+    return t->q->iface->ops->reaches_gpu(t->q->iface, t->q, t->seg, at, bytes, why);
+}
+
+// Whether the queue's device can have its segment in the GPU's memory; false: why says what is in the way.
+static bool reaches_gpu(const dq_queue *q, uint32_t seg, dq_diag *why) {
+    const dq_region *r = q->conf.regions[seg];
+    gpu_trial t = {q, seg};
+    char what[DQ_NAME_LEN + 32];
+    snprintf(what, sizeof what, "queue %s", q->conf.name);
+    if (q->conf.dir == DQ_TX || !q->iface->ops->reaches_gpu)
+        dqi_fail(why, DQ_NOT_SUPPORTED, "engine %s of queue %s reaches no GPU", q->iface->ops->name,
+                 q->conf.name);
+    else if (seg == 0)
+        dqi_fail(
+            why, DQ_NOT_SUPPORTED,
+            "queue %s has headers in it, which the CPU reads (a region of kind host before it takes them)",
+            q->conf.name);
+    else if (dqi_region_uses(q->session, r, NULL) > 1)
+        dqi_fail(why, DQ_NOT_SUPPORTED, "queue %s is not the only one that has it", q->conf.name);
+    else
+        return dqi_cuda_try(r->conf.gpu, what, try_gpu, &t, why);
+    return false;
+}
+
+// Most engines fill the CPU's memory: what a queue has in a region of kind device lies in pinned memory
+// then, where kernels read and write it in place.
 static void pin_regions(dq_session *s) {
     dq_queue *q;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
@@ -166,12 +198,14 @@ static void pin_regions(dq_session *s) {
             dq_region *r = q->conf.regions[n];
             r->headroom = DQ_HEADROOM;
             if (r->conf.kind != DQ_KIND_DEVICE || r->cpu) continue;
-            r->cpu = true;
+            dq_diag why = {{0}};
+            r->cpu = !reaches_gpu(q, n, &why);
+            if (!r->cpu) continue;
             dqi_note(
                 s,
-                "memory region %s: device: engine %s of queue %s reaches no GPU: its buffers lie in pinned "
-                "host memory, where kernels read and write them in place",
-                r->conf.name, q->iface->ops->name, q->conf.name);
+                "memory region %s: device: %s: its buffers lie in pinned host memory, where kernels read "
+                "and write them in place",
+                r->conf.name, why.text);
         }
 }
 

@@ -42,6 +42,11 @@ struct rte_mempool *nic_split_set_up(nic_queue *q, uint16_t port, uint16_t index
 // The frame cut into buffers of the parts' pools, in its place; NULL: there are none, it is lost.
 struct rte_mbuf *nic_split(const nic_queue *q, struct rte_mbuf *m);
 
+// ---- gpu.c ------------------------------------------------------------------------------------------------
+
+// Where the card writes so many bytes that are for there: an address of the host's, or of a GPU's.
+void *nic_reach(void *at, size_t bytes);
+
 // ---- flow.c -----------------------------------------------------------------------------------------------
 
 // Does with a received frame what the rules say: marks it, takes headers off. sums: looks at the checksums of

@@ -33,7 +33,7 @@ static struct rte_mbuf *part_of(const struct rte_eth_rxseg_split *part, const st
     if (!p) return NULL;
     p->data_off = part->offset;
     p->data_len = (uint16_t)RTE_MIN(left, part->length);
-    char *to = rte_pktmbuf_mtod(p, char *);
+    char *to = nic_reach(rte_pktmbuf_mtod(p, char *), p->data_len);
     const void *bytes = rte_pktmbuf_read(m, at, p->data_len, to);
     if (bytes != to) rte_memcpy(to, bytes, p->data_len);
     return p;

@@ -12,7 +12,7 @@
 #include "engine/ethernet/ethernet.h"
 #include "core/session.h"
 
-#define DQI_DPDK_ABI   10
+#define DQI_DPDK_ABI   11
 #define DQI_DPDK_ENTRY "dqi_dpdk_entry"
 
 // What must be the same on both sides.
@@ -48,6 +48,9 @@ typedef struct dqi_dpdk_driver {
     // Appends at most room packets of device queue 0 to b, straight into its columns or as handles; only
     // where port->direct. Packets added.
     uint32_t (*receive)(dqi_port *p, dq_burst *b, uint32_t room);
+    // dqi_engine_ops.reaches_gpu.
+    bool (*reaches_gpu)(const dq_iface *i, const dq_queue *q, uint32_t seg, uint8_t *at, uint64_t bytes,
+                        dq_diag *why);
 } dqi_dpdk_driver;
 
 // The library's one symbol. NULL: host's seal is another. What it returns is static.

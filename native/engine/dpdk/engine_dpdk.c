@@ -98,11 +98,21 @@ static int load(const dq_iface *i, dq_diag *diag) {
                     i->conf.name, path);
 }
 
-static int dpdk_open(dq_iface *i, dq_diag *diag) {
+static int need_driver(const dq_iface *i, dq_diag *diag) {
     pthread_mutex_lock(&lock);
     int err = driver ? DQ_OK : load(i, diag);
     pthread_mutex_unlock(&lock);
+    return err;
+}
+
+static int dpdk_open(dq_iface *i, dq_diag *diag) {
+    int err = need_driver(i, diag);
     return err == DQ_OK ? dqi_eth_open(i, &driver->port, diag) : err;
+}
+
+static bool dpdk_reaches_gpu(const dq_iface *i, const dq_queue *q, uint32_t seg, uint8_t *at, uint64_t bytes,
+                             dq_diag *why) {
+    return need_driver(i, why) == DQ_OK && driver->reaches_gpu(i, q, seg, at, bytes, why);
 }
 
 // ---- receiving --------------------------------------------------------------------------------------------
@@ -151,6 +161,7 @@ static int dpdk_rx(dq_queue *q, dq_burst **b, uint32_t room) {
 const dqi_engine_ops dqi_engine_dpdk = {
     .name = "dpdk",
     .open = dpdk_open,
+    .reaches_gpu = dpdk_reaches_gpu,
     .rx = dpdk_rx,
     DQI_DEVICE_OPS,
 };

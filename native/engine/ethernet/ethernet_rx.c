@@ -204,6 +204,7 @@ static uint32_t add_frames(dq_queue *rx, dq_burst *b, dqi_eth_desk *d, const uin
     const uint32_t start = b->n, space = space_of(rx) + d->lead;
     uint32_t copies = 0, used = 0, none = 0, cut = 0;
     uint64_t none_bytes = 0, cut_bytes = 0;
+    b->dark = rx->dark;
     for (uint32_t i = 0; i < n; i++)
         copies += !is_in_place(rx, d, idx[i]) && d->total[idx[i]] <= space;
     uint32_t have = copies > 0 ? take_buffers(rx, d, copies) : 0;

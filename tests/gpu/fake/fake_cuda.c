@@ -33,8 +33,8 @@
 #define BAD_LAUNCH  719
 
 static struct {
-    uint64_t gpus, mib, delay_us, seed, fail, trap, hang, version;
-} conf = {.gpus = 1, .mib = 4096, .seed = 1, .version = 12040};
+    uint64_t gpus, mib, delay_us, seed, fail, trap, hang, version, peer;
+} conf = {.gpus = 1, .mib = 4096, .seed = 1, .version = 12040, .peer = 1};
 
 static _Atomic int broken; // the error that every call comes back with
 static _Atomic uint64_t launches;
@@ -46,9 +46,9 @@ static void configure(void) {
     const struct {
         const char *name;
         uint64_t *to;
-    } keys[] = {{"gpus", &conf.gpus}, {"mib", &conf.mib},        {"delay_us", &conf.delay_us},
-                {"seed", &conf.seed}, {"fail", &conf.fail},      {"trap", &conf.trap},
-                {"hang", &conf.hang}, {"version", &conf.version}};
+    } keys[] = {{"gpus", &conf.gpus}, {"mib", &conf.mib},         {"delay_us", &conf.delay_us},
+                {"seed", &conf.seed}, {"fail", &conf.fail},       {"trap", &conf.trap},
+                {"hang", &conf.hang}, {"version", &conf.version}, {"peer", &conf.peer}};
     for (char *one; (one = strsep(&rest, ",")) != NULL;) {
         char *value = strchr(one, '=');
         if (!value) continue;
@@ -104,6 +104,9 @@ static void *reach(uint64_t at, uint64_t n) {
     pthread_mutex_unlock(&lock);
     return p;
 }
+
+// The same for another device, an emulated network card (tests/nic/gpu.c).
+void *fake_cuda_peer(uint64_t at, uint64_t n) { return conf.peer ? reach(at, n) : NULL; }
 
 static uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
@@ -322,6 +325,9 @@ int cuDeviceGetAttribute(int *value, int attribute, cu_device dev) {
     case CU_ATTR_EXPORTS_DESCRIPTORS:
     case CU_ATTR_CAN_MAP_HOST_MEMORY:
         *value = 1;
+        break;
+    case CU_ATTR_GPUDIRECT_RDMA:
+        *value = conf.peer != 0;
         break;
     default:
         *value = 0;

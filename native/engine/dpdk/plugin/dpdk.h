@@ -40,6 +40,7 @@ static inline void eal_join(void) {
 typedef struct pool {
     struct rte_mempool *mp;
     dq_region *region;
+    uint8_t *start; // of the buffers, as the device has it: an address of the GPU's for a region there
     struct rte_mbuf **headers;
     uint32_t n;  // headers that there are
     bool pinned; // its buffers are external memory to drivers; else they take the headers for ones of their
@@ -67,7 +68,7 @@ void unbind_session(bound *b);
 pool *pool_of(bound *b, const dq_region *r, const char **why);
 // The id of the buffer that this header of pl is for.
 static inline uint32_t pool_id(const pool *pl, const struct rte_mbuf *m) {
-    uint64_t at = (uint64_t)((const uint8_t *)m->buf_addr - (pl->region->base + pl->region->offset));
+    uint64_t at = (uint64_t)((const uint8_t *)m->buf_addr - pl->start);
     return pl->region->first_id + (uint32_t)(((unsigned __int128)at * pl->inverse) >> 64);
 }
 
@@ -133,6 +134,7 @@ typedef struct dpdk_port {
     pool *rx_pool;            // the receive region, when frames go straight into it
     pool *parts[DQ_MAX_SEGS]; // the same, and those of the parts behind the first
     uint32_t n_parts;         // of a frame: the device splits it where there are several
+    uint32_t lent;            // bit k: part k's memory is a GPU's, and lent to the device
     struct rte_mempool *own;  // the engine's buffers, where frames are copied; NULL
     uint32_t own_room;        // bytes of one
     rx_state *queues;
@@ -190,6 +192,10 @@ int port_mac(const dqi_port *p, uint8_t mac[6]);
 
 // ---- memory.c ---------------------------------------------------------------------------------------------
 
+// Why the device can't put the parts of a frame into buffers of the queue's regions itself; NULL: it can.
+const char *memory_cannot_split(const dpdk_port *d, const dq_queue *q);
+// Whether the device takes buffers wherever they lie.
+bool memory_takes_any(const dpdk_port *d);
 // Decides where frames are received: d->rx_pool and parts, p->copy.
 void memory_choose(dqi_port *p, dpdk_port *d);
 // The engine's buffers: for frames that are copied, and for a receive queue that nobody reads.

@@ -1,5 +1,6 @@
 // entry.c: the library's one door: checks that both sides come from one tree, and hands out the driver.
 #include "dpdk.h"
+#include "gpu.h"
 
 #include <string.h>
 
@@ -26,6 +27,7 @@ __attribute__((visibility("default"))) const dqi_dpdk_driver *dqi_dpdk_entry(con
             },
         .seal = DQI_DPDK_SEAL,
         .receive = rx_receive,
+        .reaches_gpu = gpu_reaches,
     };
     if (memcmp(&h->seal, &driver.seal, sizeof h->seal) != 0) return NULL;
     host = h;

@@ -21,7 +21,7 @@ uint32_t memory_longest(dq_queue *const *queues, uint32_t n) {
 
 // Virtual devices that take buffers wherever they lie; others share DPDK's own memory with somebody, or lay
 // it out.
-static bool takes_any_memory(const dpdk_port *d) {
+bool memory_takes_any(const dpdk_port *d) {
     static const char *const names[] = {"net_null", "net_ring", "net_pcap", "net_af_packet", "net_tap"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (driver_is(d, names[i])) return true;
@@ -29,7 +29,7 @@ static bool takes_any_memory(const dpdk_port *d) {
 }
 
 // Why the device can't put the parts of a frame into buffers of these regions itself; NULL: it can.
-static const char *cannot_split(const dpdk_port *d, const dq_queue *q) {
+const char *memory_cannot_split(const dpdk_port *d, const dq_queue *q) {
     const struct rte_eth_rxseg_capa *can = &d->info.rx_seg_capa;
     if (!(d->info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT))
         return "packets are split over several memory regions, which the device can't do";
@@ -43,7 +43,7 @@ static const char *cannot_split(const dpdk_port *d, const dq_queue *q) {
 
 // Finds the pools of the receive queue's regions: why packets can't go straight there, NULL: they can.
 static const char *find_parts(dpdk_port *d, const dq_queue *q) {
-    const char *why = q->conf.n_regions > 1 ? cannot_split(d, q) : NULL;
+    const char *why = q->conf.n_regions > 1 ? memory_cannot_split(d, q) : NULL;
     for (uint32_t s = 0; !why && s < q->conf.n_regions; s++)
         d->parts[s] = pool_of(d->bound, q->conf.regions[s], &why);
     return why;
@@ -53,7 +53,7 @@ static const char *find_parts(dpdk_port *d, const dq_queue *q) {
 // buffers.
 void memory_choose(dqi_port *p, dpdk_port *d) {
     const dq_iface *i = p->iface;
-    d->own_only = !takes_any_memory(d);
+    d->own_only = !memory_takes_any(d);
     if (i->n_rx == 0) return;
     if (i->n_rx > 1)
         p->copy = "several queues share the device's buffers";

@@ -4,6 +4,7 @@
 // these headers has no store of its own: what drivers take and give back are ids of the region's pool. So a
 // received frame is in the region without a copy, and a sent buffer comes back by the driver's free.
 #include "dpdk.h"
+#include "gpu.h"
 
 #include <errno.h>
 #include <rte_bus.h>
@@ -95,9 +96,10 @@ static void header_init(struct rte_mempool *mp, void *arg, void *obj, unsigned k
     const dq_region *r = pl->region;
     struct rte_mbuf *m = obj;
     memset(m, 0, sizeof *m);
-    m->buf_addr = r->base + r->offset + (uint64_t)k * r->stride;
+    m->buf_addr = pl->start + (uint64_t)k * r->stride;
     m->buf_len = (uint16_t)(r->stride < UINT16_MAX ? r->stride : UINT16_MAX);
-    rte_mbuf_iova_set(m, rte_eal_iova_mode() == RTE_IOVA_VA ? (uintptr_t)m->buf_addr : RTE_BAD_IOVA);
+    bool virtual = rte_eal_iova_mode() == RTE_IOVA_VA || gpu_has(r);
+    rte_mbuf_iova_set(m, virtual ? (uintptr_t)m->buf_addr : RTE_BAD_IOVA);
     m->pool = mp;
     m->shinfo = &one_holder;
     m->ol_flags = pl->pinned ? RTE_MBUF_F_EXTERNAL : 0;
@@ -125,6 +127,7 @@ static int pool_open(pool *pl, dq_region *r, dq_diag *diag) {
     char name[RTE_MEMPOOL_NAMESIZE];
     snprintf(name, sizeof name, "dq%u", ++serial);
     pl->region = r;
+    pl->start = gpu_has(r) ? r->device : r->base + r->offset;
     pl->inverse = UINT64_MAX / r->stride + 1;
     pl->headers = calloc(r->conf.num_bufs, sizeof *pl->headers);
     struct rte_pktmbuf_pool_private priv = {
@@ -213,7 +216,8 @@ static bool any_pci(const dq_session *s) {
 static const char *unfit_for_dpdk(const bound *b, const dq_region *r) {
     if (r->group > 1) return "the region's buffers are joined into super-buffers";
     if (r->stride > UINT16_MAX) return "the region's buffers are longer than 64 KiB";
-    if (b->physical && !r->huge)
+    if (!r->cpu && !gpu_has(r)) return "the CPU can't read the region";
+    if (b->physical && !r->huge && r->cpu)
         return "the region is not on huge pages, and the device needs physical addresses";
     return NULL;
 }
@@ -222,9 +226,10 @@ static int bind_all(bound *b, dq_diag *diag) {
     int err = DQ_OK;
     for (uint32_t i = 0; err == DQ_OK && i < b->session->n_regions; i++, b->n++) {
         if (unfit_for_dpdk(b, b->session->regions[i])) continue;
-        b->pools[i].pinned = any_pci(b->session);
+        b->pools[i].pinned = any_pci(b->session) || gpu_has(b->session->regions[i]);
         err = pool_open(&b->pools[i], b->session->regions[i], diag);
-        if (err == DQ_OK && b->physical) err = find_addresses(&b->pools[i], diag);
+        if (err == DQ_OK && b->physical && b->session->regions[i]->cpu)
+            err = find_addresses(&b->pools[i], diag);
     }
     return err;
 }

@@ -1,5 +1,6 @@
 // port.c: a device as a port: its queues, its life.
 #include "dpdk.h"
+#include "gpu.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -167,6 +168,7 @@ static int open_port(dqi_port *p, dq_diag *diag) {
     if (err == DQ_OK) err = device_open(p, diag);
     if (err == DQ_OK) err = (d->bound = bind_session(p->iface->session, diag)) ? DQ_OK : DQ_ESYS - ENOMEM;
     if (err == DQ_OK) memory_choose(p, d);
+    if (err == DQ_OK) err = gpu_lend(p, d, diag);
     if (err == DQ_OK) err = count_queues(p, d, diag);
     if (err == DQ_OK) err = configure(p, d, diag);
     if (err == DQ_OK) err = memory_own(p, d, diag);
@@ -254,6 +256,7 @@ static void close_port(dqi_port *p, dpdk_port *d) {
     if (d->promiscuous) rte_eth_promiscuous_disable(d->id);
     if (d->started) rte_eth_dev_stop(d->id);
     kernel_close(d);
+    gpu_take_back(d);
     device_close(d);
     rte_mempool_free(d->own);
     unbind_session(d->bound);

@@ -74,7 +74,9 @@ static void hand_over(const dpdk_port *d, struct rte_mbuf *m, dqi_piece *pieces)
     m->ol_flags &= RTE_MBUF_F_EXTERNAL;
     for (uint32_t k = 0; m; k++) {
         struct rte_mbuf *next = m->next;
+        const dq_region *r = d->parts[k]->region;
         pieces[k].buf = pool_id(d->parts[k], m);
+        pieces[k].data += r->base + r->offset - d->parts[k]->start; // 0, but for those in GPUs' memory
         m->next = NULL;
         m = next;
     }
