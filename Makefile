@@ -17,8 +17,8 @@ export VERSITYGW  := $(CURDIR)/$(BUILD)/versitygw-$(VERSITYGW_VERSION)
 FORMAT_TESTS := ^Test(Architecture|Readmes|Format|MarkdownLinks)
 C_TESTS      := ^TestNative
 ARM64_TESTS  := ^TestArm64
-# Of bindings: the whole API, under the address sanitizer where the C compiler has it.
-API_TESTS    := ^Test(Members|APIFuzz)
+# Of bindings: the whole API, under the address sanitizer where the C compiler has it; and what the race detector makes slow.
+API_TESTS    := ^Test(Members|APIFuzz|FormatRoundTrip)
 ASAN          = $(shell echo 'int main(void) { return 0; }' | $(CC) -fsanitize=address -x c - -o /dev/null 2>/dev/null && echo -asan)
 
 # $(call step,NAME,COMMAND): say what runs and how long it took; where it fails, name it and stop.

@@ -449,7 +449,8 @@ func formatVectors(c *call) int {
 	random := rand.New(rand.NewPCG(uint64(o.whole("seed", 1, 0, maxInt)), 16))
 	list := c.L.NewTable()
 	for range o.whole("n", 8, 1, 100000) {
-		bytes, read := f.Random(random)
+		bytes, read, err := f.Random(random)
+		c.check(err)
 		v := c.L.NewTable()
 		v.RawSetString("bytes", lua.LString(bytes))
 		v.RawSetString("fields", c.rt.readTable(read))

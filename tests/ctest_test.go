@@ -72,10 +72,11 @@ var variants = []variant{
 // TestNative builds each tests/native/FOLDER/NAME_test.c with the whole C engine, in every variant, and runs it.
 // A unit ends with 0 (passed), 77 (skipped, its output says why) or anything else (failed).
 func TestNative(t *testing.T) {
-	units := cUnits(t)
+	units, made := cUnits(t), libraryPrograms(t)
 	for _, v := range variants {
 		t.Run(v.name, func(t *testing.T) {
 			v := v.ready(t)
+			v.flags = append(slices.Clone(v.flags), "-I"+made)
 			dir := t.TempDir()
 			objects := v.compileEngine(t, dir)
 			if t.Failed() {
@@ -214,6 +215,23 @@ func (v variant) compileEngine(t *testing.T, dir string) []string {
 		t.Fatal(err)
 	}
 	return objects
+}
+
+// libraryPrograms is a folder with library_programs.h, which one of the units has its programs from.
+func libraryPrograms(t *testing.T) string {
+	dir := t.TempDir()
+	cmd := exec.Command("go", "run", "./tests/programs")
+	cmd.Dir = rootDir
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	text, err := cmd.Output()
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "library_programs.h"), text, 0o600)
+	}
+	if err != nil {
+		t.Fatalf("%v: %s", err, &problems)
+	}
+	return dir
 }
 
 // cUnits are the C units, by path: tests/native/FOLDER/NAME_test.c, the folders as native/ has them.

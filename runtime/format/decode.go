@@ -15,24 +15,49 @@ type Read struct {
 	Items [][]Read // of a list
 }
 
+// Given is what makes Encode write the same.
+func (r Read) Given() Given {
+	if r.Items == nil {
+		return Given{Raw: r.Raw, Bytes: r.Bytes}
+	}
+	g := Given{Items: []map[string]uint64{}}
+	for _, item := range r.Items {
+		one := map[string]uint64{}
+		for _, x := range item {
+			one[x.Name] = x.Raw
+		}
+		g.Items = append(g.Items, one)
+	}
+	return g
+}
+
 // reader reads the fields of one packet on demand: where one lies may depend on others.
 type reader struct {
 	f    *Format
 	b    []byte // from the header's start to the end of the packet
 	memo map[string]known
+	held map[*expr.Expr]bool // conditions: many fields lie behind the same ones
+}
+
+func (f *Format) reader(b []byte) *reader {
+	return &reader{f: f, b: b, memo: map[string]known{}, held: map[*expr.Expr]bool{}}
 }
 
 type known struct{ v, ok uint64 }
 
 // Decode reads the fields that a packet has, in order; b is from the header's start to the end. What a packet is too short
-// for is left out. The error says why it is no such packet.
+// for is left out. The error says why it is no such packet: a constant differs, or is not there.
 func (f *Format) Decode(b []byte) ([]Read, error) {
-	r := &reader{f: f, b: b, memo: map[string]known{}}
+	r := f.reader(b)
 	for _, x := range f.Fields {
 		if x.Const == nil || x.Reserved {
 			continue
 		}
-		if v, ok := r.number(x); ok && v != *x.Const {
+		v, ok := r.number(x)
+		if !ok && len(x.when) == 0 && len(x.terms) == 0 {
+			return nil, fmt.Errorf("%d bytes are too short for %s, which tells packets of %s from others", len(b), x.Name, f.label())
+		}
+		if ok && v != *x.Const {
 			return nil, fmt.Errorf("%s is %s, and of %s it is %s", x.Name, shown(v, x.Row), f.label(), shown(*x.Const, x.Row))
 		}
 	}
@@ -72,14 +97,14 @@ func (f *Format) label() string {
 
 // HeaderBytes is how long the header of a packet is; false: the packet is too short to say.
 func (f *Format) HeaderBytes(b []byte) (int, bool) {
-	r := &reader{f: f, b: b, memo: map[string]known{}}
+	r := f.reader(b)
 	bits, ok := r.bits(f.header)
 	return int(bits / 8), ok && bits <= int64(len(b))*8
 }
 
 // Place is where a field lies in a packet: bits from the header's start; false: the packet hasn't got it.
 func (f *Format) Place(b []byte, name string) (int64, bool) {
-	r := &reader{f: f, b: b, memo: map[string]known{}}
+	r := f.reader(b)
 	if i, ok := f.items[name]; ok {
 		return r.itemPlace(i)
 	}
@@ -116,7 +141,12 @@ func (r *reader) env(name string) (v uint64, unsigned, ok bool) {
 
 func (r *reader) holds(when []*expr.Expr) bool {
 	for _, w := range when {
-		if !w.Holds(r.env) {
+		is, known := r.held[w]
+		if !known {
+			is = w.Holds(r.env)
+			r.held[w] = is
+		}
+		if !is {
 			return false
 		}
 	}

@@ -2,6 +2,7 @@ package format
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/daqiri/daqiri-run/runtime/expr"
 )
@@ -21,10 +22,14 @@ type writer struct {
 	busy    map[string]bool // of fields that are computed
 }
 
+func (f *Format) writer(given map[string]Given, payload int) *writer {
+	return &writer{f: f, given: given, payload: payload, busy: map[string]bool{}}
+}
+
 // Encode makes the header of a packet, the payload behind it, and what lies behind that. Fields that are not given are
 // what Const and Is say, else 0. Errors name the field.
 func (f *Format) Encode(given map[string]Given, payload []byte) ([]byte, error) {
-	w := &writer{f: f, given: given, payload: len(payload), busy: map[string]bool{}}
+	w := f.writer(given, len(payload))
 	for name, g := range given {
 		if err := w.check(name, g); err != nil {
 			return nil, err
@@ -95,6 +100,19 @@ func (w *writer) checkItems(l *List, items []map[string]uint64) error {
 			}
 		}
 	}
+	return w.checkNamed(l, items)
+}
+
+// checkNamed refuses a list whose first item of a name that is given, too, says something else.
+func (w *writer) checkNamed(l *List, items []map[string]uint64) error {
+	last := l.Rows[len(l.Rows)-1]
+	for _, i := range l.Items {
+		g, ok := w.given[i.Name]
+		k := slices.IndexFunc(items, func(one map[string]uint64) bool { return l.isNamed(one, i) })
+		if ok && k >= 0 && items[k][last.Name] != g.Raw {
+			return fmt.Errorf("%s is %s, and %s[%d], which has that name, is %s", i.Name, shown(g.Raw, last), l.List, k+1, shown(items[k][last.Name], last))
+		}
+	}
 	return nil
 }
 
@@ -104,23 +122,28 @@ func (w *writer) counted(l *List) int { return len(w.given[l.List].Items) + len(
 // named are the items that are given by name, and not in the list too.
 func (w *writer) named(l *List) (list []Value) {
 	for _, i := range l.Items {
-		_, ok := w.given[i.Name]
-		for _, one := range w.given[l.List].Items {
-			same := true
-			for _, x := range l.Rows[:len(l.Rows)-1] {
-				want := l.Match[x.Name]
-				if x.Name == l.Key {
-					want = i.Number
-				}
-				same = same && one[x.Name] == want
-			}
-			ok = ok && !same
+		if _, ok := w.given[i.Name]; !ok {
+			continue
 		}
-		if ok {
+		if !slices.ContainsFunc(w.given[l.List].Items, func(one map[string]uint64) bool { return l.isNamed(one, i) }) {
 			list = append(list, i)
 		}
 	}
 	return list
+}
+
+// isNamed says whether an item is the one that has that name.
+func (l *List) isNamed(item map[string]uint64, name Value) bool {
+	for _, x := range l.Rows[:len(l.Rows)-1] {
+		want := l.Match[x.Name]
+		if x.Name == l.Key {
+			want = name.Number
+		}
+		if item[x.Name] != want {
+			return false
+		}
+	}
+	return true
 }
 
 // value is what a field will be.
@@ -182,16 +205,27 @@ func (w *writer) bits(p place) (int64, bool) {
 		if !w.holds(t.When) {
 			continue
 		}
-		n := uint64(1)
-		if t.Count != nil {
-			var ok bool
-			if n, ok = t.Count.Whole(w.env); !ok || n > 1<<24 {
-				return 0, false
-			}
+		n, ok := w.times(t)
+		if !ok {
+			return 0, false
 		}
-		at += t.Bits * int64(n)
+		at += t.Bits * n
 	}
 	return at, at >= 0
+}
+
+// times is how often a term counts. Of a list as many items as are given: what says how many may follow from that.
+func (w *writer) times(t expr.Term) (int64, bool) {
+	if t.Count == nil {
+		return 1, true
+	}
+	for _, l := range w.f.Lists {
+		if l.count == t.Count {
+			return int64(w.counted(l)), true
+		}
+	}
+	n, ok := t.Count.Whole(w.env)
+	return int64(n), ok && n <= 1<<24
 }
 
 func (w *writer) field(out []byte, x *Field) ([]byte, error) {

@@ -3,6 +3,7 @@ package format
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/daqiri/daqiri-run/runtime/expr"
 )
@@ -204,12 +205,10 @@ func (f *Format) Derived(name string) (expr.Derived, bool) {
 
 // Constant finds a value's name: FIELD.VALUE.
 func (f *Format) Constant(name string) (uint64, bool) {
-	for _, x := range f.Fields {
-		if len(name) <= len(x.Name) || name[:len(x.Name)] != x.Name || name[len(x.Name)] != '.' {
-			continue
-		}
+	field, value, ok := strings.Cut(name, ".")
+	if x := f.byName[field]; ok && x != nil {
 		for _, v := range x.Values {
-			if v.Name == name[len(x.Name)+1:] {
+			if v.Name == value {
 				return v.Number, true
 			}
 		}

@@ -3,24 +3,27 @@ package format
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
-// Random makes a packet with random values, and what it says.
-func (f *Format) Random(r *rand.Rand) ([]byte, []Read) {
-	payload := make([]byte, 8*r.IntN(5))
+// Draw makes random values of a packet's fields, and a payload: what Encode takes.
+func (f *Format) Draw(r *rand.Rand) (given map[string]Given, payload []byte) {
+	payload = make([]byte, 8*r.IntN(5))
 	for i := range payload {
 		payload[i] = byte(r.Uint32())
 	}
-	w := &writer{f: f, given: map[string]Given{}, payload: len(payload), busy: map[string]bool{}}
+	w := f.writer(map[string]Given{}, len(payload))
 	counts := map[string]bool{}
 	for _, l := range f.Lists {
 		counts[l.Count] = true
-		if w.holds(l.when) {
-			w.given[l.List] = Given{Items: l.random(r)}
-			for _, i := range l.Items {
-				if r.IntN(2) == 0 {
-					w.given[i.Name] = Given{Raw: r.Uint64() & (1<<l.Rows[len(l.Rows)-1].Bits - 1)}
-				}
+		if !w.holds(l.when) {
+			continue
+		}
+		items := l.random(r)
+		w.given[l.List] = Given{Items: items}
+		for _, i := range l.Items {
+			if r.IntN(2) == 0 && !slices.ContainsFunc(items, func(one map[string]uint64) bool { return l.isNamed(one, i) }) {
+				w.given[i.Name] = Given{Raw: r.Uint64() & (1<<l.Rows[len(l.Rows)-1].Bits - 1)}
 			}
 		}
 	}
@@ -29,15 +32,17 @@ func (f *Format) Random(r *rand.Rand) ([]byte, []Read) {
 			w.given[x.Name] = x.random(r)
 		}
 	}
-	bytes, err := f.Encode(w.given, payload)
+	return w.given, payload
+}
+
+// Random makes a packet with random values, and what it says.
+func (f *Format) Random(r *rand.Rand) ([]byte, []Read, error) {
+	bytes, err := f.Encode(f.Draw(r))
 	if err != nil {
-		return nil, nil
+		return nil, nil, err
 	}
 	read, err := f.Decode(bytes)
-	if err != nil {
-		return nil, nil
-	}
-	return bytes, read
+	return bytes, read, err
 }
 
 func (r Row) raw(random *rand.Rand) uint64 {

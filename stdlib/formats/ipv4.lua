@@ -7,7 +7,7 @@ return {
   where = "ethertype == 0x0800",
   payload = "total_length - header_bytes",
   { "ip_version", 4, const = 4 },
-  { "ihl", 4, "32-bit words of the header", is = "5" },
+  { "ihl", 4, "32-bit words of the header", is = "header_bytes // 4" },
   { "dscp", 6 },
   { "ecn", 2 },
   { "total_length", 16, unit = "B", is = "header_bytes + payload_bytes" },

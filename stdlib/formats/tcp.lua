@@ -10,7 +10,7 @@ return {
   { "destination_port", 16 },
   { "sequence_number", 32 },
   { "acknowledgment", 32 },
-  { "data_offset", 4, "32-bit words of the header", is = "5" },
+  { "data_offset", 4, "32-bit words of the header", is = "header_bytes // 4" },
   { reserved = 4 },
   { "cwr", 1 },
   { "ece", 1 },
