@@ -110,7 +110,7 @@ func TestHeaps(t *testing.T) {
 			if err := os.WriteFile(script, []byte(heapsScript), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			out, err := exec.Command(built(t), "--summary", "none", "--source", "rx_port="+framesAround(t, sent, 4015, 0), script, "--format", c.format,
+			out, err := exec.Command(built(t), "--summary", "none", "--source", "rx_port="+framesAround(t, sent, wrap{port: 4015}), script, "--format", c.format,
 				"--dir", dir).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)

@@ -84,7 +84,11 @@ func (f *Format) Dissector() string {
 		title = f.label()
 	}
 	d.line("-- %s.lua: a dissector for Wireshark, made by daqiri-run from the format's declaration.", f.proto())
-	d.line("--   tshark -X lua_script:%s.lua -d udp.port==PORT,%s -r FILE -V", f.proto(), f.proto())
+	as := ""
+	if k := dissectorTables[f.Spec.Layer]; k.table != "" {
+		as = fmt.Sprintf(" -d %s==%s,%s", k.table, k.number, f.proto())
+	}
+	d.line("--   tshark -X lua_script:%s.lua%s -r FILE -V", f.proto(), as)
 	d.WriteString(dissectorHead)
 	d.line("\nlocal p = Proto(%q, %q)", f.proto(), title)
 	d.fields()
@@ -234,7 +238,9 @@ func (d *dissector) dissect() {
 			d.line("  if V.%s(c) ~= %s then return 0 end", x.Name, shown(*x.Const, x.Row))
 		}
 	}
-	d.line("  pinfo.cols.protocol = %q", strings.ToUpper(d.f.label()))
+	if dissectorTables[d.f.Spec.Layer].table != "" {
+		d.line("  pinfo.cols.protocol = %q", strings.ToUpper(d.f.label()))
+	}
 	d.line("  local t = tree:add(p, tvb())")
 	d.line("  local at, v")
 	for _, x := range d.f.Fields {
@@ -308,9 +314,19 @@ func (d *dissector) list(l *List) {
 	}
 }
 
+// dissectorTables are Wireshark's tables in which dissectors of a layer are found, and what its numbers are. Frames have
+// none: their dissectors are shown beside Wireshark's own.
+var dissectorTables = map[string]struct{ table, number string }{
+	"payload": {"udp.port", "PORT"}, "transport": {"ip.proto", "NUMBER"}, "network": {"ethertype", "TYPE"},
+}
+
 // register makes Wireshark find it.
 func (d *dissector) register() {
-	table := map[string]string{"payload": "udp.port", "transport": "ip.proto", "network": "ethertype", "frame": "wtap_encap"}[d.f.Spec.Layer]
+	table := dissectorTables[d.f.Spec.Layer].table
+	if table == "" {
+		d.line("\nregister_postdissector(p)")
+		return
+	}
 	d.line("\nDissectorTable.get(%q):add_for_decode_as(p)", table)
 	if d.f.Spec.UDPPort != 0 {
 		d.line("DissectorTable.get(\"udp.port\"):add(%d, p)", d.f.Spec.UDPPort)
