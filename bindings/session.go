@@ -161,6 +161,7 @@ var sessionType = &typeDef{
 		{"report", sessionReport, `-> string[]: lines, which 'print' shows
 			What is hardware, software or copy, and why.
 			> print(s:report())`},
+		{"rewrite", sessionRewrite, rewriteRows},
 		{"run", sessionRun, `. seconds? duration: how long
 			. packets? integer, packets: received, of a session without receive queues sent
 			. bytes? size: received, of a session without receive queues sent

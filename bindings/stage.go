@@ -20,12 +20,12 @@ var stageType = &typeDef{
 	name: "stage",
 	self: "st",
 	doc: `a stage
-		A step of a pipe, made by 's:filter', 's:count', 's:sample', 's:convert', 's:copy', 's:reorder', 's:heaps' and the writers.`,
+		A step of a pipe, made by 's:filter', 's:count', 's:sample', 's:convert', 's:copy', 's:rewrite', 's:reorder', 's:heaps' and the writers.`,
 	fields: []field{
 		{"error", `-> string | nil
 			A writer's first error, or nil.
 			> print(w.error)`},
-		{"kind", `-> string: filter, count, sample, forward, convert, copy, reorder, heaps, tap, pcap, raw, blocks or s3
+		{"kind", `-> string: filter, count, sample, forward, convert, copy, rewrite, reorder, heaps, tap, pcap, raw, blocks or s3
 			What the stage does.
 			> print(w.kind)    -- pcap`},
 		{"name", `-> string

@@ -22,6 +22,8 @@ var benchRuns = []struct {
 	{script: "loop", args: "--seconds 0.2"}, {script: "loop", args: "--seconds 0.2 --copy"},
 	{script: "loop", args: "--seconds 0.2 --handler=false --batch 32"},
 	{script: "modify", args: "--seconds 0.2", check: func(b *benchRun, got, _ map[string]float64) { b.same(got, "lost", 0); b.positive(got, "counted") }},
+	{script: "rewrite", args: "--seconds 0.2", check: func(b *benchRun, got, _ map[string]float64) { b.same(got, "rewritten", got["packets"]) }},
+	{script: "rewrite", args: "--seconds 0.2 --stage=false"},
 	{script: "start"},
 	{script: "udp", args: "--port {port} --size 8000 --seconds 0.2", check: func(b *benchRun, got, _ map[string]float64) {
 		b.positive(got, "offered_pps")

@@ -483,6 +483,12 @@ function bit.tohex(v) end
 ---@field missing_action? "passthrough"|"drop" what becomes of incomplete batches (default: "passthrough")
 ---@field policy? daqiri.policy while no buffer is free (default: "drop")
 
+---@class (exact) daqiri.session.rewrite.options
+---@field name? string of its line in the ledger
+---@field format? daqiri.format|string names for further fields
+---@field per_loop? table<string, integer> by field, how much is added to it in each further loop of a capture that is replayed; it wraps at the field's width
+---@field checksums? boolean|"compute" those of IPv4, UDP, TCP and ICMP follow by the difference (RFC 1624), so that wrong ones stay wrong; false leaves them; "compute" makes all of them anew (default: true)
+
 ---@class (exact) daqiri.session.run.options
 ---@field seconds? daqiri.duration how long
 ---@field packets? integer packets: received, of a session without receive queues sent
@@ -769,6 +775,24 @@ function session:reorder(options) end
 ---```
 ---@return string[] # lines, which print shows
 function session:report() end
+
+---Makes a stage that rewrites fields of every packet on its way. Each further key is a field, of the format or one that
+---every packet has, with what it becomes: a value; { start, step }, which counts the packets that pass; or a table by old
+---values, as text, in which addresses may be prefixes: { ["10.1.0.0/16"] = "239.9.0.0/16" } keeps the last 16 bits, and
+---leaves other addresses alone. In the list part fields are given by place, { at = "payload", bit_offset = 0, bit_width =
+---32, value = 7 }. A packet that lacks a field keeps the other changes; the ledger's rewritten counts those that had all.
+---
+---Packets are changed where they lie, so its pipe is the only one of its queue, and no writer or handler stands before it;
+---after s:copy it changes the copies. What others have is dropped as shared.
+---
+---```lua
+---local edit = s:rewrite{ format = "simple", udp_dst = 7149, seq = { 0, 1 },
+---  ipv4_dst = { ["10.1.0.0/16"] = "239.9.0.0/16" } }
+---s:pipe(q, s:copy{ memory_region = "others" }, edit, w)
+---```
+---@param options? daqiri.session.rewrite.options
+---@return daqiri.stage
+function session:rewrite(options) end
 
 ---Starts the session, serves handlers until a limit, a stop, the end of all captures that are replayed and of counted
 ---transmissions ("source exhausted"), or (virtual clock) nothing more can happen, and ends it in order.
@@ -1569,11 +1593,11 @@ function queue:transmit(options) end
 ---@field prefix? string names the files of the burst's packets, or its objects, PREFIX_0 for the first; of a writer with a file per packet or of objects
 ---@field packet_data_offset? integer bytes: left out at the front of each packet; with prefix (default: 0)
 
----A step of a pipe, made by s:filter, s:count, s:sample, s:convert, s:copy, s:reorder, s:heaps and the writers.
+---A step of a pipe, made by s:filter, s:count, s:sample, s:convert, s:copy, s:rewrite, s:reorder, s:heaps and the writers.
 ---
 ---@class daqiri.stage
 ---@field error string|nil A writer's first error, or nil.
----@field kind string What the stage does. (filter, count, sample, forward, convert, copy, reorder, heaps, tap, pcap, raw, blocks or s3)
+---@field kind string What the stage does. (filter, count, sample, forward, convert, copy, rewrite, reorder, heaps, tap, pcap, raw, blocks or s3)
 ---@field name string The name of its line in the ledger.
 ---@field path string|nil The file that a writer writes or wrote last, of the first folder that has one; nil where there is none.
 ---@field paths string[] The files that a writer writes or wrote last. (of each folder)

@@ -36,6 +36,7 @@ var Cases = []Case{
 	{"loop_queues", "a task, a queue and a flow for each core, on one looped interface", "million packets per second and task", false, 10, runLoopQueues},
 	{"script_handler", "what an on_burst handler adds to a burst of 32 packets: CPU time and allocations", "µs per burst", true, 10, runHandler},
 	{"script_modify", "a handler that rewrites every packet's IPv4 source and counts a UDP port", mppsPerCPU, false, 10, runModify},
+	{"rewrite", "s:rewrite of every packet's IPv4 source, checksums with it, and the way there and back", mppsPerCPU, false, 10, runRewrite},
 	{"udp_1024", "datagrams of 1024 bytes over loopback, with UDP_SEGMENT and UDP_GRO", "Gbit/s", false, 10, runUDP(1024)},
 	{"udp_8000", "the same with 8000 bytes", "Gbit/s", false, 10, runUDP(8000)},
 	{"udp_65000", "the same with 65000 bytes", "Gbit/s", false, 10, runUDP(65000)},

@@ -51,6 +51,30 @@ func runModify(ctx context.Context, b *bench, r *Result) error {
 	}, nil)
 }
 
+// runRewrite is rewrite: beside the loop that loop_1024 has as its peer, which changes nothing.
+func runRewrite(ctx context.Context, b *bench, r *Result) error {
+	r.compareWith("a bare C loop that fills, matches and frees buffers of the same layout on one thread")
+	r.add("stage_ns: what the stage takes of a packet, less a count stage in its place")
+	ours := func(ctx context.Context, d time.Duration) (sample, error) {
+		args := []string{"--seconds", text(d * 5 / 11)}
+		f, err := b.last(ctx, d, b.ours("rewrite.lua", args...)...)
+		if err == nil && (f["dropped"] != 0 || f["rewritten"] != f["packets"]) {
+			err = fmt.Errorf("rewrite.lua: %.0f of %.0f packets were rewritten", f["rewritten"], f["packets"])
+		}
+		if err != nil {
+			return sample{}, err
+		}
+		bare, err := b.last(ctx, d, b.ours("rewrite.lua", append(args, "--stage=false")...)...)
+		s := perCPU(f)
+		s.more["stage_ns"] = 1e3/s.value - 1e3/perCPU(bare).value
+		return s, err
+	}
+	return r.compare(ctx, ours, func(ctx context.Context, d time.Duration) (sample, error) {
+		f, err := b.last(ctx, d, b.bare("memory", "--size", "64", "--for", d.String())...)
+		return perCPU(f), err
+	})
+}
+
 // runHandler is script_handler: the CPU time of a burst with an on_burst handler less that with a native count stage.
 func runHandler(ctx context.Context, b *bench, r *Result) error {
 	r.add("no peer: the CPU time of a burst with a handler, less that with a native count stage in its place")

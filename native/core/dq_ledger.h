@@ -77,6 +77,8 @@
       "several packets that were joined to one on the way: ethtool -K DEVICE gro off lro off, and where a "  \
       "kernel sends over veth, tso off gso off there",                                                       \
       "`ethtool -K DEVICE gro off lro off`, and where a kernel sends over veth `tso off gso off` there")     \
+    X(SHARED, "shared", 0, "others read it, so it could not be rewritten",                                   \
+      "`s:copy` in front of the rewriting stage: it then changes packets that are its own")                  \
     X(DEVICE_LOST, "device_lost", 0, "the GPU that had it failed: its stage's error says how",               \
       "the stage's error in the summary has CUDA's words: a kernel that wrote where it may not, or "         \
       "hardware")                                                                                            \
@@ -125,6 +127,8 @@ extern const dq_reason_row dq_reasons[DQ_REASONS];
     X(ONE_SIDED_BYTES, "one_sided_bytes", "bytes", "bytes that these moved")                                 \
     X(TRANSFORMED, "transformed", "packets",                                                                 \
       "packets that got or lost headers by the actions of their flow")                                       \
+    X(REWRITTEN, "rewritten", "packets",                                                                     \
+      "packets that had every field that the stage rewrites, and for a map one of its values")               \
     X(NIC_MISSED, "nic_missed", "frames",                                                                    \
       "frames that the device had no room for: more descriptors, or a faster consumer")                      \
     X(NIC_NO_BUFFER, "nic_no_buffer", "times", "times that the device found no buffer: raise num_bufs")      \

@@ -35,6 +35,12 @@ int dqi_region_keep_imms(dq_region *r, dq_diag *diag) {
     return dqi_fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory for immediates", r->conf.name);
 }
 
+int dqi_region_keep_loops(dq_region *r, dq_diag *diag) {
+    if (!atomic_load(&r->loops)) atomic_store(&r->loops, calloc(places(r), sizeof(uint32_t)));
+    if (atomic_load(&r->loops)) return DQ_OK;
+    return dqi_fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory for loops", r->conf.name);
+}
+
 int dqi_session_keep_targets(dq_session *s) {
     int err = DQ_OK;
     s->targets = true;
@@ -83,6 +89,13 @@ bool dq_burst_imm(const dq_burst *b, uint32_t i, uint32_t *value) {
     if (!imm || !imm->there) return false;
     *value = imm->value;
     return true;
+}
+
+uint32_t dqi_burst_loop(const dq_burst *b, uint32_t i) {
+    uint32_t id;
+    const dq_region *r = buffer_of(b, i, &id);
+    const uint32_t *n = r ? dqi_buf_loop(r, id) : NULL;
+    return n ? *n : 0;
 }
 
 void dqi_burst_copy_peer(const dq_burst *to, uint32_t k, const dq_burst *from, uint32_t i) {

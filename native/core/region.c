@@ -139,6 +139,7 @@ uint64_t dqi_regions_free(dq_session *s) {
         free(atomic_load(&r->peers));
         free(atomic_load(&r->targets));
         free(atomic_load(&r->imms));
+        free(atomic_load(&r->loops));
         free(r->holders);
         free(r);
     }

@@ -39,6 +39,7 @@ struct dq_region {
     _Atomic(dqi_peer *) peers;     // one a buffer; NULL: the region keeps none
     _Atomic(dqi_target *) targets; // the same
     _Atomic(dqi_imm *) imms;       // the same
+    _Atomic(uint32_t *) loops;     // the same
     uint8_t *device;               // where a device reaches it, or what stands for one; NULL: as the CPU does
     dqi_gpu *gpu;                  // in whose memory it lies; NULL: in the host's
     dqi_spin spare_lock;

@@ -45,15 +45,15 @@ static inline void NAME(store)(const dqi_patch *c, uint8_t *p, const NAME(stores
     if (c->in_l4) store16(p + s->l4_at[j], s->l4[j]);
 }
 
-// Changes WIDTH frames to v; returns which. Inlined, with c and in as locals that no store to a packet can
-// change.
-static inline uint32_t NAME(change)(const dqi_patch *c, const NAME(frames) * f, VU v) {
+// Changes those of WIDTH frames that `may` has to v; returns which. Inlined, with c and in as locals that no
+// store to a packet can change.
+static inline uint32_t NAME(change)(const dqi_patch *c, const NAME(frames) * f, VU v, uint64_t may) {
     NAME(stores) s = {0};
     VU from = WORDS(f, c->at);
     s.word = (from & ~c->mask) | (WIRE(v << c->shift) & c->mask);
     if (c->in_ip || c->in_l4) NAME(checksums)(f, from, &s);
     if (c->ip_mask != 0) s.word = (s.word & ~c->ip_mask) | (s.ip << c->ip_shift & c->ip_mask);
-    uint32_t bits = BITS(NAME(having)(f, &c->who));
+    uint32_t bits = BITS(NAME(having)(f, &c->who)) & (uint32_t)may;
     if (bits == (1u << WIDTH) - 1) {
         for (uint32_t j = 0; j < WIDTH; j++)
             NAME(store)(c, (uint8_t *)f->p[j], &s, j);
@@ -69,13 +69,14 @@ static uint64_t NAME(patch)(const dqi_packets *packets, uint32_t first, uint32_t
     const dqi_packets in = *packets;
     const dqi_patch c = *patch;
     uint64_t done = 0, known = 0;
-    VU v = ALL(c.v + c.step * first);
+    VU v = ALL(c.start + c.step * first);
     for (uint32_t j = 0; j < WIDTH; j++)
         v[j] += c.step * j;
     for (uint32_t i = 0; i < n; i += WIDTH, v += c.step * WIDTH) {
         NAME(frames) f;
         NAME(look)(&in, first + i, &f);
-        done |= (uint64_t)NAME(change)(&c, &f, v) << i;
+        if (c.values) v = CONST_AT(c.values);
+        done |= (uint64_t)NAME(change)(&c, &f, v, c.lanes >> i) << i;
         PUT(known, f.plain);
     }
     *plain = known;

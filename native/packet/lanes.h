@@ -72,12 +72,15 @@ typedef struct dqi_term {
     dqi_who who;
 } dqi_term;
 
-// A change of plain frames: (v + i * step) << shift in place of the bits of mask, in packet i.
+// A change of plain frames: v << shift in place of the bits of mask; v is start + i * step in packet i, or
+// what `values` has for it.
 typedef struct dqi_patch {
     uint32_t at; // of 8 bytes; even: checksums count words of 16 bits
     uint32_t shift;
     uint64_t mask; // as it lies in memory
-    uint64_t v, step;
+    uint64_t start, step;
+    const dqi_col *values; // of the packets looked at; NULL: start and step
+    uint64_t lanes;        // bit i: packet first + i may be changed
     dqi_who who;
     uint64_t ip_mask; // of the IPv4 header's checksum where it lies in the same 8 bytes, else 0
     uint32_t ip_shift;

@@ -88,6 +88,11 @@ int dq_stage_count(dq_session *s, const char *name, dq_stage **out, dq_diag *dia
 int dq_stage_sample(dq_session *s, const char *name, uint32_t every, dq_stage **out, dq_diag *diag);
 int dq_stage_forward(dq_session *s, const char *name, dq_queue *tx, int policy, dq_stage **out,
                      dq_diag *diag);
+// Rewrites fields of every packet where it lies, by the rules in order (copied); csum: dq_csum, or
+// DQ_CSUM_COMPUTE. Packets without a field keep the others' changes. A pipe of which a stage does so to what
+// comes has that alone.
+int dq_stage_rewrite(dq_session *s, const char *name, const dq_rewrite_rule *rules, uint32_t n, int csum,
+                     dq_stage **out, dq_diag *diag);
 // Hands bursts to w's task as events with this tag; depth bursts may wait. sample: one of so many bursts (1:
 // all).
 int dq_stage_tap(dq_session *s, const char *name, dq_waiter *w, uint64_t tag, uint32_t depth, int policy,

@@ -115,9 +115,17 @@ bool dqi_queue_wants(const dq_queue *q, uint32_t conn) {
     return next_pipe(q, 0, has_own_pipe(q, conn) ? conn : 0) < q->n_pipes;
 }
 
+// Whether the pipe that bursts of this connection take changes them: it has them alone, and shares them
+// afterwards.
+static bool changes(const dq_queue *q, uint32_t conn) {
+    uint32_t k = next_pipe(q, 0, conn);
+    return k < q->n_pipes && q->pipes[k]->changes;
+}
+
 void dqi_dispatch_start(dq_queue *q, dq_burst *b) {
     if (q->sizes) dqi_histogram_note(q->sizes, b->n - 1); // none of a stage's queue: they are of one packet
-    if (q->n_consumers > 1) b->flags |= DQ_BURST_SHARED;
+    uint32_t conn = has_own_pipe(q, b->conn) ? b->conn : 0;
+    if (q->n_consumers > 1 && !changes(q, conn)) b->flags |= DQ_BURST_SHARED;
     if (!q->handles) dqi_burst_columns(b);
     q->dispatch = (dqi_dispatch){
         .active = true,
@@ -125,7 +133,7 @@ void dqi_dispatch_start(dq_queue *q, dq_burst *b) {
         .burst = b,
         .n = b->n,
         .bytes = b->bytes,
-        .conn = has_own_pipe(q, b->conn) ? b->conn : 0,
+        .conn = conn,
     };
 }
 
@@ -170,9 +178,13 @@ static dq_pipe *pipe_new(dq_queue *q, dq_stage *const *stages, uint32_t n, uint3
     p->queue = q;
     p->conn = conn;
     p->n = n;
+    bool own = false;
     for (uint32_t i = 0; i < n; i++) {
         p->nodes[i].stage = stages[i];
         p->nodes[i].scratch = p->scratch;
+        p->nodes[i].own = own;
+        p->changes |= stages[i]->ops->changes && !own;
+        own |= stages[i]->region != NULL;
     }
     return p;
 }
@@ -202,6 +214,36 @@ static int check_stages(const dq_queue *q, dq_stage *const *stages, uint32_t n, 
     return err;
 }
 
+static int refuse_change(const dq_queue *q, const dq_stage *st, const char *who, dq_diag *diag) {
+    return dqi_fail(
+        diag, DQ_INVALID_PARAMETER,
+        "stage %s rewrites the packets of queue %s where they lie, and %s would see it: hint: rewrite "
+        "copies: s:copy{ memory_region = ... } in front of it in its pipe",
+        st->name, q->conf.name, who);
+}
+
+// The stage of p that changes what comes.
+static const dq_stage *changer(const dq_pipe *p) {
+    uint32_t i = 0;
+    while (!p->nodes[i].stage->ops->changes)
+        i++;
+    return p->nodes[i].stage;
+}
+
+// A pipe that changes what comes has it alone, and nobody before the change keeps it.
+static int check_changes(const dq_queue *q, const dq_pipe *p, dq_diag *diag) {
+    for (uint32_t i = 0; i < q->n_pipes; i++) {
+        const dq_pipe *other = q->pipes[i];
+        if (other->conn == p->conn && (other->changes || p->changes))
+            return refuse_change(q, changer(p->changes ? p : other), "another pipe or handler of the queue",
+                                 diag);
+    }
+    const dq_stage *st = p->changes ? changer(p) : NULL;
+    for (uint32_t i = 0; st && p->nodes[i].stage != st; i++)
+        if (p->nodes[i].stage->ops->consumer) return refuse_change(q, st, p->nodes[i].stage->name, diag);
+    return DQ_OK;
+}
+
 // The stages begin to take what q receives. q's poller stands still.
 static int join_stages(dq_queue *q, dq_stage *const *stages, uint32_t n, dq_diag *diag) {
     int err = DQ_OK;
@@ -225,7 +267,8 @@ int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn,
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for a pipe", q->conf.name);
     }
     dqi_poller_hold(q->poller);
-    err = join_stages(q, stages, n, diag);
+    err = check_changes(q, p, diag);
+    if (err == DQ_OK) err = join_stages(q, stages, n, diag);
     if (err != DQ_OK) {
         dqi_poller_release(q->poller);
         pthread_mutex_unlock(&q->session->control);

@@ -8,6 +8,7 @@ struct dq_pipe {
     dq_queue *queue;
     uint32_t conn;
     uint32_t n;
+    bool changes;      // what comes, not what a stage of it made
     uint32_t *scratch; // batch_size indices, for the nodes in turn
     dqi_node nodes[];
 };

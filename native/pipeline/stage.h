@@ -17,12 +17,14 @@ typedef struct dqi_node {
     uint32_t turn;     // a sampler's position; how many packets of a stalled burst are through
     uint32_t rest;     // of these: that pass, their indices in scratch
     uint32_t *scratch; // of the pipe: room for the indices of one batch
+    bool own;          // a stage before it made the packets: nobody else has them
 } dqi_node;
 
 struct dqi_stage_ops {
     int32_t line_kind;    // dq_line_kind
     bool consumer;        // looks at packets after its push, or changes them: two on a queue make its bursts
                           // read-only
+    bool changes;         // it writes into what comes: nothing but stages behind it may see that
     uint32_t touches;     // bit s: it reads or writes the bytes of segment s, in its push or later
     bool accepts_handles; // never looks at packets in its push: takes handles
     // Refuses a queue whose packets the stage can't take; NULL: takes all.

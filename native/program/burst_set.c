@@ -8,13 +8,6 @@
 
 enum { IP_CSUM = 24 }; // of plain frames
 
-// One call's parameters.
-typedef struct change {
-    dq_field f;
-    uint64_t v, step;
-    int csum;
-} change;
-
 // ---- plain frames -----------------------------------------------------------------------------------------
 
 // Bytes [from, to) touch one of [a, b).
@@ -30,9 +23,9 @@ static bool is_special(uint32_t from, uint32_t to, uint8_t need) {
 }
 
 // False where plain frames can't be changed together.
-static bool find_patch(const change *c, dqi_patch *out) {
+static bool find_patch(const dqi_setter *c, dqi_patch *out) {
     uint32_t bit, width;
-    *out = (dqi_patch){.v = c->v, .step = c->step};
+    *out = (dqi_patch){0};
     if (c->f.flags & DQ_FIELD_LE || !dqi_plain_field(&c->f, &bit, &width, &out->who)) return false;
     uint32_t from = bit / 8, to = (bit + width + 7) / 8;
     out->at = from < DQI_PLAIN_LEN - 8 ? from & ~1u : DQI_PLAIN_LEN - 8;
@@ -53,48 +46,77 @@ static bool find_patch(const change *c, dqi_patch *out) {
 
 // ---- any packet -------------------------------------------------------------------------------------------
 
-static bool set_one(const dqi_packets *in, uint32_t i, bool payload, const change *c) {
+static bool set_one(const dqi_packets *in, uint32_t i, bool payload, const dq_field *f, uint64_t v,
+                    int csum) {
     uint8_t *p = in->base + in->off[i];
     uint32_t len = in->len[i], width;
-    uint64_t v = c->v + c->step * i, bit;
+    uint64_t bit;
     dqi_pkt pkt;
     if (payload)
         dqi_parse_payload(len, &pkt);
     else
         dqi_parse(p, len, &pkt);
-    if (!dqi_field_place(len, &pkt, &c->f, &bit, &width)) return false;
-    if (payload || c->csum == DQ_CSUM_KEEP) return dqi_field_set(p, len, &pkt, &c->f, v);
+    if (!dqi_field_place(len, &pkt, f, &bit, &width)) return false;
+    if (payload || csum == DQ_CSUM_KEEP) return dqi_field_set(p, len, &pkt, f, v);
     dqi_csum_change ch;
     dqi_csum_before(&ch, p, &pkt, (uint32_t)(bit / 8), (uint32_t)((bit + width + 7) / 8));
-    dqi_field_set(p, len, &pkt, &c->f, v);
+    dqi_field_set(p, len, &pkt, f, v);
     dqi_csum_after(&ch, p, &pkt);
     return true;
 }
 
+// ---- both -------------------------------------------------------------------------------------------------
+
+void dqi_setter_init(dqi_setter *c, const dq_field *f, int csum) {
+    *c = (dqi_setter){.f = *f, .csum = csum};
+    c->together = find_patch(c, &c->patch);
+}
+
+uint64_t dqi_set_lanes(const dqi_setter *c, const dqi_level *k, const dqi_packets *in, uint32_t first,
+                       bool payload, const dqi_set_to *to) {
+    uint32_t m = in->n - first < DQI_LANES ? in->n - first : DQI_LANES;
+    uint64_t plain = 0, done = 0, lanes = to->lanes & UINT64_MAX >> (DQI_LANES - m);
+    if (c->together && !payload && !to->by) {
+        dqi_patch patch = c->patch;
+        patch.start = to->start;
+        patch.step = to->step;
+        patch.values = to->values;
+        patch.lanes = lanes;
+        done = k->patch(in, first, m, &patch, &plain);
+    }
+    for (uint64_t odd = lanes & ~plain; odd != 0; odd &= odd - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(odd);
+        dq_field f = c->f;
+        if (to->by && to->by->v[i] > DQI_MOVED_MAX) continue;
+        if (to->by) f.bit_offset += (uint32_t)to->by->v[i];
+        uint64_t v = to->values ? to->values->v[i] : to->start + to->step * (first + i);
+        done |= (uint64_t)set_one(in, first + i, payload, &f, v, c->csum) << i;
+    }
+    return done;
+}
+
 uint32_t dqi_verb_set(const dqi_level *k, const dqi_packets *in, bool payload, const dq_field *f, uint64_t v,
                       uint64_t step, int csum) {
-    change c = {.f = *f, .v = v, .step = step, .csum = csum};
-    dqi_patch patch;
-    bool together = !payload && find_patch(&c, &patch);
+    const dqi_set_to to = {.lanes = UINT64_MAX, .start = v, .step = step};
+    dqi_setter c;
+    dqi_setter_init(&c, f, csum);
     uint32_t n = 0;
-    for (uint32_t first = 0; first < in->n; first += DQI_LANES) {
-        uint32_t m = in->n - first < DQI_LANES ? in->n - first : DQI_LANES;
-        uint64_t plain = 0, odd = UINT64_MAX >> (DQI_LANES - m);
-        if (together) n += (uint32_t)__builtin_popcountll(k->patch(in, first, m, &patch, &plain));
-        for (odd &= ~plain; odd != 0; odd &= odd - 1)
-            n += set_one(in, first + (uint32_t)__builtin_ctzll(odd), payload, &c);
-    }
+    for (uint32_t first = 0; first < in->n; first += DQI_LANES)
+        n += (uint32_t)__builtin_popcountll(dqi_set_lanes(&c, k, in, first, payload, &to));
     return n;
 }
 
-uint32_t dqi_verb_set_at(const dqi_packets *in, bool payload, const dq_field *f, const uint64_t *by,
-                         const uint8_t *ok, uint64_t v, uint64_t step, int csum) {
+uint32_t dqi_verb_set_at(const dqi_level *k, const dqi_packets *in, bool payload, const dq_field *f,
+                         const dq_prog *place, uint64_t v, uint64_t step, int csum) {
+    dqi_set_to to = {.start = v, .step = step};
+    dqi_setter c;
+    dqi_col by;
+    dqi_setter_init(&c, f, csum);
+    to.by = &by;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < in->n; i++) {
-        change c = {.f = *f, .v = v, .step = step, .csum = csum};
-        if (!ok[i] || by[i] > DQI_MOVED_MAX) continue;
-        c.f.bit_offset += (uint32_t)by[i];
-        n += set_one(in, i, payload, &c);
+    for (uint32_t first = 0; first < in->n; first += DQI_LANES) {
+        to.lanes = dqi_places(place, k, in, first, payload, &by);
+        n += (uint32_t)__builtin_popcountll(dqi_set_lanes(&c, k, in, first, payload, &to));
     }
     return n;
 }

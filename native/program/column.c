@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static dqi_packets packets_of(dq_burst *b) {
+dqi_packets dqi_packets_of(dq_burst *b) {
     dqi_burst_columns(b);
     return (dqi_packets){.base = b->session->base,
                          .off = b->off[0],
@@ -38,51 +38,54 @@ uint32_t dqi_verb_column(const dqi_level *k, const dqi_packets *in, bool payload
 
 uint32_t dq_burst_column(dq_burst *b, const dq_field *f, uint64_t *out, uint8_t *ok) {
     if (dqi_field_check(f, NULL) != DQ_OK) return 0;
-    dqi_packets in = packets_of(b);
+    dqi_packets in = dqi_packets_of(b);
     return dqi_verb_column(dqi_level_best(), &in, b->payload, f, out, ok);
 }
 
 uint32_t dq_burst_eval(dq_burst *b, const dq_prog *prog, uint64_t *out, uint8_t *ok) {
-    dqi_packets in = packets_of(b);
+    dqi_packets in = dqi_packets_of(b);
     return dqi_prog_eval(prog, dqi_level_best(), &in, b->payload, out, ok);
 }
 
 uint32_t dq_burst_select(dq_burst *b, const dq_prog *prog, uint32_t *idx) {
-    dqi_packets in = packets_of(b);
+    dqi_packets in = dqi_packets_of(b);
     return dqi_prog_select(prog, dqi_level_best(), &in, b->payload, idx);
 }
 
 uint32_t dq_burst_count(dq_burst *b, const dq_prog *prog) {
-    dqi_packets in = packets_of(b);
+    dqi_packets in = dqi_packets_of(b);
     return dqi_prog_count(prog, dqi_level_best(), &in, b->payload);
 }
 
 int dq_burst_set(dq_burst *b, const dq_field *f, uint64_t v, uint64_t step, int csum) {
     if (!dqi_burst_writable(b) || dqi_field_check(f, NULL) != DQ_OK) return DQ_INVALID_PARAMETER;
-    dqi_packets in = packets_of(b);
+    dqi_packets in = dqi_packets_of(b);
     return (int)dqi_verb_set(dqi_level_best(), &in, b->payload, f, v, step, csum);
+}
+
+uint64_t dqi_places(const dq_prog *place, const dqi_level *k, const dqi_packets *all, uint32_t first,
+                    bool payload, dqi_col *out) {
+    uint8_t ok[DQI_LANES];
+    uint64_t has = 0;
+    const dqi_packets in = {.base = all->base,
+                            .off = all->off + first,
+                            .len = all->len + first,
+                            .flow = all->flow ? all->flow + first : NULL,
+                            .ts = all->ts ? all->ts + first : NULL,
+                            .n = all->n - first < DQI_LANES ? all->n - first : DQI_LANES};
+    dqi_prog_eval(place, k, &in, payload, out->v, ok);
+    for (uint32_t i = 0; i < in.n; i++)
+        has |= (uint64_t)(ok[i] != 0) << i;
+    return has;
 }
 
 int dq_burst_set_at(dq_burst *b, const dq_field *f, const dq_prog *place, uint64_t v, uint64_t step,
                     int csum) {
-    uint64_t by[DQI_LANES];
-    uint8_t ok[DQI_LANES];
     if (!dqi_burst_writable(b) || dqi_field_check(f, NULL) != DQ_OK || f->base == DQ_BASE_META ||
         f->bit_offset > DQI_MOVED_MAX)
         return DQ_INVALID_PARAMETER;
-    dqi_packets all = packets_of(b);
-    uint32_t n = 0;
-    for (uint32_t first = 0; first < all.n; first += DQI_LANES) {
-        dqi_packets in = {.base = all.base,
-                          .off = all.off + first,
-                          .len = all.len + first,
-                          .flow = all.flow ? all.flow + first : NULL,
-                          .ts = all.ts ? all.ts + first : NULL,
-                          .n = all.n - first < DQI_LANES ? all.n - first : DQI_LANES};
-        dqi_prog_eval(place, dqi_level_best(), &in, b->payload, by, ok);
-        n += dqi_verb_set_at(&in, b->payload, f, by, ok, v + step * first, step, csum);
-    }
-    return (int)n;
+    dqi_packets in = dqi_packets_of(b);
+    return (int)dqi_verb_set_at(dqi_level_best(), &in, b->payload, f, place, v, step, csum);
 }
 
 bool dq_field_named(const char *name, dq_field *out) {

@@ -43,6 +43,27 @@ int dq_burst_set(dq_burst *b, const dq_field *f, uint64_t v, uint64_t step, int 
 // without such a number have no such field.
 int dq_burst_set_at(dq_burst *b, const dq_field *f, const dq_prog *place, uint64_t v, uint64_t step,
                     int csum);
+// What a rule of a rewrite makes of its field.
+typedef enum dq_rewrite_kind {
+    DQ_REWRITE_SET,  // start + step * number of the packet among all that are rewritten
+    DQ_REWRITE_LOOP, // step * loop of the capture that it was replayed in, from 0, more than it has
+    DQ_REWRITE_MAP,  // what the first of its maps says that is for it
+} dq_rewrite_kind;
+// Of a value v with (v & mask) == from, the bits of mask become `to`.
+typedef struct dq_rewrite_map {
+    uint64_t mask, from, to;
+} dq_rewrite_map;
+typedef struct dq_rewrite_rule {
+    dq_field field;
+    dq_number place; // as in dq_burst_set_at; n 0: it lies where it lies
+    int32_t kind;    // dq_rewrite_kind
+    uint64_t start, step;
+    const dq_rewrite_map *maps;
+    uint32_t n_maps;
+} dq_rewrite_rule;
+#define DQ_MAX_REWRITE_RULES 64
+#define DQ_CSUM_COMPUTE      2 // of a rewrite, beside dq_csum: they are computed anew when all rules are through
+
 // The named field ("udp_dst"), false when there is none of that name; and the i-th name, NULL past the end.
 bool dq_field_named(const char *name, dq_field *out);
 const char *dq_field_name(uint32_t i);

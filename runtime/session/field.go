@@ -36,6 +36,7 @@ func FieldNamed(name string) (Field, bool) { return native.FieldNamed(name) }
 type Place struct {
 	Field Field
 	prog  *native.Prog // bits further on; nil: always there
+	code  []native.Insn
 }
 
 // CompilePlace finds a field by its name.
@@ -46,7 +47,8 @@ func CompilePlace(name string, fields Fields) (*Place, error) {
 	}
 	p := &Place{Field: Field{Base: f.Base, Meta: f.Meta, Flags: f.Flags, Need: f.Need, BitWidth: f.BitWidth, BitOffset: f.BitOffset}}
 	if code != nil {
-		p.prog, err = native.NewProg(nativeInsns(code))
+		p.code = nativeInsns(code)
+		p.prog, err = native.NewProg(p.code)
 	}
 	return p, err
 }

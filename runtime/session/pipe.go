@@ -93,6 +93,9 @@ func (s *Session) joinHere(sources []*Queue, stages []*Stage, conn uint32) (*Pip
 			return nil, fmt.Errorf("pipe: %w", err)
 		}
 	}
+	if err := loopsReach(stages); err != nil {
+		return nil, fmt.Errorf("pipe: %w", err)
+	}
 	p := &Pipe{s: s, sources: slices.Clone(sources), stages: slices.Clone(stages), conn: conn}
 	if err := p.add(); err != nil {
 		return nil, fmt.Errorf("pipe: %w", err)

@@ -47,6 +47,7 @@ type Stage struct {
 	layer     string         // of the queues that it can serve; empty: any
 	out       *Queue         // of a reorder stage: where its aggregates come from
 	region    string         // of what a reorder or convert stage makes; empty: it makes nothing
+	loops     bool           // of a rewrite: it looks at loops of captures
 	timeoutNS int64          // of a reorder stage's batches; 0: none
 	writer    *WriterOptions // of a writer of files; nil
 	manifest  string         // path of a writer's manifest; empty: none

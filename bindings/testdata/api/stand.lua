@@ -194,6 +194,7 @@ M.args = {
   session = {
     after = function() return { { 1e-4, nothing } } end, at = function() return { { daqiri.time "now + 1ms", nothing } } end, clock = none, close = none,
     copy = function() return { { { memory_region = "others" } } } end,
+    rewrite = function() return { { { udp_dst = 7, eth_dst = { 1, 1 } } }, { { ipv4_dst = { ["10.0.0.0/8"] = "11.0.0.0/8" }, checksums = "compute" } } } end,
     convert = function() return { { { memory_region = "others", at = "payload", data_types = { input_type = "int8", output_type = "fp32" } } } } end,
     count = none, every = function() return { { 1e-4, nothing } } end, filter = function() return { { { where = "len > 10" } }, { { match = { udp_dst = 1 } } } } end,
     interface = function() return { { "a" }, { "nobody" } } end, interfaces = none, log = function() return { { "debug", "text", 1 } } end,

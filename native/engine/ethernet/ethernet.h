@@ -44,6 +44,7 @@ typedef struct dqi_piece {
     uint16_t vlan_tci, vlan_tpid; // a tag that the device took out, in the first piece; tpid 0: none
     bool more;                    // the next piece belongs to the same frame
     int64_t ts;                   // session time; 0: the time of the read
+    uint32_t loop;                // of a capture
     // Where queues hold payloads, and flows have no say:
     const dqi_sockaddr *peer; // who sent it
     uint16_t queue;           // id of the queue that it is for

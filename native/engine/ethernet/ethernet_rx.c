@@ -172,6 +172,8 @@ static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_eth_desk 
         b->off[s][i] = dqi_buf_off(rx->conf.regions[s], d->ids[s][j]);
     }
     if (p->peer) *dqi_buf_peer(rx->conf.regions[0], b->bufs[0][i]) = *p->peer;
+    uint32_t *loop = dqi_buf_loop(rx->conf.regions[0], b->bufs[0][i]);
+    if (loop) *loop = p->loop;
     b->off[0][i] -= d->lead;
     copy_frame(rx, b, i, d, k);
     b->off[0][i] |= flags;

@@ -81,7 +81,8 @@ static uint32_t read_lane(dqi_port_queue *l, dqi_piece *out, uint32_t max) {
     max = room_to_read(l, max, now, &due);
     for (; n < max && dqi_replay_next(&s->replay, now, n > 0, &due); n++) {
         const dqi_capture_packet *k = &s->replay.next;
-        out[n] = (dqi_piece){.data = k->data, .len = k->len, .buf = DQI_NO_BUF, .ts = k->ts};
+        out[n] = (dqi_piece){
+            .data = k->data, .len = k->len, .buf = DQI_NO_BUF, .ts = k->ts, .loop = (uint32_t)s->replay.loop};
         cut += k->len < k->orig;
         dqi_replay_took(&s->replay);
     }
@@ -112,6 +113,7 @@ static uint32_t read_payloads(dqi_port_queue *l, dqi_piece *out, uint32_t max) {
                                  .buf = DQI_NO_BUF,
                                  .ts = k->ts,
                                  .peer = &s->peers[n],
+                                 .loop = (uint32_t)s->replay.loop,
                                  .queue = (uint16_t)i->rx[d.spread % i->n_rx]->conf.id};
             n++;
         } else {
@@ -310,7 +312,8 @@ static int conn_setsockopt(dq_iface *i, uint32_t conn, int level, int option, co
     return DQ_OK;
 }
 
-#define ENGINE .name = "pcap", .waits = true, .virtual_clock = true, .rx = pcap_rx, .flush = pcap_flush
+#define ENGINE                                                                                               \
+    .name = "pcap", .waits = true, .loops = true, .virtual_clock = true, .rx = pcap_rx, .flush = pcap_flush
 
 static const dqi_conn_ops conns = {.open = conn_open, .read = conn_read, .setsockopt = conn_setsockopt};
 

@@ -1,0 +1,239 @@
+package bindings
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/format"
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
+
+// rewriteRows is s:rewrite's.
+const rewriteRows = `. name? string: of its line in the ledger
+	. format? format | string: names for further fields
+	. per_loop? table<string, integer>: by field, how much is added to it in each further loop of a capture that is replayed; it wraps at the field's width
+	. checksums boolean | "compute" = true: those of IPv4, UDP, TCP and ICMP follow by the difference (RFC 1624), so that wrong ones stay wrong; false leaves them;
+	  '"compute"' makes all of them anew
+	-> stage
+	Makes a stage that rewrites fields of every packet on its way. Each further key is a field, of the format or one that every packet has, with what it becomes:
+	a value; '{ start, step }', which counts the packets that pass; or a table by old values, as text, in which addresses may be prefixes: '{
+	["10.1.0.0/16"] = "239.9.0.0/16" }' keeps the last 16 bits, and leaves other addresses alone. In the list part fields are given by place, '{ at = "payload",
+	bit_offset = 0, bit_width = 32, value = 7 }'. A packet that lacks a field keeps the other changes; the ledger's 'rewritten' counts those that had all.
+
+	Packets are changed where they lie, so its pipe is the only one of its queue, and no writer or handler stands before it; after 's:copy' it changes the
+	copies. What others have is dropped as 'shared'.
+	> local edit = s:rewrite{ format = "simple", udp_dst = 7149, seq = { 0, 1 },
+	>   ipv4_dst = { ["10.1.0.0/16"] = "239.9.0.0/16" } }
+	> s:pipe(q, s:copy{ memory_region = "others" }, edit, w)`
+
+func sessionRewrite(c *call) int {
+	o := selfSession(c)
+	var f *packetFormat
+	if t, ok := c.arg(1).(*lua.LTable); ok {
+		f = (&options{c: c, n: 1, t: t}).format()
+	}
+	names := session.FieldNames()
+	if f != nil {
+		names = append(f.names(), names...)
+	}
+	opts := c.optionsAndFields(1, names)
+	rules := opts.rewrites(f)
+	if t := opts.get("per_loop"); t != lua.LNil {
+		rules = append(rules, opts.perLoop(t, f)...)
+	}
+	if len(rules) == 0 {
+		opts.fault("no field to rewrite: give some, or per_loop")
+	}
+	st, err := o.s.Rewrite(opts.str("name", ""), rules, opts.rewriteChecksums())
+	return c.pushStage(st, o, err)
+}
+
+// optionsAndFields is optionsAnd of fields' names, beside which fields stand in the list part.
+func (c *call) optionsAndFields(n int, names []string) *options {
+	t, ok := c.arg(n).(*lua.LTable)
+	if !ok {
+		return c.options(n)
+	}
+	named := c.L.NewTable()
+	t.ForEach(func(k, v lua.LValue) {
+		if _, place := k.(lua.LNumber); !place {
+			named.RawSet(k, v)
+		}
+	})
+	c.keys.read()
+	(&options{c: c, n: n, t: named}).allow(slices.Concat(c.keys.names, names))
+	return &options{c: c, n: n, t: t}
+}
+
+func (o *options) rewriteChecksums() session.Csum {
+	if o.get("checksums") == lua.LString("compute") {
+		return session.CsumCompute
+	}
+	if _, text := o.get("checksums").(lua.LString); text {
+		o.wrong("checksums", "true, false or \"compute\" expected, got %s", describe(o.get("checksums")))
+	}
+	if o.bool("checksums", true) {
+		return session.CsumUpdate
+	}
+	return session.CsumKeep
+}
+
+// rewrites reads the fields beside the options.
+func (o *options) rewrites(f *packetFormat) []session.Rewrite {
+	fields := o.c.L.NewTable()
+	o.t.ForEach(func(k, v lua.LValue) {
+		if name, ok := k.(lua.LString); !ok || !o.c.keys.known[string(name)] {
+			fields.RawSet(k, v)
+		}
+	})
+	var rules []session.Rewrite
+	for _, e := range o.c.fieldEntries(o.n, fields, f, "", "step", "value") {
+		r, err := e.rewrite()
+		if err != nil {
+			o.fault("field '%s': %v", e.name, err)
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+func (o *options) perLoop(v lua.LValue, f *packetFormat) []session.Rewrite {
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		o.wrong("per_loop", "a table of fields expected, got %s", describe(v))
+	}
+	var rules []session.Rewrite
+	for _, e := range o.c.fieldEntries(o.n, t, f, "", "step") {
+		step := e.value
+		if at, ok := e.value.(*lua.LTable); ok {
+			step = at.RawGetString("step")
+		}
+		n, err := wholeNumber(step, -maxInt, maxInt)
+		if err == nil {
+			err = e.changeable()
+		}
+		if err != nil {
+			o.wrong("per_loop", "field '%s': %v", e.name, err)
+		}
+		rules = append(rules, session.Rewrite{Field: e.f, Place: e.place, PerLoop: true, Step: uint64(n)})
+	}
+	return rules
+}
+
+func (e *fieldEntry) changeable() error {
+	if e.item {
+		return errors.New("items of a list can't be changed")
+	}
+	return nil
+}
+
+// rewrite is what the entry says becomes of its field.
+func (e *fieldEntry) rewrite() (session.Rewrite, error) {
+	r := session.Rewrite{Field: e.f, Place: e.place}
+	if err := e.changeable(); err != nil {
+		return r, err
+	}
+	if e.value == lua.LString("auto") {
+		return r, errors.New("\"auto\" is for packets of a transmit queue; a rewrite doesn't know who sends on: give the address (i.mac, i:resolve)")
+	}
+	t, ok := e.value.(*lua.LTable)
+	if !ok || t.Len() > 0 || t.RawGetString("bit_width") != lua.LNil {
+		var err error
+		r.Set = true
+		r.Start, r.Step, err = e.startAndStep()
+		return r, err
+	}
+	var err error
+	r.Maps, err = e.maps(t)
+	return r, err
+}
+
+// maps reads {["old"] = new, …}, the longest prefixes first.
+func (e *fieldEntry) maps(t *lua.LTable) ([]session.RewriteMap, error) {
+	var list []session.RewriteMap
+	var fault error
+	t.ForEach(func(k, v lua.LValue) {
+		m, err := e.mapOf(k, v)
+		if err != nil {
+			fault = cmp.Or(fault, err)
+			return
+		}
+		list = append(list, m)
+	})
+	if len(list) == 0 && fault == nil {
+		fault = errors.New("a value, {start, step} or a table by old values expected, got an empty table")
+	}
+	slices.SortFunc(list, func(a, b session.RewriteMap) int {
+		return cmp.Or(cmp.Compare(b.Mask, a.Mask), cmp.Compare(a.From, b.From))
+	})
+	return list, fault
+}
+
+func (e *fieldEntry) mapOf(k, v lua.LValue) (m session.RewriteMap, err error) {
+	key, ok := k.(lua.LString)
+	if !ok {
+		return m, fmt.Errorf("old values are text, as in { [\"7148\"] = 7149 }, got %s", describe(k))
+	}
+	if to, ok := v.(lua.LString); ok && strings.Contains(string(key)+string(to), "/") {
+		return e.mapOfPrefixes(string(key), string(to))
+	}
+	if m.From, err = e.old(string(key)); err != nil {
+		return m, err
+	}
+	m.Mask = ^uint64(0) >> (64 - e.f.BitWidth)
+	m.To, err = e.raw(v)
+	return m, err
+}
+
+// old reads a value that is written as text.
+func (e *fieldEntry) old(text string) (uint64, error) {
+	if n, err := strconv.ParseInt(text, 0, 64); err == nil {
+		v, err := e.raw(lua.LNumber(n))
+		return v & (^uint64(0) >> (64 - e.f.BitWidth)), err
+	}
+	return e.raw(lua.LString(text))
+}
+
+func (e *fieldEntry) mapOfPrefixes(from, to string) (m session.RewriteMap, err error) {
+	if !strings.HasPrefix(e.name, "ipv4_") && (e.row == nil || e.row.Kind != format.IPv4) {
+		return m, fmt.Errorf("%q: prefixes are for IPv4 addresses", from)
+	}
+	a, err := ipv4Prefix(from)
+	if err != nil {
+		return m, err
+	}
+	b, err := ipv4Prefix(to)
+	if err != nil {
+		return m, err
+	}
+	if a.Bits() != b.Bits() {
+		return m, fmt.Errorf("%q and %q are of different length", from, to)
+	}
+	m.Mask = uint64(^uint32(0)) << (32 - a.Bits()) & uint64(^uint32(0))
+	m.From, m.To = ipv4Number(a.Addr()), ipv4Number(b.Addr())
+	return m, nil
+}
+
+func ipv4Prefix(text string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	if err != nil || !p.Addr().Is4() {
+		return p, fmt.Errorf("%q is not an IPv4 prefix such as 10.1.0.0/16", text)
+	}
+	if p != p.Masked() {
+		return p, fmt.Errorf("%q has bits behind its prefix: %s is meant, or another length", text, p.Masked())
+	}
+	return p, nil
+}
+
+func ipv4Number(a netip.Addr) uint64 {
+	b := a.As4()
+	return uint64(binary.BigEndian.Uint32(b[:]))
+}

@@ -1,0 +1,163 @@
+-- Rewrite stages: what becomes of fields and checksums, in loops of a capture too; who may have the packets; what is refused.
+local daqiri, t = require "daqiri", require "check"
+local args = daqiri.args{ dir = "." }
+
+local function queue(name, extra)
+  local q = { name = name, id = 0, cpu_core = -1, batch_size = 32, memory_regions = { "packets" } }
+  for k, v in pairs(extra or {}) do q[k] = v end
+  return q
+end
+
+local function open(capture, loops)
+  local interfaces = { { name = "port", address = "loop0", tx = { queues = { queue "tx" } }, rx = { queues = { queue("rx", { timeout_us = 10 }) } } } }
+  if capture then
+    interfaces[2] = { name = "src", address = "pcap:" .. capture, replay = { speed = "max", loops = loops }, rx = { queues = { queue "file" } } }
+  end
+  return daqiri.open{ version = 1, stream_type = "raw", master_core = 0, loopback = "sw", interfaces = interfaces, memory_regions = {
+    { name = "packets", kind = "host", affinity = 0, num_bufs = 2048, buf_size = 256 },
+    { name = "others", kind = "host", affinity = 0, num_bufs = 512, buf_size = 256 } } }
+end
+
+-- Sends n packets, seq 1 to n, to 10.1.K.9 and UDP port 7148, and gives the ledger once `behind` has counted them.
+local function send(s, n, payload)
+  local tx = s:tx_queue "port"
+  s:start()
+  for k = 1, n do
+    local b = tx:alloc(1)
+    b:fill(tx:template{ format = "simple", seq = k, udp_dst = 7148, ipv4_dst = ("10.1.%d.9"):format(k), payload = payload or "data" })
+    while not tx:send(b) do daqiri.sleep(1e-4) end
+  end
+  for _ = 1, 1000 do
+    if s:stats().port.rx.packets == n then break end
+    s:measure{ seconds = 1e-3 }
+  end
+  return s:stop "sent"
+end
+
+-- Constants, running numbers, prefixes and single values; the longest prefix wins, other values stay.
+do
+  local s = open()
+  local edit = s:rewrite{ name = "edit", format = "simple", udp_src = 4000, seq = { 100, 3 }, udp_dst = { ["7148"] = 7149, ["1"] = 2 },
+    ipv4_dst = { ["10.1.0.0/16"] = "239.9.0.0/16", ["10.1.2.0/24"] = "10.8.0.0/24", ["10.1.3.9"] = "1.2.3.4" }, { at = "payload", bit_offset = 64, bit_width = 8, value = 68 } }
+  assert(edit.kind == "rewrite" and tostring(edit) == "rewrite edit")
+  local seen = {}
+  s:pipe(s:rx_queue "port", edit, s:filter{ where = "udp_dst == 7149" }, s:write_pcap{ name = "disk", dir = args.dir, prefix = "edited" })
+  local l = send(s, 4)
+  t.equal(l.edit.rewritten, 4)
+  t.equal(l.disk.written, 4)
+  s:close()
+
+  -- The file replayed: what was written is what was meant, and checksums are right.
+  s = open(args.dir .. "/edited.pcap", 1)
+  local want = { "239.9.1.9", "10.8.0.9", "1.2.3.4", "239.9.4.9" }
+  s:rx_queue "src":on_burst(function(b)
+    local dst, seq, src = b:column "ipv4_dst", b:column("seq", "simple"), b:column "udp_src"
+    for i = 1, b.n do
+      seen[#seen + 1] = dst:text(i)
+      t.equal(seq[i], 100 + 3 * (#seen - 1))
+      t.equal(src[i], 4000)
+      local p = b:packet(i)
+      t.equal(p:bytes(50, 4), "Data")
+      local before = p:u16(24) * 65536 + p:u16(40)
+      b:checksums(i)
+      t.equal(p:u16(24) * 65536 + p:u16(40), before)
+    end
+  end)
+  s:run{}
+  for k, text in ipairs(want) do t.equal(seen[k], text) end
+  s:close()
+end
+
+-- What a capture brings, loop after loop; a second stage in the pipe sees what the first one made.
+do
+  local s = open(args.dir .. "/edited.pcap", 5)
+  local edit = s:rewrite{ name = "edit", format = "simple", per_loop = { seq = 1000, udp_dst = -1 }, checksums = "compute" }
+  local again = s:rewrite{ name = "again", format = "simple", per_loop = { seq = 10 }, checksums = false }
+  local seqs, ports = {}, {}
+  s:pipe(s:rx_queue "src", s:filter{ where = "len > 0" }, edit, again, s:tx_queue "port")
+  s:rx_queue "port":on_burst(function(b)
+    local seq, port = b:column("seq", "simple"), b:column "udp_dst"
+    for i = 1, b.n do seqs[#seqs + 1], ports[#ports + 1] = seq[i], port[i] end
+  end)
+  local l = s:run{}
+  t.equal(l.edit.rewritten, 20)
+  t.equal(#seqs, 20)
+  for k = 0, 19 do
+    local loop = math.floor(k / 4)
+    t.equal(seqs[k + 1], 100 + 3 * (k % 4) + 1010 * loop)
+    t.equal(ports[k + 1], 7149 - loop)
+  end
+  s:close()
+end
+
+-- Fields that packets lack: the others change, and the ledger tells how many had all.
+do
+  local s = open()
+  s:pipe(s:rx_queue "port", s:rewrite{ name = "edit", format = "simple", vlan_id = 7, udp_dst = 9 }, s:filter{ name = "nine", where = "udp_dst == 9" })
+  local l = send(s, 8)
+  t.equal(l.edit.rewritten, 0)
+  t.equal(l.nine.out, 8)
+  s:close()
+end
+
+-- Who may have the packets. Copies may have other readers.
+do
+  local s = open(args.dir .. "/edited.pcap", 1)
+  local rx = s:rx_queue "port"
+  local edit, disk = s:rewrite{ name = "edit", udp_dst = 1 }, s:write_raw{ name = "disk", dir = args.dir, prefix = "who", per = "file" }
+  t.raises("stage edit rewrites the packets of queue rx where they lie, and disk would see it: hint: rewrite copies: s:copy", function() s:pipe(rx, disk, edit) end)
+  s:pipe(rx, s:count{ name = "before" }, edit)
+  t.raises("another pipe or handler of the queue would see it", function() s:pipe(rx, disk) end)
+  t.raises("another pipe or handler of the queue would see it", function() rx:on_burst(function() end) end)
+  s:close()
+
+  s = open(args.dir .. "/edited.pcap", 1)
+  rx = s:rx_queue "port"
+  local copies, old, new = s:copy{ name = "copies", memory_region = "others" }, 0, 0
+  s:pipe(rx, copies, s:rewrite{ name = "edit", udp_dst = 1 }, s:filter{ name = "new", where = "udp_dst == 1" }, s:write_raw{ name = "disk", dir = args.dir, prefix = "who", per = "file" })
+  rx:on_burst(function(b) old = old + b:count "udp_dst == 7148" end)
+  local l = send(s, 8)
+  t.equal(old, 8)
+  t.equal(l.new.out, 8)
+  s:close()
+
+  s = open(args.dir .. "/edited.pcap", 1)
+  local loops = s:rewrite{ name = "loops", per_loop = { udp_dst = 1 } }
+  t.raises("queue rx's packets have no loops", function() s:pipe(s:rx_queue "port", loops) end)
+  t.raises("stage floats makes packets of its own, which have no loops", function()
+    s:pipe(s:rx_queue "src", s:convert{ name = "floats", memory_region = "others", at = "payload", data_types = { input_type = "int16", output_type = "fp32" } }, loops)
+  end)
+
+  -- A tee that went over the wire by reference has another reader: it is not changed under that one's eyes.
+  local tx = s:tx_queue "port"
+  s:pipe(s:rx_queue "src", tx)
+  s:pipe(s:rx_queue "src", s:write_raw{ name = "tee", dir = args.dir, prefix = "tee", per = "file" })
+  s:pipe(s:rx_queue "port", s:rewrite{ name = "edit", udp_dst = 1 }, s:count{ name = "behind" })
+  local l2 = s:run{}
+  t.equal(l2.edit["in"], 4)
+  t.equal(l2.edit.out + (l2.edit.dropped_by.shared or 0), 4)
+  s:close()
+end
+
+-- Refused.
+do
+  local s = open()
+  local function refused(text, o) t.raises(text, function() s:rewrite(o) end) end
+  refused("no field to rewrite: give some, or per_loop", {})
+  refused("unknown option 'udp_dts' (did you mean 'udp_dst'?)", { udp_dts = 1 })
+  refused("field 'udp_dst': 70000 is outside 0..65535", { udp_dst = 70000 })
+  refused("field 'eth_dst': \"auto\" is for packets of a transmit queue", { eth_dst = "auto" })
+  refused("field 'ipv4_dst': \"10.1.0.0/16\" and \"10.2.0.0/24\" are of different length", { ipv4_dst = { ["10.1.0.0/16"] = "10.2.0.0/24" } })
+  refused("\"10.1.2.0/16\" has bits behind its prefix: 10.1.0.0/16 is meant", { ipv4_dst = { ["10.1.2.0/16"] = "10.2.0.0/16" } })
+  refused("\"1/8\": prefixes are for IPv4 addresses", { udp_dst = { ["1/8"] = "2/8" } })
+  refused("\"x/8\" is not an IPv4 prefix", { ipv4_dst = { ["x/8"] = "10.0.0.0/8" } })
+  refused("field 'ipv4_dst': \"ten\" is not an IPv4 address", { ipv4_dst = { ten = "10.0.0.1" } })
+  refused("got an empty table", { udp_dst = {} })
+  refused("is no part of the packet", { len = 5 })
+  refused("option 'per_loop': a table of fields expected, got the number 5", { per_loop = 5 })
+  refused("option 'per_loop': field 'udp_dst': 0.5 is not a whole number", { per_loop = { udp_dst = 0.5 } })
+  refused("option 'checksums': true, false or \"compute\" expected", { udp_dst = 1, checksums = "fast" })
+  refused("field 'udp_dst': a value or {start, step} expected", { udp_dst = { 1, 2, 3 } })
+  refused("unknown field 'nothing'", { per_loop = { nothing = 1 } })
+  s:close()
+end

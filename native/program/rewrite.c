@@ -1,0 +1,159 @@
+// rewrite.c: rules over 64 packets at a time. A constant goes straight into the packets (burst_set.c); what
+// depends on the old value is read as a column, changed, and written back.
+#include "program/rewrite.h"
+#include "core/err.h"
+#include "packet/packet.h"
+#include "program/burst_ops.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct rule {
+    dq_rewrite_rule of; // its maps are our own
+    dqi_setter setter;
+    dq_prog *place; // NULL: it lies where it lies
+} rule;
+
+struct dqi_rewrite {
+    bool compute, loops;
+    uint32_t n;
+    rule rules[];
+};
+
+// The packets of one step.
+typedef struct part {
+    const dqi_level *k;
+    const dqi_packets *in;
+    uint32_t first, n;
+    bool payload;
+    uint64_t number;       // of in's first packet
+    const uint32_t *loops; // of in's packets
+} part;
+
+// ---- rules ------------------------------------------------------------------------------------------------
+
+static int init_rule(rule *r, const dq_rewrite_rule *from, int csum, dq_diag *diag) {
+    r->of = *from;
+    r->of.maps = NULL;
+    int err = dqi_field_check(&from->field, diag);
+    if (err != DQ_OK) return err;
+    if (from->field.base == DQ_BASE_META && from->field.meta < DQ_META_ETHERTYPE)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "it is no part of the packet");
+    if (from->place.n > 0 && (from->field.base == DQ_BASE_META || from->field.bit_offset > DQI_MOVED_MAX))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "this field can't be moved");
+    if (from->place.n > 0) err = dq_prog_new(from->place.insns, from->place.n, &r->place, diag);
+    if (err != DQ_OK) return err;
+    dqi_setter_init(&r->setter, &from->field, csum);
+    if (from->n_maps == 0) return DQ_OK;
+    dq_rewrite_map *maps = malloc(from->n_maps * sizeof *maps);
+    if (!maps) return dqi_fail(diag, DQ_ESYS - ENOMEM, "no memory for %u maps", from->n_maps);
+    memcpy(maps, from->maps, from->n_maps * sizeof *maps);
+    r->of.maps = maps;
+    return DQ_OK;
+}
+
+void dqi_rewrite_free(dqi_rewrite *r) {
+    if (!r) return;
+    for (uint32_t i = 0; i < r->n; i++) {
+        dq_prog_free(r->rules[i].place);
+        free((void *)(uintptr_t)r->rules[i].of.maps);
+    }
+    free(r);
+}
+
+int dqi_rewrite_new(const dq_rewrite_rule *rules, uint32_t n, int csum, dqi_rewrite **out, dq_diag *diag) {
+    if (n > DQ_MAX_REWRITE_RULES)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "%u rules: there is room for %d", n,
+                        DQ_MAX_REWRITE_RULES);
+    dqi_rewrite *r = calloc(1, sizeof *r + n * sizeof r->rules[0]);
+    if (!r) return dqi_fail(diag, DQ_ESYS - ENOMEM, "no memory for %u rules", n);
+    r->compute = csum == DQ_CSUM_COMPUTE;
+    for (uint32_t i = 0; i < n; i++) {
+        dq_diag why = {{0}};
+        int err = init_rule(&r->rules[r->n++], &rules[i], r->compute ? DQ_CSUM_KEEP : csum, &why);
+        if (err != DQ_OK) {
+            dqi_rewrite_free(r);
+            return dqi_fail(diag, err, "rule %u: %s", i + 1, why.text);
+        }
+        r->loops |= rules[i].kind == DQ_REWRITE_LOOP;
+    }
+    *out = r;
+    return DQ_OK;
+}
+
+bool dqi_rewrite_loops(const dqi_rewrite *r) { return r->loops; }
+
+// ---- packets ----------------------------------------------------------------------------------------------
+
+// The values that some of the packets have; which have one.
+static uint64_t read_old(const rule *r, const part *p, uint64_t lanes, const dqi_col *by, dqi_col *out) {
+    dqi_lanes l;
+    dqi_lanes_look(&l, p->k, p->in, p->first, dqi_look_for(&r->of.field), p->payload);
+    if (by) return dqi_lanes_load_at(&l, p->k, &r->of.field, lanes, by, out);
+    return lanes & dqi_lanes_load(&l, p->k, &r->of.field, out);
+}
+
+static bool map_one(const dq_rewrite_rule *r, uint64_t *v) {
+    for (uint32_t i = 0; i < r->n_maps; i++) {
+        const dq_rewrite_map *m = &r->maps[i];
+        if ((*v & m->mask) != m->from) continue;
+        *v = (*v & ~m->mask) | m->to;
+        return true;
+    }
+    return false;
+}
+
+// What becomes of the values; which of them are to be written.
+static uint64_t renew(const rule *r, const part *p, uint64_t lanes, dqi_col *v) {
+    uint64_t some = 0;
+    if (r->of.kind == DQ_REWRITE_LOOP) {
+        for (uint32_t i = 0; p->loops && i < p->n; i++)
+            v->v[i] += r->of.step * p->loops[p->first + i];
+        return lanes;
+    }
+    for (uint32_t i = 0; i < p->n; i++)
+        some |= (uint64_t)map_one(&r->of, &v->v[i]) << i;
+    return some & lanes;
+}
+
+// Which packets have the field, and were changed.
+static uint64_t apply(const rule *r, const part *p) {
+    dqi_col by, values;
+    dqi_set_to to = {.lanes = UINT64_MAX >> (DQI_LANES - p->n)};
+    if (r->place) {
+        to.lanes = dqi_places(r->place, p->k, p->in, p->first, p->payload, &by);
+        to.by = &by;
+    }
+    if (r->of.kind == DQ_REWRITE_SET) {
+        to.start = r->of.start + r->of.step * p->number;
+        to.step = r->of.step;
+    } else {
+        to.lanes = renew(r, p, read_old(r, p, to.lanes, to.by, &values), &values);
+        to.values = &values;
+    }
+    return dqi_set_lanes(&r->setter, p->k, p->in, p->first, p->payload, &to);
+}
+
+static void compute(const part *p) {
+    for (uint32_t i = p->first; i < p->first + p->n; i++) {
+        dqi_pkt pkt;
+        uint8_t *at = p->in->base + p->in->off[i];
+        if (dqi_parse(at, p->in->len[i], &pkt)) dqi_csum_fill(at, &pkt);
+    }
+}
+
+uint32_t dqi_rewrite_run(const dqi_rewrite *r, const dqi_level *k, const dqi_packets *in, bool payload,
+                         uint64_t number, const uint32_t *loops) {
+    uint32_t n = 0;
+    for (uint32_t first = 0; first < in->n; first += DQI_LANES) {
+        uint32_t m = in->n - first < DQI_LANES ? in->n - first : DQI_LANES;
+        const part p = {k, in, first, m, payload, number, loops};
+        uint64_t all = UINT64_MAX >> (DQI_LANES - m);
+        for (uint32_t i = 0; i < r->n; i++)
+            all &= apply(&r->rules[i], &p);
+        if (r->compute && !payload) compute(&p);
+        n += (uint32_t)__builtin_popcountll(all);
+    }
+    return n;
+}

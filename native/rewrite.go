@@ -1,0 +1,56 @@
+package native
+
+/*
+#include "dq.h"
+*/
+import "C"
+
+import "runtime"
+
+// CsumCompute is Csum of a rewrite alone: they are computed anew when all fields are written.
+const CsumCompute Csum = C.DQ_CSUM_COMPUTE
+
+// RewriteKind is what a rule of a rewrite makes of its field.
+type RewriteKind int32
+
+// Kinds of rules.
+const (
+	RewriteSet    RewriteKind = C.DQ_REWRITE_SET  // Start + Step * number of the packet
+	RewriteByLoop RewriteKind = C.DQ_REWRITE_LOOP // Step * loop of the capture more
+	RewriteByMap  RewriteKind = C.DQ_REWRITE_MAP  // what the first of Maps says that is for the value
+)
+
+// RewriteMap is for values v with v & Mask == From: the bits of Mask become To. It mirrors dq_rewrite_map.
+type RewriteMap struct{ Mask, From, To uint64 }
+
+// RewriteRule says what becomes of a field; Place, where there is one, how many bits further on it lies in each packet.
+type RewriteRule struct {
+	Field       Field
+	Place       []Insn
+	Kind        RewriteKind
+	Start, Step uint64
+	Maps        []RewriteMap
+}
+
+// AddRewrite makes a stage that rewrites fields of every packet where it lies.
+func (s *Session) AddRewrite(name string, rules []RewriteRule, csum Csum) (Stage, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	c := make([]C.dq_rewrite_rule, len(rules))
+	for i := range rules {
+		r := &rules[i]
+		maps := make([]C.dq_rewrite_map, len(r.Maps))
+		for k, m := range r.Maps {
+			maps[k] = C.dq_rewrite_map{mask: C.uint64_t(m.Mask), from: C.uint64_t(m.From), to: C.uint64_t(m.To)}
+		}
+		c[i] = C.dq_rewrite_rule{field: *r.Field.ptr(), place: pinnedNumber(&pin, r.Place), kind: C.int32_t(r.Kind),
+			start: C.uint64_t(r.Start), step: C.uint64_t(r.Step), n_maps: C.uint32_t(len(maps))}
+		if len(maps) > 0 {
+			pin.Pin(first(maps))
+			c[i].maps = first(maps)
+		}
+	}
+	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
+		return C.dq_stage_rewrite(s.c, n, first(c), C.uint32_t(len(c)), C.int(csum), out, d)
+	})
+}
