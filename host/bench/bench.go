@@ -25,6 +25,8 @@ const pairCount = 5
 type Options struct {
 	// Exe is this binary and SearchPath the PATH in which peers are looked for.
 	Exe, SearchPath string
+	// Env is of all programs, beside what they have anyway: what the engine opens by name.
+	Env []string
 	// S3Server is the program versitygw; empty: the one on SearchPath.
 	S3Server string
 	// TempDir is where files are written, and so the disk that the writers' cases measure.
@@ -59,7 +61,7 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{opts: opts}
+	b := &bench{opts: opts, env: opts.Env}
 	if b.dir, err = os.MkdirTemp(opts.TempDir, "daqiri-bench-"); err != nil {
 		return nil, fmt.Errorf("folder for files: %w", err)
 	}

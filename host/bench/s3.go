@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -28,7 +29,7 @@ var s3Keys = []string{"ROOT_ACCESS_KEY=bench", "ROOT_SECRET_KEY=of-the-bench", "
 // out how many take as long as the case may.
 func runS3(ctx context.Context, b *bench, r *Result) error {
 	with := *b
-	with.env = s3Keys
+	with.env = append(slices.Clone(b.env), s3Keys...)
 	b = &with
 	probe, err := b.upload(ctx, r.length, s3Probe, b.putReady)
 	if err != nil {

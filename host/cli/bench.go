@@ -60,7 +60,7 @@ func runBench(g *state.Global, f *benchFlags, cases []string) error {
 		dir = os.TempDir()
 	}
 	opts := bench.Options{Exe: g.Executable, SearchPath: g.Env["PATH"], S3Server: g.Env["VERSITYGW"], TempDir: dir, Version: fullVersion(), Cases: cases,
-		Seconds: f.seconds}
+		Seconds: f.seconds, Env: ownEnv(g)}
 	var lost error // the output's
 	if !f.json {
 		show := func(text string) { _, err := io.WriteString(g.Stdout, text); lost = errors.Join(lost, err) }
@@ -78,6 +78,17 @@ func runBench(g *state.Global, f *benchFlags, cases []string) error {
 	}()
 	report, err := bench.Run(ctx, opts)
 	return concludeBench(g, f, report, errors.Join(err, lost))
+}
+
+// ownEnv is the environment's part that is this program's own: libraries that the engine opens, say.
+func ownEnv(g *state.Global) []string {
+	var own []string
+	for name, value := range g.Env {
+		if strings.HasPrefix(name, "DAQIRI_") {
+			own = append(own, name+"="+value)
+		}
+	}
+	return own
 }
 
 // concludeBench prints the report where it has not been, and decides on the exit code.

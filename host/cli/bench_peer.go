@@ -35,7 +35,8 @@ func newBenchPeer(g *state.Global) *cobra.Command {
 	out := json.NewEncoder(g.Stdout)
 	for name, run := range map[string]func(*json.Encoder, *peerFlags) error{
 		"memory": peerMemory, "udp-send": peerSend, "udp-recv": peerRecv, "udp": peerPair, "latency": peerLatency,
-		"pace": peerPace, "flows": peerFlows, "reorder": peerReorder, "convert": peerConvert, "put": peerPut} {
+		"pace": peerPace, "flows": peerFlows, "reorder": peerReorder, "convert": peerConvert, "put": peerPut,
+		"gpu-reorder": peerGPU(bare.RunGPUReorder), "gpu-convert": peerGPU(bare.RunGPUConvert), "gpu-gather": peerGPU(bare.RunGPUGather)} {
 		var f peerFlags
 		sub := &cobra.Command{Use: name, Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return fail(ExitDevice, run(out, &f)) }}
@@ -153,6 +154,17 @@ func peerReorder(out *json.Encoder, f *peerFlags) error {
 func peerConvert(out *json.Encoder, f *peerFlags) error {
 	rate, err := bare.RunConvert(f.from, f.to, f.network, f.length)
 	return encodeRate(out, rate, err)
+}
+
+// peerGPU has a GPU's kernels timed, and its copies.
+func peerGPU(run func(time.Duration) (bare.Rates, error)) func(*json.Encoder, *peerFlags) error {
+	return func(out *json.Encoder, f *peerFlags) error {
+		rates, err := run(f.length)
+		if err != nil {
+			return err
+		}
+		return out.Encode(rates)
+	}
 }
 
 // peerPut uploads f.n objects of f.size.

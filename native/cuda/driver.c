@@ -14,6 +14,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static dqi_cuda_driver driver;
 static bool opened; // driver is whole
+static void *lib;
 
 static const char *library(void) {
     const char *named = getenv("DAQIRI_CUDA");
@@ -28,7 +29,7 @@ static int no_driver(dq_diag *diag, const char *what, const char *why) {
         what, why);
 }
 
-static int resolve(void *lib, dqi_cuda_driver *d, const char *what, dq_diag *diag) {
+static int resolve(dqi_cuda_driver *d, const char *what, dq_diag *diag) {
     char why[256];
 #define X(name, symbol, args)                                                                                \
     *(void **)&d->name = dlsym(lib, symbol);                                                                 \
@@ -78,15 +79,14 @@ static int begin(const char *what, dq_diag *diag) {
     return driver.n_devices > 0 ? DQ_OK : no_driver(diag, what, "it knows of no GPU");
 }
 
-// A process that has the driver's calls already, by LD_PRELOAD say, uses those: then *lib is RTLD_DEFAULT.
-static bool find_library(void **lib) {
-    *lib = RTLD_DEFAULT;
-    return dlsym(RTLD_DEFAULT, "cuInit") || (*lib = dlopen(library(), RTLD_NOW | RTLD_LOCAL));
+// A process that has the driver's calls already, by LD_PRELOAD say, uses those: then lib is RTLD_DEFAULT.
+static bool find_library(void) {
+    lib = RTLD_DEFAULT;
+    return dlsym(RTLD_DEFAULT, "cuInit") || (lib = dlopen(library(), RTLD_NOW | RTLD_LOCAL));
 }
 
 static bool open_driver(const char *what, dq_diag *diag) {
-    void *lib;
-    if (find_library(&lib)) return resolve(lib, &driver, what, diag) == DQ_OK && begin(what, diag) == DQ_OK;
+    if (find_library()) return resolve(&driver, what, diag) == DQ_OK && begin(what, diag) == DQ_OK;
     const char *why = dlerror();
     no_driver(diag, what, why ? why : library());
     return false;
@@ -99,3 +99,5 @@ const dqi_cuda_driver *dqi_cuda_open(const char *what, dq_diag *diag) {
     pthread_mutex_unlock(&lock);
     return is ? &driver : NULL;
 }
+
+void *dqi_cuda_symbol(const char *symbol) { return dlsym(lib, symbol); }

@@ -137,6 +137,8 @@ typedef struct dqi_cuda_driver {
 // The driver, opened and initialised at the first call; NULL, and what is missing and what to do about it.
 // DAQIRI_CUDA names another library. Any thread.
 const dqi_cuda_driver *dqi_cuda_open(const char *what, dq_diag *diag);
+// A call that is not in the table, by the library's name for it, of a driver that is open; NULL: it has none.
+void *dqi_cuda_symbol(const char *symbol);
 // DQ_OK where err is 0; else the object, the call and CUDA's words, and NO_SPACE_AVAILABLE where memory is
 // short, or GENERIC_FAILURE.
 int dqi_cuda_check(cu_result err, const char *what, const char *call, dq_diag *diag);

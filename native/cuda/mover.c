@@ -143,18 +143,15 @@ static cu_result start(dqi_mover *m, list *l) {
         .value = l->value,
         .done = m->counters + l->slot * sizeof(uint32_t),
         .n = l->n,
-        .parts =
-            dqk_parts(m->conf.conversion ? 4 * l->longest : l->longest), // converting takes a warp longer
+        .parts = dqk_list_parts(l->longest, m->conf.conversion),
         .conversion = m->conf.conversion,
         .far = l->far,
     };
-    uint64_t blocks = ((uint64_t)arg.n * arg.parts + DQK_THREADS / 32 - 1) / (DQK_THREADS / 32);
-    uint64_t most = l->far ? DQK_HOST_BLOCKS : 8 * (uint64_t)m->conf.gpu->info.multiprocessors;
-    if (blocks > most) blocks = most;
+    uint32_t blocks = dqk_blocks(&arg, (uint32_t)m->conf.gpu->info.multiprocessors);
     cu_result err = dqi_gpu_enter(m->conf.gpu);
     if (err != CU_SUCCESS) return err;
-    return m->conf.gpu->cu->launch(m->kernel, (unsigned)blocks, 1, 1, DQK_THREADS, 1, 1, 0, l->stream,
-                                   (void *[]){&arg}, NULL);
+    return m->conf.gpu->cu->launch(m->kernel, blocks, 1, 1, DQK_THREADS, 1, 1, 0, l->stream, (void *[]){&arg},
+                                   NULL);
 }
 
 // The open list goes out. Under the lock. A launch that fails loses the GPU, and the next poll ends the list.

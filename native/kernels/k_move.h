@@ -53,13 +53,24 @@ typedef struct dqk_heads {
 
 #define DQK_PART 4096 // bytes of source, or of a fill, that a warp does
 
-// Warps that share a move of len bytes; short ones have a warp alone.
+// Warps that share a move of len bytes; short ones have a warp alone. Of a list that converts four times as
+// many, as it takes a warp longer.
 static inline uint32_t dqk_parts(uint32_t len) {
     return len <= DQK_PART ? 1 : (len + DQK_PART - 1) / DQK_PART;
 }
+static inline uint32_t dqk_list_parts(uint32_t len, uint32_t conversion) {
+    return dqk_parts(conversion ? 4 * len : len);
+}
 
 // Threads a block; and blocks that are enough for a list whose sources lie in host memory: more only take
-// room from others. For sources on the device a block for each 8 parts, up to 8 a multiprocessor.
+// room from others.
 enum { DQK_THREADS = 256, DQK_HOST_BLOCKS = 16 };
+
+// Blocks for a list on a GPU of so many multiprocessors: one for each 8 parts, up to 8 a multiprocessor.
+static inline uint32_t dqk_blocks(const dqk_list *l, uint32_t multiprocessors) {
+    const uint32_t warps = DQK_THREADS / 32, most = l->far ? DQK_HOST_BLOCKS : 8 * multiprocessors;
+    uint64_t blocks = ((uint64_t)l->n * l->parts + warps - 1) / warps;
+    return blocks < most ? (uint32_t)blocks : most;
+}
 
 #endif

@@ -61,7 +61,8 @@ func RunFlows(rules int, length time.Duration) (float64, error) {
 // RunReorder puts payloads of so many bytes in order for a while, into batches or heaps, or copies them to the same places: bytes of a CPU
 // second.
 func RunReorder(payload int, copies, heaps bool, length time.Duration) (float64, error) {
-	return native.RunBareReorder(payload, copies, heaps, length)
+	f, err := native.RunBareReorder(native.BareReorder{Payload: payload, Copy: copies, Heaps: heaps, For: length})
+	return f.BytesPerSecond, err
 }
 
 // RunConvert converts elements of the named types for a while, network: from the network's order. Without types it

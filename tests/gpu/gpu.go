@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 )
 
@@ -22,15 +23,16 @@ func root() string {
 // Library is the path of the stand-in, which is built at the first call, once for each state of its sources.
 var Library = sync.OnceValues(func() (string, error) {
 	at := root()
-	sources, err := filepath.Glob(filepath.Join(at, "native/kernels/*.c"))
-	if err != nil {
-		return "", err
+	var sources, headers []string
+	for pattern, files := range map[string]*[]string{"native/kernels/*.c": &sources, "tests/gpu/fake/*.c": &sources, "native/*/*.h": &headers, "tests/gpu/fake/*.h": &headers} {
+		found, err := filepath.Glob(filepath.Join(at, pattern))
+		if err != nil {
+			return "", err
+		}
+		*files = append(*files, found...)
 	}
-	sources = append(sources, filepath.Join(at, "tests/gpu/fake/fake_cuda.c"))
-	headers, err := filepath.Glob(filepath.Join(at, "native/*/*.[h]"))
-	if err != nil {
-		return "", err
-	}
+	slices.Sort(sources)
+	slices.Sort(headers)
 	hash := sha256.New()
 	for _, file := range append(headers, sources...) {
 		data, err := os.ReadFile(file)

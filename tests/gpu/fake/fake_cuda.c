@@ -13,11 +13,11 @@
 //   trap=N        the N-th launch starts, and its kernel traps
 //   hang=N        the N-th launch never ends
 //   version=12040 the driver's
-#include "cuda/driver.h"
-#include "kernels/kernels.h"
+//   counts=FILE   at its end the process appends a line to it: launches of kernels, moves and bytes that they
+//   read
+#include "fake.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,6 @@
 #define MAX_RANGES  4096
 #define MAX_GPUS    16
 #define ILLEGAL     700
-#define INVALID     1
 #define BAD_CONTEXT 201
 #define BAD_LAUNCH  719
 
@@ -36,8 +35,21 @@ static struct {
     uint64_t gpus, mib, delay_us, seed, fail, trap, hang, version, peer;
 } conf = {.gpus = 1, .mib = 4096, .seed = 1, .version = 12040, .peer = 1};
 
-static _Atomic int broken; // the error that every call comes back with
+_Atomic int fake_broken;
 static _Atomic uint64_t launches;
+
+// What kernels did, of this process, or of all that have the file.
+static struct counts { _Atomic uint64_t lists, moves, bytes; } own_counts, *counts = &own_counts;
+
+static void share_counts(const char *name) {
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    void *p = fd >= 0 && ftruncate(fd, sizeof *counts) == 0
+                  ? mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                  : MAP_FAILED;
+    if (p == MAP_FAILED) abort();
+    close(fd);
+    counts = p;
+}
 
 static void configure(void) {
     const char *text = getenv("DAQIRI_FAKE_CUDA");
@@ -53,12 +65,11 @@ static void configure(void) {
         char *value = strchr(one, '=');
         if (!value) continue;
         *value++ = 0;
+        if (strcmp(one, "counts") == 0) share_counts(value);
         for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
             if (strcmp(keys[i].name, one) == 0) *keys[i].to = strtoull(value, NULL, 10);
     }
 }
-
-#define OK_OR_BROKEN(err) (atomic_load(&broken) ? atomic_load(&broken) : (err))
 
 // ---- memory -----------------------------------------------------------------------------------------------
 
@@ -95,8 +106,7 @@ static range *find(uint64_t at) {
     return NULL;
 }
 
-// Where the host finds n bytes that a kernel addresses; NULL: it may not.
-static void *reach(uint64_t at, uint64_t n) {
+void *fake_reach(uint64_t at, uint64_t n) {
     pthread_mutex_lock(&lock);
     const range *r = find(at);
     bool may = r && r->alias && at - r->at + n <= r->bytes;
@@ -169,7 +179,7 @@ int cuMemMap(cu_ptr at, size_t bytes, size_t offset, uint64_t handle, unsigned l
 }
 
 int cuMemSetAccess(cu_ptr at, size_t bytes, const cu_access_desc *who, size_t n) {
-    return n == 1 && who->flags == CU_ACCESS_READ_WRITE && reach(at, bytes) ? CU_SUCCESS : INVALID;
+    return n == 1 && who->flags == CU_ACCESS_READ_WRITE && fake_reach(at, bytes) ? CU_SUCCESS : INVALID;
 }
 
 int cuMemUnmap(cu_ptr at, size_t bytes) {
@@ -239,7 +249,7 @@ int cuMemHostUnregister(void *at) {
 
 int cuMemHostGetDevicePointer_v2(cu_ptr *out, void *at, unsigned flags) {
     *out = (uintptr_t)at;
-    return OK_OR_BROKEN(flags == 0 && reach((uintptr_t)at, 1) ? CU_SUCCESS : INVALID);
+    return OK_OR_BROKEN(flags == 0 && fake_reach((uintptr_t)at, 1) ? CU_SUCCESS : INVALID);
 }
 
 // ---- devices and contexts ---------------------------------------------------------------------------------
@@ -388,27 +398,6 @@ int cuModuleGetFunction(cu_function *out, cu_module module, const char *name) {
 
 // ---- streams ----------------------------------------------------------------------------------------------
 
-typedef struct job {
-    struct job *next;
-    dqk_host_fn *run; // NULL: fill
-    dqk_list list;
-    uint64_t number; // of the launch
-    void *at;
-    const void *from; // NULL: fill with value
-    unsigned char value;
-    size_t n;
-} job;
-
-struct cu_stream_s {
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    job *first, **last;
-    uint64_t added, done;
-    bool end;
-    uint64_t chance;
-};
-
 static uint64_t random_below(cu_stream s, uint64_t n) {
     s->chance = s->chance * 6364136223846793005u + 1442695040888963407u;
     return n ? (s->chance >> 33) % n : 0;
@@ -421,7 +410,7 @@ static void rest(uint64_t us) {
 
 // A list whose addresses are the host's; false: it has one that a kernel may not touch.
 static bool translate(const dqk_list *in, dqk_list *out) {
-    const dqk_move *moves = reach(in->moves, in->n * sizeof *moves);
+    const dqk_move *moves = fake_reach(in->moves, in->n * sizeof *moves);
     *out = *in;
     dqk_move *m = malloc(in->n * sizeof *m + 1);
     out->moves = (uintptr_t)m;
@@ -430,13 +419,13 @@ static bool translate(const dqk_list *in, dqk_list *out) {
         m[i] = moves[i];
         if (m[i].len == 0) continue;
         uint64_t dst = m[i].dst;
-        m[i].dst = (uintptr_t)reach(dst, 1); // conversions write another size
-        if (moves[i].what != DQK_CONVERT && !reach(dst, m[i].len)) ok = false;
-        if (m[i].what != DQK_FILL) m[i].src = (uintptr_t)reach(m[i].src, m[i].len);
+        m[i].dst = (uintptr_t)fake_reach(dst, 1); // conversions write another size
+        if (moves[i].what != DQK_CONVERT && !fake_reach(dst, m[i].len)) ok = false;
+        if (m[i].what != DQK_FILL) m[i].src = (uintptr_t)fake_reach(m[i].src, m[i].len);
         ok = ok && m[i].dst && (m[i].what == DQK_FILL || m[i].src);
     }
-    if (in->ticket) out->ticket = (uintptr_t)reach(in->ticket, 8);
-    if (in->done) out->done = (uintptr_t)reach(in->done, 4);
+    if (in->ticket) out->ticket = (uintptr_t)fake_reach(in->ticket, 8);
+    if (in->done) out->done = (uintptr_t)fake_reach(in->done, 4);
     return ok && (!in->ticket || (out->ticket && out->done));
 }
 
@@ -446,8 +435,12 @@ static void run(cu_stream s, const job *j) {
     while (conf.hang && j->number == conf.hang && !s->end)
         rest(1000);
     bool ok = translate(&j->list, &list);
+    atomic_fetch_add(&counts->lists, 1);
+    atomic_fetch_add(&counts->moves, list.n);
+    for (uint32_t i = 0; ok && i < list.n; i++)
+        atomic_fetch_add(&counts->bytes, ((const dqk_move *)(uintptr_t)list.moves)[i].len);
     if (!ok || (conf.trap && j->number == conf.trap))
-        atomic_store(&broken, ok ? BAD_LAUNCH : ILLEGAL);
+        atomic_store(&fake_broken, ok ? BAD_LAUNCH : ILLEGAL);
     else
         j->run(&list);
     free((void *)(uintptr_t)list.moves);
@@ -463,7 +456,9 @@ static void *serve(void *arg) {
             continue;
         }
         pthread_mutex_unlock(&s->lock);
-        if (atomic_load(&broken))
+        if (j->stamp)
+            *j->stamp = fake_now_ns();
+        else if (atomic_load(&fake_broken))
             ;
         else if (j->run)
             run(s, j);
@@ -506,12 +501,17 @@ int cuStreamDestroy_v2(cu_stream s) {
     return CU_SUCCESS;
 }
 
-static int put(cu_stream s, job add) {
+int fake_put(cu_stream s, job add) {
     if (!current) return BAD_CONTEXT;
-    if (atomic_load(&broken)) return atomic_load(&broken);
+    if (atomic_load(&fake_broken)) return atomic_load(&fake_broken);
     job *j = malloc(sizeof *j);
     *j = add;
     j->next = NULL;
+    if (s->captures) {
+        *s->captures = j;
+        s->captures = &j->next;
+        return CU_SUCCESS;
+    }
     pthread_mutex_lock(&s->lock);
     *s->last = j;
     s->last = &j->next;
@@ -528,22 +528,22 @@ int cuLaunchKernel(cu_function fn, unsigned gx, unsigned gy, unsigned gz, unsign
         extra)
         return INVALID;
     if (conf.fail && number == conf.fail) return BAD_LAUNCH;
-    return put(s, (job){.run = fn->run, .list = *(const dqk_list *)args[0], .number = number});
+    return fake_put(s, (job){.run = fn->run, .list = *(const dqk_list *)args[0], .number = number});
 }
 
 int cuMemsetD8Async(cu_ptr at, unsigned char value, size_t n, cu_stream s) {
-    void *p = reach(at, n);
-    return p ? put(s, (job){.at = p, .value = value, .n = n}) : INVALID;
+    void *p = fake_reach(at, n);
+    return p ? fake_put(s, (job){.at = p, .value = value, .n = n}) : INVALID;
 }
 
 int cuMemcpyDtoHAsync_v2(void *to, cu_ptr from, size_t n, cu_stream s) {
-    void *p = reach(from, n);
-    return p ? put(s, (job){.at = to, .from = p, .n = n}) : INVALID;
+    void *p = fake_reach(from, n);
+    return p ? fake_put(s, (job){.at = to, .from = p, .n = n}) : INVALID;
 }
 
 int cuMemcpyHtoDAsync_v2(cu_ptr to, const void *from, size_t n, cu_stream s) {
-    void *p = reach(to, n);
-    return p ? put(s, (job){.at = p, .from = from, .n = n}) : INVALID;
+    void *p = fake_reach(to, n);
+    return p ? fake_put(s, (job){.at = p, .from = from, .n = n}) : INVALID;
 }
 
 int cuStreamQuery(cu_stream s) {

@@ -1,0 +1,58 @@
+// fake.h: what the files of the stand-in for the driver share: streams and what is put on them.
+#ifndef FAKE_H
+#define FAKE_H
+
+#include "cuda/driver.h"
+#include "kernels/kernels.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+
+#define INVALID 1 // CUDA_ERROR_INVALID_VALUE
+
+typedef struct cu_event_s *cu_event;
+typedef struct cu_graph_s *cu_graph, *cu_graph_exec;
+
+typedef struct job {
+    struct job *next;
+    dqk_host_fn *run; // NULL: fill
+    dqk_list list;
+    uint64_t number; // of the launch
+    void *at;
+    const void *from; // NULL: fill with value
+    unsigned char value;
+    size_t n;
+    int64_t *stamp; // of an event: when the stream came to it
+} job;
+
+struct cu_stream_s {
+    struct cu_graph_s *graph; // of the last capture
+    job **captures;           // where one that is under way puts what comes; NULL: none is
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    job *first, **last;
+    uint64_t added, done;
+    bool end;
+    uint64_t chance;
+};
+
+// The error that every call comes back with.
+extern _Atomic int fake_broken;
+#define OK_OR_BROKEN(err) (atomic_load(&fake_broken) ? atomic_load(&fake_broken) : (err))
+
+// Where the host finds n bytes that a kernel addresses; NULL: it may not.
+void *fake_reach(uint64_t at, uint64_t n);
+// Puts a job on the stream, or into what captures it; a status.
+int fake_put(cu_stream s, job add);
+int cuStreamSynchronize(cu_stream s);
+
+static inline int64_t fake_now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+#endif
