@@ -39,6 +39,10 @@ var connectionType = &typeDef{
 		{"peer", `-> string: 'ADDRESS:PORT'
 			Address and port there.
 			> print(c.peer)`},
+		{"qp", `-> table | nil
+			Our end of a connection that 'i:connect{ qp }' makes, as its peer has to know it, and as another's 'c:join' takes it: 'qpn', 'psn', 'gid', 'lid', 'qkey'
+			and 'mtu', in bytes.
+			> print(c.qp and c.qp.qpn)`},
 		{"remotes", `-> table
 			What its peer lends, by name: 'addr', 'rkey', 'bytes', 'readable', 'writable', 'slots', 'slot_bytes'. Only connections of 'roce://' have some.
 			> print(c.remotes.ring)`},
@@ -50,6 +54,9 @@ var connectionType = &typeDef{
 		x := self.(*connection)
 		if key == lua.LString("remotes") {
 			return x.remotes(rt, L)
+		}
+		if key == lua.LString("qp") {
+			return x.queuePair(L)
 		}
 		if key == lua.LString("id") {
 			return lua.LNumber(x.c.ID())
@@ -98,6 +105,9 @@ var connectionType = &typeDef{
 			> local op, status, why = c:fetch_add("ring", 0, 1)`},
 		{"get_burst", connectionGetBurst, getBurstRows + `Waits for the next burst of this connection; nil, '"NOT_READY"', text at the timeout.
 			> local b = c:get_burst{ timeout_us = 1000 }`},
+		{"join", connectionJoin, pairRows + `-> true | failure
+			Tells a queue pair that 'i:connect{ qp = {} }' has made who its peer is: the connection is open then. Of 'roce://' connections.
+			> local ok, status, why = c:join{ qpn = 17, psn = 4711, addr = "10.9.0.2" }`},
 		{"lend", connectionLend, `- region string: in which no queue has its packets, and whose 'access' allows it
 			. name? string: that the peer finds it by, at most 47 bytes; by default the region's
 			. access "rdma_read" | "rdma_write" | "rdma_read_write" = "rdma_write": what the peer may do
@@ -284,18 +294,25 @@ func interfaceOnConnection(c *call) int {
 	return 0
 }
 
-// interfaceConnect is i:connect{address, src_addr}: a connection that is on its way.
+// interfaceConnect is i:connect{address, src_addr} or i:connect{qp}: a connection that is on its way.
 func interfaceConnect(c *call) int {
 	i := selfInterface(c)
 	o := c.options(1)
-	o.need("address")
 	l := c.listener(i)
-	conn, err := i.i.Connect(o.str("address", ""), o.str("src_addr", ""))
+	conn, err := c.connect(i, o)
 	if err != nil {
 		return c.refuse(err)
 	}
 	c.check(o.tellRemotes(conn))
 	return c.push(l.conn(c.rt, conn.ID()).value)
+}
+
+func (c *call) connect(i *iface, o *options) (*session.Conn, error) {
+	if o.has("qp") {
+		return c.connectByHand(i, o)
+	}
+	o.need("address")
+	return i.i.Connect(o.str("address", ""), o.str("src_addr", ""))
 }
 
 // interfaceConnection is i:connection(id): the connection with that id; without one the interface itself, whose

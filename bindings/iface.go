@@ -78,7 +78,8 @@ var interfaceType = &typeDef{
 			find the interface though no kernel has its addresses. Answers leave through its first transmit queue, which counts them as 'answered'. It is for raw
 			interfaces; an address that the kernel has, too, needs none. The configuration's key 'answers' does the same from the open on.
 			> i:answer{ addresses = { "10.0.0.5", "2001:db8::5" } }`},
-		{"connect", interfaceConnect, `. address string: 'ADDRESS:PORT'
+		{"connect", interfaceConnect, `. address? string: 'ADDRESS:PORT'; required without 'qp'
+			. qp? table: of a 'roce://' peer without connection manager, what 'c:join' takes: the connection is open at once. '{}': that is told later. 'c.qp' is our end
 			. remote? table: of a 'roce://' peer that is no daqiri-run, what it lends: '{ring = {addr = …, rkey = …, bytes = …}}'
 			. src_addr? string: from which address here
 			-> connection | failure

@@ -14,6 +14,7 @@
 #include "pipeline/dq_figures.h"
 #include "pipeline/dq_op.h"
 #include "pipeline/dq_pipeline.h"
+#include "pipeline/dq_queue_pair.h"
 #include "pipeline/dq_rma.h"
 #include "pipeline/dq_session.h"
 #include "program/dq_program.h"

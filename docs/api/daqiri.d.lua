@@ -944,7 +944,8 @@ function session:write_s3(options) end
 ---@field addresses string|string[] IPv4 and IPv6 addresses; an empty list ends it
 
 ---@class (exact) daqiri.interface.connect.options
----@field address string ADDRESS:PORT
+---@field address? string ADDRESS:PORT; required without qp
+---@field qp? table of a roce:// peer without connection manager, what c:join takes: the connection is open at once. {}: that is told later. c.qp is our end
 ---@field remote? table of a roce:// peer that is no daqiri-run, what it lends: {ring = {addr = …, rkey = …, bytes = …}}
 ---@field src_addr? string from which address here
 
@@ -1030,7 +1031,7 @@ function interface:answer(options) end
 ---```lua
 ---local c, status, why = i:connect{ address = "127.0.0.1:7148" }
 ---```
----@param options daqiri.interface.connect.options
+---@param options? daqiri.interface.connect.options
 ---@return daqiri.connection|nil
 ---@return string|nil status
 ---@return string|nil text
@@ -1182,6 +1183,15 @@ function interface:tx_flows() end
 ---@class (exact) daqiri.connection.get_burst.options
 ---@field timeout_us? integer us: how long it waits; without it for ever
 
+---@class (exact) daqiri.connection.join.options
+---@field qpn integer the number of its queue pair
+---@field psn integer that of the first packet that it sends
+---@field addr? string its address, of which its GID is made
+---@field gid? string the same as ::ffff:10.9.0.2
+---@field lid? integer where it is in an InfiniBand subnet; needs no gid there (default: 0)
+---@field mtu? integer bytes: of a packet on the wire, at most, where it has less than our port
+---@field qkey? integer of datagrams (UD) (default: 0x01234567)
+
 ---@class (exact) daqiri.connection.lend.options
 ---@field name? string that the peer finds it by, at most 47 bytes; by default the region's
 ---@field access? "rdma_read"|"rdma_write"|"rdma_read_write" what the peer may do (default: "rdma_write")
@@ -1219,6 +1229,7 @@ function interface:tx_flows() end
 ---@field local_addr string Address and port here. (ADDRESS:PORT)
 ---@field open boolean Whether it is open.
 ---@field peer string Address and port there. (ADDRESS:PORT)
+---@field qp table|nil Our end of a connection that i:connect{ qp } makes, as its peer has to know it, and as another's c:join takes it: qpn, psn, gid, lid, qkey and mtu, in bytes.
 ---@field queue integer The id of its receive queue, or where there is none of its transmit queue.
 ---@field remotes table What its peer lends, by name: addr, rkey, bytes, readable, writable, slots, slot_bytes. Only connections of roce:// have some.
 local connection = {}
@@ -1285,6 +1296,18 @@ function connection:fetch_add(name, offset, value, options) end
 ---@return string|nil status
 ---@return string|nil text
 function connection:get_burst(options) end
+
+---Tells a queue pair that i:connect{ qp = {} } has made who its peer is: the connection is open then. Of roce://
+---connections.
+---
+---```lua
+---local ok, status, why = c:join{ qpn = 17, psn = 4711, addr = "10.9.0.2" }
+---```
+---@param options daqiri.connection.join.options
+---@return true|nil
+---@return string|nil status
+---@return string|nil text
+function connection:join(options) end
 
 ---Lends a region to the peer, which is told if it is a daqiri-run with a receive queue: its c.remotes has it then. Of
 ---roce:// connections.

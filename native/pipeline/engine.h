@@ -5,6 +5,7 @@
 #include "core/dq_core.h"
 #include "core/dq_ledger.h"
 #include "packet/dq_rules.h"
+#include "pipeline/dq_queue_pair.h"
 #include "pipeline/dq_session.h"
 
 typedef struct dqi_engine_ops dqi_engine_ops;
@@ -58,6 +59,14 @@ typedef struct dqi_rma_ops {
     // Adds to it by hand, for a peer of another kind.
     int (*tell)(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag);
 } dqi_rma_ops;
+
+// Queue pairs that are connected by hand (dq_queue_pair.h, which has checked what it was given). Nothing here
+// is NULL.
+typedef struct dqi_pair_ops {
+    int (*open)(dq_iface *i, uint32_t *conn, dq_diag *diag);
+    int (*join)(dq_iface *i, uint32_t conn, const dq_queue_pair *peer, dq_diag *diag);
+    int (*read)(dq_iface *i, uint32_t conn, dq_queue_pair *ours);
+} dqi_pair_ops;
 
 // What every engine does. Calls on one interface never overlap, except rx, tx and arm on different queues.
 struct dqi_engine_ops {
@@ -115,6 +124,7 @@ struct dqi_engine_ops {
     const dqi_link_ops *link;
     const dqi_conn_ops *conns;
     const dqi_rma_ops *rma;
+    const dqi_pair_ops *pairs;
 };
 
 // The engines of this version by their names; NULL ends them (engine/engines.c).

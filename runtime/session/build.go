@@ -106,7 +106,7 @@ func (s *Session) addInterface(i *spec.Interface, plan corePlan) error {
 		Socket: socketConf(i.SocketConfig),
 	}
 	if r := i.RoCEConfig; r != nil {
-		conf.Socket.RoCE = native.RoCEConf{Transport: transports[r.TransportMode], GIDIndex: -1, TrafficClass: r.TrafficClass, MTU: r.MTU}
+		conf.Socket.RoCE = native.RoCEConf{Transport: transports[r.TransportMode], GIDIndex: r.GIDIndex, TrafficClass: r.TrafficClass, MTU: r.MTU}
 	}
 	if r := i.Replay; r != nil {
 		conf.Replay = native.ReplayConf{Speed: r.Speed, BPS: float64(r.RateBPS), PPS: r.PPS, Loops: uint64(r.Loops)}

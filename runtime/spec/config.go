@@ -249,6 +249,7 @@ type Framing struct {
 type RoCEConfig struct {
 	Source        `json:"-"`
 	TransportMode string `json:"transport_mode"` // RC, UC or UD
+	GIDIndex      int    `json:"gid_index"`      // of queue pairs that are connected by hand; -1: the address's own
 	MTU           int    `json:"mtu"`            // bytes of a packet on the wire, at most; 0: the port's
 	TrafficClass  int    `json:"traffic_class"`  // -1: the system's
 }

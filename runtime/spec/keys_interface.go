@@ -35,10 +35,13 @@ var roceSection = section("roce_config", "The RDMA transport of a `roce://` endp
 roce_config:
   transport_mode: RC
 `, `
-roce_config: {transport_mode: UC, mtu: 1024, traffic_class: 106}
+roce_config: {transport_mode: UC, gid_index: 3, mtu: 1024, traffic_class: 106}
 `},
 	Key{Name: "transport_mode", Type: typeChoice, Choices: []string{"RC", "UC", "UD"}, Required: true,
 		Words: "The kind of connection: reliable, unreliable, or datagrams."},
+	Key{Name: "gid_index", Type: typeInteger, Lo: 0, Hi: 255,
+		Words: "The place in the port's table of the GID of queue pairs that are connected by hand (`i:connect{ qp }`); without it that of the address, of " +
+			"RoCE v2. A key of ours."},
 	Key{Name: "mtu", Type: typeInteger, Lo: 0, Hi: 4096, Default: 0, Unit: "bytes",
 		Words: "The longest packet on the wire, a power of two from 256; 0: what the port has. A key of ours."},
 	Key{Name: "traffic_class", Type: typeInteger, Lo: 0, Hi: 255,

@@ -48,6 +48,9 @@ func (p *parser) roceConfig(o *object) *RoCEConfig {
 	if !o.Has("traffic_class") {
 		c.TrafficClass = -1
 	}
+	if !o.Has("gid_index") {
+		c.GIDIndex = -1
+	}
 	if c.MTU != 0 && (c.MTU < 256 || c.MTU&(c.MTU-1) != 0) {
 		p.errorf(o.Key("mtu"), "%d is not one of 256, 512, 1024, 2048, 4096, and 0, the port's", c.MTU)
 	}

@@ -214,7 +214,7 @@ M.args = {
   },
   interface = {
     add_flows = function() return { { "g", flow } } end, add_tx_flows = function() return { { "g", tx_flow } } end, allow_all_traffic = none,
-    answer = function() return { { { addresses = "10.0.0.5" } }, { { addresses = {} } } } end, connect = function() return { { { address = "127.0.0.1:1" } } } end,
+    answer = function() return { { { addresses = "10.0.0.5" } }, { { addresses = {} } } } end, connect = function() return { { { address = "127.0.0.1:1" } }, { { qp = {} } } } end,
     connection = function() return { {}, { 1 }, { 99 } } end, delete_flows = function() return { { "g" }, { 1 } } end, delete_tx_flows = function() return { { "g" }, { 1 } } end,
     drop_all_traffic = none, flows = none, join_multicast = function() return { { { groups = "239.2.0.64+1:7148" } } } end,
     leave_multicast = function() return { { { groups = "239.2.0.64+1:7148" } } } end, on_connection = function() return { { nothing } } end,
@@ -224,7 +224,7 @@ M.args = {
   connection = { alloc = alloc, close = none, get_burst = wait_burst, on_burst = tap, on_disconnect = function() return { { nothing } } end,
     send = function(x) return { { x:burst() }, { x.rx } } end, setsockopt = function() return { { "SOL_SOCKET", "SO_KEEPALIVE", 1 } } end,
     compare_swap = function() return { { "ring", 0, 0, 1 } } end, fetch_add = function() return { { "ring", 8, 1 } } end, lend = function() return { { "others" }, { "packets", { name = "x" } } } end,
-    message = function(x) return { { x:burst() }, { x:burst(), { imm = 1 } } } end, on_completion = function() return { { nothing } } end,
+    join = function() return { { { qpn = 1, psn = 2, lid = 3 } } } end, message = function(x) return { { x:burst() }, { x:burst(), { imm = 1 } } } end, on_completion = function() return { { nothing } } end,
     read = function(x) return { { "ring", 0, 8 }, { "ring", 0, x:burst() } } end, receive = function(x) return { { x:burst() } } end,
     tell = function() return { { "ring", { addr = 8, rkey = 1, bytes = 8 } } } end, write = function(x) return { { x:burst(), "ring", 0 }, { x:burst(), "ring", 0, { imm = 1 } } } end },
   lease = { get = function() return { { 0, 8 } } end, put = function() return { { 0, "x" } } end, revoke = none },

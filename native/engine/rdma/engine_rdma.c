@@ -5,7 +5,7 @@
 // This file is the engine table; see rdma.h for the parts and their threads.
 #include "core/err.h"
 #include "core/peers.h"
-#include "engine/rdma/rdma.h"
+#include "engine/rdma/rdma_ops.h"
 
 #include <errno.h>
 #include <string.h>
@@ -213,6 +213,12 @@ static const dqi_rma_ops rma = {
     .tell = dqi_rdma_tell,
 };
 
+static const dqi_pair_ops pairs = {
+    .open = dqi_rdma_pair_open,
+    .join = dqi_rdma_pair_join,
+    .read = dqi_rdma_pair_read,
+};
+
 const dqi_engine_ops dqi_engine_rdma = {
     .name = "rdma",
     .payload = true,
@@ -231,4 +237,5 @@ const dqi_engine_ops dqi_engine_rdma = {
     .link = &links,
     .conns = &conns,
     .rma = &rma,
+    .pairs = &pairs,
 };

@@ -23,9 +23,11 @@
 
 #include <poll.h>
 
-#define DQI_RDMA_DEPTH  128u                // work requests of a connection, each way; a power of two
-#define DQI_RDMA_SEND   0x80000000u         // of a work request's id: it was posted to send
-#define DQI_RDMA_POLL   32                  // completions looked at together
+#define DQI_RDMA_DEPTH 128u        // work requests of a connection, each way; a power of two
+#define DQI_RDMA_SEND  0x80000000u // of a work request's id: it was posted to send
+#define DQI_RDMA_POLL  32          // completions looked at together
+#define DQI_RDMA_RETRIES                                                                                     \
+    7 // of a request that isn't answered; as often again, without end, where the peer has no buffer
 #define DQI_RDMA_END_NS INT64_C(2000000000) // for what is flushed to come back, at the end of a connection
 #define DQI_RDMA_IDLE_NS                                                                                     \
     INT64_C(5000000000) // a closed connection whose peer takes nothing for so long is ended
@@ -113,15 +115,18 @@ struct dqi_rconn {
     dqi_rdma *r;
     dq_queue *rx, *tx;
     dqi_sockaddr local, peer;
-    _Atomic bool closing; // its end was asked for
-    _Atomic bool broken;  // it failed, for the reason
-    _Atomic int32_t why;  // a status
-    bool primary;         // a client's own, made again whenever it is lost
-    bool flushing;        // its queue pair takes no more: what was posted comes back
-    bool gone;            // the peer has ended it
-    bool ours;            // its peer is of our kind: they exchange notes
-    bool ready;           // in its queue's list of those that have messages; queue's poller
-    int64_t ending_ns;    // since when it ends, or last did something
+    _Atomic bool closing;          // its end was asked for
+    _Atomic bool broken;           // it failed, for the reason
+    _Atomic int32_t why;           // a status
+    bool primary;                  // a client's own, made again whenever it is lost
+    bool flushing;                 // its queue pair takes no more: what was posted comes back
+    bool gone;                     // the peer has ended it
+    bool ours;                     // its peer is of our kind: they exchange notes
+    bool ready;                    // in its queue's list of those that have messages; queue's poller
+    bool by_hand;                  // no connection manager: its queue pair is stepped by rdma_pair.c
+    _Atomic bool joined;           // and its peer is known: the keeper opens it
+    dq_queue_pair pair, pair_peer; // its ends, then
+    int64_t ending_ns;             // since when it ends, or last did something
     uint64_t ending_done;
     uint32_t mark[DQ_MAX_QUEUES]; // ends of the transmit queues' rings then
 
@@ -199,6 +204,8 @@ int dqi_rdma_cq_grow(dqi_rdma_cq *q, uint32_t n, int max);
 vb_wc *dqi_rdma_cq_next(dqi_rdma_cq *q);
 // Has the channel's descriptor tell of the next completion; false: there is one already.
 bool dqi_rdma_cq_arm(dqi_rdma_cq *q);
+// The number of a packet's bytes that stands for at most so many: an ibv_mtu.
+int dqi_rdma_mtu(int bytes);
 // Makes reads of fd return at once. DQ_OK or a system error.
 int dqi_rdma_nonblocking(int fd);
 // The local key of this arena offset, in the region that has it; 0: it isn't registered.
@@ -274,17 +281,5 @@ void dqi_rconn_sent_done(dqi_rconn *c, const vb_wc *wc);
 // What waits, or is under way, comes to nothing because of `why`. Under the connection's lock.
 void dqi_rconn_drop_waits(dqi_rconn *c, dq_reason why);
 void dqi_rconn_drop_sent(dqi_rconn *c, dq_reason why, const char *words);
-
-// ---- rdma_ops.c, rdma_lend.c ------------------------------------------------------------------------------
-
-uint32_t dqi_rdma_post(dq_queue *q, const dq_rma *list, uint32_t n);
-const char *dqi_rdma_refuses(dq_queue *q, const dq_rma *m);
-int dqi_rdma_lend(dq_iface *i, uint32_t conn, const dq_loan *loan, dq_lease *out, dq_diag *diag);
-int dqi_rdma_revoke(dq_iface *i, dq_lease *lease);
-void dqi_rdma_revoke_all(dqi_rdma *r);
-bool dqi_rdma_lent(dq_iface *i, uint32_t conn, uint32_t k, dq_remote *out);
-int dqi_rdma_tell(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag);
-// A note of the peer's has come. Under the connection's lock.
-void dqi_rconn_take_note(dqi_rconn *c, const uint8_t *bytes, uint32_t len);
 
 #endif

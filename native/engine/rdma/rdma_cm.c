@@ -3,7 +3,7 @@
 // Nothing here waits: addresses and routes are resolved, and connections made, by events. An event is
 // acknowledged before an id is freed, as freeing waits for that.
 #include "core/err.h"
-#include "engine/rdma/rdma.h"
+#include "engine/rdma/rdma_ops.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,8 +12,6 @@
 #define BACKLOG    128
 #define LOOK_NS    20000 // between two looks at events, where nobody wakes the keeper
 #define PAUSE_NS   INT64_C(100000000)
-#define RETRIES                                                                                              \
-    7 // of a request that isn't answered; as often again, without end, where the peer has no buffer
 
 static dqi_sockaddr address_of(const struct sockaddr_storage *s) {
     dqi_sockaddr a = {0};
@@ -47,8 +45,8 @@ static cm_conn_param params(const dqi_rconn *c, const cm_conn_param *asked) {
                            .private_data_len = notes ? sizeof hello : 0,
                            .responder_resources = at_most(accepts, most < 16 ? most : 16),
                            .initiator_depth = at_most(begins, init < 16 ? init : 16),
-                           .retry_count = RETRIES,
-                           .rnr_retry_count = RETRIES,
+                           .retry_count = DQI_RDMA_RETRIES,
+                           .rnr_retry_count = DQI_RDMA_RETRIES,
                            .qp_num = c->qp->qp_num};
 }
 
@@ -60,14 +58,8 @@ static cm_conn_param params(const dqi_rconn *c, const cm_conn_param *asked) {
      VB_QP_RETRY_CNT | VB_QP_RNR_RETRY)
 #define KNOWN ((1 << 21) - 1) // the kernel sets further bits, which the libraries refuse
 
-static int mtu_of(int bytes) {
-    int mtu = VB_MTU_4096;
-    while (mtu > VB_MTU_256 && 128 << mtu > bytes)
-        mtu--;
-    return mtu;
-}
-
 int dqi_rconn_step(dqi_rconn *c, int state) {
+    if (c->by_hand) return dqi_rconn_step_by_hand(c, state);
     const dq_roce_conf *conf = &c->r->iface->conf.socket.roce;
     vb_qp_attr a = {.qp_state = state};
     int mask = 0;
@@ -79,8 +71,8 @@ int dqi_rconn_step(dqi_rconn *c, int state) {
         if (conf->transport == DQ_TRANSPORT_RC)
             a.qp_access_flags |= VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC;
     }
-    if ((mask & VB_QP_PATH_MTU) && conf->mtu > 0 && mtu_of(conf->mtu) < a.path_mtu)
-        a.path_mtu = mtu_of(conf->mtu);
+    if ((mask & VB_QP_PATH_MTU) && conf->mtu > 0 && dqi_rdma_mtu(conf->mtu) < a.path_mtu)
+        a.path_mtu = dqi_rdma_mtu(conf->mtu);
     int err = vb.modify_qp(c->qp, &a, mask);
     return err == 0 ? DQ_OK : DQ_ESYS - (err > 0 ? err : errno);
 }

@@ -26,6 +26,8 @@ static bool make_room(dqi_rconn *c) {
 
 static void reset(dqi_rconn *c) {
     c->local = c->peer = (dqi_sockaddr){0};
+    c->by_hand = false;
+    c->pair = c->pair_peer = (dq_queue_pair){0};
     c->primary = c->flushing = c->gone = c->ours = c->ready = false;
     c->id = NULL;
     c->qp = NULL;
@@ -37,6 +39,7 @@ static void reset(dqi_rconn *c) {
     c->ending_ns = 0;
     c->ending_done = 0;
     atomic_store(&c->closing, false);
+    atomic_store(&c->joined, false);
     atomic_store(&c->broken, false);
     atomic_store(&c->why, DQ_OK);
     atomic_store(&c->waiting, 0);
@@ -320,6 +323,7 @@ int64_t dqi_rconn_ending_serve(dqi_rdma *r) {
     for (uint32_t k = 0; k < DQI_CONNS && atomic_load(&r->conns.n) > 0; k++) {
         dqi_rconn *c = dqi_rconn_at(r, k);
         if (!c || dqi_rconn_state(c) == DQI_CONN_FREE) continue;
+        if (atomic_load(&c->joined)) dqi_rconn_opened(c);
         bool wants = atomic_load(&c->broken) || atomic_load(&c->closing) || c->gone;
         if (wants && dqi_rconn_state(c) != DQI_CONN_ENDING) dqi_rconn_end(c, DQ_OK);
         if (dqi_rconn_state(c) == DQI_CONN_ENDING && step(c, now)) next = now + STEP_NS;

@@ -61,6 +61,13 @@ uint32_t dqi_rdma_lkey(const dqi_rdma *r, uint64_t off) {
     return 0;
 }
 
+int dqi_rdma_mtu(int bytes) {
+    int mtu = VB_MTU_4096;
+    while (mtu > VB_MTU_256 && 128 << mtu > bytes)
+        mtu--;
+    return mtu;
+}
+
 // ---- devices ----------------------------------------------------------------------------------------------
 
 // That of another interface of the session, or NULL.

@@ -4,7 +4,7 @@
 // Peers of our kind (they say so when they connect) tell each other in notes: messages with an immediate
 // value that is nobody else's, whose 88 bytes go inline, so that no memory is registered for them.
 #include "core/err.h"
-#include "engine/rdma/rdma.h"
+#include "engine/rdma/rdma_ops.h"
 
 #include <arpa/inet.h>
 #include <endian.h>

@@ -3,7 +3,7 @@
 // They go through a connection's send queue, in order with its messages, and each tells its op when it has
 // ended; a receive goes through the other one. A list that doesn't fit as a whole isn't begun, where it could
 // fit into an empty queue.
-#include "engine/rdma/rdma.h"
+#include "engine/rdma/rdma_ops.h"
 
 #include <arpa/inet.h>
 #include <string.h>

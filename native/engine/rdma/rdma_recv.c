@@ -5,7 +5,7 @@
 // what they have. One that nobody takes messages of has none: its peer's device waits and asks again.
 #include "core/dq_burst.h"
 #include "core/peers.h"
-#include "engine/rdma/rdma.h"
+#include "engine/rdma/rdma_ops.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

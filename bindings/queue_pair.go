@@ -1,0 +1,99 @@
+package bindings
+
+import (
+	"net/netip"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
+
+// Connections of RDMA that are made by hand, where the peer has no connection manager.
+
+// pairRows are the options of a peer's end.
+const pairRows = `. qpn integer: the number of its queue pair
+			. psn integer: that of the first packet that it sends
+			. addr? string: its address, of which its GID is made
+			. gid? string: the same as '::ffff:10.9.0.2'
+			. lid? integer = 0: where it is in an InfiniBand subnet; needs no 'gid' there
+			. mtu? integer, bytes: of a packet on the wire, at most, where it has less than our port
+			. qkey? integer = 0x01234567: of datagrams (UD)
+			`
+
+var pairKeys = []string{"addr", "gid", "lid", "mtu", "psn", "qkey", "qpn"}
+
+// queuePair reads the peer's end.
+func (o *options) queuePair() session.QueuePair {
+	o.need("qpn", "psn")
+	p := session.QueuePair{
+		QPN: uint32(o.whole("qpn", 0, 0, 1<<24-1)), PSN: uint32(o.whole("psn", 0, 0, 1<<24-1)),
+		MTU: int(o.whole("mtu", 0, 256, 4096)), QKey: uint32(o.whole("qkey", session.QKey, 0, 1<<32-1)), LID: uint16(o.whole("lid", 0, 0, 1<<16-1)),
+	}
+	if o.has("addr") && o.has("gid") {
+		o.wrong("addr", "gid says the same: one of both is enough")
+	}
+	for _, key := range []string{"addr", "gid"} {
+		if !o.has(key) {
+			continue
+		}
+		a, err := netip.ParseAddr(o.str(key, ""))
+		if err != nil || a.Zone() != "" || (key == "gid" && a.Is4()) {
+			o.wrong(key, "%q is no address: '10.0.0.2' as addr is the gid '::ffff:10.0.0.2'", o.str(key, ""))
+		}
+		p.GID = a
+	}
+	return p
+}
+
+// connectByHand is i:connect{ qp }: a queue pair, and its peer where that is known.
+func (c *call) connectByHand(i *iface, o *options) (*session.Conn, error) {
+	t, ok := o.get("qp").(*lua.LTable)
+	if !ok {
+		o.wrong("qp", "the peer's end expected, or an empty table: '{qpn = …, psn = …, addr = …}'")
+	}
+	if o.has("address") || o.has("src_addr") {
+		o.wrong("qp", "a connection that is made by hand has no address to connect to: leave out address and src_addr")
+	}
+	end := &options{c: c, n: o.n, t: t}
+	end.allow(pairKeys)
+	known, _ := t.Next(lua.LNil)
+	var peer session.QueuePair
+	if known != lua.LNil {
+		peer = end.queuePair()
+	}
+	conn, err := i.i.OpenQueuePair()
+	if err != nil || known == lua.LNil {
+		return conn, err
+	}
+	if err := conn.Join(peer); err != nil {
+		_ = conn.Close() // it is open to nobody
+		return nil, err
+	}
+	return conn, nil
+}
+
+// connectionJoin is c:join{qpn, psn, gid | addr | lid}.
+func connectionJoin(c *call) int {
+	x := selfConnection(c)
+	o := c.options(1)
+	if err := x.c.Join(o.queuePair()); err != nil {
+		return c.refuse(err)
+	}
+	return c.push(lua.LTrue)
+}
+
+// queuePair is c.qp: our end; nil of a connection that was not made by hand.
+func (x *connection) queuePair(L *lua.LState) lua.LValue {
+	p, err := x.c.QueuePair()
+	if err != nil {
+		return lua.LNil
+	}
+	t := L.NewTable()
+	t.RawSetString("qpn", lua.LNumber(p.QPN))
+	t.RawSetString("psn", lua.LNumber(p.PSN))
+	t.RawSetString("gid", lua.LString(p.GID.String()))
+	t.RawSetString("lid", lua.LNumber(p.LID))
+	t.RawSetString("qkey", lua.LNumber(p.QKey))
+	t.RawSetString("mtu", lua.LNumber(p.MTU))
+	return t
+}

@@ -1,0 +1,239 @@
+// rdma_pair.c: connections without connection manager: the queue pair is made first, so that its number can
+// be told to the peer by other means, and stepped when the peer's is known. What the connection manager would
+// agree on stands here: numbers of first packets, the way, retries.
+//
+// All is done by the control thread, whose errors tell what the device doesn't like; the keeper says that the
+// connection is open.
+#include "core/err.h"
+#include "engine/rdma/rdma_ops.h"
+#include "pipeline/dq_pipeline.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define HOPS        64
+#define TIMEOUT     18 // 4.096 µs * 2^18, 1.07 s, for an answer
+#define RNR_TIMER   12 // 0.64 ms until a peer without buffers is asked again
+#define DEPTH_READS 16 // reads and atomics under way, where the device has so many
+#define ROCE_V2     "RoCE v2"
+#define ROCE_PORT   4791 // of UDP
+
+// ---- our end ----------------------------------------------------------------------------------------------
+
+// Whether place k of the port's table is of routable RoCE, by the kernel's list; true where it has none.
+static bool is_v2(const dqi_rdma *r, int k) {
+    char path[256], type[32] = "";
+    const dqi_rdma_device *d = r->device;
+    snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%u/gid_attrs/types/%d",
+             d->verbs->device->name, d->port_num, k);
+    FILE *f = fopen(path, "re");
+    if (!f) return true;
+    bool v2 = !fgets(type, sizeof type, f) || strncmp(type, ROCE_V2, sizeof ROCE_V2 - 1) == 0;
+    fclose(f);
+    return v2;
+}
+
+// An address as a GID: IPv4 mapped into IPv6.
+static void gid_of(const dqi_sockaddr *a, uint8_t gid[16]) {
+    dqi_sockaddr six = {0};
+    dqi_addr_fit(a, AF_INET6, &six);
+    memcpy(gid, &six.in6.sin6_addr, 16);
+}
+
+static dqi_sockaddr address_of(const uint8_t gid[16]) {
+    dqi_sockaddr a = {.in6 = {.sin6_family = AF_INET6}};
+    memcpy(&a.in6.sin6_addr, gid, 16);
+    dqi_addr_unmap(&a);
+    return a;
+}
+
+// Finds the GID that the configuration names, or that of the interface's address. DQ_OK or an error.
+static int find_gid(const dqi_rdma *r, dq_queue_pair *ours, dq_diag *diag) {
+    const dqi_rdma_device *d = r->device;
+    int named = r->iface->conf.socket.roce.gid_index, n = d->port.gid_tbl_len;
+    uint8_t want[16];
+    vb_gid g;
+    gid_of(&r->local, want);
+    ours->gid_index = -1;
+    if (named >= n || (named >= 0 && vb.query_gid(d->verbs, d->port_num, named, &g) != 0))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "interface %s: gid_index %d: port %u of device %s has no such GID; hint: "
+                        "/sys/class/infiniband/%s/ports/%u/gids",
+                        r->iface->conf.name, named, d->port_num, d->verbs->device->name,
+                        d->verbs->device->name, d->port_num);
+    if (named >= 0) {
+        ours->gid_index = named;
+        memcpy(ours->gid, g.raw, 16);
+        return DQ_OK;
+    }
+    for (int k = 0; k < n && ours->gid_index < 0; k++) {
+        bool same = vb.query_gid(d->verbs, d->port_num, k, &g) == 0 && memcmp(g.raw, want, 16) == 0;
+        if (!same || !is_v2(r, k)) continue;
+        ours->gid_index = k;
+        memcpy(ours->gid, g.raw, 16);
+    }
+    if (ours->gid_index >= 0 || d->port.link_layer != VB_LINK_LAYER_ETHERNET) return DQ_OK;
+    return dqi_fail(
+        diag, DQ_ESYS - ENODEV,
+        "interface %s: port %u of device %s has no GID of its address; hint: gid_index in roce_config",
+        r->iface->conf.name, d->port_num, d->verbs->device->name);
+}
+
+static int describe(const dqi_rdma *r, dq_queue_pair *ours, dq_diag *diag) {
+    const vb_port_attr *port = &r->device->port;
+    int mtu = r->iface->conf.socket.roce.mtu, most = 128 << port->active_mtu;
+    int err = find_gid(r, ours, diag);
+    if (err != DQ_OK) return err;
+    if (getrandom(&ours->psn, sizeof ours->psn, 0) != sizeof ours->psn)
+        return dqi_fail(diag, DQ_ESYS - errno, "interface %s: no random number: %s", r->iface->conf.name,
+                        strerror(errno));
+    ours->psn &= 0xffffff;
+    ours->lid = port->lid;
+    ours->mtu = (uint32_t)(mtu > 0 && mtu < most ? mtu : most);
+    ours->qkey = dqi_rdma_is_ud(r) ? DQI_RDMA_QKEY : 0;
+    return DQ_OK;
+}
+
+// ---- states of queue pairs --------------------------------------------------------------------------------
+
+static vb_ah_attr way(const dqi_rconn *c) {
+    int32_t tc = c->r->iface->conf.socket.roce.traffic_class;
+    vb_ah_attr a = {.dlid = c->pair_peer.lid, .port_num = c->r->device->port_num};
+    static const uint8_t none[16];
+    a.is_global = memcmp(c->pair_peer.gid, none, 16) != 0;
+    if (!a.is_global) return a;
+    memcpy(a.grh.dgid.raw, c->pair_peer.gid, 16);
+    a.grh.sgid_index = (uint8_t)c->pair.gid_index;
+    a.grh.hop_limit = HOPS;
+    a.grh.traffic_class = tc > 0 ? (uint8_t)tc : 0;
+    return a;
+}
+
+static uint8_t reads(int most) { return (uint8_t)(most < DEPTH_READS ? most : DEPTH_READS); }
+
+static int init(const dqi_rconn *c, vb_qp_attr *a) {
+    bool rc = dqi_rdma_transport(c->r) == DQ_TRANSPORT_RC;
+    a->port_num = c->r->device->port_num;
+    a->qkey = c->pair.qkey;
+    a->qp_access_flags = VB_ACCESS_REMOTE_WRITE | (rc ? VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC : 0);
+    return VB_QP_PKEY_INDEX | VB_QP_PORT | (dqi_rdma_is_ud(c->r) ? VB_QP_QKEY : VB_QP_ACCESS_FLAGS);
+}
+
+static int ready_to_receive(const dqi_rconn *c, vb_qp_attr *a) {
+    if (dqi_rdma_is_ud(c->r)) return 0;
+    a->ah_attr = way(c);
+    uint32_t theirs = c->pair_peer.mtu;
+    a->path_mtu = dqi_rdma_mtu((int)(theirs > 0 && theirs < c->pair.mtu ? theirs : c->pair.mtu));
+    a->dest_qp_num = c->pair_peer.qpn;
+    a->rq_psn = c->pair_peer.psn;
+    a->max_dest_rd_atomic = reads(c->r->device->attr.max_qp_rd_atom);
+    a->min_rnr_timer = RNR_TIMER;
+    int mask = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN;
+    bool rc = dqi_rdma_transport(c->r) == DQ_TRANSPORT_RC;
+    return rc ? mask | VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : mask;
+}
+
+static int ready_to_send(const dqi_rconn *c, vb_qp_attr *a) {
+    a->sq_psn = c->pair.psn;
+    a->timeout = TIMEOUT;
+    a->retry_cnt = a->rnr_retry = DQI_RDMA_RETRIES;
+    a->max_rd_atomic = reads(c->r->device->attr.max_qp_init_rd_atom);
+    if (dqi_rdma_transport(c->r) != DQ_TRANSPORT_RC) return VB_QP_SQ_PSN;
+    return VB_QP_SQ_PSN | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC;
+}
+
+int dqi_rconn_step_by_hand(dqi_rconn *c, int state) {
+    vb_qp_attr a = {.qp_state = state};
+    int mask = state == VB_QPS_INIT  ? init(c, &a)
+               : state == VB_QPS_RTR ? ready_to_receive(c, &a)
+                                     : ready_to_send(c, &a);
+    int err = vb.modify_qp(c->qp, &a, VB_QP_STATE | mask);
+    return err == 0 ? DQ_OK : DQ_ESYS - (err > 0 ? err : errno);
+}
+
+// ---- calls ------------------------------------------------------------------------------------------------
+
+int dqi_rdma_pair_open(dq_iface *i, uint32_t *conn, dq_diag *diag) {
+    dqi_rdma *r = i->engine;
+    dq_queue_pair ours = {0};
+    int err = describe(r, &ours, diag);
+    if (err != DQ_OK) return err;
+    dqi_rconn *c = dqi_rconn_new(r);
+    if (!c)
+        return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "interface %s: it has %u connections; hint: close some",
+                        i->conf.name, DQI_CONNS);
+    c->by_hand = true;
+    c->pair = ours;
+    c->local = r->local;
+    err = dqi_rconn_make_qp(c);
+    if (err != DQ_OK) {
+        dqi_rconn_give_up(c);
+        return dqi_fail(diag, err, "interface %s: no queue pair: %s", i->conf.name, dq_err_name(err));
+    }
+    c->pair.qpn = c->qp->qp_num;
+    *conn = dqi_rconn_id(c);
+    char gid[INET6_ADDRSTRLEN];
+    dqi_note(i->session, "interface %s: queue pair %u, PSN %u, GID %s (index %d), LID %u, MTU %u",
+             i->conf.name, c->pair.qpn, ours.psn, inet_ntop(AF_INET6, ours.gid, gid, sizeof gid),
+             ours.gid_index, ours.lid, ours.mtu);
+    return DQ_OK;
+}
+
+// The address handle of a peer of datagrams.
+static int meet(dqi_rconn *c) {
+    vb_ah_attr a = way(c);
+    vb_ah *ah = vb.create_ah(c->r->device->pd, &a);
+    if (!ah) return DQ_ESYS - errno;
+    dqi_lock(&c->lock);
+    c->ah = ah;
+    c->qpn = c->pair_peer.qpn;
+    c->qkey = c->pair_peer.qkey;
+    dqi_unlock(&c->lock);
+    return DQ_OK;
+}
+
+static int cant_join(const dqi_rconn *c, int err, dq_diag *diag) {
+    char to[INET6_ADDRSTRLEN];
+    const dq_queue_pair *p = &c->pair_peer;
+    return dqi_fail(diag, err, "interface %s: connection %u: queue pair %u at %s, lid %u: %s",
+                    c->r->iface->conf.name, dqi_rconn_id(c), p->qpn,
+                    inet_ntop(AF_INET6, p->gid, to, sizeof to), p->lid, dq_err_name(err));
+}
+
+int dqi_rdma_pair_join(dq_iface *i, uint32_t conn, const dq_queue_pair *peer, dq_diag *diag) {
+    dqi_rdma *r = i->engine;
+    dqi_rconn *c = dqi_rconn_find(r, conn);
+    if (!c || !c->by_hand || dqi_rconn_state(c) != DQI_CONN_CONNECTING || atomic_load(&c->joined))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "interface %s: connection %u waits for no peer: it has one, or has ended",
+                        i->conf.name, conn);
+    c->pair_peer = *peer;
+    c->peer = address_of(peer->gid);
+    if (r->device->port.link_layer == VB_LINK_LAYER_ETHERNET && dqi_addr_is_any(&c->peer))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "interface %s: queue pair %u: on Ethernet it has a gid or an addr, not a lid",
+                        i->conf.name, peer->qpn);
+    dqi_addr_set_port(&c->peer, ROCE_PORT);
+    int err = dqi_rconn_step(c, VB_QPS_RTR);
+    if (err == DQ_OK) err = dqi_rconn_step(c, VB_QPS_RTS);
+    if (err == DQ_OK && dqi_rdma_is_ud(r)) err = meet(c);
+    if (err != DQ_OK) return cant_join(c, err, diag);
+    atomic_fetch_add(&r->version, 1); // it may have receives posted
+    atomic_store(&c->joined, true);
+    dqi_rdma_wake(r);
+    if (c->rx) dqi_queue_kick(c->rx);
+    return DQ_OK;
+}
+
+int dqi_rdma_pair_read(dq_iface *i, uint32_t conn, dq_queue_pair *ours) {
+    dqi_rdma *r = i->engine;
+    pthread_mutex_lock(&r->lock);
+    const dqi_rconn *c = dqi_rconn_find(r, conn);
+    if (c) *ours = c->pair;
+    bool by_hand = c && c->by_hand;
+    pthread_mutex_unlock(&r->lock);
+    return !c ? DQ_INVALID_PARAMETER : by_hand ? DQ_OK : DQ_NOT_SUPPORTED;
+}

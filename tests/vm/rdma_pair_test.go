@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/daqiri/daqiri-run/tests/require"
+)
+
+// verbsProgram is a C program on libibverbs alone.
+func verbsProgram(t *testing.T, source string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "program")
+	if out, err := exec.Command("gcc", "-O1", "-Wall", "-o", program, source, "-libverbs").CombinedOutput(); err != nil {
+		require.Lack(t, "rdma", err.Error()+": "+string(out))
+	}
+	return program
+}
+
+// TestRDMAByHand connects queue pairs without connection manager, reliable and unreliable: with a program on libibverbs alone,
+// which says what it got and what it sent, and with each other. An end that nobody can reach, or that says too little, is refused.
+func TestRDMAByHand(t *testing.T) {
+	t.Parallel()
+	k := needRDMA(t)
+	d, stranger := build(t, "./cmd/daqiri-run"), verbsProgram(t, "rdma/pair.c")
+	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+`
+		for transport in rc uc; do
+			rm -f /dev/shm/pair-*
+			`+stranger+` rxe1 10.9.0.2 $transport /dev/shm/pair-theirs /dev/shm/pair-ours 2>&1 &
+			`+d+` tests/vm/rdma/pair.lua --transport $(echo $transport | tr a-z A-Z) 2>&1 || exit
+			wait
+		done`)
+	said = strings.ReplaceAll(said, "\t", " ")
+	for n, text := range strings.SplitAfter(said, "every packet is accounted for")[:2] {
+		says(t, text, "made false true ::ffff:10.9.0.1 4096", "refused nil INVALID_PARAMETER", "where it is isn't said", "not a lid", "refused nil", "10.9.0.77",
+			"open true 10.9.0.2:4791", "here hello", "refused nil INVALID_PARAMETER", "waits for no peer", "every packet is accounted for")
+		theirs := regexp.MustCompile(`imm 77 sum (\d+)\nwrites (\d+) sends (\d+)`).FindStringSubmatch(text)
+		if theirs == nil {
+			t.Fatalf("boot %d: no sums in\n%s", n, text)
+		}
+		for _, want := range []string{"written " + theirs[1] + "\n", "came 1000 " + theirs[3] + " " + theirs[2] + " true\n"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is missing in\n%s", want, text)
+			}
+		}
+	}
+}
