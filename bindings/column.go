@@ -287,14 +287,22 @@ func columnHistogram(c *call) int {
 	if hi < lo {
 		o.fault("option 'max' is below 'min'")
 	}
-	counts := make([]int, o.whole("bins", 10, 1, 1<<16))
+	return c.push(c.histogram(lo, hi, int(o.whole("bins", 10, 1, 1<<16)), func(add func(f float64)) {
+		col.each(func(v uint64) { add(col.float(v)) })
+	}))
+}
+
+// histogram counts what each gives in equal bins from lo to hi.
+func (c *call) histogram(lo, hi float64, bins int, each func(add func(f float64))) *lua.LTable {
+	counts := make([]int, bins)
 	below, above := 0, 0
-	col.each(func(v uint64) {
-		switch f := col.float(v); {
+	each(func(f float64) {
+		switch {
 		case f < lo:
 			below++
 		case f > hi:
 			above++
+		case f != f: // no number
 		case hi == lo:
 			counts[0]++
 		default:
@@ -311,5 +319,5 @@ func columnHistogram(c *call) int {
 		"below": float64(below), "above": float64(above)} {
 		t.RawSetString(name, lua.LNumber(v))
 	}
-	return c.push(t)
+	return t
 }

@@ -12,6 +12,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/runtime/kernel"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
@@ -25,6 +26,17 @@ var daqiriModule = []entry{
 		declaration may also be its first element. '--help' behind the script prints them and ends the program.
 		> local args = daqiri.args{ seconds = { 10, unit = "s", help = "how long" }, dir = "captures" }
 		> print(args.seconds, args.dir)`},
+	{"array", moduleArray, `. kind "host" | "host_pinned" | "device": in the host's memory, there and in reach of the GPU, or in the GPU's; where kernels run on the host
+		  all three are the host's
+		. type ` + oneOf(kernel.TypeNames()) + `: of the elements
+		. shape integer | integer[]: how many elements, or how many in each of up to 8 dimensions
+		. gpu integer = 0: the GPU's number
+		. memory? string: '"host"': kernels run on the host; by default as the session that was opened last, and '--memory', say
+		-> array
+		Makes an [array](array.md) of zeros, for kernels and the script.
+		> local out = daqiri.array{ kind = "device", memory = "host", type = "fp32", shape = { 4, 2 } }
+		> out:set(4, 2, 0.5)
+		> print(out:sum())`},
 	{"find_limit", moduleFindLimit, `. low rate: where the search begins; a trial there should pass
 		. high rate: where it ends
 		. precision? rate: how near the limit has to be; by default a hundredth of the range
@@ -62,6 +74,24 @@ var daqiriModule = []entry{
 		-> string
 		A value as JSON on one line, with sorted keys. A table with the keys 1 to n is a list, an empty one is '{}'.
 		> print(daqiri.json{ name = "a", list = { 1, 2 } })`},
+	{"kernel", moduleKernel, `. src? string: CUDA source
+		. file? string: a file with CUDA source, or with PTX where its name ends in '.ptx'; looked for here, then beside the script
+		. ptx? string: PTX, which needs no compiler
+		. entry? string: the kernel's name in it, a '__global__' function; by default the only one
+		. name? string: in errors and of its stages; by default the entry
+		. grid integer | integer[]: blocks, or a list of up to 3: x, y, z
+		. block integer | integer[]: threads of a block, or a list of up to 3
+		. stream? stream: in which it runs; by default one of its own
+		. gpu integer = 0: the GPU's number
+		. memory? string: '"host"': the host runs it; by default as the session that was opened last, and '--memory', say
+		-> kernel
+		Makes a [kernel](kernel.md): NVRTC compiles source for a GPU, the C++ or C compiler for the host, and what they made is kept in the user's cache folder.
+		One of 'src', 'file' and 'ptx' is needed. A source that doesn't compile raises with the lines of the script. What kernels get, and what the
+		host can run, is told in [kernels](../kernels.md).
+		> local twice = daqiri.kernel{ memory = "host", grid = 1, block = 4, src = [[
+		>   __global__ void twice(float *a) { a[threadIdx.x] *= 2; }
+		> ]] }
+		> twice:launch(array):wait()`},
 	{"log", moduleLog, `- level "debug" | "info" | "warn" | "error": how much it matters
 		- text any: what happened
 		- value? any: shown behind the text; of a table its keys are fields
@@ -119,6 +149,11 @@ var daqiriModule = []entry{
 	{"sleep", moduleSleep, `- seconds duration: how long
 		Waits. Handlers are called meanwhile, when it is the main chunk that sleeps.
 		> daqiri.sleep("5ms")`},
+	{"stream", moduleStream, `. gpu integer = 0: the GPU's number
+		. memory? string: as of 'daqiri.kernel'
+		-> stream
+		Makes a [stream](stream.md): kernels that have it run one behind the other.
+		> local stream = daqiri.stream{ memory = "host" }`},
 	{"task", moduleTask, `- work function | string: a Lua function that uses no local from outside, or the name of a module
 		- ... any: its arguments: what 't:send' takes, queues, which it then owns, and functions that use no local from outside
 		-> task
@@ -173,6 +208,7 @@ func moduleOpen(c *call) int {
 	opened := &RunningSession{name: name, s: s, owner: c.rt.Task, timers: map[*timer]bool{}}
 	c.rt.Shared.add(opened)
 	c.rt.opened = append(c.rt.opened, opened)
+	c.rt.memory = opts.Memory
 	for _, line := range s.Report() {
 		c.rt.Log("debug", line, map[string]any{"session": name})
 	}

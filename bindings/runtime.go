@@ -44,6 +44,7 @@ type Runtime struct {
 	random    random
 	exported  int               // values of a message that is being copied
 	opened    []*RunningSession // by this state
+	memory    string            // that the last of them was to have; empty: as its configuration says
 	place     place             // of the task: what may wait
 	parent    *task.Task        // of a spawned task
 	told      bool              // that it is ready

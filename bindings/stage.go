@@ -20,12 +20,12 @@ var stageType = &typeDef{
 	name: "stage",
 	self: "st",
 	doc: `a stage
-		A step of a pipe, made by 's:filter', 's:count', 's:sample', 's:convert', 's:copy', 's:rewrite', 's:reorder', 's:heaps' and the writers.`,
+		A step of a pipe, made by 's:filter', 's:count', 's:sample', 's:convert', 's:copy', 's:rewrite', 's:reorder', 's:heaps', 'k:stage' and the writers.`,
 	fields: []field{
 		{"error", `-> string | nil
 			A writer's first error, or nil.
 			> print(w.error)`},
-		{"kind", `-> string: filter, count, sample, forward, convert, copy, rewrite, reorder, heaps, tap, pcap, raw, blocks or s3
+		{"kind", `-> string: filter, count, sample, forward, convert, copy, rewrite, kernel, reorder, heaps, tap, pcap, raw, blocks or s3
 			What the stage does.
 			> print(w.kind)    -- pcap`},
 		{"name", `-> string
@@ -77,11 +77,12 @@ var stageType = &typeDef{
 			> local up = s:write_s3{ bucket = "data", endpoint = "http://127.0.0.1:1",
 			>   access_key = "a", secret_key = "b", attempts = 1 }
 			> up:close()`},
-		{"get_burst", stageGetBurst, getBurstRows + `Of a reorder stage the next aggregate, of a copy stage the next copy, as 'q:get_burst' does of a queue.
+		{"get_burst", stageGetBurst, getBurstRows + `Of a reorder stage the next aggregate, of a copy stage the next copy, of a kernel's the next burst that it is done with, as 'q:get_burst' does of a queue.
 			> s:start()
 			> local a = blocks:get_burst{ timeout_us = 1000 }`},
 		{"on_burst", stageOnBurst, onBurstRows + `-> stage: itself
-			Of a reorder stage: has a function called with its aggregates, one in a burst, as 'q:on_burst' does of a queue; of a copy stage with its copies.
+			Of a reorder stage: has a function called with its aggregates, one in a burst, as 'q:on_burst' does of a queue; of a copy stage with its copies, of a
+			kernel's with what it is done with.
 			> blocks:on_burst(function(a) print(a.batch_id, a.missing) end)`},
 		{"write", stageWrite, `- b burst: which the script keeps; its packets are read-only from then on
 			. comment? string: for each of its packets, in a pcapng; 1 to 200 bytes
@@ -106,7 +107,7 @@ func selfOut(c *call) (*stage, *session.Queue) {
 	st := receiver[*stage](c, "stage")
 	st.of.check(c)
 	if st.st.Out() == nil {
-		c.raise("'%s' is for stages that make bursts of their own (s:reorder, s:heaps, s:copy), and %s is a %s", c.name, st.st.Name(), st.st.Kind())
+		c.raise("'%s' is for stages that make bursts of their own (s:reorder, s:heaps, s:copy, k:stage), and %s is a %s", c.name, st.st.Name(), st.st.Kind())
 	}
 	return st, st.st.Out()
 }

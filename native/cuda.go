@@ -20,7 +20,11 @@ type GPU struct {
 	Exports         bool   `json:"exports"`   // its memory can be handed to another process
 	GPUDirect       bool   `json:"gpudirect"` // network devices can reach its memory,
 	DMABuf          bool   `json:"dma_buf"`   // and by DMA-BUF
+	major, minor    int
 }
+
+// Capability is its compute capability as one number: 90 for 9.0.
+func (g GPU) Capability() int { return g.major*10 + g.minor }
 
 // GPUs lists those of this host and the driver's version, 12040 for 12.4; an error says what is missing. It opens the
 // driver, which takes a fifth of a second.
@@ -40,6 +44,7 @@ func GPUs() (driver int, gpus []GPU, err error) {
 			Number: i, Name: text(c.name[:]), Bus: text(c.bus[:]), Compute: strconv.Itoa(int(c.major)) + "." + strconv.Itoa(int(c.minor)),
 			Multiprocessors: int(c.multiprocessors), Bytes: uint64(c.bytes), NUMANode: int(c.numa_node),
 			Integrated: c.integrated != 0, Exports: c.exports != 0, GPUDirect: c.gpudirect != 0, DMABuf: c.dma_buf != 0,
+			major: int(c.major), minor: int(c.minor),
 		})
 	}
 	return int(version), gpus, nil

@@ -3,6 +3,7 @@ package native
 // The folders of the engine, which the linker joins.
 import (
 	_ "github.com/daqiri/daqiri-run/native/capture"
+	_ "github.com/daqiri/daqiri-run/native/compute"
 	_ "github.com/daqiri/daqiri-run/native/core"
 	_ "github.com/daqiri/daqiri-run/native/cuda"
 	_ "github.com/daqiri/daqiri-run/native/engine"

@@ -67,6 +67,7 @@ struct dq_session {
     pthread_mutex_t control; // pipes and stages, against readers of the ledger
     pthread_mutex_t engines; // of the end of engines, against stages that ask them for connections
     bool closed;             // they have ended
+    bool lingers;            // something outside of its stages may touch its memory for ever
 };
 
 // Adds a line to the session's report. Any thread.

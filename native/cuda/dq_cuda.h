@@ -24,4 +24,30 @@ int dq_gpu_count(int32_t *driver_version, uint32_t *n, dq_diag *diag);
 // What the GPU of this number is.
 int dq_gpu_read(int32_t number, dq_gpu_info *out, dq_diag *diag);
 
+// ---- NVRTC, which compiles CUDA source: opened by the first of these calls; DAQIRI_NVRTC names another
+// library. NOT_SUPPORTED: there is none; `what` names who asks. Any thread.
+
+int dq_nvrtc_version(const char *what, int32_t *major, int32_t *minor, dq_diag *diag);
+// The newest compute capability that it compiles for and that is no newer than wanted: 90 for 9.0.
+int dq_nvrtc_arch(const char *what, int32_t wanted, int32_t *arch, dq_diag *diag);
+
+typedef struct dq_nvrtc_source {
+    const char *what, *text;
+    const char *name;  // of the text, in the compiler's words
+    const char *entry; // the kernel's name in the source
+    const char *const *options;
+    const char *const *headers; // texts that it may include,
+    const char *const *header_names;
+    uint32_t n_options, n_headers;
+} dq_nvrtc_source;
+
+typedef struct dq_nvrtc_output {
+    char *ptx, *name; // name: of the kernel in the PTX
+    char *log;        // what the compiler said, also after a failure; NULL
+} dq_nvrtc_output;
+
+// INVALID_PARAMETER: it doesn't compile; the log says why. Out is freed by dq_nvrtc_free in any case.
+int dq_nvrtc_compile(const dq_nvrtc_source *src, dq_nvrtc_output *out, dq_diag *diag);
+void dq_nvrtc_free(dq_nvrtc_output *out);
+
 #endif

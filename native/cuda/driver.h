@@ -20,6 +20,7 @@ enum {
     CU_SUCCESS = 0,
     CU_ERROR_OUT_OF_MEMORY = 2,
     CU_ERROR_NO_DEVICE = 100,
+    CU_ERROR_UNSUPPORTED_PTX = 222,
     CU_ERROR_NOT_FOUND = 500,
     CU_ERROR_NOT_READY = 600,
 };
@@ -53,6 +54,9 @@ enum {
 
 // Options of cuModuleLoadDataEx.
 enum { CU_JIT_ERROR_LOG = 5, CU_JIT_ERROR_LOG_BYTES = 6 };
+
+// Attributes of a function.
+enum { CU_FN_MAX_THREADS = 0 }; // a block
 
 typedef struct cu_location {
     int type, id;
@@ -116,6 +120,7 @@ typedef struct cu_access_desc {
       (cu_module * out, const void *image, unsigned n, int *options, void **values))                         \
     X(module_unload, "cuModuleUnload", (cu_module module))                                                   \
     X(module_function, "cuModuleGetFunction", (cu_function * out, cu_module module, const char *name))       \
+    X(function_attribute, "cuFuncGetAttribute", (int *value, int attribute, cu_function fn))                 \
     X(stream_create, "cuStreamCreate", (cu_stream * out, unsigned flags))                                    \
     X(stream_destroy, "cuStreamDestroy_v2", (cu_stream stream))                                              \
     X(stream_query, "cuStreamQuery", (cu_stream stream))                                                     \

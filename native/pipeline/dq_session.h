@@ -108,6 +108,8 @@ void dq_session_finish(dq_session *s);
 bool dq_stage_failure(const dq_stage *st, char *buf, size_t len);
 // Whether the finish has abandoned the stage.
 bool dq_stage_abandoned(const dq_stage *st);
+// As if a stage were: something else may touch the session's memory for ever.
+void dq_session_linger(dq_session *s);
 // Frees everything; of a session with an abandoned stage the engines alone: that one may go on for ever.
 // Works on a half-built session and on NULL. Bursts still held outside stay readable no longer. Returns the
 // number of packet buffers that were not in their pools.

@@ -64,10 +64,12 @@ void dqi_stages_finish(dq_session *s) {
 }
 
 bool dqi_session_abandoned(const dq_session *s) {
-    bool is = false;
+    bool is = s->lingers;
     for (uint32_t i = 0; i < atomic_load(&s->n_stages) && !is; i++)
         is = s->stages[i]->abandoned;
     return is;
 }
+
+void dq_session_linger(dq_session *s) { s->lingers = true; }
 
 bool dq_stage_abandoned(const dq_stage *st) { return st->abandoned; }

@@ -10,7 +10,7 @@
 // go of no packet for s->end_ns is abandoned: what it has counts as stopped, and all that it may touch stays
 // as it is for good. Pollers have ended.
 void dqi_stages_finish(dq_session *s);
-// Whether a stage was abandoned.
+// Whether a stage was abandoned, or the session lingers.
 bool dqi_session_abandoned(const dq_session *s);
 
 #endif

@@ -41,12 +41,18 @@ func (s *Session) Copy(name string, o CopyOptions) (*Stage, error) {
 	return st, nil
 }
 
-// adopt says that the stage's copies are what this source holds, as all its sources have to.
+// adopt says that what the stage hands out is what this source holds, as all its sources have to.
 func (st *Stage) adopt(source *Queue) {
 	if st.kind == KindCopy && st.layer == "" {
 		st.layer = source.Layer()
 		st.out.frames = st.layer == LayerFrame
 		st.out.native.Holds(!st.out.frames)
+	}
+	if st.kind == KindKernel && st.layer == "" {
+		st.layer = source.Layer()
+		st.out.frames = st.layer == LayerFrame
+		st.out.spec.MemoryRegions = source.spec.MemoryRegions
+		st.out.native.Like(source.native)
 	}
 }
 

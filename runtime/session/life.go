@@ -129,6 +129,7 @@ func (s *Session) Finish() error {
 		}
 		s.native.Ledger() // what devices count is up to date in the ends of captures
 		s.endUploads()
+		errs = append(errs, s.endLaunches()...)
 		s.native.Finish()
 		s.state = finished
 		if s.moved { // else its names may be another run's by now
@@ -159,6 +160,7 @@ func (s *Session) Close() (leaked uint64) {
 	}
 	s.state = ended
 	s.endUploads() // of a session that was never started
+	s.endLaunches()
 	last := s.snapshot()
 	s.alive.Lock()
 	s.last, s.lastNS = last, s.native.Now()

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -14,6 +15,8 @@ import (
 type Op struct {
 	native native.Op
 	object string // what it is the work of
+	unit   string // of its parts; empty: packets
+	look   func() // looks whether it has ended, where nobody tells; nil
 }
 
 // OpState is what became of it so far: parts, packets mostly, that completed or failed, and the bytes of the former.
@@ -28,13 +31,16 @@ func newOp(object string, n native.Op) *Op {
 // State reads what became of it.
 func (o *Op) State() OpState {
 	defer runtime.KeepAlive(o)
+	if o.look != nil {
+		o.look()
+	}
 	return o.native.State()
 }
 
 // String says whose work it is and how far.
 func (o *Op) String() string {
 	st := o.State()
-	text := fmt.Sprintf("op of %s: %d packets completed", o.object, st.Completed)
+	text := fmt.Sprintf("op of %s: %d %s completed", o.object, st.Completed, cmp.Or(o.unit, "packets"))
 	if st.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", st.Failed)
 	}

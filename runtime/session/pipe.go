@@ -51,9 +51,12 @@ func withPlans(sources []*Queue) []*Queue {
 // join makes a pipe, and where stages follow a reorder stage another one behind that.
 func (s *Session) join(sources []*Queue, stages []*Stage, conn uint32) (*Pipe, error) {
 	var behind *Pipe
-	if k := slices.IndexFunc(stages, func(st *Stage) bool { return st != nil && st.out != nil }); k >= 0 && k+1 < len(stages) {
-		made := len(s.pipes)
+	k := slices.IndexFunc(stages, func(st *Stage) bool { return st != nil && st.out != nil })
+	if k >= 0 {
 		stages[k].adopt(sources[0])
+	}
+	if k >= 0 && k+1 < len(stages) {
+		made := len(s.pipes)
 		var err error
 		if behind, err = s.joinBehind(stages[k].out, stages[k+1:]); err != nil {
 			return nil, err

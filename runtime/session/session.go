@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/kernel"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
@@ -40,13 +41,14 @@ type Session struct {
 	pipes                []*Pipe
 	taps                 []*Tap
 	connTaps             map[connTapKey]*connTaps
-	queues               sync.Map         // native.Queue → *Queue; stages add theirs while packets flow
-	moved                bool             // the start has succeeded
-	claims               map[string]claim // of writers' names, by folder and prefix, while the session runs
-	unnamed              map[string]int   // stages without names so far, by kind
-	users                []*task.Task     // tasks that may touch native memory
-	callOff              func()           // what the owner was to do at its end, when it is a user
-	pinned               []int            // cores, while workers run
+	queues               sync.Map                  // native.Queue → *Queue; stages add theirs while packets flow
+	moved                bool                      // the start has succeeded
+	claims               map[string]claim          // of writers' names, by folder and prefix, while the session runs
+	unnamed              map[string]int            // stages without names so far, by kind
+	users                []*task.Task              // tasks that may touch native memory
+	callOff              func()                    // what the owner was to do at its end, when it is a user
+	pinned               []int                     // cores, while workers run
+	launchers            map[*kernel.Launcher]bool // that may have held bursts of the session
 	leaked               uint64
 	lastFlow, lastTxFlow uint32 // ids
 

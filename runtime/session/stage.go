@@ -52,6 +52,7 @@ type Stage struct {
 	writer    *WriterOptions // of a writer of files; nil
 	manifest  string         // path of a writer's manifest; empty: none
 	s3        *uploader      // of a writer of objects; nil
+	uses      KernelOptions  // of a kernel stage: kept as long as the stage
 }
 
 // Name is the stage's name, unique in its session: that of its ledger line.

@@ -55,6 +55,9 @@ func (s *Scheduler) dispatch() {
 		for _, st := range s.steppers {
 			moved += st.Step()
 		}
+		if s.lookAround() {
+			moved++
+		}
 		waiting, next := s.waiting()
 		switch {
 		case waiting == nil:

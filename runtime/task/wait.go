@@ -227,6 +227,7 @@ func (t *Task) pull(until int64) error {
 	} else if until > t.seen {
 		timeout = until - t.seen
 	}
+	timeout = t.shorten(timeout)
 	t.yield()
 	t.gate.enter()
 	defer t.gate.leave()

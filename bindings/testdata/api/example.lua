@@ -15,6 +15,11 @@ local objects = {
   s = function() return w.session end, i = function() return w.interface end, q = function() return w.rx end, tx = function() return w.tx end,
   tpl = function() return w.template end, w = function() return w.writer end, blocks = function() return w.blocks end,
   st = function() return w.filter end, timer = function() return w.session:every(1, function() end) end,
+  k = function()
+    return daqiri.kernel{ memory = "host", grid = 1, block = 4, src = "__global__ void scale(float *a, float by) { a[threadIdx.x] *= by; }" }
+  end,
+  array = function() return daqiri.array{ kind = "host", type = "fp32", shape = 4 } end,
+  stream = function() return daqiri.stream{ memory = "host" } end,
   t = function()
     return daqiri.task(function()
       local d = require "daqiri"

@@ -1,0 +1,258 @@
+package bindings
+
+import (
+	"math"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/kernel"
+)
+
+// arrayObject is memory of a GPU or of the host that kernels and the script share. Cold.
+type arrayObject struct{ a *kernel.Array }
+
+func (*arrayObject) luaType() string { return "array" }
+
+var arrayType = &typeDef{
+	name: "array",
+	self: "array",
+	doc: `an array
+		Numbers of one type that kernels and the script share ('daqiri.array'); the last index is the fastest. '#array' is how many there are. What the script reads
+		is what the array has at that moment: a kernel that is under way may change it ('op:wait()' waits for one).`,
+	fields: []field{
+		{"kind", `-> string: host, host_pinned or device
+			Where it is.
+			> print(array.kind)`},
+		{"shape", `-> integer[]
+			How many elements it has in each dimension.
+			> print(#array.shape)`},
+		{"type", `-> string: "fp32", …
+			The type of its elements.
+			> print(array.type)`},
+	},
+	get: func(rt *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
+		a := self.(*arrayObject).a
+		switch key {
+		case lua.LString("kind"):
+			return lua.LString(a.Kind)
+		case lua.LString("type"):
+			return lua.LString(a.Type.Name)
+		case lua.LString("shape"):
+			t := rt.root.NewTable()
+			for _, n := range a.Shape {
+				t.Append(lua.LNumber(n))
+			}
+			return t
+		}
+		return nil
+	},
+	methods: []entry{
+		{"fill", arrayFill, `- value number: of all elements
+			Sets all elements to the same number.
+			> array:fill(0)`},
+		{"get", arrayGet, `- ... integer: an index for each dimension, from 1; none: all elements
+			-> number | u64 | table: an element; or all of them in order, a list
+			Reads an element, or all.
+			> print(array:get(1), #array:get())`},
+		{"histogram", arrayHistogram, `. bins integer = 10: how many, 1 to 65536
+			. min? number: the lower end; by default the smallest element
+			. max? number: the upper end; by default the largest element
+			-> table: counts (a list), min, max, width, below, above
+			Counts the elements in bins of equal width. What lies outside is in 'below' and 'above'.
+			> print(array:histogram{ bins = 4, min = 0, max = 1 }.counts[1])`},
+		{"max", arrayMax, `-> number | u64 | nil
+			The largest element; nil where none is a number.
+			> print(array:max())`},
+		{"min", arrayMin, `-> number | u64 | nil
+			The smallest element; nil where none is a number.
+			> print(array:min())`},
+		{"set", arraySet, `- ... any: an index for each dimension, from 1, and the number; or one argument: a list of all numbers in order, or a string with all bytes
+			Writes an element, or all. A whole number that the type has not raises; others are rounded.
+			> array:set(1, 0.5)
+			> array:set{ 1, 2, 3, 4 }`},
+		{"snapshot", arraySnapshot, `-> array
+			A copy in the host's memory, which no kernel of a GPU changes.
+			> print(array:snapshot():sum())`},
+		{"sum", arraySum, `-> number | u64
+			The sum of the elements; raises where 64 bits don't hold that of whole numbers.
+			> print(array:sum())`},
+		{"write", arrayWrite, `- file string: its name; where that ends in '.npy' numpy reads it ('numpy.load'), else the file has the elements' bytes alone
+			-> true | failure
+			Writes the elements to a file, in the host's byte order.
+			> assert(array:write(dir .. "/out.npy"))`},
+	},
+	meta: []entry{
+		{name: "__len", fn: func(c *call) int {
+			a, _ := userdata[*arrayObject](c.L.Get(1))
+			return c.push(lua.LNumber(a.a.N))
+		}},
+		{name: "__tostring", fn: func(c *call) int {
+			a, _ := userdata[*arrayObject](c.L.Get(1))
+			return c.push(lua.LString(a.a.String()))
+		}},
+	},
+}
+
+func selfArray(c *call) *kernel.Array { return receiver[*arrayObject](c, "array").a }
+
+// moduleArray is daqiri.array{}.
+func moduleArray(c *call) int {
+	c.atMost(1)
+	o := c.options(1)
+	o.need("kind", "type", "shape")
+	kind := o.choice("kind", kernel.Kinds...)
+	typ := o.choice("type", kernel.TypeNames()...)
+	a, err := kernel.NewArray(kind, typ, o.shape("shape"), o.gpuNumber())
+	c.check(err)
+	return c.push(c.rt.newObject(&arrayObject{a}))
+}
+
+const maxDimensions = 8
+
+// shape is a number of elements, or a list, one of each dimension.
+func (o *options) shape(key string) []int {
+	t, ok := o.get(key).(*lua.LTable)
+	if !ok {
+		return []int{int(o.whole(key, 1, 1, maxInt))}
+	}
+	if t.Len() < 1 || t.Len() > maxDimensions {
+		o.wrong(key, "a list of 1 to %d numbers expected", maxDimensions)
+	}
+	var shape []int
+	for i := range t.Len() {
+		n, err := wholeNumber(t.RawGetInt(i+1), 1, maxInt)
+		if err != nil {
+			o.wrong(key, "%v", err)
+		}
+		shape = append(shape, int(n))
+	}
+	return shape
+}
+
+// element is a value as Lua has it; a signed one above 2^53 is rounded.
+func (rt *Runtime) element(v any) lua.LValue {
+	switch v := v.(type) {
+	case uint64:
+		return rt.integer(v)
+	case nil:
+		return lua.LNil
+	default:
+		return lua.LNumber(kernel.Number(v))
+	}
+}
+
+// elementAt is the place that the first n arguments name.
+func (c *call) elementAt(a *kernel.Array, n int) int {
+	at := make([]int, n)
+	for i := range at {
+		at[i] = int(c.whole(i+1, "index", 1, maxInt)) - 1
+	}
+	k, err := a.Index(at)
+	c.check(err)
+	return k
+}
+
+func arrayGet(c *call) int {
+	a := selfArray(c)
+	if c.count() == 0 {
+		t := c.L.CreateTable(a.N, 0)
+		c.check(a.Each(func(v any) { t.Append(c.rt.element(v)) }))
+		return c.push(t)
+	}
+	v, err := a.Get(c.elementAt(a, c.count()))
+	c.check(err)
+	return c.push(c.rt.element(v))
+}
+
+func arraySet(c *call) int {
+	a := selfArray(c)
+	n := c.count()
+	switch v := c.arg(n).(type) {
+	case *lua.LTable:
+		c.atMost(1)
+		values := make([]float64, v.Len())
+		for i := range values {
+			f, ok := v.RawGetInt(i + 1).(lua.LNumber)
+			if !ok {
+				c.argError(1, "element %d: a number expected, got %s", i+1, describe(v.RawGetInt(i+1)))
+			}
+			values[i] = float64(f)
+		}
+		c.check(a.SetAll(values))
+	case lua.LString:
+		c.atMost(1)
+		if len(v) != a.N*a.Type.Bytes {
+			c.argError(1, "%d bytes expected, got %d", a.N*a.Type.Bytes, len(v))
+		}
+		c.check(a.SetBytes(0, []byte(v)))
+	default:
+		f, ok := v.(lua.LNumber)
+		if !ok {
+			c.wanted(n, "number, list or string")
+		}
+		c.check(a.Set(c.elementAt(a, n-1), float64(f)))
+	}
+	return 0
+}
+
+func arrayFill(c *call) int {
+	f, ok := c.arg(1).(lua.LNumber)
+	if !ok {
+		c.wanted(1, "number")
+	}
+	c.check(selfArray(c).Fill(float64(f)))
+	return 0
+}
+
+// figure pushes a figure of the elements.
+func (c *call) figure(v any, err error) int {
+	c.check(err)
+	return c.push(c.rt.element(v))
+}
+
+func arraySum(c *call) int { return c.figure(selfArray(c).Sum()) }
+func arrayMin(c *call) int { return c.figure(selfArray(c).Least()) }
+func arrayMax(c *call) int { return c.figure(selfArray(c).Most()) }
+
+func arraySnapshot(c *call) int {
+	s, err := selfArray(c).Snapshot()
+	c.check(err)
+	return c.push(c.rt.newObject(&arrayObject{s}))
+}
+
+func arrayWrite(c *call) int { return c.done(selfArray(c).WriteFile(c.str(1, "file name"))) }
+
+// arrayHistogram counts elements in equal bins between min and max, by default those of the array.
+func arrayHistogram(c *call) int {
+	a := selfArray(c)
+	o := c.options(1)
+	lo, hi := math.Inf(1), math.Inf(-1)
+	c.check(a.Each(func(v any) {
+		if f := kernel.Number(v); f == f && !math.IsInf(f, 0) {
+			lo, hi = min(lo, f), max(hi, f)
+		}
+	}))
+	if lo > hi {
+		lo, hi = 0, 0
+	}
+	lo, hi = o.any("min", lo), o.any("max", hi)
+	if hi < lo {
+		o.fault("option 'max' is below 'min'")
+	}
+	return c.push(c.histogram(lo, hi, int(o.whole("bins", 10, 1, 1<<16)), func(add func(f float64)) {
+		c.check(a.Each(func(v any) { add(kernel.Number(v)) }))
+	}))
+}
+
+// any is a number of any sign.
+func (o *options) any(key string, missing float64) float64 {
+	v := o.get(key)
+	if v == lua.LNil {
+		return missing
+	}
+	f, ok := v.(lua.LNumber)
+	if !ok || math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) {
+		o.wrong(key, "a number expected, got %s", describe(v))
+	}
+	return float64(f)
+}

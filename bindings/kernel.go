@@ -1,0 +1,386 @@
+package bindings
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/kernel"
+	"github.com/daqiri/daqiri-run/runtime/session"
+)
+
+// kernelObject is a kernel of the user, for a GPU or for the host. Cold.
+type kernelObject struct {
+	k      *kernel.Kernel
+	name   string
+	grid   kernel.Grid
+	stream *kernel.Stream
+	places *kernel.Launcher // of k:launch, from the first one on
+}
+
+func (*kernelObject) luaType() string { return "kernel" }
+
+var kernelType = &typeDef{
+	name: "kernel",
+	self: "k",
+	doc: `a kernel
+		Code of the script's own that runs on a GPU, or on the host ('daqiri.kernel'): by itself, with 'k:launch', or for each burst of a pipe, with 'k:stage'.`,
+	fields: []field{
+		{"name", `-> string
+			The kernel's name, in errors and of its stages.
+			> print(k.name)`},
+		{"on_host", `-> boolean
+			Whether the host runs it.
+			> print(k.on_host)`},
+	},
+	get: func(_ *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
+		k := self.(*kernelObject)
+		switch key {
+		case lua.LString("name"):
+			return lua.LString(k.name)
+		case lua.LString("on_host"):
+			return lua.LBool(k.k.OnHost())
+		}
+		return nil
+	},
+	methods: []entry{
+		{"launch", kernelLaunch, `- ... any: an argument for each of the kernel's: numbers and u64s; arrays, passed as pointers; columns and 'b.present', as pointers to copies
+			  of their words of 64 bits; 'b.data', as a pointer to an aggregate's data; a burst, as a pointer to a 'daqiri_burst'
+			-> op | failure
+			Begins a run of the kernel. Until its end it holds bursts and arrays, whatever the script does with them; other memory the kernel must not touch. On
+			the virtual clock time stands still until then, on the host the kernel has run when the call returns. Runs of one kernel begin in order; nil,
+			'"NOT_READY"', text while 64 of them are under way. What can't be passed raises; what goes wrong on the GPU is in 'op.error'.
+			> local op = assert(k:launch(array, 2))
+			> op:wait()
+			> print(op.error)`},
+		{"stage", kernelStage, `. args? table: a list of arguments, one for each of the kernel's: numbers and arrays as of 'k:launch', and of the burst that came "data",
+		  "present", "extra", "batch_id" (of an aggregate), "packets" (how many), "burst"
+			. name? string: of its line in the ledger; by default the kernel's
+			. session? session: by default the one that was opened last
+			. policy policy = "drop": while 64 launches are under way
+			-> stage
+			Makes a stage that launches the kernel for each burst and holds the burst until the kernel has ended. Then it goes on to stages behind it in the pipe,
+			'on_burst' and 'get_burst' of the stage, in order; where there are none it ends there. A kernel that writes packets sees to it that nobody else
+			reads them meanwhile.
+			> local sum = daqiri.kernel{ memory = "host", grid = 1, block = 64, src = [[
+			>   __global__ void sum(const unsigned char *data, int *out) { atomicAdd(out, data[threadIdx.x]); }
+			> ]] }
+			> local out = daqiri.array{ kind = "host", type = "int32", shape = { 1 } }
+			> s:pipe(blocks, sum:stage{ args = { "data", out } })`},
+	},
+	meta: []entry{{name: "__tostring", fn: func(c *call) int {
+		k, _ := userdata[*kernelObject](c.L.Get(1))
+		return c.push(lua.LString("kernel " + k.name))
+	}}},
+}
+
+// streamObject orders kernels. Cold.
+type streamObject struct{ s *kernel.Stream }
+
+func (*streamObject) luaType() string { return "stream" }
+
+var streamType = &typeDef{
+	name: "stream",
+	self: "stream",
+	doc: `a stream
+		An order of kernels on a GPU ('daqiri.stream'): those of one stream run one behind the other, those of different ones at the same time.`,
+	methods: []entry{
+		{"synchronize", streamSynchronize, `Waits until nothing is under way in the stream: kernels of the main chunk and of stages. A GPU that was lost raises.
+			> stream:synchronize()`},
+	},
+}
+
+// ---- where things run -------------------------------------------------------------------------------------
+
+// gpuNumber is the GPU that options mean: the host, where its memory was asked for, by them, by the command line, or by the
+// session that was opened last.
+func (o *options) gpuNumber() int {
+	memory := cmp.Or(o.c.rt.Open.Memory, o.str("memory", o.c.rt.memory))
+	gpu := int(o.whole("gpu", 0, 0, 1<<15))
+	if memory == "" || memory == "device" || memory == "host_pinned" {
+		return gpu
+	}
+	return session.HostGPU
+}
+
+// ---- making kernels ---------------------------------------------------------------------------------------
+
+// moduleKernel is daqiri.kernel{}.
+func moduleKernel(c *call) int {
+	c.atMost(1)
+	o := c.options(1)
+	o.exactlyOne("src", "file", "ptx")
+	o.need("grid", "block")
+	k := &kernelObject{name: o.str("name", o.str("entry", ""))}
+	k.grid.Grid, k.grid.Block = o.dimensions("grid"), o.dimensions("block")
+	k.stream = o.stream("stream")
+	s := kernel.Source{Entry: o.str("entry", ""), GPU: o.gpuNumber()}
+	o.kernelText(&s)
+	if k.name != "" {
+		s.Title = "kernel " + k.name
+	}
+	made, err := kernel.Build(s)
+	c.check(err)
+	k.k, k.name = made, cmp.Or(k.name, made.Entry)
+	return c.push(c.rt.newObject(k))
+}
+
+// kernelText reads the text, and where it stands.
+func (o *options) kernelText(s *kernel.Source) {
+	switch {
+	case o.has("src"):
+		s.Text = o.str("src", "")
+		s.File, s.Line = o.c.placeOf(s.Text)
+	case o.has("ptx"):
+		s.Text, s.PTX = o.str("ptx", ""), true
+	default:
+		s.File = o.str("file", "")
+		text, err := os.ReadFile(o.c.rt.find(s.File))
+		if shipped := o.c.rt.shippedText(s.File); err != nil && shipped != "" {
+			text, err = []byte(shipped), nil
+		}
+		if err != nil {
+			o.wrong("file", "%v: looked %s", err, o.c.rt.places())
+		}
+		s.Text, s.PTX = string(text), strings.HasSuffix(s.File, ".ptx")
+	}
+}
+
+// placeOf is the file and the line in which a text begins that the script has, as it stands there. One that was put together
+// counts lines by itself, under the place of the call.
+func (c *call) placeOf(text string) (file string, line int) {
+	dbg := c.script()
+	if dbg == nil {
+		return "kernel", 1
+	}
+	whole, err := os.ReadFile(dbg.Source)
+	if err != nil {
+		whole = []byte(c.rt.shippedText(dbg.Source))
+	}
+	best, from := 0, 0
+	for at := strings.Index(string(whole), text); at >= 0 && text != ""; at = strings.Index(string(whole[from:]), text) {
+		from += at + 1
+		n := 1 + strings.Count(string(whole[:from-1]), "\n")
+		if best == 0 || distance(n, dbg.CurrentLine) < distance(best, dbg.CurrentLine) {
+			best = n
+		}
+	}
+	if best > 0 {
+		return dbg.Source, best
+	}
+	return fmt.Sprintf("source at %s:%d", dbg.Source, dbg.CurrentLine), 1
+}
+
+// script is the innermost function of the script that called, also by way of pcall; nil: there is none.
+func (c *call) script() *lua.Debug {
+	for level := 1; ; level++ {
+		dbg, ok := c.L.GetStack(level)
+		if !ok {
+			return nil
+		}
+		if _, err := c.L.GetInfo("Sl", dbg, lua.LNil); err == nil && dbg.What != "Go" && dbg.What != "G" && dbg.CurrentLine > 0 {
+			return dbg
+		}
+	}
+}
+
+func distance(a, b int) int { return max(a-b, b-a) }
+
+// dimensions is a number, or a list of up to three.
+func (o *options) dimensions(key string) (d [3]uint32) {
+	d = [3]uint32{1, 1, 1}
+	t, ok := o.get(key).(*lua.LTable)
+	if !ok {
+		d[0] = uint32(o.whole(key, 1, 1, 1<<31-1))
+		return d
+	}
+	if t.Len() < 1 || t.Len() > 3 {
+		o.wrong(key, "a number, or a list of 1 to 3, expected")
+	}
+	for i := range t.Len() {
+		n, err := wholeNumber(t.RawGetInt(i+1), 1, 1<<31-1)
+		if err != nil {
+			o.wrong(key, "%v", err)
+		}
+		d[i] = uint32(n)
+	}
+	return d
+}
+
+func (o *options) stream(key string) *kernel.Stream {
+	if !o.has(key) {
+		return nil
+	}
+	s, ok := userdata[*streamObject](o.get(key))
+	if !ok {
+		o.wrong(key, "a stream expected, got %s", describe(o.get(key)))
+	}
+	return s.s
+}
+
+// moduleStream is daqiri.stream{gpu, memory}.
+func moduleStream(c *call) int {
+	c.atMost(1)
+	s, err := kernel.NewStream(c.options(1).gpuNumber())
+	c.check(err)
+	return c.push(c.rt.newObject(&streamObject{s}))
+}
+
+func streamSynchronize(c *call) int {
+	c.check(receiver[*streamObject](c, "stream").s.Synchronize())
+	return 0
+}
+
+// ---- arguments --------------------------------------------------------------------------------------------
+
+// argument makes argument i, from 0, of a Lua value; named: texts name what is known of a burst. The burst it is of, or nil.
+func (k *kernelObject) argument(c *call, i int, v lua.LValue, named bool) (kernel.Arg, *session.Burst, error) {
+	var a kernel.Arg
+	var err error
+	switch v := v.(type) {
+	case lua.LNumber:
+		a, err = k.k.NumberArg(i, float64(v))
+		return a, nil, err
+	case lua.LBool:
+		a, err = k.k.NumberArg(i, map[lua.LBool]float64{true: 1}[v])
+		return a, nil, err
+	case lua.LString:
+		kind, known := kernel.Special[string(v)]
+		if !named || !known {
+			break
+		}
+		a, err = k.k.SpecialArg(i, kind, fmt.Sprintf("%q", string(v)))
+		return a, nil, err
+	case *lua.LUserData:
+		return k.object(c, i, v.Value, named)
+	}
+	return a, nil, k.unfit(i, describe(v), named)
+}
+
+func (k *kernelObject) unfit(i int, what string, named bool) error {
+	may := "a number, a u64, an array, a column, a burst, b.data or b.present"
+	if named {
+		may = "a number, a u64, an array or one of " + strings.Join(slices.Sorted(maps.Keys(kernel.Special)), ", ")
+	}
+	return k.k.Unfit(i, fmt.Sprintf("%s expected, got %s", may, what))
+}
+
+// object makes argument i of an object.
+func (k *kernelObject) object(c *call, i int, value any, named bool) (a kernel.Arg, of *session.Burst, err error) {
+	switch v := value.(type) {
+	case u64:
+		a, err = k.k.WideArg(i, uint64(v))
+		return a, nil, err
+	case *arrayObject:
+		a, err = k.k.ArrayArg(i, v.a)
+		return a, nil, err
+	}
+	if named {
+		return a, nil, k.unfit(i, describeObject(value), named)
+	}
+	switch v := value.(type) {
+	case *column:
+		a, err = k.k.WordsArg(i, v.values)
+	case *presence:
+		a, err = k.k.WordsArg(i, slices.Clone(v.bits))
+	case *burst:
+		return k.ofBurst(c, i, v, "burst")
+	case *packet:
+		if v.seg != 0 || v.i != 0 || v.of.b.N() != 1 {
+			return a, nil, k.k.Unfit(i, "of packets a burst is passed whole; b.data is that of an aggregate")
+		}
+		return k.ofBurst(c, i, v.of, "data")
+	default:
+		err = k.unfit(i, describeObject(value), named)
+	}
+	return a, nil, err
+}
+
+func describeObject(value any) string {
+	if n, ok := value.(named); ok {
+		return "a " + n.luaType()
+	}
+	return "an object"
+}
+
+func (k *kernelObject) ofBurst(c *call, i int, b *burst, what string) (kernel.Arg, *session.Burst, error) {
+	b.check(c.L)
+	a, err := k.k.SpecialArg(i, kernel.Special[what], "a burst")
+	if err == nil {
+		a, err = b.b.BurstArg(a)
+	}
+	return a, b.b, err
+}
+
+// ---- running ----------------------------------------------------------------------------------------------
+
+// kernelLaunch is k:launch(…).
+func kernelLaunch(c *call) int {
+	k := receiver[*kernelObject](c, "kernel")
+	c.check(k.k.CheckCount(c.count()))
+	var args []kernel.Arg
+	var bursts []*session.Burst
+	for i := range c.count() {
+		a, of, err := k.argument(c, i, c.arg(i+1), false)
+		c.check(err)
+		args = append(args, a)
+		if of != nil {
+			bursts = append(bursts, of)
+		}
+	}
+	if k.places == nil {
+		places, err := kernel.NewLauncher(k.k, k.grid, k.stream)
+		c.check(err)
+		k.places = places
+	}
+	op, err := session.Launch(c.rt.Task, k.places, args, bursts)
+	if err != nil {
+		return c.fail(err)
+	}
+	return c.push(c.rt.newOp(op))
+}
+
+// kernelStage is k:stage{args, name, session, policy}.
+func kernelStage(c *call) int {
+	k := receiver[*kernelObject](c, "kernel")
+	o := c.options(1)
+	of := o.session("session")
+	var list []lua.LValue
+	if t, ok := o.get("args").(*lua.LTable); ok {
+		for i := range t.Len() {
+			list = append(list, t.RawGetInt(i+1))
+		}
+	} else if o.has("args") {
+		o.wrong("args", "a list expected, got %s", describe(o.get("args")))
+	}
+	c.check(k.k.CheckCount(len(list)))
+	opts := session.KernelOptions{Kernel: k.k, Grid: k.grid, Stream: k.stream, Policy: o.policy(session.Drop)}
+	for i, v := range list {
+		a, _, err := k.argument(c, i, v, true)
+		c.check(err)
+		opts.Args = append(opts.Args, a)
+	}
+	st, err := of.s.Kernel(o.str("name", k.name), opts)
+	return c.pushStage(st, of, err)
+}
+
+// session is the one that is named, or the last that this task opened.
+func (o *options) session(key string) *RunningSession {
+	if !o.has(key) {
+		if n := len(o.c.rt.opened); n > 0 {
+			return o.c.rt.opened[n-1]
+		}
+		o.fault("there is no open session: give option '%s'", key)
+	}
+	s, ok := userdata[*sessionHandle](o.get(key))
+	if !ok {
+		o.wrong(key, "a session expected, got %s", describe(o.get(key)))
+	}
+	s.o.check(o.c)
+	return s.o
+}

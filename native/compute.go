@@ -1,0 +1,280 @@
+package native
+
+/*
+#include <stdlib.h>
+#include "dq.h"
+*/
+import "C"
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// HostGPU stands for the host where a GPU's number is asked for.
+const HostGPU = int(C.DQ_HOST_GPU)
+
+// MaxKernelArgs is how many arguments a kernel has at most.
+const MaxKernelArgs = int(C.DQ_MAX_KERNEL_ARGS)
+
+// named calls a maker with the name of what it makes.
+func named(what string, make func(what *C.char, d *C.dq_diag) C.int) error {
+	name := cString(what)
+	defer name.free()
+	var d C.dq_diag
+	return result(what, make(name.c, &d), &d)
+}
+
+// Stream orders kernels of a GPU; it mirrors dq_stream. The zero value is none.
+type Stream struct{ c *C.dq_stream }
+
+// NewStream makes one; gpu may be HostGPU.
+func NewStream(what string, gpu int) (s Stream, err error) {
+	err = named(what, func(w *C.char, d *C.dq_diag) C.int { return C.dq_stream_new(w, C.int32_t(gpu), &s.c, d) })
+	return s, err
+}
+
+// Synchronize waits until nothing is under way. Any thread, as all here.
+func (s Stream) Synchronize() error {
+	var d C.dq_diag
+	return result("stream", C.dq_stream_synchronize(s.c, &d), &d)
+}
+
+// Free lets go of it.
+func (s Stream) Free() { C.dq_stream_free(s.c) }
+
+// Kernel is a user's kernel, compiled, on a GPU or on the host.
+type Kernel struct{ c *C.dq_kernel }
+
+// KernelFromPTX has the driver compile a kernel of a text of PTX.
+func KernelFromPTX(what string, gpu int, ptx, name string) (k Kernel, err error) {
+	text, entry := cString(ptx), cString(name)
+	defer text.free()
+	defer entry.free()
+	err = named(what, func(w *C.char, d *C.dq_diag) C.int {
+		return C.dq_kernel_from_ptx(w, C.int32_t(gpu), text.c, entry.c, &k.c, d)
+	})
+	return k, err
+}
+
+// KernelFromLibrary takes a kernel for the host from a library that a compiler made.
+func KernelFromLibrary(what, path string) (k Kernel, err error) {
+	file := cString(path)
+	defer file.free()
+	err = named(what, func(w *C.char, d *C.dq_diag) C.int { return C.dq_kernel_from_library(w, file.c, &k.c, d) })
+	return k, err
+}
+
+// Types are those of the arguments of a kernel from a library, a character each.
+func (k Kernel) Types() string { return C.GoString(C.dq_kernel_types(k.c)) }
+
+// Free lets go of it.
+func (k Kernel) Free() { C.dq_kernel_free(k.c) }
+
+// NVRTCVersion is that of the library, which the first call opens.
+func NVRTCVersion(what string) (major, minor int, err error) {
+	var a, b C.int32_t
+	err = named(what, func(w *C.char, d *C.dq_diag) C.int { return C.dq_nvrtc_version(w, &a, &b, d) })
+	return int(a), int(b), err
+}
+
+// NVRTCArch is the newest compute capability that NVRTC compiles for and that is no newer than wanted: 90 for 9.0.
+func NVRTCArch(what string, wanted int) (int, error) {
+	var arch C.int32_t
+	err := named(what, func(w *C.char, d *C.dq_diag) C.int { return C.dq_nvrtc_arch(w, C.int32_t(wanted), &arch, d) })
+	return int(arch), err
+}
+
+// NVRTCSource is what NVRTC compiles; it mirrors dq_nvrtc_source.
+type NVRTCSource struct {
+	What, Text, Name, Entry string
+	Options                 []string
+	Headers                 map[string]string // texts by name
+}
+
+// NVRTCOutput is what it made: PTX, the kernel's name in it, and what it said, also where it failed.
+type NVRTCOutput struct{ PTX, Name, Log string }
+
+// NVRTCCompile compiles; an error that is ErrInvalid is one of the source, and the log has its lines.
+func NVRTCCompile(src NVRTCSource) (NVRTCOutput, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	var texts []cText
+	defer func() {
+		for _, t := range texts {
+			t.free()
+		}
+	}()
+	keep := func(s string) *C.char {
+		t := cString(s)
+		texts = append(texts, t)
+		return t.c
+	}
+	list := func(from []string) **C.char {
+		to := make([]*C.char, len(from)+1)
+		for i, s := range from {
+			to[i] = keep(s)
+		}
+		pin.Pin(&to[0])
+		return &to[0]
+	}
+	var names, headers []string
+	for name, text := range src.Headers {
+		names, headers = append(names, name), append(headers, text)
+	}
+	c := C.dq_nvrtc_source{what: keep(src.What), text: keep(src.Text), name: keep(src.Name), entry: keep(src.Entry),
+		options: list(src.Options), n_options: C.uint32_t(len(src.Options)),
+		headers: list(headers), header_names: list(names), n_headers: C.uint32_t(len(names))}
+	var out C.dq_nvrtc_output
+	var d C.dq_diag
+	err := result(src.What, C.dq_nvrtc_compile(&c, &out, &d), &d)
+	defer C.dq_nvrtc_free(&out)
+	return NVRTCOutput{PTX: goText(out.ptx), Name: goText(out.name), Log: goText(out.log)}, err
+}
+
+// goText is a text of C's, empty where there is none.
+func goText(c *C.char) string {
+	if c == nil {
+		return ""
+	}
+	return C.GoString(c)
+}
+
+// Array is memory that kernels work on; it mirrors dq_array.
+type Array struct{ c *C.dq_array }
+
+// NewArray makes one whose bytes are 0; gpu may be HostGPU.
+func NewArray(what string, kind RegionKind, gpu int, bytes int) (a Array, err error) {
+	err = named(what, func(w *C.char, d *C.dq_diag) C.int {
+		return C.dq_array_new(w, C.int32_t(kind), C.int32_t(gpu), C.uint64_t(bytes), &a.c, d)
+	})
+	return a, err
+}
+
+// Read copies bytes from byte at on; Write writes them. They block until that is done.
+func (a Array) Read(at int, to []byte) error {
+	var d C.dq_diag
+	return result("array", C.dq_array_read(a.c, C.uint64_t(at), unsafe.Pointer(first(to)), C.uint64_t(len(to)), &d), &d)
+}
+
+// Write copies bytes to byte at and those behind it.
+func (a Array) Write(at int, from []byte) error {
+	var d C.dq_diag
+	return result("array", C.dq_array_write(a.c, C.uint64_t(at), unsafe.Pointer(first(from)), C.uint64_t(len(from)), &d), &d)
+}
+
+// Free lets go of it.
+func (a Array) Free() { C.dq_array_free(a.c) }
+
+// ArgKind is what an argument of a kernel is.
+type ArgKind int32
+
+// Kinds of arguments, as dq_arg_kind tells them.
+const (
+	ArgNumber  ArgKind = C.DQ_ARG_NUMBER
+	ArgArray   ArgKind = C.DQ_ARG_ARRAY
+	ArgWords   ArgKind = C.DQ_ARG_WORDS
+	ArgData    ArgKind = C.DQ_ARG_DATA
+	ArgPresent ArgKind = C.DQ_ARG_PRESENT
+	ArgExtra   ArgKind = C.DQ_ARG_EXTRA
+	ArgBatchID ArgKind = C.DQ_ARG_BATCH_ID
+	ArgPackets ArgKind = C.DQ_ARG_PACKETS
+	ArgBurst   ArgKind = C.DQ_ARG_BURST
+)
+
+// KernelArg is an argument of a launch; what its kind does not use is zero.
+type KernelArg struct {
+	Kind  ArgKind
+	Value uint64
+	Array Array
+	Words []uint64
+	Burst Burst // of a launch; of a stage's it is the burst that came
+}
+
+// Grid is how many blocks a kernel has and how many threads a block, in three dimensions.
+type Grid struct{ Grid, Block [3]uint32 }
+
+func (g Grid) c() (c C.dq_grid) {
+	for k := range g.Grid {
+		c.grid[k], c.block[k] = C.uint32_t(g.Grid[k]), C.uint32_t(g.Block[k])
+	}
+	return c
+}
+
+func kernelArgs(args []KernelArg, pin *runtime.Pinner) *C.dq_kernel_arg {
+	c := make([]C.dq_kernel_arg, len(args)+1)
+	for i, a := range args {
+		c[i] = C.dq_kernel_arg{kind: C.int32_t(a.Kind), value: C.uint64_t(a.Value), array: a.Array.c, n_words: C.uint64_t(len(a.Words)), b: a.Burst.c}
+		if len(a.Words) > 0 {
+			pin.Pin(first(a.Words))
+			c[i].words = (*C.uint64_t)(first(a.Words))
+		}
+	}
+	pin.Pin(&c[0])
+	return &c[0]
+}
+
+// Launcher is a place for launches of one kernel; it mirrors dq_launcher.
+type Launcher struct{ c *C.dq_launcher }
+
+// NewLauncher makes one; the zero Stream: it has one of its own.
+func NewLauncher(what string, k Kernel, g Grid, s Stream) (l Launcher, err error) {
+	grid := g.c()
+	err = named(what, func(w *C.char, d *C.dq_diag) C.int { return C.dq_launcher_new(w, k.c, &grid, s.c, &l.c, d) })
+	return l, err
+}
+
+// Launch begins a run of the kernel; ErrNotReady: as many are under way as can be.
+func (l Launcher) Launch(args []KernelArg) (Op, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	var op Op
+	var d C.dq_diag
+	return op, result("launch", C.dq_launch(l.c, kernelArgs(args, &pin), C.uint32_t(len(args)), &op.c, &d), &d)
+}
+
+// Look ends launches whose kernels have ended: how many did, and how many go on.
+func (l Launcher) Look() (ended, left int) {
+	var n C.uint32_t
+	left = int(C.dq_launcher_look(l.c, &n))
+	return int(n), left
+}
+
+// Holds is how many launches that go on hold bursts of the session.
+func (l Launcher) Holds(s *Session) int { return int(C.dq_launcher_holds(l.c, s.c)) }
+
+// Failure says why a launch failed, the first one; empty: none did.
+func (l Launcher) Failure() string {
+	return read(func(buf *C.char, size C.size_t) { C.dq_launcher_failure(l.c, buf, size) })
+}
+
+// Free lets go of it; what is under way goes on.
+func (l Launcher) Free() { C.dq_launcher_free(l.c) }
+
+// KernelConf says what a kernel stage launches; it mirrors dq_kernel_conf.
+type KernelConf struct {
+	Kernel Kernel
+	Grid   Grid
+	Stream Stream // zero: one of its own
+	Args   []KernelArg
+	Policy Policy // while as many launches are under way as can be
+}
+
+// AddKernel makes a stage that launches a kernel for each burst, and the receive queue that bursts come from then.
+func (s *Session) AddKernel(name string, conf KernelConf) (Stage, Queue, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	c := C.dq_kernel_conf{kernel: conf.Kernel.c, grid: conf.Grid.c(), stream: conf.Stream.c, args: kernelArgs(conf.Args, &pin),
+		n_args: C.uint32_t(len(conf.Args)), policy: C.int32_t(conf.Policy)}
+	var q Queue
+	st, err := addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
+		return C.dq_stage_kernel(s.c, n, &c, out, &q.c, d)
+	})
+	return st, q, err
+}
+
+// Like says that what a kernel stage's queue hands out is as the source's, before it has one.
+func (q Queue) Like(source Queue) { C.dq_stage_kernel_like(q.c, source.c) }
+
+// Linger says that something outside of the session's stages may touch its memory for ever: it stays as long as the process.
+func (s *Session) Linger() { C.dq_session_linger(s.c) }

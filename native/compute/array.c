@@ -1,0 +1,191 @@
+// array.c: arrays, and streams. What lies in a GPU's memory is read and written by way of pinned memory, a
+// part at a time.
+#include "compute/compute.h"
+#include "core/err.h"
+#include "core/region.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define STAGING (1u << 20) // bytes that a copy takes at a time
+
+// ---- pinned memory ----------------------------------------------------------------------------------------
+
+int dqi_pinned_new(dqi_gpu *gpu, size_t *bytes, uint8_t **out, const char *what, dq_diag *diag) {
+    *bytes = dqi_round_up(*bytes ? *bytes : 1, dqi_page_size());
+    void *p = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return dqi_fail(diag, DQ_ESYS - errno, "%s: %zu MiB of host memory: %s", what, *bytes >> 20,
+                        strerror(errno));
+    cu_result err = gpu ? dqi_gpu_enter(gpu) : CU_SUCCESS;
+    if (gpu && err == CU_SUCCESS)
+        err = gpu->cu->host_register(p, *bytes, CU_REGISTER_PORTABLE | CU_REGISTER_MAPPED);
+    if (err == CU_SUCCESS) {
+        *out = p;
+        return DQ_OK;
+    }
+    munmap(p, *bytes);
+    return dqi_cuda_check(err, what, "cuMemHostRegister", diag);
+}
+
+void dqi_pinned_free(dqi_gpu *gpu, uint8_t *p, size_t bytes) {
+    if (!p) return;
+    if (gpu && dqi_gpu_enter(gpu) == CU_SUCCESS) gpu->cu->host_unregister(p);
+    munmap(p, bytes);
+}
+
+// ---- streams ----------------------------------------------------------------------------------------------
+
+int dq_stream_new(const char *what, int32_t gpu, dq_stream **out, dq_diag *diag) {
+    dq_stream *s = calloc(1, sizeof *s);
+    if (!s) return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", what);
+    atomic_init(&s->refs, 1);
+    snprintf(s->what, sizeof s->what, "%s", what);
+    *out = s;
+    if (gpu == DQ_HOST_GPU) return DQ_OK;
+    s->gpu = dqi_gpu_open(gpu, what, diag);
+    int err = s->gpu ? DQ_OK : DQ_NOT_SUPPORTED;
+    if (err == DQ_OK) err = dqi_cuda_check(dqi_gpu_enter(s->gpu), what, "cuCtxSetCurrent", diag);
+    if (err == DQ_OK)
+        err = dqi_cuda_check(s->gpu->cu->stream_create(&s->stream, CU_STREAM_NON_BLOCKING), what,
+                             "cuStreamCreate", diag);
+    if (err != DQ_OK) dq_stream_free(s);
+    return err;
+}
+
+dq_stream *dqi_stream_hold(dq_stream *s) {
+    if (s) atomic_fetch_add(&s->refs, 1);
+    return s;
+}
+
+void dq_stream_free(dq_stream *s) {
+    if (!s || atomic_fetch_sub(&s->refs, 1) != 1) return;
+    if (s->stream && dqi_gpu_enter(s->gpu) == CU_SUCCESS) s->gpu->cu->stream_destroy(s->stream);
+    free(s);
+}
+
+int dq_stream_synchronize(dq_stream *s, dq_diag *diag) {
+    if (!s->gpu) return DQ_OK;
+    cu_result err = dqi_gpu_enter(s->gpu);
+    if (err == CU_SUCCESS) err = s->gpu->cu->stream_synchronize(s->stream);
+    dqi_gpu_note(s->gpu, err);
+    return dqi_cuda_check(err, s->what, "cuStreamSynchronize", diag);
+}
+
+// ---- arrays -----------------------------------------------------------------------------------------------
+
+static int no_room(const dq_array *a, dq_diag *diag) {
+    size_t free = 0, total = 0;
+    a->gpu->cu->mem_info(&free, &total);
+    return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE,
+                    "%s: it takes %llu MiB, and GPU %d (%s) has %zu MiB of %zu free", a->what,
+                    (unsigned long long)(a->bytes >> 20), a->gpu->info.number, a->gpu->info.name, free >> 20,
+                    total >> 20);
+}
+
+static int staging(dq_array *a, dq_diag *diag) {
+    size_t bytes = a->bytes < STAGING ? a->bytes : STAGING;
+    if (a->staging) return DQ_OK;
+    int err = dqi_cuda_check(dqi_gpu_enter(a->gpu), a->what, "cuCtxSetCurrent", diag);
+    if (err == DQ_OK && !a->stream)
+        err = dqi_cuda_check(a->gpu->cu->stream_create(&a->stream, CU_STREAM_NON_BLOCKING), a->what,
+                             "cuStreamCreate", diag);
+    if (err == DQ_OK) err = dqi_pinned_new(a->gpu, &bytes, &a->staging, a->what, diag);
+    a->mapped = bytes;
+    return err;
+}
+
+static int allocate(dq_array *a, dq_diag *diag) {
+    cu_result is = dqi_gpu_enter(a->gpu);
+    if (is == CU_SUCCESS) is = a->gpu->cu->mem_alloc(&a->device, a->bytes);
+    if (is == CU_ERROR_OUT_OF_MEMORY) return no_room(a, diag);
+    int err = dqi_cuda_check(is, a->what, "cuMemAlloc", diag);
+    if (err == DQ_OK) err = staging(a, diag);
+    if (err != DQ_OK) return err;
+    is = a->gpu->cu->memset_async(a->device, 0, a->bytes, a->stream);
+    if (is == CU_SUCCESS) is = a->gpu->cu->stream_synchronize(a->stream);
+    return dqi_cuda_check(is, a->what, "cuMemsetD8Async", diag);
+}
+
+int dq_array_new(const char *what, int32_t kind, int32_t gpu, uint64_t bytes, dq_array **out, dq_diag *diag) {
+    dq_array *a = calloc(1, sizeof *a);
+    if (!a) return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", what);
+    atomic_init(&a->refs, 1);
+    pthread_mutex_init(&a->lock, NULL);
+    a->bytes = bytes;
+    snprintf(a->what, sizeof a->what, "%s", what);
+    int err = DQ_OK;
+    if (gpu != DQ_HOST_GPU && kind != DQ_KIND_HOST && !(a->gpu = dqi_gpu_open(gpu, what, diag)))
+        err = DQ_NOT_SUPPORTED;
+    if (err == DQ_OK && a->gpu && kind == DQ_KIND_DEVICE) {
+        err = allocate(a, diag);
+    } else if (err == DQ_OK) {
+        a->mapped = bytes;
+        err = dqi_pinned_new(a->gpu, &a->mapped, &a->cpu, what, diag);
+        a->device = (uintptr_t)a->cpu;
+    }
+    if (err == DQ_OK)
+        *out = a;
+    else
+        dq_array_free(a);
+    return err;
+}
+
+dq_array *dqi_array_hold(dq_array *a) {
+    if (a) atomic_fetch_add(&a->refs, 1);
+    return a;
+}
+
+void dq_array_free(dq_array *a) {
+    if (!a || atomic_fetch_sub(&a->refs, 1) != 1) return;
+    if (a->gpu && dqi_gpu_enter(a->gpu) == CU_SUCCESS) {
+        if (a->stream) a->gpu->cu->stream_destroy(a->stream);
+        if (!a->cpu && a->device) a->gpu->cu->mem_free(a->device);
+    }
+    dqi_pinned_free(a->gpu, a->cpu ? a->cpu : a->staging, a->mapped);
+    free(a);
+}
+
+uint8_t *dq_array_cpu(const dq_array *a) { return a->cpu; }
+
+// One part, of at most STAGING bytes.
+static cu_result copy_part(const dq_array *a, uint64_t at, uint8_t *bytes, bool read, uint64_t n) {
+    const dqi_cuda_driver *cu = a->gpu->cu;
+    if (!read) memcpy(a->staging, bytes, n);
+    cu_result err = read ? cu->copy_to_host(a->staging, a->device + at, n, a->stream)
+                         : cu->copy_to_device(a->device + at, a->staging, n, a->stream);
+    if (err == CU_SUCCESS) err = cu->stream_synchronize(a->stream);
+    if (err == CU_SUCCESS && read) memcpy(bytes, a->staging, n);
+    return err;
+}
+
+static int copy(dq_array *a, uint64_t at, uint8_t *bytes, bool read, uint64_t n, dq_diag *diag) {
+    if (at > a->bytes || n > a->bytes - at)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: bytes %llu to %llu are not in it", a->what,
+                        (unsigned long long)at, (unsigned long long)(at + n));
+    if (a->cpu) {
+        memcpy(read ? bytes : a->cpu + at, read ? a->cpu + at : bytes, n);
+        return DQ_OK;
+    }
+    pthread_mutex_lock(&a->lock);
+    cu_result err = dqi_gpu_enter(a->gpu);
+    while (n > 0 && err == CU_SUCCESS) {
+        uint64_t part = n < a->mapped ? n : a->mapped;
+        err = copy_part(a, at, bytes, read, part);
+        at += part, bytes += part, n -= part;
+    }
+    pthread_mutex_unlock(&a->lock);
+    dqi_gpu_note(a->gpu, err);
+    return dqi_cuda_check(err, a->what, read ? "cuMemcpyDtoHAsync" : "cuMemcpyHtoDAsync", diag);
+}
+
+int dq_array_read(dq_array *a, uint64_t at, void *to, uint64_t n, dq_diag *diag) {
+    return copy(a, at, to, true, n, diag);
+}
+
+int dq_array_write(dq_array *a, uint64_t at, const void *from, uint64_t n, dq_diag *diag) {
+    return copy(a, at, (uint8_t *)(uintptr_t)from, false, n, diag);
+}

@@ -1,0 +1,58 @@
+// compute.h: what the files of this folder share.
+#ifndef DQI_COMPUTE_H
+#define DQI_COMPUTE_H
+
+#include "compute/dq_compute.h"
+#include "core/atomics.h"
+#include "cuda/gpu.h"
+
+#include <pthread.h>
+
+struct dq_stream {
+    _Atomic uint32_t refs;
+    dqi_gpu *gpu; // NULL: the host
+    cu_stream stream;
+    char what[80];
+};
+
+// A library for the host has this under the name daqiri_kernel (runtime/kernel/host.h).
+typedef struct dqi_host_kernel {
+    const char *types; // of its arguments
+    // Runs it: args points to the address of each argument. NULL; or what it can't be run with.
+    const char *(*run)(void *const *args, const uint32_t *grid, const uint32_t *block);
+} dqi_host_kernel;
+
+struct dq_kernel {
+    _Atomic uint32_t refs;
+    dqi_gpu *gpu; // NULL: it runs on the host
+    cu_module module;
+    cu_function fn;
+    int most_threads; // a block
+    void *library;
+    const dqi_host_kernel *host;
+    char what[80];
+};
+
+struct dq_array {
+    _Atomic uint32_t refs;
+    dqi_gpu *gpu; // that reaches it; NULL: only the CPU does
+    uint64_t bytes;
+    size_t mapped; // bytes of the mapping at cpu
+    uint8_t *cpu;  // NULL: it is in the GPU's memory
+    cu_ptr device;
+    pthread_mutex_t lock; // of what follows, for copies
+    uint8_t *staging;
+    cu_stream stream;
+    char what[80];
+};
+
+// One holder more. What they are NULL.
+dq_stream *dqi_stream_hold(dq_stream *s);
+dq_kernel *dqi_kernel_hold(dq_kernel *k);
+dq_array *dqi_array_hold(dq_array *a);
+
+// Pages of the host's memory, registered with the GPU's driver where gpu is not NULL. *bytes: rounded up.
+int dqi_pinned_new(dqi_gpu *gpu, size_t *bytes, uint8_t **out, const char *what, dq_diag *diag);
+void dqi_pinned_free(dqi_gpu *gpu, uint8_t *p, size_t bytes);
+
+#endif

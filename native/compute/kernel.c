@@ -1,0 +1,91 @@
+// kernel.c: what a user's kernel is once it is compiled: a module on a GPU, or a library on the host.
+#include "compute/compute.h"
+#include "core/err.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static dq_kernel *new_kernel(const char *what) {
+    dq_kernel *k = calloc(1, sizeof *k);
+    if (!k) return NULL;
+    atomic_init(&k->refs, 1);
+    snprintf(k->what, sizeof k->what, "%s", what);
+    return k;
+}
+
+static int no_memory(const char *what, dq_diag *diag) {
+    return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", what);
+}
+
+// What the driver said of the PTX goes into the error: its line counts from the PTX's first.
+static int load(dq_kernel *k, const char *ptx, dq_diag *diag) {
+    const dqi_cuda_driver *cu = k->gpu->cu;
+    char log[256] = "", who[400];
+    int options[] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    cu_result err = dqi_gpu_enter(k->gpu);
+    if (err == CU_SUCCESS) err = cu->module_load(&k->module, ptx, 2, options, values);
+    snprintf(who, sizeof who, "%s: GPU %d%s%.256s", k->what, k->gpu->info.number, *log ? ": " : "", log);
+    if (err == CU_ERROR_UNSUPPORTED_PTX)
+        return dqi_fail(
+            diag, DQ_NOT_SUPPORTED,
+            "%s: its PTX is newer than the driver, which is of CUDA %d.%d; hint: name an older NVRTC in "
+            "DAQIRI_NVRTC, or install a newer driver",
+            who, cu->driver_version / 1000, cu->driver_version % 1000 / 10);
+    return dqi_cuda_check(err, who, "cuModuleLoadDataEx", diag);
+}
+
+static int find(dq_kernel *k, const char *name, dq_diag *diag) {
+    const dqi_cuda_driver *cu = k->gpu->cu;
+    cu_result err = cu->module_function(&k->fn, k->module, name);
+    if (err == CU_ERROR_NOT_FOUND)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: its PTX has no entry %.80s", k->what, name);
+    if (err == CU_SUCCESS) err = cu->function_attribute(&k->most_threads, CU_FN_MAX_THREADS, k->fn);
+    return dqi_cuda_check(err, k->what, "cuModuleGetFunction", diag);
+}
+
+int dq_kernel_from_ptx(const char *what, int32_t gpu, const char *ptx, const char *name, dq_kernel **out,
+                       dq_diag *diag) {
+    dq_kernel *k = new_kernel(what);
+    if (!k) return no_memory(what, diag);
+    int err = (k->gpu = dqi_gpu_open(gpu, what, diag)) ? DQ_OK : DQ_NOT_SUPPORTED;
+    if (err == DQ_OK) err = load(k, ptx, diag);
+    if (err == DQ_OK) err = find(k, name, diag);
+    if (err == DQ_OK)
+        *out = k;
+    else
+        dq_kernel_free(k);
+    return err;
+}
+
+int dq_kernel_from_library(const char *what, const char *path, dq_kernel **out, dq_diag *diag) {
+    dq_kernel *k = new_kernel(what);
+    if (!k) return no_memory(what, diag);
+    k->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    k->host = k->library ? dlsym(k->library, "daqiri_kernel") : NULL;
+    if (k->host) {
+        *out = k;
+        return DQ_OK;
+    }
+    int err = dqi_fail(diag, DQ_GENERIC_FAILURE, "%s: what was made of its source can't be loaded: %s", what,
+                       dlerror());
+    dq_kernel_free(k);
+    return err;
+}
+
+const char *dq_kernel_types(const dq_kernel *k) { return k->host ? k->host->types : NULL; }
+
+dq_kernel *dqi_kernel_hold(dq_kernel *k) {
+    if (k) atomic_fetch_add(&k->refs, 1);
+    return k;
+}
+
+void dq_kernel_free(dq_kernel *k) {
+    if (!k || atomic_fetch_sub(&k->refs, 1) != 1) return;
+    if (k->module && dqi_gpu_enter(k->gpu) == CU_SUCCESS) k->gpu->cu->module_unload(k->module);
+    if (k->library) dlclose(k->library);
+    free(k);
+}

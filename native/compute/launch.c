@@ -1,0 +1,352 @@
+// launch.c: launches of a kernel.
+//
+// On a GPU each one is two launches in one stream: the user's kernel, and a shipped one of a block that does
+// nothing but write the launch's ticket to pinned memory. So the end of a kernel that knows of no tickets is
+// one load for whoever looks (a stage's poller, a task that waits), without a thread or a call of the driver.
+// On the host a kernel runs in the call. Launches of one launcher end in the order in which they began.
+#include "compute/launch.h"
+#include "compute/arguments.h"
+#include "core/burst.h"
+#include "core/clock.h"
+#include "core/err.h"
+#include "cuda/memory.h"
+#include "kernels/kernels.h"
+#include "pipeline/op.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOTS    64
+#define SCRATCH  4096               // bytes of a launch that need no memory of their own
+#define DOUBT_NS INT64_C(100000000) // after so long the driver is asked whether the kernel failed
+
+// What a launch holds until its end.
+typedef struct holds {
+    dq_op *op;
+    dq_burst *bursts[DQ_MAX_KERNEL_ARGS];
+    dq_array *arrays[DQ_MAX_KERNEL_ARGS];
+    uint32_t n_bursts, n_arrays;
+} holds;
+
+typedef struct slot {
+    holds held;
+    int64_t began_ns;
+    uint8_t *more; // scratch memory of its own, where SCRATCH was too little
+    size_t more_bytes;
+} slot;
+
+// What host and GPU see.
+typedef struct shared {
+    _Atomic uint64_t tickets[SLOTS][8];
+    uint8_t scratch[SLOTS][SCRATCH];
+} shared;
+
+struct dq_launcher {
+    dq_kernel *kernel;
+    dqi_gpu *gpu;
+    dq_grid grid;
+    dq_stream *stream;
+    cu_function ticket;
+    cu_ptr counter; // of the ticket's kernel
+    shared *mem;
+    size_t mem_bytes;
+    dqi_spin lock; // of what follows
+    slot slots[SLOTS];
+    _Atomic uint64_t head, tail; // launches that have ended, and begun
+    int64_t asked_ns;
+    char failure[256];
+};
+
+// ---- life -------------------------------------------------------------------------------------------------
+
+static int check_grid(const dq_kernel *k, const dq_grid *g, dq_diag *diag) {
+    uint64_t threads = (uint64_t)g->block[0] * g->block[1] * g->block[2];
+    int most = k->gpu ? k->most_threads : 1024;
+    if (threads == 0 || (uint64_t)g->grid[0] * g->grid[1] * g->grid[2] == 0)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: grid and block are at least 1", k->what);
+    if (threads > (uint64_t)most)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: a block of %llu threads, and it takes %d at most",
+                        k->what, (unsigned long long)threads, most);
+    return DQ_OK;
+}
+
+static int make_shared(dq_launcher *l, const char *what, dq_diag *diag) {
+    const dqi_cuda_driver *cu = l->gpu->cu;
+    l->mem_bytes = sizeof *l->mem;
+    uint8_t *p = NULL;
+    int err = dqi_pinned_new(l->gpu, &l->mem_bytes, &p, what, diag);
+    l->mem = (shared *)(void *)p;
+    if (err == DQ_OK) err = dqi_gpu_kernel(l->gpu, dqk_ptx(0), dqk_kernel(0), &l->ticket, what, diag);
+    if (err == DQ_OK)
+        err = dqi_cuda_check(cu->mem_alloc(&l->counter, sizeof(uint32_t)), what, "cuMemAlloc", diag);
+    if (err != DQ_OK) return err;
+    cu_result is = cu->memset_async(l->counter, 0, sizeof(uint32_t), l->stream->stream);
+    if (is == CU_SUCCESS) is = cu->stream_synchronize(l->stream->stream);
+    return dqi_cuda_check(is, what, "cuMemsetD8Async", diag);
+}
+
+int dq_launcher_new(const char *what, dq_kernel *k, const dq_grid *grid, dq_stream *stream, dq_launcher **out,
+                    dq_diag *diag) {
+    int err = check_grid(k, grid, diag);
+    if (err == DQ_OK && stream && stream->gpu != k->gpu)
+        err = dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: the stream is of another GPU, or of the host", what);
+    if (err != DQ_OK) return err;
+    dq_launcher *l = calloc(1, sizeof *l);
+    if (!l) return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", what);
+    l->kernel = dqi_kernel_hold(k);
+    l->gpu = k->gpu;
+    l->grid = *grid;
+    l->stream = dqi_stream_hold(stream);
+    if (!stream) err = dq_stream_new(what, l->gpu ? l->gpu->info.number : DQ_HOST_GPU, &l->stream, diag);
+    if (err == DQ_OK && l->gpu) err = make_shared(l, what, diag);
+    if (err == DQ_OK)
+        *out = l;
+    else
+        dq_launcher_free(l);
+    return err;
+}
+
+void dq_launcher_free(dq_launcher *l) {
+    if (!l || atomic_load(&l->head) != atomic_load(&l->tail)) return; // what goes on may need all of it
+    if (l->counter && dqi_gpu_enter(l->gpu) == CU_SUCCESS) l->gpu->cu->mem_free(l->counter);
+    for (uint32_t k = 0; k < SLOTS; k++)
+        dqi_pinned_free(l->gpu, l->slots[k].more, l->slots[k].more_bytes);
+    dqi_pinned_free(l->gpu, (uint8_t *)(void *)l->mem, l->mem_bytes);
+    dq_stream_free(l->stream);
+    dq_kernel_free(l->kernel);
+    free(l);
+}
+
+// ---- what a launch holds ----------------------------------------------------------------------------------
+
+static void hold(holds *h, const dq_kernel_arg *args, uint32_t n, dq_op *op) {
+    *h = (holds){.op = op};
+    for (uint32_t k = 0; k < n; k++) {
+        if (args[k].kind == DQ_ARG_ARRAY) h->arrays[h->n_arrays++] = dqi_array_hold(args[k].array);
+        if (args[k].b) {
+            dqi_burst_hold(args[k].b);
+            h->bursts[h->n_bursts++] = args[k].b;
+        }
+    }
+}
+
+static void let_go(holds *h, const char *failed) {
+    for (uint32_t k = 0; k < h->n_bursts; k++)
+        dq_burst_unref(h->bursts[k]);
+    for (uint32_t k = 0; k < h->n_arrays; k++)
+        dq_array_free(h->arrays[k]);
+    if (failed)
+        dq_op_lost(h->op, 1, failed);
+    else
+        dq_op_ok(h->op, 1, 0);
+}
+
+static void note_failure(dq_launcher *l, const char *words) {
+    dqi_lock(&l->lock);
+    if (!l->failure[0]) snprintf(l->failure, sizeof l->failure, "%s", words);
+    dqi_unlock(&l->lock);
+}
+
+// ---- on a GPU ---------------------------------------------------------------------------------------------
+
+// Scratch memory of a launch. NULL: diag says why there is none.
+static uint8_t *scratch_of(dq_launcher *l, uint32_t k, uint64_t bytes, dq_diag *diag) {
+    slot *s = &l->slots[k];
+    if (bytes <= SCRATCH) return l->mem->scratch[k];
+    if (bytes <= s->more_bytes) return s->more;
+    dqi_pinned_free(l->gpu, s->more, s->more_bytes);
+    s->more = NULL;
+    s->more_bytes = bytes;
+    if (dqi_pinned_new(l->gpu, &s->more_bytes, &s->more, l->kernel->what, diag) != DQ_OK) s->more_bytes = 0;
+    return s->more;
+}
+
+static cu_result start(dq_launcher *l, uint64_t number, uint64_t *values, uint32_t n) {
+    const dqi_cuda_driver *cu = l->gpu->cu;
+    const uint32_t *g = l->grid.grid, *b = l->grid.block;
+    void *args[DQ_MAX_KERNEL_ARGS + 1];
+    for (uint32_t k = 0; k < n; k++)
+        args[k] = &values[k];
+    uint64_t at = (uintptr_t)l->mem->tickets[number % SLOTS];
+    dqk_list ticket = {.moves = at, .ticket = at, .value = number + 1, .done = l->counter, .parts = 1};
+    cu_result err =
+        cu->launch(l->kernel->fn, g[0], g[1], g[2], b[0], b[1], b[2], 0, l->stream->stream, args, NULL);
+    if (err != CU_SUCCESS) return err;
+    err = cu->launch(l->ticket, 1, 1, 1, DQK_THREADS, 1, 1, 0, l->stream->stream, (void *[]){&ticket}, NULL);
+    if (err != CU_SUCCESS) dqi_gpu_lose(l->gpu, err); // nobody would hear of the kernel's end
+    return CU_SUCCESS;
+}
+
+static int launch_failed(dq_launcher *l, cu_result err, dq_diag *diag) {
+    char words[200];
+    dqi_gpu_note(l->gpu, err);
+    dqi_cuda_words(err, words, sizeof words);
+    return dqi_fail(diag, DQ_GENERIC_FAILURE, "%s: GPU %d (%s): cuLaunchKernel: %s", l->kernel->what,
+                    l->gpu->info.number, l->gpu->info.name, words);
+}
+
+// Under the lock.
+static int launch_there(dq_launcher *l, const dq_kernel_arg *args, uint32_t n, dq_burst *b, dq_op *op,
+                        dq_diag *diag) {
+    uint64_t number = atomic_load_explicit(&l->tail, memory_order_relaxed), values[DQ_MAX_KERNEL_ARGS];
+    uint32_t k = (uint32_t)(number % SLOTS);
+    if (number - atomic_load_explicit(&l->head, memory_order_acquire) >= SLOTS)
+        return dqi_fail(diag, DQ_NOT_READY, "%s: %d launches are under way", l->kernel->what, SLOTS);
+    uint8_t *scratch = scratch_of(l, k, dqi_arguments_bytes(args, n, b), diag);
+    if (!scratch) return DQ_NO_SPACE_AVAILABLE;
+    dqi_arguments_fill(args, n, b, scratch, values);
+    cu_result err = dqi_gpu_enter(l->gpu);
+    if (err == CU_SUCCESS) err = start(l, number, values, n);
+    if (err != CU_SUCCESS) return launch_failed(l, err, diag);
+    hold(&l->slots[k].held, args, n, op);
+    l->slots[k].began_ns = dqi_mono_ns();
+    atomic_store_explicit(&l->tail, number + 1, memory_order_release);
+    return DQ_OK;
+}
+
+// A GPU reaches the burst's session, from the first launch on.
+static int reach(const dq_launcher *l, const dq_burst *b, dq_diag *diag) {
+    dq_session *s = b->session;
+    pthread_mutex_lock(&s->control);
+    bool is = dqi_cuda_use(s, l->gpu->info.number, l->kernel->what, diag) != NULL;
+    pthread_mutex_unlock(&s->control);
+    return is ? DQ_OK : DQ_NOT_SUPPORTED;
+}
+
+// ---- on the host ------------------------------------------------------------------------------------------
+
+static int run_here(dq_launcher *l, const dq_kernel_arg *args, uint32_t n, dq_burst *b, dq_op *op,
+                    dq_diag *diag) {
+    uint64_t values[DQ_MAX_KERNEL_ARGS], bytes = dqi_arguments_bytes(args, n, b);
+    void *at[DQ_MAX_KERNEL_ARGS + 1];
+    uint8_t *scratch = bytes > 0 ? malloc(bytes) : NULL;
+    if (bytes > 0 && !scratch) return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", l->kernel->what);
+    dqi_arguments_fill(args, n, b, scratch, values);
+    for (uint32_t k = 0; k < n; k++)
+        at[k] = &values[k];
+    const char *why = l->kernel->host->run(at, l->grid.grid, l->grid.block);
+    free(scratch);
+    if (why) return dqi_fail(diag, DQ_GENERIC_FAILURE, "%s: on the host: %s", l->kernel->what, why);
+    atomic_fetch_add(&l->head, 1);
+    atomic_fetch_add(&l->tail, 1);
+    dq_op_ok(op, 1, 0);
+    return DQ_OK;
+}
+
+// ---- launching --------------------------------------------------------------------------------------------
+
+int dqi_launch(dq_launcher *l, const dq_kernel_arg *args, uint32_t n, dq_burst *b, dq_op *op, dq_diag *diag) {
+    char words[256];
+    int err = dqi_arguments_check(l->gpu, l->kernel->what, args, n, b, diag);
+    if (err != DQ_OK) return err;
+    if (!l->gpu) return run_here(l, args, n, b, op, diag);
+    if (dqi_gpu_lost(l->gpu, words, sizeof words))
+        return dqi_fail(diag, DQ_GENERIC_FAILURE, "%s: %s", l->kernel->what, words);
+    dqi_lock(&l->lock);
+    err = launch_there(l, args, n, b, op, diag);
+    dqi_unlock(&l->lock);
+    return err;
+}
+
+int dq_launch(dq_launcher *l, const dq_kernel_arg *args, uint32_t n, dq_op **out, dq_diag *diag) {
+    dq_op *op = NULL;
+    int err = DQ_OK;
+    for (uint32_t k = 0; k < n && l->gpu && err == DQ_OK; k++)
+        if (args[k].b) err = reach(l, args[k].b, diag);
+    if (err == DQ_OK && out && !(op = dqi_op_new(1, NULL, 0)))
+        err = dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", l->kernel->what);
+    if (err == DQ_OK) err = dqi_launch(l, args, n, NULL, op, diag);
+    if (err == DQ_OK && out) {
+        *out = op;
+    } else if (op) {
+        dq_op_lost(op, 1, "it was not launched");
+        dq_op_free(op);
+    }
+    return err;
+}
+
+// ---- ends -------------------------------------------------------------------------------------------------
+
+// A kernel that trapped is followed by no ticket: the driver knows. Under the lock.
+static void ask_driver(dq_launcher *l, const slot *s) {
+    int64_t now = dqi_mono_ns();
+    if (now - s->began_ns < DOUBT_NS || now - l->asked_ns < DOUBT_NS) return;
+    l->asked_ns = now;
+    cu_result err = dqi_gpu_enter(l->gpu);
+    if (err == CU_SUCCESS) err = l->gpu->cu->stream_query(l->stream->stream);
+    dqi_gpu_note(l->gpu, err);
+}
+
+// Takes what the oldest launch holds, where it has ended or its GPU is lost; false: there is none.
+static bool take_ended(dq_launcher *l, holds *out, bool *lost) {
+    dqi_lock(&l->lock);
+    uint64_t number = atomic_load_explicit(&l->head, memory_order_relaxed);
+    slot *s = &l->slots[number % SLOTS];
+    bool is = number != atomic_load_explicit(&l->tail, memory_order_relaxed);
+    if (is) {
+        bool ended =
+            atomic_load_explicit(&l->mem->tickets[number % SLOTS][0], memory_order_acquire) == number + 1;
+        if (!ended) ask_driver(l, s);
+        *lost = !ended && dqi_launcher_lost(l);
+        is = ended || *lost;
+    }
+    if (is) {
+        *out = s->held;
+        atomic_store_explicit(&l->head, number + 1, memory_order_release);
+    }
+    dqi_unlock(&l->lock);
+    return is;
+}
+
+uint32_t dq_launcher_look(dq_launcher *l, uint32_t *ended) {
+    holds held;
+    bool lost;
+    *ended = 0;
+    while (atomic_load_explicit(&l->head, memory_order_relaxed) !=
+               atomic_load_explicit(&l->tail, memory_order_relaxed) &&
+           take_ended(l, &held, &lost)) {
+        char words[256];
+        if (lost) {
+            dqi_gpu_lost(l->gpu, words, sizeof words);
+            note_failure(l, words);
+        }
+        let_go(&held, lost ? words : NULL);
+        (*ended)++;
+    }
+    return (uint32_t)(atomic_load(&l->tail) - atomic_load(&l->head));
+}
+
+uint32_t dq_launcher_holds(dq_launcher *l, const dq_session *s) {
+    uint32_t n = 0;
+    dqi_lock(&l->lock);
+    for (uint64_t k = atomic_load(&l->head); k != atomic_load(&l->tail); k++) {
+        const holds *h = &l->slots[k % SLOTS].held;
+        bool is = false;
+        for (uint32_t i = 0; i < h->n_bursts; i++)
+            is = is || h->bursts[i]->session == s;
+        n += is;
+    }
+    dqi_unlock(&l->lock);
+    return n;
+}
+
+void dq_launcher_failure(const dq_launcher *l, char *buf, size_t len) {
+    dqi_spin *lock = (dqi_spin *)(uintptr_t)&l->lock;
+    dqi_lock(lock);
+    snprintf(buf, len, "%s", l->failure);
+    dqi_unlock(lock);
+}
+
+uint64_t dqi_launcher_ended(dq_launcher *l) { return atomic_load_explicit(&l->head, memory_order_acquire); }
+
+bool dqi_launcher_room(dq_launcher *l) {
+    return !l->gpu || atomic_load_explicit(&l->tail, memory_order_relaxed) -
+                              atomic_load_explicit(&l->head, memory_order_relaxed) <
+                          SLOTS;
+}
+
+bool dqi_launcher_lost(const dq_launcher *l) { return l->gpu && dqi_gpu_lost(l->gpu, NULL, 0); }
+
+dqi_gpu *dqi_launcher_gpu(const dq_launcher *l) { return l->gpu; }

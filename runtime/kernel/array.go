@@ -1,0 +1,254 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/daqiri/daqiri-run/native"
+)
+
+// Kinds of memory that an array may be in.
+var Kinds = []string{"host", "host_pinned", "device"}
+
+// maxArray is how many bytes an array has at most.
+const maxArray = 1 << 40
+
+// Array is a block of elements of one type, the last index the fastest, that kernels and the script share.
+type Array struct {
+	Kind   string
+	Type   *Type
+	Shape  []int
+	N      int // elements
+	GPU    int // that reaches it; native.HostGPU: none
+	native native.Array
+}
+
+// NewArray makes one whose elements are 0. gpu: which one is meant by kind host_pinned and device; native.HostGPU: all
+// kinds are the host's memory.
+func NewArray(kind, typeName string, shape []int, gpu int) (*Array, error) {
+	a := &Array{Kind: kind, Type: typeNamed(typeName), Shape: slices.Clone(shape), N: 1, GPU: gpu}
+	if a.Type == nil {
+		return nil, invalid("array: there is no type %q: it is one of %s", typeName, strings.Join(TypeNames(), ", "))
+	}
+	for _, n := range shape {
+		high, low := bits.Mul64(uint64(a.N), uint64(n))
+		if n < 1 || high != 0 || low > maxArray/uint64(a.Type.Bytes) {
+			return nil, invalid("array: shape %s: each number is at least 1, and the whole at most %d bytes", shapeText(shape), int64(maxArray))
+		}
+		a.N = int(low)
+	}
+	if kind == "host" {
+		a.GPU = native.HostGPU
+	}
+	n, err := native.NewArray(a.String(), native.RegionKindNamed(kind), gpu, a.N*a.Type.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	a.native = n
+	runtime.AddCleanup(a, native.Array.Free, n)
+	return a, nil
+}
+
+func shapeText(shape []int) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", " x ")
+}
+
+// String tells what it is: "array of 64 x 2 fp32 (device)".
+func (a *Array) String() string {
+	return fmt.Sprintf("array of %s %s (%s)", shapeText(a.Shape), a.Type.Name, a.Kind)
+}
+
+// Index is the place of an element by its indices, which count from 0.
+func (a *Array) Index(at []int) (int, error) {
+	if len(at) != len(a.Shape) {
+		return 0, invalid("%s: %d indices for %d dimensions", a, len(at), len(a.Shape))
+	}
+	k := 0
+	for d, i := range at {
+		if i < 0 || i >= a.Shape[d] {
+			return 0, invalid("%s: index %d of dimension %d: it is 1 to %d", a, i+1, d+1, a.Shape[d])
+		}
+		k = k*a.Shape[d] + i
+	}
+	return k, nil
+}
+
+// Get reads an element: a float64, an int64 or a uint64.
+func (a *Array) Get(k int) (any, error) {
+	defer runtime.KeepAlive(a)
+	b := make([]byte, a.Type.Bytes)
+	if err := a.native.Read(k*a.Type.Bytes, b); err != nil {
+		return nil, err
+	}
+	return a.Type.get(b), nil
+}
+
+// Set writes an element.
+func (a *Array) Set(k int, f float64) error {
+	b := make([]byte, a.Type.Bytes)
+	if err := a.Type.store(b, f); err != nil {
+		return fmt.Errorf("%s: %w", a, err)
+	}
+	return a.SetBytes(k*a.Type.Bytes, b)
+}
+
+// SetBytes writes bytes as they are, from byte `at` on.
+func (a *Array) SetBytes(at int, b []byte) error {
+	defer runtime.KeepAlive(a)
+	return a.native.Write(at, b)
+}
+
+// SetAll writes the elements in order.
+func (a *Array) SetAll(values []float64) error {
+	if len(values) != a.N {
+		return invalid("%s: %d values for %d elements", a, len(values), a.N)
+	}
+	b := make([]byte, a.N*a.Type.Bytes)
+	for i, f := range values {
+		if err := a.Type.store(b[i*a.Type.Bytes:], f); err != nil {
+			return fmt.Errorf("%s: %w", a, err)
+		}
+	}
+	return a.SetBytes(0, b)
+}
+
+// Fill writes the same number to all elements.
+func (a *Array) Fill(f float64) error {
+	b := make([]byte, a.N*a.Type.Bytes)
+	if err := a.Type.store(b, f); err != nil {
+		return fmt.Errorf("%s: %w", a, err)
+	}
+	for done := a.Type.Bytes; done < len(b); done *= 2 {
+		copy(b[done:], b[:done])
+	}
+	return a.SetBytes(0, b)
+}
+
+// Bytes are those of the elements as they are now.
+func (a *Array) Bytes() ([]byte, error) {
+	defer runtime.KeepAlive(a)
+	b := make([]byte, a.N*a.Type.Bytes)
+	return b, a.native.Read(0, b)
+}
+
+// Each calls fn for each element in order.
+func (a *Array) Each(fn func(v any)) error {
+	b, err := a.Bytes()
+	for ; err == nil && len(b) > 0; b = b[a.Type.Bytes:] {
+		fn(a.Type.get(b))
+	}
+	return err
+}
+
+// Number is an element as a double, rounded where it is wide.
+func Number(v any) float64 {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case uint64:
+		return float64(v)
+	}
+	return v.(float64)
+}
+
+// Sum adds the elements up; an error where the sum of whole numbers needs more than 64 bits.
+func (a *Array) Sum() (any, error) {
+	var sum float64
+	var signed int64
+	var unsigned uint64
+	err := a.Each(func(v any) {
+		switch v := v.(type) {
+		case int64:
+			signed += v
+		case uint64:
+			unsigned += v
+		}
+		sum += Number(v)
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !a.Type.whole():
+		return sum, nil
+	case a.Type.least < 0 && math.Abs(sum) < 1<<62:
+		return signed, nil
+	case a.Type.least == 0 && sum < 1<<63:
+		return unsigned, nil
+	}
+	return nil, fmt.Errorf("%s: the sum does not fit into 64 bits", a)
+}
+
+// Least is the smallest element, Most the largest. What is no number is passed over; nil: there is none.
+func (a *Array) Least() (any, error) { return a.extreme(less) }
+
+// Most is the largest element.
+func (a *Array) Most() (any, error) { return a.extreme(func(x, y any) bool { return less(y, x) }) }
+
+func less(x, y any) bool {
+	switch v := x.(type) {
+	case int64:
+		return v < y.(int64)
+	case uint64:
+		return v < y.(uint64)
+	}
+	return x.(float64) < y.(float64)
+}
+
+func (a *Array) extreme(better func(x, y any) bool) (best any, err error) {
+	err = a.Each(func(v any) {
+		if f, ok := v.(float64); (!ok || f == f) && (best == nil || better(v, best)) {
+			best = v
+		}
+	})
+	return best, err
+}
+
+// Snapshot is a copy in the host's memory.
+func (a *Array) Snapshot() (*Array, error) {
+	b, err := a.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	s, err := NewArray("host", a.Type.Name, a.Shape, native.HostGPU)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.SetBytes(0, b)
+}
+
+// WriteFile writes the elements: where the name ends in .npy as numpy reads them (its format, version 1.0), else their
+// bytes alone.
+func (a *Array) WriteFile(path string) error {
+	b, err := a.Bytes()
+	if err != nil {
+		return err
+	}
+	if strings.HasSuffix(path, ".npy") {
+		header, err := a.numPyHeader()
+		if err != nil {
+			return err
+		}
+		b = append(header, b...)
+	}
+	return os.WriteFile(path, b, 0o666)
+}
+
+func (a *Array) numPyHeader() ([]byte, error) {
+	if a.Type.NumPy == "" {
+		return nil, invalid("%s: numpy has no %s; hint: another ending than .npy writes the bytes", a, a.Type.Name)
+	}
+	name := a.Type.NumPy
+	if a.Type.Bytes > 1 {
+		name = map[bool]string{true: "<", false: ">"}[order.Uint16([]byte{1, 0}) == 1] + name
+	}
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }", name, strings.ReplaceAll(shapeText(a.Shape), " x ", ", "))
+	const magic = "\x93NUMPY\x01\x00"
+	pad := 63 - (len(magic)+2+len(text))%64
+	text += strings.Repeat(" ", pad) + "\n"
+	return append([]byte(magic), append([]byte{byte(len(text)), byte(len(text) >> 8)}, text...)...), nil
+}

@@ -1,0 +1,123 @@
+package kernel
+
+import (
+	"fmt"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/daqiri/daqiri-run/native"
+)
+
+// Source is what a kernel is made from.
+type Source struct {
+	Title string // in errors: "kernel power"; empty: by the entry
+	Text  string // CUDA source, or PTX
+	PTX   bool
+	File  string // of the text, in compilers' words,
+	Line  int    // and the line of its first
+	Entry string // the kernel's name; empty: the only one that the text has
+	GPU   int    // its number; native.HostGPU: the host runs it
+}
+
+// Kernel is a kernel that can be launched.
+type Kernel struct {
+	Title, Entry string
+	GPU          int // native.HostGPU: the host runs it
+	Params       []Param
+	native       native.Kernel
+}
+
+// OnHost reports whether the host runs the kernel.
+func (k *Kernel) OnHost() bool { return k.GPU == native.HostGPU }
+
+// Native is the kernel for native calls; k is to be kept alive meanwhile.
+func (k *Kernel) Native() native.Kernel { return k.native }
+
+// Build makes a kernel; errors of its source have its lines.
+func Build(s Source) (*Kernel, error) {
+	s.Line = max(s.Line, 1)
+	if s.Entry == "" {
+		s.onlyEntry()
+	}
+	if s.Title == "" {
+		s.Title = strings.TrimSpace("kernel " + s.Entry)
+	}
+	if s.GPU == native.HostGPU {
+		return s.buildHost()
+	}
+	return s.buildDevice()
+}
+
+func (s *Source) kernel(n native.Kernel, gpu int) *Kernel {
+	k := &Kernel{Title: s.Title, Entry: s.Entry, GPU: gpu, native: n}
+	runtime.AddCleanup(k, native.Kernel.Free, n)
+	return k
+}
+
+func (s *Source) errorf(format string, args ...any) error {
+	return invalid("%s: %s", s.Title, fmt.Sprintf(format, args...))
+}
+
+// onlyEntry takes the kernel that is not named where there is but one.
+func (s *Source) onlyEntry() {
+	names, _ := kernelsOf(s.Text)
+	if s.PTX {
+		_, names, _ = ptxParams(s.Text, "")
+	}
+	if len(names) == 1 {
+		s.Entry = names[0]
+	}
+}
+
+// choose finds the kernel among those of the source.
+func (s *Source) choose(names []string, all map[string][]declared) ([]declared, error) {
+	params, ok := all[s.Entry]
+	if !ok {
+		return nil, s.errorf("%s", noEntry("its source", s.Entry, names))
+	}
+	return params, nil
+}
+
+func noEntry(what, entry string, names []string) string {
+	switch list := strings.Join(names, ", "); {
+	case len(names) == 0:
+		return what + " has no kernel, a __global__ function"
+	case entry == "":
+		return fmt.Sprintf("%s has several kernels, and entry says which: %s", what, list)
+	default:
+		return fmt.Sprintf("%s has no kernel '%s'; it has %s", what, entry, list)
+	}
+}
+
+var (
+	atLine    = regexp.MustCompile(`(?m)^(.+?)\((\d+)\): `)          // NVRTC's way to say where
+	errorLine = regexp.MustCompile(`(?m)^.*\b(?:fatal )?error\b.*$`) // of any compiler
+	column    = regexp.MustCompile(`^(.*?:\d+):\d+: `)               // which of the line
+)
+
+const shownErrors = 4
+
+// sourceError is what a compiler said of the source, the first errors of it; hint: behind them.
+func (s *Source) sourceError(log, hint string) error {
+	lines := errorLine.FindAllString(atLine.ReplaceAllString(log, "$1:$2: "), -1)
+	if len(lines) == 0 {
+		lines = strings.Split(strings.TrimSpace(log), "\n")
+	}
+	if more := len(lines) - shownErrors; more > 0 {
+		lines = append(lines[:shownErrors], fmt.Sprintf("and %d more", more))
+	}
+	text := "its source doesn't compile:"
+	for _, line := range lines {
+		text += "\n  " + column.ReplaceAllString(strings.TrimSpace(line), "$1: ")
+	}
+	if hint != "" {
+		text += "\n  " + hint
+	}
+	return invalid("%s: %s", s.Title, text)
+}
+
+// invalid is native.ErrInvalid in words.
+func invalid(format string, args ...any) error {
+	return &native.Error{Object: fmt.Sprintf(format, args...), Code: native.ErrInvalid}
+}

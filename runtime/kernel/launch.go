@@ -1,0 +1,230 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/daqiri/daqiri-run/native"
+)
+
+// Stream orders kernels: those of one run one behind the other.
+type Stream struct {
+	GPU    int
+	native native.Stream
+}
+
+// NewStream makes one; gpu may be native.HostGPU.
+func NewStream(gpu int) (*Stream, error) {
+	n, err := native.NewStream("stream", gpu)
+	if err != nil {
+		return nil, err
+	}
+	s := &Stream{gpu, n}
+	runtime.AddCleanup(s, native.Stream.Free, n)
+	return s, nil
+}
+
+// Synchronize waits until nothing is under way in it.
+func (s *Stream) Synchronize() error {
+	defer runtime.KeepAlive(s)
+	return s.native.Synchronize()
+}
+
+// Native is the stream for native calls, s nil: one of its own.
+func (s *Stream) Native() native.Stream {
+	if s == nil {
+		return native.Stream{}
+	}
+	return s.native
+}
+
+// Grid is how many blocks a kernel has and how many threads a block.
+type Grid = native.Grid
+
+// Arg is an argument of a launch, with what it refers to.
+type Arg struct {
+	native.KernelArg
+	Array *Array
+}
+
+// Special are the arguments that have a name: what is known of the burst that a kernel is launched for.
+var Special = map[string]native.ArgKind{"data": native.ArgData, "present": native.ArgPresent, "extra": native.ArgExtra, "batch_id": native.ArgBatchID,
+	"packets": native.ArgPackets, "burst": native.ArgBurst}
+
+// CheckCount returns an error where the kernel takes another number of arguments.
+func (k *Kernel) CheckCount(n int) error {
+	if n == len(k.Params) {
+		return nil
+	}
+	var texts []string
+	for _, p := range k.Params {
+		texts = append(texts, p.Text)
+	}
+	return k.fault("it takes %d arguments (%s), got %d", len(k.Params), strings.Join(texts, ", "), n)
+}
+
+func (k *Kernel) fault(format string, args ...any) error {
+	return invalid("%s: %s", k.Title, fmt.Sprintf(format, args...))
+}
+
+// wrong is the error of argument i, from 0.
+func (k *Kernel) wrong(i int, format string, args ...any) error {
+	return k.fault("argument %d (%s): %s", i+1, k.Params[i].Text, fmt.Sprintf(format, args...))
+}
+
+// Unfit is the error of what can't be argument i.
+func (k *Kernel) Unfit(i int, why string) error { return k.wrong(i, "%s", why) }
+
+// NumberArg makes a number argument i.
+func (k *Kernel) NumberArg(i int, f float64) (Arg, error) {
+	p := k.Params[i]
+	a := Arg{KernelArg: native.KernelArg{Kind: native.ArgNumber}}
+	bits := uint(8 * p.Bytes)
+	switch {
+	case p.Class == Pointer || p.Class == Other:
+		return a, k.wrong(i, "it is a number, and the kernel takes %s", classWords[p.Class])
+	case p.Class == Float && p.Bytes == 4:
+		a.Value = uint64(math.Float32bits(float32(f)))
+	case p.Class == Float && p.Bytes == 8:
+		a.Value = math.Float64bits(f)
+	case p.Class == Float:
+		return a, k.wrong(i, "a number of %d bytes can't be passed", p.Bytes)
+	case f != math.Trunc(f) || math.Abs(f) > 1<<53 || f < -math.Ldexp(1, int(bits)-1) || f >= math.Ldexp(1, int(bits)):
+		return a, k.wrong(i, "%v is no whole number of %d bits", f, bits)
+	default:
+		a.Value = uint64(int64(f))
+	}
+	return a, nil
+}
+
+var classWords = map[Class]string{Pointer: "a pointer", Whole: "a whole number", Float: "a floating number", Word: "a pointer or a whole number",
+	Other: "a structure, which no script has"}
+
+// WideArg makes argument i of a whole number of up to 64 bits.
+func (k *Kernel) WideArg(i int, v uint64) (Arg, error) {
+	if p := k.Params[i]; (p.Class != Whole && p.Class != Word) || (p.Bytes < 8 && v>>(8*p.Bytes) != 0) {
+		return Arg{}, k.wrong(i, "%d is a whole number, and the kernel takes %s of %d bytes", v, classWords[p.Class], p.Bytes)
+	}
+	return Arg{KernelArg: native.KernelArg{Kind: native.ArgNumber, Value: v}}, nil
+}
+
+// pointerArg is argument i, which the kernel gets the address of.
+func (k *Kernel) pointerArg(i int, what string) error {
+	if p := k.Params[i]; p.Class != Pointer && (p.Class != Word || p.Bytes != 8) {
+		return k.wrong(i, "%s is passed as a pointer, and the kernel takes %s", what, classWords[p.Class])
+	}
+	return nil
+}
+
+// ArrayArg makes argument i of an array.
+func (k *Kernel) ArrayArg(i int, a *Array) (Arg, error) {
+	if err := k.pointerArg(i, "an array"); err != nil {
+		return Arg{}, err
+	}
+	if base := pointee(k.Params[i].Text); base != "" && !slices.Contains(a.Type.source, base) {
+		return Arg{}, k.wrong(i, "the array has elements of type %s", a.Type.Name)
+	}
+	if !k.OnHost() && a.GPU == native.HostGPU {
+		return Arg{}, k.wrong(i, "an array of kind host, which a GPU doesn't reach; hint: kind = \"host_pinned\" or \"device\"")
+	}
+	return Arg{KernelArg: native.KernelArg{Kind: native.ArgArray, Array: a.native}, Array: a}, nil
+}
+
+var pointerText = regexp.MustCompile(`^((?:\w+ )*?\w+) ?\* ?(?:(?:const|__restrict__|__restrict|restrict) ?)*\w*$`)
+
+// pointee is what a parameter points to, where that is one of the types of arrays; else empty.
+func pointee(text string) string {
+	m := pointerText.FindStringSubmatch(text)
+	if m == nil {
+		return ""
+	}
+	var words []string
+	for _, word := range strings.Fields(m[1]) {
+		if word != "const" && word != "volatile" && word != "__restrict__" {
+			words = append(words, word)
+		}
+	}
+	base := strings.Join(words, " ")
+	for _, t := range types {
+		if slices.Contains(t.source, base) {
+			return base
+		}
+	}
+	return ""
+}
+
+// WordsArg makes argument i of numbers of 64 bits, which the launch copies.
+func (k *Kernel) WordsArg(i int, words []uint64) (Arg, error) {
+	return Arg{KernelArg: native.KernelArg{Kind: native.ArgWords, Words: words}}, k.pointerArg(i, "a column")
+}
+
+// SpecialArg makes argument i of what is known of a burst.
+func (k *Kernel) SpecialArg(i int, kind native.ArgKind, what string) (Arg, error) {
+	a := Arg{KernelArg: native.KernelArg{Kind: kind}}
+	if kind != native.ArgBatchID && kind != native.ArgPackets {
+		return a, k.pointerArg(i, what)
+	}
+	if p := k.Params[i]; p.Class != Whole && p.Class != Word {
+		return a, k.wrong(i, "%s is a whole number, and the kernel takes %s", what, classWords[p.Class])
+	}
+	return a, nil
+}
+
+// Launcher is a place for launches of one kernel.
+type Launcher struct {
+	Kernel *Kernel
+	stream *Stream
+	native native.Launcher
+}
+
+// NewLauncher makes one; stream nil: it has one of its own.
+func NewLauncher(k *Kernel, g Grid, stream *Stream) (*Launcher, error) {
+	n, err := native.NewLauncher(k.Title, k.native, g, stream.Native())
+	if err != nil {
+		return nil, err
+	}
+	l := &Launcher{k, stream, n}
+	runtime.AddCleanup(l, native.Launcher.Free, n)
+	return l, nil
+}
+
+// Launch begins a run of the kernel; native.ErrNotReady: as many are under way as can be. What the arguments refer to is held
+// until its end.
+func (l *Launcher) Launch(args []Arg) (native.Op, error) {
+	list := make([]native.KernelArg, len(args))
+	for i, a := range args {
+		list[i] = a.KernelArg
+	}
+	op, err := l.native.Launch(list)
+	if errors.Is(err, native.ErrNotReady) {
+		l.native.Look()
+		op, err = l.native.Launch(list)
+	}
+	runtime.KeepAlive(args)
+	runtime.KeepAlive(l)
+	return op, err
+}
+
+// Look ends launches whose kernels have ended: how many did, and whether some go on.
+func (l *Launcher) Look() (ended int, more bool) {
+	defer runtime.KeepAlive(l)
+	ended, left := l.native.Look()
+	return ended, left > 0
+}
+
+// Holds is how many launches that go on hold bursts of the session.
+func (l *Launcher) Holds(s *native.Session) int {
+	defer runtime.KeepAlive(l)
+	return l.native.Holds(s)
+}
+
+// Failure says why a launch failed, the first one; empty: none did.
+func (l *Launcher) Failure() string {
+	defer runtime.KeepAlive(l)
+	return l.native.Failure()
+}
