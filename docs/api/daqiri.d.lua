@@ -49,6 +49,13 @@
 ---@field action? table as in a configuration: {type = "queue", id = 0}
 ---@field actions? table[] more than one, in order
 
+---@class (exact) daqiri.daqiri.array.options
+---@field kind "host"|"host_pinned"|"device" in the host's memory, there and in reach of the GPU, or in the GPU's; where kernels run on the host all three are the host's
+---@field type "int8"|"uint8"|"int16"|"uint16"|"fp16"|"bf16"|"int32"|"uint32"|"fp32"|"int64"|"uint64"|"fp64" of the elements
+---@field shape integer|integer[] how many elements, or how many in each of up to 8 dimensions
+---@field gpu? integer the GPU's number (default: 0)
+---@field memory? string "host": kernels run on the host; by default as the session that was opened last, and --memory, say
+
 ---@class (exact) daqiri.daqiri.find_limit.options
 ---@field low daqiri.rate where the search begins; a trial there should pass
 ---@field high daqiri.rate where it ends
@@ -57,6 +64,18 @@
 
 ---@class (exact) daqiri.daqiri.format.options
 ---@field items? table<string, integer> of a format with a list of items: names for more of them, by their key
+
+---@class (exact) daqiri.daqiri.kernel.options
+---@field src? string CUDA source
+---@field file? string a file with CUDA source, or with PTX where its name ends in .ptx; looked for here, then beside the script
+---@field ptx? string PTX, which needs no compiler
+---@field entry? string the kernel's name in it, a __global__ function; by default the only one
+---@field name? string in errors and of its stages; by default the entry
+---@field grid integer|integer[] blocks, or a list of up to 3: x, y, z
+---@field block integer|integer[] threads of a block, or a list of up to 3
+---@field stream? daqiri.stream in which it runs; by default one of its own
+---@field gpu? integer the GPU's number (default: 0)
+---@field memory? string "host": the host runs it; by default as the session that was opened last, and --memory, say
 
 ---@class (exact) daqiri.daqiri.open.options
 ---@field set? table<string, any> values for keys of the configuration, by their paths ("interfaces.0.address")
@@ -67,6 +86,10 @@
 
 ---@class (exact) daqiri.daqiri.receive.options
 ---@field timeout? daqiri.duration how long it waits; without it for ever
+
+---@class (exact) daqiri.daqiri.stream.options
+---@field gpu? integer the GPU's number (default: 0)
+---@field memory? string as of daqiri.kernel
 
 ---What require "daqiri" returns: sessions, tasks, arguments, times, the log. Reading a name that it lacks raises.
 ---
@@ -86,6 +109,17 @@ local daqiri = {}
 ---@param declared table<string, any> by name, a default value, or {value, type, unit, help, choices, required}
 ---@return table<string, any> # the arguments by name; another name raises
 function daqiri.args(declared) end
+
+---Makes an array of zeros, for kernels and the script.
+---
+---```lua
+---local out = daqiri.array{ kind = "device", memory = "host", type = "fp32", shape = { 4, 2 } }
+---out:set(4, 2, 0.5)
+---print(out:sum())
+---```
+---@param options daqiri.daqiri.array.options
+---@return daqiri.array
+function daqiri.array(options) end
 
 ---Searches the highest rate that passes by halving: the highest first, the lowest, then what lies between.
 ---
@@ -146,6 +180,20 @@ function daqiri.hex(text) end
 ---@param value any nil, a boolean, number, string, u64, time, column or part of the configuration, or a table of these
 ---@return string
 function daqiri.json(value) end
+
+---Makes a kernel: NVRTC compiles source for a GPU, the C++ or C compiler for the host, and what they made is kept in the
+---user's cache folder. One of src, file and ptx is needed. A source that doesn't compile raises with the lines of the
+---script. What kernels get, and what the host can run, is told in kernels.
+---
+---```lua
+---local twice = daqiri.kernel{ memory = "host", grid = 1, block = 4, src = [[
+---  __global__ void twice(float *a) { a[threadIdx.x] *= 2; }
+---]] }
+---twice:launch(array):wait()
+---```
+---@param options daqiri.daqiri.kernel.options
+---@return daqiri.kernel
+function daqiri.kernel(options) end
 
 ---Writes a line to the log.
 ---
@@ -249,6 +297,15 @@ function daqiri.send(v) end
 ---```
 ---@param seconds daqiri.duration how long
 function daqiri.sleep(seconds) end
+
+---Makes a stream: kernels that have it run one behind the other.
+---
+---```lua
+---local stream = daqiri.stream{ memory = "host" }
+---```
+---@param options? daqiri.daqiri.stream.options
+---@return daqiri.stream
+function daqiri.stream(options) end
 
 ---Starts a task: a Lua state with a thread of its own. The call returns when the task waits for the first time, at the
 ---latest after a second. A task whose function has returned goes on as long as it has handlers. A module's chunk gets the
@@ -1616,11 +1673,12 @@ function queue:transmit(options) end
 ---@field prefix? string names the files of the burst's packets, or its objects, PREFIX_0 for the first; of a writer with a file per packet or of objects
 ---@field packet_data_offset? integer bytes: left out at the front of each packet; with prefix (default: 0)
 
----A step of a pipe, made by s:filter, s:count, s:sample, s:convert, s:copy, s:rewrite, s:reorder, s:heaps and the writers.
+---A step of a pipe, made by s:filter, s:count, s:sample, s:convert, s:copy, s:rewrite, s:reorder, s:heaps, k:stage and the
+---writers.
 ---
 ---@class daqiri.stage
 ---@field error string|nil A writer's first error, or nil.
----@field kind string What the stage does. (filter, count, sample, forward, convert, copy, rewrite, reorder, heaps, tap, pcap, raw, blocks or s3)
+---@field kind string What the stage does. (filter, count, sample, forward, convert, copy, rewrite, kernel, reorder, heaps, tap, pcap, raw, blocks or s3)
 ---@field name string The name of its line in the ledger.
 ---@field path string|nil The file that a writer writes or wrote last, of the first folder that has one; nil where there is none.
 ---@field paths string[] The files that a writer writes or wrote last. (of each folder)
@@ -1636,7 +1694,8 @@ local stage = {}
 ---```
 function stage:close() end
 
----Of a reorder stage the next aggregate, of a copy stage the next copy, as q:get_burst does of a queue.
+---Of a reorder stage the next aggregate, of a copy stage the next copy, of a kernel's the next burst that it is done with,
+---as q:get_burst does of a queue.
 ---
 ---```lua
 ---s:start()
@@ -1649,7 +1708,7 @@ function stage:close() end
 function stage:get_burst(options) end
 
 ---Of a reorder stage: has a function called with its aggregates, one in a burst, as q:on_burst does of a queue; of a copy
----stage with its copies.
+---stage with its copies, of a kernel's with what it is done with.
 ---
 ---```lua
 ---blocks:on_burst(function(a) print(a.batch_id, a.missing) end)
@@ -2418,6 +2477,157 @@ function lease:put(offset, data) end
 ---@return string|nil status
 ---@return string|nil text
 function lease:revoke() end
+
+---@class (exact) daqiri.kernel.stage.options
+---@field args? table a list of arguments, one for each of the kernel's: numbers and arrays as of k:launch, and of the burst that came "data", "present", "extra", "batch_id" (of an aggregate), "packets" (how many), "burst"
+---@field name? string of its line in the ledger; by default the kernel's
+---@field session? daqiri.session by default the one that was opened last
+---@field policy? daqiri.policy while 64 launches are under way (default: "drop")
+
+---Code of the script's own that runs on a GPU, or on the host (daqiri.kernel): by itself, with k:launch, or for each burst
+---of a pipe, with k:stage.
+---
+---@class daqiri.kernel
+---@field name string The kernel's name, in errors and of its stages.
+---@field on_host boolean Whether the host runs it.
+local kernel = {}
+
+---Begins a run of the kernel. Until its end it holds bursts and arrays, whatever the script does with them; other memory
+---the kernel must not touch. On the virtual clock time stands still until then, on the host the kernel has run when the
+---call returns. Runs of one kernel begin in order; nil, "NOT_READY", text while 64 of them are under way. What can't be
+---passed raises; what goes wrong on the GPU is in op.error.
+---
+---```lua
+---local op = assert(k:launch(array, 2))
+---op:wait()
+---print(op.error)
+---```
+---@param ... any an argument for each of the kernel's: numbers and u64s; arrays, passed as pointers; columns and b.present, as pointers to copies of their words of 64 bits; b.data, as a pointer to an aggregate's data; a burst, as a pointer to a daqiri_burst
+---@return daqiri.op|nil
+---@return string|nil status
+---@return string|nil text
+function kernel:launch(...) end
+
+---Makes a stage that launches the kernel for each burst and holds the burst until the kernel has ended. Then it goes on to
+---stages behind it in the pipe, on_burst and get_burst of the stage, in order; where there are none it ends there. A
+---kernel that writes packets sees to it that nobody else reads them meanwhile.
+---
+---```lua
+---local sum = daqiri.kernel{ memory = "host", grid = 1, block = 64, src = [[
+---  __global__ void sum(const unsigned char *data, int *out) { atomicAdd(out, data[threadIdx.x]); }
+---]] }
+---local out = daqiri.array{ kind = "host", type = "int32", shape = { 1 } }
+---s:pipe(blocks, sum:stage{ args = { "data", out } })
+---```
+---@param options? daqiri.kernel.stage.options
+---@return daqiri.stage
+function kernel:stage(options) end
+
+---@class (exact) daqiri.array.histogram.options
+---@field bins? integer how many, 1 to 65536 (default: 10)
+---@field min? number the lower end; by default the smallest element
+---@field max? number the upper end; by default the largest element
+
+---Numbers of one type that kernels and the script share (daqiri.array); the last index is the fastest. #array is how many
+---there are. What the script reads is what the array has at that moment: a kernel that is under way may change it
+---(op:wait() waits for one).
+---
+---@class daqiri.array
+---@field kind string Where it is. (host, host_pinned or device)
+---@field shape integer[] How many elements it has in each dimension.
+---@field type string The type of its elements. ("fp32", …)
+local array = {}
+
+---Sets all elements to the same number.
+---
+---```lua
+---array:fill(0)
+---```
+---@param value number of all elements
+function array:fill(value) end
+
+---Reads an element, or all.
+---
+---```lua
+---print(array:get(1), #array:get())
+---```
+---@param ... integer an index for each dimension, from 1; none: all elements
+---@return number|daqiri.u64|table # an element; or all of them in order, a list
+function array:get(...) end
+
+---Counts the elements in bins of equal width. What lies outside is in below and above.
+---
+---```lua
+---print(array:histogram{ bins = 4, min = 0, max = 1 }.counts[1])
+---```
+---@param options? daqiri.array.histogram.options
+---@return table # counts (a list), min, max, width, below, above
+function array:histogram(options) end
+
+---The largest element; nil where none is a number.
+---
+---```lua
+---print(array:max())
+---```
+---@return number|daqiri.u64|nil
+function array:max() end
+
+---The smallest element; nil where none is a number.
+---
+---```lua
+---print(array:min())
+---```
+---@return number|daqiri.u64|nil
+function array:min() end
+
+---Writes an element, or all. A whole number that the type has not raises; others are rounded.
+---
+---```lua
+---array:set(1, 0.5)
+---array:set{ 1, 2, 3, 4 }
+---```
+---@param ... any an index for each dimension, from 1, and the number; or one argument: a list of all numbers in order, or a string with all bytes
+function array:set(...) end
+
+---A copy in the host's memory, which no kernel of a GPU changes.
+---
+---```lua
+---print(array:snapshot():sum())
+---```
+---@return daqiri.array
+function array:snapshot() end
+
+---The sum of the elements; raises where 64 bits don't hold that of whole numbers.
+---
+---```lua
+---print(array:sum())
+---```
+---@return number|daqiri.u64
+function array:sum() end
+
+---Writes the elements to a file, in the host's byte order.
+---
+---```lua
+---assert(array:write(dir .. "/out.npy"))
+---```
+---@param file string its name; where that ends in .npy numpy reads it (numpy.load), else the file has the elements' bytes alone
+---@return true|nil
+---@return string|nil status
+---@return string|nil text
+function array:write(file) end
+
+---An order of kernels on a GPU (daqiri.stream): those of one stream run one behind the other, those of different ones at
+---the same time.
+---
+---@class daqiri.stream
+local stream = {}
+
+---Waits until nothing is under way in the stream: kernels of the main chunk and of stages. A GPU that was lost raises.
+---
+---```lua
+---stream:synchronize()
+---```
+function stream:synchronize() end
 
 ---Scripts have the libraries of Lua 5.1. These functions are replaced; what else differs is in Lua. Reading a global that
 ---is not there raises.
