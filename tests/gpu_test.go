@@ -24,6 +24,7 @@ func TestGPUFaults(t *testing.T) {
 		want        []string
 	}{
 		{"works", "delay_us=100", 0, []string{balanced}},
+		{"shares the host's memory", "integrated=1", 0, []string{"memory region blocks: device: GPU 0 (Fake GPU) shares the host's memory: its buffers lie there, pinned", balanced}},
 		{"no driver", "", 4, []string{"memory region blocks: it needs a GPU's driver: /nowhere/libcuda.so: cannot open shared object file", "--memory host"}},
 		{"no GPU", "gpus=0", 4, []string{"memory region blocks: it needs a GPU's driver: it knows of no GPU"}},
 		{"too little memory", "mib=1", 4, []string{"memory region blocks: it takes 2 MiB, and GPU 0 (Fake GPU) has 1 MiB of 1 free"}},

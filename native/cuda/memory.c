@@ -128,12 +128,28 @@ bool dqi_cuda_try(int32_t number, const char *what, dqi_cuda_trial *trial, void 
     return ok;
 }
 
+void dqi_cuda_share_regions(dq_session *s) {
+    for (uint32_t k = 0; k < s->n_regions; k++) {
+        dq_region *r = s->regions[k];
+        if (r->conf.kind != DQ_KIND_DEVICE || r->cpu) continue;
+        dq_diag later = {{0}}; // dqi_cuda_open_regions says it
+        const dqi_gpu *g = dqi_gpu_open(r->conf.gpu < 0 ? 0 : r->conf.gpu, r->conf.name, &later);
+        if (!g || !g->info.integrated) continue;
+        r->cpu = true;
+        dqi_note(
+            s,
+            "memory region %s: device: GPU %d (%s) shares the host's memory: its buffers lie there, pinned",
+            r->conf.name, g->info.number, g->info.name);
+    }
+}
+
 static int open_region(dq_session *s, uint32_t k, dq_diag *diag) {
     dq_region *r = s->regions[k];
     char what[DQ_NAME_LEN + 32];
     snprintf(what, sizeof what, "memory region %s", r->conf.name);
     dqi_gpu *g = dqi_cuda_use(s, r->conf.kind == DQ_KIND_DEVICE ? r->conf.gpu : -1, what, diag);
     if (!g) return DQ_NOT_SUPPORTED;
+    if (r->conf.kind == DQ_KIND_DEVICE && g->info.integrated) r->gpu = g;
     if (r->cpu) return DQ_OK;
     int err = allocate(g, dqi_region_bytes(r), &s->cuda->regions[k], what, diag);
     r->gpu = g;

@@ -5,6 +5,9 @@
 #include "core/session.h"
 #include "cuda/gpu.h"
 
+// Regions of kind device on a GPU that shares the host's memory are to lie in pinned memory. Before the arena
+// is laid out.
+void dqi_cuda_share_regions(dq_session *s);
 // Gives regions of kind device that the CPU doesn't have memory of their GPU, and lets GPUs reach the arena
 // where a region is of kind host_pinned or device. No effect where no region is. The arena is laid out.
 // Control thread.

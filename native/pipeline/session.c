@@ -217,6 +217,7 @@ int dq_session_open(dq_session *s, dq_diag *diag) {
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         if (s->ifaces[i]->ops->claim) s->ifaces[i]->ops->claim(s->ifaces[i]);
     pin_regions(s);
+    dqi_cuda_share_regions(s);
     int err = dqi_arena_open(s, align, diag);
     if (err == DQ_OK && hurried(s)) err = dqi_arena_touch(s, diag);
     if (err == DQ_OK) err = dqi_cuda_open_regions(s, diag);

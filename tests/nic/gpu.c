@@ -72,7 +72,7 @@ void *nic_reach(void *at, size_t bytes) {
     if (!r->mapped) nic_die("a part that goes into memory which isn't mapped for it");
     void *driver = dlopen(getenv("DAQIRI_CUDA"), RTLD_NOW | RTLD_NOLOAD);
     void *(*peer)(uint64_t at, uint64_t bytes);
-    *(void **)&peer = driver ? dlsym(driver, "fake_cuda_peer") : NULL;
+    *(void **)&peer = driver ? dlsym(driver, "fake_reach") : NULL;
     void *to = peer ? peer((uintptr_t)at, bytes) : NULL;
     if (!to) nic_die("a part that goes where the GPU has no memory");
     dlclose(driver);

@@ -32,7 +32,7 @@
 #define BAD_LAUNCH  719
 
 static struct {
-    uint64_t gpus, mib, delay_us, seed, fail, trap, hang, version, peer;
+    uint64_t gpus, mib, delay_us, seed, fail, trap, hang, version, peer, integrated;
 } conf = {.gpus = 1, .mib = 4096, .seed = 1, .version = 12040, .peer = 1};
 
 _Atomic int fake_broken;
@@ -58,9 +58,11 @@ static void configure(void) {
     const struct {
         const char *name;
         uint64_t *to;
-    } keys[] = {{"gpus", &conf.gpus}, {"mib", &conf.mib},         {"delay_us", &conf.delay_us},
-                {"seed", &conf.seed}, {"fail", &conf.fail},       {"trap", &conf.trap},
-                {"hang", &conf.hang}, {"version", &conf.version}, {"peer", &conf.peer}};
+    } keys[] = {{"gpus", &conf.gpus},         {"mib", &conf.mib},
+                {"delay_us", &conf.delay_us}, {"seed", &conf.seed},
+                {"fail", &conf.fail},         {"trap", &conf.trap},
+                {"hang", &conf.hang},         {"version", &conf.version},
+                {"peer", &conf.peer},         {"integrated", &conf.integrated}};
     for (char *one; (one = strsep(&rest, ",")) != NULL;) {
         char *value = strchr(one, '=');
         if (!value) continue;
@@ -114,9 +116,6 @@ void *fake_reach(uint64_t at, uint64_t n) {
     pthread_mutex_unlock(&lock);
     return p;
 }
-
-// The same for another device, an emulated network card (tests/nic/gpu.c).
-void *fake_cuda_peer(uint64_t at, uint64_t n) { return conf.peer ? reach(at, n) : NULL; }
 
 static uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
@@ -335,6 +334,9 @@ int cuDeviceGetAttribute(int *value, int attribute, cu_device dev) {
     case CU_ATTR_EXPORTS_DESCRIPTORS:
     case CU_ATTR_CAN_MAP_HOST_MEMORY:
         *value = 1;
+        break;
+    case CU_ATTR_INTEGRATED:
+        *value = conf.integrated != 0;
         break;
     case CU_ATTR_GPUDIRECT_RDMA:
         *value = conf.peer != 0;
