@@ -182,7 +182,11 @@ for i = 49, 64 do times[i] = i % 2 == 0 and times[48] - i * 1e6 or 0 end
 b:tx_times(times)
 s:start()
 assert(tx:send(b))
-while s:stats().port.tx[0].out < 64 do daqiri.sleep(0.001) end
+for _ = 1, 30000 do -- both counters: the queue's thread writes one after the other
+  local q = s:stats().port.tx[0]
+  if q.out == 64 and q.timed == 56 then break end
+  daqiri.sleep(0.001)
+end
 print(daqiri.json{ first = t0.ns, timed = s:stats().port.tx[0].timed })
 `
 

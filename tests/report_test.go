@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,10 +17,11 @@ import (
 	"time"
 )
 
-// pageScript loses packets on the wire, and has a handler whose name would be a tag.
+// pageScript loses packets on the wire, and has a handler whose name would be a tag. It runs for 2.5 s, or so long after a file
+// "watched" is there when it is told to wait for one.
 const pageScript = `
 local daqiri = require "daqiri"
-local args = daqiri.args{ seconds = 2.5 }
+local args = daqiri.args{ wait = false }
 local s = daqiri.open(nil, { name = "<b>bold</b>", set = { loopback = { mode = "sw", loss = 0.1, seed = 3 } } })
 local tx, rx = s:tx_queue("loop0"), s:rx_queue("loop0")
 local count = s:count{ name = "a<i>b" }
@@ -26,7 +30,17 @@ rx:on_burst(function() end)
 tx:pace{ pps = 5000 }
 tx:transmit{ template = tx:template{ payload_bytes = 100 } }
 s:threshold("loop0.wire.dropped == 0")
-s:run{ seconds = args.seconds }
+if args.wait then
+  local look
+  look = s:every(0.05, function()
+    local f = io.open("watched")
+    if not f then return end
+    f:close()
+    look:cancel()
+    s:after(2.5, function() s:stop("watched") end)
+  end)
+end
+s:run{ seconds = args.wait and 60 or 2.5 }
 `
 
 // inBrowser is the document that headless Chromium has made of a page, once it has nothing to load any more.
@@ -43,13 +57,13 @@ func inBrowser(t *testing.T, url string) string {
 }
 
 // pageRun starts the script; end waits for it and gives its ledger, line by line.
-func pageRun(t *testing.T, flags ...string) (out *lockedBuffer, dir string, end func() map[string][2]uint64) {
+func pageRun(t *testing.T, wait bool, flags ...string) (out *lockedBuffer, dir string, end func() map[string][2]uint64) {
 	t.Helper()
 	dir = t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "x.lua"), []byte(pageScript), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(built(t), append(flags, "--summary", "none", "--summary-json", "sum.json", "x.lua")...)
+	cmd := exec.Command(built(t), append(flags, "--summary", "none", "--summary-json", "sum.json", "x.lua", fmt.Sprintf("--wait=%t", wait))...)
 	cmd.Dir, out = dir, &lockedBuffer{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
@@ -126,31 +140,53 @@ var outside = regexp.MustCompile(`(?:src|href)="?[^#"][^" >]*|https?://[^"'< ]*`
 // TestReportPage: the file of --report shows in a browser without network what the ledger says.
 func TestReportPage(t *testing.T) {
 	need(t, "chromium")
-	_, dir, end := pageRun(t, "--report", "run.html")
+	_, dir, end := pageRun(t, false, "--report", "run.html")
 	lines := end()
 	checkPage(t, inBrowser(t, "file://"+filepath.Join(dir, "run.html")), lines)
+}
+
+// watched is the address of a proxy before the page, which makes the file "watched" when a browser takes the page's events: it may be
+// slow to start.
+func watched(t *testing.T, page, dir string) string {
+	t.Helper()
+	to, err := url.Parse(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.FlushInterval = -1
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/events" {
+			if err := os.WriteFile(filepath.Join(dir, "watched"), nil, 0o644); err != nil {
+				t.Error(err)
+			}
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // TestWebPage: --web sends the run as it goes on to a browser, which at its end shows the last figures; nothing can be changed there.
 func TestWebPage(t *testing.T) {
 	need(t, "chromium")
-	out, _, end := pageRun(t, "--web", "127.0.0.1:0")
+	out, dir, end := pageRun(t, true, "--web", "127.0.0.1:0")
 	at := regexp.MustCompile(`http://127\.0\.0\.1:\d+/`)
 	until(t, "address", func() bool { return at.MatchString(out.String()) })
-	url := at.FindString(out.String())
+	page := at.FindString(out.String())
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
-		req, _ := http.NewRequest(method, url, nil)
+		req, _ := http.NewRequest(method, page, nil)
 		if answer, err := http.DefaultClient.Do(req); err != nil || answer.StatusCode != http.StatusMethodNotAllowed {
 			t.Errorf("%s: %v, %v", method, answer, err)
 		}
 	}
 	// A viewer that reads nothing harms nobody.
-	silent, err := http.Get(url + "events")
+	silent, err := http.Get(page + "events")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer silent.Body.Close()
-	dom := inBrowser(t, url) // it returns when the events have ended
+	dom := inBrowser(t, watched(t, page, dir)) // it returns when the events have ended
 	lines := end()
 	checkPage(t, dom, lines)
 	if !strings.Contains(dom, "the run has ended") {
