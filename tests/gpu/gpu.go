@@ -1,4 +1,5 @@
-// Package gpu gives tests a GPU that every machine has: a library that stands in for the CUDA driver (fake/fake_cuda.c).
+// Package gpu gives tests a GPU that every machine has: libraries that stand in for the CUDA driver (fake/) and for
+// NVRTC (nvrtc/).
 //
 // It may import the standard library and tests/require, and only tests import it.
 package gpu
@@ -20,19 +21,33 @@ func root() string {
 	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
 }
 
-// Library is the path of the stand-in, which is built at the first call, once for each state of its sources.
-var Library = sync.OnceValues(func() (string, error) {
+// Library is the path of the stand-in for the driver, which is built at the first call, once for each state of its sources.
+var Library = sync.OnceValues(func() (string, error) { return library("fake_cuda", "native/kernels/*.c", "tests/gpu/fake/*.c") })
+
+// Compiler is the path of the stand-in for NVRTC.
+var Compiler = sync.OnceValues(func() (string, error) { return library("fake_nvrtc", "tests/gpu/nvrtc/*.c") })
+
+// library builds the library of this name out of the sources that patterns find.
+func library(name string, patterns ...string) (string, error) {
 	at := root()
 	var sources, headers []string
-	for pattern, files := range map[string]*[]string{"native/kernels/*.c": &sources, "tests/gpu/fake/*.c": &sources, "native/*/*.h": &headers, "tests/gpu/fake/*.h": &headers} {
-		found, err := filepath.Glob(filepath.Join(at, pattern))
-		if err != nil {
-			return "", err
+	find := func(to *[]string, patterns ...string) error {
+		for _, pattern := range patterns {
+			found, err := filepath.Glob(filepath.Join(at, pattern))
+			if err != nil {
+				return err
+			}
+			*to = append(*to, found...)
 		}
-		*files = append(*files, found...)
+		slices.Sort(*to)
+		return nil
 	}
-	slices.Sort(sources)
-	slices.Sort(headers)
+	if err := find(&sources, patterns...); err != nil {
+		return "", err
+	}
+	if err := find(&headers, "native/*/*.h", "tests/gpu/fake/*.h"); err != nil {
+		return "", err
+	}
 	hash := sha256.New()
 	for _, file := range append(headers, sources...) {
 		data, err := os.ReadFile(file)
@@ -41,22 +56,22 @@ var Library = sync.OnceValues(func() (string, error) {
 		}
 		fmt.Fprintf(hash, "%s %d\n%s", filepath.Base(file), len(data), data)
 	}
-	lib := filepath.Join(at, "build", fmt.Sprintf("libfake_cuda-%.16x.so", hash.Sum(nil)))
+	lib := filepath.Join(at, "build", fmt.Sprintf("lib%s-%.16x.so", name, hash.Sum(nil)))
 	if _, err := os.Stat(lib); err == nil {
 		return lib, nil
 	}
-	return lib, build(lib, filepath.Join(at, "native"), sources)
-})
+	return lib, build(lib, at, sources)
+}
 
 // build makes the library under another name first: others may build it at the same time.
-func build(lib, include string, sources []string) error {
+func build(lib, at string, sources []string) error {
 	if err := os.MkdirAll(filepath.Dir(lib), 0o755); err != nil {
 		return err
 	}
 	made := fmt.Sprintf("%s.%d", lib, os.Getpid())
-	args := append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-I" + include,
-		"-o", made}, sources...)
-	if out, err := exec.Command("gcc", append(args, "-lpthread", "-lm")...).CombinedOutput(); err != nil {
+	args := append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
+		"-I" + filepath.Join(at, "native"), `-DHOST_H="` + filepath.Join(at, "runtime/kernel/host.h") + `"`, "-o", made}, sources...)
+	if out, err := exec.Command("gcc", append(args, "-lpthread", "-lm", "-ldl")...).CombinedOutput(); err != nil {
 		return fmt.Errorf("gcc: %w\n%s", err, out)
 	}
 	return os.Rename(made, lib)
@@ -68,8 +83,8 @@ type Test interface {
 	Fatal(args ...any)
 }
 
-// Use makes the stand-in this process's driver, unless DAQIRI_CUDA names one: "libcuda.so.1", say, where there is a GPU.
-// Before the first session that needs one.
+// Use makes the stand-ins this process's driver and NVRTC, unless DAQIRI_CUDA names a driver: "libcuda.so.1", say, where there
+// is a GPU. Before the first session or kernel that needs one.
 func Use(t Test) {
 	t.Helper()
 	if os.Getenv("DAQIRI_CUDA") != "" {
@@ -79,5 +94,10 @@ func Use(t Test) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	compiler, err := Compiler()
+	if err != nil {
+		t.Fatal(err)
+	}
 	os.Setenv("DAQIRI_CUDA", lib)
+	os.Setenv("DAQIRI_NVRTC", compiler)
 }

@@ -2,6 +2,7 @@
 #ifndef FAKE_H
 #define FAKE_H
 
+#include "compute/compute.h"
 #include "cuda/driver.h"
 #include "kernels/kernels.h"
 
@@ -10,15 +11,26 @@
 #include <stdbool.h>
 #include <time.h>
 
-#define INVALID 1 // CUDA_ERROR_INVALID_VALUE
+// Statuses of the driver.
+#define INVALID    1
+#define ILLEGAL    700
+#define BAD_LAUNCH 719
 
 typedef struct cu_event_s *cu_event;
 typedef struct cu_graph_s *cu_graph, *cu_graph_exec;
 
+// A launch of a user's kernel.
+typedef struct user_launch {
+    const dqi_host_kernel *kernel; // NULL: none
+    uint64_t values[DQ_MAX_KERNEL_ARGS];
+    uint32_t grid[3], block[3];
+} user_launch;
+
 typedef struct job {
     struct job *next;
-    dqk_host_fn *run; // NULL: fill
+    dqk_host_fn *run; // NULL: fill, or the user's
     dqk_list list;
+    user_launch user;
     uint64_t number; // of the launch
     void *at;
     const void *from; // NULL: fill with value
@@ -45,6 +57,15 @@ extern _Atomic int fake_broken;
 
 // Where the host finds n bytes that a kernel addresses; NULL: it may not.
 void *fake_reach(uint64_t at, uint64_t n);
+// A user's kernel begins to run (1), or has ended (-1): while one runs, the memory of GPUs is where they
+// address it.
+void fake_expose(int more);
+// The library for the host in a text of PTX; NULL: it has none. False: it can't be loaded.
+bool fake_load_library(const char *ptx, void **library);
+void fake_user_launch(user_launch *u, const dqi_host_kernel *kernel, const uint32_t *grid,
+                      const uint32_t *block, void **args);
+// Runs one; the error that it ends with.
+int fake_run_user(const user_launch *u);
 // Puts a job on the stream, or into what captures it; a status.
 int fake_put(cu_stream s, job add);
 int cuStreamSynchronize(cu_stream s);

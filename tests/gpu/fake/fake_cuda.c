@@ -1,6 +1,6 @@
 // fake_cuda.c: a library that stands in for libcuda (DAQIRI_CUDA=…/libfake_cuda.so): GPUs whose memory the
 // CPU can't touch at its addresses, and whose streams are threads that run the host build of the shipped
-// kernels.
+// kernels, and users' kernels (fake_user.c).
 //
 // It keeps to the driver's rules where the engine may break them: memory that was not registered or mapped is
 // an illegal address for a kernel, a kernel has to be in the PTX that was loaded, and after an error of a
@@ -17,6 +17,7 @@
 //   read
 #include "fake.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,9 +28,8 @@
 
 #define MAX_RANGES  4096
 #define MAX_GPUS    16
-#define ILLEGAL     700
+#define BAD_PTX     218
 #define BAD_CONTEXT 201
-#define BAD_LAUNCH  719
 
 static struct {
     uint64_t gpus, mib, delay_us, seed, fail, trap, hang, version, peer, integrated;
@@ -362,40 +362,68 @@ int cuCtxSetCurrent(cu_context ctx) {
 
 struct cu_module_s {
     const char *ptx;
+    void *library; // of a user's kernel
 };
 
 struct cu_function_s {
     char name[64];
-    dqk_host_fn *run;
+    dqk_host_fn *run;            // of a shipped kernel,
+    const dqi_host_kernel *user; // or a user's
 };
 
 int cuModuleLoadDataEx(cu_module *out, const void *image, unsigned n, int *options, void **values) {
     (void)n, (void)options, (void)values;
+    if (!strstr(image, ".version")) return BAD_PTX;
     struct cu_module_s *m = calloc(1, sizeof *m);
-    m->ptx = image;
+    m->ptx = strdup(image);
     *out = m;
-    return OK_OR_BROKEN(strstr(image, ".version") ? CU_SUCCESS : 218); // CUDA_ERROR_INVALID_PTX
+    return OK_OR_BROKEN(fake_load_library(image, &m->library) ? CU_SUCCESS : BAD_PTX);
 }
 
 int cuModuleUnload(cu_module module) {
+    if (module->library) dlclose(module->library);
+    free((void *)(uintptr_t)module->ptx);
     free(module);
     return CU_SUCCESS;
 }
 
 int cuModuleGetFunction(cu_function *out, cu_module module, const char *name) {
-    static struct cu_function_s known[256];
+    static struct cu_function_s known[4096];
+    static int n;
     char entry[96];
     snprintf(entry, sizeof entry, ".entry %.63s(", name);
-    if (!strstr(module->ptx, entry) || !dqk_host_kernel(name)) return CU_ERROR_NOT_FOUND;
+    struct cu_function_s f = {.run = dqk_host_kernel(name)};
+    if (module->library) f = (struct cu_function_s){.user = dlsym(module->library, "daqiri_kernel")};
+    if (!strstr(module->ptx, entry) || (!f.run && !f.user)) return CU_ERROR_NOT_FOUND;
+    snprintf(f.name, sizeof f.name, "%s", name);
     pthread_mutex_lock(&lock);
-    int i = 0;
-    while (known[i].run && strcmp(known[i].name, name) != 0)
-        i++;
-    snprintf(known[i].name, sizeof known[i].name, "%s", name);
-    known[i].run = dqk_host_kernel(name);
+    *out = &known[n++ % 4096];
+    **out = f;
     pthread_mutex_unlock(&lock);
-    *out = &known[i];
     return OK_OR_BROKEN(CU_SUCCESS);
+}
+
+int cuFuncGetAttribute(int *value, int attribute, cu_function fn) {
+    (void)fn;
+    *value = 1024;
+    return attribute == CU_FN_MAX_THREADS ? CU_SUCCESS : INVALID;
+}
+
+void fake_expose(int more) {
+    static int running;
+    pthread_mutex_lock(&lock);
+    running += more;
+    for (int i = 0; i < MAX_RANGES; i++) {
+        const range *r = &ranges[i];
+        void *at = (void *)(uintptr_t)r->at;
+        if (r->bytes == 0 || !r->device) continue;
+        if (more > 0)
+            mmap(at, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, allocations[r->handle - 1].fd,
+                 0);
+        else if (running == 0)
+            mmap(at, r->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 // ---- streams ----------------------------------------------------------------------------------------------
@@ -431,21 +459,26 @@ static bool translate(const dqk_list *in, dqk_list *out) {
     return ok && (!in->ticket || (out->ticket && out->done));
 }
 
-static void run(cu_stream s, const job *j) {
+static int run_list(const job *j) {
     dqk_list list;
-    rest(random_below(s, conf.delay_us + 1));
-    while (conf.hang && j->number == conf.hang && !s->end)
-        rest(1000);
     bool ok = translate(&j->list, &list);
     atomic_fetch_add(&counts->lists, 1);
     atomic_fetch_add(&counts->moves, list.n);
     for (uint32_t i = 0; ok && i < list.n; i++)
         atomic_fetch_add(&counts->bytes, ((const dqk_move *)(uintptr_t)list.moves)[i].len);
-    if (!ok || (conf.trap && j->number == conf.trap))
-        atomic_store(&fake_broken, ok ? BAD_LAUNCH : ILLEGAL);
-    else
-        j->run(&list);
+    if (ok) j->run(&list);
     free((void *)(uintptr_t)list.moves);
+    return ok ? CU_SUCCESS : ILLEGAL;
+}
+
+static void run(cu_stream s, const job *j) {
+    rest(random_below(s, conf.delay_us + 1));
+    while (conf.hang && j->number == conf.hang && !s->end)
+        rest(1000);
+    int err = conf.trap && j->number == conf.trap ? BAD_LAUNCH
+              : j->run                            ? run_list(j)
+                                                  : fake_run_user(&j->user);
+    if (err != CU_SUCCESS) atomic_store(&fake_broken, err);
 }
 
 static void *serve(void *arg) {
@@ -462,7 +495,7 @@ static void *serve(void *arg) {
             *j->stamp = fake_now_ns();
         else if (atomic_load(&fake_broken))
             ;
-        else if (j->run)
+        else if (j->run || j->user.kernel)
             run(s, j);
         else if (j->from)
             memcpy(j->at, j->from, j->n);
@@ -526,11 +559,18 @@ int fake_put(cu_stream s, job add) {
 int cuLaunchKernel(cu_function fn, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared_bytes, cu_stream s, void **args, void **extra) {
     uint64_t number = atomic_fetch_add(&launches, 1) + 1;
-    if (gx == 0 || gy != 1 || gz != 1 || bx != DQK_THREADS || by != 1 || bz != 1 || shared_bytes != 0 ||
-        extra)
+    const uint32_t grid[] = {gx, gy, gz}, block[] = {bx, by, bz};
+    job j = {.run = fn->run, .number = number};
+    if ((uint64_t)gx * gy * gz == 0 || (uint64_t)bx * by * bz == 0 || (uint64_t)bx * by * bz > 1024 ||
+        shared_bytes != 0 || extra)
         return INVALID;
+    if (fn->run && (gy != 1 || gz != 1 || bx != DQK_THREADS || by != 1 || bz != 1)) return INVALID;
     if (conf.fail && number == conf.fail) return BAD_LAUNCH;
-    return fake_put(s, (job){.run = fn->run, .list = *(const dqk_list *)args[0], .number = number});
+    if (fn->run)
+        j.list = *(const dqk_list *)args[0];
+    else
+        fake_user_launch(&j.user, fn->user, grid, block, args);
+    return fake_put(s, j);
 }
 
 int cuMemsetD8Async(cu_ptr at, unsigned char value, size_t n, cu_stream s) {

@@ -1,0 +1,224 @@
+// fake_nvrtc.c: a library that stands in for NVRTC (DAQIRI_NVRTC=…/libfake_nvrtc.so): the C++ compiler makes
+// a library for the host of the source, and its "PTX" has the kernel's entry, with the types that the
+// compiler found, and the library's bytes as a comment, for fake_cuda.c.
+//
+// HOST_H names runtime/kernel/host.h, which has what of CUDA C the host can do.
+#include "cuda/nvrtc.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OUT_OF_MEMORY  1
+#define INVALID_OPTION 5
+#define INTERNAL       11
+
+// What stands behind the source: the entry's types, and its call.
+static const char *const wrapper =
+    "\n#line 1 \"fake\"\n"
+    "template <class T> struct fake_kind { enum { is = 'i' }; };\n"
+    "template <class T> struct fake_kind<T *> { enum { is = 'p' }; };\n"
+    "template <> struct fake_kind<float> { enum { is = 'f' }; };\n"
+    "template <> struct fake_kind<double> { enum { is = 'f' }; };\n"
+    "template <int... I> struct fake_seq {};\n"
+    "template <int N, int... I> struct fake_make : fake_make<N - 1, N - 1, I...> {};\n"
+    "template <int... I> struct fake_make<0, I...> { typedef fake_seq<I...> seq; };\n"
+    "template <class... A, int... I> static void fake_go(void (*f)(A...), void *const *a, fake_seq<I...>) {\n"
+    "    f(*(A *)a[I]...);\n"
+    "}\n"
+    "template <class... A> static void fake_call(void (*f)(A...), void *const *a) {\n"
+    "    fake_go(f, a, typename fake_make<sizeof...(A)>::seq());\n"
+    "}\n"
+    "template <class... A> static void fake_tell(void (*)(A...)) {\n"
+    "    const char kinds[] = {(char)fake_kind<A>::is..., 0};\n"
+    "    const size_t bytes[] = {sizeof(A)..., 0};\n"
+    "    for (int k = 0; kinds[k]; k++) dq_type(k, kinds[k], bytes[k]);\n"
+    "}\n"
+    "static void dq_call(void *const *args) { fake_call(&FAKE_ENTRY, args); }\n"
+    "__attribute__((constructor)) static void fake_begin(void) { fake_tell(&FAKE_ENTRY); }\n";
+
+struct nvrtc_program_s {
+    char *text, *name, *entry, *log, *ptx;
+};
+
+nvrtc_result nvrtcVersion(int *major, int *minor) {
+    *major = 12;
+    *minor = 99; // no version of NVIDIA's
+    return NVRTC_SUCCESS;
+}
+
+const char *nvrtcGetErrorString(nvrtc_result err) {
+    return err == NVRTC_SUCCESS             ? "NVRTC_SUCCESS"
+           : err == NVRTC_ERROR_COMPILATION ? "NVRTC_ERROR_COMPILATION"
+           : err == INVALID_OPTION          ? "NVRTC_ERROR_INVALID_OPTION"
+           : err == OUT_OF_MEMORY           ? "NVRTC_ERROR_OUT_OF_MEMORY"
+                                            : "NVRTC_ERROR_INTERNAL_ERROR";
+}
+
+nvrtc_result nvrtcGetNumSupportedArchs(int *n) {
+    *n = 3;
+    return NVRTC_SUCCESS;
+}
+
+nvrtc_result nvrtcGetSupportedArchs(int *archs) {
+    memcpy(archs, (int[]){52, 80, 90}, 3 * sizeof(int));
+    return NVRTC_SUCCESS;
+}
+
+nvrtc_result nvrtcCreateProgram(nvrtc_program *out, const char *text, const char *name, int n_headers,
+                                const char *const *headers, const char *const *names) {
+    (void)n_headers, (void)headers, (void)names;
+    nvrtc_program p = calloc(1, sizeof *p);
+    p->text = strdup(text);
+    p->name = strdup(name);
+    *out = p;
+    return NVRTC_SUCCESS;
+}
+
+nvrtc_result nvrtcDestroyProgram(nvrtc_program *p) {
+    free((*p)->text);
+    free((*p)->name);
+    free((*p)->entry);
+    free((*p)->log);
+    free((*p)->ptx);
+    free(*p);
+    *p = NULL;
+    return NVRTC_SUCCESS;
+}
+
+nvrtc_result nvrtcAddNameExpression(nvrtc_program p, const char *name) {
+    p->entry = strdup(name);
+    return NVRTC_SUCCESS;
+}
+
+// ---- files ------------------------------------------------------------------------------------------------
+
+static char *read_file(const char *path, size_t *n) {
+    FILE *f = fopen(path, "rb");
+    if (!f) return NULL;
+    fseek(f, 0, SEEK_END);
+    *n = (size_t)ftell(f);
+    rewind(f);
+    char *text = calloc(1, *n + 1);
+    *n = fread(text, 1, *n, f);
+    fclose(f);
+    return text;
+}
+
+static int write_source(const char *path, const nvrtc_program p) {
+    size_t n;
+    char *host = read_file(HOST_H, &n);
+    FILE *f = fopen(path, "w");
+    if (!host || !f) return INTERNAL;
+    bool fibers = strstr(p->text, "__sync") || strstr(p->text, "__shfl");
+    fprintf(f, "#define DQ_FIBERS %d\n#define FAKE_ENTRY %s\n%s%s%s", fibers, p->entry, host, p->text,
+            wrapper);
+    fclose(f);
+    free(host);
+    return NVRTC_SUCCESS;
+}
+
+// GCC's "file:12:5: error: …" becomes NVRTC's "file(12): error: …".
+static char *as_nvrtc(char *log) {
+    for (char *line = log; line && *line; line = (line = strchr(line, '\n')) ? line + 1 : NULL) {
+        char *colon = strchr(line, ':'), *rest;
+        unsigned long number = colon ? strtoul(colon + 1, &rest, 10) : 0;
+        if (number == 0 || *rest != ':') continue;
+        strtoul(rest + 1, &rest, 10); // the column
+        *colon = '(';
+        char *end = colon + 1;
+        while (*end >= '0' && *end <= '9')
+            end++;
+        *end++ = ')';
+        if (*rest == ':') memmove(end, rest, strlen(rest) + 1);
+    }
+    return log;
+}
+
+// ---- compiling --------------------------------------------------------------------------------------------
+
+// The entry as PTX declares it: 8 bytes are .u64, whatever they are.
+static void declare(FILE *f, const char *entry, const char *types) {
+    fprintf(f, ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry %s(", entry);
+    for (int k = 0; types[2 * k]; k++)
+        fprintf(f, "%s\n\t.param .%c%d %s_param_%d", k ? "," : "", types[2 * k] == 'f' ? 'f' : 'u',
+                8 * (types[2 * k + 1] - '0'), entry, k);
+    fprintf(f, "\n)\n{ ret; }\n// fake library ");
+}
+
+static int make_ptx(nvrtc_program p, const char *library) {
+    void *lib = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    const char *const *types = lib ? dlsym(lib, "daqiri_kernel") : NULL;
+    size_t n = 0, size = 0;
+    char *bytes = read_file(library, &n);
+    if (!types || !bytes) {
+        fprintf(stderr, "fake NVRTC: %s\n", dlerror());
+        return INTERNAL;
+    }
+    FILE *f = open_memstream(&p->ptx, &size);
+    declare(f, p->entry, *types);
+    for (size_t k = 0; k < n; k++)
+        fprintf(f, "%02x", (unsigned char)bytes[k]);
+    fprintf(f, "\n");
+    fclose(f);
+    free(bytes);
+    dlclose(lib);
+    return NVRTC_SUCCESS;
+}
+
+static int make(nvrtc_program p, const char *dir) {
+    char in[64], out[64], said[64], command[400];
+    size_t n;
+    snprintf(in, sizeof in, "%s/kernel.cu", dir);
+    snprintf(out, sizeof out, "%s/kernel.so", dir);
+    snprintf(said, sizeof said, "%s/log", dir);
+    int err = write_source(in, p);
+    if (err != NVRTC_SUCCESS) return err;
+    snprintf(command, sizeof command,
+             "LC_ALL=C c++ -x c++ -std=gnu++17 -O1 -fPIC -shared -w -o %s %s -lm >%s 2>&1", out, in, said);
+    err = system(command);
+    p->log = as_nvrtc(read_file(said, &n));
+    err = err == 0 ? make_ptx(p, out) : NVRTC_ERROR_COMPILATION;
+    unlink(in), unlink(out), unlink(said);
+    return err;
+}
+
+nvrtc_result nvrtcCompileProgram(nvrtc_program p, int n, const char *const *options) {
+    bool arch = false;
+    for (int k = 0; k < n; k++)
+        arch = arch || strcmp(options[k], "--gpu-architecture=compute_80") == 0; // the fake GPU's
+    char dir[] = "/tmp/fake-nvrtc-XXXXXX";
+    if (!arch) return INVALID_OPTION;
+    if (!mkdtemp(dir)) return INTERNAL;
+    int err = make(p, dir);
+    rmdir(dir);
+    return err;
+}
+
+nvrtc_result nvrtcGetProgramLogSize(nvrtc_program p, size_t *n) {
+    *n = p->log ? strlen(p->log) + 1 : 1;
+    return NVRTC_SUCCESS;
+}
+
+nvrtc_result nvrtcGetProgramLog(nvrtc_program p, char *log) {
+    strcpy(log, p->log ? p->log : "");
+    return NVRTC_SUCCESS;
+}
+
+nvrtc_result nvrtcGetLoweredName(nvrtc_program p, const char *name, const char **lowered) {
+    *lowered = p->entry;
+    return strcmp(p->entry, name) == 0 ? NVRTC_SUCCESS : INTERNAL;
+}
+
+nvrtc_result nvrtcGetPTXSize(nvrtc_program p, size_t *n) {
+    *n = strlen(p->ptx) + 1;
+    return NVRTC_SUCCESS;
+}
+
+nvrtc_result nvrtcGetPTX(nvrtc_program p, char *ptx) {
+    strcpy(ptx, p->ptx);
+    return NVRTC_SUCCESS;
+}
