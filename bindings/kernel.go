@@ -158,7 +158,7 @@ func (c *call) placeOf(text string) (file string, line int) {
 	if dbg == nil {
 		return "kernel", 1
 	}
-	whole, err := os.ReadFile(dbg.Source)
+	whole, err := os.ReadFile(c.rt.find(dbg.Source))
 	if err != nil {
 		whole = []byte(c.rt.shippedText(dbg.Source))
 	}

@@ -56,3 +56,125 @@ func TestGPUFaults(t *testing.T) {
 		})
 	}
 }
+
+// onGPU is a run of a script on the stand-ins, with what goes wrong; its output and exit code.
+func onGPU(t *testing.T, fault, script string, args ...string) (string, int) {
+	t.Helper()
+	lib, err := gpu.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler, err := gpu.Compiler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(built(t), append([]string{script}, args...)...)
+	cmd.Env = append(os.Environ(), "DAQIRI_CUDA="+lib, "DAQIRI_NVRTC="+compiler, "DAQIRI_FAKE_CUDA="+fault, "XDG_CACHE_HOME="+t.TempDir())
+	if value, ok := strings.CutPrefix(fault, "env "); ok {
+		cmd.Env = append(cmd.Env, "DAQIRI_FAKE_CUDA=", value)
+	}
+	out, _ := cmd.CombinedOutput()
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// TestGPUKernel: the shipped script gives on a GPU what it gives on the host.
+func TestGPUKernel(t *testing.T) {
+	want := readFile(t, "scripts/gpu_kernel.golden")
+	for _, fault := range []string{"", "delay_us=50"} {
+		out, code := onGPU(t, fault, filepath.Join(rootDir, "scripts/gpu_kernel.lua"), "--memory", "gpu")
+		if code != 0 || !strings.HasPrefix(out, want) {
+			t.Errorf("%q: exit code %d, want %q:\n%s", fault, code, want, out)
+		}
+	}
+}
+
+// TestGPUKernelFaults: what goes wrong with a user's kernel is told by its name, and ends within seconds.
+func TestGPUKernelFaults(t *testing.T) {
+	const head = `local daqiri = require "daqiri"
+local a = daqiri.array{ kind = "device", type = "fp32", shape = 4 }
+`
+	const one = head + `local k = daqiri.kernel{ grid = 1, block = 4, src = [[
+__global__ void bad(float *a, unsigned long long far) { a[threadIdx.x + far] = 1; }
+]] }
+`
+	cases := []struct {
+		name, fault, text string
+		want              []string
+	}{
+		{"works", "", one + `local op = assert(k:launch(a, 0)); assert(op:wait{ timeout = 5 } and not op.error); print(a:sum())`, []string{"4\n"}},
+		{"lines", "", head + "-- three\n" + `local k = daqiri.kernel{ grid = 1, block = 1, src = [[
+__global__ void bad(float *a)
+{
+    a[0] = nothing;
+}]] }`, []string{"script.lua:7: error: 'nothing' was not declared in this scope", "script.lua:4: kernel bad: its source doesn't compile:"}},
+		{"an entry that is none", "", head + `daqiri.kernel{ grid = 1, block = 1, entry = "god", src = "__global__ void good() {}" }`,
+			[]string{"kernel god", "error"}},
+		{"no NVRTC", "env DAQIRI_NVRTC=/nowhere/libnvrtc.so", one, []string{"kernel bad: its source needs NVRTC: /nowhere/libnvrtc.so was not found", "a kernel with ptx = ... needs none"}},
+		{"no NVRTC, PTX", "env DAQIRI_NVRTC=/nowhere/libnvrtc.so", head + `local ok, err = pcall(daqiri.kernel, { grid = 1, block = 1, entry = "k", ptx = ".version 8.0\n.visible .entry k(.param .u64 k_param_0)\n{ ret; }" })
+print(err)`, []string{"kernel k: its PTX has no entry k"}}, // says the driver: the stand-in has no code for it
+		{"PTX without the entry", "", head + `print(pcall(daqiri.kernel, { grid = 1, block = 1, entry = "k", ptx = ".version 8.0\n.visible .entry j()\n{ ret; }" }))`,
+			[]string{"kernel k: its PTX has no kernel 'k'; it has j"}},
+		{"no driver", "env DAQIRI_CUDA=/nowhere/libcuda.so", one, []string{"array of 4 fp32 (device): it needs a GPU's driver: /nowhere/libcuda.so"}},
+		{"no such GPU", "", `require("daqiri").array{ kind = "device", gpu = 3, type = "fp32", shape = 4 }`, []string{"array of 4 fp32 (device): there is no GPU 3: this host has 1"}},
+		{"too little memory", "mib=8", `require("daqiri").array{ kind = "device", type = "fp32", shape = { 4, 1024, 1024 } }`,
+			[]string{"array of 4 x 1024 x 1024 fp32 (device): it takes 16 MiB, and GPU 0 (Fake GPU) has 8 MiB of 8 free"}},
+		{"array of the host", "", one + `print(pcall(k.launch, k, daqiri.array{ kind = "host", type = "fp32", shape = 4 }, 0))`,
+			[]string{"kernel bad: argument 1 (float *a): an array of kind host, which a GPU doesn't reach; hint: kind = \"host_pinned\" or \"device\""}},
+		{"out of bounds", "", one + `local op = assert(k:launch(a, 2^40)); print(op:wait{ timeout = 5 }, op.error); print(pcall(a.sum, a)); print(pcall(k.launch, k, a, 0))`,
+			[]string{"true\tkernel bad: GPU 0 (Fake GPU): CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered", "false\tarray of 4 fp32 (device): cuMemcpyDtoHAsync: CUDA_ERROR_ILLEGAL_ADDRESS",
+				"false\tkernel bad: GPU 0 (Fake GPU): CUDA_ERROR_ILLEGAL_ADDRESS"}},
+		{"a kernel traps", "trap=1", one + `local op = assert(k:launch(a, 0)); op:on_done(function(o) print("told", o.error) end); op:wait{ timeout = 5 }`,
+			[]string{"told\tkernel bad: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure"}},
+		{"a launch fails", "fail=1", one + `print(pcall(k.launch, k, a, 0))`, []string{"kernel bad: GPU 0 (Fake GPU): cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED"}},
+		{"a kernel never ends", "hang=1", one + `local op = assert(k:launch(a, 0)); print(op:wait{ timeout = 0.2 })`, []string{"nil\tNOT_READY"}},
+		{"too many at once", "hang=1", one + `for i = 1, 70 do local op, status = k:launch(a, 0); if not op then print(i, status) break end end`, []string{"65\tNOT_READY"}},
+		{"a stream", "", one + `local st = daqiri.stream()
+local two = daqiri.kernel{ stream = st, grid = 1, block = 4, src = "__global__ void two(float *a) { a[threadIdx.x] += 2; }" }
+local three = daqiri.kernel{ stream = st, grid = 1, block = 4, src = "__global__ void three(float *a) { a[threadIdx.x] *= 3; }" }
+for i = 1, 5 do two:launch(a) three:launch(a) end
+st:synchronize(); print(a:get(4))`, []string{"726\n"}}, // 2*3 + 2*9 + … + 2*243
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			script := filepath.Join(t.TempDir(), "script.lua")
+			if err := os.WriteFile(script, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, _ := onGPU(t, c.fault, script)
+			for _, want := range c.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("no %q", want)
+				}
+			}
+			if t.Failed() {
+				t.Logf("%s", out)
+			}
+		})
+	}
+}
+
+// TestGPUKernelHeld: a launch that never ends holds its burst, the session ends all the same, with the exit code of a device.
+func TestGPUKernelHeld(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "script.lua")
+	text := `local daqiri = require "daqiri"
+local s = daqiri.open()
+local tx, rx = s:tx_queue("loop0"), s:rx_queue("loop0")
+local k = daqiri.kernel{ grid = 1, block = 1, src = "__global__ void see(const daqiri_burst *b) {}" }
+s:start()
+tx:send(tx:alloc(1):fill(tx:template{ payload = "x" }))
+local b = assert(rx:get_burst{ timeout_us = 1e6 })
+assert(k:launch(b))
+b:free()
+`
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, code := onGPU(t, "hang=1", script)
+	if code != 4 || !strings.Contains(out, "kernel see did not end") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	if out, code = onGPU(t, "", script); code != 0 {
+		t.Errorf("without a fault exit code %d:\n%s", code, out)
+	}
+}

@@ -108,7 +108,7 @@ func toHalf(f float64) uint16 {
 		return sign | uint16(math.RoundToEven(math.Ldexp(f, 24)))
 	}
 	fraction, exponent := math.Frexp(f) // 0.5 to 1
-	return sign + uint16(exponent+13)<<10 + uint16(math.RoundToEven(math.Ldexp(fraction, 11))-1024)
+	return sign + uint16(exponent+14)<<10 + uint16(math.RoundToEven(math.Ldexp(fraction, 11))-1024)
 }
 
 func toBrain(f float32) uint16 {

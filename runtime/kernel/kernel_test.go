@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"strings"
@@ -280,5 +281,30 @@ func TestPTXParams(t *testing.T) {
 	}
 	if params, _, ok := ptxParams(ptx, "none"); !ok || len(params) != 0 {
 		t.Errorf("none: %v", params)
+	}
+}
+
+// TestHalf: every half is what the standard's formula says, and numbers between two are rounded to the nearer, ties to even.
+func TestHalf(t *testing.T) {
+	for h := range 0x7c00 {
+		want := math.Ldexp(float64(h&1023), -24)
+		if e := h >> 10; e > 0 {
+			want = math.Ldexp(1+float64(h&1023)/1024, e-15)
+		}
+		if got := fromHalf(uint16(h)); got != want {
+			t.Fatalf("%#x is %v, want %v", h, got, want)
+		}
+		if toHalf(want) != uint16(h) || toHalf(-want) != uint16(h)|0x8000 {
+			t.Fatalf("%v became %#x and %#x, want %#x", want, toHalf(want), toHalf(-want), h)
+		}
+		if h < 0x7bff {
+			between, even := (want+fromHalf(uint16(h+1)))/2, uint16(h+h&1)
+			if toHalf(between) != even || toHalf(math.Nextafter(between, 0)) != uint16(h) || toHalf(math.Nextafter(between, 1e9)) != uint16(h+1) {
+				t.Fatalf("between %#x and the next: %#x", h, toHalf(between))
+			}
+		}
+	}
+	if toHalf(65519.9) != 0x7bff || toHalf(65520) != 0x7c00 || toHalf(math.Inf(-1)) != 0xfc00 || !math.IsNaN(fromHalf(toHalf(math.NaN()))) {
+		t.Error("the ends")
 	}
 }

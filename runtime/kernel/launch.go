@@ -166,6 +166,9 @@ func (k *Kernel) WordsArg(i int, words []uint64) (Arg, error) {
 // SpecialArg makes argument i of what is known of a burst.
 func (k *Kernel) SpecialArg(i int, kind native.ArgKind, what string) (Arg, error) {
 	a := Arg{KernelArg: native.KernelArg{Kind: kind}}
+	if base := pointee(k.Params[i].Text); kind == native.ArgBurst && base != "" {
+		return a, k.wrong(i, "%s is passed as a const daqiri_burst *", what)
+	}
 	if kind != native.ArgBatchID && kind != native.ArgPackets {
 		return a, k.pointerArg(i, what)
 	}

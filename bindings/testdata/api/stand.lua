@@ -148,6 +148,14 @@ function World:intact(what)
   end
 end
 
+local source = "__global__ void touch(unsigned char *a, int n) { if ((int)threadIdx.x < n) a[threadIdx.x] += 1; }"
+local function kernel(more) -- touches four bytes
+  local o = { memory = "host", grid = 1, block = 4, src = source }
+  for k, v in pairs(more or {}) do o[k] = v end
+  return daqiri.kernel(o)
+end
+local function array() return daqiri.array{ kind = "host", type = "uint8", shape = { 2, 2 } } end
+
 -- Objects of each type, by variant. An object that needs a running session says so by an assertion.
 M.objects = {
   session = { open = function(w) return w.session end },
@@ -176,6 +184,9 @@ M.objects = {
   u64 = { one = function() return daqiri.u64(1) end },
   op = { burst = function(w) w.parent = w:burst() return (assert(w.writer:write(w.parent))) end },
   presence = { block = function(w) w.parent = w:aggregate() return w.parent.present end },
+  kernel = { host = function() return kernel() end, inStream = function() return kernel{ stream = daqiri.stream{ memory = "host" } } end },
+  array = { host = function() return array() end, floats = function() return daqiri.array{ kind = "device", memory = "host", type = "fp16", shape = 3 } end },
+  stream = { host = function() return daqiri.stream{ memory = "host" } end },
   format = { known = function() return daqiri.format "chips" end, own = function() return daqiri.format{ seq = { bit_offset = 0, bit_width = 16 } } end },
 }
 
@@ -252,6 +263,12 @@ M.args = {
   template = {}, timer = { cancel = none }, task = { on_message = function() return { { nothing } } end, send = function() return { { 1 }, { { 1, 2 } } } end, stop = none },
   time = {}, u64 = { eq = function() return { { 1 }, { daqiri.u64(1) } } end, le = function() return { { 1 } } end, lt = function() return { { 1 } } end, key = none, number = none },
   op = { poll = none, on_done = function() return { { nothing } } end, wait = function() return { { { timeout = 1e-3 } } } end }, presence = { missing = none },
+  kernel = { launch = function(x) return { { array(), 4 }, { x.kept, 4 }, { 1 } } end,
+    stage = function() return { { { args = { array(), 4 } } }, { { args = { "data", "packets" } } }, { { args = { "nothing", 1 } } } } end },
+  array = { fill = function() return { { 1 }, { 0.5 }, { 1e9 } } end, get = function() return { {}, { 1, 2 }, { 3 }, { 9 } } end, histogram = function() return { {}, { { bins = 4, min = -1, max = 10 } } } end,
+    max = none, min = none, set = function() return { { 1, 2, 7 }, { 2, 0.5 }, { { 1, 2, 3, 4 } }, { "abcd" } } end, snapshot = none, sum = none,
+    write = function() return { { work_dir .. "/" .. next_number() .. ".npy" }, { work_dir .. "/" .. next_number() }, { "/nowhere/x" } } end },
+  stream = { synchronize = none },
   format = { decode = function(w) return { { ("x"):rep(60) }, { "" }, { w.kept and w.kept:packet(1) } } end, encode = function() return { { {} }, { { seq = 7, payload = "x" } }, { { nothing = 1 } } } end,
     dissector = none, page = none, vectors = function() return { {}, { { n = 2, seed = 7 } } } end },
 }
