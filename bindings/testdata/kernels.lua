@@ -135,7 +135,7 @@ assert(l.up["in"] == 2 and l.up.out == 2 and l.up.held == 0 and l.behind.out == 
 -- By themselves: of a kept burst, as long as the script has it.
 assert(up:launch(kept.data, kept.present, kept.batch_id, kept.extra, ids):wait())
 assert(count:launch(kept, 1, sum):wait())
-has(try(up.launch, up, kept, kept.present, 0, kept.extra, kept), "kernel up: argument 5")
+has(try(up.launch, up, kept.data, kept.present, 0, kept.extra, kept), "kernel up: argument 5 (unsigned int *ids): a burst is passed as")
 kept:free()
 has(try(count.launch, count, kept, 1, sum), "freed")
 local stream = daqiri.stream()
