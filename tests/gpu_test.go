@@ -10,27 +10,90 @@ import (
 	"github.com/daqiri/daqiri-run/tests/gpu"
 )
 
+// gpuFault is a fault of the stand-in, how the run ends, and what it says.
+type gpuFault struct {
+	name, fault string
+	exit        int
+	want        []string
+}
+
+const balanced = "every packet is accounted for"
+
 // TestGPUFaults: what goes wrong on a GPU has a name, ends the run in order and is accounted for. The GPU is the stand-in,
 // whose faults it sets.
 func TestGPUFaults(t *testing.T) {
-	lib, err := gpu.Library()
-	if err != nil {
-		t.Fatal(err)
-	}
-	balanced := "every packet is accounted for"
-	cases := []struct {
-		name, fault string
-		exit        int
-		want        []string
-	}{
+	cases := []gpuFault{
 		{"works", "delay_us=100", 0, []string{balanced}},
 		{"shares the host's memory", "integrated=1", 0, []string{"memory region blocks: device: GPU 0 (Fake GPU) shares the host's memory: its buffers lie there, pinned", balanced}},
 		{"no driver", "", 4, []string{"memory region blocks: it needs a GPU's driver: /nowhere/libcuda.so: cannot open shared object file", "--memory host"}},
 		{"no GPU", "gpus=0", 4, []string{"memory region blocks: it needs a GPU's driver: it knows of no GPU"}},
+		{"too old a driver", "version=11040", 4, []string{"memory region blocks: it needs a GPU's driver: ", ".so is of CUDA 11.4: 11.5 or later is needed"}},
+		{"too old a GPU", "major=7", 4, []string{"memory region blocks: GPU 0 (Fake GPU) has compute capability 7.0: the program's kernels need 8.0 or later"}},
 		{"too little memory", "mib=1", 4, []string{"memory region blocks: it takes 2 MiB, and GPU 0 (Fake GPU) has 1 MiB of 1 free"}},
 		{"a kernel traps", "trap=5", 4, []string{"error: stage blocks: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure", "device_lost", balanced}},
 		{"a launch fails", "fail=3", 4, []string{"stage blocks: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED", balanced}},
 		{"a kernel never ends", "hang=3", 4, []string{" did not end: for 5 s its device took nothing", ".stopped: ", balanced}},
+	}
+	endAsTold(t, cases, filepath.Join(rootDir, "scripts/gpu_reorder.lua"), "--memory", "gpu", "--clock", "real", "--loss", "0", "--packets", "20000")
+}
+
+// TestGPUMissing: a region names a GPU that this host doesn't have.
+func TestGPUMissing(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(rootDir, "scripts/gpu_reorder.lua"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const here, there = `kind = "device", affinity = 0`, `kind = "device", affinity = 3`
+	script := filepath.Join(t.TempDir(), "there.lua")
+	if err := os.WriteFile(script, []byte(strings.Replace(string(text), here, there, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	endAsTold(t, []gpuFault{{"no such GPU", "gpus=2", 4, []string{"memory region blocks: there is no GPU 3: this host has 2, numbered from 0"}}},
+		script, "--memory", "gpu")
+}
+
+// copies has packets copied into a GPU's memory and back.
+const copies = `
+local daqiri = require "daqiri"
+local function queue(name) return { name = name, id = 0, poll_mode = "direct", batch_size = 64, memory_regions = { "host" } } end
+local function region(name, kind, n) return { name = name, kind = kind, affinity = 0, num_bufs = n, buf_size = 2048 } end
+local s = daqiri.open{ version = 1, stream_type = "raw", master_core = 0, loopback = { mode = "sw", clock = "real" },
+  memory_regions = { region("host", "host_pinned", 4096), region("gpu", "device", 4096), region("back", "host_pinned", 4096) },
+  interfaces = { { name = "a", address = "a", tx = { queues = { queue "tx" } } }, { name = "b", address = "b", rx = { queues = { queue "rx" } } } } }
+local there = s:copy{ name = "there", memory_region = "gpu", policy = "wait" }
+local back = s:copy{ name = "back", memory_region = "back", policy = "wait" }
+s:pipe(s:rx_queue("b"), there)
+s:pipe(there, back)
+local n, wrong = 0, 0
+back:on_burst(function(b)
+  for i = 1, b.n do n = n + 1; if b:packet(i):u32(42) ~= 7 then wrong = wrong + 1 end end
+end, { policy = "wait" })
+local tx = s:tx_queue("a")
+tx:transmit{ template = tx:template{ udp_dst = 7148, payload = "\0\0\0\7" .. ("x"):rep(1000) }, count = 20000 }
+s:run{ seconds = 1 }
+print(n, wrong)
+`
+
+// TestGPUCopyFaults: the same of copies.
+func TestGPUCopyFaults(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "copies.lua")
+	if err := os.WriteFile(script, []byte(copies), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	endAsTold(t, []gpuFault{
+		{"works", "delay_us=50", 0, []string{"20000	0", balanced}},
+		{"a kernel traps", "trap=5", 4, []string{"GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure", "error: stage ", "device_lost", balanced}},
+		{"a launch fails", "fail=3", 4, []string{"GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED", "error: stage ", "device_lost", balanced}},
+		{"a kernel never ends", "hang=3", 4, []string{" did not end: for 5 s its device took nothing", ".stopped: ", balanced}},
+	}, script)
+}
+
+// endAsTold runs a script with each fault.
+func endAsTold(t *testing.T, cases []gpuFault, args ...string) {
+	t.Helper()
+	lib, err := gpu.Library()
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -39,7 +102,7 @@ func TestGPUFaults(t *testing.T) {
 			if c.fault == "" {
 				driver = "/nowhere/libcuda.so"
 			}
-			cmd := exec.Command(built(t), filepath.Join(rootDir, "scripts/gpu_reorder.lua"), "--memory", "gpu", "--clock", "real", "--loss", "0", "--packets", "20000")
+			cmd := exec.Command(built(t), args...)
 			cmd.Env = append(os.Environ(), "DAQIRI_CUDA="+driver, "DAQIRI_FAKE_CUDA="+c.fault)
 			out, _ := cmd.CombinedOutput()
 			if code := cmd.ProcessState.ExitCode(); code != c.exit {

@@ -76,6 +76,10 @@ static int begin(const char *what, dq_diag *diag) {
     dqi_cuda_words(err, words, sizeof words);
     snprintf(why, sizeof why, "cuInit: %s", words);
     if (err != CU_SUCCESS) return no_driver(diag, what, why);
+    snprintf(why, sizeof why, "%.100s is of CUDA %d.%d: %d.%d or later is needed", library(),
+             driver.driver_version / 1000, driver.driver_version % 1000 / 10, DQI_CUDA_LEAST / 1000,
+             DQI_CUDA_LEAST % 1000 / 10);
+    if (driver.driver_version < DQI_CUDA_LEAST) return no_driver(diag, what, why);
     return driver.n_devices > 0 ? DQ_OK : no_driver(diag, what, "it knows of no GPU");
 }
 

@@ -137,7 +137,7 @@ typedef struct dqi_cuda_driver {
     int n_devices;
 } dqi_cuda_driver;
 
-#define DQI_CUDA_LEAST 11020 // the driver's version from which on all calls are there
+#define DQI_CUDA_LEAST 11050 // the driver's version from which on all calls are there, and PTX 7.5 compiles
 
 // The driver, opened and initialised at the first call; NULL, and what is missing and what to do about it.
 // DAQIRI_CUDA names another library. Any thread.

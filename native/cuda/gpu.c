@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LEAST_MAJOR 8 // of the compute capability: what kernels/build.sh builds for
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static dqi_gpu gpus[DQI_MAX_GPUS];
 
@@ -72,13 +74,18 @@ int dq_gpu_read(int32_t number, dq_gpu_info *out, dq_diag *diag) {
 
 // What the engine needs of every GPU.
 static int check_abilities(const dqi_gpu *g, const char *what, dq_diag *diag) {
+    if (g->info.major < LEAST_MAJOR)
+        return dqi_fail(
+            diag, DQ_NOT_SUPPORTED,
+            "%s: GPU %d (%s) has compute capability %d.%d: the program's kernels need %d.0 or later", what,
+            g->info.number, g->info.name, g->info.major, g->info.minor, LEAST_MAJOR);
     if (attribute(g->cu, g->device, CU_ATTR_UNIFIED_ADDRESSING) &&
         attribute(g->cu, g->device, CU_ATTR_HOST_POINTERS) &&
         attribute(g->cu, g->device, CU_ATTR_VIRTUAL_MEMORY))
         return DQ_OK;
     return dqi_fail(diag, DQ_NOT_SUPPORTED,
                     "%s: GPU %d (%s) can't reach the host's memory at the host's addresses, or lacks virtual "
-                    "memory management: a discrete GPU of compute capability 6.0 or later is needed",
+                    "memory management: a discrete GPU is needed",
                     what, g->info.number, g->info.name);
 }
 

@@ -13,6 +13,7 @@
 //   trap=N        the N-th launch starts, and its kernel traps
 //   hang=N        the N-th launch never ends
 //   version=12040 the driver's
+//   major=8       of the GPUs' compute capability
 //   counts=FILE   at its end the process appends a line to it: launches of kernels, moves and bytes that they
 //   read
 #include "fake.h"
@@ -32,8 +33,8 @@
 #define BAD_CONTEXT 201
 
 static struct {
-    uint64_t gpus, mib, delay_us, seed, fail, trap, hang, version, peer, integrated;
-} conf = {.gpus = 1, .mib = 4096, .seed = 1, .version = 12040, .peer = 1};
+    uint64_t gpus, mib, delay_us, seed, fail, trap, hang, version, peer, integrated, major;
+} conf = {.gpus = 1, .mib = 4096, .seed = 1, .version = 12040, .peer = 1, .major = 8};
 
 _Atomic int fake_broken;
 static _Atomic uint64_t launches;
@@ -62,7 +63,8 @@ static void configure(void) {
                 {"delay_us", &conf.delay_us}, {"seed", &conf.seed},
                 {"fail", &conf.fail},         {"trap", &conf.trap},
                 {"hang", &conf.hang},         {"version", &conf.version},
-                {"peer", &conf.peer},         {"integrated", &conf.integrated}};
+                {"peer", &conf.peer},         {"integrated", &conf.integrated},
+                {"major", &conf.major}};
     for (char *one; (one = strsep(&rest, ",")) != NULL;) {
         char *value = strchr(one, '=');
         if (!value) continue;
@@ -323,7 +325,7 @@ int cuDeviceGetAttribute(int *value, int attribute, cu_device dev) {
     (void)dev;
     switch (attribute) {
     case CU_ATTR_MAJOR:
-        *value = 8;
+        *value = (int)conf.major;
         break;
     case CU_ATTR_MULTIPROCESSORS:
         *value = 4;
