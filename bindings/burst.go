@@ -97,6 +97,9 @@ var burstType = &typeDef{
 		{"source_packets", `-> integer | nil, packets
 			Of an aggregate: packets in it.
 			> print(a.source_packets)`},
+		{"last_time", `-> integer | nil, ns: since the session's start, of a capture since its first packet
+			Of an aggregate: the receive time of the packet that ended it; 'rx_time' is that of the one that opened it.
+			> print(a.last_time - a.rx_time)`},
 		{"timed_out", `-> boolean | nil
 			Of an aggregate: whether it was handed over because its time was up.
 			> print(a.timed_out)`},
@@ -263,7 +266,7 @@ func burstField(rt *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue
 			return lua.LNumber(times[0] - b.b.TimeOrigin())
 		}
 		return lua.LNil
-	case "batch_id", "cut", "data", "dtype", "expected", "extra", "items", "missing", "present", "slot_bytes", "source_packets", "timed_out":
+	case "batch_id", "cut", "data", "dtype", "expected", "extra", "items", "last_time", "missing", "present", "slot_bytes", "source_packets", "timed_out":
 		return aggregateField(rt, b, name)
 	}
 	return nil

@@ -226,6 +226,8 @@ func aggregateField(rt *Runtime, b *burst, name lua.LString) lua.LValue {
 		return lua.LNumber(a.Cells - a.PresentCells)
 	case "expected":
 		return lua.LNumber(a.Cells)
+	case "last_time":
+		return lua.LNumber(a.LastNS - b.b.TimeOrigin())
 	case "timed_out":
 		return lua.LBool(a.Flags&session.AggregateTimeout != 0)
 	case "cut":

@@ -54,6 +54,11 @@ var benchRuns = []struct {
 		found, _ := filepath.Glob(filepath.Join(b.s3.dir, "data/bucket/packets_*"))
 		b.same(map[string]float64{"objects on the server": float64(len(found))}, "objects on the server", 3)
 	}},
+	{script: "gpu_pipeline", args: "--port {port} --memory host --samples 100 --per 4 --pps 100 --seconds 0.5", check: func(b *benchRun, got, _ map[string]float64) {
+		b.positive(got, "blocks", "p50")
+		b.same(got, "in_blocks", got["received"])
+	}},
+	{script: "gpu_pipeline", args: "--port {port} --gpu=false --seconds 0.2"},
 	{script: "dpdk", args: "--a vdev:net_null0 --seconds 0.2", prepare: withDPDK},
 	{script: "dpdk", args: "--a vdev:net_null0 --handler=false --seconds 0.2", prepare: withDPDK},
 	{script: "xdp", args: "--left left --right right --count 64 --seconds 0.3", prepare: withRing},

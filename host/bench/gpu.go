@@ -34,10 +34,18 @@ func trafficBound(name string, copied float64) float64 {
 	return 2 * copied / (1 + wider[name])
 }
 
-// run is gpu_*: its shares are of the ceiling.
-func (c gpuCase) run(ctx context.Context, b *bench, r *Result) error {
+// needGPU is the end of a case where there is none.
+func needGPU() error {
 	if _, err := bare.GPU(); err != nil {
 		return errUnavailable{fmt.Sprintf("needs a GPU: %v", err)}
+	}
+	return nil
+}
+
+// run is gpu_*: its shares are of the ceiling.
+func (c gpuCase) run(ctx context.Context, b *bench, r *Result) error {
+	if err := needGPU(); err != nil {
+		return err
 	}
 	r.compareWith(c.peer + ", in the same run")
 	var ours, ceilings []sample

@@ -1,0 +1,83 @@
+-- gpu_pipeline.lua: datagrams through the kernel's UDP on loopback become blocks of fp32 in a GPU's memory, of which a kernel
+-- adds up the samples; or they are received and counted, and nothing more. Sent and received in one process as fast as it goes,
+-- or at a pace. Prints figures as JSON.
+--   daqiri-run gpu_pipeline.lua --seconds 2
+--   daqiri-run gpu_pipeline.lua --gpu=false     the same receive without a GPU
+local daqiri = require "daqiri"
+local args = daqiri.args{
+  gpu = { true, help = "false: only count what is received" },
+  memory = { "gpu", help = "host: the processor does what the GPU would" },
+  port = { 7156, help = "to use on 127.0.0.1" },
+  samples = { 4000, help = "of 16 bits, in a datagram, behind 8 bytes with its number" },
+  per = { 64, unit = "packets", help = "of a block" },
+  pps = { 0, help = "datagrams a second; 0: as fast as it goes" },
+  seconds = { 1, help = "to measure, after a tenth of that to warm up" },
+}
+
+local size, VALUE = 8 + 2 * args.samples, 3
+local kind = args.gpu and args.memory == "gpu" and "host_pinned" or "host"
+local regions = {
+  { name = "rx_packets", kind = kind, affinity = 0, num_bufs = math.ceil(64 * 2 ^ 20 / size), buf_size = size },
+  { name = "tx_packets", kind = "host", affinity = 0, num_bufs = 512, buf_size = size } }
+if args.gpu then
+  regions[3] = { name = "blocks", kind = "device", affinity = 0, num_bufs = 32, buf_size = 4 * args.samples * args.per }
+end
+local s = daqiri.open({ version = 1, stream_type = "socket", master_core = 0, memory_regions = regions,
+  interfaces = {
+    { name = "rx_port", address = "127.0.0.1", socket_config = { mode = "server", local_addr = "udp://127.0.0.1:" .. args.port },
+      rx = { queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = 20, memory_regions = { "rx_packets" } } } } },
+    { name = "tx_port", address = "127.0.0.1", socket_config = { mode = "client", remote_addr = "udp://127.0.0.1:" .. args.port },
+      tx = { queues = { { name = "tx", id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "tx_packets" } } } } } } },
+  { memory = args.memory == "host" and "host" or nil })
+local rx, tx = s:rx_queue("rx_port"), s:tx_queue("tx_port")
+
+-- Blocks that the handler got, and how long before each its last datagram had come.
+local blocks, waits, sum = 0, {}, nil
+if args.gpu then
+  local add = daqiri.kernel{ grid = args.per, block = 256, src = [[
+__global__ void add(const float *data, const unsigned long long *present, int samples, unsigned long long *sum)
+{
+    float mine = 0;
+    if (!(present[blockIdx.x / 64] >> blockIdx.x % 64 & 1)) return;
+    for (int i = threadIdx.x; i < samples; i += blockDim.x) mine += data[blockIdx.x * samples + i];
+    for (int n = 16; n > 0; n /= 2) mine += __shfl_down_sync(0xffffffff, mine, n);
+    if (threadIdx.x % 32 == 0) atomicAdd(sum, (unsigned long long)mine);
+}
+]] }
+  sum = daqiri.array{ kind = "device", type = "uint64", shape = 1 }
+  local order = s:reorder{ name = "blocks", memory_region = "blocks", at = "payload", payload_byte_offset = 8,
+    slot_bytes = 2 * args.samples, packets_per_batch = args.per, timeout_us = 100e3, fill = "keep",
+    sequence_number = { at = "payload", bit_offset = 0, bit_width = 48, endianness = "little" },
+    data_types = { input_type = "int16", output_type = "fp32", endianness = "network" } }
+  local added = add:stage{ args = { "data", "present", args.samples, sum }, policy = "wait" }
+  s:pipe(rx, order, added)
+  added:on_burst(function(b)
+    local now = s:clock()
+    blocks = blocks + 1
+    if not b.timed_out then waits[#waits + 1] = (now - b.last_time) / 1e3 end
+  end, { policy = "wait" })
+else
+  s:pipe(rx, s:count{ name = "counted" })
+end
+
+if args.pps > 0 then tx:pace{ pps = args.pps } end
+tx:transmit{ template = tx:template{ payload = ("\0"):rep(8) .. ("\0" .. string.char(VALUE)):rep(args.samples),
+  vary = { { at = "start", bit_offset = 0, bit_width = 48, endianness = "little", start = 0, step = 1 } } } }
+s:start()
+s:measure{ seconds = args.seconds / 10 }
+waits = {}
+local m = s:measure{ seconds = args.seconds }
+tx:transmit{ template = false }
+repeat local quiet = s:measure{ seconds = 0.1 } until quiet.rx_port.rx.packets == 0
+local l = s:stop("measured")
+local sent, got = l.tx_port.tx.packets, l.rx_port.rx.packets
+local out = { packets = m.rx_port.rx.packets, bytes = m.rx_port.rx.bytes, seconds = m.seconds, cpu_seconds = m.process.cpu_seconds,
+  offered_pps = m.tx_port.tx.packets / m.seconds, missing = sent - got, sent = sent, received = got }
+if args.gpu then -- the kernel has seen what the ledger says that blocks have
+  local total, packets = sum:get(1), l.blocks.out
+  assert(total == packets * args.samples * VALUE, ("the sum is %s, of %d packets"):format(tostring(total), packets))
+  table.sort(waits)
+  out.blocks, out.in_blocks, out.n = blocks, packets, #waits
+  out.p50, out.p99 = waits[math.ceil(#waits / 2)], waits[math.ceil(#waits * 0.99)]
+end
+print(daqiri.json(out))
