@@ -45,7 +45,7 @@ DPDK_LINK     = $$(pkg-config --libs libdpdk)
 DPDK_SOURCES := $(wildcard native/engine/dpdk/plugin/*.c)
 DPDK_HEADERS := $(shell find native -name '*.h')
 
-.PHONY: build run test soak mutate bpf ptx docs deps lint fmt install release clean help
+.PHONY: build run test soak mutate bpf ptx gpu-suite docs deps lint fmt install release clean help
 .NOTPARALLEL:
 
 build: ## build ./daqiri-run (the default)
@@ -92,6 +92,19 @@ bpf: ## build the eBPF object of the engine xdp anew, after a change of its sour
 
 ptx: ## build the GPU kernels anew, after a change of their sources (clang 14)
 	cd native/kernels && ./build.sh .
+
+# One file for a machine with a GPU and without Go: what it packs is compressed, and unpacked there into TMPDIR.
+GPU_SUITE := tests/gpu/suite/packed
+gpu-suite: ## make build/gpu-suite, which shows on a machine with a GPU, without Go, what runs there and how fast
+	rm -f $(GPU_SUITE)/*
+	$(GO) build -ldflags '-s -w' -o $(GPU_SUITE)/daqiri-run ./cmd/daqiri-run
+	$(GO) test -c -ldflags '-s -w' -o $(GPU_SUITE)/session.test ./runtime/session
+	$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -Inative -Itests/native -o $(GPU_SUITE)/check tests/gpu/kernels/check.c native/kernels/*.c -ldl -lm
+	gzip $(GPU_SUITE)/*
+	cp scripts/gpu_*.golden $(GPU_SUITE)
+	$(GO) build -ldflags '-s -w' -o $(BUILD)/gpu-suite ./tests/gpu/suite
+	rm -f $(GPU_SUITE)/*
+	@ls -l $(BUILD)/gpu-suite
 
 docs: ## write the documents that are made from tables
 	$(GO) test ./host/cli -run TestDocuments -update
@@ -162,4 +175,4 @@ clean: ## remove what was built; captures stay
 	rm -rf $(BUILD) daqiri-run $(DPDK_LIB)
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/daqiri/daqiri-run/runtime/bare"
 )
 
 const (
@@ -16,6 +18,9 @@ const (
 func runGPUPipeline(ctx context.Context, b *bench, r *Result) error {
 	if err := needGPU(); err != nil {
 		return err
+	}
+	if err := bare.Compiler(); err != nil {
+		return errUnavailable{err.Error()}
 	}
 	r.compareWith("the same receive, counted and nothing more")
 	r.add(fmt.Sprintf("datagrams of %d bytes, blocks of 64; p50 and p99: µs from a block's last datagram to the handler, at %.0f datagrams a second",

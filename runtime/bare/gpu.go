@@ -30,6 +30,12 @@ func GPU() (string, error) {
 	return gpus[0].Name, nil
 }
 
+// Compiler says what is missing for kernels of a script's own, which NVRTC compiles.
+func Compiler() error {
+	_, _, err := native.NVRTCVersion("kernels")
+	return err
+}
+
 // timedOnGPU opens memory on the GPU, times its copy, and each job for its part of the time.
 func timedOnGPU(host bool, length time.Duration, jobs map[string]native.BareGPUJob) (Rates, error) {
 	g, err := native.OpenBareGPU(gpuBytes)

@@ -78,7 +78,8 @@ static inline double now_ns(void) {
 
 // False: there is no driver or no GPU; why is printed.
 static inline bool device_open(void) {
-    void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+    const char *named = getenv("DAQIRI_CUDA");
+    void *lib = dlopen(named && *named ? named : "libcuda.so.1", RTLD_NOW);
     if (!lib) return printf("no CUDA driver: %s\n", dlerror()), false;
 #define DEVICE_SYMBOL(name, symbol, ...)                                                                     \
     *(void **)&gpu.name = dlsym(lib, symbol);                                                                \
