@@ -102,7 +102,7 @@ func endAsTold(t *testing.T, cases []gpuFault, args ...string) {
 			if c.fault == "" {
 				driver = "/nowhere/libcuda.so"
 			}
-			cmd := exec.Command(built(t), args...)
+			cmd := exec.Command(built(t), append([]string{"--summary", "full"}, args...)...)
 			cmd.Env = append(os.Environ(), "DAQIRI_CUDA="+driver, "DAQIRI_FAKE_CUDA="+c.fault)
 			out, _ := cmd.CombinedOutput()
 			if code := cmd.ProcessState.ExitCode(); code != c.exit {

@@ -1,8 +1,9 @@
-// host.h: in front of a kernel's source where the host runs it, in C++ and in GNU C: what of CUDA C a CPU can do.
+// host.h: in front of a kernel's source where the host runs it, in C++ and in GNU C: what of CUDA C a CPU can
+// do.
 //
-// The threads of a block run one behind the other. Where the source has a barrier (DQ_FIBERS) each has a stack of its
-// own, and a thread that waits lets the next one run. Blocks run one behind the other, too; several CPU threads may run
-// the same kernel, so that what is a block's is of the CPU thread.
+// The threads of a block run one behind the other. Where the source has a barrier (DQ_FIBERS) each has a
+// stack of its own, and a thread that waits lets the next one run. Blocks run one behind the other, too;
+// several CPU threads may run the same kernel, so that what is a block's is of the CPU thread.
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,35 +17,54 @@
 #define __device__
 #define __host__
 #define __constant__
-#define __shared__           static __thread
-#define __forceinline__      inline __attribute__((always_inline))
-#define __noinline__         __attribute__((noinline))
+#define __shared__      static __thread
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__    __attribute__((noinline))
 #define __launch_bounds__(...)
-#define __ldg(p)             (*(p))
-#define __expf               expf
-#define __logf               logf
-#define __sinf               sinf
-#define __cosf               cosf
-#define rsqrtf(x)            (1.0f / sqrtf(x))
-#define rsqrt(x)             (1.0 / sqrt(x))
-#define __popc(x)            __builtin_popcount(x)
-#define __popcll(x)          __builtin_popcountll(x)
-#define __clz(x)             ((x) ? __builtin_clz(x) : 32)
-#define __ffs(x)             __builtin_ffs(x)
-#define __threadfence()      __atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define __threadfence_block() __threadfence()
+#define __ldg(p)               (*(p))
+#define __expf                 expf
+#define __logf                 logf
+#define __sinf                 sinf
+#define __cosf                 cosf
+#define rsqrtf(x)              (1.0f / sqrtf(x))
+#define rsqrt(x)               (1.0 / sqrt(x))
+#define __popc(x)              __builtin_popcount(x)
+#define __popcll(x)            __builtin_popcountll(x)
+#define __clz(x)               ((x) ? __builtin_clz(x) : 32)
+#define __ffs(x)               __builtin_ffs(x)
+#define __threadfence()        __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define __threadfence_block()  __threadfence()
 #define __threadfence_system() __threadfence()
-#define warpSize             32
+#define warpSize               32
 
-// ---- vectors ------------------------------------------------------------------------------------------------------
+// ---- vectors
+// ------------------------------------------------------------------------------------------------------
 
-#define DQ_VECTORS(type, name)                                                                                         \
-    typedef struct name##2 { type x, y; } name##2;                                                                     \
-    typedef struct name##3 { type x, y, z; } name##3;                                                                  \
-    typedef struct name##4 { type x, y, z, w; } name##4;                                                               \
-    static inline name##2 make_##name##2(type x, type y) { name##2 v = {x, y}; return v; }                             \
-    static inline name##3 make_##name##3(type x, type y, type z) { name##3 v = {x, y, z}; return v; }                  \
-    static inline name##4 make_##name##4(type x, type y, type z, type w) { name##4 v = {x, y, z, w}; return v; }
+#define DQ_VECTORS(type, name)                                                                               \
+    typedef struct name##2 {                                                                                 \
+        type x, y;                                                                                           \
+    }                                                                                                        \
+    name##2;                                                                                                 \
+    typedef struct name##3 {                                                                                 \
+        type x, y, z;                                                                                        \
+    }                                                                                                        \
+    name##3;                                                                                                 \
+    typedef struct name##4 {                                                                                 \
+        type x, y, z, w;                                                                                     \
+    }                                                                                                        \
+    name##4;                                                                                                 \
+    static inline name##2 make_##name##2(type x, type y) {                                                   \
+        name##2 v = {x, y};                                                                                  \
+        return v;                                                                                            \
+    }                                                                                                        \
+    static inline name##3 make_##name##3(type x, type y, type z) {                                           \
+        name##3 v = {x, y, z};                                                                               \
+        return v;                                                                                            \
+    }                                                                                                        \
+    static inline name##4 make_##name##4(type x, type y, type z, type w) {                                   \
+        name##4 v = {x, y, z, w};                                                                            \
+        return v;                                                                                            \
+    }
 DQ_VECTORS(signed char, char)
 DQ_VECTORS(unsigned char, uchar)
 DQ_VECTORS(short, short)
@@ -55,7 +75,8 @@ DQ_VECTORS(float, float)
 DQ_VECTORS(double, double)
 typedef uint3 dim3;
 
-// ---- where a thread is --------------------------------------------------------------------------------------------
+// ---- where a thread is
+// --------------------------------------------------------------------------------------------
 
 static __thread struct { uint3 thread, block, grid_dim, block_dim; } dq_at;
 #define threadIdx dq_at.thread
@@ -63,38 +84,56 @@ static __thread struct { uint3 thread, block, grid_dim, block_dim; } dq_at;
 #define gridDim   dq_at.grid_dim
 #define blockDim  dq_at.block_dim
 
-// ---- atomics, and what is smaller -----------------------------------------------------------------------------------
+// ---- atomics, and what is smaller
+// -----------------------------------------------------------------------------------
 
-#define DQ_ATOMIC(p, v, change) __extension__({                                                                        \
-    __typeof__(&*(p)) dq_p = (p);                                                                                      \
-    __typeof__(*(p)) dq_old, dq_new, dq_v = (v);                                                                       \
-    __atomic_load(dq_p, &dq_old, __ATOMIC_RELAXED);                                                                    \
-    do dq_new = (change);                                                                                              \
-    while (!__atomic_compare_exchange(dq_p, &dq_old, &dq_new, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));                 \
-    dq_old; })
+#define DQ_ATOMIC(p, v, change)                                                                              \
+    __extension__({                                                                                          \
+        __typeof__(&*(p)) dq_p = (p);                                                                        \
+        __typeof__(*(p)) dq_old, dq_new, dq_v = (v);                                                         \
+        __atomic_load(dq_p, &dq_old, __ATOMIC_RELAXED);                                                      \
+        do                                                                                                   \
+            dq_new = (change);                                                                               \
+        while (!__atomic_compare_exchange(dq_p, &dq_old, &dq_new, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));   \
+        dq_old;                                                                                              \
+    })
 #define atomicAdd(p, v)  DQ_ATOMIC(p, v, dq_old + dq_v)
 #define atomicSub(p, v)  DQ_ATOMIC(p, v, dq_old - dq_v)
 #define atomicMin(p, v)  DQ_ATOMIC(p, v, dq_old < dq_v ? dq_old : dq_v)
 #define atomicMax(p, v)  DQ_ATOMIC(p, v, dq_old > dq_v ? dq_old : dq_v)
-#define atomicAnd(p, v)  DQ_ATOMIC(p, v, dq_old & dq_v)
+#define atomicAnd(p, v)  DQ_ATOMIC(p, v, dq_old &dq_v)
 #define atomicOr(p, v)   DQ_ATOMIC(p, v, dq_old | dq_v)
 #define atomicXor(p, v)  DQ_ATOMIC(p, v, dq_old ^ dq_v)
 #define atomicExch(p, v) DQ_ATOMIC(p, v, dq_v)
-#define atomicCAS(p, is, v) __extension__({                                                                            \
-    __typeof__(*(p)) dq_is = (is), dq_v = (v);                                                                         \
-    __atomic_compare_exchange(p, &dq_is, &dq_v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);                                \
-    dq_is; })
-#define min(a, b) __extension__({ __typeof__((a) + (b)) dq_a = (a), dq_b = (b); dq_a < dq_b ? dq_a : dq_b; })
-#define max(a, b) __extension__({ __typeof__((a) + (b)) dq_a = (a), dq_b = (b); dq_a > dq_b ? dq_a : dq_b; })
+#define atomicCAS(p, is, v)                                                                                  \
+    __extension__({                                                                                          \
+        __typeof__(*(p)) dq_is = (is), dq_v = (v);                                                           \
+        __atomic_compare_exchange(p, &dq_is, &dq_v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);                  \
+        dq_is;                                                                                               \
+    })
+#define min(a, b)                                                                                            \
+    __extension__({                                                                                          \
+        __typeof__((a) + (b)) dq_a = (a), dq_b = (b);                                                        \
+        dq_a < dq_b ? dq_a : dq_b;                                                                           \
+    })
+#define max(a, b)                                                                                            \
+    __extension__({                                                                                          \
+        __typeof__((a) + (b)) dq_a = (a), dq_b = (b);                                                        \
+        dq_a > dq_b ? dq_a : dq_b;                                                                           \
+    })
 
-// ---- threads with stacks ------------------------------------------------------------------------------------------
+// ---- threads with stacks
+// ------------------------------------------------------------------------------------------
 
 static void dq_call(void *const *args);
 
 #if DQ_FIBERS
 enum { DQ_STACK = 1 << 16, DQ_MOST = 1024 };
 
-typedef struct dq_barrier { unsigned members, waiting; unsigned long turn; } dq_barrier;
+typedef struct dq_barrier {
+    unsigned members, waiting;
+    unsigned long turn;
+} dq_barrier;
 
 static __thread struct {
     ucontext_t *at, home;
@@ -114,7 +153,8 @@ static uint3 dq_place(unsigned k) {
 // The next thread that has not ended runs; without one, or after a fault, whoever began.
 static void dq_switch(void) {
     unsigned from = dq_b.now, to = from;
-    do to = (to + 1) % dq_b.n;
+    do
+        to = (to + 1) % dq_b.n;
     while (dq_b.ended[to] && to != from);
     if (++dq_b.idle > 2 * dq_b.n) dq_b.fault = "its threads wait at different barriers for each other";
     if (dq_b.fault || dq_b.ended[to]) {
@@ -166,15 +206,17 @@ static uint64_t dq_show(uint64_t word, unsigned lane) {
     return word;
 }
 
-#define __syncthreads()   dq_wait(&dq_b.block)
-#define __syncwarp(...)   dq_wait(&dq_b.warps[dq_b.now / 32])
-#define DQ_SHUFFLE(v, lane) __extension__({                                                                            \
-    __typeof__((v) + 0) dq_v = (v);                                                                                    \
-    uint64_t dq_w = 0;                                                                                                 \
-    memcpy(&dq_w, &dq_v, sizeof dq_v);                                                                                 \
-    dq_w = dq_show(dq_w, lane);                                                                                        \
-    memcpy(&dq_v, &dq_w, sizeof dq_v);                                                                                 \
-    dq_v; })
+#define __syncthreads() dq_wait(&dq_b.block)
+#define __syncwarp(...) dq_wait(&dq_b.warps[dq_b.now / 32])
+#define DQ_SHUFFLE(v, lane)                                                                                  \
+    __extension__({                                                                                          \
+        __typeof__((v) + 0) dq_v = (v);                                                                      \
+        uint64_t dq_w = 0;                                                                                   \
+        memcpy(&dq_w, &dq_v, sizeof dq_v);                                                                   \
+        dq_w = dq_show(dq_w, lane);                                                                          \
+        memcpy(&dq_v, &dq_w, sizeof dq_v);                                                                   \
+        dq_v;                                                                                                \
+    })
 #define __shfl_sync(mask, v, lane)   DQ_SHUFFLE(v, (unsigned)(lane) % 32)
 #define __shfl_down_sync(mask, v, n) DQ_SHUFFLE(v, dq_b.now % 32 + (n))
 #define __shfl_up_sync(mask, v, n)   DQ_SHUFFLE(v, dq_b.now % 32 - (n))
@@ -202,7 +244,8 @@ static const char *dq_block(void *const *args) {
 }
 
 static const char *dq_prepare(unsigned n) {
-    void *stacks = mmap(NULL, (size_t)n * DQ_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *stacks = mmap(NULL, (size_t)n * DQ_STACK, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     dq_b.at = (ucontext_t *)malloc(n * sizeof(ucontext_t));
     dq_b.stacks = (uint8_t *)stacks;
     return stacks == MAP_FAILED || !dq_b.at ? "no memory for its threads' stacks" : NULL;
@@ -222,7 +265,10 @@ static const char *dq_block(void *const *args) {
     return NULL;
 }
 
-static const char *dq_prepare(unsigned n) { (void)n; return NULL; }
+static const char *dq_prepare(unsigned n) {
+    (void)n;
+    return NULL;
+}
 static void dq_tidy(unsigned n) { (void)n; }
 #endif
 
@@ -240,10 +286,16 @@ static const char *dq_run(void *const *args, const unsigned *grid, const unsigne
     return fault;
 }
 
-// ---- what the engine sees (native/compute/compute.h) ----------------------------------------------------------------
+// ---- what the engine sees (native/compute/compute.h)
+// ----------------------------------------------------------------
 
-// The class of an argument: p a pointer, i a whole number, f a floating one, r what is none of these; and its bytes.
-#define DQ_CLASS(x) (__builtin_classify_type(x) == 5 ? 'p' : __builtin_classify_type(x) == 8 ? 'f' : __builtin_classify_type(x) > 8 ? 'r' : 'i')
+// The class of an argument: p a pointer, i a whole number, f a floating one, r what is none of these; and its
+// bytes.
+#define DQ_CLASS(x)                                                                                          \
+    (__builtin_classify_type(x) == 5   ? 'p'                                                                 \
+     : __builtin_classify_type(x) == 8 ? 'f'                                                                 \
+     : __builtin_classify_type(x) > 8  ? 'r'                                                                 \
+                                       : 'i')
 
 static char dq_types[128]; // two characters an argument
 static void dq_type(int k, char kind, size_t bytes) {

@@ -1,4 +1,5 @@
-// types.h: what a kernel finds in a burst that it was given ("burst"); in front of its source, on a GPU and on the host.
+// types.h: what a kernel finds in a burst that it was given ("burst"); in front of its source, on a GPU and
+// on the host.
 typedef struct daqiri_packet {
     unsigned char *data;
     unsigned int bytes, flow; /* flow: its id, 0: none */

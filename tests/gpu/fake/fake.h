@@ -12,9 +12,10 @@
 #include <time.h>
 
 // Statuses of the driver.
-#define INVALID    1
-#define ILLEGAL    700
-#define BAD_LAUNCH 719
+#define INVALID     1
+#define BAD_CONTEXT 201
+#define ILLEGAL     700
+#define BAD_LAUNCH  719
 
 typedef struct cu_event_s *cu_event;
 typedef struct cu_graph_s *cu_graph, *cu_graph_exec;

@@ -27,10 +27,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_RANGES  4096
-#define MAX_GPUS    16
-#define BAD_PTX     218
-#define BAD_CONTEXT 201
+#define MAX_RANGES 4096
+#define MAX_GPUS   16
+#define BAD_PTX    218
 
 static struct {
     uint64_t gpus, mib, delay_us, seed, fail, trap, hang, version, peer, integrated, major;
@@ -269,28 +268,6 @@ int cuInit(unsigned flags) {
 
 int cuDriverGetVersion(int *version) {
     *version = (int)conf.version;
-    return CU_SUCCESS;
-}
-
-int cuGetErrorName(int err, const char **name) {
-    *name = err == CU_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
-            : err == ILLEGAL              ? "CUDA_ERROR_ILLEGAL_ADDRESS"
-            : err == BAD_LAUNCH           ? "CUDA_ERROR_LAUNCH_FAILED"
-            : err == CU_ERROR_NOT_FOUND   ? "CUDA_ERROR_NOT_FOUND"
-            : err == BAD_CONTEXT          ? "CUDA_ERROR_INVALID_CONTEXT"
-            : err == CU_SUCCESS           ? "CUDA_SUCCESS"
-                                          : "CUDA_ERROR_INVALID_VALUE";
-    return CU_SUCCESS;
-}
-
-int cuGetErrorString(int err, const char **text) {
-    *text = err == CU_ERROR_OUT_OF_MEMORY ? "out of memory"
-            : err == ILLEGAL              ? "an illegal memory access was encountered"
-            : err == BAD_LAUNCH           ? "unspecified launch failure"
-            : err == CU_ERROR_NOT_FOUND   ? "named symbol not found"
-            : err == BAD_CONTEXT          ? "invalid device context"
-            : err == CU_SUCCESS           ? "no error"
-                                          : "invalid argument";
     return CU_SUCCESS;
 }
 
