@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -236,9 +237,17 @@ func flatten(fields map[string]any) {
 const luaError = "_ws.lua.error"
 
 // TestFormatsAgree compares fields of random packets with those of Wireshark's own dissectors. Not with its format of extended
-// GVSP, which has the bit of the extension, and not of VRT commands, which Wireshark 4.0 doesn't know.
+// GVSP, which has the bit of the extension, and not of VRT commands, which Wireshark 4.0 doesn't know. layout_test.go has
+// the formats, and the fields of context packets, that it doesn't know.
 func TestFormatsAgree(t *testing.T) {
 	need(t, "tshark")
+	leader := map[string]string{"field_id": "gvsp.fieldid", "field_count": "gvsp.fieldcount", "payload_type": "gvsp.payloadtype",
+		"timestamp": "gvsp.timestamp", "pixel_format": "gvsp.pixel", "size_x": "gvsp.sizex", "size_y": "gvsp.sizey", "offset_x": "gvsp.offsetx",
+		"offset_y": "gvsp.offsety", "padding_x": "gvsp.paddingx", "padding_y": "gvsp.paddingy"}
+	with := func(a, b map[string]string) map[string]string {
+		maps.Copy(b, a)
+		return b
+	}
 	for _, c := range []struct {
 		format          string
 		port, ethertype int
@@ -247,9 +256,15 @@ func TestFormatsAgree(t *testing.T) {
 	}{
 		{"vrt", 4991, 0, "vrt", map[string]string{"packet_count": "vrt.seq", "packet_words": "vrt.len", "stream_id": "vrt.sid", "class_oui": "vrt.oui",
 			"info_class": "vrt.icc", "packet_class": "vrt.pcc", "tsi": "vrt.tsi", "tsf": "vrt.tsf", "integer_time": "vrt.ts_int"}},
-		{"ecpri", 0, 0xaefe, "", map[string]string{"ecpri_type": "ecpri.type", "ecpri_size": "ecpri.size", "pc_id": "ecpri.pcid"}},
-		{"gvsp", 4015, 0, "gvsp", map[string]string{"block_id": "gvsp.blockid16", "packet_id": "gvsp.packetid24", "packet_format": "gvsp.format"}},
-		{"gvsp-64", 4015, 0, "gvsp", map[string]string{"block_id": "gvsp.blockid64", "packet_id": "gvsp.packetid32"}},
+		{"vrt-context", 4991, 0, "vrt", map[string]string{"packet_count": "vrt.seq", "packet_words": "vrt.len", "stream_id": "vrt.sid",
+			"class_oui": "vrt.oui", "tsm": "vrt.tsmflag", "tsi": "vrt.tsi", "tsf": "vrt.tsf", "integer_time": "vrt.ts_int"}},
+		{"ecpri", 0, 0xaefe, "", map[string]string{"ecpri_revision": "ecpri.revision", "ecpri_type": "ecpri.type", "ecpri_size": "ecpri.size",
+			"pc_id": "ecpri.pcid", "seq_id": "ecpri.seqid", "rtc_id": "ecpri.rtcid", "rtc_seq_id": "ecpri.seqid", "generic_pc_id": "ecpri.pcid",
+			"generic_seq_id": "ecpri.seqid"}},
+		{"gvsp", 4015, 0, "gvsp", with(leader, map[string]string{"status": "gvsp.status", "block_id": "gvsp.blockid16", "packet_id": "gvsp.packetid24",
+			"packet_format": "gvsp.format"})},
+		{"gvsp-64", 4015, 0, "gvsp", with(leader, map[string]string{"status": "gvsp.status", "flags": "gvsp.flags", "block_id": "gvsp.blockid64",
+			"packet_id": "gvsp.packetid32"})},
 		{"arp", 0, 0x0806, "", map[string]string{"operation": "arp.opcode", "sender_mac": "arp.src.hw_mac", "sender_ip": "arp.src.proto_ipv4",
 			"target_mac": "arp.dst.hw_mac", "target_ip": "arp.dst.proto_ipv4"}},
 		{"ipv6", 0, 0x86dd, "", map[string]string{"flow_label": "ipv6.flow", "hop_limit": "ipv6.hlim", "payload_length": "ipv6.plen", "source": "ipv6.src",
@@ -264,7 +279,7 @@ func TestFormatsAgree(t *testing.T) {
 				fields = append(fields, f)
 			}
 			packets := packetsOf(t, c.format, 2000)
-			args := []string{"-r", framesAround(t, packets, wrap{port: c.port, ethertype: c.ethertype})}
+			args := []string{"--disable-protocol", "oran_fh_cus", "-r", framesAround(t, packets, wrap{port: c.port, ethertype: c.ethertype})}
 			if c.as != "" {
 				args = append(args, "-d", fmt.Sprintf("udp.port==%d,%s", c.port, c.as))
 			}

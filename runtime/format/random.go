@@ -45,9 +45,12 @@ func (f *Format) Random(r *rand.Rand) ([]byte, []Read, error) {
 	return bytes, read, err
 }
 
+// raw is any number, every second time one that has a name: what else there is may depend on it.
 func (r Row) raw(random *rand.Rand) uint64 {
 	v := random.Uint64()
 	switch {
+	case len(r.Values) > 0 && v%2 == 0:
+		v = r.Values[random.IntN(len(r.Values))].Number
 	case r.Bits == 64:
 	case r.Kind == Signed:
 		v = uint64(int64(v) >> (64 - r.Bits))

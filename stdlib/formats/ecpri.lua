@@ -2,7 +2,7 @@
 return {
   name = "ecpri",
   title = "eCPRI messages",
-  document = "eCPRI specification V2.0 (2019), section 3.2",
+  document = "eCPRI specification V2.0 (2019), sections 3.1 and 3.2",
   ethertype = 0xaefe,
   sequence = "seq_id",
   payload = "ecpri_size + 4 - header_bytes",
@@ -10,7 +10,7 @@ return {
   { reserved = 3 },
   { "ecpri_concatenated", 1, "another message follows" },
   { "ecpri_type", 8, values = { [0] = "iq_data", [1] = "bit_sequence", [2] = "real_time_control", [3] = "generic_data", [4] = "remote_memory",
-    [5] = "one_way_delay", [6] = "remote_reset", [7] = "event" } },
+    [5] = "one_way_delay", [6] = "remote_reset", [7] = "event", [8] = "iwf_start_up", [9] = "iwf_operation", [10] = "iwf_mapping", [11] = "iwf_delay" } },
   { "ecpri_size", 16, "bytes behind this field", is = "header_bytes + payload_bytes - 4" },
   { when = "ecpri_type < 2",
     { "pc_id", 16, "of a data stream" },
@@ -19,6 +19,10 @@ return {
   { when = "ecpri_type == 2",
     { "rtc_id", 16, "of a control stream" },
     { "rtc_seq_id", 16 },
+  },
+  { when = "ecpri_type == 3",
+    { "generic_pc_id", 32, "of a data stream" },
+    { "generic_seq_id", 32 },
   },
   vectors = {
     { hex = "10 00 0008 00a5 0102 64617461", ecpri_revision = 1, ecpri_type = "iq_data", ecpri_size = 8, pc_id = 0xa5, seq_id = 0x102,

@@ -2,7 +2,7 @@
 return {
   name = "psi",
   title = "Detector frames of PSI, header of 48 bytes",
-  document = "slsDetectorPackage, UDP header version 2.0",
+  document = "slsDetectorPackage 7, docs/src/udpheader.rst, version 2.0, as its receiver reads it on x86",
   endian = "little",
   sequence = "packet_number",
   { "frame_number", 64 },

@@ -2,7 +2,7 @@
 return {
   name = "vdif",
   title = "VDIF frames",
-  document = "VLBI Data Interchange Format, release 1.1.1 (2014)",
+  document = "VLBI Data Interchange Format (VDIF), release 1.1.1 (2014)",
   endian = "little",
   sequence = "frame",
   payload = "frame_length * 8 - header_bytes",

@@ -2,7 +2,7 @@
 return {
   name = "vrt-context",
   title = "VITA 49 context packets",
-  document = "ANSI/VITA 49.0 (2015), sections 6.1 and 7.1.5",
+  document = "ANSI/VITA 49.0 (2015), sections 6.1 and 7.1.5; Wireshark, epan/dissectors/packet-vrt.c",
   sequence = "packet_count",
   { "packet_type", 4, const = 4 },
   { "has_class_id", 1 },
