@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// heapsScript prints each heap: id, bytes, missing, and a digest of its data by the program's own file of it.
+// heapsScript prints each heap: id, bytes, missing, how many items its descriptor has, and where its item 0x1000 begins. Its
+// data go into a file.
 const heapsScript = `
 local daqiri = require "daqiri"
 local args = daqiri.args{ format = "", dir = "" }
@@ -29,11 +30,12 @@ heaps:on_burst(function(h)
   local file = assert(io.open(args.dir .. "/" .. h.batch_id, "wb"))
   file:write(h.data:bytes())
   file:close()
-  local name = ""
+  local name, at = "", ""
   for _, item in ipairs(h.items) do
     if item.id == 5 and item.mode == 0 then name = " " .. f:decode(h.data:bytes(item.value)).n_items end
+    if item.id == 0x1000 and item.mode == 0 then at = " @" .. item.value end
   end
-  print(("%d %d %d%s"):format(h.batch_id, #h.data, h.missing, name))
+  print(("%d %d %d%s%s"):format(h.batch_id, #h.data, h.missing, name, at))
 end)
 s:run{ seconds = 5 }
 `
@@ -70,7 +72,7 @@ func TestHeaps(t *testing.T) {
 	}{{"spead-64-40", 5, 0}, {"spead-64-40", 5, 0.1}, {"spead-64-48", 6, 0}, {"spead-64-48", 6, 0.02}} {
 		t.Run(fmt.Sprintf("%s loss %g", c.format, c.loss), func(t *testing.T) {
 			t.Parallel()
-			r, dir := rand.New(rand.NewPCG(3, uint64(c.address))), t.TempDir()
+			r := rand.New(rand.NewPCG(3, uint64(c.address)))
 			want, digests := map[string]bool{}, map[int][32]byte{}
 			var open [][][]byte
 			for id := 1; id <= 40; id++ {
@@ -84,7 +86,7 @@ func TestHeaps(t *testing.T) {
 				missing, name := 0, ""
 				for i := len(packets) - 1; i >= 0; i-- {
 					if i == 0 {
-						name = " 2"
+						name = " 2 @24"
 					} else if r.Float64() < c.loss {
 						missing += pieces[i][1]
 						clear(data[pieces[i][0] : pieces[i][0]+pieces[i][1]])
@@ -106,30 +108,37 @@ func TestHeaps(t *testing.T) {
 				sent = append(sent, formatPacket{Hex: hex.EncodeToString(open[k][0])})
 				open[k] = open[k][1:]
 			}
-			script := filepath.Join(dir, "heaps.lua")
-			if err := os.WriteFile(script, []byte(heapsScript), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			out, err := exec.Command(built(t), "--summary", "none", "--source", "rx_port="+framesAround(t, sent, wrap{port: 4015}), script, "--format", c.format,
-				"--dir", dir).CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			for line := range strings.Lines(string(out)) {
-				line = strings.TrimSpace(line)
-				if !want[line] {
-					t.Errorf("heap %q", line)
-				}
-				delete(want, line)
-			}
-			if len(want) > 0 {
-				t.Errorf("no %v", want)
-			}
-			for id, digest := range digests {
-				if data, err := os.ReadFile(filepath.Join(dir, fmt.Sprint(id))); err != nil || sha256.Sum256(data) != digest {
-					t.Errorf("heap %d: %v, other bytes", id, err)
-				}
-			}
+			checkHeaps(t, c.format, sent, want, digests)
 		})
+	}
+}
+
+// checkHeaps has the program put packets together, and compares the lines it prints and the bytes of each heap.
+func checkHeaps(t *testing.T, format string, packets []formatPacket, want map[string]bool, digests map[int][32]byte) {
+	t.Helper()
+	dir := t.TempDir()
+	script := filepath.Join(dir, "heaps.lua")
+	if err := os.WriteFile(script, []byte(heapsScript), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(built(t), "--summary", "none", "--source", "rx_port="+framesAround(t, packets, wrap{port: 4015}), script, "--format", format,
+		"--dir", dir).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		line = strings.TrimSpace(line)
+		if !want[line] {
+			t.Errorf("heap %q", line)
+		}
+		delete(want, line)
+	}
+	if len(want) > 0 {
+		t.Errorf("no %v", want)
+	}
+	for id, digest := range digests {
+		if data, err := os.ReadFile(filepath.Join(dir, fmt.Sprint(id))); err != nil || sha256.Sum256(data) != digest {
+			t.Errorf("heap %d: %v, other bytes", id, err)
+		}
 	}
 }
