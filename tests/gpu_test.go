@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,6 +51,40 @@ func TestGPUMissing(t *testing.T) {
 	}
 	endAsTold(t, []gpuFault{{"no such GPU", "gpus=2", 4, []string{"memory region blocks: there is no GPU 3: this host has 2, numbered from 0"}}},
 		script, "--memory", "gpu")
+}
+
+// TestGPUInspect: a plan with memory for GPUs says what the driver and the machine say of them, as doctor does.
+func TestGPUInspect(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "gpu.yaml")
+	text := "version: 1\nstream_type: raw\nmaster_core: 0\nmemory_regions:\n- {name: there, kind: device, affinity: 0, num_bufs: 64, buf_size: 2048}\n" +
+		"interfaces:\n- name: a\n  address: loop0\n  rx:\n    queues:\n    - {name: rx, id: 0, cpu_core: -1, batch_size: 64, memory_regions: [there]}\n"
+	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var plan struct {
+		GPUs struct {
+			Driver string
+			GPUs   []struct{ Name string }
+		}
+		Machine []struct{ Row, Of, State, Found string } `json:"gpu_machine"`
+	}
+	cmd, _ := onStandIn(t, "gpus=2,mib=512", "inspect", config)
+	out, err := cmd.Output()
+	if err != nil || json.Unmarshal(out, &plan) != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if plan.GPUs.Driver != "12.4" || len(plan.GPUs.GPUs) != 2 {
+		t.Errorf("%+v", plan.GPUs)
+	}
+	var said []string
+	for _, f := range plan.Machine {
+		said = append(said, f.Row+", "+f.Of+": "+f.State+": "+f.Found)
+	}
+	for _, want := range []string{"GPU driver, GPU 1: pass: Fake GPU at 0000:11:00.0, compute capability 8.0, 512 MiB; driver of CUDA 12.4", "GPU storage, "} {
+		if !strings.Contains(strings.Join(said, "\n"), want) {
+			t.Errorf("no %q in:\n%s", want, strings.Join(said, "\n"))
+		}
+	}
 }
 
 // copies has packets copied into a GPU's memory and back.

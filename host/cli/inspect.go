@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/daqiri/daqiri-run/host/doctor"
+	"github.com/daqiri/daqiri-run/host/machine"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
@@ -20,7 +22,8 @@ func newInspect(g *state.Global) *cobra.Command {
 		Short: "print the resolved plan of a configuration as JSON",
 		Long: `inspect prints a configuration as it would be opened: defaults filled in, an engine chosen for each interface, and
 who uses which memory region, the PTP clocks of this host, and what keeps this build of the program from opening it
-(obstacles). It opens no interface.`,
+(obstacles). Where it has memory for GPUs, also what the driver says of those here, and doctor's rows about them.
+It opens no interface.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return fail(ExitUsage, fmt.Errorf("one configuration at a time, not %d", len(args)))
@@ -53,5 +56,15 @@ func inspect(g *state.Global, opts spec.Options, file string) error {
 	enc := json.NewEncoder(g.Stdout)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	return fail(ExitStorage, enc.Encode(session.Plan(cfg)))
+	plan := machinePlan{HostPlan: session.Plan(cfg)}
+	if plan.GPUs != nil {
+		plan.Machine = doctor.GPUs(doctor.Options{Machine: machine.Here(), Config: cfg, Dirs: []string{"."}, GPUs: session.GPUs})
+	}
+	return fail(ExitStorage, enc.Encode(plan))
+}
+
+// machinePlan is a plan and, where it has memory for GPUs, what doctor says of those here.
+type machinePlan struct {
+	*session.HostPlan
+	Machine []doctor.Finding `json:"gpu_machine,omitempty"`
 }

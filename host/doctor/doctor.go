@@ -7,8 +7,10 @@ package doctor
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/daqiri/daqiri-run/host/machine"
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -48,6 +50,8 @@ type exam struct {
 	dirs  []string     // folders of files
 	row   row
 	found []Finding
+	// gpuPlan asks the driver of GPUs; nil: nobody does.
+	gpuPlan func() (*session.GPUPlan, error)
 }
 
 // Options say what is examined.
@@ -55,6 +59,8 @@ type Options struct {
 	Machine *machine.Machine
 	Config  *spec.Config // nil: the machine alone
 	Dirs    []string     // where files will be written
+	// GPUs asks the driver what GPUs there are; nil: nobody does.
+	GPUs func() (*session.GPUPlan, error)
 }
 
 // rows are all of them, in the order of the report.
@@ -63,10 +69,19 @@ func rows() []row {
 }
 
 // Examine runs every row.
-func Examine(o Options) []Finding {
+func Examine(o Options) []Finding { return examine(o, rows()) }
+
+// GPUs runs the rows about GPUs, and what their data are written to.
+func GPUs(o Options) []Finding { return examine(o, gpuRows) }
+
+func examine(o Options, rows []row) []Finding {
 	var all []Finding
-	for _, r := range rows() {
-		x := &exam{m: o.Machine, cfg: o.Config, dirs: o.Dirs, row: r}
+	var ask func() (*session.GPUPlan, error)
+	if o.GPUs != nil {
+		ask = sync.OnceValues(o.GPUs)
+	}
+	for _, r := range rows {
+		x := &exam{m: o.Machine, cfg: o.Config, dirs: o.Dirs, row: r, gpuPlan: ask}
 		if needed := x.serves(r.engines); needed {
 			r.look(x)
 		} else {
