@@ -37,8 +37,7 @@
 #define __threadfence_system() __threadfence()
 #define warpSize               32
 
-// ---- vectors
-// ------------------------------------------------------------------------------------------------------
+// ---- vectors ----------------------------------------------------------------------------------------------
 
 #define DQ_VECTORS(type, name)                                                                               \
     typedef struct name##2 {                                                                                 \
@@ -75,8 +74,7 @@ DQ_VECTORS(float, float)
 DQ_VECTORS(double, double)
 typedef uint3 dim3;
 
-// ---- where a thread is
-// --------------------------------------------------------------------------------------------
+// ---- where a thread is ------------------------------------------------------------------------------------
 
 static __thread struct { uint3 thread, block, grid_dim, block_dim; } dq_at;
 #define threadIdx dq_at.thread
@@ -84,8 +82,7 @@ static __thread struct { uint3 thread, block, grid_dim, block_dim; } dq_at;
 #define gridDim   dq_at.grid_dim
 #define blockDim  dq_at.block_dim
 
-// ---- atomics, and what is smaller
-// -----------------------------------------------------------------------------------
+// ---- atomics, and what is smaller -------------------------------------------------------------------------
 
 #define DQ_ATOMIC(p, v, change)                                                                              \
     __extension__({                                                                                          \
@@ -122,8 +119,7 @@ static __thread struct { uint3 thread, block, grid_dim, block_dim; } dq_at;
         dq_a > dq_b ? dq_a : dq_b;                                                                           \
     })
 
-// ---- threads with stacks
-// ------------------------------------------------------------------------------------------
+// ---- threads with stacks ----------------------------------------------------------------------------------
 
 static void dq_call(void *const *args);
 
@@ -286,8 +282,7 @@ static const char *dq_run(void *const *args, const unsigned *grid, const unsigne
     return fault;
 }
 
-// ---- what the engine sees (native/compute/compute.h)
-// ----------------------------------------------------------------
+// ---- what the engine sees (native/compute/compute.h) ------------------------------------------------------
 
 // The class of an argument: p a pointer, i a whole number, f a floating one, r what is none of these; and its
 // bytes.

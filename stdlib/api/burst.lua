@@ -81,7 +81,7 @@ function M.set_connection_id(burst, conn_id)
   core.state(burst).conn = conn_id
 end
 
--- synchronize_burst_event waits for the GPU's part of a burst: packets in host memory have none.
+-- synchronize_burst_event waits for the GPU's part of a burst: bursts come when it is done.
 function M.synchronize_burst_event(burst)
   if burst == nil then return "NULL_PTR", "the burst is nil" end
   core.state(burst)

@@ -1,13 +1,15 @@
--- reorder: aggregates of packets in order, made by the configuration's reorder_configs on the CPU.
+-- reorder: aggregates of packets in order, made by the configuration's reorder_configs.
 
 local core = require "daqiri.api.core"
 
 local M = {}
 
--- set_reorder_cuda_stream has nothing to set where the CPU reorders, as all sessions here do: it looks for the names.
-function M.set_reorder_cuda_stream(interface_name, reorder_name)
+-- set_reorder_cuda_stream has nothing to set: an aggregate comes when the GPU, or the CPU, is done with it, so that kernels of any
+-- stream may read it. It looks for the names; stream: of daqiri.stream, or nil.
+function M.set_reorder_cuda_stream(interface_name, reorder_name, stream)
   local status, text = core.not_ready()
   if status then return status, text end
+  if stream ~= nil and getmetatable(stream) ~= "stream" then return "INVALID_PARAMETER", "the stream is neither nil nor of daqiri.stream" end
   for _, port in pairs(core.ports) do
     if port.name == interface_name or port.address == interface_name then
       if port.reorders[reorder_name] then return "SUCCESS" end

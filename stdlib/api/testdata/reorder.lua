@@ -17,6 +17,8 @@ ok(api.daqiri_init(rig.config("raw", { i }, regions)))
 
 -- The CPU reorders: there is no stream to set, and the names are looked for all the same.
 ok(api.set_reorder_cuda_stream("port", "blocks", nil))
+ok(api.set_reorder_cuda_stream("port", "blocks", require("daqiri").stream{ memory = "host" }))
+fails("INVALID_PARAMETER", "neither nil nor of daqiri.stream", api.set_reorder_cuda_stream("port", "blocks", 5))
 fails("INVALID_PARAMETER", "port has no reorder config bricks", api.set_reorder_cuda_stream("port", "bricks", nil))
 fails("INVALID_PARAMETER", "no interface other", api.set_reorder_cuda_stream("other", "blocks", nil))
 

@@ -27,6 +27,17 @@ typedef struct user_launch {
     uint32_t grid[3], block[3];
 } user_launch;
 
+struct cu_module_s {
+    const char *ptx;
+    void *library; // of a user's kernel
+};
+
+struct cu_function_s {
+    char name[64];
+    dqk_host_fn *run;            // of a shipped kernel,
+    const dqi_host_kernel *user; // or a user's
+};
+
 typedef struct job {
     struct job *next;
     dqk_host_fn *run; // NULL: fill, or the user's
@@ -61,8 +72,6 @@ void *fake_reach(uint64_t at, uint64_t n);
 // A user's kernel begins to run (1), or has ended (-1): while one runs, the memory of GPUs is where they
 // address it.
 void fake_expose(int more);
-// The library for the host in a text of PTX; NULL: it has none. False: it can't be loaded.
-bool fake_load_library(const char *ptx, void **library);
 void fake_user_launch(user_launch *u, const dqi_host_kernel *kernel, const uint32_t *grid,
                       const uint32_t *block, void **args);
 // Runs one; the error that it ends with.

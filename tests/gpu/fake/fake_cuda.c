@@ -18,7 +18,6 @@
 //   read
 #include "fake.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -335,57 +334,6 @@ int cuDevicePrimaryCtxRetain(cu_context *ctx, cu_device dev) {
 int cuCtxSetCurrent(cu_context ctx) {
     current = ctx;
     return OK_OR_BROKEN(CU_SUCCESS);
-}
-
-// ---- modules ----------------------------------------------------------------------------------------------
-
-struct cu_module_s {
-    const char *ptx;
-    void *library; // of a user's kernel
-};
-
-struct cu_function_s {
-    char name[64];
-    dqk_host_fn *run;            // of a shipped kernel,
-    const dqi_host_kernel *user; // or a user's
-};
-
-int cuModuleLoadDataEx(cu_module *out, const void *image, unsigned n, int *options, void **values) {
-    (void)n, (void)options, (void)values;
-    if (!strstr(image, ".version")) return BAD_PTX;
-    struct cu_module_s *m = calloc(1, sizeof *m);
-    m->ptx = strdup(image);
-    *out = m;
-    return OK_OR_BROKEN(fake_load_library(image, &m->library) ? CU_SUCCESS : BAD_PTX);
-}
-
-int cuModuleUnload(cu_module module) {
-    if (module->library) dlclose(module->library);
-    free((void *)(uintptr_t)module->ptx);
-    free(module);
-    return CU_SUCCESS;
-}
-
-int cuModuleGetFunction(cu_function *out, cu_module module, const char *name) {
-    static struct cu_function_s known[4096];
-    static int n;
-    char entry[96];
-    snprintf(entry, sizeof entry, ".entry %.63s(", name);
-    struct cu_function_s f = {.run = dqk_host_kernel(name)};
-    if (module->library) f = (struct cu_function_s){.user = dlsym(module->library, "daqiri_kernel")};
-    if (!strstr(module->ptx, entry) || (!f.run && !f.user)) return CU_ERROR_NOT_FOUND;
-    snprintf(f.name, sizeof f.name, "%s", name);
-    pthread_mutex_lock(&lock);
-    *out = &known[n++ % 4096];
-    **out = f;
-    pthread_mutex_unlock(&lock);
-    return OK_OR_BROKEN(CU_SUCCESS);
-}
-
-int cuFuncGetAttribute(int *value, int attribute, cu_function fn) {
-    (void)fn;
-    *value = 1024;
-    return attribute == CU_FN_MAX_THREADS ? CU_SUCCESS : INVALID;
 }
 
 void fake_expose(int more) {

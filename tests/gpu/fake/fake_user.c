@@ -1,15 +1,17 @@
-// fake_user.c: users' kernels, of the libraries that fake_nvrtc.c made of their source and that stand in
-// their PTX. While one runs, the memory of GPUs is at its addresses, and what it touches beyond that is an
-// illegal address.
+// fake_user.c: modules, and users' kernels, of the libraries that fake_nvrtc.c made of their source and that
+// stand in their PTX. While one runs, the memory of GPUs is at its addresses, and what it touches beyond that
+// is an illegal address.
 #include "fake.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#define BAD_PTX 218
 #define LIBRARY "// fake library "
 
 // Writes the bytes that stand as hexadecimal digits into a file without a name.
@@ -23,7 +25,8 @@ static int write_library(const char *hex) {
     return fd;
 }
 
-bool fake_load_library(const char *ptx, void **library) {
+// The library for the host in a text of PTX; NULL: it has none. False: it can't be loaded.
+static bool load_library(const char *ptx, void **library) {
     char path[64];
     const char *hex = strstr(ptx, LIBRARY);
     *library = NULL;
@@ -34,6 +37,49 @@ bool fake_load_library(const char *ptx, void **library) {
     if (!*library) fprintf(stderr, "fake CUDA: %s\n", dlerror());
     return *library != NULL;
 }
+
+// ---- modules ----------------------------------------------------------------------------------------------
+
+int cuModuleLoadDataEx(cu_module *out, const void *image, unsigned n, int *options, void **values) {
+    (void)n, (void)options, (void)values;
+    if (!strstr(image, ".version")) return BAD_PTX;
+    struct cu_module_s *m = calloc(1, sizeof *m);
+    m->ptx = strdup(image);
+    *out = m;
+    return OK_OR_BROKEN(load_library(image, &m->library) ? CU_SUCCESS : BAD_PTX);
+}
+
+int cuModuleUnload(cu_module module) {
+    if (module->library) dlclose(module->library);
+    free((void *)(uintptr_t)module->ptx);
+    free(module);
+    return CU_SUCCESS;
+}
+
+int cuModuleGetFunction(cu_function *out, cu_module module, const char *name) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct cu_function_s known[4096];
+    static int n;
+    char entry[96];
+    snprintf(entry, sizeof entry, ".entry %.63s(", name);
+    struct cu_function_s f = {.run = dqk_host_kernel(name)};
+    if (module->library) f = (struct cu_function_s){.user = dlsym(module->library, "daqiri_kernel")};
+    if (!strstr(module->ptx, entry) || (!f.run && !f.user)) return CU_ERROR_NOT_FOUND;
+    snprintf(f.name, sizeof f.name, "%s", name);
+    pthread_mutex_lock(&lock);
+    *out = &known[n++ % 4096];
+    **out = f;
+    pthread_mutex_unlock(&lock);
+    return OK_OR_BROKEN(CU_SUCCESS);
+}
+
+int cuFuncGetAttribute(int *value, int attribute, cu_function fn) {
+    (void)fn;
+    *value = 1024;
+    return attribute == CU_FN_MAX_THREADS ? CU_SUCCESS : INVALID;
+}
+
+// ---- users' kernels ---------------------------------------------------------------------------------------
 
 void fake_user_launch(user_launch *u, const dqi_host_kernel *kernel, const uint32_t *grid,
                       const uint32_t *block, void **args) {
