@@ -9,6 +9,7 @@ import (
 	_ "github.com/daqiri/daqiri-run/native/engine"
 	_ "github.com/daqiri/daqiri-run/native/engine/dpdk"
 	_ "github.com/daqiri/daqiri-run/native/engine/ethernet"
+	_ "github.com/daqiri/daqiri-run/native/engine/ibverbs"
 	_ "github.com/daqiri/daqiri-run/native/engine/loop"
 	_ "github.com/daqiri/daqiri-run/native/engine/rdma"
 	_ "github.com/daqiri/daqiri-run/native/engine/replay"

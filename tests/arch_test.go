@@ -42,7 +42,7 @@ var layers = map[string]layer{
 
 // testOnly are the packages that only tests import, whatever the layer.
 var testOnly = []string{"testing", "net/http/httptest", "github.com/google/go-cmp", "github.com/prometheus/client_model",
-	"github.com/prometheus/common", module + "/tests/gpu", module + "/tests/pty", module + "/tests/require", "github.com/rogpeppe/go-internal",
+	"github.com/prometheus/common", module + "/tests/gpu", module + "/tests/nic/fake", module + "/tests/pty", module + "/tests/require", "github.com/rogpeppe/go-internal",
 	"github.com/santhosh-tekuri/jsonschema", "go.opentelemetry.io/proto", "google.golang.org/protobuf"}
 
 // rootEntries are the names that may stand in the root beside dot files.

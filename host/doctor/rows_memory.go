@@ -36,7 +36,7 @@ var memoryRows = []row{
 		}
 	}},
 	{name: "huge pages", why: "small pages cost look-ups of addresses at full rate, and DPDK's cards can't do without huge ones", look: hugePages},
-	{name: "locked memory", why: "devices write into memory that must not move: AF_XDP and RDMA pin it", engines: []string{spec.EngineXDP, spec.EngineRDMA},
+	{name: "locked memory", why: "devices write into memory that must not move: AF_XDP and RDMA pin it", engines: []string{spec.EngineXDP, spec.EngineRDMA, spec.EngineIBVerbs},
 		look: func(x *exam) {
 			var lim unix.Rlimit
 			if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &lim); err != nil {

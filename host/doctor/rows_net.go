@@ -234,10 +234,10 @@ var wants = []struct {
 	name, does string
 	engines    []string
 }{
-	{unix.CAP_NET_RAW, "cap_net_raw", "raw frames", []string{spec.EngineXDP, spec.EnginePacket}},
+	{unix.CAP_NET_RAW, "cap_net_raw", "raw frames", []string{spec.EngineXDP, spec.EnginePacket, spec.EngineIBVerbs}},
 	{unix.CAP_NET_ADMIN, "cap_net_admin", "AF_XDP", []string{spec.EngineXDP}},
 	{unix.CAP_BPF, "cap_bpf", "the program that AF_XDP needs in the kernel", []string{spec.EngineXDP}},
-	{unix.CAP_IPC_LOCK, "cap_ipc_lock", "pinned memory", []string{spec.EngineXDP, spec.EngineRDMA, spec.EngineDPDK}},
+	{unix.CAP_IPC_LOCK, "cap_ipc_lock", "pinned memory", []string{spec.EngineXDP, spec.EngineRDMA, spec.EngineIBVerbs, spec.EngineDPDK}},
 	{unix.CAP_SYS_ADMIN, "cap_sys_admin", "physical addresses of huge pages", []string{spec.EngineDPDK}},
 }
 

@@ -37,6 +37,7 @@ type engine struct {
 	rdma     string // this transport, between two RDMA devices on one wire:
 	server   string // the address of the server's, b,
 	client   string // and of the client's, a
+	verbs    bool   // through the library that stands in for libibverbs
 	driver   string // that the report must name, where veth or devices
 	faults   string // of the wire, after the clock
 	tx       string // goes to interface a's tx section
@@ -53,6 +54,7 @@ func engines() []engine {
 		{name: "xdp-packet", frames: true, veth: true, driver: "AF_PACKET"},
 		{name: "packet", frames: true, veth: true, driver: "AF_PACKET", key: "\n      engine: packet"},
 		{name: "dpdk", frames: true, veth: true, dpdk: true},
+		{name: "ibverbs", frames: true, verbs: true, driver: "raw packets over verbs", key: "\n      engine: ibverbs"},
 		{name: "udp", endpoint: "udp://127.0.0.1"},
 		{name: "udp6", endpoint: "udp://[::1]"},
 		{name: "tcp", endpoint: "tcp://127.0.0.1", framed: true},
@@ -143,13 +145,20 @@ func (e engine) yaml(extra string) (string, error) {
 			kind = "huge"
 		}
 	}
+	if e.verbs {
+		if err := findVerbs(); err != nil {
+			return "", err
+		}
+		pair := 2 * verbsPairs.Add(1)
+		left, right = fmt.Sprintf("fake%d", pair-2), fmt.Sprintf("fake%d", pair-1)
+	}
 	if e.devices != "" {
 		left, right, _ = strings.Cut(e.devices, ",")
 	}
 	a, b := e.key, e.key
 	if e.frames {
 		stream, loopback = "raw", "\n    loopback: {mode: sw, seed: 7}"
-		if e.veth || e.dpdk || e.devices != "" {
+		if e.veth || e.dpdk || e.verbs || e.devices != "" {
 			loopback = ""
 		}
 		if e.virtual {

@@ -75,8 +75,7 @@
 //     whose cpu_core it is, against the reference's rule, is warned of.
 //   - rdma_read and rdma_write in access are warned of where no interface is RDMA's, and
 //     dynamic_flow_capacity, since flow tables grow.
-//   - engine: ibverbs with raw addresses is a hint of the reference for one vendor's NICs;
-//     the address chooses the engine here.
+//   - engine: ibverbs with raw addresses is raw Ethernet over verbs, with endpoints RDMA.
 //   - Options.Memory "host" keeps the declared kind for the reorder rules and allocates
 //     host memory.
 //   - yaml.v3 refuses %YAML 1.2, which every file of the reference has: the line is

@@ -14,13 +14,14 @@ const (
 	EngineXDP      = "xdp"
 	EngineDPDK     = "dpdk"
 	EngineRDMA     = "rdma"
+	EngineIBVerbs  = "ibverbs"
 	EnginePCAP     = "pcap"
 	EnginePacket   = "packet"
 	EngineGPUNetIO = "gpunetio"
 )
 
 // InterfaceEngines are the values of an interface's engine key, and of the option Engine.
-var InterfaceEngines = []string{EngineLoop, EngineSocket, EngineXDP, EngineDPDK, EngineRDMA, EnginePCAP, EnginePacket}
+var InterfaceEngines = []string{EngineLoop, EngineSocket, EngineXDP, EngineDPDK, EngineRDMA, EngineIBVerbs, EnginePCAP, EnginePacket}
 
 // OfKernel says whether an engine's interfaces are Linux's own, with the kernel's addresses, routes and neighbours.
 func OfKernel(engine string) bool { return engine == EngineXDP || engine == EnginePacket }
@@ -39,9 +40,6 @@ func (p *parser) chooseEngines(c *Config) {
 		p.errorf(Source{Pos: Pos{File: "--engine " + forced}}, "not one of %s%s",
 			strings.Join(InterfaceEngines, ", "), didYouMean(forced, InterfaceEngines))
 		return
-	}
-	if c.Engine == "ibverbs" && c.StreamType == StreamRaw && forced == "" && c.Loopback.Mode != "sw" {
-		p.warnf(c.Key("engine"), "ibverbs has no effect on raw interfaces: the address of each chooses its engine")
 	}
 	if len(p.opts.Sources) > 0 {
 		p.replaceSources(c)
@@ -76,6 +74,8 @@ func (p *parser) socketEngine(c *Config, i *Interface, forced string) string {
 	want, at := i.Engine, i.Key("engine")
 	if forced != "" {
 		want, at = forced, i.Key("socket_config")
+	} else if want == EngineIBVerbs { // as the reference calls both
+		want = EngineRDMA
 	} else if want == "" && c.Loopback.Mode == "sw" && c.StreamType == StreamSocket {
 		want, at = EngineLoop, i.Key("socket_config")
 	}
@@ -93,7 +93,7 @@ func (p *parser) socketEngine(c *Config, i *Interface, forced string) string {
 
 // sessionSocketEngine compares the file's engine key with an endpoint of the file.
 func (p *parser) sessionSocketEngine(c *Config, engine, scheme string) {
-	fits := map[string]string{"default": engine, "socket": EngineSocket, "ibverbs": EngineRDMA}
+	fits := map[string]string{"default": engine, "socket": EngineSocket, EngineIBVerbs: EngineRDMA}
 	if c.StreamType == StreamSocket && fits[c.Engine] != engine {
 		p.errorf(c.Key("engine"), "%s does not serve %s endpoints; leave the key out", c.Engine, scheme)
 	}
@@ -118,7 +118,7 @@ func (p *parser) rawEngine(c *Config, i *Interface, forced string) string {
 		return EngineLoop
 	}
 	switch c.Engine {
-	case EngineDPDK, EngineXDP, EnginePacket, EngineLoop, EngineGPUNetIO:
+	case EngineDPDK, EngineXDP, EnginePacket, EngineIBVerbs, EngineLoop, EngineGPUNetIO:
 		return c.Engine
 	case "socket":
 		if c.StreamType == StreamRaw {

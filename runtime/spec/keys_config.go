@@ -41,7 +41,7 @@ interfaces:
 	Key{Name: "stream_type", Type: typeChoice, Choices: []string{StreamRaw, StreamSocket, StreamMixed}, Required: true,
 		Words: "What interfaces are: `raw`, ports of Ethernet frames; `socket`, endpoints, each with a `socket_config`; `mixed`, both kinds."},
 	Key{Name: "engine", Type: typeChoice, Choices: []string{"default", "dpdk", "ibverbs", "socket", "gpunetio", "loop", "xdp", "packet"}, Default: "default",
-		Words: "The engine of raw interfaces that name none; with `default` and `ibverbs` the address of each chooses it. Endpoints take " +
+		Words: "The engine of raw interfaces that name none; with `default` the address of each chooses it. Endpoints take " +
 			"the engine of their scheme. `gpunetio` can't be opened in this version."},
 	Key{Name: "master_core", Type: typeInteger, Lo: 0, Hi: maxU16, Required: true,
 		Words: "A core to be kept free of packets: a queue with this `cpu_core` is warned of. Nothing runs there."},

@@ -18,9 +18,9 @@ interfaces:
 `},
 	Key{Name: "name", Type: typeFilled, Required: true, Words: "What scripts, the ledger and overrides call it: one interface each."},
 	Key{Name: "address", Type: typeFilled, Required: true,
-		Words: "What is behind it: a Linux interface (`eth1`), a PCI address (`0000:3b:00.0`), `vdev:NAME` of DPDK, `pcap:FILE`, a capture to be " +
+		Words: "What is behind it: a Linux interface (`eth1`), a PCI address (`0000:3b:00.0`), `vdev:NAME` of DPDK, an RDMA device with engine `ibverbs` (`mlx5_0`, `mlx5_0:2`; or its Linux interface or PCI address), `pcap:FILE`, a capture to be " +
 			"replayed, or with `loopback` any word; of an endpoint its IP address."},
-	Key{Name: "engine", Type: typeChoice, Choices: InterfaceEngines, Words: "The engine of this interface. `packet` looks on beside the kernel, where `xdp` takes frames from it."},
+	Key{Name: "engine", Type: typeChoice, Choices: InterfaceEngines, Words: "The engine of this interface. `packet` looks on beside the kernel, where `xdp` takes frames from it; `ibverbs` is raw Ethernet over verbs."},
 	Key{Name: "socket_config", Type: typeMap, Map: socketSection, When: "with `stream_type: socket`", Where: "tcp, udp, roce", Words: "Makes the interface an endpoint."},
 	Key{Name: "roce_config", Type: typeMap, Map: roceSection, When: "on `roce://` endpoints", Where: "roce", Words: "The RDMA transport."},
 	Key{Name: "replay", Type: typeMap, Map: replaySection, Where: "engine pcap", Words: "At what pace the capture is replayed, and how often."},

@@ -22,7 +22,7 @@ func (p *parser) config(v value) *Config {
 		c.MemoryRegions = append(c.MemoryRegions, p.region(v))
 	}
 	p.scheme = fileScheme(o.n.get("interfaces"))
-	if p.scheme == "" && c.Engine == "ibverbs" && c.StreamType == StreamSocket {
+	if p.scheme == "" && c.Engine == EngineIBVerbs && c.StreamType == StreamSocket {
 		p.scheme = SchemeRoCE
 	}
 	for _, v := range o.list("interfaces") {

@@ -63,7 +63,7 @@ static int open_queue(dqi_rdma *r, dq_queue *q, dq_diag *diag) {
 static int open_rdma(dq_iface *i, dq_diag *diag) {
     const dq_socket_conf *conf = &i->conf.socket;
     int err = check_conf(i, diag);
-    if (err == DQ_OK) err = dqi_verbs_load(i->conf.name, diag);
+    if (err == DQ_OK) err = dqi_cm_load(i->conf.name, diag);
     if (err != DQ_OK) return err;
     dqi_rdma *r = calloc(1, sizeof *r);
     if (!r) return no_memory(i, diag);

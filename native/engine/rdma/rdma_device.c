@@ -5,11 +5,11 @@
 // grows with its connections.
 #include "core/err.h"
 #include "engine/rdma/rdma.h"
+#include "engine/rdma/verbs_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define FIRST_ROOM 1024 // entries of a completion queue at its beginning
@@ -26,21 +26,6 @@ static int rights(const dq_region *r, const dqi_rdma_device *d) {
     return access;
 }
 
-static int cant_register(const dqi_rdma *r, const dq_region *g, int err, dq_diag *diag) {
-    struct rlimit l = {0};
-    unsigned long long mib = dqi_region_bytes(g) >> 20;
-    getrlimit(RLIMIT_MEMLOCK, &l);
-    if ((err == ENOMEM || err == EPERM) && l.rlim_cur != RLIM_INFINITY)
-        return dqi_fail(
-            diag, DQ_ESYS - err,
-            "interface %s: region %s: its %llu MiB can't be pinned for device %s: the limit is %llu "
-            "KiB; hint: ulimit -l unlimited",
-            r->iface->conf.name, g->conf.name, mib, r->device->verbs->device->name,
-            (unsigned long long)l.rlim_cur >> 10);
-    return dqi_fail(diag, DQ_ESYS - err, "interface %s: region %s: device %s can't register its %llu MiB: %s",
-                    r->iface->conf.name, g->conf.name, r->device->verbs->device->name, mib, strerror(err));
-}
-
 static int register_regions(dqi_rdma *r, dq_diag *diag) {
     dqi_rdma_device *d = r->device;
     const dq_session *s = r->iface->session;
@@ -48,8 +33,8 @@ static int register_regions(dqi_rdma *r, dq_diag *diag) {
         dq_region *g = s->regions[k];
         d->n_mrs = k + 1;
         if (!g->cpu) continue;
-        d->mrs[k] = vb.reg_mr(d->pd, g->base + g->offset, dqi_region_bytes(g), rights(g, d));
-        if (!d->mrs[k]) return cant_register(r, g, errno, diag);
+        int err = dqi_verbs_register(d->pd, g, rights(g, d), r->iface->conf.name, &d->mrs[k], diag);
+        if (err != DQ_OK) return err;
     }
     return DQ_OK;
 }

@@ -8,10 +8,11 @@
 #ifndef DQI_VERBS_ABI_H
 #define DQI_VERBS_ABI_H
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { VB_QPT_RC = 2, VB_QPT_UC = 3, VB_QPT_UD = 4 };
+enum { VB_QPT_RC = 2, VB_QPT_UC = 3, VB_QPT_UD = 4, VB_QPT_RAW_PACKET = 8 };
 enum { VB_QPS_RESET, VB_QPS_INIT, VB_QPS_RTR, VB_QPS_RTS, VB_QPS_SQD, VB_QPS_SQE, VB_QPS_ERR };
 enum { VB_MTU_256 = 1, VB_MTU_512, VB_MTU_1024, VB_MTU_2048, VB_MTU_4096 };
 enum { VB_ATOMIC_NONE, VB_ATOMIC_HCA, VB_ATOMIC_GLOB };
@@ -77,7 +78,13 @@ enum {
     VB_QP_DEST_QPN = 1 << 20,
 };
 
-enum { VB_EVENT_QP_FATAL = 1, VB_EVENT_QP_REQ_ERR, VB_EVENT_QP_ACCESS_ERR, VB_EVENT_DEVICE_FATAL = 8 };
+enum {
+    VB_EVENT_QP_FATAL = 1,
+    VB_EVENT_QP_REQ_ERR,
+    VB_EVENT_QP_ACCESS_ERR,
+    VB_EVENT_DEVICE_FATAL = 8,
+    VB_EVENT_PORT_ERR = 10
+};
 enum { VB_LINK_LAYER_INFINIBAND = 1, VB_LINK_LAYER_ETHERNET };
 
 typedef union vb_gid {
@@ -112,6 +119,8 @@ struct vb_context {
         void *behind[5];
     } ops;
     int cmd_fd, async_fd, num_comp_vectors;
+    pthread_mutex_t mutex;
+    void *abi_compat; // all ones: the calls in front of the context are there (ibverbs/flow_abi.h)
 };
 
 typedef struct vb_pd {

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 dqi_verbs vb;
@@ -18,41 +19,63 @@ static bool symbol(void *lib, const char *name, void *fn, const char **missing) 
     return sym != NULL;
 }
 
-static bool fill(void *verbs, void *manager, const char **missing) {
+// *missing: the first function that isn't there.
+static void fill_verbs(void *lib, const char **missing) {
     bool ok = true;
-#define X(result, name, params) ok = ok && symbol(verbs, "ibv_" #name, &vb.name, missing);
+#define X(result, name, params) ok = ok && symbol(lib, "ibv_" #name, &vb.name, missing);
     DQI_VERBS_ROWS(X)
 #undef X
-#define X(result, name, params) ok = ok && symbol(manager, "rdma_" #name, &cm.name, missing);
-    DQI_CM_ROWS(X)
-#undef X
-    return ok;
 }
 
-static int load(const char *iface, dq_diag *diag) {
-    static const char *const files[] = {"libibverbs.so.1", "librdmacm.so.1"};
-    static const char *const packages[] = {"libibverbs1 ibverbs-providers", "librdmacm1"};
-    void *libs[2];
+static void fill_cm(void *lib, const char **missing) {
+    bool ok = true;
+#define X(result, name, params) ok = ok && symbol(lib, "rdma_" #name, &cm.name, missing);
+    DQI_CM_ROWS(X)
+#undef X
+}
+
+typedef struct library {
+    const char *file, *package;
+    void (*fill)(void *lib, const char **missing);
+    bool ready;
+} library;
+
+static library verbs = {"libibverbs.so.1", "libibverbs1 ibverbs-providers", fill_verbs, false};
+static library manager = {"librdmacm.so.1", "librdmacm1", fill_cm, false};
+
+static int load(library *l, const char *file, const char *iface, dq_diag *diag) {
     const char *missing = NULL;
-    for (int k = 0; k < 2; k++) {
-        libs[k] = dlopen(files[k], RTLD_NOW | RTLD_LOCAL);
-        if (!libs[k])
-            return dqi_fail(
-                diag, DQ_NOT_SUPPORTED,
-                "interface %s: engine rdma needs %s, which is not there: %s; hint: apt-get install %s", iface,
-                files[k], dlerror(), packages[k]);
-    }
-    if (fill(libs[0], libs[1], &missing)) return DQ_OK;
-    return dqi_fail(diag, DQ_NOT_SUPPORTED,
-                    "interface %s: libibverbs.so.1 and librdmacm.so.1 lack %s: hint: a newer rdma-core",
-                    iface, missing);
+    if (l->ready) return DQ_OK;
+    void *lib = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (!lib)
+        return dqi_fail(
+            diag, DQ_NOT_SUPPORTED,
+            "interface %s: RDMA devices need %s, which is not there: %s; hint: apt-get install %s", iface,
+            file, dlerror(), l->package);
+    l->fill(lib, &missing);
+    l->ready = !missing;
+    if (l->ready) return DQ_OK;
+    dlclose(lib);
+    return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: %s lacks %s: hint: a newer rdma-core", iface, file,
+                    missing);
+}
+
+static int load_verbs(const char *iface, dq_diag *diag) {
+    const char *named = getenv("DAQIRI_VERBS");
+    return load(&verbs, named && *named ? named : verbs.file, iface, diag);
 }
 
 int dqi_verbs_load(const char *iface, dq_diag *diag) {
-    static bool ready;
     pthread_mutex_lock(&lock);
-    int err = ready ? DQ_OK : load(iface, diag);
-    ready = err == DQ_OK;
+    int err = load_verbs(iface, diag);
+    pthread_mutex_unlock(&lock);
+    return err;
+}
+
+int dqi_cm_load(const char *iface, dq_diag *diag) {
+    pthread_mutex_lock(&lock);
+    int err = load_verbs(iface, diag);
+    if (err == DQ_OK) err = load(&manager, manager.file, iface, diag);
     pthread_mutex_unlock(&lock);
     return err;
 }

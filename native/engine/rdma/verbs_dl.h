@@ -9,6 +9,8 @@
 #define DQI_VERBS_ROWS(X)                                                                                    \
     X(vb_device **, get_device_list, (int *n))                                                               \
     X(void, free_device_list, (vb_device * *list))                                                           \
+    X(vb_context *, open_device, (vb_device * device))                                                       \
+    X(int, close_device, (vb_context * ctx))                                                                 \
     X(int, query_device, (vb_context * ctx, vb_device_attr * out))                                           \
     X(int, query_port, (vb_context * ctx, uint8_t port, vb_port_attr * out))                                 \
     X(int, query_gid, (vb_context * ctx, uint8_t port, int index, vb_gid *out))                              \
@@ -71,9 +73,10 @@ typedef struct dqi_cm {
 extern dqi_verbs vb;
 extern dqi_cm cm;
 
-// Opens the libraries, at the first call that finds them. NOT_SUPPORTED names what is missing, and the
-// interface that wants it. Control thread.
+// Open a library, at the first call that finds it: libibverbs, or what DAQIRI_VERBS names in its place; both.
+// NOT_SUPPORTED names what is missing, and the interface that wants it. Control thread.
 int dqi_verbs_load(const char *iface, dq_diag *diag);
+int dqi_cm_load(const char *iface, dq_diag *diag);
 
 static inline int vb_poll_cq(vb_cq *cq, int n, vb_wc *wc) { return cq->context->ops.poll_cq(cq, n, wc); }
 static inline int vb_req_notify(vb_cq *cq) { return cq->context->ops.req_notify_cq(cq, 0); }

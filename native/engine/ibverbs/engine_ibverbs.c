@@ -1,0 +1,85 @@
+// engine_ibverbs.c: raw Ethernet over verbs: raw packet queue pairs of a device whose driver shares it with
+// the kernel (mlx5, mlx4). A driver of the common part (ethernet.h); see raw.h for the parts.
+#include "core/err.h"
+#include "engine/ibverbs/raw.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int port_open(dqi_port *p, dq_diag *diag) {
+    const dq_iface *i = p->iface;
+    vraw_port *v = calloc(1, sizeof *v);
+    if (!v) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
+    p->state = v;
+    v->isolates = i->conf.flow_isolation;
+    v->rules = calloc(VRAW_FLOWS, sizeof *v->rules);
+    if (!v->rules) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
+    int err = vraw_device_open(p, diag);
+    for (uint32_t k = 0; err == DQ_OK && k < i->n_rx; k++) {
+        p->n_queues = k + 1;
+        err = vraw_rx_open(p, &p->queues[k], diag);
+    }
+    for (uint32_t k = 0; err == DQ_OK && k < i->n_tx; k++)
+        err = vraw_tx_open(p, i->tx[k], diag);
+    if (err != DQ_OK) return err;
+    p->pollable = true;
+    if (!p->direct) p->copy = "queues have several regions, or their buffers are not the CPU's";
+    dqi_note(i->session, "interface %s: device %s, port %u%s%s, frames of at most %u bytes", i->conf.name,
+             v->ctx->device->name, v->port_num, v->netdev[0] ? ", behind " : "", v->netdev, v->frame);
+    return DQ_OK;
+}
+
+static int port_start(dqi_port *p, dq_diag *diag) {
+    for (uint32_t k = 0; k < p->n_queues; k++)
+        vraw_fill(&p->queues[k]);
+    return vraw_steer_start(p, diag);
+}
+
+static void port_close(dqi_port *p) {
+    vraw_port *v = p->state;
+    if (!v) return;
+    if (v->calls) vraw_steer_stop(p);
+    for (uint32_t k = 0; k < p->n_queues; k++)
+        vraw_rx_close(p, &p->queues[k]);
+    for (uint32_t k = 0; k < p->iface->n_tx; k++)
+        vraw_tx_close(p->iface->tx[k]);
+    vraw_device_close(v);
+    free(v->rules);
+    free(v);
+    p->state = NULL;
+}
+
+static int mac(const dqi_port *p, uint8_t out[6]) {
+    memcpy(out, ((const vraw_port *)p->state)->mac, 6);
+    return DQ_OK;
+}
+
+static uint32_t mtu(const dqi_port *p) { return ((const vraw_port *)p->state)->mtu; }
+
+static const dqi_port_driver driver = {
+    .name = "raw packets over verbs",
+    .open = port_open,
+    .start = port_start,
+    .stop = vraw_steer_stop,
+    .close = port_close,
+    .read = vraw_read,
+    .release = vraw_release,
+    .tx = vraw_send,
+    .reap = vraw_reap,
+    .drop_rest = vraw_drop_rest,
+    .held = vraw_held,
+    .arm_rx = vraw_arm_rx,
+    .refresh = vraw_refresh,
+    .steer = vraw_steer,
+    .mac = mac,
+    .mtu = mtu,
+};
+
+static int open_ibverbs(dq_iface *i, dq_diag *diag) { return dqi_eth_open(i, &driver, diag); }
+
+const dqi_engine_ops dqi_engine_ibverbs = {
+    .name = "ibverbs",
+    .open = open_ibverbs,
+    .rx = dqi_eth_rx,
+    DQI_DEVICE_OPS,
+};

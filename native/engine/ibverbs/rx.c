@@ -1,0 +1,203 @@
+// rx.c: receiving: buffers are posted to a queue pair, and come back with frames.
+//
+// Where a queue has one region its buffers are posted, and given away with the frame. What a frame has beyond
+// its buffer goes into a place of the queue pair's own: nothing that comes is too long. Where a queue has
+// several regions whole frames lie in such places, and are copied.
+#include "core/dq_burst.h"
+#include "core/err.h"
+#include "engine/ibverbs/raw.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define LOOK_AGAIN_NS 100000 // when buffers are short
+#define CHAIN         64     // receives posted together
+
+// ---- open and close ---------------------------------------------------------------------------------------
+
+static int open_places(dqi_port *p, vraw_rx *x) {
+    const vraw_port *v = p->state;
+    uint32_t buf = x->region ? x->region->conf.buf_size : 0;
+    if (buf >= v->frame) return 0;
+    x->own_bytes = v->frame - buf;
+    size_t bytes = (size_t)x->own_bytes * VRAW_DEPTH;
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) return errno;
+    x->own = at;
+    x->own_mr = vb.reg_mr(v->pd, at, bytes, VB_ACCESS_LOCAL_WRITE);
+    return x->own_mr ? 0 : errno;
+}
+
+static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+int vraw_rx_open(dqi_port *p, dqi_port_queue *l, dq_diag *diag) {
+    const vraw_port *v = p->state;
+    const dq_iface *i = p->iface;
+    const dq_queue *q = i->rx[l->index];
+    vraw_rx *x = calloc(1, sizeof *x);
+    if (!x) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
+    l->state = x;
+    bool direct = q->conf.n_regions == 1 && q->conf.regions[0]->cpu && v->attr.max_sge >= 2;
+    x->region = direct ? q->conf.regions[0] : NULL;
+    x->most = least(VRAW_DEPTH, (uint32_t)v->attr.max_qp_wr);
+    if (direct) {
+        x->most = least(x->most, x->region->conf.num_bufs / 2 / i->n_rx);
+        x->reserve = i->n_rx > 1 ? x->most / 4 : 0;
+        l->region = q->conf.regions[0];
+        p->direct = true;
+    }
+    if (x->most == 0) x->most = 1;
+    int err = open_places(p, x);
+    if (err == 0) err = vraw_cq_open(p, &x->cq, VRAW_DEPTH);
+    vb_qp_init_attr a = {
+        .send_cq = x->cq.cq,
+        .recv_cq = x->cq.cq,
+        .cap = {.max_send_wr = 1, .max_recv_wr = x->most, .max_send_sge = 1, .max_recv_sge = 2}};
+    if (err == 0) err = vraw_qp_open(p, &a, &x->qp);
+    if (err == 0) return DQ_OK;
+    return dqi_fail(diag, DQ_ESYS - err, "interface %s: device %s: no raw packet queue pair: %s%s",
+                    i->conf.name, v->ctx->device->name, strerror(err),
+                    err == EPERM ? "; hint: run as root, or with the capability CAP_NET_RAW" : "");
+}
+
+void vraw_rx_close(dqi_port *p, dqi_port_queue *l) {
+    vraw_rx *x = l->state;
+    l->state = NULL;
+    if (!x) return;
+    if (x->qp) vb.destroy_qp(x->qp); // the device writes nowhere any more
+    for (; x->region && x->head != x->tail; x->head++)
+        dqi_bufs_free(p->iface->session, &x->ids[x->head % VRAW_DEPTH], 1);
+    vraw_cq_close(&x->cq);
+    if (x->own_mr) vb.dereg_mr(x->own_mr);
+    if (x->own) munmap(x->own, (size_t)x->own_bytes * VRAW_DEPTH);
+    free(x);
+}
+
+// ---- buffers ----------------------------------------------------------------------------------------------
+
+// The places of slot k; their number.
+static int places(const dqi_port *p, const vraw_rx *x, uint32_t k, vb_sge sge[2]) {
+    int n = 0;
+    if (x->region) {
+        uint64_t off = dqi_buf_off(x->region, x->ids[k]);
+        sge[n++] = (vb_sge){.addr = (uintptr_t)(x->region->base + off),
+                            .length = x->region->conf.buf_size,
+                            .lkey = vraw_lkey(p, off)};
+    }
+    if (x->own)
+        sge[n++] = (vb_sge){.addr = (uintptr_t)(x->own + (size_t)k * x->own_bytes),
+                            .length = x->own_bytes,
+                            .lkey = x->own_mr->lkey};
+    return n;
+}
+
+// Posts n receives, whose buffers stand in their slots.
+static void post(dqi_port_queue *l, uint32_t n) {
+    vraw_rx *x = l->state;
+    vb_recv_wr wr[CHAIN], *bad;
+    vb_sge sge[2 * CHAIN];
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = (x->tail + i) % VRAW_DEPTH;
+        wr[i] = (vb_recv_wr){.wr_id = k,
+                             .next = i + 1 < n ? &wr[i + 1] : NULL,
+                             .sg_list = &sge[2 * i],
+                             .num_sge = places(l->port, x, k, &sge[2 * i])};
+    }
+    int err = vb_post_recv(x->qp, wr, &bad);
+    uint32_t done = err == 0 ? n : (uint32_t)(bad - wr);
+    for (uint32_t i = done; i < n && x->region; i++)
+        dqi_bufs_free(l->port->iface->session, &x->ids[(x->tail + i) % VRAW_DEPTH], 1);
+    if (err != 0) x->broken = true;
+    x->tail += done;
+}
+
+void vraw_fill(dqi_port_queue *l) {
+    vraw_rx *x = l->state;
+    uint32_t batch = least(CHAIN, x->most / 4 + 1), ids[CHAIN];
+    while (!x->broken && x->tail - x->head + batch <= x->most) {
+        uint32_t n = x->region ? dqi_bufs_some(l->region, ids, batch) : batch;
+        for (uint32_t k = 0; k < n && x->region; k++)
+            x->ids[(x->tail + k) % VRAW_DEPTH] = ids[k];
+        if (n > 0) post(l, n);
+        if (n < batch) break;
+    }
+    dq_queue *q = l->reader;
+    if (!q || x->broken || x->tail - x->head >= x->most / 2 || q->next_ns == 0) return;
+    int64_t then = dq_now(q->session) + LOOK_AGAIN_NS; // only the pool can help, and nobody says when it does
+    if (then < q->next_ns) q->next_ns = then;
+}
+
+// ---- frames -----------------------------------------------------------------------------------------------
+
+// A receive that ended without a frame: its queue pair takes no more.
+static void lose(dqi_port_queue *l, vraw_rx *x, uint32_t slot, int status) {
+    if (x->region) dqi_bufs_free(l->port->iface->session, &x->ids[slot], 1);
+    if (!x->broken && l->reader) dqi_fault_add(l->reader->faults, EIO, 1);
+    if (!x->broken)
+        dqi_note(l->port->iface->session, "interface %s: device queue %u receives no more: %s",
+                 l->port->iface->conf.name, l->index, vb_status_text(status));
+    x->broken = true;
+}
+
+// The pieces of a frame in a slot; their number.
+static uint32_t pieces(vraw_rx *x, uint32_t slot, uint32_t len, dqi_piece *out) {
+    const dq_region *r = x->region;
+    uint8_t *own = x->own ? x->own + (size_t)slot * x->own_bytes : NULL;
+    if (!r) {
+        *out = (dqi_piece){.data = own, .len = len, .buf = DQI_NO_BUF};
+        return 1;
+    }
+    uint32_t id = x->ids[slot], size = r->conf.buf_size;
+    bool away = len <= size && x->tail - x->head > x->reserve;
+    if (!away) x->loaned[x->n_loaned++] = id;
+    out[0] = (dqi_piece){.data = r->base + dqi_buf_off(r, id),
+                         .len = least(len, size),
+                         .buf = away ? id : DQI_NO_BUF,
+                         .more = len > size};
+    if (len <= size) return 1;
+    out[1] = (dqi_piece){.data = own, .len = len - size, .buf = DQI_NO_BUF};
+    return 2;
+}
+
+uint32_t vraw_read(dqi_port_queue *l, dqi_piece *out, uint32_t max) {
+    vraw_rx *x = l->state;
+    uint32_t n = 0;
+    const vb_wc *wc;
+    for (uint32_t looked = 0; n + 2 <= max && looked < max && (wc = vraw_next(&x->cq)) != NULL; looked++) {
+        uint32_t slot = (uint32_t)wc->wr_id;
+        x->head++;
+        x->cq.at++;
+        if (wc->status != VB_WC_SUCCESS)
+            lose(l, x, slot, wc->status);
+        else
+            n += pieces(x, slot, wc->byte_len, out + n);
+    }
+    if (n > 0) return n;
+    if (l->reader && l->index == 0) vraw_look(l->port, l->reader);
+    vraw_fill(l);
+    return 0;
+}
+
+void vraw_release(dqi_port_queue *l) {
+    vraw_rx *x = l->state;
+    if (x->n_loaned > 0) dqi_bufs_free(l->port->iface->session, x->loaned, x->n_loaned);
+    x->n_loaned = 0;
+    vraw_fill(l);
+}
+
+int vraw_arm_rx(dqi_port_queue *l, dq_queue *q, struct pollfd *fds, int max) {
+    vraw_rx *x = l->state;
+    if (max < 1) return 0;
+    if (!dqi_try_lock(&l->busy)) { // somebody reads it: what is left then is seen soon
+        int64_t then = dq_now(q->session) + LOOK_AGAIN_NS;
+        if (then < q->next_ns) q->next_ns = then;
+        return 0;
+    }
+    bool empty = vraw_arm(&x->cq);
+    dqi_unlock(&l->busy);
+    if (!empty) q->next_ns = 0;
+    fds[0] = (struct pollfd){.fd = x->cq.channel->fd, .events = POLLIN};
+    return 1;
+}
