@@ -123,7 +123,7 @@ func (o *options) limits(c *call) *limits {
 func (o *RunningSession) serve(c *call, lim *limits) string {
 	rt := c.rt
 	replays, _ := o.s.Replays()
-	looks := replays || lim.packets > 0 || lim.bytes > 0 || o.s.Thresholds().Aborts() || o.s.UsesGPU()
+	looks := replays || lim.packets > 0 || lim.bytes > 0 || o.s.Thresholds().Aborts() || o.s.UsesGPU() || o.s.StopsWhenFull()
 	next, now := int64(0), rt.Task.Look()
 	lim.movedAt = now
 	for ; ; now = rt.Task.Seen() {
@@ -189,6 +189,9 @@ func (o *RunningSession) look(lim *limits, now int64) string {
 		o.mu.Unlock()
 		return "threshold " + r.String()
 	}
+	if full := fullWriter(l); full != "" {
+		return full + " has as much as it was to write"
+	}
 	if o.exhausted(l, lim) {
 		return "source exhausted"
 	}
@@ -197,6 +200,16 @@ func (o *RunningSession) look(lim *limits, now int64) string {
 			lim.moved, lim.movedAt = packets, now
 		} else if now-lim.movedAt > int64(idleAfter) {
 			return "nothing more was " + did
+		}
+	}
+	return ""
+}
+
+// fullWriter is a writer that stops the run when its quota is used up, once that is so.
+func fullWriter(l *stats.Ledger) string {
+	for i := range l.Lines {
+		if l.Lines[i].Dropped.Get("enough") > 0 {
+			return l.Lines[i].Name
 		}
 	}
 	return ""

@@ -74,7 +74,8 @@ const (
 		. prefix? string: of the files' names; by default the name, or the kind: pcap, raw or blocks
 		. rotate? size | table: after which another file begins: a size, or '{size, seconds, packets}', whatever comes first
 		. quota? size: of all files of this run
-		. when_full "drop" | "delete_oldest" = "drop": at the quota: packets are lost and the run ends with exit code 6, or the oldest file goes
+		. when_full "drop" | "delete_oldest" | "stop" = "drop": at the quota: packets are lost and the run ends with exit code 6; or the oldest file goes; or
+		  the run ends in order, and what came behind the last packet that fits is counted as 'enough'
 		. manifest boolean = true: PREFIX.manifest.json says what the files are
 		. policy policy = "drop": while the disk is behind
 		`

@@ -38,7 +38,8 @@ func sessionWrite(kind string) function {
 func (o *options) writer() session.WriterOptions {
 	w := session.WriterOptions{Dirs: o.folders(), Policy: o.policy(session.Drop), Rotate: o.rotation(),
 		Quota: uint64(o.size("quota")), NoManifest: !o.bool("manifest", true)}
-	w.DeleteOldest = o.choice("when_full", "drop", "delete_oldest") == "delete_oldest"
+	full := o.choice("when_full", "drop", "delete_oldest", "stop")
+	w.DeleteOldest, w.StopWhenFull = full == "delete_oldest", full == "stop"
 	if o.has("quota") && w.Quota == 0 {
 		o.wrong("quota", "a number of bytes above 0 expected")
 	}

@@ -58,6 +58,7 @@ type WriterConf struct {
 	Rotate           Rotation
 	Quota            uint64 // bytes of all files, 0: no limit
 	DeleteOldest     bool   // at the quota, rather than lose packets
+	Enough           bool   // at the quota the writer has what it was to write
 }
 
 // Rotation says when a writer goes on in another file, whatever comes first; 0: never for that.
@@ -143,6 +144,7 @@ func (s *Session) AddWriter(name string, conf WriterConf) (Stage, error) {
 		rotate_ns:          C.int64_t(conf.Rotate.After),
 		quota:              C.uint64_t(conf.Quota),
 		delete_oldest:      C.bool(conf.DeleteOldest),
+		enough:             C.bool(conf.Enough),
 	}
 	for i, dir := range conf.Dirs[:min(len(conf.Dirs), MaxDirs)] {
 		if err := put(c.dirs[i][:], "folder", dir); err != nil {

@@ -10,7 +10,7 @@ local args = daqiri.args{
   write = { type = "string", required = true, help = "the file: NAME.pcap or NAME.pcapng" },
   filter = { type = "string", help = "what to record: a condition (help conditions), or libpcap's language for frames" },
   seconds = { type = "string", unit = "s", help = "ends after so long" },
-  size = { type = "string", unit = "bytes", help = "ends when so much has been written, which is looked at 100 times a second: 10GiB" },
+  size = { type = "string", unit = "bytes", help = "ends when the files have so much: 10GiB" },
   rotate = { type = "string", help = "begins another file after a size (1GiB) or a time (60s)" },
   longest = { type = "number", unit = "bytes", help = "the longest packet; by default what the interface takes, and 9216 for sockets" },
 }
@@ -47,6 +47,7 @@ local function port_of(source)
   return { address = host, socket_config = { mode = "server", local_addr = "udp://" .. host .. ":" .. port } }, 9216
 end
 
+if args.size and not args.size:match("^[%d.]+ *[kMGT]?i?B?$") then refuse("--size " .. args.size .. ": a number with a unit, such as 10GiB or 500MB") end
 local dir, name, form = ("./" .. args.write):match("^(.*)/([^/]+)%.(pcapn?g?)$")
 if form ~= "pcap" and form ~= "pcapng" then refuse(args.write .. ": name a file NAME.pcap or NAME.pcapng") end
 local port, longest = port_of(args.source)
@@ -62,6 +63,7 @@ local s = daqiri.open({ daqiri = { cfg = {
 local rotate = args.rotate
 if rotate and rotate:match("s$") then rotate = { seconds = rotate } end
 local file = s:write_pcap{ name = "file", dir = dir:gsub("^%./(.)", "%1"), prefix = name, format = form, rotate = rotate,
+  quota = tonumber(args.size) or args.size, when_full = args.size and "stop",
   policy = port.replay and "wait" or "drop" }               -- a capture has time
 
 local stages = { file }
@@ -76,20 +78,14 @@ if args.filter then
 end
 s:pipe(s:rx_queue("input"), unpack(stages))
 
-if args.size then                                           -- of what is recorded, not of what comes
-  local n, unit = args.size:match("^([%d.]+) *(%a*)$")
-  local power = ({ [""] = 0, B = 0, KiB = 10, MiB = 20, GiB = 30, TiB = 40 })[unit]
-  if not power then refuse("--size " .. args.size .. ": a number with B, KiB, MiB, GiB or TiB behind it") end
-  s:every(0.01, function()
-    if s:stats().file.bytes >= n * 2 ^ power then s:stop(args.size .. " were recorded") end
-  end)
-end
 s:threshold("input.rx.dropped == 0")
 if not port.replay then
   s:threshold((port.socket_config and "input.rx" or "input.wire") .. ".kernel_dropped == 0")
   if not port.socket_config then s:threshold("input.wire.dropped == 0") end
 end
-s:threshold("file.dropped == 0")
+s:threshold(args.size and "file.dropped == file.dropped_by.enough" or "file.dropped == 0")
 local sum = s:run{ seconds = tonumber(args.seconds) or args.seconds }
-print(("%d packets, %d bytes: %s"):format(sum.file.packets, sum.file.bytes, (table.concat(sum.files, " "):gsub("%./", ""))))
+local files = table.concat(sum.files, " "):gsub("%./", "")
+if sum.file.files > 1 then files = sum.file.files .. " files, the last one " .. files end
+print(("%d packets, %d bytes: %s"):format(sum.file.written, sum.file.file_bytes, files))
 os.exit(0)                                                  -- that a signal ended it is no failure

@@ -1,7 +1,11 @@
 package tests
 
 import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -75,5 +79,56 @@ func TestRecordWithoutRights(t *testing.T) {
 	out, _ := cmd.CombinedOutput()
 	if code := cmd.ProcessState.ExitCode(); code != 4 || !strings.Contains(string(out), "CAP_NET_RAW (sudo setcap cap_net_raw+ep") {
 		t.Errorf("exit code %d, want 4 and how to get the right:\n%s", code, out)
+	}
+}
+
+// TestRecordSize: no byte more than --size is recorded, and no packet less than fits, in one file or in several; what a
+// capture has behind it doesn't matter.
+func TestRecordSize(t *testing.T) {
+	need(t, "tcpdump")
+	const n, frame, size = 50000, 1000, 1_000_000
+	var capture bytes.Buffer
+	_ = binary.Write(&capture, binary.LittleEndian, []uint32{0xa1b2c3d4, 2 | 4<<16, 0, 0, 65535, 1}) // libpcap's savefile format
+	packet := make([]byte, frame)
+	for k := range uint32(n) {
+		_ = binary.Write(&capture, binary.LittleEndian, []uint32{k / 1000, k % 1000, frame, frame})
+		binary.BigEndian.PutUint16(packet[12:], 0x88b5)
+		binary.BigEndian.PutUint32(packet[14:], k)
+		capture.Write(packet)
+	}
+	program, dir := built(t), t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "long.pcap"), capture.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	record := func(args ...string) string {
+		cmd := exec.Command(program, append([]string{"--summary", "none", "record", "long.pcap"}, args...)...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	fits := (size - 24) / (16 + frame)
+	if out := record("-w", "one.pcap", "--size", "1MB"); !strings.Contains(out, fmt.Sprintf("%d packets, %d bytes: one.pcap", fits, 24+fits*(16+frame))) {
+		t.Error(out)
+	}
+	listed, err := exec.Command("tcpdump", "-nr", filepath.Join(dir, "one.pcap")).Output()
+	if got := strings.Count(string(listed), "ethertype Unknown"); err != nil || got != fits {
+		t.Errorf("tcpdump reads %d packets, want %d (%v)", got, fits, err)
+	}
+	record("-w", "many.pcap", "--size", "1000000", "--rotate", "300kB")
+	record("-w", "next.pcapng", "--size", "1MB")
+	for pattern, least := range map[string]int64{"many_*.pcap": size - 4*24 - 16 - frame, "next.pcapng": size - 5*frame} {
+		files, _ := filepath.Glob(filepath.Join(dir, pattern))
+		total := int64(0)
+		for _, file := range files {
+			if st, err := os.Stat(file); err == nil {
+				total += st.Size()
+			}
+		}
+		if total > size || total < least {
+			t.Errorf("%s: %d bytes in %d files, want %d to %d", pattern, total, len(files), least, int64(size))
+		}
 	}
 }

@@ -31,6 +31,17 @@ sum = run(function(s)
   return s:write_pcap{ name = "ring", dir = args.dir, rotate = "1KB", quota = "5KB", when_full = "delete_oldest", policy = "wait" }
 end)
 t.equal({ sum.ring.written, sum.ring.dropped, sum.ring.deleted_files > 0 }, { 100, 0, true })
+-- A writer that has what it was to write ends the run, and that is no fault.
+do
+  local s = daqiri.open()
+  w = s:write_raw{ name = "enough", dir = args.dir, per = "file", quota = "1430B", when_full = "stop", policy = "wait" }
+  s:pipe(s:rx_queue("loop0"), w)
+  local tx = s:tx_queue("loop0")
+  tx:pace{ pps = 10000 }
+  tx:transmit{ template = tx:template{ payload_bytes = 100, udp_dst = 7148 } }
+  sum = s:run{ seconds = 20 }
+  t.equal({ sum.reason, sum.enough.written, sum.enough.dropped == sum.enough.dropped_by.enough, w.error }, { "enough has as much as it was to write", 10, true })
+end
 for n = 1, 2 do
   sum, w = run(function(s) return s:write_pcap{ name = "more", dir = args.dir, append = true, precision = "us", policy = "wait" } end)
   t.equal(#contents(w.path), 24 + n * 100 * 158)
@@ -68,6 +79,7 @@ wrong("above 0", { rotate = 0 })
 wrong("above 0", { quota = 0 })
 wrong("never too long", { rotate = 100 }, "write_raw")
 wrong("needs a quota", { when_full = "delete_oldest" })
+wrong('when_full "stop" needs a quota', { when_full = "stop" })
 wrong("more than the quota of 1000: raise it, or rotate earlier", { quota = 1000, rotate = 1001 })
 wrong("hint: rotate at 333 bytes or less", { when_full = "delete_oldest", quota = 1000, rotate = 400 })
 wrong('not one of pcap, pcapng (did you mean "pcapng"?)', { format = "pcapgn" })

@@ -568,7 +568,7 @@ function bit.tohex(v) end
 ---@field prefix? string of the files' names; by default the name, or the kind: pcap, raw or blocks
 ---@field rotate? daqiri.size|table after which another file begins: a size, or {size, seconds, packets}, whatever comes first
 ---@field quota? daqiri.size of all files of this run
----@field when_full? "drop"|"delete_oldest" at the quota: packets are lost and the run ends with exit code 6, or the oldest file goes (default: "drop")
+---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are lost and the run ends with exit code 6; or the oldest file goes; or the run ends in order, and what came behind the last packet that fits is counted as enough (default: "drop")
 ---@field manifest? boolean PREFIX.manifest.json says what the files are (default: true)
 ---@field policy? daqiri.policy while the disk is behind (default: "drop")
 ---@field header? string|table for each file, at most 3071 bytes; a table is written as JSON
@@ -581,7 +581,7 @@ function bit.tohex(v) end
 ---@field prefix? string of the files' names; by default the name, or the kind: pcap, raw or blocks
 ---@field rotate? daqiri.size|table after which another file begins: a size, or {size, seconds, packets}, whatever comes first
 ---@field quota? daqiri.size of all files of this run
----@field when_full? "drop"|"delete_oldest" at the quota: packets are lost and the run ends with exit code 6, or the oldest file goes (default: "drop")
+---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are lost and the run ends with exit code 6; or the oldest file goes; or the run ends in order, and what came behind the last packet that fits is counted as enough (default: "drop")
 ---@field manifest? boolean PREFIX.manifest.json says what the files are (default: true)
 ---@field policy? daqiri.policy while the disk is behind (default: "drop")
 ---@field format? "pcap"|"pcapng" a pcapng also has interfaces, queues, flow ids (as comments) and, at each file's end, what the interfaces received and dropped (default: "pcap")
@@ -597,7 +597,7 @@ function bit.tohex(v) end
 ---@field prefix? string of the files' names; by default the name, or the kind: pcap, raw or blocks
 ---@field rotate? daqiri.size|table after which another file begins: a size, or {size, seconds, packets}, whatever comes first
 ---@field quota? daqiri.size of all files of this run
----@field when_full? "drop"|"delete_oldest" at the quota: packets are lost and the run ends with exit code 6, or the oldest file goes (default: "drop")
+---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are lost and the run ends with exit code 6; or the oldest file goes; or the run ends in order, and what came behind the last packet that fits is counted as enough (default: "drop")
 ---@field manifest? boolean PREFIX.manifest.json says what the files are (default: true)
 ---@field policy? daqiri.policy while the disk is behind (default: "drop")
 ---@field per? "packet"|"burst"|"file" a file PREFIX_INDEX for each, or all back to back in PREFIX.raw, as fast as the disk (default: "packet")

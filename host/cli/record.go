@@ -46,7 +46,7 @@ It runs the script record.lua of the program: 'daqiri-run new my_record --from r
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVarP(&r.write, "write", "w", "", "the `FILE` to write: NAME.pcap or NAME.pcapng")
 	cmd.Flags().StringVar(&r.seconds, "seconds", "", "end after `N` seconds (or with a unit: 5min is 300s)")
-	cmd.Flags().StringVar(&r.size, "size", "", "end after `SIZE`, such as 10GiB")
+	cmd.Flags().StringVar(&r.size, "size", "", "end when the files have `SIZE`, such as 10GiB; none is larger")
 	cmd.Flags().StringVar(&r.rotate, "rotate", "", "begin another file after a `SIZE` (1GiB) or a time (60s)")
 	cmd.Flags().Uint64Var(&r.longest, "longest", 0, "`BYTES` of the longest packet; by default what the interface takes, and 9216 for sockets")
 	f.add(cmd.Flags())

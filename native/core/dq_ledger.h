@@ -35,6 +35,8 @@
     X(WRITE_ERROR, "write_error", 0, "the file, or the object, could not be written",                        \
       "the writer's error in the summary says what the system said: a full disk, a folder that went")        \
     X(QUOTA, "quota", 0, "the writer's quota is used up", "a larger `quota`, or `delete_oldest`")            \
+    X(ENOUGH, "enough", 1, "the writer has what it was to write",                                            \
+      "it was asked for: `quota` with `when_full = \"stop\"`")                                               \
     X(SEND_ERROR, "send_error", 0, "the system refused to send it",                                          \
       "the summary's faults say what the system said")                                                       \
     X(NO_PEER, "no_peer", 0, "there was nobody to send it to",                                               \

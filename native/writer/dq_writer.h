@@ -48,6 +48,7 @@ typedef struct dq_writer_conf {
     int64_t rotate_ns;
     uint64_t quota;     // bytes of all files of this run, 0: no limit; no packet is written from there on
     bool delete_oldest; // at the quota the oldest file goes instead
+    bool enough;        // at the quota the writer has what it was to write: that is no error
 } dq_writer_conf;
 
 int dq_stage_writer(dq_session *s, const char *name, const dq_writer_conf *conf, dq_stage **out,

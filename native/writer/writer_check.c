@@ -33,6 +33,9 @@ static int check_rotation(const char *name, const dq_writer_conf *c, dq_diag *di
             "writer %s: files of %llu bytes (rotate) are more than the quota of %llu: raise it, or "
             "rotate earlier",
             name, (unsigned long long)c->rotate_bytes, (unsigned long long)c->quota);
+    if (c->enough && c->quota == 0)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "writer %s: when_full \"stop\" needs a quota, after which it stops", name);
     if (c->delete_oldest && (c->quota == 0 || c->rotate_bytes == 0))
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "writer %s: when_full \"delete_oldest\" needs a quota, and rotation by size", name);

@@ -35,7 +35,7 @@ static void on_error(dqi_writer_dir *l, int err, uint64_t index, const dq_write_
     dqi_writer *w = l->w;
     char path[PATH_BYTES];
     if (err == -DQI_EQUOTA || err == -DQI_ENOBLOCK) { // nothing is wrong with the folder
-        if (!l->refused) keep_words(w, NULL, dqi_disk_words(err));
+        if (!l->refused && !(err == -DQI_EQUOTA && w->conf.enough)) keep_words(w, NULL, dqi_disk_words(err));
         l->refused = true;
         return;
     }
@@ -83,7 +83,7 @@ static void settle(dqi_writer_dir *l, const dqi_file_tally *t) {
     dqi_add(&l->c.out, t->packets);
     dqi_add(&l->c.out_bytes, t->packet_bytes);
     dqi_drop(&l->c, DQ_DROP_WRITE_ERROR, t->lost);
-    dqi_drop(&l->c, DQ_DROP_QUOTA, t->over_quota);
+    dqi_drop(&l->c, l->w->conf.enough ? DQ_DROP_ENOUGH : DQ_DROP_QUOTA, t->over_quota);
     dqi_add(&l->c.extra[DQ_EXTRA_DELETED_FILES], t->deleted);
     dqi_add(&l->c.extra[DQ_EXTRA_TRUNCATED], t->cut);
     dqi_add(&l->c.extra[DQ_EXTRA_FILES], t->files);

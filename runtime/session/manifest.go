@@ -73,6 +73,7 @@ type manifestWriter struct {
 	RotateSeconds float64  `json:"rotate_seconds,omitempty"`
 	Quota         uint64   `json:"quota,omitempty"`
 	DeleteOldest  bool     `json:"delete_oldest,omitempty"`
+	StopWhenFull  bool     `json:"stop_when_full,omitempty"`
 	Naming        string   `json:"naming,omitempty"`     // of files that are not listed: one per packet or burst
 	FileCount     uint64   `json:"file_count,omitempty"` // how many these are
 }
@@ -231,7 +232,7 @@ func (st *Stage) manifestWriter(l *stats.Ledger) manifestWriter {
 	w := manifestWriter{Name: st.name, Kind: st.kind, Dirs: o.Dirs, Prefix: o.Prefix, Policy: o.Policy.String(),
 		Snaplen: o.Snaplen, Append: o.Append, Text: o.Text, DataOffset: o.PacketDataOffset,
 		RotateBytes: o.Rotate.Bytes, RotatePackets: o.Rotate.Packets, RotateSeconds: float64(o.Rotate.After) / 1e9,
-		Quota: o.Quota, DeleteOldest: o.DeleteOldest}
+		Quota: o.Quota, DeleteOldest: o.DeleteOldest, StopWhenFull: o.StopWhenFull}
 	if o.Format.Takes("format") {
 		w.Format = o.Format.Choice
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/daqiri/daqiri-run/native"
 )
@@ -40,6 +41,7 @@ type WriterOptions struct {
 	Rotate           Rotation
 	Quota            uint64 // bytes of all files, 0: no limit
 	DeleteOldest     bool   // at the quota, rather than lose packets
+	StopWhenFull     bool   // at the quota the run has what it is for
 	NoManifest       bool   // DIR/PREFIX.manifest.json is not wanted
 	Policy           Policy
 
@@ -69,6 +71,7 @@ func (s *Session) WriteFiles(name string, o WriterOptions) (*Stage, error) {
 			Rotate:           o.Rotate,
 			Quota:            o.Quota,
 			DeleteOldest:     o.DeleteOldest,
+			Enough:           o.StopWhenFull,
 		})
 	})
 	if err == nil {
@@ -78,6 +81,13 @@ func (s *Session) WriteFiles(name string, o WriterOptions) (*Stage, error) {
 		st.manifest = s.manifestPath(st)
 	}
 	return st, err
+}
+
+// StopsWhenFull says whether a writer of the session ends the run at its quota. Owner's thread.
+func (s *Session) StopsWhenFull() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.stages, func(st *Stage) bool { return st.writes() && st.writer.StopWhenFull })
 }
 
 func (st *Stage) writes() bool { return st.writer != nil }
