@@ -37,6 +37,15 @@ var daqiriModule = []entry{
 		> local out = daqiri.array{ kind = "device", memory = "host", type = "fp32", shape = { 4, 2 } }
 		> out:set(4, 2, 0.5)
 		> print(out:sum())`},
+	{"control", moduleControl, `. unix? string: path of a unix socket, which the script makes
+		. tcp? string: IP:PORT to listen at; of another address than the loopback's with a token
+		. mode string = "0600": of the unix socket's file
+		. token? string: which each message has to have
+		-> control
+		Opens a control channel: a socket on which other programs tell the script what to do, a line of JSON each (see [control](control.md)). One of 'unix'
+		and 'tcp' is needed. It ends with the script.
+		> local ctl = daqiri.control{ tcp = "127.0.0.1:0" }
+		> ctl:on("status", function(m) return { packets = s:stats().b.rx.packets } end)`},
 	{"find_limit", moduleFindLimit, `. low rate: where the search begins; a trial there should pass
 		. high rate: where it ends
 		. precision? rate: how near the limit has to be; by default a hundredth of the range

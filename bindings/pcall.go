@@ -76,9 +76,9 @@ func (c *call) protected(skip int, handler *lua.LFunction) int {
 	return 1 + n
 }
 
-// CallApart calls a function without arguments for all its results, on a thread of its own below L: an error in it leaves what runs on
+// CallApart calls a function for all its results, on a thread of its own below L: an error in it leaves what runs on
 // L, whose locals closures share, as it is. A wait inside belongs to the task.
-func (rt *Runtime) CallApart(L *lua.LState, fn *lua.LFunction) ([]lua.LValue, error) {
+func (rt *Runtime) CallApart(L *lua.LState, fn *lua.LFunction, args ...lua.LValue) ([]lua.LValue, error) {
 	th, before := rt.thread(L), rt.current
 	if L == before {
 		rt.current = th
@@ -88,7 +88,10 @@ func (rt *Runtime) CallApart(L *lua.LState, fn *lua.LFunction) ([]lua.LValue, er
 		rt.threads = append(rt.threads, th)
 	}()
 	th.Push(fn)
-	if err := th.PCall(0, lua.MultRet, nil); err != nil {
+	for _, a := range args {
+		th.Push(a)
+	}
+	if err := th.PCall(len(args), lua.MultRet, nil); err != nil {
 		return nil, err
 	}
 	defer th.SetTop(0)

@@ -56,6 +56,12 @@
 ---@field gpu? integer the GPU's number (default: 0)
 ---@field memory? string "host": kernels run on the host; by default as the session that was opened last, and --memory, say
 
+---@class (exact) daqiri.daqiri.control.options
+---@field unix? string path of a unix socket, which the script makes
+---@field tcp? string IP:PORT to listen at; of another address than the loopback's with a token
+---@field mode? string of the unix socket's file (default: "0600")
+---@field token? string which each message has to have
+
 ---@class (exact) daqiri.daqiri.find_limit.options
 ---@field low daqiri.rate where the search begins; a trial there should pass
 ---@field high daqiri.rate where it ends
@@ -120,6 +126,17 @@ function daqiri.args(declared) end
 ---@param options daqiri.daqiri.array.options
 ---@return daqiri.array
 function daqiri.array(options) end
+
+---Opens a control channel: a socket on which other programs tell the script what to do, a line of JSON each (see control).
+---One of unix and tcp is needed. It ends with the script.
+---
+---```lua
+---local ctl = daqiri.control{ tcp = "127.0.0.1:0" }
+---ctl:on("status", function(m) return { packets = s:stats().b.rx.packets } end)
+---```
+---@param options? daqiri.daqiri.control.options
+---@return daqiri.control
+function daqiri.control(options) end
 
 ---Searches the highest rate that passes by halving: the highest first, the lowest, then what lies between.
 ---
@@ -1762,6 +1779,7 @@ function stage:write(b, options) end
 ---@field imm table|nil The immediate value that each packet came with, false of one without; nil where none has one. Only those of roce:// connections have. (a list)
 ---@field interface string The name of its interface.
 ---@field items table[]|nil Of a heap (s:heaps): the items of its packets, each once, as f:decode gives a list, without those that place packets. Where the value is an address, it is one in b.data.
+---@field last_time integer|nil Of an aggregate: the receive time of the packet that ended it; rx_time is that of the one that opened it. (ns: since the session's start, of a capture since its first packet)
 ---@field missing integer|nil Of an aggregate: how many of its parts did not come. (parts)
 ---@field n integer How many packets it has; #b is the same. (packets)
 ---@field present daqiri.presence|nil Of an aggregate: which of its parts came.
@@ -2628,6 +2646,33 @@ local stream = {}
 ---stream:synchronize()
 ---```
 function stream:synchronize() end
+
+---A socket on which other programs tell a running script what to do: daqiri.control. A line is a verb, {"verb": "rate",
+---"mbit": 500} or just rate 500 (whose words behind the verb are the message's text), and gets a line back: {"ok": true,
+---"reply": …}, or {"ok": false, "error": "…"}. A message's id comes back with its answer. help lists the verbs. Each line
+---is noted in the log. From a shell: echo rate 500 | nc -UN /run/daqiri/tx.sock.
+---
+---@class daqiri.control
+---@field address string Where it listens: the path, or IP:PORT.
+local control = {}
+
+---Ends it, and its connections. The end of the script does so, too.
+---
+---```lua
+---ctl:close()
+---```
+function control:close() end
+
+---Has a function answer a verb. It runs on the script's thread, in turn with other handlers; an error in it is the answer,
+---and ends nothing.
+---
+---```lua
+---ctl:on("status", function(m) return { packets = s:stats().b.rx.packets } end)
+---ctl:on("stop", function(m) s:stop(m.text) end)
+---```
+---@param verb string letters, digits, _ and -
+---@param fn? function called with the message, a table; its result is the answer's reply, anything that daqiri.json takes; nil, status, text is a failure. Without it the verb goes
+function control:on(verb, fn) end
 
 ---Scripts have the libraries of Lua 5.1. These functions are replaced; what else differs is in Lua. Reading a global that
 ---is not there raises.

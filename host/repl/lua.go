@@ -20,7 +20,7 @@ type Lua struct {
 	// Compile makes a function of a chunk; nil: L.Load does.
 	Compile func(name, source string) (*lua.LFunction, error)
 	// Call calls a chunk's function for all its results; nil: L.PCall does.
-	Call func(L *lua.LState, fn *lua.LFunction) ([]lua.LValue, error)
+	Call func(L *lua.LState, fn *lua.LFunction, args ...lua.LValue) ([]lua.LValue, error)
 	// Env holds what chunks see before the globals; nil: nothing.
 	Env *lua.LTable
 	// Names lists what of it Env's metatable alone has; nil: nothing.

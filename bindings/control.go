@@ -1,0 +1,216 @@
+package bindings
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/control"
+)
+
+// controlHandle is a socket on which others tell the script what to do. Cold.
+type controlHandle struct {
+	server *control.Server
+	token  string
+	verbs  map[string]*lua.LFunction
+}
+
+func (*controlHandle) luaType() string { return "control" }
+
+var controlType = &typeDef{
+	name: "control",
+	self: "ctl",
+	doc: `a control channel
+		A socket on which other programs tell a running script what to do: 'daqiri.control'. A line is a verb, '{"verb": "rate", "mbit": 500}' or just
+		'rate 500' (whose words behind the verb are the message's 'text'), and gets a line back: '{"ok": true, "reply": …}', or '{"ok": false, "error": "…"}'.
+		A message's 'id' comes back with its answer. 'help' lists the verbs. Each line is noted in the log.
+		From a shell: 'echo rate 500 | nc -UN /run/daqiri/tx.sock'.`,
+	fields: []field{
+		{"address", `-> string
+			Where it listens: the path, or IP:PORT.
+			> print(ctl.address)`},
+	},
+	get: func(_ *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
+		if key == lua.LString("address") {
+			return lua.LString(self.(*controlHandle).server.Address())
+		}
+		return nil
+	},
+	methods: []entry{
+		{"close", controlClose, `Ends it, and its connections. The end of the script does so, too.
+			> ctl:close()`},
+		{"on", controlOn, `- verb string: letters, digits, '_' and '-'
+			- fn? function: called with the message, a table; its result is the answer's 'reply', anything that 'daqiri.json' takes; nil, status, text is a failure. Without it the verb goes
+			Has a function answer a verb. It runs on the script's thread, in turn with other handlers; an error in it is the answer, and ends nothing.
+			> ctl:on("status", function(m) return { packets = s:stats().b.rx.packets } end)
+			> ctl:on("stop", function(m) s:stop(m.text) end)`}},
+	meta: []entry{{name: "__tostring", fn: func(c *call) int {
+		h, _ := userdata[*controlHandle](c.L.Get(1))
+		return c.push(lua.LString("control " + h.server.Address()))
+	}}},
+}
+
+// moduleControl is daqiri.control{unix | tcp, mode, token}.
+func moduleControl(c *call) int {
+	c.atMost(1)
+	o := c.options(1)
+	o.exactlyOne("tcp", "unix")
+	h := &controlHandle{token: o.str("token", ""), verbs: map[string]*lua.LFunction{}}
+	conf := control.Options{Unix: o.str("unix", ""), TCP: o.str("tcp", ""), Mode: 0o600}
+	if o.has("mode") {
+		mode, err := strconv.ParseUint(o.str("mode", ""), 8, 9)
+		if err != nil || conf.Unix == "" {
+			o.wrong("mode", "three octal digits expected, as text, beside unix: \"0660\"")
+		}
+		conf.Mode = fs.FileMode(mode)
+	}
+	if at, err := netip.ParseAddrPort(conf.TCP); err == nil && !at.Addr().IsLoopback() && h.token == "" {
+		o.wrong("tcp", "%s is open to other hosts: give a token, which each message has to have, or 127.0.0.1", conf.TCP)
+	}
+	rt := c.rt
+	conf.Answer = func(peer string, line []byte) []byte { return rt.answerControl(h, peer, slices.Clone(line)) }
+	server, err := control.Listen(conf)
+	if err != nil {
+		o.fault("%v", err)
+	}
+	h.server = server
+	rt.Task.AtExit(server.Close)
+	rt.listening++ // a spawned task goes on for it
+	return c.push(rt.newLasting(h))
+}
+
+func controlOn(c *call) int {
+	h := receiver[*controlHandle](c, "control")
+	verb := c.str(1, "verb")
+	if verb == "" || strings.Trim(verb, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
+		c.argError(1, "%q: a verb has letters, digits, '_' and '-'", verb)
+	}
+	if c.arg(2) == lua.LNil {
+		delete(h.verbs, verb)
+		return 0
+	}
+	h.verbs[verb] = c.fn(2, "function(message)")
+	return 0
+}
+
+func controlClose(c *call) int {
+	receiver[*controlHandle](c, "control").server.Close()
+	return 0
+}
+
+// answerControl has the script's thread answer a line. Any thread; blocks until it has, or the script has ended.
+func (rt *Runtime) answerControl(h *controlHandle, peer string, line []byte) []byte {
+	answer := make(chan []byte, 1)
+	err := rt.Task.Post(func() { answer <- rt.answerLine(h, peer, line) })
+	if err == nil {
+		select {
+		case text := <-answer:
+			return text
+		case <-rt.Task.Done():
+		}
+	}
+	return []byte(`{"error":"the script has ended","ok":false}`)
+}
+
+// answerLine is an answer. The script's thread.
+func (rt *Runtime) answerLine(h *controlHandle, peer string, line []byte) []byte {
+	message, err := controlMessage(line)
+	out := rt.root.NewTable()
+	if id, ok := message["id"]; ok {
+		out.RawSetString("id", rt.fromGo(id))
+	}
+	verb, _ := message["verb"].(string)
+	noted := map[string]any{"verb": verb, "peer": peer}
+	if err == nil {
+		err = rt.runVerb(h, verb, message, out)
+	}
+	if err != nil {
+		noted["error"] = err.Error()
+		out.RawSetString("error", lua.LString(err.Error()))
+	}
+	out.RawSetString("ok", lua.LBool(err == nil))
+	rt.Log(map[bool]string{true: "info", false: "warn"}[err == nil], "control", noted)
+	text, err := appendJSON(nil, out, 0)
+	if err != nil {
+		return []byte(fmt.Sprintf(`{"error":%q,"ok":false}`, "the answer: "+err.Error()))
+	}
+	return text
+}
+
+// controlMessage reads a line: JSON, or a verb and its words.
+func controlMessage(line []byte) (map[string]any, error) {
+	text := strings.TrimSpace(string(line))
+	if !strings.HasPrefix(text, "{") {
+		verb, rest, _ := strings.Cut(text, " ")
+		return map[string]any{"verb": verb, "text": strings.TrimSpace(rest)}, nil
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var message map[string]any
+	err := d.Decode(&message)
+	if err == nil {
+		err = finite(message)
+	}
+	if err == nil && d.More() {
+		err = errors.New("more text behind the object")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("json: %w", err)
+	}
+	return message, nil
+}
+
+// runVerb puts the verb's reply into out.
+func (rt *Runtime) runVerb(h *controlHandle, verb string, message map[string]any, out *lua.LTable) error {
+	if h.token != "" && message["token"] != h.token {
+		return errors.New("the token is missing, or another")
+	}
+	delete(message, "token")
+	fn := h.verbs[verb]
+	known := slices.Sorted(maps.Keys(h.verbs))
+	if fn == nil && verb == "help" {
+		out.RawSetString("reply", rt.list(known))
+		return nil
+	}
+	if fn == nil {
+		return fmt.Errorf("%s; there are %s", unknown("verb", verb, append(known, "help")), strings.Join(append(known, "help"), ", "))
+	}
+	results, err := rt.callVerb(fn, rt.fromGo(message))
+	if err != nil {
+		return err
+	}
+	if results[0] == lua.LNil && results[1] != lua.LNil {
+		return errors.New(strings.TrimPrefix(results[1].String()+": "+results[2].String(), "nil: "))
+	}
+	if _, err := appendJSON(nil, results[0], 0); err != nil {
+		return fmt.Errorf("the reply of '%s': %w", verb, err)
+	}
+	out.RawSetString("reply", results[0])
+	return nil
+}
+
+// callVerb calls a handler, whose errors end nothing else.
+func (rt *Runtime) callVerb(fn *lua.LFunction, message lua.LValue) (results [3]lua.LValue, err error) {
+	before := rt.place
+	rt.place = inHandler
+	defer func() { rt.place = before }()
+	values, err := rt.CallApart(rt.current, fn, message)
+	if err != nil {
+		return results, errors.New(raised(err).String())
+	}
+	for i := range results {
+		results[i] = lua.LNil
+		if i < len(values) {
+			results[i] = values[i]
+		}
+	}
+	return results, nil
+}

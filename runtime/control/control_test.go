@@ -1,0 +1,135 @@
+package control
+
+import (
+	"bufio"
+	"bytes"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func echo(_ string, line []byte) []byte { return append([]byte("you said "), line...) }
+
+func dial(t *testing.T, network, address string) (*bufio.Reader, net.Conn) {
+	t.Helper()
+	c, err := net.Dial(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return bufio.NewReader(c), c
+}
+
+func ask(t *testing.T, r *bufio.Reader, c net.Conn, line string) string {
+	t.Helper()
+	if _, err := c.Write([]byte(line)); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := r.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(answer, "\n")
+}
+
+// TestUnix: the file's mode is the one asked for, one that a dead process left is replaced, a live one is not, and nothing is
+// left behind.
+func TestUnix(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ctl.sock")
+	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead.SetUnlinkOnClose(false)
+	_ = dead.Close()
+	s, err := Listen(Options{Unix: path, Mode: 0o660, Answer: echo})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o660 || s.Address() != path {
+		t.Errorf("%v, %v at %s", info.Mode(), err, s.Address())
+	}
+	if _, err := Listen(Options{Unix: path, Mode: 0o600, Answer: echo}); err == nil || !strings.Contains(err.Error(), "somebody listens there") {
+		t.Errorf("a second one: %v", err)
+	}
+	r, c := dial(t, "unix", path)
+	if got := ask(t, r, c, "hello\n"); got != "you said hello" {
+		t.Error(got)
+	}
+	s.Close()
+	s.Close()
+	if _, err := r.ReadByte(); err == nil {
+		t.Error("the connection is still open")
+	}
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if err := os.WriteFile(path, []byte("data"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen(Options{Unix: path, Mode: 0o600, Answer: echo}); err == nil || !strings.Contains(err.Error(), "is no socket") {
+		t.Errorf("a file that is no socket: %v", err)
+	}
+}
+
+// TestLines: several in one write, one without an end at the end of the stream, one that is too long.
+func TestLines(t *testing.T) {
+	s, err := Listen(Options{TCP: "127.0.0.1:0", Answer: echo})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, c := dial(t, "tcp", s.Address())
+	if got := ask(t, r, c, "one\n\ntwo\nthree"); got != "you said one" {
+		t.Error(got)
+	}
+	if got, _ := r.ReadString('\n'); got != "you said two\n" {
+		t.Error(got)
+	}
+	_ = c.(*net.TCPConn).CloseWrite()
+	if got, _ := r.ReadString('\n'); got != "you said three\n" {
+		t.Error(got)
+	}
+	r, c = dial(t, "tcp", s.Address())
+	if got := ask(t, r, c, string(bytes.Repeat([]byte{'x'}, MaxLine+1))+"\n"); !strings.Contains(got, "at most 65536 bytes") {
+		t.Errorf("%.100s", got)
+	}
+	if _, err := Listen(Options{TCP: "somewhere", Answer: echo}); err == nil || !strings.Contains(err.Error(), "is not IP:PORT") {
+		t.Error(err)
+	}
+}
+
+// TestMany: more connections than there is room for are closed; those that go make room.
+func TestMany(t *testing.T) {
+	s, err := Listen(Options{TCP: "127.0.0.1:0", Answer: echo})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var conns []net.Conn
+	for range mostConn {
+		r, c := dial(t, "tcp", s.Address())
+		if got := ask(t, r, c, "hi\n"); got != "you said hi" {
+			t.Fatal(got)
+		}
+		conns = append(conns, c)
+	}
+	r, _ := dial(t, "tcp", s.Address())
+	if _, err := r.ReadByte(); err == nil {
+		t.Error("one more was taken")
+	}
+	_ = conns[0].Close()
+	for range 1000 {
+		r, c := dial(t, "tcp", s.Address())
+		if _, err := c.Write([]byte("hi\n")); err != nil {
+			continue
+		}
+		if got, _ := r.ReadString('\n'); got == "you said hi\n" {
+			return
+		}
+	}
+	t.Error("no room though one has gone")
+}

@@ -1,0 +1,46 @@
+-- heaps.lua: SPEAD heaps, as spead2_send makes them, put together from pieces of any length and shown.
+--   daqiri-run --source capture.pcap heaps --heaps 0 --largest 4194304
+-- Without a sender of your own some heaps are sent here, over a wire that loses and displaces packets. What is not yet known of a
+-- heap, its length say, may come in a later packet; heaps are handed over when they are whole, or when their time is up.
+local daqiri = require "daqiri"
+local args = daqiri.args{
+  config = { "virtual.yaml", help = "has rx_port, and to send here tx_port" },
+  flavour = { "spead-64-40", choices = { "spead-64-40", "spead-64-48" }, help = "spead2_send sends 64-40 unless told otherwise" },
+  largest = { 8192, unit = "bytes", help = "of a heap, at most" },
+  heaps = { 8, help = "to send; 0: none" },
+  seconds = { 0.1, unit = "s" },
+}
+
+-- A heap is one buffer of the region, here the packets' own: large enough for both.
+local size = math.max(args.largest, 2048)
+local s = daqiri.open(args.config, { set = { ["memory_regions.packets.buf_size"] = size,
+  ["memory_regions.packets.num_bufs"] = math.max(256, math.min(16384, math.floor(2 ^ 29 / size))),
+  ["loopback.loss"] = 0.02, ["loopback.reorder"] = 0.05 } })
+
+local spead = daqiri.format(args.flavour, { items = { time = 0x1600 } })
+local heaps = s:heaps{ name = "heaps", format = spead, memory_region = "packets", window = 4, timeout_us = 5000, fill = 0 }
+s:pipe(s:rx_queue("rx_port"), heaps)
+heaps:on_burst(function(h)
+  local items = {}
+  for i, item in ipairs(h.items) do items[i] = ("0x%x = %s"):format(item.id, item.value) end
+  local data = h.data:bytes()
+  print(("heap %s: %d bytes, %d missing; items %s; begins with %s"):format(h.batch_id, #data, h.missing, table.concat(items, ", "), daqiri.hex(data:sub(1, 8))))
+end)
+
+-- A heap of every length, in pieces of 500 bytes, as a sender cuts it.
+local function send()
+  local tx = s:tx_queue("tx_port")
+  for id = 1, args.heaps do
+    local data = ("%08d"):format(id):rep(100 * id)
+    for at = 0, #data - 1, 500 do
+      local piece = data:sub(at + 1, at + 500)
+      local b = tx:alloc(1)
+      assert(tx:send(b:fill(tx:template{ format = spead, udp_dst = 7148, heap_cnt = id, heap_len = #data, payload_offset = at,
+        heap_payload_len = #piece, time = 1000 + id, payload = piece })))
+    end
+    daqiri.sleep(1e-4)
+  end
+end
+if args.heaps > 0 then s:after(0, send) end
+local l = s:run{ seconds = args.seconds }.heaps
+print(("%d heaps whole, %d not; %d of %d bytes missing"):format(l.batches, l.partial, l.missing, l.expected))
