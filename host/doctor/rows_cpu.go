@@ -65,12 +65,12 @@ var cpuRows = []row{
 		}
 	}},
 	{name: "control group", why: "a quota stops threads for a part of each period, and packets are lost in it", look: func(x *exam) {
-		text, ok := x.m.Control("cpu.max")
+		text, path, ok := x.m.Control("cpu.max")
 		switch {
 		case !ok:
 			x.none("no control group (version 2) limits processors")
 		case !strings.HasPrefix(text, "max"):
-			x.fail("cpu.max", text+" us", "run it outside of this group, or: echo max | sudo tee /sys/fs/cgroup/GROUP/cpu.max")
+			x.fail("cpu.max", text+" us", "echo max | sudo tee "+path+", or run it outside of this group")
 		default:
 			x.pass("cpu.max", "no limit")
 		}
@@ -106,7 +106,7 @@ func queueCores(x *exam) {
 		return
 	}
 	online, taken := x.m.Online(), map[int]string{}
-	if text, ok := x.m.Control("cpuset.cpus.effective"); ok && text != "" {
+	if text, _, ok := x.m.Control("cpuset.cpus.effective"); ok && text != "" {
 		online = cores(text)
 	}
 	for _, q := range queuesOf(x.cfg) {

@@ -26,7 +26,7 @@ var memoryRows = []row{
 		} else {
 			x.pass("", fmt.Sprintf("regions need %s, %s is available", size(need), size(have)))
 		}
-		text, ok := x.m.Control("memory.max")
+		text, _, ok := x.m.Control("memory.max")
 		if most, err := strconv.Atoi(text); ok && err == nil {
 			if need > most {
 				x.fail("control group", fmt.Sprintf("regions need %s, the group may have %s", size(need), size(most)), "raise memory.max of the group, or lower num_bufs")

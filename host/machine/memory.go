@@ -57,8 +57,9 @@ func (m *Machine) MemInfo(name string) (bytes int, ok bool) {
 	return 0, false
 }
 
-// Control is a file of the control group (version 2) that this process is in, or of the nearest one above that has the file.
-func (m *Machine) Control(file string) (text string, ok bool) {
+// Control is a limit of the control group (version 2) that this process is in, or where that has none of the nearest one above
+// with one: the file's text and its path. "max": there is none.
+func (m *Machine) Control(file string) (text, path string, ok bool) {
 	group := ""
 	for line := range strings.Lines(m.text("proc/self/cgroup")) {
 		if path, found := strings.CutPrefix(strings.TrimSpace(line), "0::"); found {
@@ -66,12 +67,15 @@ func (m *Machine) Control(file string) (text string, ok bool) {
 		}
 	}
 	for at := group; at != ""; at = filepath.Dir(at) {
-		if text, ok := m.Text("sys/fs/cgroup", at, file); ok {
-			return text, true
+		if now, there := m.Text("sys/fs/cgroup", at, file); there && (!ok || !strings.HasPrefix(now, "max")) {
+			text, path, ok = now, filepath.Join("/sys/fs/cgroup", at, file), true
+		}
+		if ok && !strings.HasPrefix(text, "max") {
+			break
 		}
 		if at == "/" || at == "." {
 			break
 		}
 	}
-	return "", false
+	return text, path, ok
 }
