@@ -40,6 +40,9 @@ look() {
     want tcpreplay tcpreplay has tcpreplay
     want scapy python3-scapy module scapy
     want numpy python3-numpy module numpy
+    want pip python3-pip module pip
+    want venv python3-venv module ensurepip
+    want wheel python3-wheel module wheel
     want iperf3 iperf3 has iperf3
     want prometheus prometheus has promtool
     want nc netcat-openbsd has nc

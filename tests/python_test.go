@@ -30,7 +30,7 @@ print(daqiri.json{ files = l.files, batches = l.blocks.batches + l.blocks.partia
 // pythonReader compares what the package reads with what was sent, computed anew.
 const pythonReader = `
 import json, sys, numpy as np
-sys.path.insert(0, sys.argv[1])
+if len(sys.argv) > 1: sys.path.insert(0, sys.argv[1])
 import daqiri_run
 said = json.loads(sys.stdin.read())
 files = {f.rsplit(".", 1)[1]: f for f in said["files"]}
@@ -64,6 +64,44 @@ func TestPythonReader(t *testing.T) {
 	if err != nil {
 		python = "/usr/bin/python3"
 	}
+	folder, err := filepath.Abs(filepath.Join(rootDir, "python"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readBack(t, python, folder)
+}
+
+// TestPythonInstalls installs the package by pip into an environment of its own, without a network, and reads with it.
+func TestPythonInstalls(t *testing.T) {
+	need(t, "pip")
+	python, err := pipPython()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	source, venv := filepath.Join(dir, "python"), filepath.Join(dir, "venv")
+	if err := os.CopyFS(source, os.DirFS(filepath.Join(rootDir, "python"))); err != nil { // pip builds where the source is
+		t.Fatal(err)
+	}
+	inside := filepath.Join(venv, "bin", "python")
+	for _, args := range [][]string{
+		{python, "-m", "venv", "--system-site-packages", venv},
+		{inside, "-m", "pip", "install", "--no-index", "--no-build-isolation", source},
+	} {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	where, err := exec.Command(inside, "-c", "import daqiri_run; print(daqiri_run.__file__)").Output()
+	if err != nil || !strings.HasPrefix(string(where), venv) {
+		t.Fatalf("it lies at %s (%v)", where, err)
+	}
+	readBack(t, inside)
+}
+
+// readBack has a Python read what a script wrote; further arguments are the reader's.
+func readBack(t *testing.T, python string, args ...string) {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "x.lua"), []byte(pythonScript), 0o644); err != nil {
 		t.Fatal(err)
@@ -74,11 +112,7 @@ func TestPythonReader(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	folder, err := filepath.Abs(filepath.Join(rootDir, "python"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	read := exec.Command(python, "-c", pythonReader, folder)
+	read := exec.Command(python, append([]string{"-c", pythonReader}, args...)...)
 	read.Dir, read.Stdin = dir, strings.NewReader(string(said))
 	if out, err := read.CombinedOutput(); err != nil || !strings.Contains(string(out), "right") {
 		t.Errorf("%v: %s\n%s", err, out, said)

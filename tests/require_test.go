@@ -45,6 +45,7 @@ var probes = map[string]probe{
 	"nc":            command("nc"),
 	"netns":         namespaces,
 	"numpy":         pythonModule("numpy"),
+	"pip":           func() error { _, err := pipPython(); return err },
 	"prometheus":    func() error { return errors.Join(command("prometheus")(), command("promtool")()) },
 	"pty":           func() error { _, err := os.Stat("/dev/ptmx"); return err }, // asked for in host/repl
 	"qemu-user":     command("qemu-aarch64-static", "qemu-aarch64"),
@@ -258,15 +259,15 @@ func libpcap() error {
 	return errors.New("libpcap.so is not installed (`make deps` installs it on Debian and Ubuntu)")
 }
 
-// pythonWith is a Python that has a module: the distribution's, even where another one comes first on the PATH.
-func pythonWith(module string) (string, error) {
+// pythonWith is a Python that has modules: the distribution's, even where another one comes first on the PATH.
+func pythonWith(modules ...string) (string, error) {
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		check := "import importlib.util, sys; sys.exit(importlib.util.find_spec('" + module + "') is None)"
-		if exec.Command(python, "-c", check).Run() == nil {
+		check := "import importlib.util, sys; sys.exit(any(importlib.util.find_spec(m) is None for m in sys.argv[1:]))"
+		if exec.Command(python, append([]string{"-c", check}, modules...)...).Run() == nil {
 			return python, nil
 		}
 	}
-	return "", fmt.Errorf("no python3 with %s (`make deps` installs it on Debian and Ubuntu)", module)
+	return "", fmt.Errorf("no python3 with %s (`make deps` installs it on Debian and Ubuntu)", strings.Join(modules, ", "))
 }
 
 func pythonModule(module string) probe {
@@ -275,6 +276,9 @@ func pythonModule(module string) probe {
 
 // scapyPython is a Python that has scapy.
 var scapyPython = sync.OnceValues(func() (string, error) { return pythonWith("scapy") })
+
+// pipPython is a Python that installs packages without a network: what builds the reader is there, and what it needs.
+var pipPython = sync.OnceValues(func() (string, error) { return pythonWith("pip", "ensurepip", "setuptools", "wheel", "numpy") })
 
 // listens: an address of this machine can be bound.
 func listens(network, address string) probe {
