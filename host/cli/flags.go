@@ -103,7 +103,7 @@ func (f *runFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.progress, "progress", "", "where stderr is no terminal: a line with rates and drops every `DURATION`, such as 10s (SIGUSR2 asks for the\nwhole view of --top at any time)")
 	fs.StringVar(&f.report, "report", "", "write a page of the run to this `FILE`.html: ledger, rates and losses over time, histograms; it needs no network")
 	fs.StringVar(&f.web, "web", "", "show the same page live in browsers, at this `ADDRESS`: :8080 for this machine alone, 0.0.0.0:8080 for all")
-	fs.StringVar(&f.attach, "attach", "", "let others of this user attach at this `FILE`, a unix socket: 'daqiri-run attach FILE' opens a prompt on this job,\nor looks on; --attach alone takes a file of its own")
+	fs.StringVar(&f.attach, "attach", "", "let others of this user attach at this `FILE`, a unix socket: 'daqiri-run attach FILE' opens a prompt on this job,\nor looks on; --attach alone takes a file of its own, --attach=FILE names one")
 	fs.Lookup("attach").NoOptDefVal = ownSocket
 	fs.StringVar(&f.metrics, "metrics", "", "show metrics to Prometheus at this `ADDRESS`: :9464 for this machine alone,\n0.0.0.0:9464 for all")
 	fs.StringVar(&f.otlp, "otlp", "", "export metrics by OTLP over HTTP to the collector at this `URL`; so does\nOTEL_EXPORTER_OTLP_ENDPOINT")

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -68,6 +70,9 @@ func run(g *state.Global, f *runFlags, which found, args []string, prompt bool) 
 	if prompt && f.config.sourceIsStdin() {
 		return fail(ExitUsage, fmt.Errorf("--source -: the prompt reads standard input: name the capture, or a FIFO"))
 	}
+	if err := f.attachTaken(which); err != nil {
+		return err
+	}
 	env, err := f.variables()
 	if err != nil {
 		return err
@@ -90,6 +95,17 @@ func run(g *state.Global, f *runFlags, which found, args []string, prompt bool) 
 	}
 	r.con.stdout.broken = func() { r.program.Stop("nobody reads the output any more") }
 	return r.run()
+}
+
+// attachTaken refuses a script that is not there and was meant as the file of --attach, whose value stands behind =.
+func (f *runFlags) attachTaken(which found) error {
+	if f.attach != ownSocket || which.shipped != nil || which.path == "" || strings.HasSuffix(which.path, ".lua") {
+		return nil
+	}
+	if info, err := os.Stat(which.path); err == nil && info.Mode().IsRegular() {
+		return nil
+	}
+	return fail(ExitUsage, fmt.Errorf("%s is no script: the file to attach at is named --attach=%[1]s", which.path))
 }
 
 // explain is what is written of a name: help(x) at the prompt.
