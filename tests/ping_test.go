@@ -60,7 +60,9 @@ func TestPing(t *testing.T) {
 	if err := answers.Start(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "answerer", func() bool { return strings.Contains(c.in(c.send, "cat", "/proc/net/packet"), "\n") && strings.Contains(said.String(), "answering") })
+	until(t, "answerer", func() bool {
+		return strings.Contains(c.in(c.send, "cat", "/proc/net/packet"), "\n") && strings.Contains(said.String(), "answering")
+	})
 	if got := strings.TrimSpace(c.in(c.recv, "python3", "-c", kernelPing, "10.98.0.77")); got != "20" {
 		t.Errorf("%s of 20 answers are right", got)
 	}
