@@ -14,6 +14,7 @@ type Reason int32
 const (
 	DropBehind     Reason = C.DQ_DROP_BEHIND
 	DropWriteError Reason = C.DQ_DROP_WRITE_ERROR
+	DropDeviceLost Reason = C.DQ_DROP_DEVICE_LOST
 )
 
 // Extra is one of a line's further figures.
@@ -41,6 +42,18 @@ func (st Stage) Take(v *View) (b Burst, tag uint32, ok bool) {
 	b.c = C.dq_external_take(st.c, &c, &t)
 	*v = *(*View)(unsafe.Pointer(&c))
 	return b, uint32(t), b.c != nil
+}
+
+// Bytes is where the CPU finds bytes [at, at + n) of a segment that it can't read, of the burst that was taken last, or
+// as many of them as were brought: good until the next call; packets, and their bytes, in order. nil: their GPU is lost.
+// The taker; blocks.
+func (st Stage) Bytes(seg, i, at, n int) []byte {
+	size := C.uint32_t(n)
+	p := C.dq_external_bytes(st.c, C.uint32_t(seg), C.uint32_t(i), C.uint32_t(at), &size)
+	if p == nil {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(p)), size)
 }
 
 // Give hands b to the outlet with a tag above 0; the caller keeps its reference, and the packets are read-only from now

@@ -16,7 +16,7 @@ import (
 // in: from a wire that loses, repeats and displaces some, or from a capture.
 const blocksScript = `
 local daqiri = require "daqiri"
-local args = daqiri.args{ packets = 20000, policy = "drop", clock = "virtual", fill = 165, source = "", options = "{}", pcap = "", pps = 1e6, endpoint = "" }
+local args = daqiri.args{ packets = 20000, policy = "drop", clock = "virtual", fill = 165, source = "", options = "{}", pcap = "", pps = 1e6, endpoint = "", region = "host" }
 local function queue(more)
   local q = { name = "q", id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "packets" } }
   for k, v in pairs(more) do q[k] = v end
@@ -27,7 +27,7 @@ local s = daqiri.open{ daqiri = { cfg = {
   loopback = args.source == "" and { mode = "sw", clock = args.clock, seed = 7, loss = 0.01, dup = 0.01, reorder = 0.01 } or nil,
   memory_regions = {
     { name = "packets", kind = "host", affinity = 0, num_bufs = 4096, buf_size = 1024 },
-    { name = "batches", kind = "host", affinity = 0, num_bufs = 64, buf_size = 50 * 600 },
+    { name = "batches", kind = args.region, affinity = 0, num_bufs = 64, buf_size = 50 * 600 },
   },
   interfaces = { { name = "port", address = args.source == "" and "loop0" or "pcap:" .. args.source,
     replay = args.source ~= "" and { speed = "max" } or nil,

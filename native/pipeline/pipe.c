@@ -201,13 +201,22 @@ static int refuse_dark(const dq_queue *q, const dq_stage *st, uint32_t segments,
                : "what needs no bytes of it takes them: count, sample, forward, a handler");
 }
 
+// The segments that the stage would read and can't.
+static uint32_t out_of_reach(const dq_queue *q, const dq_stage *st, uint32_t dark) {
+    uint32_t segments = dark & st->touches;
+    for (uint32_t s = 0; s < q->conf.n_regions && st->ops->reads_gpus; s++)
+        if (q->conf.regions[s]->gpu) segments &= ~(1u << s);
+    return segments;
+}
+
 static int check_stages(const dq_queue *q, dq_stage *const *stages, uint32_t n, dq_diag *diag) {
     if (q->conf.dir != DQ_RX)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: only receive queues feed pipes", q->conf.name);
     int err = DQ_OK;
     uint32_t dark = q->dark;
     for (uint32_t i = 0; i < n && err == DQ_OK; i++) {
-        if (dark & stages[i]->touches) return refuse_dark(q, stages[i], dark & stages[i]->touches, diag);
+        uint32_t segments = out_of_reach(q, stages[i], dark);
+        if (segments) return refuse_dark(q, stages[i], segments, diag);
         if (stages[i]->ops->check) err = stages[i]->ops->check(stages[i], q, diag);
         if (stages[i]->region) dark = 0; // what it makes lies there
     }

@@ -26,6 +26,7 @@ struct dqi_stage_ops {
                           // read-only
     bool changes;         // it writes into what comes: nothing but stages behind it may see that
     uint32_t touches;     // bit s: it reads or writes the bytes of segment s, in its push or later
+    bool reads_gpus;      // what it touches may lie in a GPU's memory: its join sees to that
     bool accepts_handles; // never looks at packets in its push: takes handles
     // Refuses a queue whose packets the stage can't take; NULL: takes all.
     int (*check)(const dq_stage *st, const dq_queue *q, dq_diag *diag);

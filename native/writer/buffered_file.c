@@ -64,7 +64,7 @@ int dqi_buffered_file_resume(dqi_buffered_file *f, const char *path, uint64_t si
 // ---- settling ---------------------------------------------------------------------------------------------
 
 static void lose(const dqi_file_mark *m, int err, dqi_file_tally *t) {
-    t->lost += m->last;
+    *dqi_tally_of(t, err) += m->last;
     if (m->last) dqi_op_lost(m->op, 1, err);
 }
 
@@ -99,9 +99,19 @@ static void sum_up(dqi_buffered_file *f, const dqi_file_buffer *b, uint64_t to) 
     f->crc_at = to;
 }
 
+// Ends what a GPU copies into the buffer being filled, which is used, or not. False: not all is there.
+static bool end_copies(dqi_buffered_file *f, bool used) {
+    if (!f->landing) return true;
+    bool all = dqi_staging_land(f->staging, NULL);
+    f->landing = false;
+    if (f->landed) f->landed(f, all && used);
+    return all;
+}
+
 // After a failed write of b: everything behind the last whole packet is gone; begins anew there.
 static void restart(dqi_buffered_file *f, const dqi_file_buffer *b, int err, dqi_file_tally *t) {
     dqi_file_buffer *next = &f->buffers[f->at];
+    end_copies(f, false);
     for (uint32_t i = 0; i < next->n_marks; i++)
         lose(&next->marks[i], err, t);
     f->failures++;
@@ -138,6 +148,48 @@ static int end_write(dqi_buffered_file *f, dqi_file_tally *t) {
     else
         sum_up(f, b, b->base + done); // the front of what the next buffer ends
     return err;
+}
+
+// ---- what a GPU copies ------------------------------------------------------------------------------------
+
+int dqi_buffered_file_stage(dqi_buffered_file *f, dqi_staging *s, dqi_file_tally *tally) {
+    int err = end_write(f, tally);
+    for (uint32_t k = 0; k < 2; k++) {
+        dqi_file_buffer *b = &f->buffers[k];
+        uint8_t *to = dqi_staging_buffer(s, k);
+        if (k == f->at) memcpy(to, b->buf, b->used);
+        free(b->buf);
+        b->buf = to;
+    }
+    f->staging = s;
+    return err;
+}
+
+void dqi_buffered_file_copy(dqi_buffered_file *f, dq_burst *b, uint32_t seg, uint32_t i, uint32_t from,
+                            uint8_t *to, uint32_t n) {
+    f->landing = true;
+    dqi_staging_copy(f->staging, b, seg, i, from, to, n, NULL);
+}
+
+// Nobody knows what the buffer being filled has: the file ends with its last whole packet.
+static void give_up(dqi_buffered_file *f, dqi_file_tally *t) {
+    dqi_file_buffer *b = &f->buffers[f->at];
+    for (uint32_t i = 0; i < b->n_marks; i++)
+        lose(&b->marks[i], -DQI_EDEVICE, t);
+    f->failures++;
+    f->crc = f->whole_crc;
+    f->crc_at = b->base = f->whole;
+    b->used = b->n_marks = f->clean = 0;
+    dqi_disk_cut(&f->disk, f->whole);
+    f->disk.align = 1; // it may end anywhere
+    f->disk.buffered = "the GPU that had its packets is lost";
+}
+
+int dqi_buffered_file_land(dqi_buffered_file *f, dqi_file_tally *tally) {
+    if (end_copies(f, true)) return 0;
+    end_write(f, tally);
+    give_up(f, tally);
+    return -DQI_EDEVICE;
 }
 
 // ---- handing over -----------------------------------------------------------------------------------------
@@ -203,6 +255,7 @@ static int push(dqi_buffered_file *f, dqi_file_tally *t) {
     int64_t began = dqi_mono_ns();
     int err = end_write(f, t);
     t->stall_ns += dqi_mono_ns() - began;
+    if (err == 0) err = dqi_buffered_file_land(f, t);
     if (err == 0) err = hand_over(f, aligned(f));
     return err == 0 && !f->disk.threaded ? end_write(f, t) : err;
 }
@@ -214,6 +267,7 @@ int dqi_buffered_file_reap(dqi_buffered_file *f, dqi_file_tally *tally) {
 int dqi_buffered_file_flush(dqi_buffered_file *f, dqi_file_tally *tally) {
     int64_t began = dqi_mono_ns();
     int err = end_write(f, tally);
+    if (err == 0) err = dqi_buffered_file_land(f, tally);
     if (err == 0 && aligned(f) >= SMALL_BYTES && f->disk.align > 1) {
         err = hand_over(f, aligned(f));
         if (err == 0) err = end_write(f, tally);
@@ -252,9 +306,10 @@ void dqi_buffered_file_commit(dqi_buffered_file *f, uint32_t n, uint64_t packet_
 int dqi_buffered_file_close(dqi_buffered_file *f) {
     uint32_t done;
     if (f->busy) dqi_disk_end(&f->disk, &done);
+    end_copies(f, false);
     int err = dqi_disk_close(&f->disk);
     for (int i = 0; i < 2; i++) {
-        free(f->buffers[i].buf);
+        if (!f->staging) free(f->buffers[i].buf);
         free(f->buffers[i].marks);
     }
     *f = (dqi_buffered_file){.disk = {.fd = -1, .align = 1}};

@@ -5,8 +5,9 @@
 
 #include "writer/disk.h"
 #include "writer/burst_op.h"
+#include "writer/staging.h"
 
-#define DQI_BUFFER_BYTES (4u << 20)
+#define DQI_BUFFER_BYTES DQI_STAGING_BYTES
 
 // One record of a buffer: where it ends, and what it holds of a packet.
 typedef struct dqi_file_mark {
@@ -25,7 +26,8 @@ typedef struct dqi_file_buffer {
     dqi_file_mark *marks; // of the records that end in it and are not settled
 } dqi_file_buffer;
 
-typedef struct dqi_buffered_file {
+typedef struct dqi_buffered_file dqi_buffered_file;
+struct dqi_buffered_file {
     dqi_disk disk;
     dqi_file_buffer buffers[2];
     uint32_t at;             // the buffer being filled; the other one is written, or free
@@ -42,13 +44,18 @@ typedef struct dqi_buffered_file {
     uint64_t crc_at;         // bytes of the file that crc covers
     uint32_t crc, whole_crc; // CRC-32C up to there, and up to `whole`
     dq_op *op;               // of the records to come
-} dqi_buffered_file;
+    dqi_staging *staging;    // whose buffers the two are; NULL: they are the file's own
+    bool landing;            // a GPU copies into the buffer being filled
+    // That is over; used: the bytes are there, and go to the disk next. NULL: nobody needs to know.
+    void (*landed)(dqi_buffered_file *f, bool used);
+};
 
 // What became of the records handed in; each call adds to it, and dqi_buffered_file_disown takes away, modulo
 // 2^64.
 typedef struct dqi_file_tally {
     uint64_t packets, packet_bytes, cut; // that are in a file
     uint64_t lost;                       // packets that are not
+    uint64_t device_lost;                // the same, as their GPU was lost
     uint64_t over_quota;                 // packets that would have gone beyond the quota
     uint64_t files, file_bytes;
     uint64_t deleted; // files
@@ -61,13 +68,24 @@ int dqi_buffered_file_open(dqi_buffered_file *f, const char *path, bool overlap,
 // Right after an open with DQI_DISK_KEEP: cuts the file at size, whose CRC-32C is crc, and goes on behind it.
 // 0, or -errno.
 int dqi_buffered_file_resume(dqi_buffered_file *f, const char *path, uint64_t size, uint32_t crc);
+// From now on the file's buffers are those of s, into which a GPU can copy (dqi_buffered_file_copy). 0, or
+// -errno of the write that it waited for.
+int dqi_buffered_file_stage(dqi_buffered_file *f, dqi_staging *s, dqi_file_tally *tally);
+// Has n bytes of segment seg of packet i of b, which lies in the GPU's memory, copied to `to`, which lies at
+// dqi_buffered_file_room: they are there before the disk gets them. b is held as long.
+void dqi_buffered_file_copy(dqi_buffered_file *f, dq_burst *b, uint32_t seg, uint32_t i, uint32_t from,
+                            uint8_t *to, uint32_t n);
+// Waits for these copies. 0, or -DQI_EDEVICE: the GPU is lost, and with it all packets that are not in the
+// file; nothing behind them is written.
+int dqi_buffered_file_land(dqi_buffered_file *f, dqi_file_tally *tally);
 // Room for n <= 512 KiB bytes; a full buffer is handed to the disk first, which waits for the one before.
 // NULL with -errno in *err when that one failed: see dqi_buffered_file_flush.
 uint8_t *dqi_buffered_file_room(dqi_buffered_file *f, uint32_t n, dqi_file_tally *tally, int *err);
 // Takes the n bytes that now lie at dqi_buffered_file_room as the start of a record that the next commit
 // ends.
 void dqi_buffered_file_extend(dqi_buffered_file *f, uint32_t n);
-// Adds the n bytes that now lie at dqi_buffered_file_room as one record, or as its end.
+// Adds the n bytes that now lie at dqi_buffered_file_room, or will (dqi_buffered_file_copy), as one record,
+// or as its end.
 void dqi_buffered_file_commit(dqi_buffered_file *f, uint32_t n, uint64_t packet_bytes, bool last, bool cut);
 // Takes in what became of a buffer, if the disk is done with it; never waits. 0, or -errno as below.
 int dqi_buffered_file_reap(dqi_buffered_file *f, dqi_file_tally *tally);
@@ -83,6 +101,10 @@ int dqi_buffered_file_close(dqi_buffered_file *f);
 // Bytes of the file, with those that are not in it yet.
 static inline uint64_t dqi_buffered_file_size(const dqi_buffered_file *f) {
     return f->buffers[f->at].base + f->buffers[f->at].used;
+}
+// Where packets count that err has cost.
+static inline uint64_t *dqi_tally_of(dqi_file_tally *t, int err) {
+    return err == -DQI_EQUOTA ? &t->over_quota : err == -DQI_EDEVICE ? &t->device_lost : &t->lost;
 }
 // True when something is not in the file yet.
 static inline bool dqi_buffered_file_dirty(const dqi_buffered_file *f) {

@@ -302,6 +302,8 @@ const char *dqi_disk_words(int err) {
         return "it can't be appended to: it has another snaplen; hint: give that one";
     case DQI_ELINK:
         return "it can't be appended to: its link type is not Ethernet";
+    case DQI_EDEVICE:
+        return "the GPU that had its packets is lost";
     case ECANCELED:
         return "the session ended before it was written";
     default:

@@ -42,6 +42,7 @@ enum dqi_file_error {
     DQI_ELINK,            // another link type
     DQI_ECHANGED,         // it is not as long as it was made
     DQI_EREPLACED,        // its name leads to another file
+    DQI_EDEVICE,          // the GPU that had the packet is lost
 };
 
 // What becomes of a file of that name that is there.

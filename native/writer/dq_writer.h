@@ -77,8 +77,13 @@ int dq_stage_external(dq_session *s, const char *name, uint32_t depth, int polic
 // Waits for the next burst: the taker's reference. *tag: what it was given with, 0: it came through a pipe.
 // NULL: the outlet has ended, and nothing is left. One thread at a time; blocks.
 dq_burst *dq_external_take(dq_stage *outlet, dq_view *view, uint32_t *tag);
+// Where the CPU finds *n bytes from `at` on of a segment that it can't read, of the burst that was taken
+// last, or as many of them as were brought: *n. Good until the next call; packets, segments and bytes only go
+// forward. NULL: their GPU is lost. The taker; blocks.
+const uint8_t *dq_external_bytes(dq_stage *outlet, uint32_t seg, uint32_t i, uint32_t at, uint32_t *n);
 // Hands b over; the caller keeps its own reference, and the packets are read-only from now on. tag: above 0.
-// DQ_OK, DQ_NO_SPACE_AVAILABLE (depth bursts wait), DQ_NOT_READY (it has ended). Any thread; never blocks.
+// DQ_OK, DQ_NO_SPACE_AVAILABLE (depth bursts wait), DQ_NOT_READY (it has ended), or
+// why its GPU's memory is out of reach. Any thread; never blocks.
 int dq_external_give(dq_stage *outlet, dq_burst *b, uint32_t tag);
 // Nothing more comes: what is pushed from now on is dropped as stopped. Any thread.
 void dq_external_end(dq_stage *outlet);

@@ -11,8 +11,10 @@
 #include "core/err.h"
 #include "pipeline/poller.h"
 #include "pipeline/taker.h"
+#include "writer/staged.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <time.h>
 
 #define NAP_NS 100000 // between two looks of a virtual clock at a taker that is at work
@@ -21,6 +23,10 @@ typedef struct outlet {
     dqi_taker in;
     dqi_wake wake;
     const dq_session *session;
+    dq_stage *stage;
+    pthread_mutex_t reaching; // of who makes staging memory
+    _Atomic(dqi_staging *) staging;
+    dqi_staged staged; // of the burst that was taken last
     _Atomic uint32_t ended;
     dqi_gauge busy; // bursts in the ring or being taken apart, and what the taker began
     bool taken;     // the taker's: it has a burst
@@ -59,6 +65,7 @@ dq_burst *dq_external_take(dq_stage *st, dq_view *view, uint32_t *tag) {
     outlet *o = st->impl;
     struct pollfd fds[1];
     void *p;
+    dqi_staged_end(&o->staged);
     if (o->taken) dqi_gauge_add(&o->busy, -1); // it has begun what that one led to
     o->taken = false;
     while (!dqi_taker_pop(&o->in, &p, tag)) {
@@ -75,7 +82,41 @@ dq_burst *dq_external_take(dq_stage *st, dq_view *view, uint32_t *tag) {
     }
     o->taken = true;
     dq_burst_view(p, view);
+    o->staged.staging = atomic_load(&o->staging);
+    dqi_staged_begin(&o->staged, p);
     return p;
+}
+
+const uint8_t *dq_external_bytes(dq_stage *st, uint32_t seg, uint32_t i, uint32_t at, uint32_t *n) {
+    outlet *o = st->impl;
+    const uint8_t *p;
+    char words[256];
+    dqi_staged_release(&o->staged);
+    while (!(p = dqi_staged_bytes(&o->staged, seg, i, at, n)) && *n > 0)
+        dqi_staged_release(&o->staged);
+    if (!p && dqi_gpu_lost(dqi_staging_gpu(o->staged.staging), words, sizeof words))
+        dqi_stage_fail(st, words);
+    return p;
+}
+
+static int reach(outlet *o, dq_region *const *regions, uint32_t n, dq_diag *diag) {
+    char what[DQ_NAME_LEN + 16];
+    snprintf(what, sizeof what, "writer %s", o->stage->name);
+    pthread_mutex_lock(&o->reaching);
+    int err = dqi_staging_reach(&o->staging, regions, n, what, diag);
+    pthread_mutex_unlock(&o->reaching);
+    return err;
+}
+
+static int outlet_join(dq_stage *st, dq_queue *q, dq_diag *diag) {
+    return reach(st->impl, q->conf.regions, q->conf.n_regions, diag);
+}
+
+// The same for a burst from a script.
+static int reach_burst(outlet *o, const dq_burst *b) {
+    dq_region *regions[DQ_MAX_SEGS];
+    int n = dqi_staging_regions(b, regions);
+    return n < 0 ? DQ_NOT_SUPPORTED : reach(o, regions, (uint32_t)n, NULL);
 }
 
 int dq_external_give(dq_stage *st, dq_burst *b, uint32_t tag) {
@@ -84,6 +125,8 @@ int dq_external_give(dq_stage *st, dq_burst *b, uint32_t tag) {
     uint64_t bytes = b->bytes;
     if (atomic_load(&o->ended) != 0) return DQ_NOT_READY;
     dqi_burst_columns(b);
+    int err = b->dark ? reach_burst(o, b) : DQ_OK;
+    if (err != DQ_OK) return err;
     dqi_burst_share(b);
     dqi_add_shared(&o->c.in, n);
     dqi_add_shared(&o->c.in_bytes, bytes);
@@ -160,6 +203,8 @@ static void outlet_free(dq_stage *st) {
     outlet_finish(st);
     dqi_wake_close(&o->wake);
     dqi_ring_free(&o->in.ring);
+    dqi_staging_free(atomic_load(&o->staging));
+    pthread_mutex_destroy(&o->reaching);
     free(o);
 }
 
@@ -167,6 +212,8 @@ static const dqi_stage_ops outlet_ops = {
     .line_kind = DQ_LINE_WRITER,
     .consumer = true,
     .touches = DQI_TOUCHES_ALL,
+    .reads_gpus = true,
+    .join = outlet_join,
     .push = outlet_push,
     .held = outlet_held,
     .line = outlet_line,
@@ -183,6 +230,7 @@ int dq_stage_external(dq_session *s, const char *name, uint32_t depth, int polic
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "stage %s: no memory", name);
     }
     o->session = s;
+    pthread_mutex_init(&o->reaching, NULL);
     int err = dqi_wake_init(&o->wake);
     if (err != DQ_OK)
         dqi_fail(diag, err, "stage %s: wake-up descriptor: %s", name, dq_err_name(err));
@@ -190,6 +238,7 @@ int dq_stage_external(dq_session *s, const char *name, uint32_t depth, int polic
         dqi_wake_close(&o->wake);
     if (err == DQ_OK) {
         (*out)->threaded = true;
+        o->stage = *out;
         return DQ_OK;
     }
     dqi_ring_free(&o->in.ring);

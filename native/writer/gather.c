@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-uint32_t dqi_gather(const dq_burst *b, uint32_t i, uint32_t skip, uint8_t *dst, uint32_t max) {
+uint32_t dqi_gather(dqi_buffered_file *f, const dq_burst *b, uint32_t i, uint32_t skip, uint8_t *dst,
+                    uint32_t max) {
     uint32_t done = 0;
     for (uint32_t s = 0; s < b->nseg && done < max; s++) {
         uint32_t len = b->len[s][i];
@@ -14,7 +15,10 @@ uint32_t dqi_gather(const dq_burst *b, uint32_t i, uint32_t skip, uint8_t *dst, 
         }
         uint32_t n = len - skip;
         if (n > max - done) n = max - done;
-        memcpy(dst + done, dqi_bytes(b, s, i) + skip, n);
+        if (b->dark >> s & 1)
+            dqi_buffered_file_copy(f, (dq_burst *)(uintptr_t)b, s, i, skip, dst + done, n);
+        else
+            memcpy(dst + done, dqi_bytes(b, s, i) + skip, n);
         done += n;
         skip = 0;
     }
@@ -28,7 +32,7 @@ int dqi_gather_record(dqi_buffered_file *f, const dq_burst *b, uint32_t i, uint3
         int err = 0;
         uint8_t *to = dqi_buffered_file_room(f, piece, tally, &err);
         if (!to) return err;
-        uint32_t got = at < n ? dqi_gather(b, i, skip + (uint32_t)at, to, piece) : 0;
+        uint32_t got = at < n ? dqi_gather(f, b, i, skip + (uint32_t)at, to, piece) : 0;
         if (got < piece) memset(to + got, 0, piece - got);
         at += piece;
         if (at == total) {

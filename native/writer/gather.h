@@ -7,8 +7,11 @@
 
 #define DQI_PIECE (256u << 10) // bytes: dqi_buffered_file_room has them
 
-// Copies at most max bytes of packet i, from byte skip on, over all its segments, to dst; the number copied.
-uint32_t dqi_gather(const dq_burst *b, uint32_t i, uint32_t skip, uint8_t *dst, uint32_t max);
+// Copies at most max bytes of packet i, from byte skip on, over all its segments, to dst, which lies at
+// dqi_buffered_file_room; the number copied. What lies in a GPU's memory comes later
+// (dqi_buffered_file_copy).
+uint32_t dqi_gather(dqi_buffered_file *f, const dq_burst *b, uint32_t i, uint32_t skip, uint8_t *dst,
+                    uint32_t max);
 // Adds the first n bytes of packet i from byte skip on, zeros up to total, to the record that was begun, and
 // ends it as that of the whole packet: in pieces, which go out as buffers fill. 0, or -errno as
 // dqi_buffered_file_room.

@@ -17,26 +17,10 @@
 #define GATHER     256 // segments of one system call
 
 int dqi_packet_files_open(dqi_packet_files *r, const char *dir, const char *prefix, uint32_t skip,
-                          _Atomic uint64_t *next) {
-    *r = (dqi_packet_files){.prefix = prefix, .skip = skip, .next = next};
+                          _Atomic uint64_t *next, dqi_staged *staged) {
+    *r = (dqi_packet_files){.prefix = prefix, .skip = skip, .next = next, .staged = staged};
     r->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return r->dir < 0 ? -errno : 0;
-}
-
-// The packet's segments after the first skip bytes; their number, their bytes are added to *bytes.
-static int pieces(const dq_burst *b, uint32_t i, uint64_t skip, struct iovec *iov, uint64_t *bytes) {
-    int n = 0;
-    for (uint32_t s = 0; s < b->nseg; s++) {
-        uint32_t len = b->len[s][i];
-        uint64_t cut = skip < len ? skip : len;
-        skip -= cut;
-        if (cut == len) continue;
-        iov[n].iov_base = dqi_bytes(b, s, i) + cut;
-        iov[n].iov_len = len - cut;
-        *bytes += len - cut;
-        n++;
-    }
-    return n;
 }
 
 static int write_all(int fd, struct iovec *iov, int n) {
@@ -54,19 +38,58 @@ static int write_all(int fd, struct iovec *iov, int n) {
     return 0;
 }
 
+// What goes into a file with the next system call.
+typedef struct pieces {
+    int fd, used;
+    struct iovec iov[GATHER];
+} pieces;
+
+static int put_out(const dqi_packet_files *r, pieces *p) {
+    int err = write_all(p->fd, p->iov, p->used);
+    p->used = 0;
+    if (r->staged) dqi_staged_release(r->staged);
+    return err;
+}
+
+static void add_piece(pieces *p, const uint8_t *from, uint32_t n) {
+    struct iovec *last = p->used > 0 ? &p->iov[p->used - 1] : NULL;
+    if (last && (const uint8_t *)last->iov_base + last->iov_len == from)
+        last->iov_len += n;
+    else
+        p->iov[p->used++] = (struct iovec){(void *)(uintptr_t)from, n};
+}
+
+// Adds bytes [at, end) of a segment.
+static int add_segment(const dqi_packet_files *r, pieces *p, const dq_burst *b, uint32_t s, uint32_t i,
+                       uint32_t at, uint32_t end) {
+    for (int err; at < end;) {
+        uint32_t n = end - at;
+        const uint8_t *from =
+            b->dark >> s & 1 ? dqi_staged_bytes(r->staged, s, i, at, &n) : dqi_bytes(b, s, i) + at;
+        if (n == 0) return -DQI_EDEVICE;
+        if ((!from || p->used == GATHER) && (err = put_out(r, p)) != 0) return err;
+        if (!from) continue;
+        add_piece(p, from, n);
+        at += n;
+    }
+    return 0;
+}
+
 static int write_packets(const dqi_packet_files *r, int fd, const dq_burst *b, uint32_t first, uint32_t n,
                          uint64_t *bytes) {
-    struct iovec iov[GATHER];
-    int used = 0, err = 0;
+    pieces p = {.fd = fd};
     *bytes = 0;
-    for (uint32_t i = first; i < first + n && err == 0; i++) {
-        if (used > GATHER - DQ_MAX_SEGS) {
-            err = write_all(fd, iov, used);
-            used = 0;
+    for (uint32_t i = first; i < first + n; i++) {
+        uint64_t skip = r->skip;
+        for (uint32_t s = 0; s < b->nseg; s++) {
+            uint32_t len = b->len[s][i], cut = skip < len ? (uint32_t)skip : len;
+            int err = add_segment(r, &p, b, s, i, cut, len);
+            if (err != 0) return err;
+            skip -= cut;
+            *bytes += len - cut;
         }
-        used += pieces(b, i, r->skip, iov + used, bytes);
     }
-    return err == 0 ? write_all(fd, iov, used) : err;
+    return put_out(r, &p);
 }
 
 static int write_file(const dqi_packet_files *r, const char *name, const dq_burst *b, uint32_t first,
@@ -107,7 +130,8 @@ int dqi_packet_files_add(dqi_packet_files *r, const dq_burst *b, uint32_t first,
 
 int dqi_packet_files_add_named(const dqi_packet_files *r, const dq_write_names *names, const dq_burst *b,
                                uint32_t i, dqi_file_tally *tally) {
-    dqi_packet_files named = {.dir = r->dir, .prefix = names->prefix, .skip = names->packet_data_offset};
+    dqi_packet_files named = {
+        .dir = r->dir, .prefix = names->prefix, .skip = names->packet_data_offset, .staged = r->staged};
     return add_file(&named, i, b, i, 1, tally);
 }
 

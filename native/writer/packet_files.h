@@ -3,18 +3,20 @@
 #define DQI_PACKET_FILES_H
 
 #include "writer/buffered_file.h"
+#include "writer/staged.h"
 
 typedef struct dqi_packet_files {
     int dir; // descriptor of the folder; -1: closed
     const char *prefix;
     uint32_t skip;          // bytes left out at the front of each packet
     _Atomic uint64_t *next; // index of the next file, of all folders
+    dqi_staged *staged;     // begun with the burst, where the CPU can't read all of it
 } dqi_packet_files;
 
-// Opens the folder. prefix and next must outlive r. 0, or -errno. Blocks. One thread at a time, as for all
-// that follow.
+// Opens the folder. prefix, next and staged must outlive r. 0, or -errno. Blocks. One thread at a time, as
+// for all that follow.
 int dqi_packet_files_open(dqi_packet_files *r, const char *dir, const char *prefix, uint32_t skip,
-                          _Atomic uint64_t *next);
+                          _Atomic uint64_t *next, dqi_staged *staged);
 // Writes packets [first, first + n) of b into one file, replacing one of that name; *index: its index. 0, or
 // -errno: then the file is removed and the packets are not in the tally; its index stays free unless another
 // folder has taken the one behind it. Blocks.

@@ -43,12 +43,21 @@ static int resume(dqi_pcap_file *p, const char *path) {
     return dqi_buffered_file_resume(&p->file, path, tail.whole, tail.crc);
 }
 
+// Checksums of what GPUs have brought.
+static void seal_landed(dqi_buffered_file *f, bool used) {
+    dqi_pcap_file *p = (dqi_pcap_file *)f;
+    for (uint32_t k = 0; k < p->n_seals && used; k++)
+        dqi_pseudo_seal(p->seals[k].frame, p->seals[k].len);
+    p->n_seals = 0;
+}
+
 int dqi_pcap_open(dqi_pcap_file *p, const char *path, const dqi_pcap_conf *conf, bool overlap,
                   dqi_file_tally *tally) {
     *p = (dqi_pcap_file){.conf = *conf};
     if (p->conf.snaplen == 0) p->conf.snaplen = DQI_CAPTURE_MAX_FRAME;
     int err = dqi_buffered_file_open(&p->file, path, overlap, conf->mode);
     if (err != 0) return err;
+    p->file.landed = seal_landed;
     if (conf->mode == DQI_DISK_KEEP && p->file.disk.regular) err = resume(p, path);
     if (err == 0 && (p->file.was == 0 || conf->ng)) { // a section more does no harm
         uint8_t *h = dqi_buffered_file_room(&p->file, DQI_PCAPNG_ROOM, tally, &err);
@@ -158,7 +167,7 @@ static int add_frame(dqi_pcap_file *p, const source *from, dqi_file_tally *tally
     int err = 0;
     uint8_t *rec = dqi_buffered_file_room(&p->file, head_bytes(p) + kept + tail_bytes(p), tally, &err);
     if (!rec) return err;
-    dqi_gather(from->b, from->i, 0, rec + head_bytes(p), kept);
+    dqi_gather(&p->file, from->b, from->i, 0, rec + head_bytes(p), kept);
     dqi_buffered_file_commit(&p->file, seal(p, from, rec, kept, len), kept, true, kept < len);
     return 0;
 }
@@ -166,15 +175,19 @@ static int add_frame(dqi_pcap_file *p, const source *from, dqi_file_tally *tally
 // One record with bytes [at, at + n) of the payload behind made-up headers.
 static int add_part(dqi_pcap_file *p, const source *from, uint32_t at, uint32_t n, bool last, bool cut,
                     dqi_talk *talk, const dqi_endpoint ends[2], dqi_file_tally *tally) {
-    int err = 0;
+    int err = p->n_seals == DQI_PCAP_SEALS ? dqi_buffered_file_land(&p->file, tally) : 0;
+    if (err != 0) return err;
     uint8_t *rec = dqi_buffered_file_room(&p->file, head_bytes(p) + DQI_PSEUDO_MAX_HEADER + n + tail_bytes(p),
                                           tally, &err);
     if (!rec) return err;
     uint8_t *frame = rec + head_bytes(p);
     uint32_t header = dqi_pseudo_put(talk, &ends[0], &ends[1], frame, n);
-    dqi_gather(from->b, from->i, at, frame + header, n);
+    dqi_gather(&p->file, from->b, from->i, at, frame + header, n);
     uint32_t len = header + n;
-    dqi_pseudo_seal(frame, len);
+    if (!p->file.landing)
+        dqi_pseudo_seal(frame, len);
+    else
+        p->seals[p->n_seals++] = (dqi_pcap_seal){frame, len};
     uint32_t kept = len < p->conf.snaplen ? len : p->conf.snaplen;
     dqi_buffered_file_commit(&p->file, seal(p, from, rec, kept, len), kept > header ? kept - header : 0, last,
                              cut || kept < len);

@@ -15,6 +15,14 @@ typedef struct dqi_pcap_conf {
     const char *comment; // pcapng: of the section; NULL or empty: none
 } dqi_pcap_conf;
 
+#define DQI_PCAP_SEALS 1024
+
+// A frame whose checksums are computed once a GPU has brought its payload.
+typedef struct dqi_pcap_seal {
+    uint8_t *frame;
+    uint32_t len;
+} dqi_pcap_seal;
+
 // An interface that a pcapng file has described.
 typedef struct dqi_pcap_iface {
     const dq_iface *iface; // NULL: packets of no queue
@@ -26,8 +34,9 @@ typedef struct dqi_pcap_file {
     dqi_pcap_conf conf;
     dqi_talks *talks;  // made for the first payload
     uint64_t failures; // of file, that ifaces knows of
-    uint32_t n_ifaces;
+    uint32_t n_ifaces, n_seals;
     dqi_pcap_iface ifaces[DQI_MAX_IFACES + DQI_MAX_STAGE_QUEUES + 1];
+    dqi_pcap_seal seals[DQI_PCAP_SEALS]; // of the buffer being filled
 } dqi_pcap_file;
 
 // Opens the file (see dqi_buffered_file_open) and writes its header. 0, -errno or a dqi_file_error: then

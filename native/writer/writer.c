@@ -9,6 +9,7 @@
 #include "core/burst.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
+#include "pipeline/queue.h"
 #include "core/err.h"
 #include "core/region.h"
 #include "pipeline/stage.h"
@@ -40,6 +41,34 @@ void dqi_writer_release(dqi_writer *w, dqi_entry *e) {
         dqi_gauge_add(&w->bufs[e->regions[i]], -(int64_t)e->n_bufs);
     dq_burst_unref(e->burst);
     dqi_ring_push(&w->idle, e, 0);
+}
+
+// ---- memory of GPUs ---------------------------------------------------------------------------------------
+
+int dqi_writer_reach(dqi_writer *w, dq_region *const *regions, uint32_t n, dq_diag *diag) {
+    char what[DQ_NAME_LEN + 16];
+    int err = DQ_OK;
+    snprintf(what, sizeof what, "writer %s", w->stage->name);
+    pthread_mutex_lock(&w->reaching);
+    for (uint32_t i = 0; i < w->conf.n_dirs && err == DQ_OK; i++)
+        err = dqi_staging_reach(&w->dirs[i].staging, regions, n, what, diag);
+    pthread_mutex_unlock(&w->reaching);
+    return err;
+}
+
+static int writer_join(dq_stage *st, dq_queue *q, dq_diag *diag) {
+    return dqi_writer_reach(st->impl, q->conf.regions, q->conf.n_regions, diag);
+}
+
+// The same for a burst from a script.
+static int reach_burst(dqi_writer *w, const dq_burst *b) {
+    dq_region *regions[DQ_MAX_SEGS];
+    dq_diag diag = {0};
+    int n = dqi_staging_regions(b, regions);
+    if (n < 0) return DQ_NOT_SUPPORTED;
+    int err = dqi_writer_reach(w, regions, (uint32_t)n, &diag);
+    if (err != DQ_OK) dqi_writer_keep_words(w, NULL, diag.text);
+    return err;
 }
 
 // ---- push: pollers' threads -------------------------------------------------------------------------------
@@ -121,6 +150,8 @@ int dq_writer_write(dq_stage *writer, dq_burst *b, const dq_write_names *names, 
     uint64_t bytes = b->bytes;
     if (atomic_load(&w->quit) != 0) return DQ_NOT_READY;
     dqi_burst_columns(b);
+    int err = b->dark ? reach_burst(w, b) : DQ_OK;
+    if (err != DQ_OK) return err;
     dq_op *op = dqi_op_new(n, names, names ? sizeof *names : 0);
     if (!op) return DQ_ESYS - ENOMEM;
     // Before a dir can see it: nobody may write to what is being written.
@@ -174,6 +205,7 @@ static int writer_start(dq_stage *st, dq_diag *diag) {
     dqi_writer *w = st->impl;
     int err = DQ_OK;
     w->name = st->name;
+    w->stage = st;
     for (uint32_t i = 0; i < w->conf.n_dirs && err == DQ_OK; i++)
         err = dqi_writer_dir_check(&w->dirs[i], st->name, diag);
     uint64_t first = 0;
@@ -198,12 +230,14 @@ static int writer_poll(dq_stage *st) { return step_dirs(st->impl); }
 
 static void destroy(dqi_writer *w) {
     for (uint32_t i = 0; i < w->conf.n_dirs; i++) {
+        dqi_staging_free(atomic_load(&w->dirs[i].staging));
         dqi_ring_free(&w->dirs[i].work);
         free(w->dirs[i].f.file);
     }
     dqi_ring_free(&w->idle);
     free(w->list.notes);
     pthread_mutex_destroy(&w->lock);
+    pthread_mutex_destroy(&w->reaching);
     free(w);
 }
 
@@ -283,7 +317,9 @@ static const dqi_stage_ops writer_ops = {
     .line_kind = DQ_LINE_WRITER,
     .consumer = true,
     .touches = DQI_TOUCHES_ALL,
+    .reads_gpus = true,
     .check = writer_check,
+    .join = writer_join,
     .push = writer_push,
     .held = writer_held,
     .line = writer_line,
@@ -321,6 +357,7 @@ int dq_stage_writer(dq_session *s, const char *name, const dq_writer_conf *conf,
     w->conf = *conf;
     w->format = dqi_format_of(conf->kind);
     pthread_mutex_init(&w->lock, NULL);
+    pthread_mutex_init(&w->reaching, NULL);
     bool ok = init_dirs(w) && dqi_ring_init(&w->idle, DQI_WRITER_DEPTH);
     for (uint32_t i = 0; ok && i < DQI_WRITER_DEPTH; i++)
         dqi_ring_push(&w->idle, &w->entries[i], 0);
@@ -331,6 +368,7 @@ int dq_stage_writer(dq_session *s, const char *name, const dq_writer_conf *conf,
         return err;
     }
     (*out)->threaded = true;
+    w->stage = *out;
     for (uint32_t i = 0; w->format->capture && i < s->n_ifaces; i++) {
         const dqi_conn_ops *conns = s->ifaces[i]->ops->conns;
         if (conns && conns->captured) conns->captured(s->ifaces[i]);

@@ -21,6 +21,9 @@
 //
 // Quota: what would go beyond it counts as QUOTA, and so does every packet after that.
 //
+// Memory of GPUs: each dir has staging memory (staging.h), made when a pipe, or a script's burst, first needs
+// it. A GPU that is lost fails the writer: packets count as DEVICE_LOST.
+//
 // Errors: a file ends with its last whole packet whatever happens, the first error's words stay in
 // dq_writer_error, and packets count as WRITE_ERROR from then on: for good, except that a full disk or quota
 // is tried again every second (where other folders take the packets: once it has some room).
@@ -34,6 +37,7 @@
 #include "core/session.h"
 #include "core/wake.h"
 #include "writer/packet_files.h"
+#include "writer/staged.h"
 #include "writer/writer_file.h"
 
 #include <pthread.h>
@@ -58,11 +62,13 @@ typedef struct dqi_writer_dir {
     uint32_t number; // of the dir
     dqi_ring work;   // of entries
     dqi_wake wake;
-    _Atomic bool down;      // can't write now
-    _Atomic uint64_t files; // 1 + the index of the last one; 0: none
+    _Atomic bool down;              // can't write now
+    _Atomic uint64_t files;         // 1 + the index of the last one; 0: none
+    _Atomic(dqi_staging *) staging; // NULL: nothing has come from a GPU's memory
     // its thread's own
     dqi_counters c;
     dqi_histogram stalls; // waits for the disk, ns
+    dqi_staged staged;
     dqi_dir_file f;
     dqi_packet_files each;
     bool open, threaded;
@@ -82,14 +88,16 @@ struct dqi_writer {
     const dqi_format *format;
     dqi_ring idle; // of entries
     _Atomic uint32_t quit, turn;
-    _Atomic uint64_t next_file;      // its index
-    _Atomic uint64_t used;           // bytes, for the quota
-    _Atomic bool full;               // nothing more is written
-    const char *name;                // of the stage
+    _Atomic uint64_t next_file; // its index
+    _Atomic uint64_t used;      // bytes, for the quota
+    _Atomic bool full;          // nothing more is written
+    const char *name;           // of the stage
+    dq_stage *stage;
     dqi_gauge held;                  // packets
     dqi_gauge bufs[DQI_MAX_REGIONS]; // that waiting bursts keep, by region
     dqi_counters handed;             // in, in_bytes, bursts of dq_writer_write; any task adds
     pthread_mutex_t lock;            // of error and list
+    pthread_mutex_t reaching;        // of who makes staging memory
     char error[2048];
     dqi_file_list list;
     dqi_writer_dir dirs[DQ_MAX_DIRS];
@@ -100,6 +108,11 @@ struct dqi_writer {
 int dqi_writer_check(const char *name, const dq_writer_conf *c, dq_diag *diag);
 // The dir that the next burst goes to. Any thread.
 dqi_writer_dir *dqi_writer_next_dir(dqi_writer *w);
+// Keeps the words of the first error. object: what it is about, NULL: the writer. Any thread.
+void dqi_writer_keep_words(dqi_writer *w, const char *object, const char *words);
+// From now on the dirs can write what lies where `regions` of a burst do: they get staging memory of their
+// GPU.
+int dqi_writer_reach(dqi_writer *w, dq_region *const *regions, uint32_t n, dq_diag *diag);
 // Lets go of the entry and its burst. Any thread.
 void dqi_writer_release(dqi_writer *w, dqi_entry *e);
 

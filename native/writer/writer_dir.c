@@ -4,7 +4,9 @@
 #include "core/err.h"
 #include "writer/writer.h"
 #include "core/burst.h"
+#include "cuda/mover.h"
 #include "pipeline/poller.h"
+#include "pipeline/stage.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,12 +24,23 @@
 
 // ---- errors ----------------------------------------------------------------------------------------------
 
-// Keeps the words of the first error. object: what it is about, NULL: the writer.
-static void keep_words(dqi_writer *w, const char *object, const char *words) {
+void dqi_writer_keep_words(dqi_writer *w, const char *object, const char *words) {
     pthread_mutex_lock(&w->lock);
     if (w->error[0] == 0)
         snprintf(w->error, sizeof w->error, "%s%s%s", object ? object : "", object ? ": " : "", words);
     pthread_mutex_unlock(&w->lock);
+}
+
+// The GPU that has packets is lost: nothing more is written.
+static void lose_device(dqi_writer_dir *l) {
+    dqi_writer *w = l->w;
+    char words[256];
+    dqi_gpu_lost(dqi_staging_gpu(atomic_load(&l->staging)), words, sizeof words);
+    dqi_writer_keep_words(w, NULL, words);
+    pthread_mutex_lock(&w->lock);
+    dqi_stage_fail(w->stage, words);
+    pthread_mutex_unlock(&w->lock);
+    l->failed = true;
 }
 
 // err: -errno or a dqi_file_error. names: of the file; NULL: the writer's own.
@@ -35,22 +48,27 @@ static void on_error(dqi_writer_dir *l, int err, uint64_t index, const dq_write_
     dqi_writer *w = l->w;
     char path[PATH_BYTES];
     if (err == -DQI_EQUOTA || err == -DQI_ENOBLOCK) { // nothing is wrong with the folder
-        if (!l->refused && !(err == -DQI_EQUOTA && w->conf.enough)) keep_words(w, NULL, dqi_disk_words(err));
+        if (!l->refused && !(err == -DQI_EQUOTA && w->conf.enough))
+            dqi_writer_keep_words(w, NULL, dqi_disk_words(err));
         l->refused = true;
+        return;
+    }
+    l->err = err;
+    atomic_store(&l->down, true);
+    if (err == -DQI_EDEVICE) {
+        lose_device(l);
         return;
     }
     if (l->f.file) index = l->f.index;
     dqi_writer_file_path(w, l->number, names ? names->prefix : NULL, index, path, sizeof path);
-    keep_words(w, path,
-               err != -ENOENT ? dqi_disk_words(err)
-               : l->f.file    ? "the file was removed while writing"
-                              : "the folder was removed while writing");
-    l->err = err;
+    dqi_writer_keep_words(w, path,
+                          err != -ENOENT ? dqi_disk_words(err)
+                          : l->f.file    ? "the file was removed while writing"
+                                         : "the folder was removed while writing");
     if (err == -ENOSPC || err == -EDQUOT)
         l->retry_ns = dqi_mono_ns() + DQI_WRITER_RETRY_NS;
     else
         l->failed = true;
-    atomic_store(&l->down, true);
 }
 
 // Another dir that can write, or NULL.
@@ -84,6 +102,7 @@ static void settle(dqi_writer_dir *l, const dqi_file_tally *t) {
     dqi_add(&l->c.out_bytes, t->packet_bytes);
     dqi_drop(&l->c, DQ_DROP_WRITE_ERROR, t->lost);
     dqi_drop(&l->c, l->w->conf.enough ? DQ_DROP_ENOUGH : DQ_DROP_QUOTA, t->over_quota);
+    dqi_drop(&l->c, DQ_DROP_DEVICE_LOST, t->device_lost);
     dqi_add(&l->c.extra[DQ_EXTRA_DELETED_FILES], t->deleted);
     dqi_add(&l->c.extra[DQ_EXTRA_TRUNCATED], t->cut);
     dqi_add(&l->c.extra[DQ_EXTRA_FILES], t->files);
@@ -92,7 +111,7 @@ static void settle(dqi_writer_dir *l, const dqi_file_tally *t) {
         dqi_add(&l->c.extra[DQ_EXTRA_STALL_NS], (uint64_t)t->stall_ns);
         dqi_histogram_note(&l->stalls, (uint64_t)t->stall_ns);
     }
-    dqi_gauge_add(&l->w->held, -(int64_t)(t->packets + t->lost + t->over_quota));
+    dqi_gauge_add(&l->w->held, -(int64_t)(t->packets + t->lost + t->over_quota + t->device_lost));
 }
 
 // Notes since when something waits for a flush: what came before the last buffer went out has left with it.
@@ -144,15 +163,20 @@ static int add_file(dqi_writer_dir *l, const dqi_entry *e, uint32_t i, uint32_t 
 static void write_burst(dqi_writer_dir *l, const dqi_entry *e) {
     uint32_t n = e->burst->n, step = l->w->format->about.each == DQ_EACH_BURST ? n : 1;
     dqi_file_tally t = {0};
+    if (e->burst->dark && !l->f.file) {
+        l->staged.staging = atomic_load(&l->staging);
+        dqi_staged_begin(&l->staged, e->burst);
+    }
     for (uint32_t i = 0; i < n; i += step) {
         uint64_t index = 0;
         bool down = is_down(l);
         int err = down ? l->err : l->f.file ? dqi_file_add(l, e, i, &t) : add_file(l, e, i, step, &index, &t);
         if (err == 0) continue;
-        *(err == -DQI_EQUOTA ? &t.over_quota : &t.lost) += step;
+        *dqi_tally_of(&t, err) += step;
         dqi_op_lost(e->op, step, err);
         if (!down) on_error(l, err, index, dqi_op_names(e->op));
     }
+    dqi_staged_end(&l->staged);
     settle(l, &t);
     l->asked |= e->op != NULL;
     look_for_dirt(l);
@@ -161,6 +185,12 @@ static void write_burst(dqi_writer_dir *l, const dqi_entry *e) {
 static void pass_on(dqi_writer_dir *to, dqi_entry *e) {
     dqi_ring_push(&to->work, e, 0); // has room for all entries
     if (to->threaded) dqi_wake_up(&to->wake);
+}
+
+// True while GPUs copy what is to be written.
+static bool copies_go_on(dqi_writer_dir *l) {
+    dqi_staging *s = atomic_load(&l->staging);
+    return s && dqi_staging_busy(s);
 }
 
 static bool flush_is_due(const dqi_writer_dir *l) {
@@ -186,6 +216,10 @@ int dqi_writer_dir_drain(dqi_writer_dir *l, int max) {
     if (flush_is_due(l)) {
         catch_up(l, dqi_buffered_file_flush);
         l->asked = false;
+    }
+    if (n == 0 && dqi_virtual(l->w->session) && copies_go_on(l)) { // virtual time stands still
+        dqi_mover_nap();
+        n++;
     }
     return n;
 }
@@ -213,7 +247,9 @@ static void *dir_thread(void *arg) {
         bool quit = atomic_load(&l->w->quit) != 0; // before the look at the ring: nothing is pushed after it
         int n = dqi_writer_dir_drain(l, BATCH);
         if (n == 0 && quit) return NULL;
-        if (n == 0)
+        if (n == 0 && copies_go_on(l))
+            dqi_mover_nap();
+        else if (n == 0)
             sleep_idle(l);
         else if (n < BATCH && !quit)
             nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
@@ -245,7 +281,7 @@ int dqi_writer_dir_open(dqi_writer_dir *l, const char *name, dq_diag *diag) {
     int err = 0;
     if (!l->f.file)
         err = dqi_packet_files_open(&l->each, l->dir, w->conf.prefix, w->conf.packet_data_offset,
-                                    &w->next_file);
+                                    &w->next_file, &l->staged);
     else if (begins_at_once(l))
         err = dqi_file_begin(l, NULL, &t);
     if (err != 0)

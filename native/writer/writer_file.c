@@ -277,6 +277,8 @@ int dqi_file_add(dqi_writer_dir *l, const dqi_entry *e, uint32_t i, dqi_file_tal
     if (!l->f.open) err = dqi_file_begin(l, e, t);
     int64_t ts = b->ts[i] ? b->ts[i] : e->pushed_ns;
     l->f.file->op = e->op;
+    if (err == 0 && b->dark && !l->f.file->staging)
+        err = dqi_buffered_file_stage(l->f.file, atomic_load(&l->staging), t);
     if (err == 0) err = f->add(l->f.file, b, i, ts, t);
     if (err == 0) note_packet(l, b, ts);
     if (c->quota) dqi_file_count(l, bytes);

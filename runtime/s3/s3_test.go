@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 
 // packet is one of size bytes, all of them its number.
 func packet(number byte, size int, at int64) *s3.Packet {
-	return &s3.Packet{Segments: [][]byte{bytes.Repeat([]byte{number}, size)}, Time: at}
+	return &s3.Packet{Len: size, Bytes: slices.Values([][]byte{bytes.Repeat([]byte{number}, size)}), Time: at}
 }
 
 // TestRetries: what may pass is asked for again, as often as was said, and what can't pass is not.

@@ -108,10 +108,10 @@ func (a *tally) Uploaded(packets, bytes int) {
 	a.packets, a.bytes, a.objects = a.packets+packets, a.bytes+bytes, a.objects+1
 }
 
-func (a *tally) Lost(behind bool, packets int) {
+func (a *tally) Lost(why error, packets int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.lost += packets; behind {
+	if a.lost += packets; why == s3.ErrBehind {
 		a.behind += packets
 	}
 }

@@ -27,7 +27,11 @@ const (
 	slowest    = 64 << 10 // bytes/s: an attempt that is slower than that, and than a minute, is given up
 )
 
-var errBehind = errors.New("the writer was behind: its staging memory is full")
+// Why packets are in no object, beside what the store says.
+var (
+	ErrBehind = errors.New("the writer was behind: its staging memory is full")
+	ErrDevice = errors.New("the GPU that had its packets is lost")
+)
 
 // object is on its way to the store: first its packets come in, and meanwhile its parts go.
 type object struct {
@@ -216,7 +220,7 @@ func (w *Writer) conclude(o *object) {
 	} else {
 		err = fmt.Errorf("object %s: %w", o.key, o.err)
 		w.note(err)
-		w.account.Lost(false, o.packets)
+		w.account.Lost(o.err, o.packets)
 	}
 	for _, s := range o.shares {
 		settle(s.op, s.packets, s.bytes, err)

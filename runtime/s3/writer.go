@@ -3,8 +3,8 @@ package s3
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -19,7 +19,7 @@ const partBytes = 8 << 20
 // Account hears what became of packets, each of which is told of once. Any goroutine.
 type Account interface {
 	Uploaded(packets, bytes int) // one object
-	Lost(behind bool, packets int)
+	Lost(why error, packets int) // ErrBehind, ErrDevice, or what the store said
 	Retried()
 	Stalled(time.Duration) // the taker waited for staging memory
 	Busy(n int)            // so many more requests, or fewer, are on their way
@@ -27,13 +27,14 @@ type Account interface {
 
 // Packet is what Add uploads.
 type Packet struct {
-	Segments [][]byte
-	Time     int64  // of its receipt, ns
-	Key      string // of an object of its own; empty: the writer's next
-	Skip     int    // with a Key: bytes left out at its front, instead of the writer's
-	Meta     map[string]string
-	Op       Op     // may be nil
-	Block    *Block // it is one; nil: its bytes are all there is
+	Len   int              // bytes
+	Bytes iter.Seq[[]byte] // a part after the other, each good until the next; where they end early their device is lost
+	Time  int64            // of its receipt, ns
+	Key   string           // of an object of its own; empty: the writer's next
+	Skip  int              // with a Key: bytes left out at its front, instead of the writer's
+	Meta  map[string]string
+	Op    Op     // may be nil
+	Block *Block // it is one; nil: its bytes are all there is
 }
 
 // Block is what a packet has about it in an object of its own kind alone.
@@ -90,31 +91,45 @@ func (w *Writer) Add(p *Packet) {
 	if p.Block != nil {
 		skip = 0
 	}
-	size := -skip
-	for _, s := range p.Segments {
-		size += len(s)
-	}
-	size = max(size, 0)
-	data, parts := size, p.Segments
+	data := max(p.Len-skip, 0)
+	size := data
 	if p.Block != nil {
 		size += len(p.Block.Header) + len(p.Block.Behind)
-		parts = slices.Concat([][]byte{p.Block.Header}, parts, [][]byte{p.Block.Behind})
 	}
 	if err := w.refusal(size); err != nil {
-		w.account.Lost(err == errBehind, 1)
+		w.account.Lost(err, 1)
 		settle(p.Op, 1, 0, err)
 		return
 	}
 	o := w.object(p, size)
-	for _, s := range parts {
-		n := min(skip, len(s))
-		skip -= n
-		w.fill(o, s[n:])
-	}
+	w.copy(o, p, skip)
 	o.add(p, size, data)
 	if p.Key != "" || (w.c.PacketsPerObject > 0 && o.packets >= w.c.PacketsPerObject) ||
 		(w.c.BytesPerObject > 0 && o.bytes >= w.c.BytesPerObject) {
 		w.Flush()
+	}
+}
+
+// copy fills o with the packet's bytes behind the first skip, and what a block has about them.
+func (w *Writer) copy(o *object, p *Packet, skip int) {
+	if p.Block != nil {
+		w.fill(o, p.Block.Header)
+	}
+	came := 0
+	for part := range p.Bytes {
+		n := min(skip, len(part))
+		skip -= n
+		w.fill(o, part[n:])
+		came += len(part)
+	}
+	if p.Block != nil {
+		w.fill(o, p.Block.Behind)
+	}
+	if came < p.Len {
+		o.fail(ErrDevice)
+		w.mu.Lock()
+		w.broken = ErrDevice
+		w.mu.Unlock()
 	}
 }
 
@@ -133,7 +148,7 @@ func (w *Writer) refusal(size int) error {
 	case w.broken != nil:
 		return w.broken
 	case !w.c.Wait && !w.staging.has(size):
-		return errBehind
+		return ErrBehind
 	}
 	return nil
 }

@@ -210,6 +210,23 @@ func (b *Burst) checkPacket(seg, i int) error {
 	return nil
 }
 
+// onGPU reports whether all that the CPU can't read of the burst lies in GPUs' memory.
+func (b *Burst) onGPU() bool {
+	q := b.s.queueOf(b.view.Queue())
+	for seg := range int(b.view.Segments) {
+		if b.view.Dark>>seg&1 == 0 {
+			continue
+		}
+		if q == nil || q.spec == nil || seg >= len(q.spec.MemoryRegions) {
+			return false
+		}
+		if r := b.s.cfg.Region(q.spec.MemoryRegions[seg]); r == nil || r.Kind != spec.KindDevice {
+			return false
+		}
+	}
+	return true
+}
+
 // readable returns why the CPU can't read one of these segments, a bit each.
 func (b *Burst) readable(segments uint32) error {
 	dark := b.view.Dark & segments

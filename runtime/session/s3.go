@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -33,7 +34,6 @@ type uploader struct {
 	tags      atomic.Uint32
 	over      chan struct{} // closed when all is told of
 	once      sync.Once
-	cut       [native.MaxSegs][]byte
 
 	mu    sync.Mutex
 	ended bool
@@ -109,7 +109,8 @@ func (u *uploader) take() {
 // add copies the packets of one burst. One that a task handed over ends its object.
 func (u *uploader) add(b native.Burst, v *native.View, h *handed) {
 	times := v.RxTimes()
-	p := s3.Packet{Segments: u.cut[:v.Segments]}
+	at := 0
+	p := s3.Packet{Bytes: func(yield func([]byte) bool) { u.bytes(v, at, yield) }}
 	named := h != nil && h.names.Prefix != ""
 	if a, ok := b.Aggregate(); ok && named {
 		p.Meta = aggregateMeta(&a)
@@ -120,8 +121,9 @@ func (u *uploader) add(b native.Burst, v *native.View, h *handed) {
 		p.Op = h.op
 	}
 	for i := range int(v.N) {
-		for seg := range p.Segments {
-			p.Segments[seg] = v.Packet(seg, i)
+		at, p.Len = i, 0
+		for seg := range int(v.Segments) {
+			p.Len += int(v.Lengths(seg)[i])
 		}
 		p.Time = times[i]
 		if named {
@@ -132,6 +134,24 @@ func (u *uploader) add(b native.Burst, v *native.View, h *handed) {
 	}
 	if h != nil {
 		u.w.Flush()
+	}
+}
+
+// bytes yields those of packet i. What lies on a GPU comes by parts, until the GPU is lost.
+func (u *uploader) bytes(v *native.View, i int, yield func([]byte) bool) {
+	for seg := range int(v.Segments) {
+		if v.Dark>>seg&1 == 0 {
+			if !yield(v.Packet(seg, i)) {
+				return
+			}
+			continue
+		}
+		for at, n := 0, int(v.Lengths(seg)[i]); at < n; {
+			part := u.st.Bytes(seg, i, at, n-at)
+			if at += len(part); part == nil || !yield(part) {
+				return
+			}
+		}
 	}
 }
 
@@ -217,12 +237,15 @@ func (u *uploader) Uploaded(packets, bytes int) {
 }
 
 // Lost counts packets that are in no object.
-func (u *uploader) Lost(behind bool, packets int) {
-	why := native.DropWriteError
-	if behind {
-		why = native.DropBehind
+func (u *uploader) Lost(why error, packets int) {
+	reason := native.DropWriteError
+	switch {
+	case errors.Is(why, s3.ErrBehind):
+		reason = native.DropBehind
+	case errors.Is(why, s3.ErrDevice):
+		reason = native.DropDeviceLost
 	}
-	u.st.Lost(why, packets)
+	u.st.Lost(reason, packets)
 }
 
 // Retried counts a request that is made again.

@@ -149,7 +149,7 @@ func (st *Stage) Write(b *Burst, names *WriteNames) (*Op, error) {
 	case b.s != st.s:
 		return nil, invalid("writer %s: the burst belongs to another session", st.name)
 	}
-	if err := b.readable(^uint32(0)); err != nil {
+	if err := b.readable(^uint32(0)); err != nil && !b.onGPU() {
 		return nil, within("writer "+st.name, err)
 	}
 	var op native.Op

@@ -45,7 +45,9 @@ static inline void rig_conns(rig *r, int (*read)(dq_iface *i, uint32_t conn, dq_
     r->ops.conns = &r->conns;
 }
 
-static inline void rig_open(rig *r, bool virtual_clock, uint32_t nseg, uint32_t num_bufs, uint32_t buf_size) {
+// With segments in memory of these kinds.
+static inline void rig_open_kinds(rig *r, bool virtual_clock, uint32_t nseg, const int32_t *kinds,
+                                  uint32_t num_bufs, uint32_t buf_size) {
     dq_session_conf conf = {.virtual_clock = virtual_clock,
                             .start_ns = virtual_clock ? RIG_START_NS : 0,
                             .rx_meta_buffers = RIG_BURSTS};
@@ -53,8 +55,7 @@ static inline void rig_open(rig *r, bool virtual_clock, uint32_t nseg, uint32_t 
     must(dq_session_new(&conf, &r->s, NULL) == DQ_OK, "session");
     r->nseg = nseg;
     for (uint32_t i = 0; i < nseg; i++) {
-        dq_region_conf rc = {
-            .kind = DQ_KIND_HOST, .affinity = -1, .num_bufs = num_bufs, .buf_size = buf_size};
+        dq_region_conf rc = {.kind = kinds[i], .affinity = -1, .num_bufs = num_bufs, .buf_size = buf_size};
         snprintf(rc.name, sizeof rc.name, "r%u", i);
         must(dq_region_add(r->s, &rc, &r->regions[i], NULL) == DQ_OK, "region");
     }
@@ -67,6 +68,11 @@ static inline void rig_open(rig *r, bool virtual_clock, uint32_t nseg, uint32_t 
     const char *tmp = getenv("TMPDIR");
     snprintf(r->dir, sizeof r->dir, "%s/daqiri-XXXXXX", tmp && strlen(tmp) < 40 ? tmp : "/tmp");
     must(mkdtemp(r->dir) != NULL, "mkdtemp");
+}
+
+static inline void rig_open(rig *r, bool virtual_clock, uint32_t nseg, uint32_t num_bufs, uint32_t buf_size) {
+    const int32_t kinds[DQ_MAX_SEGS] = {DQ_KIND_HOST, DQ_KIND_HOST, DQ_KIND_HOST, DQ_KIND_HOST};
+    rig_open_kinds(r, virtual_clock, nseg, kinds, num_bufs, buf_size);
 }
 
 // What the rig makes are payloads of a socket, whose peers are kept.

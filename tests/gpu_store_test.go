@@ -1,0 +1,131 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/daqiri/daqiri-run/tests/gpu"
+	"github.com/daqiri/daqiri-run/tests/require"
+)
+
+// onGPU has a run of blocksScript put its batches into the memory of the stand-in, whose faults these are.
+func onGPU(t *testing.T, cmd *exec.Cmd, faults string) {
+	t.Helper()
+	lib, err := gpu.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Args = append(cmd.Args, "--region", "device")
+	cmd.Env = append(os.Environ(), "DAQIRI_CUDA="+lib, "DAQIRI_FAKE_CUDA="+faults)
+}
+
+// figures runs a command to its good end; what it counted, and what it said.
+func figures(t *testing.T, cmd *exec.Cmd) (f map[string]int, said string) {
+	t.Helper()
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &f)
+	}
+	if err != nil || !strings.Contains(stderr.String(), "every packet is accounted for") {
+		t.Fatalf("%v: %s\n%s", err, out, stderr.String())
+	}
+	return f, stderr.String()
+}
+
+// TestGPUBlocks writes batches that lie in a GPU's memory as blocks, and has a reader that knows the format alone compare
+// every bit and byte, and the manifest's checksums, with what came in.
+func TestGPUBlocks(t *testing.T) {
+	need(t, "scapy") // for python3
+	for _, c := range []struct{ name, faults, clock, pps string }{
+		{"virtual clock", "", "virtual", "1e6"},
+		{"threads and a slow GPU", "delay_us=200", "real", "50000"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			cmd := blocksRun(t, built(t), dir, "--options", `{"dirs": ["a", "b"], "rotate": "1MB"}`, "--pcap", "seen", "--clock", c.clock, "--pps", c.pps,
+				"--policy", "wait")
+			for _, d := range []string{"a", "b"} {
+				if err := os.Mkdir(filepath.Join(dir, d), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			onGPU(t, cmd, c.faults)
+			f, _ := figures(t, cmd)
+			files := checkBlocksManifest(t, dir, "a/disk.manifest.json")
+			blocks, packets, holes := readBlocks(t, dir, "seen.pcap", files)
+			if blocks != 400 || blocks != f["written"] || holes < 100 || f["lost"] != 0 {
+				t.Errorf("%d blocks, %d packets, %d holes: %v", blocks, packets, holes, f)
+			}
+			readWithScript(t, filepath.Join(dir, files[0]))
+		})
+	}
+}
+
+// readWithScript has scripts/read_blocks.py read a file of blocksScript's blocks.
+func readWithScript(t *testing.T, file string) {
+	t.Helper()
+	python, err := pythonWith("numpy")
+	if err != nil {
+		require.Lack(t, "numpy", err.Error())
+	}
+	out, err := exec.Command(python, filepath.Join(rootDir, "scripts/read_blocks.py"), file).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), ", 50, 600) batches [0, ") {
+		t.Errorf("scripts/read_blocks.py: %v: %.300s", err, out)
+	}
+}
+
+// TestGPUObjects uploads batches that lie in a GPU's memory.
+func TestGPUObjects(t *testing.T) {
+	need(t, "scapy")
+	s, dir := newS3Server(t), t.TempDir()
+	cmd := blocksRun(t, built(t), dir, "--endpoint", "http://"+s.address, "--options", `{"packets_per_object": 60}`, "--pcap", "seen")
+	onGPU(t, cmd, "delay_us=50")
+	f, said := figures(t, cmd)
+	if !strings.Contains(said, "disk uploaded 400 packets") {
+		t.Error(said)
+	}
+	var files []string
+	for i, o := range s.objects() {
+		files = append(files, fmt.Sprintf("%06d.dqb", i))
+		if err := os.WriteFile(filepath.Join(dir, files[i]), o, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	blocks, packets, holes := readBlocks(t, dir, "seen.pcap", files)
+	if len(files) != 7 || blocks != 400 || blocks != f["written"] || holes != f["missing"] || holes < 100 {
+		t.Errorf("%d objects, %d blocks, %d packets, %d holes: %v", len(files), blocks, packets, holes, f)
+	}
+}
+
+// TestGPUWriterFaults: a GPU that is lost, or never ends, under a writer has a name, and every packet an account.
+func TestGPUWriterFaults(t *testing.T) {
+	for _, c := range []struct {
+		name, faults string
+		exit         int
+		want         string
+	}{
+		{"a kernel traps", "trap=60", 4, "stage disk: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure"},
+		{"a launch fails", "fail=60", 4, "stage disk: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure"},
+		{"a kernel never ends", "hang=60", 4, " did not end: for 5 s its device took nothing"},
+		{"no memory for lists", "mib=5", 1, "writer disk: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := blocksRun(t, built(t), t.TempDir(), "--clock", "real", "--pps", "20000", "--options", `{"dir": "."}`, "--policy", "wait")
+			onGPU(t, cmd, c.faults)
+			out, _ := cmd.CombinedOutput()
+			balanced := strings.Contains(string(out), "every packet is accounted for") || strings.Contains(c.faults, "mib")
+			if code := cmd.ProcessState.ExitCode(); code != c.exit || !strings.Contains(string(out), c.want) || !balanced {
+				t.Errorf("exit code %d, want %d, %q and a balanced account:\n%s", code, c.exit, c.want, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,303 @@
+// staging_test.c: files of what lies in a GPU's memory are, byte for byte, those of the same packets in the
+// host's. The GPU is the library that stands in for the driver, linked in; a case that loses it runs in a
+// child.
+#include "../../gpu/fake/fake_cuda.c"
+
+#include "writer_files_rig.h"
+
+#include "core/burst.h"
+#include "cuda/memory.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+enum { BUFS = 256, FEW = 4, BIG = 5 << 20 };
+
+static const int32_t all_host[] = {DQ_KIND_HOST, DQ_KIND_HOST}, all_gpu[] = {DQ_KIND_DEVICE, DQ_KIND_DEVICE},
+                     payload_gpu[] = {DQ_KIND_HOST, DQ_KIND_DEVICE};
+
+static uint8_t *memory_of(const dq_burst *b, uint32_t seg, uint32_t i, uint32_t n) {
+    if (!(b->dark >> seg & 1)) return seg_bytes(b, seg, i);
+    uint8_t *p = reach((uintptr_t)dqi_device_bytes(b, seg, i), n);
+    must(p != NULL, "the GPU's memory");
+    return p;
+}
+
+static void put_bytes(dq_burst *b, uint32_t seg, uint32_t i, uint32_t len, uint64_t tag) {
+    uint8_t *p = memory_of(b, seg, i, len);
+    for (uint32_t k = 0; k < len; k++)
+        p[k] = (uint8_t)(tag * 31 + k * 7 + k / 251);
+    b->bytes += len;
+    b->len[seg][i] = len;
+}
+
+// What is written: bursts of n packets, each with segments of any lengths.
+typedef struct load {
+    uint32_t kind, nseg, bursts, n, len, skip;
+    bool payloads, aggregates;
+    uint64_t rotate;
+} load;
+
+static int describe(dq_iface *i, uint32_t conn, dq_conn_info *out) {
+    (void)i, (void)conn;
+    *out = (dq_conn_info){.local = "192.0.2.1:7000", .peer = "192.0.2.2:7001"};
+    return DQ_OK;
+}
+
+static dq_burst *make(rig *r, const load *l, uint32_t number, dq_aggregate *a) {
+    static const uint64_t there[] = {5};
+    dq_burst *b = rig_burst(r, l->n);
+    uint64_t state = number;
+    for (uint32_t i = 0; i < l->n; i++) {
+        for (uint32_t s = 0; s < l->nseg; s++)
+            put_bytes(b, s, i, l->aggregates ? l->len : (uint32_t)(dq_rand(&state) % (l->len + 1)),
+                      number * 100 + i);
+        b->ts[i] = 1000000 * (int64_t)(number + 1) + i;
+        b->flow[i] = 0;
+    }
+    if (!l->aggregates) return b;
+    *a = (dq_aggregate){.batch_id = number,
+                        .ordinal = number,
+                        .slots = 4,
+                        .slot_bytes = l->len / 4,
+                        .cells = 4,
+                        .cell_bytes = l->len / 4,
+                        .present = there};
+    b->aggregate = a;
+    return b;
+}
+
+typedef struct folder {
+    char dir[64];
+    dq_line line;
+    char error[2048];
+} folder;
+
+static bool has_room(rig *r, uint32_t n) {
+    for (uint32_t s = 0; s < r->nseg; s++)
+        if (dqi_region_level(r->regions[s]) < n) return false;
+    return dqi_burst_pool_level(r->bursts) > 0;
+}
+
+// Writes the load from memory of these kinds; the folder is the caller's to remove.
+static void write_load(const load *l, const int32_t *kinds, bool virtual, folder *out) {
+    rig r;
+    dq_diag d = {{0}};
+    rig_open_kinds(&r, virtual, l->nseg, kinds, l->len < BIG ? BUFS : FEW, l->len);
+    if (l->payloads) {
+        rig_payloads(&r);
+        rig_conns(&r, describe);
+    }
+    r.queue.conf.n_regions = l->nseg;
+    for (uint32_t s = 0; s < l->nseg; s++)
+        r.queue.conf.regions[s] = r.regions[s];
+    dq_writer_conf c = writer_conf(&r);
+    c.kind = (int32_t)l->kind;
+    c.policy = DQ_POLICY_WAIT;
+    c.packet_data_offset = l->skip;
+    c.rotate_bytes = l->rotate;
+    dq_stage *st = new_writer(&r, &c);
+    if (st->ops->join(st, &r.queue, &d) != DQ_OK) dq_failed(__FILE__, __LINE__, d.text);
+    dqi_node node = {.stage = st};
+    dq_aggregate *a = calloc(l->bursts, sizeof *a); // each stays as long as its burst
+    for (uint32_t k = 0; k < l->bursts; k++) {
+        while (!virtual && !has_room(&r, l->n))
+            sched_yield();
+        push_waiting(st, &node, make(&r, l, k, &a[k]));
+        while (virtual && dqi_stage_poll(st) > 0) {
+        }
+        balanced(st, &node, 1);
+    }
+    st->ops->finish(st);
+    out->line = balanced(st, &node, 1);
+    DQ_EQ(out->line.held, 0);
+    dq_writer_error(st, out->error, sizeof out->error);
+    uint64_t packets;
+    if (l->kind != DQ_WRITE_RAW_PACKETS && l->kind != DQ_WRITE_RAW_BURSTS) check_list(st, &packets);
+    memcpy(out->dir, r.dir, sizeof out->dir);
+    snprintf(r.dir, sizeof r.dir, "%s", "/nowhere");
+    rig_close(&r);
+    free(a);
+}
+
+static const char *path_in(const folder *f, const char *name) {
+    static char paths[2][512];
+    static int turn;
+    char *p = paths[turn++ % 2];
+    snprintf(p, sizeof paths[0], "%s/%s", f->dir, name);
+    return p;
+}
+
+// The folders have the same files, at least `least`; a block file says when it was made.
+static void same_files(const folder *a, const folder *b, uint32_t least) {
+    uint32_t n = 0, others = 0;
+    DIR *d = opendir(a->dir);
+    for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
+        if (e->d_name[0] == '.') continue;
+        size_t has = 0, want = 0;
+        uint8_t *x = slurp(path_in(a, e->d_name), &has), *y = slurp(path_in(b, e->d_name), &want);
+        DQ_EQ(has, want);
+        uint32_t at = strstr(e->d_name, ".dqb") ? 4096 : 0;
+        if (x && y && has == want && has > at) DQ_EQ_BYTES(x + at, y + at, has - at);
+        free(x);
+        free(y);
+        n++;
+    }
+    closedir(d);
+    d = opendir(b->dir);
+    for (struct dirent *e; d && (e = readdir(d)) != NULL;)
+        others += e->d_name[0] != '.';
+    closedir(d);
+    DQ_EQ(n, others);
+    DQ_CHECK(n >= least);
+}
+
+// Sizes of which some are less than a list of moves, some more than a buffer of staging memory.
+static const load loads[] = {
+    {.kind = DQ_WRITE_PCAP, .nseg = 2, .bursts = 200, .n = 40, .len = 2000},
+    {.kind = DQ_WRITE_PCAP, .nseg = 2, .bursts = 100, .n = 40, .len = 2000, .rotate = 500000},
+    {.kind = DQ_WRITE_PCAP, .nseg = 1, .bursts = 200, .n = 60, .len = 1400, .payloads = true},
+    {.kind = DQ_WRITE_PCAPNG, .nseg = 2, .bursts = 100, .n = 40, .len = 3000},
+    {.kind = DQ_WRITE_RAW_FILE, .nseg = 2, .bursts = 100, .n = 40, .len = 3000, .skip = 7},
+    {.kind = DQ_WRITE_RAW_FILE, .nseg = 1, .bursts = 7, .n = 1, .len = BIG},
+    {.kind = DQ_WRITE_RAW_PACKETS, .nseg = 2, .bursts = 20, .n = 40, .len = 3000, .skip = 7},
+    {.kind = DQ_WRITE_RAW_BURSTS, .nseg = 2, .bursts = 8, .n = 60, .len = 100000},
+    {.kind = DQ_WRITE_RAW_BURSTS, .nseg = 1, .bursts = 5, .n = 2, .len = BIG, .skip = 4001},
+    {.kind = DQ_WRITE_BLOCKS, .nseg = 1, .bursts = 40, .n = 1, .len = 100000, .aggregates = true},
+    {.kind = DQ_WRITE_BLOCKS,
+     .nseg = 1,
+     .bursts = 6,
+     .n = 1,
+     .len = BIG,
+     .aggregates = true,
+     .rotate = 3 * BIG},
+};
+
+static void compare(bool virtual) {
+    for (size_t k = 0; k < sizeof loads / sizeof *loads; k++) {
+        const load *l = &loads[k];
+        if (l->kind == DQ_WRITE_PCAPNG && !virtual) continue; // it has the time at its end
+        const int32_t *kinds = l->nseg == 2 && k % 2 ? payload_gpu : all_gpu;
+        folder want, got;
+        write_load(l, all_host, virtual, &want);
+        write_load(l, kinds, virtual, &got);
+        same_files(&want, &got, 1);
+        DQ_EQ(got.line.out, (uint64_t)l->bursts * l->n);
+        DQ_EQ(got.line.out_bytes, want.line.out_bytes);
+        CHECK_TEXT(got.error, "");
+        remove_folder(want.dir);
+        remove_folder(got.dir);
+    }
+}
+
+static void on_threads(void) { compare(false); }
+
+static void slow_gpu(void) {
+    conf.delay_us = 300;
+    compare(false);
+    conf.delay_us = 0;
+}
+
+static void on_the_virtual_clock(void) { compare(true); }
+
+// A file as large as the system allows: whole packets up to there, the same from both kinds of memory.
+static void disk_full(void) {
+    const load l = {.kind = DQ_WRITE_PCAP, .nseg = 2, .bursts = 100, .n = 40, .len = 2000};
+    struct rlimit old, limit;
+    getrlimit(RLIMIT_FSIZE, &old);
+    signal(SIGXFSZ, SIG_IGN);
+    limit = (struct rlimit){.rlim_cur = 3000000, .rlim_max = old.rlim_max};
+    folder f;
+    must(setrlimit(RLIMIT_FSIZE, &limit) == 0, "setrlimit");
+    write_load(&l, payload_gpu, true, &f);
+    setrlimit(RLIMIT_FSIZE, &old);
+    capture c = capture_read(path_in(&f, "t.pcap"));
+    DQ_CHECK(c.whole && c.n > 500);
+    DQ_EQ(f.line.out, c.n);
+    DQ_EQ(f.line.dropped[DQ_DROP_WRITE_ERROR], 4000 - c.n);
+    CHECK_TEXT(f.error, "the file is as large as");
+    capture_free(&c);
+    remove_folder(f.dir);
+}
+
+// ---- a GPU that is lost -----------------------------------------------------------------------------------
+
+static void lose(uint32_t kind, const char *file) {
+    const load l = {.kind = kind, .nseg = 2, .bursts = 200, .n = 60, .len = 2000};
+    folder f;
+    write_load(&l, payload_gpu, true, &f);
+    DQ_EQ(f.line.dropped[DQ_DROP_DEVICE_LOST], 12000 - f.line.out);
+    DQ_CHECK(f.line.out < 12000);
+    CHECK_TEXT(f.error, "GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure");
+    if (kind == DQ_WRITE_PCAP) { // ends with a whole packet, and has those that count
+        capture c = capture_read(path_in(&f, file));
+        DQ_CHECK(c.whole);
+        DQ_EQ(c.n, f.line.out);
+        capture_free(&c);
+    }
+    remove_folder(f.dir);
+}
+
+static void in_child(uint32_t kind, const char *file) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        lose(kind, file);
+        exit(atomic_load(&dq_failures) > 0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    DQ_EQ(status, 0);
+}
+
+static void gpu_is_lost(void) {
+    for (int k = 0; k < 2; k++) {
+        for (uint64_t launch = 1; launch < 16; launch += 4) {
+            *(k ? &conf.fail : &conf.trap) = launch;
+            in_child(DQ_WRITE_PCAP, "t.pcap");
+            in_child(DQ_WRITE_RAW_PACKETS, NULL);
+            in_child(DQ_WRITE_RAW_FILE, NULL);
+        }
+        conf.fail = conf.trap = 0;
+    }
+}
+
+// Another GPU's memory is refused, and a queue's that no GPU has.
+static void refusals(void) {
+    rig r;
+    dq_diag d = {{0}};
+    conf.gpus = 2;
+    rig_open_kinds(&r, true, 2, all_gpu, 4, 64);
+    dqi_gpu *other = dqi_gpu_open(1, "test", &d);
+    must(other != NULL, d.text);
+    dq_writer_conf c = writer_conf(&r);
+    dq_stage *st = new_writer(&r, &c);
+    r.queue.conf.n_regions = 1;
+    r.queue.conf.regions[0] = r.regions[0];
+    DQ_EQ(st->ops->join(st, &r.queue, &d), DQ_OK);
+    dqi_gpu *first = r.regions[1]->gpu;
+    r.queue.conf.regions[0] = r.regions[1];
+    r.regions[1]->gpu = other;
+    DQ_EQ(st->ops->join(st, &r.queue, &d), DQ_NOT_SUPPORTED);
+    DQ_EQ_STR(
+        d.text,
+        "writer disk: it writes what lies on GPU 0, and region r1 lies on GPU 1: hint: a writer for each");
+    r.regions[1]->gpu = first;
+    st->ops->finish(st);
+    rig_close(&r);
+}
+
+int main(int argc, char **argv) {
+    if (!dlsym(RTLD_DEFAULT, "cuInit")) DQ_SKIP("a static program: the driver's calls are looked up by name");
+    setenv("DAQIRI_FAKE_CUDA", "gpus=2", 1);
+    dq_begin(argc, argv);
+    DQ_RUN(gpu_is_lost); // in children, before this process has threads
+    DQ_RUN(on_threads);
+    DQ_RUN(slow_gpu);
+    DQ_RUN(on_the_virtual_clock);
+    DQ_RUN(disk_full);
+    DQ_RUN(refusals);
+    return dq_done();
+}
