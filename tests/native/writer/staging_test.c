@@ -108,7 +108,7 @@ static void write_load(const load *l, const int32_t *kinds, bool virtual, folder
         push_waiting(st, &node, make(&r, l, k, &a[k]));
         while (virtual && dqi_stage_poll(st) > 0) {
         }
-        balanced(st, &node, 1);
+        if (virtual) balanced(st, &node, 1);
     }
     st->ops->finish(st);
     out->line = balanced(st, &node, 1);
