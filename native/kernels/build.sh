@@ -8,6 +8,7 @@ build() {
         -O3 -Wall -Wextra -Werror -I.. "$@" -S kernels.cu -o "$out"
 }
 build "$1/moves.ptx"
+build "$1/sums.ptx" -DSUMS
 build "$1/int4.ptx" -DFROM=int4
 build "$1/int8.ptx" -DFROM=int8
 build "$1/int16.ptx" -DFROM=int16

@@ -1,4 +1,5 @@
 // host.c: lists done by the processor, where memory is the host's.
+#include "kernels/k_sum.h"
 #include "kernels/kernels.h"
 
 #include <stdatomic.h>
@@ -16,12 +17,24 @@ static uint32_t bits_of(uint32_t conversion) {
     return bits[(conversion - 1) / (DQK_CONVERSIONS / sizeof bits)];
 }
 
+uint32_t dqk_sum_join(uint32_t crc, uint32_t page) { return k_sum_join(crc, page); }
+
+static void sum_page(const dqk_move *m) {
+    uint32_t crc = ~0u;
+    for (uint32_t i = 0; i < DQK_PAGE; i += DQK_PAGE / 32)
+        crc = k_sum_bytes(crc, m->src + i);
+    crc = ~crc;
+    memcpy(at(m->dst), &crc, sizeof crc);
+}
+
 void dqk_list_host(const dqk_list *l) {
     dqk_convert_fn *convert = dqk_loop(l->conversion);
     const dqk_move *moves = (const dqk_move *)at(l->moves);
     for (const dqk_move *m = moves; m < moves + l->n; m++) {
         if (m->what == DQK_FILL)
             memset(at(m->dst), (int)(m->src & 255), m->len);
+        else if (m->what == DQK_SUM)
+            sum_page(m);
         else if (m->what == DQK_CONVERT && convert)
             convert(at(m->dst), at(m->src), (uint64_t)m->len * 8 / bits_of(l->conversion));
         else

@@ -15,6 +15,7 @@ enum {
     DQK_COPY,    // len bytes; in a list with a conversion slowly where not all is a multiple of 8
     DQK_CONVERT, // len bytes, a whole number of elements, in the list's conversion; without one as DQK_COPY
     DQK_FILL,    // len bytes at dst become the lowest byte of src
+    DQK_SUM,     // the CRC-32C of a page, len DQK_PAGE, goes to the 4 bytes at dst; in lists of DQK_SUMS alone
 };
 
 typedef struct dqk_move {
@@ -41,6 +42,9 @@ typedef struct dqk_list {
 // Conversions are numbered from 1 in the order of k_convert.h (K_OUTPUTS of int4, then K_WHOLE_BYTES); those
 // above DQK_SWAPPED read inputs whose bytes are in the other order than the host's.
 enum { DQK_SWAPPED = 24, DQK_CONVERSIONS = 36 };
+
+// In the place of a conversion: the list has checksums. Pages begin at multiples of 16.
+enum { DQK_SUMS = DQK_CONVERSIONS + 1, DQK_PAGE = 4096 };
 
 // The first bytes of packets that lie on the GPU, for the host: packet i begins at base + off[i] and has
 // len[i] bytes; up to `bytes` of them go to out + i * bytes.

@@ -19,6 +19,7 @@ MODULE(int4);
 MODULE(int8);
 MODULE(int16);
 MODULE(int32);
+MODULE(sums);
 
 static const struct {
     const char *name, *module;
@@ -30,9 +31,10 @@ static const struct {
     K_OUTPUTS(ROW, int16, int16) //
     K_OUTPUTS(ROW, int32, int32) //
     K_OUTPUTS(ROW, int16, int16) // swapped: the list says so
-    K_OUTPUTS(ROW, int32, int32)};
+    K_OUTPUTS(ROW, int32, int32) //
+    {"dqk_sums", dqk_ptx_sums}};
 
-_Static_assert(sizeof kernels / sizeof *kernels == DQK_CONVERSIONS + 1, "a kernel for each conversion");
+_Static_assert(sizeof kernels / sizeof *kernels == DQK_SUMS + 1, "a kernel for each conversion, and sums");
 
 uint32_t dqk_conversion(int input, int output, bool swapped) {
     enum { OUTPUTS = 6 };
@@ -45,15 +47,15 @@ uint32_t dqk_conversion(int input, int output, bool swapped) {
 }
 
 const char *dqk_kernel(uint32_t conversion) {
-    return conversion <= DQK_CONVERSIONS ? kernels[conversion].name : NULL;
+    return conversion <= DQK_SUMS ? kernels[conversion].name : NULL;
 }
 
 const char *dqk_ptx(uint32_t conversion) {
-    return conversion <= DQK_CONVERSIONS ? kernels[conversion].module : NULL;
+    return conversion <= DQK_SUMS ? kernels[conversion].module : NULL;
 }
 
 dqk_host_fn *dqk_host_kernel(const char *name) {
-    for (uint32_t i = 0; i <= DQK_CONVERSIONS; i++)
+    for (uint32_t i = 0; i <= DQK_SUMS; i++)
         if (strcmp(kernels[i].name, name) == 0) return dqk_list_host;
     return NULL;
 }

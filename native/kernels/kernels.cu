@@ -1,6 +1,7 @@
 // kernels.cu: the kernels of the GPU: their bodies are in the headers. FROM names the input of the conversions that a
-// module has; without it, it has the moves.
+// module has; with SUMS it has the checksums, without both the moves.
 #include "kernels/k_stream.h"
+#include "kernels/k_sum.h"
 
 // 4 blocks fit a multiprocessor.
 #define KERNEL extern "C" __attribute__((global, launch_bounds(DQK_THREADS, 4)))
@@ -29,6 +30,11 @@ static __attribute__((device)) inline void finish(uint64_t ticket, uint64_t valu
         finish(l.ticket, l.value, l.done);                                                                                                 \
     }
 K_OUTPUTS(CONVERSION, , )
+#elif defined SUMS
+KERNEL void dqk_sums(dqk_list l) {
+    k_sums(&l, warp_of(), warps());
+    finish(l.ticket, l.value, l.done);
+}
 #else
 KERNEL void dqk_moves(dqk_list l) {
     k_list(&l, (k_types){K_TYPE_bytes, K_TYPE_bytes, 0}, warp_of(), warps());

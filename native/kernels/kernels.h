@@ -12,7 +12,7 @@ uint32_t dqk_conversion(int input, int output, bool swapped);
 
 // ---- on a GPU ---------------------------------------------------------------------------------------------
 
-// The kernel for lists of a conversion, or 0: none: its name, and the module that has it: PTX, zero at its
+// The kernel for lists of a conversion, of 0: none, or of DQK_SUMS: its name, and the module that has it: PTX, zero at its
 // end. Kernels of the same input have the same module. NULL: there is no such conversion.
 const char *dqk_kernel(uint32_t conversion);
 const char *dqk_ptx(uint32_t conversion);
@@ -29,6 +29,9 @@ typedef void dqk_convert_fn(uint8_t *restrict dst, const uint8_t *restrict src, 
 // plain C. NULL: there is none.
 dqk_convert_fn *dqk_loop(uint32_t conversion);
 dqk_convert_fn *dqk_loop_at(uint32_t level, uint32_t conversion);
+
+// The CRC-32C of bytes of which crc is that of all before the last page, and page that of it.
+uint32_t dqk_sum_join(uint32_t crc, uint32_t page);
 
 // Do what the kernels do, ticket included.
 void dqk_list_host(const dqk_list *list);

@@ -377,7 +377,8 @@ static bool translate(const dqk_list *in, dqk_list *out) {
         if (m[i].len == 0) continue;
         uint64_t dst = m[i].dst;
         m[i].dst = (uintptr_t)fake_reach(dst, 1); // conversions write another size
-        if (moves[i].what != DQK_CONVERT && !fake_reach(dst, m[i].len)) ok = false;
+        uint64_t written = m[i].what == DQK_SUM ? 4 : m[i].len;
+        if (moves[i].what != DQK_CONVERT && !fake_reach(dst, written)) ok = false;
         if (m[i].what != DQK_FILL) m[i].src = (uintptr_t)fake_reach(m[i].src, m[i].len);
         ok = ok && m[i].dst && (m[i].what == DQK_FILL || m[i].src);
     }
