@@ -27,7 +27,7 @@ local s = daqiri.open{ daqiri = { cfg = {
   loopback = args.source == "" and { mode = "sw", clock = args.clock, seed = 7, loss = 0.01, dup = 0.01, reorder = 0.01 } or nil,
   memory_regions = {
     { name = "packets", kind = "host", affinity = 0, num_bufs = 4096, buf_size = 1024 },
-    { name = "batches", kind = args.region, affinity = 0, num_bufs = 64, buf_size = 50 * 600 },
+    { name = "batches", kind = args.region, affinity = 0, num_bufs = 64, buf_size = args.region == "host" and 50 * 600 or 8 * 4096 },
   },
   interfaces = { { name = "port", address = args.source == "" and "loop0" or "pcap:" .. args.source,
     replay = args.source ~= "" and { speed = "max" } or nil,

@@ -20,6 +20,7 @@ typedef struct allocation {
     cu_allocation handle;
     cu_ptr at;
     size_t bytes;
+    const dqi_cufile *files; // that knows it; NULL: none
 } allocation;
 
 struct dqi_cuda_memory {
@@ -88,6 +89,7 @@ static void give_back(allocation *a) {
     if (a->bytes == 0) return;
     const dqi_cuda_driver *cu = a->gpu->cu;
     dqi_gpu_enter(a->gpu);
+    if (a->files) a->files->memory_deregister((void *)(uintptr_t)a->at);
     if (a->at) {
         cu->mem_unmap(a->at, a->bytes);
         cu->mem_unreserve(a->at, a->bytes);
@@ -181,17 +183,32 @@ void dqi_cuda_close_regions(dq_session *s) {
     s->cuda = NULL;
 }
 
-int dqi_cuda_export(const dq_region *r, int *fd, dq_diag *diag) {
+// What the region has on its GPU; NULL: nothing.
+static allocation *allocation_of(const dq_region *r) {
     const dq_session *s = r->session;
-    for (uint32_t k = 0; s->cuda && k < s->n_regions; k++) {
-        const allocation *a = &s->cuda->regions[k];
-        if (s->regions[k] != r || a->bytes == 0 || !a->gpu->info.exports) continue;
-        char what[DQ_NAME_LEN + 32];
-        snprintf(what, sizeof what, "memory region %s", r->conf.name);
-        dqi_gpu_enter(a->gpu);
-        return dqi_cuda_check(a->gpu->cu->mem_export(fd, a->handle, CU_HANDLE_DESCRIPTOR, 0), what,
-                              "cuMemExportToShareableHandle", diag);
-    }
-    return dqi_fail(diag, DQ_NOT_SUPPORTED,
-                    "memory region %s: it has no memory of a GPU that can be exported", r->conf.name);
+    for (uint32_t k = 0; s->cuda && k < s->n_regions; k++)
+        if (s->regions[k] == r && s->cuda->regions[k].bytes > 0) return &s->cuda->regions[k];
+    return NULL;
+}
+
+bool dqi_cuda_file_memory(const dq_region *r, const dqi_cufile *lib, char *why, size_t len) {
+    allocation *a = allocation_of(r);
+    if (!a || a->files) return a != NULL;
+    dqi_gpu_enter(a->gpu);
+    int err = lib->memory_register((void *)(uintptr_t)a->at, a->bytes, 0).err;
+    if (err == CU_FILE_SUCCESS) a->files = lib;
+    if (err != CU_FILE_SUCCESS) dqi_cufile_words("cuFileBufRegister", err, why, len);
+    return err == CU_FILE_SUCCESS;
+}
+
+int dqi_cuda_export(const dq_region *r, int *fd, dq_diag *diag) {
+    const allocation *a = allocation_of(r);
+    if (!a || !a->gpu->info.exports)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                        "memory region %s: it has no memory of a GPU that can be exported", r->conf.name);
+    char what[DQ_NAME_LEN + 32];
+    snprintf(what, sizeof what, "memory region %s", r->conf.name);
+    dqi_gpu_enter(a->gpu);
+    return dqi_cuda_check(a->gpu->cu->mem_export(fd, a->handle, CU_HANDLE_DESCRIPTOR, 0), what,
+                          "cuMemExportToShareableHandle", diag);
 }

@@ -3,6 +3,7 @@
 #define DQI_CUDA_MEMORY_H
 
 #include "core/session.h"
+#include "cuda/cufile.h"
 #include "cuda/gpu.h"
 
 // Regions of kind device on a GPU that shares the host's memory are to lie in pinned memory. Before the arena
@@ -21,6 +22,10 @@ typedef bool dqi_cuda_trial(void *arg, uint8_t *at, uint64_t bytes, dq_diag *dia
 bool dqi_cuda_try(int32_t number, const char *what, dqi_cuda_trial *trial, void *arg, dq_diag *diag);
 // Takes it all back. Nothing on a GPU uses it any more.
 void dqi_cuda_close_regions(dq_session *s);
+
+// Lets cuFile write from the region, which lies in a GPU's memory, without copying it first; once. False: it
+// won't, and why. Control thread.
+bool dqi_cuda_file_memory(const dq_region *r, const dqi_cufile *lib, char *why, size_t len);
 
 // The regions of the session in GPUs' memory can be handed to another process: a descriptor of the region's
 // memory, or DQ_NOT_SUPPORTED where its GPU can't. The caller closes it.

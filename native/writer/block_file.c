@@ -11,6 +11,7 @@
 #include "writer/gather.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,14 +85,36 @@ static int put_header(block_file *f, const dq_aggregate *a, dqi_file_tally *tall
     return err;
 }
 
+// Writes whole pages of the data straight from a GPU's memory, where they lie there and begin at a page.
+// *put: their bytes.
+static int put_pages(block_file *f, const dq_burst *b, uint32_t i, uint64_t *put, dqi_file_tally *tally) {
+    uint64_t n = f->shape.data_bytes / DQI_BLOCK_PAGE * DQI_BLOCK_PAGE;
+    int err = 0;
+    if (!(b->dark & 1) || b->nseg > 1 || n == 0 || !dqi_buffered_file_straight(&f->file)) return 0;
+    uint64_t from = (uintptr_t)dqi_device_bytes(b, 0, i);
+    if (from % DQI_GPU_PAGE != 0) {
+        snprintf(f->file.indirect, sizeof f->file.indirect, "%s", DQI_GPU_NO_PAGE);
+        return 0;
+    }
+    while (*put < n && err == 0) {
+        uint32_t part = n - *put < DQI_SUMMED_BYTES ? (uint32_t)(n - *put) : DQI_SUMMED_BYTES;
+        err = dqi_buffered_file_put(&f->file, (dq_burst *)(uintptr_t)b, from + *put, part, tally);
+        *put += part;
+    }
+    return err;
+}
+
 static int block_add(dqi_buffered_file *file, const dq_burst *b, uint32_t i, int64_t ts,
                      dqi_file_tally *tally) {
     (void)ts;
     block_file *f = (block_file *)file;
     const dqi_block_shape *s = &f->shape;
+    uint64_t put = 0;
     int err = put_header(f, b->aggregate, tally);
+    if (err == 0) err = put_pages(f, b, i, &put, tally);
     if (err != 0) return err;
-    return dqi_gather_record(file, b, i, 0, s->data_bytes, s->block_bytes - s->header_bytes, tally);
+    return dqi_gather_record(file, b, i, (uint32_t)put, s->data_bytes - put,
+                             s->block_bytes - s->header_bytes - put, s->data_bytes, tally);
 }
 
 // Blocks of a known size have to fit the quota, else nothing would ever be written.
@@ -111,6 +134,7 @@ static int block_check(const char *writer, const dq_writer_conf *c, const dq_que
 const dqi_format dqi_format_blocks = {
     .about =
         {.kind = "blocks", .choice = "", .suffix = ".dqb", .options = "header present", .aggregates = true},
+    .straight = true,
     .size = sizeof(block_file),
     .check = block_check,
     .header_bytes = block_header_bytes,

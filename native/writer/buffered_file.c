@@ -7,6 +7,7 @@
 // the file. After a failed write the file is cut back to its last whole packet and everything behind that is
 // lost, also what was filled in meanwhile; the next record goes there. Runs on the writer's thread.
 #include "writer/buffered_file.h"
+#include "core/burst.h"
 #include "core/clock.h"
 #include "core/crc32c.h"
 
@@ -130,9 +131,41 @@ static void restart(dqi_buffered_file *f, const dqi_file_buffer *b, int err, dqi
     if (f->clean > 0) memcpy(next->buf, b->buf + (next->base - b->base), f->clean);
 }
 
+// Of what the buffer being filled has a part is lost: the file ends with its last whole packet.
+static void give_up(dqi_buffered_file *f, int err, dqi_file_tally *t) {
+    dqi_file_buffer *b = &f->buffers[f->at];
+    for (uint32_t i = 0; i < b->n_marks; i++)
+        lose(&b->marks[i], err, t);
+    f->failures++;
+    f->crc = f->whole_crc;
+    f->crc_at = b->base = f->whole;
+    b->used = b->n_marks = f->clean = 0;
+    dqi_disk_cut(&f->disk, f->whole);
+    if (f->whole % f->disk.align == 0) return;
+    f->disk.align = 1;
+    f->disk.buffered = "a packet was lost, and the file ends unaligned";
+}
+
+// Takes in what became of bytes that went from a GPU to the file.
+static int end_straight(dqi_buffered_file *f, dqi_file_tally *t) {
+    uint32_t done = 0;
+    int err = dqi_disk_end(&f->disk, &done);
+    bool summed = dqi_staging_add_sum(f->staging, &f->crc);
+    f->busy = false;
+    f->crc_at += done;
+    dq_burst_unref(f->straight);
+    f->straight = NULL;
+    if (err == 0 && !summed) err = -DQI_EDEVICE;
+    if (err == 0) return 0;
+    end_copies(f, false);
+    give_up(f, err, t);
+    return err;
+}
+
 // Takes in what became of the buffer under way.
 static int end_write(dqi_buffered_file *f, dqi_file_tally *t) {
     if (!f->busy) return 0;
+    if (f->straight) return end_straight(f, t);
     dqi_file_buffer *b = &f->buffers[1 - f->at];
     uint32_t done = 0;
     int err = dqi_disk_end(&f->disk, &done);
@@ -171,24 +204,10 @@ void dqi_buffered_file_copy(dqi_buffered_file *f, dq_burst *b, uint32_t seg, uin
     dqi_staging_copy(f->staging, b, seg, i, from, to, n, NULL);
 }
 
-// Nobody knows what the buffer being filled has: the file ends with its last whole packet.
-static void give_up(dqi_buffered_file *f, dqi_file_tally *t) {
-    dqi_file_buffer *b = &f->buffers[f->at];
-    for (uint32_t i = 0; i < b->n_marks; i++)
-        lose(&b->marks[i], -DQI_EDEVICE, t);
-    f->failures++;
-    f->crc = f->whole_crc;
-    f->crc_at = b->base = f->whole;
-    b->used = b->n_marks = f->clean = 0;
-    dqi_disk_cut(&f->disk, f->whole);
-    f->disk.align = 1; // it may end anywhere
-    f->disk.buffered = "the GPU that had its packets is lost";
-}
-
 int dqi_buffered_file_land(dqi_buffered_file *f, dqi_file_tally *tally) {
     if (end_copies(f, true)) return 0;
     end_write(f, tally);
-    give_up(f, tally);
+    give_up(f, -DQI_EDEVICE, tally);
     return -DQI_EDEVICE;
 }
 
@@ -280,6 +299,45 @@ int dqi_buffered_file_flush(dqi_buffered_file *f, dqi_file_tally *tally) {
     return err;
 }
 
+// ---- past the buffers -------------------------------------------------------------------------------------
+
+bool dqi_buffered_file_straight(dqi_buffered_file *f) {
+    if (f->gpu.lib) return true;
+    const dqi_cufile *lib = f->staging ? dqi_staging_cufile(f->staging) : NULL;
+    if (!lib || f->refused || !f->disk.regular) return false;
+    f->refused = !dqi_gpu_file_open(&f->gpu, f->disk.fd, dqi_staging_gpu(f->staging), lib, f->indirect,
+                                    sizeof f->indirect);
+    return !f->refused;
+}
+
+// Writes what was added, whole pages.
+static int write_added(dqi_buffered_file *f, dqi_file_tally *t) {
+    int64_t began = dqi_mono_ns();
+    int err = end_write(f, t);
+    if (err == 0) err = dqi_buffered_file_land(f, t);
+    if (err == 0 && dqi_buffered_file_dirty(f)) {
+        err = hand_over(f, f->buffers[f->at].used);
+        if (err == 0) err = end_write(f, t);
+    }
+    t->stall_ns += dqi_mono_ns() - began;
+    return err;
+}
+
+int dqi_buffered_file_put(dqi_buffered_file *f, dq_burst *b, uint64_t from, uint32_t n,
+                          dqi_file_tally *tally) {
+    int err = write_added(f, tally);
+    if (err != 0) return err;
+    dqi_file_buffer *next = &f->buffers[f->at];
+    dqi_burst_hold(b);
+    f->straight = b;
+    f->busy = true;
+    f->turns++;
+    dqi_staging_sum(f->staging, from, n);
+    dqi_disk_begin_gpu(&f->disk, &f->gpu, from, n, next->base);
+    next->base += n;
+    return f->disk.threaded ? 0 : end_write(f, tally);
+}
+
 // ---- filling ----------------------------------------------------------------------------------------------
 
 uint8_t *dqi_buffered_file_room(dqi_buffered_file *f, uint32_t n, dqi_file_tally *tally, int *err) {
@@ -306,6 +364,9 @@ void dqi_buffered_file_commit(dqi_buffered_file *f, uint32_t n, uint64_t packet_
 int dqi_buffered_file_close(dqi_buffered_file *f) {
     uint32_t done;
     if (f->busy) dqi_disk_end(&f->disk, &done);
+    if (f->straight) dqi_staging_add_sum(f->staging, &f->crc);
+    dq_burst_unref(f->straight);
+    dqi_gpu_file_close(&f->gpu);
     end_copies(f, false);
     int err = dqi_disk_close(&f->disk);
     for (int i = 0; i < 2; i++) {

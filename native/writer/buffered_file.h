@@ -46,6 +46,10 @@ struct dqi_buffered_file {
     dq_op *op;               // of the records to come
     dqi_staging *staging;    // whose buffers the two are; NULL: they are the file's own
     bool landing;            // a GPU copies into the buffer being filled
+    dqi_gpu_file gpu;        // the file, for what goes to it past the buffers
+    dq_burst *straight;      // whose bytes are under way there; NULL: none
+    bool refused;            // cuFile doesn't take the file
+    char indirect[160];      // why something was copied by the host; empty: nothing that need not be
     // That is over; used: the bytes are there, and go to the disk next. NULL: nobody needs to know.
     void (*landed)(dqi_buffered_file *f, bool used);
 };
@@ -75,6 +79,13 @@ int dqi_buffered_file_stage(dqi_buffered_file *f, dqi_staging *s, dqi_file_tally
 // dqi_buffered_file_room: they are there before the disk gets them. b is held as long.
 void dqi_buffered_file_copy(dqi_buffered_file *f, dq_burst *b, uint32_t seg, uint32_t i, uint32_t from,
                             uint8_t *to, uint32_t n);
+// Whether packets can go from the GPU's memory to the file past the buffers; else why is in f->indirect.
+bool dqi_buffered_file_straight(dqi_buffered_file *f);
+// Has n bytes at `from` in the GPU's memory written behind what was added, as a part of the record that the
+// next commit ends. n, from and the file's length are multiples of DQI_GPU_PAGE, n at most DQI_SUMMED_BYTES.
+// b is held until they are in the file. 0, or -errno as dqi_buffered_file_flush.
+int dqi_buffered_file_put(dqi_buffered_file *f, dq_burst *b, uint64_t from, uint32_t n,
+                          dqi_file_tally *tally);
 // Waits for these copies. 0, or -DQI_EDEVICE: the GPU is lost, and with it all packets that are not in the
 // file; nothing behind them is written.
 int dqi_buffered_file_land(dqi_buffered_file *f, dqi_file_tally *tally);

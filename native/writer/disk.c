@@ -99,7 +99,8 @@ static bool wait_for_reader(const dqi_disk *d) {
 }
 
 // One system call; bytes written, or -errno.
-static ssize_t write_some(const dqi_disk *d) {
+static int64_t write_some(const dqi_disk *d) {
+    if (d->gpu) return dqi_gpu_file_write(d->gpu, d->from + d->done, d->n - d->done, d->at + d->done);
     const uint8_t *from = d->buf + d->done;
     uint32_t n = d->n - d->done;
     ssize_t did = d->regular ? pwrite(d->fd, from, n, (off_t)(d->at + d->done)) : write(d->fd, from, n);
@@ -107,8 +108,8 @@ static ssize_t write_some(const dqi_disk *d) {
 }
 
 // A direct write that stops halfway (a full disk, a limit) goes on unaligned, which only a buffered one can.
-static bool go_on_buffered(dqi_disk *d, ssize_t err) {
-    if (err != -EINVAL || !d->direct || !set_direct(d, false)) return false;
+static bool go_on_buffered(dqi_disk *d, int64_t err) {
+    if (err != -EINVAL || d->gpu || !d->direct || !set_direct(d, false)) return false;
     d->refused = d->done == 0;
     return true;
 }
@@ -119,7 +120,7 @@ static int write_all(dqi_disk *d) {
     if (err != 0) return err;
     set_direct(d, d->align > 1 && d->n % d->align == 0 && d->at % d->align == 0);
     while (d->done < d->n) {
-        ssize_t n = write_some(d);
+        int64_t n = write_some(d);
         if (n > 0) {
             d->done += (uint32_t)n;
             if (d->size < d->at + d->done) d->size = d->at + d->done;
@@ -151,8 +152,7 @@ static void *disk_thread(void *arg) {
     return NULL;
 }
 
-void dqi_disk_begin(dqi_disk *d, const uint8_t *buf, uint32_t n, uint64_t at) {
-    d->buf = buf;
+static void begin(dqi_disk *d, uint32_t n, uint64_t at) {
     d->n = n;
     d->at = at;
     d->done = 0;
@@ -164,6 +164,18 @@ void dqi_disk_begin(dqi_disk *d, const uint8_t *buf, uint32_t n, uint64_t at) {
     d->busy = true;
     pthread_cond_broadcast(&d->changed);
     pthread_mutex_unlock(&d->lock);
+}
+
+void dqi_disk_begin(dqi_disk *d, const uint8_t *buf, uint32_t n, uint64_t at) {
+    d->buf = buf;
+    d->gpu = NULL;
+    begin(d, n, at);
+}
+
+void dqi_disk_begin_gpu(dqi_disk *d, const dqi_gpu_file *gpu, uint64_t from, uint32_t n, uint64_t at) {
+    d->gpu = gpu;
+    d->from = from;
+    begin(d, n, at);
 }
 
 bool dqi_disk_ready(dqi_disk *d) {

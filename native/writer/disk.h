@@ -2,6 +2,8 @@
 #ifndef DQI_DISK_H
 #define DQI_DISK_H
 
+#include "writer/gpu_file.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,6 +23,8 @@ typedef struct dqi_disk {
     const uint8_t *buf;
     uint32_t n, done;
     uint64_t at;
+    const dqi_gpu_file *gpu; // writes it, from there; NULL: it lies at buf
+    uint64_t from;
     uint64_t size; // of the file, as it was made here
     int err;
     bool refused; // as a direct one
@@ -60,6 +64,8 @@ int dqi_disk_open(dqi_disk *d, const char *path, bool threaded, dqi_disk_mode mo
 // Begins to write n bytes at the offset `at` (a pipe: behind what came before). buf is the disk's until
 // dqi_disk_end. None may be under way. Where not threaded it blocks.
 void dqi_disk_begin(dqi_disk *d, const uint8_t *buf, uint32_t n, uint64_t at);
+// The same of n bytes at this place in a GPU's memory, by its file.
+void dqi_disk_begin_gpu(dqi_disk *d, const dqi_gpu_file *gpu, uint64_t from, uint32_t n, uint64_t at);
 // True when a write was begun and dqi_disk_end would not wait.
 bool dqi_disk_ready(dqi_disk *d);
 // Waits for the write that was begun. *done: bytes that are in the file. 0, or -errno of what stopped it

@@ -103,7 +103,7 @@ static int reach(outlet *o, dq_region *const *regions, uint32_t n, dq_diag *diag
     char what[DQ_NAME_LEN + 16];
     snprintf(what, sizeof what, "writer %s", o->stage->name);
     pthread_mutex_lock(&o->reaching);
-    int err = dqi_staging_reach(&o->staging, regions, n, what, diag);
+    int err = dqi_staging_reach(&o->staging, regions, n, NULL, what, diag);
     pthread_mutex_unlock(&o->reaching);
     return err;
 }

@@ -30,7 +30,7 @@ static int flat_open(dqi_buffered_file *f, const dqi_new_file *n, dqi_file_tally
 static int flat_add(dqi_buffered_file *f, const dq_burst *b, uint32_t i, int64_t ts, dqi_file_tally *tally) {
     (void)ts;
     uint32_t skip = ((flat_file *)f)->skip, n = left(b, i, skip);
-    return dqi_gather_record(f, b, i, skip, n, n, tally);
+    return dqi_gather_record(f, b, i, skip, n, n, n, tally);
 }
 
 const dqi_format dqi_format_flat = {

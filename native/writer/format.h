@@ -22,6 +22,7 @@ typedef struct dqi_new_file {
 // where a function says so, they are NULL. Dir's thread.
 typedef struct dqi_format {
     dq_format about;
+    bool straight; // data can go from a GPU to the file past the host (gpu_file.h)
     bool capture;  // interfaces are told that one is made (engine.h, captured)
     bool comments; // a burst's packets may have one of their own
     bool names;    // and their files names

@@ -26,7 +26,7 @@ uint32_t dqi_gather(dqi_buffered_file *f, const dq_burst *b, uint32_t i, uint32_
 }
 
 int dqi_gather_record(dqi_buffered_file *f, const dq_burst *b, uint32_t i, uint32_t skip, uint64_t n,
-                      uint64_t total, dqi_file_tally *tally) {
+                      uint64_t total, uint64_t bytes, dqi_file_tally *tally) {
     for (uint64_t at = 0;;) {
         uint32_t piece = total - at < DQI_PIECE ? (uint32_t)(total - at) : DQI_PIECE;
         int err = 0;
@@ -36,7 +36,7 @@ int dqi_gather_record(dqi_buffered_file *f, const dq_burst *b, uint32_t i, uint3
         if (got < piece) memset(to + got, 0, piece - got);
         at += piece;
         if (at == total) {
-            dqi_buffered_file_commit(f, piece, n, true, false);
+            dqi_buffered_file_commit(f, piece, bytes, true, false);
             return 0;
         }
         dqi_buffered_file_extend(f, piece);

@@ -13,9 +13,9 @@
 uint32_t dqi_gather(dqi_buffered_file *f, const dq_burst *b, uint32_t i, uint32_t skip, uint8_t *dst,
                     uint32_t max);
 // Adds the first n bytes of packet i from byte skip on, zeros up to total, to the record that was begun, and
-// ends it as that of the whole packet: in pieces, which go out as buffers fill. 0, or -errno as
-// dqi_buffered_file_room.
+// ends it as that of the whole packet, of so many bytes: in pieces, which go out as buffers fill. 0, or
+// -errno as dqi_buffered_file_room.
 int dqi_gather_record(dqi_buffered_file *f, const dq_burst *b, uint32_t i, uint32_t skip, uint64_t n,
-                      uint64_t total, dqi_file_tally *tally);
+                      uint64_t total, uint64_t bytes, dqi_file_tally *tally);
 
 #endif

@@ -75,16 +75,66 @@ static int add_segment(const dqi_packet_files *r, pieces *p, const dq_burst *b, 
     return 0;
 }
 
-static int write_packets(const dqi_packet_files *r, int fd, const dq_burst *b, uint32_t first, uint32_t n,
+// Writes whole pages of packets straight from a GPU's memory, up to the last packet that lies in one piece,
+// and begins and ends at pages. *whole, *rest: packets that are in the file, and how much of the one behind
+// them.
+static int write_pages(const dqi_gpu_file *g, const dq_burst *b, uint32_t skip, uint32_t first, uint32_t n,
+                       uint32_t *whole, uint32_t *rest) {
+    uint64_t at = 0;
+    for (*whole = *rest = 0; *whole < n && *rest == 0;) {
+        uint32_t i = first + *whole, len = b->len[0][i] > skip ? b->len[0][i] - skip : 0;
+        uint64_t from = (uintptr_t)dqi_device_bytes(b, 0, i) + skip;
+        if (from % DQI_GPU_PAGE != 0) return 0;
+        for (uint32_t done = 0, pages = len / DQI_GPU_PAGE * DQI_GPU_PAGE; done < pages;) {
+            int64_t did = dqi_gpu_file_write(g, from + done, pages - done, at);
+            if (did < 0) return (int)did;
+            done += (uint32_t)did;
+            at += (uint64_t)did;
+        }
+        if (len % DQI_GPU_PAGE == 0)
+            ++*whole;
+        else if (len < DQI_GPU_PAGE)
+            return 0;
+        else
+            *rest = len / DQI_GPU_PAGE * DQI_GPU_PAGE;
+    }
+    return 0;
+}
+
+// The same, where cuFile takes the file; the descriptor stands behind what was written.
+static int write_straight(dqi_packet_files *r, int fd, const dq_burst *b, uint32_t first, uint32_t n,
+                          uint32_t *whole, uint32_t *rest) {
+    dqi_staging *s = r->staged->staging;
+    const dqi_cufile *lib = s ? dqi_staging_cufile(s) : NULL;
+    dqi_gpu_file g;
+    *whole = *rest = 0;
+    if (!(b->dark & 1) || b->nseg > 1 || !lib || r->refused) return 0;
+    if (((uintptr_t)dqi_device_bytes(b, 0, first) + r->skip) % DQI_GPU_PAGE != 0) {
+        snprintf(r->indirect, sizeof r->indirect, "%s", DQI_GPU_NO_PAGE);
+        return 0;
+    }
+    r->refused = !dqi_gpu_file_open(&g, fd, dqi_staging_gpu(s), lib, r->indirect, sizeof r->indirect);
+    if (r->refused) return 0;
+    int err = write_pages(&g, b, r->skip, first, n, whole, rest);
+    dqi_gpu_file_close(&g);
+    return err != 0 ? err : lseek(fd, 0, SEEK_END) < 0 ? -errno : 0;
+}
+
+static int write_packets(dqi_packet_files *r, int fd, const dq_burst *b, uint32_t first, uint32_t n,
                          uint64_t *bytes) {
     pieces p = {.fd = fd};
-    *bytes = 0;
-    for (uint32_t i = first; i < first + n; i++) {
-        uint64_t skip = r->skip;
+    uint32_t whole, rest;
+    int err = write_straight(r, fd, b, first, n, &whole, &rest);
+    *bytes = rest;
+    for (uint32_t i = first; i < first + whole; i++)
+        *bytes += b->len[0][i] > r->skip ? b->len[0][i] - r->skip : 0;
+    if (err != 0) return err;
+    for (uint32_t i = first + whole; i < first + n; i++) {
+        uint64_t skip = r->skip + rest;
+        rest = 0;
         for (uint32_t s = 0; s < b->nseg; s++) {
             uint32_t len = b->len[s][i], cut = skip < len ? (uint32_t)skip : len;
-            int err = add_segment(r, &p, b, s, i, cut, len);
-            if (err != 0) return err;
+            if ((err = add_segment(r, &p, b, s, i, cut, len)) != 0) return err;
             skip -= cut;
             *bytes += len - cut;
         }
@@ -92,8 +142,8 @@ static int write_packets(const dqi_packet_files *r, int fd, const dq_burst *b, u
     return put_out(r, &p);
 }
 
-static int write_file(const dqi_packet_files *r, const char *name, const dq_burst *b, uint32_t first,
-                      uint32_t n, uint64_t *bytes) {
+static int write_file(dqi_packet_files *r, const char *name, const dq_burst *b, uint32_t first, uint32_t n,
+                      uint64_t *bytes) {
     int fd = openat(r->dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0) return -errno;
     int err = write_packets(r, fd, b, first, n, bytes);
@@ -103,7 +153,7 @@ static int write_file(const dqi_packet_files *r, const char *name, const dq_burs
 }
 
 // Writes file PREFIX_index.
-static int add_file(const dqi_packet_files *r, uint64_t index, const dq_burst *b, uint32_t first, uint32_t n,
+static int add_file(dqi_packet_files *r, uint64_t index, const dq_burst *b, uint32_t first, uint32_t n,
                     dqi_file_tally *tally) {
     char name[NAME_BYTES];
     uint64_t bytes;
@@ -128,7 +178,7 @@ int dqi_packet_files_add(dqi_packet_files *r, const dq_burst *b, uint32_t first,
     return err;
 }
 
-int dqi_packet_files_add_named(const dqi_packet_files *r, const dq_write_names *names, const dq_burst *b,
+int dqi_packet_files_add_named(dqi_packet_files *r, const dq_write_names *names, const dq_burst *b,
                                uint32_t i, dqi_file_tally *tally) {
     dqi_packet_files named = {
         .dir = r->dir, .prefix = names->prefix, .skip = names->packet_data_offset, .staged = r->staged};
@@ -155,4 +205,5 @@ const dqi_format dqi_format_raw_bursts = {
               .suffix = "",
               .options = "packet_data_offset per",
               .each = DQ_EACH_BURST},
+    .straight = true,
 };

@@ -11,6 +11,8 @@ typedef struct dqi_packet_files {
     uint32_t skip;          // bytes left out at the front of each packet
     _Atomic uint64_t *next; // index of the next file, of all folders
     dqi_staged *staged;     // begun with the burst, where the CPU can't read all of it
+    bool refused;           // cuFile doesn't take files here
+    char indirect[160];     // why something was copied by the host; empty: nothing that need not be
 } dqi_packet_files;
 
 // Opens the folder. prefix, next and staged must outlive r. 0, or -errno. Blocks. One thread at a time, as
@@ -23,7 +25,7 @@ int dqi_packet_files_open(dqi_packet_files *r, const char *dir, const char *pref
 int dqi_packet_files_add(dqi_packet_files *r, const dq_burst *b, uint32_t first, uint32_t n, uint64_t *index,
                          dqi_file_tally *tally);
 // Writes packet i of b into PREFIX_I of these names, as dqi_packet_files_add. 0, or -errno. Blocks.
-int dqi_packet_files_add_named(const dqi_packet_files *r, const dq_write_names *names, const dq_burst *b,
+int dqi_packet_files_add_named(dqi_packet_files *r, const dq_write_names *names, const dq_burst *b,
                                uint32_t i, dqi_file_tally *tally);
 void dqi_packet_files_close(dqi_packet_files *r);
 

@@ -47,7 +47,7 @@ static void drop_first(dqi_staged *s) {
 
 void dqi_staged_begin(dqi_staged *s, dq_burst *b) {
     s->b = b;
-    if (b->dark && begin_run(s, (dqi_staged_place){0})) begin_run(s, end_of(s));
+    s->begun = false;
 }
 
 void dqi_staged_end(dqi_staged *s) {
@@ -70,6 +70,8 @@ static void advance(const dq_burst *b, dqi_staged_run *r, const dqi_staged_place
 const uint8_t *dqi_staged_bytes(dqi_staged *s, uint32_t seg, uint32_t i, uint32_t at, uint32_t *n) {
     if (!(s->b->dark >> seg & 1)) return dqi_bytes(s->b, seg, i) + at;
     const dqi_staged_place p = {i, seg, at};
+    if (!s->begun && begin_run(s, p)) begin_run(s, end_of(s));
+    s->begun = true;
     if (s->n > 0 && !is_before(&p, &s->runs[s->first].end)) {
         s->spent = true;
         return NULL;

@@ -23,6 +23,7 @@ typedef struct dqi_staged {
     dq_burst *b;
     dqi_staged_run runs[2];
     uint32_t first, n; // runs that are under way or there
+    bool begun;        // something was asked for
     bool spent;        // nothing of the first one is needed that was not found
 } dqi_staged;
 

@@ -8,18 +8,17 @@
 #define DQI_STAGING_H
 
 #include "core/dq_burst.h"
-#include "cuda/gpu.h"
+#include "cuda/cufile.h"
 
 typedef struct dqi_staging dqi_staging;
 
 #define DQI_STAGING_BYTES (4u << 20) // of each of its buffers
 
-// `what` names who asks. Control thread.
-int dqi_staging_new(dqi_gpu *g, const char *what, dqi_staging **out, dq_diag *diag);
 // The staging memory of who reads bursts that lie in these regions, made where one of them is a GPU's and *s
-// is NULL. NOT_SUPPORTED: it is another GPU's. Under a lock of the caller's.
-int dqi_staging_reach(_Atomic(dqi_staging *) *s, dq_region *const *regions, uint32_t n, const char *what,
-                      dq_diag *diag);
+// is NULL. cufile: may write from them; NULL: it can't. NOT_SUPPORTED: they are another GPU's. Under a lock
+// of the caller's. `what` names it.
+int dqi_staging_reach(_Atomic(dqi_staging *) *s, dq_region *const *regions, uint32_t n,
+                      const dqi_cufile *cufile, const char *what, dq_diag *diag);
 // The regions of b's segments that the CPU can't read; how many. -1: no GPU has one of them.
 int dqi_staging_regions(const dq_burst *b, dq_region **regions);
 // Waits for what is under way. NULL is fine.
@@ -27,6 +26,19 @@ void dqi_staging_free(dqi_staging *s);
 dqi_gpu *dqi_staging_gpu(const dqi_staging *s);
 // Buffer 0 or 1.
 uint8_t *dqi_staging_buffer(const dqi_staging *s, uint32_t k);
+
+// ---- past the host ----
+
+#define DQI_SUMMED_BYTES (64u << 20) // of one sum, at most
+
+// Writes from the regions that were reached; NULL: nothing does.
+const dqi_cufile *dqi_staging_cufile(const dqi_staging *s);
+// Begins the CRC-32C of n bytes of the GPU's memory, whole pages.
+void dqi_staging_sum(dqi_staging *s, uint64_t at, uint32_t n);
+// Takes these bytes into *crc, that of all before them. False: the GPU is lost. Waits.
+bool dqi_staging_add_sum(dqi_staging *s, uint32_t *crc);
+
+// ---- through the buffers ----
 
 // Has n bytes of segment seg of packet i, from byte `from` on, copied to `to`, which lies in a buffer; until
 // that is done b is held. *latch, NULL: none, counts the lists that are to do it. Waits for room in the

@@ -12,6 +12,7 @@
 #include "pipeline/queue.h"
 #include "core/err.h"
 #include "core/region.h"
+#include "cuda/memory.h"
 #include "pipeline/stage.h"
 
 #include <errno.h>
@@ -45,13 +46,42 @@ void dqi_writer_release(dqi_writer *w, dqi_entry *e) {
 
 // ---- memory of GPUs ---------------------------------------------------------------------------------------
 
+// How what lies in one of the regions gets to the files, which is said once: by cuFile, or, where that can't
+// be, through staging memory: NULL. Under the lock `reaching`.
+static const dqi_cufile *choose_way(dqi_writer *w, dq_region *const *regions, uint32_t n) {
+    char why[300] = "between packets there is something else";
+    const dqi_cufile *lib = w->format->straight ? dqi_cufile_open(why, sizeof why) : NULL;
+    for (uint32_t k = 0; k < n; k++) {
+        if (!regions[k]->gpu) continue;
+        int32_t gpu = regions[k]->conf.gpu;
+        if (lib && !dqi_cuda_file_memory(regions[k], lib, why, sizeof why))
+            dqi_note(w->session, "writer %s: cuFile copies what lies in region %s once more: %s",
+                     w->stage->name, regions[k]->conf.name, why);
+        if (w->reached) continue;
+        w->reached = true;
+        if (!lib)
+            dqi_note(w->session, "writer %s: from GPU %d through pinned memory: %s", w->stage->name, gpu,
+                     why);
+        else if (lib->major > 0)
+            dqi_note(w->session, "writer %s: from GPU %d by cuFile, nvidia-fs %u.%u", w->stage->name, gpu,
+                     lib->major, lib->minor);
+        else
+            dqi_note(w->session,
+                     "writer %s: from GPU %d by cuFile, which copies through the host where "
+                     "nvidia-fs is not loaded",
+                     w->stage->name, gpu);
+    }
+    return lib;
+}
+
 int dqi_writer_reach(dqi_writer *w, dq_region *const *regions, uint32_t n, dq_diag *diag) {
     char what[DQ_NAME_LEN + 16];
     int err = DQ_OK;
     snprintf(what, sizeof what, "writer %s", w->stage->name);
     pthread_mutex_lock(&w->reaching);
+    const dqi_cufile *lib = choose_way(w, regions, n);
     for (uint32_t i = 0; i < w->conf.n_dirs && err == DQ_OK; i++)
-        err = dqi_staging_reach(&w->dirs[i].staging, regions, n, what, diag);
+        err = dqi_staging_reach(&w->dirs[i].staging, regions, n, lib, what, diag);
     pthread_mutex_unlock(&w->reaching);
     return err;
 }

@@ -72,9 +72,10 @@ typedef struct dqi_writer_dir {
     dqi_dir_file f;
     dqi_packet_files each;
     bool open, threaded;
-    bool failed;  // down for good
-    bool refused; // packets, and the words for it are said
-    int err;      // down: why, -errno
+    bool failed;   // down for good
+    bool refused;  // packets, and the words for it are said
+    bool indirect; // a file could not be written past the host, which is said
+    int err;       // down: why, -errno
     int64_t retry_ns;
     bool dirty, asked; // something waits for a flush; somebody waits for that
     int64_t dirty_ns;  // session time since when
@@ -98,6 +99,7 @@ struct dqi_writer {
     dqi_counters handed;             // in, in_bytes, bursts of dq_writer_write; any task adds
     pthread_mutex_t lock;            // of error and list
     pthread_mutex_t reaching;        // of who makes staging memory
+    bool reached;                    // there is some, and its way to the files is said
     char error[2048];
     dqi_file_list list;
     dqi_writer_dir dirs[DQ_MAX_DIRS];
@@ -113,6 +115,8 @@ void dqi_writer_keep_words(dqi_writer *w, const char *object, const char *words)
 // From now on the dirs can write what lies where `regions` of a burst do: they get staging memory of their
 // GPU.
 int dqi_writer_reach(dqi_writer *w, dq_region *const *regions, uint32_t n, dq_diag *diag);
+// Says once for each dir why what lies on a GPU could not go to the files past the host. Dir's thread.
+void dqi_writer_tell_indirect(dqi_writer_dir *l, const char *why);
 // Lets go of the entry and its burst. Any thread.
 void dqi_writer_release(dqi_writer *w, dqi_entry *e);
 

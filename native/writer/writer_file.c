@@ -280,6 +280,7 @@ int dqi_file_add(dqi_writer_dir *l, const dqi_entry *e, uint32_t i, dqi_file_tal
     if (err == 0 && b->dark && !l->f.file->staging)
         err = dqi_buffered_file_stage(l->f.file, atomic_load(&l->staging), t);
     if (err == 0) err = f->add(l->f.file, b, i, ts, t);
+    if (l->f.file->indirect[0]) dqi_writer_tell_indirect(l, l->f.file->indirect);
     if (err == 0) note_packet(l, b, ts);
     if (c->quota) dqi_file_count(l, bytes);
     return err;

@@ -1,7 +1,8 @@
 // staging_test.c: files of what lies in a GPU's memory are, byte for byte, those of the same packets in the
-// host's. The GPU is the library that stands in for the driver, linked in; a case that loses it runs in a
-// child.
+// host's, through staging memory and by cuFile. GPU and cuFile are the libraries that stand in for them,
+// linked in; a case that loses the GPU runs in a child.
 #include "../../gpu/fake/fake_cuda.c"
+#include "../../gpu/fake/fake_cufile.c"
 
 #include "writer_files_rig.h"
 
@@ -36,8 +37,9 @@ static void put_bytes(dq_burst *b, uint32_t seg, uint32_t i, uint32_t len, uint6
 // What is written: bursts of n packets, each with segments of any lengths.
 typedef struct load {
     uint32_t kind, nseg, bursts, n, len, skip;
+    uint32_t buf; // bytes of a buffer; 0: len
     bool payloads, aggregates;
-    uint64_t rotate;
+    uint64_t rotate, limit; // limit: bytes of a file that the system allows
 } load;
 
 static int describe(dq_iface *i, uint32_t conn, dq_conn_info *out) {
@@ -81,11 +83,20 @@ static bool has_room(rig *r, uint32_t n) {
     return dqi_burst_pool_level(r->bursts) > 0;
 }
 
+// Files may have so many bytes from now on; 0: any number.
+static void limit_files(uint64_t bytes) {
+    struct rlimit r;
+    signal(SIGXFSZ, SIG_IGN);
+    must(getrlimit(RLIMIT_FSIZE, &r) == 0, "getrlimit");
+    r.rlim_cur = bytes > 0 ? bytes : r.rlim_max;
+    must(setrlimit(RLIMIT_FSIZE, &r) == 0, "setrlimit");
+}
+
 // Writes the load from memory of these kinds; the folder is the caller's to remove.
 static void write_load(const load *l, const int32_t *kinds, bool virtual, folder *out) {
     rig r;
     dq_diag d = {{0}};
-    rig_open_kinds(&r, virtual, l->nseg, kinds, l->len < BIG ? BUFS : FEW, l->len);
+    rig_open_kinds(&r, virtual, l->nseg, kinds, l->len < BIG ? BUFS : FEW, l->buf ? l->buf : l->len);
     if (l->payloads) {
         rig_payloads(&r);
         rig_conns(&r, describe);
@@ -100,6 +111,7 @@ static void write_load(const load *l, const int32_t *kinds, bool virtual, folder
     c.rotate_bytes = l->rotate;
     dq_stage *st = new_writer(&r, &c);
     if (st->ops->join(st, &r.queue, &d) != DQ_OK) dq_failed(__FILE__, __LINE__, d.text);
+    if (l->limit > 0) limit_files(l->limit);
     dqi_node node = {.stage = st};
     dq_aggregate *a = calloc(l->bursts, sizeof *a); // each stays as long as its burst
     for (uint32_t k = 0; k < l->bursts; k++) {
@@ -111,6 +123,7 @@ static void write_load(const load *l, const int32_t *kinds, bool virtual, folder
         if (virtual) balanced(st, &node, 1);
     }
     st->ops->finish(st);
+    limit_files(0);
     out->line = balanced(st, &node, 1);
     DQ_EQ(out->line.held, 0);
     dq_writer_error(st, out->error, sizeof out->error);
@@ -175,8 +188,8 @@ static const load loads[] = {
      .rotate = 3 * BIG},
 };
 
-static void compare(bool virtual) {
-    for (size_t k = 0; k < sizeof loads / sizeof *loads; k++) {
+static void compare(const load *loads, size_t n, bool virtual) {
+    for (size_t k = 0; k < n; k++) {
         const load *l = &loads[k];
         if (l->kind == DQ_WRITE_PCAPNG && !virtual) continue; // it has the time at its end
         const int32_t *kinds = l->nseg == 2 && k % 2 ? payload_gpu : all_gpu;
@@ -192,27 +205,114 @@ static void compare(bool virtual) {
     }
 }
 
-static void on_threads(void) { compare(false); }
+static void staged(bool virtual) {
+    conf_file.refuse = 1;
+    compare(loads, sizeof loads / sizeof *loads, virtual);
+    conf_file.refuse = 0;
+}
+
+static void on_threads(void) { staged(false); }
 
 static void slow_gpu(void) {
     conf.delay_us = 300;
-    compare(false);
+    staged(false);
     conf.delay_us = 0;
 }
 
-static void on_the_virtual_clock(void) { compare(true); }
+static void on_the_virtual_clock(void) { staged(true); }
+
+// ---- by cuFile --------------------------------------------------------------------------------------------
+
+// Whole pages and not, more than one sum's worth, packets of which the first ones alone end at a page.
+static const load straight[] = {
+    {.kind = DQ_WRITE_BLOCKS, .nseg = 1, .bursts = 40, .n = 1, .len = 1 << 17, .aggregates = true},
+    {.kind = DQ_WRITE_BLOCKS,
+     .nseg = 1,
+     .bursts = 40,
+     .n = 1,
+     .len = 100000,
+     .buf = 1 << 17,
+     .aggregates = true},
+    {.kind = DQ_WRITE_BLOCKS, .nseg = 1, .bursts = 40, .n = 1, .len = 4000, .buf = 4096, .aggregates = true},
+    {.kind = DQ_WRITE_BLOCKS,
+     .nseg = 1,
+     .bursts = 6,
+     .n = 1,
+     .len = BIG + 4,
+     .buf = BIG + 4096,
+     .aggregates = true,
+     .rotate = 3 * BIG},
+    {.kind = DQ_WRITE_BLOCKS, .nseg = 1, .bursts = 2, .n = 1, .len = (64 << 20) + 8192, .aggregates = true},
+    {.kind = DQ_WRITE_RAW_BURSTS,
+     .nseg = 1,
+     .bursts = 20,
+     .n = 1,
+     .len = 100000,
+     .buf = 1 << 17,
+     .aggregates = true},
+    {.kind = DQ_WRITE_RAW_BURSTS, .nseg = 1, .bursts = 20, .n = 3, .len = 16384, .aggregates = true},
+    {.kind = DQ_WRITE_RAW_BURSTS,
+     .nseg = 1,
+     .bursts = 20,
+     .n = 3,
+     .len = 16388,
+     .buf = 20480,
+     .aggregates = true},
+    {.kind = DQ_WRITE_RAW_BURSTS,
+     .nseg = 1,
+     .bursts = 20,
+     .n = 5,
+     .len = 16384,
+     .skip = 8192,
+     .aggregates = true},
+    {.kind = DQ_WRITE_RAW_BURSTS, .nseg = 1, .bursts = 20, .n = 40, .len = 16384, .skip = 20},
+};
+
+static void by_cufile(void) {
+    for (int way = 0; way < 4; way++) {
+        uint64_t before = writes;
+        conf_file.shorter = way == 1;
+        conf.delay_us = way == 2 ? 300 : 0;
+        compare(straight, sizeof straight / sizeof *straight, way == 3);
+        DQ_CHECK(writes - before >= 40 + 40 + 6 + 4 + 20 + 60 + 20 + 100);
+    }
+    conf_file.shorter = 0;
+}
+
+// What cuFile won't take goes through staging memory.
+static void cufile_refuses(void) {
+    for (uint64_t why = 1; why <= 2; why++) { // files, memory
+        conf_file.refuse = why;
+        uint64_t before = writes;
+        compare(straight, sizeof straight / sizeof *straight, true);
+        DQ_EQ(writes > before, why == 2);
+    }
+    conf_file.refuse = 0;
+}
+
+// Blocks, whole ones, up to what the system allows.
+static void disk_full_by_cufile(void) {
+    uint32_t block = 4096 + 100000 / 4096 * 4096 + 4096; // its header, pages, the last one
+    load l = straight[1];
+    l.limit = 4096 + 7 * block + 8192;
+    for (int virtual = 0; virtual < 2; virtual ++) {
+        folder f;
+        struct stat st = {0};
+        write_load(&l, all_gpu, virtual, &f);
+        DQ_EQ(f.line.out, 7);
+        DQ_EQ(f.line.dropped[DQ_DROP_WRITE_ERROR], l.bursts - 7);
+        CHECK_TEXT(f.error, "the file is as large as");
+        DQ_EQ(stat(path_in(&f, "t_000000.dqb"), &st), 0);
+        DQ_EQ(st.st_size, 4096 + 7 * block);
+        remove_folder(f.dir);
+    }
+}
 
 // A file as large as the system allows: whole packets up to there, the same from both kinds of memory.
 static void disk_full(void) {
-    const load l = {.kind = DQ_WRITE_PCAP, .nseg = 2, .bursts = 100, .n = 40, .len = 2000};
-    struct rlimit old, limit;
-    getrlimit(RLIMIT_FSIZE, &old);
-    signal(SIGXFSZ, SIG_IGN);
-    limit = (struct rlimit){.rlim_cur = 3000000, .rlim_max = old.rlim_max};
+    const load l = {.kind = DQ_WRITE_PCAP, .nseg = 2, .bursts = 100, .n = 40, .len = 2000, .limit = 3000000};
     folder f;
-    must(setrlimit(RLIMIT_FSIZE, &limit) == 0, "setrlimit");
     write_load(&l, payload_gpu, true, &f);
-    setrlimit(RLIMIT_FSIZE, &old);
     capture c = capture_read(path_in(&f, "t.pcap"));
     DQ_CHECK(c.whole && c.n > 500);
     DQ_EQ(f.line.out, c.n);
@@ -226,10 +326,13 @@ static void disk_full(void) {
 
 static void lose(uint32_t kind, const char *file) {
     const load l = {.kind = kind, .nseg = 2, .bursts = 200, .n = 60, .len = 2000};
+    const bool by_cufile = conf_file.fail > 0;
+    const load *what = !by_cufile ? &l : kind == DQ_WRITE_BLOCKS ? &straight[1] : &straight[6];
+    uint32_t n = what->bursts * what->n;
     folder f;
-    write_load(&l, payload_gpu, true, &f);
-    DQ_EQ(f.line.dropped[DQ_DROP_DEVICE_LOST], 12000 - f.line.out);
-    DQ_CHECK(f.line.out < 12000);
+    write_load(what, by_cufile ? all_gpu : payload_gpu, true, &f);
+    DQ_EQ(f.line.dropped[DQ_DROP_DEVICE_LOST], n - f.line.out);
+    DQ_CHECK(f.line.out < n && (!by_cufile || f.line.out > 0));
     CHECK_TEXT(f.error, "GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure");
     if (kind == DQ_WRITE_PCAP) { // ends with a whole packet, and has those that count
         capture c = capture_read(path_in(&f, file));
@@ -262,6 +365,10 @@ static void gpu_is_lost(void) {
         }
         conf.fail = conf.trap = 0;
     }
+    conf_file.fail = 12; // a write of cuFile's
+    in_child(DQ_WRITE_BLOCKS, NULL);
+    in_child(DQ_WRITE_RAW_BURSTS, NULL);
+    conf_file.fail = 0;
 }
 
 // Another GPU's memory is refused, and a queue's that no GPU has.
@@ -292,12 +399,17 @@ static void refusals(void) {
 int main(int argc, char **argv) {
     if (!dlsym(RTLD_DEFAULT, "cuInit")) DQ_SKIP("a static program: the driver's calls are looked up by name");
     setenv("DAQIRI_FAKE_CUDA", "gpus=2", 1);
+    unsetenv("DAQIRI_CUFILE");
+    unsetenv("DAQIRI_CUDA");
     dq_begin(argc, argv);
     DQ_RUN(gpu_is_lost); // in children, before this process has threads
     DQ_RUN(on_threads);
     DQ_RUN(slow_gpu);
     DQ_RUN(on_the_virtual_clock);
     DQ_RUN(disk_full);
+    DQ_RUN(by_cufile);
+    DQ_RUN(cufile_refuses);
+    DQ_RUN(disk_full_by_cufile);
     DQ_RUN(refusals);
     return dq_done();
 }
