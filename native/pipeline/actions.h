@@ -34,7 +34,8 @@ uint32_t dqi_rx_actions(dq_queue *q, dq_burst *b, uint32_t first);
 dqi_tx_acts *dqi_tx_acts_hold(dq_iface *i);
 void dqi_tx_acts_let_go(dqi_tx_acts *t);
 // A burst of q's own that carries what b, whose reference it takes over, does: b itself where nobody else
-// holds it, else a copy of the next part of it. NULL: no buffers now. Queue's poller.
+// holds it, else a copy of the next part of it. NULL: no buffers now, or a GPU is copying (tx_gpu.h). Queue's
+// poller.
 dq_burst *dqi_tx_own(dq_queue *q, dq_burst *b);
 // Carries out the actions of transmit flows on the packets of b, which is q's own. Drops are counted; how
 // many.

@@ -11,6 +11,7 @@
 
 typedef struct dqi_poller dqi_poller;
 typedef struct dqi_tx_accuracy dqi_tx_accuracy;
+typedef struct dqi_tx_gpu dqi_tx_gpu; // tx_gpu.h
 typedef struct dqi_histogram dqi_histogram;
 typedef struct dqi_flow_counts dqi_flow_counts;
 typedef struct dqi_peer_counts dqi_peer_counts;
@@ -72,8 +73,9 @@ struct dq_queue {
     uint32_t shared_pos; // its packets
     int64_t ahead_ns; // so long before its send time the engine takes a packet, and its device keeps to the
                       // time; 0: it sends at once
-    uint8_t device_sums; // DQ_HAS_*: the engine takes bursts whose `sums` have only these
-    dqi_stamped stamped; // places: NULL where others may write the buffers
+    uint8_t device_sums;       // DQ_HAS_*: the engine takes bursts whose `sums` have only these
+    dqi_stamped stamped;       // places: NULL where others may write the buffers
+    _Atomic(dqi_tx_gpu *) gpu; // brings what lies in its memory; NULL: nothing has
 };
 
 // True when some pipe takes what comes from this connection (0: from none). Queue's poller.
@@ -99,7 +101,7 @@ static inline void dqi_queue_go_on(_Atomic(dq_queue *) *stalled) {
 // A burst of n packets with buffers for q; of its columns only off is filled.
 int dqi_tx_take_burst(dq_queue *q, uint32_t n, dq_burst **out);
 // Whether q may send packets of another queue whose segments lie where `dark` says.
-int dqi_tx_reaches(const dq_queue *q, uint32_t dark, const dq_queue *from, dq_diag *diag);
+int dqi_tx_reaches(dq_queue *q, uint32_t dark, const dq_queue *from, dq_diag *diag);
 // dq_tx_send, but that nobody polls the queue or is woken.
 int dqi_tx_put(dq_queue *q, dq_burst *b);
 // True when nothing waits to be sent.

@@ -1,4 +1,5 @@
 // session.c: a session's life: new → add → open → start → stop → finish → close. Each step unwinds by close.
+#include "pipeline/tx_gpu.h"
 #include "pipeline/dq_pipeline.h"
 #include "packet/dq_template.h"
 #include "core/session.h"
@@ -540,6 +541,7 @@ static void queue_free(dq_queue *q) {
     free(q->stamped.places);
     q->stamped.places = NULL;
     dqi_tx_accuracy_free(q->timing);
+    dqi_tx_gpu_free(q);
     q->timing = NULL;
     dqi_flow_counts_free(q->flow_counts);
     q->flow_counts = NULL;

@@ -10,6 +10,7 @@
 #include "core/region.h"
 #include "packet/template.h"
 #include "pipeline/tx_accuracy.h"
+#include "pipeline/tx_gpu.h"
 
 #include <string.h>
 
@@ -60,8 +61,13 @@ static bool is_mine(const dq_queue *q) {
            atomic_load_explicit(&p->task, memory_order_relaxed) == dqi_self();
 }
 
-int dqi_tx_reaches(const dq_queue *q, uint32_t dark, const dq_queue *from, dq_diag *diag) {
+int dqi_tx_reaches(dq_queue *q, uint32_t dark, const dq_queue *from, dq_diag *diag) {
     if ((dark & ~q->dark) == 0) return DQ_OK;
+    uint32_t others = 0; // that no GPU has
+    for (uint32_t k = 0; k < from->conf.n_regions; k++)
+        others |= (uint32_t)!from->conf.regions[k]->gpu << k;
+    if ((dark & ~q->dark & others) == 0)
+        return dqi_tx_reach_gpu(q, dark & ~q->dark, from->conf.regions, diag);
     uint32_t s = (uint32_t)__builtin_ctz(dark & ~q->dark);
     return dqi_fail(
         diag, DQ_NOT_SUPPORTED,
@@ -73,7 +79,7 @@ int dqi_tx_reaches(const dq_queue *q, uint32_t dark, const dq_queue *from, dq_di
 int dqi_tx_put(dq_queue *q, dq_burst *b) {
     if (q->conf.dir != DQ_TX || b->nseg != q->conf.n_regions || b->session != q->session)
         return DQ_INVALID_PARAMETER;
-    if (b->dark & ~q->dark) return DQ_NOT_SUPPORTED;
+    if ((b->dark & ~q->dark) && !dqi_tx_takes_gpu(q, b)) return DQ_NOT_SUPPORTED;
     uint32_t n = b->n;
     uint64_t bytes = b->bytes;
     if (n == 0) {
@@ -199,11 +205,13 @@ static void unstamp(dq_queue *q, const dq_burst *b) {
 // The next burst in the form in which it is sent; without packets where all were dropped. NULL: none now.
 static dq_burst *take_next(dq_queue *q, int64_t now) {
     dqi_tx_acts *acts = dqi_tx_acts_hold(q->iface);
-    dq_burst *b = q->shared ? q->shared : next_burst(q, acts, now);
+    bool coming = dqi_tx_is_bringing(q);
+    dq_burst *b = coming ? dqi_tx_brought(q) : q->shared ? q->shared : next_burst(q, acts, now);
     if (b && (acts || q->conf.tx_eth_src)) dqi_burst_columns(b);
-    bool own = acts || q->shared; // a copy that was begun goes on when the last flow is deleted meanwhile
+    // A copy that was begun goes on when the last flow is deleted meanwhile.
+    bool own = !coming && (acts || q->shared || (b && (b->dark & ~q->dark)));
     if (b && own) b = dqi_tx_own(q, b);
-    if (b && own) unstamp(q, b);
+    if (b && (own || coming)) unstamp(q, b);
     if (b && q->conf.tx_eth_src) set_eth_src(q, b);
     uint32_t dropped = b && acts ? dqi_tx_actions(q, acts, b) : 0;
     if (q->tx_made && dropped > 0) count_made(q, dropped);
@@ -238,7 +246,10 @@ int dqi_tx_poll(dq_queue *q) {
             q->tx = take_next(q, now);
             q->tx_pos = 0;
             q->tx_since = now;
-            if (!q->tx) break;
+            if (!q->tx) {
+                work += dqi_virtual(q->session) && dqi_tx_is_bringing(q); // time stands still
+                break;
+            }
             if (q->tx->n == 0) {
                 dq_burst_unref(q->tx);
                 q->tx = NULL;
@@ -262,7 +273,9 @@ int dqi_tx_poll(dq_queue *q) {
     return work;
 }
 
-bool dqi_tx_idle(const dq_queue *q) { return !q->tx && !q->shared && dqi_ring_level(&q->ring) == 0; }
+bool dqi_tx_idle(const dq_queue *q) {
+    return !q->tx && !q->shared && !dqi_tx_is_bringing(q) && dqi_ring_level(&q->ring) == 0;
+}
 
 static void drop_burst(dq_queue *q, dq_burst *b, uint32_t from) {
     dqi_drop(&q->c, DQ_DROP_STOPPED, b->n - from);
@@ -272,6 +285,8 @@ static void drop_burst(dq_queue *q, dq_burst *b, uint32_t from) {
 
 void dqi_tx_drop_rest(dq_queue *q) {
     void *p;
+    dq_burst *last = dqi_tx_brought_last(q);
+    if (last) drop_burst(q, last, 0);
     if (q->tx) drop_burst(q, q->tx, q->tx_pos);
     if (q->shared) drop_burst(q, q->shared, q->shared_pos);
     q->tx = q->shared = NULL;

@@ -8,6 +8,7 @@
 #include "core/err.h"
 #include "packet/match.h"
 #include "pipeline/queue.h"
+#include "pipeline/tx_gpu.h"
 #include "core/region.h"
 #include "packet/transform.h"
 
@@ -123,11 +124,16 @@ void dqi_tx_actions_free(dq_iface *i) { exchange(i, NULL); }
 // ---- bursts that others read ------------------------------------------------------------------------------
 
 // Copies packet i of b into packet k of c. False: a segment is longer than c's buffers.
-static bool copy_packet(dq_burst *c, uint32_t k, const dq_burst *b, uint32_t i) {
+static bool copy_packet(dq_burst *c, uint32_t k, dq_burst *b, uint32_t i) {
     for (uint32_t s = 0; s < c->nseg; s++) {
         c->len[s][k] = b->len[s][i];
         if (c->len[s][k] > c->queue->conf.regions[s]->conf.buf_size) return false;
-        memcpy(dqi_bytes(c, s, k), dqi_bytes(b, s, i), c->len[s][k]);
+    }
+    for (uint32_t s = 0; s < c->nseg; s++) {
+        if (b->dark & ~c->dark & 1u << s)
+            dqi_tx_bring(c->queue, b, s, i, dqi_bytes(c, s, k));
+        else
+            memcpy(dqi_bytes(c, s, k), dqi_bytes(b, s, i), c->len[s][k]);
     }
     c->flow[k] = b->flow[i];
     c->ts[k] = b->ts[i];
@@ -141,7 +147,7 @@ static void count_drop(dq_queue *q, dq_reason why, uint32_t n) {
 }
 
 // Fills c with packets of b from `first` on.
-static void copy_part(dq_queue *q, dq_burst *c, const dq_burst *b, uint32_t first) {
+static void copy_part(dq_queue *q, dq_burst *c, dq_burst *b, uint32_t first) {
     uint32_t n = c->n, kept = 0;
     c->timed = b->timed;
     c->conn = b->conn;
@@ -160,7 +166,8 @@ static bool has_headroom(const dq_burst *b) {
 }
 
 dq_burst *dqi_tx_own(dq_queue *q, dq_burst *b) {
-    if (!q->shared && dqi_burst_detachable(b) && has_headroom(b)) return b;
+    bool far = (b->dark & ~q->dark) != 0; // in a GPU's memory
+    if (!q->shared && !far && dqi_burst_detachable(b) && has_headroom(b)) return b;
     dq_burst *c;
     q->shared = b;
     uint32_t n = b->n - q->shared_pos < q->conf.batch_size ? b->n - q->shared_pos : q->conf.batch_size;
@@ -176,7 +183,8 @@ dq_burst *dqi_tx_own(dq_queue *q, dq_burst *b) {
         q->shared_pos = 0;
         dq_burst_unref(b);
     }
-    return c;
+    if (far) dqi_tx_bringing(q, c);
+    return far ? dqi_tx_brought(q) : c;
 }
 
 // ---- packets ----------------------------------------------------------------------------------------------
