@@ -1,6 +1,7 @@
 // launch_test.c: launches of users' kernels, on the library that stands in for the driver, linked in. The
 // kernels are functions of this file.
 #include "../../gpu/fake/fake_cuda.c"
+#include "../../gpu/fake/fake_error.c"
 #include "../../gpu/fake/fake_time.c"
 #include "../../gpu/fake/fake_user.c"
 

@@ -3,6 +3,7 @@
 // What lies in a GPU's memory is looked at where that library has it, never at its address. The cases in
 // which the GPU is lost run in children of their own: it stays lost.
 #include "../../gpu/fake/fake_cuda.c"
+#include "../../gpu/fake/fake_error.c"
 #include "../../gpu/fake/fake_user.c"
 
 #include "dqtest.h"
