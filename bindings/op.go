@@ -30,7 +30,7 @@ var opType = &typeDef{
 	name: "op",
 	self: "op",
 	doc: `an operation
-		Work that was begun and ends later: the writing of a burst ('w:write(b)'), or an operation on a peer's memory ('c:write', 'c:read'). It outlives the burst and the session.`,
+		Work that was begun and ends later: the writing of a burst ('w:write(b)'), an operation on a peer's memory ('c:write', 'c:read'), or a run of a kernel ('k:launch'), which counts as one packet. It outlives the burst and the session.`,
 	fields: []field{
 		{"burst", `-> burst | nil
 			What 'c:read' brought, once it has ended without a failure: the script's to free; else nil.
@@ -148,7 +148,7 @@ func opWait(c *call) int {
 		o.watch(c)
 	}
 	if !c.waitUntil(until, func() bool { return o.w.State().Done }, o) {
-		return c.fail(fmt.Errorf("the burst is not written yet: %w", session.ErrNotReady))
+		return c.fail(fmt.Errorf("%s: %w", o.w, session.ErrNotReady))
 	}
 	return c.push(lua.LTrue)
 }

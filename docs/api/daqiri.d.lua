@@ -2324,8 +2324,8 @@ function u64:number() end
 ---@class (exact) daqiri.op.wait.options
 ---@field timeout? daqiri.duration how long it waits; without it for ever
 
----Work that was begun and ends later: the writing of a burst (w:write(b)), or an operation on a peer's memory (c:write,
----c:read). It outlives the burst and the session.
+---Work that was begun and ends later: the writing of a burst (w:write(b)), an operation on a peer's memory (c:write,
+---c:read), or a run of a kernel (k:launch), which counts as one packet. It outlives the burst and the session.
 ---
 ---@class daqiri.op
 ---@field burst daqiri.burst|nil What c:read brought, once it has ended without a failure: the script's to free; else nil.

@@ -111,3 +111,53 @@ func TestDeviceFaults(t *testing.T) {
 		t.Errorf("an array of the host: %v", err)
 	}
 }
+
+// inc adds a number to the elements: PTX as a compiler without NVRTC would write it.
+const inc = `
+.version 7.0
+.target sm_70
+.address_size 64
+
+.visible .entry inc(
+	.param .u64 inc_param_0,
+	.param .f32 inc_param_1
+)
+{
+	.reg .f32 %f<3>;
+	.reg .b32 %r<2>;
+	.reg .b64 %rd<5>;
+	ld.param.u64 %rd1, [inc_param_0];
+	ld.param.f32 %f1, [inc_param_1];
+	cvta.to.global.u64 %rd2, %rd1;
+	mov.u32 %r1, %tid.x;
+	mul.wide.u32 %rd3, %r1, 4;
+	add.s64 %rd4, %rd2, %rd3;
+	ld.global.f32 %f2, [%rd4];
+	add.f32 %f2, %f2, %f1;
+	st.global.f32 [%rd4], %f2;
+	ret;
+}
+`
+
+// TestDevicePTX: PTX goes to the driver as it is. The stand-in, which can't run any, says that it has not the entry.
+func TestDevicePTX(t *testing.T) {
+	s := onDevice(t, inc)
+	s.PTX = true
+	k, err := Build(s)
+	if strings.Contains(os.Getenv("DAQIRI_CUDA"), "libfake_cuda") {
+		if err == nil || !strings.Contains(err.Error(), "kernel test: its PTX has no entry inc") {
+			t.Errorf("on the stand-in: %v", err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := array(t, "device", "fp32", 0, 1, 2, 3, 4)
+	launch(t, k, 1, 3, a, 0.5)
+	for i, want := range []float64{1.5, 2.5, 3.5, 4} {
+		if got, _ := a.Get(i); got != want {
+			t.Errorf("element %d is %v, want %v", i, got, want)
+		}
+	}
+}
