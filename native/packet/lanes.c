@@ -23,6 +23,7 @@ void dqi_lanes_look(dqi_lanes *l, const dqi_level *k, const dqi_packets *in, uin
     l->payload = payload;
     l->all = l->n == DQI_LANES ? UINT64_MAX : (1ull << l->n) - 1;
     l->parsed = false;
+    l->reached = 0;
     l->plain = l->udp = l->tcp = 0;
     if (l->look == DQI_LOOK_RAW) {
         l->plain = l->all;
@@ -165,32 +166,55 @@ static bool find_bounds(const dqi_lanes *l, uint8_t base, bounds *b) {
     return true;
 }
 
-// The same where every lane is plain and has `bytes` and 8 bytes at its place: no lane is a case of its own.
-static bool load_all(const dqi_lanes *l, const dq_field *f, const bounds *b, uint32_t bytes, dqi_col *out) {
-    uint64_t byte = b->start + f->bit_offset / 8, outside = 0; // its top bit: of some lane
-    uint32_t left = f->bit_offset % 8, right = 64u - f->bit_width;
-    if (l->plain != UINT64_MAX || left + f->bit_width > 64) return false;
-    dqi_col at;
+static dqi_reach *reach_of(dqi_lanes *l, uint8_t base, const bounds *b) {
+    dqi_reach *r = &l->reach[base];
+    if (l->reached >> base & 1) return r;
+    l->reached |= 1u << base;
+    r->end = r->room = 0;
+    for (uint32_t i = 0; i < DQI_LANES; i++)
+        r->at.v[i] = l->p.v[i] + b->start + (b->from ? b->from->v[i] : 0);
+    return r;
+}
+
+// True where every lane has so many bytes for fields, and in the packet.
+static bool all_have(const dqi_lanes *l, dqi_reach *r, const bounds *b, uint64_t end, uint64_t room) {
+    uint64_t outside = 0; // its top bit: of some lane
+    if (end <= r->end && room <= r->room) return true;
     for (uint32_t i = 0; i < DQI_LANES; i++) {
-        at.v[i] = byte + (b->from ? b->from->v[i] : 0);
-        outside |= (b->limit->v[i] - bytes - at.v[i]) | (l->len.v[i] - 8 - at.v[i]);
+        uint64_t from = r->at.v[i] - l->p.v[i];
+        outside |= (b->limit->v[i] - from - end) | (l->len.v[i] - from - room);
     }
     if (outside >> 63) return false;
+    r->end = end > r->end ? end : r->end;
+    r->room = room > r->room ? room : r->room;
+    return true;
+}
+
+// The same where every lane is plain and has the field, and 8 bytes at its place: no lane is a case of its
+// own.
+static bool load_all(dqi_lanes *l, const dq_field *f, const bounds *b, dqi_col *out) {
+    uint64_t byte = f->bit_offset / 8;
+    uint32_t left = f->bit_offset % 8, right = 64u - f->bit_width;
+    if (l->plain != UINT64_MAX || left + f->bit_width > 64) return false;
+    dqi_reach *r = reach_of(l, f->base, b);
+    if (!all_have(l, r, b, byte + (left + f->bit_width + 7) / 8, byte + 8)) return false;
     if (f->flags & DQ_FIELD_LE)
         for (uint32_t i = 0; i < DQI_LANES; i++)
-            out->v[i] = __builtin_bswap64(load64(dqi_lane_at(l, i) + at.v[i])) >> left << right >> right;
+            out->v[i] = __builtin_bswap64(load64((const uint8_t *)(uintptr_t)r->at.v[i] + byte))
+                            << left << right >>
+                        right;
     else
         for (uint32_t i = 0; i < DQI_LANES; i++)
-            out->v[i] = load64(dqi_lane_at(l, i) + at.v[i]) << left >> right;
+            out->v[i] = load64((const uint8_t *)(uintptr_t)r->at.v[i] + byte) << left >> right;
     return true;
 }
 
 // At one place behind the bounds.
-static uint64_t load_bounded(const dqi_lanes *l, const dq_field *f, const bounds *b, dqi_col *out) {
+static uint64_t load_bounded(dqi_lanes *l, const dq_field *f, const bounds *b, dqi_col *out) {
     uint64_t has = 0, byte = b->start + f->bit_offset / 8;
     uint32_t skip = f->bit_offset % 8, bytes = (skip + f->bit_width + 7) / 8;
     bool little = f->flags & DQ_FIELD_LE;
-    if (load_all(l, f, b, bytes, out)) return UINT64_MAX;
+    if (load_all(l, f, b, out)) return UINT64_MAX;
     for (uint32_t i = 0; i < l->n; i++) {
         uint64_t at = byte + (b->from ? b->from->v[i] : 0);
         bool ok = at + bytes <= b->limit->v[i] && l->plain >> i & 1;
@@ -222,7 +246,7 @@ static uint64_t load_moved(const dqi_lanes *l, const dq_field *f, const bounds *
     return has;
 }
 
-static uint64_t load_plain(const dqi_lanes *l, const dqi_level *k, const dq_field *f, dqi_col *out) {
+static uint64_t load_plain(dqi_lanes *l, const dqi_level *k, const dq_field *f, dqi_col *out) {
     uint64_t has = lanes_with(l, f->need);
     uint32_t bit, width;
     dqi_who who;
@@ -287,9 +311,22 @@ uint64_t dqi_lanes_load(dqi_lanes *l, const dqi_level *k, const dq_field *f, dqi
     return has;
 }
 
+// True when the column has the same number in every lane: packets of one stream mostly have one shape.
+static bool is_same(const dqi_lanes *l, const dqi_col *a) {
+    uint64_t other = 0;
+    for (uint32_t i = 0; i < DQI_LANES; i++)
+        other |= a->v[i] ^ a->v[0];
+    return other == 0 && l->all == UINT64_MAX;
+}
+
 uint64_t dqi_lanes_load_at(dqi_lanes *l, const dqi_level *k, const dq_field *f, uint64_t lanes,
                            const dqi_col *by, dqi_col *out) {
     bounds b;
+    if (lanes == UINT64_MAX && is_same(l, by) && by->v[0] <= DQI_MOVED_MAX) {
+        dq_field moved = *f;
+        moved.bit_offset += (uint32_t)by->v[0];
+        return dqi_lanes_load(l, k, &moved, out);
+    }
     dqi_col got;
     uint64_t has = 0;
     if (find_bounds(l, f->base, &b)) has = load_moved(l, f, &b, by, lanes & lanes_with(l, f->need), &got);

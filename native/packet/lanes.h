@@ -43,6 +43,12 @@ typedef enum dqi_look {
     DQI_LOOK_EXTENTS, // also where payload and IP packet end
 } dqi_look;
 
+// Fields of a base (enum dq_base), where every lane is plain.
+typedef struct dqi_reach {
+    dqi_col at;         // where each lane's begin, an address
+    uint64_t end, room; // so many bytes from there all lanes are known to have for fields, and in the packet
+} dqi_reach;
+
 // Bit i of each mask is lane i.
 typedef struct dqi_lanes {
     const dqi_packets *in;
@@ -56,6 +62,8 @@ typedef struct dqi_lanes {
     dqi_col w46;                    // the same, of TCP lanes
     dqi_col len;                    // RAW and EXTENTS: bytes of each packet
     dqi_col end, payload_at, limit; // EXTENTS, of plain lanes: ends of the IP packet and of the payload
+    uint32_t reached;               // bit b: reach[b] has its addresses
+    dqi_reach reach[DQ_BASE_PAYLOAD + 1];
     bool parsed;
     dqi_pkt odd[DQI_LANES]; // when parsed: of lanes that aren't plain
 } dqi_lanes;

@@ -201,6 +201,7 @@ static void operate(machine *m, uint8_t op) {
 }
 
 static void zero(slot *s, uint64_t holds) {
+    if (holds == UINT64_MAX) return;
     for (uint32_t i = 0; i < DQI_LANES; i++)
         s->col.v[i] &= 0 - (holds >> i & 1);
     s->bits |= ~holds;
