@@ -75,6 +75,26 @@ func runRewrite(ctx context.Context, b *bench, r *Result) error {
 	})
 }
 
+// runColumns is column and place: the CPU time of a burst of which columns are made, less that without.
+func runColumns(what string) func(context.Context, *bench, *Result) error {
+	return func(ctx context.Context, b *bench, r *Result) error {
+		r.add("no peer: the CPU time of a burst of which a handler makes 16 columns, less that without, for each")
+		return r.compare(ctx, func(ctx context.Context, d time.Duration) (sample, error) {
+			args := []string{"--what", what, "--seconds", text(d * 5 / 11)}
+			with, err := b.last(ctx, d, b.ours("columns.lua", args...)...)
+			if err == nil && (with["wrong"] != 0 || with["bursts"] == 0) {
+				err = fmt.Errorf("columns.lua: %.0f of %.0f bursts had other numbers", with["wrong"], with["bursts"])
+			}
+			if err != nil {
+				return sample{}, err
+			}
+			without, err := b.last(ctx, d, b.ours("columns.lua", append(args, "--columns", "0")...)...)
+			burst := func(f figures) float64 { return f["cpu_seconds"] / f["bursts"] * 1e6 }
+			return sample{(burst(with) - burst(without)) / with["columns"], nil}, err
+		}, nil)
+	}
+}
+
 // runHandler is script_handler: the CPU time of a burst with an on_burst handler less that with a native count stage.
 func runHandler(ctx context.Context, b *bench, r *Result) error {
 	r.add("no peer: the CPU time of a burst with a handler, less that with a native count stage in its place")
