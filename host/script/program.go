@@ -223,7 +223,10 @@ func (p *Program) chunk(L *lua.LState) error {
 	}
 	L.SetGlobal("arg", scriptArgs(L, p.opts.Path, p.opts.Args))
 	L.Push(fn)
-	return L.PCall(0, 0, nil)
+	for _, word := range p.opts.Args { // "...", as lua has it
+		L.Push(lua.LString(word))
+	}
+	return L.PCall(len(p.opts.Args), 0, nil)
 }
 
 // read is the text of the script.
