@@ -12,3 +12,10 @@ done
 rdma link add rxe0 type rxe netdev v0 || exit
 rdma link add rxe1 type rxe netdev v1 || exit
 ulimit -l unlimited
+# IPv6 takes its own addresses to be behind lo, and knows no accept_local: what goes from one to the other has routes of its own.
+ip -6 rule add pref 32000 lookup local && ip -6 rule del pref 0
+for n in 0 1; do
+    ip -6 rule add pref 5 iif v$n lookup local
+    ip -6 rule add pref 10 to fd09::$((n + 1)) lookup 10$n
+    ip -6 route add fd09::$((n + 1)) dev v$((1 - n)) src fd09::$((2 - n)) table 10$n
+done

@@ -28,7 +28,8 @@
 #define DQI_RDMA_POLL  32          // completions looked at together
 #define DQI_RDMA_RETRIES                                                                                     \
     7 // of a request that isn't answered; as often again, without end, where the peer has no buffer
-#define DQI_RDMA_END_NS INT64_C(2000000000) // for what is flushed to come back, at the end of a connection
+#define DQI_RDMA_RNR_TIMER 12                  // 0.64 ms until who found no buffer asks again
+#define DQI_RDMA_END_NS    INT64_C(2000000000) // for what is flushed to come back, at the end of a connection
 #define DQI_RDMA_IDLE_NS                                                                                     \
     INT64_C(5000000000) // a closed connection whose peer takes nothing for so long is ended
 

@@ -73,6 +73,7 @@ int dqi_rconn_step(dqi_rconn *c, int state) {
     }
     if ((mask & VB_QP_PATH_MTU) && conf->mtu > 0 && dqi_rdma_mtu(conf->mtu) < a.path_mtu)
         a.path_mtu = dqi_rdma_mtu(conf->mtu);
+    if (mask & VB_QP_MIN_RNR_TIMER) a.min_rnr_timer = DQI_RDMA_RNR_TIMER; // 0, the kernel's, is 655 ms
     int err = vb.modify_qp(c->qp, &a, mask);
     return err == 0 ? DQ_OK : DQ_ESYS - (err > 0 ? err : errno);
 }

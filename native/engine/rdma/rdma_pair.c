@@ -16,7 +16,6 @@
 
 #define HOPS        64
 #define TIMEOUT     18 // 4.096 µs * 2^18, 1.07 s, for an answer
-#define RNR_TIMER   12 // 0.64 ms until a peer without buffers is asked again
 #define DEPTH_READS 16 // reads and atomics under way, where the device has so many
 #define ROCE_V2     "RoCE v2"
 #define ROCE_PORT   4791 // of UDP
@@ -130,7 +129,7 @@ static int ready_to_receive(const dqi_rconn *c, vb_qp_attr *a) {
     a->dest_qp_num = c->pair_peer.qpn;
     a->rq_psn = c->pair_peer.psn;
     a->max_dest_rd_atomic = reads(c->r->device->attr.max_qp_rd_atom);
-    a->min_rnr_timer = RNR_TIMER;
+    a->min_rnr_timer = DQI_RDMA_RNR_TIMER;
     int mask = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN;
     bool rc = dqi_rdma_transport(c->r) == DQ_TRANSPORT_RC;
     return rc ? mask | VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : mask;
