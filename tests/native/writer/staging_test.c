@@ -3,6 +3,8 @@
 // linked in; a case that loses the GPU runs in a child.
 #include "../../gpu/fake/fake_cuda.c"
 #include "../../gpu/fake/fake_cufile.c"
+#include "../../gpu/fake/fake_error.c"
+#include "../../gpu/fake/fake_user.c"
 
 #include "writer_files_rig.h"
 
