@@ -13,9 +13,9 @@ import (
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
-// onGPU has a run of blocksScript put its batches into the memory of the stand-in, whose faults these are. cufile: those of
+// intoGPU has a run of blocksScript put its batches into the memory of the stand-in, whose faults these are. cufile: those of
 // the stand-in for cuFile; "off": there is none.
-func onGPU(t *testing.T, cmd *exec.Cmd, faults, cufile string) {
+func intoGPU(t *testing.T, cmd *exec.Cmd, faults, cufile string) {
 	t.Helper()
 	lib, err := gpu.Library()
 	if err != nil {
@@ -66,7 +66,7 @@ func TestGPUBlocks(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			onGPU(t, cmd, c.faults, c.cufile)
+			intoGPU(t, cmd, c.faults, c.cufile)
 			f, said := figures(t, cmd)
 			if !strings.Contains(said, c.way) {
 				t.Errorf("no %q:\n%s", c.way, said)
@@ -100,7 +100,7 @@ func TestGPUObjects(t *testing.T) {
 	need(t, "scapy")
 	s, dir := newS3Server(t), t.TempDir()
 	cmd := blocksRun(t, built(t), dir, "--endpoint", "http://"+s.address, "--options", `{"packets_per_object": 60}`, "--pcap", "seen")
-	onGPU(t, cmd, "delay_us=50", "off")
+	intoGPU(t, cmd, "delay_us=50", "off")
 	f, said := figures(t, cmd)
 	if !strings.Contains(said, "disk uploaded 400 packets") {
 		t.Error(said)
@@ -134,7 +134,7 @@ func TestGPUWriterFaults(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			cmd := blocksRun(t, built(t), t.TempDir(), "--clock", "real", "--pps", "20000", "--options", `{"dir": "."}`, "--policy", "wait")
-			onGPU(t, cmd, c.faults, c.cufile)
+			intoGPU(t, cmd, c.faults, c.cufile)
 			out, _ := cmd.CombinedOutput()
 			balanced := strings.Contains(string(out), "every packet is accounted for") || strings.Contains(c.faults, "mib")
 			if code := cmd.ProcessState.ExitCode(); code != c.exit || !strings.Contains(string(out), c.want) || !balanced {

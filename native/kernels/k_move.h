@@ -15,7 +15,7 @@ enum {
     DQK_COPY,    // len bytes; in a list with a conversion slowly where not all is a multiple of 8
     DQK_CONVERT, // len bytes, a whole number of elements, in the list's conversion; without one as DQK_COPY
     DQK_FILL,    // len bytes at dst become the lowest byte of src
-    DQK_SUM,     // the CRC-32C of a page, len DQK_PAGE, goes to the 4 bytes at dst; in lists of DQK_SUMS alone
+    DQK_SUM, // the CRC-32C of a page, len DQK_PAGE, goes to the 4 bytes at dst; in lists of DQK_SUMS alone
 };
 
 typedef struct dqk_move {

@@ -12,8 +12,8 @@ uint32_t dqk_conversion(int input, int output, bool swapped);
 
 // ---- on a GPU ---------------------------------------------------------------------------------------------
 
-// The kernel for lists of a conversion, of 0: none, or of DQK_SUMS: its name, and the module that has it: PTX, zero at its
-// end. Kernels of the same input have the same module. NULL: there is no such conversion.
+// The kernel for lists of a conversion, of 0: none, or of DQK_SUMS: its name, and the module that has it:
+// PTX, zero at its end. Kernels of the same input have the same module. NULL: there is no such conversion.
 const char *dqk_kernel(uint32_t conversion);
 const char *dqk_ptx(uint32_t conversion);
 

@@ -20,7 +20,8 @@ K_OUTPUTS(BODY, int16_swapped, 1)
 K_OUTPUTS(BODY, int32_swapped, 1)
 
 #define BODY_NAME(input, output, more) body_##input##_##output,
-static body_fn *const bodies[] = {body_bytes_bytes, K_OUTPUTS(BODY_NAME, int4, ) K_WHOLE_BYTES(BODY_NAME, ) k_sums};
+static body_fn *const bodies[] = {body_bytes_bytes,
+                                  K_OUTPUTS(BODY_NAME, int4, ) K_WHOLE_BYTES(BODY_NAME, ) k_sums};
 
 // Does a list as a launch of so many warps.
 static inline void bodies_run(const dqk_list *l, uint32_t warps) {
