@@ -150,7 +150,7 @@ function M.selftest()
     fill()
   end
   while deliver() > 0 do end
-  assert(n > 100 and #got == n and reader.read == n and w.written == n, n)
+  assert(n > 100 and #got == n and reader.read == n and w.written == n, "records " .. n)
   for k, text in ipairs(got) do assert(text == ("%08d"):format(k - 1):sub(1, 3 + (k - 1) % 5), text) end
   assert(not pcall(w.write, w, { bytes = 9 }), "longer than a slot")
   assert(not pcall(M.writer, b, "rings"))
