@@ -32,7 +32,7 @@ var formatType = &typeDef{
 	self: "f",
 	doc: `a format
 		The header of an application's packets, declared once: 'daqiri.format' makes it of a table, or finds one of the library by its name. Its names are taken
-		wherever fields are: in 'b:column("seq", f)', 'b:select', 'b:count', 'b:set', and with the option 'format' in 's:filter', 's:reorder', 's:convert' and
+		wherever fields are: in 'b:column("seq", f)', 'b:select', 'b:count', 'b:set', and with the option 'format' in 's:filter', 's:rewrite', 's:reorder', 's:convert' and
 		'q:template'. Where a format is taken, so is its name, '"chips"'. Fields that every packet has are known beside its own, and so are 'header_bytes',
 		'payload_bytes' and names of values, 'packet_type.context'.
 

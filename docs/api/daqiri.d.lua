@@ -2387,8 +2387,8 @@ function presence:missing() end
 
 ---The header of an application's packets, declared once: daqiri.format makes it of a table, or finds one of the library by
 ---its name. Its names are taken wherever fields are: in b:column("seq", f), b:select, b:count, b:set, and with the option
----format in s:filter, s:reorder, s:convert and q:template. Where a format is taken, so is its name, "chips". Fields that
----every packet has are known beside its own, and so are header_bytes, payload_bytes and names of values,
+---format in s:filter, s:rewrite, s:reorder, s:convert and q:template. Where a format is taken, so is its name, "chips".
+---Fields that every packet has are known beside its own, and so are header_bytes, payload_bytes and names of values,
 ---packet_type.context.
 ---
 ---Texts and columns have numbers as they stand in the packet; b:show and dissectors show them with scale, unit and names.
