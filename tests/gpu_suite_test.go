@@ -38,7 +38,7 @@ func TestGPUSuite(t *testing.T) {
 		exit   int
 		want   map[string]string // of some steps
 	}{
-		"stand-in":  {lib, 0, map[string]string{"reorder model": "passed", "gpu_reorder virtual": "passed", "gpu_kernel real": "passed", "bench gpu_reorder": "passed"}},
+		"stand-in":  {lib, 0, map[string]string{"reorder model": "passed", "gpu_reorder virtual": "passed", "gpu_reorder real": "passed", "gpu_kernel virtual": "passed", "bench gpu_reorder": "passed"}},
 		"no driver": {"/nowhere/libcuda.so", 1, map[string]string{"kernels": "skipped", "reorder model": "failed", "gpu_reorder virtual": "failed", "bench gpu_reorder": "skipped"}},
 	} {
 		t.Run(name, func(t *testing.T) {
