@@ -8,15 +8,14 @@
 #ifndef DQI_HEAPS_H
 #define DQI_HEAPS_H
 
-#include "core/counters.h"
 #include "core/dq_burst.h"
-#include "core/histogram.h"
 #include "core/ring.h"
 #include "pipeline/engine.h"
 #include "pipeline/queue.h"
 #include "pipeline/stage.h"
 #include "program/payload.h"
 #include "reorder/dq_reorder.h"
+#include "reorder/handover.h"
 
 #define DQI_HEAPS_PAST 256 // closed heaps whose ids are remembered
 
@@ -55,10 +54,8 @@ typedef struct dqi_heaps {
     _Atomic int64_t due_ns; // the first time-out of an open heap; INT64_MAX: none
     dqi_ring closed;        // heaps, until they are read
     dqi_heap *head;         // the next of them
-    dqi_counters c;         // of what was handed over, by out's poller
-    dqi_histogram took;     // as of a reorder stage
-    dqi_gauge held;         // packets in open and closed heaps
-    uint8_t *records;       // one a buffer
+    dqi_handover done;
+    uint8_t *records; // one a buffer
     size_t record_bytes, records_bytes;
 } dqi_heaps;
 
@@ -73,6 +70,6 @@ void dqi_heap_close(dqi_heaps *h, uint32_t i, uint32_t flag);
 // Opens one, closing the first where the window is full. NULL: no buffer is free.
 dqi_heap *dqi_heap_open(dqi_heaps *h, uint64_t id, uint32_t size, int64_t ts);
 
-static inline bool dqi_heap_full(const dqi_heap *b) { return b->agg.present_cells == b->agg.cells; }
+static inline bool dqi_heap_full(const dqi_heap *b) { return dqi_aggregate_full(&b->agg); }
 
 #endif

@@ -236,7 +236,7 @@ static uint32_t run(work *w, uint32_t i) {
     }
     next = gather(w, b, i, &n);
     atomic_fetch_add_explicit(&b->fillers, 1, memory_order_relaxed);
-    dqi_gauge_add(&h->held, n);
+    dqi_gauge_add(&h->done.held, n);
     if (dqi_heap_full(b))
         for (uint32_t k = 0; k < h->n_open; k++)
             if (h->open[k] == b) dqi_heap_close(h, k, 0);

@@ -20,6 +20,7 @@
 #include "core/counters.h"
 #include "cuda/mover.h"
 #include "pipeline/engine.h"
+#include "reorder/handover.h"
 #include "reorder/reorder_sources.h"
 #include "core/ring.h"
 #include "core/histogram.h"
@@ -82,10 +83,8 @@ typedef struct dqi_reorder {
     _Atomic int64_t due_ns; // the first time-out of an open batch; INT64_MAX: none
     dqi_ring closed;        // batches in order, until they are read
     dqi_batch *head;        // the next of them
-    dqi_counters c;         // of what was handed over, by out's poller
-    dqi_histogram took;     // ns from a batch's first packet until it was handed over, by out's poller
-    dqi_gauge held;         // packets in open and closed batches
-    uint8_t *records;       // one a buffer
+    dqi_handover done;
+    uint8_t *records; // one a buffer
     size_t record_bytes, records_bytes;
     dqi_source sources[DQI_MAX_SOURCES];
     _Atomic uint32_t n_sources;
@@ -113,7 +112,7 @@ void dqi_window_expire(dqi_reorder *r, int64_t now);
 // Closes all, with that flag those behind which none is full; how many.
 uint64_t dqi_window_close(dqi_reorder *r, uint32_t flag);
 
-static inline bool dqi_block_full(const dqi_batch *b) { return b->agg.present_cells == b->agg.cells; }
+static inline bool dqi_block_full(const dqi_batch *b) { return dqi_aggregate_full(&b->agg); }
 // True when the number, in a sequence or of a batch, is of this batch. Any filler of b.
 static inline bool dqi_block_has(const dqi_reorder *r, const dqi_batch *b, uint64_t number) {
     return r->seq ? ((number - b->first) & r->mask) < r->conf.slots : number == b->first;

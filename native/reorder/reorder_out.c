@@ -34,39 +34,21 @@ static void fill_gaps(const dqi_reorder *r, dqi_batch *b) {
 }
 
 static void account(dqi_reorder *r, const dqi_batch *b) {
-    const dq_aggregate *a = &b->agg;
-    dqi_count *x = r->c.extra;
-    bool full = dqi_block_full(b), cut = a->flags & (DQ_AGGREGATE_FIRST | DQ_AGGREGATE_STOPPED);
-    dqi_add(&x[full ? DQ_EXTRA_BATCHES : DQ_EXTRA_PARTIAL], 1);
-    if (a->flags & DQ_AGGREGATE_TIMEOUT) dqi_add(&x[DQ_EXTRA_TIMEOUTS], 1);
-    if (a->flags & DQ_AGGREGATE_PUSHED) dqi_add(&x[DQ_EXTRA_PUSHED], 1);
-    dqi_add(&x[DQ_EXTRA_EXPECTED], cut ? a->present_cells : a->cells);
-    dqi_add(&x[cut ? DQ_EXTRA_CUT : DQ_EXTRA_MISSING], a->cells - a->present_cells);
-    dqi_histogram_note(&r->took, (uint64_t)(dq_now(r->stage->session) - b->opened_ns));
+    bool cut = b->agg.flags & (DQ_AGGREGATE_FIRST | DQ_AGGREGATE_STOPPED);
     if (r->by_source) dqi_reorder_sources_account(r, b, cut);
-    dqi_gauge_add(&r->held, -(int64_t)a->packets);
+    dqi_handover_account(&r->done, &b->agg, cut, dq_now(r->stage->session) - b->opened_ns);
 }
 
 void dqi_reorder_drop(dqi_reorder *r, dqi_batch *b, dq_reason why) {
     account(r, b);
-    dqi_drop(&r->c, why, b->agg.packets);
-    dq_burst_unref(b->burst);
+    dqi_handover_drop(&r->done, b->burst, &b->agg, why);
 }
 
 // The aggregate as a burst.
 static dq_burst *finish(dqi_reorder *r, dqi_batch *b) {
-    dq_burst *out = b->burst;
     if (!r->gpu && !dqi_block_full(b) && r->conf.fill != DQ_FILL_KEEP) fill_gaps(r, b);
     account(r, b);
-    out->flags = DQ_BURST_REORDERED | (b->agg.flags & DQ_AGGREGATE_TIMEOUT ? DQ_BURST_REORDER_TIMEOUT : 0);
-    out->len[0][0] = b->agg.slots * b->agg.slot_bytes;
-    out->bytes = out->len[0][0];
-    out->ts[0] = b->agg.first_ns;
-    out->flow[0] = 0;
-    out->aggregate = &b->agg;
-    dqi_add(&r->c.out, b->agg.packets);
-    dqi_add(&r->c.out_bytes, out->bytes);
-    return out;
+    return dqi_handover_burst(&r->done, b->burst, &b->agg);
 }
 
 // The next closed batch, which stays the head, if nobody fills it any more.

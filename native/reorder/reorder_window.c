@@ -221,7 +221,7 @@ void dqi_window_leave(dqi_reorder *r, dqi_batch *b, uint32_t n, int64_t ts, uint
     b->agg.present_cells += n;
     b->agg.packets += n;
     if (n > 0) b->agg.last_ns = ts;
-    dqi_gauge_add(&r->held, n);
+    dqi_gauge_add(&r->done.held, n);
     bool open = r->open[b->agg.ordinal & r->open_mask] == b;
     if (atomic_fetch_sub_explicit(&b->fillers, 1, memory_order_acq_rel) == 1 && !open)
         dqi_queue_kick(r->out); // it waits for the last filler

@@ -92,37 +92,19 @@ static void fill_gaps(const dqi_heaps *h, dqi_heap *b) {
 }
 
 static void account(dqi_heaps *h, const dqi_heap *b) {
-    const dq_aggregate *a = &b->agg;
-    dqi_count *x = h->c.extra;
-    bool cut = a->flags & DQ_AGGREGATE_STOPPED;
-    dqi_add(&x[dqi_heap_full(b) ? DQ_EXTRA_BATCHES : DQ_EXTRA_PARTIAL], 1);
-    if (a->flags & DQ_AGGREGATE_TIMEOUT) dqi_add(&x[DQ_EXTRA_TIMEOUTS], 1);
-    if (a->flags & DQ_AGGREGATE_PUSHED) dqi_add(&x[DQ_EXTRA_PUSHED], 1);
-    dqi_add(&x[DQ_EXTRA_EXPECTED], cut ? a->present_cells : a->cells);
-    dqi_add(&x[cut ? DQ_EXTRA_CUT : DQ_EXTRA_MISSING], a->cells - a->present_cells);
-    dqi_histogram_note(&h->took, (uint64_t)(dq_now(h->stage->session) - b->opened_ns));
-    dqi_gauge_add(&h->held, -(int64_t)a->packets);
+    dqi_handover_account(&h->done, &b->agg, b->agg.flags & DQ_AGGREGATE_STOPPED,
+                         dq_now(h->stage->session) - b->opened_ns);
 }
 
 static void drop(dqi_heaps *h, dqi_heap *b, dq_reason why) {
     account(h, b);
-    dqi_drop(&h->c, why, b->agg.packets);
-    dq_burst_unref(b->burst);
+    dqi_handover_drop(&h->done, b->burst, &b->agg, why);
 }
 
 static dq_burst *hand_over(dqi_heaps *h, dqi_heap *b) {
-    dq_burst *out = b->burst;
     if (!dqi_heap_full(b) && h->conf.fill != DQ_FILL_KEEP) fill_gaps(h, b);
     account(h, b);
-    out->flags = DQ_BURST_REORDERED | (b->agg.flags & DQ_AGGREGATE_TIMEOUT ? DQ_BURST_REORDER_TIMEOUT : 0);
-    out->len[0][0] = b->agg.slot_bytes;
-    out->bytes = out->len[0][0];
-    out->ts[0] = b->agg.first_ns;
-    out->flow[0] = 0;
-    out->aggregate = &b->agg;
-    dqi_add(&h->c.out, b->agg.packets);
-    dqi_add(&h->c.out_bytes, out->bytes);
-    return out;
+    return dqi_handover_burst(&h->done, b->burst, &b->agg);
 }
 
 // The next closed heap that nobody fills any more.
@@ -188,19 +170,19 @@ static int heaps_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
 
 static uint64_t heaps_held(const dq_stage *st) {
     const dqi_heaps *h = st->impl;
-    return (uint64_t)dqi_gauge_get(&h->held);
+    return (uint64_t)dqi_gauge_get(&h->done.held);
 }
 
 static void heaps_line(const dq_stage *st, dq_line *line) {
     const dqi_heaps *h = st->impl;
-    dqi_line_add(line, &h->c);
+    dqi_line_add(line, &h->done.c);
     line->extra[DQ_EXTRA_LATE] = line->dropped[DQ_DROP_LATE]; // for thresholds: heaps.late
 }
 
 static void heaps_spread(const dq_stage *st, dq_histogram *out) {
     const dqi_heaps *h = st->impl;
     out->kind = DQ_HISTOGRAM_COMPLETION_TIME;
-    dqi_histogram_read(&h->took, out);
+    dqi_histogram_read(&h->done.took, out);
 }
 
 static uint64_t heaps_drain(dq_stage *st) {

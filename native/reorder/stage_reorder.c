@@ -228,12 +228,12 @@ static int reorder_join(dq_stage *st, dq_queue *q, dq_diag *diag) {
 
 static uint64_t reorder_held(const dq_stage *st) {
     const dqi_reorder *r = st->impl;
-    return (uint64_t)dqi_gauge_get(&r->held);
+    return (uint64_t)dqi_gauge_get(&r->done.held);
 }
 
 static void reorder_line(const dq_stage *st, dq_line *line) {
     const dqi_reorder *r = st->impl;
-    dqi_line_add(line, &r->c);
+    dqi_line_add(line, &r->done.c);
     dqi_line_add(line, &r->side);
     line->extra[DQ_EXTRA_LATE] = line->dropped[DQ_DROP_LATE]; // for thresholds: blocks.late
 }
@@ -241,7 +241,7 @@ static void reorder_line(const dq_stage *st, dq_line *line) {
 static void reorder_spread(const dq_stage *st, dq_histogram *out) {
     const dqi_reorder *r = st->impl;
     out->kind = DQ_HISTOGRAM_COMPLETION_TIME;
-    dqi_histogram_read(&r->took, out);
+    dqi_histogram_read(&r->done.took, out);
 }
 
 static uint64_t reorder_drain(dq_stage *st) {
