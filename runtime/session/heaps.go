@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/daqiri/daqiri-run/native"
-	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
 // KindHeaps is the kind of a stage that puts packets together to heaps.
@@ -38,27 +37,14 @@ type ItemList struct {
 
 // Heaps makes a stage that puts packets together to heaps. They come from the stage's own queue, Out.
 func (s *Session) Heaps(name string, o HeapsOptions) (*Stage, error) {
-	region, err := s.Region(o.MemoryRegion)
-	if err != nil {
-		return nil, fmt.Errorf("heaps %s: %w", name, err)
-	}
 	conf, err := o.compile()
 	if err != nil {
 		return nil, fmt.Errorf("heaps %s: %w", name, err)
 	}
-	conf.Region = region.native
-	var out native.Queue
-	st, err := s.stage(name, KindHeaps, "", func(n string) (native.Stage, error) {
-		st, q, err := s.native.AddHeaps(n, conf)
-		out = q
-		return st, err
+	return s.aggregates(KindHeaps, name, o.MemoryRegion, o.TimeoutNS, func(region native.Region, n string) (native.Stage, native.Queue, error) {
+		conf.Region = region
+		return s.native.AddHeaps(n, conf)
 	})
-	if err != nil {
-		return nil, err
-	}
-	st.region, st.timeoutNS = o.MemoryRegion, o.TimeoutNS
-	s.ownQueue(st, out, &spec.Queue{Name: st.name, BatchSize: 1, MemoryRegions: []string{o.MemoryRegion}})
-	return st, nil
 }
 
 func (o HeapsOptions) compile() (native.HeapsConf, error) {
@@ -69,21 +55,9 @@ func (o HeapsOptions) compile() (native.HeapsConf, error) {
 		list = &ItemList{}
 	}
 	c.ItemBytes, c.ValueBits, c.Skip = list.Bytes, list.ValueBits, list.Skip
-	for _, x := range []struct {
-		key, text string
-		to        *[]native.Insn
-	}{
+	err := compileRule(o.Fields, []ruleText{
 		{"id", o.ID, &c.ID}, {"size", o.Size, &c.Size}, {"offset", o.Offset, &c.Offset}, {"header", o.Header, &c.Header},
 		{"payload", o.Length, &c.Length}, {"items", list.At, &c.ItemsAt}, {"items", list.Count, &c.Items},
-	} {
-		if x.text == "" {
-			continue
-		}
-		insns, _, err := compileNumber(x.text, o.Fields)
-		if err != nil {
-			return c, fmt.Errorf("%s %w", x.key, err)
-		}
-		*x.to = insns
-	}
-	return c, nil
+	})
+	return c, err
 }

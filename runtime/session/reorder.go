@@ -64,30 +64,58 @@ func (d *DataTypes) native() native.DataTypes {
 
 // Reorder makes a stage that puts packets together to aggregates in order. They come from the stage's own queue, Out.
 func (s *Session) Reorder(name string, o ReorderOptions) (*Stage, error) {
-	region, err := s.Region(o.MemoryRegion)
-	if err != nil {
-		return nil, fmt.Errorf("reorder %s: %w", name, err)
-	}
 	conf, err := o.compile()
 	if err != nil {
 		return nil, fmt.Errorf("reorder %s: %w", name, err)
 	}
-	conf.Region = region.native
-	var out native.Queue
-	st, err := s.stage(name, KindReorder, "", func(n string) (native.Stage, error) {
+	return s.aggregates(KindReorder, name, o.MemoryRegion, o.TimeoutNS, func(region native.Region, n string) (native.Stage, native.Queue, error) {
 		if o.SourceText != nil {
 			s.sourceTexts.Store(n, o.SourceText)
 		}
-		st, q, err := s.native.AddReorder(n, conf)
-		out = q
+		conf.Region = region
+		return s.native.AddReorder(n, conf)
+	})
+}
+
+// aggregates makes a stage that puts packets together in a memory region, and the queue that they come from.
+func (s *Session) aggregates(kind, name, memoryRegion string, timeoutNS int64,
+	add func(native.Region, string) (native.Stage, native.Queue, error)) (*Stage, error) {
+	region, err := s.Region(memoryRegion)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", kind, name, err)
+	}
+	var out native.Queue
+	st, err := s.stage(name, kind, "", func(n string) (st native.Stage, err error) {
+		st, out, err = add(region.native, n)
 		return st, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	st.region, st.timeoutNS = o.MemoryRegion, o.TimeoutNS
-	s.ownQueue(st, out, &spec.Queue{Name: st.name, BatchSize: 1, MemoryRegions: []string{o.MemoryRegion}})
+	st.region, st.timeoutNS = memoryRegion, timeoutNS
+	s.ownQueue(st, out, &spec.Queue{Name: st.name, BatchSize: 1, MemoryRegions: []string{memoryRegion}})
 	return st, nil
+}
+
+// ruleText is a number of a rule: the option that has it, and where its program goes. Empty: there is none.
+type ruleText struct {
+	key, text string
+	to        *[]native.Insn
+}
+
+// compileRule makes the programs of a rule. Errors name the option.
+func compileRule(fields Fields, rule []ruleText) error {
+	for _, x := range rule {
+		if x.text == "" {
+			continue
+		}
+		insns, _, err := compileNumber(x.text, fields)
+		if err != nil {
+			return fmt.Errorf("%s %w", x.key, err)
+		}
+		*x.to = insns
+	}
+	return nil
 }
 
 // Out is the queue that a reorder stage's aggregates come from, nil of any other stage.
@@ -152,24 +180,12 @@ func (o ReorderOptions) compile() (native.ReorderConf, error) {
 	case o.Sequence != nil:
 		seq, c.SeqBits = "sequence_number", int(o.Sequence.BitWidth)
 	}
-	for _, x := range []struct {
-		key, text string
-		to        *[]native.Insn
-	}{
+	err := compileRule(fields, []ruleText{
 		{"sequence_number", seq, &c.Seq}, {"batch", batch, &c.Batch}, {"slot", slot, &c.Slot},
 		{"offset", o.Offset, &c.Offset}, {"extra", o.Extra, &c.Extra}, {"source", source, &c.Source},
 		{"header", o.Header, &c.Header}, {"payload", o.Length, &c.Length},
-	} {
-		if x.text == "" {
-			continue
-		}
-		insns, _, err := compileNumber(x.text, fields)
-		if err != nil {
-			return c, fmt.Errorf("%s %w", x.key, err)
-		}
-		*x.to = insns
-	}
-	return c, nil
+	})
+	return c, err
 }
 
 // Aggregate is what a reorder stage says about its burst. The slices are valid while the burst lives.
