@@ -42,6 +42,7 @@ do
   local a = st:get_burst{ timeout_us = 1000 }
   assert(a.batch_id == 10 and a.missing == 0 and a.expected == 4 and a.source_packets == 4 and a.slot_bytes == 43)
   assert(not a.timed_out and not a.cut and a.extra == nil and a.n == 1 and a.queue == "blocks")
+  assert(a.last_time >= a.rx_time)
   assert(#a.data == 4 * 43 and a.data:u8(43) == 41 * 16 % 256 and a.present.text == "1111")
   local b = st:get_burst{ timeout_us = 1000 }
   local p = b.present
