@@ -101,11 +101,11 @@ static void heads(void) {
 static void names(void) {
     DQ_EQ_STR(dqk_kernel(0), "dqk_moves");
     DQ_EQ_STR(dqk_kernel(dqk_conversion(K_TYPE_int16, K_TYPE_fp32, true)), "dqk_int16_fp32");
-    DQ_CHECK(dqk_kernel(DQK_CONVERSIONS + 1) == NULL && dqk_ptx(DQK_CONVERSIONS + 1) == NULL);
+    DQ_CHECK(dqk_kernel(DQK_SUMS + 1) == NULL && dqk_ptx(DQK_SUMS + 1) == NULL);
     DQ_CHECK(dqk_host_kernel(DQK_KERNEL_HEADS) == NULL);
     DQ_EQ(dqk_conversion(K_TYPE_fp32, K_TYPE_fp16, false), 0);
     DQ_EQ(dqk_conversion(K_TYPE_int8, K_TYPE_bytes, false), 0);
-    for (uint32_t i = 0; i <= DQK_CONVERSIONS; i++) {
+    for (uint32_t i = 0; i <= DQK_SUMS; i++) {
         char entry[64];
         snprintf(entry, sizeof entry, ".visible .entry %s(", dqk_kernel(i));
         DQ_CHECK(strstr(dqk_ptx(i), entry) != NULL);
