@@ -43,7 +43,7 @@ func runWrite(form string, size int) func(context.Context, *bench, *Result) erro
 			peer = func(ctx context.Context, _ time.Duration) (sample, error) { return b.dd(ctx, dd, bytes) }
 		}
 		return r.compare(ctx, func(ctx context.Context, d time.Duration) (sample, error) {
-			return b.write(ctx, d, form, size, bytes)
+			return b.write(ctx, d, form, size, bytes, "host")
 		}, peer)
 	}
 }
@@ -89,13 +89,13 @@ func (b *bench) dd(ctx context.Context, dd string, bytes uint64) (sample, error)
 	return sample{value: float64(bytes) / seconds / 1e9}, err
 }
 
-func (b *bench) write(ctx context.Context, d time.Duration, form string, size int, bytes uint64) (sample, error) {
+func (b *bench) write(ctx context.Context, d time.Duration, form string, size int, bytes uint64, memory string) (sample, error) {
 	dir, remove, err := b.folder()
 	if err != nil {
 		return sample{}, err
 	}
 	defer remove()
-	f, err := b.last(ctx, d+d, b.ours("write.lua", "--form", form, "--size", fmt.Sprint(size), "--dir", dir, "--bytes", fmt.Sprint(bytes))...)
+	f, err := b.last(ctx, d+d, b.ours("write.lua", "--form", form, "--size", fmt.Sprint(size), "--dir", dir, "--bytes", fmt.Sprint(bytes), "--memory", memory)...)
 	if err != nil {
 		return sample{}, err
 	}

@@ -58,7 +58,7 @@ var gpuRows = []row{
 				x.pass(p.Address, size(int(p.BARs[1])))
 			}
 		}
-		x.orNone("no NVIDIA GPU")
+		x.orNone("no NVIDIA GPU shows one")
 	}},
 	{name: "GPU and card", why: "what crosses the processor between card and GPU passes at half the rate or less", look: func(x *exam) {
 		nics := x.m.PCIs(classNetwork)

@@ -7,13 +7,15 @@ local args = daqiri.args{
   size = { 1024, unit = "bytes", help = "of a frame; of what a block keeps of it" },
   dir = { ".", help = "folder for the file" },
   bytes = { 1e9, help = "to write" },
+  memory = { "host", choices = { "host", "gpu" }, help = "where blocks lie before they are written" },
 }
 
 local blocks = args.form == "blocks"
 local frame = blocks and args.size + 50 or args.size -- headers and a number, which blocks leave out
 local slots = math.floor(2^22 / args.size)
-local regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 8192, buf_size = frame } }
-if blocks then regions[2] = { name = "blocks", kind = "host", affinity = 0, num_bufs = 8, buf_size = slots * args.size } end
+local gpu = args.memory == "gpu"
+local regions = { { name = "packets", kind = gpu and "host_pinned" or "host", affinity = 0, num_bufs = 8192, buf_size = frame } }
+if blocks then regions[2] = { name = "blocks", kind = gpu and "device" or "host", affinity = 0, num_bufs = 8, buf_size = slots * args.size } end
 
 local s = daqiri.open{ daqiri = { cfg = {
   version = 1, stream_type = "raw", master_core = 0, loopback = "sw",
