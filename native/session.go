@@ -91,6 +91,16 @@ func (s *Session) Stop(drain time.Duration) uint64 {
 // Finish drops what still waits and ends the writers; files are closed. It blocks.
 func (s *Session) Finish() { C.dq_session_finish(s.c) }
 
+// Failure is the queue that a device failed first, and why in words; empty: none.
+func (s *Session) Failure() (queue, why string) {
+	why = read(func(buf *C.char, size C.size_t) {
+		if name := C.dq_session_failure(s.c, buf, size); name != nil {
+			queue = C.GoString(name)
+		}
+	})
+	return queue, why
+}
+
 // Close frees everything and returns the number of packet buffers that were not in their
 // pools. A second call returns 0.
 func (s *Session) Close() uint64 {

@@ -171,6 +171,8 @@ func TestGPUTransmit(t *testing.T) {
 		{"by a script", "", []string{"--direct", "true"}, 0, []string{"5000 came, 0 out of place"}},
 		{"a kernel traps", "trap=20", []string{"--clock", "real"}, 4, []string{"0 out of place", "device_lost", "CUDA_ERROR_LAUNCH_FAILED"}},
 		{"a launch fails", "fail=20", []string{"--clock", "real"}, 4, []string{"0 out of place", "device_lost", "CUDA_ERROR_LAUNCH_FAILED"}},
+		{"the queue's kernel traps", "trap=2", []string{"--packets", "1", "--clock", "real"}, 4, []string{"queue tx: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED"}},
+		{"the queue's kernel never ends", "hang=2", []string{"--packets", "1", "--clock", "real"}, 4, []string{"error: queue tx: GPU 0 did not bring what was to be sent: for 5 s it took nothing"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

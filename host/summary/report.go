@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -70,7 +71,7 @@ func collect(o *bindings.RunningSession) Session {
 		if e.Abandoned {
 			s.Abandoned = append(s.Abandoned, e.Stage)
 		} else {
-			s.Failed = append(s.Failed, e.Stage)
+			s.Failed = append(s.Failed, cmp.Or(e.Stage, e.Queue))
 		}
 	}
 	s.Limits = limits(s.Ledger.Lines, s.RunS, o.Endless())

@@ -64,10 +64,13 @@ struct dq_session {
     uint32_t n_notes;
     dqi_burst_pool *picks; // descriptors of selections, of picks_cap packets
     uint32_t picks_cap;
-    pthread_mutex_t control; // pipes and stages, against readers of the ledger
-    pthread_mutex_t engines; // of the end of engines, against stages that ask them for connections
-    bool closed;             // they have ended
-    bool lingers;            // something outside of its stages may touch its memory for ever
+    pthread_mutex_t control;    // pipes and stages, against readers of the ledger
+    pthread_mutex_t engines;    // of the end of engines, against stages that ask them for connections
+    bool closed;                // they have ended
+    bool lingers;               // something outside of its stages may touch its memory for ever
+    _Atomic bool failing;       // a device has failed one of its queues,
+    _Atomic(dq_queue *) failed; // this one, and why
+    char failure[224];
 };
 
 // Adds a line to the session's report. Any thread.

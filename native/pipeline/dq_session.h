@@ -106,6 +106,9 @@ int64_t dq_session_rested(const dq_session *s);
 void dq_session_finish(dq_session *s);
 // Whether the stage does no more work, as a device failed, and why in words. Any thread.
 bool dq_stage_failure(const dq_stage *st, char *buf, size_t len);
+// The name of the queue that a device failed first, and why in words; NULL: none. Any thread, before the
+// close.
+const char *dq_session_failure(const dq_session *s, char *buf, size_t len);
 // Whether the finish has abandoned the stage.
 bool dq_stage_abandoned(const dq_stage *st);
 // As if a stage were: something else may touch the session's memory for ever.

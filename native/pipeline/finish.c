@@ -4,8 +4,10 @@
 #include "core/session.h"
 #include "core/thread.h"
 #include "pipeline/dq_session.h"
+#include "pipeline/queue.h"
 #include "pipeline/stage.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -68,6 +70,22 @@ bool dqi_session_abandoned(const dq_session *s) {
     for (uint32_t i = 0; i < atomic_load(&s->n_stages) && !is; i++)
         is = s->stages[i]->abandoned;
     return is;
+}
+
+void dqi_queue_fail(dq_queue *q, const char *fmt, ...) {
+    dq_session *s = q->session;
+    if (atomic_exchange(&s->failing, true)) return;
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(s->failure, sizeof s->failure, fmt, args);
+    va_end(args);
+    atomic_store_explicit(&s->failed, q, memory_order_release);
+}
+
+const char *dq_session_failure(const dq_session *s, char *buf, size_t len) {
+    const dq_queue *q = atomic_load_explicit(&s->failed, memory_order_acquire);
+    snprintf(buf, len, "%s", q ? s->failure : "");
+    return q ? q->conf.name : NULL;
 }
 
 void dq_session_linger(dq_session *s) { s->lingers = true; }

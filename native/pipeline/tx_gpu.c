@@ -5,6 +5,7 @@
 #include "core/err.h"
 #include "cuda/mover.h"
 #include "pipeline/engine.h"
+#include "pipeline/finish.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +16,6 @@ struct dqi_tx_gpu {
     dqi_mover *mover;
     dq_burst *coming;       // NULL: none
     _Atomic uint32_t lists; // that are to bring it
-    bool told;              // that the GPU is lost
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of who makes one
@@ -96,8 +96,7 @@ static dq_burst *end(dq_queue *q, dqi_tx_gpu *t) {
     char words[256];
     t->coming = NULL;
     if (!dqi_gpu_lost(t->gpu, words, sizeof words)) return c;
-    if (!t->told) dqi_note(q->session, "queue %s: %s", q->conf.name, words);
-    t->told = true;
+    dqi_queue_fail(q, "%s", words);
     dqi_drop(&q->c, DQ_DROP_DEVICE_LOST, c->n);
     dqi_gauge_add(&q->held, -(int64_t)c->n);
     dq_burst_truncate(c, 0);
@@ -124,8 +123,8 @@ dq_burst *dqi_tx_brought_last(dq_queue *q) {
             dqi_drop(&q->c, DQ_DROP_STOPPED, t->coming->n);
             dqi_gauge_add(&q->held, -(int64_t)t->coming->n);
             t->coming = NULL;
-            dqi_note(q->session, "queue %s: GPU %d did not bring what was to be sent", q->conf.name,
-                     t->gpu->info.number);
+            dqi_queue_fail(q, "GPU %d did not bring what was to be sent: for %lld s it took nothing",
+                           t->gpu->info.number, (long long)(q->session->end_ns / 1000000000));
             return NULL;
         }
         dqi_mover_nap();

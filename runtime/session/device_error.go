@@ -7,9 +7,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// DeviceError says that a stage could not do its work because of a device.
+// DeviceError says that a stage, or a queue, could not do its work because of a device.
 type DeviceError struct {
-	Stage     string
+	Stage     string // empty: it is a queue
+	Queue     string
 	Why       string // what its driver said; empty where Abandoned
 	Abandoned bool   // it did not end: its packets count as stopped, its memory and thread stay for as long as the process
 }
@@ -18,6 +19,9 @@ func (e *DeviceError) Error() string {
 	if e.Abandoned {
 		return fmt.Sprintf("stage %s did not end: for 5 s its device took nothing of what it held, which is lost; "+
 			"hint: look at the disk, the GPU, or the network that it hangs on", e.Stage)
+	}
+	if e.Stage == "" {
+		return fmt.Sprintf("queue %s: %s", e.Queue, e.Why)
 	}
 	return fmt.Sprintf("stage %s: %s", e.Stage, e.Why)
 }
@@ -46,6 +50,14 @@ func (st *Stage) deviceError() error {
 	return nil
 }
 
+// queueError is what a device did to one of the session's queues, or nil. With the lock.
+func (s *Session) queueError() error {
+	if queue, why := s.native.Failure(); queue != "" {
+		return &DeviceError{Queue: queue, Why: why}
+	}
+	return nil
+}
+
 // UsesGPU says whether GPUs have memory of the session, or reach its own.
 func (s *Session) UsesGPU() bool { return usesGPU(s.cfg) }
 
@@ -55,7 +67,7 @@ func isForGPU(r *spec.MemoryRegion) bool {
 	return r.Kind == spec.KindDevice || r.Kind == spec.KindHostPinned
 }
 
-// DeviceError is the first thing that a device did to a stage of a running session, or nil. Owner's thread.
+// DeviceError is the first thing that a device did to a stage or queue of a running session, or nil. Owner's thread.
 func (s *Session) DeviceError() error {
 	if s.enter() != nil {
 		return nil
@@ -66,5 +78,5 @@ func (s *Session) DeviceError() error {
 			return err
 		}
 	}
-	return nil
+	return s.queueError()
 }

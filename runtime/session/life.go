@@ -114,7 +114,7 @@ func (s *Session) Quiesce(drain time.Duration) uint64 {
 
 // Finish ends the session's work after Quiesce: writers write what they hold and close
 // their files. The errors of writers, and of captures that could not be read to their end,
-// come joined, a *DeviceError for each stage that did not end, or whose device failed. Blocks.
+// come joined, a *DeviceError for each stage that did not end, or whose device failed, and for the first such queue. Blocks.
 func (s *Session) Finish() error {
 	s.Quiesce(0)
 	if s.enter() != nil {
@@ -145,6 +145,7 @@ func (s *Session) Finish() error {
 	for _, st := range s.stages {
 		errs = append(errs, st.deviceError(), st.writerError())
 	}
+	errs = append(errs, s.queueError())
 	return errors.Join(errs...)
 }
 
