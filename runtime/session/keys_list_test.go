@@ -43,17 +43,18 @@ var keysSeen = map[string]string{
 	"TestReplayRoundTrip":          "Replay.Speed Replay.RateBPS Replay.PPS Replay.Loops",
 	"TestOpenRefuses":              "Loopback.Mode MemoryRegion.Kind MemoryRegion.Owned Config.Engine Interface.Engine Interface.Address Reorder.ReorderType Reorder.ReorderEngine",
 
-	"- says which form of the file it is":                              "Config.Version Config.StreamType",
-	"- where something stands, or came from":                           "Pos.File Pos.Line Pos.Column Source.Pos Source.Path Config.File MemoryRegion.Declared Queue.DefaultTimeout",
-	"- is the script's":                                                "Config.Extra FlexItem.Name",
-	"- has no effect, which the parser's report says":                  "Config.Debug SocketConfig.MaxBurstIntervalMS SocketConfig.MinIPGNS Queue.InlineData Reorder.PacketSize",
-	"- is refused, or nothing serves it yet":                           "Queue.TxKernel Reorder.CyclicSequence",
-	"- is a hint that nothing follows":                                 "Config.MasterCore Config.LogLevel MemoryRegion.Access RX.DynamicFlowCapacity",
-	"- has no test but the scripts of stdlib/api":                      "Reorder.PayloadSegment",
-	"- has no test but a script of bindings":                           "Config.DrainNS",
-	"- is seen inside the virtual machine (TestEngineRDMA)":            "RoCEConfig.TransportMode",
-	"- has no test yet: it needs a capture inside the virtual machine": "RoCEConfig.MTU RoCEConfig.TrafficClass",
-	"- needs a machine of several nodes":                               "MemoryRegion.Affinity",
+	"- says which form of the file it is":                                "Config.Version Config.StreamType",
+	"- where something stands, or came from":                             "Pos.File Pos.Line Pos.Column Source.Pos Source.Path Config.File MemoryRegion.Declared Queue.DefaultTimeout",
+	"- is the script's":                                                  "Config.Extra FlexItem.Name",
+	"- has no effect, which the parser's report says":                    "Config.Debug SocketConfig.MaxBurstIntervalMS SocketConfig.MinIPGNS Queue.InlineData Reorder.PacketSize",
+	"- is refused, or nothing serves it yet":                             "Queue.TxKernel Reorder.CyclicSequence",
+	"- is a hint that nothing follows":                                   "Config.MasterCore Config.LogLevel MemoryRegion.Access RX.DynamicFlowCapacity",
+	"- has no test but the scripts of stdlib/api":                        "Reorder.PayloadSegment",
+	"- has no test but a script of bindings":                             "Config.DrainNS",
+	"TestEngineRDMA":                                                     "RoCEConfig.TransportMode",
+	"TestRDMAWire":                                                       "RoCEConfig.MTU RoCEConfig.TrafficClass",
+	"- has no test yet: it needs a device of several ports or addresses": "RoCEConfig.GIDIndex",
+	"- needs a machine of several nodes":                                 "MemoryRegion.Affinity",
 }
 
 // fieldsOf lists the exported fields of a configuration's types that hold no other such type.
@@ -82,7 +83,7 @@ func fieldsOf(x reflect.Type, list map[string]bool, seen map[reflect.Type]bool) 
 func functions(t *testing.T) map[string]bool {
 	t.Helper()
 	list := map[string]bool{}
-	for _, folder := range []string{".", "../../tests", "../../bindings"} {
+	for _, folder := range []string{".", "../../tests", "../../tests/vm", "../../bindings"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(folder, err)
