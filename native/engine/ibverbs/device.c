@@ -237,12 +237,7 @@ int vraw_qp_open(const dqi_port *p, vb_qp_init_attr *a, vb_qp **out) {
 }
 
 static void take_events(vraw_cq *q) {
-    vb_cq *cq;
-    void *context;
-    unsigned int n = 0;
-    while (vb.get_cq_event(q->channel, &cq, &context) == 0)
-        n++;
-    if (n > 0) vb.ack_cq_events(q->cq, n);
+    vb_take_events(q->channel, q->cq);
     q->armed = false;
 }
 

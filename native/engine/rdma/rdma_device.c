@@ -119,12 +119,7 @@ int dqi_rdma_cq_open(dqi_rdma_queue *x, dq_diag *diag) {
 }
 
 static void take_events(dqi_rdma_cq *q) {
-    vb_cq *cq;
-    void *context;
-    unsigned int n = 0;
-    while (vb.get_cq_event(q->channel, &cq, &context) == 0)
-        n++;
-    if (n > 0) vb.ack_cq_events(q->cq, n);
+    vb_take_events(q->channel, q->cq);
     q->armed = false;
 }
 

@@ -80,6 +80,15 @@ int dqi_cm_load(const char *iface, dq_diag *diag) {
     return err;
 }
 
+void vb_take_events(vb_comp_channel *channel, vb_cq *cq) {
+    vb_cq *of;
+    void *context;
+    unsigned int n = 0;
+    while (vb.get_cq_event(channel, &of, &context) == 0)
+        n++;
+    if (n > 0) vb.ack_cq_events(cq, n);
+}
+
 const char *vb_status_text(int status) {
     static const char *const words[] = {
         [VB_WC_SUCCESS] = "success",

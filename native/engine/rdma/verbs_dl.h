@@ -86,6 +86,9 @@ static inline int vb_post_send(vb_qp *qp, vb_send_wr *wr, vb_send_wr **bad) {
 static inline int vb_post_recv(vb_qp *qp, vb_recv_wr *wr, vb_recv_wr **bad) {
     return qp->context->ops.post_recv(qp, wr, bad);
 }
+// Takes the events that wait on the channel, which does not block and is this queue's alone, and acknowledges
+// them.
+void vb_take_events(vb_comp_channel *channel, vb_cq *cq);
 // The status of a completion in the words of the InfiniBand specification. Static text.
 const char *vb_status_text(int status);
 
