@@ -28,7 +28,7 @@ func TestGPUFaults(t *testing.T) {
 		{"shares the host's memory", "integrated=1", 0, []string{"memory region blocks: device: GPU 0 (Fake GPU) shares the host's memory: its buffers lie there, pinned", balanced}},
 		{"no driver", "", 4, []string{"memory region blocks: it needs a GPU's driver: /nowhere/libcuda.so: cannot open shared object file", "--memory host"}},
 		{"no GPU", "gpus=0", 4, []string{"memory region blocks: it needs a GPU's driver: it knows of no GPU"}},
-		{"too old a driver", "version=11040", 4, []string{"memory region blocks: it needs a GPU's driver: ", ".so is of CUDA 11.4: 11.5 or later is needed"}},
+		{"too old a driver", "version=11060", 4, []string{"memory region blocks: it needs a GPU's driver: ", ".so is of CUDA 11.6: 11.7 or later is needed"}},
 		{"too old a GPU", "major=7", 4, []string{"memory region blocks: GPU 0 (Fake GPU) has compute capability 7.0: the program's kernels need 8.0 or later"}},
 		{"too little memory", "mib=1", 4, []string{"memory region blocks: it takes 2 MiB, and GPU 0 (Fake GPU) has 1 MiB of 1 free"}},
 		{"a kernel traps", "trap=5", 4, []string{"error: stage blocks: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure", "device_lost", balanced}},

@@ -22,7 +22,7 @@ var gpuRows = []row{
 		}
 		x.orNone("no NVIDIA GPU")
 	}},
-	{name: "GPU driver", why: "the program opens it at run time, and needs one of CUDA 11.5 or later", look: func(x *exam) {
+	{name: "GPU driver", why: "the program opens it at run time, and needs one of CUDA 11.7 or later", look: func(x *exam) {
 		switch plan, err := x.driver(); {
 		case errors.Is(err, errNotAsked), err != nil && len(x.gpus()) == 0:
 			x.none("no NVIDIA GPU, or nobody asked")

@@ -1,16 +1,15 @@
 // launch.c: launches of a kernel.
 //
-// On a GPU each one is two launches in one stream: the user's kernel, and a shipped one of a block that does
-// nothing but write the launch's ticket to pinned memory. So the end of a kernel that knows of no tickets is
-// one load for whoever looks (a stage's poller, a task that waits), without a thread or a call of the driver.
-// On the host a kernel runs in the call. Launches of one launcher end in the order in which they began.
+// On a GPU a launch is followed in its stream by a write of its ticket to pinned memory, which the GPU does
+// once all that the kernel wrote can be seen. So the end of a kernel that knows of no tickets is one load for
+// whoever looks (a stage's poller, a task that waits), without a thread or a call of the driver. On the host
+// a kernel runs in the call. Launches of one launcher end in the order in which they began.
 #include "compute/launch.h"
 #include "compute/arguments.h"
 #include "core/burst.h"
 #include "core/clock.h"
 #include "core/err.h"
 #include "cuda/memory.h"
-#include "kernels/kernels.h"
 #include "pipeline/op.h"
 
 #include <errno.h>
@@ -48,8 +47,6 @@ struct dq_launcher {
     dqi_gpu *gpu;
     dq_grid grid;
     dq_stream *stream;
-    cu_function ticket;
-    cu_ptr counter; // of the ticket's kernel
     shared *mem;
     size_t mem_bytes;
     dqi_spin lock; // of what follows
@@ -73,18 +70,16 @@ static int check_grid(const dq_kernel *k, const dq_grid *g, dq_diag *diag) {
 }
 
 static int make_shared(dq_launcher *l, const char *what, dq_diag *diag) {
-    const dqi_cuda_driver *cu = l->gpu->cu;
+    if (!l->gpu->info.writes)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                        "%s: streams of GPU %d (%s) can't write 64 bits to memory, by which the end of a "
+                        "kernel is heard of",
+                        what, l->gpu->info.number, l->gpu->info.name);
     l->mem_bytes = sizeof *l->mem;
     uint8_t *p = NULL;
     int err = dqi_pinned_new(l->gpu, &l->mem_bytes, &p, what, diag);
     l->mem = (shared *)(void *)p;
-    if (err == DQ_OK) err = dqi_gpu_kernel(l->gpu, dqk_ptx(0), dqk_kernel(0), &l->ticket, what, diag);
-    if (err == DQ_OK)
-        err = dqi_cuda_check(cu->mem_alloc(&l->counter, sizeof(uint32_t)), what, "cuMemAlloc", diag);
-    if (err != DQ_OK) return err;
-    cu_result is = cu->memset_async(l->counter, 0, sizeof(uint32_t), l->stream->stream);
-    if (is == CU_SUCCESS) is = cu->stream_synchronize(l->stream->stream);
-    return dqi_cuda_check(is, what, "cuMemsetD8Async", diag);
+    return err;
 }
 
 int dq_launcher_new(const char *what, dq_kernel *k, const dq_grid *grid, dq_stream *stream, dq_launcher **out,
@@ -110,7 +105,6 @@ int dq_launcher_new(const char *what, dq_kernel *k, const dq_grid *grid, dq_stre
 
 void dq_launcher_free(dq_launcher *l) {
     if (!l || atomic_load(&l->head) != atomic_load(&l->tail)) return; // what goes on may need all of it
-    if (l->counter && dqi_gpu_enter(l->gpu) == CU_SUCCESS) l->gpu->cu->mem_free(l->counter);
     for (uint32_t k = 0; k < SLOTS; k++)
         dqi_pinned_free(l->gpu, l->slots[k].more, l->slots[k].more_bytes);
     dqi_pinned_free(l->gpu, (uint8_t *)(void *)l->mem, l->mem_bytes);
@@ -169,12 +163,10 @@ static cu_result start(dq_launcher *l, uint64_t number, uint64_t *values, uint32
     void *args[DQ_MAX_KERNEL_ARGS + 1];
     for (uint32_t k = 0; k < n; k++)
         args[k] = &values[k];
-    uint64_t at = (uintptr_t)l->mem->tickets[number % SLOTS];
-    dqk_list ticket = {.moves = at, .ticket = at, .value = number + 1, .done = l->counter, .parts = 1};
     cu_result err =
         cu->launch(l->kernel->fn, g[0], g[1], g[2], b[0], b[1], b[2], 0, l->stream->stream, args, NULL);
     if (err != CU_SUCCESS) return err;
-    err = cu->launch(l->ticket, 1, 1, 1, DQK_THREADS, 1, 1, 0, l->stream->stream, (void *[]){&ticket}, NULL);
+    err = cu->write_value(l->stream->stream, (uintptr_t)l->mem->tickets[number % SLOTS], number + 1, 0);
     if (err != CU_SUCCESS) dqi_gpu_lose(l->gpu, err); // nobody would hear of the kernel's end
     return CU_SUCCESS;
 }

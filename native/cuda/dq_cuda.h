@@ -16,6 +16,7 @@ typedef struct dq_gpu_info {
     int32_t exports;    // 1: its memory can be handed to another process as a descriptor
     int32_t gpudirect;  // 1: network devices can reach its memory (GPUDirect RDMA)
     int32_t dma_buf;    // 1: and by DMA-BUF
+    int32_t writes;     // 1: a stream can write 64 bits to memory, behind its kernels: users' need it
 } dq_gpu_info;
 
 // The driver's version, 12040 for 12.4, and how many GPUs it knows. NOT_SUPPORTED: there is no driver, or no

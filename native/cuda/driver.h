@@ -37,6 +37,7 @@ enum {
     CU_ATTR_VIRTUAL_MEMORY = 102,
     CU_ATTR_EXPORTS_DESCRIPTORS = 103,
     CU_ATTR_GPUDIRECT_RDMA = 116,
+    CU_ATTR_WRITES_64_BITS = 122, // of a stream, in order with its kernels
     CU_ATTR_DMA_BUF = 124,
 };
 
@@ -125,6 +126,7 @@ typedef struct cu_access_desc {
     X(stream_destroy, "cuStreamDestroy_v2", (cu_stream stream))                                              \
     X(stream_query, "cuStreamQuery", (cu_stream stream))                                                     \
     X(stream_synchronize, "cuStreamSynchronize", (cu_stream stream))                                         \
+    X(write_value, "cuStreamWriteValue64_v2", (cu_stream stream, cu_ptr at, uint64_t value, unsigned flags)) \
     X(launch, "cuLaunchKernel",                                                                              \
       (cu_function fn, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,         \
        unsigned shared_bytes, cu_stream stream, void **args, void **extra))
@@ -137,7 +139,7 @@ typedef struct dqi_cuda_driver {
     int n_devices;
 } dqi_cuda_driver;
 
-#define DQI_CUDA_LEAST 11050 // the driver's version from which on all calls are there, and PTX 7.5 compiles
+#define DQI_CUDA_LEAST 11070 // the driver's version from which on all calls are there, and PTX 7.5 compiles
 
 // The driver, opened and initialised at the first call; NULL, and what is missing and what to do about it.
 // DAQIRI_CUDA names another library. Any thread.

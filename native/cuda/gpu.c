@@ -54,6 +54,7 @@ static int describe(const dqi_cuda_driver *cu, int32_t number, cu_device *dev, d
     out->exports = attribute(cu, *dev, CU_ATTR_EXPORTS_DESCRIPTORS);
     out->gpudirect = attribute(cu, *dev, CU_ATTR_GPUDIRECT_RDMA);
     out->dma_buf = attribute(cu, *dev, CU_ATTR_DMA_BUF);
+    out->writes = attribute(cu, *dev, CU_ATTR_WRITES_64_BITS);
     out->numa_node = node_of(out->bus);
     return DQ_OK;
 }

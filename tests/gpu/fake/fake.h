@@ -48,7 +48,8 @@ typedef struct job {
     const void *from; // NULL: fill with value
     unsigned char value;
     size_t n;
-    int64_t *stamp; // of an event: when the stream came to it
+    int64_t *stamp;          // of an event: when the stream came to it
+    _Atomic uint64_t *write; // where the stream writes number
 } job;
 
 struct cu_stream_s {

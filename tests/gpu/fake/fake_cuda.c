@@ -311,6 +311,7 @@ int cuDeviceGetAttribute(int *value, int attribute, cu_device dev) {
     case CU_ATTR_VIRTUAL_MEMORY:
     case CU_ATTR_EXPORTS_DESCRIPTORS:
     case CU_ATTR_CAN_MAP_HOST_MEMORY:
+    case CU_ATTR_WRITES_64_BITS:
         *value = 1;
         break;
     case CU_ATTR_INTEGRATED:
@@ -425,6 +426,8 @@ static void *serve(void *arg) {
             ;
         else if (j->run || j->user.kernel)
             run(s, j);
+        else if (j->write)
+            atomic_store_explicit(j->write, j->number, memory_order_release);
         else if (j->from)
             memcpy(j->at, j->from, j->n);
         else
@@ -499,6 +502,12 @@ int cuLaunchKernel(cu_function fn, unsigned gx, unsigned gy, unsigned gz, unsign
     else
         fake_user_launch(&j.user, fn->user, grid, block, args);
     return fake_put(s, j);
+}
+
+int cuStreamWriteValue64_v2(cu_stream s, cu_ptr at, uint64_t value, unsigned flags) {
+    void *p = fake_reach(at, sizeof value);
+    return p && at % sizeof value == 0 && flags == 0 ? fake_put(s, (job){.write = p, .number = value})
+                                                     : INVALID;
 }
 
 int cuMemsetD8Async(cu_ptr at, unsigned char value, size_t n, cu_stream s) {
