@@ -5,28 +5,24 @@
 #include "kernels/k_stream.h"
 #include "kernels/k_sum.h"
 
-typedef void body_fn(const dqk_list *l, uint32_t warp, uint32_t warps);
-
-#define BODY(input, output, swapped)                                                                         \
-    static void body_##input##_##output(const dqk_list *l, uint32_t warp, uint32_t warps) {                  \
-        k_list(l, (k_types){K_TYPE_##input, K_TYPE_##output, swapped}, warp, warps);                         \
-    }
-BODY(bytes, bytes, 0)
-K_OUTPUTS(BODY, int4, 0)
-K_OUTPUTS(BODY, int8, 0)
-K_OUTPUTS(BODY, int16, 0)
-K_OUTPUTS(BODY, int32, 0)
-K_OUTPUTS(BODY, int16_swapped, 1)
-K_OUTPUTS(BODY, int32_swapped, 1)
-
-#define BODY_NAME(input, output, more) body_##input##_##output,
-static body_fn *const bodies[] = {body_bytes_bytes,
-                                  K_OUTPUTS(BODY_NAME, int4, ) K_WHOLE_BYTES(BODY_NAME, ) k_sums};
+// A GPU's kernel has its types as constants. Here all share a body that is told them: built for each pair,
+// one unit would take a compiler minutes under a sanitizer.
+#define BODY_TYPES(input, output, more) {K_TYPE_##input, K_TYPE_##output, 0},
+#define K_TYPE_int16_swapped            K_TYPE_int16
+#define K_TYPE_int32_swapped            K_TYPE_int32
+static const k_types body_types[] = {BODY_TYPES(bytes, bytes, ) K_OUTPUTS(BODY_TYPES, int4, )
+                                         K_WHOLE_BYTES(BODY_TYPES, )};
 
 // Does a list as a launch of so many warps.
 static inline void bodies_run(const dqk_list *l, uint32_t warps) {
     for (uint32_t w = 0; w < warps; w++)
-        bodies[l->conversion](l, w, warps);
+        if (l->conversion == DQK_SUMS)
+            k_sums(l, w, warps);
+        else
+            k_list(l,
+                   (k_types){body_types[l->conversion].from, body_types[l->conversion].to,
+                             l->conversion > DQK_SWAPPED},
+                   w, warps);
 }
 
 #endif
