@@ -114,9 +114,13 @@ func (o *options) gpuNumber() int {
 func moduleKernel(c *call) int {
 	c.atMost(1)
 	o := c.options(1)
-	o.exactlyOne("src", "file", "ptx")
+	o.exactlyOne("src", "file", "ptx", "library")
+	k := &kernelObject{name: o.str("name", o.str("entry", o.str("library", "")))}
+	if o.has("library") {
+		k.fromLibrary(o)
+		return c.push(c.rt.newObject(k))
+	}
 	o.need("grid", "block")
-	k := &kernelObject{name: o.str("name", o.str("entry", ""))}
 	k.grid.Grid, k.grid.Block = o.dimensions("grid"), o.dimensions("block")
 	k.stream = o.stream("stream")
 	s := kernel.Source{Entry: o.str("entry", ""), GPU: o.gpuNumber()}
@@ -128,6 +132,21 @@ func moduleKernel(c *call) int {
 	c.check(err)
 	k.k, k.name = made, cmp.Or(k.name, made.Entry)
 	return c.push(c.rt.newObject(k))
+}
+
+// fromLibrary makes it one of NVIDIA's libraries.
+func (k *kernelObject) fromLibrary(o *options) {
+	o.need("shape")
+	for _, key := range []string{"grid", "block", "entry"} {
+		if o.has(key) {
+			o.wrong(key, "the library sees to it")
+		}
+	}
+	m := kernel.Math{Title: "kernel " + k.name, Name: o.str("library", ""), Shape: o.shape("shape"), GPU: o.gpuNumber()}
+	k.grid = kernel.Grid{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+	var err error
+	k.k, k.stream, err = kernel.BuildMath(m, o.stream("stream"))
+	o.c.check(err)
 }
 
 // kernelText reads the text, and where it stands.

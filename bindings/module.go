@@ -86,16 +86,19 @@ var daqiriModule = []entry{
 	{"kernel", moduleKernel, `. src? string: CUDA source
 		. file? string: a file with CUDA source, or with PTX where its name ends in '.ptx'; looked for here, then beside the script
 		. ptx? string: PTX, which needs no compiler
+		. library? ` + oneOf(kernel.MathNames()) + `: a product of matrices by cuBLAS, or Fourier transforms by cuFFT, on a GPU
+		. shape? integer[]: of 'library': of "gemm" rows, columns and inner: 'out = a b', of rows x inner and inner x columns numbers, row by row; of "fft" points of
+		  a transform, and how many lie one behind the other: forward, of complex numbers (real, imaginary), not scaled
 		. entry? string: the kernel's name in it, a '__global__' function; by default the only one
 		. name? string: in errors and of its stages; by default the entry
-		. grid integer | integer[]: blocks, or a list of up to 3: x, y, z
-		. block integer | integer[]: threads of a block, or a list of up to 3
+		. grid? integer | integer[]: blocks, or a list of up to 3: x, y, z; needed, but with 'library'
+		. block? integer | integer[]: threads of a block, or a list of up to 3; needed, but with 'library'
 		. stream? stream: in which it runs; by default one of its own
 		. gpu integer = 0: the GPU's number
 		. memory? string: '"host"': the host runs it; by default as the session that was opened last, and '--memory', say
 		-> kernel
 		Makes a [kernel](kernel.md): NVRTC compiles source for a GPU, the C++ or C compiler for the host, and what they made is kept in the user's cache folder.
-		One of 'src', 'file' and 'ptx' is needed. A source that doesn't compile raises with the lines of the script. What kernels get, and what the
+		One of 'src', 'file', 'ptx' and 'library' is needed. A source that doesn't compile raises with the lines of the script. What kernels get, and what the
 		host can run, is told in [kernels](../kernels.md).
 		> local twice = daqiri.kernel{ memory = "host", grid = 1, block = 4, src = [[
 		>   __global__ void twice(float *a) { a[threadIdx.x] *= 2; }

@@ -65,6 +65,39 @@ func KernelFromLibrary(what, path string) (k Kernel, err error) {
 	return k, err
 }
 
+// MathKernel is one that a library of NVIDIA's brings; it mirrors dq_math.
+type MathKernel struct {
+	Name, Library string
+	Params, Shape string // as C declares them; what its numbers are, with commas between
+	number        C.uint32_t
+}
+
+// MathKernels are all of them.
+func MathKernels() (all []MathKernel) {
+	for n := C.uint32_t(0); ; n++ {
+		m := C.dq_math_at(n)
+		if m == nil {
+			return all
+		}
+		all = append(all, MathKernel{C.GoString(m.name), C.GoString(m.library), C.GoString(m.params), C.GoString(m.shape), n})
+	}
+}
+
+// Open opens its library; the error says what is missing.
+func (m MathKernel) Open(what string) error {
+	return named(what, func(w *C.char, d *C.dq_diag) C.int { return C.dq_math_open(m.number, w, d) })
+}
+
+// KernelFromMath makes one that runs in the stream, of a GPU; shape has as many numbers as m.Shape names.
+func KernelFromMath(what string, m MathKernel, shape []int, s Stream) (k Kernel, err error) {
+	var c [C.DQ_MATH_SHAPE]C.uint32_t
+	for i, n := range shape {
+		c[i] = C.uint32_t(n)
+	}
+	err = named(what, func(w *C.char, d *C.dq_diag) C.int { return C.dq_kernel_from_math(w, m.number, &c[0], s.c, &k.c, d) })
+	return k, err
+}
+
 // Types are those of the arguments of a kernel from a library, a character each.
 func (k Kernel) Types() string { return C.GoString(C.dq_kernel_types(k.c)) }
 

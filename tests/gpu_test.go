@@ -158,16 +158,15 @@ func endAsTold(t *testing.T, cases []gpuFault, args ...string) {
 // onGPU is a run of a script on the stand-ins, with what goes wrong; its output and exit code.
 func onGPU(t *testing.T, fault, script string, args ...string) (string, int) {
 	t.Helper()
-	lib, err := gpu.Library()
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler, err := gpu.Compiler()
+	all, err := gpu.Variables()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(built(t), append([]string{script}, args...)...)
-	cmd.Env = append(os.Environ(), "DAQIRI_CUDA="+lib, "DAQIRI_NVRTC="+compiler, "DAQIRI_FAKE_CUDA="+fault, "XDG_CACHE_HOME="+t.TempDir())
+	cmd.Env = append(os.Environ(), "DAQIRI_FAKE_CUDA="+fault, "XDG_CACHE_HOME="+t.TempDir())
+	for name, value := range all {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
 	if value, ok := strings.CutPrefix(fault, "env "); ok {
 		cmd.Env = append(cmd.Env, "DAQIRI_FAKE_CUDA=", value)
 	}

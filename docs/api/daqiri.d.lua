@@ -75,10 +75,12 @@
 ---@field src? string CUDA source
 ---@field file? string a file with CUDA source, or with PTX where its name ends in .ptx; looked for here, then beside the script
 ---@field ptx? string PTX, which needs no compiler
+---@field library? "gemm"|"fft" a product of matrices by cuBLAS, or Fourier transforms by cuFFT, on a GPU
+---@field shape? integer[] of library: of "gemm" rows, columns and inner: out = a b, of rows x inner and inner x columns numbers, row by row; of "fft" points of a transform, and how many lie one behind the other: forward, of complex numbers (real, imaginary), not scaled
 ---@field entry? string the kernel's name in it, a __global__ function; by default the only one
 ---@field name? string in errors and of its stages; by default the entry
----@field grid integer|integer[] blocks, or a list of up to 3: x, y, z
----@field block integer|integer[] threads of a block, or a list of up to 3
+---@field grid? integer|integer[] blocks, or a list of up to 3: x, y, z; needed, but with library
+---@field block? integer|integer[] threads of a block, or a list of up to 3; needed, but with library
 ---@field stream? daqiri.stream in which it runs; by default one of its own
 ---@field gpu? integer the GPU's number (default: 0)
 ---@field memory? string "host": the host runs it; by default as the session that was opened last, and --memory, say
@@ -199,8 +201,8 @@ function daqiri.hex(text) end
 function daqiri.json(value) end
 
 ---Makes a kernel: NVRTC compiles source for a GPU, the C++ or C compiler for the host, and what they made is kept in the
----user's cache folder. One of src, file and ptx is needed. A source that doesn't compile raises with the lines of the
----script. What kernels get, and what the host can run, is told in kernels.
+---user's cache folder. One of src, file, ptx and library is needed. A source that doesn't compile raises with the lines of
+---the script. What kernels get, and what the host can run, is told in kernels.
 ---
 ---```lua
 ---local twice = daqiri.kernel{ memory = "host", grid = 1, block = 4, src = [[
@@ -208,7 +210,7 @@ function daqiri.json(value) end
 ---]] }
 ---twice:launch(array):wait()
 ---```
----@param options daqiri.daqiri.kernel.options
+---@param options? daqiri.daqiri.kernel.options
 ---@return daqiri.kernel
 function daqiri.kernel(options) end
 

@@ -37,6 +37,8 @@ type Options struct {
 	Cases []string
 	// Seconds is the length of each case, 0: as long as each needs for steady figures.
 	Seconds float64
+	// Workload is what gpu_pipeline does with a block, one of Workloads(); empty: it adds up its samples.
+	Workload string
 	// Begin is told of the host before the first case, Done of each case when it is over; nil: nobody.
 	Begin func(Host)
 	Done  func(Result)

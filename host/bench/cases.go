@@ -71,7 +71,7 @@ var Cases = []Case{
 	{"gpu_convert", "the same with int16 of the network's order to fp32, of 4096 bytes; int8 to fp32 and int4 to fp16, too", gpuRate, false, 5, gpuConvert.run},
 	{"gpu_gather", "payloads from pinned memory into a GPU's by a reorder stage, on one thread, and by its kernel alone; and what a packet's plan takes", gpuRate, false, 10, gpuGather.run},
 	{"gpu_write", "blocks of 4 MiB that a GPU put in order, from its memory into a file", "GB/s", false, 10, runGPUWrite},
-	{"gpu_pipeline", "datagrams over loopback, put in order in a GPU's memory as fp32, then a kernel of the script; and how soon its handler has a block (needs NVRTC)", "Gbit/s", false, 30, runGPUPipeline},
+	{"gpu_pipeline", "datagrams over loopback, put in order in a GPU's memory as fp32, then a kernel of the script (or --workload); and how soon its handler has a block (needs NVRTC)", "Gbit/s", false, 30, runGPUPipeline},
 	{"capture_pcap", "the highest rate of 8000-byte datagrams over veth at which nothing is lost (needs root)", "GB/s", false, 170, runCapture},
 	{"dpdk_null", "what DPDK's net_null receives, sent on by a handler, in bursts of 512", mppsPerCPU, false, 10, runDPDK(false, true)},
 	{"dpdk_null_native", "the same by a native stage", mppsPerCPU, false, 10, runDPDK(false, false)},

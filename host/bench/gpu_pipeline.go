@@ -13,13 +13,23 @@ const (
 	pipelinePPS  = 20e3 // at which latency is measured
 )
 
+// Workloads are what gpu_pipeline can do with a block, beside adding up: what NVIDIA's libraries bring.
+func Workloads() []string { return bare.Workloads() }
+
 // runGPUPipeline is gpu_pipeline: its peer is the same receive without a GPU. A third of the time measures latency, at a
 // rate that leaves the GPU idle most of the time.
 func runGPUPipeline(ctx context.Context, b *bench, r *Result) error {
 	if err := needGPU(); err != nil {
 		return err
 	}
-	if err := bare.Compiler(); err != nil {
+	workload, needs := b.opts.Workload, bare.Compiler
+	if workload == "" {
+		workload = "add"
+	} else {
+		needs = func() error { return bare.Workload(workload) }
+		r.add("workload " + workload)
+	}
+	if err := needs(); err != nil {
 		return errUnavailable{err.Error()}
 	}
 	r.compareWith("the same receive, counted and nothing more")
@@ -30,7 +40,7 @@ func runGPUPipeline(ctx context.Context, b *bench, r *Result) error {
 		if err != nil {
 			return nil, err
 		}
-		return b.last(ctx, d, b.ours("gpu_pipeline.lua", append(args, "--port", port, "--seconds", text(d*10/11))...)...)
+		return b.last(ctx, d, b.ours("gpu_pipeline.lua", append(args, "--workload", workload, "--port", port, "--seconds", text(d*10/11))...)...)
 	}
 	ours := func(ctx context.Context, d time.Duration) (sample, error) {
 		f, err := run(ctx, d*2/3)

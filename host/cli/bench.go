@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,8 +17,9 @@ import (
 
 // benchFlags are the flags of bench.
 type benchFlags struct {
-	seconds float64
-	json    bool
+	seconds  float64
+	workload string
+	json     bool
 }
 
 // newBench makes the command that measures what this host can do.
@@ -34,6 +36,7 @@ func newBench(g *state.Global) *cobra.Command {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.Float64Var(&f.seconds, "seconds", 0, "length of each case (default: as long as it needs for steady figures)")
+	fs.StringVar(&f.workload, "workload", "", "what gpu_pipeline does with a block: "+strings.Join(bench.Workloads(), ", ")+" (default: it adds up its samples)")
 	fs.BoolVar(&f.json, "json", false, "print one JSON document at the end")
 	return cmd
 }
@@ -55,12 +58,18 @@ func runBench(g *state.Global, f *benchFlags, cases []string) error {
 	if f.seconds < 0 {
 		return fail(ExitUsage, fmt.Errorf("--seconds %g: a case needs some time", f.seconds))
 	}
+	if f.workload != "" && !slices.Contains(bench.Workloads(), f.workload) {
+		return fail(ExitUsage, fmt.Errorf("--workload %s: it is none of %s", f.workload, strings.Join(bench.Workloads(), ", ")))
+	}
+	if f.workload != "" && len(cases) > 0 && !slices.Contains(cases, "gpu_pipeline") {
+		return fail(ExitUsage, fmt.Errorf("--workload %s: it is of the case gpu_pipeline, which is not measured", f.workload))
+	}
 	dir := g.Env["TMPDIR"]
 	if dir == "" {
 		dir = os.TempDir()
 	}
 	opts := bench.Options{Exe: g.Executable, SearchPath: g.Env["PATH"], S3Server: g.Env["VERSITYGW"], TempDir: dir, Version: fullVersion(), Cases: cases,
-		Seconds: f.seconds, Env: ownEnv(g)}
+		Seconds: f.seconds, Workload: f.workload, Env: ownEnv(g)}
 	var lost error // the output's
 	if !f.json {
 		show := func(text string) { _, err := io.WriteString(g.Stdout, text); lost = errors.Join(lost, err) }

@@ -30,6 +30,8 @@ struct dq_kernel {
     int most_threads; // a block
     void *library;
     const dqi_host_kernel *host;
+    struct dqi_math *math; // one of a library's, which runs in `stream`; NULL: it is none
+    dq_stream *stream;
     char what[80];
 };
 
@@ -50,6 +52,12 @@ struct dq_array {
 dq_stream *dqi_stream_hold(dq_stream *s);
 dq_kernel *dqi_kernel_hold(dq_kernel *k);
 dq_array *dqi_array_hold(dq_array *a);
+
+// Puts a run of a kernel of a GPU on the stream: args are the addresses of its arguments. The GPU is the
+// thread's.
+cu_result dqi_kernel_start(dq_kernel *k, const dq_grid *grid, cu_stream stream, void **args);
+// What runs it, in the words of whom it is asked: "cuLaunchKernel".
+const char *dqi_kernel_call(const dq_kernel *k);
 
 // Pages of the host's memory, registered with the GPU's driver where gpu is not NULL. *bytes: rounded up.
 int dqi_pinned_new(dqi_gpu *gpu, size_t *bytes, uint8_t **out, const char *what, dq_diag *diag);

@@ -33,9 +33,31 @@ int dq_kernel_from_ptx(const char *what, int32_t gpu, const char *ptx, const cha
                        dq_diag *diag);
 // The kernel of a library for the host that runtime/kernel made (host.h says what it has).
 int dq_kernel_from_library(const char *what, const char *path, dq_kernel **out, dq_diag *diag);
-// The types of its arguments, of one from a library: a character each, as host.h says.
+// The types of its arguments, of one of dq_kernel_from_library: a character each, as host.h says.
 const char *dq_kernel_types(const dq_kernel *k);
 void dq_kernel_free(dq_kernel *k);
+
+// ---- kernels that NVIDIA's libraries bring ----------------------------------------------------------------
+
+#define DQ_MATH_SHAPE 3
+
+// One of them. gemm: out = a b, matrices of rows x inner, inner x columns and rows x columns numbers, row by
+// row. fft: forward transforms of complex numbers (pairs: real, imaginary), one behind the other, not scaled.
+typedef struct dq_math {
+    const char *name, *library;
+    const char *params; // as C would declare them: fp32 in memory that the GPU reaches
+    const char *shape;  // what its n_shape numbers are, each 1 to 2^20, a comma between two
+    uint32_t n_shape;
+} dq_math;
+
+// The one of this number, from 0; NULL: there is none.
+const dq_math *dq_math_at(uint32_t number);
+// Opens its library, once a process. NOT_SUPPORTED: there is none, and diag says what is missing; `what`
+// asks.
+int dq_math_open(uint32_t number, const char *what, dq_diag *diag);
+// A kernel of it, which runs in the stream (of a GPU): launchers of it are given the same one.
+int dq_kernel_from_math(const char *what, uint32_t number, const uint32_t *shape, dq_stream *stream,
+                        dq_kernel **out, dq_diag *diag);
 
 // ---- arrays -----------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
-// kernel.c: what a user's kernel is once it is compiled: a module on a GPU, or a library on the host.
-#include "compute/compute.h"
+// kernel.c: what a user's kernel is once it is compiled: a module on a GPU, or a library on the host; or one
+// of NVIDIA's libraries.
+#include "compute/math.h"
 #include "core/err.h"
 
 #include <dlfcn.h>
@@ -76,6 +77,36 @@ int dq_kernel_from_library(const char *what, const char *path, dq_kernel **out, 
     return err;
 }
 
+int dq_kernel_from_math(const char *what, uint32_t number, const uint32_t *shape, dq_stream *stream,
+                        dq_kernel **out, dq_diag *diag) {
+    if (!stream || !stream->gpu)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED, "%s: %s runs on GPUs alone", what,
+                        dq_math_at(number)->library);
+    dq_kernel *k = new_kernel(what);
+    if (!k) return no_memory(what, diag);
+    k->gpu = stream->gpu;
+    k->stream = dqi_stream_hold(stream);
+    k->most_threads = 1;
+    int err = dqi_cuda_check(dqi_gpu_enter(k->gpu), what, "cuCtxSetCurrent", diag);
+    if (err == DQ_OK) err = dqi_math_new(number, shape, stream->stream, what, &k->math, diag);
+    if (err == DQ_OK)
+        *out = k;
+    else
+        dq_kernel_free(k);
+    return err;
+}
+
+cu_result dqi_kernel_start(dq_kernel *k, const dq_grid *g, cu_stream stream, void **args) {
+    if (!k->math)
+        return k->gpu->cu->launch(k->fn, g->grid[0], g->grid[1], g->grid[2], g->block[0], g->block[1],
+                                  g->block[2], 0, stream, args, NULL);
+    return dqi_math_run(k->math, args);
+}
+
+const char *dqi_kernel_call(const dq_kernel *k) {
+    return k->math ? dqi_math_call(k->math) : "cuLaunchKernel";
+}
+
 const char *dq_kernel_types(const dq_kernel *k) { return k->host ? k->host->types : NULL; }
 
 dq_kernel *dqi_kernel_hold(dq_kernel *k) {
@@ -86,6 +117,8 @@ dq_kernel *dqi_kernel_hold(dq_kernel *k) {
 void dq_kernel_free(dq_kernel *k) {
     if (!k || atomic_fetch_sub(&k->refs, 1) != 1) return;
     if (k->module && dqi_gpu_enter(k->gpu) == CU_SUCCESS) k->gpu->cu->module_unload(k->module);
+    if (k->math && dqi_gpu_enter(k->gpu) == CU_SUCCESS) dqi_math_free(k->math);
+    dq_stream_free(k->stream);
     if (k->library) dlclose(k->library);
     free(k);
 }

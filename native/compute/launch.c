@@ -6,6 +6,7 @@
 // a kernel runs in the call. Launches of one launcher end in the order in which they began.
 #include "compute/launch.h"
 #include "compute/arguments.h"
+#include "compute/math.h"
 #include "core/burst.h"
 #include "core/clock.h"
 #include "core/err.h"
@@ -87,6 +88,8 @@ int dq_launcher_new(const char *what, dq_kernel *k, const dq_grid *grid, dq_stre
     int err = check_grid(k, grid, diag);
     if (err == DQ_OK && stream && stream->gpu != k->gpu)
         err = dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: the stream is of another GPU, or of the host", what);
+    if (err == DQ_OK && k->stream && stream != k->stream)
+        err = dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: it runs in the stream that it was made with", what);
     if (err != DQ_OK) return err;
     dq_launcher *l = calloc(1, sizeof *l);
     if (!l) return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", what);
@@ -159,12 +162,10 @@ static uint8_t *scratch_of(dq_launcher *l, uint32_t k, uint64_t bytes, dq_diag *
 
 static cu_result start(dq_launcher *l, uint64_t number, uint64_t *values, uint32_t n) {
     const dqi_cuda_driver *cu = l->gpu->cu;
-    const uint32_t *g = l->grid.grid, *b = l->grid.block;
     void *args[DQ_MAX_KERNEL_ARGS + 1];
     for (uint32_t k = 0; k < n; k++)
         args[k] = &values[k];
-    cu_result err =
-        cu->launch(l->kernel->fn, g[0], g[1], g[2], b[0], b[1], b[2], 0, l->stream->stream, args, NULL);
+    cu_result err = dqi_kernel_start(l->kernel, &l->grid, l->stream->stream, args);
     if (err != CU_SUCCESS) return err;
     err = cu->write_value(l->stream->stream, (uintptr_t)l->mem->tickets[number % SLOTS], number + 1, 0);
     if (err != CU_SUCCESS) dqi_gpu_lose(l->gpu, err); // nobody would hear of the kernel's end
@@ -175,8 +176,8 @@ static int launch_failed(dq_launcher *l, cu_result err, dq_diag *diag) {
     char words[200];
     dqi_gpu_note(l->gpu, err);
     dqi_cuda_words(err, words, sizeof words);
-    return dqi_fail(diag, DQ_GENERIC_FAILURE, "%s: GPU %d (%s): cuLaunchKernel: %s", l->kernel->what,
-                    l->gpu->info.number, l->gpu->info.name, words);
+    return dqi_fail(diag, DQ_GENERIC_FAILURE, "%s: GPU %d (%s): %s: %s", l->kernel->what, l->gpu->info.number,
+                    l->gpu->info.name, dqi_kernel_call(l->kernel), words);
 }
 
 // Under the lock.
@@ -232,6 +233,8 @@ static int run_here(dq_launcher *l, const dq_kernel_arg *args, uint32_t n, dq_bu
 int dqi_launch(dq_launcher *l, const dq_kernel_arg *args, uint32_t n, dq_burst *b, dq_op *op, dq_diag *diag) {
     char words[256];
     int err = dqi_arguments_check(l->gpu, l->kernel->what, args, n, b, diag);
+    if (err == DQ_OK && l->kernel->math)
+        err = dqi_math_check(l->kernel->math, l->kernel->what, args, n, b, diag);
     if (err != DQ_OK) return err;
     if (!l->gpu) return run_here(l, args, n, b, op, diag);
     if (dqi_gpu_lost(l->gpu, words, sizeof words))

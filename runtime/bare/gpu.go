@@ -3,6 +3,7 @@ package bare
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/daqiri/daqiri-run/native"
@@ -34,6 +35,20 @@ func GPU() (string, error) {
 func Compiler() error {
 	_, _, err := native.NVRTCVersion("kernels")
 	return err
+}
+
+// Workloads are the kernels that NVIDIA's libraries bring.
+func Workloads() (names []string) {
+	for _, m := range native.MathKernels() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// Workload says what is missing for a kernel of Workloads.
+func Workload(name string) error {
+	all := native.MathKernels()
+	return all[slices.Index(Workloads(), name)].Open("workload " + name)
 }
 
 // timedOnGPU opens memory on the GPU, times its copy, and each job for its part of the time.

@@ -1,5 +1,5 @@
-// Package gpu gives tests a GPU that every machine has: libraries that stand in for the CUDA driver (fake/) and for
-// NVRTC (nvrtc/).
+// Package gpu gives tests a GPU that every machine has: libraries that stand in for the CUDA driver, cuBLAS and cuFFT
+// (fake/) and for NVRTC (nvrtc/).
 //
 // It may import the standard library and tests/require, and only tests import it.
 package gpu
@@ -83,21 +83,28 @@ type Test interface {
 	Fatal(args ...any)
 }
 
-// Use makes the stand-ins this process's driver and NVRTC, unless DAQIRI_CUDA names a driver: "libcuda.so.1", say, where there
+// Variables name the stand-ins in a program's environment: of the driver, NVRTC, cuBLAS and cuFFT.
+func Variables() (map[string]string, error) {
+	lib, err := Library()
+	if err != nil {
+		return nil, err
+	}
+	compiler, err := Compiler()
+	return map[string]string{"DAQIRI_CUDA": lib, "DAQIRI_NVRTC": compiler, "DAQIRI_CUBLAS": lib, "DAQIRI_CUFFT": lib}, err
+}
+
+// Use makes the stand-ins this process's libraries, unless DAQIRI_CUDA names a driver: "libcuda.so.1", say, where there
 // is a GPU. Before the first session or kernel that needs one.
 func Use(t Test) {
 	t.Helper()
 	if os.Getenv("DAQIRI_CUDA") != "" {
 		return
 	}
-	lib, err := Library()
+	all, err := Variables()
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiler, err := Compiler()
-	if err != nil {
-		t.Fatal(err)
+	for name, value := range all {
+		os.Setenv(name, value)
 	}
-	os.Setenv("DAQIRI_CUDA", lib)
-	os.Setenv("DAQIRI_NVRTC", compiler)
 }

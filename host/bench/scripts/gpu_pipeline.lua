@@ -1,11 +1,13 @@
 -- gpu_pipeline.lua: datagrams through the kernel's UDP on loopback become blocks of fp32 in a GPU's memory, of which a kernel
--- adds up the samples; or they are received and counted, and nothing more. Sent and received in one process as fast as it goes,
--- or at a pace. Prints figures as JSON.
+-- adds up the samples, or cuBLAS or cuFFT makes what instruments want of them; or they are received and counted, and nothing
+-- more. Sent and received in one process as fast as it goes, or at a pace. Prints figures as JSON.
 --   daqiri-run gpu_pipeline.lua --seconds 2
+--   daqiri-run gpu_pipeline.lua --workload fft
 --   daqiri-run gpu_pipeline.lua --gpu=false     the same receive without a GPU
 local daqiri = require "daqiri"
 local args = daqiri.args{
   gpu = { true, help = "false: only count what is received" },
+  workload = { "add", choices = { "add", "gemm", "fft" }, help = "what is done with a block: its sum, a product of square matrices, or Fourier transforms" },
   memory = { "gpu", help = "host: the processor does what the GPU would" },
   port = { 7156, help = "to use on 127.0.0.1" },
   samples = { 4000, help = "of 16 bits, in a datagram, behind 8 bytes with its number" },
@@ -31,10 +33,25 @@ local s = daqiri.open({ version = 1, stream_type = "socket", master_core = 0, me
   { memory = args.memory == "host" and "host" or nil })
 local rx, tx = s:rx_queue("rx_port"), s:tx_queue("tx_port")
 
--- Blocks that the handler got, and how long before each its last datagram had come.
-local blocks, seen, waits, sum = 0, 0, {}, nil
-if args.gpu then
-  local add = daqiri.kernel{ grid = args.per, block = 256, src = [[
+-- Packet i of a block has the sample that wave(n) says at its place n, whatever i: a tone of 8 complex samples, real and imaginary
+-- parts in turn; or the same number everywhere, for sums.
+local function wave(n)
+  if args.workload == "add" then return VALUE end
+  local at = 2 * math.pi * math.floor(n / 2) / 8
+  return math.floor(1000 * (n % 2 == 0 and math.cos(at) or math.sin(at)) + 0.5)
+end
+local function samples()
+  local text = {}
+  for n = 0, args.samples - 1 do local v = wave(n) % 65536; text[n + 1] = string.char(math.floor(v / 256), v % 256) end
+  return table.concat(text)
+end
+
+-- What is done with a block: the stage's kernel and arguments, and check, which looks at what it made of the last block, whose
+-- first packet was there.
+local works = {}
+function works.add()
+  local sum = daqiri.array{ kind = "device", type = "uint64", shape = 1 }
+  return { args = { "data", "present", args.samples, sum }, sum = sum, kernel = daqiri.kernel{ grid = args.per, block = 256, src = [[
 __global__ void add(const float *data, const unsigned long long *present, int samples, unsigned long long *sum)
 {
     float mine = 0;
@@ -43,16 +60,56 @@ __global__ void add(const float *data, const unsigned long long *present, int sa
     for (int n = 16; n > 0; n /= 2) mine += __shfl_down_sync(0xffffffff, mine, n);
     if (threadIdx.x % 32 == 0) atomicAdd(sum, (unsigned long long)mine);
 }
-]] }
-  sum = daqiri.array{ kind = "device", type = "uint64", shape = 1 }
+]] } }
+end
+
+-- A product of squares, the block's as large as it has samples for, its first row of one packet. The other has 1 on its diagonal
+-- and below it, so that column c of the product is the sum of the block's columns c and c + 1.
+function works.gemm()
+  local n = math.min(args.samples, math.floor(math.sqrt(args.samples * args.per)))
+  local b = daqiri.array{ kind = "device", type = "fp32", shape = { n, n } }
+  local out = daqiri.array{ kind = "device", type = "fp32", shape = { n, n } }
+  for c = 1, n do
+    b:set(c, c, 1)
+    if c < n then b:set(c + 1, c, 1) end
+  end
+  return { args = { "data", b, out }, kernel = daqiri.kernel{ library = "gemm", shape = { n, n, n } }, check = function()
+    local got = out:snapshot()
+    for c = 1, n do
+      local want = wave(c - 1) + (c < n and wave(c) or 0)
+      assert(math.abs(got:get(1, c) - want) < 0.01, ("column %d of the product is %g, not %g"):format(c, got:get(1, c), want))
+    end
+  end }
+end
+
+-- Transforms of as many points as a packet has, 1024 at most: the first one is of the tone alone.
+function works.fft()
+  local points = math.min(1024, 8 * math.floor(args.samples / 16))
+  local many = math.floor(args.samples * args.per / (2 * points))
+  local out = daqiri.array{ kind = "device", type = "fp32", shape = { many, points, 2 } }
+  return { args = { "data", out }, kernel = daqiri.kernel{ library = "fft", shape = { points, many } }, check = function()
+    local got = out:snapshot()
+    for k = 0, points - 1 do
+      local power = math.sqrt(got:get(1, k + 1, 1) ^ 2 + got:get(1, k + 1, 2) ^ 2)
+      local want = k == points / 8 and 1000 * points or 0
+      assert(math.abs(power - want) < points, ("point %d of the transform is %g, not %g"):format(k, power, want))
+    end
+  end }
+end
+
+-- Blocks that the handler got, and how long before each its last datagram had come.
+local blocks, seen, waits, work, first = 0, 0, {}, nil, false
+if args.gpu then
+  work = works[args.workload]()
   local order = s:reorder{ name = "blocks", memory_region = "blocks", at = "payload", payload_byte_offset = 8,
     slot_bytes = 2 * args.samples, packets_per_batch = args.per, timeout_us = 100e3, fill = "keep", policy = "wait",
     sequence_number = { at = "payload", bit_offset = 0, bit_width = 48, endianness = "little" },
     data_types = { input_type = "int16", output_type = "fp32", endianness = "network" } }
-  local added = add:stage{ args = { "data", "present", args.samples, sum }, policy = "wait" }
-  s:pipe(rx, order, added)
-  added:on_burst(function(b)
+  local done = work.kernel:stage{ name = "work", args = work.args, policy = "wait" }
+  s:pipe(rx, order, done)
+  done:on_burst(function(b)
     local now = s:clock()
+    first = b.present[1]
     blocks, seen = blocks + 1, seen + b.source_packets
     if not b.timed_out then waits[#waits + 1] = (now - b.last_time) / 1e3 end
   end, { policy = "wait" })
@@ -61,7 +118,7 @@ else
 end
 
 if args.pps > 0 then tx:pace{ pps = args.pps } end
-tx:transmit{ template = tx:template{ payload = ("\0"):rep(8) .. ("\0" .. string.char(VALUE)):rep(args.samples),
+tx:transmit{ template = tx:template{ payload = ("\0"):rep(8) .. samples(),
   vary = { { at = "start", bit_offset = 0, bit_width = 48, endianness = "little", start = 0, step = 1 } } } }
 s:start()
 s:measure{ seconds = args.seconds / 10 }
@@ -73,10 +130,15 @@ local l = s:stop("measured")
 local sent, got = l.tx_port.tx.packets, l.rx_port.rx.packets
 local out = { packets = m.rx_port.rx.packets, bytes = m.rx_port.rx.bytes, seconds = m.seconds, cpu_seconds = m.process.cpu_seconds,
   offered_pps = m.tx_port.tx.packets / m.seconds, missing = sent - got, sent = sent, received = got }
-if args.gpu then -- the kernel has seen at least what the handler got, and at most what the ledger says that blocks had
-  local total, each = sum:get(1), args.samples * VALUE
-  assert(total >= seen * each and total <= l.blocks.out * each and total % each == 0,
-    ("the sum is of %g packets; the handler got %d, of %d"):format(total / each, seen, l.blocks.out))
+if args.gpu then
+  if work.sum then -- the kernel has seen at least what the handler got, and at most what the ledger says that blocks had
+    local total, each = work.sum:get(1), args.samples * VALUE
+    assert(total >= seen * each and total <= l.blocks.out * each and total % each == 0,
+      ("the sum is of %g packets; the handler got %d, of %d"):format(total / each, seen, l.blocks.out))
+  elseif first then
+    work.check()
+  end
+  out.checked = (work.sum or first) and 1 or 0
   table.sort(waits)
   out.blocks, out.in_blocks, out.n = blocks, seen, #waits
   out.p50, out.p99 = waits[math.ceil(#waits / 2)], waits[math.ceil(#waits * 0.99)]

@@ -145,6 +145,11 @@ func (s *suite) all(short bool) {
 	for _, name := range cases {
 		s.step("bench "+name, "./daqiri-run", "bench", name, "--json", "--seconds", seconds)
 	}
+	for _, name := range []string{"gemm", "fft"} {
+		if !short {
+			s.step("workload "+name, "./daqiri-run", "bench", "gpu_pipeline", "--workload", name, "--json", "--seconds", seconds)
+		}
+	}
 }
 
 // script runs one of ours on the GPU. On the virtual clock it prints what it has to; on the real one it compares itself.
