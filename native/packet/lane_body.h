@@ -3,7 +3,7 @@
 // Before each inclusion: LEVEL is the level's name, WIDTH the 64-bit lanes of a vector. BITS(v) makes a
 // number of the lanes' top bits; EQUAL and LESS (of numbers below 2^63) give all ones or 0, SPREAD copies
 // of each lane's top bit; LOW_TIMES(v, k) is each lane's lower half times k; WIRE turns lanes
-// to or from wire order; NEXT(a, b) is b moved up by one lane, behind the last of a; WORDS reads the 8 bytes
+// to or from wire order, LITTLE to or from the little-endian one; LANE_BITS has bit j in lane j; NEXT(a, b) is b moved up by one lane, behind the last of a; WORDS reads the 8 bytes
 // at one place of all frames, GATHER the words from w12 to w36. The compiler turns operators on vectors into
 // whatever the instruction set has.
 
@@ -71,6 +71,11 @@ DQI_COMPARE_OPS(COMPARE, VU, VS)
 #undef COMPARE
 
 static void NAME(fill)(dqi_col *a, uint64_t v) { EACH AT(a) = (VU){0} + v; }
+
+static void NAME(keep)(dqi_col *a, uint64_t lanes) {
+    const VU bit = LANE_BITS;
+    EACH AT(a) &= EQUAL(ALL(lanes >> i) & bit, bit);
+}
 
 static void NAME(cut)(dqi_col *a, uint32_t left, uint32_t right, bool sign) {
     if (sign)
@@ -190,6 +195,14 @@ static void NAME(fixed)(const dqi_lanes *l, uint32_t at, uint32_t left, uint32_t
     }
 }
 
+static void NAME(part)(const dqi_lanes *l, const dqi_col *words, bool little, uint32_t left, uint32_t right,
+                       dqi_col *out) {
+    if (little)
+        SOME AT(out) = LITTLE(CONST_AT(words)) << left >> right;
+    else
+        SOME AT(out) = WIRE(CONST_AT(words)) << left >> right;
+}
+
 // ---- conditions -------------------------------------------------------------------------------------------
 
 static inline VU NAME(having)(const NAME(frames) * f, const dqi_who *who) {
@@ -224,7 +237,9 @@ static const dqi_level NAME(level) = {
     .shape = NAME(shape),
     .extents = NAME(extents),
     .fixed = NAME(fixed),
+    .part = NAME(part),
     .fill = NAME(fill),
+    .keep = NAME(keep),
     .cut = NAME(cut),
     .unary = {DQI_UNARY_OPS(ENTRY)},
     .binary = {DQI_BINARY_OPS(ENTRY, ENTRY)},
@@ -255,6 +270,8 @@ static const dqi_level NAME(level) = {
 #undef BITS
 #undef WHERE
 #undef WIRE
+#undef LITTLE
+#undef LANE_BITS
 #undef WORDS
 #undef GATHER
 #undef NEXT

@@ -34,6 +34,13 @@ enum { PLAIN_L4 = 34, PLAIN_IP_CSUM = 24, PLAIN_UDP_CSUM = 40, PLAIN_TCP_CSUM = 
 #define DQI_JOIN(x, y, n) ((x) << (n) | (y) >> (64 - (n)))
 #endif
 
+static inline uint64_t little64(uint64_t v) {
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    v = __builtin_bswap64(v);
+#endif
+    return v;
+}
+
 static inline void store16(uint8_t *p, uint64_t v) {
     uint16_t low = (uint16_t)v;
     memcpy(p, &low, 2);
@@ -49,6 +56,8 @@ static inline void store16(uint8_t *p, uint64_t v) {
 #define LESS(a, b)      SPREAD((a) - (b))
 #define LOW_TIMES(v, k) (((v)&UINT32_MAX) * (uint64_t)(k))
 #define WIRE(v)         ((VU){dqi_wire64((v)[0]), dqi_wire64((v)[1])})
+#define LITTLE(v)       ((VU){little64((v)[0]), little64((v)[1])})
+#define LANE_BITS       ((VU){1, 2})
 #define NEXT(a, b)      __builtin_shufflevector(a, b, 1, 2)
 #define WORDS(f, at)    ((VU){dqi_word((f)->p[0] + (at)), dqi_word((f)->p[1] + (at))})
 #define GATHER(f)                                                                                            \
@@ -78,6 +87,8 @@ static inline __m256i wire_avx2(__m256i v) {
 #define LESS(a, b)      (VU)((VS)(a) < (VS)ALL(b))
 #define LOW_TIMES(v, k) (VU) _mm256_mul_epu32((__m256i)(v), (__m256i)ALL((uint64_t)(k)))
 #define WIRE(v)         (VU) wire_avx2((__m256i)(v))
+#define LITTLE(v)       (v)
+#define LANE_BITS       ((VU){1, 2, 4, 8})
 #define NEXT(a, b)      __builtin_shufflevector(a, b, 3, 4, 5, 6)
 #define WORDS(f, at)                                                                                         \
     ((VU){dqi_word((f)->p[0] + (at)), dqi_word((f)->p[1] + (at)), dqi_word((f)->p[2] + (at)),                \

@@ -23,7 +23,7 @@ void dqi_lanes_look(dqi_lanes *l, const dqi_level *k, const dqi_packets *in, uin
     l->payload = payload;
     l->all = l->n == DQI_LANES ? UINT64_MAX : (1ull << l->n) - 1;
     l->parsed = false;
-    l->reached = 0;
+    l->reached = l->n_words = 0;
     l->plain = l->udp = l->tcp = 0;
     if (l->look == DQI_LOOK_RAW) {
         l->plain = l->all;
@@ -176,53 +176,62 @@ static dqi_reach *reach_of(dqi_lanes *l, uint8_t base, const bounds *b) {
     return r;
 }
 
-// True where every lane has so many bytes for fields, and in the packet.
-static bool all_have(const dqi_lanes *l, dqi_reach *r, const bounds *b, uint64_t end, uint64_t room) {
-    uint64_t outside = 0; // its top bit: of some lane
-    if (end <= r->end && room <= r->room) return true;
+// Plain lanes in which `end` bytes from there lie below the limit; *all: so many all of them are known to have.
+static uint64_t holding(const dqi_lanes *l, const dqi_reach *r, const dqi_col *limit, uint64_t end,
+                        uint64_t *all) {
+    uint64_t has = 0;
+    if (end <= *all) return l->plain;
     for (uint32_t i = 0; i < DQI_LANES; i++) {
-        uint64_t from = r->at.v[i] - l->p.v[i];
-        outside |= (b->limit->v[i] - from - end) | (l->len.v[i] - from - room);
+        uint64_t rest = limit->v[i] - (r->at.v[i] - l->p.v[i]) - end; // negative: its top bit is set
+        has |= (~rest >> 63) << i;
     }
-    if (outside >> 63) return false;
-    r->end = end > r->end ? end : r->end;
-    r->room = room > r->room ? room : r->room;
-    return true;
+    has &= l->plain;
+    if (has == l->plain) *all = end;
+    return has;
 }
 
-// The same where every lane is plain and has the field, and 8 bytes at its place: no lane is a case of its
-// own.
-static bool load_all(dqi_lanes *l, const dq_field *f, const bounds *b, dqi_col *out) {
-    uint64_t byte = f->bit_offset / 8;
-    uint32_t left = f->bit_offset % 8, right = 64u - f->bit_width;
-    if (l->plain != UINT64_MAX || left + f->bit_width > 64) return false;
-    dqi_reach *r = reach_of(l, f->base, b);
-    if (!all_have(l, r, b, byte + (left + f->bit_width + 7) / 8, byte + 8)) return false;
-    if (f->flags & DQ_FIELD_LE)
+// The words in which so many bytes lie, 8 at most.
+static const dqi_words *words_of(dqi_lanes *l, dqi_reach *r, uint8_t base, uint64_t byte, uint32_t bytes) {
+    uint32_t kept = l->n_words < DQI_WORDS ? l->n_words : DQI_WORDS;
+    for (const dqi_words *w = l->words; w < l->words + kept; w++)
+        if (w->base == base && w->byte <= byte && byte + bytes <= w->byte + 8) return w;
+    uint64_t start = byte;
+    for (uint64_t align = 8; align > 1 && start == byte; align /= 2) // headers have their fields in such words
+        if (byte % align + bytes <= 8) start = byte - byte % align;
+    dqi_words *w = &l->words[l->n_words++ % DQI_WORDS];
+    w->base = base;
+    w->byte = start;
+    w->lanes = holding(l, r, &l->len, start + 8, &r->room);
+    if (w->lanes == UINT64_MAX)
         for (uint32_t i = 0; i < DQI_LANES; i++)
-            out->v[i] = __builtin_bswap64(load64((const uint8_t *)(uintptr_t)r->at.v[i] + byte))
-                            << left << right >>
-                        right;
+            w->v.v[i] = dqi_word((const uint8_t *)(uintptr_t)r->at.v[i] + start);
     else
-        for (uint32_t i = 0; i < DQI_LANES; i++)
-            out->v[i] = load64((const uint8_t *)(uintptr_t)r->at.v[i] + byte) << left >> right;
-    return true;
+        for (uint32_t i = 0; i < l->n; i++)
+            w->v.v[i] = dqi_word(w->lanes >> i & 1 ? (const uint8_t *)(uintptr_t)r->at.v[i] + start : dqi_zeros);
+    return w;
 }
 
-// At one place behind the bounds.
-static uint64_t load_bounded(dqi_lanes *l, const dq_field *f, const bounds *b, dqi_col *out) {
-    uint64_t has = 0, byte = b->start + f->bit_offset / 8;
-    uint32_t skip = f->bit_offset % 8, bytes = (skip + f->bit_width + 7) / 8;
+// At one place behind the bounds: cut from words; by itself in a lane that ends less than 8 bytes behind it,
+// and everywhere if its bits lie in 9 bytes.
+static uint64_t load_bounded(dqi_lanes *l, const dqi_level *k, const dq_field *f, const bounds *b,
+                             dqi_col *out) {
+    uint64_t byte = f->bit_offset / 8, whole = 0;
+    uint32_t skip = f->bit_offset % 8, bytes = (skip + f->bit_width + 7) / 8, right = 64u - f->bit_width;
     bool little = f->flags & DQ_FIELD_LE;
-    if (load_all(l, f, b, out)) return UINT64_MAX;
-    for (uint32_t i = 0; i < l->n; i++) {
-        uint64_t at = byte + (b->from ? b->from->v[i] : 0);
-        bool ok = at + bytes <= b->limit->v[i] && l->plain >> i & 1;
+    dqi_reach *r = reach_of(l, f->base, b);
+    uint64_t has = holding(l, r, b->limit, byte + bytes, &r->end);
+    if (has != 0 && bytes <= 8) {
+        const dqi_words *w = words_of(l, r, f->base, byte, bytes);
+        uint32_t bit = (uint32_t)(byte - w->byte) * 8 + skip;
+        k->part(l, &w->v, little, little ? right - bit : bit, right, out);
+        whole = w->lanes;
+    }
+    for (uint64_t rest = has & ~whole; rest != 0; rest &= rest - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(rest);
+        uint64_t at = r->at.v[i] - l->p.v[i] + byte;
         const uint8_t *p = dqi_lane_at(l, i);
-        out->v[i] = !ok      ? 0
-                    : little ? load_le_at(p, l->len.v[i], at, skip, f->bit_width)
-                             : load_at(p, l->len.v[i], at, skip, f->bit_width);
-        has |= (uint64_t)ok << i;
+        out->v[i] = little ? load_le_at(p, l->len.v[i], at, skip, f->bit_width)
+                           : load_at(p, l->len.v[i], at, skip, f->bit_width);
     }
     return has;
 }
@@ -255,7 +264,7 @@ static uint64_t load_plain(dqi_lanes *l, const dqi_level *k, const dq_field *f, 
         load_fixed(l, k, bit, width, out);
         return (l->plain & who.any) | (l->udp & who.udp) | (l->tcp & who.tcp);
     }
-    return find_bounds(l, f->base, &b) ? has & load_bounded(l, f, &b, out) : 0;
+    return find_bounds(l, f->base, &b) ? has & load_bounded(l, k, f, &b, out) : 0;
 }
 
 // What came with the packet.

@@ -43,11 +43,21 @@ typedef enum dqi_look {
     DQI_LOOK_EXTENTS, // also where payload and IP packet end
 } dqi_look;
 
-// Fields of a base (enum dq_base), where every lane is plain.
+// Fields of a base (enum dq_base) in plain lanes.
 typedef struct dqi_reach {
     dqi_col at;         // where each lane's begin, an address
-    uint64_t end, room; // so many bytes from there all lanes are known to have for fields, and in the packet
+    uint64_t end, room; // so many bytes from there all are known to have for fields, and in the packet
 } dqi_reach;
+
+// 8 bytes of each plain lane, from which all fields that lie in them are cut: programs read several fields of
+// the same word, and headers one cache line of each packet.
+typedef struct dqi_words {
+    uint8_t base;
+    uint64_t byte;  // the first one, counted from reach[base].at
+    uint64_t lanes; // that have all of them
+    dqi_col v;      // as they lie in memory
+} dqi_words;
+enum { DQI_WORDS = 4 }; // kept at once
 
 // Bit i of each mask is lane i.
 typedef struct dqi_lanes {
@@ -64,6 +74,8 @@ typedef struct dqi_lanes {
     dqi_col end, payload_at, limit; // EXTENTS, of plain lanes: ends of the IP packet and of the payload
     uint32_t reached;               // bit b: reach[b] has its addresses
     dqi_reach reach[DQ_BASE_PAYLOAD + 1];
+    uint32_t n_words; // read so far; the latest DQI_WORDS of them are kept
+    dqi_words words[DQI_WORDS];
     bool parsed;
     dqi_pkt odd[DQI_LANES]; // when parsed: of lanes that aren't plain
 } dqi_lanes;
@@ -126,7 +138,11 @@ typedef struct dqi_level {
     void (*extents)(dqi_lanes *l); // fills len, end, payload_at, limit
     // The 8 bytes from `at` (at most DQI_PLAIN_LEN - 8) of plain lanes as numbers, shifted left, then right.
     void (*fixed)(const dqi_lanes *l, uint32_t at, uint32_t left, uint32_t right, dqi_col *out);
+    // Words as they lie in memory, as numbers of either byte order, shifted left, then right.
+    void (*part)(const dqi_lanes *l, const dqi_col *words, bool little, uint32_t left, uint32_t right,
+                 dqi_col *out);
     void (*fill)(dqi_col *a, uint64_t v);
+    void (*keep)(dqi_col *a, uint64_t lanes); // the others become 0
     // a = (a << left) >> right; sign: with copies of the top bit
     void (*cut)(dqi_col *a, uint32_t left, uint32_t right, bool sign);
     void (*unary[DQ_OP_COUNT])(dqi_col *a);

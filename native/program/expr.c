@@ -200,10 +200,9 @@ static void operate(machine *m, uint8_t op) {
     a->bits &= b->bits;
 }
 
-static void zero(slot *s, uint64_t holds) {
+static void zero(slot *s, const dqi_level *k, uint64_t holds) {
     if (holds == UINT64_MAX) return;
-    for (uint32_t i = 0; i < DQI_LANES; i++)
-        s->col.v[i] &= 0 - (holds >> i & 1);
+    k->keep(&s->col, holds);
     s->bits |= ~holds;
 }
 
@@ -251,7 +250,7 @@ static void run(machine *m, const dq_prog *prog) {
             break;
         case DQ_OP_ZERO:
             m->top--;
-            zero(m->top, m->top[1].bits);
+            zero(m->top, m->k, m->top[1].bits);
             break;
         case DQ_OP_NOT:
             m->top->bits = ~m->top->bits;

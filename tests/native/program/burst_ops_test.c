@@ -84,6 +84,7 @@ static void columns(void) {
         bool payload = round % 5 == 0;
         dqi_packets in = packets(&b, round % 3 == 0);
         dq_field f = any_field(&b);
+        if (f.flags & DQ_FIELD_LE && round % 2) f.bit_offset += 5, f.bit_width -= 6; // not on bytes
         if (dqi_field_check(&f, NULL) != DQ_OK) continue;
         for (uint32_t i = 0; (k = dqi_level_at(i)) != NULL; i++) {
             uint64_t out[MAX];
