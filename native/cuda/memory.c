@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_RANGES 2
 
@@ -211,4 +212,28 @@ int dqi_cuda_export(const dq_region *r, int *fd, dq_diag *diag) {
     dqi_gpu_enter(a->gpu);
     return dqi_cuda_check(a->gpu->cu->mem_export(fd, a->handle, CU_HANDLE_DESCRIPTOR, 0), what,
                           "cuMemExportToShareableHandle", diag);
+}
+
+int dqi_cuda_dmabuf(uint8_t *at, uint64_t bytes, const char *what, int *fd, dq_diag *diag) {
+    typedef cu_result range_handle(void *out, cu_ptr at, size_t bytes, int type, unsigned long long flags);
+    static const char symbol[] = "cuMemGetHandleForAddressRange"; // since CUDA 11.7
+    range_handle *get;
+    void *found = dqi_cuda_symbol(symbol);
+    memcpy(&get, &found, sizeof get); // ISO C has no cast for it
+    if (!get)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED, "%s: the GPU's driver makes no DMA-BUF; hint: a newer driver",
+                        what);
+    return dqi_cuda_check(get(fd, (cu_ptr)(uintptr_t)at, bytes, CU_RANGE_DMA_BUF, 0), what, symbol, diag);
+}
+
+int dqi_cuda_region_dmabuf(const dq_region *r, int *fd, uint64_t *bytes, dq_diag *diag) {
+    const allocation *a = allocation_of(r);
+    char what[DQ_NAME_LEN + 32];
+    snprintf(what, sizeof what, "memory region %s", r->conf.name);
+    if (!a || !a->gpu->info.dma_buf)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                        "%s: it lies on no GPU that lends its memory to devices (DMA-BUF)", what);
+    *bytes = a->bytes;
+    dqi_gpu_enter(a->gpu);
+    return dqi_cuda_dmabuf(r->device, a->bytes, what, fd, diag);
 }

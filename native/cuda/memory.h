@@ -31,4 +31,10 @@ bool dqi_cuda_file_memory(const dq_region *r, const dqi_cufile *lib, char *why, 
 // memory, or DQ_NOT_SUPPORTED where its GPU can't. The caller closes it.
 int dqi_cuda_export(const dq_region *r, int *fd, dq_diag *diag);
 
+// Whole pages of a GPU's memory as a DMA-BUF, by which another device reaches them: what a trial was given,
+// or a region's, of which *bytes are in it. `what` names who asks. The caller closes the descriptor.
+// DQ_NOT_SUPPORTED where the driver makes none. Control thread.
+int dqi_cuda_dmabuf(uint8_t *at, uint64_t bytes, const char *what, int *fd, dq_diag *diag);
+int dqi_cuda_region_dmabuf(const dq_region *r, int *fd, uint64_t *bytes, dq_diag *diag);
+
 #endif

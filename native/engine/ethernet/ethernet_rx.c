@@ -105,9 +105,11 @@ static bool classify(dqi_port_queue *l, dqi_eth_desk *d, uint32_t m) {
 // ---- into a queue's buffers -------------------------------------------------------------------------------
 
 // True when the device has put each part of frame k into the queue's region for it. A frame that ends in the
-// first part has no buffer for the others: it is copied.
+// first part has no buffer for the others: it is copied. So is one that an action may shorten, lest its parts
+// end elsewhere than others' do; out of a GPU's memory none can be.
 static bool is_split(const dq_queue *rx, const dqi_eth_desk *d, uint32_t k) {
-    if (rx != d->split || d->lead > 0 || d->first[k + 1] - d->first[k] != rx->conf.n_regions) return false;
+    if (rx != d->split || (d->lead > 0 && !rx->dark) || d->first[k + 1] - d->first[k] != rx->conf.n_regions)
+        return false;
     bool all = true;
     for (uint32_t j = d->first[k]; j < d->first[k + 1]; j++)
         all &= d->pieces[j].buf != DQI_NO_BUF;

@@ -134,14 +134,29 @@ static int describe(dqi_port *p, dq_diag *diag) {
                     name, device);
 }
 
+// Whether a receive queue of the interface has the region: what lies on a GPU elsewhere is copied before it
+// is sent.
+static bool is_received(const dq_iface *i, const dq_region *g) {
+    bool has = false;
+    for (uint32_t k = 0; k < i->n_rx; k++)
+        for (uint32_t s = 0; s < i->rx[k]->conf.n_regions; s++)
+            has |= i->rx[k]->conf.regions[s] == g;
+    return has;
+}
+
 static int register_all(dqi_port *p, dq_diag *diag) {
     vraw_port *v = p->state;
-    const dq_session *s = p->iface->session;
+    dq_session *s = p->iface->session;
     for (uint32_t k = 0; k < s->n_regions; k++) {
-        if (!s->regions[k]->cpu) continue;
-        int err = dqi_verbs_register(v->pd, s->regions[k], VB_ACCESS_LOCAL_WRITE, p->iface->conf.name,
-                                     &v->mrs[k], diag);
+        const dq_region *g = s->regions[k];
+        if (!g->cpu && !is_received(p->iface, g)) continue;
+        int err = dqi_verbs_register(v->pd, g, VB_ACCESS_LOCAL_WRITE, p->iface->conf.name, &v->mrs[k], diag);
         if (err != DQ_OK) return err;
+        if (!g->cpu)
+            dqi_note(s,
+                     "memory region %s: device %s of interface %s puts packets into the GPU's memory itself "
+                     "(DMA-BUF)",
+                     g->conf.name, v->ctx->device->name, p->iface->conf.name);
     }
     return DQ_OK;
 }
@@ -173,7 +188,7 @@ static int nonblocking(int fd) {
     return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ? errno : 0;
 }
 
-int vraw_device_open(dqi_port *p, dq_diag *diag) {
+static int find_device(dqi_port *p, dq_diag *diag) {
     vraw_port *v = p->state;
     int n = 0, err = dqi_verbs_load(p->iface->conf.name, diag);
     if (err != DQ_OK) return err;
@@ -182,12 +197,18 @@ int vraw_device_open(dqi_port *p, dq_diag *diag) {
     if (list) vb.free_device_list(list);
     if (err == DQ_OK) err = describe(p, diag);
     if (err != DQ_OK) return err;
+    v->pd = vb.alloc_pd(v->ctx);
+    if (v->pd) return DQ_OK;
+    return dqi_fail(diag, DQ_ESYS - errno, "interface %s: device %s: %s", p->iface->conf.name,
+                    v->ctx->device->name, strerror(errno));
+}
+
+int vraw_device_open(dqi_port *p, dq_diag *diag) {
+    vraw_port *v = p->state;
+    int err = find_device(p, diag);
+    if (err != DQ_OK) return err;
     nonblocking(v->ctx->async_fd);
     v->no_buffer = no_buffer(v);
-    v->pd = vb.alloc_pd(v->ctx);
-    if (!v->pd)
-        return dqi_fail(diag, DQ_ESYS - errno, "interface %s: device %s: %s", p->iface->conf.name,
-                        v->ctx->device->name, strerror(errno));
     return register_all(p, diag);
 }
 
@@ -196,6 +217,27 @@ void vraw_device_close(vraw_port *v) {
         if (v->mrs[k]) vb.dereg_mr(v->mrs[k]);
     if (v->pd) vb.dealloc_pd(v->pd);
     if (v->ctx) vb.close_device(v->ctx);
+}
+
+const char *vraw_cannot_split(const vraw_port *v, const dq_iface *i, const dq_queue *q) {
+    if (i->n_rx > 1) return "several receive queues: their frames are sorted by software";
+    if (q->conf.n_regions != VRAW_PARTS) return "it has more than a region for headers and one for payloads";
+    return v->attr.max_sge <= VRAW_PARTS ? "the device scatters a frame over too few places" : NULL;
+}
+
+bool vraw_reaches_gpu(const dq_iface *i, const dq_queue *q, uint32_t seg, uint8_t *at, uint64_t bytes,
+                      dq_diag *why) {
+    vraw_port v = {0};
+    dqi_port p = {.iface = (dq_iface *)i, .state = &v};
+    char what[2 * DQ_NAME_LEN + 32];
+    (void)seg;
+    bool ok = find_device(&p, why) == DQ_OK;
+    const char *cannot = ok ? vraw_cannot_split(&v, i, q) : NULL;
+    snprintf(what, sizeof what, "queue %s", q->conf.name);
+    if (cannot) dqi_fail(why, DQ_NOT_SUPPORTED, "%s: %s", what, cannot);
+    ok = ok && !cannot && dqi_verbs_reach_gpu(v.pd, at, bytes, what, why);
+    vraw_device_close(&v);
+    return ok;
 }
 
 void vraw_look(dqi_port *p, dq_queue *q) {

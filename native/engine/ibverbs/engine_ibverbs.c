@@ -23,7 +23,7 @@ static int port_open(dqi_port *p, dq_diag *diag) {
         err = vraw_tx_open(p, i->tx[k], diag);
     if (err != DQ_OK) return err;
     p->pollable = true;
-    if (!p->direct) p->copy = "queues have several regions, or their buffers are not the CPU's";
+    if (!p->direct) p->copy = "queues have several regions, which the device can't split frames over";
     dqi_note(i->session, "interface %s: device %s, port %u%s%s, frames of at most %u bytes", i->conf.name,
              v->ctx->device->name, v->port_num, v->netdev[0] ? ", behind " : "", v->netdev, v->frame);
     return DQ_OK;
@@ -79,6 +79,7 @@ static int open_ibverbs(dq_iface *i, dq_diag *diag) { return dqi_eth_open(i, &dr
 
 const dqi_engine_ops dqi_engine_ibverbs = {
     .name = "ibverbs",
+    .reaches_gpu = vraw_reaches_gpu,
     .open = open_ibverbs,
     .rx = dqi_eth_rx,
     DQI_DEVICE_OPS,

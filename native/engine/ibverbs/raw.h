@@ -17,6 +17,7 @@
 #define VRAW_POLL    64    // completions looked at together
 #define VRAW_FLOWS   256u  // rules in a device
 #define VRAW_FORMS   2     // of a rule: IPv4 and IPv6
+#define VRAW_PARTS   2     // regions that a frame is split over by the device
 #define VRAW_HEADERS 22    // bytes of a frame beyond the MTU: addresses, type, two tags
 
 typedef struct vraw_cq {
@@ -31,14 +32,16 @@ typedef struct vraw_cq {
 typedef struct vraw_rx {
     vraw_cq cq; // first
     vb_qp *qp;
-    const dq_region *region; // whose buffers are posted; NULL: places of its own, which are copied from
-    uint32_t most;           // receives to be posted
-    uint32_t reserve;        // of which so many aren't given away
-    uint32_t head, tail;     // of what is posted: numbers
-    uint32_t ids[VRAW_DEPTH];
-    uint32_t loaned[256], n_loaned; // buffers, or slots, that come back at the release
-    uint8_t *own;                   // of a region's buffers: what goes beyond them; else whole frames
-    uint32_t own_bytes;             // of each slot
+    dq_region *parts[VRAW_PARTS]; // whose buffers are posted, one behind the other
+    uint32_t n_parts;             // 0: places of its own are, which are copied from
+    uint32_t room;                // bytes of the parts' buffers
+    uint32_t most;                // receives to be posted
+    uint32_t reserve;             // of which so many aren't given away
+    uint32_t head, tail;          // of what is posted: numbers
+    uint32_t ids[VRAW_PARTS][VRAW_DEPTH];
+    uint32_t loaned[256 * VRAW_PARTS], n_loaned; // buffers that come back at the release
+    uint8_t *own;                                // behind the parts: what goes beyond them; else whole frames
+    uint32_t own_bytes;                          // of each slot
     vb_mr *own_mr;
     bool broken; // its queue pair is in error
 } vraw_rx;
@@ -92,6 +95,12 @@ typedef struct vraw_port {
 // ---- device.c: control thread -----------------------------------------------------------------------------
 
 int vraw_device_open(dqi_port *p, dq_diag *diag);
+// Whether the device puts segment `seg` of the queue's frames into a GPU's memory (reaches_gpu of the
+// engine).
+bool vraw_reaches_gpu(const dq_iface *i, const dq_queue *q, uint32_t seg, uint8_t *at, uint64_t bytes,
+                      dq_diag *why);
+// Why the device can't split the queue's frames over its regions; NULL: it can.
+const char *vraw_cannot_split(const vraw_port *v, const dq_iface *i, const dq_queue *q);
 void vraw_device_close(vraw_port *v);
 // The local key of this arena offset; 0: it isn't registered.
 uint32_t vraw_lkey(const dqi_port *p, uint64_t off);

@@ -1,8 +1,9 @@
 // rx.c: receiving: buffers are posted to a queue pair, and come back with frames.
 //
-// Where a queue has one region its buffers are posted, and given away with the frame. What a frame has beyond
-// its buffer goes into a place of the queue pair's own: nothing that comes is too long. Where a queue has
-// several regions whole frames lie in such places, and are copied.
+// Where a queue has one region its buffers are posted, and given away with the frame; of the only queue's two
+// regions a buffer each, so that the device splits frames, also into the memory of a GPU. What a frame has
+// beyond its buffers goes into a place of the queue pair's own: nothing that comes is too long. Where a queue
+// has other regions whole frames lie in such places, and are copied.
 #include "core/dq_burst.h"
 #include "core/err.h"
 #include "engine/ibverbs/raw.h"
@@ -19,9 +20,8 @@
 
 static int open_places(dqi_port *p, vraw_rx *x) {
     const vraw_port *v = p->state;
-    uint32_t buf = x->region ? x->region->conf.buf_size : 0;
-    if (buf >= v->frame) return 0;
-    x->own_bytes = v->frame - buf;
+    if (x->room >= v->frame) return 0;
+    x->own_bytes = v->frame - x->room;
     size_t bytes = (size_t)x->own_bytes * VRAW_DEPTH;
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) return errno;
@@ -32,29 +32,41 @@ static int open_places(dqi_port *p, vraw_rx *x) {
 
 static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
+// Has the device put frames into the buffers of the queue's regions.
+static void take_parts(dqi_port *p, dqi_port_queue *l, vraw_rx *x) {
+    const vraw_port *v = p->state;
+    const dq_iface *i = p->iface;
+    dq_queue *q = i->rx[l->index];
+    bool whole = q->conf.n_regions == 1 && v->attr.max_sge >= 2;
+    bool split = q->conf.n_regions > 1 && !vraw_cannot_split(v, i, q);
+    if (!whole && !split) return;
+    x->n_parts = q->conf.n_regions;
+    for (uint32_t s = 0; s < x->n_parts; s++) {
+        x->parts[s] = q->conf.regions[s];
+        x->room += x->parts[s]->conf.buf_size;
+        x->most = least(x->most, x->parts[s]->conf.num_bufs / 2 / i->n_rx);
+    }
+    x->reserve = i->n_rx > 1 ? x->most / 4 : 0;
+    l->region = q->conf.regions[0];
+    l->split = split ? q : NULL;
+    p->direct = true;
+}
+
 int vraw_rx_open(dqi_port *p, dqi_port_queue *l, dq_diag *diag) {
     const vraw_port *v = p->state;
     const dq_iface *i = p->iface;
-    const dq_queue *q = i->rx[l->index];
     vraw_rx *x = calloc(1, sizeof *x);
     if (!x) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
     l->state = x;
-    bool direct = q->conf.n_regions == 1 && q->conf.regions[0]->cpu && v->attr.max_sge >= 2;
-    x->region = direct ? q->conf.regions[0] : NULL;
     x->most = least(VRAW_DEPTH, (uint32_t)v->attr.max_qp_wr);
-    if (direct) {
-        x->most = least(x->most, x->region->conf.num_bufs / 2 / i->n_rx);
-        x->reserve = i->n_rx > 1 ? x->most / 4 : 0;
-        l->region = q->conf.regions[0];
-        p->direct = true;
-    }
+    take_parts(p, l, x);
     if (x->most == 0) x->most = 1;
     int err = open_places(p, x);
     if (err == 0) err = vraw_cq_open(p, &x->cq, VRAW_DEPTH);
     vb_qp_init_attr a = {
         .send_cq = x->cq.cq,
         .recv_cq = x->cq.cq,
-        .cap = {.max_send_wr = 1, .max_recv_wr = x->most, .max_send_sge = 1, .max_recv_sge = 2}};
+        .cap = {.max_send_wr = 1, .max_recv_wr = x->most, .max_send_sge = 1, .max_recv_sge = x->n_parts + 1}};
     if (err == 0) err = vraw_qp_open(p, &a, &x->qp);
     if (err == 0) return DQ_OK;
     return dqi_fail(diag, DQ_ESYS - err, "interface %s: device %s: no raw packet queue pair: %s%s",
@@ -62,13 +74,19 @@ int vraw_rx_open(dqi_port *p, dqi_port_queue *l, dq_diag *diag) {
                     err == EPERM ? "; hint: run as root, or with the capability CAP_NET_RAW" : "");
 }
 
+// Gives the buffers of a slot back.
+static void free_slot(const dqi_port *p, const vraw_rx *x, uint32_t k) {
+    for (uint32_t s = 0; s < x->n_parts; s++)
+        dqi_bufs_free(p->iface->session, &x->ids[s][k], 1);
+}
+
 void vraw_rx_close(dqi_port *p, dqi_port_queue *l) {
     vraw_rx *x = l->state;
     l->state = NULL;
     if (!x) return;
     if (x->qp) vb.destroy_qp(x->qp); // the device writes nowhere any more
-    for (; x->region && x->head != x->tail; x->head++)
-        dqi_bufs_free(p->iface->session, &x->ids[x->head % VRAW_DEPTH], 1);
+    for (; x->head != x->tail; x->head++)
+        free_slot(p, x, x->head % VRAW_DEPTH);
     vraw_cq_close(&x->cq);
     if (x->own_mr) vb.dereg_mr(x->own_mr);
     if (x->own) munmap(x->own, (size_t)x->own_bytes * VRAW_DEPTH);
@@ -78,13 +96,13 @@ void vraw_rx_close(dqi_port *p, dqi_port_queue *l) {
 // ---- buffers ----------------------------------------------------------------------------------------------
 
 // The places of slot k; their number.
-static int places(const dqi_port *p, const vraw_rx *x, uint32_t k, vb_sge sge[2]) {
+static int places(const dqi_port *p, const vraw_rx *x, uint32_t k, vb_sge sge[VRAW_PARTS + 1]) {
     int n = 0;
-    if (x->region) {
-        uint64_t off = dqi_buf_off(x->region, x->ids[k]);
-        sge[n++] = (vb_sge){.addr = (uintptr_t)(x->region->base + off),
-                            .length = x->region->conf.buf_size,
-                            .lkey = vraw_lkey(p, off)};
+    for (uint32_t s = 0; s < x->n_parts; s++) {
+        const dq_region *r = x->parts[s];
+        uint64_t off = dqi_buf_off(r, x->ids[s][k]);
+        sge[n++] = (vb_sge){
+            .addr = (uintptr_t)(r->base + off), .length = r->conf.buf_size, .lkey = vraw_lkey(p, off)};
     }
     if (x->own)
         sge[n++] = (vb_sge){.addr = (uintptr_t)(x->own + (size_t)k * x->own_bytes),
@@ -97,29 +115,42 @@ static int places(const dqi_port *p, const vraw_rx *x, uint32_t k, vb_sge sge[2]
 static void post(dqi_port_queue *l, uint32_t n) {
     vraw_rx *x = l->state;
     vb_recv_wr wr[CHAIN], *bad;
-    vb_sge sge[2 * CHAIN];
+    vb_sge sge[(VRAW_PARTS + 1) * CHAIN];
     for (uint32_t i = 0; i < n; i++) {
         uint32_t k = (x->tail + i) % VRAW_DEPTH;
         wr[i] = (vb_recv_wr){.wr_id = k,
                              .next = i + 1 < n ? &wr[i + 1] : NULL,
-                             .sg_list = &sge[2 * i],
-                             .num_sge = places(l->port, x, k, &sge[2 * i])};
+                             .sg_list = &sge[(VRAW_PARTS + 1) * i],
+                             .num_sge = places(l->port, x, k, &sge[(VRAW_PARTS + 1) * i])};
     }
     int err = vb_post_recv(x->qp, wr, &bad);
     uint32_t done = err == 0 ? n : (uint32_t)(bad - wr);
-    for (uint32_t i = done; i < n && x->region; i++)
-        dqi_bufs_free(l->port->iface->session, &x->ids[(x->tail + i) % VRAW_DEPTH], 1);
+    for (uint32_t i = done; i < n; i++)
+        free_slot(l->port, x, (x->tail + i) % VRAW_DEPTH);
     if (err != 0) x->broken = true;
     x->tail += done;
 }
 
+// Takes buffers for at most n slots from the tail on; for how many there were some of every part.
+static uint32_t take_buffers(const dqi_port *p, vraw_rx *x, uint32_t n) {
+    uint32_t ids[VRAW_PARTS][CHAIN], got[VRAW_PARTS], all = n;
+    for (uint32_t s = 0; s < x->n_parts; s++) {
+        got[s] = dqi_bufs_some(x->parts[s], ids[s], all);
+        all = got[s];
+    }
+    for (uint32_t s = 0; s < x->n_parts; s++) {
+        dqi_bufs_free(p->iface->session, ids[s] + all, got[s] - all);
+        for (uint32_t k = 0; k < all; k++)
+            x->ids[s][(x->tail + k) % VRAW_DEPTH] = ids[s][k];
+    }
+    return all;
+}
+
 void vraw_fill(dqi_port_queue *l) {
     vraw_rx *x = l->state;
-    uint32_t batch = least(CHAIN, x->most / 4 + 1), ids[CHAIN];
+    uint32_t batch = least(CHAIN, x->most / 4 + 1);
     while (!x->broken && x->tail - x->head + batch <= x->most) {
-        uint32_t n = x->region ? dqi_bufs_some(l->region, ids, batch) : batch;
-        for (uint32_t k = 0; k < n && x->region; k++)
-            x->ids[(x->tail + k) % VRAW_DEPTH] = ids[k];
+        uint32_t n = take_buffers(l->port, x, batch);
         if (n > 0) post(l, n);
         if (n < batch) break;
     }
@@ -133,7 +164,7 @@ void vraw_fill(dqi_port_queue *l) {
 
 // A receive that ended without a frame: its queue pair takes no more.
 static void lose(dqi_port_queue *l, vraw_rx *x, uint32_t slot, int status) {
-    if (x->region) dqi_bufs_free(l->port->iface->session, &x->ids[slot], 1);
+    free_slot(l->port, x, slot);
     if (!x->broken && l->reader) dqi_fault_add(l->reader->faults, EIO, 1);
     if (!x->broken)
         dqi_note(l->port->iface->session, "interface %s: device queue %u receives no more: %s",
@@ -141,36 +172,59 @@ static void lose(dqi_port_queue *l, vraw_rx *x, uint32_t slot, int status) {
     x->broken = true;
 }
 
+// Whether a burst can have the buffers of a slot as they are. A frame that ends in the first of two is
+// copied.
+static bool is_given(const vraw_rx *x, uint32_t len) {
+    if (x->n_parts > 1) return len > x->parts[0]->conf.buf_size && len <= x->room;
+    return len <= x->room && x->tail - x->head > x->reserve;
+}
+
+// A frame that goes beyond a buffer in a GPU's memory can't be copied.
+static bool is_out_of_reach(const vraw_rx *x, uint32_t len) {
+    return len > x->room && x->n_parts > 1 && !x->parts[1]->cpu;
+}
+
 // The pieces of a frame in a slot; their number.
 static uint32_t pieces(vraw_rx *x, uint32_t slot, uint32_t len, dqi_piece *out) {
-    const dq_region *r = x->region;
-    uint8_t *own = x->own ? x->own + (size_t)slot * x->own_bytes : NULL;
-    if (!r) {
-        *out = (dqi_piece){.data = own, .len = len, .buf = DQI_NO_BUF};
-        return 1;
+    uint32_t n = 0, at = 0;
+    bool given = is_given(x, len);
+    for (uint32_t s = 0; s < x->n_parts; s++) {
+        const dq_region *r = x->parts[s];
+        uint32_t id = x->ids[s][slot], part = least(len - at, r->conf.buf_size);
+        if (!given) x->loaned[x->n_loaned++] = id;
+        if (part == 0) continue;
+        out[n++] = (dqi_piece){.data = r->base + dqi_buf_off(r, id),
+                               .len = part,
+                               .buf = given ? id : DQI_NO_BUF,
+                               .more = at + part < len};
+        at += part;
     }
-    uint32_t id = x->ids[slot], size = r->conf.buf_size;
-    bool away = len <= size && x->tail - x->head > x->reserve;
-    if (!away) x->loaned[x->n_loaned++] = id;
-    out[0] = (dqi_piece){.data = r->base + dqi_buf_off(r, id),
-                         .len = least(len, size),
-                         .buf = away ? id : DQI_NO_BUF,
-                         .more = len > size};
-    if (len <= size) return 1;
-    out[1] = (dqi_piece){.data = own, .len = len - size, .buf = DQI_NO_BUF};
-    return 2;
+    if (at < len)
+        out[n++] =
+            (dqi_piece){.data = x->own + (size_t)slot * x->own_bytes, .len = len - at, .buf = DQI_NO_BUF};
+    return n;
+}
+
+static void drop_long(const dqi_port_queue *l, const vraw_rx *x, uint32_t slot, uint32_t len) {
+    dqi_add_shared(&l->port->c.in, 1);
+    dqi_add_shared(&l->port->c.in_bytes, len);
+    dqi_port_drop(l->port, DQ_DROP_TOO_LONG, 1);
+    free_slot(l->port, x, slot);
 }
 
 uint32_t vraw_read(dqi_port_queue *l, dqi_piece *out, uint32_t max) {
     vraw_rx *x = l->state;
     uint32_t n = 0;
     const vb_wc *wc;
-    for (uint32_t looked = 0; n + 2 <= max && looked < max && (wc = vraw_next(&x->cq)) != NULL; looked++) {
+    for (uint32_t looked = 0; n + VRAW_PARTS + 1 <= max && looked < max && (wc = vraw_next(&x->cq)) != NULL;
+         looked++) {
         uint32_t slot = (uint32_t)wc->wr_id;
         x->head++;
         x->cq.at++;
         if (wc->status != VB_WC_SUCCESS)
             lose(l, x, slot, wc->status);
+        else if (is_out_of_reach(x, wc->byte_len))
+            drop_long(l, x, slot, wc->byte_len);
         else
             n += pieces(x, slot, wc->byte_len, out + n);
     }

@@ -26,15 +26,31 @@ static int rights(const dq_region *r, const dqi_rdma_device *d) {
     return access;
 }
 
+// What lies on a GPU can be of use without the device: where that can't reach it, the report says so.
+static void say_reach(const dqi_rdma *r, const dq_region *g, int err, const dq_diag *why) {
+    if (err == DQ_OK)
+        dqi_note(r->iface->session,
+                 "interface %s: memory region %s: device %s reaches it on the GPU (DMA-BUF)",
+                 r->iface->conf.name, g->conf.name, r->device->verbs->device->name);
+    else
+        dqi_note(r->iface->session, "%s: it can't be lent, and operations can't name it", why->text);
+}
+
 static int register_regions(dqi_rdma *r, dq_diag *diag) {
     dqi_rdma_device *d = r->device;
     const dq_session *s = r->iface->session;
     for (uint32_t k = 0; k < s->n_regions; k++) {
         dq_region *g = s->regions[k];
         d->n_mrs = k + 1;
-        if (!g->cpu) continue;
-        int err = dqi_verbs_register(d->pd, g, rights(g, d), r->iface->conf.name, &d->mrs[k], diag);
-        if (err != DQ_OK) return err;
+        if (!g->cpu && !g->gpu) continue;
+        dq_diag why = {{0}};
+        int err = dqi_verbs_register(d->pd, g, rights(g, d), r->iface->conf.name, &d->mrs[k], &why);
+        if (g->gpu && !g->cpu) {
+            say_reach(r, g, err, &why);
+        } else if (err != DQ_OK) {
+            if (diag) *diag = why;
+            return err;
+        }
     }
     return DQ_OK;
 }

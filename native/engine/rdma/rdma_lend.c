@@ -5,6 +5,7 @@
 // value that is nobody else's, whose 88 bytes go inline, so that no memory is registered for them.
 #include "core/err.h"
 #include "engine/rdma/rdma_ops.h"
+#include "engine/rdma/verbs_memory.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
@@ -113,9 +114,6 @@ int dqi_rdma_lend(dq_iface *i, uint32_t conn, const dq_loan *loan, dq_lease *out
     if (strlen(loan->name) >= sizeof((note *)0)->name)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: the name \"%s\" is longer than %zu bytes",
                         i->conf.name, loan->name, sizeof((note *)0)->name - 1);
-    if (!g->cpu)
-        return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: region %s: only memory of the CPU can be lent",
-                        i->conf.name, g->conf.name);
     int access = VB_ACCESS_LOCAL_WRITE;
     if (loan->access & DQ_ACCESS_READ) access |= VB_ACCESS_REMOTE_READ;
     if (loan->access & DQ_ACCESS_WRITE) access |= VB_ACCESS_REMOTE_WRITE;
@@ -123,12 +121,11 @@ int dqi_rdma_lend(dq_iface *i, uint32_t conn, const dq_loan *loan, dq_lease *out
     if ((loan->access & DQ_ACCESS_WRITE) && atomics) access |= VB_ACCESS_REMOTE_ATOMIC;
     dqi_rdma_lease *l = calloc(1, sizeof *l);
     void *at = g->base + g->offset;
-    if (l) l->mr = vb.reg_mr(r->device->pd, at, dqi_region_bytes(g), access);
-    if (!l || !l->mr) {
-        int err = errno;
+    if (!l) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
+    int err = dqi_verbs_register(r->device->pd, g, access, i->conf.name, &l->mr, diag);
+    if (err != DQ_OK) {
         free(l);
-        return dqi_fail(diag, DQ_ESYS - err, "interface %s: region %s can't be lent: %s", i->conf.name,
-                        g->conf.name, strerror(err));
+        return err;
     }
     *out = (dq_lease){.region = g,
                       .engine = l,
@@ -145,7 +142,7 @@ int dqi_rdma_lend(dq_iface *i, uint32_t conn, const dq_loan *loan, dq_lease *out
     r->leases = l;
     pthread_mutex_unlock(&r->lock);
     if (!c->ours) return DQ_OK; // a peer of another kind is told by other means
-    int err = send_note(c, NOTE_LEND, &out->what);
+    err = send_note(c, NOTE_LEND, &out->what);
     if (err == DQ_OK) return DQ_OK;
     dqi_rdma_revoke(i, out);
     return dqi_fail(diag, err, "interface %s: connection %u: its peer can't be told: %s", i->conf.name, conn,

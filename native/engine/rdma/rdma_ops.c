@@ -157,7 +157,7 @@ const char *dqi_rdma_refuses(dq_queue *q, const dq_rma *m) {
     const vb_device_attr *a = &r->device->attr;
     bool atomic = m->kind == DQ_RMA_FETCH_ADD || m->kind == DQ_RMA_COMPARE_SWAP;
     if (m->region && m->length > 0 && dqi_rdma_lkey(r, place_of(m)) == 0)
-        return "its region is not registered: the CPU can't reach it";
+        return "its region is not registered: the device can't reach it, as the report says";
     if (dqi_rdma_is_ud(r) && m->kind > DQ_RMA_RECV) return "datagrams (UD) are messages only";
     if (dqi_rdma_is_ud(r) && m->kind == DQ_RMA_SEND && m->length > 128u << r->device->port.active_mtu)
         return "a datagram (UD) is no longer than the MTU";

@@ -25,6 +25,8 @@ static void fill_verbs(void *lib, const char **missing) {
 #define X(result, name, params) ok = ok && symbol(lib, "ibv_" #name, &vb.name, missing);
     DQI_VERBS_ROWS(X)
 #undef X
+    const char *older;
+    symbol(lib, "ibv_reg_dmabuf_mr", &vb.reg_dmabuf_mr, &older);
 }
 
 static void fill_cm(void *lib, const char **missing) {

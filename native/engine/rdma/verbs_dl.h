@@ -61,6 +61,8 @@ typedef struct dqi_verbs {
 #define X(result, name, params) result(*name) params;
     DQI_VERBS_ROWS(X)
 #undef X
+    // Since rdma-core 34; NULL: the library is older.
+    vb_mr *(*reg_dmabuf_mr)(vb_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access);
 } dqi_verbs;
 
 typedef struct dqi_cm {

@@ -13,6 +13,7 @@
 //   trap=N        the N-th launch starts, and its kernel traps
 //   hang=N        the N-th launch never ends
 //   version=12040 the driver's
+//   dmabuf=1      memory can be had as a DMA-BUF
 //   major=8       of the GPUs' compute capability
 //   counts=FILE   at its end the process appends a line to it: launches of kernels, moves and bytes that they
 //   read
@@ -31,7 +32,7 @@
 #define BAD_PTX    218
 
 static struct {
-    uint64_t gpus, mib, delay_us, seed, fail, trap, hang, version, peer, integrated, major;
+    uint64_t gpus, mib, delay_us, seed, fail, trap, hang, version, peer, integrated, major, dmabuf;
 } conf = {.gpus = 1, .mib = 4096, .seed = 1, .version = 12040, .peer = 1, .major = 8};
 
 _Atomic int fake_broken;
@@ -62,7 +63,7 @@ static void configure(void) {
                 {"fail", &conf.fail},         {"trap", &conf.trap},
                 {"hang", &conf.hang},         {"version", &conf.version},
                 {"peer", &conf.peer},         {"integrated", &conf.integrated},
-                {"major", &conf.major}};
+                {"major", &conf.major},       {"dmabuf", &conf.dmabuf}};
     for (char *one; (one = strsep(&rest, ",")) != NULL;) {
         char *value = strchr(one, '=');
         if (!value) continue;
@@ -200,6 +201,17 @@ int cuMemExportToShareableHandle(void *out, uint64_t handle, int type, unsigned 
     return OK_OR_BROKEN(CU_SUCCESS);
 }
 
+// What stands for a DMA-BUF: the file behind the memory, from its beginning.
+int cuMemGetHandleForAddressRange(void *out, cu_ptr at, size_t bytes, int type, unsigned long long flags) {
+    pthread_mutex_lock(&lock);
+    const range *r = find(at);
+    bool may = conf.dmabuf && type == CU_RANGE_DMA_BUF && flags == 0 && r && r->device && r->at == at &&
+               bytes > 0 && bytes % 4096 == 0 && bytes <= r->bytes;
+    if (may) *(int *)out = dup(allocations[r->handle - 1].fd);
+    pthread_mutex_unlock(&lock);
+    return OK_OR_BROKEN(may ? CU_SUCCESS : INVALID);
+}
+
 int cuMemAlloc_v2(cu_ptr *at, size_t bytes) {
     bytes = round_up(bytes, 2u << 20);
     cu_allocation_prop prop = {.type = CU_ALLOCATION_PINNED};
@@ -319,6 +331,9 @@ int cuDeviceGetAttribute(int *value, int attribute, cu_device dev) {
         break;
     case CU_ATTR_GPUDIRECT_RDMA:
         *value = conf.peer != 0;
+        break;
+    case CU_ATTR_DMA_BUF:
+        *value = conf.dmabuf != 0;
         break;
     default:
         *value = 0;

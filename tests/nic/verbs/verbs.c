@@ -3,8 +3,8 @@
 // keeps to its rules: states of queue pairs, sizes of queues, keys and ranges of memory, what may be
 // destroyed before what. Who breaks one is ended with a message, so that no test passes then.
 //
-// DAQIRI_FAKE_VERBS: "noflows": no rules but that for everything; behind a ':' the name of a file, to which
-// each device that is closed adds a line with what it counted.
+// DAQIRI_FAKE_VERBS: "noflows": no rules but that for everything; "nodmabuf": no memory of GPUs; behind a ':'
+// the name of a file, to which each device that is closed adds a line with what it counted.
 #include "verbs.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 pthread_mutex_t nic_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -160,10 +161,10 @@ int ibv_dealloc_pd(struct ibv_pd *pd) {
     return 0;
 }
 
-#undef ibv_reg_mr
-struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access) {
+static struct ibv_mr *add_memory(struct ibv_pd *pd, void *addr, size_t length, int access, uint8_t *alias) {
     nic_device *d = nic_of(pd->context);
     nic_mr *m = calloc(1, sizeof *m);
+    m->alias = alias;
     pthread_mutex_lock(&nic_lock);
     m->mr = (struct ibv_mr){.context = pd->context, .pd = pd, .addr = addr, .length = length, .lkey = ++keys};
     m->mr.handle = (uint32_t)access;
@@ -171,6 +172,27 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acce
     d->mrs = m;
     pthread_mutex_unlock(&nic_lock);
     return &m->mr;
+}
+
+#undef ibv_reg_mr
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access) {
+    return add_memory(pd, addr, length, access, NULL);
+}
+
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                                 int access) {
+    const char *how = getenv("DAQIRI_FAKE_VERBS");
+    uint64_t page = 4096;
+    if (how && strncmp(how, "nodmabuf", 8) == 0) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
+    if (offset % page != iova % page) {
+        errno = EINVAL;
+        return NULL;
+    }
+    uint8_t *at = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+    return at == MAP_FAILED ? NULL : add_memory(pd, (void *)(uintptr_t)iova, length, access, at);
 }
 
 int ibv_dereg_mr(struct ibv_mr *mr) {
@@ -182,17 +204,20 @@ int ibv_dereg_mr(struct ibv_mr *mr) {
     if (!*at) nic_broken("memory is taken back that is not registered");
     *at = (*at)->next;
     pthread_mutex_unlock(&nic_lock);
+    uint8_t *alias = ((nic_mr *)mr)->alias;
+    if (alias) munmap(alias, mr->length);
     free(mr);
     return 0;
 }
 
-bool nic_reach(const nic_qp *q, const struct ibv_sge *s, int need) {
+uint8_t *nic_reach(const nic_qp *q, const struct ibv_sge *s, int need) {
     const nic_mr *m = nic_of(q->qp.context)->mrs;
     while (m && m->mr.lkey != s->lkey)
         m = m->next;
     uint64_t from = m ? s->addr - (uintptr_t)m->mr.addr : 0;
-    return m && m->mr.pd == q->qp.pd && from <= m->mr.length && s->length <= m->mr.length - from &&
-           ((int)m->mr.handle & need) == need;
+    bool may = m && m->mr.pd == q->qp.pd && from <= m->mr.length && s->length <= m->mr.length - from &&
+               ((int)m->mr.handle & need) == need;
+    return !may ? NULL : m->alias ? m->alias + from : (uint8_t *)(uintptr_t)s->addr;
 }
 
 // ---- completion queues ------------------------------------------------------------------------------------
@@ -405,9 +430,10 @@ static enum ibv_wc_status send_one(nic_qp *q, const struct ibv_send_wr *wr) {
     if (q->qp.state == IBV_QPS_ERR) return IBV_WC_WR_FLUSH_ERR;
     for (int s = 0; s < wr->num_sge; s++) {
         const struct ibv_sge *g = &wr->sg_list[s];
-        if (!inline_ && !nic_reach(q, g, 0)) return IBV_WC_LOC_PROT_ERR;
+        const uint8_t *from = inline_ ? (void *)(uintptr_t)g->addr : nic_reach(q, g, 0);
+        if (!from) return IBV_WC_LOC_PROT_ERR;
         if (g->length > MAX_FRAME - len) return IBV_WC_LOC_LEN_ERR;
-        memcpy(frame + len, (void *)(uintptr_t)g->addr, g->length);
+        memcpy(frame + len, from, g->length);
         len += g->length;
     }
     if (inline_ && len > q->cap.max_inline_data)
@@ -460,10 +486,11 @@ void nic_deliver(nic_device *d, const uint8_t *frame, uint32_t len) {
     for (int s = 0; s < q->recv[k].n && wc.status == IBV_WC_SUCCESS; s++) {
         const struct ibv_sge *g = &q->recv[k].sge[s];
         uint32_t n = len - at < g->length ? len - at : g->length;
-        if (!nic_reach(q, g, IBV_ACCESS_LOCAL_WRITE))
+        uint8_t *to = nic_reach(q, g, IBV_ACCESS_LOCAL_WRITE);
+        if (!to)
             wc.status = IBV_WC_LOC_PROT_ERR;
         else
-            memcpy((void *)(uintptr_t)g->addr, frame + at, n);
+            memcpy(to, frame + at, n);
         at += n;
     }
     if (wc.status == IBV_WC_SUCCESS && at < len) wc.status = IBV_WC_LOC_LEN_ERR;

@@ -11,8 +11,9 @@
 #define MAX_SGE   8
 
 typedef struct nic_mr {
-    struct ibv_mr mr; // first
+    struct ibv_mr mr; // first; its address is the one that sges name
     struct nic_mr *next;
+    uint8_t *alias; // where a DMA-BUF is mapped; NULL: the memory is at its address
 } nic_mr;
 
 typedef struct nic_cq {
@@ -63,8 +64,8 @@ void nic_deliver(nic_device *d, const uint8_t *frame, uint32_t len);
 void nic_complete(nic_cq *q, struct ibv_wc wc, nic_qp *sender, uint32_t at);
 // Everything that is posted comes back.
 void nic_flush(nic_qp *q);
-// Copies to or from what an sge names, which has to be registered with `need`; false: it isn't.
-bool nic_reach(const nic_qp *q, const struct ibv_sge *s, int need);
+// Where what an sge names is, which has to be registered with `need`; NULL: it isn't.
+uint8_t *nic_reach(const nic_qp *q, const struct ibv_sge *s, int need);
 
 struct ibv_flow *nic_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr);
 int nic_destroy_flow(struct ibv_flow *flow);
