@@ -68,6 +68,9 @@ var benchRuns = []struct {
 	{script: "gpu_pipeline", args: "--workload gemm --port {port} --samples 100 --per 4 --pps 100 --seconds 0.5", prepare: onStandIns, check: worked},
 	{script: "gpu_pipeline", args: "--workload fft --port {port} --samples 128 --per 4 --pps 100 --seconds 0.5", prepare: onStandIns, check: worked},
 	{script: "gpu_pipeline", args: "--port {port} --gpu=false --seconds 0.2"},
+	{script: "gpu_pipeline", args: "--port {port} --gpu=false --pps 1000 --timeout 0 --seconds 0.2", check: func(b *benchRun, got, _ map[string]float64) {
+		b.positive(got, "n", "p50", "p99")
+	}},
 	{script: "dpdk", args: "--a vdev:net_null0 --seconds 0.2", prepare: withDPDK},
 	{script: "dpdk", args: "--a vdev:net_null0 --handler=false --seconds 0.2", prepare: withDPDK},
 	{script: "xdp", args: "--left left --right right --count 64 --seconds 0.3", prepare: withRing},

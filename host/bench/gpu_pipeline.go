@@ -8,16 +8,27 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/bare"
 )
 
-const (
-	pipelineSize = 8008 // bytes of a datagram
-	pipelinePPS  = 20e3 // at which latency is measured
-)
+const pipelineSize = 8008 // bytes of a datagram
+
+// pipelineRuns are those beside the rate itself: other sizes of blocks, and latency at rates that leave the GPU idle most of the
+// time, at the first of which the receiver sleeps between datagrams. took is the figure, share its part of the time.
+var pipelineRuns = []struct {
+	name, took string
+	share      int
+	args       []string
+}{
+	{"gbit_64", "gbit", 6, []string{"--per", "64"}},
+	{"gbit_1024", "gbit", 6, []string{"--per", "1024"}},
+	{"20k_", "waits", 8, []string{"--pps", "20000", "--timeout", "0"}},
+	{"100k_", "waits", 8, []string{"--pps", "100000", "--timeout", "0"}},
+	{"bare_20k_", "waits", 16, []string{"--gpu=false", "--pps", "20000", "--timeout", "0"}},
+	{"bare_100k_", "waits", 16, []string{"--gpu=false", "--pps", "100000", "--timeout", "0"}},
+}
 
 // Workloads are what gpu_pipeline can do with a block, beside adding up: what NVIDIA's libraries bring.
 func Workloads() []string { return bare.Workloads() }
 
-// runGPUPipeline is gpu_pipeline: its peer is the same receive without a GPU. A third of the time measures latency, at a
-// rate that leaves the GPU idle most of the time.
+// runGPUPipeline is gpu_pipeline: its peer is the same receive without a GPU.
 func runGPUPipeline(ctx context.Context, b *bench, r *Result) error {
 	if err := needGPU(); err != nil {
 		return err
@@ -33,8 +44,8 @@ func runGPUPipeline(ctx context.Context, b *bench, r *Result) error {
 		return errUnavailable{err.Error()}
 	}
 	r.compareWith("the same receive, counted and nothing more")
-	r.add(fmt.Sprintf("datagrams of %d bytes, blocks of 64; p50 and p99: µs from a block's last datagram to the handler, at %.0f datagrams a second",
-		pipelineSize, float64(pipelinePPS)))
+	r.add(fmt.Sprintf("datagrams of %d bytes, blocks of 256, for gbit_64 and gbit_1024 of 64 and 1024; p50 and p99: µs from a block's last datagram to the handler, "+
+		"at 20 and 100 thousand a second; bare: to a handler of datagrams, without blocks and GPU", pipelineSize))
 	run := func(ctx context.Context, d time.Duration, args ...string) (figures, error) {
 		port, err := freePort()
 		if err != nil {
@@ -43,14 +54,22 @@ func runGPUPipeline(ctx context.Context, b *bench, r *Result) error {
 		return b.last(ctx, d, b.ours("gpu_pipeline.lua", append(args, "--workload", workload, "--port", port, "--seconds", text(d*10/11))...)...)
 	}
 	ours := func(ctx context.Context, d time.Duration) (sample, error) {
-		f, err := run(ctx, d*2/3)
+		f, err := run(ctx, d*2/5)
 		if err != nil {
 			return sample{}, err
 		}
-		paced, err := run(ctx, d/3, "--pps", fmt.Sprint(int(pipelinePPS)))
 		s := received(f, f["missing"]/max(1, f["sent"]), f["offered_pps"])
-		s.more["p50"], s.more["p99"] = paced["p50"], paced["p99"]
-		return s, err
+		for _, t := range pipelineRuns {
+			if f, err = run(ctx, d/time.Duration(t.share), t.args...); err != nil {
+				return s, err
+			}
+			if t.took == "gbit" {
+				s.more[t.name] = received(f, 0, 0).value
+				continue
+			}
+			s.more[t.name+"p50"], s.more[t.name+"p99"] = f["p50"], f["p99"]
+		}
+		return s, nil
 	}
 	peer := func(ctx context.Context, d time.Duration) (sample, error) {
 		f, err := run(ctx, d, "--gpu=false")

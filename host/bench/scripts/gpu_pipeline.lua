@@ -3,15 +3,17 @@
 -- more. Sent and received in one process as fast as it goes, or at a pace. Prints figures as JSON.
 --   daqiri-run gpu_pipeline.lua --seconds 2
 --   daqiri-run gpu_pipeline.lua --workload fft
---   daqiri-run gpu_pipeline.lua --gpu=false     the same receive without a GPU
+--   daqiri-run gpu_pipeline.lua --pps 20000 --timeout 0    how soon the handler has a block
+--   daqiri-run gpu_pipeline.lua --gpu=false     the same receive without a GPU; at a pace, how soon a handler has a datagram
 local daqiri = require "daqiri"
 local args = daqiri.args{
-  gpu = { true, help = "false: only count what is received" },
+  gpu = { true, help = "false: only count what is received, or time it" },
   workload = { "add", choices = { "add", "gemm", "fft" }, help = "what is done with a block: its sum, a product of square matrices, or Fourier transforms" },
   memory = { "gpu", help = "host: the processor does what the GPU would" },
   port = { 7156, help = "to use on 127.0.0.1" },
   samples = { 4000, help = "of 16 bits, in a datagram, behind 8 bytes with its number" },
-  per = { 64, unit = "packets", help = "of a block" },
+  per = { 256, unit = "packets", help = "of a block" },
+  timeout = { 20, unit = "µs", help = "that a datagram waits for others of its burst" },
   pps = { 0, help = "datagrams a second; 0: as fast as it goes" },
   seconds = { 1, help = "to measure, after a tenth of that to warm up" },
 }
@@ -27,7 +29,7 @@ end
 local s = daqiri.open({ version = 1, stream_type = "socket", master_core = 0, memory_regions = regions,
   interfaces = {
     { name = "rx_port", address = "127.0.0.1", socket_config = { mode = "server", local_addr = "udp://127.0.0.1:" .. args.port },
-      rx = { queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = 20, memory_regions = { "rx_packets" } } } } },
+      rx = { queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = args.timeout, memory_regions = { "rx_packets" } } } } },
     { name = "tx_port", address = "127.0.0.1", socket_config = { mode = "client", remote_addr = "udp://127.0.0.1:" .. args.port },
       tx = { queues = { { name = "tx", id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "tx_packets" } } } } } } },
   { memory = args.memory == "host" and "host" or nil })
@@ -113,6 +115,8 @@ if args.gpu then
     blocks, seen = blocks + 1, seen + b.source_packets
     if not b.timed_out then waits[#waits + 1] = (now - b.last_time) / 1e3 end
   end, { policy = "wait" })
+elseif args.pps > 0 then
+  rx:on_burst(function(b) waits[#waits + 1] = (s:clock() - b.rx_time) / 1e3 end, { policy = "wait" })
 else
   s:pipe(rx, s:count{ name = "counted" })
 end
@@ -138,9 +142,10 @@ if args.gpu then
   elseif first then
     work.check()
   end
-  out.checked = (work.sum or first) and 1 or 0
+  out.checked, out.blocks, out.in_blocks = (work.sum or first) and 1 or 0, blocks, seen
+end
+if #waits > 0 then
   table.sort(waits)
-  out.blocks, out.in_blocks, out.n = blocks, seen, #waits
-  out.p50, out.p99 = waits[math.ceil(#waits / 2)], waits[math.ceil(#waits * 0.99)]
+  out.n, out.p50, out.p99 = #waits, waits[math.ceil(#waits / 2)], waits[math.ceil(#waits * 0.99)]
 end
 print(daqiri.json(out))
