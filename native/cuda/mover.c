@@ -51,9 +51,10 @@ struct dqi_mover {
     shared *mem;
     size_t mem_bytes;
     dqi_spin lock;
-    list *open;            // NULL: none was free
-    bool claimed;          // somebody appends to it
-    _Atomic uint32_t busy; // lists that are open with moves, or under way
+    list *open;              // NULL: none was free
+    bool claimed;            // somebody appends to it
+    _Atomic uint32_t flying; // lists that are under way
+    _Atomic int64_t due_ns;  // when the open list is old, monotonic; INT64_MAX: it has no move
     uint64_t value;
     int64_t asked_ns; // when the driver was
     dqi_count launches, moves, bytes;
@@ -99,6 +100,7 @@ int dqi_mover_new(const dqi_mover_conf *conf, const char *what, dqi_mover **out,
     dqi_mover *m = calloc(1, sizeof *m);
     if (!m) return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory for its lists", what);
     m->conf = *conf;
+    atomic_init(&m->due_ns, INT64_MAX);
     int err = make(m, what, diag);
     if (err == DQ_OK)
         *out = m;
@@ -158,6 +160,8 @@ static cu_result start(dqi_mover *m, list *l) {
 static void launch(dqi_mover *m) {
     list *l = m->open;
     m->open = NULL;
+    atomic_fetch_add_explicit(&m->flying, 1, memory_order_relaxed);
+    atomic_store_explicit(&m->due_ns, INT64_MAX, memory_order_release); // who sees it sees the flight
     l->value = ++m->value;
     l->stream = m->streams[l->value % STREAMS];
     l->began_ns = dqi_mono_ns();
@@ -213,7 +217,7 @@ void dqi_mover_add(dqi_mover *m, const dqk_move *moves, uint32_t n, bool far, dq
     list *l = m->open;
     if (l->n == 0) {
         l->began_ns = dqi_mono_ns();
-        atomic_fetch_add_explicit(&m->busy, 1, memory_order_relaxed);
+        atomic_store_explicit(&m->due_ns, l->began_ns + m->conf.delay_ns, memory_order_relaxed);
     }
     memcpy(&m->mem->moves[l->slot][l->n], moves, n * sizeof *moves);
     l->n += n;
@@ -257,8 +261,8 @@ static bool has_ended(const dqi_mover *m, const list *l) {
 }
 
 int dqi_mover_poll(dqi_mover *m, int64_t mono_ns) {
-    if (atomic_load_explicit(&m->busy, memory_order_relaxed) == 0) return 0;
-    push_old(m, mono_ns);
+    if (mono_ns >= atomic_load_explicit(&m->due_ns, memory_order_relaxed)) push_old(m, mono_ns);
+    if (atomic_load_explicit(&m->flying, memory_order_relaxed) == 0) return 0;
     bool lost = dqi_mover_lost(m);
     int work = 0;
     for (uint32_t i = 0; i < LISTS; i++) {
@@ -270,7 +274,7 @@ int dqi_mover_poll(dqi_mover *m, int64_t mono_ns) {
         }
         if (state != FLYING) continue;
         let_go(l);
-        atomic_fetch_sub_explicit(&m->busy, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&m->flying, 1, memory_order_relaxed);
         atomic_store_explicit(&l->state, FREE, memory_order_release);
         work++;
     }
@@ -280,7 +284,11 @@ int dqi_mover_poll(dqi_mover *m, int64_t mono_ns) {
 void dqi_mover_nap(void) { nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL); }
 
 int64_t dqi_mover_next(const dqi_mover *m) {
-    return atomic_load_explicit(&m->busy, memory_order_relaxed) > 0 ? LOOK_NS : INT64_MAX;
+    int64_t due = atomic_load_explicit(&m->due_ns, memory_order_acquire);
+    if (atomic_load_explicit(&m->flying, memory_order_relaxed) > 0) return LOOK_NS;
+    if (due == INT64_MAX) return INT64_MAX;
+    int64_t left = due - dqi_mono_ns();
+    return left > 0 ? left : 0;
 }
 
 void dqi_mover_read(const dqi_mover *m, dqi_mover_counts *out) {

@@ -14,7 +14,7 @@
 #define K_LANES       1
 #define K_AT(type, p) ((__attribute__((address_space(1))) type *)(p)) // memory that all threads see
 #else
-#define K_FN          static inline __attribute__((always_inline))
+#define K_FN static inline __attribute__((always_inline))
 #define K_UNROLL
 #define K_LANES       32
 #define K_AT(type, p) ((type *)(uintptr_t)(p))

@@ -3,9 +3,9 @@
 // Before each inclusion: LEVEL is the level's name, WIDTH the 64-bit lanes of a vector. BITS(v) makes a
 // number of the lanes' top bits; EQUAL and LESS (of numbers below 2^63) give all ones or 0, SPREAD copies
 // of each lane's top bit; LOW_TIMES(v, k) is each lane's lower half times k; WIRE turns lanes
-// to or from wire order, LITTLE to or from the little-endian one; LANE_BITS has bit j in lane j; NEXT(a, b) is b moved up by one lane, behind the last of a; WORDS reads the 8 bytes
-// at one place of all frames, GATHER the words from w12 to w36. The compiler turns operators on vectors into
-// whatever the instruction set has.
+// to or from wire order, LITTLE to or from the little-endian one; LANE_BITS has bit j in lane j; NEXT(a, b)
+// is b moved up by one lane, behind the last of a; WORDS reads the 8 bytes at one place of all frames, GATHER
+// the words from w12 to w36. The compiler turns operators on vectors into whatever the instruction set has.
 
 #define GLUE2(a, b) a##_##b
 #define GLUE(a, b)  GLUE2(a, b)

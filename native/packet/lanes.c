@@ -176,7 +176,8 @@ static dqi_reach *reach_of(dqi_lanes *l, uint8_t base, const bounds *b) {
     return r;
 }
 
-// Plain lanes in which `end` bytes from there lie below the limit; *all: so many all of them are known to have.
+// Plain lanes in which `end` bytes from there lie below the limit; *all: so many all of them are known to
+// have.
 static uint64_t holding(const dqi_lanes *l, const dqi_reach *r, const dqi_col *limit, uint64_t end,
                         uint64_t *all) {
     uint64_t has = 0;
@@ -196,7 +197,8 @@ static const dqi_words *words_of(dqi_lanes *l, dqi_reach *r, uint8_t base, uint6
     for (const dqi_words *w = l->words; w < l->words + kept; w++)
         if (w->base == base && w->byte <= byte && byte + bytes <= w->byte + 8) return w;
     uint64_t start = byte;
-    for (uint64_t align = 8; align > 1 && start == byte; align /= 2) // headers have their fields in such words
+    for (uint64_t align = 8; align > 1 && start == byte;
+         align /= 2) // headers have their fields in such words
         if (byte % align + bytes <= 8) start = byte - byte % align;
     dqi_words *w = &l->words[l->n_words++ % DQI_WORDS];
     w->base = base;
@@ -207,7 +209,8 @@ static const dqi_words *words_of(dqi_lanes *l, dqi_reach *r, uint8_t base, uint6
             w->v.v[i] = dqi_word((const uint8_t *)(uintptr_t)r->at.v[i] + start);
     else
         for (uint32_t i = 0; i < l->n; i++)
-            w->v.v[i] = dqi_word(w->lanes >> i & 1 ? (const uint8_t *)(uintptr_t)r->at.v[i] + start : dqi_zeros);
+            w->v.v[i] =
+                dqi_word(w->lanes >> i & 1 ? (const uint8_t *)(uintptr_t)r->at.v[i] + start : dqi_zeros);
     return w;
 }
 

@@ -1,7 +1,8 @@
 // reorder_gpu.c: what a GPU does for a reorder stage: payloads and gaps, as lists of moves.
 //
 // Each source has a mover of its own, whose lists its poller fills; the stage's poll looks at the tickets of
-// all. A list goes out with 1 MiB of payload, after 20 us, or when a batch that closed waits for it.
+// all. A list goes out with 1 MiB of payload, or when a batch that closed waits for it; or after a while, so
+// that packets of a slow stream are let go of.
 #include "core/burst.h"
 #include "core/clock.h"
 #include "core/err.h"
@@ -10,7 +11,8 @@
 
 #include <stdio.h>
 
-#define GAPS 64 // runs of missing cells that are appended at once
+#define GAPS    64     // runs of missing cells that are appended at once
+#define LIST_NS 100000 // a list's age at most
 
 static void title(const char *name, char *buf, size_t len) {
     snprintf(buf, len, "reorder %.*s", DQ_REORDER_LEN, name);
@@ -19,8 +21,10 @@ static void title(const char *name, char *buf, size_t len) {
 static int new_mover(dqi_reorder *r, const char *name, dqi_mover **out, dq_diag *diag) {
     char what[DQ_REORDER_LEN + 16];
     title(name, what, sizeof what);
-    const dqi_mover_conf conf = {
-        .gpu = r->gpu, .conversion = r->convert.conversion, .bytes = DQI_LIST_BYTES, .delay_ns = DQI_LIST_NS};
+    const dqi_mover_conf conf = {.gpu = r->gpu,
+                                 .conversion = r->convert.conversion,
+                                 .bytes = DQI_LIST_BYTES,
+                                 .delay_ns = dqi_virtual(r->conf.region->session) ? 0 : LIST_NS};
     return dqi_mover_new(&conf, what, out, diag);
 }
 

@@ -156,12 +156,14 @@ static void when_lists_go_out(void) {
     dqi_mover_push(b.m, false);
     dqi_mover_read(b.m, &c);
     DQ_EQ(c.launches, 0); // 1000 bytes of 2000
+    DQ_CHECK(dqi_mover_next(b.m) <= 1000000);
     dqi_mover_poll(b.m, dqi_mono_ns() - 1000000);
     dqi_mover_read(b.m, &c);
     DQ_EQ(c.launches, 0);
     dqi_mover_poll(b.m, dqi_mono_ns() + 1000000); // it is old then
     dqi_mover_read(b.m, &c);
     DQ_EQ(c.launches, 1);
+    DQ_CHECK(poll_until_idle(&b));
     DQ_CHECK(dqi_mover_room(b.m, 2));
     dqk_move two[] = {m, m};
     two[0].dst = device_at(&b, place++);
