@@ -84,15 +84,17 @@ int dqi_arguments_check(dqi_gpu *gpu, const char *what, const dq_kernel_arg *arg
 
 // ---- values -----------------------------------------------------------------------------------------------
 
+static uint64_t bitmap_bytes(const dq_aggregate *a) { return (a->cells + 63) / 64 * sizeof(uint64_t); }
+
 // Bytes of what an argument points to, without what it finds in place.
 static uint64_t own_bytes(const dq_kernel_arg *a, const dq_burst *b) {
     switch (a->kind) {
     case DQ_ARG_WORDS:
         return a->n_words * sizeof *a->words;
     case DQ_ARG_PRESENT:
-        return (b->aggregate->cells + 63) / 64 * sizeof(uint64_t);
+        return b->aggregate->on_gpu ? 0 : bitmap_bytes(b->aggregate);
     case DQ_ARG_EXTRA:
-        return b->aggregate->slots * sizeof(uint64_t);
+        return b->aggregate->on_gpu ? 0 : b->aggregate->slots * sizeof(uint64_t);
     case DQ_ARG_BURST:
         return sizeof(dqi_kernel_burst) + (uint64_t)b->n * b->nseg * sizeof(dqi_kernel_packet);
     default:
@@ -133,6 +135,10 @@ static uint64_t value_of(const dq_kernel_arg *a, const dq_burst *b) {
         return a->array->device;
     case DQ_ARG_DATA:
         return (uintptr_t)dqi_device_bytes(b, 0, 0);
+    case DQ_ARG_PRESENT:
+        return b->aggregate->on_gpu;
+    case DQ_ARG_EXTRA:
+        return b->aggregate->on_gpu + bitmap_bytes(b->aggregate);
     case DQ_ARG_BATCH_ID:
         return b->aggregate->batch_id;
     case DQ_ARG_PACKETS:

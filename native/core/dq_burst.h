@@ -44,7 +44,8 @@ typedef struct dq_aggregate {
         last_ns; // receive times of the packets that opened and that ended it, in the burst's clock
     const uint64_t *present; // bit c % 64 of word c / 64: cell c is there
     const uint64_t *extra;   // a number for each slot, 0 where nothing came; NULL: there is no rule for it
-    const uint64_t *items;   // of a heap: items of its packets' lists, each once, as numbers
+    uint64_t on_gpu;       // where the GPU that has the data has present, and extra behind it; 0: it has not
+    const uint64_t *items; // of a heap: items of its packets' lists, each once, as numbers
     uint32_t n_items;
 } dq_aggregate;
 

@@ -38,7 +38,17 @@ typedef struct dqi_batch {
     int64_t due_ns;                    // session time; INT64_MAX: none
     int64_t opened_ns;                 // session time: its first packet came
     uint64_t gap_cell;                 // those below are there, or their gaps are on a list
+    bool marked;                       // bitmap and extra numbers are on a list, as they stay
 } dqi_batch;
+
+// Bitmaps and extra numbers that a GPU gets, too: of each buffer, in the host's memory, which GPUs reach, and
+// in the GPU's.
+typedef struct dqi_marks {
+    uint8_t *host; // NULL: the GPU gets none
+    cu_ptr gpu;
+    uint64_t each, bytes; // of a buffer, and those of them that are something
+    size_t mapped;        // of the host's
+} dqi_marks;
 
 #define DQI_MAX_SOURCES 64
 
@@ -90,6 +100,7 @@ typedef struct dqi_reorder {
     _Atomic uint32_t n_sources;
     dqi_gpu *gpu;    // moves payloads; NULL: pollers do
     dqi_mover *gaps; // of what is missing, by out's poller; NULL: pollers fill gaps, or nobody does
+    dqi_marks marks;
 } dqi_reorder;
 
 enum { DQI_PLACED = -1 }; // of no dq_reason
@@ -147,7 +158,12 @@ int dqi_reorder_gpu_open(dqi_reorder *r, const char *name, dq_diag *diag);
 int dqi_reorder_gpu_join(dqi_reorder *r, dqi_source *s, dq_diag *diag);
 // Looks at what the GPU has done: work. Sets *next_ns to an earlier session time where it has to look again.
 int dqi_reorder_gpu_poll(dqi_reorder *r, int64_t *next_ns);
-// Puts the gaps of b, which nobody fills any more, on lists. False: there are none, or they have been filled.
+// The moves of b's bitmap and extra numbers, which stay as they are, go on m's list, where the GPU gets them.
+// It has room for dqi_reorder_gpu_marks of them.
+void dqi_reorder_gpu_mark(dqi_reorder *r, dqi_batch *b, dqi_mover *m);
+uint32_t dqi_reorder_gpu_marks(const dqi_reorder *r);
+// Puts the gaps of b, which nobody fills any more, on lists, and what dqi_reorder_gpu_mark did not. False:
+// there is nothing, or it has been done.
 bool dqi_reorder_gpu_gaps(dqi_reorder *r, dqi_batch *b);
 // Waits until nothing is under way.
 void dqi_reorder_gpu_finish(dqi_reorder *r);

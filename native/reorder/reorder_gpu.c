@@ -9,10 +9,14 @@
 #include "cuda/memory.h"
 #include "reorder/reorder.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <sys/mman.h>
 
 #define GAPS    64     // runs of missing cells that are appended at once
 #define LIST_NS 100000 // a list's age at most
+#define MARK    1024u  // bytes of a move of marks: longer ones would split the payloads of their list
+#define MARKS   1024u  // moves of marks at most: larger ones stay with the host
 
 static void title(const char *name, char *buf, size_t len) {
     snprintf(buf, len, "reorder %.*s", DQ_REORDER_LEN, name);
@@ -28,6 +32,56 @@ static int new_mover(dqi_reorder *r, const char *name, dqi_mover **out, dq_diag 
     return dqi_mover_new(&conf, what, out, diag);
 }
 
+// ---- marks ------------------------------------------------------------------------------------------------
+
+static int make_marks(dqi_reorder *r, const char *what, dq_diag *diag) {
+    dqi_marks *m = &r->marks;
+    const dqi_cuda_driver *cu = r->gpu->cu;
+    uint64_t words = ((uint64_t)r->conf.slots * r->cells_each + 63) / 64 + (r->extra ? r->conf.slots : 0);
+    m->bytes = words * sizeof(uint64_t);
+    m->each = dqi_round_up(m->bytes, 64);
+    if (m->bytes > MARK * MARKS) return DQ_OK;
+    uint64_t all = m->each * r->conf.region->conf.num_bufs, page = dqi_page_size();
+    m->mapped = dqi_round_up(all, page);
+    void *p = mmap(NULL, m->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return dqi_fail(diag, DQ_ESYS - errno, "%s: no memory for its bitmaps", what);
+    cu_result is = dqi_gpu_enter(r->gpu);
+    if (is == CU_SUCCESS) is = cu->host_register(p, m->mapped, CU_REGISTER_PORTABLE | CU_REGISTER_MAPPED);
+    if (is != CU_SUCCESS) {
+        munmap(p, m->mapped);
+        return dqi_cuda_check(is, what, "cuMemHostRegister", diag);
+    }
+    m->host = p;
+    return dqi_cuda_check(cu->mem_alloc(&m->gpu, all), what, "cuMemAlloc", diag);
+}
+
+static void free_marks(dqi_reorder *r) {
+    dqi_marks *m = &r->marks;
+    if (!m->host) return;
+    dqi_gpu_enter(r->gpu);
+    if (m->gpu) r->gpu->cu->mem_free(m->gpu);
+    r->gpu->cu->host_unregister(m->host);
+    munmap(m->host, m->mapped);
+}
+
+uint32_t dqi_reorder_gpu_marks(const dqi_reorder *r) {
+    return r->marks.host ? (uint32_t)((r->marks.bytes + MARK - 1) / MARK) : 0;
+}
+
+void dqi_reorder_gpu_mark(dqi_reorder *r, dqi_batch *b, dqi_mover *m) {
+    const dqi_marks *marks = &r->marks;
+    if (!marks->host || b->marked) return;
+    b->marked = true;
+    for (uint64_t at = 0; at < marks->bytes; at += MARK) {
+        uint64_t left = marks->bytes - at;
+        dqk_move move = {(uintptr_t)b->present + at, b->agg.on_gpu + at, left < MARK ? (uint32_t)left : MARK,
+                         DQK_COPY};
+        dqi_mover_add(m, &move, 1, true, NULL, &b->fillers);
+    }
+}
+
+// ---- life -------------------------------------------------------------------------------------------------
+
 int dqi_reorder_gpu_open(dqi_reorder *r, const char *name, dq_diag *diag) {
     const dq_region *region = r->conf.region;
     if (!region->gpu && !r->conf.by_gpu) return DQ_OK;
@@ -37,7 +91,8 @@ int dqi_reorder_gpu_open(dqi_reorder *r, const char *name, dq_diag *diag) {
     r->gpu = dqi_cuda_use(region->session, number, what, diag);
     if (!r->gpu) return DQ_NOT_SUPPORTED;
     r->stream = false;
-    if (r->conf.fill == DQ_FILL_KEEP) return DQ_OK;
+    int err = region->cpu ? DQ_OK : make_marks(r, what, diag);
+    if (err != DQ_OK || (r->conf.fill == DQ_FILL_KEEP && !r->marks.host)) return err;
     return new_mover(r, name, &r->gaps, diag);
 }
 
@@ -99,11 +154,16 @@ static uint32_t gather_gaps(const dqi_reorder *r, dqi_batch *b, dqk_move *moves)
 }
 
 bool dqi_reorder_gpu_gaps(dqi_reorder *r, dqi_batch *b) {
-    if (!r->gaps || dqi_block_full(b)) return false;
+    bool gaps = r->conf.fill != DQ_FILL_KEEP && !dqi_block_full(b);
+    if (!r->gaps || !(gaps || (r->marks.host && !b->marked))) return false;
     dqk_move moves[GAPS];
-    while (b->gap_cell < b->agg.cells) {
+    while (gaps && b->gap_cell < b->agg.cells) {
         if (!dqi_mover_room(r->gaps, GAPS)) return !dqi_mover_lost(r->gaps);
         dqi_mover_add(r->gaps, moves, gather_gaps(r, b, moves), false, NULL, &b->fillers);
+    }
+    if (r->marks.host && !b->marked) {
+        if (!dqi_mover_room(r->gaps, dqi_reorder_gpu_marks(r))) return !dqi_mover_lost(r->gaps);
+        dqi_reorder_gpu_mark(r, b, r->gaps);
     }
     dqi_mover_push(r->gaps, true);
     return dqi_load_acq32(&b->fillers) > 0;
@@ -122,4 +182,5 @@ void dqi_reorder_gpu_finish(dqi_reorder *r) {
 void dqi_reorder_gpu_free(dqi_reorder *r) {
     for (uint32_t k = 0; k <= atomic_load(&r->n_sources); k++)
         dqi_mover_free(mover_at(r, k));
+    free_marks(r);
 }

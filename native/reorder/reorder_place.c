@@ -255,7 +255,7 @@ static uint32_t run(work *w, uint32_t i, uint32_t len) {
     dqi_reorder *r = w->r;
     uint64_t number = w->cols.number[i];
     dq_reason why = DQ_DROP_LATE;
-    if (w->mover && !dqi_mover_room(w->mover, MOVES)) {
+    if (w->mover && !dqi_mover_room(w->mover, MOVES + dqi_reorder_gpu_marks(r))) {
         if (!dqi_mover_lost(w->mover)) return i;
         lose(w, i, DQ_DROP_DEVICE_LOST);
         return i + 1;
@@ -276,6 +276,7 @@ static uint32_t run(work *w, uint32_t i, uint32_t len) {
     int64_t ts = 0;
     i = fill(w, b, i, &placed, &ts, &longest);
     dqi_lock(&r->lock);
+    if (w->mover && b->agg.present_cells + placed == b->agg.cells) dqi_reorder_gpu_mark(r, b, w->mover);
     dqi_window_leave(r, b, placed, ts, longest);
     dqi_unlock(&r->lock);
     return i;

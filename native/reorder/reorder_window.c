@@ -114,9 +114,12 @@ static dqi_batch *batch_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, i
         dq_burst_unref(burst);
         return NULL;
     }
-    dqi_batch *b = (dqi_batch *)(r->records + (burst->bufs[0][0] - region->first_id) * r->record_bytes);
-    b->present = (_Atomic uint64_t *)(b + 1);
-    b->extra = r->extra ? b->present + (r->conf.slots * r->cells_each + 63) / 64 : NULL;
+    uint64_t k = burst->bufs[0][0] - region->first_id;
+    dqi_batch *b = (dqi_batch *)(r->records + k * r->record_bytes);
+    _Atomic uint64_t *own = (_Atomic uint64_t *)(b + 1); // behind it, of the record
+    uint32_t words = (r->conf.slots * r->cells_each + 63) / 64;
+    b->present = r->marks.host ? (_Atomic uint64_t *)(void *)(r->marks.host + k * r->marks.each) : own;
+    b->extra = r->extra ? b->present + words : NULL;
     uint32_t slot_bytes = r->conf.slot_bytes ? r->conf.slot_bytes : r->longest;
     b->agg = (dq_aggregate){
         .batch_id = r->seq ? first / r->conf.slots : first,
@@ -131,15 +134,15 @@ static dqi_batch *batch_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, i
         .fill = r->conf.fill,
         .present = (const uint64_t *)(const void *)b->present,
         .extra = (const uint64_t *)(const void *)b->extra,
+        .on_gpu = r->marks.host ? r->marks.gpu + k * r->marks.each : 0,
     };
     memset((void *)b->present, 0, (b->agg.cells + 63) / 64 * sizeof *b->present);
     if (b->extra) memset((void *)b->extra, 0, r->conf.slots * sizeof *b->extra);
-    uint8_t *behind =
-        (uint8_t *)(b->extra ? b->extra + r->conf.slots : b->present + (b->agg.cells + 63) / 64);
-    b->ids = r->by_source ? (_Atomic uint16_t *)(void *)behind : NULL;
+    b->ids = r->by_source ? (_Atomic uint16_t *)(void *)(own + words + (r->extra ? r->conf.slots : 0)) : NULL;
     b->burst = burst;
     b->data = dqi_device_bytes(burst, 0, 0);
     b->gap_cell = 0;
+    b->marked = false;
     dqi_sockaddr *peer = dqi_buf_peer(r->conf.region, burst->bufs[0][0]);
     if (peer) peer->sa.sa_family = AF_UNSPEC;
     b->first = first;

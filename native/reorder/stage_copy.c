@@ -133,6 +133,7 @@ static bool copy_aggregate(copier *c, const dq_burst *in, dq_burst *out) {
     memcpy(r->words, a->present, bitmap * sizeof *r->words);
     if (extra > 0) memcpy(r->words + bitmap, a->extra, extra * sizeof *r->words);
     r->agg = *a;
+    r->agg.on_gpu = 0;
     r->agg.present = r->words;
     r->agg.extra = extra > 0 ? r->words + bitmap : NULL;
     out->aggregate = &r->agg;
