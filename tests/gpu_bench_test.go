@@ -12,8 +12,9 @@ import (
 	"github.com/daqiri/daqiri-run/tests/gpu"
 )
 
-// onStandIn is a command whose GPU is the stand-in, and what that counts of its kernels: lists, moves, bytes.
-func onStandIn(t *testing.T, settings string, args ...string) (cmd *exec.Cmd, counts func() [3]uint64) {
+// onStandIn is a command whose GPU is the stand-in, and what that counts of its kernels: lists, moves, bytes; and what the
+// program has at the moment: pieces of memory, registered or of the GPU, their bytes, streams.
+func onStandIn(t *testing.T, settings string, args ...string) (cmd *exec.Cmd, counts func() [6]uint64) {
 	t.Helper()
 	lib, err := gpu.Library()
 	if err != nil {
@@ -22,9 +23,9 @@ func onStandIn(t *testing.T, settings string, args ...string) (cmd *exec.Cmd, co
 	file := filepath.Join(t.TempDir(), "counts")
 	cmd = exec.Command(built(t), args...)
 	cmd.Env = append(os.Environ(), "DAQIRI_CUDA="+lib, "DAQIRI_FAKE_CUDA="+settings+",counts="+file)
-	return cmd, func() (c [3]uint64) {
+	return cmd, func() (c [6]uint64) {
 		data, err := os.ReadFile(file)
-		if err != nil || len(data) != 24 {
+		if err != nil || len(data) != 8*len(c) {
 			t.Fatalf("%d bytes, %v", len(data), err)
 		}
 		for i := range c {

@@ -15,8 +15,8 @@
 //   version=12040 the driver's
 //   dmabuf=1      memory can be had as a DMA-BUF
 //   major=8       of the GPUs' compute capability
-//   counts=FILE   at its end the process appends a line to it: launches of kernels, moves and bytes that they
-//   read
+//   counts=FILE   numbers of 64 bits that the process keeps there: launches of kernels, moves and bytes that
+//   they read; and what it has at the moment: pieces of memory, registered or on GPUs, their bytes, streams
 #include "fake.h"
 
 #include <fcntl.h>
@@ -39,7 +39,9 @@ _Atomic int fake_broken;
 static _Atomic uint64_t launches;
 
 // What kernels did, of this process, or of all that have the file.
-static struct counts { _Atomic uint64_t lists, moves, bytes; } own_counts, *counts = &own_counts;
+static struct counts {
+    _Atomic uint64_t lists, moves, bytes, ranges, range_bytes, streams;
+} own_counts, *counts = &own_counts;
 
 static void share_counts(const char *name) {
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -98,9 +100,17 @@ static range *add(range r) {
     for (int i = 0; i < MAX_RANGES; i++)
         if (ranges[i].bytes == 0) {
             ranges[i] = r;
+            atomic_fetch_add(&counts->ranges, 1);
+            atomic_fetch_add(&counts->range_bytes, r.bytes);
             return &ranges[i];
         }
     abort();
+}
+
+static void forget(range *r) {
+    atomic_fetch_sub(&counts->ranges, 1);
+    atomic_fetch_sub(&counts->range_bytes, r->bytes);
+    *r = (range){0};
 }
 
 static range *find(uint64_t at) {
@@ -188,7 +198,7 @@ int cuMemUnmap(cu_ptr at, size_t bytes) {
     int err = r && r->at == at && r->bytes == bytes ? CU_SUCCESS : INVALID;
     if (err == CU_SUCCESS) {
         munmap(r->alias, bytes);
-        *r = (range){0};
+        forget(r);
     }
     pthread_mutex_unlock(&lock);
     return err;
@@ -253,7 +263,7 @@ int cuMemHostUnregister(void *at) {
     pthread_mutex_lock(&lock);
     range *r = find((uintptr_t)at);
     int err = r && r->at == (uintptr_t)at && !r->device ? CU_SUCCESS : 713;
-    if (err == CU_SUCCESS) *r = (range){0};
+    if (err == CU_SUCCESS) forget(r);
     pthread_mutex_unlock(&lock);
     return err;
 }
@@ -468,6 +478,7 @@ int cuStreamCreate(cu_stream *out, unsigned flags) {
     s->last = &s->first;
     s->chance = conf.seed * 1000003 + atomic_fetch_add(&n, 1);
     pthread_create(&s->thread, NULL, serve, s);
+    atomic_fetch_add(&counts->streams, 1);
     *out = s;
     return OK_OR_BROKEN(CU_SUCCESS);
 }
@@ -478,6 +489,7 @@ int cuStreamDestroy_v2(cu_stream s) {
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
     pthread_join(s->thread, NULL);
+    atomic_fetch_sub(&counts->streams, 1);
     free(s);
     return CU_SUCCESS;
 }
