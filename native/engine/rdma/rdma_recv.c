@@ -13,6 +13,7 @@
 
 #define STARVED_NS 100000 // until a queue without free buffers looks again
 #define CHAIN      16     // buffers posted together, where there is no hurry
+#define FIRST      64     // parts of the queue's buffers, of which a connection gets one before anything comes
 #define NOTES      4      // buffers for notes, of a connection that nobody takes messages of
 
 // ---- buffers ----------------------------------------------------------------------------------------------
@@ -50,6 +51,14 @@ static uint32_t share(const dqi_rdma_queue *x) {
     uint32_t conns = (atomic_load(&x->r->conns.n) + x->r->iface->n_rx - 1) / x->r->iface->n_rx;
     uint32_t n = x->buffers / (conns > 0 ? conns : 1);
     return n < 1 ? 1 : n > DQI_RDMA_DEPTH ? DQI_RDMA_DEPTH : n;
+}
+
+// How many before anything has come, where the peer tries again when it finds none: connections that are idle
+// don't hold what others need.
+static uint32_t first_share(const dqi_rdma_queue *x, const dqi_rconn *c) {
+    uint32_t n = x->buffers / FIRST > 0 ? x->buffers / FIRST : 1;
+    bool begins = c->recv_head == 0 && dqi_rdma_transport(x->r) == DQ_TRANSPORT_RC;
+    return begins && n < share(x) ? n : share(x);
 }
 
 // Takes at most n sets of buffers, one of each region; how many.
@@ -112,7 +121,7 @@ static bool may_receive(const dqi_rconn *c) {
 // Brings a connection's buffers to its share. False: there are too few free ones.
 static bool top_up(const dqi_rdma_queue *x, dqi_rconn *c) {
     const dq_queue *q = x->queue;
-    uint32_t want = share(x), free = UINT32_MAX;
+    uint32_t want = first_share(x, c), free = UINT32_MAX;
     if (!may_receive(c)) return true;
     if (!dqi_queue_wants(q, dqi_rconn_id(c))) want = c->ours ? NOTES : 0;
     for (uint32_t s = 0; s < q->conf.n_regions; s++) {
