@@ -20,6 +20,11 @@ static bool is_atomic(const dq_rma *m) {
 
 static bool is_message(const dq_rma *m) { return m->kind == DQ_RMA_SEND || m->kind == DQ_RMA_RECV; }
 
+// Whether an operation of this kind writes into its burst.
+static bool is_written(const dq_rma *m) {
+    return m->kind == DQ_RMA_READ || m->kind == DQ_RMA_RECV || is_atomic(m);
+}
+
 static int refuse(const dq_queue *q, uint32_t k, dq_diag *diag, const char *what) {
     return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: operation %u: %s", q->conf.name, k, what);
 }
@@ -145,6 +150,12 @@ int dq_rma_burst(dq_queue *q, dq_burst *b, const dq_rma *at, dq_op **out, dq_dia
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "queue %s: a burst of %u pieces: an operation has 1 to %u, of the queue's session",
                         q->conf.name, n, PIECES);
+    if (is_written(at) && (!dqi_burst_alone(b) || b->parent || b->slices))
+        return dqi_fail(
+            diag, DQ_INVALID_PARAMETER,
+            "queue %s: a burst whose packets others have, too, can't be written to: hint: a burst of "
+            "its own (alloc), or a copy",
+            q->conf.name);
     dq_op *op = dqi_op_new(note ? 1 : n, NULL, 0);
     if (!op || !dqi_op_hold(op, b))
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory", q->conf.name);

@@ -20,6 +20,19 @@ func verbsProgram(t *testing.T, source string) string {
 	return program
 }
 
+// TestRDMARefused has what is wrong refused by name before anything is posted, and datagrams over queue pairs that are connected by
+// hand, by the GID of the configuration's gid_index.
+func TestRDMARefused(t *testing.T) {
+	t.Parallel()
+	k := needRDMA(t)
+	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+`
+		`+build(t, "./cmd/daqiri-run")+` --summary full tests/vm/rdma/refused.lua 2>&1`)
+	says(t, strings.ReplaceAll(said, "\t", " "), "refused twice false", "roce://10.9.0.1:4810 is the address of interface one already",
+		"refused gid nil INVALID_PARAMETER interface none: gid_index 200: port 1 of device rxe0 has no such GID", "datagrams fd09::1 fd09::2 [fd09::2]:4791", "came datagram",
+		"refused above the MTU nil INVALID_PARAMETER", "no longer than the MTU", "refused datagrams are messages nil INVALID_PARAMETER", "messages only", "came 4096 2",
+		"refused shared nil INVALID_PARAMETER", "whose packets others have", "dropped peer.tx.0.too_long: 1", "every packet is accounted for")
+}
+
 // TestRDMAByHand connects queue pairs without connection manager, reliable and unreliable: with a program on libibverbs alone,
 // which says what it got and what it sent, and with each other. An end that nobody can reach, or that says too little, is refused.
 func TestRDMAByHand(t *testing.T) {

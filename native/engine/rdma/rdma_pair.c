@@ -49,6 +49,11 @@ static dqi_sockaddr address_of(const uint8_t gid[16]) {
     return a;
 }
 
+// A place that is empty has zeros.
+static bool has_gid(const dqi_rdma_device *d, int k, vb_gid *g) {
+    return vb.query_gid(d->verbs, d->port_num, k, g) == 0 && (g->halves[0] | g->halves[1]) != 0;
+}
+
 // Finds the GID that the configuration names, or that of the interface's address. DQ_OK or an error.
 static int find_gid(const dqi_rdma *r, dq_queue_pair *ours, dq_diag *diag) {
     const dqi_rdma_device *d = r->device;
@@ -57,7 +62,7 @@ static int find_gid(const dqi_rdma *r, dq_queue_pair *ours, dq_diag *diag) {
     vb_gid g;
     gid_of(&r->local, want);
     ours->gid_index = -1;
-    if (named >= n || (named >= 0 && vb.query_gid(d->verbs, d->port_num, named, &g) != 0))
+    if (named >= n || (named >= 0 && !has_gid(d, named, &g)))
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "interface %s: gid_index %d: port %u of device %s has no such GID; hint: "
                         "/sys/class/infiniband/%s/ports/%u/gids",
