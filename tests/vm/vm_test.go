@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -69,16 +71,40 @@ func must(t *testing.T, k kernel, m machine, script string) string {
 	return o.stdout
 }
 
-// build compiles a command of this module into a folder of the test's; its path.
+// programs are those that were built, by their packages.
+var programs sync.Map
+
+// build compiles a command of this module, once for all tests; its path.
 func build(t *testing.T, pkg string) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), filepath.Base(pkg))
-	c := exec.Command("go", "build", "-o", program, pkg)
-	c.Dir = "../.."
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	made, _ := programs.LoadOrStore(pkg, sync.OnceValues(func() (string, error) {
+		program := filepath.Join(programsDir, filepath.Base(pkg))
+		c := exec.Command("go", "build", "-o", program, pkg)
+		c.Dir = "../.."
+		if out, err := c.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("go build: %w\n%s", err, out)
+		}
+		return program, nil
+	}))
+	program, err := made.(func() (string, error))()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return program
+}
+
+var programsDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "vm-programs")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	programsDir = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
 }
 
 func quoted(words []string) (list []string) {

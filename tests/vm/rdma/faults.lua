@@ -72,31 +72,4 @@ for k = 1, 200 do
   daqiri.sleep(5e-3)
 end
 ends("killed", killed, 60)
--- Connections come and go; nothing stays.
-local function kept()
-  local n = 0
-  local list = io.popen "ls /proc/$PPID/fd"
-  for _ in list:lines() do n = n + 1 end
-  list:close()
-  local pinned, rss = nil, nil
-  for line in io.lines("/proc/self/status") do
-    pinned, rss = line:match "^VmPin:%s*(%d+)" or pinned, line:match "^VmRSS:%s*(%d+)" or rss
-  end
-  return n, tonumber(pinned), tonumber(rss)
-end
-local function round()
-  local x = open "10.9.0.1:4802"
-  assert(x.c.open, x.why)
-  send(x.c, 1, 100)
-  x.c:close()
-  ends("", x, 20)
-end
-local say = print
-print = function() end
-for _ = 1, 10 do round() end
-local fds, pinned, rss = kept()
-for _ = 1, 100 do round() end
-print = say
-local fds2, pinned2, rss2 = kept()
-print("kept", fds2 == fds, pinned2 == pinned, rss2 - rss < 8192)
 s:stop "done"

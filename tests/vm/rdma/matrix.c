@@ -1,10 +1,18 @@
-// matrix.c: what matrix.lua sends to: a server on librdmacm and libibverbs as their manual pages have them.
-// For each run of its command line it takes so many connections, and looks at every message until all have
-// gone: its length, its number (big endian, in the first four bytes, as far as they go) and the pattern
-// behind it.
+// matrix.c: the other end of matrix.lua: a server on librdmacm and libibverbs as their manual pages have
+// them. For each run of its command line it takes so many connections, lends each memory of its own, of which
+// it tells in its first message, and says how much of what has come is wrong when all have gone. OPERATION is
+// what the client does:
+//   send   messages, each looked at when it comes: its length, its number (big endian, in the first four
+//          bytes, as far as they go) and the pattern behind it
+//   write  writes the same into the lent memory, one behind the other; what is around them stays as it was
+//   imm    the same, and each immediate value says how many have been written by then: they are looked at
+//   read   reads such messages out of the lent memory, and sends what it has read
+//   add    adds 1, 2, 3 … to 8 bytes
+//   swap   exchanges these 8 bytes: 0 for 1, 1 for 2 …
 //
-//   matrix ADDRESS PORT BYTES:CONNECTIONS:MESSAGES …
+//   matrix ADDRESS PORT OPERATION:BYTES:CONNECTIONS:MESSAGES …
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <stdio.h>
@@ -15,13 +23,20 @@ typedef struct conn {
     struct rdma_cm_id *id;
     struct ibv_pd *pd;
     struct ibv_cq *cq;
-    struct ibv_mr *mr;
-    unsigned char *at;
+    struct ibv_mr *mr, *open;
+    unsigned char *at, *lent;
     unsigned seen, wrong;
     struct conn *next;
 } conn;
 
-static unsigned bytes, buffers;
+#define BEFORE 3 // the first message's place in what is lent: no multiple of anything
+#define BEHIND 61
+#define FILL   0xee
+
+static char operation[8];
+static unsigned bytes, buffers, messages;
+
+static int is(const char *what) { return strcmp(operation, what) == 0; }
 
 static void need(int ok, const char *what) {
     if (ok) return;
@@ -35,15 +50,74 @@ static void post(conn *c, unsigned k) {
     need(ibv_post_recv(c->id->qp, &wr, &bad) == 0, "recv");
 }
 
-static int is_right(const conn *c, const unsigned char *p, unsigned len) {
+static unsigned char pattern(unsigned k) { return (unsigned char)((k % 256) * 131 + 7); }
+
+static int is_right(unsigned number, const unsigned char *p, unsigned len) {
     unsigned head = len < 4 ? len : 4, ok = len == bytes,
-             want = c->seen & (head < 4 ? (1u << 8 * head) - 1 : ~0u), got = 0;
+             want = number & (head < 4 ? (1u << 8 * head) - 1 : ~0u), got = 0;
     for (unsigned k = 0; k < head; k++)
         got = got << 8 | p[k];
     for (unsigned k = head; k < len && ok; k++)
-        ok = p[k] == (unsigned char)((k % 256) * 131 + 7);
+        ok = p[k] == pattern(k);
     return ok && got == want;
 }
+
+// ---- what is lent -----------------------------------------------------------------------------------------
+
+static size_t lent_bytes(void) { return BEFORE + (size_t)messages * bytes + BEHIND; }
+
+static unsigned char *place(const conn *c, unsigned k) { return c->lent + BEFORE + (size_t)k * bytes; }
+
+static void lend(conn *c) {
+    c->lent = malloc(lent_bytes()); // atomics need 8 bytes at 8: it has them
+    memset(c->lent, is("add") || is("swap") ? 0 : FILL, lent_bytes());
+    for (unsigned k = 0; is("read") && k < messages; k++)
+        for (unsigned i = 0; i < bytes; i++)
+            place(c, k)[i] =
+                i >= 4 ? pattern(i) : (unsigned char)(k >> 8 * ((bytes < 4 ? bytes : 4) - 1 - i));
+    c->open = ibv_reg_mr(c->pd, c->lent, lent_bytes(),
+                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                             IBV_ACCESS_REMOTE_ATOMIC);
+    need(c->open != NULL, "memory to lend");
+}
+
+static void tell(conn *c) {
+    static char text[64];
+    int n =
+        snprintf(text, sizeof text, "%" PRIuPTR " %u %zu", (uintptr_t)c->lent, c->open->rkey, lent_bytes());
+    struct ibv_sge sge = {(uintptr_t)text, (unsigned)n, 0};
+    struct ibv_send_wr wr = {.sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_INLINE},
+                       *bad;
+    need(ibv_post_send(c->id->qp, &wr, &bad) == 0, "send");
+}
+
+// Looks at what has been written up to message n.
+static void look_up_to(conn *c, unsigned n) {
+    for (; c->seen < n && c->seen < messages; c->seen++)
+        c->wrong += !is_right(c->seen, place(c, c->seen), bytes);
+}
+
+// At the end, when nothing more can come.
+static void look_at_lent(conn *c) {
+    uint64_t got;
+    unsigned want = is("add") ? messages * (messages + 1) / 2 : messages;
+    memcpy(&got, c->lent + 8, 8);
+    if (is("add") || is("swap")) {
+        c->seen = messages;
+        c->wrong += got != want;
+        return;
+    }
+    if (is("write")) look_up_to(c, messages);
+    for (unsigned k = 0; k < BEFORE; k++)
+        c->wrong += c->lent[k] != FILL;
+    for (unsigned k = 0; k < BEHIND; k++)
+        c->wrong += place(c, messages)[k] != FILL;
+}
+
+// ---- connections ------------------------------------------------------------------------------------------
 
 static void look(conn *c) {
     struct ibv_wc wc[16];
@@ -51,28 +125,33 @@ static void look(conn *c) {
     while ((n = ibv_poll_cq(c->cq, 16, wc)) > 0)
         for (int k = 0; k < n; k++) {
             if (wc[k].status != IBV_WC_SUCCESS) continue; // flushed, at the end
-            c->wrong += !is_right(c, c->at + (size_t)wc[k].wr_id * (bytes + 1), wc[k].byte_len);
-            c->seen++;
+            if (wc[k].opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
+                look_up_to(c, ntohl(wc[k].imm_data));
+            } else {
+                c->wrong += !is_right(c->seen, c->at + (size_t)wc[k].wr_id * (bytes + 1), wc[k].byte_len);
+                c->seen++;
+            }
             post(c, (unsigned)wc[k].wr_id);
         }
 }
 
 static conn *take(struct rdma_cm_id *id, conn *next) {
     conn *c = calloc(1, sizeof *c);
-    struct rdma_conn_param p = {.responder_resources = 1, .initiator_depth = 1, .rnr_retry_count = 7};
+    struct rdma_conn_param p = {.responder_resources = 8, .initiator_depth = 8, .rnr_retry_count = 7};
     c->id = id;
     c->next = next;
     id->context = c;
     c->pd = ibv_alloc_pd(id->verbs);
-    c->cq = ibv_create_cq(id->verbs, (int)buffers, NULL, NULL, 0);
+    c->cq = ibv_create_cq(id->verbs, (int)buffers + 2, NULL, NULL, 0);
     struct ibv_qp_init_attr make = {
-        .send_cq = c->cq, .recv_cq = c->cq, .cap = {1, buffers, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+        .send_cq = c->cq, .recv_cq = c->cq, .cap = {2, buffers, 1, 1, 64}, .qp_type = IBV_QPT_RC};
     need(rdma_create_qp(id, c->pd, &make) == 0, "queue pair");
     c->at = malloc((size_t)buffers * (bytes + 1));
     c->mr = ibv_reg_mr(c->pd, c->at, (size_t)buffers * (bytes + 1), IBV_ACCESS_LOCAL_WRITE);
     need(c->mr != NULL, "memory");
     for (unsigned k = 0; k < buffers; k++)
         post(c, k);
+    lend(c);
     need(rdma_accept(id, &p) == 0, "accept");
     return c;
 }
@@ -81,6 +160,9 @@ static void drop(conn *c) {
     look(c);
     rdma_disconnect(c->id);
     rdma_destroy_qp(c->id);
+    look_at_lent(c);
+    ibv_dereg_mr(c->open);
+    free(c->lent);
     ibv_dereg_mr(c->mr);
     ibv_destroy_cq(c->cq);
     ibv_dealloc_pd(c->pd);
@@ -99,9 +181,9 @@ int main(int argc, char **argv) {
     printf("ready\n");
     fflush(stdout);
     for (int r = 3; r < argc; r++) {
-        unsigned conns, messages, gone = 0, seen = 0, wrong = 0;
+        unsigned conns, gone = 0, seen = 0, wrong = 0;
         conn *all = NULL;
-        if (sscanf(argv[r], "%u:%u:%u", &bytes, &conns, &messages) != 3) return 2;
+        if (sscanf(argv[r], "%7[a-z]:%u:%u:%u", operation, &bytes, &conns, &messages) != 4) return 2;
         buffers = bytes > 1000000 ? 2 : 128;
         while (gone < conns) {
             struct rdma_cm_event *e;
@@ -115,6 +197,7 @@ int main(int argc, char **argv) {
             conn *c = kind == RDMA_CM_EVENT_CONNECT_REQUEST ? NULL : id->context;
             if (kind == RDMA_CM_EVENT_CONNECT_REQUEST) all = take(id, all);
             rdma_ack_cm_event(e);
+            if (kind == RDMA_CM_EVENT_ESTABLISHED) tell(c);
             if (kind != RDMA_CM_EVENT_DISCONNECTED) continue;
             drop(c);
             rdma_destroy_id(id);
@@ -123,7 +206,7 @@ int main(int argc, char **argv) {
             wrong += c->wrong;
             gone++;
         }
-        printf("%u bytes, %u connections: %u messages, %u wrong\n", bytes, conns, seen,
+        printf("%s, %u bytes, %u connections: %u messages, %u wrong\n", operation, bytes, conns, seen,
                wrong + (seen != conns * messages));
         fflush(stdout);
     }
