@@ -332,6 +332,14 @@ func TestContractCloseInMidTraffic(t *testing.T) {
 	}
 }
 
+// pinnedMemory is what devices have pinned of this process, as the kernel says.
+func pinnedMemory() (string, error) {
+	text, err := os.ReadFile("/proc/self/status")
+	_, rest, _ := strings.Cut(string(text), "\nVmPin:")
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(line), err
+}
+
 func TestContractReopen(t *testing.T) {
 	for _, e := range engines() {
 		t.Run(e.name, func(t *testing.T) {
@@ -342,6 +350,8 @@ func TestContractReopen(t *testing.T) {
 					rounds = 4 // a card takes its time to find its link, more so where it is emulated
 				case e.veth:
 					rounds = 10 // the kernel takes its time to close the sockets
+				case e.rdma != "" && e.name != "rdma-rc/worker":
+					rounds = 10 // emulated: the whole hundred once
 				}
 				for round := range rounds {
 					b, err := e.open(me, "")
@@ -360,6 +370,9 @@ func TestContractReopen(t *testing.T) {
 					}
 					if n := b.s.Close(); n != 0 {
 						return fmt.Errorf("round %d: %d buffers are missing", round, n)
+					}
+					if kept, err := pinnedMemory(); e.rdma != "" && (err != nil || kept != "0 kB") {
+						return fmt.Errorf("round %d: %q of pinned memory are left: %v", round, kept, err)
 					}
 					entries, err := os.ReadDir("/proc/self/fd")
 					switch now := len(entries); {
