@@ -15,6 +15,7 @@ import (
 	_ "github.com/daqiri/daqiri-run/native/engine/replay"
 	_ "github.com/daqiri/daqiri-run/native/engine/socket"
 	_ "github.com/daqiri/daqiri-run/native/engine/xdp"
+	_ "github.com/daqiri/daqiri-run/native/gn"
 	_ "github.com/daqiri/daqiri-run/native/kernels"
 	_ "github.com/daqiri/daqiri-run/native/neighbour"
 	_ "github.com/daqiri/daqiri-run/native/packet"
