@@ -87,28 +87,31 @@ GN_FN void gn_store_fenced(gn_u64 *p, gn_u64 v) {
 #endif
 }
 
-// For words that one side's threads share among themselves. gn_add: the word before. gn_swap: whether it was
-// `is`, and is v now.
-GN_FN gn_u64 gn_add(gn_u64 *p, gn_u64 n) {
-#if GN_GPU
-    gn_u64 was;
-    __asm__ volatile("atom.add.acq_rel.gpu.u64 %0, [%1], %2;" : "=l"(was) : "l"(p), "l"(n) : "memory");
-    return was;
-#else
-    return __atomic_fetch_add(p, n, __ATOMIC_ACQ_REL);
-#endif
-}
-
+// For words that several threads of one side write. Whether the word was `is`, and is v now. gn_swap_shown:
+// what was written before is seen before, by both sides.
 GN_FN int gn_swap(gn_u64 *p, gn_u64 is, gn_u64 v) {
 #if GN_GPU
     gn_u64 was;
-    __asm__ volatile("atom.cas.acq_rel.gpu.b64 %0, [%1], %2, %3;"
+    __asm__ volatile("atom.relaxed.gpu.cas.b64 %0, [%1], %2, %3;"
                      : "=l"(was)
                      : "l"(p), "l"(is), "l"(v)
                      : "memory");
     return was == is;
 #else
-    return __atomic_compare_exchange_n(p, &is, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(p, &is, v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+#endif
+}
+
+GN_FN int gn_swap_shown(gn_u64 *p, gn_u64 is, gn_u64 v) {
+#if GN_GPU
+    gn_u64 was;
+    __asm__ volatile("atom.release.sys.cas.b64 %0, [%1], %2, %3;"
+                     : "=l"(was)
+                     : "l"(p), "l"(is), "l"(v)
+                     : "memory");
+    return was == is;
+#else
+    return __atomic_compare_exchange_n(p, &is, v, 0, GN_RELEASE, __ATOMIC_RELAXED);
 #endif
 }
 

@@ -1,7 +1,7 @@
 // gn_ring.h: the layout of a port: all that a kernel and the proxy say to each other, in one block of memory.
 //
 // Every word has one owner, who alone writes it after the block was made: the kernel (its threads among
-// themselves by gn_add and gn_swap) or the proxy. The kernel needs the block's address; the header in front
+// themselves by gn_swap) or the proxy. The kernel needs the block's address; the header in front
 // of it has the rest as offsets from there, modulo 2^64, so that words may lie elsewhere: what a kernel keeps
 // for itself (`local`), or what it polls (`state`), in GPU memory. The proxy trusts nothing that the kernel
 // could write: it keeps a copy of header and rows from before the kernel's start, and takes from the block
@@ -214,18 +214,18 @@ typedef struct gn_proxy_words { // the proxy's; a line
 } gn_proxy_words;
 
 typedef struct gn_kernel_words { // the kernel's; a line
-    gn_u64 beat;                 // the GPU's time, ns, when some thread was last heard of
     gn_u64 abi;                  // GN_ABI that it was compiled with, once it has opened the port
+    gn_u64 beat;                 // the GPU's time, ns, when some thread was last heard of
     gn_u64 spare[6];
 } gn_kernel_words;
 
 typedef struct gn_port { // 256 B, in front of the block
-    gn_u64 abi;          // GN_ABI
-    gn_u64 bytes;        // of the block
+    gn_u64 abi;    // GN_ABI. It, the next one, and what that leads to stay where they are in all versions
+    gn_u64 kernel; // gn_kernel_words
+    gn_u64 bytes;  // of the block
     gn_u32 n_tx, n_rx, n_sems, n_regions;
     gn_u64 tx, rx, sems, regions; // rows
     gn_u64 proxy, proxy_source;   // gn_proxy_words, as of gn_tx_row
-    gn_u64 kernel;                // gn_kernel_words
     gn_u64 limit_ns;              // of a wait that names none
     gn_u64 spare[20];
 } gn_port;
