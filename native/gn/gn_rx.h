@@ -23,6 +23,8 @@ typedef struct gn_packet {                   // a segment of one
 } gn_packet;
 
 GN_FN int gn_rx_open(gn_rx *q, const gn_side *s, gn_u32 ring) {
+    const gn_rx none = {{0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0};
+    *q = none;
     const gn_port *p = (const gn_port *)s->port;
     if (ring >= p->n_rx) return GN_INVALID;
     const gn_rx_row *r = (const gn_rx_row *)gn_at(p, p->rx) + ring;

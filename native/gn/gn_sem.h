@@ -17,6 +17,8 @@ typedef struct gn_sem {
 } gn_sem;
 
 GN_FN int gn_sem_open(gn_sem *m, const gn_side *s, gn_u32 semaphore) {
+    const gn_sem none = {{0, 0, 0, 0}, 0, 0, 0, 0};
+    *m = none;
     const gn_port *p = (const gn_port *)s->port;
     if (semaphore >= p->n_sems) return GN_INVALID;
     const gn_sem_row *r = (const gn_sem_row *)gn_at(p, p->sems) + semaphore;

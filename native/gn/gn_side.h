@@ -146,6 +146,8 @@ GN_FN int gn_go_on(const gn_side *s, gn_timer *t, const gn_u64 *epoch, gn_u64 wa
 GN_FN int gn_open(gn_side *s, void *port) {
     const gn_port *p = (const gn_port *)port;
     s->port = (gn_u8 *)port;
+    s->proxy = 0;
+    s->limit = 0;
     s->kernel = (gn_kernel_words *)gn_at(port, p->kernel);
     gn_poke(&s->kernel->abi, GN_ABI);
     if (gn_peek(&p->abi) != GN_ABI) return GN_ABI_DIFFERS;

@@ -18,7 +18,10 @@ typedef struct gn_tx {
     gn_u32 log2, ops;
 } gn_tx;
 
+// Every thread has a handle of its own. GN_INVALID: the port has no such ring.
 GN_FN int gn_tx_open(gn_tx *q, const gn_side *s, gn_u32 ring) {
+    const gn_tx none = {{0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0};
+    *q = none;
     const gn_port *p = (const gn_port *)s->port;
     if (ring >= p->n_tx) return GN_INVALID;
     const gn_tx_row *r = (const gn_tx_row *)gn_at(p, p->tx) + ring;
