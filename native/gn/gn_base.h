@@ -24,6 +24,9 @@ typedef unsigned long long gn_u64;
 #define GN_FN static inline __attribute__((always_inline, unused))
 #endif
 
+// A test that steps through this code has words of its own (tests/native/gn/gn_sem_test.c).
+#ifndef GN_OWN_WORDS
+
 // Orders of memory. A build of a test may weaken one, and has to fail (tests/native/gn/order_test.c says
 // how).
 #ifndef GN_RELEASE
@@ -114,5 +117,7 @@ GN_FN int gn_swap_shown(gn_u64 *p, gn_u64 is, gn_u64 v) {
     return __atomic_compare_exchange_n(p, &is, v, 0, GN_RELEASE, __ATOMIC_RELAXED);
 #endif
 }
+
+#endif
 
 #endif

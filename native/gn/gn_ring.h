@@ -11,18 +11,14 @@
 // Each word of a slot has the lap's bit on top, which turns each time round the ring: a slot is there when
 // all its words have the bit of its ticket, in whatever order they came.
 //
-// Rules of order, each with the case of tests/native/gn that fails without it:
+// Rules of order, each with the case of tests/native/gn/gn_order_test.c that fails without it:
 //   1. the kernel's bytes in regions before the slot that names them: release of each word, or one fence
-//   before
-//      all of them (order_test: data_before_its_slot);
-//   2. the proxy's bytes in regions before the receive descriptor that names them
-//   (data_before_its_descriptor);
-//   3. `accepted` after the slot was read, so that nothing is written over before
-//   (slot_read_before_accepted);
-//   4. `completed` after `dropped`, `error` and results in regions (result_before_completed);
-//   5. a release mark after the packet's last read (packet_read_before_released);
-//   6. a semaphore's item and what it stands for before `ready`; the reads before `done`
-//   (data_before_signal).
+//      before all of them: data_before_its_slot;
+//   2. the proxy's bytes before the descriptor that names them: data_before_its_descriptor;
+//   3. a slot is read before it is `accepted`: slot_read_before_accepted;
+//   4. results, `dropped` and `error` before `completed`: result_before_completed;
+//   5. a packet's last read before its release mark: packet_read_before_released;
+//   6. an item and what it stands for before `ready`, its reads before `done`: data_before_signal.
 #ifndef GN_RING_H
 #define GN_RING_H
 

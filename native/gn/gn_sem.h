@@ -59,6 +59,7 @@ GN_FN void gn_sem_exit(const gn_sem *m) {
 // Takes the next item. GN_ENDED: there are no more. GN_FAILED: a consumer failed.
 GN_FN int gn_sem_take(const gn_sem *m, gn_u64 limit, gn_u64 *ticket, gn_sem_item *item) {
     gn_timer t = gn_timer_start(&m->s, limit);
+    *ticket = item->first = item->count = 0;
     for (;;) {
         gn_u64 hold = gn_peek(&m->consumer->hold);
         gn_u64 ready = gn_load(&m->producer->ready);
@@ -99,10 +100,11 @@ GN_FN void gn_sem_fail(const gn_sem *m) {
     }
 }
 
-// The state of item `ticket`, a gn_sem_status.
+// A state, a gn_sem_status, that item `ticket` had at some time of the call.
 GN_FN int gn_sem_status_of(const gn_sem *m, gn_u64 ticket) {
     gn_u64 done = gn_load(&m->consumer->done), hold = gn_load(&m->consumer->hold);
-    return gn_sem_state(ticket, done, hold, gn_load(&m->producer->ready));
+    gn_u64 ready = gn_load(&m->producer->ready), since = gn_load(&m->consumer->done);
+    return gn_sem_state(ticket, since & GN_SEM_END ? since : done, hold, ready); // failed meanwhile
 }
 
 // Of the item whose turn it is at a place: the ticket from done to done + size - 1 that has this index.

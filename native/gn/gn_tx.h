@@ -56,6 +56,7 @@ GN_FN int gn_room(const gn_tx *q, gn_u64 first, gn_u32 n, gn_u64 limit) {
 
 // n tickets, one behind the other, whose slots are free. No ticket is given to a call that fails.
 GN_FN int gn_reserve(const gn_tx *q, gn_u32 n, gn_u64 limit, gn_u64 *first) {
+    *first = 0;
     if (n == 0 || n > 1u << q->log2) return GN_INVALID;
     gn_timer t = gn_timer_start(&q->s, limit);
     for (;;) {
