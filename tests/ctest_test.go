@@ -26,6 +26,7 @@ type variant struct {
 	flags  []string          // for the compiler and the linker
 	env    []string          // for the run
 	runner []string          // what the run goes through, if anything
+	args   []string          // for the program: the cases; none: all
 	needs  []string          // names in the table of probes
 	skips  map[string]string // why a unit can't run
 }
@@ -279,7 +280,7 @@ func (v variant) run(t *testing.T, program string) {
 func (v variant) output(program string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), unitTimeout)
 	defer cancel()
-	line := append(slices.Clone(v.runner), program)
+	line := slices.Concat(v.runner, []string{program}, v.args)
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Dir = filepath.Dir(program)
 	cmd.Env = append(os.Environ(), v.env...)

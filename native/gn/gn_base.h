@@ -16,12 +16,16 @@ typedef unsigned long long gn_u64;
 #define GN_GPU 0
 #endif
 
+// GN_SHARED: a variable that the threads of a block share.
 #if defined(__CUDACC_RTC__) || defined(__NVCC__)
-#define GN_FN static __device__ __forceinline__
+#define GN_FN     static __device__ __forceinline__
+#define GN_SHARED __shared__
 #elif GN_GPU
-#define GN_FN static inline __attribute__((device, always_inline))
+#define GN_FN     static inline __attribute__((device, always_inline))
+#define GN_SHARED static __attribute__((shared))
 #else
-#define GN_FN static inline __attribute__((always_inline, unused))
+#define GN_FN     static inline __attribute__((always_inline, unused))
+#define GN_SHARED static __thread
 #endif
 
 // A test that steps through this code has words of its own (tests/native/gn/gn_sem_test.c).

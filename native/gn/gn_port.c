@@ -51,6 +51,7 @@ static void lay_tx(uint8_t *block, gn_port *p, const gn_port_conf *conf, uint64_
         const gn_ring_conf *c = &conf->tx[k];
         gn_tx_row r = {.first = c->first, .epoch = conf->epoch, .ops = c->ops, .queue = c->queue};
         r.log2 = log2_of(c->slots);
+        r.back = p->tx + k * sizeof r;
         r.state = r.source = take(end, sizeof(gn_tx_state));
         r.posted = take(end, sizeof(gn_tx_posted));
         r.local = take(end, sizeof(gn_tx_local));
@@ -70,6 +71,7 @@ static void lay_rx(uint8_t *block, gn_port *p, const gn_port_conf *conf, uint64_
         const gn_ring_conf *c = &conf->rx[k];
         gn_rx_row r = {.first = c->first, .epoch = conf->epoch, .queue = c->queue};
         r.log2 = log2_of(c->slots);
+        r.back = p->rx + k * sizeof r;
         r.state = r.source = take(end, sizeof(gn_rx_state));
         r.local = take(end, sizeof(gn_rx_local));
         r.released = take(end, c->slots * sizeof(gn_u64));
@@ -89,6 +91,7 @@ static void lay_sems(uint8_t *block, gn_port *p, const gn_port_conf *conf, uint6
         const gn_ring_conf *c = &conf->sems[k];
         gn_sem_row r = {.first = c->first};
         r.log2 = log2_of(c->slots);
+        r.back = p->sems + k * sizeof r;
         r.producer = take(end, sizeof(gn_sem_producer));
         r.consumer = take(end, sizeof(gn_sem_consumer));
         r.items = take(end, c->slots * sizeof(gn_sem_item));

@@ -171,7 +171,8 @@ typedef struct gn_tx_row { // 128 B
     gn_u32 ops;            // bit k: it takes gn_op k
     gn_u32 queue;          // the port's queue, in errors
     gn_u32 spare32;
-    gn_u64 spare[7];
+    gn_u64 back; // from the header to the row: a row alone leads to its port (doca_gpu.h)
+    gn_u64 spare[6];
 } gn_tx_row;
 
 typedef struct gn_rx_row { // 128 B
@@ -182,7 +183,8 @@ typedef struct gn_rx_row { // 128 B
     gn_u64 local;    // gn_rx_local
     gn_u64 first, epoch;
     gn_u32 log2, queue;
-    gn_u64 spare[8];
+    gn_u64 back; // as gn_tx_row's
+    gn_u64 spare[7];
 } gn_rx_row;
 
 typedef struct gn_sem_row { // 64 B
@@ -191,7 +193,8 @@ typedef struct gn_sem_row { // 64 B
     gn_u64 items;           // gn_sem_item[size]
     gn_u64 first;
     gn_u32 log2, spare32;
-    gn_u64 spare[3];
+    gn_u64 back; // as gn_tx_row's
+    gn_u64 spare[2];
 } gn_sem_row;
 
 enum gn_rights { GN_READ = 1, GN_WRITE = 2, GN_ADD = 4, GN_REMOTE = 8 }; // of a region; REMOTE: a peer's

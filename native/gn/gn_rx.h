@@ -22,21 +22,24 @@ typedef struct gn_packet {                   // a segment of one
     gn_u32 bytes, flow, conn, segment, more; // more: the next ticket is the packet's next segment
 } gn_packet;
 
+GN_FN int gn_rx_open_row(gn_rx *q, const gn_side *s, const gn_rx_row *r) {
+    q->s = *s;
+    q->slots = (const gn_rx_slot *)gn_at(s->port, r->slots);
+    q->state = (const gn_rx_state *)gn_at(s->port, r->state);
+    q->released = (gn_u64 *)gn_at(s->port, r->released);
+    q->local = (gn_rx_local *)gn_at(s->port, r->local);
+    q->epoch = r->epoch;
+    q->log2 = r->log2;
+    q->relayed = r->state != r->source;
+    return gn_peek(&q->state->epoch) == q->epoch ? GN_OK : GN_BROKEN;
+}
+
 GN_FN int gn_rx_open(gn_rx *q, const gn_side *s, gn_u32 ring) {
     const gn_rx none = {{0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0};
     *q = none;
     const gn_port *p = (const gn_port *)s->port;
     if (ring >= p->n_rx) return GN_INVALID;
-    const gn_rx_row *r = (const gn_rx_row *)gn_at(p, p->rx) + ring;
-    q->s = *s;
-    q->slots = (const gn_rx_slot *)gn_at(p, r->slots);
-    q->state = (const gn_rx_state *)gn_at(p, r->state);
-    q->released = (gn_u64 *)gn_at(p, r->released);
-    q->local = (gn_rx_local *)gn_at(p, r->local);
-    q->epoch = r->epoch;
-    q->log2 = r->log2;
-    q->relayed = r->state != r->source;
-    return gn_peek(&q->state->epoch) == q->epoch ? GN_OK : GN_BROKEN;
+    return gn_rx_open_row(q, s, (const gn_rx_row *)gn_at(p, p->rx) + ring);
 }
 
 // The descriptor of a ticket. GN_AGAIN: it is not there.

@@ -16,18 +16,21 @@ typedef struct gn_sem {
     gn_u32 log2;
 } gn_sem;
 
+GN_FN int gn_sem_open_row(gn_sem *m, const gn_side *s, const gn_sem_row *r) {
+    m->s = *s;
+    m->producer = (gn_sem_producer *)gn_at(s->port, r->producer);
+    m->consumer = (gn_sem_consumer *)gn_at(s->port, r->consumer);
+    m->items = (gn_sem_item *)gn_at(s->port, r->items);
+    m->log2 = r->log2;
+    return GN_OK;
+}
+
 GN_FN int gn_sem_open(gn_sem *m, const gn_side *s, gn_u32 semaphore) {
     const gn_sem none = {{0, 0, 0, 0}, 0, 0, 0, 0};
     *m = none;
     const gn_port *p = (const gn_port *)s->port;
     if (semaphore >= p->n_sems) return GN_INVALID;
-    const gn_sem_row *r = (const gn_sem_row *)gn_at(p, p->sems) + semaphore;
-    m->s = *s;
-    m->producer = (gn_sem_producer *)gn_at(p, r->producer);
-    m->consumer = (gn_sem_consumer *)gn_at(p, r->consumer);
-    m->items = (gn_sem_item *)gn_at(p, r->items);
-    m->log2 = r->log2;
-    return GN_OK;
+    return gn_sem_open_row(m, s, (const gn_sem_row *)gn_at(p, p->sems) + semaphore);
 }
 
 // Hands an item on, and with it all that was written before. *ticket, where it is asked for: the item's.

@@ -149,6 +149,7 @@ GN_FN int gn_open(gn_side *s, void *port) {
     s->proxy = 0;
     s->limit = 0;
     s->kernel = (gn_kernel_words *)gn_at(port, p->kernel);
+    if (p->kernel == 0) return GN_ABI_DIFFERS; // no port at all
     gn_poke(&s->kernel->abi, GN_ABI);
     if (gn_peek(&p->abi) != GN_ABI) return GN_ABI_DIFFERS;
     s->proxy = (const gn_proxy_words *)gn_at(port, p->proxy);

@@ -18,22 +18,25 @@ typedef struct gn_tx {
     gn_u32 log2, ops;
 } gn_tx;
 
+GN_FN int gn_tx_open_row(gn_tx *q, const gn_side *s, const gn_tx_row *r) {
+    q->s = *s;
+    q->slots = (gn_slot *)gn_at(s->port, r->slots);
+    q->state = (const gn_tx_state *)gn_at(s->port, r->state);
+    q->posted = (gn_tx_posted *)gn_at(s->port, r->posted);
+    q->local = (gn_tx_local *)gn_at(s->port, r->local);
+    q->epoch = r->epoch;
+    q->log2 = r->log2;
+    q->ops = r->ops;
+    return gn_peek(&q->state->epoch) == q->epoch ? GN_OK : GN_BROKEN;
+}
+
 // Every thread has a handle of its own. GN_INVALID: the port has no such ring.
 GN_FN int gn_tx_open(gn_tx *q, const gn_side *s, gn_u32 ring) {
     const gn_tx none = {{0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0};
     *q = none;
     const gn_port *p = (const gn_port *)s->port;
     if (ring >= p->n_tx) return GN_INVALID;
-    const gn_tx_row *r = (const gn_tx_row *)gn_at(p, p->tx) + ring;
-    q->s = *s;
-    q->slots = (gn_slot *)gn_at(p, r->slots);
-    q->state = (const gn_tx_state *)gn_at(p, r->state);
-    q->posted = (gn_tx_posted *)gn_at(p, r->posted);
-    q->local = (gn_tx_local *)gn_at(p, r->local);
-    q->epoch = r->epoch;
-    q->log2 = r->log2;
-    q->ops = r->ops;
-    return gn_peek(&q->state->epoch) == q->epoch ? GN_OK : GN_BROKEN;
+    return gn_tx_open_row(q, s, (const gn_tx_row *)gn_at(p, p->tx) + ring);
 }
 
 // Waits, once: tickets below `below` are not accepted, or not completed, yet.

@@ -47,14 +47,15 @@ func (s *Source) ptx(f folder) (ptx, name string, err error) {
 	}
 	text := fmt.Sprintf("%s%s#line %d %q\n%s\n", deviceHeader, typesHeader, s.Line, s.File, s.Text)
 	options := []string{fmt.Sprintf("--gpu-architecture=compute_%d", arch), "--std=c++17"}
-	path := f.path(key(append(options, version, s.Entry, text)...), ".ptx")
+	headers := headersOf(s.Text)
+	path := f.path(key(append(options, version, s.Entry, text, joined(headers))...), ".ptx")
 	if kept, err := os.ReadFile(path); err == nil {
 		if first, rest, ok := strings.Cut(string(kept), "\n"); ok && strings.HasPrefix(first, nameLine) {
 			return rest, strings.TrimPrefix(first, nameLine), nil
 		}
 	}
-	out, err := native.NVRTCCompile(native.NVRTCSource{What: s.Title, Text: text, Name: s.File, Entry: s.Entry, Options: options,
-		Headers: map[string]string{"stdint.h": "", "stddef.h": ""}})
+	headers["stdint.h"], headers["stddef.h"] = "", ""
+	out, err := native.NVRTCCompile(native.NVRTCSource{What: s.Title, Text: text, Name: s.File, Entry: s.Entry, Options: options, Headers: headers})
 	switch {
 	case errors.Is(err, native.ErrInvalid):
 		return "", "", s.sourceError(out.Log, "")

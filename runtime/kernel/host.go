@@ -60,7 +60,7 @@ func (c compiler) options() []string {
 	if c.plain {
 		language = []string{"-x", "c", "-std=gnu11"}
 	}
-	return append(language, "-O2", "-fPIC", "-shared", "-w")
+	return append(language, "-O2", "-fPIC", "-shared", "-w", "-iquote", ".")
 }
 
 var (
@@ -75,12 +75,15 @@ func (s *Source) hostText(params []declared, plain bool) string {
 	if plain {
 		text = externC.ReplaceAllString(text, `         `)
 	}
-	fibers := 0
-	if barriers.MatchString(blank(text)) {
+	fibers, rings := 0, 0
+	if included.MatchString(text) {
+		rings = 1
+	}
+	if rings == 1 || barriers.MatchString(blank(text)) {
 		fibers = 1
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "#define DQ_FIBERS %d\n%s%s#line %d %q\n%s\n#line 1 \"daqiri-run\"\n", fibers, hostHeader, typesHeader, s.Line, s.File, text)
+	fmt.Fprintf(&b, "#define DQ_FIBERS %d\n#define DQ_RINGS %d\n%s%s#line %d %q\n%s\n#line 1 \"daqiri-run\"\n", fibers, rings, hostHeader, typesHeader, s.Line, s.File, text)
 	b.WriteString("struct dq_params {\n")
 	for i, p := range params {
 		fmt.Fprintf(&b, "%s;\n", renamed(p, i))
@@ -134,7 +137,7 @@ func (s *Source) buildHost() (*Kernel, error) {
 	}
 	defer f.close()
 	text := s.hostText(params, c.plain)
-	path := f.path(key(append(c.options(), c.identity(), text)...), ".so")
+	path := f.path(key(append(c.options(), c.identity(), text, joined(headersOf(s.Text)))...), ".so")
 	n, err := s.load(f, path, text, c)
 	if err != nil {
 		return nil, err
@@ -162,6 +165,9 @@ func (s *Source) load(f folder, path, text string, c compiler) (native.Kernel, e
 // compile runs the compiler in a folder of its own.
 func (s *Source) compile(dir, at, text string, c compiler) error {
 	if err := os.WriteFile(filepath.Join(dir, "kernel.cu"), []byte(text), 0o600); err != nil {
+		return err
+	}
+	if err := writeHeaders(dir, headersOf(s.Text)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), compileLimit)

@@ -5,12 +5,14 @@
 // stack of its own, and a thread that waits lets the next one run. Blocks run one behind the other, too;
 // several CPU threads may run the same kernel, so that what is a block's is of the CPU thread.
 #include <math.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <ucontext.h>
 
 #define __global__
@@ -281,6 +283,41 @@ static const char *dq_run(void *const *args, const unsigned *grid, const unsigne
     dq_tidy(n);
     return fault;
 }
+
+// ---- what gn.h asks of the host (native/gn/gn_side.h)
+// ------------------------------------------------------
+
+#if DQ_RINGS
+// Who waits for the proxy lets the block's other threads go on, and other threads of the CPU.
+static void dq_pause(void) {
+    dq_b.idle = 0;
+    sched_yield();
+    dq_switch();
+}
+
+static uint64_t dq_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+// Bit k: b of the warp's thread k.
+static unsigned dq_ballot(int b) {
+    unsigned mask = 0;
+    for (unsigned k = 0; k < 32; k++)
+        mask |= (unsigned)(dq_show(b != 0, k) != 0 && dq_b.now / 32 * 32 + k < dq_b.n) << k;
+    return mask;
+}
+
+#define GN_LANE()           (dq_b.now % 32)
+#define GN_THREAD()         (dq_b.now)
+#define GN_WARP_SYNC()      __syncwarp()
+#define GN_BLOCK_SYNC()     __syncthreads()
+#define GN_SHUFFLE(v, lane) dq_show(v, (lane) % 32)
+#define GN_BALLOT(b)        dq_ballot(b)
+#define GN_NOW()            dq_now()
+#define GN_PAUSE()          dq_pause()
+#endif
 
 // ---- what the engine sees (native/compute/compute.h) ------------------------------------------------------
 

@@ -1,0 +1,68 @@
+package kernel
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/daqiri/daqiri-run/native"
+)
+
+// warps calls what gn.h has of threads, and takes a port up that has nothing but its header.
+const warps = `
+#include "gn.h"
+__global__ void warps(unsigned *port, int *out)
+{
+    gn_side s;
+    int err = gn_open(&s, port);
+    gn_tx none;
+    unsigned lane = gn_lane(), mask = gn_ballot(lane % 3 == 0);
+    out[threadIdx.x * 4] = err == GN_OK ? gn_tx_open(&none, &s, 0) : err;
+    out[threadIdx.x * 4 + 1] = mask;
+    out[threadIdx.x * 4 + 2] = gn_shuffle(threadIdx.x * 10, 7);
+    gn_timer t = gn_timer_start(&s, 2000000);
+    int tries = 0;
+    if (err == GN_OK) while ((err = gn_go_on(&s, &t, 0, 0)) == GN_OK) tries++;
+    out[threadIdx.x * 4 + 3] = err;
+    gn_block_sync();
+}
+`
+
+// The halves of GN_ABI of native/gn/gn_ring.h.
+const ringsLow, ringsHigh = 0x00400020, 0x676e0001
+
+// TestRings: a source includes gn.h by its name, and the host plays its warps.
+func TestRings(t *testing.T) {
+	cacheHere(t)
+	const invalid, timeout, differs = 7, 2, 8 // GN_INVALID, GN_TIMEOUT, GN_ABI_DIFFERS
+	for _, c := range []struct {
+		name             string
+		low, high, where float64 // the version's halves; where the kernel's words are
+		open, wait       int64
+	}{
+		{"port", ringsLow, ringsHigh, 512, invalid, timeout},
+		{"other version", ringsLow, ringsHigh + 1, 512, differs, differs},
+		{"no port", 0, 0, 0, differs, differs},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := build(t, onHost(warps))
+			header := make([]float64, 256)
+			header[0], header[1], header[2] = c.low, c.high, c.where
+			header[18] = 640 // the proxy's words, which are 0
+			port := array(t, "host", "uint32", native.HostGPU, header...)
+			out := array(t, "host", "int32", native.HostGPU, make([]float64, 64*4)...)
+			launch(t, k, 1, 64, port, out)
+			for thread := range 64 {
+				for i, want := range []int64{c.open, 0x49249249, int64(thread/32*320 + 70), c.wait} {
+					if got, _ := out.Get(thread*4 + i); got != want {
+						t.Fatalf("thread %d: word %d is %v, want %v", thread, i, got, want)
+					}
+				}
+			}
+			low, _ := port.Get(128)
+			high, _ := port.Get(129)
+			if got, want := fmt.Sprint(low, high), fmt.Sprint(ringsLow, ringsHigh); c.where > 0 && got != want {
+				t.Errorf("the kernel's version in the port is %s, want %s", got, want)
+			}
+		})
+	}
+}

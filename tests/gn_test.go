@@ -1,0 +1,92 @@
+package tests
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// gnOrder builds the unit of the rules of order with the thread sanitizer and these flags.
+func gnOrder(t *testing.T, flags ...string) (v variant, program string) {
+	t.Helper()
+	v = variants[slices.IndexFunc(variants, func(v variant) bool { return v.name == "tsan" })].ready(t)
+	v.flags = slices.Concat(v.flags, flags)
+	program = filepath.Join(t.TempDir(), "gn_order")
+	sources := []string{"native/gn/gn_check.c", "native/gn/gn_port.c", "native/core/err.c"}
+	for i, name := range sources {
+		sources[i] = filepath.Join(rootDir, name)
+	}
+	if err := v.link(program, filepath.Join(rootDir, "tests/native/gn/gn_order_test.c"), sources); err != nil {
+		t.Fatal(err)
+	}
+	return v, program
+}
+
+// gnRule finds the end of each rule of order in the header: its case.
+var gnRule = regexp.MustCompile(`(?m)^// .*: (\w+)[;.]$`)
+
+// TestGnOrder: each rule of order that gn_ring.h names has a case, which passes, and fails in a build where releases or
+// acquires are left out.
+func TestGnOrder(t *testing.T) {
+	rules := gnRule.FindAllStringSubmatch(readFile(t, "native/gn/gn_ring.h"), -1)
+	if len(rules) != 6 {
+		t.Fatalf("gn_ring.h has %d rules of order with a case, want 6", len(rules))
+	}
+	for _, b := range []struct {
+		name, flag string
+		passes     bool
+	}{{"whole", "-DWHOLE", true}, {"without release", "-DGN_RELEASE=__ATOMIC_RELAXED", false}, {"without acquire", "-DGN_ACQUIRE=__ATOMIC_RELAXED", false}} {
+		t.Run(b.name, func(t *testing.T) {
+			v, program := gnOrder(t, b.flag)
+			for _, rule := range rules {
+				one := v
+				one.args = []string{rule[1]}
+				out, err := one.output(program)
+				switch {
+				case b.passes && err != nil || b.passes && !strings.Contains(out, "ok   "+rule[1]):
+					t.Errorf("%s: %v\n%s", rule[1], err, out)
+				case !b.passes && (err == nil || !strings.Contains(out, "data race")):
+					t.Errorf("%s passes %s: %v\n%s", rule[1], b.name, err, out)
+				}
+			}
+		})
+	}
+}
+
+// gnHeaders are the headers that kernels include.
+var gnHeaders = []string{"gn.h", "gn_base.h", "gn_ring.h", "gn_rx.h", "gn_sem.h", "gn_side.h", "gn_tx.h", "doca_gpu.h",
+	"doca_eth.h", "doca_semaphore.h", "doca_verbs.h"}
+
+// TestGnDevice: clang makes PTX of all that kernels can call, without a warning, and the headers include nothing but
+// each other.
+func TestGnDevice(t *testing.T) {
+	system := regexp.MustCompile(`(?m)^\s*#\s*include\s*<`)
+	for _, name := range gnHeaders {
+		if system.MatchString(readFile(t, "native/gn/"+name)) {
+			t.Errorf("native/gn/%s includes a header that NVRTC doesn't have", name)
+		}
+	}
+	needClang14(t)
+	for _, source := range []string{"gn_calls.cu", "gn_doca.cu"} {
+		out := filepath.Join(t.TempDir(), source+".ptx")
+		build := exec.Command("clang", "-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "-Xclang", "-target-feature", "-Xclang", "+ptx75",
+			"-nocudainc", "-nocudalib", "-O3", "-Wall", "-Wextra", "-Werror", "-I"+filepath.Join(rootDir, "native"), "-I"+filepath.Join(rootDir, "native/gn"),
+			"-S", filepath.Join(rootDir, "tests/testdata", source), "-o", out)
+		if said, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", source, err, said)
+		}
+		ptx, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{".entry", "fence.acq_rel.sys", "ld.acquire.sys", "st.relaxed.sys", "atom.relaxed.gpu.cas"} {
+			if !strings.Contains(string(ptx), want) {
+				t.Errorf("%s: no %s in its PTX", source, want)
+			}
+		}
+	}
+}
