@@ -19,6 +19,7 @@
 #include "pipeline/dq_rma.h"
 #include "pipeline/dq_session.h"
 #include "program/dq_program.h"
+#include "proxy/dq_gn.h"
 #include "reorder/dq_reorder.h"
 #include "witness.h"
 #include "writer/dq_writer.h"

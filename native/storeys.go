@@ -21,6 +21,7 @@ import (
 	_ "github.com/daqiri/daqiri-run/native/packet"
 	_ "github.com/daqiri/daqiri-run/native/pipeline"
 	_ "github.com/daqiri/daqiri-run/native/program"
+	_ "github.com/daqiri/daqiri-run/native/proxy"
 	_ "github.com/daqiri/daqiri-run/native/reorder"
 	_ "github.com/daqiri/daqiri-run/native/writer"
 	_ "github.com/daqiri/daqiri-run/native/yardstick"

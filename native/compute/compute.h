@@ -20,6 +20,8 @@ typedef struct dqi_host_kernel {
     const char *types; // of its arguments
     // Runs it: args points to the address of each argument. NULL; or what it can't be run with.
     const char *(*run)(void *const *args, const uint32_t *grid, const uint32_t *block);
+    // Runs one block of it by its number, on the calling thread; blocks may run at the same time.
+    const char *(*run_block)(void *const *args, const uint32_t *grid, const uint32_t *block, uint32_t number);
 } dqi_host_kernel;
 
 struct dq_kernel {

@@ -84,6 +84,15 @@
     X(DEVICE_LOST, "device_lost", 0, "the GPU that had it failed: its stage's error says how",               \
       "the stage's error in the summary has CUDA's words: a kernel that wrote where it may not, or "         \
       "hardware")                                                                                            \
+    X(BAD_DESCRIPTOR, "bad_descriptor", 0,                                                                   \
+      "the kernel's descriptor says what there is not: an operation, flag, length or ticket",                \
+      "the kernel: descriptors that the functions of gn.h write are valid; `k.fault` has the last fault")    \
+    X(NOT_ITS_REGION, "not_its_region", 0,                                                                   \
+      "the kernel's descriptor names a region that the kernel was not given, or not for that",               \
+      "name the region in `regions` (or `remote`) of `k:start`")                                             \
+    X(OUTSIDE_REGION, "outside_region", 0,                                                                   \
+      "the kernel's descriptor reaches past the end of its region, or of a packet buffer",                   \
+      "the kernel: a packet lies in one buffer of its region")                                               \
     X(CUT, "cut", 0, "the capture has not all of the datagram: record it with a larger snaplen",             \
       "record with a larger snaplen (`tcpdump -s 0`)")                                                       \
     X(STOPPED, "stopped", 0, "came or was queued before the stop, and not taken or sent in the time left",   \

@@ -122,6 +122,8 @@ typedef struct cu_access_desc {
     X(module_unload, "cuModuleUnload", (cu_module module))                                                   \
     X(module_function, "cuModuleGetFunction", (cu_function * out, cu_module module, const char *name))       \
     X(function_attribute, "cuFuncGetAttribute", (int *value, int attribute, cu_function fn))                 \
+    X(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                              \
+      (int *blocks, cu_function fn, int threads, size_t shared_bytes))                                       \
     X(stream_create, "cuStreamCreate", (cu_stream * out, unsigned flags))                                    \
     X(stream_destroy, "cuStreamDestroy_v2", (cu_stream stream))                                              \
     X(stream_query, "cuStreamQuery", (cu_stream stream))                                                     \

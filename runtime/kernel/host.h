@@ -319,6 +319,19 @@ static unsigned dq_ballot(int b) {
 #define GN_PAUSE()          dq_pause()
 #endif
 
+// One block alone, by its number: the blocks of a persistent kernel run at the same time, on a thread each.
+static const char *dq_run_block(void *const *args, const unsigned *grid, const unsigned *block,
+                                unsigned number) {
+    unsigned n = block[0] * block[1] * block[2];
+    gridDim = make_uint3(grid[0], grid[1], grid[2]);
+    blockDim = make_uint3(block[0], block[1], block[2]);
+    blockIdx = make_uint3(number % grid[0], number / grid[0] % grid[1], number / grid[0] / grid[1]);
+    const char *fault = dq_prepare(n);
+    if (!fault) fault = dq_block(args);
+    dq_tidy(n);
+    return fault;
+}
+
 // ---- what the engine sees (native/compute/compute.h) ------------------------------------------------------
 
 // The class of an argument: p a pointer, i a whole number, f a floating one, r what is none of these; and its
@@ -338,8 +351,9 @@ static void dq_type(int k, char kind, size_t bytes) {
 struct dq_host_kernel {
     const char *types;
     const char *(*run)(void *const *args, const unsigned *grid, const unsigned *block);
+    const char *(*run_block)(void *const *args, const unsigned *grid, const unsigned *block, unsigned number);
 };
 #ifdef __cplusplus
 extern "C" struct dq_host_kernel daqiri_kernel;
 #endif
-struct dq_host_kernel daqiri_kernel = {dq_types, dq_run};
+struct dq_host_kernel daqiri_kernel = {dq_types, dq_run, dq_run_block};

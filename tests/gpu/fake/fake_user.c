@@ -124,3 +124,11 @@ int fake_run_user(const user_launch *u) {
     fake_expose(-1);
     return why ? BAD_LAUNCH : err;
 }
+
+// As of 2048 threads, and 16 blocks, a multiprocessor.
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, cu_function fn, int threads,
+                                                size_t shared_bytes) {
+    (void)fn, (void)shared_bytes;
+    *blocks = 2048 / threads < 16 ? 2048 / threads : 16;
+    return CU_SUCCESS;
+}

@@ -1,0 +1,130 @@
+// port.h: what the files of this folder share: a port, its rings, and how often an idle ring is looked at.
+#ifndef DQI_PROXY_PORT_H
+#define DQI_PROXY_PORT_H
+
+#include "core/atomics.h"
+#include "core/burst.h"
+#include "core/counters.h"
+#include "cuda/gpu.h"
+#include "gn/gn_check.h"
+#include "gn/gn_port.h"
+#include "pipeline/queue.h"
+#include "pipeline/stage.h"
+#include "proxy/dq_gn.h"
+
+// When a ring is looked at next: at once for a while after work, then ever less often.
+typedef struct dqi_gn_look {
+    int64_t worked_ns; // session time of the last work
+} dqi_gn_look;
+
+// A burst on its way, or none, and the tickets that are done when it is.
+typedef struct dqi_gn_flight {
+    dq_burst *b;
+    uint64_t end; // ticket behind the last
+    uint64_t bytes, packets;
+} dqi_gn_flight;
+
+#define DQI_GN_FLIGHTS 256 // a power of two
+#define DQI_GN_ROWS    (2 * DQ_GN_REGIONS + 2 * DQ_GN_RINGS * DQ_MAX_SEGS)
+
+typedef struct dqi_gn_tx {
+    dq_gn *gn;
+    dq_stage *stage;
+    dq_queue *queue;
+    dqi_burst_pool *bursts;
+    gn_slot *slots;
+    gn_tx_state *state;
+    gn_tx_posted *posted;
+    uint32_t log2, ops;
+    dqi_gn_look look;
+    dqi_gn_flight flights[DQI_GN_FLIGHTS];
+    uint64_t first_flight, n_flights; // numbers; place k % DQI_GN_FLIGHTS
+    bool has_next; // made, and not handed over yet: the queue was full; without packets next is NULL
+    dq_burst *next;
+    uint64_t next_end;
+    uint32_t most;                        // bytes of a packet
+    uint32_t conn;                        // the last one that was there
+    _Atomic uint64_t accepted, completed; // as in state, of which the kernel may have made anything
+    dqi_count refused;
+    uint64_t flying; // bytes in flights
+    int64_t deficit; // bytes that it may still hand over in this round
+    uint64_t copied; // bytes of the copy at `accepted` that are done
+    int64_t hole_ns; // since when others wait behind a ticket that is not there; 0: none
+    dqi_counters c;
+    dqi_gauge held;
+    _Atomic uint32_t fault; // the last one
+    _Atomic bool broken, detached;
+} dqi_gn_tx;
+
+typedef struct dqi_gn_rx {
+    dq_gn *gn;
+    dq_stage *stage;
+    dq_queue *queue;
+    gn_rx_slot *slots;
+    gn_rx_state *state;
+    gn_u64 *released;
+    uint32_t log2;
+    int32_t policy;
+    dqi_gn_look look;
+    dqi_gn_flight *held_bursts; // a place for each slot
+    uint64_t first_held, n_held;
+    _Atomic uint64_t filled;
+    uint64_t head;                // tickets below it are released
+    uint32_t region[DQ_MAX_SEGS]; // row of the queue's k-th region
+    uint64_t dropped;
+    dqi_counters c;
+    dqi_gauge held;
+    _Atomic bool detached;
+} dqi_gn_rx;
+
+// A semaphore, as the script takes from it.
+typedef struct dqi_gn_sem {
+    gn_sem_producer *producer;
+    gn_sem_consumer *consumer;
+    gn_sem_item *items;
+    uint64_t taken, done;
+    uint32_t log2;
+} dqi_gn_sem;
+
+typedef struct dqi_gn_run dqi_gn_run; // kernel_run.c
+
+struct dq_gn {
+    _Atomic uint32_t refs; // its caller, and each of its stages
+    char name[DQ_NAME_LEN], what[DQ_NAME_LEN + 16];
+    dq_session *session;
+    dqi_gpu *gpu; // NULL: the host runs the kernel
+    uint8_t *block;
+    size_t bytes;
+    cu_ptr local; // in the GPU's memory: what a kernel keeps for itself
+    gn_proxy_words *proxy;
+    gn_kernel_words *kernel;
+    dqi_gn_tx tx[DQ_GN_RINGS];
+    dqi_gn_rx rx[DQ_GN_RINGS];
+    dqi_gn_sem sems[DQ_GN_SEMS];
+    uint32_t n_tx, n_rx, n_sems;
+    gn_region regions[DQI_GN_ROWS]; // the proxy's own copy of the rows; bound: what they are of
+    dq_region *bound[DQI_GN_ROWS];
+    uint32_t n_regions;
+    uint64_t first;  // ticket
+    dqi_gn_run *run; // NULL: not started
+    uint64_t beat;   // of kernel, as it was seen last,
+    int64_t beat_ns; // and when it changed
+};
+
+// The row of a region, or UINT32_MAX.
+uint32_t dqi_gn_row(const dq_gn *g, const dq_region *r);
+// One holder less.
+void dqi_gn_unref(dq_gn *g);
+// Says when the stage is polled next. Returns worked.
+int dqi_gn_look_again(dqi_gn_look *l, dq_stage *st, int worked);
+
+// Each makes the stage of a ring whose memory is there. Control thread.
+int dqi_gn_tx_open(dqi_gn_tx *t, dq_session *s, const char *name, dq_diag *diag);
+int dqi_gn_rx_open(dqi_gn_rx *r, dq_session *s, const char *name, dq_diag *diag);
+// Lets go of what a ring holds that nobody will take any more; its poller stands still.
+void dqi_gn_tx_detach(dqi_gn_tx *t);
+void dqi_gn_rx_detach(dqi_gn_rx *r);
+// Frees the run; its kernel has ended.
+void dqi_gn_run_free(dqi_gn_run *run);
+
+#endif

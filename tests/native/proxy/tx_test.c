@@ -1,0 +1,256 @@
+// tx_test.c: the transmit proxy: what a kernel's slots become.
+#include "rig.h"
+
+#define EACH_REAL_MODE(m) for (bed_mode m = BED_DIRECT; m <= BED_WORKER && (bed_case(__func__, m), true); m++)
+
+// Frames of ring 0, one buffer each, through a ring of `slots`, from a ticket on.
+static void stream(bed_mode m, uint32_t slots, uint64_t first, uint64_t count) {
+    rig r;
+    rig_open(&r, (bed_conf){.mode = m}, (dq_gn_conf){.n_tx = 1, .tx_slots = slots, .first = first});
+    bed_tap_all(&r.b);
+    int64_t end = dqi_mono_ns() + BED_PATIENCE;
+    for (uint64_t k = 0; k < count && dqi_mono_ns() < end;) {
+        bool reuse = k < 64 || rig_completed(&r, 0) > first + k - 64;
+        if (!reuse || !rig_room(&r, 0)) {
+            bed_serve(&r.b, 0);
+            continue;
+        }
+        bed_frame(rig_bytes(&r, rig_buf(&r, k)), RIG_LEN, 1000, 2000, k);
+        rig_send(&r, 0, rig_buf(&r, k), RIG_LEN);
+        k++;
+    }
+    bed_until(&r.b, count);
+    bed_check_order(&r.b, count);
+    RIG_UNTIL(&r, rig_completed(&r, 0) == first + count);
+    DQ_EQ(rig_accepted(&r, 0), first + count);
+    dq_line l = rig_line(&r, "test.tx"), q = bed_line(r.b.s, "port0", DQ_LINE_TX, "tx0");
+    DQ_EQ(l.in, count);
+    DQ_EQ(l.out, count);
+    DQ_EQ(q.out, count);
+    DQ_EQ(q.out_bytes, count * RIG_LEN);
+    dq_gn_state st;
+    dq_gn_read(r.gn, &st);
+    DQ_EQ(st.completed, count);
+    DQ_EQ(st.dropped, 0);
+    DQ_CHECK(dq_gn_idle(r.gn));
+    rig_close(&r);
+}
+
+static void sends(void) {
+    EACH_REAL_MODE(m) {
+        stream(m, 2, 0, 500);
+        stream(m, 4, (UINT64_C(1) << 32) - 3, 500);
+        stream(m, 64, UINT64_C(1) << 62, 5000);
+    }
+}
+
+// What is wrong is counted by its reason, told to the kernel, and completed; what is right goes on.
+static void refused(void) {
+    EACH_REAL_MODE(m) {
+        rig r;
+        rig_open(&r, (bed_conf){.mode = m}, (dq_gn_conf){.n_tx = 1});
+        bed_tap_all(&r.b);
+        uint32_t row = rig_row(&r);
+        uint64_t end = dqi_region_bytes(r.b.more);
+        const gn_u64 bad[][GN_TX_WORDS] = {
+            {rig_word0(99, 0, RIG_LEN), gn_place(row, 0)},               // an operation that there isn't
+            {rig_word0(GN_OP_PUT, 0, 8), gn_place(row, 0)},              // one that the ring doesn't take
+            {rig_word0(GN_OP_SEND, 0, 0), gn_place(row, 0)},             // no bytes
+            {rig_word0(GN_OP_SEND, 0, RIG_LEN), gn_place(77, 0)},        // a region not given
+            {rig_word0(GN_OP_SEND, 0, RIG_LEN), gn_place(row, end - 8)}, // past its end
+            {rig_word0(GN_OP_SEND, 0, RIG_LEN), gn_place(row, r.b.more->stride - 8)}, // of its buffer
+            {rig_word0(GN_OP_SEND, 0, RIG_LEN), gn_place(row, 0), 0, 5},              // a peer
+        };
+        uint32_t n = sizeof bad / sizeof *bad;
+        for (uint32_t k = 0; k < n; k++) {
+            gn_u64 w[GN_TX_WORDS];
+            memcpy(w, bad[k], sizeof w);
+            rig_post(&r, 0, w);
+        }
+        bed_frame(rig_bytes(&r, 0), RIG_LEN, 1000, 2000, 0);
+        rig_send(&r, 0, 0, RIG_LEN);
+        bed_until(&r.b, 1);
+        bed_check_order(&r.b, 1);
+        RIG_UNTIL(&r, rig_completed(&r, 0) == n + 1);
+        dq_line l = rig_line(&r, "test.tx");
+        DQ_EQ(l.in, n + 1);
+        DQ_EQ(l.out, 1);
+        DQ_EQ(l.dropped[DQ_DROP_BAD_DESCRIPTOR], 3);
+        DQ_EQ(l.dropped[DQ_DROP_NOT_ITS_REGION], 1);
+        DQ_EQ(l.dropped[DQ_DROP_OUTSIDE_REGION], 2);
+        DQ_EQ(l.dropped[DQ_DROP_NO_PEER], 1);
+        DQ_EQ(gn_load(&r.gn->tx[0].state->dropped), n);
+        DQ_EQ(gn_load(&r.gn->tx[0].state->error), gn_error(GN_FAULT_PEER, n - 1));
+        rig_close(&r);
+    }
+}
+
+// A ticket that was taken and never comes breaks its ring, and no other.
+static void hole(bool waits) {
+    EACH_REAL_MODE(m) {
+        rig r;
+        rig_open(&r, (bed_conf){.mode = m}, (dq_gn_conf){.n_tx = 2});
+        bed_tap_all(&r.b);
+        r.ticket[0]++; // reserved, and left
+        if (waits)
+            gn_store(&r.gn->tx[0].posted->waits, 1);
+        else
+            rig_send(&r, 0, 0, RIG_LEN);
+        int64_t from = dqi_mono_ns();
+        RIG_UNTIL(&r, gn_load(&r.gn->tx[0].state->epoch) & GN_BROKEN_RING);
+        DQ_CHECK(dqi_mono_ns() - from > (int64_t)GN_HOLE_NS);
+        DQ_EQ(gn_load(&r.gn->tx[0].state->error), gn_error(GN_FAULT_HOLE, 0));
+        bed_frame(rig_bytes(&r, 0), RIG_LEN, 1000, 2000, 0);
+        rig_send(&r, 1, 0, RIG_LEN);
+        bed_until(&r.b, 1);
+        bed_check_order(&r.b, 1);
+        char why[256];
+        DQ_CHECK(dq_stage_failure(r.gn->tx[0].stage, why, sizeof why) && strstr(why, "ticket 0"));
+        DQ_CHECK(!dq_stage_failure(r.gn->tx[1].stage, why, sizeof why));
+        dq_gn_state st;
+        dq_gn_read(r.gn, &st);
+        DQ_EQ(st.broken, 1);
+        DQ_EQ(st.fault, GN_FAULT_HOLE);
+        rig_close(&r);
+    }
+}
+
+static void hole_behind(void) { hole(false); }
+static void hole_waited(void) { hole(true); }
+
+// Two rings share a paced queue by bytes, whatever the sizes of their packets.
+static void shares(void) {
+    rig r;
+    const uint32_t len[] = {1000, 125};
+    rig_open(&r, (bed_conf){.mode = BED_WORKER, .pace_bps = 2e8, .rx = 1},
+             (dq_gn_conf){.n_tx = 2, .tx_slots = 1024});
+    bed_tap_all(&r.b);
+    for (uint32_t k = 0; k < 2; k++)
+        for (uint32_t i = 0; i < 16; i++)
+            bed_frame(rig_bytes(&r, rig_buf(&r, 16 * k + i)), len[k], (uint16_t)(1000 + k), 2000, 0);
+    int64_t end = dqi_mono_ns() + 1500000000;
+    while (dqi_mono_ns() < end) {
+        for (uint32_t k = 0; k < 2; k++)
+            while (rig_room(&r, k))
+                rig_send(&r, k, rig_buf(&r, 16 * k + r.ticket[k] % 16), len[k]);
+        bed_serve(&r.b, 100000);
+    }
+    uint64_t bytes[2], sum = 0;
+    for (uint32_t k = 0; k < 2; k++)
+        sum += bytes[k] = dqi_get(&r.gn->tx[k].c.out_bytes);
+    printf("shares: %" PRIu64 " and %" PRIu64 " bytes\n", bytes[0], bytes[1]);
+    for (uint32_t k = 0; k < 2; k++)
+        DQ_CHECK(bytes[k] > sum / 2 * 8 / 10);
+    rig_close(&r);
+}
+
+// Slots of random bits, laps right: nothing goes wrong but packets, and accounts add up.
+static void hostile(void) {
+    EACH_REAL_MODE(m) {
+        rig r;
+        rig_open(&r, (bed_conf){.mode = m}, (dq_gn_conf){.n_tx = 1, .tx_slots = 64, .ops = ~0u});
+        bed_tap_all(&r.b);
+        uint64_t x = 88172645463325252u;
+        for (uint32_t n = 0; n < 20000;) {
+            if (!rig_room(&r, 0)) {
+                bed_serve(&r.b, 0);
+                continue;
+            }
+            gn_u64 w[GN_TX_WORDS];
+            for (uint32_t k = 0; k < GN_TX_WORDS; k++) {
+                x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+                w[k] = n % 3 ? x : x & 0x1f000001ff0001ffu; // also nearly valid ones
+            }
+            if (n % 3 == 0) w[0] = (x % GN_OPS) << 56 | (x >> 8 & 1) << 48 | (x >> 20 & 0x3ff);
+            uint64_t t = r.ticket[0];
+            if (n % 2)
+                rig_write_at(&r, 0, t, w), r.ticket[0]++;
+            else
+                rig_post(&r, 0, w);
+            n++;
+        }
+        RIG_UNTIL(&r, rig_completed(&r, 0) == 20000);
+        dq_line l = rig_line(&r, "test.tx");
+        uint64_t dropped = 0;
+        for (int k = 0; k < DQ_REASONS; k++)
+            dropped += l.dropped[k];
+        DQ_EQ(l.in, l.out + dropped);
+        DQ_CHECK(dropped > 10000);
+        DQ_EQ(gn_load(&r.gn->tx[0].state->dropped), dropped);
+        rig_close(&r);
+    }
+}
+
+static void memory(void) {
+    EACH_REAL_MODE(m) {
+        rig r;
+        dq_gn_conf c = {.n_tx = 1,
+                        .ops = 1u << GN_OP_PUT | 1u << GN_OP_GET | 1u << GN_OP_ADD | 1u << GN_OP_COPY};
+        bed_conf bc = {.mode = m};
+        rig_open(&r, bc, c);
+        bed_tap_all(&r.b);
+        uint32_t row = rig_row(&r);
+        memcpy(rig_bytes(&r, 0), "hello, memory", 14);
+        gn_u64 copy[GN_TX_WORDS] = {rig_word0(GN_OP_COPY, 0, 14), gn_place(row, 0), 0, gn_place(row, 4096)};
+        rig_post(&r, 0, copy);
+        RIG_UNTIL(&r, rig_completed(&r, 0) == 1);
+        DQ_CHECK(memcmp(rig_bytes(&r, 4096), "hello, memory", 14) == 0);
+        // a put to what is no peer's is refused
+        gn_u64 put[GN_TX_WORDS] = {rig_word0(GN_OP_PUT, 0, 14), gn_place(row, 0), 0, gn_place(row, 8192)};
+        rig_post(&r, 0, put);
+        RIG_UNTIL(&r, rig_completed(&r, 0) == 2);
+        DQ_EQ(rig_line(&r, "test.tx").dropped[DQ_DROP_NOT_ITS_REGION], 1);
+        DQ_CHECK(rig_bytes(&r, 8192)[0] == 0);
+        rig_close(&r);
+    }
+}
+
+// What can't be a port says so, with kernel and ring.
+static void bad(void) {
+    struct {
+        dq_gn_conf c;
+        bed_mode mode;
+        bool eth_src;
+        const char *want;
+    } cases[] = {
+        {{.n_tx = 1, .tx_slots = 12}, BED_WORKER, false, "kernel test: transmit ring 0 has 12 slots"},
+        {{.n_rx = 1, .rx_slots = 1}, BED_WORKER, false, "kernel test: receive ring 0 has 1 slots"},
+        {{.n_sems = 1, .sem_slots = 3}, BED_WORKER, false, "kernel test: semaphore 0 has 3 slots"},
+        {{.n_tx = 1, .tx_slots = 65536},
+         BED_WORKER,
+         false,
+         "KiB of pinned memory, and a port has 1024 at most"},
+        {{.n_tx = 1, .tx_slots = 64}, BED_VIRTUAL, false, "the session's clock is virtual"},
+        {{.n_tx = 1, .tx_slots = 64}, BED_WORKER, true, "queue tx0 writes the source address"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        bed b;
+        dq_diag d = {{0}};
+        dq_gn *gn;
+        dq_stage *st[DQ_GN_RINGS];
+        bed_open(&b, (bed_conf){.mode = cases[k].mode, .eth_src = cases[k].eth_src});
+        dq_gn_conf c = cases[k].c;
+        c.name = "test";
+        c.gpu = DQ_HOST_GPU;
+        c.tx[0] = b.tx[0][0];
+        c.rx[0] = b.rx[0][0];
+        DQ_CHECK(dq_gn_open(b.s, &c, &gn, st, &d) != DQ_OK);
+        if (!strstr(d.text, cases[k].want)) fprintf(stderr, "%s\nwanted: %s\n", d.text, cases[k].want);
+        DQ_CHECK(strstr(d.text, cases[k].want) != NULL);
+        bed_start(&b);
+        bed_close(&b);
+    }
+}
+
+int main(int argc, char **argv) {
+    dq_begin(argc, argv);
+    DQ_RUN(sends);
+    DQ_RUN(refused);
+    DQ_RUN(hole_behind);
+    DQ_RUN(hole_waited);
+    DQ_RUN(shares);
+    DQ_RUN(hostile);
+    DQ_RUN(memory);
+    DQ_RUN(bad);
+    return dq_done();
+}
