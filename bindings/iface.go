@@ -128,6 +128,10 @@ var interfaceType = &typeDef{
 			-> integer[] | failure: their ids
 			Replaces a group's transmit flows at once.
 			> i:replace_tx_flows("tags", {})`},
+		{"progress", interfaceProgress, `-> integer: how much was done; 0: nothing
+			Polls the interface's queues once, with their pipes and kernels' rings: for queues with 'poll_mode: direct', which else move while the task waits. Beside a
+			worker it raises.
+			> i:progress()`},
 		{"resolve", interfaceResolve, `- address string: an IP address
 			. vlan_id integer = 0: of the tag with which it is asked for; 0 is none
 			-> string | failure: an Ethernet address
@@ -246,4 +250,11 @@ func (o *options) allQueues(i *iface) {
 	if n := len(i.i.RxQueues()); list.Len() != n {
 		o.wrong("queues", "a group is joined for all %d queues of interface %s: leave the option out", n, i.i.Name())
 	}
+}
+
+// interfaceProgress is i:progress().
+func interfaceProgress(c *call) int {
+	n, err := selfInterface(c).i.Progress()
+	c.check(err)
+	return c.push(lua.LNumber(n))
 }

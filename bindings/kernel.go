@@ -21,6 +21,7 @@ type kernelObject struct {
 	grid   kernel.Grid
 	stream *kernel.Stream
 	places *kernel.Launcher // of k:launch, from the first one on
+	persistent
 }
 
 func (*kernelObject) luaType() string { return "kernel" }
@@ -31,6 +32,27 @@ var kernelType = &typeDef{
 	doc: `a kernel
 		Code of the script's own that runs on a GPU, or on the host ('daqiri.kernel'): by itself, with 'k:launch', or for each burst of a pipe, with 'k:stage'.`,
 	fields: []field{
+		{"completed", `-> integer
+			Of a persistent kernel: descriptors that are done, refused ones among them.
+			> print(k.completed)`},
+		{"fault", `-> string | nil
+			Of a persistent kernel: what was wrong with the last descriptor that was refused, or with the ring that broke; nil: nothing was.
+			> print(k.fault)`},
+		{"posted", `-> integer
+			Of a persistent kernel: descriptors that were taken from its transmit rings.
+			> print(k.posted)`},
+		{"received", `-> integer
+			Of a persistent kernel: descriptors that were written into its receive rings.
+			> print(k.received)`},
+		{"refused", `-> integer
+			Of a persistent kernel: descriptors that were refused, or failed.
+			> print(k.refused)`},
+		{"running", `-> boolean
+			Of a persistent kernel: whether it runs.
+			> print(k.running)`},
+		{"semaphores", `-> semaphore[]
+			Of a persistent kernel that was started: its semaphores.
+			> print(#k.semaphores)`},
 		{"name", `-> string
 			The kernel's name, in errors and of its stages.
 			> print(k.name)`},
@@ -46,7 +68,7 @@ var kernelType = &typeDef{
 		case lua.LString("on_host"):
 			return lua.LBool(k.k.OnHost())
 		}
-		return nil
+		return k.persistent.get(key)
 	},
 	methods: []entry{
 		{"launch", kernelLaunch, `- ... any: an argument for each of the kernel's: numbers and u64s; arrays, passed as pointers; columns and 'b.present', as pointers to copies
@@ -72,6 +94,28 @@ var kernelType = &typeDef{
 			> ]] }
 			> local out = daqiri.array{ kind = "host", type = "int32", shape = { 1 } }
 			> s:pipe(blocks, sum:stage{ args = { "data", out } })`},
+		{"start", kernelStart, `. tx? queue | queue[]: a transmit ring for each, which it sends on
+			. rx? queue | queue[]: a receive ring for each, which gets what it receives
+			. semaphores? integer = 0: how many
+			. regions? string[]: memory that it may also read, write and send from; that of its queues comes before them
+			. remote? string[]: memory that stands for a peer's, where put, get and add go; after those
+			. args? table: a list of arguments: numbers, arrays, "port", and names of regions, which become the numbers that 'gn_place' takes; by default the port alone
+			. policy policy = "drop": when a receive ring is full
+			. limit? duration: of the kernel's waits that name none; by default 1s
+			. session? session: by default the one that was opened last
+			-> kernel: itself
+			Starts a persistent kernel. It includes 'gn.h' and gets its port as a pointer. What its descriptors say is checked: a kernel is not trusted.
+			Its rings have lines in the ledger, NAME.tx and NAME.rx. The session's clock is real.
+			> k:start{ tx = s:tx_queue("port"), rx = s:rx_queue("port"), semaphores = 2 }`},
+		{"stop", kernelStop, `. timeout? duration: how long it waits; by default 5s
+			-> true | failure
+			Ends the waits of a persistent kernel, waits until it has ended and until what it posted is done, and closes its rings; nil, '"NOT_READY"', text at
+			the timeout. The kernel can be started again then.
+			> k:stop()`},
+		{"wait", kernelWait, `. timeout? duration: how long it waits; without it for ever
+			-> true | failure
+			Waits until a persistent kernel has ended by itself, and what it posted is done; nil, '"NOT_READY"', text at the timeout.
+			> k:wait{ timeout = "1s" }`},
 	},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
 		k, _ := userdata[*kernelObject](c.L.Get(1))
@@ -131,6 +175,7 @@ func moduleKernel(c *call) int {
 	made, err := kernel.Build(s)
 	c.check(err)
 	k.k, k.name = made, cmp.Or(k.name, made.Entry)
+	k.options(o)
 	return c.push(c.rt.newObject(k))
 }
 

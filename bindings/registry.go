@@ -35,7 +35,7 @@ type typeDef struct {
 // typeDefs lists every type, as modules lists every module.
 var typeDefs = []*typeDef{
 	sessionType, interfaceType, connectionType, queueType, stageType, burstType, packetType, columnType, templateType,
-	timerType, taskType, timeType, u64Type, opType, presenceType, formatType, leaseType, kernelType, arrayType, streamType, controlType,
+	timerType, taskType, timeType, u64Type, opType, presenceType, formatType, leaseType, kernelType, semaphoreType, arrayType, streamType, controlType,
 }
 
 // liveType is a type in one Lua state.

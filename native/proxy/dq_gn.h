@@ -34,6 +34,8 @@ typedef struct dq_gn_conf {
 // Makes a port in an open session: rings, and a stage of each: out_rx gets those of receive rings, which
 // belong into a pipe of their queue each. INVALID_PARAMETER names ring and kernel. Control thread.
 int dq_gn_open(dq_session *s, const dq_gn_conf *conf, dq_gn **out, dq_stage **out_rx, dq_diag *diag);
+// The number that the kernel knows a region by (gn_place), or -1: it was not given.
+int dq_gn_region(const dq_gn *g, const dq_region *r);
 // Starts the kernel: args are as of a launch, one of kind DQ_ARG_NUMBER gets the port's address where its
 // value is DQ_GN_PORT. Once. *op: an operation of one part that ends with the kernel.
 #define DQ_GN_PORT UINT64_MAX

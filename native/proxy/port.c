@@ -94,6 +94,8 @@ uint32_t dqi_gn_row(const dq_gn *g, const dq_region *r) {
     return UINT32_MAX;
 }
 
+int dq_gn_region(const dq_gn *g, const dq_region *r) { return (int)dqi_gn_row(g, r); }
+
 static void add_region(dq_gn *g, dq_region *r, uint32_t rights) {
     uint32_t k = dqi_gn_row(g, r);
     if (k == UINT32_MAX) {
@@ -108,6 +110,18 @@ static void add_queue(dq_gn *g, const dq_queue *q) {
         add_region(g, q->conf.regions[k], GN_READ | GN_WRITE);
 }
 
+// Where the loop engine hands buffers over by reference, those of senders come, too: regions like the queue's.
+static void add_like(dq_gn *g, const dq_queue *q) {
+    for (uint32_t k = 0; k < g->session->n_regions; k++) {
+        dq_region *r = g->session->regions[k];
+        bool like = false;
+        for (uint32_t s = 0; s < q->conf.n_regions; s++)
+            like = like || (q->conf.regions[s]->conf.kind == r->conf.kind &&
+                            q->conf.regions[s]->conf.buf_size == r->conf.buf_size);
+        if (like && g->n_regions < DQI_GN_ROWS) add_region(g, r, GN_READ | GN_WRITE);
+    }
+}
+
 static int add_regions(dq_gn *g, const dq_gn_conf *c, dq_diag *diag) {
     for (uint32_t k = 0; k < c->n_tx; k++)
         add_queue(g, c->tx[k]);
@@ -117,6 +131,8 @@ static int add_regions(dq_gn *g, const dq_gn_conf *c, dq_diag *diag) {
         add_region(g, c->regions[k], GN_READ | GN_WRITE | GN_ADD);
     for (uint32_t k = 0; k < c->n_remote; k++)
         add_region(g, c->remote[k], GN_READ | GN_WRITE | GN_ADD | GN_REMOTE);
+    for (uint32_t k = 0; k < c->n_rx; k++)
+        if (strcmp(c->rx[k]->iface->ops->name, "loop") == 0) add_like(g, c->rx[k]);
     for (uint32_t k = 0; k < g->n_regions; k++) {
         const dq_region *r = g->bound[k];
         if (r->session != g->session)
@@ -380,7 +396,10 @@ int dq_iface_progress(dq_iface *i, uint32_t *work, dq_diag *diag) {
     for (int dir = 0; dir < 2; dir++)
         for (uint32_t k = 0; k < (dir ? i->n_rx : i->n_tx); k++) {
             const dq_queue *q = dir ? i->rx[k] : i->tx[k];
-            if (q->poller && !q->poller->own_thread) continue;
+            if (!q->poller)
+                return dqi_fail(diag, DQ_NOT_READY, "interface %s: queue %s is not served yet; hint: s:start()",
+                                i->conf.name, q->conf.name);
+            if (!q->poller->own_thread) continue;
             return dqi_fail(
                 diag, DQ_NOT_SUPPORTED,
                 "interface %s: queue %s is polled by a worker, beside which the script can't; hint: "

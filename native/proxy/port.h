@@ -25,7 +25,7 @@ typedef struct dqi_gn_flight {
 } dqi_gn_flight;
 
 #define DQI_GN_FLIGHTS 256 // a power of two
-#define DQI_GN_ROWS    (2 * DQ_GN_REGIONS + 2 * DQ_GN_RINGS * DQ_MAX_SEGS)
+#define DQI_GN_ROWS    256 // regions of a session
 
 typedef struct dqi_gn_tx {
     dq_gn *gn;

@@ -42,12 +42,25 @@ static int let_go(dqi_gn_rx *r) {
 
 // ---- what comes in ----------------------------------------------------------------------------------------
 
+// The row of the region in which this arena offset lies; the loop engine hands senders' buffers over. The one
+// of the packet before mostly.
+static uint32_t row_of(dqi_gn_rx *r, uint32_t s, uint64_t off) {
+    if (!dqi_region_has(r->gn->bound[r->region[s]], off)) {
+        uint32_t row = dqi_gn_row(r->gn, dqi_off_region(r->gn->session, off));
+        if (row == UINT32_MAX) return row;
+        r->region[s] = row;
+    }
+    return r->region[s];
+}
+
+// A packet out of the kernel's reach comes with 0 bytes.
 static void write_packet(dqi_gn_rx *r, const dq_burst *b, uint32_t i, uint64_t *ticket) {
     for (uint32_t s = 0; s < b->nseg; s++, (*ticket)++) {
-        const dq_region *of = r->gn->bound[r->region[s]];
+        uint32_t row = row_of(r, s, b->off[s][i]);
+        bool there = row != UINT32_MAX;
         const gn_u64 words[GN_RX_WORDS] = {
-            gn_place(r->region[s], b->off[s][i] - of->offset),
-            (gn_u64)(b->len[s][i] & INT32_MAX) << 32 | b->flow[i],
+            there ? gn_place(row, b->off[s][i] - r->gn->bound[row]->offset) : 0,
+            (gn_u64)(there ? b->len[s][i] & INT32_MAX : 0) << 32 | b->flow[i],
             (gn_u64)b->ts[i],
             gn_rx_word(b->conn, s, s + 1 < b->nseg),
         };

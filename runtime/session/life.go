@@ -130,6 +130,7 @@ func (s *Session) Finish() error {
 		s.native.Ledger() // what devices count is up to date in the ends of captures
 		s.endUploads()
 		errs = append(errs, s.endLaunches()...)
+		errs = append(errs, s.endPersistents()...)
 		s.native.Finish()
 		s.state = finished
 		if s.moved { // else its names may be another run's by now
@@ -162,6 +163,7 @@ func (s *Session) Close() (leaked uint64) {
 	s.state = ended
 	s.endUploads() // of a session that was never started
 	s.endLaunches()
+	s.endPersistents()
 	last := s.snapshot()
 	s.alive.Lock()
 	s.last, s.lastNS = last, s.native.Now()

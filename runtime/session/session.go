@@ -49,6 +49,7 @@ type Session struct {
 	callOff              func()                    // what the owner was to do at its end, when it is a user
 	pinned               []int                     // cores, while workers run
 	launchers            map[*kernel.Launcher]bool // that may have held bursts of the session
+	persistents          []*Persistent
 	leaked               uint64
 	lastFlow, lastTxFlow uint32 // ids
 

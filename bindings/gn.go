@@ -1,0 +1,323 @@
+package bindings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/kernel"
+	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// persistent is what a kernel has that runs beside the proxy of its rings. Cold.
+type persistent struct {
+	is    bool
+	rings session.Rings
+	run   *session.Persistent // nil: it was not started, or was stopped
+	of    *RunningSession
+	last  session.GNState // of the run that was stopped
+	sems  *lua.LTable
+}
+
+const (
+	stopPatience = int64(5 * time.Second)
+	drainLook    = 100 * time.Microsecond // between two looks whether rings are done
+	itemLook     = 500 * time.Microsecond // between two looks at semaphores
+)
+
+// options reads those of daqiri.kernel.
+func (p *persistent) options(o *options) {
+	p.is = o.bool("persistent", false)
+	p.rings = session.Rings{TX: 256, RX: 256, Semaphores: 64, Ops: []string{"send"}}
+	if !o.has("rings") {
+		return
+	}
+	t, ok := o.get("rings").(*lua.LTable)
+	if !ok || !p.is {
+		o.wrong("rings", "a table expected, of a kernel that is persistent")
+	}
+	t.ForEach(func(k, v lua.LValue) {
+		slots := map[string]*int{"tx": &p.rings.TX, "rx": &p.rings.RX, "semaphores": &p.rings.Semaphores}[k.String()]
+		if n, ok := v.(lua.LNumber); ok && slots != nil && float64(n) == float64(int32(n)) && n > 0 {
+			*slots = int(n)
+			return
+		}
+		if list, ok := v.(*lua.LTable); ok && k.String() == "ops" {
+			p.rings.Ops = o.ops(list)
+			return
+		}
+		o.wrong("rings", "%s = %s: tx, rx and semaphores are numbers of slots, ops is a list", k, describe(v))
+	})
+}
+
+func (o *options) ops(list *lua.LTable) (ops []string) {
+	for i := range list.Len() {
+		op := list.RawGetInt(i + 1).String()
+		if !slices.Contains(session.RingOps(), op) {
+			o.wrong("rings", "ops: there is no operation %q: it is one of %s", op, strings.Join(session.RingOps(), ", "))
+		}
+		ops = append(ops, op)
+	}
+	return ops
+}
+
+func (p *persistent) state() session.GNState {
+	if p.run != nil {
+		return p.run.State()
+	}
+	return p.last
+}
+
+// get is a field of a persistent kernel.
+func (p *persistent) get(key lua.LValue) lua.LValue {
+	switch key {
+	case lua.LString("running"):
+		return lua.LBool(p.run != nil && p.run.Running())
+	case lua.LString("posted"):
+		return lua.LNumber(p.state().Posted)
+	case lua.LString("completed"):
+		return lua.LNumber(p.state().Completed)
+	case lua.LString("refused"):
+		return lua.LNumber(p.state().Refused)
+	case lua.LString("received"):
+		return lua.LNumber(p.state().Received)
+	case lua.LString("fault"):
+		if fault := p.state().Fault; fault != "" {
+			return lua.LString(fault)
+		}
+		return lua.LNil
+	case lua.LString("semaphores"):
+		if p.sems == nil {
+			return lua.LNil
+		}
+		return p.sems
+	}
+	return nil
+}
+
+// ---- starting ---------------------------------------------------------------------------------------------
+
+// queues is a queue or a list of them.
+func (o *options) queues(key string) (list []*session.Queue) {
+	add := func(v lua.LValue) {
+		q, ok := userdata[*queue](v)
+		if !ok {
+			o.wrong(key, "a queue, or a list of them, expected, got %s", describe(v))
+		}
+		q.check(o.c)
+		list = append(list, q.q)
+	}
+	if t, ok := o.get(key).(*lua.LTable); ok {
+		for i := range t.Len() {
+			add(t.RawGetInt(i + 1))
+		}
+	} else if o.has(key) {
+		add(o.get(key))
+	}
+	if len(list) > 16 {
+		o.wrong(key, "%d queues, and a kernel has at most 16 rings of a kind", len(list))
+	}
+	return list
+}
+
+// names is a list of texts.
+func (o *options) names(key string) (list []string) {
+	t, ok := o.get(key).(*lua.LTable)
+	if !ok {
+		if o.has(key) {
+			o.wrong(key, "a list of names expected, got %s", describe(o.get(key)))
+		}
+		return nil
+	}
+	for i := range t.Len() {
+		list = append(list, t.RawGetInt(i+1).String())
+	}
+	if len(list) > 32 {
+		o.wrong(key, "%d regions, and 32 at most", len(list))
+	}
+	return list
+}
+
+// portArguments are those of k:start: by default the port alone.
+func (k *kernelObject) portArguments(c *call, o *options) (args []kernel.Arg, regions map[int]string) {
+	regions = map[int]string{}
+	list := []lua.LValue{lua.LString("port")}
+	if t, ok := o.get("args").(*lua.LTable); ok {
+		list = nil
+		for i := range t.Len() {
+			list = append(list, t.RawGetInt(i+1))
+		}
+	} else if o.has("args") {
+		o.wrong("args", "a list expected, got %s", describe(o.get("args")))
+	}
+	c.check(k.k.CheckCount(len(list)))
+	ports := 0
+	for i, v := range list {
+		if v == lua.LString("port") {
+			if !k.k.TakesPort(i) {
+				c.check(k.k.Unfit(i, "the port is passed as a pointer: void *"))
+			}
+			args = append(args, session.PortArg)
+			ports++
+			continue
+		}
+		if name, ok := v.(lua.LString); ok {
+			a, err := k.k.NumberArg(i, 0)
+			c.check(err)
+			args, regions[i] = append(args, a), string(name)
+			continue
+		}
+		a, _, err := k.argument(c, i, v, true)
+		c.check(err)
+		args = append(args, a)
+	}
+	if ports == 0 {
+		o.wrong("args", "\"port\" is missing: without it the kernel has no rings")
+	}
+	return args, regions
+}
+
+// kernelStart is k:start{tx, rx, semaphores, regions, remote, args, policy, limit, session}.
+func kernelStart(c *call) int {
+	k := receiver[*kernelObject](c, "kernel")
+	o := c.options(1)
+	if !k.is {
+		c.raise("kernel %s: 'start' is for persistent kernels: hint: daqiri.kernel{ persistent = true, … }", k.name)
+	}
+	if k.run != nil {
+		c.raise("kernel %s: it was started, and is stopped by k:stop() first", k.name)
+	}
+	limit, given := o.seconds("limit")
+	if !given {
+		limit = int64(time.Second)
+	}
+	of := o.session("session")
+	n := int(o.whole("semaphores", 0, 0, 64))
+	args, regionArgs := k.portArguments(c, o)
+	run, err := of.s.StartPersistent(c.rt.Task, session.PersistentOptions{Name: k.name, Kernel: k.k, Grid: k.grid, Rings: k.rings,
+		TX: o.queues("tx"), RX: o.queues("rx"), Regions: o.names("regions"), Remote: o.names("remote"), Semaphores: n,
+		Args: args, RegionArgs: regionArgs, Policy: o.policy(session.Drop), Limit: time.Duration(limit)})
+	c.check(err)
+	k.run, k.of = run, of
+	k.sems = c.L.NewTable()
+	for i := range n {
+		k.sems.Append(c.rt.newObject(&semaphore{of: k, index: i}))
+	}
+	return c.push(c.L.Get(1))
+}
+
+// ---- ending -----------------------------------------------------------------------------------------------
+
+func (k *kernelObject) started(c *call) {
+	if k.run == nil {
+		c.raise("kernel %s: it was not started", k.name)
+	}
+}
+
+// await serves the task's handlers until the kernel has ended and its rings are done; false: not in time.
+func (k *kernelObject) await(c *call, until int64) bool {
+	c.canWait()
+	done := func() bool { return !k.run.Running() && k.run.Drained() }
+	look := &ringLook{}
+	alarm := c.rt.Task.Every(drainLook, look)
+	defer alarm.Cancel()
+	return c.waitUntil(until, done, look)
+}
+
+// ringLook wakes a script that waits for its rings.
+type ringLook struct{}
+
+func (*ringLook) deliver(*Runtime, *lua.LState, *task.Item) {}
+
+// kernelWait is k:wait{timeout}.
+func kernelWait(c *call) int {
+	k := receiver[*kernelObject](c, "kernel")
+	k.started(c)
+	timeout, limited := c.options(1).seconds("timeout")
+	until := task.Never
+	if limited {
+		until = c.rt.Task.In(timeout)
+	}
+	if !k.await(c, until) {
+		return c.fail(fmt.Errorf("kernel %s: it runs: %w", k.name, session.ErrNotReady))
+	}
+	if err := k.run.Op().Error(); err != nil {
+		c.check(err)
+	}
+	return c.push(lua.LTrue)
+}
+
+// kernelStop is k:stop{timeout}.
+func kernelStop(c *call) int {
+	k := receiver[*kernelObject](c, "kernel")
+	k.started(c)
+	timeout, limited := c.options(1).seconds("timeout")
+	if !limited {
+		timeout = stopPatience
+	}
+	k.run.Abort()
+	if !k.await(c, c.rt.Task.In(timeout)) && k.run.Running() {
+		return c.fail(fmt.Errorf("kernel %s: it was told to end, and runs: gn_recv, gn_send and gn_wait say GN_ABORTED: %w", k.name, session.ErrNotReady))
+	}
+	k.last = k.run.State()
+	k.run.Close()
+	k.run = nil
+	return c.push(lua.LTrue)
+}
+
+// ---- semaphores -------------------------------------------------------------------------------------------
+
+// semaphore is one that the kernel hands items to the script by. Cold.
+type semaphore struct {
+	of    *kernelObject
+	index int
+	fn    *lua.LFunction
+	alarm *task.Alarm
+}
+
+func (*semaphore) luaType() string { return "semaphore" }
+
+var semaphoreType = &typeDef{
+	name: "semaphore",
+	self: "sem",
+	doc: `a semaphore
+		An order in which a persistent kernel hands items to the script ('k.semaphores'): two numbers each, which mean what both agree on.`,
+	methods: []entry{
+		{"on_ready", semOnReady, `- fn function(first, count): numbers of the item
+			-> semaphore: itself
+			Has a function called with each item that the kernel puts into the semaphore, in order; when it returns the item is done. The task looks each 0.5 ms.
+			A semaphore with a function has no other consumer.
+			> sem:on_ready(function(first, count) print(first, count) end)`},
+	},
+}
+
+// semOnReady is sem:on_ready(fn).
+func semOnReady(c *call) int {
+	s := receiver[*semaphore](c, "semaphore")
+	s.of.started(c)
+	s.fn = c.fn(1, "function(first, count)")
+	if s.alarm == nil {
+		s.alarm = c.rt.Task.Every(itemLook, s)
+	}
+	return c.push(c.L.Get(1))
+}
+
+func (s *semaphore) deliver(rt *Runtime, L *lua.LState, _ *task.Item) {
+	run := s.of.run
+	for run != nil {
+		first, count, ok := run.TakeItem(s.index)
+		if !ok {
+			break
+		}
+		rt.handle(L, inHandler, s.fn, lua.LNumber(first), lua.LNumber(count))
+		run.GiveItem(s.index)
+		run = s.of.run
+	}
+	if s.of.run == nil {
+		s.alarm.Cancel()
+	}
+}

@@ -1,0 +1,272 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/kernel"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// KindRing is the kind of the stage of a kernel's receive ring.
+const KindRing = "ring"
+
+// GNState is what is known of a persistent kernel's rings.
+type GNState = native.GNState
+
+// Rings say what a persistent kernel has.
+type Rings struct {
+	TX, RX, Semaphores int      // slots of each
+	Ops                []string // of transmit rings
+}
+
+// RingOps are the operations that a transmit ring may take.
+func RingOps() []string { return native.GNOps() }
+
+// PersistentOptions say what a persistent kernel works on.
+type PersistentOptions struct {
+	Name            string
+	Kernel          *kernel.Kernel
+	Grid            kernel.Grid
+	Rings           Rings
+	TX, RX          []*Queue
+	Regions, Remote []string
+	Semaphores      int
+	Args            []kernel.Arg
+	RegionArgs      map[int]string // arguments that are regions' numbers, by their places in Args
+	Policy          Policy        // of packets that find a receive ring full
+	Limit           time.Duration // of the kernel's waits that name none
+}
+
+// Persistent is a kernel that runs beside the proxy of its rings. One goroutine, but Op.
+type Persistent struct {
+	s       *Session
+	name    string
+	native  native.GN
+	op      *Op
+	pipes   []*Pipe
+	regions []string
+	uses    []kernel.Arg
+	kernel  *kernel.Kernel
+	stopped bool
+}
+
+// PortArg is the argument that becomes the address of a persistent kernel's port.
+var PortArg = kernel.Arg{KernelArg: native.GNPort}
+
+// StartPersistent starts a kernel with rings of queues of the session; t hears of its end whenever it waits.
+func (s *Session) StartPersistent(t *task.Task, o PersistentOptions) (*Persistent, error) {
+	p, rings, err := s.openPersistent(o)
+	if err != nil {
+		return nil, err
+	}
+	for i, q := range o.RX {
+		pipe, err := s.Pipe([]*Queue{q}, rings[i])
+		if err != nil {
+			p.end()
+			return nil, fmt.Errorf("kernel %s: %w", p.name, err)
+		}
+		p.pipes = append(p.pipes, pipe)
+	}
+	args := make([]native.KernelArg, len(o.Args))
+	for i, a := range o.Args {
+		args[i] = a.KernelArg
+	}
+	for i, name := range o.RegionArgs {
+		r, err := s.Region(name)
+		if err != nil {
+			p.end()
+			return nil, fmt.Errorf("kernel %s: argument %d: %w", p.name, i+1, err)
+		}
+		a, given := p.native.RegionArg(r.native)
+		if !given {
+			p.end()
+			return nil, invalid("kernel %s: argument %d: memory region %s was not given to it: hint: regions = { %q }", p.name, i+1, name, name)
+		}
+		args[i] = a
+	}
+	op, err := p.native.Start(o.Kernel.Native(), o.Grid, args)
+	if err != nil {
+		p.end()
+		return nil, err
+	}
+	p.op = newOp("kernel "+p.name, op)
+	p.op.unit = "runs"
+	p.op.look = func() { p.native.Ended() }
+	t.LookAfter(p)
+	return p, nil
+}
+
+// openPersistent makes the port, and stages of its receive rings.
+func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, error) {
+	regions, err := s.regionsNamed(o.Name, o.Regions)
+	if err != nil {
+		return nil, nil, err
+	}
+	remote, err := s.regionsNamed(o.Name, o.Remote)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.enter(); err != nil {
+		return nil, nil, err
+	}
+	defer s.leave()
+	if s.nameTaken(o.Name) {
+		return nil, nil, invalid("kernel %s: the name is that of an interface or a stage, and its rings need one of their own", o.Name)
+	}
+	conf := native.GNConf{Name: o.Name, GPU: o.Kernel.GPU, TX: natives(o.TX), RX: natives(o.RX), TXSlots: o.Rings.TX, RXSlots: o.Rings.RX,
+		SemSlots: o.Rings.Semaphores, Ops: o.Rings.Ops, Regions: regions, Remote: remote, Sems: o.Semaphores, Policy: o.Policy, LimitNS: int64(o.Limit)}
+	for k := 2; s.ringsTaken(conf.Name); k++ { // started again
+		conf.Name = fmt.Sprintf("%s.%d", o.Name, k)
+	}
+	for _, q := range slices.Concat(o.TX, o.RX) {
+		q.hold()
+		defer q.release()
+	}
+	n, rings, err := s.native.OpenGN(conf)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &Persistent{s: s, name: conf.Name, native: n, kernel: o.Kernel, uses: o.Args, regions: slices.Concat(o.Regions, o.Remote)}
+	s.persistents = append(s.persistents, p)
+	var stages []*Stage
+	for i, r := range rings {
+		st := &Stage{s: s, name: ringName(conf.Name, "rx", i, len(rings)), kind: KindRing, native: r}
+		stages = append(stages, st)
+		s.stages = append(s.stages, st)
+	}
+	return p, stages, nil
+}
+
+// ringName is the name of a ring's stage, as the engine makes it.
+func ringName(kernel, kind string, i, n int) string {
+	if n == 1 {
+		return kernel + "." + kind
+	}
+	return fmt.Sprintf("%s.%s%d", kernel, kind, i+1)
+}
+
+func (s *Session) ringsTaken(name string) bool {
+	return slices.ContainsFunc(s.persistents, func(p *Persistent) bool { return p.name == name })
+}
+
+func (s *Session) regionsNamed(kernel string, names []string) ([]native.Region, error) {
+	var list []native.Region
+	for _, name := range names {
+		r, err := s.Region(name)
+		if err != nil {
+			return nil, fmt.Errorf("kernel %s: %w", kernel, err)
+		}
+		list = append(list, r.native)
+	}
+	return list, nil
+}
+
+func natives(queues []*Queue) []native.Queue {
+	list := make([]native.Queue, len(queues))
+	for i, q := range queues {
+		list[i] = q.native
+	}
+	return list
+}
+
+// Op ends with the kernel.
+func (p *Persistent) Op() *Op { return p.op }
+
+// Name is the kernel's name, in the names of its rings.
+func (p *Persistent) Name() string { return p.name }
+
+// Running reports whether the kernel runs.
+func (p *Persistent) Running() bool { return !p.native.Ended() }
+
+// State reads what became of its rings.
+func (p *Persistent) State() GNState { return p.native.State() }
+
+// Drained reports whether all that the kernel posted is done.
+func (p *Persistent) Drained() bool { return p.native.Idle() }
+
+// Abort ends the kernel's waits, after which it ends.
+func (p *Persistent) Abort() { p.native.Abort() }
+
+// Look implements task.Looker. A kernel of another version of the headers is ended.
+func (p *Persistent) Look() (ended int, more bool) {
+	if p.native.Ended() {
+		return 1, false
+	}
+	return 0, true
+}
+
+// TakeItem takes the next item that the kernel put into a semaphore, from 0.
+func (p *Persistent) TakeItem(sem int) (first, count uint64, ok bool) {
+	return p.native.TakeItem(sem)
+}
+
+// GiveItem gives the oldest item that was taken back.
+func (p *Persistent) GiveItem(sem int) { p.native.GiveItem(sem) }
+
+// Close ends the rings of a kernel that has ended; a second call does nothing.
+func (p *Persistent) Close() {
+	for _, pipe := range p.pipes {
+		pipe.Remove()
+	}
+	if p.s.enter() != nil {
+		return
+	}
+	defer p.s.leave()
+	p.end()
+}
+
+func (p *Persistent) end() {
+	if !p.stopped {
+		p.stopped = true
+		p.native.Detach()
+		p.native.Release()
+	}
+}
+
+// persistentPatience is how long a session waits for a kernel to end once it was told to.
+const persistentPatience = 5 * time.Second
+
+// endPersistents ends the kernels, and says which did not end. With the lock.
+func (s *Session) endPersistents() (errs []error) {
+	for _, p := range s.persistents {
+		if p.stopped {
+			continue
+		}
+		p.native.Abort()
+		for until := time.Now().Add(persistentPatience); !p.native.Ended() && time.Now().Before(until); {
+			time.Sleep(50 * time.Microsecond)
+		}
+		if st := p.native.State(); st.Broken > 0 {
+			errs = append(errs, &DeviceError{Stage: p.name, Why: fmt.Sprintf("%d of its transmit rings broke: %s", st.Broken, st.Fault)})
+		}
+		if p.native.Ended() {
+			p.end()
+			continue
+		}
+		p.stopped = true
+		s.native.Linger()
+		errs = append(errs, &KernelError{p.name})
+	}
+	return errs
+}
+
+// KernelError says that a persistent kernel did not end when it was told to.
+type KernelError struct{ Kernel string }
+
+func (e *KernelError) Error() string {
+	return fmt.Sprintf("kernel %s did not end in 5 s: its thread, or its GPU, and the memory of its session stay for as long as the process; "+
+		"hint: it ends where gn_recv, gn_send or gn_wait say GN_ABORTED", e.Kernel)
+}
+
+// Progress polls the interface's queues once, with the stages of their pipes and rings: how much was done. The task that
+// serves its queues.
+func (i *Interface) Progress() (int, error) {
+	if err := i.s.enter(); err != nil {
+		return 0, err
+	}
+	defer i.s.leave()
+	return i.native.Progress()
+}
