@@ -32,6 +32,7 @@ const (
 // options reads those of daqiri.kernel.
 func (p *persistent) options(o *options) {
 	p.is = o.bool("persistent", false)
+	p.sems = o.c.L.NewTable()
 	p.rings = session.Rings{TX: 256, RX: 256, Semaphores: 64, Ops: []string{"send"}}
 	if !o.has("rings") {
 		return
@@ -91,9 +92,6 @@ func (p *persistent) get(key lua.LValue) lua.LValue {
 		}
 		return lua.LNil
 	case lua.LString("semaphores"):
-		if p.sems == nil {
-			return lua.LNil
-		}
 		return p.sems
 	}
 	return nil

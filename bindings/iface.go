@@ -131,7 +131,7 @@ var interfaceType = &typeDef{
 		{"progress", interfaceProgress, `-> integer: how much was done; 0: nothing
 			Polls the interface's queues once, with their pipes and kernels' rings: for queues with 'poll_mode: direct', which else move while the task waits. Beside a
 			worker it raises.
-			> i:progress()`},
+			> local ok, why = pcall(i.progress, i)    -- where a worker polls it says so`},
 		{"resolve", interfaceResolve, `- address string: an IP address
 			. vlan_id integer = 0: of the tag with which it is asked for; 0 is none
 			-> string | failure: an Ethernet address

@@ -106,7 +106,7 @@ var kernelType = &typeDef{
 			-> kernel: itself
 			Starts a persistent kernel. It includes 'gn.h' and gets its port as a pointer. What its descriptors say is checked: a kernel is not trusted.
 			Its rings have lines in the ledger, NAME.tx and NAME.rx. The session's clock is real.
-			> k:start{ tx = s:tx_queue("port"), rx = s:rx_queue("port"), semaphores = 2 }`},
+			> k:start{ tx = s:tx_queue("a", 0), rx = s:rx_queue("b", 0), semaphores = 2 }`},
 		{"stop", kernelStop, `. timeout? duration: how long it waits; by default 5s
 			-> true | failure
 			Ends the waits of a persistent kernel, waits until it has ended and until what it posted is done, and closes its rings; nil, '"NOT_READY"', text at

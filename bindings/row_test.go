@@ -207,6 +207,9 @@ func TestExamples(t *testing.T) {
 			if s.Name == "connection" || s.Name == "lease" || n.Name == "connect" || n.Name == "on_connection" {
 				kind = "tcp"
 			}
+			if s.Name == "semaphore" || s.Name == "kernel" && (n.Name == "start" || n.Name == "stop" || n.Name == "wait") {
+				kind = "loop"
+			}
 			example(s.Prefix(&n)+n.Name, kind, n.Example)
 		}
 	}

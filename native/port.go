@@ -11,6 +11,12 @@ import (
 	"slices"
 )
 
+// CheckGrid says whether all blocks of a grid run at the same time, as a persistent kernel's have to.
+func (k Kernel) CheckGrid(what string, grid Grid) error {
+	c := grid.c()
+	return named(what, func(w *C.char, d *C.dq_diag) C.int { return C.dq_gn_check_grid(w, k.c, &c, d) })
+}
+
 // MaxGNRings is how many rings of a kind a port has at most, MaxGNSems how many semaphores.
 const (
 	MaxGNRings = int(C.DQ_GN_RINGS)

@@ -36,6 +36,8 @@ typedef struct dq_gn_conf {
 int dq_gn_open(dq_session *s, const dq_gn_conf *conf, dq_gn **out, dq_stage **out_rx, dq_diag *diag);
 // The number that the kernel knows a region by (gn_place), or -1: it was not given.
 int dq_gn_region(const dq_gn *g, const dq_region *r);
+// Whether all blocks of the grid run at the same time, as a persistent kernel's have to.
+int dq_gn_check_grid(const char *what, const dq_kernel *k, const dq_grid *grid, dq_diag *diag);
 // Starts the kernel: args are as of a launch, one of kind DQ_ARG_NUMBER gets the port's address where its
 // value is DQ_GN_PORT. Once. *op: an operation of one part that ends with the kernel.
 #define DQ_GN_PORT UINT64_MAX

@@ -57,24 +57,29 @@ static int most_blocks(const dq_kernel *k, const dq_grid *g, uint64_t *most, dq_
     return dqi_cuda_check(err, k->what, "cuOccupancyMaxActiveBlocksPerMultiprocessor", diag);
 }
 
+int dq_gn_check_grid(const char *what, const dq_kernel *k, const dq_grid *grid, dq_diag *diag) {
+    uint64_t most, blocks = blocks_of(grid), threads = threads_of(grid);
+    if (blocks == 0 || threads == 0 || threads > 1024)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "%s: a grid of at least a block, and blocks of 1 to 1024 threads", what);
+    int err = most_blocks(k, grid, &most, diag);
+    if (err != DQ_OK || blocks <= most) return err;
+    return dqi_fail(
+        diag, DQ_INVALID_PARAMETER,
+        "%s: %llu blocks of %llu threads, and %s runs %llu of them at once: a block that waits for its "
+        "turn never gets it, as the others don't end",
+        what, (unsigned long long)blocks, (unsigned long long)threads, k->gpu ? "the GPU" : "the host",
+        (unsigned long long)most);
+}
+
 static int check(const dq_gn *g, const dq_kernel *k, const dq_grid *grid, uint32_t n, dq_diag *diag) {
-    uint64_t most, blocks = blocks_of(grid);
     if (g->run) return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: it was started before", g->what);
     if (k->gpu != g->gpu)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: its port is of another GPU", g->what);
-    if (n > DQ_MAX_KERNEL_ARGS || blocks == 0 || threads_of(grid) == 0 || threads_of(grid) > 1024)
-        return dqi_fail(
-            diag, DQ_INVALID_PARAMETER,
-            "%s: a grid of at least a block, blocks of 1 to 1024 threads, and at most %d arguments", g->what,
-            DQ_MAX_KERNEL_ARGS);
-    int err = most_blocks(k, grid, &most, diag);
-    if (err != DQ_OK || blocks <= most) return err;
-    return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                    "%s: %llu blocks of %llu threads, and %s runs %llu of them at once: a block that waits "
-                    "for its turn never "
-                    "gets it, as the others don't end",
-                    g->what, (unsigned long long)blocks, (unsigned long long)threads_of(grid),
-                    k->gpu ? "the GPU" : "the host", (unsigned long long)most);
+    if (n > DQ_MAX_KERNEL_ARGS)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: %u arguments, and there may be %d", g->what, n,
+                        DQ_MAX_KERNEL_ARGS);
+    return dq_gn_check_grid(g->what, k, grid, diag);
 }
 
 // ---- on the host ------------------------------------------------------------------------------------------

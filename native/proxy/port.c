@@ -110,7 +110,8 @@ static void add_queue(dq_gn *g, const dq_queue *q) {
         add_region(g, q->conf.regions[k], GN_READ | GN_WRITE);
 }
 
-// Where the loop engine hands buffers over by reference, those of senders come, too: regions like the queue's.
+// Where the loop engine hands buffers over by reference, those of senders come, too: regions like the
+// queue's.
 static void add_like(dq_gn *g, const dq_queue *q) {
     for (uint32_t k = 0; k < g->session->n_regions; k++) {
         dq_region *r = g->session->regions[k];
@@ -397,8 +398,9 @@ int dq_iface_progress(dq_iface *i, uint32_t *work, dq_diag *diag) {
         for (uint32_t k = 0; k < (dir ? i->n_rx : i->n_tx); k++) {
             const dq_queue *q = dir ? i->rx[k] : i->tx[k];
             if (!q->poller)
-                return dqi_fail(diag, DQ_NOT_READY, "interface %s: queue %s is not served yet; hint: s:start()",
-                                i->conf.name, q->conf.name);
+                return dqi_fail(diag, DQ_NOT_READY,
+                                "interface %s: queue %s is not served yet; hint: s:start()", i->conf.name,
+                                q->conf.name);
             if (!q->poller->own_thread) continue;
             return dqi_fail(
                 diag, DQ_NOT_SUPPORTED,

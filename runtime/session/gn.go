@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -58,6 +59,9 @@ var PortArg = kernel.Arg{KernelArg: native.GNPort}
 
 // StartPersistent starts a kernel with rings of queues of the session; t hears of its end whenever it waits.
 func (s *Session) StartPersistent(t *task.Task, o PersistentOptions) (*Persistent, error) {
+	if err := o.Kernel.Native().CheckGrid("kernel "+o.Name, o.Grid); err != nil {
+		return nil, err
+	}
 	p, rings, err := s.openPersistent(o)
 	if err != nil {
 		return nil, err
@@ -130,6 +134,7 @@ func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, er
 		return nil, nil, err
 	}
 	p := &Persistent{s: s, name: conf.Name, native: n, kernel: o.Kernel, uses: o.Args, regions: slices.Concat(o.Regions, o.Remote)}
+	runtime.AddCleanup(p, native.GN.Release, n) // what is known of it can be asked for after the session
 	s.persistents = append(s.persistents, p)
 	var stages []*Stage
 	for i, r := range rings {
@@ -179,13 +184,22 @@ func (p *Persistent) Op() *Op { return p.op }
 func (p *Persistent) Name() string { return p.name }
 
 // Running reports whether the kernel runs.
-func (p *Persistent) Running() bool { return !p.native.Ended() }
+func (p *Persistent) Running() bool {
+	defer runtime.KeepAlive(p)
+	return !p.native.Ended()
+}
 
 // State reads what became of its rings.
-func (p *Persistent) State() GNState { return p.native.State() }
+func (p *Persistent) State() GNState {
+	defer runtime.KeepAlive(p)
+	return p.native.State()
+}
 
 // Drained reports whether all that the kernel posted is done.
-func (p *Persistent) Drained() bool { return p.native.Idle() }
+func (p *Persistent) Drained() bool {
+	defer runtime.KeepAlive(p)
+	return p.native.Idle()
+}
 
 // Abort ends the kernel's waits, after which it ends.
 func (p *Persistent) Abort() { p.native.Abort() }
@@ -222,7 +236,6 @@ func (p *Persistent) end() {
 	if !p.stopped {
 		p.stopped = true
 		p.native.Detach()
-		p.native.Release()
 	}
 }
 

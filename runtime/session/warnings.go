@@ -20,7 +20,7 @@ func (s *Session) warnings() (found []string) {
 	for _, r := range s.cfg.Unused() {
 		if !slices.ContainsFunc(s.stages, func(st *Stage) bool { return st.region == r.Name }) &&
 			!slices.ContainsFunc(s.persistents, func(p *Persistent) bool { return slices.Contains(p.regions, r.Name) }) {
-			found = append(found, r.Error()+", and by no stage or kernel of the script")
+			found = append(found, r.Error()+", and by no stage of the script")
 		}
 	}
 	for _, st := range s.stages {

@@ -17,8 +17,11 @@ local objects = {
   ctl = function() return daqiri.control{ tcp = "127.0.0.1:0" } end,
   st = function() return w.filter end, timer = function() return w.session:every(1, function() end) end,
   k = function()
+    if example:find "k:start" then return stand.persistent() end
+    if example:find "k:stop" or example:find "k:wait" then return stand.persistent():start{ tx = w.tx, semaphores = 1 } end
     return daqiri.kernel{ memory = "host", grid = 1, block = 4, src = "__global__ void scale(float *a, float by) { a[threadIdx.x] *= by; }" }
   end,
+  sem = function() return stand.persistent():start{ tx = w.tx, semaphores = 1 }.semaphores[1] end,
   array = function() return daqiri.array{ kind = "host", type = "fp32", shape = 4 } end,
   stream = function() return daqiri.stream{ memory = "host" } end,
   t = function()

@@ -149,6 +149,19 @@ function World:intact(what)
 end
 
 local source = "__global__ void touch(unsigned char *a, int n) { if ((int)threadIdx.x < n) a[threadIdx.x] += 1; }"
+-- A kernel with rings, which hands the script an item and ends.
+function M.persistent()
+  return daqiri.kernel{ memory = "host", persistent = true, rings = { tx = 8, rx = 8, semaphores = 8 }, grid = 1, block = 1, src = [[
+#include "gn.h"
+__global__ void handed(void *port)
+{
+    gn_side side;
+    gn_sem sem;
+    if (gn_open(&side, port) == GN_OK && gn_sem_open(&sem, &side, 0) == GN_OK) gn_sem_push(&sem, 7, 1, GN_LIMIT, 0);
+}
+]] }
+end
+
 local function kernel(more) -- touches four bytes
   local o = { memory = "host", grid = 1, block = 4, src = source }
   for k, v in pairs(more or {}) do o[k] = v end
@@ -185,7 +198,13 @@ M.objects = {
   u64 = { one = function() return daqiri.u64(1) end },
   op = { burst = function(w) w.parent = w:burst() return (assert(w.writer:write(w.parent))) end },
   presence = { block = function(w) w.parent = w:aggregate() return w.parent.present end },
-  kernel = { host = function() return kernel() end, inStream = function() return kernel{ stream = daqiri.stream{ memory = "host" } } end },
+  kernel = { host = function() return kernel() end, inStream = function() return kernel{ stream = daqiri.stream{ memory = "host" } } end,
+    persistent = function() return M.persistent() end },
+  semaphore = { first = function(w)
+    local k = M.persistent()
+    if not pcall(k.start, k, { tx = w.tx, semaphores = 1, session = w.session }) then return nil end -- on a virtual clock
+    return k.semaphores[1]
+  end },
   array = { host = function() return array() end, floats = function() return daqiri.array{ kind = "device", memory = "host", type = "fp16", shape = 3 } end },
   stream = { host = function() return daqiri.stream{ memory = "host" } end },
   format = { known = function() return daqiri.format "chips" end, own = function() return daqiri.format{ seq = { bit_offset = 0, bit_width = 16 } } end },
@@ -228,7 +247,7 @@ M.args = {
     add_flows = function() return { { "g", flow } } end, add_tx_flows = function() return { { "g", tx_flow } } end, allow_all_traffic = none,
     answer = function() return { { { addresses = "10.0.0.5" } }, { { addresses = {} } } } end, connect = function() return { { { address = "127.0.0.1:1" } }, { { qp = {} } } } end,
     connection = function() return { {}, { 1 }, { 99 } } end, delete_flows = function() return { { "g" }, { 1 } } end, delete_tx_flows = function() return { { "g" }, { 1 } } end,
-    drop_all_traffic = none, flows = none, join_multicast = function() return { { { groups = "239.2.0.64+1:7148" } } } end,
+    drop_all_traffic = none, flows = none, progress = none, join_multicast = function() return { { { groups = "239.2.0.64+1:7148" } } } end,
     leave_multicast = function() return { { { groups = "239.2.0.64+1:7148" } } } end, on_connection = function() return { { nothing } } end,
     replace_flows = function() return { { "g", flow } } end, replace_tx_flows = function() return { { "g", tx_flow } } end,
     resolve = function(x) return { { x.kind == "virtual" and "10.0.0.1" or "nowhere" } } end, tx_flows = none,
@@ -265,11 +284,12 @@ M.args = {
   time = {}, u64 = { eq = function() return { { 1 }, { daqiri.u64(1) } } end, le = function() return { { 1 } } end, lt = function() return { { 1 } } end, key = none, number = none },
   op = { poll = none, on_done = function() return { { nothing } } end, wait = function() return { { { timeout = 1e-3 } } } end }, presence = { missing = none },
   kernel = { launch = function(x) return { { array(), 4 }, { x.kept, 4 }, { 1 } } end,
+    start = function(x) return { { { tx = x.tx, rx = x.rx, semaphores = 1 } }, { { tx = x.rx } }, { {} } } end, stop = none, wait = function() return { { { timeout = 1e-3 } } } end,
     stage = function() return { { { args = { array(), 4 } } }, { { args = { "data", "packets" } } }, { { args = { "nothing", 1 } } } } end },
   array = { fill = function() return { { 1 }, { 0.5 }, { 1e9 } } end, get = function() return { {}, { 1, 2 }, { 3 }, { 9 } } end, histogram = function() return { {}, { { bins = 4, min = -1, max = 10 } } } end,
     max = none, min = none, set = function() return { { 1, 2, 7 }, { 2, 0.5 }, { { 1, 2, 3, 4 } }, { "abcd" } } end, snapshot = none, sum = none,
     write = function() return { { work_dir .. "/" .. next_number() .. ".npy" }, { work_dir .. "/" .. next_number() }, { "/nowhere/x" } } end },
-  stream = { synchronize = none },
+  stream = { synchronize = none }, semaphore = { on_ready = function() return { { nothing } } end },
   format = { decode = function(w) return { { ("x"):rep(60) }, { "" }, { w.kept and w.kept:packet(1) } } end, encode = function() return { { {} }, { { seq = 7, payload = "x" } }, { { nothing = 1 } } } end,
     dissector = none, page = none, vectors = function() return { {}, { { n = 2, seed = 7 } } } end },
 }

@@ -1,0 +1,109 @@
+-- Persistent kernels on the host: rings of queues, what is refused, and a run that is repeated; on the real clock.
+local daqiri = require "daqiri"
+local function try(fn, ...) local ok, err = pcall(fn, ...) assert(not ok) return tostring(err) end
+local function has(text, part) assert(text:find(part, 1, true), text) end
+
+local scale = daqiri.kernel{ memory = "host", grid = 1, block = 1, src = "__global__ void scale(float *a) {}" }
+has(try(scale.start, scale, {}), "kernel scale: 'start' is for persistent kernels")
+local echo = [[
+#include "gn.h"
+__global__ void echo(void *port)
+{
+    gn_side side;
+    gn_rx rx;
+    gn_tx tx;
+    gn_sem told;
+    gn_u64 first, ticket;
+    gn_u32 n;
+    if (gn_open(&side, port) || gn_rx_open(&rx, &side, 0) || gn_tx_open(&tx, &side, 0) || gn_sem_open(&told, &side, 0)) return;
+    while (gn_recv(&rx, GN_BY_THREAD, 1, 60000000000ull, &first, &n, 0) == GN_OK) {
+        gn_packet p;
+        gn_rx_read(&rx, first, &p);
+        if (gn_send(&tx, GN_BY_THREAD, p.place, p.bytes, 0, 0, GN_LIMIT, &ticket) == GN_OK) gn_wait(&tx, ticket, GN_LIMIT);
+        gn_release(&rx, GN_BY_THREAD, first, n);
+        gn_sem_push(&told, first, p.bytes, GN_LIMIT, 0);
+    }
+}
+]]
+local function persistent(o)
+  local conf = { name = o.name or "echo", memory = "host", persistent = true, grid = o.grid or 1, block = 1, rings = o.rings, src = echo }
+  return daqiri.kernel(conf)
+end
+has(try(persistent, { rings = { tx = "x" } }), "option 'rings': tx = ")
+has(try(persistent, { rings = { ops = { "fly" } } }), 'there is no operation "fly": it is one of send, put, get, add, copy')
+has(try(persistent{}.stop, persistent{}), "kernel echo: it was not started")
+
+local function real(mode, kind)
+  local worker = mode == "worker"
+  local function queue(name, timeout)
+    return { name = name, id = 0, cpu_core = worker and -1 or nil, poll_mode = not worker and "direct" or nil, timeout_us = worker and timeout or nil,
+      batch_size = 8, memory_regions = { "packets" } }
+  end
+  return daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopback = { mode = "sw", clock = kind or "real" },
+    memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 512, buf_size = 256 },
+      { name = "more", kind = "host", affinity = 0, num_bufs = 8, buf_size = 128 } },
+    interfaces = { { name = "here", address = "a", tx = { queues = { queue("tx") } }, rx = { queues = { queue("rx", 10) } } },
+      { name = "there", address = "b", tx = { queues = { queue("tx") } }, rx = { queues = { queue("rx", 10) } } } } }, { memory = "host" })
+end
+do
+  local v = real("direct", "virtual")
+  local k = persistent{}
+  has(try(k.start, k, { tx = v:tx_queue("here") }), "kernel echo: a persistent kernel runs in real time, and the session's clock is virtual")
+  v:close()
+end
+for _, mode in ipairs{ "worker", "direct" } do
+  local r = real(mode)
+  local here, there = r:rx_queue("here"), r:rx_queue("there")
+  local function refused(o, start, part)
+    local k = persistent(o)
+    has(try(k.start, k, start), part)
+  end
+  local tx = r:tx_queue("there")
+  refused({ rings = { tx = 12 } }, { tx = tx }, "kernel echo: transmit ring 0 has 12 slots")
+  refused({ rings = { rx = 3 } }, { rx = there }, "kernel echo: receive ring 0 has 3 slots")
+  refused({ rings = { semaphores = 5 } }, { tx = tx, semaphores = 1 }, "kernel echo: semaphore 0 has 5 slots")
+  refused({}, { tx = there }, "kernel echo: transmit ring 1: queue rx is no transmit queue")
+  refused({}, { rx = tx }, "kernel echo: receive ring 1: queue tx is no receive queue")
+  refused({}, { tx = tx, regions = { "nowhere" } }, 'kernel echo: memory region "nowhere"')
+  refused({}, { tx = tx, args = { 1 } }, "kernel echo: argument 1 (void *port)")
+  refused({ grid = 65 }, { tx = tx }, "kernel echo: 65 blocks of 1 threads, and the host runs 64 of them at once")
+  refused({ name = "here" }, { tx = tx }, "kernel here: the name is that of an interface or a stage")
+
+  -- An echo, twice: what comes to `there` goes back to `here` by the kernel.
+  local k = persistent{ rings = { tx = 8, rx = 8, semaphores = 4 } }
+  local back, told = 0, 0
+  here:on_burst(function(b)
+    for i = 1, b.n do assert(b:packet(i):bytes():find("number", 1, true)) end
+    back = back + b.n
+  end)
+  for round = 1, 2 do
+    if round == 1 then r:start() end
+    assert(k:start{ tx = tx, rx = there, semaphores = 1, policy = "wait" } == k and k.running)
+    has(try(k.start, k, { tx = tx }), "kernel echo: it was started, and is stopped by k:stop() first")
+    k.semaphores[1]:on_ready(function(first, count)
+      assert(count == 42 + 7, count)
+      told = told + 1
+    end)
+    local from = r:tx_queue("here")
+    for n = 1, 100 do
+      local b = from:alloc(1)
+      b:fill(from:template{ udp_dst = 7148, payload = "number" .. n % 10 })
+      assert(from:send(b))
+    end
+    for _ = 1, 2000 do
+      if told == 100 * round and back == 100 * round then break end
+      daqiri.sleep(0.005)
+    end
+    assert(told == 100 * round and back == 100 * round, told .. " " .. back)
+    assert(k:stop{ timeout = 20 } and not k.running and k.posted == 100 and k.completed == 100 and k.refused == 0 and k.received == 100 and not k.fault)
+  end
+  local l = r:stats()
+  assert(l.echo.tx["in"] == 100 and l.echo.rx["in"] == 100 and l.echo.rx.held == 0, tostring(l))
+  local port = r:interface("here")
+  if mode == "worker" then
+    has(try(port.progress, port), "is polled by a worker, beside which the script can't")
+  else
+    assert(port:progress() >= 0)
+  end
+  r:close()
+end
