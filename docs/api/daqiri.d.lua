@@ -84,6 +84,8 @@
 ---@field stream? daqiri.stream in which it runs; by default one of its own
 ---@field gpu? integer the GPU's number (default: 0)
 ---@field memory? string "host": the host runs it; by default as the session that was opened last, and --memory, say
+---@field persistent? boolean it has rings and runs for long (k:start)
+---@field rings? table of a persistent kernel: tx, rx, semaphores: slots of each (256, 256, 64), powers of two; ops: what transmit rings take, of "send" (the only one by default), "put", "get", "add", "copy"
 
 ---@class (exact) daqiri.daqiri.open.options
 ---@field set? table<string, any> values for keys of the configuration, by their paths ("interfaces.0.address")
@@ -1201,6 +1203,15 @@ function interface:leave_multicast(options) end
 ---```
 ---@param fn fun(c: daqiri.connection) called with each
 function interface:on_connection(fn) end
+
+---Polls the interface's queues once, with their pipes and kernels' rings: for queues with poll_mode: direct, which else
+---move while the task waits. Beside a worker it raises.
+---
+---```lua
+---local ok, why = pcall(i.progress, i)    -- where a worker polls it says so
+---```
+---@return integer # how much was done; 0: nothing
+function interface:progress() end
 
 ---Replaces a group's receive flows at once.
 ---
@@ -2504,12 +2515,36 @@ function lease:revoke() end
 ---@field session? daqiri.session by default the one that was opened last
 ---@field policy? daqiri.policy while 64 launches are under way (default: "drop")
 
+---@class (exact) daqiri.kernel.start.options
+---@field tx? daqiri.queue|daqiri.queue[] a transmit ring for each, which it sends on
+---@field rx? daqiri.queue|daqiri.queue[] a receive ring for each, which gets what it receives
+---@field semaphores? integer how many (default: 0)
+---@field regions? string[] memory that it may also read, write and send from; that of its queues comes before them
+---@field remote? string[] memory that stands for a peer's, where put, get and add go; after those
+---@field args? table a list of arguments: numbers, arrays, "port", and names of regions, which become the numbers that gn_place takes; by default the port alone
+---@field policy? daqiri.policy when a receive ring is full (default: "drop")
+---@field limit? daqiri.duration of the kernel's waits that name none; by default 1s
+---@field session? daqiri.session by default the one that was opened last
+
+---@class (exact) daqiri.kernel.stop.options
+---@field timeout? daqiri.duration how long it waits; by default 5s
+
+---@class (exact) daqiri.kernel.wait.options
+---@field timeout? daqiri.duration how long it waits; without it for ever
+
 ---Code of the script's own that runs on a GPU, or on the host (daqiri.kernel): by itself, with k:launch, or for each burst
 ---of a pipe, with k:stage.
 ---
 ---@class daqiri.kernel
+---@field completed integer Of a persistent kernel: descriptors that are done, refused ones among them.
+---@field fault string|nil Of a persistent kernel: what was wrong with the last descriptor that was refused, or with the ring that broke; nil: nothing was.
 ---@field name string The kernel's name, in errors and of its stages.
 ---@field on_host boolean Whether the host runs it.
+---@field posted integer Of a persistent kernel: descriptors that were taken from its transmit rings.
+---@field received integer Of a persistent kernel: descriptors that were written into its receive rings.
+---@field refused integer Of a persistent kernel: descriptors that were refused, or failed.
+---@field running boolean Of a persistent kernel: whether it runs.
+---@field semaphores daqiri.semaphore[] Of a persistent kernel that was started: its semaphores.
 local kernel = {}
 
 ---Begins a run of the kernel. Until its end it holds bursts and arrays, whatever the script does with them; other memory
@@ -2542,6 +2577,55 @@ function kernel:launch(...) end
 ---@param options? daqiri.kernel.stage.options
 ---@return daqiri.stage
 function kernel:stage(options) end
+
+---Starts a persistent kernel. It includes gn.h and gets its port as a pointer. What its descriptors say is checked: a
+---kernel is not trusted. Its rings have lines in the ledger, NAME.tx and NAME.rx. The session's clock is real.
+---
+---```lua
+---k:start{ tx = s:tx_queue("a", 0), rx = s:rx_queue("b", 0), semaphores = 2 }
+---```
+---@param options? daqiri.kernel.start.options
+---@return daqiri.kernel # itself
+function kernel:start(options) end
+
+---Ends the waits of a persistent kernel, waits until it has ended and until what it posted is done, and closes its rings;
+---nil, "NOT_READY", text at the timeout. The kernel can be started again then.
+---
+---```lua
+---k:stop()
+---```
+---@param options? daqiri.kernel.stop.options
+---@return true|nil
+---@return string|nil status
+---@return string|nil text
+function kernel:stop(options) end
+
+---Waits until a persistent kernel has ended by itself, and what it posted is done; nil, "NOT_READY", text at the timeout.
+---
+---```lua
+---k:wait{ timeout = "1s" }
+---```
+---@param options? daqiri.kernel.wait.options
+---@return true|nil
+---@return string|nil status
+---@return string|nil text
+function kernel:wait(options) end
+
+---An order in which a persistent kernel hands items to the script (k.semaphores): two numbers each, which mean what both
+---agree on.
+---
+---@class daqiri.semaphore
+local semaphore = {}
+
+---Has a function called with each item that the kernel puts into the semaphore, in order; when it returns the item is
+---done. The task looks each 0.5 ms. A semaphore with a function has no other consumer.
+---
+---```lua
+---sem:on_ready(function(first, count) print(first, count) end)
+---```
+---@param fn function(first, count) numbers of the item
+---@return daqiri.semaphore # itself
+function semaphore:on_ready(fn) end
 
 ---@class (exact) daqiri.array.histogram.options
 ---@field bins? integer how many, 1 to 65536 (default: 10)
