@@ -112,10 +112,10 @@ func burstTxTimes(c *call) int {
 // values reads a list of whole numbers or a column, one for each packet.
 func (c *call) values(n, want int, what string) []uint64 {
 	if col, ok := userdata[*column](c.arg(n)); ok {
-		if len(col.values) != want {
-			c.argError(n, "%d %s for %d packets", len(col.values), what, want)
+		if col.values.Len() != want {
+			c.argError(n, "%d %s for %d packets", col.values.Len(), what, want)
 		}
-		return col.values
+		return col.values.List()
 	}
 	t := c.table(n, "number, list or column of "+what)
 	if t.Len() != want {

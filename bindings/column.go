@@ -14,14 +14,14 @@ import (
 // column is one field of every packet of a burst: a copy, so it outlives the burst. Hot.
 type column struct {
 	name   string
-	values []uint64
-	has    []uint8 // 0: the packet lacks the field
+	values session.Numbers
+	has    []uint8 // 0: the packet lacks the field; nil: none does
 	signed bool
 }
 
 func (*column) luaType() string { return "column" }
 
-func (col *column) present(i int) bool { return col.has[i] != 0 }
+func (col *column) present(i int) bool { return col.has == nil || col.has[i] != 0 }
 
 var columnType = &typeDef{
 	name: "column",
@@ -37,7 +37,7 @@ var columnType = &typeDef{
 	get: func(rt *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue {
 		col := self.(*column)
 		if n, ok := key.(lua.LNumber); ok {
-			if i := int(n) - 1; i >= 0 && i < len(col.values) && float64(n) == float64(i+1) {
+			if i := int(n) - 1; i >= 0 && i < col.values.Len() && float64(n) == float64(i+1) {
 				return col.at(L, i)
 			}
 			return lua.LNil // as behind the end of a table, so that ipairs ends
@@ -82,11 +82,11 @@ var columnType = &typeDef{
 	meta: []entry{
 		{name: "__len", fn: func(c *call) int {
 			col, _ := userdata[*column](c.L.Get(1))
-			return c.push(lua.LNumber(len(col.values)))
+			return c.push(lua.LNumber(col.values.Len()))
 		}},
 		{name: "__tostring", fn: func(c *call) int {
 			col, _ := userdata[*column](c.L.Get(1))
-			return c.push(lua.LString(fmt.Sprintf("column %s of %d packets", col.name, len(col.values))))
+			return c.push(lua.LString(fmt.Sprintf("column %s of %d packets", col.name, col.values.Len())))
 		}},
 		{name: "__show", fn: columnShow},
 	},
@@ -105,15 +105,15 @@ func burstColumn(c *call) int {
 		return c.numberColumn(b, string(text), format)
 	}
 	name, f := c.fieldArg(1, format)
-	col := newColumn(name, b.b.N(), f.Flags&session.FieldSigned != 0)
-	_, err := b.b.Column(f, col.values, col.has)
+	values, has := c.rt.columnRoom(b.b.N())
+	n, err := b.b.Column(f, values, has)
 	c.check(err)
 	if name == "rx_time" {
-		for i := range col.values {
-			col.values[i] -= uint64(b.of.s.StartTime())
+		for i := range values {
+			values[i] -= uint64(b.of.s.StartTime())
 		}
 	}
-	return c.push(c.rt.newObject(col))
+	return c.push(c.rt.newObject(newColumn(name, values, has, n, f.Flags&session.FieldSigned != 0)))
 }
 
 // numberColumn is a column of a text such as "payload_len // 8".
@@ -126,19 +126,32 @@ func (c *call) numberColumn(b *burst, text string, f *packetFormat) int {
 	if err != nil {
 		c.argError(1, "%v", err)
 	}
-	col := newColumn(text, b.b.N(), number.Signed)
-	_, err = b.b.Eval(number, col.values, col.has)
+	values, has := c.rt.columnRoom(b.b.N())
+	n, err := b.b.Eval(number, values, has)
 	c.check(err)
-	return c.push(c.rt.newObject(col))
+	return c.push(c.rt.newObject(newColumn(text, values, has, n, number.Signed)))
 }
 
-func newColumn(name string, n int, signed bool) *column {
-	return &column{name: name, values: make([]uint64, n), has: make([]uint8, n), signed: signed}
+// columnRoom is room for a column of n packets that is being made, and stays in the cache from one to the next.
+func (rt *Runtime) columnRoom(n int) (values []uint64, has []uint8) {
+	if len(rt.columnHas) < n {
+		rt.columnValues, rt.columnHas = make([]uint64, n), make([]uint8, n)
+	}
+	return rt.columnValues[:n], rt.columnHas[:n]
+}
+
+// newColumn copies values, of which n are there.
+func newColumn(name string, values []uint64, has []uint8, n int, signed bool) *column {
+	col := &column{name: name, values: session.NewNumbers(values), signed: signed}
+	if n < len(values) {
+		col.has = slices.Clone(has)
+	}
+	return col
 }
 
 // at is a value as a number, nil where the packet lacks the field.
 func (col *column) at(L *lua.LState, i int) lua.LValue {
-	switch v := col.values[i]; {
+	switch v := col.values.At(i); {
 	case !col.present(i):
 		return lua.LNil
 	case col.signed && absolute(int64(v)) <= maxInt:
@@ -160,9 +173,9 @@ func absolute(v int64) uint64 {
 
 // each calls fn for every value that is there.
 func (col *column) each(fn func(v uint64)) {
-	for i, v := range col.values {
+	for i := range col.values.Len() {
 		if col.present(i) {
-			fn(v)
+			fn(col.values.At(i))
 		}
 	}
 }
@@ -184,21 +197,21 @@ func (rt *Runtime) columnValue(col *column, v uint64) lua.LValue {
 
 func columnU64(c *call) int {
 	col := receiver[*column](c, "column")
-	i := c.index(1, "packet", len(col.values))
+	i := c.index(1, "packet", col.values.Len())
 	if !col.present(i) {
 		return c.push(lua.LNil)
 	}
-	return c.push(c.rt.newU64(col.values[i]))
+	return c.push(c.rt.newU64(col.values.At(i)))
 }
 
 // columnText shows addresses as such and anything else in decimal.
 func columnText(c *call) int {
 	col := receiver[*column](c, "column")
-	i := c.index(1, "packet", len(col.values))
+	i := c.index(1, "packet", col.values.Len())
 	if !col.present(i) {
 		return c.push(lua.LNil)
 	}
-	return c.push(lua.LString(fieldText(col.name, col.values[i], col.signed)))
+	return c.push(lua.LString(fieldText(col.name, col.values.At(i), col.signed)))
 }
 
 // columnSum adds up: a number, or a u64 above 2^53.

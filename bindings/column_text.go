@@ -15,23 +15,23 @@ const (
 // columnShow is what the prompt shows of a column: its values in rows, each behind the number of its first packet.
 func columnShow(c *call) int {
 	col, _ := userdata[*column](c.L.Get(1))
-	texts, wide := make([]string, min(len(col.values), columnPerRow*columnRows)), 0
+	texts, wide := make([]string, min(col.values.Len(), columnPerRow*columnRows)), 0
 	for i := range texts {
 		texts[i] = "-"
 		if col.present(i) {
-			texts[i] = fieldText(col.name, col.values[i], col.signed)
+			texts[i] = fieldText(col.name, col.values.At(i), col.signed)
 		}
 		wide = max(wide, len(texts[i]))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "column %s of %d packets", col.name, len(col.values))
+	fmt.Fprintf(&b, "column %s of %d packets", col.name, col.values.Len())
 	for i, text := range texts {
 		if i%columnPerRow == 0 {
 			fmt.Fprintf(&b, "\n%6d", i+1)
 		}
 		fmt.Fprintf(&b, "  %*s", wide, text)
 	}
-	if n := len(col.values) - len(texts); n > 0 {
+	if n := col.values.Len() - len(texts); n > 0 {
 		fmt.Fprintf(&b, "\n     … %d more", n)
 	}
 	return c.push(lua.LString(b.String()))

@@ -136,7 +136,8 @@ func appendText(out []byte, s string) ([]byte, error) {
 
 func appendColumn(out []byte, col *column) ([]byte, error) {
 	out = append(out, '[')
-	for i, v := range col.values {
+	for i := range col.values.Len() {
+		v := col.values.At(i)
 		if i > 0 {
 			out = append(out, ',')
 		}

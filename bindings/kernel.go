@@ -349,7 +349,7 @@ func (k *kernelObject) object(c *call, i int, value any, named bool) (a kernel.A
 	}
 	switch v := value.(type) {
 	case *column:
-		a, err = k.k.WordsArg(i, v.values)
+		a, err = k.k.WordsArg(i, v.values.List())
 	case *presence:
 		a, err = k.k.WordsArg(i, slices.Clone(v.bits))
 	case *burst:

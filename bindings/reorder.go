@@ -249,15 +249,13 @@ func extraColumn(rt *Runtime, a *session.Aggregate) lua.LValue {
 	if a.Extra == nil {
 		return lua.LNil
 	}
-	col := newColumn("extra", a.Slots, false)
-	copy(col.values, a.Extra)
-	each := a.Cells / a.Slots
+	has, each := make([]uint8, a.Slots), a.Cells/a.Slots
 	for cell := range a.Cells {
 		if a.PresentBits[cell/64]>>(cell%64)&1 != 0 {
-			col.has[cell/each] = 1
+			has[cell/each] = 1
 		}
 	}
-	return rt.newObject(col)
+	return rt.newObject(&column{name: "extra", values: session.NewNumbers(a.Extra), has: has})
 }
 
 // presence tells which cells of an aggregate came: a copy, so it outlives the burst. Hot.

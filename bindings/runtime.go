@@ -65,6 +65,9 @@ type Runtime struct {
 	handlers  []*burstHandler // of this task
 	listening int             // handlers of any kind: a spawned task goes on for them
 	began     int64           // scheduler's time at Register
+
+	columnValues []uint64 // see columnRoom
+	columnHas    []uint8
 }
 
 // OpenOptions come from the command line and apply to every daqiri.open.

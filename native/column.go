@@ -79,6 +79,18 @@ func (b Burst) Column(f Field, out []uint64, has []uint8) int {
 	return int(C.dq_burst_column(b.c, f.ptr(), (*C.uint64_t)(first(out)), (*C.uint8_t)(first(has))))
 }
 
+// Spread tells which bits of the numbers differ: one is set where some number has another one than the first.
+func Spread(v []uint64) uint64 {
+	return uint64(C.dq_column_spread((*C.uint64_t)(first(v)), C.uint32_t(len(v))))
+}
+
+// Narrow writes the lower len(out) / len(v) bytes, 1, 2, 4 or 8, of each number into out, which is aligned for them.
+func Narrow(v []uint64, out []byte) {
+	if len(v) > 0 {
+		C.dq_column_narrow((*C.uint64_t)(first(v)), C.uint32_t(len(v)), C.uint32_t(len(out)/len(v)), unsafe.Pointer(first(out)))
+	}
+}
+
 // Csum is what becomes of a packet's checksums when a field is set.
 type Csum int32
 

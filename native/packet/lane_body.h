@@ -195,6 +195,28 @@ static void NAME(fixed)(const dqi_lanes *l, uint32_t at, uint32_t left, uint32_t
     }
 }
 
+static void NAME(reach)(const dqi_lanes *l, uint32_t start, const dqi_col *from, dqi_col *at) {
+    if (from)
+        SOME AT(at) = CONST_AT(&l->p) + CONST_AT(from) + start;
+    else
+        SOME AT(at) = CONST_AT(&l->p) + start;
+}
+
+static uint64_t NAME(holding)(const dqi_lanes *l, const dqi_col *at, const dqi_col *limit, uint64_t end) {
+    uint64_t outside = 0; // where the difference is negative
+    SOME PUT(outside, CONST_AT(limit) + CONST_AT(&l->p) - CONST_AT(at) - end);
+    return ~outside;
+}
+
+static void NAME(gather)(const dqi_lanes *l, const dqi_col *at, uint64_t byte, uint64_t lanes, dqi_col *out) {
+    NAME(frames) f;
+    SOME {
+        for (uint32_t j = 0; j < WIDTH; j++)
+            f.p[j] = lanes >> (i + j) & 1 ? (const uint8_t *)(uintptr_t)at->v[i + j] + byte : dqi_zeros;
+        AT(out) = WORDS(&f, 0);
+    }
+}
+
 static void NAME(part)(const dqi_lanes *l, const dqi_col *words, bool little, uint32_t left, uint32_t right,
                        dqi_col *out) {
     if (little)
@@ -237,6 +259,9 @@ static const dqi_level NAME(level) = {
     .shape = NAME(shape),
     .extents = NAME(extents),
     .fixed = NAME(fixed),
+    .reach = NAME(reach),
+    .holding = NAME(holding),
+    .gather = NAME(gather),
     .part = NAME(part),
     .fill = NAME(fill),
     .keep = NAME(keep),

@@ -166,33 +166,28 @@ static bool find_bounds(const dqi_lanes *l, uint8_t base, bounds *b) {
     return true;
 }
 
-static dqi_reach *reach_of(dqi_lanes *l, uint8_t base, const bounds *b) {
+static dqi_reach *reach_of(dqi_lanes *l, const dqi_level *k, uint8_t base, const bounds *b) {
     dqi_reach *r = &l->reach[base];
     if (l->reached >> base & 1) return r;
     l->reached |= 1u << base;
     r->end = r->room = 0;
-    for (uint32_t i = 0; i < DQI_LANES; i++)
-        r->at.v[i] = l->p.v[i] + b->start + (b->from ? b->from->v[i] : 0);
+    k->reach(l, b->start, b->from, &r->at);
     return r;
 }
 
 // Plain lanes in which `end` bytes from there lie below the limit; *all: so many all of them are known to
 // have.
-static uint64_t holding(const dqi_lanes *l, const dqi_reach *r, const dqi_col *limit, uint64_t end,
-                        uint64_t *all) {
-    uint64_t has = 0;
+static uint64_t holding(const dqi_lanes *l, const dqi_level *k, const dqi_reach *r, const dqi_col *limit,
+                        uint64_t end, uint64_t *all) {
     if (end <= *all) return l->plain;
-    for (uint32_t i = 0; i < DQI_LANES; i++) {
-        uint64_t rest = limit->v[i] - (r->at.v[i] - l->p.v[i]) - end; // negative: its top bit is set
-        has |= (~rest >> 63) << i;
-    }
-    has &= l->plain;
+    uint64_t has = k->holding(l, &r->at, limit, end) & l->plain;
     if (has == l->plain) *all = end;
     return has;
 }
 
 // The words in which so many bytes lie, 8 at most.
-static const dqi_words *words_of(dqi_lanes *l, dqi_reach *r, uint8_t base, uint64_t byte, uint32_t bytes) {
+static const dqi_words *words_of(dqi_lanes *l, const dqi_level *k, dqi_reach *r, uint8_t base, uint64_t byte,
+                                 uint32_t bytes) {
     uint32_t kept = l->n_words < DQI_WORDS ? l->n_words : DQI_WORDS;
     for (const dqi_words *w = l->words; w < l->words + kept; w++)
         if (w->base == base && w->byte <= byte && byte + bytes <= w->byte + 8) return w;
@@ -203,14 +198,8 @@ static const dqi_words *words_of(dqi_lanes *l, dqi_reach *r, uint8_t base, uint6
     dqi_words *w = &l->words[l->n_words++ % DQI_WORDS];
     w->base = base;
     w->byte = start;
-    w->lanes = holding(l, r, &l->len, start + 8, &r->room);
-    if (w->lanes == UINT64_MAX)
-        for (uint32_t i = 0; i < DQI_LANES; i++)
-            w->v.v[i] = dqi_word((const uint8_t *)(uintptr_t)r->at.v[i] + start);
-    else
-        for (uint32_t i = 0; i < l->n; i++)
-            w->v.v[i] =
-                dqi_word(w->lanes >> i & 1 ? (const uint8_t *)(uintptr_t)r->at.v[i] + start : dqi_zeros);
+    w->lanes = holding(l, k, r, &l->len, start + 8, &r->room);
+    k->gather(l, &r->at, start, w->lanes, &w->v);
     return w;
 }
 
@@ -221,10 +210,10 @@ static uint64_t load_bounded(dqi_lanes *l, const dqi_level *k, const dq_field *f
     uint64_t byte = f->bit_offset / 8, whole = 0;
     uint32_t skip = f->bit_offset % 8, bytes = (skip + f->bit_width + 7) / 8, right = 64u - f->bit_width;
     bool little = f->flags & DQ_FIELD_LE;
-    dqi_reach *r = reach_of(l, f->base, b);
-    uint64_t has = holding(l, r, b->limit, byte + bytes, &r->end);
+    dqi_reach *r = reach_of(l, k, f->base, b);
+    uint64_t has = holding(l, k, r, b->limit, byte + bytes, &r->end);
     if (has != 0 && bytes <= 8) {
-        const dqi_words *w = words_of(l, r, f->base, byte, bytes);
+        const dqi_words *w = words_of(l, k, r, f->base, byte, bytes);
         uint32_t bit = (uint32_t)(byte - w->byte) * 8 + skip;
         k->part(l, &w->v, little, little ? right - bit : bit, right, out);
         whole = w->lanes;

@@ -138,7 +138,13 @@ typedef struct dqi_level {
     void (*extents)(dqi_lanes *l); // fills len, end, payload_at, limit
     // The 8 bytes from `at` (at most DQI_PLAIN_LEN - 8) of plain lanes as numbers, shifted left, then right.
     void (*fixed)(const dqi_lanes *l, uint32_t at, uint32_t left, uint32_t right, dqi_col *out);
-    // Words as they lie in memory, as numbers of either byte order, shifted left, then right.
+    // at = p + start + from (NULL: 0), the addresses from which fields of a base count.
+    void (*reach)(const dqi_lanes *l, uint32_t start, const dqi_col *from, dqi_col *at);
+    // Lanes in which at - p + end is at most the limit.
+    uint64_t (*holding)(const dqi_lanes *l, const dqi_col *at, const dqi_col *limit, uint64_t end);
+    // The 8 bytes, as they lie in memory, `byte` bytes behind `at` in those lanes.
+    void (*gather)(const dqi_lanes *l, const dqi_col *at, uint64_t byte, uint64_t lanes, dqi_col *out);
+    // Such words as numbers of either byte order, shifted left, then right.
     void (*part)(const dqi_lanes *l, const dqi_col *words, bool little, uint32_t left, uint32_t right,
                  dqi_col *out);
     void (*fill)(dqi_col *a, uint64_t v);

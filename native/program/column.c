@@ -47,6 +47,28 @@ uint32_t dq_burst_eval(dq_burst *b, const dq_prog *prog, uint64_t *out, uint8_t 
     return dqi_prog_eval(prog, dqi_level_best(), &in, b->payload, out, ok);
 }
 
+uint64_t dq_column_spread(const uint64_t *v, uint32_t n) {
+    uint64_t differs = 0;
+    for (uint32_t i = 0; i < n; i++)
+        differs |= v[i] ^ v[0];
+    return differs;
+}
+
+#define NARROW(type)                                                                                         \
+    for (uint32_t i = 0; i < n; i++)                                                                         \
+    ((type *)out)[i] = (type)v[i]
+
+void dq_column_narrow(const uint64_t *v, uint32_t n, uint32_t bytes, void *out) {
+    if (bytes == 1)
+        NARROW(uint8_t);
+    else if (bytes == 2)
+        NARROW(uint16_t);
+    else if (bytes == 4)
+        NARROW(uint32_t);
+    else
+        NARROW(uint64_t);
+}
+
 uint32_t dq_burst_select(dq_burst *b, const dq_prog *prog, uint32_t *idx) {
     dqi_packets in = dqi_packets_of(b);
     return dqi_prog_select(prog, dqi_level_best(), &in, b->payload, idx);

@@ -9,8 +9,9 @@ local args = daqiri.args{
   seconds = { 1, help = "to measure, after a tenth of that to warm up" },
 }
 local cases = {
-  column = { format = "chips", number = "seq * nchan + chan0", sent = { seq = 7, nchan = 109, chan0 = 600 }, want = 7 * 109 + 600 },
-  place = { format = "vrt", number = "fractional_time", want = 1000,
+  column = { format = "chips", number = "seq * nchan + chan0", sent = { seq = 7, nchan = 109, chan0 = 600 },
+    varies = "seq", want = function(i) return (7 + i - 1) * 109 + 600 end },
+  place = { format = "vrt", number = "fractional_time", varies = "fractional_time", want = function(i) return 1000 + i - 1 end,
     sent = { packet_type = "data_with_stream_id", has_class_id = 1, tsi = "utc", tsf = "picoseconds", fractional_time = 1000 } },
 }
 local case = assert(cases[args.what], "--what is column or place")
@@ -28,7 +29,7 @@ local bursts, wrong = 0, 0
 rx:on_burst(function(b)
   local column
   for _ = 1, args.columns do column = b:column(case.number, case.format) end
-  if column and (column[1] ~= case.want or column[b.n] ~= case.want) then wrong = wrong + 1 end
+  if column and (column[1] ~= case.want(1) or column[b.n] ~= case.want(b.n)) then wrong = wrong + 1 end
   bursts = bursts + 1
   tx:send(b)
 end)
@@ -36,7 +37,11 @@ end)
 s:start()
 case.sent.payload, case.sent.format = ("x"):rep(1024), case.format
 local form = tx:template(case.sent)
-for _ = 1, 2 do assert(tx:send(tx:alloc(args.batch):fill(form))) end
+for _ = 1, 2 do
+  local b = tx:alloc(args.batch):fill(form)
+  b:set({ [case.varies] = { case.sent[case.varies], 1 } }, case.format)
+  assert(tx:send(b))
+end
 s:measure{ seconds = args.seconds / 10 }
 bursts = 0
 local m = s:measure{ seconds = args.seconds }
