@@ -37,8 +37,8 @@ type PersistentOptions struct {
 	Semaphores      int
 	Args            []kernel.Arg
 	RegionArgs      map[int]string // arguments that are regions' numbers, by their places in Args
-	Policy          Policy        // of packets that find a receive ring full
-	Limit           time.Duration // of the kernel's waits that name none
+	Policy          Policy         // of packets that find a receive ring full
+	Limit           time.Duration  // of the kernel's waits that name none
 }
 
 // Persistent is a kernel that runs beside the proxy of its rings. One goroutine, but Op.

@@ -13,8 +13,8 @@
 
 #define STARVED_NS 100000 // until a queue without free buffers looks again
 #define CHAIN      16     // buffers posted together, where there is no hurry
-#define FIRST      64     // parts of the queue's buffers, of which a connection gets one before anything comes
-#define NOTES      4      // buffers for notes, of a connection that nobody takes messages of
+#define FIRST      64 // parts of the queue's buffers, of which a connection gets one before anything comes
+#define NOTES      4  // buffers for notes, of a connection that nobody takes messages of
 
 // ---- buffers ----------------------------------------------------------------------------------------------
 
