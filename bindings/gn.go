@@ -243,9 +243,7 @@ func kernelWait(c *call) int {
 	if !k.await(c, until) {
 		return c.fail(fmt.Errorf("kernel %s: it runs: %w", k.name, session.ErrNotReady))
 	}
-	if err := k.run.Op().Error(); err != nil {
-		c.check(err)
-	}
+	c.check(k.run.Error())
 	return c.push(lua.LTrue)
 }
 
@@ -262,8 +260,10 @@ func kernelStop(c *call) int {
 		return c.fail(fmt.Errorf("kernel %s: it was told to end, and runs: gn_recv, gn_send and gn_wait say GN_ABORTED: %w", k.name, session.ErrNotReady))
 	}
 	k.last = k.run.State()
+	err := k.run.Error()
 	k.run.Close()
 	k.run = nil
+	c.check(err)
 	return c.push(lua.LTrue)
 }
 

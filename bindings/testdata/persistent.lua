@@ -51,6 +51,25 @@ do
   has(try(k.start, k, { tx = v:tx_queue("here") }), "kernel echo: a persistent kernel runs in real time, and the session's clock is virtual")
   v:close()
 end
+-- A kernel that was compiled against another version of the header says so.
+do
+  local r = real("worker")
+  local k = daqiri.kernel{ name = "old", memory = "host", persistent = true, grid = 1, block = 1, src = [[
+#include "gn.h"
+__global__ void old(void *port)
+{
+    gn_side side;
+    gn_open(&side, port);
+    side.kernel->abi = 1;
+}
+]] }
+  r:start()
+  k:start{ tx = r:tx_queue("here"), session = r }
+  has(try(k.wait, k, { timeout = 20 }), "kernel old: it was compiled against another version of gn.h")
+  has(try(k.stop, k), "another version of gn.h")
+  r:close()
+end
+
 for _, mode in ipairs{ "worker", "direct" } do
   local r = real(mode)
   local here, there = r:rx_queue("here"), r:rx_queue("there")

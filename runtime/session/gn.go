@@ -195,6 +195,14 @@ func (p *Persistent) State() GNState {
 	return p.native.State()
 }
 
+// Error says why the kernel could not do its work, or nil.
+func (p *Persistent) Error() error {
+	if p.State().ABIDiffers {
+		return invalid("kernel %s: it was compiled against another version of gn.h than this program has: hint: compile it again", p.name)
+	}
+	return p.op.Error()
+}
+
 // Drained reports whether all that the kernel posted is done.
 func (p *Persistent) Drained() bool {
 	defer runtime.KeepAlive(p)

@@ -33,6 +33,10 @@ static void stream(bed_mode m, uint32_t slots, uint64_t first, uint64_t count) {
     DQ_EQ(st.completed, count);
     DQ_EQ(st.dropped, 0);
     DQ_CHECK(dq_gn_idle(r.gn));
+    DQ_CHECK(!st.abi_differs);
+    gn_store(&r.gn->kernel->abi, GN_ABI ^ 1);
+    dq_gn_read(r.gn, &st);
+    DQ_CHECK(st.abi_differs);
     rig_close(&r);
 }
 
