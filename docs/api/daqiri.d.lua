@@ -2623,7 +2623,7 @@ local semaphore = {}
 ---```lua
 ---sem:on_ready(function(first, count) print(first, count) end)
 ---```
----@param fn function(first, count) numbers of the item
+---@param fn function(integer, integer) gets the two numbers of the item
 ---@return daqiri.semaphore # itself
 function semaphore:on_ready(fn) end
 
