@@ -151,6 +151,24 @@ static void refused(void) {
 // ---- what comes
 // -----------------------------------------------------------------------------------------------
 
+// A slot is there when all its words are, whichever comes last; in each lap.
+static void words_in_any_order(void) {
+    open_all();
+    for (uint64_t ticket = 1000; ticket < 1016; ticket++) {
+        gn_slot *slot = gn_tx_slot(port.block, &port.tx[0], ticket);
+        gn_u64 lap = gn_lap(ticket, 2), w[GN_TX_WORDS];
+        for (uint64_t k = 1; k <= GN_TX_WORDS; k++) {
+            uint64_t word = (ticket + k) % GN_TX_WORDS;
+            DQ_CHECK(!rig_take(&port, 0, ticket, w));
+            gn_store(&slot->w[word], lap | (ticket << 8 | word));
+        }
+        DQ_CHECK(rig_take(&port, 0, ticket, w));
+        for (uint64_t k = 0; k < GN_TX_WORDS; k++)
+            DQ_EQ(w[k], ticket << 8 | k);
+    }
+    free(port.block);
+}
+
 // Packets of several segments are taken whole or not at all.
 static void whole_packets(void) {
     static const uint8_t segments[] = {1, 2, 1};
@@ -269,6 +287,7 @@ int main(int argc, char **argv) {
     DQ_RUN(limits);
     DQ_RUN(aborts);
     DQ_RUN(refused);
+    DQ_RUN(words_in_any_order);
     DQ_RUN(whole_packets);
     DQ_RUN(fetch_and_add);
     DQ_RUN(relayed);
