@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,5 +89,30 @@ func TestGnDevice(t *testing.T) {
 				t.Errorf("%s: no %s in its PTX", source, want)
 			}
 		}
+	}
+}
+
+// TestGnDoca: kernels with DOCA's names do what those names say: the proxy gets the descriptors, packets and items come
+// and go back.
+func TestGnDoca(t *testing.T) {
+	dir := t.TempDir()
+	program, include := filepath.Join(dir, "doca"), "-I"+filepath.Join(rootDir, "native")
+	var objects []string
+	for _, name := range []string{"native/gn/gn_check.c", "native/gn/gn_port.c", "native/core/err.c"} {
+		object := filepath.Join(dir, filepath.Base(name)+".o")
+		objects = append(objects, object)
+		if out, err := exec.Command("gcc", "-std=c11", "-D_GNU_SOURCE", include, "-c", filepath.Join(rootDir, name), "-o", object).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	args := append([]string{"-std=c++17", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", include, "-I" + filepath.Join(rootDir, "native/gn"),
+		"-o", program, filepath.Join(rootDir, "tests/testdata/gn_doca_host.cc")}, objects...)
+	if out, err := exec.Command("g++", append(args, "-lpthread")...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), unitTimeout)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, program).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
