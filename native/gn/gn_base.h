@@ -31,8 +31,7 @@ typedef unsigned long long gn_u64;
 // A test that steps through this code has words of its own (tests/native/gn/gn_sem_test.c).
 #ifndef GN_OWN_WORDS
 
-// Orders of memory. A build of a test may weaken one, and has to fail (tests/native/gn/order_test.c says
-// how).
+// Orders of memory. A build of a test may weaken one, and has to fail (TestGnOrder).
 #ifndef GN_RELEASE
 #define GN_RELEASE __ATOMIC_RELEASE
 #endif
