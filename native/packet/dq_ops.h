@@ -41,14 +41,15 @@ enum dq_opcode {
     DQ_OP_NOT, // of a condition
     DQ_OP_JZ, // the condition on top is false: go to instruction c and keep it; else pop and go on. What lies
               // beneath is not touched before c.
-    DQ_OP_JNZ, // the same where it is true
-    DQ_OP_RET, // the last instruction: the only value left is the result; a number holds where it is not 0
+    DQ_OP_JNZ,     // the same where it is true
+    DQ_OP_RET,     // the last instruction: what is on top is the result; a number holds where it is not 0
     DQ_OP_LOAD_AT, // a LOAD by bits whose bit_offset grows by the number that it pops, below 2^31
     DQ_OP_FIND, // pops how many items a list has, then a number of bits as LOAD_AT does; pushes the value of
                 // the first that begins with imm. a: bytes of an item, b: bits of its value, which is at its
                 // end, c: bit offset of the list in the innermost payload, all on byte boundaries
     DQ_OP_KEEP, // pops a condition: the number beneath is absent where it is false
     DQ_OP_ZERO, // pops a condition: the number beneath is 0, and there, where it is false
+    DQ_OP_PICK, // pushes a copy of what is c-th on the stack, from the bottom and 0 on
     DQ_OP_COUNT
 };
 

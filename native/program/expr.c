@@ -219,7 +219,7 @@ static void find(machine *m, const dq_insn *i) {
         dqi_lanes_find(m->l, &key, i->c, s->bits & count->bits & m->active, &s->col, &count->col, &s->col);
 }
 
-// Runs a checked program; its result is stack[0].
+// Runs a checked program; its result is on top.
 static void run(machine *m, const dq_prog *prog) {
     m->active = m->l->all;
     m->top = m->stack - 1;
@@ -243,6 +243,9 @@ static void run(machine *m, const dq_prog *prog) {
             break;
         case DQ_OP_FIND:
             find(m, i);
+            break;
+        case DQ_OP_PICK:
+            *++m->top = m->stack[i->c];
             break;
         case DQ_OP_KEEP:
             m->top--;
@@ -272,9 +275,9 @@ static void run(machine *m, const dq_prog *prog) {
 // Where it holds; a number as a condition is not 0.
 static uint64_t holds(machine *m, const dq_prog *prog) {
     run(m, prog);
-    if (prog->condition) return m->stack[0].bits;
-    m->k->fill(&m->stack[1].col, 0);
-    return m->stack[0].bits & m->k->compare[DQ_OP_NE](&m->stack[0].col, &m->stack[1].col);
+    if (prog->condition) return m->top->bits;
+    m->k->fill(&m->top[1].col, 0);
+    return m->top->bits & m->k->compare[DQ_OP_NE](&m->top->col, &m->top[1].col);
 }
 
 // ---- over bursts ------------------------------------------------------------------------------------------
@@ -329,13 +332,14 @@ uint32_t dqi_prog_eval(const dq_prog *prog, const dqi_level *k, const dqi_packet
     EACH_CHUNK(in) {
         dqi_lanes_look(&l, k, in, first, prog->look, payload);
         run(&m, prog);
-        uint64_t bits = m.stack[0].bits;
+        const slot *top = m.top;
+        uint64_t bits = top->bits;
         bool whole = !prog->condition && bits == l.all;
-        if (whole) memcpy(out + first, m.stack[0].col.v, l.n * sizeof *out);
+        if (whole) memcpy(out + first, top->col.v, l.n * sizeof *out);
         if (whole && ok) memset(ok + first, 1, l.n);
         for (uint32_t i = 0; i < l.n && !whole; i++) {
             bool has = bits >> i & 1;
-            out[first + i] = prog->condition ? has : has ? m.stack[0].col.v[i] : 0;
+            out[first + i] = prog->condition ? has : has ? top->col.v[i] : 0;
             if (ok) ok[first + i] = prog->condition || has;
         }
         n += prog->condition ? l.n : (uint32_t)__builtin_popcountll(bits);

@@ -110,10 +110,9 @@ static int step(walk *w) {
         if (w->depth == 0 && i->op == DQ_OP_RET) return bad(w, "the stack is empty");
         return bad(w, "RET must be the last instruction, and only that");
     }
-    if (i->op == DQ_OP_RET)
-        return w->depth == 0   ? bad(w, "the stack is empty")
-               : w->depth == 1 ? DQ_OK
-                               : bad(w, "the stack must hold one value");
+    if (i->op == DQ_OP_RET) return w->depth == 0 ? bad(w, "the stack is empty") : DQ_OK;
+    if (i->op == DQ_OP_PICK)
+        return i->c < w->depth ? push(w, w->cond[i->c]) : bad(w, "the stack holds nothing there");
     if (i->op == DQ_OP_PUSH) return push(w, false);
     if (i->op == DQ_OP_LOAD) return check_load(w, i);
     if (i->op == DQ_OP_LOAD_AT) return check_load_at(w, i);
@@ -137,6 +136,6 @@ int dqi_prog_check(const dq_insn *insns, uint32_t n, bool *condition, dq_diag *d
         if (err != DQ_OK) return err;
         if (open != 0 || is_jump(insns[w.pc].op)) find_floor(&w);
     }
-    if (condition) *condition = w.cond[0];
+    if (condition) *condition = w.cond[w.depth - 1];
     return DQ_OK;
 }

@@ -13,10 +13,7 @@ func (e *Expr) CompilePacket(fields Resolver) (Program, error) {
 		return nil, errorAt(e.root.pos(), "a packet condition must be true or false: compare the number with something")
 	}
 	c := &compiler{fields: fields}
-	if err := c.condition(e.root); err != nil {
-		return nil, err
-	}
-	return c.finish("condition")
+	return c.shared("condition", func() error { return c.condition(e.root) })
 }
 
 // CompileNumber compiles a number into a program over packet fields that leaves it for each
@@ -26,13 +23,13 @@ func (e *Expr) CompileNumber(fields Resolver) (prog Program, signed bool, err er
 		return nil, false, errorAt(e.root.pos(), "a number over packet fields is wanted, and this is a condition")
 	}
 	c := &compiler{fields: fields}
-	x, err := c.number(e.root)
-	if err != nil {
-		return nil, false, err
-	}
-	c.pushed(x)
-	prog, err = c.finish("number")
-	return prog, !x.unsigned, err
+	prog, err = c.shared("number", func() error {
+		x, err := c.number(e.root)
+		c.pushed(x)
+		signed = !x.unsigned
+		return err
+	})
+	return prog, signed, err
 }
 
 // finish ends the program and checks its size; what names it.
@@ -52,6 +49,7 @@ type compiler struct {
 	prog           Program
 	depth, deepest int
 	nested         int // derived names inside each other
+	sharing
 }
 
 // operand is what a number compiles to: a constant not yet emitted, or code on the stack.
@@ -63,7 +61,7 @@ type operand struct {
 
 func (c *compiler) emit(i Insn) {
 	switch {
-	case i.Op == OpPush || i.Op == OpLoad:
+	case i.Op == OpPush || i.Op == OpLoad || i.Op == OpPick:
 		c.depth++
 	case i.Op >= OpAdd && i.Op <= OpSar || i.Op >= OpEq && i.Op <= OpGeU || i.Op == OpJz || i.Op == OpJnz, i.Op == OpFind, i.Op == OpKeep, i.Op == OpZero:
 		c.depth--

@@ -384,8 +384,8 @@ func TestStrengthReduction(t *testing.T) {
 }
 
 func TestLayout(t *testing.T) {
-	if opCount != 36 {
-		t.Errorf("there are %d opcodes, enum dq_opcode has 36 with DQ_OP_INVALID", opCount)
+	if opCount != 37 {
+		t.Errorf("there are %d opcodes, enum dq_opcode has 37 with DQ_OP_INVALID", opCount)
 	}
 	if got := bits.Len64(testFields["rx_time"].load().Imm); got > 24 {
 		t.Errorf("a load uses %d bits of Imm, the engine knows 24", got)

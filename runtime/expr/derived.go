@@ -50,6 +50,9 @@ func (c *compiler) derived(n *name, d Derived) (operand, error) {
 	if d.Refuse != "" {
 		return operand{}, errorAt(n.at, "%s", d.Refuse)
 	}
+	if x, ok := c.again(n); ok {
+		return x, nil
+	}
 	if c.nested++; c.nested > maxNested {
 		return operand{}, errorAt(n.at, "'%s' depends on itself, or on too many others", n.text)
 	}
@@ -57,6 +60,10 @@ func (c *compiler) derived(n *name, d Derived) (operand, error) {
 	out, err := c.derivedValue(n, d)
 	if err == nil {
 		err = c.guards(d)
+	}
+	if err == nil && c.counting {
+		c.known[n.text] = out
+		c.ready = append(c.ready, n)
 	}
 	return out, err
 }
@@ -157,14 +164,12 @@ func CompilePlace(text string, fields Resolver) (Program, Field, error) {
 				return nil, Field{}, errorAt(at, "'%s' is computed and has no place of its own", text)
 			}
 			c := &compiler{fields: fields, nested: 1}
-			err := c.place(d)
-			if err == nil {
-				err = c.guards(d)
-			}
-			if err != nil {
-				return nil, Field{}, err
-			}
-			prog, err := c.finish("place")
+			prog, err := c.shared("place", func() error {
+				if err := c.place(d); err != nil {
+					return err
+				}
+				return c.guards(d)
+			})
 			return prog, d.Field, err
 		}
 	}

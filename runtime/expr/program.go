@@ -41,6 +41,7 @@ const (
 	OpFind
 	OpKeep
 	OpZero
+	OpPick
 	opCount
 )
 

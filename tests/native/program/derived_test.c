@@ -95,6 +95,43 @@ static void moved(void) {
     }
 }
 
+// Copies of the bottom of the stack, also where a condition parts the packets: four times the first byte
+// where that is 1 to 3, else itself.
+static void picked(void) {
+    uint64_t seed = 11, out[N];
+    uint8_t ok[N];
+    const dq_insn pick = {.op = DQ_OP_PICK, .c = 0};
+    const dq_insn insns[] = {FIRST,
+                             pick,
+                             {.op = DQ_OP_PUSH, .imm = 3},
+                             {.op = DQ_OP_MUL},
+                             pick,
+                             {.op = DQ_OP_PUSH, .imm = 1},
+                             {.op = DQ_OP_GE_U},
+                             {.op = DQ_OP_JZ, .c = 11},
+                             pick,
+                             {.op = DQ_OP_PUSH, .imm = 4},
+                             {.op = DQ_OP_LT_U},
+                             {.op = DQ_OP_ZERO},
+                             pick,
+                             {.op = DQ_OP_ADD},
+                             {.op = DQ_OP_RET}};
+    dq_prog *prog = compile(insns, sizeof insns / sizeof *insns);
+    for (uint32_t round = 0; round < 100; round++) {
+        dqi_packets in = make(&seed, round % 2);
+        const dqi_level *k;
+        for (uint32_t l = 0; (k = dqi_level_at(l)) != NULL; l++) {
+            dqi_prog_eval(prog, k, &in, round % 2, out, ok);
+            for (uint32_t i = 0; i < N; i++) {
+                uint64_t first = 0;
+                DQ_EQ(ok[i], slow(i, 0, 8, false, &first));
+                DQ_EQ(out[i], first >= 1 && first < 4 ? 4 * first : first);
+            }
+        }
+    }
+    dq_prog_free(prog);
+}
+
 // The value of the first of as many items as the first byte says that begins with a key of 4 bits.
 static void found(void) {
     uint64_t seed = 5, out[N];
@@ -227,6 +264,7 @@ static void refused(void) {
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(moved);
+    DQ_RUN(picked);
     DQ_RUN(found);
     DQ_RUN(zeros);
     DQ_RUN(set);
