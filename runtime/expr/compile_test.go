@@ -183,6 +183,8 @@ func run(t testing.TB, p Program, values map[uint32]uint64) bool {
 			v := !spoilt && ordered(i.Op, stack[top-1], stack[top])
 			spoilt = false
 			stack = append(stack[:top-1], bit(v))
+		case i.Op == OpPick:
+			stack = append(stack, stack[i.C])
 		case i.Op == OpNeg:
 			stack[top] = -stack[top]
 		case i.Op == OpInv:
@@ -196,10 +198,10 @@ func run(t testing.TB, p Program, values map[uint32]uint64) bool {
 				stack = stack[:top]
 			}
 		default:
-			if i.Op != OpRet || pc != len(p)-1 || len(stack) != 1 {
+			if i.Op != OpRet || pc != len(p)-1 || len(stack) == 0 {
 				t.Fatalf("malformed program: %s", disassemble(p))
 			}
-			return stack[0] != 0
+			return stack[top] != 0
 		}
 	}
 }
