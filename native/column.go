@@ -21,6 +21,11 @@ type Field struct {
 	BitOffset               uint32
 }
 
+// ReadsPacket reports whether the field lies in packets, and is not only known of them.
+func (f Field) ReadsPacket() bool {
+	return f.Base != BaseMeta || f.Meta > C.DQ_META_INDEX || f.Need != 0
+}
+
 var _ = [1]struct{}{}[unsafe.Sizeof(Field{})-C.sizeof_dq_field]
 var _ = [1]struct{}{}[unsafe.Offsetof(Field{}.BitOffset)-unsafe.Offsetof(C.dq_field{}.bit_offset)]
 

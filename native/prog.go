@@ -8,6 +8,7 @@ import "C"
 
 import (
 	"runtime"
+	"slices"
 	"unsafe"
 )
 
@@ -44,7 +45,19 @@ func insnPtr(s []Insn) *C.dq_insn { return (*C.dq_insn)(unsafe.Pointer(first(s))
 func cbpfPtr(s []CBPFInsn) *C.dq_cbpf_insn { return (*C.dq_cbpf_insn)(unsafe.Pointer(first(s))) }
 
 // Prog is a checked program, ready to run. Safe for concurrent use; its memory goes with it.
-type Prog struct{ c *C.dq_prog }
+type Prog struct {
+	c     *C.dq_prog
+	reads bool
+}
+
+// ReadsPacket reports whether the program reads bytes of packets, and not only what is known of them without.
+func (p *Prog) ReadsPacket() bool { return p.reads }
+
+// readsPacket of an instruction: the fields that it loads are told by base, meta and what a packet has to have.
+func (x Insn) readsPacket() bool {
+	f := Field{Base: x.A, Meta: uint8(x.Imm), Need: uint8(x.Imm >> 16)}
+	return x.Op == C.DQ_OP_LOAD && f.ReadsPacket() || x.Op == C.DQ_OP_LOAD_AT || x.Op == C.DQ_OP_FIND
+}
 
 // NewProg checks a program and makes it ready.
 func NewProg(insns []Insn) (*Prog, error) {
@@ -53,6 +66,7 @@ func NewProg(insns []Insn) (*Prog, error) {
 	if err := result("program", C.dq_prog_new(insnPtr(insns), C.uint32_t(len(insns)), &p.c, &d), &d); err != nil {
 		return nil, err
 	}
+	p.reads = slices.ContainsFunc(insns, Insn.readsPacket)
 	runtime.AddCleanup(p, func(c *C.dq_prog) { C.dq_prog_free(c) }, p.c)
 	return p, nil
 }

@@ -108,6 +108,7 @@ int dq_launcher_new(const char *what, dq_kernel *k, const dq_grid *grid, dq_stre
 
 void dq_launcher_free(dq_launcher *l) {
     if (!l || atomic_load(&l->head) != atomic_load(&l->tail)) return; // what goes on may need all of it
+    if (l->gpu && l->stream && !dqi_gpu_idle(l->gpu, l->stream->stream)) return;
     for (uint32_t k = 0; k < SLOTS; k++)
         dqi_pinned_free(l->gpu, l->slots[k].more, l->slots[k].more_bytes);
     dqi_pinned_free(l->gpu, (uint8_t *)(void *)l->mem, l->mem_bytes);

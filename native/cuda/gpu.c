@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define LEAST_MAJOR 8 // of the compute capability: what kernels/build.sh builds for
 
@@ -160,6 +161,17 @@ int dqi_gpu_kernel(dqi_gpu *g, const char *ptx, const char *name, cu_function *o
     char who[200];
     snprintf(who, sizeof who, "%.80s: GPU %d: kernel %.80s", what, g->info.number, name);
     return dqi_cuda_check(g->cu->module_function(out, module, name), who, "cuModuleGetFunction", diag);
+}
+
+bool dqi_gpu_idle(dqi_gpu *g, cu_stream stream) {
+    for (int ms = 0; ms < 1000; ms++) {
+        cu_result err = dqi_gpu_enter(g);
+        if (err == CU_SUCCESS) err = g->cu->stream_query(stream);
+        if (err != CU_ERROR_NOT_READY)
+            return true; // an error, too: nothing runs in a context that has failed
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return false;
 }
 
 void dqi_gpu_lose(dqi_gpu *g, cu_result err) {

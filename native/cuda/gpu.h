@@ -35,6 +35,9 @@ int dqi_gpu_kernel(dqi_gpu *g, const char *ptx, const char *name, cu_function *o
 // Notes an error that calls on g came back with: the GPU counts as lost from the first one on, as CUDA's
 // contexts do. NOT_READY and OUT_OF_MEMORY are none.
 void dqi_gpu_note(dqi_gpu *g, cu_result err);
+// Whether nothing is under way in the stream; waits for that, for a second at most: a GPU that counts as lost
+// may go on with what it had begun.
+bool dqi_gpu_idle(dqi_gpu *g, cu_stream stream);
 // From now on the GPU counts as lost.
 void dqi_gpu_lose(dqi_gpu *g, cu_result err);
 // Whether the GPU is lost; its words go to buf (len 0: not wanted).

@@ -123,6 +123,8 @@ void dqi_mover_free(dqi_mover *m) {
     const dqi_cuda_driver *cu = m->conf.gpu->cu;
     for (uint32_t i = 0; i < LISTS; i++)
         let_go(&m->lists[i]);
+    for (int i = 0; i < STREAMS; i++)
+        if (m->streams[i] && !dqi_gpu_idle(m->conf.gpu, m->streams[i])) return; // its memory stays
     dqi_gpu_enter(m->conf.gpu);
     if (m->counters) cu->mem_free(m->counters);
     for (int i = 0; i < STREAMS; i++)

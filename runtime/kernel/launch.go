@@ -129,6 +129,9 @@ func (k *Kernel) ArrayArg(i int, a *Array) (Arg, error) {
 	if base := pointee(k.Params[i].Text); base != "" && !slices.Contains(a.Type.source, base) {
 		return Arg{}, k.wrong(i, "the array has elements of type %s", a.Type.Name)
 	}
+	if strings.Contains(k.Params[i].Text, "daqiri_burst") {
+		return Arg{}, k.wrong(i, "an array is no burst")
+	}
 	if !k.OnHost() && a.GPU == native.HostGPU {
 		return Arg{}, k.wrong(i, "an array of kind host, which a GPU doesn't reach; hint: kind = \"host_pinned\" or \"device\"")
 	}

@@ -27,6 +27,24 @@ func (b *Burst) alter(what string, call func(native.Burst) error) error {
 	return nil
 }
 
+// reads returns why the packets' first segment can't be read, where that is to be done.
+func (b *Burst) reads(bytes bool) error {
+	err := b.Check()
+	if err == nil && bytes {
+		err = b.readable(1)
+	}
+	return err
+}
+
+// writes returns why the packets' first segment can't be changed.
+func (b *Burst) writes() error {
+	err := b.Writable()
+	if err == nil {
+		err = b.readable(1)
+	}
+	return err
+}
+
 // SetLen sets the bytes of packet i in a segment; i = -1: of all packets.
 func (b *Burst) SetLen(seg, i, n int) error {
 	if err := b.checkPacket(seg, max(i, 0)); err != nil {
@@ -88,13 +106,16 @@ func (b *Burst) Fill(t *Template) error {
 		return invalid("template: it fills packets of one segment, the burst's have %d", b.Segments())
 	}
 	defer runtime.KeepAlive(t)
+	if err := b.reads(true); err != nil {
+		return err
+	}
 	return b.change("template", t.native.Fill)
 }
 
 // Column reads a field of every packet into out, which has room for all; has[i] is 0 where
 // packet i lacks it (nil: not asked). It returns how many packets have it.
 func (b *Burst) Column(f Field, out []uint64, has []uint8) (int, error) {
-	if err := b.Check(); err != nil {
+	if err := b.reads(f.ReadsPacket()); err != nil {
 		return 0, err
 	}
 	if len(out) < b.N() || has != nil && len(has) < b.N() {
@@ -106,7 +127,7 @@ func (b *Burst) Column(f Field, out []uint64, has []uint8) (int, error) {
 // Eval computes a number for every packet into out, which has room for all; has[i] is 0 where
 // packet i lacks a field of it (nil: not asked). It returns how many packets have one.
 func (b *Burst) Eval(n *Number, out []uint64, has []uint8) (int, error) {
-	if err := b.Check(); err != nil {
+	if err := b.reads(n.prog.ReadsPacket()); err != nil {
 		return 0, err
 	}
 	if len(out) < b.N() || has != nil && len(has) < b.N() {
@@ -118,7 +139,7 @@ func (b *Burst) Eval(n *Number, out []uint64, has []uint8) (int, error) {
 // Set writes v, v + step, v + 2·step … into the field of the packets. It returns how many
 // packets have the field.
 func (b *Burst) Set(f Field, v, step uint64, csum Csum) (int, error) {
-	err := b.Writable()
+	err := b.writes()
 	n := 0
 	if err == nil {
 		n, err = b.native.Set(f, v, step, csum)
@@ -134,7 +155,7 @@ func (b *Burst) SetPlace(p *Place, v, step uint64, csum Csum) (int, error) {
 	if p.prog == nil {
 		return b.Set(p.Field, v, step, csum)
 	}
-	err := b.Writable()
+	err := b.writes()
 	n := 0
 	if err == nil {
 		n, err = b.native.SetAt(p.Field, p.prog, v, step, csum)
@@ -150,7 +171,7 @@ func (b *Burst) Checksums(i int) error {
 	if err := b.checkPacket(0, max(i, 0)); err != nil {
 		return err
 	}
-	err := b.Writable()
+	err := b.writes()
 	if err == nil {
 		err = b.native.Checksums(i)
 	}
@@ -162,7 +183,7 @@ func (b *Burst) Checksums(i int) error {
 
 // Count is the number of packets that sel accepts.
 func (b *Burst) Count(sel *Selector) (int, error) {
-	if err := b.Check(); err != nil {
+	if err := b.reads(sel.prog.ReadsPacket()); err != nil {
 		return 0, err
 	}
 	return b.native.Count(sel.prog), nil
@@ -171,7 +192,7 @@ func (b *Burst) Count(sel *Selector) (int, error) {
 // Select makes a burst of the packets that sel accepts. It holds b's packets; b stays the
 // caller's. A burst of no packets is a burst too.
 func (b *Burst) Select(sel *Selector) (*Burst, error) {
-	if err := b.Check(); err != nil {
+	if err := b.reads(sel.prog.ReadsPacket()); err != nil {
 		return nil, err
 	}
 	idx := b.home.room(b.N())
