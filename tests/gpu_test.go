@@ -223,6 +223,8 @@ print(err)`, []string{"kernel k: its PTX has no entry k"}}, // says the driver: 
 		{"a kernel traps", "trap=1", one + `local op = assert(k:launch(a, 0)); op:on_done(function(o) print("told", o.error) end); op:wait{ timeout = 5 }`,
 			[]string{"told\tkernel bad: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure"}},
 		{"a launch fails", "fail=1", one + `print(pcall(k.launch, k, a, 0))`, []string{"kernel bad: GPU 0 (Fake GPU): cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED"}},
+		{"a launch after the GPU was lost", "fail=1", one + `local two = daqiri.kernel{ grid = 1, block = 4, src = "__global__ void two(float *a) {}" }
+print(pcall(k.launch, k, a, 0)); for i = 1, 8 do print(pcall(two.launch, two, a)) end; print("ended")`, []string{"kernel two: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED", "was lost earlier", "ended"}},
 		{"a kernel never ends", "hang=1", one + `local op = assert(k:launch(a, 0)); print(op:wait{ timeout = 0.2 })`, []string{"nil\tNOT_READY"}},
 		{"too many at once", "hang=1", one + `for i = 1, 70 do local op, status = k:launch(a, 0); if not op then print(i, status) break end end`, []string{"65\tNOT_READY"}},
 		{"a stream", "", one + `local st = daqiri.stream()

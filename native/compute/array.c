@@ -44,15 +44,15 @@ int dq_stream_new(const char *what, int32_t gpu, dq_stream **out, dq_diag *diag)
     if (!s) return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", what);
     atomic_init(&s->refs, 1);
     snprintf(s->what, sizeof s->what, "%s", what);
-    *out = s;
-    if (gpu == DQ_HOST_GPU) return DQ_OK;
-    s->gpu = dqi_gpu_open(gpu, what, diag);
-    int err = s->gpu ? DQ_OK : DQ_NOT_SUPPORTED;
-    if (err == DQ_OK) err = dqi_cuda_check(dqi_gpu_enter(s->gpu), what, "cuCtxSetCurrent", diag);
-    if (err == DQ_OK)
+    int err = gpu == DQ_HOST_GPU || (s->gpu = dqi_gpu_open(gpu, what, diag)) ? DQ_OK : DQ_NOT_SUPPORTED;
+    if (err == DQ_OK && s->gpu) err = dqi_cuda_check(dqi_gpu_enter(s->gpu), what, "cuCtxSetCurrent", diag);
+    if (err == DQ_OK && s->gpu)
         err = dqi_cuda_check(s->gpu->cu->stream_create(&s->stream, CU_STREAM_NON_BLOCKING), what,
                              "cuStreamCreate", diag);
-    if (err != DQ_OK) dq_stream_free(s);
+    if (err == DQ_OK)
+        *out = s;
+    else
+        dq_stream_free(s);
     return err;
 }
 
