@@ -79,7 +79,11 @@ func build(t *testing.T, pkg string) string {
 	t.Helper()
 	made, _ := programs.LoadOrStore(pkg, sync.OnceValues(func() (string, error) {
 		program := filepath.Join(programsDir, filepath.Base(pkg))
-		c := exec.Command("go", "build", "-o", program, pkg)
+		args := []string{"build", "-o", program}
+		if os.Getenv("DAQIRI_VM_ASAN") != "" { // the address sanitizer looks at the engine
+			args = append(args, "-asan")
+		}
+		c := exec.Command("go", append(args, pkg)...)
 		c.Dir = "../.."
 		if out, err := c.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("go build: %w\n%s", err, out)

@@ -71,6 +71,7 @@ static int open_rdma(dq_iface *i, dq_diag *diag) {
     i->engine = r;
     r->iface = i;
     pthread_mutex_init(&r->lock, NULL);
+    pthread_mutex_init(&r->dialling, NULL);
     r->keeper = i->n_rx ? i->rx[0] : i->n_tx ? i->tx[0] : NULL;
     err = resolve(i, conf->local_host, conf->local_port, &r->local, diag);
     if (err == DQ_OK && conf->remote_host[0] && !conf->server) {
@@ -130,6 +131,7 @@ static void close_rdma(dq_iface *i) {
     if (r->channel) dqi_rdma_refuse_rest(r);
     if (r->channel) cm.destroy_event_channel(r->channel);
     pthread_mutex_destroy(&r->lock);
+    pthread_mutex_destroy(&r->dialling);
     free(r);
     i->engine = NULL;
 }

@@ -158,7 +158,8 @@ struct dqi_rdma {
     cm_channel *channel;
     cm_id *listener; // of a server; a client's holds its address
     pthread_mutex_t lock;
-    dqi_conn_table conns; // of dqi_rconn
+    pthread_mutex_t dialling; // librdmacm is about to return from a call whose event may have come already
+    dqi_conn_table conns;     // of dqi_rconn
     uint32_t n_made;
     _Atomic uint32_t newest;    // the connection that unaddressed packets go to, 0: none
     _Atomic uint32_t version;   // grows with every change of the open connections
@@ -222,6 +223,9 @@ int dqi_rdma_bind(dqi_rdma *r, dq_diag *diag);
 void dqi_rdma_refuse_rest(dqi_rdma *r);
 // Begins to connect; DQ_OK or an error. Control thread, or the keeper's.
 int dqi_rdma_dial(dqi_rconn *c, const dqi_sockaddr *from, const dqi_sockaddr *to);
+// Waits until no such call is under way on another thread: librdmacm writes into its id after the event is
+// here.
+void dqi_rdma_await_dial(dqi_rdma *r);
 
 // ---- rdma_conn.c ------------------------------------------------------------------------------------------
 

@@ -129,16 +129,28 @@ static bool set_class(const dqi_rdma *r, cm_id *id) {
     return tc < 0 || cm.set_option(id, CM_OPTION_ID, CM_OPTION_ID_TOS, &tos, sizeof tos) == 0;
 }
 
-int dqi_rdma_dial(dqi_rconn *c, const dqi_sockaddr *from, const dqi_sockaddr *to) {
+static int resolve(dqi_rconn *c, dqi_sockaddr src, dqi_sockaddr dst) {
     dqi_rdma *r = c->r;
-    dqi_sockaddr src = *from, dst = *to;
-    c->peer = dst;
-    c->local = src;
     if (cm.create_id(r->channel, &c->id, c, dqi_rdma_is_ud(r) ? CM_PS_UDP : CM_PS_TCP) != 0)
         return DQ_ESYS - errno;
     if (!set_class(r, c->id)) return DQ_ESYS - errno;
     if (cm.resolve_addr(c->id, &src.sa, &dst.sa, RESOLVE_MS) != 0) return DQ_ESYS - errno;
     return DQ_OK;
+}
+
+int dqi_rdma_dial(dqi_rconn *c, const dqi_sockaddr *from, const dqi_sockaddr *to) {
+    dqi_rdma *r = c->r;
+    c->peer = *to;
+    c->local = *from;
+    pthread_mutex_lock(&r->dialling);
+    int err = resolve(c, *from, *to);
+    pthread_mutex_unlock(&r->dialling);
+    return err;
+}
+
+void dqi_rdma_await_dial(dqi_rdma *r) {
+    pthread_mutex_lock(&r->dialling);
+    pthread_mutex_unlock(&r->dialling);
 }
 
 static int find_route(dqi_rconn *c) {
@@ -246,6 +258,7 @@ static int of_connection(dqi_rconn *c, const cm_event *e) {
 static bool take_event(dqi_rdma *r) {
     cm_event *e;
     if (cm.get_cm_event(r->channel, &e) != 0) return false;
+    dqi_rdma_await_dial(r);
     cm_id *id = e->id;
     dqi_rconn *c = NULL;
     int err = DQ_OK;

@@ -212,6 +212,7 @@ void dqi_rconn_destroy(dqi_rconn *c) {
     c->remotes = NULL;
     c->waits_cap = c->n_remotes = 0;
     dqi_unlock(&c->lock);
+    dqi_rdma_await_dial(c->r);
     if (c->id) cm.destroy_id(c->id);
     c->id = NULL;
 }
