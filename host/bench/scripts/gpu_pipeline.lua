@@ -129,7 +129,7 @@ s:measure{ seconds = args.seconds / 10 }
 waits = {}
 local m = s:measure{ seconds = args.seconds }
 tx:transmit{ template = false }
-repeat local quiet = s:measure{ seconds = 0.1 } until quiet.rx_port.rx.packets == 0
+repeat local quiet = s:measure{ seconds = 0.3 } until quiet.rx_port.rx.packets == 0
 local l = s:stop("measured")
 local sent, got = l.tx_port.tx.packets, l.rx_port.rx.packets
 local out = { packets = m.rx_port.rx.packets, bytes = m.rx_port.rx.bytes, seconds = m.seconds, cpu_seconds = m.process.cpu_seconds,
