@@ -43,7 +43,7 @@ typedef unsigned long long gn_u64;
 GN_FN gn_u64 gn_load(const gn_u64 *p) {
 #if GN_GPU
     gn_u64 v;
-    __asm__ volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+    asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
     return v;
 #else
     return __atomic_load_n(p, GN_ACQUIRE);
@@ -53,7 +53,7 @@ GN_FN gn_u64 gn_load(const gn_u64 *p) {
 GN_FN gn_u64 gn_peek(const gn_u64 *p) {
 #if GN_GPU
     gn_u64 v;
-    __asm__ volatile("ld.relaxed.sys.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+    asm volatile("ld.relaxed.sys.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
     return v;
 #else
     return __atomic_load_n(p, __ATOMIC_RELAXED);
@@ -63,7 +63,7 @@ GN_FN gn_u64 gn_peek(const gn_u64 *p) {
 // gn_store: all that was stored before it can be seen by whoever loads it. gn_poke: without that order.
 GN_FN void gn_store(gn_u64 *p, gn_u64 v) {
 #if GN_GPU
-    __asm__ volatile("st.release.sys.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+    asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
 #else
     __atomic_store_n(p, v, GN_RELEASE);
 #endif
@@ -71,7 +71,7 @@ GN_FN void gn_store(gn_u64 *p, gn_u64 v) {
 
 GN_FN void gn_poke(gn_u64 *p, gn_u64 v) {
 #if GN_GPU
-    __asm__ volatile("st.relaxed.sys.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+    asm volatile("st.relaxed.sys.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
 #else
     __atomic_store_n(p, v, __ATOMIC_RELAXED);
 #endif
@@ -81,7 +81,7 @@ GN_FN void gn_poke(gn_u64 *p, gn_u64 v) {
 // release of its own, which costs nothing there and is what the thread sanitizer understands.
 GN_FN void gn_fence(void) {
 #if GN_GPU
-    __asm__ volatile("fence.acq_rel.sys;" ::: "memory");
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
 #endif
 }
 
@@ -98,7 +98,7 @@ GN_FN void gn_store_fenced(gn_u64 *p, gn_u64 v) {
 GN_FN int gn_swap(gn_u64 *p, gn_u64 is, gn_u64 v) {
 #if GN_GPU
     gn_u64 was;
-    __asm__ volatile("atom.relaxed.gpu.cas.b64 %0, [%1], %2, %3;"
+    asm volatile("atom.relaxed.gpu.cas.b64 %0, [%1], %2, %3;"
                      : "=l"(was)
                      : "l"(p), "l"(is), "l"(v)
                      : "memory");
@@ -111,7 +111,7 @@ GN_FN int gn_swap(gn_u64 *p, gn_u64 is, gn_u64 v) {
 GN_FN int gn_swap_shown(gn_u64 *p, gn_u64 is, gn_u64 v) {
 #if GN_GPU
     gn_u64 was;
-    __asm__ volatile("atom.release.sys.cas.b64 %0, [%1], %2, %3;"
+    asm volatile("atom.release.sys.cas.b64 %0, [%1], %2, %3;"
                      : "=l"(was)
                      : "l"(p), "l"(is), "l"(v)
                      : "memory");

@@ -15,44 +15,44 @@
 #define GN_LANES 32
 GN_FN gn_u32 gn_lane(void) {
     gn_u32 v;
-    __asm__ volatile("mov.u32 %0, %%laneid;" : "=r"(v));
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(v));
     return v;
 }
 GN_FN gn_u32 gn_thread(void) { // of the block
     gn_u32 x, y, z, nx, ny;
-    __asm__ volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
-    __asm__ volatile("mov.u32 %0, %%tid.y;" : "=r"(y));
-    __asm__ volatile("mov.u32 %0, %%tid.z;" : "=r"(z));
-    __asm__ volatile("mov.u32 %0, %%ntid.x;" : "=r"(nx));
-    __asm__ volatile("mov.u32 %0, %%ntid.y;" : "=r"(ny));
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
+    asm volatile("mov.u32 %0, %%tid.y;" : "=r"(y));
+    asm volatile("mov.u32 %0, %%tid.z;" : "=r"(z));
+    asm volatile("mov.u32 %0, %%ntid.x;" : "=r"(nx));
+    asm volatile("mov.u32 %0, %%ntid.y;" : "=r"(ny));
     return x + nx * (y + ny * z);
 }
-GN_FN void gn_warp_sync(void) { __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
-GN_FN void gn_block_sync(void) { __asm__ volatile("barrier.sync 0;" ::: "memory"); }
+GN_FN void gn_warp_sync(void) { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
+GN_FN void gn_block_sync(void) { asm volatile("barrier.sync 0;" ::: "memory"); }
 GN_FN gn_u64 gn_shuffle(gn_u64 v, gn_u32 lane) {
     gn_u32 low, high;
-    __asm__ volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(low) : "r"((gn_u32)v), "r"(lane));
-    __asm__ volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;"
+    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(low) : "r"((gn_u32)v), "r"(lane));
+    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;"
                      : "=r"(high)
                      : "r"((gn_u32)(v >> 32)), "r"(lane));
     return (gn_u64)high << 32 | low;
 }
 GN_FN gn_u32 gn_ballot(int b) {
     gn_u32 mask;
-    __asm__ volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; vote.sync.ballot.b32 %0, p, 0xffffffff; }"
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; vote.sync.ballot.b32 %0, p, 0xffffffff; }"
                      : "=r"(mask)
                      : "r"(b));
     return mask;
 }
 GN_FN gn_u64 gn_now(void) {
     gn_u64 v;
-    __asm__ volatile("mov.u64 %0, %%globaltimer;" : "=l"(v));
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(v));
     return v;
 }
-GN_FN void gn_pause(void) { __asm__ volatile("nanosleep.u32 20;"); }
+GN_FN void gn_pause(void) { asm volatile("nanosleep.u32 20;"); }
 GN_FN gn_u32 gn_ones(gn_u32 mask) {
     gn_u32 n;
-    __asm__("popc.b32 %0, %1;" : "=r"(n) : "r"(mask));
+    asm("popc.b32 %0, %1;" : "=r"(n) : "r"(mask));
     return n;
 }
 

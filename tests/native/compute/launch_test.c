@@ -53,8 +53,9 @@ static const char *sum_bytes(void *const *args, const uint32_t *grid, const uint
     return NULL;
 }
 
-static const dqi_host_kernel add_kernel = {"p8i8", add_up}, words_kernel = {"p8i4p8", sum_words},
-                             bytes_kernel = {"p8p8", sum_bytes};
+static const dqi_host_kernel add_kernel = {.types = "p8i8", .run = add_up},
+                             words_kernel = {.types = "p8i4p8", .run = sum_words},
+                             bytes_kernel = {.types = "p8p8", .run = sum_bytes};
 
 // A kernel as dq_kernel_from_ptx leaves it.
 static dq_kernel *kernel(const dqi_host_kernel *run, bool on_gpu) {
