@@ -99,9 +99,9 @@ GN_FN int gn_swap(gn_u64 *p, gn_u64 is, gn_u64 v) {
 #if GN_GPU
     gn_u64 was;
     asm volatile("atom.relaxed.gpu.cas.b64 %0, [%1], %2, %3;"
-                     : "=l"(was)
-                     : "l"(p), "l"(is), "l"(v)
-                     : "memory");
+                 : "=l"(was)
+                 : "l"(p), "l"(is), "l"(v)
+                 : "memory");
     return was == is;
 #else
     return __atomic_compare_exchange_n(p, &is, v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -112,9 +112,9 @@ GN_FN int gn_swap_shown(gn_u64 *p, gn_u64 is, gn_u64 v) {
 #if GN_GPU
     gn_u64 was;
     asm volatile("atom.release.sys.cas.b64 %0, [%1], %2, %3;"
-                     : "=l"(was)
-                     : "l"(p), "l"(is), "l"(v)
-                     : "memory");
+                 : "=l"(was)
+                 : "l"(p), "l"(is), "l"(v)
+                 : "memory");
     return was == is;
 #else
     return __atomic_compare_exchange_n(p, &is, v, 0, GN_RELEASE, __ATOMIC_RELAXED);

@@ -33,15 +33,15 @@ GN_FN gn_u64 gn_shuffle(gn_u64 v, gn_u32 lane) {
     gn_u32 low, high;
     asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(low) : "r"((gn_u32)v), "r"(lane));
     asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;"
-                     : "=r"(high)
-                     : "r"((gn_u32)(v >> 32)), "r"(lane));
+                 : "=r"(high)
+                 : "r"((gn_u32)(v >> 32)), "r"(lane));
     return (gn_u64)high << 32 | low;
 }
 GN_FN gn_u32 gn_ballot(int b) {
     gn_u32 mask;
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; vote.sync.ballot.b32 %0, p, 0xffffffff; }"
-                     : "=r"(mask)
-                     : "r"(b));
+                 : "=r"(mask)
+                 : "r"(b));
     return mask;
 }
 GN_FN gn_u64 gn_now(void) {

@@ -23,7 +23,7 @@ static int put(cu_stream stream, const char *(*run)(void *const *, const uint32_
     dqi_host_kernel *k = calloc(1, sizeof *k); // it stays: nobody tells when it has run
     launch *own = malloc(sizeof *own);
     *own = *l;
-    *k = (dqi_host_kernel){"", run};
+    *k = (dqi_host_kernel){.types = "", .run = run};
     job j = {.user = {.kernel = k,
                       .values = {(uintptr_t)x, (uintptr_t)y, (uintptr_t)z, (uintptr_t)own},
                       .grid = {1, 1, 1},
