@@ -71,8 +71,8 @@ int dqi_field_check(const dq_field *f, dq_diag *diag) {
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "field: bit_width %u is outside 1..64", f->bit_width);
     if (f->flags & ~(DQ_FIELD_LE | DQ_FIELD_SIGNED))
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "field: unknown flags 0x%x", f->flags);
-    if (f->flags & DQ_FIELD_LE && f->base == DQ_BASE_META)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "field: metadata has no byte order");
+    if (f->base == DQ_BASE_META && (f->flags & DQ_FIELD_LE || f->bit_offset != 0))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "field: metadata has no byte order and no offset");
     return DQ_OK;
 }
 

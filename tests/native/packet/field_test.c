@@ -251,8 +251,10 @@ static void refuses_bad_fields(void) {
         {"field: bit_width 0 is outside 1..64", {.base = DQ_BASE_L3}},
         {"field: bit_width 65 is outside 1..64", {.bit_width = 65}},
         {"field: unknown flags 0x84", {.bit_width = 8, .flags = 0x84}},
-        {"field: metadata has no byte order",
+        {"field: metadata has no byte order and no offset",
          {.base = DQ_BASE_META, .meta = DQ_META_LEN, .bit_width = 32, .flags = DQ_FIELD_LE}},
+        {"field: metadata has no byte order and no offset",
+         {.base = DQ_BASE_META, .meta = DQ_META_ETHERTYPE, .bit_width = 16, .bit_offset = 60}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         dq_diag diag = {{0}};
