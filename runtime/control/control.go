@@ -22,6 +22,8 @@ const (
 	mostConn = 64
 	// sendTime is how long a peer may take nothing before it is left.
 	sendTime = 5 * time.Second
+	// endTime is how long the end waits for answers that are under way.
+	endTime = 100 * time.Millisecond
 )
 
 // Options say where a server listens: at a unix socket, or at a TCP address.
@@ -38,9 +40,10 @@ type Server struct {
 	opts     Options
 	listener net.Listener
 
-	mu     sync.Mutex
-	conns  map[net.Conn]bool
-	closed bool
+	mu      sync.Mutex
+	conns   map[net.Conn]bool
+	closed  bool
+	serving sync.WaitGroup // connections
 }
 
 // Listen opens the socket. A unix socket's file that nobody listens at any more is replaced.
@@ -99,7 +102,8 @@ func (s *Server) Address() string {
 	return s.listener.Addr().String()
 }
 
-// Close ends all connections. A second call does nothing.
+// Close ends all connections: nothing more is read, and what was answered is sent, as the answer to the line that had it
+// closed. A second call does nothing.
 func (s *Server) Close() {
 	s.mu.Lock()
 	was := s.closed
@@ -113,6 +117,15 @@ func (s *Server) Close() {
 	_ = s.listener.Close()
 	if s.opts.Unix != "" {
 		_ = os.Remove(s.opts.Unix)
+	}
+	for c := range conns {
+		_ = c.SetReadDeadline(time.Now())
+	}
+	ended := make(chan struct{})
+	go func() { s.serving.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(endTime):
 	}
 	for c := range conns {
 		_ = c.Close()
@@ -129,6 +142,7 @@ func (s *Server) accept() {
 		full := s.closed || len(s.conns) >= mostConn
 		if !full {
 			s.conns[c] = true
+			s.serving.Add(1)
 		}
 		s.mu.Unlock()
 		if full {
@@ -141,6 +155,7 @@ func (s *Server) accept() {
 
 func (s *Server) serve(c net.Conn) {
 	defer func() {
+		defer s.serving.Done()
 		_ = c.Close()
 		s.mu.Lock()
 		delete(s.conns, c)

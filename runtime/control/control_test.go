@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func echo(_ string, line []byte) []byte { return append([]byte("you said "), line...) }
@@ -132,4 +133,31 @@ func TestMany(t *testing.T) {
 		}
 	}
 	t.Error("no room though one has gone")
+}
+
+// TestLastAnswer: the answer to the line that had the server closed is sent before the connection ends.
+func TestLastAnswer(t *testing.T) {
+	var s *Server
+	closed := make(chan struct{})
+	s, err := Listen(Options{TCP: "127.0.0.1:0", Answer: func(string, []byte) []byte {
+		go func() { s.Close(); close(closed) }()
+		for down := false; !down; {
+			s.mu.Lock()
+			down = s.closed
+			s.mu.Unlock()
+		}
+		time.Sleep(10 * time.Millisecond)
+		return []byte("bye")
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, c := dial(t, "tcp", s.Address())
+	if got := ask(t, r, c, "stop\n"); got != "bye" {
+		t.Errorf("%q", got)
+	}
+	if _, err := r.ReadByte(); err == nil {
+		t.Error("the connection is still open")
+	}
+	<-closed
 }

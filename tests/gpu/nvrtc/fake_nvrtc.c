@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define OUT_OF_MEMORY  1
@@ -40,8 +41,12 @@ static const char *const wrapper =
     "static void dq_call(void *const *args) { fake_call(&FAKE_ENTRY, args); }\n"
     "__attribute__((constructor)) static void fake_begin(void) { fake_tell(&FAKE_ENTRY); }\n";
 
+#define HEADERS 32
+
 struct nvrtc_program_s {
     char *text, *name, *entry, *log, *ptx;
+    char *headers[HEADERS], *names[HEADERS]; // that the source may include, and how it names them
+    int n_headers;
 };
 
 nvrtc_result nvrtcVersion(int *major, int *minor) {
@@ -70,8 +75,12 @@ nvrtc_result nvrtcGetSupportedArchs(int *archs) {
 
 nvrtc_result nvrtcCreateProgram(nvrtc_program *out, const char *text, const char *name, int n_headers,
                                 const char *const *headers, const char *const *names) {
-    (void)n_headers, (void)headers, (void)names;
+    if (n_headers > HEADERS) return OUT_OF_MEMORY;
     nvrtc_program p = calloc(1, sizeof *p);
+    for (; p->n_headers < n_headers; p->n_headers++) {
+        p->headers[p->n_headers] = strdup(headers[p->n_headers]);
+        p->names[p->n_headers] = strdup(names[p->n_headers]);
+    }
     p->text = strdup(text);
     p->name = strdup(name);
     *out = p;
@@ -84,6 +93,10 @@ nvrtc_result nvrtcDestroyProgram(nvrtc_program *p) {
     free((*p)->entry);
     free((*p)->log);
     free((*p)->ptx);
+    for (int k = 0; k < (*p)->n_headers; k++) {
+        free((*p)->headers[k]);
+        free((*p)->names[k]);
+    }
     free(*p);
     *p = NULL;
     return NVRTC_SUCCESS;
@@ -108,14 +121,31 @@ static char *read_file(const char *path, size_t *n) {
     return text;
 }
 
+// Headers go where the compiler finds them, those of a folder into one.
+static int write_headers(const char *dir, const nvrtc_program p) {
+    for (int k = 0; k < p->n_headers; k++) {
+        char path[256];
+        snprintf(path, sizeof path, "%s/%s", dir, p->names[k]);
+        for (char *c = path + strlen(dir) + 1; (c = strchr(c, '/')) != NULL; *c++ = '/') {
+            *c = 0;
+            mkdir(path, 0700);
+        }
+        FILE *f = fopen(path, "w");
+        if (!f) return INTERNAL;
+        fputs(p->headers[k], f);
+        fclose(f);
+    }
+    return NVRTC_SUCCESS;
+}
+
 static int write_source(const char *path, const nvrtc_program p) {
     size_t n;
     char *host = read_file(HOST_H, &n);
     FILE *f = fopen(path, "w");
     if (!host || !f) return INTERNAL;
-    bool fibers = strstr(p->text, "__sync") || strstr(p->text, "__shfl");
-    fprintf(f, "#define DQ_FIBERS %d\n#define FAKE_ENTRY %s\n%s%s%s", fibers, p->entry, host, p->text,
-            wrapper);
+    bool fibers = p->n_headers > 0 || strstr(p->text, "__sync") || strstr(p->text, "__shfl");
+    fprintf(f, "#define DQ_FIBERS %d\n#define DQ_RINGS %d\n#define FAKE_ENTRY %s\n%s%s%s", fibers,
+            p->n_headers > 0, p->entry, host, p->text, wrapper);
     fclose(f);
     free(host);
     return NVRTC_SUCCESS;
@@ -175,14 +205,15 @@ static int make(nvrtc_program p, const char *dir) {
     snprintf(in, sizeof in, "%s/kernel.cu", dir);
     snprintf(out, sizeof out, "%s/kernel.so", dir);
     snprintf(said, sizeof said, "%s/log", dir);
-    int err = write_source(in, p);
+    int err = write_headers(dir, p);
+    if (err == NVRTC_SUCCESS) err = write_source(in, p);
     if (err != NVRTC_SUCCESS) return err;
     snprintf(command, sizeof command,
-             "LC_ALL=C c++ -x c++ -std=gnu++17 -O1 -fPIC -shared -w -o %s %s -lm >%s 2>&1", out, in, said);
+             "LC_ALL=C c++ -x c++ -std=gnu++17 -O1 -fPIC -shared -w -idirafter %s -o %s %s -lm >%s 2>&1", dir, out,
+             in, said);
     err = system(command);
     p->log = as_nvrtc(read_file(said, &n));
     err = err == 0 ? make_ptx(p, out) : NVRTC_ERROR_COMPILATION;
-    unlink(in), unlink(out), unlink(said);
     return err;
 }
 
@@ -194,8 +225,9 @@ nvrtc_result nvrtcCompileProgram(nvrtc_program p, int n, const char *const *opti
     if (!arch) return INVALID_OPTION;
     if (!mkdtemp(dir)) return INTERNAL;
     int err = make(p, dir);
-    rmdir(dir);
-    return err;
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command) == 0 ? err : INTERNAL;
 }
 
 nvrtc_result nvrtcGetProgramLogSize(nvrtc_program p, size_t *n) {
