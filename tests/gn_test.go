@@ -67,8 +67,12 @@ var gnHeaders = []string{"gn.h", "gn_base.h", "gn_ring.h", "gn_rx.h", "gn_sem.h"
 func TestGnDevice(t *testing.T) {
 	system := regexp.MustCompile(`(?m)^\s*#\s*include\s*<`)
 	for _, name := range gnHeaders {
-		if system.MatchString(readFile(t, "native/gn/"+name)) {
+		text := readFile(t, "native/gn/"+name)
+		if system.MatchString(text) {
 			t.Errorf("native/gn/%s includes a header that NVRTC doesn't have", name)
+		}
+		if strings.Contains(text, "__asm__") {
+			t.Errorf("native/gn/%s has __asm__, and NVRTC knows asm alone", name)
 		}
 	}
 	needClang14(t)
@@ -114,5 +118,20 @@ func TestGnDoca(t *testing.T) {
 	defer cancel()
 	if out, err := exec.CommandContext(ctx, program).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestGnScripts: the shipped scripts give on a GPU, whose part the stand-ins play, what they give on the host.
+func TestGnScripts(t *testing.T) {
+	scripts, err := filepath.Glob(filepath.Join(rootDir, "scripts/gn_*.lua"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	for _, script := range scripts {
+		want := readFile(t, "scripts/"+strings.TrimSuffix(filepath.Base(script), ".lua")+".golden")
+		out, code := onGPU(t, "", script, "--memory", "gpu")
+		if code != 0 || !strings.HasPrefix(out, want) {
+			t.Errorf("%s: exit code %d, want %q:\n%s", filepath.Base(script), code, want, out)
+		}
 	}
 }
