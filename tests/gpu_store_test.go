@@ -129,7 +129,7 @@ func TestGPUWriterFaults(t *testing.T) {
 		{"a launch fails", "fail=60", "off", 4, "stage disk: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure"},
 		{"a kernel never ends", "hang=60", "off", 4, " did not end: for 5 s its device took nothing"},
 		{"cuFile's write fails", "", "fail=9", 4, "stage disk: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure"},
-		{"no memory for lists", "mib=5", "off", 1, "writer disk: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory"},
+		{"no memory for lists", "mib=6", "off", 1, "writer disk: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
