@@ -209,8 +209,8 @@ static int make(nvrtc_program p, const char *dir) {
     if (err == NVRTC_SUCCESS) err = write_source(in, p);
     if (err != NVRTC_SUCCESS) return err;
     snprintf(command, sizeof command,
-             "LC_ALL=C c++ -x c++ -std=gnu++17 -O1 -fPIC -shared -w -idirafter %s -o %s %s -lm >%s 2>&1", dir, out,
-             in, said);
+             "LC_ALL=C c++ -x c++ -std=gnu++17 -O1 -fPIC -shared -w -idirafter %s -o %s %s -lm >%s 2>&1", dir,
+             out, in, said);
     err = system(command);
     p->log = as_nvrtc(read_file(said, &n));
     err = err == 0 ? make_ptx(p, out) : NVRTC_ERROR_COMPILATION;
