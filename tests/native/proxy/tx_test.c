@@ -95,12 +95,12 @@ static void hole(bool waits) {
         rig r;
         rig_open(&r, (bed_conf){.mode = m}, (dq_gn_conf){.n_tx = 2});
         bed_tap_all(&r.b);
-        r.ticket[0]++; // reserved, and left
+        int64_t from = dqi_mono_ns(); // before a worker can see the hole
+        r.ticket[0]++;                // reserved, and left
         if (waits)
             gn_store(&r.gn->tx[0].posted->waits, 1);
         else
             rig_send(&r, 0, 0, RIG_LEN);
-        int64_t from = dqi_mono_ns();
         RIG_UNTIL(&r, gn_load(&r.gn->tx[0].state->epoch) & GN_BROKEN_RING);
         DQ_CHECK(dqi_mono_ns() - from > (int64_t)GN_HOLE_NS);
         DQ_EQ(gn_load(&r.gn->tx[0].state->error), gn_error(GN_FAULT_HOLE, 0));
