@@ -4,7 +4,7 @@
 
 #include "compute/dq_compute.h"
 #include "core/atomics.h"
-#include "cuda/gpu.h"
+#include "cuda/pinned.h"
 
 #include <pthread.h>
 
@@ -60,9 +60,5 @@ dq_array *dqi_array_hold(dq_array *a);
 cu_result dqi_kernel_start(dq_kernel *k, const dq_grid *grid, cu_stream stream, void **args);
 // What runs it, in the words of whom it is asked: "cuLaunchKernel".
 const char *dqi_kernel_call(const dq_kernel *k);
-
-// Pages of the host's memory, registered with the GPU's driver where gpu is not NULL. *bytes: rounded up.
-int dqi_pinned_new(dqi_gpu *gpu, size_t *bytes, uint8_t **out, const char *what, dq_diag *diag);
-void dqi_pinned_free(dqi_gpu *gpu, uint8_t *p, size_t bytes);
 
 #endif

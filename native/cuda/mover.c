@@ -6,13 +6,13 @@
 #include "core/burst.h"
 #include "core/clock.h"
 #include "core/err.h"
+#include "cuda/pinned.h"
 #include "kernels/kernels.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #define NAP_NS   20000
@@ -65,17 +65,15 @@ struct dqi_mover {
 
 static int make_shared(dqi_mover *m, const char *what, dq_diag *diag) {
     const dqi_cuda_driver *cu = m->conf.gpu->cu;
-    size_t page = dqi_page_size();
-    m->mem_bytes = (sizeof *m->mem + page - 1) / page * page;
-    void *p = mmap(NULL, m->mem_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) return dqi_fail(diag, DQ_ESYS - errno, "%s: no memory for its lists", what);
-    m->mem = p;
-    cu_result err = cu->host_register(p, m->mem_bytes, CU_REGISTER_PORTABLE | CU_REGISTER_MAPPED);
-    if (err != CU_SUCCESS) return dqi_cuda_check(err, what, "cuMemHostRegister", diag);
-    err = cu->mem_alloc(&m->counters, LISTS * sizeof(uint32_t));
-    if (err == CU_SUCCESS) err = cu->memset_async(m->counters, 0, LISTS * sizeof(uint32_t), m->streams[0]);
-    if (err == CU_SUCCESS) err = cu->stream_synchronize(m->streams[0]);
-    return dqi_cuda_check(err, what, "cuMemAlloc", diag);
+    uint8_t *p = NULL;
+    m->mem_bytes = sizeof *m->mem;
+    int err = dqi_pinned_new(m->conf.gpu, &m->mem_bytes, &p, what, diag);
+    m->mem = (shared *)(void *)p;
+    if (err != DQ_OK) return err;
+    cu_result is = cu->mem_alloc(&m->counters, LISTS * sizeof(uint32_t));
+    if (is == CU_SUCCESS) is = cu->memset_async(m->counters, 0, LISTS * sizeof(uint32_t), m->streams[0]);
+    if (is == CU_SUCCESS) is = cu->stream_synchronize(m->streams[0]);
+    return dqi_cuda_check(is, what, "cuMemAlloc", diag);
 }
 
 static int find_kernel(dqi_mover *m, const char *what, dq_diag *diag) {
@@ -129,10 +127,7 @@ void dqi_mover_free(dqi_mover *m) {
     if (m->counters) cu->mem_free(m->counters);
     for (int i = 0; i < STREAMS; i++)
         if (m->streams[i]) cu->stream_destroy(m->streams[i]);
-    if (m->mem) {
-        cu->host_unregister(m->mem);
-        munmap(m->mem, m->mem_bytes);
-    }
+    dqi_pinned_free(m->conf.gpu, (uint8_t *)(void *)m->mem, m->mem_bytes);
     free(m);
 }
 

@@ -7,11 +7,10 @@
 #include "core/clock.h"
 #include "core/err.h"
 #include "cuda/memory.h"
+#include "cuda/pinned.h"
 #include "reorder/reorder.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <sys/mman.h>
 
 #define GAPS    64     // runs of missing cells that are appended at once
 #define LIST_NS 100000 // a list's age at most
@@ -36,23 +35,14 @@ static int new_mover(dqi_reorder *r, const char *name, dqi_mover **out, dq_diag 
 
 static int make_marks(dqi_reorder *r, const char *what, dq_diag *diag) {
     dqi_marks *m = &r->marks;
-    const dqi_cuda_driver *cu = r->gpu->cu;
     uint64_t words = ((uint64_t)r->conf.slots * r->cells_each + 63) / 64 + (r->extra ? r->conf.slots : 0);
     m->bytes = words * sizeof(uint64_t);
     m->each = dqi_round_up(m->bytes, 64);
     if (m->bytes > MARK * MARKS) return DQ_OK;
-    uint64_t all = m->each * r->conf.region->conf.num_bufs, page = dqi_page_size();
-    m->mapped = dqi_round_up(all, page);
-    void *p = mmap(NULL, m->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) return dqi_fail(diag, DQ_ESYS - errno, "%s: no memory for its bitmaps", what);
-    cu_result is = dqi_gpu_enter(r->gpu);
-    if (is == CU_SUCCESS) is = cu->host_register(p, m->mapped, CU_REGISTER_PORTABLE | CU_REGISTER_MAPPED);
-    if (is != CU_SUCCESS) {
-        munmap(p, m->mapped);
-        return dqi_cuda_check(is, what, "cuMemHostRegister", diag);
-    }
-    m->host = p;
-    return dqi_cuda_check(cu->mem_alloc(&m->gpu, all), what, "cuMemAlloc", diag);
+    m->mapped = m->each * r->conf.region->conf.num_bufs;
+    uint64_t all = m->mapped;
+    int err = dqi_pinned_new(r->gpu, &m->mapped, &m->host, what, diag);
+    return err == DQ_OK ? dqi_cuda_check(r->gpu->cu->mem_alloc(&m->gpu, all), what, "cuMemAlloc", diag) : err;
 }
 
 static void free_marks(dqi_reorder *r) {
@@ -60,8 +50,7 @@ static void free_marks(dqi_reorder *r) {
     if (!m->host) return;
     dqi_gpu_enter(r->gpu);
     if (m->gpu) r->gpu->cu->mem_free(m->gpu);
-    r->gpu->cu->host_unregister(m->host);
-    munmap(m->host, m->mapped);
+    dqi_pinned_free(r->gpu, m->host, m->mapped);
 }
 
 uint32_t dqi_reorder_gpu_marks(const dqi_reorder *r) {
