@@ -66,6 +66,9 @@ struct cu_stream_s {
 
 // The error that every call comes back with.
 extern _Atomic int fake_broken;
+// Sets it, once no stream is in the middle of a list, a copy or a fill: of a lost GPU nothing runs on.
+// Kernels of users do.
+void fake_break(int err);
 #define OK_OR_BROKEN(err) (atomic_load(&fake_broken) ? atomic_load(&fake_broken) : (err))
 
 // Where the host finds n bytes that a kernel addresses; NULL: it may not.

@@ -36,7 +36,14 @@ static struct {
 } conf = {.gpus = 1, .mib = 4096, .seed = 1, .version = 12040, .peer = 1, .major = 8};
 
 _Atomic int fake_broken;
+static pthread_rwlock_t working = PTHREAD_RWLOCK_INITIALIZER; // read: a stream reads or writes memory
 static _Atomic uint64_t launches;
+
+void fake_break(int err) {
+    pthread_rwlock_wrlock(&working);
+    atomic_store(&fake_broken, err);
+    pthread_rwlock_unlock(&working);
+}
 
 // What kernels did, of this process, or of all that have the file.
 static struct counts {
@@ -420,7 +427,9 @@ static int run_list(const job *j) {
     atomic_fetch_add(&counts->moves, list.n);
     for (uint32_t i = 0; ok && i < list.n; i++)
         atomic_fetch_add(&counts->bytes, ((const dqk_move *)(uintptr_t)list.moves)[i].len);
-    if (ok) j->run(&list);
+    pthread_rwlock_rdlock(&working);
+    if (ok && !atomic_load(&fake_broken)) j->run(&list);
+    pthread_rwlock_unlock(&working);
     free((void *)(uintptr_t)list.moves);
     return ok ? CU_SUCCESS : ILLEGAL;
 }
@@ -432,7 +441,18 @@ static void run(cu_stream s, const job *j) {
     int err = conf.trap && j->number == conf.trap ? BAD_LAUNCH
               : j->run                            ? run_list(j)
                                                   : fake_run_user(&j->user);
-    if (err != CU_SUCCESS) atomic_store(&fake_broken, err);
+    if (err != CU_SUCCESS) fake_break(err);
+}
+
+static void copy_or_fill(const job *j) {
+    pthread_rwlock_rdlock(&working);
+    if (atomic_load(&fake_broken))
+        ;
+    else if (j->from)
+        memcpy(j->at, j->from, j->n);
+    else
+        memset(j->at, j->value, j->n);
+    pthread_rwlock_unlock(&working);
 }
 
 static void *serve(void *arg) {
@@ -453,10 +473,8 @@ static void *serve(void *arg) {
             run(s, j);
         else if (j->write)
             atomic_store_explicit(j->write, j->number, memory_order_release);
-        else if (j->from)
-            memcpy(j->at, j->from, j->n);
         else
-            memset(j->at, j->value, j->n);
+            copy_or_fill(j);
         pthread_mutex_lock(&s->lock);
         s->first = j->next;
         if (!s->first) s->last = &s->first;

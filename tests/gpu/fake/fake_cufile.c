@@ -109,8 +109,7 @@ ssize_t cuFileWrite(cu_file file, const void *base, size_t bytes, off_t file_off
     pthread_mutex_unlock(&lock_file);
     uint64_t from = (uintptr_t)base + (uint64_t)memory_offset;
     if (fd < 0 || (from | bytes | (uint64_t)file_offset) % 4096 != 0) return -CU_FILE_INVALID_VALUE;
-    if (conf_file.fail && number >= conf_file.fail)
-        atomic_store(&fake_broken, 719); // CUDA_ERROR_LAUNCH_FAILED
+    if (conf_file.fail && number >= conf_file.fail) fake_break(719); // CUDA_ERROR_LAUNCH_FAILED
     if (atomic_load(&fake_broken)) return -CU_FILE_CUDA_DRIVER_ERROR;
     const void *p = fake_reach(from, bytes);
     if (!p) return -CU_FILE_POINTER_INVALID;

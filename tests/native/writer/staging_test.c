@@ -349,6 +349,7 @@ static void in_child(uint32_t kind, const char *file) {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
+        atomic_store(&dq_failures, 0);
         lose(kind, file);
         exit(atomic_load(&dq_failures) > 0);
     }
