@@ -71,6 +71,19 @@ var benchRuns = []struct {
 	{script: "gpu_pipeline", args: "--port {port} --gpu=false --pps 1000 --timeout 0 --seconds 0.2", check: func(b *benchRun, got, _ map[string]float64) {
 		b.positive(got, "n", "p50", "p99")
 	}},
+	{script: "gn_rings", args: "--what echo --seconds 0.5", check: func(b *benchRun, got, _ map[string]float64) { b.positive(got, "n", "p50", "p999") }},
+	{script: "gn_rings", args: "--what post --rings 2 --proxies 2 --seconds 0.5", check: func(b *benchRun, got, _ map[string]float64) {
+		b.positive(got, "posted", "descriptors")
+		b.same(got, "refused", 0)
+	}},
+	{script: "gn_rings", args: "--what post --bytes 4096 --seconds 0.5", check: func(b *benchRun, got, _ map[string]float64) {
+		b.same(got, "bytes", 4096*got["descriptors"])
+	}},
+	{script: "gn_engine", args: "--what send --rings 2 --seconds 0.5", check: func(b *benchRun, got, _ map[string]float64) {
+		b.positive(got, "packets", "least_share")
+	}},
+	{script: "gn_engine", args: "--what receive --read --seconds 0.5", check: func(b *benchRun, got, _ map[string]float64) { b.positive(got, "packets") }},
+	{script: "gn_engine", args: "--what receive --by cpu --seconds 0.5", check: func(b *benchRun, got, _ map[string]float64) { b.positive(got, "packets") }},
 	{script: "dpdk", args: "--a vdev:net_null0 --seconds 0.2", prepare: withDPDK},
 	{script: "dpdk", args: "--a vdev:net_null0 --handler=false --seconds 0.2", prepare: withDPDK},
 	{script: "xdp", args: "--left left --right right --count 64 --seconds 0.3", prepare: withRing},
