@@ -61,8 +61,8 @@ var benchRuns = []struct {
 		b.positive(got, "blocks", "p50")
 		b.same(got, "in_blocks", got["received"])
 	}},
-	{script: "gpu_pipeline", args: "--port {port} --samples 100 --per 4 --pps 100 --seconds 0.5", prepare: onStandIns, check: func(b *benchRun, got, _ map[string]float64) {
-		b.positive(got, "blocks", "p50")
+	{script: "gpu_pipeline", args: "--port {port} --samples 100 --per 4 --pps 100 --poll direct --seconds 0.5", prepare: onStandIns, check: func(b *benchRun, got, _ map[string]float64) {
+		b.positive(got, "blocks", "p50", "list_p50", "kernel_p50")
 		b.same(got, "in_blocks", got["received"])
 	}},
 	{script: "gpu_pipeline", args: "--workload gemm --port {port} --samples 100 --per 4 --pps 100 --seconds 0.5", prepare: onStandIns, check: worked},

@@ -54,6 +54,7 @@ struct dq_launcher {
     slot slots[SLOTS];
     _Atomic uint64_t head, tail; // launches that have ended, and begun
     int64_t asked_ns;
+    dqi_histogram *ran; // NULL: nobody asks how long launches take
     char failure[256];
 };
 
@@ -191,11 +192,11 @@ static int launch_there(dq_launcher *l, const dq_kernel_arg *args, uint32_t n, d
     uint8_t *scratch = scratch_of(l, k, dqi_arguments_bytes(args, n, b), diag);
     if (!scratch) return DQ_NO_SPACE_AVAILABLE;
     dqi_arguments_fill(args, n, b, scratch, values);
+    l->slots[k].began_ns = dqi_mono_ns();
     cu_result err = dqi_gpu_enter(l->gpu);
     if (err == CU_SUCCESS) err = start(l, number, values, n);
     if (err != CU_SUCCESS) return launch_failed(l, err, diag);
     hold(&l->slots[k].held, args, n, op);
-    l->slots[k].began_ns = dqi_mono_ns();
     atomic_store_explicit(&l->tail, number + 1, memory_order_release);
     return DQ_OK;
 }
@@ -290,6 +291,7 @@ static bool take_ended(dq_launcher *l, holds *out, bool *lost) {
     }
     if (is) {
         *out = s->held;
+        if (l->ran && !*lost) dqi_histogram_note(l->ran, (uint64_t)(dqi_mono_ns() - s->began_ns));
         atomic_store_explicit(&l->head, number + 1, memory_order_release);
     }
     dqi_unlock(&l->lock);
@@ -346,3 +348,5 @@ bool dqi_launcher_room(dq_launcher *l) {
 bool dqi_launcher_lost(const dq_launcher *l) { return l->gpu && dqi_gpu_lost(l->gpu, NULL, 0); }
 
 dqi_gpu *dqi_launcher_gpu(const dq_launcher *l) { return l->gpu; }
+
+void dqi_launcher_time(dq_launcher *l, dqi_histogram *ran) { l->ran = ran; }

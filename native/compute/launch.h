@@ -3,6 +3,7 @@
 #define DQI_COMPUTE_LAUNCH_H
 
 #include "compute/compute.h"
+#include "core/histogram.h"
 
 // dq_launch; where b is not NULL it stands for arguments without a burst of their own, and is the caller's to
 // hold. ended: of launches so far, those that have ended; they do so in order.
@@ -12,5 +13,7 @@ uint64_t dqi_launcher_ended(dq_launcher *l);
 bool dqi_launcher_room(dq_launcher *l);
 bool dqi_launcher_lost(const dq_launcher *l);
 dqi_gpu *dqi_launcher_gpu(const dq_launcher *l); // NULL: the host
+// Each launch's ns, until a look saw its ticket, are noted in ran by who looks. Before the first launch.
+void dqi_launcher_time(dq_launcher *l, dqi_histogram *ran);
 
 #endif

@@ -36,6 +36,8 @@ typedef struct user {
     _Atomic uint64_t pushed; // launches
     dqi_counters c;          // of what came out, by out's poller
     dqi_gauge held;
+    bool timed;        // launches are on a GPU, and the clock runs
+    dqi_histogram ran; // ns of launches, by out's poller
 } user;
 
 // ---- what comes in ----------------------------------------------------------------------------------------
@@ -190,6 +192,14 @@ static uint64_t user_held(const dq_stage *st) {
 
 static void user_line(const dq_stage *st, dq_line *line) { dqi_line_add(line, &((const user *)st->impl)->c); }
 
+static bool user_spread(const dq_stage *st, uint32_t k, dq_histogram *out) {
+    const user *u = st->impl;
+    if (k > 0 || !u->timed) return false;
+    out->kind = DQ_HISTOGRAM_RUN_TIME;
+    dqi_histogram_read(&u->ran, out);
+    return true;
+}
+
 static void user_finish(dq_stage *st) {
     user *u = st->impl;
     uint32_t ended;
@@ -216,6 +226,7 @@ static const dqi_stage_ops user_ops = {
     .push = user_push,
     .held = user_held,
     .line = user_line,
+    .spread = user_spread,
     .poll = user_poll,
     .finish = user_finish,
     .blocks = true, // as long as a kernel runs
@@ -248,6 +259,8 @@ static int prepare(user *u, dq_session *s, const char *name, const dq_kernel_con
     int err = dq_launcher_new(what, conf->kernel, &conf->grid, conf->stream, &u->launcher, diag);
     dqi_gpu *gpu = err == DQ_OK ? dqi_launcher_gpu(u->launcher) : NULL;
     if (gpu && !dqi_cuda_use(s, gpu->info.number, what, diag)) err = DQ_NOT_SUPPORTED;
+    u->timed = gpu && !dqi_virtual(s);
+    if (u->timed) dqi_launcher_time(u->launcher, &u->ran);
     for (uint32_t k = 0; k < conf->n_args && err == DQ_OK; k++) {
         u->args[u->n_args++] = conf->args[k];
         if (conf->args[k].kind == DQ_ARG_ARRAY) {

@@ -214,6 +214,8 @@ typedef struct dq_line {
     X(COMPLETION_TIME, "completion_time", "ns", STAGE, "reorder.completion.time",                            \
       "From the first packet of a batch until it was handed over",                                           \
       "batches of %s from their first packet on")                                                            \
+    X(RUN_TIME, "run_time", "ns", STAGE, "gpu.run.time",                                                     \
+      "From a launch of a list of moves or of a kernel until its ticket was seen", "launches of %s")         \
     X(GAP_ERROR, "gap_error", "ns", TX, "tx.gap.error",                                                      \
       "How far gaps between paced packets were from what was asked for", "")                                 \
     X(TIME_ERROR, "time_error", "ns", TX, "tx.time.error", "How long after their send time packets left", "")

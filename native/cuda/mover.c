@@ -270,6 +270,7 @@ int dqi_mover_poll(dqi_mover *m, int64_t mono_ns) {
             continue;
         }
         if (state != FLYING) continue;
+        if (m->conf.ran && !lost) dqi_histogram_note(m->conf.ran, (uint64_t)(dqi_mono_ns() - l->began_ns));
         let_go(l);
         atomic_fetch_sub_explicit(&m->flying, 1, memory_order_relaxed);
         atomic_store_explicit(&l->state, FREE, memory_order_release);

@@ -8,6 +8,7 @@
 #define DQI_CUDA_MOVER_H
 
 #include "core/dq_burst.h"
+#include "core/histogram.h"
 #include "cuda/gpu.h"
 #include "kernels/k_move.h"
 
@@ -15,15 +16,19 @@ typedef struct dqi_mover dqi_mover;
 
 #define DQI_LIST_MOVES 4096 // moves of a list at most
 
-// The usual dqi_mover_conf: smaller lists are bound by what launches cost (docs/measurements.md).
-#define DQI_LIST_BYTES (1 << 20)
-#define DQI_LIST_NS    20000
+// The usual dqi_mover_conf: smaller lists are bound by what launches cost (docs/measurements.md). A list
+// goes out when its first move is DQI_LIST_NS old; where somebody waits for batches and asks for the list of
+// one that closed (dqi_mover_push), DQI_LIST_LAZY_NS, for the sake of the packets that it holds.
+#define DQI_LIST_BYTES   (1 << 20)
+#define DQI_LIST_NS      20000
+#define DQI_LIST_LAZY_NS 100000
 
 typedef struct dqi_mover_conf {
     dqi_gpu *gpu;
     uint32_t conversion; // dqk_conversion of moves that convert; 0: none do
     uint32_t bytes;      // a list whose sources have so many goes out,
     int64_t delay_ns;    // and one whose first move is so old
+    dqi_histogram *ran;  // ns of each list from its launch until its ticket was seen; the poll's. NULL
 } dqi_mover_conf;
 
 // Makes one, with its lists and streams. `what` names who asks. Control thread.

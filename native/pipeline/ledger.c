@@ -200,17 +200,25 @@ static void iface_histograms(shelf *k, const dq_iface *f) {
     }
 }
 
+static void stage_histograms(shelf *k, const dq_stage *st) {
+    for (uint32_t i = 0;; i++) {
+        dq_histogram one = {.queue_id = 0};
+        if (!st->ops->spread(st, i, &one)) return;
+        dq_histogram *h = next_histogram(k, st->name, one.kind, 0);
+        if (!h) continue;
+        memcpy(one.name, h->name, sizeof one.name);
+        *h = one;
+    }
+}
+
 uint32_t dq_histograms(const dq_session *cs, dq_histogram *out, uint32_t max) {
     dq_session *s = (dq_session *)(uintptr_t)cs;
     shelf k = {.out = out, .max = max};
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         iface_histograms(&k, s->ifaces[i]);
     pthread_mutex_lock(&s->control);
-    for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++) {
-        const dq_stage *st = s->stages[i];
-        dq_histogram *h = st->ops->spread ? next_histogram(&k, st->name, 0, 0) : NULL;
-        if (h) st->ops->spread(st, h);
-    }
+    for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++)
+        if (s->stages[i]->ops->spread) stage_histograms(&k, s->stages[i]);
     pthread_mutex_unlock(&s->control);
     return k.n;
 }

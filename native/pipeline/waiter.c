@@ -166,6 +166,7 @@ static void sleep_until(dq_waiter *w, int64_t until) {
         return;
     }
     dqi_poller_sleep(&w->poller, until);
+    dqi_wake_stay(&w->poller.wake); // it may not have slept: what wakes it now would be a call of the system
 }
 
 // Polls and collects until there is enough, or nothing more comes. Events; *work: polls that found something.

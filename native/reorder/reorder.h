@@ -101,6 +101,7 @@ typedef struct dqi_reorder {
     dqi_gpu *gpu;    // moves payloads; NULL: pollers do
     dqi_mover *gaps; // of what is missing, by out's poller; NULL: pollers fill gaps, or nobody does
     dqi_marks marks;
+    dqi_histogram ran; // ns of the lists of all movers, by the stage's poll
 } dqi_reorder;
 
 enum { DQI_PLACED = -1 }; // of no dq_reason
@@ -168,6 +169,8 @@ bool dqi_reorder_gpu_gaps(dqi_reorder *r, dqi_batch *b);
 // Waits until nothing is under way.
 void dqi_reorder_gpu_finish(dqi_reorder *r);
 void dqi_reorder_gpu_free(dqi_reorder *r);
+// Whether lists are launched, on a clock that runs meanwhile: then r->ran has how long they took.
+bool dqi_reorder_gpu_timed(const dqi_reorder *r);
 
 // ---- stage_reorder.c --------------------------------------------------------------------------------------
 

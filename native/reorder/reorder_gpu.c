@@ -1,8 +1,8 @@
 // reorder_gpu.c: what a GPU does for a reorder stage: payloads and gaps, as lists of moves.
 //
 // Each source has a mover of its own, whose lists its poller fills; the stage's poll looks at the tickets of
-// all. A list goes out with 1 MiB of payload, or when a batch that closed waits for it; or after a while, so
-// that packets of a slow stream are let go of.
+// all. A list goes out with 1 MiB of payload, or when a batch closes: by the push that closed it, those of
+// other sources by the poll; or after a while, so that packets of a slow stream are let go of.
 #include "core/burst.h"
 #include "core/clock.h"
 #include "core/err.h"
@@ -12,22 +12,25 @@
 
 #include <stdio.h>
 
-#define GAPS    64     // runs of missing cells that are appended at once
-#define LIST_NS 100000 // a list's age at most
-#define MARK    1024u  // bytes of a move of marks: longer ones would split the payloads of their list
-#define MARKS   1024u  // moves of marks at most: larger ones stay with the host
+#define GAPS  64    // runs of missing cells that are appended at once
+#define MARK  1024u // bytes of a move of marks: longer ones would split the payloads of their list
+#define MARKS 1024u // moves of marks at most: larger ones stay with the host
 
 static void title(const char *name, char *buf, size_t len) {
     snprintf(buf, len, "reorder %.*s", DQ_REORDER_LEN, name);
 }
 
+bool dqi_reorder_gpu_timed(const dqi_reorder *r) { return r->gpu && !dqi_virtual(r->conf.region->session); }
+
 static int new_mover(dqi_reorder *r, const char *name, dqi_mover **out, dq_diag *diag) {
     char what[DQ_REORDER_LEN + 16];
     title(name, what, sizeof what);
+    bool runs = dqi_reorder_gpu_timed(r);
     const dqi_mover_conf conf = {.gpu = r->gpu,
                                  .conversion = r->convert.conversion,
                                  .bytes = DQI_LIST_BYTES,
-                                 .delay_ns = dqi_virtual(r->conf.region->session) ? 0 : LIST_NS};
+                                 .delay_ns = runs ? DQI_LIST_LAZY_NS : 0,
+                                 .ran = runs ? &r->ran : NULL};
     return dqi_mover_new(&conf, what, out, diag);
 }
 

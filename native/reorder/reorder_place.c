@@ -41,6 +41,7 @@ typedef struct work {
     uint32_t n_rest;   // packets that pass: their indices are in the node's scratch
     dqi_key key;       // of the source of the packet before, where known_id is not 0
     uint32_t known_id;
+    bool closed; // a batch closed: what this thread put on a list for it goes out at once
     columns cols;
     item items[CHUNK]; // of a run
     uint32_t n_moves;
@@ -261,6 +262,7 @@ static uint32_t run(work *w, uint32_t i, uint32_t len) {
         return i + 1;
     }
     dqi_lock(&r->lock);
+    const uint64_t low = r->low;
     if (w->source && dqi_window_ahead(r, number, w->source)) {
         dqi_unlock(&r->lock);
         return i;
@@ -278,6 +280,7 @@ static uint32_t run(work *w, uint32_t i, uint32_t len) {
     dqi_lock(&r->lock);
     if (w->mover && b->agg.present_cells + placed == b->agg.cells) dqi_reorder_gpu_mark(r, b, w->mover);
     dqi_window_leave(r, b, placed, ts, longest);
+    w->closed |= r->low != low;
     dqi_unlock(&r->lock);
     return i;
 }
@@ -348,18 +351,19 @@ int dqi_reorder_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out)
     w.first = had;
     w.n_rest = node->rest;
     w.known_id = 0;
+    w.closed = false;
     node->turn = node->rest = 0;
     for (uint32_t done; w.first < in->n; w.first += w.n) {
         w.n = in->n - w.first < CHUNK ? in->n - w.first : CHUNK;
         if ((done = place_chunk(&w)) == w.n) continue;
-        if (w.mover) dqi_mover_push(w.mover, false);
+        if (w.mover) dqi_mover_push(w.mover, w.closed);
         node->turn = w.first + done;
         node->rest = w.n_rest;
         count_through(&w, had, node->turn);
         return DQ_NOT_READY;
     }
     if (had > 0) count_through(&w, had, 0);
-    if (w.mover) dqi_mover_push(w.mover, false);
+    if (w.mover) dqi_mover_push(w.mover, w.closed);
     go_on(&w, in, out);
     return DQ_OK;
 }

@@ -179,10 +179,12 @@ static void heaps_line(const dq_stage *st, dq_line *line) {
     line->extra[DQ_EXTRA_LATE] = line->dropped[DQ_DROP_LATE]; // for thresholds: heaps.late
 }
 
-static void heaps_spread(const dq_stage *st, dq_histogram *out) {
+static bool heaps_spread(const dq_stage *st, uint32_t k, dq_histogram *out) {
     const dqi_heaps *h = st->impl;
+    if (k > 0) return false;
     out->kind = DQ_HISTOGRAM_COMPLETION_TIME;
     dqi_histogram_read(&h->done.took, out);
+    return true;
 }
 
 static uint64_t heaps_drain(dq_stage *st) {

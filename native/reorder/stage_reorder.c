@@ -238,10 +238,12 @@ static void reorder_line(const dq_stage *st, dq_line *line) {
     line->extra[DQ_EXTRA_LATE] = line->dropped[DQ_DROP_LATE]; // for thresholds: blocks.late
 }
 
-static void reorder_spread(const dq_stage *st, dq_histogram *out) {
+static bool reorder_spread(const dq_stage *st, uint32_t k, dq_histogram *out) {
     const dqi_reorder *r = st->impl;
-    out->kind = DQ_HISTOGRAM_COMPLETION_TIME;
-    dqi_histogram_read(&r->done.took, out);
+    if (k > (dqi_reorder_gpu_timed(r) ? 1 : 0)) return false;
+    out->kind = k == 0 ? DQ_HISTOGRAM_COMPLETION_TIME : DQ_HISTOGRAM_RUN_TIME;
+    dqi_histogram_read(k == 0 ? &r->done.took : &r->ran, out);
+    return true;
 }
 
 static uint64_t reorder_drain(dq_stage *st) {

@@ -292,11 +292,13 @@ static void writer_line(const dq_stage *st, dq_line *line) {
     line->extra[DQ_EXTRA_STALL_NS] /= w->conf.n_dirs; // a mean: they wait at the same time
 }
 
-static void writer_spread(const dq_stage *st, dq_histogram *out) {
+static bool writer_spread(const dq_stage *st, uint32_t k, dq_histogram *out) {
     const dqi_writer *w = st->impl;
+    if (k > 0) return false;
     out->kind = DQ_HISTOGRAM_WRITE_STALL;
-    for (uint32_t k = 0; k < w->conf.n_dirs; k++)
-        dqi_histogram_read(&w->dirs[k].stalls, out);
+    for (uint32_t d = 0; d < w->conf.n_dirs; d++)
+        dqi_histogram_read(&w->dirs[d].stalls, out);
+    return true;
 }
 
 void dq_writer_error(dq_stage *writer, char *buf, size_t len) {

@@ -48,7 +48,7 @@ func sample() *stats.Ledger {
 		{Kind: stats.Tx, Name: "port", Engine: "loop", PortID: 1, In: 70, Out: 60, OutBytes: 600, Held: 10, PaceBPS: 1e6, PacePPS: 10,
 			Histograms: times("gap_error", "time_error")},
 		{Kind: stats.Wire, Name: "port", Engine: "loop", PortID: 1, In: 60, InBytes: 600, Out: 60},
-		{Kind: stats.Stage, Name: "blocks", In: 20, Out: 20, Histograms: times("completion_time"),
+		{Kind: stats.Stage, Name: "blocks", In: 20, Out: 20, Histograms: times("completion_time", "run_time"),
 			Sources: stats.Sources{{Name: "3", Packets: 16, Missing: 4, Late: 3, Duplicate: 2, Dropped: 1}}},
 		{Kind: stats.Tap, Name: `a"b\c` + "\nµ", In: 20, InBytes: 200, Out: 20, Histograms: times("handler_time")},
 		{Kind: stats.Writer, Name: "disk", In: 20, Out: 19, Held: 1, Histograms: times("write_stall")},
@@ -247,8 +247,8 @@ func TestOTLP(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("endpoint and collector differ: %s", d)
 	}
-	if histograms != 10 {
-		t.Errorf("%d histograms, want those of two queues and their sum, two of the transmit queue and its sum each, a handler, a writer and a reorder stage", histograms)
+	if histograms != 11 {
+		t.Errorf("%d histograms, want those of two queues and their sum, two of the transmit queue and its sum each, a handler, a writer and two of a reorder stage", histograms)
 	}
 	if lines := log(); len(lines) > 0 {
 		t.Errorf("logged: %q", lines)

@@ -470,8 +470,14 @@ func (r *reorderRun) figures(t *testing.T) {
 			t.Errorf("%s is %v, want %d", name, got, want)
 		}
 	}
-	if bad := r.b.s.Ledger().Balance(); bad != nil {
+	l := r.b.s.Ledger()
+	if bad := l.Balance(); bad != nil {
 		t.Error(bad)
+	}
+	for i := range l.Lines {
+		if l.Lines[i].Histograms.Get("run_time") != nil {
+			t.Errorf("%s has times of launches, on a clock that stands still meanwhile", l.Lines[i].Name)
+		}
 	}
 }
 

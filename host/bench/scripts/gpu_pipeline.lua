@@ -3,7 +3,7 @@
 -- more. Sent and received in one process as fast as it goes, or at a pace. Prints figures as JSON.
 --   daqiri-run gpu_pipeline.lua --seconds 2
 --   daqiri-run gpu_pipeline.lua --workload fft
---   daqiri-run gpu_pipeline.lua --pps 20000 --timeout 0    how soon the handler has a block
+--   daqiri-run gpu_pipeline.lua --pps 20000 --poll direct    how soon the handler has a block
 --   daqiri-run gpu_pipeline.lua --gpu=false     the same receive without a GPU; at a pace, how soon a handler has a datagram
 local daqiri = require "daqiri"
 local args = daqiri.args{
@@ -13,13 +13,15 @@ local args = daqiri.args{
   port = { 7156, help = "to use on 127.0.0.1" },
   samples = { 4000, help = "of 16 bits, in a datagram, behind 8 bytes with its number" },
   per = { 256, unit = "packets", help = "of a block" },
-  timeout = { 20, unit = "µs", help = "that a datagram waits for others of its burst" },
+  timeout = { 20, unit = "µs", help = "that a datagram waits for others of its burst, of a queue with a thread" },
+  poll = { "indirect", choices = { "indirect", "direct" }, help = "direct: the handler's task receives; it has not to be woken" },
   pps = { 0, help = "datagrams a second; 0: as fast as it goes" },
   seconds = { 1, help = "to measure, after a tenth of that to warm up" },
 }
 
 local size, VALUE = 8 + 2 * args.samples, 3
 local kind = args.gpu and args.memory == "gpu" and "host_pinned" or "host"
+local worker = args.poll == "indirect" or nil -- what a direct queue has no place for is not said
 local regions = {
   { name = "rx_packets", kind = kind, affinity = 0, num_bufs = math.ceil(64 * 2 ^ 20 / size), buf_size = size },
   { name = "tx_packets", kind = "host", affinity = 0, num_bufs = 512, buf_size = size } }
@@ -29,7 +31,7 @@ end
 local s = daqiri.open({ version = 1, stream_type = "socket", master_core = 0, memory_regions = regions,
   interfaces = {
     { name = "rx_port", address = "127.0.0.1", socket_config = { mode = "server", local_addr = "udp://127.0.0.1:" .. args.port },
-      rx = { queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = args.timeout, memory_regions = { "rx_packets" } } } } },
+      rx = { queues = { { name = "rx", id = 0, poll_mode = args.poll, cpu_core = worker and -1, batch_size = 64, timeout_us = worker and args.timeout, memory_regions = { "rx_packets" } } } } },
     { name = "tx_port", address = "127.0.0.1", socket_config = { mode = "client", remote_addr = "udp://127.0.0.1:" .. args.port },
       tx = { queues = { { name = "tx", id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "tx_packets" } } } } } } },
   { memory = args.memory == "host" and "host" or nil })
@@ -143,6 +145,7 @@ if args.gpu then
     work.check()
   end
   out.checked, out.blocks, out.in_blocks = (work.sum or first) and 1 or 0, blocks, seen
+  if args.memory == "gpu" then out.list_p50, out.kernel_p50 = m.blocks.run_time.p50 / 1e3, m.work.run_time.p50 / 1e3 end
 end
 if #waits > 0 then
   table.sort(waits)
