@@ -57,18 +57,22 @@ var benchRuns = []struct {
 		found, _ := filepath.Glob(filepath.Join(b.s3.dir, "data/bucket/packets_*"))
 		b.same(map[string]float64{"objects on the server": float64(len(found))}, "objects on the server", 3)
 	}},
-	{script: "gpu_pipeline", args: "--port {port} --memory host --samples 100 --per 4 --pps 100 --seconds 0.5", check: func(b *benchRun, got, _ map[string]float64) {
+	{script: "gpu_pipeline", args: "--ports {port} --memory host --samples 100 --per 4 --pps 100 --seconds 0.5", check: func(b *benchRun, got, _ map[string]float64) {
 		b.positive(got, "blocks", "p50")
 		b.same(got, "in_blocks", got["received"])
 	}},
-	{script: "gpu_pipeline", args: "--port {port} --samples 100 --per 4 --pps 100 --poll direct --seconds 0.5", prepare: onStandIns, check: func(b *benchRun, got, _ map[string]float64) {
+	{script: "gpu_pipeline", args: "--ports {port} --samples 100 --per 4 --pps 100 --poll direct --seconds 0.5", prepare: onStandIns, check: func(b *benchRun, got, _ map[string]float64) {
 		b.positive(got, "blocks", "p50", "list_p50", "kernel_p50")
 		b.same(got, "in_blocks", got["received"])
 	}},
-	{script: "gpu_pipeline", args: "--workload gemm --port {port} --samples 100 --per 4 --pps 100 --seconds 0.5", prepare: onStandIns, check: worked},
-	{script: "gpu_pipeline", args: "--workload fft --port {port} --samples 128 --per 4 --pps 100 --seconds 0.5", prepare: onStandIns, check: worked},
-	{script: "gpu_pipeline", args: "--port {port} --gpu=false --seconds 0.2"},
-	{script: "gpu_pipeline", args: "--port {port} --gpu=false --pps 1000 --timeout 0 --seconds 0.2", check: func(b *benchRun, got, _ map[string]float64) {
+	{script: "gpu_pipeline", args: "--ports {port},{port2} --samples 100 --per 4 --pps 50 --seconds 0.5", prepare: onStandIns, check: func(b *benchRun, got, _ map[string]float64) {
+		b.positive(got, "blocks", "checked")
+		b.same(got, "in_blocks", got["received"])
+	}},
+	{script: "gpu_pipeline", args: "--workload gemm --ports {port} --samples 100 --per 4 --pps 100 --seconds 0.5", prepare: onStandIns, check: worked},
+	{script: "gpu_pipeline", args: "--workload fft --ports {port} --samples 128 --per 4 --pps 100 --seconds 0.5", prepare: onStandIns, check: worked},
+	{script: "gpu_pipeline", args: "--ports {port} --gpu=false --seconds 0.2"},
+	{script: "gpu_pipeline", args: "--ports {port} --gpu=false --pps 1000 --timeout 0 --seconds 0.2", check: func(b *benchRun, got, _ map[string]float64) {
 		b.positive(got, "n", "p50", "p99")
 	}},
 	{script: "gn_rings", args: "--what echo --seconds 0.5", check: func(b *benchRun, got, _ map[string]float64) { b.positive(got, "n", "p50", "p999") }},
@@ -113,7 +117,7 @@ func TestBenchScripts(t *testing.T) {
 	for _, r := range benchRuns {
 		listed[r.script] = true
 		t.Run(r.script+" "+r.args, func(t *testing.T) {
-			b := &benchRun{t: t, program: program, values: map[string]string{"dir": t.TempDir(), "port": udpPort(t), "capture": shippedCapture(t)}}
+			b := &benchRun{t: t, program: program, values: map[string]string{"dir": t.TempDir(), "port": udpPort(t), "port2": udpPort(t), "capture": shippedCapture(t)}}
 			if r.prepare != nil {
 				r.prepare(b)
 			}

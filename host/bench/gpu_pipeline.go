@@ -3,6 +3,9 @@ package bench
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/daqiri/daqiri-run/runtime/bare"
@@ -45,24 +48,34 @@ func runGPUPipeline(ctx context.Context, b *bench, r *Result) error {
 	if err := needs(); err != nil {
 		return errUnavailable{err.Error()}
 	}
+	senders := max(1, min(3, runtime.NumCPU()/4)) // a thread each, beside the one that receives and those of handlers
 	r.compareWith("the same receive, counted and nothing more")
-	r.add(fmt.Sprintf("datagrams of %d bytes, blocks of 256, for gbit_64 and gbit_1024 of 64 and 1024; p50 and p99: µs from a block's last datagram to the handler, "+
-		"at 20 and 100 thousand a second; bare: to a handler of datagrams, without blocks and GPU", pipelineSize))
-	run := func(ctx context.Context, d time.Duration, args ...string) (figures, error) {
-		port, err := freePort()
-		if err != nil {
-			return nil, err
+	r.add(fmt.Sprintf("%d senders to one thread that receives, datagrams of %d bytes, blocks of 256, for gbit_64 and gbit_1024 of 64 and 1024; p50 and p99: µs from a block's last datagram to the handler, "+
+		"of one sender of 20 or 100 thousand a second, received by the handler's task, or (woken) by a thread that wakes it; bare: to a handler of datagrams, "+
+		"without blocks and GPU; list_p50 and kernel_p50: of it, from launches to their ends", senders, pipelineSize))
+	run := func(ctx context.Context, d time.Duration, senders int, args ...string) (figures, error) {
+		ports := make([]string, senders)
+		for i := range ports {
+			var err error
+			if ports[i], err = freePort(); err != nil {
+				return nil, err
+			}
 		}
-		return b.last(ctx, d, b.ours("gpu_pipeline.lua", append(args, "--workload", workload, "--port", port, "--seconds", text(d*10/11))...)...)
+		argv := b.ours("gpu_pipeline.lua", append(args, "--workload", workload, "--ports", strings.Join(ports, ","), "--seconds", text(d*10/11))...)
+		return b.last(ctx, d, slices.Insert(argv, 2, "--cores", "auto")...)
 	}
 	ours := func(ctx context.Context, d time.Duration) (sample, error) {
-		f, err := run(ctx, d*2/5)
+		f, err := run(ctx, d*2/5, senders)
 		if err != nil {
 			return sample{}, err
 		}
 		s := received(f, f["missing"]/max(1, f["sent"]), f["offered_pps"])
 		for _, t := range pipelineRuns {
-			if f, err = run(ctx, d/time.Duration(t.share), t.args...); err != nil {
+			n := 1
+			if t.took == "gbit" {
+				n = senders
+			}
+			if f, err = run(ctx, d/time.Duration(t.share), n, t.args...); err != nil {
 				return s, err
 			}
 			if t.took == "gbit" {
@@ -78,8 +91,21 @@ func runGPUPipeline(ctx context.Context, b *bench, r *Result) error {
 		return s, nil
 	}
 	peer := func(ctx context.Context, d time.Duration) (sample, error) {
-		f, err := run(ctx, d, "--gpu=false")
+		f, err := run(ctx, d, senders, "--gpu=false")
 		return received(f, f["missing"]/max(1, f["sent"]), f["offered_pps"]), err
 	}
-	return r.compare(ctx, ours, peer)
+	if err := r.compare(ctx, ours, peer); err != nil {
+		return err
+	}
+	r.add("with the GPU " + boundBy(r.Figures["lost"]) + ", without it " + boundBy(r.Figures["peer_lost"]))
+	return nil
+}
+
+// boundBy says what was the limit of a run that misses this share of what was sent: a receiver that is slower than its senders
+// loses datagrams at its socket.
+func boundBy(lost float64) string {
+	if lost < 0.01 {
+		return "the senders are the limit"
+	}
+	return fmt.Sprintf("the receiver is the limit, at whose sockets %.0f %% were dropped", 100*lost)
 }

@@ -5,6 +5,16 @@ import (
 	"testing"
 )
 
+// TestBoundBy: a receiver that loses what it is sent is the limit, and nobody else.
+func TestBoundBy(t *testing.T) {
+	if got, want := boundBy(0.115), "the receiver is the limit, at whose sockets 12 % were dropped"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := boundBy(0.001), "the senders are the limit"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestGPUShares: a copy reads and writes a byte for each that it counts, and so what a conversion may reach is known.
 func TestGPUShares(t *testing.T) {
 	f := figures{"copy": 3e12, "int16_fp32": 1.8e12, "int8_fp32": 1e12, "int4_fp16": 6e11}

@@ -1,7 +1,9 @@
 -- gpu_pipeline.lua: datagrams through the kernel's UDP on loopback become blocks of fp32 in a GPU's memory, of which a kernel
 -- adds up the samples, or cuBLAS or cuFFT makes what instruments want of them; or they are received and counted, and nothing
--- more. Sent and received in one process as fast as it goes, or at a pace. Prints figures as JSON.
+-- more. Sent and received in one process as fast as it goes, or at a pace. Prints figures as JSON. Of several ports each has a
+-- sender with a thread and blocks of its own, and one thread receives them all: then it is the limit, not a sender.
 --   daqiri-run gpu_pipeline.lua --seconds 2
+--   daqiri-run --cores auto gpu_pipeline.lua --ports 7156,7157,7158
 --   daqiri-run gpu_pipeline.lua --workload fft
 --   daqiri-run gpu_pipeline.lua --pps 20000 --poll direct    how soon the handler has a block
 --   daqiri-run gpu_pipeline.lua --gpu=false     the same receive without a GPU; at a pace, how soon a handler has a datagram
@@ -10,7 +12,7 @@ local args = daqiri.args{
   gpu = { true, help = "false: only count what is received, or time it" },
   workload = { "add", choices = { "add", "gemm", "fft" }, help = "what is done with a block: its sum, a product of square matrices, or Fourier transforms" },
   memory = { "gpu", help = "host: the processor does what the GPU would" },
-  port = { 7156, help = "to use on 127.0.0.1" },
+  ports = { "7156", help = "to use on 127.0.0.1" },
   samples = { 4000, help = "of 16 bits, in a datagram, behind 8 bytes with its number" },
   per = { 256, unit = "packets", help = "of a block" },
   timeout = { 20, unit = "µs", help = "that a datagram waits for others of its burst, of a queue with a thread" },
@@ -22,20 +24,21 @@ local args = daqiri.args{
 local size, VALUE = 8 + 2 * args.samples, 3
 local kind = args.gpu and args.memory == "gpu" and "host_pinned" or "host"
 local worker = args.poll == "indirect" or nil -- what a direct queue has no place for is not said
-local regions = {
-  { name = "rx_packets", kind = kind, affinity = 0, num_bufs = math.ceil(64 * 2 ^ 20 / size), buf_size = size },
-  { name = "tx_packets", kind = "host", affinity = 0, num_bufs = 512, buf_size = size } }
-if args.gpu then
-  regions[3] = { name = "blocks", kind = "device", affinity = 0, num_bufs = 32, buf_size = 4 * args.samples * args.per }
+local ports, regions, interfaces = {}, {}, {}
+for port in args.ports:gmatch("%d+") do ports[#ports + 1] = port end
+local function region(name, is, bufs, bytes) regions[#regions + 1] = { name = name, kind = is, affinity = 0, num_bufs = bufs, buf_size = bytes } end
+for k, port in ipairs(ports) do
+  region("rx_packets" .. k, kind, math.ceil(64 * 2 ^ 20 / size), size)
+  region("tx_packets" .. k, "host", 512, size)
+  if args.gpu then region("blocks" .. k, "device", 32, 4 * args.samples * args.per) end
+  interfaces[#interfaces + 1] = { name = "rx" .. k, address = "127.0.0.1", socket_config = { mode = "server", local_addr = "udp://127.0.0.1:" .. port },
+    rx = { queues = { { name = "rx", id = 0, poll_mode = args.poll, cpu_core = worker and (#ports > 1 and 0 or -1), batch_size = 64,
+      timeout_us = worker and args.timeout, memory_regions = { "rx_packets" .. k } } } } }
+  interfaces[#interfaces + 1] = { name = "tx" .. k, address = "127.0.0.1", socket_config = { mode = "client", remote_addr = "udp://127.0.0.1:" .. port },
+    tx = { queues = { { name = "tx", id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "tx_packets" .. k } } } } }
 end
-local s = daqiri.open({ version = 1, stream_type = "socket", master_core = 0, memory_regions = regions,
-  interfaces = {
-    { name = "rx_port", address = "127.0.0.1", socket_config = { mode = "server", local_addr = "udp://127.0.0.1:" .. args.port },
-      rx = { queues = { { name = "rx", id = 0, poll_mode = args.poll, cpu_core = worker and -1, batch_size = 64, timeout_us = worker and args.timeout, memory_regions = { "rx_packets" } } } } },
-    { name = "tx_port", address = "127.0.0.1", socket_config = { mode = "client", remote_addr = "udp://127.0.0.1:" .. args.port },
-      tx = { queues = { { name = "tx", id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "tx_packets" } } } } } } },
+local s = daqiri.open({ version = 1, stream_type = "socket", master_core = 1, memory_regions = regions, interfaces = interfaces },
   { memory = args.memory == "host" and "host" or nil })
-local rx, tx = s:rx_queue("rx_port"), s:tx_queue("tx_port")
 
 -- Packet i of a block has the sample that wave(n) says at its place n, whatever i: a tone of 8 complex samples, real and imaginary
 -- parts in turn; or the same number everywhere, for sums.
@@ -50,8 +53,7 @@ local function samples()
   return table.concat(text)
 end
 
--- What is done with a block: the stage's kernel and arguments, and check, which looks at what it made of the last block, whose
--- first packet was there.
+-- What is done with a block: the stage's kernel and arguments, and check, which looks at what it made of the last block.
 local works = {}
 function works.add()
   local sum = daqiri.array{ kind = "device", type = "uint64", shape = 1 }
@@ -101,51 +103,79 @@ function works.fft()
   end }
 end
 
--- Blocks that the handler got, and how long before each its last datagram had come.
-local blocks, seen, waits, work, first = 0, 0, {}, nil, false
-if args.gpu then
-  work = works[args.workload]()
-  local order = s:reorder{ name = "blocks", memory_region = "blocks", at = "payload", payload_byte_offset = 8,
+-- Blocks that handlers got, and how long before each its last datagram had come.
+local blocks, seen, waits, streams = 0, 0, {}, {}
+local function note(time) waits[#waits + 1] = (s:clock() - time) / 1e3 end
+
+-- The blocks of a port, and what is done with them.
+local function pipeline(k, rx)
+  local work = works[args.workload]()
+  local order = s:reorder{ name = "blocks" .. k, memory_region = "blocks" .. k, at = "payload", payload_byte_offset = 8,
     slot_bytes = 2 * args.samples, packets_per_batch = args.per, timeout_us = 100e3, fill = "keep", policy = "wait",
     sequence_number = { at = "payload", bit_offset = 0, bit_width = 48, endianness = "little" },
     data_types = { input_type = "int16", output_type = "fp32", endianness = "network" } }
-  local done = work.kernel:stage{ name = "work", args = work.args, policy = "wait" }
+  local done = work.kernel:stage{ name = "work" .. k, args = work.args, policy = "wait" }
   s:pipe(rx, order, done)
+  work.seen = 0
   done:on_burst(function(b)
-    local now = s:clock()
-    first = b.present[1]
-    blocks, seen = blocks + 1, seen + b.source_packets
-    if not b.timed_out then waits[#waits + 1] = (now - b.last_time) / 1e3 end
+    if not b.timed_out then note(b.last_time) end
+    work.first = b.present[1]
+    blocks, work.seen = blocks + 1, work.seen + b.source_packets
   end, { policy = "wait" })
-elseif args.pps > 0 then
-  rx:on_burst(function(b) waits[#waits + 1] = (s:clock() - b.rx_time) / 1e3 end, { policy = "wait" })
-else
-  s:pipe(rx, s:count{ name = "counted" })
+  return work
 end
 
-if args.pps > 0 then tx:pace{ pps = args.pps } end
-tx:transmit{ template = tx:template{ payload = ("\0"):rep(8) .. samples(),
-  vary = { { at = "start", bit_offset = 0, bit_width = 48, endianness = "little", start = 0, step = 1 } } } }
+-- Looks at what the kernel made of the last block, whose first packet was there: 1, or 0, where it was not. A sum is of at least
+-- what the handler got, and at most what the ledger says that blocks had.
+local function checked(k, work, l)
+  if work.sum then
+    local total, each, out = work.sum:get(1), args.samples * VALUE, l["blocks" .. k].out
+    assert(total >= work.seen * each and total <= out * each and total % each == 0,
+      ("the sum is of %g packets; the handler got %d, of %d"):format(total / each, work.seen, out))
+  elseif work.first then
+    work.check()
+  end
+  return (work.sum or work.first) and 1 or 0
+end
+
+for k in ipairs(ports) do
+  local rx, tx = s:rx_queue("rx" .. k), s:tx_queue("tx" .. k)
+  if args.gpu then
+    streams[k] = pipeline(k, rx)
+  elseif args.pps > 0 then
+    rx:on_burst(function(b) note(b.rx_time) end, { policy = "wait" })
+  else
+    s:pipe(rx, s:count{ name = "counted" .. k })
+  end
+  if args.pps > 0 then tx:pace{ pps = args.pps } end
+  tx:transmit{ template = tx:template{ payload = ("\0"):rep(8) .. samples(),
+    vary = { { at = "start", bit_offset = 0, bit_width = 48, endianness = "little", start = 0, step = 1 } } } }
+end
+
+-- A figure of a ledger, of all ports: way is "rx", what they received, or "tx".
+local function all(l, way, what)
+  local n = 0
+  for k in ipairs(ports) do n = n + l[way .. k][way][what] end
+  return n
+end
+
 s:start()
 s:measure{ seconds = args.seconds / 10 }
 waits = {}
 local m = s:measure{ seconds = args.seconds }
-tx:transmit{ template = false }
-repeat local quiet = s:measure{ seconds = 0.3 } until quiet.rx_port.rx.packets == 0
+for k in ipairs(ports) do s:tx_queue("tx" .. k):transmit{ template = false } end
+repeat local quiet = s:measure{ seconds = 0.3 } until all(quiet, "rx", "packets") == 0
 local l = s:stop("measured")
-local sent, got = l.tx_port.tx.packets, l.rx_port.rx.packets
-local out = { packets = m.rx_port.rx.packets, bytes = m.rx_port.rx.bytes, seconds = m.seconds, cpu_seconds = m.process.cpu_seconds,
-  offered_pps = m.tx_port.tx.packets / m.seconds, missing = sent - got, sent = sent, received = got }
+local sent, got = all(l, "tx", "packets"), all(l, "rx", "packets")
+local out = { packets = all(m, "rx", "packets"), bytes = all(m, "rx", "bytes"), seconds = m.seconds, cpu_seconds = m.process.cpu_seconds,
+  offered_pps = all(m, "tx", "packets") / m.seconds, missing = sent - got, sent = sent, received = got }
 if args.gpu then
-  if work.sum then -- the kernel has seen at least what the handler got, and at most what the ledger says that blocks had
-    local total, each = work.sum:get(1), args.samples * VALUE
-    assert(total >= seen * each and total <= l.blocks.out * each and total % each == 0,
-      ("the sum is of %g packets; the handler got %d, of %d"):format(total / each, seen, l.blocks.out))
-  elseif first then
-    work.check()
+  out.checked, out.blocks = 1, blocks
+  for k, work in ipairs(streams) do
+    out.checked, seen = math.min(out.checked, checked(k, work, l)), seen + work.seen
   end
-  out.checked, out.blocks, out.in_blocks = (work.sum or first) and 1 or 0, blocks, seen
-  if args.memory == "gpu" then out.list_p50, out.kernel_p50 = m.blocks.run_time.p50 / 1e3, m.work.run_time.p50 / 1e3 end
+  out.in_blocks = seen
+  if args.memory == "gpu" then out.list_p50, out.kernel_p50 = m.blocks1.run_time.p50 / 1e3, m.work1.run_time.p50 / 1e3 end
 end
 if #waits > 0 then
   table.sort(waits)
