@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "core/err.h"
 #include "cuda/memory.h"
+#include "cuda/mover.h"
 #include "pipeline/op.h"
 
 #include <errno.h>
@@ -338,6 +339,12 @@ void dq_launcher_failure(const dq_launcher *l, char *buf, size_t len) {
 }
 
 uint64_t dqi_launcher_ended(dq_launcher *l) { return atomic_load_explicit(&l->head, memory_order_acquire); }
+
+int64_t dqi_launcher_next(const dq_launcher *l) {
+    uint64_t head = atomic_load_explicit(&l->head, memory_order_relaxed);
+    if (head == atomic_load_explicit(&l->tail, memory_order_acquire)) return INT64_MAX;
+    return dqi_look_ns(dqi_mono_ns() - l->slots[head % SLOTS].began_ns);
+}
 
 bool dqi_launcher_room(dq_launcher *l) {
     return !l->gpu || atomic_load_explicit(&l->tail, memory_order_relaxed) -

@@ -12,6 +12,8 @@ uint64_t dqi_launcher_ended(dq_launcher *l);
 // Whether one more would go out now.
 bool dqi_launcher_room(dq_launcher *l);
 bool dqi_launcher_lost(const dq_launcher *l);
+// ns until the next look makes sense; INT64_MAX: nothing is under way. Who looks.
+int64_t dqi_launcher_next(const dq_launcher *l);
 dqi_gpu *dqi_launcher_gpu(const dq_launcher *l); // NULL: the host
 // Each launch's ns, until a look saw its ticket, are noted in ran by who looks. Before the first launch.
 void dqi_launcher_time(dq_launcher *l, dqi_histogram *ran);

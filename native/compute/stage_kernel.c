@@ -19,9 +19,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RING    256                // bursts inside, those that wait for a reader among them
-#define NAME    (DQ_NAME_LEN - 16) // longest name
-#define LOOK_NS 3000               // between two looks at tickets
+#define RING 256                // bursts inside, those that wait for a reader among them
+#define NAME (DQ_NAME_LEN - 16) // longest name
 
 typedef struct user {
     dq_stage *stage;
@@ -141,15 +140,16 @@ static int user_poll(dq_stage *st) {
     user *u = st->impl;
     uint32_t ended;
     char words[256];
-    uint32_t left = dq_launcher_look(u->launcher, &ended);
+    dq_launcher_look(u->launcher, &ended);
     dqi_gpu *gpu = dqi_launcher_gpu(u->launcher);
     if (gpu && dqi_gpu_lost(gpu, words, sizeof words)) dqi_stage_fail(st, words);
-    if (left == 0) return (int)ended;
+    int64_t next = dqi_launcher_next(u->launcher);
+    if (next == INT64_MAX) return (int)ended;
     if (dqi_virtual(st->session)) { // virtual time stands still until the kernel has ended
         if (ended == 0) dqi_mover_nap();
         return 1;
     }
-    st->next_ns = dq_now(st->session) + LOOK_NS;
+    st->next_ns = dq_now(st->session) + next;
     return (int)ended;
 }
 

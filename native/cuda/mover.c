@@ -20,7 +20,6 @@
 #define STREAMS  2       // so that a launch begins before the one before it has ended
 #define BURSTS   1024    // that a list holds at most,
 #define LATCHES  64      // and latches
-#define LOOK_NS  3000    // between two looks at tickets
 #define DOUBT_NS 2000000 // a list that takes so long may never end: the driver is asked
 
 typedef enum list_state { FREE, OPEN, FLYING } list_state;
@@ -56,7 +55,8 @@ struct dqi_mover {
     _Atomic uint32_t flying; // lists that are under way
     _Atomic int64_t due_ns;  // when the open list is old, monotonic; INT64_MAX: it has no move
     uint64_t value;
-    int64_t asked_ns; // when the driver was
+    int64_t asked_ns;          // when the driver was
+    _Atomic int64_t oldest_ns; // launch of the oldest list that the last poll found under way; 0: of none
     dqi_count launches, moves, bytes;
     list lists[LISTS];
 };
@@ -262,11 +262,13 @@ int dqi_mover_poll(dqi_mover *m, int64_t mono_ns) {
     if (atomic_load_explicit(&m->flying, memory_order_relaxed) == 0) return 0;
     bool lost = dqi_mover_lost(m);
     int work = 0;
+    int64_t oldest = 0;
     for (uint32_t i = 0; i < LISTS; i++) {
         list *l = &m->lists[i];
         list_state state = atomic_load_explicit(&l->state, memory_order_acquire);
         if (state == FLYING && !lost && !has_ended(m, l)) {
             ask_driver(m, l, mono_ns);
+            if (oldest == 0 || l->began_ns < oldest) oldest = l->began_ns;
             continue;
         }
         if (state != FLYING) continue;
@@ -276,6 +278,7 @@ int dqi_mover_poll(dqi_mover *m, int64_t mono_ns) {
         atomic_store_explicit(&l->state, FREE, memory_order_release);
         work++;
     }
+    atomic_store_explicit(&m->oldest_ns, oldest, memory_order_relaxed);
     return work;
 }
 
@@ -283,7 +286,10 @@ void dqi_mover_nap(void) { nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL
 
 int64_t dqi_mover_next(const dqi_mover *m) {
     int64_t due = atomic_load_explicit(&m->due_ns, memory_order_acquire);
-    if (atomic_load_explicit(&m->flying, memory_order_relaxed) > 0) return LOOK_NS;
+    if (atomic_load_explicit(&m->flying, memory_order_relaxed) > 0) {
+        int64_t oldest = atomic_load_explicit(&m->oldest_ns, memory_order_relaxed);
+        return dqi_look_ns(oldest > 0 ? dqi_mono_ns() - oldest : 0);
+    }
     if (due == INT64_MAX) return INT64_MAX;
     int64_t left = due - dqi_mono_ns();
     return left > 0 ? left : 0;

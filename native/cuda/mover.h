@@ -52,6 +52,12 @@ void dqi_mover_push(dqi_mover *m, bool now);
 // Ends lists whose tickets are there, and sends the open list out when it is old: lists that it dealt with.
 // Of a lost GPU all lists end. One thread at a time, which may be another than that which appends.
 int dqi_mover_poll(dqi_mover *m, int64_t mono_ns);
+// Between two looks at the ticket of what was launched flown_ns ago: a sixteenth of that, so that a long
+// kernel costs little CPU and is seen little later, within 3 us, a load or two, and 1 ms.
+static inline int64_t dqi_look_ns(int64_t flown_ns) {
+    int64_t ns = flown_ns / 16;
+    return ns < 3000 ? 3000 : ns > 1000000 ? 1000000 : ns;
+}
 // ns until the next poll makes sense; INT64_MAX: nothing is under way or open.
 int64_t dqi_mover_next(const dqi_mover *m);
 // Sleeps for a moment between two looks: where virtual time stands still, and at the end.

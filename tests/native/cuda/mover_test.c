@@ -208,6 +208,32 @@ static void run_times(void) {
     close_bench(&b);
 }
 
+// Tickets of what has been under way for longer are looked at less often, but no later than a sixteenth of
+// that.
+static void looks(void) {
+    bench b;
+    DQ_EQ(dqi_look_ns(0), 3000);
+    DQ_EQ(dqi_look_ns(160000), 10000);
+    DQ_EQ(dqi_look_ns(INT64_C(10000000000)), 1000000);
+    conf.delay_us = 20000;
+    open_bench(&b, 0, 1);
+    bool grew = false;
+    for (uint32_t k = 0; k < 50 && !grew; k++) { // by chance: one that takes a millisecond
+        dqk_move m = {k, device_at(&b, k), 100, DQK_FILL};
+        DQ_CHECK(dqi_mover_room(b.m, 1));
+        int64_t from = dqi_mono_ns();
+        dqi_mover_add(b.m, &m, 1, true, NULL, NULL);
+        dqi_mover_push(b.m, true);
+        for (int64_t next; (next = dqi_mover_next(b.m)) != INT64_MAX; dqi_mover_poll(b.m, dqi_mono_ns())) {
+            DQ_CHECK(next <= dqi_look_ns(dqi_mono_ns() - from));
+            grew |= next > 3000;
+        }
+    }
+    DQ_CHECK(grew);
+    close_bench(&b);
+    conf.delay_us = 0;
+}
+
 // All lists under way: there is no room until one has ended.
 static void no_list_is_free(void) {
     bench b;
@@ -376,6 +402,7 @@ int main(int argc, char **argv) {
     DQ_RUN(moves);
     DQ_RUN(when_lists_go_out);
     DQ_RUN(run_times);
+    DQ_RUN(looks);
     DQ_RUN(no_list_is_free);
     DQ_RUN(two_threads);
     DQ_RUN(refusals);
