@@ -14,7 +14,7 @@ local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopb
   interfaces = { { name = "link", address = "loop0", tx = { queues = { { name = "tx", id = 0, cpu_core = -1, batch_size = 32, memory_regions = { "frames" } } } } } } },
   { memory = args.memory == "host" and "host" or nil })
 
-local k = daqiri.kernel{ name = "copier", persistent = true, rings = { tx = 16, ops = { "copy" } }, grid = 1, block = args.memory == "host" and 32 or 256, src = [[
+local k = daqiri.kernel{ name = "copier", persistent = true, rings = { tx = 16, ops = { "copy" } }, grid = 1, block = args.memory == "host" and 32 or 64, src = [[
 #include "gn.h"
 __device__ uint4 word_of(unsigned int copy, unsigned int k)
 {

@@ -6,7 +6,7 @@
 --   daqiri-run gn_put_bw.lua --memory gpu      on a GPU: it takes NVRTC
 --   daqiri-run gn_put_bw.lua --rate            prints what was achieved
 local daqiri = require "daqiri"
-local args = daqiri.args{ messages = 2000, bytes = 4096, scope = "thread", proxy = false, rate = false, memory = "host" }
+local args = daqiri.args{ messages = 1000, bytes = 4096, scope = "thread", proxy = false, rate = false, memory = "host" }
 assert(args.scope == "thread" or args.scope == "warp", "--scope: thread or warp, got " .. args.scope)
 assert(args.bytes % 16 == 0, "--bytes: a multiple of 16, got " .. args.bytes)
 
@@ -85,7 +85,7 @@ __global__ void server(void *port, unsigned int window, unsigned int signals, un
     if (threadIdx.x == 0 && said != GN_OK) atomicAdd(wrong, 1ull);
 }
 ]]
-local THREADS = args.memory == "host" and 32 or 256
+local THREADS = args.memory == "host" and 32 or 64
 local function kernel(entry)
   return daqiri.kernel{ entry = entry, persistent = true, rings = { tx = 64, ops = { "put" } }, grid = 1, block = THREADS, src = text }
 end

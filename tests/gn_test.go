@@ -135,3 +135,14 @@ func TestGnScripts(t *testing.T) {
 		}
 	}
 }
+
+// TestGnPutBw: what the client puts arrives, whoever posts it and whoever moves the ring.
+func TestGnPutBw(t *testing.T) {
+	script := filepath.Join(rootDir, "scripts/gn_put_bw.lua")
+	for _, args := range [][]string{{"--scope", "warp"}, {"--proxy"}, {"--scope", "warp", "--proxy"}} {
+		out, code := onGPU(t, "", script, append(args, "--memory", "gpu", "--bytes", "512", "--messages", "150")...)
+		if code != 0 || !strings.Contains(out, "Validation successful! Data received correctly from client.\n") {
+			t.Errorf("%q: exit code %d:\n%s", args, code, out)
+		}
+	}
+}

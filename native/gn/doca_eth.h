@@ -45,7 +45,7 @@ struct doca_gpu_dev_eth_txq_wqe {
 };
 struct doca_gpu_dev_eth_rxq_attr {
     gn_u32 bytes;
-    gn_u64 timestamp_ns; // of the queue's clock
+    gn_u64 timestamp_ns; // since the session's start
 };
 
 GN_FN gn_rx doca_rxq(const doca_gpu_eth_rxq *rxq) {
@@ -112,7 +112,7 @@ GN_FN doca_error_t doca_gpu_dev_eth_rxq_recv(doca_gpu_eth_rxq *rxq, gn_u32 most,
               doca_gpu_dev_eth_exec_scope scope = DOCA_GPUNETIO_ETH_EXEC_SCOPE_THREAD>                       \
     GN_FN
 
-// At a time: ns of the queue's clock.
+// At a time: ns since the session's start.
 DOCA_ETH_SEND doca_error_t doca_gpu_dev_eth_txq_wait_send(doca_gpu_eth_txq *txq, gn_u64 time, gn_u64 address,
                                                           gn_u32 key, gn_u64 bytes, doca_gpu_eth_send_flags,
                                                           doca_gpu_dev_eth_ticket_t *ticket) {

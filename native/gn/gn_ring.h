@@ -74,7 +74,7 @@ enum gn_op {
 // The words, below the lap's bit:
 //   0  op, 7 bits from 56; flags, 8 from 48; 16 that are 0; bytes, 32 from 0
 //   1  the local place: what is sent, put, copied or written; where a get comes to
-//   2  send: when, ns of the clock that the port's queue has; 0: at once
+//   2  send: when, ns since the session's start; 0: at once
 //   3  send: connection, 0: the queue's peer. put, get: the remote place. copy: the place it goes to. file:
 //      the writer's number
 //   4  the place of 64 bits that the operand is added to
@@ -86,7 +86,7 @@ typedef struct gn_slot {
 } gn_slot;
 
 typedef struct gn_rx_slot { // a segment of a packet that came
-    gn_u64 w[GN_RX_WORDS];  // 0 place; 1 flow, 32 bits from 0, bytes, 31 from 32; 2 time, ns; 3 gn_rx_word
+    gn_u64 w[GN_RX_WORDS];  // 0 place; 1 flow, 32 bits from 0, bytes, 31 from 32; 2 time, as above; 3 gn_rx_word
 } gn_rx_slot;
 
 // Word 3: the connection that it came by; which segment; whether the next descriptor has the packet's next.

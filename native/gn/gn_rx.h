@@ -18,7 +18,7 @@ typedef struct gn_rx {
 } gn_rx;
 
 typedef struct gn_packet {                   // a segment of one
-    gn_u64 place, time;                      // time: ns of the queue's clock
+    gn_u64 place, time;                      // time: ns since the session's start
     gn_u32 bytes, flow, conn, segment, more; // more: the next ticket is the packet's next segment
 } gn_packet;
 

@@ -90,7 +90,7 @@ GN_FN gn_slot gn_fill(gn_u32 op, gn_u32 flags, gn_u32 bytes) {
 // A nop stands for "nothing of mine" where a whole warp calls.
 GN_FN gn_slot gn_fill_nop(void) { return gn_fill(GN_OP_NOP, 0, 0); }
 
-// time: ns of the queue's clock, 0: at once. conn: 0: the queue's peer.
+// time: ns since the session's start, 0: at once. conn: 0: the queue's peer.
 GN_FN gn_slot gn_fill_send(gn_u64 from, gn_u32 bytes, gn_u64 time, gn_u32 conn) {
     gn_slot s = gn_fill(GN_OP_SEND, 0, bytes);
     s.w[1] = from;

@@ -53,6 +53,12 @@ static uint32_t row_of(dqi_gn_rx *r, uint32_t s, uint64_t off) {
     return r->region[s];
 }
 
+// Since the session's start.
+static gn_u64 time_of(const dqi_gn_rx *r, int64_t ts) {
+    int64_t start = dq_start_ns(r->gn->session);
+    return ts > start ? (gn_u64)(ts - start) : 0;
+}
+
 // A packet out of the kernel's reach comes with 0 bytes.
 static void write_packet(dqi_gn_rx *r, const dq_burst *b, uint32_t i, uint64_t *ticket) {
     for (uint32_t s = 0; s < b->nseg; s++, (*ticket)++) {
@@ -61,7 +67,7 @@ static void write_packet(dqi_gn_rx *r, const dq_burst *b, uint32_t i, uint64_t *
         const gn_u64 words[GN_RX_WORDS] = {
             there ? gn_place(row, b->off[s][i] - r->gn->bound[row]->offset) : 0,
             (gn_u64)(there ? b->len[s][i] & INT32_MAX : 0) << 32 | b->flow[i],
-            (gn_u64)b->ts[i],
+            time_of(r, b->ts[i]),
             gn_rx_word(b->conn, s, s + 1 < b->nseg),
         };
         gn_write(r->slots[gn_index(*ticket, r->log2)].w, GN_RX_WORDS, gn_lap(*ticket, r->log2), words);

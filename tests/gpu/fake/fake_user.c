@@ -104,25 +104,63 @@ static void catch_faults(void) {
     sigaction(SIGBUS, &a, &before[1]);
 }
 
+// A block of a launch, or all of them where number is BLOCKS.
+#define BLOCKS 16 // that run at the same time, as those of persistent kernels have to; more run one by one
+typedef struct block_run {
+    const user_launch *u;
+    void *const *args;
+    uint32_t number;
+    int err;
+} block_run;
+
+static void *run_caught(void *arg) {
+    block_run *b = arg;
+    const user_launch *u = b->u;
+    sigjmp_buf here;
+    const char *volatile why = NULL;
+    b->err = CU_SUCCESS;
+    if (sigsetjmp(here, 1) == 0) {
+        catcher = &here;
+        why = b->number == BLOCKS ? u->kernel->run(b->args, u->grid, u->block)
+                                  : u->kernel->run_block(b->args, u->grid, u->block, b->number);
+    } else {
+        b->err = ILLEGAL;
+    }
+    catcher = NULL;
+    if (why) b->err = BAD_LAUNCH;
+    return NULL;
+}
+
+static int run_together(const user_launch *u, void *const *args, uint32_t blocks) {
+    block_run runs[BLOCKS];
+    pthread_t threads[BLOCKS];
+    int err = CU_SUCCESS;
+    for (uint32_t k = 0; k < blocks; k++) {
+        runs[k] = (block_run){.u = u, .args = args, .number = k};
+        if (pthread_create(&threads[k], NULL, run_caught, &runs[k]) != 0) abort();
+    }
+    for (uint32_t k = 0; k < blocks; k++) {
+        pthread_join(threads[k], NULL);
+        if (runs[k].err != CU_SUCCESS) err = runs[k].err;
+    }
+    return err;
+}
+
 int fake_run_user(const user_launch *u) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     void *args[DQ_MAX_KERNEL_ARGS];
-    sigjmp_buf here;
-    const char *volatile why = NULL;
-    volatile int err = CU_SUCCESS;
+    uint64_t blocks = (uint64_t)u->grid[0] * u->grid[1] * u->grid[2];
+    block_run all = {.u = u, .args = args, .number = BLOCKS};
     pthread_once(&once, catch_faults);
     for (int k = 0; k < DQ_MAX_KERNEL_ARGS; k++)
         args[k] = (void *)(uintptr_t)&u->values[k];
     fake_expose(1);
-    if (sigsetjmp(here, 1) == 0) {
-        catcher = &here;
-        why = u->kernel->run(args, u->grid, u->block);
-    } else {
-        err = ILLEGAL;
-    }
-    catcher = NULL;
+    if (u->kernel->run_block && blocks > 1 && blocks <= BLOCKS)
+        all.err = run_together(u, args, (uint32_t)blocks);
+    else
+        run_caught(&all);
     fake_expose(-1);
-    return why ? BAD_LAUNCH : err;
+    return all.err;
 }
 
 // As of 2048 threads, and 16 blocks, a multiprocessor.
