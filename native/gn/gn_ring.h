@@ -86,7 +86,7 @@ typedef struct gn_slot {
 } gn_slot;
 
 typedef struct gn_rx_slot { // a segment of a packet that came
-    gn_u64 w[GN_RX_WORDS];  // 0 place; 1 flow, 32 bits from 0, bytes, 31 from 32; 2 time, as above; 3 gn_rx_word
+    gn_u64 w[GN_RX_WORDS];  // 0 place; 1 flow, 32 bits from 0, bytes, 31 from 32; 2 time; 3 gn_rx_word
 } gn_rx_slot;
 
 // Word 3: the connection that it came by; which segment; whether the next descriptor has the packet's next.
