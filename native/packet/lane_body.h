@@ -4,7 +4,7 @@
 // number of the lanes' top bits; EQUAL and LESS (of numbers below 2^63) give all ones or 0, SPREAD copies
 // of each lane's top bit; LOW_TIMES(v, k) is each lane's lower half times k; WIRE turns lanes
 // to or from wire order, LITTLE to or from the little-endian one; LANE_BITS has bit j in lane j; NEXT(a, b)
-// is b moved up by one lane, behind the last of a; WORDS reads the 8 bytes at one place of all frames, GATHER
+// is b moved up by one lane, behind the last of a; WORDS reads the 8 bytes so far behind each address, GATHER
 // the words from w12 to w36. The compiler turns operators on vectors into whatever the instruction set has.
 
 #define GLUE2(a, b) a##_##b
@@ -14,11 +14,15 @@
 #define VS          NAME(vs)
 #define VL          NAME(vl)
 #define VH          NAME(vh)
+#define VN          NAME(vn)
+#define VR          NAME(vr)
 
 typedef uint64_t VU __attribute__((vector_size(8 * WIDTH), may_alias));
 typedef uint64_t VL
     __attribute__((vector_size(8 * WIDTH), may_alias, aligned(8))); // as columns of bursts are
 typedef uint32_t VH __attribute__((vector_size(8 * WIDTH), may_alias, aligned(4)));
+typedef uint32_t VN __attribute__((vector_size(4 * WIDTH), may_alias, aligned(4))); // lengths of bursts
+typedef uint64_t VR __attribute__((vector_size(32), may_alias, aligned(1)));        // bytes of a packet
 typedef int64_t VS __attribute__((vector_size(8 * WIDTH), may_alias));
 
 // Lanes i .. i + WIDTH of a column.
@@ -92,8 +96,7 @@ static void NAME(cut)(dqi_col *a, uint32_t left, uint32_t right, bool sign) {
 
 // WIDTH frames: where to read them, their words (dqi_lanes), and all ones in the lanes that are plain.
 typedef struct NAME(frames) {
-    const uint8_t *p[WIDTH];
-    VU w12, w20, w28, w36, w46;
+    VU p, w12, w20, w28, w36, w46;
     VU plain, udp, tcp;
 } NAME(frames);
 
@@ -102,11 +105,14 @@ static inline void NAME(find)(const dqi_packets *in, uint32_t i, NAME(frames) * 
     const uint64_t *off = in->off + i;
     const uint32_t *len = in->len + i;
     if (i + WIDTH <= in->n) {
-        for (uint32_t j = 0; j < WIDTH; j++)
-            f->p[j] = len[j] < DQI_PLAIN_LEN ? dqi_zeros : in->base + off[j];
+        VU there = *(const VL *)off + (uintptr_t)in->base;
+        VU small = SPREAD(__builtin_convertvector(*(const VN *)len, VU) - DQI_PLAIN_LEN);
+        f->p = WHERE(small, ALL((uintptr_t)dqi_zeros)) | WHERE(~small, there);
     } else {
+        VU p = {0};
         for (uint32_t j = 0; j < WIDTH; j++)
-            f->p[j] = i + j >= in->n || len[j] < DQI_PLAIN_LEN ? dqi_zeros : in->base + off[j];
+            p[j] = (uintptr_t)(i + j >= in->n || len[j] < DQI_PLAIN_LEN ? dqi_zeros : in->base + off[j]);
+        f->p = p;
     }
 }
 
@@ -115,7 +121,7 @@ static inline void NAME(find)(const dqi_packets *in, uint32_t i, NAME(frames) * 
 static inline void NAME(look_for)(const dqi_packets *in, uint32_t first, bool ports, NAME(frames) * f) {
     NAME(find)(in, first, f);
     GATHER(f);
-    f->w46 = WORDS(f, 46);
+    f->w46 = WORDS(f->p, 46);
     VU a = f->w12, b = f->w20;
     VU total = NUMBER(a, 4), proto = BYTE(b, 3);
     // ethertype, version and header length; neither fragment offset nor more fragments
@@ -136,70 +142,116 @@ static inline void NAME(look)(const dqi_packets *in, uint32_t first, NAME(frames
     NAME(look_for)(in, first, false, f);
 }
 
-static void NAME(shape)(dqi_lanes *l) {
-    uint64_t plain = 0, udp = 0, tcp = 0;
-    SOME {
-        NAME(frames) f;
-        NAME(look)(l->in, l->first + i, &f);
-        for (uint32_t j = 0; j < WIDTH; j++)
-            l->p.v[i + j] = (uintptr_t)f.p[j];
-        AT(&l->w12) = f.w12;
-        AT(&l->w20) = f.w20;
-        AT(&l->w28) = f.w28;
-        AT(&l->w36) = f.w36;
-        AT(&l->w46) = f.w46;
-        PUT(plain, f.plain);
-        PUT(udp, f.udp);
-        PUT(tcp, f.tcp);
-    }
-    l->plain = plain;
-    l->udp = udp;
-    l->tcp = tcp;
-}
-
 static inline VU NAME(smaller)(VU a, VU b) {
     VU less = LESS(a, b);
     return WHERE(less, a) | WHERE(~less, b);
 }
 
-static void NAME(extents)(dqi_lanes *l) {
-    for (uint32_t i = 0; i < l->n; i++)
-        l->len.v[i] = l->in->len[l->first + i];
+static inline VU NAME(lengths)(const dqi_lanes *l, uint32_t i) {
+    const uint32_t *len = l->in->len + l->first + i;
+    if (i + WIDTH <= l->n) return __builtin_convertvector(*(const VN *)len, VU);
+    VU out = {0};
+    for (uint32_t j = 0; i + j < l->n; j++)
+        out[j] = len[j];
+    return out;
+}
+
+// Where IP packet and payload end and the payload begins, and what these are of all plain frames.
+static inline void NAME(ends)(dqi_lanes *l, uint32_t i, const NAME(frames) * f, VU span[3]) {
+    VU len = NAME(lengths)(l, i);
+    VU end = NAME(smaller)(len, NUMBER(f->w12, 4) + DQI_ETH_LEN);
+    VU header = WHERE(f->udp, ALL(DQI_UDP_LEN)) + WHERE(f->tcp, BYTE(f->w46, 0) >> 4 << 2) + PLAIN_L4;
+    VU udp_end = NAME(smaller)(end, NUMBER(f->w36, 2) + PLAIN_L4);
+    VU from = NAME(smaller)(header, end), limit = WHERE(f->udp, udp_end) | WHERE(~f->udp, end);
+    AT(&l->len) = len;
+    AT(&l->end) = end;
+    AT(&l->payload_at) = from;
+    AT(&l->limit) = limit;
+    span[0] = NAME(smaller)(span[0], limit | ~f->plain >> 1);
+    span[1] &= from | ~f->plain;
+    span[2] |= from & f->plain;
+}
+
+static inline void NAME(survey)(dqi_lanes *l, bool extents) {
+    uint64_t plain = 0, udp = 0, tcp = 0;
+    VU span[3] = {ALL(UINT64_MAX >> 1), ALL(UINT64_MAX), ALL(0)};
     SOME {
-        VU proto = BYTE(AT(&l->w20), 3);
-        VU udp = EQUAL(proto, DQI_PROTO_UDP), tcp = EQUAL(proto, DQI_PROTO_TCP);
-        VU end = NAME(smaller)(AT(&l->len), NUMBER(AT(&l->w12), 4) + DQI_ETH_LEN);
-        VU header = WHERE(udp, ALL(DQI_UDP_LEN)) + WHERE(tcp, BYTE(AT(&l->w46), 0) >> 4 << 2) + PLAIN_L4;
-        AT(&l->end) = end;
-        AT(&l->payload_at) = NAME(smaller)(header, end);
-        VU udp_end = NAME(smaller)(end, NUMBER(AT(&l->w36), 2) + PLAIN_L4);
-        AT(&l->limit) = WHERE(udp, udp_end) | WHERE(~udp, end);
+        NAME(frames) f;
+        NAME(look)(l->in, l->first + i, &f);
+        AT(&l->p) = f.p;
+        PUT(plain, f.plain);
+        PUT(udp, f.udp);
+        PUT(tcp, f.tcp);
+        if (extents) NAME(ends)(l, i, &f, span);
     }
+    l->plain = plain;
+    l->udp = udp;
+    l->tcp = tcp;
+    l->least = UINT64_MAX >> 1;
+    uint64_t low = UINT64_MAX, high = 0;
+    for (uint32_t j = 0; j < WIDTH; j++) {
+        l->least = span[0][j] < l->least ? span[0][j] : l->least;
+        low &= span[1][j];
+        high |= span[2][j];
+    }
+    l->same_payload_at = low == high;
+}
+
+// Whether the first frame is plain with UDP, and the others are as long and have the headers that look_for
+// and ends read: then what they say of the first holds for all. Packets of one stream are mostly so.
+static inline bool NAME(alike)(dqi_lanes *l, bool extents) {
+    const uint64_t *off = l->in->off + l->first;
+    const uint32_t *len = l->in->len + l->first;
+    uint32_t odd = 0;
+    for (uint32_t i = 0; i < l->n; i++)
+        odd |= len[i] ^ len[0];
+    if (odd != 0 || len[0] < DQI_PLAIN_LEN) return false;
+    const uint8_t *base = l->in->base + PLAIN_SHAPE;
+    const VR first = *(const VR *)(base + off[0]);
+    VR differ = {0};
+    for (uint32_t i = 0; i < l->n; i++)
+        differ |= *(const VR *)(base + off[i]) ^ first;
+    differ &= *(const VR *)plain_shape;
+    if ((differ[0] | differ[1] | differ[2] | differ[3]) != 0) return false;
+    NAME(frames) f;
+    NAME(look)(l->in, l->first, &f);
+    if (!(BITS(f.udp) & 1)) return false;
+    VU span[3] = {{0}};
+    if (extents) NAME(ends)(l, 0, &f, span);
+    SOME {
+        if (i + WIDTH <= l->n)
+            f.p = *(const VL *)(off + i) + (uintptr_t)l->in->base;
+        else
+            NAME(find)(l->in, l->first + i, &f);
+        AT(&l->p) = f.p;
+        if (!extents) continue;
+        AT(&l->len) = ALL(l->len.v[0]);
+        AT(&l->end) = ALL(l->end.v[0]);
+        AT(&l->payload_at) = ALL(l->payload_at.v[0]);
+        AT(&l->limit) = ALL(l->limit.v[0]);
+    }
+    l->plain = l->udp = l->all;
+    l->least = l->limit.v[0];
+    l->same_payload_at = true;
+    return true;
+}
+
+static void NAME(shape)(dqi_lanes *l) {
+    if (!NAME(alike)(l, false)) NAME(survey)(l, false);
+}
+
+static void NAME(extents)(dqi_lanes *l) {
+    if (!NAME(alike)(l, true)) NAME(survey)(l, true);
 }
 
 // ---- fields at fixed places -------------------------------------------------------------------------------
 
-// Bytes that straddle two of the columns are joined from both.
 static void NAME(fixed)(const dqi_lanes *l, uint32_t at, uint32_t left, uint32_t right, dqi_col *out) {
-    const dqi_col *cols[] = {&l->w12, &l->w20, &l->w28, &l->w36, &l->w36};
-    if (at < 12 || at > 36) {
-        for (uint32_t i = 0; i < l->n; i++)
-            out->v[i] = dqi_word(dqi_lane_at(l, i) + at);
-        SOME AT(out) = WIRE(AT(out)) << left >> right;
-    } else {
-        uint32_t k = (at - 12) / 8, skip = (at - 12) % 8 * 8;
-        if (skip == 0)
-            SOME AT(out) = WIRE(CONST_AT(cols[k])) << left >> right;
-        else
-            SOME AT(out) = WIRE(DQI_JOIN(CONST_AT(cols[k]), CONST_AT(cols[k + 1]), skip)) << left >> right;
-    }
+    SOME AT(out) = WIRE(WORDS(l->p.v + i, at)) << left >> right;
 }
 
-static void NAME(reach)(const dqi_lanes *l, uint32_t start, const dqi_col *from, dqi_col *at) {
-    if (from)
-        SOME AT(at) = CONST_AT(&l->p) + CONST_AT(from) + start;
-    else
-        SOME AT(at) = CONST_AT(&l->p) + start;
+static void NAME(reach)(const dqi_lanes *l, const dqi_col *from, dqi_col *at) {
+    SOME AT(at) = CONST_AT(&l->p) + CONST_AT(from);
 }
 
 static uint64_t NAME(holding)(const dqi_lanes *l, const dqi_col *at, const dqi_col *limit, uint64_t end) {
@@ -209,11 +261,15 @@ static uint64_t NAME(holding)(const dqi_lanes *l, const dqi_col *at, const dqi_c
 }
 
 static void NAME(gather)(const dqi_lanes *l, const dqi_col *at, uint64_t byte, uint64_t lanes, dqi_col *out) {
-    NAME(frames) f;
+    if (lanes == UINT64_MAX) {
+        EACH AT(out) = WORDS(at->v + i, byte);
+        return;
+    }
     SOME {
+        VU p;
         for (uint32_t j = 0; j < WIDTH; j++)
-            f.p[j] = lanes >> (i + j) & 1 ? (const uint8_t *)(uintptr_t)at->v[i + j] + byte : dqi_zeros;
-        AT(out) = WORDS(&f, 0);
+            p[j] = lanes >> (i + j) & 1 ? at->v[i + j] + byte : (uintptr_t)dqi_zeros;
+        AT(out) = WORDS(p, 0);
     }
 }
 
@@ -262,6 +318,8 @@ static const dqi_level NAME(level) = {
 #undef VS
 #undef VL
 #undef VH
+#undef VN
+#undef VR
 #undef NAME
 #undef GLUE
 #undef GLUE2

@@ -46,6 +46,15 @@ static inline void store16(uint8_t *p, uint64_t v) {
     memcpy(p, &low, 2);
 }
 
+// Bits of bytes 12 to 43 that say that a frame is plain with UDP, and how long: ethertype, version and header
+// length, total length, fragment, protocol, UDP length.
+enum { PLAIN_SHAPE = 12 };
+static const uint8_t plain_shape[32] = {[0] = 0xff, 0xff,       0xff, 0, 0xff, 0xff,        0,
+                                        0,          [8] = 0x3f, 0xff, 0, 0xff, [26] = 0xff, 0xff};
+
+// The word at an address.
+#define DQI_AT(a) dqi_word((const uint8_t *)(uintptr_t)(a))
+
 #define LEVEL       portable
 #define LEVEL_TEXT  "portable"
 #define WIDTH       2
@@ -59,9 +68,10 @@ static inline void store16(uint8_t *p, uint64_t v) {
 #define LITTLE(v)       ((VU){little64((v)[0]), little64((v)[1])})
 #define LANE_BITS       ((VU){1, 2})
 #define NEXT(a, b)      __builtin_shufflevector(a, b, 1, 2)
-#define WORDS(f, at)    ((VU){dqi_word((f)->p[0] + (at)), dqi_word((f)->p[1] + (at))})
+#define WORDS(p, at)    ((VU){DQI_AT((p)[0] + (at)), DQI_AT((p)[1] + (at))})
 #define GATHER(f)                                                                                            \
-    ((f)->w12 = WORDS(f, 12), (f)->w20 = WORDS(f, 20), (f)->w28 = WORDS(f, 28), (f)->w36 = WORDS(f, 36))
+    ((f)->w12 = WORDS((f)->p, 12), (f)->w20 = WORDS((f)->p, 20), (f)->w28 = WORDS((f)->p, 28),               \
+     (f)->w36 = WORDS((f)->p, 36))
 #include "packet/lane_body.h"
 
 #ifdef __x86_64__
@@ -90,11 +100,10 @@ static inline __m256i wire_avx2(__m256i v) {
 #define LITTLE(v)       (v)
 #define LANE_BITS       ((VU){1, 2, 4, 8})
 #define NEXT(a, b)      __builtin_shufflevector(a, b, 3, 4, 5, 6)
-#define WORDS(f, at)                                                                                         \
-    ((VU){dqi_word((f)->p[0] + (at)), dqi_word((f)->p[1] + (at)), dqi_word((f)->p[2] + (at)),                \
-          dqi_word((f)->p[3] + (at))})
+#define WORDS(p, at)                                                                                         \
+    ((VU){DQI_AT((p)[0] + (at)), DQI_AT((p)[1] + (at)), DQI_AT((p)[2] + (at)), DQI_AT((p)[3] + (at))})
 // Four rows of four words are turned into columns.
-#define ROW(f, j)      (*(const row *)((f)->p[j] + 12))
+#define ROW(f, j)      (*(const row *)(uintptr_t)((f)->p[j] + 12))
 #define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #define GATHER(f)                                                                                            \
     do {                                                                                                     \

@@ -13,7 +13,7 @@ static uint64_t NAME(match)(const dqi_packets *packets, uint32_t first, uint32_t
         NAME(look)(&in, first + i, &f);
         VU ok = f.plain;
         for (const dqi_term *t = terms; t < terms + n_terms; t++) {
-            VU v = WIRE(WORDS(&f, t->at)) << t->left >> t->right;
+            VU v = WIRE(WORDS(f.p, t->at)) << t->left >> t->right;
             ok &= ~(v - t->from) & (v - t->to) & NAME(having)(&f, &t->who);
         }
         PUT(bits, ok);

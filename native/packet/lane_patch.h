@@ -49,17 +49,17 @@ static inline void NAME(store)(const dqi_patch *c, uint8_t *p, const NAME(stores
 // store to a packet can change.
 static inline uint32_t NAME(change)(const dqi_patch *c, const NAME(frames) * f, VU v, uint64_t may) {
     NAME(stores) s = {0};
-    VU from = WORDS(f, c->at);
+    VU from = WORDS(f->p, c->at);
     s.word = (from & ~c->mask) | (WIRE(v << c->shift) & c->mask);
     if (c->in_ip || c->in_l4) NAME(checksums)(f, from, &s);
     if (c->ip_mask != 0) s.word = (s.word & ~c->ip_mask) | (s.ip << c->ip_shift & c->ip_mask);
     uint32_t bits = BITS(NAME(having)(f, &c->who)) & (uint32_t)may;
     if (bits == (1u << WIDTH) - 1) {
         for (uint32_t j = 0; j < WIDTH; j++)
-            NAME(store)(c, (uint8_t *)f->p[j], &s, j);
+            NAME(store)(c, (uint8_t *)(uintptr_t)f->p[j], &s, j);
     } else {
         for (uint32_t j = 0; j < WIDTH; j++)
-            if (bits >> j & 1) NAME(store)(c, (uint8_t *)f->p[j], &s, j);
+            if (bits >> j & 1) NAME(store)(c, (uint8_t *)(uintptr_t)f->p[j], &s, j);
     }
     return bits;
 }

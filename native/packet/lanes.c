@@ -8,9 +8,11 @@ const uint8_t dqi_zeros[DQI_PLAIN_LEN];
 static inline uint64_t load64(const uint8_t *p) { return dqi_wire64(dqi_word(p)); }
 
 static void find_raw(dqi_lanes *l) {
+    l->least = UINT32_MAX;
     for (uint32_t i = 0; i < l->n; i++) {
         l->p.v[i] = (uintptr_t)dqi_lane_bytes(l, i);
         l->len.v[i] = l->in->len[l->first + i];
+        l->least = l->len.v[i] < l->least ? l->len.v[i] : l->least;
     }
 }
 
@@ -30,8 +32,10 @@ void dqi_lanes_look(dqi_lanes *l, const dqi_level *k, const dqi_packets *in, uin
         find_raw(l);
         return;
     }
-    k->shape(l);
-    if (l->look == DQI_LOOK_EXTENTS) k->extents(l);
+    if (l->look == DQI_LOOK_EXTENTS)
+        k->extents(l);
+    else
+        k->shape(l);
 }
 
 void dqi_lanes_parse(const dqi_lanes *l, uint32_t lane, dqi_pkt *out) {
@@ -170,8 +174,15 @@ static dqi_reach *reach_of(dqi_lanes *l, const dqi_level *k, uint8_t base, const
     dqi_reach *r = &l->reach[base];
     if (l->reached >> base & 1) return r;
     l->reached |= 1u << base;
-    r->end = r->room = 0;
-    k->reach(l, b->start, b->from, &r->at);
+    r->at = &l->p;
+    r->start = b->start;
+    if (b->from && l->same_payload_at && l->plain != 0) {
+        r->start = b->from->v[__builtin_ctzll(l->plain)];
+    } else if (b->from) {
+        r->at = &r->own;
+        k->reach(l, b->from, &r->own);
+    }
+    r->end = r->room = r->at == &l->p ? l->least : 0;
     return r;
 }
 
@@ -180,7 +191,7 @@ static dqi_reach *reach_of(dqi_lanes *l, const dqi_level *k, uint8_t base, const
 static uint64_t holding(const dqi_lanes *l, const dqi_level *k, const dqi_reach *r, const dqi_col *limit,
                         uint64_t end, uint64_t *all) {
     if (end <= *all) return l->plain;
-    uint64_t has = k->holding(l, &r->at, limit, end) & l->plain;
+    uint64_t has = k->holding(l, r->at, limit, end) & l->plain;
     if (has == l->plain) *all = end;
     return has;
 }
@@ -198,8 +209,8 @@ static const dqi_words *words_of(dqi_lanes *l, const dqi_level *k, dqi_reach *r,
     dqi_words *w = &l->words[l->n_words++ % DQI_WORDS];
     w->base = base;
     w->byte = start;
-    w->lanes = holding(l, k, r, &l->len, start + 8, &r->room);
-    k->gather(l, &r->at, start, w->lanes, &w->v);
+    w->lanes = holding(l, k, r, &l->len, r->start + start + 8, &r->room);
+    k->gather(l, r->at, r->start + start, w->lanes, &w->v);
     return w;
 }
 
@@ -211,7 +222,7 @@ static uint64_t load_bounded(dqi_lanes *l, const dqi_level *k, const dq_field *f
     uint32_t skip = f->bit_offset % 8, bytes = (skip + f->bit_width + 7) / 8, right = 64u - f->bit_width;
     bool little = f->flags & DQ_FIELD_LE;
     dqi_reach *r = reach_of(l, k, f->base, b);
-    uint64_t has = holding(l, k, r, b->limit, byte + bytes, &r->end);
+    uint64_t has = holding(l, k, r, b->limit, r->start + byte + bytes, &r->end);
     if (has != 0 && bytes <= 8) {
         const dqi_words *w = words_of(l, k, r, f->base, byte, bytes);
         uint32_t bit = (uint32_t)(byte - w->byte) * 8 + skip;
@@ -220,7 +231,7 @@ static uint64_t load_bounded(dqi_lanes *l, const dqi_level *k, const dq_field *f
     }
     for (uint64_t rest = has & ~whole; rest != 0; rest &= rest - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(rest);
-        uint64_t at = r->at.v[i] - l->p.v[i] + byte;
+        uint64_t at = r->at->v[i] - l->p.v[i] + r->start + byte;
         const uint8_t *p = dqi_lane_at(l, i);
         out->v[i] = little ? load_le_at(p, l->len.v[i], at, skip, f->bit_width)
                            : load_at(p, l->len.v[i], at, skip, f->bit_width);

@@ -45,15 +45,17 @@ typedef enum dqi_look {
 
 // Fields of a base (enum dq_base) in plain lanes.
 typedef struct dqi_reach {
-    dqi_col at;         // where each lane's begin, an address
-    uint64_t end, room; // so many bytes from there all are known to have for fields, and in the packet
+    const dqi_col *at;  // where each lane's begin: an address, of p or own,
+    uint64_t start;     // and so many bytes behind it
+    uint64_t end, room; // so many bytes from `at` all are known to have for fields, and in the packet
+    dqi_col own;
 } dqi_reach;
 
 // 8 bytes of each plain lane, from which all fields that lie in them are cut: programs read several fields of
 // the same word, and headers one cache line of each packet.
 typedef struct dqi_words {
     uint8_t base;
-    uint64_t byte;  // the first one, counted from reach[base].at
+    uint64_t byte;  // the first one, counted from reach[base]
     uint64_t lanes; // that have all of them
     dqi_col v;      // as they lie in memory
 } dqi_words;
@@ -68,10 +70,10 @@ typedef struct dqi_lanes {
     uint64_t all;                   // the lanes in use
     uint64_t plain, udp, tcp;       // udp and tcp: of the plain ones
     dqi_col p;                      // where to read; zeros for what can't be plain
-    dqi_col w12, w20, w28, w36;     // HEADERS and EXTENTS: the 8 bytes there, as they lie in memory
-    dqi_col w46;                    // the same, of TCP lanes
     dqi_col len;                    // RAW and EXTENTS: bytes of each packet
     dqi_col end, payload_at, limit; // EXTENTS, of plain lanes: ends of the IP packet and of the payload
+    uint64_t least;                 // RAW and EXTENTS: no plain lane's len, end or limit is less
+    bool same_payload_at;           // EXTENTS: payload_at is the same in all plain lanes
     uint32_t reached;               // bit b: reach[b] has its addresses
     dqi_reach reach[DQ_BASE_PAYLOAD + 1];
     uint32_t n_words; // read so far; the latest DQI_WORDS of them are kept
@@ -134,12 +136,12 @@ static inline uint64_t dqi_hash_word(uint64_t h, uint64_t word) {
 // Kernels of one instruction set. Columns are changed in place: a = a∘b.
 typedef struct dqi_level {
     const char *name;
-    void (*shape)(dqi_lanes *l);   // fills p, w12 … w46, plain, udp, tcp
-    void (*extents)(dqi_lanes *l); // fills len, end, payload_at, limit
+    void (*shape)(dqi_lanes *l);   // fills p, plain, udp, tcp
+    void (*extents)(dqi_lanes *l); // the same, and len, end, payload_at, limit and what they have in common
     // The 8 bytes from `at` (at most DQI_PLAIN_LEN - 8) of plain lanes as numbers, shifted left, then right.
     void (*fixed)(const dqi_lanes *l, uint32_t at, uint32_t left, uint32_t right, dqi_col *out);
-    // at = p + start + from (NULL: 0), the addresses from which fields of a base count.
-    void (*reach)(const dqi_lanes *l, uint32_t start, const dqi_col *from, dqi_col *at);
+    // at = p + from, the addresses from which fields of a base count.
+    void (*reach)(const dqi_lanes *l, const dqi_col *from, dqi_col *at);
     // Lanes in which at - p + end is at most the limit.
     uint64_t (*holding)(const dqi_lanes *l, const dqi_col *at, const dqi_col *limit, uint64_t end);
     // The 8 bytes, as they lie in memory, `byte` bytes behind `at` in those lanes.

@@ -77,32 +77,72 @@ static void parse(const bed *b, uint32_t i, bool payload, dqi_pkt *pkt) {
     pkt->rx_time_ns = b->ts[i];
 }
 
+// A field of all packets, at every level.
+static void check_column(const bed *b, const dqi_packets *in, bool payload, const dq_field *f) {
+    const dqi_level *k;
+    for (uint32_t i = 0; (k = dqi_level_at(i)) != NULL; i++) {
+        uint64_t out[MAX];
+        uint8_t ok[MAX];
+        uint32_t n = 0;
+        dq_case = k->name;
+        uint32_t got = dqi_verb_column(k, in, payload, f, out, ok);
+        for (uint32_t j = 0; j < b->n; j++) {
+            dqi_pkt pkt;
+            uint64_t want = 0;
+            parse(b, j, payload, &pkt);
+            bool has = dqi_field_get(b->bytes + b->off[j], b->len[j], &pkt, f, &want);
+            DQ_EQ(ok[j], has);
+            DQ_EQ(out[j], has ? want : 0);
+            n += has;
+        }
+        DQ_EQ(got, n);
+    }
+}
+
 static void columns(void) {
     bed b = {.seed = 31};
-    const dqi_level *k;
     for (int round = 0; round < 3000; round++) {
         bool payload = round % 5 == 0;
         dqi_packets in = packets(&b, round % 3 == 0);
         dq_field f = any_field(&b);
         if (f.flags & DQ_FIELD_LE && round % 2) f.bit_offset += 5, f.bit_width -= 6; // not on bytes
-        if (dqi_field_check(&f, NULL) != DQ_OK) continue;
-        for (uint32_t i = 0; (k = dqi_level_at(i)) != NULL; i++) {
-            uint64_t out[MAX];
-            uint8_t ok[MAX];
-            uint32_t n = 0;
-            dq_case = k->name;
-            uint32_t got = dqi_verb_column(k, &in, payload, &f, out, ok);
-            for (uint32_t j = 0; j < b.n; j++) {
-                dqi_pkt pkt;
-                uint64_t want = 0;
-                parse(&b, j, payload, &pkt);
-                bool has = dqi_field_get(b.bytes + b.off[j], b.len[j], &pkt, &f, &want);
-                DQ_EQ(ok[j], has);
-                DQ_EQ(out[j], has ? want : 0);
-                n += has;
-            }
-            DQ_EQ(got, n);
-        }
+        if (dqi_field_check(&f, NULL) == DQ_OK) check_column(&b, &in, payload, &f);
+    }
+    free(b.bytes);
+}
+
+// One bit, or the length, of one of many equal frames is another: what holds for the others is not taken for
+// this one's.
+static void all_but_one(void) {
+    static const dq_field fields[] = {
+        {.base = DQ_BASE_PAYLOAD, .bit_width = 32, .bit_offset = 8},
+        {.base = DQ_BASE_PAYLOAD, .bit_width = 64, .bit_offset = 12 * 8},
+        {.base = DQ_BASE_L3, .bit_width = 8, .bit_offset = 39 * 8},
+        {.base = DQ_BASE_L4, .bit_width = 16, .bit_offset = 16, .need = DQ_HAS_UDP},
+        {.base = DQ_BASE_START, .bit_width = 32, .bit_offset = 56 * 8},
+        {.base = DQ_BASE_META, .meta = DQ_META_PAYLOAD_LEN, .bit_width = 64},
+    };
+    enum { N = 67, LEN = 42 + 20 + 3, BITS = LEN * 8 }; // a chunk and a bit more; 3 bytes of padding
+    bed b = {.seed = 5, .n = N, .bytes = calloc(N, LEN)};
+    frame f = {.ip = 4, .proto = 17, .payload_len = 20, .padding = 3};
+    for (uint32_t k = 0; k < 20; k++)
+        f.payload[k] = (uint8_t)(k + 1);
+    for (uint32_t i = 0; i < N; i++) {
+        frame_write(&f, b.bytes + i * LEN);
+        b.off[i] = i * LEN;
+        b.len[i] = LEN;
+    }
+    const dqi_packets in = {b.bytes, b.off, b.len, b.flow, b.ts, N};
+    for (uint32_t bit = 0; bit < BITS + LEN; bit++) {
+        uint32_t i = dq_below(&b.seed, N);
+        if (bit < BITS)
+            b.bytes[i * LEN + bit / 8] ^= (uint8_t)(1 << bit % 8);
+        else
+            b.len[i] = bit - BITS;
+        for (size_t k = 0; k < sizeof fields / sizeof *fields; k++)
+            check_column(&b, &in, false, &fields[k]);
+        if (bit < BITS) b.bytes[i * LEN + bit / 8] ^= (uint8_t)(1 << bit % 8);
+        b.len[i] = LEN;
     }
     free(b.bytes);
 }
@@ -317,6 +357,7 @@ static void conditions(void) {
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(columns);
+    DQ_RUN(all_but_one);
     DQ_RUN(sets);
     DQ_RUN(wrong_stays_wrong);
     DQ_RUN(conditions);
