@@ -155,10 +155,12 @@ static uint16_t adjusted(const uint8_t *p, uint32_t sum) {
     return (uint16_t)~fold((uint64_t)(uint16_t)~dqi_be16(p) + sum);
 }
 
-static void compute_anew(uint8_t *p, uint32_t len) {
+// was: before the change. A UDP checksum of 0 stays none; where something else became UDP there was none to
+// be 0.
+static void compute_anew(uint8_t *p, const dqi_pkt *was) {
     dqi_pkt now;
-    dqi_parse(p, len, &now);
-    bool none = now.has & DQ_HAS_UDP && dqi_be16(p + now.l4 + 6) == 0;
+    dqi_parse(p, was->len, &now);
+    bool none = was->has & now.has & DQ_HAS_UDP && dqi_be16(p + now.l4 + 6) == 0;
     dqi_csum_fill(p, &now);
     if (none) dqi_put_be16(p + now.l4 + 6, 0);
 }
@@ -170,7 +172,7 @@ void dqi_csum_before(dqi_csum_change *c, const uint8_t *p, const dqi_pkt *pkt, u
 
 void dqi_csum_after(dqi_csum_change *c, uint8_t *p, const dqi_pkt *pkt) {
     if (c->anew) {
-        compute_anew(p, pkt->len);
+        compute_anew(p, pkt);
         return;
     }
     add_ranges(c, p, pkt, false);

@@ -9,6 +9,7 @@
 
 #include "packet/packet.h"
 #include "packet/transform.h"
+#include "program/burst_ops.h"
 #include "engine/xdp/xsk.h"
 
 enum { BATCH = 64, PAYLOAD = 30, BOTH = 2 };
@@ -204,11 +205,42 @@ static void finished_for_a_kernel(void) {
     DQ_CHECK(n > 60);
 }
 
+// TCP whose sequence number reads as a datagram's length and a checksum of 0 becomes UDP, also behind an IPv6
+// extension header: a checksum comes there. The frames before and after are scapy's.
+static void became_udp(void) {
+    static const struct {
+        uint32_t l3_len, csum; // bytes of headers before TCP; what scapy has for UDP
+        uint8_t ip[48];
+    } cases[] = {
+        {20, 0xfff4, {0x45, 0, 0, 0x2c, 0, 1, 0, 0, 0x40, 6, 0x66, 0xc9, 10, 0, 0, 1, 10, 0, 0, 2}},
+        {48, 0xfff4, {0x60, 0, 0, 0, 0, 0x20, 60, 0x40, 0xfd, [23] = 1, 0xfd, [39] = 2, 6, 0, 1, 4}},
+    };
+    static const uint8_t tcp[] = {3,    0xe8, 7,    0xd0, 0, 0x18, 0, 0, 0,   0,   0,   0,
+                                  0x50, 2,    0x20, 0,    0, 0,    0, 0, 'a', 'b', 'c', 'd'};
+    for (size_t i = 0; i < 2; i++) {
+        uint8_t p[128] = {2, [5] = 2, 2, [11] = 1};
+        uint32_t l4 = 14 + cases[i].l3_len, len = l4 + sizeof tcp;
+        uint64_t off = 0;
+        put16(p + 12, i == 0 ? 0x0800 : 0x86dd);
+        memcpy(p + 14, cases[i].ip, cases[i].l3_len);
+        memcpy(p + l4, tcp, sizeof tcp);
+        put16(p + l4 + 16, i == 0 ? 0xab45 : 0xc543);
+        const dqi_packets in = {.base = p, .off = &off, .len = &len, .n = 1};
+        dq_field proto;
+        DQ_CHECK(dq_field_named("ip_proto", &proto));
+        DQ_EQ(dqi_verb_set(dqi_level_best(), &in, false, &proto, 17, 0, DQ_CSUM_UPDATE), 1);
+        DQ_EQ(p[i == 0 ? 23 : 54], 17);
+        DQ_EQ(get16(p + l4 + 6), cases[i].csum);
+        if (i == 0) DQ_EQ(get16(p + 24), 0x66be);
+    }
+}
+
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(computed);
     DQ_RUN(followed);
     DQ_RUN(set_in_a_burst);
+    DQ_RUN(became_udp);
     DQ_RUN(put_in_a_tunnel);
     DQ_RUN(finished_for_a_kernel);
     return dq_done();
