@@ -39,6 +39,10 @@ var connectionType = &typeDef{
 		{"peer", `-> string: 'ADDRESS:PORT'
 			Address and port there.
 			> print(c.peer)`},
+		{"private_data", `-> string
+			What its peer gave when it asked for the connection ('i:connect{ private_data }') or took it. One that is no daqiri-run has zeros up to the connection
+			manager's 56, 180 or 196 bytes. Only connections of 'roce://' have some.
+			> print(c.private_data)`},
 		{"qp", `-> table | nil
 			Our end of a connection that 'i:connect{ qp }' makes, as its peer has to know it, and as another's 'c:join' takes it: 'qpn', 'psn', 'gid', 'lid', 'qkey'
 			and 'mtu', in bytes.
@@ -64,7 +68,7 @@ var connectionType = &typeDef{
 		if key == lua.LString("queue") {
 			return connectionQueue(L, x)
 		}
-		if key != lua.LString("peer") && key != lua.LString("local_addr") && key != lua.LString("open") {
+		if key != lua.LString("peer") && key != lua.LString("local_addr") && key != lua.LString("open") && key != lua.LString("private_data") {
 			return nil
 		}
 		info, err := x.c.Info()
@@ -76,6 +80,8 @@ var connectionType = &typeDef{
 			return lua.LString(info.Peer)
 		case lua.LString("local_addr"):
 			return lua.LString(info.Local)
+		case lua.LString("private_data"):
+			return lua.LString(info.Private)
 		}
 		return lua.LBool(info.Open)
 	},
@@ -312,7 +318,7 @@ func (c *call) connect(i *iface, o *options) (*session.Conn, error) {
 		return c.connectByHand(i, o)
 	}
 	o.need("address")
-	return i.i.Connect(o.str("address", ""), o.str("src_addr", ""))
+	return i.i.Connect(session.Connecting{Address: o.str("address", ""), Local: o.str("src_addr", ""), Private: o.str("private_data", "")})
 }
 
 // interfaceConnection is i:connection(id): the connection with that id; without one the interface itself, whose

@@ -79,6 +79,7 @@ var interfaceType = &typeDef{
 			interfaces; an address that the kernel has, too, needs none. The configuration's key 'answers' does the same from the open on.
 			> i:answer{ addresses = { "10.0.0.5", "2001:db8::5" } }`},
 		{"connect", interfaceConnect, `. address? string: 'ADDRESS:PORT'; required without 'qp'
+			. private_data? string: at most 48 bytes that a 'roce://' peer gets with the request: its 'c.private_data'
 			. qp? table: of a 'roce://' peer without connection manager, what 'c:join' takes: the connection is open at once. '{}': that is told later. 'c.qp' is our end
 			. remote? table: of a 'roce://' peer that is no daqiri-run, what it lends: '{ring = {addr = …, rkey = …, bytes = …}}'
 			. src_addr? string: from which address here

@@ -51,8 +51,8 @@ func (c *call) connectByHand(i *iface, o *options) (*session.Conn, error) {
 	if !ok {
 		o.wrong("qp", "the peer's end expected, or an empty table: '{qpn = …, psn = …, addr = …}'")
 	}
-	if o.has("address") || o.has("src_addr") {
-		o.wrong("qp", "a connection that is made by hand has no address to connect to: leave out address and src_addr")
+	if o.has("address") || o.has("src_addr") || o.has("private_data") {
+		o.wrong("qp", "a connection that is made by hand has no address to connect to: leave out address, src_addr and private_data")
 	}
 	end := &options{c: c, n: o.n, t: t}
 	end.allow(pairKeys)

@@ -11,7 +11,15 @@ import "unsafe"
 type ConnInfo struct {
 	Local, Peer string // address:port
 	Open        bool
+	Private     string // bytes that the peer gave when it connected or accepted (roce://)
 	Rx, Tx      Queue
+}
+
+// Connecting is what a connection is made to.
+type Connecting struct {
+	Address string // host:port
+	Local   string // from where; empty: by default
+	Private string // bytes that the peer is given with the request, of roce:// alone
 }
 
 // Events delivers connect and disconnect events of the interface to w with this tag.
@@ -20,15 +28,16 @@ func (i Iface) Events(w *Waiter, tag uint64) error {
 	return result("events", C.dq_iface_events(i.c, w.c, C.uint64_t(tag), &d), &d)
 }
 
-// Connect starts a connection to host:port, from local when that is not empty; the outcome
-// comes as an event.
-func (i Iface) Connect(address, local string) (conn uint32, err error) {
-	a, l := cString(address), cString(local)
+// Connect starts a connection; the outcome comes as an event.
+func (i Iface) Connect(to Connecting) (conn uint32, err error) {
+	a, l, private := cString(to.Address), cString(to.Local), cString(to.Private)
 	defer a.free()
 	defer l.free()
+	defer private.free()
+	asked := C.dq_connect{address: a.c, local: l.c, private_data: unsafe.Pointer(private.c), private_bytes: C.uint32_t(len(to.Private))}
 	var id C.uint32_t
 	var d C.dq_diag
-	err = result("connection to "+address, C.dq_conn_open(i.c, a.c, l.c, &id, &d), &d)
+	err = result("connection to "+to.Address, C.dq_conn_open(i.c, &asked, &id, &d), &d)
 	return uint32(id), err
 }
 
@@ -44,11 +53,12 @@ func (i Iface) Conn(conn uint32) (ConnInfo, error) {
 		return ConnInfo{}, err
 	}
 	return ConnInfo{
-		Local: text(c.local[:]),
-		Peer:  text(c.peer[:]),
-		Open:  c.open != 0,
-		Rx:    Queue{c.rx},
-		Tx:    Queue{c.tx},
+		Local:   text(c.local[:]),
+		Peer:    text(c.peer[:]),
+		Open:    c.open != 0,
+		Private: C.GoStringN((*C.char)(unsafe.Pointer(&c.private_data[0])), C.int(c.private_bytes)),
+		Rx:      Queue{c.rx},
+		Tx:      Queue{c.tx},
 	}, nil
 }
 

@@ -1023,6 +1023,7 @@ function session:write_s3(options) end
 
 ---@class (exact) daqiri.interface.connect.options
 ---@field address? string ADDRESS:PORT; required without qp
+---@field private_data? string at most 48 bytes that a roce:// peer gets with the request: its c.private_data
 ---@field qp? table of a roce:// peer without connection manager, what c:join takes: the connection is open at once. {}: that is told later. c.qp is our end
 ---@field remote? table of a roce:// peer that is no daqiri-run, what it lends: {ring = {addr = …, rkey = …, bytes = …}}
 ---@field src_addr? string from which address here
@@ -1316,6 +1317,7 @@ function interface:tx_flows() end
 ---@field local_addr string Address and port here. (ADDRESS:PORT)
 ---@field open boolean Whether it is open.
 ---@field peer string Address and port there. (ADDRESS:PORT)
+---@field private_data string What its peer gave when it asked for the connection (i:connect{ private_data }) or took it. One that is no daqiri-run has zeros up to the connection manager's 56, 180 or 196 bytes. Only connections of roce:// have some.
 ---@field qp table|nil Our end of a connection that i:connect{ qp } makes, as its peer has to know it, and as another's c:join takes it: qpn, psn, gid, lid, qkey and mtu, in bytes.
 ---@field queue integer The id of its receive queue, or where there is none of its transmit queue.
 ---@field remotes table What its peer lends, by name: addr, rkey, bytes, readable, writable, slots, slot_bytes. Only connections of roce:// have some.

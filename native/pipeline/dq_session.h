@@ -167,16 +167,27 @@ bool dq_iface_neighbour(const dq_iface *i, const dq_ip *addr, uint16_t vlan, uin
 
 // ---- connections ------------------------------------------------------------------------------------------
 
+#define DQ_MAX_PRIVATE_DATA 196 // bytes that a peer may give when a connection is made (roce://)
+
 typedef struct dq_conn_info {
     char local[64], peer[64]; // "address:port"
     int32_t open;
     dq_queue *rx, *tx;
+    uint8_t private_data[DQ_MAX_PRIVATE_DATA]; // that the peer gave
+    uint32_t private_bytes;                    // of it; 0: none
 } dq_conn_info;
+
+// What a connection is made to.
+typedef struct dq_connect {
+    const char *address, *local; // "host:port"; from where, empty: by default
+    const void *private_data;    // that the peer is given with the request; of roce:// alone
+    uint32_t private_bytes;
+} dq_connect;
 
 // Delivers connect and disconnect events of i to w with this tag.
 int dq_iface_events(dq_iface *i, dq_waiter *w, uint64_t tag, dq_diag *diag);
-// Starts a connection to "host:port" from a client interface; the outcome comes as an event. *conn: its id.
-int dq_conn_open(dq_iface *i, const char *address, const char *local, uint32_t *conn, dq_diag *diag);
+// Starts a connection from a client interface; the outcome comes as an event. *conn: its id.
+int dq_conn_open(dq_iface *i, const dq_connect *to, uint32_t *conn, dq_diag *diag);
 int dq_conn_close(dq_iface *i, uint32_t conn);
 int dq_conn_read(dq_iface *i, uint32_t conn, dq_conn_info *out);
 

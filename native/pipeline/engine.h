@@ -34,7 +34,7 @@ typedef struct dqi_link_ops {
 
 // Connections. What an engine lacks is NULL, but for read.
 typedef struct dqi_conn_ops {
-    int (*open)(dq_iface *i, const char *address, const char *local, uint32_t *conn, dq_diag *diag);
+    int (*open)(dq_iface *i, const dq_connect *to, uint32_t *conn, dq_diag *diag);
     int (*close)(dq_iface *i, uint32_t conn);
     int (*read)(dq_iface *i, uint32_t conn, dq_conn_info *out);
     int (*setsockopt)(dq_iface *i, uint32_t conn, int level, int option, const void *v, uint32_t len);

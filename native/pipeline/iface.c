@@ -152,9 +152,11 @@ int dq_iface_multicast(dq_iface *i, const char *group, const char *source, bool 
     return link->multicast(i, group, source, join, diag);
 }
 
-int dq_conn_open(dq_iface *i, const char *address, const char *local, uint32_t *conn, dq_diag *diag) {
+int dq_conn_open(dq_iface *i, const dq_connect *to, uint32_t *conn, dq_diag *diag) {
     const dqi_conn_ops *c = i->ops->conns;
-    return c && c->open ? c->open(i, address, local, conn, diag) : lacks(i, "connections", diag);
+    if (!c || !c->open) return lacks(i, "connections", diag);
+    if (to->private_bytes > 0 && !i->ops->rma) return lacks(i, "private data", diag);
+    return c->open(i, to, conn, diag);
 }
 
 int dq_conn_close(dq_iface *i, uint32_t conn) {

@@ -2,6 +2,8 @@ package session
 
 import (
 	"fmt"
+
+	"github.com/daqiri/daqiri-run/native"
 )
 
 // Conn is one connection of a socket interface: a TCP connection, or a UDP peer.
@@ -14,16 +16,19 @@ type Conn struct {
 type ConnInfo struct {
 	Local, Peer string // address:port
 	Open        bool
+	Private     string // bytes that the peer gave when it connected or accepted (roce://)
 }
 
-// Connect starts a connection to host:port, from the local address when that is not empty.
-// The outcome comes as a Connect item to whoever listens.
-func (i *Interface) Connect(address, local string) (*Conn, error) {
+// Connecting is what a connection is made to.
+type Connecting = native.Connecting
+
+// Connect starts a connection. The outcome comes as a Connect item to whoever listens.
+func (i *Interface) Connect(to Connecting) (*Conn, error) {
 	if err := i.s.enter(); err != nil {
 		return nil, err
 	}
 	defer i.s.leave()
-	id, err := i.native.Connect(address, local)
+	id, err := i.native.Connect(to)
 	if err != nil {
 		return nil, i.named(err)
 	}
@@ -53,7 +58,7 @@ func (c *Conn) Info() (ConnInfo, error) {
 	}
 	defer c.i.s.leave()
 	info, err := c.i.native.Conn(c.id)
-	return ConnInfo{info.Local, info.Peer, info.Open}, c.named(err)
+	return ConnInfo{info.Local, info.Peer, info.Open, info.Private}, c.named(err)
 }
 
 // RxQueue is the queue that receives from the connection.

@@ -292,7 +292,7 @@ func (e engine) tryOpen(me *task.Task, extra string) (*bench, error) {
 		b.rx, err = s.RxQueue("b", "0")
 	}
 	if err == nil && e.rdma != "" {
-		_, err = b.tx.Interface().Connect(b.rx.Interface().Address(), "")
+		_, err = b.tx.Interface().Connect(Connecting{Address: b.rx.Interface().Address()})
 	}
 	return b, err
 }

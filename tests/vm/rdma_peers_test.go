@@ -99,7 +99,7 @@ func TestRDMAOutage(t *testing.T) {
 		`+build(t, "./cmd/daqiri-run")+` --allow-exec tests/vm/rdma/outage.lua 2>&1 || exit
 		for n in 1 2 3 4 5 6 7 8 9 10; do rdma link | grep -q rxe1 || break; sleep 1; done
 		rdma link`)
-	says(t, strings.ReplaceAll(said, "\t", " "), "down connection timed out true", "up again true", "gone no such device", "every packet is accounted for", "link rxe0/1")
+	says(t, strings.ReplaceAll(said, "\t", " "), "down connection timed out true connection", "up again true", "gone no such device connection", "every packet is accounted for", "link rxe0/1")
 	if strings.Contains(said, "link rxe1/1") {
 		t.Errorf("the device is still there\n%s", said)
 	}

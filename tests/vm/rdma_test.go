@@ -90,6 +90,7 @@ func TestRDMAOnStrangersMemory(t *testing.T) {
 		wait
 		cat /dev/shm/peer`)
 	said = strings.ReplaceAll(said, "\t", " ")
+	says(t, said, "private a key\n")
 	says(t, said, "written", "fetch_add 0\nfetch_add 5\ncompare_swap 0\ncompare_swap 12345\n",
 		`its peer lends no "rings"; it lends ring`, "beyond what its peer lends", "beyond what its peer lends", "multiples of 8", "has the packets of queue rx",
 		"wrong key connection 1: remote access error", "disconnected permission denied", "every packet is accounted for")
@@ -110,7 +111,7 @@ func TestRDMALend(t *testing.T) {
 	says(t, strings.ReplaceAll(said, "\t", " "), "region mine does not allow that", "longer than 47 bytes", "17 slots of 4096 bytes",
 		"remote 65536 16 4096 true true true true", "told 0 bytes, imm 0 0 bytes, imm 15", "read 16 65536 00000000ABCDEFGH0000 0015",
 		`lends no "ring"; it lends nothing`, "late connection", "remote access error", "untouched 0000", "client's end permission denied",
-		"again true true", "every packet is accounted for")
+		"again true true", "beyond connection", "remote access error", "client's end permission denied", "every packet is accounted for")
 }
 
 // TestRDMAFaults has connections refused, peers that are not there, don't read, have too little room, or are killed: each is
@@ -122,7 +123,8 @@ func TestRDMAFaults(t *testing.T) {
 	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+`
 		`+program+` --allow-exec tests/vm/rdma/faults.lua --recv "`+program+` scripts/rdma_recv.lua --port 4801 --size 8192 --seconds 60" 2>&1`)
 	says(t, strings.ReplaceAll(said, "\t", " "), "refused connection refused", "unreachable connection timed out", "deaf NO_SPACE_AVAILABLE true",
-		"closed closed by the peer", "too long remote I/O error", "killed ", "every packet is accounted for")
+		"closed closed by the peer", "kept connection", "too long remote I/O error", "long connection", "remote operation error", "killed ",
+		"last connection", "every packet is accounted for")
 }
 
 // TestRDMAMemory has connections come and go, 200 of them, or 1000 by DAQIRI_VM_WIDE=1: no descriptor and no pinned memory stay, the

@@ -36,6 +36,7 @@
 #define DQI_RDMA_NOTE       0xffffffffu // the immediate value of notes (rdma_lend.c)
 #define DQI_RDMA_NOTE_BYTES 88
 #define DQI_RDMA_REMOTES    64 // names that a peer lends
+#define DQI_RDMA_PRIVATE    48 // bytes of private data that a client gives
 
 typedef struct dqi_rdma dqi_rdma;
 typedef struct dqi_rdma_lease dqi_rdma_lease;
@@ -104,6 +105,14 @@ typedef struct dqi_rdma_recv {
     bool has_imm, named; // named: of an operation
 } dqi_rdma_recv;
 
+// What two ends tell each other with a request and its answer (rdma_hello.c), as it is on the wire.
+typedef struct dqi_rdma_hello {
+    uint8_t bytes[DQI_RDMA_PRIVATE];
+    uint8_t mark[6];
+    uint8_t n;     // of the bytes
+    uint8_t notes; // 1: whoever says this has room for notes, and sends them inline
+} dqi_rdma_hello;
+
 // Packets first .. first + n of a burst that wait for room in their connection.
 typedef struct dqi_rdma_wait {
     dq_queue *queue;
@@ -129,7 +138,9 @@ struct dqi_rconn {
     dq_queue_pair pair, pair_peer; // its ends, then
     int64_t ending_ns;             // since when it ends, or last did something
     uint64_t ending_done;
-    uint32_t mark[DQ_MAX_QUEUES]; // ends of the transmit queues' rings then
+    uint32_t mark[DQ_MAX_QUEUES];                    // ends of the transmit queues' rings then
+    uint8_t given[DQI_RDMA_PRIVATE], given_bytes;    // private data, for the peer
+    uint8_t heard[DQ_MAX_PRIVATE_DATA], heard_bytes; // and the peer's
 
     cm_id *id;          // keeper's
     dqi_spin lock;      // of what follows
@@ -227,6 +238,16 @@ int dqi_rdma_dial(dqi_rconn *c, const dqi_sockaddr *from, const dqi_sockaddr *to
 // here.
 void dqi_rdma_await_dial(dqi_rdma *r);
 
+// ---- rdma_hello.c -----------------------------------------------------------------------------------------
+
+// Private data that is too long is refused.
+int dqi_rdma_check_private(const dqi_rdma *r, const dq_connect *to, dq_diag *diag);
+// What is told with a request or its answer.
+void dqi_rdma_say_hello(const dqi_rconn *c, dqi_rdma_hello *out);
+// Takes down what the peer told: its private data, and whether it is of our kind. said NULL: nothing.
+// Keeper's thread.
+void dqi_rdma_hear_hello(dqi_rconn *c, const void *said, uint8_t len);
+
 // ---- rdma_conn.c ------------------------------------------------------------------------------------------
 
 // A connecting slot with queues, not in the table yet. NULL: there is no room. Any thread.
@@ -249,9 +270,12 @@ int64_t dqi_rconn_ending_serve(dqi_rdma *r);
 void dqi_rconn_destroy(dqi_rconn *c);
 // It failed: the keeper will end it. Any thread.
 void dqi_rconn_break(dqi_rconn *c, int status);
+// A work request came back flushed: where nobody has asked for that, the device has put the queue pair in
+// error, and the connection ends. Under its lock.
+void dqi_rconn_flushed(dqi_rconn *c);
 // Wakes the keeper, which looks at connections. Any thread.
 void dqi_rdma_wake(dqi_rdma *r);
-int dqi_rconn_open_op(dq_iface *i, const char *address, const char *local, uint32_t *conn, dq_diag *diag);
+int dqi_rconn_open_op(dq_iface *i, const dq_connect *to, uint32_t *conn, dq_diag *diag);
 int dqi_rconn_close_op(dq_iface *i, uint32_t conn);
 int dqi_rconn_read_op(dq_iface *i, uint32_t conn, dq_conn_info *out);
 

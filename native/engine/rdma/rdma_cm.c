@@ -21,33 +21,27 @@ static dqi_sockaddr address_of(const struct sockaddr_storage *s) {
 
 static uint8_t at_most(int n, int limit) { return (uint8_t)(n < limit ? n : limit); }
 
-// What two of our kind tell each other when they connect: that each has room for notes, and sends them
-// inline.
-static const uint8_t hello[8] = {'d', 'a', 'q', 'i', 'r', 'i', 0, 1};
-
-static bool has_notes(const dqi_rconn *c) {
-    const dq_queue *q = c->rx;
-    return dqi_rdma_transport(c->r) == DQ_TRANSPORT_RC && c->inline_bytes >= DQI_RDMA_NOTE_BYTES && q &&
-           q->conf.n_regions > 0 && q->conf.regions[0]->conf.buf_size >= DQI_RDMA_NOTE_BYTES;
-}
-
-static bool said_hello(const dqi_rconn *c, const cm_conn_param *p) {
-    return has_notes(c) && p->private_data && p->private_data_len >= sizeof hello &&
-           memcmp(p->private_data, hello, sizeof hello) == 0;
-}
-
-static cm_conn_param params(const dqi_rconn *c, const cm_conn_param *asked) {
+static cm_conn_param params(const dqi_rconn *c, const cm_conn_param *asked, dqi_rdma_hello *hello) {
     const dqi_rdma *r = c->r;
     int accepts = asked ? asked->responder_resources : 255, begins = asked ? asked->initiator_depth : 255;
     int most = r->device->attr.max_qp_rd_atom, init = r->device->attr.max_qp_init_rd_atom;
-    bool notes = has_notes(c);
-    return (cm_conn_param){.private_data = notes ? hello : NULL,
-                           .private_data_len = notes ? sizeof hello : 0,
+    dqi_rdma_say_hello(c, hello);
+    return (cm_conn_param){.private_data = hello,
+                           .private_data_len = sizeof *hello,
                            .responder_resources = at_most(accepts, most < 16 ? most : 16),
                            .initiator_depth = at_most(begins, init < 16 ? init : 16),
                            .retry_count = DQI_RDMA_RETRIES,
                            .rnr_retry_count = DQI_RDMA_RETRIES,
                            .qp_num = c->qp->qp_num};
+}
+
+static void hear(dqi_rconn *c, const cm_event *e) {
+    const cm_conn_param *p = &e->param.conn;
+    const cm_ud_param *ud = &e->param.ud;
+    if (dqi_rdma_is_ud(c->r))
+        dqi_rdma_hear_hello(c, ud->private_data, ud->private_data_len);
+    else
+        dqi_rdma_hear_hello(c, p->private_data, p->private_data_len);
 }
 
 // ---- states of queue pairs --------------------------------------------------------------------------------
@@ -108,9 +102,10 @@ static bool take_request(dqi_rdma *r, const cm_event *e, dqi_rconn **out) {
     c->peer = address_of(&c->id->dst);
     int err = dqi_rconn_make_qp(c);
     if (err == DQ_OK) {
-        c->ours = said_hello(c, &e->param.conn);
+        hear(c, e);
         dqi_rconn_post_recv(c);
-        cm_conn_param p = params(c, &e->param.conn);
+        dqi_rdma_hello hello;
+        cm_conn_param p = params(c, &e->param.conn, &hello);
         err = make_ready(c);
         if (err == DQ_OK && cm.accept(c->id, &p) == 0) return true;
         if (err == DQ_OK) err = DQ_ESYS - errno;
@@ -161,7 +156,8 @@ static int find_route(dqi_rconn *c) {
 }
 
 static int ask(dqi_rconn *c) {
-    cm_conn_param p = params(c, NULL);
+    dqi_rdma_hello hello;
+    cm_conn_param p = params(c, NULL, &hello);
     int err = dqi_rdma_is_ud(c->r) ? make_ready_ud(c) : DQ_OK;
     if (err != DQ_OK) return err;
     dqi_rconn_post_recv(c);
@@ -228,12 +224,15 @@ static int of_connection(dqi_rconn *c, const cm_event *e) {
     case CM_ROUTE_RESOLVED:
         return ask(c);
     case CM_CONNECT_RESPONSE:
-        c->ours = said_hello(c, &e->param.conn);
+        hear(c, e);
         err = answered(c);
         if (err != DQ_OK) return err; // else it is open: no event more comes
         // fall through
     case CM_ESTABLISHED:
-        if (dqi_rdma_is_ud(c->r) && (err = meet(c, &e->param.ud)) != DQ_OK) return err;
+        if (dqi_rdma_is_ud(c->r)) {
+            hear(c, e);
+            if ((err = meet(c, &e->param.ud)) != DQ_OK) return err;
+        }
         c->local = address_of(&c->id->src);
         c->peer = address_of(&c->id->dst);
         dqi_rconn_opened(c);

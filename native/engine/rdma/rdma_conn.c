@@ -36,6 +36,7 @@ static void reset(dqi_rconn *c) {
     c->sent_head = c->sent_tail = c->unsignalled = 0;
     c->wait_head = c->wait_tail = 0;
     c->n_remotes = 0;
+    c->given_bytes = c->heard_bytes = 0;
     c->ending_ns = 0;
     c->ending_done = 0;
     atomic_store(&c->closing, false);
@@ -184,6 +185,15 @@ void dqi_rconn_break(dqi_rconn *c, int status) {
     atomic_compare_exchange_strong(&c->why, &none, status);
     atomic_store(&c->broken, true);
     dqi_rdma_wake(c->r);
+}
+
+void dqi_rconn_flushed(dqi_rconn *c) {
+    if (c->flushing || atomic_load(&c->broken)) return dqi_rdma_wake(c->r);
+    char peer[64];
+    dqi_addr_text(&c->peer, peer, sizeof peer);
+    dqi_note(c->r->iface->session, "interface %s: the connection with %s ends: its queue pair is in error",
+             c->r->iface->conf.name, peer);
+    dqi_rconn_break(c, DQ_ESYS - EREMOTEIO);
 }
 
 void dqi_rconn_destroy(dqi_rconn *c) {
@@ -352,7 +362,7 @@ static int address(const dqi_rdma *r, const char *text, bool need_port, dqi_sock
     return n > 0 ? DQ_OK : dqi_fail(diag, n, "interface %s: %s: %s", name, text, why);
 }
 
-int dqi_rconn_open_op(dq_iface *i, const char *to_text, const char *local, uint32_t *conn, dq_diag *diag) {
+int dqi_rconn_open_op(dq_iface *i, const dq_connect *asked, uint32_t *conn, dq_diag *diag) {
     dqi_rdma *r = i->engine;
     dqi_sockaddr to, from = r->local;
     dqi_addr_set_port(&from, 0);
@@ -360,8 +370,10 @@ int dqi_rconn_open_op(dq_iface *i, const char *to_text, const char *local, uint3
         return dqi_fail(diag, DQ_NOT_SUPPORTED,
                         "interface %s: a server waits for its peers; hint: connect from a client",
                         i->conf.name);
-    int err = address(r, to_text, true, &to, diag);
-    if (err == DQ_OK && local && local[0]) err = address(r, local, false, &from, diag);
+    const char *local = asked->local ? asked->local : "";
+    int err = address(r, asked->address, true, &to, diag);
+    if (err == DQ_OK && local[0]) err = address(r, local, false, &from, diag);
+    if (err == DQ_OK) err = dqi_rdma_check_private(r, asked, diag);
     if (err != DQ_OK) return err;
     if (!dqi_addr_same_host(&from, &r->local))
         return dqi_fail(
@@ -376,10 +388,13 @@ int dqi_rconn_open_op(dq_iface *i, const char *to_text, const char *local, uint3
             "some, and let the connection handlers run",
             i->conf.name, DQI_CONNS);
     *conn = dqi_rconn_id(c);
+    c->given_bytes = (uint8_t)asked->private_bytes;
+    if (c->given_bytes > 0) memcpy(c->given, asked->private_data, c->given_bytes);
     err = dqi_rdma_dial(c, &from, &to);
     if (err == DQ_OK) return DQ_OK;
     dqi_rconn_give_up(c);
-    return dqi_fail(diag, err, "interface %s: connection to %s: %s", i->conf.name, to_text, dq_err_name(err));
+    return dqi_fail(diag, err, "interface %s: connection to %s: %s", i->conf.name, asked->address,
+                    dq_err_name(err));
 }
 
 int dqi_rconn_close_op(dq_iface *i, uint32_t conn) {
@@ -408,6 +423,8 @@ int dqi_rconn_read_op(dq_iface *i, uint32_t conn, dq_conn_info *out) {
         dqi_addr_text(&c->local, out->local, sizeof out->local);
         dqi_addr_text(&c->peer, out->peer, sizeof out->peer);
         out->open = dqi_rconn_state(c) == DQI_CONN_OPEN && !atomic_load(&c->closing);
+        out->private_bytes = out->open ? c->heard_bytes : 0;
+        memcpy(out->private_data, c->heard, out->private_bytes);
         out->rx = c->rx;
         out->tx = c->tx;
     }

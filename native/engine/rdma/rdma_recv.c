@@ -281,7 +281,7 @@ void dqi_rconn_recv_done(dqi_rconn *c, const vb_wc *wc) {
     skip_empty(c);
     if (ok) return;
     if (wc->status == VB_WC_WR_FLUSH_ERR)
-        atomic_store(&c->r->attention, true);
+        dqi_rconn_flushed(c);
     else
         dqi_rconn_break(c, status_of(wc));
 }

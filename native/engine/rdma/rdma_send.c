@@ -91,7 +91,7 @@ void dqi_rconn_sent_done(dqi_rconn *c, const vb_wc *wc) {
     settle(w, ok, why, vb_status_text(wc->status));
     c->sent_head++;
     atomic_fetch_add(&c->done, 1);
-    if (!ok) dqi_rdma_wake(c->r);
+    if (flushed) dqi_rconn_flushed(c);
 }
 
 // ---- posting ----------------------------------------------------------------------------------------------

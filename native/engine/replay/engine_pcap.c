@@ -284,12 +284,12 @@ bool dq_iface_source(const dq_iface *i, dq_source *out) {
 // Nobody connects to it, as nobody does to a UDP socket, so that whoever listens to its connections hears
 // nothing. Its own connection, 0, is all there is.
 
-static int conn_open(dq_iface *i, const char *address, const char *local, uint32_t *conn, dq_diag *diag) {
-    (void)local, (void)conn;
+static int conn_open(dq_iface *i, const dq_connect *to, uint32_t *conn, dq_diag *diag) {
+    (void)conn;
     return dqi_fail(diag, DQ_NOT_SUPPORTED,
                     "interface %s: connection to %s: a capture answers nobody; hint: what comes from there "
                     "comes on the receive queues, with its sender",
-                    i->conf.name, address);
+                    i->conf.name, to->address);
 }
 
 static int conn_read(dq_iface *i, uint32_t conn, dq_conn_info *out) {

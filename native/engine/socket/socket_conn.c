@@ -239,15 +239,16 @@ static int addresses(dqi_sock *s, const char *text, bool need_port, dqi_sockaddr
     return n;
 }
 
-int dqi_sock_conn_open(dq_iface *i, const char *address, const char *local, uint32_t *conn, dq_diag *diag) {
+int dqi_sock_conn_open(dq_iface *i, const dq_connect *asked, uint32_t *conn, dq_diag *diag) {
     dqi_sock *s = i->engine;
     dqi_sockaddr to[DQI_SOCK_ADDRS], from[2] = {0};
     if (i->conf.socket.server)
         return dqi_fail(diag, DQ_NOT_SUPPORTED,
                         "interface %s: a server waits for its peers; hint: connect from a client",
                         i->conf.name);
-    int n = addresses(s, address, true, to, DQI_SOCK_ADDRS, diag);
-    int n_from = n > 0 && local && local[0] ? addresses(s, local, false, from, 2, diag) : 0;
+    int n = addresses(s, asked->address, true, to, DQI_SOCK_ADDRS, diag);
+    int n_from =
+        n > 0 && asked->local && asked->local[0] ? addresses(s, asked->local, false, from, 2, diag) : 0;
     if (n < 0 || n_from < 0) return n < 0 ? n : n_from;
     dqi_sconn *c = dqi_conn_new(s, -1);
     if (!c)
@@ -266,7 +267,8 @@ int dqi_sock_conn_open(dq_iface *i, const char *address, const char *local, uint
         return DQ_OK;
     }
     dqi_conn_give_up(c);
-    return dqi_fail(diag, err, "interface %s: connection to %s: %s", i->conf.name, address, dq_err_name(err));
+    return dqi_fail(diag, err, "interface %s: connection to %s: %s", i->conf.name, asked->address,
+                    dq_err_name(err));
 }
 
 int dqi_sock_conn_close(dq_iface *i, uint32_t conn) {

@@ -27,7 +27,7 @@ void dqi_conn_stop_reading(dqi_sconn *c);
 int dqi_conn_try(dqi_sconn *c);
 // Tells the interface's transmit queues that connections came or went. Any thread.
 void dqi_conn_kick(dqi_sock *s);
-int dqi_sock_conn_open(dq_iface *i, const char *address, const char *local, uint32_t *conn, dq_diag *diag);
+int dqi_sock_conn_open(dq_iface *i, const dq_connect *to, uint32_t *conn, dq_diag *diag);
 int dqi_sock_conn_close(dq_iface *i, uint32_t conn);
 int dqi_sock_conn_read(dq_iface *i, uint32_t conn, dq_conn_info *out);
 // Closes a connected socket so that the peer gets all that was sent, even where it sent what nobody read.

@@ -122,7 +122,7 @@ static void errors_name_the_object(void) {
     DQ_EQ(dq_iface_multicast(i, "10.0.0.1", "", true, &d), DQ_INVALID_PARAMETER);
     DQ_CHECK(strstr(d.text, "port0") && strstr(d.text, "10.0.0.1"));
     uint32_t conn;
-    DQ_EQ(dq_conn_open(i, "127.0.0.1:1", "", &conn, &d), DQ_NOT_SUPPORTED);
+    DQ_EQ(dq_conn_open(i, &(dq_connect){.address = "127.0.0.1:1", .local = ""}, &conn, &d), DQ_NOT_SUPPORTED);
     DQ_CHECK(strstr(d.text, "port0") != NULL);
     DQ_EQ(dq_session_close(s), 0);
 }

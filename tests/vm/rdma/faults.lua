@@ -36,12 +36,23 @@ local function send(c, n, len)
   if not sent then b:free() end
   return sent and "SUCCESS" or why
 end
+-- A message whose end is told: how it went is what the operation says.
+local function message(c, len)
+  local b = assert(c:alloc(1))
+  b:set_lengths(len)
+  return assert(c:message(b))
+end
+local function failed(op)
+  assert(op:wait{ timeout = 20 }, "an operation has no end")
+  return op.error or "no error"
+end
 -- Nobody listens there; nobody is there.
 ends("refused", open "10.9.0.1:4899", 10)
 ends("unreachable", open "10.9.0.77:4800", 10)
 -- Nobody reads: the sender is refused, and the connection ends all the same.
 local deaf = open "10.9.0.1:4800"
-local sent, refused = 0, nil
+local sent, refused, kept = 0, nil, nil
+for _ = 1, 64 do kept = message(deaf.c, 100) end -- its first buffers are few
 for _ = 1, 200 do
   refused = send(deaf.c, 8, 100)
   if refused ~= "SUCCESS" then break end
@@ -52,24 +63,35 @@ print("deaf", refused, sent > 0)
 local closed = daqiri.now()
 deaf.c:close()
 ends("closed", deaf, 60)
+print("kept", failed(kept))
 assert(daqiri.now() - closed < 12, "it took too long")
 -- A message that is longer than the buffers there.
 local narrow = open "10.9.0.1:4802"
-send(narrow.c, 1, 4000)
+local long = message(narrow.c, 4000)
 ends("too long", narrow, 20)
+print("long", failed(long))
 -- A peer that is killed while it receives.
 os.execute(args.recv .. " >/dev/shm/fault-recv 2>&1 & echo $! >/dev/shm/fault-pid")
-local killed
+local killed, last
 for _ = 1, 100 do
   daqiri.sleep(0.1)
   killed = open "10.9.0.1:4801"
   if not killed.why then break end
 end
-for k = 1, 200 do
-  send(killed.c, 4, 8192)
-  if k == 40 then os.execute "kill -9 $(cat /dev/shm/fault-pid)" end
-  if killed.why then break end
-  daqiri.sleep(5e-3)
+assert(send(killed.c, 4, 8192) == "SUCCESS")
+os.execute "kill -STOP $(cat /dev/shm/fault-pid)"
+local stuck = daqiri.now() -- as it takes no more than it has buffers for, at most 256, the last of these messages doesn't go
+for _ = 1, 320 do
+  local b = killed.c:alloc(1)
+  if b then
+    b:set_lengths(100)
+    local op = killed.c:message(b)
+    if op then last, stuck = op, daqiri.now() else b:free() end
+  end
+  if daqiri.now() - stuck > 2 then break end
+  daqiri.sleep(1e-3)
 end
+os.execute "kill -9 $(cat /dev/shm/fault-pid)"
 ends("killed", killed, 60)
+print("last", failed(last))
 s:stop "done"

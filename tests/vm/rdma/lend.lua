@@ -12,7 +12,10 @@ local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "socket", m
   interfaces = { side("server", { mode = "server", local_addr = "roce://10.9.0.1:4792" }, "10.9.0.1"),
     side("client", { mode = "client", local_addr = "roce://10.9.0.2", remote_addr = "roce://10.9.0.1:4792" }, "10.9.0.2") } } } }
 local there, here
-s:interface("server"):on_connection(function(c) there = c end)
+s:interface("server"):on_connection(function(c)
+  there = c
+  c:on_disconnect(function(why) print("server's end", why) end)
+end)
 s:interface("client"):on_connection(function(c)
   here = c
   c:on_disconnect(function(why) print("client's end", why) here = nil end)
@@ -61,4 +64,14 @@ print("untouched", lease:get(0, 4))
 local first = there
 while not (here and there ~= first) do daqiri.sleep(0.01) end
 print("again", here.open, there.open)
+-- A peer that takes what it is lent for longer than it is.
+lease = assert(there:lend("slots", { name = "ring", access = "rdma_write" }))
+while not here.remotes.ring do daqiri.sleep(0.01) end
+assert(here:tell("ring", { addr = lease.addr, rkey = lease.rkey, bytes = lease.bytes + 4096 }))
+b = assert(here:alloc(1))
+b:set_lengths(4)
+local beyond = assert(here:write(b, "ring", lease.bytes - 2))
+assert(beyond:wait{ timeout = 10 })
+print("beyond", beyond.error)
+while here do daqiri.sleep(0.01) end
 s:stop "done"

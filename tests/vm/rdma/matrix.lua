@@ -59,7 +59,10 @@ local does = {}
 function does.send(x) return x.c:send(x.b) end
 local function write(x, run, imm)
   local op, status, why = x.c:write(x.b, "ring", BEFORE + x.seen * run.bytes, { imm = imm })
-  if not op then return assert(status == "NO_SPACE_AVAILABLE" and false, why) end
+  if not op then
+    assert(status == "NO_SPACE_AVAILABLE", why)
+    return false
+  end
   x.ops[#x.ops + 1] = op
   return true
 end

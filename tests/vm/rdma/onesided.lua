@@ -7,7 +7,7 @@ local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "socket", m
   interfaces = { { name = "me", address = "10.9.0.2", socket_config = { mode = "client", local_addr = "roce://10.9.0.2" },
     roce_config = { transport_mode = "RC" }, tx = { queues = queues "tx" }, rx = { queues = queues "rx" } } } } } }
 local i = s:interface "me"
-local c = assert(i:connect{ address = "10.9.0.1:" .. args.port })
+local c = assert(i:connect{ address = "10.9.0.1:" .. args.port, private_data = "a key" })
 local addr, key, bytes
 s:rx_queue("me", 0):on_burst(function(b)
   addr, key, bytes = b:packet(1):bytes():match "^(%d+) (%d+) (%d+)$"
@@ -17,6 +17,7 @@ local why_it_ended
 c:on_disconnect(function(why) why_it_ended = why end)
 s:start()
 while not addr do daqiri.sleep(0.01) end
+assert(c.private_data == "an answer" .. ("\0"):rep(187), c.private_data) -- filled up by the connection manager
 -- What the peer lends is told by hand, as it is no daqiri-run.
 local ended = {}
 c:on_completion(function(w) for k = 1, w.n do ended[#ended + 1] = ("%s %s %d"):format(w[k].wr_id, w[k].status, w[k].bytes) end end)
@@ -57,7 +58,7 @@ end
 local b, text = burst(1, 100, 5)
 assert(assert(c:write(b, "ring", at, { imm = 4711 })):wait{ timeout = 20 })
 all = all .. text
-print("written", sum(all .. ("\0"):rep(2^20 - #all)))
+print("written", sum(all .. ("\0"):rep(bytes - #all)))
 local m, said = burst(1, 77, 9)
 assert(assert(c:message(m, { imm = 0xfffffffe })):wait{ timeout = 20 })
 print("message", sum(said))
@@ -65,7 +66,7 @@ local plain, words = burst(1, 4000, 3)
 assert(c:send(plain))
 print("plain", sum(words))
 -- Atomics, on 8 bytes of zeros.
-local far = 2^20 - 64
+local far = bytes - 64
 for _, step in ipairs{ { "fetch_add", 5 }, { "fetch_add", daqiri.u64 "0xfffffffffffffffb" }, { "compare_swap", 0, 12345 }, { "compare_swap", 1, 9 } } do
   local op = assert(c[step[1]](c, "ring", far, step[2], step[3]))
   assert(op:wait{ timeout = 20 } and not op.error, op.error)

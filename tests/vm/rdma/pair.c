@@ -148,6 +148,16 @@ int main(int argc, char **argv) {
     need(ibv_post_send(qp, wr, &bad) == 0, "send");
     next(out);
     next(out);
+    if (rc) { // what isn't allowed, in the end
+        wr[0].next = NULL;
+        wr[0].wr.rdma.rkey = rkey + 256;
+        need(ibv_post_send(qp, wr, &bad) == 0, "send");
+        int n;
+        do
+            n = ibv_poll_cq(out, 1, &wc);
+        while (n == 0);
+        need(n == 1 && wc.status == IBV_WC_REM_ACCESS_ERR, "a wrong key");
+    }
     usleep(300000); // the last packets, of a connection that isn't reliable, are on their way
     ibv_destroy_qp(qp);
     return 0;

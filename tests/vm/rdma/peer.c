@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LENT (1u << 20)
+#define LENT (1u << 16)
 #define SLOT (1u << 16)
 #define N    16
 
@@ -54,7 +54,12 @@ int main(int argc, char **argv) {
     fflush(stdout);
     struct rdma_cm_event *e = next(ch, RDMA_CM_EVENT_CONNECT_REQUEST);
     id = e->id;
-    struct rdma_conn_param p = {.responder_resources = 8, .initiator_depth = 8, .rnr_retry_count = 7};
+    struct rdma_conn_param p = {.private_data = "an answer",
+                                .private_data_len = 9,
+                                .responder_resources = 8,
+                                .initiator_depth = 8,
+                                .rnr_retry_count = 7};
+    printf("private %s\n", (const char *)e->param.conn.private_data); // filled up with zeros
     rdma_ack_cm_event(e);
 
     struct ibv_pd *pd = ibv_alloc_pd(id->verbs);

@@ -1,4 +1,4 @@
--- refused.lua: what is refused before anything is posted, by name; and datagrams between queue pairs that are connected by hand, by the
+-- refused.lua: what is refused before anything is posted, by name; private data; and datagrams between queue pairs that are connected by hand, by the
 -- GID that the configuration names.
 local daqiri = require "daqiri"
 local function queue(q) return { queues = { { name = q, id = 0, poll_mode = "direct", batch_size = 16, memory_regions = { "packets" } } } } end
@@ -32,7 +32,11 @@ local function place(device, gid)
 end
 local here, there = place("rxe0", "fd09:0000:0000:0000:0000:0000:0000:0001"), place("rxe1", "fd09:0000:0000:0000:0000:0000:0000:0002")
 local s = open(side("ud", "10.9.0.1", nil, "UD", here), side("peer", "10.9.0.2", nil, "UD", there), side("none", "10.9.0.1", nil, "RC", 200),
-  side("rc", "10.9.0.1", nil, "RC"), side("rcpeer", "10.9.0.2", nil, "RC"))
+  side("rc", "10.9.0.1", nil, "RC"), side("rcpeer", "10.9.0.2", nil, "RC"), side("server", "10.9.0.1", 4811, "RC"), side("udserver", "10.9.0.1", 4812, "UD"))
+local given = {}
+for _, name in ipairs{ "server", "udserver" } do
+  s:interface(name):on_connection(function(c) given[#given + 1] = c.private_data end)
+end
 local came, kept = {}, {}
 s:rx_queue("ud"):on_burst(function(b) came[#came + 1] = b:packet(1):bytes() end)
 for k = 1, 2 do s:rx_queue("rc"):on_burst(function(b) kept[k] = b:keep() end, { policy = "wait" }) end
@@ -70,4 +74,12 @@ assert(x:tell("ring", { addr = 4096, rkey = 1, bytes = 4096 }))
 refused("shared", x:read("ring", 0, kept[1]))
 kept[1]:free()
 kept[2]:free()
+-- What a client gives with its request is what the server is told, byte by byte, and nothing else.
+refused("private", s:interface("rcpeer"):connect{ address = "10.9.0.1:4811", private_data = ("p"):rep(49) })
+for k, how in ipairs{ { "rcpeer", 4811, ("p"):rep(48) }, { "rcpeer", 4811, "key\0=17\0" }, { "rcpeer", 4811, "" }, { "peer", 4812, "who\0" }, { "peer", 4812 } } do
+  local c = assert(s:interface(how[1]):connect{ address = "10.9.0.1:" .. how[2], private_data = how[3] })
+  wait("no connection with private data", function() return c.open and given[k] end)
+  assert(given[k] == (how[3] or "") and c.private_data == "", ("%d: %q"):format(k, given[k]))
+end
+print("given", #given)
 s:stop "done"

@@ -142,7 +142,7 @@ static void opens_and_closes_by_hand(void) {
     uint32_t conn, refused;
     dq_diag d;
     snprintf(address, sizeof address, "localhost:%u", other_port); // ::1 first, where nobody listens
-    DQ_EQ(dq_conn_open(c.i, address, "", &conn, &d), DQ_OK);
+    DQ_EQ(dq_conn_open(c.i, &(dq_connect){.address = address, .local = ""}, &conn, &d), DQ_OK);
     dq_burst *b = rig_burst(&c.r, c.tx, 1, 5, 1);
     DQ_EQ(dq_burst_redirect(b, conn, &b), DQ_OK);
     rig_send(&c.r, c.tx, b); // waits for the connection
@@ -160,7 +160,7 @@ static void opens_and_closes_by_hand(void) {
     DQ_EQ(peer_read(&c.r, fd, got, 1), 0);
     DQ_EQ(dq_conn_close(c.i, conn), DQ_INVALID_PARAMETER);
     snprintf(address, sizeof address, "127.0.0.1:%u", no_port);
-    DQ_EQ(dq_conn_open(c.i, address, "127.0.0.1", &refused, &d), DQ_OK);
+    DQ_EQ(dq_conn_open(c.i, &(dq_connect){.address = address, .local = "127.0.0.1"}, &refused, &d), DQ_OK);
     e = wait_disconnect(&c.r, 2);
     DQ_EQ(e.conn, refused);
     DQ_EQ(e.code, DQ_ESYS - ECONNREFUSED);

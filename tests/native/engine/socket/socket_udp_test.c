@@ -417,7 +417,7 @@ static void connects_by_hand(void) {
     uint32_t conn = 0;
     dq_diag d;
     snprintf(address, sizeof address, "udp://127.0.0.1:%u", other_port);
-    DQ_EQ(dq_conn_open(i, address, "", &conn, &d), DQ_OK);
+    DQ_EQ(dq_conn_open(i, &(dq_connect){.address = address, .local = ""}, &conn, &d), DQ_OK);
     DQ_CHECK(conn != 0);
     RIG_UNTIL(&r, rig_events(&r, DQ_EV_CONNECT, NULL) == 1);
     dq_conn_info info;
@@ -445,8 +445,10 @@ static void connects_by_hand(void) {
     DQ_EQ(info.open, 0);
     tx_text(&r, tx, conn, "too late");
     RIG_UNTIL(&r, rig_line(&r, tx).dropped[DQ_DROP_NO_PEER] == 1);
-    DQ_EQ(dq_conn_open(i, "no address", "", &conn, &d), DQ_INVALID_PARAMETER);
-    DQ_EQ(dq_conn_open(i, "tcp://127.0.0.1:1", "", &conn, &d), DQ_INVALID_PARAMETER);
+    DQ_EQ(dq_conn_open(i, &(dq_connect){.address = "no address", .local = ""}, &conn, &d),
+          DQ_INVALID_PARAMETER);
+    DQ_EQ(dq_conn_open(i, &(dq_connect){.address = "tcp://127.0.0.1:1", .local = ""}, &conn, &d),
+          DQ_INVALID_PARAMETER);
     close(home);
     close(other);
     rig_close(&r);

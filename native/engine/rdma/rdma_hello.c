@@ -1,0 +1,52 @@
+// rdma_hello.c: what two ends tell each other when they connect, as private data of the connection manager's
+// messages: bytes of the script's, and, behind them, whether this end is of our kind and takes notes
+// (rdma_lend.c).
+//
+// The connection manager fills what it is given up with zeros, and doesn't say how much it was. So we put a
+// mark and the length into the last 8 of the 56 bytes that a request has; a peer of another kind finds the
+// script's bytes at the front, as it would expect.
+#include "core/err.h"
+#include "engine/rdma/rdma.h"
+
+#include <string.h>
+
+_Static_assert(sizeof(dqi_rdma_hello) == 56, "as much as a request has room for");
+
+static const uint8_t mark[6] = {'d', 'a', 'q', 'i', 'r', 'i'};
+
+static bool has_notes(const dqi_rconn *c) {
+    const dq_queue *q = c->rx;
+    return dqi_rdma_transport(c->r) == DQ_TRANSPORT_RC && c->inline_bytes >= DQI_RDMA_NOTE_BYTES && q &&
+           q->conf.n_regions > 0 && q->conf.regions[0]->conf.buf_size >= DQI_RDMA_NOTE_BYTES;
+}
+
+int dqi_rdma_check_private(const dqi_rdma *r, const dq_connect *to, dq_diag *diag) {
+    if (to->private_bytes <= DQI_RDMA_PRIVATE) return DQ_OK;
+    return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: %u bytes of private data: %d are the most",
+                    r->iface->conf.name, to->private_bytes, DQI_RDMA_PRIVATE);
+}
+
+void dqi_rdma_say_hello(const dqi_rconn *c, dqi_rdma_hello *out) {
+    *out = (dqi_rdma_hello){.n = c->given_bytes, .notes = has_notes(c)};
+    memcpy(out->bytes, c->given, c->given_bytes);
+    memcpy(out->mark, mark, sizeof mark);
+}
+
+static bool is_empty(const uint8_t *said, uint32_t len) {
+    uint32_t k = 0;
+    while (k < len && said[k] == 0)
+        k++;
+    return k == len;
+}
+
+void dqi_rdma_hear_hello(dqi_rconn *c, const void *said, uint8_t len) {
+    const dqi_rdma_hello *h = said;
+    c->ours = false;
+    c->heard_bytes = 0;
+    if (!said) return;
+    bool marked = len >= sizeof *h && memcmp(h->mark, mark, sizeof mark) == 0 && h->n <= DQI_RDMA_PRIVATE;
+    c->ours = marked && h->notes && has_notes(c);
+    uint32_t n = marked ? h->n : is_empty(said, len) ? 0 : len;
+    c->heard_bytes = n < sizeof c->heard ? (uint8_t)n : sizeof c->heard;
+    memcpy(c->heard, said, c->heard_bytes);
+}
