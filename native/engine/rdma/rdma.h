@@ -105,14 +105,6 @@ typedef struct dqi_rdma_recv {
     bool has_imm, named; // named: of an operation
 } dqi_rdma_recv;
 
-// What two ends tell each other with a request and its answer (rdma_hello.c), as it is on the wire.
-typedef struct dqi_rdma_hello {
-    uint8_t bytes[DQI_RDMA_PRIVATE];
-    uint8_t mark[6];
-    uint8_t n;     // of the bytes
-    uint8_t notes; // 1: whoever says this has room for notes, and sends them inline
-} dqi_rdma_hello;
-
 // Packets first .. first + n of a burst that wait for room in their connection.
 typedef struct dqi_rdma_wait {
     dq_queue *queue;
@@ -237,16 +229,6 @@ int dqi_rdma_dial(dqi_rconn *c, const dqi_sockaddr *from, const dqi_sockaddr *to
 // Waits until no such call is under way on another thread: librdmacm writes into its id after the event is
 // here.
 void dqi_rdma_await_dial(dqi_rdma *r);
-
-// ---- rdma_hello.c -----------------------------------------------------------------------------------------
-
-// Private data that is too long is refused.
-int dqi_rdma_check_private(const dqi_rdma *r, const dq_connect *to, dq_diag *diag);
-// What is told with a request or its answer.
-void dqi_rdma_say_hello(const dqi_rconn *c, dqi_rdma_hello *out);
-// Takes down what the peer told: its private data, and whether it is of our kind. said NULL: nothing.
-// Keeper's thread.
-void dqi_rdma_hear_hello(dqi_rconn *c, const void *said, uint8_t len);
 
 // ---- rdma_conn.c ------------------------------------------------------------------------------------------
 

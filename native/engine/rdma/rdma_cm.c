@@ -3,6 +3,7 @@
 // Nothing here waits: addresses and routes are resolved, and connections made, by events. An event is
 // acknowledged before an id is freed, as freeing waits for that.
 #include "core/err.h"
+#include "engine/rdma/rdma_hello.h"
 #include "engine/rdma/rdma_ops.h"
 
 #include <errno.h>

@@ -6,6 +6,7 @@
 // device doesn't give back within 2 s is taken.
 #include "core/err.h"
 #include "engine/rdma/rdma.h"
+#include "engine/rdma/rdma_hello.h"
 #include "pipeline/dq_pipeline.h"
 
 #include <errno.h>

@@ -5,8 +5,8 @@
 // The connection manager fills what it is given up with zeros, and doesn't say how much it was. So we put a
 // mark and the length into the last 8 of the 56 bytes that a request has; a peer of another kind finds the
 // script's bytes at the front, as it would expect.
+#include "engine/rdma/rdma_hello.h"
 #include "core/err.h"
-#include "engine/rdma/rdma.h"
 
 #include <string.h>
 
