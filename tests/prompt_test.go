@@ -51,7 +51,7 @@ func TestDropIn(t *testing.T) {
 	x.Type("step = 1e6\r", "> ")
 	x.Type("oops.x\r", "unknown global 'oops'", "> ")
 	x.Type("s:stats().seconds > 0\r", "\r\ntrue\r\n", "> ")
-	x.Type(ctrlD, "\r\n")
+	x.Type(ctrlD, "\r\n", "loop0.rx") // the script's progress: the terminal is no longer the prompt's
 	x.Type(ctrlBackslash, "Ctrl-D closes this prompt", "> ")
 	x.Type("repeat daqiri.sleep(0.01) until count > 1e6\r", "> ") // the timer's next call may be late
 	x.Type("count > 1e6\r", "\r\ntrue\r\n", "> ")
@@ -71,7 +71,7 @@ func TestDropInInterrupt(t *testing.T) {
 	x.Type(ctrlBackslash, "> ")
 	x.Type("print 'spinning' while true do end\r", "\r\nspinning")
 	x.Type(ctrlC, "interrupted", "> ")
-	x.Type(ctrlD, "\r\n")
+	x.Type(ctrlD, "\r\n", "loop0.rx")
 	x.Type(ctrlC, "Ctrl-C: stopping", "ended, ", "every packet is accounted for")
 	_ = end()
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
