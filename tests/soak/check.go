@@ -4,18 +4,31 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // summary is what the rig reads of --summary-json.
 type summary struct {
-	Sessions []struct {
-		Ledger struct {
-			Lines []line `json:"lines"`
-		} `json:"ledger"`
-		Imbalance []string `json:"imbalance"`
-		Files     []string `json:"files"`
-	} `json:"sessions"`
+	Sessions []session `json:"sessions"`
+}
+
+type session struct {
+	Name   string `json:"name"`
+	Ledger struct {
+		Lines []line `json:"lines"`
+	} `json:"ledger"`
+	Imbalance []string `json:"imbalance"`
+	Files     []string `json:"files"`
+}
+
+// ownSession is the name of the session that the script opens from a table; those that it opens without one have another.
+const ownSession = "table"
+
+// own is the session under load, not one of those that come and go beside it.
+func (s *summary) own() *session {
+	k := slices.IndexFunc(s.Sessions, func(x session) bool { return x.Name == ownSession })
+	return &s.Sessions[max(k, 0)]
 }
 
 type line struct {
@@ -73,7 +86,8 @@ func (p *program) check(lost uint64, left usage) {
 		p.wrong("%d of %d buffers are not back", res.Of-res.Free, res.Of)
 	}
 	p.closed(&sum)
-	lines := sum.Sessions[0].Ledger.Lines
+	own := sum.own()
+	lines := own.Ledger.Lines
 	switch p.l.name {
 	case "udp":
 		p.checkUDP(lines, res.Lives, lost)
@@ -83,7 +97,7 @@ func (p *program) check(lost uint64, left usage) {
 		p.checkLoop(lines, res.Lives)
 	}
 	if p.l.name == "disk" {
-		p.checkFile(lines, sum.Sessions[0].Files)
+		p.checkFile(lines, own.Files)
 	}
 	p.kept(left)
 	p.r.count(p.l.name, "checked to the packet")

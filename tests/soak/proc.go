@@ -144,28 +144,6 @@ func loopbackDropped() (uint64, error) {
 	return strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 }
 
-// tcpUnread tells whether a connection of the server at addr has bytes on their way, or an end that nobody has seen.
-func tcpUnread(addr string) (bool, error) {
-	const closeWait = "08"
-	at, err := netip.ParseAddrPort(addr)
-	if err != nil {
-		return false, err
-	}
-	text, err := os.ReadFile("/proc/net/tcp")
-	port := fmt.Sprintf(":%04X", at.Port())
-	for line := range strings.Lines(string(text)) {
-		f := strings.Fields(line)
-		if len(f) < 5 {
-			continue
-		}
-		served := strings.HasSuffix(f[1], port)
-		if (served || strings.HasSuffix(f[2], port)) && f[4] != "00000000:00000000" || served && f[3] == closeWait {
-			return true, nil
-		}
-	}
-	return false, err
-}
-
 // shutSocket shuts down one socket of a process, for streams a connected one, as if it had been closed under it.
 func shutSocket(pid, want, how int) error {
 	const pidfdOpen, pidfdGetfd = 434, 438 // on every architecture

@@ -200,12 +200,20 @@ func (p *program) wrong(format string, args ...any) {
 	p.r.wrong(p.l.name, format, args...)
 }
 
-// settle waits until the kernel holds nothing for the load's socket, and returns the datagrams that it lost there.
+// settle waits until the program has taken what the load's sockets hold, and returns the datagrams that the kernel lost there.
 func (p *program) settle() (lost uint64) {
-	if p.l.network != "udp" {
+	switch p.l.network {
+	case "udp":
+		return p.settleDatagrams()
+	case "tcp":
 		p.settleStreams()
-		return 0
+	default:
+		time.Sleep(500 * time.Millisecond)
 	}
+	return 0
+}
+
+func (p *program) settleDatagrams() (lost uint64) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		waiting, lost, err := udpSocket(p.addr)
 		if err != nil {
@@ -222,18 +230,17 @@ func (p *program) settle() (lost uint64) {
 	}
 }
 
-// settleStreams waits until the program has read what its streams hold, as far as the kernel tells, and a while.
+// settleStreams waits until the script has seen the ends of its senders' streams.
 func (p *program) settleStreams() {
-	for deadline := time.Now().Add(patience); p.l.network == "tcp"; time.Sleep(50 * time.Millisecond) {
-		unread, err := tcpUnread(p.addr)
-		if err != nil {
-			p.wrong("%v", err)
-		}
-		if err != nil || !unread || time.Now().After(deadline) {
-			break
+	connected := 0
+	for _, s := range p.senders {
+		if s.count.begun.Load() > 0 {
+			connected++
 		}
 	}
-	time.Sleep(500 * time.Millisecond)
+	if _, err := p.order("ended", connected); err != nil {
+		p.wrong("the ends of %d streams: %v", connected, err)
+	}
 }
 
 // freeAddr is a local address that nobody uses now.

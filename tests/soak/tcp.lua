@@ -18,6 +18,11 @@ s:interface("port"):on_connection(function(c)
   end)
   c:on_disconnect(function() ended = ended + 1 end)
 end)
+-- Answers once n streams have ended: all that they carried was handed out.
+function does.ended(n)
+  while ended < n do daqiri.sleep(0.02) end
+  return ended .. " streams"
+end
 control.run(s, args.ctl, args.result, does, function()
   return { lives = check.lives(states), opened = opened, ended = ended }
 end)

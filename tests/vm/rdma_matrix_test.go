@@ -90,7 +90,7 @@ func TestRDMAMatrix(t *testing.T) {
 		require.Lack(t, "rdma", err.Error()+": "+string(out))
 	}
 	d := build(t, "./cmd/daqiri-run")
-	parts, m := matrixUsual, machine{modules: rdmaModules, dir: root(t)}
+	parts, m := matrixUsual, machine{modules: rdmaModules, dir: root(t), timeout: patience}
 	if wide() {
 		parts, m.timeout, m.memory = matrixWide, time.Hour, 3072
 	}
@@ -99,8 +99,9 @@ func TestRDMAMatrix(t *testing.T) {
 		runs := strings.Trim(fmt.Sprint(p.runs), "[]")
 		script += `
 			` + peer + ` 10.9.0.1 4795 ` + runs + ` >/dev/shm/matrix 2>&1 &
-			until grep -q ready /dev/shm/matrix; do sleep 0.1; done
-			` + d + ` tests/vm/rdma/matrix.lua --runs "` + runs + `" ` + fmt.Sprintf("--last %d --segments %d", p.last, p.segments) + ` 2>&1 || exit
+			peer=$!
+			until grep -q ready /dev/shm/matrix; do kill -0 $peer && sleep 0.1 || { cat /dev/shm/matrix; exit 1; }; done
+			timeout ` + fmt.Sprint(int(m.timeout.Seconds()*0.9)) + ` ` + d + ` tests/vm/rdma/matrix.lua --runs "` + runs + `" ` + fmt.Sprintf("--last %d --segments %d", p.last, p.segments) + ` 2>&1 || { cat /dev/shm/matrix; exit 1; }
 			wait
 			cat /dev/shm/matrix`
 		want = append(want, "every packet is accounted for")

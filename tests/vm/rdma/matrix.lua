@@ -131,6 +131,7 @@ local function go(run)
   end
 end
 for op, bytes, conns, messages in args.runs:gmatch "(%a+):(%d+):(%d+):(%d+)" do
+  print(("%.1f s: %s, %s bytes, %s connections, %s messages each"):format(daqiri.now(), op, bytes, conns, messages))
   go{ op = op, bytes = tonumber(bytes), conns = tonumber(conns), messages = tonumber(messages) }
 end
 s:stop "done"
