@@ -130,8 +130,9 @@ local function go(run)
     assert(x.why == "closed by the peer", x.why)
   end
 end
+local began = daqiri.now()
 for op, bytes, conns, messages in args.runs:gmatch "(%a+):(%d+):(%d+):(%d+)" do
-  print(("%.1f s: %s, %s bytes, %s connections, %s messages each"):format(daqiri.now(), op, bytes, conns, messages))
+  print(("%.1f s: %s, %s bytes, %s connections, %s messages each"):format(daqiri.now() - began, op, bytes, conns, messages))
   go{ op = op, bytes = tonumber(bytes), conns = tonumber(conns), messages = tonumber(messages) }
 end
 s:stop "done"
