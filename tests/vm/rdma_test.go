@@ -127,14 +127,14 @@ func TestRDMAFaults(t *testing.T) {
 		"last connection", "every packet is accounted for")
 }
 
-// TestRDMAMemory has connections come and go, 240 of them, or 1200 by DAQIRI_VM_WIDE=1: no descriptor and no pinned memory stay, the
+// TestRDMAMemory has connections come and go, 192 of them, or 960 by DAQIRI_VM_WIDE=1: no descriptor and no pinned memory stay, the
 // program's memory is flat, and one end of a connection takes no more than 32 KiB of it. What the device's driver maps is its own.
 func TestRDMAMemory(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
-	connects, together := 240, 120
+	connects, together := 192, 96
 	if wide() {
-		connects = 1200
+		connects = 960
 	}
 	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+fmt.Sprintf(`
 		%s --allow-exec tests/vm/rdma/memory.lua --connects %d --together %d 2>&1`, build(t, "./cmd/daqiri-run"), connects, together))

@@ -7,7 +7,11 @@ local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "socket", m
   memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 2048, buf_size = 1024 } },
   interfaces = { { name = "server", address = "10.9.0.1", socket_config = { mode = "server", local_addr = "roce://10.9.0.1:4803" }, roce_config = { transport_mode = "RC" }, rx = queue "rx" },
     { name = "me", address = "10.9.0.2", socket_config = { mode = "client", local_addr = "roce://10.9.0.2" }, roce_config = { transport_mode = "RC" }, tx = queue "tx" } } } } }
-local me, came = s:interface "me", 0
+local me, came, here = s:interface "me", 0, 0 -- connections of the server
+s:interface("server"):on_connection(function(c)
+  here = here + 1
+  c:on_disconnect(function() here = here - 1 end)
+end)
 s:rx_queue("server"):on_burst(function(b) came = came + b.n end)
 s:start()
 -- Descriptors, KiB pinned and KiB resident, once what the script has let go is collected.
@@ -54,6 +58,7 @@ local function round(n)
   end
   for _, x in ipairs(list) do
     wait("a connection does not open", function() return x.c.open or x.why end)
+    assert(not x.why, x.why)
     local b
     wait("there is no buffer", function() b = x.c:alloc(1) return b end)
     b:set_lengths(100)
@@ -64,6 +69,7 @@ local function round(n)
   local own2, rings2 = maps()
   for _, x in ipairs(list) do x.c:close() end
   for _, x in ipairs(list) do wait("a connection does not end", function() return x.why end) end
+  wait("the server's ends stay", function() return here == 0 end)
   return own2 - own, rings2 - rings
 end
 -- The first round grows the heap, the code's pages and the completion queues to their size; what the next two add is their
