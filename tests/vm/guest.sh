@@ -52,6 +52,7 @@ out=$!
 cat /run/err >"$(port err)" &
 err=$!
 : >/run/vm/begun
+while echo >/run/vm/beat; do sleep 5; done &
 sh /run/vm/command </dev/null >/run/out 2>/run/err
 code=$?
 

@@ -39,25 +39,34 @@ type machine struct {
 const firstSlot = 5 // of the PCI bus, for the cards; guest.sh knows it too
 
 const (
-	boots    = 4               // of which one has to come as far as the command
+	boots    = 4               // of which one has to come to the command's end
 	bootTime = 2 * time.Minute // it takes 5 to 12 s
+	beatTime = time.Minute     // a machine whose kernel works says so every 5 s
 )
 
-// errBoot is the end of a machine that did not come as far as the command: an emulated kernel on a busy machine now and
-// then stops while it patches itself.
-var errBoot = errors.New("the machine ended in its boot")
+// errBoot is the end of a machine that did not come as far as the command, or whose kernel stopped behind that: an emulated
+// kernel on a busy machine now and then does, while it patches itself. A command that hangs is none: the kernel's beat goes on.
+var (
+	errBoot = errors.New("the machine ended in its boot")
+	errStop = errors.New("the machine's kernel stopped")
+)
 
 // run returns the command's exit code; 128 and the signal's number where a signal killed it. An error says why there
-// is none. A machine that ends in its boot is booted again, and why is said.
+// is none. A machine that ends in its boot, or whose kernel stops, is booted again, and why is said.
 func (m *machine) run(ctx context.Context, k kernel, args []string) (int, error) {
 	timed, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	for n := 1; ; n++ {
 		code, err := m.try(ctx, timed, k, args)
-		if !errors.Is(err, errBoot) || n == boots {
+		if !errors.Is(err, errBoot) && !errors.Is(err, errStop) || n == boots {
 			return code, err
 		}
 		fmt.Fprintf(os.Stderr, "vm: boot %d of at most %d: %v\n", n, boots, err)
+		for _, w := range []io.Writer{m.stdout, m.stderr} {
+			if b, ok := w.(*bytes.Buffer); ok {
+				b.Reset()
+			}
+		}
 	}
 }
 
@@ -71,20 +80,11 @@ func (m *machine) try(ctx, timed context.Context, k kernel, args []string) (int,
 	if err := m.prepare(exchange, k, args); err != nil {
 		return exitFault, err
 	}
-	booting, stop := context.WithCancel(timed)
-	defer stop()
-	begun := func() bool {
-		_, err := os.Stat(filepath.Join(exchange, "begun"))
-		return err == nil
-	}
-	late := time.AfterFunc(bootTime, func() {
-		if !begun() {
-			stop()
-		}
-	})
-	err = m.emulate(booting, exchange, k)
-	late.Stop()
-	if booting.Err() == nil && err != nil {
+	running, stop := context.WithCancelCause(timed)
+	defer stop(nil)
+	go watch(running, exchange, stop)
+	err = m.emulate(running, exchange, k)
+	if running.Err() == nil && err != nil {
 		return exitFault, err
 	}
 	if text, err := os.ReadFile(filepath.Join(exchange, "code")); err == nil && len(text) > 0 {
@@ -99,10 +99,31 @@ func (m *machine) try(ctx, timed context.Context, k kernel, args []string) (int,
 	if text, err := os.ReadFile(filepath.Join(exchange, "fault")); err == nil {
 		return exitFault, errors.New(string(bytes.TrimSpace(text)))
 	}
-	if !begun() {
+	if why := context.Cause(running); errors.Is(why, errStop) {
+		return exitFault, fmt.Errorf("%w\n%s", why, consoleEnd(exchange))
+	}
+	if _, err := os.Stat(filepath.Join(exchange, "begun")); err != nil || errors.Is(context.Cause(running), errBoot) {
 		return exitFault, fmt.Errorf("%w\n%s", errBoot, consoleEnd(exchange))
 	}
 	return exitFault, fmt.Errorf("the machine ended early\n%s", consoleEnd(exchange))
+}
+
+// watch stops a machine whose beat does not begin, and one whose beat ends.
+func watch(running context.Context, exchange string, stop context.CancelCauseFunc) {
+	booted := time.Now()
+	for tick := time.Tick(time.Second); running.Err() == nil; {
+		select {
+		case <-running.Done():
+			return
+		case <-tick:
+		}
+		beat, err := os.Stat(filepath.Join(exchange, "beat"))
+		if err == nil && time.Since(beat.ModTime()) > beatTime {
+			stop(errStop)
+		} else if err != nil && time.Since(booted) > bootTime {
+			stop(errBoot)
+		}
+	}
 }
 
 // prepare writes what the machine reads.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,35 @@ import (
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
+// TestWatch has a machine's beat go on, and end.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	exchange := t.TempDir()
+	beat := filepath.Join(exchange, "beat")
+	running, stop := context.WithCancelCause(context.Background())
+	ended := make(chan struct{})
+	if err := os.WriteFile(beat, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		watch(running, exchange, stop)
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		t.Fatalf("it was stopped: %v", context.Cause(running))
+	case <-time.After(3 * time.Second):
+	}
+	past := time.Now().Add(-2 * beatTime)
+	if err := os.Chtimes(beat, past, past); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	if err := context.Cause(running); !errors.Is(err, errStop) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestCommand shows what a command sees of this machine, what stays of what it writes, and how its output and its exit
 // code come back.
 func TestCommand(t *testing.T) {
@@ -22,6 +53,7 @@ func TestCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := try(t, k, machine{dir: dir, share: share, env: []string{`DAQIRI_TEST=it's "quoted" $HOME`}}, `
+		until [ -e /run/vm/beat ]; do sleep 0.1; done
 		uname -r
 		cat there
 		echo "$DAQIRI_TEST"

@@ -25,7 +25,7 @@ typedef struct conn {
     struct ibv_cq *cq;
     struct ibv_mr *mr, *open;
     unsigned char *at, *lent;
-    unsigned seen, wrong;
+    unsigned seen, wrong, first; // the first that is wrong
     struct conn *next;
 } conn;
 
@@ -96,8 +96,21 @@ static void tell(conn *c) {
 
 // Looks at what has been written up to message n.
 static void look_up_to(conn *c, unsigned n) {
-    for (; c->seen < n && c->seen < messages; c->seen++)
-        c->wrong += !is_right(c->seen, place(c, c->seen), bytes);
+    for (; c->seen < n && c->seen < messages; c->seen++) {
+        const unsigned char *p = place(c, c->seen);
+        if (is_right(c->seen, p, bytes)) continue;
+        if (c->wrong++ == 0) c->first = c->seen;
+    }
+}
+
+// The first wrong message as it is at the end: it may have been looked at before it was there.
+static void show_wrong(const conn *c) {
+    const unsigned char *p = place(c, c->first);
+    unsigned k = 4;
+    while (k < bytes && p[k] == pattern(k))
+        k++;
+    printf("message %u is %s at the end: it begins %02x%02x%02x%02x, and its pattern ends at byte %u of %u\n",
+           c->first, is_right(c->first, p, bytes) ? "right" : "wrong", p[0], p[1], p[2], p[3], k, bytes);
 }
 
 // At the end, when nothing more can come.
@@ -111,6 +124,7 @@ static void look_at_lent(conn *c) {
         return;
     }
     if (is("write")) look_up_to(c, messages);
+    if (c->wrong > 0 && (is("write") || is("imm"))) show_wrong(c);
     for (unsigned k = 0; k < BEFORE; k++)
         c->wrong += c->lent[k] != FILL;
     for (unsigned k = 0; k < BEHIND; k++)

@@ -27,12 +27,14 @@ local function kept()
   end
   return n, tonumber(pinned), tonumber(rss)
 end
--- KiB of the program's own, and of its maps of devices: the rings of queue pairs and completion queues.
+-- KiB of the program's own, and of its maps of devices: the rings of queue pairs and completion queues. Of Go's heap, which has its
+-- place in the address space, what is alive: it takes pieces of megabytes ahead.
 local function maps()
-  local own, rings, device, other = 0, 0, false, false
+  collectgarbage()
+  local own, rings, device, other = collectgarbage("count"), 0, false, false
   for line in io.lines "/proc/self/smaps" do
-    local flags, file = line:match "^%x+%-%x+ (%S+) %S+ %S+ %d+%s*(.*)$"
-    if flags then device, other = file:match "/dev/infiniband" ~= nil, file ~= "" and file ~= "[heap]" end
+    local from, file = line:match "^(%x+)%-%x+ %S+ %S+ %S+ %d+%s*(.*)$"
+    if from then device, other = file:match "/dev/infiniband" ~= nil, file ~= "" and file ~= "[heap]" or from:match "^c0%x%x%x%x%x%x%x%x$" ~= nil end
     local size, rss = line:match "^Size:%s*(%d+)", line:match "^Rss:%s*(%d+)"
     if size and device then rings = rings + size end
     if rss and not device and not other then own = own + rss end
@@ -49,7 +51,6 @@ end
 -- So many connections, each with a message; what they take while they are there, in KiB: the program's, the devices'.
 local function round(n)
   local list, before = {}, came
-  collectgarbage()
   local own, rings = maps()
   for k = 1, n do
     local x = { c = assert(me:connect{ address = "10.9.0.1:4803" }) }
@@ -65,15 +66,14 @@ local function round(n)
     assert(x.c:send(b))
   end
   wait("messages don't come", function() return came == before + n end)
-  collectgarbage()
   local own2, rings2 = maps()
   for _, x in ipairs(list) do x.c:close() end
   for _, x in ipairs(list) do wait("a connection does not end", function() return x.why end) end
   wait("the server's ends stay", function() return here == 0 end)
   return own2 - own, rings2 - rings
 end
--- The first round grows the heap, the code's pages and the completion queues to their size; what the next two add is their
--- connections', and now and then a piece of memory that the heap takes ahead: so the lesser counts.
+-- The first round grows the completion queues to their size and brings in the code's pages; what the next two add is their
+-- connections'. The lesser of both counts: what the program takes ahead is in one of them.
 local own, rings, had = math.huge, 0, 0
 for k = 1, 3 do
   local n, more = math.floor(args.together * k / 3), nil
