@@ -13,17 +13,21 @@
 #include "gn/gn_side.h"
 #include "gn/gn_tx.h"
 
-// Lanes of a warp take tickets of the `group` ones whose turn it is.
-GN_FN int gn_submit_group(const gn_tx *q, const gn_slot *s, gn_u32 rank, gn_u32 from, gn_u32 group,
-                          gn_u64 limit, gn_u64 *ticket) {
+// Lanes of a warp, those of the mask, take tickets: the `group` ones whose turn it is. On the host each lane
+// writes its own slot: there a shuffle costs more than a store.
+#ifndef GN_POST_WARP
+#define GN_POST_WARP GN_GPU
+#endif
+GN_FN int gn_submit_group(const gn_tx *q, const gn_slot *s, gn_u32 mask, gn_u32 rank, gn_u32 from,
+                          gn_u32 group, gn_u64 limit, gn_u64 *ticket) {
     gn_u64 first = 0, err = GN_OK;
     if (gn_lane() == 0) err = (gn_u64)gn_reserve(q, group, limit, &first);
     err = gn_shuffle(err, 0);
     first = gn_shuffle(first, 0);
-    if (err == GN_OK && rank - from < group) {
-        *ticket = first + rank - from;
-        gn_post(q, *ticket, s);
-    }
+    int mine = err == GN_OK && rank - from < group;
+    if (mine) *ticket = first + rank - from;
+    if (GN_POST_WARP && err == GN_OK) gn_post_warp(q, first, mask, from, group, s);
+    if (!GN_POST_WARP && mine) gn_post(q, *ticket, s);
     return (int)err;
 }
 
@@ -43,13 +47,14 @@ GN_FN int gn_submit(const gn_tx *q, int scope, const gn_slot *s, gn_u64 limit, g
     gn_u32 rank = mine && taken ? gn_ones(mask & ((1u << gn_lane()) - 1)) : 32;
     for (gn_u32 from = 0; from < all && err == GN_OK; from += size) {
         gn_u32 group = all - from < size ? all - from : size;
-        int e = gn_submit_group(q, s, rank, from, group, limit, &t);
+        int e = gn_submit_group(q, s, mask, rank, from, group, limit, &t);
         if (e != GN_OK && rank >= from) err = e; // those before were handed over
         if (e != GN_OK) break;
     }
     if (ticket) *ticket = t;
     gn_sync(scope);
-    return mine && !taken ? GN_INVALID : mine ? err : GN_OK;
+    if (mine && !taken) return GN_INVALID;
+    return mine || err == GN_ABORTED || err == GN_BROKEN ? err : GN_OK; // the end is everybody's
 }
 
 // Waits until a ticket is done. GN_FAILED: as gn_poll.
@@ -66,7 +71,7 @@ GN_FN int gn_wait(const gn_tx *q, gn_u64 ticket, gn_u64 limit) {
 // Waits until all that was reserved is done. GN_FAILED: some of the ring's operations failed, ever.
 GN_FN int gn_flush(const gn_tx *q, gn_u64 limit) {
     gn_u64 next = gn_peek(&q->local->reserved);
-    if (gn_load(&q->state->completed) < next) {
+    if ((gn_load(&q->state->completed) & ~GN_SOME_FAILED) < next) {
         int err = gn_wait(q, next - 1, limit);
         if (err != GN_OK && err != GN_FAILED) return err;
     }

@@ -28,6 +28,13 @@ typedef unsigned long long gn_u64;
 #define GN_SHARED static __thread
 #endif
 
+// Of a loop whose arrays are registers.
+#if GN_GPU
+#define GN_UNROLL _Pragma("unroll")
+#else
+#define GN_UNROLL
+#endif
+
 // A test that steps through this code has words of its own (tests/native/gn/gn_sem_test.c).
 #ifndef GN_OWN_WORDS
 
@@ -90,6 +97,15 @@ GN_FN void gn_store_fenced(gn_u64 *p, gn_u64 v) {
     gn_poke(p, v);
 #else
     gn_store(p, v);
+#endif
+}
+
+// The other way round: on a GPU gn_load_fenced of each, which don't wait for each other, then gn_fence.
+GN_FN gn_u64 gn_load_fenced(const gn_u64 *p) {
+#if GN_GPU
+    return gn_peek(p);
+#else
+    return gn_load(p);
 #endif
 }
 

@@ -1,9 +1,9 @@
 // gn_check.c: a transmit slot is checked against what the port's kernel was given.
 #include "gn/gn_check.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 static const char *const faults[GN_FAULTS] = {
 #define X(id, text) [GN_FAULT_##id] = text,
@@ -13,35 +13,46 @@ static const char *const faults[GN_FAULTS] = {
 
 const char *gn_fault_name(int fault) { return fault >= 0 && fault < GN_FAULTS ? faults[fault] : NULL; }
 
+// Of each operation: bits that mean nothing in words 1 to 7, whatever the flags; and flags that it may have.
+#define OFF(words, k) ((words) >> (k)&1 ? GN_LAP : ~0ull)
 static const struct {
-    uint8_t words, flags;
+    gn_u64 off[GN_TX_WORDS - 1];
+    gn_u32 flags;
 } ops[GN_OPS] = {
-#define X(id, name, words, flags, what) [GN_OP_##id] = {words, flags},
+#define X(id, name, words, flags, what)                                                                      \
+    [GN_OP_##id] = {{OFF(words, 1), OFF(words, 2), OFF(words, 3), OFF(words, 4), OFF(words, 5),              \
+                     OFF(words, 6), OFF(words, 7)},                                                          \
+                    flags},
     GN_OP_ROWS(X)
 #undef X
 };
 
-// Bits that mean something in each word of this operation with these flags; the rest are 0.
-static void meant(gn_u32 op, gn_u32 flags, gn_u64 bits[GN_TX_WORDS]) {
-    const gn_u64 all = ~GN_LAP, inlined = (1ull << 56) - 1;
-    for (int k = 0; k < GN_TX_WORDS; k++)
-        bits[k] = ops[op].words >> k & 1 ? all : 0;
-    bits[0] = 0x7full << 56 | 0xffull << 48 | (op == GN_OP_NOP || op == GN_OP_ADD ? 0 : 0xffffffffull);
-    if (op == GN_OP_SEND) {
-        bits[3] = 0xffffffffull;
-        bits[5] = flags & GN_SPLIT ? 0xffffffffull : 0;
-        bits[6] = flags & GN_SPLIT ? all : 0;
+// Bits that mean nothing, of all words of this operation with these flags; they are to be 0.
+static gn_u64 stray(const gn_u64 w[GN_TX_WORDS], gn_u32 op, gn_u32 flags) {
+    gn_u64 bits = w[0] & (op == GN_OP_NOP || op == GN_OP_ADD ? 0xffffffffffffull : 0xffff00000000ull);
+    for (int k = 1; k < GN_TX_WORDS; k++)
+        bits |= w[k] & ops[op].off[k - 1];
+    switch (op) {
+    case GN_OP_SEND:
+        return bits | w[3] >> 32 | (flags & GN_SPLIT ? w[5] >> 32 : w[5] | w[6]);
+    case GN_OP_FILE:
+        return bits | w[3] >> 32;
+    case GN_OP_ADD:
+        return bits | (flags & GN_RESULT ? 0 : w[6]);
+    case GN_OP_PUT:
+        bits |= flags & GN_INLINE ? (w[1] | w[2] | w[6]) >> 56 : w[2] | w[6];
+        return bits | (flags & GN_SIGNAL ? 0 : w[4] | w[5]);
     }
-    if (op == GN_OP_FILE) bits[3] = 0xffffffffull;
-    if (op == GN_OP_ADD && !(flags & GN_RESULT)) bits[6] = 0;
-    if (op != GN_OP_PUT) return;
-    bits[2] = bits[6] = flags & GN_INLINE ? inlined : 0;
-    if (flags & GN_INLINE) bits[1] = inlined;
-    if (!(flags & GN_SIGNAL)) bits[4] = bits[5] = 0;
+    return bits;
+}
+
+static void decode_inline(const gn_u64 *w, gn_u8 *data) {
+    static const uint8_t places[3] = {1, 2, 6};
+    for (uint32_t k = 0; k < GN_INLINE_BYTES; k++)
+        data[k] = (uint8_t)(w[places[k / 7]] >> k % 7 * 8);
 }
 
 static void decode(const gn_u64 *w, gn_desc *d) {
-    memset(d, 0, sizeof *d);
     d->op = (gn_u32)(w[0] >> 56);
     d->flags = (gn_u32)(w[0] >> 48) & 0xff;
     d->bytes = (gn_u32)w[0];
@@ -50,15 +61,12 @@ static void decode(const gn_u64 *w, gn_desc *d) {
     d->signal = w[4];
     d->operand = w[5] | (gn_u64)(d->flags & GN_TOP ? 1 : 0) << 63;
     d->result = w[6];
-    if (d->op == GN_OP_SEND || d->op == GN_OP_FILE) {
-        d->conn = (gn_u32)w[3];
-        d->time = w[2];
-        d->bytes2 = (gn_u32)w[5];
-        d->from2 = w[6];
-    }
-    static const uint8_t places[3] = {1, 2, 6};
-    for (uint32_t k = 0; d->flags & GN_INLINE && k < GN_INLINE_BYTES; k++)
-        d->data[k] = (uint8_t)(w[places[k / 7]] >> k % 7 * 8);
+    bool packet = d->op == GN_OP_SEND || d->op == GN_OP_FILE;
+    d->conn = packet ? (gn_u32)w[3] : 0;
+    d->time = packet ? w[2] : 0;
+    d->bytes2 = packet ? (gn_u32)w[5] : 0;
+    d->from2 = packet ? w[6] : 0;
+    if (d->flags & GN_INLINE) decode_inline(w, d->data);
 }
 
 // The fault of n bytes at a place that are to be used so.
@@ -105,16 +113,14 @@ static int check_add(const gn_given *g, const gn_desc *d) {
 }
 
 int gn_check(const gn_u64 w[GN_TX_WORDS], gn_u64 ticket, const gn_given *g, gn_desc *out) {
-    gn_u64 bits[GN_TX_WORDS];
+    gn_u32 op = (gn_u32)(w[0] >> 56), flags = (gn_u32)(w[0] >> 48) & 0xff;
     decode(w, out);
-    if (out->op >= GN_OPS || !(g->ops >> out->op & 1)) return GN_FAULT_OP;
-    if (out->flags & ~(gn_u32)ops[out->op].flags) return GN_FAULT_FLAGS;
-    if (out->op == GN_OP_PUT && (out->flags & (GN_SIGNAL | GN_TOP)) == GN_TOP) return GN_FAULT_FLAGS;
-    meant(out->op, out->flags, bits);
-    for (int k = 0; k < GN_TX_WORDS; k++)
-        if (w[k] & ~bits[k]) return GN_FAULT_WORDS;
+    if (op >= GN_OPS || !(g->ops >> op & 1)) return GN_FAULT_OP;
+    if (flags & ~ops[op].flags) return GN_FAULT_FLAGS;
+    if (op == GN_OP_PUT && (flags & (GN_SIGNAL | GN_TOP)) == GN_TOP) return GN_FAULT_FLAGS;
+    if (stray(w, op, flags)) return GN_FAULT_WORDS;
     if (w[GN_TX_WORDS - 1] != (ticket & ~GN_LAP)) return GN_FAULT_TICKET;
-    switch (out->op) {
+    switch (op) {
     case GN_OP_SEND:
         return check_send(g, out);
     case GN_OP_PUT:

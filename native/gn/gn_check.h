@@ -43,7 +43,7 @@ typedef struct gn_desc {
     gn_u64 signal;                   // place that the operand is added to
     gn_u64 operand;                  // 64 bits
     gn_u64 result;                   // place
-    gn_u8 data[GN_INLINE_BYTES + 3]; // put with GN_INLINE
+    gn_u8 data[GN_INLINE_BYTES + 3]; // put with GN_INLINE; else whatever it was
 } gn_desc;
 
 // What the port's kernel was given, of the proxy's own copy.

@@ -69,7 +69,7 @@ static void lay_rx(uint8_t *block, gn_port *p, const gn_port_conf *conf, uint64_
     p->rx = take(end, conf->n_rx * sizeof(gn_rx_row));
     for (uint32_t k = 0; k < conf->n_rx; k++) {
         const gn_ring_conf *c = &conf->rx[k];
-        gn_rx_row r = {.first = c->first, .epoch = conf->epoch, .queue = c->queue};
+        gn_rx_row r = {.first = c->first, .epoch = conf->epoch, .queue = c->queue, .single = c->single};
         r.log2 = log2_of(c->slots);
         r.back = p->rx + k * sizeof r;
         r.state = r.source = take(end, sizeof(gn_rx_state));

@@ -10,6 +10,7 @@ typedef struct gn_ring_conf {
     uint32_t ops;   // of a transmit ring: bit k: it takes gn_op k
     uint32_t queue; // the number that it has in the row
     uint64_t first; // its first ticket, 0 but in tests; below 2^63
+    bool single;    // of a receive ring: each packet has one descriptor
 } gn_ring_conf;
 
 typedef struct gn_port_conf {

@@ -25,7 +25,7 @@
 #include "gn/gn_base.h"
 
 // Changes with everything here that kernels see. In the lowest half the sizes of slot and descriptor.
-#define GN_ABI 0x676e000100400020ull
+#define GN_ABI 0x676e000200400020ull
 
 #define GN_LAP        (1ull << 63)
 #define GN_LEAST_LOG2 1  // slots of a ring: 2 ...
@@ -98,7 +98,7 @@ GN_FN gn_u64 gn_rx_word(gn_u32 conn, gn_u32 segment, gn_u32 more) {
 
 typedef struct gn_tx_state { // the proxy's; a line
     gn_u64 accepted;         // tickets below it were read: their slots are free
-    gn_u64 completed;        // tickets below it are done: their bytes are the kernel's again
+    gn_u64 completed;        // tickets below it are done: their bytes are the kernel's again; GN_SOME_FAILED
     gn_u64 dropped;          // of them, those that were refused or failed
     gn_u64 error;            // the last of these: gn_error
     gn_u64 epoch;            // the ring's life, from 1; GN_BROKEN_RING on top: nothing is taken any more
@@ -106,6 +106,8 @@ typedef struct gn_tx_state { // the proxy's; a line
 } gn_tx_state;
 
 #define GN_BROKEN_RING (1ull << 63)
+#define GN_SOME_FAILED                                                                                       \
+    (1ull << 63) // on top of completed: `dropped` is not 0: kernels ask for `error` then alone
 
 // Why, a gn_fault (gn_check.h), and the ticket's lowest 56 bits.
 GN_FN gn_u64 gn_error(gn_u32 fault, gn_u64 ticket) {
@@ -119,7 +121,8 @@ typedef struct gn_tx_posted { // the kernel's; a line
 
 typedef struct gn_tx_local { // the kernel's, for itself; a line
     gn_u64 reserved;         // the next ticket
-    gn_u64 spare[7];
+    gn_u64 seen;             // `accepted` as some thread read it last
+    gn_u64 spare[6];
 } gn_tx_local;
 
 typedef struct gn_rx_state { // the proxy's; a line
@@ -131,7 +134,8 @@ typedef struct gn_rx_state { // the proxy's; a line
 
 typedef struct gn_rx_local { // the kernel's, for itself; a line
     gn_u64 taken;            // the next ticket that nobody took
-    gn_u64 spare[7];
+    gn_u64 seen;             // `filled` as some thread read it last
+    gn_u64 spare[6];
 } gn_rx_local;
 
 // A semaphore hands items from one side to the other, in order. What state item t is in, its counters say:
@@ -183,8 +187,9 @@ typedef struct gn_rx_row { // 128 B
     gn_u64 local;    // gn_rx_local
     gn_u64 first, epoch;
     gn_u32 log2, queue;
-    gn_u64 back; // as gn_tx_row's
-    gn_u64 spare[7];
+    gn_u64 back;   // as gn_tx_row's
+    gn_u64 single; // 1: each packet has one descriptor
+    gn_u64 spare[6];
 } gn_rx_row;
 
 typedef struct gn_sem_row { // 64 B
@@ -243,11 +248,14 @@ GN_FN gn_rx_slot *gn_rx_slot_of(const void *port, const gn_rx_row *r, gn_u64 tic
 
 // Whether slot w of n words is there for the ticket; what it says, without the lap's bits, in out.
 GN_FN int gn_read(const gn_u64 *w, gn_u32 n, gn_u64 lap, gn_u64 *out) {
-    for (gn_u32 k = n; k-- > 0;) {
-        gn_u64 v = gn_load(&w[k]);
-        if ((v & GN_LAP) != lap) return 0;
+    gn_u64 other = 0;
+    for (gn_u32 k = 0; k < n; k++) {
+        gn_u64 v = gn_load_fenced(&w[k]);
+        other |= v ^ lap;
         out[k] = v & ~GN_LAP;
     }
+    if (other & GN_LAP) return 0;
+    gn_fence();
     return 1;
 }
 

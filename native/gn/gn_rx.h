@@ -15,6 +15,7 @@ typedef struct gn_rx {
     gn_rx_local *local;
     gn_u64 epoch;
     gn_u32 log2, relayed; // relayed: a warp brings `filled`, so that the others leave the slots alone
+    gn_u32 single;        // each packet has one descriptor
 } gn_rx;
 
 typedef struct gn_packet {                   // a segment of one
@@ -31,11 +32,12 @@ GN_FN int gn_rx_open_row(gn_rx *q, const gn_side *s, const gn_rx_row *r) {
     q->epoch = r->epoch;
     q->log2 = r->log2;
     q->relayed = r->state != r->source;
+    q->single = (gn_u32)r->single;
     return gn_peek(&q->state->epoch) == q->epoch ? GN_OK : GN_BROKEN;
 }
 
 GN_FN int gn_rx_open(gn_rx *q, const gn_side *s, gn_u32 ring) {
-    const gn_rx none = {{0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0};
+    const gn_rx none = {{0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0};
     *q = none;
     const gn_port *p = (const gn_port *)s->port;
     if (ring >= p->n_rx) return GN_INVALID;
@@ -85,12 +87,39 @@ GN_FN gn_u32 gn_rx_whole(gn_u32 there, gn_u32 last) {
     return n;
 }
 
+// Descriptors from `next` on that are there, at most `most`, by the count that some thread heard last, which
+// is near at hand, and the proxy's where that says none: none any more once the port was aborted, or a kernel
+// that is slower than its queue would never hear of that.
+GN_FN gn_u32 gn_rx_filled(const gn_rx *q, gn_u64 next, gn_u32 most) {
+    gn_u64 filled = gn_load(&q->local->seen);
+    if ((long long)(filled - next) <= 0) {
+        filled = gn_load(&q->state->filled);
+        if (gn_peek(&q->s.proxy->abort)) return 0; // and nobody hears of more
+        gn_store(&q->local->seen, filled);
+    }
+    if ((long long)(filled - next) <= 0) return 0;
+    return filled - next < most ? (gn_u32)(filled - next) : most;
+}
+
+// One try where packets have one descriptor each: they are taken by their count, and read afterwards.
+GN_FN void gn_rx_try_single(const gn_rx *q, gn_u32 most, int warp, gn_u64 *first, gn_u32 *n) {
+    gn_u64 next = 0, got = 0;
+    if (!warp || gn_lane() == 0) {
+        next = gn_peek(&q->local->taken);
+        got = gn_rx_filled(q, next, most);
+        if (got && !gn_swap(&q->local->taken, next, next + got)) got = 0;
+    }
+    if (warp) next = gn_shuffle(next, 0);
+    *first = next;
+    *n = (gn_u32)(warp ? gn_shuffle(got, 0) : got);
+}
+
 // One try: *n descriptors from *first on are the caller's; 0: none now.
 GN_FN void gn_rx_try(const gn_rx *q, gn_u32 most, int warp, gn_u64 *first, gn_u32 *n) {
     gn_u32 there, last;
     gn_u64 next = gn_peek(&q->local->taken);
     if (warp) next = gn_shuffle(next, 0);
-    int some = !q->relayed || gn_load(&q->state->filled) > next;
+    int some = !gn_peek(&q->s.proxy->abort) && (!q->relayed || gn_load(&q->state->filled) > next);
     if (warp) some = (int)gn_shuffle((gn_u64)some, 0);
     *n = 0;
     if (!some) return;
@@ -106,7 +135,10 @@ GN_FN void gn_rx_try(const gn_rx *q, gn_u32 most, int warp, gn_u64 *first, gn_u3
 GN_FN int gn_rx_wait(const gn_rx *q, gn_u32 most, int warp, gn_u64 limit, gn_u64 *first, gn_u32 *n) {
     gn_timer t = gn_timer_start(&q->s, limit);
     for (;;) {
-        gn_rx_try(q, most, warp, first, n);
+        if (q->single)
+            gn_rx_try_single(q, most, warp, first, n);
+        else
+            gn_rx_try(q, most, warp, first, n);
         gn_u64 err = GN_OK; // lane 0 says for all how the wait goes on
         if (*n == 0 && (!warp || gn_lane() == 0))
             err = (gn_u64)gn_go_on(&q->s, &t, &q->state->epoch, q->epoch);

@@ -41,8 +41,18 @@ GN_FN int gn_tx_open(gn_tx *q, const gn_side *s, gn_u32 ring) {
 
 // Waits, once: tickets below `below` are not accepted, or not completed, yet.
 GN_FN int gn_tx_pause(const gn_tx *q, gn_timer *t, gn_u64 below) {
-    if (t->tries == 0 && t->end) gn_poke(&q->posted->waits, below);
+    if (t->tries % GN_ASK == GN_ASK - 1) gn_poke(&q->posted->waits, below);
     return gn_go_on(&q->s, t, &q->state->epoch, q->epoch);
+}
+
+// Whether tickets below `least` are accepted, GN_OK or GN_AGAIN. What some thread heard last is near at hand;
+// only where that doesn't do the proxy's word is read, and with it whether the port was aborted.
+GN_FN int gn_accepted(const gn_tx *q, gn_u64 least) {
+    if ((long long)(gn_load(&q->local->seen) - least) >= 0) return GN_OK;
+    gn_u64 accepted = gn_load(&q->state->accepted);
+    gn_store(&q->local->seen, accepted);
+    if ((long long)(accepted - least) < 0) return GN_AGAIN;
+    return gn_peek(&q->s.proxy->abort) ? GN_ABORTED : GN_OK;
 }
 
 // Waits until the slots of tickets first to first + n - 1 are free.
@@ -51,8 +61,9 @@ GN_FN int gn_room(const gn_tx *q, gn_u64 first, gn_u32 n, gn_u64 limit) {
     gn_timer t = gn_timer_start(&q->s, limit);
     gn_u64 least = first + n - (1ull << q->log2); // wraps only below the first lap
     for (;;) {
-        if ((long long)(gn_load(&q->state->accepted) - least) >= 0) return GN_OK;
-        int err = gn_tx_pause(q, &t, least);
+        int err = gn_accepted(q, least);
+        if (err != GN_AGAIN) return err;
+        err = gn_tx_pause(q, &t, least);
         if (err != GN_OK) return err;
     }
 }
@@ -65,12 +76,12 @@ GN_FN int gn_reserve(const gn_tx *q, gn_u32 n, gn_u64 limit, gn_u64 *first) {
     for (;;) {
         gn_u64 next = gn_peek(&q->local->reserved);
         gn_u64 least = next + n - (1ull << q->log2);
-        if ((long long)(gn_load(&q->state->accepted) - least) < 0) {
-            int err = gn_tx_pause(q, &t, least);
-            if (err != GN_OK) return err;
-        } else if (gn_swap(&q->local->reserved, next, next + n)) {
+        int err = gn_accepted(q, least), full = err == GN_AGAIN;
+        if (full) err = gn_tx_pause(q, &t, least);
+        if (err != GN_OK) return err;
+        if (!full && gn_swap(&q->local->reserved, next, next + n)) {
             *first = next;
-            return gn_peek(&q->s.proxy->abort) ? GN_ABORTED : GN_OK;
+            return GN_OK;
         }
     }
 }
@@ -174,10 +185,41 @@ GN_FN void gn_post(const gn_tx *q, gn_u64 ticket, const gn_slot *s) {
     gn_write(q->slots[gn_index(ticket, q->log2)].w, GN_TX_WORDS, gn_lap(ticket, q->log2), with.w);
 }
 
+// A warp's slots: lane k with a bit in `lanes` has one, and those are tickets one behind the other, of which
+// `n` from the ticket first on, the slot of rank `from`, are written. Eight lanes write a slot's eight words
+// at once: over PCIe that is a write, where each lane's own words would be eight.
+GN_FN void gn_post_warp(const gn_tx *q, gn_u64 first, gn_u32 lanes, gn_u32 from, gn_u32 n, const gn_slot *s) {
+    gn_u64 w[GN_TX_WORDS]; // of this lane's slot; then word `lane % 8` of the slots of its eight lanes
+    gn_u32 lane = gn_lane(), word = lane % 8;
+    GN_UNROLL
+    for (gn_u32 k = 0; k < GN_TX_WORDS; k++)
+        w[k] = s->w[k];
+    GN_UNROLL
+    for (gn_u32 d = 1; d < GN_TX_WORDS; d *= 2) {
+        GN_UNROLL
+        for (gn_u32 k = 0; k < GN_TX_WORDS; k++) {
+            if (k & d) continue;
+            gn_u64 v = gn_shuffle(word & d ? w[k] : w[k | d], lane ^ d);
+            w[k] = word & d ? v : w[k];
+            w[k | d] = word & d ? w[k | d] : v;
+        }
+    }
+    gn_fence();
+    GN_UNROLL
+    for (gn_u32 k = 0; k < GN_TX_WORDS; k++) {
+        gn_u32 of = (lane & 24) | k, rank = gn_ones(lanes & ((1u << of) - 1)) - from;
+        if (!(lanes >> of & 1) || rank >= n) continue;
+        gn_u64 t = first + rank, v = word == GN_TX_WORDS - 1 ? t : w[k];
+        gn_store_fenced(&q->slots[gn_index(t, q->log2)].w[word], gn_lap(t, q->log2) | (v & ~GN_LAP));
+    }
+}
+
 // What became of a ticket: GN_AGAIN: it is not done. GN_FAILED: it was the last one that failed; of earlier
 // ones only state->dropped tells.
 GN_FN int gn_poll(const gn_tx *q, gn_u64 ticket) {
-    if (gn_load(&q->state->completed) <= ticket) return GN_AGAIN;
+    gn_u64 completed = gn_load(&q->state->completed);
+    if ((completed & ~GN_SOME_FAILED) <= ticket) return GN_AGAIN;
+    if (!(completed & GN_SOME_FAILED)) return GN_OK;
     gn_u64 error = gn_peek(&q->state->error);
     return error && ((error ^ ticket) & ((1ull << 56) - 1)) == 0 ? GN_FAILED : GN_OK;
 }

@@ -224,6 +224,7 @@ static int make_block(dq_gn *g, const dq_gn_conf *conf, dq_diag *diag) {
         tx[k] = (gn_ring_conf){
             .slots = conf->tx_slots, .ops = conf->ops | 1u << GN_OP_NOP, .queue = k, .first = conf->first};
         rx[k] = (gn_ring_conf){.slots = conf->rx_slots, .queue = k, .first = conf->first};
+        rx[k].single = k < conf->n_rx && conf->rx[k]->conf.n_regions == 1;
     }
     for (uint32_t k = 0; k < g->n_regions; k++)
         g->regions[k] = row_of(g, k);

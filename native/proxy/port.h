@@ -49,6 +49,7 @@ typedef struct dqi_gn_tx {
     uint64_t flying; // bytes in flights
     int64_t deficit; // bytes that it may still hand over in this round
     uint64_t copied; // bytes of the copy at `accepted` that are done
+    uint32_t missed; // times that the ticket at `accepted` was not there
     int64_t hole_ns; // since when others wait behind a ticket that is not there; 0: none
     dqi_counters c;
     dqi_gauge held;

@@ -18,9 +18,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define QUANTUM 16384
-#define FLYING  (256u << 10)
-#define AHEAD   8 // slots behind one that is not there in which others are looked for
+#define QUANTUM    16384
+#define FLYING     (256u << 10)
+#define AHEAD      8 // slots behind one that is not there in which others are looked for,
+#define PREFETCH   8 // slots behind one that is read
+#define LOOK_AHEAD 8 // at every eighth time that it is not there
 
 // ---- what is refused --------------------------------------------------------------------------------------
 
@@ -49,6 +51,12 @@ static void tell_fault(dqi_gn_tx *t, int fault, uint64_t ticket) {
     gn_store(&t->state->error, gn_error((gn_u32)fault, ticket));
 }
 
+// What became of the tickets was told before.
+static void tell_completed(dqi_gn_tx *t) {
+    gn_store(&t->state->completed, atomic_load_explicit(&t->completed, memory_order_relaxed) |
+                                       (dqi_get(&t->refused) ? GN_SOME_FAILED : 0));
+}
+
 // n descriptors, or packets that they were, are not sent.
 static void refuse(dqi_gn_tx *t, int fault, uint64_t ticket, uint32_t n) {
     dqi_drop(&t->c, reason_of(fault), n);
@@ -71,6 +79,7 @@ static void break_ring(dqi_gn_tx *t, uint64_t ticket) {
 // ---- slots ------------------------------------------------------------------------------------------------
 
 static bool is_there(const dqi_gn_tx *t, uint64_t ticket, gn_u64 *words) {
+    __builtin_prefetch(&t->slots[gn_index(ticket + PREFETCH, t->log2)]);
     return gn_read(t->slots[gn_index(ticket, t->log2)].w, GN_TX_WORDS, gn_lap(ticket, t->log2), words);
 }
 
@@ -85,6 +94,7 @@ static bool is_hole(const dqi_gn_tx *t, uint64_t ticket) {
 }
 
 static void watch_hole(dqi_gn_tx *t, uint64_t ticket) {
+    if (t->missed++ % LOOK_AHEAD) return;
     int64_t now = dqi_mono_ns();
     if (!is_hole(t, ticket))
         t->hole_ns = 0;
@@ -171,7 +181,7 @@ static void fly(dqi_gn_tx *t, dq_burst *b, uint64_t end, uint64_t bytes) {
     t->flying += bytes;
 }
 
-// What the slots from `accepted` on say, up to a burst. False: nothing is there.
+// What the slots from `accepted` on say, up to a burst, which is `next` then. False: nothing is there.
 static bool take_slots(dqi_gn_tx *t) {
     const gn_given given = {t->gn->regions, t->gn->n_regions, t->ops, t->most};
     uint64_t from = atomic_load_explicit(&t->accepted, memory_order_relaxed), at = from;
@@ -200,6 +210,12 @@ static bool take_slots(dqi_gn_tx *t) {
     t->hole_ns = 0;
     atomic_store_explicit(&t->accepted, at, memory_order_relaxed);
     gn_store(&t->state->accepted, at);
+    if (!b) t->deficit -= (int64_t)((at - from) * sizeof(gn_slot));
+    if (!b && t->first_flight == t->n_flights) { // no packet is before it
+        atomic_store_explicit(&t->completed, at, memory_order_relaxed);
+        tell_completed(t);
+        return true;
+    }
     if (b) {
         dqi_add(&t->c.in, b->n);
         dqi_add(&t->c.in_bytes, b->bytes);
@@ -246,7 +262,7 @@ static int take(dqi_gn_tx *t) {
             t->deficit = 0;
             break;
         }
-        if (!hand_over(t)) break;
+        if (t->has_next && !hand_over(t)) break;
         work++;
     }
     if (t->deficit > QUANTUM) t->deficit = QUANTUM; // it could not hand over what it may
@@ -263,7 +279,7 @@ static int reap(dqi_gn_tx *t) {
         t->flying -= f->bytes;
         atomic_store_explicit(&t->completed, f->end, memory_order_relaxed);
     }
-    if (work) gn_store(&t->state->completed, atomic_load_explicit(&t->completed, memory_order_relaxed));
+    if (work) tell_completed(t);
     return work;
 }
 

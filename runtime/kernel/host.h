@@ -303,9 +303,13 @@ static uint64_t dq_now(void) {
 
 // Bit k: b of the warp's thread k.
 static unsigned dq_ballot(int b) {
-    unsigned mask = 0;
-    for (unsigned k = 0; k < 32; k++)
-        mask |= (unsigned)(dq_show(b != 0, k) != 0 && dq_b.now / 32 * 32 + k < dq_b.n) << k;
+    unsigned mask = 0, first = dq_b.now / 32 * 32;
+    dq_barrier *warp = &dq_b.warps[dq_b.now / 32];
+    dq_b.words[dq_b.now] = b != 0;
+    dq_wait(warp);
+    for (unsigned k = 0; k < 32 && first + k < dq_b.n; k++)
+        mask |= (unsigned)(dq_b.words[first + k] != 0 && !dq_b.ended[first + k]) << k;
+    dq_wait(warp);
     return mask;
 }
 

@@ -39,7 +39,7 @@ struct Port {
     gn_rx_row *rx;
     gn_sem_row *sem;
     Port(uint64_t from) {
-        gn_ring_conf ring = {4, (1u << GN_OPS) - 1, 0, from};
+        gn_ring_conf ring = {4, (1u << GN_OPS) - 1, 0, from, false};
         regions[1].base = (uint64_t)bytes;
         gn_port_conf conf = {&ring, &ring, &ring, 1, 1, 1, regions, 3, 1000000000000, 1};
         block = std::aligned_alloc(4096, gn_port_bytes(&conf));

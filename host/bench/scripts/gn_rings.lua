@@ -84,7 +84,8 @@ __global__ void post(void *port, unsigned int rings, unsigned int signals, unsig
         if (bytes > 0) fill((unsigned char *)gn_pointer(&side, gn_place(out, (gn_u64)(warp * 8 + round % 8) * stride)), bytes, round);
         if (blockDim.x >= 32) {
             gn_slot mine = bytes > 0 && threadIdx.x % 32 > 0 ? gn_fill_nop() : add;
-            if (gn_submit(&tx, GN_BY_WARP, &mine, GN_LIMIT, &ticket) != GN_OK) break;
+            int said = gn_submit(&tx, GN_BY_WARP, &mine, GN_LIMIT, &ticket);
+            if (gn_ballot(said != GN_OK)) break; // all lanes of a warp come along
             n += bytes == 0 || threadIdx.x % 32 == 0;
             continue;
         }

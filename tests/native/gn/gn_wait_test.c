@@ -22,8 +22,9 @@ static gn_port_conf conf_of(const gn_ring_conf *ring, const gn_region *r) {
                           .epoch = 3};
 }
 
-static void open_all(void) {
-    gn_ring_conf ring = {.slots = 4, .ops = 1u << GN_OP_SEND | 1u << GN_OP_ADD, .first = 1000};
+static void open_with(bool single) {
+    gn_ring_conf ring = {
+        .slots = 4, .ops = 1u << GN_OP_SEND | 1u << GN_OP_ADD, .first = 1000, .single = single};
     gn_region r = {(uintptr_t)region, sizeof region, 0, GN_READ | GN_WRITE, 0};
     gn_port_conf conf = conf_of(&ring, &r);
     memset(region, 0, sizeof region);
@@ -35,8 +36,9 @@ static void open_all(void) {
     DQ_EQ(gn_sem_open(&sem, &side, 0), GN_OK);
 }
 
-// ---- waits, with a port where nothing comes
-// -------------------------------------------------------------------
+static void open_all(void) { open_with(false); }
+
+// ---- waits, with a port where nothing comes ----
 
 static int w_reserve(gn_u64 limit) {
     gn_u64 t;
@@ -115,6 +117,18 @@ static void aborts(void) {
     gn_tx again;
     DQ_EQ(gn_tx_open(&again, &side, 0), GN_BROKEN);
     free(port.block);
+}
+
+// A kernel that is slower than its queue, and so never waits.
+static void aborts_while_packets_come(void) {
+    for (int single = 0; single < 2; single++) {
+        open_with(single);
+        rig_give(&port, 0, 1000, 0, 8);
+        gn_proxy_words *words = gn_at(port.block, port.head.proxy);
+        gn_store(&words->abort, 1);
+        DQ_EQ(w_recv(5000), GN_ABORTED);
+        free(port.block);
+    }
 }
 
 static void refused(void) {
@@ -266,7 +280,7 @@ static void relayed(void) {
     DQ_EQ(w_send(0), GN_OK);
     gn_store(&rig_tx_state(&port, 0)->accepted, 1001);
     gn_poke(&rig_tx_state(&port, 0)->error, gn_error(GN_FAULT_FAILED, 1000));
-    gn_store(&rig_tx_state(&port, 0)->completed, 1001);
+    gn_store(&rig_tx_state(&port, 0)->completed, 1001 | GN_SOME_FAILED);
     rig_give(&port, 0, 1000, 0, 8);
     DQ_EQ(gn_poll(&tx, 1000), GN_AGAIN);
     DQ_EQ(w_recv(0), GN_AGAIN);
@@ -286,6 +300,7 @@ int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(limits);
     DQ_RUN(aborts);
+    DQ_RUN(aborts_while_packets_come);
     DQ_RUN(refused);
     DQ_RUN(words_in_any_order);
     DQ_RUN(whole_packets);

@@ -61,7 +61,7 @@ static inline uint64_t rig_buf(const rig *r, uint64_t k) {
 }
 
 static inline uint64_t rig_completed(const rig *r, uint32_t ring) {
-    return gn_load(&r->gn->tx[ring].state->completed);
+    return gn_load(&r->gn->tx[ring].state->completed) & ~GN_SOME_FAILED;
 }
 static inline uint64_t rig_accepted(const rig *r, uint32_t ring) {
     return gn_load(&r->gn->tx[ring].state->accepted);
