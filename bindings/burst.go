@@ -165,7 +165,7 @@ var burstType = &typeDef{
 			- format? format | string: names for further fields
 			-> integer, packets: those that have all the fields
 			Writes fields of all packets: '{field = value}', '{field = {start, step}}', '{field = "auto"}' of 'eth_src' and 'eth_dst' (as in 'q:template'), and in the list
-			part places with 'value' and 'step'. Checksums follow by the difference, so right ones stay right, wrong ones wrong, and a UDP checksum of 0 stays 0;
+			part places with 'value' and 'step'. 'ipv6_src' and 'ipv6_dst' are addresses, too, whose lower 64 bits step. Checksums follow by the difference, so right ones stay right, wrong ones wrong, and a UDP checksum of 0 stays 0;
 			'checksums = false' leaves them.
 			> local b = tx:alloc(4):fill(tpl)
 			> b:set{ udp_dst = 7149, ipv4_src = "10.0.0.7", udp_src = { 1000, 1 } }

@@ -145,25 +145,38 @@ func burstSet(c *call) int {
 	set := b.b.N()
 	for _, e := range c.fieldEntries(1, t, c.formatArg(2), "checksums", "step", "value") {
 		if e.value == lua.LString("auto") && (e.name == "eth_src" || e.name == "eth_dst") {
-			e.value = c.autoField(b, e.name, t)
+			e.value = c.autoField(b.b.Queue(), e.name, t)
 		}
-		v, step, err := e.startAndStep()
+		if err := e.changeable(); err != nil {
+			c.argError(1, "field '%s': %v", e.name, err)
+		}
+		parts, err := e.parts()
 		if err != nil {
 			c.argError(1, "field '%s': %v", e.name, err)
 		}
-		if e.item {
-			c.argError(1, "field '%s': items of a list can't be changed", e.name)
+		for _, p := range parts {
+			n := 0
+			if p.Place != nil {
+				n, err = b.b.SetPlace(p.Place, p.Start, p.Step, csum)
+			} else {
+				n, err = b.b.Set(p.Field, p.Start, p.Step, csum)
+			}
+			c.check(err)
+			set = min(set, n)
 		}
-		n := 0
-		if e.place != nil {
-			n, err = b.b.SetPlace(e.place, v, step, csum)
-		} else {
-			n, err = b.b.Set(e.f, v, step, csum)
-		}
-		c.check(err)
-		set = min(set, n)
 	}
 	return c.push(lua.LNumber(set))
+}
+
+// parts are what is set: the field, or both halves of one of 128 bits.
+func (e *fieldEntry) parts() ([]session.Rewrite, error) {
+	if e.low != nil {
+		high, low, step, err := e.halvesAndStep()
+		return []session.Rewrite{{Field: e.f, Place: e.place, Set: true, Start: high},
+			{Field: *e.low, Place: e.lowPlace(), Set: true, Start: low, Step: step}}, err
+	}
+	v, step, err := e.startAndStep()
+	return []session.Rewrite{{Field: e.f, Place: e.place, Set: true, Start: v, Step: step}}, err
 }
 
 // burstChecksums is b:checksums(i): it computes the checksums of one packet, or of all.

@@ -66,6 +66,7 @@ type fieldEntry struct {
 	f     session.Field
 	place *session.Place // of a field that lies elsewhere in each packet, instead of f
 	row   *format.Field  // of a format
+	low   *session.Field // the lower half of a field of 128 bits, of which f is the upper one
 	item  bool           // of a list, whose place only its packet knows
 	value lua.LValue
 }
@@ -96,8 +97,14 @@ func (c *call) fieldEntries(n int, t *lua.LTable, in *packetFormat, skip string,
 	slices.Sort(names)
 	list := make([]fieldEntry, 0, len(names)+t.Len())
 	for _, name := range names {
-		e := fieldEntry{name: name, value: t.RawGetString(name)}
-		var err error
+		e, wide, err := wideEntry(name, t.RawGetString(name), in)
+		if wide && err == nil {
+			list = append(list, e)
+			continue
+		}
+		if wide {
+			c.argError(n, "%v", err)
+		}
 		if in.moves(name) {
 			d, _ := in.Derived(name)
 			if e.item = d.Find != nil; e.item {

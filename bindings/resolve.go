@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -125,10 +126,9 @@ func tagBehind(actions []any) uint16 {
 	return 0
 }
 
-// autoField is the value of eth_src or eth_dst = "auto" in b:set of a burst to be sent: the interface's own address, or
-// that of whoever has the ipv4_dst that is set beside it.
-func (c *call) autoField(b *burst, name string, fields *lua.LTable) lua.LValue {
-	q := b.b.Queue()
+// autoField is the value of eth_src or eth_dst = "auto" in b:set of a burst to be sent, and in a rewrite before a transmit queue: the interface's own address, or
+// that of whoever has the ipv4_dst or ipv6_dst that is set beside it.
+func (c *call) autoField(q *session.Queue, name string, fields *lua.LTable) lua.LValue {
 	if q.Rx() {
 		c.argError(1, "field '%s': \"auto\" is for bursts of a transmit queue; of what was received it isn't known who sends it on: "+
 			"give the address (i.mac, i:resolve)", name)
@@ -138,9 +138,10 @@ func (c *call) autoField(b *burst, name string, fields *lua.LTable) lua.LValue {
 		c.check(err)
 		return lua.LString(mac.String())
 	}
-	addr, err := netip.ParseAddr(lua.LVAsString(fields.RawGetString("ipv4_dst")))
+	text := lua.LVAsString(fields.RawGetString("ipv4_dst"))
+	addr, err := netip.ParseAddr(cmp.Or(text, lua.LVAsString(fields.RawGetString("ipv6_dst"))))
 	if err != nil {
-		c.argError(1, "field 'eth_dst': \"auto\" is the one that has the ipv4_dst beside it: give that, or i:resolve(address)")
+		c.argError(1, "field 'eth_dst': \"auto\" is the one that has the ipv4_dst or ipv6_dst beside it: give that, or i:resolve(address)")
 	}
 	vlan, _ := fields.RawGetString("vlan_id").(lua.LNumber)
 	mac, err := c.resolve(q.Interface(), addr, uint16(vlan)&0xfff)

@@ -20,11 +20,12 @@ import (
 const rewriteRows = `. name? string: of its line in the ledger
 	. format? format | string: names for further fields
 	. per_loop? table<string, integer>: by field, how much is added to it in each further loop of a capture that is replayed; it wraps at the field's width
+	. tx_queue? queue: the transmit queue that sends on, for 'eth_src = "auto"' and 'eth_dst = "auto"' beside an address (as in 'b:set')
 	. checksums boolean | "compute" = true: those of IPv4, UDP, TCP and ICMP follow by the difference (RFC 1624), so that wrong ones stay wrong; false leaves them;
 	  '"compute"' makes all of them anew
 	-> stage
 	Makes a stage that rewrites fields of every packet on its way. Each further key is a field, of the format or one that every packet has, with what it becomes:
-	a value; '{ start, step }', which counts the packets that pass; or a table by old values, as text, in which addresses may be prefixes: '{
+	a value; '{ start, step }', which counts the packets that pass (of 'ipv6_src' and 'ipv6_dst' the lower 64 bits); or a table by old values, as text, in which addresses may be prefixes: '{
 	["10.1.0.0/16"] = "239.9.0.0/16" }' keeps the last 16 bits, and leaves other addresses alone. In the list part fields are given by place, '{ at = "payload",
 	bit_offset = 0, bit_width = 32, value = 7 }'. A packet that lacks a field keeps the other changes; the ledger's 'rewritten' counts those that had all.
 
@@ -40,7 +41,7 @@ func sessionRewrite(c *call) int {
 	if t, ok := c.arg(1).(*lua.LTable); ok {
 		f = (&options{c: c, n: 1, t: t}).format()
 	}
-	names := session.FieldNames()
+	names := slices.Concat(session.FieldNames(), wideNames)
 	if f != nil {
 		names = append(f.names(), names...)
 	}
@@ -96,13 +97,26 @@ func (o *options) rewrites(f *packetFormat) []session.Rewrite {
 	})
 	var rules []session.Rewrite
 	for _, e := range o.c.fieldEntries(o.n, fields, f, "", "step", "value") {
-		r, err := e.rewrite()
+		if e.value == lua.LString("auto") && (e.name == "eth_src" || e.name == "eth_dst") {
+			e.value = o.autoAddress(e.name)
+		}
+		list, err := e.rewrite()
 		if err != nil {
 			o.fault("field '%s': %v", e.name, err)
 		}
-		rules = append(rules, r)
+		rules = append(rules, list...)
 	}
 	return rules
+}
+
+// autoAddress is eth_src or eth_dst = "auto" of what tx_queue's interface sends on.
+func (o *options) autoAddress(name string) lua.LValue {
+	q, ok := userdata[*queue](o.get("tx_queue"))
+	if !ok || q.q.Rx() {
+		o.fault("field '%s': \"auto\" is of the interface that sends on: give its transmit queue as tx_queue, or the address (i.mac, i:resolve)", name)
+	}
+	q.check(o.c)
+	return o.c.autoField(q.q, name, o.t)
 }
 
 func (o *options) perLoop(v lua.LValue, f *packetFormat) []session.Rewrite {
@@ -118,7 +132,7 @@ func (o *options) perLoop(v lua.LValue, f *packetFormat) []session.Rewrite {
 		}
 		n, err := wholeNumber(step, -maxInt, maxInt)
 		if err == nil {
-			err = e.changeable()
+			err = cmp.Or(e.changeable(), e.tooWide())
 		}
 		if err != nil {
 			o.wrong("per_loop", "field '%s': %v", e.name, err)
@@ -136,24 +150,16 @@ func (e *fieldEntry) changeable() error {
 }
 
 // rewrite is what the entry says becomes of its field.
-func (e *fieldEntry) rewrite() (session.Rewrite, error) {
-	r := session.Rewrite{Field: e.f, Place: e.place}
+func (e *fieldEntry) rewrite() ([]session.Rewrite, error) {
 	if err := e.changeable(); err != nil {
-		return r, err
-	}
-	if e.value == lua.LString("auto") {
-		return r, errors.New("\"auto\" is for packets of a transmit queue; a rewrite doesn't know who sends on: give the address (i.mac, i:resolve)")
+		return nil, err
 	}
 	t, ok := e.value.(*lua.LTable)
 	if !ok || t.Len() > 0 || t.RawGetString("bit_width") != lua.LNil {
-		var err error
-		r.Set = true
-		r.Start, r.Step, err = e.startAndStep()
-		return r, err
+		return e.parts()
 	}
-	var err error
-	r.Maps, err = e.maps(t)
-	return r, err
+	maps, err := e.maps(t)
+	return []session.Rewrite{{Field: e.f, Place: e.place, Low: e.low, Maps: maps}}, err
 }
 
 // maps reads {["old"] = new, …}, the longest prefixes first.
@@ -172,7 +178,7 @@ func (e *fieldEntry) maps(t *lua.LTable) ([]session.RewriteMap, error) {
 		fault = errors.New("a value, {start, step} or a table by old values expected, got an empty table")
 	}
 	slices.SortFunc(list, func(a, b session.RewriteMap) int {
-		return cmp.Or(cmp.Compare(b.Mask, a.Mask), cmp.Compare(a.From, b.From))
+		return cmp.Or(cmp.Compare(b.Mask, a.Mask), cmp.Compare(b.LowMask, a.LowMask), cmp.Compare(a.From, b.From))
 	})
 	return list, fault
 }
@@ -184,6 +190,13 @@ func (e *fieldEntry) mapOf(k, v lua.LValue) (m session.RewriteMap, err error) {
 	}
 	if to, ok := v.(lua.LString); ok && strings.Contains(string(key)+string(to), "/") {
 		return e.mapOfPrefixes(string(key), string(to))
+	}
+	if e.low != nil {
+		m.Mask, m.LowMask = ^uint64(0), ^uint64(0)
+		if m.From, m.LowFrom, err = halves(key); err == nil {
+			m.To, m.LowTo, err = halves(v)
+		}
+		return m, err
 	}
 	if m.From, err = e.old(string(key)); err != nil {
 		return m, err
@@ -203,29 +216,38 @@ func (e *fieldEntry) old(text string) (uint64, error) {
 }
 
 func (e *fieldEntry) mapOfPrefixes(from, to string) (m session.RewriteMap, err error) {
-	if !strings.HasPrefix(e.name, "ipv4_") && (e.row == nil || e.row.Kind != format.IPv4) {
-		return m, fmt.Errorf("%q: prefixes are for IPv4 addresses", from)
+	if e.low == nil && !strings.HasPrefix(e.name, "ipv4_") && (e.row == nil || e.row.Kind != format.IPv4) {
+		return m, fmt.Errorf("%q: prefixes are for IPv4 and IPv6 addresses", from)
 	}
-	a, err := ipv4Prefix(from)
+	a, err := e.prefix(from)
 	if err != nil {
 		return m, err
 	}
-	b, err := ipv4Prefix(to)
+	b, err := e.prefix(to)
 	if err != nil {
 		return m, err
 	}
 	if a.Bits() != b.Bits() {
 		return m, fmt.Errorf("%q and %q are of different length", from, to)
 	}
+	if e.low != nil {
+		m.Mask, m.LowMask = ^uint64(0)<<(64-min(a.Bits(), 64)), ^uint64(0)<<(64-max(a.Bits()-64, 0))
+		m.From, m.LowFrom = addressHalves(a.Addr())
+		m.To, m.LowTo = addressHalves(b.Addr())
+		return m, nil
+	}
 	m.Mask = uint64(^uint32(0)) << (32 - a.Bits()) & uint64(^uint32(0))
 	m.From, m.To = ipv4Number(a.Addr()), ipv4Number(b.Addr())
 	return m, nil
 }
 
-func ipv4Prefix(text string) (netip.Prefix, error) {
+func (e *fieldEntry) prefix(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
-	if err != nil || !p.Addr().Is4() {
+	if e.low == nil && (err != nil || !p.Addr().Is4()) {
 		return p, fmt.Errorf("%q is not an IPv4 prefix such as 10.1.0.0/16", text)
+	}
+	if e.low != nil && (err != nil || p.Addr().Is4()) {
+		return p, fmt.Errorf("%q is not an IPv6 prefix such as 2001:db8::/32", text)
 	}
 	if p != p.Masked() {
 		return p, fmt.Errorf("%q has bits behind its prefix: %s is meant, or another length", text, p.Masked())

@@ -195,6 +195,9 @@ func (o *options) vary(data []byte, at layout) []session.Vary {
 	var list []session.Vary
 	f := o.format()
 	for _, e := range o.c.fieldEntries(o.n, t, f, "", varyKeys...) {
+		if err := e.tooWide(); err != nil {
+			o.wrong("vary", "%s: %v", e.name, err)
+		}
 		if f.moves(e.name) {
 			bit, ok := f.f.Place(data[min(at.of(e.f.Base), len(data)):], e.name)
 			if !ok {

@@ -20,8 +20,9 @@ const (
 	RewriteByMap  RewriteKind = C.DQ_REWRITE_MAP  // what the first of Maps says that is for the value
 )
 
-// RewriteMap is for values v with v & Mask == From: the bits of Mask become To. It mirrors dq_rewrite_map.
-type RewriteMap struct{ Mask, From, To uint64 }
+// RewriteMap is for values v with v & Mask == From: the bits of Mask become To; likewise of a rule's Low. It mirrors
+// dq_rewrite_map.
+type RewriteMap struct{ Mask, From, To, LowMask, LowFrom, LowTo uint64 }
 
 // RewriteRule says what becomes of a field; Place, where there is one, how many bits further on it lies in each packet.
 type RewriteRule struct {
@@ -30,6 +31,7 @@ type RewriteRule struct {
 	Kind        RewriteKind
 	Start, Step uint64
 	Maps        []RewriteMap
+	Low         *Field // a second field that Maps look at and change with the first; nil: none
 }
 
 // AddRewrite makes a stage that rewrites fields of every packet where it lies.
@@ -41,10 +43,14 @@ func (s *Session) AddRewrite(name string, rules []RewriteRule, csum Csum) (Stage
 		r := &rules[i]
 		maps := make([]C.dq_rewrite_map, len(r.Maps))
 		for k, m := range r.Maps {
-			maps[k] = C.dq_rewrite_map{mask: C.uint64_t(m.Mask), from: C.uint64_t(m.From), to: C.uint64_t(m.To)}
+			maps[k] = C.dq_rewrite_map{mask: C.uint64_t(m.Mask), from: C.uint64_t(m.From), to: C.uint64_t(m.To),
+				low_mask: C.uint64_t(m.LowMask), low_from: C.uint64_t(m.LowFrom), low_to: C.uint64_t(m.LowTo)}
 		}
 		c[i] = C.dq_rewrite_rule{field: *r.Field.ptr(), place: pinnedNumber(&pin, r.Place), kind: C.int32_t(r.Kind),
 			start: C.uint64_t(r.Start), step: C.uint64_t(r.Step), n_maps: C.uint32_t(len(maps))}
+		if r.Low != nil {
+			c[i].low = *r.Low.ptr()
+		}
 		if len(maps) > 0 {
 			pin.Pin(first(maps))
 			c[i].maps = first(maps)

@@ -18,6 +18,7 @@ local s = daqiri.open(args.config)
 local checksums = args.checksums == "update"
 local edit = s:rewrite{ name = "edit", format = "simple", checksums = checksums or "compute",
   eth_dst = "02:00:00:00:00:63", ip_ttl = 9, ip_tos = { ["0"] = 0xb8 }, ipv4_src = { ["10.1.0.0/16"] = "172.20.0.0/16" }, ipv4_dst = "192.0.2.99",
+  ipv6_src = { ["fd98::/112"] = "2001:db8:0:7::/112", ["fd98::16"] = "2001:db8::99" }, ipv6_dst = { "2001:db8:1::fff0", 1 },
   udp_dst = { 5000, 1 }, per_loop = { udp_src = 100, tcp_src = -1, seq = 1000003 } }
 s:pipe(s:rx_queue("src"), edit, s:write_pcap{ name = "after", dir = args.dir, policy = "wait", manifest = false })
 local l = s:run{}
@@ -74,6 +75,8 @@ def expected(p, k, loop):
         del p[IP].chksum
     else:
         p[IPv6].hlim = 9
+        p[IPv6].src = "2001:db8::99" if p[IPv6].src == "fd98::16" else p[IPv6].src.replace("fd98::", "2001:db8:0:7::")
+        p[IPv6].dst = "2001:db8:1::%x" % (0xfff0 + k) if 0xfff0 + k < 65536 else "2001:db8:1::1:%x" % (0xfff0 + k - 65536)
         if p[IPv6].tc == 0: p[IPv6].tc = 0xb8
     kept = UDP in p and p[UDP].chksum == 0
     if UDP in p:

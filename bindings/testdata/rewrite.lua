@@ -100,6 +100,50 @@ do
   s:close()
 end
 
+-- Addresses of 128 bits, in headers and in formats, also behind an optional part; the Ethernet address of who sends on.
+do
+  local s = open()
+  local tx, mac = s:tx_queue "port", s:interface("port").mac
+  local f = daqiri.format{ { "more", 8 }, { "extra", 16, when = "more == 1" }, { "hop", "ipv6" }, { "last", 8 } }
+  t.raises("hop: it is an address of 128 bits: declare its lower half", function() tx:template{ format = f, vary = { hop = 1 } } end)
+  t.raises("ipv6_dst: it is an address of 128 bits: ipv6_dst_lo", function() tx:template{ ipv6_dst = "fd00::1", payload_bytes = 9, vary = { ipv6_dst = 1 } } end)
+  local edit = s:rewrite{ name = "edit", format = f, tx_queue = tx, eth_src = "auto", ipv6_src = { ["fd00::/96"] = "fd01:2:3:4:5:6::/96", ["fd00::2"] = "::2" },
+    ipv6_dst = { "2001:db8::ffff", 1 }, hop = { ["fd00::/16"] = "fd55::/16", ["::9"] = "::1:0:0:0:9" } }
+  s:pipe(s:rx_queue "port", edit, s:write_pcap{ name = "disk", dir = args.dir, prefix = "wide" })
+  s:start()
+  for k, hop in ipairs{ "fd00::9", "::9", "::8" } do
+    local b = tx:alloc(1)
+    b:fill(tx:template{ eth_src = "02:00:00:00:00:77", ipv6_dst = "fd00::7", format = f, more = k % 2, extra = k % 2 == 1 and 5 or nil, hop = "::", last = k })
+    t.equal(b:set({ ipv6_src = "fd00::" .. k, hop = hop }, f), 1)
+    while not tx:send(b) do daqiri.sleep(1e-4) end
+  end
+  for _ = 1, 1000 do
+    if s:stats().port.rx.packets == 3 then break end
+    s:measure{ seconds = 1e-3 }
+  end
+  t.equal(s:stop("sent").edit.rewritten, 2) -- the last one's hop is in no map
+  s:close()
+  s = open(args.dir .. "/wide.pcap", 1)
+  local n = 0
+  s:rx_queue "src":on_burst(function(b)
+    for i = 1, b.n do
+      n = n + 1
+      local p = b:packet(i)
+      t.equal(b:column("eth_src"):text(i), mac)
+      t.equal(daqiri.hex(p:bytes(22, 16)), ({ "fd010002000300040005000600000001", ("0"):rep(31) .. "2", "fd010002000300040005000600000003" })[n])
+      t.equal(daqiri.hex(p:bytes(38, 16)), "20010db8" .. ("0"):rep(18) .. ("%06x"):format(0xfffe + n))
+      local d = f:decode(p)
+      t.equal({ d.hop, d.last, d.extra }, { ({ "fd55::9", "::1:0:0:0:9", "::8" })[n], n, ({ 5, nil, 5 })[n] })
+      local before = p:u16(60)
+      b:checksums(i)
+      t.equal(p:u16(60), before)
+    end
+  end)
+  s:run{}
+  t.equal(n, 3)
+  s:close()
+end
+
 -- Who may have the packets. Copies may have other readers.
 do
   local s = open(args.dir .. "/edited.pcap", 1)
@@ -146,10 +190,17 @@ do
   refused("no field to rewrite: give some, or per_loop", {})
   refused("unknown option 'udp_dts' (did you mean 'udp_dst'?)", { udp_dts = 1 })
   refused("field 'udp_dst': 70000 is outside 0..65535", { udp_dst = 70000 })
-  refused("field 'eth_dst': \"auto\" is for packets of a transmit queue", { eth_dst = "auto" })
+  refused("field 'eth_dst': \"auto\" is of the interface that sends on: give its transmit queue as tx_queue", { eth_dst = "auto" })
+  refused("\"auto\" is of the interface that sends on", { eth_src = "auto", tx_queue = s:rx_queue "port" })
+  refused("\"auto\" is the one that has the ipv4_dst or ipv6_dst beside it", { eth_dst = "auto", tx_queue = s:tx_queue "port", ipv4_dst = { ["10.0.0.1"] = "10.0.0.2" } })
+  refused("field 'ipv6_dst': an IPv6 address expected, got the number 7", { ipv6_dst = 7 })
+  refused("field 'ipv6_dst': \"10.0.0.1\" is not an IPv6 address", { ipv6_dst = "10.0.0.1" })
+  refused("\"10.0.0.0/8\" is not an IPv6 prefix", { ipv6_dst = { ["10.0.0.0/8"] = "10.0.0.0/8" } })
+  refused("\"2001:db8::1/32\" has bits behind its prefix: 2001:db8::/32 is meant", { ipv6_src = { ["2001:db8::1/32"] = "fd00::/32" } })
+  refused("field 'ipv6_src': it is an address of 128 bits: ipv6_src_lo is its lower half", { per_loop = { ipv6_src = 1 } })
   refused("field 'ipv4_dst': \"10.1.0.0/16\" and \"10.2.0.0/24\" are of different length", { ipv4_dst = { ["10.1.0.0/16"] = "10.2.0.0/24" } })
   refused("\"10.1.2.0/16\" has bits behind its prefix: 10.1.0.0/16 is meant", { ipv4_dst = { ["10.1.2.0/16"] = "10.2.0.0/16" } })
-  refused("\"1/8\": prefixes are for IPv4 addresses", { udp_dst = { ["1/8"] = "2/8" } })
+  refused("\"1/8\": prefixes are for IPv4 and IPv6 addresses", { udp_dst = { ["1/8"] = "2/8" } })
   refused("\"x/8\" is not an IPv4 prefix", { ipv4_dst = { ["x/8"] = "10.0.0.0/8" } })
   refused("field 'ipv4_dst': \"ten\" is not an IPv4 address", { ipv4_dst = { ten = "10.0.0.1" } })
   refused("got an empty table", { udp_dst = {} })

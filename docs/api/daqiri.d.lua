@@ -565,6 +565,7 @@ function bit.tohex(v) end
 ---@field name? string of its line in the ledger
 ---@field format? daqiri.format|string names for further fields
 ---@field per_loop? table<string, integer> by field, how much is added to it in each further loop of a capture that is replayed; it wraps at the field's width
+---@field tx_queue? daqiri.queue the transmit queue that sends on, for eth_src = "auto" and eth_dst = "auto" beside an address (as in b:set)
 ---@field checksums? boolean|"compute" those of IPv4, UDP, TCP and ICMP follow by the difference (RFC 1624), so that wrong ones stay wrong; false leaves them; "compute" makes all of them anew (default: true)
 
 ---@class (exact) daqiri.session.run.options
@@ -855,10 +856,11 @@ function session:reorder(options) end
 function session:report() end
 
 ---Makes a stage that rewrites fields of every packet on its way. Each further key is a field, of the format or one that
----every packet has, with what it becomes: a value; { start, step }, which counts the packets that pass; or a table by old
----values, as text, in which addresses may be prefixes: { ["10.1.0.0/16"] = "239.9.0.0/16" } keeps the last 16 bits, and
----leaves other addresses alone. In the list part fields are given by place, { at = "payload", bit_offset = 0, bit_width =
----32, value = 7 }. A packet that lacks a field keeps the other changes; the ledger's rewritten counts those that had all.
+---every packet has, with what it becomes: a value; { start, step }, which counts the packets that pass (of ipv6_src and
+---ipv6_dst the lower 64 bits); or a table by old values, as text, in which addresses may be prefixes: { ["10.1.0.0/16"] =
+---"239.9.0.0/16" } keeps the last 16 bits, and leaves other addresses alone. In the list part fields are given by place, {
+---at = "payload", bit_offset = 0, bit_width = 32, value = 7 }. A packet that lacks a field keeps the other changes; the
+---ledger's rewritten counts those that had all.
 ---
 ---Packets are changed where they lie, so its pipe is the only one of its queue, and no writer or handler stands before it;
 ---after s:copy it changes the copies. What others have is dropped as shared.
@@ -1925,8 +1927,9 @@ function burst:rx_timestamps() end
 function burst:select(condition, format) end
 
 ---Writes fields of all packets: {field = value}, {field = {start, step}}, {field = "auto"} of eth_src and eth_dst (as in
----q:template), and in the list part places with value and step. Checksums follow by the difference, so right ones stay
----right, wrong ones wrong, and a UDP checksum of 0 stays 0; checksums = false leaves them.
+---q:template), and in the list part places with value and step. ipv6_src and ipv6_dst are addresses, too, whose lower 64
+---bits step. Checksums follow by the difference, so right ones stay right, wrong ones wrong, and a UDP checksum of 0 stays
+---0; checksums = false leaves them.
 ---
 ---```lua
 ---local b = tx:alloc(4):fill(tpl)

@@ -53,9 +53,10 @@ typedef enum dq_rewrite_kind {
     DQ_REWRITE_LOOP, // step * loop of the capture that it was replayed in, from 0, more than it has
     DQ_REWRITE_MAP,  // what the first of its maps says that is for it
 } dq_rewrite_kind;
-// Of a value v with (v & mask) == from, the bits of mask become `to`.
+// Of a value v with (v & mask) == from, the bits of mask become `to`; likewise of a rule's field `low`.
 typedef struct dq_rewrite_map {
     uint64_t mask, from, to;
+    uint64_t low_mask, low_from, low_to;
 } dq_rewrite_map;
 typedef struct dq_rewrite_rule {
     dq_field field;
@@ -64,6 +65,8 @@ typedef struct dq_rewrite_rule {
     uint64_t start, step;
     const dq_rewrite_map *maps;
     uint32_t n_maps;
+    dq_field low; // a second field that its maps look at and change with the first, as the lower half of an
+                  // IPv6 address; bit_width 0: none
 } dq_rewrite_rule;
 #define DQ_MAX_REWRITE_RULES 64
 #define DQ_CSUM_COMPUTE      2 // of a rewrite, beside dq_csum: they are computed anew when all rules are through

@@ -11,7 +11,7 @@
 
 typedef struct rule {
     dq_rewrite_rule of; // its maps are our own
-    dqi_setter setter;
+    dqi_setter setter, low;
     dq_prog *place; // NULL: it lies where it lies
 } rule;
 
@@ -45,6 +45,13 @@ static int init_rule(rule *r, const dq_rewrite_rule *from, int csum, dq_diag *di
     if (from->place.n > 0) err = dq_prog_new(from->place.insns, from->place.n, &r->place, diag);
     if (err != DQ_OK) return err;
     dqi_setter_init(&r->setter, &from->field, csum);
+    if (from->low.bit_width > 0) {
+        if (from->kind != DQ_REWRITE_MAP)
+            return dqi_fail(diag, DQ_INVALID_PARAMETER, "two halves are for maps");
+        err = dqi_field_check(&from->low, diag);
+        if (err != DQ_OK) return err;
+        dqi_setter_init(&r->low, &from->low, csum);
+    }
     if (from->n_maps == 0) return DQ_OK;
     dq_rewrite_map *maps = malloc(from->n_maps * sizeof *maps);
     if (!maps) return dqi_fail(diag, DQ_ESYS - ENOMEM, "no memory for %u maps", from->n_maps);
@@ -87,39 +94,44 @@ bool dqi_rewrite_loops(const dqi_rewrite *r) { return r->loops; }
 // ---- packets ----------------------------------------------------------------------------------------------
 
 // The values that some of the packets have; which have one.
-static uint64_t read_old(const rule *r, const part *p, uint64_t lanes, const dqi_col *by, dqi_col *out) {
+static uint64_t read_old(const dq_field *f, const part *p, uint64_t lanes, const dqi_col *by, dqi_col *out) {
     dqi_lanes l;
-    dqi_lanes_look(&l, p->k, p->in, p->first, dqi_look_for(&r->of.field), p->payload);
-    if (by) return dqi_lanes_load_at(&l, p->k, &r->of.field, lanes, by, out);
-    return lanes & dqi_lanes_load(&l, p->k, &r->of.field, out);
+    dqi_lanes_look(&l, p->k, p->in, p->first, dqi_look_for(f), p->payload);
+    if (by) return dqi_lanes_load_at(&l, p->k, f, lanes, by, out);
+    return lanes & dqi_lanes_load(&l, p->k, f, out);
 }
 
-static bool map_one(const dq_rewrite_rule *r, uint64_t *v) {
+static bool map_one(const dq_rewrite_rule *r, uint64_t *v, uint64_t *low) {
     for (uint32_t i = 0; i < r->n_maps; i++) {
         const dq_rewrite_map *m = &r->maps[i];
-        if ((*v & m->mask) != m->from) continue;
+        if ((*v & m->mask) != m->from || (*low & m->low_mask) != m->low_from) continue;
         *v = (*v & ~m->mask) | m->to;
+        *low = (*low & ~m->low_mask) | m->low_to;
         return true;
     }
     return false;
 }
 
-// What becomes of the values; which of them are to be written.
-static uint64_t renew(const rule *r, const part *p, uint64_t lanes, dqi_col *v) {
+// What becomes of the values, of those that have maps together with the lower halves; which of them are to be
+// written.
+static uint64_t renew(const rule *r, const part *p, uint64_t lanes, dqi_col *v, dqi_col *low) {
     uint64_t some = 0;
     if (r->of.kind == DQ_REWRITE_LOOP) {
         for (uint32_t i = 0; p->loops && i < p->n; i++)
             v->v[i] += r->of.step * p->loops[p->first + i];
         return lanes;
     }
-    for (uint32_t i = 0; i < p->n; i++)
-        some |= (uint64_t)map_one(&r->of, &v->v[i]) << i;
+    for (uint32_t i = 0; i < p->n; i++) {
+        uint64_t none = 0;
+        some |= (uint64_t)map_one(&r->of, &v->v[i], low ? &low->v[i] : &none) << i;
+    }
     return some & lanes;
 }
 
 // Which packets have the field, and were changed.
 static uint64_t apply(const rule *r, const part *p) {
-    dqi_col by, values;
+    dqi_col by, values, low;
+    bool halves = r->of.low.bit_width > 0;
     dqi_set_to to = {.lanes = UINT64_MAX >> (DQI_LANES - p->n)};
     if (r->place) {
         to.lanes = dqi_places(r->place, p->k, p->in, p->first, p->payload, &by);
@@ -129,10 +141,15 @@ static uint64_t apply(const rule *r, const part *p) {
         to.start = r->of.start + r->of.step * p->number;
         to.step = r->of.step;
     } else {
-        to.lanes = renew(r, p, read_old(r, p, to.lanes, to.by, &values), &values);
+        to.lanes = read_old(&r->of.field, p, to.lanes, to.by, &values);
+        if (halves) to.lanes = read_old(&r->of.low, p, to.lanes, to.by, &low);
+        to.lanes = renew(r, p, to.lanes, &values, halves ? &low : NULL);
         to.values = &values;
     }
-    return dqi_set_lanes(&r->setter, p->k, p->in, p->first, p->payload, &to);
+    uint64_t done = dqi_set_lanes(&r->setter, p->k, p->in, p->first, p->payload, &to);
+    if (!halves) return done;
+    to.values = &low;
+    return done & dqi_set_lanes(&r->low, p->k, p->in, p->first, p->payload, &to);
 }
 
 static void compute(const part *p) {

@@ -203,6 +203,17 @@ func (f *Format) Derived(name string) (expr.Derived, bool) {
 	return d, true
 }
 
+// Upper is Derived for the upper 64 bits of an IPv6 address; the lower ones are behind them.
+func (f *Format) Upper(name string) (expr.Derived, bool) {
+	x := f.byName[name]
+	if x == nil || x.Kind != IPv6 {
+		return expr.Derived{}, false
+	}
+	d := expr.Derived{Field: f.native(x), Place: x.terms, When: f.conditions(x.when), Checks: f.checks}
+	d.Field.BitWidth = 64
+	return d, true
+}
+
 // Constant finds a value's name: FIELD.VALUE.
 func (f *Format) Constant(name string) (uint64, bool) {
 	field, value, ok := strings.Cut(name, ".")

@@ -53,6 +53,9 @@ func CompilePlace(name string, fields Fields) (*Place, error) {
 	return p, err
 }
 
+// At is where f lies, which moves as p's field does.
+func (p *Place) At(f Field) *Place { return &Place{Field: f, prog: p.prog, code: p.code} }
+
 // LayerOf is where in a packet a layer is: "frame", "network", "transport" or "payload"; of a packet that is no frame all
 // of it is its payload. False: the packet has none.
 func LayerOf(packet []byte, frame bool, layer string) (from, to int, ok bool) {

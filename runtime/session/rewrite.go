@@ -12,7 +12,7 @@ const KindRewrite = "rewrite"
 // CsumCompute has a rewrite compute checksums anew; CsumUpdate and CsumKeep are the other ways.
 const CsumCompute = native.CsumCompute
 
-// RewriteMap is for values v with v & Mask == From: the bits of Mask become To.
+// RewriteMap is for values v with v & Mask == From: the bits of Mask become To; likewise of a rule's Low.
 type RewriteMap = native.RewriteMap
 
 // Rewrite says what becomes of a field of every packet; exactly one of Set, PerLoop and Maps is used.
@@ -22,12 +22,13 @@ type Rewrite struct {
 	Set     bool         // to Start + Step * number of the packet among all that the stage has seen
 	PerLoop bool         // Step * loop of the capture more than it has
 	Maps    []RewriteMap // the first one that is for its value; other values stay
+	Low     *Field       // the second half of a field of 128 bits, for Maps; nil: none
 	Start   uint64
 	Step    uint64 // two's complement where it goes down
 }
 
 func (r Rewrite) native() native.RewriteRule {
-	out := native.RewriteRule{Field: r.Field, Start: r.Start, Step: r.Step, Maps: r.Maps, Kind: native.RewriteByMap}
+	out := native.RewriteRule{Field: r.Field, Start: r.Start, Step: r.Step, Maps: r.Maps, Low: r.Low, Kind: native.RewriteByMap}
 	if r.Place != nil {
 		out.Field, out.Place = r.Place.Field, r.Place.code
 	}

@@ -59,22 +59,32 @@ static dq_rewrite_rule any_rule(dq_rewrite_map *maps) {
     if (r.kind != DQ_REWRITE_MAP) return r;
     r.maps = maps;
     r.n_maps = MAPS;
+    if (dq_below(&b.seed, 3) == 0) {
+        dq_field_named("ipv6_src_hi", &r.field);
+        dq_field_named("ipv6_src_lo", &r.low);
+    }
     for (uint32_t i = 0; i < MAPS; i++) { // what half of the packets have in one bit
-        maps[i].mask = UINT64_C(1) << dq_below(&b.seed, r.field.bit_width);
+        maps[i] = (dq_rewrite_map){.mask = UINT64_C(1) << dq_below(&b.seed, r.field.bit_width)};
         maps[i].from = dq_below(&b.seed, 2) ? maps[i].mask : 0;
         maps[i].to = maps[i].mask & dq_rand(&b.seed);
+        if (r.low.bit_width == 0) continue;
+        maps[i].low_mask = UINT64_C(1) << dq_below(&b.seed, 64);
+        maps[i].low_from = dq_below(&b.seed, 2) ? maps[i].low_mask : 0;
+        maps[i].low_to = maps[i].low_mask & dq_rand(&b.seed);
     }
     return r;
 }
 
-// What becomes of the value; false: nothing.
-static bool next(const dq_rewrite_rule *r, uint64_t number, uint32_t loop, uint64_t *v) {
+// What becomes of the value, and of the lower half; false: nothing.
+static bool next(const dq_rewrite_rule *r, uint64_t number, uint32_t loop, uint64_t *v, uint64_t *low) {
     if (r->kind == DQ_REWRITE_SET) *v = r->start + r->step * number;
     if (r->kind == DQ_REWRITE_LOOP) *v += r->step * loop;
     for (uint32_t i = 0; r->kind == DQ_REWRITE_MAP; i++) {
         if (i == r->n_maps) return false;
-        if ((*v & r->maps[i].mask) != r->maps[i].from) continue;
-        *v = (*v & ~r->maps[i].mask) | r->maps[i].to;
+        const dq_rewrite_map *m = &r->maps[i];
+        if ((*v & m->mask) != m->from || (*low & m->low_mask) != m->low_from) continue;
+        *v = (*v & ~m->mask) | m->to;
+        *low = (*low & ~m->low_mask) | m->low_to;
         break;
     }
     return true;
@@ -85,10 +95,14 @@ static bool model(uint8_t *p, uint32_t len, const dq_rewrite_rule *r, uint32_t n
     bool all = true;
     for (uint32_t i = 0; i < n; i++) {
         dqi_pkt pkt;
-        uint64_t v = 0;
+        uint64_t v = 0, low = 0;
+        bool halves = r[i].low.bit_width > 0;
         dqi_parse(p, len, &pkt);
-        bool did = dqi_field_get(p, len, &pkt, &r[i].field, &v) && next(&r[i], number, loop, &v);
+        bool did = dqi_field_get(p, len, &pkt, &r[i].field, &v);
+        if (halves) did = did && dqi_field_get(p, len, &pkt, &r[i].low, &low);
+        did = did && next(&r[i], number, loop, &v, &low);
         if (did) did = dqi_field_set(p, len, &pkt, &r[i].field, v);
+        if (did && halves) did = dqi_field_set(p, len, &pkt, &r[i].low, low);
         all &= did;
     }
     return all;
@@ -184,6 +198,10 @@ static void refused(void) {
     DQ_EQ(dqi_rewrite_new(r, 1, 0, &rw, &d), DQ_INVALID_PARAMETER);
     DQ_CHECK(strstr(d.text, "rule 1") != NULL);
     DQ_EQ(dqi_rewrite_new(r, DQ_MAX_REWRITE_RULES + 1, 0, &rw, &d), DQ_INVALID_PARAMETER);
+    r[0] = (dq_rewrite_rule){.kind = DQ_REWRITE_LOOP, .low = {.base = DQ_BASE_L4, .bit_width = 8}};
+    DQ_CHECK(dq_field_named("ipv6_src_hi", &r[0].field));
+    DQ_EQ(dqi_rewrite_new(r, 1, 0, &rw, &d), DQ_INVALID_PARAMETER);
+    r[0].low = (dq_field){0};
     DQ_CHECK(dq_field_named("len", &r[0].field));
     DQ_EQ(dqi_rewrite_new(r, 1, 0, &rw, &d), DQ_INVALID_PARAMETER);
     DQ_CHECK(strstr(d.text, "no part of the packet") != NULL);
