@@ -119,7 +119,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// TestAttachViewKeys: on a terminal a viewer changes by the key t and leaves by q, which gives the terminal back.
+// TestAttachViewKeys: on a terminal a viewer changes by the key t, keeps within the terminal when that is made smaller, and leaves by q, which gives the terminal back.
 func TestAttachViewKeys(t *testing.T) {
 	socket, _, _ := attachJob(t)
 	x := pty.Open(t)
@@ -129,6 +129,19 @@ func TestAttachViewKeys(t *testing.T) {
 	x.Watch("packets/s", "t: everything or one line, q: leave")
 	x.Type("t", "loop0.rx 0 pps")
 	x.Type("t", "packets/s")
+	x.Resize(8, 40)
+	from := len(x.Seen())
+	x.Watch("\x1b[J", "\x1b[J", "\x1b[J")
+	frames := strings.Split(x.Seen()[from:], "\x1b[J")
+	lines := strings.Split(strings.TrimRight(frames[len(frames)-2], "\r\n"), "\r\n") // the last one that is whole, and was begun at the new size
+	if len(lines) < 4 || len(lines) > 8 {
+		t.Errorf("%d lines on a terminal of 8: %q", len(lines), lines)
+	}
+	for _, line := range lines {
+		if n := len([]rune(escapes.ReplaceAllString(line, ""))); n > 40 {
+			t.Errorf("%d columns on a terminal of 40: %q", n, line)
+		}
+	}
 	x.Type("q")
 	if err := end(); err != nil {
 		t.Errorf("%v after %q", err, x.Seen())

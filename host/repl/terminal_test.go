@@ -106,11 +106,14 @@ func TestTerminal(t *testing.T) {
 		{"\r", []string{"> "}},
 		{"twice(4)\r", []string{"\r\n8\r\n", "> "}},
 		// What comes while nothing is typed is shown, and a line that is half typed stays.
-		{"ticks()\r", []string{"\r\ntick 10\r\n", "\r\ntick 40\r\n", "> "}},
-		{"6*", []string{"tick 60\r\n", "> 6*"}},
+		{"ticks()\r", []string{"tick 10\r\n", "tick 40\r\n", "> "}},
+		{"6*", []string{"tick 60\r\n", "> 6*"}}, // and then the terminal gets narrower
 		{"7\r", []string{"\r\n42\r\n", "tick 80\r\n", "> "}},
 		{ctrlD, []string{"closed"}},
 	} {
+		if step.types == "7\r" {
+			x.Resize(24, 30)
+		}
 		x.Type(step.types, step.shows...)
 	}
 	if err := end(); err != nil {

@@ -46,6 +46,14 @@ func Open(t *testing.T) *Terminal {
 	return &Terminal{Person: person, Program: program, t: t}
 }
 
+// Resize makes the terminal one of other size, as who drags a window's corner does.
+func (x *Terminal) Resize(lines, columns uint16) {
+	x.t.Helper()
+	if err := unix.IoctlSetWinsize(int(x.Person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: lines, Col: columns}); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
 // Start starts a program as the one that has the terminal; it is killed after a minute. end waits for it.
 func (x *Terminal) Start(cmd *exec.Cmd) (end func() error) {
 	x.t.Helper()
