@@ -19,7 +19,7 @@ func newDoc(g *state.Global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doc [PAGE [HEADING]]",
 		Short: "print a document, or one chapter of it; without a name the list of them",
-		Long: `doc prints the documents (Markdown) that are part of the program: 'daqiri-run doc tour', 'doc writers', 'doc api/queue'.
+		Long: `doc prints the documents (Markdown) that are part of the program: 'daqiri-run doc tour', 'doc writers', 'doc queue'.
 With a heading, or the beginning of one, it prints that chapter: 'doc writers rotation'. 'daqiri-run help NAME' explains a single
 key, name or flag.`,
 		Args: cobra.MaximumNArgs(2),
@@ -69,10 +69,14 @@ func missing(word, what string, known []string) error {
 	return fail(ExitUsage, fmt.Errorf("%s: no %s%s; there are %s", word, what, hint, strings.Join(known, ", ")))
 }
 
-// page is the text of a document; empty: there is none.
+// page is the text of a document, of the API's ones also by its name alone; empty: there is none.
 func page(name string) string {
-	text, _ := fs.ReadFile(docs.Files, strings.TrimSuffix(name, ".md")+".md")
-	return string(text)
+	for _, folder := range []string{"", "api/"} {
+		if text, err := fs.ReadFile(docs.Files, folder+strings.TrimSuffix(name, ".md")+".md"); err == nil {
+			return string(text)
+		}
+	}
+	return ""
 }
 
 // pageNames are the names of all documents.

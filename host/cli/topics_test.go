@@ -88,3 +88,13 @@ func TestTopicsName(t *testing.T) {
 		t.Errorf("no topic of %v", pages)
 	}
 }
+
+// TestPage: a page of the API is found by its name alone, and a page of the same name before it.
+func TestPage(t *testing.T) {
+	if text := page("burst"); text == "" || text != page("api/burst.md") {
+		t.Errorf("'doc burst' is %.60q", text)
+	}
+	if text := page("README"); text == "" || text == page("api/README") || page("nothing") != "" {
+		t.Errorf("'doc README' is %.60q", text)
+	}
+}
