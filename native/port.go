@@ -39,6 +39,8 @@ type GNConf struct {
 	TXSlots, RXSlots, SemSlots int
 	Ops                        []string
 	Regions, Remote            []Region
+	Conn                       uint32   // 0: none; else Peers are what its peer lends
+	Peers                      []Remote // behind all regions
 	Sems                       int
 	Policy                     Policy
 	LimitNS                    int64
@@ -66,6 +68,10 @@ func (s *Session) OpenGN(conf GNConf) (GN, []Stage, error) {
 	for i, r := range conf.Remote {
 		c.remote[i] = r.c
 	}
+	c.conn, c.n_peers = C.uint32_t(conf.Conn), C.uint32_t(len(conf.Peers))
+	for i, r := range conf.Peers {
+		c.peers[i] = C.dq_remote{addr: C.uint64_t(r.Addr), bytes: C.uint64_t(r.Bytes), key: C.uint64_t(r.Key), access: C.uint32_t(r.Access)}
+	}
 	for _, op := range conf.Ops {
 		c.ops |= 1 << slices.Index(gnOps, op)
 	}
@@ -89,6 +95,11 @@ var GNPort = KernelArg{Kind: ArgNumber, Value: uint64(C.DQ_GN_PORT)}
 func (g GN) RegionArg(r Region) (KernelArg, bool) {
 	row := C.dq_gn_region(g.c, r.c)
 	return KernelArg{Kind: ArgNumber, Value: uint64(uint32(row))}, row >= 0
+}
+
+// PeerArg is the same of the k-th of what the connection's peer lends.
+func (g GN) PeerArg(k int) KernelArg {
+	return KernelArg{Kind: ArgNumber, Value: uint64(C.dq_gn_peer(g.c, C.uint32_t(k)))}
 }
 
 // Start starts the kernel; the operation, of one part, ends with it.

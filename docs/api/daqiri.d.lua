@@ -2525,7 +2525,8 @@ function lease:revoke() end
 ---@field rx? daqiri.queue|daqiri.queue[] a receive ring for each, which gets what it receives
 ---@field semaphores? integer how many (default: 0)
 ---@field regions? string[] memory that it may also read, write and send from; that of its queues comes before them
----@field remote? string[] memory that stands for a peer's, where put, get and add go; after those
+---@field remote? string[] memory that stands for a peer's, where put, get and add go; after those. With conn names of what the peer lends
+---@field conn? daqiri.connection of the transmit queues' interface: put, get and add go to what its peer lends (roce://)
 ---@field args? table a list of arguments: numbers, arrays, "port", and names of regions, which become the numbers that gn_place takes; by default the port alone
 ---@field policy? daqiri.policy when a receive ring is full (default: "drop")
 ---@field limit? daqiri.duration of the kernel's waits that name none; by default 1s

@@ -7,6 +7,7 @@
 #define DQ_GN_H
 
 #include "compute/dq_compute.h"
+#include "pipeline/dq_rma.h"
 
 typedef struct dq_gn dq_gn;
 
@@ -26,6 +27,9 @@ typedef struct dq_gn_conf {
     uint32_t n_regions;
     dq_region *remote[DQ_GN_REGIONS]; // and those that stand for a peer's behind them
     uint32_t n_remote, n_sems;
+    uint32_t conn;                  // of the transmit queues' interface, 0: none: whose peer lends
+    dq_remote peers[DQ_GN_REGIONS]; // this, behind all regions
+    uint32_t n_peers;
     int32_t policy;    // dq_policy of receive rings that are full
     uint64_t limit_ns; // of a kernel's waits that name none
     uint64_t first;    // ticket of all rings: 0, but in tests
@@ -36,6 +40,8 @@ typedef struct dq_gn_conf {
 int dq_gn_open(dq_session *s, const dq_gn_conf *conf, dq_gn **out, dq_stage **out_rx, dq_diag *diag);
 // The number that the kernel knows a region by (gn_place), or -1: it was not given.
 int dq_gn_region(const dq_gn *g, const dq_region *r);
+// The same of the k-th of what the connection's peer lends.
+uint32_t dq_gn_peer(const dq_gn *g, uint32_t k);
 // Whether all blocks of the grid run at the same time, as a persistent kernel's have to.
 int dq_gn_check_grid(const char *what, const dq_kernel *k, const dq_grid *grid, dq_diag *diag);
 // Starts the kernel: args are as of a launch, one of kind DQ_ARG_NUMBER gets the port's address where its

@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/err.h"
 #include "cuda/memory.h"
+#include "pipeline/conn_table.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/poller.h"
@@ -54,13 +55,16 @@ static const uint32_t one_sided = 1u << GN_OP_PUT | 1u << GN_OP_GET | 1u << GN_O
 static int check_ops(const dq_gn_conf *c, uint32_t k, dq_diag *diag) {
     const dqi_engine_ops *ops = c->tx[k]->iface->ops;
     char why[320];
-    if (!(c->ops & one_sided) || strcmp(ops->name, "loop") == 0) return DQ_OK;
-    if (ops->rma)
-        snprintf(
-            why, sizeof why,
-            "queue %s: put, get and add over engine %s are not in this version: they work on loop; hint: "
-            "the script's conn:write and conn:read",
-            c->tx[k]->conf.name, ops->name);
+    if (c->conn && !(ops->rma && dqi_conn_is_of(c->conn, c->tx[k]->iface->index)))
+        snprintf(why, sizeof why, "queue %s: conn is no connection of interface %s with a peer's memory",
+                 c->tx[k]->conf.name, c->tx[k]->iface->conf.name);
+    else if (!(c->ops & one_sided) || c->conn || strcmp(ops->name, "loop") == 0)
+        return DQ_OK;
+    else if (ops->rma)
+        snprintf(why, sizeof why,
+                 "queue %s: put, get and add over engine %s go to what the peer of a connection lends; hint: "
+                 "conn = c",
+                 c->tx[k]->conf.name, ops->name);
     else
         snprintf(why, sizeof why,
                  "queue %s carries %s (engine %s), and put, get and add need a peer's memory; hint: ops = { "
@@ -89,12 +93,14 @@ static int check(const dq_session *s, const dq_gn_conf *c, dq_diag *diag) {
 // ---- regions ----------------------------------------------------------------------------------------------
 
 uint32_t dqi_gn_row(const dq_gn *g, const dq_region *r) {
-    for (uint32_t k = 0; k < g->n_regions; k++)
+    for (uint32_t k = 0; r && k < g->n_regions; k++)
         if (g->bound[k] == r) return k;
     return UINT32_MAX;
 }
 
 int dq_gn_region(const dq_gn *g, const dq_region *r) { return (int)dqi_gn_row(g, r); }
+
+uint32_t dq_gn_peer(const dq_gn *g, uint32_t k) { return g->n_regions - g->n_peers + k; }
 
 static void add_region(dq_gn *g, dq_region *r, uint32_t rights) {
     uint32_t k = dqi_gn_row(g, r);
@@ -123,6 +129,28 @@ static void add_like(dq_gn *g, const dq_queue *q) {
     }
 }
 
+static gn_region row_of(const dq_gn *g, uint32_t k) {
+    const dq_region *r = g->bound[k];
+    const uint8_t *at = r->cpu ? g->session->base + r->offset : r->device;
+    return (gn_region){.base = (uintptr_t)at,
+                       .bytes = dqi_region_bytes(r),
+                       .stride = r->stride,
+                       .rights = g->regions[k].rights};
+}
+
+// What a peer lends is nowhere here.
+static void add_peers(dq_gn *g, const dq_gn_conf *c) {
+    g->conn = c->conn;
+    for (; g->n_peers < c->n_peers && g->n_regions < DQI_GN_ROWS; g->n_peers++) {
+        const dq_remote *p = &c->peers[g->n_peers];
+        g->peers[g->n_peers] = *p;
+        g->regions[g->n_regions++] =
+            (gn_region){.bytes = p->bytes,
+                        .rights = GN_REMOTE | (p->access & DQ_ACCESS_READ ? GN_READ : 0u) |
+                                  (p->access & DQ_ACCESS_WRITE ? GN_WRITE | GN_ADD : 0u)};
+    }
+}
+
 static int add_regions(dq_gn *g, const dq_gn_conf *c, dq_diag *diag) {
     for (uint32_t k = 0; k < c->n_tx; k++)
         add_queue(g, c->tx[k]);
@@ -144,20 +172,13 @@ static int add_regions(dq_gn *g, const dq_gn_conf *c, dq_diag *diag) {
                             "%s: it runs on %s, out of whose reach region %s lies; hint: kind = "
                             "\"host_pinned\"",
                             g->what, g->gpu ? "another GPU" : "the host", r->conf.name);
+        g->regions[k] = row_of(g, k);
     }
+    add_peers(g, c);
     return DQ_OK;
 }
 
 // ---- the block --------------------------------------------------------------------------------------------
-
-static gn_region row_of(const dq_gn *g, uint32_t k) {
-    const dq_region *r = g->bound[k];
-    const uint8_t *at = r->cpu ? g->session->base + r->offset : r->device;
-    return (gn_region){.base = (uintptr_t)at,
-                       .bytes = dqi_region_bytes(r),
-                       .stride = r->stride,
-                       .rights = g->regions[k].rights};
-}
 
 // Takes what it needs of the rows, which the kernel may write over from now on. What the kernel keeps for
 // itself goes to the GPU's memory, where there is one.
@@ -226,8 +247,6 @@ static int make_block(dq_gn *g, const dq_gn_conf *conf, dq_diag *diag) {
         rx[k] = (gn_ring_conf){.slots = conf->rx_slots, .queue = k, .first = conf->first};
         rx[k].single = k < conf->n_rx && conf->rx[k]->conf.n_regions == 1;
     }
-    for (uint32_t k = 0; k < g->n_regions; k++)
-        g->regions[k] = row_of(g, k);
     const gn_port_conf pc = {.tx = tx,
                              .rx = rx,
                              .sems = sems,

@@ -20,6 +20,7 @@ typedef struct dqi_gn_look {
 // A burst on its way, or none, and the tickets that are done when it is.
 typedef struct dqi_gn_flight {
     dq_burst *b;
+    dq_op *op;    // or an operation over a connection
     uint64_t end; // ticket behind the last
     uint64_t bytes, packets;
 } dqi_gn_flight;
@@ -42,8 +43,11 @@ typedef struct dqi_gn_tx {
     bool has_next; // made, and not handed over yet: the queue was full; without packets next is NULL
     dq_burst *next;
     uint64_t next_end;
-    uint32_t most;                        // bytes of a packet
-    uint32_t conn;                        // the last one that was there
+    uint32_t most;  // bytes of a packet
+    uint32_t conn;  // the last one that was there
+    dq_op *next_op; // of next_bytes, where next is an operation
+    uint32_t next_bytes;
+    dq_burst *scratch; // a buffer that operations over a connection have words in; NULL: none yet
     _Atomic uint64_t accepted, completed; // as in state, of which the kernel may have made anything
     dqi_count refused;
     uint64_t flying; // bytes in flights
@@ -104,8 +108,9 @@ struct dq_gn {
     dqi_gn_sem sems[DQ_GN_SEMS];
     uint32_t n_tx, n_rx, n_sems;
     gn_region regions[DQI_GN_ROWS]; // the proxy's own copy of the rows; bound: what they are of
-    dq_region *bound[DQI_GN_ROWS];
-    uint32_t n_regions;
+    dq_region *bound[DQI_GN_ROWS];  // NULL: a peer's, of the last n_peers rows
+    dq_remote peers[DQ_GN_REGIONS];
+    uint32_t n_regions, n_peers, conn;
     uint64_t first;  // ticket
     dqi_gn_run *run; // NULL: not started
     uint64_t beat;   // of kernel, as it was seen last,

@@ -12,10 +12,17 @@ static uint8_t *at(const dqi_gn_tx *t, gn_u64 place) {
     return r->cpu ? t->gn->session->base + r->offset + gn_place_offset(place) : NULL;
 }
 
+int dqi_gn_memory_fault(const dqi_gn_tx *t, const gn_desc *d) {
+    bool moves = d->op == GN_OP_COPY || d->op == GN_OP_GET || (d->op == GN_OP_PUT && !(d->flags & GN_INLINE));
+    bool to = moves || d->op == GN_OP_PUT, adds = d->op == GN_OP_ADD || d->flags & GN_SIGNAL;
+    bool in_reach = (!moves || at(t, d->from)) && (!to || at(t, d->to)) && (!adds || at(t, d->signal)) &&
+                    (!(d->flags & GN_RESULT) || at(t, d->result));
+    return in_reach ? GN_FAULT_NONE : GN_FAULT_RIGHTS;
+}
+
 // Adds to 64 bits that kernels on this host may add to, too.
 static uint64_t add(const dqi_gn_tx *t, gn_u64 place, uint64_t n) {
-    uint64_t *p = (uint64_t *)(void *)at(t, place);
-    return p ? __atomic_fetch_add(p, n, __ATOMIC_ACQ_REL) : 0;
+    return __atomic_fetch_add((uint64_t *)(void *)at(t, place), n, __ATOMIC_ACQ_REL);
 }
 
 // Moves the next part. True: all of it is there.
@@ -24,7 +31,7 @@ static bool move(dqi_gn_tx *t, gn_u64 to, gn_u64 from, uint64_t bytes) {
     const uint8_t *src = at(t, from);
     if (t->copied > bytes) t->copied = 0; // the kernel wrote into a slot that it had published
     uint64_t n = bytes - t->copied < PART ? bytes - t->copied : PART;
-    if (dst && src) memmove(dst + t->copied, src + t->copied, n);
+    memmove(dst + t->copied, src + t->copied, n);
     t->copied += n;
     if (t->copied < bytes) return false;
     t->copied = 0;
@@ -33,8 +40,7 @@ static bool move(dqi_gn_tx *t, gn_u64 to, gn_u64 from, uint64_t bytes) {
 
 static bool put(dqi_gn_tx *t, const gn_desc *d) {
     if (d->flags & GN_INLINE) {
-        uint8_t *dst = at(t, d->to);
-        if (dst) memcpy(dst, d->data, d->bytes);
+        memcpy(at(t, d->to), d->data, d->bytes);
     } else if (!move(t, d->to, d->from, d->bytes)) {
         return false;
     }
@@ -55,8 +61,8 @@ bool dqi_gn_memory(dqi_gn_tx *t, const gn_desc *d) {
         return move(t, d->to, d->from, d->bytes);
     case GN_OP_ADD: {
         uint64_t was = add(t, d->signal, d->operand);
-        uint8_t *dst = d->flags & GN_RESULT ? at(t, d->result) : NULL;
-        if (dst) __atomic_store_n((uint64_t *)(void *)dst, was, __ATOMIC_RELEASE);
+        if (d->flags & GN_RESULT)
+            __atomic_store_n((uint64_t *)(void *)at(t, d->result), was, __ATOMIC_RELEASE);
         break;
     }
     default:

@@ -4,6 +4,8 @@
 
 #include "proxy/port.h"
 
+// Whether the CPU reaches what a checked descriptor names: a gn_fault.
+int dqi_gn_memory_fault(const dqi_gn_tx *t, const gn_desc *d);
 // Does what a checked descriptor other than a send says. False: not all of it yet, the same again later.
 // Poller's thread.
 bool dqi_gn_memory(dqi_gn_tx *t, const gn_desc *d);

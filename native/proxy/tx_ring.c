@@ -13,6 +13,7 @@
 #include "pipeline/stage_queue.h"
 #include "proxy/port.h"
 #include "proxy/tx_memory.h"
+#include "proxy/tx_remote.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -177,26 +178,43 @@ static bool take_send(dqi_gn_tx *t, dq_burst **b, const gn_desc *d) {
 // ---- handing over -----------------------------------------------------------------------------------------
 
 static void fly(dqi_gn_tx *t, dq_burst *b, uint64_t end, uint64_t bytes) {
-    t->flights[t->n_flights++ % DQI_GN_FLIGHTS] = (dqi_gn_flight){.b = b, .end = end, .bytes = bytes};
+    t->flights[t->n_flights++ % DQI_GN_FLIGHTS] =
+        (dqi_gn_flight){.b = b, .op = t->next_op, .end = end, .bytes = bytes};
     t->flying += bytes;
+    t->next_op = NULL;
 }
 
-// What the slots from `accepted` on say, up to a burst, which is `next` then. False: nothing is there.
+// Takes a packet into *b, or does what the slot says, over a connection as the only one. *done: false: not
+// now. A gn_fault.
+static int take_slot(dqi_gn_tx *t, const gn_desc *d, bool alone, dq_burst **b, bool *done) {
+    int fault = GN_FAULT_NONE;
+    *done = true;
+    if (d->op == GN_OP_SEND) {
+        if ((fault = check_send(t, d)) == GN_FAULT_NONE) *done = take_send(t, b, d);
+    } else if (!dqi_gn_is_remote(t, d)) {
+        if ((fault = dqi_gn_memory_fault(t, d)) == GN_FAULT_NONE) *done = dqi_gn_memory(t, d);
+    } else if (!alone) {
+        *done = false;
+    } else if ((fault = dqi_gn_remote(t, d, &t->next_op)) == GN_FAULT_NONE) {
+        *done = t->next_op != NULL;
+        t->next_bytes = d->op == GN_OP_ADD ? 8 : d->bytes;
+    }
+    return fault;
+}
+
+// What the slots from `accepted` on say, up to a burst, which is `next` then, or an operation. False: nothing
+// is there.
 static bool take_slots(dqi_gn_tx *t) {
     const gn_given given = {t->gn->regions, t->gn->n_regions, t->ops, t->most};
     uint64_t from = atomic_load_explicit(&t->accepted, memory_order_relaxed), at = from;
     dq_burst *b = NULL;
     bool more = true;
     for (gn_u64 words[GN_TX_WORDS];
-         more && at - from < t->queue->conf.batch_size && is_there(t, at, words);) {
+         more && !t->next_op && at - from < t->queue->conf.batch_size && is_there(t, at, words);) {
         gn_desc d;
         int fault = gn_check(words, at, &given, &d);
-        bool packet = fault == GN_FAULT_NONE && d.op == GN_OP_SEND;
-        if (packet) fault = check_send(t, &d);
-        if (fault == GN_FAULT_NONE)
-            more = packet ? take_send(t, &b, &d) : dqi_gn_memory(t, &d);
-        else
-            dqi_add(&t->c.in, 1), refuse(t, fault, at, 1);
+        if (fault == GN_FAULT_NONE) fault = take_slot(t, &d, at == from, &b, &more);
+        if (fault != GN_FAULT_NONE) dqi_add(&t->c.in, 1), refuse(t, fault, at, 1);
         at += more;
     }
     if (b && b->n == 0) {
@@ -211,7 +229,7 @@ static bool take_slots(dqi_gn_tx *t) {
     atomic_store_explicit(&t->accepted, at, memory_order_relaxed);
     gn_store(&t->state->accepted, at);
     if (!b) t->deficit -= (int64_t)((at - from) * sizeof(gn_slot));
-    if (!b && t->first_flight == t->n_flights) { // no packet is before it
+    if (!b && !t->next_op && t->first_flight == t->n_flights) { // no packet is before it
         atomic_store_explicit(&t->completed, at, memory_order_relaxed);
         tell_completed(t);
         return true;
@@ -230,7 +248,7 @@ static bool take_slots(dqi_gn_tx *t) {
 // Hands the next burst over. False: the queue has no room.
 static bool hand_over(dqi_gn_tx *t) {
     dq_burst *b = t->next;
-    uint64_t bytes = b ? b->bytes : 0;
+    uint64_t bytes = b ? b->bytes : t->next_op ? t->next_bytes : 0;
     uint32_t n = b ? b->n : 0;
     if (b) dqi_burst_hold(b);
     int err = b ? dqi_tx_put(t->queue, b) : DQ_OK;
@@ -243,13 +261,14 @@ static bool hand_over(dqi_gn_tx *t) {
         refuse(t, GN_FAULT_FAILED, t->next_end - 1, n);
         dq_burst_unref(b);
         b = NULL;
+        bytes = 0;
     } else if (b) {
         dqi_add(&t->c.out, n);
         dqi_add(&t->c.out_bytes, bytes);
         dqi_add(&t->c.bursts, 1);
     }
     t->deficit -= (int64_t)bytes;
-    fly(t, b, t->next_end, b ? bytes : 0);
+    fly(t, b, t->next_end, bytes);
     return true;
 }
 
@@ -269,12 +288,29 @@ static int take(dqi_gn_tx *t) {
     return work;
 }
 
+// Whether an operation has ended, and what became of it.
+static bool has_ended(dqi_gn_tx *t, const dqi_gn_flight *f) {
+    dq_op_state is;
+    dq_op_read(f->op, &is);
+    if (!is.done) return false;
+    if (is.failed) {
+        dqi_add(&t->c.in, 1);
+        refuse(t, GN_FAULT_FAILED, f->end - 1, 1);
+    } else {
+        dqi_add(&t->c.extra[DQ_EXTRA_ONE_SIDED], 1);
+        dqi_add(&t->c.extra[DQ_EXTRA_ONE_SIDED_BYTES], f->bytes);
+    }
+    dq_op_free(f->op);
+    return true;
+}
+
 // Completes what is sent.
 static int reap(dqi_gn_tx *t) {
     int work = 0;
     for (; t->first_flight != t->n_flights; t->first_flight++, work++) {
         const dqi_gn_flight *f = &t->flights[t->first_flight % DQI_GN_FLIGHTS];
         if (f->b && !dqi_burst_alone(f->b)) break;
+        if (f->op && !has_ended(t, f)) break;
         dq_burst_unref(f->b);
         t->flying -= f->bytes;
         atomic_store_explicit(&t->completed, f->end, memory_order_relaxed);
@@ -315,8 +351,14 @@ void dqi_gn_tx_detach(dqi_gn_tx *t) {
     }
     t->next = NULL;
     t->has_next = false;
-    for (; t->first_flight != t->n_flights; t->first_flight++)
+    dq_op_free(t->next_op);
+    t->next_op = NULL;
+    for (; t->first_flight != t->n_flights; t->first_flight++) {
         dq_burst_unref(t->flights[t->first_flight % DQI_GN_FLIGHTS].b);
+        dq_op_free(t->flights[t->first_flight % DQI_GN_FLIGHTS].op);
+    }
+    dq_burst_unref(t->scratch); // what is on its way holds it
+    t->scratch = NULL;
 }
 
 static void tx_finish(dq_stage *st) { dqi_gn_tx_detach(st->impl); }
@@ -338,7 +380,7 @@ static const dqi_stage_ops tx_ops = {
 
 static uint32_t longest(const dq_gn *g) {
     uint32_t most = 0;
-    for (uint32_t k = 0; k < g->n_regions; k++)
+    for (uint32_t k = 0; k < g->n_regions - g->n_peers; k++)
         if (g->bound[k]->conf.buf_size > most) most = g->bound[k]->conf.buf_size;
     return most;
 }

@@ -34,6 +34,7 @@ type PersistentOptions struct {
 	Rings           Rings
 	TX, RX          []*Queue
 	Regions, Remote []string
+	Conn            *Conn // Remote are what its peer lends; nil: regions of the session
 	Semaphores      int
 	Args            []kernel.Arg
 	RegionArgs      map[int]string // arguments that are regions' numbers, by their places in Args
@@ -79,6 +80,10 @@ func (s *Session) StartPersistent(t *task.Task, o PersistentOptions) (*Persisten
 		args[i] = a.KernelArg
 	}
 	for i, name := range o.RegionArgs {
+		if k := slices.Index(o.Remote, name); k >= 0 && o.Conn != nil && !slices.Contains(o.Regions, name) {
+			args[i] = p.native.PeerArg(k)
+			continue
+		}
 		r, err := s.Region(name)
 		if err != nil {
 			p.end()
@@ -109,7 +114,7 @@ func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, er
 	if err != nil {
 		return nil, nil, err
 	}
-	remote, err := s.regionsNamed(o.Name, o.Remote)
+	remote, peers, err := s.remoteNamed(o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,7 +126,10 @@ func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, er
 		return nil, nil, invalid("kernel %s: the name is that of an interface or a stage, and its rings need one of their own", o.Name)
 	}
 	conf := native.GNConf{Name: o.Name, GPU: o.Kernel.GPU, TX: natives(o.TX), RX: natives(o.RX), TXSlots: o.Rings.TX, RXSlots: o.Rings.RX,
-		SemSlots: o.Rings.Semaphores, Ops: o.Rings.Ops, Regions: regions, Remote: remote, Sems: o.Semaphores, Policy: o.Policy, LimitNS: int64(o.Limit)}
+		SemSlots: o.Rings.Semaphores, Ops: o.Rings.Ops, Regions: regions, Remote: remote, Peers: peers, Sems: o.Semaphores, Policy: o.Policy, LimitNS: int64(o.Limit)}
+	if o.Conn != nil {
+		conf.Conn = o.Conn.id
+	}
 	for k := 2; s.ringsTaken(conf.Name); k++ { // started again
 		conf.Name = fmt.Sprintf("%s.%d", o.Name, k)
 	}
@@ -167,6 +175,29 @@ func (s *Session) regionsNamed(kernel string, names []string) ([]native.Region, 
 		list = append(list, r.native)
 	}
 	return list, nil
+}
+
+// remoteNamed is the memory that put, get and add work on: what the peer of a connection lends, or regions.
+func (s *Session) remoteNamed(o PersistentOptions) (regions []native.Region, peers []native.Remote, err error) {
+	if o.Conn == nil {
+		regions, err = s.regionsNamed(o.Name, o.Remote)
+		return regions, nil, err
+	}
+	if o.Conn.i.s != s {
+		return nil, nil, invalid("kernel %s: conn is a connection of another session", o.Name)
+	}
+	if err := s.enter(); err != nil {
+		return nil, nil, err
+	}
+	defer s.leave()
+	for _, name := range o.Remote {
+		r, err := o.Conn.i.native.LentNamed(o.Conn.id, name)
+		if err != nil {
+			return nil, nil, fmt.Errorf("kernel %s: %w", o.Name, err)
+		}
+		peers = append(peers, r)
+	}
+	return nil, peers, nil
 }
 
 func natives(queues []*Queue) []native.Queue {

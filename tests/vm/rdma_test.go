@@ -181,3 +181,13 @@ func TestRDMAScripts(t *testing.T) {
 	says(t, said, "200 round trips of 64 bytes", "every packet is accounted for", "200 slots of 16384 bytes, 0 wrong", "every packet is accounted for",
 		"200 messages of 65536 bytes", "every packet is accounted for", "200 messages, 13107200 bytes", "every packet is accounted for")
 }
+
+// compiled runs a script here, so that the cache of the user has its kernels.
+func compiled(t *testing.T, program, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s %q: %v\n%s", program, args, err, out)
+	}
+}

@@ -1,0 +1,146 @@
+-- gn.lua: a client's kernel works on what a server lends it: put, inline put, put with signal, get, signal, fetch_add; sends a message,
+-- which the server's kernel receives and answers; last with a key that opens nothing.
+local daqiri = require "daqiri"
+local args = daqiri.args{ compile = false }
+local function side(name, address, config)
+  local function queue(q) return { { name = q, id = 0, cpu_core = -1, batch_size = 16, memory_regions = { "packets" } } } end
+  return { name = name, address = address, socket_config = config, roce_config = { transport_mode = "RC" }, rx = { queues = queue(name .. "_rx") }, tx = { queues = queue(name .. "_tx") } }
+end
+local function region(name, n, bytes, access) return { name = name, kind = "host_pinned", affinity = 0, num_bufs = n, buf_size = bytes, access = access } end
+local text = [[
+#include "gn.h"
+// said: what each call gave, then what fetch_add found twice.
+__global__ void ops(void *port, unsigned int mine, unsigned int theirs, unsigned long long *said)
+{
+    gn_side side;
+    gn_tx tx;
+    gn_u64 was = 0, ticket;
+    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    unsigned char *p = (unsigned char *)gn_pointer(&side, gn_place(mine, 0));
+    for (int k = 0; k < 2000; k++) p[k] = (unsigned char)(k * 7 + 1);
+    said[0] = gn_put(&tx, GN_BY_THREAD, gn_place(theirs, 64), gn_place(mine, 0), 1000, GN_LIMIT, 0);
+    said[1] = gn_put_inline(&tx, GN_BY_THREAD, gn_place(theirs, 8), 0x4847464544434241ull, 8, GN_LIMIT, 0);
+    said[2] = gn_put_signal(&tx, GN_BY_THREAD, gn_place(theirs, 1064), gn_place(mine, 1000), 1000, gn_place(theirs, 0), 3, GN_LIMIT, 0);
+    said[3] = gn_signal(&tx, GN_BY_THREAD, gn_place(theirs, 0), 4, GN_LIMIT, 0);
+    said[4] = gn_fetch_add(&tx, gn_place(theirs, 0), 1ull << 63, gn_place(mine, 4096), GN_LIMIT, &was);
+    said[7] = was;
+    said[5] = gn_fetch_add(&tx, gn_place(theirs, 0), 1, gn_place(mine, 4104), GN_LIMIT, &was);
+    said[8] = was;
+    said[6] = gn_get(&tx, GN_BY_THREAD, gn_place(mine, 8192), gn_place(theirs, 64), 2000, GN_LIMIT, &ticket);
+    if (said[6] == GN_OK) said[6] = gn_wait(&tx, ticket, GN_LIMIT);
+    const unsigned char *back = (const unsigned char *)gn_pointer(&side, gn_place(mine, 8192));
+    for (int k = 0; k < 2000; k++) said[9] += back[k] != (unsigned char)(k * 7 + 1);
+}
+// Sends 10 messages of 100 bytes, and takes their answers.
+__global__ void ask(void *port, unsigned int mine, unsigned long long *said)
+{
+    gn_side side;
+    gn_tx tx;
+    gn_rx rx;
+    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
+    for (int m = 0; m < 10; m++) {
+        gn_u64 place = gn_place(mine, 4096ull * m), first;
+        gn_u32 n = 0;
+        unsigned char *p = (unsigned char *)gn_pointer(&side, place);
+        for (int k = 0; k < 100; k++) p[k] = (unsigned char)(m + k);
+        said[0] += gn_send(&tx, GN_BY_THREAD, place, 100, 0, 0, GN_LIMIT, 0) != GN_OK;
+        gn_packet in;
+        if (gn_recv(&rx, GN_BY_THREAD, 1, GN_LIMIT, &first, &n, 0) != GN_OK || gn_rx_read(&rx, first, &in) != GN_OK) return;
+        const unsigned char *q = (const unsigned char *)gn_pointer(&side, in.place);
+        int wrong = in.bytes != 100;
+        for (int k = 0; k < 100 && !wrong; k++) wrong = q[k] != (unsigned char)(m + k + 1);
+        said[1] += !wrong;
+        gn_release(&rx, GN_BY_THREAD, first, n);
+    }
+}
+// Answers each message: every byte one more.
+__global__ void answer(void *port, unsigned int out)
+{
+    gn_side side;
+    gn_tx tx;
+    gn_rx rx;
+    gn_u64 first, sent = 0;
+    gn_u32 n;
+    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
+    for (int said; (said = gn_recv(&rx, GN_BY_THREAD, 1, GN_LIMIT, &first, &n, 0)) != GN_ABORTED;) {
+        gn_packet in;
+        if (said != GN_OK || gn_rx_read(&rx, first, &in) != GN_OK) continue;
+        gn_u64 place = gn_place(out, 4096 * (sent++ % 16));
+        const unsigned char *p = (const unsigned char *)gn_pointer(&side, in.place);
+        unsigned char *q = (unsigned char *)gn_pointer(&side, place);
+        for (unsigned int k = 0; k < in.bytes && k < 4096; k++) q[k] = (unsigned char)(p[k] + 1);
+        gn_release(&rx, GN_BY_THREAD, first, n);
+        gn_send(&tx, GN_BY_THREAD, place, in.bytes, 0, 0, GN_LIMIT, 0);
+    }
+}
+__global__ void late(void *port, unsigned int mine, unsigned int theirs, unsigned long long *said)
+{
+    gn_side side;
+    gn_tx tx;
+    gn_u64 ticket = 0;
+    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    said[0] = gn_put(&tx, GN_BY_THREAD, gn_place(theirs, 64), gn_place(mine, 0), 1000, GN_LIMIT, &ticket);
+    said[1] = gn_wait(&tx, ticket, GN_LIMIT);
+}
+]]
+local function kernel(entry, ring_ops)
+  return daqiri.kernel{ entry = entry, persistent = true, memory = "host", rings = { tx = 16, rx = 64, ops = ring_ops }, grid = 1, block = 1, src = text }
+end
+local ops, ask, answer, late = kernel("ops", { "put", "get", "add" }), kernel("ask"), kernel("answer"), kernel("late", { "put" })
+if args.compile then return end -- for the cache: a compiler takes long where the processor is emulated
+
+local s = daqiri.open({ version = 1, stream_type = "socket", master_core = 0,
+  memory_regions = { region("packets", 256, 4096), region("mine", 16, 4096), region("theirs", 1, 4096, { "local", "rdma_write", "rdma_read" }) },
+  interfaces = { side("server", "10.9.0.1", { mode = "server", local_addr = "roce://10.9.0.1:4794" }),
+    side("client", "10.9.0.2", { mode = "client", local_addr = "roce://10.9.0.2", remote_addr = "roce://10.9.0.1:4794" }) } }, { memory = "host" })
+local function numbers(n) return daqiri.array{ kind = "host_pinned", type = "uint64", shape = n } end
+local function list(a, from, to)
+  local t = {}
+  for k = from, to do t[#t + 1] = tostring(a:get(k)) end
+  return table.concat(t, " ")
+end
+local there, here, gone
+s:interface("server"):on_connection(function(c) there = c end)
+s:interface("client"):on_connection(function(c)
+  here = here or c
+  c:on_disconnect(function(why) gone = why end)
+end)
+s:start()
+while not (there and here) do daqiri.sleep(0.01) end
+local lease = assert(there:lend("theirs", { access = "rdma_read_write" }))
+while not here.remotes.theirs do daqiri.sleep(0.01) end
+print("refused", pcall(function()
+  late:start{ tx = s:tx_queue("client"), regions = { "mine" }, remote = { "theirs" }, args = { "port", "mine", "theirs", numbers(2) } }
+end))
+print("refused", pcall(function()
+  late:start{ tx = s:tx_queue("client"), conn = here, regions = { "mine" }, remote = { "other" }, args = { "port", "mine", "other", numbers(2) } }
+end))
+
+local said = numbers(10)
+ops:start{ tx = s:tx_queue("client"), conn = here, regions = { "mine" }, remote = { "theirs" }, limit = "20s", args = { "port", "mine", "theirs", said } }
+assert(ops:wait{ timeout = 60 })
+print("ops", list(said, 1, 7), "fetched", list(said, 8, 9), "wrong", list(said, 10, 10), ops.fault)
+local got, wrong = lease:get(0, 2064), 0
+for n = 0, 1999 do
+  if got:byte(65 + n) ~= (n * 7 + 1) % 256 then wrong = wrong + 1 end
+end
+print("there", got:sub(9, 16), wrong, got:byte(1), got:byte(8))
+print("one-sided", s:stats().ops.tx.one_sided, s:stats().ops.tx.one_sided_bytes)
+ops:stop()
+
+local asked = numbers(2)
+answer:start{ tx = s:tx_queue("server"), rx = s:rx_queue("server"), regions = { "mine" }, args = { "port", "mine" } }
+ask:start{ tx = s:tx_queue("client"), rx = s:rx_queue("client"), regions = { "mine" }, limit = "20s", args = { "port", "mine", asked } }
+assert(ask:wait{ timeout = 60 })
+print("messages", list(asked, 1, 2))
+answer:stop()
+ask:stop()
+
+assert(here:tell("bad", { addr = here.remotes.theirs.addr, rkey = here.remotes.theirs.rkey + 1, bytes = 4096 }))
+local last = numbers(2)
+late:start{ tx = s:tx_queue("client"), conn = here, regions = { "mine" }, remote = { "bad" }, limit = "20s", args = { "port", "mine", "bad", last } }
+assert(late:wait{ timeout = 60 })
+while not gone do daqiri.sleep(0.01) end
+print("wrong key", list(last, 1, 2), late.fault, gone, s:stats().late.tx.dropped)
+late:stop()
+s:stop "done"
