@@ -33,23 +33,32 @@ has(try(persistent, { rings = { tx = "x" } }), "option 'rings': tx = ")
 has(try(persistent, { rings = { ops = { "fly" } } }), 'there is no operation "fly": it is one of send, put, get, add, copy')
 has(try(persistent{}.stop, persistent{}), "kernel echo: it was not started")
 
-local function real(mode, kind)
+local function real(mode, kind, tx_kernel)
   local worker = mode == "worker"
   local function queue(name, timeout)
     return { name = name, id = 0, cpu_core = worker and -1 or nil, poll_mode = not worker and "direct" or nil, timeout_us = worker and timeout or nil,
       batch_size = 8, memory_regions = { "packets" } }
   end
-  return daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopback = { mode = "sw", clock = kind or "real" },
+  local taken = queue("tx")
+  taken.gpunetio = { tx_kernel = tx_kernel }
+  return daqiri.open({ version = 1, stream_type = "raw", engine = "gpunetio", master_core = 0, loopback = { mode = "sw", clock = kind or "real" },
     memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 512, buf_size = 256 },
       { name = "more", kind = "host", affinity = 0, num_bufs = 8, buf_size = 128 } },
     interfaces = { { name = "here", address = "a", tx = { queues = { queue("tx") } }, rx = { queues = { queue("rx", 10) } } },
-      { name = "there", address = "b", tx = { queues = { queue("tx") } }, rx = { queues = { queue("rx", 10) } } } } }, { memory = "host" })
+      { name = "there", address = "b", tx = { queues = { taken } }, rx = { queues = { queue("rx", 10) } } } } }, { memory = "host" })
 end
 do
   local v = real("direct", "virtual")
   local k = persistent{}
   has(try(k.start, k, { tx = v:tx_queue("here") }), "kernel echo: a persistent kernel runs in real time, and the session's clock is virtual")
   v:close()
+end
+-- A queue of kernels that run for each burst.
+do
+  local p = real("direct", "real", "per_burst")
+  local k = persistent{}
+  has(try(k.start, k, { tx = p:tx_queue("there") }), "kernel echo: queue tx is for kernels that run for each burst (gpunetio.tx_kernel: per_burst)")
+  p:close()
 end
 -- A kernel that was compiled against another version of the header says so.
 do

@@ -126,16 +126,6 @@ func (c *checker) region(r *spec.MemoryRegion) {
 func (c *checker) iface(i *spec.Interface) {
 	engines := native.Engines()
 	k := slices.IndexFunc(engines, func(e native.Engine) bool { return e.Name == i.EngineName() })
-	if k < 0 {
-		at, hint := i.Key("address"), ""
-		if i.Socket() {
-			at = i.Key("socket_config")
-		} else {
-			hint = "; hint: --engine loop runs the configuration without hardware"
-		}
-		c.fault(at, "engine %s is not in this version%s", i.EngineName(), hint)
-		return
-	}
 	if c.cfg.Loopback.Clock == "virtual" && !engines[k].VirtualClock {
 		at := i.Key("socket_config")
 		if !i.Socket() {
@@ -166,9 +156,6 @@ func (c *checker) tx(i *spec.Interface, tx *spec.TX) {
 	for _, q := range tx.Queues {
 		if len(q.Offloads) > 0 && i.Socket() {
 			c.fault(q.Key("offloads"), "a socket sends no Ethernet header that could be filled in")
-		}
-		if q.TxKernel != "" {
-			c.missing(q.Key("gpunetio"), "sending from a GPU kernel is")
 		}
 	}
 }

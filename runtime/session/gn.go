@@ -60,6 +60,12 @@ var PortArg = kernel.Arg{KernelArg: native.GNPort}
 
 // StartPersistent starts a kernel with rings of queues of the session; t hears of its end whenever it waits.
 func (s *Session) StartPersistent(t *task.Task, o PersistentOptions) (*Persistent, error) {
+	for _, q := range o.TX {
+		if q.spec.TxKernel == "per_burst" {
+			return nil, invalid("kernel %s: queue %s is for kernels that run for each burst (gpunetio.tx_kernel: per_burst): hint: k:stage in a pipe "+
+				"to it, or tx_kernel: persistent", o.Name, q.spec.Name)
+		}
+	}
 	if err := o.Kernel.Native().CheckGrid("kernel "+o.Name, o.Grid); err != nil {
 		return nil, err
 	}

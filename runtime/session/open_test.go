@@ -60,8 +60,6 @@ func TestOpenRefuses(t *testing.T) {
 		texts map[string]string
 		want  string
 	}{
-		{"engine", map[string]string{"LOOPBACK": "\"\"\n    engine: gpunetio", "ADDRESS": `"0000:03:00.0"`},
-			"rx.yaml:13:7: interfaces[0].address: engine gpunetio is not in this version; hint: --engine loop runs the configuration without hardware"},
 		{"loopback in hardware", map[string]string{"LOOPBACK": "hw", "ADDRESS": `"0000:03:00.0"`},
 			"rx.yaml:6:5: loopback: loopback inside the network card is not in this version"},
 		{"reorder", map[string]string{"REGIONS": "- {name: batches, kind: host, affinity: 0, num_bufs: 2, buf_size: 65536}", "RX": `flows:

@@ -146,8 +146,7 @@ type Interface struct {
 	engine string
 }
 
-// EngineName returns the engine that serves the interface: loop, socket, xdp, dpdk, rdma,
-// pcap or gpunetio.
+// EngineName returns the engine that serves the interface: one of InterfaceEngines.
 func (i *Interface) EngineName() string { return i.engine }
 
 // Queues lists the receive queues, then the transmit queues.

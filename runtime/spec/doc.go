@@ -33,7 +33,7 @@
 //   - cpu_core: -1 leaves the thread unpinned
 //
 // Keys of later versions of the reference that are taken in: loopback: hw, engine:
-// gpunetio, match.ethernet, missing_action, reorder_engine, cyclic_sequence, packet_size,
+// gpunetio (as default), match.ethernet, missing_action, reorder_engine, cyclic_sequence, packet_size,
 // inline_data and gpunetio.tx_kernel. What parses and has no engine yet fails when the
 // session opens.
 //

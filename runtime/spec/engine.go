@@ -9,15 +9,14 @@ import (
 
 // Names of engines.
 const (
-	EngineLoop     = "loop"
-	EngineSocket   = "socket"
-	EngineXDP      = "xdp"
-	EngineDPDK     = "dpdk"
-	EngineRDMA     = "rdma"
-	EngineIBVerbs  = "ibverbs"
-	EnginePCAP     = "pcap"
-	EnginePacket   = "packet"
-	EngineGPUNetIO = "gpunetio"
+	EngineLoop    = "loop"
+	EngineSocket  = "socket"
+	EngineXDP     = "xdp"
+	EngineDPDK    = "dpdk"
+	EngineRDMA    = "rdma"
+	EngineIBVerbs = "ibverbs"
+	EnginePCAP    = "pcap"
+	EnginePacket  = "packet"
 )
 
 // InterfaceEngines are the values of an interface's engine key, and of the option Engine.
@@ -93,7 +92,7 @@ func (p *parser) socketEngine(c *Config, i *Interface, forced string) string {
 
 // sessionSocketEngine compares the file's engine key with an endpoint of the file.
 func (p *parser) sessionSocketEngine(c *Config, engine, scheme string) {
-	fits := map[string]string{"default": engine, "socket": EngineSocket, EngineIBVerbs: EngineRDMA}
+	fits := map[string]string{"default": engine, "gpunetio": engine, "socket": EngineSocket, EngineIBVerbs: EngineRDMA}
 	if c.StreamType == StreamSocket && fits[c.Engine] != engine {
 		p.errorf(c.Key("engine"), "%s does not serve %s endpoints; leave the key out", c.Engine, scheme)
 	}
@@ -118,7 +117,7 @@ func (p *parser) rawEngine(c *Config, i *Interface, forced string) string {
 		return EngineLoop
 	}
 	switch c.Engine {
-	case EngineDPDK, EngineXDP, EnginePacket, EngineIBVerbs, EngineLoop, EngineGPUNetIO:
+	case EngineDPDK, EngineXDP, EnginePacket, EngineIBVerbs, EngineLoop:
 		return c.Engine
 	case "socket":
 		if c.StreamType == StreamRaw {

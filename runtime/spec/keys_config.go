@@ -42,7 +42,7 @@ interfaces:
 		Words: "What interfaces are: `raw`, ports of Ethernet frames; `socket`, endpoints, each with a `socket_config`; `mixed`, both kinds."},
 	Key{Name: "engine", Type: typeChoice, Choices: []string{"default", "dpdk", "ibverbs", "socket", "gpunetio", "loop", "xdp", "packet"}, Default: "default",
 		Words: "The engine of raw interfaces that name none; with `default` the address of each chooses it. Endpoints take " +
-			"the engine of their scheme. `gpunetio` can't be opened in this version."},
+			"the engine of their scheme. `gpunetio` is as `default`: kernels work on queues of any engine."},
 	Key{Name: "master_core", Type: typeInteger, Lo: 0, Hi: maxU16, Required: true,
 		Words: "A core to be kept free of packets: a queue with this `cpu_core` is warned of. Nothing runs there."},
 	Key{Name: "log_level", Type: typeChoice, Choices: []string{"trace", "debug", "info", "warn", "error", "critical", "off"}, AnyCase: true, Default: "warn",

@@ -74,12 +74,14 @@ queues:
 		Words: "The queue's rate, of what it holds, without FCS and preamble. Software keeps it, packet by packet. 0: as fast as it goes."},
 	Key{Name: "inline_data", Type: typeBoolean, Default: false,
 		NoEffect: "has no effect: the engines decide what they copy"},
-	Key{Name: "gpunetio", Type: typeMap, Map: gpunetioSection, Where: "engine gpunetio", Words: "Sending from a GPU. It can't be opened in this version."},
+	Key{Name: "gpunetio", Type: typeMap, Map: gpunetioSection, Words: "Which kernels send through the queue; absent: all may."},
 )...)
 
-var gpunetioSection = section("gpunetio", "How a GPU sends. It parses and can't be opened in this version.", []string{`
+var gpunetioSection = section("gpunetio", "Which kernels send through the queue, of any engine.", []string{`
 gpunetio:
   tx_kernel: per_burst
 `},
-	Key{Name: "tx_kernel", Type: typeChoice, Choices: []string{"persistent", "per_burst"}, Default: "persistent", Words: "One kernel that stays, or one for each burst."},
+	Key{Name: "tx_kernel", Type: typeChoice, Choices: []string{"persistent", "per_burst"}, Default: "persistent",
+		Words: "`persistent`: a kernel that stays posts into a ring of the queue (`k:start{ tx = q }`). `per_burst`: a kernel runs for each burst of a pipe " +
+			"to the queue (`k:stage`), and a persistent one is refused."},
 )

@@ -9,7 +9,7 @@ local queue = { { name = "q", id = 0, cpu_core = -1, batch_size = 64, memory_reg
 if udp then port.socket_config = sends and { mode = "client", remote_addr = "udp://" .. args.udp } or { mode = "server", local_addr = "udp://" .. args.udp } end
 if not sends then queue[1].timeout_us = 100 end
 port[sends and "tx" or "rx"] = { queues = queue }
-local s = daqiri.open({ version = 1, stream_type = udp and "socket" or "raw", master_core = 0, interfaces = { port },
+local s = daqiri.open({ version = 1, stream_type = udp and "socket" or "raw", engine = "gpunetio", master_core = 0, interfaces = { port },
   memory_regions = { { name = "packets", kind = "host_pinned", affinity = 0, num_bufs = 8192, buf_size = 2048 },
     sends and { name = "frames", kind = "host_pinned", affinity = 0, num_bufs = args.packets, buf_size = 2048 } or nil } }, { memory = "host" })
 
