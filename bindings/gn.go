@@ -179,7 +179,7 @@ func (k *kernelObject) portArguments(c *call, o *options) (args []kernel.Arg, re
 	return args, regions
 }
 
-// kernelStart is k:start{tx, rx, semaphores, regions, remote, conn, args, policy, limit, session}.
+// kernelStart is k:start{tx, rx, semaphores, regions, remote, conn, args, policy, limit, timers, session}.
 func kernelStart(c *call) int {
 	k := receiver[*kernelObject](c, "kernel")
 	o := c.options(1)
@@ -196,6 +196,7 @@ func kernelStart(c *call) int {
 	of := o.session("session")
 	n := int(o.whole("semaphores", 0, 0, 64))
 	args, regionArgs := k.portArguments(c, o)
+	timers := o.bool("timers", false)
 	var peer *session.Conn
 	if o.has("conn") {
 		x, ok := userdata[*connection](o.get("conn"))
@@ -206,7 +207,7 @@ func kernelStart(c *call) int {
 	}
 	run, err := of.s.StartPersistent(c.rt.Task, session.PersistentOptions{Name: k.name, Kernel: k.k, Grid: k.grid, Rings: k.rings,
 		TX: o.queues("tx"), RX: o.queues("rx"), Regions: o.names("regions"), Remote: o.names("remote"), Conn: peer, Semaphores: n,
-		Args: args, RegionArgs: regionArgs, Policy: o.policy(session.Drop), Limit: time.Duration(limit)})
+		Args: args, RegionArgs: regionArgs, Policy: o.policy(session.Drop), Limit: time.Duration(limit), Timers: timers})
 	c.check(err)
 	k.run, k.of = run, of
 	k.sems = c.L.NewTable()

@@ -103,6 +103,7 @@ var kernelType = &typeDef{
 			. args? table: a list of arguments: numbers, arrays, "port", and names of regions, which become the numbers that 'gn_place' takes; by default the port alone
 			. policy policy = "drop": when a receive ring is full
 			. limit? duration: of the kernel's waits that name none; by default 1s
+			. timers? boolean = false: count in the ledger how long operations took, each kind by itself: send_time, put_time, …
 			. session? session: by default the one that was opened last
 			-> kernel: itself
 			Starts a persistent kernel. It includes 'gn.h' and gets its port as a pointer. What its descriptors say is checked: a kernel is not trusted.

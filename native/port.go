@@ -44,6 +44,7 @@ type GNConf struct {
 	Sems                       int
 	Policy                     Policy
 	LimitNS                    int64
+	Timers                     bool
 }
 
 // GN is a port: what a persistent kernel has to send, receive and signal with.
@@ -54,7 +55,7 @@ func (s *Session) OpenGN(conf GNConf) (GN, []Stage, error) {
 	name := cString(conf.Name)
 	defer name.free()
 	c := C.dq_gn_conf{name: name.c, gpu: C.int32_t(conf.GPU), tx_slots: C.uint32_t(conf.TXSlots), rx_slots: C.uint32_t(conf.RXSlots),
-		sem_slots: C.uint32_t(conf.SemSlots), n_sems: C.uint32_t(conf.Sems), policy: C.int32_t(conf.Policy), limit_ns: C.uint64_t(conf.LimitNS),
+		sem_slots: C.uint32_t(conf.SemSlots), n_sems: C.uint32_t(conf.Sems), policy: C.int32_t(conf.Policy), limit_ns: C.uint64_t(conf.LimitNS), timers: C.bool(conf.Timers),
 		n_tx: C.uint32_t(len(conf.TX)), n_rx: C.uint32_t(len(conf.RX)), n_regions: C.uint32_t(len(conf.Regions)), n_remote: C.uint32_t(len(conf.Remote))}
 	for i, q := range conf.TX {
 		c.tx[i] = q.c

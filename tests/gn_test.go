@@ -149,9 +149,9 @@ func TestGnPutBw(t *testing.T) {
 
 // TestGnDark: what the CPU can't reach is refused, with the descriptor's fault, and nothing counts as moved.
 func TestGnDark(t *testing.T) {
-	out, code := onGPU(t, "", filepath.Join(rootDir, "tests/testdata/gn_dark.lua"))
+	out, code := onGPU(t, "", "--summary", "full", filepath.Join(rootDir, "tests/testdata/gn_dark.lua"))
 	want := "said\t5\t5\t0\ta region that may not be read, written, or added to so\t2\n"
-	if code != 0 || !strings.HasPrefix(out, want) {
-		t.Errorf("exit code %d, want %q:\n%s", code, want, out)
+	if code != 0 || !strings.HasPrefix(out, want) || !strings.Contains(out, "copies of copier.tx, 1: ") {
+		t.Errorf("exit code %d, want %q and the time of one copy:\n%s", code, want, out)
 	}
 }

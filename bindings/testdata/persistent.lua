@@ -106,7 +106,7 @@ for _, mode in ipairs{ "worker", "direct" } do
   end)
   for round = 1, 2 do
     if round == 1 then r:start() end
-    assert(k:start{ tx = tx, rx = there, semaphores = 1, policy = "wait" } == k and k.running)
+    assert(k:start{ tx = tx, rx = there, semaphores = 1, policy = "wait", timers = round == 1 } == k and k.running)
     has(try(k.start, k, { tx = tx }), "kernel echo: it was started, and is stopped by k:stop() first")
     k.semaphores[1]:on_ready(function(first, count)
       assert(count == 42 + 7, count)
@@ -127,6 +127,9 @@ for _, mode in ipairs{ "worker", "direct" } do
   end
   local l = r:stats()
   assert(l.echo.tx["in"] == 100 and l.echo.rx["in"] == 100 and l.echo.rx.held == 0, tostring(l))
+  local took = l.echo.tx.send_time
+  assert(took.p50 > 0 and took.max < 60e9, tostring(l))
+  has(try(function() return l.echo[2].tx.send_time end), "unknown figure 'send_time' of echo.2.tx") -- started without timers
   local port = r:interface("here")
   if mode == "worker" then
     has(try(port.progress, port), "is polled by a worker, beside which the script can't")

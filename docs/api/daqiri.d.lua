@@ -2530,6 +2530,7 @@ function lease:revoke() end
 ---@field args? table a list of arguments: numbers, arrays, "port", and names of regions, which become the numbers that gn_place takes; by default the port alone
 ---@field policy? daqiri.policy when a receive ring is full (default: "drop")
 ---@field limit? daqiri.duration of the kernel's waits that name none; by default 1s
+---@field timers? boolean count in the ledger how long operations took, each kind by itself: send_time, put_time, … (default: false)
 ---@field session? daqiri.session by default the one that was opened last
 
 ---@class (exact) daqiri.kernel.stop.options

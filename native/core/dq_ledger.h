@@ -216,6 +216,16 @@ typedef struct dq_line {
       "batches of %s from their first packet on")                                                            \
     X(RUN_TIME, "run_time", "ns", STAGE, "gpu.run.time",                                                     \
       "From a launch of a list of moves or of a kernel until its ticket was seen", "launches of %s")         \
+    X(SEND_TIME, "send_time", "ns", STAGE, "kernel.send.time",                                               \
+      "From when a kernel's send was taken from its ring until it was done", "sends of %s")                  \
+    X(PUT_TIME, "put_time", "ns", STAGE, "kernel.put.time",                                                  \
+      "From when a kernel's put was taken from its ring until it was done", "puts of %s")                    \
+    X(GET_TIME, "get_time", "ns", STAGE, "kernel.get.time",                                                  \
+      "From when a kernel's get was taken from its ring until it was done", "gets of %s")                    \
+    X(ADD_TIME, "add_time", "ns", STAGE, "kernel.add.time",                                                  \
+      "From when a kernel's signal or fetch_add was taken from its ring until it was done", "adds of %s")    \
+    X(COPY_TIME, "copy_time", "ns", STAGE, "kernel.copy.time",                                               \
+      "From when a kernel's copy was taken from its ring until it was done", "copies of %s")                 \
     X(GAP_ERROR, "gap_error", "ns", TX, "tx.gap.error",                                                      \
       "How far gaps between paced packets were from what was asked for", "")                                 \
     X(TIME_ERROR, "time_error", "ns", TX, "tx.time.error", "How long after their send time packets left", "")

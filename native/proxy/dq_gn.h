@@ -32,6 +32,7 @@ typedef struct dq_gn_conf {
     uint32_t n_peers;
     int32_t policy;    // dq_policy of receive rings that are full
     uint64_t limit_ns; // of a kernel's waits that name none
+    bool timers;       // histograms of what operations took
     uint64_t first;    // ticket of all rings: 0, but in tests
 } dq_gn_conf;
 

@@ -327,6 +327,7 @@ int dq_gn_open(dq_session *s, const dq_gn_conf *conf, dq_gn **out, dq_stage **ou
     atomic_init(&g->refs, 1);
     g->session = s;
     g->first = conf->first;
+    g->timers = conf->timers;
     snprintf(g->name, sizeof g->name, "%s", conf->name);
     snprintf(g->what, sizeof g->what, "kernel %s", conf->name);
     if (conf->gpu != DQ_HOST_GPU && !(g->gpu = dqi_cuda_use(s, conf->gpu, g->what, diag)))

@@ -23,6 +23,8 @@ typedef struct dqi_gn_flight {
     dq_op *op;    // or an operation over a connection
     uint64_t end; // ticket behind the last
     uint64_t bytes, packets;
+    int64_t since; // with timers: when it was taken
+    uint32_t what; // gn_op of op
 } dqi_gn_flight;
 
 #define DQI_GN_FLIGHTS 256 // a power of two
@@ -46,8 +48,10 @@ typedef struct dqi_gn_tx {
     uint32_t most;  // bytes of a packet
     uint32_t conn;  // the last one that was there
     dq_op *next_op; // of next_bytes, where next is an operation
-    uint32_t next_bytes;
-    dq_burst *scratch; // a buffer that operations over a connection have words in; NULL: none yet
+    uint32_t next_bytes, next_what;
+    int64_t next_since, began_ns; // next was taken; the descriptor at `accepted` was begun
+    struct dqi_histogram *took;   // tx_timers.c; NULL: no timers
+    dq_burst *scratch;            // a buffer that operations over a connection have words in; NULL: none yet
     _Atomic uint64_t accepted, completed; // as in state, of which the kernel may have made anything
     dqi_count refused;
     uint64_t flying; // bytes in flights
@@ -111,6 +115,7 @@ struct dq_gn {
     dq_region *bound[DQI_GN_ROWS];  // NULL: a peer's, of the last n_peers rows
     dq_remote peers[DQ_GN_REGIONS];
     uint32_t n_regions, n_peers, conn;
+    bool timers;
     uint64_t first;  // ticket
     dqi_gn_run *run; // NULL: not started
     uint64_t beat;   // of kernel, as it was seen last,

@@ -14,9 +14,11 @@
 #include "proxy/port.h"
 #include "proxy/tx_memory.h"
 #include "proxy/tx_remote.h"
+#include "proxy/tx_timers.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define QUANTUM    16384
@@ -178,8 +180,8 @@ static bool take_send(dqi_gn_tx *t, dq_burst **b, const gn_desc *d) {
 // ---- handing over -----------------------------------------------------------------------------------------
 
 static void fly(dqi_gn_tx *t, dq_burst *b, uint64_t end, uint64_t bytes) {
-    t->flights[t->n_flights++ % DQI_GN_FLIGHTS] =
-        (dqi_gn_flight){.b = b, .op = t->next_op, .end = end, .bytes = bytes};
+    t->flights[t->n_flights++ % DQI_GN_FLIGHTS] = (dqi_gn_flight){
+        .b = b, .op = t->next_op, .end = end, .bytes = bytes, .since = t->next_since, .what = t->next_what};
     t->flying += bytes;
     t->next_op = NULL;
 }
@@ -192,12 +194,15 @@ static int take_slot(dqi_gn_tx *t, const gn_desc *d, bool alone, dq_burst **b, b
     if (d->op == GN_OP_SEND) {
         if ((fault = check_send(t, d)) == GN_FAULT_NONE) *done = take_send(t, b, d);
     } else if (!dqi_gn_is_remote(t, d)) {
+        if (t->copied == 0) t->began_ns = dqi_gn_timers_now(t);
         if ((fault = dqi_gn_memory_fault(t, d)) == GN_FAULT_NONE) *done = dqi_gn_memory(t, d);
+        if (fault == GN_FAULT_NONE && *done) dqi_gn_timers_note(t, d->op, t->began_ns, 1);
     } else if (!alone) {
         *done = false;
     } else if ((fault = dqi_gn_remote(t, d, &t->next_op)) == GN_FAULT_NONE) {
         *done = t->next_op != NULL;
         t->next_bytes = d->op == GN_OP_ADD ? 8 : d->bytes;
+        t->next_what = d->op;
     }
     return fault;
 }
@@ -209,6 +214,7 @@ static bool take_slots(dqi_gn_tx *t) {
     uint64_t from = atomic_load_explicit(&t->accepted, memory_order_relaxed), at = from;
     dq_burst *b = NULL;
     bool more = true;
+    t->next_since = dqi_gn_timers_now(t);
     for (gn_u64 words[GN_TX_WORDS];
          more && !t->next_op && at - from < t->queue->conf.batch_size && is_there(t, at, words);) {
         gn_desc d;
@@ -299,6 +305,7 @@ static bool has_ended(dqi_gn_tx *t, const dqi_gn_flight *f) {
     } else {
         dqi_add(&t->c.extra[DQ_EXTRA_ONE_SIDED], 1);
         dqi_add(&t->c.extra[DQ_EXTRA_ONE_SIDED_BYTES], f->bytes);
+        dqi_gn_timers_note(t, f->what, f->since, 1);
     }
     dq_op_free(f->op);
     return true;
@@ -311,6 +318,7 @@ static int reap(dqi_gn_tx *t) {
         const dqi_gn_flight *f = &t->flights[t->first_flight % DQI_GN_FLIGHTS];
         if (f->b && !dqi_burst_alone(f->b)) break;
         if (f->op && !has_ended(t, f)) break;
+        if (f->b) dqi_gn_timers_note(t, GN_OP_SEND, f->since, f->b->n);
         dq_burst_unref(f->b);
         t->flying -= f->bytes;
         atomic_store_explicit(&t->completed, f->end, memory_order_relaxed);
@@ -366,6 +374,7 @@ static void tx_finish(dq_stage *st) { dqi_gn_tx_detach(st->impl); }
 static void tx_free(dq_stage *st) {
     dqi_gn_tx *t = st->impl;
     dqi_burst_pool_free(t->bursts);
+    free(t->took);
     dqi_gn_unref(t->gn);
 }
 
@@ -373,6 +382,7 @@ static const dqi_stage_ops tx_ops = {
     .line_kind = DQ_LINE_STAGE,
     .held = tx_held,
     .line = tx_line,
+    .spread = dqi_gn_timers_spread,
     .poll = tx_poll,
     .finish = tx_finish,
     .free = tx_free,
@@ -389,11 +399,15 @@ int dqi_gn_tx_open(dqi_gn_tx *t, dq_session *s, const char *name, dq_diag *diag)
     t->most = longest(t->gn);
     t->bursts =
         dqi_burst_pool_new(s, DQI_GN_FLIGHTS + 1, t->queue->conf.batch_size, t->queue->conf.n_regions);
-    if (!t->bursts) return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", t->gn->what);
+    if (!t->bursts || !dqi_gn_timers_open(t)) {
+        dqi_burst_pool_free(t->bursts);
+        return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", t->gn->what);
+    }
     dq_stage *st;
     int err = dqi_stage_add(s, name, &tx_ops, t, &st, diag);
     if (err != DQ_OK) {
         dqi_burst_pool_free(t->bursts);
+        free(t->took);
         return err;
     }
     t->stage = st;

@@ -40,6 +40,7 @@ type PersistentOptions struct {
 	RegionArgs      map[int]string // arguments that are regions' numbers, by their places in Args
 	Policy          Policy         // of packets that find a receive ring full
 	Limit           time.Duration  // of the kernel's waits that name none
+	Timers          bool           // histograms of how long operations took
 }
 
 // Persistent is a kernel that runs beside the proxy of its rings. One goroutine, but Op.
@@ -132,7 +133,7 @@ func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, er
 		return nil, nil, invalid("kernel %s: the name is that of an interface or a stage, and its rings need one of their own", o.Name)
 	}
 	conf := native.GNConf{Name: o.Name, GPU: o.Kernel.GPU, TX: natives(o.TX), RX: natives(o.RX), TXSlots: o.Rings.TX, RXSlots: o.Rings.RX,
-		SemSlots: o.Rings.Semaphores, Ops: o.Rings.Ops, Regions: regions, Remote: remote, Peers: peers, Sems: o.Semaphores, Policy: o.Policy, LimitNS: int64(o.Limit)}
+		SemSlots: o.Rings.Semaphores, Ops: o.Rings.Ops, Regions: regions, Remote: remote, Peers: peers, Sems: o.Semaphores, Policy: o.Policy, LimitNS: int64(o.Limit), Timers: o.Timers}
 	if o.Conn != nil {
 		conf.Conn = o.Conn.id
 	}

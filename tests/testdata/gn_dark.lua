@@ -20,7 +20,7 @@ __global__ void copier(void *port, unsigned int lit, unsigned int dark, unsigned
 ]] }
 local said = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 3 }
 s:start()
-k:start{ tx = s:tx_queue("link"), regions = { "lit", "dark" }, limit = "20s", args = { "port", "lit", "dark", said } }
+k:start{ tx = s:tx_queue("link"), regions = { "lit", "dark" }, limit = "20s", timers = true, args = { "port", "lit", "dark", said } }
 assert(k:wait{ timeout = 60 })
 print("said", said:get(1), said:get(2), said:get(3), k.fault, s:stats().copier.tx.dropped)
 k:stop()

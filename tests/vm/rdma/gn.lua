@@ -117,7 +117,7 @@ print("refused", pcall(function()
 end))
 
 local said = numbers(10)
-ops:start{ tx = s:tx_queue("client"), conn = here, regions = { "mine" }, remote = { "theirs" }, limit = "20s", args = { "port", "mine", "theirs", said } }
+ops:start{ tx = s:tx_queue("client"), conn = here, regions = { "mine" }, remote = { "theirs" }, limit = "20s", timers = true, args = { "port", "mine", "theirs", said } }
 assert(ops:wait{ timeout = 60 })
 print("ops", list(said, 1, 7), "fetched", list(said, 8, 9), "wrong", list(said, 10, 10), ops.fault)
 local got, wrong = lease:get(0, 2064), 0
@@ -125,7 +125,8 @@ for n = 0, 1999 do
   if got:byte(65 + n) ~= (n * 7 + 1) % 256 then wrong = wrong + 1 end
 end
 print("there", got:sub(9, 16), wrong, got:byte(1), got:byte(8))
-print("one-sided", s:stats().ops.tx.one_sided, s:stats().ops.tx.one_sided_bytes)
+local ring = s:stats().ops.tx
+print("one-sided", ring.one_sided, ring.one_sided_bytes, "timed", ring.put_time.max > 0, ring.get_time.max > 0, ring.add_time.max > 0)
 ops:stop()
 
 local asked = numbers(2)
