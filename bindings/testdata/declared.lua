@@ -92,6 +92,24 @@ do
   t.equal(a:select("extra == 1 and level > 0", "mine").n, 4)
   local block = st:get_burst{ timeout_us = 1e6 }
   t.equal(block.data:bytes(), ("xyz"):rep(4))
+  -- Several parts by bits of one number, which some packets lack, so that none of them is there.
+  local flags = daqiri.format{ { "has", 8 }, { "bits", 32, when = "has == 1" }, { "a", 24, when = "bits & 0x80000000 ~= 0" }, { "b", 24, when = "bits & 2 ~= 0" },
+    { "c", 16, when = "bits & 4 ~= 0" }, { "d", 16, when = "bits & 8 ~= 0" }, { "e", 24, when = "bits & 16 ~= 0" }, { "last", 16 } }
+  for n, set in ipairs{ 0, 0x80000000, 2, 0x80000002, 4, 8, 12, 0x8000001e, 18 } do
+    for has = 0, 1 do
+      local some = tx:alloc(64)
+      local given = { format = flags, has = has, last = 0x100 + n }
+      for name, bit in pairs{ a = 0x80000000, b = 2, c = 4, d = 8, e = 16 } do
+        if has == 1 and set % (2 * bit) >= bit then given[name] = bit % 251 end
+      end
+      if has == 1 then given.bits = set end
+      some:fill(tx:template(given))
+      t.equal({ some:column("last", flags)[1], some:column("last", flags)[64], some:count("last == " .. 0x100 + n, flags) }, { 0x100 + n, 0x100 + n, 64 })
+      t.equal(some:column("e", flags)[1] == 16, given.e ~= nil)
+      some:free()
+    end
+  end
+
   -- Changes: of a field that moves, in the packets that have it.
   local mixed = tx:alloc(2)
   mixed:fill(tx:template{ format = mine, extra = 1, gain = 1 })

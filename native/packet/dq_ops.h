@@ -50,6 +50,7 @@ enum dq_opcode {
     DQ_OP_KEEP, // pops a condition: the number beneath is absent where it is false
     DQ_OP_ZERO, // pops a condition: the number beneath is 0, and there, where it is false
     DQ_OP_PICK, // pushes a copy of what is c-th on the stack, from the bottom and 0 on
+    DQ_OP_ONES, // unary: how many bits are set
     DQ_OP_COUNT
 };
 

@@ -6,9 +6,15 @@
 
 #include "packet/dq_ops.h"
 
+// Bits that are set, counted in pairs, then in fours, then in bytes.
+#define DQI_ONES2(a) (a - (a >> 1 & 0x5555555555555555ull))
+#define DQI_ONES4(a) ((a & 0x3333333333333333ull) + (a >> 2 & 0x3333333333333333ull))
+#define DQI_ONES8(a) ((a + (a >> 4)) & 0x0f0f0f0f0f0f0f0full)
+
 #define DQI_UNARY_OPS(V)                                                                                     \
     V(DQ_OP_NEG, 0 - a)                                                                                      \
-    V(DQ_OP_INV, ~a)
+    V(DQ_OP_INV, ~a)                                                                                         \
+    V(DQ_OP_ONES, DQI_ONES8(DQI_ONES4(DQI_ONES2(a))) * 0x0101010101010101ull >> 56)
 
 // Divisors are never 0. GCC shifts signed numbers arithmetically.
 #define DQI_BINARY_OPS(V, S)                                                                                 \

@@ -189,6 +189,8 @@ func run(t testing.TB, p Program, values map[uint32]uint64) bool {
 			stack[top] = -stack[top]
 		case i.Op == OpInv:
 			stack[top] = ^stack[top]
+		case i.Op == OpOnes:
+			stack[top] = uint64(bits.OnesCount64(stack[top]))
 		case i.Op == OpNot:
 			stack[top] = bit(stack[top] == 0)
 		case i.Op == OpJz || i.Op == OpJnz:
@@ -386,8 +388,8 @@ func TestStrengthReduction(t *testing.T) {
 }
 
 func TestLayout(t *testing.T) {
-	if opCount != 37 {
-		t.Errorf("there are %d opcodes, enum dq_opcode has 37 with DQ_OP_INVALID", opCount)
+	if opCount != 38 {
+		t.Errorf("there are %d opcodes, enum dq_opcode has 38 with DQ_OP_INVALID", opCount)
 	}
 	if got := bits.Len64(testFields["rx_time"].load().Imm); got > 24 {
 		t.Errorf("a load uses %d bits of Imm, the engine knows 24", got)

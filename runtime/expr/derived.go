@@ -1,5 +1,10 @@
 package expr
 
+import (
+	"math/bits"
+	"slices"
+)
+
 // Deriver is a Resolver that knows names beyond fields at fixed places.
 type Deriver interface {
 	// Derived finds a name whose number takes more than a load. It is asked before Field.
@@ -121,10 +126,11 @@ func (c *compiler) guards(d Derived) error {
 
 // place emits the bits of all terms.
 func (c *compiler) place(d Derived) error {
+	terms, flags := gather(d.Place)
 	if len(d.Place) == 0 {
 		c.push(0)
 	}
-	for i, t := range d.Place {
+	for i, t := range terms {
 		if err := c.term(t); err != nil {
 			return err
 		}
@@ -132,6 +138,99 @@ func (c *compiler) place(d Derived) error {
 			c.op(OpAdd)
 		}
 	}
+	for i, f := range flags {
+		if err := c.flags(f); err != nil {
+			return err
+		}
+		if i > 0 || len(terms) > 0 {
+			c.op(OpAdd)
+		}
+	}
+	return nil
+}
+
+// flags is several terms: bits for each one that is set of some bits of a number, such as VITA 49's indicators.
+type flags struct {
+	of   *name
+	mask uint64
+	bits int64
+}
+
+// gather takes the terms out that are flags of one number, where there are several.
+func gather(place []Term) (terms []Term, several []flags) {
+	var groups []flags
+	var alone []Term // what each group began with
+	for _, t := range place {
+		f, ok := t.flag()
+		if !ok {
+			terms = append(terms, t)
+			continue
+		}
+		at := slices.IndexFunc(groups, func(g flags) bool { return g.of.text == f.of.text && g.bits == f.bits && g.mask&f.mask == 0 })
+		if at < 0 {
+			groups, alone = append(groups, f), append(alone, t)
+		} else {
+			groups[at].mask |= f.mask
+		}
+	}
+	for i, g := range groups {
+		if bits.OnesCount64(g.mask) > 1 {
+			several = append(several, g)
+		} else {
+			terms = append(terms, alone[i])
+		}
+	}
+	return terms, several
+}
+
+// flag is a term whose only condition is `name & bit ~= 0`.
+func (t Term) flag() (f flags, ok bool) {
+	if t.Count != nil || len(t.When) != 1 {
+		return f, false
+	}
+	differs, ok := t.When[0].root.(*binaryNode)
+	if !ok || differs.op != "~=" || !isWhole(differs.y, 0) {
+		return f, false
+	}
+	and, ok := differs.x.(*binaryNode)
+	if !ok || and.op != "&" {
+		return f, false
+	}
+	of, ok := and.x.(*name)
+	val, err := fold(and.y)
+	if !ok || err != nil || val == nil || !val.IsInt() || !val.Num().IsUint64() {
+		return f, false
+	}
+	mask := val.Num().Uint64()
+	return flags{of, mask, t.Bits}, bits.OnesCount64(mask) == 1
+}
+
+func isWhole(n node, want int64) bool {
+	val, err := fold(n)
+	return err == nil && val != nil && val.IsInt() && val.Num().IsInt64() && val.Num().Int64() == want
+}
+
+// flags emits the bits of flags; where their number is absent none are set.
+func (c *compiler) flags(f flags) error {
+	load := func() error {
+		x, err := c.number(f.of)
+		c.pushed(x)
+		return err
+	}
+	if err := load(); err != nil {
+		return err
+	}
+	c.push(f.mask)
+	c.op(OpAnd)
+	c.op(OpOnes)
+	c.push(uint64(f.bits))
+	c.op(OpMul)
+	if err := load(); err != nil {
+		return err
+	}
+	c.push(0)
+	c.op(OpGeU)
+	c.op(OpZero)
 	return nil
 }
 

@@ -42,6 +42,7 @@ const (
 	OpKeep
 	OpZero
 	OpPick
+	OpOnes
 	opCount
 )
 

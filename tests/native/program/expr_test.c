@@ -124,6 +124,15 @@ static void comparisons(void) {
     }
     dq_insn unary[] = {push(5), op(DQ_OP_NEG), op(DQ_OP_INV), push(4), op(DQ_OP_EQ), op(DQ_OP_RET)};
     DQ_CHECK(matches(unary, 6, NULL, 0, true));
+    static const struct {
+        uint64_t number, ones;
+    } counts[] = {{0, 0},         {UINT64_MAX, 64},         {1ull << 63, 1},
+                  {0x8240000, 3}, {0x123456789abcdef0, 32}, {0xfffffffffffffff7, 63}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        dq_insn ones[] = {push(counts[i].number), op(DQ_OP_ONES), push(counts[i].ones), op(DQ_OP_EQ),
+                          op(DQ_OP_RET)};
+        DQ_CHECK(matches(ones, 5, NULL, 0, true));
+    }
 }
 
 // What a packet lacks makes its comparison false, and only that.
