@@ -24,9 +24,10 @@ type persistent struct {
 }
 
 const (
-	stopPatience = int64(5 * time.Second)
-	drainLook    = 100 * time.Microsecond // between two looks whether rings are done
-	itemLook     = 500 * time.Microsecond // between two looks at semaphores
+	stopPatience    = int64(5 * time.Second)
+	silencePatience = int64(5 * time.Second)
+	drainLook       = 100 * time.Microsecond // between two looks whether rings are done
+	itemLook        = 500 * time.Microsecond // between two looks at semaphores
 )
 
 // options reads those of daqiri.kernel.
@@ -86,6 +87,8 @@ func (p *persistent) get(key lua.LValue) lua.LValue {
 		return lua.LNumber(p.state().Refused)
 	case lua.LString("received"):
 		return lua.LNumber(p.state().Received)
+	case lua.LString("restarted"):
+		return lua.LNumber(p.state().Restarted)
 	case lua.LString("fault"):
 		if fault := p.state().Fault; fault != "" {
 			return lua.LString(fault)
@@ -179,7 +182,7 @@ func (k *kernelObject) portArguments(c *call, o *options) (args []kernel.Arg, re
 	return args, regions
 }
 
-// kernelStart is k:start{tx, rx, semaphores, regions, remote, conn, args, policy, limit, timers, session}.
+// kernelStart is k:start{tx, rx, semaphores, regions, remote, conn, args, policy, limit, timers, timeout, restarts, session}.
 func kernelStart(c *call) int {
 	k := receiver[*kernelObject](c, "kernel")
 	o := c.options(1)
@@ -192,6 +195,10 @@ func kernelStart(c *call) int {
 	limit, given := o.seconds("limit")
 	if !given {
 		limit = int64(time.Second)
+	}
+	timeout, given := o.seconds("timeout")
+	if !given {
+		timeout = silencePatience
 	}
 	of := o.session("session")
 	n := int(o.whole("semaphores", 0, 0, 64))
@@ -207,7 +214,8 @@ func kernelStart(c *call) int {
 	}
 	run, err := of.s.StartPersistent(c.rt.Task, session.PersistentOptions{Name: k.name, Kernel: k.k, Grid: k.grid, Rings: k.rings,
 		TX: o.queues("tx"), RX: o.queues("rx"), Regions: o.names("regions"), Remote: o.names("remote"), Conn: peer, Semaphores: n,
-		Args: args, RegionArgs: regionArgs, Policy: o.policy(session.Drop), Limit: time.Duration(limit), Timers: timers})
+		Args: args, RegionArgs: regionArgs, Policy: o.policy(session.Drop), Limit: time.Duration(limit),
+		Timers: timers, Timeout: time.Duration(timeout), Restarts: int(o.whole("restarts", 3, 0, 1<<31-1))})
 	c.check(err)
 	k.run, k.of = run, of
 	k.sems = c.L.NewTable()

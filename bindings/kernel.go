@@ -50,6 +50,9 @@ var kernelType = &typeDef{
 		{"running", `-> boolean
 			Of a persistent kernel: whether it runs.
 			> print(k.running)`},
+		{"restarted", `-> integer
+			Of a persistent kernel: how often it died and was started anew.
+			> print(k.restarted)`},
 		{"semaphores", `-> semaphore[]
 			Of a persistent kernel that was started: its semaphores.
 			> print(#k.semaphores)`},
@@ -104,9 +107,14 @@ var kernelType = &typeDef{
 			. policy policy = "drop": when a receive ring is full
 			. limit? duration: of the kernel's waits that name none; by default 1s
 			. timers? boolean = false: count in the ledger how long operations took, each kind by itself: send_time, put_time, …
+			. timeout? duration: for how long a kernel on the host may be silent before it is killed; by default 5s
+			. restarts? integer = 3: how often a kernel on the host that died is started anew
 			. session? session: by default the one that was opened last
 			-> kernel: itself
 			Starts a persistent kernel. It includes 'gn.h' and gets its port as a pointer. What its descriptors say is checked: a kernel is not trusted.
+			On the host it runs in a process of its own, which has the regions and arrays that it was given and no other memory of the program. One that dies, or that
+			neither waits nor calls 'gn_beat' for so long, is killed; its rings let go of what they hold (dropped as 'stopped'), and it starts from its beginning
+			while the script waits. When that was done often enough, the run ends as by a device that failed.
 			Its rings have lines in the ledger, NAME.tx and NAME.rx. The session's clock is real.
 			> k:start{ tx = s:tx_queue("a", 0), rx = s:rx_queue("b", 0), semaphores = 2 }`},
 		{"stop", kernelStop, `. timeout? duration: how long it waits; by default 5s

@@ -43,7 +43,8 @@ type GNConf struct {
 	Peers                      []Remote // behind all regions
 	Sems                       int
 	Policy                     Policy
-	LimitNS                    int64
+	LimitNS, SilenceNS         int64
+	Restarts                   int
 	Timers                     bool
 }
 
@@ -55,7 +56,8 @@ func (s *Session) OpenGN(conf GNConf) (GN, []Stage, error) {
 	name := cString(conf.Name)
 	defer name.free()
 	c := C.dq_gn_conf{name: name.c, gpu: C.int32_t(conf.GPU), tx_slots: C.uint32_t(conf.TXSlots), rx_slots: C.uint32_t(conf.RXSlots),
-		sem_slots: C.uint32_t(conf.SemSlots), n_sems: C.uint32_t(conf.Sems), policy: C.int32_t(conf.Policy), limit_ns: C.uint64_t(conf.LimitNS), timers: C.bool(conf.Timers),
+		sem_slots: C.uint32_t(conf.SemSlots), n_sems: C.uint32_t(conf.Sems), policy: C.int32_t(conf.Policy), limit_ns: C.uint64_t(conf.LimitNS),
+		silence_ns: C.uint64_t(conf.SilenceNS), restarts: C.uint32_t(conf.Restarts), timers: C.bool(conf.Timers),
 		n_tx: C.uint32_t(len(conf.TX)), n_rx: C.uint32_t(len(conf.RX)), n_regions: C.uint32_t(len(conf.Regions)), n_remote: C.uint32_t(len(conf.Remote))}
 	for i, q := range conf.TX {
 		c.tx[i] = q.c
@@ -116,8 +118,11 @@ func (g GN) Start(k Kernel, grid Grid, args []KernelArg) (Op, error) {
 // Abort ends every wait of the kernel.
 func (g GN) Abort() { C.dq_gn_abort(g.c) }
 
-// Ended reports whether the kernel has ended, or never began. Any thread.
+// Ended reports whether the kernel has ended, or never began; one that died is started anew by it. Control thread.
 func (g GN) Ended() bool { return bool(C.dq_gn_ended(g.c)) }
+
+// Kill ends a kernel that doesn't, soon; false: it runs on a GPU.
+func (g GN) Kill() bool { return bool(C.dq_gn_kill(g.c)) }
 
 // Idle reports whether all that the kernel has posted is done. Any thread.
 func (g GN) Idle() bool { return bool(C.dq_gn_idle(g.c)) }
@@ -132,7 +137,7 @@ func (g GN) Release() { C.dq_gn_release(g.c) }
 type GNState struct {
 	Posted, Completed, Refused, Received uint64
 	SilentNS                             int64 // since the kernel was last heard of; -1: it never was
-	Broken                               int   // rings
+	Broken, Restarted                    int   // rings; how often the kernel died and was started anew
 	Fault                                string
 	ABIDiffers                           bool
 }
@@ -142,7 +147,7 @@ func (g GN) State() GNState {
 	var c C.dq_gn_state
 	C.dq_gn_read(g.c, &c)
 	st := GNState{Posted: uint64(c.posted), Completed: uint64(c.completed), Refused: uint64(c.dropped), Received: uint64(c.received),
-		SilentNS: int64(c.silent_ns), Broken: int(c.broken), ABIDiffers: c.abi_differs != 0}
+		SilentNS: int64(c.silent_ns), Broken: int(c.broken), Restarted: int(c.restarted), ABIDiffers: c.abi_differs != 0}
 	if c.fault != 0 {
 		st.Fault = C.GoString(C.dq_gn_fault_name(c.fault))
 	}

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -153,5 +154,63 @@ func TestGnDark(t *testing.T) {
 	want := "said\t5\t5\t0\ta region that may not be read, written, or added to so\t2\n"
 	if code != 0 || !strings.HasPrefix(out, want) || !strings.Contains(out, "copies of copier.tx, 1: ") {
 		t.Errorf("exit code %d, want %q and the time of one copy:\n%s", code, want, out)
+	}
+}
+
+// gnLived is what testdata/gn_faults.lua prints: of the kernel that fails, and of the one beside it ("others", "sent", "out").
+type gnLived struct {
+	Restarted, Held, Stopped, Sent, Failed, Completed, Others, Out, BadOut, Worked int
+	ReplacedMs                                                                     float64
+	Fault                                                                          string
+}
+
+// TestGnFaults: a kernel that fails is killed and started anew, or its ring broken; what it held is let go, the kernel beside it loses
+// nothing, and the ledger adds up.
+func TestGnFaults(t *testing.T) {
+	for _, c := range []struct{ fault, says string }{
+		{"trap", "died of signal 11 (Segmentation fault)"},
+		{"outside", "died of signal 11 (Segmentation fault)"},
+		{"never", "its worker was killed: it was not heard of for 0.5 s"},
+		{"exits", "its worker ended with exit code 3"},
+		{"leaves", ""},
+	} {
+		t.Run(c.fault, func(t *testing.T) {
+			out, code := onGPU(t, "", "--summary", "full", filepath.Join(rootDir, "tests/testdata/gn_faults.lua"), "--fault", c.fault)
+			var got gnLived
+			for line := range strings.Lines(out) {
+				if strings.HasPrefix(line, "{") {
+					if err := json.Unmarshal([]byte(strings.ReplaceAll(line, "_", "")), &got); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if code != 0 || !strings.Contains(out, balanced) {
+				t.Fatalf("exit code %d:\n%s", code, out)
+			}
+			if got.Others != 0 || got.Failed != 0 || got.Sent == 0 || got.Sent != got.Completed || got.Sent != got.Out || got.Held != 0 {
+				t.Errorf("the other kernel: %+v", got)
+			}
+			if c.says == "" {
+				if got.Restarted != 0 || !strings.Contains(got.Fault, "did not come in time") || got.BadOut != 0 {
+					t.Errorf("%+v", got)
+				}
+				return
+			}
+			if got.Restarted < 1 || got.Worked != 1 || got.BadOut != 1 || got.Stopped < 1 || !strings.Contains(out, "kernel faulty was started anew, as ") ||
+				!strings.Contains(out, c.says) {
+				t.Errorf("%+v:\n%s", got, out)
+			}
+			t.Logf("replaced %.1f ms after its fault", got.ReplacedMs)
+		})
+	}
+}
+
+// TestGnFaultEnds: a kernel that may not be started anew ends the script that waits for it, as a device does.
+func TestGnFaultEnds(t *testing.T) {
+	for fault, says := range map[string]string{"trap": "kernel faulty: its worker died of signal 11", "never": "kernel faulty: its worker was killed: it was not heard of"} {
+		out, code := onGPU(t, "", filepath.Join(rootDir, "tests/testdata/gn_faults.lua"), "--fault", fault, "--restarts", "0")
+		if code != 4 || !strings.Contains(out, says) || !strings.Contains(out, "error: kernel faulty: its worker ") || !strings.Contains(out, balanced) {
+			t.Errorf("%s: exit code %d:\n%s", fault, code, out)
+		}
 	}
 }

@@ -2531,6 +2531,8 @@ function lease:revoke() end
 ---@field policy? daqiri.policy when a receive ring is full (default: "drop")
 ---@field limit? daqiri.duration of the kernel's waits that name none; by default 1s
 ---@field timers? boolean count in the ledger how long operations took, each kind by itself: send_time, put_time, … (default: false)
+---@field timeout? daqiri.duration for how long a kernel on the host may be silent before it is killed; by default 5s
+---@field restarts? integer how often a kernel on the host that died is started anew (default: 3)
 ---@field session? daqiri.session by default the one that was opened last
 
 ---@class (exact) daqiri.kernel.stop.options
@@ -2550,6 +2552,7 @@ function lease:revoke() end
 ---@field posted integer Of a persistent kernel: descriptors that were taken from its transmit rings.
 ---@field received integer Of a persistent kernel: descriptors that were written into its receive rings.
 ---@field refused integer Of a persistent kernel: descriptors that were refused, or failed.
+---@field restarted integer Of a persistent kernel: how often it died and was started anew.
 ---@field running boolean Of a persistent kernel: whether it runs.
 ---@field semaphores daqiri.semaphore[] Of a persistent kernel that was started: its semaphores.
 local kernel = {}
@@ -2586,7 +2589,11 @@ function kernel:launch(...) end
 function kernel:stage(options) end
 
 ---Starts a persistent kernel. It includes gn.h and gets its port as a pointer. What its descriptors say is checked: a
----kernel is not trusted. Its rings have lines in the ledger, NAME.tx and NAME.rx. The session's clock is real.
+---kernel is not trusted. On the host it runs in a process of its own, which has the regions and arrays that it was given
+---and no other memory of the program. One that dies, or that neither waits nor calls gn_beat for so long, is killed; its
+---rings let go of what they hold (dropped as stopped), and it starts from its beginning while the script waits. When that
+---was done often enough, the run ends as by a device that failed. Its rings have lines in the ledger, NAME.tx and NAME.rx.
+---The session's clock is real.
 ---
 ---```lua
 ---k:start{ tx = s:tx_queue("a", 0), rx = s:rx_queue("b", 0), semaphores = 2 }

@@ -8,6 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
@@ -67,6 +68,7 @@ func newFailure(L *lua.LState, err error) *Failure {
 	var raised *lua.ApiError
 	var faults *spec.Errors
 	var device *bindings.OpenError
+	var failed *session.DeviceError
 	var args *bindings.ArgsError
 	switch cause := below(err); {
 	case errors.As(err, &raised) && raised.Type == lua.ApiErrorPanic:
@@ -76,7 +78,7 @@ func newFailure(L *lua.LState, err error) *Failure {
 		f.Cause = CauseConfig
 	case errors.As(cause, &args):
 		f.Cause, f.Text = CauseUsage, args.Error() // where the script reads them is of no use to who started it
-	case errors.As(cause, &device):
+	case errors.As(cause, &device) || errors.As(cause, &failed):
 		f.Cause = CauseDevice
 	}
 	return f

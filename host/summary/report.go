@@ -71,7 +71,7 @@ func collect(o *bindings.RunningSession) Session {
 		if e.Abandoned {
 			s.Abandoned = append(s.Abandoned, e.Stage)
 		} else {
-			s.Failed = append(s.Failed, cmp.Or(e.Stage, e.Queue))
+			s.Failed = append(s.Failed, cmp.Or(e.Stage, e.Queue, e.Kernel))
 		}
 	}
 	s.Limits = limits(s.Ledger.Lines, s.RunS, o.Endless())

@@ -98,7 +98,8 @@ int dq_array_new(const char *what, int32_t kind, int32_t gpu, uint64_t bytes, dq
         err = allocate(a, diag);
     } else if (err == DQ_OK) {
         a->mapped = bytes;
-        err = dqi_pinned_new(a->gpu, &a->mapped, &a->cpu, what, diag);
+        err = a->gpu ? dqi_pinned_new(a->gpu, &a->mapped, &a->cpu, what, diag)
+                     : dqi_shared_new(&a->mapped, &a->cpu, what, diag);
         a->device = (uintptr_t)a->cpu;
     }
     if (err == DQ_OK)
@@ -119,7 +120,10 @@ void dq_array_free(dq_array *a) {
         if (a->stream) a->gpu->cu->stream_destroy(a->stream);
         if (!a->cpu && a->device) a->gpu->cu->mem_free(a->device);
     }
-    dqi_pinned_free(a->gpu, a->cpu ? a->cpu : a->staging, a->mapped);
+    if (a->gpu)
+        dqi_pinned_free(a->gpu, a->cpu ? a->cpu : a->staging, a->mapped);
+    else
+        dqi_shared_free(a->cpu, a->mapped);
     free(a);
 }
 

@@ -31,6 +31,7 @@ struct dq_kernel {
     cu_function fn;
     int most_threads; // a block
     void *library;
+    int file; // of the library, for other processes; -1: there is none
     const dqi_host_kernel *host;
     struct dqi_math *math; // one of a library's, which runs in `stream`; NULL: it is none
     dq_stream *stream;

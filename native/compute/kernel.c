@@ -5,14 +5,17 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static dq_kernel *new_kernel(const char *what) {
     dq_kernel *k = calloc(1, sizeof *k);
     if (!k) return NULL;
     atomic_init(&k->refs, 1);
+    k->file = -1;
     snprintf(k->what, sizeof k->what, "%s", what);
     return k;
 }
@@ -65,6 +68,7 @@ int dq_kernel_from_ptx(const char *what, int32_t gpu, const char *ptx, const cha
 int dq_kernel_from_library(const char *what, const char *path, dq_kernel **out, dq_diag *diag) {
     dq_kernel *k = new_kernel(what);
     if (!k) return no_memory(what, diag);
+    k->file = open(path, O_RDONLY | O_CLOEXEC);
     k->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     k->host = k->library ? dlsym(k->library, "daqiri_kernel") : NULL;
     if (k->host) {
@@ -120,5 +124,6 @@ void dq_kernel_free(dq_kernel *k) {
     if (k->math && dqi_gpu_enter(k->gpu) == CU_SUCCESS) dqi_math_free(k->math);
     dq_stream_free(k->stream);
     if (k->library) dlclose(k->library);
+    if (k->file >= 0) close(k->file);
     free(k);
 }

@@ -34,6 +34,9 @@ typedef struct dq_gn_conf {
     uint64_t limit_ns; // of a kernel's waits that name none
     bool timers;       // histograms of what operations took
     uint64_t first;    // ticket of all rings: 0, but in tests
+    // of a kernel on the host, which runs in a process of its own
+    uint64_t silence_ns; // for which it may be silent (gn_beat, waits) before it is killed
+    uint32_t restarts;   // how often one that died is started anew
 } dq_gn_conf;
 
 // Makes a port in an open session: rings, and a stage of each: out_rx gets those of receive rings, which
@@ -52,8 +55,11 @@ int dq_gn_start(dq_gn *g, dq_kernel *k, const dq_grid *grid, const dq_kernel_arg
                 dq_op **op, dq_diag *diag);
 // Ends every wait of the kernel, which then ends by itself.
 void dq_gn_abort(dq_gn *g);
-// Looks for the kernel's end; true: it has ended, or never began. Any thread.
+// Looks for the kernel's end; true: it has ended, or never began. One that died is started anew here. Control
+// thread.
 bool dq_gn_ended(dq_gn *g);
+// Ends a kernel that doesn't, soon. False: it runs on a GPU, and can't be ended. Control thread.
+bool dq_gn_kill(dq_gn *g);
 // Whether what the kernel has posted is done. Any thread.
 bool dq_gn_idle(dq_gn *g);
 // The kernel has ended: rings take nothing any more, and let go of what they hold.
@@ -66,6 +72,7 @@ typedef struct dq_gn_state {
     uint64_t received;                   // descriptors written
     int64_t silent_ns;                   // since the kernel was last heard of; -1: it never was
     uint32_t broken;                     // rings that are
+    uint32_t restarted;                  // how often the kernel died and was started anew
     int32_t fault;                       // the last fault of a ring; 0: none
     int32_t abi_differs;                 // the kernel was compiled against another version of gn.h
 } dq_gn_state;

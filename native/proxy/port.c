@@ -194,8 +194,6 @@ static void bind(dq_gn *g, const dq_gn_conf *conf) {
         t->posted = gn_at(p, tx[k].posted);
         t->log2 = tx[k].log2;
         t->ops = tx[k].ops;
-        atomic_init(&t->accepted, conf->first);
-        atomic_init(&t->completed, conf->first);
         if (g->local) tx[k].local = (uint64_t)g->local - (uintptr_t)p + LINE * k;
     }
     for (uint32_t k = 0; k < conf->n_rx; k++) {
@@ -204,8 +202,7 @@ static void bind(dq_gn *g, const dq_gn_conf *conf) {
         r->state = gn_at(p, rx[k].source);
         r->released = gn_at(p, rx[k].released);
         r->log2 = rx[k].log2;
-        r->head = conf->first;
-        atomic_init(&r->filled, conf->first);
+        r->head = rx[k].first;
         if (g->local) rx[k].local = (uint64_t)g->local - (uintptr_t)p + LINE * (conf->n_tx + k);
     }
     for (uint32_t k = 0; k < conf->n_sems; k++)
@@ -237,14 +234,32 @@ static int make_local(dq_gn *g, const dq_gn_conf *conf, dq_diag *diag) {
     return dqi_cuda_check(is, g->what, "cuMemcpyHtoDAsync", diag);
 }
 
-static int make_block(dq_gn *g, const dq_gn_conf *conf, dq_diag *diag) {
+static int make_block(dq_gn *g, const gn_port_conf *pc, dq_diag *diag) {
+    int err = gn_port_check(g->what, pc, diag);
+    if (err != DQ_OK) return err;
+    g->bytes = gn_port_bytes(pc);
+    if (g->bytes > DQ_GN_BLOCK)
+        return dqi_fail(
+            diag, DQ_NO_SPACE_AVAILABLE,
+            "%s: its rings take %zu KiB of pinned memory, and a port has %llu at most; hint: fewer "
+            "slots",
+            g->what, g->bytes >> 10, (unsigned long long)(DQ_GN_BLOCK >> 10));
+    err = g->gpu ? dqi_pinned_new(g->gpu, &g->bytes, &g->block, g->what, diag)
+                 : dqi_shared_new(&g->bytes, &g->block, g->what, diag);
+    return err == DQ_OK && g->gpu ? make_local(g, &g->conf, diag) : err;
+}
+
+int dqi_gn_write_block(dq_gn *g, dq_diag *diag) {
+    const dq_gn_conf *conf = &g->conf;
     gn_ring_conf tx[DQ_GN_RINGS], rx[DQ_GN_RINGS], sems[DQ_GN_SEMS];
     for (uint32_t k = 0; k < DQ_GN_SEMS; k++) {
         sems[k] = (gn_ring_conf){.slots = conf->sem_slots, .first = conf->first};
         if (k >= DQ_GN_RINGS) continue;
-        tx[k] = (gn_ring_conf){
-            .slots = conf->tx_slots, .ops = conf->ops | 1u << GN_OP_NOP, .queue = k, .first = conf->first};
-        rx[k] = (gn_ring_conf){.slots = conf->rx_slots, .queue = k, .first = conf->first};
+        tx[k] = (gn_ring_conf){.slots = conf->tx_slots,
+                               .ops = conf->ops | 1u << GN_OP_NOP,
+                               .queue = k,
+                               .first = atomic_load(&g->tx[k].accepted)};
+        rx[k] = (gn_ring_conf){.slots = conf->rx_slots, .queue = k, .first = atomic_load(&g->rx[k].filled)};
         rx[k].single = k < conf->n_rx && conf->rx[k]->conf.n_regions == 1;
     }
     const gn_port_conf pc = {.tx = tx,
@@ -257,31 +272,25 @@ static int make_block(dq_gn *g, const dq_gn_conf *conf, dq_diag *diag) {
                              .n_regions = g->n_regions,
                              .limit_ns = conf->limit_ns,
                              .epoch = 1};
-    int err = gn_port_check(g->what, &pc, diag);
-    if (err != DQ_OK) return err;
-    g->bytes = gn_port_bytes(&pc);
-    if (g->bytes > DQ_GN_BLOCK)
-        return dqi_fail(
-            diag, DQ_NO_SPACE_AVAILABLE,
-            "%s: its rings take %zu KiB of pinned memory, and a port has %llu at most; hint: fewer "
-            "slots",
-            g->what, g->bytes >> 10, (unsigned long long)(DQ_GN_BLOCK >> 10));
-    err = dqi_pinned_new(g->gpu, &g->bytes, &g->block, g->what, diag);
+    int err = g->block ? DQ_OK : make_block(g, &pc, diag);
     if (err != DQ_OK) return err;
     gn_port_make(g->block, &pc);
-    if (g->gpu) err = make_local(g, conf, diag);
-    if (err == DQ_OK) bind(g, conf);
-    return err;
+    bind(g, conf);
+    return DQ_OK;
 }
 
 // ---- life -------------------------------------------------------------------------------------------------
 
 void dqi_gn_unref(dq_gn *g) {
     if (!g || atomic_fetch_sub(&g->refs, 1) != 1) return;
-    if (g->run && !dq_gn_ended(g)) return; // a kernel that never ends has all of it
+    if (g->run && g->gpu && !dq_gn_ended(g)) return; // a kernel that never ends has all of it
     dqi_gn_run_free(g->run);
     if (g->local && dqi_gpu_enter(g->gpu) == CU_SUCCESS) g->gpu->cu->mem_free(g->local);
-    dqi_pinned_free(g->gpu, g->block, g->bytes);
+    if (g->gpu)
+        dqi_pinned_free(g->gpu, g->block, g->bytes);
+    else
+        dqi_shared_free(g->block, g->bytes);
+    pthread_mutex_destroy(&g->lock);
     free(g);
 }
 
@@ -325,15 +334,21 @@ int dq_gn_open(dq_session *s, const dq_gn_conf *conf, dq_gn **out, dq_stage **ou
     dq_gn *g = calloc(1, sizeof *g);
     if (!g) return dqi_fail(diag, DQ_ESYS - ENOMEM, "kernel %s: no memory", conf->name);
     atomic_init(&g->refs, 1);
+    pthread_mutex_init(&g->lock, NULL);
     g->session = s;
-    g->first = conf->first;
-    g->timers = conf->timers;
+    g->conf = *conf;
+    g->conf.name = NULL;
+    for (uint32_t k = 0; k < DQ_GN_RINGS; k++) {
+        atomic_init(&g->tx[k].accepted, conf->first);
+        atomic_init(&g->tx[k].completed, conf->first);
+        atomic_init(&g->rx[k].filled, conf->first);
+    }
     snprintf(g->name, sizeof g->name, "%s", conf->name);
     snprintf(g->what, sizeof g->what, "kernel %s", conf->name);
     if (conf->gpu != DQ_HOST_GPU && !(g->gpu = dqi_cuda_use(s, conf->gpu, g->what, diag)))
         err = DQ_NOT_SUPPORTED;
     if (err == DQ_OK) err = add_regions(g, conf, diag);
-    if (err == DQ_OK) err = make_block(g, conf, diag);
+    if (err == DQ_OK) err = dqi_gn_write_block(g, diag);
     if (err == DQ_OK) err = make_stages(g, conf, out_rx, diag);
     if (err == DQ_OK)
         *out = g;
@@ -342,7 +357,10 @@ int dq_gn_open(dq_session *s, const dq_gn_conf *conf, dq_gn **out, dq_stage **ou
     return err;
 }
 
-void dq_gn_abort(dq_gn *g) { gn_store(&g->proxy->abort, 1); }
+void dq_gn_abort(dq_gn *g) {
+    atomic_store(&g->aborted, true);
+    gn_store(&g->proxy->abort, 1);
+}
 
 bool dq_gn_idle(dq_gn *g) {
     bool idle = true;
@@ -373,17 +391,17 @@ void dq_gn_detach(dq_gn *g) {
 // ---- what is known of it ----------------------------------------------------------------------------------
 
 void dq_gn_read(dq_gn *g, dq_gn_state *out) {
-    *out = (dq_gn_state){.silent_ns = -1};
+    *out = (dq_gn_state){.silent_ns = -1, .restarted = g->restarted};
     for (uint32_t k = 0; k < g->n_tx; k++) {
         const dqi_gn_tx *t = &g->tx[k];
-        out->posted += atomic_load(&t->accepted) - g->first;
-        out->completed += atomic_load(&t->completed) - g->first;
+        out->posted += atomic_load(&t->accepted) - g->conf.first;
+        out->completed += atomic_load(&t->completed) - g->conf.first;
         out->dropped += dqi_get(&t->refused);
         out->broken += atomic_load(&t->broken);
         if (atomic_load(&t->fault)) out->fault = (int32_t)atomic_load(&t->fault);
     }
     for (uint32_t k = 0; k < g->n_rx; k++)
-        out->received += atomic_load(&g->rx[k].filled) - g->first;
+        out->received += atomic_load(&g->rx[k].filled) - g->conf.first;
     uint64_t beat = gn_load(&g->kernel->beat);
     if (beat != g->beat) g->beat_ns = dqi_mono_ns();
     g->beat = beat;
@@ -394,8 +412,7 @@ void dq_gn_read(dq_gn *g, dq_gn_state *out) {
 
 const char *dq_gn_fault_name(int32_t fault) { return gn_fault_name(fault); }
 
-bool dq_gn_sem_take(dq_gn *g, uint32_t sem, uint64_t *first, uint64_t *count) {
-    dqi_gn_sem *s = &g->sems[sem];
+static bool take_item(dqi_gn_sem *s, uint64_t *first, uint64_t *count) {
     uint64_t ready = gn_load(&s->producer->ready) & ~GN_SEM_END;
     if (ready <= s->taken || ready - s->done > UINT64_C(1) << s->log2)
         return false; // the last: not a counter
@@ -406,9 +423,18 @@ bool dq_gn_sem_take(dq_gn *g, uint32_t sem, uint64_t *first, uint64_t *count) {
     return true;
 }
 
+bool dq_gn_sem_take(dq_gn *g, uint32_t sem, uint64_t *first, uint64_t *count) {
+    pthread_mutex_lock(&g->lock);
+    bool is = take_item(&g->sems[sem], first, count);
+    pthread_mutex_unlock(&g->lock);
+    return is;
+}
+
 void dq_gn_sem_done(dq_gn *g, uint32_t sem) {
     dqi_gn_sem *s = &g->sems[sem];
+    pthread_mutex_lock(&g->lock);
     if (s->done < s->taken) gn_store(&s->consumer->done, ++s->done);
+    pthread_mutex_unlock(&g->lock);
 }
 
 // ---- progress ---------------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@
 #include "pipeline/stage.h"
 #include "proxy/dq_gn.h"
 
+#include <pthread.h>
+
 // When a ring is looked at next: at once for a while after work, then ever less often.
 typedef struct dqi_gn_look {
     int64_t worked_ns; // session time of the last work
@@ -101,7 +103,8 @@ struct dq_gn {
     _Atomic uint32_t refs; // its caller, and each of its stages
     char name[DQ_NAME_LEN], what[DQ_NAME_LEN + 16];
     dq_session *session;
-    dqi_gpu *gpu; // NULL: the host runs the kernel
+    dq_gn_conf conf; // without its name
+    dqi_gpu *gpu;    // NULL: the host runs the kernel
     uint8_t *block;
     size_t bytes;
     cu_ptr local; // in the GPU's memory: what a kernel keeps for itself
@@ -115,11 +118,12 @@ struct dq_gn {
     dq_region *bound[DQI_GN_ROWS];  // NULL: a peer's, of the last n_peers rows
     dq_remote peers[DQ_GN_REGIONS];
     uint32_t n_regions, n_peers, conn;
-    bool timers;
-    uint64_t first;  // ticket
-    dqi_gn_run *run; // NULL: not started
-    uint64_t beat;   // of kernel, as it was seen last,
-    int64_t beat_ns; // and when it changed
+    dqi_gn_run *run;      // NULL: not started
+    uint64_t beat;        // of kernel, as it was seen last,
+    int64_t beat_ns;      // and when it changed
+    pthread_mutex_t lock; // of the run's replacement, and of the semaphores as the script has them
+    uint32_t restarted;
+    _Atomic bool aborted;
 };
 
 // The row of a region, or UINT32_MAX.
@@ -137,5 +141,12 @@ void dqi_gn_tx_detach(dqi_gn_tx *t);
 void dqi_gn_rx_detach(dqi_gn_rx *r);
 // Frees the run; its kernel has ended.
 void dqi_gn_run_free(dqi_gn_run *run);
+// Lays the block out and writes it: rings and semaphores are empty, tickets go on.
+int dqi_gn_write_block(dq_gn *g, dq_diag *diag);
+
+// renewal.c: a kernel has died. Its rings take nothing any more; at once, on any thread.
+void dqi_gn_break(dq_gn *g);
+// Its rings let go of what they hold and begin anew, for another kernel. Control thread.
+void dqi_gn_renew(dq_gn *g);
 
 #endif

@@ -17,8 +17,8 @@ static const struct {
 #define TIMED (sizeof timed / sizeof *timed)
 
 bool dqi_gn_timers_open(dqi_gn_tx *t) {
-    if (t->gn->timers) t->took = calloc(TIMED, sizeof *t->took);
-    return t->took || !t->gn->timers;
+    if (t->gn->conf.timers) t->took = calloc(TIMED, sizeof *t->took);
+    return t->took || !t->gn->conf.timers;
 }
 
 int64_t dqi_gn_timers_now(const dqi_gn_tx *t) { return t->took ? dqi_mono_ns() : 0; }

@@ -7,10 +7,11 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// DeviceError says that a stage, or a queue, could not do its work because of a device.
+// DeviceError says that a stage, a queue, or a persistent kernel could not do its work because of a device, or of itself.
 type DeviceError struct {
-	Stage     string // empty: it is a queue
-	Queue     string
+	Stage     string // empty: it is a queue,
+	Queue     string // or a kernel
+	Kernel    string
 	Why       string // what its driver said; empty where Abandoned
 	Abandoned bool   // it did not end: its packets count as stopped, its memory and thread stay for as long as the process
 }
@@ -19,6 +20,9 @@ func (e *DeviceError) Error() string {
 	if e.Abandoned {
 		return fmt.Sprintf("stage %s did not end: for 5 s its device took nothing of what it held, which is lost; "+
 			"hint: look at the disk, the GPU, or the network that it hangs on", e.Stage)
+	}
+	if e.Kernel != "" {
+		return fmt.Sprintf("kernel %s: %s", e.Kernel, e.Why)
 	}
 	if e.Stage == "" {
 		return fmt.Sprintf("queue %s: %s", e.Queue, e.Why)
@@ -67,7 +71,7 @@ func isForGPU(r *spec.MemoryRegion) bool {
 	return r.Kind == spec.KindDevice || r.Kind == spec.KindHostPinned
 }
 
-// DeviceError is the first thing that a device did to a stage or queue of a running session, or nil. Owner's thread.
+// DeviceError is the first thing that a device did to a stage, queue or kernel of a running session, or nil. Owner's thread.
 func (s *Session) DeviceError() error {
 	if s.enter() != nil {
 		return nil
@@ -75,6 +79,11 @@ func (s *Session) DeviceError() error {
 	defer s.leave()
 	for _, st := range s.stages {
 		if err := st.deviceError(); err != nil {
+			return err
+		}
+	}
+	for _, p := range s.persistents {
+		if err := p.deviceError(); err != nil && !p.stopped {
 			return err
 		}
 	}

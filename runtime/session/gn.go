@@ -41,6 +41,8 @@ type PersistentOptions struct {
 	Policy          Policy         // of packets that find a receive ring full
 	Limit           time.Duration  // of the kernel's waits that name none
 	Timers          bool           // histograms of how long operations took
+	Timeout         time.Duration  // of a kernel on the host: how long it may be silent
+	Restarts        int            // how often one that died is started anew
 }
 
 // Persistent is a kernel that runs beside the proxy of its rings. One goroutine, but Op.
@@ -133,7 +135,8 @@ func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, er
 		return nil, nil, invalid("kernel %s: the name is that of an interface or a stage, and its rings need one of their own", o.Name)
 	}
 	conf := native.GNConf{Name: o.Name, GPU: o.Kernel.GPU, TX: natives(o.TX), RX: natives(o.RX), TXSlots: o.Rings.TX, RXSlots: o.Rings.RX,
-		SemSlots: o.Rings.Semaphores, Ops: o.Rings.Ops, Regions: regions, Remote: remote, Peers: peers, Sems: o.Semaphores, Policy: o.Policy, LimitNS: int64(o.Limit), Timers: o.Timers}
+		SemSlots: o.Rings.Semaphores, Ops: o.Rings.Ops, Regions: regions, Remote: remote, Peers: peers, Sems: o.Semaphores, Policy: o.Policy, LimitNS: int64(o.Limit), Timers: o.Timers,
+		SilenceNS: int64(o.Timeout), Restarts: o.Restarts}
 	if o.Conn != nil {
 		conf.Conn = o.Conn.id
 	}
@@ -238,7 +241,18 @@ func (p *Persistent) Error() error {
 	if p.State().ABIDiffers {
 		return invalid("kernel %s: it was compiled against another version of gn.h than this program has: hint: compile it again", p.name)
 	}
-	return p.op.Error()
+	return p.deviceError()
+}
+
+// deviceError is why the kernel failed, or nil.
+func (p *Persistent) deviceError() error {
+	if p.op == nil {
+		return nil
+	}
+	if words := p.op.native.Error(); words != "" {
+		return &DeviceError{Kernel: p.name, Why: words}
+	}
+	return nil
 }
 
 // Drained reports whether all that the kernel posted is done.
@@ -295,11 +309,13 @@ func (s *Session) endPersistents() (errs []error) {
 			continue
 		}
 		p.native.Abort()
-		for until := time.Now().Add(persistentPatience); !p.native.Ended() && time.Now().Before(until); {
-			time.Sleep(50 * time.Microsecond)
+		if !p.endsIn(persistentPatience) && p.native.Kill() {
+			p.endsIn(persistentPatience)
 		}
-		if st := p.native.State(); st.Broken > 0 {
-			errs = append(errs, &DeviceError{Stage: p.name, Why: fmt.Sprintf("%d of its transmit rings broke: %s", st.Broken, st.Fault)})
+		if err := p.deviceError(); err != nil {
+			errs = append(errs, err)
+		} else if st := p.native.State(); st.Broken > 0 {
+			errs = append(errs, &DeviceError{Kernel: p.name, Why: fmt.Sprintf("%d of its transmit rings broke: %s", st.Broken, st.Fault)})
 		}
 		if p.native.Ended() {
 			p.end()
@@ -307,17 +323,21 @@ func (s *Session) endPersistents() (errs []error) {
 		}
 		p.stopped = true
 		s.native.Linger()
-		errs = append(errs, &KernelError{p.name})
+		errs = append(errs, &DeviceError{Kernel: p.name, Why: fmt.Sprintf("it did not end in %v: its GPU, and the memory of its session stay for as long as "+
+			"the process; hint: it ends where gn_recv, gn_send or gn_wait say GN_ABORTED", persistentPatience)})
 	}
 	return errs
 }
 
-// KernelError says that a persistent kernel did not end when it was told to.
-type KernelError struct{ Kernel string }
-
-func (e *KernelError) Error() string {
-	return fmt.Sprintf("kernel %s did not end in 5 s: its thread, or its GPU, and the memory of its session stay for as long as the process; "+
-		"hint: it ends where gn_recv, gn_send or gn_wait say GN_ABORTED", e.Kernel)
+// endsIn waits for the kernel's end; false: it goes on.
+func (p *Persistent) endsIn(patience time.Duration) bool {
+	for until := time.Now().Add(patience); !p.native.Ended(); {
+		if time.Now().After(until) {
+			return false
+		}
+		time.Sleep(50 * time.Microsecond)
+	}
+	return true
 }
 
 // Progress polls the interface's queues once, with the stages of their pipes and rings: how much was done. The task that

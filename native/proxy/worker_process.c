@@ -1,0 +1,119 @@
+// worker_process.c: the program's side of a worker: starts it, hands memory over, hears of its end.
+#include "core/err.h"
+#include "proxy/worker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define READY_MS 30000 // until it has loaded its kernel
+#define TRIES    16    // a process whose own libraries lie where the memory does is started again
+
+extern char **environ;
+
+// A process group of its own: what is typed at the terminal is the program's.
+static int spawn(int theirs, pid_t *pid) {
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t none, all;
+    char name[] = DQI_WORKER_NAME;
+    char *argv[] = {name, NULL};
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, theirs, DQI_WORKER_SOCKET);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigdefault(&attr, &all);
+    int err = posix_spawn(pid, "/proc/self/exe", &files, &attr, argv, environ);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&files);
+    return err;
+}
+
+static bool hand_over(int socket, const dqi_worker_plan *plan, const int *files) {
+    union {
+        char bytes[CMSG_SPACE(DQI_FILES * sizeof(int))];
+        struct cmsghdr align;
+    } control = {{0}};
+    struct iovec part = {(void *)(uintptr_t)plan, sizeof *plan};
+    struct msghdr m = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    int all[DQI_FILES];
+    for (int k = 0; k < DQI_FILES; k++)
+        all[k] = files[k] >= 0 ? files[k] : files[DQI_FILE_LIBRARY];
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof all);
+    memcpy(CMSG_DATA(c), all, sizeof all);
+    return sendmsg(socket, &m, MSG_NOSIGNAL) == (ssize_t)sizeof *plan;
+}
+
+static bool hear(int socket, int timeout_ms, dqi_worker_word *word) {
+    struct pollfd p = {.fd = socket, .events = POLLIN};
+    int n;
+    do
+        n = poll(&p, 1, timeout_ms);
+    while (n < 0 && errno == EINTR);
+    return n == 1 && recv(socket, word, sizeof *word, MSG_DONTWAIT) == (ssize_t)sizeof *word;
+}
+
+static void how(int status, char *text, size_t len) {
+    if (!WIFSIGNALED(status)) {
+        snprintf(text, len, "its worker ended with exit code %d", WEXITSTATUS(status));
+        return;
+    }
+    int sig = WTERMSIG(status);
+    snprintf(text, len, "its worker died of signal %d (%s)%s", sig, strsignal(sig),
+             sig == SIGSEGV || sig == SIGBUS ? "; hint: it touched memory that it was not given" : "");
+}
+
+bool dqi_gn_worker_end(dqi_gn_worker *w, dqi_worker_word *word) {
+    int status = 0;
+    bool ended = hear(w->socket, 0, word);
+    kill(w->pid, SIGKILL); // it is not waited for yet: the number is still its own
+    while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    close(w->socket);
+    if (!ended) how(status, word->text, sizeof word->text);
+    return ended;
+}
+
+static int start_one(const dqi_worker_plan *plan, const int *files, dqi_gn_worker *w, dqi_worker_word *word) {
+    int pair[2];
+    *word = (dqi_worker_word){0};
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return DQ_ESYS - errno;
+    int err = spawn(pair[1], &w->pid);
+    close(pair[1]);
+    w->socket = pair[0];
+    if (err != 0) {
+        close(pair[0]);
+        return DQ_ESYS - err;
+    }
+    bool said = hand_over(w->socket, plan, files) && hear(w->socket, READY_MS, word);
+    if (said && word->is == DQ_OK) return DQ_OK;
+    err = said ? word->is : DQ_GENERIC_FAILURE;
+    dqi_worker_word end = {0};
+    dqi_gn_worker_end(w, &end);
+    if (!said) *word = end;
+    return err;
+}
+
+int dqi_gn_worker_start(const char *what, const dqi_worker_plan *plan, const int *files, dqi_gn_worker *out,
+                        dq_diag *diag) {
+    dqi_worker_word word;
+    int err = DQ_ESYS - EADDRINUSE;
+    for (int k = 0; k < TRIES && err == DQ_ESYS - EADDRINUSE; k++)
+        err = start_one(plan, files, out, &word);
+    if (err == DQ_OK) return DQ_OK;
+    return dqi_fail(diag, err, "%s: a process of its own can't be started: %s", what,
+                    word.text[0] ? word.text : dq_err_name(err));
+}
