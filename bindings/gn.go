@@ -28,6 +28,7 @@ const (
 	silencePatience = int64(5 * time.Second)
 	drainLook       = 100 * time.Microsecond // between two looks whether rings are done
 	itemLook        = 500 * time.Microsecond // between two looks at semaphores
+	runLooks        = 5 * time.Millisecond   // between two looks whether a kernel goes on
 )
 
 // options reads those of daqiri.kernel.
@@ -212,17 +213,31 @@ func kernelStart(c *call) int {
 		}
 		peer = x.c
 	}
-	run, err := of.s.StartPersistent(c.rt.Task, session.PersistentOptions{Name: k.name, Kernel: k.k, Grid: k.grid, Rings: k.rings,
+	run, err := of.s.StartPersistent(session.PersistentOptions{Name: k.name, Kernel: k.k, Grid: k.grid, Rings: k.rings,
 		TX: o.queues("tx"), RX: o.queues("rx"), Regions: o.names("regions"), Remote: o.names("remote"), Conn: peer, Semaphores: n,
 		Args: args, RegionArgs: regionArgs, Policy: o.policy(session.Drop), Limit: time.Duration(limit),
 		Timers: timers, Timeout: time.Duration(timeout), Restarts: int(o.whole("restarts", 3, 0, 1<<31-1))})
 	c.check(err)
 	k.run, k.of = run, of
+	look := &runLook{run: run}
+	look.alarm = c.rt.Task.Every(runLooks, look)
 	k.sems = c.L.NewTable()
 	for i := range n {
 		k.sems.Append(c.rt.newObject(&semaphore{of: k, index: i}))
 	}
 	return c.push(c.L.Get(1))
+}
+
+// runLook looks whether the kernel goes on; one that died is started anew.
+type runLook struct {
+	run   *session.Persistent
+	alarm *task.Alarm
+}
+
+func (r *runLook) deliver(*Runtime, *lua.LState, *task.Item) {
+	if !r.run.Running() {
+		r.alarm.Cancel()
+	}
 }
 
 // ---- ending -----------------------------------------------------------------------------------------------

@@ -60,6 +60,23 @@ do
   has(try(k.start, k, { tx = p:tx_queue("there") }), "kernel echo: queue tx is for kernels that run for each burst (gpunetio.tx_kernel: per_burst)")
   p:close()
 end
+-- Put over datagrams, memory that the kernel was not given, and a GPU's driver that isn't there.
+do
+  local out = { name = "q", id = 0, cpu_core = -1, batch_size = 8, memory_regions = { "out" } }
+  local s = daqiri.open({ version = 1, stream_type = "socket", master_core = 0,
+    memory_regions = { { name = "out", kind = "host", affinity = 0, num_bufs = 8, buf_size = 256 }, { name = "more", kind = "host", affinity = 0, num_bufs = 8, buf_size = 128 } },
+    interfaces = { { name = "net", address = "127.0.0.1", socket_config = { mode = "client", remote_addr = "udp://127.0.0.1:9" }, tx = { queues = { out } } } } }, { memory = "host" })
+  local function numbered(ops)
+    return daqiri.kernel{ name = "putter", memory = "host", persistent = true, grid = 1, block = 1, rings = { ops = ops }, src = "__global__ void putter(void *port, unsigned region) {}" }
+  end
+  local tx = s:tx_queue("net")
+  local put, send = numbered{ "put" }, numbered{ "send" }
+  has(try(put.start, put, { tx = tx, args = { "port", "out" }, session = s }), "kernel putter: transmit ring 1: queue q carries datagrams or streams (engine socket), and put, get and add need")
+  has(try(send.start, send, { tx = tx, args = { "port", "more" }, session = s }), "argument 2: memory region more was not given to it")
+  assert(send:start{ tx = tx, regions = { "more" }, args = { "port", "more" }, session = s }.restarted == 0)
+  assert(send:wait{ timeout = 60 } and send:stop())
+  s:close()
+end
 -- A kernel that was compiled against another version of the header says so.
 do
   local r = real("worker")

@@ -8,7 +8,6 @@ import (
 
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/kernel"
-	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
 // KindRing is the kind of the stage of a kernel's receive ring.
@@ -45,7 +44,7 @@ type PersistentOptions struct {
 	Restarts        int            // how often one that died is started anew
 }
 
-// Persistent is a kernel that runs beside the proxy of its rings. One goroutine, but Op.
+// Persistent is a kernel that runs beside the proxy of its rings. One goroutine.
 type Persistent struct {
 	s       *Session
 	name    string
@@ -61,8 +60,8 @@ type Persistent struct {
 // PortArg is the argument that becomes the address of a persistent kernel's port.
 var PortArg = kernel.Arg{KernelArg: native.GNPort}
 
-// StartPersistent starts a kernel with rings of queues of the session; t hears of its end whenever it waits.
-func (s *Session) StartPersistent(t *task.Task, o PersistentOptions) (*Persistent, error) {
+// StartPersistent starts a kernel with rings of queues of the session. Somebody is to look whether it is Running.
+func (s *Session) StartPersistent(o PersistentOptions) (*Persistent, error) {
 	for _, q := range o.TX {
 		if q.spec.TxKernel == "per_burst" {
 			return nil, invalid("kernel %s: queue %s is for kernels that run for each burst (gpunetio.tx_kernel: per_burst): hint: k:stage in a pipe "+
@@ -113,7 +112,6 @@ func (s *Session) StartPersistent(t *task.Task, o PersistentOptions) (*Persisten
 	p.op = newOp("kernel "+p.name, op)
 	p.op.unit = "runs"
 	p.op.look = func() { p.native.Ended() }
-	t.LookAfter(p)
 	return p, nil
 }
 
@@ -218,9 +216,6 @@ func natives(queues []*Queue) []native.Queue {
 	return list
 }
 
-// Op ends with the kernel.
-func (p *Persistent) Op() *Op { return p.op }
-
 // Name is the kernel's name, in the names of its rings.
 func (p *Persistent) Name() string { return p.name }
 
@@ -263,14 +258,6 @@ func (p *Persistent) Drained() bool {
 
 // Abort ends the kernel's waits, after which it ends.
 func (p *Persistent) Abort() { p.native.Abort() }
-
-// Look implements task.Looker. A kernel of another version of the headers is ended.
-func (p *Persistent) Look() (ended int, more bool) {
-	if p.native.Ended() {
-		return 1, false
-	}
-	return 0, true
-}
 
 // TakeItem takes the next item that the kernel put into a semaphore, from 0.
 func (p *Persistent) TakeItem(sem int) (first, count uint64, ok bool) {
