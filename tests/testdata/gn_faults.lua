@@ -1,6 +1,6 @@
 -- A kernel fails in the first of its lives, with a packet in its hand, and does its work in the next one; a second kernel sends all the while.
 local daqiri = require "daqiri"
-local args = daqiri.args{ fault = "trap", restarts = 50, timeout = 500 }
+local args = daqiri.args{ fault = "trap", restarts = 50 }
 local FAULTS = { trap = 1, outside = 2, never = 3, leaves = 4, exits = 5 }
 
 local function queue(name, id, region) return { name = name, id = id, cpu_core = -1, batch_size = 64, memory_regions = { region } } end
@@ -71,7 +71,7 @@ local function array() return daqiri.array{ kind = "host_pinned", type = "uint64
 local steady, faulty, done, lives = kernel("steady", 1), kernel("faulty", 32), array(), array()
 
 s:start()
-faulty:start{ tx = s:tx_queue("gpu", 1), rx = s:rx_queue("receiver"), regions = { "frames" }, limit = "20s", timeout = args.timeout .. "ms", restarts = args.restarts,
+faulty:start{ tx = s:tx_queue("gpu", 1), rx = s:rx_queue("receiver"), regions = { "frames" }, limit = "20s", timeout = args.fault == "never" and "500ms" or "60s", restarts = args.restarts,
   args = { "port", "frames", FAULTS[args.fault], lives } }
 steady:start{ tx = s:tx_queue("gpu", 0), regions = { "others" }, limit = "20s", timeout = "60s", args = { "port", "others", done } }
 assert(faulty:wait{ timeout = 60 })
