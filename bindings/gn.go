@@ -195,7 +195,7 @@ func kernelStart(c *call) int {
 	}
 	limit, given := o.seconds("limit")
 	if !given {
-		limit = int64(time.Second)
+		limit = int64(10 * time.Second)
 	}
 	timeout, given := o.seconds("timeout")
 	if !given {

@@ -105,7 +105,7 @@ var kernelType = &typeDef{
 			. conn? connection: of the transmit queues' interface: put, get and add go to what its peer lends ('roce://')
 			. args? table: a list of arguments: numbers, arrays, "port", and names of regions, which become the numbers that 'gn_place' takes; by default the port alone
 			. policy policy = "drop": when a receive ring is full
-			. limit? duration: of the kernel's waits that name none; by default 1s
+			. limit? duration: of the kernel's waits that name none; by default 10s
 			. timers? boolean = false: count in the ledger how long operations took, each kind by itself: send_time, put_time, …
 			. timeout? duration: for how long a kernel on the host may be silent before it is killed; by default 5s
 			. restarts? integer = 3: how often a kernel on the host that died is started anew

@@ -2529,7 +2529,7 @@ function lease:revoke() end
 ---@field conn? daqiri.connection of the transmit queues' interface: put, get and add go to what its peer lends (roce://)
 ---@field args? table a list of arguments: numbers, arrays, "port", and names of regions, which become the numbers that gn_place takes; by default the port alone
 ---@field policy? daqiri.policy when a receive ring is full (default: "drop")
----@field limit? daqiri.duration of the kernel's waits that name none; by default 1s
+---@field limit? daqiri.duration of the kernel's waits that name none; by default 10s
 ---@field timers? boolean count in the ledger how long operations took, each kind by itself: send_time, put_time, … (default: false)
 ---@field timeout? daqiri.duration for how long a kernel on the host may be silent before it is killed; by default 5s
 ---@field restarts? integer how often a kernel on the host that died is started anew (default: 3)

@@ -3,6 +3,7 @@
 // The port lives as long as its caller or one of its stages, which end with the session: a kernel that never
 // ends has its memory as long as the process.
 #include "proxy/port.h"
+#include "proxy/tx_remote.h"
 #include "compute/compute.h"
 #include "core/clock.h"
 #include "core/err.h"
@@ -58,6 +59,11 @@ static int check_ops(const dq_gn_conf *c, uint32_t k, dq_diag *diag) {
     if (c->conn && !(ops->rma && dqi_conn_is_of(c->conn, c->tx[k]->iface->index)))
         snprintf(why, sizeof why, "queue %s: conn is no connection of interface %s with a peer's memory",
                  c->tx[k]->conf.name, c->tx[k]->iface->conf.name);
+    else if (c->conn && !dqi_gn_remote_fits(c->tx[k]))
+        snprintf(why, sizeof why,
+                 "queue %s: its first region needs buffers of 64 bytes or more that the CPU reaches, for "
+                 "what puts have inline and atomics give back",
+                 c->tx[k]->conf.name);
     else if (!(c->ops & one_sided) || c->conn || strcmp(ops->name, "loop") == 0)
         return DQ_OK;
     else if (ops->rma)

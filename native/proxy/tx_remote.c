@@ -17,6 +17,11 @@ bool dqi_gn_is_remote(const dqi_gn_tx *t, const gn_desc *d) {
     return t->gn->conn && (d->op == GN_OP_PUT || d->op == GN_OP_GET || d->op == GN_OP_ADD);
 }
 
+bool dqi_gn_remote_fits(const dq_queue *q) {
+    const dq_region *r = q->conf.regions[0];
+    return r->cpu && r->conf.buf_size >= 2 * PART;
+}
+
 static bool needs_part(const gn_desc *d) {
     return d->flags & (GN_INLINE | GN_SIGNAL) || (d->op == GN_OP_ADD && !(d->flags & GN_RESULT));
 }

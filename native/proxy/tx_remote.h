@@ -4,6 +4,8 @@
 
 #include "proxy/port.h"
 
+// Whether a queue has memory for what operations bring with them.
+bool dqi_gn_remote_fits(const dq_queue *q);
 // Whether a checked descriptor is one: put, get or add over a connection.
 bool dqi_gn_is_remote(const dqi_gn_tx *t, const gn_desc *d);
 // Begins it: *op ends with it; NULL: there is no room for it now. Else a gn_fault: it can't be done. Poller's
