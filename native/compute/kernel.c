@@ -44,7 +44,7 @@ static int load(dq_kernel *k, const char *ptx, dq_diag *diag) {
 
 static int find(dq_kernel *k, const char *name, dq_diag *diag) {
     const dqi_cuda_driver *cu = k->gpu->cu;
-    cu_result err = cu->module_function(&k->fn, k->module, name);
+    cu_result err = dqi_gpu_function(k->gpu, k->module, name, &k->fn);
     if (err == CU_ERROR_NOT_FOUND)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: its PTX has no entry %.80s", k->what, name);
     if (err == CU_SUCCESS) err = cu->function_attribute(&k->most_threads, CU_FN_MAX_THREADS, k->fn);

@@ -151,6 +151,12 @@ static int find_module(dqi_gpu *g, const char *ptx, cu_module *out, const char *
     return err;
 }
 
+cu_result dqi_gpu_function(dqi_gpu *g, cu_module module, const char *name, cu_function *out) {
+    cu_result (*load_now)(cu_function) = (cu_result(*)(cu_function))dqi_cuda_symbol("cuFuncLoad");
+    cu_result err = g->cu->module_function(out, module, name);
+    return err == CU_SUCCESS && load_now ? load_now(*out) : err;
+}
+
 int dqi_gpu_kernel(dqi_gpu *g, const char *ptx, const char *name, cu_function *out, const char *what,
                    dq_diag *diag) {
     cu_module module;
@@ -160,7 +166,7 @@ int dqi_gpu_kernel(dqi_gpu *g, const char *ptx, const char *name, cu_function *o
     if (err != DQ_OK) return err;
     char who[200];
     snprintf(who, sizeof who, "%.80s: GPU %d: kernel %.80s", what, g->info.number, name);
-    return dqi_cuda_check(g->cu->module_function(out, module, name), who, "cuModuleGetFunction", diag);
+    return dqi_cuda_check(dqi_gpu_function(g, module, name, out), who, "cuModuleGetFunction", diag);
 }
 
 bool dqi_gpu_idle(dqi_gpu *g, cu_stream stream) {

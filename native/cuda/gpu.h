@@ -29,6 +29,9 @@ typedef struct dqi_gpu {
 dqi_gpu *dqi_gpu_open(int32_t number, const char *what, dq_diag *diag);
 // From now on this thread's calls are for that GPU. Cheap where they are already.
 cu_result dqi_gpu_enter(dqi_gpu *g);
+// A function of a module, in the GPU's memory already. The driver would put it there at its first launch, and
+// wait for all that runs, a persistent kernel too. Drivers before CUDA 12.4 find it there.
+cu_result dqi_gpu_function(dqi_gpu *g, cu_module module, const char *name, cu_function *out);
 // A kernel of a module that the program ships, PTX with its terminating zero. `what` names who asks.
 int dqi_gpu_kernel(dqi_gpu *g, const char *ptx, const char *name, cu_function *out, const char *what,
                    dq_diag *diag);

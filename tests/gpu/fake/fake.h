@@ -36,6 +36,7 @@ struct cu_function_s {
     char name[64];
     dqk_host_fn *run;            // of a shipped kernel,
     const dqi_host_kernel *user; // or a user's
+    bool loaded;                 // cuFuncLoad was called
 };
 
 typedef struct job {

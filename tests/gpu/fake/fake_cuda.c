@@ -540,6 +540,7 @@ int cuLaunchKernel(cu_function fn, unsigned gx, unsigned gy, unsigned gz, unsign
     if ((uint64_t)gx * gy * gz == 0 || (uint64_t)bx * by * bz == 0 || (uint64_t)bx * by * bz > 1024 ||
         shared_bytes != 0 || extra)
         return INVALID;
+    if (!fn->loaded) return INVALID; // the driver would wait for all that runs
     if (fn->run && (gy != 1 || gz != 1 || bx != DQK_THREADS || by != 1 || bz != 1)) return INVALID;
     if (conf.fail && number == conf.fail) return BAD_LAUNCH;
     if (fn->run)
