@@ -98,10 +98,8 @@ func newRoot(g *state.Global) *cobra.Command {
 	root.SetIn(g.Stdin)
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate(versionText())
-	root.AddCommand(newRun(g), newCheck(g), newInspect(g), newTest(g), newBench(g), newVersion(g), newConfig(g), newBenchPeer(g),
-		newRecord(g), newNew(g), newDoctor(g), newAttach(g), newMan(), newSummary(g), newVerify(g), newInterfaces(g), newList(g), newInfo(g), newDoc(g))
 	root.AddCommand(newRun(g), newCheck(g), newInspect(g), newTest(g), newBench(g), newVersion(g), newConfig(g), newDissector(g), newBenchPeer(g),
-		newRecord(g), newNew(g), newDoctor(g), newAttach(g), newSummary(g), newVerify(g), newInterfaces(g), newList(g), newInfo(g), newDoc(g))
+		newRecord(g), newNew(g), newDoctor(g), newAttach(g), newMan(), newSummary(g), newVerify(g), newInterfaces(g), newList(g), newInfo(g), newDoc(g))
 	root.AddCommand(newTopics()...)
 	root.SetHelpCommand(newHelp())
 	addCompletion(root)

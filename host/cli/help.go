@@ -97,6 +97,7 @@ func helpWords(root *cobra.Command) []string {
 		words = append(words, part)
 	}
 	words = append(words, manual.ConfigKeys()...)
+	words = append(words, manual.LuaNames()...)
 	slices.Sort(words)
 	return slices.Compact(words)
 }

@@ -30,7 +30,6 @@ func (r *runner) progress() (due <-chan time.Time, end func()) {
 		return nil, func() {}
 	}
 	ticker := time.NewTicker(time.Duration(ns))
-	r.live.Line(time.Now()) // rates count from here
 	return ticker.C, ticker.Stop
 }
 

@@ -44,6 +44,16 @@ func LuaHelp(asked string) string {
 	return Topic{Parts: func() []Part { return parts }}.Text()
 }
 
+// LuaNames are names of the Lua API as LuaHelp takes them: alone, and as scripts write them.
+func LuaNames() (names []string) {
+	for _, s := range bindings.Reference() {
+		for _, n := range s.Names {
+			names = append(names, n.Name, s.Prefix(&n)+n.Name)
+		}
+	}
+	return names
+}
+
 var rules = []string{
 	"Options are one table; an unknown key, method, field, figure or global raises, and the error suggests another.",
 	"An expected failure returns nil, a status (`\"NOT_READY\"`) and a text; misuse raises `bad argument #n to 'f' (…)`.",

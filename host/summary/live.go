@@ -27,7 +27,7 @@ func NewLive(process *bindings.Process, color bool) *Live {
 	return &Live{process: process, color: color, last: map[*bindings.RunningSession]sample{}}
 }
 
-// Line returns the line at the time now: the rates since the last call, "" while no session runs.
+// Line returns the line at the time now: the rates since the last call, or since a session began; "" while none runs.
 func (v *Live) Line(now time.Time) string {
 	var parts []string
 	before := v.last
@@ -38,8 +38,12 @@ func (v *Live) Line(now time.Time) string {
 		}
 		next := sample{now, o.Ledger().Lines}
 		v.last[o] = next
-		if last, seen := before[o]; seen {
-			parts = append(parts, liveText(last, next, o.RunTime(), Style{Color: v.color}))
+		last, seen := before[o]
+		if !seen { // since it began
+			last = sample{at: now.Add(-time.Duration(o.RunTime() * 1e9))}
+		}
+		if text := liveText(last, next, o.RunTime(), Style{Color: v.color}); text != "" {
+			parts = append(parts, text)
 		}
 	}
 	return strings.Join(parts, "  |  ")
