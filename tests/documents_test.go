@@ -25,9 +25,9 @@ func blocksOf(text, language string) (blocks []string) {
 var documents = []struct {
 	name    string
 	lua, sh int
-}{{"docs/tour.md", 0, 5}, {"docs/cookbook.md", 5, 1}}
+}{{"docs/tour.md", 0, 5}, {"docs/cookbook.md", 5, 1}, {"docs/formats.md", 1, 0}}
 
-// TestDocumentBlocks runs every block of the tour and the cookbook as a reader would: commands in one folder in their order, each
+// TestDocumentBlocks runs every block of these documents as a reader would: commands in one folder in their order, each
 // script in a file of its own. Files are in memory where that can be: what a document shows must not depend on a disk that others use.
 func TestDocumentBlocks(t *testing.T) {
 	program := built(t)
@@ -68,6 +68,54 @@ func TestDocumentBlocks(t *testing.T) {
 				run(block, program, "check", file)
 			}
 		})
+	}
+}
+
+// kernelHead is what the blocks of docs/kernels.md stand in: a session with a reorder stage's region on a GPU, and a board that sends.
+const kernelHead = `local daqiri = require "daqiri"
+local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0, loopback = { mode = "sw", clock = "virtual", seed = 1 },
+  memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 4096, buf_size = 1024 },
+    { name = "Agg_GPU", kind = "device", affinity = 0, num_bufs = 4, buf_size = 1024000 } },
+  interfaces = { { name = "rx_port", address = "loop0",
+    tx = { queues = { { name = "tx", id = 0, cpu_core = -1, batch_size = 256, memory_regions = { "packets" } } } },
+    rx = { queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 256, timeout_us = 10, memory_regions = { "packets" } } } } } } } } }
+local tx = s:tx_queue("rx_port")
+tx:pace{ pps = 1e7 }
+tx:transmit{ count = 2048, template = tx:template{ format = daqiri.format{ { "seq", 32 } }, vary = { seq = 1 }, payload = ("\0\5"):rep(250) } }
+`
+
+// kernelSource is the power.cu of docs/kernels.md: the sum of the squares of a batch's numbers, a part of it for each element of out.
+const kernelSource = `__global__ void power(const float *data, const unsigned long long *present, unsigned long long batch, float *out)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i >= 1024)
+		return;
+	float sum = 0;
+	if (present[i / 64] >> (i % 64) & 1)
+		for (int k = 0; k < 250; k++)
+			sum += data[i * 250 + k] * data[i * 250 + k];
+	out[i] = sum;
+}
+`
+
+// TestKernelBlocks runs the blocks of docs/kernels.md on the stand-in for a GPU, each behind what it begins from.
+func TestKernelBlocks(t *testing.T) {
+	blocks := blocksOf(readFile(t, "docs/kernels.md"), "lua")
+	if len(blocks) != 2 {
+		t.Fatalf("%d scripts", len(blocks))
+	}
+	stage, _, _ := strings.Cut(blocks[0], "local out")
+	for _, c := range []struct{ name, text, want string }{
+		{"a kernel", blocks[0] + "s:run{ seconds = 1.5 }\nprint(out:snapshot():max())\n", "6250\n"}, // 250 times 5 * 5
+		{"a library", stage + blocks[1] + "s:run{ seconds = 0.1 }\nlocal got = spectra:get()\nprint(got[1], got[2], math.abs(got[3]) < 1e-3)\n", "5120\t5120\ttrue\n"},
+	} {
+		script := mathScript(t, kernelHead+c.text)
+		if err := os.WriteFile(filepath.Join(filepath.Dir(script), "power.cu"), []byte(kernelSource), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, code := onGPU(t, "", script); code != 0 || !strings.HasPrefix(out, c.want) {
+			t.Errorf("%s: exit code %d, want %q:\n%s", c.name, code, c.want, out)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,6 +55,17 @@ assert kept == set(seq.tolist())
 for bad in (files["raw"],):
     try: daqiri_run.blocks(bad); sys.exit("a raw file is read as blocks")
     except ValueError: pass
+print("right")
+`
+
+// pythonShown stands around what python/README.md shows: the files that it names, and what it has read.
+const pythonShown = `
+import json, os, sys, numpy as np
+if len(sys.argv) > 1: sys.path.insert(0, sys.argv[1])
+os.rename(next(f for f in json.loads(sys.stdin.read())["files"] if f.endswith(".dqb")), "disk_000000.dqb")
+np.arange(3 * 2048, dtype="int16").tofile("disk.raw")
+%s
+assert len(b) > 0 and b["data"].shape[1:] == (8, 4) and x.shape == (3, 1024, 2) and x[2, 1023, 1] == 3 * 2048 - 1
 print("right")
 `
 
@@ -112,9 +124,15 @@ func readBack(t *testing.T, python string, args ...string) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	read := exec.Command(python, append([]string{"-c", pythonReader}, args...)...)
-	read.Dir, read.Stdin = dir, strings.NewReader(string(said))
-	if out, err := read.CombinedOutput(); err != nil || !strings.Contains(string(out), "right") {
-		t.Errorf("%v: %s\n%s", err, out, said)
+	shown := blocksOf(readFile(t, "python/README.md"), "python")
+	if len(shown) != 1 {
+		t.Fatalf("python/README.md shows %d programs", len(shown))
+	}
+	for _, program := range []string{pythonReader, fmt.Sprintf(pythonShown, shown[0])} {
+		read := exec.Command(python, append([]string{"-c", program}, args...)...)
+		read.Dir, read.Stdin = dir, strings.NewReader(string(said))
+		if out, err := read.CombinedOutput(); err != nil || !strings.Contains(string(out), "right") {
+			t.Errorf("%v: %s\n%s\n%s", err, out, said, program)
+		}
 	}
 }

@@ -9,7 +9,8 @@ import (
 // Formats is how a format is declared, and those of the library.
 var Formats = Topic{Name: "formats", Short: "formats: headers of packets, declared", Parts: formatParts}
 
-const formatExample = `local mine = daqiri.format{
+const formatExample = `local daqiri = require "daqiri"
+local mine = daqiri.format{
   name = "mine", title = "Packets of my board", sequence = "seq", payload = "size",
   { "magic", 16, const = 0xabcd },
   { "kind", 4, "what the packet is", values = { [1] = "data", [2] = "status" } },

@@ -29,9 +29,9 @@ func (s *Session) warnings() (found []string) {
 		}
 		sources := s.sourcesOf(st)
 		taken := slices.ContainsFunc(s.pipes, func(p *Pipe) bool { return slices.Contains(p.sources, st.out) })
-		if len(sources) > 0 && !taken {
-			found = append(found, fmt.Sprintf("reorder %s: its aggregates have no consumer and will be dropped (no_consumer): "+
-				"hint: put something behind it in the pipe, or use on_burst or get_burst", st.name))
+		if len(sources) > 0 && !taken && st.kind != KindKernel { // a kernel has had them: they go back
+			found = append(found, fmt.Sprintf("%s %s: its aggregates have no consumer and will be dropped (no_consumer): "+
+				"hint: put something behind it in the pipe, or use on_burst or get_burst", st.kind, st.name))
 		}
 		for _, q := range sources {
 			if text := st.tooShort(q); text != "" {
