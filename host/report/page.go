@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ type view struct {
 	Title, Head string
 	Live        bool
 	Sessions    []sessionView
+	Body        template.HTML // all of this but Live, once it is made
 }
 
 type sessionView struct {
@@ -53,11 +55,12 @@ type (
 
 // HTML is the page of a run, which needs nothing but itself.
 func (r *Recorder) HTML(report *summary.Report) ([]byte, error) {
-	return r.render("page", report, false)
+	_, whole, err := r.render(report, false)
+	return whole, err
 }
 
-// render fills the page, or its body alone.
-func (r *Recorder) render(part string, report *summary.Report, live bool) ([]byte, error) {
+// render fills the page, and its body alone, which is drawn once for both.
+func (r *Recorder) render(report *summary.Report, live bool) (body, whole []byte, err error) {
 	v := view{Title: "daqiri-run", Head: strings.TrimSpace(report.Head()), Live: live}
 	if report.Script != "" {
 		v.Title += " " + report.Script
@@ -76,9 +79,11 @@ func (r *Recorder) render(part string, report *summary.Report, live bool) ([]byt
 		shown, err := sessionOf(s, h)
 		v.Sessions, faults = append(v.Sessions, shown), append(faults, err)
 	}
-	var b strings.Builder
-	err := page.ExecuteTemplate(&b, part, v)
-	return []byte(b.String()), errors.Join(append(faults, err)...)
+	var b, w bytes.Buffer
+	faults = append(faults, page.ExecuteTemplate(&b, "body", v))
+	v.Body = template.HTML(b.String())
+	faults = append(faults, page.Execute(&w, v))
+	return b.Bytes(), w.Bytes(), errors.Join(faults...)
 }
 
 // history is what was recorded of a session; one that the script closed is another value since.

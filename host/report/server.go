@@ -56,11 +56,7 @@ func (s *Server) Watched() bool {
 
 // Show hands the run as it is to everybody who looks. One who reads too slowly misses some.
 func (s *Server) Show(r *Recorder, report *summary.Report) error {
-	whole, err := r.render("page", report, true)
-	if err != nil {
-		return err
-	}
-	body, err := r.render("body", report, true)
+	body, whole, err := r.render(report, true)
 	if err != nil {
 		return err
 	}
