@@ -1,5 +1,5 @@
 -- archive.lua: keeps the last so many bytes of a stream as pcapng files, and says what is in which.
---   daqiri-run scripts/archive.lua --config loopback.yaml --dirs /data0,/data1 --size 1GiB --keep 100GiB
+--   daqiri-run archive --config loopback.yaml --dirs /data0,/data1 --size 1GiB --keep 100GiB
 -- Files end between packets. Beside them archive.manifest.json has their times, checksums and how they came to be.
 local daqiri = require "daqiri"
 local args = daqiri.args{

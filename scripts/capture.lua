@@ -1,6 +1,6 @@
 -- capture.lua: records what arrives at rx_port into a nanosecond pcap. A native thread writes; the script only counts.
---   daqiri-run scripts/capture.lua                        its own traffic, through the kernel's UDP sockets
---   daqiri-run scripts/capture.lua --listen 0.0.0.0:7148 --generate=false --seconds 60      somebody else's
+--   daqiri-run capture                        its own traffic, through the kernel's UDP sockets
+--   daqiri-run capture --listen 0.0.0.0:7148 --generate=false --seconds 60      somebody else's
 -- Ctrl-C ends it in order, with exit code 0. A dropped packet fails the run (exit code 5), and the summary says where it was lost.
 local daqiri = require "daqiri"
 local args = daqiri.args{

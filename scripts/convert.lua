@@ -1,5 +1,5 @@
 -- convert.lua: samples of 16 bits in the network's byte order become floats: packet by packet, and in blocks.
---   daqiri-run scripts/convert.lua --output fp16
+--   daqiri-run convert --output fp16
 -- after.pcap has the packets with floats, whose headers say how long they are now; before.pcap has what came.
 local daqiri = require "daqiri"
 local args = daqiri.args{

@@ -1,5 +1,5 @@
 -- flows.lua: flows added, spread over queues, replaced and deleted while packets move.
---   daqiri-run scripts/flows.lua
+--   daqiri-run flows
 -- rx_port has flow_isolation: what no flow matches is dropped and counted as no_flow.
 local daqiri = require "daqiri"
 local args = daqiri.args{ config = { "flows.yaml", help = "has tx_port, and rx_port with four queues" } }

@@ -1,5 +1,5 @@
 -- forward.lua: a filter that answers: what comes in at one port and matches goes back out of it, all of it natively.
---   daqiri-run scripts/forward.lua --where "udp_dst == 7000"
+--   daqiri-run forward --where "udp_dst == 7000"
 -- The port outside sends packets to four ports and hears what the port inside sends back.
 local daqiri = require "daqiri"
 local args = daqiri.args{

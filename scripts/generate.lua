@@ -1,5 +1,5 @@
 -- generate.lua: sends UDP packets at a steady rate and says whether it kept that rate.
---   daqiri-run scripts/generate.lua --to 192.0.2.7:7148 --rate 1Gbit/s --seconds 10
+--   daqiri-run generate --to 192.0.2.7:7148 --rate 1Gbit/s --seconds 10
 -- The queue's own thread sends; the script could change the pace at any time. The rate counts what the queue holds:
 -- UDP payloads here, whole frames without checksum on a raw port.
 local daqiri = require "daqiri"

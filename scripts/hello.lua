@@ -1,5 +1,5 @@
 -- hello.lua: sends a burst to itself and receives it.
---   daqiri-run scripts/hello.lua
+--   daqiri-run hello
 -- The default session is one interface in memory that hears what it sends: no NIC, no root, no configuration.
 local daqiri = require "daqiri"
 

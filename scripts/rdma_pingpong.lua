@@ -1,5 +1,5 @@
 -- rdma_pingpong.lua: how long a message takes there and back between two RDMA devices, as a histogram.
---   daqiri-run scripts/rdma_pingpong.lua --at 10.9.0.1 --from 10.9.0.2 --count 10000 --size 64
+--   daqiri-run rdma_pingpong --at 10.9.0.1 --from 10.9.0.2 --count 10000 --size 64
 local daqiri = require "daqiri"
 local args = daqiri.args{
   at = { "10.9.0.1", help = "the address of the RDMA device that answers" },

@@ -1,5 +1,5 @@
 -- rdma_put.lua: one side lends memory in slots, the other writes records into them (daqiri.ring): no message carries data.
---   daqiri-run scripts/rdma_put.lua --at 10.9.0.1 --from 10.9.0.2 --count 1000
+--   daqiri-run rdma_put --at 10.9.0.1 --from 10.9.0.2 --count 1000
 -- Both sides are here, in one session; each part is what a program of its own would have.
 local daqiri, ring = require "daqiri", require "daqiri.ring"
 local args = daqiri.args{

@@ -1,5 +1,5 @@
 -- rdma_recv.lua: waits for RDMA connections, counts their messages and says how fast they came.
---   daqiri-run scripts/rdma_recv.lua --address 10.9.0.1 --port 4096 --seconds 60
+--   daqiri-run rdma_recv --address 10.9.0.1 --port 4096 --seconds 60
 -- Needs an RDMA device with this address (`rdma link`), soft-RoCE for one, and `ulimit -l unlimited`.
 local daqiri = require "daqiri"
 local args = daqiri.args{

@@ -1,5 +1,5 @@
 -- rdma_send.lua: connects to an RDMA server and sends it messages, as fast as its device takes them or at a rate.
---   daqiri-run scripts/rdma_send.lua --from 10.9.0.2 --to 10.9.0.1:4096 --count 100000 --size 65536
+--   daqiri-run rdma_send --from 10.9.0.2 --to 10.9.0.1:4096 --count 100000 --size 65536
 -- The server may be rdma_recv.lua, or anybody else's who posts buffers that are long enough.
 local daqiri = require "daqiri"
 local args = daqiri.args{

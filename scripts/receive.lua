@@ -1,6 +1,6 @@
 -- receive.lua: receives and prints the rates once a second; with --group it joins a multicast group.
---   daqiri-run scripts/receive.lua --listen 0.0.0.0:7148 --seconds 60
---   daqiri-run scripts/receive.lua --listen 0.0.0.0:7148 --group 239.2.0.64+3
+--   daqiri-run receive --listen 0.0.0.0:7148 --seconds 60
+--   daqiri-run receive --listen 0.0.0.0:7148 --group 239.2.0.64+3
 -- Who sends is read from every hundredth burst only: looking at packets one by one is what Lua is slow at.
 local daqiri = require "daqiri"
 local args = daqiri.args{

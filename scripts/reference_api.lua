@@ -1,5 +1,5 @@
 -- reference_api.lua: a sender and a receiver in the reference's own functions, in the order of its C++ examples.
---   daqiri-run scripts/reference_api.lua --packets 1000 --payload 1000
+--   daqiri-run reference_api --packets 1000 --payload 1000
 -- What is a pointer to fill in there comes back behind the status here. receive.lua and generate.lua do the same with objects.
 local daqiri, api = require "daqiri", require "daqiri.api"
 local args = daqiri.args{

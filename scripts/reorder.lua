@@ -1,5 +1,5 @@
 -- reorder.lua: puts numbered packets together to blocks, from a wire that loses, repeats and displaces some.
---   daqiri-run scripts/reorder.lua --loss 0.01 --window 2
+--   daqiri-run reorder --loss 0.01 --window 2
 -- Each block has 32 slots; a hole costs the slot of its own packet, filled with zeros, and is known from b.present.
 local daqiri = require "daqiri"
 local args = daqiri.args{

@@ -1,5 +1,5 @@
 -- replay.lua: sends a capture again, to another address, with the gaps that its packets had.
---   daqiri-run scripts/replay.lua --file day1.pcapng --to eth1 --address 10.1.0.7 --speed 2
+--   daqiri-run replay --file day1.pcapng --to eth1 --address 10.1.0.7 --speed 2
 -- Without --to it stays in memory, on a clock without a world, and says what would have been sent.
 local daqiri = require "daqiri"
 local args = daqiri.args{

@@ -1,5 +1,5 @@
 -- spead.lua: SPEAD-64-48 packets into blocks, placed by timestamp, antenna and channel, which are found by their item ids.
---   daqiri-run --source capture.pcap scripts/spead.lua
+--   daqiri-run --source capture.pcap spead
 -- Without a capture two antennas of four channels send here, over a wire that loses and displaces some packets.
 local daqiri = require "daqiri"
 local args = daqiri.args{

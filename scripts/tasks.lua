@@ -1,5 +1,5 @@
 -- tasks.lua: a queue served by a task of its own, with messages between it and the main script.
---   daqiri-run scripts/tasks.lua
+--   daqiri-run tasks
 -- A task is a Lua state on a thread of its own. It shares nothing: a queue is handed over, everything else is copied.
 local daqiri = require "daqiri"
 local args = daqiri.args{ config = { "virtual.yaml", help = "has tx_port and rx_port" }, count = 1000 }

@@ -1,5 +1,5 @@
 -- tcp_echo.lua: a TCP server that sends back what it gets, and a client that times the round trip.
---   daqiri-run scripts/tcp_echo.lua --count 1000 --port 7149
+--   daqiri-run tcp_echo --count 1000 --port 7149
 -- The configuration frames the stream by a length in front of each message, so that a burst holds whole messages.
 local daqiri = require "daqiri"
 local args = daqiri.args{

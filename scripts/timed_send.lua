@@ -1,5 +1,5 @@
 -- timed_send.lua: sends packets at times of their own, on a grid of the session's clock, and records when they arrive.
---   daqiri-run scripts/timed_send.lua --config loopback.yaml --count 20000
+--   daqiri-run timed_send --config loopback.yaml --count 20000
 -- A packet waits for its time in the transmit queue, whose thread sleeps until shortly before and then looks at the clock.
 -- Packets leave in the order in which they were sent: a time that has passed is now, and counted as late.
 local daqiri = require "daqiri"

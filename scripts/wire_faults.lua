@@ -1,5 +1,5 @@
 -- wire_faults.lua: what a receiver sees of a bad wire, from sequence numbers alone, beside what the wire says it did.
---   daqiri-run scripts/wire_faults.lua --loss 0.01 --seed 7
+--   daqiri-run wire_faults --loss 0.01 --seed 7
 -- The faults depend on the seed and the packet's place only: every run, threaded or not, loses the same packets.
 local daqiri = require "daqiri"
 local args = daqiri.args{

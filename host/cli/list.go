@@ -85,7 +85,7 @@ func listText(w io.Writer, all []listed, program bool) error {
 	}
 	var b strings.Builder
 	for _, l := range all {
-		fmt.Fprintf(&b, "  %-*s  %s\n", wide, l.Name, cmp.Or(l.Fault, l.Summary))
+		fmt.Fprintf(&b, "  %-*s  %s\n", wide, l.Name, cmp.Or(l.Fault, l.oneLine()))
 	}
 	if program {
 		var modules []string
@@ -96,6 +96,14 @@ func listText(w io.Writer, all []listed, program bool) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// oneLine is the first line of what the script says, marked where its sentence goes on in the next one, which info shows.
+func (l listed) oneLine() string {
+	if len(l.Words) == 0 || strings.HasPrefix(l.Words[0]+" ", " ") || strings.HasSuffix(l.Summary, ".") {
+		return l.Summary
+	}
+	return strings.TrimRight(l.Summary, ",:;") + " …"
 }
 
 // newInfo makes the command that tells of one script.
