@@ -98,6 +98,8 @@ func TestPromptLocals(t *testing.T) {
 	x.Type("q:o\t\t", "q:o")
 	x.Type(ctrlC, "> ")
 	x.Type("help(q.alloc)\r", "q:alloc(n)", "Of a transmit queue", "> ")
+	x.Type("help(daqiri)\r", "daqiri.args ", "daqiri.open ", "daqiri-run help daqiri", "> ") // in short
+	x.Type("help(string)\r", "nothing is written of this table", "> ")
 	x.Type(ctrlD)
 	if err := end(); err != nil {
 		t.Errorf("%v after %q", err, x.Seen())

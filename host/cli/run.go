@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/host/manual"
 	"github.com/daqiri/daqiri-run/host/repl"
 	"github.com/daqiri/daqiri-run/host/script"
 	"github.com/daqiri/daqiri-run/host/state"
@@ -108,8 +109,10 @@ func (f *runFlags) attachTaken(which found) error {
 	return fail(ExitUsage, fmt.Errorf("%s is no script: the file to attach at is named --attach=%[1]s", which.path))
 }
 
-// explain is what is written of a name: help(x) at the prompt.
-func explain(word string) string { return cmp.Or(topicText(word), nameText(word)) }
+// explain is what is written of a name, and of a page its contents: help(x) at the prompt.
+func explain(word string) string {
+	return cmp.Or(topicText(word), manual.LuaContents(word), nameText(word))
+}
 
 // greeting is the first line of a prompt.
 func greeting() string {

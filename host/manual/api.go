@@ -44,6 +44,29 @@ func LuaHelp(asked string) string {
 	return Topic{Parts: func() []Part { return parts }}.Text()
 }
 
+// LuaContents is a page of the Lua API in short: its names, and a sentence for each. A page is longer than a terminal. Empty: asked is none.
+func LuaContents(asked string) string {
+	list := bindings.Reference()
+	at := slices.IndexFunc(list, func(s bindings.Section) bool { return s.Name == asked })
+	if at < 0 {
+		return ""
+	}
+	s := &list[at]
+	names := &Table{Columns: []string{"name", "what it does"}}
+	for _, n := range s.Names {
+		names.Rows = append(names.Rows, []string{"`" + s.Prefix(&n) + n.Name + "`", code(firstSentence(n.Words))})
+	}
+	parts := append(paragraphs(s.Words), Part{Table: names}, Part{Words: "`help \"" + strings.Trim(names.Rows[0][0], "`") +
+		"\"` tells all of one; `daqiri-run help " + s.Name + "` of each."})
+	return Topic{Parts: func() []Part { return parts }}.Text()
+}
+
+func firstSentence(words string) string {
+	first, _, _ := strings.Cut(strings.TrimSuffix(words, "."), ". ")
+	first, _, _ = strings.Cut(first, ".\n")
+	return first
+}
+
 // LuaNames are names of the Lua API as LuaHelp takes them: alone, and as scripts write them.
 func LuaNames() (names []string) {
 	for _, s := range bindings.Reference() {
@@ -69,8 +92,7 @@ var rules = []string{
 func apiIndex() []Part {
 	pages := &Table{Columns: []string{"page", "what it is"}}
 	for _, s := range bindings.Reference() {
-		first, _, _ := strings.Cut(strings.TrimSuffix(s.Words, "."), ". ")
-		pages.Rows = append(pages.Rows, []string{"[" + s.Name + "](" + s.Name + ".md)", code(first)})
+		pages.Rows = append(pages.Rows, []string{"[" + s.Name + "](" + s.Name + ".md)", code(firstSentence(s.Words))})
 	}
 	pages.Rows = append(pages.Rows, []string{"[types](types.md)", "What arguments and results are that have a name of their own: `duration`, `place`, `policy`"})
 	parts := []Part{

@@ -90,3 +90,21 @@ func TestLuaHelp(t *testing.T) {
 		}
 	}
 }
+
+// TestLuaContents: every page in short has each of its names, and one that is none has nothing.
+func TestLuaContents(t *testing.T) {
+	for _, s := range bindings.Reference() {
+		got := LuaContents(s.Name)
+		for _, n := range s.Names {
+			if !strings.Contains(got, "  "+s.Prefix(&n)+n.Name+" ") {
+				t.Errorf("%s: no %s in\n%s", s.Name, n.Name, got)
+			}
+		}
+		if lines, whole := strings.Count(got, "\n"), strings.Count(LuaHelp(s.Name), "\n"); whole > 40 && lines > whole/2 {
+			t.Errorf("%s: %d lines, of the whole %d", s.Name, lines, whole)
+		}
+	}
+	if LuaContents("q:alloc")+LuaContents("") != "" {
+		t.Error("a name has contents")
+	}
+}

@@ -132,7 +132,11 @@ func (s *prompting) help(L *lua.LState) int {
 		text = ""
 	}
 	if text == "" {
-		L.RaiseError("help: nothing is written of %s; help() says what there is", repl.Format(L, v))
+		what := "this " + v.Type().String()
+		if v.Type() == lua.LTString {
+			what = repl.Format(L, v)
+		}
+		L.RaiseError("help: nothing is written of %s; help() says what there is", what)
 	}
 	fmt.Fprintln(s.p.opts.Stdout, strings.TrimRight(text, "\n"))
 	return 0
