@@ -126,6 +126,25 @@ func (o *options) queues(key string) (list []*session.Queue) {
 	return list
 }
 
+// writers is a list of writers.
+func (o *options) writers(key string) (list []*session.Stage) {
+	t, ok := o.get(key).(*lua.LTable)
+	if !ok && o.has(key) {
+		o.wrong(key, "a list of writers expected, got %s", describe(o.get(key)))
+	}
+	for i := 1; ok && i <= t.Len(); i++ {
+		st, is := userdata[*stage](t.RawGetInt(i))
+		if !is {
+			o.wrong(key, "a writer expected, got %s", describe(t.RawGetInt(i)))
+		}
+		list = append(list, st.st)
+	}
+	if len(list) > session.MaxKernelWriters {
+		o.wrong(key, "%d writers, and %d at most", len(list), session.MaxKernelWriters)
+	}
+	return list
+}
+
 // names is a list of texts.
 func (o *options) names(key string) (list []string) {
 	t, ok := o.get(key).(*lua.LTable)
@@ -183,7 +202,7 @@ func (k *kernelObject) portArguments(c *call, o *options) (args []kernel.Arg, re
 	return args, regions
 }
 
-// kernelStart is k:start{tx, rx, semaphores, regions, remote, conn, args, policy, limit, timers, timeout, restarts, session}.
+// kernelStart is k:start{tx, rx, semaphores, regions, remote, conn, writers, args, policy, limit, timers, timeout, restarts, session}.
 func kernelStart(c *call) int {
 	k := receiver[*kernelObject](c, "kernel")
 	o := c.options(1)
@@ -214,7 +233,7 @@ func kernelStart(c *call) int {
 		peer = x.c
 	}
 	run, err := of.s.StartPersistent(session.PersistentOptions{Name: k.name, Kernel: k.k, Grid: k.grid, Rings: k.rings,
-		TX: o.queues("tx"), RX: o.queues("rx"), Regions: o.names("regions"), Remote: o.names("remote"), Conn: peer, Semaphores: n,
+		TX: o.queues("tx"), RX: o.queues("rx"), Regions: o.names("regions"), Remote: o.names("remote"), Conn: peer, Writers: o.writers("writers"), Semaphores: n,
 		Args: args, RegionArgs: regionArgs, Policy: o.policy(session.Drop), Limit: time.Duration(limit),
 		Timers: timers, Timeout: time.Duration(timeout), Restarts: int(o.whole("restarts", 3, 0, 1<<31-1))})
 	c.check(err)

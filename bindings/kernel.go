@@ -103,6 +103,7 @@ var kernelType = &typeDef{
 			. regions? string[]: memory that it may also read, write and send from; that of its queues comes before them
 			. remote? string[]: memory that stands for a peer's, where put, get and add go; after those. With 'conn' names of what the peer lends
 			. conn? connection: of the transmit queues' interface: put, get and add go to what its peer lends ('roce://')
+			. writers? stage[]: writers of files, which the kernel knows by their places, from 0: 'gn_file' hands bytes to their threads
 			. args? table: a list of arguments: numbers, arrays, "port", and names of regions, which become the numbers that 'gn_place' takes; by default the port alone
 			. policy policy = "drop": when a receive ring is full
 			. limit? duration: of the kernel's waits that name none; by default 10s

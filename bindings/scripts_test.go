@@ -87,7 +87,7 @@ func prepare(t *testing.T, rt *Runtime, name, clock string) {
 	case "args.lua":
 		rt.ScriptArgs = strings.Fields("--count 7 name=x --flag --ratio=0.5 --hosts a,b")
 		rt.Env = map[string]string{"role": "tx"}
-	case "mistakes.lua", "ops.lua", "ownership.lua", "reorder.lua", "replay.lua", "rewrite.lua", "rotation.lua", "transmit.lua", "writers.lua":
+	case "mistakes.lua", "ops.lua", "ownership.lua", "persistent.lua", "reorder.lua", "replay.lua", "rewrite.lua", "rotation.lua", "transmit.lua", "writers.lua":
 		rt.ScriptArgs = []string{"--dir", t.TempDir()}
 	case "flows.lua":
 		rt.ScriptArgs = []string{"--clock", clock}

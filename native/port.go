@@ -17,10 +17,11 @@ func (k Kernel) CheckGrid(what string, grid Grid) error {
 	return named(what, func(w *C.char, d *C.dq_diag) C.int { return C.dq_gn_check_grid(w, k.c, &c, d) })
 }
 
-// MaxGNRings is how many rings of a kind a port has at most, MaxGNSems how many semaphores.
+// MaxGNRings is how many rings of a kind a port has at most, MaxGNSems how many semaphores, MaxGNWriters writers.
 const (
-	MaxGNRings = int(C.DQ_GN_RINGS)
-	MaxGNSems  = int(C.DQ_GN_SEMS)
+	MaxGNRings   = int(C.DQ_GN_RINGS)
+	MaxGNSems    = int(C.DQ_GN_SEMS)
+	MaxGNWriters = int(C.DQ_GN_WRITERS)
 )
 
 // gnOps are the operations of transmit rings by their names in scripts, in the order of gn_op.
@@ -29,7 +30,7 @@ var gnOps = []string{"nop", "send", "put", "get", "add", "copy", "file"}
 var _ = [1]struct{}{}[C.GN_OPS-7] // gnOps has them all
 
 // GNOps are the operations that a transmit ring may take.
-func GNOps() []string { return []string{"send", "put", "get", "add", "copy"} }
+func GNOps() []string { return gnOps[1:] }
 
 // GNConf says what a port has; it mirrors dq_gn_conf.
 type GNConf struct {
@@ -41,6 +42,7 @@ type GNConf struct {
 	Regions, Remote            []Region
 	Conn                       uint32   // 0: none; else Peers are what its peer lends
 	Peers                      []Remote // behind all regions
+	Writers                    []Stage  // of files
 	Sems                       int
 	Policy                     Policy
 	LimitNS, SilenceNS         int64
@@ -74,6 +76,10 @@ func (s *Session) OpenGN(conf GNConf) (GN, []Stage, error) {
 	c.conn, c.n_peers = C.uint32_t(conf.Conn), C.uint32_t(len(conf.Peers))
 	for i, r := range conf.Peers {
 		c.peers[i] = C.dq_remote{addr: C.uint64_t(r.Addr), bytes: C.uint64_t(r.Bytes), key: C.uint64_t(r.Key), access: C.uint32_t(r.Access)}
+	}
+	c.n_writers = C.uint32_t(len(conf.Writers))
+	for i, w := range conf.Writers {
+		c.writers[i] = w.c
 	}
 	for _, op := range conf.Ops {
 		c.ops |= 1 << slices.Index(gnOps, op)

@@ -1,5 +1,6 @@
 -- Persistent kernels on the host: rings of queues, what is refused, and a run that is repeated; on the real clock.
 local daqiri = require "daqiri"
+local args = daqiri.args{ dir = "" }
 local function try(fn, ...) local ok, err = pcall(fn, ...) assert(not ok) return tostring(err) end
 local function has(text, part) assert(text:find(part, 1, true), text) end
 
@@ -30,7 +31,7 @@ local function persistent(o)
   return daqiri.kernel(conf)
 end
 has(try(persistent, { rings = { tx = "x" } }), "option 'rings': tx = ")
-has(try(persistent, { rings = { ops = { "fly" } } }), 'there is no operation "fly": it is one of send, put, get, add, copy')
+has(try(persistent, { rings = { ops = { "fly" } } }), 'there is no operation "fly": it is one of send, put, get, add, copy, file')
 has(try(persistent{}.stop, persistent{}), "kernel echo: it was not started")
 
 local function real(mode, kind, tx_kernel)
@@ -112,6 +113,11 @@ for _, mode in ipairs{ "worker", "direct" } do
   refused({}, { tx = tx, regions = { "nowhere" } }, 'kernel echo: memory region "nowhere"')
   refused({}, { tx = tx, args = { 1 } }, "kernel echo: argument 1 (void *port)")
   refused({ grid = 65 }, { tx = tx }, "kernel echo: 65 blocks of 1 threads, and the host runs 64 of them at once")
+  local raw, sums = r:write_raw{ name = "raw", dir = args.dir, per = "file", prefix = mode }, r:write_blocks{ name = "sums", dir = args.dir }
+  refused({ rings = { ops = { "file" } } }, { tx = tx }, "kernel echo: its rings take file writes, and it has no writer; hint: writers = { w }")
+  refused({}, { tx = tx, writers = { raw } }, "kernel echo: it has writers, and its rings take no file writes")
+  refused({ rings = { ops = { "file" } } }, { tx = tx, writers = { sums } }, "kernel echo: writer sums takes reordered data alone")
+  refused({ rings = { ops = { "file" } } }, { tx = tx, writers = { tx } }, "option 'writers': a writer expected")
   refused({ name = "here" }, { tx = tx }, "kernel here: the name is that of an interface or a stage")
 
   -- An echo, twice: what comes to `there` goes back to `here` by the kernel.

@@ -2527,6 +2527,7 @@ function lease:revoke() end
 ---@field regions? string[] memory that it may also read, write and send from; that of its queues comes before them
 ---@field remote? string[] memory that stands for a peer's, where put, get and add go; after those. With conn names of what the peer lends
 ---@field conn? daqiri.connection of the transmit queues' interface: put, get and add go to what its peer lends (roce://)
+---@field writers? daqiri.stage[] writers of files, which the kernel knows by their places, from 0: gn_file hands bytes to their threads
 ---@field args? table a list of arguments: numbers, arrays, "port", and names of regions, which become the numbers that gn_place takes; by default the port alone
 ---@field policy? daqiri.policy when a receive ring is full (default: "drop")
 ---@field limit? daqiri.duration of the kernel's waits that name none; by default 10s

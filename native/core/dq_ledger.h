@@ -226,6 +226,9 @@ typedef struct dq_line {
       "From when a kernel's signal or fetch_add was taken from its ring until it was done", "adds of %s")    \
     X(COPY_TIME, "copy_time", "ns", STAGE, "kernel.copy.time",                                               \
       "From when a kernel's copy was taken from its ring until it was done", "copies of %s")                 \
+    X(FILE_TIME, "file_time", "ns", STAGE, "kernel.file.time",                                               \
+      "From when what a kernel writes to a file was taken from its ring until the system had it",            \
+      "file writes of %s")                                                                                   \
     X(GAP_ERROR, "gap_error", "ns", TX, "tx.gap.error",                                                      \
       "How far gaps between paced packets were from what was asked for", "")                                 \
     X(TIME_ERROR, "time_error", "ns", TX, "tx.time.error", "How long after their send time packets left", "")

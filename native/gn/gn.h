@@ -125,6 +125,9 @@ GN_FN int gn_copy(const gn_tx *q, int scope, gn_u64 to, gn_u64 from, gn_u32 byte
     return gn_submit(q, scope, &s, limit, ticket);
 }
 
+// To a file: the bytes go to the threads of the `writer`-th of k:start's writers, which add them to its file
+// behind what came before, in the order of tickets. Done (gn_wait) once the system has them: then the memory
+// is the kernel's again. GN_FAILED: no such writer, or it could not write, as on a full disk.
 GN_FN int gn_file(const gn_tx *q, int scope, gn_u32 writer, gn_u64 from, gn_u32 bytes, gn_u64 limit,
                   gn_u64 *ticket) {
     gn_slot s = gn_fill_move(GN_OP_FILE, from, writer, bytes);

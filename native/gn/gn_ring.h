@@ -60,7 +60,7 @@ enum gn_flags {
     X(GET, "get", 0x8b, 0, "bytes from a remote region")                                                     \
     X(ADD, "add", 0xf1, GN_RESULT | GN_TOP, "adds to 64 bits of a remote region: a signal, fetch-and-add")   \
     X(COPY, "copy", 0x8b, 0, "bytes from one of the port's regions to another")                              \
-    X(FILE, "file", 0x8b, 0, "bytes to a writer of the port")
+    X(FILE, "file", 0x8b, 0, "bytes to a writer of the port, behind what its file has")
 
 enum gn_op {
 #define X(id, ...) GN_OP_##id,

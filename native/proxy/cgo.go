@@ -9,6 +9,7 @@ import "C"
 import (
 	"embed"
 
+	_ "github.com/daqiri/daqiri-run/native/capture"
 	_ "github.com/daqiri/daqiri-run/native/compute"
 	_ "github.com/daqiri/daqiri-run/native/core"
 	_ "github.com/daqiri/daqiri-run/native/cuda"
@@ -18,6 +19,8 @@ import (
 	_ "github.com/daqiri/daqiri-run/native/packet"
 	_ "github.com/daqiri/daqiri-run/native/pipeline"
 	_ "github.com/daqiri/daqiri-run/native/program"
+	_ "github.com/daqiri/daqiri-run/native/reorder"
+	_ "github.com/daqiri/daqiri-run/native/writer"
 )
 
 //go:embed *.h

@@ -14,6 +14,7 @@ typedef struct dq_gn dq_gn;
 #define DQ_GN_RINGS   16
 #define DQ_GN_REGIONS 32
 #define DQ_GN_SEMS    64
+#define DQ_GN_WRITERS 16
 #define DQ_GN_BLOCK   (UINT64_C(1) << 20) // bytes of a port's block at most
 
 typedef struct dq_gn_conf {
@@ -30,6 +31,8 @@ typedef struct dq_gn_conf {
     uint32_t conn;                  // of the transmit queues' interface, 0: none: whose peer lends
     dq_remote peers[DQ_GN_REGIONS]; // this, behind all regions
     uint32_t n_peers;
+    dq_stage *writers[DQ_GN_WRITERS]; // of files, by the numbers that the kernel knows them by
+    uint32_t n_writers;
     int32_t policy;    // dq_policy of receive rings that are full
     uint64_t limit_ns; // of a kernel's waits that name none
     bool timers;       // histograms of what operations took

@@ -13,6 +13,7 @@
 #include "pipeline/iface.h"
 #include "pipeline/poller.h"
 #include "pipeline/stage_queue.h"
+#include "writer/dq_writer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -79,6 +80,21 @@ static int check_ops(const dq_gn_conf *c, uint32_t k, dq_diag *diag) {
     return refuse(diag, c, "transmit", k, why);
 }
 
+// Rings that take file writes, and writers, come together.
+static int check_writers(const dq_session *s, const dq_gn_conf *c, dq_diag *diag) {
+    bool takes = c->ops >> GN_OP_FILE & 1;
+    if (takes != (c->n_writers > 0))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "kernel %s: %s", c->name,
+                        takes ? "its rings take file writes, and it has no writer; hint: writers = { w }"
+                              : "it has writers, and its rings take no file writes; hint: rings = { ops = { "
+                                "\"file\" } }");
+    for (uint32_t k = 0; k < c->n_writers; k++)
+        if (c->writers[k]->session != s)
+            return dqi_fail(diag, DQ_INVALID_PARAMETER, "kernel %s: writer %s is of another session", c->name,
+                            c->writers[k]->name);
+    return DQ_OK;
+}
+
 static int check(const dq_session *s, const dq_gn_conf *c, dq_diag *diag) {
     if (dqi_virtual(s))
         return dqi_fail(
@@ -86,7 +102,7 @@ static int check(const dq_session *s, const dq_gn_conf *c, dq_diag *diag) {
             "kernel %s: a persistent kernel runs in real time, and the session's clock is virtual; "
             "hint: loopback = { mode = \"sw\", clock = \"real\" }",
             c->name);
-    int err = DQ_OK;
+    int err = check_writers(s, c, diag);
     for (uint32_t k = 0; k < c->n_tx && err == DQ_OK; k++) {
         err = check_queue(s, c, "transmit", k, c->tx[k], DQ_TX, diag);
         if (err == DQ_OK) err = check_ops(c, k, diag);
@@ -182,6 +198,15 @@ static int add_regions(dq_gn *g, const dq_gn_conf *c, dq_diag *diag) {
     }
     add_peers(g, c);
     return DQ_OK;
+}
+
+// Writers can take what lies in each of the regions; else the first write would have them make memory for it.
+static int reach_regions(const dq_gn *g, dq_diag *diag) {
+    int err = DQ_OK;
+    for (uint32_t w = 0; w < g->conf.n_writers && err == DQ_OK; w++)
+        for (uint32_t k = 0; k < g->n_regions - g->n_peers && err == DQ_OK; k++)
+            if (!g->bound[k]->cpu) err = dq_writer_reach(g->conf.writers[w], &g->bound[k], 1, diag);
+    return err;
 }
 
 // ---- the block --------------------------------------------------------------------------------------------
@@ -354,6 +379,7 @@ int dq_gn_open(dq_session *s, const dq_gn_conf *conf, dq_gn **out, dq_stage **ou
     if (conf->gpu != DQ_HOST_GPU && !(g->gpu = dqi_cuda_use(s, conf->gpu, g->what, diag)))
         err = DQ_NOT_SUPPORTED;
     if (err == DQ_OK) err = add_regions(g, conf, diag);
+    if (err == DQ_OK) err = reach_regions(g, diag);
     if (err == DQ_OK) err = dqi_gn_write_block(g, diag);
     if (err == DQ_OK) err = make_stages(g, conf, out_rx, diag);
     if (err == DQ_OK)

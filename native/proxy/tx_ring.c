@@ -3,6 +3,9 @@
 // flows and engine are the queue's. It keeps a reference of its own to each burst: when that is the last one
 // the packets are sent, and their tickets are completed, in order.
 //
+// What goes to a file goes the way of bursts that a script hands to a writer: its threads take the reference,
+// slow and full disks hold no queue back, and what becomes of the bytes is in the writer's account.
+//
 // Several rings of one queue share it by deficit round robin (Shreedhar and Varghese, 1995): in each round of
 // the poller a ring hands over up to QUANTUM bytes, and has up to FLYING of them on their way.
 #include "core/clock.h"
@@ -15,6 +18,7 @@
 #include "proxy/tx_memory.h"
 #include "proxy/tx_remote.h"
 #include "proxy/tx_timers.h"
+#include "writer/dq_writer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -160,21 +164,48 @@ static bool fits(const dq_burst *b, const gn_desc *d, uint32_t dark) {
     return b->n == 0 || (b->n < b->cap && b->bytes < QUANTUM && b->conn == d->conn && b->dark == dark);
 }
 
+// A burst without packets, which are to be the kernel's; NULL: all are on their way.
+static dq_burst *empty_burst(dqi_gn_tx *t) {
+    dq_burst *b = dqi_burst_get(t->bursts);
+    if (!b) return NULL;
+    b->queue = t->queue;
+    b->payload = t->queue->iface->ops->payload;
+    b->slices = true;
+    b->flags = DQ_BURST_SHARED;
+    return b;
+}
+
 // Adds a packet to *b, which it makes. False: not in this burst, or not now.
 static bool take_send(dqi_gn_tx *t, dq_burst **b, const gn_desc *d) {
     uint32_t dark = dark_of(t, d);
-    if (!*b) {
-        if (!(*b = dqi_burst_get(t->bursts))) return false;
-        (*b)->queue = t->queue;
-        (*b)->payload = t->queue->iface->ops->payload;
-        (*b)->slices = true;
-        (*b)->flags = DQ_BURST_SHARED; // its packets are the kernel's
-    }
+    if (!*b && !(*b = empty_burst(t))) return false;
     if (!fits(*b, d, dark)) return false;
     (*b)->conn = d->conn;
     (*b)->dark = (uint8_t)dark;
     put_packet(t, *b, d);
     return true;
+}
+
+// ---- files ------------------------------------------------------------------------------------------------
+
+// Hands bytes to a writer: *op ends once they are in a file; NULL: not now. A gn_fault.
+static int take_file(dqi_gn_tx *t, const gn_desc *d, dq_op **op) {
+    const dq_gn_conf *c = &t->gn->conf;
+    if (d->conn >= c->n_writers) return GN_FAULT_PEER;
+    dq_burst *b = empty_burst(t);
+    if (!b) return GN_FAULT_NONE;
+    b->dark = (uint8_t)dark_of(t, d);
+    put_packet(t, b, d);
+    int err = dq_writer_write(c->writers[d->conn], b, NULL, op);
+    dq_burst_unref(b);
+    if (err == DQ_NO_SPACE_AVAILABLE || err == DQ_ESYS - ENOMEM) return GN_FAULT_NONE;
+    if (err != DQ_OK) return GN_FAULT_FAILED;
+    dqi_add(&t->c.in, 1);
+    dqi_add(&t->c.in_bytes, d->bytes);
+    dqi_add(&t->c.out, 1);
+    dqi_add(&t->c.out_bytes, d->bytes);
+    dqi_add(&t->c.bursts, 1);
+    return GN_FAULT_NONE;
 }
 
 // ---- handing over -----------------------------------------------------------------------------------------
@@ -186,23 +217,30 @@ static void fly(dqi_gn_tx *t, dq_burst *b, uint64_t end, uint64_t bytes) {
     t->next_op = NULL;
 }
 
-// Takes a packet into *b, or does what the slot says, over a connection as the only one. *done: false: not
-// now. A gn_fault.
+// Begins an operation that ends later, which is `next` then.
+static int take_op(dqi_gn_tx *t, const gn_desc *d, bool *done) {
+    int fault = d->op == GN_OP_FILE ? take_file(t, d, &t->next_op) : dqi_gn_remote(t, d, &t->next_op);
+    *done = fault != GN_FAULT_NONE || t->next_op != NULL;
+    t->next_bytes = d->op == GN_OP_ADD ? 8 : d->bytes;
+    t->next_what = d->op;
+    return fault;
+}
+
+// Takes a packet into *b, or does what the slot says, over a connection or to a file as the only one. *done:
+// false: not now. A gn_fault.
 static int take_slot(dqi_gn_tx *t, const gn_desc *d, bool alone, dq_burst **b, bool *done) {
     int fault = GN_FAULT_NONE;
     *done = true;
     if (d->op == GN_OP_SEND) {
         if ((fault = check_send(t, d)) == GN_FAULT_NONE) *done = take_send(t, b, d);
-    } else if (!dqi_gn_is_remote(t, d)) {
+    } else if (d->op != GN_OP_FILE && !dqi_gn_is_remote(t, d)) {
         if (t->copied == 0) t->began_ns = dqi_gn_timers_now(t);
         if ((fault = dqi_gn_memory_fault(t, d)) == GN_FAULT_NONE) *done = dqi_gn_memory(t, d);
         if (fault == GN_FAULT_NONE && *done) dqi_gn_timers_note(t, d->op, t->began_ns, 1);
     } else if (!alone) {
         *done = false;
-    } else if ((fault = dqi_gn_remote(t, d, &t->next_op)) == GN_FAULT_NONE) {
-        *done = t->next_op != NULL;
-        t->next_bytes = d->op == GN_OP_ADD ? 8 : d->bytes;
-        t->next_what = d->op;
+    } else {
+        fault = take_op(t, d, done);
     }
     return fault;
 }
@@ -299,9 +337,14 @@ static bool has_ended(dqi_gn_tx *t, const dqi_gn_flight *f) {
     dq_op_state is;
     dq_op_read(f->op, &is);
     if (!is.done) return false;
-    if (is.failed) {
+    if (is.failed && f->what == GN_OP_FILE) { // the writer's account has it
+        dqi_add(&t->refused, 1);
+        tell_fault(t, GN_FAULT_FAILED, f->end - 1);
+    } else if (is.failed) {
         dqi_add(&t->c.in, 1);
         refuse(t, GN_FAULT_FAILED, f->end - 1, 1);
+    } else if (f->what == GN_OP_FILE) {
+        dqi_gn_timers_note(t, f->what, f->since, 1);
     } else {
         dqi_add(&t->c.extra[DQ_EXTRA_ONE_SIDED], 1);
         dqi_add(&t->c.extra[DQ_EXTRA_ONE_SIDED_BYTES], f->bytes);

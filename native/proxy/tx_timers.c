@@ -9,11 +9,9 @@
 static const struct {
     uint32_t op;
     dq_histogram_kind kind;
-} timed[] = {{GN_OP_SEND, DQ_HISTOGRAM_SEND_TIME},
-             {GN_OP_PUT, DQ_HISTOGRAM_PUT_TIME},
-             {GN_OP_GET, DQ_HISTOGRAM_GET_TIME},
-             {GN_OP_ADD, DQ_HISTOGRAM_ADD_TIME},
-             {GN_OP_COPY, DQ_HISTOGRAM_COPY_TIME}};
+} timed[] = {{GN_OP_SEND, DQ_HISTOGRAM_SEND_TIME}, {GN_OP_PUT, DQ_HISTOGRAM_PUT_TIME},
+             {GN_OP_GET, DQ_HISTOGRAM_GET_TIME},   {GN_OP_ADD, DQ_HISTOGRAM_ADD_TIME},
+             {GN_OP_COPY, DQ_HISTOGRAM_COPY_TIME}, {GN_OP_FILE, DQ_HISTOGRAM_FILE_TIME}};
 #define TIMED (sizeof timed / sizeof *timed)
 
 bool dqi_gn_timers_open(dqi_gn_tx *t) {

@@ -103,6 +103,10 @@ typedef struct dq_write_names {
     uint32_t packet_data_offset;    // with a prefix: instead of the writer's
 } dq_write_names;
 
+// From now on the writer's threads have staging memory for what lies in these regions of a GPU. What is
+// handed over makes them have it, too, and takes longer where it is the first. Control thread.
+int dq_writer_reach(dq_stage *writer, dq_region *const *regions, uint32_t n, dq_diag *diag);
+
 // Hands b to a writer by reference, in a pipe or not; the caller keeps its own, and the packets are read-only
 // from now on. names: NULL, or what the burst has of its own; copied. *out: the operation, of as many parts
 // as there are packets: completed, they are in a file, handed to the system; failed, they will not be. The

@@ -86,6 +86,10 @@ int dqi_writer_reach(dqi_writer *w, dq_region *const *regions, uint32_t n, dq_di
     return err;
 }
 
+int dq_writer_reach(dq_stage *writer, dq_region *const *regions, uint32_t n, dq_diag *diag) {
+    return dqi_writer_reach(writer->impl, regions, n, diag);
+}
+
 static int writer_join(dq_stage *st, dq_queue *q, dq_diag *diag) {
     return dqi_writer_reach(st->impl, q->conf.regions, q->conf.n_regions, diag);
 }

@@ -50,7 +50,7 @@ func sample() *stats.Ledger {
 		{Kind: stats.Wire, Name: "port", Engine: "loop", PortID: 1, In: 60, InBytes: 600, Out: 60},
 		{Kind: stats.Stage, Name: "blocks", In: 20, Out: 20, Histograms: times("completion_time", "run_time"),
 			Sources: stats.Sources{{Name: "3", Packets: 16, Missing: 4, Late: 3, Duplicate: 2, Dropped: 1}}},
-		{Kind: stats.Stage, Name: "k.tx", In: 20, Out: 20, Histograms: times("send_time", "put_time", "get_time", "add_time", "copy_time")},
+		{Kind: stats.Stage, Name: "k.tx", In: 20, Out: 20, Histograms: times("send_time", "put_time", "get_time", "add_time", "copy_time", "file_time")},
 		{Kind: stats.Tap, Name: `a"b\c` + "\nµ", In: 20, InBytes: 200, Out: 20, Histograms: times("handler_time")},
 		{Kind: stats.Writer, Name: "disk", In: 20, Out: 19, Held: 1, Histograms: times("write_stall")},
 	}, Faults: []stats.Fault{{Line: "port.tx.0", Text: "no route", Times: 4}}, Metrics: map[string]float64{"power.max": -2.5},
@@ -248,8 +248,8 @@ func TestOTLP(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("endpoint and collector differ: %s", d)
 	}
-	if histograms != 16 {
-		t.Errorf("%d histograms, want those of two queues and their sum, two of the transmit queue and its sum each, a handler, a writer, two of a reorder stage and five of a kernel's ring", histograms)
+	if histograms != 17 {
+		t.Errorf("%d histograms, want those of two queues and their sum, two of the transmit queue and its sum each, a handler, a writer, two of a reorder stage and six of a kernel's ring", histograms)
 	}
 	if lines := log(); len(lines) > 0 {
 		t.Errorf("logged: %q", lines)

@@ -22,6 +22,9 @@ type Rings struct {
 	Ops                []string // of transmit rings
 }
 
+// MaxKernelWriters is how many writers a kernel has at most.
+const MaxKernelWriters = native.MaxGNWriters
+
 // RingOps are the operations that a transmit ring may take.
 func RingOps() []string { return native.GNOps() }
 
@@ -33,7 +36,8 @@ type PersistentOptions struct {
 	Rings           Rings
 	TX, RX          []*Queue
 	Regions, Remote []string
-	Conn            *Conn // Remote are what its peer lends; nil: regions of the session
+	Writers         []*Stage // of files, by the numbers that the kernel knows them by
+	Conn            *Conn    // Remote are what its peer lends; nil: regions of the session
 	Semaphores      int
 	Args            []kernel.Arg
 	RegionArgs      map[int]string // arguments that are regions' numbers, by their places in Args
@@ -125,6 +129,10 @@ func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, er
 	if err != nil {
 		return nil, nil, err
 	}
+	writers, err := s.writersOf(o)
+	if err != nil {
+		return nil, nil, err
+	}
 	if err := s.enter(); err != nil {
 		return nil, nil, err
 	}
@@ -133,7 +141,7 @@ func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, er
 		return nil, nil, invalid("kernel %s: the name is that of an interface or a stage, and its rings need one of their own", o.Name)
 	}
 	conf := native.GNConf{Name: o.Name, GPU: o.Kernel.GPU, TX: natives(o.TX), RX: natives(o.RX), TXSlots: o.Rings.TX, RXSlots: o.Rings.RX,
-		SemSlots: o.Rings.Semaphores, Ops: o.Rings.Ops, Regions: regions, Remote: remote, Peers: peers, Sems: o.Semaphores, Policy: o.Policy, LimitNS: int64(o.Limit), Timers: o.Timers,
+		SemSlots: o.Rings.Semaphores, Ops: o.Rings.Ops, Regions: regions, Remote: remote, Peers: peers, Writers: writers, Sems: o.Semaphores, Policy: o.Policy, LimitNS: int64(o.Limit), Timers: o.Timers,
 		SilenceNS: int64(o.Timeout), Restarts: o.Restarts}
 	if o.Conn != nil {
 		conf.Conn = o.Conn.id
@@ -206,6 +214,22 @@ func (s *Session) remoteNamed(o PersistentOptions) (regions []native.Region, pee
 		peers = append(peers, r)
 	}
 	return nil, peers, nil
+}
+
+// writersOf are those whose files the kernel's bytes go to.
+func (s *Session) writersOf(o PersistentOptions) (list []native.Stage, err error) {
+	for _, w := range o.Writers {
+		switch {
+		case w.s != s:
+			return nil, invalid("kernel %s: writer %s belongs to another session", o.Name, w.name)
+		case !w.writes():
+			return nil, invalid("kernel %s: %s %s writes no files", o.Name, w.kind, w.name)
+		case w.writer.Format.Aggregates:
+			return nil, invalid("kernel %s: writer %s takes reordered data alone: hint: s:write_raw", o.Name, w.name)
+		}
+		list = append(list, w.native)
+	}
+	return list, nil
 }
 
 func natives(queues []*Queue) []native.Queue {

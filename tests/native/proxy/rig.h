@@ -5,6 +5,7 @@
 #include "../bed.h"
 #include "gn/gn_check.h"
 #include "proxy/port.h"
+#include "writer/dq_writer.h"
 
 #define RIG_LEN 200
 
@@ -15,6 +16,17 @@ typedef struct rig {
     uint64_t ticket[DQ_GN_RINGS]; // next one of each transmit ring
     uint64_t first;
 } rig;
+
+// A writer of one file, in a folder of its own.
+static inline dq_stage *rig_writer(dq_session *s) {
+    dq_writer_conf c = {
+        .kind = DQ_WRITE_RAW_FILE, .n_dirs = 1, .dirs = {"/tmp/dq-proxy-XXXXXX"}, .prefix = "t"};
+    dq_diag d = {{0}};
+    dq_stage *st = NULL;
+    if (!mkdtemp(c.dirs[0])) abort();
+    bed_must(dq_stage_writer(s, "disk", &c, &st, &d), &d, "writer");
+    return st;
+}
 
 // Opens a bed with a region "more" for the kernel, and a port of n_tx rings on its first transmit queue.
 static inline void rig_open(rig *r, bed_conf bc, dq_gn_conf gc) {
@@ -34,6 +46,7 @@ static inline void rig_open(rig *r, bed_conf bc, dq_gn_conf gc) {
     gc.rx_slots = gc.rx_slots ? gc.rx_slots : 64;
     gc.sem_slots = gc.sem_slots ? gc.sem_slots : 16;
     gc.ops = gc.ops ? gc.ops : 1u << GN_OP_SEND;
+    if (gc.ops >> GN_OP_FILE & 1) gc.writers[gc.n_writers++] = rig_writer(r->b.s);
     gc.regions[gc.n_regions++] = r->b.more;
     r->first = gc.first;
     for (uint32_t k = 0; k < DQ_GN_RINGS; k++)

@@ -1,6 +1,9 @@
 // tx_test.c: the transmit proxy: what a kernel's slots become.
 #include "rig.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #define EACH_REAL_MODE(m) for (bed_mode m = BED_DIRECT; m <= BED_WORKER && (bed_case(__func__, m), true); m++)
 
 // Frames of ring 0, one buffer each, through a ring of `slots`, from a ticket on.
@@ -151,6 +154,7 @@ static void shares(void) {
 static void hostile(void) {
     EACH_REAL_MODE(m) {
         rig r;
+        char file[300];
         rig_open(&r, (bed_conf){.mode = m}, (dq_gn_conf){.n_tx = 1, .tx_slots = 64, .ops = ~0u});
         bed_tap_all(&r.b);
         uint64_t x = 88172645463325252u;
@@ -165,6 +169,8 @@ static void hostile(void) {
                 w[k] = n % 3 ? x : x & 0x1f000001ff0001ffu; // also nearly valid ones
             }
             if (n % 3 == 0) w[0] = (x % GN_OPS) << 56 | (x >> 8 & 1) << 48 | (x >> 20 & 0x3ff);
+            if (n % 3 == 0 && x % GN_OPS == GN_OP_FILE)
+                w[1] = gn_place(x & 3, x >> 9 & 0xfff), w[3] &= 1, w[2] = w[4] = w[5] = w[6] = 0;
             uint64_t t = r.ticket[0];
             if (n % 2)
                 rig_write_at(&r, 0, t, w), r.ticket[0]++;
@@ -180,7 +186,17 @@ static void hostile(void) {
         DQ_EQ(l.in, l.out + dropped);
         DQ_CHECK(dropped > 10000);
         DQ_EQ(gn_load(&r.gn->tx[0].state->dropped), dropped);
+        dq_line disk = bed_line(r.b.s, "disk", DQ_LINE_WRITER, NULL);
+        DQ_CHECK(disk.in > 0);
+        DQ_EQ(disk.in, disk.out);
+        DQ_CHECK(dq_writer_path(r.gn->conf.writers[0], 0, file, sizeof file));
+        struct stat is;
+        DQ_EQ(stat(file, &is), 0);
+        DQ_EQ((uint64_t)is.st_size, disk.out_bytes);
         rig_close(&r);
+        unlink(file);
+        *strrchr(file, '/') = 0;
+        rmdir(file);
     }
 }
 
