@@ -7,6 +7,8 @@
 #include "proxy/port.h"
 #include "writer/dq_writer.h"
 
+#include <unistd.h>
+
 #define RIG_LEN 200
 
 typedef struct rig {
@@ -15,16 +17,18 @@ typedef struct rig {
     dq_stage *rx_stage[DQ_GN_RINGS];
     uint64_t ticket[DQ_GN_RINGS]; // next one of each transmit ring
     uint64_t first;
+    char dir[32]; // of the writer, where there is one
 } rig;
 
 // A writer of one file, in a folder of its own.
-static inline dq_stage *rig_writer(dq_session *s) {
+static inline dq_stage *rig_writer(rig *r) {
     dq_writer_conf c = {
         .kind = DQ_WRITE_RAW_FILE, .n_dirs = 1, .dirs = {"/tmp/dq-proxy-XXXXXX"}, .prefix = "t"};
     dq_diag d = {{0}};
     dq_stage *st = NULL;
     if (!mkdtemp(c.dirs[0])) abort();
-    bed_must(dq_stage_writer(s, "disk", &c, &st, &d), &d, "writer");
+    memcpy(r->dir, c.dirs[0], sizeof r->dir - 1);
+    bed_must(dq_stage_writer(r->b.s, "disk", &c, &st, &d), &d, "writer");
     return st;
 }
 
@@ -46,7 +50,7 @@ static inline void rig_open(rig *r, bed_conf bc, dq_gn_conf gc) {
     gc.rx_slots = gc.rx_slots ? gc.rx_slots : 64;
     gc.sem_slots = gc.sem_slots ? gc.sem_slots : 16;
     gc.ops = gc.ops ? gc.ops : 1u << GN_OP_SEND;
-    if (gc.ops >> GN_OP_FILE & 1) gc.writers[gc.n_writers++] = rig_writer(r->b.s);
+    if (gc.ops >> GN_OP_FILE & 1) gc.writers[gc.n_writers++] = rig_writer(r);
     gc.regions[gc.n_regions++] = r->b.more;
     r->first = gc.first;
     for (uint32_t k = 0; k < DQ_GN_RINGS; k++)
@@ -61,6 +65,11 @@ static inline void rig_close(rig *r) {
     dq_gn_detach(r->gn);
     dq_gn_release(r->gn);
     bed_close(&r->b);
+    if (!r->dir[0]) return;
+    char file[sizeof r->dir + 8];
+    snprintf(file, sizeof file, "%s/t.raw", r->dir);
+    unlink(file);
+    rmdir(r->dir);
 }
 
 // The row of region "more".
