@@ -13,7 +13,7 @@ import (
 )
 
 // topics are the pages of the manual: help topics here, documents in docs/.
-var topics = []manual.Topic{manual.Config, manual.Conditions, manual.Fields, manual.Formats, manual.Ledger, manual.Metrics, exitTopic}
+var topics = []manual.Topic{manual.Config, manual.Conditions, manual.Fields, manual.Formats, manual.GPUNetIO, manual.Ledger, manual.Metrics, exitTopic}
 
 // parts are headings of topics that help takes as words of their own, and the topic of each.
 var parts = map[string]manual.Topic{"thresholds": manual.Conditions, "reasons": manual.Ledger}

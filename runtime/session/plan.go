@@ -10,9 +10,10 @@ import (
 // HostPlan is a plan and what this host has.
 type HostPlan struct {
 	*spec.Plan
-	PTPClocks []string `json:"ptp_clocks"`          // in words
-	GPUs      *GPUPlan `json:"gpus,omitempty"`      // where the configuration has memory for one
-	Obstacles []string `json:"obstacles,omitempty"` // why this build can't open it, each with its place
+	PTPClocks []string  `json:"ptp_clocks"`          // in words
+	GPUs      *GPUPlan  `json:"gpus,omitempty"`      // where the configuration has memory for one
+	GPUNetIO  []Feature `json:"gpunetio,omitempty"`  // where the configuration asks for it: what of it is here
+	Obstacles []string  `json:"obstacles,omitempty"` // why this build can't open it, each with its place
 }
 
 // GPU is one of this host's.
@@ -44,6 +45,9 @@ func Plan(cfg *spec.Config) *HostPlan {
 	plan := &HostPlan{Plan: p, PTPClocks: PTPClocks()}
 	if usesGPU(cfg) {
 		plan.GPUs, _ = GPUs() // an error is an obstacle
+	}
+	if usesGPUNetIO(cfg) {
+		plan.GPUNetIO = GPUNetIO()
 	}
 	for _, issue := range Obstacles(cfg) {
 		plan.Obstacles = append(plan.Obstacles, issue.Error())

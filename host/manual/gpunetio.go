@@ -1,0 +1,30 @@
+package manual
+
+import "github.com/daqiri/daqiri-run/runtime/session"
+
+// GPUNetIO says what of DOCA GPUNetIO is here.
+var GPUNetIO = Topic{Name: "gpunetio", Short: "what of DOCA GPUNetIO is here", Parts: gpunetioParts}
+
+func gpunetioParts() []Part {
+	features := &Table{Columns: []string{"feature", "state", "how"}}
+	for _, f := range session.GPUNetIO() {
+		features.Rows = append(features.Rows, []string{f.Name, f.State, f.Words})
+	}
+	names := &Table{Columns: []string{"name of DOCA", "under this name", "what does the same here"}}
+	for _, n := range session.GPUNetIONames() {
+		same := "no"
+		if n.Same {
+			same = "yes"
+		}
+		names.Rows = append(names.Rows, []string{"`" + n.Name + "`", same, n.Here})
+	}
+	return []Part{
+		{Words: "Kernels that send and receive ([kernels](kernels.md)) post into rings in pinned memory, and a proxy on the CPU hands what they post to an engine, so no NIC " +
+			"is needed that a GPU can ring. `daqiri-run inspect` prints the first table for a configuration that asks for GPUNetIO (`engine: gpunetio`, `gpunetio.tx_kernel`)."},
+		{Table: features},
+		{Head: "names"},
+		{Words: "`doca_gpu.h` has functions of DOCA's names; of others `gn.h`, the script or a shipped script does the same:"},
+		{Table: names},
+		{Words: "Kernels are compiled by NVRTC and by the host's compiler. Tests run them on the host; `gn_send`, `gn_receive`, `gn_put_bw` and `gn_dma_memcpy` of `scripts/` also ran on an H100."},
+	}
+}

@@ -1,0 +1,100 @@
+package session
+
+import (
+	"slices"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// Feature is something that DOCA GPUNetIO has, and its state in this version.
+type Feature struct {
+	Name  string `json:"name"`
+	State string `json:"state"` // Here, OverRDMA, NothingToDo, NICOnly, Missing
+	Words string `json:"words"`
+}
+
+// The states of features.
+const (
+	Here        = "here"
+	OverRDMA    = "over rdma"
+	NothingToDo = "nothing to do"
+	NICOnly     = "NIC only"
+	Missing     = "missing"
+)
+
+// GPUNetIO are the features of DOCA GPUNetIO.
+func GPUNetIO() []Feature {
+	return []Feature{
+		{"Ethernet send and receive queues", Here, "of any engine: tests run `loop`, `udp`, AF_XDP, AF_PACKET and `dpdk`"},
+		{"handle of a queue for kernels", Here, "the address of the queue's row (`doca_gpu_eth_txq`, `doca_gpu_eth_rxq`)"},
+		{"low- and high-level API; thread, warp and block scope", Here, "`gn.h`, and under the names of DOCA `doca_gpu.h`, `doca_eth.h`, `doca_semaphore.h`, `doca_verbs.h`"},
+		{"weak and strong mode", Here, "the kernel names the slot (`gn_room`, `gn_commit`, `gn_publish`), or takes the next one"},
+		{"shared send queue, cooperative receive", Here, "any threads of a kernel share a ring"},
+		{"semaphores; several queues and semaphores a kernel", Here, "between blocks, and to the script: 16 rings of a kind, 64 semaphores"},
+		{"CPU proxy with a progress call", Here, "the queue's poller, or `i:progress()`"},
+		{"steering", Here, "flows choose the queue, as for every receiver"},
+		{"send at a time", Here, "in the descriptor, kept by the queue's engine"},
+		{"timers of each operation", Here, "`k:start{ timers = true }`: histograms of the ring's line, in metrics and reports"},
+		{"DMA copies", Here, "`gn_copy` on any queue's ring, between memory that the CPU reaches"},
+		{"file writes from a kernel", Here, "`gn_file` adds to the files of a script's writers, from the host's and a GPU's memory"},
+		{"dispatch to a second kernel", Here, "`sem:on_ready` launches it with what the first one's item says"},
+		{"put, inline put, get, put with signal, signal, atomics", OverRDMA, "to what the peer of a connection lends: tests run soft-RoCE; over `loop` between regions of the session"},
+		{"two-sided send and receive", OverRDMA, "as over every engine"},
+		{"shared queue pair, counters", OverRDMA, "the ring's operations share the connection's queue pair, signals are atomics"},
+		{"regions and protection domain of ordinary verbs", OverRDMA, "memory regions and `c:lend`, as without kernels"},
+		{"a process of its own for kernels", Here, "on the host, killed when it hangs and started anew; a GPU's kernel runs in the program's process, whose session ends without it after 5 s"},
+		{"`engine: gpunetio` of configurations", Here, "as `default`: the address chooses the engine, and kernels work on any"},
+		{"`tx.queues[].gpunetio.tx_kernel`", Here, "`per_burst`: the queue is for kernels of pipes (`k:stage`), and refuses persistent ones"},
+		{"multicast table (MCST)", NothingToDo, "rings lie where both sides see them in order"},
+		{"rings moved between CPU and GPU memory", Missing, "rings lie in pinned memory; what a kernel keeps for itself lies in the GPU's"},
+		{"doorbells and completion queues in GPU memory, reliable doorbell", NICOnly, "they need a NIC and its library; not planned"},
+	}
+}
+
+// GPUNetIOName is a name of DOCA's documents, and what does the same here.
+type GPUNetIOName struct {
+	Name string // of a function, a header without its suffix, or a sample; * for all that begin so
+	Same bool   // a function of that name is in the headers
+	Here string
+}
+
+// GPUNetIONames are the functions, headers and samples that DOCA's pages name.
+func GPUNetIONames() []GPUNetIOName {
+	return []GPUNetIOName{
+		{"doca_gpu_create", false, "`daqiri.open`: memory regions of kind `device` and `daqiri.kernel` name their GPU"},
+		{"doca_gpunetio_dev_eth_rxq", true, "`doca_gpu_dev_eth_rxq_recv`, `doca_gpu_dev_eth_rxq_get_pkt_addr`"},
+		{"doca_gpunetio_dev_eth_txq", true, "`doca_gpu_dev_eth_txq_send`, `doca_gpu_dev_eth_txq_wait_send`, `doca_gpu_dev_eth_txq_reserve_wq_slots`, `doca_gpu_dev_eth_txq_get_wqe_ptr`, `doca_gpu_dev_eth_txq_wqe_prepare_send`, " +
+			"`doca_gpu_dev_eth_txq_mark_wqes_ready`, `doca_gpu_dev_eth_txq_submit`, `doca_gpu_dev_eth_txq_poll_completion`"},
+		{"doca_gpunetio_dev_verbs_onesided", true, "`doca_gpu_dev_verbs_put`, `doca_gpu_dev_verbs_p`, `doca_gpu_dev_verbs_get`, `doca_gpu_dev_verbs_put_signal`, `doca_gpu_dev_verbs_signal`, `doca_gpu_dev_verbs_wait`"},
+		{"doca_gpu_dev_verbs_put", true, "`doca_gpu_dev_verbs_put`"},
+		{"doca_gpunetio_dev_verbs_counter", false, "`gn_signal`, `gn_fetch_add`, `gn_wait_signal`"},
+		{"doca_gpunetio_dev_verbs_qp", false, "`gn_fill_move`, `gn_reserve`, `gn_commit`, `gn_publish`"},
+		{"doca_gpunetio_dev_verbs_cq", false, "`gn_poll`, `gn_wait`, `gn_flush`"},
+		{"doca_gpu_dev_verbs_wqe_prepare_*", false, "`gn_fill_move`, `gn_fill_inline`, `gn_fill_signal`, `gn_fill_add`"},
+		{"doca_gpu_dev_verbs_submit", false, "`gn_post`, `gn_publish`"},
+		{"doca_gpu_dev_verbs_poll_cq_*", false, "`gn_poll`, `gn_wait`"},
+		{"doca_gpunetio_dev_rdma", false, "`gn_put`, `gn_get`, `gn_send`, `gn_recv`, `gn_signal`"},
+		{"doca_gpu_dev_rdma_*", false, "`gn_put`, `gn_get`, `gn_send`, `gn_recv`, `gn_signal`"},
+		{"doca_gpu_rdma_get_info", false, "`gn_next`: the place; the ring's size stands in `gn_tx`"},
+		{"doca_gpunetio_dev_dma", false, "`gn_copy`"},
+		{"doca_gpu_verbs_create_qp_hl", false, "`i:connect`"},
+		{"doca_verbs_qp_modify", false, "`i:connect{ qp = … }`, `c:join`"},
+		{"doca_gpu_verbs_export_qp", false, "`k:start{ tx = q, conn = c }`"},
+		{"doca_gpu_verbs_export_cq", false, "the ring's words `completed` and `error`, which `gn_poll` reads"},
+		{"doca_gpu_verbs_cpu_proxy_progress", false, "`i:progress()`, or the queue's poller without a call"},
+		{"doca_gpunetio_simple_send", false, "`gn_send.lua`"},
+		{"doca_gpunetio_simple_receive", false, "`gn_receive.lua`"},
+		{"doca_gpunetio_send_wait_time", false, "`gn_send_wait_time.lua`"},
+		{"doca_gpu_packet_processing", false, "`gn_packet_processing.lua`"},
+		{"doca_gpunetio_dma_memcpy", false, "`gn_dma_memcpy.lua`"},
+		{"doca_gpunetio_rdma_client_server_write", false, "`gn_client_server_write.lua`"},
+		{"doca_gpunetio_verbs_*", false, "`gn_put_bw.lua`, `gn_write_lat.lua`"},
+	}
+}
+
+// usesGPUNetIO says whether a configuration asks for it.
+func usesGPUNetIO(cfg *spec.Config) bool {
+	return cfg.Engine == "gpunetio" || slices.ContainsFunc(cfg.Interfaces, func(i *spec.Interface) bool {
+		return i.Engine == "gpunetio" || slices.ContainsFunc(i.Queues(), func(q *spec.Queue) bool { return q.TxKernel != "" })
+	})
+}

@@ -1,0 +1,64 @@
+package session
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/daqiri/daqiri-run/native"
+)
+
+// docaNames are what the guide of DOCA GPUNetIO and the page of its open version name: functions, headers and samples.
+var docaNames = strings.Fields(`
+	doca_gpu_create doca_gpu_dev_rdma_* doca_gpu_dev_verbs_poll_cq_* doca_gpu_dev_verbs_put doca_gpu_dev_verbs_submit
+	doca_gpu_dev_verbs_wqe_prepare_* doca_gpu_packet_processing doca_gpu_rdma_get_info doca_gpu_verbs_cpu_proxy_progress
+	doca_gpu_verbs_create_qp_hl doca_gpu_verbs_export_cq doca_gpu_verbs_export_qp doca_gpunetio_dev_dma doca_gpunetio_dev_eth_rxq
+	doca_gpunetio_dev_eth_txq doca_gpunetio_dev_rdma doca_gpunetio_dev_verbs_counter doca_gpunetio_dev_verbs_cq
+	doca_gpunetio_dev_verbs_onesided doca_gpunetio_dev_verbs_qp doca_gpunetio_dma_memcpy doca_gpunetio_rdma_client_server_write
+	doca_gpunetio_send_wait_time doca_gpunetio_simple_receive doca_gpunetio_simple_send doca_gpunetio_verbs_* doca_verbs_qp_modify`)
+
+var codeWord = regexp.MustCompile("`([^`]+)`")
+
+// TestGPUNetIONames: each name of DOCA's pages has a row; what a row calls there is in the headers that kernels include, or a script that is
+// shipped; and functions of DOCA's names are all in a row.
+func TestGPUNetIONames(t *testing.T) {
+	text := ""
+	for _, header := range native.KernelHeaders() {
+		text += header
+	}
+	function := func(name string) bool { return regexp.MustCompile(`\b` + name + `\(`).MatchString(text) }
+	want := slices.Clone(docaNames)
+	named := ""
+	for _, row := range GPUNetIONames() {
+		k := slices.Index(want, row.Name)
+		if k < 0 {
+			t.Errorf("%s: twice, or no name of DOCA's pages", row.Name)
+			continue
+		}
+		want = slices.Delete(want, k, k+1)
+		named += row.Here
+		for _, m := range codeWord.FindAllStringSubmatch(row.Here, -1) {
+			word := m[1]
+			if strings.HasSuffix(word, ".lua") {
+				if _, err := os.Stat("../../scripts/" + word); err != nil {
+					t.Errorf("%s: %v", row.Name, err)
+				}
+			} else if (strings.HasPrefix(word, "gn_") || strings.HasPrefix(word, "doca_")) && word != "gn_tx" && !function(word) {
+				t.Errorf("%s: no function %s", row.Name, word)
+			}
+			if row.Same && !strings.HasPrefix(word, "doca_") {
+				t.Errorf("%s: %s is no name of DOCA", row.Name, word)
+			}
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("no row of %v", want)
+	}
+	for _, m := range regexp.MustCompile(`\b(doca_gpu_dev_(?:eth|verbs)_\w+)\(`).FindAllStringSubmatch(text, -1) {
+		if !strings.Contains(named, "`"+m[1]+"`") {
+			t.Errorf("%s is in the headers, and in no row", m[1])
+		}
+	}
+}
