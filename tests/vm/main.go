@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -95,7 +96,8 @@ func (m *machine) test(ctx context.Context, k kernel, cache, pkg string, args []
 
 // buildTest compiles the tests of a package and returns its folder, in which they expect to run.
 func buildTest(ctx context.Context, pkg, program string) (dir string, err error) {
-	if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, pkg).CombinedOutput(); err != nil {
+	args := slices.Concat([]string{"test", "-c", "-o", program}, sanitized(), []string{pkg})
+	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go test -c %s: %w\n%s", pkg, err, out)
 	}
 	if _, err := os.Stat(program); err != nil {
@@ -103,4 +105,12 @@ func buildTest(ctx context.Context, pkg, program string) (dir string, err error)
 	}
 	out, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", pkg).Output()
 	return strings.TrimSpace(string(out)), err
+}
+
+// sanitized are go's flags for what runs in the machine: with DAQIRI_VM_ASAN the address sanitizer looks at the engine.
+func sanitized() []string {
+	if os.Getenv("DAQIRI_VM_ASAN") == "" {
+		return nil
+	}
+	return []string{"-asan"}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -14,10 +15,10 @@ import (
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
-const (
-	cache    = "../../build/vm"
-	patience = 5 * time.Minute // everything is emulated, maybe on a busy machine
-)
+const cache = "../../build/vm"
+
+// patience is for a boot: everything is emulated, maybe on a busy machine.
+var patience = 5 * time.Minute * time.Duration(1+3*len(sanitized()))
 
 var testKernel = sync.OnceValues(func() (kernel, error) { return getKernel(cache, "") })
 
@@ -79,11 +80,7 @@ func build(t *testing.T, pkg string) string {
 	t.Helper()
 	made, _ := programs.LoadOrStore(pkg, sync.OnceValues(func() (string, error) {
 		program := filepath.Join(programsDir, filepath.Base(pkg))
-		args := []string{"build", "-o", program}
-		if os.Getenv("DAQIRI_VM_ASAN") != "" { // the address sanitizer looks at the engine
-			args = append(args, "-asan")
-		}
-		c := exec.Command("go", append(args, pkg)...)
+		c := exec.Command("go", slices.Concat([]string{"build", "-o", program}, sanitized(), []string{pkg})...)
 		c.Dir = "../.."
 		if out, err := c.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("go build: %w\n%s", err, out)
