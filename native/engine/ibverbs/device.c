@@ -279,7 +279,7 @@ int vraw_qp_open(const dqi_port *p, vb_qp_init_attr *a, vb_qp **out) {
 }
 
 static void take_events(vraw_cq *q) {
-    vb_take_events(q->channel, q->cq);
+    vb_take_events(q->channel);
     q->armed = false;
 }
 

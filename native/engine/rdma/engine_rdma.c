@@ -57,7 +57,7 @@ static int open_queue(dqi_rdma *r, dq_queue *q, dq_diag *diag) {
     int err = DQ_OK;
     if (q->conf.n_regions > 0) dqi_rdma_share_buffers(x);
     if (q->conf.dir == DQ_RX && q->conf.n_regions > 0) err = dqi_region_keep_imms(q->conf.regions[0], diag);
-    return err == DQ_OK ? dqi_rdma_cq_open(x, diag) : err;
+    return err == DQ_OK ? dqi_rdma_cqs_open(x, diag) : err;
 }
 
 static int open_rdma(dq_iface *i, dq_diag *diag) {
@@ -104,7 +104,7 @@ static void close_queue(dq_queue *q) {
     dqi_rdma_queue *x = q->engine;
     q->engine = NULL;
     if (!x) return;
-    dqi_rdma_cq_close(&x->cq);
+    dqi_rdma_cqs_close(&x->cqs);
     free(x);
 }
 
@@ -156,18 +156,19 @@ static int rx(dq_queue *q, dq_burst **b, uint32_t room) {
 
 static int arm(dq_queue *q, struct pollfd *fds, int max) {
     dqi_rdma_queue *x = dqi_rdma_queue_of(q);
-    const dqi_rdma *r = x->r;
+    dqi_rdma *r = x->r;
     int n = 0;
     if (max < 3) return 0;
-    if (x->cq.at < x->cq.n) { // what can't be taken now waits here
+    if (x->cqs.at < x->cqs.n) { // what can't be taken now waits here
         int64_t due = dq_now(q->session) + STARVED_NS;
         if (due < q->next_ns) q->next_ns = due;
-    } else if (dqi_rdma_cq_arm(&x->cq)) {
-        fds[n++] = (struct pollfd){.fd = x->cq.channel->fd, .events = POLLIN};
+    } else if (dqi_rdma_cq_arm(&x->cqs)) {
+        fds[n++] = (struct pollfd){.fd = x->cqs.channel->fd, .events = POLLIN};
     } else {
         q->next_ns = 0;
     }
     if (q != r->keeper) return n;
+    r->looked_ns = 0; // what wakes it is looked at at once
     fds[n++] = (struct pollfd){.fd = r->channel->fd, .events = POLLIN};
     fds[n++] = (struct pollfd){.fd = r->device->verbs->async_fd, .events = POLLIN};
     return n;

@@ -23,15 +23,14 @@
 
 #include <poll.h>
 
-#define DQI_RDMA_DEPTH 128u        // work requests of a connection, each way; a power of two
-#define DQI_RDMA_SEND  0x80000000u // of a work request's id: it was posted to send
-#define DQI_RDMA_POLL  32          // completions looked at together
-#define DQI_RDMA_RETRIES                                                                                     \
-    7 // of a request that isn't answered; as often again, without end, where the peer has no buffer
-#define DQI_RDMA_RNR_TIMER 12                  // 0.64 ms until who found no buffer asks again
+#define DQI_RDMA_DEPTH     128u        // work requests of a connection, each way; a power of two
+#define DQI_RDMA_SEND      0x80000000u // of a work request's id: it was posted to send
+#define DQI_RDMA_POLL      32          // completions looked at together
+#define DQI_RDMA_CQS       32          // completion queues of a queue, at most
+#define DQI_RDMA_RETRIES   7  // of a request that isn't answered; without end where the peer has no buffer
+#define DQI_RDMA_RNR_TIMER 12 // 0.64 ms until who found no buffer asks again
 #define DQI_RDMA_END_NS    INT64_C(2000000000) // for what is flushed to come back, at the end of a connection
-#define DQI_RDMA_IDLE_NS                                                                                     \
-    INT64_C(5000000000) // a closed connection whose peer takes nothing for so long is ended
+#define DQI_RDMA_IDLE_NS   INT64_C(5000000000) // until a closed connection whose peer takes nothing is ended
 
 #define DQI_RDMA_NOTE       0xffffffffu // the immediate value of notes (rdma_lend.c)
 #define DQI_RDMA_NOTE_BYTES 88
@@ -54,27 +53,33 @@ typedef struct dqi_rdma_device {
     uint32_t users;              // interfaces
 } dqi_rdma_device;
 
-// A queue's completion queue, and what was taken from it and not looked at yet. Its poller's, but for the
-// end.
 typedef struct dqi_rdma_cq {
-    vb_comp_channel *channel;
-    vb_cq *cq;
+    vb_cq *cq;           // of some of a queue's connections
     uint32_t room, used; // entries; under dqi_rdma.lock
+} dqi_rdma_cq;
+
+// As many as a queue's connections need, and what was taken and not looked at yet. Its poller's.
+typedef struct dqi_rdma_cqs {
+    vb_comp_channel *channel;
+    dqi_rdma_cq list[DQI_RDMA_CQS];
+    _Atomic uint32_t n_cqs; // grows, under dqi_rdma.lock
+    uint32_t turn;          // how often one was polled: they are in turn
     bool armed;
     uint32_t at, n;
     vb_wc wc[DQI_RDMA_POLL];
-} dqi_rdma_cq;
+} dqi_rdma_cqs;
 
 typedef struct dqi_rdma_queue {
     dqi_rdma *r;
     dq_queue *queue;
-    dqi_rdma_cq cq;
+    dqi_rdma_cqs cqs;
     // receive
     uint32_t pipes_seen, conns_seen;
-    bool starved;     // some connection has fewer buffers posted than it may have
-    bool over;        // after the stop: all that had come was taken
-    uint32_t buffers; // that its connections may have posted in all
-    int64_t look_ns;  // when a starved queue looks again
+    bool starved;            // some connection has fewer buffers posted than it may have
+    bool over;               // after the stop: all that had come was taken
+    uint32_t buffers;        // for its connections, but for a few that each needs
+    _Atomic uint32_t posted; // by all of them
+    int64_t look_ns;         // when a starved queue looks again
     uint32_t ready_head, ready_tail;
     uint32_t ready[DQI_CONNS]; // ids of connections with messages, in turn
     // transmit
@@ -134,11 +139,12 @@ struct dqi_rconn {
     uint8_t given[DQI_RDMA_PRIVATE], given_bytes;    // private data, for the peer
     uint8_t heard[DQ_MAX_PRIVATE_DATA], heard_bytes; // and the peer's
 
-    cm_id *id;          // keeper's
-    dqi_spin lock;      // of what follows
-    vb_qp *qp;          // NULL: none (any more)
-    vb_ah *ah;          // UD: where its peer is; NULL: it has not been heard yet
-    uint32_t qpn, qkey; // UD: of the peer
+    cm_id *id;                      // keeper's
+    dqi_spin lock;                  // of what follows
+    vb_qp *qp;                      // NULL: none (any more)
+    dqi_rdma_cq *recv_cq, *send_cq; // of it
+    vb_ah *ah;                      // UD: where its peer is; NULL: it has not been heard yet
+    uint32_t qpn, qkey;             // UD: of the peer
     uint32_t recv_head, recv_tail, n_posted, n_parked;
     dqi_rdma_recv *recv; // DQI_RDMA_DEPTH
     uint32_t sent_head, sent_tail, unsignalled;
@@ -201,14 +207,14 @@ static inline uint32_t dqi_rconn_sending(const dqi_rconn *c) { return c->sent_ta
 // The device behind a bound id, with all regions of the session registered.
 int dqi_rdma_device_open(dqi_rdma *r, vb_context *verbs, uint8_t port, dq_diag *diag);
 void dqi_rdma_device_close(dqi_rdma *r);
-int dqi_rdma_cq_open(dqi_rdma_queue *x, dq_diag *diag);
-void dqi_rdma_cq_close(dqi_rdma_cq *q);
-// Room for n more work requests. Under dqi_rdma.lock. Any thread.
-int dqi_rdma_cq_grow(dqi_rdma_cq *q, uint32_t n, int max);
+int dqi_rdma_cqs_open(dqi_rdma_queue *x, dq_diag *diag);
+void dqi_rdma_cqs_close(dqi_rdma_cqs *q);
+// A completion queue of x with room for n more entries, or NULL and *err. Under dqi_rdma.lock.
+dqi_rdma_cq *dqi_rdma_cq_for(dqi_rdma_queue *x, uint32_t n, int *err);
 // The next completion, which stays the next until `at` is moved on; NULL: none. Queue's poller.
-vb_wc *dqi_rdma_cq_next(dqi_rdma_cq *q);
+vb_wc *dqi_rdma_cq_next(dqi_rdma_cqs *q);
 // Has the channel's descriptor tell of the next completion; false: there is one already.
-bool dqi_rdma_cq_arm(dqi_rdma_cq *q);
+bool dqi_rdma_cq_arm(dqi_rdma_cqs *q);
 // The number of a packet's bytes that stands for at most so many: an ibv_mtu.
 int dqi_rdma_mtu(int bytes);
 // Makes reads of fd return at once. DQ_OK or a system error.
@@ -226,8 +232,7 @@ int dqi_rdma_bind(dqi_rdma *r, dq_diag *diag);
 void dqi_rdma_refuse_rest(dqi_rdma *r);
 // Begins to connect; DQ_OK or an error. Control thread, or the keeper's.
 int dqi_rdma_dial(dqi_rconn *c, const dqi_sockaddr *from, const dqi_sockaddr *to);
-// Waits until no such call is under way on another thread: librdmacm writes into its id after the event is
-// here.
+// Waits until no such call is under way: librdmacm writes into its id after the event is here.
 void dqi_rdma_await_dial(dqi_rdma *r);
 
 // ---- rdma_conn.c ------------------------------------------------------------------------------------------
@@ -250,10 +255,9 @@ void dqi_rconn_end(dqi_rconn *c, int code);
 int64_t dqi_rconn_ending_serve(dqi_rdma *r);
 // Frees all that a connection has, whatever is under way: at the close, or when it took too long.
 void dqi_rconn_destroy(dqi_rconn *c);
-// It failed: the keeper will end it. Any thread.
+// It failed: the keeper will end it.
 void dqi_rconn_break(dqi_rconn *c, int status);
-// A work request came back flushed: where nobody has asked for that, the device has put the queue pair in
-// error, and the connection ends. Under its lock.
+// A work request came back flushed: if nobody asked for that, its queue pair is in error. Under its lock.
 void dqi_rconn_flushed(dqi_rconn *c);
 // Wakes the keeper, which looks at connections. Any thread.
 void dqi_rdma_wake(dqi_rdma *r);
@@ -289,7 +293,7 @@ bool dqi_rdma_refuse(dq_queue *q, const dq_burst *b);
 void dqi_rdma_drop_rest(dq_queue *q);
 // Completions of sends and operations: all up to this one. Whoever polls its queue.
 void dqi_rconn_sent_done(dqi_rconn *c, const vb_wc *wc);
-// What waits, or is under way, comes to nothing because of `why`. Under the connection's lock.
+// What waits, or is under way, comes to nothing because of `why`. Under its lock.
 void dqi_rconn_drop_waits(dqi_rconn *c, dq_reason why);
 void dqi_rconn_drop_sent(dqi_rconn *c, dq_reason why, const char *words);
 

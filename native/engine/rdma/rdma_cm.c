@@ -11,7 +11,7 @@
 
 #define RESOLVE_MS 2000
 #define BACKLOG    128
-#define LOOK_NS    20000 // between two looks at events, where nobody wakes the keeper
+#define LOOK_NS    100000 // between two looks at events, where nobody wakes the keeper
 #define PAUSE_NS   INT64_C(100000000)
 
 static dqi_sockaddr address_of(const struct sockaddr_storage *s) {
@@ -296,10 +296,13 @@ void dqi_rdma_serve(dqi_rdma *r) {
     int64_t now = dq_now(r->iface->session);
     bool asked = atomic_exchange(&r->attention, false);
     if (!asked && now < r->next_ns && now < r->looked_ns + LOOK_NS) return;
+    bool due = asked || now >= r->next_ns;
     r->looked_ns = now;
     while (take_event(r)) {
     }
     take_async(r);
+    // Whoever has an end begin asks for attention: thousands of connections are looked at for no less.
+    if (!atomic_exchange(&r->attention, false) && !due) return;
     r->next_ns = dqi_rconn_ending_serve(r);
     dial_again(r);
 }

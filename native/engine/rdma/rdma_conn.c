@@ -81,25 +81,24 @@ void dqi_rconn_give_up(dqi_rconn *c) {
     pthread_mutex_unlock(&r->lock);
 }
 
-// The queues whose completion queues a connection uses: one direction's, where the other has none.
-static dqi_rdma_cq *recv_cq(const dqi_rconn *c) { return &dqi_rdma_queue_of(c->rx ? c->rx : c->tx)->cq; }
-static dqi_rdma_cq *send_cq(const dqi_rconn *c) { return &dqi_rdma_queue_of(c->tx ? c->tx : c->rx)->cq; }
-
-static int grow(dqi_rconn *c, int n) {
+// Completion queues of the queues that a connection uses: one direction's, where the other has none.
+static int take_cqs(dqi_rconn *c) {
     dqi_rdma *r = c->r;
-    int max = r->device->attr.max_cqe, err;
+    int err;
     pthread_mutex_lock(&r->lock);
-    if (n < 0) {
-        recv_cq(c)->used -= DQI_RDMA_DEPTH;
-        send_cq(c)->used -= DQI_RDMA_DEPTH;
-        err = DQ_OK;
-    } else {
-        err = dqi_rdma_cq_grow(recv_cq(c), DQI_RDMA_DEPTH, max);
-        if (err == DQ_OK && (err = dqi_rdma_cq_grow(send_cq(c), DQI_RDMA_DEPTH, max)) != DQ_OK)
-            recv_cq(c)->used -= DQI_RDMA_DEPTH;
-    }
+    c->recv_cq = dqi_rdma_cq_for(dqi_rdma_queue_of(c->rx ? c->rx : c->tx), DQI_RDMA_DEPTH, &err);
+    if (c->recv_cq)
+        c->send_cq = dqi_rdma_cq_for(dqi_rdma_queue_of(c->tx ? c->tx : c->rx), DQI_RDMA_DEPTH, &err);
+    if (err != DQ_OK && c->recv_cq) c->recv_cq->used -= DQI_RDMA_DEPTH;
     pthread_mutex_unlock(&r->lock);
     return err;
+}
+
+static void leave_cqs(const dqi_rconn *c) {
+    pthread_mutex_lock(&c->r->lock);
+    c->recv_cq->used -= DQI_RDMA_DEPTH;
+    c->send_cq->used -= DQI_RDMA_DEPTH;
+    pthread_mutex_unlock(&c->r->lock);
 }
 
 static uint32_t segments(const dqi_rconn *c, bool rx) {
@@ -116,11 +115,11 @@ static int qp_type(const dqi_rconn *c) {
 }
 
 int dqi_rconn_make_qp(dqi_rconn *c) {
-    int err = grow(c, 1);
+    int err = take_cqs(c);
     if (err != DQ_OK) return err;
     vb_qp_init_attr a = {.qp_context = c,
-                         .send_cq = send_cq(c)->cq,
-                         .recv_cq = recv_cq(c)->cq,
+                         .send_cq = c->send_cq->cq,
+                         .recv_cq = c->recv_cq->cq,
                          .cap = {.max_send_wr = DQI_RDMA_DEPTH,
                                  .max_recv_wr = DQI_RDMA_DEPTH,
                                  .max_send_sge = segments(c, false),
@@ -132,7 +131,7 @@ int dqi_rconn_make_qp(dqi_rconn *c) {
     a.cap.max_inline_data = qp ? a.cap.max_inline_data : 0; // not every device has it
     if (!qp) qp = vb.create_qp(c->r->device->pd, &a);
     if (!qp) {
-        grow(c, -1);
+        leave_cqs(c);
         return DQ_ESYS - err;
     }
     c->inline_bytes = a.cap.max_inline_data;
@@ -207,7 +206,7 @@ void dqi_rconn_destroy(dqi_rconn *c) {
     if (ah) vb.destroy_ah(ah);
     if (qp) { // nothing is read or written through it any more
         vb.destroy_qp(qp);
-        grow(c, -1);
+        leave_cqs(c);
     }
     dqi_lock(&c->lock);
     dqi_rconn_drop_waits(c, DQ_DROP_CONNECTION_LOST);
@@ -234,6 +233,7 @@ static void schedule(dqi_rconn *c, bool was_open) {
     int64_t now = dq_now(r->iface->session);
     r->retired = r->retired || atomic_load(&c->closing);
     r->dials = true;
+    atomic_store(&r->attention, true);
     if (was_open) {
         r->wait_ns = FIRST_WAIT_NS;
         r->dial_ns = now - r->since_ns >= FIRST_WAIT_NS ? now : now + FIRST_WAIT_NS;

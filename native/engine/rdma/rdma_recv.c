@@ -14,7 +14,8 @@
 #define STARVED_NS 100000 // until a queue without free buffers looks again
 #define CHAIN      16     // buffers posted together, where there is no hurry
 #define FIRST      64 // parts of the queue's buffers, of which a connection gets one before anything comes
-#define NOTES      4  // buffers for notes, of a connection that nobody takes messages of
+#define FEW        4
+#define NOTES      4 // buffers for notes, of a connection that nobody takes messages of
 
 // ---- buffers ----------------------------------------------------------------------------------------------
 
@@ -46,10 +47,12 @@ static uint32_t most_buffers(const dq_queue *q) {
 
 void dqi_rdma_share_buffers(dqi_rdma_queue *x) { x->buffers = most_buffers(x->queue); }
 
-// How many buffers a connection of the queue may have posted.
+// How many buffers a connection of the queue may have posted. Where the peer tries again when it finds none,
+// so much less that there are some for one more.
 static uint32_t share(const dqi_rdma_queue *x) {
     uint32_t conns = (atomic_load(&x->r->conns.n) + x->r->iface->n_rx - 1) / x->r->iface->n_rx;
-    uint32_t n = x->buffers / (conns > 0 ? conns : 1);
+    uint32_t parts = (conns > 0 ? conns : 1) + (dqi_rdma_transport(x->r) == DQ_TRANSPORT_RC);
+    uint32_t n = x->buffers / parts;
     return n < 1 ? 1 : n > DQI_RDMA_DEPTH ? DQI_RDMA_DEPTH : n;
 }
 
@@ -59,6 +62,15 @@ static uint32_t first_share(const dqi_rdma_queue *x, const dqi_rconn *c) {
     uint32_t n = x->buffers / FIRST > 0 ? x->buffers / FIRST : 1;
     bool begins = c->recv_head == 0 && dqi_rdma_transport(x->r) == DQ_TRANSPORT_RC;
     return begins && n < share(x) ? n : share(x);
+}
+
+// How many a connection that has so many posted may post now, where so many are free. All connections have no
+// more than their half, however much those took that came first; beyond it one that has none gets a few.
+static uint32_t most_now(const dqi_rdma_queue *x, uint32_t has, uint32_t free) {
+    uint32_t posted = atomic_load(&x->posted), spare = posted < x->buffers ? x->buffers - posted : 0;
+    if (has == 0 && spare == 0) spare = free > x->buffers / 4 * 3 ? FEW : 1;
+    if (has == 0 && free > 0) free = free / 4 + 1;
+    return free < spare ? free : spare;
 }
 
 // Takes at most n sets of buffers, one of each region; how many.
@@ -111,6 +123,7 @@ static void post(const dqi_rdma_queue *x, dqi_rconn *c, uint32_t n) {
         empty(c, &c->recv[(c->recv_tail + i) % DQI_RDMA_DEPTH]);
     c->recv_tail += done;
     c->n_posted += done;
+    atomic_fetch_add(&dqi_rdma_queue_of(q)->posted, done);
 }
 
 static bool may_receive(const dqi_rconn *c) {
@@ -133,7 +146,7 @@ static bool top_up(const dqi_rdma_queue *x, dqi_rconn *c) {
     uint32_t has = c->n_posted, room = DQI_RDMA_DEPTH - (c->recv_tail - c->recv_head);
     if (want > has + room) want = has + room;
     if (c->qp && !c->flushing && has < want) {
-        uint32_t n = want - has, most = has == 0 ? free / 4 + (free > 0) : free;
+        uint32_t n = want - has, most = most_now(x, has, free);
         enough = most > 0 || has > 0;
         if (n > most) n = most;
         if (n > 0 && (n >= CHAIN || has <= want / 2)) post(x, c, n);
@@ -266,6 +279,7 @@ void dqi_rconn_recv_done(dqi_rconn *c, const vb_wc *wc) {
     bool ok = wc->status == VB_WC_SUCCESS;
     if (v->state != DQI_RECV_POSTED) return; // it was taken away
     c->n_posted--;
+    if (!v->named) atomic_fetch_sub(&dqi_rdma_queue_of(c->rx)->posted, 1);
     atomic_fetch_add(&c->done, 1);
     if (ok && !v->named) {
         park(c, v, wc);
@@ -290,6 +304,7 @@ void dqi_rconn_drop_recv(dqi_rconn *c) {
     for (; c->recv_head != c->recv_tail; c->recv_head++) {
         dqi_rdma_recv *v = &c->recv[c->recv_head % DQI_RDMA_DEPTH];
         if (v->op) dq_op_lost(v->op, 1, "its connection ended");
+        if (v->state == DQI_RECV_POSTED && !v->named) atomic_fetch_sub(&dqi_rdma_queue_of(c->rx)->posted, 1);
         if (v->state == DQI_RECV_PARKED && c->rx) {
             dqi_add_shared(&c->rx->c.in, 1);
             dqi_add_shared(&c->rx->c.in_bytes, v->bytes);
@@ -305,10 +320,10 @@ void dqi_rconn_drop_recv(dqi_rconn *c) {
 static uint32_t drain(dqi_rdma_queue *x) {
     uint32_t n = 0;
     vb_wc *wc;
-    for (; n < 4 * DQI_RDMA_POLL && (wc = dqi_rdma_cq_next(&x->cq)) != NULL; n++) {
+    for (; n < 4 * DQI_RDMA_POLL && (wc = dqi_rdma_cq_next(&x->cqs)) != NULL; n++) {
         dqi_rconn *c = dqi_rconn_find(x->r, (uint32_t)(wc->wr_id >> 32));
         if (c) dqi_rconn_complete(c, wc);
-        x->cq.at++;
+        x->cqs.at++;
     }
     return n;
 }

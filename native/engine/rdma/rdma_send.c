@@ -303,10 +303,10 @@ int dqi_rdma_reap(dq_queue *q) {
     uint32_t taken = atomic_load_explicit(&q->ring.head, memory_order_relaxed);
     atomic_store(&x->settled, q->tx && !q->tx_made ? taken - 1 : taken);
     if (q == r->keeper) dqi_rdma_serve(r);
-    for (int looked = 0; looked < 4 * DQI_RDMA_POLL && (wc = dqi_rdma_cq_next(&x->cq)) != NULL; looked++) {
+    for (int looked = 0; looked < 4 * DQI_RDMA_POLL && (wc = dqi_rdma_cq_next(&x->cqs)) != NULL; looked++) {
         dqi_rconn *c = dqi_rconn_find(r, (uint32_t)(wc->wr_id >> 32));
         if (c) dqi_rconn_complete(c, wc);
-        x->cq.at++;
+        x->cqs.at++;
         work++;
     }
     if (atomic_load(&x->n_waiting) > 0) work += serve_all_waits(x);

@@ -82,13 +82,11 @@ int dqi_cm_load(const char *iface, dq_diag *diag) {
     return err;
 }
 
-void vb_take_events(vb_comp_channel *channel, vb_cq *cq) {
-    vb_cq *of;
+void vb_take_events(vb_comp_channel *channel) {
+    vb_cq *cq;
     void *context;
-    unsigned int n = 0;
-    while (vb.get_cq_event(channel, &of, &context) == 0)
-        n++;
-    if (n > 0) vb.ack_cq_events(cq, n);
+    while (vb.get_cq_event(channel, &cq, &context) == 0)
+        vb.ack_cq_events(cq, 1);
 }
 
 const char *vb_status_text(int status) {

@@ -90,7 +90,7 @@ static inline int vb_post_recv(vb_qp *qp, vb_recv_wr *wr, vb_recv_wr **bad) {
 }
 // Takes the events that wait on the channel, which does not block and is this queue's alone, and acknowledges
 // them.
-void vb_take_events(vb_comp_channel *channel, vb_cq *cq);
+void vb_take_events(vb_comp_channel *channel);
 // The status of a completion in the words of the InfiniBand specification. Static text.
 const char *vb_status_text(int status);
 

@@ -222,8 +222,14 @@ uint8_t *nic_reach(const nic_qp *q, const struct ibv_sge *s, int need) {
 
 // ---- completion queues ------------------------------------------------------------------------------------
 
+// Of one completion queue, as the only users have it.
+typedef struct nic_channel {
+    struct ibv_comp_channel ch;
+    struct ibv_cq *cq;
+} nic_channel;
+
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c) {
-    struct ibv_comp_channel *ch = calloc(1, sizeof *ch);
+    struct ibv_comp_channel *ch = calloc(1, sizeof(nic_channel));
     ch->context = c;
     ch->fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
     pthread_mutex_lock(&nic_lock);
@@ -250,7 +256,8 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *c, int cqe, void *context, stru
     q->entries = calloc((size_t)cqe, sizeof *q->entries);
     pthread_mutex_lock(&nic_lock);
     nic_of(c)->cqs++;
-    if (ch) ch->refcnt++;
+    if (ch && ch->refcnt++ > 0) nic_broken("a channel has two completion queues");
+    if (ch) ((nic_channel *)ch)->cq = &q->cq;
     pthread_mutex_unlock(&nic_lock);
     return &q->cq;
 }
@@ -309,10 +316,9 @@ static int req_notify(struct ibv_cq *cq, int solicited) {
     return 0;
 }
 
-// Of channels with one completion queue, as the only users have them.
 int ibv_get_cq_event(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **context) {
     uint64_t n;
-    *cq = NULL;
+    *cq = ((nic_channel *)ch)->cq;
     *context = NULL;
     return read(ch->fd, &n, sizeof n) == sizeof n ? 0 : -1;
 }

@@ -65,6 +65,15 @@ deaf.c:close()
 ends("closed", deaf, 60)
 print("kept", failed(kept))
 assert(daqiri.now() - closed < 12, "it took too long")
+-- Connections that come one after the other, each with a message at once: those that were first leave buffers to the others.
+local crowd = {}
+for k = 1, 24 do
+  crowd[k] = open "10.9.0.1:4802"
+  assert(failed(message(crowd[k].c, 100)) == "no error")
+end
+for _, x in ipairs(crowd) do assert(failed(message(x.c, 100)) == "no error") end
+print("crowd", #crowd)
+for _, x in ipairs(crowd) do x.c:close() end
 -- A message that is longer than the buffers there.
 local narrow = open "10.9.0.1:4802"
 local long = message(narrow.c, 4000)
