@@ -50,7 +50,7 @@ var Cases = []Case{
 	{"rdma_send", "messages of 64 KiB between two RDMA devices (needs some, and `ulimit -l unlimited`)", "Gbit/s", false, 10, runRDMA("send", "ib_send_bw")},
 	{"rdma_write", "the same by writes into the peer's memory", "Gbit/s", false, 10, runRDMA("write", "ib_write_bw")},
 	{"rdma_read", "the same by reads", "Gbit/s", false, 10, runRDMA("read", "ib_read_bw")},
-	{"rdma_latency", "messages of 64 bytes there and back between two RDMA devices, half the time, median", "µs", true, 10, runRDMA("latency", "ib_send_lat")},
+	{"rdma_latency", "a message of 64 bytes there and back between two RDMA devices, by pipes, half the time on average", "µs", true, 10, runRDMA("latency", "ib_send_lat")},
 	{"write_pcap_1024", "frames of 1024 bytes from memory into a pcap file", "GB/s", false, 10, runWrite("pcap", 1024)},
 	{"write_pcap_8000", "the same with 8000 bytes", "GB/s", false, 10, runWrite("pcap", 8000)},
 	{"write_pcapng_1024", "the same into a pcapng file, of 1024 bytes", "GB/s", false, 10, runWrite("pcapng", 1024)},

@@ -54,7 +54,7 @@ func runRDMA(what, tool string) func(ctx context.Context, b *bench, r *Result) e
 				return sample{}, err
 			}
 			if what == "latency" {
-				return sample{f["p50"], figures{"p99": f["p99"], "max": f["max"], "n": f["n"]}}, nil
+				return sample{f["mean"], figures{"n": f["n"], "cpus": f["cpu_seconds"] / f["seconds"]}}, nil
 			}
 			return sample{f["bytes"] * 8 / f["seconds"] / 1e9, figures{"cpus": f["cpu_seconds"] / f["seconds"]}}, nil
 		}
@@ -85,17 +85,19 @@ func (b *bench) rdma(ctx context.Context, d time.Duration, what, at, from string
 }
 
 // resultLine is that of perftest: bytes, iterations and figures.
-var resultLine = regexp.MustCompile(`(?m)^\s*\d+\s+\d+\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)`)
+var resultLine = regexp.MustCompile(`(?m)^\s*\d+\s+\d+\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)(?:\s+([\d.]+))?`)
 
-// perftest runs a tool of perftest against itself; Gbit/s of the average, or of latency the typical µs one way.
+// perftest runs a tool of perftest against itself; Gbit/s, or of latency the µs one way, both on average.
 func (b *bench) perftest(ctx context.Context, d time.Duration, tool, what, at, from string) (sample, error) {
 	port, err := freePort()
 	if err != nil {
 		return sample{}, err
 	}
 	argv := []string{tool, "-R", "-p", port, "-F"}
+	column := 2 // the best, and on average
 	if what == "latency" {
-		argv = append(argv, "-s", "64", "-n", strconv.Itoa(max(100, int(d.Seconds()*200))))
+		argv = append(argv, "-s", "64", "-n", strconv.Itoa(max(1000, int(d.Seconds()*5000))))
+		column = 4 // the shortest, the longest, typical, and on average
 	} else {
 		argv = append(argv, "-s", rdmaBytes, "-D", strconv.Itoa(max(1, int(d.Seconds()+0.5))), "--report_gbits")
 	}
@@ -119,10 +121,6 @@ func (b *bench) perftest(ctx context.Context, d time.Duration, tool, what, at, f
 	m := resultLine.FindStringSubmatch(out)
 	if m == nil {
 		return sample{}, fmt.Errorf("%s printed %q", filepath.Base(tool), out)
-	}
-	column := 2 // average; of latency minimum, maximum, typical
-	if what == "latency" {
-		column = 3
 	}
 	v, err := strconv.ParseFloat(m[column], 64)
 	return sample{value: v}, err

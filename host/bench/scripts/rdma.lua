@@ -9,53 +9,38 @@ local args = daqiri.args{
   size = { 65536, unit = "bytes", help = "of a message" },
   seconds = { 1, help = "to measure, after a tenth of that to warm up" },
 }
-local direct = args.what == "latency"
-local function side(name, address, config, region)
-  local function queue(q, tx)
-    return { { name = q, id = 0, poll_mode = direct and "direct" or nil, cpu_core = not direct and -1 or nil, batch_size = 16, memory_regions = { region } } }
-  end
+local pingpong, together = args.what == "latency", 16 -- messages of a burst
+local function side(name, address, config, region, core)
+  local function queue(q) return { { name = q, id = 0, cpu_core = pingpong and core or -1, batch_size = together, memory_regions = { region } } } end
   return { name = name, address = address, socket_config = config, roce_config = { transport_mode = "RC" }, rx = { queues = queue(name .. "_rx") },
     tx = { queues = queue(name .. "_tx") } }
 end
 local server = ("roce://%s:%d"):format(args.at, args.port)
 local function region(name, n, access) return { name = name, kind = "host", affinity = 0, num_bufs = n, buf_size = math.max(args.size, 128), access = access } end
 local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "socket", master_core = 0,
-  memory_regions = { region("there", 512), region("here", 512), region("ring", 16, { "local", "rdma_write", "rdma_read" }) },
-  interfaces = { side("there", args.at, { mode = "server", local_addr = server }, "there"),
-    side("here", args.from, { mode = "client", local_addr = "roce://" .. args.from, remote_addr = server }, "here") } } } }
+  memory_regions = { region("there", 512), region("here", 512), region("ring", together, { "local", "rdma_write", "rdma_read" }) },
+  interfaces = { side("there", args.at, { mode = "server", local_addr = server }, "there", 0),
+    side("here", args.from, { mode = "client", local_addr = "roce://" .. args.from, remote_addr = server }, "here", 1) } } } }
 
 local c
 s:interface("there"):on_connection(function(lender) lender:lend("ring", { access = "rdma_read_write" }) end)
 s:interface("here"):on_connection(function(made) c = made end)
-local bytes, last = 0, 0
-local function message()
-  local b = c:alloc(1)
+local bytes = 0
+local function messages(n)
+  local b = c:alloc(n)
   b:set_lengths(args.size)
   return b
 end
 
-if args.what == "latency" then
-  local times, sent = {}, 0
-  s:rx_queue("there"):on_burst(function(b)
-    local answer = b.connection:alloc(b.n)
-    answer:set_lengths(args.size)
-    b.connection:send(answer)
-  end)
-  s:rx_queue("here"):on_burst(function(b)
-    times[#times + 1] = s:clock() - sent
-    sent = s:clock()
-    c:send(message())
-  end)
+if pingpong then -- one message, which either end sends back as it comes, without a script
+  s:pipe(s:rx_queue "there", s:tx_queue "there")
+  s:pipe(s:rx_queue "here", s:tx_queue "here")
   s:start()
   while not c do daqiri.sleep(1e-3) end
-  sent = s:clock()
-  c:send(message())
+  c:send(messages(1))
   s:measure{ seconds = args.seconds / 10 }
-  times = {}
-  s:measure{ seconds = args.seconds }
-  table.sort(times)
-  local function at(part) return times[math.max(1, math.ceil(part * #times))] / 2e3 end -- one way, in µs
-  print(daqiri.json{ p50 = at(0.5), p99 = at(0.99), max = at(1), n = #times })
+  local m = s:measure{ seconds = args.seconds }
+  print(daqiri.json{ mean = m.seconds / (2 * m.here.rx.packets) * 1e6, n = m.here.rx.packets, cpu_seconds = m.process.cpu_seconds, seconds = m.seconds })
   return
 end
 
@@ -68,12 +53,10 @@ if args.what == "send" then
 else
   s:start()
   while not (c and c.remotes.ring) do daqiri.sleep(1e-3) end
-  local room = c.remotes.ring.bytes - args.size
   local function go_on()
-    local b = args.what == "write" and message()
-    local op = b and c:write(b, "ring", last) or not b and c:read("ring", last, args.size)
+    local b = args.what == "write" and messages(together)
+    local op = b and c:write(b, "ring", 0) or not b and c:read("ring", 0, together * args.size)
     if b and not op then b:free() end -- the session ends
-    last = (last + args.size) % (room > 0 and room or 1)
   end
   c:on_completion(function(w)
     assert(w.status == "SUCCESS", w.status)
@@ -83,7 +66,7 @@ else
       go_on()
     end
   end)
-  for _ = 1, 64 do go_on() end
+  for _ = 1, 128 / together do go_on() end
 end
 repeat s:measure{ seconds = 0.01 } until bytes > 0
 s:measure{ seconds = args.seconds / 10 }
