@@ -31,11 +31,13 @@ GN_FN int gn_submit_group(const gn_tx *q, const gn_slot *s, gn_u32 mask, gn_u32 
     return (int)err;
 }
 
-// Hands over what a slot says.
+// Hands over what a slot says. GN_INVALID: an operation that the ring doesn't take, or a scope that there
+// isn't.
 GN_FN int gn_submit(const gn_tx *q, int scope, const gn_slot *s, gn_u64 limit, gn_u64 *ticket) {
     gn_u64 t = 0;
     gn_u32 op = (gn_u32)(s->w[0] >> 56);
     int mine = op != GN_OP_NOP, taken = (q->ops >> op & 1) != 0, err = GN_OK;
+    if (scope < GN_BY_THREAD || scope > GN_BY_BLOCK) return GN_INVALID;
     if (scope == GN_BY_THREAD) {
         err = !taken ? GN_INVALID : gn_reserve(q, 1, limit, &t);
         if (err == GN_OK) gn_post(q, t, s);

@@ -141,6 +141,8 @@ static void refused(void) {
     DQ_EQ(gn_reserve(&tx, 0, 0, &t), GN_INVALID);
     DQ_EQ(gn_put(&tx, GN_BY_THREAD, 0, 0, 8, 0, 0), GN_INVALID); // the ring takes none
     DQ_EQ(gn_put_inline(&tx, GN_BY_THREAD, 0, 0, 9, 0, 0), GN_INVALID);
+    for (int scope = -1; scope < 5; scope += 4) // below and behind those that there are
+        DQ_EQ(gn_send(&tx, scope, gn_place(0, 0), 8, 0, 0, 0, &t), GN_INVALID);
     DQ_EQ(gn_wait_signal(&side, gn_place(1, 0), 1, 0), GN_INVALID);
     DQ_EQ(gn_wait_signal(&side, gn_place(0, 4), 1, 0), GN_INVALID);
     gn_port *head = port.block;
