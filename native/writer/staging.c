@@ -5,11 +5,11 @@
 #include "core/clock.h"
 #include "core/err.h"
 #include "cuda/mover.h"
+#include "cuda/pinned.h"
 #include "kernels/kernels.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #define SUMS      (DQI_SUMMED_BYTES / DQK_PAGE)
 #define SUM_BYTES (8u << 20) // a list of so many goes out
@@ -19,7 +19,7 @@ struct dqi_staging {
     dqi_gpu *gpu;
     dqi_mover *mover;
     uint8_t *bytes; // two buffers, and the checksums of pages
-    bool pinned;
+    size_t mapped;
     const dqi_cufile *cufile; // NULL: not to be used
     dqi_mover *summer;
     uint32_t summed; // pages whose sum was begun
@@ -41,18 +41,6 @@ static bool make_room(dqi_mover *m, uint32_t n) {
     return true;
 }
 
-static int pin(dqi_staging *s, const char *what, dq_diag *diag) {
-    const dqi_cuda_driver *cu = s->gpu->cu;
-    void *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) return dqi_fail(diag, DQ_ESYS - errno, "%s: no memory to stage packets in", what);
-    s->bytes = p;
-    madvise(p, BYTES, MADV_HUGEPAGE);
-    cu_result err = dqi_gpu_enter(s->gpu);
-    if (err == CU_SUCCESS) err = cu->host_register(p, BYTES, CU_REGISTER_PORTABLE | CU_REGISTER_MAPPED);
-    s->pinned = err == CU_SUCCESS;
-    return dqi_cuda_check(err, what, "cuMemHostRegister", diag);
-}
-
 static int staging_new(dqi_gpu *g, const dqi_cufile *cufile, const char *what, dqi_staging **out,
                        dq_diag *diag) {
     dqi_staging *s = calloc(1, sizeof *s);
@@ -62,7 +50,8 @@ static int staging_new(dqi_gpu *g, const dqi_cufile *cufile, const char *what, d
     const dqi_mover_conf copies = {.gpu = g, .bytes = DQI_LIST_BYTES, .delay_ns = DQI_LIST_NS};
     const dqi_mover_conf sums = {
         .gpu = g, .conversion = DQK_SUMS, .bytes = SUM_BYTES, .delay_ns = DQI_LIST_NS};
-    int err = pin(s, what, diag);
+    s->mapped = BYTES;
+    int err = dqi_pinned_new(g, &s->mapped, &s->bytes, what, diag);
     if (err == DQ_OK) err = dqi_mover_new(&copies, what, &s->mover, diag);
     if (err == DQ_OK && cufile) err = dqi_mover_new(&sums, what, &s->summer, diag);
     if (err == DQ_OK)
@@ -78,8 +67,7 @@ void dqi_staging_free(dqi_staging *s) {
     if (s->summer) land(s->summer, NULL);
     dqi_mover_free(s->mover);
     dqi_mover_free(s->summer);
-    if (s->pinned && dqi_gpu_enter(s->gpu) == CU_SUCCESS) s->gpu->cu->host_unregister(s->bytes);
-    if (s->bytes) munmap(s->bytes, BYTES);
+    dqi_pinned_free(s->gpu, s->bytes, s->mapped);
     free(s);
 }
 
