@@ -128,6 +128,27 @@ do
   s:close()
 end
 
+-- Packets that end within their header: the fields behind their end are absent, whatever lies in the buffer there.
+do
+  local s = open()
+  local tx, rx = s:tx_queue "port", s:rx_queue "port"
+  local f = daqiri.format{ { "a", 16 }, { "n", 16 }, { when = "n > 0", { "x", 32 } }, { "last", 32 } }
+  s:start()
+  local full = "\1\2\0\1\0\0\0\5\0\0\0\7", 0
+  for round = 1, 2 do                                -- the second time what came before is still in the buffers
+    for len = round == 1 and #full or 0, #full do
+      local b = tx:alloc(1)
+      assert(tx:send(b:fill(tx:template{ payload = full:sub(1, len) })))
+      local got = rx:get_burst{ timeout_us = 1e6 }
+      t.equal({ got:column("a", f)[1], got:column("x", f)[1], got:column("last", f)[1], got:count("last == 7", f), got:count("x ~= 1", f) },
+        { len >= 2 and 0x102 or nil, len >= 8 and 5 or nil, len >= 12 and 7 or nil, len >= 12 and 1 or 0, len >= 8 and 1 or 0 })
+      t.equal(f:decode(full:sub(1, len)).last, len >= 12 and 7 or nil)
+      got:free()
+    end
+  end
+  s:close()
+end
+
 -- A struct text, and bits of little-endian words.
 local text = daqiri.format{ struct = "<IHbx?", "seq", { "chan", unit = "MHz" }, "level", "flag" }
 t.equal(daqiri.hex(text:encode{ seq = 1, chan = 2, level = -1, flag = 1 }), "010000000200ff0001")
