@@ -70,7 +70,7 @@ static dq_kernel *kernel(const dqi_host_kernel *run, bool on_gpu) {
     if (!(k->gpu = dqi_gpu_open(0, "test", &d))) must(DQ_NOT_SUPPORTED, &d, "GPU");
     static struct cu_function_s functions[16];
     static int n;
-    functions[n].user = run;
+    functions[n] = (struct cu_function_s){.user = run, .loaded = true};
     k->fn = &functions[n++];
     k->most_threads = 1024;
     return k;
