@@ -1,4 +1,5 @@
 // tx_test.c: the transmit proxy: what a kernel's slots become.
+#include "pipeline/poller.h"
 #include "rig.h"
 
 #include <sys/stat.h>
@@ -125,18 +126,21 @@ static void hole_behind(void) { hole(false); }
 static void hole_waited(void) { hole(true); }
 
 // Two rings share a paced queue by bytes, whatever the sizes of their packets: both are full at the start,
-// and when the one with small packets is empty as many bytes of the other have left.
+// and when the one with small packets is empty as many bytes of the other have left. Bursts are full, so that
+// there are enough for all that comes while this thread has no core.
 static void shares(void) {
     rig r;
     const uint32_t len[] = {1000, 125}, n = 4096;
-    rig_open(&r, (bed_conf){.mode = BED_WORKER, .pace_bps = 4e8, .rx_bufs = 4 * n},
+    rig_open(&r, (bed_conf){.mode = BED_WORKER, .pace_bps = 4e8, .rx_bufs = 4 * n, .timeout_us = 10000},
              (dq_gn_conf){.n_tx = 2, .tx_slots = n});
+    bed_tap_all(&r.b);
+    dqi_poller_hold(r.gn->tx[0].queue->poller);
     for (uint32_t k = 0; k < 2; k++)
         bed_frame(rig_bytes(&r, rig_buf(&r, k)), len[k], 1000, 2000, 0);
     for (uint32_t k = 0; k < 2; k++)
         while (rig_room(&r, k))
             rig_send(&r, k, rig_buf(&r, k), len[k]);
-    bed_tap_all(&r.b);
+    dqi_poller_release(r.gn->tx[0].queue->poller);
     bed_until(&r.b, 2 * n);
     uint64_t other = 0, small = 0;
     for (size_t i = 0; i < r.b.n && small < n; i++) {
