@@ -2,6 +2,9 @@ package kernel
 
 import (
 	"fmt"
+	"os"
+	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/daqiri/daqiri-run/native"
@@ -27,20 +30,36 @@ __global__ void warps(unsigned *port, int *out)
 }
 `
 
-// The halves of GN_ABI of native/gn/gn_ring.h.
-const ringsLow, ringsHigh = 0x00400020, 0x676e0001
+// ringsVersion is GN_ABI of native/gn/gn_ring.h, in halves.
+func ringsVersion(t *testing.T) (low, high uint32) {
+	t.Helper()
+	header, err := os.ReadFile("../../native/gn/gn_ring.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := regexp.MustCompile(`#define GN_ABI 0x([0-9a-f]{8})([0-9a-f]{8})ull`).FindSubmatch(header)
+	if is == nil {
+		t.Fatal("gn_ring.h has no GN_ABI")
+	}
+	for k, half := range []*uint32{&high, &low} {
+		v, _ := strconv.ParseUint(string(is[k+1]), 16, 32)
+		*half = uint32(v)
+	}
+	return low, high
+}
 
 // TestRings: a source includes gn.h by its name, and the host plays its warps.
 func TestRings(t *testing.T) {
 	cacheHere(t)
+	ringsLow, ringsHigh := ringsVersion(t)
 	const invalid, timeout, differs = 7, 2, 8 // GN_INVALID, GN_TIMEOUT, GN_ABI_DIFFERS
 	for _, c := range []struct {
 		name             string
 		low, high, where float64 // the version's halves; where the kernel's words are
 		open, wait       int64
 	}{
-		{"port", ringsLow, ringsHigh, 512, invalid, timeout},
-		{"other version", ringsLow, ringsHigh + 1, 512, differs, differs},
+		{"port", float64(ringsLow), float64(ringsHigh), 512, invalid, timeout},
+		{"other version", float64(ringsLow), float64(ringsHigh + 1), 512, differs, differs},
 		{"no port", 0, 0, 0, differs, differs},
 	} {
 		t.Run(c.name, func(t *testing.T) {
