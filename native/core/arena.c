@@ -21,8 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define HUGE_PAGE (2u << 20)
-#define SLOW_NS   1000000000
+#define SLOW_NS 1000000000
 
 enum part { SMALL, HUGE, DARK, GPU };
 
@@ -31,7 +30,7 @@ static enum part part_of(const dq_region *r) {
     return r->conf.kind == DQ_KIND_DEVICE ? GPU : DARK;
 }
 
-static uint64_t page_of(enum part p) { return p == HUGE ? HUGE_PAGE : dqi_page_size(); }
+static uint64_t page_of(enum part p) { return p == HUGE ? DQI_HUGE_PAGE : dqi_page_size(); }
 
 static uint64_t bytes_of(const dq_region *r) {
     return dqi_round_up(dqi_region_bytes(r), page_of(part_of(r)));
@@ -61,7 +60,7 @@ static void choose_pages(dq_session *s) {
     uint64_t left = free_huge_pages();
     for (uint32_t i = 0; i < s->n_regions; i++) {
         dq_region *r = s->regions[i];
-        uint64_t need = dqi_round_up(dqi_region_bytes(r), HUGE_PAGE) / HUGE_PAGE;
+        uint64_t need = dqi_round_up(dqi_region_bytes(r), DQI_HUGE_PAGE) / DQI_HUGE_PAGE;
         bool wanted = r->conf.kind == DQ_KIND_HUGE;
         bool pinned = r->cpu && (r->conf.kind == DQ_KIND_HOST_PINNED || r->conf.kind == DQ_KIND_DEVICE);
         r->huge = (wanted || pinned) && need <= left;
@@ -129,14 +128,15 @@ static bool limits_addresses(void) {
 
 // Reserves the addresses, with room to align the start for huge pages.
 static int reserve(dq_session *s, uint64_t bytes, dq_diag *diag) {
-    void *p = mmap(NULL, bytes + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p =
+        mmap(NULL, bytes + DQI_HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         return dqi_fail(diag, DQ_ESYS - errno, "memory regions: %llu bytes: %s%s", (unsigned long long)bytes,
                         strerror(errno),
                         limits_addresses() ? "; hint: ulimit -v limits addresses: raise it" : "");
     s->reserved = p;
-    s->reserved_bytes = bytes + HUGE_PAGE;
-    s->base = (uint8_t *)dqi_round_up((uintptr_t)p, HUGE_PAGE);
+    s->reserved_bytes = bytes + DQI_HUGE_PAGE;
+    s->base = (uint8_t *)dqi_round_up((uintptr_t)p, DQI_HUGE_PAGE);
     return DQ_OK;
 }
 
@@ -170,8 +170,8 @@ int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
     }
     choose_pages(s);
     uint64_t small = lay_out(s, SMALL, 0);
-    s->huge_at = dqi_round_up(small, HUGE_PAGE);
-    s->arena_bytes = dqi_round_up(lay_out(s, HUGE, s->huge_at), HUGE_PAGE);
+    s->huge_at = dqi_round_up(small, DQI_HUGE_PAGE);
+    s->arena_bytes = dqi_round_up(lay_out(s, HUGE, s->huge_at), DQI_HUGE_PAGE);
     uint64_t dark = lay_out(s, DARK, s->arena_bytes) - s->arena_bytes;
     uint64_t behind = lay_out(s, GPU, s->arena_bytes + dark) - s->arena_bytes;
     if (s->arena_bytes + behind == 0) return DQ_OK;

@@ -80,6 +80,7 @@ static inline uint64_t dqi_buf_off(const dq_region *r, uint32_t id) {
 static inline uint64_t dqi_round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 // Bytes of a page of the usual size.
 uint32_t dqi_page_size(void);
+#define DQI_HUGE_PAGE (2u << 20) // bytes of the huge pages that are asked for
 // Bytes from buffer to buffer, of buf_size bytes behind the headroom, a multiple of align. Without a headroom
 // buffers begin at multiples of the largest power of two in buf_size, up to a page.
 uint32_t dqi_stride(uint32_t buf_size, uint32_t headroom, uint32_t align);

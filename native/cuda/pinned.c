@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #define ADDRESSES (INT64_C(1) << 48)
-#define HUGE_PAGE (2u << 20) // from there on large pages are asked for: a GPU, and a direct write, pin each
 
 static int shared_file = -1;
 
@@ -63,7 +62,8 @@ int dqi_pinned_new(dqi_gpu *gpu, size_t *bytes, uint8_t **out, const char *what,
     *bytes = dqi_round_up(*bytes ? *bytes : 1, dqi_page_size());
     void *p = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return no_pages(what, *bytes, diag);
-    if (*bytes >= HUGE_PAGE) madvise(p, *bytes, MADV_HUGEPAGE);
+    // A GPU, and a direct write, pin each page.
+    if (*bytes >= DQI_HUGE_PAGE) madvise(p, *bytes, MADV_HUGEPAGE);
     cu_result err = gpu ? dqi_gpu_enter(gpu) : CU_SUCCESS;
     if (gpu && err == CU_SUCCESS)
         err = gpu->cu->host_register(p, *bytes, CU_REGISTER_PORTABLE | CU_REGISTER_MAPPED);

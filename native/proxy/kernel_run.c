@@ -21,7 +21,6 @@
 
 #define HOST_BLOCKS 64  // a thread each
 #define LOOK_MS     100 // between two looks whether the kernel is heard of
-#define HUGE_PAGE   (2u << 20)
 
 // What has become of the worker. DIED: it may be replaced.
 enum { RUNS, DIED, ENDED };
@@ -94,7 +93,7 @@ static void add_map(dqi_worker_plan *p, const void *at, uint64_t bytes, uint64_t
 }
 
 static void add_region(dqi_worker_plan *p, const dq_session *s, const dq_region *r) {
-    uint64_t page = r->huge ? HUGE_PAGE : dqi_page_size();
+    uint64_t page = r->huge ? DQI_HUGE_PAGE : dqi_page_size();
     add_map(p, s->base + r->offset, dqi_round_up(dqi_region_bytes(r), page),
             r->huge ? DQI_FILE_HUGE : DQI_FILE_SMALL, r->huge ? r->offset - s->huge_at : r->offset);
 }

@@ -10,6 +10,7 @@
 #include "core/burst.h"
 #include "core/clock.h"
 #include "core/crc32c.h"
+#include "core/region.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define HUGE_PAGE      (2u << 20)
 #define BUFFERED_BYTES (1u << 20)   // of a buffer whose write is a copy: small enough for the cache
 #define SMALL_BYTES    (256u << 10) // a flush of less is buffered altogether: nobody waits for a disk then
 #define FIRST_MARKS    4096
@@ -26,11 +26,11 @@
 
 static int buffer_init(dqi_file_buffer *b, uint32_t room) {
     // Huge pages, where there are some: a direct write pins each page.
-    b->buf = aligned_alloc(HUGE_PAGE, room < HUGE_PAGE ? HUGE_PAGE : room);
+    b->buf = aligned_alloc(DQI_HUGE_PAGE, room < DQI_HUGE_PAGE ? DQI_HUGE_PAGE : room);
     b->cap_marks = FIRST_MARKS;
     b->marks = malloc(b->cap_marks * sizeof *b->marks);
     if (!b->buf || !b->marks) return -ENOMEM;
-    if (room >= HUGE_PAGE) madvise(b->buf, room, MADV_HUGEPAGE);
+    if (room >= DQI_HUGE_PAGE) madvise(b->buf, room, MADV_HUGEPAGE);
     return 0;
 }
 
