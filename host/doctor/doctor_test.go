@@ -218,3 +218,36 @@ func TestDistance(t *testing.T) {
 		}
 	}
 }
+
+// TestGroups: what is about multicast is asked for by configurations with a group alone.
+func TestGroups(t *testing.T) {
+	root := t.TempDir()
+	lay(t, root, good())
+	lay(t, root, map[string]string{"proc/sys/net/ipv4/igmp_max_memberships": "20\n", "proc/net/route": "Iface\n"})
+	for local, fails := range map[string]bool{"127.0.0.1": false, "239.1.2.3": true} {
+		cfg, _, err := spec.ParseText("x.yaml", strings.ReplaceAll(`daqiri:
+  cfg:
+    version: 1
+    stream_type: socket
+    master_core: 0
+    memory_regions: [{name: m, kind: host, affinity: 0, num_bufs: 64, buf_size: 2048}]
+    interfaces:
+    - name: in
+      address: 127.0.0.1
+      socket_config: {mode: server, local_addr: "udp://LOCAL:7148"}
+      rx: {queues: [{name: q, id: 0, cpu_core: -1, batch_size: 8, memory_regions: [m]}]}
+`, "LOCAL", local), spec.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := map[string]bool{}
+		for _, f := range Examine(Options{Machine: machine.At(root), Config: cfg}) {
+			failed[f.Row] = failed[f.Row] || f.State == Fail
+		}
+		for _, row := range []string{"group limit", "multicast route"} {
+			if failed[row] != fails {
+				t.Errorf("%s: row %s fails: %v, want %v", local, row, failed[row], fails)
+			}
+		}
+	}
+}

@@ -65,11 +65,15 @@ var netRows = []row{
 		}
 	}},
 	{name: "group limit", why: "a socket that joins more multicast groups than this gets an error", engines: sockets, look: func(x *exam) {
-		if most, ok := x.m.Number("proc/sys/net/ipv4/igmp_max_memberships"); !ok {
+		most, ok := x.m.Number("proc/sys/net/ipv4/igmp_max_memberships")
+		switch {
+		case !x.groups():
+			x.none(noGroup)
+		case !ok:
 			x.none("the kernel does not say")
-		} else if most < 64 {
+		case most < 64:
 			x.fail("", fmt.Sprintf("net.ipv4.igmp_max_memberships is %d", most), "sudo sysctl -w net.ipv4.igmp_max_memberships=1024")
-		} else {
+		default:
 			x.pass("", fmt.Sprintf("net.ipv4.igmp_max_memberships is %d", most))
 		}
 	}},
@@ -93,6 +97,8 @@ var netRows = []row{
 		text, ok := x.m.Text("proc/net/route")
 		by := multicastRoute(text)
 		switch {
+		case !x.groups():
+			x.none(noGroup)
 		case !ok:
 			x.none("the kernel has no IPv4")
 		case by == "":
@@ -191,6 +197,16 @@ func (x *exam) queueMTU(i machine.Interface, queues []*spec.Queue, does string) 
 			x.pass(of, fmt.Sprintf("MTU %d, buffers of %d bytes", i.MTU, holds))
 		}
 	}
+}
+
+const noGroup = "the configuration has no multicast group"
+
+// groups says whether a socket of the configuration joins a multicast group or sends to one; without one, any might.
+func (x *exam) groups() bool {
+	group := func(e *spec.Endpoint) bool { return e != nil && e.Addr.IsMulticast() }
+	return x.cfg == nil || slices.ContainsFunc(x.cfg.Interfaces, func(i *spec.Interface) bool {
+		return i.Socket() && (group(i.SocketConfig.Local) || group(i.SocketConfig.Remote))
+	})
 }
 
 // multicastRoute is the interface by which /proc/net/route leads to groups; empty: none.

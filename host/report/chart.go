@@ -72,7 +72,7 @@ func drawn(p *charts.Painter, err error) (template.HTML, error) {
 		return "", err
 	}
 	svg, err := p.Bytes()
-	return template.HTML(svg), err // the library escapes texts: TestNames
+	return template.HTML(svg), err // the library escapes texts: TestChartTexts
 }
 
 // mostBars is how many bars a histogram has at most.

@@ -35,6 +35,12 @@ daqiri:
       rx:
         queues:
         - {name: datagrams, id: 0, cpu_core: -1, batch_size: 64, timeout_us: 1000, memory_regions: [packets]}
+    - name: group
+      address: 127.0.0.1
+      socket_config: {mode: server, local_addr: "udp://239.1.2.3:7149"}
+      rx:
+        queues:
+        - {name: joined, id: 0, cpu_core: -1, batch_size: 64, timeout_us: 1000, memory_regions: [packets]}
 END
 
 look() { setpriv --reuid=65534 --regid=65534 --clear-groups ./daqiri-run doctor --json x.yaml >"$1"; }
