@@ -103,9 +103,25 @@ func (p *persistent) get(key lua.LValue) lua.LValue {
 
 // ---- starting ---------------------------------------------------------------------------------------------
 
+// each calls take with every value of a list; what: of these, and `most` of them are all that a kernel takes.
+func (o *options) each(key, what string, most int, take func(lua.LValue)) {
+	t, ok := o.get(key).(*lua.LTable)
+	switch {
+	case !o.has(key):
+		return
+	case !ok:
+		o.wrong(key, "a list of %s expected, got %s", what, describe(o.get(key)))
+	case t.Len() > most:
+		o.wrong(key, "%d %s, and a kernel has %d at most", t.Len(), what, most)
+	}
+	for i := range t.Len() {
+		take(t.RawGetInt(i + 1))
+	}
+}
+
 // queues is a queue or a list of them.
 func (o *options) queues(key string) (list []*session.Queue) {
-	add := func(v lua.LValue) {
+	take := func(v lua.LValue) {
 		q, ok := userdata[*queue](v)
 		if !ok {
 			o.wrong(key, "a queue, or a list of them, expected, got %s", describe(v))
@@ -113,53 +129,29 @@ func (o *options) queues(key string) (list []*session.Queue) {
 		q.check(o.c)
 		list = append(list, q.q)
 	}
-	if t, ok := o.get(key).(*lua.LTable); ok {
-		for i := range t.Len() {
-			add(t.RawGetInt(i + 1))
-		}
-	} else if o.has(key) {
-		add(o.get(key))
-	}
-	if len(list) > 16 {
-		o.wrong(key, "%d queues, and a kernel has at most 16 rings of a kind", len(list))
+	if _, ok := o.get(key).(*lua.LTable); o.has(key) && !ok {
+		take(o.get(key))
+	} else {
+		o.each(key, "queues", session.MaxKernelRings, take)
 	}
 	return list
 }
 
 // writers is a list of writers.
 func (o *options) writers(key string) (list []*session.Stage) {
-	t, ok := o.get(key).(*lua.LTable)
-	if !ok && o.has(key) {
-		o.wrong(key, "a list of writers expected, got %s", describe(o.get(key)))
-	}
-	for i := 1; ok && i <= t.Len(); i++ {
-		st, is := userdata[*stage](t.RawGetInt(i))
-		if !is {
-			o.wrong(key, "a writer expected, got %s", describe(t.RawGetInt(i)))
+	o.each(key, "writers", session.MaxKernelWriters, func(v lua.LValue) {
+		st, ok := userdata[*stage](v)
+		if !ok {
+			o.wrong(key, "a writer expected, got %s", describe(v))
 		}
 		list = append(list, st.st)
-	}
-	if len(list) > session.MaxKernelWriters {
-		o.wrong(key, "%d writers, and %d at most", len(list), session.MaxKernelWriters)
-	}
+	})
 	return list
 }
 
 // names is a list of texts.
 func (o *options) names(key string) (list []string) {
-	t, ok := o.get(key).(*lua.LTable)
-	if !ok {
-		if o.has(key) {
-			o.wrong(key, "a list of names expected, got %s", describe(o.get(key)))
-		}
-		return nil
-	}
-	for i := range t.Len() {
-		list = append(list, t.RawGetInt(i+1).String())
-	}
-	if len(list) > 32 {
-		o.wrong(key, "%d regions, and 32 at most", len(list))
-	}
+	o.each(key, "names", session.MaxKernelRegions, func(v lua.LValue) { list = append(list, v.String()) })
 	return list
 }
 

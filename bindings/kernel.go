@@ -108,12 +108,13 @@ var kernelType = &typeDef{
 			. policy policy = "drop": when a receive ring is full
 			. limit? duration: of the kernel's waits that name none; by default 10s
 			. timers? boolean = false: count in the ledger how long operations took, each kind by itself: send_time, put_time, …
-			. timeout? duration: for how long a kernel on the host may be silent before it is killed; by default 5s
-			. restarts? integer = 3: how often a kernel on the host that died is started anew
+			. timeout? duration: for how long a kernel in a process of its own may be silent before it is killed; by default 5s
+			. restarts? integer = 3: how often a kernel in a process of its own that died is started anew
 			. session? session: by default the one that was opened last
 			-> kernel: itself
 			Starts a persistent kernel. It includes 'gn.h' and gets its port as a pointer. What its descriptors say is checked: a kernel is not trusted.
-			On the host it runs in a process of its own, which has the regions and arrays that it was given and no other memory of the program. One that dies, or that
+			It runs in a process of its own, which has the regions and arrays that it was given and no other memory of the program; on a GPU only where the program has
+			no other kernels and stages there when it starts, else in the program's, as the report says then. One of a process of its own that dies, or that
 			neither waits nor calls 'gn_beat' for so long, is killed; its rings let go of what they hold (dropped as 'stopped'), and it starts from its beginning
 			while the script waits. When that was done often enough, the run ends as by a device that failed.
 			Its rings have lines in the ledger, NAME.tx and NAME.rx. The session's clock is real.
@@ -155,12 +156,23 @@ var streamType = &typeDef{
 // gpuNumber is the GPU that options mean: the host, where its memory was asked for, by them, by the command line, or by the
 // session that was opened last.
 func (o *options) gpuNumber() int {
-	memory := cmp.Or(o.c.rt.Open.Memory, o.str("memory", o.c.rt.memory))
-	gpu := int(o.whole("gpu", 0, 0, 1<<15))
-	if memory == "" || memory == "device" || memory == "host_pinned" {
-		return gpu
+	memory := o.c.rt.memory
+	if o.has("memory") {
+		memory = o.choice("memory", kernel.Kinds...)
 	}
-	return session.HostGPU
+	memory = cmp.Or(o.c.rt.Open.Memory, memory)
+	address, isAddress := o.get("gpu").(lua.LString)
+	switch {
+	case memory != "" && memory != "device" && memory != "host_pinned":
+		return session.HostGPU
+	case !isAddress:
+		return int(o.whole("gpu", 0, 0, 1<<15))
+	}
+	n, err := kernel.GPUAt(string(address))
+	if err != nil {
+		o.wrong("gpu", "%v", err)
+	}
+	return n
 }
 
 // ---- making kernels ---------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ var daqiriModule = []entry{
 		  all three are the host's
 		. type ` + oneOf(kernel.TypeNames()) + `: of the elements
 		. shape integer | integer[]: how many elements, or how many in each of up to 8 dimensions
-		. gpu integer = 0: the GPU's number
+		. gpu integer | string = 0: the GPU's number, or its PCI address, '"8A:00.0"', as 'inspect' prints it
 		. memory? string: '"host"': kernels run on the host; by default as the session that was opened last, and '--memory', say
 		-> array
 		Makes an [array](array.md) of zeros, for kernels and the script.
@@ -94,7 +94,7 @@ var daqiriModule = []entry{
 		. grid? integer | integer[]: blocks, or a list of up to 3: x, y, z; needed, but with 'library'
 		. block? integer | integer[]: threads of a block, or a list of up to 3; needed, but with 'library'
 		. stream? stream: in which it runs; by default one of its own
-		. gpu integer = 0: the GPU's number
+		. gpu integer | string = 0: the GPU's number, or its PCI address, '"8A:00.0"', as 'inspect' prints it
 		. memory? string: '"host"': the host runs it; by default as the session that was opened last, and '--memory', say
 		. persistent? boolean: it has rings and runs for long ('k:start')
 		. rings? table: of a persistent kernel: 'tx', 'rx', 'semaphores': slots of each (256, 256, 64), powers of two; 'ops': what transmit rings take,
@@ -164,7 +164,7 @@ var daqiriModule = []entry{
 	{"sleep", moduleSleep, `- seconds duration: how long
 		Waits. Handlers are called meanwhile, when it is the main chunk that sleeps.
 		> daqiri.sleep("5ms")`},
-	{"stream", moduleStream, `. gpu integer = 0: the GPU's number
+	{"stream", moduleStream, `. gpu integer | string = 0: the GPU's number, or its PCI address, '"8A:00.0"', as 'inspect' prints it
 		. memory? string: as of 'daqiri.kernel'
 		-> stream
 		Makes a [stream](stream.md): kernels that have it run one behind the other.

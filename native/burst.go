@@ -14,6 +14,9 @@ const (
 	BurstReorderTimeout = uint32(C.DQ_BURST_REORDER_TIMEOUT)
 )
 
+// HeadBytes is what the host has of a packet that lies on a GPU whole.
+const HeadBytes = int(C.DQ_HEAD)
+
 // Clock names the clock of a burst's receive times.
 type Clock int32
 
@@ -35,7 +38,9 @@ type View struct {
 	owner    *uint32 // flags of the burst that owns the packets' buffers
 	Conn     uint32  // connection, 0: none
 	Bytes    uint64
-	Dark     uint32 // bit s: segment s lies in memory that the CPU can't read
+	Dark     uint32  // bit s: segment s lies in memory that the CPU can't read
+	head     *uint64 // of packets that lie on a GPU whole: their first bytes; nil: there are none
+	headLen  *uint32
 	off      [MaxSegs]*uint64
 	len      [MaxSegs]*uint32
 	flow     *uint32
@@ -83,6 +88,15 @@ func (v *View) Flows() []uint32 {
 func (v *View) RxTimes() []int64 {
 	v.fill()
 	return unsafe.Slice(v.ts, v.N)
+}
+
+// Heads reports whether the packets lie on a GPU whole and their first bytes, up to 128, can be read.
+func (v *View) Heads() bool { return v.head != nil }
+
+// Head returns those of packet i.
+func (v *View) Head(i int) []byte {
+	at, n := unsafe.Slice(v.head, v.N)[i], unsafe.Slice(v.headLen, v.N)[i]
+	return unsafe.Slice((*byte)(unsafe.Add(v.base, at)), n)
 }
 
 // Packet returns the bytes of a packet's segment. The caller has checked seg and i.

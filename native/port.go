@@ -17,11 +17,13 @@ func (k Kernel) CheckGrid(what string, grid Grid) error {
 	return named(what, func(w *C.char, d *C.dq_diag) C.int { return C.dq_gn_check_grid(w, k.c, &c, d) })
 }
 
-// MaxGNRings is how many rings of a kind a port has at most, MaxGNSems how many semaphores, MaxGNWriters writers.
+// MaxGNRings is how many rings of a kind a port has at most; the others say how many semaphores, writers and regions, of the kernel
+// and of its peer each.
 const (
 	MaxGNRings   = int(C.DQ_GN_RINGS)
 	MaxGNSems    = int(C.DQ_GN_SEMS)
 	MaxGNWriters = int(C.DQ_GN_WRITERS)
+	MaxGNRegions = int(C.DQ_GN_REGIONS)
 )
 
 // gnOps are the operations of transmit rings by their names in scripts, in the order of gn_op.
@@ -127,7 +129,7 @@ func (g GN) Abort() { C.dq_gn_abort(g.c) }
 // Ended reports whether the kernel has ended, or never began; one that died is started anew by it. Control thread.
 func (g GN) Ended() bool { return bool(C.dq_gn_ended(g.c)) }
 
-// Kill ends a kernel that doesn't, soon; false: it runs on a GPU.
+// Kill ends a kernel that doesn't, soon; false: it runs in the program's process.
 func (g GN) Kill() bool { return bool(C.dq_gn_kill(g.c)) }
 
 // Idle reports whether all that the kernel has posted is done. Any thread.

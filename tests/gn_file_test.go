@@ -35,7 +35,7 @@ func TestGnFile(t *testing.T) {
 			}
 			out, code := onGPU(t, "", "--summary", append([]string{"full", filepath.Join(rootDir, "tests/testdata/gn_file.lua"), "--dir", dir}, args...)...)
 			for _, says := range []string{"said\t400\t0\t5\t5\t5\t5\t0\n", "ring\t406\t403\t3\t0\t4\ttrue\n", "files\t200\t200\t2\t1\t0\t1\n", balanced,
-				"full.write_error: 1 ", "scribe.tx.no_peer: 2 ", "scribe.tx.outside_region: 1 ", "full.raw: no space left on device"} {
+				"full.write_error: 1 ", "scribe.tx.bad_descriptor: 2 ", "scribe.tx.outside_region: 1 ", "full.raw: no space left on device"} {
 				if !strings.Contains(out, says) {
 					t.Errorf("exit code %d, %q is missing:\n%s", code, says, out)
 				}

@@ -6,14 +6,19 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/daqiri/daqiri-run/tests/gpu"
 )
 
-// TestGnStopped: while the program stands still (SIGSTOP) a kernel's waits end at their limit; afterwards all goes on.
+// TestGnStopped: while the program stands still (SIGSTOP) a kernel's waits end at their limit; afterwards all goes on. A wait
+// that had no core at its limit of 200 ms ends later: by the clock a quarter of them has a tenth more at most, and none waits
+// until the program goes on. By what its thread ran, of which a virtual machine may count what its host took, none has more.
 func TestGnStopped(t *testing.T) {
 	script, err := filepath.Abs(filepath.Join(rootDir, "tests/testdata/gn_stopped.lua"))
 	if err != nil {
@@ -28,30 +33,109 @@ func TestGnStopped(t *testing.T) {
 		t.Fatalf("%v\n%s\n%s", err, text, stderr.String())
 	}
 	var got struct {
-		InTime, AtLimit, Other, Restarted, Posted, Completed int
-		LongestMs                                            float64
+		InTime, AtLimit, Within, Other, Restarted, Posted, Completed int
+		LongestMs, LongestRunMs                                      float64
 	}
 	if err := json.Unmarshal([]byte(strings.ReplaceAll(string(text), "_", "")), &got); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
 	t.Logf("%+v: the longest wait of 200 ms", got)
-	if got.InTime == 0 || got.AtLimit < 3 || got.Other != 0 || got.Restarted != 0 || got.Posted != got.Completed || got.LongestMs < 200 || got.LongestMs > 2900 {
+	if got.InTime == 0 || got.AtLimit < 3 || got.Other != 0 || got.Restarted != 0 || got.Posted != got.Completed || got.LongestMs < 200 || got.LongestMs > 2900 ||
+		got.Within < got.AtLimit/4 || got.LongestRunMs > 250 {
 		t.Errorf("%+v", got)
 	}
 }
 
-// cpuOf is the time of the CPU that a thread has taken.
-func cpuOf(t *testing.T, task string) time.Duration {
+// kernelOf is the process of the only kernel of a program.
+func kernelOf(t *testing.T, program int) (pid int) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(task, "stat"))
+	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const user, system = 11, 12 // fields behind the name, in hundredths of a second: proc(5)
-	f := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	u, _ := strconv.Atoi(f[user])
-	s, _ := strconv.Atoi(f[system])
-	return time.Duration(u+s) * 10 * time.Millisecond
+	for _, name := range names {
+		dir := filepath.Dir(name)
+		line, _ := os.ReadFile(name)
+		status, _ := os.ReadFile(filepath.Join(dir, "status"))
+		if string(line) == "daqiri-run: kernel\x00" && strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", program)) {
+			pid, _ = strconv.Atoi(filepath.Base(dir))
+			return pid
+		}
+	}
+	t.Fatalf("process %d has no kernel", program)
+	return 0
+}
+
+// TestGnOrphan: the process of a kernel, on the host or a GPU, ends with a program that was killed.
+func TestGnOrphan(t *testing.T) {
+	script, err := filepath.Abs(filepath.Join(rootDir, "tests/testdata/gn_idle.lua"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := gpu.Variables()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range all {
+		t.Setenv(name, value)
+	}
+	for _, memory := range []string{"host", "device"} {
+		cmd, _, _ := startReady(t, t.TempDir(), built(t), "--summary", "none", script, "--memory", memory)
+		dir := fmt.Sprintf("/proc/%d", kernelOf(t, cmd.Process.Pid))
+		kill(t, cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait()
+		gone := func() bool {
+			status, err := os.ReadFile(filepath.Join(dir, "status"))
+			return err != nil || strings.Contains(string(status), "\nState:\tZ") // whoever is its parent now
+		}
+		for until := time.Now().Add(time.Minute); !gone(); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(until) {
+				t.Fatalf("%s: the kernel's process goes on", memory)
+			}
+		}
+	}
+}
+
+// cpuOf is the time of the CPU that a thread has taken, to the ns: the first number of its schedstat (proc(5)).
+func cpuOf(t *testing.T, task string) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(task, "schedstat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns, err := strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(ns)
+}
+
+// sleepsOf is how often a thread went to sleep by itself (proc(5)).
+func sleepsOf(t *testing.T, task string) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(task, "status"))
+	_, n, found := strings.Cut(string(text), "\nvoluntary_ctxt_switches:")
+	if err != nil || !found {
+		t.Fatalf("%s: %v", text, err)
+	}
+	count, err := strconv.Atoi(strings.Fields(n)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(count)
+}
+
+// shares takes a second's look at the parts of a CPU that threads take, and keeps the least of each: a busy machine makes all of
+// them slower now and then.
+func shares(t *testing.T, least map[string]float64) {
+	before, from := map[string]time.Duration{}, time.Now()
+	for task := range least {
+		before[task] = cpuOf(t, task)
+	}
+	time.Sleep(time.Second)
+	for task, was := range least {
+		least[task] = min(was, (cpuOf(t, task)-before[task]).Seconds()/time.Since(from).Seconds())
+	}
 }
 
 // TestGnIdle: a proxy without work sleeps, and so does the script; rings pin little memory.
@@ -69,24 +153,35 @@ func TestGnIdle(t *testing.T) {
 	if err != nil || len(tasks) == 0 {
 		t.Fatal(err)
 	}
-	before, from := map[string]time.Duration{}, time.Now()
+	pollers, least := []string{}, map[string]float64{}
+	ran, slept := map[string]time.Duration{}, map[string]time.Duration{}
 	for _, task := range tasks {
-		before[task] = cpuOf(t, task)
-	}
-	time.Sleep(5 * time.Second)
-	seen, all, took := 0, time.Duration(0), time.Since(from)
-	for _, task := range tasks {
-		name, _ := os.ReadFile(filepath.Join(task, "comm"))
-		cpu := cpuOf(t, task) - before[task]
-		all += cpu
-		if strings.HasPrefix(string(name), "poll ") {
-			seen++
-			t.Logf("%s: %.1f %%", strings.TrimSpace(string(name)), 100*cpu.Seconds()/took.Seconds())
+		least[task], ran[task], slept[task] = 1, cpuOf(t, task), sleepsOf(t, task)
+		if name, _ := os.ReadFile(filepath.Join(task, "comm")); strings.HasPrefix(string(name), "poll ") {
+			pollers = append(pollers, task)
 		}
 	}
-	// The proxy's part is 3 % where nothing else runs; twice that and more is for slow machines.
-	if seen != 2 || all > took/5 {
-		t.Errorf("%d pollers; all threads took %v in %v", seen, all, took)
+	const looks, aim, all = 30, 0.05, 0.15 // of a CPU: a poller; all threads
+	idle := func() bool {
+		sum := 0.0
+		for _, share := range least {
+			sum += share
+		}
+		return sum <= all && !slices.ContainsFunc(pollers, func(p string) bool { return least[p] > aim })
+	}
+	for k := 0; k < 2 || k < looks && !idle(); k++ {
+		shares(t, least)
+	}
+	said := ""
+	for _, p := range pollers {
+		said += fmt.Sprintf(" %.2f %%", 100*least[p])
+		// One that never sleeps takes little, too, where many others want the core.
+		if cpu, sleeps := cpuOf(t, p)-ran[p], sleepsOf(t, p)-slept[p]; cpu > (sleeps+10)*100*time.Microsecond {
+			t.Errorf("a poller ran for %v, and slept %d times", cpu, sleeps)
+		}
+	}
+	if t.Logf("pollers:%s", said); len(pollers) != 2 || !idle() {
+		t.Errorf("pollers take%s of a CPU, want two that take 5 at most, and 15 all threads: %v", said, least)
 	}
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", cmd.Process.Pid))
 	if err != nil {

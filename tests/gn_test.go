@@ -148,34 +148,41 @@ func TestGnPutBw(t *testing.T) {
 	}
 }
 
-// TestGnDark: what the CPU can't reach is refused, with the descriptor's fault, and nothing counts as moved.
+// TestGnDark: a kernel in a process of its own reaches a region of its GPU; what the CPU can't reach is refused, with the descriptor's fault, and nothing counts as moved.
 func TestGnDark(t *testing.T) {
 	out, code := onGPU(t, "", "--summary", "full", filepath.Join(rootDir, "tests/testdata/gn_dark.lua"))
-	want := "said\t5\t5\t0\ta region that may not be read, written, or added to so\t2\n"
+	want := "said\t5\t5\t0\t42\ta region that may not be read, written, or added to so\t2\n"
 	if code != 0 || !strings.HasPrefix(out, want) || !strings.Contains(out, "copies of copier.tx, 1: ") {
 		t.Errorf("exit code %d, want %q and the time of one copy:\n%s", code, want, out)
 	}
 }
 
-// gnLived is what testdata/gn_faults.lua prints: of the kernel that fails, and of the one beside it ("others", "sent", "out").
+// gnLived is what testdata/gn_faults.lua prints: of the kernel that fails, of the one beside it ("others", "sent", "out"), and of the program's work
+// behind it ("after").
 type gnLived struct {
-	Restarted, Held, Stopped, Sent, Failed, Completed, Others, Out, BadOut, Worked int
-	ReplacedMs                                                                     float64
-	Fault                                                                          string
+	Restarted, Held, Stopped, Sent, Failed, Completed, Others, Out, BadOut, Worked, After int
+	ReplacedMs                                                                            float64
+	Fault                                                                                 string
 }
 
 // TestGnFaults: a kernel that fails is killed and started anew, or its ring broken; what it held is let go, the kernel beside it loses
-// nothing, and the ledger adds up.
+// nothing, the program's own work where it ran goes on, and the ledger adds up.
 func TestGnFaults(t *testing.T) {
-	for _, c := range []struct{ fault, says string }{
-		{"trap", "died of signal 11 (Segmentation fault)"},
-		{"outside", "died of signal 11 (Segmentation fault)"},
-		{"never", "its worker was killed: it was not heard of for 0.5 s"},
-		{"exits", "its worker ended with exit code 3"},
-		{"leaves", ""},
+	const illegal = "GPU 0 (Fake GPU): CUDA_ERROR_ILLEGAL_ADDRESS"
+	for _, c := range []struct{ fault, memory, says string }{
+		{"trap", "host", "died of signal 11 (Segmentation fault)"},
+		{"trap", "device", illegal},
+		{"outside", "host", "died of signal 11 (Segmentation fault)"},
+		{"outside", "device", illegal},
+		{"never", "host", "its worker was killed: it was not heard of for 0.5 s"},
+		{"never", "device", "its worker was killed: it was not heard of for 0.5 s"},
+		{"exits", "host", "its worker ended with exit code 3"},
+		{"exits", "device", "its worker ended with exit code 3"},
+		{"leaves", "host", ""},
+		{"leaves", "device", ""},
 	} {
-		t.Run(c.fault, func(t *testing.T) {
-			out, code := onGPU(t, "", "--summary", "full", filepath.Join(rootDir, "tests/testdata/gn_faults.lua"), "--fault", c.fault)
+		t.Run(c.fault+" "+c.memory, func(t *testing.T) {
+			out, code := onGPU(t, "", "--summary", "full", filepath.Join(rootDir, "tests/testdata/gn_faults.lua"), "--fault", c.fault, "--memory", c.memory)
 			var got gnLived
 			for line := range strings.Lines(out) {
 				if strings.HasPrefix(line, "{") {
@@ -187,7 +194,7 @@ func TestGnFaults(t *testing.T) {
 			if code != 0 || !strings.Contains(out, balanced) {
 				t.Fatalf("exit code %d:\n%s", code, out)
 			}
-			if got.Others != 0 || got.Failed != 0 || got.Sent == 0 || got.Sent != got.Completed || got.Sent != got.Out || got.Held != 0 {
+			if got.Others != 0 || got.Failed != 0 || got.Sent == 0 || got.Sent != got.Completed || got.Sent != got.Out || got.Held != 0 || got.After != 7 {
 				t.Errorf("the other kernel: %+v", got)
 			}
 			if c.says == "" {
@@ -207,10 +214,30 @@ func TestGnFaults(t *testing.T) {
 
 // TestGnFaultEnds: a kernel that may not be started anew ends the script that waits for it, as a device does.
 func TestGnFaultEnds(t *testing.T) {
-	for fault, says := range map[string]string{"trap": "kernel faulty: its worker died of signal 11", "never": "kernel faulty: its worker was killed: it was not heard of"} {
-		out, code := onGPU(t, "", filepath.Join(rootDir, "tests/testdata/gn_faults.lua"), "--fault", fault, "--restarts", "0")
-		if code != 4 || !strings.Contains(out, says) || !strings.Contains(out, "error: kernel faulty: its worker ") || !strings.Contains(out, balanced) {
-			t.Errorf("%s: exit code %d:\n%s", fault, code, out)
+	for _, c := range []struct{ fault, memory, driver, says string }{
+		{"trap", "host", "", "its worker died of signal 11"},
+		{"never", "host", "", "its worker was killed: it was not heard of"},
+		{"trap", "device", "trap=1", "GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED"}, // in each worker, not in the program
+		{"never", "device", "hang=1", "its worker was killed: it was not heard of"},
+	} {
+		out, code := onGPU(t, c.driver, filepath.Join(rootDir, "tests/testdata/gn_faults.lua"), "--fault", c.fault, "--memory", c.memory, "--restarts", "0")
+		if code != 4 || !strings.Contains(out, "error: kernel faulty: "+c.says) || !strings.Contains(out, balanced) {
+			t.Errorf("%+v: exit code %d:\n%s", c, code, out)
 		}
+	}
+}
+
+// TestGnProcess: a kernel on a GPU has a process of its own where the program has nothing else to do there; else the report says that it hasn't. One that
+// can't be started there says why.
+func TestGnProcess(t *testing.T) {
+	for script, apart := range map[string]bool{"gn_receive": true, "gn_write_lat": false} {
+		out, code := onGPU(t, "", "--summary", "full", filepath.Join(rootDir, "scripts", script+".lua"), "--memory", "gpu")
+		if says := strings.Contains(out, "runs in the program's own process, as other kernels or stages of it work on GPU 0"); code != 0 || says == apart {
+			t.Errorf("%s: exit code %d:\n%s", script, code, out)
+		}
+	}
+	out, code := onGPU(t, "fail=1", filepath.Join(rootDir, "scripts/gn_receive.lua"), "--memory", "gpu")
+	if want := "kernel receiver: a process of its own can't be started: its worker: cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED"; code == 0 || !strings.Contains(out, want) {
+		t.Errorf("exit code %d, want %q:\n%s", code, want, out)
 	}
 }

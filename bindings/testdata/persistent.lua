@@ -30,6 +30,7 @@ local function persistent(o)
   local conf = { name = o.name or "echo", memory = "host", persistent = true, grid = o.grid or 1, block = 1, rings = o.rings, src = echo }
   return daqiri.kernel(conf)
 end
+has(try(daqiri.kernel, { memory = "gpu", grid = 1, block = 1, src = echo }), [[option 'memory': "gpu" is not one of host, host_pinned, device]])
 has(try(persistent, { rings = { tx = "x" } }), "option 'rings': tx = ")
 has(try(persistent, { rings = { ops = { "fly" } } }), 'there is no operation "fly": it is one of send, put, get, add, copy, file')
 has(try(persistent{}.stop, persistent{}), "kernel echo: it was not started")
@@ -105,13 +106,21 @@ for _, mode in ipairs{ "worker", "direct" } do
     has(try(k.start, k, start), part)
   end
   local tx = r:tx_queue("there")
-  refused({ rings = { tx = 12 } }, { tx = tx }, "kernel echo: transmit ring 0 has 12 slots")
-  refused({ rings = { rx = 3 } }, { rx = there }, "kernel echo: receive ring 0 has 3 slots")
-  refused({ rings = { semaphores = 5 } }, { tx = tx, semaphores = 1 }, "kernel echo: semaphore 0 has 5 slots")
+  refused({ rings = { tx = 12 } }, { tx = tx }, "kernel echo: transmit ring 1 has 12 slots")
+  refused({ rings = { rx = 3 } }, { rx = there }, "kernel echo: receive ring 1 has 3 slots")
+  refused({ rings = { semaphores = 5 } }, { tx = tx, semaphores = 1 }, "kernel echo: semaphore 1 has 5 slots")
   refused({}, { tx = there }, "kernel echo: transmit ring 1: queue rx is no transmit queue")
   refused({}, { rx = tx }, "kernel echo: receive ring 1: queue tx is no receive queue")
   refused({}, { tx = tx, regions = { "nowhere" } }, 'kernel echo: memory region "nowhere"')
   refused({}, { tx = tx, args = { 1 } }, "kernel echo: argument 1 (void *port)")
+  refused({}, { tx = 5 }, "option 'tx': a queue, or a list of them, expected, got the number 5")
+  refused({}, { tx = { tx, "tx" } }, "option 'tx': a queue, or a list of them, expected, got the string \"tx\"")
+  local many = {}
+  for i = 1, 33 do many[i] = tx end
+  refused({}, { tx = many }, "option 'tx': 33 queues, and a kernel has 16 at most")
+  refused({}, { tx = tx, regions = "more" }, "option 'regions': a list of names expected")
+  refused({}, { tx = tx, regions = many }, "option 'regions': 33 names, and a kernel has 32 at most")
+  refused({}, { tx = tx, writers = 1 }, "option 'writers': a list of writers expected")
   refused({ grid = 65 }, { tx = tx }, "kernel echo: 65 blocks of 1 threads, and the host runs 64 of them at once")
   local raw, sums = r:write_raw{ name = "raw", dir = args.dir, per = "file", prefix = mode }, r:write_blocks{ name = "sums", dir = args.dir }
   refused({ rings = { ops = { "file" } } }, { tx = tx }, "kernel echo: its rings take file writes, and it has no writer; hint: writers = { w }")

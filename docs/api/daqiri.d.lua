@@ -53,7 +53,7 @@
 ---@field kind "host"|"host_pinned"|"device" in the host's memory, there and in reach of the GPU, or in the GPU's; where kernels run on the host all three are the host's
 ---@field type "int8"|"uint8"|"int16"|"uint16"|"fp16"|"bf16"|"int32"|"uint32"|"fp32"|"int64"|"uint64"|"fp64" of the elements
 ---@field shape integer|integer[] how many elements, or how many in each of up to 8 dimensions
----@field gpu? integer the GPU's number (default: 0)
+---@field gpu? integer|string the GPU's number, or its PCI address, "8A:00.0", as inspect prints it (default: 0)
 ---@field memory? string "host": kernels run on the host; by default as the session that was opened last, and --memory, say
 
 ---@class (exact) daqiri.daqiri.control.options
@@ -82,7 +82,7 @@
 ---@field grid? integer|integer[] blocks, or a list of up to 3: x, y, z; needed, but with library
 ---@field block? integer|integer[] threads of a block, or a list of up to 3; needed, but with library
 ---@field stream? daqiri.stream in which it runs; by default one of its own
----@field gpu? integer the GPU's number (default: 0)
+---@field gpu? integer|string the GPU's number, or its PCI address, "8A:00.0", as inspect prints it (default: 0)
 ---@field memory? string "host": the host runs it; by default as the session that was opened last, and --memory, say
 ---@field persistent? boolean it has rings and runs for long (k:start)
 ---@field rings? table of a persistent kernel: tx, rx, semaphores: slots of each (256, 256, 64), powers of two; ops: what transmit rings take, of "send" (the only one by default), "put", "get", "add", "copy"
@@ -98,7 +98,7 @@
 ---@field timeout? daqiri.duration how long it waits; without it for ever
 
 ---@class (exact) daqiri.daqiri.stream.options
----@field gpu? integer the GPU's number (default: 0)
+---@field gpu? integer|string the GPU's number, or its PCI address, "8A:00.0", as inspect prints it (default: 0)
 ---@field memory? string as of daqiri.kernel
 
 ---What require "daqiri" returns: sessions, tasks, arguments, times, the log. Reading a name that it lacks raises.
@@ -2532,8 +2532,8 @@ function lease:revoke() end
 ---@field policy? daqiri.policy when a receive ring is full (default: "drop")
 ---@field limit? daqiri.duration of the kernel's waits that name none; by default 10s
 ---@field timers? boolean count in the ledger how long operations took, each kind by itself: send_time, put_time, … (default: false)
----@field timeout? daqiri.duration for how long a kernel on the host may be silent before it is killed; by default 5s
----@field restarts? integer how often a kernel on the host that died is started anew (default: 3)
+---@field timeout? daqiri.duration for how long a kernel in a process of its own may be silent before it is killed; by default 5s
+---@field restarts? integer how often a kernel in a process of its own that died is started anew (default: 3)
 ---@field session? daqiri.session by default the one that was opened last
 
 ---@class (exact) daqiri.kernel.stop.options
@@ -2590,11 +2590,12 @@ function kernel:launch(...) end
 function kernel:stage(options) end
 
 ---Starts a persistent kernel. It includes gn.h and gets its port as a pointer. What its descriptors say is checked: a
----kernel is not trusted. On the host it runs in a process of its own, which has the regions and arrays that it was given
----and no other memory of the program. One that dies, or that neither waits nor calls gn_beat for so long, is killed; its
----rings let go of what they hold (dropped as stopped), and it starts from its beginning while the script waits. When that
----was done often enough, the run ends as by a device that failed. Its rings have lines in the ledger, NAME.tx and NAME.rx.
----The session's clock is real.
+---kernel is not trusted. It runs in a process of its own, which has the regions and arrays that it was given and no other
+---memory of the program; on a GPU only where the program has no other kernels and stages there when it starts, else in the
+---program's, as the report says then. One of a process of its own that dies, or that neither waits nor calls gn_beat for
+---so long, is killed; its rings let go of what they hold (dropped as stopped), and it starts from its beginning while the
+---script waits. When that was done often enough, the run ends as by a device that failed. Its rings have lines in the
+---ledger, NAME.tx and NAME.rx. The session's clock is real.
 ---
 ---```lua
 ---k:start{ tx = s:tx_queue("a", 0), rx = s:rx_queue("b", 0), semaphores = 2 }

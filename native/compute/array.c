@@ -51,15 +51,6 @@ int dq_stream_synchronize(dq_stream *s, dq_diag *diag) {
 
 // ---- arrays -----------------------------------------------------------------------------------------------
 
-static int no_room(const dq_array *a, dq_diag *diag) {
-    size_t free = 0, total = 0;
-    a->gpu->cu->mem_info(&free, &total);
-    return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE,
-                    "%s: it takes %llu MiB, and GPU %d (%s) has %zu MiB of %zu free", a->what,
-                    (unsigned long long)(a->bytes >> 20), a->gpu->info.number, a->gpu->info.name, free >> 20,
-                    total >> 20);
-}
-
 static int staging(dq_array *a, dq_diag *diag) {
     size_t bytes = a->bytes < STAGING ? a->bytes : STAGING;
     if (a->staging) return DQ_OK;
@@ -73,13 +64,11 @@ static int staging(dq_array *a, dq_diag *diag) {
 }
 
 static int allocate(dq_array *a, dq_diag *diag) {
-    cu_result is = dqi_gpu_enter(a->gpu);
-    if (is == CU_SUCCESS) is = a->gpu->cu->mem_alloc(&a->device, a->bytes);
-    if (is == CU_ERROR_OUT_OF_MEMORY) return no_room(a, diag);
-    int err = dqi_cuda_check(is, a->what, "cuMemAlloc", diag);
+    int err = dqi_gpu_memory_new(a->gpu, a->bytes, "", &a->memory, a->what, diag);
+    a->device = a->memory.at;
     if (err == DQ_OK) err = staging(a, diag);
     if (err != DQ_OK) return err;
-    is = a->gpu->cu->memset_async(a->device, 0, a->bytes, a->stream);
+    cu_result is = a->gpu->cu->memset_async(a->device, 0, a->bytes, a->stream);
     if (is == CU_SUCCESS) is = a->gpu->cu->stream_synchronize(a->stream);
     return dqi_cuda_check(is, a->what, "cuMemsetD8Async", diag);
 }
@@ -98,8 +87,7 @@ int dq_array_new(const char *what, int32_t kind, int32_t gpu, uint64_t bytes, dq
         err = allocate(a, diag);
     } else if (err == DQ_OK) {
         a->mapped = bytes;
-        err = a->gpu ? dqi_pinned_new(a->gpu, &a->mapped, &a->cpu, what, diag)
-                     : dqi_shared_new(&a->mapped, &a->cpu, what, diag);
+        err = dqi_shared_new(a->gpu, &a->mapped, &a->cpu, what, diag);
         a->device = (uintptr_t)a->cpu;
     }
     if (err == DQ_OK)
@@ -116,14 +104,12 @@ dq_array *dqi_array_hold(dq_array *a) {
 
 void dq_array_free(dq_array *a) {
     if (!a || atomic_fetch_sub(&a->refs, 1) != 1) return;
-    if (a->gpu && dqi_gpu_enter(a->gpu) == CU_SUCCESS) {
-        if (a->stream) a->gpu->cu->stream_destroy(a->stream);
-        if (!a->cpu && a->device) a->gpu->cu->mem_free(a->device);
-    }
-    if (a->gpu)
-        dqi_pinned_free(a->gpu, a->cpu ? a->cpu : a->staging, a->mapped);
+    if (a->stream && dqi_gpu_enter(a->gpu) == CU_SUCCESS) a->gpu->cu->stream_destroy(a->stream);
+    dqi_gpu_memory_free(&a->memory);
+    if (a->staging)
+        dqi_pinned_free(a->gpu, a->staging, a->mapped);
     else
-        dqi_shared_free(a->cpu, a->mapped);
+        dqi_shared_free(a->gpu, a->cpu, a->mapped);
     free(a);
 }
 

@@ -4,6 +4,7 @@
 
 #include "compute/dq_compute.h"
 #include "core/atomics.h"
+#include "cuda/gpu_memory.h"
 #include "cuda/pinned.h"
 
 #include <pthread.h>
@@ -26,7 +27,8 @@ typedef struct dqi_host_kernel {
 
 struct dq_kernel {
     _Atomic uint32_t refs;
-    dqi_gpu *gpu; // NULL: it runs on the host
+    dqi_gpu *gpu;      // NULL: it runs on the host
+    char *ptx, *entry; // of a GPU's, for other processes; NULL: it is a library's
     cu_module module;
     cu_function fn;
     int most_threads; // a block
@@ -44,6 +46,7 @@ struct dq_array {
     uint64_t bytes;
     size_t mapped; // bytes of the mapping at cpu
     uint8_t *cpu;  // NULL: it is in the GPU's memory
+    dqi_gpu_memory memory;
     cu_ptr device;
     pthread_mutex_t lock; // of what follows, for copies
     uint8_t *staging;

@@ -56,6 +56,8 @@ int dq_kernel_from_ptx(const char *what, int32_t gpu, const char *ptx, const cha
     dq_kernel *k = new_kernel(what);
     if (!k) return no_memory(what, diag);
     int err = (k->gpu = dqi_gpu_open(gpu, what, diag)) ? DQ_OK : DQ_NOT_SUPPORTED;
+    if (err == DQ_OK && (!(k->ptx = strdup(ptx)) || !(k->entry = strdup(name)))) err = no_memory(what, diag);
+    if (k->gpu) dqi_gpu_count(k->gpu, 1);
     if (err == DQ_OK) err = load(k, ptx, diag);
     if (err == DQ_OK) err = find(k, name, diag);
     if (err == DQ_OK)
@@ -89,6 +91,7 @@ int dq_kernel_from_math(const char *what, uint32_t number, const uint32_t *shape
     dq_kernel *k = new_kernel(what);
     if (!k) return no_memory(what, diag);
     k->gpu = stream->gpu;
+    dqi_gpu_count(k->gpu, 1);
     k->stream = dqi_stream_hold(stream);
     k->most_threads = 1;
     int err = dqi_cuda_check(dqi_gpu_enter(k->gpu), what, "cuCtxSetCurrent", diag);
@@ -122,6 +125,9 @@ void dq_kernel_free(dq_kernel *k) {
     if (!k || atomic_fetch_sub(&k->refs, 1) != 1) return;
     if (k->module && dqi_gpu_enter(k->gpu) == CU_SUCCESS) k->gpu->cu->module_unload(k->module);
     if (k->math && dqi_gpu_enter(k->gpu) == CU_SUCCESS) dqi_math_free(k->math);
+    if (k->gpu) dqi_gpu_count(k->gpu, -1);
+    free(k->ptx);
+    free(k->entry);
     dq_stream_free(k->stream);
     if (k->library) dlclose(k->library);
     if (k->file >= 0) close(k->file);

@@ -8,6 +8,8 @@
 #define DQ_BURST_REORDER_TIMEOUT (1u << 29)
 #define DQ_BURST_SHARED          (1u << 0) // somebody else may read it: its packets are read-only
 
+#define DQ_HEAD 128 // bytes of a packet that lies on a GPU whole which the host has, too
+
 // Where the receive times of a queue come from. Words in dq_stamps_name.
 typedef enum dq_stamps {
     DQ_STAMPS_SOFTWARE, // the session's clock, when the packet was taken in
@@ -63,6 +65,10 @@ typedef struct dq_view {
     uint32_t conn; // connection, 0: none
     uint64_t bytes;
     uint32_t dark; // bit s: segment s lies in memory that the CPU can't read: its off leads nowhere
+    // Of packets that lie on a GPU whole: the first head_len[i] bytes, up to DQ_HEAD, are at base + head[i],
+    // to be read. NULL: the first segment is all that there is of it.
+    const uint64_t *head;
+    const uint32_t *head_len;
     uint64_t *off[DQ_MAX_SEGS];
     uint32_t *len[DQ_MAX_SEGS];
     uint32_t *flow; // flow ids, 0: none

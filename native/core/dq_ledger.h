@@ -85,7 +85,7 @@
       "the stage's error in the summary has CUDA's words: a kernel that wrote where it may not, or "         \
       "hardware")                                                                                            \
     X(BAD_DESCRIPTOR, "bad_descriptor", 0,                                                                   \
-      "the kernel's descriptor says what there is not: an operation, flag, length or ticket",                \
+      "the kernel's descriptor says what there is not: an operation, flag, length, writer or ticket",        \
       "the kernel: descriptors that the functions of gn.h write are valid; `k.fault` has the last fault")    \
     X(NOT_ITS_REGION, "not_its_region", 0,                                                                   \
       "the kernel's descriptor names a region that the kernel was not given, or not for that",               \

@@ -42,6 +42,8 @@ struct dq_region {
     _Atomic(uint32_t *) loops;     // the same
     uint8_t *device;               // where a device reaches it, or what stands for one; NULL: as the CPU does
     dqi_gpu *gpu;                  // in whose memory it lies; NULL: in the host's
+    bool whole;                    // a queue receives packets whole into a GPU's memory
+    uint8_t *heads; // then: pages of the host with the first bytes of each buffer's packet, DQ_HEAD each
     dqi_spin spare_lock;
     dqi_spare spare; // kept packets are copied there
 };

@@ -111,6 +111,7 @@ typedef struct cu_access_desc {
     X(mem_access, "cuMemSetAccess", (cu_ptr at, size_t bytes, const cu_access_desc *who, size_t n))          \
     X(mem_export, "cuMemExportToShareableHandle",                                                            \
       (void *out, cu_allocation handle, int type, unsigned long long flags))                                 \
+    X(mem_import, "cuMemImportFromShareableHandle", (cu_allocation * out, void *handle, int type))           \
     X(host_register, "cuMemHostRegister_v2", (void *at, size_t bytes, unsigned flags))                       \
     X(host_unregister, "cuMemHostUnregister", (void *at))                                                    \
     X(host_address, "cuMemHostGetDevicePointer_v2", (cu_ptr * out, void *at, unsigned flags))                \

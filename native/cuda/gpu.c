@@ -180,6 +180,10 @@ bool dqi_gpu_idle(dqi_gpu *g, cu_stream stream) {
     return false;
 }
 
+void dqi_gpu_count(dqi_gpu *g, int more) { atomic_fetch_add(&g->users, (uint32_t)more); }
+
+uint32_t dqi_gpu_users(const dqi_gpu *g) { return atomic_load(&g->users); }
+
 void dqi_gpu_lose(dqi_gpu *g, cu_result err) {
     cu_result none = CU_SUCCESS;
     atomic_compare_exchange_strong(&g->lost, &none, err);

@@ -21,6 +21,7 @@ typedef struct dqi_gpu {
     cu_device device;
     cu_context context;
     dqi_gpu_module modules[DQI_MAX_MODULES]; // of shipped kernels, those that were needed
+    _Atomic uint32_t users;                  // kernels of scripts, and movers
     _Atomic cu_result lost; // the first error from which the context doesn't recover; 0: it works
 } dqi_gpu;
 
@@ -35,6 +36,10 @@ cu_result dqi_gpu_function(dqi_gpu *g, cu_module module, const char *name, cu_fu
 // A kernel of a module that the program ships, PTX with its terminating zero. `what` names who asks.
 int dqi_gpu_kernel(dqi_gpu *g, const char *ptx, const char *name, cu_function *out, const char *what,
                    dq_diag *diag);
+// What works on it for the program: kernels of scripts that were made, and what the program's stages move
+// with.
+void dqi_gpu_count(dqi_gpu *g, int more);
+uint32_t dqi_gpu_users(const dqi_gpu *g);
 // Notes an error that calls on g came back with: the GPU counts as lost from the first one on, as CUDA's
 // contexts do. NOT_READY and OUT_OF_MEMORY are none.
 void dqi_gpu_note(dqi_gpu *g, cu_result err);

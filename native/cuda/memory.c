@@ -1,12 +1,13 @@
 // memory.c: regions in GPUs' memory, and the arena registered with the driver.
 //
-// A region gets an allocation of its own, by the driver's virtual memory management: that is what can be
-// exported as a descriptor, to another process or, by DMA-BUF, to a network device. The arena is registered
-// as it is mapped, its small pages and its huge ones apart; registered memory has one address for the CPU and
-// for all GPUs, so that base + offset is good for both.
+// A region gets a piece of memory of its own (gpu_memory.h). The arena is registered as it is mapped, its
+// small pages and its huge ones apart; registered memory has one address for the CPU and for all GPUs, so
+// that base + offset is good for both.
 #include "cuda/memory.h"
+#include "core/dq_burst.h"
 #include "core/err.h"
 #include "core/region.h"
+#include "cuda/pinned.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,10 +18,7 @@
 
 // A region's memory on its GPU.
 typedef struct allocation {
-    dqi_gpu *gpu;
-    cu_allocation handle;
-    cu_ptr at;
-    size_t bytes;
+    dqi_gpu_memory memory;
     const dqi_cufile *files; // that knows it; NULL: none
 } allocation;
 
@@ -28,27 +26,17 @@ struct dqi_cuda_memory {
     dqi_gpu *first; // of the session: it made the registration
     void *ranges[MAX_RANGES];
     uint32_t n_ranges;
-    allocation regions[DQI_MAX_REGIONS]; // of region k; bytes 0: none
+    allocation regions[DQI_MAX_REGIONS]; // of region k
+    size_t heads[DQI_MAX_REGIONS];       // bytes of its heads; 0: it has none
 };
 
 // ---- the arena --------------------------------------------------------------------------------------------
 
 static int reach(dqi_cuda_memory *m, uint8_t *at, uint64_t bytes, const char *what, dq_diag *diag) {
     if (bytes == 0) return DQ_OK;
-    const dqi_cuda_driver *cu = m->first->cu;
-    cu_ptr device = 0;
-    char who[160];
-    snprintf(who, sizeof who, "%.80s: GPU %d: %llu MiB of host memory", what, m->first->info.number,
-             (unsigned long long)(bytes >> 20));
-    cu_result err = cu->host_register(at, bytes, CU_REGISTER_PORTABLE | CU_REGISTER_MAPPED);
-    if (err != CU_SUCCESS) return dqi_cuda_check(err, who, "cuMemHostRegister", diag);
-    m->ranges[m->n_ranges++] = at;
-    err = cu->host_address(&device, at, 0);
-    if (err != CU_SUCCESS) return dqi_cuda_check(err, who, "cuMemHostGetDevicePointer", diag);
-    return device == (cu_ptr)(uintptr_t)at
-               ? DQ_OK
-               : dqi_fail(diag, DQ_NOT_SUPPORTED, "%s: it has another address for the GPU than for the CPU",
-                          who);
+    int err = dqi_pinned_reach(m->first, at, bytes, what, diag);
+    if (err == DQ_OK) m->ranges[m->n_ranges++] = at;
+    return err;
 }
 
 dqi_gpu *dqi_cuda_use(dq_session *s, int32_t number, const char *what, dq_diag *diag) {
@@ -69,51 +57,15 @@ dqi_gpu *dqi_cuda_use(dq_session *s, int32_t number, const char *what, dq_diag *
 
 // ---- regions ----------------------------------------------------------------------------------------------
 
-static cu_allocation_prop prop_of(const dqi_gpu *g) {
-    cu_allocation_prop p = {.type = CU_ALLOCATION_PINNED, .location = {CU_LOCATION_DEVICE, g->device}};
-    if (g->info.exports) p.handle_types = CU_HANDLE_DESCRIPTOR;
-    p.flags.gpudirect_rdma = g->info.gpudirect != 0;
-    return p;
-}
-
-static int no_room(const dqi_gpu *g, const char *what, uint64_t bytes, dq_diag *diag) {
-    size_t free = 0, total = 0;
-    g->cu->mem_info(&free, &total);
-    return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE,
-                    "%s: it takes %llu MiB, and GPU %d (%s) has %zu MiB of %zu free; hint: lower num_bufs or "
-                    "buf_size",
-                    what, (unsigned long long)(bytes >> 20), g->info.number, g->info.name, free >> 20,
-                    total >> 20);
+static int allocate(dqi_gpu *g, uint64_t bytes, dqi_gpu_memory *m, const char *what, dq_diag *diag) {
+    return dqi_gpu_memory_new(g, bytes, "; hint: lower num_bufs or buf_size", m, what, diag);
 }
 
 static void give_back(allocation *a) {
-    if (a->bytes == 0) return;
-    const dqi_cuda_driver *cu = a->gpu->cu;
-    dqi_gpu_enter(a->gpu);
-    if (a->files) a->files->memory_deregister((void *)(uintptr_t)a->at);
-    if (a->at) {
-        cu->mem_unmap(a->at, a->bytes);
-        cu->mem_unreserve(a->at, a->bytes);
-    }
-    if (a->handle) cu->mem_release(a->handle);
+    if (a->files && dqi_gpu_enter(a->memory.gpu) == CU_SUCCESS)
+        a->files->memory_deregister((void *)(uintptr_t)a->memory.at);
+    dqi_gpu_memory_free(&a->memory);
     *a = (allocation){0};
-}
-
-static int allocate(dqi_gpu *g, uint64_t bytes, allocation *a, const char *what, dq_diag *diag) {
-    const dqi_cuda_driver *cu = g->cu;
-    cu_allocation_prop prop = prop_of(g);
-    cu_access_desc access = {.location = prop.location, .flags = CU_ACCESS_READ_WRITE};
-    size_t step = 0;
-    cu_result err = dqi_gpu_enter(g);
-    if (err == CU_SUCCESS) err = cu->mem_granularity(&step, &prop, CU_GRANULARITY_LEAST);
-    if (err != CU_SUCCESS) return dqi_cuda_check(err, what, "cuMemGetAllocationGranularity", diag);
-    *a = (allocation){.gpu = g, .bytes = (bytes + step - 1) / step * step};
-    err = cu->mem_create(&a->handle, a->bytes, &prop, 0);
-    if (err == CU_ERROR_OUT_OF_MEMORY) return no_room(g, what, a->bytes, diag);
-    if (err == CU_SUCCESS) err = cu->mem_reserve(&a->at, a->bytes, 0, 0, 0);
-    if (err == CU_SUCCESS) err = cu->mem_map(a->at, a->bytes, 0, a->handle, 0);
-    if (err == CU_SUCCESS) err = cu->mem_access(a->at, a->bytes, &access, 1);
-    return dqi_cuda_check(err, what, "cuMemCreate", diag);
 }
 
 bool dqi_cuda_try(int32_t number, const char *what, dqi_cuda_trial *trial, void *arg, dq_diag *diag) {
@@ -124,10 +76,10 @@ bool dqi_cuda_try(int32_t number, const char *what, dqi_cuda_trial *trial, void 
                  what, g->info.number, g->info.name);
         return false;
     }
-    allocation a = {0};
+    dqi_gpu_memory m = {0};
     bool ok =
-        allocate(g, 1, &a, what, diag) == DQ_OK && trial(arg, (uint8_t *)(uintptr_t)a.at, a.bytes, diag);
-    give_back(&a);
+        allocate(g, 1, &m, what, diag) == DQ_OK && trial(arg, (uint8_t *)(uintptr_t)m.at, m.bytes, diag);
+    dqi_gpu_memory_free(&m);
     return ok;
 }
 
@@ -154,13 +106,23 @@ static int open_region(dq_session *s, uint32_t k, dq_diag *diag) {
     if (!g) return DQ_NOT_SUPPORTED;
     if (r->conf.kind == DQ_KIND_DEVICE && g->info.integrated) r->gpu = g;
     if (r->cpu) return DQ_OK;
-    int err = allocate(g, dqi_region_bytes(r), &s->cuda->regions[k], what, diag);
+    int err = allocate(g, dqi_region_bytes(r), &s->cuda->regions[k].memory, what, diag);
     r->gpu = g;
-    r->device = (uint8_t *)(uintptr_t)s->cuda->regions[k].at; // no address of the CPU's: kernels' alone
+    r->device = (uint8_t *)(uintptr_t)s->cuda->regions[k].memory.at; // no address of the CPU's
+    if (err == DQ_OK && r->whole) {
+        s->cuda->heads[k] = (size_t)r->conf.num_bufs * DQ_HEAD;
+        err = dqi_pinned_new(g, &s->cuda->heads[k], &r->heads, what, diag);
+    }
     if (err == DQ_OK)
         dqi_note(s, "memory region %s: %llu MiB of GPU %d (%s)", r->conf.name,
-                 (unsigned long long)(s->cuda->regions[k].bytes >> 20), g->info.number, g->info.name);
+                 (unsigned long long)(s->cuda->regions[k].memory.bytes >> 20), g->info.number, g->info.name);
     return err;
+}
+
+static void close_region(dqi_cuda_memory *m, dq_region *r, uint32_t k) {
+    if (r->heads) dqi_pinned_free(m->regions[k].memory.gpu, r->heads, m->heads[k]);
+    r->heads = NULL;
+    give_back(&m->regions[k]);
 }
 
 int dqi_cuda_open_regions(dq_session *s, dq_diag *diag) {
@@ -177,7 +139,7 @@ void dqi_cuda_close_regions(dq_session *s) {
     dqi_cuda_memory *m = s->cuda;
     if (!m) return;
     for (uint32_t k = 0; k < s->n_regions; k++)
-        give_back(&m->regions[k]);
+        close_region(m, s->regions[k], k);
     for (uint32_t k = 0; k < m->n_ranges; k++)
         if (dqi_gpu_enter(m->first) == CU_SUCCESS) m->first->cu->host_unregister(m->ranges[k]);
     free(m);
@@ -188,30 +150,23 @@ void dqi_cuda_close_regions(dq_session *s) {
 static allocation *allocation_of(const dq_region *r) {
     const dq_session *s = r->session;
     for (uint32_t k = 0; s->cuda && k < s->n_regions; k++)
-        if (s->regions[k] == r && s->cuda->regions[k].bytes > 0) return &s->cuda->regions[k];
+        if (s->regions[k] == r && s->cuda->regions[k].memory.bytes > 0) return &s->cuda->regions[k];
     return NULL;
 }
 
 bool dqi_cuda_file_memory(const dq_region *r, const dqi_cufile *lib, char *why, size_t len) {
     allocation *a = allocation_of(r);
     if (!a || a->files) return a != NULL;
-    dqi_gpu_enter(a->gpu);
-    int err = lib->memory_register((void *)(uintptr_t)a->at, a->bytes, 0).err;
+    dqi_gpu_enter(a->memory.gpu);
+    int err = lib->memory_register((void *)(uintptr_t)a->memory.at, a->memory.bytes, 0).err;
     if (err == CU_FILE_SUCCESS) a->files = lib;
     if (err != CU_FILE_SUCCESS) dqi_cufile_words("cuFileBufRegister", err, why, len);
     return err == CU_FILE_SUCCESS;
 }
 
-int dqi_cuda_export(const dq_region *r, int *fd, dq_diag *diag) {
+const dqi_gpu_memory *dqi_cuda_memory_of(const dq_region *r) {
     const allocation *a = allocation_of(r);
-    if (!a || !a->gpu->info.exports)
-        return dqi_fail(diag, DQ_NOT_SUPPORTED,
-                        "memory region %s: it has no memory of a GPU that can be exported", r->conf.name);
-    char what[DQ_NAME_LEN + 32];
-    snprintf(what, sizeof what, "memory region %s", r->conf.name);
-    dqi_gpu_enter(a->gpu);
-    return dqi_cuda_check(a->gpu->cu->mem_export(fd, a->handle, CU_HANDLE_DESCRIPTOR, 0), what,
-                          "cuMemExportToShareableHandle", diag);
+    return a ? &a->memory : NULL;
 }
 
 int dqi_cuda_dmabuf(uint8_t *at, uint64_t bytes, const char *what, int *fd, dq_diag *diag) {
@@ -230,10 +185,10 @@ int dqi_cuda_region_dmabuf(const dq_region *r, int *fd, uint64_t *bytes, dq_diag
     const allocation *a = allocation_of(r);
     char what[DQ_NAME_LEN + 32];
     snprintf(what, sizeof what, "memory region %s", r->conf.name);
-    if (!a || !a->gpu->info.dma_buf)
+    if (!a || !a->memory.gpu->info.dma_buf)
         return dqi_fail(diag, DQ_NOT_SUPPORTED,
                         "%s: it lies on no GPU that lends its memory to devices (DMA-BUF)", what);
-    *bytes = a->bytes;
-    dqi_gpu_enter(a->gpu);
-    return dqi_cuda_dmabuf(r->device, a->bytes, what, fd, diag);
+    *bytes = a->memory.bytes;
+    dqi_gpu_enter(a->memory.gpu);
+    return dqi_cuda_dmabuf(r->device, a->memory.bytes, what, fd, diag);
 }

@@ -4,7 +4,7 @@
 
 #include "core/session.h"
 #include "cuda/cufile.h"
-#include "cuda/gpu.h"
+#include "cuda/gpu_memory.h"
 
 // Regions of kind device on a GPU that shares the host's memory are to lie in pinned memory. Before the arena
 // is laid out.
@@ -27,9 +27,8 @@ void dqi_cuda_close_regions(dq_session *s);
 // won't, and why. Control thread.
 bool dqi_cuda_file_memory(const dq_region *r, const dqi_cufile *lib, char *why, size_t len);
 
-// The regions of the session in GPUs' memory can be handed to another process: a descriptor of the region's
-// memory, or DQ_NOT_SUPPORTED where its GPU can't. The caller closes it.
-int dqi_cuda_export(const dq_region *r, int *fd, dq_diag *diag);
+// What the region has of a GPU's memory; NULL: nothing.
+const dqi_gpu_memory *dqi_cuda_memory_of(const dq_region *r);
 
 // Whole pages of a GPU's memory as a DMA-BUF, by which another device reaches them: what a trial was given,
 // or a region's, of which *bytes are in it. `what` names who asks. The caller closes the descriptor.

@@ -98,6 +98,7 @@ int dqi_mover_new(const dqi_mover_conf *conf, const char *what, dqi_mover **out,
     dqi_mover *m = calloc(1, sizeof *m);
     if (!m) return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory for its lists", what);
     m->conf = *conf;
+    dqi_gpu_count(m->conf.gpu, 1);
     atomic_init(&m->due_ns, INT64_MAX);
     int err = make(m, what, diag);
     if (err == DQ_OK)
@@ -119,6 +120,7 @@ static void let_go(list *l) {
 void dqi_mover_free(dqi_mover *m) {
     if (!m) return;
     const dqi_cuda_driver *cu = m->conf.gpu->cu;
+    dqi_gpu_count(m->conf.gpu, -1);
     for (uint32_t i = 0; i < LISTS; i++)
         let_go(&m->lists[i]);
     for (int i = 0; i < STREAMS; i++)

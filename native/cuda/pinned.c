@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -39,44 +40,72 @@ static int no_pages(const char *what, size_t bytes, dq_diag *diag) {
                     strerror(errno));
 }
 
-int dqi_shared_new(size_t *bytes, uint8_t **out, const char *what, dq_diag *diag) {
-    int fd = dqi_shared_file(), err = dqi_pinned_new(NULL, bytes, out, what, diag);
-    if (err != DQ_OK || fd < 0) return err;
-    if (mmap(*out, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)(uintptr_t)*out) !=
-        MAP_FAILED)
+// Whole pages at an address of the system's choice: of the file, or nobody else's where fd is -1.
+static int map(int fd, size_t *bytes, uint8_t **out, const char *what, dq_diag *diag) {
+    *bytes = dqi_round_up(*bytes ? *bytes : 1, dqi_page_size());
+    void *p = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return no_pages(what, *bytes, diag);
+    *out = p;
+    if (fd < 0 || mmap(p, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)(uintptr_t)p) !=
+                      MAP_FAILED)
         return DQ_OK;
-    err = no_pages(what, *bytes, diag);
-    munmap(*out, *bytes);
+    int err = no_pages(what, *bytes, diag);
+    munmap(p, *bytes);
+    return err;
+}
+
+int dqi_pinned_reach(dqi_gpu *gpu, uint8_t *at, size_t bytes, const char *what, dq_diag *diag) {
+    cu_ptr device = 0;
+    char who[160];
+    snprintf(who, sizeof who, "%.80s: GPU %d: %zu MiB of host memory", what, gpu->info.number, bytes >> 20);
+    cu_result err = dqi_gpu_enter(gpu);
+    if (err == CU_SUCCESS) err = gpu->cu->host_register(at, bytes, CU_REGISTER_PORTABLE | CU_REGISTER_MAPPED);
+    if (err != CU_SUCCESS) return dqi_cuda_check(err, who, "cuMemHostRegister", diag);
+    err = gpu->cu->host_address(&device, at, 0);
+    if (err == CU_SUCCESS && device == (cu_ptr)(uintptr_t)at) return DQ_OK;
+    gpu->cu->host_unregister(at);
+    if (err != CU_SUCCESS) return dqi_cuda_check(err, who, "cuMemHostGetDevicePointer", diag);
+    return dqi_fail(diag, DQ_NOT_SUPPORTED, "%s: it has another address for the GPU than for the CPU", who);
+}
+
+static void unreach(dqi_gpu *gpu, uint8_t *p) {
+    if (gpu && dqi_gpu_enter(gpu) == CU_SUCCESS) gpu->cu->host_unregister(p);
+}
+
+int dqi_shared_new(dqi_gpu *gpu, size_t *bytes, uint8_t **out, const char *what, dq_diag *diag) {
+    int err = map(dqi_shared_file(), bytes, out, what, diag);
+    if (err != DQ_OK || !gpu) return err;
+    err = dqi_pinned_reach(gpu, *out, *bytes, what, diag);
+    if (err == DQ_OK) return err;
+    dqi_shared_free(NULL, *out, *bytes);
+    *out = NULL;
     return err;
 }
 
 // The file lets go of the pages first: afterwards the addresses may be somebody else's.
-void dqi_shared_free(uint8_t *p, size_t bytes) {
+void dqi_shared_free(dqi_gpu *gpu, uint8_t *p, size_t bytes) {
     int fd = dqi_shared_file();
-    if (p && fd >= 0)
-        fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(uintptr_t)p, (off_t)bytes);
-    dqi_pinned_free(NULL, p, bytes);
+    if (!p) return;
+    unreach(gpu, p);
+    if (fd >= 0) fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(uintptr_t)p, (off_t)bytes);
+    munmap(p, bytes);
 }
 
 int dqi_pinned_new(dqi_gpu *gpu, size_t *bytes, uint8_t **out, const char *what, dq_diag *diag) {
-    *bytes = dqi_round_up(*bytes ? *bytes : 1, dqi_page_size());
-    void *p = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) return no_pages(what, *bytes, diag);
+    int err = map(-1, bytes, out, what, diag);
+    if (err != DQ_OK) return err;
     // A GPU, and a direct write, pin each page.
-    if (*bytes >= DQI_HUGE_PAGE) madvise(p, *bytes, MADV_HUGEPAGE);
-    cu_result err = gpu ? dqi_gpu_enter(gpu) : CU_SUCCESS;
-    if (gpu && err == CU_SUCCESS)
-        err = gpu->cu->host_register(p, *bytes, CU_REGISTER_PORTABLE | CU_REGISTER_MAPPED);
-    if (err == CU_SUCCESS) {
-        *out = p;
-        return DQ_OK;
-    }
-    munmap(p, *bytes);
-    return dqi_cuda_check(err, what, "cuMemHostRegister", diag);
+    if (*bytes >= DQI_HUGE_PAGE) madvise(*out, *bytes, MADV_HUGEPAGE);
+    if (!gpu) return DQ_OK;
+    err = dqi_pinned_reach(gpu, *out, *bytes, what, diag);
+    if (err == DQ_OK) return err;
+    munmap(*out, *bytes);
+    *out = NULL;
+    return err;
 }
 
 void dqi_pinned_free(dqi_gpu *gpu, uint8_t *p, size_t bytes) {
     if (!p) return;
-    if (gpu && dqi_gpu_enter(gpu) == CU_SUCCESS) gpu->cu->host_unregister(p);
+    unreach(gpu, p);
     munmap(p, bytes);
 }

@@ -37,7 +37,7 @@ GN_FN int gn_submit(const gn_tx *q, int scope, const gn_slot *s, gn_u64 limit, g
     gn_u64 t = 0;
     gn_u32 op = (gn_u32)(s->w[0] >> 56);
     int mine = op != GN_OP_NOP, taken = (q->ops >> op & 1) != 0, err = GN_OK;
-    if (scope < GN_BY_THREAD || scope > GN_BY_BLOCK) return GN_INVALID;
+    if (!gn_is_scope(scope)) return GN_INVALID;
     if (scope == GN_BY_THREAD) {
         err = !taken ? GN_INVALID : gn_reserve(q, 1, limit, &t);
         if (err == GN_OK) gn_post(q, t, s);

@@ -18,9 +18,10 @@
     X(ALIGN, "a place of 64 bits that is no multiple of 8")                                                  \
     X(LENGTH, "no bytes, more than an inline put has, or more than a packet")                                \
     X(HOLE, "the ticket was taken, and did not come in time")                                                \
-    X(PEER, "a connection or a writer that there isn't")                                                     \
+    X(PEER, "a connection that there isn't")                                                                 \
     X(FAILED, "the engine could not do it")                                                                  \
-    X(STOPPED, "it was not done when the session stopped")
+    X(STOPPED, "it was not done when the session stopped")                                                   \
+    X(WRITER, "a writer that there isn't")
 
 enum gn_fault {
 #define X(id, ...) GN_FAULT_##id,

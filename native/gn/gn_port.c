@@ -15,7 +15,7 @@ static int check_rings(const char *what, const char *kind, const gn_ring_conf *r
         uint32_t slots = rings[k].slots;
         if (slots < 1u << GN_LEAST_LOG2 || slots > 1u << GN_MOST_LOG2 || (slots & (slots - 1)))
             return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                            "%s: %s %u has %u slots: hint: a power of two from %u to %u", what, kind, k,
+                            "%s: %s %u has %u slots: hint: a power of two from %u to %u", what, kind, k + 1,
                             slots, 1u << GN_LEAST_LOG2, 1u << GN_MOST_LOG2);
     }
     return DQ_OK;

@@ -156,6 +156,7 @@ GN_FN int gn_recv(const gn_rx *q, int scope, gn_u32 most, gn_u64 limit, gn_u64 *
     if (most > 32) most = 32;
     if (most > 1u << q->log2) most = 1u << q->log2;
     *first = *n = 0;
+    if (!gn_is_scope(scope)) return GN_INVALID;
     if (scope == GN_BY_THREAD || gn_thread() < 32 || scope == GN_BY_WARP)
         err = gn_rx_wait(q, most, scope != GN_BY_THREAD, limit, first, n);
     if (scope != GN_BY_BLOCK) return err;
@@ -173,14 +174,16 @@ GN_FN int gn_recv(const gn_rx *q, int scope, gn_u32 most, gn_u64 limit, gn_u64 *
 }
 
 // Gives the packets of n tickets back, once all that is read of them was read; at warp and block scope by all
-// threads together.
-GN_FN void gn_release(const gn_rx *q, int scope, gn_u64 first, gn_u32 n) {
+// threads together. GN_INVALID: a scope that there isn't.
+GN_FN int gn_release(const gn_rx *q, int scope, gn_u64 first, gn_u32 n) {
+    if (!gn_is_scope(scope)) return GN_INVALID;
     gn_sync(scope);
     gn_fence();
-    if (scope == GN_BY_BLOCK && gn_thread() >= 32) return;
+    if (scope == GN_BY_BLOCK && gn_thread() >= 32) return GN_OK;
     gn_u32 step = scope == GN_BY_THREAD ? 1 : 32;
     for (gn_u32 k = scope == GN_BY_THREAD ? 0 : gn_lane(); k < n; k += step)
         gn_store_fenced(&q->released[gn_index(first + k, q->log2)], first + k + 1);
+    return GN_OK;
 }
 
 #endif

@@ -101,6 +101,8 @@ enum gn_result {
 
 #define GN_LIMIT (~0ull) // the port's own limit; other limits are ns, 0: not to wait
 
+GN_FN int gn_is_scope(int scope) { return scope >= GN_BY_THREAD && scope <= GN_BY_BLOCK; }
+
 GN_FN void gn_sync(int scope) {
     if (scope == GN_BY_WARP) gn_warp_sync();
     if (scope == GN_BY_BLOCK) gn_block_sync();

@@ -1,8 +1,8 @@
 // op.c: operations: the work adds, the task looks or is told; whoever lets go last frees.
 //
-// The end comes once, on the thread that settles the last part: bursts go back, then the operation is done,
-// then its watcher hears of it. A watch that comes after the end is told at once, by the same rule under the
-// same lock.
+// The end comes once, on the thread that settles the last part: its burst goes back, then the operation is
+// done, then its watcher hears of it. A watch that comes after the end is told at once, by the same rule
+// under the same lock.
 #include "pipeline/op.h"
 #include "core/dq_burst.h"
 #include "pipeline/waiter.h"
@@ -22,21 +22,37 @@ struct dq_op {
     bool ended;
     dq_waiter *waiter; // who watches
     dqi_op_end end;    // what it gets
-    uint32_t n_bursts;
-    dq_burst **bursts;
+    dq_burst *held;    // until the end
+    dqi_op_pool *home; // where it returns; NULL: it is freed
     size_t about_bytes;
     uint8_t about[] __attribute__((aligned(16)));
 };
 
-dq_op *dqi_op_new(uint32_t parts, const void *about, size_t bytes) {
-    dq_op *op = calloc(1, sizeof *op + bytes);
-    if (!op) return NULL;
-    if (bytes > 0) memcpy(op->about, about, bytes);
-    op->about_bytes = bytes;
+struct dqi_op_pool {
+    dqi_spin lock;
+    uint32_t n, size; // free ones; all
+    bool left;        // by its owner: the last one to return frees it
+    uint8_t *ops;
+    dq_op *free[];
+};
+
+// Makes an operation of memory that may have been another's.
+static dq_op *begin(dq_op *op, dqi_op_pool *home, uint32_t parts) {
+    memset(op, 0, sizeof *op);
+    op->home = home;
+    op->ended = parts == 0;
     atomic_init(&op->refs, parts > 0 ? 2 : 1);
     atomic_init(&op->left, parts);
     atomic_init(&op->done, parts == 0);
-    op->ended = parts == 0;
+    return op;
+}
+
+dq_op *dqi_op_new(uint32_t parts, const void *about, size_t bytes) {
+    dq_op *op = malloc(sizeof *op + bytes);
+    if (!op) return NULL;
+    begin(op, NULL, parts);
+    if (bytes > 0) memcpy(op->about, about, bytes);
+    op->about_bytes = bytes;
     return op;
 }
 
@@ -45,21 +61,61 @@ int dq_op_new(uint32_t parts, dq_op **out) {
     return *out ? DQ_OK : DQ_ESYS - ENOMEM;
 }
 
+// ---- a pool of them ---------------------------------------------------------------------------------------
+
+dqi_op_pool *dqi_op_pool_new(uint32_t n) {
+    dqi_op_pool *p = calloc(1, sizeof *p + n * sizeof *p->free);
+    if (p) p->ops = calloc(n, sizeof(dq_op));
+    if (!p || !p->ops) {
+        free(p);
+        return NULL;
+    }
+    p->n = p->size = n;
+    for (uint32_t k = 0; k < n; k++)
+        p->free[n - 1 - k] = (dq_op *)(void *)(p->ops + k * sizeof(dq_op));
+    return p;
+}
+
+// One more is back, or the owner has left; the pool is freed with the last.
+static void settle_pool(dqi_op_pool *p, dq_op *back) {
+    dqi_lock(&p->lock);
+    if (back)
+        p->free[p->n++] = back;
+    else
+        p->left = true;
+    bool last = p->left && p->n == p->size;
+    dqi_unlock(&p->lock);
+    if (!last) return;
+    free(p->ops);
+    free(p);
+}
+
+void dqi_op_pool_free(dqi_op_pool *p) {
+    if (p) settle_pool(p, NULL);
+}
+
+dq_op *dqi_op_take(dqi_op_pool *p, uint32_t parts) {
+    dqi_lock(&p->lock);
+    dq_op *op = p->n > 0 ? p->free[--p->n] : NULL;
+    dqi_unlock(&p->lock);
+    return op ? begin(op, p, parts) : NULL;
+}
+
+// ---- what it holds ----------------------------------------------------------------------------------------
+
 const void *dqi_op_about(const dq_op *op) { return op && op->about_bytes > 0 ? op->about : NULL; }
 
-bool dqi_op_hold(dq_op *op, dq_burst *b) {
-    dq_burst **more = realloc(op->bursts, (op->n_bursts + 1) * sizeof *more);
-    if (!more) return false;
+void dqi_op_hold(dq_op *op, dq_burst *b) {
     dq_burst_ref(b);
-    op->bursts = more;
-    op->bursts[op->n_bursts++] = b;
-    return true;
+    op->held = b;
 }
 
 static void unref(dq_op *op) {
     if (atomic_fetch_sub(&op->refs, 1) != 1) return;
-    free(op->bursts);
-    free(op);
+    if (op->home)
+        settle_pool(op->home, op);
+    else
+        free(op);
 }
 
 void dq_op_free(dq_op *op) {
@@ -69,9 +125,8 @@ void dq_op_free(dq_op *op) {
 // ---- the end ----------------------------------------------------------------------------------------------
 
 static void end(dq_op *op) {
-    for (uint32_t k = 0; k < op->n_bursts; k++)
-        dq_burst_unref(op->bursts[k]);
-    op->n_bursts = 0;
+    dq_burst_unref(op->held);
+    op->held = NULL;
     atomic_store(&op->done, true);
     dqi_lock(&op->lock);
     op->ended = true;

@@ -157,8 +157,8 @@ int dq_rma_burst(dq_queue *q, dq_burst *b, const dq_rma *at, dq_op **out, dq_dia
             "its own (alloc), or a copy",
             q->conf.name);
     dq_op *op = dqi_op_new(note ? 1 : n, NULL, 0);
-    if (!op || !dqi_op_hold(op, b))
-        return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory", q->conf.name);
+    if (!op) return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory", q->conf.name);
+    dqi_op_hold(op, b);
     uint32_t made = 1;
     if (note) {
         list[0] = *at;

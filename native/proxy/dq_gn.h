@@ -37,7 +37,7 @@ typedef struct dq_gn_conf {
     uint64_t limit_ns; // of a kernel's waits that name none
     bool timers;       // histograms of what operations took
     uint64_t first;    // ticket of all rings: 0, but in tests
-    // of a kernel on the host, which runs in a process of its own
+    // of a kernel that runs in a process of its own
     uint64_t silence_ns; // for which it may be silent (gn_beat, waits) before it is killed
     uint32_t restarts;   // how often one that died is started anew
 } dq_gn_conf;
@@ -61,7 +61,8 @@ void dq_gn_abort(dq_gn *g);
 // Looks for the kernel's end; true: it has ended, or never began. One that died is started anew here. Control
 // thread.
 bool dq_gn_ended(dq_gn *g);
-// Ends a kernel that doesn't, soon. False: it runs on a GPU, and can't be ended. Control thread.
+// Ends a kernel that doesn't, soon. False: it runs in the program's process, and can't be ended. Control
+// thread.
 bool dq_gn_kill(dq_gn *g);
 // Whether what the kernel has posted is done. Any thread.
 bool dq_gn_idle(dq_gn *g);

@@ -1,14 +1,12 @@
-// kernel_run.c: a persistent kernel runs beside the proxy: on a GPU launched once, or on the host in a
-// worker, a process of its own (worker.h). It ends by itself; an abort ends its waits. A worker that dies, or
-// is not heard of, is ended: its rings are broken at once, by the thread that watches it, and the next look
-// at the kernel replaces it.
+// kernel_run.c: a persistent kernel runs beside the proxy: in a worker, a process of its own (worker.h), or,
+// on a GPU where the program has more to do, launched once. It ends by itself; an abort ends its waits. A
+// worker that dies, or is not heard of, is ended: its rings are broken at once, by the thread that watches
+// it, and the next look at the kernel replaces it.
 #include "compute/arguments.h"
 #include "compute/launch.h"
 #include "core/clock.h"
 #include "core/err.h"
-#include "core/region.h"
 #include "core/thread.h"
-#include "cuda/pinned.h"
 #include "pipeline/op.h"
 #include "proxy/worker.h"
 
@@ -31,10 +29,9 @@ struct dqi_gn_run {
     dq_op *op;
     dq_kernel_arg args[DQ_MAX_KERNEL_ARGS]; // arrays are held
     uint32_t n_args;
-    dq_launcher *launcher; // on a GPU
-    // on the host
-    dqi_worker_plan plan;
-    uint8_t *scratch;
+    dq_launcher *launcher; // of a kernel in the program's process
+    // in a process of its own
+    dqi_worker_kit kit;
     dqi_gn_worker worker;
     pthread_t thread; // that watches it
     bool watched;     // there is one
@@ -84,81 +81,31 @@ static int check(const dq_gn *g, const dq_kernel *k, const dq_grid *grid, uint32
     return dq_gn_check_grid(g->what, k, grid, diag);
 }
 
-// ---- the worker's plan ------------------------------------------------------------------------------------
-
-static void add_map(dqi_worker_plan *p, const void *at, uint64_t bytes, uint64_t file, uint64_t offset) {
-    for (uint32_t k = 0; k < p->n_maps; k++)
-        if (p->maps[k].at == (uintptr_t)at) return; // an array that is two arguments
-    p->maps[p->n_maps++] = (dqi_worker_map){(uintptr_t)at, bytes, offset, file};
-}
-
-static void add_region(dqi_worker_plan *p, const dq_session *s, const dq_region *r) {
-    uint64_t page = r->huge ? DQI_HUGE_PAGE : dqi_page_size();
-    add_map(p, s->base + r->offset, dqi_round_up(dqi_region_bytes(r), page),
-            r->huge ? DQI_FILE_HUGE : DQI_FILE_SMALL, r->huge ? r->offset - s->huge_at : r->offset);
-}
-
-static void add_shared(dqi_worker_plan *p, const uint8_t *at, uint64_t bytes) {
-    add_map(p, at, bytes, DQI_FILE_SHARED, (uintptr_t)at);
-}
-
 static int no_memory(const dq_gn *g, dq_diag *diag) {
     return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", g->what);
 }
 
-static int make_plan(dqi_gn_run *r, const dq_grid *grid, dq_diag *diag) {
-    dqi_worker_plan *p = &r->plan;
-    if (dqi_shared_file() < 0)
-        return dqi_fail(diag, DQ_NOT_SUPPORTED,
-                        "%s: a process of its own can't share memory with it: hint: ulimit -f holds for "
-                        "memory too: raise it",
-                        r->gn->what);
-    uint64_t bytes = dqi_arguments_bytes(r->args, r->n_args, NULL);
-    r->scratch = calloc(1, bytes ? bytes : 1);
-    if (!r->scratch) return no_memory(r->gn, diag);
-    p->grid = *grid;
-    p->n_args = r->n_args;
-    dqi_arguments_fill(r->args, r->n_args, NULL, r->scratch, p->values);
-    add_shared(p, r->gn->block, r->gn->bytes);
-    for (uint32_t k = 0; k < r->gn->n_regions; k++)
-        if (r->gn->bound[k]) add_region(p, r->gn->session, r->gn->bound[k]);
-    for (uint32_t k = 0; k < r->n_args; k++)
-        if (r->args[k].kind == DQ_ARG_ARRAY) add_shared(p, r->args[k].array->cpu, r->args[k].array->mapped);
-    return DQ_OK;
-}
-
 // ---- watching ---------------------------------------------------------------------------------------------
 
-// Waits until the worker has something to say, or is no more. True: it was killed, as its kernel was not
+// Waits until the worker has something to say, is no more, or was killed. True: it was, as its kernel was not
 // heard of. Looks are counted, not the time between them: a program that stood still has not listened.
 static bool hear(dqi_gn_run *r) {
     struct pollfd p = {.fd = r->worker.socket, .events = POLLIN};
     uint64_t beat = 0, most = r->gn->conf.silence_ns / 1000000, quiet = 0;
-    bool silent = false;
-    for (int n; (n = poll(&p, 1, LOOK_MS)) <= 0;) {
+    bool silent = false, killed = false;
+    for (int n; !killed && (n = poll(&p, 1, LOOK_MS)) <= 0;) {
         if (n < 0) continue; // a signal
         uint64_t now = gn_load(&r->gn->kernel->beat);
         quiet = now == beat ? quiet + LOOK_MS : 0;
         beat = now;
         silent = quiet >= most;
-        if (silent || atomic_load(&r->killed)) kill(r->worker.pid, SIGKILL);
+        killed = silent || atomic_load(&r->killed);
     }
+    if (killed) kill(r->worker.pid, SIGKILL);
     return silent;
 }
 
-static void *watch(void *arg) {
-    dqi_gn_run *r = arg;
-    dqi_worker_word word = {0};
-    bool silent = hear(r);
-    if (dqi_gn_worker_end(&r->worker, &word)) {
-        if (word.is == DQ_OK)
-            dq_op_ok(r->op, 1, 0);
-        else
-            dq_op_lost(r->op, 1, word.text);
-        atomic_store(&r->state, ENDED);
-        return NULL;
-    }
-    dqi_gn_break(r->gn);
+static void say_why(dqi_gn_run *r, bool silent, const char *text) {
     if (silent)
         snprintf(r->why, sizeof r->why,
                  "its worker was killed: it was not heard of for %.1f s; hint: a kernel that computes for "
@@ -169,8 +116,22 @@ static void *watch(void *arg) {
                  "its worker was killed: it did not end when it was told to; hint: it ends where gn_recv, "
                  "gn_send or gn_wait say GN_ABORTED");
     else
-        snprintf(r->why, sizeof r->why, "%s", word.text);
-    atomic_store(&r->state, DIED);
+        snprintf(r->why, sizeof r->why, "%s", text);
+}
+
+// Rings are broken before the process is waited for: a GPU's takes a while to end.
+static void *watch(void *arg) {
+    dqi_gn_run *r = arg;
+    dqi_worker_word word = {0};
+    bool silent = hear(r);
+    bool said = dqi_gn_worker_said(&r->worker, &word);
+    bool died = !said || (r->gn->gpu && word.is != DQ_OK); // a context is no good after an error
+    if (died) dqi_gn_break(r->gn);
+    dqi_gn_worker_end(&r->worker, said ? NULL : &word);
+    if (died) say_why(r, silent, word.text);
+    if (!died && word.is == DQ_OK) dq_op_ok(r->op, 1, 0);
+    if (!died && word.is != DQ_OK) dq_op_lost(r->op, 1, word.text);
+    atomic_store(&r->state, died ? DIED : ENDED);
     return NULL;
 }
 
@@ -180,9 +141,7 @@ static void join(dqi_gn_run *r) {
 }
 
 static int start_worker(dqi_gn_run *r, dq_diag *diag) {
-    const dq_session *s = r->gn->session;
-    const int files[DQI_FILES] = {r->kernel->file, s->fds[0], s->fds[1], dqi_shared_file()};
-    int err = dqi_gn_worker_start(r->gn->what, &r->plan, files, &r->worker, diag);
+    int err = dqi_gn_worker_start(r->gn->what, &r->kit, &r->worker, diag);
     if (err != DQ_OK) return err;
     atomic_store(&r->state, RUNS);
     err = dqi_thread_start(&r->thread, NULL, watch, r);
@@ -190,8 +149,7 @@ static int start_worker(dqi_gn_run *r, dq_diag *diag) {
         r->watched = true;
         return DQ_OK;
     }
-    dqi_worker_word word = {0};
-    dqi_gn_worker_end(&r->worker, &word);
+    dqi_gn_worker_end(&r->worker, NULL);
     return dqi_fail(diag, err, "%s: a thread: %s", r->gn->what, dq_err_name(err));
 }
 
@@ -225,7 +183,7 @@ void dqi_gn_run_free(dqi_gn_run *r) {
     for (uint32_t k = 0; k < r->n_args; k++)
         if (r->args[k].kind == DQ_ARG_ARRAY) dq_array_free(r->args[k].array);
     dq_kernel_free(r->kernel);
-    free(r->scratch);
+    dqi_worker_unpack(&r->kit);
     free(r);
 }
 
@@ -245,11 +203,11 @@ static int copy_args(dqi_gn_run *r, const dq_kernel_arg *args, uint32_t n, dq_di
 }
 
 static int start(dqi_gn_run *r, const dq_grid *grid, dq_op **op, dq_diag *diag) {
-    if (r->gn->gpu) {
+    if (!r->gn->apart) {
         int err = dq_launcher_new(r->gn->what, r->kernel, grid, NULL, &r->launcher, diag);
         return err == DQ_OK ? dq_launch(r->launcher, r->args, r->n_args, op, diag) : err;
     }
-    int err = make_plan(r, grid, diag);
+    int err = dqi_worker_pack(r->gn, r->kernel, grid, r->args, r->n_args, &r->kit, diag);
     if (err != DQ_OK) return err;
     if (!(r->op = dqi_op_new(1, NULL, 0))) return no_memory(r->gn, diag);
     err = start_worker(r, diag);

@@ -23,7 +23,6 @@
 #define BUSY_NS   200000 // after work a ring is looked at without a pause for so long,
 #define LOOK_PART 8      // then after this part of the time for which it was idle,
 #define LOOK_NS   500000 // and at least so often
-#define LINE      128    // bytes of a line that a GPU has to itself
 
 int dqi_gn_look_again(dqi_gn_look *l, dq_stage *st, int worked) {
     int64_t now = dq_now(st->session);
@@ -209,14 +208,33 @@ static int reach_regions(const dq_gn *g, dq_diag *diag) {
     return err;
 }
 
+// ---- the process ------------------------------------------------------------------------------------------
+
+// Two processes have a GPU by turns, milliseconds each: work of the program's would wait for each launch, and
+// so would a second kernel of this kind. So a kernel on a GPU has a process of its own where nothing else of
+// the program's works there.
+static int choose_process(dq_gn *g, dq_diag *diag) {
+    const char *why = !g->gpu                     ? NULL
+                      : dqi_gpu_users(g->gpu) > 1 ? "other kernels or stages of it work on"
+                      : !g->gpu->info.exports     ? "no other process can have memory of"
+                      : dqi_shared_file() < 0     ? "ulimit -f lets no other process share memory with"
+                                                  : NULL;
+    g->apart = !why;
+    if (g->apart) return DQ_OK;
+    dqi_note(g->session,
+             "%s runs in the program's own process, as %s GPU %d: it can't be killed, and what it traps on "
+             "ends the program's work there",
+             g->what, why, g->gpu->info.number);
+    return dqi_cuda_use(g->session, g->gpu->info.number, g->what, diag) ? DQ_OK : DQ_NOT_SUPPORTED;
+}
+
 // ---- the block --------------------------------------------------------------------------------------------
 
-// Takes what it needs of the rows, which the kernel may write over from now on. What the kernel keeps for
-// itself goes to the GPU's memory, where there is one.
+// Takes what it needs of the rows, which the kernel may write over from now on.
 static void bind(dq_gn *g, const dq_gn_conf *conf) {
     gn_port *p = (gn_port *)(void *)g->block;
-    gn_tx_row *tx = gn_at(p, p->tx);
-    gn_rx_row *rx = gn_at(p, p->rx);
+    const gn_tx_row *tx = gn_at(p, p->tx);
+    const gn_rx_row *rx = gn_at(p, p->rx);
     const gn_sem_row *sem = gn_at(p, p->sems);
     for (uint32_t k = 0; k < conf->n_tx; k++) {
         dqi_gn_tx *t = &g->tx[k];
@@ -225,7 +243,6 @@ static void bind(dq_gn *g, const dq_gn_conf *conf) {
         t->posted = gn_at(p, tx[k].posted);
         t->log2 = tx[k].log2;
         t->ops = tx[k].ops;
-        if (g->local) tx[k].local = (uint64_t)g->local - (uintptr_t)p + LINE * k;
     }
     for (uint32_t k = 0; k < conf->n_rx; k++) {
         dqi_gn_rx *r = &g->rx[k];
@@ -234,7 +251,6 @@ static void bind(dq_gn *g, const dq_gn_conf *conf) {
         r->released = gn_at(p, rx[k].released);
         r->log2 = rx[k].log2;
         r->head = rx[k].first;
-        if (g->local) rx[k].local = (uint64_t)g->local - (uintptr_t)p + LINE * (conf->n_tx + k);
     }
     for (uint32_t k = 0; k < conf->n_sems; k++)
         g->sems[k] = (dqi_gn_sem){.producer = gn_at(p, sem[k].producer),
@@ -248,23 +264,6 @@ static void bind(dq_gn *g, const dq_gn_conf *conf) {
     g->kernel = gn_at(p, p->kernel);
 }
 
-// Lines in the GPU's memory that begin at the first ticket.
-static int make_local(dq_gn *g, const dq_gn_conf *conf, dq_diag *diag) {
-    uint32_t n = conf->n_tx + conf->n_rx;
-    uint64_t lines[2 * DQ_GN_RINGS][LINE / 8] = {{conf->first}};
-    for (uint32_t k = 1; k < n; k++)
-        lines[k][0] = conf->first;
-    dq_stream *s;
-    int err = dq_stream_new(g->what, g->gpu->info.number, &s, diag);
-    if (err != DQ_OK) return err;
-    cu_result is = g->gpu->cu->mem_alloc(&g->local, sizeof lines);
-    if (is == CU_SUCCESS)
-        is = g->gpu->cu->copy_to_device(g->local, (uint8_t *)lines, sizeof lines, s->stream);
-    if (is == CU_SUCCESS) is = g->gpu->cu->stream_synchronize(s->stream);
-    dq_stream_free(s);
-    return dqi_cuda_check(is, g->what, "cuMemcpyHtoDAsync", diag);
-}
-
 static int make_block(dq_gn *g, const gn_port_conf *pc, dq_diag *diag) {
     int err = gn_port_check(g->what, pc, diag);
     if (err != DQ_OK) return err;
@@ -275,9 +274,7 @@ static int make_block(dq_gn *g, const gn_port_conf *pc, dq_diag *diag) {
             "%s: its rings take %zu KiB of pinned memory, and a port has %llu at most; hint: fewer "
             "slots",
             g->what, g->bytes >> 10, (unsigned long long)(DQ_GN_BLOCK >> 10));
-    err = g->gpu ? dqi_pinned_new(g->gpu, &g->bytes, &g->block, g->what, diag)
-                 : dqi_shared_new(&g->bytes, &g->block, g->what, diag);
-    return err == DQ_OK && g->gpu ? make_local(g, &g->conf, diag) : err;
+    return dqi_shared_new(g->apart ? NULL : g->gpu, &g->bytes, &g->block, g->what, diag);
 }
 
 int dqi_gn_write_block(dq_gn *g, dq_diag *diag) {
@@ -314,13 +311,10 @@ int dqi_gn_write_block(dq_gn *g, dq_diag *diag) {
 
 void dqi_gn_unref(dq_gn *g) {
     if (!g || atomic_fetch_sub(&g->refs, 1) != 1) return;
-    if (g->run && g->gpu && !dq_gn_ended(g)) return; // a kernel that never ends has all of it
+    if (g->run && !g->apart && !dq_gn_ended(g)) return; // a kernel that never ends has all of it
     dqi_gn_run_free(g->run);
     if (g->local && dqi_gpu_enter(g->gpu) == CU_SUCCESS) g->gpu->cu->mem_free(g->local);
-    if (g->gpu)
-        dqi_pinned_free(g->gpu, g->block, g->bytes);
-    else
-        dqi_shared_free(g->block, g->bytes);
+    dqi_shared_free(g->apart ? NULL : g->gpu, g->block, g->bytes);
     pthread_mutex_destroy(&g->lock);
     free(g);
 }
@@ -376,11 +370,13 @@ int dq_gn_open(dq_session *s, const dq_gn_conf *conf, dq_gn **out, dq_stage **ou
     }
     snprintf(g->name, sizeof g->name, "%s", conf->name);
     snprintf(g->what, sizeof g->what, "kernel %s", conf->name);
-    if (conf->gpu != DQ_HOST_GPU && !(g->gpu = dqi_cuda_use(s, conf->gpu, g->what, diag)))
+    if (conf->gpu != DQ_HOST_GPU && !(g->gpu = dqi_gpu_open(conf->gpu, g->what, diag)))
         err = DQ_NOT_SUPPORTED;
     if (err == DQ_OK) err = add_regions(g, conf, diag);
     if (err == DQ_OK) err = reach_regions(g, diag);
+    if (err == DQ_OK) err = choose_process(g, diag);
     if (err == DQ_OK) err = dqi_gn_write_block(g, diag);
+    if (err == DQ_OK && !g->apart) err = dqi_gn_local_lines(g->gpu, g->block, &g->local, g->what, diag);
     if (err == DQ_OK) err = make_stages(g, conf, out_rx, diag);
     if (err == DQ_OK)
         *out = g;

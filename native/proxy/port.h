@@ -8,6 +8,7 @@
 #include "cuda/gpu.h"
 #include "gn/gn_check.h"
 #include "gn/gn_port.h"
+#include "pipeline/op.h"
 #include "pipeline/queue.h"
 #include "pipeline/stage.h"
 #include "proxy/dq_gn.h"
@@ -37,6 +38,7 @@ typedef struct dqi_gn_tx {
     dq_stage *stage;
     dq_queue *queue;
     dqi_burst_pool *bursts;
+    dqi_op_pool *pool; // of operations, for a place in flights each; NULL: the ring takes none
     gn_slot *slots;
     gn_tx_state *state;
     gn_tx_posted *posted;
@@ -56,11 +58,11 @@ typedef struct dqi_gn_tx {
     dq_burst *scratch;            // a buffer that operations over a connection have words in; NULL: none yet
     _Atomic uint64_t accepted, completed; // as in state, of which the kernel may have made anything
     dqi_count refused;
-    uint64_t flying; // bytes in flights
-    int64_t deficit; // bytes that it may still hand over in this round
-    uint64_t copied; // bytes of the copy at `accepted` that are done
-    uint32_t missed; // times that the ticket at `accepted` was not there
-    int64_t hole_ns; // since when others wait behind a ticket that is not there; 0: none
+    uint64_t flying, most_flying; // bytes in flights
+    int64_t deficit;              // bytes that it may still hand over in this round
+    uint64_t copied;              // bytes of the copy at `accepted` that are done
+    uint32_t missed;              // times that the ticket at `accepted` was not there
+    int64_t hole_ns;              // since when others wait behind a ticket that is not there; 0: none
     dqi_counters c;
     dqi_gauge held;
     _Atomic uint32_t fault; // the last one
@@ -107,7 +109,8 @@ struct dq_gn {
     dqi_gpu *gpu;    // NULL: the host runs the kernel
     uint8_t *block;
     size_t bytes;
-    cu_ptr local; // in the GPU's memory: what a kernel keeps for itself
+    bool apart;   // its kernel runs in a process of its own
+    cu_ptr local; // else, of a kernel on a GPU: dqi_gn_local_lines
     gn_proxy_words *proxy;
     gn_kernel_words *kernel;
     dqi_gn_tx tx[DQ_GN_RINGS];
@@ -143,6 +146,10 @@ void dqi_gn_rx_detach(dqi_gn_rx *r);
 void dqi_gn_run_free(dqi_gn_run *run);
 // Lays the block out and writes it: rings and semaphores are empty, tickets go on.
 int dqi_gn_write_block(dq_gn *g, dq_diag *diag);
+
+// Has what a kernel keeps of its rings for itself, from their first tickets on, lie in the GPU's memory: the
+// block's rows say where. *out: the memory.
+int dqi_gn_local_lines(dqi_gpu *g, uint8_t *block, cu_ptr *out, const char *what, dq_diag *diag);
 
 // renewal.c: a kernel has died. Its rings take nothing any more; at once, on any thread.
 void dqi_gn_break(dq_gn *g);

@@ -87,12 +87,12 @@ int dqi_gn_remote(dqi_gn_tx *t, const gn_desc *d, dq_op **op) {
     *op = NULL;
     if (needs_part(d) && !part_of(t, &part)) return GN_FAULT_NONE;
     uint32_t n = describe(t, d, part, list);
-    dq_op *made = dqi_op_new(n, NULL, 0);
+    dq_op *made = dqi_op_take(t->pool, n);
     if (!made) return GN_FAULT_NONE;
     for (uint32_t k = 0; k < n; k++)
         list[k].op = made;
-    int err = t->scratch && !dqi_op_hold(made, t->scratch) ? DQ_NO_SPACE_AVAILABLE
-                                                           : dq_rma_post(t->queue, list, n, &begun, NULL);
+    if (t->scratch) dqi_op_hold(made, t->scratch);
+    int err = dq_rma_post(t->queue, list, n, &begun, NULL);
     if (err == DQ_OK && begun > 0) { // a run of one connection begins as a whole
         *op = made;
         return GN_FAULT_NONE;

@@ -7,7 +7,8 @@
 // slow and full disks hold no queue back, and what becomes of the bytes is in the writer's account.
 //
 // Several rings of one queue share it by deficit round robin (Shreedhar and Varghese, 1995): in each round of
-// the poller a ring hands over up to QUANTUM bytes, and has up to FLYING of them on their way.
+// the poller a ring hands over up to QUANTUM bytes. All of them have up to FLYING on their way, each its
+// part: what is sent behind them waits for them.
 #include "core/clock.h"
 #include "core/err.h"
 #include "pipeline/engine.h"
@@ -18,15 +19,16 @@
 #include "proxy/tx_memory.h"
 #include "proxy/tx_remote.h"
 #include "proxy/tx_timers.h"
-#include "writer/dq_writer.h"
+#include "writer/burst_op.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define QUANTUM    16384
-#define FLYING     (256u << 10)
+#define QUANTUM    (64u << 10)
+#define FLYING     (1u << 20)
+#define FLYING_MIN (64u << 10)
 #define AHEAD      8 // slots behind one that is not there in which others are looked for,
 #define PREFETCH   8 // slots behind one that is read
 #define LOOK_AHEAD 8 // at every eighth time that it is not there
@@ -188,17 +190,30 @@ static bool take_send(dqi_gn_tx *t, dq_burst **b, const gn_desc *d) {
 
 // ---- files ------------------------------------------------------------------------------------------------
 
+static int give_file(dqi_gn_tx *t, dq_stage *writer, dq_burst *b, dq_op **op) {
+    dq_op *made = dqi_op_take(t->pool, 1);
+    if (!made) return DQ_NO_SPACE_AVAILABLE;
+    int err = dqi_writer_give(writer, b, made);
+    if (err == DQ_OK) {
+        *op = made;
+        return DQ_OK;
+    }
+    dq_op_lost(made, 1, "not begun");
+    dq_op_free(made);
+    return err;
+}
+
 // Hands bytes to a writer: *op ends once they are in a file; NULL: not now. A gn_fault.
 static int take_file(dqi_gn_tx *t, const gn_desc *d, dq_op **op) {
     const dq_gn_conf *c = &t->gn->conf;
-    if (d->conn >= c->n_writers) return GN_FAULT_PEER;
+    if (d->conn >= c->n_writers) return GN_FAULT_WRITER;
     dq_burst *b = empty_burst(t);
     if (!b) return GN_FAULT_NONE;
     b->dark = (uint8_t)dark_of(t, d);
     put_packet(t, b, d);
-    int err = dq_writer_write(c->writers[d->conn], b, NULL, op);
+    int err = give_file(t, c->writers[d->conn], b, op);
     dq_burst_unref(b);
-    if (err == DQ_NO_SPACE_AVAILABLE || err == DQ_ESYS - ENOMEM) return GN_FAULT_NONE;
+    if (err == DQ_NO_SPACE_AVAILABLE) return GN_FAULT_NONE;
     if (err != DQ_OK) return GN_FAULT_FAILED;
     dqi_add(&t->c.in, 1);
     dqi_add(&t->c.in_bytes, d->bytes);
@@ -319,7 +334,7 @@ static bool hand_over(dqi_gn_tx *t) {
 static int take(dqi_gn_tx *t) {
     int work = 0;
     t->deficit += QUANTUM;
-    while (t->deficit > 0 && t->flying < FLYING && t->n_flights - t->first_flight < DQI_GN_FLIGHTS) {
+    while (t->deficit > 0 && t->flying < t->most_flying && t->n_flights - t->first_flight < DQI_GN_FLIGHTS) {
         if (!t->has_next && !take_slots(t)) {
             work += t->copied > 0;
             t->deficit = 0;
@@ -414,10 +429,15 @@ void dqi_gn_tx_detach(dqi_gn_tx *t) {
 
 static void tx_finish(dq_stage *st) { dqi_gn_tx_detach(st->impl); }
 
+static void free_memory(dqi_gn_tx *t) {
+    dqi_burst_pool_free(t->bursts);
+    dqi_op_pool_free(t->pool);
+    free(t->took);
+}
+
 static void tx_free(dq_stage *st) {
     dqi_gn_tx *t = st->impl;
-    dqi_burst_pool_free(t->bursts);
-    free(t->took);
+    free_memory(t);
     dqi_gn_unref(t->gn);
 }
 
@@ -438,19 +458,31 @@ static uint32_t longest(const dq_gn *g) {
     return most;
 }
 
+// A ring's part of what is on its way.
+static uint64_t most_flying(const dqi_gn_tx *t) {
+    uint64_t rings = 0;
+    for (uint32_t k = 0; k < t->gn->conf.n_tx; k++)
+        rings += t->gn->conf.tx[k] == t->queue;
+    return FLYING / rings > FLYING_MIN ? FLYING / rings : FLYING_MIN;
+}
+
+// All that the ring will ever need.
+static bool get_memory(dqi_gn_tx *t, dq_session *s) {
+    const dq_queue_conf *q = &t->queue->conf;
+    t->bursts = dqi_burst_pool_new(s, DQI_GN_FLIGHTS + 1, q->batch_size, q->n_regions);
+    bool begins = t->gn->conn || t->gn->conf.n_writers > 0;
+    if (begins) t->pool = dqi_op_pool_new(DQI_GN_FLIGHTS + 1);
+    return t->bursts && (t->pool || !begins) && dqi_gn_timers_open(t);
+}
+
 int dqi_gn_tx_open(dqi_gn_tx *t, dq_session *s, const char *name, dq_diag *diag) {
-    t->most = longest(t->gn);
-    t->bursts =
-        dqi_burst_pool_new(s, DQI_GN_FLIGHTS + 1, t->queue->conf.batch_size, t->queue->conf.n_regions);
-    if (!t->bursts || !dqi_gn_timers_open(t)) {
-        dqi_burst_pool_free(t->bursts);
-        return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", t->gn->what);
-    }
     dq_stage *st;
-    int err = dqi_stage_add(s, name, &tx_ops, t, &st, diag);
+    t->most = longest(t->gn);
+    t->most_flying = most_flying(t);
+    int err = get_memory(t, s) ? dqi_stage_add(s, name, &tx_ops, t, &st, diag)
+                               : dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", t->gn->what);
     if (err != DQ_OK) {
-        dqi_burst_pool_free(t->bursts);
-        free(t->took);
+        free_memory(t);
         return err;
     }
     t->stage = st;

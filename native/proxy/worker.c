@@ -26,14 +26,14 @@ static void *arguments[DQ_MAX_KERNEL_ARGS + 1];
 static _Atomic uint32_t left; // blocks that run
 static _Atomic(const char *) fault;
 
-static void tell(int32_t is, const char *text) {
+void dqi_worker_tell(int32_t is, const char *text) {
     dqi_worker_word word = {.is = is};
     snprintf(word.text, sizeof word.text, "%s", text);
     if (send(DQI_WORKER_SOCKET, &word, sizeof word, MSG_NOSIGNAL) < 0) _exit(1);
 }
 
-_Noreturn static void refuse(int32_t is, const char *text) {
-    tell(is, text);
+void dqi_worker_refuse(int32_t is, const char *text) {
+    dqi_worker_tell(is, text);
     _exit(1);
 }
 
@@ -41,7 +41,7 @@ _Noreturn static void refuse(int32_t is, const char *text) {
 
 static void hear(int *files) {
     union {
-        char bytes[CMSG_SPACE(DQI_FILES * sizeof(int))];
+        char bytes[CMSG_SPACE((DQI_FILES + DQI_WORKER_PIECES) * sizeof(int))];
         struct cmsghdr align;
     } control;
     struct iovec part = {&plan, sizeof plan};
@@ -49,8 +49,9 @@ static void hear(int *files) {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     ssize_t n = recvmsg(DQI_WORKER_SOCKET, &m, MSG_CMSG_CLOEXEC);
     const struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    if (n != (ssize_t)sizeof plan || !c || c->cmsg_len != CMSG_LEN(DQI_FILES * sizeof(int))) _exit(1);
-    memcpy(files, CMSG_DATA(c), DQI_FILES * sizeof(int));
+    size_t bytes = (DQI_FILES + plan.gpu.n_pieces) * sizeof(int);
+    if (n != (ssize_t)sizeof plan || !c || c->cmsg_len != CMSG_LEN(bytes)) _exit(1);
+    memcpy(files, CMSG_DATA(c), bytes);
 }
 
 static void map(const dqi_worker_map *m, const int *files) {
@@ -63,7 +64,7 @@ static void map(const dqi_worker_map *m, const int *files) {
     snprintf(text, sizeof text,
              "its worker can't map %llu bytes at address %p, where the program has them: %s",
              (unsigned long long)m->bytes, at, strerror(err));
-    refuse(DQ_ESYS - (err == EEXIST ? EADDRINUSE : err), text);
+    dqi_worker_refuse(DQ_ESYS - (err == EEXIST ? EADDRINUSE : err), text);
 }
 
 static void load(int file) {
@@ -71,7 +72,7 @@ static void load(int file) {
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     kernel = library ? dlsym(library, "daqiri_kernel") : NULL;
-    if (!kernel) refuse(DQ_GENERIC_FAILURE, dlerror());
+    if (!kernel) dqi_worker_refuse(DQ_GENERIC_FAILURE, dlerror());
 }
 
 // ---- the kernel -------------------------------------------------------------------------------------------
@@ -86,7 +87,7 @@ static void *run_block(void *number) {
     if (atomic_fetch_sub(&left, 1) != 1) return NULL;
     fflush(NULL); // what it printed
     why = atomic_load(&fault);
-    tell(why ? DQ_GENERIC_FAILURE : DQ_OK, why ? why : "");
+    dqi_worker_tell(why ? DQ_GENERIC_FAILURE : DQ_OK, why ? why : "");
     _exit(0);
 }
 
@@ -95,16 +96,16 @@ static void run(void) {
     for (uint32_t k = 0; k < plan.n_args; k++)
         arguments[k] = &plan.values[k];
     atomic_store(&left, n);
-    tell(DQ_OK, "");
+    dqi_worker_tell(DQ_OK, "");
     for (uintptr_t k = 0; k < n; k++) {
         pthread_t t;
         if (dqi_thread_start(&t, NULL, run_block, (void *)k) != DQ_OK)
-            refuse(DQ_GENERIC_FAILURE, "its worker has no thread for each of its blocks");
+            dqi_worker_refuse(DQ_GENERIC_FAILURE, "its worker has no thread for each of its blocks");
     }
 }
 
 _Noreturn static void be_worker(void) {
-    int files[DQI_FILES];
+    int files[DQI_FILES + DQI_WORKER_PIECES];
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     const struct rlimit none = {0, 0};
     for (size_t k = 0; k < sizeof faults / sizeof *faults; k++)
@@ -116,6 +117,7 @@ _Noreturn static void be_worker(void) {
     hear(files);
     for (uint32_t k = 0; k < plan.n_maps; k++)
         map(&plan.maps[k], files);
+    if (plan.gpu.ptx) dqi_worker_on_gpu(&plan, files + DQI_FILES);
     load(files[DQI_FILE_LIBRARY]);
     for (int k = 0; k < DQI_FILES; k++)
         close(files[k]);

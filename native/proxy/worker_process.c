@@ -12,8 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define READY_MS 30000 // until it has loaded its kernel
-#define TRIES    16    // a process whose own libraries lie where the memory does is started again
+#define READY_MS   30000 // until it has loaded its kernel
+#define TRIES      16    // a process whose own libraries lie where the memory does is started again
+#define NOT_LOADED 127   // the exit code of ld.so(8), which finds or maps no library
 
 extern char **environ;
 
@@ -38,23 +39,21 @@ static int spawn(int theirs, pid_t *pid) {
     return err;
 }
 
-static bool hand_over(int socket, const dqi_worker_plan *plan, const int *files) {
+static bool hand_over(int socket, const dqi_worker_kit *kit) {
+    size_t bytes = (DQI_FILES + kit->plan.gpu.n_pieces) * sizeof(int);
     union {
-        char bytes[CMSG_SPACE(DQI_FILES * sizeof(int))];
+        char bytes[CMSG_SPACE((DQI_FILES + DQI_WORKER_PIECES) * sizeof(int))];
         struct cmsghdr align;
     } control = {{0}};
-    struct iovec part = {(void *)(uintptr_t)plan, sizeof *plan};
+    struct iovec part = {(void *)(uintptr_t)&kit->plan, sizeof kit->plan};
     struct msghdr m = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE(bytes)};
     struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    int all[DQI_FILES];
-    for (int k = 0; k < DQI_FILES; k++)
-        all[k] = files[k] >= 0 ? files[k] : files[DQI_FILE_LIBRARY];
     c->cmsg_level = SOL_SOCKET;
     c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof all);
-    memcpy(CMSG_DATA(c), all, sizeof all);
-    return sendmsg(socket, &m, MSG_NOSIGNAL) == (ssize_t)sizeof *plan;
+    c->cmsg_len = CMSG_LEN(bytes);
+    memcpy(CMSG_DATA(c), kit->files, bytes);
+    return sendmsg(socket, &m, MSG_NOSIGNAL) == (ssize_t)sizeof kit->plan;
 }
 
 static bool hear(int socket, int timeout_ms, dqi_worker_word *word) {
@@ -68,7 +67,11 @@ static bool hear(int socket, int timeout_ms, dqi_worker_word *word) {
 
 static void how(int status, char *text, size_t len) {
     if (!WIFSIGNALED(status)) {
-        snprintf(text, len, "its worker ended with exit code %d", WEXITSTATUS(status));
+        int code = WEXITSTATUS(status);
+        snprintf(text, len, "its worker ended with exit code %d; hint: %s", code,
+                 code == NOT_LOADED ? "Linux could not load the program once more, and says why on stderr: a "
+                                      "library that has gone, LD_LIBRARY_PATH, ulimit -v"
+                                    : "a kernel ends by return, not by exit");
         return;
     }
     int sig = WTERMSIG(status);
@@ -76,18 +79,18 @@ static void how(int status, char *text, size_t len) {
              sig == SIGSEGV || sig == SIGBUS ? "; hint: it touched memory that it was not given" : "");
 }
 
-bool dqi_gn_worker_end(dqi_gn_worker *w, dqi_worker_word *word) {
+bool dqi_gn_worker_said(const dqi_gn_worker *w, dqi_worker_word *word) { return hear(w->socket, 0, word); }
+
+void dqi_gn_worker_end(dqi_gn_worker *w, dqi_worker_word *word) {
     int status = 0;
-    bool ended = hear(w->socket, 0, word);
     kill(w->pid, SIGKILL); // it is not waited for yet: the number is still its own
     while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
         ;
     close(w->socket);
-    if (!ended) how(status, word->text, sizeof word->text);
-    return ended;
+    if (word) how(status, word->text, sizeof word->text);
 }
 
-static int start_one(const dqi_worker_plan *plan, const int *files, dqi_gn_worker *w, dqi_worker_word *word) {
+static int start_one(const dqi_worker_kit *kit, dqi_gn_worker *w, dqi_worker_word *word) {
     int pair[2];
     *word = (dqi_worker_word){0};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return DQ_ESYS - errno;
@@ -98,21 +101,17 @@ static int start_one(const dqi_worker_plan *plan, const int *files, dqi_gn_worke
         close(pair[0]);
         return DQ_ESYS - err;
     }
-    bool said = hand_over(w->socket, plan, files) && hear(w->socket, READY_MS, word);
+    bool said = hand_over(w->socket, kit) && hear(w->socket, READY_MS, word);
     if (said && word->is == DQ_OK) return DQ_OK;
-    err = said ? word->is : DQ_GENERIC_FAILURE;
-    dqi_worker_word end = {0};
-    dqi_gn_worker_end(w, &end);
-    if (!said) *word = end;
-    return err;
+    dqi_gn_worker_end(w, said ? NULL : word);
+    return said ? word->is : DQ_GENERIC_FAILURE;
 }
 
-int dqi_gn_worker_start(const char *what, const dqi_worker_plan *plan, const int *files, dqi_gn_worker *out,
-                        dq_diag *diag) {
+int dqi_gn_worker_start(const char *what, const dqi_worker_kit *kit, dqi_gn_worker *out, dq_diag *diag) {
     dqi_worker_word word;
     int err = DQ_ESYS - EADDRINUSE;
     for (int k = 0; k < TRIES && err == DQ_ESYS - EADDRINUSE; k++)
-        err = start_one(plan, files, out, &word);
+        err = start_one(kit, out, &word);
     if (err == DQ_OK) return DQ_OK;
     return dqi_fail(diag, err, "%s: a process of its own can't be started: %s", what,
                     word.text[0] ? word.text : dq_err_name(err));

@@ -21,14 +21,12 @@
 
 #define BUFFERED_BYTES (1u << 20)   // of a buffer whose write is a copy: small enough for the cache
 #define SMALL_BYTES    (256u << 10) // a flush of less is buffered altogether: nobody waits for a disk then
-#define FIRST_MARKS    4096
-#define MIN_RECORD     16 // bytes of the shortest record, on average: bounds the marks
+#define MIN_RECORD     16           // bytes of the shortest record, on average: bounds the marks
 
 static int buffer_init(dqi_file_buffer *b, uint32_t room) {
     // Huge pages, where there are some: a direct write pins each page.
     b->buf = aligned_alloc(DQI_HUGE_PAGE, room < DQI_HUGE_PAGE ? DQI_HUGE_PAGE : room);
-    b->cap_marks = FIRST_MARKS;
-    b->marks = malloc(b->cap_marks * sizeof *b->marks);
+    b->marks = malloc(room / MIN_RECORD * sizeof *b->marks); // memory that is not used costs none
     if (!b->buf || !b->marks) return -ENOMEM;
     if (room >= DQI_HUGE_PAGE) madvise(b->buf, room, MADV_HUGEPAGE);
     return 0;
@@ -213,22 +211,12 @@ int dqi_buffered_file_land(dqi_buffered_file *f, dqi_file_tally *tally) {
 
 // ---- handing over -----------------------------------------------------------------------------------------
 
-static bool reserve_marks(dqi_file_buffer *b, uint32_t n) {
-    if (n <= b->cap_marks) return true;
-    dqi_file_mark *more = realloc(b->marks, 2 * n * sizeof *more);
-    if (!more) return false;
-    b->marks = more;
-    b->cap_marks = 2 * n;
-    return true;
-}
-
 // Moves what lies behind byte `from` of b to the front of next: bytes, and the marks of records that end
-// behind byte n.
-static int carry(const dqi_file_buffer *b, dqi_file_buffer *next, uint32_t from, uint32_t n, uint32_t *kept) {
+// behind byte n. The number of those that stay.
+static uint32_t carry(const dqi_file_buffer *b, dqi_file_buffer *next, uint32_t from, uint32_t n) {
     uint32_t first = b->n_marks;
     while (first > 0 && b->marks[first - 1].end > n)
         first--;
-    if (!reserve_marks(next, b->n_marks - first)) return -ENOMEM;
     for (uint32_t i = first; i < b->n_marks; i++) {
         next->marks[i - first] = b->marks[i];
         next->marks[i - first].end -= from;
@@ -237,23 +225,20 @@ static int carry(const dqi_file_buffer *b, dqi_file_buffer *next, uint32_t from,
     next->base = b->base + from;
     next->used = b->used - from;
     memcpy(next->buf, b->buf + from, next->used);
-    *kept = first;
-    return 0;
+    return first;
 }
 
 // Hands the first n bytes of the buffer being filled to the disk and goes on with the other one. The write
 // before must have ended.
-static int hand_over(dqi_buffered_file *f, uint32_t n) {
+static void hand_over(dqi_buffered_file *f, uint32_t n) {
     dqi_file_buffer *b = &f->buffers[f->at], *next = &f->buffers[1 - f->at];
     uint32_t from = n - n % f->disk.align;
-    int err = carry(b, next, from, n, &b->n_marks);
-    if (err != 0) return err;
+    b->n_marks = carry(b, next, from, n);
     f->clean = n - from;
     f->at = 1 - f->at;
     f->busy = true;
     f->turns++;
     dqi_disk_begin(&f->disk, b->buf, n, b->base);
-    return 0;
 }
 
 void dqi_buffered_file_disown(dqi_buffered_file *f, dqi_file_tally *tally) {
@@ -269,13 +254,15 @@ static uint32_t aligned(const dqi_buffered_file *f) {
     return used - used % f->disk.align;
 }
 
-// Hands a full buffer over once the write before has ended; without a thread this one has too, then.
+// Hands a full buffer over once the write before has ended; without a thread this one has too, then. All of
+// it where it is full of marks: records of no bytes may lie behind what is aligned.
 static int push(dqi_buffered_file *f, dqi_file_tally *t) {
     int64_t began = dqi_mono_ns();
     int err = end_write(f, t);
     t->stall_ns += dqi_mono_ns() - began;
     if (err == 0) err = dqi_buffered_file_land(f, t);
-    if (err == 0) err = hand_over(f, aligned(f));
+    bool all = f->buffers[f->at].n_marks == f->room / MIN_RECORD;
+    if (err == 0) hand_over(f, all ? f->buffers[f->at].used : aligned(f));
     return err == 0 && !f->disk.threaded ? end_write(f, t) : err;
 }
 
@@ -288,12 +275,12 @@ int dqi_buffered_file_flush(dqi_buffered_file *f, dqi_file_tally *tally) {
     int err = end_write(f, tally);
     if (err == 0) err = dqi_buffered_file_land(f, tally);
     if (err == 0 && aligned(f) >= SMALL_BYTES && f->disk.align > 1) {
-        err = hand_over(f, aligned(f));
-        if (err == 0) err = end_write(f, tally);
+        hand_over(f, aligned(f));
+        err = end_write(f, tally);
     }
     if (err == 0 && dqi_buffered_file_dirty(f)) {
-        err = hand_over(f, f->buffers[f->at].used);
-        if (err == 0) err = end_write(f, tally);
+        hand_over(f, f->buffers[f->at].used);
+        err = end_write(f, tally);
     }
     tally->stall_ns += dqi_mono_ns() - began;
     return err;
@@ -316,8 +303,8 @@ static int write_added(dqi_buffered_file *f, dqi_file_tally *t) {
     int err = end_write(f, t);
     if (err == 0) err = dqi_buffered_file_land(f, t);
     if (err == 0 && dqi_buffered_file_dirty(f)) {
-        err = hand_over(f, f->buffers[f->at].used);
-        if (err == 0) err = end_write(f, t);
+        hand_over(f, f->buffers[f->at].used);
+        err = end_write(f, t);
     }
     t->stall_ns += dqi_mono_ns() - began;
     return err;
@@ -348,8 +335,7 @@ uint8_t *dqi_buffered_file_room(dqi_buffered_file *f, uint32_t n, dqi_file_tally
         if (*err != 0) return NULL;
         b = &f->buffers[f->at];
     }
-    if (!reserve_marks(b, b->n_marks + 1)) *err = -ENOMEM;
-    return *err == 0 ? b->buf + b->used : NULL;
+    return b->buf + b->used;
 }
 
 void dqi_buffered_file_extend(dqi_buffered_file *f, uint32_t n) { f->buffers[f->at].used += n; }

@@ -22,7 +22,7 @@ typedef struct dqi_file_buffer {
     uint8_t *buf;
     uint64_t base; // offset in the file of its first byte
     uint32_t used;
-    uint32_t n_marks, cap_marks;
+    uint32_t n_marks;
     dqi_file_mark *marks; // of the records that end in it and are not settled
 } dqi_file_buffer;
 

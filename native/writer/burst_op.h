@@ -1,4 +1,4 @@
-// burst_op.h: the operation of a burst that a script handed to a writer.
+// burst_op.h: the operation of a burst that was handed to a writer.
 #ifndef DQI_BURST_OP_H
 #define DQI_BURST_OP_H
 
@@ -22,5 +22,9 @@ static inline const char *dqi_op_comment(const dq_op *op) {
 static inline void dqi_op_lost(dq_op *op, uint32_t n, int err) {
     if (op) dq_op_lost(op, n, dqi_disk_words(err));
 }
+
+// dq_writer_write with an operation that is there, of as many parts as b has packets. What failed has begun
+// nothing, and the operation is the caller's alone.
+int dqi_writer_give(dq_stage *writer, dq_burst *b, dq_op *op);
 
 #endif

@@ -176,30 +176,38 @@ static int writer_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **ou
 
 // ---- bursts from scripts: any task's thread ---------------------------------------------------------------
 
-int dq_writer_write(dq_stage *writer, dq_burst *b, const dq_write_names *names, dq_op **out) {
+int dqi_writer_give(dq_stage *writer, dq_burst *b, dq_op *op) {
     dqi_writer *w = writer->impl;
-    if (names && names->prefix[0] && !w->format->names) return DQ_INVALID_PARAMETER;
-    if (names && names->comment[0] && !w->format->comments) return DQ_INVALID_PARAMETER;
     uint32_t n = b->n;
     uint64_t bytes = b->bytes;
     if (atomic_load(&w->quit) != 0) return DQ_NOT_READY;
     dqi_burst_columns(b);
     int err = b->dark ? reach_burst(w, b) : DQ_OK;
     if (err != DQ_OK) return err;
-    dq_op *op = dqi_op_new(n, names, names ? sizeof *names : 0);
-    if (!op) return DQ_ESYS - ENOMEM;
     // Before a dir can see it: nobody may write to what is being written.
     dqi_burst_share(b);
-    if (n > 0 && !hand_over(w, b, op, true)) {
-        dqi_op_lost(op, n, -ECANCELED); // the writer's share
-        dq_op_free(op);
-        return DQ_NO_SPACE_AVAILABLE;
-    }
+    if (n > 0 && !hand_over(w, b, op, true)) return DQ_NO_SPACE_AVAILABLE;
     dqi_add_shared(&w->handed.in, n);
     dqi_add_shared(&w->handed.in_bytes, bytes);
     dqi_add_shared(&w->handed.bursts, 1);
-    *out = op;
     return DQ_OK;
+}
+
+int dq_writer_write(dq_stage *writer, dq_burst *b, const dq_write_names *names, dq_op **out) {
+    const dqi_writer *w = writer->impl;
+    if (names && names->prefix[0] && !w->format->names) return DQ_INVALID_PARAMETER;
+    if (names && names->comment[0] && !w->format->comments) return DQ_INVALID_PARAMETER;
+    uint32_t n = b->n;
+    dq_op *op = dqi_op_new(n, names, names ? sizeof *names : 0);
+    if (!op) return DQ_ESYS - ENOMEM;
+    int err = dqi_writer_give(writer, b, op);
+    if (err == DQ_OK) {
+        *out = op;
+        return DQ_OK;
+    }
+    dqi_op_lost(op, n, -ECANCELED); // the writer's share
+    dq_op_free(op);
+    return err;
 }
 
 // ---- life: the control thread -----------------------------------------------------------------------------

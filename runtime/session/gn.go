@@ -22,8 +22,12 @@ type Rings struct {
 	Ops                []string // of transmit rings
 }
 
-// MaxKernelWriters is how many writers a kernel has at most.
-const MaxKernelWriters = native.MaxGNWriters
+// MaxKernelRings is how many rings of a kind a kernel has at most; the others say how many writers and regions.
+const (
+	MaxKernelRings   = native.MaxGNRings
+	MaxKernelWriters = native.MaxGNWriters
+	MaxKernelRegions = native.MaxGNRegions
+)
 
 // RingOps are the operations that a transmit ring may take.
 func RingOps() []string { return native.GNOps() }
@@ -44,7 +48,7 @@ type PersistentOptions struct {
 	Policy          Policy         // of packets that find a receive ring full
 	Limit           time.Duration  // of the kernel's waits that name none
 	Timers          bool           // histograms of how long operations took
-	Timeout         time.Duration  // of a kernel on the host: how long it may be silent
+	Timeout         time.Duration  // of a kernel in a process of its own: how long it may be silent
 	Restarts        int            // how often one that died is started anew
 }
 

@@ -1,6 +1,6 @@
--- A kernel fails in the first of its lives, with a packet in its hand, and does its work in the next one; a second kernel sends all the while.
+-- A kernel, on the host or (--memory device) a GPU, fails in the first of its lives, with a packet in its hand, and does its work in the next one; a second kernel sends all the while.
 local daqiri = require "daqiri"
-local args = daqiri.args{ fault = "trap", restarts = 50 }
+local args = daqiri.args{ fault = "trap", restarts = 50, memory = "host" }
 local FAULTS = { trap = 1, outside = 2, never = 3, leaves = 4, exits = 5 }
 
 local function queue(name, id, region) return { name = name, id = id, cpu_core = -1, batch_size = 64, memory_regions = { region } } end
@@ -14,7 +14,9 @@ local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopb
 
 local source = [[
 #include "gn.h"
+#ifdef EXITS // a function of the host's
 extern "C" void _exit(int);
+#endif
 __device__ int send(const gn_side *side, gn_tx *tx, unsigned int region)
 {
     gn_u64 ticket, place = gn_place(region, 0);
@@ -62,13 +64,16 @@ __global__ void faulty(void *port, unsigned int region, unsigned int fault, unsi
     lives[1] = gn_now();
     if (fault == 1) *(volatile int *)0 = 1;
     if (fault == 2) *((volatile unsigned char *)gn_pointer(&side, gn_place(region, 0)) - 1) = 1; // of region "foreign"
-    if (fault == 5) _exit(3);
+#ifdef EXITS
+    _exit(3);
+#endif
     for (volatile int on = 1; on;) {}
 }
 ]]
-local function kernel(name, block) return daqiri.kernel{ name = name, entry = name, memory = "host", persistent = true, grid = 1, block = block, src = source } end
-local function array() return daqiri.array{ kind = "host_pinned", type = "uint64", shape = 4 } end
-local steady, faulty, done, lives = kernel("steady", 1), kernel("faulty", 32), array(), array()
+if args.fault == "exits" then source = "#define EXITS\n" .. source end
+local function kernel(name, block, memory) return daqiri.kernel{ name = name, entry = name, memory = memory, persistent = true, grid = 1, block = block, src = source } end
+local function array(memory) return daqiri.array{ kind = memory == "host" and "host_pinned" or "device", memory = memory, type = "uint64", shape = 4 } end
+local steady, faulty, done, lives = kernel("steady", 1, "host"), kernel("faulty", 32, args.memory), array("host"), array(args.memory)
 
 s:start()
 faulty:start{ tx = s:tx_queue("gpu", 1), rx = s:rx_queue("receiver"), regions = { "frames" }, limit = "20s", timeout = args.fault == "never" and "500ms" or "60s", restarts = args.restarts,
@@ -77,10 +82,13 @@ steady:start{ tx = s:tx_queue("gpu", 0), regions = { "others" }, limit = "20s", 
 assert(faulty:wait{ timeout = 60 })
 done:set(1, 1)
 assert(steady:wait{ timeout = 60 })
+local after = array(args.memory) -- its place still does other work of the program's
+local plain = daqiri.kernel{ name = "plain", memory = args.memory, grid = 1, block = 1, src = "__global__ void plain(unsigned long long *p) { p[3] = 7; }" }
+assert(plain:launch(after):wait{ timeout = 60 })
 local fault = faulty.fault
 steady:stop()
 faulty:stop()
 local tx, rx, other = s:stats().faulty.tx, s:stats().faulty.rx, s:stats().steady.tx
-print(daqiri.json{ restarted = faulty.restarted, worked = lives:get(4), fault = fault or "", replaced_ms = (lives:get(3) - lives:get(2)) / 1e6,
+print(daqiri.json{ restarted = faulty.restarted, after = after:get(4), worked = lives:get(4), fault = fault or "", replaced_ms = (lives:get(3) - lives:get(2)) / 1e6,
   held = tx.held + rx.held + other.held, stopped = rx.dropped, sent = done:get(2), failed = done:get(3), completed = steady.completed,
   others = steady.restarted, out = other.out, bad_out = tx.out })

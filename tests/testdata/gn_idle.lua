@@ -1,6 +1,6 @@
 -- A kernel with rings of both kinds that has nothing to do; the program rests beside it.
 local daqiri = require "daqiri"
-local args = daqiri.args{ seconds = 60 }
+local args = daqiri.args{ seconds = 60, memory = "host" }
 local function queue(name, region) return { name = name, id = 0, cpu_core = -1, batch_size = 64, memory_regions = { region } } end
 local function region(name) return { name = name, kind = "host_pinned", affinity = 0, num_bufs = 64, buf_size = 2048 } end
 local into = queue("rx", "in")
@@ -8,7 +8,7 @@ into.timeout_us = 1000
 local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopback = { mode = "sw", clock = "real" },
   memory_regions = { region("out"), region("in") },
   interfaces = { { name = "gpu", address = "a", tx = { queues = { queue("tx", "out") } }, rx = { queues = { into } } } } }, { memory = "host" })
-local k = daqiri.kernel{ name = "idle", persistent = true, memory = "host", grid = 1, block = 1, rings = { tx = 256, rx = 256 }, src = [[
+local k = daqiri.kernel{ name = "idle", persistent = true, memory = args.memory, grid = 1, block = 1, rings = { tx = 256, rx = 256 }, src = [[
 #include "gn.h"
 #include <unistd.h>
 __global__ void idle(void *port)

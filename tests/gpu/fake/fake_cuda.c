@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -96,6 +97,7 @@ typedef struct range {
 typedef struct allocation {
     int fd;
     uint64_t bytes;
+    bool others; // another process made it
 } allocation;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -143,6 +145,13 @@ int cuMemGetAllocationGranularity(size_t *bytes, const cu_allocation_prop *prop,
     return OK_OR_BROKEN(prop->type == CU_ALLOCATION_PINNED ? CU_SUCCESS : INVALID);
 }
 
+static uint64_t free_allocation(void) {
+    uint64_t k = 0;
+    while (allocations[k].bytes != 0)
+        k++;
+    return k;
+}
+
 int cuMemCreate(uint64_t *handle, size_t bytes, const cu_allocation_prop *prop, unsigned long long flags) {
     (void)flags;
     if (bytes == 0 || bytes % (2u << 20) != 0 || prop->location.id < 0 || prop->location.id >= (int)conf.gpus)
@@ -150,10 +159,8 @@ int cuMemCreate(uint64_t *handle, size_t bytes, const cu_allocation_prop *prop, 
     pthread_mutex_lock(&lock);
     int err = used + bytes > conf.mib << 20 ? CU_ERROR_OUT_OF_MEMORY : CU_SUCCESS;
     if (err == CU_SUCCESS) {
-        uint64_t k = 0;
-        while (allocations[k].bytes != 0)
-            k++;
-        allocations[k] = (allocation){memfd_create("fake-gpu", MFD_CLOEXEC), bytes};
+        uint64_t k = free_allocation();
+        allocations[k] = (allocation){memfd_create("fake-gpu", MFD_CLOEXEC), bytes, false};
         if (ftruncate(allocations[k].fd, (off_t)bytes) != 0) abort();
         used += bytes;
         *handle = k + 1;
@@ -165,7 +172,7 @@ int cuMemCreate(uint64_t *handle, size_t bytes, const cu_allocation_prop *prop, 
 int cuMemRelease(uint64_t handle) {
     pthread_mutex_lock(&lock);
     allocation *a = &allocations[handle - 1];
-    used -= a->bytes;
+    if (!a->others) used -= a->bytes;
     close(a->fd);
     *a = (allocation){0};
     pthread_mutex_unlock(&lock);
@@ -189,7 +196,8 @@ int cuMemMap(cu_ptr at, size_t bytes, size_t offset, uint64_t handle, unsigned l
     pthread_mutex_lock(&lock);
     void *p =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, allocations[handle - 1].fd, (off_t)offset);
-    if (p != MAP_FAILED) memset(p, 0xa5, bytes); // nobody may count on zeros
+    if (p != MAP_FAILED && !allocations[handle - 1].others)
+        memset(p, 0xa5, bytes); // nobody may count on zeros
     add((range){at, bytes, NULL, true, true, handle})->alias = p;
     pthread_mutex_unlock(&lock);
     return p == MAP_FAILED ? CU_ERROR_OUT_OF_MEMORY : CU_SUCCESS;
@@ -215,6 +223,18 @@ int cuMemExportToShareableHandle(void *out, uint64_t handle, int type, unsigned 
     (void)flags;
     if (type != CU_HANDLE_DESCRIPTOR) return INVALID;
     *(int *)out = dup(allocations[handle - 1].fd);
+    return OK_OR_BROKEN(CU_SUCCESS);
+}
+
+int cuMemImportFromShareableHandle(uint64_t *handle, void *os_handle, int type) {
+    int fd = (int)(uintptr_t)os_handle;
+    struct stat file;
+    if (type != CU_HANDLE_DESCRIPTOR || fstat(fd, &file) != 0) return INVALID;
+    pthread_mutex_lock(&lock);
+    uint64_t k = free_allocation();
+    allocations[k] = (allocation){fcntl(fd, F_DUPFD_CLOEXEC, 0), (uint64_t)file.st_size, true};
+    *handle = k + 1;
+    pthread_mutex_unlock(&lock);
     return OK_OR_BROKEN(CU_SUCCESS);
 }
 
@@ -554,21 +574,6 @@ int cuStreamWriteValue64_v2(cu_stream s, cu_ptr at, uint64_t value, unsigned fla
     void *p = fake_reach(at, sizeof value);
     return p && at % sizeof value == 0 && flags == 0 ? fake_put(s, (job){.write = p, .number = value})
                                                      : INVALID;
-}
-
-int cuMemsetD8Async(cu_ptr at, unsigned char value, size_t n, cu_stream s) {
-    void *p = fake_reach(at, n);
-    return p ? fake_put(s, (job){.at = p, .value = value, .n = n}) : INVALID;
-}
-
-int cuMemcpyDtoHAsync_v2(void *to, cu_ptr from, size_t n, cu_stream s) {
-    void *p = fake_reach(from, n);
-    return p ? fake_put(s, (job){.at = to, .from = p, .n = n}) : INVALID;
-}
-
-int cuMemcpyHtoDAsync_v2(cu_ptr to, const void *from, size_t n, cu_stream s) {
-    void *p = fake_reach(to, n);
-    return p ? fake_put(s, (job){.at = p, .from = from, .n = n}) : INVALID;
 }
 
 int cuStreamQuery(cu_stream s) {

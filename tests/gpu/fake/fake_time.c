@@ -1,8 +1,23 @@
-// fake_time.c: of the stand-in for the driver, what only measuring needs: events, copies within a GPU, and
+// fake_time.c: of the stand-in for the driver, fills and copies, and what only measuring needs: events and
 // work that is launched together. Events know when their stream came to them.
 #include "fake.h"
 
 #include <stdlib.h>
+
+int cuMemsetD8Async(cu_ptr at, unsigned char value, size_t n, cu_stream s) {
+    void *p = fake_reach(at, n);
+    return p ? fake_put(s, (job){.at = p, .value = value, .n = n}) : INVALID;
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, cu_ptr from, size_t n, cu_stream s) {
+    void *p = fake_reach(from, n);
+    return p ? fake_put(s, (job){.at = to, .from = p, .n = n}) : INVALID;
+}
+
+int cuMemcpyHtoDAsync_v2(cu_ptr to, const void *from, size_t n, cu_stream s) {
+    void *p = fake_reach(to, n);
+    return p ? fake_put(s, (job){.at = p, .from = from, .n = n}) : INVALID;
+}
 
 int cuMemcpyDtoDAsync_v2(cu_ptr to, cu_ptr from, size_t n, cu_stream s) {
     void *p = fake_reach(to, n);

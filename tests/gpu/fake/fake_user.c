@@ -151,12 +151,20 @@ static int run_together(const user_launch *u, void *const *args, uint32_t blocks
     return err;
 }
 
+// Whether what the arguments point to was mapped or registered in this process.
+static bool in_reach(const user_launch *u) {
+    for (int k = 0; u->kernel->types[2 * k]; k++)
+        if (u->kernel->types[2 * k] == 'p' && u->values[k] && !fake_reach(u->values[k], 1)) return false;
+    return true;
+}
+
 int fake_run_user(const user_launch *u) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     void *args[DQ_MAX_KERNEL_ARGS];
     uint64_t blocks = (uint64_t)u->grid[0] * u->grid[1] * u->grid[2];
     block_run all = {.u = u, .args = args, .number = BLOCKS};
     pthread_once(&once, catch_faults);
+    if (!in_reach(u)) return ILLEGAL;
     for (int k = 0; k < DQ_MAX_KERNEL_ARGS; k++)
         args[k] = (void *)(uintptr_t)&u->values[k];
     fake_expose(1);

@@ -4,6 +4,7 @@
 // which the GPU is lost run in children of their own: it stays lost.
 #include "../../gpu/fake/fake_cuda.c"
 #include "../../gpu/fake/fake_error.c"
+#include "../../gpu/fake/fake_time.c"
 #include "../../gpu/fake/fake_user.c"
 
 #include "dqtest.h"
@@ -329,12 +330,21 @@ static void exported(void) {
     dqi_mover_add(b.m, &m, 1, true, NULL, NULL);
     dqi_mover_push(b.m, true);
     DQ_CHECK(poll_until_idle(&b));
-    must(dqi_cuda_export(b.gpu, &fd, &d), &d, "export");
+    must(dqi_gpu_memory_export(dqi_cuda_memory_of(b.gpu), &fd, "region", &d), &d, "export");
     uint8_t *p = mmap(NULL, 2 * b.gpu->stride, PROT_READ, MAP_SHARED, fd, 0);
     DQ_CHECK(p != MAP_FAILED && p[b.gpu->stride] == 0x77 && p[b.gpu->stride - 1] == 0xa5);
     munmap(p, 2 * b.gpu->stride);
+    // And as another process's GPU does.
+    dqi_gpu_memory there = {0};
+    must(dqi_gpu_memory_import(b.gpu->gpu, fd, dqi_cuda_memory_of(b.gpu)->bytes, &there, "region", &d), &d,
+         "import");
     close(fd);
-    DQ_EQ(dqi_cuda_export(b.host, &fd, &d), DQ_NOT_SUPPORTED);
+    DQ_CHECK(there.at != (uintptr_t)b.gpu->device);
+    const uint8_t *q = fake_reach(there.at, there.bytes);
+    DQ_CHECK(q && q[b.gpu->stride] == 0x77 && q[b.gpu->stride - 1] == 0xa5);
+    dqi_gpu_memory_free(&there);
+    DQ_EQ(dqi_gpu_memory_export(dqi_cuda_memory_of(b.host), &fd, "region", &d), DQ_NOT_SUPPORTED);
+    DQ_EQ_STR(d.text, "region: it has no memory of a GPU that can be exported");
     close_bench(&b);
 }
 

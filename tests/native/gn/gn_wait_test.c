@@ -141,8 +141,14 @@ static void refused(void) {
     DQ_EQ(gn_reserve(&tx, 0, 0, &t), GN_INVALID);
     DQ_EQ(gn_put(&tx, GN_BY_THREAD, 0, 0, 8, 0, 0), GN_INVALID); // the ring takes none
     DQ_EQ(gn_put_inline(&tx, GN_BY_THREAD, 0, 0, 9, 0, 0), GN_INVALID);
-    for (int scope = -1; scope < 5; scope += 4) // below and behind those that there are
+    rig_give(&port, 0, 1000, 0, 8);
+    for (int scope = -1; scope < 5; scope += 4) { // below and behind those that there are
+        gn_u32 n = 7;
         DQ_EQ(gn_send(&tx, scope, gn_place(0, 0), 8, 0, 0, 0, &t), GN_INVALID);
+        DQ_EQ(gn_recv(&rx, scope, 1, 0, &t, &n, 0), GN_INVALID);
+        DQ_EQ(n, 0);
+        DQ_EQ(gn_release(&rx, scope, 1000, 1), GN_INVALID);
+    }
     DQ_EQ(gn_wait_signal(&side, gn_place(1, 0), 1, 0), GN_INVALID);
     DQ_EQ(gn_wait_signal(&side, gn_place(0, 4), 1, 0), GN_INVALID);
     gn_port *head = port.block;
@@ -156,7 +162,7 @@ static void refused(void) {
         gn_port_conf conf = conf_of(two, &r);
         conf.n_rx = 2;
         DQ_EQ(gn_port_check("kernel echo", &conf, &diag), DQ_INVALID_PARAMETER);
-        DQ_CHECK(strstr(diag.text, "kernel echo: receive ring 1 has ") != NULL);
+        DQ_CHECK(strstr(diag.text, "kernel echo: receive ring 2 has ") != NULL);
     }
     gn_ring_conf ring = {.slots = 2};
     gn_port_conf conf = conf_of(&ring, &r);

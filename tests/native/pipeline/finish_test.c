@@ -127,19 +127,19 @@ static void stuck(void) {
 static void *slow_device(void *arg) {
     keeper *k = arg;
     for (uint32_t i = 0; i < k->n; i++) {
-        nanosleep(&(struct timespec){.tv_nsec = 700000000}, NULL);
+        nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 500000000}, NULL);
         sem_post(&k->device);
     }
     return NULL;
 }
 
-// A device that takes something now and then may take its time.
+// A device that takes something now and then may take its time: longer in all than one that takes nothing.
 static void slow(void) {
     bed b;
     keeper k;
     pthread_t t;
     bed_case(__func__, BED_WORKER);
-    bed_with(&b, BED_WORKER, &k, 1, 1000000000);
+    bed_with(&b, BED_WORKER, &k, 1, 2800000000);
     DQ_EQ(pthread_create(&t, NULL, slow_device, &k), 0);
     dq_session_finish(b.s);
     pthread_join(t, NULL);
@@ -153,7 +153,7 @@ static void beside(void) {
     static keeper k[2];
     bed b;
     bed_case(__func__, BED_WORKER);
-    bed_with(&b, BED_WORKER, k, 2, 200000000);
+    bed_with(&b, BED_WORKER, k, 2, 1000000000);
     for (uint32_t n = 0; n < k[1].n; n++)
         sem_post(&k[1].device);
     dq_session_finish(b.s);

@@ -32,14 +32,18 @@ static inline dq_stage *rig_writer(rig *r) {
     return st;
 }
 
-// Opens a bed with a region "more" for the kernel, and a port of n_tx rings on its first transmit queue.
-static inline void rig_open(rig *r, bed_conf bc, dq_gn_conf gc) {
-    dq_diag d = {{0}};
+// Opens a bed with a region "more" for the kernel.
+static inline void rig_bed(rig *r, bed_conf bc) {
     bc.more_bufs = bc.more_bufs ? bc.more_bufs : 64;
     bc.more_size = bc.more_size ? bc.more_size : 1024;
     memset(r, 0, sizeof *r);
     bc.timeout_us = bc.timeout_us ? bc.timeout_us : 10;
     bed_open(&r->b, bc);
+}
+
+// And a port of n_tx rings on its first transmit queue.
+static inline void rig_port(rig *r, dq_gn_conf gc) {
+    dq_diag d = {{0}};
     gc.name = "test";
     gc.gpu = DQ_HOST_GPU;
     for (uint32_t k = 0; k < gc.n_tx; k++)
@@ -58,6 +62,11 @@ static inline void rig_open(rig *r, bed_conf bc, dq_gn_conf gc) {
     bed_must(dq_gn_open(r->b.s, &gc, &r->gn, r->rx_stage, &d), &d, "port");
     for (uint32_t k = 0; k < r->gn->n_rx; k++)
         bed_pipe(gc.rx[k], &r->rx_stage[k], 1);
+}
+
+static inline void rig_open(rig *r, bed_conf bc, dq_gn_conf gc) {
+    rig_bed(r, bc);
+    rig_port(r, gc);
 }
 
 static inline void rig_close(rig *r) {

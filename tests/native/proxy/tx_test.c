@@ -126,12 +126,18 @@ static void hole_behind(void) { hole(false); }
 static void hole_waited(void) { hole(true); }
 
 // Two rings share a paced queue by bytes, whatever the sizes of their packets: both are full at the start,
-// and when the one with small packets is empty as many bytes of the other have left. Bursts are full, so that
-// there are enough for all that comes while this thread has no core.
+// and when the one with small packets is empty as many bytes of the other have left. There is a burst for
+// each packet on either side, so that none is lost while some thread has no core.
 static void shares(void) {
     rig r;
     const uint32_t len[] = {1000, 125}, n = 4096;
-    rig_open(&r, (bed_conf){.mode = BED_WORKER, .pace_bps = 4e8, .rx_bufs = 4 * n, .timeout_us = 10000},
+    rig_open(&r,
+             (bed_conf){.mode = BED_WORKER,
+                        .pace_bps = 4e8,
+                        .rx_bufs = 4 * n,
+                        .rx_meta = 2 * n,
+                        .tx_meta = 2 * n,
+                        .timeout_us = 10000},
              (dq_gn_conf){.n_tx = 2, .tx_slots = n});
     bed_tap_all(&r.b);
     dqi_poller_hold(r.gn->tx[0].queue->poller);
@@ -292,9 +298,9 @@ static void bad(void) {
         bool eth_src;
         const char *want;
     } cases[] = {
-        {{.n_tx = 1, .tx_slots = 12}, BED_WORKER, false, "kernel test: transmit ring 0 has 12 slots"},
-        {{.n_rx = 1, .rx_slots = 1}, BED_WORKER, false, "kernel test: receive ring 0 has 1 slots"},
-        {{.n_sems = 1, .sem_slots = 3}, BED_WORKER, false, "kernel test: semaphore 0 has 3 slots"},
+        {{.n_tx = 1, .tx_slots = 12}, BED_WORKER, false, "kernel test: transmit ring 1 has 12 slots"},
+        {{.n_rx = 1, .rx_slots = 1}, BED_WORKER, false, "kernel test: receive ring 1 has 1 slots"},
+        {{.n_sems = 1, .sem_slots = 3}, BED_WORKER, false, "kernel test: semaphore 1 has 3 slots"},
         {{.n_tx = 1, .tx_slots = 65536},
          BED_WORKER,
          false,

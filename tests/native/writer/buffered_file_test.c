@@ -165,6 +165,31 @@ static void flushes_between(void) {
         }
 }
 
+// Packets of no bytes: nothing of the buffer is full but the account of what it holds.
+static void packets_of_no_bytes(void) {
+    enum { PACKETS = 600000, BEFORE = 100 };
+    for (size_t root = 0; root < 2; root++) {
+        bench b;
+        int err = 0;
+        if (!bench_open(&b, root, true, 100)) continue;
+        for (uint32_t n = 0; n < BEFORE; n++)
+            DQ_EQ(add(&b), 0);
+        for (uint32_t n = 0; n < PACKETS; n++) {
+            DQ_CHECK(dqi_buffered_file_room(&b.f, 0, &b.t, &err) != NULL);
+            dqi_buffered_file_commit(&b.f, 0, 0, true, false);
+        }
+        DQ_EQ(add(&b), 0);
+        DQ_EQ(dqi_buffered_file_flush(&b.f, &b.t), 0);
+        records r = read_records(b.path, 100);
+        DQ_EQ(r.n, BEFORE + 1);
+        DQ_EQ(b.t.packets, BEFORE + PACKETS + 1);
+        DQ_EQ(b.t.file_bytes, r.size);
+        DQ_EQ(r.size, r.whole);
+        free(r.bytes);
+        bench_close(&b);
+    }
+}
+
 // A limit in the middle of a record: the file ends before it, all is accounted for, and once there is room
 // again the file goes on without a gap in what it holds.
 static void failed_write_and_room_again(void) {
@@ -301,6 +326,7 @@ int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(file_is_a_prefix_at_any_time);
     DQ_RUN(flushes_between);
+    DQ_RUN(packets_of_no_bytes);
     DQ_RUN(failed_write_and_room_again);
     DQ_RUN(long_packet_fails_as_a_whole);
     DQ_RUN(killed_process_leaves_a_prefix);
