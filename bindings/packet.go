@@ -35,7 +35,7 @@ var packetType = &typeDef{
 		p := self.(*packet)
 		switch key {
 		case lua.LString("length"):
-			return lua.LNumber(len(p.data(L)))
+			return lua.LNumber(p.length(L))
 		case lua.LString("peer"):
 			p.of.check(L)
 			if peer, err := p.of.b.Peer(p.i); err == nil && peer != "" {
@@ -66,14 +66,14 @@ var packetType = &typeDef{
 	meta: []entry{
 		{name: "__len", fn: func(c *call) int {
 			p, _ := userdata[*packet](c.L.Get(1))
-			return c.push(lua.LNumber(len(p.data(c.L))))
+			return c.push(lua.LNumber(p.length(c.L)))
 		}},
 		{name: "__tostring", fn: func(c *call) int {
 			p, _ := userdata[*packet](c.L.Get(1))
 			if !p.of.b.Live() {
 				return c.push(lua.LString("packet (" + p.of.gone() + ")"))
 			}
-			return c.push(lua.LString(fmt.Sprintf("packet of %d bytes", len(p.data(c.L)))))
+			return c.push(lua.LString(fmt.Sprintf("packet of %d bytes", p.length(c.L))))
 		}},
 	},
 }
@@ -96,14 +96,33 @@ func (p *packet) data(L *lua.LState) []byte {
 	return data
 }
 
+// length is the packet's bytes, those that are read elsewhere too.
+func (p *packet) length(L *lua.LState) int {
+	p.data(L) // the burst may have fewer packets by now
+	lengths, err := p.of.b.Lengths(p.seg)
+	if err != nil {
+		raiseError(L, err)
+	}
+	return int(lengths[p.i])
+}
+
+// cut is bytes [from, to) of the packet; that it has them is known.
+func (p *packet) cut(c *call, from, to int) []byte {
+	data := p.data(c.L)
+	if to > len(data) {
+		c.check(p.of.b.Beyond(p.seg))
+	}
+	return data[from:to]
+}
+
 // at is size bytes at the offset in argument n.
 func (p *packet) at(c *call, n, size int) []byte {
-	data := p.data(c.L)
-	if len(data) < size {
-		c.argError(n, "%d bytes do not fit into a packet of %d", size, len(data))
+	length := p.length(c.L)
+	if length < size {
+		c.argError(n, "%d bytes do not fit into a packet of %d", size, length)
 	}
-	off := int(c.whole(n, "offset", 0, int64(len(data)-size)))
-	return data[off : off+size]
+	off := int(c.whole(n, "offset", 0, int64(length-size)))
+	return p.cut(c, off, off+size)
 }
 
 // packetNumbers are the methods that read and write numbers of so many bytes.
@@ -171,6 +190,7 @@ func packetSet(size int, order binary.ByteOrder) function {
 
 func (p *packet) mayWrite(c *call) {
 	p.of.check(c.L)
+	c.check(p.of.b.Beyond(p.seg))
 	c.check(p.of.b.Writable())
 }
 
@@ -181,16 +201,15 @@ func packetBytes(c *call) int {
 }
 
 func (p *packet) part(c *call) []byte {
-	data := p.data(c.L)
-	off := 0
+	length, off := p.length(c.L), 0
 	if c.arg(1) != lua.LNil {
-		off = int(c.whole(1, "offset", 0, int64(len(data))))
+		off = int(c.whole(1, "offset", 0, int64(length)))
 	}
-	n := len(data) - off
+	n := length - off
 	if c.arg(2) != lua.LNil {
 		n = int(c.whole(2, "length", 0, int64(n)))
 	}
-	return data[off : off+n]
+	return p.cut(c, off, off+n)
 }
 
 func packetSetBytes(c *call) int {

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -12,22 +13,32 @@ import (
 // gpuSplitScript receives headers into the host's memory and payloads into a GPU's, joins both by s:copy and writes them.
 const gpuSplitScript = `
 local daqiri = require "daqiri"
-local args = daqiri.args{ rx = "", dir = "." }
+local args = daqiri.args{ rx = "", dir = ".", whole = false }
 local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0,
   memory_regions = { { name = "head", kind = "host", affinity = 0, num_bufs = 2048, buf_size = 64 },
                      { name = "body", kind = "device", affinity = 0, num_bufs = 2048, buf_size = 9000 },
                      { name = "whole", kind = "host_pinned", affinity = 0, num_bufs = 2048, buf_size = 9100 } },
   interfaces = { { name = "port", address = args.rx, rx = { queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = 200,
-    memory_regions = { "head", "body" } } } } } } } } }
-local rx, got = s:rx_queue("port"), 0
+    memory_regions = args.whole and { "body" } or { "head", "body" } } } } } } } } }
+local rx, got, columns = s:rx_queue("port"), 0, {}
+local function look()
+  if got == 280 and (not args.whole or #columns == 280) then s:stop("all there") end
+end
+if args.whole then
+  rx:on_burst(function(b)
+    local ports, lens, far = b:column "udp_dst", b:column "len", b:column "payload_len"
+    for i = 1, b.n do columns[#columns + 1] = ("%d %d %d"):format(ports[i], lens[i], far[i]) end
+    look()
+  end, { policy = "wait" })
+end
 local joined = s:copy{ name = "joined", memory_region = "whole", policy = "wait" }
 s:pipe(rx, joined, s:write_pcap{ name = "disk", dirs = { args.dir }, policy = "wait" })
 joined:on_burst(function(b)
   got = got + b.n
-  if got == 280 then s:stop("all there") end
+  look()
 end)
 s:run{ seconds = 30 }
-print(daqiri.json{ got = got })
+print(daqiri.json{ got = got, columns = columns })
 `
 
 // TestCardGPU has the device put payloads into the memory of a GPU: it is mapped for the device, nothing of it passes the CPU, and
@@ -74,5 +85,44 @@ func TestCardGPU(t *testing.T) {
 		if n := len(numbersIn(t, record, "gpu")); n != c.written || len(mapped) != 2 || !slices.Equal(mapped, unmapped) {
 			t.Errorf("%d parts of %d went into the GPU's memory; mapped %d, unmapped %d", n, c.written, mapped, unmapped)
 		}
+	}
+}
+
+// TestCardGPUWhole has the device put whole packets there: their heads say what they are, and the GPU hands back what scapy sent.
+func TestCardGPUWhole(t *testing.T) {
+	need(t, "dpdk", "scapy", "tshark")
+	driver, err := gpu.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	sent, record := filepath.Join(dir, "sent.pcap"), filepath.Join(dir, "record")
+	if out, err := exec.Command("/usr/bin/python3", "-c", cardFrames, sent).CombinedOutput(); err != nil {
+		t.Fatalf("scapy: %v\n%s", err, out)
+	}
+	t.Setenv("DAQIRI_CUDA", driver)
+	t.Setenv("DAQIRI_NIC_RECORD", record)
+	var got struct {
+		Got     int
+		Columns []string
+	}
+	said := onCard(t, "gpu", gpuSplitScript, &got, "--rx", "vdev:net_pcap0,rx_pcap="+sent+",tx_pcap=/dev/null", "--dir", dir, "--whole")
+	wants(t, said, "memory region body: device net_pcap0 of queue rx puts packets into the GPU's memory itself (GPUDirect)", "packets stay where the device put them",
+		"memory region body: packets lie on GPU 0 whole; a kernel brings their first 128 bytes to the host")
+	fields := []string{"frame.len", "udp.srcport", "udp.payload", "udp.checksum.status"}
+	if !slices.Equal(tsharkLines(t, filepath.Join(dir, "disk.pcap"), fields...), tsharkLines(t, sent, fields...)) {
+		t.Error("what came from the GPU's memory is not what was sent")
+	}
+	var want []string
+	for range 40 {
+		for _, n := range []int{0, 18, 22, 23, 100, 1400, 8900} {
+			want = append(want, fmt.Sprintf("7148 %d %d", 42+n, n))
+		}
+	}
+	if !slices.Equal(got.Columns, want) {
+		t.Errorf("%d packets have these fields, %d were to; or they differ", len(got.Columns), len(want))
+	}
+	if n := len(numbersIn(t, record, "gpu")); n != 280 {
+		t.Errorf("%d packets went into the GPU's memory", n)
 	}
 }

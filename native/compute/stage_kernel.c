@@ -296,5 +296,6 @@ void dq_stage_kernel_like(dq_queue *done, const dq_queue *source) {
     memcpy(done->conf.regions, source->conf.regions, sizeof done->conf.regions);
     done->conf.n_regions = source->conf.n_regions;
     done->dark = source->dark;
+    done->heads = source->heads;
     dq_stage_queue_holds(done, source->iface->ops->payload);
 }

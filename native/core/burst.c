@@ -20,31 +20,34 @@ struct dqi_burst_pool {
     dq_burst *free[];
 };
 
-static size_t column_bytes(uint32_t cap, uint32_t nseg) {
-    return (size_t)cap *
-           (nseg * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) + 2 * sizeof(int64_t) + sizeof(uint32_t));
+static size_t column_bytes(uint32_t cap, uint32_t nseg, bool heads) {
+    return (size_t)cap * ((nseg + heads) * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) + 2 * sizeof(int64_t) +
+                          sizeof(uint32_t));
 }
 
 static size_t align64(size_t v) { return (v + 63) / 64 * 64; }
 
 // Carves a descriptor's columns, widest first, from the memory behind it.
-static void carve(dq_burst *b, uint32_t cap, uint32_t nseg) {
+static void carve(dq_burst *b, uint32_t cap, uint32_t nseg, bool heads) {
     uint8_t *p = (uint8_t *)b + align64(sizeof *b);
     b->ts = (int64_t *)p;
     b->tx_time = b->ts + cap;
     uint64_t *wide = (uint64_t *)(b->tx_time + cap);
     for (uint32_t s = 0; s < nseg; s++, wide += cap)
         b->off[s] = wide;
+    if (heads) b->head = wide;
+    wide += heads ? cap : 0;
     uint32_t *narrow = (uint32_t *)wide;
     for (uint32_t s = 0; s < nseg; s++, narrow += 2 * (size_t)cap) {
         b->len[s] = narrow;
         b->bufs[s] = narrow + cap;
     }
     b->flow = narrow;
+    if (heads) b->head_len = narrow + cap;
 }
 
 dqi_burst_pool *dqi_burst_pool_new(dq_session *s, uint32_t n, uint32_t cap, uint32_t nseg) {
-    size_t each = align64(sizeof(dq_burst)) + align64(column_bytes(cap, nseg));
+    size_t each = align64(sizeof(dq_burst)) + align64(column_bytes(cap, nseg, s->heads));
     // On cache lines of its own: a full pool's last places are taken and given back at every burst.
     size_t bytes = align64(sizeof(dqi_burst_pool) + n * sizeof(dq_burst *));
     dqi_burst_pool *p = aligned_alloc(64, bytes);
@@ -89,14 +92,14 @@ dq_burst *dqi_burst_get(dqi_burst_pool *p) {
         b->home = p;
         b->session = p->session;
         b->cap = p->cap;
-        carve(b, p->cap, p->nseg);
+        carve(b, p->cap, p->nseg, p->session->heads);
     }
     b->nseg = p->nseg;
     b->n = b->n_bufs = b->flags = b->conn = 0;
     b->aggregate = NULL;
     b->bytes = 0;
     b->clock = dqi_virtual(p->session) ? DQ_CLOCK_VIRTUAL : DQ_CLOCK_REALTIME;
-    b->slices = b->timed = b->grown = b->payload = b->holes = false;
+    b->slices = b->timed = b->grown = b->payload = b->holes = b->heads = false;
     b->to_columns = NULL;
     b->dark = 0;
     b->sums = (dqi_sums){0};
@@ -170,6 +173,10 @@ static void copy_columns(dq_burst *dst, uint32_t at, const dq_burst *src, uint32
         memcpy(dst->off[s] + at, src->off[s] + first, n * sizeof(uint64_t));
         memcpy(dst->len[s] + at, src->len[s] + first, n * sizeof(uint32_t));
     }
+    if (src->heads) {
+        memcpy(dst->head + at, src->head + first, n * sizeof *dst->head);
+        memcpy(dst->head_len + at, src->head_len + first, n * sizeof *dst->head_len);
+    }
     memcpy(dst->flow + at, src->flow + first, n * sizeof *dst->flow);
     memcpy(dst->ts + at, src->ts + first, n * sizeof *dst->ts);
     if (!src->timed && !dst->timed) return;
@@ -199,6 +206,7 @@ void dqi_burst_move(dq_burst *dst, dq_burst *src, uint32_t first, uint32_t n) {
     dst->bytes += dqi_burst_sum(src, first, n);
     dst->grown |= src->grown;
     dst->dark |= src->dark;
+    dst->heads |= src->heads;
     dst->holes |= src->holes;
     dst->n += n;
     dst->n_bufs += n;
@@ -216,6 +224,10 @@ void dqi_burst_swap(dq_burst *b, uint32_t i, uint32_t k) {
         SWAP(b->off[s]);
         SWAP(b->len[s]);
         SWAP(b->bufs[s]);
+    }
+    if (b->heads) {
+        SWAP(b->head);
+        SWAP(b->head_len);
     }
     SWAP(b->flow);
     SWAP(b->ts);
@@ -235,6 +247,10 @@ static int pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) {
             c->len[s][i] = b->len[s][k];
             c->bytes += c->len[s][i];
         }
+        if (b->heads) {
+            c->head[i] = b->head[k];
+            c->head_len[i] = b->head_len[k];
+        }
         c->flow[i] = b->flow[k];
         c->ts[i] = b->ts[k];
         if (b->timed) c->tx_time[i] = b->tx_time[k];
@@ -244,6 +260,7 @@ static int pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) {
     c->flags = b->flags & ~DQ_BURST_SHARED; // its columns are its own; its packets are its owner's
     c->holes = b->holes;
     c->dark = b->dark;
+    c->heads = b->heads;
     c->aggregate = b->aggregate;
     c->clock = b->clock;
     c->timed = b->timed;
@@ -278,6 +295,8 @@ void dqi_burst_glance(dq_burst *b, dq_view *out) {
         .conn = b->conn,
         .bytes = b->bytes,
         .dark = b->dark,
+        .head = b->heads ? b->head : NULL,
+        .head_len = b->heads ? b->head_len : NULL,
         .flow = b->flow,
         .ts = b->ts,
         .queue = b->queue,
@@ -325,6 +344,11 @@ static uint32_t room_of(const dq_burst *b, uint32_t seg, uint32_t i, const dq_re
     return off < end ? (uint32_t)(end - off) : 0;
 }
 
+// The packet's head ends with it.
+static void trim_head(dq_burst *b, uint32_t seg, uint32_t i) {
+    if (seg == 0 && b->heads && b->head_len[i] > b->len[0][i]) b->head_len[i] = b->len[0][i];
+}
+
 int dq_burst_set_len(dq_burst *b, uint32_t seg, int64_t i, uint32_t len) {
     if (seg >= b->nseg || i >= (int64_t)b->n || !dqi_burst_writable(b)) return DQ_INVALID_PARAMETER;
     dqi_burst_columns(b);
@@ -335,6 +359,7 @@ int dq_burst_set_len(dq_burst *b, uint32_t seg, int64_t i, uint32_t len) {
     for (uint32_t k = from; k < to; k++) {
         b->bytes += (uint64_t)len - b->len[seg][k];
         b->len[seg][k] = len;
+        trim_head(b, seg, k);
     }
     return DQ_OK;
 }
@@ -366,6 +391,7 @@ static void free_one(dq_burst *b, uint32_t seg, uint32_t i) {
     }
     b->bytes -= b->len[seg][i];
     b->len[seg][i] = 0;
+    trim_head(b, seg, i);
     b->holes = true;
 }
 

@@ -33,6 +33,7 @@ struct dq_burst {
     bool grown;                 // a packet begins in the headroom and is longer than its buffer
     bool holes;                 // some packets' segments of length 0 were freed, and stay empty
     uint8_t dark;               // bit s: segment s lies where the CPU can't read it
+    bool heads; // packets lie on a GPU whole, and head and head_len say what the host has of them
     uint64_t bytes;
     dq_session *session;
     dq_queue *queue;               // that received it, or that it was allocated for
@@ -43,6 +44,8 @@ struct dq_burst {
     uint64_t *off[DQ_MAX_SEGS];
     uint32_t *len[DQ_MAX_SEGS];
     uint32_t *bufs[DQ_MAX_SEGS];
+    uint64_t *head; // these two: NULL where no queue of the session has heads
+    uint32_t *head_len;
     uint32_t *flow;
     int64_t *ts;
     int64_t *tx_time; // values where timed
@@ -83,7 +86,13 @@ static inline const uint8_t *dqi_burst_base(const dq_burst *b) { return b->sessi
 static inline uint8_t *dqi_bytes(const dq_burst *b, uint32_t seg, uint32_t i) {
     return b->session->base + b->off[seg][i];
 }
-// The same, but where a device finds it: of an engine that stands for one.
+// What the CPU can read of the first segment: of packet i dqi_seen_len(b)[i] bytes at base + dqi_seen(b)[i].
+static inline const uint64_t *dqi_seen(const dq_burst *b) { return b->heads ? b->head : b->off[0]; }
+static inline const uint32_t *dqi_seen_len(const dq_burst *b) { return b->heads ? b->head_len : b->len[0]; }
+static inline const uint8_t *dqi_seen_bytes(const dq_burst *b, uint32_t i) {
+    return b->session->base + dqi_seen(b)[i];
+}
+// Where a device finds a segment: a GPU, or an engine that stands for one.
 uint8_t *dqi_device_bytes(const dq_burst *b, uint32_t seg, uint32_t i);
 // The segments of a queue with these regions that the CPU can't read, a bit each.
 static inline uint32_t dqi_dark(dq_region *const *regions, uint32_t nseg) {

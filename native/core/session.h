@@ -50,6 +50,7 @@ struct dq_session {
     dqi_cuda_memory *cuda; // what GPUs have of it; NULL: it uses none
     dq_region *regions[DQI_MAX_REGIONS];
     uint32_t n_regions;
+    bool heads;   // some region has heads: bursts have columns for them
     bool targets; // regions keep where packets were sent to (peers.h)
     dq_iface *ifaces[DQI_MAX_IFACES];
     uint32_t n_ifaces;

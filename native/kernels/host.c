@@ -42,12 +42,3 @@ void dqk_list_host(const dqk_list *l) {
     }
     end(l->ticket, l->value);
 }
-
-void dqk_heads_host(const dqk_heads *h) {
-    const uint64_t *off = (const uint64_t *)at(h->off);
-    const uint32_t *len = (const uint32_t *)at(h->len);
-    for (uint32_t i = 0; i < h->n; i++)
-        memcpy(at(h->out + (uint64_t)i * h->bytes), at(h->base + off[i]),
-               len[i] < h->bytes ? len[i] : h->bytes);
-    end(h->ticket, h->value);
-}

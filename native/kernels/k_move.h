@@ -46,15 +46,6 @@ enum { DQK_SWAPPED = 24, DQK_CONVERSIONS = 36 };
 // In the place of a conversion: the list has checksums. Pages begin at multiples of 16.
 enum { DQK_SUMS = DQK_CONVERSIONS + 1, DQK_PAGE = 4096 };
 
-// The first bytes of packets that lie on the GPU, for the host: packet i begins at base + off[i] and has
-// len[i] bytes; up to `bytes` of them go to out + i * bytes.
-typedef struct dqk_heads {
-    uint64_t base, out;
-    uint64_t off, len;            // addresses of n uint64_t, and of n uint32_t
-    uint64_t ticket, value, done; // as of a list
-    uint32_t n, bytes;            // bytes: a multiple of 16
-} dqk_heads;
-
 #define DQK_PART 4096 // bytes of source, or of a fill, that a warp does
 
 // Warps that share a move of len bytes; short ones have a warp alone. Of a list that converts four times as

@@ -274,13 +274,4 @@ K_FN void k_list(const dqk_list *l, const k_types t, uint32_t warp, uint32_t war
     }
 }
 
-K_FN void k_heads(const dqk_heads *h, uint32_t warp, uint32_t warps) {
-    for (uint32_t i = warp; i < h->n; i += warps) {
-        uint64_t src = h->base + *K_AT(const uint64_t, h->off + (uint64_t)i * 8);
-        uint32_t len = *K_AT(const uint32_t, h->len + (uint64_t)i * 4);
-        dqk_move m = {src, h->out + (uint64_t)i * h->bytes, len < h->bytes ? len : h->bytes, DQK_COPY};
-        k_copy(m, (k_types){K_TYPE_bytes, K_TYPE_bytes, 0}, 0, 1, false);
-    }
-}
-
 #endif

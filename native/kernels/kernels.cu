@@ -41,9 +41,4 @@ KERNEL void dqk_moves(dqk_list l) {
     finish(l.ticket, l.value, l.done);
 }
 
-KERNEL void dqk_copy_heads(dqk_heads h) {
-    k_heads(&h, warp_of(), warps());
-    finish(h.ticket, h.value, h.done);
-}
-
 #endif

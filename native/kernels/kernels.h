@@ -17,9 +17,6 @@ uint32_t dqk_conversion(int input, int output, bool swapped);
 const char *dqk_kernel(uint32_t conversion);
 const char *dqk_ptx(uint32_t conversion);
 
-// The kernel of the module dqk_ptx(0) that takes a dqk_heads.
-#define DQK_KERNEL_HEADS "dqk_copy_heads"
-
 // ---- on the host: addresses are the host's ----------------------------------------------------------------
 
 // Writes n elements of src to dst. Neither has to be aligned; they don't overlap.
@@ -33,9 +30,8 @@ dqk_convert_fn *dqk_loop_at(uint32_t level, uint32_t conversion);
 // The CRC-32C of bytes of which crc is that of all before the last page, and page that of it.
 uint32_t dqk_sum_join(uint32_t crc, uint32_t page);
 
-// Do what the kernels do, ticket included.
+// Does what the kernels do, ticket included.
 void dqk_list_host(const dqk_list *list);
-void dqk_heads_host(const dqk_heads *heads);
 
 // What does a list as the kernel of that name would; NULL: there is no such kernel of lists.
 typedef void dqk_host_fn(const dqk_list *list);

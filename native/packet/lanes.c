@@ -270,6 +270,22 @@ static uint64_t load_plain(dqi_lanes *l, const dqi_level *k, const dq_field *f, 
     return find_bounds(l, f->base, &b) ? has & load_bounded(l, k, f, &b, out) : 0;
 }
 
+// Of packets whose beginning alone is there: as their headers say.
+static uint64_t load_whole_payload(const dqi_lanes *l, dqi_col *out) {
+    uint64_t has = 0;
+    for (uint32_t i = 0; i < l->n; i++) {
+        const uint32_t k = l->first + i;
+        dqi_pkt pkt;
+        if (l->payload)
+            dqi_parse_payload(l->in->whole[k], &pkt);
+        else
+            dqi_parse_head(dqi_lane_bytes(l, i), l->in->len[k], l->in->whole[k], &pkt);
+        out->v[i] = pkt.payload_len;
+        has |= (uint64_t)(pkt.payload != DQI_NONE) << i;
+    }
+    return has;
+}
+
 // What came with the packet.
 static uint64_t load_meta(dqi_lanes *l, uint8_t meta, dqi_col *out) {
     const dqi_packets *in = l->in;
@@ -277,7 +293,7 @@ static uint64_t load_meta(dqi_lanes *l, uint8_t meta, dqi_col *out) {
         uint32_t k = l->first + i;
         switch (meta) {
         case DQ_META_LEN:
-            out->v[i] = in->len[k];
+            out->v[i] = in->whole ? in->whole[k] : in->len[k];
             break;
         case DQ_META_INDEX:
             out->v[i] = k;
@@ -310,6 +326,11 @@ static void extend_sign(const dqi_level *k, const dq_field *f, dqi_col *out) {
 
 uint64_t dqi_lanes_load(dqi_lanes *l, const dqi_level *k, const dq_field *f, dqi_col *out) {
     bool meta = f->base == DQ_BASE_META && f->meta <= DQ_META_PAYLOAD_LEN;
+    if (meta && f->meta == DQ_META_PAYLOAD_LEN && l->in->whole) {
+        uint64_t there = load_whole_payload(l, out);
+        clear(~there, out);
+        return there;
+    }
     uint64_t has = meta ? load_meta(l, f->meta, out) : load_plain(l, k, f, out);
     if (!meta) extend_sign(k, f, out);
     if (!meta || f->meta == DQ_META_PAYLOAD_LEN)

@@ -31,8 +31,9 @@ typedef struct dqi_packets {
     uint8_t *base; // packet i is the len[i] bytes at base + off[i]
     const uint64_t *off;
     const uint32_t *len;
-    const uint32_t *flow; // flow ids
-    const int64_t *ts;    // receive times, ns
+    const uint32_t *whole; // bytes of each packet where off and len are of what the host has of it; NULL: len
+    const uint32_t *flow;  // flow ids
+    const int64_t *ts;     // receive times, ns
     uint32_t n;
 } dqi_packets;
 

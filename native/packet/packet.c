@@ -193,6 +193,16 @@ bool dqi_parse(const uint8_t *p, uint32_t len, dqi_pkt *out) {
     return true;
 }
 
+// Once all headers are known to lie in what is there, their lengths are good for the whole frame: that is
+// parsed again, and no byte is read that was not read before.
+bool dqi_parse_head(const uint8_t *p, uint32_t have, uint32_t len, dqi_pkt *out) {
+    bool ok = dqi_parse(p, have, out);
+    bool whole = out->payload != DQI_NONE && have >= DQI_ETH_LEN + DQI_IPV4_LEN + DQI_TCP_LEN;
+    if (have < len && whole) return dqi_parse(p, len, out);
+    out->len = len;
+    return ok;
+}
+
 void dqi_parse_payload(uint32_t len, dqi_pkt *out) {
     clear(len, out);
     set_payload(out, 0);

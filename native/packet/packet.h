@@ -86,6 +86,10 @@ static inline bool dqi_plain(const uint8_t *p, uint32_t len) {
 // time) is marked absent. Returns false when there is no whole Ethernet header. Any thread, never blocks.
 bool dqi_parse(const uint8_t *p, uint32_t len, dqi_pkt *out);
 
+// The same of a frame of len bytes of which the first `have` are at p. A header that goes beyond those is
+// cut.
+bool dqi_parse_head(const uint8_t *p, uint32_t have, uint32_t len, dqi_pkt *out);
+
 // Fills *out for a queue that holds payloads: no headers, the payload is all len bytes.
 void dqi_parse_payload(uint32_t len, dqi_pkt *out);
 

@@ -204,6 +204,7 @@ static int refuse_dark(const dq_queue *q, const dq_stage *st, uint32_t segments,
 // The segments that the stage would read and can't.
 static uint32_t out_of_reach(const dq_queue *q, const dq_stage *st, uint32_t dark) {
     uint32_t segments = dark & st->touches;
+    if (st->touches & DQI_TOUCHES_HEADS && !q->heads) segments |= dark & DQI_TOUCHES_FIRST;
     for (uint32_t s = 0; s < q->conf.n_regions && st->ops->reads_gpus; s++)
         if (q->conf.regions[s]->gpu) segments &= ~(1u << s);
     return segments;

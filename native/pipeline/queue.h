@@ -34,6 +34,7 @@ struct dq_queue {
     dq_burst *cur;
     int32_t stamping;  // dq_stamps: software or virtual, unless the engine says otherwise at open
     uint8_t dark;      // of its regions (dqi_dark)
+    bool heads;        // packets lie on a GPU whole, and bursts bring their heads
     bool immediate;    // without a time-out, deliver what a poll brought
     int64_t cur_since; // session time of cur's first packet
     dqi_dispatch dispatch;

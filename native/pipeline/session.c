@@ -104,7 +104,7 @@ static int check_regions(const dq_queue *q, dq_diag *diag) {
                             "queue %s: engine %s can't reach region %s, which the CPU can't read: hint: a "
                             "region of kind host or huge",
                             q->conf.name, ops->name, r->conf.name);
-        if (k == 0)
+        if (k == 0 && !r->whole)
             return dqi_fail(diag, DQ_NOT_SUPPORTED,
                             "queue %s: the CPU reads headers, and can't in region %s: hint: name a region of "
                             "kind host before it, into whose buffers they fit",
@@ -120,6 +120,7 @@ static int queue_open(dq_queue *q, dq_diag *diag) {
     bool regions = q->conf.n_regions > 0;
     if (err != DQ_OK) return err;
     q->dark = (uint8_t)dqi_dark(q->conf.regions, q->conf.n_regions);
+    q->heads = regions && q->conf.regions[0]->whole;
     if (regions) q->bursts = dqi_burst_pool_new(q->session, n, q->conf.batch_size, q->conf.n_regions);
     bool ok = (q->bursts || !regions) && (rx || dqi_ring_init(&q->ring, n));
     if (ok && !rx && regions && q->iface->ops->copies &&
@@ -178,11 +179,11 @@ static bool reaches_gpu(const dq_queue *q, uint32_t seg, dq_diag *why) {
     if (q->conf.dir == DQ_TX || !q->iface->ops->reaches_gpu)
         dqi_fail(why, DQ_NOT_SUPPORTED, "engine %s of queue %s reaches no GPU", q->iface->ops->name,
                  q->conf.name);
-    else if (seg == 0)
-        dqi_fail(
-            why, DQ_NOT_SUPPORTED,
-            "queue %s has headers in it, which the CPU reads (a region of kind host before it takes them)",
-            q->conf.name);
+    else if (seg == 0 && q->conf.n_regions > 1)
+        dqi_fail(why, DQ_NOT_SUPPORTED,
+                 "queue %s has headers in it, which the CPU reads, and payloads elsewhere (a region of kind "
+                 "host before it takes headers; alone it takes packets whole)",
+                 q->conf.name);
     else if (dqi_region_uses(q->session, r, NULL) > 1)
         dqi_fail(why, DQ_NOT_SUPPORTED, "queue %s is not the only one that has it", q->conf.name);
     else
@@ -201,6 +202,8 @@ static void pin_regions(dq_session *s) {
             if (r->conf.kind != DQ_KIND_DEVICE || r->cpu) continue;
             dq_diag why = {{0}};
             r->cpu = !reaches_gpu(q, n, &why);
+            r->whole = !r->cpu && n == 0;
+            s->heads |= r->whole;
             if (!r->cpu) continue;
             dqi_note(
                 s,

@@ -66,6 +66,14 @@ static const char *other_user(const dq_session *s, const dq_region *r, bool wait
     return NULL;
 }
 
+int dqi_stage_reads(const dq_stage *st, const dq_queue *q, uint32_t bytes, dq_diag *diag) {
+    if (!q->heads || bytes <= DQ_HEAD) return DQ_OK;
+    return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                    "stage %s reads byte %u of packets, and those of queue %s lie on a GPU: the host has the "
+                    "first %d; hint: s:copy before it, or a region of kind host_pinned",
+                    st->name, bytes - 1, q->conf.name, DQ_HEAD);
+}
+
 int dqi_stage_may_take(dq_session *s, const char *what, const dq_region *r, bool waits, dq_diag *diag) {
     if (!r->cpu && !r->gpu)
         return dqi_fail(

@@ -9,6 +9,8 @@ typedef struct dqi_stage_ops dqi_stage_ops;
 
 #define DQI_TOUCHES_FIRST 1u
 #define DQI_TOUCHES_ALL   ((1u << DQ_MAX_SEGS) - 1)
+// It reads the first segment, as far as the CPU can (dqi_seen): heads do.
+#define DQI_TOUCHES_HEADS (1u << DQ_MAX_SEGS)
 
 // One stage in one pipe: counters written by the pipe's queue's poller alone.
 typedef struct dqi_node {
@@ -25,7 +27,8 @@ struct dqi_stage_ops {
     bool consumer;        // looks at packets after its push, or changes them: two on a queue make its bursts
                           // read-only
     bool changes;         // it writes into what comes: nothing but stages behind it may see that
-    uint32_t touches;     // bit s: it reads or writes the bytes of segment s, in its push or later
+    uint32_t touches;     // bit s: it reads or writes the bytes of segment s, in its push or later;
+                          // or DQI_TOUCHES_HEADS
     bool reads_gpus;      // what it touches may lie in a GPU's memory: its join sees to that
     bool accepts_handles; // never looks at packets in its push: takes handles
     // Refuses a queue whose packets the stage can't take; NULL: takes all.
@@ -81,6 +84,8 @@ void dqi_stage_fail(dq_stage *st, const char *why);
 
 int dqi_stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, void *impl, dq_stage **out,
                   dq_diag *diag);
+// Refuses to read so many bytes of packets of which the host has heads alone.
+int dqi_stage_reads(const dq_stage *st, const dq_queue *q, uint32_t bytes, dq_diag *diag);
 // Whether a stage, `what` in errors, may take the region's buffers: not where a queue joins them, and not
 // where it would wait for those that packets behind or before it have.
 int dqi_stage_may_take(dq_session *s, const char *what, const dq_region *r, bool waits, dq_diag *diag);

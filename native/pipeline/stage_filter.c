@@ -3,6 +3,7 @@
 #include "pipeline/dq_pipeline.h"
 #include "core/burst.h"
 #include "program/cbpf.h"
+#include "program/expr.h"
 #include "pipeline/engine.h"
 #include "core/err.h"
 #include "pipeline/iface.h"
@@ -24,7 +25,7 @@ typedef struct filter {
 static uint32_t choose_cbpf(const filter *f, dq_burst *b, uint32_t *idx) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n; i++)
-        if (dqi_cbpf_run(f->cbpf, f->n_cbpf, dqi_bytes(b, 0, i), b->len[0][i], b->len[0][i]) != 0)
+        if (dqi_cbpf_run(f->cbpf, f->n_cbpf, dqi_seen_bytes(b, i), b->len[0][i], dqi_seen_len(b)[i]) != 0)
             idx[n++] = i;
     return n;
 }
@@ -32,7 +33,7 @@ static uint32_t choose_cbpf(const filter *f, dq_burst *b, uint32_t *idx) {
 // Indices of the packets of b that pass; their number. Looks at the first segment.
 static uint32_t choose(const filter *f, dq_burst *b, uint32_t *idx) {
     if (f->kind == DQ_FILTER_MATCH)
-        return dqi_flow_table_select(f->tab, dqi_burst_base(b), b->off[0], b->len[0], b->n, idx);
+        return dqi_flow_table_select(f->tab, dqi_burst_base(b), dqi_seen(b), dqi_seen_len(b), b->n, idx);
     if (f->kind == DQ_FILTER_CBPF) return choose_cbpf(f, b, idx);
     return dq_burst_select(b, f->prog, idx);
 }
@@ -69,6 +70,8 @@ static void filter_free(dq_stage *st) { filter_drop(st->impl); }
 
 static int filter_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     const filter *f = st->impl;
+    int err = dqi_stage_reads(st, q, dqi_prog_needs(f->prog), diag);
+    if (err != DQ_OK) return err;
     if (!q->iface->ops->payload || f->kind == DQ_FILTER_PROG) return DQ_OK;
     return dqi_fail(diag, DQ_NOT_SUPPORTED,
                     "filter %s: match tables and libpcap text look at frames, but queue %s holds payloads; "
@@ -78,7 +81,7 @@ static int filter_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
 
 static const dqi_stage_ops filter_ops = {
     .line_kind = DQ_LINE_STAGE,
-    .touches = DQI_TOUCHES_FIRST,
+    .touches = DQI_TOUCHES_HEADS,
     .check = filter_check,
     .push = filter_push,
     .free = filter_free,

@@ -8,12 +8,7 @@
 
 dqi_packets dqi_packets_of(dq_burst *b) {
     dqi_burst_columns(b);
-    return (dqi_packets){.base = b->session->base,
-                         .off = b->off[0],
-                         .len = b->len[0],
-                         .flow = b->flow,
-                         .ts = b->ts,
-                         .n = b->n};
+    return dqi_packets_at(b, 0, b->n);
 }
 
 uint32_t dqi_verb_column(const dqi_level *k, const dqi_packets *in, bool payload, const dq_field *f,
@@ -92,6 +87,7 @@ uint64_t dqi_places(const dq_prog *place, const dqi_level *k, const dqi_packets 
     const dqi_packets in = {.base = all->base,
                             .off = all->off + first,
                             .len = all->len + first,
+                            .whole = all->whole ? all->whole + first : NULL,
                             .flow = all->flow ? all->flow + first : NULL,
                             .ts = all->ts ? all->ts + first : NULL,
                             .n = all->n - first < DQI_LANES ? all->n - first : DQI_LANES};

@@ -346,3 +346,18 @@ uint32_t dqi_prog_eval(const dq_prog *prog, const dqi_level *k, const dqi_packet
     }
     return n;
 }
+
+uint32_t dqi_prog_needs(const dq_prog *prog) {
+    static const uint32_t begins[DQ_BASE_COUNT] = {[DQ_BASE_L3] = DQI_ETH_LEN,
+                                                   [DQ_BASE_L4] = DQI_ETH_LEN + DQI_IPV4_LEN,
+                                                   [DQ_BASE_PAYLOAD] = DQI_ETH_LEN};
+    uint32_t most = 0;
+    for (uint32_t k = 0; prog && k < prog->n; k++) {
+        const dq_insn *i = &prog->insns[k];
+        if ((i->op != DQ_OP_LOAD && i->op != DQ_OP_LOAD_AT) || i->a == DQ_BASE_META) continue;
+        const dq_field f = dqi_insn_field(i);
+        uint32_t end = begins[f.base] + (f.bit_offset + f.bit_width + 7) / 8;
+        most = end > most ? end : most;
+    }
+    return most;
+}

@@ -6,6 +6,7 @@
 #ifndef DQI_EXPR_H
 #define DQI_EXPR_H
 
+#include "core/burst.h"
 #include "core/dq_core.h"
 #include "packet/dq_rules.h"
 #include "program/dq_program.h"
@@ -26,11 +27,25 @@ static inline dqi_item_key dqi_insn_key(const dq_insn *i) {
     return (dqi_item_key){.bytes = i->a, .value_bits = i->b, .key = i->imm};
 }
 
+// Packets [first, first + n) of a burst whose columns are there, as far as the CPU can read them.
+static inline dqi_packets dqi_packets_at(const dq_burst *b, uint32_t first, uint32_t n) {
+    return (dqi_packets){.base = b->session->base,
+                         .off = dqi_seen(b) + first,
+                         .len = dqi_seen_len(b) + first,
+                         .whole = b->heads ? b->len[0] + first : NULL,
+                         .flow = b->flow + first,
+                         .ts = b->ts + first,
+                         .n = n};
+}
+
 // Refuses a program that is not well formed: unknown opcode, unreadable field, jump not forward or out of
 // range, a number where a condition is wanted, stack too deep, too shallow or different on two ways, no RET
 // at the end. DQ_INVALID_PARAMETER, with the instruction and the reason in diag (may be NULL). *condition
 // (may be NULL) gets whether it leaves a condition or a number. Any thread.
 int dqi_prog_check(const dq_insn *insns, uint32_t n, bool *condition, dq_diag *diag);
+
+// Bytes of a packet that its fields at fixed offsets need at least; 0: none do.
+uint32_t dqi_prog_needs(const dq_prog *prog);
 
 // Runs a program over packets; payload: of a queue that holds payloads, where comparisons with header fields
 // are false and payload offsets count from 0. Any number of threads may run one program. None of these blocks

@@ -37,12 +37,8 @@ typedef struct dqi_payload_numbers {
 static inline void dqi_payload_compute(const dq_burst *b, const dqi_payload_rule *r, uint32_t first,
                                        dqi_payload_numbers *out) {
     if (!r->header && !r->length) return;
-    dqi_packets in = {.base = b->session->base,
-                      .off = b->off[0] + first,
-                      .len = b->len[0] + first,
-                      .flow = b->flow + first,
-                      .ts = b->ts + first,
-                      .n = b->n - first < DQI_PAYLOAD_CHUNK ? b->n - first : DQI_PAYLOAD_CHUNK};
+    const uint32_t left = b->n - first;
+    const dqi_packets in = dqi_packets_at(b, first, left < DQI_PAYLOAD_CHUNK ? left : DQI_PAYLOAD_CHUNK);
     const dqi_level *k = dqi_level_best();
     if (r->header) dqi_prog_eval(r->header, k, &in, b->payload, out->header, out->has_header);
     if (r->length) dqi_prog_eval(r->length, k, &in, b->payload, out->length, out->has_length);
@@ -53,12 +49,13 @@ static inline void dqi_payload_compute(const dq_burst *b, const dqi_payload_rule
 static inline bool dqi_payload_locate(const dq_burst *b, const dqi_payload_rule *r,
                                       const dqi_payload_numbers *n, uint32_t k, uint32_t first,
                                       uint32_t *from, uint32_t *to) {
-    const uint8_t *p = dqi_bytes(b, r->segment, k);
     uint64_t at = 0, end = b->len[r->segment][k];
     uint32_t i = k - first;
     if (r->at_payload && !b->payload) {
         dqi_pkt pkt;
-        if (!dqi_parse(p, (uint32_t)end, &pkt) || pkt.payload == DQI_NONE) return false;
+        const uint32_t have = dqi_seen_len(b)[k];
+        if (!dqi_parse_head(dqi_seen_bytes(b, k), have, (uint32_t)end, &pkt) || pkt.payload == DQI_NONE)
+            return false;
         at = pkt.payload;
         end = (uint64_t)pkt.payload + pkt.payload_len;
     }

@@ -38,12 +38,7 @@ static void column(const work *w, const dqi_packets *in, const dq_prog *prog, ui
 static void compute(work *w) {
     const dq_burst *b = w->in;
     dqi_heaps *h = w->h;
-    dqi_packets in = {.base = b->session->base,
-                      .off = b->off[0] + w->first,
-                      .len = b->len[0] + w->first,
-                      .flow = b->flow + w->first,
-                      .ts = b->ts + w->first,
-                      .n = w->n};
+    const dqi_packets in = dqi_packets_at(b, w->first, w->n);
     memset(w->has, 1, w->n);
     memset(w->has_size, h->size != NULL, w->n);
     memset(w->has_items, h->items != NULL, w->n);

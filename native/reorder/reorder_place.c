@@ -60,12 +60,7 @@ static void column(work *w, const dq_prog *prog, const dqi_packets *in, uint64_t
 static void compute(work *w) {
     const dq_burst *b = w->in;
     const dqi_reorder_sources *s = w->r->by_source;
-    dqi_packets in = {.base = b->session->base,
-                      .off = b->off[0] + w->first,
-                      .len = b->len[0] + w->first,
-                      .flow = b->flow + w->first,
-                      .ts = b->ts + w->first,
-                      .n = w->n};
+    const dqi_packets in = dqi_packets_at(b, w->first, w->n);
     memset(w->cols.has, 1, w->n);
     dqi_payload_compute(b, &w->r->payload, w->first, &w->cols.payload);
     column(w, w->r->seq ? w->r->seq : w->r->batch, &in, w->cols.number);
@@ -89,7 +84,8 @@ static bool payload_of(const work *w, uint32_t k, item *it) {
     const dqi_payload_rule *rule = &w->r->payload;
     uint32_t from, to;
     if (!dqi_payload_find(w->in, rule, &w->cols.payload, k, w->first, &from, &to)) return false;
-    it->bytes = dqi_bytes(w->in, rule->segment, k) + from;
+    it->bytes =
+        (w->in->dark ? dqi_device_bytes(w->in, rule->segment, k) : dqi_bytes(w->in, rule->segment, k)) + from;
     it->from = to - from;
     return true;
 }
@@ -237,7 +233,8 @@ static uint32_t fill(work *w, dqi_batch *b, uint32_t i, uint32_t *placed, int64_
     }
     if (w->r->stream) dqi_nontemporal_fence();
     if (w->mover) {
-        dqi_mover_add(w->mover, w->moves, w->n_moves, true, (dq_burst *)(uintptr_t)w->in, &b->fillers);
+        const bool far = !(w->in->dark >> w->r->payload.segment & 1);
+        dqi_mover_add(w->mover, w->moves, w->n_moves, far, (dq_burst *)(uintptr_t)w->in, &b->fillers);
         w->n_moves = 0;
     }
     return i;

@@ -322,7 +322,7 @@ int dq_stage_heaps(dq_session *s, const char *name, const dq_heaps_conf *conf, d
     if ((err = dqi_stage_add(s, name, &heaps_ops, h, &h->stage, diag)) != DQ_OK) goto fail_queue;
     dqi_stage_queue_own(h->stage, h->out);
     h->stage->region = c.region;
-    h->stage->touches = DQI_TOUCHES_FIRST | 1u << c.segment;
+    h->stage->touches = DQI_TOUCHES_HEADS | 1u << c.segment;
     h->stage->waits = c.policy == DQ_POLICY_WAIT;
     *out = h->stage;
     *heaps = h->out;

@@ -208,7 +208,11 @@ static int reorder_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "reorder %s: queue %s has %u segments: there is no segment %u", st->name,
                         q->conf.name, q->conf.n_regions, r->conf.segment + 1);
-    return DQ_OK;
+    const dq_prog *progs[] = {r->seq, r->batch, r->slot, r->offset, r->extra};
+    uint32_t most = 0;
+    for (int i = 0; i < 5; i++)
+        if (dqi_prog_needs(progs[i]) > most) most = dqi_prog_needs(progs[i]);
+    return dqi_stage_reads(st, q, most, diag);
 }
 
 static int reorder_join(dq_stage *st, dq_queue *q, dq_diag *diag) {
@@ -317,7 +321,7 @@ int dq_stage_reorder(dq_session *s, const char *name, const dq_reorder_conf *con
     if ((err = dqi_stage_add(s, name, &reorder_ops, r, &r->stage, diag)) != DQ_OK) goto fail_queue;
     dqi_stage_queue_own(r->stage, r->out);
     r->stage->region = r->conf.region;
-    r->stage->touches = DQI_TOUCHES_FIRST | (r->gpu ? 0 : 1u << r->conf.segment);
+    r->stage->touches = DQI_TOUCHES_HEADS | (r->gpu ? 0 : 1u << r->conf.segment);
     r->stage->waits = r->conf.policy == DQ_POLICY_WAIT;
     *out = r->stage;
     *aggregates = r->out;

@@ -240,20 +240,34 @@ func (b *Burst) readable(segments uint32) error {
 	hint := "the first one can be read, and the burst be counted, kept, sent on and freed"
 	if r := b.s.cfg.Region(region); r != nil && r.Kind == spec.KindDevice {
 		hint = "s:copy moves bursts from a GPU's memory to the host's"
+		if b.view.Heads() {
+			hint = fmt.Sprintf("the first %d bytes of each packet can be read; %s", native.HeadBytes, hint)
+		}
 	}
 	return unsupported("the %s segment of the burst's packets lies in memory region %q, which the CPU can't read; hint: %s", native.Ordinal(seg), region, hint)
 }
 
 // Packet is the memory of a packet's segment: a lease that ends with the burst. To be read; to be written while
-// Writable says so.
+// Writable says so. Of a packet that lies on a GPU whole it is a copy of the first bytes, up to 128, to be read.
 func (b *Burst) Packet(seg, i int) ([]byte, error) {
 	if err := b.checkPacket(seg, i); err != nil {
 		return nil, err
+	}
+	if seg == 0 && b.view.Heads() {
+		return b.view.Head(i), nil
 	}
 	if err := b.readable(1 << seg); err != nil {
 		return nil, err
 	}
 	return b.view.Packet(seg, i), nil
+}
+
+// Beyond is why a segment of packets can't be read beyond what Packet returns, nor written; nil where it returns all.
+func (b *Burst) Beyond(seg int) error {
+	if seg == 0 && b.view.Heads() {
+		return b.readable(1)
+	}
+	return nil
 }
 
 // Peer is the address that packet i came from, empty where the queue has none.

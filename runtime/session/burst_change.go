@@ -30,7 +30,7 @@ func (b *Burst) alter(what string, call func(native.Burst) error) error {
 // reads returns why the packets' first segment can't be read, where that is to be done.
 func (b *Burst) reads(bytes bool) error {
 	err := b.Check()
-	if err == nil && bytes {
+	if err == nil && bytes && !b.view.Heads() {
 		err = b.readable(1)
 	}
 	return err

@@ -75,6 +75,8 @@ int rte_eth_rx_queue_setup(uint16_t port, uint16_t index, uint16_t n, unsigned s
         c.offloads &= ~RX_OFFLOADS;
         conf = &c;
     }
+    if (mp && rte_pktmbuf_priv_flags(mp) & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF)
+        mp = nic_whole_set_up(&rx[port][index], port, index, mp);
     return NIC_NEXT(rte_eth_rx_queue_setup)(port, index, n, socket, conf, mp);
 }
 

@@ -39,6 +39,8 @@ _Noreturn void nic_die(const char *what);
 // Takes up the description of a receive queue's parts; the pool that the driver is to receive into.
 struct rte_mempool *nic_split_set_up(nic_queue *q, uint16_t port, uint16_t index,
                                      const struct rte_eth_rxconf *conf);
+// The same of a queue whose frames go whole into one pool, in memory that the driver doesn't reach.
+struct rte_mempool *nic_whole_set_up(nic_queue *q, uint16_t port, uint16_t index, struct rte_mempool *mp);
 // The frame cut into buffers of the parts' pools, in its place; NULL: there are none, it is lost.
 struct rte_mbuf *nic_split(const nic_queue *q, struct rte_mbuf *m);
 

@@ -6,6 +6,16 @@
 #define FRAMES 1024 // that the driver may hold
 #define ROOM   9728 // bytes of one
 
+// The pool that the driver is to receive into.
+static struct rte_mempool *driver_pool(uint16_t port, uint16_t index) {
+    char name[32];
+    snprintf(name, sizeof name, "nic%u_%u", port, index);
+    struct rte_mempool *mp = rte_mempool_lookup(name);
+    if (!mp) mp = rte_pktmbuf_pool_create(name, FRAMES, 0, 0, ROOM + RTE_PKTMBUF_HEADROOM, SOCKET_ID_ANY);
+    if (!mp) nic_die("no memory for frames");
+    return mp;
+}
+
 struct rte_mempool *nic_split_set_up(nic_queue *q, uint16_t port, uint16_t index,
                                      const struct rte_eth_rxconf *conf) {
     if (conf->rx_nseg > NIC_PARTS) nic_die("more parts than the card can");
@@ -17,12 +27,17 @@ struct rte_mempool *nic_split_set_up(nic_queue *q, uint16_t port, uint16_t index
             rte_pktmbuf_data_room_size(q->parts[k].mp) < q->parts[k].offset + q->parts[k].length)
             nic_die("a part that is longer than its buffers");
     }
-    char name[32];
-    snprintf(name, sizeof name, "nic%u_%u", port, index);
-    struct rte_mempool *mp = rte_mempool_lookup(name);
-    if (!mp) mp = rte_pktmbuf_pool_create(name, FRAMES, 0, 0, ROOM + RTE_PKTMBUF_HEADROOM, SOCKET_ID_ANY);
-    if (!mp) nic_die("no memory for frames");
-    return mp;
+    return driver_pool(port, index);
+}
+
+struct rte_mempool *nic_whole_set_up(nic_queue *q, uint16_t port, uint16_t index, struct rte_mempool *mp) {
+    q->n_parts = 1;
+    q->parts[0] = (struct rte_eth_rxseg_split){
+        .mp = mp,
+        .length = (uint16_t)(rte_pktmbuf_data_room_size(mp) - RTE_PKTMBUF_HEADROOM),
+        .offset = RTE_PKTMBUF_HEADROOM,
+    };
+    return driver_pool(port, index);
 }
 
 // The next part of frame m, from byte `at` on.

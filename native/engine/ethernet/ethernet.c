@@ -3,6 +3,7 @@
 #include "core/err.h"
 #include "pipeline/queue.h"
 #include "engine/ethernet/ethernet_rx.h"
+#include "engine/ethernet/heads.h"
 #include "engine/ethernet/kernel_groups.h"
 #include "pipeline/responder.h"
 
@@ -43,6 +44,8 @@ static int open_device_queues(dqi_port *p, dq_diag *diag) {
     for (uint32_t l = 0; l < p->n_queues; l++) {
         p->queues[l].desk = calloc(1, sizeof *p->queues[l].desk);
         if (!p->queues[l].desk) return no_memory(p->iface, diag);
+        int err = dqi_eth_heads_open(&p->queues[l], diag);
+        if (err != DQ_OK) return err;
     }
     for (uint32_t k = 0; k < p->iface->n_rx; k++)
         order_queues(p, k);
@@ -118,6 +121,7 @@ void dqi_eth_close(dq_iface *i) {
     }
     p->driver->close(p);
     for (uint32_t l = 0; l < DQ_MAX_QUEUES; l++) {
+        dqi_eth_heads_close(&p->queues[l]);
         free(p->queues[l].desk);
         dqi_flows_let_go(p->queues[l].rules);
     }

@@ -5,12 +5,15 @@
 // and, for each queue that gets some, buffers and the copies. Counters are touched once for each step.
 #include "core/dq_burst.h"
 #include "engine/ethernet/ethernet_rx.h"
+#include "engine/ethernet/heads.h"
 #include "pipeline/actions.h"
 #include "core/burst.h"
 #include "pipeline/engine.h"
 #include "packet/packet.h"
 #include "pipeline/queue.h"
 #include "core/peers.h"
+#include "core/clock.h"
+#include "cuda/mover.h"
 
 #include <string.h>
 
@@ -22,8 +25,8 @@
 // ---- what was read ----------------------------------------------------------------------------------------
 
 // Puts a tag that the device took out back behind the addresses, which move 4 bytes to the front.
-static void restore_tag(dqi_piece *p) {
-    if (p->vlan_tpid == 0 || p->len < DQI_ETH_LEN) return;
+static void restore_tag(const dqi_eth_desk *d, dqi_piece *p) {
+    if (p->vlan_tpid == 0 || p->len < DQI_ETH_LEN || dqi_on_gpu(d)) return;
     p->data -= VLAN_TAG;
     p->len += VLAN_TAG;
     memmove(p->data, p->data + VLAN_TAG, 12);
@@ -37,7 +40,7 @@ static uint32_t frames(dqi_eth_desk *d, uint32_t n, uint64_t *bytes) {
     *bytes = 0;
     for (uint32_t i = 0; i < n; m++) {
         d->first[m] = i;
-        restore_tag(&d->pieces[i]);
+        restore_tag(d, &d->pieces[i]);
         uint32_t total = d->pieces[i].len;
         while (d->pieces[i++].more && i < n)
             total += d->pieces[i].len;
@@ -53,8 +56,9 @@ static const uint8_t *line_up(dqi_eth_desk *d, uint32_t m) {
     uintptr_t base = UINTPTR_MAX;
     for (uint32_t k = 0; k < m; k++) {
         const dqi_piece *p = &d->pieces[d->first[k]];
-        d->off[k] = (uintptr_t)p->data;
-        d->len[k] = p->len;
+        const bool far = dqi_on_gpu(d);
+        d->off[k] = (uintptr_t)(far ? dqi_head_of(d->region, p->buf) : p->data);
+        d->len[k] = far && p->len > DQ_HEAD ? DQ_HEAD : p->len;
         base = d->off[k] < base ? d->off[k] : base;
     }
     for (uint32_t k = 0; k < m; k++)
@@ -166,6 +170,10 @@ static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_eth_desk 
         p->buf = DQI_NO_BUF;
     }
     if (in_place) {
+        if (b->heads) {
+            b->head[i] = (uint64_t)(dqi_head_of(rx->conf.regions[0], b->bufs[0][i]) - b->session->base);
+            b->head_len[i] = b->len[0][i] < DQ_HEAD ? b->len[0][i] : DQ_HEAD;
+        }
         b->off[0][i] |= flags;
         return;
     }
@@ -209,6 +217,7 @@ static uint32_t add_frames(dq_queue *rx, dq_burst *b, dqi_eth_desk *d, const uin
     uint32_t copies = 0, used = 0, none = 0, cut = 0;
     uint64_t none_bytes = 0, cut_bytes = 0;
     b->dark = rx->dark;
+    b->heads = rx->heads;
     for (uint32_t i = 0; i < n; i++)
         copies += !is_in_place(rx, d, idx[i]) && d->total[idx[i]] <= space;
     uint32_t have = copies > 0 ? take_buffers(rx, d, copies) : 0;
@@ -328,24 +337,33 @@ static void free_pieces(dqi_port *p, dqi_eth_desk *d, uint32_t n) {
     if (left > 0) dqi_bufs_free(p->iface->session, ids, left);
 }
 
+// Reads pieces onto the device queue's desk.
+static dqi_eth_desk *take(dqi_port_queue *l, uint32_t most, uint32_t *n) {
+    l->desk->region = l->region;
+    l->desk->split = l->split;
+    *n = l->port->driver->read(l, l->desk->pieces, most);
+    return l->desk;
+}
+
 // Reads a device queue once, for q: what is q's goes to b. Frames that were read; the caller has the device
 // queue.
 static uint32_t read_once(dqi_port_queue *l, dq_queue *q, dq_burst *b, uint32_t room, uint32_t *added) {
     dqi_port *p = l->port;
-    dqi_eth_desk *d = l->desk;
-    uint32_t most = room < LEAST_READ ? LEAST_READ : room;
-    d->region = l->region;
-    d->split = l->split;
-    uint32_t n = p->driver->read(l, d->pieces, most < DQI_ETH_PIECES ? most : DQI_ETH_PIECES);
+    uint32_t most = room < LEAST_READ ? LEAST_READ : room, n;
+    if (most > DQI_ETH_PIECES) most = DQI_ETH_PIECES;
+    dqi_eth_desk *d = l->heads ? dqi_eth_heads_read(l, most, &n) : take(l, most, &n);
     if (n == 0) return 0;
     uint64_t bytes;
     d->now = p->stamps == DQ_STAMPS_FILE ? 0 : dq_now(q->session); // the times of a file are as they are
     uint32_t m = frames(d, n, &bytes);
     dqi_add_shared(&p->c.in, m);
     dqi_add_shared(&p->c.in_bytes, bytes);
-    if (classify(l, d, m)) give_all(p, d, m, q, b, room, added);
+    if (l->heads && dqi_eth_heads_lost(l))
+        dqi_port_drop(p, DQ_DROP_DEVICE_LOST, m);
+    else if (classify(l, d, m))
+        give_all(p, d, m, q, b, room, added);
     free_pieces(p, d, n);
-    p->driver->release(l);
+    if (!l->heads) p->driver->release(l);
     return m;
 }
 
@@ -396,21 +414,44 @@ static bool drain(dq_queue *q) {
 
 int64_t dqi_eth_flush_inbox(dq_queue *q) { return dqi_inbox_flush(q, &((dqi_eth_queue *)q->engine)->box); }
 
+// How long heads are waited for: from the stop on.
+static int64_t patience_of(const dq_session *s) {
+    return dqi_receives(s) ? s->end_ns : s->end_ns - (dq_now(s) - dqi_stop_time(s));
+}
+
+// Waits a little for heads that are to come, and takes that off *patience. False: there are none.
+static bool await_heads(dqi_port *p, int64_t *patience) {
+    bool coming = false;
+    for (uint32_t l = 0; l < p->n_queues; l++) {
+        if (!dqi_eth_heads_coming(&p->queues[l])) continue;
+        coming = true;
+        if (*patience <= 0) dqi_eth_heads_give_up(&p->queues[l], p->iface->session->end_ns);
+    }
+    int64_t from = dqi_mono_ns();
+    if (coming && *patience > 0) dqi_mover_nap();
+    *patience -= dqi_mono_ns() - from;
+    return coming;
+}
+
 int64_t dqi_eth_flush(dq_queue *q) {
     enum { MOST = 4096 }; // looks: frames may come as fast as they are dropped
     dqi_eth_queue *r = q->engine;
-    int64_t n = dqi_inbox_flush(q, &r->box);
+    int64_t n = dqi_inbox_flush(q, &r->box), patience = patience_of(q->session);
     bool unread = !dqi_receives(q->session) && !atomic_load(&q->consumed); // it stays in the device's ring
-    for (int k = 0; k < MOST && !unread; k++) {
+    for (int k = 0; k < MOST && !unread;) {
         dq_burst *b = dqi_burst_get(q->bursts);
-        if (!b && drain(q)) continue;
+        if (!b && drain(q)) {
+            k++;
+            continue;
+        }
         if (!b) break;
         q->next_ns = INT64_MAX;
         int got = dqi_eth_rx(q, &b, q->conf.batch_size);
         dqi_drop(&q->c, q->session->state < DQI_STOPPED ? DQ_DROP_FLUSHED : DQ_DROP_STOPPED, (uint64_t)got);
         dq_burst_unref(b);
         n += got;
-        if (got == 0 && q->next_ns != 0) break;
+        k += got > 0 || q->next_ns == 0;
+        if (got == 0 && q->next_ns != 0 && !await_heads(dqi_port_of(q->iface), &patience)) break;
     }
     return n + dqi_inbox_flush(q, &r->box);
 }

@@ -26,8 +26,8 @@ typedef struct dqi_eth_desk {
     uint32_t idx[DQI_ETH_PIECES];
     uint32_t ids[DQ_MAX_SEGS][DQI_ETH_PIECES]; // buffers for copies
     uint32_t lead;                             // dq_queue.lead of the queue whose packets are copied
-    const dq_region *region;                   // dqi_port_queue.region
-    const dq_queue *split;                     // dqi_port_queue.split
+    const dq_region *region; // dqi_port_queue.region; with heads, those are brought (heads.h)
+    const dq_queue *split;   // dqi_port_queue.split
     int64_t now;
 } dqi_eth_desk;
 

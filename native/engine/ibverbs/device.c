@@ -225,6 +225,12 @@ const char *vraw_cannot_split(const vraw_port *v, const dq_iface *i, const dq_qu
     return v->attr.max_sge <= VRAW_PARTS ? "the device scatters a frame over too few places" : NULL;
 }
 
+// Why frames can't lie whole in the queue's only region where that is a GPU's; NULL: they can.
+static const char *cannot_keep_whole(const vraw_port *v, const dq_iface *i) {
+    if (i->n_rx > 1) return "several receive queues: their frames are sorted by software";
+    return v->attr.max_sge < 2 ? "the device scatters a frame over too few places" : NULL;
+}
+
 bool vraw_reaches_gpu(const dq_iface *i, const dq_queue *q, uint32_t seg, uint8_t *at, uint64_t bytes,
                       dq_diag *why) {
     vraw_port v = {0};
@@ -232,7 +238,9 @@ bool vraw_reaches_gpu(const dq_iface *i, const dq_queue *q, uint32_t seg, uint8_
     char what[2 * DQ_NAME_LEN + 32];
     (void)seg;
     bool ok = find_device(&p, why) == DQ_OK;
-    const char *cannot = ok ? vraw_cannot_split(&v, i, q) : NULL;
+    const char *cannot = !ok                      ? NULL
+                         : q->conf.n_regions == 1 ? cannot_keep_whole(&v, i)
+                                                  : vraw_cannot_split(&v, i, q);
     snprintf(what, sizeof what, "queue %s", q->conf.name);
     if (cannot) dqi_fail(why, DQ_NOT_SUPPORTED, "%s: %s", what, cannot);
     ok = ok && !cannot && dqi_verbs_reach_gpu(v.pd, at, bytes, what, why);

@@ -95,8 +95,8 @@ typedef struct vraw_port {
 // ---- device.c: control thread -----------------------------------------------------------------------------
 
 int vraw_device_open(dqi_port *p, dq_diag *diag);
-// Whether the device puts segment `seg` of the queue's frames into a GPU's memory (reaches_gpu of the
-// engine).
+// Whether the device puts segment `seg` of the queue's frames, or all of them, into a GPU's memory
+// (reaches_gpu of the engine).
 bool vraw_reaches_gpu(const dq_iface *i, const dq_queue *q, uint32_t seg, uint8_t *at, uint64_t bytes,
                       dq_diag *why);
 // Why the device can't split the queue's frames over its regions; NULL: it can.

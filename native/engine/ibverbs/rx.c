@@ -1,9 +1,9 @@
 // rx.c: receiving: buffers are posted to a queue pair, and come back with frames.
 //
 // Where a queue has one region its buffers are posted, and given away with the frame; of the only queue's two
-// regions a buffer each, so that the device splits frames, also into the memory of a GPU. What a frame has
-// beyond its buffers goes into a place of the queue pair's own: nothing that comes is too long. Where a queue
-// has other regions whole frames lie in such places, and are copied.
+// regions a buffer each, so that the device splits frames. Buffers may lie in the memory of a GPU. What a
+// frame has beyond its buffers goes into a place of the queue pair's own: nothing that comes is too long.
+// Where a queue has other regions whole frames lie in such places, and are copied.
 #include "core/dq_burst.h"
 #include "core/err.h"
 #include "engine/ibverbs/raw.h"
@@ -172,17 +172,17 @@ static void lose(dqi_port_queue *l, vraw_rx *x, uint32_t slot, int status) {
     x->broken = true;
 }
 
+// Nobody copies out of a GPU's memory.
+static bool is_far(const vraw_rx *x) { return x->n_parts > 0 && !x->parts[x->n_parts - 1]->cpu; }
+
 // Whether a burst can have the buffers of a slot as they are. A frame that ends in the first of two is
 // copied.
 static bool is_given(const vraw_rx *x, uint32_t len) {
     if (x->n_parts > 1) return len > x->parts[0]->conf.buf_size && len <= x->room;
-    return len <= x->room && x->tail - x->head > x->reserve;
+    return len <= x->room && (x->tail - x->head > x->reserve || is_far(x));
 }
 
-// A frame that goes beyond a buffer in a GPU's memory can't be copied.
-static bool is_out_of_reach(const vraw_rx *x, uint32_t len) {
-    return len > x->room && x->n_parts > 1 && !x->parts[1]->cpu;
-}
+static bool is_out_of_reach(const vraw_rx *x, uint32_t len) { return len > x->room && is_far(x); }
 
 // The pieces of a frame in a slot; their number.
 static uint32_t pieces(vraw_rx *x, uint32_t slot, uint32_t len, dqi_piece *out) {

@@ -296,25 +296,19 @@ static void launches(void) {
 }
 
 static void heads(void) {
-    enum { N = 4096 };
-    uint64_t *off = host_memory(N * 8);
-    uint32_t *len = host_memory(N * 4);
+    enum { N = 4096, HEAD = 128 };
+    dqk_move *m = host_memory(N * sizeof *m);
     for (uint32_t i = 0; i < N; i++)
-        off[i] = i * 2048ull, len[i] = 1500;
-    cu_function f = device_function(dqk_ptx(0), DQK_KERNEL_HEADS);
-    dqk_heads h = {.base = d_src,
-                   .out = (uintptr_t)pinned,
-                   .off = (uintptr_t)off,
-                   .len = (uintptr_t)len,
-                   .n = N,
-                   .bytes = 128};
-    printf("first 128 bytes of %d packets to the host:", N);
-    for (uint32_t blocks = 16; blocks <= 512; blocks *= 4) {
+        m[i] = (dqk_move){d_src + i * 2048ull, (uintptr_t)pinned + i * HEAD, HEAD, DQK_COPY};
+    cu_function f = device_function(dqk_ptx(0), dqk_kernel(0));
+    printf("first %d bytes of packets to the host:", HEAD);
+    for (uint32_t n = 256; n <= N; n *= 4) {
+        dqk_list l = {.moves = (uintptr_t)m, .n = n, .parts = 1};
         begin();
         for (int i = 0; i < 8; i++)
-            device_launch(f, blocks, DQK_THREADS, &h);
+            device_launch(f, dqk_blocks(&l, (uint32_t)gpu.multiprocessors), DQK_THREADS, &l);
         double t = end() / 8;
-        printf(" %u blocks %.1f us (%.1f GB/s)", blocks, t * 1e6, N * 128 / t / 1e9);
+        printf(" %u %.1f us (%.1f GB/s)", n, t * 1e6, n * HEAD / t / 1e9);
     }
     printf("\n");
 }
@@ -347,7 +341,6 @@ int main(int argc, char **argv) {
     printf("resources\n");
     for (uint32_t c = 0; c <= DQK_SWAPPED; c++)
         resources(dqk_ptx(c), dqk_kernel(c));
-    resources(dqk_ptx(0), DQK_KERNEL_HEADS);
     reorder(dqk_ptx(0), true);
     gather(dqk_ptx(0), true);
     conversions();

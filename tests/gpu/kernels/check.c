@@ -66,31 +66,6 @@ static void every_list(uint32_t step) {
     }
 }
 
-static void heads(void) {
-    enum { N = 1000, BYTES = 128 };
-    model_kind c = model_kind_of(0);
-    uint64_t *off = host_memory(N * sizeof *off), state = 1;
-    uint32_t *len = host_memory(N * sizeof *len);
-    for (uint32_t i = 0; i < N; i++) {
-        off[i] = i * 256 + model_random(&state) % 64;
-        len[i] = i % 3 ? BYTES + i : model_random(&state) % BYTES;
-    }
-    memset(got, MODEL_POISON, N * BYTES);
-    memset(want, MODEL_POISON, N * BYTES);
-    for (uint32_t i = 0; i < N; i++)
-        memcpy(want + i * BYTES, src + off[i], len[i] < BYTES ? len[i] : BYTES);
-    *ticket = 0;
-    dqk_heads h = {d_src, (uintptr_t)got, (uintptr_t)off, (uintptr_t)len, (uintptr_t)ticket, 9, d_done,
-                   N,     BYTES};
-    device_launch(device_function(dqk_ptx(0), DQK_KERNEL_HEADS), 8, DQK_THREADS, &h);
-    for (double end = now_ns() + 2e9; *ticket != 9 && now_ns() < end;)
-        continue;
-    if (*ticket != 9) failures++;
-    __sync_synchronize();
-    judge("heads", N * BYTES, &c, BYTES); // what the ticket says is there, before the kernel has ended
-    device_wait();
-}
-
 int main(int argc, char **argv) {
     if (!device_open()) return 77;
     src = host_memory(MODEL_SRC);
@@ -109,7 +84,6 @@ int main(int argc, char **argv) {
     CU(fill, d_done, 0, 4096, gpu.stream);
     device_wait();
     every_list(argc > 1 ? (uint32_t)atoi(argv[1]) : 1);
-    heads();
     printf("%s: %llu lists, %llu failures\n", gpu.model, (unsigned long long)lists,
            (unsigned long long)failures);
     return failures > 0;

@@ -72,37 +72,10 @@ static void conversions(void) {
     }
 }
 
-// The first bytes of packets, of which some are shorter.
-static void heads(void) {
-    enum { N = 200, BYTES = 128 };
-    static uint64_t off[N];
-    static uint32_t len[N];
-    uint64_t state = 1, ticket = 0;
-    for (uint32_t i = 0; i < N; i++) {
-        off[i] = i * 256 + model_random(&state) % 64;
-        len[i] = i % 3 ? BYTES + i : model_random(&state) % BYTES;
-    }
-    dqk_heads h = {
-        (uintptr_t)src, (uintptr_t)got, (uintptr_t)off, (uintptr_t)len, (uintptr_t)&ticket, 7, 0, N, BYTES};
-    for (int host = 0; host < 2; host++) {
-        memset(got, MODEL_POISON, N * BYTES);
-        memset(want, MODEL_POISON, N * BYTES);
-        for (uint32_t i = 0; i < N; i++)
-            for (uint32_t b = 0; b < len[i] && b < BYTES; b++)
-                want[i * BYTES + b] = src[off[i] + b];
-        for (uint32_t w = 0; w < 5 && !host; w++)
-            k_heads(&h, w, 5);
-        if (host) dqk_heads_host(&h);
-        DQ_EQ_BYTES(got, want, N * BYTES);
-    }
-    DQ_EQ(ticket, 7);
-}
-
 static void names(void) {
     DQ_EQ_STR(dqk_kernel(0), "dqk_moves");
     DQ_EQ_STR(dqk_kernel(dqk_conversion(K_TYPE_int16, K_TYPE_fp32, true)), "dqk_int16_fp32");
     DQ_CHECK(dqk_kernel(DQK_SUMS + 1) == NULL && dqk_ptx(DQK_SUMS + 1) == NULL);
-    DQ_CHECK(dqk_host_kernel(DQK_KERNEL_HEADS) == NULL);
     DQ_EQ(dqk_conversion(K_TYPE_fp32, K_TYPE_fp16, false), 0);
     DQ_EQ(dqk_conversion(K_TYPE_int8, K_TYPE_bytes, false), 0);
     for (uint32_t i = 0; i <= DQK_SUMS; i++) {
@@ -110,7 +83,6 @@ static void names(void) {
         snprintf(entry, sizeof entry, ".visible .entry %s(", dqk_kernel(i));
         DQ_CHECK(strstr(dqk_ptx(i), entry) != NULL);
     }
-    DQ_CHECK(strstr(dqk_ptx(0), ".entry " DQK_KERNEL_HEADS "("));
 }
 
 int main(int argc, char **argv) {
@@ -124,7 +96,6 @@ int main(int argc, char **argv) {
     DQ_RUN(names);
     DQ_RUN(bytes);
     DQ_RUN(conversions);
-    DQ_RUN(heads);
     free(src);
     free(got);
     free(want);

@@ -91,6 +91,40 @@ static void survives_noise(void) {
     }
 }
 
+// Of a frame whose beginning alone is there nothing behind it is read, and what its headers say is as of the
+// whole one, where they are there.
+static void parses_heads(void) {
+    uint64_t seed = 4;
+    uint8_t buf[FRAME_MAX];
+    uint32_t cut = 0;
+    for (int i = 0; i < 30000; i++) {
+        frame f;
+        frame_random(&seed, i % 2, &f);
+        uint32_t len = frame_write(&f, buf), have = dq_below(&seed, 160);
+        if (have > len) have = len;
+        uint8_t *p = dq_exact(buf, have);
+        dqi_pkt whole, head;
+        dqi_parse(buf, len, &whole);
+        DQ_EQ(dqi_parse_head(p, have, len, &head), have >= 14);
+        DQ_EQ(head.len, len);
+        check_inside(&head, len);
+        if (have < 54) {
+            cut++;
+        } else if (head.payload != DQI_NONE || (whole.payload != DQI_NONE && whole.payload <= have)) {
+            DQ_EQ(head.has, whole.has);
+            DQ_EQ(head.l4, whole.l4);
+            DQ_EQ(head.payload, whole.payload);
+            DQ_EQ(head.payload_len, whole.payload_len);
+            DQ_EQ(head.end, whole.end);
+        } else {
+            DQ_CHECK(whole.payload == DQI_NONE || whole.payload > have);
+            cut++;
+        }
+        free(p);
+    }
+    DQ_CHECK(cut > 1000 && cut < 20000);
+}
+
 typedef struct broken {
     const char *name;
     uint32_t at, len; // bytes replaced
@@ -318,6 +352,7 @@ int main(int argc, char **argv) {
     DQ_RUN(parses_what_was_written);
     DQ_RUN(survives_cuts_and_damage);
     DQ_RUN(survives_noise);
+    DQ_RUN(parses_heads);
     DQ_RUN(bends_of_one_datagram);
     DQ_RUN(joined_over_ipv6);
     DQ_RUN(third_tag_is_not_followed);

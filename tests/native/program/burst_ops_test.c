@@ -45,7 +45,8 @@ static dqi_packets packets(bed *b, bool plain) {
     }
     free(b->bytes);
     b->bytes = dq_exact(all, (uint32_t)end);
-    return (dqi_packets){b->bytes, b->off, b->len, b->flow, b->ts, b->n};
+    return (dqi_packets){
+        .base = b->bytes, .off = b->off, .len = b->len, .flow = b->flow, .ts = b->ts, .n = b->n};
 }
 
 // A field of the table, or any bits.
@@ -132,7 +133,7 @@ static void all_but_one(void) {
         b.off[i] = i * LEN;
         b.len[i] = LEN;
     }
-    const dqi_packets in = {b.bytes, b.off, b.len, b.flow, b.ts, N};
+    const dqi_packets in = {.base = b.bytes, .off = b.off, .len = b.len, .flow = b.flow, .ts = b.ts, .n = N};
     for (uint32_t bit = 0; bit < BITS + LEN; bit++) {
         uint32_t i = dq_below(&b.seed, N);
         if (bit < BITS)

@@ -1,5 +1,5 @@
-// gpu.c: payloads that the device puts into a GPU's memory itself (GPUDirect RDMA): the memory is external to
-// DPDK, and mapped for the device, whose driver pins it (mlx5: with nvidia-peermem).
+// gpu.c: payloads, or whole packets, that the device puts into a GPU's memory itself (GPUDirect RDMA): the
+// memory is external to DPDK, and mapped for the device, whose driver pins it (mlx5: with nvidia-peermem).
 #include "gpu.h"
 
 #include <errno.h>
@@ -39,10 +39,10 @@ static int cannot_map(const dpdk_port *d, const char *queue, int err, dq_diag *d
 static const char *cannot_part(const dpdk_port *d, const dq_iface *i, const dq_queue *q, uint32_t seg) {
     if (i->n_rx > 1) return "several queues share the device's buffers";
     if (!memory_takes_any(d)) return "the driver needs buffers of its own";
-    if (q->conf.n_regions != 2) return "it has more than a region for headers and one for payloads";
+    if (q->conf.n_regions > 2) return "it has more than a region for headers and one for payloads";
     if (q->conf.regions[seg]->conf.buf_size + 2 * DQ_HEADROOM > UINT16_MAX)
         return "the region's buffers are longer than 64 KiB";
-    return memory_cannot_split(d, q);
+    return q->conf.n_regions > 1 ? memory_cannot_split(d, q) : NULL;
 }
 
 static bool try_device(dqi_port *p, const dq_queue *q, uint32_t seg, uint8_t *at, uint64_t bytes,

@@ -65,7 +65,7 @@ void memory_choose(dqi_port *p, dpdk_port *d) {
     dqi_port_queue *l = &p->queues[0]; // the only one
     d->n_parts = i->rx[0]->conf.n_regions;
     d->rx_pool = d->parts[0];
-    p->direct = d->n_parts == 1;
+    p->direct = d->n_parts == 1 && d->rx_pool->region->cpu;
     l->region = d->rx_pool->region;
     l->split = d->n_parts > 1 ? i->rx[0] : NULL;
 }
