@@ -115,6 +115,9 @@ struct dqi_engine_ops {
     void (*drop_rest)(dq_queue *q);
     // Descriptors whose readiness means work for q, for poll(2); at most max; the number. NULL: kicks only.
     int (*arm)(dq_queue *q, struct pollfd *fds, int max);
+    // Something ended the sleep that arm was called for: the same n descriptors, with what poll(2) says of
+    // them. NULL.
+    void (*woken)(dq_queue *q, const struct pollfd *fds, int n);
     uint64_t (*held)(dq_queue *q);                  // packets inside the engine, counted in c.in; NULL: none
     int64_t (*flush)(dq_queue *q);                  // discards what waits, counting it; NULL
     int (*lines)(dq_iface *i, dq_line *l, int max); // further ledger lines; NULL

@@ -4,7 +4,8 @@
 // costs no wake-up), then sleeps in poll(2) on its wake-up descriptor and what its engines armed, until the
 // next known time. How long it tries follows from its last sleep: one that was short says that trying on
 // would have caught the work, a long one that it only kept the core from the thread that makes the work, or
-// takes it. How long before the departure of a packet it has to be awake it learns from how late its sleeps
+// takes it. Short is a sleep of less than some wake-ups take on this machine, which the poller measures.
+// How long before the departure of a packet it has to be awake it learns from how late its sleeps
 // end. Control threads that change what a poller walks make it stand still first (dqi_poller_hold), so the
 // packet path takes no lock.
 #include "pipeline/poller.h"
@@ -26,8 +27,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define SPIN_MIN  2500  // how long an idle poller goes on trying, after one short sleep
-#define SPIN_MAX  20000 // and after several
+#define SPIN_MIN  2500   // how long an idle poller goes on trying, after one short sleep
+#define SPIN_MAX  20000  // and after several, at least; it offers its core to others when it tries for longer
+#define SPIN_LAST 500000 // and at most
+#define WAKES     8      // that take as long as it tries: of two that talk to each other both sleep
+#define TRIALS    8      // sleeps that a worker begins with, to learn what a wake-up takes
+#define TRIAL_NS  20000
 #define LEAD_NS   30000 // a sleep ends so long before the time that it is for, as it may overshoot
 #define LEAD_MIN  10000 // the same before a departure: what 99 of 100 sleeps overshoot by, within these
 #define LEAD_MAX  100000
@@ -235,17 +240,54 @@ static nfds_t arm(dqi_poller *p, struct pollfd *fds, nfds_t max) {
     nfds_t n = 1; // fds[0] is the wake-up
     for (uint32_t i = 0; i < p->n; i++) {
         dq_queue *q = p->queues[i];
-        if (q->iface->ops->arm && !q->blocked && is_served(q->session))
-            n += (nfds_t)q->iface->ops->arm(q, fds + n, (int)(max - n));
+        bool armed = q->iface->ops->arm && !q->blocked && is_served(q->session);
+        q->n_armed = armed ? (uint32_t)q->iface->ops->arm(q, fds + n, (int)(max - n)) : 0;
+        n += q->n_armed;
     }
     return n;
 }
 
+static void tell_woken(const dqi_poller *p, const struct pollfd *fds) {
+    const struct pollfd *at = fds + 1;
+    for (uint32_t i = 0; i < p->n; i++) {
+        dq_queue *q = p->queues[i];
+        if (q->n_armed > 0 && q->iface->ops->woken) q->iface->ops->woken(q, at, (int)q->n_armed);
+        at += q->n_armed;
+    }
+}
+
+static int64_t longest_spin(const dqi_poller *p) {
+    int64_t ns = WAKES * p->wake_ns;
+    return ns < SPIN_MAX ? SPIN_MAX : ns > SPIN_LAST ? SPIN_LAST : ns;
+}
+
 static void learn(dqi_poller *p, int64_t slept_ns) {
-    if (slept_ns >= SPIN_MAX)
+    int64_t most = longest_spin(p);
+    if (slept_ns >= most)
         p->spin_ns = 0;
-    else if (p->spin_ns < SPIN_MAX)
-        p->spin_ns = p->spin_ns ? 2 * p->spin_ns : SPIN_MIN;
+    else
+        p->spin_ns = p->spin_ns == 0 ? SPIN_MIN : p->spin_ns < most / 2 ? 2 * p->spin_ns : most;
+}
+
+// What a wake-up takes on this core, when nobody else is there.
+static int64_t wake_takes(void) {
+    int64_t least = INT64_MAX;
+    for (int k = 0; k < TRIALS; k++) {
+        int64_t began = dqi_mono_ns();
+        nanosleep(&(struct timespec){.tv_nsec = TRIAL_NS}, NULL);
+        int64_t over = dqi_mono_ns() - began - TRIAL_NS;
+        if (over < least) least = over;
+    }
+    return least;
+}
+
+bool dqi_poller_tries(const dqi_poller *p, int64_t idle_ns) {
+    if (idle_ns >= p->spin_ns || dqi_poller_rests(p)) return false;
+    if (idle_ns < SPIN_MAX)
+        dqi_pause();
+    else
+        sched_yield();
+    return true;
 }
 
 // A sleep overshot by so much. One that did by more than the lead makes it longer by 99 steps, any other one
@@ -275,6 +317,7 @@ void dqi_poller_sleep(dqi_poller *p, int64_t until_ns) {
     int64_t began = dqi_mono_ns();
     bool slept_out = dqi_wake_sleep(&p->wake, fds, n, left);
     int64_t slept = dqi_mono_ns() - began;
+    if (!slept_out) tell_woken(p, fds);
     if (slept_out && left == d.awake) learn_lead(p, slept - left);
     if (d.rest == INT64_MAX) learn(p, slept);
 }
@@ -297,6 +340,7 @@ static void *worker(void *arg) {
     dqi_poller *p = arg;
     dqi_thread_name("poll", p->n > 0 ? p->queues[0]->conf.name : "");
     dqi_thread_set_timer_slack();
+    p->wake_ns = wake_takes();
     int64_t idle_since = 0;
     while (!atomic_load_explicit(&p->quit, memory_order_acquire)) {
         if (atomic_load_explicit(&p->hold, memory_order_acquire) != 0) stand_still(p);
@@ -306,10 +350,7 @@ static void *worker(void *arg) {
         }
         int64_t now = dqi_mono_ns();
         if (idle_since == 0) idle_since = now;
-        if (now - idle_since < p->spin_ns && !dqi_poller_rests(p))
-            dqi_pause();
-        else
-            dqi_poller_sleep(p, INT64_MAX);
+        if (!dqi_poller_tries(p, now - idle_since)) dqi_poller_sleep(p, INT64_MAX);
     }
     return NULL;
 }

@@ -26,6 +26,7 @@ typedef struct dqi_poller {
     dq_session *session;
     _Atomic uint32_t quit;
     int64_t spin_ns; // how long it tries before it sleeps
+    int64_t wake_ns; // what a wake-up takes
     int64_t lead_ns; // how long before a departure it has to be awake
 } dqi_poller;
 int dqi_poller_init(dqi_poller *p, dq_session *s);
@@ -47,6 +48,9 @@ int dqi_poller_once(dqi_poller *p);
 void dqi_poller_sleep(dqi_poller *p, int64_t until_ns);
 // True while some queue lets its packets wait: there is no use in trying on.
 bool dqi_poller_rests(const dqi_poller *p);
+// Lets a moment pass in which the poller, idle for so long, goes on trying; false: it has tried for long
+// enough.
+bool dqi_poller_tries(const dqi_poller *p, int64_t idle_ns);
 // Sets the timer slack of the calling thread, how late its timers may end, to 1 ns: Linux gives it 50 us.
 // Once.
 void dqi_thread_set_timer_slack(void);

@@ -26,8 +26,9 @@ struct dq_queue {
     dqi_burst_pool *bursts;
     dqi_counters c;
     dqi_fault faults[DQI_FAULTS];
-    dqi_gauge held;  // packets in the current burst, the dispatch and the transmit ring
-    int64_t next_ns; // session time at which polling makes sense again; 0: now, INT64_MAX: on a kick only
+    dqi_gauge held;   // packets in the current burst, the dispatch and the transmit ring
+    uint32_t n_armed; // descriptors that its engine armed for the poller's sleep
+    int64_t next_ns;  // session time at which polling makes sense again; 0: now, INT64_MAX: on a kick only
     _Atomic uint32_t stopping;
 
     // receive

@@ -201,9 +201,6 @@ int dq_wait(dq_waiter *w, int64_t timeout_ns, dq_event *ev, int max) {
             start = now; // as busy as ever: the time-out stands, the patience starts anew
             continue;
         }
-        if (now - start < w->poller.spin_ns && !dqi_poller_rests(&w->poller))
-            dqi_pause();
-        else
-            sleep_until(w, until);
+        if (!dqi_poller_tries(&w->poller, now - start)) sleep_until(w, until);
     }
 }
