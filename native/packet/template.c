@@ -225,7 +225,7 @@ static void write_line(const dq_template *t, dq_burst *b) {
 // its neighbours (*run: the first of them, *had: that is so up to packet i - 1).
 static bool mark(const dq_burst *b, uint32_t i, const dqi_stamped *s, uint32_t *run, bool *had) {
     uint32_t id = b->bufs[0][i];
-    if (i == 0 || id != b->bufs[0][i - 1] + 1) {
+    if (!s->packs || i == 0 || id != b->bufs[0][i - 1] + 1) {
         *run = id;
         *had = true;
     }
@@ -238,7 +238,7 @@ static bool mark(const dq_burst *b, uint32_t i, const dqi_stamped *s, uint32_t *
 void dqi_template_write(dq_template *t, dq_burst *b, const dqi_stamped *s) {
     uint32_t run = 0;
     bool had = false;
-    if (s) pack(b, t->len);
+    if (s && s->packs) pack(b, t->len);
     for (uint32_t i = 0; i < b->n; i++)
         b->len[0][i] = t->len;
     b->bytes = (uint64_t)b->n * t->len;

@@ -78,6 +78,7 @@ struct dqi_engine_ops {
     bool reaches_dark; // packets may lie, but for their first segment, where the CPU can't read them
     bool no_regions;   // queues may have none: operations name their memory
     bool copies;       // when tx has taken a packet nobody reads or writes its bytes any more
+    bool leaves;       // nobody but the queue writes the bytes of its packets
     bool loops;        // what it receives is a capture, which may come several times
     uint32_t align;    // of buffers, bytes
     // Says how it will use regions (dqi_region_want_groups), before they are laid out. NULL.

@@ -76,10 +76,14 @@ struct dq_queue {
     int64_t ahead_ns; // so long before its send time the engine takes a packet, and its device keeps to the
                       // time; 0: it sends at once
     uint8_t device_sums;       // DQ_HAS_*: the engine takes bursts whose `sums` have only these
-    dqi_stamped stamped;       // places: NULL where others may write the buffers
+    dqi_stamped stamped;       // places: NULL where other queues write the buffers
+    _Atomic bool unstamped;    // others do
     _Atomic(dqi_tx_gpu *) gpu; // brings what lies in its memory; NULL: nothing has
 };
 
+// Somebody else begins to write buffers of r: what transmit queues have written there is not taken to be
+// there still. Any thread.
+void dqi_tx_share_region(const dq_session *s, const dq_region *r);
 // True when some pipe takes what comes from this connection (0: from none). Queue's poller.
 bool dqi_queue_wants(const dq_queue *q, uint32_t conn);
 // Polls a queue once; work done. Poller's thread.

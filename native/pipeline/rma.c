@@ -123,6 +123,7 @@ int dq_rma_alloc(dq_queue *q, dq_region *r, uint32_t n, dq_burst **out) {
     const dq_session *s = q->session;
     if (!q->iface->ops->rma || r->session != s || !r->cpu) return DQ_NOT_SUPPORTED;
     if (n == 0 || n > q->conf.batch_size || n > s->picks_cap) return DQ_INVALID_PARAMETER;
+    dqi_tx_share_region(s, r);
     dq_burst *b = dqi_burst_get(s->picks);
     if (!b) return DQ_NO_FREE_BURST_BUFFERS;
     b->nseg = 1;

@@ -123,9 +123,10 @@ static int queue_open(dq_queue *q, dq_diag *diag) {
     q->heads = regions && q->conf.regions[0]->whole;
     if (regions) q->bursts = dqi_burst_pool_new(q->session, n, q->conf.batch_size, q->conf.n_regions);
     bool ok = (q->bursts || !regions) && (rx || dqi_ring_init(&q->ring, n));
-    if (ok && !rx && regions && q->iface->ops->copies &&
-        dqi_region_uses(q->session, q->conf.regions[0], NULL) == 1) {
-        dqi_region_ascend(q->conf.regions[0]);
+    bool packs = q->iface->ops->copies, leaves = packs || q->iface->ops->leaves;
+    if (ok && !rx && regions && leaves && dqi_region_uses(q->session, q->conf.regions[0], NULL) == 1) {
+        if (packs) dqi_region_ascend(q->conf.regions[0]);
+        q->stamped.packs = packs;
         q->stamped.first = q->conf.regions[0]->first_id;
         q->stamped.places = calloc(q->conf.regions[0]->conf.num_bufs, sizeof *q->stamped.places);
         ok = q->stamped.places != NULL;

@@ -86,11 +86,14 @@ int dqi_stage_may_take(dq_session *s, const char *what, const dq_region *r, bool
             "%s: a receive queue joins the buffers of region %s: give the stage a region of its own", what,
             r->conf.name);
     const char *other = other_user(s, r, waits);
-    if (!other) return DQ_OK;
-    return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                    "%s: packets of %s may have all buffers of region %s, and policy \"wait\" would wait for "
-                    "ever: give the stage a region of its own",
-                    what, other, r->conf.name);
+    if (other)
+        return dqi_fail(
+            diag, DQ_INVALID_PARAMETER,
+            "%s: packets of %s may have all buffers of region %s, and policy \"wait\" would wait for "
+            "ever: give the stage a region of its own",
+            what, other, r->conf.name);
+    dqi_tx_share_region(s, r);
+    return DQ_OK;
 }
 
 void dqi_stage_fail(dq_stage *st, const char *why) {

@@ -33,13 +33,20 @@ int dqi_tx_take_burst(dq_queue *q, uint32_t n, dq_burst **out) {
     return DQ_OK;
 }
 
+// What is written into b's buffers is not the template any more.
+static void unstamp(dq_queue *q, const dq_burst *b) {
+    const dq_region *r = q->conf.regions[0];
+    for (uint32_t i = 0; i < b->n && q->stamped.places; i++) // what is forwarded lies in others' buffers
+        if (b->bufs[0][i] - r->first_id < r->conf.num_bufs)
+            q->stamped.places[b->bufs[0][i] - r->first_id] = 0;
+}
+
 int dq_tx_alloc(dq_queue *q, uint32_t n, dq_burst **out) {
     if (q->conf.dir != DQ_TX || n == 0 || n > q->conf.batch_size) return DQ_INVALID_PARAMETER;
     int err = dqi_tx_take_burst(q, n, out);
     if (err != DQ_OK) return err;
     dq_burst *b = *out;
-    for (uint32_t i = 0; i < n && q->stamped.places; i++) // the caller writes them
-        q->stamped.places[b->bufs[0][i] - q->stamped.first] = 0;
+    unstamp(q, b); // the caller writes them
     for (uint32_t s = 0; s < b->nseg; s++)
         memset(b->len[s], 0, n * sizeof(uint32_t));
     memset(b->flow, 0, n * sizeof *b->flow);
@@ -129,6 +136,15 @@ static dqi_sums left_to_device(const dq_queue *q, const dqi_tx_acts *acts) {
     return acts || (s.has & ~q->device_sums) ? (dqi_sums){0} : s;
 }
 
+void dqi_tx_share_region(const dq_session *s, const dq_region *r) {
+    for (uint32_t k = 0; k < s->n_ifaces; k++)
+        for (uint32_t j = 0; j < s->ifaces[k]->n_tx; j++) {
+            dq_queue *q = s->ifaces[k]->tx[j];
+            bool known = !q->stamped.places || atomic_load_explicit(&q->unstamped, memory_order_relaxed);
+            if (!known && q->conf.regions[0] == r) atomic_store(&q->unstamped, true);
+        }
+}
+
 // The next burst to send: from the ring, else made from the template; NULL: none now.
 static dq_burst *next_burst(dq_queue *q, const dqi_tx_acts *acts, int64_t now) {
     void *p;
@@ -155,7 +171,8 @@ static dq_burst *next_burst(dq_queue *q, const dqi_tx_acts *acts, int64_t now) {
         return NULL;
     }
     b->sums = left_to_device(q, acts);
-    dqi_template_write(q->gen, b, q->stamped.places ? &q->stamped : NULL);
+    bool stamped = q->stamped.places && !atomic_load_explicit(&q->unstamped, memory_order_relaxed);
+    dqi_template_write(q->gen, b, stamped ? &q->stamped : NULL);
     q->tx_made = true;
     dqi_gauge_add(&q->held, n);
     count_in(q, n, b->bytes);
@@ -192,14 +209,6 @@ static uint32_t allowed(dq_queue *q, int64_t now) {
 static void count_made(dq_queue *q, uint32_t k) {
     uint64_t left = atomic_load_explicit(&q->gen_left, memory_order_relaxed);
     if (left != UINT64_MAX) atomic_store_explicit(&q->gen_left, left - k, memory_order_relaxed);
-}
-
-// What is written into b's buffers is not the template any more.
-static void unstamp(dq_queue *q, const dq_burst *b) {
-    const dq_region *r = q->conf.regions[0];
-    for (uint32_t i = 0; i < b->n && q->stamped.places; i++) // what is forwarded lies in others' buffers
-        if (b->bufs[0][i] - r->first_id < r->conf.num_bufs)
-            q->stamped.places[b->bufs[0][i] - r->first_id] = 0;
 }
 
 // The next burst in the form in which it is sent; without packets where all were dropped. NULL: none now.

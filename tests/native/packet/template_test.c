@@ -182,7 +182,7 @@ static void neighbours_are_packed(void) {
     dq_template *t = new_template(f, LEN, NULL, 0, 0, 0);
     dq_queue *q = shop.tx[0][0];
     uint64_t places[4096] = {0};
-    dqi_stamped s = {.places = places, .stamp = 1, .first = q->conf.regions[0]->first_id};
+    dqi_stamped s = {.places = places, .stamp = 1, .first = q->conf.regions[0]->first_id, .packs = true};
     DQ_CHECK(q->conf.regions[0]->conf.num_bufs <= 4096);
     dqi_region_ascend(q->conf.regions[0]);
     for (int round = 0; round < 3; round++) {
@@ -206,6 +206,35 @@ static void neighbours_are_packed(void) {
         DQ_EQ(x->bytes, 41 * LEN);
         x->bufs[0][40] = x->bufs[0][39] + 1;
         x->n_bufs = BATCH;
+        dq_burst_unref(x);
+    }
+    dq_template_unref(t);
+}
+
+// Where they stay in their buffers, each is known by itself.
+static void held_where_they_lie(void) {
+    uint8_t f[LEN];
+    bed_frame(f, LEN, 1, 2, 3);
+    dq_vary number = vary(60 * 8, 16, DQ_VARY_INC, 0, 1, 999);
+    dq_template *t = new_template(f, LEN, &number, 1, 0, 0);
+    dq_queue *q = shop.tx[0][0];
+    uint64_t places[4096] = {0};
+    dqi_stamped s = {.places = places, .stamp = 7, .first = q->conf.regions[0]->first_id};
+    for (uint32_t round = 0; round < 2; round++) {
+        dq_burst *x = NULL;
+        DQ_EQ(dqi_tx_take_burst(q, BATCH, &x), DQ_OK);
+        if (round == 1) places[x->bufs[0][3] - s.first] = 0; // somebody else has written it
+        uint64_t off[BATCH];
+        memcpy(off, x->off[0], sizeof off);
+        for (uint32_t i = 0; i < BATCH; i++)
+            memset(x->session->base + off[i], 0xee, LEN);
+        dqi_template_write(t, x, &s);
+        DQ_EQ(memcmp(off, x->off[0], sizeof off), 0);
+        for (uint32_t i = 0; i < BATCH; i++) {
+            const uint8_t *p = x->session->base + off[i];
+            DQ_EQ(p[LEN - 1], round == 0 || i == 3 ? f[LEN - 1] : 0xee);
+            DQ_EQ(bits(p, 60 * 8, 16), round * BATCH + i);
+        }
         dq_burst_unref(x);
     }
     dq_template_unref(t);
@@ -388,6 +417,7 @@ int main(int argc, char **argv) {
     DQ_RUN(random_in_range);
     DQ_RUN(several_fields);
     DQ_RUN(neighbours_are_packed);
+    DQ_RUN(held_where_they_lie);
     DQ_RUN(checksums);
     DQ_RUN(checksums_left_alone);
     DQ_RUN(left_to_a_device);
