@@ -13,39 +13,41 @@ import (
 	"time"
 )
 
-// rdmaAddresses are the IPv4 addresses of two RDMA devices, or one's twice: from what network interface each is is the
-// system's to say.
-func rdmaAddresses() (at, from string) {
-	var found []string
-	devices, _ := filepath.Glob("/sys/class/infiniband/*/ports/1/gid_attrs/ndevs/*")
-	for _, file := range devices {
-		name, err := os.ReadFile(file)
-		if err != nil {
-			continue // this place of the table is empty
-		}
-		i, err := net.InterfaceByName(strings.TrimSpace(string(name)))
-		if err != nil {
-			continue
-		}
-		addrs, _ := i.Addrs()
-		for _, a := range addrs {
-			if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil && !slices.Contains(found, ip.IP.String()) {
-				found = append(found, ip.IP.String())
-			}
+// rdmaEnd is an IPv4 address of an RDMA device, and its place in the device's table: what perftest wants to be told, or both its
+// ends are of the first device, which then sends nothing.
+type rdmaEnd struct{ address, device, gid string }
+
+// rdmaEnds are two ends, of two devices where there are two.
+func rdmaEnds() (at, from rdmaEnd, ok bool) {
+	var found []rdmaEnd
+	gids, _ := filepath.Glob("/sys/class/infiniband/*/ports/1/gids/*")
+	for _, file := range gids {
+		text, _ := os.ReadFile(file)
+		dir, place := filepath.Split(file)
+		kind, _ := os.ReadFile(filepath.Join(dir, "../gid_attrs/types", place)) // fails where the place is empty
+		ip := net.ParseIP(strings.TrimSpace(string(text)))
+		if ip.To4() != nil && strings.TrimSpace(string(kind)) == "RoCE v2" {
+			found = append(found, rdmaEnd{ip.String(), strings.Split(file, "/")[4], place})
 		}
 	}
-	slices.Sort(found)
 	if len(found) == 0 {
-		return "", ""
+		return rdmaEnd{}, rdmaEnd{}, false
 	}
-	return found[0], found[len(found)-1]
+	slices.SortFunc(found, func(a, b rdmaEnd) int { return strings.Compare(a.address, b.address) })
+	at, from = found[0], found[len(found)-1]
+	for _, end := range found {
+		if end.device != at.device {
+			from = end
+		}
+	}
+	return at, from, true
 }
 
 // runRDMA makes rdma_send, rdma_write and rdma_read: 64 KiB each, against perftest's tool for it.
 func runRDMA(what, tool string) func(ctx context.Context, b *bench, r *Result) error {
 	return func(ctx context.Context, b *bench, r *Result) error {
-		at, from := rdmaAddresses()
-		if at == "" {
+		at, from, ok := rdmaEnds()
+		if !ok {
 			return errUnavailable{"no RDMA device has an IPv4 address (`rdma link`)"}
 		}
 		ours := func(ctx context.Context, d time.Duration) (sample, error) {
@@ -72,7 +74,7 @@ func runRDMA(what, tool string) func(ctx context.Context, b *bench, r *Result) e
 
 const rdmaBytes = "65536"
 
-func (b *bench) rdma(ctx context.Context, d time.Duration, what, at, from string) (figures, error) {
+func (b *bench) rdma(ctx context.Context, d time.Duration, what string, at, from rdmaEnd) (figures, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -81,19 +83,22 @@ func (b *bench) rdma(ctx context.Context, d time.Duration, what, at, from string
 	if what == "latency" {
 		size = "64"
 	}
-	return b.last(ctx, d, b.ours("rdma.lua", "--what", what, "--at", at, "--from", from, "--port", port, "--size", size, "--seconds", text(d*10/11))...)
+	return b.last(ctx, d, b.ours("rdma.lua", "--what", what, "--at", at.address, "--from", from.address, "--port", port, "--size", size, "--seconds", text(d*10/11))...)
 }
 
 // resultLine is that of perftest: bytes, iterations and figures.
 var resultLine = regexp.MustCompile(`(?m)^\s*\d+\s+\d+\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)(?:\s+([\d.]+))?`)
 
+// noFigure is what perftest prints where its measurement of the clock's frequency failed.
+var noFigure = regexp.MustCompile(`(?m)^\s*\d+\s+\d+\s.*\b(inf|nan)\b`)
+
 // perftest runs a tool of perftest against itself; Gbit/s, or of latency the µs one way, both on average.
-func (b *bench) perftest(ctx context.Context, d time.Duration, tool, what, at, from string) (sample, error) {
+func (b *bench) perftest(ctx context.Context, d time.Duration, tool, what string, at, from rdmaEnd) (sample, error) {
 	port, err := freePort()
 	if err != nil {
 		return sample{}, err
 	}
-	argv := []string{tool, "-R", "-p", port, "-F"}
+	argv := []string{tool, "-p", port, "-F"}
 	column := 2 // the best, and on average
 	if what == "latency" {
 		argv = append(argv, "-s", "64", "-n", strconv.Itoa(max(1000, int(d.Seconds()*5000))))
@@ -101,7 +106,7 @@ func (b *bench) perftest(ctx context.Context, d time.Duration, tool, what, at, f
 	} else {
 		argv = append(argv, "-s", rdmaBytes, "-D", strconv.Itoa(max(1, int(d.Seconds()+0.5))), "--report_gbits")
 	}
-	server, err := b.start(ctx, d, argv...)
+	server, err := b.start(ctx, d, append(slices.Clone(argv), "-d", at.device, "-x", at.gid)...)
 	if err != nil {
 		return sample{}, err
 	}
@@ -111,12 +116,15 @@ func (b *bench) perftest(ctx context.Context, d time.Duration, tool, what, at, f
 	defer cancel()
 	for try := 0; ; try++ { // it says when it waits to a pipe only at its end
 		time.Sleep(200 * time.Millisecond)
-		if out, err = b.output(ctx, append(slices.Clone(argv), "--source_ip", from, at)...); err == nil || try == 20 || ctx.Err() != nil {
+		if out, err = b.output(ctx, append(slices.Clone(argv), "-d", from.device, "-x", from.gid, at.address)...); err == nil || try == 20 || ctx.Err() != nil {
 			break
 		}
 	}
 	if err != nil {
 		return sample{}, err
+	}
+	if noFigure.MatchString(out) {
+		return sample{}, fmt.Errorf("%s found no frequency of this machine's clock, and printed no time; hint: run the case again", filepath.Base(tool))
 	}
 	m := resultLine.FindStringSubmatch(out)
 	if m == nil {

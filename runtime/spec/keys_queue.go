@@ -39,7 +39,7 @@ queues:
   memory_regions: [packets]
 `}, queueKeys(
 	Key{Name: "timeout_us", Type: typeInteger, Lo: 0, Hi: maxU32, Default: defaultTimeoutUS, Unit: "us",
-		Words: "A burst is delivered this long after its first packet at the latest. 0: raw, only when it is full; tcp and udp, at once, which is " +
+		Words: "A burst is delivered this long after its first packet at the latest. 0: raw, only when it is full; roce, tcp and udp, at once, which is " +
 			"the default there. Batches of a reorder config have this time too, but no default. A direct queue has none."},
 )...)
 

@@ -76,7 +76,7 @@ func wideMatrix() (parts []matrixPart) {
 		}
 	}
 	atomics := []matrixRun{{"add", 8, 1, 200}, {"add", 8, 64, 5}, {"swap", 8, 1, 200}, {"swap", 8, 64, 5}}
-	many := []matrixRun{{"send", 64, 1, 100000}, {"write", 64, 1, 100000}, {"imm", 64, 4, 25000}}
+	many := []matrixRun{{"send", 64, 1, 100000}, {"write", 64, 1, 100000}, {"imm", 64, 4, 25000}, {"read", 64, 4, 25000}, {"add", 8, 1, 100000}, {"swap", 8, 1, 100000}}
 	return []matrixPart{{1, 65536, slices.Concat(many, small, atomics)}, {4, 65536, small}, {1, 8 << 20, big}, {4, 8 << 20, big}}
 }
 

@@ -131,21 +131,21 @@ func TestRDMAFaults(t *testing.T) {
 		"last connection", "every packet is accounted for")
 }
 
-// TestRDMAMemory has connections come and go, 144 of them, or 1008 by DAQIRI_VM_WIDE=1, more at a time than one completion queue of
+// TestRDMAMemory has connections come and go, 144 of them at a time, or 4000 by DAQIRI_VM_WIDE=1, more than one completion queue of
 // soft-RoCE's has room for (127, where one queue does both directions): no descriptor and no pinned memory stay, the
 // program's memory is flat, and one end of a connection takes no more than 32 KiB of it. What the device's driver maps is its own.
 func TestRDMAMemory(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
-	connects, together := 144, 144
+	connects, together, pinned, m := 144, 144, 9216, machine{modules: rdmaModules, dir: root(t)}
 	if wide() {
-		connects = 1008
+		connects, together, m.memory, m.timeout, pinned = 4000, 4000, 6144, 2*patience, 36000
 	}
-	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+fmt.Sprintf(`
+	said := must(t, k, m, rdmaScript+fmt.Sprintf(`
 		%s --allow-exec tests/vm/rdma/memory.lua --connects %d --together %d 2>&1`, build(t, "./cmd/daqiri-run"), connects, together))
-	says(t, said, fmt.Sprintf("after %d connects: 0 descriptors more, 0 KiB pinned more of 9216, ", connects), "every packet is accounted for")
+	says(t, said, fmt.Sprintf("after %d connects: 0 descriptors more, 0 KiB pinned more of %d, ", connects, pinned), "every packet is accounted for")
 	var more, one int
-	_, after, _ := strings.Cut(said, "pinned more of 9216, ")
+	_, after, _ := strings.Cut(said, fmt.Sprintf("pinned more of %d, ", pinned))
 	if _, err := fmt.Sscanf(after, "%d KiB more\none end of a connection: %d KiB", &more, &one); err != nil || more > 4096 || one > 32 {
 		t.Errorf("%v, %d KiB more, %d KiB of a connection\n%s", err, more, one, said)
 	}
@@ -168,7 +168,8 @@ func TestRDMAReferenceBench(t *testing.T) {
 		"every packet is accounted for")
 }
 
-// TestRDMAScripts runs the scripts that users copy, and the one behind `daqiri-run bench`.
+// TestRDMAScripts runs the scripts that users copy, the one behind `daqiri-run bench`, and operations one at a time between workers that
+// sleep.
 func TestRDMAScripts(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
@@ -177,6 +178,9 @@ func TestRDMAScripts(t *testing.T) {
 		`+d+` scripts/rdma_pingpong.lua --count 200 2>&1 || exit
 		`+d+` scripts/rdma_put.lua --count 200 2>&1 || exit
 		`+d+` run --summary none host/bench/scripts/rdma.lua --seconds 1 2>&1 || exit
+		`+d+` run --summary none host/bench/scripts/rdma.lua --what write --seconds 1 2>&1 || exit
+		`+d+` run --summary none host/bench/scripts/rdma.lua --what latency --size 64 --seconds 1 2>&1 || exit
+		`+d+` tests/vm/rdma/quiet.lua 2>&1 || exit
 		`+d+` scripts/rdma_recv.lua --address 10.9.0.1 --seconds 120 >/dev/shm/recv 2>&1 &
 		receiver=$!
 		timeout 120 `+d+` scripts/rdma_send.lua --from 10.9.0.2 --to 10.9.0.1:4096 --count 200 2>&1
@@ -184,7 +188,10 @@ func TestRDMAScripts(t *testing.T) {
 		wait
 		cat /dev/shm/recv`)
 	says(t, said, "200 round trips of 64 bytes", "every packet is accounted for", "200 slots of 16384 bytes, 0 wrong", "every packet is accounted for",
-		"200 messages of 65536 bytes", "every packet is accounted for", "200 messages, 13107200 bytes", "every packet is accounted for")
+		"40 operations, 0 not heard of within 2 s", "every packet is accounted for", "200 messages of 65536 bytes", "every packet is accounted for", "200 messages, 13107200 bytes", "every packet is accounted for")
+	if n := count(said, `"bytes":[1-9]`) + count(said, `"mean":[1-9]`); n != 3 {
+		t.Errorf("the bench's script moved something in %d of 3 runs\n%s", n, said)
+	}
 }
 
 // compiled runs a script here, so that the cache of the user has its kernels.

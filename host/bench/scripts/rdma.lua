@@ -9,18 +9,18 @@ local args = daqiri.args{
   size = { 65536, unit = "bytes", help = "of a message" },
   seconds = { 1, help = "to measure, after a tenth of that to warm up" },
 }
-local pingpong, together = args.what == "latency", 16 -- messages of a burst
-local function side(name, address, config, region, core)
-  local function queue(q) return { { name = q, id = 0, cpu_core = pingpong and core or -1, batch_size = together, memory_regions = { region } } } end
-  return { name = name, address = address, socket_config = config, roce_config = { transport_mode = "RC" }, rx = { queues = queue(name .. "_rx") },
-    tx = { queues = queue(name .. "_tx") } }
+local pingpong, posts = args.what == "latency", args.what == "write" or args.what == "read" -- what the script posts, it posts from any core
+local together = posts and 64 or 16 -- messages of a burst
+local function side(name, address, config, core)
+  local function queue(q) return { queues = { { name = q, id = 0, cpu_core = posts and -1 or core, batch_size = together, memory_regions = { q } } } } end
+  return { name = name, address = address, socket_config = config, roce_config = { transport_mode = "RC" }, rx = queue(name .. "_in"), tx = queue(name .. "_out") }
 end
 local server = ("roce://%s:%d"):format(args.at, args.port)
 local function region(name, n, access) return { name = name, kind = "host", affinity = 0, num_bufs = n, buf_size = math.max(args.size, 128), access = access } end
 local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "socket", master_core = 0,
-  memory_regions = { region("there", 512), region("here", 512), region("ring", together, { "local", "rdma_write", "rdma_read" }) },
-  interfaces = { side("there", args.at, { mode = "server", local_addr = server }, "there", 0),
-    side("here", args.from, { mode = "client", local_addr = "roce://" .. args.from, remote_addr = server }, "here", 1) } } } }
+  memory_regions = { region("there_in", 512), region("there_out", 16), region("here_in", 64), region("here_out", 512), region("ring", together, { "local", "rdma_write", "rdma_read" }) },
+  interfaces = { side("there", args.at, { mode = "server", local_addr = server }, 0),
+    side("here", args.from, { mode = "client", local_addr = "roce://" .. args.from, remote_addr = server }, 1) } } } }
 
 local c
 s:interface("there"):on_connection(function(lender) lender:lend("ring", { access = "rdma_read_write" }) end)
@@ -45,7 +45,7 @@ if pingpong then -- one message, which either end sends back as it comes, withou
 end
 
 if args.what == "send" then
-  s:rx_queue("there"):on_burst(function(b) bytes = bytes + b.bytes end)
+  s:pipe(s:rx_queue "there", s:count{ name = "counted" })
   s:start()
   local tx = s:tx_queue "here"
   while not c do daqiri.sleep(1e-3) end
@@ -68,8 +68,12 @@ else
   end)
   for _ = 1, 128 / together do go_on() end
 end
-repeat s:measure{ seconds = 0.01 } until bytes > 0
-s:measure{ seconds = args.seconds / 10 }
-bytes = 0
-local m = s:measure{ seconds = args.seconds }
-print(daqiri.json{ bytes = bytes, seconds = m.seconds, cpu_seconds = m.process.cpu_seconds })
+local function measure(seconds)
+  bytes = 0
+  local m = s:measure{ seconds = seconds }
+  return m, args.what == "send" and m.counted.bytes or bytes
+end
+repeat local _, came = measure(0.01) until came > 0
+measure(args.seconds / 10)
+local m, moved = measure(args.seconds)
+print(daqiri.json{ bytes = moved, seconds = m.seconds, cpu_seconds = m.process.cpu_seconds })

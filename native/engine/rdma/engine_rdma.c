@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define STARVED_NS   100000
 #define FLUSH_ROUNDS 1024
 
 // ---- opening ----------------------------------------------------------------------------------------------
@@ -159,19 +158,28 @@ static int arm(dq_queue *q, struct pollfd *fds, int max) {
     dqi_rdma *r = x->r;
     int n = 0;
     if (max < 3) return 0;
-    if (x->cqs.at < x->cqs.n) { // what can't be taken now waits here
-        int64_t due = dq_now(q->session) + STARVED_NS;
-        if (due < q->next_ns) q->next_ns = due;
-    } else if (dqi_rdma_cq_arm(&x->cqs)) {
-        fds[n++] = (struct pollfd){.fd = x->cqs.channel->fd, .events = POLLIN};
-    } else {
-        q->next_ns = 0;
+    // What can't be taken now waits: whoever has its connection wakes us.
+    if (x->cqs.at == x->cqs.n) {
+        if (dqi_rdma_cqs_arm(&x->cqs))
+            fds[n++] = (struct pollfd){.fd = x->cqs.channel->fd, .events = POLLIN};
+        else
+            q->next_ns = 0;
     }
     if (q != r->keeper) return n;
-    r->looked_ns = 0; // what wakes it is looked at at once
     fds[n++] = (struct pollfd){.fd = r->channel->fd, .events = POLLIN};
     fds[n++] = (struct pollfd){.fd = r->device->verbs->async_fd, .events = POLLIN};
     return n;
+}
+
+static void woken(dq_queue *q, const struct pollfd *fds, int n) {
+    dqi_rdma_queue *x = dqi_rdma_queue_of(q);
+    for (int k = 0; k < n; k++) {
+        if (fds[k].revents == 0) continue;
+        if (fds[k].fd == x->cqs.channel->fd)
+            dqi_rdma_cqs_woken(&x->cqs);
+        else
+            x->r->looked_ns = 0; // the keeper looks at once
+    }
 }
 
 static int64_t flush(dq_queue *q) {
@@ -227,6 +235,7 @@ const dqi_engine_ops dqi_engine_rdma = {
     .payload = true,
     .waits = true,
     .no_regions = true,
+    .leaves = true,
     .align = 64,
     .open = open_rdma,
     .stop = stop,
@@ -236,6 +245,7 @@ const dqi_engine_ops dqi_engine_rdma = {
     .reap = dqi_rdma_reap,
     .drop_rest = dqi_rdma_drop_rest,
     .arm = arm,
+    .woken = woken,
     .flush = flush,
     .link = &links,
     .conns = &conns,

@@ -13,6 +13,7 @@
 #include "core/region.h"
 #include "core/session.h"
 #include "core/socket_addr.h"
+#include "engine/rdma/rdma_cq.h"
 #include "engine/rdma/verbs_dl.h"
 #include "pipeline/conn_table.h"
 #include "pipeline/dq_op.h"
@@ -24,9 +25,8 @@
 #include <poll.h>
 
 #define DQI_RDMA_DEPTH     128u        // work requests of a connection, each way; a power of two
+#define DQI_RDMA_SIGNAL    32          // a completion for so many work requests to send at least
 #define DQI_RDMA_SEND      0x80000000u // of a work request's id: it was posted to send
-#define DQI_RDMA_POLL      32          // completions looked at together
-#define DQI_RDMA_CQS       32          // completion queues of a queue, at most
 #define DQI_RDMA_RETRIES   7  // of a request that isn't answered; without end where the peer has no buffer
 #define DQI_RDMA_RNR_TIMER 12 // 0.64 ms until who found no buffer asks again
 #define DQI_RDMA_END_NS    INT64_C(2000000000) // for what is flushed to come back, at the end of a connection
@@ -52,22 +52,6 @@ typedef struct dqi_rdma_device {
     vb_mr *mrs[DQI_MAX_REGIONS]; // of the session's regions; NULL: the CPU can't reach it
     uint32_t users;              // interfaces
 } dqi_rdma_device;
-
-typedef struct dqi_rdma_cq {
-    vb_cq *cq;           // of some of a queue's connections
-    uint32_t room, used; // entries; under dqi_rdma.lock
-} dqi_rdma_cq;
-
-// As many as a queue's connections need, and what was taken and not looked at yet. Its poller's.
-typedef struct dqi_rdma_cqs {
-    vb_comp_channel *channel;
-    dqi_rdma_cq list[DQI_RDMA_CQS];
-    _Atomic uint32_t n_cqs; // grows, under dqi_rdma.lock
-    uint32_t turn;          // how often one was polled: they are in turn
-    bool armed;
-    uint32_t at, n;
-    vb_wc wc[DQI_RDMA_POLL];
-} dqi_rdma_cqs;
 
 typedef struct dqi_rdma_queue {
     dqi_rdma *r;
@@ -123,8 +107,8 @@ struct dqi_rconn {
     dq_queue *rx, *tx;
     dqi_sockaddr local, peer;
     _Atomic bool closing;          // its end was asked for
-    _Atomic bool broken;           // it failed, for the reason
-    _Atomic int32_t why;           // a status
+    _Atomic bool broken;           // it failed: its queue pair is in error
+    _Atomic int32_t why;           // a status; DQ_OK: none is known
     bool primary;                  // a client's own, made again whenever it is lost
     bool flushing;                 // its queue pair takes no more: what was posted comes back
     bool gone;                     // the peer has ended it
@@ -140,6 +124,7 @@ struct dqi_rconn {
     uint8_t heard[DQ_MAX_PRIVATE_DATA], heard_bytes; // and the peer's
 
     cm_id *id;                      // keeper's
+    _Atomic uint8_t wanted;         // bits of dq_dir: the poller that found it locked
     dqi_spin lock;                  // of what follows
     vb_qp *qp;                      // NULL: none (any more)
     dqi_rdma_cq *recv_cq, *send_cq; // of it
@@ -199,6 +184,11 @@ static inline dqi_rdma_queue *dqi_rdma_queue_of(const dq_queue *q) { return q->e
 #define DQI_RDMA_QKEY 0x01234567u // of all UD queue pairs of the connection manager
 static inline int dqi_rdma_transport(const dqi_rdma *r) { return r->iface->conf.socket.roce.transport; }
 static inline bool dqi_rdma_is_ud(const dqi_rdma *r) { return dqi_rdma_transport(r) == DQ_TRANSPORT_UD; }
+static inline void dqi_rconn_lock(dqi_rconn *c) { dqi_lock(&c->lock); }
+// Wakes whoever found it locked: the device may take long to be told of what is posted.
+void dqi_rconn_unlock(dqi_rconn *c);
+// Of q, one of its two: false: somebody else has it, and q's poller is woken at the end of that.
+bool dqi_rconn_try_lock(dqi_rconn *c, const dq_queue *q);
 // Of a connection's queue pair: the work requests that are under way. Under its lock.
 static inline uint32_t dqi_rconn_sending(const dqi_rconn *c) { return c->sent_tail - c->sent_head; }
 
@@ -207,14 +197,6 @@ static inline uint32_t dqi_rconn_sending(const dqi_rconn *c) { return c->sent_ta
 // The device behind a bound id, with all regions of the session registered.
 int dqi_rdma_device_open(dqi_rdma *r, vb_context *verbs, uint8_t port, dq_diag *diag);
 void dqi_rdma_device_close(dqi_rdma *r);
-int dqi_rdma_cqs_open(dqi_rdma_queue *x, dq_diag *diag);
-void dqi_rdma_cqs_close(dqi_rdma_cqs *q);
-// A completion queue of x with room for n more entries, or NULL and *err. Under dqi_rdma.lock.
-dqi_rdma_cq *dqi_rdma_cq_for(dqi_rdma_queue *x, uint32_t n, int *err);
-// The next completion, which stays the next until `at` is moved on; NULL: none. Queue's poller.
-vb_wc *dqi_rdma_cq_next(dqi_rdma_cqs *q);
-// Has the channel's descriptor tell of the next completion; false: there is one already.
-bool dqi_rdma_cq_arm(dqi_rdma_cqs *q);
 // The number of a packet's bytes that stands for at most so many: an ibv_mtu.
 int dqi_rdma_mtu(int bytes);
 // Makes reads of fd return at once. DQ_OK or a system error.
@@ -255,7 +237,11 @@ void dqi_rconn_end(dqi_rconn *c, int code);
 int64_t dqi_rconn_ending_serve(dqi_rdma *r);
 // Frees all that a connection has, whatever is under way: at the close, or when it took too long.
 void dqi_rconn_destroy(dqi_rconn *c);
-// It failed: the keeper will end it.
+// Its queue pair is in error, for a reason that nothing has said yet: the keeper will end it.
+void dqi_rconn_in_error(dqi_rconn *c);
+// A completion or a post failed with this status. It is the reason of the end, whatever was seen before it:
+// what it made fail behind it comes on other completion queues, as an event of the device, or as the peer's
+// goodbye.
 void dqi_rconn_break(dqi_rconn *c, int status);
 // A work request came back flushed: if nobody asked for that, its queue pair is in error. Under its lock.
 void dqi_rconn_flushed(dqi_rconn *c);
@@ -275,8 +261,8 @@ void dqi_rdma_review(dqi_rdma_queue *x);
 void dqi_rconn_post_recv(dqi_rconn *c);
 // Messages, at most room, into b; b NULL: the queue has no regions. Their number.
 int dqi_rdma_take(dqi_rdma_queue *x, dq_burst *b, uint32_t room);
-// A completion of either kind. Whoever polls its queue.
-void dqi_rconn_complete(dqi_rconn *c, const vb_wc *wc);
+// Takes completions of either kind; how many. Queue's poller.
+uint32_t dqi_rdma_drain(dqi_rdma_queue *x);
 // A receive has ended. Under the connection's lock, as what follows.
 void dqi_rconn_recv_done(dqi_rconn *c, const vb_wc *wc);
 // What was posted, or waits to be taken, comes to nothing.
@@ -293,6 +279,9 @@ bool dqi_rdma_refuse(dq_queue *q, const dq_burst *b);
 void dqi_rdma_drop_rest(dq_queue *q);
 // Completions of sends and operations: all up to this one. Whoever polls its queue.
 void dqi_rconn_sent_done(dqi_rconn *c, const vb_wc *wc);
+// So many more work requests are posted: whoever polls for them is woken where it didn't wait for any. Under
+// its lock.
+void dqi_rconn_posted(dqi_rconn *c, uint32_t n);
 // What waits, or is under way, comes to nothing because of `why`. Under its lock.
 void dqi_rconn_drop_waits(dqi_rconn *c, dq_reason why);
 void dqi_rconn_drop_sent(dqi_rconn *c, dq_reason why, const char *words);

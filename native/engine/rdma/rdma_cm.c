@@ -11,7 +11,7 @@
 
 #define RESOLVE_MS 2000
 #define BACKLOG    128
-#define LOOK_NS    100000 // between two looks at events, where nobody wakes the keeper
+#define LOOK_NS    1000000 // between two looks at events, where nobody wakes the keeper
 #define PAUSE_NS   INT64_C(100000000)
 
 static dqi_sockaddr address_of(const struct sockaddr_storage *s) {
@@ -170,11 +170,11 @@ static int meet(dqi_rconn *c, const cm_ud_param *p) {
     vb_ah_attr a = p->ah_attr;
     vb_ah *ah = vb.create_ah(c->r->device->pd, &a);
     if (!ah) return DQ_ESYS - errno;
-    dqi_lock(&c->lock);
+    dqi_rconn_lock(c);
     c->ah = ah;
     c->qpn = p->qp_num;
     c->qkey = p->qkey;
-    dqi_unlock(&c->lock);
+    dqi_rconn_unlock(c);
     return DQ_OK;
 }
 
@@ -284,7 +284,7 @@ static void take_async(dqi_rdma *r) {
     vb_async_event e;
     while (vb.get_async_event(r->device->verbs, &e) == 0) {
         bool of_qp = e.event_type >= VB_EVENT_QP_FATAL && e.event_type <= VB_EVENT_QP_ACCESS_ERR;
-        if (of_qp) dqi_rconn_break(e.element.qp->qp_context, DQ_ESYS - EREMOTEIO);
+        if (of_qp) dqi_rconn_in_error(e.element.qp->qp_context);
         if (e.event_type == VB_EVENT_DEVICE_FATAL)
             dqi_note(r->iface->session, "interface %s: device %s has failed", r->iface->conf.name,
                      r->device->verbs->device->name);

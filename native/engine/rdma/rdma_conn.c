@@ -17,6 +17,23 @@
 #define STEP_NS       1000000 // between two looks at what ends
 #define INLINE_BYTES  DQI_RDMA_NOTE_BYTES
 
+// ---- the lock ---------------------------------------------------------------------------------------------
+
+// Both write `wanted` in one step, so that either the unlock sees that it is wanted or the second try sees
+// that it is free.
+void dqi_rconn_unlock(dqi_rconn *c) {
+    dqi_unlock(&c->lock);
+    uint32_t by = atomic_exchange(&c->wanted, 0);
+    if (by & 1u << DQ_RX && c->rx) dqi_queue_kick(c->rx);
+    if (by & 1u << DQ_TX && c->tx) dqi_queue_kick(c->tx);
+}
+
+bool dqi_rconn_try_lock(dqi_rconn *c, const dq_queue *q) {
+    if (dqi_try_lock(&c->lock)) return true;
+    atomic_fetch_or(&c->wanted, 1u << q->conf.dir);
+    return dqi_try_lock(&c->lock);
+}
+
 // ---- beginnings -------------------------------------------------------------------------------------------
 
 static bool make_room(dqi_rconn *c) {
@@ -135,18 +152,18 @@ int dqi_rconn_make_qp(dqi_rconn *c) {
         return DQ_ESYS - err;
     }
     c->inline_bytes = a.cap.max_inline_data;
-    dqi_lock(&c->lock);
+    dqi_rconn_lock(c);
     c->qp = qp;
-    dqi_unlock(&c->lock);
+    dqi_rconn_unlock(c);
     return dqi_rconn_step(c, VB_QPS_INIT);
 }
 
 void dqi_rconn_stop_qp(dqi_rconn *c) {
     vb_qp_attr a = {.qp_state = VB_QPS_ERR};
     if (c->id && !dqi_rdma_is_ud(c->r)) cm.disconnect(c->id); // its peer hears
-    dqi_lock(&c->lock);
+    dqi_rconn_lock(c);
     if (c->qp) vb.modify_qp(c->qp, &a, VB_QP_STATE);
-    dqi_unlock(&c->lock);
+    dqi_rconn_unlock(c);
 }
 
 static void kick_all(const dqi_rdma *r) {
@@ -180,35 +197,34 @@ void dqi_rdma_wake(dqi_rdma *r) {
     if (r->keeper) dqi_queue_kick(r->keeper);
 }
 
-void dqi_rconn_break(dqi_rconn *c, int status) {
-    int32_t none = DQ_OK;
-    atomic_compare_exchange_strong(&c->why, &none, status);
+void dqi_rconn_in_error(dqi_rconn *c) {
     atomic_store(&c->broken, true);
     dqi_rdma_wake(c->r);
 }
 
+void dqi_rconn_break(dqi_rconn *c, int status) {
+    atomic_store(&c->why, status);
+    dqi_rconn_in_error(c);
+}
+
 void dqi_rconn_flushed(dqi_rconn *c) {
-    if (c->flushing || atomic_load(&c->broken)) return dqi_rdma_wake(c->r);
-    char peer[64];
-    dqi_addr_text(&c->peer, peer, sizeof peer);
-    dqi_note(c->r->iface->session, "interface %s: the connection with %s ends: its queue pair is in error",
-             c->r->iface->conf.name, peer);
-    dqi_rconn_break(c, DQ_ESYS - EREMOTEIO);
+    if (!c->flushing) atomic_store(&c->broken, true);
+    dqi_rdma_wake(c->r);
 }
 
 void dqi_rconn_destroy(dqi_rconn *c) {
-    dqi_lock(&c->lock);
+    dqi_rconn_lock(c);
     vb_qp *qp = c->qp;
     vb_ah *ah = c->ah;
     c->qp = NULL;
     c->ah = NULL;
-    dqi_unlock(&c->lock);
+    dqi_rconn_unlock(c);
     if (ah) vb.destroy_ah(ah);
     if (qp) { // nothing is read or written through it any more
         vb.destroy_qp(qp);
         leave_cqs(c);
     }
-    dqi_lock(&c->lock);
+    dqi_rconn_lock(c);
     dqi_rconn_drop_waits(c, DQ_DROP_CONNECTION_LOST);
     dqi_rconn_drop_sent(c, DQ_DROP_CONNECTION_LOST, "its connection ended");
     dqi_rconn_drop_recv(c);
@@ -221,7 +237,7 @@ void dqi_rconn_destroy(dqi_rconn *c) {
     c->waits = NULL;
     c->remotes = NULL;
     c->waits_cap = c->n_remotes = 0;
-    dqi_unlock(&c->lock);
+    dqi_rconn_unlock(c);
     dqi_rdma_await_dial(c->r);
     if (c->id) cm.destroy_id(c->id);
     c->id = NULL;
@@ -243,10 +259,22 @@ static void schedule(dqi_rconn *c, bool was_open) {
     r->wait_ns = 2 * r->wait_ns < MAX_WAIT_NS ? 2 * r->wait_ns : MAX_WAIT_NS;
 }
 
+// Why it ends: a queue pair in error of which no completion said why has its own words.
+static int reason(const dqi_rconn *c) {
+    int why = atomic_load(&c->why);
+    if (why != DQ_OK || !atomic_load(&c->broken)) return why;
+    char peer[64];
+    dqi_addr_text(&c->peer, peer, sizeof peer);
+    dqi_note(c->r->iface->session, "interface %s: the connection with %s ends: its queue pair is in error",
+             c->r->iface->conf.name, peer);
+    return DQ_ESYS - EREMOTEIO;
+}
+
 // The slot is free; the end is told.
-static void finish(dqi_rconn *c, int code) {
+static void finish(dqi_rconn *c) {
     dqi_rdma *r = c->r;
     uint32_t id = dqi_rconn_id(c);
+    int code = reason(c);
     bool was_open = dqi_rconn_state(c) != DQI_CONN_CONNECTING, tell = true;
     dqi_rconn_destroy(c);
     pthread_mutex_lock(&r->lock);
@@ -271,7 +299,7 @@ void dqi_rconn_end(dqi_rconn *c, int code) {
     int state = dqi_rconn_state(c);
     if (state == DQI_CONN_FREE) return;
     atomic_compare_exchange_strong(&c->why, &none, code);
-    if (state == DQI_CONN_CONNECTING) return finish(c, atomic_load(&c->why));
+    if (state == DQI_CONN_CONNECTING) return finish(c);
     if (state == DQI_CONN_OPEN) {
         pthread_mutex_lock(&r->lock);
         atomic_store(&c->conn.state, DQI_CONN_ENDING);
@@ -290,9 +318,9 @@ static void flush(dqi_rconn *c, int64_t now) {
     c->flushing = true;
     c->ending_ns = now;
     dqi_rconn_stop_qp(c);
-    dqi_lock(&c->lock);
+    dqi_rconn_lock(c);
     dqi_rconn_drop_waits(c, DQ_DROP_CONNECTION_LOST);
-    dqi_unlock(&c->lock);
+    dqi_rconn_unlock(c);
     kick_all(c->r);
 }
 
@@ -307,13 +335,13 @@ static bool queues_passed(const dqi_rconn *c) {
 
 // One look at a connection that ends; false: it has ended.
 static bool step(dqi_rconn *c, int64_t now) {
-    dqi_lock(&c->lock);
+    dqi_rconn_lock(c);
     bool sends = dqi_rconn_sending(c) > 0 || atomic_load(&c->waiting) > 0;
     bool under_way = dqi_rconn_sending(c) > 0 || c->n_posted > 0;
     bool read = c->rx && atomic_load_explicit(&c->rx->consumed, memory_order_relaxed);
     bool waits = c->n_parked > 0 && read && !dqi_rdma_stopped(c->r);
     bool untaken = waits && (c->ready || now - c->ending_ns < DQI_RDMA_END_NS);
-    dqi_unlock(&c->lock);
+    dqi_rconn_unlock(c);
     uint64_t done = atomic_load(&c->done);
     if (!c->flushing) {
         if (done != c->ending_done) c->ending_ns = now;
@@ -326,7 +354,7 @@ static bool step(dqi_rconn *c, int64_t now) {
     }
     if (under_way && now - c->ending_ns < DQI_RDMA_END_NS) return true;
     if (untaken) return true; // its end is told behind its messages
-    finish(c, atomic_load(&c->why));
+    finish(c);
     return false;
 }
 

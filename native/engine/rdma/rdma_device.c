@@ -1,8 +1,7 @@
-// rdma_device.c: devices, the registration of regions, completion queues.
+// rdma_device.c: devices, the registration of regions.
 //
 // A session registers each region once with each device that its interfaces use, with the rights that the
-// configuration gives it: nothing else is pinned. A completion queue belongs to a queue of the interface and
-// grows with its connections.
+// configuration gives it: nothing else is pinned.
 #include "core/err.h"
 #include "engine/rdma/rdma.h"
 #include "engine/rdma/verbs_memory.h"
@@ -11,8 +10,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-
-#define FIRST_ROOM 1024 // entries of a completion queue at its beginning
 
 // ---- regions ----------------------------------------------------------------------------------------------
 
@@ -71,6 +68,11 @@ int dqi_rdma_mtu(int bytes) {
 
 // ---- devices ----------------------------------------------------------------------------------------------
 
+int dqi_rdma_nonblocking(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ? DQ_ESYS - errno : DQ_OK;
+}
+
 // That of another interface of the session, or NULL.
 static dqi_rdma_device *known(const dqi_rdma *r, const vb_context *verbs, uint8_t port) {
     const dq_session *s = r->iface->session;
@@ -111,108 +113,4 @@ void dqi_rdma_device_close(dqi_rdma *r) {
         if (d->mrs[k]) vb.dereg_mr(d->mrs[k]);
     if (d->pd) vb.dealloc_pd(d->pd);
     free(d);
-}
-
-// ---- completion queues ------------------------------------------------------------------------------------
-
-int dqi_rdma_nonblocking(int fd) {
-    int flags = fcntl(fd, F_GETFL);
-    return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ? DQ_ESYS - errno : DQ_OK;
-}
-
-// One more of x; DQ_OK or an error. Under dqi_rdma.lock, once there are pollers.
-static int add_cq(dqi_rdma_queue *x) {
-    const dqi_rdma_device *d = x->r->device;
-    dqi_rdma_cqs *q = &x->cqs;
-    uint32_t n = atomic_load(&q->n_cqs), room = FIRST_ROOM;
-    if (n == DQI_RDMA_CQS) return DQ_NO_SPACE_AVAILABLE;
-    if (room > (uint32_t)d->attr.max_cqe) room = (uint32_t)d->attr.max_cqe;
-    vb_cq *cq = vb.create_cq(d->verbs, (int)room, NULL, q->channel, 0);
-    if (!cq) return DQ_ESYS - errno;
-    q->list[n] = (dqi_rdma_cq){.cq = cq, .room = room};
-    atomic_store(&q->n_cqs, n + 1);
-    return DQ_OK;
-}
-
-int dqi_rdma_cqs_open(dqi_rdma_queue *x, dq_diag *diag) {
-    const dqi_rdma *r = x->r;
-    dqi_rdma_cqs *q = &x->cqs;
-    q->channel = vb.create_comp_channel(r->device->verbs);
-    int err = q->channel ? dqi_rdma_nonblocking(q->channel->fd) : DQ_ESYS - errno;
-    if (err == DQ_OK) err = add_cq(x);
-    if (err == DQ_OK) return DQ_OK;
-    return dqi_fail(diag, err, "interface %s: queue %s: completion queue of device %s: %s",
-                    r->iface->conf.name, x->queue->conf.name, r->device->verbs->device->name,
-                    dq_err_name(err));
-}
-
-static void take_events(dqi_rdma_cqs *q) {
-    vb_take_events(q->channel);
-    q->armed = false;
-}
-
-void dqi_rdma_cqs_close(dqi_rdma_cqs *q) {
-    if (q->channel) take_events(q);
-    for (uint32_t k = 0; k < atomic_load(&q->n_cqs); k++)
-        vb.destroy_cq(q->list[k].cq);
-    if (q->channel) vb.destroy_comp_channel(q->channel);
-    atomic_store(&q->n_cqs, 0);
-    q->channel = NULL;
-}
-
-// Makes room for so many entries in all, which the device allows. DQ_OK or an error.
-static int grow(dqi_rdma_cq *c, uint32_t n, uint32_t max) {
-    uint32_t room = c->room;
-    while (room < n)
-        room *= 2;
-    if (room > max) room = max;
-    int err = room > c->room ? vb.resize_cq(c->cq, (int)room) : 0;
-    if (err != 0) return DQ_ESYS - (err > 0 ? err : errno);
-    c->room = room;
-    return DQ_OK;
-}
-
-dqi_rdma_cq *dqi_rdma_cq_for(dqi_rdma_queue *x, uint32_t n, int *err) {
-    const dqi_rdma *r = x->r;
-    uint32_t max = (uint32_t)r->device->attr.max_cqe, k = 0;
-    while (k < atomic_load(&x->cqs.n_cqs) && x->cqs.list[k].used + n > max)
-        k++;
-    *err = k < atomic_load(&x->cqs.n_cqs) ? DQ_OK : add_cq(x);
-    if (*err == DQ_OK) *err = grow(&x->cqs.list[k], x->cqs.list[k].used + n, max);
-    if (*err == DQ_OK) {
-        x->cqs.list[k].used += n;
-        return &x->cqs.list[k];
-    }
-    dqi_note(r->iface->session,
-             "interface %s: queue %s: no completion queue for one connection more: it has %u, and device %s "
-             "takes %u "
-             "entries each, of which a connection needs %u; hint: more queues",
-             r->iface->conf.name, x->queue->conf.name, atomic_load(&x->cqs.n_cqs),
-             r->device->verbs->device->name, max, n);
-    return NULL;
-}
-
-// Takes what the queue whose turn it is has; whether there was something in one of them.
-static bool poll_cqs(dqi_rdma_cqs *q) {
-    uint32_t n = atomic_load(&q->n_cqs);
-    q->at = q->n = 0;
-    for (uint32_t k = 0; k < n && q->n == 0; k++) {
-        int got = vb_poll_cq(q->list[q->turn++ % n].cq, DQI_RDMA_POLL, q->wc);
-        q->n = got > 0 ? (uint32_t)got : 0;
-    }
-    return q->n > 0;
-}
-
-vb_wc *dqi_rdma_cq_next(dqi_rdma_cqs *q) {
-    if (q->at < q->n) return &q->wc[q->at];
-    if (q->armed) take_events(q);
-    return poll_cqs(q) ? q->wc : NULL;
-}
-
-bool dqi_rdma_cq_arm(dqi_rdma_cqs *q) {
-    for (uint32_t k = 0; k < atomic_load(&q->n_cqs) && !q->armed; k++)
-        vb_req_notify(q->list[k].cq);
-    q->armed = true;
-    // What came before the request makes no event.
-    return q->at == q->n && !poll_cqs(q);
 }

@@ -45,7 +45,7 @@ static int send_note(dqi_rconn *c, uint32_t kind, const dq_remote *what) {
     vb_sge sge = {.addr = (uintptr_t)&n, .length = sizeof n};
     int err = DQ_NO_SPACE_AVAILABLE;
     vb_send_wr *bad;
-    dqi_lock(&c->lock);
+    dqi_rconn_lock(c);
     if (c->qp && !c->flushing && dqi_rconn_sending(c) < DQI_RDMA_DEPTH) {
         vb_send_wr wr = {.wr_id = (uint64_t)dqi_rconn_id(c) << 32 | DQI_RDMA_SEND | c->sent_tail,
                          .sg_list = &sge,
@@ -55,10 +55,12 @@ static int send_note(dqi_rconn *c, uint32_t kind, const dq_remote *what) {
                          .send_flags = VB_SEND_SIGNALED | VB_SEND_INLINE};
         int sys = vb_post_send(c->qp, &wr, &bad);
         err = sys == 0 ? DQ_OK : DQ_ESYS - sys;
-        if (sys == 0) c->sent[c->sent_tail++ % DQI_RDMA_DEPTH] = (dqi_rdma_sent){.queue = c->tx};
+        if (sys == 0) {
+            c->sent[c->sent_tail % DQI_RDMA_DEPTH] = (dqi_rdma_sent){.queue = c->tx};
+            dqi_rconn_posted(c, 1);
+        }
     }
-    dqi_unlock(&c->lock);
-    if (c->tx) dqi_queue_kick(c->tx);
+    dqi_rconn_unlock(c);
     return err;
 }
 
@@ -183,10 +185,10 @@ void dqi_rdma_revoke_all(dqi_rdma *r) {
 bool dqi_rdma_lent(dq_iface *i, uint32_t conn, uint32_t k, dq_remote *out) {
     dqi_rconn *c = dqi_rconn_find(i->engine, conn);
     if (!c) return false;
-    dqi_lock(&c->lock);
+    dqi_rconn_lock(c);
     bool there = k < c->n_remotes;
     if (there) *out = c->remotes[k];
-    dqi_unlock(&c->lock);
+    dqi_rconn_unlock(c);
     return there;
 }
 
@@ -196,9 +198,9 @@ int dqi_rdma_tell(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *
     if (!c)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: there is no connection %u", i->conf.name,
                         conn);
-    dqi_lock(&c->lock);
+    dqi_rconn_lock(c);
     bool ok = put(c, remote);
-    dqi_unlock(&c->lock);
+    dqi_rconn_unlock(c);
     return ok ? DQ_OK
               : dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "interface %s: connection %u knows %d remote names",
                          i->conf.name, conn, DQI_RDMA_REMOTES);

@@ -1,8 +1,8 @@
 // rdma_ops.c: operations that name their memory: reads and writes of a peer's, atomics, messages.
 //
-// They go through a connection's send queue, in order with its messages, and each tells its op when it has
-// ended; a receive goes through the other one. A list that doesn't fit as a whole isn't begun, where it could
-// fit into an empty queue.
+// They go through a connection's send queue, in order with its messages, and an op hears of its last one's
+// end, and of several before; a receive goes through the other one. A list that doesn't fit as a whole isn't
+// begun, where it could fit into an empty queue.
 #include "engine/rdma/rdma_ops.h"
 
 #include <arpa/inet.h>
@@ -66,12 +66,14 @@ static void send_run(dq_queue *q, dqi_rconn *c, const dq_rma *list, uint32_t k) 
     for (uint32_t i = 0; i < k; i++) {
         const dq_rma *m = &list[i];
         uint32_t at = c->sent_tail + i;
+        bool told = i + 1 == k || list[i + 1].op != m->op || ++c->unsignalled >= DQI_RDMA_SIGNAL;
+        if (told) c->unsignalled = 0;
         sge[i] = memory_of(c->r, m);
         wr[i] = (vb_send_wr){.wr_id = (uint64_t)dqi_rconn_id(c) << 32 | DQI_RDMA_SEND | at,
                              .next = i + 1 < k ? &wr[i + 1] : NULL,
                              .sg_list = &sge[i],
                              .num_sge = m->length > 0,
-                             .send_flags = VB_SEND_SIGNALED};
+                             .send_flags = told ? VB_SEND_SIGNALED : 0};
         if (m->kind == DQ_RMA_SEND && dqi_rdma_is_ud(c->r)) {
             wr[i].wr.ud.ah = c->ah;
             wr[i].wr.ud.remote_qpn = c->qpn;
@@ -85,8 +87,7 @@ static void send_run(dq_queue *q, dqi_rconn *c, const dq_rma *list, uint32_t k) 
     }
     int err = vb_post_send(c->qp, wr, &bad);
     uint32_t posted = err == 0 ? k : (uint32_t)(bad - wr);
-    c->sent_tail += posted;
-    c->unsignalled = 0;
+    dqi_rconn_posted(c, posted);
     for (uint32_t i = posted; i < k; i++) {
         if (list[i].kind == DQ_RMA_SEND) dqi_add_shared(&q->c.dropped[DQ_DROP_SEND_ERROR], 1);
         if (list[i].kind == DQ_RMA_SEND) dqi_gauge_add(&q->held, -1);
@@ -126,7 +127,7 @@ static uint32_t begin(dq_queue *q, const dq_rma *list, uint32_t n) {
     dqi_rdma *r = dqi_rdma_queue_of(q)->r;
     dqi_rconn *c = dqi_rconn_find(r, list->conn);
     uint32_t k = run_of(list, n);
-    if (c) dqi_lock(&c->lock);
+    if (c) dqi_rconn_lock(c);
     bool open = c && c->qp && !c->flushing && dqi_rconn_state(c) == DQI_CONN_OPEN &&
                 !atomic_load(&c->broken) && !(dqi_rdma_is_ud(r) && !c->ah && list->kind != DQ_RMA_RECV);
     if (!open) {
@@ -139,8 +140,7 @@ static uint32_t begin(dq_queue *q, const dq_rma *list, uint32_t n) {
     } else {
         send_run(c->tx ? c->tx : q, c, list, k);
     }
-    if (c) dqi_unlock(&c->lock);
-    if (open && k > 0 && c->tx) dqi_queue_kick(c->tx);
+    if (c) dqi_rconn_unlock(c);
     return k;
 }
 

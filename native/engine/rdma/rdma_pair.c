@@ -191,11 +191,11 @@ static int meet(dqi_rconn *c) {
     vb_ah_attr a = way(c);
     vb_ah *ah = vb.create_ah(c->r->device->pd, &a);
     if (!ah) return DQ_ESYS - errno;
-    dqi_lock(&c->lock);
+    dqi_rconn_lock(c);
     c->ah = ah;
     c->qpn = c->pair_peer.qpn;
     c->qkey = c->pair_peer.qkey;
-    dqi_unlock(&c->lock);
+    dqi_rconn_unlock(c);
     return DQ_OK;
 }
 

@@ -142,7 +142,7 @@ static bool top_up(const dqi_rdma_queue *x, dqi_rconn *c) {
         if (level < free) free = level;
     }
     bool enough = true;
-    dqi_lock(&c->lock);
+    dqi_rconn_lock(c);
     uint32_t has = c->n_posted, room = DQI_RDMA_DEPTH - (c->recv_tail - c->recv_head);
     if (want > has + room) want = has + room;
     if (c->qp && !c->flushing && has < want) {
@@ -151,7 +151,7 @@ static bool top_up(const dqi_rdma_queue *x, dqi_rconn *c) {
         if (n > most) n = most;
         if (n > 0 && (n >= CHAIN || has <= want / 2)) post(x, c, n);
     }
-    dqi_unlock(&c->lock);
+    dqi_rconn_unlock(c);
     return enough;
 }
 
@@ -252,6 +252,7 @@ static void park(dqi_rconn *c, dqi_rdma_recv *v, const vb_wc *wc) {
     v->imm = ntohl(wc->imm_data);
     if (c->ours && v->has_imm && v->imm == DQI_RDMA_NOTE) {
         dqi_rconn_take_note(c, dqi_recv_bytes(c, v), v->bytes);
+        atomic_fetch_add(&c->r->version, 1); // a review posts another buffer: it may have been the only one
         return empty(c, v);
     }
     if (dqi_rdma_is_ud(c->r)) {
@@ -316,25 +317,26 @@ void dqi_rconn_drop_recv(dqi_rconn *c) {
     c->n_posted = c->n_parked = 0;
 }
 
-// Takes what the completion queue has.
-static uint32_t drain(dqi_rdma_queue *x) {
-    uint32_t n = 0;
-    vb_wc *wc;
-    for (; n < 4 * DQI_RDMA_POLL && (wc = dqi_rdma_cq_next(&x->cqs)) != NULL; n++) {
-        dqi_rconn *c = dqi_rconn_find(x->r, (uint32_t)(wc->wr_id >> 32));
-        if (c) dqi_rconn_complete(c, wc);
-        x->cqs.at++;
-    }
-    return n;
-}
-
-void dqi_rconn_complete(dqi_rconn *c, const vb_wc *wc) {
-    dqi_lock(&c->lock);
+// The next completion; false: somebody else has its connection, and it stays the next.
+static bool complete(dqi_rdma_queue *x, const vb_wc *wc) {
+    dqi_rconn *c = dqi_rconn_find(x->r, (uint32_t)(wc->wr_id >> 32));
+    if (c && !dqi_rconn_try_lock(c, x->queue)) return false;
+    x->cqs.at++;
+    if (!c) return true;
     if (c->qp && ((uint32_t)wc->wr_id & DQI_RDMA_SEND)) // else it was taken away
         dqi_rconn_sent_done(c, wc);
     else if (c->qp)
         dqi_rconn_recv_done(c, wc);
-    dqi_unlock(&c->lock);
+    dqi_rconn_unlock(c);
+    return true;
+}
+
+uint32_t dqi_rdma_drain(dqi_rdma_queue *x) {
+    uint32_t n = 0;
+    vb_wc *wc;
+    while (n < 4 * DQI_RDMA_POLL && (wc = dqi_rdma_cq_next(&x->cqs)) != NULL && complete(x, wc))
+        n++;
+    return n;
 }
 
 // ---- delivery ---------------------------------------------------------------------------------------------
@@ -342,7 +344,7 @@ void dqi_rconn_complete(dqi_rconn *c, const vb_wc *wc) {
 // Moves the messages that c has into b, at most room; their number.
 static uint32_t deliver(dqi_rdma_queue *x, dqi_rconn *c, dq_burst *b, uint32_t room, int64_t now) {
     uint32_t n = 0;
-    dqi_lock(&c->lock);
+    dqi_rconn_lock(c);
     for (uint32_t k = c->recv_head; k != c->recv_tail && n < room && c->n_parked > 0; k++) {
         dqi_rdma_recv *v = &c->recv[k % DQI_RDMA_DEPTH];
         if (v->state != DQI_RECV_PARKED) continue;
@@ -352,7 +354,7 @@ static uint32_t deliver(dqi_rdma_queue *x, dqi_rconn *c, dq_burst *b, uint32_t r
         n++;
     }
     skip_empty(c);
-    dqi_unlock(&c->lock);
+    dqi_rconn_unlock(c);
     b->conn = dqi_rconn_id(c);
     if (dqi_rconn_state(c) == DQI_CONN_ENDING) x->queue->deliver_now = true; // before its end is told
     return n;
@@ -372,7 +374,7 @@ static dqi_rconn *next_ready(dqi_rdma_queue *x) {
 
 int dqi_rdma_take(dqi_rdma_queue *x, dq_burst *b, uint32_t room) {
     uint64_t bytes = b ? b->bytes : 0;
-    uint32_t n = 0, looked = drain(x);
+    uint32_t n = 0, looked = dqi_rdma_drain(x);
     int64_t now = dq_now(x->queue->session);
     dqi_rconn *c;
     while (n < room && (c = next_ready(x)) != NULL) {
@@ -381,7 +383,8 @@ int dqi_rdma_take(dqi_rdma_queue *x, dq_burst *b, uint32_t room) {
         n += deliver(x, c, b, room - n, now);
         if (!dqi_rdma_stopped(x->r) && !top_up(x, c)) x->starved = true;
     }
-    x->over = dqi_rdma_stopped(x->r) && looked == 0 && n == 0 && x->ready_head == x->ready_tail;
+    x->over = dqi_rdma_stopped(x->r) && looked == 0 && x->cqs.at == x->cqs.n && n == 0 &&
+              x->ready_head == x->ready_tail;
     if (n == 0) return 0;
     dqi_add_shared(&x->queue->c.in, n);
     dqi_add_shared(&x->queue->c.in_bytes, b->bytes - bytes);

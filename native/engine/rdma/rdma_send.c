@@ -12,8 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SHARE       4  // a connection has had its share when one part in so many of the queue waits for it
-#define SIGNAL      32 // a completion for so many work requests at least
+#define SHARE       4 // a connection has had its share when one part in so many of the queue waits for it
 #define WAITS_LEAST 64
 
 // ---- what is under way ------------------------------------------------------------------------------------
@@ -42,9 +41,19 @@ static void settle(dqi_rdma_sent *w, bool ok, dq_reason why, const char *words) 
 
 static dqi_rdma_sent *slot(dqi_rconn *c, uint32_t k) { return &c->sent[k % DQI_RDMA_DEPTH]; }
 
+void dqi_rconn_posted(dqi_rconn *c, uint32_t n) {
+    c->sent_tail += n;
+    if (atomic_fetch_add(&c->send_cq->sending, n) == 0) dqi_queue_kick(c->tx ? c->tx : c->rx);
+}
+
+static void settle_first(dqi_rconn *c, bool ok, dq_reason why, const char *words) {
+    settle(slot(c, c->sent_head++), ok, why, words);
+    atomic_fetch_sub(&c->send_cq->sending, 1);
+}
+
 void dqi_rconn_drop_sent(dqi_rconn *c, dq_reason why, const char *words) {
-    for (; c->sent_head != c->sent_tail; c->sent_head++)
-        settle(slot(c, c->sent_head), false, why, words);
+    while (c->sent_head != c->sent_tail)
+        settle_first(c, false, why, words);
 }
 
 static int error_of(int status) {
@@ -80,16 +89,15 @@ static void fail(dqi_rconn *c, const dqi_rdma_sent *w, int status) {
 void dqi_rconn_sent_done(dqi_rconn *c, const vb_wc *wc) {
     uint32_t at = (uint32_t)wc->wr_id & ~DQI_RDMA_SEND, ahead = (at - c->sent_head) & ~DQI_RDMA_SEND;
     if (ahead >= dqi_rconn_sending(c)) return; // it was taken away
-    for (; ahead > 0; ahead--, c->sent_head++)
-        settle(slot(c, c->sent_head), true, 0, NULL);
+    for (; ahead > 0; ahead--)
+        settle_first(c, true, 0, NULL);
     dqi_rdma_sent *w = slot(c, c->sent_head);
     bool ok = wc->status == VB_WC_SUCCESS, flushed = wc->status == VB_WC_WR_FLUSH_ERR;
     if (!ok && !flushed) fail(c, w, wc->status);
     dq_reason why = !flushed                 ? DQ_DROP_SEND_ERROR
                     : dqi_rdma_stopped(c->r) ? DQ_DROP_STOPPED
                                              : DQ_DROP_CONNECTION_LOST;
-    settle(w, ok, why, vb_status_text(wc->status));
-    c->sent_head++;
+    settle_first(c, ok, why, vb_status_text(wc->status));
     atomic_fetch_add(&c->done, 1);
     if (flushed) dqi_rconn_flushed(c);
 }
@@ -140,7 +148,7 @@ static uint32_t post(dqi_rdma_queue *x, dq_queue *q, dqi_rconn *c, dq_burst *b, 
             x->wr[made].wr.ud.remote_qpn = c->qpn;
             x->wr[made].wr.ud.remote_qkey = c->qkey;
         }
-        if (++c->unsignalled >= SIGNAL) {
+        if (++c->unsignalled >= DQI_RDMA_SIGNAL) {
             x->wr[made].send_flags |= VB_SEND_SIGNALED;
             c->unsignalled = 0;
         }
@@ -155,11 +163,10 @@ static uint32_t post(dqi_rdma_queue *x, dq_queue *q, dqi_rconn *c, dq_burst *b, 
     slot(c, c->sent_tail + made - 1)->b = b;
     int err = vb_post_send(c->qp, x->wr, &bad);
     uint32_t posted = err == 0 ? made : (uint32_t)(bad - x->wr);
-    c->sent_tail += made;
-    if (posted == made) return k;
     for (uint32_t i = posted; i < made; i++) // in order, behind what was posted: they are flushed
-        settle(slot(c, c->sent_tail - made + i), false, DQ_DROP_SEND_ERROR, strerror(err));
-    c->sent_tail -= made - posted;
+        settle(slot(c, c->sent_tail + i), false, DQ_DROP_SEND_ERROR, strerror(err));
+    dqi_rconn_posted(c, posted);
+    if (posted == made) return k;
     dqi_fault_add(q->faults, err, made - posted);
     dqi_rconn_break(c, DQ_ESYS - err);
     return k;
@@ -216,7 +223,7 @@ void dqi_rconn_drop_waits(dqi_rconn *c, dq_reason why) {
 // Posts what waits; packets that went.
 static int serve_waits(dqi_rdma_queue *x, dqi_rconn *c) {
     int work = 0;
-    dqi_lock(&c->lock);
+    dqi_rconn_lock(c);
     while (c->qp && c->wait_head != c->wait_tail) {
         dqi_rdma_wait *w = wait_at(c, c->wait_head);
         uint32_t k = post(x, w->queue, c, w->b, w->first, w->n);
@@ -224,7 +231,7 @@ static int serve_waits(dqi_rdma_queue *x, dqi_rconn *c) {
         advance(c, k);
         work += (int)k;
     }
-    dqi_unlock(&c->lock);
+    dqi_rconn_unlock(c);
     return work;
 }
 
@@ -272,15 +279,15 @@ int dqi_rdma_tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     if (!c && b->conn == 0 && one_comes(x->r)) return 0;
     if (state == DQI_CONN_CONNECTING && !atomic_load(&c->closing) && !dqi_rdma_stopped(x->r)) return 0;
     if (state != DQI_CONN_OPEN && state != DQI_CONN_ENDING) return to_nobody(q, b, first, n);
-    dqi_lock(&c->lock);
+    dqi_rconn_lock(c);
     if (!c->qp || c->flushing || atomic_load(&c->broken)) {
-        dqi_unlock(&c->lock);
+        dqi_rconn_unlock(c);
         return to_nobody(q, b, first, n);
     }
     dqi_gauge_add(&q->held, n); // the core takes them off, as the engine takes them
     uint32_t k = c->wait_head != c->wait_tail ? 0 : post(x, q, c, b, first, n);
     bool waits = k < n && !q->tx_made && add_wait(c, q, b, first + k, n - k);
-    dqi_unlock(&c->lock);
+    dqi_rconn_unlock(c);
     if (waits) k = n;
     dqi_gauge_add(&q->held, -(int64_t)(n - k));
     if (k > 0 && first + k == b->n) dq_burst_unref(b);
@@ -298,17 +305,10 @@ bool dqi_rdma_refuse(dq_queue *q, const dq_burst *b) {
 int dqi_rdma_reap(dq_queue *q) {
     dqi_rdma_queue *x = dqi_rdma_queue_of(q);
     dqi_rdma *r = x->r;
-    int work = 0;
-    vb_wc *wc;
     uint32_t taken = atomic_load_explicit(&q->ring.head, memory_order_relaxed);
     atomic_store(&x->settled, q->tx && !q->tx_made ? taken - 1 : taken);
     if (q == r->keeper) dqi_rdma_serve(r);
-    for (int looked = 0; looked < 4 * DQI_RDMA_POLL && (wc = dqi_rdma_cq_next(&x->cqs)) != NULL; looked++) {
-        dqi_rconn *c = dqi_rconn_find(r, (uint32_t)(wc->wr_id >> 32));
-        if (c) dqi_rconn_complete(c, wc);
-        x->cqs.at++;
-        work++;
-    }
+    int work = (int)dqi_rdma_drain(x);
     if (atomic_load(&x->n_waiting) > 0) work += serve_all_waits(x);
     if (q == r->keeper && r->next_ns < q->next_ns) q->next_ns = r->next_ns;
     return work;
@@ -332,9 +332,9 @@ void dqi_rdma_drop_rest(dq_queue *q) {
     if (!x) return;
     int64_t until = dq_now(q->session) + DQI_RDMA_END_NS;
     for (; (c = next_sending(x, &k)) != NULL; k++) {
-        dqi_lock(&c->lock);
+        dqi_rconn_lock(c);
         dqi_rconn_drop_waits(c, DQ_DROP_STOPPED);
-        dqi_unlock(&c->lock);
+        dqi_rconn_unlock(c);
         c->flushing = true;
         dqi_rconn_stop_qp(c);
     }

@@ -2,7 +2,10 @@
 -- takes it back, and a write after that fails.
 local daqiri = require "daqiri"
 local function side(name, conf, address)
-  local function queue(q) return { { name = q, id = 0, poll_mode = "direct", batch_size = 16, memory_regions = { "packets" } } } end
+  local function queue(q)
+    local worker = q == "clientrx"
+    return { { name = q, id = 0, cpu_core = worker and -1 or nil, poll_mode = not worker and "direct" or nil, batch_size = 16, memory_regions = { "packets" } } }
+  end
   return { name = name, address = address, socket_config = conf, roce_config = { transport_mode = "RC" }, tx = { queues = queue(name .. "tx") }, rx = { queues = queue(name .. "rx") } }
 end
 local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "socket", master_core = 0,
@@ -59,6 +62,9 @@ local b = assert(here:alloc(1))
 b:set_lengths(4)
 b:packet(1):set_bytes(0, "late")
 local late = assert(here:write(b, "ring", 0))
+-- The client's worker sees that its receives are flushed before the script, which looks at completions of writes, sees why.
+local busy = daqiri.time "now" + 0.1
+while daqiri.time "now" < busy do end
 assert(late:wait{ timeout = 10 })
 print("late", late.error)
 print("untouched", lease:get(0, 4))

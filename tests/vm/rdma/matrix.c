@@ -118,7 +118,7 @@ static void show_wrong(const conn *c) {
 // At the end, when nothing more can come.
 static void look_at_lent(conn *c) {
     uint64_t got;
-    unsigned want = is("add") ? messages * (messages + 1) / 2 : messages;
+    uint64_t want = is("add") ? (uint64_t)messages * (messages + 1) / 2 : messages;
     memcpy(&got, c->lent + 8, 8);
     if (is("add") || is("swap")) {
         c->seen = messages;

@@ -4,7 +4,7 @@ local daqiri = require "daqiri"
 local args = daqiri.args{ connects = 200, together = 25 }
 local function queue(q) return { queues = { { name = q, id = 0, cpu_core = -1, batch_size = 16, memory_regions = { "packets" } } } } end
 local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "socket", master_core = 0,
-  memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 4096, buf_size = 1024 } },
+  memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = math.max(4096, 4 * args.together), buf_size = 1024 } },
   interfaces = { { name = "server", address = "10.9.0.1", socket_config = { mode = "server", local_addr = "roce://10.9.0.1:4803" }, roce_config = { transport_mode = "RC" }, rx = queue "rx" },
     { name = "me", address = "10.9.0.2", socket_config = { mode = "client", local_addr = "roce://10.9.0.2" }, roce_config = { transport_mode = "RC" }, tx = queue "tx" } } } } }
 local me, came, here = s:interface "me", 0, 0 -- connections of the server
