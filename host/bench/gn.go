@@ -63,7 +63,7 @@ func runGNRate(ctx context.Context, b *bench, r *Result) error {
 	if err != nil {
 		return err
 	}
-	r.add("no peer; rings_4: through four rings and two proxies; gb_out: GB/s that a kernel writes into the host's memory, gb_in: that it reads there of what another one sends, " +
+	r.add("no peer; rings_4: through four rings and two proxies; gb_out: GB/s that a kernel writes into the host's memory, gb_in: that it reads there of packets that four queues receive, " +
 		"8192 bytes a descriptor")
 	return r.compare(ctx, func(ctx context.Context, d time.Duration) (sample, error) {
 		s := sample{0, figures{}}
@@ -81,7 +81,7 @@ func runGNRate(ctx context.Context, b *bench, r *Result) error {
 		if err != nil {
 			return s, err
 		}
-		in, err := b.engine(ctx, d/4, where, "--what", "pass", "--read", "--size", strconv.Itoa(gnPayload), "--rings", strconv.Itoa(gnRings), "--batch", "4")
+		in, err := b.engine(ctx, d/4, where, "--what", "receive", "--read", "--size", strconv.Itoa(gnPayload), "--queues", strconv.Itoa(gnRings), "--batch", "4")
 		s.more = figures{"rings_4": rate(several), "gb_out": out["bytes"] / out["seconds"] / 1e9, "gb_in": in["bytes"] / in["seconds"] / 1e9}
 		return s, err
 	}, nil)

@@ -246,17 +246,16 @@ GN_FN gn_rx_slot *gn_rx_slot_of(const void *port, const gn_rx_row *r, gn_u64 tic
     return (gn_rx_slot *)gn_at(port, r->slots) + gn_index(ticket, r->log2);
 }
 
-// Whether slot w of n words is there for the ticket; what it says, without the lap's bits, in out.
+// Whether slot w of n words is there for the ticket; what it says, without the lap's bits, in out. Each word
+// was stored behind the bytes that the slot names: one of them is loaded for that order.
 GN_FN int gn_read(const gn_u64 *w, gn_u32 n, gn_u64 lap, gn_u64 *out) {
     gn_u64 other = 0;
-    for (gn_u32 k = 0; k < n; k++) {
-        gn_u64 v = gn_load_fenced(&w[k]);
+    for (gn_u32 k = n; k-- > 0;) {
+        gn_u64 v = k ? gn_load_beside(&w[k]) : gn_load(&w[0]);
         other |= v ^ lap;
         out[k] = v & ~GN_LAP;
     }
-    if (other & GN_LAP) return 0;
-    gn_fence();
-    return 1;
+    return !(other & GN_LAP);
 }
 
 // Writes n words of a slot, in no order among them: what was written before is seen before.

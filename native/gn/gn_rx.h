@@ -59,6 +59,14 @@ GN_FN int gn_rx_read(const gn_rx *q, gn_u64 ticket, gn_packet *p) {
     return GN_OK;
 }
 
+// The descriptors of a warp's tickets, all of them at once: lane k has that of first + k in *p, and
+// gn_shuffle brings its words to the others. n, at most 32; the others' p says 0 bytes.
+GN_FN void gn_rx_read_warp(const gn_rx *q, gn_u64 first, gn_u32 n, gn_packet *p) {
+    const gn_packet none = {0, 0, 0, 0, 0, 0, 0};
+    if (gn_lane() >= n || gn_rx_read(q, first + gn_lane(), p) != GN_OK) *p = none;
+    gn_warp_sync(); // what one lane's load is behind, all lanes' are
+}
+
 // Bit k: descriptor next + k is there, in *there, and is its packet's last, in *last. A thread looks at one
 // after the other up to the first that isn't there, lanes of a warp at one each.
 GN_FN void gn_rx_look(const gn_rx *q, gn_u64 next, gn_u32 most, int warp, gn_u32 *there, gn_u32 *last) {
@@ -95,7 +103,7 @@ GN_FN gn_u32 gn_rx_filled(const gn_rx *q, gn_u64 next, gn_u32 most) {
     if ((long long)(filled - next) <= 0) {
         filled = gn_load(&q->state->filled);
         if (gn_peek(&q->s.proxy->abort)) return 0; // and nobody hears of more
-        gn_store(&q->local->seen, filled);
+        gn_store_near(&q->local->seen, filled);
     }
     if ((long long)(filled - next) <= 0) return 0;
     return filled - next < most ? (gn_u32)(filled - next) : most;
@@ -150,6 +158,7 @@ GN_FN int gn_rx_wait(const gn_rx *q, gn_u32 most, int warp, gn_u64 limit, gn_u64
 // Takes up to `most` descriptors, at most 32, of whole packets; waits for the first. A warp or a block takes
 // them together: all its threads hear the same, and read what they like of *first to *first + *n - 1. *n is 0
 // with every result but GN_OK. share: three words that the threads of a block share (__shared__); else 0.
+// GN_INVALID: a scope that there isn't.
 GN_FN int gn_recv(const gn_rx *q, int scope, gn_u32 most, gn_u64 limit, gn_u64 *first, gn_u32 *n,
                   gn_u64 *share) {
     int err = GN_OK;

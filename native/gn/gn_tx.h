@@ -50,7 +50,7 @@ GN_FN int gn_tx_pause(const gn_tx *q, gn_timer *t, gn_u64 below) {
 GN_FN int gn_accepted(const gn_tx *q, gn_u64 least) {
     if ((long long)(gn_load(&q->local->seen) - least) >= 0) return GN_OK;
     gn_u64 accepted = gn_load(&q->state->accepted);
-    gn_store(&q->local->seen, accepted);
+    gn_store_near(&q->local->seen, accepted);
     if ((long long)(accepted - least) < 0) return GN_AGAIN;
     return gn_peek(&q->s.proxy->abort) ? GN_ABORTED : GN_OK;
 }

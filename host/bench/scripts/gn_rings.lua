@@ -10,13 +10,16 @@ local args = daqiri.args{
   proxies = { 1, help = "queues, each with a worker, that the rings are of in turn" },
   slots = { 1024, help = "of a ring" },
   warps = { 4, help = "that post into a ring; on the host one thread does" },
-  bytes = { 0, help = "that are written into the host's memory before each descriptor" },
+  bytes = { 0, help = "that are written into the host's memory for each descriptor" },
+  batch = { 4, help = "of these that a warp writes, and then posts together" },
   memory = { "host", help = "gpu: the kernel runs there" },
   seconds = { 1, help = "to measure, after a tenth of that to warm up" },
 }
 local gpu = args.memory == "gpu"
 local warps = gpu and args.warps or 1
 local NS_A_BIN, BINS = 16, 16384
+local ROUNDS = 4 -- before a warp writes over what it wrote
+assert(args.batch <= 32, "--batch: at most 32, the lanes of a warp")
 
 local queues = {}
 for k = 1, args.proxies do
@@ -26,7 +29,7 @@ local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopb
   memory_regions = {
     { name = "frames", kind = "host_pinned", affinity = 0, num_bufs = 64, buf_size = 64 }, -- the queues': nothing is sent
     { name = "signals", kind = "host_pinned", affinity = 0, num_bufs = 1, buf_size = 64 * 16 },
-    { name = "out", kind = "host_pinned", affinity = 0, num_bufs = math.max(1, args.rings * warps * 8), buf_size = math.max(64, args.bytes) } },
+    { name = "out", kind = "host_pinned", affinity = 0, num_bufs = args.rings * warps * args.batch * ROUNDS, buf_size = math.max(64, args.bytes) } },
   interfaces = { { name = "port", address = "a", tx = { queues = queues } } } },
   { memory = not gpu and "host" or nil })
 
@@ -69,9 +72,10 @@ __device__ void fill(unsigned char *to, unsigned int bytes, unsigned int word)
     for (unsigned int k = threadIdx.x % 32; k < bytes / 16; k += blockDim.x < 32 ? blockDim.x : 32) p[k] = make_uint4(word, k, word, k);
 }
 
-// Each block posts into its ring: by warps, or, of one thread, 32 tickets at a time. A descriptor adds 1 to the ring's signal.
+// Each block posts into its ring: by warps, or, of one thread, 32 tickets at a time. A descriptor adds 1 to the ring's signal. Of what is
+// written, `batch` descriptors are posted together: their fence waits until the bus has taken all that came before it.
 __global__ void post(void *port, unsigned int rings, unsigned int signals, unsigned int out, unsigned int stride, unsigned int bytes,
-                     unsigned long long *sent)
+                     unsigned int batch, unsigned int rounds, unsigned long long *sent)
 {
     gn_side side;
     gn_tx tx;
@@ -80,16 +84,19 @@ __global__ void post(void *port, unsigned int rings, unsigned int signals, unsig
     if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, ring) != GN_OK) return;
     gn_u64 at = gn_place(signals, ring * 64);
     gn_slot add = gn_fill_add(at, 1);
+    unsigned char *base = (unsigned char *)gn_pointer(&side, gn_place(out, 0));
     for (;; round++) {
-        if (bytes > 0) fill((unsigned char *)gn_pointer(&side, gn_place(out, (gn_u64)(warp * 8 + round % 8) * stride)), bytes, round);
+        for (unsigned int k = 0; bytes > 0 && k < batch; k++)
+            fill(base + ((gn_u64)(warp * rounds + round % rounds) * batch + k) * stride, bytes, round);
         if (blockDim.x >= 32) {
-            gn_slot mine = bytes > 0 && threadIdx.x % 32 > 0 ? gn_fill_nop() : add;
+            int posts = bytes == 0 || threadIdx.x % 32 < batch;
+            gn_slot mine = posts ? add : gn_fill_nop();
             int said = gn_submit(&tx, GN_BY_WARP, &mine, GN_LIMIT, &ticket);
             if (gn_ballot(said != GN_OK)) break; // all lanes of a warp come along
-            n += bytes == 0 || threadIdx.x % 32 == 0;
+            n += posts;
             continue;
         }
-        unsigned int many = bytes > 0 ? 1 : 32;
+        unsigned int many = bytes > 0 ? batch : 32;
         if (gn_reserve(&tx, many, GN_LIMIT, &ticket) != GN_OK) break;
         for (unsigned int k = 0; k < many; k++) gn_commit(&tx, ticket + k, &add);
         gn_publish(&tx, ticket, many);
@@ -110,7 +117,7 @@ local sent = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 1 }
 s:start()
 k:start{ tx = tx, regions = { "out" }, remote = { "signals" },
   args = args.what == "echo" and { "port", BINS, NS_A_BIN, counts, failed }
-    or { "port", args.rings, "signals", "out", s:region("out").stride, args.bytes, sent } }
+    or { "port", args.rings, "signals", "out", s:region("out").stride, args.bytes, args.batch, ROUNDS, sent } }
 repeat s:measure{ seconds = args.seconds / 10 } until k.completed > 0 or not k.running
 counts:fill(0)
 local before = k.completed

@@ -125,9 +125,17 @@ static void receiver(void *arg) {
         DQ_CHECK(err == GN_OK || err == GN_TIMEOUT || err == GN_ABORTED);
         if (err == GN_ABORTED) return;
         uint32_t step = scope == GN_BY_THREAD ? 1 : t.threads;
+        gn_packet p = {0};
+        if (scope == GN_BY_WARP) { // all lanes hear of each other's
+            gn_rx_read_warp(&q, first, n, &p);
+            gn_u64 place = gn_shuffle(p.place, n - 1);
+            DQ_EQ(p.bytes, rig_thread < n ? BYTES : 0);
+            DQ_EQ(gn_rx_read(&q, first + n - 1, &p), GN_OK);
+            DQ_EQ(p.place, place);
+            gn_rx_read_warp(&q, first, n, &p);
+        }
         for (uint32_t k = scope == GN_BY_THREAD ? 0 : rig_thread; k < n; k += step) {
-            gn_packet p = {0};
-            DQ_EQ(gn_rx_read(&q, first + k, &p), GN_OK);
+            if (scope != GN_BY_WARP) DQ_EQ(gn_rx_read(&q, first + k, &p), GN_OK);
             DQ_EQ(p.bytes, BYTES);
             DQ_EQ(p.flow, 7);
             DQ_EQ(p.conn, 3);

@@ -74,7 +74,8 @@ static void gn_poke(gn_u64 *p, gn_u64 v) {
 }
 static void gn_store(gn_u64 *p, gn_u64 v) { gn_poke(p, v); }
 static void gn_store_fenced(gn_u64 *p, gn_u64 v) { gn_poke(p, v); }
-static gn_u64 gn_load_fenced(const gn_u64 *p) { return gn_load(p); }
+static void gn_store_near(gn_u64 *p, gn_u64 v) { gn_poke(p, v); }
+static gn_u64 gn_load_beside(const gn_u64 *p) { return gn_load(p); }
 static void gn_fence(void) {}
 static int gn_swap(gn_u64 *p, gn_u64 is, gn_u64 v) {
     gn_u64 did;
