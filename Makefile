@@ -34,7 +34,7 @@ beside = @( $(call timed,$(1),$(2)) ) >$(COUNTS).log 2>&1 & first=$$!; ( $(call 
 
 # $(call go_test,FLOOR): go test with its output made readable; `make test` keeps the counts of each step for a sum at its
 # end. Continuous integration fails where fewer tests than FLOOR pass, and where one skips that .ci/skips does not list.
-go_test = $(GO) run ./tests/report $(KEEP) $(if $(CI),-floor $(1) -skips .ci/skips) -- -count 1 -timeout 20m
+go_test = $(GO) run ./tests/report $(KEEP) $(if $(CI),-floor $(1) -skips .ci/skips) -- -count 1 -timeout 40m
 COUNTS := $(BUILD)/counts.$(shell echo $$PPID-$$(date +%s))
 
 # The dpdk engine is a library beside the program, made where libdpdk is.

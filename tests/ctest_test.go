@@ -255,7 +255,7 @@ func (v variant) link(program, unit string, objects []string) error {
 }
 
 func (v variant) compile(args ...string) error {
-	common := []string{"-std=c11", "-D_GNU_SOURCE", "-g", "-Wall", "-Wextra", "-Werror",
+	common := []string{"-std=c11", "-D_GNU_SOURCE", "-g1", "-Wall", "-Wextra", "-Werror",
 		"-I" + filepath.Join(rootDir, "native"), "-I" + filepath.Join(rootDir, "tests/native")}
 	out, err := exec.Command(v.cc, slices.Concat(common, v.flags, args)...).CombinedOutput()
 	if err != nil {

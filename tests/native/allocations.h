@@ -3,20 +3,11 @@
 #ifndef ALLOCATIONS_H
 #define ALLOCATIONS_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "dqtest.h"
 
 static _Atomic uint64_t allocations;
 
-#if defined __has_feature
-#define ALLOCATIONS_MSAN __has_feature(memory_sanitizer)
-#else
-#define ALLOCATIONS_MSAN 0
-#endif
-
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ || ALLOCATIONS_MSAN
+#if DQ_SANITIZED
 
 int __sanitizer_install_malloc_and_free_hooks(void (*made)(const volatile void *, size_t),
                                               void (*freed)(const volatile void *));

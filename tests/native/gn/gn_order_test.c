@@ -5,15 +5,9 @@
 // this without one at a time, and each such build has to fail.
 #include "gn_rig.h"
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define USUAL 20000
-#else
-#define USUAL 200000
-#endif
-
 static uint64_t signals(void) {
     const char *n = getenv("DQ_GN_SIGNALS");
-    return n ? strtoull(n, NULL, 10) : USUAL;
+    return n ? strtoull(n, NULL, 10) : DQ_ROUNDS(200000);
 }
 
 static struct {

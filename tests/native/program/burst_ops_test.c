@@ -102,7 +102,7 @@ static void check_column(const bed *b, const dqi_packets *in, bool payload, cons
 
 static void columns(void) {
     bed b = {.seed = 31};
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; round < DQ_ROUNDS(3000); round++) {
         bool payload = round % 5 == 0;
         dqi_packets in = packets(&b, round % 3 == 0);
         dq_field f = any_field(&b);
@@ -189,7 +189,7 @@ static void check_set(const uint8_t *before, const uint8_t *p, uint32_t len, con
 
 static void sets(void) {
     bed b = {.seed = 32};
-    for (int round = 0; round < 4000; round++) {
+    for (int round = 0; round < DQ_ROUNDS(4000); round++) {
         dqi_packets in = packets(&b, round % 3 == 0);
         dq_field f = any_field(&b);
         if (dqi_field_check(&f, NULL) != DQ_OK) continue;
@@ -328,7 +328,7 @@ static dq_prog *conjunction(bed *b, const term *terms, uint32_t n) {
 static void conditions(void) {
     bed b = {.seed = 33};
     uint32_t held = 0;
-    for (int round = 0; round < 4000; round++) {
+    for (int round = 0; round < DQ_ROUNDS(4000); round++) {
         bool payload = round % 7 == 0;
         dqi_packets in = packets(&b, round % 3 == 0);
         term terms[10];
@@ -351,7 +351,7 @@ static void conditions(void) {
         }
         dq_prog_free(prog);
     }
-    DQ_CHECK(held > 10000);
+    DQ_CHECK(held > DQ_ROUNDS(10000));
     free(b.bytes);
 }
 

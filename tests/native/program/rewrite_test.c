@@ -140,7 +140,7 @@ static void check(const uint8_t *before, bool spoilt, const dq_rewrite_rule *r, 
 
 static void rules(void) {
     static uint8_t before[sizeof b.bytes];
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; round < DQ_ROUNDS(3000); round++) {
         dqi_packets in = packets(round % 3 == 0);
         dq_rewrite_map maps[4][MAPS];
         dq_rewrite_rule r[4];

@@ -17,11 +17,18 @@ static uint32_t length_of(uint64_t number, uint32_t max) {
     return HEAD + (uint32_t)dq_below(&seed, max - HEAD);
 }
 
+// Behind its head byte i is number * 31 + i, modulo 256.
 static void make_record(uint8_t *to, uint64_t number, uint32_t len) {
+    static uint8_t all[256];
+    for (uint32_t i = 0; all[1] == 0 && i < sizeof all; i++)
+        all[i] = (uint8_t)i;
     memcpy(to, &number, 8);
     memcpy(to + 8, &len, 4);
-    for (uint32_t i = HEAD; i < len; i++)
-        to[i] = (uint8_t)(number * 31 + i);
+    for (uint32_t i = HEAD, n; i < len; i += n) {
+        uint32_t from = (number * 31 + i) % sizeof all;
+        n = len - i < sizeof all - from ? len - i : sizeof all - from;
+        memcpy(to + i, all + from, n);
+    }
 }
 
 static bool is_record(const uint8_t *at, uint64_t number, uint32_t len) {

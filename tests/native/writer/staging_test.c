@@ -177,11 +177,11 @@ static void same_files(const folder *a, const folder *b, uint32_t least) {
 
 // Sizes of which some are less than a list of moves, some more than a buffer of staging memory.
 static const load loads[] = {
-    {.kind = DQ_WRITE_PCAP, .nseg = 2, .bursts = 200, .n = 40, .len = 2000},
-    {.kind = DQ_WRITE_PCAP, .nseg = 2, .bursts = 100, .n = 40, .len = 2000, .rotate = 500000},
-    {.kind = DQ_WRITE_PCAP, .nseg = 1, .bursts = 200, .n = 60, .len = 1400, .payloads = true},
-    {.kind = DQ_WRITE_PCAPNG, .nseg = 2, .bursts = 100, .n = 40, .len = 3000},
-    {.kind = DQ_WRITE_RAW_FILE, .nseg = 2, .bursts = 100, .n = 40, .len = 3000, .skip = 7},
+    {.kind = DQ_WRITE_PCAP, .nseg = 2, .bursts = DQ_ROUNDS(200), .n = 40, .len = 2000},
+    {.kind = DQ_WRITE_PCAP, .nseg = 2, .bursts = DQ_ROUNDS(100), .n = 40, .len = 2000, .rotate = 500000},
+    {.kind = DQ_WRITE_PCAP, .nseg = 1, .bursts = DQ_ROUNDS(200), .n = 60, .len = 1400, .payloads = true},
+    {.kind = DQ_WRITE_PCAPNG, .nseg = 2, .bursts = DQ_ROUNDS(100), .n = 40, .len = 3000},
+    {.kind = DQ_WRITE_RAW_FILE, .nseg = 2, .bursts = DQ_ROUNDS(100), .n = 40, .len = 3000, .skip = 7},
     {.kind = DQ_WRITE_RAW_FILE, .nseg = 1, .bursts = 7, .n = 1, .len = BIG},
     {.kind = DQ_WRITE_RAW_PACKETS, .nseg = 2, .bursts = 20, .n = 40, .len = 3000, .skip = 7},
     {.kind = DQ_WRITE_RAW_BURSTS, .nseg = 2, .bursts = 8, .n = 60, .len = 100000},
