@@ -22,13 +22,14 @@ func root() string {
 }
 
 // Library is the path of the stand-in for the driver, which is built at the first call, once for each state of its sources.
-var Library = sync.OnceValues(func() (string, error) { return library("fake_cuda", "native/kernels/*.c", "tests/gpu/fake/*.c") })
+var Library = sync.OnceValues(func() (string, error) { return library("fake_cuda", "", "native/kernels/*.c", "tests/gpu/fake/*.c") })
 
 // Compiler is the path of the stand-in for NVRTC.
-var Compiler = sync.OnceValues(func() (string, error) { return library("fake_nvrtc", "tests/gpu/nvrtc/*.c") })
+var Compiler = sync.OnceValues(func() (string, error) { return library("fake_nvrtc", "runtime/kernel/host.h", "tests/gpu/nvrtc/*.c") })
 
-// library builds the library of this name out of the sources that patterns find.
-func library(name string, patterns ...string) (string, error) {
+// library builds the library of this name out of the sources that patterns find. reads is the file that it opens when it
+// runs, or "": a copy of the repository, which may share the folder build, has another one.
+func library(name, reads string, patterns ...string) (string, error) {
 	at := root()
 	var sources, headers []string
 	find := func(to *[]string, patterns ...string) error {
@@ -48,7 +49,12 @@ func library(name string, patterns ...string) (string, error) {
 	if err := find(&headers, "native/*/*.h", "tests/gpu/fake/*.h"); err != nil {
 		return "", err
 	}
+	var flags []string
 	hash := sha256.New()
+	if reads != "" {
+		flags = append(flags, `-DHOST_H="`+filepath.Join(at, reads)+`"`)
+		fmt.Fprintln(hash, flags)
+	}
 	for _, file := range append(headers, sources...) {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -60,17 +66,17 @@ func library(name string, patterns ...string) (string, error) {
 	if _, err := os.Stat(lib); err == nil {
 		return lib, nil
 	}
-	return lib, build(lib, at, sources)
+	return lib, build(lib, at, append(flags, sources...))
 }
 
 // build makes the library under another name first: others may build it at the same time.
-func build(lib, at string, sources []string) error {
+func build(lib, at string, args []string) error {
 	if err := os.MkdirAll(filepath.Dir(lib), 0o755); err != nil {
 		return err
 	}
 	made := fmt.Sprintf("%s.%d", lib, os.Getpid())
-	args := append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
-		"-I" + filepath.Join(at, "native"), `-DHOST_H="` + filepath.Join(at, "runtime/kernel/host.h") + `"`, "-o", made}, sources...)
+	args = append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
+		"-I" + filepath.Join(at, "native"), "-o", made}, args...)
 	if out, err := exec.Command("gcc", append(args, "-lpthread", "-lm", "-ldl")...).CombinedOutput(); err != nil {
 		return fmt.Errorf("gcc: %w\n%s", err, out)
 	}
