@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/daqiri/daqiri-run/tests/gpu"
-	"github.com/daqiri/daqiri-run/tests/nic/fake"
 )
 
 // verbsGPUScript sends the frames of a capture over the wire; they are received into the host's memory and a GPU's, joined by s:copy
@@ -42,14 +39,6 @@ print("got", got)
 func TestVerbsGPU(t *testing.T) {
 	t.Parallel()
 	need(t, "scapy", "tshark", "rdma")
-	driver, err := gpu.Library()
-	if err != nil {
-		t.Fatal(err)
-	}
-	lib, err := fake.Verbs()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	script, sent := filepath.Join(dir, "verbs.lua"), filepath.Join(dir, "sent.pcap")
 	if err := os.WriteFile(script, []byte(verbsGPUScript), 0o644); err != nil {
@@ -75,9 +64,7 @@ func TestVerbsGPU(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			cmd := exec.Command(built(t), "--summary", "full", script, "--file", sent, "--dir", dir, "--buf", tt.buf)
-			cmd.Env = append(os.Environ(), "DAQIRI_VERBS="+lib, "DAQIRI_FAKE_VERBS="+tt.verbs, "DAQIRI_CUDA="+driver, "DAQIRI_FAKE_CUDA="+tt.gpu)
-			out, err := cmd.CombinedOutput()
+			out, err := verbsOnGPU(t, tt.gpu, tt.verbs, "--summary", "full", script, "--file", sent, "--dir", dir, "--buf", tt.buf).CombinedOutput()
 			said := string(out)
 			if err != nil || !strings.Contains(said, "every packet is accounted for") {
 				t.Fatalf("%v\n%s", err, said)

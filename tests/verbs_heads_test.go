@@ -99,8 +99,8 @@ func headsCapture(t *testing.T) string {
 // headsSeen is what the script said: packets as they came, and blocks; and the capture that it wrote.
 type headsSeen struct{ packets, blocks, written []string }
 
-// headsCommand is the program with libraries that stand in for libibverbs and for the driver of a GPU.
-func headsCommand(t *testing.T, gpuHas string, args ...string) *exec.Cmd {
+// verbsOnGPU is the program with libraries that stand in for the driver of a GPU and for libibverbs.
+func verbsOnGPU(t *testing.T, gpuHas, verbsHas string, args ...string) *exec.Cmd {
 	t.Helper()
 	driver, err := gpu.Library()
 	if err != nil {
@@ -111,7 +111,7 @@ func headsCommand(t *testing.T, gpuHas string, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(built(t), args...)
-	cmd.Env = append(os.Environ(), "DAQIRI_VERBS="+lib, "DAQIRI_CUDA="+driver, "DAQIRI_FAKE_CUDA="+gpuHas)
+	cmd.Env = append(os.Environ(), "DAQIRI_VERBS="+lib, "DAQIRI_FAKE_VERBS="+verbsHas, "DAQIRI_CUDA="+driver, "DAQIRI_FAKE_CUDA="+gpuHas)
 	return cmd
 }
 
@@ -127,7 +127,7 @@ func headsRun(t *testing.T, sent, gpuHas string, code int, args ...string) (head
 	if !slices.Contains(args, "--plain") {
 		flags = append(flags, "--drain", "60s") // for handlers, however slow the machine is
 	}
-	cmd := headsCommand(t, gpuHas, append(append(flags, script, "--file", sent, "--dir", dir), args...)...)
+	cmd := verbsOnGPU(t, gpuHas, "", append(append(flags, script, "--file", sent, "--dir", dir), args...)...)
 	out, err := cmd.CombinedOutput()
 	said := string(out)
 	if cmd.ProcessState.ExitCode() != code || !strings.Contains(said, "every packet is accounted for") {
@@ -229,7 +229,7 @@ func TestHeadsFaults(t *testing.T) {
 		if err := os.WriteFile(script, []byte(headsRefused), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		out, err := headsCommand(t, "dmabuf=1", script).CombinedOutput()
+		out, err := verbsOnGPU(t, "dmabuf=1", "", script).CombinedOutput()
 		said := strings.Split(string(out), "\n")
 		const far = "of packets, and those of queue rx lie on a GPU: the host has the first 128; hint: s:copy before it"
 		for i, want := range []string{"true", "at113 reads byte 128 " + far, "true", "far reads byte 129 " + far, "stage cpu reads the first segment of queue rx's packets, and the CPU can't read region in"} {

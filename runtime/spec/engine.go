@@ -30,6 +30,9 @@ var (
 	linkName   = regexp.MustCompile(`^[^\s/:]{1,15}$`)
 )
 
+// IsPCIAddress says whether a has the form of a PCI address: "8a:00.0", "0000:8A:00.0".
+func IsPCIAddress(a string) bool { return pciAddress.MatchString(a) }
+
 // chooseEngines decides which engine serves each interface. From strong to weak: the
 // sources of the command line, the forced engine, the interface's engine key, an address pcap:FILE, loopback, the file's
 // engine key, the address.
@@ -134,7 +137,7 @@ func (p *parser) addressEngine(i *Interface) string {
 	_, macErr := net.ParseMAC(a)
 	switch {
 	case a == "":
-	case pciAddress.MatchString(a), strings.HasPrefix(a, "vdev:"):
+	case IsPCIAddress(a), strings.HasPrefix(a, "vdev:"):
 		return EngineDPDK
 	case strings.HasPrefix(a, "pcap:"):
 		if a == "pcap:" {

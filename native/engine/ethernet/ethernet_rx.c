@@ -54,11 +54,11 @@ static uint32_t frames(dqi_eth_desk *d, uint32_t n, uint64_t *bytes) {
 // Fills the columns of the classifier; the base that its offsets are from.
 static const uint8_t *line_up(dqi_eth_desk *d, uint32_t m) {
     uintptr_t base = UINTPTR_MAX;
+    const bool far = dqi_on_gpu(d);
     for (uint32_t k = 0; k < m; k++) {
         const dqi_piece *p = &d->pieces[d->first[k]];
-        const bool far = dqi_on_gpu(d);
         d->off[k] = (uintptr_t)(far ? dqi_head_of(d->region, p->buf) : p->data);
-        d->len[k] = far && p->len > DQ_HEAD ? DQ_HEAD : p->len;
+        d->len[k] = far ? dqi_head_len(p->len) : p->len;
         base = d->off[k] < base ? d->off[k] : base;
     }
     for (uint32_t k = 0; k < m; k++)
@@ -172,7 +172,7 @@ static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_eth_desk 
     if (in_place) {
         if (b->heads) {
             b->head[i] = (uint64_t)(dqi_head_of(rx->conf.regions[0], b->bufs[0][i]) - b->session->base);
-            b->head_len[i] = b->len[0][i] < DQ_HEAD ? b->len[0][i] : DQ_HEAD;
+            b->head_len[i] = dqi_head_len(b->len[0][i]);
         }
         b->off[0][i] |= flags;
         return;

@@ -85,7 +85,7 @@ static void fetch(dqi_eth_heads *h, flight *f) {
         const dqi_piece *p = &f->desk.pieces[i];
         const uint64_t at = (uint64_t)(p->data - r->base) - r->offset;
         moves[i] = (dqk_move){(uintptr_t)(r->device + at), (uintptr_t)dqi_head_of(r, p->buf),
-                              p->len < DQ_HEAD ? p->len : DQ_HEAD, DQK_COPY};
+                              dqi_head_len(p->len), DQK_COPY};
     }
     dqi_mover_add(h->mover, moves, f->n, false, NULL, &f->lists);
 }

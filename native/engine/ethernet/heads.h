@@ -14,6 +14,7 @@
 static inline uint8_t *dqi_head_of(const dq_region *r, uint32_t buf) {
     return r->heads + (uint64_t)(buf - r->first_id) * DQ_HEAD;
 }
+static inline uint32_t dqi_head_len(uint32_t len) { return len < DQ_HEAD ? len : DQ_HEAD; }
 // Whether the desk's frames lie on a GPU, each in one piece in a buffer, and their heads with the host.
 static inline bool dqi_on_gpu(const dqi_eth_desk *d) { return d->region && d->region->heads; }
 
