@@ -126,15 +126,18 @@ static void hole_behind(void) { hole(false); }
 static void hole_waited(void) { hole(true); }
 
 // Two rings share a paced queue by bytes, whatever the sizes of their packets: both are full at the start,
-// and when the one with small packets is empty as many bytes of the other have left. There is a burst for
-// each packet on either side, so that none is lost while some thread has no core.
+// and when half of the one with small packets has left, and all, so have as many bytes of the other. There is
+// a burst and a selection (a session has 1024) for each packet, so that none is lost while some thread has no
+// core.
 static void shares(void) {
     rig r;
-    const uint32_t len[] = {1000, 125}, n = 4096;
+    const uint32_t len[] = {4000, 1000}, n = 512;
     rig_open(&r,
              (bed_conf){.mode = BED_WORKER,
                         .pace_bps = 4e8,
-                        .rx_bufs = 4 * n,
+                        .buf_size = 4096,
+                        .more_size = 4096,
+                        .bufs = 2 * n,
                         .rx_meta = 2 * n,
                         .tx_meta = 2 * n,
                         .timeout_us = 10000},
@@ -148,12 +151,15 @@ static void shares(void) {
             rig_send(&r, k, rig_buf(&r, k), len[k]);
     dqi_poller_release(r.gn->tx[0].queue->poller);
     bed_until(&r.b, 2 * n);
-    uint64_t other = 0, small = 0;
+    uint64_t other = 0, small = 0, half = 0;
     for (size_t i = 0; i < r.b.n && small < n; i++) {
         small += r.b.got[i].len == len[1];
         other += r.b.got[i].len == len[0] ? len[0] : 0;
+        if (small == n / 2) half = other;
     }
-    printf("shares: %" PRIu64 " and %u bytes\n", other, n * len[1]);
+    printf("shares: %" PRIu64 " and %u bytes, %" PRIu64 " at half\n", other, n * len[1], half);
+    DQ_CHECK(half > n / 2 * len[1] * 7 / 10);
+    DQ_CHECK(half < n / 2 * len[1] * 13 / 10);
     DQ_CHECK(other > n * len[1] * 8 / 10);
     DQ_CHECK(other < n * len[1] * 12 / 10);
     rig_close(&r);
