@@ -16,10 +16,12 @@ import (
 
 // reserve raises unless a string of n bytes may be made, or as much memory taken for a moment.
 func reserve(L *lua.LState, n uint64) {
-	if n < reserveFrom {
+	if n < countedFrom {
 		return
 	}
-	large.Store(true)
+	if n >= reserveFrom {
+		large.Store(true)
+	}
 	if err := available(L, n); err != nil {
 		L.Error(lua.LString(err.Error()), position(L))
 	}
@@ -44,8 +46,11 @@ func room(L *lua.LState, n uint64) error {
 // Reserve raises unless a string of n bytes may be made, for functions of the host. L has a Runtime.
 func Reserve(L *lua.LState, n int) { reserve(L, uint64(n)) }
 
-// reserveFrom is the size below which reserve looks no further. A concatenation of strings that are shorter is at most 255 times
-// as long.
+// countedFrom is the size from which reserve counts strings: the guard looks at the limit once a MiB of them was made, as the monitor can be
+// late on a busy machine.
+const countedFrom = 4 << 10
+
+// reserveFrom is the size from which concatenations are measured. One of strings that are shorter is at most 255 times as long.
 const reserveFrom = 1 << 20
 
 // large says that some task has made a string of reserveFrom bytes or more: from then on all concatenations are measured

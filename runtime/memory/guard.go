@@ -10,7 +10,7 @@ import (
 // MaxString is the length of the longest string that a script can make, in bytes.
 const MaxString = 1 << 30
 
-// asks is the size from which on memory is asked for before it is taken; the monitor sees what is less.
+// asks is how many bytes a task may take between two looks at the limit, beside those of the monitor, which may be late on a busy machine.
 const asks = 1 << 20
 
 // Error says that Lua would hold more than Limit allows.
@@ -83,11 +83,12 @@ func (g *Guard) Err() error {
 	return &Error{}
 }
 
-// Reserve asks for so many bytes, which the caller is about to take at once.
+// Reserve asks for so many bytes, which the caller is about to take at once. Only on the task's thread.
 func (g *Guard) Reserve(n uint64) error {
-	if n < asks {
+	if g.m.unasked += n; g.m.unasked < asks {
 		return nil
 	}
+	g.m.unasked = 0
 	most, _ := Limit()
 	if n > most {
 		return &Error{n}
@@ -107,18 +108,19 @@ type member struct {
 	over atomic.Bool // it is to raise an error
 	tid  int         // its thread
 	cpu  int64       // ns that this had taken when the monitor last looked
+
+	unasked uint64 // bytes that were reserved since the limit was last looked at
 }
 
 // short says whether memory is short still, on the task's thread.
 func (m *member) short() bool {
 	most, _ := Limit()
-	if used() <= most {
-		m.over.Store(false)
-		return false
+	if used() > most {
+		runtime.GC() // what an error that was caught had made may be garbage by now
 	}
-	if used() <= hard() {
+	if used() > most {
 		return true
 	}
-	runtime.GC() // what failed may have gone by now
-	return used() > most
+	m.over.Store(false)
+	return false
 }
