@@ -58,10 +58,12 @@ func (c *cable) captureEndless(program, seconds string, interrupt bool) endlessR
 	t := c.t
 	t.Helper()
 	dir, code, said := "", 0, ""
-	for range 5 { // where others keep the machine busy the writer may be behind, which the program says
+	for range 5 { // where others keep the machine busy the writer may be behind, which the program says, or the sender may send nothing
 		dir = t.TempDir()
+		before, _ := c.udp()
 		code, said = c.captureOnce(program, seconds, interrupt, dir)
-		if code != 5 || !strings.Contains(said, "writer disk was behind") {
+		now, _ := c.udp()
+		if (code != 5 || !strings.Contains(said, "writer disk was behind")) && now > before {
 			break
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ type gpuFault struct {
 	name, fault string
 	exit        int
 	want        []string
+	args        []string // for the script, behind those of all cases
 }
 
 const balanced = "every packet is accounted for"
@@ -24,16 +26,16 @@ const balanced = "every packet is accounted for"
 // whose faults it sets.
 func TestGPUFaults(t *testing.T) {
 	cases := []gpuFault{
-		{"works", "delay_us=100", 0, []string{balanced}},
-		{"shares the host's memory", "integrated=1", 0, []string{"memory region blocks: device: GPU 0 (Fake GPU) shares the host's memory: its buffers lie there, pinned", balanced}},
-		{"no driver", "", 4, []string{"memory region blocks: it needs a GPU's driver: /nowhere/libcuda.so: cannot open shared object file", "--memory host"}},
-		{"no GPU", "gpus=0", 4, []string{"memory region blocks: it needs a GPU's driver: it knows of no GPU"}},
-		{"too old a driver", "version=11060", 4, []string{"memory region blocks: it needs a GPU's driver: ", ".so is of CUDA 11.6: 11.7 or later is needed"}},
-		{"too old a GPU", "major=7", 4, []string{"memory region blocks: GPU 0 (Fake GPU) has compute capability 7.0: the program's kernels need 8.0 or later"}},
-		{"too little memory", "mib=1", 4, []string{"memory region blocks: it takes 2 MiB, and GPU 0 (Fake GPU) has 1 MiB of 1 free"}},
-		{"a kernel traps", "trap=5", 4, []string{"error: stage blocks: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure", "device_lost", balanced}},
-		{"a launch fails", "fail=3", 4, []string{"stage blocks: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED", balanced}},
-		{"a kernel never ends", "hang=3", 4, []string{" did not end: for 5 s its device took nothing", ".stopped: ", balanced}},
+		{"works", "delay_us=100", 0, []string{balanced}, nil},
+		{"shares the host's memory", "integrated=1", 0, []string{"memory region blocks: device: GPU 0 (Fake GPU) shares the host's memory: its buffers lie there, pinned", balanced}, nil},
+		{"no driver", "", 4, []string{"memory region blocks: it needs a GPU's driver: /nowhere/libcuda.so: cannot open shared object file", "--memory host"}, nil},
+		{"no GPU", "gpus=0", 4, []string{"memory region blocks: it needs a GPU's driver: it knows of no GPU"}, nil},
+		{"too old a driver", "version=11060", 4, []string{"memory region blocks: it needs a GPU's driver: ", ".so is of CUDA 11.6: 11.7 or later is needed"}, nil},
+		{"too old a GPU", "major=7", 4, []string{"memory region blocks: GPU 0 (Fake GPU) has compute capability 7.0: the program's kernels need 8.0 or later"}, nil},
+		{"too little memory", "mib=1", 4, []string{"memory region blocks: it takes 2 MiB, and GPU 0 (Fake GPU) has 1 MiB of 1 free"}, nil},
+		{"a kernel traps", "trap=5", 4, []string{"error: stage blocks: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure", "device_lost", balanced}, nil},
+		{"a launch fails", "fail=3", 4, []string{"stage blocks: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED", balanced}, nil},
+		{"a kernel never ends", "hang=3", 4, []string{" did not end: for 5 s its device took nothing", ".stopped: ", balanced}, nil},
 	}
 	endAsTold(t, cases, filepath.Join(rootDir, "scripts/gpu_reorder.lua"), "--memory", "gpu", "--clock", "real", "--loss", "0", "--packets", "20000")
 }
@@ -49,7 +51,7 @@ func TestGPUMissing(t *testing.T) {
 	if err := os.WriteFile(script, []byte(strings.Replace(string(text), here, there, 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	endAsTold(t, []gpuFault{{"no such GPU", "gpus=2", 4, []string{"memory region blocks: there is no GPU 3: this host has 2, numbered from 0"}}},
+	endAsTold(t, []gpuFault{{"no such GPU", "gpus=2", 4, []string{"memory region blocks: there is no GPU 3: this host has 2, numbered from 0"}, nil}},
 		script, "--memory", "gpu")
 }
 
@@ -90,6 +92,7 @@ func TestGPUInspect(t *testing.T) {
 // copies has packets copied into a GPU's memory and back.
 const copies = `
 local daqiri = require "daqiri"
+local args = daqiri.args{ seconds = 5 }
 local function queue(name) return { name = name, id = 0, poll_mode = "direct", batch_size = 64, memory_regions = { "host" } } end
 local function region(name, kind, n) return { name = name, kind = kind, affinity = 0, num_bufs = n, buf_size = 2048 } end
 local s = daqiri.open{ version = 1, stream_type = "raw", master_core = 0, loopback = { mode = "sw", clock = "real" },
@@ -102,10 +105,11 @@ s:pipe(there, back)
 local n, wrong = 0, 0
 back:on_burst(function(b)
   for i = 1, b.n do n = n + 1; if b:packet(i):u32(42) ~= 7 then wrong = wrong + 1 end end
+  if n == 20000 then s:stop("all came") end
 end, { policy = "wait" })
 local tx = s:tx_queue("a")
 tx:transmit{ template = tx:template{ udp_dst = 7148, payload = "\0\0\0\7" .. ("x"):rep(1000) }, count = 20000 }
-s:run{ seconds = 1 }
+s:run{ seconds = args.seconds }
 print(n, wrong)
 `
 
@@ -116,10 +120,10 @@ func TestGPUCopyFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	endAsTold(t, []gpuFault{
-		{"works", "delay_us=50", 0, []string{"20000	0", balanced}},
-		{"a kernel traps", "trap=5", 4, []string{"GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure", "error: stage ", "device_lost", balanced}},
-		{"a launch fails", "fail=3", 4, []string{"GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED", "error: stage ", "device_lost", balanced}},
-		{"a kernel never ends", "hang=3", 4, []string{" did not end: for 5 s its device took nothing", ".stopped: ", balanced}},
+		{"works", "delay_us=50", 0, []string{"20000	0", balanced}, []string{"--seconds", "120"}}, // a busy machine is slow
+		{"a kernel traps", "trap=5", 4, []string{"GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure", "error: stage ", "device_lost", balanced}, nil},
+		{"a launch fails", "fail=3", 4, []string{"GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED", "error: stage ", "device_lost", balanced}, nil},
+		{"a kernel never ends", "hang=3", 4, []string{" did not end: for 5 s its device took nothing", ".stopped: ", balanced}, nil},
 	}, script)
 }
 
@@ -137,7 +141,7 @@ func endAsTold(t *testing.T, cases []gpuFault, args ...string) {
 			if c.fault == "" {
 				driver = "/nowhere/libcuda.so"
 			}
-			cmd := exec.Command(built(t), append([]string{"--summary", "full"}, args...)...)
+			cmd := exec.Command(built(t), slices.Concat([]string{"--summary", "full"}, args, c.args)...)
 			cmd.Env = append(os.Environ(), "DAQIRI_CUDA="+driver, "DAQIRI_FAKE_CUDA="+c.fault)
 			out, _ := cmd.CombinedOutput()
 			if code := cmd.ProcessState.ExitCode(); code != c.exit {

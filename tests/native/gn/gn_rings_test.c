@@ -124,6 +124,7 @@ static void receiver(void *arg) {
         int err = gn_recv(&q, scope, 32, 1000000, &first, &n, rig_of->share);
         DQ_CHECK(err == GN_OK || err == GN_TIMEOUT || err == GN_ABORTED);
         if (err == GN_ABORTED) return;
+        if (n == 0) continue; // a busy machine: no packet came in time
         uint32_t step = scope == GN_BY_THREAD ? 1 : t.threads;
         gn_packet p = {0};
         if (scope == GN_BY_WARP) { // all lanes hear of each other's
