@@ -1,41 +1,8 @@
-# The two commands: `make run` shows a pipeline at work (it needs Go and gcc), `make test` tests everything (it
-# installs what the tests need where it may, and elsewhere skips with reasons). `make help` lists the rest.
+# `make run` shows a pipeline at work (it needs Go and gcc), `make test` tests it (it installs what the tests need where it may, and
+# elsewhere skips with reasons). `make help` lists the rest.
 
 GO    ?= go
 BUILD := build
-
-# The usual checks, and those of package comments, receiver names and the form of comments on exported names.
-STATICCHECK_VERSION := v0.8.2
-STATICCHECK_CHECKS  := inherit,ST1000,ST1016,ST1020,ST1021,ST1022
-export STATICCHECK  := $(CURDIR)/$(BUILD)/staticcheck-$(STATICCHECK_VERSION)
-
-# An S3 server for the tests.
-VERSITYGW_VERSION := v1.8.0
-export VERSITYGW  := $(CURDIR)/$(BUILD)/versitygw-$(VERSITYGW_VERSION)
-
-# Tests of the tests package that have a step of their own.
-FORMAT_TESTS := ^Test(Architecture|Readmes|Format|MarkdownLinks)
-C_TESTS      := ^TestNative
-ARM64_TESTS  := ^TestArm64
-# Of bindings: the whole API, under the address sanitizer where the C compiler has it; and what the race detector makes slow.
-API_TESTS    := ^Test(Members|APIFuzz|FormatRoundTrip)
-ASAN          = $(shell echo 'int main(void) { return 0; }' | $(CC) -fsanitize=address -x c - -o /dev/null 2>/dev/null && echo -asan)
-
-# $(call step,NAME,COMMAND): say what runs and how long it took; where it fails, name it and stop.
-step = @$(timed)
-timed = start=$$(date +%s); echo "== $(1)"; \
-	if { $(2); }; then echo "== $(1): done in $$(($$(date +%s) - start)) s"; \
-	else echo "== $(1): FAILED after $$(($$(date +%s) - start)) s"; exit 1; fi
-
-# $(call beside,NAME,COMMAND,NAME,COMMAND): two steps at once, of which the first works and the second mostly waits. The
-# output of the first comes when both are done.
-beside = @( $(call timed,$(1),$(2)) ) >$(COUNTS).log 2>&1 & first=$$!; ( $(call timed,$(3),$(4)) ); code=$$?; \
-	wait $$first || code=1; cat $(COUNTS).log; rm $(COUNTS).log; exit $$code
-
-# $(call go_test,FLOOR): go test with its output made readable; `make test` keeps the counts of each step for a sum at its
-# end. Continuous integration fails where fewer tests than FLOOR pass, and where one skips that .ci/skips does not list.
-go_test = $(GO) run ./tests/report $(KEEP) $(if $(CI),-floor $(1) -skips .ci/skips) -- -count 1 -timeout 40m
-COUNTS := $(BUILD)/counts.$(shell echo $$PPID-$$(date +%s))
 
 # The dpdk engine is a library beside the program, made where libdpdk is.
 DPDK_LIB     := libdaqiri_dpdk.so
@@ -45,11 +12,12 @@ DPDK_LINK     = $$(pkg-config --libs libdpdk)
 DPDK_SOURCES := $(wildcard native/engine/dpdk/plugin/*.c)
 DPDK_HEADERS := $(shell find native -name '*.h')
 
-.PHONY: build run test soak mutate bpf ptx gpu-suite docs deps lint fmt install release clean help
+.PHONY: build run test test-deep test-busy check soak mutate bpf ptx gpu-suite docs deps fmt install release clean help
 .NOTPARALLEL:
 
-build: ## build ./daqiri-run (the default)
-	$(GO) build ./cmd/daqiri-run
+build: ## build ./daqiri-run (the default): 2 minutes the first time
+	@[ -e daqiri-run ] || echo "The first build compiles the native engine, which takes about two minutes on two cores. Packages as they are done:"
+	$(GO) build -v ./cmd/daqiri-run
 	$(dpdk)
 
 # The headers of libdpdk make noise of their own: its include folders are system ones.
@@ -64,20 +32,22 @@ $(DPDK_LIB): $(DPDK_SOURCES) $(DPDK_HEADERS)
 run: build ## record traffic with scripts/capture.lua
 	./daqiri-run scripts/capture.lua
 
-test: KEEP := -append $(COUNTS)
-test: deps lint ## run every test
-	$(call step,build,$(MAKE) --no-print-directory build)
-	$(call step,C units under sanitizers,$(call go_test,270) -parallel 4 -run '$(C_TESTS)' ./tests)
-	$(call step,golden scripts,./daqiri-run test scripts $(wildcard tests/golden))
-	$(call step,arm64,$(call go_test,3) -run '$(ARM64_TESTS)' ./tests)
-	$(call step,packages with the race detector,$(call go_test,980) -race -skip '$(API_TESTS)' ./tests/vm $$($(GO) list ./... | grep -v -e '/tests$$' -e '/tests/vm$$'))
-	$(call beside,random calls$(if $(ASAN), under the address sanitizer),$(RANDOM_CALLS),whole programs,$(WHOLE_PROGRAMS))
-	@awk '{ p += $$1; f += $$2; s += $$3 } END { print p " passed, " f " failed, " s " skipped" }' $(COUNTS)
-	@rm $(COUNTS)
+# What each level runs: tests/levels. Failed tests are run again, which the last lines show; FLAKY=0 turns that off.
+SUITE := $(GO) run ./tests/suite
 
-# A collection for each 4 times as much garbage takes a third less time: sessions come and go by the thousand.
-RANDOM_CALLS   = GOGC=400 DAQIRI_FUZZ_SECONDS=30 nice $(call go_test,57) $(ASAN) -run '$(API_TESTS)' ./bindings
-WHOLE_PROGRAMS = $(call go_test,250) -race -skip '$(FORMAT_TESTS)|$(C_TESTS)|$(ARM64_TESTS)' ./tests
+test: ## every package, C unit, golden script and whole program: 10 minutes on two cores
+	$(SUITE) test
+
+test-deep: ## static analysis, further sanitizers, race detector, arm64, virtual machines: 20 minutes
+	$(SUITE) deep
+
+check: ## format, layers, vet and tests of what the edited files reach: under a minute
+	$(SUITE) check
+
+ROUNDS ?= 1
+
+test-busy: ## `make test` ROUNDS=1 times beside seven busy processes; counts flaky tests by name
+	$(SUITE) busy -rounds $(ROUNDS)
 
 MINUTES ?= 10
 
@@ -110,30 +80,8 @@ docs: ## write the documents that are made from tables
 	$(GO) test ./host/cli -run TestDocuments -update
 	! command -v dot >/dev/null || dot -Tsvg docs/packet.dot | sed 's/[ \t]*$$//' >docs/packet.svg
 
-deps: ## install what the tests need, where that is allowed
-	$(call step,tools for the tests,tests/deps.sh)
-	@mkdir -p $(BUILD)
-	$(call step,an S3 server for the tests,$(fetch_versitygw))
-
-# Where it cannot be fetched, the tests that need it skip.
-fetch_versitygw = [ -x $(VERSITYGW) ] || { dir=$$(mktemp -d $(CURDIR)/$(BUILD)/fetch.XXXXXX) && \
-	GOBIN=$$dir $(GO) install -ldflags='-s -w' github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION) && \
-	mv $$dir/versitygw $(VERSITYGW); rm -r $$dir; } || echo "skip  versitygw: could not be fetched"
-
-lint: ## layers, format, vet and staticcheck
-	@mkdir -p $(BUILD)
-	$(call step,layers and format,$(call go_test,50) -run '$(FORMAT_TESTS)' ./tests)
-	$(call step,go vet,$(GO) vet ./...)
-	$(call step,staticcheck,$(run_staticcheck))
-
-# Where staticcheck cannot be fetched, lint goes on without it, unless DAQIRI_REQUIRE names it.
-fetch_staticcheck = dir=$$(mktemp -d $(CURDIR)/$(BUILD)/fetch.XXXXXX) && \
-	{ GOBIN=$$dir $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION) && \
-	mv $$dir/staticcheck $(STATICCHECK); rm -r $$dir; }
-run_staticcheck = if [ -x $(STATICCHECK) ] || { $(fetch_staticcheck); [ -x $(STATICCHECK) ]; }; \
-	then $(STATICCHECK) -checks $(STATICCHECK_CHECKS) ./...; \
-	else echo "skip  staticcheck: could not be fetched"; \
-	case ",$$DAQIRI_REQUIRE," in *,staticcheck,*) false;; esac; fi
+deps: ## install the Debian packages that the tests need, where that is allowed
+	tests/deps.sh deep
 
 fmt: ## format Go and C files in place
 	gofmt -w $$(git ls-files --cached --others --exclude-standard '*.go')
@@ -175,4 +123,4 @@ clean: ## remove what was built; captures stay
 	rm -rf $(BUILD) daqiri-run $(DPDK_LIB)
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

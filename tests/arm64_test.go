@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/daqiri/daqiri-run/host/golden"
+
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // arm64Libraries is where Debian's cross compiler has the arm64 C library that the emulated program loads.
@@ -99,7 +101,7 @@ func emulatedScripts(t *testing.T) []string {
 func emulated(t *testing.T, program string) string {
 	t.Helper()
 	need(t, "qemu-user")
-	emulator, err := tool("qemu-aarch64-static", "qemu-aarch64")
+	emulator, err := require.Tool("qemu-aarch64-static", "qemu-aarch64")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Installs what the tests need and this machine lacks, on Debian and Ubuntu, where it may: as root, or through sudo
-# without a password. Does nothing, quickly, where all is there. What cannot be installed is named and no error:
+# deps.sh LEVEL installs what the tests of a level, test or deep, need and this machine lacks, on Debian and Ubuntu, where it may: as root,
+# or through sudo without a password. Does nothing, quickly, where all is there. What cannot be installed is named and no error:
 # the tests that need it skip (tests/README.md). Safe to run twice at once: apt waits for its own lock.
 set -u
 PATH=$PATH:/usr/sbin:/sbin
 
+level=${1:-deep}
 missing= packages=
 # want NAME PACKAGE COMMAND...: PACKAGE brings NAME, which is there if COMMAND succeeds.
 want() {
@@ -30,9 +31,6 @@ look() {
     want libc libc6-dev any /usr/include/stdio.h
     want git git has git
     want clang-format clang-format has clang-format
-    want clang clang has clang
-    want clang-rt libclang-rt-14-dev any /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.msan-*.a
-    want llvm-strip llvm has llvm-strip
     want tshark tshark has tshark
     want capinfos wireshark-common has capinfos
     want chromium chromium has chromium
@@ -50,11 +48,6 @@ look() {
     want ip iproute2 has ip
     want ethtool ethtool has ethtool
     want setarch util-linux has setarch
-    want qemu-system qemu-system-x86 has qemu-system-x86_64
-    want busybox busybox-static static_busybox
-    want modprobe kmod has modprobe
-    want xz xz-utils has xz
-    want cpio cpio has cpio
     want testpmd dpdk-dev has dpdk-testpmd
     want libpcap libpcap0.8 any /usr/lib/*/libpcap.so.* /usr/lib*/libpcap.so.* /lib/*/libpcap.so.*
     want pkg-config pkg-config has pkg-config
@@ -67,6 +60,16 @@ look() {
     want rdma iproute2 has rdma
     want rping rdmacm-utils has rping
     want perftest perftest has ib_send_bw
+    want ccache ccache has ccache
+    [ "$level" = deep ] || return 0
+    want clang clang has clang
+    want clang-rt libclang-rt-14-dev any /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.msan-*.a
+    want llvm-strip llvm has llvm-strip
+    want qemu-system qemu-system-x86 has qemu-system-x86_64
+    want busybox busybox-static static_busybox
+    want modprobe kmod has modprobe
+    want xz xz-utils has xz
+    want cpio cpio has cpio
     want arm64 gcc-aarch64-linux-gnu has aarch64-linux-gnu-gcc
     want arm64-libc libc6-dev-arm64-cross any /usr/aarch64-linux-gnu/lib/libc.a
     if ! has qemu-aarch64 >/dev/null; then

@@ -10,19 +10,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/tests/cunit"
 )
 
 // gnOrder builds the unit of the rules of order with the thread sanitizer and these flags.
-func gnOrder(t *testing.T, flags ...string) (v variant, program string) {
+func gnOrder(t *testing.T, flags ...string) (v cunit.Variant, program string) {
 	t.Helper()
-	v = variants[slices.IndexFunc(variants, func(v variant) bool { return v.name == "tsan" })].ready(t)
-	v.flags = slices.Concat(v.flags, flags)
+	v = cunit.Named("tsan").Ready(t)
+	v.Flags = slices.Concat(v.Flags, flags)
 	program = filepath.Join(t.TempDir(), "gn_order")
 	sources := []string{"native/gn/gn_check.c", "native/gn/gn_port.c", "native/core/err.c"}
 	for i, name := range sources {
 		sources[i] = filepath.Join(rootDir, name)
 	}
-	if err := v.link(program, filepath.Join(rootDir, "tests/native/gn/gn_order_test.c"), sources); err != nil {
+	if err := v.Link(program, filepath.Join(rootDir, "tests/native/gn/gn_order_test.c"), sources); err != nil {
 		t.Fatal(err)
 	}
 	return v, program
@@ -46,8 +48,8 @@ func TestGnOrder(t *testing.T) {
 			v, program := gnOrder(t, b.flag)
 			for _, rule := range rules {
 				one := v
-				one.args = []string{rule[1]}
-				out, err := one.output(program)
+				one.Args = []string{rule[1]}
+				out, err := one.Output(program)
 				switch {
 				case b.passes && err != nil || b.passes && !strings.Contains(out, "ok   "+rule[1]):
 					t.Errorf("%s: %v\n%s", rule[1], err, out)
@@ -115,7 +117,7 @@ func TestGnDoca(t *testing.T) {
 	if out, err := exec.Command("g++", append(args, "-lpthread")...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), unitTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), cunit.Timeout)
 	defer cancel()
 	if out, err := exec.CommandContext(ctx, program).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -9,10 +9,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 )
 
-// programDir is where built leaves the program: a folder of this process.
+// programDir is a folder of this process, for what its tests share.
 var programDir string
 
 // raced reports whether the tests have the race detector: then the program has it, too.
@@ -59,7 +60,7 @@ func racesIn(dir string) string {
 	return all.String()
 }
 
-// built is the path of the program, compiled once for the tests of this process, with the race detector where they have it.
+// built is the path of the program, compiled once for all tests, with the race detector where they have it.
 func built(t *testing.T) string {
 	t.Helper()
 	if raced() {
@@ -88,8 +89,25 @@ var (
 	buildRaced = sync.OnceValues(func() (string, error) { return buildProgram("daqiri-run-race", "-race") })
 )
 
+// buildProgram builds a program in the folder build, where the go command leaves it as it is while its sources are the same. One
+// process at a time does: tests run in several.
 func buildProgram(name string, flags ...string) (string, error) {
-	program := filepath.Join(programDir, name)
+	dir, err := filepath.Abs(filepath.Join(rootDir, "build", "tests"))
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, name+".lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, name)
 	build := exec.Command("go", slices.Concat([]string{"build"}, flags, []string{"-o", program, "./cmd/daqiri-run"})...)
 	build.Dir = rootDir
 	if out, err := build.CombinedOutput(); err != nil {

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 //go:embed testdata/prometheus.lua
@@ -35,7 +37,7 @@ type prometheusServer struct {
 
 func startPrometheus(t *testing.T, target string) *prometheusServer {
 	t.Helper()
-	program, err := tool("prometheus")
+	program, err := require.Tool("prometheus")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +210,7 @@ func TestPrometheus(t *testing.T) {
 // checkMetrics lets promtool judge what the endpoint shows.
 func checkMetrics(t *testing.T, url string) {
 	t.Helper()
-	promtool, err := tool("promtool")
+	promtool, err := require.Tool("promtool")
 	if err != nil {
 		t.Fatal(err)
 	}

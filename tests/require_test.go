@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/daqiri/daqiri-run/tests/cunit"
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
@@ -54,7 +55,7 @@ var probes = map[string]probe{
 	"s3":            func() error { _, err := versitygw(); return err },
 	"sanitizers":    command("gcc"), // TestNative also builds and runs an empty program with each
 	"scapy":         pythonModule("scapy"),
-	"setarch":       fixedAddresses,
+	"setarch":       require.FixedAddresses,
 	"socat":         command("socat"),
 	"staticcheck":   command(os.Getenv("STATICCHECK"), "staticcheck"), // run by the Makefile, which sets STATICCHECK
 	"tcpdump":       command("tcpdump"),
@@ -77,6 +78,9 @@ func need(t testing.TB, names ...string) {
 		}
 		if err := p(); err != nil {
 			require.Lack(t, name, err.Error())
+		}
+		if name == "dpdk" {
+			require.HugePages()
 		}
 	}
 }
@@ -145,41 +149,22 @@ int main(void) { dq_lack("ip", "not here"); }`
 		{"ip", "exit status 1"}, {"root, ip,ipv6", "exit status 1"}, {"ipv6 ip", "exit status 1"},
 	} {
 		t.Setenv("DAQIRI_REQUIRE", c.list)
-		out, err := variants[0].try(t.TempDir(), source)
+		out, err := cunit.Named("plain").Try(t.TempDir(), source)
 		if err == nil || err.Error() != c.want || !strings.Contains(out, "skip: ip: not here") {
 			t.Errorf("%q: %v, want %s:\n%s", c.list, err, c.want, out)
 		}
 	}
 }
 
-// tool is the path of the first of the named commands that is there. The folders of system commands are searched
-// even where an ordinary user's PATH leaves them out.
-func tool(names ...string) (string, error) {
-	for _, name := range names {
-		if name == "" {
-			continue
-		}
-		if p, err := exec.LookPath(name); err == nil {
-			return p, nil
-		}
-		for _, dir := range []string{"/usr/sbin", "/sbin"} {
-			if p, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-				return p, nil
-			}
-		}
-	}
-	return "", fmt.Errorf("%s is not installed (`make deps` installs it on Debian and Ubuntu)", names[len(names)-1])
-}
-
 func command(names ...string) probe {
 	return func() error {
-		_, err := tool(names...)
+		_, err := require.Tool(names...)
 		return err
 	}
 }
 
 var crossCompiler = sync.OnceValue(func() error {
-	gcc, err := tool("aarch64-linux-gnu-gcc")
+	gcc, err := require.Tool("aarch64-linux-gnu-gcc")
 	if err != nil {
 		return err
 	}
@@ -203,13 +188,6 @@ var namespaces = sync.OnceValue(func() error {
 	}
 	if out, err := exec.Command("unshare", "--net", "true").CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot make a network namespace: %s (%w)", bytes.TrimSpace(out), err)
-	}
-	return nil
-})
-
-var fixedAddresses = sync.OnceValue(func() error {
-	if out, err := exec.Command("setarch", "--addr-no-randomize", "true").CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot turn address randomization off: %s (%w)", bytes.TrimSpace(out), err)
 	}
 	return nil
 })

@@ -42,8 +42,8 @@ const s3Config = loopHead + loopTail
 
 const s3Secret = "a-secret" // of the server; it must be printed nowhere
 
-// versitygw is an S3 server that keeps objects as files; `make deps` builds it.
-func versitygw() (string, error) { return tool(os.Getenv("VERSITYGW"), "versitygw") }
+// versitygw is an S3 server that keeps objects as files; `make test` builds it.
+func versitygw() (string, error) { return require.Tool(os.Getenv("VERSITYGW"), "versitygw") }
 
 // s3Server is one of them, whose bucket is a folder.
 type s3Server struct {

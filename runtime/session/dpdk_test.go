@@ -11,10 +11,12 @@ import (
 
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // findDPDK names the library that `make build` has left at the root.
 func findDPDK() error {
+	require.HugePages()
 	if os.Getenv("DAQIRI_DPDK") != "" {
 		return nil
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/daqiri/daqiri-run/tests/levels"
 )
 
 // A fault is one entry of the table: a small change that makes the program wrong, and who should notice.
@@ -28,6 +30,32 @@ type sight struct {
 }
 
 func (s sight) String() string { return s.kind + " " + strings.Join(s.args, " ") }
+
+// goTest is the package and the pattern of the go test that a sight of kind c or go is.
+func (s sight) goTest() (pkg, pattern string) {
+	if s.kind == "c" {
+		return "./tests/units", "^TestNative$/^asan.ubsan$/^" + s.args[0] + "$"
+	}
+	return s.args[0], s.args[1]
+}
+
+// level is the level of the suite that runs the test.
+func (s sight) level() levels.Level {
+	if s.kind == "golden" {
+		return levels.Test
+	}
+	return levels.Of(s.goTest())
+}
+
+// level is the first level of the suite that should see the fault.
+func (f *fault) level() levels.Level {
+	for _, s := range f.sees {
+		if s.level() == levels.Test {
+			return levels.Test
+		}
+	}
+	return levels.Deep
+}
 
 // sightArgs is how many words each kind takes.
 var sightArgs = map[string]int{"c": 1, "go": 2, "golden": 1}

@@ -11,12 +11,15 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/daqiri/daqiri-run/tests/levels"
 )
 
 // sightTimeout ends tests that a fault has made endless; that, too, is a fault seen.
 const sightTimeout = 8 * time.Minute
 
-// A bench is where faults are tried: copies of the project, a compiler that remembers, and what is known of the tests.
+// A bench is where faults are tried: copies of the project, and what is known of the tests. Objects of C come from ccache: a fault changes one
+// file, and compiling the engine again takes minutes.
 type bench struct {
 	dir  string
 	env  []string
@@ -30,6 +33,7 @@ type bench struct {
 type result struct {
 	fault fault
 	seen  bool
+	level levels.Level // that sees it
 	how   string
 	took  time.Duration
 }
@@ -39,7 +43,7 @@ func (r result) String() string {
 	if r.seen {
 		word = "seen"
 	}
-	return fmt.Sprintf("%-8s %-32s %4.0f s  %s", word, r.fault.name, r.took.Seconds(), r.how)
+	return fmt.Sprintf("%-8s %-4s %-32s %4.0f s  %s", word, r.level, r.fault.name, r.took.Seconds(), r.how)
 }
 
 func newBench() (*bench, error) {
@@ -48,24 +52,10 @@ func newBench() (*bench, error) {
 		return nil, err
 	}
 	b := &bench{dir: dir, sound: map[string]error{}}
-	gcc, err := exec.LookPath("gcc")
-	if err != nil {
-		return nil, err
+	if _, err := exec.LookPath("ccache"); err != nil {
+		return nil, fmt.Errorf("%w: without it each fault compiles the whole engine again (make deps installs it)", err)
 	}
-	for _, name := range []string{"bin", "objects"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-			return nil, err
-		}
-	}
-	script, err := os.ReadFile("tests/mutate/gcc.sh")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "bin/gcc"), script, 0o755); err != nil {
-		return nil, err
-	}
-	b.env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"),
-		"MUTATE_GCC="+gcc, "MUTATE_OBJECTS="+filepath.Join(dir, "objects"))
+	b.env = append(os.Environ(), "CC=ccache gcc", "CCACHE_NOHASHDIR=1", "CCACHE_SLOPPINESS=random_seed,include_file_mtime,include_file_ctime")
 	b.dpdk = exec.Command("pkg-config", "--exists", "libdpdk").Run() == nil
 	return b, nil
 }
@@ -86,16 +76,31 @@ func (b *bench) work(i int, next <-chan fault, results chan<- result) error {
 	return err
 }
 
-// copyTree copies what git knows, with what is not committed, and leads to what `make deps` built.
-func copyTree(root string) error {
+// projectFiles are the regular files that git knows, with what is not committed.
+func projectFiles() ([]string, error) {
 	out, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
 	if err != nil {
-		return fmt.Errorf("git ls-files: %w", err)
+		return nil, fmt.Errorf("git ls-files: %w", err)
 	}
+	var names []string
 	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() { // not deleted, nor a link to what was built
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// copyTree copies the project's files, and links to the folder build.
+func copyTree(root string) error {
+	names, err := projectFiles()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
 		info, err := os.Lstat(name)
-		if err != nil || !info.Mode().IsRegular() { // deleted, or a link to what was built
-			continue
+		if err != nil {
+			return err
 		}
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -144,6 +149,7 @@ func (b *bench) try(root string, f fault) (result, error) {
 			return r, err
 		}
 		if r.seen, r.how = b.judge(root, s, said, failed); r.seen {
+			r.level = s.level()
 			break
 		}
 		sounds = append(sounds, r.how)
@@ -193,7 +199,8 @@ func (b *bench) ask(root string, s sight) (said string, failed error) {
 	line := []string{"go", "test", "-v", "-count", "1", "-timeout", "4m"}
 	switch s.kind {
 	case "c":
-		line = append(line, "./tests", "-run", "^TestNative$/^plain$/^"+s.args[0]+"$")
+		pkg, pattern := s.goTest()
+		line = append(line, pkg, "-run", pattern)
 	case "go":
 		if b.dpdk {
 			if said, failed = b.command(ctx, root, "make", "--no-print-directory", "libdaqiri_dpdk.so"); failed != nil {
@@ -210,7 +217,7 @@ func (b *bench) ask(root string, s sight) (said string, failed error) {
 // command runs a program in the copy.
 func (b *bench) command(ctx context.Context, root string, line ...string) (said string, failed error) {
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
-	cmd.Dir, cmd.Env = root, b.env
+	cmd.Dir, cmd.Env = root, append(b.env[:len(b.env):len(b.env)], "CCACHE_BASEDIR="+root)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what tests start ends with them
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second

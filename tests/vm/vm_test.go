@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -15,7 +16,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
-const cache = "../../build/vm"
+var cache = filepath.Join(cmp.Or(os.Getenv("DAQIRI_TEST_SHARED"), "../../build"), "vm")
 
 // patience is for a boot: everything is emulated, maybe on a busy machine.
 var patience = 5 * time.Minute * time.Duration(1+3*len(sanitized()))

@@ -1,4 +1,4 @@
-package tests
+package structure
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
 // A layer says what the Go packages below one top folder may import beside the standard library.
@@ -42,7 +44,7 @@ var layers = map[string]layer{
 
 // testOnly are the packages that only tests import, whatever the layer.
 var testOnly = []string{"testing", "net/http/httptest", "github.com/google/go-cmp", "github.com/prometheus/client_model",
-	"github.com/prometheus/common", module + "/tests/gpu", module + "/tests/nic/fake", module + "/tests/pty", module + "/tests/require", "github.com/rogpeppe/go-internal",
+	"github.com/prometheus/common", tree.Module + "/tests/gpu", tree.Module + "/tests/nic/fake", tree.Module + "/tests/pty", tree.Module + "/tests/require", "github.com/rogpeppe/go-internal",
 	"github.com/santhosh-tekuri/jsonschema", "go.opentelemetry.io/proto", "google.golang.org/protobuf"}
 
 // rootEntries are the names that may stand in the root beside dot files.
@@ -59,14 +61,14 @@ var processOnly = map[string]*regexp.Regexp{
 var cInclude = regexp.MustCompile(`(?m)^\s*#\s*include\s+"([^"]*\.c)"`)
 
 func TestArchitecture(t *testing.T) {
-	files := sourceTree(t)
+	files := tree.Files(t)
 	sources := 0
 	for _, name := range files {
 		if path.Ext(name) != ".go" || strings.Contains(name, "/testdata/") {
 			continue
 		}
 		sources++
-		showFaults(t, goFaults(name, readFile(t, name)))
+		showFaults(t, goFaults(name, tree.Read(t, name)))
 	}
 	if sources == 0 {
 		t.Error("no Go file found")
@@ -75,8 +77,8 @@ func TestArchitecture(t *testing.T) {
 }
 
 func TestReadmes(t *testing.T) {
-	files := sourceTree(t)
-	for _, top := range slices.Concat(rootEntries, foldersOf(files, "native")) {
+	files := tree.Files(t)
+	for _, top := range slices.Concat(rootEntries, tree.CFolders(files, "native")) {
 		if !isFolder(files, top) {
 			continue
 		}
@@ -85,7 +87,7 @@ func TestReadmes(t *testing.T) {
 			if !slices.Contains(files, name) {
 				t.Fatalf("%s is missing", name)
 			}
-			showFaults(t, readmeFaults(top, readFile(t, name), files))
+			showFaults(t, readmeFaults(top, tree.Read(t, name), files))
 		})
 	}
 }
@@ -151,7 +153,7 @@ func importFault(dir, p string, test bool) string {
 		allowed, known = layers[top]
 	}
 	first, _, _ := strings.Cut(p, "/")
-	own, isOwn := strings.CutPrefix(p, module+"/")
+	own, isOwn := strings.CutPrefix(p, tree.Module+"/")
 	switch {
 	case !known:
 		return fmt.Sprintf("imports %q: no Go package belongs in %s", p, dir)
@@ -253,17 +255,6 @@ func readmeFaults(top, readme string, files []string) []string {
 	}
 	slices.Sort(faults)
 	return faults
-}
-
-// foldersOf are the folders below one, at any depth, that hold C files.
-func foldersOf(files []string, top string) []string {
-	var dirs []string
-	for _, name := range files {
-		if dir := path.Dir(name); strings.HasPrefix(dir, top+"/") && path.Ext(name) == ".c" {
-			dirs = append(dirs, dir)
-		}
-	}
-	return slices.Compact(slices.Sorted(slices.Values(dirs)))
 }
 
 func isFolder(files []string, name string) bool {

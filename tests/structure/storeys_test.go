@@ -1,4 +1,4 @@
-package tests
+package structure
 
 import (
 	"fmt"
@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
 // A storey is a folder of native/ with C files of the engine: a cgo package without Go code, so that `go build` compiles
@@ -24,9 +26,6 @@ type storey struct {
 	headers bool            // it has headers
 	sees    map[string]bool // the folders whose headers it includes, also through other headers
 }
-
-// apartDirs are folders of C files that `go build` does not compile: the eBPF program and the library of the engine dpdk.
-var apartDirs = regexp.MustCompile(`^native/engine/(xdp/bpf|dpdk/plugin)$`)
 
 var (
 	quotedInclude = regexp.MustCompile(`(?m)^\s*#\s*include\s+"([^"]+)"`)
@@ -39,7 +38,7 @@ func storeysOf(files []string, read func(string) string) (map[string]*storey, []
 	var faults []string
 	for _, name := range files {
 		dir, ext := path.Dir(name), path.Ext(name)
-		if !strings.HasPrefix(name, "native/") || ext != ".c" && ext != ".h" || apartDirs.MatchString(dir) {
+		if !strings.HasPrefix(name, "native/") || ext != ".c" && ext != ".h" || tree.Apart.MatchString(dir) {
 			continue
 		}
 		if storeys[dir] == nil {
@@ -145,7 +144,7 @@ func sizeFaults(files []string, read func(string) string) []string {
 
 // TestArchitectureSizes: folders, headers, READMEs and tests are of a size that a reader takes in.
 func TestArchitectureSizes(t *testing.T) {
-	showFaults(t, sizeFaults(sourceTree(t), func(name string) string { return readFile(t, name) }))
+	showFaults(t, sizeFaults(tree.Files(t), func(name string) string { return tree.Read(t, name) }))
 	lines := func(string) string { return strings.Repeat("line\n", 101) }
 	wantFault(t, sizeFaults([]string{"host/README.md"}, lines), "101 lines, 100 at most")
 	wantFault(t, sizeFaults([]string{"native/core/a.h"}, lines), "")
@@ -195,7 +194,7 @@ func importFaults(name, text string, needs []string) []string {
 	var has, faults []string
 	for _, spec := range file.Imports {
 		p, _ := strconv.Unquote(spec.Path.Value)
-		if own, ok := strings.CutPrefix(p, module+"/"); ok {
+		if own, ok := strings.CutPrefix(p, tree.Module+"/"); ok {
 			has = append(has, own)
 		}
 	}
@@ -215,12 +214,12 @@ func importFaults(name, text string, needs []string) []string {
 
 // TestArchitectureOfStoreys: the folders of native/ are packages that `go build` rebuilds when it should.
 func TestArchitectureOfStoreys(t *testing.T) {
-	files := sourceTree(t)
+	files := tree.Files(t)
 	showFaults(t, storeyFaults(files, func(name string) string {
 		if !slices.Contains(files, name) {
 			return "package native"
 		}
-		return readFile(t, name)
+		return tree.Read(t, name)
 	}))
 }
 
@@ -234,12 +233,12 @@ func TestArchitectureOfStoreysRules(t *testing.T) {
 		"native/low/a.h":      "",
 		"native/low/cgo.go":   fmt.Sprintf(cgo, "low", "..") + embeds,
 		"native/mid/b.h":      "#include \"low/a.h\"\n",
-		"native/mid/cgo.go":   fmt.Sprintf(cgo, "mid", "..") + "import _ \"" + module + "/native/low\"\n" + embeds,
+		"native/mid/cgo.go":   fmt.Sprintf(cgo, "mid", "..") + "import _ \"" + tree.Module + "/native/low\"\n" + embeds,
 		"native/top/x/c.c":    "#include \"mid/b.h\"\n",
-		"native/top/x/cgo.go": fmt.Sprintf(cgo, "x", "../..") + "import (\n_ \"" + module + "/native/low\"\n_ \"" + module + "/native/mid\"\n)\n",
+		"native/top/x/cgo.go": fmt.Sprintf(cgo, "x", "../..") + "import (\n_ \"" + tree.Module + "/native/low\"\n_ \"" + tree.Module + "/native/mid\"\n)\n",
 		"native/list.c":       "#include \"low/a.h\"\n",
-		"native/storeys.go": "package native\nimport (\n_ \"" + module + "/native/low\"\n_ \"" + module + "/native/mid\"\n_ \"" +
-			module + "/native/top/x\"\n)\n",
+		"native/storeys.go": "package native\nimport (\n_ \"" + tree.Module + "/native/low\"\n_ \"" + tree.Module + "/native/mid\"\n_ \"" +
+			tree.Module + "/native/top/x\"\n)\n",
 	}
 	with := func(changes ...string) map[string]string {
 		m := maps.Clone(good)
@@ -266,7 +265,7 @@ func TestArchitectureOfStoreysRules(t *testing.T) {
 		{"not built", with("native/new/a.c", "", "native/new/cgo.go", fmt.Sprintf(cgo, "new", "..")), "storeys.go: does not import native/new"},
 		{"eBPF", with("native/engine/xdp/bpf/a.c", "#include \"a.h\"\n"), ""},
 		{"a circle", with("native/low/a.h", "#include \"mid/b.h\"\n", "native/low/cgo.go",
-			fmt.Sprintf(cgo, "low", "..")+"import (\n_ \""+module+"/native/low\"\n_ \""+module+"/native/mid\"\n)\n"+embeds), "in a circle"},
+			fmt.Sprintf(cgo, "low", "..")+"import (\n_ \""+tree.Module+"/native/low\"\n_ \""+tree.Module+"/native/mid\"\n)\n"+embeds), "in a circle"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -312,12 +311,12 @@ echo ".quad 0x$hash" | as -o "$object"
 // TestStoreysRebuild edits a header of each storey and looks at which folders go build then makes anew: all that see
 // it, and no others.
 func TestStoreysRebuild(t *testing.T) {
-	files := sourceTree(t)
-	storeys, _ := storeysOf(files, func(name string) string { return readFile(t, name) })
+	files := tree.Files(t)
+	storeys, _ := storeysOf(files, func(name string) string { return tree.Read(t, name) })
 	root := t.TempDir()
 	for _, name := range files {
 		if strings.HasPrefix(name, "native/") || strings.HasPrefix(name, "go.") {
-			put(t, filepath.Join(root, name), readFile(t, name))
+			put(t, filepath.Join(root, name), tree.Read(t, name))
 		}
 	}
 	cc := filepath.Join(root, "cc")
@@ -341,7 +340,7 @@ func TestStoreysRebuild(t *testing.T) {
 		found := map[string]string{}
 		for line := range strings.Lines(string(out)) {
 			name, id, _ := strings.Cut(strings.TrimSpace(line), " ")
-			found[strings.TrimPrefix(name, module+"/")] = id
+			found[strings.TrimPrefix(name, tree.Module+"/")] = id
 		}
 		return found
 	}
@@ -352,7 +351,7 @@ func TestStoreysRebuild(t *testing.T) {
 		}
 		i := slices.IndexFunc(storeys[dir].files, func(f string) bool { return path.Ext(f) == ".h" })
 		header := storeys[dir].files[i]
-		put(t, filepath.Join(root, header), readFile(t, header)+"struct trial {\n    int edited;\n};\n")
+		put(t, filepath.Join(root, header), tree.Read(t, header)+"struct trial {\n    int edited;\n};\n")
 		after := ids()
 		for _, other := range slices.Sorted(maps.Keys(before)) {
 			rebuilt, should := before[other] != after[other], other == dir || storeys[other].sees[dir]

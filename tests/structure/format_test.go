@@ -1,4 +1,4 @@
-package tests
+package structure
 
 import (
 	"bytes"
@@ -13,14 +13,15 @@ import (
 	"testing"
 
 	"github.com/daqiri/daqiri-run/tests/require"
+	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
 func TestFormatGo(t *testing.T) {
-	for _, name := range sourceTree(t) {
+	for _, name := range tree.Files(t) {
 		if path.Ext(name) != ".go" {
 			continue
 		}
-		text := readFile(t, name)
+		text := tree.Read(t, name)
 		formatted, err := format.Source([]byte(text))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -34,10 +35,9 @@ func TestFormatGo(t *testing.T) {
 const clangFormat = "14"
 
 func TestFormatC(t *testing.T) {
-	need(t, "clang-format")
-	command, err := tool("clang-format")
+	command, err := require.Tool("clang-format")
 	if err != nil {
-		t.Fatal(err)
+		require.Lack(t, "clang-format", err.Error())
 	}
 	version, err := exec.Command(command, "--version").Output()
 	if err != nil {
@@ -47,9 +47,9 @@ func TestFormatC(t *testing.T) {
 		require.Lack(t, "clang-format", fmt.Sprintf("%s formats differently from version %s", bytes.TrimSpace(version), clangFormat))
 	}
 	args := []string{"--dry-run", "-Werror"}
-	for _, name := range sourceTree(t) {
+	for _, name := range tree.Files(t) {
 		if ext := path.Ext(name); ext == ".c" || ext == ".h" {
-			args = append(args, filepath.Join(rootDir, name))
+			args = append(args, filepath.Join(tree.Root, name))
 		}
 	}
 	if len(args) == 2 {
@@ -62,7 +62,7 @@ func TestFormatC(t *testing.T) {
 	t.Errorf("clang-format: %v (hint: make fmt)", err)
 	seen := map[string]bool{}
 	for _, m := range formatError.FindAllStringSubmatch(string(out), -1) {
-		if file := strings.TrimPrefix(m[1], rootDir+"/"); !seen[file] {
+		if file := strings.TrimPrefix(m[1], tree.Root+"/"); !seen[file] {
 			seen[file] = true
 			t.Errorf("%s: not clang-format's, first in line %s", file, m[2])
 		}
@@ -73,13 +73,13 @@ func TestFormatC(t *testing.T) {
 var formatError = regexp.MustCompile(`(?m)^(\S+):(\d+):\d+: error:`)
 
 func TestFormatText(t *testing.T) {
-	for _, name := range sourceTree(t) {
-		info, err := os.Lstat(filepath.Join(rootDir, name))
+	for _, name := range tree.Files(t) {
+		info, err := os.Lstat(filepath.Join(tree.Root, name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if info.Mode().IsRegular() {
-			showFaults(t, textFaults(name, readFile(t, name)))
+			showFaults(t, textFaults(name, tree.Read(t, name)))
 		}
 	}
 }
@@ -117,12 +117,12 @@ var (
 )
 
 func TestMarkdownLinks(t *testing.T) {
-	for _, name := range sourceTree(t) {
+	for _, name := range tree.Files(t) {
 		if path.Ext(name) != ".md" {
 			continue
 		}
-		for _, target := range localLinks(name, readFile(t, name)) {
-			if _, err := os.Stat(filepath.Join(rootDir, target)); err != nil {
+		for _, target := range localLinks(name, tree.Read(t, name)) {
+			if _, err := os.Stat(filepath.Join(tree.Root, target)); err != nil {
 				t.Errorf("%s: link to %s, which is not there", name, target)
 			}
 		}
@@ -149,9 +149,9 @@ var notText = regexp.MustCompile("(?ms)^```.*?^```|^\\|[^\n]*|\\]\\([^)]*\\)")
 // TestFormatDoubled: no document says the same twice, as an edit that went wrong does. Pages of the API and of formats are made, and say the same of what
 // does the same.
 func TestFormatDoubled(t *testing.T) {
-	for _, name := range sourceTree(t) {
+	for _, name := range tree.Files(t) {
 		if path.Ext(name) == ".md" && path.Dir(name) != "docs/api" && name != "docs/formats.md" {
-			showFaults(t, doubledFaults(name, readFile(t, name)))
+			showFaults(t, doubledFaults(name, tree.Read(t, name)))
 		}
 	}
 }

@@ -1,16 +1,18 @@
-package tests
+package structure
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
 // TestArchitectureRules feeds each rule something bad, so that the tests above can fail, and its good neighbour.
 func TestArchitectureRules(t *testing.T) {
-	const ownImport = `package p; import _ "` + module
+	const ownImport = `package p; import _ "` + tree.Module
 	goFiles := []struct{ name, file, text, want string }{
 		{"downwards", "host/cli/run.go", ownImport + `/bindings"`, ""},
-		{"skips a layer", "host/cli/run.go", ownImport + `/native"`, `imports "` + module + `/native": host/ may import`},
+		{"skips a layer", "host/cli/run.go", ownImport + `/native"`, `imports "` + tree.Module + `/native": host/ may import`},
 		{"upwards", "runtime/session/s.go", ownImport + `/bindings"`, "runtime/ may import native"},
 		{"sideways", "native/a.go", ownImport + `/stdlib"`, "native/ may import"},
 		{"same folder", "runtime/session/s.go", ownImport + `/runtime/spec"`, ""},

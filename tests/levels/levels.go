@@ -1,0 +1,134 @@
+// Package levels is the table of what each level of the test suite runs. The command tests/suite runs it, and tests/mutate asks it
+// which level sees a fault.
+//
+// It imports the standard library alone.
+package levels
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Level is a set of tests with one name.
+type Level string
+
+const (
+	Test Level = "test" // what `make test` runs: every package, C unit and whole program once
+	Deep Level = "deep" // what `make test-deep` adds
+)
+
+// A Selection is some tests of some packages, run with the same flags.
+type Selection struct {
+	Tag      string   // appended to the package's name in reports, where a level has several selections of the package
+	Packages []string // folders relative to the root; nil: every package with tests that no row of Apart names
+	Flags    []string // of go test
+	Env      []string
+	Run      string         // pattern of go test; "": all but those of DeepOnly
+	Files    *regexp.Regexp // of a package that is split: the files whose tests run; nil: all
+	Parallel int            // how many tests of a process run at once; 0: as many as there are processors
+	Threads  bool           // only packages that start goroutines
+	Usual    time.Duration  // how long its longest process takes, until that is measured; 0: not long
+	Split    bool           // run the tests of each file in a process of their own, several at a time
+}
+
+// Apart are packages whose tests have selections of their own.
+var Apart = []string{"tests", "tests/units", "tests/vm"}
+
+// DeepOnly are the tests that `make test` leaves to `make test-deep`, by package.
+var DeepOnly = []struct{ Package, Pattern, Why string }{
+	{"tests/units", `^TestNative(Variants)?$/^(plain|tsan|msan|arm64)`, "C units of other variants than asan+ubsan"},
+	{"tests", `^TestArm64`, "emulated arm64"},
+	{"tests", `^Test(DPDKReleases|BPFObject|PTX)$`, "needs other releases of DPDK, or the clang that built an object"},
+	{"tests", `^Test(Release|GPUSuite)$`, "builds packages for other machines"},
+	{"tests/structure", `^TestStoreysRebuild$`, "builds the engine for each header"},
+	{"tests/vm", `.`, "virtual machines"},
+	{"bindings", `^Test(Members|APIFuzz)$`, "random calls, run with the address sanitizer"},
+}
+
+// Skip is the pattern for -skip of a package whose tests run without a pattern of their own.
+func Skip(pkg string) string {
+	var patterns []string
+	for _, d := range DeepOnly {
+		if d.Package == pkg {
+			patterns = append(patterns, d.Pattern)
+		}
+	}
+	return strings.Join(patterns, "|")
+}
+
+// concurrent are the files of tests whose programs run goroutines beside the session: they run with the race detector, too.
+var concurrent = regexp.MustCompile(`^(attach|cli|death|groups|internal|metrics|program|prometheus|prompt|report|s3|timed)_test\.go$`)
+
+// wait is how many tests run at once in processes whose tests wait more than they work.
+const wait = 4
+
+// Selections are what a level runs.
+func Selections(level Level) []Selection {
+	if level == Test {
+		return []Selection{
+			{},
+			{Packages: []string{"tests/units"}, Parallel: wait, Usual: 4 * time.Minute},
+			{Packages: []string{"tests"}, Split: true, Parallel: wait},
+		}
+	}
+	list := []Selection{
+		{Tag: "race", Flags: []string{"-race"}, Threads: true},
+		{Tag: "race", Packages: []string{"tests"}, Flags: []string{"-race"}, Files: concurrent, Split: true, Parallel: wait},
+		{Packages: []string{"tests/vm"}, Usual: 10 * time.Minute},
+		{Tag: "arm64", Packages: []string{"tests"}, Run: `^TestArm64`},
+		{Tag: "others", Packages: []string{"tests"}, Run: `^Test(DPDKReleases|BPFObject|PTX|Release|GPUSuite|Require)$`},
+		{Packages: []string{"tests/structure"}, Run: `^TestStoreysRebuild$`},
+		{Tag: "asan", Packages: []string{"bindings"}, Flags: []string{"-asan"}, Run: `^Test(Members|APIFuzz)$`,
+			Env: []string{"GOGC=400", "DAQIRI_FUZZ_SECONDS=30"}},
+	}
+	for _, variants := range []string{"plain|tsan", "msan", "arm64"} {
+		tag, _, _ := strings.Cut(variants, "|")
+		list = append(list, Selection{Tag: tag, Packages: []string{"tests/units"}, Run: "^TestNative(Variants)?$/^(" + variants + ")", Parallel: wait,
+			Usual: 5 * time.Minute})
+	}
+	return list
+}
+
+// Of is the level that runs the tests of a package whose names match a pattern of go test -run, such as "^TestA$/^b$".
+func Of(pkg, pattern string) Level {
+	pkg = strings.TrimPrefix(pkg, "./")
+	names := strings.Split(pattern, "/")
+	for i, name := range names {
+		names[i] = strings.Trim(name, "^$")
+	}
+	deep := slices.ContainsFunc(DeepOnly, func(d struct{ Package, Pattern, Why string }) bool {
+		return d.Package == pkg && matches(d.Pattern, names)
+	})
+	if deep {
+		return Deep
+	}
+	return Test
+}
+
+// matches reports whether a pattern of go test, with "/" between the levels of subtests, matches all tests of that name.
+func matches(pattern string, names []string) bool {
+	parts := strings.Split(pattern, "/")
+	if len(parts) > len(names) {
+		return false
+	}
+	for i, part := range parts {
+		if !regexp.MustCompile(part).MatchString(names[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Does says what the go tests of a level are.
+var Does = map[Level]string{
+	Test: "every package, the C units under address and undefined sanitizers, and whole programs",
+	Deep: "the C units of other variants, the race detector, arm64, virtual machines and random calls",
+}
+
+// Usual is how long the go tests of a level take on two quiet cores.
+var Usual = map[Level]time.Duration{Test: 6 * time.Minute, Deep: 18 * time.Minute}
+
+// Floor is how many tests have to pass in continuous integration. Raise it when tests come; lower it only with tests that went.
+var Floor = map[Level]int{Test: 1000, Deep: 1000}
