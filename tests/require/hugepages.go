@@ -3,7 +3,6 @@ package require
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,24 +24,20 @@ var HugePages = sync.OnceFunc(func() {
 	if err != nil || pages == 0 {
 		return
 	}
-	var slots []*os.File
+	var slots []int // descriptors, open until the process ends
 	for k := range max(1, pages/slotPages) {
-		f, err := os.OpenFile(filepath.Join("/tmp", fmt.Sprintf("daqiri-run-hugepages-%d.lock", k)), os.O_CREATE|os.O_RDWR, 0o666)
+		fd, err := syscall.Open(fmt.Sprintf("/tmp/daqiri-run-hugepages-%d.lock", k), syscall.O_CREAT|syscall.O_RDWR|syscall.O_CLOEXEC, 0o666)
 		if err != nil {
 			return // another user's: the tests go on without
 		}
-		slots = append(slots, f)
+		slots = append(slots, fd)
 	}
 	for {
-		for _, f := range slots {
-			if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-				held = f
+		for _, fd := range slots {
+			if syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB) == nil {
 				return
 			}
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 })
-
-// held is the slot of this process, open until it ends.
-var held *os.File

@@ -20,22 +20,34 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// includesOf are the files that a C file includes, directly or not, and itself.
-func includesOf(name string, seen map[string]bool) map[string]bool {
-	if seen[name] {
-		return seen
+// includeGraph is which files each C file includes, as far as it was asked for.
+type includeGraph map[string][]string
+
+// direct are the files that a C file includes itself.
+func (g includeGraph) direct(name string) []string {
+	files, known := g[name]
+	if known {
+		return files
 	}
-	seen[name] = true
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return seen
-	}
+	text, _ := os.ReadFile(name)
 	for _, m := range include.FindAllSubmatch(text, -1) {
 		for _, dir := range []string{path.Dir(name), "native", "tests/native"} {
 			if file := path.Join(dir, string(m[1])); exists(file) {
-				includesOf(file, seen)
+				files = append(files, file)
 				break
 			}
+		}
+	}
+	g[name] = files
+	return files
+}
+
+// all adds to seen a C file and what it includes, directly or not.
+func (g includeGraph) all(name string, seen map[string]bool) map[string]bool {
+	if !seen[name] {
+		seen[name] = true
+		for _, file := range g.direct(name) {
+			g.all(file, seen)
 		}
 	}
 	return seen
@@ -58,12 +70,13 @@ func unitsThatSee(files []string) []string {
 		return nil
 	}
 	var first, rest []string
+	graph := includeGraph{}
 	_ = filepath.WalkDir("tests/native", func(name string, d os.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(name, "_test.c") {
 			return err
 		}
 		unit := strings.TrimSuffix(path.Base(name), "_test.c")
-		sees := includesOf(name, map[string]bool{})
+		sees := graph.all(name, map[string]bool{})
 		switch {
 		case slices.Contains(wanted, name), slices.Contains(folders, path.Dir(name)):
 			first = append(first, unit)

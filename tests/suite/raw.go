@@ -64,6 +64,9 @@ func raw(ctx context.Context, args []string) error {
 			for g := range next {
 				start := time.Now()
 				ended := r.group(ctx, g)
+				if ctx.Err() != nil {
+					fmt.Fprintf(os.Stderr, "suite: ended while %s was running, for %.0f s\n", g.name, time.Since(start).Seconds())
+				}
 				if ended != nil && ended.Success() && len(args) == 1 {
 					past.add(g.name, time.Since(start), ended.UserTime()+ended.SystemTime())
 				}
@@ -73,7 +76,9 @@ func raw(ctx context.Context, args []string) error {
 	}
 	go func() {
 		for _, g := range groups {
-			next <- g
+			if ctx.Err() == nil {
+				next <- g
+			}
 		}
 		close(next)
 		wg.Wait()
