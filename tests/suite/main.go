@@ -4,6 +4,7 @@
 //	suite deep     static analysis, further sanitizers, the race detector, arm64, virtual machines, random calls
 //	suite check    what depends on the files that were edited
 //	suite busy     rounds of "test" on a machine that is kept busy, with the flaky tests by name
+//	suite times    prints what each step and group of tests took the last time
 //	suite raw      what gotestsum calls: the go tests of a level, as test2json prints them
 //
 // It is started in the root of the repository.
@@ -53,6 +54,9 @@ func run(ctx context.Context, args []string) error {
 		return check(ctx)
 	case "busy":
 		return busy(ctx, args[1:])
+	case "times":
+		printTimes(os.Stdout, readHistory().took)
+		return nil
 	case "raw":
 		return raw(ctx, args[1:])
 	case "spin":
@@ -60,5 +64,5 @@ func run(ctx context.Context, args []string) error {
 	case "write":
 		return write(ctx, args[1:])
 	}
-	return fmt.Errorf("no command %q: want test, deep, check, busy or raw", strings.Join(args, " "))
+	return fmt.Errorf("no command %q: want test, deep, check, busy or times", strings.Join(args, " "))
 }
