@@ -29,6 +29,7 @@ type Selection struct {
 	Files    *regexp.Regexp // of a package that is split: the files whose tests run; nil: all
 	Parallel int            // how many tests of a process run at once; 0: as many as there are processors
 	Threads  bool           // only packages that start goroutines
+	Slots    int            // how many processes of the others it counts for, since it keeps processors busy; 0: one
 	Usual    time.Duration  // how long its longest process takes, until that is measured; 0: not long
 	Split    bool           // run the tests of each file in a process of their own, several at a time
 }
@@ -76,7 +77,7 @@ func Selections(level Level) []Selection {
 	list := []Selection{
 		{Tag: "race", Flags: []string{"-race"}, Threads: true},
 		{Tag: "race", Packages: []string{"tests"}, Flags: []string{"-race"}, Files: concurrent, Split: true, Parallel: wait},
-		{Packages: []string{"tests/vm"}, Usual: 10 * time.Minute},
+		{Packages: []string{"tests/vm"}, Slots: 2, Usual: 10 * time.Minute},
 		{Tag: "arm64", Packages: []string{"tests"}, Run: `^TestArm64`},
 		{Tag: "others", Packages: []string{"tests"}, Run: `^Test(DPDKReleases|BPFObject|PTX|Release|GPUSuite|Require)$`},
 		{Packages: []string{"tests/structure"}, Run: `^TestStoreysRebuild$`},
@@ -85,7 +86,7 @@ func Selections(level Level) []Selection {
 	}
 	for _, variants := range []string{"plain|tsan", "msan", "arm64"} {
 		tag, _, _ := strings.Cut(variants, "|")
-		list = append(list, Selection{Tag: tag, Packages: []string{"tests/units"}, Run: "^TestNative(Variants)?$/^(" + variants + ")", Parallel: wait,
+		list = append(list, Selection{Tag: tag, Packages: []string{"tests/units"}, Run: "^TestNative(Variants)?$/^(" + variants + ")", Parallel: 2, Slots: 2,
 			Usual: 5 * time.Minute})
 	}
 	return list

@@ -97,7 +97,7 @@ func TestHistory(t *testing.T) {
 func TestTimes(t *testing.T) {
 	var b strings.Builder
 	printTimes(&b, map[string]cost{
-		"step build": {10, 20}, tree.Module + "/a": {70, 79}, tree.Module + "/b": {3, 1}, "step go tests": {80, 99}, "level test": {90, 100},
+		"step build": {10, 20}, tree.Module + "/a": {70, 79}, tree.Module + "/b": {3, 1}, "step test go tests": {80, 99}, "level test": {90, 100},
 	})
 	const want = "| step, or group of tests | seconds | CPU seconds | share |\n|---|---|---|---|\n| a | 70 | 79 | 79 % |\n| step build | 10 | 20 | 20 % |\n| 1 others | 3 | 1 | 1 % |\n"
 	if b.String() != want {

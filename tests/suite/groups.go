@@ -19,7 +19,7 @@ import (
 )
 
 // groupLimit ends a group of tests that does not end by itself; the Go runtime then names the test that is running.
-const groupLimit = 15 * time.Minute
+const groupLimit = 25 * time.Minute
 
 // A group is a process that runs some tests and prints what test2json prints.
 type group struct {
@@ -33,6 +33,7 @@ type group struct {
 	rest []string
 
 	parallel int           // how many of its tests run at once; 0: as go test does
+	slots    int           // how many of the groups that may run at once it counts for; 0: one
 	usual    time.Duration // how long it takes, until that is measured
 }
 
@@ -109,7 +110,7 @@ func groupsIn(ctx context.Context, s levels.Selection, pkg string) ([]group, err
 	if !s.Split {
 		return []group{{
 			name: name, argv: append([]string{"go", "test", "-json", "-count=1"}, s.Flags...), env: s.Env,
-			run: s.Run, skip: skipOf(s, pkg), flag: "-", rest: []string{"./" + pkg}, parallel: s.Parallel, usual: s.Usual,
+			run: s.Run, skip: skipOf(s, pkg), flag: "-", rest: []string{"./" + pkg}, parallel: s.Parallel, slots: s.Slots, usual: s.Usual,
 		}}, nil
 	}
 	program, err := testProgram(ctx, pkg, s.Flags)
@@ -132,7 +133,7 @@ func groupsIn(ctx context.Context, s levels.Selection, pkg string) ([]group, err
 		groups = append(groups, group{
 			name: part, dir: pkg, env: s.Env, run: "^(" + strings.Join(tests, "|") + ")$", skip: skipOf(s, pkg), flag: "-test.",
 			argv:     []string{"go", "tool", "test2json", "-t", "-p", part, program, "-test.v=test2json", "-test.paniconexit0"},
-			parallel: s.Parallel,
+			parallel: s.Parallel, slots: s.Slots,
 		})
 	}
 	return groups, nil
@@ -146,11 +147,14 @@ func skipOf(s levels.Selection, pkg string) string {
 	return levels.Skip(pkg)
 }
 
-// goStatement finds what starts a goroutine, or a test beside others.
-var goStatement = regexp.MustCompile(`(?m)^\s*go [\w(]|\.Go\(|t\.Parallel\(\)`)
+// goStatement finds what starts a goroutine.
+var goStatement = regexp.MustCompile(`(?m)^\s*go [\w(]|\.Go\(`)
 
-// startsGoroutines reports whether a file of the package does.
+// startsGoroutines reports whether a file of the package does, and the package is none of the suite's own.
 func startsGoroutines(pkg string) bool {
+	if strings.HasPrefix(pkg, "tests/") && pkg != "tests/soak" {
+		return false
+	}
 	names, _ := filepath.Glob(filepath.Join(pkg, "*.go"))
 	return slices.ContainsFunc(names, func(name string) bool {
 		text, err := os.ReadFile(name)

@@ -30,7 +30,7 @@ type step struct {
 
 // steps are what a level does before its go tests.
 func steps(level levels.Level) []step {
-	tools := step{"tools", "installs Debian packages that are missing", time.Second, 20 * time.Minute, command("tests/deps.sh", string(level))}
+	tools := step{string(level) + " tools", "installs Debian packages that are missing", time.Second, 20 * time.Minute, command("tests/deps.sh", string(level))}
 	if level == levels.Deep {
 		return []step{
 			tools,
@@ -61,7 +61,7 @@ func runLevel(ctx context.Context, level levels.Level) (*verdict, error) {
 		}
 	}
 	json := filepath.Join("build", string(level)+".json")
-	tests := step{"go tests", "runs " + levels.Does[level], levels.Usual[level], 60 * time.Minute,
+	tests := step{string(level) + " go tests", "runs " + levels.Does[level], levels.Usual[level], 60 * time.Minute,
 		func(ctx context.Context) error { return goTests(ctx, level, json) }}
 	failed := tests.do(ctx, past)
 	past.add("level "+string(level), time.Since(start), cpuOfChildren())

@@ -56,12 +56,18 @@ func raw(ctx context.Context, args []string) error {
 	slices.SortFunc(groups, func(a, b group) int { // the longest first
 		return int(past.last(b.name, b.usual) - past.last(a.name, a.usual))
 	})
-	next, failed := make(chan group), make(chan bool)
-	workers := runtime.NumCPU() + 2 // half of the tests wait more than they work
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for g := range next {
+	failed := make(chan bool)
+	go func() {
+		defer close(failed)
+		free := newSlots(runtime.NumCPU() + 2) // half of the tests wait more than they work
+		var wg sync.WaitGroup
+		for _, g := range groups {
+			free.take(g.slots)
+			if ctx.Err() != nil {
+				break
+			}
+			wg.Go(func() {
+				defer free.give(g.slots)
 				start := time.Now()
 				ended := r.group(ctx, g)
 				if ctx.Err() != nil {
@@ -71,18 +77,9 @@ func raw(ctx context.Context, args []string) error {
 					past.add(g.name, time.Since(start), ended.UserTime()+ended.SystemTime())
 				}
 				failed <- ended == nil || !ended.Success()
-			}
-		})
-	}
-	go func() {
-		for _, g := range groups {
-			if ctx.Err() == nil {
-				next <- g
-			}
+			})
 		}
-		close(next)
 		wg.Wait()
-		close(failed)
 	}()
 	bad := false
 	for f := range failed {
@@ -94,6 +91,32 @@ func raw(ctx context.Context, args []string) error {
 	}
 	return nil
 }
+
+// slots are how many groups may run at once; one that keeps several processors busy takes several.
+type slots chan struct{}
+
+func newSlots(n int) slots {
+	s := make(slots, n)
+	for range n {
+		s <- struct{}{}
+	}
+	return s
+}
+
+// take waits for n slots, or for all where there are fewer. One goroutine takes them.
+func (s slots) take(n int) {
+	for range s.count(n) {
+		<-s
+	}
+}
+
+func (s slots) give(n int) {
+	for range s.count(n) {
+		s <- struct{}{}
+	}
+}
+
+func (s slots) count(n int) int { return min(max(n, 1), cap(s)) }
 
 // A runner starts groups and prints their events, whole lines at a time.
 type runner struct {

@@ -18,7 +18,7 @@ func printTimes(w io.Writer, took map[string]cost) {
 	parts := map[string]cost{}
 	var all, rest cost
 	for name, c := range took {
-		if strings.HasPrefix(name, "level ") || name == "step go tests" || name == "step packages" { // the sums of others
+		if strings.HasPrefix(name, "level ") || strings.HasSuffix(name, " go tests") || name == "step packages" { // the sums of others
 			continue
 		}
 		parts[strings.TrimPrefix(name, tree.Module+"/")] = c
