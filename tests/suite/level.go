@@ -170,6 +170,9 @@ func goTests(ctx context.Context, level levels.Level, json string) error {
 	if err := os.MkdirAll("build", 0o755); err != nil {
 		return err
 	}
+	if err := os.Remove(json); err != nil && !os.IsNotExist(err) { // of the run before
+		return err
+	}
 	return throughGotestsum(ctx, json, self, "raw", string(level))
 }
 
