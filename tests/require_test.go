@@ -57,7 +57,7 @@ var probes = map[string]probe{
 	"scapy":         pythonModule("scapy"),
 	"setarch":       require.FixedAddresses,
 	"socat":         command("socat"),
-	"staticcheck":   command(os.Getenv("STATICCHECK"), "staticcheck"), // run by the Makefile, which sets STATICCHECK
+	"staticcheck":   command(os.Getenv("STATICCHECK"), "staticcheck"), // run by tests/suite, which sets STATICCHECK
 	"tcpdump":       command("tcpdump"),
 	"tcpreplay":     command("tcpreplay"),
 	"chromium":      command("chromium"),
