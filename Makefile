@@ -35,10 +35,10 @@ run: build ## record traffic with scripts/capture.lua
 # What each level runs: tests/levels. Failed tests are run again, which the last lines show; FLAKY=0 turns that off.
 SUITE := $(GO) run ./tests/suite
 
-test: ## every package, C unit, golden script and whole program: 10 minutes on two cores
+test: ## every package, C unit, golden script and whole program: 8 to 10 minutes on two cores
 	$(SUITE) test
 
-test-deep: ## static analysis, further sanitizers, race detector, arm64, virtual machines: 20 minutes
+test-deep: ## static analysis, further sanitizers, race detector, arm64, virtual machines: half an hour
 	$(SUITE) deep
 
 check: ## format, layers, vet and tests of what the edited files reach: under a minute
