@@ -89,9 +89,10 @@ func checkFormat(ctx context.Context, files []string) error {
 	}
 	var err error
 	if len(goFiles) > 0 {
-		out, failed := exec.CommandContext(ctx, "gofmt", append([]string{"-l"}, goFiles...)...).Output()
-		if failed != nil || len(out) > 0 {
-			err = fmt.Errorf("not formatted: %s(make fmt) %w", out, errors.Join(failed))
+		var out []byte
+		out, err = exec.CommandContext(ctx, "gofmt", append([]string{"-l"}, goFiles...)...).Output()
+		if len(out) > 0 {
+			err = fmt.Errorf("not formatted: %s (hint: make fmt)", strings.Join(strings.Fields(string(out)), " "))
 		}
 	}
 	if _, missing := exec.LookPath("clang-format"); len(cFiles) > 0 && missing == nil {
