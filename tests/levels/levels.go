@@ -132,4 +132,4 @@ var Does = map[Level]string{
 var Usual = map[Level]time.Duration{Test: 6 * time.Minute, Deep: 18 * time.Minute}
 
 // Floor is how many tests have to pass in continuous integration. Raise it when tests come; lower it only with tests that went.
-var Floor = map[Level]int{Test: 3200, Deep: 1000}
+var Floor = map[Level]int{Test: 3200, Deep: 2200}
