@@ -24,7 +24,7 @@ type verdict struct {
 	ends     map[testName][]string // "pass", "fail" and "skip", in order
 	skips    map[testName]string   // reasons
 	failures map[testName]string   // output of the first failure
-	packages map[string]string     // how each package ended the last time
+	packages map[string]bool       // those that failed, even if a later run of some of their tests passed
 }
 
 type testName struct{ pkg, test string }
@@ -41,7 +41,7 @@ func readVerdict(name string) (*verdict, error) {
 }
 
 func newVerdict(r io.Reader) (*verdict, error) {
-	v := &verdict{ends: map[testName][]string{}, skips: map[testName]string{}, failures: map[testName]string{}, packages: map[string]string{}}
+	v := &verdict{ends: map[testName][]string{}, skips: map[testName]string{}, failures: map[testName]string{}, packages: map[string]bool{}}
 	output := map[testName]*strings.Builder{}
 	lines := bufio.NewReader(r)
 	for {
@@ -76,14 +76,14 @@ func (v *verdict) add(e event, output map[testName]*strings.Builder) {
 			delete(output, name)
 		}
 		if e.Test == "" {
-			v.packages[e.Package] = e.Action
+			v.packages[e.Package] = v.packages[e.Package] || e.Action == "fail"
 			return
 		}
 		v.ends[name] = append(v.ends[name], e.Action)
 		if e.Action == "skip" {
 			v.skips[name] = skipReason(text)
 		}
-		if e.Action == "fail" && v.failures[name] == "" {
+		if _, known := v.failures[name]; e.Action == "fail" && !known {
 			v.failures[name] = text
 		}
 	}
@@ -125,6 +125,15 @@ func (v *verdict) hasFailedSubtest(of testName) bool {
 	return false
 }
 
+func (v *verdict) hasFailedTest(pkg string) bool {
+	for name := range v.failures {
+		if name.pkg == pkg {
+			return true
+		}
+	}
+	return false
+}
+
 // end prints the verdict and says whether the run has passed. failed is how its go tests ended.
 func (v *verdict) end(level levels.Level, failed error) error {
 	flaky := v.flaky()
@@ -158,6 +167,11 @@ func (v *verdict) faults(level levels.Level, flaky []testName, failed error) []e
 	passed, bad, _ := v.counts()
 	if failed != nil || bad > 0 {
 		faults = append(faults, fmt.Errorf("%d tests failed, or a package did not build or end: see above", bad))
+	}
+	for pkg, bad := range v.packages {
+		if bad && !v.hasFailedTest(pkg) { // a second run has no test to run, and passes
+			faults = append(faults, fmt.Errorf("%s failed outside of its tests, as by a data race in a program that it started: see above", pkg))
+		}
 	}
 	if len(flaky) > mostFlaky {
 		faults = append(faults, fmt.Errorf("%d tests are flaky: at most %d may be", len(flaky), mostFlaky))

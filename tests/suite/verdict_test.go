@@ -79,6 +79,10 @@ func TestVerdictFaults(t *testing.T) {
 		{"nothing passed", "", ends("TestA", "skip", "x"), nil, "no test passed"},
 		{"one failed", "", many + ends("TestA", "fail"), nil, "1 tests failed"},
 		{"a package did not build", "", many, errors.New("exit status 1"), "did not build"},
+		{"a package failed outside of its tests, and passed with none", "", many + `{"Action":"fail","Package":"p"}` + "\n" + `{"Action":"pass","Package":"p"}` + "\n", nil,
+			"p failed outside of its tests"},
+		{"a package failed by a flaky test", "", many + ends("TestA", "fail") + `{"Action":"fail","Package":"p"}` + "\n" + ends("TestA", "pass") +
+			`{"Action":"pass","Package":"p"}` + "\n", nil, ""},
 		{"an allowed skip", "true", many + ends("TestB/c", "skip", "b_test.go:2: nc: not installed"), nil, ""},
 		{"for another reason", "true", many + ends("TestB/c", "skip", "b_test.go:2: no luck"), nil, "p TestB/c skipped, which .ci/skips does not allow: no luck"},
 		{"another test", "true", many + ends("TestC", "skip", "nc: not installed"), nil, "p TestC skipped"},
