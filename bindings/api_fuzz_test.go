@@ -15,7 +15,7 @@ import (
 
 const (
 	fuzzCalls   = 4000 // of a program
-	fuzzBatch   = 40   // programs of a process
+	fuzzBatch   = 12   // programs of a process
 	fuzzSeconds = 5    // unless DAQIRI_FUZZ_SECONDS says otherwise
 	fuzzFrom    = "DAQIRI_FUZZ_FROM"
 )

@@ -12,12 +12,12 @@ import (
 )
 
 // worldKinds are the sessions of testdata/api/stand.lua. On the virtual clock objects come in every state of
-// testdata/api/walk.lua; where time is real, in those that threads have to do with.
+// testdata/api/walk.lua; where time is real, or the wire loses packets, in those that threads and receivers have to do with.
 var (
 	worldKinds    = []string{"faulty", "virtual", "direct", "loop", "tcp", "udp"}
 	virtualStates = []string{"child_sent", "child_written", "closed", "fresh", "freed", "handed_over", "other", "other_closed", "parent_freed",
 		"parent_truncated", "partly_freed", "sent", "stopped", "truncated", "written", "written_and_freed"}
-	threadStates = []string{"child_sent", "closed", "handed_over", "sent", "stopped", "written_and_freed"}
+	threadStates = []string{"child_sent", "closed", "fresh", "handed_over", "sent", "stopped", "written_and_freed"}
 )
 
 // onStand runs a script of testdata/api; the globals are its parameters.
@@ -93,9 +93,9 @@ func memberTable(L *lua.LState) *lua.LTable {
 func TestMembers(t *testing.T) {
 	source := readScript(t, "testdata/api/walk.lua")
 	for _, kind := range worldKinds {
-		states := virtualStates
-		if kind != "faulty" && kind != "virtual" {
-			states = threadStates
+		states := threadStates
+		if kind == "virtual" {
+			states = virtualStates
 		}
 		for _, state := range states {
 			t.Run(kind+"/"+state, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestMembers(t *testing.T) {
 				}
 				var calls, refused int
 				said := strings.TrimSpace(o.out) // its last line: some members print
-				if _, err := fmt.Sscan(said[strings.LastIndexByte(said, '\n')+1:], &calls, &refused); err != nil || calls < 300 || refused == 0 || refused == calls {
+				if _, err := fmt.Sscan(said[strings.LastIndexByte(said, '\n')+1:], &calls, &refused); err != nil || calls < 60 || refused == 0 || refused == calls {
 					t.Errorf("%d calls, %d of them refused: %v", calls, refused, err)
 				}
 				balanced(t, o)

@@ -8,11 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // A sender is a process of its own, so that it can be killed. It numbers its packets and keeps two counters in a file
@@ -116,6 +119,9 @@ func sendUDP(addr string, life, lossy uint64, count *counters, stop *atomic.Bool
 	if err != nil {
 		return err
 	}
+	if err := stay(); err != nil {
+		return err
+	}
 	p := make([]byte, packetBytes)
 	for seq := uint64(0); !stop.Load(); seq++ {
 		number(p, life, seq)
@@ -126,6 +132,22 @@ func sendUDP(addr string, life, lossy uint64, count *counters, stop *atomic.Bool
 			}
 		}
 		count.done.Store(seq + 1)
+	}
+	return nil
+}
+
+// stay keeps the caller on the processor that it is on. The kernel has a queue for lo on each: what is sent on another one can
+// overtake what waits on a processor that gets no time.
+func stay() error {
+	runtime.LockOSThread()
+	var cpu uint32
+	if _, _, errno := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); errno != 0 {
+		return fmt.Errorf("getcpu: %w", errno)
+	}
+	var one unix.CPUSet
+	one.Set(int(cpu))
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return fmt.Errorf("sched_setaffinity: %w", err)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ func TestRDMAKernels(t *testing.T) {
 	// Where the processor is emulated compilers take long: kernels are compiled here, and found there.
 	compiled(t, d, dir, "tests/vm/rdma/gn.lua", "--compile")
 	compiled(t, d, dir, "scripts/gn_put_bw.lua", "--messages", "1")
-	said := must(t, k, machine{modules: rdmaModules, dir: dir}, rdmaScript+`
+	said := rdmaMust(t, k, dir, nil, `
 		`+d+` tests/vm/rdma/gn.lua 2>&1 || exit
 		for scope in thread warp; do
 			`+d+` scripts/gn_put_bw.lua --at 10.9.0.1 --from 10.9.0.2 --messages 200 --scope $scope 2>&1 || exit

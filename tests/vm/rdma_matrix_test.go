@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/daqiri/daqiri-run/tests/require"
 )
@@ -90,18 +89,18 @@ func TestRDMAMatrix(t *testing.T) {
 		require.Lack(t, "rdma", err.Error()+": "+string(out))
 	}
 	d := build(t, "./cmd/daqiri-run")
-	parts, m := matrixUsual, machine{modules: rdmaModules, dir: root(t), timeout: patience}
+	parts := matrixUsual
 	if wide() {
-		parts, m.timeout, m.memory = matrixWide, time.Hour, 3072
+		parts = matrixWide
 	}
-	script, want := rdmaScript, []string{}
+	script, want := "", []string{}
 	for _, p := range parts {
 		runs := strings.Trim(fmt.Sprint(p.runs), "[]")
 		script += `
 			` + peer + ` 10.9.0.1 4795 ` + runs + ` >/dev/shm/matrix 2>&1 &
 			peer=$!
 			until grep -q ready /dev/shm/matrix; do kill -0 $peer && sleep 0.1 || { cat /dev/shm/matrix; exit 1; }; done
-			timeout ` + fmt.Sprint(int(m.timeout.Seconds()*0.9)) + ` ` + d + ` tests/vm/rdma/matrix.lua --runs "` + runs + `" ` + fmt.Sprintf("--last %d --segments %d", p.last, p.segments) + ` 2>&1 || { cat /dev/shm/matrix; exit 1; }
+			timeout ` + fmt.Sprint(int(scriptLimit().Seconds()*0.9)) + ` ` + d + ` tests/vm/rdma/matrix.lua --runs "` + runs + `" ` + fmt.Sprintf("--last %d --segments %d", p.last, p.segments) + ` 2>&1 || { cat /dev/shm/matrix; exit 1; }
 			wait
 			cat /dev/shm/matrix`
 		want = append(want, "every packet is accounted for")
@@ -109,5 +108,5 @@ func TestRDMAMatrix(t *testing.T) {
 			want = append(want, fmt.Sprintf("%s, %d bytes, %d connections: %d messages, 0 wrong\n", r.op, r.bytes, r.conns, r.conns*r.messages))
 		}
 	}
-	says(t, must(t, k, m, script), want...)
+	says(t, rdmaMust(t, k, root(t), nil, script), want...)
 }

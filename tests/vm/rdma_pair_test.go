@@ -25,7 +25,7 @@ func verbsProgram(t *testing.T, source string) string {
 func TestRDMARefused(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
-	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+`
+	said := rdmaMust(t, k, root(t), nil, `
 		`+build(t, "./cmd/daqiri-run")+` --summary full tests/vm/rdma/refused.lua 2>&1`)
 	says(t, strings.ReplaceAll(said, "\t", " "), "refused twice false", "roce://10.9.0.1:4810 is the address of interface one already",
 		"refused gid nil INVALID_PARAMETER interface none: gid_index 200: port 1 of device rxe0 has no such GID", "datagrams fd09::1 fd09::2 [fd09::2]:4791", "came datagram",
@@ -39,7 +39,7 @@ func TestRDMAByHand(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
 	d, stranger := build(t, "./cmd/daqiri-run"), verbsProgram(t, "rdma/pair.c")
-	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+`
+	said := rdmaMust(t, k, root(t), nil, `
 		for transport in rc uc; do
 			rm -f /dev/shm/pair-*
 			`+stranger+` rxe1 10.9.0.2 $transport /dev/shm/pair-theirs /dev/shm/pair-ours 2>&1 &

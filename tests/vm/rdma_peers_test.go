@@ -38,8 +38,8 @@ func TestRDMAWire(t *testing.T) {
 			require.Lack(t, name, err.Error())
 		}
 	}
-	d, dir := build(t, "./cmd/daqiri-run"), t.TempDir()
-	said := must(t, k, machine{modules: rdmaModules, dir: root(t), share: dir}, rdmaScript+`
+	d, dir := build(t, "./cmd/daqiri-run"), inShared(t, "wire")
+	said := rdmaMust(t, k, root(t), nil, `
 		dump() { # FILE ARGUMENTS
 			file=$1
 			shift
@@ -80,7 +80,7 @@ func TestRDMAWire(t *testing.T) {
 func TestRDMARping(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
-	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+`
+	said := rdmaMust(t, k, root(t), nil, `
 		rping -s -a 10.9.0.1 -p 7174 -C 3 -S 3000 -v >/dev/shm/rping 2>&1 &
 		until grep -qs . /sys/class/infiniband/rxe0/ports/1/state; do sleep 0.1; done
 		sleep 2
@@ -95,7 +95,7 @@ func TestRDMARping(t *testing.T) {
 func TestRDMAOutage(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
-	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+`
+	said := rdmaMust(t, k, root(t), nil, `
 		`+build(t, "./cmd/daqiri-run")+` --allow-exec tests/vm/rdma/outage.lua 2>&1 || exit
 		for n in 1 2 3 4 5 6 7 8 9 10; do rdma link | grep -q rxe1 || break; sleep 1; done
 		rdma link`)

@@ -47,9 +47,8 @@ func TestEngineRDMA(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
 	program, dir := tests(t, "../../runtime/session")
-	m := machine{modules: rdmaModules, memory: 1536, dir: dir,
-		env: []string{"DAQIRI_TEST_RDMA=10.9.0.1,10.9.0.2"}}
-	said := must(t, k, m, rdmaScript+"\n"+quote(program)+" -test.run 'TestContract.*/rdma' -test.parallel 1 -test.v 2>&1")
+	said := rdmaMust(t, k, dir, []string{"DAQIRI_TEST_RDMA=10.9.0.1,10.9.0.2"},
+		quote(program)+" -test.run 'TestContract.*/rdma' -test.parallel 1 -test.v 2>&1")
 	if passed := count(said, `    --- PASS: \w+/rdma-(rc|uc|ud)/`); passed < 60 {
 		t.Errorf("%d tests passed\n%s", passed, said)
 	}
@@ -83,7 +82,7 @@ func says(t *testing.T, text string, wants ...string) {
 func TestRDMAOnStrangersMemory(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
-	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+`
+	said := rdmaMust(t, k, root(t), nil, `
 		`+peer(t)+` 10.9.0.1 4791 >/dev/shm/peer &
 		until grep -q ready /dev/shm/peer; do sleep 0.1; done
 		`+build(t, "./cmd/daqiri-run")+` tests/vm/rdma/onesided.lua --port 4791 2>&1 || exit
@@ -106,7 +105,7 @@ func TestRDMAOnStrangersMemory(t *testing.T) {
 func TestRDMALend(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
-	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+`
+	said := rdmaMust(t, k, root(t), nil, `
 		`+build(t, "./cmd/daqiri-run")+` tests/vm/rdma/lend.lua 2>&1`)
 	said = strings.ReplaceAll(said, "\t", " ")
 	says(t, said, "region mine does not allow that", "longer than 47 bytes", "17 slots of 4096 bytes",
@@ -124,7 +123,7 @@ func TestRDMAFaults(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
 	program := build(t, "./cmd/daqiri-run")
-	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+`
+	said := rdmaMust(t, k, root(t), nil, `
 		`+program+` --allow-exec tests/vm/rdma/faults.lua --recv "`+program+` scripts/rdma_recv.lua --port 4801 --size 8192 --seconds 60" 2>&1`)
 	says(t, strings.ReplaceAll(said, "\t", " "), "refused connection refused", "unreachable connection timed out", "deaf NO_SPACE_AVAILABLE true",
 		"closed closed by the peer", "kept connection", "crowd 24", "too long remote I/O error", "long connection", "remote operation error", "killed ",
@@ -137,11 +136,11 @@ func TestRDMAFaults(t *testing.T) {
 func TestRDMAMemory(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
-	connects, together, pinned, m := 144, 144, 9216, machine{modules: rdmaModules, dir: root(t)}
+	connects, together, pinned := 144, 144, 9216
 	if wide() {
-		connects, together, m.memory, m.timeout, pinned = 4000, 4000, 6144, 2*patience, 36000
+		connects, together, pinned = 4000, 4000, 36000
 	}
-	said := must(t, k, m, rdmaScript+fmt.Sprintf(`
+	said := rdmaMust(t, k, root(t), nil, fmt.Sprintf(`
 		%s --allow-exec tests/vm/rdma/memory.lua --connects %d --together %d 2>&1`, build(t, "./cmd/daqiri-run"), connects, together))
 	says(t, said, fmt.Sprintf("after %d connects: 0 descriptors more, 0 KiB pinned more of %d, ", connects, pinned), "every packet is accounted for")
 	var more, one int
@@ -160,7 +159,7 @@ func TestRDMAReferenceBench(t *testing.T) {
 	for n := range 4 {
 		few += fmt.Sprintf(" --set 'memory_regions[%d].num_bufs=4'", n)
 	}
-	said := must(t, k, machine{modules: rdmaModules, dir: root(t), memory: 2048}, rdmaScript+`
+	said := rdmaMust(t, k, root(t), nil, `
 		ip addr add 10.100.1.1/16 dev v1
 		ip addr add 10.100.3.1/16 dev v0
 		`+build(t, "./cmd/daqiri-run")+` --memory host --cores auto`+few+` tests/vm/rdma/both_ways.lua --config tests/vm/rdma/reference.yaml 2>&1`)
@@ -174,7 +173,7 @@ func TestRDMAScripts(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
 	d := build(t, "./cmd/daqiri-run")
-	said := must(t, k, machine{modules: rdmaModules, dir: root(t)}, rdmaScript+`
+	said := rdmaMust(t, k, root(t), nil, `
 		`+d+` scripts/rdma_pingpong.lua --count 200 2>&1 || exit
 		`+d+` scripts/rdma_put.lua --count 200 2>&1 || exit
 		`+d+` run --summary none host/bench/scripts/rdma.lua --seconds 1 2>&1 || exit

@@ -105,6 +105,7 @@ func TestMain(m *testing.M) {
 	}
 	programsDir = dir
 	code := m.Run()
+	endShared()
 	os.RemoveAll(dir)
 	os.Exit(code)
 }

@@ -10,23 +10,24 @@ local function each_task(_, o)
   end
 end
 
--- What happens to an object, and to the arguments, before it is used.
+-- What happens to an object, and to the arguments, before it is used; false where there is nothing that it could happen to, and the
+-- object is as fresh as in that state.
 local states = {
   fresh = function() end,
   closed = function(w) w.session:close() end,
-  stopped = function(w) if w.started then w.session:stop "enough" end end,
+  stopped = function(w) if not w.started then return false end w.session:stop "enough" end,
   other = function() end,
   other_closed = function(w) w.x.session:close() end,
-  freed = function(w, o) local b = of(w, o) if b then free(b) end end,
-  partly_freed = function(w, o) local b = of(w, o) if b then b:free{ packet = 1 } if b.n > 1 then b:free{ packet = b.n } end w:hog() end end,
-  parent_freed = function(w) if w.parent then for i = 1, w.parent.n do w.parent:free{ packet = i } end free(w.parent) w:hog() end end,
-  parent_truncated = function(w) if w.parent then pcall(w.parent.truncate, w.parent, 0) w:hog() end end,
-  truncated = function(w, o) local b = of(w, o) if b then pcall(b.truncate, b, 1) w:hog() end end,
-  sent = function(w, o) local b = of(w, o) if b and w.started then w.tx:send(b) w:hog() end end,
-  child_sent = function(w) if w.child and w.started then w.tx:send(w.child) end end,
-  written = function(w, o) local b = of(w, o) if b then w.writer:write(b) end end,
-  child_written = function(w) if w.child then w.writer:write(w.child) end end,
-  written_and_freed = function(w, o) local b = of(w, o) if b then w.writer:write(b) free(b) w:hog() end end,
+  freed = function(w, o) local b = of(w, o) if not b then return false end free(b) end,
+  partly_freed = function(w, o) local b = of(w, o) if not b then return false end b:free{ packet = 1 } if b.n > 1 then b:free{ packet = b.n } end w:hog() end,
+  parent_freed = function(w) if not w.parent then return false end for i = 1, w.parent.n do w.parent:free{ packet = i } end free(w.parent) w:hog() end,
+  parent_truncated = function(w) if not w.parent then return false end pcall(w.parent.truncate, w.parent, 0) w:hog() end,
+  truncated = function(w, o) local b = of(w, o) if not b then return false end pcall(b.truncate, b, 1) w:hog() end,
+  sent = function(w, o) local b = of(w, o) if not b or not w.started then return false end w.tx:send(b) w:hog() end,
+  child_sent = function(w) if not w.child or not w.started then return false end w.tx:send(w.child) end,
+  written = function(w, o) local b = of(w, o) if not b then return false end w.writer:write(b) end,
+  child_written = function(w) if not w.child then return false end w.writer:write(w.child) end,
+  written_and_freed = function(w, o) local b = of(w, o) if not b then return false end w.writer:write(b) free(b) w:hog() end,
   handed_over = function(w, o) pcall(each_task(w, o)) end,
 }
 
@@ -49,10 +50,11 @@ local function call(what, w, fn)
 end
 
 -- visit makes an object and arguments, of the same session or of another one, brings them into a state and uses one member once.
+-- It returns whether there is such an object, and whether there is none in this state.
 local function visit(kind, started, make, state, arguments, use)
   local w = stand.world(kind)
   if state:find "^other" then w.x = stand.world(w.kind, "x") end
-  local args
+  local args, nowhere
   local made, o = pcall(function()
     if started then w:start() end
     args = arguments(w.x or w)
@@ -63,27 +65,31 @@ local function visit(kind, started, make, state, arguments, use)
     if not prepared and state ~= "handed_over" then
       for _, text in ipairs(bad) do assert(not tostring(why):find(text, 1, true), why) end
     end
-    use(w, o, args)
+    nowhere = prepared and why == false
+    if not nowhere then use(w, o, args) end
   end
   pcall(w.session.close, w.session)
   if w.x then pcall(w.x.session.close, w.x.session) end
-  return made
+  return made, nowhere
 end
 
 local function walk(kind, started, type_name, variant, make, state)
-  local names = members[type_name]
+  local names, nowhere = members[type_name], false
   local function each(what, list)
-    for k = 1, #list({ burst = function() return 1 end, rx = 1, tx = 1, filter = 1, writer = 1, blocks = 1 }) do
+    for k = 1, nowhere and 0 or #list({ burst = function() return 1 end, rx = 1, tx = 1, filter = 1, writer = 1, blocks = 1 }) do
       local function arguments(x) return list(x)[k] end
-      if not visit(kind, started, make, state, arguments, function(w, o, args)
+      local made
+      made, nowhere = visit(kind, started, make, state, arguments, function(w, o, args)
         call(("%s %s:%s (%s, %s, %s, arguments %d)"):format(kind, type_name, what, variant, state, started and "started" or "not started", k), w,
           function() return o[what](o, unpack(args)) end)
-      end) then return end
+      end)
+      if not made or nowhere then return end
     end
   end
   for _, name in ipairs(names.methods) do
     each(name, assert(stand.args[type_name][name], "stand.lua has no arguments for " .. type_name .. ":" .. name))
   end
+  if nowhere then return end
   visit(kind, started, make, state, function() end, function(w, o)
     for _, name in ipairs(names.fields) do
       call(("%s %s.%s (%s, %s)"):format(kind, type_name, name, variant, state), w, function() return tostring(o[name]) end)
