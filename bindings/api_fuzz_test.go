@@ -45,6 +45,9 @@ func TestAPIFuzz(t *testing.T) {
 			break
 		}
 	}
+	if least := fuzzBatch * fuzzCalls / 2; calls < least {
+		t.Errorf("%d calls, fewer than %d", calls, least)
+	}
 	t.Logf("%d calls, up to seed %d", calls, seed+fuzzBatch-1)
 }
 
@@ -82,7 +85,7 @@ func fuzzPrograms(t *testing.T, from int) {
 			if o.err != nil {
 				t.Fatal(o.err)
 			}
-			fmt.Printf("calls %s", o.out)
+			fmt.Printf("\ncalls %s\n", lastLine(o.out))
 			balanced(t, o)
 		})
 	}

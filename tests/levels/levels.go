@@ -48,11 +48,24 @@ var DeepOnly = []struct{ Package, Pattern, Why string }{
 	{"bindings", `^Test(Members|APIFuzz)$`, "random calls, run with the address sanitizer"},
 }
 
-// Skip is the pattern for -skip of a package whose tests run without a pattern of their own.
-func Skip(pkg string) string {
+// Alone are the tests of packages with goroutines that start none and compute for long: the race detector has nothing to see in them.
+var Alone = []struct{ Package, Pattern, Why string }{
+	{"bindings", `^TestFormatRoundTrip$`, "decodes and encodes packets of each format in one goroutine"},
+	{"host/script", `^Test(SameAsLua|LuaSuite)$`, "Lua programs without tasks"},
+	{"runtime/session", `^TestReorderModel$`, "one reorder core against its model"},
+}
+
+// Skip is the pattern for -skip of a package whose tests run without a pattern of their own; race is whether they run with the race
+// detector.
+func Skip(pkg string, race bool) string {
 	var patterns []string
 	for _, d := range DeepOnly {
 		if d.Package == pkg {
+			patterns = append(patterns, d.Pattern)
+		}
+	}
+	for _, d := range Alone {
+		if race && d.Package == pkg {
 			patterns = append(patterns, d.Pattern)
 		}
 	}

@@ -144,7 +144,7 @@ func skipOf(s levels.Selection, pkg string) string {
 	if s.Run != "" || pkg == "tests/vm" {
 		return ""
 	}
-	return levels.Skip(pkg)
+	return levels.Skip(pkg, slices.Contains(s.Flags, "-race"))
 }
 
 // goStatement finds what starts a goroutine.

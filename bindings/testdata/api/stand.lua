@@ -16,7 +16,7 @@ local function rx_queue(name, id, regions)
 end
 
 local regions = {
-  { name = "packets", kind = "host", affinity = 0, num_bufs = 256, buf_size = 512 },
+  { name = "packets", kind = "host", affinity = 0, num_bufs = 96, buf_size = 512 },
   { name = "blocks", kind = "host", affinity = 0, num_bufs = 8, buf_size = 2048 },
   { name = "others", kind = "host", affinity = 0, num_bufs = 64, buf_size = 512 },
 }
