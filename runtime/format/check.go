@@ -88,6 +88,8 @@ func (c *compiler) checkUnit(r Row) error {
 	switch {
 	case scaled && r.Kind != Unsigned && r.Kind != Signed && r.Kind != Float:
 		return c.fault(r, "it is %s and has no unit or scale", r.Kind.words())
+	case !r.Kind.number() && len(r.Values) > 0:
+		return c.fault(r, "it is %s and has no names for its values", r.Kind.words())
 	case scaled && len(r.Values) > 0:
 		return c.fault(r, "its values have names: it has no unit or scale")
 	case math.IsNaN(r.Scale) || math.IsInf(r.Scale, 0) || math.IsNaN(r.Offset) || math.IsInf(r.Offset, 0):
