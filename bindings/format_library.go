@@ -90,9 +90,12 @@ func checkVector(f *format.Format, v lua.LValue) error {
 		return fmt.Errorf("a table with hex and fields expected, got %s", describe(v))
 	}
 	text, ok := t.RawGetString("hex").(lua.LString)
+	if !ok {
+		return fmt.Errorf("hex: a string of hexadecimal digits expected, got %s", describe(t.RawGetString("hex")))
+	}
 	bytes, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
-	if !ok || err != nil {
-		return fmt.Errorf("hex: %v", err)
+	if err != nil {
+		return fmt.Errorf("hex: %w", err)
 	}
 	read, err := f.Decode(bytes)
 	if err != nil {
