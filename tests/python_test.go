@@ -58,6 +58,68 @@ for bad in (files["raw"],):
 print("right")
 `
 
+// pythonMade compares what the package reads with files that struct packs as native/writer/BLOCKS.md has them. All numbers of a file's
+// header but cells and present_bits differ, and bytes which mean nothing are 0x55, so that a field which is read at another place is seen.
+const pythonMade = `
+import struct, sys, numpy as np
+sys.path.insert(0, sys.argv[1])
+import daqiri_run
+
+def head(kind=3, bits=12, extra_at=96, version=1):
+    text = struct.pack("<8sIIQIIIIII16sIIIIqQ64sII", b"DQBATCH", version, 12288, 8192, 4096, 3, 16, 12, 4, kind, b"words", bits, 72, extra_at, 1,
+        1234567890123, 17, b"disk", 176, 20)
+    assert len(text) == 168
+    return text.ljust(12288, b"\x55")
+
+def block(k, data):
+    text = struct.pack("<8sQQqqIIIiQ", b"BATCH", 1 << 40 | k, 1 << 50 | k, 10**18 + k, 2 * 10**18 + k, 100 + k, 200 + k, 300 + k, -1 - k, 48)
+    text = text.ljust(72, b"\x55") + bytes([0b10100000 + k, 0b00000110])
+    text = text.ljust(96, b"\x55") + struct.pack("<3Q", 400 + k, 1 << 60 | k, 1 << 63 | k)
+    return (text.ljust(4096, b"\x55") + data).ljust(8192, b"\x55")
+
+def write(text):
+    with open("made.dqb", "wb") as f: f.write(text)
+    return "made.dqb"
+
+# Elements of each kind: its struct letter and values of which every byte counts.
+kinds = {0: ("B", [1, 200]), 1: ("B", [0x1f, 0xf1]), 2: ("b", [-128, 5]), 3: ("h", [-2, 0x0102]), 4: ("i", [-3, 0x01020304]), 5: ("e", [1.5, -0.25]),
+    6: ("H", [0x3f80, 0xc000]), 7: ("f", [1.5, -2.0**-20]), 8: ("d", [1 / 3, -1e300])}
+for kind, (letter, values) in kinds.items():
+    n = 48 // struct.calcsize(letter)
+    sent = [[values[(i + i // 3 + k) % 2] for i in range(n)] for k in range(2)]
+    whole = head(kind) + b"".join(block(k, struct.pack("<%d%s" % (n, letter), *sent[k])) for k in range(2))
+    for more in (0, 8191):                             # a third block that is not whole
+        b = daqiri_run.blocks(write(whole + bytes(more)))
+        assert b["data"].shape == (2, 3, n // 3) and b["data"].reshape(2, n).tolist() == sent, (kind, b["data"], sent)
+        for k in range(2):
+            got = [b[name][k].tolist() for name in ("batch_id", "ordinal", "first_ns", "last_ns", "packets", "present_cells", "flags", "fill", "extra")]
+            assert got == [1 << 40 | k, 1 << 50 | k, 10**18 + k, 2 * 10**18 + k, 100 + k, 200 + k, 300 + k, -1 - k, [400 + k, 1 << 60 | k, 1 << 63 | k]], got
+        assert b["present"].tolist() == [[0b10100000, 6], [0b10100001, 6]], b["present"]
+assert daqiri_run.present(b)[1].tolist() == [i in (0, 5, 7, 9, 10) for i in range(16)]
+# With present = "slot", and without the rule extra.
+b = daqiri_run.blocks(write(head(bits=3, extra_at=0) + block(0, bytes(48))))
+assert len(b) == 1 and b["present"].shape == (1, 1) and "extra" not in b.dtype.names
+assert len(daqiri_run.blocks(write(head() + bytes(8191)))) == 0
+for text in (head()[:167], b"X" + head()[1:], head(version=2)):
+    try: daqiri_run.blocks(write(text)); sys.exit("%r is read as blocks" % text[:12])
+    except ValueError: pass
+
+# A raw file from an offset on, which need not be a multiple of an element: each byte is its own place.
+with open("made.raw", "wb") as f: f.write(bytes(range(100)))
+for offset in (0, 1, 6, 50, 97):
+    n = (100 - offset) // 2
+    x = daqiri_run.raw("made.raw", "<u2", offset=offset)
+    assert x.tolist() == [offset + 2 * i + 256 * (offset + 2 * i + 1) for i in range(n)], (offset, x)
+    x = daqiri_run.raw("made.raw", "u1", (1, 3), offset)
+    assert x.tolist() == [[offset, offset + 1, offset + 2]], (offset, x)
+x = daqiri_run.raw("made.raw", "u1", (-1, 2, 5), 7)
+assert x.shape == (9, 2, 5) and x[8, 1, 4] == 7 + 89, x
+assert daqiri_run.raw("made.raw", offset=100).shape == (0,)
+try: daqiri_run.raw("made.raw", "u1", (51,), 50); sys.exit("a byte behind the end of a file is read")
+except ValueError: pass
+print("right")
+`
+
 // pythonShown stands around what python/README.md shows: the files that it names, and what it has read.
 const pythonShown = `
 import json, os, sys, numpy as np
@@ -81,6 +143,24 @@ func TestPythonReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	readBack(t, python, folder)
+}
+
+// TestPythonLayout reads with the Python package files whose bytes are put together by hand.
+func TestPythonLayout(t *testing.T) {
+	need(t, "numpy")
+	python, err := pythonWith("numpy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := filepath.Abs(filepath.Join(rootDir, "python"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := exec.Command(python, "-c", pythonMade, folder)
+	read.Dir = t.TempDir()
+	if out, err := read.CombinedOutput(); err != nil || string(out) != "right\n" {
+		t.Errorf("%v: %s", err, out)
+	}
 }
 
 // TestPythonInstalls installs the package by pip into an environment of its own, without a network, and reads with it.
