@@ -115,8 +115,9 @@ for offset in (0, 1, 6, 50, 97):
 x = daqiri_run.raw("made.raw", "u1", (-1, 2, 5), 7)
 assert x.shape == (9, 2, 5) and x[8, 1, 4] == 7 + 89, x
 assert daqiri_run.raw("made.raw", offset=100).shape == (0,)
-try: daqiri_run.raw("made.raw", "u1", (51,), 50); sys.exit("a byte behind the end of a file is read")
-except ValueError: pass
+for shape, offset, why in ((51,), 50, "a byte behind the end of a file is read"), ((-1, 0), 0, "nothing is counted"):
+    try: daqiri_run.raw("made.raw", "u1", shape, offset); sys.exit(why)
+    except ValueError: pass
 print("right")
 `
 

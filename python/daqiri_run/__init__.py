@@ -42,11 +42,13 @@ def present(b):
 
 def raw(path, dtype="u1", shape=(-1,), offset=0):
     """A raw file as an array of a type and shape, one part of which may be -1: as many as the file has whole.
-    ValueError: the shape has more than one such part."""
+    ValueError: the shape has more than one such part, or one beside a part of 0."""
     element = np.dtype(dtype)
     shape = tuple(shape) if hasattr(shape, "__len__") else (shape,)
     if shape.count(-1) > 1:
         raise ValueError(f"shape {shape}: one part at most is -1")
+    if -1 in shape and 0 in shape:
+        raise ValueError(f"shape {shape}: beside a part of 0 none is -1")
     with open(path, "rb") as f:
         size = f.seek(0, 2) - offset
     if -1 in shape:

@@ -90,6 +90,8 @@ func (c *compiler) checkUnit(r Row) error {
 		return c.fault(r, "it is %s and has no unit or scale", r.Kind.words())
 	case !r.Kind.number() && len(r.Values) > 0:
 		return c.fault(r, "it is %s and has no names for its values", r.Kind.words())
+	case r.Const != nil && (r.Kind == Bytes || r.Kind == IPv6):
+		return c.fault(r, "it is %s and has no const: let the script compare it", r.Kind.words())
 	case scaled && len(r.Values) > 0:
 		return c.fault(r, "its values have names: it has no unit or scale")
 	case math.IsNaN(r.Scale) || math.IsInf(r.Scale, 0) || math.IsNaN(r.Offset) || math.IsInf(r.Offset, 0):
@@ -146,6 +148,9 @@ func (c *compiler) item(l *List, v Value) error {
 	}
 	if l.itemBits > 64 || len(l.Rows) < 2 {
 		return c.fault(r, "only items of at most 64 bits, with a value behind their key, have names")
+	}
+	if l.Rows[len(l.Rows)-1].Kind == Signed {
+		return c.fault(r, "a value with a name is unsigned: read the list '%s' for its signed ones", l.List)
 	}
 	var key uint64
 	for _, x := range l.Rows[:len(l.Rows)-1] {

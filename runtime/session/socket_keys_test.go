@@ -52,6 +52,17 @@ func ownAddress() string {
 	return fmt.Sprintf("127.%d.%d.%d", 1+pid%250, 1+pid/250%250, ownAddresses.Add(1)%250)
 }
 
+// ownEndpoint is a port of such an address that nobody else has, as host:port.
+func ownEndpoint(t *testing.T, proto string) string {
+	t.Helper()
+	host := ownAddress()
+	port, err := freePort(proto + "://" + host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s:%d", host, port)
+}
+
 // dial connects to the interface.
 func (b *bench) dial(proto string) (net.Conn, error) {
 	return net.Dial(proto, strings.TrimPrefix(b.rx.Interface().Address(), proto+"://"))
@@ -60,7 +71,7 @@ func (b *bench) dial(proto string) (net.Conn, error) {
 // onServer opens a server with a key more, and has a peer talk to it.
 func onServer(t *testing.T, proto, key string, fn func(b *bench, tap *Tap, peer net.Conn) error) {
 	t.Helper()
-	onTaskWith(t, socketYAML(2048, "mode: server", "local_addr: "+proto+"://"+ownAddress()+":7148", key), func(b *bench) error {
+	onTaskWith(t, socketYAML(2048, "mode: server", "local_addr: "+proto+"://"+ownEndpoint(t, proto), key), func(b *bench) error {
 		tap, err := b.begin(Wait)
 		if err != nil {
 			return err
@@ -280,7 +291,7 @@ func TestKeyRetryConnect(t *testing.T) {
 func TestKeysOfAddresses(t *testing.T) {
 	for _, proto := range []string{"udp", "tcp"} {
 		t.Run(proto, func(t *testing.T) {
-			mine := ownAddress() + ":7148"
+			mine := ownEndpoint(t, proto)
 			came := make(chan string, 1)
 			peer, err := listen(proto, came)
 			if err != nil {

@@ -174,8 +174,8 @@ if args.gpu then
   for k, work in ipairs(streams) do
     out.checked, seen = math.min(out.checked, checked(k, work, l)), seen + work.seen
   end
-  out.in_blocks, out.dropped = seen, 0
-  for k in ipairs(ports) do out.dropped = out.dropped + l["blocks" .. k].dropped end
+  out.in_blocks, out.late = seen, 0
+  for k in ipairs(ports) do out.late = out.late + l["blocks" .. k].dropped end
   if args.memory == "gpu" then out.list_p50, out.kernel_p50 = m.blocks1.run_time.p50 / 1e3, m.work1.run_time.p50 / 1e3 end
 end
 if #waits > 0 then

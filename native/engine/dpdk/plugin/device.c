@@ -112,9 +112,11 @@ static bool find_port(dpdk_port *d) {
 }
 
 static const char *hint_of(const dpdk_port *d) {
-    if (geteuid() != 0) return "; hint: this device may need root";
-    if (d->vdev) return "; hint: vdev:NAME,KEY=VALUE,… as DPDK's guide of the driver lists them";
-    return "";
+    const bool root = geteuid() == 0;
+    if (d->vdev)
+        return root ? "; hint: vdev:NAME,KEY=VALUE,… as DPDK's guide of the driver lists them"
+                    : "; hint: vdev:NAME,KEY=VALUE,… as DPDK's guide of the driver lists them; it may need root";
+    return root ? "" : "; hint: this device may need root";
 }
 
 // The value of KEY=NUMBER in the device's arguments.
