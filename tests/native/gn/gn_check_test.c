@@ -219,10 +219,36 @@ static void said_and_read(void) {
     DQ_CHECK(gn_fault_name(GN_FAULTS) == NULL && gn_fault_name(-1) == NULL && gn_fault_name(GN_FAULT_HOLE));
 }
 
+// The limit of a packet holds for its two segments together, each of which is shorter.
+static void segments_together(void) {
+    static const gn_region large = {0x10000, 1ull << 40, 0, GN_READ, 0};
+    static const struct {
+        uint32_t bytes, bytes2;
+        int want;
+    } cases[] = {{4500, 4500, GN_FAULT_NONE},     {4500, 4501, GN_FAULT_LENGTH},
+                 {4501, 4500, GN_FAULT_LENGTH},   {1, MOST - 1, GN_FAULT_NONE},
+                 {1, MOST, GN_FAULT_LENGTH},      {MOST, 1, GN_FAULT_LENGTH},
+                 {2, UINT32_MAX, GN_FAULT_LENGTH}}; // 1 in 32 bits
+    const gn_given one = {&large, 1, 1u << GN_OP_SEND, MOST};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        gn_desc d;
+        const gn_u64 w[8] = {(uint64_t)GN_OP_SEND << 56 | (uint64_t)GN_SPLIT << 48 | cases[k].bytes,
+                             gn_place(0, 0),
+                             0,
+                             0,
+                             0,
+                             cases[k].bytes2,
+                             gn_place(0, MOST),
+                             77};
+        DQ_EQ(gn_check(w, 77, &one, &d), cases[k].want);
+    }
+}
+
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(every_bit);
     DQ_RUN(every_word);
+    DQ_RUN(segments_together);
     DQ_RUN(said_and_read);
     return dq_done();
 }

@@ -131,6 +131,24 @@ static void aborts_while_packets_come(void) {
     }
 }
 
+// A kernel whose queue is faster than it is, and so never waits: it is told within a lap of its ring, with
+// tickets that the ring gives and with those that it names itself.
+static void aborts_while_there_is_room(void) {
+    for (int weak = 0; weak < 2; weak++) {
+        open_all();
+        gn_proxy_words *words = gn_at(port.block, port.head.proxy);
+        int err = GN_OK, sent = 0;
+        for (; sent < 16 && err == GN_OK; sent++) {
+            if (sent == 8) gn_store(&words->abort, 1);
+            err = weak ? gn_room(&tx, 1000 + (gn_u64)sent, 1, 0) : w_send(0);
+            gn_store(&rig_tx_state(&port, 0)->accepted, 1001 + (gn_u64)sent);
+        }
+        DQ_EQ(err, GN_ABORTED);
+        DQ_CHECK(sent > 8 && sent <= 8 + 4 + 1);
+        free(port.block);
+    }
+}
+
 static void refused(void) {
     dq_diag diag;
     gn_u64 t;
@@ -309,6 +327,7 @@ int main(int argc, char **argv) {
     DQ_RUN(limits);
     DQ_RUN(aborts);
     DQ_RUN(aborts_while_packets_come);
+    DQ_RUN(aborts_while_there_is_room);
     DQ_RUN(refused);
     DQ_RUN(words_in_any_order);
     DQ_RUN(whole_packets);
