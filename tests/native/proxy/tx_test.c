@@ -125,6 +125,32 @@ static void hole(bool waits) {
 static void hole_behind(void) { hole(false); }
 static void hole_waited(void) { hole(true); }
 
+// A port is idle when each of its rings is: nothing is posted that was not taken, and nothing taken that is
+// not done.
+static void idle(void) {
+    const uint64_t hour = UINT64_C(3600000000000);
+    EACH_REAL_MODE(m) {
+        rig r;
+        rig_open(&r, (bed_conf){.mode = m}, (dq_gn_conf){.n_tx = 2});
+        bed_tap_all(&r.b);
+        DQ_CHECK(dq_gn_idle(r.gn));
+        bed_frame(rig_bytes(&r, 0), RIG_LEN, 1000, 2000, 0);
+        dqi_poller_hold(r.gn->tx[1].queue->poller); // nobody takes it
+        rig_send(&r, 1, 0, RIG_LEN);
+        DQ_CHECK(!dq_gn_idle(r.gn));
+        dqi_poller_release(r.gn->tx[1].queue->poller);
+        RIG_UNTIL(&r, rig_completed(&r, 1) == 1);
+        DQ_CHECK(dq_gn_idle(r.gn));
+        gn_u64 later[GN_TX_WORDS] = {rig_word0(GN_OP_SEND, 0, RIG_LEN), gn_place(rig_row(&r), 0), hour};
+        rig_post(&r, 1, later);
+        RIG_UNTIL(&r, rig_accepted(&r, 1) == 2);
+        DQ_EQ(rig_completed(&r, 1), 1);
+        DQ_CHECK(!dq_gn_idle(r.gn));
+        r.b.drain_ns = 0; // it is not sent
+        rig_close(&r);
+    }
+}
+
 // Two rings share a paced queue by bytes, whatever the sizes of their packets: both are full at the start,
 // and when half of the one with small packets has left, and all, so have as many bytes of the other. There is
 // a burst and a selection (a session has 1024) for each packet, so that none is lost while some thread has no
@@ -339,6 +365,7 @@ int main(int argc, char **argv) {
     DQ_RUN(refused);
     DQ_RUN(hole_behind);
     DQ_RUN(hole_waited);
+    DQ_RUN(idle);
     DQ_RUN(shares);
     DQ_RUN(hostile);
     DQ_RUN(scribbled);
