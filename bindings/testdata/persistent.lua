@@ -98,6 +98,42 @@ __global__ void old(void *port)
   r:close()
 end
 
+-- A kernel of three blocks, each of which takes part in as many turns as its argument says: the kernel runs until the last block has
+-- returned, whichever returns first.
+do
+  local r, turns = real("worker"), { 40, 1, 20 }
+  local k = daqiri.kernel{ name = "blocks", memory = "host", persistent = true, grid = 3, block = 1, src = [[
+#include <time.h>
+__global__ void blocks(void *port, volatile unsigned long long *turn, const unsigned long long *turns)
+{
+    const struct timespec nap = { 0, 100000 };
+    unsigned long long now = 0;
+    while (now < turns[blockIdx.x]) {
+        now = turn[0];
+        turn[1 + blockIdx.x] = now;
+        nanosleep(&nap, 0);
+    }
+}
+]] }
+  local function array(n) return daqiri.array{ kind = "host_pinned", memory = "host", type = "uint64", shape = n } end
+  local turn, most = array(4), array(3)
+  for block, n in ipairs(turns) do most:set(block, n) end
+  r:start()
+  k:start{ tx = r:tx_queue("here"), session = r, timeout = "60s", args = { "port", turn, most } }
+  for n = 1, 40 do
+    turn:set(1, n)
+    for block, last in ipairs(turns) do
+      for _ = 1, 3000 do
+        if n > last or turn:get(1 + block) == n then break end
+        daqiri.sleep(0.01)
+      end
+      assert(turn:get(1 + block) == math.min(n, last), "block " .. block .. " takes no part in turn " .. n)
+    end
+  end
+  assert(k:wait{ timeout = 60 } and k:stop() and k.restarted == 0)
+  r:close()
+end
+
 for _, mode in ipairs{ "worker", "direct" } do
   local r = real(mode)
   local here, there = r:rx_queue("here"), r:rx_queue("there")
