@@ -15,7 +15,8 @@ static client udp_client(uint32_t n_bufs, uint32_t buf_size, uint32_t batch) {
     uint16_t port = 0;
     int big = 32 << 20;
     c.fd = peer_bind(SOCK_DGRAM, "127.0.0.1", &port);
-    setsockopt(c.fd, SOL_SOCKET, SO_RCVBUFFORCE, &big, sizeof big);
+    if (setsockopt(c.fd, SOL_SOCKET, SO_RCVBUFFORCE, &big, sizeof big) != 0)
+        dq_lack("root", "datagrams wait in a socket buffer that is larger than the system's limit");
     dq_iface_conf conf = rig_conf("client", DQ_PROTO_UDP, 0, "", 0, "127.0.0.1", port);
     c.r.batch = batch;
     c.i = rig_iface(&c.r, &conf);
