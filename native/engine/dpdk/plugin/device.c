@@ -115,7 +115,8 @@ static const char *hint_of(const dpdk_port *d) {
     const bool root = geteuid() == 0;
     if (d->vdev)
         return root ? "; hint: vdev:NAME,KEY=VALUE,… as DPDK's guide of the driver lists them"
-                    : "; hint: vdev:NAME,KEY=VALUE,… as DPDK's guide of the driver lists them; it may need root";
+                    : "; hint: vdev:NAME,KEY=VALUE,… as DPDK's guide of the driver lists them; it may need "
+                      "root";
     return root ? "" : "; hint: this device may need root";
 }
 
