@@ -38,7 +38,7 @@ SUITE := $(GO) run ./tests/suite
 test: ## every package, C unit, golden script and whole program: 8 to 10 minutes on two cores
 	$(SUITE) test
 
-test-deep: ## static analysis, further sanitizers, race detector, arm64, virtual machines: half an hour
+test-deep: ## static analysis, further sanitizers, race detector, arm64, virtual machines: 20 minutes
 	$(SUITE) deep
 
 check: ## format, layers, vet and tests of what the edited files reach: under a minute

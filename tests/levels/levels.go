@@ -142,7 +142,7 @@ var Does = map[Level]string{
 }
 
 // Usual is how long the go tests of a level take on two quiet cores.
-var Usual = map[Level]time.Duration{Test: 6 * time.Minute, Deep: 18 * time.Minute}
+var Usual = map[Level]time.Duration{Test: 7 * time.Minute, Deep: 18 * time.Minute}
 
 // Floor is how many tests have to pass in continuous integration. Raise it when tests come; lower it only with tests that went.
-var Floor = map[Level]int{Test: 3200, Deep: 2200}
+var Floor = map[Level]int{Test: 3300, Deep: 2250}
