@@ -76,7 +76,7 @@ do
   has(try(put.start, put, { tx = tx, args = { "port", "out" }, session = s }), "kernel putter: transmit ring 1: queue q carries datagrams or streams (engine socket), and put, get and add need")
   has(try(send.start, send, { tx = tx, args = { "port", "more" }, session = s }), "argument 2: memory region more was not given to it")
   assert(send:start{ tx = tx, regions = { "more" }, args = { "port", "more" }, session = s }.restarted == 0)
-  assert(send:wait{ timeout = 60 } and send:stop())
+  assert(send:wait{ timeout = 60 } and send:stop{ timeout = 60 })
   s:close()
 end
 -- A kernel that was compiled against another version of the header says so.
@@ -130,7 +130,7 @@ __global__ void blocks(void *port, volatile unsigned long long *turn, const unsi
       assert(turn:get(1 + block) == math.min(n, last), "block " .. block .. " takes no part in turn " .. n)
     end
   end
-  assert(k:wait{ timeout = 60 } and k:stop() and k.restarted == 0)
+  assert(k:wait{ timeout = 60 } and k:stop{ timeout = 60 } and k.restarted == 0)
   r:close()
 end
 

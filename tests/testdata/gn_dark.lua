@@ -26,4 +26,4 @@ s:start()
 k:start{ tx = s:tx_queue("link"), regions = { "lit", "dark" }, limit = "20s", timers = true, args = { "port", "lit", "dark", said } }
 assert(k:wait{ timeout = 60 })
 print("said", said:get(1), said:get(2), said:get(3), said:get(4), k.fault, s:stats().copier.tx.dropped)
-k:stop()
+k:stop{ timeout = 60 }

@@ -68,7 +68,7 @@ if sends then
   assert(k:wait{ timeout = 100 })
   local ring, queue = s:stats().send.tx, s:stats().port.tx
   print(daqiri.json{ ring_in = ring["in"], ring_out = ring.out, completed = k.completed, failed = failed:get(1), queue_out = queue.out, queue_dropped = queue.dropped })
-  k:stop()
+  k:stop{ timeout = 60 }
   return
 end
 
@@ -82,7 +82,7 @@ s:every(0.01, function()
 end)
 s:after(0, function() print("ready") end)
 s:run{ seconds = 100 }
-k:stop()
+k:stop{ timeout = 60 }
 local ring, queue, marked = s:stats().receive.rx, s:stats().port.rx, 0
 for n = 1, args.packets do marked = marked + seen:get(n) end
 print(daqiri.json{ ring_in = ring["in"], ring_out = ring.out, ring_dropped = ring.dropped, ring_held = ring.held, queue_dropped = queue.dropped,

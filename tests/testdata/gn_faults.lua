@@ -86,8 +86,8 @@ local after = array(args.memory) -- its place still does other work of the progr
 local plain = daqiri.kernel{ name = "plain", memory = args.memory, grid = 1, block = 1, src = "__global__ void plain(unsigned long long *p) { p[3] = 7; }" }
 assert(plain:launch(after):wait{ timeout = 60 })
 local fault = faulty.fault
-steady:stop()
-faulty:stop()
+steady:stop{ timeout = 60 }
+faulty:stop{ timeout = 60 }
 local tx, rx, other = s:stats().faulty.tx, s:stats().faulty.rx, s:stats().steady.tx
 print(daqiri.json{ restarted = faulty.restarted, after = after:get(4), worked = lives:get(4), fault = fault or "", replaced_ms = (lives:get(3) - lives:get(2)) / 1e6,
   held = tx.held + rx.held + other.held, stopped = rx.dropped, sent = done:get(2), failed = done:get(3), completed = steady.completed,

@@ -48,4 +48,4 @@ local tx, lost = l.scribe.tx, l.full
 print("said", said:get(1), said:get(2), said:get(3), said:get(4), said:get(5), said:get(6), said:get(7))
 print("ring", tx["in"], tx.out, tx.dropped, tx.held, k.refused, tx.file_time.max > 0)
 print("files", l.even.out, l.odd.out, l.whole.out, lost["in"], lost.out, lost.dropped)
-k:stop()
+k:stop{ timeout = 60 }

@@ -56,7 +56,7 @@ s:every(0.1, function()
   if counts:get(1) < args.count or over then return end
   over = true
   print("end", memory())
-  k:stop()
+  k:stop{ timeout = 60 }
   s:stop()
 end)
 if args.every > 0 then s:every(args.every, function() print(("%12d descriptors handed over, %d KiB"):format(counts:get(1), memory())) end) end

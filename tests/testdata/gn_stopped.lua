@@ -45,6 +45,6 @@ for _ = 1, 300 do
 end
 said:set(1, 1)
 assert(k:wait{ timeout = 60 })
-k:stop()
+k:stop{ timeout = 60 }
 print(daqiri.json{ in_time = said:get(2), at_limit = said:get(3), longest_ms = said:get(4) / 1e6, longest_run_ms = said:get(6) / 1e6, within = said:get(7), other = said:get(5), restarted = k.restarted,
   posted = k.posted, completed = k.completed })

@@ -182,7 +182,7 @@ if not (k and sends) then
   for q = 1, args.queues do tx[q]:transmit{ template = false } end
 end
 if k then
-  assert(k:stop())
+  assert(k:stop{ timeout = 60 })
   assert(k.fault == nil, k.fault)
   assert(account:get(1) == 0, account:get(1) .. " calls failed")
   local took = account:get(2)

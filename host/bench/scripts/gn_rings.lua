@@ -123,7 +123,7 @@ counts:fill(0)
 local before = k.completed
 local m = s:measure{ seconds = args.seconds }
 local done = k.completed - before
-assert(k:stop())
+assert(k:stop{ timeout = 60 })
 local out = { seconds = m.seconds, descriptors = done, cpu_seconds = m.process.cpu_seconds, refused = k.refused, failed = failed:get(1) }
 if args.what == "post" then
   out.posted, out.sent, out.bytes = k.completed, sent:get(1), args.bytes > 0 and done * args.bytes or nil
