@@ -3,12 +3,10 @@ package bindings
 import (
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -233,7 +231,7 @@ func TestAPIScripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			args := strings.NewReplacer("{{dir}}", t.TempDir(), "{{tcp}}", freePort(t), "{{udp}}", freeUDPPort(t)).Replace(c.args)
+			args := strings.NewReplacer("{{dir}}", t.TempDir(), "{{tcp}}", freePort(t), "{{udp}}", freePort(t)).Replace(c.args)
 			o := run(t, c.script, string(source), func(rt *Runtime) {
 				rt.NewState = newStdlibState
 				rt.ScriptArgs = strings.Fields(args)
@@ -248,17 +246,6 @@ func TestAPIScripts(t *testing.T) {
 			}
 		})
 	}
-}
-
-// freeUDPPort is a port that nobody is bound to.
-func freeUDPPort(t *testing.T) string {
-	t.Helper()
-	c, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	return strconv.Itoa(c.LocalAddr().(*net.UDPAddr).Port)
 }
 
 // TestAPIThreads runs the bench of two threads that the README shows: what it says that it received is what the ledger says.

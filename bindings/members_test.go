@@ -2,7 +2,6 @@ package bindings
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -37,7 +36,7 @@ func onStand(t *testing.T, name, source string, globals map[string]lua.LValue) *
 				return 1
 			}))
 			L.SetGlobal("free_port", L.NewFunction(func(L *lua.LState) int {
-				L.Push(lua.LString(anyPort()))
+				L.Push(lua.LString(freePort(t)))
 				return 1
 			}))
 			return L, err
@@ -53,16 +52,6 @@ func memoryDir(t *testing.T) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
-}
-
-// anyPort is a port that nobody listens on, for TCP and, as good as surely, for UDP.
-func anyPort() string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "0"
-	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
 // memberTable lists the types as {methods, fields}.

@@ -1,7 +1,6 @@
 package bindings
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // newScriptState also finds the modules of testdata.
@@ -27,12 +27,11 @@ var virtual = spec.Override{Path: "loopback", Value: map[string]any{"mode": "sw"
 // freePort is a port that nobody listens on.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := require.FreePort("127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	return strconv.Itoa(port)
 }
 
 // TestScripts runs each script of testdata on the real and, but for sockets and persistent kernels, on the virtual clock. A script asserts by

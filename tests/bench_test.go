@@ -3,7 +3,6 @@ package tests
 import (
 	"bufio"
 	"encoding/json"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/daqiri/daqiri-run/tests/gpu"
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // benchRuns are the runs of the scripts behind `daqiri-run bench` that need arguments, a peer or rights. A script without a run
@@ -117,7 +117,7 @@ func TestBenchScripts(t *testing.T) {
 	for _, r := range benchRuns {
 		listed[r.script] = true
 		t.Run(r.script+" "+r.args, func(t *testing.T) {
-			b := &benchRun{t: t, program: program, values: map[string]string{"dir": t.TempDir(), "port": udpPort(t), "port2": udpPort(t), "capture": shippedCapture(t)}}
+			b := &benchRun{t: t, program: program, values: map[string]string{"dir": t.TempDir(), "port": freePort(t), "port2": freePort(t), "capture": shippedCapture(t)}}
 			if r.prepare != nil {
 				r.prepare(b)
 			}
@@ -302,15 +302,14 @@ func withS3(b *benchRun) {
 	b.env = []string{"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=" + s3Secret}
 }
 
-// udpPort is a port of 127.0.0.1 that nobody uses at this moment.
-func udpPort(t *testing.T) string {
+// freePort is a port of 127.0.0.1 that nobody has, for UDP and for TCP.
+func freePort(t *testing.T) string {
 	t.Helper()
-	c, err := net.ListenPacket("udp", "127.0.0.1:0")
+	port, err := require.FreePort("127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = c.Close() }()
-	return strconv.Itoa(c.LocalAddr().(*net.UDPAddr).Port)
+	return strconv.Itoa(port)
 }
 
 // shippedCapture is a capture of the golden scripts.

@@ -271,7 +271,7 @@ func TestCaptureRecordsOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := freeUDP(t)
+	address := freeAddress(t)
 	dir := t.TempDir()
 	cmd := exec.Command(program, "--summary-json", "summary.json", script, "--listen", address, "--generate=false",
 		"--seconds", "120")
@@ -328,17 +328,6 @@ func TestCaptureRecordsOthers(t *testing.T) {
 			t.Errorf("ledger: %s: %d in, %d out; %d were sent", line.Name, line.In, line.Out, len(sent))
 		}
 	}
-}
-
-// freeUDP is an address on the loopback interface at which nobody listens.
-func freeUDP(t *testing.T) string {
-	t.Helper()
-	c, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	return c.LocalAddr().String()
 }
 
 // sendDatagrams sends n numbered datagrams of different lengths once folder is there, which is when somebody listens.
@@ -427,7 +416,7 @@ func TestReadmeScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"check", "record.lua", "udp.yaml"}, {"record.lua", "--config", config, "--seconds", "0.01"},
-		{"--set", "interfaces.rx_port.socket_config.local_addr=udp://" + freeUDP(t), "record.lua", "--seconds", "0.1"}} {
+		{"--set", "interfaces.rx_port.socket_config.local_addr=udp://" + freeAddress(t), "record.lua", "--seconds", "0.1"}} {
 		cmd := exec.Command("daqiri-run", args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -77,15 +77,10 @@ func TestEndOfOneDirection(t *testing.T) {
 	}
 }
 
-// freeAddress is one of this host that nobody listens at.
+// freeAddress is one of this host that nobody has, for UDP and for TCP.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	return "127.0.0.1:" + freePort(t)
 }
 
 // serveScript runs a script that says when it is ready.

@@ -233,7 +233,7 @@ func TestPeerMetrics(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "m.lua"), []byte(peerScript), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	udp := freeUDP(t)
+	udp := freeAddress(t)
 	_, port, _ := net.SplitHostPort(udp)
 	cmd, _, stderr := startReady(t, dir, program, "--metrics", "127.0.0.1:0", "m.lua", "--port", port)
 	url := regexp.MustCompile(`http://127\.0\.0\.1:\d+/metrics`).FindString(stderr.String())

@@ -148,7 +148,7 @@ func TestPrometheus(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "m.lua"), []byte(prometheusScript), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	udp := freeUDP(t)
+	udp := freeAddress(t)
 	_, port, _ := net.SplitHostPort(udp)
 	cmd, out, stderr := startReady(t, dir, program, "--metrics", "127.0.0.1:0", "--summary-json", "s.json", "m.lua", "--port", port)
 	endpoint := regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/metrics`).FindStringSubmatch(stderr.String())

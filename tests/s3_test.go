@@ -55,12 +55,7 @@ type s3Server struct {
 
 func newS3Server(t *testing.T) *s3Server {
 	need(t, "s3")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &s3Server{t: t, dir: t.TempDir(), address: l.Addr().String()}
-	_ = l.Close()
+	s := &s3Server{t: t, dir: t.TempDir(), address: freeAddress(t)}
 	for _, d := range []string{"data/bucket", "side"} {
 		if err := os.MkdirAll(filepath.Join(s.dir, d), 0o755); err != nil {
 			t.Fatal(err)

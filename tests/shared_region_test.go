@@ -11,7 +11,7 @@ import (
 func TestSharedRegion(t *testing.T) {
 	t.Parallel()
 	script := filepath.Join(rootDir, "tests/testdata/shared_region.lua")
-	out, err := exec.Command("daqiri-run", script, "--at", freeUDP(t)).CombinedOutput()
+	out, err := exec.Command("daqiri-run", script, "--at", freeAddress(t)).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "of 2000: as sent\n") || !strings.Contains(string(out), balanced) {
 		t.Errorf("%v\n%s", err, out)
 	}

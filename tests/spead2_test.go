@@ -172,7 +172,7 @@ func TestHeapsToSpead2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := freeUDP(t)
+	address := freeAddress(t)
 	var out bytes.Buffer
 	cmd := exec.Command("spead2_recv", "--verify", address)
 	cmd.Stdout, cmd.Stderr = &out, &out

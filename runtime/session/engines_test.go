@@ -4,10 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
-	"net/netip"
 	"os"
 	"os/exec"
 	"strings"
@@ -101,30 +98,14 @@ func skip(t *testing.T, l lacks) {
 
 // freePort asks the system for a port that nobody uses, at this moment.
 func freePort(endpoint string) (int, error) {
-	network, host, _ := strings.Cut(endpoint, "://")
-	at := net.JoinHostPort(strings.Trim(host, "[]"), "0")
-	var l io.Closer
-	var addr net.Addr
-	needs := "loopback"
-	if strings.Contains(host, "[") {
-		needs = "ipv6"
+	_, host, _ := strings.Cut(endpoint, "://")
+	port, err := require.FreePort(strings.Trim(host, "[]"))
+	if err != nil && strings.Contains(host, "[") {
+		return 0, lacks{"ipv6", err}
+	} else if err != nil {
+		return 0, lacks{"loopback", err}
 	}
-	if network == "udp" {
-		c, err := net.ListenPacket(network, at)
-		if err != nil {
-			return 0, lacks{needs, err}
-		}
-		l, addr = c, c.LocalAddr()
-	} else {
-		c, err := net.Listen(network, at)
-		if err != nil {
-			return 0, lacks{needs, err}
-		}
-		l, addr = c, c.Addr()
-	}
-	defer l.Close()
-	port, err := netip.ParseAddrPort(addr.String())
-	return int(port.Port()), err
+	return port, nil
 }
 
 // yaml writes the engine's configuration. extra goes to interface b's rx section.

@@ -1,0 +1,36 @@
+package require
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+)
+
+// FreePort is a port of host that nobody has, for UDP and for TCP. It is none of those that the kernel gives to sockets which ask for
+// any: what is free now would be taken by the next connection of another test.
+func FreePort(host string) (int, error) {
+	const from, to, tries = 10000, 32000, 100
+	var err error
+	for range tries {
+		port := from + rand.IntN(to-from)
+		if err = bindable(net.JoinHostPort(host, strconv.Itoa(port))); err == nil {
+			return port, nil
+		}
+	}
+	return 0, fmt.Errorf("no port of %s is free: %w", host, err)
+}
+
+// bindable reports why an address can't be had.
+func bindable(at string) error {
+	u, err := net.ListenPacket("udp", at)
+	if err != nil {
+		return err
+	}
+	defer u.Close()
+	l, err := net.Listen("tcp", at)
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
