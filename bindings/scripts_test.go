@@ -24,7 +24,7 @@ func newScriptState(rt *Runtime) (*lua.LState, error) {
 // virtual puts every session of a script on the virtual clock.
 var virtual = spec.Override{Path: "loopback", Value: map[string]any{"mode": "sw", "clock": "virtual", "seed": 1}}
 
-// freePort is a port that nobody listens on.
+// freePort returns a port of 127.0.0.1 that is free for UDP and TCP.
 func freePort(t *testing.T) string {
 	t.Helper()
 	port, err := require.FreePort("127.0.0.1")

@@ -302,7 +302,7 @@ func withS3(b *benchRun) {
 	b.env = []string{"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=" + s3Secret}
 }
 
-// freePort is a port of 127.0.0.1 that nobody has, for UDP and for TCP.
+// freePort returns a port of 127.0.0.1 that is free for UDP and TCP.
 func freePort(t *testing.T) string {
 	t.Helper()
 	port, err := require.FreePort("127.0.0.1")

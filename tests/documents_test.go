@@ -75,7 +75,7 @@ func TestDocumentBlocks(t *testing.T) {
 	}
 }
 
-// needDocumentPort skips t where somebody else has the port that the documents name: without root they have no network of their own.
+// needDocumentPort skips t if the port that the documents name is in use: without root they have no network namespace.
 func needDocumentPort(t *testing.T) {
 	t.Helper()
 	c, err := net.ListenPacket("udp", "127.0.0.1:7148")

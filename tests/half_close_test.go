@@ -77,7 +77,7 @@ func TestEndOfOneDirection(t *testing.T) {
 	}
 }
 
-// freeAddress is one of this host that nobody has, for UDP and for TCP.
+// freeAddress returns an address of this host that is free for UDP and TCP.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	return "127.0.0.1:" + freePort(t)

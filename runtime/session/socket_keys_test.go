@@ -52,7 +52,7 @@ func ownAddress() string {
 	return fmt.Sprintf("127.%d.%d.%d", 1+pid%250, 1+pid/250%250, ownAddresses.Add(1)%250)
 }
 
-// ownEndpoint is a port of such an address that nobody else has, as host:port.
+// ownEndpoint returns such an address with a free port, as host:port.
 func ownEndpoint(t *testing.T, proto string) string {
 	t.Helper()
 	host := ownAddress()

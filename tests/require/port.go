@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// FreePort is a port of host that nobody has, for UDP and for TCP. It is none of those that the kernel gives to sockets which ask for
-// any: what is free now would be taken by the next connection of another test.
+// FreePort returns a port of host that is free for UDP and TCP. It lies below the range from which the kernel picks ports for outgoing
+// connections: a free port of that range may be taken by the next connection of another test.
 func FreePort(host string) (int, error) {
 	const from, to, tries = 10000, 32000, 100
 	var err error

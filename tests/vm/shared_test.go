@@ -104,7 +104,7 @@ func endShared() {
 	idle.running.Wait()
 }
 
-// run has the machine run a script. A machine whose kernel stopped is booted again, and begins the script anew.
+// run has the machine run a script. A machine whose kernel stopped is booted again and repeats the script.
 func (s *shared) run(dir string, env []string, script string) (said string, code int, err error) {
 	var job strings.Builder
 	for _, v := range env {
