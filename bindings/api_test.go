@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/daqiri/daqiri-run/tests/require"
 	lua "github.com/yuin/gopher-lua"
 )
 
@@ -231,7 +232,7 @@ func TestAPIScripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			args := strings.NewReplacer("{{dir}}", t.TempDir(), "{{tcp}}", freePort(t), "{{udp}}", freePort(t)).Replace(c.args)
+			args := strings.NewReplacer("{{dir}}", t.TempDir(), "{{tcp}}", require.Port(t), "{{udp}}", require.Port(t)).Replace(c.args)
 			o := run(t, c.script, string(source), func(rt *Runtime) {
 				rt.NewState = newStdlibState
 				rt.ScriptArgs = strings.Fields(args)

@@ -3,7 +3,6 @@ package bindings
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -23,16 +22,6 @@ func newScriptState(rt *Runtime) (*lua.LState, error) {
 
 // virtual puts every session of a script on the virtual clock.
 var virtual = spec.Override{Path: "loopback", Value: map[string]any{"mode": "sw", "clock": "virtual", "seed": 1}}
-
-// freePort returns a port of 127.0.0.1 that is free for UDP and TCP.
-func freePort(t *testing.T) string {
-	t.Helper()
-	port, err := require.FreePort("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strconv.Itoa(port)
-}
 
 // TestScripts runs each script of testdata on the real and, but for sockets and persistent kernels, on the virtual clock. A script asserts by
 // itself.
@@ -91,6 +80,6 @@ func prepare(t *testing.T, rt *Runtime, name, clock string) {
 	case "flows.lua":
 		rt.ScriptArgs = []string{"--clock", clock}
 	case "sockets.lua", "remote.lua":
-		rt.ScriptArgs = []string{"--port", freePort(t)}
+		rt.ScriptArgs = []string{"--port", require.Port(t)}
 	}
 }

@@ -117,7 +117,7 @@ func TestBenchScripts(t *testing.T) {
 	for _, r := range benchRuns {
 		listed[r.script] = true
 		t.Run(r.script+" "+r.args, func(t *testing.T) {
-			b := &benchRun{t: t, program: program, values: map[string]string{"dir": t.TempDir(), "port": freePort(t), "port2": freePort(t), "capture": shippedCapture(t)}}
+			b := &benchRun{t: t, program: program, values: map[string]string{"dir": t.TempDir(), "port": require.Port(t), "port2": require.Port(t), "capture": shippedCapture(t)}}
 			if r.prepare != nil {
 				r.prepare(b)
 			}
@@ -300,16 +300,6 @@ func withS3(b *benchRun) {
 	b.s3 = newS3Server(b.t)
 	b.values["endpoint"] = "http://" + b.s3.address
 	b.env = []string{"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=" + s3Secret}
-}
-
-// freePort returns a port of 127.0.0.1 that is free for UDP and TCP.
-func freePort(t *testing.T) string {
-	t.Helper()
-	port, err := require.FreePort("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strconv.Itoa(port)
 }
 
 // shippedCapture is a capture of the golden scripts.

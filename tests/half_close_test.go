@@ -3,6 +3,7 @@ package tests
 import (
 	"bytes"
 	"fmt"
+	"github.com/daqiri/daqiri-run/tests/require"
 	"io"
 	"net"
 	"os"
@@ -80,7 +81,7 @@ func TestEndOfOneDirection(t *testing.T) {
 // freeAddress returns an address of this host that is free for UDP and TCP.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	return "127.0.0.1:" + freePort(t)
+	return "127.0.0.1:" + require.Port(t)
 }
 
 // serveScript runs a script that says when it is ready.

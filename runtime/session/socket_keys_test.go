@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/daqiri/daqiri-run/runtime/task"
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // Keys of sockets, each by what a plain socket of the operating system sees at the other end.
@@ -53,10 +54,10 @@ func ownAddress() string {
 }
 
 // ownEndpoint returns such an address with a free port, as host:port.
-func ownEndpoint(t *testing.T, proto string) string {
+func ownEndpoint(t *testing.T) string {
 	t.Helper()
 	host := ownAddress()
-	port, err := freePort(proto + "://" + host)
+	port, err := require.FreePort(host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func (b *bench) dial(proto string) (net.Conn, error) {
 // onServer opens a server with a key more, and has a peer talk to it.
 func onServer(t *testing.T, proto, key string, fn func(b *bench, tap *Tap, peer net.Conn) error) {
 	t.Helper()
-	onTaskWith(t, socketYAML(2048, "mode: server", "local_addr: "+proto+"://"+ownEndpoint(t, proto), key), func(b *bench) error {
+	onTaskWith(t, socketYAML(2048, "mode: server", "local_addr: "+proto+"://"+ownEndpoint(t), key), func(b *bench) error {
 		tap, err := b.begin(Wait)
 		if err != nil {
 			return err
@@ -291,7 +292,7 @@ func TestKeyRetryConnect(t *testing.T) {
 func TestKeysOfAddresses(t *testing.T) {
 	for _, proto := range []string{"udp", "tcp"} {
 		t.Run(proto, func(t *testing.T) {
-			mine := ownEndpoint(t, proto)
+			mine := ownEndpoint(t)
 			came := make(chan string, 1)
 			peer, err := listen(proto, came)
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"testing"
 )
 
 // FreePort returns a port of host that is free for UDP and TCP. It lies below the range from which the kernel picks ports for outgoing
@@ -19,6 +20,16 @@ func FreePort(host string) (int, error) {
 		}
 	}
 	return 0, fmt.Errorf("no port of %s is free: %w", host, err)
+}
+
+// Port returns such a port of 127.0.0.1, as text. It fails t if there is none.
+func Port(t testing.TB) string {
+	t.Helper()
+	port, err := FreePort("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strconv.Itoa(port)
 }
 
 // bindable reports why an address can't be had.

@@ -131,8 +131,8 @@ static void aborts_while_packets_come(void) {
     }
 }
 
-// A kernel whose queue is faster than it is, and so never waits: it is told within a lap of its ring, with
-// tickets that the ring gives and with those that it names itself.
+// A kernel whose queue is faster than it is never waits, and still gets GN_ABORTED within one lap of its
+// ring: with tickets that the ring gives and with those that it names itself.
 static void aborts_while_there_is_room(void) {
     for (int weak = 0; weak < 2; weak++) {
         open_all();

@@ -135,7 +135,7 @@ static void idle(void) {
         bed_tap_all(&r.b);
         DQ_CHECK(dq_gn_idle(r.gn));
         bed_frame(rig_bytes(&r, 0), RIG_LEN, 1000, 2000, 0);
-        dqi_poller_hold(r.gn->tx[1].queue->poller); // nobody takes it
+        dqi_poller_hold(r.gn->tx[1].queue->poller); // the slot stays posted
         rig_send(&r, 1, 0, RIG_LEN);
         DQ_CHECK(!dq_gn_idle(r.gn));
         dqi_poller_release(r.gn->tx[1].queue->poller);
