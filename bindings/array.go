@@ -77,6 +77,7 @@ var arrayType = &typeDef{
 			The sum of the elements; raises where 64 bits don't hold that of whole numbers.
 			> print(array:sum())`},
 		{"write", arrayWrite, `- file string: its name; where that ends in '.npy' numpy reads it ('numpy.load'), else the file has the elements' bytes alone
+			. overwrite boolean = false: replaces a file that is there; else it stays, and the call fails
 			-> true | failure
 			Writes the elements to a file, in the host's byte order.
 			> assert(array:write(dir .. "/out.npy"))`},
@@ -220,7 +221,10 @@ func arraySnapshot(c *call) int {
 	return c.push(c.rt.newObject(&arrayObject{s}))
 }
 
-func arrayWrite(c *call) int { return c.done(selfArray(c).WriteFile(c.str(1, "file name"))) }
+func arrayWrite(c *call) int {
+	a := selfArray(c)
+	return c.done(a.WriteFile(c.str(1, "file name"), c.options(2).bool("overwrite", c.rt.Open.Overwrite)))
+}
 
 // arrayHistogram counts elements in equal bins between min and max, by default those of the array.
 func arrayHistogram(c *call) int {

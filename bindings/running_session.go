@@ -225,11 +225,11 @@ func (o *RunningSession) begin(rt *Runtime) error {
 		return err
 	}
 	rt.hearOfServers(o)
-	for _, text := range o.s.Replaces() {
-		rt.Log("warn", text, nil)
-	}
 	if err := o.s.Start(rt.Task); err != nil {
 		return &OpenError{err}
+	}
+	for _, st := range o.s.Stages() {
+		rt.tellAside(st)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

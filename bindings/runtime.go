@@ -77,6 +77,7 @@ type OpenOptions struct {
 	Engine, Memory, Cores string
 	DefaultConfig         bool // file names are ignored: everything runs on the default session
 	KeepLogLevel          bool // whatever log_level a configuration has: the command line gave one
+	Overwrite             bool // the default of every option 'overwrite'
 	// Shipped has the files of a script that is part of the program, itself among them; nil: the script is a file.
 	Shipped fs.FS
 }

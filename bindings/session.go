@@ -228,12 +228,14 @@ var sessionType = &typeDef{
 			. precision "ns" | "us" = "ns": of its times
 			. snaplen integer = 0, bytes: kept of each packet; 0 is all
 			. append boolean = false: goes on behind what the file has, if its header is the same; a last record that is cut off goes
+			. overwrite boolean = false: replaces a file that is there; else it stays, and this run's is PREFIX_INDEX
 			. comment? string: of a pcapng, at most 3071 bytes
 			-> stage
 			Makes a writer of captures. The file is PREFIX.pcap. See [writers](../writers.md).
 			> s:pipe(q, s:write_pcap{ name = "capture", dir = "captures", rotate = "1MB" })`},
 		{"write_raw", sessionWrite("raw"), fileRows + `. per "packet" | "burst" | "file" = "packet": a file PREFIX_INDEX for each, or all back to back in PREFIX.raw, as fast as the disk
 			. packet_data_offset integer = 0, bytes: left out at the front of each packet
+			. overwrite boolean = false: replaces files that are there, from PREFIX_0 on; else they stay, and indexes go on behind them
 			-> stage
 			Makes a writer of the packets' bytes and nothing else. See [writers](../writers.md).
 			> s:pipe(q, s:write_raw{ name = "bytes", dirs = { "captures" }, per = "file", packet_data_offset = 42 })`},
@@ -252,7 +254,7 @@ var sessionType = &typeDef{
 			. session_token? string: beside these two
 			. profile? string: of '~/.aws/credentials'
 			. checksum "crc32c" | "md5" = "crc32c": of each request; '"md5"' is for stores that don't know the other
-			. overwrite boolean = false: objects of these names may be there already
+			. overwrite boolean = false: objects of these names may be there already, and are replaced
 			. staging size = "256MiB": memory for packets that are on their way; at least 16 MiB
 			. uploads integer = 8: requests at a time, 1 to 256
 			. attempts integer = 10: of each request, 1 to 1000

@@ -14,7 +14,7 @@ func sessionWriteS3(c *call) int {
 	opts := c.options(1)
 	opts.need("bucket")
 	name := opts.str("name", "")
-	w := session.S3Options{Policy: opts.policy(session.Drop), Overwrite: opts.bool("overwrite", false)}
+	w := session.S3Options{Policy: opts.policy(session.Drop), Overwrite: opts.bool("overwrite", c.rt.Open.Overwrite)}
 	w.Bucket = opts.str("bucket", "")
 	w.Prefix = opts.str("prefix", cmp.Or(name, session.KindS3))
 	w.Endpoint, w.Region = opts.str("endpoint", ""), opts.str("region", "")

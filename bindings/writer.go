@@ -30,7 +30,17 @@ func sessionWrite(kind string) function {
 			}
 		}
 		st, err := o.s.WriteFiles(name, w)
+		if err == nil && o.live.Load() {
+			c.rt.tellAside(st)
+		}
 		return c.pushStage(st, o, err)
+	}
+}
+
+// tellAside says of a writer that began where its file did not get the name that the script gave it.
+func (rt *Runtime) tellAside(st *session.Stage) {
+	if text := st.Aside(); text != "" {
+		rt.Log("warn", text, nil)
 	}
 }
 
@@ -68,6 +78,7 @@ func (o *options) files(w *session.WriterOptions) {
 	w.Snaplen = int(o.whole("snaplen", 0, 0, 1<<18))
 	w.Micro = o.choice("precision", "ns", "us") == "us"
 	w.Append = o.bool("append", false)
+	w.Overwrite = !w.Append && w.Rotate == session.Rotation{} && o.bool("overwrite", o.c.rt.Open.Overwrite)
 	w.Text = o.str("comment", o.header())
 	switch {
 	case o.str("comment", "") != "" && !w.Format.Takes("comment"):
@@ -76,6 +87,10 @@ func (o *options) files(w *session.WriterOptions) {
 		o.wrong("comment", "it has %d bytes, at most %d are kept", len(w.Text), maxText)
 	case w.Append && w.Rotate != session.Rotation{}:
 		o.wrong("append", "rotated files are never written to again, and those of an earlier run stay: leave it out")
+	case o.bool("overwrite", false) && w.Rotate != session.Rotation{}:
+		o.wrong("overwrite", "rotated files get numbers behind those of an earlier run, which stay: leave it out")
+	case o.bool("overwrite", false) && w.Append:
+		o.wrong("overwrite", "it stands beside 'append', which keeps what the file has: leave one of them out")
 	}
 }
 

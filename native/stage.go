@@ -53,6 +53,7 @@ type WriterConf struct {
 	Policy           Policy
 	Micro            bool   // pcap: times in µs, not ns
 	Append           bool   // pcap: go on behind what the file has
+	Overwrite        bool   // files of its names are replaced
 	BySlot           bool   // blocks: the bitmap is of slots, not of packets
 	Text             string // pcapng: the section's comment; blocks: the user's in each header
 	Rotate           Rotation
@@ -138,6 +139,7 @@ func (s *Session) AddWriter(name string, conf WriterConf) (Stage, error) {
 		policy:             C.int32_t(conf.Policy),
 		micro:              C.bool(conf.Micro),
 		append:             C.bool(conf.Append),
+		overwrite:          C.bool(conf.Overwrite),
 		by_slot:            C.bool(conf.BySlot),
 		rotate_bytes:       C.uint64_t(conf.Rotate.Bytes),
 		rotate_packets:     C.uint64_t(conf.Rotate.Packets),

@@ -81,9 +81,12 @@ static void say(const char *text, size_t n) {
     }
 }
 
+// Fills the file, unless something has come into it since the run began.
 static void save(const char *path, const char *text, size_t n) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    struct stat st;
     if (fd < 0) return;
+    if (fstat(fd, &st) != 0 || (S_ISREG(st.st_mode) && st.st_size > 0)) n = 0;
     while (n > 0) {
         ssize_t k = write(fd, text, n);
         if (k <= 0) break;

@@ -239,42 +239,93 @@ func TestWriterFaults(t *testing.T) {
 	}
 }
 
-// TestReplacedFiles runs a writer a second time: where it takes the place of an earlier run's files it says so, and the manifest of
-// files that stay, or of which some do, stays as well.
-func TestReplacedFiles(t *testing.T) {
-	for _, tt := range []struct{ options, warning, manifests string }{
-		{`{}`, "writer disk: disk.pcap of an earlier run will be replaced; hint: append, rotate, or a folder or prefix of its own", "disk.manifest.json"},
-		{`{"append": true}`, "", "disk.manifest.1.json disk.manifest.json"},
-		{`{"rotate": "1MB"}`, "", "disk.manifest.1.json disk.manifest.json"},
-		{`{"per": "file"}`, "writer disk: disk.raw of an earlier run will be replaced; hint: rotate, or", "disk.manifest.json"},
-		{`{"per": "packet"}`, "writer disk: disk_0 of an earlier run and those after it will be replaced; hint: a folder", "disk.manifest.1.json disk.manifest.json"},
+// TestFilesOfEarlierRun runs a writer a second time: files and manifest of the first run stay, byte for byte, and the second says where its
+// own are. With overwrite it takes their place.
+func TestFilesOfEarlierRun(t *testing.T) {
+	for _, tt := range []struct{ options, warning, files string }{
+		{`{}`, "writer disk: disk.pcap of an earlier run stays; this run writes ./disk_000000.pcap; hint: overwrite = true", "disk.pcap disk_000000.pcap"},
+		{`{"overwrite": true}`, "", "disk.pcap"},
+		{`{"append": true}`, "", "disk.pcap"},
+		{`{"rotate": "1MB"}`, "", "disk_000000.pcap disk_000001.pcap"},
+		{`{"per": "file"}`, "writer disk: disk.raw of an earlier run stays; this run writes ./disk_000000.raw; hint: ", "disk.raw disk_000000.raw"},
+		{`{"per": "packet"}`, "", "disk_0 disk_1 disk_2 disk_3 disk_4"},
+		{`{"per": "packet", "overwrite": true}`, "", "disk_0 disk_1 disk_2"},
 	} {
-		dir := t.TempDir()
-		for run, packets := range []string{"20", "10"} {
-			cmd := writeCommand(t, dir, tt.options, "--packets", packets)
-			if strings.Contains(tt.options, "per") {
-				text := strings.Replace(writeScript, "write_pcap", "write_raw", 1)
-				if err := os.WriteFile(filepath.Join(dir, "write.lua"), []byte(text), 0o644); err != nil {
-					t.Fatal(err)
+		t.Run(tt.options, func(t *testing.T) {
+			t.Parallel()
+			dir, before := t.TempDir(), map[string]string{}
+			overwrites := strings.Contains(tt.options, "overwrite")
+			for run, packets := range []string{"3", "2"} {
+				cmd := writeCommand(t, dir, tt.options, "--packets", packets)
+				if strings.Contains(tt.options, "per") {
+					text := strings.Replace(writeScript, "write_pcap", "write_raw", 1)
+					if err := os.WriteFile(filepath.Join(dir, "write.lua"), []byte(text), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				warns := strings.Contains(string(out), "of an earlier run")
+				if want := run == 1 && tt.warning != ""; warns != want || want && !strings.Contains(string(out), tt.warning) {
+					t.Errorf("run %d: want the warning %q:\n%s", run, tt.warning, out)
+				}
+				if run == 0 {
+					before = contents(t, dir)
 				}
 			}
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%s: %v\n%s", tt.options, err, out)
+			after := contents(t, dir)
+			manifests := 0
+			var files []string
+			for name := range after {
+				if strings.Contains(name, "manifest") {
+					manifests++
+				} else if strings.HasPrefix(name, "disk") {
+					files = append(files, name)
+				}
 			}
-			warns := strings.Contains(string(out), "of an earlier run")
-			if want := run == 1 && tt.warning != ""; warns != want || want && !strings.Contains(string(out), tt.warning) {
-				t.Errorf("%s, run %d: want the warning %q:\n%s", tt.options, run, tt.warning, out)
+			slices.Sort(files)
+			if got := strings.Join(files, " "); got != tt.files {
+				t.Errorf("files %s, want %s", got, tt.files)
 			}
-		}
-		found, _ := filepath.Glob(filepath.Join(dir, "*manifest*"))
-		for k := range found {
-			found[k] = filepath.Base(found[k])
-		}
-		if got := strings.Join(found, " "); got != tt.manifests {
-			t.Errorf("%s: manifests %s, want %s", tt.options, got, tt.manifests)
-		}
+			if one := overwrites && !strings.Contains(tt.options, "packet"); one != (manifests == 1) {
+				t.Errorf("%d manifests", manifests)
+			}
+			for name, text := range before {
+				switch {
+				case overwrites || name == "write.lua":
+				case name == "disk.manifest.json":
+					if after["disk.manifest.1.json"] != text {
+						t.Errorf("%s is not the first run's any more", name)
+					}
+				case !strings.HasPrefix(after[name], text):
+					t.Errorf("%s has changed", name)
+				}
+			}
+		})
 	}
+}
+
+// contents are the files of a folder.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, e := range entries {
+		if e.IsDir() {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[e.Name()] = string(text)
+	}
+	return texts
 }
 
 // waitFor waits until a test's condition holds.
@@ -326,17 +377,16 @@ func (m *writtenManifest) written() (n int) {
 }
 
 // TestTwoRunsOneFolder starts a second run where one writes files of the same prefix: it is refused, changes nothing, and the
-// first one's ledger is what tshark reads. When that has ended, another run leaves all of its rotated files as they are.
+// first one's ledger is what tshark reads. When that has ended, another run leaves all of its files as they are.
 func TestTwoRunsOneFolder(t *testing.T) {
 	need(t, "tshark", "capinfos") // mergecap comes with capinfos
 	for _, c := range []struct {
 		options, first string
-		stays          bool // what an earlier run has written
 	}{
-		{`{"rotate": "100KB"}`, "disk_000000.pcap", true},
-		{`{"rotate": "100KB", "quota": "1GB", "when_full": "delete_oldest"}`, "disk_000000.pcap", true},
-		{`{"append": true}`, "disk.pcap", true},
-		{`{}`, "disk.pcap", false},
+		{`{"rotate": "100KB"}`, "disk_000000.pcap"},
+		{`{"rotate": "100KB", "quota": "1GB", "when_full": "delete_oldest"}`, "disk_000000.pcap"},
+		{`{"append": true}`, "disk.pcap"},
+		{`{}`, "disk.pcap"},
 	} {
 		t.Run(c.options, func(t *testing.T) {
 			t.Parallel()
@@ -365,12 +415,8 @@ func TestTwoRunsOneFolder(t *testing.T) {
 			if text, err := writeCommand(t, dir, c.options, "--packets", "500").CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, text)
 			}
-			want := 500
-			if c.stays {
-				want += before
-			}
-			if n := total(); n != want {
-				t.Errorf("tshark reads %d packets after another run of 500, want %d", n, want)
+			if n := total(); n != before+500 {
+				t.Errorf("tshark reads %d packets after another run of 500, want %d", n, before+500)
 			}
 			if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) != 0 {
 				t.Errorf("left behind: %v", left)

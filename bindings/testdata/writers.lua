@@ -62,9 +62,13 @@ t.equal(#contents(each.path), 3 * 46)
 assert(each.path:find("each_1", 1, true), each.path)
 some:free()
 for _, offset in ipairs{ 0, 40 } do
-  t.equal(single:write(b, { prefix = "named", packet_data_offset = offset }):wait(), true)
-  t.equal(#contents(args.dir .. "/named_2"), 46 - offset)
+  t.equal(single:write(b, { prefix = "named" .. offset, packet_data_offset = offset }):wait(), true)
+  t.equal(#contents(args.dir .. "/named" .. offset .. "_2"), 46 - offset)
 end
+local again = single:write(b, { prefix = "named0", packet_data_offset = 40 }) -- what is there stays
+again:wait()
+t.equal(again.failed_packets, 3)
+t.equal(#contents(args.dir .. "/named0_2"), 46)
 t.equal(single.path, nil) -- those of its own count
 t.raises("option 'prefix' is missing", function() single:write(b, { packet_data_offset = 1 }) end)
 t.raises("is not the beginning of a file's name", function() single:write(b, { prefix = "a/b" }) end)

@@ -610,6 +610,7 @@ function bit.tohex(v) end
 ---@field precision? "ns"|"us" of its times (default: "ns")
 ---@field snaplen? integer bytes: kept of each packet; 0 is all (default: 0)
 ---@field append? boolean goes on behind what the file has, if its header is the same; a last record that is cut off goes (default: false)
+---@field overwrite? boolean replaces a file that is there; else it stays, and this run's is PREFIX_INDEX (default: false)
 ---@field comment? string of a pcapng, at most 3071 bytes
 
 ---@class (exact) daqiri.session.write_raw.options
@@ -624,6 +625,7 @@ function bit.tohex(v) end
 ---@field policy? daqiri.policy while the disk is behind (default: "drop")
 ---@field per? "packet"|"burst"|"file" a file PREFIX_INDEX for each, or all back to back in PREFIX.raw, as fast as the disk (default: "packet")
 ---@field packet_data_offset? integer bytes: left out at the front of each packet (default: 0)
+---@field overwrite? boolean replaces files that are there, from PREFIX_0 on; else they stay, and indexes go on behind them (default: false)
 
 ---@class (exact) daqiri.session.write_s3.options
 ---@field bucket string which has to be there
@@ -641,7 +643,7 @@ function bit.tohex(v) end
 ---@field session_token? string beside these two
 ---@field profile? string of ~/.aws/credentials
 ---@field checksum? "crc32c"|"md5" of each request; "md5" is for stores that don't know the other (default: "crc32c")
----@field overwrite? boolean objects of these names may be there already (default: false)
+---@field overwrite? boolean objects of these names may be there already, and are replaced (default: false)
 ---@field staging? daqiri.size memory for packets that are on their way; at least 16 MiB (default: "256MiB")
 ---@field uploads? integer requests at a time, 1 to 256 (default: 8)
 ---@field attempts? integer of each request, 1 to 1000 (default: 10)
@@ -2648,6 +2650,9 @@ function semaphore:on_ready(fn) end
 ---@field min? number the lower end; by default the smallest element
 ---@field max? number the upper end; by default the largest element
 
+---@class (exact) daqiri.array.write.options
+---@field overwrite? boolean replaces a file that is there; else it stays, and the call fails (default: false)
+
 ---Numbers of one type that kernels and the script share (daqiri.array); the last index is the fastest. #array is how many
 ---there are. What the script reads is what the array has at that moment: a kernel that is under way may change it
 ---(op:wait() waits for one).
@@ -2731,10 +2736,11 @@ function array:sum() end
 ---assert(array:write(dir .. "/out.npy"))
 ---```
 ---@param file string its name; where that ends in .npy numpy reads it (numpy.load), else the file has the elements' bytes alone
+---@param options? daqiri.array.write.options
 ---@return true|nil
 ---@return string|nil status
 ---@return string|nil text
-function array:write(file) end
+function array:write(file, options) end
 
 ---An order of kernels on a GPU (daqiri.stream): those of one stream run one behind the other, those of different ones at
 ---the same time.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -120,7 +119,7 @@ func (r *runner) writeSummary(report *summary.Report) error {
 	}
 	data, err := report.JSON()
 	if err == nil {
-		err = os.WriteFile(r.flags.summaryJSON, data, 0o644)
+		err = writeOutput(r.flags.summaryJSON, data)
 	}
 	if err != nil {
 		return fmt.Errorf("summary: %w", err)

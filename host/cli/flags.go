@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -79,6 +78,8 @@ type runFlags struct {
 	top         bool
 	progress    string
 	report      string
+	overwrite   bool
+	inputs      []string // files that the command reads, beside those of flags
 	web         string
 	attach      string
 	otlp        string
@@ -102,6 +103,7 @@ func (f *runFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.top, "top", false, "show every queue, stage, writer and source while it runs, with what holds the run back")
 	fs.StringVar(&f.progress, "progress", "", "where stderr is no terminal: a line with rates and drops every `DURATION`, such as 10s (SIGUSR2 asks for the\nwhole view of --top at any time)")
 	fs.StringVar(&f.report, "report", "", "write a page of the run to this `FILE`.html: ledger, rates and losses over time, histograms; it needs no network")
+	fs.BoolVar(&f.overwrite, "overwrite", false, "let the files of this run (--summary-json, --report, those of writers, of arrays, objects) replace ones\nthat are there; without it those stay, and the run says what it does instead")
 	fs.StringVar(&f.web, "web", "", "show the same page live in browsers, at this `ADDRESS`: :8080 for this machine alone, 0.0.0.0:8080 for all")
 	fs.StringVar(&f.attach, "attach", "", "let others of this user attach at this `FILE`, a unix socket: 'daqiri-run attach FILE' opens a prompt on this job,\nor looks on; --attach alone takes a file of its own, --attach=FILE names one")
 	fs.Lookup("attach").NoOptDefVal = ownSocket
@@ -111,9 +113,10 @@ func (f *runFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.allowExec, "allow-exec", false, "let the script start programs (os.execute, io.popen)")
 }
 
-// check checks what needs no script and configures the logger. It returns what applies to every daqiri.open.
-func (f *runFlags) check(g *state.Global) (bindings.OpenOptions, error) {
-	open := bindings.OpenOptions{Cores: f.cores, KeepLogLevel: f.logLevel != ""}
+// check checks what needs no script and configures the logger. It returns what applies to every daqiri.open. inputs are files that the
+// run reads, beside those of --source.
+func (f *runFlags) check(g *state.Global, inputs ...string) (bindings.OpenOptions, error) {
+	open := bindings.OpenOptions{Cores: f.cores, KeepLogLevel: f.logLevel != "", Overwrite: f.overwrite}
 	config, err := f.config.options()
 	if err != nil {
 		return open, err
@@ -125,6 +128,9 @@ func (f *runFlags) check(g *state.Global) (bindings.OpenOptions, error) {
 		config.Set = append(config.Set, spec.Override{Path: "drain", Text: f.drain})
 	}
 	open.Set, open.Engine, open.Memory, open.Sources = config.Set, config.Engine, config.Memory, config.Sources
+	for _, s := range open.Sources {
+		inputs = append(inputs, s.File)
+	}
 	if _, err := session.ParseCores(f.cores); err != nil {
 		return open, fail(ExitUsage, fmt.Errorf("--cores: %w", err))
 	}
@@ -136,37 +142,10 @@ func (f *runFlags) check(g *state.Global) (bindings.OpenOptions, error) {
 	if err := oneOf("--summary", f.summary, summaryForms); err != nil {
 		return open, err
 	}
-	if err := canWrite(f.summaryJSON); err != nil {
-		return open, fail(ExitUsage, fmt.Errorf("--summary-json: %w", err))
-	}
-	if err := canWrite(f.report); err != nil {
-		return open, fail(ExitUsage, fmt.Errorf("--report: %w", err))
+	if err := claimOutputs(f.overwrite, inputs, output{"--summary-json", f.summaryJSON}, output{"--report", f.report}); err != nil {
+		return open, err
 	}
 	return open, fail(ExitUsage, g.ConfigureLogger(f.logLevel, f.logFormat))
-}
-
-// canWrite says why a file of results can't be written: now, and not after the run. It leaves a file that is there as it is, and
-// none behind where there was none.
-func canWrite(path string) error {
-	if path == "" {
-		return nil
-	}
-	mode := os.O_WRONLY
-	info, err := os.Stat(path)
-	switch {
-	case os.IsNotExist(err):
-		mode |= os.O_CREATE | os.O_EXCL
-	case err == nil && !info.Mode().IsRegular() && !info.IsDir():
-		return nil // opening a FIFO would wait for its reader
-	}
-	f, err := os.OpenFile(path, mode, 0o644)
-	if err == nil && mode&os.O_CREATE != 0 {
-		err = os.Remove(path)
-	}
-	if f != nil {
-		_ = f.Close()
-	}
-	return err
 }
 
 // variables splits the KEY=VALUE of -e.

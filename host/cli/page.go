@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/daqiri/daqiri-run/host/report"
 	"github.com/daqiri/daqiri-run/host/summary"
@@ -67,7 +66,7 @@ func (r *runner) closePage(whole *summary.Report) error {
 	}
 	text, err := r.recorder.HTML(whole)
 	if err == nil {
-		err = os.WriteFile(r.flags.report, text, 0o644)
+		err = writeOutput(r.flags.report, text)
 	}
 	if err != nil {
 		return fmt.Errorf("report: %w", err)

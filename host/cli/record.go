@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,7 @@ SOURCE is one of
   0000:3b:00.0              frames of a card that DPDK has
   :7148, udp://HOST:PORT    datagrams that come to a port of this machine, or to a multicast group
   FILE, -                   a capture, or one on standard input
+FILE must not be there, or be empty; --overwrite replaces it, --rotate writes NAME_000000 and so on behind those that are there.
 FILTER is a condition (daqiri-run help conditions: 'udp_dst == 7148 and len > 1000'), or of frames one in the language of libpcap
 ('udp port 7148'). A run that lost a packet ends with exit code 5, and the summary says where it was lost.
 It runs the script record.lua of the program: 'daqiri-run new my_record --from record' makes a copy to change.`,
@@ -40,6 +42,10 @@ It runs the script record.lua of the program: 'daqiri-run new my_record --from r
 		},
 		ValidArgsFunction: onlyFirst(interfaceNames),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if err := r.free(f.overwrite); err != nil {
+				return err
+			}
+			f.inputs = args[:1]
 			return run(g, &f, shipped("record.lua"), r.words(args), false)
 		},
 	}
@@ -51,6 +57,16 @@ It runs the script record.lua of the program: 'daqiri-run new my_record --from r
 	cmd.Flags().Uint64Var(&r.longest, "longest", 0, "`BYTES` of the longest packet; by default what the interface takes, and 9216 for sockets")
 	f.add(cmd.Flags())
 	return cmd
+}
+
+// free refuses a file with bytes that is there: whoever names a file reads that one afterwards, and no other. Rotated files get numbers
+// that are free.
+func (r *recordFlags) free(overwrite bool) error {
+	info, err := os.Stat(r.write)
+	if err != nil || overwrite || r.rotate != "" || !info.Mode().IsRegular() || info.Size() == 0 {
+		return nil
+	}
+	return fail(ExitUsage, fmt.Errorf("-w %s: %w", r.write, errTaken))
 }
 
 // words are what the script gets.

@@ -64,7 +64,7 @@ func runOrPrompt(g *state.Global, f *runFlags, cmd *cobra.Command, args []string
 
 // run runs a script, a prompt after it where asked for, and the summary at the end.
 func run(g *state.Global, f *runFlags, which found, args []string, prompt bool) error {
-	open, err := f.check(g)
+	open, err := f.check(g, append(f.inputs, which.path)...)
 	if err != nil {
 		return err
 	}

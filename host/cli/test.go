@@ -17,12 +17,13 @@ import (
 
 // testFlags are the flags of test.
 type testFlags struct {
-	update  bool
-	jobs    int
-	timeout time.Duration
-	filter  string
-	junit   string
-	tap     bool
+	update    bool
+	jobs      int
+	timeout   time.Duration
+	filter    string
+	junit     string
+	overwrite bool
+	tap       bool
 }
 
 // newTest makes the command that runs scripts against their golden output.
@@ -43,6 +44,7 @@ how it exited, and what NAME.files and NAME.counters ask for. Without arguments 
 	fs.DurationVar(&f.timeout, "timeout", golden.DefaultTimeout, "time limit of one test")
 	fs.StringVar(&f.filter, "run", "", "only tests whose name matches this `REGEXP`")
 	fs.StringVar(&f.junit, "junit", "", "write a JUnit report to this `FILE`")
+	fs.BoolVar(&f.overwrite, "overwrite", false, "let the report replace a file that is there")
 	fs.BoolVar(&f.tap, "tap", false, "report in TAP version 13")
 	return cmd
 }
@@ -59,8 +61,8 @@ func runTests(g *state.Global, f *testFlags, paths []string) error {
 	if f.timeout <= 0 || f.jobs < 0 {
 		return fail(ExitUsage, fmt.Errorf("--timeout %v, --jobs %d: neither may be negative, and a test needs some time", f.timeout, f.jobs))
 	}
-	if err := canWrite(f.junit); err != nil {
-		return fail(ExitUsage, fmt.Errorf("--junit: %w", err))
+	if err := claimOutputs(f.overwrite, nil, output{"--junit", f.junit}); err != nil {
+		return err
 	}
 	signals, release := g.Signals()
 	defer release()

@@ -212,13 +212,15 @@ int dqi_disk_open(dqi_disk *d, const char *path, bool threaded, dqi_disk_mode mo
     *d = (dqi_disk){.fd = open(path, flags, 0644), .align = 1};
     if (d->fd < 0) return -errno;
     struct stat st;
+    // Judged and emptied only once it is ours. A file system without locks is no reason not to write.
     if (fstat(d->fd, &st) != 0) return give_up(d, errno);
     d->regular = S_ISREG(st.st_mode);
-    d->size = mode == DQI_DISK_KEEP ? (uint64_t)st.st_size : 0;
-    // Emptied only once it is ours. A file system without locks is no reason not to write.
     if (d->regular && flock(d->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         return give_up(d, EWOULDBLOCK);
-    if (d->regular && mode == DQI_DISK_EMPTY && ftruncate(d->fd, 0) != 0) return give_up(d, errno);
+    if (fstat(d->fd, &st) != 0) return give_up(d, errno);
+    d->size = mode == DQI_DISK_KEEP ? (uint64_t)st.st_size : 0;
+    if (d->regular && mode == DQI_DISK_FILL && st.st_size > 0) return give_up(d, EEXIST);
+    if (d->regular && mode == DQI_DISK_REPLACE && ftruncate(d->fd, 0) != 0) return give_up(d, errno);
     if (!d->regular)
         d->buffered = "it is no regular file";
     else if (threaded)
@@ -286,6 +288,12 @@ const char *dqi_disk_words(int err) {
         return "the pipe's reader stands still";
     case ENOTDIR:
         return "it is not a folder";
+    case EISDIR:
+        return "it is a folder; hint: name a file, or another prefix";
+    case EEXIST:
+        return "a file of this name is there, and stays as it is; hint: another folder or prefix, or "
+               "overwrite = "
+               "true";
     case EACCES:
         return "permission denied";
     case EROFS:

@@ -49,11 +49,12 @@ enum dqi_file_error {
     DQI_EDEVICE,          // the GPU that had the packet is lost
 };
 
-// What becomes of a file of that name that is there.
+// What becomes of a regular file of that name that is there.
 typedef enum dqi_disk_mode {
-    DQI_DISK_EMPTY, // it is emptied
-    DQI_DISK_KEEP,  // it is kept
-    DQI_DISK_NEW,   // it stays as it is, and opening fails (-EEXIST)
+    DQI_DISK_FILL,    // an empty one is taken; where it has bytes, opening fails (-EEXIST)
+    DQI_DISK_REPLACE, // it is emptied
+    DQI_DISK_KEEP,    // it is kept
+    DQI_DISK_NEW,     // opening fails (-EEXIST)
 } dqi_disk_mode;
 
 // Opens the file, which is locked against other writers (flock) as long as it is open. threaded: the writes

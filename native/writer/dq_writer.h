@@ -39,8 +39,9 @@ typedef struct dq_writer_conf {
     int32_t policy;              // dq_policy when the writer is behind
     bool micro;                  // pcap: times in µs, not ns
     bool append;                 // pcap: go on behind what the file has
-    bool by_slot;                // blocks: a bit of the bitmap for each slot, not for each packet
-    char text[3072];             // pcapng: the section's comment; blocks: the user's text in each header
+    bool overwrite;  // files of this run's names are replaced; not those with an index that rotate
+    bool by_slot;    // blocks: a bit of the bitmap for each slot, not for each packet
+    char text[3072]; // pcapng: the section's comment; blocks: the user's text in each header
     // Files end before they are larger than this, or have more packets, or when they are older; 0: no limit.
     // With one of them, and of blocks, names are PREFIX_INDEX, over all folders, behind those that are
     // there. Not for a file per packet or burst.

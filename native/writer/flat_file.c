@@ -34,7 +34,10 @@ static int flat_add(dqi_buffered_file *f, const dq_burst *b, uint32_t i, int64_t
 }
 
 const dqi_format dqi_format_flat = {
-    .about = {.kind = "raw", .choice = "file", .suffix = ".raw", .options = "packet_data_offset per"},
+    .about = {.kind = "raw",
+              .choice = "file",
+              .suffix = ".raw",
+              .options = "overwrite packet_data_offset per"},
     .size = sizeof(flat_file),
     .bytes_of = flat_bytes_of,
     .open = flat_open,

@@ -16,9 +16,13 @@
 #define NAME_BYTES 300 // a prefix of 255 and an index
 #define GATHER     256 // segments of one system call
 
-int dqi_packet_files_open(dqi_packet_files *r, const char *dir, const char *prefix, uint32_t skip,
+int dqi_packet_files_open(dqi_packet_files *r, const char *dir, const dq_writer_conf *conf,
                           _Atomic uint64_t *next, dqi_staged *staged) {
-    *r = (dqi_packet_files){.prefix = prefix, .skip = skip, .next = next, .staged = staged};
+    *r = (dqi_packet_files){.prefix = conf->prefix,
+                            .skip = conf->packet_data_offset,
+                            .overwrite = conf->overwrite,
+                            .next = next,
+                            .staged = staged};
     r->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return r->dir < 0 ? -errno : 0;
 }
@@ -144,7 +148,7 @@ static int write_packets(dqi_packet_files *r, int fd, const dq_burst *b, uint32_
 
 static int write_file(dqi_packet_files *r, const char *name, const dq_burst *b, uint32_t first, uint32_t n,
                       uint64_t *bytes) {
-    int fd = openat(r->dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int fd = openat(r->dir, name, O_WRONLY | O_CREAT | (r->overwrite ? O_TRUNC : O_EXCL) | O_CLOEXEC, 0644);
     if (fd < 0) return -errno;
     int err = write_packets(r, fd, b, first, n, bytes);
     if (close(fd) != 0 && err == 0 && errno != EINTR) err = -errno;
@@ -171,17 +175,25 @@ static int add_file(dqi_packet_files *r, uint64_t index, const dq_burst *b, uint
 
 int dqi_packet_files_add(dqi_packet_files *r, const dq_burst *b, uint32_t first, uint32_t n, uint64_t *index,
                          dqi_file_tally *tally) {
-    uint64_t at = atomic_fetch_add(r->next, 1), after = at + 1;
+    uint64_t at, after;
+    int err;
+    do {
+        at = atomic_fetch_add(r->next, 1);
+        after = at + 1;
+        err = add_file(r, at, b, first, n, tally);
+    } while (err == -EEXIST);
     *index = at;
-    int err = add_file(r, at, b, first, n, tally);
     if (err != 0) atomic_compare_exchange_strong(r->next, &after, at);
     return err;
 }
 
 int dqi_packet_files_add_named(dqi_packet_files *r, const dq_write_names *names, const dq_burst *b,
                                uint32_t i, dqi_file_tally *tally) {
-    dqi_packet_files named = {
-        .dir = r->dir, .prefix = names->prefix, .skip = names->packet_data_offset, .staged = r->staged};
+    dqi_packet_files named = {.dir = r->dir,
+                              .prefix = names->prefix,
+                              .skip = names->packet_data_offset,
+                              .overwrite = r->overwrite,
+                              .staged = r->staged};
     return add_file(&named, i, b, i, 1, tally);
 }
 
@@ -194,7 +206,7 @@ const dqi_format dqi_format_raw_packets = {
     .about = {.kind = "raw",
               .choice = "packet",
               .suffix = "",
-              .options = "packet_data_offset per",
+              .options = "overwrite packet_data_offset per",
               .each = DQ_EACH_PACKET},
     .names = true,
 };
@@ -203,7 +215,7 @@ const dqi_format dqi_format_raw_bursts = {
     .about = {.kind = "raw",
               .choice = "burst",
               .suffix = "",
-              .options = "packet_data_offset per",
+              .options = "overwrite packet_data_offset per",
               .each = DQ_EACH_BURST},
     .straight = true,
 };

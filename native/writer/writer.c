@@ -251,7 +251,9 @@ static int writer_start(dq_stage *st, dq_diag *diag) {
     for (uint32_t i = 0; i < w->conf.n_dirs && err == DQ_OK; i++)
         err = dqi_writer_dir_check(&w->dirs[i], st->name, diag);
     uint64_t first = 0;
-    if (err == DQ_OK && dqi_file_indexed(w)) {
+    bool each = w->format->about.each != 0, kept = !w->conf.append && !w->conf.overwrite;
+    w->numbered = err == DQ_OK && kept && !each && !dqi_file_indexed(w) && dqi_file_taken(w);
+    if (err == DQ_OK && (dqi_file_indexed(w) || (each && kept))) {
         int found = dqi_file_first_index(w, &first);
         if (found != 0)
             err = dqi_fail(diag, DQ_ESYS + found, "writer %s: looking for its files: %s", st->name,

@@ -24,6 +24,10 @@
 // Memory of GPUs: each dir has staging memory (staging.h), made when a pipe, or a script's burst, first needs
 // it. A GPU that is lost fails the writer: packets count as DEVICE_LOST.
 //
+// Names: nothing that is there is replaced, unless conf.overwrite says so. Where PREFIX and the suffix are
+// taken, the run's file is PREFIX_INDEX; indexes go on behind those that are there. A file that a burst names
+// (dq_write_names) and that is there fails these packets alone.
+//
 // Errors: a file ends with its last whole packet whatever happens, the first error's words stay in
 // dq_writer_error, and packets count as WRITE_ERROR from then on: for good, except that a full disk or quota
 // is tried again every second (where other folders take the packets: once it has some room).
@@ -92,7 +96,8 @@ struct dqi_writer {
     _Atomic uint64_t next_file; // its index
     _Atomic uint64_t used;      // bytes, for the quota
     _Atomic bool full;          // nothing more is written
-    const char *name;           // of the stage
+    bool numbered;    // the name without an index is taken: this run's file gets one. Set at the start
+    const char *name; // of the stage
     dq_stage *stage;
     dqi_gauge held;                  // packets
     dqi_gauge bufs[DQI_MAX_REGIONS]; // that waiting bursts keep, by region

@@ -53,6 +53,11 @@ static void on_error(dqi_writer_dir *l, int err, uint64_t index, const dq_write_
         l->refused = true;
         return;
     }
+    if (err == -EEXIST && names) { // nor here
+        dqi_writer_file_path(w, l->number, names->prefix, index, path, sizeof path);
+        dqi_writer_keep_words(w, path, dqi_disk_words(err));
+        return;
+    }
     l->err = err;
     atomic_store(&l->down, true);
     if (err == -DQI_EDEVICE) {
@@ -288,8 +293,7 @@ int dqi_writer_dir_open(dqi_writer_dir *l, const char *name, dq_diag *diag) {
     dqi_writer_file_path(w, l->number, NULL, atomic_load(&w->next_file), path, sizeof path);
     int err = 0;
     if (!l->f.file)
-        err = dqi_packet_files_open(&l->each, l->dir, w->conf.prefix, w->conf.packet_data_offset,
-                                    &w->next_file, &l->staged);
+        err = dqi_packet_files_open(&l->each, l->dir, &w->conf, &w->next_file, &l->staged);
     else if (begins_at_once(l))
         err = dqi_file_begin(l, NULL, &t);
     if (err != 0)

@@ -16,7 +16,17 @@
 
 bool dqi_file_indexed(const dqi_writer *w) {
     const dq_writer_conf *c = &w->conf;
-    return w->format->about.aggregates || c->rotate_bytes || c->rotate_packets || c->rotate_ns;
+    return w->format->about.aggregates || c->rotate_bytes || c->rotate_packets || c->rotate_ns || w->numbered;
+}
+
+bool dqi_file_taken(const dqi_writer *w) {
+    char path[sizeof((dq_writer_file *)0)->path];
+    struct stat st;
+    for (uint32_t i = 0; i < w->conf.n_dirs; i++) {
+        dqi_writer_file_path(w, i, NULL, 0, path, sizeof path);
+        if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) return true;
+    }
+    return false;
 }
 
 void dqi_writer_file_path(const dqi_writer *w, uint32_t dir, const char *prefix, uint64_t index, char *buf,
@@ -141,11 +151,13 @@ static int open_file(dqi_writer_dir *l, const char *path, uint64_t index, const 
                      dqi_file_tally *t) {
     const dqi_writer *w = l->w;
     // A name with an index is taken by whoever makes the file.
+    dqi_disk_mode mode = dqi_file_indexed(w) ? DQI_DISK_NEW
+                         : w->conf.append    ? DQI_DISK_KEEP
+                         : w->conf.overwrite ? DQI_DISK_REPLACE
+                                             : DQI_DISK_FILL;
     const dqi_new_file n = {.path = path,
                             .index = index,
-                            .mode = dqi_file_indexed(w) ? DQI_DISK_NEW
-                                    : w->conf.append    ? DQI_DISK_KEEP
-                                                        : DQI_DISK_EMPTY,
+                            .mode = mode,
                             .overlap = !dqi_virtual(w->session),
                             .conf = &w->conf,
                             .writer = w->name,

@@ -41,6 +41,8 @@ typedef struct dqi_dir_file {
 
 // True when files one after the other have an index in their names.
 bool dqi_file_indexed(const dqi_writer *w);
+// True when a folder has a file with bytes of the name that a single file gets. Control thread.
+bool dqi_file_taken(const dqi_writer *w);
 // The first index behind the files that are in the folders. 0, or -errno.
 int dqi_file_first_index(const dqi_writer *w, uint64_t *index);
 // The path of a file in the folder of this number. prefix: NULL, or instead of the writer's.

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -222,8 +223,8 @@ func (a *Array) Snapshot() (*Array, error) {
 }
 
 // WriteFile writes the elements: where the name ends in .npy as numpy reads them (its format, version 1.0), else their
-// bytes alone.
-func (a *Array) WriteFile(path string) error {
+// bytes alone. A file with bytes that is there is replaced with overwrite alone.
+func (a *Array) WriteFile(path string, overwrite bool) error {
 	b, err := a.Bytes()
 	if err != nil {
 		return err
@@ -235,7 +236,19 @@ func (a *Array) WriteFile(path string) error {
 		}
 		b = append(header, b...)
 	}
-	return os.WriteFile(path, b, 0o666)
+	mode := os.O_WRONLY | os.O_CREATE
+	if overwrite {
+		mode |= os.O_TRUNC
+	}
+	f, err := os.OpenFile(path, mode, 0o666)
+	if err != nil {
+		return err
+	}
+	if info, err := f.Stat(); err != nil || info.Mode().IsRegular() && info.Size() > 0 {
+		return errors.Join(err, fmt.Errorf("%s is there, and stays as it is; hint: another name, or overwrite = true", path), f.Close())
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Close())
 }
 
 func (a *Array) numPyHeader() ([]byte, error) {

@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
+
+	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
 // A claim is a writer's right to the names that begin with its prefix in a folder: files, indexes and manifest.
@@ -59,6 +63,10 @@ func (c claim) release() {
 func (s *Session) claimNames(writer string, o *WriterOptions) error {
 	for _, dir := range o.Dirs {
 		key := filepath.Join(dir, o.Prefix)
+		if i := s.replayedAt(dir, o); i != nil {
+			return fmt.Errorf("writer %s: %s is the capture that interface %s replays; hint: write to another folder or prefix",
+				writer, strings.TrimPrefix(captureAddress(i, s.cfg.File), capturePrefix), i.Name)
+		}
 		if _, ours := s.claims[key]; ours {
 			continue
 		}
@@ -67,6 +75,31 @@ func (s *Session) claimNames(writer string, o *WriterOptions) error {
 			return fmt.Errorf("writer %s: %s: %w", writer, key, err)
 		}
 		s.claims[key] = c
+	}
+	return nil
+}
+
+// replayedAt is the interface that replays a capture which a writer would replace, or append to, in dir; nil: there is none.
+func (s *Session) replayedAt(dir string, o *WriterOptions) *spec.Interface {
+	if !o.Append && !o.Overwrite {
+		return nil
+	}
+	names := []string{o.Prefix + o.Format.Suffix}
+	if entries, err := os.ReadDir(dir); o.Format.Each && err == nil {
+		for _, e := range entries {
+			if index, ok := strings.CutPrefix(e.Name(), o.Prefix+"_"); ok && strings.Trim(index, "0123456789") == "" {
+				names = append(names, e.Name())
+			}
+		}
+	}
+	for _, i := range s.cfg.Interfaces {
+		source, err := captureInfo(i, s.cfg.File)
+		if err == nil && slices.ContainsFunc(names, func(name string) bool {
+			info, err := os.Stat(filepath.Join(dir, name))
+			return err == nil && os.SameFile(info, source)
+		}) {
+			return i
+		}
 	}
 	return nil
 }

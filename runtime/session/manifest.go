@@ -66,6 +66,7 @@ type manifestWriter struct {
 	Precision     string   `json:"precision,omitempty"` // of its times
 	Snaplen       int      `json:"snaplen,omitempty"`
 	Append        bool     `json:"append,omitempty"`
+	Overwrite     bool     `json:"overwrite,omitempty"`
 	Text          string   `json:"text,omitempty"` // its comment, or that of the headers of blocks
 	DataOffset    int      `json:"packet_data_offset,omitempty"`
 	RotateBytes   uint64   `json:"rotate_bytes,omitempty"`
@@ -172,9 +173,9 @@ func (s *Session) removeManifests() {
 	}
 }
 
-// keepManifest renames that of an earlier run whose files this one leaves as they are, or some of them.
+// keepManifest renames that of an earlier run, unless this one replaces its file.
 func (st *Stage) keepManifest() {
-	if _, err := os.Lstat(st.manifest); err != nil || st.wholeFile() {
+	if _, err := os.Lstat(st.manifest); err != nil || st.writer.Overwrite && st.oneFile() {
 		return
 	}
 	for n := 1; ; n++ {
@@ -190,47 +191,10 @@ func (st *Stage) keepManifest() {
 	}
 }
 
-// wholeFile: one file in each folder, which takes the place of what had its name.
-func (st *Stage) wholeFile() bool {
-	o := st.writer
-	return !o.Format.Aggregates && !o.Format.Each && o.Rotate == Rotation{} && !o.Append
-}
-
-// Replaces says of each writer which files of an earlier run a start will replace.
-func (s *Session) Replaces() (texts []string) {
-	if s.enter() != nil {
-		return nil
-	}
-	defer s.leave()
-	for _, st := range s.stages {
-		if !st.writes() || !st.writer.Format.Each && !st.wholeFile() {
-			continue
-		}
-		f := &st.writer.Format
-		first, what, hint := st.writer.Prefix+f.Suffix, "", "a folder or prefix of its own"
-		switch {
-		case f.Each:
-			first, what = st.writer.Prefix+"_0"+f.Suffix, " and those after it"
-		case f.Takes("append"):
-			hint = "append, rotate, or " + hint
-		default:
-			hint = "rotate, or " + hint
-		}
-		for _, dir := range st.writer.Dirs {
-			path := filepath.Join(dir, first)
-			if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
-				texts = append(texts, fmt.Sprintf("writer %s: %s of an earlier run%s will be replaced; hint: %s", st.name, path, what, hint))
-				break
-			}
-		}
-	}
-	return texts
-}
-
 func (st *Stage) manifestWriter(l *stats.Ledger) manifestWriter {
 	o := st.writer
 	w := manifestWriter{Name: st.name, Kind: st.kind, Dirs: o.Dirs, Prefix: o.Prefix, Policy: o.Policy.String(),
-		Snaplen: o.Snaplen, Append: o.Append, Text: o.Text, DataOffset: o.PacketDataOffset,
+		Snaplen: o.Snaplen, Append: o.Append, Overwrite: o.Overwrite, Text: o.Text, DataOffset: o.PacketDataOffset,
 		RotateBytes: o.Rotate.Bytes, RotatePackets: o.Rotate.Packets, RotateSeconds: float64(o.Rotate.After) / 1e9,
 		Quota: o.Quota, DeleteOldest: o.DeleteOldest, StopWhenFull: o.StopWhenFull}
 	if o.Format.Takes("format") {

@@ -30,6 +30,18 @@ func captureAddress(i *spec.Interface, config string) string {
 	return capturePrefix + beside
 }
 
+// captureInfo is the file, or standard input, that an interface replays.
+func captureInfo(i *spec.Interface, config string) (os.FileInfo, error) {
+	path, ok := strings.CutPrefix(captureAddress(i, config), capturePrefix)
+	switch {
+	case !ok || i.EngineName() != spec.EnginePCAP:
+		return nil, os.ErrNotExist
+	case path == "-":
+		return os.Stat("/proc/self/fd/0") // what the engine reads
+	}
+	return os.Stat(path)
+}
+
 // Replays reports whether the session has interfaces that replay captures, and whether all of them have come to their end.
 // Any goroutine.
 func (s *Session) Replays() (some, over bool) {

@@ -3,7 +3,9 @@ package session
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/daqiri/daqiri-run/native"
 )
@@ -35,6 +37,7 @@ type WriterOptions struct {
 	Snaplen          int    // pcap: bytes kept of each packet, 0: all
 	Micro            bool   // pcap: times in µs, not ns
 	Append           bool   // pcap: go on behind what the file has
+	Overwrite        bool   // files of its names are replaced; without it, and without Append, all stay and this run's get an index
 	PacketDataOffset int    // raw: bytes left out at the front of each packet
 	BySlot           bool   // blocks: the bitmap is of slots, not of packets
 	Text             string // pcapng: the section's comment; blocks: the user's in each header
@@ -66,6 +69,7 @@ func (s *Session) WriteFiles(name string, o WriterOptions) (*Stage, error) {
 			Policy:           o.Policy,
 			Micro:            o.Micro,
 			Append:           o.Append,
+			Overwrite:        o.Overwrite,
 			BySlot:           o.BySlot,
 			Text:             o.Text,
 			Rotate:           o.Rotate,
@@ -88,6 +92,26 @@ func (s *Session) StopsWhenFull() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.stages, func(st *Stage) bool { return st.writes() && st.writer.StopWhenFull })
+}
+
+// Aside says of a writer of one file that its name was taken: what is there stays, and this run writes PREFIX_INDEX. Empty: its file has
+// the plain name. After the start. Owner's thread.
+func (st *Stage) Aside() string {
+	if !st.writes() || !st.oneFile() {
+		return ""
+	}
+	paths := st.Paths()
+	if o := st.writer; len(paths) > 0 && paths[0] != "" && filepath.Base(paths[0]) != o.Prefix+o.Format.Suffix {
+		return fmt.Sprintf("writer %s: %s of an earlier run stays; this run writes %s; hint: overwrite = true replaces it, rotate numbers all files",
+			st.name, filepath.Join(o.Dirs[0], o.Prefix+o.Format.Suffix), strings.Join(paths, ", "))
+	}
+	return ""
+}
+
+// oneFile: it writes one file in each folder.
+func (st *Stage) oneFile() bool {
+	o := st.writer
+	return !o.Format.Aggregates && !o.Format.Each && o.Rotate == Rotation{}
 }
 
 func (st *Stage) writes() bool { return st.writer != nil }

@@ -92,7 +92,7 @@ assert(micros < 1e6, micros)
 local late = rig.alloc(0, 0, 2)
 ok(api.set_all_packet_lengths(late, { 60 }))
 api.session():write_raw{ name = "other", dir = dir .. "/taken_0" } -- makes a folder of that name
-fails("GENERIC_FAILURE", "directory", api.daqiri_write_raw_to_file(late, dir, "taken", 0))
+fails("GENERIC_FAILURE", "it is a folder", api.daqiri_write_raw_to_file(late, dir, "taken", 0))
 ok(api.daqiri_write_raw_to_file(late, dir, "free", 0))
 t.equal(#contents("free_1"), 60)
 api.free_tx_burst(late)

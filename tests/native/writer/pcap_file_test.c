@@ -14,7 +14,7 @@ static const dqi_pcap_conf plain;
 static dqi_pcap_file *open_pcap(const rig *r, uint32_t snaplen) {
     static dqi_pcap_file p;
     memset(&tally, 0, sizeof tally);
-    const dqi_pcap_conf conf = {.snaplen = snaplen};
+    const dqi_pcap_conf conf = {.snaplen = snaplen, .mode = DQI_DISK_REPLACE};
     DQ_EQ(dqi_pcap_open(&p, rig_path(r, "t.pcap"), &conf, false, &tally), 0);
     return &p;
 }

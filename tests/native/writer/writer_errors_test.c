@@ -61,6 +61,7 @@ static void refused_starts(void) {
         snprintf(name, sizeof name, "w%zu", k);
         snprintf(c.dirs[0], sizeof c.dirs[0], "%s", rig_path(&r, cases[k].dir));
         c.kind = cases[k].raw ? DQ_WRITE_RAW_PACKETS : DQ_WRITE_PCAP;
+        c.overwrite = cases[k].err == EWOULDBLOCK; // else its file would get a number
         dq_stage *st = NULL;
         dq_diag diag = {0};
         DQ_EQ(dq_stage_writer(r.s, name, &c, &st, &diag), DQ_OK);

@@ -295,20 +295,68 @@ static void raw_files(void) {
     }
 }
 
-static void raw_file_replaces_a_longer_one(void) {
+static size_t size_of(const rig *r, const char *name) {
+    size_t size = 0;
+    free(slurp(rig_path(r, name), &size));
+    return size;
+}
+
+// A file of 100 bytes is there already: what becomes of it, and where the packet of 10 bytes goes.
+static void files_that_are_there(void) {
+    static const struct {
+        int32_t kind;
+        bool overwrite;
+        const char *there, *next;
+    } rows[] = {
+        {DQ_WRITE_RAW_PACKETS, false, "t_7", "t_8"},         {DQ_WRITE_RAW_PACKETS, true, "t_0", "t_0"},
+        {DQ_WRITE_RAW_BURSTS, false, "t_0", "t_1"},          {DQ_WRITE_RAW_BURSTS, true, "t_0", "t_0"},
+        {DQ_WRITE_RAW_FILE, false, "t.raw", "t_000000.raw"}, {DQ_WRITE_RAW_FILE, true, "t.raw", "t.raw"},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        bool same = strcmp(rows[k].there, rows[k].next) == 0;
+        rig r;
+        rig_open(&r, true, 1, 4, 64);
+        FILE *f = fopen(rig_path(&r, rows[k].there), "w");
+        must(f && fprintf(f, "%0100d", 0) == 100 && fclose(f) == 0, "file");
+        dq_writer_conf c = writer_conf(&r);
+        c.kind = rows[k].kind;
+        c.overwrite = rows[k].overwrite;
+        dq_stage *st = new_writer(&r, &c);
+        dqi_node node = {.stage = st};
+        push(st, &node, burst_of(&r, 1, 10, 0));
+        st->ops->finish(st);
+        DQ_EQ(balanced(st, &node, 1).out, 1);
+        DQ_EQ(size_of(&r, rows[k].there), same ? 10 : 100);
+        DQ_EQ(size_of(&r, rows[k].next), 10);
+        rig_close(&r);
+    }
+}
+
+// A file that a burst names and that is there stays, and fails no other packet.
+static void named_file_that_is_there(void) {
     rig r;
-    rig_open(&r, true, 1, 4, 64);
-    FILE *f = fopen(rig_path(&r, "t_0"), "w");
+    rig_open(&r, true, 1, 8, 64);
+    FILE *f = fopen(rig_path(&r, "mine_1"), "w");
     must(f && fprintf(f, "%0100d", 0) == 100 && fclose(f) == 0, "file");
     dq_writer_conf c = writer_conf(&r);
     c.kind = DQ_WRITE_RAW_PACKETS;
     dq_stage *st = new_writer(&r, &c);
-    dqi_node node = {.stage = st};
-    push(st, &node, burst_of(&r, 1, 10, 0));
+    dq_op *op = NULL;
+    dq_burst *b = burst_of(&r, 3, 10, 0);
+    dq_write_names names = {.prefix = "mine"};
+    DQ_EQ(dq_writer_write(st, b, &names, &op), DQ_OK);
+    dq_burst_unref(b);
     st->ops->finish(st);
-    size_t size = 0;
-    free(slurp(rig_path(&r, "t_0"), &size));
-    DQ_EQ(size, 10);
+    char error[2048];
+    dq_writer_error(st, error, sizeof error);
+    DQ_CHECK(strstr(error, "mine_1: a file of this name is there"));
+    dq_line l = balanced(st, NULL, 0);
+    DQ_EQ(l.out, 2);
+    DQ_EQ(l.dropped[DQ_DROP_WRITE_ERROR], 1);
+    DQ_EQ(size_of(&r, "mine_0"), 10);
+    DQ_EQ(size_of(&r, "mine_1"), 100);
+    DQ_EQ(size_of(&r, "mine_2"), 10);
+    dq_op_free(op);
     rig_close(&r);
 }
 
@@ -392,7 +440,8 @@ int main(int argc, char **argv) {
     DQ_RUN(idle_writer_flushes);
     DQ_RUN(virtual_clock_flushes_by_its_time);
     DQ_RUN(raw_files);
-    DQ_RUN(raw_file_replaces_a_longer_one);
+    DQ_RUN(files_that_are_there);
+    DQ_RUN(named_file_that_is_there);
     DQ_RUN(finish_is_final);
     DQ_RUN(other_readers_agree);
     return dq_done();

@@ -1,0 +1,136 @@
+package tests
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// recorded is a capture of so many UDP datagrams, in a folder of its own.
+func recorded(t *testing.T, packets int) (dir, path string) {
+	t.Helper()
+	dir = t.TempDir()
+	cmd := writeCommand(t, dir, `{}`, "--packets", fmt.Sprint(packets))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir, filepath.Join(dir, "disk.pcap")
+}
+
+// TestOutputsReplaceNothing names as output of a run what it reads, what it writes elsewhere, and what is there: nothing that was there
+// changes, and the error says what to do.
+func TestOutputsReplaceNothing(t *testing.T) {
+	program := built(t)
+	dir, capture := recorded(t, 50)
+	for link, make := range map[string]func(string, string) error{"soft.pcap": os.Symlink, "hard.pcap": os.Link} {
+		if err := make(capture, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"other.txt":   "somebody's notes\n",
+		"config.yaml": fmt.Sprintf(replayConfig, "pcap:none.pcap", ""),
+		"replay.lua": `local daqiri = require "daqiri"
+			local args = daqiri.args{ options = "{}" }
+			local o = daqiri.from_json(args.options)
+			local s = daqiri.open("config.yaml")
+			s:pipe(s:rx_queue("src"), s:write_pcap(o))
+			s:run()`,
+		"array.lua": `local a = require("daqiri").array{ kind = "host", type = "uint32", shape = 4 }
+			print(pcall(a.write, a, "other.txt"))
+			print(a:write("fresh.npy"), pcall(a.write, a, "fresh.npy"))
+			print(a:write("fresh.npy", { overwrite = true }))`,
+		"fail.golden": "", "fail.lua": "print(1)",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := contents(t, dir)
+	const taken, reads = "there is such a file, which stays as it is; hint: another name, or --overwrite", "is a file that this run reads"
+	for _, c := range []struct {
+		line string
+		code int
+		says string
+	}{
+		{"record disk.pcap -w disk.pcap", 2, taken},
+		{"record disk.pcap -w soft.pcap", 2, taken},
+		{"record disk.pcap -w hard.pcap", 2, taken},
+		{"record disk.pcap -w disk.pcap --overwrite", 4, "disk.pcap is the capture that interface input replays"},
+		{"record disk.pcap -w soft.pcap --overwrite", 4, "disk.pcap is the capture that interface input replays"},
+		{"record hard.pcap -w disk.pcap --overwrite", 4, "hard.pcap is the capture that interface input replays"},
+		{"--source disk.pcap replay.lua --options {\"prefix\":\"disk\",\"overwrite\":true}", 4, "disk.pcap is the capture that interface src replays"},
+		{"--source disk.pcap replay.lua --options {\"prefix\":\"soft\",\"append\":true}", 4, "disk.pcap is the capture that interface src replays"},
+		{"--summary-json other.txt --source disk.pcap replay.lua", 2, "--summary-json: other.txt: " + taken},
+		{"--report other.txt --source disk.pcap replay.lua", 2, "--report: other.txt: " + taken},
+		{"--overwrite --report soft.pcap --source disk.pcap replay.lua", 2, "--report: soft.pcap " + reads},
+		{"--overwrite --summary-json replay.lua --source disk.pcap replay.lua", 2, "--summary-json: replay.lua " + reads},
+		{"record disk.pcap -w x.pcap --overwrite --report hard.pcap", 2, "--report: hard.pcap " + reads},
+		{"--report x.html --summary-json x.html --source disk.pcap replay.lua", 2, "x.html is the file of --summary-json already"},
+		{"test --junit other.txt fail.lua", 2, "--junit: other.txt: " + taken},
+		{"new replay", 2, "replay.lua is there already: choose another name"},
+	} {
+		cmd := exec.Command(program, strings.Fields(c.line)...)
+		cmd.Dir = dir
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(string(out), c.says) {
+			t.Errorf("%s: exit code %d, want %d and %q:\n%s", c.line, code, c.code, c.says, out)
+		}
+		for name, text := range contents(t, dir) {
+			if was, there := before[name]; !there || text != was {
+				t.Fatalf("%s: %s was there: %v, and has %d bytes", c.line, name, there, len(text))
+			}
+		}
+	}
+	cmd := exec.Command(program, "array.lua")
+	cmd.Dir = dir
+	out, _ := cmd.CombinedOutput()
+	if want := "other.txt is there, and stays as it is"; strings.Count(string(out), " is there, and stays as it is") != 2 ||
+		!strings.Contains(string(out), want) || !strings.HasSuffix(string(out), "\ntrue\n") {
+		t.Errorf("arrays: %s", out)
+	}
+	if got := contents(t, dir)["other.txt"]; got != before["other.txt"] {
+		t.Errorf("an array has replaced other.txt: %q", got)
+	}
+}
+
+// TestOutputTakenMeanwhile names for the summary the file that a writer of the run makes: the capture stays whole.
+func TestOutputTakenMeanwhile(t *testing.T) {
+	program := built(t)
+	dir, capture := recorded(t, 50)
+	copied := filepath.Join(dir, "copy.pcap")
+	cmd := exec.Command(program, "record", capture, "-w", copied, "--summary-json", copied)
+	out, _ := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != 6 || !strings.Contains(string(out), "copy.pcap: there is such a file") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	if n := frames(t, copied); n != 50 {
+		t.Errorf("the capture has %d packets", n)
+	}
+}
+
+// TestOverwrite gives up what is there: the run's files are the new ones, also through a link.
+func TestOverwrite(t *testing.T) {
+	need(t, "tshark")
+	program := built(t)
+	dir, capture := recorded(t, 50)
+	target, summary := filepath.Join(dir, "target.pcap"), filepath.Join(dir, "summary.json")
+	for _, name := range []string{target, summary} {
+		if err := os.WriteFile(name, []byte(strings.Repeat("old", 100000)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := exec.Command(program, "record", capture, "-w", target, "--overwrite", "--summary-json", summary).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if n := frames(t, target); n != 50 {
+		t.Errorf("the capture has %d packets", n)
+	}
+	if text, _ := os.ReadFile(summary); !strings.HasPrefix(string(text), "{") || strings.Contains(string(text), "oldold") {
+		t.Errorf("the summary: %.80s", text)
+	}
+}
