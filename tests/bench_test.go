@@ -148,7 +148,7 @@ func (b *benchRun) run(script, args string) (got, sent map[string]float64) {
 		pairs = append(pairs, "{"+name+"}", value)
 	}
 	args = strings.NewReplacer(pairs...).Replace(args) // at once: a folder's name has the test's, with its braces
-	argv := append(append(b.wrap, b.program, "run", "--summary", "none", path), strings.Fields(args)...)
+	argv := append(append(b.wrap, b.program, "run", "--cores", "auto", "--summary", "none", path), strings.Fields(args)...)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), b.env...)
 	var stderr strings.Builder

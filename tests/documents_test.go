@@ -40,7 +40,7 @@ func TestDocumentBlocks(t *testing.T) {
 		}
 		t.Run(d.name, func(t *testing.T) {
 			if os.Getuid() != 0 {
-				needDocumentPort(t)
+				needDocumentPorts(t)
 			}
 			dir := memoryDir(t)
 			run := func(what string, args ...string) {
@@ -75,14 +75,16 @@ func TestDocumentBlocks(t *testing.T) {
 	}
 }
 
-// needDocumentPort skips t if the port that the documents name is in use: without root they have no network namespace.
-func needDocumentPort(t *testing.T) {
+// needDocumentPorts skips t if a port that the documents name is in use: without root they have no network namespace.
+func needDocumentPorts(t *testing.T) {
 	t.Helper()
-	c, err := net.ListenPacket("udp", "127.0.0.1:7148")
-	if err != nil {
-		t.Skipf("the documents' port is taken, and a network namespace needs root: %v", err)
+	for _, port := range []string{"7148", "7188"} {
+		c, err := net.ListenPacket("udp", "127.0.0.1:"+port)
+		if err != nil {
+			t.Skipf("a port of the documents is taken, and a network namespace needs root: %v", err)
+		}
+		c.Close()
 	}
-	c.Close()
 }
 
 // kernelHead is what the blocks of docs/kernels.md stand in: a session with a reorder stage's region on a GPU, and a board that sends.
