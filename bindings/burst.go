@@ -152,8 +152,8 @@ var burstType = &typeDef{
 			-> string | nil: 'ADDRESS:PORT'
 			Where a packet came from; nil where the queue has no peers.
 			> print(b:peer(1))`},
-		{"rx_timestamps", burstRxTimestamps, `-> integer[], ns: since the session's start, of a capture since its first packet
-			The receive time of each packet.
+		{"rx_timestamps", burstRxTimestamps, `-> table, ns: since the session's start, of a capture since its first packet
+			The receive time of each packet; false where it has none: it was made here, or captured without one.
 			> local times = b:rx_timestamps()`},
 		{"select", burstSelect, `- condition string: as 'daqiri-run help conditions' says
 			- format? format | string: names for further fields
@@ -263,7 +263,7 @@ func burstField(rt *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue
 		return b.imms(L)
 	case "rx_time":
 		if times := b.b.RxTimes(); len(times) > 0 {
-			return lua.LNumber(times[0] - b.b.TimeOrigin())
+			return receiveTime(times[0], b.b.TimeOrigin(), lua.LNil)
 		}
 		return lua.LNil
 	case "batch_id", "cut", "data", "dtype", "expected", "extra", "items", "last_time", "missing", "present", "slot_bytes", "source_packets", "timed_out":

@@ -36,10 +36,22 @@ func burstLengths(c *call) int {
 
 func burstFlowIDs(c *call) int { return listOf(c, selfBurst(c).b.FlowIDs(), 0) }
 
-// burstRxTimestamps lists receive times in ns since the session's start, of a capture since its first packet.
+// burstRxTimestamps lists receive times in ns since the session's start, of a capture since its first packet; false where there is none.
 func burstRxTimestamps(c *call) int {
 	b := selfBurst(c)
-	return listOf(c, b.b.RxTimes(), b.b.TimeOrigin())
+	t, origin := c.L.CreateTable(b.b.N(), 0), b.b.TimeOrigin()
+	for i, at := range b.b.RxTimes() {
+		t.RawSetInt(i+1, receiveTime(at, origin, lua.LFalse))
+	}
+	return c.push(t)
+}
+
+// receiveTime is a receive time as scripts see it; none where there is none.
+func receiveTime(at, origin int64, none lua.LValue) lua.LValue {
+	if at == session.NoTime {
+		return none
+	}
+	return lua.LNumber(at - origin)
 }
 
 // burstSetLengths sets the length of all packets, or of each from a list or column.

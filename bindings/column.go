@@ -110,7 +110,7 @@ func burstColumn(c *call) int {
 	c.check(err)
 	if name == "rx_time" {
 		for i := range values {
-			values[i] -= uint64(b.of.s.StartTime())
+			values[i] -= uint64(b.b.TimeOrigin())
 		}
 	}
 	return c.push(c.rt.newObject(newColumn(name, values, has, n, f.Flags&session.FieldSigned != 0)))

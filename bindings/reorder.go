@@ -227,7 +227,7 @@ func aggregateField(rt *Runtime, b *burst, name lua.LString) lua.LValue {
 	case "expected":
 		return lua.LNumber(a.Cells)
 	case "last_time":
-		return lua.LNumber(a.LastNS - b.b.TimeOrigin())
+		return receiveTime(a.LastNS, b.b.TimeOrigin(), lua.LNil)
 	case "timed_out":
 		return lua.LBool(a.Flags&session.AggregateTimeout != 0)
 	case "cut":

@@ -84,7 +84,10 @@ func (v *View) Flows() []uint32 {
 	return unsafe.Slice(v.flow, v.N)
 }
 
-// RxTimes returns receive times in ns since the epoch.
+// NoTime is the receive time of a packet that has none.
+const NoTime int64 = C.DQ_NO_TIME
+
+// RxTimes returns receive times in ns since the epoch, or NoTime.
 func (v *View) RxTimes() []int64 {
 	v.fill()
 	return unsafe.Slice(v.ts, v.N)

@@ -79,10 +79,8 @@ end
 s:pipe(s:rx_queue("input"), unpack(stages))
 
 s:threshold("input.rx.dropped == 0")
-if not port.replay then
-  s:threshold((port.socket_config and "input.rx" or "input.wire") .. ".kernel_dropped == 0")
-  if not port.socket_config then s:threshold("input.wire.dropped == 0") end
-end
+if not port.socket_config then s:threshold("input.wire.dropped == 0") end
+if not port.replay then s:threshold((port.socket_config and "input.rx" or "input.wire") .. ".kernel_dropped == 0") end
 s:threshold(args.size and "file.dropped == file.dropped_by.enough" or "file.dropped == 0")
 local sum = s:run{ seconds = tonumber(args.seconds) or args.seconds }
 local files = table.concat(sum.files, " "):gsub("%./", "")

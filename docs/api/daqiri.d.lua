@@ -1906,12 +1906,12 @@ function burst:packet(i, segment) end
 ---@return string|nil # ADDRESS:PORT
 function burst:peer(i) end
 
----The receive time of each packet.
+---The receive time of each packet; false where it has none: it was made here, or captured without one.
 ---
 ---```lua
 ---local times = b:rx_timestamps()
 ---```
----@return integer[] # ns: since the session's start, of a capture since its first packet
+---@return table # ns: since the session's start, of a capture since its first packet
 function burst:rx_timestamps() end
 
 ---A burst of the packets that match, maybe of none. In on_burst it ends with its handler, as the burst does, unless it is

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #define MAX_LINKS 65536
-#define LINK_TYPE 0xffffu // the rest of the field says how long the FCS is, if there is one
+#define LINK_TYPE 0xffffu    // the rest of the field says how long the FCS is, if there is one:
+#define LINK_FCS  (1u << 26) // then its highest 4 bits do, in units of 16 bits
 #define NS_PER_S  1000000000
 
 int dqi_capture_bad(dqi_capture *c, const char *fmt, ...) {
@@ -71,7 +72,9 @@ static const char *unpacker(const uint8_t *p) {
 }
 
 static int pcap_header(dqi_capture *c, const uint8_t *p, bool ns) {
-    dqi_capture_link l = {.type = dqi_capture_u32(c, p + DQI_PCAP_LINK) & LINK_TYPE,
+    uint32_t link = dqi_capture_u32(c, p + DQI_PCAP_LINK);
+    dqi_capture_link l = {.type = link & LINK_TYPE,
+                          .fcs = link & LINK_FCS ? (int32_t)(link >> 28) * 2 : -1,
                           .snaplen = dqi_capture_u32(c, p + 16),
                           .mul = ns ? 1 : 1000,
                           .div = 1};

@@ -5,6 +5,9 @@
 #ifndef DQI_CAPTURE_FILE_H
 #define DQI_CAPTURE_FILE_H
 
+#include "core/dq_core.h"
+#include "core/origin.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +39,8 @@ typedef struct dqi_capture_link {
     uint64_t mul, div; // ns of a tick: mul / div; where div is 0, mul / 2^shift
     uint8_t shift;
     int64_t offset_ns; // of tick 0, since the epoch
+    int32_t fcs;       // bytes of checksum at the end of each frame; -1: not said
+    char name[DQI_ORIGIN_NAME], about[DQI_ORIGIN_NAME]; // what it is called; empty: not said
 } dqi_capture_link;
 
 // Where a reader is in a capture. Zeroed: at its start.
@@ -44,16 +49,23 @@ typedef struct dqi_capture {
     bool swapped;          // the file's byte order is not this host's
     uint32_t n_links, cap; // of the section
     dqi_capture_link *links;
-    int64_t last_ns; // time of the last packet, for those that have none
-    char why[160];   // after DQI_CAPTURE_BAD
+    uint32_t section; // so many have begun
+    uint64_t unread;  // blocks so far that say something and are not read: names, secrets, what is custom
+    char why[160];    // after DQI_CAPTURE_BAD
 } dqi_capture;
 
 typedef struct dqi_capture_packet {
     uint8_t *data;
-    uint32_t len;  // bytes that are there
-    uint32_t orig; // bytes that it had
-    uint32_t link; // link type
-    int64_t ts;    // ns since the epoch
+    uint32_t len;       // bytes that are there
+    uint32_t orig;      // bytes that it had
+    uint32_t link;      // link type
+    uint32_t interface; // of the section
+    uint32_t flags;     // epb_flags, where has_flags
+    bool has_flags;
+    uint64_t dropped; // packets lost between this one and the one before
+    const uint8_t *comment;
+    uint32_t comment_len; // 0: none
+    int64_t ts;           // ns since the epoch; DQ_NO_TIME: a simple packet block has none
 } dqi_capture_packet;
 
 enum {
@@ -69,8 +81,10 @@ int dqi_capture_next(dqi_capture *c, uint8_t *p, size_t n, dqi_capture_packet *o
 void dqi_capture_reset(dqi_capture *c);
 
 // Makes an Ethernet frame of the packet, in place: at least 16 bytes in front of it may be written. False:
-// there is no way to do so for its link type.
+// there is no way to do so; p is as it was.
 bool dqi_capture_frame(dqi_capture_packet *p);
+// Whether there is a way for some packets of this link type.
+bool dqi_capture_link_known(uint32_t type);
 // The name of a link type, "type" where it has none here.
 const char *dqi_capture_link_name(uint32_t type);
 

@@ -9,7 +9,38 @@
 #define LEAST_BLOCK      12 // type, length, and length once more
 #define NS_PER_S         1000000000
 
-enum { OPT_END = 0, OPT_TSRESOL = 9, OPT_TSOFFSET = 14 }; // of an interface
+enum { OPT_END = 0, OPT_COMMENT = 1 };
+enum { IF_NAME = 2, IF_DESCRIPTION = 3, IF_TSRESOL = 9, IF_FCSLEN = 13, IF_TSOFFSET = 14 };
+enum { EPB_FLAGS = 2, EPB_DROPCOUNT = 4 };
+enum { NAMES = 4, JOURNAL = 9, SECRETS = 10, CUSTOM = 0xbad, CUSTOM_NO_COPY = 0x40000bad };
+
+// An option; its value lies at p.
+typedef struct option {
+    uint32_t code, size;
+    const uint8_t *p;
+} option;
+
+// Reads the option at *at of a block of len bytes, and goes on to the next; false: there is none.
+static bool next_option(const dqi_capture *c, const uint8_t *p, size_t len, size_t *at, option *out) {
+    if (*at + 4 > len - 4) return false;
+    *out = (option){dqi_capture_u16(c, p + *at), dqi_capture_u16(c, p + *at + 2), p + *at + 4};
+    if (out->code == OPT_END || *at + 4 + out->size > len - 4) return false;
+    *at += 4 + ((out->size + 3) & ~3u);
+    return true;
+}
+
+static void copy_text(char *to, size_t room, const option *o) {
+    size_t n = o->size < room ? o->size : room - 1;
+    memcpy(to, o->p, n);
+    to[n] = 0;
+}
+
+static uint64_t u64_of(const dqi_capture *c, const uint8_t *p) {
+    uint32_t a = dqi_capture_u32(c, p), b = dqi_capture_u32(c, p + 4);
+    const uint16_t one = 1;
+    bool little = (*(const uint8_t *)&one == 1) != c->swapped;
+    return little ? (uint64_t)b << 32 | a : (uint64_t)a << 32 | b;
+}
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -39,29 +70,47 @@ static int64_t time_of(const dqi_capture_link *l, uint32_t high, uint32_t low) {
 }
 
 static void set_offset(const dqi_capture *c, dqi_capture_link *l, const uint8_t *p) {
-    uint32_t a = dqi_capture_u32(c, p), b = dqi_capture_u32(c, p + 4);
-    const uint16_t one = 1;
-    bool little = (*(const uint8_t *)&one == 1) != c->swapped;
-    int64_t s = (int64_t)(little ? (uint64_t)b << 32 | a : (uint64_t)a << 32 | b);
+    int64_t s = (int64_t)u64_of(c, p);
     if (__builtin_mul_overflow(s, (int64_t)NS_PER_S, &l->offset_ns)) l->offset_ns = 0;
 }
 
 static int add_interface(dqi_capture *c, const uint8_t *p, size_t len) {
     if (len < 20) return dqi_capture_bad(c, "an interface block of %zu bytes", len);
-    dqi_capture_link l = {
-        .type = dqi_capture_u16(c, p + 8), .snaplen = dqi_capture_u32(c, p + 12), .mul = 1000, .div = 1};
-    for (size_t at = 16; at + 4 <= len - 4;) {
-        uint32_t code = dqi_capture_u16(c, p + at), size = dqi_capture_u16(c, p + at + 2);
-        if (code == OPT_END || at + 4 + size > len - 4) break;
-        if (code == OPT_TSRESOL && size == 1) set_resolution(&l, p[at + 4]);
-        if (code == OPT_TSOFFSET && size == 8) set_offset(c, &l, p + at + 4);
-        at += 4 + ((size + 3) & ~3u);
+    dqi_capture_link l = {.type = dqi_capture_u16(c, p + 8),
+                          .snaplen = dqi_capture_u32(c, p + 12),
+                          .mul = 1000,
+                          .div = 1,
+                          .fcs = -1};
+    option o;
+    for (size_t at = 16; next_option(c, p, len, &at, &o);) {
+        if (o.code == IF_NAME) copy_text(l.name, sizeof l.name, &o);
+        if (o.code == IF_DESCRIPTION) copy_text(l.about, sizeof l.about, &o);
+        if (o.code == IF_TSRESOL && o.size == 1) set_resolution(&l, o.p[0]);
+        if (o.code == IF_TSOFFSET && o.size == 8) set_offset(c, &l, o.p);
+        if (o.code == IF_FCSLEN && o.size == 1) l.fcs = o.p[0];
     }
     if (!dqi_capture_add_link(c, &l)) return dqi_capture_bad(c, "more interfaces than fit into memory");
     return DQI_CAPTURE_OTHER;
 }
 
 // ---- packets ----------------------------------------------------------------------------------------------
+
+// What is said behind the `there` bytes of a packet.
+static void read_options(const dqi_capture *c, const uint8_t *p, size_t len, uint32_t there,
+                         dqi_capture_packet *out) {
+    option o;
+    for (size_t at = 28 + (((size_t)there + 3) & ~(size_t)3); next_option(c, p, len, &at, &o);) {
+        if (o.code == OPT_COMMENT && out->comment_len == 0) {
+            out->comment = o.p;
+            out->comment_len = o.size;
+        }
+        if (o.code == EPB_FLAGS && o.size == 4) {
+            out->flags = dqi_capture_u32(c, o.p);
+            out->has_flags = true;
+        }
+        if (o.code == EPB_DROPCOUNT && o.size == 8) out->dropped = u64_of(c, o.p);
+    }
+}
 
 static int packet_of(dqi_capture *c, uint8_t *p, size_t len, uint32_t link, dqi_capture_packet *out) {
     if (len < 32) return dqi_capture_bad(c, "a packet block of %zu bytes", len);
@@ -76,9 +125,18 @@ static int packet_of(dqi_capture *c, uint8_t *p, size_t len, uint32_t link, dqi_
                                 .len = there,
                                 .orig = dqi_capture_u32(c, p + 24),
                                 .link = l->type,
+                                .interface = link,
                                 .ts = time_of(l, dqi_capture_u32(c, p + 12), dqi_capture_u32(c, p + 16))};
-    c->last_ns = out->ts;
+    read_options(c, p, len, there, out);
     return DQI_CAPTURE_PACKET;
+}
+
+// Its drops are a number of 16 bits, all ones where nobody knows.
+static int obsolete_packet(dqi_capture *c, uint8_t *p, size_t len, dqi_capture_packet *out) {
+    int what = packet_of(c, p, len, dqi_capture_u16(c, p + 8), out);
+    uint32_t drops = what == DQI_CAPTURE_PACKET ? dqi_capture_u16(c, p + 10) : UINT16_MAX;
+    if (drops != UINT16_MAX) out->dropped = drops;
+    return what;
 }
 
 // It has no time of its own, nor a length where the interface's snaplen cuts it.
@@ -93,7 +151,7 @@ static int simple_packet(dqi_capture *c, uint8_t *p, size_t len, dqi_capture_pac
     if (there > len - 16 || there > DQI_CAPTURE_MAX_FRAME)
         return dqi_capture_bad(c, "a packet of %u bytes in a block of %zu", there, len);
     *out =
-        (dqi_capture_packet){.data = p + 12, .len = there, .orig = orig, .link = l->type, .ts = c->last_ns};
+        (dqi_capture_packet){.data = p + 12, .len = there, .orig = orig, .link = l->type, .ts = DQ_NO_TIME};
     return DQI_CAPTURE_PACKET;
 }
 
@@ -103,6 +161,7 @@ static int begin_section(dqi_capture *c, const uint8_t *p) {
     uint32_t version = dqi_capture_u16(c, p + 12);
     if (version != 1) return dqi_capture_bad(c, "pcapng version %u; only 1 is known", version);
     c->n_links = 0;
+    c->section++;
     return DQI_CAPTURE_OTHER;
 }
 
@@ -130,7 +189,7 @@ static int read_block(dqi_capture *c, uint32_t type, uint8_t *p, size_t len, dqi
     case DQI_NG_PACKET:
         return packet_of(c, p, len, len < 12 ? 0 : dqi_capture_u32(c, p + 8), out);
     default:
-        return packet_of(c, p, len, dqi_capture_u16(c, p + 8), out);
+        return obsolete_packet(c, p, len, out);
     }
 }
 
@@ -142,7 +201,11 @@ int dqi_capture_next_block(dqi_capture *c, uint8_t *p, size_t n, dqi_capture_pac
     uint32_t len = dqi_capture_u32(c, p + 4);
     if (len < LEAST_BLOCK || len % 4 != 0) return dqi_capture_bad(c, "a block of %u bytes", len);
     *used = len;
-    if (!known(type)) return DQI_CAPTURE_OTHER;
+    if (!known(type)) {
+        c->unread +=
+            type == NAMES || type == JOURNAL || type == SECRETS || type == CUSTOM || type == CUSTOM_NO_COPY;
+        return DQI_CAPTURE_OTHER;
+    }
     if (len > DQI_CAPTURE_MAX_BLOCK) return dqi_capture_bad(c, "a block of %u bytes", len);
     if (n < len) return DQI_CAPTURE_MORE;
     uint32_t again = dqi_capture_u32(c, p + len - 4);

@@ -20,34 +20,36 @@ struct dqi_burst_pool {
     dq_burst *free[];
 };
 
-static size_t column_bytes(uint32_t cap, uint32_t nseg, bool heads) {
-    return (size_t)cap * ((nseg + heads) * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) + 2 * sizeof(int64_t) +
-                          sizeof(uint32_t));
+static size_t column_bytes(uint32_t cap, uint32_t nseg, const dq_session *s) {
+    return (size_t)cap * ((nseg + s->heads) * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) +
+                          2 * sizeof(int64_t) + sizeof(uint32_t) + s->origins * sizeof(dqi_origin));
 }
 
 static size_t align64(size_t v) { return (v + 63) / 64 * 64; }
 
 // Carves a descriptor's columns, widest first, from the memory behind it.
-static void carve(dq_burst *b, uint32_t cap, uint32_t nseg, bool heads) {
+static void carve(dq_burst *b, uint32_t cap, uint32_t nseg, const dq_session *session) {
     uint8_t *p = (uint8_t *)b + align64(sizeof *b);
     b->ts = (int64_t *)p;
     b->tx_time = b->ts + cap;
     uint64_t *wide = (uint64_t *)(b->tx_time + cap);
     for (uint32_t s = 0; s < nseg; s++, wide += cap)
         b->off[s] = wide;
-    if (heads) b->head = wide;
-    wide += heads ? cap : 0;
+    if (session->heads) b->head = wide;
+    wide += session->heads ? cap : 0;
+    if (session->origins) b->origin = (dqi_origin *)wide;
+    wide += session->origins ? cap * (sizeof(dqi_origin) / sizeof *wide) : 0;
     uint32_t *narrow = (uint32_t *)wide;
     for (uint32_t s = 0; s < nseg; s++, narrow += 2 * (size_t)cap) {
         b->len[s] = narrow;
         b->bufs[s] = narrow + cap;
     }
     b->flow = narrow;
-    if (heads) b->head_len = narrow + cap;
+    if (session->heads) b->head_len = narrow + cap;
 }
 
 dqi_burst_pool *dqi_burst_pool_new(dq_session *s, uint32_t n, uint32_t cap, uint32_t nseg) {
-    size_t each = align64(sizeof(dq_burst)) + align64(column_bytes(cap, nseg, s->heads));
+    size_t each = align64(sizeof(dq_burst)) + align64(column_bytes(cap, nseg, s));
     // On cache lines of its own: a full pool's last places are taken and given back at every burst.
     size_t bytes = align64(sizeof(dqi_burst_pool) + n * sizeof(dq_burst *));
     dqi_burst_pool *p = aligned_alloc(64, bytes);
@@ -92,14 +94,14 @@ dq_burst *dqi_burst_get(dqi_burst_pool *p) {
         b->home = p;
         b->session = p->session;
         b->cap = p->cap;
-        carve(b, p->cap, p->nseg, p->session->heads);
+        carve(b, p->cap, p->nseg, p->session);
     }
     b->nseg = p->nseg;
     b->n = b->n_bufs = b->flags = b->conn = 0;
     b->aggregate = NULL;
     b->bytes = 0;
     b->clock = dqi_virtual(p->session) ? DQ_CLOCK_VIRTUAL : DQ_CLOCK_REALTIME;
-    b->slices = b->timed = b->grown = b->payload = b->holes = b->heads = false;
+    b->slices = b->timed = b->origins = b->grown = b->payload = b->holes = b->heads = false;
     b->to_columns = NULL;
     b->dark = 0;
     b->sums = (dqi_sums){0};
@@ -167,6 +169,18 @@ uint8_t *dqi_device_bytes(const dq_burst *b, uint32_t seg, uint32_t i) {
     return r ? r->device + (b->off[seg][i] - r->offset) : dqi_bytes(b, seg, i);
 }
 
+void dqi_burst_set_origin(dq_burst *b, uint32_t i, const dqi_origin *origin) {
+    if (!b->origins) memset(b->origin, 0, b->cap * sizeof *b->origin);
+    b->origins = true;
+    b->origin[i] = *origin;
+}
+
+static void copy_origins(dq_burst *dst, uint32_t at, const dq_burst *src, uint32_t first, uint32_t n) {
+    static const dqi_origin none;
+    for (uint32_t i = 0; (src->origins || dst->origins) && i < n; i++)
+        dqi_burst_set_origin(dst, at + i, src->origins ? &src->origin[first + i] : &none);
+}
+
 // Copies n packets' columns; buffers stay.
 static void copy_columns(dq_burst *dst, uint32_t at, const dq_burst *src, uint32_t first, uint32_t n) {
     for (uint32_t s = 0; s < dst->nseg; s++) {
@@ -179,6 +193,7 @@ static void copy_columns(dq_burst *dst, uint32_t at, const dq_burst *src, uint32
     }
     memcpy(dst->flow + at, src->flow + first, n * sizeof *dst->flow);
     memcpy(dst->ts + at, src->ts + first, n * sizeof *dst->ts);
+    copy_origins(dst, at, src, first, n);
     if (!src->timed && !dst->timed) return;
     if (!dst->timed) memset(dst->tx_time, 0, at * sizeof *dst->tx_time);
     if (src->timed)
@@ -232,6 +247,7 @@ void dqi_burst_swap(dq_burst *b, uint32_t i, uint32_t k) {
     SWAP(b->flow);
     SWAP(b->ts);
     if (b->timed) SWAP(b->tx_time);
+    if (b->origins) SWAP(b->origin);
 }
 
 // A selection of n packets, idx[i] or, without idx, the first n.
@@ -254,6 +270,7 @@ static int pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) {
         c->flow[i] = b->flow[k];
         c->ts[i] = b->ts[k];
         if (b->timed) c->tx_time[i] = b->tx_time[k];
+        if (b->origins) dqi_burst_set_origin(c, i, &b->origin[k]);
     }
     c->n = n;
     c->conn = b->conn;

@@ -3,6 +3,7 @@
 #define DQI_BURST_H
 
 #include "core/dq_burst.h"
+#include "core/origin.h"
 #include "core/region.h"
 #include "core/session.h"
 
@@ -50,6 +51,8 @@ struct dq_burst {
     int64_t *ts;
     int64_t *tx_time; // values where timed
     bool timed;
+    dqi_origin *origin; // where origins: of each packet. NULL: the session replays no capture
+    bool origins;
     dqi_sums sums; // of a burst made for a queue with device_sums
 };
 
@@ -116,6 +119,12 @@ static inline uint32_t dqi_packet_len(const dq_burst *b, uint32_t i) {
     for (uint32_t s = 0; s < b->nseg; s++)
         len += b->len[s][i];
     return len;
+}
+// Notes what a capture says of packet i.
+void dqi_burst_set_origin(dq_burst *b, uint32_t i, const dqi_origin *origin);
+static inline uint32_t dqi_cut_of(const dq_burst *b, uint32_t i) { return b->origins ? b->origin[i].cut : 0; }
+static inline const dqi_remark *dqi_remark_of(const dq_burst *b, uint32_t i) {
+    return b->origins ? b->origin[i].remark : NULL;
 }
 // Exchanges packets i and k of a burst that owns its buffers, one a packet.
 void dqi_burst_swap(dq_burst *b, uint32_t i, uint32_t k);

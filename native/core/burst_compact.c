@@ -27,6 +27,7 @@ static bool copy_packet(dq_burst *c, const dq_burst *b, uint32_t i, dq_region *r
     c->bufs[0][at] = dqi_group_of(r, id);
     c->flow[at] = b->flow[i];
     c->ts[at] = b->ts[i];
+    if (b->origins) dqi_burst_set_origin(c, at, &b->origin[i]);
     if (b->timed) c->tx_time[at] = b->tx_time[i];
     c->bytes += b->len[0][i];
     c->n_bufs = ++c->n;

@@ -72,7 +72,7 @@ typedef struct dq_view {
     uint64_t *off[DQ_MAX_SEGS];
     uint32_t *len[DQ_MAX_SEGS];
     uint32_t *flow; // flow ids, 0: none
-    int64_t *ts;    // receive times, ns
+    int64_t *ts;    // receive times, ns; DQ_NO_TIME: none
     dq_queue *queue;
     dq_burst *handles; // in an event only: dq_burst_columns is to be called with it before off, len, flow and
                        // ts are read; NULL: they are there

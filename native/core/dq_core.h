@@ -17,6 +17,8 @@
 #define DQ_NAME_LEN    64
 #define DQ_ADDRESS_LEN 1024
 #define DQ_HEADROOM    128 // bytes before each packet, for headers pushed later
+// The receive time of a packet that has none: it was made here, or captured without. 0 is a time.
+#define DQ_NO_TIME INT64_MIN
 
 // Status of a call. The first eleven are the reference's; a system error is DQ_ESYS - errno.
 typedef enum dq_err {

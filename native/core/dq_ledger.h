@@ -93,6 +93,11 @@
     X(OUTSIDE_REGION, "outside_region", 0,                                                                   \
       "the kernel's descriptor reaches past the end of its region, or of a packet buffer",                   \
       "the kernel: a packet lies in one buffer of its region")                                               \
+    X(OTHER_LINK, "other_link", 0,                                                                           \
+      "the capture has it of a link that is not Ethernet, and it can't be made a frame: 802.11, CAN, "       \
+      "netlink",                                                                                             \
+      "nothing: what can be made a frame is; `tshark -r FILE -T fields -e frame.protocols` names the "       \
+      "others")                                                                                              \
     X(CUT, "cut", 0, "the capture has not all of the datagram: record it with a larger snaplen",             \
       "record with a larger snaplen (`tcpdump -s 0`)")                                                       \
     X(STOPPED, "stopped", 0, "came or was queued before the stop, and not taken or sent in the time left",   \

@@ -51,6 +51,7 @@ struct dq_session {
     dq_region *regions[DQI_MAX_REGIONS];
     uint32_t n_regions;
     bool heads;   // some region has heads: bursts have columns for them
+    bool origins; // packets may come with what a capture says of them: the same
     bool targets; // regions keep where packets were sent to (peers.h)
     dq_iface *ifaces[DQI_MAX_IFACES];
     uint32_t n_ifaces;

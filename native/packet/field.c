@@ -18,7 +18,8 @@
 #define ANY_PORTS (DQ_HAS_UDP | DQ_HAS_TCP)
 
 static const dqi_named_field fields[] = {
-    {"len", META(DQ_META_LEN, 0, 32), "bytes of the packet, as its queue holds it"},
+    {"len", META(DQ_META_LEN, 0, 32),
+     "bytes of the packet, as its queue holds it; of a capture, those that it had"},
     {"index", META(DQ_META_INDEX, 0, 32), "place in the burst, from 0"},
     {"flow_id", META(DQ_META_FLOW_ID, 0, 32), "id of the flow that matched, 0 for none"},
     {"rx_time",

@@ -47,8 +47,9 @@ void dqi_lanes_parse(const dqi_lanes *l, uint32_t lane, dqi_pkt *out) {
     out->index = i;
     out->flow_id = l->in->flow ? l->in->flow[i] : 0;
     out->rx_time_ns = l->in->ts ? l->in->ts[i] : 0;
+    bool timed = l->in->ts && l->in->ts[i] != DQ_NO_TIME;
     out->has_meta =
-        (uint8_t)(DQI_HAS_INDEX | (l->in->flow ? DQI_HAS_FLOW_ID : 0) | (l->in->ts ? DQI_HAS_RX_TIME : 0));
+        (uint8_t)(DQI_HAS_INDEX | (l->in->flow ? DQI_HAS_FLOW_ID : 0) | (timed ? DQI_HAS_RX_TIME : 0));
 }
 
 const dqi_pkt *dqi_lanes_odd(dqi_lanes *l, uint32_t lane) {
@@ -289,11 +290,12 @@ static uint64_t load_whole_payload(const dqi_lanes *l, dqi_col *out) {
 // What came with the packet.
 static uint64_t load_meta(dqi_lanes *l, uint8_t meta, dqi_col *out) {
     const dqi_packets *in = l->in;
+    uint64_t timeless = 0;
     for (uint32_t i = 0; i < l->n; i++) {
         uint32_t k = l->first + i;
         switch (meta) {
         case DQ_META_LEN:
-            out->v[i] = in->whole ? in->whole[k] : in->len[k];
+            out->v[i] = (in->whole ? in->whole[k] : in->len[k]) + (in->origin ? in->origin[k].cut : 0);
             break;
         case DQ_META_INDEX:
             out->v[i] = k;
@@ -303,6 +305,7 @@ static uint64_t load_meta(dqi_lanes *l, uint8_t meta, dqi_col *out) {
             break;
         case DQ_META_RX_TIME:
             out->v[i] = in->ts ? (uint64_t)in->ts[k] : 0;
+            if (in->ts && in->ts[k] == DQ_NO_TIME) timeless |= UINT64_C(1) << i;
             break;
         default: // DQ_META_PAYLOAD_LEN; of other lanes it is overwritten
             out->v[i] = l->look == DQI_LOOK_RAW ? l->len.v[i] : l->limit.v[i] - l->payload_at.v[i];
@@ -310,7 +313,7 @@ static uint64_t load_meta(dqi_lanes *l, uint8_t meta, dqi_col *out) {
     }
     if (meta == DQ_META_PAYLOAD_LEN) return l->plain;
     bool there = meta == DQ_META_FLOW_ID ? in->flow != NULL : meta != DQ_META_RX_TIME || in->ts != NULL;
-    return there ? l->all : 0;
+    return there ? l->all & ~timeless : 0;
 }
 
 // Lanes that were not read and hold what lay there.

@@ -13,6 +13,7 @@
 #ifndef DQI_LANES_H
 #define DQI_LANES_H
 
+#include "core/origin.h"
 #include "packet/dq_ops.h"
 #include "packet/dq_rules.h"
 #include "packet/field.h"
@@ -32,8 +33,9 @@ typedef struct dqi_packets {
     const uint64_t *off;
     const uint32_t *len;
     const uint32_t *whole; // bytes of each packet where off and len are of what the host has of it; NULL: len
-    const uint32_t *flow;  // flow ids
-    const int64_t *ts;     // receive times, ns
+    const dqi_origin *origin; // how many bytes more each packet had when it was captured; NULL: none
+    const uint32_t *flow;     // flow ids
+    const int64_t *ts;        // receive times, ns; DQ_NO_TIME: none
     uint32_t n;
 } dqi_packets;
 

@@ -73,6 +73,7 @@ struct dqi_engine_ops {
     const char *name;
     const dqi_engine_ops *sockets; // has the interfaces with a socket_config; NULL: this one
     bool payload;                  // queues hold payloads, not frames
+    bool origins;                  // packets may come with what a capture says of them
     bool waits;                    // what comes waits for room, as long as it takes
     bool virtual_clock;            // may run without threads
     bool reaches_dark; // packets may lie, but for their first segment, where the CPU can't read them

@@ -14,7 +14,7 @@ typedef struct dqi_pace {
     double per_byte, per_packet; // ns
     // follows receive times: next_ns is when the last packet was due
     double seen_speed, first_ns; // first_ns: when the first of the counted packets is due
-    int64_t last_ts;             // the latest receive time so far; 0: none
+    int64_t last_ts;             // the latest receive time so far; DQ_NO_TIME: none
     bool was_idle;               // the queue had nothing to send before these packets
 } dqi_pace;
 

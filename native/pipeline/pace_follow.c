@@ -18,18 +18,18 @@ void dq_tx_follow(dq_queue *q, double speed) {
 static void follow_change(dq_queue *q, double speed) {
     if (speed == q->pace.seen_speed) return;
     q->pace.seen_speed = speed;
-    q->pace.last_ts = 0;
+    q->pace.last_ts = DQ_NO_TIME;
     q->timing->fresh = true;
 }
 
 // ns between the packet before and one with this receive time.
 static double gap_of(int64_t last, int64_t ts, double speed) {
-    return last == 0 || ts <= last ? 0 : (double)(ts - last) / speed;
+    return last == DQ_NO_TIME || ts <= last ? 0 : (double)(ts - last) / speed;
 }
 
 // When the first packet is due, relative to the session's start.
 static double first_due(dq_queue *q, double t, double gap) {
-    double due = q->pace.last_ts == 0 ? t : q->pace.next_ns + gap;
+    double due = q->pace.last_ts == DQ_NO_TIME ? t : q->pace.next_ns + gap;
     if (q->pace.was_idle) q->timing->dry = due < t;
     q->pace.was_idle = false;
     return due < t - DQI_CATCH_UP_NS ? t - DQI_CATCH_UP_NS : due;

@@ -137,7 +137,8 @@ int dq_rma_alloc(dq_queue *q, dq_region *r, uint32_t n, dq_burst **out) {
     b->payload = true;
     memset(b->len[0], 0, n * sizeof(uint32_t));
     memset(b->flow, 0, n * sizeof *b->flow);
-    memset(b->ts, 0, n * sizeof *b->ts);
+    for (uint32_t i = 0; i < n; i++)
+        b->ts[i] = DQ_NO_TIME;
     *out = b;
     return DQ_OK;
 }

@@ -220,6 +220,8 @@ int dq_session_open(dq_session *s, dq_diag *diag) {
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         if (s->ifaces[i]->ops->align > align) align = s->ifaces[i]->ops->align;
     for (uint32_t i = 0; i < s->n_ifaces; i++)
+        s->origins |= s->ifaces[i]->ops->origins;
+    for (uint32_t i = 0; i < s->n_ifaces; i++)
         if (s->ifaces[i]->ops->claim) s->ifaces[i]->ops->claim(s->ifaces[i]);
     pin_regions(s);
     dqi_cuda_share_regions(s);

@@ -25,7 +25,8 @@ typedef struct filter {
 static uint32_t choose_cbpf(const filter *f, dq_burst *b, uint32_t *idx) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n; i++)
-        if (dqi_cbpf_run(f->cbpf, f->n_cbpf, dqi_seen_bytes(b, i), b->len[0][i], dqi_seen_len(b)[i]) != 0)
+        if (dqi_cbpf_run(f->cbpf, f->n_cbpf, dqi_seen_bytes(b, i), b->len[0][i] + dqi_cut_of(b, i),
+                         dqi_seen_len(b)[i]) != 0)
             idx[n++] = i;
     return n;
 }

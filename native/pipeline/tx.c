@@ -50,7 +50,8 @@ int dq_tx_alloc(dq_queue *q, uint32_t n, dq_burst **out) {
     for (uint32_t s = 0; s < b->nseg; s++)
         memset(b->len[s], 0, n * sizeof(uint32_t));
     memset(b->flow, 0, n * sizeof *b->flow);
-    memset(b->ts, 0, n * sizeof *b->ts);
+    for (uint32_t i = 0; i < n; i++)
+        b->ts[i] = DQ_NO_TIME;
     return DQ_OK;
 }
 

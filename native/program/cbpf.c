@@ -72,6 +72,24 @@ static const char *alu_fault(const dq_cbpf_insn *i) {
     return NULL;
 }
 
+#define KERNEL_ONLY                                                                                          \
+    0xfffff000u // loads from there on are of what the Linux kernel knows of a packet (SKF_AD_OFF)
+
+// A load of what is in no packet: direction, interface, a tag that the device took out.
+static const char *kernel_fault(const dq_cbpf_insn *i) {
+    if (class_of(i->code) != CLASS_LD || mode_of(i->code) != MODE_ABS || i->k < KERNEL_ONLY) return NULL;
+    switch (i->k - KERNEL_ONLY) {
+    case 4:
+        return "inbound, outbound and the like ask for a packet's direction, which only the kernel knows; "
+               "hint: what "
+               "an interface receives is inbound";
+    case 8:
+        return "ifindex asks for the kernel's interface; hint: name the interface to receive from";
+    default:
+        return "it asks for what the kernel knows of a packet, and not for its bytes";
+    }
+}
+
 // What is wrong with an instruction that has left instructions behind it, or NULL.
 static const char *fault(const dq_cbpf_insn *i, uint32_t left) {
     if (!known(i->code)) return "unknown opcode";
@@ -80,7 +98,7 @@ static const char *fault(const dq_cbpf_insn *i, uint32_t left) {
     if (mem && i->k >= N_MEM) return "scratch memory index above 15";
     if (cls == CLASS_JMP) return jump_fault(i, left);
     if (cls == CLASS_ALU) return alu_fault(i);
-    return NULL;
+    return kernel_fault(i);
 }
 
 int dqi_cbpf_check(const dq_cbpf_insn *insns, uint32_t n, dq_diag *diag) {

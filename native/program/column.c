@@ -88,6 +88,7 @@ uint64_t dqi_places(const dq_prog *place, const dqi_level *k, const dqi_packets 
                             .off = all->off + first,
                             .len = all->len + first,
                             .whole = all->whole ? all->whole + first : NULL,
+                            .origin = all->origin ? all->origin + first : NULL,
                             .flow = all->flow ? all->flow + first : NULL,
                             .ts = all->ts ? all->ts + first : NULL,
                             .n = all->n - first < DQI_LANES ? all->n - first : DQI_LANES};

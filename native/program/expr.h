@@ -33,6 +33,7 @@ static inline dqi_packets dqi_packets_at(const dq_burst *b, uint32_t first, uint
                          .off = dqi_seen(b) + first,
                          .len = dqi_seen_len(b) + first,
                          .whole = b->heads ? b->len[0] + first : NULL,
+                         .origin = b->origins ? b->origin + first : NULL,
                          .flow = b->flow + first,
                          .ts = b->ts + first,
                          .n = n};

@@ -155,7 +155,7 @@ static void put_packet(dqi_gn_tx *t, dq_burst *b, const gn_desc *d) {
     put_segment(t, b, 0, d->from, d->bytes);
     if (b->nseg > 1) put_segment(t, b, 1, d->flags & GN_SPLIT ? d->from2 : d->from, d->bytes2);
     b->flow[b->n] = 0;
-    b->ts[b->n] = 0;
+    b->ts[b->n] = DQ_NO_TIME;
     b->tx_time[b->n] = d->time ? (int64_t)(d->time + (uint64_t)dq_start_ns(t->gn->session)) : 0;
     b->timed = b->timed || d->time != 0;
     b->n++;

@@ -62,8 +62,9 @@ bool dq_writer_path(dq_stage *writer, uint32_t dir, char *buf, size_t len);
 // One of the files of a writer, but for those of a file per packet or burst.
 typedef struct dq_writer_file {
     char path[1024 + 256 + 64];
-    uint64_t bytes, packets;          // bytes at its end; packets (aggregates) that are in it
-    int64_t first_ns, last_ns;        // receive times of the first and the last packet handed to it; 0: none
+    uint64_t bytes, packets;   // bytes at its end; packets (aggregates) that are in it
+    int64_t first_ns, last_ns; // receive times of the first and the last packet that had one; DQ_NO_TIME:
+                               // none had
     uint64_t first_batch, last_batch; // aggregates: their ids
     uint32_t crc32c;                  // of the file
     bool closed, deleted;             // until it is closed only the path is right; deleted: for the quota

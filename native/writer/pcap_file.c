@@ -81,21 +81,37 @@ static void forget_lost(dqi_pcap_file *p) {
         p->n_ifaces--;
 }
 
-// The number of b's interface, described first where it is new. 0, or -errno as dqi_pcap_add.
-static int describe(dqi_pcap_file *p, const dq_burst *b, uint32_t *number, dqi_file_tally *tally) {
-    const dq_iface *iface = b->queue ? b->queue->iface : NULL;
-    forget_lost(p);
+// The number of a description; false: there is none yet, and that would be the number.
+static bool find_iface(const dqi_pcap_file *p, const dq_iface *iface, const dqi_origin_link *link,
+                       uint32_t *number) {
     for (*number = 0; *number < p->n_ifaces; ++*number)
-        if (p->ifaces[*number].iface == iface) return 0;
+        if (p->ifaces[*number].iface == iface && p->ifaces[*number].link == link) return true;
+    return false;
+}
+
+// The number of packet i's interface, described first where it is new. 0, or -errno as dqi_pcap_add.
+static int describe(dqi_pcap_file *p, const dq_burst *b, uint32_t i, uint32_t *number,
+                    dqi_file_tally *tally) {
+    const dq_iface *iface = b->queue ? b->queue->iface : NULL;
+    const dqi_remark *remark = dqi_remark_of(b, i);
+    const dqi_origin_link *link = remark ? remark->link : NULL;
+    forget_lost(p);
+    if (find_iface(p, iface, link, number)) return 0;
+    if (link && p->n_ifaces >= DQI_PCAP_LINKS) {
+        link = NULL;
+        if (find_iface(p, iface, NULL, number)) return 0;
+    }
     int err = 0;
     uint8_t *at = dqi_buffered_file_room(&p->file, INTERFACE_BYTES, tally, &err);
     if (!at) return err;
     forget_lost(p);
     *number = p->n_ifaces;
-    uint32_t n = dqi_pcapng_interface(at, iface ? iface->conf.name : "none", iface ? iface->conf.address : "",
-                                      p->conf.snaplen, p->conf.micro);
+    const char *name = iface ? iface->conf.name : "none", *about = iface ? iface->conf.address : "";
+    if (link && link->name[0]) name = link->name;
+    if (link && link->about[0]) about = link->about;
+    uint32_t n = dqi_pcapng_interface(at, name, about, link ? link->fcs : -1, p->conf.snaplen, p->conf.micro);
     dqi_buffered_file_commit(&p->file, n, 0, false, false);
-    p->ifaces[p->n_ifaces++] = (dqi_pcap_iface){iface, dqi_buffered_file_size(&p->file)};
+    p->ifaces[p->n_ifaces++] = (dqi_pcap_iface){iface, link, dqi_buffered_file_size(&p->file)};
     return 0;
 }
 
@@ -110,12 +126,20 @@ static void count_iface(const dq_iface *i, dqi_pcapng_statistics *s) {
     }
 }
 
+// Whether what its interface has received is what description k's has.
+static bool is_lone(const dqi_pcap_file *p, uint32_t k) {
+    uint32_t n = 0;
+    for (uint32_t j = 0; j < p->n_ifaces; j++)
+        n += p->ifaces[j].iface == p->ifaces[k].iface;
+    return n == 1;
+}
+
 int dqi_pcap_end(dqi_pcap_file *p, int64_t now, const char *comment, dqi_file_tally *tally) {
     int err = 0;
     uint64_t unit = p->conf.micro ? 1000 : 1;
     for (uint32_t k = 0; p->conf.ng && k < p->n_ifaces && err == 0; k++) {
         const dq_iface *i = p->ifaces[k].iface;
-        if (!i) continue;
+        if (!i || !is_lone(p, k)) continue;
         uint8_t *at = dqi_buffered_file_room(&p->file, INTERFACE_BYTES, tally, &err);
         if (!at) break;
         forget_lost(p);
@@ -135,6 +159,7 @@ typedef struct source {
     const dq_burst *b;
     uint32_t i, number; // its interface
     int64_t ts;
+    bool timed;
 } source;
 
 static uint32_t head_bytes(const dqi_pcap_file *p) { return p->conf.ng ? DQI_PCAPNG_HEAD : DQI_PCAP_RECORD; }
@@ -152,7 +177,11 @@ static uint32_t seal(const dqi_pcap_file *p, const source *from, uint8_t *rec, u
                                       .ts = p->conf.micro ? ts / 1000 : ts,
                                       .kept = kept,
                                       .len = len,
-                                      .comment = dqi_op_comment(p->file.op)};
+                                      .timed = from->timed,
+                                      .comment = dqi_op_comment(p->file.op),
+                                      .remark = dqi_remark_of(b, from->i)};
+        if (!p->file.landing && dqi_pcapng_is_simple(&at, p->conf.snaplen))
+            return dqi_pcapng_simple_around(rec, &at);
         return dqi_pcapng_packet_around(rec, &at);
     }
     dqi_put_le32(rec, (uint32_t)(ts / NS_PER_S));
@@ -164,11 +193,12 @@ static uint32_t seal(const dqi_pcap_file *p, const source *from, uint8_t *rec, u
 
 static int add_frame(dqi_pcap_file *p, const source *from, dqi_file_tally *tally) {
     uint32_t len = dqi_packet_len(from->b, from->i), kept = len < p->conf.snaplen ? len : p->conf.snaplen;
+    uint32_t had = len + dqi_cut_of(from->b, from->i);
     int err = 0;
     uint8_t *rec = dqi_buffered_file_room(&p->file, head_bytes(p) + kept + tail_bytes(p), tally, &err);
     if (!rec) return err;
     dqi_gather(&p->file, from->b, from->i, 0, rec + head_bytes(p), kept);
-    dqi_buffered_file_commit(&p->file, seal(p, from, rec, kept, len), kept, true, kept < len);
+    dqi_buffered_file_commit(&p->file, seal(p, from, rec, kept, had), kept, true, kept < len);
     return 0;
 }
 
@@ -215,8 +245,9 @@ static int add_payload(dqi_pcap_file *p, const source *from, dqi_file_tally *tal
 }
 
 int dqi_pcap_add(dqi_pcap_file *p, const dq_burst *b, uint32_t i, int64_t ts, dqi_file_tally *tally) {
-    source from = {.b = b, .i = i, .ts = ts};
-    int err = p->conf.ng ? describe(p, b, &from.number, tally) : 0;
+    source from = {.b = b, .i = i, .ts = ts == DQ_NO_TIME ? p->last_ns : ts, .timed = ts != DQ_NO_TIME};
+    p->last_ns = from.ts;
+    int err = p->conf.ng ? describe(p, b, i, &from.number, tally) : 0;
     if (err != 0) return err;
     return b->payload ? add_payload(p, &from, tally) : add_frame(p, &from, tally);
 }

@@ -16,6 +16,7 @@ typedef struct dqi_pcap_conf {
 } dqi_pcap_conf;
 
 #define DQI_PCAP_SEALS 1024
+#define DQI_PCAP_LINKS 256 // interfaces of captures that a file describes
 
 // A frame whose checksums are computed once a GPU has brought its payload.
 typedef struct dqi_pcap_seal {
@@ -25,8 +26,9 @@ typedef struct dqi_pcap_seal {
 
 // An interface that a pcapng file has described.
 typedef struct dqi_pcap_iface {
-    const dq_iface *iface; // NULL: packets of no queue
-    uint64_t end;          // of its description in the file
+    const dq_iface *iface;       // NULL: packets of no queue
+    const dqi_origin_link *link; // of the capture that it replays; NULL: nothing is said of it
+    uint64_t end;                // of its description in the file
 } dqi_pcap_iface;
 
 typedef struct dqi_pcap_file {
@@ -34,8 +36,10 @@ typedef struct dqi_pcap_file {
     dqi_pcap_conf conf;
     dqi_talks *talks;  // made for the first payload
     uint64_t failures; // of file, that ifaces knows of
+    int64_t last_ns;   // time of the last record
     uint32_t n_ifaces, n_seals;
-    dqi_pcap_iface ifaces[DQI_MAX_IFACES + DQI_MAX_STAGE_QUEUES + 1];
+    // The last ones are for interfaces themselves, where captures have more than DQI_PCAP_LINKS.
+    dqi_pcap_iface ifaces[DQI_PCAP_LINKS + DQI_MAX_IFACES + DQI_MAX_STAGE_QUEUES + 1];
     dqi_pcap_seal seals[DQI_PCAP_SEALS]; // of the buffer being filled
 } dqi_pcap_file;
 
@@ -44,8 +48,9 @@ typedef struct dqi_pcap_file {
 int dqi_pcap_open(dqi_pcap_file *p, const char *path, const dqi_pcap_conf *conf, bool overlap,
                   dqi_file_tally *tally);
 // Adds packet i of b with the time ts (ns since the epoch): a frame as it is, a payload with made-up headers.
-// b isn't needed afterwards. 0, or -errno of a flush that it took: then packet i itself is not in the file,
-// nor in the tally.
+// DQ_NO_TIME: as a simple packet block where the format has these and nothing else is said of the packet,
+// else with the time of the record before it, or 0. b isn't needed afterwards. 0, or -errno of a flush that
+// it took: then packet i itself is not in the file, nor in the tally.
 int dqi_pcap_add(dqi_pcap_file *p, const dq_burst *b, uint32_t i, int64_t ts, dqi_file_tally *tally);
 // pcapng: adds the statistics of the interfaces at the time now (ns since the epoch), with a comment.
 int dqi_pcap_end(dqi_pcap_file *p, int64_t now, const char *comment, dqi_file_tally *tally);

@@ -15,6 +15,9 @@ enum {
     IF_DESCRIPTION = 3,
     IF_TSRESOL = 9,
     IF_OS = 12,
+    IF_FCSLEN = 13,
+    EPB_FLAGS = 2,
+    EPB_DROPCOUNT = 4,
     EPB_QUEUE = 6,
     ISB_STARTTIME = 2,
     ISB_ENDTIME = 3,
@@ -93,20 +96,31 @@ uint32_t dqi_pcapng_section(uint8_t *dst, const char *comment) {
     return finish(dst, DQI_NG_SECTION, dst + 24, at);
 }
 
-uint32_t dqi_pcapng_interface(uint8_t *dst, const char *name, const char *about, uint32_t snaplen,
-                              bool micro) {
+uint32_t dqi_pcapng_interface(uint8_t *dst, const char *name, const char *about, int32_t fcs,
+                              uint32_t snaplen, bool micro) {
+    const uint8_t fcs_bytes = (uint8_t)fcs;
     dqi_put_le32(dst + 8, 1); // Ethernet
     dqi_put_le32(dst + 12, snaplen);
     uint8_t *at = text_option(dst + 16, IF_NAME, name, 256);
     at = text_option(at, IF_DESCRIPTION, about, 256);
     at = option(at, IF_TSRESOL, micro ? "\x06" : "\x09", 1);
     at = os_option(at, IF_OS);
+    if (fcs >= 0) at = option(at, IF_FCSLEN, &fcs_bytes, 1);
     return finish(dst, DQI_NG_INTERFACE, dst + 16, at);
+}
+
+// flow: the comment that the packet has already, by the flow of this run; a record of a record says it once.
+static uint8_t *remark_options(uint8_t *at, const dqi_remark *r, const char *flow) {
+    uint8_t flags[4];
+    dqi_put_le32(flags, r->flags);
+    if (r->has_flags) at = option(at, EPB_FLAGS, flags, sizeof flags);
+    if (r->dropped > 0) at = u64_option(at, EPB_DROPCOUNT, r->dropped);
+    return strcmp(r->comment, flow) == 0 ? at : text_option(at, OPT_COMMENT, r->comment, sizeof r->comment);
 }
 
 uint32_t dqi_pcapng_packet_around(uint8_t *dst, const dqi_pcapng_packet *p) {
     uint8_t queue[4], *options = padded(dst + DQI_PCAPNG_HEAD + p->kept, p->kept);
-    char flow[32];
+    char flow[32] = "";
     dqi_put_le32(dst + 8, p->interface);
     put_time(dst + 12, p->ts);
     dqi_put_le32(dst + 20, p->kept);
@@ -118,7 +132,21 @@ uint32_t dqi_pcapng_packet_around(uint8_t *dst, const dqi_pcapng_packet *p) {
         at = text_option(at, OPT_COMMENT, flow, sizeof flow);
     }
     at = text_option(at, OPT_COMMENT, p->comment, 208);
+    if (p->remark) at = remark_options(at, p->remark, flow);
     return finish(dst, DQI_NG_PACKET, options, at);
+}
+
+bool dqi_pcapng_is_simple(const dqi_pcapng_packet *p, uint32_t snaplen) {
+    uint32_t implied = p->len < snaplen ? p->len : snaplen; // the block does not say how many are kept
+    return !p->timed && p->interface == 0 && p->queue == 0 && p->flow == 0 && !p->comment &&
+           (!p->remark || p->remark == &p->remark->link->plain) && p->kept == implied;
+}
+
+uint32_t dqi_pcapng_simple_around(uint8_t *dst, const dqi_pcapng_packet *p) {
+    dqi_put_le32(dst + 8, p->len);
+    memmove(dst + 12, dst + DQI_PCAPNG_HEAD, p->kept);
+    uint8_t *at = padded(dst + 12 + p->kept, p->kept);
+    return finish(dst, DQI_NG_SIMPLE_PACKET, at, at);
 }
 
 uint32_t dqi_pcapng_statistics_of(uint8_t *dst, const dqi_pcapng_statistics *s, const char *comment) {

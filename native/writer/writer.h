@@ -76,8 +76,10 @@ typedef struct dqi_writer_dir {
     dqi_dir_file f;
     dqi_packet_files each;
     bool open, threaded;
-    bool failed;   // down for good
-    bool refused;  // packets, and the words for it are said
+    bool failed;  // down for good
+    bool refused; // packets, and the words for it are said
+    bool timeless,
+        remarked;  // packets without a time came, and such of which a capture says more; that is told
     bool indirect; // a file could not be written past the host, which is said
     int err;       // down: why, -errno
     int64_t retry_ns;

@@ -265,14 +265,35 @@ static bool is_full(const dqi_writer_dir *l, const dqi_entry *e, uint64_t bytes)
            (c->rotate_bytes && bytes_now(l) + bytes > c->rotate_bytes) || dqi_file_is_due(l);
 }
 
+static void tell_timeless(dqi_writer_dir *l) {
+    if (!l->timeless)
+        dqi_note(l->w->session,
+                 "writer %s: packets come that were captured without a time: a pcapng can say so, all other "
+                 "files of captures have them with the time of the packet before",
+                 l->w->name);
+    l->timeless = true;
+}
+
+static void tell_remarks(dqi_writer_dir *l) {
+    if (!l->remarked)
+        dqi_note(l->w->session,
+                 "writer %s: what a capture says of packets is left out (names of its interfaces, comments, "
+                 "flags, "
+                 "losses, checksums behind frames); hint: a pcapng has it",
+                 l->w->name);
+    l->remarked = true;
+}
+
 static void note_packet(dqi_writer_dir *l, const dq_burst *b, int64_t ts) {
     dqi_file_note *n = &l->f.note;
     const dq_aggregate *a = b->aggregate;
+    int64_t first = a ? a->first_ns : ts, last = a ? a->last_ns : ts;
     if (l->f.packets++ == 0) {
-        n->first_ns = a ? a->first_ns : ts;
+        n->first_ns = n->last_ns = DQ_NO_TIME;
         n->first_batch = a ? a->batch_id : 0;
     }
-    n->last_ns = a ? a->last_ns : ts;
+    if (n->first_ns == DQ_NO_TIME) n->first_ns = first;
+    if (last != DQ_NO_TIME) n->last_ns = last;
     n->last_batch = a ? a->batch_id : 0;
 }
 
@@ -287,8 +308,11 @@ int dqi_file_add(dqi_writer_dir *l, const dqi_entry *e, uint32_t i, dqi_file_tal
     if (!l->f.open && f->header_bytes) bytes += f->header_bytes(c);
     if (!dqi_quota_take(l, bytes, t)) return -DQI_EQUOTA;
     if (!l->f.open) err = dqi_file_begin(l, e, t);
-    int64_t ts = b->ts[i] ? b->ts[i] : e->pushed_ns;
+    // What was made here has the time at which it came; what was captured without one stays so.
+    int64_t ts = b->ts[i] == DQ_NO_TIME && b->clock != DQ_CLOCK_FILE ? e->pushed_ns : b->ts[i];
     l->f.file->op = e->op;
+    if (ts == DQ_NO_TIME) tell_timeless(l);
+    if (c->kind != DQ_WRITE_PCAPNG && dqi_remark_of(b, i)) tell_remarks(l);
     if (err == 0 && b->dark && !l->f.file->staging)
         err = dqi_buffered_file_stage(l->f.file, atomic_load(&l->staging), t);
     if (err == 0) err = f->add(l->f.file, b, i, ts, t);

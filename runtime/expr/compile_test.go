@@ -86,6 +86,8 @@ func TestCompilePacket(t *testing.T) {
 		{"chan & ~0xff == 0", "chan -256 and 0 eq ret"},
 		{"chan >> 4 ~ feng << 2 | 1 == 0", "chan 4 shr feng 2 shl xor 1 or 0 eq ret"},
 		{"stamp << chan < stamp", "stamp chan shl stamp lt_u ret"},
+		{"chan > -1 << 2", "chan -4 gt_s ret"},
+		{"chan > -8 >> 0", "chan -8 gt_s ret"},
 		{"chan << stamp < -1", "chan stamp shl -1 lt_s ret"},
 		{"-chan < ~feng", "chan neg feng inv lt_s ret"},
 		{"rx_time < 5s", "rx_time 5000000000 lt_s ret"},

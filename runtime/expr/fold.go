@@ -121,10 +121,14 @@ func foldBits(n *binaryNode, x, y *big.Rat) (*big.Rat, error) {
 	if b.IsInt64() {
 		count = b.Int64()
 	}
+	shifted := shiftRight(bits64(a), count)
 	if n.op == "<<" {
-		return new(big.Rat).SetUint64(shiftLeft(bits64(a), count)), nil
+		shifted = shiftLeft(bits64(a), count)
 	}
-	return new(big.Rat).SetUint64(shiftRight(bits64(a), count)), nil
+	if a.Sign() < 0 { // it stays a signed number
+		return new(big.Rat).SetInt64(int64(shifted)), nil
+	}
+	return new(big.Rat).SetUint64(shifted), nil
 }
 
 // wholeConstant is a constant as a whole number of at most 64 bits.

@@ -167,18 +167,24 @@ func (b *Burst) Lengths(seg int) ([]uint32, error) {
 // FlowIDs are the packets' flow ids, 0: none. Valid while the burst lives.
 func (b *Burst) FlowIDs() []uint32 { return b.view.Flows() }
 
-// RxTimes are receive times, ns since the epoch. Valid while the burst lives.
+// NoTime is the receive time of a packet that has none: it was made here, or captured without.
+const NoTime = native.NoTime
+
+// RxTimes are receive times, ns since the epoch, or NoTime. Valid while the burst lives.
 func (b *Burst) RxTimes() []int64 { return b.view.RxTimes() }
 
 // TimeOrigin is what receive times are counted from for a script: the session's start, or the first packet of the capture.
 func (b *Burst) TimeOrigin() int64 {
 	if q := b.Queue(); b.view.Clock == native.ClockFile && q != nil {
-		if q.i.originNS.Load() == 0 { // a pipe
+		if q.i.originNS.Load() == NoTime { // a pipe
 			if src, ok := q.i.native.Source(); ok {
 				q.i.originNS.Store(src.OriginNS)
 			}
 		}
-		return q.i.originNS.Load()
+		if at := q.i.originNS.Load(); at != NoTime {
+			return at
+		}
+		return 0
 	}
 	return b.s.StartTime()
 }

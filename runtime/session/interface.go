@@ -27,7 +27,7 @@ type Interface struct {
 	former []uint32    // ids of deleted ones whose names are kept, the oldest first
 	settle *time.Timer // of the receive flows, after the last change; nil: none yet
 
-	originNS atomic.Int64 // time of the first packet of the capture that it replays; 0: not known yet
+	originNS atomic.Int64 // time of the first packet of the capture that it replays; NoTime: not known yet
 }
 
 // Name is the interface's name in the configuration.

@@ -130,8 +130,9 @@ func (st *Stage) manifestFiles() []manifestFile {
 			m.CRC32C = fmt.Sprintf("%08x", f.CRC32C)
 		}
 		if f.Closed && f.Packets > 0 {
-			first, last := instant(f.FirstNS), instant(f.LastNS)
-			m.First, m.Last = &first, &last
+			if first, last := instant(f.FirstNS), instant(f.LastNS); f.FirstNS != NoTime {
+				m.First, m.Last = &first, &last
+			}
 			if st.writer.Format.Aggregates {
 				m.FirstBatch, m.LastBatch = &f.FirstBatch, &f.LastBatch
 			}

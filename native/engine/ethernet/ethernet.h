@@ -18,6 +18,7 @@
 
 #include "core/dq_burst.h"
 #include "core/counters.h"
+#include "core/origin.h"
 #include "core/socket_addr.h"
 #include "pipeline/engine.h"
 #include "pipeline/flows.h"
@@ -45,6 +46,7 @@ typedef struct dqi_piece {
     bool more;                    // the next piece belongs to the same frame
     int64_t ts;                   // session time; 0: the time of the read
     uint32_t loop;                // of a capture
+    dqi_origin origin;            // and what that says; in the first piece
     // Where queues hold payloads, and flows have no say:
     const dqi_sockaddr *peer; // who sent it
     uint16_t queue;           // id of the queue that it is for

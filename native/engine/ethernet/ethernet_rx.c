@@ -163,6 +163,7 @@ static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_eth_desk 
     const uint64_t flags = (p->done ? DQI_OFF_DONE : 0) | (p->broken ? DQI_OFF_BROKEN : 0);
     b->flow[i] = d->flow[k];
     b->ts[i] = p->ts != 0 ? p->ts : d->now;
+    if (b->origins || p->origin.cut > 0 || p->origin.remark) dqi_burst_set_origin(b, i, &p->origin);
     for (uint32_t s = 0; in_place && s < b->nseg; s++, p++) {
         b->off[s][i] = (uint64_t)(p->data - b->session->base);
         b->len[s][i] = p->len;

@@ -83,7 +83,8 @@ static uint32_t read_lane(dqi_port_queue *l, dqi_piece *out, uint32_t max) {
         const dqi_capture_packet *k = &s->replay.next;
         out[n] = (dqi_piece){
             .data = k->data, .len = k->len, .buf = DQI_NO_BUF, .ts = k->ts, .loop = (uint32_t)s->replay.loop};
-        cut += k->len < k->orig;
+        out[n].origin = (dqi_origin){s->replay.remark, k->orig > k->len ? k->orig - k->len : 0};
+        cut += out[n].origin.cut > 0;
         dqi_replay_took(&s->replay);
     }
     if (cut > 0) dqi_add_shared(&p->c.extra[DQ_EXTRA_TRUNCATED], cut);
@@ -112,6 +113,7 @@ static uint32_t read_payloads(dqi_port_queue *l, dqi_piece *out, uint32_t max) {
                                  .len = d.len,
                                  .buf = DQI_NO_BUF,
                                  .ts = k->ts,
+                                 .origin = {.remark = s->replay.remark},
                                  .peer = &s->peers[n],
                                  .loop = (uint32_t)s->replay.loop,
                                  .queue = (uint16_t)i->rx[d.spread % i->n_rx]->conf.id};
@@ -313,7 +315,8 @@ static int conn_setsockopt(dq_iface *i, uint32_t conn, int level, int option, co
 }
 
 #define ENGINE                                                                                               \
-    .name = "pcap", .waits = true, .loops = true, .virtual_clock = true, .rx = pcap_rx, .flush = pcap_flush
+    .name = "pcap", .waits = true, .origins = true, .loops = true, .virtual_clock = true, .rx = pcap_rx,     \
+    .flush = pcap_flush
 
 static const dqi_conn_ops conns = {.open = conn_open, .read = conn_read, .setsockopt = conn_setsockopt};
 

@@ -172,6 +172,11 @@ dqi_chunk *dqi_readahead_at(dqi_readahead *r, uint32_t k) {
     return (int32_t)(get(&r->filled) - n) > 0 ? &r->chunks[n % DQI_CHUNKS] : NULL;
 }
 
+uint64_t dqi_readahead_size(const dqi_readahead *r) {
+    struct stat st;
+    return r->stream || fstat(r->fd, &st) != 0 ? 0 : (uint64_t)st.st_size;
+}
+
 void dqi_readahead_next(dqi_readahead *r) {
     atomic_fetch_add_explicit(&r->taken, 1, memory_order_release);
     dqi_wake_up(&r->wake);

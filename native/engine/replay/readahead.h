@@ -45,6 +45,8 @@ int dqi_readahead_open(dqi_readahead *r, const char *path, uint64_t loops, dq_if
 int dqi_readahead_start(dqi_readahead *r);
 // The chunk in use, k 0, or the one behind it, k 1; NULL: it isn't there yet. User's thread.
 dqi_chunk *dqi_readahead_at(dqi_readahead *r, uint32_t k);
+// Bytes of the file; 0: a pipe's are not known.
+uint64_t dqi_readahead_size(const dqi_readahead *r);
 // The user has done with the chunk in use.
 void dqi_readahead_next(dqi_readahead *r);
 // Works on a half-open one.

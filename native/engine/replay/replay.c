@@ -4,6 +4,7 @@
 #include "pipeline/queue.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,22 +22,36 @@ static void end(dqi_replay *r) {
 
 static void count_bad(dqi_replay *r) { dqi_add_shared(&r->c->extra[DQ_EXTRA_BAD_RECORDS], 1); }
 
+// The first fault is told.
+static __attribute__((format(printf, 2, 3))) void set_fault(dqi_replay *r, const char *fmt, ...) {
+    char what[230];
+    va_list ap;
+    if (atomic_load_explicit(&r->faulty, memory_order_relaxed)) return;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    snprintf(r->fault, sizeof r->fault, "interface %s: %.200s: %s", r->iface->conf.name, r->path, what);
+    atomic_store_explicit(&r->faulty, true, memory_order_release);
+    dqi_note(r->iface->session, "%s", r->fault);
+}
+
 // The file can't be read any further.
 static void fail(dqi_replay *r, const char *why) {
-    snprintf(r->fault, sizeof r->fault, "interface %s: %.200s: at byte %llu: %.160s", r->iface->conf.name,
-             r->path, (unsigned long long)r->pos, why);
-    atomic_store_explicit(&r->faulty, true, memory_order_release);
-    dqi_note(r->iface->session, "%s; what follows is not replayed", r->fault);
+    char rest[64] = "what follows is not replayed";
+    uint64_t size = dqi_readahead_size(&r->ahead);
+    if (size > r->pos)
+        snprintf(rest, sizeof rest, "%llu bytes are left and not replayed",
+                 (unsigned long long)(size - r->pos));
+    set_fault(r, "at byte %llu: %.160s; %s", (unsigned long long)r->pos, why, rest);
     count_bad(r);
     end(r);
 }
 
 static void say_cut(dqi_replay *r) {
     count_bad(r);
-    if (!r->told_cut)
-        dqi_note(r->iface->session, "interface %s: %s is cut off in the record at byte %llu",
-                 r->iface->conf.name, r->path, (unsigned long long)r->pos);
-    r->told_cut = true;
+    r->is_cut = true;
+    set_fault(r, "it is cut off in the record at byte %llu, of which %llu bytes are there",
+              (unsigned long long)r->pos, (unsigned long long)r->left);
 }
 
 // ---- the next packet --------------------------------------------------------------------------------------
@@ -49,19 +64,35 @@ static void advance(dqi_replay *r, uint64_t n) {
     r->skip = n - here;
 }
 
+// Says once what the capture has that packets don't bring along.
+static void say_left_out(dqi_replay *r) {
+    if (r->told_left_out || (r->capture.unread == 0 && r->remarks.lost == 0)) return;
+    r->told_left_out = true;
+    dqi_note(r->iface->session,
+             "interface %s: %.200s: left out: %llu blocks beside packets (names of hosts, secrets, what is "
+             "custom), and "
+             "what is said of %llu packets (comments beyond 207 bytes, more than 65536 different ones)",
+             r->iface->conf.name, r->path, (unsigned long long)r->capture.unread,
+             (unsigned long long)r->remarks.lost);
+}
+
 static void next_loop(dqi_replay *r) {
     uint64_t loops = r->iface->conf.replay.loops;
     r->loop++;
     dqi_add_shared(&r->c->extra[DQ_EXTRA_LOOPS], 1);
     if (r->packets == 0 || (loops > 0 && r->loop >= loops)) {
+        say_left_out(r);
         end(r);
         return;
     }
     int64_t took = r->last_ns - r->first_ns, gap = LONE_GAP;
     if (r->packets > 1) gap = took / (int64_t)(r->packets - 1);
     r->shift_ns += took + (gap < LEAST_GAP ? LEAST_GAP : gap);
+    r->first_ns = r->last_ns = DQ_NO_TIME;
     dqi_readahead_next(&r->ahead);
+    say_left_out(r);
     dqi_capture_reset(&r->capture);
+    dqi_remarks_again(&r->remarks);
     r->p = NULL;
     r->left = 0;
     r->pos = r->skip = r->packets = 0;
@@ -102,22 +133,48 @@ static bool enter_chunk(dqi_replay *r) {
     return true;
 }
 
-// The packet that was read, as an Ethernet frame with its time in this loop.
-static bool accept(dqi_replay *r) {
-    char why[96];
-    uint32_t link = r->next.link;
-    if (!dqi_capture_frame(&r->next)) {
-        snprintf(why, sizeof why, "a packet of %s (%u), which is not Ethernet and can't be made so",
-                 dqi_capture_link_name(link), link);
-        fail(r, why);
-        return false;
-    }
+// Gives the packet that was read its time in this loop.
+static void note_time(dqi_replay *r) {
     int64_t ts = r->next.ts;
-    if (r->packets++ == 0) r->first_ns = r->last_ns = ts;
+    if (ts == DQ_NO_TIME) return;
+    if (r->first_ns == DQ_NO_TIME) r->first_ns = r->last_ns = ts;
     if (ts > r->last_ns) r->last_ns = ts;
     r->next.ts = ts + r->shift_ns;
+    int64_t none = DQ_NO_TIME;
+    atomic_compare_exchange_strong(&r->origin_ns, &none, r->next.ts);
+}
+
+// The packet that was read can't be made a frame: it is counted. A capture whose packets are all of a link
+// that can't ends here.
+static void pass_by(dqi_replay *r) {
+    uint32_t link = r->next.link;
+    char why[96];
+    snprintf(why, sizeof why, "a packet of %s (%u), which is not Ethernet and can't be made so",
+             dqi_capture_link_name(link), link);
+    if (r->capture.form == DQI_CAPTURE_PCAP && !dqi_capture_link_known(link)) {
+        fail(r, why);
+        return;
+    }
+    if (!r->told_link)
+        dqi_note(r->iface->session,
+                 "interface %s: %.200s: at byte %llu: %s: such packets count as other_link",
+                 r->iface->conf.name, r->path, (unsigned long long)r->pos, why);
+    r->told_link = true;
+    dqi_add_shared(&r->c->in, 1);
+    dqi_add_shared(&r->c->in_bytes, r->next.len);
+    dqi_add_shared(&r->c->dropped[DQ_DROP_OTHER_LINK], 1);
+}
+
+// The packet that was read, as an Ethernet frame with its time in this loop.
+static void accept(dqi_replay *r) {
+    if (!dqi_capture_frame(&r->next)) {
+        pass_by(r);
+        return;
+    }
+    note_time(r);
+    r->remark = dqi_remarks_of(&r->remarks, &r->capture, &r->next);
+    r->packets++;
     r->valid = true;
-    return true;
 }
 
 // Reads on until there is a packet; false: none now, or never again.
@@ -134,9 +191,9 @@ static bool fetch(dqi_replay *r, bool busy) {
         } else if (what == DQI_CAPTURE_OTHER) {
             advance(r, used);
         } else {
-            bool ok = accept(r);
+            accept(r);
             advance(r, used);
-            return ok;
+            if (r->valid) return true;
         }
     }
     return false;
@@ -148,6 +205,7 @@ static bool fetch(dqi_replay *r, bool busy) {
 static double after_first(const dqi_replay *r) {
     const dq_replay_conf *conf = &r->iface->conf.replay;
     if (conf->bps > 0 || conf->pps > 0) return r->spent_ns;
+    if (r->next.ts == DQ_NO_TIME) return 0; // with the one before it
     return (double)(r->next.ts - atomic_load_explicit(&r->origin_ns, memory_order_relaxed)) / conf->speed;
 }
 
@@ -156,7 +214,6 @@ static void set_due(dqi_replay *r, int64_t now) {
     if (!r->begun) {
         r->begun = true;
         r->base_ns = r->due_ns = now;
-        if (r->ahead.stream) atomic_store(&r->origin_ns, r->next.ts);
     }
     r->timed = true;
     if (conf->bps <= 0 && conf->pps <= 0 && conf->speed <= 0) return; // flat out
@@ -189,17 +246,20 @@ void dqi_replay_took(dqi_replay *r) {
 int dqi_replay_open(dqi_replay *r, dq_iface *i, const char *path, dqi_counters *c, dq_diag *diag) {
     r->iface = i;
     r->c = c;
+    r->first_ns = r->last_ns = DQ_NO_TIME;
+    atomic_store(&r->origin_ns, DQ_NO_TIME);
     snprintf(r->path, sizeof r->path, "%s", strcmp(path, "-") == 0 ? "standard input" : path);
     int err = dqi_readahead_open(&r->ahead, path, i->conf.replay.loops, i, diag);
     if (err != DQ_OK) return err;
     if (r->ahead.stream) return DQ_OK; // it may bring its first packet in an hour
-    if (fetch(r, false)) {
-        atomic_store(&r->origin_ns, r->next.ts);
-        return DQ_OK;
-    }
-    if (atomic_load(&r->faulty)) return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s", r->fault);
+    if (fetch(r, false)) return DQ_OK;
+    if (atomic_load(&r->faulty) && !r->is_cut) return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s", r->fault);
     if (r->capture.form == DQI_CAPTURE_NEW)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: %s is too short for a capture",
+                        i->conf.name, path);
+    if (r->told_link)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "interface %s: %.200s: none of its packets is of Ethernet, or can be made so",
                         i->conf.name, path);
     dqi_note(i->session, "interface %s: %s holds no packet", i->conf.name, path);
     return DQ_OK;
@@ -211,6 +271,7 @@ void dqi_replay_close(dqi_replay *r) {
     if (!r->iface) return;
     dqi_readahead_close(&r->ahead);
     dqi_capture_reset(&r->capture);
+    dqi_remarks_free(&r->remarks);
 }
 
 void dqi_replay_read(const dqi_replay *r, dq_source *out) {

@@ -6,6 +6,7 @@
 #include "engine/replay/dq_replay.h"
 #include "core/counters.h"
 #include "engine/replay/readahead.h"
+#include "engine/replay/remarks.h"
 
 typedef struct dqi_replay {
     const dq_iface *iface;
@@ -20,9 +21,12 @@ typedef struct dqi_replay {
     uint64_t skip;           // bytes that belong to a record that isn't looked at
     dqi_capture_packet next; // valid: fetched and not taken
     bool valid, timed;       // timed: due_ns is known
+    dqi_remarks remarks;
+    const dqi_remark *remark; // of next
     // time
     uint64_t loop, packets;    // done; of this loop
-    int64_t first_ns, last_ns; // file times of the first packet and of the latest one, of this loop
+    int64_t first_ns, last_ns; // file times of the first packet and of the latest one, of this loop;
+                               // DQ_NO_TIME: none of its packets had one
     int64_t shift_ns;          // what this loop's times are moved on by
     int64_t base_ns;           // session time of the first packet
     int64_t due_ns;            // session time of `next`
@@ -30,10 +34,11 @@ typedef struct dqi_replay {
     bool begun;
     // for other threads
     _Atomic bool ended;
-    _Atomic int64_t origin_ns; // file time of the very first packet; 0: there is none
+    _Atomic int64_t origin_ns; // file time of the very first packet that has one; DQ_NO_TIME: none
     _Atomic bool faulty;       // fault is written
     char fault[512];
-    bool told_cut;
+    bool is_cut; // in its last record
+    bool told_link, told_left_out;
 } dqi_replay;
 
 // Opens the file and looks at its first packet. The interface's conf says how it is replayed.

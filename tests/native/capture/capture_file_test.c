@@ -201,7 +201,7 @@ static void blocks_of_every_kind(void) {
         enhanced(&f, 6, 0, 1700000000000001, frame, 7);
         interface(&f, 1, 4, 9, 0);
         enhanced(&f, 2, 1, 1700000000000000002, frame, 9);
-        simple(&f, 6, frame, 6); // as the one before it
+        simple(&f, 6, frame, 6);
         f.big = extra.big = !big;
         section(&f); // of the other byte order, with interfaces of its own
         interface(&f, 1, 4, 6, 0);
@@ -212,8 +212,11 @@ static void blocks_of_every_kind(void) {
         DQ_EQ(s.p[0].ts, 1700000000000001000);
         DQ_EQ(s.p[0].orig, 12);
         DQ_EQ(s.p[1].ts, 1700000000000000002);
-        DQ_EQ(s.p[2].ts, 1700000000000000002);
+        DQ_EQ(s.p[1].dropped, 7);
+        DQ_EQ(s.p[0].dropped, 0);
+        DQ_EQ(s.p[2].ts, DQ_NO_TIME);
         DQ_EQ(s.p[2].len, 6);
+        DQ_EQ(s.p[3].ts, DQ_NO_TIME);
         DQ_EQ(s.p[3].len, 4);
         DQ_EQ(s.p[3].orig, 1000);
         for (int k = 0; k < 4; k++)
@@ -383,6 +386,15 @@ static void said_what_is_wrong(void) {
 
 static void frames_of_other_links(void) {
     static const uint8_t sll[] = {0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 9, 0, 0, 0x08, 0x00, 0x45, 1};
+    static const uint8_t llc[] = {0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 9, 0, 0, 0, 4, 0x42, 0x42, 3};
+    static const uint8_t novell[] = {0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 9, 0, 0, 0, 1, 0xff, 0xff};
+    static const uint8_t can[] = {0, 1, 1, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12, 1, 2};
+    static const uint8_t canfd[] = {0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 9, 0, 0, 0, 13, 1, 2};
+    static const uint8_t netlink[] = {0, 4, 3, 56, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 1, 2};
+    static const uint8_t radiotap[] = {0, 0, 3, 35, 0, 6, 2, 0, 0, 0, 0, 9, 0, 0, 8, 0, 1, 2};
+    static const uint8_t llc2[] = {0, 4, 0, 0,    0, 0, 0, 1, 0,    1,    0, 6,
+                                   2, 0, 0, 0x11, 0, 3, 0, 0, 0xaa, 0xaa, 3};
+    static const uint8_t netlink2[] = {8, 0, 0, 0, 0, 0, 0, 1, 3, 56, 0, 6, 2, 0, 0, 0x11, 0, 3, 0, 0, 1, 2};
     static const uint8_t sll2[] = {0x86, 0xdd, 0, 0, 0,    0, 0, 1, 0, 1,    0,
                                    6,    2,    0, 0, 0x11, 0, 3, 0, 0, 0x60, 7};
     static const struct {
@@ -397,6 +409,21 @@ static void frames_of_other_links(void) {
         {229, "\x60g", 2, 16, "\0\0\0\0\0\0\0\0\0\0\0\0\x86\xdd\x60g"},
         {113, sll, sizeof sll, 16, "\0\0\0\0\0\0\x02\0\0\0\0\x09\x08\0\x45\x01"},
         {276, sll2, sizeof sll2, 16, "\0\0\0\0\0\0\x02\0\0\x11\0\x03\x86\xdd\x60\x07"},
+        {113, llc, sizeof llc, 17, "\0\0\0\0\0\0\x02\0\0\0\0\x09\0\x03\x42\x42\x03"},
+        {113, novell, sizeof novell, 16, "\0\0\0\0\0\0\x02\0\0\0\0\x09\0\x02\xff\xff"},
+        {276, llc2, sizeof llc2, 17, "\0\0\0\0\0\0\x02\0\0\x11\0\x03\0\x03\xaa\xaa\x03"},
+        {113, can, sizeof can, 0, NULL},
+        {113, canfd, sizeof canfd, 0, NULL},
+        {113, netlink, sizeof netlink, 0, NULL},
+        {113, radiotap, sizeof radiotap, 0, NULL},
+        {276, netlink2, sizeof netlink2, 0, NULL},
+        {0, "\x02\0\0\0\x45g", 6, 16, "\0\0\0\0\0\0\0\0\0\0\0\0\x08\0\x45g"},
+        {0, "\0\0\0\x1e\x60g", 6, 16, "\0\0\0\0\0\0\0\0\0\0\0\0\x86\xdd\x60g"},
+        {108, "\0\0\0\x18\x60g", 6, 16, "\0\0\0\0\0\0\0\0\0\0\0\0\x86\xdd\x60g"},
+        {0, "\x07\0\0\0\x45g", 6, 0, NULL}, // another family
+        {0, "\x02\0\0", 3, 0, NULL},
+        {101, "\x35g", 2, 0, NULL}, // neither IPv4 nor IPv6
+        {101, "", 0, 0, NULL},
         {113, sll, 15, 0, NULL},
         {276, sll2, 19, 0, NULL},
         {105, sll, 15, 0, NULL}, // 802.11
@@ -412,6 +439,7 @@ static void frames_of_other_links(void) {
         DQ_EQ(p.orig, cases[k].want_n);
         DQ_EQ_BYTES(p.data, cases[k].want, p.len);
     }
+    DQ_CHECK(dqi_capture_link_known(276) && dqi_capture_link_known(0) && !dqi_capture_link_known(105));
     DQ_EQ_STR(dqi_capture_link_name(105), "802.11");
     DQ_EQ_STR(dqi_capture_link_name(4711), "link type");
 }

@@ -69,7 +69,8 @@ static void fresh_columns(void) {
         DQ_EQ(v.clock, DQ_CLOCK_VIRTUAL);
         DQ_CHECK(v.queue == b.tx[0][0]);
         for (uint32_t i = 0; i < 16; i++) {
-            DQ_CHECK(v.len[0][i] == 0 && v.flow[i] == 0 && v.ts[i] == 0 && dq_burst_times(x)[i] == 0);
+            DQ_CHECK(v.len[0][i] == 0 && v.flow[i] == 0 && v.ts[i] == DQ_NO_TIME &&
+                     dq_burst_times(x)[i] == 0);
             v.flow[i] = 7;
             v.ts[i] = dq_burst_times(x)[i] = 9;
         }

@@ -107,7 +107,7 @@ static void loads_and_their_ends(void) {
         prog[1].k++;
         prog[2] = (dq_cbpf_insn){RET_K, 0, 0, 1};
         DQ_EQ(run(prog, 3, p, 99, 6), 0);
-        prog[1].k = 0xffffffff;
+        prog[1].k = cases[i].code & 0x40 ? 0xffffffff : 0xffffefff;
         DQ_EQ(run(prog, 3, p, 99, 6), 0);
     }
     dq_cbpf_insn msh[] = {{LDX_MSH, 0, 0, 0}, {TXA, 0, 0, 0}, {RET_A, 0, 0, 0}};
@@ -180,6 +180,20 @@ static void refuses_bad_programs(void) {
         {"bpf program: instruction 0 (code 0x61): scratch memory index above 15",
          2,
          {{LDX_MEM, 0, 0, 16}, {RET_K, 0, 0, 0}}},
+        {"bpf program: instruction 0 (code 0x28): inbound, outbound and the like ask for a packet's "
+         "direction, which only the "
+         "kernel knows; hint: what an interface receives is inbound",
+         2,
+         {{LD_H_ABS, 0, 0, 0xfffff004}, {RET_K, 0, 0, 0}}},
+        {"bpf program: instruction 0 (code 0x20): ifindex asks for the kernel's interface; hint: name the "
+         "interface to "
+         "receive from",
+         2,
+         {{LD_W_ABS, 0, 0, 0xfffff008}, {RET_K, 0, 0, 0}}},
+        {"bpf program: instruction 0 (code 0x30): it asks for what the kernel knows of a packet, and not for "
+         "its bytes",
+         2,
+         {{LD_B_ABS, 0, 0, 0xffffffff}, {RET_K, 0, 0, 0}}},
         {"bpf program: instruction 0 (code 0xff): unknown opcode", 2, {{0xff, 0, 0, 0}, {RET_K, 0, 0, 0}}},
         {"bpf program: instruction 0 (code 0x21): unknown opcode", 2, {{0x21, 0, 0, 0}, {RET_K, 0, 0, 0}}},
         {"bpf program: instruction 0 (code 0x120): unknown opcode", 2, {{0x120, 0, 0, 0}, {RET_K, 0, 0, 0}}},

@@ -174,16 +174,19 @@ static void packets_without_a_time_get_that_of_their_push(void) {
     dq_writer_conf c = writer_conf(&r);
     dq_stage *st = new_writer(&r, &c);
     dqi_node node = {.stage = st};
-    dq_burst *b = rig_burst(&r, 2);
+    dq_burst *b = rig_burst(&r, 3);
+    b->ts[0] = DQ_NO_TIME;
     b->ts[1] = 42;
+    b->ts[2] = 0; // 1970-01-01 00:00:00, which is a time
     dq_advance(r.s, RIG_START_NS + 5);
     push(st, &node, b);
     dq_advance(r.s, RIG_START_NS + 1000000000);
     st->ops->finish(st);
     capture cap = capture_read(rig_path(&r, "t.pcap"));
-    DQ_EQ(cap.n, 2);
+    DQ_EQ(cap.n, 3);
     DQ_EQ(cap.records[0].ts, RIG_START_NS + 5);
     DQ_EQ(cap.records[1].ts, 42);
+    DQ_EQ(cap.records[2].ts, 0);
     capture_free(&cap);
     rig_close(&r);
 }
