@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ func sessionWrite(kind string) function {
 		opts.files(&w)
 		for _, dir := range w.Dirs {
 			if err := os.MkdirAll(dir, 0o777); err != nil {
-				opts.fault("folder %s can't be made: %v", dir, err)
+				c.check(&session.StorageError{Err: fmt.Errorf("folder %s can't be made: %w", dir, err)})
 			}
 		}
 		st, err := o.s.WriteFiles(name, w)

@@ -15,9 +15,9 @@ local args = daqiri.args{
   longest = { type = "number", unit = "bytes", help = "the longest packet; by default what the interface takes, and 9216 for sockets" },
 }
 
-local function refuse(text)
+local function refuse(text, code)
   io.stderr:write("record: ", text, "\n")
-  os.exit(2)
+  os.exit(code or 2)
 end
 
 -- The MTU of a Linux interface; nil: there is none of that name.
@@ -50,6 +50,7 @@ end
 if args.size and not args.size:match("^[%d.]+ *[kMGT]?i?B?$") then refuse("--size " .. args.size .. ": a number with a unit, such as 10GiB or 500MB") end
 local dir, name, form = ("./" .. args.write):match("^(.*)/([^/]+)%.(pcapn?g?)$")
 if form ~= "pcap" and form ~= "pcapng" then refuse(args.write .. ": name a file NAME.pcap or NAME.pcapng") end
+if #name > 200 then refuse(args.write .. ": a name of more than 200 bytes, beside which its manifest has no room", 6) end
 local port, longest = port_of(args.source)
 longest = args.longest or longest
 port.name = "input"

@@ -59,11 +59,11 @@ func TestOutputsReplaceNothing(t *testing.T) {
 		{"record disk.pcap -w disk.pcap", 2, taken},
 		{"record disk.pcap -w soft.pcap", 2, taken},
 		{"record disk.pcap -w hard.pcap", 2, taken},
-		{"record disk.pcap -w disk.pcap --overwrite", 4, "disk.pcap is the capture that interface input replays"},
-		{"record disk.pcap -w soft.pcap --overwrite", 4, "disk.pcap is the capture that interface input replays"},
-		{"record hard.pcap -w disk.pcap --overwrite", 4, "hard.pcap is the capture that interface input replays"},
-		{"--source disk.pcap replay.lua --options {\"prefix\":\"disk\",\"overwrite\":true}", 4, "disk.pcap is the capture that interface src replays"},
-		{"--source disk.pcap replay.lua --options {\"prefix\":\"soft\",\"append\":true}", 4, "disk.pcap is the capture that interface src replays"},
+		{"record disk.pcap -w disk.pcap --overwrite", 6, "disk.pcap is the capture that interface input replays"},
+		{"record disk.pcap -w soft.pcap --overwrite", 6, "disk.pcap is the capture that interface input replays"},
+		{"record hard.pcap -w disk.pcap --overwrite", 6, "hard.pcap is the capture that interface input replays"},
+		{"--source disk.pcap replay.lua --options {\"prefix\":\"disk\",\"overwrite\":true}", 6, "disk.pcap is the capture that interface src replays"},
+		{"--source disk.pcap replay.lua --options {\"prefix\":\"soft\",\"append\":true}", 6, "disk.pcap is the capture that interface src replays"},
 		{"--summary-json other.txt --source disk.pcap replay.lua", 2, "--summary-json: other.txt: " + taken},
 		{"--report other.txt --source disk.pcap replay.lua", 2, "--report: other.txt: " + taken},
 		{"--overwrite --report soft.pcap --source disk.pcap replay.lua", 2, "--report: soft.pcap " + reads},
@@ -132,5 +132,64 @@ func TestOverwrite(t *testing.T) {
 	}
 	if text, _ := os.ReadFile(summary); !strings.HasPrefix(string(text), "{") || strings.Contains(string(text), "oldold") {
 		t.Errorf("the summary: %.80s", text)
+	}
+}
+
+// TestNamesOfFiles records into names that are long, that are no UTF-8, that a folder has, and from a folder whose path is longer than the
+// kernel takes: the file is right, or one line says why it is not, with the exit code of storage.
+func TestNamesOfFiles(t *testing.T) {
+	program := built(t)
+	dir, capture := recorded(t, 9)
+	run := func(at string, stdin string, args ...string) (string, int) {
+		t.Helper()
+		cmd := exec.Command("bash", append([]string{"-c", `cd "$1" && shift && exec "$@"`, "bash", at, program}, args...)...)
+		if strings.HasPrefix(at, "deep") {
+			cmd.Args[2] = `d=$(printf 'a%.0s' $(seq 200)); for k in $(seq 21); do mkdir -p $d && cd $d || exit 1; done; shift && exec "$@"`
+		}
+		cmd.Dir = dir
+		if stdin != "" {
+			in, err := os.Open(stdin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer in.Close()
+			cmd.Stdin = in
+		}
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	if err := os.Mkdir(filepath.Join(dir, "folder.pcap"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("a", 200)
+	for _, c := range []struct {
+		name, at, stdin string
+		args            []string
+		code            int
+		says            string
+	}{
+		{"200 bytes", ".", "", []string{"record", capture, "-w", long + ".pcap"}, 0, "9 packets"},
+		{"201 bytes", ".", "", []string{"record", capture, "-w", long + "a.pcap"}, 6, "a name of more than 200 bytes"},
+		{"250 bytes", ".", "", []string{"record", capture, "-w", long + long[:50] + ".pcap"}, 6, "a name of more than 200 bytes"},
+		{"no UTF-8", ".", "", []string{"record", capture, "-w", "lat\xfc.pcap"}, 0, "9 packets"},
+		{"no UTF-8, verified", ".", "", []string{"verify", "lat\xfc.manifest.json"}, 0, "ok    ./lat\xfc.pcap: "},
+		{"a folder", ".", "", []string{"record", capture, "-w", "folder.pcap"}, 6, "folder.pcap: it is a folder; hint: name a file"},
+		{"below a file", ".", "", []string{"record", capture, "-w", "file/x.pcap"}, 6, "folder file can't be made"},
+		{"in /proc", ".", "", []string{"record", capture, "-w", "/proc/x.pcap"}, 6, "writer file: "},
+		{"a deep folder", "deep", capture, []string{"record", "-", "-w", "o.pcap"}, 0, "9 packets"},
+	} {
+		if c.args[0] == "record" {
+			c.args = append(c.args, "--summary", "none")
+		}
+		out, code := run(c.at, c.stdin, c.args...)
+		if code != c.code || !strings.Contains(out, c.says) || strings.Contains(out, "traceback") {
+			t.Errorf("%s: exit code %d, want %d and %q:\n%s", c.name, code, c.code, c.says, out)
+		}
+		if c.code != 0 && strings.Count(strings.TrimSpace(strings.Split(out, "\n\n")[0]), "\n") != 0 {
+			t.Errorf("%s: more than a line:\n%s", c.name, out)
+		}
 	}
 }

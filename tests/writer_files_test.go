@@ -440,7 +440,7 @@ func TestNoStartNoManifest(t *testing.T) {
 		}
 		cmd := writeCommand(t, dir, `{"dirs": ["a", "b"], "append": true}`)
 		out, _ := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != 4 || !strings.Contains(string(out), "b/disk.pcap: ") {
+		if code := cmd.ProcessState.ExitCode(); code != 6 || !strings.Contains(string(out), "b/disk.pcap: ") {
 			t.Errorf("exit code %d\n%s", code, out)
 		}
 		if got, _ := os.ReadFile(path); string(got) != earlier {

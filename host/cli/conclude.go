@@ -88,7 +88,7 @@ func (r *runner) exitCode(failures []script.Failure, report *summary.Report) Exi
 }
 
 // causeCodes are the exit codes of the causes of failures.
-var causeCodes = map[script.Cause]ExitCode{script.CauseScript: ExitScript, script.CauseDevice: ExitDevice,
+var causeCodes = map[script.Cause]ExitCode{script.CauseScript: ExitScript, script.CauseDevice: ExitDevice, script.CauseStorage: ExitStorage,
 	script.CauseUsage: ExitUsage, script.CauseConfig: ExitConfig, script.CauseInternal: ExitInternal}
 
 // describe completes the report with what only the host knows.

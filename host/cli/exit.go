@@ -42,7 +42,7 @@ var exitTexts = []struct {
 	{ExitConfig, "config", "a configuration has faults, or could not be read"},
 	{ExitDevice, "device", "a session could not be opened or started: a missing device, right, port or library; or a stage could not be ended, as its device hangs"},
 	{ExitThreshold, "threshold", "a threshold of the script did not hold"},
-	{ExitStorage, "storage", "a writer could not write everything (disk full, folder gone), or a capture could not be read to its end"},
+	{ExitStorage, "storage", "a writer could not begin, or not write everything (a name that is taken, disk full, folder gone), or a capture could not be read to its end"},
 	{ExitTests, "tests", "daqiri-run test: a test failed, or all skipped; daqiri-run bench: a case failed"},
 	{ExitFindings, "findings", "daqiri-run doctor: a row failed; daqiri-run verify: a file is not what its manifest says; daqiri-run summary A B: B is worse"},
 	{ExitInternal, "internal", "a fault of daqiri-run itself: a panic, a fatal error, or a ledger that does not add up; please report it"},

@@ -27,6 +27,7 @@ type manifestFiles struct {
 	} `json:"writer"`
 	Files []struct {
 		Path    string `json:"path"`
+		Raw     []byte `json:"path_base64"`
 		Bytes   uint64 `json:"bytes"`
 		Packets uint64 `json:"packets"`
 		CRC32C  string `json:"crc32c"`
@@ -80,6 +81,9 @@ func verify(w io.Writer, name string) (bad int, err error) {
 		bad++
 	}
 	for _, f := range m.Files {
+		if f.Raw != nil {
+			f.Path = string(f.Raw)
+		}
 		path := f.Path
 		if _, gone := os.Stat(path); gone != nil {
 			path = filepath.Join(filepath.Dir(name), filepath.Base(f.Path))

@@ -20,6 +20,7 @@ type Cause int
 const (
 	CauseScript Cause = iota + 1
 	CauseUsage
+	CauseStorage
 	CauseDevice
 	CauseConfig
 	CauseInternal
@@ -69,6 +70,7 @@ func newFailure(L *lua.LState, err error) *Failure {
 	var faults *spec.Errors
 	var device *bindings.OpenError
 	var failed *session.DeviceError
+	var storage *session.StorageError
 	var args *bindings.ArgsError
 	switch cause := below(err); {
 	case errors.As(err, &raised) && raised.Type == lua.ApiErrorPanic:
@@ -78,8 +80,16 @@ func newFailure(L *lua.LState, err error) *Failure {
 		f.Cause = CauseConfig
 	case errors.As(cause, &args):
 		f.Cause, f.Text = CauseUsage, args.Error() // where the script reads them is of no use to who started it
+	case errors.As(cause, &storage):
+		f.Cause, f.Text = CauseStorage, metHere(L, err)
 	case errors.As(cause, &device) || errors.As(cause, &failed):
-		f.Cause = CauseDevice
+		f.Cause, f.Text = CauseDevice, metHere(L, err)
 	}
 	return f
+}
+
+// metHere is the message of an error that is not the script's fault: where it was met, and no stack.
+func metHere(L *lua.LState, err error) string {
+	text, _, _ := strings.Cut(Trace(L, err), "\nstack traceback:\n")
+	return text
 }

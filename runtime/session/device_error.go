@@ -7,6 +7,14 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
+// StorageError says that a writer's files can't be begun: a name that is taken, a folder that can't be written to.
+type StorageError struct{ Err error }
+
+func (e *StorageError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the error below.
+func (e *StorageError) Unwrap() error { return e.Err }
+
 // DeviceError says that a stage, a queue, or a persistent kernel could not do its work because of a device, or of itself.
 type DeviceError struct {
 	Stage     string // empty: it is a queue,

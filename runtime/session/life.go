@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/daqiri/daqiri-run/runtime/task"
@@ -37,17 +38,17 @@ func (s *Session) Start(main *task.Task) error {
 		}
 		if err := s.claimNames(st.name, st.writer); err != nil {
 			s.releaseNames()
-			return err
+			return &StorageError{err}
 		}
 	}
 	s.env.Scheduler.Pin(s.pinned)
 	s.state = started
 	s.movedNS.Store(s.native.Now())
 	err := s.writeManifests(false)
-	if err == nil {
-		if err = s.native.Start(); err != nil {
-			err = fmt.Errorf("%s: start: %w", s.cfg.File, err)
-		}
+	if err != nil {
+		err = &StorageError{err}
+	} else {
+		err = s.startNative()
 	}
 	if err != nil {
 		s.removeManifests()
@@ -55,6 +56,20 @@ func (s *Session) Start(main *task.Task) error {
 	}
 	s.moved = err == nil
 	return err
+}
+
+// startNative lets packets move.
+func (s *Session) startNative() error {
+	err := s.native.Start()
+	if err == nil {
+		return nil
+	}
+	for _, st := range s.stages {
+		if st.writes() && strings.HasPrefix(err.Error(), "writer "+st.name+":") {
+			return &StorageError{err}
+		}
+	}
+	return fmt.Errorf("%s: start: %w", s.cfg.File, err)
 }
 
 // Started reports whether Start was called.

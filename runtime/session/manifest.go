@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
@@ -82,6 +83,7 @@ type manifestWriter struct {
 // manifestFile is one file; its figures are there once it is closed.
 type manifestFile struct {
 	Path       string     `json:"path"`
+	PathBytes  []byte     `json:"path_base64,omitempty"` // where path is no UTF-8, which JSON has to be
 	Bytes      uint64     `json:"bytes"`
 	Packets    uint64     `json:"packets"`
 	CRC32C     string     `json:"crc32c,omitempty"` // eight hexadecimal digits
@@ -101,24 +103,24 @@ func (s *Session) manifestPath(st *Stage) string {
 	if o.NoManifest {
 		return ""
 	}
-	dir := o.Dirs[0]
-	if target, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = target
-	}
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs
-	}
-	base := filepath.Join(dir, o.Prefix)
+	base := o.Prefix
 	for n := 1; ; n++ {
-		path := base + ".manifest.json"
-		if !slices.ContainsFunc(s.stages, func(other *Stage) bool { return other.manifest == path }) {
+		path := filepath.Join(o.Dirs[0], base+".manifest.json")
+		if !slices.ContainsFunc(s.stages, func(other *Stage) bool { return other.manifest != "" && sameName(other.manifest, path) }) {
 			return path
 		}
-		base = filepath.Join(dir, o.Prefix+"."+strings.ReplaceAll(st.name, "/", "_"))
+		base = o.Prefix + "." + strings.ReplaceAll(st.name, "/", "_")
 		if n > 1 {
 			base += fmt.Sprintf(".%d", n)
 		}
 	}
+}
+
+// sameName says whether two paths are the same name in the same folder, however that is written.
+func sameName(a, b string) bool {
+	x, err := os.Stat(filepath.Dir(a))
+	y, other := os.Stat(filepath.Dir(b))
+	return filepath.Base(a) == filepath.Base(b) && (a == b || err == nil && other == nil && os.SameFile(x, y))
 }
 
 // manifestFiles lists the writer's files.
@@ -126,6 +128,9 @@ func (st *Stage) manifestFiles() []manifestFile {
 	list := []manifestFile{}
 	for _, f := range st.native.WriterFiles() {
 		m := manifestFile{Path: f.Path, Bytes: f.Bytes, Packets: f.Packets, Deleted: f.Deleted}
+		if !utf8.ValidString(f.Path) {
+			m.PathBytes = []byte(f.Path)
+		}
 		if f.Closed {
 			m.CRC32C = fmt.Sprintf("%08x", f.CRC32C)
 		}
