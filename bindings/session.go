@@ -207,7 +207,8 @@ var sessionType = &typeDef{
 			. after duration = 0: from the start, before which a running session is not judged
 			. abort boolean = false: a run that does not meet it ends at once
 			Adds a condition that the run has to meet, or its exit code says so. A figure that an interface or stage does not have is refused, at the start also one
-			of an object that is not there, where another is like it; other names may get their values later ('s:metric').
+			of an object that is not there, where another is like it; other names may get their values later ('s:metric'). 'errors' is how often the system
+			refused or took away something (the lines 'fault' of the summary): 'errors == 0' has to hold unless a threshold of the script's own names it.
 			> s:threshold("b.rx.dropped == 0", { after = 1, abort = true })`},
 		{"tx_queue", sessionQueue(false), `- interface? interface | string: or its name; by default the only one
 			- queue? integer | string: its id or name; by default the only one

@@ -197,6 +197,22 @@ func TestCapturesKeepWhatIsKnown(t *testing.T) {
 	}
 }
 
+// TestCaptureInterfaces has capinfos say what a recorded pcapng knows of its interfaces.
+func TestCaptureInterfaces(t *testing.T) {
+	need(t, "capinfos")
+	path, out, code := recordFile(t, "in.pcapng", pcapngOf([]ngLink{{1, "eth7", "the east antenna", 4}, {1, "eth8", "", -1}},
+		captured{data: datagram(1, 10, true)}, captured{data: datagram(2, 10, true), link: 1}), "out.pcapng")
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	facts, err := exec.Command("capinfos", "-I", path).Output()
+	got := strings.Join(strings.Fields(string(facts)), " ")
+	want := "Interface #0 info: Name = eth7 Description = the east antenna Encapsulation = Ethernet (1 - ether) Capture length = 262144 FCS length = 4"
+	if err != nil || !strings.Contains(got, want) || strings.Count(got, "FCS length") != 1 || !strings.Contains(got, "Name = eth8") {
+		t.Errorf("%v, want %s:\n%s", err, want, facts)
+	}
+}
+
 // TestCaptureFilterLengths chooses packets by the length that they had, as tcpdump does.
 func TestCaptureFilterLengths(t *testing.T) {
 	need(t, "tshark", "tcpdump")

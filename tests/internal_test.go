@@ -31,7 +31,6 @@ func TestExitInternal(t *testing.T) {
 	good := write("good.lua", `local s = require("daqiri").open() s:run{ seconds = 0.01 }`)
 	bad := write("bad.lua", `local s = require("daqiri").open() s:run{ seconds = 0.01 } error("of the script")`)
 	exits := write("exits.lua", `local s = require("daqiri").open() s:run{ seconds = 0.01 } os.exit(9)`)
-	summary := filepath.Join(dir, "out.json")
 	for _, c := range []struct {
 		args, want string
 		ledger     bool
@@ -41,7 +40,7 @@ func TestExitInternal(t *testing.T) {
 		{exits, "in - out - held - dropped = 1", true},
 		{"version", "please report this: a fault on purpose", false},
 	} {
-		args := []string{c.args}
+		args, summary := []string{c.args}, filepath.Join(dir, filepath.Base(c.args)+".json")
 		if c.ledger {
 			args = []string{"--summary-json", summary, c.args}
 		}

@@ -193,3 +193,60 @@ func TestNamesOfFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestCaptureBesideScript replays a capture that a table names and that lies beside the script, from another folder.
+func TestCaptureBesideScript(t *testing.T) {
+	program := built(t)
+	dir, _ := recorded(t, 9)
+	script := `local s = require("daqiri").open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0,
+		memory_regions = { { name = "m", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 } },
+		interfaces = { { name = "src", address = "pcap:disk.pcap",
+			rx = { queues = { { name = "q", id = 0, cpu_core = -1, batch_size = 8, memory_regions = { "m" } } } } } } } } }
+		s:rx_queue("src"):on_burst(function() end)
+		print(s:run{}.src.rx.packets)`
+	if err := os.WriteFile(filepath.Join(dir, "table.lua"), []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "--summary", "none", filepath.Join(dir, "table.lua"))
+	cmd.Dir = t.TempDir()
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "9\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestErrorsCount records an interface that is down from the start, and one that is removed meanwhile: the run fails, unless its script
+// sets that off by name.
+func TestErrorsCount(t *testing.T) {
+	need(t, "netns")
+	program := built(t)
+	c := newCable(t)
+	if out, err := c.command(c.recv, "ip", "link", "set", "veth0", "down").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	dir := t.TempDir()
+	const script = `local s = require("daqiri").open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0,
+		memory_regions = { { name = "m", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 } },
+		interfaces = { { name = "in", address = "veth0", engine = "packet",
+			rx = { queues = { { name = "q", id = 0, cpu_core = -1, batch_size = 8, memory_regions = { "m" } } } } } } } } }
+		s:rx_queue("in"):on_burst(function() end)
+		s:threshold("errors >= 0")
+		s:every(0.01, function() if s:stats().errors > 0 then s:stop() end end)
+		s:run{ seconds = 60 }`
+	if err := os.WriteFile(filepath.Join(dir, "off.lua"), []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"record", "veth0", "-w", filepath.Join(dir, "down.pcap"), "--seconds", "1"}, 5, "FAIL  errors == 0: violated (errors = 1)"},
+		{[]string{filepath.Join(dir, "off.lua")}, 0, "ok    errors >= 0: passed (errors = 1)"},
+	} {
+		cmd := c.command(c.recv, append([]string{program}, r.args...)...)
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != r.code || !strings.Contains(string(out), r.says) {
+			t.Errorf("%v: exit code %d, want %d and %q\n%s", r.args, code, r.code, r.says, out)
+		}
+	}
+}

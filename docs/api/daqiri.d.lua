@@ -955,7 +955,8 @@ function session:stop(reason) end
 
 ---Adds a condition that the run has to meet, or its exit code says so. A figure that an interface or stage does not have
 ---is refused, at the start also one of an object that is not there, where another is like it; other names may get their
----values later (s:metric).
+---values later (s:metric). errors is how often the system refused or took away something (the lines fault of the summary):
+---errors == 0 has to hold unless a threshold of the script's own names it.
 ---
 ---```lua
 ---s:threshold("b.rx.dropped == 0", { after = 1, abort = true })

@@ -41,7 +41,7 @@ var exitTexts = []struct {
 	{ExitUsage, "usage", "the command line is wrong: an unknown flag or command, a bad value, or an argument that the script does not take"},
 	{ExitConfig, "config", "a configuration has faults, or could not be read"},
 	{ExitDevice, "device", "a session could not be opened or started: a missing device, right, port or library; or a stage could not be ended, as its device hangs"},
-	{ExitThreshold, "threshold", "a threshold of the script did not hold"},
+	{ExitThreshold, "threshold", "a threshold of the script did not hold, or the one that every run has: errors == 0"},
 	{ExitStorage, "storage", "a writer could not begin, or not write everything (a name that is taken, disk full, folder gone), or a capture could not be read to its end"},
 	{ExitTests, "tests", "daqiri-run test: a test failed, or all skipped; daqiri-run bench: a case failed"},
 	{ExitFindings, "findings", "daqiri-run doctor: a row failed; daqiri-run verify: a file is not what its manifest says; daqiri-run summary A B: B is worse"},

@@ -18,6 +18,7 @@ import (
 // testFlags are the flags of test.
 type testFlags struct {
 	update    bool
+	failing   bool
 	jobs      int
 	timeout   time.Duration
 	filter    string
@@ -40,6 +41,7 @@ how it exited, and what NAME.files and NAME.counters ask for. Without arguments 
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.BoolVar(&f.update, "update", false, "rewrite the golden files from what the scripts do")
+	fs.BoolVar(&f.failing, "failing", false, "with --update: also of scripts that end with another code than 0")
 	fs.IntVarP(&f.jobs, "jobs", "j", 0, "tests at once (default: one for each CPU)")
 	fs.DurationVar(&f.timeout, "timeout", golden.DefaultTimeout, "time limit of one test")
 	fs.StringVar(&f.filter, "run", "", "only tests whose name matches this `REGEXP`")
@@ -50,7 +52,7 @@ how it exited, and what NAME.files and NAME.counters ask for. Without arguments 
 }
 
 func runTests(g *state.Global, f *testFlags, paths []string) error {
-	opts := golden.Options{Exe: g.Executable, SearchPath: g.Env["PATH"], Paths: paths, Update: f.update, Jobs: f.jobs,
+	opts := golden.Options{Exe: g.Executable, SearchPath: g.Env["PATH"], Paths: paths, Update: f.update, Failing: f.failing, Jobs: f.jobs,
 		Timeout: f.timeout, JUnit: f.junit, TAP: f.tap, Stdout: g.Stdout, Color: g.ColorStdout()}
 	if f.filter != "" {
 		var err error

@@ -35,6 +35,9 @@ func runCase(ctx context.Context, opts Options, c testCase) Test {
 	case got.exit == exitSkip:
 		test.Status, test.Reason = Skipped, got.skipReason()
 		return test
+	case opts.Update && got.exit != 0 && got.exit != want.exit && !opts.Failing:
+		test.Detail = got.stdoutTail()
+		return test.fail(fmt.Errorf("it ended with exit code %d, and nothing was written; hint: mend it, or --failing expects that", got.exit))
 	case opts.Update:
 		changed, err := update(c, want, got, box)
 		if err != nil {
@@ -42,6 +45,9 @@ func runCase(ctx context.Context, opts Options, c testCase) Test {
 		}
 		if len(changed) > 0 {
 			test.Reason = "wrote " + strings.Join(changed, ", ")
+		}
+		if got.exit != 0 {
+			test.Reason = strings.TrimPrefix(fmt.Sprintf("%s; EXPECTS EXIT CODE %d", test.Reason, got.exit), "; ")
 		}
 		return test
 	}

@@ -198,11 +198,17 @@ func TestUpdate(t *testing.T) {
 		"s.lua": "exit 77", "s.golden": "kept",
 		"k.lua": "echo partial; kill -9 $$", "k.golden": "kept",
 	})
-	res, report := runTests(t, dir, func(o *Options) { o.Update = true })
+	before := readFile(t, dir, "a.golden")
+	refused, report := runTests(t, filepath.Join(dir, "a.lua"), func(o *Options) { o.Update = true })
+	contains(t, report, "a.lua", "it ended with exit code 4, and nothing was written; hint: mend it, or --failing expects that")
+	if _, err := os.Stat(filepath.Join(dir, "a.exit")); refused.Failed != 1 || !os.IsNotExist(err) || readFile(t, dir, "a.golden") != before {
+		t.Fatalf("a script that fails: %+v", refused)
+	}
+	res, report := runTests(t, dir, func(o *Options) { o.Update, o.Failing = true, true })
 	if res.Passed != 2 || res.Skipped != 1 || res.Failed != 1 {
 		t.Fatalf("%+v\n%s", res, report)
 	}
-	contains(t, report, "a.lua", "wrote a.golden, a.exit, a.files.d/x, a.files.d/d/y, gone (removed), a.counters\n", "wrote b.exit (removed)")
+	contains(t, report, "a.lua", "wrote a.golden, a.exit, a.files.d/x, a.files.d/d/y, gone (removed), a.counters; EXPECTS EXIT CODE 4\n", "wrote b.exit (removed)")
 	for name, want := range map[string]string{
 		"a.golden": "new\ntook {{[0-9]+}} ms\n", "a.exit": "4\n", "a.files.d/x": "1\n", "a.files.d/d/y": "\x00",
 		"a.counters": "{\n  \"in\": 2\n}\n", "s.golden": "kept", "k.golden": "kept",

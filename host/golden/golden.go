@@ -34,6 +34,8 @@ type Options struct {
 	// Update rewrites the golden files from what the scripts do instead of failing on a difference. A script that
 	// Paths names itself gets golden output even if it had none.
 	Update bool
+	// Failing lets Update write down that a script fails; else only one that is known to end with that code may.
+	Failing bool
 	// Jobs is how many tests run at once; 0 means one for each CPU.
 	Jobs int
 	// Timeout is the time limit of one test; 0 means DefaultTimeout.

@@ -102,7 +102,7 @@ func (s *Session) addRegion(r *spec.MemoryRegion) error {
 
 func (s *Session) addInterface(i *spec.Interface, plan corePlan) error {
 	conf := native.IfaceConf{
-		Name: i.Name, Engine: i.EngineName(), Address: captureAddress(i, s.cfg.File),
+		Name: i.Name, Engine: i.EngineName(), Address: captureAddress(i, s.besides()),
 		Socket: socketConf(i.SocketConfig),
 	}
 	if r := i.RoCEConfig; r != nil {

@@ -65,7 +65,7 @@ func (s *Session) claimNames(writer string, o *WriterOptions) error {
 		key := filepath.Join(dir, o.Prefix)
 		if i := s.replayedAt(dir, o); i != nil {
 			return fmt.Errorf("writer %s: %s is the capture that interface %s replays; hint: write to another folder or prefix",
-				writer, strings.TrimPrefix(captureAddress(i, s.cfg.File), capturePrefix), i.Name)
+				writer, strings.TrimPrefix(captureAddress(i, s.besides()), capturePrefix), i.Name)
 		}
 		if _, ours := s.claims[key]; ours {
 			continue
@@ -93,7 +93,7 @@ func (s *Session) replayedAt(dir string, o *WriterOptions) *spec.Interface {
 		}
 	}
 	for _, i := range s.cfg.Interfaces {
-		source, err := captureInfo(i, s.cfg.File)
+		source, err := captureInfo(i, s.besides())
 		if err == nil && slices.ContainsFunc(names, func(name string) bool {
 			info, err := os.Stat(filepath.Join(dir, name))
 			return err == nil && os.SameFile(info, source)

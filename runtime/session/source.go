@@ -13,6 +13,14 @@ import (
 
 const capturePrefix = "pcap:"
 
+// besides is the file beside which a capture is looked for: the configuration, or the script that has it as a table or text.
+func (s *Session) besides() string {
+	if _, err := os.Stat(s.cfg.File); err == nil || s.env.Program.Script == "" {
+		return s.cfg.File
+	}
+	return s.env.Program.Script
+}
+
 // captureAddress is the address of an interface that replays a capture: a file that is not in the current folder is looked for
 // beside the configuration.
 func captureAddress(i *spec.Interface, config string) string {

@@ -10,6 +10,14 @@ type Fault struct {
 	Send  bool   `json:"-"`
 }
 
+// Errors is how often the system refused something or took it away: the sum of the faults.
+func (l *Ledger) Errors() (n uint64) {
+	for i := range l.Faults {
+		n += l.Faults[i].Times
+	}
+	return n
+}
+
 // String tells the fault in words.
 func (f *Fault) String() string {
 	what := "its socket ceased to work, times"

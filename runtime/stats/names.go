@@ -107,6 +107,7 @@ func (l *Ledger) each(fn func(name string, v float64)) {
 	fn("process.cpu_seconds", l.Process.CPUSeconds)
 	fn("process.allocations", float64(l.Process.Allocations))
 	fn("session.seconds", l.Seconds())
+	fn("errors", float64(l.Errors()))
 	for _, name := range slices.Sorted(maps.Keys(l.Metrics)) {
 		fn(name, l.Metrics[name])
 	}

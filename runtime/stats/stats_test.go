@@ -275,6 +275,35 @@ func TestThresholdCheck(t *testing.T) {
 	}
 }
 
+// TestNoErrors has errors count in every run, unless a threshold of the script's own is about them.
+func TestNoErrors(t *testing.T) {
+	for _, c := range []struct {
+		own    string
+		faults []Fault
+		want   string
+	}{
+		{"", nil, ""},
+		{"", []Fault{{Line: "port.rx.0", Text: "network is down", Times: 1}, {Line: "port.tx.0", Text: "no route", Times: 4, Send: true}}, "errors == 0: violated (errors = 5)"},
+		{"errors < 6", []Fault{{Times: 5}}, "errors < 6: passed (errors = 5)"},
+		{"errors >= 0", []Fault{{Times: 5}}, "errors >= 0: passed (errors = 5)"},
+		{"errors < 5", []Fault{{Times: 5}}, "errors < 5: violated (errors = 5)"},
+	} {
+		var ts Thresholds
+		if c.own != "" {
+			if err := ts.Add(Threshold{Expr: c.own}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []string
+		for _, r := range ts.Check(&Ledger{Faults: c.faults}) {
+			got = append(got, r.String())
+		}
+		if strings.Join(got, "; ") != c.want {
+			t.Errorf("%q, %d faults: %q, want %q", c.own, len(c.faults), got, c.want)
+		}
+	}
+}
+
 func TestThresholdAbort(t *testing.T) {
 	cases := []struct {
 		name string

@@ -79,12 +79,26 @@ func (ts *Thresholds) all() []Threshold {
 	return ts.list
 }
 
+// noErrors holds for every run, unless a threshold of the script's own is about the same figure.
+var noErrors = func() Threshold {
+	cond, err := expr.Parse("errors == 0")
+	if err != nil {
+		panic(err)
+	}
+	return Threshold{Expr: "errors == 0", cond: cond}
+}()
+
 // Check holds every threshold against the ledger of a whole run, in the order in which they
-// were added.
+// were added; behind them "errors == 0", where that is violated and no threshold names errors.
 func (ts *Thresholds) Check(l *Ledger) []Result {
 	var out []Result
+	own := false
 	for _, t := range ts.all() {
 		out = append(out, t.check(l))
+		own = own || slices.ContainsFunc(t.cond.Names(), func(n expr.Name) bool { return n.Text == "errors" })
+	}
+	if r := noErrors.check(l); !own && !r.Passed {
+		out = append(out, r)
 	}
 	return out
 }

@@ -55,7 +55,7 @@ func newBench() (*bench, error) {
 	if _, err := exec.LookPath("ccache"); err != nil {
 		return nil, fmt.Errorf("%w: without it each fault compiles the whole engine again (make deps installs it)", err)
 	}
-	b.env = append(os.Environ(), "CC=ccache gcc", "CCACHE_NOHASHDIR=1", "CCACHE_SLOPPINESS=random_seed,include_file_mtime,include_file_ctime")
+	b.env = append(append(os.Environ(), levels.Env()...), "CC=ccache gcc", "CCACHE_NOHASHDIR=1", "CCACHE_SLOPPINESS=random_seed,include_file_mtime,include_file_ctime")
 	b.dpdk = exec.Command("pkg-config", "--exists", "libdpdk").Run() == nil
 	return b, nil
 }

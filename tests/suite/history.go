@@ -4,39 +4,12 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/daqiri/daqiri-run/tests/levels"
 )
-
-// shared is the folder beside the Go module cache in which clones of the project keep what is the same for all of them: tools that are
-// built once, kernels for virtual machines, and how long tests took. Where it cannot be written it is the folder build.
-var shared = sync.OnceValue(func() string {
-	out, err := exec.Command("go", "env", "GOMODCACHE").Output()
-	if err == nil {
-		dir := filepath.Join(filepath.Dir(strings.TrimSpace(string(out))), "daqiri-run")
-		if os.MkdirAll(dir, 0o755) == nil && writable(dir) {
-			return dir
-		}
-	}
-	dir, err := filepath.Abs("build")
-	if err != nil {
-		return "build"
-	}
-	_ = os.MkdirAll(dir, 0o755)
-	return dir
-})
-
-func writable(dir string) bool {
-	f, err := os.CreateTemp(dir, "try-")
-	if err != nil {
-		return false
-	}
-	f.Close()
-	return os.Remove(f.Name()) == nil
-}
 
 // A history is how long steps and groups of tests took the last time, by name.
 type history struct {
@@ -50,7 +23,7 @@ type history struct {
 type cost struct{ Seconds, CPU float64 }
 
 func readHistory() *history {
-	h := &history{file: filepath.Join(shared(), "seconds.json"), took: map[string]cost{}, new: map[string]cost{}}
+	h := &history{file: filepath.Join(levels.Shared(), "seconds.json"), took: map[string]cost{}, new: map[string]cost{}}
 	h.read()
 	return h
 }

@@ -39,7 +39,7 @@ func steps(level levels.Level) []step {
 		}
 	}
 	list := []step{tools}
-	if _, err := os.Stat(versitygw()); err != nil {
+	if _, err := os.Stat(levels.S3Server()); err != nil {
 		list = append(list, step{"versitygw", "builds the S3 server of the tests, once a machine", 3 * time.Minute, 15 * time.Minute, s3Server})
 	}
 	return append(list,
@@ -180,7 +180,7 @@ func goTests(ctx context.Context, level levels.Level, json string) error {
 // throughGotestsum runs a command that prints events, and again for each test that failed, with "-test.run=PATTERN PACKAGE" behind it.
 // Without gotestsum, on a machine without network, no test is run again.
 func throughGotestsum(ctx context.Context, json string, raw ...string) error {
-	env := []string{"VERSITYGW=" + versitygw(), "DAQIRI_TEST_SHARED=" + shared()}
+	env := levels.Env()
 	sum, err := tool(ctx, "gotestsum")
 	if err != nil {
 		fmt.Printf("skip  gotestsum: %v: failed tests are not run again\n", err)
@@ -203,21 +203,16 @@ func tool(ctx context.Context, name string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// versitygwVersion is the S3 server for the tests.
-const versitygwVersion = "v1.8.0"
-
-func versitygw() string { return filepath.Join(shared(), "versitygw-"+versitygwVersion) }
-
 // s3Server builds versitygw. Where it cannot be fetched, the tests that need it skip.
 func s3Server(ctx context.Context) error {
-	dir, err := os.MkdirTemp(shared(), "fetch-")
+	dir, err := os.MkdirTemp(levels.Shared(), "fetch-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	err = execute(ctx, []string{"GOBIN=" + dir}, "go", "install", "-ldflags=-s -w", "github.com/versity/versitygw/cmd/versitygw@"+versitygwVersion)
+	err = execute(ctx, []string{"GOBIN=" + dir}, "go", "install", "-ldflags=-s -w", "github.com/versity/versitygw/cmd/versitygw@"+levels.S3Version)
 	if err == nil {
-		return os.Rename(filepath.Join(dir, "versitygw"), versitygw())
+		return os.Rename(filepath.Join(dir, "versitygw"), levels.S3Server())
 	}
 	fmt.Println("skip  versitygw: it could not be fetched")
 	return ctx.Err()
