@@ -197,3 +197,39 @@ func TestWebPage(t *testing.T) {
 		t.Errorf("%d events in %v", n, 2500*time.Millisecond)
 	}
 }
+
+// TestReportOfFailure reads the page and the summary of a run whose script failed, whose writer did, and of one that never had a session.
+func TestReportOfFailure(t *testing.T) {
+	program := built(t)
+	for name, c := range map[string]struct {
+		script, says string
+		code         int
+	}{
+		"script":     {`local s = require("daqiri").open() s:run{ seconds = 0.01 } error("<b>of the script</b>")`, "&lt;b&gt;of the script&lt;/b&gt;", 1},
+		"no session": {`error "before any session"`, "before any session", 1},
+		"writer": {`local s = require("daqiri").open() local tx = s:tx_queue("loop0")
+			s:pipe(s:rx_queue("loop0"), s:write_pcap{ name = "disk", quota = 100 })
+			tx:transmit{ template = tx:template{ payload_bytes = 100 }, count = 10 }
+			s:run{ packets = 10 }`, "quota is used up", 6},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "x.lua"), []byte(c.script), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(program, "--summary", "none", "--report", "x.html", "--summary-json", "x.json", "x.lua")
+		cmd.Dir = dir
+		out, _ := cmd.CombinedOutput()
+		page, err := os.ReadFile(filepath.Join(dir, "x.html"))
+		if code := cmd.ProcessState.ExitCode(); code != c.code || err != nil || !strings.Contains(string(page), c.says) {
+			t.Errorf("%s: exit code %d, want %d; %v\n%s", name, code, c.code, err, out)
+		}
+		var told struct{ Errors []string }
+		text, err := os.ReadFile(filepath.Join(dir, "x.json"))
+		if err == nil {
+			err = json.Unmarshal(text, &told)
+		}
+		if err != nil || (len(told.Errors) > 0) != (c.code == 1) {
+			t.Errorf("%s: the summary has the errors %q: %v", name, told.Errors, err)
+		}
+	}
+}

@@ -39,6 +39,9 @@ func (r *runner) conclude() ExitCode {
 	}
 	code := r.exitCode(failures, report)
 	r.describe(report, code)
+	for _, f := range failures {
+		report.Errors = append(report.Errors, f.Text)
+	}
 	if err := r.writeSummary(report); err != nil {
 		fmt.Fprintln(stderr, err)
 		code = worse(code, ExitStorage)

@@ -24,6 +24,7 @@ var page = template.Must(template.New("page").Parse(pageText))
 // view is what the page shows.
 type view struct {
 	Title, Head string
+	Errors      []string // of the script, of writers, devices and queues
 	Live        bool
 	Sessions    []sessionView
 	Body        template.HTML // all of this but Live, once it is made
@@ -65,6 +66,7 @@ func (r *Recorder) render(report *summary.Report, live bool) (body, whole []byte
 	if report.Script != "" {
 		v.Title += " " + report.Script
 	}
+	v.Errors = errorsOf(report)
 	var faults []error
 	opened := r.process.Sessions()
 	for i := range report.Sessions {
@@ -84,6 +86,24 @@ func (r *Recorder) render(report *summary.Report, live bool) (body, whole []byte
 	v.Body = template.HTML(b.String())
 	faults = append(faults, page.Execute(&w, v))
 	return b.Bytes(), w.Bytes(), errors.Join(faults...)
+}
+
+// errorsOf are the errors of a run, each as the summary or stderr has it.
+func errorsOf(report *summary.Report) []string {
+	list := slices.Clone(report.Errors)
+	for i := range report.Sessions {
+		s := &report.Sessions[i]
+		if s.Error != "" {
+			list = append(list, s.Error)
+		}
+		for _, name := range s.Abandoned {
+			list = append(list, "stage "+name+" did not end")
+		}
+		for k := range s.Ledger.Faults {
+			list = append(list, s.Ledger.Faults[k].String())
+		}
+	}
+	return list
 }
 
 // history is what was recorded of a session; one that the script closed is another value since.

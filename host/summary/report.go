@@ -23,6 +23,7 @@ type Report struct {
 	Reason    string    `json:"reason,omitempty"` // what ended the run, where that was not the script
 	Started   time.Time `json:"started"`          // wall clock
 	ElapsedS  float64   `json:"elapsed_s"`        // wall clock
+	Errors    []string  `json:"errors,omitempty"` // of the script and its tasks, in words; sessions have their own
 	Abandoned []string  `json:"abandoned,omitempty"`
 	Died      bool      `json:"died,omitempty"` // the process did, and this is how it was a moment before
 	Sessions  []Session `json:"sessions"`

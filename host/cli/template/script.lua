@@ -30,6 +30,7 @@ s:every(1, function()
 end)
 
 s:threshold("rx_port.rx.dropped == 0")                      -- decides on the exit code
+s:threshold("rx_port.rx.packets > 0")                       -- so does a run that received nothing
 s:run{ seconds = args.seconds }
 if longest > 0 then print(("packets of %d to %d bytes"):format(shortest, longest)) end
 os.exit(0)                                                  -- that Ctrl-C ended it is no failure
