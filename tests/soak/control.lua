@@ -83,8 +83,10 @@ end
 -- A session of one memory region, "packets", and these interfaces.
 function M.open(stream_type, region, interfaces)
   region.name, region.kind, region.affinity = "packets", "host", 0
-  return daqiri.open({ daqiri = { cfg = { version = 1, stream_type = stream_type, master_core = 0,
+  local s = daqiri.open({ daqiri = { cfg = { version = 1, stream_type = stream_type, master_core = 0,
     loopback = stream_type == "raw" and "sw" or nil, memory_regions = { region }, interfaces = interfaces } } })
+  s:threshold("errors >= 0") -- sockets are closed on purpose
+  return s
 end
 
 -- One queue of an interface's receive or transmit side.
