@@ -41,7 +41,8 @@ type object struct {
 	packets     int
 	bytes       int64 // of the object
 	data        int   // of its packets
-	first, last int64 // receive times
+	timed       bool
+	first, last int64 // receive times, where timed
 	fill        body  // the next part
 	parts       int   // on their way or there
 	shares      []share
@@ -68,10 +69,12 @@ type job struct {
 }
 
 func (o *object) add(p *Packet, size, data int) {
-	if o.packets == 0 {
-		o.first = p.Time
+	if p.Time != NoTime && !o.timed {
+		o.first, o.timed = p.Time, true
 	}
-	o.last = p.Time
+	if p.Time != NoTime {
+		o.last = p.Time
+	}
 	o.packets++
 	o.bytes += int64(size)
 	o.data += data
@@ -108,8 +111,10 @@ func (o *object) failure() error {
 
 // metadata is what the store keeps beside the object.
 func (o *object) metadata() map[string]string {
-	m := map[string]string{"packets": strconv.Itoa(o.packets), "first-ns": strconv.FormatInt(o.first, 10),
-		"last-ns": strconv.FormatInt(o.last, 10)}
+	m := map[string]string{"packets": strconv.Itoa(o.packets)}
+	if o.timed {
+		m["first-ns"], m["last-ns"] = strconv.FormatInt(o.first, 10), strconv.FormatInt(o.last, 10)
+	}
 	maps.Copy(m, o.meta)
 	return m
 }

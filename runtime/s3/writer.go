@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"strconv"
 	"sync"
 	"time"
@@ -25,11 +26,14 @@ type Account interface {
 	Busy(n int)            // so many more requests, or fewer, are on their way
 }
 
+// NoTime is the time of a packet that was made here, or captured without one.
+const NoTime int64 = math.MinInt64
+
 // Packet is what Add uploads.
 type Packet struct {
 	Len   int              // bytes
 	Bytes iter.Seq[[]byte] // a part after the other, each good until the next; where they end early their device is lost
-	Time  int64            // of its receipt, ns
+	Time  int64            // of its receipt, ns; NoTime: it has none
 	Key   string           // of an object of its own; empty: the writer's next
 	Skip  int              // with a Key: bytes left out at its front, instead of the writer's
 	Meta  map[string]string
