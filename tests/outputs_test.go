@@ -85,6 +85,14 @@ func TestOutputsReplaceNothing(t *testing.T) {
 			}
 		}
 	}
+	record := exec.Command(program, "record", "disk.pcap", "-w", "fresh.pcap")
+	record.Dir = dir
+	if out, err := record.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if got := contents(t, dir)[".fresh.lock"]; got != before[".fresh.lock"] {
+		t.Errorf("a recorder has taken .fresh.lock: %q", got)
+	}
 	cmd := exec.Command(program, "array.lua")
 	cmd.Dir = dir
 	out, _ := cmd.CombinedOutput()

@@ -20,7 +20,7 @@ end
 
 local shortest, longest = math.huge, 0                      -- Lua runs once per burst, on columns of it
 rx:on_burst(function(b)
-  local lengths = b:lengths()
+  local lengths = b:column("len")
   shortest, longest = math.min(shortest, lengths:min()), math.max(longest, lengths:max())
 end, { policy = "drop" })                                   -- never holds the recording up
 
