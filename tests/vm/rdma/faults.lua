@@ -13,6 +13,7 @@ local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "socket", m
     side("me", "10.9.0.2", { mode = "client", local_addr = "roce://10.9.0.2" }) } } } }
 local me = s:interface "me"
 s:rx_queue("narrow", 0):on_burst(function() end)
+s:threshold("errors >= 0") -- connections are broken on purpose
 s:start()
 local function open(address)
   local x = { began = daqiri.now() }

@@ -27,6 +27,7 @@ local told = {}
 s:rx_queue("server", 0):on_burst(function(b)
   for k = 1, b.n do told[#told + 1] = ("%d bytes, imm %s"):format(b:lengths()[k], tostring(b.imm and b.imm[k])) end
 end)
+s:threshold("errors >= 0") -- connections are broken on purpose
 s:start()
 while not there or not here do daqiri.sleep(0.01) end
 local function refused(...) local ok, status, text = ... print("refused", ok, status, text) end

@@ -15,6 +15,7 @@ s:rx_queue("me", 0):on_burst(function(b)
 end)
 local why_it_ended
 c:on_disconnect(function(why) why_it_ended = why end)
+s:threshold("errors >= 0") -- connections are broken on purpose
 s:start()
 while not addr do daqiri.sleep(0.01) end
 assert(c.private_data == "an answer" .. ("\0"):rep(187), c.private_data) -- filled up by the connection manager
