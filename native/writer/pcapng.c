@@ -120,7 +120,8 @@ static uint8_t *remark_options(uint8_t *at, const dqi_remark *r, const char *flo
 
 uint32_t dqi_pcapng_packet_around(uint8_t *dst, const dqi_pcapng_packet *p) {
     uint8_t queue[4], *options = padded(dst + DQI_PCAPNG_HEAD + p->kept, p->kept);
-    char flow[32] = "";
+    char flow[32];
+    flow[0] = 0;
     dqi_put_le32(dst + 8, p->interface);
     put_time(dst + 12, p->ts);
     dqi_put_le32(dst + 20, p->kept);

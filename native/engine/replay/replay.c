@@ -140,8 +140,8 @@ static void note_time(dqi_replay *r) {
     if (r->first_ns == DQ_NO_TIME) r->first_ns = r->last_ns = ts;
     if (ts > r->last_ns) r->last_ns = ts;
     r->next.ts = ts + r->shift_ns;
-    int64_t none = DQ_NO_TIME;
-    atomic_compare_exchange_strong(&r->origin_ns, &none, r->next.ts);
+    if (atomic_load_explicit(&r->origin_ns, memory_order_relaxed) == DQ_NO_TIME) // nobody else writes it
+        atomic_store(&r->origin_ns, r->next.ts);
 }
 
 // The packet that was read can't be made a frame: it is counted. A capture whose packets are all of a link
