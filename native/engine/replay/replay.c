@@ -172,7 +172,9 @@ static void accept(dqi_replay *r) {
         return;
     }
     note_time(r);
-    r->remark = dqi_remarks_of(&r->remarks, &r->capture, &r->next);
+    bool bare =
+        r->capture.form == DQI_CAPTURE_PCAP && r->capture.links[0].fcs < 0; // a pcap says nothing else
+    r->remark = bare ? NULL : dqi_remarks_of(&r->remarks, &r->capture, &r->next);
     r->packets++;
     r->valid = true;
 }
