@@ -31,8 +31,8 @@ func TestOutputsReplaceNothing(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
-		"other.txt":   "somebody's notes\n",
-		".fresh.lock": "somebody's lock\n",
+		"other.txt":   "notes of another program\n",
+		".fresh.lock": "lock of another program\n",
 		"config.yaml": fmt.Sprintf(replayConfig, "pcap:none.pcap", ""),
 		"replay.lua": `local daqiri = require "daqiri"
 			local args = daqiri.args{ options = "{}" }

@@ -59,8 +59,8 @@ It runs the script record.lua of the program: 'daqiri-run new my_record --from r
 	return cmd
 }
 
-// free refuses a file with bytes that is there: whoever names a file reads that one afterwards, and no other. Rotated files get numbers
-// that are free.
+// free refuses an existing file that is not empty: a user who names a file reads that file afterwards. Rotated files get free numbers
+// instead.
 func (r *recordFlags) free(overwrite bool) error {
 	info, err := os.Stat(r.write)
 	if err != nil || overwrite || r.rotate != "" || !info.Mode().IsRegular() || info.Size() == 0 {

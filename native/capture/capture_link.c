@@ -44,7 +44,7 @@ static bool put_ip(dqi_capture_packet *p, uint32_t skip) {
     return put_header(p, skip, version == 6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4, NULL);
 }
 
-// ---- BSD's loopback: 4 bytes with the family, in the byte order of whoever captured it
+// ---- BSD's loopback: 4 bytes with the family, in the byte order of the capturing host
 // -----------------------------
 
 static bool is_ip_family(uint32_t family) {

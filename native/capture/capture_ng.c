@@ -131,7 +131,7 @@ static int packet_of(dqi_capture *c, uint8_t *p, size_t len, uint32_t link, dqi_
     return DQI_CAPTURE_PACKET;
 }
 
-// Its drops are a number of 16 bits, all ones where nobody knows.
+// Its drop count has 16 bits; all ones means unknown.
 static int obsolete_packet(dqi_capture *c, uint8_t *p, size_t len, dqi_capture_packet *out) {
     int what = packet_of(c, p, len, dqi_capture_u16(c, p + 8), out);
     uint32_t drops = what == DQI_CAPTURE_PACKET ? dqi_capture_u16(c, p + 10) : UINT16_MAX;

@@ -76,10 +76,10 @@ typedef struct dqi_writer_dir {
     dqi_dir_file f;
     dqi_packet_files each;
     bool open, threaded;
-    bool failed;  // down for good
-    bool refused; // packets, and the words for it are said
-    bool timeless,
-        remarked;  // packets without a time came, and such of which a capture says more; that is told
+    bool failed;   // down for good
+    bool refused;  // packets, and the words for it are said
+    bool timeless; // the note about packets without a time was written
+    bool remarked; // the note about remarks of a capture that the files leave out was written
     bool indirect; // a file could not be written past the host, which is said
     int err;       // down: why, -errno
     int64_t retry_ns;

@@ -12,6 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define TIMELESS                                                                                             \
+    "packets come that were captured without a time: a pcapng can say so, all other files of captures have " \
+    "them with the time of the packet before"
+#define REMARKED                                                                                             \
+    "what a capture says of packets is left out (names of its interfaces, comments, flags, losses, "         \
+    "checksums behind frames); hint: a pcapng has it"
+
 // ---- names ------------------------------------------------------------------------------------------------
 
 bool dqi_file_indexed(const dqi_writer *w) {
@@ -265,23 +272,10 @@ static bool is_full(const dqi_writer_dir *l, const dqi_entry *e, uint64_t bytes)
            (c->rotate_bytes && bytes_now(l) + bytes > c->rotate_bytes) || dqi_file_is_due(l);
 }
 
-static void tell_timeless(dqi_writer_dir *l) {
-    if (!l->timeless)
-        dqi_note(l->w->session,
-                 "writer %s: packets come that were captured without a time: a pcapng can say so, all other "
-                 "files of captures have them with the time of the packet before",
-                 l->w->name);
-    l->timeless = true;
-}
-
-static void tell_remarks(dqi_writer_dir *l) {
-    if (!l->remarked)
-        dqi_note(l->w->session,
-                 "writer %s: what a capture says of packets is left out (names of its interfaces, comments, "
-                 "flags, "
-                 "losses, checksums behind frames); hint: a pcapng has it",
-                 l->w->name);
-    l->remarked = true;
+// Writes a note into the report the first time.
+static void note_once(const dqi_writer_dir *l, bool *noted, const char *text) {
+    if (!*noted) dqi_note(l->w->session, "writer %s: %s", l->w->name, text);
+    *noted = true;
 }
 
 static void note_packet(dqi_writer_dir *l, const dq_burst *b, int64_t ts) {
@@ -311,8 +305,8 @@ int dqi_file_add(dqi_writer_dir *l, const dqi_entry *e, uint32_t i, dqi_file_tal
     // What was made here has the time at which it came; what was captured without one stays so.
     int64_t ts = b->ts[i] == DQ_NO_TIME && b->clock != DQ_CLOCK_FILE ? e->pushed_ns : b->ts[i];
     l->f.file->op = e->op;
-    if (ts == DQ_NO_TIME) tell_timeless(l);
-    if (c->kind != DQ_WRITE_PCAPNG && dqi_remark_of(b, i)) tell_remarks(l);
+    if (ts == DQ_NO_TIME) note_once(l, &l->timeless, TIMELESS);
+    if (c->kind != DQ_WRITE_PCAPNG && dqi_remark_of(b, i)) note_once(l, &l->remarked, REMARKED);
     if (err == 0 && b->dark && !l->f.file->staging)
         err = dqi_buffered_file_stage(l->f.file, atomic_load(&l->staging), t);
     if (err == 0) err = f->add(l->f.file, b, i, ts, t);

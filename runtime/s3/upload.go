@@ -69,10 +69,10 @@ type job struct {
 }
 
 func (o *object) add(p *Packet, size, data int) {
-	if p.Time != NoTime && !o.timed {
-		o.first, o.timed = p.Time, true
-	}
 	if p.Time != NoTime {
+		if !o.timed {
+			o.first, o.timed = p.Time, true
+		}
 		o.last = p.Time
 	}
 	o.packets++

@@ -52,7 +52,7 @@ func (c claim) release() {
 	if c.f == nil {
 		return
 	}
-	if info, err := c.f.Stat(); err == nil && info.Size() == 0 && sameFile(c.f, c.f.Name()) { // else it was somebody's
+	if info, err := c.f.Stat(); err == nil && info.Size() == 0 && sameFile(c.f, c.f.Name()) { // a file with content is not ours
 		_ = os.Remove(c.f.Name()) // before the lock goes
 	}
 	_ = c.f.Close()

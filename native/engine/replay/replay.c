@@ -22,7 +22,7 @@ static void end(dqi_replay *r) {
 
 static void count_bad(dqi_replay *r) { dqi_add_shared(&r->c->extra[DQ_EXTRA_BAD_RECORDS], 1); }
 
-// The first fault is told.
+// Keeps and reports the first fault; later ones are ignored.
 static __attribute__((format(printf, 2, 3))) void set_fault(dqi_replay *r, const char *fmt, ...) {
     char what[230];
     va_list ap;
@@ -140,7 +140,7 @@ static void note_time(dqi_replay *r) {
     if (r->first_ns == DQ_NO_TIME) r->first_ns = r->last_ns = ts;
     if (ts > r->last_ns) r->last_ns = ts;
     r->next.ts = ts + r->shift_ns;
-    if (atomic_load_explicit(&r->origin_ns, memory_order_relaxed) == DQ_NO_TIME) // nobody else writes it
+    if (atomic_load_explicit(&r->origin_ns, memory_order_relaxed) == DQ_NO_TIME) // only this thread writes it
         atomic_store(&r->origin_ns, r->next.ts);
 }
 
