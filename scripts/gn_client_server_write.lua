@@ -101,7 +101,7 @@ server:start{ tx = s:tx_queue("far"), regions = { "memory" }, remote = { "client
   args = { "port", "memory", "server_words", "client_words", args.rounds, args.numbers } }
 client:start{ tx = s:tx_queue("near"), regions = { "local", "results", "client_words" }, remote = { "memory", "server_words" },
   args = { "port", "local", "results", "client_words", "memory", "server_words", args.rounds, args.numbers, counts } }
-assert(client:wait{ timeout = 60 } and server:wait{ timeout = 60 })
+assert(client:wait{ timeout = 100 } and server:wait{ timeout = 100 })
 client:stop()
 server:stop()
 local l = s:stats()

@@ -50,7 +50,7 @@ __global__ void copier(void *port, unsigned int from, unsigned int to, unsigned 
 local result = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 2 }
 s:start()
 k:start{ tx = s:tx_queue("link"), regions = { "from", "to" }, args = { "port", "from", "to", args.copies, args.bytes, result } }
-assert(k:wait{ timeout = 60 })
+assert(k:wait{ timeout = 100 })
 k:stop()
 print(("%d copies of %d bytes done, %d words differ, %d refused"):format(result:get(1), args.bytes, result:get(2), k.refused))
 assert(result:get(1) == args.copies and result:get(2) == 0)

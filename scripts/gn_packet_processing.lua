@@ -144,7 +144,7 @@ send("tcp", { source_port = 80, destination_port = 4000, psh = 1, ack = 1, paylo
 send("tcp", { source_port = 4000, destination_port = 80, ack = 1, payload = "" })
 send("icmp", { type = "unreachable", code = 3, payload = ("x"):rep(28) })
 send("icmp", { type = "echo_request", echo_id = 7, payload = ("ping"):rep(14) })
-s:run{ seconds = 30 }
+s:run{ seconds = 100 }
 k:stop()
 print(("UDP %d, of it DNS %d; TCP %d, of it HTTP %d; ICMP %d, of it answered %d"):format(counts:get(1), counts:get(2), counts:get(3), counts:get(4),
   counts:get(5), counts:get(6)))

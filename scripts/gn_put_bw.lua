@@ -130,7 +130,7 @@ server:start{ tx = s:tx_queue("server_port"), conn = conns.server, regions = { "
 client:start{ tx = s:tx_queue("client_port"), conn = conns.client, regions = { "source", "checked" }, remote = { "window", "signals" },
   args = { "port", "source", "window", "signals", "checked", stride, args.messages, args.bytes, SLOTS, args.scope == "warp" and 32 or 1, failed } }
 while args.proxy and (client.running or server.running) do progress() end
-assert(client:wait{ timeout = 60 } and server:wait{ timeout = 60 })
+assert(client:wait{ timeout = 100 } and server:wait{ timeout = 100 })
 local seconds = daqiri.time "now" - from
 client:stop()
 server:stop()

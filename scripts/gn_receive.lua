@@ -57,7 +57,7 @@ end)
 local tx = s:tx_queue("instrument")
 tx:transmit{ template = tx:template{ udp_dst = 7148, payload_bytes = args.payload, vary = { { at = "payload", bit_offset = 0, bit_width = 32, step = 1 } } },
   count = args.packets }
-s:run{ seconds = 30 }
+s:run{ seconds = 100 }
 k:stop()
 local n = args.packets
 print(("%d packets of %d bytes, sum of numbers %d"):format(sums:get(3), sums:get(2) / sums:get(3), sums:get(1)))

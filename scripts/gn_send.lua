@@ -66,9 +66,9 @@ end, { policy = "wait" })
 local failed = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 1 }
 s:start()
 k:start{ tx = s:tx_queue("gpu"), regions = { "frames" }, args = { "port", "frames", s:region("frames").stride, args.packets, args.bytes, failed } }
-assert(k:wait{ timeout = 30 })
+assert(k:wait{ timeout = 100 })
 k:stop()
-s:run{ seconds = 30 }
+s:run{ seconds = 100 }
 local l = s:stats()
 print(("%d packets posted, %d completed, %d refused, %d failed calls"):format(k.posted, k.completed, k.refused, failed:get(1)))
 print(("%d packets received, %d of them wrong"):format(got, wrong))

@@ -55,8 +55,8 @@ local failed = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 1 }
 s:start()
 first = math.floor(s:clock()) + args.ahead * 1000000
 k:start{ tx = s:tx_queue("gpu"), args = { "port", "frames", s:region("frames").stride, args.packets, first, step, failed } }
-s:run{ seconds = 30 }
-assert(k:wait{ timeout = 30 })
+s:run{ seconds = 100 }
+assert(k:wait{ timeout = 100 })
 k:stop()
 local tx = s:stats().gpu.tx
 print(("%d packets came, %d with a time; %d out of order, %d before their time, %d failed calls"):format(came, tx.timed, order, early, failed:get(1)))

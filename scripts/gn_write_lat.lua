@@ -71,7 +71,7 @@ server:start{ tx = s:tx_queue("far"), regions = { "server_out", "server_in" }, r
   args = { "port", "server_out", "server_in", "client_in", args.trips, args.bytes } }
 client:start{ tx = s:tx_queue("near"), regions = { "client_out", "client_in" }, remote = { "server_in" },
   args = { "port", "client_out", "client_in", "server_in", args.trips, args.bytes, took, wrong } }
-assert(client:wait{ timeout = 60 } and server:wait{ timeout = 60 })
+assert(client:wait{ timeout = 100 } and server:wait{ timeout = 100 })
 client:stop()
 server:stop()
 local l, us = s:stats(), {}

@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// stopGrace is how long the script has to come back from the first signal before its Lua is cancelled.
-	stopGrace = time.Second
+	// stopGrace is how long the script has to come back from the first signal before its Lua is cancelled. Writers close
+	// their files meanwhile, which takes seconds on a slow disk; a second signal ends the waiting.
+	stopGrace = 5 * time.Second
 	// cancelGrace is how long a cancelled task has to end; one that waits outside of Lua can't.
 	cancelGrace = time.Second
 	// oneSignal is how close together two signals are one: timeout(1), for one, sends its signal twice.

@@ -165,7 +165,8 @@ static void at_a_rate(void) {
     bench_close(&b);
 }
 
-// The file ends where it is cut; what was read ahead comes.
+// The file ends where it is cut; what was read ahead comes. Where the cut comes while the file is read, the
+// reader finds the part of a record, and says so.
 static void cut_short_meanwhile(void) {
     bench b;
     bench_open(&b, (dq_replay_conf){.pps = 400000, .loops = 0});
@@ -174,7 +175,8 @@ static void cut_short_meanwhile(void) {
     take(&b, UINT64_MAX);
     DQ_EQ(b.wrong, 0);
     dq_source src;
-    DQ_CHECK(dq_iface_source(b.i, &src) && src.ended && src.fault[0] == 0);
+    DQ_CHECK(dq_iface_source(b.i, &src) && src.ended);
+    DQ_CHECK(src.fault[0] == 0 || strstr(src.fault, "it is cut off in the record") != NULL);
     bench_close(&b);
 }
 
