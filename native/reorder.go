@@ -16,6 +16,9 @@ const FillKeep = int(C.DQ_FILL_KEEP)
 // MaxWindow is how many batches a reorder stage can have open.
 const MaxWindow = int(C.DQ_MAX_WINDOW)
 
+// LeastBatches is how many batches the numbers of a reorder stage have to tell apart.
+const LeastBatches = int(C.DQ_LEAST_BATCHES)
+
 // ReorderConf says where packets belong; it mirrors dq_reorder_conf, whose comments tell the rules. Programs that are
 // empty are not there.
 type ReorderConf struct {

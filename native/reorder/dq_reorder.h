@@ -29,9 +29,10 @@ typedef struct dq_data_types {
 // As scripts write it: "int16"; NULL: there is no such type.
 const char *dq_dtype_name(int dtype);
 
-#define DQ_FILL_KEEP   (-1) // gaps keep what the stage's buffer had
-#define DQ_MAX_WINDOW  64
-#define DQ_REORDER_LEN 52 // longest name of a reorder stage
+#define DQ_FILL_KEEP     (-1) // gaps keep what the stage's buffer had
+#define DQ_MAX_WINDOW    64
+#define DQ_LEAST_BATCHES 4  // that numbers have to tell apart
+#define DQ_REORDER_LEN   52 // longest name of a reorder stage
 
 // Where packets belong. Either seq: a number of seq_bits bits counts the packets, `slots` to a batch, on and
 // on; or batch and slot.
@@ -40,7 +41,7 @@ typedef struct dq_reorder_conf {
     dq_number seq;
     uint32_t seq_bits;
     dq_number batch, slot;
-    uint64_t wrap;         // batch is less than this and goes on at 0; 0: 2^64
+    uint64_t wrap;         // batch is less than this, at least DQ_LEAST_BATCHES, and goes on at 0; 0: 2^64
     dq_number offset;      // bytes in the slot, a multiple of packet_bytes
     dq_number extra;       // kept for each slot
     dq_number source;      // what came and is missing is counted by it,

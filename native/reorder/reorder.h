@@ -73,6 +73,7 @@ typedef struct dqi_reorder {
     uint32_t most;                  // bytes of a slot at most
     bool stream;         // payloads go past the caches: they are copied as they are, into large batches
     uint32_t cells_each; // of a slot
+    uint64_t back;       // batches behind top that numbers reach; the others that they tell apart are ahead
     int64_t far;         // batches: a longer jump is not believed at once
     uint32_t stray_far,
         stray_near; // packets that have to agree on it: after a far jump, after a near one back

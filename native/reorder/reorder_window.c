@@ -1,8 +1,9 @@
 // reorder_window.c: which batches are open, by the numbers that packets have. See reorder.h.
 //
-// Numbers wrap: a packet belongs to the batch nearest to `top` among those that have its number. One that is
-// far away, or behind the window, is not believed until several in a row agree with it: a corrupted number
-// can't close the window, and a sender that starts anew is found again.
+// Numbers wrap: a packet belongs to the batch nearest to `top` among those that have its number; of two that
+// are equally near, to the later one. One that is far away, or behind the window, is not believed until
+// several in a row agree with it: a corrupted number can't close the window, and a sender that starts anew is
+// found again.
 #include "pipeline/queue.h"
 #include "core/peers.h"
 #include "reorder/reorder.h"
@@ -11,18 +12,14 @@
 
 // ---- numbers ----------------------------------------------------------------------------------------------
 
-static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-
-// How far a number is from top, in batches.
+// How far a number is from top, in batches: r->back behind it at most.
 static int64_t distance(const dqi_reorder *r, uint64_t number) {
-    if (r->seq) {
-        uint32_t spare = 64 - r->conf.seq_bits;
-        return floor_div((int64_t)((number - r->top_first) << spare) >> spare, r->conf.slots);
-    }
-    uint64_t wrap = r->conf.wrap, ahead = number - r->top_first;
+    uint64_t ahead = number - r->top_first;
+    if (r->seq) return (int64_t)(((ahead + r->back * r->conf.slots) & r->mask) / r->conf.slots - r->back);
+    uint64_t wrap = r->conf.wrap;
     if (wrap == 0) return (int64_t)ahead;
     if (number < r->top_first) ahead += wrap;
-    return ahead > wrap / 2 ? (int64_t)(ahead - wrap) : (int64_t)ahead;
+    return (int64_t)(ahead >= wrap - r->back ? ahead - wrap : ahead);
 }
 
 // What slot 0 has of the batch that is so far from top.

@@ -80,20 +80,24 @@ static int check_rule(const char *name, const dq_reorder_conf *c, dq_diag *diag)
     return check_region(name, c, diag);
 }
 
-// Batches that the numbers tell apart; 0: 2^64.
+// Batches that the numbers tell apart; UINT64_MAX: that many or more.
 static uint64_t batches_of(const dq_reorder_conf *c) {
-    if (c->seq.n == 0) return c->wrap;
+    if (c->seq.n == 0) return c->wrap ? c->wrap : UINT64_MAX;
     uint64_t mask = UINT64_MAX >> (64 - c->seq_bits);
-    return c->slots == 1 && mask == UINT64_MAX ? 0 : (mask - (c->slots - 1)) / c->slots + 1;
+    if (c->slots == 1) return mask == UINT64_MAX ? mask : mask + 1;
+    return mask < c->slots - 1 ? 0 : (mask - (c->slots - 1)) / c->slots + 1;
 }
 
+// One batch may be open, one come late, and one be lost as a whole: with fewer than DQ_LEAST_BATCHES these
+// are the same to the numbers.
 static int choose_window(const char *name, dq_reorder_conf *c, dq_diag *diag) {
-    uint64_t batches = batches_of(c), most = batches ? batches / 2 : DQ_MAX_WINDOW;
-    if (most > DQ_MAX_WINDOW) most = DQ_MAX_WINDOW;
-    if (most == 0)
-        return fault(diag, name,
-                     "the numbers don't tell two batches apart: a wider field or fewer packets a "
-                     "batch are needed");
+    uint64_t batches = batches_of(c), most = batches / 2 < DQ_MAX_WINDOW ? batches / 2 : DQ_MAX_WINDOW;
+    if (batches < DQ_LEAST_BATCHES)
+        return dqi_fail(
+            diag, DQ_INVALID_PARAMETER,
+            "reorder %s: the numbers must tell at least %d batches apart, not %llu: use a wider field "
+            "or fewer packets a batch",
+            name, DQ_LEAST_BATCHES, (unsigned long long)batches);
     if (c->window > most)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "reorder %s: a window of %u batches is more than %llu: half of what the numbers tell "
@@ -132,6 +136,7 @@ static int make_rule(dqi_reorder *r, const dq_reorder_conf *c, dq_diag *diag) {
     r->cells_each = c->offset.n ? (c->slot_bytes + c->packet_bytes - 1) / c->packet_bytes : 1;
     uint64_t all = (uint64_t)c->slots * c->window;
     r->stream = !r->gpu && !r->convert.fn && (uint64_t)c->slots * r->most >= STREAM_BYTES;
+    r->back = batches_of(c) == UINT64_MAX ? INT64_MAX : batches_of(c) / 2 - 1;
     r->far = (int64_t)FAR_WINDOWS * c->window;
     r->stray_far = FAR_AGREE;
     r->stray_near = all < NEAR_AGREE ? NEAR_AGREE : all > UINT32_MAX ? UINT32_MAX : (uint32_t)all;

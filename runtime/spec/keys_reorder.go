@@ -107,7 +107,7 @@ var batchNumberSection = section("seq_batch_number", "The batch is a field of it
 )
 
 var perBatchSection = section("seq_packets_per_batch", "The batch is the sequence number divided by `packets_per_batch`, the slot the rest.", nil, sequenceKey,
-	Key{Name: "packets_per_batch", Type: typeInteger, Lo: 1, Hi: maxCount, Required: true, Unit: "packets", Words: "Packets of a batch, as many as the sequence number can count at most."},
+	Key{Name: "packets_per_batch", Type: typeInteger, Lo: 1, Hi: maxCount, Required: true, Unit: "packets", Words: "Packets of a batch, at most a quarter of what the sequence number counts."},
 )
 
 var bitFieldSection = section("sequence_number, batch_number", "A big-endian number in the packet.", nil,

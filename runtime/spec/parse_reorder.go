@@ -103,6 +103,8 @@ func (p *parser) packetsPerBatch(o *object, r *Reorder) {
 	switch bits := seq - batch; {
 	case bits < 0:
 		p.errorf(o.Source, "a batch number of %d bits is wider than the sequence number of %d bits", batch, seq)
+	case 1<<min(batch, 62) < LeastBatches:
+		p.errorf(o.Source, "a batch number must tell at least %d batches apart, not %d: use a wider one", LeastBatches, 1<<batch)
 	case bits > 31:
 		p.errorf(o.Source, "2^%d packets a batch are too many", bits)
 	default:
@@ -110,14 +112,19 @@ func (p *parser) packetsPerBatch(o *object, r *Reorder) {
 	}
 }
 
-// sequenceRange checks that a sequence number can count the packets of one batch.
+// LeastBatches is how many batches the numbers of a reorder stage have to tell apart: one that is open, one that is late
+// and one that is lost as a whole are the same to fewer.
+const LeastBatches = 4
+
+// sequenceRange checks that a sequence number tells enough batches apart.
 func (p *parser) sequenceRange(o *object, r *Reorder) {
 	width := r.SequenceNumber.BitWidth
-	if width == 0 || r.PacketsPerBatch == 0 || width > 62 {
+	if width == 0 || r.PacketsPerBatch == 0 || width > 63 {
 		return
 	}
-	if values := int64(1) << width; r.PacketsPerBatch > values {
-		p.errorf(o.Key("packets_per_batch"), "%d is more than a sequence number of %d bits can count (%d)", r.PacketsPerBatch, width, values)
+	if most := uint64(1) << width / LeastBatches; uint64(r.PacketsPerBatch) > most {
+		p.errorf(o.Key("packets_per_batch"), "a sequence number of %d bits must tell at least %d batches apart, not %d: at most %d packets a batch are possible",
+			width, LeastBatches, uint64(1)<<width/uint64(r.PacketsPerBatch), most)
 	}
 }
 

@@ -52,6 +52,30 @@ static void holes(void) {
     DQ_EQ(r.flags & DQ_AGGREGATE_STOPPED, DQ_AGGREGATE_STOPPED);
 }
 
+// Numbers that tell few batches apart: packets in order are placed, and a batch that is lost as a whole is
+// one that is missing.
+static void few_batches(void) {
+    for (uint32_t bits = 6; bits <= 16; bits++) {
+        rig r;
+        dq_reorder_conf c = usual();
+        c.seq_bits = bits;
+        rig_open(&r, (bed_conf){.batch = 32}, c);
+        rig_start(&r);
+        for (uint64_t batch = 0; batch < 48; batch++) {
+            if (batch % 5 != 3) rig_send_range(&r, batch * SLOTS, (batch + 1) * SLOTS);
+            rig_steps(&r, INT64_MAX);
+        }
+        dq_line l = blocks(&r);
+        DQ_EQ(r.aggregates, 39);
+        DQ_EQ(r.flags, 0);
+        DQ_EQ(l.out, 39 * SLOTS);
+        DQ_EQ(l.extra[DQ_EXTRA_SKIPPED], 9);
+        DQ_EQ(l.extra[DQ_EXTRA_MISSING], 9 * SLOTS);
+        DQ_EQ(l.extra[DQ_EXTRA_RESYNCS], 0);
+        rig_close(&r);
+    }
+}
+
 // How long batches took, from their first packets on.
 static void took(void) {
     rig r;
@@ -315,7 +339,10 @@ static void misuse(void) {
     refused("sequence number, or both", c, r.b.more, r.b.s);
     c = usual();
     c.seq_bits = 4;
-    refused("tell two batches apart", c, r.b.more, r.b.s);
+    refused("at least 4 batches apart, not 1", c, r.b.more, r.b.s);
+    c.slots = 17;
+    refused("at least 4 batches apart, not 0", c, r.b.more, r.b.s);
+    c.slots = SLOTS;
     c.seq_bits = 6;
     c.window = 3;
     refused("half of what the numbers tell apart", c, r.b.more, r.b.s);
@@ -341,6 +368,7 @@ int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(in_order);
     DQ_RUN(holes);
+    DQ_RUN(few_batches);
     DQ_RUN(took);
     DQ_RUN(time_out);
     DQ_RUN(where_payloads_are);
