@@ -32,7 +32,7 @@ func TestEngineOnCards(t *testing.T) {
 	t.Parallel()
 	need(t)
 	var out, complaints bytes.Buffer
-	m := machine{nics: 2, memory: 1536, timeout: patience, stdout: &out, stderr: &complaints,
+	m := machine{nics: 2, memory: 1536, timeout: 3 * patience, stdout: &out, stderr: &complaints,
 		env: []string{"DAQIRI_DPDK=" + library(t), "DAQIRI_TEST_CARDS=0000:00:05.0,0000:00:06.0"}}
 	code, err := start(context.Background(), &m, cache, "", "../../runtime/session",
 		contract("cards"))
