@@ -2,7 +2,7 @@
 //
 // Numbers wrap: a packet belongs to the batch nearest to `top` among those that have its number; of two that
 // are equally near, to the later one. One that is far away, or behind the window, is not believed until
-// several in a row agree with it: a corrupted number can't close the window, and a sender that starts anew is
+// several in a row agree with it: a corrupted number can't close the window, and a sender that restarts is
 // found again.
 #include "pipeline/queue.h"
 #include "core/peers.h"
