@@ -44,9 +44,9 @@ static bool put_ip(dqi_capture_packet *p, uint32_t skip) {
     return put_header(p, skip, version == 6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4, NULL);
 }
 
-// ---- BSD's loopback: 4 bytes with the family, in the byte order of the capturing host
-// -----------------------------
+// ---- BSD's loopback ---------------------------------------------------------------------------------------
 
+// 4 bytes with the family, in the byte order of the capturing host.
 static bool is_ip_family(uint32_t family) {
     // IPv4 everywhere, then IPv6 of Linux, BSD/OS and NetBSD, FreeBSD, Darwin.
     return family == 2 || family == 10 || family == 24 || family == 28 || family == 30;
@@ -59,8 +59,7 @@ static bool put_bsd(dqi_capture_packet *p) {
     return (is_ip_family(family) || is_ip_family(__builtin_bswap32(family))) && put_ip(p, 4);
 }
 
-// ---- Linux's cooked form
-// ----------------------------------------------------------------------------------------
+// ---- Linux's cooked form ----------------------------------------------------------------------------------
 
 enum { // hardware types of Linux (if_arp.h) on which the protocol is no EtherType
     ARPHRD_CAN = 280,
@@ -104,8 +103,7 @@ static bool put_sll2(dqi_capture_packet *p) {
     return put_cooked(p, SLL2_LEN, dqi_be16(p->data + 8), dqi_be16(p->data), p->data[11] == 6 ? src : NULL);
 }
 
-// ---- all
-// ----------------------------------------------------------------------------------------------------------
+// ---- all --------------------------------------------------------------------------------------------------
 
 bool dqi_capture_frame(dqi_capture_packet *p) {
     switch (p->link) {
