@@ -62,7 +62,7 @@ func (o *options) placeRule(r *session.ReorderOptions, f *packetFormat) {
 		}
 		r.Batch, r.Slot = o.str("batch", ""), o.str("slot", "")
 		r.Slots = int(o.whole("slots", 0, 1, 1<<31-1))
-		r.Wrap = uint64(o.whole("wrap", 0, 2, maxInt))
+		r.Wrap = uint64(o.whole("wrap", 0, spec.LeastBatches, maxInt))
 		return
 	}
 	for _, key := range []string{"batch", "slot", "slots", "wrap"} {

@@ -87,7 +87,7 @@ const (
 		. batch? string: which batch, a number as text over fields
 		. slot? string: which slot, a number as text over fields
 		. slots? integer: of a batch, beside 'batch' and 'slot'
-		. wrap? integer: the number at which 'batch' goes on at 0, from 2 on
+		. wrap? integer: the number at which 'batch' goes on at 0, from 4 on
 		. fields? table<string, place>: further names for the texts
 		. format? format | string: names for further fields; the payload is behind its header
 		. offset? string, bytes: within the slot, a number as text over fields: a multiple of 'packet_bytes'

@@ -541,7 +541,7 @@ function bit.tohex(v) end
 ---@field batch? string which batch, a number as text over fields
 ---@field slot? string which slot, a number as text over fields
 ---@field slots? integer of a batch, beside batch and slot
----@field wrap? integer the number at which batch goes on at 0, from 2 on
+---@field wrap? integer the number at which batch goes on at 0, from 4 on
 ---@field fields? table<string, daqiri.place> further names for the texts
 ---@field format? daqiri.format|string names for further fields; the payload is behind its header
 ---@field offset? string bytes: within the slot, a number as text over fields: a multiple of packet_bytes
