@@ -43,4 +43,4 @@ local function send()
 end
 if args.heaps > 0 then s:after(0, send) end
 local l = s:run{ seconds = args.seconds }.heaps
-print(("%d heaps whole, %d not; %d of %d bytes missing"):format(l.batches, l.partial, l.missing, l.expected))
+print(("%d heaps whole, %d not; %d of %d bytes missing, %d cut off at the end"):format(l.batches, l.partial, l.missing, l.expected, l.cut))

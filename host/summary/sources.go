@@ -11,12 +11,12 @@ import (
 // mostSources is how many sources of a stage are shown, those that lost most; in the full form all are.
 const mostSources = 5
 
-// cuts says what of a stream's first and last batch did not come, which counts as no loss.
+// cuts says what did not come where a stream begins or ends, which counts as no loss.
 func (s *Session) cuts(b *strings.Builder) {
 	for i := range s.Ledger.Lines {
 		l := &s.Ledger.Lines[i]
 		if n := l.Extra.Get("cut"); n > 0 {
-			fmt.Fprintf(b, "  cut of %s: %s of its first and last batch did not come; the stream was joined and left within these, so they don't count as missing\n",
+			fmt.Fprintf(b, "  cut of %s: %s did not come where the stream begins or ends; it was joined and left there, so they don't count as missing\n",
 				l.Title(), counted(n, "part"))
 		}
 	}

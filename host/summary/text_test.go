@@ -216,13 +216,13 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// What of the first and the last batch of a stream did not come is said, though it is no loss.
+// What did not come where a stream begins or ends is said, though it is no loss.
 func TestCuts(t *testing.T) {
 	r := &Report{Sessions: []Session{{Name: "s", Started: true, Ledger: &stats.Ledger{Lines: []stats.Line{
 		{Kind: stats.Stage, Name: "blocks", Extra: stats.Counts{{Name: "missing", N: 0}, {Name: "cut", N: 3}}},
 		{Kind: stats.Stage, Name: "whole", Extra: stats.Counts{{Name: "cut", N: 0}}}}}}}}
 	text := r.Text(Style{})
-	if !strings.Contains(text, "  cut of blocks: 3 parts of its first and last batch did not come; ") || strings.Contains(text, "cut of whole") {
+	if !strings.Contains(text, "  cut of blocks: 3 parts did not come where the stream begins or ends; ") || strings.Contains(text, "cut of whole") {
 		t.Error(text)
 	}
 }

@@ -161,10 +161,9 @@ extern const dq_reason_row dq_reasons[DQ_REASONS];
     X(TIMEOUTS, "timeouts", "batches", "of these, batches whose time was up")                                \
     X(PUSHED, "pushed", "batches", "of these, batches whose place newer ones needed")                        \
     X(SKIPPED, "skipped", "batches", "batches of which nothing came, between two others")                    \
-    X(EXPECTED, "expected", "cells",                                                                         \
-      "cells that should have come; of the first and the last batch those that came")                        \
-    X(MISSING, "missing", "cells", "of these, cells that did not come")                                      \
-    X(CUT, "cut", "cells", "cells of the first and the last batch that are in neither")                      \
+    X(EXPECTED, "expected", "cells", "cells that came, and those that are missing")                          \
+    X(MISSING, "missing", "cells", "of these, cells that did not come, and something behind them did")       \
+    X(CUT, "cut", "cells", "cells that did not come where a stream begins or ends: they are in neither")     \
     X(RESYNCS, "resyncs", "times", "times that the stream was found at another place")                       \
     X(OBJECTS, "objects", "objects", "objects uploaded")                                                     \
     X(RETRIES, "retries", "requests", "requests of uploads that were made again")

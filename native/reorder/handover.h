@@ -16,15 +16,13 @@ typedef struct dqi_handover {
 
 static inline bool dqi_aggregate_full(const dq_aggregate *a) { return a->present_cells == a->cells; }
 
-// a leaves, `ns` after its first packet came. cut: its stream began or ended within it, so that what it lacks
-// is not missing.
-static inline void dqi_handover_account(dqi_handover *h, const dq_aggregate *a, bool cut, int64_t ns) {
+// a leaves, `ns` after its first packet came. What it lacks: ends.h.
+static inline void dqi_handover_account(dqi_handover *h, const dq_aggregate *a, int64_t ns) {
     dqi_count *x = h->c.extra;
     dqi_add(&x[dqi_aggregate_full(a) ? DQ_EXTRA_BATCHES : DQ_EXTRA_PARTIAL], 1);
     if (a->flags & DQ_AGGREGATE_TIMEOUT) dqi_add(&x[DQ_EXTRA_TIMEOUTS], 1);
     if (a->flags & DQ_AGGREGATE_PUSHED) dqi_add(&x[DQ_EXTRA_PUSHED], 1);
-    dqi_add(&x[DQ_EXTRA_EXPECTED], cut ? a->present_cells : a->cells);
-    dqi_add(&x[cut ? DQ_EXTRA_CUT : DQ_EXTRA_MISSING], a->cells - a->present_cells);
+    dqi_add(&x[DQ_EXTRA_EXPECTED], a->present_cells);
     dqi_histogram_note(&h->took, (uint64_t)ns);
     dqi_gauge_add(&h->held, -(int64_t)a->packets);
 }

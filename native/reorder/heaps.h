@@ -15,6 +15,7 @@
 #include "pipeline/stage.h"
 #include "program/payload.h"
 #include "reorder/dq_reorder.h"
+#include "reorder/ends.h"
 #include "reorder/handover.h"
 
 #define DQI_HEAPS_PAST 256 // closed heaps whose ids are remembered
@@ -55,6 +56,7 @@ typedef struct dqi_heaps {
     dqi_ring closed;        // heaps, until they are read
     dqi_heap *head;         // the next of them
     dqi_handover done;
+    dqi_ends ends;
     uint8_t *records; // one a buffer
     size_t record_bytes, records_bytes;
 } dqi_heaps;

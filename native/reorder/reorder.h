@@ -20,6 +20,7 @@
 #include "core/counters.h"
 #include "cuda/mover.h"
 #include "pipeline/engine.h"
+#include "reorder/ends.h"
 #include "reorder/handover.h"
 #include "reorder/reorder_sources.h"
 #include "core/ring.h"
@@ -33,6 +34,7 @@ typedef struct dqi_batch {
     uint8_t *data;
     _Atomic uint64_t *present, *extra; // as in agg
     _Atomic uint16_t *ids;             // of each cell: its packet's source; NULL: sources are not told apart
+    uint32_t epoch;                    // of the stage's
     uint64_t first;                    // what slot 0 has: the number (by a sequence), or the batch's
     _Atomic uint32_t fillers;          // threads that copy into it
     int64_t due_ns;                    // session time; INT64_MAX: none
@@ -82,7 +84,8 @@ typedef struct dqi_reorder {
     bool synced;
     uint64_t low, top;  // the lowest batch that is not handed over; the highest that had a packet
     uint64_t top_first; // what slot 0 of top has
-    uint64_t sync;      // the batch in which the stream was joined
+    uint64_t sync;      // the batch in which the stream was joined,
+    uint32_t epoch;     // how often it was joined before
     uint64_t full;      // bit o % 64: batch o, one of the last 64 below low, was full
     uint64_t stray_at;  // the batch of the last packet that was not believed, and how many in a row agree
     uint32_t strays;
@@ -95,6 +98,7 @@ typedef struct dqi_reorder {
     dqi_ring closed;        // batches in order, until they are read
     dqi_batch *head;        // the next of them
     dqi_handover done;
+    dqi_ends ends;    // where by_source is NULL
     uint8_t *records; // one a buffer
     size_t record_bytes, records_bytes;
     dqi_source sources[DQI_MAX_SOURCES];

@@ -34,9 +34,13 @@ static void fill_gaps(const dqi_reorder *r, dqi_batch *b) {
 }
 
 static void account(dqi_reorder *r, const dqi_batch *b) {
-    bool cut = b->agg.flags & (DQ_AGGREGATE_FIRST | DQ_AGGREGATE_STOPPED);
-    if (r->by_source) dqi_reorder_sources_account(r, b, cut);
-    dqi_handover_account(&r->done, &b->agg, cut, dq_now(r->stage->session) - b->opened_ns);
+    dqi_handover_account(&r->done, &b->agg, dq_now(r->stage->session) - b->opened_ns);
+    if (r->by_source)
+        dqi_reorder_sources_account(r, b);
+    else if (r->seq)
+        dqi_ends_of_sequence(&r->ends, &r->done, &b->agg, b->epoch);
+    else
+        dqi_ends_of_batch(&r->ends, &r->done, &b->agg, b->epoch, r->conf.window);
 }
 
 void dqi_reorder_drop(dqi_reorder *r, dqi_batch *b, dq_reason why) {

@@ -1,10 +1,13 @@
 #include "reorder/reorder.h"
 
 #include <stdio.h>
+#include <string.h>
 
 dqi_reorder_sources *dqi_reorder_sources_new(dq_prog *number, uint32_t cells) {
-    dqi_reorder_sources *s = calloc(1, sizeof *s + cells * sizeof *s->last);
-    if (s) s->number = number;
+    dqi_reorder_sources *s = calloc(1, sizeof *s + cells * (sizeof *s->last + sizeof *s->unlearnt));
+    if (!s) return NULL;
+    s->number = number;
+    s->unlearnt = (uint8_t *)(s->last + cells);
     return s;
 }
 
@@ -33,19 +36,83 @@ static void account_skipped(dqi_reorder *r, uint32_t cells) {
         dqi_add(&s->of[s->last[cell]].missing, n);
 }
 
-void dqi_reorder_sources_account(dqi_reorder *r, const dqi_batch *b, bool cut) {
+static void miss(dqi_reorder *r, uint32_t id, uint64_t cells) {
+    dqi_add(&r->by_source->of[id].missing, cells);
+    dqi_ends_count(&r->done, cells, 0);
+}
+
+// What lacks of this source is missing.
+static void flush(dqi_reorder *r, uint32_t id) {
+    dqi_reorder_sources *s = r->by_source;
+    if (s->tail[id] == 0) return;
+    miss(r, id, s->tail[id]);
+    s->tails -= s->tail[id];
+    s->tail[id] = 0;
+}
+
+// A cell came that the first batch lacks.
+static void learn(dqi_reorder *r, uint32_t cell, uint32_t id) {
+    dqi_reorder_sources *s = r->by_source;
+    s->unlearnt[cell] = 0;
+    s->n_unlearnt--;
+    if (s->begun[id] && s->first[id] < cell)
+        miss(r, id, 1);
+    else
+        dqi_ends_count(&r->done, 0, 1);
+}
+
+static void came(dqi_reorder *r, uint32_t cell, uint32_t id) {
+    dqi_reorder_sources *s = r->by_source;
+    const uint32_t line = r->seq ? DQI_KEY_NONE : id;
+    dqi_add(&s->of[id].packets, 1);
+    if (s->n_unlearnt > 0 && s->unlearnt[cell]) learn(r, cell, id);
+    if (!s->begun[line]) s->first[line] = s->joined ? UINT32_MAX : cell;
+    s->begun[line] = true;
+    s->last[cell] = (uint16_t)id;
+    for (uint32_t k = 0; r->seq && s->tails > 0 && k < DQI_KEY_IDS; k++)
+        flush(r, k);
+    flush(r, id);
+}
+
+static void lacks(dqi_reorder *r, uint32_t cell) {
+    dqi_reorder_sources *s = r->by_source;
+    const uint32_t id = s->last[cell];
+    if (!r->seq && id == DQI_KEY_NONE && !s->joined) {
+        s->unlearnt[cell] = 1;
+        s->n_unlearnt++;
+    } else if ((r->seq || id != DQI_KEY_NONE) && !s->begun[r->seq ? DQI_KEY_NONE : id]) {
+        dqi_ends_count(&r->done, 0, 1);
+    } else {
+        s->tail[id]++;
+        s->tails++;
+    }
+}
+
+void dqi_reorder_sources_account(dqi_reorder *r, const dqi_batch *b) {
     dqi_reorder_sources *s = r->by_source;
     uint64_t bits = 0;
+    if (b->epoch != s->stream) dqi_reorder_sources_close(r);
+    s->stream = b->epoch;
     account_skipped(r, b->agg.cells);
+    if (!r->seq && b->agg.present_cells > 0) flush(r, DQI_KEY_NONE);
     for (uint32_t cell = 0; cell < b->agg.cells; cell++, bits >>= 1) {
         if (cell % 64 == 0) bits = atomic_load_explicit(&b->present[cell / 64], memory_order_relaxed);
-        if (bits & 1) {
-            s->last[cell] = atomic_load_explicit(&b->ids[cell], memory_order_relaxed);
-            dqi_add(&s->of[s->last[cell]].packets, 1);
-        } else if (!cut) {
-            dqi_add(&s->of[s->last[cell]].missing, 1);
-        }
+        if (bits & 1)
+            came(r, cell, atomic_load_explicit(&b->ids[cell], memory_order_relaxed));
+        else
+            lacks(r, cell);
     }
+    s->joined = true;
+}
+
+void dqi_reorder_sources_close(dqi_reorder *r) {
+    dqi_reorder_sources *s = r->by_source;
+    dqi_ends_count(&r->done, 0, s->tails + s->n_unlearnt);
+    memset(s->tail, 0, sizeof s->tail);
+    memset(s->begun, 0, sizeof s->begun);
+    if (s->n_unlearnt > 0) memset(s->unlearnt, 0, (size_t)r->conf.slots * r->cells_each);
+    s->tails = s->n_unlearnt = 0;
+    s->joined = false;
 }
 
 // ---- reading ----------------------------------------------------------------------------------------------

@@ -143,6 +143,7 @@ static dqi_batch *batch_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, i
     dqi_sockaddr *peer = dqi_buf_peer(r->conf.region, burst->bufs[0][0]);
     if (peer) peer->sa.sa_family = AF_UNSPEC;
     b->first = first;
+    b->epoch = r->epoch;
     b->opened_ns = dq_now(r->stage->session);
     b->due_ns = r->conf.timeout_ns ? b->opened_ns + r->conf.timeout_ns : INT64_MAX;
     atomic_store_explicit(&b->fillers, 0, memory_order_relaxed);
@@ -158,6 +159,7 @@ static void synchronise(dqi_reorder *r, uint64_t number) {
         dqi_add(&r->side.extra[DQ_EXTRA_RESYNCS], 1);
         for (uint32_t i = 0; i < DQI_MAX_SOURCES; i++)
             r->sources[i].begun = false;
+        r->epoch++;
     }
     r->low = r->top = r->sync = r->seq ? number / r->conf.slots : number;
     r->top_first = r->seq ? number - number % r->conf.slots : number;

@@ -92,8 +92,8 @@ static void fill_gaps(const dqi_heaps *h, dqi_heap *b) {
 }
 
 static void account(dqi_heaps *h, const dqi_heap *b) {
-    dqi_handover_account(&h->done, &b->agg, b->agg.flags & DQ_AGGREGATE_STOPPED,
-                         dq_now(h->stage->session) - b->opened_ns);
+    dqi_handover_account(&h->done, &b->agg, dq_now(h->stage->session) - b->opened_ns);
+    dqi_ends_of_heap(&h->ends, &h->done, &b->agg, h->conf.window);
 }
 
 static void drop(dqi_heaps *h, dqi_heap *b, dq_reason why) {
@@ -202,6 +202,7 @@ static void heaps_finish(dq_stage *st) {
     heaps_drain(st);
     for (dqi_heap *b; (b = next_closed(h)) != NULL;)
         drop(h, b, DQ_DROP_STOPPED);
+    dqi_ends_close(&h->ends, &h->done);
 }
 
 static void heaps_free(dqi_heaps *h) {

@@ -267,7 +267,11 @@ static void reorder_finish(dq_stage *st) {
     dqi_reorder *r = st->impl;
     reorder_drain(st);
     if (r->gpu) dqi_reorder_gpu_finish(r);
-    dqi_reorder_drop_closed(st->impl, DQ_DROP_STOPPED);
+    dqi_reorder_drop_closed(r, DQ_DROP_STOPPED);
+    if (r->by_source)
+        dqi_reorder_sources_close(r);
+    else
+        dqi_ends_close(&r->ends, &r->done);
 }
 
 static void stage_free(dq_stage *st) { reorder_free(st->impl); }

@@ -49,7 +49,7 @@ static void by_source(void) {
     check_source(&s[1], 7 * full, lost, 1, 1);
     check_source(&s[2], 6 * full, lost + full, 0, 0);
     check_source(&s[3], 4 * full, lost, 0, 1);
-    check_source(&unknown, 0, 2 * full, 0, 0); // of batches 1 and 2; the first one was joined in the middle
+    check_source(&unknown, 0, 3 * full, 0, 0); // of batches 0 to 2
     dq_line l = blocks(&r);
     DQ_EQ(l.extra[DQ_EXTRA_MISSING],
           s[0].missing + s[1].missing + s[2].missing + s[3].missing + unknown.missing);
