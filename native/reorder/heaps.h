@@ -18,7 +18,7 @@
 #include "reorder/ends.h"
 #include "reorder/handover.h"
 
-#define DQI_HEAPS_PAST 256 // closed heaps whose ids are remembered
+#define DQI_HEAPS_PAST 128 // closed heaps whose ids are remembered: fewer than the ids that 8 bits have
 
 typedef struct dqi_heap {
     dq_aggregate agg; // a slot of the heap's size; cells are bytes
@@ -34,7 +34,7 @@ typedef struct dqi_heap {
 
 typedef struct dqi_past_heap {
     uint64_t id;
-    int64_t closed_ns;
+    int64_t last_ns; // time of its last packet
     bool full;
 } dqi_past_heap;
 

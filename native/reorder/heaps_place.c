@@ -135,11 +135,12 @@ static void keep_items(work *w, dqi_heap *b, uint32_t i) {
 static const dqi_past_heap *past(const dqi_heaps *h, uint64_t id) {
     const dqi_past_heap *found = NULL;
     for (uint32_t i = 0; i < h->n_past; i++)
-        if (h->past[i].id == id && (!found || h->past[i].closed_ns > found->closed_ns)) found = &h->past[i];
+        if (h->past[i].id == id && (!found || h->past[i].last_ns > found->last_ns)) found = &h->past[i];
     return found;
 }
 
-#define REMEMBERED_NS 1000000000 // an id that was closed so long ago may begin a new heap
+#define REMEMBERED_NS                                                                                        \
+    100000000 // of packets' times: an id that had its last one so long ago begins a new heap
 
 // The open heap of the i-th packet, NULL and why not.
 static dqi_heap *find(work *w, uint32_t i, int *why) {
@@ -155,17 +156,17 @@ static dqi_heap *find(work *w, uint32_t i, int *why) {
         h->open[h->n_open - 1] = b;
         return b;
     }
-    int64_t now = dq_now(h->stage->session);
+    const int64_t ts = w->in->ts[w->first + i];
     const dqi_past_heap *was = past(h, id);
     int64_t remembered = h->conf.timeout_ns > REMEMBERED_NS ? h->conf.timeout_ns : REMEMBERED_NS;
-    if (was && now - was->closed_ns < remembered) {
+    if (was && (ts == DQ_NO_TIME || was->last_ns == DQ_NO_TIME || ts - was->last_ns < remembered)) {
         *why = was->full ? DQ_DROP_DUPLICATE : DQ_DROP_LATE;
         return NULL;
     }
     *why = DQ_DROP_BAD_PLACE;
     if (!w->has_size[i] && !h->conf.heap_bytes) return NULL;
     *why = DQ_DROP_NO_PACKET_BUFFER;
-    return dqi_heap_open(h, id, size, w->in->ts[w->first + i]);
+    return dqi_heap_open(h, id, size, ts);
 }
 
 // No buffer is free. True when some will be.

@@ -31,7 +31,7 @@ void dqi_heap_close(dqi_heaps *h, uint32_t i, uint32_t flag) {
     memmove(h->open + i, h->open + i + 1, (--h->n_open - i) * sizeof *h->open);
     bool full = dqi_heap_full(b);
     if (!full) b->agg.flags |= flag;
-    h->past[h->next_past] = (dqi_past_heap){b->agg.batch_id, dq_now(h->stage->session), full};
+    h->past[h->next_past] = (dqi_past_heap){b->agg.batch_id, b->agg.last_ns, full};
     h->next_past = (h->next_past + 1) % DQI_HEAPS_PAST;
     if (h->n_past < DQI_HEAPS_PAST) h->n_past++;
     b->closed = true;
