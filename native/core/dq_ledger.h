@@ -52,9 +52,8 @@
       "the sender: what comes has wrong lengths or checksums outside")                                       \
     X(LATE, "late", 0, "its batch had been handed over: a larger window or timeout_us waits longer",         \
       "a larger `window` or `timeout_us`; where several queues feed one stage, `wait`")                      \
-    X(TOO_EARLY, "too_early", 0,                                                                             \
-      "sequence number far ahead of the window; waiting for packets that confirm it",                        \
-      "nothing, where a sender began anew: after some packets that agree the stream is followed")            \
+    X(OUTLIER, "outlier", 0, "its number is far from those before it, and too few others agreed with it",    \
+      "the sender whose number is wrong; a sender that restarts is found again")                             \
     X(DUPLICATE, "duplicate", 0, "its place in the batch was taken already",                                 \
       "the sender, or the network, sends packets twice; or the numbers' width is wrong")                     \
     X(BAD_PLACE, "bad_place", 0,                                                                             \
@@ -165,6 +164,7 @@ extern const dq_reason_row dq_reasons[DQ_REASONS];
     X(MISSING, "missing", "cells", "of these, cells that did not come, and something behind them did")       \
     X(CUT, "cut", "cells", "cells that did not come where a stream begins or ends: they are in neither")     \
     X(RESYNCS, "resyncs", "times", "times that the stream was found at another place")                       \
+    X(OUTLIERS, "outliers", "packets", "packets with a number far from those before, which no others had")   \
     X(OBJECTS, "objects", "objects", "objects uploaded")                                                     \
     X(RETRIES, "retries", "requests", "requests of uploads that were made again")
 

@@ -1,6 +1,7 @@
 // reorder.h: a reorder stage's window of open batches, for its three parts: stage_reorder.c (set-up),
 // reorder_place.c (packets into batches, on the sources' pollers), reorder_out.c (aggregates out of it, on
-// the poller of the stage's own queue); reorder_window.c opens and closes batches for all of them.
+// the poller of the stage's own queue); reorder_window.c opens and closes batches for all of them, and
+// reorder_trial.c those of unexpected numbers.
 //
 // A batch lies in one buffer of the stage's region, and what is known of it in a record that belongs to that
 // buffer. The window holds the batches low .. low + window - 1, which are handed over in order: the lowest
@@ -41,7 +42,19 @@ typedef struct dqi_batch {
     int64_t opened_ns;                 // session time: its first packet came
     uint64_t gap_cell;                 // those below are there, or their gaps are on a list
     bool marked;                       // bitmap and extra numbers are on a list, as they stay
+    dq_reason otherwise;               // of a trial: what its packets are
+    bool rejected;                     // and they are
 } dqi_batch;
+
+// A second window, with batches of numbers that the window does not expect: reorder_trial.c.
+typedef struct dqi_trial {
+    bool begun, over;  // over: the window has taken it, or something else happened, since it was last asked
+    dqi_batch **open;  // batch o at o & open_mask
+    uint64_t low, top; // it has had packets of both. Counted as those of the window
+    int64_t score;     // its packets, less those of the window since it began
+    bool alone;        // the window had none since it began
+    int64_t needed;    // score that makes it the window
+} dqi_trial;
 
 // Bitmaps and extra numbers that a GPU gets, too: of each buffer, in the host's memory, which GPUs reach, and
 // in the GPU's.
@@ -76,9 +89,10 @@ typedef struct dqi_reorder {
     bool stream;         // payloads go past the caches: they are copied as they are, into large batches
     uint32_t cells_each; // of a slot
     uint64_t back;       // batches behind top that numbers reach; the others that they tell apart are ahead
-    int64_t far;         // batches: a longer jump is not believed at once
-    uint32_t stray_far,
-        stray_near; // packets that have to agree on it: after a far jump, after a near one back
+    int64_t far;         // batches: a place further away is of another stream
+    int64_t silence_ns;  // of packets' times: a sender may have restarted
+    int64_t agree;       // score that a trial needs without silence
+    uint32_t late_agree; // packets in a row that look late, and are of a sender that restarted
 
     dqi_spin lock; // of what follows
     bool synced;
@@ -87,8 +101,10 @@ typedef struct dqi_reorder {
     uint64_t sync;      // the batch in which the stream was joined,
     uint32_t epoch;     // how often it was joined before
     uint64_t full;      // bit o % 64: batch o, one of the last 64 below low, was full
-    uint64_t stray_at;  // the batch of the last packet that was not believed, and how many in a row agree
+    int64_t last_ts;    // the latest of the packets' times
+    uint64_t stray_at;  // the batch of the last packet that was late, and how many in a row agree
     uint32_t strays;
+    dqi_trial trial;
     uint32_t longest; // payload so far
     dqi_batch **open; // batch o at o & open_mask
     uint32_t open_mask;
@@ -128,6 +144,30 @@ void dqi_window_advance(dqi_reorder *r, uint64_t to, uint32_t flag);
 void dqi_window_expire(dqi_reorder *r, int64_t now);
 // Closes all, with that flag those behind which none is full; how many.
 uint64_t dqi_window_close(dqi_reorder *r, uint32_t flag);
+
+// Closes the lowest batches as long as they are full.
+void dqi_window_close_full(dqi_reorder *r);
+// What slot 0 has of the batch that is so far from top.
+uint64_t dqi_window_first(const dqi_reorder *r, int64_t away);
+// The window begins again with the batch of this number; an open one is closed.
+void dqi_window_synchronise(dqi_reorder *r, uint64_t number);
+// A new batch, whose slot 0 has `first`. NULL: why not.
+dqi_batch *dqi_window_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, uint32_t len, int64_t ts,
+                           dq_reason *why);
+void dqi_window_note_due(dqi_reorder *r);
+
+// ---- reorder_trial.c: with the lock -----------------------------------------------------------------------
+
+// Whether there is a trial, and such a batch fits into it.
+bool dqi_trial_has(const dqi_reorder *r, uint64_t ordinal);
+// The batch of a packet that the window does not expect, with one more filler. why: what the packet is if it
+// does not belong to the stream. NULL: with trial.over, look again, as the window has moved; else why not.
+dqi_batch *dqi_trial_find(dqi_reorder *r, uint64_t ordinal, uint32_t len, int64_t ts, bool quiet,
+                          dq_reason *why);
+// n packets were placed in b, which may be of the trial or of the window.
+void dqi_trial_count(dqi_reorder *r, const dqi_batch *b, uint32_t n);
+// Ends the trial, if there is one.
+void dqi_trial_reject(dqi_reorder *r);
 
 static inline bool dqi_block_full(const dqi_batch *b) { return dqi_aggregate_full(&b->agg); }
 // True when the number, in a sequence or of a batch, is of this batch. Any filler of b.

@@ -48,6 +48,17 @@ void dqi_reorder_drop(dqi_reorder *r, dqi_batch *b, dq_reason why) {
     dqi_handover_drop(&r->done, b->burst, &b->agg, why);
 }
 
+// Drops a batch of a trial.
+static void drop_rejected(dqi_reorder *r, dqi_batch *b) {
+    const dq_reason why = b->otherwise;
+    for (uint32_t cell = 0; r->by_source && cell < b->agg.cells; cell++)
+        if (bit_of(b, cell))
+            dqi_reorder_sources_lost(r->by_source, atomic_load_explicit(&b->ids[cell], memory_order_relaxed),
+                                     why);
+    dqi_gauge_add(&r->done.held, -(int64_t)b->agg.packets);
+    dqi_handover_drop(&r->done, b->burst, &b->agg, why);
+}
+
 // The aggregate as a burst.
 static dq_burst *finish(dqi_reorder *r, dqi_batch *b) {
     if (!r->gpu && !dqi_block_full(b) && r->conf.fill != DQ_FILL_KEEP) fill_gaps(r, b);
@@ -57,9 +68,12 @@ static dq_burst *finish(dqi_reorder *r, dqi_batch *b) {
 
 // The next closed batch, which stays the head, if nobody fills it any more.
 static dqi_batch *next_closed(dqi_reorder *r) {
-    void *p;
-    if (!r->head && dqi_ring_pop(&r->closed, &p, NULL)) r->head = p;
-    return r->head && dqi_load_acq32(&r->head->fillers) == 0 ? r->head : NULL;
+    for (void *p;; r->head = NULL) {
+        if (!r->head && dqi_ring_pop(&r->closed, &p, NULL)) r->head = p;
+        if (!r->head || dqi_load_acq32(&r->head->fillers) > 0) return NULL;
+        if (!r->head->rejected) return r->head;
+        drop_rejected(r, r->head);
+    }
 }
 
 void dqi_reorder_drop_closed(dqi_reorder *r, dq_reason why) {

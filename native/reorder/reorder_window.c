@@ -1,9 +1,8 @@
 // reorder_window.c: which batches are open, by the numbers that packets have. See reorder.h.
 //
 // Numbers wrap: a packet belongs to the batch nearest to `top` among those that have its number; of two that
-// are equally near, to the later one. One that is far away, or behind the window, is not believed until
-// several in a row agree with it: a corrupted number can't close the window, and a sender that restarts is
-// found again.
+// are equally near, to the later one. One that is in the window, or in the batch behind `top`, moves it; any
+// other one is of a trial (reorder_trial.c), or late.
 #include "pipeline/queue.h"
 #include "core/peers.h"
 #include "reorder/reorder.h"
@@ -22,8 +21,7 @@ static int64_t distance(const dqi_reorder *r, uint64_t number) {
     return (int64_t)(ahead >= wrap - r->back ? ahead - wrap : ahead);
 }
 
-// What slot 0 has of the batch that is so far from top.
-static uint64_t first_of(const dqi_reorder *r, int64_t away) {
+uint64_t dqi_window_first(const dqi_reorder *r, int64_t away) {
     if (r->seq) return (r->top_first + (uint64_t)away * r->conf.slots) & r->mask;
     uint64_t wrap = r->conf.wrap, first = r->top_first + (uint64_t)away;
     if (wrap == 0) return first;
@@ -33,7 +31,7 @@ static uint64_t first_of(const dqi_reorder *r, int64_t away) {
 
 // ---- opening and closing ----------------------------------------------------------------------------------
 
-static void note_due(dqi_reorder *r) {
+void dqi_window_note_due(dqi_reorder *r) {
     int64_t first = INT64_MAX;
     for (uint32_t i = 0; i <= r->open_mask; i++)
         if (r->open[i] && r->open[i]->due_ns < first) first = r->open[i]->due_ns;
@@ -60,7 +58,7 @@ static void close_low(dqi_reorder *r, uint32_t flag) {
         b->agg.flags |= flag | (b->agg.ordinal == r->sync ? DQ_AGGREGATE_FIRST : 0);
     }
     dqi_ring_push(&r->closed, b, 0); // there is room for every buffer of the region
-    if (b->due_ns != INT64_MAX) note_due(r);
+    if (b->due_ns != INT64_MAX) dqi_window_note_due(r);
     dqi_queue_kick(r->out);
 }
 
@@ -69,8 +67,7 @@ void dqi_window_advance(dqi_reorder *r, uint64_t to, uint32_t flag) {
         close_low(r, flag);
 }
 
-// Full batches don't wait for more.
-static void close_full(dqi_reorder *r) {
+void dqi_window_close_full(dqi_reorder *r) {
     for (;;) {
         dqi_batch *b = r->open[r->low & r->open_mask];
         if (!b || !dqi_block_full(b)) return;
@@ -85,7 +82,7 @@ void dqi_window_expire(dqi_reorder *r, int64_t now) {
         dqi_window_advance(r, o + 1, DQ_AGGREGATE_TIMEOUT);
         break;
     }
-    close_full(r);
+    dqi_window_close_full(r);
 }
 
 uint64_t dqi_window_close(dqi_reorder *r, uint32_t flag) {
@@ -102,7 +99,8 @@ uint64_t dqi_window_close(dqi_reorder *r, uint32_t flag) {
     return n;
 }
 
-static dqi_batch *batch_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, int64_t ts, dq_reason *why) {
+dqi_batch *dqi_window_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, uint32_t len, int64_t ts,
+                           dq_reason *why) {
     const dq_region *region = r->conf.region;
     dq_burst *burst = dqi_burst_get(r->out->bursts);
     *why = DQ_DROP_NO_PACKET_BUFFER; // there are more descriptors than buffers
@@ -117,7 +115,7 @@ static dqi_batch *batch_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, i
     uint32_t words = (r->conf.slots * r->cells_each + 63) / 64;
     b->present = r->marks.host ? (_Atomic uint64_t *)(void *)(r->marks.host + k * r->marks.each) : own;
     b->extra = r->extra ? b->present + words : NULL;
-    uint32_t slot_bytes = r->conf.slot_bytes ? r->conf.slot_bytes : r->longest;
+    uint32_t slot_bytes = r->conf.slot_bytes ? r->conf.slot_bytes : len > r->longest ? len : r->longest;
     b->agg = (dq_aggregate){
         .batch_id = r->seq ? first / r->conf.slots : first,
         .ordinal = ordinal,
@@ -146,14 +144,14 @@ static dqi_batch *batch_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, i
     b->epoch = r->epoch;
     b->opened_ns = dq_now(r->stage->session);
     b->due_ns = r->conf.timeout_ns ? b->opened_ns + r->conf.timeout_ns : INT64_MAX;
+    b->rejected = false;
     atomic_store_explicit(&b->fillers, 0, memory_order_relaxed);
     return b;
 }
 
 // ---- a packet's batch -------------------------------------------------------------------------------------
 
-// The window begins anew with the batch of this number.
-static void synchronise(dqi_reorder *r, uint64_t number) {
+void dqi_window_synchronise(dqi_reorder *r, uint64_t number) {
     if (r->synced) {
         dqi_window_close(r, DQ_AGGREGATE_PUSHED);
         dqi_add(&r->side.extra[DQ_EXTRA_RESYNCS], 1);
@@ -169,47 +167,62 @@ static void synchronise(dqi_reorder *r, uint64_t number) {
     r->synced = true;
 }
 
-// A packet whose place is not believed: true when enough of them agree on it by now.
-static bool agreed(dqi_reorder *r, uint64_t ordinal, bool far) {
+// A packet that looks late, or like one that comes twice, as of another path: true when so many in a row
+// agree with it that its sender restarted.
+static bool many_agree(dqi_reorder *r, uint64_t ordinal) {
     int64_t apart = (int64_t)(ordinal - r->stray_at);
     bool same = apart < (int64_t)r->conf.window && -apart < (int64_t)r->conf.window;
     r->strays = r->strays > 0 && same ? r->strays + 1 : 1;
     r->stray_at = ordinal;
-    return r->strays >= (far ? r->stray_far : r->stray_near);
+    return r->strays >= r->late_agree;
 }
 
+// What a packet is that isn't in the window, if its number is wrong, or its sender did not restart.
 static dq_reason why_not(const dqi_reorder *r, uint64_t ordinal) {
     int64_t behind = (int64_t)(r->low - ordinal);
-    if (behind <= 0) return DQ_DROP_TOO_EARLY;
+    if (behind <= 0 || behind > r->far) return DQ_DROP_OUTLIER;
     return behind <= 64 && (r->full >> ordinal % 64 & 1) ? DQ_DROP_DUPLICATE : DQ_DROP_LATE;
 }
 
+// True where nothing came for so long that the sender may have restarted.
+static bool after_silence(dqi_reorder *r, int64_t ts) {
+    bool is = ts != DQ_NO_TIME && ts - r->last_ts >= r->silence_ns;
+    if (ts > r->last_ts) r->last_ts = ts;
+    return is;
+}
+
 dqi_batch *dqi_window_find(dqi_reorder *r, uint64_t number, uint32_t len, int64_t ts, dq_reason *why) {
-    if (!r->synced) synchronise(r, number);
+    if (!r->synced) dqi_window_synchronise(r, number);
+    bool quiet = after_silence(r, ts);
     int64_t away = distance(r, number);
     uint64_t ordinal = r->top + (uint64_t)away;
-    if (away > r->far || (int64_t)(ordinal - r->low) < 0) {
-        if (!agreed(r, ordinal, away > r->far || away < -r->far)) {
-            *why = why_not(r, ordinal);
+    for (int64_t in; (in = (int64_t)(ordinal - r->low)) < 0 || (in >= (int64_t)r->conf.window && away > 1);) {
+        *why = why_not(r, ordinal);
+        if (*why == DQ_DROP_OUTLIER || quiet || dqi_trial_has(r, ordinal)) {
+            dqi_batch *b = dqi_trial_find(r, ordinal, len, ts, quiet, why);
+            if (b || !r->trial.over) return b;
+        } else if (many_agree(r, ordinal)) {
+            dqi_trial_reject(r);
+            dqi_window_synchronise(r, number);
+        } else {
             return NULL;
         }
-        synchronise(r, number);
-        away = 0;
-        ordinal = r->low;
+        away = distance(r, number); // the window is at another place now
+        ordinal = r->top + (uint64_t)away;
     }
     r->strays = 0;
     if ((int64_t)(ordinal - r->low) >= (int64_t)r->conf.window) {
         dqi_window_advance(r, ordinal - r->conf.window + 1, DQ_AGGREGATE_PUSHED);
-        close_full(r);
+        dqi_window_close_full(r);
     }
-    uint64_t first = first_of(r, away);
+    uint64_t first = dqi_window_first(r, away);
     if (away > 0) {
         r->top = ordinal;
         r->top_first = first;
     }
     if (len > r->longest) r->longest = len;
     dqi_batch **at = &r->open[ordinal & r->open_mask];
-    if (!*at && !(*at = batch_open(r, ordinal, first, ts, why))) return NULL;
+    if (!*at && !(*at = dqi_window_open(r, ordinal, first, len, ts, why))) return NULL;
     if ((*at)->due_ns < atomic_load_explicit(&r->due_ns, memory_order_relaxed)) {
         atomic_store_explicit(&r->due_ns, (*at)->due_ns, memory_order_relaxed);
         dqi_queue_kick(r->out); // it may sleep longer than that
@@ -224,10 +237,12 @@ void dqi_window_leave(dqi_reorder *r, dqi_batch *b, uint32_t n, int64_t ts, uint
     b->agg.packets += n;
     if (n > 0) b->agg.last_ns = ts;
     dqi_gauge_add(&r->done.held, n);
+    if (n > 0 && ts > r->last_ts) r->last_ts = ts;
+    if (r->trial.begun) dqi_trial_count(r, b, n);
     bool open = r->open[b->agg.ordinal & r->open_mask] == b;
     if (atomic_fetch_sub_explicit(&b->fillers, 1, memory_order_acq_rel) == 1 && !open)
         dqi_queue_kick(r->out); // it waits for the last filler
-    if (open && dqi_block_full(b)) close_full(r);
+    if (open && dqi_block_full(b)) dqi_window_close_full(r);
 }
 
 // ---- waiting for other sources ----------------------------------------------------------------------------
@@ -238,7 +253,8 @@ bool dqi_window_ahead(dqi_reorder *r, uint64_t number, dqi_source *self) {
     uint64_t ordinal = r->top + (uint64_t)away,
              to = ordinal - r->conf.window + 1; // all below would be closed
     if (away > r->far || (int64_t)(ordinal - r->low) < 0) return false;
-    if (!self->begun || (int64_t)(ordinal - self->reached) > 0) self->reached = ordinal;
+    if (!self->begun || (int64_t)(ordinal - self->reached) > 0 || (int64_t)(self->reached - r->top) > 0)
+        self->reached = ordinal; // above top it was an outlier's
     self->begun = true;
     bool open = false; // its time-out ends the waiting
     for (uint32_t k = 0; k < r->conf.window && (int64_t)(to - r->low - k) > 0; k++)

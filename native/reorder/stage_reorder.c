@@ -11,11 +11,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define USUAL_WINDOW 4
-#define STREAM_BYTES (4 << 20) // of a batch: no cache has it whole when it is read
-#define FAR_WINDOWS  16        // a longer jump of the numbers is far,
-#define FAR_AGREE    8         // and believed when so many packets in a row agree on it;
-#define NEAR_AGREE   256       // a place a little behind the window by these, or by a window full
+#define USUAL_WINDOW     4
+#define STREAM_BYTES     (4 << 20) // of a batch: no cache has it whole when it is read
+#define FAR_WINDOWS      16        // a place further away is of another stream
+#define LEAST_AGREE      8         // packets that agree on another place of the window: those of a batch,
+#define MOST_AGREE       256       // in these limits
+#define LATE_AGREE       256       // packets in a row that look late, or a window full, are of a restart
+#define LEAST_SILENCE_NS 10000000  // a timeout_us that is shorter says nothing of the sender
+#define USUAL_SILENCE_NS 100000000 // where there is none
 
 static int fault(dq_diag *diag, const char *name, const char *text) {
     return dqi_fail(diag, DQ_INVALID_PARAMETER, "reorder %s: %s", name, text);
@@ -138,8 +141,11 @@ static int make_rule(dqi_reorder *r, const dq_reorder_conf *c, dq_diag *diag) {
     r->stream = !r->gpu && !r->convert.fn && (uint64_t)c->slots * r->most >= STREAM_BYTES;
     r->back = batches_of(c) == UINT64_MAX ? INT64_MAX : batches_of(c) / 2 - 1;
     r->far = (int64_t)FAR_WINDOWS * c->window;
-    r->stray_far = FAR_AGREE;
-    r->stray_near = all < NEAR_AGREE ? NEAR_AGREE : all > UINT32_MAX ? UINT32_MAX : (uint32_t)all;
+    r->agree = c->slots < LEAST_AGREE ? LEAST_AGREE : c->slots > MOST_AGREE ? MOST_AGREE : c->slots;
+    r->late_agree = all < LATE_AGREE ? LATE_AGREE : all > UINT32_MAX ? UINT32_MAX : (uint32_t)all;
+    r->silence_ns = c->timeout_ns == 0                 ? USUAL_SILENCE_NS
+                    : c->timeout_ns < LEAST_SILENCE_NS ? LEAST_SILENCE_NS
+                                                       : c->timeout_ns;
     return DQ_OK;
 }
 
@@ -168,7 +174,8 @@ static int make_records(dqi_reorder *r) {
     r->open_mask = 1;
     while (r->open_mask + 1 < r->conf.window)
         r->open_mask = 2 * r->open_mask + 1;
-    r->open = calloc(r->open_mask + 1, sizeof *r->open);
+    r->open = calloc(2 * (r->open_mask + 1), sizeof *r->open);
+    if (r->open) r->trial.open = r->open + r->open_mask + 1;
     return r->open && dqi_ring_init(&r->closed, region->conf.num_bufs) ? DQ_OK : DQ_ESYS - ENOMEM;
 }
 
@@ -245,6 +252,7 @@ static void reorder_line(const dq_stage *st, dq_line *line) {
     dqi_line_add(line, &r->done.c);
     dqi_line_add(line, &r->side);
     line->extra[DQ_EXTRA_LATE] = line->dropped[DQ_DROP_LATE]; // for thresholds: blocks.late
+    line->extra[DQ_EXTRA_OUTLIERS] = line->dropped[DQ_DROP_OUTLIER];
 }
 
 static bool reorder_spread(const dq_stage *st, uint32_t k, dq_histogram *out) {
@@ -258,6 +266,7 @@ static bool reorder_spread(const dq_stage *st, uint32_t k, dq_histogram *out) {
 static uint64_t reorder_drain(dq_stage *st) {
     dqi_reorder *r = st->impl;
     dqi_lock(&r->lock);
+    dqi_trial_reject(r);
     uint64_t n = dqi_window_close(r, DQ_AGGREGATE_STOPPED);
     dqi_unlock(&r->lock);
     return n;

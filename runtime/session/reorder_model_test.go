@@ -111,15 +111,16 @@ func (m *modelBlock) image(per uint64) (data []byte, present string) {
 
 type model struct {
 	per, window, base uint64 // base: the number of slot 0 of batch 0
-	low, first        uint64
+	low, top, first   uint64
 	number            uint64 // of the first packet
 	synced            bool
 	longest           int
 	open              map[uint64]*modelBlock
 	full              map[uint64]bool
 	out               []*modelBlock
+	trial             modelTrial
 
-	late, duplicate, tooLong, skipped, badPayload int
+	late, duplicate, outliers, tooLong, skipped, badPayload int
 }
 
 func (m *model) close(cut bool) {
@@ -143,27 +144,38 @@ func (m *model) closeFull() {
 func (m *model) packet(number uint64, payload []byte) {
 	if !m.synced {
 		m.synced, m.first, m.number = true, 1000, number
-		m.low = m.first
+		m.low, m.top = m.first, m.first
 		m.base = number - number%m.per - m.first*m.per
 	}
 	ordinal, slot := (number-m.base)/m.per, (number-m.base)%m.per
-	if int64(ordinal-m.low) < 0 {
-		if m.full[ordinal] && m.low-ordinal <= 64 {
-			m.duplicate++
-		} else {
-			m.late++
+	for !m.expects(ordinal) {
+		why := m.whyNot(ordinal)
+		if why != &m.outliers {
+			*why++
+			return
 		}
-		return
+		if m.try(ordinal, slot, payload, why) {
+			return
+		}
 	}
 	for ordinal >= m.low+m.window {
 		m.close(false)
 	}
 	m.closeFull()
+	m.top = max(m.top, ordinal)
 	m.longest = max(m.longest, len(payload))
-	b := m.open[ordinal]
+	if m.place(m.open, ordinal, slot, payload) {
+		m.trialLoses()
+	}
+	m.closeFull()
+}
+
+// place puts a payload into a batch, which may be new, if its slot is free.
+func (m *model) place(open map[uint64]*modelBlock, ordinal, slot uint64, payload []byte) bool {
+	b := open[ordinal]
 	if b == nil {
-		b = &modelBlock{ordinal: ordinal, slots: map[uint64][]byte{}, size: m.longest}
-		m.open[ordinal] = b
+		b = &modelBlock{ordinal: ordinal, slots: map[uint64][]byte{}, size: max(m.longest, len(payload))}
+		open[ordinal] = b
 	}
 	switch {
 	case len(payload) > b.size:
@@ -172,12 +184,14 @@ func (m *model) packet(number uint64, payload []byte) {
 		m.duplicate++
 	default:
 		b.slots[slot] = payload
+		return true
 	}
-	m.closeFull()
+	return false
 }
 
 // end closes what is open: what a full batch follows was lost, the rest was cut.
 func (m *model) end() {
+	m.trialEnds()
 	last, full := m.low, m.low
 	for o := m.low; o < m.low+m.window; o++ {
 		if b := m.open[o]; b != nil {
@@ -485,7 +499,7 @@ func (r *reorderRun) figures(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]int{
-		"blocks.late": m.late, "blocks.dropped_by.duplicate": m.duplicate, "blocks.dropped_by.too_long": m.tooLong, "blocks.dropped_by.bad_payload": m.badPayload,
+		"blocks.late": m.late, "blocks.outliers": m.outliers, "blocks.dropped_by.duplicate": m.duplicate, "blocks.dropped_by.too_long": m.tooLong, "blocks.dropped_by.bad_payload": m.badPayload,
 		"blocks.skipped": m.skipped, "blocks.missing": missing, "blocks.partial": partial,
 		"blocks.batches": len(m.out) - partial, "blocks.held": 0, "blocks.resyncs": 0, "blocks.dropped_by.no_packet_buffer": 0,
 	} {
@@ -529,7 +543,7 @@ func testReorderModel(t *testing.T, mover, kind string) {
 			}
 			virtualBench(t, c.flows(), change, func(b *bench) error {
 				r := &reorderRun{c: c, b: b, model: &model{per: c.per, window: uint64(c.window), open: map[uint64]*modelBlock{},
-					full: map[uint64]bool{}}}
+					full: map[uint64]bool{}, trial: modelTrial{open: map[uint64]*modelBlock{}}}}
 				if err := r.run(); err != nil {
 					return err
 				}

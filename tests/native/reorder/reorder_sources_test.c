@@ -57,6 +57,26 @@ static void by_source(void) {
     rig_close(&r);
 }
 
+// Packets with a wrong number are dropped of their source.
+static void outliers(void) {
+    rig r;
+    dq_reorder_conf c = usual();
+    c.source = (dq_number){low, 2};
+    rig_open(&r, (bed_conf){.batch = 32}, c);
+    rig_start(&r);
+    uint64_t wrong[] = {100001, 100003, 100007};
+    rig_send_range(&r, 0, 4 * SLOTS);
+    rig_send(&r, wrong, 3, 7);
+    rig_send_range(&r, 4 * SLOTS, 8 * SLOTS);
+    rig_stop(&r);
+    for (uint64_t k = 0; k < 4; k++) {
+        dq_source_count s = source(&r, k, DQ_SOURCE_NUMBER);
+        DQ_EQ(s.packets, 8 * SLOTS / 4);
+        DQ_EQ(s.dropped, k == 1 ? 1 : k == 3 ? 2 : 0);
+    }
+    rig_close(&r);
+}
+
 // More sources than are counted share one line; packets without the field are another's.
 static void many_sources(void) {
     static const dq_insn all[] = {{.op = DQ_OP_LOAD, .b = 64, .c = 8 * BED_HEAD}, {.op = DQ_OP_RET}};
@@ -196,6 +216,7 @@ static void waits_for_its_time(void) {
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(by_source);
+    DQ_RUN(outliers);
     DQ_RUN(many_sources);
     DQ_RUN(many_fillers);
     DQ_RUN(waits_for_its_time);

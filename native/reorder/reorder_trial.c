@@ -1,0 +1,142 @@
+// reorder_trial.c: packets whose numbers are not those that the window expects: far ahead, or behind it. It
+// may be one wrong number, or a sender that restarts, or one of which much was lost. So they are placed in
+// batches of a second window. The first one goes on until the packets of the second are more by `needed` than
+// those of the first since: then the second one takes its place. Or it is rejected, at the latest at the end,
+// and its packets are dropped. No time-out decides that, so that the same packets give the same aggregates.
+//
+// needed is 3 after a silence; else the packets of a batch, in limits, so that one board of several that
+// sends wrong numbers does not move the window.
+#include "pipeline/queue.h"
+#include "reorder/reorder.h"
+
+#define AFTER_SILENCE 3
+#define REJECT_SCORE  (-8) // the window has had so many packets more
+
+static uint64_t later(uint64_t a, uint64_t b) { return (int64_t)(a - b) > 0 ? a : b; }
+static uint64_t earlier(uint64_t a, uint64_t b) { return (int64_t)(a - b) < 0 ? a : b; }
+
+bool dqi_trial_has(const dqi_reorder *r, uint64_t ordinal) {
+    const dqi_trial *t = &r->trial;
+    return t->begun && later(t->top, ordinal) - earlier(t->low, ordinal) < r->conf.window;
+}
+
+// The batch, which nobody but its fillers has any more, is dropped once these have gone.
+static void reject_batch(dqi_reorder *r, dqi_batch **at) {
+    dqi_batch *b = *at;
+    if (!b) return;
+    *at = NULL;
+    b->rejected = true;
+    dqi_ring_push(&r->closed, b, 0); // there is room for every buffer of the region
+    dqi_queue_kick(r->out);
+}
+
+void dqi_trial_reject(dqi_reorder *r) {
+    for (uint32_t k = 0; r->trial.begun && k <= r->open_mask; k++)
+        reject_batch(r, &r->trial.open[k]);
+    r->trial.begun = false;
+}
+
+// ---- believing --------------------------------------------------------------------------------------------
+
+// Whether the trial is so little ahead that what lies between was lost, and not of another stream.
+static bool goes_on(const dqi_reorder *r) {
+    int64_t ahead = (int64_t)(r->trial.low - r->top);
+    return ahead > 0 && ahead <= r->far;
+}
+
+// The trial becomes the window.
+static void believe(dqi_reorder *r) {
+    dqi_trial *t = &r->trial;
+    uint64_t shift = 0;
+    const int64_t now = dq_now(r->stage->session);
+    t->begun = false;
+    t->over = true;
+    if (goes_on(r)) {
+        dqi_window_advance(r, t->top - r->conf.window + 1, DQ_AGGREGATE_PUSHED);
+    } else {
+        const uint64_t first = dqi_window_first(r, (int64_t)(t->low - r->top));
+        dqi_window_synchronise(r, first);
+        r->top_first = first; // its batches stay, where numbers wrap within one
+        shift = r->low - t->low;
+    }
+    for (uint64_t o = t->low; o != t->top + 1; o++) {
+        dqi_batch *b = t->open[o & r->open_mask];
+        if (!b) continue;
+        t->open[o & r->open_mask] = NULL;
+        b->agg.ordinal += shift;
+        b->epoch = r->epoch;
+        b->due_ns =
+            r->conf.timeout_ns ? now + r->conf.timeout_ns : INT64_MAX; // from now on, as it may be over
+        r->open[b->agg.ordinal & r->open_mask] = b;
+        if (b->agg.slot_bytes > r->longest) r->longest = b->agg.slot_bytes;
+    }
+    r->top_first = dqi_window_first(r, (int64_t)(t->top + shift - r->top));
+    r->top = t->top + shift;
+    dqi_window_note_due(r);
+    dqi_queue_kick(r->out); // it may sleep longer than that
+    dqi_window_close_full(r);
+}
+
+void dqi_trial_count(dqi_reorder *r, const dqi_batch *b, uint32_t n) {
+    dqi_trial *t = &r->trial;
+    if (t->open[b->agg.ordinal & r->open_mask] == b) {
+        t->score += n;
+        if (t->score >= t->needed) believe(r);
+    } else if (n > 0) {
+        t->score -= n;
+        t->alone = false;
+        if (t->score <= REJECT_SCORE) dqi_trial_reject(r);
+    }
+}
+
+// ---- a packet's batch -------------------------------------------------------------------------------------
+
+static void begin(dqi_reorder *r, uint64_t ordinal) {
+    dqi_trial *t = &r->trial;
+    dqi_trial_reject(r);
+    t->begun = t->alone = true;
+    t->low = t->top = ordinal;
+    t->score = 0;
+    t->needed = r->agree;
+}
+
+// A packet that is behind the trial: where both are ahead of the window, the stream is there. Else its lowest
+// batches make room. False: it has nothing to do with the trial.
+static bool go_behind(dqi_reorder *r, uint64_t ordinal) {
+    dqi_trial *t = &r->trial;
+    int64_t behind = (int64_t)(ordinal - t->top);
+    if (!t->begun || !t->alone || behind <= 0 || behind > r->far) return false;
+    if (goes_on(r) && t->score > 0) {
+        believe(r);
+        return true;
+    }
+    uint64_t low = ordinal - r->conf.window + 1;
+    for (uint32_t k = 0; k < r->conf.window && (int64_t)(low - t->low) > 0; k++, t->low++)
+        reject_batch(r, &t->open[t->low & r->open_mask]);
+    t->low = low;
+    return true;
+}
+
+dqi_batch *dqi_trial_find(dqi_reorder *r, uint64_t ordinal, uint32_t len, int64_t ts, bool quiet,
+                          dq_reason *why) {
+    dqi_trial *t = &r->trial;
+    const dq_reason otherwise = *why;
+    t->over = false;
+    if (!dqi_trial_has(r, ordinal) && !go_behind(r, ordinal)) begin(r, ordinal);
+    if (t->over) return NULL;
+    if (quiet) t->needed = AFTER_SILENCE;
+    t->low = earlier(t->low, ordinal);
+    t->top = later(t->top, ordinal);
+    dqi_batch **at = &t->open[ordinal & r->open_mask];
+    if (!*at) {
+        *at = dqi_window_open(r, ordinal, dqi_window_first(r, (int64_t)(ordinal - r->top)), len, ts, why);
+        if (*at) (*at)->otherwise = otherwise;
+    }
+    if (*at) {
+        atomic_fetch_add_explicit(&(*at)->fillers, 1, memory_order_relaxed);
+        return *at;
+    }
+    *why = otherwise; // no buffer is free, and nothing frees one: it counts all the same
+    if (++t->score >= t->needed) believe(r);
+    return NULL;
+}

@@ -1,0 +1,69 @@
+package units
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/daqiri/daqiri-run/tests/cunit"
+	"github.com/daqiri/daqiri-run/tests/tree"
+)
+
+// TestReorderCases compares the reorder stage with a model in Python: random streams with loss, repeated and displaced packets,
+// wrong numbers, sources that come late, and senders that restart, with and without silence; each aggregate, and what counts as
+// missing, cut, late, duplicate, outlier and resync.
+func TestReorderCases(t *testing.T) { testReorderCases(t, "asan+ubsan", 4, 500) }
+
+// TestReorderManyCases does so for 100,000 streams.
+func TestReorderManyCases(t *testing.T) { testReorderCases(t, "plain", 20, 5000) }
+
+func testReorderCases(t *testing.T, variant string, parts, each int) {
+	v := cunit.Named(variant).Ready(t)
+	dir := t.TempDir()
+	source := filepath.Join(tree.Root, "tests/cases")
+	program := filepath.Join(dir, "cases")
+	if err := v.Link(program, filepath.Join(source, "reorder_cases.c"), v.CompileEngine(t, dir)); err != nil {
+		t.Fatal(err)
+	}
+	for part := range parts {
+		t.Run(fmt.Sprint("seed ", part), func(t *testing.T) {
+			cases, answers := filepath.Join(dir, fmt.Sprint("cases", part)), filepath.Join(dir, fmt.Sprint("answers", part))
+			make := exec.Command("/usr/bin/python3", filepath.Join(source, "reorder_cases.py"), fmt.Sprint(part), fmt.Sprint(each), cases, answers)
+			if out, err := make.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			v := v
+			v.Args = append(v.Args[:len(v.Args):len(v.Args)], cases)
+			out, err := v.Output(program)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			compareCases(t, cases, answers, out)
+		})
+	}
+}
+
+// compareCases names the first case whose answer is not the model's.
+func compareCases(t *testing.T, cases, answers, got string) {
+	t.Helper()
+	var lines [2][]string
+	for k, file := range []string{cases, answers} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines[k] = strings.Split(string(text), "\n")
+	}
+	have := strings.Split(got, "\n")
+	if len(have) != len(lines[1]) || len(have) < 100 {
+		t.Fatalf("%d answers of %d cases", len(have)-1, len(lines[1])-1)
+	}
+	for k := range have {
+		if have[k] != lines[1][k] {
+			t.Fatalf("case %d, %s\n got %s\nwant %s", k, lines[0][k], have[k], lines[1][k])
+		}
+	}
+}
