@@ -134,7 +134,7 @@ func (o *RunningSession) serve(c *call, lim *limits) string {
 			if reason := o.look(lim, now); reason != "" {
 				return reason
 			}
-			next = now + int64(lookEvery)
+			next = o.nextLook(now)
 		}
 		if now >= lim.until {
 			return "time is up"
@@ -163,6 +163,23 @@ func (o *RunningSession) serve(c *call, lim *limits) string {
 			c.check(rt.interrupted())
 		}
 	}
+}
+
+// nextLook is when the counters are looked at again. On the virtual clock a capture's silence, however long, takes no looks.
+func (o *RunningSession) nextLook(now int64) int64 {
+	next := now + int64(lookEvery)
+	if o.replaying() {
+		if event := o.s.NextTime(); event != task.Never {
+			return max(next, event)
+		}
+	}
+	return next
+}
+
+// replaying reports whether packets of a capture are still to come on the virtual clock.
+func (o *RunningSession) replaying() bool {
+	replays, over := o.s.Replays()
+	return o.s.Virtual() && replays && !over
 }
 
 // look compares the counters with the limits and the thresholds that abort.
@@ -195,7 +212,7 @@ func (o *RunningSession) look(lim *limits, now int64) string {
 	if o.exhausted(l, lim) {
 		return "source exhausted"
 	}
-	if o.s.Virtual() && lim.until == task.Never {
+	if o.s.Virtual() && lim.until == task.Never && !o.replaying() {
 		if packets != lim.moved {
 			lim.moved, lim.movedAt = packets, now
 		} else if now-lim.movedAt > int64(idleAfter) {

@@ -146,7 +146,7 @@ const (
 		. tcp_dst integer = 4096: a port
 		. tcp_seq integer = 0: the sequence number
 		. tcp_flags integer = 0x10: 0 to 255
-		. vary? table: what changes from packet to packet: 'field = step', 'field = "toggle"' or 'field = {start, step, max, random, every, toggle}', and in the
+		. vary? table: what changes from packet to packet: 'field = step', 'field = "toggle"' or 'field = {start, step, max, random, every, toggle}', which goes from 'max' on to 'start' and without 'max' wraps at the field's width, and in the
 		  list part places with these keys; 'every' packets have the same value, and 'toggle' has the bits that are turned by turns
 		. format? format | string: its header begins the payload (of a format of the network layer: follows the Ethernet header), with the values that options of its
 		  fields' names have, 'chan = 7', and 'payload' follows it; 'payload_bytes' counts it, too

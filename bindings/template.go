@@ -217,7 +217,7 @@ func (o *options) variation(e fieldEntry, start uint64) session.Vary {
 	if e.f.BitWidth < 64 {
 		top = 1<<e.f.BitWidth - 1
 	}
-	out := session.Vary{Field: e.f, Start: start, Step: 1, Max: top}
+	out := session.Vary{Field: e.f, Start: start, Step: 1}
 	t, ok := e.value.(*lua.LTable)
 	if e.value == lua.LString("toggle") {
 		out.Toggle, out.Step = true, top
@@ -264,7 +264,10 @@ func (o *options) variation(e fieldEntry, start uint64) session.Vary {
 	if out.Random = in.bool("random", false); out.Random && !in.has("start") {
 		out.Start = 0
 	}
-	if out.Start > out.Max {
+	if in.has("max") && out.Max == 0 {
+		out.Step = 0 // 0 is the only value
+	}
+	if in.has("max") && out.Start > out.Max {
 		o.wrong("vary", "%s: start %d is above max %d", e.name, out.Start, out.Max)
 	}
 	return out

@@ -10,7 +10,7 @@ type VaryKind int32
 
 // Kinds of variation.
 const (
-	VaryInc    VaryKind = C.DQ_VARY_INC    // start, start + step, …, wrapping after max
+	VaryInc    VaryKind = C.DQ_VARY_INC    // start, start + step, …, from max on to start; without a max from the largest value on to 0
 	VaryRandom VaryKind = C.DQ_VARY_RANDOM // anything in start..max
 	VaryToggle VaryKind = C.DQ_VARY_TOGGLE // start, and start with the bits of step turned, by turns
 )

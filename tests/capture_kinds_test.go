@@ -197,6 +197,23 @@ func TestCapturesKeepWhatIsKnown(t *testing.T) {
 	}
 }
 
+// TestCaptureTimesOutside records packets of after 2106, which a pcap can't have, and says so; a pcapng has them.
+func TestCaptureTimesOutside(t *testing.T) {
+	need(t, "tshark")
+	const last, later = 4294967295 * int64(1e9), 7000000000 * int64(1e9)
+	data := pcapngOf([]ngLink{{1, "", "", -1}}, captured{ns: last + 5, data: datagram(1, 9, true)}, captured{ns: later, data: datagram(2, 9, true)})
+	for output, want := range map[string]string{"out.pcap": "4294967295.999999999", "out.pcapng": "7000000000.000000000"} {
+		path, out, code := recordFile(t, "in.pcapng", data, output)
+		said := strings.Contains(out, "whose times a file of this format can't have")
+		if code != 0 || said != (output == "out.pcap") {
+			t.Errorf("%s: exit code %d\n%s", output, code, out)
+		}
+		if got := tsharkLines(t, path, "frame.time_epoch"); !slices.Equal(got, []string{"4294967295.000000005", want}) {
+			t.Errorf("%s: %q", output, got)
+		}
+	}
+}
+
 // TestCaptureInterfaces has capinfos say what a recorded pcapng knows of its interfaces.
 func TestCaptureInterfaces(t *testing.T) {
 	need(t, "capinfos")

@@ -44,6 +44,33 @@ type timedPayload struct {
 	data []byte
 }
 
+// TestCaptureGap: a gap of years in a capture takes no time on the virtual clock, and ends no run.
+func TestCaptureGap(t *testing.T) {
+	program, dir := built(t), t.TempDir()
+	const year = 365 * 24 * 3600 * int64(1e9)
+	text := pcapOf(1, captured{ns: 20 * year, data: datagram(1, 9, true)}, captured{ns: 40 * year, data: datagram(2, 9, true)})
+	script := `local daqiri = require "daqiri"
+local s = daqiri.open(daqiri.args{ config = "" }.config)
+s:pipe(s:rx_queue("rx_port"), s:count{ name = "n" })
+local l = s:run{}
+print(l.n.out, l.reason, l.seconds > 600000000)`
+	for name, text := range map[string]string{"in.pcap": string(text), "gap.lua": script} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config, err := filepath.Abs(filepath.Join(rootDir, "scripts", "virtual.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "--source", "in.pcap", "gap.lua", "--config", config)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("2\tsource exhausted\ttrue\n")) {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // TestStreamRestart has senders begin again: packets' times say so, at whatever speed a capture is replayed. Numbers of the
 // first run may be among those of the next; ids of 8 bits come again soon.
 func TestStreamRestart(t *testing.T) {

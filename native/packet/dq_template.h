@@ -7,8 +7,9 @@
 
 typedef enum dq_vary_kind { DQ_VARY_INC, DQ_VARY_RANDOM, DQ_VARY_TOGGLE } dq_vary_kind;
 
-// A field that changes from packet to packet: start, start + step, …, wrapping after max; random in
-// start..max; or start and start with the bits of step the other way round, by turns.
+// A field that changes from packet to packet: start, start + step, …, from max on to start, or without a max
+// (UINT64_MAX) from the field's largest value on to 0; random in start..max; or start and start with the bits
+// of step the other way round, by turns.
 typedef struct dq_vary {
     dq_field field;
     int32_t kind; // dq_vary_kind

@@ -34,6 +34,7 @@ struct dq_template {
     struct {
         dq_vary v;
         window place;
+        uint64_t width;      // its bits, where it wraps with these; 0: it has a max
         uint64_t next, left; // packets that still get `last`
         uint64_t last;
     } vary[];
@@ -92,6 +93,7 @@ static int check_vary(dq_template *t, uint32_t i, dq_diag *diag) {
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "template: varied field %u lies outside the packet of %u bytes", i + 1, t->len);
     uint64_t top = v->field.bit_width >= 64 ? UINT64_MAX : (1ull << v->field.bit_width) - 1;
+    if (v->max == UINT64_MAX) t->vary[i].width = top;
     if (v->max > top) t->vary[i].v.max = top;
     if (v->start > t->vary[i].v.max)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
@@ -159,8 +161,13 @@ static uint64_t new_value(dq_template *t, uint32_t i) {
         uint64_t r = dqi_mix64(t->random);
         return v->start + (range == 0 ? r : r % range);
     }
-    uint64_t now = t->vary[i].next, room = v->max - now, range = v->max - v->start + 1; // 0: all of 64 bits
-    t->vary[i].next = v->step <= room || range == 0 ? now + v->step : v->start + (v->step - room - 1) % range;
+    uint64_t now = t->vary[i].next, room = v->max - now;
+    if (t->vary[i].width)
+        t->vary[i].next = (now + v->step) & t->vary[i].width;
+    else if (v->step <= room)
+        t->vary[i].next = now + v->step;
+    else
+        t->vary[i].next = v->start + (v->step - room - 1) % (v->max - v->start + 1);
     return now;
 }
 

@@ -79,6 +79,7 @@ typedef struct dqi_writer_dir {
     bool failed;   // down for good
     bool refused;  // packets, and the words for it are said
     bool timeless; // the note about packets without a time was written
+    bool outside;  // the note about times that files can't have was written
     bool remarked; // the note about remarks of a capture that the files leave out was written
     bool indirect; // a file could not be written past the host, which is said
     int err;       // down: why, -errno

@@ -15,6 +15,11 @@
 #define TIMELESS                                                                                             \
     "packets come that were captured without a time: a pcapng can say so, all other files of captures have " \
     "them with the time of the packet before"
+#define OUTSIDE                                                                                              \
+    "packets come whose times a file of this format can't have: a pcap has those from 1970 to 2106, a "      \
+    "pcapng "                                                                                                \
+    "those from 1970 on; they are written with the nearest one"
+#define PCAP_LAST_NS ((INT64_C(1) << 32) * 1000000000 - 1) // seconds have 32 bits
 #define REMARKED                                                                                             \
     "what a capture says of packets is left out (names of its interfaces, comments, flags, losses, "         \
     "checksums behind frames); hint: a pcapng has it"
@@ -291,6 +296,16 @@ static void note_packet(dqi_writer_dir *l, const dq_burst *b, int64_t ts) {
     n->last_batch = a ? a->batch_id : 0;
 }
 
+// The time that a packet has in a file.
+static int64_t file_time(dqi_writer_dir *l, int64_t ts) {
+    const int32_t kind = l->w->conf.kind;
+    const int64_t last = kind == DQ_WRITE_PCAP ? PCAP_LAST_NS : INT64_MAX;
+    if (ts == DQ_NO_TIME || (kind != DQ_WRITE_PCAP && kind != DQ_WRITE_PCAPNG) || (ts >= 0 && ts <= last))
+        return ts;
+    note_once(l, &l->outside, OUTSIDE);
+    return ts < 0 ? 0 : last;
+}
+
 int dqi_file_add(dqi_writer_dir *l, const dqi_entry *e, uint32_t i, dqi_file_tally *t) {
     const dq_burst *b = e->burst;
     const dqi_format *f = l->w->format;
@@ -309,7 +324,7 @@ int dqi_file_add(dqi_writer_dir *l, const dqi_entry *e, uint32_t i, dqi_file_tal
     if (c->kind != DQ_WRITE_PCAPNG && dqi_remark_of(b, i)) note_once(l, &l->remarked, REMARKED);
     if (err == 0 && b->dark && !l->f.file->staging)
         err = dqi_buffered_file_stage(l->f.file, atomic_load(&l->staging), t);
-    if (err == 0) err = f->add(l->f.file, b, i, ts, t);
+    if (err == 0) err = f->add(l->f.file, b, i, file_time(l, ts), t);
     if (l->f.file->indirect[0]) dqi_writer_tell_indirect(l, l->f.file->indirect);
     if (err == 0) note_packet(l, b, ts);
     if (c->quota) dqi_file_count(l, bytes);

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,6 +63,16 @@ func (s *Session) Replays() (some, over bool) {
 		}
 	}
 	return some, over
+}
+
+// NextTime is when something is due next on the virtual clock, math.MaxInt64 where nothing is. Any goroutine.
+func (s *Session) NextTime() int64 {
+	s.alive.RLock()
+	defer s.alive.RUnlock()
+	if s.native == nil {
+		return math.MaxInt64
+	}
+	return s.native.NextTime()
 }
 
 // source is what the interface replays. The caller holds alive.

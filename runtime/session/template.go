@@ -10,9 +10,9 @@ import (
 // Vary is a field of a template that changes from packet to packet.
 type Vary struct {
 	Field            Field
-	Random           bool   // anything in Start..Max; else Start, Start+Step, … wrapping after Max
+	Random           bool   // anything in Start..Max; else Start, Start+Step, …, from Max on to Start
 	Toggle           bool   // Start, and Start with the bits of Step turned, by turns
-	Start, Step, Max uint64 // Max 0: the field's largest value
+	Start, Step, Max uint64 // Max 0: none; the field's largest value, from which it goes on to 0
 	Every            uint64 // packets with the same value, one after the other; 0: 1
 }
 
@@ -50,7 +50,7 @@ func (s *Session) Template(c TemplateConfig) (*Template, error) {
 			kind = native.VaryToggle
 		}
 		if v.Max == 0 {
-			v.Max = math.MaxUint64 // the engine takes the field's largest
+			v.Max = math.MaxUint64
 		}
 		vary[i] = native.Vary{Field: v.Field, Kind: kind, Start: v.Start, Step: v.Step, Max: v.Max, Every: v.Every}
 	}
