@@ -111,14 +111,14 @@ var burstType = &typeDef{
 			> local b = tx:alloc(4):fill(tpl)
 			> b:packet(1):set_u16(36, 53)
 			> b:checksums(1)`},
-		{"column", burstColumn, `- field string | place: a field's name, its place, or a number as text over fields: '"payload_len // 8"'
-			- format? format | string: names for further fields
+		{"column", burstColumn, `- field expression | place: a field's name, its place, or a number over fields: '"payload_len // 8"'
+			- format? format | format_name: names for further fields
 			-> column
 			The field of every packet. It is a copy and outlives the burst.
 			> local lengths = b:column("payload_len")
 			> print(lengths:mean())`},
-		{"count", burstCount, `- condition string: as 'daqiri-run help conditions' says
-			- format? format | string: names for further fields
+		{"count", burstCount, `- condition condition: which packets
+			- format? format | format_name: names for further fields
 			-> integer, packets
 			How many packets match.
 			> print(b:count("udp_dst == 7148 and len > 60"))`},
@@ -155,14 +155,14 @@ var burstType = &typeDef{
 		{"rx_timestamps", burstRxTimestamps, `-> table, ns: since the session's start, of a capture since its first packet
 			The receive time of each packet; false where it has none: it was made here, or captured without one.
 			> local times = b:rx_timestamps()`},
-		{"select", burstSelect, `- condition string: as 'daqiri-run help conditions' says
-			- format? format | string: names for further fields
+		{"select", burstSelect, `- condition condition: which packets
+			- format? format | format_name: names for further fields
 			-> burst | failure
 			A burst of the packets that match, maybe of none. In 'on_burst' it ends with its handler, as the burst does, unless it is kept.
 			> local long = b:select("len > 1000")
 			> if long then print(long.n) end`},
-		{"set", burstSet, `- fields table: values by field, see below
-			- format? format | string: names for further fields
+		{"set", burstSet, `- fields table<field_name | "checksums", any>: values by field, see below
+			- format? format | format_name: names for further fields
 			-> integer, packets: those that have all the fields
 			Writes fields of all packets: '{field = value}', '{field = {start, step}}', '{field = "auto"}' of 'eth_src' and 'eth_dst' (as in 'q:template'), and in the list
 			part places with 'value' and 'step'. 'ipv6_src' and 'ipv6_dst' are addresses, too, whose lower 64 bits step. Checksums follow by the difference, so right ones stay right, wrong ones wrong, and a UDP checksum of 0 stays 0;
@@ -174,8 +174,8 @@ var burstType = &typeDef{
 			- segment integer = 1: of which segment, from 1
 			Sets how long the packets are, at most as long as a buffer.
 			> b:set_lengths(60)`},
-		{"show", burstShow, `. format? format | string: whose fields are shown
-			. fields? string[]: these instead: names, or numbers as text over fields
+		{"show", burstShow, `. format? format | format_name: whose fields are shown
+			. fields? expression[]: these instead: names, or numbers over fields
 			. n integer = 10, packets: how many, the first ones
 			. csv boolean = false: as comma-separated values
 			Prints packets as a table: values with their names, scaled, with units; '-' where a packet has none.

@@ -87,7 +87,7 @@ var connectionType = &typeDef{
 	},
 	methods: []entry{
 		{"alloc", connectionAlloc, `- n? integer = batch_size, packets: at most batch_size
-			- region? string: takes their buffers there, for operations of this connection alone ('c:message', 'c:receive', 'c:write', 'c:read')
+			- region? region_name: takes their buffers there, for operations of this connection alone ('c:message', 'c:receive', 'c:write', 'c:read')
 			-> burst | failure
 			A burst to send, as 'q:alloc' makes it.
 			> local b = assert(c:alloc(1))`},
@@ -114,7 +114,7 @@ var connectionType = &typeDef{
 		{"join", connectionJoin, pairRows + `-> true | failure
 			Tells a queue pair that 'i:connect{ qp = {} }' has made who its peer is: the connection is open then. Of 'roce://' connections.
 			> local ok, status, why = c:join{ qpn = 17, psn = 4711, addr = "10.9.0.2" }`},
-		{"lend", connectionLend, `- region string: in which no queue has its packets, and whose 'access' allows it
+		{"lend", connectionLend, `- region region_name: in which no queue has its packets, and whose 'access' allows it
 			. name? string: that the peer finds it by, at most 47 bytes; by default the region's
 			. access "rdma_read" | "rdma_write" | "rdma_read_write" = "rdma_write": what the peer may do
 			. slots? integer: how it is divided, which the peer is told

@@ -328,7 +328,7 @@ var semaphoreType = &typeDef{
 	doc: `a semaphore
 		An order in which a persistent kernel hands items to the script ('k.semaphores'): two numbers each, which mean what both agree on.`,
 	methods: []entry{
-		{"on_ready", semOnReady, `- fn function(integer, integer): gets the two numbers of the item
+		{"on_ready", semOnReady, `- fn fun(first: integer, second: integer): gets the two numbers of the item
 			-> semaphore: itself
 			Has a function called with each item that the kernel puts into the semaphore, in order; when it returns the item is done. The task looks each 0.5 ms.
 			A semaphore with a function has no other consumer.

@@ -57,7 +57,7 @@ var daqiriModule = []entry{
 		> local limit, trials = daqiri.find_limit{ low = "1Mbit/s", high = "1Gbit/s", precision = "1Mbit/s",
 		>   trial = function(rate) return rate < 3e8 end }
 		> print(limit, #trials)`},
-	{"format", moduleFormat, `- name string | table: the name of a format that the script declared or that is in the library; or a table that declares one, as
+	{"format", moduleFormat, `- name format_name | table: the name of a format that the script declared or that is in the library; or a table that declares one, as
 		  [formats](../formats.md) say; or fields with their places
 		. items? table<string, integer>: of a format with a list of items: names for more of them, by their key
 		-> format

@@ -73,7 +73,7 @@ var opType = &typeDef{
 		return nil
 	},
 	methods: []entry{
-		{"on_done", opOnDone, `- fn function(op): runs once every packet has completed or failed; at once where that is so already
+		{"on_done", opOnDone, `- fn fun(op: op): runs once every packet has completed or failed; at once where that is so already
 			Has a function run at the end. Several run in the order in which they came.
 			> op:on_done(function(op) print(op.completed_packets, op.error) end)`},
 		{"poll", opPoll, `-> boolean

@@ -33,6 +33,9 @@ func (k *optionKeys) read() {
 	row := mustParse("options", k.row)
 	k.known = map[string]bool{}
 	for _, o := range row.Options {
+		if o.OfMore() {
+			continue
+		}
 		k.names, k.known[o.Name] = append(k.names, o.Name), true
 	}
 }

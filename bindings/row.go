@@ -22,6 +22,9 @@ type Value struct {
 	Optional                         bool // it may be left out
 }
 
+// OfMore says whether the value stands for further keys, "[string]" of options, and has no name of its own.
+func (v *Value) OfMore() bool { return strings.HasPrefix(v.Name, "[") }
+
 // A Name is a function, field or constant that Lua knows, as its table describes it.
 type Name struct {
 	Name    string
@@ -134,6 +137,9 @@ func (n *Name) Call() string {
 	}
 	var keys []string
 	for _, o := range n.Options {
+		if o.OfMore() {
+			continue
+		}
 		if len(n.Options) <= mostShown || !o.Optional {
 			keys = append(keys, o.Name)
 		}

@@ -64,11 +64,11 @@ var sessionType = &typeDef{
 		{"close", sessionClose, `Ends the session in order and frees its memory. It belongs to the main chunk of the task that opened it.
 			> s:close()`},
 		{"convert", sessionConvert, `. name? string: of its line in the ledger
-			. memory_region string: from which the new packets' buffers are taken
+			. memory_region region_name: from which the new packets' buffers are taken
 			. data_types data_types: what elements are and become
 			. at "start" | "payload" = "start": from where 'payload_byte_offset' counts: the packet's start, or behind the innermost headers
 			. payload_byte_offset integer = 0, bytes: where the payload begins
-			. format? format | string: the payload begins behind its header, unless 'at' or 'payload_byte_offset' say otherwise
+			. format? format | format_name: the payload begins behind its header, unless 'at' or 'payload_byte_offset' say otherwise
 			. policy policy = "drop": while no buffer is free; with '"wait"' the region is the stage's alone
 			-> stage
 			Makes a stage that makes packets of the region whose payloads have elements of another type. What is in front of the payload stays; lengths and checksums
@@ -78,11 +78,11 @@ var sessionType = &typeDef{
 			>   data_types = { input_type = "int16", output_type = "fp32" } }
 			> s:pipe(q, to_float, w)`},
 		{"copy", sessionCopy, `. name? string: of its line in the ledger
-			. memory_region string: from which the copies' buffers are taken, in the host's memory or a GPU's
+			. memory_region region_name: from which the copies' buffers are taken, in the host's memory or a GPU's
 			. data_types? data_types: what elements of payloads are and become; of sockets' queues and of aggregates
 			. at "start" | "payload" = "start": from where 'payload_byte_offset' counts: the packet's start, or behind the innermost headers
 			. payload_byte_offset integer = 0, bytes: where the payload begins that is converted
-			. format? format | string: the payload begins behind its header, unless 'at' or 'payload_byte_offset' say otherwise
+			. format? format | format_name: the payload begins behind its header, unless 'at' or 'payload_byte_offset' say otherwise
 			. policy policy = "drop": while no buffer is free; with '"wait"' the region is the stage's alone
 			-> stage
 			Makes a stage that moves bursts into buffers of another region: into a GPU's memory, out of it, or within the host's. Where a GPU's memory takes part
@@ -100,8 +100,8 @@ var sessionType = &typeDef{
 			Makes a timer that fires again and again; when it is late, once for all times missed.
 			> s:every(1, function() print(s:stats().b.rx.packets) end)`},
 		{"filter", sessionFilter, `. name? string: of its line in the ledger
-			. where? string: a condition ('daqiri-run help conditions')
-			. format? format | string: names for further fields in 'where'
+			. where? condition: which packets pass
+			. format? format | format_name: names for further fields in 'where'
 			. match? table: as a flow's in the configuration
 			. pcap? string: in libpcap's language
 			-> stage
@@ -116,7 +116,7 @@ var sessionType = &typeDef{
 		>   memory_region = "blocks", window = 2, timeout_us = 1000 }
 			> s:pipe(q, heaps)
 			> heaps:on_burst(function(h) print(h.batch_id, #h.data, h.missing) end)`},
-		{"interface", sessionInterface, `- name string: as in the configuration
+		{"interface", sessionInterface, `- name interface_name: as in the configuration
 			-> interface
 			An interface.
 			> print(s:interface("a").mac)`},
@@ -133,7 +133,7 @@ var sessionType = &typeDef{
 			Serves handlers for that time. The session has to run.
 			> s:start()
 			> print(s:measure{ seconds = "10ms" }.b.rx.packets)`},
-		{"metric", sessionMetric, `- name string: one that the ledger does not use
+		{"metric", sessionMetric, `- name metric_name: one that the ledger does not use
 			- value number: any number
 			Sets a figure for thresholds and the summary.
 			> s:metric("temperature", 21.5)`},
@@ -142,7 +142,7 @@ var sessionType = &typeDef{
 			Sends every burst of the sources through the stages. A second pipe on a source is a tee. A transmit queue at the end holds the source while its ring
 			is full.
 			> s:pipe(q, s:filter{ where = "len > 100" }, w)`},
-		{"region", sessionRegion, `- name string: as in the configuration
+		{"region", sessionRegion, `- name region_name: as in the configuration
 			-> table: name, kind, num_bufs, buf_size (bytes), free_bufs, stride (bytes), huge, group (buffers of a super-buffer; 1: there are none)
 			What became of a memory region.
 			> print(s:region("packets").free_bufs)`},
@@ -172,12 +172,12 @@ var sessionType = &typeDef{
 			nothing more can happen, and ends it in order.
 			> local summary = s:run{ seconds = "10ms" }
 			> print(summary.reason)`},
-		{"rx_queue", sessionQueue(true), `- interface? interface | string: or its name; by default the only one
-			- queue? integer | string: its id or name; by default the only one
+		{"rx_queue", sessionQueue(true), `- interface? interface | interface_name: or its name; by default the only one
+			- queue? integer | queue_name: its id or name; by default the only one
 			-> queue
 			A receive queue.
 			> local q = s:rx_queue("b", 0)`},
-		{"rx_queues", sessionQueues(true), `- interface? interface | string: or its name; by default the only one
+		{"rx_queues", sessionQueues(true), `- interface? interface | interface_name: or its name; by default the only one
 			-> queue[]
 			All receive queues of an interface.
 			> print(#s:rx_queues("b"))`},
@@ -186,7 +186,7 @@ var sessionType = &typeDef{
 			-> stage
 			Makes a stage that passes one burst of so many.
 			> s:pipe(q, s:sample{ every = 10 }, w)`},
-		{"stage", sessionStage, `- name string: of its line in the ledger
+		{"stage", sessionStage, `- name stage_name: of its line in the ledger
 			-> stage
 			A stage that was made before.
 			> print(s:stage("disk").kind)`},
@@ -203,19 +203,19 @@ var sessionType = &typeDef{
 			on; what could not be sent is 'tx_port.tx.dropped', and the summary says so.
 			> s:after("5ms", function() s:stop "enough" end)
 			> s:run()`},
-		{"threshold", sessionThreshold, `- condition string: over figures with the names of 's:stats()': '"rx_port.rx.dropped == 0"'
+		{"threshold", sessionThreshold, `- condition threshold: over figures with the names of 's:stats()': '"rx_port.rx.dropped == 0"'
 			. after duration = 0: from the start, before which a running session is not judged
 			. abort boolean = false: a run that does not meet it ends at once
 			Adds a condition that the run has to meet, or its exit code says so. A figure that an interface or stage does not have is refused, at the start also one
 			of an object that is not there, where another is like it; other names may get their values later ('s:metric'). 'errors' is how often the system
 			refused or took away something (the lines 'fault' of the summary): 'errors == 0' has to hold unless a threshold of the script's own names it.
 			> s:threshold("b.rx.dropped == 0", { after = 1, abort = true })`},
-		{"tx_queue", sessionQueue(false), `- interface? interface | string: or its name; by default the only one
-			- queue? integer | string: its id or name; by default the only one
+		{"tx_queue", sessionQueue(false), `- interface? interface | interface_name: or its name; by default the only one
+			- queue? integer | queue_name: its id or name; by default the only one
 			-> queue
 			A transmit queue.
 			> local tx = s:tx_queue("a", 0)`},
-		{"tx_queues", sessionQueues(false), `- interface? interface | string: or its name; by default the only one
+		{"tx_queues", sessionQueues(false), `- interface? interface | interface_name: or its name; by default the only one
 			-> queue[]
 			All transmit queues of an interface.
 			> print(#s:tx_queues("a"))`},

@@ -12,7 +12,7 @@ func oneOf(words []string) string { return `"` + strings.Join(words, `" | "`) + 
 // shapes are the types of arguments and results that have a name of their own: their rows have the plain type as result, or their keys.
 var shapes = []field{
 	{"duration", `-> number | string
-		Seconds, or text with a unit: ns, us, ms or s. A number as text has no unit and is refused.
+		Seconds, or text with a unit: ns, us, ms, s, min or h. A number as text has no unit and is refused.
 		> daqiri.sleep("5ms")`},
 	{"size", `-> integer | string
 		Bytes, or text with a unit: B, KB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (powers of 1024).
@@ -23,6 +23,36 @@ var shapes = []field{
 	{"instant", `-> time | string
 		An absolute time, or text that 'daqiri.time' reads.
 		> s:at("now + 5ms", function() end)`},
+	{"condition", `-> string
+		What is true or false of a packet, over its fields: 'daqiri-run help conditions'.
+		> print(b:count("udp_dst == 53 and len > 60"))`},
+	{"expression", `-> string
+		A whole number over fields of a packet, in the grammar of conditions. The name of a field is one.
+		> print(b:column("payload_len // 8"):max())`},
+	{"threshold", `-> string
+		What is true or false of figures, by their names in the ledger, and of metrics, in the grammar of conditions.
+		> s:threshold("b.rx.dropped == 0")`},
+	{"field_name", `-> string
+		A field that every packet may have ('daqiri-run help conditions'), or one of the format.
+		> b:set{ udp_dst = 7149 }`},
+	{"format_name", `-> string
+		A format of the library, or one that the script declared.
+		> print(b:count("seq > 1", "simple"))`},
+	{"interface_name", `-> string
+		An interface, as the configuration calls it.
+		> print(s:interface("a").mac)`},
+	{"queue_name", `-> string
+		A queue, as the configuration calls it.
+		> local q = s:rx_queue("b", s.config.interfaces[2].rx.queues[1].name)`},
+	{"region_name", `-> string
+		A memory region, as the configuration calls it.
+		> print(s:region("packets").free_bufs)`},
+	{"stage_name", `-> string
+		A stage, as the option 'name' of its maker calls it, or the configuration.
+		> print(s:stage("disk").kind)`},
+	{"metric_name", `-> string
+		A figure that the script sets.
+		> s:metric("temperature", 21.5)`},
 	{"policy", `-> "drop" | "wait"
 		What happens while somebody is behind: packets are lost, counted, or the queue is held.
 		> q:on_burst(function(b) end, { policy = "drop" })`},
@@ -45,7 +75,7 @@ var shapes = []field{
 		What elements of payloads are and become.
 		> local types = { input_type = "int16", output_type = "fp32" }
 		> s:convert{ memory_region = "others", at = "payload", data_types = types }`},
-	{"flow", `. name string: in lists and in the ledger
+	{"flow", `. name? string: in lists and in the ledger
 		. match table: as in a configuration; all that is given has to hold
 		. action? table: as in a configuration: '{type = "queue", id = 0}'
 		. actions? table[]: more than one, in order
@@ -80,20 +110,20 @@ const (
 		. policy policy = "drop": while the disk is behind
 		`
 	reorderRows = `. name? string: of its line in the ledger
-		. memory_region string: each aggregate is one buffer of it
-		. sequence_number? string | place: a field that counts packets; by default the format's own, beside 'packets_per_batch'
-		. batch_number? string | place: a field that counts batches
+		. memory_region region_name: each aggregate is one buffer of it
+		. sequence_number? field_name | place: a field that counts packets; by default the format's own, beside 'packets_per_batch'
+		. batch_number? field_name | place: a field that counts batches
 		. packets_per_batch? integer, packets: slots of a batch, beside 'sequence_number'
-		. batch? string: which batch, a number as text over fields
-		. slot? string: which slot, a number as text over fields
+		. batch? expression: which batch
+		. slot? expression: which slot
 		. slots? integer: of a batch, beside 'batch' and 'slot'
 		. wrap? integer: the number at which 'batch' goes on at 0, from 4 on
 		. fields? table<string, place>: further names for the texts
-		. format? format | string: names for further fields; the payload is behind its header
-		. offset? string, bytes: within the slot, a number as text over fields: a multiple of 'packet_bytes'
+		. format? format | format_name: names for further fields; the payload is behind its header
+		. offset? expression, bytes: within the slot: a multiple of 'packet_bytes'
 		. packet_bytes? size: parts of a slot, beside 'offset'
-		. extra? string: a number as text over fields, kept for each slot ('b.extra')
-		. source? string: who a packet is counted for: a number as text over fields, or '"peer"'
+		. extra? expression: kept for each slot ('b.extra')
+		. source? expression | "peer": who a packet is counted for
 		. at "start" | "payload" = "start": from where 'payload_byte_offset' counts
 		. payload_byte_offset integer = 0, bytes: where the payload begins
 		. segment integer = 1: of split packets, the one with the payload, from 1 ('payload_segment' of a configuration counts from 0)
@@ -108,13 +138,13 @@ const (
 		. policy policy = "drop": while no buffer is free
 		`
 	heapsRows = `. name? string: of its line in the ledger
-		. memory_region string: each heap is in one buffer of it, which is as long as a heap may be
-		. format? format | string: names for further fields; the payload is behind its header, and items of its list are kept ('b.items')
+		. memory_region region_name: each heap is in one buffer of it, which is as long as a heap may be
+		. format? format | format_name: names for further fields; the payload is behind its header, and items of its list are kept ('b.items')
 		. fields? table<string, place>: further names for the texts
-		. id? string: which heap, a number as text over fields; by default 'heap_cnt' of the format
-		. size? string, bytes: how long the heap is, a number as text over fields; by default 'heap_len' of the format
+		. id? expression: which heap; by default 'heap_cnt' of the format
+		. size? expression, bytes: how long the heap is; by default 'heap_len' of the format
 		. heap_bytes? size: how long every heap is, instead of 'size'
-		. offset? string, bytes: where in the heap the payload belongs, a number as text over fields; by default 'payload_offset' of the format
+		. offset? expression, bytes: where in the heap the payload belongs; by default 'payload_offset' of the format
 		. at "start" | "payload" = "start": from where 'payload_byte_offset' counts
 		. payload_byte_offset integer = 0, bytes: where the payload begins
 		. segment integer = 1: of split packets, the one with the payload, from 1
@@ -148,7 +178,7 @@ const (
 		. tcp_flags integer = 0x10: 0 to 255
 		. vary? table: what changes from packet to packet: 'field = step', 'field = "toggle"' or 'field = {start, step, max, random, every, toggle}', which goes from 'max' on to 'start' and without 'max' wraps at the field's width, and in the
 		  list part places with these keys; 'every' packets have the same value, and 'toggle' has the bits that are turned by turns
-		. format? format | string: its header begins the payload (of a format of the network layer: follows the Ethernet header), with the values that options of its
-		  fields' names have, 'chan = 7', and 'payload' follows it; 'payload_bytes' counts it, too
+		. format? format | format_name: its header begins the payload (of a format of the network layer: follows the Ethernet header), with the values that its fields have here, 'chan = 7', and 'payload' follows it; 'payload_bytes' counts it, too
+		. [string]? any: a field of the format, with its value
 		`
 )

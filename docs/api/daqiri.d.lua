@@ -1,7 +1,7 @@
 ---@meta daqiri
 -- What editors know of daqiri-run's Lua API. Made from the program's tables by `make docs`; docs/api/README.md says how to use it.
 
----Seconds, or text with a unit: ns, us, ms or s. A number as text has no unit and is refused.
+---Seconds, or text with a unit: ns, us, ms, s, min or h. A number as text has no unit and is refused.
 ---
 ---@alias daqiri.duration number|string
 
@@ -16,6 +16,46 @@
 ---An absolute time, or text that daqiri.time reads.
 ---
 ---@alias daqiri.instant daqiri.time|string
+
+---What is true or false of a packet, over its fields: daqiri-run help conditions.
+---
+---@alias daqiri.condition string
+
+---A whole number over fields of a packet, in the grammar of conditions. The name of a field is one.
+---
+---@alias daqiri.expression string
+
+---What is true or false of figures, by their names in the ledger, and of metrics, in the grammar of conditions.
+---
+---@alias daqiri.threshold string
+
+---A field that every packet may have (daqiri-run help conditions), or one of the format.
+---
+---@alias daqiri.field_name string
+
+---A format of the library, or one that the script declared.
+---
+---@alias daqiri.format_name string
+
+---An interface, as the configuration calls it.
+---
+---@alias daqiri.interface_name string
+
+---A queue, as the configuration calls it.
+---
+---@alias daqiri.queue_name string
+
+---A memory region, as the configuration calls it.
+---
+---@alias daqiri.region_name string
+
+---A stage, as the option name of its maker calls it, or the configuration.
+---
+---@alias daqiri.stage_name string
+
+---A figure that the script sets.
+---
+---@alias daqiri.metric_name string
 
 ---What happens while somebody is behind: packets are lost, counted, or the queue is held.
 ---
@@ -44,7 +84,7 @@
 ---Which packets, to which queues, with which actions.
 ---
 ---@class daqiri.flow
----@field name string in lists and in the ledger
+---@field name? string in lists and in the ledger
 ---@field match table as in a configuration; all that is given has to hold
 ---@field action? table as in a configuration: {type = "queue", id = 0}
 ---@field actions? table[] more than one, in order
@@ -166,7 +206,7 @@ function daqiri.find_limit(options) end
 ---local seq = { at = "payload", bit_offset = 0, bit_width = 32 }
 ---local place = daqiri.format{ seq = seq }
 ---```
----@param name string|table the name of a format that the script declared or that is in the library; or a table that declares one, as formats say; or fields with their places
+---@param name daqiri.format_name|table the name of a format that the script declared or that is in the library; or a table that declares one, as formats say; or fields with their places
 ---@param options? daqiri.daqiri.format.options
 ---@return daqiri.format
 function daqiri.format(name, options) end
@@ -485,20 +525,20 @@ function bit.tohex(v) end
 
 ---@class (exact) daqiri.session.convert.options
 ---@field name? string of its line in the ledger
----@field memory_region string from which the new packets' buffers are taken
+---@field memory_region daqiri.region_name from which the new packets' buffers are taken
 ---@field data_types daqiri.data_types what elements are and become
 ---@field at? "start"|"payload" from where payload_byte_offset counts: the packet's start, or behind the innermost headers (default: "start")
 ---@field payload_byte_offset? integer bytes: where the payload begins (default: 0)
----@field format? daqiri.format|string the payload begins behind its header, unless at or payload_byte_offset say otherwise
+---@field format? daqiri.format|daqiri.format_name the payload begins behind its header, unless at or payload_byte_offset say otherwise
 ---@field policy? daqiri.policy while no buffer is free; with "wait" the region is the stage's alone (default: "drop")
 
 ---@class (exact) daqiri.session.copy.options
 ---@field name? string of its line in the ledger
----@field memory_region string from which the copies' buffers are taken, in the host's memory or a GPU's
+---@field memory_region daqiri.region_name from which the copies' buffers are taken, in the host's memory or a GPU's
 ---@field data_types? daqiri.data_types what elements of payloads are and become; of sockets' queues and of aggregates
 ---@field at? "start"|"payload" from where payload_byte_offset counts: the packet's start, or behind the innermost headers (default: "start")
 ---@field payload_byte_offset? integer bytes: where the payload begins that is converted (default: 0)
----@field format? daqiri.format|string the payload begins behind its header, unless at or payload_byte_offset say otherwise
+---@field format? daqiri.format|daqiri.format_name the payload begins behind its header, unless at or payload_byte_offset say otherwise
 ---@field policy? daqiri.policy while no buffer is free; with "wait" the region is the stage's alone (default: "drop")
 
 ---@class (exact) daqiri.session.count.options
@@ -506,20 +546,20 @@ function bit.tohex(v) end
 
 ---@class (exact) daqiri.session.filter.options
 ---@field name? string of its line in the ledger
----@field where? string a condition (daqiri-run help conditions)
----@field format? daqiri.format|string names for further fields in where
+---@field where? daqiri.condition which packets pass
+---@field format? daqiri.format|daqiri.format_name names for further fields in where
 ---@field match? table as a flow's in the configuration
 ---@field pcap? string in libpcap's language
 
 ---@class (exact) daqiri.session.heaps.options
 ---@field name? string of its line in the ledger
----@field memory_region string each heap is in one buffer of it, which is as long as a heap may be
----@field format? daqiri.format|string names for further fields; the payload is behind its header, and items of its list are kept (b.items)
+---@field memory_region daqiri.region_name each heap is in one buffer of it, which is as long as a heap may be
+---@field format? daqiri.format|daqiri.format_name names for further fields; the payload is behind its header, and items of its list are kept (b.items)
 ---@field fields? table<string, daqiri.place> further names for the texts
----@field id? string which heap, a number as text over fields; by default heap_cnt of the format
----@field size? string bytes: how long the heap is, a number as text over fields; by default heap_len of the format
+---@field id? daqiri.expression which heap; by default heap_cnt of the format
+---@field size? daqiri.expression bytes: how long the heap is; by default heap_len of the format
 ---@field heap_bytes? daqiri.size how long every heap is, instead of size
----@field offset? string bytes: where in the heap the payload belongs, a number as text over fields; by default payload_offset of the format
+---@field offset? daqiri.expression bytes: where in the heap the payload belongs; by default payload_offset of the format
 ---@field at? "start"|"payload" from where payload_byte_offset counts (default: "start")
 ---@field payload_byte_offset? integer bytes: where the payload begins (default: 0)
 ---@field segment? integer of split packets, the one with the payload, from 1 (default: 1)
@@ -534,20 +574,20 @@ function bit.tohex(v) end
 
 ---@class (exact) daqiri.session.reorder.options
 ---@field name? string of its line in the ledger
----@field memory_region string each aggregate is one buffer of it
----@field sequence_number? string|daqiri.place a field that counts packets; by default the format's own, beside packets_per_batch
----@field batch_number? string|daqiri.place a field that counts batches
+---@field memory_region daqiri.region_name each aggregate is one buffer of it
+---@field sequence_number? daqiri.field_name|daqiri.place a field that counts packets; by default the format's own, beside packets_per_batch
+---@field batch_number? daqiri.field_name|daqiri.place a field that counts batches
 ---@field packets_per_batch? integer packets: slots of a batch, beside sequence_number
----@field batch? string which batch, a number as text over fields
----@field slot? string which slot, a number as text over fields
+---@field batch? daqiri.expression which batch
+---@field slot? daqiri.expression which slot
 ---@field slots? integer of a batch, beside batch and slot
 ---@field wrap? integer the number at which batch goes on at 0, from 4 on
 ---@field fields? table<string, daqiri.place> further names for the texts
----@field format? daqiri.format|string names for further fields; the payload is behind its header
----@field offset? string bytes: within the slot, a number as text over fields: a multiple of packet_bytes
+---@field format? daqiri.format|daqiri.format_name names for further fields; the payload is behind its header
+---@field offset? daqiri.expression bytes: within the slot: a multiple of packet_bytes
 ---@field packet_bytes? daqiri.size parts of a slot, beside offset
----@field extra? string a number as text over fields, kept for each slot (b.extra)
----@field source? string who a packet is counted for: a number as text over fields, or "peer"
+---@field extra? daqiri.expression kept for each slot (b.extra)
+---@field source? daqiri.expression|"peer" who a packet is counted for
 ---@field at? "start"|"payload" from where payload_byte_offset counts (default: "start")
 ---@field payload_byte_offset? integer bytes: where the payload begins (default: 0)
 ---@field segment? integer of split packets, the one with the payload, from 1 (payload_segment of a configuration counts from 0) (default: 1)
@@ -563,10 +603,11 @@ function bit.tohex(v) end
 
 ---@class (exact) daqiri.session.rewrite.options
 ---@field name? string of its line in the ledger
----@field format? daqiri.format|string names for further fields
----@field per_loop? table<string, integer> by field, how much is added to it in each further loop of a capture that is replayed; it wraps at the field's width
+---@field format? daqiri.format|daqiri.format_name names for further fields
+---@field per_loop? table<daqiri.field_name, integer> by field, how much is added to it in each further loop of a capture that is replayed; it wraps at the field's width
 ---@field tx_queue? daqiri.queue the transmit queue that sends on, for eth_src = "auto" and eth_dst = "auto" beside an address (as in b:set)
 ---@field checksums? boolean|"compute" those of IPv4, UDP, TCP and ICMP follow by the difference (RFC 1624), so that wrong ones stay wrong; false leaves them; "compute" makes all of them anew (default: true)
+---@field [string] any a field, of the format or one that every packet has, with what it becomes, see below
 
 ---@class (exact) daqiri.session.run.options
 ---@field seconds? daqiri.duration how long
@@ -770,7 +811,7 @@ function session:heaps(options) end
 ---```lua
 ---print(s:interface("a").mac)
 ---```
----@param name string as in the configuration
+---@param name daqiri.interface_name as in the configuration
 ---@return daqiri.interface
 function session:interface(name) end
 
@@ -807,7 +848,7 @@ function session:measure(options) end
 ---```lua
 ---s:metric("temperature", 21.5)
 ---```
----@param name string one that the ledger does not use
+---@param name daqiri.metric_name one that the ledger does not use
 ---@param value number any number
 function session:metric(name, value) end
 
@@ -826,7 +867,7 @@ function session:pipe(source, ...) end
 ---```lua
 ---print(s:region("packets").free_bufs)
 ---```
----@param name string as in the configuration
+---@param name daqiri.region_name as in the configuration
 ---@return table # name, kind, num_bufs, buf_size (bytes), free_bufs, stride (bytes), huge, group (buffers of a super-buffer; 1: there are none)
 function session:region(name) end
 
@@ -857,12 +898,11 @@ function session:reorder(options) end
 ---@return string[] # lines, which print shows
 function session:report() end
 
----Makes a stage that rewrites fields of every packet on its way. Each further key is a field, of the format or one that
----every packet has, with what it becomes: a value; { start, step }, which counts the packets that pass (of ipv6_src and
----ipv6_dst the lower 64 bits); or a table by old values, as text, in which addresses may be prefixes: { ["10.1.0.0/16"] =
----"239.9.0.0/16" } keeps the last 16 bits, and leaves other addresses alone. In the list part fields are given by place, {
----at = "payload", bit_offset = 0, bit_width = 32, value = 7 }. A packet that lacks a field keeps the other changes; the
----ledger's rewritten counts those that had all.
+---Makes a stage that rewrites fields of every packet on its way. A field becomes a value; { start, step }, which counts
+---the packets that pass (of ipv6_src and ipv6_dst the lower 64 bits); or a table by old values, as text, in which
+---addresses may be prefixes: { ["10.1.0.0/16"] = "239.9.0.0/16" } keeps the last 16 bits, and leaves other addresses
+---alone. In the list part fields are given by place, { at = "payload", bit_offset = 0, bit_width = 32, value = 7 }. A
+---packet that lacks a field keeps the other changes; the ledger's rewritten counts those that had all.
 ---
 ---Packets are changed where they lie, so its pipe is the only one of its queue, and no writer or handler stands before it;
 ---after s:copy it changes the copies. What others have is dropped as shared.
@@ -892,8 +932,8 @@ function session:run(options) end
 ---```lua
 ---local q = s:rx_queue("b", 0)
 ---```
----@param interface? daqiri.interface|string or its name; by default the only one
----@param queue? integer|string its id or name; by default the only one
+---@param interface? daqiri.interface|daqiri.interface_name or its name; by default the only one
+---@param queue? integer|daqiri.queue_name its id or name; by default the only one
 ---@return daqiri.queue
 function session:rx_queue(interface, queue) end
 
@@ -902,7 +942,7 @@ function session:rx_queue(interface, queue) end
 ---```lua
 ---print(#s:rx_queues("b"))
 ---```
----@param interface? daqiri.interface|string or its name; by default the only one
+---@param interface? daqiri.interface|daqiri.interface_name or its name; by default the only one
 ---@return daqiri.queue[]
 function session:rx_queues(interface) end
 
@@ -920,7 +960,7 @@ function session:sample(options) end
 ---```lua
 ---print(s:stage("disk").kind)
 ---```
----@param name string of its line in the ledger
+---@param name daqiri.stage_name of its line in the ledger
 ---@return daqiri.stage
 function session:stage(name) end
 
@@ -961,7 +1001,7 @@ function session:stop(reason) end
 ---```lua
 ---s:threshold("b.rx.dropped == 0", { after = 1, abort = true })
 ---```
----@param condition string over figures with the names of s:stats(): "rx_port.rx.dropped == 0"
+---@param condition daqiri.threshold over figures with the names of s:stats(): "rx_port.rx.dropped == 0"
 ---@param options? daqiri.session.threshold.options
 function session:threshold(condition, options) end
 
@@ -970,8 +1010,8 @@ function session:threshold(condition, options) end
 ---```lua
 ---local tx = s:tx_queue("a", 0)
 ---```
----@param interface? daqiri.interface|string or its name; by default the only one
----@param queue? integer|string its id or name; by default the only one
+---@param interface? daqiri.interface|daqiri.interface_name or its name; by default the only one
+---@param queue? integer|daqiri.queue_name its id or name; by default the only one
 ---@return daqiri.queue
 function session:tx_queue(interface, queue) end
 
@@ -980,7 +1020,7 @@ function session:tx_queue(interface, queue) end
 ---```lua
 ---print(#s:tx_queues("a"))
 ---```
----@param interface? daqiri.interface|string or its name; by default the only one
+---@param interface? daqiri.interface|daqiri.interface_name or its name; by default the only one
 ---@return daqiri.queue[]
 function session:tx_queues(interface) end
 
@@ -1334,7 +1374,7 @@ local connection = {}
 ---local b = assert(c:alloc(1))
 ---```
 ---@param n? integer packets: at most batch_size (default: batch_size)
----@param region? string takes their buffers there, for operations of this connection alone (c:message, c:receive, c:write, c:read)
+---@param region? daqiri.region_name takes their buffers there, for operations of this connection alone (c:message, c:receive, c:write, c:read)
 ---@return daqiri.burst|nil
 ---@return string|nil status
 ---@return string|nil text
@@ -1409,7 +1449,7 @@ function connection:join(options) end
 ---```lua
 ---local lease, status, why = c:lend("others", { name = "ring" })
 ---```
----@param region string in which no queue has its packets, and whose access allows it
+---@param region daqiri.region_name in which no queue has its packets, and whose access allows it
 ---@param options? daqiri.connection.lend.options
 ---@return daqiri.lease|nil
 ---@return string|nil status
@@ -1575,8 +1615,9 @@ function connection:write(b, name, offset, options) end
 ---@field tcp_dst? integer a port (default: 4096)
 ---@field tcp_seq? integer the sequence number (default: 0)
 ---@field tcp_flags? integer 0 to 255 (default: 0x10)
----@field vary? table what changes from packet to packet: field = step, field = "toggle" or field = {start, step, max, random, every, toggle}, which goes from max on to start and without max wraps at the field's width, and in the list part places with these keys; every packets have the same value, and toggle has the bits that are turned by turns
----@field format? daqiri.format|string its header begins the payload (of a format of the network layer: follows the Ethernet header), with the values that options of its fields' names have, chan = 7, and payload follows it; payload_bytes counts it, too
+---@field vary? table what changes from packet to packet: field = step, field = "toggle" or field = {start, step, max, random, every, toggle}, and in the list part places with these keys; every packets have the same value, and toggle has the bits that are turned by turns
+---@field format? daqiri.format|daqiri.format_name its header begins the payload (of a format of the network layer: follows the Ethernet header), with the values that its fields have here, chan = 7, and payload follows it; payload_bytes counts it, too
+---@field [string] any a field of the format, with its value
 
 ---@class (exact) daqiri.queue.transmit.options
 ---@field template daqiri.template|false what is sent; false ends it
@@ -1772,8 +1813,8 @@ function stage:write(b, options) end
 ---@field segment? integer which segment, from 1
 
 ---@class (exact) daqiri.burst.show.options
----@field format? daqiri.format|string whose fields are shown
----@field fields? string[] these instead: names, or numbers as text over fields
+---@field format? daqiri.format|daqiri.format_name whose fields are shown
+---@field fields? daqiri.expression[] these instead: names, or numbers over fields
 ---@field n? integer packets: how many, the first ones (default: 10)
 ---@field csv? boolean as comma-separated values (default: false)
 
@@ -1827,8 +1868,8 @@ function burst:checksums(i) end
 ---local lengths = b:column("payload_len")
 ---print(lengths:mean())
 ---```
----@param field string|daqiri.place a field's name, its place, or a number as text over fields: "payload_len // 8"
----@param format? daqiri.format|string names for further fields
+---@param field daqiri.expression|daqiri.place a field's name, its place, or a number over fields: "payload_len // 8"
+---@param format? daqiri.format|daqiri.format_name names for further fields
 ---@return daqiri.column
 function burst:column(field, format) end
 
@@ -1837,8 +1878,8 @@ function burst:column(field, format) end
 ---```lua
 ---print(b:count("udp_dst == 7148 and len > 60"))
 ---```
----@param condition string as daqiri-run help conditions says
----@param format? daqiri.format|string names for further fields
+---@param condition daqiri.condition which packets
+---@param format? daqiri.format|daqiri.format_name names for further fields
 ---@return integer # packets
 function burst:count(condition, format) end
 
@@ -1922,8 +1963,8 @@ function burst:rx_timestamps() end
 ---local long = b:select("len > 1000")
 ---if long then print(long.n) end
 ---```
----@param condition string as daqiri-run help conditions says
----@param format? daqiri.format|string names for further fields
+---@param condition daqiri.condition which packets
+---@param format? daqiri.format|daqiri.format_name names for further fields
 ---@return daqiri.burst|nil
 ---@return string|nil status
 ---@return string|nil text
@@ -1939,8 +1980,8 @@ function burst:select(condition, format) end
 ---b:set{ udp_dst = 7149, ipv4_src = "10.0.0.7", udp_src = { 1000, 1 } }
 ---b:set{ { at = "payload", bit_offset = 0, bit_width = 32, value = 1, step = 1 } }
 ---```
----@param fields table values by field, see below
----@param format? daqiri.format|string names for further fields
+---@param fields table<daqiri.field_name|"checksums", any> values by field, see below
+---@param format? daqiri.format|daqiri.format_name names for further fields
 ---@return integer # packets: those that have all the fields
 function burst:set(fields, format) end
 
@@ -2362,7 +2403,7 @@ local op = {}
 ---```lua
 ---op:on_done(function(op) print(op.completed_packets, op.error) end)
 ---```
----@param fn function(daqiri.op) runs once every packet has completed or failed; at once where that is so already
+---@param fn fun(op: daqiri.op) runs once every packet has completed or failed; at once where that is so already
 function op:on_done(fn) end
 
 ---Whether every packet has completed or failed.
@@ -2642,7 +2683,7 @@ local semaphore = {}
 ---```lua
 ---sem:on_ready(function(first, count) print(first, count) end)
 ---```
----@param fn function(integer, integer) gets the two numbers of the item
+---@param fn fun(first: integer, second: integer) gets the two numbers of the item
 ---@return daqiri.semaphore # itself
 function semaphore:on_ready(fn) end
 

@@ -62,7 +62,7 @@ func (w *annotations) shape(s *bindings.Shape) {
 func (w *annotations) fields(list []bindings.Value) {
 	for _, v := range list {
 		optional := ""
-		if v.Optional {
+		if v.Optional && !v.OfMore() {
 			optional = "?"
 		}
 		w.line("---@field %s%s %s%s", v.Name, optional, w.kind(v.Type), remark(&v))

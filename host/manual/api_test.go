@@ -36,7 +36,7 @@ func TestAnnotations(t *testing.T) {
 			for _, o := range n.Options {
 				_, class, _ := strings.Cut(text, "---@class (exact) "+optionClass(&s, &n)+"\n")
 				class, _, _ = strings.Cut(class, "\n\n")
-				if !regexp.MustCompile(`(?m)^---@field ` + o.Name + `\?? `).MatchString(class) {
+				if !regexp.MustCompile(`(?m)^---@field ` + regexp.QuoteMeta(o.Name) + `\?? `).MatchString(class) {
 					t.Errorf("%s%s: no option %s", prefix, n.Name, o.Name)
 				}
 			}
