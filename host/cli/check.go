@@ -8,10 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/daqiri/daqiri-run/host/script"
+	"github.com/daqiri/daqiri-run/host/check"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/stdlib"
 )
 
 // newCheck makes the command that looks at configurations and scripts without running anything.
@@ -22,7 +23,11 @@ func newCheck(g *state.Global) *cobra.Command {
 		Short: "check configurations and scripts without running them",
 		Long: `check reads configurations (YAML) and scripts (NAME.lua) and prints every fault with its line.
 
-Of a script it finds syntax errors, undefined globals and comparisons of a u64 with a number.
+Of a script it finds syntax errors, undefined globals and comparisons of a u64 with a number; methods, fields, options and
+arguments that the API has not, on whatever is certain to be one of its objects; conditions, numbers over fields, thresholds,
+sizes, rates and times that can't be read, and names of fields; names of interfaces, queues, regions, stages and figures that the
+configuration has not, where the script opens a file that is there (here, or beside the script), a text or a table of constants.
+A file that returns a format is checked as one. Of what a script gets or makes only when it runs, check says nothing.
 Of a configuration it says too what this build of the program can't open; that is no fault of the file.
 What depends on the machine (a core, a device, a free port) shows when the session opens.`,
 		Args:              needs("a configuration or a script to check"),
@@ -49,7 +54,7 @@ func checkFiles(g *state.Global, opts spec.Options, files []string) error {
 	}
 	for _, file := range files {
 		if filepath.Ext(file) == ".lua" {
-			if !checkScript(g, file) {
+			if !checkScript(g, opts, file) {
 				worse(ExitScript)
 			}
 		} else if !checkConfig(g, opts, file) {
@@ -104,13 +109,13 @@ func showWarnings(g *state.Global, cfg *spec.Config, warnings []spec.Issue) {
 	}
 }
 
-func checkScript(g *state.Global, file string) bool {
+func checkScript(g *state.Global, opts spec.Options, file string) bool {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		fmt.Fprintf(g.Stderr, "script: %v\n", err)
 		return false
 	}
-	faults := script.Check(file, string(text), script.Globals())
+	faults := check.Script(file, string(text), check.Options{Spec: opts, Library: stdlib.Files})
 	for _, fault := range faults {
 		fmt.Fprintln(g.Stderr, fault)
 	}

@@ -242,9 +242,20 @@ func (c *checker) operation(e ast.Expr, s *scope) {
 func (c *checker) comparison(e *ast.RelationalOpExpr) {
 	instead := map[string]string{"==": "a:eq(b)", "~=": "not a:eq(b)", "<": "a:lt(b)", ">": "b:lt(a)", "<=": "not b:lt(a)",
 		">=": "not a:lt(b)"}[e.Operator]
-	if isU64(e.Lhs) != isU64(e.Rhs) {
-		c.faultf(e, "a u64 compared by %s with something else: Lua can't do that; write %s", e.Operator, instead)
+	if isU64(e.Lhs) && isNumber(e.Rhs) || isNumber(e.Lhs) && isU64(e.Rhs) {
+		c.faultf(e, "a u64 compared by %s with a number: Lua can't do that; write %s", e.Operator, instead)
 	}
+}
+
+// isNumber says whether e is certainly a number.
+func isNumber(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.NumberExpr, *ast.UnaryLenOpExpr:
+		return true
+	case *ast.UnaryMinusOpExpr:
+		return isNumber(e.Expr)
+	}
+	return false
 }
 
 // isU64 says whether e is a call that makes a u64: daqiri.u64(…) or col:u64(…).

@@ -27,7 +27,8 @@ func TestCheck(t *testing.T) {
 		{"loops", "for i = 1, 2, step do print(i) end\nwhile on do end", "s.lua:1: undefined global 'step'\ns.lua:2: undefined global 'on'"},
 		{"operators", "return -a .. b + #c and not d", "s.lua:1: undefined global 'a'\ns.lua:1: undefined global 'b'\n" +
 			"s.lua:1: undefined global 'c'\ns.lua:1: undefined global 'd'"},
-		{"u64 and a number", "local c = {}\nif c:u64(1) == 7 then end", "s.lua:2: a u64 compared by == with something else: Lua can't do that; write a:eq(b)"},
+		{"u64 and a number", "local c = {}\nif c:u64(1) == 7 then end", "s.lua:2: a u64 compared by == with a number: Lua can't do that; write a:eq(b)"},
+		{"a u64 and what may be one", "local c, d = {}, {}\nreturn c:u64(1) == d.big, c:u64(2) ~= nil", ""},
 		{"two u64", "local d = {}\nreturn d.u64('1') < d.u64('2')", ""},
 		{"syntax", "print(1)\nprint(1 2)", "s.lua:2: syntax error near '2'"},
 		{"unfinished", "if true then\n  print(1)\n", "s.lua:2: syntax error at the end of the script"},

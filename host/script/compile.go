@@ -57,6 +57,11 @@ func contextOf(L *lua.LState) context.Context {
 	return context.Background()
 }
 
+// Parse parses Lua source that is not nested too deep.
+func Parse(name, source string) ([]ast.Stmt, error) {
+	return parseSource(context.Background(), name, source)
+}
+
 // parseSource parses Lua source that is not nested too deep. It ends early when ctx does.
 func parseSource(ctx context.Context, name, source string) ([]ast.Stmt, error) {
 	source = skipHead(source)

@@ -1,0 +1,63 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/runtime/suggest"
+)
+
+// section is a module or a type with its members by name.
+type section struct {
+	bindings.Section
+	members map[string]*bindings.Name
+	names   []string
+}
+
+// api is the reference, by name.
+type api struct {
+	modules, types map[string]*section
+	shapes         map[string]bindings.Shape
+}
+
+// reference reads the rows once.
+var reference = sync.OnceValue(func() *api {
+	a := &api{modules: map[string]*section{}, types: map[string]*section{}, shapes: map[string]bindings.Shape{}}
+	for _, s := range bindings.Reference() {
+		sec := &section{Section: s, members: map[string]*bindings.Name{}}
+		for i := range s.Names {
+			sec.members[s.Names[i].Name] = &sec.Names[i]
+			sec.names = append(sec.names, s.Names[i].Name)
+		}
+		switch s.Kind {
+		case "module":
+			a.modules[s.Name] = sec
+		case "type":
+			a.types[s.Name] = sec
+		}
+	}
+	for _, s := range bindings.Shapes() {
+		a.shapes[s.Name] = s
+	}
+	return a
+})
+
+// section is that of a value; nil: its members are not known.
+func (a *api) section(v value) *section {
+	if v.kind == isModule {
+		return a.modules[v.name]
+	}
+	return a.types[v.kind]
+}
+
+// unknown says that a name is none of those known.
+func unknown(what, name string, known []string) string {
+	known = slices.Sorted(slices.Values(known))
+	text := fmt.Sprintf("unknown %s '%s'", what, name)
+	if near := suggest.Nearest(name, known); near != "" {
+		text += fmt.Sprintf(" (did you mean '%s'?)", near)
+	}
+	return text
+}

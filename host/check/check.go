@@ -1,0 +1,69 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/host/script"
+	"github.com/daqiri/daqiri-run/runtime/format"
+	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// Options tell what a script would find when it runs.
+type Options struct {
+	Spec    spec.Options // of the command line
+	Library fs.FS        // with the formats
+}
+
+// Script reads a script without running it and returns its faults in the order of lines.
+func Script(file, source string, opts Options) []script.Fault {
+	faults := script.Check(file, source, script.Globals())
+	chunk, err := script.Parse(file, source)
+	if err != nil {
+		return faults
+	}
+	w := &walker{file: file, opts: opts, api: reference(), assigned: map[place]int{}, fields: map[string]bool{},
+		catching: map[*ast.FunctionExpr]bool{}, uses: map[*ast.FunctionExpr]int{}, handlers: map[*ast.FunctionExpr]int{}, params: map[*ast.FunctionExpr][]typ{},
+		names: names{stages: map[string]bool{}, metrics: map[string]bool{}, formats: map[string]session.Fields{}}}
+	for w.walk = walkAssigned; w.walk <= walkFaults; w.walk++ {
+		w.globals, w.made = map[string]*variable{}, map[*ast.FuncCallExpr]value{}
+		w.block(chunk, nil)
+	}
+	faults = append(faults, w.faults...)
+	faults = append(faults, formatFaults(file, source, chunk)...)
+	slices.SortStableFunc(faults, func(a, b script.Fault) int { return a.Line - b.Line })
+	return faults
+}
+
+// formatFaults are those of a file that returns a format, as files of the library do. It may well be a module that does more
+// than return a table: then it fails without libraries, which is no fault.
+func formatFaults(file, source string, chunk []ast.Stmt) []script.Fault {
+	if len(chunk) == 0 {
+		return nil
+	}
+	r, ok := chunk[len(chunk)-1].(*ast.ReturnStmt)
+	if !ok || len(r.Exprs) != 1 {
+		return nil
+	}
+	if t, ok := r.Exprs[0].(*ast.TableExpr); !ok || !bindings.DeclaresFormat(t) {
+		return nil
+	}
+	_, err := bindings.LoadFormat(file, source)
+	var fault *format.Fault
+	if !errors.As(err, &fault) {
+		return nil
+	}
+	return []script.Fault{{Name: file, Line: fault.Line, Text: faultText(file, fault)}}
+}
+
+// faultText is a format's fault without the place, which stands in front of it anyway.
+func faultText(file string, f *format.Fault) string {
+	return strings.TrimPrefix(f.Error(), fmt.Sprintf("%s:%d: ", file, f.Line))
+}

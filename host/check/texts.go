@@ -1,0 +1,212 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/spec"
+)
+
+// parser says what is wrong with a text in a call.
+type parser func(w *walker, c *callee, text string) error
+
+// parserOf reads the texts of a type that has a name; nil: they are any.
+func parserOf(kind string) parser {
+	switch kind {
+	case "condition":
+		return condition
+	case "duration":
+		return func(_ *walker, _ *callee, text string) error { return bindings.ReadDuration(lua.LString(text)) }
+	case "expression":
+		return expression
+	case "field_name":
+		return fieldName
+	case "format_name":
+		return func(w *walker, _ *callee, text string) error { _, err := w.formatNamed(text); return err }
+	case "interface_name":
+		return interfaceNamed
+	case "queue_name":
+		return queueNamed
+	case "rate":
+		return unitOf("bit/s", spec.ParseRate)
+	case "region_name":
+		return regionNamed
+	case "size":
+		return unitOf("B", spec.ParseSize)
+	case "stage_name":
+		return stageNamed
+	case "threshold":
+		return threshold
+	}
+	return nil
+}
+
+func unitOf(base string, parse func(string) (int64, error)) parser {
+	return func(_ *walker, _ *callee, text string) error {
+		_, err := parse(text)
+		return spec.OrNumber(err, base)
+	}
+}
+
+// condition checks the grammar, and the names where it is known what format the call has.
+func condition(w *walker, c *callee, text string) error {
+	fields, known := w.fieldsOf(c)
+	return session.CheckCondition(text, fields, known)
+}
+
+func expression(w *walker, c *callee, text string) error {
+	fields, known := w.fieldsOf(c)
+	return session.CheckNumber(text, fields, known)
+}
+
+func fieldName(w *walker, c *callee, text string) error {
+	if known, all := w.fieldNames(c); all && !slices.Contains(known, text) {
+		return errors.New(unknown("field", text, known))
+	}
+	return nil
+}
+
+// fieldsOf are the fields that texts of a call may name beside those of every packet; known: there are no others.
+func (w *walker) fieldsOf(c *callee) (fields session.Fields, known bool) {
+	var own []string
+	if e, sure := c.argument("fields"); hasOption(c.row, "batch") || hasOption(c.row, "id") { // of reorder and heaps: further names
+		t, ok := e.(*ast.TableExpr)
+		if e != nil && !ok || !sure {
+			return nil, false
+		}
+		if t != nil {
+			for _, f := range t.Fields {
+				if key, ok := f.Key.(*ast.StringExpr); ok {
+					own = append(own, key.Value)
+				}
+			}
+		}
+	}
+	e, sure := c.argument("format")
+	if !sure {
+		return nil, false
+	}
+	if e != nil {
+		v := w.infer(e, c.s)
+		switch {
+		case v.constant == lua.LNil:
+		case v.constant != nil && !v.byUser:
+			fields, _ = w.formatNamed(v.constant.String())
+		default:
+			fields = v.fields
+		}
+		if fields == nil && v.constant != lua.LNil {
+			return nil, false
+		}
+	}
+	if len(own) > 0 {
+		return session.WithNames(own, fields), true
+	}
+	return fields, true
+}
+
+// fieldNames are the names of all fields that a call may name.
+func (w *walker) fieldNames(c *callee) (list []string, known bool) {
+	fields, known := w.fieldsOf(c)
+	list = session.FieldNames()
+	for _, name := range list {
+		if whole, ok := strings.CutSuffix(name, "_hi"); ok { // of IPv6 addresses
+			list = append(list, whole)
+		}
+	}
+	if fields != nil {
+		list = append(list, fields.Names()...)
+	}
+	return list, known
+}
+
+func interfaceNamed(_ *walker, c *callee, text string) error {
+	cfg := c.self.cfg
+	if cfg == nil || cfg.Interface(text) != nil {
+		return nil
+	}
+	var known []string
+	for _, i := range cfg.Interfaces {
+		known = append(known, i.Name)
+	}
+	return errors.New(unknown("interface", text, known))
+}
+
+// queueNamed looks for a queue by its name or number, of the interface that the call names, in its direction.
+func queueNamed(w *walker, c *callee, text string) error {
+	cfg := c.self.cfg
+	e, _ := c.argument("interface")
+	if cfg == nil || e == nil {
+		return nil
+	}
+	i := cfg.Interface(constantText(w.infer(e, c.s)))
+	if i == nil {
+		return nil
+	}
+	var queues []*spec.Queue
+	if strings.HasPrefix(c.row.Name, "rx") && i.RX != nil {
+		queues = i.RX.Queues
+	} else if strings.HasPrefix(c.row.Name, "tx") && i.TX != nil {
+		queues = i.TX.Queues
+	}
+	var known []string
+	for _, q := range queues {
+		if q.Name == text || strconv.Itoa(q.ID) == text {
+			return nil
+		}
+		known = append(known, q.Name)
+	}
+	return fmt.Errorf("interface %s: %s", i.Name, unknown("queue", text, known))
+}
+
+// constantText is a text that is certain, or empty.
+func constantText(v value) string {
+	if text, ok := v.constant.(lua.LString); ok && !v.byUser {
+		return string(text)
+	}
+	return ""
+}
+
+func regionNamed(_ *walker, c *callee, text string) error {
+	cfg := c.self.cfg
+	if cfg == nil || cfg.Region(text) != nil {
+		return nil
+	}
+	var known []string
+	for _, r := range cfg.MemoryRegions {
+		known = append(known, r.Name)
+	}
+	return errors.New(unknown("memory region", text, known))
+}
+
+func stageNamed(w *walker, c *callee, text string) error {
+	if c.self.cfg == nil || w.names.others || w.walk != walkFaults {
+		return nil
+	}
+	known := w.stageNames(c.self.cfg)
+	if slices.Contains(known, text) {
+		return nil
+	}
+	return errors.New(unknown("stage", text, known))
+}
+
+// stageNames are the stages of the script and of the configuration.
+func (w *walker) stageNames(cfg *spec.Config) []string {
+	list := keys(w.names.stages)
+	for _, i := range cfg.Interfaces {
+		if i.RX != nil {
+			for _, r := range i.RX.ReorderConfigs {
+				list = append(list, r.Name)
+			}
+		}
+	}
+	return list
+}
