@@ -102,7 +102,7 @@ var sessionType = &typeDef{
 		{"filter", sessionFilter, `. name? string: of its line in the ledger
 			. where? condition: which packets pass
 			. format? format | format_name: names for further fields in 'where'
-			. match? table: as a flow's in the configuration
+			. match? match: all that is given has to hold
 			. pcap? string: in libpcap's language
 			-> stage
 			Makes a stage that passes what matches. One of 'where', 'match' and 'pcap' is needed.

@@ -50,6 +50,9 @@ var shapes = []field{
 	{"stage_name", `-> string
 		A stage, as the option 'name' of its maker calls it, or the configuration.
 		> print(s:stage("disk").kind)`},
+	{"match", `-> table
+		Which packets, as a flow's 'match' in a configuration says it: all that is given has to hold.
+		> print(s:filter{ match = { udp_dst = 53 } }.kind)`},
 	{"metric_name", `-> string
 		A figure that the script sets.
 		> s:metric("temperature", 21.5)`},
@@ -76,7 +79,7 @@ var shapes = []field{
 		> local types = { input_type = "int16", output_type = "fp32" }
 		> s:convert{ memory_region = "others", at = "payload", data_types = types }`},
 	{"flow", `. name? string: in lists and in the ledger
-		. match table: as in a configuration; all that is given has to hold
+		. match match: all that is given has to hold
 		. action? table: as in a configuration: '{type = "queue", id = 0}'
 		. actions? table[]: more than one, in order
 		Which packets, to which queues, with which actions.

@@ -95,6 +95,15 @@ func ReadOverrides(t *lua.LTable) (list []spec.Override, err error) {
 	return list, err
 }
 
+// ReadMatch reads a match, as flows and filters have it.
+func ReadMatch(t *lua.LTable) error {
+	v, err := goValue(t, 0)
+	if err == nil {
+		_, err = spec.ParseMatch(v)
+	}
+	return err
+}
+
 // ReadDuration reads a time span as calls do.
 func ReadDuration(v lua.LValue) error {
 	_, err := duration(v)

@@ -53,6 +53,10 @@
 ---
 ---@alias daqiri.stage_name string
 
+---Which packets, as a flow's match in a configuration says it: all that is given has to hold.
+---
+---@alias daqiri.match table
+
 ---A figure that the script sets.
 ---
 ---@alias daqiri.metric_name string
@@ -85,7 +89,7 @@
 ---
 ---@class daqiri.flow
 ---@field name? string in lists and in the ledger
----@field match table as in a configuration; all that is given has to hold
+---@field match daqiri.match all that is given has to hold
 ---@field action? table as in a configuration: {type = "queue", id = 0}
 ---@field actions? table[] more than one, in order
 
@@ -548,7 +552,7 @@ function bit.tohex(v) end
 ---@field name? string of its line in the ledger
 ---@field where? daqiri.condition which packets pass
 ---@field format? daqiri.format|daqiri.format_name names for further fields in where
----@field match? table as a flow's in the configuration
+---@field match? daqiri.match all that is given has to hold
 ---@field pcap? string in libpcap's language
 
 ---@class (exact) daqiri.session.heaps.options

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"reflect"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -122,6 +123,11 @@ func (w *walker) arguments(c *callee) {
 		case !row.Optional && !takesNil(row.Type) && (len(c.Args) == 0 || !isMany(c.Args[len(c.Args)-1])):
 			w.faultf(c, "bad argument #%d to '%s' (%s is missing)", i+1, c.row.Name, row.Name)
 			return
+		case len(c.Args) == 0 || !isMany(c.Args[len(c.Args)-1]):
+			if err := w.absent(c, row.Type); err != nil {
+				w.faultf(c, "bad argument #%d to '%s' (%v)", i+1, c.row.Name, err)
+				return
+			}
 		}
 	}
 	if len(c.row.Options) == 0 {
@@ -142,6 +148,29 @@ func (w *walker) arguments(c *callee) {
 			fault(c.Args[at], "table of options expected, got "+describe(v))
 		}
 	}
+}
+
+// absent says what is wrong where an argument is left out that stands for the only interface or queue.
+func (w *walker) absent(c *callee, kind string) error {
+	cfg := c.self.cfg
+	if cfg == nil {
+		return nil
+	}
+	for _, a := range parseType(kind) {
+		switch a.kind {
+		case "interface_name":
+			if n := len(cfg.Interfaces); n != 1 {
+				return fmt.Errorf("the configuration has %d interfaces: name one", n)
+			}
+		case "queue_name":
+			if i := w.interfaceOf(c); i != nil {
+				if n := len(queuesOf(c, i)); n != 1 {
+					return fmt.Errorf("interface %s has %d such queues: name one, or give its id", i.Name, n)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // takesNil says whether an argument may be nothing at all.

@@ -129,6 +129,9 @@ func (w *walker) table(c *callee, t typ, e ast.Expr, fault report) {
 			tables = append(tables, a)
 		}
 	}
+	if slices.ContainsFunc(t, func(a alternative) bool { return a.kind == "match" }) {
+		w.match(c, e, fault)
+	}
 	switch {
 	case w.takes(t, "table"):
 	case len(tables) == 0:
@@ -140,6 +143,16 @@ func (w *walker) table(c *callee, t typ, e ast.Expr, fault report) {
 		w.entries(c, tables[0], here, fault)
 	default:
 		w.keys(c, here, w.api.shapes[tables[0].kind].Keys, fault)
+	}
+}
+
+// match checks a match whose values are certain.
+func (w *walker) match(c *callee, e ast.Expr, fault report) {
+	v, byUser, _ := w.constant(e, c.s)
+	if t, ok := v.(*lua.LTable); ok && !byUser {
+		if err := bindings.ReadMatch(t); err != nil {
+			fault(e, err.Error())
+		}
 	}
 }
 

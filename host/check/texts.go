@@ -142,29 +142,43 @@ func interfaceNamed(_ *walker, c *callee, text string) error {
 
 // queueNamed looks for a queue by its name or number, of the interface that the call names, in its direction.
 func queueNamed(w *walker, c *callee, text string) error {
-	cfg := c.self.cfg
-	e, _ := c.argument("interface")
-	if cfg == nil || e == nil {
-		return nil
-	}
-	i := cfg.Interface(constantText(w.infer(e, c.s)))
+	i := w.interfaceOf(c)
 	if i == nil {
 		return nil
 	}
-	var queues []*spec.Queue
-	if strings.HasPrefix(c.row.Name, "rx") && i.RX != nil {
-		queues = i.RX.Queues
-	} else if strings.HasPrefix(c.row.Name, "tx") && i.TX != nil {
-		queues = i.TX.Queues
-	}
 	var known []string
-	for _, q := range queues {
+	for _, q := range queuesOf(c, i) {
 		if q.Name == text || strconv.Itoa(q.ID) == text {
 			return nil
 		}
 		known = append(known, q.Name)
 	}
 	return fmt.Errorf("interface %s: %s", i.Name, unknown("queue", text, known))
+}
+
+// interfaceOf is the interface that a call names, or the only one; nil: not known.
+func (w *walker) interfaceOf(c *callee) *spec.Interface {
+	cfg := c.self.cfg
+	e, known := c.argument("interface")
+	switch {
+	case cfg == nil || !known:
+	case e != nil:
+		return cfg.Interface(constantText(w.infer(e, c.s)))
+	case len(cfg.Interfaces) == 1:
+		return cfg.Interfaces[0]
+	}
+	return nil
+}
+
+// queuesOf are the queues of an interface in the direction of a call: rx_queue or tx_queue.
+func queuesOf(c *callee, i *spec.Interface) []*spec.Queue {
+	switch {
+	case strings.HasPrefix(c.row.Name, "rx") && i.RX != nil:
+		return i.RX.Queues
+	case strings.HasPrefix(c.row.Name, "tx") && i.TX != nil:
+		return i.TX.Queues
+	}
+	return nil
 }
 
 // constantText is a text that is certain, or empty.

@@ -73,7 +73,7 @@ func (w *walker) constantTable(e *ast.TableExpr, s *scope) (v lua.LValue, byUser
 			continue
 		}
 		key, user, ok := w.constant(f.Key, s)
-		if !ok || key == lua.LNil {
+		if _, text := key.(lua.LString); !ok || !text {
 			return nil, false, false
 		}
 		byUser = byUser || user

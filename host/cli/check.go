@@ -24,7 +24,7 @@ func newCheck(g *state.Global) *cobra.Command {
 		Long: `check reads configurations (YAML) and scripts (NAME.lua) and prints every fault with its line.
 
 Of a script it finds syntax errors, undefined globals and comparisons of a u64 with a number; methods, fields, options and
-arguments that the API has not, on whatever is certain to be one of its objects; conditions, numbers over fields, thresholds,
+arguments that the API has not, on whatever is certain to be one of its objects; conditions, numbers over fields, matches, thresholds,
 sizes, rates and times that can't be read, and names of fields; names of interfaces, queues, regions, stages and figures that the
 configuration has not, where the script opens a file that is there (here, or beside the script), a text or a table of constants.
 A file that returns a format is checked as one. Of what a script gets or makes only when it runs, check says nothing.
