@@ -61,6 +61,14 @@ func (c *call) str(n int, what string) string {
 	return string(s)
 }
 
+// text is text, or a number as one, as Lua's own functions take it.
+func (c *call) text(n int, what string) string {
+	if v, ok := c.arg(n).(lua.LNumber); ok {
+		return v.String()
+	}
+	return c.str(n, what)
+}
+
 func (c *call) optStr(n int, what, missing string) string {
 	if c.arg(n) == lua.LNil {
 		return missing

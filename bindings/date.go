@@ -3,6 +3,7 @@ package bindings
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,7 +21,11 @@ func osTime(c *call) int {
 		if v == lua.LNil && missing >= 0 {
 			return int(missing)
 		}
-		n, err := wholeNumber(v, -1<<31, 1<<31)
+		f, ok := toNumber(v)
+		if !ok {
+			c.argError(1, "field '%s': a number expected, got %s", name, describe(v))
+		}
+		n, err := wholeNumber(lua.LNumber(math.Trunc(f)), -1<<31, 1<<31)
 		if err != nil {
 			c.argError(1, "field '%s': %v", name, err)
 		}
@@ -38,13 +43,16 @@ func osClock(c *call) int {
 
 // osDate is os.date in UTC: with "*t" a table, else text by strftime's letters.
 func osDate(c *call) int {
-	format := strings.TrimPrefix(c.optStr(1, "format text", "%c"), "!")
+	format := "%c"
+	if c.arg(1) != lua.LNil {
+		format = strings.TrimPrefix(c.text(1, "format text"), "!")
+	}
 	seconds := c.rt.Scheduler.Now() / int64(time.Second)
 	if c.arg(2) != lua.LNil {
-		seconds = c.whole(2, "time", -maxInt, maxInt)
+		seconds = c.truncated(2, "time")
 	}
 	at := time.Unix(seconds, 0).UTC()
-	if format == "*t" {
+	if strings.HasPrefix(format, "*t") {
 		t := c.L.NewTable()
 		for name, v := range map[string]int{"year": at.Year(), "month": int(at.Month()), "day": at.Day(),
 			"hour": at.Hour(), "min": at.Minute(), "sec": at.Second(), "wday": int(at.Weekday()) + 1,
@@ -65,11 +73,35 @@ func osDate(c *call) int {
 // longestDate is more than any two characters of a format become.
 const longestDate = 16
 
-// strftime renders the letters of C's strftime that don't depend on a language or a zone.
+// layouts are the directives of strftime that package time has; those that depend on a language are as in locale "C".
+var layouts = map[byte]string{'a': "Mon", 'A': "Monday", 'b': "Jan", 'B': "January", 'c': "Mon Jan _2 15:04:05 2006",
+	'd': "02", 'D': "01/02/06", 'e': "_2", 'F': "2006-01-02", 'h': "Jan", 'H': "15", 'I': "03", 'm': "01", 'M': "04", 'n': "\n", 'p': "PM",
+	'r': "03:04:05 PM", 'R': "15:04", 'S': "05", 't': "\t", 'T': "15:04:05", 'x': "01/02/06", 'X': "15:04:05", 'y': "06", 'Y': "2006",
+	'z': "-0700", '%': "%"}
+
+// directives are the others.
+var directives = map[byte]func(at time.Time) string{
+	'C': func(at time.Time) string { return fmt.Sprintf("%02d", at.Year()/100) },
+	'g': func(at time.Time) string { year, _ := at.ISOWeek(); return fmt.Sprintf("%02d", year%100) },
+	'G': func(at time.Time) string { year, _ := at.ISOWeek(); return strconv.Itoa(year) },
+	'j': func(at time.Time) string { return fmt.Sprintf("%03d", at.YearDay()) },
+	's': func(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) },
+	'u': func(at time.Time) string { return strconv.Itoa((int(at.Weekday())+6)%7 + 1) },
+	'U': func(at time.Time) string { return weekOfYear(at, time.Sunday) },
+	'V': func(at time.Time) string { _, week := at.ISOWeek(); return fmt.Sprintf("%02d", week) },
+	'w': func(at time.Time) string { return strconv.Itoa(int(at.Weekday())) },
+	'W': func(at time.Time) string { return weekOfYear(at, time.Monday) },
+	'Z': func(time.Time) string { return "GMT" },
+}
+
+// weekOfYear counts weeks from the year's first such day on; the days before are in week 00.
+func weekOfYear(at time.Time, first time.Weekday) string {
+	sinceFirst := (int(at.Weekday()) - int(first) + 7) % 7
+	return fmt.Sprintf("%02d", (at.YearDay()+6-sinceFirst)/7)
+}
+
+// strftime renders the directives of C99's strftime, and %s.
 func strftime(format string, at time.Time) (string, error) {
-	layouts := map[byte]string{'a': "Mon", 'A': "Monday", 'b': "Jan", 'B': "January", 'c': "Mon Jan _2 15:04:05 2006",
-		'd': "02", 'D': "01/02/06", 'F': "2006-01-02", 'H': "15", 'I': "03", 'm': "01", 'M': "04", 'p': "PM", 'S': "05",
-		'T': "15:04:05", 'x': "01/02/06", 'X': "15:04:05", 'y': "06", 'Y': "2006", 'Z': "MST", 'z': "-0700"}
 	var b strings.Builder
 	for {
 		plain, rest, found := strings.Cut(format, "%")
@@ -79,12 +111,10 @@ func strftime(format string, at time.Time) (string, error) {
 			return b.String(), nil
 		case rest == "":
 			return "", fmt.Errorf("a '%%' at the end")
-		case rest[0] == '%':
-			b.WriteByte('%')
-		case rest[0] == 'j':
-			fmt.Fprintf(&b, "%03d", at.YearDay())
 		case layouts[rest[0]] != "":
 			b.WriteString(at.Format(layouts[rest[0]]))
+		case directives[rest[0]] != nil:
+			b.WriteString(directives[rest[0]](at))
 		default:
 			return "", fmt.Errorf("unknown directive '%%%c'", rest[0])
 		}

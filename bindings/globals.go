@@ -71,8 +71,8 @@ var globalFunctions = []struct {
 		{"clock", osClock, `-> number, s
 			Seconds since the Lua state began, on the clock of the tasks.
 			> print(os.clock())`},
-		{"date", osDate, `- format? string = "%c": letters of strftime that depend on no language, or '"*t"'
-			- time? integer = os.time(), s: since the epoch
+		{"date", osDate, `- format? string = "%c": directives of C99's strftime, as in locale "C", and '%s'; or '"*t"'
+			- time? number = os.time(), s: since the epoch
 			-> string | table: a table with '"*t"': year, month, day, hour, min, sec, wday, yday, isdst
 			A date as text, in UTC.
 			> print(os.date("%F %T", 0))    -- 1970-01-01 00:00:00`},

@@ -21,9 +21,9 @@ func mathRandom(c *call) int {
 	case 0:
 		return c.push(lua.LNumber(c.rt.random.r.Float64()))
 	case 1:
-		hi = c.whole(1, "upper limit", -maxInt, maxInt)
+		hi = c.truncated(1, "upper limit")
 	case 2:
-		lo, hi = c.whole(1, "lower limit", -maxInt, maxInt), c.whole(2, "upper limit", -maxInt, maxInt)
+		lo, hi = c.truncated(1, "lower limit"), c.truncated(2, "upper limit")
 	}
 	if lo > hi {
 		c.argError(c.count(), "interval is empty")
@@ -32,6 +32,6 @@ func mathRandom(c *call) int {
 }
 
 func mathRandomSeed(c *call) int {
-	c.rt.random.seed(math.Float64bits(c.number(1, "number")))
+	c.rt.random.seed(math.Float64bits(c.formatNumber(1)))
 	return 0
 }

@@ -19,7 +19,7 @@ type directive struct {
 
 // stringFormat replaces string.format: as Lua 5.1's, and %d, %u, %x, %X, %o and %s also take a u64.
 func stringFormat(c *call) int {
-	text := c.str(1, "format text")
+	text := c.text(1, "format text")
 	var out strings.Builder
 	for n := 2; ; n++ {
 		plain, rest, found := strings.Cut(text, "%")
@@ -94,7 +94,7 @@ func (d directive) spec(verb string) string {
 func (d directive) render(c *call, n int) string {
 	switch d.verb {
 	case 'q':
-		s := c.str(n, "a string")
+		s := c.text(n, "a string")
 		reserve(c.L, 4*uint64(len(s)))
 		return quote(s)
 	case 's':
@@ -104,7 +104,7 @@ func (d directive) render(c *call, n int) string {
 		}
 		return d.pad(s)
 	case 'c':
-		return d.pad(string([]byte{byte(c.number(n, "a number"))}))
+		return d.pad(string([]byte{byte(int64(c.formatNumber(n)))}))
 	case 'e', 'E', 'f', 'g', 'G':
 		return d.float(c.formatNumber(n))
 	}
@@ -123,41 +123,57 @@ func (d directive) float(f float64) string {
 }
 
 func (d directive) integer(c *call, n int) string {
-	verb := string(d.verb)
-	if verb == "i" || verb == "u" {
-		verb = "d"
-	}
+	verb := d.verb
 	if d.precision >= 0 {
 		d.flags = strings.ReplaceAll(d.flags, "0", "")
 	}
+	signed := verb == 'd' || verb == 'i'
+	if !signed {
+		d.flags = strings.NewReplacer("+", "", " ", "").Replace(d.flags)
+	}
+	if signed || verb == 'u' {
+		verb = 'd'
+	}
 	if u, ok := userdata[u64](c.arg(n)); ok {
-		return fmt.Sprintf(d.spec(verb), uint64(u))
+		return d.whole(verb, uint64(u))
 	}
 	f := c.formatNumber(n)
-	if f >= math.MaxUint64 || f < math.MinInt64 || math.IsNaN(f) {
+	switch {
+	case f >= math.MaxUint64 || f < math.MinInt64 || math.IsNaN(f):
 		c.argError(n, "%v does not fit into 64 bits", f)
+	case f >= math.MaxInt64:
+		return d.whole(verb, uint64(f))
+	case signed:
+		return fmt.Sprintf(d.spec("d"), int64(f))
 	}
-	if verb == "d" || f >= math.MaxInt64 {
-		if f >= math.MaxInt64 {
-			return fmt.Sprintf(d.spec(verb), uint64(f))
-		}
-		return fmt.Sprintf(d.spec(verb), int64(f))
+	return d.whole(verb, uint64(int64(f)))
+}
+
+// whole renders a number without a sign. Go's # and 0 count no prefix towards the width, and 0 has one.
+func (d directive) whole(verb byte, u uint64) string {
+	if verb != 'x' && verb != 'X' || !strings.Contains(d.flags, "#") {
+		return fmt.Sprintf(d.spec(string(verb)), u)
 	}
-	return fmt.Sprintf(d.spec(verb), uint64(int64(f)))
+	prefix := "0" + string(verb)
+	if u == 0 {
+		prefix = ""
+	}
+	d.flags = strings.ReplaceAll(d.flags, "#", "")
+	if strings.Contains(d.flags, "0") && !strings.Contains(d.flags, "-") {
+		d.precision = max(d.width-len(prefix), 1)
+	}
+	digits := d
+	digits.flags, digits.width = "", -1
+	return d.pad(prefix + fmt.Sprintf(digits.spec(string(verb)), u))
 }
 
 // formatNumber takes what Lua converts by itself: a number, or text that is one.
 func (c *call) formatNumber(n int) float64 {
-	if s, ok := c.arg(n).(lua.LString); ok {
-		if f, ok := lua.LVAsNumber(s), lua.LVCanConvToString(s); ok && f != 0 || strings.TrimSpace(string(s)) == "0" {
-			return float64(f)
-		}
-	}
-	v, ok := c.arg(n).(lua.LNumber)
+	v, ok := toNumber(c.arg(n))
 	if !ok {
 		c.wanted(n, "number")
 	}
-	return float64(v)
+	return v
 }
 
 func (d directive) pad(s string) string {

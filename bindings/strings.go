@@ -2,7 +2,6 @@ package bindings
 
 import (
 	"math"
-	"strconv"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -16,7 +15,7 @@ import (
 // replaceStrings puts them into string and table.
 func (rt *Runtime) replaceStrings() {
 	for library, functions := range map[string]map[string]lua.LGFunction{
-		lua.StringLibName: {"find": stringFind, "gmatch": stringGmatch, "gsub": stringGsub, "lower": stringLower,
+		lua.StringLibName: {"byte": stringByte, "find": stringFind, "gmatch": stringGmatch, "gsub": stringGsub, "lower": stringLower,
 			"match": stringMatch, "rep": stringRep, "upper": stringUpper},
 		lua.TabLibName: {"concat": tableConcat},
 	} {
@@ -61,23 +60,15 @@ func intArg(L *lua.LState, n int, name string, missing int) int {
 	if v == lua.LNil && missing != required {
 		return missing
 	}
-	f, ok := v.(lua.LNumber)
-	if s, text := v.(lua.LString); text {
-		f, ok = lua.LVAsNumber(s), lua.LVCanConvToString(s) && numeral(string(s))
-	}
-	if !ok || math.IsNaN(float64(f)) {
+	f, ok := toNumber(v)
+	if !ok || math.IsNaN(f) {
 		argumentError(L, n, name, "number expected, got "+kind(L, n))
 	}
-	return int(max(min(float64(f), 1<<53), -1<<53))
+	return int(max(min(f, 1<<53), -1<<53))
 }
 
 // required is no default.
 const required = math.MinInt
-
-func numeral(s string) bool {
-	_, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-	return err == nil || lua.LVAsNumber(lua.LString(s)) != 0
-}
 
 // from is the place, from 0, that a script means by the start of a search.
 func from(init, length int) int {
@@ -297,6 +288,29 @@ func fillIn(L *lua.LState, out *growing, m *pattern.Matcher, src string, start, 
 			out.str(lua.LVAsString(captured(captures[c-'1'], src)))
 		}
 	}
+}
+
+// fromEnd is a position from 1; a negative one counts from the end, and 0 lies before the first byte.
+func fromEnd(at, length int) int {
+	if at < 0 {
+		return max(at+length+1, 0)
+	}
+	return at
+}
+
+// stringByte is string.byte: the codes of the bytes from..to.
+func stringByte(L *lua.LState) int {
+	s := textArg(L, 1, "byte")
+	start := fromEnd(intArg(L, 2, "byte", 1), len(s))
+	end := min(fromEnd(intArg(L, 3, "byte", start), len(s)), len(s))
+	start = max(start, 1)
+	if start > end {
+		return 0
+	}
+	for _, c := range []byte(s[start-1 : end]) {
+		L.Push(lua.LNumber(c))
+	}
+	return end - start + 1
 }
 
 func stringRep(L *lua.LState) int {

@@ -2904,8 +2904,8 @@ function os.clock() end
 ---```lua
 ---print(os.date("%F %T", 0))    -- 1970-01-01 00:00:00
 ---```
----@param format? string letters of strftime that depend on no language, or "*t" (default: "%c")
----@param time? integer s: since the epoch (default: os.time())
+---@param format? string directives of C99's strftime, as in locale "C", and %s; or "*t" (default: "%c")
+---@param time? number s: since the epoch (default: os.time())
 ---@return string|table # a table with "*t": year, month, day, hour, min, sec, wday, yday, isdst
 function os.date(format, time) end
 

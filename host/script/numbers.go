@@ -1,10 +1,14 @@
 package script
 
 import (
+	"errors"
 	"math"
+	"strconv"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings"
 )
 
 // maxList is what a list's indices are below; a larger number is a key like any other. gopher-lua fills a list up to
@@ -17,8 +21,7 @@ func init() { lua.MaxArrayIndex = maxList }
 // math.huge, does not read "1e3", and takes "010" for octal.
 func repairNumbers(L *lua.LState) {
 	L.SetField(L.GetGlobal(lua.MathLibName), "huge", lua.LNumber(math.Inf(1)))
-	other := L.GetGlobal("tonumber")
-	L.SetGlobal("tonumber", L.NewFunction(func(L *lua.LState) int { return luaToNumber(L, other) }))
+	L.SetGlobal("tonumber", L.NewFunction(luaToNumber))
 	meta := L.NewTable()
 	meta.RawSetString("__index", L.GetGlobal(lua.StringLibName))
 	for event, compute := range arithmetic {
@@ -27,15 +30,21 @@ func repairNumbers(L *lua.LState) {
 	L.SetMetatable(lua.LString(""), meta)
 }
 
-// luaToNumber is tonumber; other does it for bases.
-func luaToNumber(L *lua.LState, other lua.LValue) int {
-	text, isText := L.CheckAny(1).(lua.LString)
-	if base := L.OptInt(2, 10); base != 10 || !isText {
-		L.Insert(other, 1)
-		L.Call(L.GetTop()-1, 1)
-		return 1
+// luaToNumber is tonumber.
+func luaToNumber(L *lua.LState) int {
+	value := L.CheckAny(1)
+	base := L.OptInt(2, 10)
+	var v float64
+	var ok bool
+	if base == 10 {
+		v, ok = operandNumber(value)
+	} else {
+		text := L.CheckString(1)
+		if base < 2 || base > 36 {
+			L.ArgError(2, "base out of range")
+		}
+		v, ok = readDigits(text, base)
 	}
-	v, ok := readNumber(string(text))
 	if !ok {
 		L.Push(lua.LNil)
 		return 1
@@ -44,17 +53,24 @@ func luaToNumber(L *lua.LState, other lua.LValue) int {
 	return 1
 }
 
-// readNumber reads text as C's strtod does, with nothing behind but space.
-func readNumber(s string) (float64, bool) {
+// readDigits reads a whole number in a base as C's strtoul does, with nothing behind but space. A sign counts: C gives 2^64 less.
+func readDigits(s string, base int) (float64, bool) {
 	s = strings.Trim(s, " \t\n\v\f\r")
-	if strings.Contains(s, "_") { // Go's, in numerals
+	digits, negative := strings.CutPrefix(s, "-")
+	if !negative {
+		digits = strings.TrimPrefix(s, "+")
+	}
+	if base == 16 && len(digits) > 2 && (digits[:2] == "0x" || digits[:2] == "0X") {
+		digits = digits[2:]
+	}
+	v, err := strconv.ParseUint(digits, base, 64) // the largest where it does not fit
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, false
 	}
-	digits := strings.TrimLeft(s, "+-")
-	if len(digits) > 1 && (digits[1] == 'x' || digits[1] == 'X') && !strings.ContainsAny(digits, "pP") {
-		s += "p0"
+	if negative {
+		return -float64(v), true
 	}
-	return parseFloat(s)
+	return float64(v), true
 }
 
 // arithmetic is what operators do with two numbers.
@@ -108,7 +124,7 @@ func operandNumber(v lua.LValue) (float64, bool) {
 	case lua.LNumber:
 		return float64(v), true
 	case lua.LString:
-		return readNumber(string(v))
+		return bindings.ReadNumber(string(v))
 	}
 	return 0, false
 }

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
+	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -31,7 +34,6 @@ func replaceReading(L *lua.LState) {
 		return
 	}
 	input, open := module.RawGetString("input"), module.RawGetString("open")
-	fileRead := methods.RawGetString("read").(*lua.LFunction)
 	defaultInput := func(L *lua.LState) lua.LValue {
 		L.Push(input)
 		L.Call(0, 1)
@@ -39,8 +41,8 @@ func replaceReading(L *lua.LState) {
 		L.Pop(1)
 		return file
 	}
-	methods.RawSetString("read", L.NewFunction(func(L *lua.LState) int { return read(L, L.Get(1), 2, fileRead) }))
-	module.RawSetString("read", L.NewFunction(func(L *lua.LState) int { return read(L, defaultInput(L), 1, fileRead) }))
+	methods.RawSetString("read", L.NewFunction(func(L *lua.LState) int { return read(L, L.Get(1), 2) }))
+	module.RawSetString("read", L.NewFunction(func(L *lua.LState) int { return read(L, defaultInput(L), 1) }))
 	methods.RawSetString("lines", L.NewFunction(func(L *lua.LState) int { return lines(L, L.Get(1), false) }))
 	module.RawSetString("lines", L.NewFunction(func(L *lua.LState) int {
 		if L.GetTop() == 0 || L.Get(1) == lua.LNil {
@@ -80,11 +82,46 @@ func (f luaFile) reader() *bufio.Reader {
 	return (*bufio.Reader)(f.v.FieldByName("reader").UnsafePointer())
 }
 
+// writer is nil for a file that is open for reading alone.
+func (f luaFile) writer() io.Writer {
+	return *(*io.Writer)(unsafe.Pointer(f.v.FieldByName("writer").UnsafeAddr()))
+}
+
+// file is nil for a process.
+func (f luaFile) file() *os.File { return (*os.File)(f.v.FieldByName("fp").UnsafePointer()) }
+
+func (f luaFile) setWriter(w io.Writer) {
+	*(*io.Writer)(unsafe.Pointer(f.v.FieldByName("writer").UnsafeAddr())) = w
+}
+
+// flush writes what setvbuf holds back.
+func (f luaFile) flush() error {
+	if held, ok := f.writer().(*bufio.Writer); ok {
+		return held.Flush()
+	}
+	return nil
+}
+
+func (f luaFile) setClosed() { *(*bool)(unsafe.Pointer(f.v.FieldByName("closed").UnsafeAddr())) = true }
+
+// dropRead moves the file's place back to where the script has read up to.
+func (f luaFile) dropRead() {
+	if r := f.reader(); r != nil && f.file() != nil {
+		if _, err := f.file().Seek(-int64(r.Buffered()), io.SeekCurrent); err == nil { // a terminal has no place
+			r.Reset(f.file())
+		}
+	}
+}
+
 // read is file:read(…), with the formats from argument first on.
-func read(L *lua.LState, v lua.LValue, first int, original *lua.LFunction) int {
-	r := fileOf(L, v).reader()
+func read(L *lua.LState, v lua.LValue, first int) int {
+	f := fileOf(L, v)
+	r := f.reader()
 	if r == nil {
-		return failed(L, errors.New("the file is open for writing only"))
+		return failed(L, syscall.EBADF)
+	}
+	if err := f.flush(); err != nil {
+		return failed(L, err)
 	}
 	top := L.GetTop()
 	formats := []lua.LValue{lua.LString("*l")}
@@ -95,7 +132,7 @@ func read(L *lua.LState, v lua.LValue, first int, original *lua.LFunction) int {
 		}
 	}
 	for i, format := range formats {
-		value, err := readOne(L, r, v, first+i, format, original)
+		value, err := readOne(L, r, first+i, format)
 		if err != nil {
 			return failed(L, err)
 		}
@@ -107,16 +144,8 @@ func read(L *lua.LState, v lua.LValue, first int, original *lua.LFunction) int {
 	return L.GetTop() - top
 }
 
-// failed returns nil and why, as Lua's functions on files do.
-func failed(L *lua.LState, err error) int {
-	L.Push(lua.LNil)
-	L.Push(lua.LString(err.Error()))
-	L.Push(lua.LNumber(1))
-	return 3
-}
-
 // readOne reads what one format asks for; nil at the end of the file.
-func readOne(L *lua.LState, r *bufio.Reader, file lua.LValue, arg int, format lua.LValue, original *lua.LFunction) (lua.LValue, error) {
+func readOne(L *lua.LState, r *bufio.Reader, arg int, format lua.LValue) (lua.LValue, error) {
 	switch f := format.(type) {
 	case lua.LNumber:
 		if f < 0 || f != f {
@@ -135,13 +164,7 @@ func readOne(L *lua.LState, r *bufio.Reader, file lua.LValue, arg int, format lu
 		case "l":
 			return readLine(L, r)
 		case "n":
-			L.Push(original)
-			L.Push(file)
-			L.Push(lua.LString("*n"))
-			L.Call(2, 1)
-			n := L.Get(-1)
-			L.Pop(1)
-			return n, nil
+			return readNumber(L, r)
 		}
 	}
 	L.ArgError(arg, fmt.Sprintf("invalid format %v", format))
@@ -217,7 +240,7 @@ func lines(L *lua.LState, file lua.LValue, closes bool) int {
 		}
 		line, err := readLine(L, r)
 		if err != nil {
-			L.RaiseError("%s", err.Error())
+			L.RaiseError("%s", errorText(err))
 		}
 		if line == lua.LNil && closes {
 			L.Push(L.GetField(file, "close"))

@@ -2,10 +2,13 @@ package script
 
 import (
 	"math"
+	"os"
 	"runtime"
 	"runtime/metrics"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings"
 )
 
 // repairLibraries gives a state Lua 5.1's form of the functions that gopher-lua has with other results, or in which
@@ -19,10 +22,63 @@ func repairLibraries(L *lua.LState) {
 		{"_G", "setmetatable", setMetatable},
 		{lua.CoroutineLibName, "running", coroutineRunning},
 		{lua.MathLibName, "modf", mathModf},
+		{lua.OsLibName, "difftime", osDifftime},
+		{lua.OsLibName, "getenv", osGetenv},
+		{lua.OsLibName, "setlocale", osSetlocale},
 		{lua.StringLibName, "char", stringChar},
+		{lua.TabLibName, "insert", tableInsert},
+		{lua.TabLibName, "maxn", tableMaxn},
 		{lua.TabLibName, "remove", tableRemove},
+		{lua.TabLibName, "sort", tableSort(L)},
 	} {
 		L.SetField(L.GetGlobal(f.library), f.name, L.NewFunction(f.fn))
+	}
+	maths := L.GetGlobal(lua.MathLibName)
+	L.SetField(maths, "mod", L.GetField(maths, "fmod")) // its name in Lua 5.0
+	takeNumerals(L)
+}
+
+// numerals are the arguments, first to last, in which Lua takes text that is a number, and gopher-lua numbers alone.
+var numerals = []struct {
+	library, name string
+	first, last   int
+}{
+	{"_G", "error", 2, 2},
+	{"_G", "select", 1, 1},
+	{"_G", "tonumber", 2, 2},
+	{"_G", "unpack", 2, 3},
+	{lua.MathLibName, "", 1, math.MaxInt}, // all functions
+	{lua.OsLibName, "difftime", 1, 2},
+	{lua.StringLibName, "char", 1, math.MaxInt},
+	{lua.StringLibName, "sub", 2, 3},
+	{lua.TabLibName, "insert", 2, 2}, // where a third follows
+	{lua.TabLibName, "remove", 2, 2},
+}
+
+// takeNumerals has these functions find numbers there.
+func takeNumerals(L *lua.LState) {
+	for _, row := range numerals {
+		L.GetGlobal(row.library).(*lua.LTable).ForEach(func(name, v lua.LValue) {
+			fn, ok := v.(*lua.LFunction)
+			if !ok || row.name != "" && row.name != name.String() {
+				return
+			}
+			original := fn.GFunction
+			fn.GFunction = func(L *lua.LState) int {
+				last := min(row.last, L.GetTop())
+				if row.name == "insert" && last == L.GetTop() {
+					last = 0 // the value
+				}
+				for n := row.first; n <= last; n++ {
+					if text, ok := L.Get(n).(lua.LString); ok {
+						if v, ok := bindings.ReadNumber(string(text)); ok {
+							L.Replace(n, lua.LNumber(v))
+						}
+					}
+				}
+				return original(L)
+			}
+		})
 	}
 }
 
@@ -79,6 +135,33 @@ func mathModf(L *lua.LState) int {
 	return 2
 }
 
+// osDifftime is the difference of two times, of whole seconds each.
+func osDifftime(L *lua.LState) int {
+	L.Push(lua.LNumber(math.Trunc(float64(L.CheckNumber(1))) - math.Trunc(float64(L.OptNumber(2, 0)))))
+	return 1
+}
+
+// osGetenv is nil for a variable that is not set; gopher-lua's for an empty one, too.
+func osGetenv(L *lua.LState) int {
+	value, set := os.LookupEnv(L.CheckString(1))
+	if !set {
+		L.Push(lua.LNil)
+		return 1
+	}
+	L.Push(lua.LString(value))
+	return 1
+}
+
+// osSetlocale knows the locale "C" alone.
+func osSetlocale(L *lua.LState) int {
+	if name := L.OptString(1, "C"); name == "" || name == "C" || name == "POSIX" {
+		L.Push(lua.LString("C"))
+	} else {
+		L.Push(lua.LNil)
+	}
+	return 1
+}
+
 func stringChar(L *lua.LState) int {
 	text := make([]byte, L.GetTop())
 	for i := range text {
@@ -89,24 +172,5 @@ func stringChar(L *lua.LState) int {
 		text[i] = byte(c)
 	}
 	L.Push(lua.LString(text))
-	return 1
-}
-
-// tableRemove takes the last item where no index is given, also of a list that was made with nil behind it.
-func tableRemove(L *lua.LState) int {
-	t := L.CheckTable(1)
-	if L.GetTop() > 1 {
-		at := L.CheckInt(2)
-		if at < 1 {
-			return 0 // LTable.Remove would take the last
-		}
-		L.Push(t.Remove(at))
-		return 1
-	}
-	last := t.Remove(-1)
-	for last == lua.LNil && t.Len() > 0 {
-		last = t.Remove(-1)
-	}
-	L.Push(last)
 	return 1
 }

@@ -2,6 +2,7 @@ package script
 
 import (
 	"io"
+	"syscall"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // replaceStdio sends what io.write, io.stdout and io.stderr write through the host's writers, which share the
-// terminal with the live line and the prompt. Other files stay as they are.
+// terminal with the live line and the prompt.
 func replaceStdio(L *lua.LState, stdout, stderr io.Writer) {
 	module, ok := L.GetGlobal(lua.IoLibName).(*lua.LTable)
 	if !ok {
@@ -20,12 +21,12 @@ func replaceStdio(L *lua.LState, stdout, stderr io.Writer) {
 	if !ok {
 		return
 	}
-	fileWrite, ioWrite, ioOutput := methods.RawGetString("write"), module.RawGetString("write"), module.RawGetString("output")
+	ioOutput := module.RawGetString("output")
 	methods.RawSetString("write", L.NewFunction(func(L *lua.LState) int {
 		if w := streams[L.Get(1)]; w != nil {
 			return writeValues(L, w, 2)
 		}
-		return callThrough(L, fileWrite)
+		return writeFile(L, fileOf(L, L.Get(1)), 2)
 	}))
 	module.RawSetString("write", L.NewFunction(func(L *lua.LState) int {
 		L.Push(ioOutput) // without arguments: the file that io.write writes to
@@ -35,7 +36,7 @@ func replaceStdio(L *lua.LState, stdout, stderr io.Writer) {
 		if w := streams[file]; w != nil {
 			return writeValues(L, w, 1)
 		}
-		return callThrough(L, ioWrite)
+		return writeFile(L, fileOf(L, file), 1)
 	}))
 }
 
@@ -48,13 +49,20 @@ func writeValues(L *lua.LState, w io.Writer, first int) int {
 		bindings.Reserve(L, len(text)+len(s))
 		text = append(text, s...)
 	}
-	if _, err := w.Write(text); err != nil {
-		L.Push(lua.LNil)
-		L.Push(lua.LString(err.Error()))
-		return 2
+	_, err := w.Write(text)
+	return succeeded(L, err)
+}
+
+// writeFile writes them to a file, behind what the script has read of it.
+func writeFile(L *lua.LState, f luaFile, first int) int {
+	w := f.writer()
+	if w == nil {
+		return failed(L, syscall.EBADF)
 	}
-	L.Push(lua.LTrue)
-	return 1
+	if r := f.reader(); r != nil && r.Buffered() > 0 {
+		f.dropRead()
+	}
+	return writeValues(L, w, first)
 }
 
 // callThrough passes the arguments on to f and returns all that it returns.

@@ -42,6 +42,7 @@ func (p *Program) newState(rt *bindings.Runtime) (*lua.LState, error) {
 	openLibraries(L)
 	repairNumbers(L)
 	repairLibraries(L)
+	rt.Task.AtExit(replaceFiles(L))
 	replaceStdio(L, p.opts.Stdout, p.opts.Stderr)
 	replaceReading(L)
 	if !p.opts.AllowExec {

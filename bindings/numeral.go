@@ -1,0 +1,49 @@
+package bindings
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// ReadNumber reads text as Lua's tonumber does, that is as C's strtod with nothing behind but space. gopher-lua's own
+// conversion takes "010" for octal and does not read "1e3".
+func ReadNumber(s string) (float64, bool) {
+	s = strings.Trim(s, " \t\n\v\f\r")
+	if strings.Contains(s, "_") { // Go's, in numerals
+		return 0, false
+	}
+	digits := strings.TrimLeft(s, "+-")
+	if len(digits) > 1 && (digits[1] == 'x' || digits[1] == 'X') && !strings.ContainsAny(digits, "pP") {
+		s += "p0"
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	return v, err == nil || errors.Is(err, strconv.ErrRange)
+}
+
+// toNumber is what Lua's lua_tonumber gives: a number, or text that is one.
+func toNumber(v lua.LValue) (float64, bool) {
+	switch v := v.(type) {
+	case lua.LNumber:
+		return float64(v), true
+	case lua.LString:
+		return ReadNumber(string(v))
+	}
+	return 0, false
+}
+
+// truncated is a number without its fraction, as Lua's own functions take whole ones.
+func (c *call) truncated(n int, what string) int64 {
+	f, ok := toNumber(c.arg(n))
+	if !ok {
+		c.wanted(n, what)
+	}
+	v, err := wholeNumber(lua.LNumber(math.Trunc(f)), -maxInt, maxInt)
+	if err != nil {
+		c.argError(n, "%s: %v", what, err)
+	}
+	return v
+}

@@ -1,0 +1,260 @@
+package script
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	_ "unsafe" // for go:linkname
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings"
+)
+
+// Files as in Lua 5.1: gopher-lua knows a few of fopen's modes, makes files that only their owner reads, leaves the
+// rest of a longer file behind what io.output writes, and gives no errno. What setvbuf holds back it
+// loses where a script ends, seeks, reads or calls setvbuf again.
+
+// newFile makes gopher-lua's object of an open file; of a file that is there it looks at writable and readable alone.
+//
+//go:linkname newFile github.com/yuin/gopher-lua.newFile
+func newFile(L *lua.LState, file *os.File, path string, flag int, perm os.FileMode, writable, readable bool) (*lua.LUserData, error)
+
+// replaceFiles replaces what opens, closes, moves and removes files. It returns what writes all that is held back at the end.
+func replaceFiles(L *lua.LState) (end func()) {
+	buffers := buffers{}
+	end = buffers.flush
+	module, ok := L.GetGlobal(lua.IoLibName).(*lua.LTable)
+	if !ok {
+		return end
+	}
+	methods, ok := L.GetMetatable(module.RawGetString("stdout")).(*lua.LTable)
+	if !ok {
+		return end
+	}
+	defaultOutput := module.RawGetString("output")
+	standard := []lua.LValue{module.RawGetString("stdin"), module.RawGetString("stdout"), module.RawGetString("stderr")}
+	processClose := methods.RawGetString("close").(*lua.LFunction).GFunction
+	closing := func(L *lua.LState) int { return closeFile(L, standard, processClose, buffers) }
+	L.SetFuncs(methods, map[string]lua.LGFunction{"close": closing, "flush": flushFile, "seek": seekFile, "setvbuf": buffers.set})
+	onDefault := func(fn lua.LGFunction) lua.LGFunction {
+		return func(L *lua.LState) int {
+			if L.GetTop() == 0 {
+				L.Push(defaultOutput)
+				L.Call(0, 1)
+			}
+			return fn(L)
+		}
+	}
+	L.SetFuncs(module, map[string]lua.LGFunction{"close": onDefault(closing), "flush": onDefault(flushFile), "open": luaOpen,
+		"input": openDefault(module.RawGetString("input"), "r"), "output": openDefault(defaultOutput, "w")})
+	if system, ok := L.GetGlobal(lua.OsLibName).(*lua.LTable); ok {
+		L.SetFuncs(system, map[string]lua.LGFunction{"remove": osRemove, "rename": osRename})
+	}
+	return end
+}
+
+// luaOpen is io.open.
+func luaOpen(L *lua.LState) int {
+	path, mode := L.CheckString(1), "r"
+	if L.Get(2) != lua.LNil {
+		mode = L.CheckString(2)
+	}
+	file, err := openFile(L, path, mode)
+	if err != nil {
+		return failedFor(L, path, err)
+	}
+	L.Push(file)
+	return 1
+}
+
+// openFile opens a file by a mode of C's fopen: a letter, and maybe +, b and x behind it.
+func openFile(L *lua.LState, path, mode string) (*lua.LUserData, error) {
+	flag, known := map[string]int{"r": os.O_RDONLY, "w": os.O_WRONLY | os.O_CREATE | os.O_TRUNC, "a": os.O_WRONLY | os.O_CREATE | os.O_APPEND}[mode[:min(1, len(mode))]]
+	if !known {
+		return nil, syscall.EINVAL
+	}
+	both := strings.Contains(mode, "+")
+	if both {
+		flag = flag&^os.O_WRONLY | os.O_RDWR
+	}
+	if strings.Contains(mode, "x") {
+		flag |= os.O_EXCL
+	}
+	file, err := os.OpenFile(path, flag, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	return newFile(L, file, path, 0, 0, both || mode[0] != 'r', both || mode[0] == 'r')
+}
+
+// openDefault is io.input or io.output, which opens a file where it gets a name.
+func openDefault(original lua.LValue, mode string) lua.LGFunction {
+	return func(L *lua.LState) int {
+		if path := L.Get(1); lua.LVCanConvToString(path) {
+			file, err := openFile(L, lua.LVAsString(path), mode)
+			if err != nil {
+				L.ArgError(1, lua.LVAsString(path)+": "+errorText(err))
+			}
+			L.Replace(1, file)
+		}
+		return callThrough(L, original)
+	}
+}
+
+// closeFile closes a file; the standard ones stay open.
+func closeFile(L *lua.LState, standard []lua.LValue, processClose lua.LGFunction, b buffers) int {
+	f := fileOf(L, L.Get(1))
+	if slices.Contains(standard, L.Get(1)) {
+		L.Push(lua.LNil)
+		L.Push(lua.LString("cannot close standard file"))
+		return 2
+	}
+	if f.file() == nil {
+		return processClose(L)
+	}
+	err := errors.Join(b.drop(f), f.file().Close())
+	f.setClosed()
+	return succeeded(L, err)
+}
+
+func flushFile(L *lua.LState) int { return succeeded(L, fileOf(L, L.Get(1)).flush()) }
+
+// buffers are those that hold back what is written to files.
+type buffers map[*bufio.Writer]bool
+
+// set is setvbuf: with "full" writes are held back, with "no" and "line" they are not.
+func (b buffers) set(L *lua.LState) int {
+	f := fileOf(L, L.Get(1))
+	mode := L.CheckString(2)
+	if !slices.Contains([]string{"no", "full", "line"}, mode) {
+		L.ArgError(2, "invalid option '"+mode+"'")
+	}
+	size := int(max(0, min(optNumber(L, 3), 1<<30)))
+	if f.file() == nil || f.writer() == nil {
+		return succeeded(L, nil)
+	}
+	err := b.drop(f)
+	if mode == "full" {
+		bindings.Reserve(L, size)
+		buffer := bufio.NewWriterSize(f.file(), size)
+		b[buffer] = true
+		f.setWriter(buffer)
+	}
+	return succeeded(L, err)
+}
+
+// drop writes what is held back of a file, and holds nothing back from now on.
+func (b buffers) drop(f luaFile) error {
+	held, ok := f.writer().(*bufio.Writer)
+	if !ok {
+		return nil
+	}
+	delete(b, held)
+	f.setWriter(f.file())
+	return held.Flush()
+}
+
+// flush writes what all hold.
+func (b buffers) flush() {
+	for buffer := range b {
+		_ = buffer.Flush() // as at the end of a C program
+	}
+}
+
+// seekFile moves the place where the next read or write is, and gives it.
+func seekFile(L *lua.LState) int {
+	f := fileOf(L, L.Get(1))
+	whence := slices.Index([]string{"set", "cur", "end"}, L.OptString(2, "cur"))
+	if whence < 0 {
+		L.ArgError(2, "invalid option '"+L.CheckString(2)+"'")
+	}
+	offset := int64(optNumber(L, 3))
+	if f.file() == nil {
+		return failed(L, syscall.ESPIPE)
+	}
+	if err := f.flush(); err != nil {
+		return failed(L, err)
+	}
+	f.dropRead()
+	at, err := f.file().Seek(offset, whence)
+	if err != nil {
+		return failed(L, err)
+	}
+	L.Push(lua.LNumber(at))
+	return 1
+}
+
+// optNumber is a number, or text that is one; 0 where there is none.
+func optNumber(L *lua.LState, n int) float64 {
+	v := L.Get(n)
+	if v == lua.LNil {
+		return 0
+	}
+	f, ok := operandNumber(v)
+	if !ok {
+		L.TypeError(n, lua.LTNumber)
+	}
+	return f
+}
+
+func osRemove(L *lua.LState) int {
+	path := L.CheckString(1)
+	if err := os.Remove(path); err != nil {
+		return failedFor(L, path, err)
+	}
+	return succeeded(L, nil)
+}
+
+func osRename(L *lua.LState) int {
+	from, to := L.CheckString(1), L.CheckString(2)
+	if err := syscall.Rename(from, to); err != nil {
+		return failedFor(L, from, err)
+	}
+	return succeeded(L, nil)
+}
+
+// succeeded returns true, or what failed does.
+func succeeded(L *lua.LState, err error) int {
+	if err != nil {
+		return failed(L, err)
+	}
+	L.Push(lua.LTrue)
+	return 1
+}
+
+// failed returns nil, why and the errno, as Lua's functions on files do.
+func failed(L *lua.LState, err error) int {
+	L.Push(lua.LNil)
+	L.Push(lua.LString(errorText(err)))
+	number := syscall.EIO
+	errors.As(err, &number)
+	L.Push(lua.LNumber(number))
+	return 3
+}
+
+// failedFor returns it of the file at path.
+func failedFor(L *lua.LState, path string, err error) int {
+	results := failed(L, err)
+	L.Replace(-2, lua.LString(path)+": "+L.Get(-2).(lua.LString))
+	return results
+}
+
+// errorText is what C's strerror says, which begins with a capital letter.
+func errorText(err error) string {
+	var number syscall.Errno
+	if !errors.As(err, &number) {
+		if errors.Is(err, fs.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
+			number = syscall.EBADF
+		} else {
+			return err.Error()
+		}
+	}
+	text := number.Error()
+	return strings.ToUpper(text[:1]) + text[1:]
+}

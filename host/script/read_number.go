@@ -1,0 +1,97 @@
+package script
+
+import (
+	"bufio"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings"
+)
+
+// readNumber reads a number as C's fscanf does by %lf: it takes the longest text that a number may begin with, and gives nil where that is none.
+func readNumber(L *lua.LState, r *bufio.Reader) (lua.LValue, error) {
+	n := numeral{L: L, r: r}
+	for n.take(" \t\n\v\f\r") {
+		n.text = n.text[:0]
+	}
+	n.take("+-")
+	if !n.word("infinity") && !n.word("nan") {
+		n.digits()
+	}
+	if unlessEnd(n.err) != nil {
+		return nil, n.err
+	}
+	if v, ok := bindings.ReadNumber(string(n.text)); ok {
+		return lua.LNumber(v), nil
+	}
+	return lua.LNil, nil
+}
+
+// numeral is the text of a number that is being read.
+type numeral struct {
+	L    *lua.LState
+	r    *bufio.Reader
+	text []byte
+	err  error
+}
+
+// take takes the next byte where it is one of set.
+func (n *numeral) take(set string) bool {
+	next, err := n.r.Peek(1)
+	if err != nil {
+		n.err = err
+		return false
+	}
+	if strings.IndexByte(set, next[0]) < 0 {
+		return false
+	}
+	if len(n.text) == cap(n.text) {
+		bindings.Reserve(n.L, 2*cap(n.text))
+	}
+	n.text = append(n.text, next[0])
+	_, _ = n.r.Discard(1) // it was there
+	return true
+}
+
+// takeAll takes all of set and returns how many there were.
+func (n *numeral) takeAll(set string) (count int) {
+	for n.take(set) {
+		count++
+	}
+	return count
+}
+
+// word takes as much of a word as is there, in either case.
+func (n *numeral) word(word string) bool {
+	for i := range word {
+		if !n.take(word[i:i+1] + strings.ToUpper(word[i:i+1])) {
+			return i > 0
+		}
+	}
+	return true
+}
+
+// digits takes a number of digits, of base 16 behind 0x, and an exponent where that has digits, too.
+func (n *numeral) digits() {
+	const decimal = "0123456789"
+	digits, exponent, count := decimal, "eE", 0
+	if n.take("0") {
+		if n.take("xX") {
+			digits, exponent = decimal+"abcdefABCDEF", "pP"
+		} else {
+			count = 1
+		}
+	}
+	count += n.takeAll(digits)
+	if n.take(".") {
+		count += n.takeAll(digits)
+	}
+	mantissa := len(n.text)
+	if count > 0 && n.take(exponent) {
+		n.take("+-")
+		if n.takeAll(decimal) == 0 {
+			n.text = n.text[:mantissa]
+		}
+	}
+}
