@@ -242,6 +242,9 @@ func TestBlockFaults(t *testing.T) {
 				t.Errorf("exit code %d, want 6, %q and a balanced account:\n%s", code, c.want, out)
 			}
 			checkLeft(t, filepath.Join(dir, "gone"), 20)
+			if m := readManifest(t, filepath.Join(dir, "gone", "disk.manifest.json")); c.meanwhile == "" && m.State != "finished" {
+				t.Errorf("the manifest's state is %s", m.State)
+			}
 		})
 	}
 }

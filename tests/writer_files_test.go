@@ -427,14 +427,14 @@ func TestNoStartNoManifest(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "b", "disk.pcap"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, earlier := range []string{"", "{}\n"} {
-		path := filepath.Join(dir, "a", "disk.manifest.json")
+	for _, c := range []struct{ earlier, how string }{{"", "append"}, {"{}\n", "append"}, {"{}\n", "overwrite"}} {
+		earlier, path := c.earlier, filepath.Join(dir, "a", "disk.manifest.json")
 		if earlier != "" {
 			if err := os.WriteFile(path, []byte(earlier), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
-		cmd := writeCommand(t, dir, `{"dirs": ["a", "b"], "append": true}`)
+		cmd := writeCommand(t, dir, fmt.Sprintf(`{"dirs": ["a", "b"], %q: true}`, c.how))
 		out, _ := cmd.CombinedOutput()
 		if code := cmd.ProcessState.ExitCode(); code != 6 || !strings.Contains(string(out), "b/disk.pcap: ") {
 			t.Errorf("exit code %d\n%s", code, out)
@@ -444,6 +444,39 @@ func TestNoStartNoManifest(t *testing.T) {
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, "*", ".*")); len(left) != 0 {
 			t.Errorf("left behind: %v", left)
+		}
+	}
+}
+
+// TestLateWriterKeepsManifest makes a writer when packets move already, where an earlier run has left a manifest.
+func TestLateWriterKeepsManifest(t *testing.T) {
+	dir := t.TempDir()
+	script := `
+		local daqiri = require "daqiri"
+		local s = daqiri.open()
+		local tx = s:tx_queue("loop0")
+		s:start()
+		local w = s:write_pcap{ name = "disk", policy = "wait" }
+		s:rx_queue("loop0"):on_burst(function(b) w:write(b) end)
+		tx:transmit{ template = tx:template{ payload_bytes = 100 }, count = 7 }
+		s:run{ packets = 7, seconds = 60 }`
+	if err := os.WriteFile(filepath.Join(dir, "late.lua"), []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for run := range 3 {
+		cmd := exec.Command(built(t), "late.lua")
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		manifests, err := filepath.Glob(filepath.Join(dir, "disk.manifest*.json"))
+		if err != nil || len(manifests) != run+1 {
+			t.Errorf("after run %d: %v, %v", run+1, manifests, err)
+		}
+		for _, path := range manifests {
+			if m := readManifest(t, path); m.State != "finished" || m.written() != 7 {
+				t.Errorf("%s: state %s, %d packets", path, m.State, m.written())
+			}
 		}
 	}
 }

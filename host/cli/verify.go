@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +25,7 @@ type manifestFiles struct {
 	Reason string `json:"reason"`
 	Error  string `json:"error"`
 	Writer struct {
+		Name      string `json:"name"`
 		Naming    string `json:"naming"`
 		FileCount uint64 `json:"file_count"`
 	} `json:"writer"`
@@ -33,6 +37,31 @@ type manifestFiles struct {
 		CRC32C  string `json:"crc32c"`
 		Deleted bool   `json:"deleted"`
 	} `json:"files"`
+	LeftOut int `json:"files_left_out"`
+	Ledger  struct {
+		Lines []struct {
+			Kind    string            `json:"kind"`
+			Name    string            `json:"name"`
+			In      uint64            `json:"in"`
+			Out     uint64            `json:"out"`
+			Dropped map[string]uint64 `json:"dropped"`
+		} `json:"lines"`
+	} `json:"ledger"`
+}
+
+// lost says how many packets the writer took, wrote and lost, and why; empty where it lost none.
+func (m *manifestFiles) lost() string {
+	for _, l := range m.Ledger.Lines {
+		if l.Kind != "writer" || l.Name != m.Writer.Name || len(l.Dropped) == 0 {
+			continue
+		}
+		var why []string
+		for _, reason := range slices.Sorted(maps.Keys(l.Dropped)) {
+			why = append(why, fmt.Sprintf("%d %s", l.Dropped[reason], reason))
+		}
+		return fmt.Sprintf("%d of %d packets were written, %d were not: %s", l.Out, l.In, l.In-l.Out, strings.Join(why, ", "))
+	}
+	return ""
 }
 
 // newVerify makes the command that holds files against their manifest.
@@ -41,7 +70,7 @@ func newVerify(g *state.Global) *cobra.Command {
 		Use:   "verify MANIFEST...",
 		Short: "check files against their manifest: length and CRC-32C",
 		Long: `verify reads each file that a manifest (PREFIX.manifest.json) lists and compares length and CRC-32C with what was written. A file that is
-not where the manifest says is looked for beside the manifest. The exit code is 8 where one differs or is missing, or where the
+not where the manifest says is looked for beside the manifest. It says what the writer has lost, too. The exit code is 8 where one differs or is missing, or where the
 manifest is that of a run that did not end.`,
 		Args:              needs("a manifest: PREFIX.manifest.json, beside the files"),
 		ValidArgsFunction: filesNamed(".manifest.json"),
@@ -78,6 +107,13 @@ func verify(w io.Writer, name string) (bad int, err error) {
 	}
 	if m.Error != "" {
 		fmt.Fprintf(w, "FAIL  %s: the writer met an error: %s\n", name, m.Error)
+		bad++
+	}
+	if lost := m.lost(); lost != "" {
+		fmt.Fprintf(w, "-     %s: %s\n", name, lost)
+	}
+	if m.LeftOut > 0 {
+		fmt.Fprintf(w, "FAIL  %s: %d more files were written: the disk was full, and had no room for them in the manifest\n", name, m.LeftOut)
 		bad++
 	}
 	for _, f := range m.Files {

@@ -51,8 +51,14 @@ func (s *Session) Start(main *task.Task) error {
 		err = s.startNative()
 	}
 	if err != nil {
-		s.removeManifests()
+		for _, st := range s.stages {
+			st.removeManifest()
+		}
 		s.releaseNames()
+	} else {
+		for _, st := range s.stages {
+			st.replaceManifest()
+		}
 	}
 	s.moved = err == nil
 	return err

@@ -2,10 +2,8 @@ package session
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,7 +42,8 @@ type manifest struct {
 	Ended         *time.Time     `json:"ended"`
 	Written       time.Time      `json:"written"` // wall clock
 	Writer        manifestWriter `json:"writer"`
-	Files         []manifestFile `json:"files"` // but those of a file per packet or burst
+	Files         []manifestFile `json:"files"`                    // but those of a file per packet or burst
+	LeftOut       int            `json:"files_left_out,omitempty"` // of them, as a full disk had no room for more
 	Ledger        *stats.Ledger  `json:"ledger"`
 	Configuration *spec.Plan     `json:"configuration"`
 }
@@ -151,50 +150,29 @@ func (st *Stage) manifestFiles() []manifestFile {
 func (s *Session) writeManifests(finished bool) error {
 	var errs []error
 	for _, st := range s.stages {
-		if st.manifest == "" || st.native.Abandoned() { // its folder may hang
-			continue
-		}
-		m := s.manifest(finished)
-		m.Writer, m.Files = st.manifestWriter(m.Ledger), st.manifestFiles()
-		m.Error = st.native.WriterError()
-		if !finished {
-			st.keepManifest()
-		}
-		if err := writeWhole(st.manifest, m); err != nil && m.Error == "" {
-			errs = append(errs, fmt.Errorf("writer %s: its manifest: %w", st.name, err))
-		}
+		errs = append(errs, s.writeManifest(st, finished))
 	}
 	return errors.Join(errs...)
 }
 
-// removeManifests takes back those of a session that did not start.
-func (s *Session) removeManifests() {
-	for _, st := range s.stages {
-		if st.manifest != "" {
-			_ = os.Remove(st.manifest)
-			if st.writer.earlier != "" {
-				_ = os.Rename(st.writer.earlier, st.manifest)
-			}
-		}
+// writeManifest writes that of one stage, where it has one. Under the session's lock.
+func (s *Session) writeManifest(st *Stage, finished bool) error {
+	if st.manifest == "" || st.native.Abandoned() || finished && !st.writer.manifest.begun { // an abandoned one's folder may hang
+		return nil
 	}
-}
-
-// keepManifest renames that of an earlier run, unless this one replaces its file.
-func (st *Stage) keepManifest() {
-	if _, err := os.Lstat(st.manifest); err != nil || st.writer.Overwrite && st.oneFile() {
-		return
+	m := s.manifest(finished)
+	m.Writer, m.Files = st.manifestWriter(m.Ledger), st.manifestFiles()
+	m.Error = st.native.WriterError()
+	var err error
+	if finished {
+		err = st.endManifest(m)
+	} else {
+		err = st.beginManifest(m)
 	}
-	for n := 1; ; n++ {
-		to := fmt.Sprintf("%s.%d.json", strings.TrimSuffix(st.manifest, ".json"), n)
-		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
-			if os.Rename(st.manifest, to) == nil {
-				st.writer.earlier = to
-			}
-			return
-		} else if err != nil {
-			return
-		}
+	if err == nil || m.Error != "" {
+		return nil
 	}
+	return fmt.Errorf("writer %s: its manifest: %w", st.name, err)
 }
 
 func (st *Stage) manifestWriter(l *stats.Ledger) manifestWriter {
@@ -250,25 +228,4 @@ func readHost() manifestHost {
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	h.Kernel = "Linux " + strings.TrimSpace(string(release))
 	return h
-}
-
-// writeWhole writes a JSON file that is the old or the new one whenever somebody looks.
-func writeWhole(path string, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(data, '\n'))
-	err = errors.Join(err, f.Chmod(fs.FileMode(0o644)), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }

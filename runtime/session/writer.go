@@ -48,7 +48,7 @@ type WriterOptions struct {
 	NoManifest       bool   // DIR/PREFIX.manifest.json is not wanted
 	Policy           Policy
 
-	earlier string // where the manifest of an earlier run is
+	manifest manifestOf
 }
 
 // WriteFiles makes a stage that writes files of a format. A pcap has frames: packets of payload queues get headers made of
@@ -83,6 +83,13 @@ func (s *Session) WriteFiles(name string, o WriterOptions) (*Stage, error) {
 		defer s.mu.Unlock()
 		st.writer = &o
 		st.manifest = s.manifestPath(st)
+		if s.state == started {
+			if err = s.writeManifest(st, false); err != nil {
+				st.removeManifest()
+			} else {
+				st.replaceManifest()
+			}
+		}
 	}
 	return st, err
 }
@@ -97,7 +104,7 @@ func (s *Session) StopsWhenFull() bool {
 // Aside says of a writer of one file that its name was taken: what is there stays, and this run writes PREFIX_INDEX. Empty: its file has
 // the plain name. After the start. Owner's thread.
 func (st *Stage) Aside() string {
-	if !st.writes() || !st.oneFile() {
+	if !st.writes() || !st.writer.oneFile() {
 		return ""
 	}
 	paths := st.Paths()
@@ -109,8 +116,7 @@ func (st *Stage) Aside() string {
 }
 
 // oneFile: it writes one file in each folder.
-func (st *Stage) oneFile() bool {
-	o := st.writer
+func (o *WriterOptions) oneFile() bool {
 	return !o.Format.Aggregates && !o.Format.Each && o.Rotate == Rotation{}
 }
 
