@@ -27,7 +27,8 @@ var modules = []struct {
 
 // globalsDoc is said of the replaced functions together.
 const globalsDoc = `Lua's own functions that differ
-	Scripts have the libraries of Lua 5.1. These functions are replaced; what else differs is in [Lua](../lua.md). Reading a global that is not there raises.`
+	Scripts have the libraries of Lua 5.1. These functions are replaced; what else differs is in [Lua](../lua.md). Reading a global that is not
+	there raises where it is certain to be a mistake ([Lua](../lua.md#globals)).`
 
 // globalFunctions are the standard functions that are replaced, by library; "" is the global table.
 var globalFunctions = []struct {
@@ -122,19 +123,19 @@ func (rt *Runtime) module(name string, entries []entry) *lua.LTable {
 	if name == "daqiri" {
 		t.RawSetString("version", lua.LString(Version))
 	}
-	rt.strict(t, func(key string) string { return unknown("function", key, names) + " in module " + name })
+	rt.strict(t, func(_ *lua.LState, key string) string { return unknown("function", key, names) + " in module " + name })
 	return t
 }
 
 // strict makes reading what a table lacks an error, with the text for that key; "" is no error.
-func (rt *Runtime) strict(t *lua.LTable, text func(key string) string) {
+func (rt *Runtime) strict(t *lua.LTable, text func(L *lua.LState, key string) string) {
 	meta := rt.root.NewTable()
 	meta.RawSetString("__index", rt.root.NewFunction(func(L *lua.LState) int {
 		key, ok := L.Get(2).(lua.LString)
 		if !ok {
 			return 0
 		}
-		if why := text(string(key)); why != "" {
+		if why := text(L, string(key)); why != "" {
 			raise(L, "%s", why)
 		}
 		return 0
@@ -160,29 +161,25 @@ func (rt *Runtime) replaceGlobals() {
 	}
 }
 
-// strictGlobals makes reading an undefined global an error. One that was assigned, nil even, is defined;
-// rawget(_G, name) still asks.
+// strictGlobals makes reading an undefined global an error, where it is certain to be a mistake. One that was assigned, nil even, is defined.
 func (rt *Runtime) strictGlobals() {
 	g := rt.globals()
 	defined := map[string]bool{}
-	rt.strict(g, func(key string) string {
+	rt.strict(g, func(L *lua.LState, key string) string {
 		if defined[key] {
 			return ""
 		}
-		for _, m := range modules {
-			if m.name == key {
-				return fmt.Sprintf("unknown global '%s': it is a module (local %s = require \"%s\")", key, key, key)
-			}
+		use := useOf(L, lua.LString(key))
+		if use == tested {
+			return ""
 		}
-		if slices.ContainsFunc(daqiriModule, func(e entry) bool { return e.name == key }) {
-			return fmt.Sprintf("unknown global '%s': it is a function of the module (daqiri.%[1]s)", key)
+		if setSomewhere(L).RawGetString(key) == lua.LNil {
+			return rt.unknownGlobal(key)
 		}
-		if key == "exit" || key == "quit" {
-			return fmt.Sprintf("unknown global '%s': os.exit() ends the program, and Ctrl-D a prompt", key)
+		if use == computed {
+			return fmt.Sprintf("global '%s' is not set yet: write %[1]s or 0, or set it before", key)
 		}
-		var known []string
-		g.ForEach(func(k, _ lua.LValue) { known = append(known, k.String()) })
-		return unknown("global", key, sortedStrings(known))
+		return ""
 	})
 	meta := g.Metatable.(*lua.LTable)
 	meta.RawSetString("__newindex", rt.root.NewFunction(func(L *lua.LState) int {
@@ -192,6 +189,24 @@ func (rt *Runtime) strictGlobals() {
 		g.RawSet(L.Get(2), L.Get(3))
 		return 0
 	}))
+}
+
+// unknownGlobal says what the name of a global that is never set should be.
+func (rt *Runtime) unknownGlobal(key string) string {
+	for _, m := range modules {
+		if m.name == key {
+			return fmt.Sprintf("unknown global '%s': it is a module (local %s = require \"%s\")", key, key, key)
+		}
+	}
+	if slices.ContainsFunc(daqiriModule, func(e entry) bool { return e.name == key }) {
+		return fmt.Sprintf("unknown global '%s': it is a function of the module (daqiri.%[1]s)", key)
+	}
+	if key == "exit" || key == "quit" {
+		return fmt.Sprintf("unknown global '%s': os.exit() ends the program, and Ctrl-D a prompt", key)
+	}
+	var known []string
+	rt.globals().ForEach(func(k, _ lua.LValue) { known = append(known, k.String()) })
+	return unknown("global", key, sortedStrings(known))
 }
 
 func globalPrint(c *call) int {

@@ -55,7 +55,7 @@ func ledgerKey(part string) lua.LValue {
 }
 
 func (rt *Runtime) strictLedger(t *lua.LTable, path string) {
-	rt.strict(t, func(key string) string {
+	rt.strict(t, func(_ *lua.LState, key string) string {
 		if path == "" && key == "error" {
 			return "" // a summary without one
 		}

@@ -377,7 +377,7 @@ func sessionRegion(c *call) int {
 		t.RawSetString(name, lua.LNumber(v))
 	}
 	t.RawSetString("huge", lua.LBool(info.Huge))
-	c.rt.strict(t, func(key string) string {
+	c.rt.strict(t, func(_ *lua.LState, key string) string {
 		return unknown("field", key, []string{"buf_size", "free_bufs", "group", "huge", "kind", "name", "num_bufs", "stride"}) + " of region"
 	})
 	return c.push(t)

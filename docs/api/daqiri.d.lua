@@ -2829,7 +2829,7 @@ function control:close() end
 function control:on(verb, fn) end
 
 ---Scripts have the libraries of Lua 5.1. These functions are replaced; what else differs is in Lua. Reading a global that
----is not there raises.
+---is not there raises where it is certain to be a mistake (Lua).
 ---
 
 ---As Lua's. Of this program's objects it is the name of their type.

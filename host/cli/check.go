@@ -27,7 +27,8 @@ Of a script it finds syntax errors, undefined globals and comparisons of a u64 w
 arguments that the API has not, on whatever is certain to be one of its objects; conditions, numbers over fields, matches, thresholds,
 sizes, rates and times that can't be read, and names of fields; names of interfaces, queues, regions, stages and figures that the
 configuration has not, where the script opens a file that is there (here, or beside the script), a text or a table of constants.
-A file that returns a format is checked as one. Of what a script gets or makes only when it runs, check says nothing.
+A file that returns a format is checked as one. Of what a script gets or makes only when it runs, check says nothing. It warns of
+globals that are never set where the script only looks whether they are nil.
 Of a configuration it says too what this build of the program can't open; that is no fault of the file.
 What depends on the machine (a core, a device, a free port) shows when the session opens.`,
 		Args:              needs("a configuration or a script to check"),
@@ -116,11 +117,17 @@ func checkScript(g *state.Global, opts spec.Options, file string) bool {
 		return false
 	}
 	faults := check.Script(file, string(text), check.Options{Spec: opts, Library: stdlib.Files})
+	bad := 0
 	for _, fault := range faults {
+		if fault.Warning {
+			fmt.Fprintf(g.Stderr, "warning: %v\n", fault)
+			continue
+		}
 		fmt.Fprintln(g.Stderr, fault)
+		bad++
 	}
-	if len(faults) > 0 {
-		fmt.Fprintf(g.Stderr, "%s: %s\n", file, plural(len(faults), "fault"))
+	if bad > 0 {
+		fmt.Fprintf(g.Stderr, "%s: %s\n", file, plural(bad, "fault"))
 		return false
 	}
 	fmt.Fprintf(g.Stdout, "%s: ok\n", file)

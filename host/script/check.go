@@ -18,6 +18,8 @@ type Fault struct {
 	Name string // of the script
 	Line int
 	Text string
+
+	Warning bool // the script runs, though it may not do what is meant
 }
 
 // Error gives "script:line: text".
@@ -25,7 +27,7 @@ func (f Fault) Error() string { return fmt.Sprintf("%s:%d: %s", f.Name, f.Line, 
 
 // Check reads a script without running it and returns its faults in the order of lines: a syntax error, the globals
 // that neither known nor the script itself defines, and comparisons of a u64 that Lua can't make. known are the
-// names of the globals that every script has.
+// names of the globals that every script has. A global that is never set and of which the script only looks whether it is nil is a warning.
 func Check(name, source string, known []string) []Fault {
 	chunk, err := parseSource(context.Background(), name, source)
 	if err != nil {
@@ -99,14 +101,20 @@ func (c *checker) define(name string, s *scope) {
 
 // use is a read of name.
 func (c *checker) use(e *ast.IdentExpr, s *scope) {
-	if c.collect || s.has(e.Value) || c.known[e.Value] {
-		return
+	if c.undefined(e, s) {
+		c.faultf(e, "undefined global '%s'%s", e.Value, c.hint(e))
 	}
-	hint := ""
+}
+
+func (c *checker) undefined(e *ast.IdentExpr, s *scope) bool {
+	return !c.collect && !s.has(e.Value) && !c.known[e.Value]
+}
+
+func (c *checker) hint(e *ast.IdentExpr) string {
 	if near := suggest.Nearest(e.Value, c.names); near != "" {
-		hint = fmt.Sprintf(" (did you mean '%s'?)", near)
+		return fmt.Sprintf(" (did you mean '%s'?)", near)
 	}
-	c.faultf(e, "undefined global '%s'%s", e.Value, hint)
+	return ""
 }
 
 func (c *checker) block(stmts []ast.Stmt, outer *scope) *scope {
@@ -154,12 +162,12 @@ func (c *checker) control(stmt ast.Stmt, s *scope) {
 	case *ast.DoBlockStmt:
 		c.block(stmt.Stmts, s)
 	case *ast.WhileStmt:
-		c.expr(stmt.Condition, s)
+		c.tested(stmt.Condition, s)
 		c.block(stmt.Stmts, s)
 	case *ast.RepeatStmt:
-		c.expr(stmt.Condition, c.block(stmt.Stmts, s)) // the condition sees the block's locals
+		c.tested(stmt.Condition, c.block(stmt.Stmts, s)) // the condition sees the block's locals
 	case *ast.IfStmt:
-		c.expr(stmt.Condition, s)
+		c.tested(stmt.Condition, s)
 		c.block(stmt.Then, s)
 		c.block(stmt.Else, s)
 	case *ast.NumberForStmt:
@@ -209,12 +217,16 @@ func (c *checker) expr(e ast.Expr, s *scope) {
 		}
 	case *ast.FuncCallExpr:
 		c.exprs([]ast.Expr{e.Func, e.Receiver}, s)
+		if name, ok := e.Func.(*ast.IdentExpr); ok && name.Value == "type" && len(e.Args) == 1 {
+			c.tested(e.Args[0], s)
+			return
+		}
 		c.exprs(e.Args, s)
 	case *ast.FunctionExpr:
 		c.function(e, s, false)
 	case *ast.RelationalOpExpr:
 		c.comparison(e)
-		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, s)
+		c.compared(e, s)
 	default:
 		c.operation(e, s)
 	}
@@ -223,7 +235,8 @@ func (c *checker) expr(e ast.Expr, s *scope) {
 func (c *checker) operation(e ast.Expr, s *scope) {
 	switch e := e.(type) {
 	case *ast.LogicalOpExpr:
-		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, s)
+		c.tested(e.Lhs, s)
+		c.expr(e.Rhs, s)
 	case *ast.StringConcatOpExpr:
 		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, s)
 	case *ast.ArithmeticOpExpr:
@@ -231,7 +244,7 @@ func (c *checker) operation(e ast.Expr, s *scope) {
 	case *ast.UnaryMinusOpExpr:
 		c.expr(e.Expr, s)
 	case *ast.UnaryNotOpExpr:
-		c.expr(e.Expr, s)
+		c.tested(e.Expr, s)
 	case *ast.UnaryLenOpExpr:
 		c.expr(e.Expr, s)
 	}

@@ -10,6 +10,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/daqiri/daqiri-run/bindings"
 )
 
 // compile makes a function of Lua source. Everything that runs comes through here: what gopher-lua's compiler (1.1.2)
@@ -46,6 +48,7 @@ func compileWith(L *lua.LState, name, source string, change func([]ast.Stmt) []a
 	if err != nil {
 		return nil, err
 	}
+	bindings.NoteGlobals(L, proto)
 	return L.NewFunctionFromProto(proto), nil
 }
 

@@ -1,0 +1,119 @@
+package bindings
+
+import (
+	"slices"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// A global that was never set is nil where a script may mean that: where it is looked whether it is nil, and where the script sets it
+// somewhere. Else reading it is a mistake, which raises. What becomes of the value is read out of the caller's instructions.
+
+// NoteGlobals remembers the globals that a compiled chunk sets, for reads of them in the state.
+func NoteGlobals(L *lua.LState, p *lua.FunctionProto) {
+	set := setSomewhere(L)
+	for _, in := range p.Code {
+		if code(in).op() == lua.OP_SETGLOBAL {
+			set.RawSet(p.Constants[code(in).bx()], lua.LTrue)
+		}
+	}
+	for _, inner := range p.FunctionPrototypes {
+		NoteGlobals(L, inner)
+	}
+}
+
+// setSomewhere has the names of globals that some chunk of the state sets.
+func setSomewhere(L *lua.LState) *lua.LTable {
+	const key = "globals that chunks set"
+	t, ok := L.G.Registry.RawGetString(key).(*lua.LTable)
+	if !ok {
+		t = L.NewTable()
+		L.G.Registry.RawSetString(key, t)
+	}
+	return t
+}
+
+// use is what becomes of a value that was read.
+type use int
+
+const (
+	taken    use = iota // anything else
+	tested              // it is looked whether it is nil
+	computed            // an operand, of arithmetic and the like
+)
+
+// useOf is what the running line does with a field or global that it reads: tested wins where it reads it several times.
+func useOf(L *lua.LState, name lua.LValue) use {
+	for level := 1; ; level++ {
+		frame, ok := L.GetStack(level)
+		if !ok {
+			return taken
+		}
+		fn, err := L.GetInfo("fl", frame, lua.LNil)
+		f, ok := fn.(*lua.LFunction)
+		if err != nil || !ok {
+			return taken
+		}
+		if f.IsG { // the prompt's environment
+			continue
+		}
+		found := taken
+		for pc, line := range f.Proto.DbgSourcePositions {
+			if line != frame.CurrentLine || !reads(f.Proto, pc, name) {
+				continue
+			}
+			if found = max(found, useAt(f.Proto, pc)); useAt(f.Proto, pc) == tested {
+				return tested
+			}
+		}
+		return found
+	}
+}
+
+// reads says whether the instruction at pc reads the global, or the field, of that name.
+func reads(p *lua.FunctionProto, pc int, name lua.LValue) bool {
+	switch in := code(p.Code[pc]); in.op() {
+	case lua.OP_GETGLOBAL:
+		return p.Constants[in.bx()] == name
+	case lua.OP_GETTABLE, lua.OP_GETTABLEKS:
+		return keyOf(p, pc) == name
+	}
+	return false
+}
+
+// useAt is what the instructions behind pc do with the register that the one at pc fills.
+func useAt(p *lua.FunctionProto, pc int) use {
+	at := func(pc int) code {
+		if pc < 0 || pc >= len(p.Code) {
+			return code(lua.OP_NOP << 26)
+		}
+		return code(p.Code[pc])
+	}
+	reg, before, next := at(pc).a(), at(pc-1), at(pc+1)
+	isNil := func(in code, of int) bool { return in.op() == lua.OP_LOADNIL && in.a() == of }
+	other := func(in code) int { // the operand beside reg; -1: reg is none
+		switch reg {
+		case in.b():
+			return in.c()
+		case in.c():
+			return in.b()
+		}
+		return -1
+	}
+	switch op := next.op(); {
+	case op == lua.OP_TEST && next.a() == reg, op == lua.OP_TESTSET && next.b() == reg, op == lua.OP_NOT && next.b() == reg,
+		op == lua.OP_LOADNIL && at(pc+2).op() == lua.OP_EQ && isNil(next, other(at(pc+2))), // x == nil
+		op == lua.OP_EQ && isNil(before, other(next)):                                      // nil == x
+		return tested
+	case op == lua.OP_CALL && next.a() == reg-1 && next.b() == 2 && before.op() == lua.OP_GETGLOBAL && p.Constants[before.bx()] == lua.LString("type"):
+		return tested
+	case slices.Contains(binaryCodes, op) && other(next) >= 0, slices.Contains(unaryCodes, op) && next.b() == reg:
+		return computed
+	}
+	return taken
+}
+
+var (
+	binaryCodes = []int{lua.OP_ADD, lua.OP_SUB, lua.OP_MUL, lua.OP_DIV, lua.OP_MOD, lua.OP_POW, lua.OP_CONCAT, lua.OP_LT, lua.OP_LE}
+	unaryCodes  = []int{lua.OP_UNM, lua.OP_LEN}
+)
