@@ -116,6 +116,9 @@ func closeFile(L *lua.LState, standard []lua.LValue, processClose lua.LGFunction
 		return 2
 	}
 	if f.file() == nil {
+		if input, ok := f.writer().(io.Closer); ok { // a process that reads it waits for its end
+			_ = input.Close()
+		}
 		return processClose(L)
 	}
 	err := errors.Join(b.drop(f), f.file().Close())

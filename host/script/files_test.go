@@ -166,3 +166,17 @@ func TestHeldBackAtEnd(t *testing.T) {
 		})
 	}
 }
+
+// TestProcessReadsToEnd closes a process that reads up to the end of what it is given.
+func TestProcessReadsToEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	L := state(t)
+	replaceFiles(L)
+	replaceStdio(L, io.Discard, io.Discard)
+	if err := L.DoString(fmt.Sprintf(`local p = io.popen("cat > %s", "w") p:write("all") p:close()`, path)); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "all" {
+		t.Errorf("the process has read %q, %v", text, err)
+	}
+}
