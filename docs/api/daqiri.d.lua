@@ -1619,7 +1619,7 @@ function connection:write(b, name, offset, options) end
 ---@field tcp_dst? integer a port (default: 4096)
 ---@field tcp_seq? integer the sequence number (default: 0)
 ---@field tcp_flags? integer 0 to 255 (default: 0x10)
----@field vary? table what changes from packet to packet: field = step, field = "toggle" or field = {start, step, max, random, every, toggle}, and in the list part places with these keys; every packets have the same value, and toggle has the bits that are turned by turns
+---@field vary? table what changes from packet to packet: field = step, field = "toggle" or field = {start, step, max, random, every, toggle}, which goes from max on to start and without max wraps at the field's width, and in the list part places with these keys; every packets have the same value, and toggle has the bits that are turned by turns
 ---@field format? daqiri.format|daqiri.format_name its header begins the payload (of a format of the network layer: follows the Ethernet header), with the values that its fields have here, chan = 7, and payload follows it; payload_bytes counts it, too
 ---@field [string] any a field of the format, with its value
 
