@@ -36,16 +36,21 @@ type payloadPlace struct {
 
 // payloadPlace reads it; a format's payload is behind its header, unless the options say otherwise.
 func (o *options) payloadPlace(f *packetFormat) payloadPlace {
+	data := f != nil && f.f != nil && f.f.Spec.Data != ""
 	if f == nil || f.f == nil || o.has("at") || o.has("payload_byte_offset") {
-		return payloadPlace{offset: int(o.whole("payload_byte_offset", 0, 0, 1<<20)), payload: o.choice("at", "start", "payload") == "payload"}
+		at := payloadPlace{offset: int(o.whole("payload_byte_offset", 0, 0, 1<<20)), payload: o.choice("at", "start", "payload") == "payload"}
+		if data {
+			at.header = format.DataHeaderBytes + " * 0" // absent in packets without data
+		}
+		return at
 	}
 	if f.f.Spec.Layer != "payload" {
 		o.wrong("format", "%s is the header of another layer, behind which there are others: give at and payload_byte_offset", f.name)
 	}
 	at := payloadPlace{payload: true, length: f.f.PayloadText()}
 	n, fixed := f.f.Fixed()
-	if at.offset = n; !fixed {
-		at.offset, at.header = 0, format.HeaderBytes
+	if at.offset = n; !fixed || data {
+		at.offset, at.header = 0, format.DataHeaderBytes
 	}
 	return at
 }

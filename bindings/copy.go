@@ -10,7 +10,7 @@ func sessionCopy(c *call) int {
 	opts.need("memory_region")
 	at := opts.payloadPlace(opts.format())
 	if opts.has("data_types") && (at.header != "" || at.length != "") {
-		opts.wrong("format", "where its payload begins or ends depends on the packet, and a copy converts what is behind a header of one length: use s:convert")
+		opts.wrong("format", "where its payload begins or ends, or whether it is data, depends on the packet, and a copy converts what is behind a header of one length: use s:convert")
 	}
 	copied := session.CopyOptions{
 		MemoryRegion:      opts.str("memory_region", ""),

@@ -53,7 +53,7 @@ var formatType = &typeDef{
 			The format's name; 'of fields' where it has none.
 			> print(f.name)`},
 		{"sequence", `-> string | nil
-			The field that counts packets.
+			The field that counts packets: of the stream, or of each value of the fields that the declaration names as 'per'.
 			> print(f.sequence)`},
 		{"title", `-> string
 			What the packets are, in words.

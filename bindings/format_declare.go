@@ -16,9 +16,10 @@ import (
 
 // Keys of the tables that declare a format, a field, a part and a list.
 var (
-	formatKeys = []string{"document", "endian", "ethertype", "layer", "name", "payload", "sequence", "struct", "title", "udp_port", "vectors", "where"}
+	formatKeys = []string{"data", "document", "endian", "ethertype", "layer", "name", "payload", "sequence", "struct", "title", "udp_port", "vectors", "where"}
 	fieldKeys  = []string{"at", "const", "doc", "endian", "is", "offset", "reserved", "scale", "signed", "unit", "values", "when"}
 	partKeys   = []string{"when"}
+	seqKeys    = []string{"per", "place"}
 	listKeys   = []string{"count", "doc", "items", "key", "list", "match", "when"}
 )
 
@@ -112,7 +113,10 @@ func (d *declaration) head(t *lua.LTable) error {
 		return d.fault(format.Row{}, "%s", odd)
 	}
 	if err := d.texts(format.Row{}, t, map[string]*string{"name": &s.Name, "title": &s.Title, "document": &s.Document, "layer": &s.Layer,
-		"where": &s.Where, "sequence": &s.Sequence, "payload": &s.Payload, "endian": &endian}); err != nil {
+		"where": &s.Where, "data": &s.Data, "payload": &s.Payload, "endian": &endian}); err != nil {
+		return err
+	}
+	if err := d.sequence(t.RawGetString("sequence")); err != nil {
 		return err
 	}
 	for key, to := range map[string]*int{"udp_port": &s.UDPPort, "ethertype": &s.Ethertype} {
@@ -125,6 +129,35 @@ func (d *declaration) head(t *lua.LTable) error {
 		}
 	}
 	return d.endian(format.Row{}, endian, &d.little)
+}
+
+// sequence reads FIELD, or { FIELD, per = { FIELD, … }, place = OPTIONS }.
+func (d *declaration) sequence(v lua.LValue) error {
+	s, none := &d.spec, format.Row{}
+	t, ok := v.(*lua.LTable)
+	if name, text := v.(lua.LString); text || v == lua.LNil {
+		s.Sequence = string(name)
+		return nil
+	} else if !ok {
+		return d.fault(none, "sequence: a field's name, or { FIELD, per = { FIELD, … } }, expected, got %s", describe(v))
+	}
+	if odd := strange(t, seqKeys); odd != "" {
+		return d.fault(none, "sequence: %s", odd)
+	}
+	name, ok := t.RawGetInt(1).(lua.LString)
+	per, isList := t.RawGetString("per").(*lua.LTable)
+	if !ok || t.Len() != 1 || !isList || per.Len() == 0 {
+		return d.fault(none, "sequence: a field's name, or { FIELD, per = { FIELD, … } }, expected")
+	}
+	s.Sequence = string(name)
+	for i := 1; i <= per.Len(); i++ {
+		field, ok := per.RawGetInt(i).(lua.LString)
+		if !ok {
+			return d.fault(none, "sequence: per: a field's name expected, got %s", describe(per.RawGetInt(i)))
+		}
+		s.Per = append(s.Per, string(field))
+	}
+	return d.texts(none, t, map[string]*string{"place": &s.Place})
 }
 
 func (d *declaration) endian(r format.Row, text string, little *bool) error {

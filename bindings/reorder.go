@@ -9,6 +9,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
@@ -36,13 +37,13 @@ func sessionReorder(c *call) int {
 		WaitForOthers:  opts.choice("hand_over", "eager", "wait") == "wait",
 		Policy:         opts.policy(session.Drop),
 	}
+	opts.placeRule(&r, f)
 	place := f
 	if r.Segment > 0 {
 		place = nil // a format's header is in the first segment
 	}
 	at := opts.payloadPlace(place)
 	r.PayloadByteOffset, r.AtPayload, r.Header, r.Length = at.offset, at.payload, at.header, at.length
-	opts.placeRule(&r, f)
 	opts.source(&r)
 	st, err := o.s.Reorder(opts.str("name", ""), r)
 	return c.pushStage(st, o, err)
@@ -51,6 +52,7 @@ func sessionReorder(c *call) int {
 // placeRule reads where packets belong: by a sequence number, with a batch number or not, or by texts.
 func (o *options) placeRule(r *session.ReorderOptions, f *packetFormat) {
 	if f != nil && f.f != nil && f.f.Spec.Sequence != "" && o.has("packets_per_batch") && !o.has("sequence_number") {
+		o.numbersStream(f.f.Spec)
 		o.t.RawSetString("sequence_number", lua.LString(f.f.Spec.Sequence))
 	}
 	if !o.has("sequence_number") {
@@ -91,6 +93,19 @@ func (o *options) placeRule(r *session.ReorderOptions, f *packetFormat) {
 	if bits.OnesCount(uint(r.Slots)) != 1 {
 		o.wrong("packets_per_batch", "with a batch_number it is a power of 2: the slot is the low bits of the sequence number")
 	}
+}
+
+// numbersStream refuses a format's sequence number that begins again within the stream.
+func (o *options) numbersStream(s format.Spec) {
+	if len(s.Per) == 0 {
+		return
+	}
+	hint := "texts, batch, slot and slots, over these fields"
+	if s.Place != "" {
+		hint = s.Place
+	}
+	o.wrong("packets_per_batch", "'%s' begins again for each '%s', so it does not number the stream: instead of packets_per_batch give, with your numbers, %s",
+		s.Sequence, strings.Join(s.Per, "' and '"), hint)
 }
 
 // source reads what tells sources apart: a field, whose values are written as a column's are, a number or "peer".

@@ -114,7 +114,7 @@ const (
 		`
 	reorderRows = `. name? string: of its line in the ledger
 		. memory_region region_name: each aggregate is one buffer of it
-		. sequence_number? field_name | place: a field that counts packets; by default the format's own, beside 'packets_per_batch'
+		. sequence_number? field_name | place: a field that counts packets; by default the format's own, beside 'packets_per_batch', where it numbers the whole stream
 		. batch_number? field_name | place: a field that counts batches
 		. packets_per_batch? integer, packets: slots of a batch, beside 'sequence_number'
 		. batch? expression: which batch

@@ -2,7 +2,7 @@
 local daqiri, t = require "daqiri", require "check"
 
 local first = { vrt = { packet_type = "data_with_stream_id", has_class_id = 1, has_trailer = 1, tsi = "utc", tsf = "sample_count", trailer = 7 },
-  vdif = { bits_minus_1 = 7 }, ecpri = { ecpri_type = "iq_data" }, gvsp = { packet_format = "data" }, ["gvsp-64"] = { packet_format = "data" } }
+  vdif = { bits_minus_1 = 7 }, ["ata-snap"] = { snap_version = 128 }, ecpri = { ecpri_type = "iq_data" }, gvsp = { packet_format = "data" }, ["gvsp-64"] = { packet_format = "data" } }
 
 for _, name in ipairs{ "simple", "chips", "snap2", "ata-snap", "vrt", "vdif", "ecpri", "gvsp", "gvsp-64", "psi" } do
   local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0,
@@ -13,7 +13,7 @@ for _, name in ipairs{ "simple", "chips", "snap2", "ata-snap", "vrt", "vdif", "e
       tx = { queues = { { name = "tx", id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "packets" } } } },
       rx = { queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = 10, memory_regions = { "packets" } } } } } } } } }
   local f, tx = daqiri.format(name), s:tx_queue "port"
-  local blocks = s:reorder{ name = "blocks", format = name, memory_region = "blocks", packets_per_batch = 4, slot_bytes = 16, window = 2, timeout_us = 5000 }
+  local blocks = s:reorder{ name = "blocks", format = name, memory_region = "blocks", sequence_number = daqiri.format(name).sequence, packets_per_batch = 4, slot_bytes = 16, window = 2, timeout_us = 5000 }
   s:pipe(s:rx_queue "port", blocks)
   local came, wrong = 0, 0
   blocks:on_burst(function(b)

@@ -579,7 +579,7 @@ function bit.tohex(v) end
 ---@class (exact) daqiri.session.reorder.options
 ---@field name? string of its line in the ledger
 ---@field memory_region daqiri.region_name each aggregate is one buffer of it
----@field sequence_number? daqiri.field_name|daqiri.place a field that counts packets; by default the format's own, beside packets_per_batch
+---@field sequence_number? daqiri.field_name|daqiri.place a field that counts packets; by default the format's own, beside packets_per_batch, where it numbers the whole stream
 ---@field batch_number? daqiri.field_name|daqiri.place a field that counts batches
 ---@field packets_per_batch? integer packets: slots of a batch, beside sequence_number
 ---@field batch? daqiri.expression which batch
@@ -2468,7 +2468,7 @@ function presence:missing() end
 ---@field fields string[] The names of the fields, in order.
 ---@field header_bytes integer|nil How long the header in front of the data is; nil where it depends on the packet, or of places. (bytes)
 ---@field name string The format's name; of fields where it has none.
----@field sequence string|nil The field that counts packets.
+---@field sequence string|nil The field that counts packets: of the stream, or of each value of the fields that the declaration names as per.
 ---@field title string What the packets are, in words.
 local format = {}
 

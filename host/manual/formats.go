@@ -51,7 +51,9 @@ func formatParts() []Part {
 			{"`name`, `title`, `document`", "text", "what it is called, what it is, and which document says so; a name is small letters, digits and `-`"},
 			{"`layer`", "`payload`, `frame`, `network`, `transport`", "from where it counts; by default the innermost payload"},
 			{"`where`", "a condition as text", "over fields that every packet has: packets for which it is false are none of this format"},
-			{"`sequence`", "a field", "counts packets: the `sequence_number` of `s:reorder` beside `packets_per_batch`"},
+			{"`data`", "a condition as text", "over its fields: packets for which it is false (leaders, trailers, context) are decoded, but stages that take the payload drop them as `bad_place`"},
+			{"`sequence`", "a field, or `{ FIELD, per = { FIELD, … }, place = TEXT }`", "counts packets of the stream: the `sequence_number` of `s:reorder` beside " +
+				"`packets_per_batch`; with `per` it begins again for each value of these fields, and `s:reorder` refuses it and shows `place`, options that place such packets"},
 			{"`payload`", "a number as text", "bytes of the payload behind the header; without it all that is there"},
 			{"`udp_port`, `ethertype`", "a number", "where dissectors look for it; of layer `network` the type that templates send"},
 			{"`vectors`", "a list", "packets, `{ hex = \"…\", FIELD = value, … }`, which are decoded and encoded when the format is declared"},

@@ -89,6 +89,9 @@ func (c *compiler) head() (err error) {
 	if c.f.where, err = c.text(Row{}, "where", s.Where, true); err == nil {
 		c.f.length, err = c.text(Row{}, "payload", s.Payload, false, HeaderBytes)
 	}
+	if err == nil {
+		c.f.data, err = c.text(Row{}, "data", s.Data, true)
+	}
 	return err
 }
 
@@ -292,8 +295,26 @@ func (c *compiler) end() error {
 	if err := c.cycles(); err != nil {
 		return err
 	}
-	if s := f.Spec.Sequence; s != "" && (f.byName[s] == nil || !f.byName[s].Kind.number()) && f.items[s].list == nil {
-		return c.fault(Row{}, "sequence = '%s' is no field that is a whole number%s", s, c.near(s))
+	return c.sequence()
+}
+
+// sequence checks that the field which counts packets, and those for which it begins again, are whole numbers.
+func (c *compiler) sequence() error {
+	number := func(name string) bool {
+		x := c.f.byName[name]
+		return x != nil && x.Kind.number() || c.f.items[name].list != nil
+	}
+	s := c.f.Spec
+	if s.Sequence != "" && !number(s.Sequence) {
+		return c.fault(Row{}, "sequence = '%s' is no field that is a whole number%s", s.Sequence, c.near(s.Sequence))
+	}
+	for _, name := range s.Per {
+		if name == s.Sequence {
+			return c.fault(Row{}, "sequence: per = '%s' is the sequence itself: name the fields for each of whose values it begins again", name)
+		}
+		if !number(name) {
+			return c.fault(Row{}, "sequence: per = '%s' is no field that is a whole number%s", name, c.near(name))
+		}
 	}
 	return nil
 }

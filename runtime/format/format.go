@@ -17,6 +17,7 @@ type Format struct {
 	items  map[string]item
 	where  *expr.Expr
 	length *expr.Expr // of the payload; nil: all that is there
+	data   *expr.Expr // which packets carry data; nil: all
 	header place      // where the header ends
 	checks []expr.Check
 }
@@ -136,10 +137,12 @@ func (f *Format) conditions(own []*expr.Expr) []*expr.Expr {
 	return append([]*expr.Expr{f.where}, own...)
 }
 
-// Names that every format has beside its fields: bytes of its header and of the payload behind it.
+// Names that every format has beside its fields: bytes of its header and of the payload behind it. DataHeaderBytes is for
+// stages: HeaderBytes of the packets that carry data, absent in others.
 const (
-	HeaderBytes  = "header_bytes"
-	PayloadBytes = "payload_bytes"
+	HeaderBytes     = "header_bytes"
+	PayloadBytes    = "payload_bytes"
+	DataHeaderBytes = "data." + HeaderBytes
 )
 
 var payloadRest = must(expr.Parse("payload_len - header_bytes"))
@@ -171,6 +174,12 @@ func (f *Format) Derived(name string) (expr.Derived, bool) {
 	case HeaderBytes:
 		return expr.Derived{Field: expr.Field{BitOffset: uint32(f.header.bit)}, Place: f.header.terms, Bytes: true, Checks: checks,
 			When: f.conditions(nil)}, true
+	case DataHeaderBytes:
+		d, _ := f.Derived(HeaderBytes)
+		if f.data != nil {
+			d.When = append(slices.Clone(d.When), f.data)
+		}
+		return d, true
 	case PayloadBytes:
 		text := f.length
 		if text == nil {

@@ -135,6 +135,10 @@ func TestFaults(t *testing.T) {
 		{"x.lua:3: format x: field 'b': a field with 'when' is whole bytes: put it into a part, { when = …, {…}, { reserved = 4 } }",
 			Spec{Rows: with(func(r *Row) { r.Bits, r.When = 4, "a == 1" })}},
 		{"x.lua:1: format x: sequence = 'c' is no field that is a whole number", Spec{Rows: with(func(*Row) {}), Sequence: "c"}},
+		{"x.lua:1: format x: sequence: per = 'a' is the sequence itself: name the fields for each of whose values it begins again", Spec{Rows: with(func(*Row) {}), Sequence: "a", Per: []string{"a"}}},
+		{"x.lua:1: format x: sequence: per = 'aa' is no field that is a whole number (did you mean 'a'?)",
+			Spec{Rows: with(func(*Row) {}), Sequence: "b", Per: []string{"aa"}}},
+		{"x.lua:1: format x: data: unknown field 'aa' (did you mean 'a'?)", Spec{Rows: with(func(*Row) {}), Data: "aa == 1"}},
 		{"x.lua:1: format x: layer 'udp' is none of [frame network transport payload]", Spec{Rows: with(func(*Row) {}), Layer: "udp"}},
 		{"x.lua:1: format x: it has no fields", Spec{}},
 	} {

@@ -136,8 +136,16 @@ func (f *Format) Head() []string {
 	if s.Payload != "" {
 		text = append(text, "The payload behind the header has `"+s.Payload+"` bytes.")
 	}
-	if s.Sequence != "" {
+	if s.Data != "" {
+		text = append(text, "Packets carry data where `"+s.Data+"`.")
+	}
+	if len(s.Per) > 0 {
+		text = append(text, fmt.Sprintf("`%s` begins again for each `%s`.", s.Sequence, strings.Join(s.Per, "`, `")))
+	} else if s.Sequence != "" {
 		text = append(text, "`"+s.Sequence+"` counts packets.")
+	}
+	if s.Place != "" {
+		text = append(text, "`s:reorder` places them, for example, with `"+s.Place+"`.")
 	}
 	if s.Document != "" {
 		text = append(text, "Taken from: "+s.Document+".")

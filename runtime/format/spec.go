@@ -63,12 +63,15 @@ type Spec struct {
 	Line      int
 	Name      string
 	Title     string
-	Document  string // what its bits are taken from
-	Layer     string // one of Layers
-	Where     string // a condition on fields that every packet has: which packets are of this format
-	Sequence  string // the field that counts packets
-	Payload   string // bytes of the payload behind the header, a number as text; empty: all that is there
-	UDPPort   int    // where dissectors look for it; 0: nowhere
+	Document  string   // what its bits are taken from
+	Layer     string   // one of Layers
+	Where     string   // a condition on fields that every packet has: which packets are of this format
+	Sequence  string   // the field that counts packets
+	Per       []string // fields for each of whose values Sequence begins again; none: it numbers the whole stream
+	Place     string   // options of a reorder stage that place such packets, an example as text
+	Data      string   // a condition: packets for which it is false carry none of the data
+	Payload   string   // bytes of the payload behind the header, a number as text; empty: all that is there
+	UDPPort   int      // where dissectors look for it; 0: nowhere
 	Ethertype int
 	Rows      []Row
 }

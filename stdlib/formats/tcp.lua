@@ -5,7 +5,6 @@ return {
   document = "RFC 9293, section 3.1",
   layer = "transport",
   where = "ip_proto == 6",
-  sequence = "sequence_number",
   { "source_port", 16 },
   { "destination_port", 16 },
   { "sequence_number", 32 },
