@@ -108,11 +108,6 @@ func burstColumn(c *call) int {
 	values, has := c.rt.columnRoom(b.b.N())
 	n, err := b.b.Column(f, values, has)
 	c.check(err)
-	if name == "rx_time" {
-		for i := range values {
-			values[i] -= uint64(b.b.TimeOrigin())
-		}
-	}
 	return c.push(c.rt.newObject(newColumn(name, values, has, n, f.Flags&session.FieldSigned != 0)))
 }
 

@@ -35,6 +35,7 @@ type View struct {
 	Segments uint32
 	Flags    uint32
 	Clock    Clock
+	Origin   int64   // what receive times are counted from for a script: the session's start, or the first packet of the capture
 	owner    *uint32 // flags of the burst that owns the packets' buffers
 	Conn     uint32  // connection, 0: none
 	Bytes    uint64

@@ -133,9 +133,8 @@ func (s *Session) AddIface(conf IfaceConf) (Iface, error) {
 
 // Source is what there is to know of an interface that replays a capture.
 type Source struct {
-	Ended    bool   // no more comes, or nobody reads it
-	OriginNS int64  // time of its first packet
-	Fault    string // why the rest of the file can't be read
+	Ended bool   // no more comes, or nobody reads it
+	Fault string // why the rest of the file can't be read
 }
 
 // Source returns false where the interface replays nothing. Any thread, after the open.
@@ -144,7 +143,7 @@ func (i Iface) Source() (s Source, ok bool) {
 	if !C.dq_iface_source(i.c, &c) {
 		return s, false
 	}
-	return Source{bool(c.ended), int64(c.origin_ns), text(c.fault[:])}, true
+	return Source{bool(c.ended), text(c.fault[:])}, true
 }
 
 // MAC returns the interface's Ethernet address; ErrNotSupported where it has none.

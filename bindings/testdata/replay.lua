@@ -57,6 +57,7 @@ local function gather(q)
     for i = 1, b.n do
       got.seqs[#got.seqs + 1] = seqs[i]
       got.times[#got.times + 1] = times[i]
+      t.equal(b:column("rx_time + 0")[i], times[i])
     end
     got.clock = b.clock
   end)
@@ -80,6 +81,25 @@ for _, loops in ipairs{ 1, 3 } do
   t.equal(got.clock, "file")
   t.equal(s:rx_queue("src").timestamps, "file")
   t.equal(sum.src.wire.loops, loops)
+  s:close()
+end
+
+-- what is put together of a capture keeps the capture's time
+do
+  local s = open(good, { speed = "max" })
+  local batches = s:reorder{ name = "batches", memory_region = "m", payload_byte_offset = 42, slot_bytes = 32, packets_per_batch = 4, missing_action = "drop",
+    sequence_number = { bit_offset = 336, bit_width = 32, endianness = "little" } }
+  s:pipe(s:rx_queue("src"), batches)
+  local n = 0
+  batches:on_burst(function(a)
+    n = n + 1
+    t.equal(a.clock, "file")
+    t.equal(a.rx_time, a.batch_id * 4 * GAP)
+    t.equal(a.last_time, (a.batch_id * 4 + 3) * GAP)
+    t.equal(a:column("rx_time")[1], a.rx_time)
+  end)
+  s:run{}
+  assert(n > 0)
   s:close()
 end
 

@@ -101,6 +101,7 @@ dq_burst *dqi_burst_get(dqi_burst_pool *p) {
     b->aggregate = NULL;
     b->bytes = 0;
     b->clock = dqi_virtual(p->session) ? DQ_CLOCK_VIRTUAL : DQ_CLOCK_REALTIME;
+    b->time_origin = p->session->start_ns;
     b->slices = b->timed = b->origins = b->grown = b->payload = b->holes = b->heads = false;
     b->to_columns = NULL;
     b->dark = 0;
@@ -279,7 +280,7 @@ static int pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) {
     c->dark = b->dark;
     c->heads = b->heads;
     c->aggregate = b->aggregate;
-    c->clock = b->clock;
+    dqi_burst_take_clock(c, b);
     c->timed = b->timed;
     c->slices = true;
     c->queue = b->queue;
@@ -309,6 +310,7 @@ void dqi_burst_glance(dq_burst *b, dq_view *out) {
         .flags = b->flags,
         .owner_flags = &dqi_burst_owner(b)->flags,
         .clock = b->clock,
+        .time_origin = b->time_origin,
         .conn = b->conn,
         .bytes = b->bytes,
         .dark = b->dark,

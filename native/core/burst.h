@@ -23,8 +23,9 @@ struct dq_burst {
     _Atomic uint32_t refs;
     uint32_t n, cap, n_bufs, nseg, flags, conn;
     int32_t clock;
-    bool slices;  // packets are slices of super-buffers
-    bool payload; // packets are payloads without headers, of a socket's queue
+    int64_t time_origin; // in ts: what scripts count receive times from
+    bool slices;         // packets are slices of super-buffers
+    bool payload;        // packets are payloads without headers, of a socket's queue
     // NULL: the columns are there. Else off[0][0..n) holds handles of the engine of its queue, len, flow and
     // bufs nothing yet, and ts no more than ts[0] of the first same_ts; its one holder may look, and no other
     // thread. The function fills the columns, empty where a handle is NULL, and sets this to NULL.
@@ -68,6 +69,11 @@ int dqi_burst_fill(dq_burst *b, dq_region *const *regions, uint32_t nseg, uint32
 // Moves packets [first, first + n) of src, with their buffers, to the end of dst. src must be owned alone,
 // without slices; dst must have room.
 void dqi_burst_move(dq_burst *dst, dq_burst *src, uint32_t first, uint32_t n);
+// Has dst's receive times be of src's clock.
+static inline void dqi_burst_take_clock(dq_burst *dst, const dq_burst *src) {
+    dst->clock = src->clock;
+    dst->time_origin = src->time_origin;
+}
 static inline bool dqi_burst_alone(const dq_burst *b) { return dqi_load_acq32(&b->refs) == 1; }
 // True when b's buffers are its own, one for each packet, and nobody else holds it: they may go on without
 // it.

@@ -51,7 +51,7 @@ void dq_burst_compact(dq_burst *b, dq_burst **out) {
     c->nseg = 1;
     c->conn = b->conn;
     c->flags = b->flags & ~DQ_BURST_SHARED;
-    c->clock = b->clock;
+    dqi_burst_take_clock(c, b);
     c->timed = b->timed;
     c->queue = b->queue;
     c->payload = b->payload;

@@ -58,7 +58,8 @@ typedef enum dq_clock_id { DQ_CLOCK_REALTIME, DQ_CLOCK_VIRTUAL, DQ_CLOCK_FILE } 
 typedef struct dq_view {
     uint8_t *base;
     uint32_t n, nseg, flags;
-    int32_t clock; // dq_clock_id of ts
+    int32_t clock;       // dq_clock_id of ts
+    int64_t time_origin; // in ts: the session's start, or the first packet of the capture; 0: it has no time
     // Of the burst that owns the packets' buffers: where one of the two has DQ_BURST_SHARED, packets are
     // read-only.
     const uint32_t *owner_flags;

@@ -35,7 +35,7 @@ enum dq_meta {
     DQ_META_NONE = 0,
     DQ_META_LEN,         // bytes of what the queue holds
     DQ_META_FLOW_ID,     // id of the flow that matched, 0 for none
-    DQ_META_RX_TIME,     // receive time, ns in the burst's clock, signed
+    DQ_META_RX_TIME,     // receive time, ns since the burst's time_origin, signed
     DQ_META_INDEX,       // place within the burst, from 0
     DQ_META_PAYLOAD_LEN, // bytes of payload that are there
     DQ_META_ETHERTYPE,   // of what follows the VLAN tags

@@ -24,7 +24,7 @@ static const dqi_named_field fields[] = {
     {"flow_id", META(DQ_META_FLOW_ID, 0, 32), "id of the flow that matched, 0 for none"},
     {"rx_time",
      {.base = DQ_BASE_META, .meta = DQ_META_RX_TIME, .flags = DQ_FIELD_SIGNED, .bit_width = 64},
-     "receive time, ns"},
+     "receive time, ns since the session's start, of a capture since its first packet"},
     {"payload_len", META(DQ_META_PAYLOAD_LEN, 0, 32), "bytes of the innermost payload"},
     {"eth_dst", ETH(0, 48), "destination MAC address"},
     {"eth_src", ETH(48, 48), "source MAC address"},

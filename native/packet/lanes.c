@@ -46,8 +46,8 @@ void dqi_lanes_parse(const dqi_lanes *l, uint32_t lane, dqi_pkt *out) {
         dqi_parse(dqi_lane_bytes(l, lane), l->in->len[i], out);
     out->index = i;
     out->flow_id = l->in->flow ? l->in->flow[i] : 0;
-    out->rx_time_ns = l->in->ts ? l->in->ts[i] : 0;
     bool timed = l->in->ts && l->in->ts[i] != DQ_NO_TIME;
+    out->rx_time_ns = timed ? l->in->ts[i] - l->in->time_origin : 0;
     out->has_meta =
         (uint8_t)(DQI_HAS_INDEX | (l->in->flow ? DQI_HAS_FLOW_ID : 0) | (timed ? DQI_HAS_RX_TIME : 0));
 }
@@ -293,6 +293,7 @@ static uint64_t load_meta(dqi_lanes *l, uint8_t meta, dqi_col *out) {
     uint64_t timeless = 0;
     for (uint32_t i = 0; i < l->n; i++) {
         uint32_t k = l->first + i;
+        bool timed;
         switch (meta) {
         case DQ_META_LEN:
             out->v[i] = (in->whole ? in->whole[k] : in->len[k]) + (in->origin ? in->origin[k].cut : 0);
@@ -304,8 +305,9 @@ static uint64_t load_meta(dqi_lanes *l, uint8_t meta, dqi_col *out) {
             out->v[i] = in->flow ? in->flow[k] : 0;
             break;
         case DQ_META_RX_TIME:
-            out->v[i] = in->ts ? (uint64_t)in->ts[k] : 0;
-            if (in->ts && in->ts[k] == DQ_NO_TIME) timeless |= UINT64_C(1) << i;
+            timed = in->ts && in->ts[k] != DQ_NO_TIME;
+            out->v[i] = timed ? (uint64_t)(in->ts[k] - in->time_origin) : 0;
+            timeless |= (uint64_t)!timed << i;
             break;
         default: // DQ_META_PAYLOAD_LEN; of other lanes it is overwritten
             out->v[i] = l->look == DQI_LOOK_RAW ? l->len.v[i] : l->limit.v[i] - l->payload_at.v[i];

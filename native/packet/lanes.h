@@ -36,6 +36,7 @@ typedef struct dqi_packets {
     const dqi_origin *origin; // how many bytes more each packet had when it was captured; NULL: none
     const uint32_t *flow;     // flow ids
     const int64_t *ts;        // receive times, ns; DQ_NO_TIME: none
+    int64_t time_origin;      // the field rx_time counts from it
     uint32_t n;
 } dqi_packets;
 

@@ -57,10 +57,9 @@ void dqi_inbox_advance(dqi_inbox *x, uint32_t n) {
 // Hands the whole head over in place of the empty current burst.
 static int exchange(dqi_inbox *x, dq_burst **b) {
     dq_burst *in = x->head;
-    int32_t clock = (*b)->clock;
+    dqi_burst_take_clock(in, *b);
     dq_burst_unref(*b);
     in->timed = false;
-    in->clock = clock;
     in->flags = in->conn = 0;
     in->aggregate = NULL;
     in->due_ns = 0;

@@ -91,6 +91,7 @@ uint64_t dqi_places(const dq_prog *place, const dqi_level *k, const dqi_packets 
                             .origin = all->origin ? all->origin + first : NULL,
                             .flow = all->flow ? all->flow + first : NULL,
                             .ts = all->ts ? all->ts + first : NULL,
+                            .time_origin = all->time_origin,
                             .n = all->n - first < DQI_LANES ? all->n - first : DQI_LANES};
     dqi_prog_eval(place, k, &in, payload, out->v, ok);
     for (uint32_t i = 0; i < in.n; i++)

@@ -36,6 +36,7 @@ static inline dqi_packets dqi_packets_at(const dq_burst *b, uint32_t first, uint
                          .origin = b->origins ? b->origin + first : NULL,
                          .flow = b->flow + first,
                          .ts = b->ts + first,
+                         .time_origin = b->time_origin,
                          .n = n};
 }
 

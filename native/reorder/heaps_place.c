@@ -166,7 +166,9 @@ static dqi_heap *find(work *w, uint32_t i, int *why) {
     *why = DQ_DROP_BAD_PLACE;
     if (!w->has_size[i] && !h->conf.heap_bytes) return NULL;
     *why = DQ_DROP_NO_PACKET_BUFFER;
-    return dqi_heap_open(h, id, size, ts);
+    dqi_heap *made = dqi_heap_open(h, id, size, ts);
+    if (made) dqi_burst_take_clock(made->burst, w->in);
+    return made;
 }
 
 // No buffer is free. True when some will be.

@@ -265,6 +265,7 @@ static uint32_t run(work *w, uint32_t i, uint32_t len) {
         return i;
     }
     dqi_batch *b = dqi_window_find(r, number, len, w->in->ts[w->first + i], &why);
+    if (b) dqi_burst_take_clock(b->burst, w->in);
     dqi_unlock(&r->lock);
     if (!b) {
         if (why == DQ_DROP_NO_PACKET_BUFFER && worth_waiting(r)) return i;

@@ -85,7 +85,7 @@ static dq_burst *begin(const converter *c, const dq_burst *in, uint32_t *n) {
     out->nseg = 1;
     out->conn = in->conn;
     out->flags = in->flags;
-    out->clock = in->clock;
+    dqi_burst_take_clock(out, in);
     out->timed = in->timed;
     out->queue = in->queue;
     out->payload = in->payload;

@@ -150,7 +150,7 @@ static dq_burst *begin(const copier *c, const dq_burst *in, uint32_t *n) {
     out->nseg = 1;
     out->conn = in->conn;
     out->flags = in->flags & ~DQ_BURST_SHARED;
-    out->clock = in->clock;
+    dqi_burst_take_clock(out, in);
     out->queue = c->out;
     out->payload = in->payload;
     *n = dqi_burst_take(out, (dq_region *const[]){c->conf.region}, in->n);

@@ -54,9 +54,6 @@ func (s *Session) build(plan corePlan) error {
 	}
 	s.noteClocks()
 	for _, i := range s.ifaces {
-		if src, ok := i.native.Source(); ok {
-			i.originNS.Store(src.OriginNS)
-		}
 		if err := i.addStatic(); err != nil {
 			return err
 		}

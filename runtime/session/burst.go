@@ -174,20 +174,7 @@ const NoTime = native.NoTime
 func (b *Burst) RxTimes() []int64 { return b.view.RxTimes() }
 
 // TimeOrigin is what receive times are counted from for a script: the session's start, or the first packet of the capture.
-func (b *Burst) TimeOrigin() int64 {
-	if q := b.Queue(); b.view.Clock == native.ClockFile && q != nil {
-		if q.i.originNS.Load() == NoTime { // a pipe
-			if src, ok := q.i.native.Source(); ok {
-				q.i.originNS.Store(src.OriginNS)
-			}
-		}
-		if at := q.i.originNS.Load(); at != NoTime {
-			return at
-		}
-		return 0
-	}
-	return b.s.StartTime()
-}
+func (b *Burst) TimeOrigin() int64 { return b.view.Origin }
 
 // TxTimes are the times at which packets are to be sent, ns since the epoch, 0: at once. To
 // be written; valid while the burst lives. A burst that somebody else reads has none: a selection of it has.

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/daqiri/daqiri-run/native"
@@ -26,8 +25,6 @@ type Interface struct {
 	titles sync.Map    // of receive flows: names by id, for readers of the ledger
 	former []uint32    // ids of deleted ones whose names are kept, the oldest first
 	settle *time.Timer // of the receive flows, after the last change; nil: none yet
-
-	originNS atomic.Int64 // time of the first packet of the capture that it replays; NoTime: not known yet
 }
 
 // Name is the interface's name in the configuration.

@@ -6,9 +6,8 @@
 
 // What there is to know of an interface that replays a capture.
 typedef struct dq_source {
-    bool ended;        // no more comes: its end, its last loop's, a fault; or no queue of it is read
-    int64_t origin_ns; // time of its first packet that has one, in the file's clock; DQ_NO_TIME: none
-    char fault[512];   // why the rest of the file can't be read; empty: it can
+    bool ended;      // no more comes: its end, its last loop's, a fault; or no queue of it is read
+    char fault[512]; // why the rest of the file can't be read; empty: it can
 } dq_source;
 // Fills out; false: the interface replays none. Any thread, after the open.
 bool dq_iface_source(const dq_iface *i, dq_source *out);

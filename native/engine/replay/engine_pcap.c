@@ -145,6 +145,7 @@ static int pcap_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     int n = dqi_eth_rx(q, b, room);
     if (room == 0) return n;
     (*b)->clock = DQ_CLOCK_FILE;
+    (*b)->time_origin = dqi_replay_origin(&s->replay);
     bool over = is_over(s);
     if (n == 0 && (*b)->n > 0 && (over || atomic_load_explicit(&s->starved, memory_order_relaxed)))
         q->deliver_now = true;

@@ -277,7 +277,6 @@ void dqi_replay_close(dqi_replay *r) {
 }
 
 void dqi_replay_read(const dqi_replay *r, dq_source *out) {
-    out->origin_ns = atomic_load_explicit(&r->origin_ns, memory_order_relaxed);
     out->fault[0] = 0;
     if (atomic_load_explicit(&r->faulty, memory_order_acquire))
         snprintf(out->fault, sizeof out->fault, "%s", r->fault);

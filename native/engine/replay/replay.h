@@ -59,5 +59,10 @@ static inline bool dqi_replay_ended(const dqi_replay *r) {
     return atomic_load_explicit(&r->ended, memory_order_acquire);
 }
 void dqi_replay_read(const dqi_replay *r, dq_source *out);
+// What receive times are counted from: the time of its first packet that has one; 0: none has.
+static inline int64_t dqi_replay_origin(const dqi_replay *r) {
+    int64_t at = atomic_load_explicit(&r->origin_ns, memory_order_relaxed);
+    return at == DQ_NO_TIME ? 0 : at;
+}
 
 #endif

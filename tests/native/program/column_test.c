@@ -34,7 +34,7 @@ static void columns(void) {
         uint64_t base, step;
         bool udp; // where there is UDP only
     } cases[] = {{"udp_dst", 100, 1, true}, {"udp_src", 9, 0, true},  {"ip_proto", 17, 0, true},
-                 {"len", 80, 0, false},     {"flow_id", 0, 7, false}, {"rx_time", BED_START_NS, 1, false}};
+                 {"len", 80, 0, false},     {"flow_id", 0, 7, false}, {"rx_time", 0, 1, false}};
     dq_view v;
     dq_burst *x = mixed(&v);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
