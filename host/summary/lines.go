@@ -49,6 +49,16 @@ func rate(l *stats.Line, runS float64) string {
 	return text
 }
 
+// oneSided says what kernels and connections did on the memory of peers, which is in no column: the queue carries no packets of it.
+func (s *Session) oneSided(b *strings.Builder) {
+	for i := range s.Ledger.Lines {
+		l := &s.Ledger.Lines[i]
+		if n := l.Extra.Get("one_sided"); n > 0 {
+			fmt.Fprintf(b, "  %s did %s on the memory of peers: %s\n", l.Title(), counted(n, "operation"), size(l.Extra.Get("one_sided_bytes")))
+		}
+	}
+}
+
 // moved is what a queue received, or sent.
 func moved(l *stats.Line) (packets, bytes uint64) {
 	if l.Kind == stats.Tx {

@@ -103,7 +103,7 @@ func (s *Session) details(l *stats.Ledger) {
 	s.sources(line)
 	for _, i := range s.ifaces {
 		for _, q := range i.rx {
-			line(stats.Rx, i.Name(), uint32(q.ID())).Unread = !q.read.Load() && len(q.plans) == 0
+			line(stats.Rx, i.Name(), uint32(q.ID())).Unread = q.unread()
 		}
 	}
 	for k := range l.Lines {
@@ -117,6 +117,12 @@ func (s *Session) details(l *stats.Ledger) {
 			x.Store = true
 		}
 	}
+}
+
+// unread reports whether nothing has read the queue so far. A queue without regions holds no packets: who receives there begins operations on its
+// connections.
+func (q *Queue) unread() bool {
+	return !q.read.Load() && len(q.plans) == 0 && len(q.spec.MemoryRegions) > 0
 }
 
 // sources adds to reorder stages what came of each source, and to sockets' queues what came of each peer.
