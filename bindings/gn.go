@@ -25,6 +25,7 @@ type persistent struct {
 
 const (
 	stopPatience    = int64(5 * time.Second)
+	longWait        = int64(5 * time.Second) // after which a wait without a timeout says what it waits for
 	silencePatience = int64(5 * time.Second)
 	drainLook       = 100 * time.Microsecond // between two looks whether rings are done
 	itemLook        = 500 * time.Microsecond // between two looks at semaphores
@@ -259,10 +260,21 @@ func (k *kernelObject) started(c *call) {
 	}
 }
 
-// await serves the task's handlers until the kernel has ended and its rings are done; false: not in time.
-func (k *kernelObject) await(c *call, until int64) bool {
+// over: the kernel has ended, and its rings are done.
+func (k *kernelObject) over() bool { return !k.run.Running() && k.run.Drained() }
+
+// stuck: the kernel has ended, and its rings are not done before something reads what it sent.
+func (k *kernelObject) stuck() bool {
+	if k.run.Running() {
+		return false
+	}
+	_, unread := k.run.WaitsFor()
+	return unread
+}
+
+// await serves the task's handlers until done; false: not in time.
+func (k *kernelObject) await(c *call, until int64, done func() bool) bool {
 	c.canWait()
-	done := func() bool { return !k.run.Running() && k.run.Drained() }
 	look := &ringLook{}
 	alarm := c.rt.Task.Every(drainLook, look)
 	defer alarm.Cancel()
@@ -274,17 +286,29 @@ type ringLook struct{}
 
 func (*ringLook) deliver(*Runtime, *lua.LState, *task.Item) {}
 
-// kernelWait is k:wait{timeout}.
+// kernelWait is k:wait{timeout}. Without a timeout what can't end by itself raises; what goes on long says once why.
 func kernelWait(c *call) int {
 	k := receiver[*kernelObject](c, "kernel")
 	k.started(c)
-	timeout, limited := c.options(1).seconds("timeout")
-	until := task.Never
-	if limited {
+	done, until := k.over, task.Never
+	if timeout, limited := c.options(1).seconds("timeout"); limited {
 		until = c.rt.Task.In(timeout)
+	} else {
+		done = func() bool { return k.over() || k.stuck() }
+		if !k.await(c, c.rt.Task.In(longWait), done) {
+			why, _ := k.run.WaitsFor()
+			c.rt.Log("info", fmt.Sprintf("kernel %s: k:wait() goes on: %s", k.name, why), nil)
+		}
 	}
-	if !k.await(c, until) {
-		return c.fail(fmt.Errorf("kernel %s: it runs: %w", k.name, session.ErrNotReady))
+	for !k.await(c, until, done) || !k.over() {
+		why, unread := k.run.WaitsFor()
+		if until == task.Never && !unread {
+			continue // a reader came meanwhile
+		}
+		if until == task.Never {
+			c.raise("kernel %s: %s", k.name, why)
+		}
+		return c.fail(fmt.Errorf("kernel %s: %s: %w", k.name, why, session.ErrNotReady))
 	}
 	c.check(k.run.Error())
 	return c.push(lua.LTrue)
@@ -299,7 +323,7 @@ func kernelStop(c *call) int {
 		timeout = stopPatience
 	}
 	k.run.Abort()
-	if !k.await(c, c.rt.Task.In(timeout)) && k.run.Running() {
+	if !k.await(c, c.rt.Task.In(timeout), func() bool { return k.over() || k.stuck() }) && k.run.Running() {
 		return c.fail(fmt.Errorf("kernel %s: it was told to end, and runs: gn_recv, gn_send and gn_wait say GN_ABORTED: %w", k.name, session.ErrNotReady))
 	}
 	k.last = k.run.State()

@@ -126,7 +126,8 @@ var kernelType = &typeDef{
 			> k:stop()`},
 		{"wait", kernelWait, `. timeout? duration: how long it waits; without it for ever
 			-> true | failure
-			Waits until a persistent kernel has ended by itself, and what it posted is done; nil, '"NOT_READY"', text at the timeout.
+			Waits until a persistent kernel has ended by itself, and what it posted is done; nil, '"NOT_READY"', text at the timeout, which says what is not over. Without a
+			timeout it raises when the kernel has ended and a queue that nothing reads has what it sent, and logs once what it waits for when it goes on for 5 s.
 			> k:wait{ timeout = "1s" }`},
 	},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {

@@ -206,3 +206,30 @@ for _, mode in ipairs{ "worker", "direct" } do
   end
   r:close()
 end
+-- What a kernel sent lies before a queue that nothing reads: a wait without a timeout raises and names it, and goes on with a reader.
+for _, mode in ipairs{ "direct", "worker" } do
+  local r = real(mode)
+  local k = daqiri.kernel{ name = "sender", memory = "host", persistent = true, grid = 1, block = 1, src = [[
+#include "gn.h"
+__global__ void sender(void *port)
+{
+    gn_side side;
+    gn_tx tx;
+    gn_u64 ticket;
+    if (gn_open(&side, port) || gn_tx_open(&tx, &side, 0)) return;
+    for (int k = 0; k < 3; k++) gn_send(&tx, GN_BY_THREAD, gn_place(0, 256 * k), 64, 0, 0, GN_LIMIT, &ticket);
+}
+]] }
+  r:start()
+  k:start{ tx = r:tx_queue("here") }
+  local unread = "and what it sent lies before interface there: queue rx, which nothing reads: hint: on_burst, get_burst or a pipe there, or k:stop()"
+  has(try(k.wait, k), "kernel sender: it has ended, " .. unread)
+  local ok, code, text = k:wait{ timeout = 0.01 }
+  assert(ok == nil and code == "NOT_READY" and text:find(unread, 1, true), text)
+  local got = 0
+  r:rx_queue("there"):on_burst(function(b) got = got + b.n end)
+  assert(k:wait() and k.completed == 3)
+  assert(k:stop())
+  while got < 3 do daqiri.sleep(0.005) end
+  r:close()
+end

@@ -2664,7 +2664,9 @@ function kernel:start(options) end
 ---@return string|nil text
 function kernel:stop(options) end
 
----Waits until a persistent kernel has ended by itself, and what it posted is done; nil, "NOT_READY", text at the timeout.
+---Waits until a persistent kernel has ended by itself, and what it posted is done; nil, "NOT_READY", text at the timeout,
+---which says what is not over. Without a timeout it raises when the kernel has ended and a queue that nothing reads has
+---what it sent, and logs once what it waits for when it goes on for 5 s.
 ---
 ---```lua
 ---k:wait{ timeout = "1s" }

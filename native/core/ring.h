@@ -88,6 +88,13 @@ static inline bool dqi_ring_pop(dqi_ring *r, void **ptr, uint32_t *aux) {
     }
 }
 
+// The k-th entry from the head, which stays; NULL: there is none. Consumers stand still.
+static inline void *dqi_ring_peek(const dqi_ring *r, uint32_t k) {
+    uint32_t pos = atomic_load_explicit(&r->head, memory_order_acquire) + k;
+    const dqi_slot *s = &r->slots[pos & r->mask];
+    return atomic_load_explicit(&s->seq, memory_order_acquire) == pos + 1 ? s->ptr : NULL;
+}
+
 static inline uint32_t dqi_ring_level(const dqi_ring *r) {
     return atomic_load_explicit(&r->tail, memory_order_acquire) -
            atomic_load_explicit(&r->head, memory_order_acquire);

@@ -120,7 +120,9 @@ struct dqi_engine_ops {
     // Something ended the sleep that arm was called for: the same n descriptors, with what poll(2) says of
     // them. NULL.
     void (*woken)(dq_queue *q, const struct pollfd *fds, int n);
-    uint64_t (*held)(dq_queue *q);                  // packets inside the engine, counted in c.in; NULL: none
+    uint64_t (*held)(dq_queue *q); // packets inside the engine, counted in c.in; NULL: none
+    // How many bursts that wait before a receive queue hold `of`; its poller stands still. NULL: none do.
+    uint32_t (*holds)(const dq_queue *q, const dq_burst *of);
     int64_t (*flush)(dq_queue *q);                  // discards what waits, counting it; NULL
     int (*lines)(dq_iface *i, dq_line *l, int max); // further ledger lines; NULL
     void (*refresh)(dq_iface *i);                   // reads kernel counters into extras; NULL. Any thread.

@@ -89,3 +89,11 @@ int64_t dqi_inbox_flush(dq_queue *q, dqi_inbox *x) {
     }
     return n;
 }
+
+uint32_t dqi_inbox_holds(const dqi_inbox *x, const dq_burst *of) {
+    uint32_t n = x->head && dqi_burst_owner(x->head) == of;
+    const dq_burst *b;
+    for (uint32_t k = 0; (b = dqi_ring_peek(&x->in, k)) != NULL; k++)
+        n += dqi_burst_owner(b) == of;
+    return n;
+}

@@ -36,6 +36,8 @@ int dqi_inbox_take(dq_queue *q, dqi_inbox *x, dq_burst **b, uint32_t room);
 void dqi_inbox_advance(dqi_inbox *x, uint32_t n);
 // Drops everything, counted as flushed or, after the stop, as stopped; packets dropped.
 int64_t dqi_inbox_flush(dq_queue *q, dqi_inbox *x);
+// How many of its bursts hold `of`. The queue's poller stands still.
+uint32_t dqi_inbox_holds(const dqi_inbox *x, const dq_burst *of);
 static inline uint64_t dqi_inbox_held(const dqi_inbox *x) { return (uint64_t)dqi_gauge_get(&x->packets); }
 
 #endif

@@ -284,6 +284,33 @@ func (p *Persistent) Drained() bool {
 	return p.native.Idle()
 }
 
+// WaitsFor says what is not over: the kernel, what it posted, or, unread, what it sent to a queue that nothing reads: that ends with a reader alone.
+func (p *Persistent) WaitsFor() (text string, unread bool) {
+	defer runtime.KeepAlive(p)
+	if p.s.enter() != nil {
+		return "its session has ended", false
+	}
+	defer p.s.leave()
+	is := "it runs"
+	if !p.Running() {
+		is = "it has ended"
+	}
+	if n, held := p.native.Unread(); held {
+		for _, i := range p.s.ifaces {
+			for _, q := range i.rx {
+				if q.native == n {
+					return fmt.Sprintf("%s, and what it sent lies before %s, which nothing reads: hint: on_burst, get_burst or a pipe there, or k:stop()", is,
+						q.title()), true
+				}
+			}
+		}
+	}
+	if st := p.State(); st.Completed < st.Posted {
+		is += fmt.Sprintf(", and %d of %d descriptors that it posted are not done", st.Posted-st.Completed, st.Posted)
+	}
+	return is, false
+}
+
 // Abort ends the kernel's waits, after which it ends.
 func (p *Persistent) Abort() { p.native.Abort() }
 

@@ -177,6 +177,10 @@ static uint64_t loop_held(dq_queue *q) {
     return dqi_inbox_held(&((loop_rx *)q->engine)->box);
 }
 
+static uint32_t loop_holds(const dq_queue *q, const dq_burst *of) {
+    return q->engine ? dqi_inbox_holds(&((const loop_rx *)q->engine)->box, of) : 0;
+}
+
 static int64_t loop_flush(dq_queue *q) { return dqi_inbox_flush(q, &((loop_rx *)q->engine)->box); }
 
 // ---- life -------------------------------------------------------------------------------------------------
@@ -283,6 +287,7 @@ const dqi_engine_ops dqi_engine_loop = {
     .reap = dqi_wire_reap,
     .drop_rest = dqi_wire_drop_rest,
     .held = loop_held,
+    .holds = loop_holds,
     .flush = loop_flush,
     .lines = dqi_wire_lines,
     .flows = &loop_flows,
