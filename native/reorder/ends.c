@@ -57,8 +57,12 @@ static void resolve(dqi_ends *e, dqi_handover *h, uint64_t to) {
 static void note(dqi_ends *e, dqi_handover *h, const dq_aggregate *a, uint64_t lacks, uint32_t window) {
     if (!e->begun || (int64_t)(a->ordinal - e->last) > 0) e->last = a->ordinal;
     e->begun = true;
-    const uint64_t from = e->last + 1 - window;
-    if (dqi_aggregate_full(a)) resolve(e, h, a->ordinal);
+    if (dqi_aggregate_full(a) && (!e->any_full || (int64_t)(a->ordinal - e->full) > 0)) {
+        e->full = a->ordinal;
+        e->any_full = true;
+    }
+    uint64_t from = e->last + 1 - window; // those below are missing
+    if (e->any_full && (int64_t)(e->full - from) > 0) from = e->full;
     resolve(e, h, from);
     if (lacks == 0) return;
     if ((int64_t)(a->ordinal - from) < 0)

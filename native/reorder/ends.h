@@ -29,9 +29,11 @@ typedef struct dqi_open_end {
 } dqi_open_end;
 
 typedef struct dqi_ends {
-    uint32_t stream;                      // of the batches so far
-    bool begun;                           // a cell of this stream came
-    uint64_t last;                        // the highest ordinal of the stream so far
+    uint32_t stream; // of the batches so far
+    bool begun;      // a cell of this stream came
+    uint64_t last;   // the highest ordinal of the stream so far
+    bool any_full;
+    uint64_t full;                        // the highest of a full batch
     uint64_t tail;                        // by a sequence: cells behind the last one that came
     dqi_open_end open[DQI_MAX_OPEN_ENDS]; // else, n of them
     uint32_t n;

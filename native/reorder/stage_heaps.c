@@ -40,6 +40,14 @@ void dqi_heap_close(dqi_heaps *h, uint32_t i, uint32_t flag) {
     dqi_queue_kick(h->out);
 }
 
+// The open heap that was opened first.
+static uint32_t oldest(const dqi_heaps *h) {
+    uint32_t found = 0;
+    for (uint32_t i = 1; i < h->n_open; i++)
+        if (h->open[i]->agg.ordinal < h->open[found]->agg.ordinal) found = i;
+    return found;
+}
+
 dqi_heap *dqi_heap_open(dqi_heaps *h, uint64_t id, uint32_t size, int64_t ts) {
     dq_region *region = h->conf.region;
     dq_burst *burst = dqi_burst_get(h->out->bursts);
@@ -145,11 +153,8 @@ static int heaps_poll(dq_stage *st) {
     bool is_due = now >= due;
     if (is_due) {
         dqi_lock(&h->lock);
-        for (uint32_t i = 0; i < h->n_open;)
-            if (h->open[i]->due_ns <= now)
-                dqi_heap_close(h, i, DQ_AGGREGATE_TIMEOUT);
-            else
-                i++;
+        for (uint32_t i; h->n_open > 0 && h->open[i = oldest(h)]->due_ns <= now;)
+            dqi_heap_close(h, i, DQ_AGGREGATE_TIMEOUT);
         dqi_unlock(&h->lock);
         due = atomic_load_explicit(&h->due_ns, memory_order_relaxed);
     }
@@ -192,7 +197,7 @@ static uint64_t heaps_drain(dq_stage *st) {
     uint64_t n = 0;
     dqi_lock(&h->lock);
     for (; h->n_open > 0; n++)
-        dqi_heap_close(h, 0, DQ_AGGREGATE_STOPPED);
+        dqi_heap_close(h, oldest(h), DQ_AGGREGATE_STOPPED);
     dqi_unlock(&h->lock);
     return n;
 }

@@ -40,7 +40,7 @@ var Apart = []string{"tests", "tests/units", "tests/vm"}
 // DeepOnly are the tests that `make test` leaves to `make test-deep`, by package.
 var DeepOnly = []struct{ Package, Pattern, Why string }{
 	{"tests/units", `^TestNative(Variants)?$/^(plain|tsan|msan|arm64)`, "C units of other variants than asan+ubsan"},
-	{"tests/units", `^TestReorderManyCases$`, "100,000 random streams"},
+	{"tests/units", `^TestManyCases$`, "100,000 random streams of blocks, and of heaps"},
 	{"tests", `^TestArm64`, "emulated arm64"},
 	{"tests", `^Test(DPDKReleases|BPFObject|PTX)$`, "needs other releases of DPDK, or the clang that built an object"},
 	{"tests", `^Test(Release|GPUSuite)$`, "builds packages for other machines"},
@@ -94,7 +94,7 @@ func Selections(level Level) []Selection {
 		{Packages: []string{"tests/vm"}, Slots: 2, Usual: 10 * time.Minute},
 		{Tag: "arm64", Packages: []string{"tests"}, Run: `^TestArm64`, Usual: 4 * time.Minute},
 		{Tag: "others", Packages: []string{"tests"}, Run: `^Test(DPDKReleases|BPFObject|PTX|Release|GPUSuite|Require)$`, Usual: 3 * time.Minute},
-		{Tag: "cases", Packages: []string{"tests/units"}, Run: `^TestReorderManyCases$`, Usual: 3 * time.Minute},
+		{Tag: "cases", Packages: []string{"tests/units"}, Run: `^TestManyCases$`, Usual: 4 * time.Minute},
 		{Packages: []string{"tests/structure"}, Run: `^TestStoreysRebuild$`, Usual: 2 * time.Minute},
 		{Tag: "asan", Packages: []string{"bindings"}, Flags: []string{"-asan"}, Run: `^Test(Members|APIFuzz)$`, Usual: 6 * time.Minute,
 			Env: []string{"GOGC=400", "DAQIRI_FUZZ_SECONDS=30"}},

@@ -12,37 +12,41 @@ import (
 	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
-// TestReorderCases compares the reorder stage with a model in Python: random streams with loss, repeated and displaced packets,
-// wrong numbers, sources that come late, and senders that restart, with and without silence; each aggregate, and what counts as
-// missing, cut, late, duplicate, outlier and resync.
-func TestReorderCases(t *testing.T) { testReorderCases(t, "asan+ubsan", 4, 500) }
+// TestCases compares the stages of blocks and of heaps with models in Python: random streams with loss, repeated and displaced
+// packets, wrong numbers, sources that come late, and senders that restart, with and without silence; each aggregate, and what
+// counts as missing, cut, late, duplicate, outlier, resync and so on.
+func TestCases(t *testing.T) { testCases(t, "asan+ubsan", 3, 500) }
 
-// TestReorderManyCases does so for 100,000 streams.
-func TestReorderManyCases(t *testing.T) { testReorderCases(t, "plain", 20, 5000) }
+// TestManyCases does so for 100,000 streams of each.
+func TestManyCases(t *testing.T) { testCases(t, "plain", 20, 5000) }
 
-func testReorderCases(t *testing.T, variant string, parts, each int) {
+func testCases(t *testing.T, variant string, parts, each int) {
 	v := cunit.Named(variant).Ready(t)
 	dir := t.TempDir()
-	source := filepath.Join(tree.Root, "tests/cases")
-	program := filepath.Join(dir, "cases")
-	if err := v.Link(program, filepath.Join(source, "reorder_cases.c"), v.CompileEngine(t, dir)); err != nil {
-		t.Fatal(err)
-	}
-	for part := range parts {
-		t.Run(fmt.Sprint("seed ", part), func(t *testing.T) {
-			cases, answers := filepath.Join(dir, fmt.Sprint("cases", part)), filepath.Join(dir, fmt.Sprint("answers", part))
-			make := exec.Command("/usr/bin/python3", filepath.Join(source, "reorder_cases.py"), fmt.Sprint(part), fmt.Sprint(each), cases, answers)
-			if out, err := make.CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			v := v
-			v.Args = append(v.Args[:len(v.Args):len(v.Args)], cases)
-			out, err := v.Output(program)
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			compareCases(t, cases, answers, out)
-		})
+	objects := v.CompileEngine(t, dir)
+	for _, stage := range []string{"reorder", "heaps"} {
+		source := filepath.Join(tree.Root, "tests/cases", stage+"_cases")
+		program := filepath.Join(dir, stage)
+		if err := v.Link(program, source+".c", objects); err != nil {
+			t.Fatal(err)
+		}
+		for part := range parts {
+			t.Run(fmt.Sprint(stage, " seed ", part), func(t *testing.T) {
+				dir := t.TempDir()
+				cases, answers := filepath.Join(dir, "cases"), filepath.Join(dir, "answers")
+				model := exec.Command("/usr/bin/python3", source+".py", fmt.Sprint(part), fmt.Sprint(each), cases, answers)
+				if out, err := model.CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+				v := v
+				v.Args = []string{cases}
+				out, err := v.Output(program)
+				if err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				compareCases(t, cases, answers, out)
+			})
+		}
 	}
 }
 

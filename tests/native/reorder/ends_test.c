@@ -110,8 +110,13 @@ static void heaps(void) {
     are(2, 1);
     leave(HEAPS, 2, 0, "1111"); // heap 1 is in front of it, heap 3 not
     are(4, 1);
+    leave(HEAPS, 5, 0, "1111");
+    are(7, 1);
+    leave(HEAPS, 4, 0, "1110"); // in front of one that has left
+    are(8, 1);
+    leave(HEAPS, 6, 0, "1100");
     dqi_ends_close(&ends, &done);
-    are(4, 4);
+    are(8, 3);
 }
 
 int main(int argc, char **argv) {
