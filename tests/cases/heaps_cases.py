@@ -44,6 +44,8 @@ class Model:
             self.close(heap)
 
     def piece(self, ident, size, at, length):
+        if self.run and self.run.ident != ident:
+            self.run = None
         if size > MOST:
             self.count["too_long"] += 1
             return
