@@ -133,7 +133,7 @@ func (s *Session) AddIface(conf IfaceConf) (Iface, error) {
 
 // Source is what there is to know of an interface that replays a capture.
 type Source struct {
-	Ended bool   // no more comes, or nobody reads it
+	Ended bool   // no more comes, or nothing reads it
 	Fault string // why the rest of the file can't be read
 }
 

@@ -135,7 +135,7 @@ func (g GN) Kill() bool { return bool(C.dq_gn_kill(g.c)) }
 // Idle reports whether all that the kernel has posted is done. Any thread.
 func (g GN) Idle() bool { return bool(C.dq_gn_idle(g.c)) }
 
-// Unread is the queue that holds what the kernel sent, where nothing reads it and nobody else has it. The session's own goroutine.
+// Unread is the queue that holds what the kernel sent, where nothing reads it and nothing else has it. The session's own goroutine.
 func (g GN) Unread() (q Queue, is bool) {
 	q = Queue{C.dq_gn_unread(g.c)}
 	return q, q.c != nil

@@ -198,7 +198,7 @@ func (w *walker) target(e ast.Expr, v value, s *scope) {
 
 // function walks a function with parameters of these types, of the session that of belongs to.
 func (w *walker) function(f *ast.FunctionExpr, params []typ, of value, s *scope) {
-	if params == nil && w.uses[f] == w.handlers[f] { // whoever calls it, calls it as a handler
+	if params == nil && w.uses[f] == w.handlers[f] { // it is called as a handler alone
 		params = w.params[f]
 	}
 	inner := &scope{outer: s, vars: map[string]*variable{}}

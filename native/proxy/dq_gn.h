@@ -66,7 +66,7 @@ bool dq_gn_ended(dq_gn *g);
 bool dq_gn_kill(dq_gn *g);
 // Whether what the kernel has posted is done. Any thread.
 bool dq_gn_idle(dq_gn *g);
-// The queue that holds what the kernel sent, where nothing reads it and nobody else has it: until something
+// The queue that holds what the kernel sent, where nothing reads it and nothing else has it: until something
 // reads that queue the kernel's ring is not done. NULL: there is none. Control thread.
 dq_queue *dq_gn_unread(dq_gn *g);
 // The kernel has ended: rings take nothing any more, and let go of what they hold.

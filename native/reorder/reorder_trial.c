@@ -20,7 +20,7 @@ bool dqi_trial_has(const dqi_reorder *r, uint64_t ordinal) {
     return t->begun && later(t->top, ordinal) - earlier(t->low, ordinal) < r->conf.window;
 }
 
-// The batch, which nobody but its fillers has any more, is dropped once these have gone.
+// The batch, which only its fillers have, is dropped once these have gone.
 static void reject_batch(dqi_reorder *r, dqi_batch **at) {
     dqi_batch *b = *at;
     if (!b) return;

@@ -192,7 +192,7 @@ func linkOpen(f *os.File, name string) error {
 	return nil
 }
 
-// writeWhole writes a file that is the old or the new one whenever somebody looks.
+// writeWhole replaces a file in one step: a reader gets the old or the new one.
 func writeWhole(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
