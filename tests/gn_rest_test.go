@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -92,6 +93,25 @@ func TestGnOrphan(t *testing.T) {
 			if time.Now().After(until) {
 				t.Fatalf("%s: the kernel's process goes on", memory)
 			}
+		}
+	}
+}
+
+// TestGnKept: what a kernel took and had not given back when it ended counts as received, and what lay in its ring as stopped: on the host, and where
+// the kernel keeps its place in the ring in the memory of a GPU, in a process of its own and in the program's.
+func TestGnKept(t *testing.T) {
+	all, err := gpu.Variables()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range all {
+		t.Setenv(name, value)
+	}
+	for _, args := range [][]string{{"--memory", "host"}, {"--memory", "device"}, {"--memory", "device", "--beside"}} {
+		cmd := exec.Command(built(t), slices.Concat([]string{"--summary", "none", filepath.Join(rootDir, "tests/testdata/gn_keep.lua")}, args)...)
+		out, err := cmd.CombinedOutput()
+		if want := "in 12, out 5 of 500 bytes, stopped 7, held 0\n"; err != nil || string(out) != want {
+			t.Errorf("%v: %v\n%s\nwant %s", args, err, out, want)
 		}
 	}
 }

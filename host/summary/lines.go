@@ -49,12 +49,15 @@ func rate(l *stats.Line, runS float64) string {
 	return text
 }
 
-// oneSided says what kernels and connections did on the memory of peers, which is in no column: the queue carries no packets of it.
-func (s *Session) oneSided(b *strings.Builder) {
+// memory says what kernels and connections did on the memory of peers, and kernels on their own, which is in no column: the queue carries no packets of it.
+func (s *Session) memory(b *strings.Builder) {
 	for i := range s.Ledger.Lines {
 		l := &s.Ledger.Lines[i]
 		if n := l.Extra.Get("one_sided"); n > 0 {
 			fmt.Fprintf(b, "  %s did %s on the memory of peers: %s\n", l.Title(), counted(n, "operation"), size(l.Extra.Get("one_sided_bytes")))
+		}
+		if n := l.Extra.Get("copies"); n > 0 {
+			fmt.Fprintf(b, "  %s copied within its own memory %s times: %s\n", l.Title(), count(n), size(l.Extra.Get("copied_bytes")))
 		}
 	}
 }

@@ -107,7 +107,7 @@ func (s *Session) text(b *strings.Builder, st Style) {
 	}
 	b.WriteByte('\n')
 	s.ledger(b, st)
-	s.oneSided(b)
+	s.memory(b)
 	s.drops(b, st)
 	s.sources(b, st)
 	s.cuts(b)

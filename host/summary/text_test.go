@@ -227,13 +227,14 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// What a kernel did on the memory of peers is in no column, and is said in the compact form, too.
+// What a kernel did on the memory of peers, and on its own, is in no column, and is said in the compact form, too.
 func TestOneSided(t *testing.T) {
 	r := &Report{Sessions: []Session{{Name: "s", Started: true, Ledger: &stats.Ledger{Lines: []stats.Line{
 		{Kind: stats.Stage, Name: "client.tx", Extra: stats.Counts{{Name: "one_sided", N: 1200}, {Name: "one_sided_bytes", N: 4 << 20}}},
+		{Kind: stats.Stage, Name: "mover.tx", Extra: stats.Counts{{Name: "copies", N: 2000}, {Name: "copied_bytes", N: 8 << 10}}},
 		{Kind: stats.Stage, Name: "server.tx", Extra: stats.Counts{{Name: "one_sided", N: 0}}}}}}}}
 	text := r.Text(Style{})
-	if !strings.Contains(text, "  client.tx did 1,200 operations on the memory of peers: 4 MiB\n") || strings.Contains(text, "server.tx did") {
+	if !strings.Contains(text, "  client.tx did 1,200 operations on the memory of peers: 4 MiB\n") || !strings.Contains(text, "  mover.tx copied within its own memory 2,000 times: 8 KiB\n") || strings.Contains(text, "server.tx did") {
 		t.Error(text)
 	}
 }

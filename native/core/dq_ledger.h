@@ -140,6 +140,8 @@ extern const dq_reason_row dq_reasons[DQ_REASONS];
     X(ONE_SIDED, "one_sided", "operations",                                                                  \
       "reads, writes and atomics on the memory of peers that succeeded")                                     \
     X(ONE_SIDED_BYTES, "one_sided_bytes", "bytes", "bytes that these moved")                                 \
+    X(COPIES, "copies", "operations", "copies between a kernel's own regions (`gn_copy`)")                   \
+    X(COPIED_BYTES, "copied_bytes", "bytes", "bytes that these moved")                                       \
     X(TRANSFORMED, "transformed", "packets",                                                                 \
       "packets that got or lost headers by the actions of their flow")                                       \
     X(REWRITTEN, "rewritten", "packets",                                                                     \

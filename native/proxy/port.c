@@ -249,6 +249,7 @@ static void bind(dq_gn *g, const dq_gn_conf *conf) {
         r->slots = gn_at(p, rx[k].slots);
         r->state = gn_at(p, rx[k].source);
         r->released = gn_at(p, rx[k].released);
+        r->local = gn_at(p, rx[k].local);
         r->log2 = rx[k].log2;
         r->head = rx[k].first;
     }
@@ -313,7 +314,7 @@ void dqi_gn_unref(dq_gn *g) {
     if (!g || atomic_fetch_sub(&g->refs, 1) != 1) return;
     if (g->run && !g->apart && !dq_gn_ended(g)) return; // a kernel that never ends has all of it
     dqi_gn_run_free(g->run);
-    if (g->local && dqi_gpu_enter(g->gpu) == CU_SUCCESS) g->gpu->cu->mem_free(g->local);
+    if (g->lines.at && dqi_gpu_enter(g->gpu) == CU_SUCCESS) g->gpu->cu->mem_free(g->lines.at);
     dqi_shared_free(g->apart ? NULL : g->gpu, g->block, g->bytes);
     pthread_mutex_destroy(&g->lock);
     free(g);
@@ -376,7 +377,7 @@ int dq_gn_open(dq_session *s, const dq_gn_conf *conf, dq_gn **out, dq_stage **ou
     if (err == DQ_OK) err = reach_regions(g, diag);
     if (err == DQ_OK) err = choose_process(g, diag);
     if (err == DQ_OK) err = dqi_gn_write_block(g, diag);
-    if (err == DQ_OK && !g->apart) err = dqi_gn_local_lines(g->gpu, g->block, &g->local, g->what, diag);
+    if (err == DQ_OK && !g->apart) err = dqi_gn_local_lines(g->gpu, g->block, &g->lines, g->what, diag);
     if (err == DQ_OK) err = make_stages(g, conf, out_rx, diag);
     if (err == DQ_OK)
         *out = g;
@@ -403,7 +404,14 @@ bool dq_gn_idle(dq_gn *g) {
     return idle;
 }
 
+// A line that can't be read counts its packets as left behind.
+static void read_lines(dq_gn *g) {
+    dq_diag none = {{0}};
+    if (g->lines.at && g->run && dq_gn_ended(g)) dqi_gn_lines_home(g->gpu, &g->lines, g->what, &none);
+}
+
 void dq_gn_detach(dq_gn *g) {
+    if (!g->apart) read_lines(g);
     for (uint32_t k = 0; k < g->n_tx; k++) {
         dqi_poller_hold(g->tx[k].queue->poller);
         dqi_gn_tx_detach(&g->tx[k]);

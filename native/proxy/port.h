@@ -76,6 +76,7 @@ typedef struct dqi_gn_rx {
     gn_rx_slot *slots;
     gn_rx_state *state;
     gn_u64 *released;
+    gn_rx_local *local;
     uint32_t log2;
     int32_t policy;
     dqi_gn_look look;
@@ -101,6 +102,13 @@ typedef struct dqi_gn_sem {
 
 typedef struct dqi_gn_run dqi_gn_run; // kernel_run.c
 
+// The lines of rings that a kernel on a GPU keeps in the GPU's memory, transmit rings' first.
+typedef struct dqi_gn_lines {
+    cu_ptr at; // 0: there are none
+    uint32_t n_tx, n_rx;
+    gn_rx_local *home[DQ_GN_RINGS]; // of each receive ring, in the block
+} dqi_gn_lines;
+
 struct dq_gn {
     _Atomic uint32_t refs; // its caller, and each of its stages
     char name[DQ_NAME_LEN], what[DQ_NAME_LEN + 16];
@@ -109,8 +117,8 @@ struct dq_gn {
     dqi_gpu *gpu;    // NULL: the host runs the kernel
     uint8_t *block;
     size_t bytes;
-    bool apart;   // its kernel runs in a process of its own
-    cu_ptr local; // else, of a kernel on a GPU: dqi_gn_local_lines
+    bool apart;         // its kernel runs in a process of its own
+    dqi_gn_lines lines; // else, of a kernel on a GPU
     gn_proxy_words *proxy;
     gn_kernel_words *kernel;
     dqi_gn_tx tx[DQ_GN_RINGS];
@@ -126,7 +134,7 @@ struct dq_gn {
     int64_t beat_ns;      // and when it changed
     pthread_mutex_t lock; // of the run's replacement, and of the semaphores as the script has them
     uint32_t restarted;
-    _Atomic bool aborted;
+    _Atomic bool aborted, died; // died: its kernel has, and was not replaced yet
 };
 
 // The row of a region, or UINT32_MAX.
@@ -148,8 +156,10 @@ void dqi_gn_run_free(dqi_gn_run *run);
 int dqi_gn_write_block(dq_gn *g, dq_diag *diag);
 
 // Has what a kernel keeps of its rings for itself, from their first tickets on, lie in the GPU's memory: the
-// block's rows say where. *out: the memory.
-int dqi_gn_local_lines(dqi_gpu *g, uint8_t *block, cu_ptr *out, const char *what, dq_diag *diag);
+// block's rows say where. l->at is the caller's to free.
+int dqi_gn_local_lines(dqi_gpu *g, uint8_t *block, dqi_gn_lines *l, const char *what, dq_diag *diag);
+// The kernel has ended: writes what it had taken of each receive ring to the block.
+int dqi_gn_lines_home(dqi_gpu *g, const dqi_gn_lines *l, const char *what, dq_diag *diag);
 
 // renewal.c: a kernel has died. Its rings take nothing any more; at once, on any thread.
 void dqi_gn_break(dq_gn *g);

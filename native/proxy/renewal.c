@@ -6,6 +6,7 @@
 #include "proxy/port.h"
 
 void dqi_gn_break(dq_gn *g) {
+    atomic_store(&g->died, true);
     for (uint32_t k = 0; k < g->n_tx; k++) {
         atomic_store_explicit(&g->tx[k].broken, true, memory_order_release);
         gn_store(&g->tx[k].state->epoch, 1 | GN_BROKEN_RING);
@@ -41,6 +42,7 @@ static void begin_anew(dq_gn *g) {
         empty_tx(&g->tx[k]);
     dqi_gn_write_block(g, &none); // its memory is there
     if (atomic_load(&g->aborted)) gn_store(&g->proxy->abort, 1);
+    atomic_store(&g->died, false);
     for (uint32_t k = 0; k < g->n_tx; k++)
         atomic_store(&g->tx[k].detached, false);
     for (uint32_t k = 0; k < g->n_rx; k++)

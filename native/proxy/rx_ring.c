@@ -14,14 +14,12 @@ static uint64_t slots_of(const dqi_gn_rx *r) { return UINT64_C(1) << r->log2; }
 
 // ---- what is let go ---------------------------------------------------------------------------------------
 
-static void end(dqi_gn_rx *r, dqi_gn_flight *f, bool stopped) {
+// Counts the burst's first `had` packets as received, and the others as left behind.
+static void end(dqi_gn_rx *r, dqi_gn_flight *f, uint32_t had) {
     uint32_t n = (uint32_t)f->packets;
-    if (stopped) {
-        dqi_drop(&r->c, DQ_DROP_STOPPED, n);
-    } else {
-        dqi_add(&r->c.out, n);
-        dqi_add(&r->c.out_bytes, f->bytes);
-    }
+    dqi_add(&r->c.out, had);
+    dqi_add(&r->c.out_bytes, had == n ? f->bytes : dqi_burst_sum(f->b, 0, had));
+    if (had < n) dqi_drop(&r->c, DQ_DROP_STOPPED, n - had);
     dqi_gauge_add(&r->held, -(int64_t)n);
     dq_burst_unref(f->b);
     r->first_held++;
@@ -35,7 +33,7 @@ static int let_go(dqi_gn_rx *r) {
     while (r->first_held != r->n_held) {
         dqi_gn_flight *f = &r->held_bursts[r->first_held & (slots_of(r) - 1)];
         if (f->end > r->head) break;
-        end(r, f, false);
+        end(r, f, (uint32_t)f->packets);
     }
     return (int)(r->first_held - was);
 }
@@ -155,11 +153,28 @@ static void rx_line(const dq_stage *st, dq_line *line) {
     dqi_line_add(line, &((const dqi_gn_rx *)st->impl)->c);
 }
 
+// Of a burst that is held, the packets below this ticket.
+static uint32_t packets_below(const dqi_gn_flight *f, uint64_t ticket) {
+    uint64_t first = f->end - f->packets * f->b->nseg;
+    if (ticket >= f->end) return (uint32_t)f->packets;
+    return ticket <= first ? 0 : (uint32_t)((ticket - first) / f->b->nseg);
+}
+
+// A kernel that ended had what it took from the ring, given back or not; of one that died nobody knows.
+static uint64_t had_below(const dqi_gn_rx *r) {
+    uint64_t taken = gn_load(&r->local->taken), filled = atomic_load(&r->filled);
+    bool known = !atomic_load(&r->gn->died) && taken - r->head <= filled - r->head;
+    return known ? taken : r->head;
+}
+
 void dqi_gn_rx_detach(dqi_gn_rx *r) {
     if (!r->stage || atomic_exchange(&r->detached, true)) return;
     let_go(r);
-    while (r->first_held != r->n_held)
-        end(r, &r->held_bursts[r->first_held & (slots_of(r) - 1)], true);
+    uint64_t had = had_below(r);
+    while (r->first_held != r->n_held) {
+        dqi_gn_flight *f = &r->held_bursts[r->first_held & (slots_of(r) - 1)];
+        end(r, f, packets_below(f, had));
+    }
 }
 
 static void rx_finish(dq_stage *st) { dqi_gn_rx_detach(st->impl); }

@@ -48,6 +48,14 @@ static bool put(dqi_gn_tx *t, const gn_desc *d) {
     return true;
 }
 
+// Counts an operation that is done: of copies, and of those on memory of peers.
+static void count(dqi_gn_tx *t, const gn_desc *d) {
+    bool copy = d->op == GN_OP_COPY;
+    dqi_add(&t->c.extra[copy ? DQ_EXTRA_COPIES : DQ_EXTRA_ONE_SIDED], 1);
+    dqi_add(&t->c.extra[copy ? DQ_EXTRA_COPIED_BYTES : DQ_EXTRA_ONE_SIDED_BYTES],
+            d->op == GN_OP_ADD ? 8 : d->bytes);
+}
+
 bool dqi_gn_memory(dqi_gn_tx *t, const gn_desc *d) {
     bool done = true;
     switch (d->op) {
@@ -58,7 +66,8 @@ bool dqi_gn_memory(dqi_gn_tx *t, const gn_desc *d) {
         done = move(t, d->from, d->to, d->bytes);
         break;
     case GN_OP_COPY:
-        return move(t, d->to, d->from, d->bytes);
+        done = move(t, d->to, d->from, d->bytes);
+        break;
     case GN_OP_ADD: {
         uint64_t was = add(t, d->signal, d->operand);
         if (d->flags & GN_RESULT)
@@ -68,9 +77,6 @@ bool dqi_gn_memory(dqi_gn_tx *t, const gn_desc *d) {
     default:
         return true;
     }
-    if (done) {
-        dqi_add(&t->c.extra[DQ_EXTRA_ONE_SIDED], 1);
-        dqi_add(&t->c.extra[DQ_EXTRA_ONE_SIDED_BYTES], d->op == GN_OP_ADD ? 8 : d->bytes);
-    }
+    if (done) count(t, d);
     return done;
 }

@@ -63,7 +63,7 @@ void dqi_worker_on_gpu(dqi_worker_plan *p, const int *files) {
     dq_diag diag = {{0}};
     dq_kernel *kernel;
     dq_stream *s;
-    cu_ptr lines;
+    dqi_gn_lines lines;
     void *args[DQ_MAX_KERNEL_ARGS + 1];
     dqi_gpu *g = dqi_gpu_open(p->gpu.number, WHAT, &diag);
     if (!g) dqi_worker_refuse(DQ_NOT_SUPPORTED, diag.text);
@@ -79,6 +79,7 @@ void dqi_worker_on_gpu(dqi_worker_plan *p, const int *files) {
     must_cuda(dqi_kernel_start(kernel, &p->grid, s->stream, args), dqi_kernel_call(kernel));
     dqi_worker_tell(DQ_OK, "");
     watch(g, s->stream);
+    must(dqi_gn_lines_home(g, &lines, WHAT, &diag), &diag);
     fflush(NULL);
     dqi_worker_tell(DQ_OK, "");
     _exit(0);

@@ -38,32 +38,40 @@ local function of_port(number)
   return status, burst, text
 end
 
--- of_connection: what came before the connection ended is there to be taken; then it is CONNECT_FAILURE.
-local function of_connection(conn)
-  if conn.ended and not conn.tapped then
-    core.conns[conn.id] = nil
-    return "CONNECT_FAILURE", nil, conn.ended
-  end
-  if conn.port.rdma then
-    local done = core.ended_rdma(conn)
-    if not done then
-      core.turn()
-      done = core.ended_rdma(conn)
-    end
-    if done then return "SUCCESS", done end
-    if not conn.port.regions then
-      if conn.ended and #(conn.ops or {}) == 0 then return "CONNECT_FAILURE", nil, conn.ended end
-      return "NULL_PTR", nil, EMPTY
-    end
-  end
+-- ended_operation is an operation of a connection that has ended, as a burst.
+local function ended_operation(conn)
+  local done = core.ended_rdma(conn)
+  if done then return done end
+  core.turn()
+  return core.ended_rdma(conn)
+end
+
+-- received is the next burst of a connection. The first call makes the script its reader, which needs a connection that lives.
+local function received(conn)
+  local b = conn.early
+  conn.early = nil
+  if b then return b end
+  if conn.ended and not conn.tapped then return nil end
   conn.tapped = true
-  local b = conn.c:get_burst(core.virtual and SOON or AT_ONCE)
+  return conn.c:get_burst(core.virtual and SOON or AT_ONCE)
+end
+
+-- of_connection: operations come before bursts; what came before the connection ended is there to be taken; then it is CONNECT_FAILURE.
+local function of_connection(conn)
+  local port = conn.port
+  local reads = port.regions or not port.rdma
+  if port.rdma then
+    if reads and not conn.tapped then conn.early = received(conn) end -- read, even if operations are all that is found
+    local done = ended_operation(conn)
+    if done then return "SUCCESS", done end
+  end
+  local b = reads and received(conn)
   if b then
-    local burst = wrap(b, conn.port, conn.queue)
-    burst[1].of_rdma = conn.port.rdma
+    local burst = wrap(b, port, conn.queue)
+    burst[1].of_rdma = port.rdma
     return "SUCCESS", burst
   end
-  if not conn.ended then return "NULL_PTR", nil, EMPTY end
+  if not conn.ended or #(conn.ops or {}) > 0 then return "NULL_PTR", nil, EMPTY end
   core.conns[conn.id] = nil
   return "CONNECT_FAILURE", nil, conn.ended
 end

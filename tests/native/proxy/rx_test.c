@@ -93,18 +93,34 @@ static void full(void) {
     }
 }
 
-// What the kernel still has at the end is counted as not taken.
-static void leftovers(void) {
+// Of what the kernel has not given back at its end it received what it had taken; a kernel that died, or
+// whose counter is none, received nothing of it.
+static void leftovers(uint64_t taken, bool died, uint64_t received) {
     rig r;
-    rig_open(&r, (bed_conf){.mode = BED_WORKER}, (dq_gn_conf){.n_rx = 1});
+    rig_open(&r, (bed_conf){.mode = BED_WORKER}, (dq_gn_conf){.n_rx = 1, .first = 9});
     bed_start(&r.b);
     DQ_EQ(bed_send(&r.b, r.b.tx[0][0], 5, RIG_LEN, 2000), DQ_OK);
     RIG_UNTIL(&r, rig_line(&r, "test.rx").held == 5);
+    gn_store(&r.gn->rx[0].local->taken, 9 + taken);
+    if (died) dqi_gn_break(r.gn);
     dq_gn_detach(r.gn);
-    DQ_EQ(rig_line(&r, "test.rx").dropped[DQ_DROP_STOPPED], 5);
+    dq_line l = rig_line(&r, "test.rx");
+    DQ_EQ(l.out, received);
+    DQ_EQ(l.out_bytes, received * RIG_LEN);
+    DQ_EQ(l.dropped[DQ_DROP_STOPPED], 5 - received);
+    DQ_EQ(l.held, 0);
     DQ_EQ(bed_send(&r.b, r.b.tx[0][0], 5, RIG_LEN, 2000), DQ_OK);
     RIG_UNTIL(&r, rig_line(&r, "test.rx").dropped[DQ_DROP_NO_CONSUMER] == 5);
     rig_close(&r);
+}
+
+static void ends(void) {
+    leftovers(0, false, 0);
+    leftovers(3, false, 3);
+    leftovers(5, false, 5);
+    leftovers(6, false, 0);
+    leftovers((uint64_t)-1, false, 0);
+    leftovers(3, true, 0);
 }
 
 static void semaphores(void) {
@@ -140,7 +156,7 @@ int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(receives);
     DQ_RUN(full);
-    DQ_RUN(leftovers);
+    DQ_RUN(ends);
     DQ_RUN(semaphores);
     return dq_done();
 }

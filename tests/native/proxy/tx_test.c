@@ -312,6 +312,9 @@ static void memory(void) {
         rig_post(&r, 0, copy);
         RIG_UNTIL(&r, rig_completed(&r, 0) == 1);
         DQ_CHECK(memcmp(rig_bytes(&r, 4096), "hello, memory", 14) == 0);
+        DQ_EQ(rig_line(&r, "test.tx").extra[DQ_EXTRA_COPIES], 1);
+        DQ_EQ(rig_line(&r, "test.tx").extra[DQ_EXTRA_COPIED_BYTES], 14);
+        DQ_EQ(rig_line(&r, "test.tx").extra[DQ_EXTRA_ONE_SIDED], 0);
         // a put to what is no peer's is refused
         gn_u64 put[GN_TX_WORDS] = {rig_word0(GN_OP_PUT, 0, 14), gn_place(row, 0), 0, gn_place(row, 8192)};
         rig_post(&r, 0, put);
