@@ -90,7 +90,7 @@ wrpcap(sys.argv[1], [ip/UDP(sport=4000, dport=7148)/Raw(bytes((k + i) % 251 for 
 // splitScript receives into two regions, writes a capture and sends everything on.
 const splitScript = `
 local daqiri = require "daqiri"
-local args = daqiri.args{ rx = "", tx = "", dir = ".", bufs = 2048, keep = false, seconds = 30 }
+local args = daqiri.args{ rx = "", tx = "", dir = ".", bufs = 2048, keep = false, seconds = 90 }
 local regions = { { name = "head", kind = "host", affinity = 0, num_bufs = 2048, buf_size = 64 },
                   { name = "body", kind = "host", affinity = 0, num_bufs = args.bufs, buf_size = 9000 } }
 local function queues(name, timeout)
@@ -110,6 +110,9 @@ rx:on_burst(function(b)
 end, { policy = "wait" })
 s:pipe(rx, s:write_pcap{ name = "disk", dirs = { args.dir }, policy = "wait" })
 s:pipe(rx, s:tx_queue("out"))
+if args.keep then
+  s:every(0.01, function() if s:stats().port.wire.nic_missed > 0 then s:stop("the device lost some") end end)
+end
 s:run{ seconds = args.seconds }
 print(daqiri.json{ got = got, wrong = wrong })
 `
@@ -156,7 +159,7 @@ func TestCardCounters(t *testing.T) {
 	}
 	var got struct{ Got int }
 	said := onCard(t, "split,counters", splitScript, &got, "--rx", "vdev:net_pcap0,rx_pcap="+sent+",tx_pcap=/dev/null",
-		"--tx", "vdev:net_pcap1,tx_pcap=/dev/null", "--dir", dir, "--bufs", "64", "--keep", "--seconds", "0.5")
+		"--tx", "vdev:net_pcap1,tx_pcap=/dev/null", "--dir", dir, "--bufs", "64", "--keep")
 	lost := regexp.MustCompile(`port: the device counted rx_out_of_buffer (\d+)\n`).FindStringSubmatch(said)
 	if lost == nil || lost[1] == "0" || !strings.Contains(said, "nic_missed: "+lost[1]+"\n") {
 		t.Errorf("what the device lost is not in the report, or another number in the figures:\n%s", said)

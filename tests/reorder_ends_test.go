@@ -2,6 +2,7 @@ package tests
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -10,7 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -21,33 +25,34 @@ local daqiri = require "daqiri"
 local args = daqiri.args{ config = "udp.yaml", live = false, packets = 1, silence = 0 }
 local s = daqiri.open(args.config)
 local rx = s:rx_queue("rx_port")
-local ant = daqiri.format{ name = "ant", udp_port = 7200, { "antenna", "u32" }, { "n", "u32" } }
+local ant = daqiri.format{ name = "ant", udp_port = 7200, { "antenna", "u32" }, { "n", "u32" }, { "count", "u32" } }
 local function blocks(name, o)
-  o.name, o.memory_region, o.format, o.timeout_us, o.window = name, "blocks", ant, 2000000, 4
+  o.name, o.memory_region, o.format, o.timeout_us, o.window = name, "blocks", ant, 5000000, 4
   local b = s:reorder(o)
   s:pipe(rx, b)
   b:on_burst(function() end)
 end
-local place = { batch = "n // 8", slot = "antenna * 8 + n % 8", slots = 32 }
-blocks("sources", { batch = place.batch, slot = place.slot, slots = 32, source = "antenna" })
+local place = { batch = "n // 4", slot = "antenna * 4 + n % 4", slots = 16 }
+blocks("sources", { batch = place.batch, slot = place.slot, slots = 16, source = "antenna" })
 blocks("slots", place)
-blocks("numbers", { sequence_number = "n", packets_per_batch = 8 })
+blocks("numbers", { sequence_number = "count", packets_per_batch = 8 })
 local came = 0
 rx:on_burst(function(b)
   came = came + b.n
   if args.live and came == args.packets then s:after(args.silence, function() s:stop() end) end
 end)
 if args.live then
-  assert(s:interface("rx_port"):connection():setsockopt("SOL_SOCKET", "SO_RCVBUF", 1000000))
   s:after(0, function() print("ready") end)
 end
-local l = s:run{ seconds = 50 }
-for _, name in ipairs{ "sources", "slots", "numbers" } do
-  local b = l[name]
-  print(name, b.expected, b.missing, b.cut, b.dropped_by.duplicate)
-  for antenna = 0, name == "sources" and 3 or -1 do
-    print(antenna, b.source[antenna].packets, b.source[antenna].missing)
-  end
+local l = s:run{ seconds = 150 }
+for _, name in ipairs{ "numbers", "slots", "sources" } do
+  local b, by = l[name], l[name].dropped_by
+  print(("batches %d partial %d skipped %d missing %d cut %d late %d duplicate %d outliers %d resyncs %d"):format(b.batches, b.partial, b.skipped, b.missing,
+    b.cut, by.late, by.duplicate, by.outlier, b.resyncs))
+end
+for antenna = 0, 3 do
+  local a = l.sources.source[antenna]
+  print(antenna, a.packets, a.missing)
 end
 `
 
@@ -60,7 +65,7 @@ daqiri:
     %s
     memory_regions:
     - {name: m, kind: host, affinity: 0, num_bufs: 1024, buf_size: 2048}
-    - {name: blocks, kind: host, affinity: 0, num_bufs: 64, buf_size: 2048}
+    - {name: blocks, kind: host, affinity: 0, num_bufs: 1024, buf_size: 2048}
     interfaces:
     - name: rx_port
       address: 127.0.0.1
@@ -71,129 +76,217 @@ daqiri:
 // An endsPacket is spectrum n of an antenna.
 type endsPacket struct{ antenna, n uint32 }
 
+func (p endsPacket) count() uint32 { return 4*p.n + p.antenna }
+
 func (p endsPacket) payload() []byte {
-	out := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, p.antenna), p.n)
+	var out []byte
+	for _, word := range []uint32{p.antenna, p.n, p.count()} {
+		out = binary.BigEndian.AppendUint32(out, word)
+	}
 	return append(out, "data"...)
 }
 
-// endsPackets are 46 spectra of each of four antennas, from within a batch to within another, displaced by up to four
-// places, a tenth of them lost and some repeated. Antenna 1 comes late, and antenna 2 leaves early.
-func endsPackets() []endsPacket {
-	r := rand.New(rand.NewPCG(3, 1))
+// A lossyStream says what happens to the spectra of four antennas: parts of them that are lost and that come twice, how many places later one may
+// come, and for how many spectra antenna 1 is not there yet and antenna 2 no more.
+type lossyStream struct {
+	seed, first, spectra uint64
+	lost, twice, spread  float64
+	late, early          uint64
+}
+
+// lossyStreams are one that displaces nothing out of the window, and n random ones.
+func lossyStreams(n uint64) []lossyStream {
+	out := []lossyStream{{seed: 3, first: 3, spectra: 46, lost: 0.1, twice: 0.05, spread: 4, late: 4, early: 7}}
+	for seed := uint64(2); seed < 2+n; seed++ {
+		r := rand.New(rand.NewPCG(seed, 0))
+		out = append(out, lossyStream{seed: seed, first: r.Uint64N(1 << 20), spectra: 20 + r.Uint64N(120), lost: []float64{0, 0.02, 0.3}[r.IntN(3)],
+			twice: []float64{0, 0.05}[r.IntN(2)], spread: []float64{0, 12, 100, 300}[r.IntN(4)], late: r.Uint64N(15), early: r.Uint64N(15)})
+	}
+	return out
+}
+
+func (e lossyStream) packets() (out []endsPacket) {
 	type placed struct {
 		endsPacket
 		at float64
 	}
+	r := rand.New(rand.NewPCG(e.seed, 1))
 	var all []placed
-	for n := uint32(3); n < 49; n++ {
-		for antenna := range uint32(4) {
-			if r.IntN(10) == 0 || antenna == 1 && n < 7 || antenna == 2 && n > 41 {
+	for n := e.first; n < e.first+e.spectra; n++ {
+		for antenna := range uint64(4) {
+			if r.Float64() < e.lost || antenna == 1 && n < e.first+e.late || antenna == 2 && n >= e.first+e.spectra-e.early {
 				continue
 			}
-			for range 1 + r.IntN(20)/19 {
-				all = append(all, placed{endsPacket{antenna, n}, float64(4*n+antenna) + 4*r.Float64()})
+			p := endsPacket{uint32(antenna), uint32(n)}
+			for again := true; again; again = r.Float64() < e.twice {
+				all = append(all, placed{p, float64(p.count()) + e.spread*r.Float64()})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b placed) int { return int(1e6 * (a.at - b.at)) })
-	var out []endsPacket
+	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.at, b.at) })
 	for _, p := range all {
 		out = append(out, p.endsPacket)
 	}
 	return out
 }
 
-// endsModel says what endsScript should print of stage "sources": of each antenna what lies between its first and its last
-// spectrum and did not come is missing. All else that the batches lack is cut.
-func endsModel(packets []endsPacket) string {
-	came := map[endsPacket]bool{}
-	var n, missing, duplicates int
-	var first, last [4]uint32
-	var per [4]int
+// endsAnswers is what the model of tests/cases says of the packets in the three stages of endsScript.
+func endsAnswers(t *testing.T, dir string, packets []endsPacket) string {
+	t.Helper()
+	cases, answers := filepath.Join(dir, "cases"), filepath.Join(dir, "answers")
+	text := "0 32 8 4 0 5000000"
 	for _, p := range packets {
-		if came[p] {
-			duplicates++
-			continue
-		}
-		came[p] = true
-		if per[p.antenna] == 0 {
-			first[p.antenna] = p.n
-		}
-		per[p.antenna]++
-		first[p.antenna], last[p.antenna] = min(first[p.antenna], p.n), max(last[p.antenna], p.n)
+		text += fmt.Sprintf(" 0:%d", p.count())
 	}
-	lines := ""
-	for antenna := range 4 {
-		lacks := int(last[antenna]-first[antenna]) + 1 - per[antenna]
-		lines += fmt.Sprintf("%d\t%d\t%d\n", antenna, per[antenna], lacks)
-		n, missing = n+per[antenna], missing+lacks
+	placed := ""
+	for _, p := range packets {
+		placed += fmt.Sprintf(" 0:%d", p.n/4<<16|p.antenna*4+p.n%4)
 	}
-	batches := int(slices.Max(last[:])/8 - slices.Min(first[:])/8 + 1)
-	return fmt.Sprintf("sources\t%d\t%d\t%d\t%d\n", n+missing, missing, 32*batches-n-missing, duplicates) + lines
+	for _, rule := range []string{"1", "2"} {
+		text += "\n" + rule + " 0 16 4 1073741824 5000000" + placed
+	}
+	if err := os.WriteFile(cases, []byte(text+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	model := exec.Command("/usr/bin/python3", filepath.Join(rootDir, "tests/cases/reorder_cases.py"), cases, answers)
+	if out, err := model.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	said, err := os.ReadFile(answers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return endsBatches.ReplaceAllString(string(said), "")
 }
 
-// TestReorderEnds gives a script the same packets from a socket, with and without silence behind them in which time-outs
-// close its last batches, and from a capture in real and in virtual time. It counts the same packets as missing each time, and
-// those that a model counts.
+// endsBatches are the model's batches and their slots.
+var endsBatches = regexp.MustCompile(`( \d+:[01]+)+`)
+
+// sources is what comes of each antenna and what lacks between its first and its last packet, where no packet comes late.
+func sources(packets []endsPacket) (lines string) {
+	came := map[uint32][]uint32{}
+	for _, p := range packets {
+		came[p.antenna] = append(came[p.antenna], p.n)
+	}
+	for antenna := range uint32(4) {
+		n := slices.Compact(slices.Sorted(slices.Values(came[antenna])))
+		lines += fmt.Sprintf("%d\t%d\t%d\n", antenna, len(n), int(n[len(n)-1]-n[0])+1-len(n))
+	}
+	return lines
+}
+
+// TestReorderEnds gives a script the packets of random streams from a socket, with and without silence behind them in which time-outs
+// close its last batches, and from a capture in real and in virtual time. It says the same of them each time, which is
+// what a model says. DAQIRI_TEST_STREAMS is how many there are.
 func TestReorderEnds(t *testing.T) {
-	program, dir := built(t), t.TempDir()
-	packets := endsPackets()
-	udp := freeAddress(t)
+	n := uint64(3)
+	if text := os.Getenv("DAQIRI_TEST_STREAMS"); text != "" {
+		var err error
+		if n, err = strconv.ParseUint(text, 10, 32); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := built(t)
+	for k, stream := range lossyStreams(n) {
+		t.Run(fmt.Sprint(k), func(t *testing.T) {
+			t.Parallel()
+			e := endsRun{t: t, dir: t.TempDir(), program: program, udp: freeAddress(t), packets: stream.packets()}
+			e.write()
+			want := endsAnswers(t, e.dir, e.packets)
+			first := e.live("0")
+			if got, _, _ := strings.Cut(first, "0\t"); got != want {
+				t.Fatalf("%+v:\n%s, want\n%s", stream, got, want)
+			}
+			if k == 0 && first != want+sources(e.packets) {
+				t.Errorf("%s, want\n%s", first, want+sources(e.packets))
+			}
+			for how, got := range map[string]string{"after silence": e.live("6"), "from a capture": e.replay("real.yaml"), "in virtual time": e.replay("virtual.yaml")} {
+				if got != first {
+					t.Errorf("%+v, %s:\n%s, want\n%s", stream, how, got, first)
+				}
+			}
+		})
+	}
+}
+
+// An endsRun runs endsScript over packets.
+type endsRun struct {
+	t                 *testing.T
+	dir, program, udp string
+	packets           []endsPacket
+}
+
+// write puts what the runs read into the folder.
+func (e *endsRun) write() {
 	var frames []captured
-	for i, p := range packets {
+	for i, p := range e.packets {
 		f := datagram(uint16(i), len(p.payload()), true)
 		copy(f[42:], p.payload())
 		binary.BigEndian.PutUint16(f[36:], 7200)
 		frames = append(frames, captured{ns: int64(i+1) * 1000, data: f})
 	}
 	for name, text := range map[string]string{
-		"udp.yaml":     fmt.Sprintf(endsConfig, "", udp),
+		"udp.yaml":     fmt.Sprintf(endsConfig, "", e.udp),
 		"virtual.yaml": fmt.Sprintf(endsConfig, "loopback: {mode: sw, clock: virtual}", "10.0.0.2:7200"),
 		"real.yaml":    fmt.Sprintf(endsConfig, "", "10.0.0.2:7200"),
 		"in.pcap":      string(pcapOf(1, frames...)),
 		"ends.lua":     endsScript,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
+		if err := os.WriteFile(filepath.Join(e.dir, name), []byte(text), 0o644); err != nil {
+			e.t.Fatal(err)
 		}
 	}
-	live := func(silence string) string {
-		cmd, out, stderr := startReady(t, dir, program, "ends.lua", "--live", "--packets", fmt.Sprint(len(packets)), "--silence", silence)
-		to, err := net.Dial("udp", udp)
-		if err != nil {
-			t.Fatal(err)
+}
+
+// live sends the packets to a socket of the script, which ends after this many seconds of silence.
+func (e *endsRun) live(silence string) string {
+	cmd, out, stderr := startReady(e.t, e.dir, e.program, "ends.lua", "--live", "--packets", fmt.Sprint(len(e.packets)), "--silence", silence)
+	to, err := net.Dial("udp", e.udp)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	defer to.Close()
+	for k, p := range e.packets {
+		if _, err := to.Write(p.payload()); err != nil {
+			e.t.Fatal(err)
 		}
-		defer to.Close()
-		for _, p := range packets {
-			if _, err := to.Write(p.payload()); err != nil {
+		if k%100 == 99 {
+			until(e.t, "empty socket", func() bool { return udpWaits(e.t, to.RemoteAddr().(*net.UDPAddr).Port) == 0 })
+		}
+	}
+	text, _ := io.ReadAll(out)
+	if err := cmd.Wait(); err != nil {
+		e.t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	return string(text)
+}
+
+// udpWaits is how many bytes wait in the UDP socket of a port of 127.0.0.1 (proc_net_udp(5)); 0: there is no such socket.
+func udpWaits(t *testing.T, port int) (bytes uint64) {
+	t.Helper()
+	table, err := os.ReadFile("/proc/net/udp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(table)) {
+		if words := strings.Fields(line); len(words) > 4 && words[1] == fmt.Sprintf("0100007F:%04X", port) {
+			_, queued, _ := strings.Cut(words[4], ":")
+			if bytes, err = strconv.ParseUint(queued, 16, 64); err != nil {
 				t.Fatal(err)
 			}
 		}
-		text, _ := io.ReadAll(out)
-		if err := cmd.Wait(); err != nil {
-			t.Fatalf("%v\n%s", err, stderr.String())
-		}
-		return string(text)
 	}
-	replay := func(config string) string {
-		cmd := exec.Command(program, "--source", "in.pcap", "ends.lua", "--config", config)
-		cmd.Dir = dir
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		text, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", config, err, stderr.String())
-		}
-		return string(text)
+	return bytes
+}
+
+func (e *endsRun) replay(config string) string {
+	cmd := exec.Command(e.program, "--source", "in.pcap", "ends.lua", "--config", config)
+	cmd.Dir = e.dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	text, err := cmd.Output()
+	if err != nil {
+		e.t.Fatalf("%s: %v\n%s", config, err, stderr.String())
 	}
-	want := endsModel(packets)
-	first := live("0")
-	if len(first) <= len(want) || first[:len(want)] != want {
-		t.Errorf("the stage with sources: %s, want\n%s", first, want)
-	}
-	for how, got := range map[string]string{"after silence": live("3"), "from a capture": replay("real.yaml"), "in virtual time": replay("virtual.yaml")} {
-		if got != first {
-			t.Errorf("%s: %s, want\n%s", how, got, first)
-		}
-	}
+	return string(text)
 }

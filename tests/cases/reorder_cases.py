@@ -4,7 +4,11 @@
 
 writes N cases, a line each: rule bits slots window wrap timeout_us, then packets, GAP:NUMBER, with the silence in us in front of
 each; by batch and slot a number is batch << 16 | slot. ANSWERS has what tests/cases/reorder_cases.c prints of each.
-Numbers here do not wrap: the stage sees them cut to `bits`, or modulo `wrap`."""
+Numbers here do not wrap: the stage sees them cut to `bits`, or modulo `wrap`.
+
+    python3 reorder_cases.py CASES ANSWERS
+
+reads cases whose numbers do not wrap, and writes their answers."""
 import random
 import sys
 
@@ -306,27 +310,47 @@ def case(r):
     window, timeout = min(r.choice((1, 2, 4, 8)), most), r.choice((0, 50_000))
     if rule == SEQUENCE and cycle // slots < 4:
         return case(r)
-    m, words, burst = Model(rule, bits, slots, window, wrap, timeout), [], -1
+    m, words, packets = Model(rule, bits, slots, window, wrap, timeout), [], []
     for gap, number in stream(r, rule, slots, cycle):
         batch, slot = number // slots, number % slots
         words.append("%d:%d" % (gap, number % cycle if rule == SEQUENCE else batch % wrap << 16 | slot))
+        packets.append((gap, number if rule == SEQUENCE else batch, slot))
+    return "%d %d %d %d %d %d %s" % (rule, bits, slots, window, wrap if rule != SEQUENCE else 0, timeout, " ".join(words)), run(m, packets)
+
+
+def run(m, packets):
+    """The answer to packets (gap, number or batch, slot)."""
+    burst = -1
+    for gap, number, slot in packets:
         burst = 0 if gap else (burst + 1) % BURST
         if burst == 0:
             m.run = None
         if gap:
             m.silence()
-        m.packet(number if rule == SEQUENCE else batch, slot, gap > 0)
+        m.packet(number, slot, gap > 0)
     m.end()
-    return "%d %d %d %d %d %d %s" % (rule, bits, slots, window, wrap if rule != SEQUENCE else 0, timeout, " ".join(words)), m.answer()
+    return m.answer()
+
+
+def answer(line):
+    words = line.split()
+    rule, *numbers = map(int, words[:6])
+    pairs = (map(int, word.split(":")) for word in words[6:])
+    return run(Model(rule, *numbers), [(gap, n, 0) if rule == SEQUENCE else (gap, n >> 16, n & 0xffff) for gap, n in pairs])
 
 
 def main():
+    if len(sys.argv) == 3:
+        with open(sys.argv[1]) as cases, open(sys.argv[2], "w") as answers:
+            for line in cases:
+                print(answer(line), file=answers)
+        return
     r, n = random.Random(int(sys.argv[1])), int(sys.argv[2])
     with open(sys.argv[3], "w") as cases, open(sys.argv[4], "w") as answers:
         for _ in range(n):
-            line, answer = case(r)
+            line, said = case(r)
             print(line, file=cases)
-            print(answer, file=answers)
+            print(said, file=answers)
 
 
 main()
