@@ -12,7 +12,7 @@ func sessionConvert(c *call) int {
 	opts := c.options(1)
 	opts.need("memory_region", "data_types")
 	f := opts.format()
-	at := opts.payloadPlace(f)
+	at := opts.payloadPlace(f, 0)
 	st, err := o.s.Convert(opts.str("name", ""), session.ConvertOptions{
 		MemoryRegion:      opts.str("memory_region", ""),
 		Data:              *opts.dataTypes("data_types"),
@@ -34,10 +34,10 @@ type payloadPlace struct {
 	header, length string
 }
 
-// payloadPlace reads it; a format's payload is behind its header, unless the options say otherwise.
-func (o *options) payloadPlace(f *packetFormat) payloadPlace {
+// payloadPlace reads it. A format's payload is behind its header, unless the options say otherwise, or packets are split: the header is in segment 0.
+func (o *options) payloadPlace(f *packetFormat, segment int) payloadPlace {
 	data := f != nil && f.f != nil && f.f.Spec.Data != ""
-	if f == nil || f.f == nil || o.has("at") || o.has("payload_byte_offset") {
+	if f == nil || f.f == nil || segment > 0 || o.has("at") || o.has("payload_byte_offset") {
 		at := payloadPlace{offset: int(o.whole("payload_byte_offset", 0, 0, 1<<20)), payload: o.choice("at", "start", "payload") == "payload"}
 		if data {
 			at.header = format.DataHeaderBytes + " * 0" // absent in packets without data

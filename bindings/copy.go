@@ -8,7 +8,7 @@ func sessionCopy(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
 	opts.need("memory_region")
-	at := opts.payloadPlace(opts.format())
+	at := opts.payloadPlace(opts.format(), 0)
 	if opts.has("data_types") && (at.header != "" || at.length != "") {
 		opts.wrong("format", "where its payload begins or ends, or whether it is data, depends on the packet, and a copy converts what is behind a header of one length: use s:convert")
 	}

@@ -28,11 +28,7 @@ func sessionHeaps(c *call) int {
 		Policy:         opts.policy(session.Drop),
 	}
 	opts.heapRule(&h, f)
-	place := f
-	if h.Segment > 0 {
-		place = nil // a format's header is in the first segment
-	}
-	at := opts.payloadPlace(place)
+	at := opts.payloadPlace(f, h.Segment)
 	h.PayloadByteOffset, h.AtPayload, h.Header, h.Length = at.offset, at.payload, at.header, at.length
 	if f != nil && f.f != nil {
 		h.Items = itemList(f.f)

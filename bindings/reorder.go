@@ -38,11 +38,7 @@ func sessionReorder(c *call) int {
 		Policy:         opts.policy(session.Drop),
 	}
 	opts.placeRule(&r, f)
-	place := f
-	if r.Segment > 0 {
-		place = nil // a format's header is in the first segment
-	}
-	at := opts.payloadPlace(place)
+	at := opts.payloadPlace(f, r.Segment)
 	r.PayloadByteOffset, r.AtPayload, r.Header, r.Length = at.offset, at.payload, at.header, at.length
 	opts.source(&r)
 	st, err := o.s.Reorder(opts.str("name", ""), r)

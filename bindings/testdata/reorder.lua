@@ -29,6 +29,44 @@ end
 local function try(fn, ...) local ok, err = pcall(fn, ...) assert(not ok) return tostring(err) end
 local function has(text, part) assert(text:find(part, 1, true), text) end
 
+-- Packets that are split behind their header: what is no data, by the header in the first segment, has no place in blocks and heaps of the second.
+do
+  local rx = { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = 10, memory_regions = { "heads", "packets" } }
+  local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0, loopback = { mode = "sw", clock = "virtual", seed = 1 },
+    memory_regions = { { name = "heads", kind = "host", affinity = 0, num_bufs = 256, buf_size = 50 }, { name = "packets", kind = "host", affinity = 0, num_bufs = 256, buf_size = 1024 },
+      { name = "batches", kind = "host", affinity = 0, num_bufs = 16, buf_size = 4096 } },
+    interfaces = { { name = "port", address = "loop0", rx = { queues = { rx } },
+      tx = { queues = { { name = "tx", id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "packets" } } } } } } } } }
+  local frames = daqiri.format{ name = "frames", udp_port = 7000, { "kind", "u32" }, { "n", "u32" }, data = "kind < 2", sequence = "n" }
+  local blocks = s:reorder{ name = "blocks", memory_region = "batches", format = frames, segment = 2, packets_per_batch = 4, slot_bytes = 20 }
+  local heaps = s:heaps{ name = "heaps", memory_region = "batches", format = frames, segment = 2, id = "n // 4", offset = "n % 4 * 20", heap_bytes = 80 }
+  s:pipe(s:rx_queue("port"), blocks)
+  s:pipe(s:rx_queue("port"), heaps)
+  local tx, b = s:tx_queue("port"), nil
+  s:start()
+  blocks:get_burst{ timeout_us = 0 }
+  heaps:get_burst{ timeout_us = 0 }
+  b = tx:alloc(12)
+  b:fill(tx:template{ udp_dst = 7000, payload_bytes = 28 })
+  for i = 1, 12 do -- each third is a trailer with the number of the data before it
+    local v = b:packet(i)
+    v:set_u32(42, i % 3 == 0 and 2 or i % 3 - 1)
+    v:set_u32(46, (i - 1) - math.floor(i / 3))
+    for k = 50, 69 do v:set_u8(k, i) end
+  end
+  assert(tx:send(b))
+  for _, stage in ipairs{ blocks, heaps } do
+    for k, senders in ipairs{ { 1, 2, 4, 5 }, { 7, 8, 10, 11 } } do
+      local a = stage:get_burst{ timeout_us = 1000 }
+      assert(a.batch_id == k - 1 and a.missing == 0, a.missing)
+      for at, i in ipairs(senders) do assert(a.data:bytes((at - 1) * 20, 20) == string.char(i):rep(20), stage.name) end
+    end
+  end
+  local l = s:stats()
+  assert(l.blocks.dropped_by.bad_place == 4 and l.heaps.dropped_by.bad_format == 4 and l.blocks.dropped == 4 and l.heaps.dropped == 4, tostring(l.heaps))
+  s:close()
+end
+
 -- By a sequence number, with get_burst; the rest of the pipe gets the aggregates.
 do
   local s = open(10)
