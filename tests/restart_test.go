@@ -41,7 +41,7 @@ func TestRestartsKeepRecords(t *testing.T) {
 			random := rand.New(rand.NewPCG(7, uint64(len(options))))
 			records := 0
 			for run := range restarts {
-				cmd, out := startWriter(t, dir, options, "10000000")
+				cmd, out := startWriter(t, dir, options, "10000000", "--pps", "2000")
 				most := 20 * time.Millisecond * time.Duration(random.IntN(40))
 				begun := func() bool { return len(contents(t, dir)) > len(kept)+1 } // a manifest, or a file, more
 				if options == `{"append": true}` {

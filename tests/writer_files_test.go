@@ -341,9 +341,9 @@ func larger(path string, bytes int64) bool {
 }
 
 // startWriter starts a run of writeScript that sends so many packets, and ends when it is told to.
-func startWriter(t *testing.T, dir, options, packets string) (*exec.Cmd, *bytes.Buffer) {
+func startWriter(t *testing.T, dir, options, packets string, more ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	cmd, out := writeCommand(t, dir, options, "--packets", packets, "--more", "1"), new(bytes.Buffer)
+	cmd, out := writeCommand(t, dir, options, append([]string{"--packets", packets, "--more", "1"}, more...)...), new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
