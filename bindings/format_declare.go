@@ -301,7 +301,7 @@ func (d *declaration) width(r *format.Row, v lua.LValue) error {
 	letters := strings.TrimRight(name, "0123456789")
 	bits, err := strconv.Atoi(name[len(letters):])
 	kind, known := map[string]format.Kind{"u": format.Unsigned, "i": format.Signed, "f": format.Float, "bytes": format.Bytes}[letters]
-	if err != nil || !known || bits > 1<<16 {
+	if err != nil || !known || bits < 1 || bits > 1<<16 {
 		return d.fault(*r, "width '%s': bits, or one of u1 to u64, i2 to i64, f32, f64 (also with le or be), bytesN, mac, ipv4, ipv6", string(text))
 	}
 	if kind == format.Bytes {

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -121,6 +122,43 @@ for shape, offset, why in ((51,), 50, "a byte behind the end of a file is read")
 print("right")
 `
 
+// pythonDamaged reads block files with random damage: what is read is what the file has where its header says, or it is a ValueError. Its
+// arguments are the package's folder and how many files.
+const pythonDamaged = `
+import random, struct, sys
+sys.path.insert(0, sys.argv[1])
+import daqiri_run
+slots, slot_bytes, r, read, refused = 4, 6, random.Random(1), 0, 0
+head = struct.pack("<8sIIQIIIIII", b"DQBATCH", 1, 4096, 8192, 4096, slots, slot_bytes, slots, slot_bytes, 3).ljust(64, b"\0") + struct.pack("<III", slots, 64, 72)
+blocks = b"".join(struct.pack("<8sQ", b"BATCH", k).ljust(4096, b"\0") + bytes(range(k, k + 24)).ljust(4096, b"\0") for k in range(3))
+whole = head.ljust(4096, b"\0") + blocks
+words = (0, 1, 7, 64, 2**15, 2**31 - 1, 2**31, 2**32 - 4096, 2**32 - 1)
+for n in range(int(sys.argv[2])):
+    file = bytearray(whole)
+    for _ in range(r.choice((0, 1, 1, 2, 4))):
+        if r.random() < 0.5:
+            struct.pack_into("<I", file, 4 * r.randrange(42), r.choice(words))
+        else:
+            file[r.choice((r.randrange(168), r.randrange(len(file))))] = r.randrange(256)
+    del file[r.choice((len(file), len(file), r.randrange(len(file)))):]
+    with open("damaged.dqb", "wb") as f: f.write(file)
+    try: b = daqiri_run.blocks("damaged.dqb")
+    except ValueError: refused += 1; continue
+    read += 1
+    header, stride, data_at, slots, slot_bytes = struct.unpack_from("<IQIII", file, 12)
+    assert len(b) == max(0, len(file) - header) // stride, (n, len(b))
+    for k in range(len(b)):
+        at = header + k * stride
+        assert b[k]["data"].tobytes() == file[at + data_at : at + data_at + slots * slot_bytes], n
+        assert int(b[k]["batch_id"]) == struct.unpack_from("<Q", file, at + 8)[0], n
+        daqiri_run.present(b[k:k + 1]), [b[k][name].tobytes() for name in b.dtype.names]
+assert read > n // 10 and refused > n // 10, (read, refused)
+for args in (("O",), ("S0",), ("u1", (-2,)), ("u1", (2**40,)), ("u1", (-1,), -1), ("u1", (-1,), 2**40)):
+    try: daqiri_run.raw("damaged.dqb", *args); sys.exit("raw%r is read" % (args,))
+    except ValueError: pass
+print("right")
+`
+
 // pythonShown stands around what python/README.md shows: the files that it names, and what it has read.
 const pythonShown = `
 import json, os, sys, numpy as np
@@ -158,6 +196,24 @@ func TestPythonLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := exec.Command(python, "-c", pythonMade, folder)
+	read.Dir = t.TempDir()
+	if out, err := read.CombinedOutput(); err != nil || string(out) != "right\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestPythonDamaged reads damaged files with the Python package (DAQIRI_TEST_DAMAGED: how many).
+func TestPythonDamaged(t *testing.T) {
+	need(t, "numpy")
+	python, err := pythonWith("numpy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := filepath.Abs(filepath.Join(rootDir, "python"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := exec.Command(python, "-c", pythonDamaged, folder, cmp.Or(os.Getenv("DAQIRI_TEST_DAMAGED"), "3000"))
 	read.Dir = t.TempDir()
 	if out, err := read.CombinedOutput(); err != nil || string(out) != "right\n" {
 		t.Errorf("%v: %s", err, out)

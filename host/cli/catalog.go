@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/daqiri/daqiri-run/host/script"
+	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 	"github.com/daqiri/daqiri-run/scripts"
 )
@@ -41,7 +42,7 @@ func (f found) text() (string, error) {
 		text, err := fs.ReadFile(f.shipped, f.path)
 		return string(text), err
 	}
-	text, err := os.ReadFile(f.path)
+	text, err := state.ReadText(f.path)
 	return string(text), err
 }
 

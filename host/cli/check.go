@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -111,7 +110,7 @@ func showWarnings(g *state.Global, cfg *spec.Config, warnings []spec.Issue) {
 }
 
 func checkScript(g *state.Global, opts spec.Options, file string) bool {
-	text, err := os.ReadFile(file)
+	text, err := state.ReadText(file)
 	if err != nil {
 		fmt.Fprintf(g.Stderr, "script: %v\n", err)
 		return false

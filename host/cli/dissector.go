@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,7 +45,7 @@ FORMAT is a format of the library ('daqiri-run help formats' lists them), or a f
 // findFormat loads a format of the library, or of a file.
 func findFormat(name string) (*format.Format, error) {
 	if strings.HasSuffix(name, ".lua") {
-		source, err := os.ReadFile(name)
+		source, err := state.ReadText(name)
 		if err != nil {
 			return nil, fail(ExitUsage, err)
 		}

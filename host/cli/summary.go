@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +52,7 @@ code is 8 where B lost more packets than A, or did not hold a threshold that A h
 }
 
 func readReport(file string) (*summary.Report, error) {
-	data, err := os.ReadFile(file)
+	data, err := state.ReadText(file)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -29,15 +31,8 @@ type manifestFiles struct {
 		Naming    string `json:"naming"`
 		FileCount uint64 `json:"file_count"`
 	} `json:"writer"`
-	Files []struct {
-		Path    string `json:"path"`
-		Raw     []byte `json:"path_base64"`
-		Bytes   uint64 `json:"bytes"`
-		Packets uint64 `json:"packets"`
-		CRC32C  string `json:"crc32c"`
-		Deleted bool   `json:"deleted"`
-	} `json:"files"`
-	LeftOut int `json:"files_left_out"`
+	Files   []manifestFile `json:"files"`
+	LeftOut int            `json:"files_left_out"`
 	Ledger  struct {
 		Lines []struct {
 			Kind    string            `json:"kind"`
@@ -47,6 +42,15 @@ type manifestFiles struct {
 			Dropped map[string]uint64 `json:"dropped"`
 		} `json:"lines"`
 	} `json:"ledger"`
+}
+
+type manifestFile struct {
+	Path    string `json:"path"`
+	Raw     []byte `json:"path_base64"`
+	Bytes   uint64 `json:"bytes"`
+	Packets uint64 `json:"packets"`
+	CRC32C  string `json:"crc32c"`
+	Deleted bool   `json:"deleted"`
 }
 
 // lost says how many packets the writer took, wrote and lost, and why; empty where it lost none.
@@ -93,7 +97,7 @@ manifest is that of a run that did not end.`,
 
 // verify prints a line for each file and returns how many are not what they should be.
 func verify(w io.Writer, name string) (bad int, err error) {
-	data, err := os.ReadFile(name)
+	data, err := state.ReadText(name)
 	if err != nil {
 		return 0, fail(ExitUsage, err)
 	}
@@ -101,57 +105,75 @@ func verify(w io.Writer, name string) (bad int, err error) {
 	if err := json.Unmarshal(data, &m); err != nil || m.Schema != 1 || m.State == "" {
 		return 0, fail(ExitUsage, errors.Join(fmt.Errorf("%s is no manifest of schema 1", name), err))
 	}
-	if m.State != "finished" {
-		fmt.Fprintf(w, "FAIL  %s: the run did not end: its files are as they were left\n", name)
-		bad++
+	say := func(mark, format string, args ...any) {
+		fmt.Fprintf(w, "%-5s %s\n", mark, state.Visible(fmt.Sprintf(format, args...)))
+		if mark == failed {
+			bad++
+		}
 	}
-	if m.Error != "" {
-		fmt.Fprintf(w, "FAIL  %s: the writer met an error: %s\n", name, m.Error)
-		bad++
-	}
-	if lost := m.lost(); lost != "" {
-		fmt.Fprintf(w, "-     %s: %s\n", name, lost)
-	}
-	if m.LeftOut > 0 {
-		fmt.Fprintf(w, "FAIL  %s: %d more files were written: the disk was full, and had no room for them in the manifest\n", name, m.LeftOut)
-		bad++
-	}
+	m.verifyRun(name, say)
 	for _, f := range m.Files {
-		if f.Raw != nil {
-			f.Path = string(f.Raw)
-		}
-		path := f.Path
-		if _, gone := os.Stat(path); gone != nil {
-			path = filepath.Join(filepath.Dir(name), filepath.Base(f.Path))
-		}
-		if f.Deleted {
-			fmt.Fprintf(w, "ok    %s: deleted to keep the quota\n", f.Path)
-			continue
-		}
-		bytes, sum, err := checksum(path)
-		switch {
-		case err != nil:
-			fmt.Fprintf(w, "FAIL  %s: %v\n", f.Path, err)
-			bad++
-		case m.State == "finished" && bytes != f.Bytes:
-			fmt.Fprintf(w, "FAIL  %s: %d bytes, %d were written\n", path, bytes, f.Bytes)
-			bad++
-		case m.State == "finished" && f.CRC32C != "" && sum != f.CRC32C:
-			fmt.Fprintf(w, "FAIL  %s: CRC-32C %s, %s was written: its bytes were changed\n", path, sum, f.CRC32C)
-			bad++
-		default:
-			fmt.Fprintf(w, "ok    %s: %d bytes, %d packets, CRC-32C %s\n", path, bytes, f.Packets, sum)
-		}
+		f.verify(filepath.Dir(name), m.State == "finished", say)
 	}
 	if m.Writer.FileCount > 0 {
-		fmt.Fprintf(w, "-     %d files %s: the manifest has only their number\n", m.Writer.FileCount, m.Writer.Naming)
+		say("-", "%d files %s: the manifest has only their number", m.Writer.FileCount, m.Writer.Naming)
 	}
 	return bad, nil
 }
 
-// checksum is the length of a file and its CRC-32C (Castagnoli) as eight hexadecimal digits.
+// failed marks lines of what is not as it should be.
+const failed = "FAIL"
+
+// verifyRun says what the manifest says of the run.
+func (m *manifestFiles) verifyRun(name string, say func(mark, format string, args ...any)) {
+	if m.State != "finished" {
+		say(failed, "%s: the run did not end: its files are as they were left", name)
+	}
+	if m.Error != "" {
+		say(failed, "%s: the writer met an error: %s", name, m.Error)
+	}
+	if lost := m.lost(); lost != "" {
+		say("-", "%s: %s", name, lost)
+	}
+	if m.LeftOut > 0 {
+		say(failed, "%s: %d more files were written: the disk was full, and had no room for them in the manifest", name, m.LeftOut)
+	}
+}
+
+// verify holds a file, which lies where the manifest says or in folder dir, against the manifest. finished: the run has written its end there.
+func (f *manifestFile) verify(dir string, finished bool, say func(mark, format string, args ...any)) {
+	if f.Raw != nil {
+		f.Path = string(f.Raw)
+	}
+	if f.Deleted {
+		say("ok", "%s: deleted to keep the quota", f.Path)
+		return
+	}
+	path := f.Path
+	if _, gone := os.Stat(path); gone != nil {
+		path = filepath.Join(dir, filepath.Base(f.Path))
+	}
+	bytes, sum, err := checksum(path)
+	switch {
+	case err != nil:
+		say(failed, "%s: %v", f.Path, err)
+	case finished && bytes != f.Bytes:
+		say(failed, "%s: %d bytes, %d were written", path, bytes, f.Bytes)
+	case finished && f.CRC32C == "":
+		say(failed, "%s: %d bytes, and the manifest has no CRC-32C of it", path, bytes)
+	case finished && sum != f.CRC32C:
+		say(failed, "%s: CRC-32C %s, %s was written: its bytes were changed", path, sum, f.CRC32C)
+	default:
+		say("ok", "%s: %d bytes, %d packets, CRC-32C %s", path, bytes, f.Packets, sum)
+	}
+}
+
+// checksum is the length of a regular file and its CRC-32C (Castagnoli) as eight hexadecimal digits. Devices and pipes may have no end.
 func checksum(path string) (bytes uint64, sum string, err error) {
-	f, err := os.Open(path)
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return 0, "", cmp.Or(err, fmt.Errorf("%s is no regular file", path))
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have become a pipe
 	if err != nil {
 		return 0, "", err
 	}

@@ -17,6 +17,11 @@ func Parse(data []byte) (*Report, error) {
 	if r.Schema != Schema {
 		return nil, fmt.Errorf("it has schema %d, and this version reads %d", r.Schema, Schema)
 	}
+	for i, s := range r.Sessions {
+		if s.Ledger == nil {
+			return nil, fmt.Errorf("its session %d has no ledger", i+1)
+		}
+	}
 	return r, nil
 }
 

@@ -1,4 +1,6 @@
 """Reads the files of daqiri-run as memory-mapped numpy arrays: block files (native/writer/BLOCKS.md) and raw ones."""
+import math
+
 import numpy as np
 
 __all__ = ["blocks", "present", "raw"]
@@ -6,33 +8,56 @@ __all__ = ["blocks", "present", "raw"]
 # The elements of a block file by its field dtype; of 4-bit integers and bf16, which numpy lacks, what holds them.
 _ELEMENTS = {0: "u1", 1: "u1", 2: "i1", 3: "<i2", 4: "<i4", 5: "<f2", 6: "<u2", 7: "<f4", 8: "<f8"}
 
+_LONGEST = 2**31 - 1  # bytes of a record of numpy
+
 
 def _number(head, at, kind):
     return int(np.frombuffer(head, kind, 1, at)[0])
 
 
+def _layout(path, head):
+    """What the header of a block file says: a dict by the names of BLOCKS.md. ValueError: it is none, or it contradicts itself."""
+    if len(head) < 168 or head[:8] != b"DQBATCH\0" or _number(head, 8, "<u4") != 1:
+        raise ValueError(f"{path}: no block file of version 1")
+    h = {name: _number(head, at, kind) for name, at, kind in (
+        ("header_bytes", 12, "<u4"), ("block_bytes", 16, "<u8"), ("block_header_bytes", 24, "<u4"), ("slots", 28, "<u4"), ("slot_bytes", 32, "<u4"),
+        ("dtype", 44, "<u4"), ("present_bits", 64, "<u4"), ("present_at", 68, "<u4"), ("extra_at", 72, "<u4"))}
+    data_at, element = h["block_header_bytes"], np.dtype(_ELEMENTS.get(h["dtype"], "V0"))
+    extra_end = h["extra_at"] + 8 * h["slots"] if h["extra_at"] else 0
+    if (h["header_bytes"] < 168 or element.itemsize == 0 or h["slot_bytes"] % element.itemsize or not 0 < h["slots"] * h["slot_bytes"] <= h["block_bytes"] - data_at
+            or min(h["present_at"], h["extra_at"] or 64) < 64 or max(64, h["present_at"] + (h["present_bits"] + 7) // 8, extra_end) > data_at):
+        raise ValueError(f"{path}: a damaged block file: its header contradicts itself")
+    if h["block_bytes"] > _LONGEST:
+        raise ValueError(f"{path}: blocks of {h['block_bytes']} bytes, and numpy's records have at most {_LONGEST}")
+    return h
+
+
 def blocks(path):
     """The whole blocks of a block file: an array of records with batch_id, ordinal, first_ns, last_ns, packets, present_cells, flags,
     fill, present (bits), and data, of shape (slots, elements). A file that still grows has those that are complete by now.
-    ValueError: it is no block file of version 1."""
+    ValueError: it is no block file of version 1, or a damaged one."""
     with open(path, "rb") as f:
-        head = f.read(4096)
-    if len(head) < 168 or head[:8] != b"DQBATCH\0" or _number(head, 8, "<u4") != 1:
-        raise ValueError(f"{path}: no block file of version 1")
-    header, stride, data_at = _number(head, 12, "<u4"), _number(head, 16, "<u8"), _number(head, 24, "<u4")
-    slots, slot_bytes, kind = _number(head, 28, "<u4"), _number(head, 32, "<u4"), _number(head, 44, "<u4")
-    bits, present_at, extra_at = _number(head, 64, "<u4"), _number(head, 68, "<u4"), _number(head, 72, "<u4")
-    element = np.dtype(_ELEMENTS[kind])
+        h = _layout(path, f.read(4096))
+        header, stride, slots = h["header_bytes"], h["block_bytes"], h["slots"]
+        count = max(0, (f.seek(0, 2) - header) // stride)
+    element = np.dtype(_ELEMENTS[h["dtype"]])
     fields = [("batch_id", "<u8", 8), ("ordinal", "<u8", 16), ("first_ns", "<i8", 24), ("last_ns", "<i8", 32), ("packets", "<u4", 40),
-              ("present_cells", "<u4", 44), ("flags", "<u4", 48), ("fill", "<i4", 52), ("present", (np.uint8, ((bits + 7) // 8,)), present_at),
-              ("data", (element, (slots, slot_bytes // element.itemsize)), data_at)]
-    if extra_at:
-        fields.append(("extra", ("<u8", (slots,)), extra_at))
+              ("present_cells", "<u4", 44), ("flags", "<u4", 48), ("fill", "<i4", 52), ("present", (np.uint8, ((h["present_bits"] + 7) // 8,)), h["present_at"]),
+              ("data", (element, (slots, h["slot_bytes"] // element.itemsize)), h["block_header_bytes"])]
+    if h["extra_at"]:
+        fields.append(("extra", ("<u8", (slots,)), h["extra_at"]))
+    record = _record(fields, stride)
+    if count == 0:
+        return np.zeros(0, record)
+    begins = np.memmap(path, _record([("magic", "S8", 0)], stride), "r", header, (count,))["magic"]
+    if not (begins == b"BATCH").all():
+        raise ValueError(f"{path}: a damaged block file: block {int(np.argmax(begins != b'BATCH'))} does not begin as one")
+    return np.memmap(path, record, "r", header, (count,))
+
+
+def _record(fields, itemsize):
     names, formats, offsets = zip(*fields)
-    record = np.dtype({"names": list(names), "formats": list(formats), "offsets": list(offsets), "itemsize": stride})
-    with open(path, "rb") as f:
-        count = (f.seek(0, 2) - header) // stride
-    return np.memmap(path, record, "r", header, (count,)) if count > 0 else np.zeros(0, record)
+    return np.dtype({"names": list(names), "formats": list(formats), "offsets": list(offsets), "itemsize": itemsize})
 
 
 def present(b):
@@ -42,18 +67,27 @@ def present(b):
 
 def raw(path, dtype="u1", shape=(-1,), offset=0):
     """A raw file as an array of a type and shape, one part of which may be -1: as many as the file has whole.
-    ValueError: the shape has more than one such part, or one beside a part of 0."""
+    ValueError: the shape has more than one such part, one beside a part of 0, or a negative one; elements have no bytes or are objects; the file is
+    shorter than that."""
     element = np.dtype(dtype)
+    if element.itemsize == 0 or element.hasobject:
+        raise ValueError(f"dtype {element}: its elements are no bytes of a file")
     shape = tuple(shape) if hasattr(shape, "__len__") else (shape,)
     if shape.count(-1) > 1:
         raise ValueError(f"shape {shape}: one part at most is -1")
     if -1 in shape and 0 in shape:
         raise ValueError(f"shape {shape}: beside a part of 0 none is -1")
+    if offset < 0 or any(n < -1 for n in shape):
+        raise ValueError(f"shape {shape}, offset {offset}: they are not negative")
     with open(path, "rb") as f:
         size = f.seek(0, 2) - offset
+    if size < 0:
+        raise ValueError(f"{path}: it ends before byte {offset}")
     if -1 in shape:
         rest = element.itemsize * int(np.prod([n for n in shape if n != -1], dtype=np.int64))
         shape = tuple(size // rest if n == -1 else n for n in shape)
     if 0 in shape:
         return np.zeros(shape, element)
+    if element.itemsize * math.prod(shape) > size:
+        raise ValueError(f"{path}: it has {size} bytes behind byte {offset}, which are less than a shape of {shape}")
     return np.memmap(path, element, "r", offset, shape)

@@ -67,3 +67,5 @@ for _, bytes in ipairs{ "", "\171", "\171\206\1", "\171\205", "\171\205\9" } do
   local packet, _, why = f:decode(bytes)
   print(why or ("seq %s, x %s"):format(packet.seq, packet.x))
 end
+broken(function() return daqiri.format{ { "a", "bytes0", signed = true, const = 105 } } end)
+broken(function() return daqiri.format{ { "a", "i0", const = 1 } } end)
