@@ -185,25 +185,16 @@ func TestPythonReader(t *testing.T) {
 }
 
 // TestPythonLayout reads with the Python package files whose bytes are put together by hand.
-func TestPythonLayout(t *testing.T) {
-	need(t, "numpy")
-	python, err := pythonWith("numpy")
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder, err := filepath.Abs(filepath.Join(rootDir, "python"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	read := exec.Command(python, "-c", pythonMade, folder)
-	read.Dir = t.TempDir()
-	if out, err := read.CombinedOutput(); err != nil || string(out) != "right\n" {
-		t.Errorf("%v: %s", err, out)
-	}
-}
+func TestPythonLayout(t *testing.T) { pythonSays(t, pythonMade) }
 
 // TestPythonDamaged reads damaged files with the Python package (DAQIRI_TEST_DAMAGED: how many).
 func TestPythonDamaged(t *testing.T) {
+	pythonSays(t, pythonDamaged, cmp.Or(os.Getenv("DAQIRI_TEST_DAMAGED"), "3000"))
+}
+
+// pythonSays runs a Python script, whose first argument is the package's folder, and which says "right".
+func pythonSays(t *testing.T, script string, args ...string) {
+	t.Helper()
 	need(t, "numpy")
 	python, err := pythonWith("numpy")
 	if err != nil {
@@ -213,7 +204,7 @@ func TestPythonDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := exec.Command(python, "-c", pythonDamaged, folder, cmp.Or(os.Getenv("DAQIRI_TEST_DAMAGED"), "3000"))
+	read := exec.Command(python, append([]string{"-c", script, folder}, args...)...)
 	read.Dir = t.TempDir()
 	if out, err := read.CombinedOutput(); err != nil || string(out) != "right\n" {
 		t.Errorf("%v: %s", err, out)

@@ -34,7 +34,7 @@ func TestTable(t *testing.T) {
 	t.Logf("%d faults", len(faults))
 }
 
-var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 
 // missing says what a sight lacks, or "".
 func missing(t *testing.T, s sight) string {
