@@ -184,7 +184,7 @@ func TestNamesOfFiles(t *testing.T) {
 		{"201 bytes", ".", "", []string{"record", capture, "-w", long + "a.pcap"}, 6, "a name of more than 200 bytes"},
 		{"250 bytes", ".", "", []string{"record", capture, "-w", long + long[:50] + ".pcap"}, 6, "a name of more than 200 bytes"},
 		{"no UTF-8", ".", "", []string{"record", capture, "-w", "lat\xfc.pcap"}, 0, "9 packets"},
-		{"no UTF-8, verified", ".", "", []string{"verify", "lat\xfc.manifest.json"}, 0, "ok    ./lat\xfc.pcap: "},
+		{"no UTF-8, verified", ".", "", []string{"verify", "lat\xfc.manifest.json"}, 0, `ok    ./lat\xfc.pcap: `},
 		{"a folder", ".", "", []string{"record", capture, "-w", "folder.pcap"}, 6, "folder.pcap: it is a folder; hint: name a file"},
 		{"below a file", ".", "", []string{"record", capture, "-w", "file/x.pcap"}, 6, "folder file can't be made"},
 		{"in /proc", ".", "", []string{"record", capture, "-w", "/proc/x.pcap"}, 6, "writer file: "},

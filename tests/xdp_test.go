@@ -140,7 +140,8 @@ func TestXDPSend(t *testing.T) {
 	c := newCable(t)
 	c.jumbo()
 	file := filepath.Join(t.TempDir(), "sent.pcap")
-	dump := c.command(c.send, "tcpdump", "-i", "veth0", "-w", file, "-U", "-s", "0", "--immediate-mode", "udp port 7148")
+	dump := c.command(c.send, "tcpdump", "-i", "veth0", "-w", file, "-U", "-s", "10000", "-B", "32768", "--immediate-mode", "udp port 7148") // room for all
+
 	said := new(lockedBuffer)
 	dump.Stderr = said
 	if err := dump.Start(); err != nil {

@@ -72,7 +72,8 @@ static void choose(dqi_disk *d) {
 // ---- one write --------------------------------------------------------------------------------------------
 
 // What somebody else has done to the file: -ENOENT: no name leads to it any more, -DQI_ECHANGED: it is not as
-// long as it was made here; 0: nothing that shows.
+// long as it was made here; 0: nothing that shows. A change between this look and the write behind it does
+// not show where the write makes the file as long as it was to be.
 static int touched(const dqi_disk *d, struct stat *st) {
     if (!d->regular || fstat(d->fd, st) != 0) return 0;
     if (st->st_nlink == 0) return -ENOENT;
