@@ -1,12 +1,12 @@
 package bindings
 
 import (
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +31,9 @@ var controlType = &typeDef{
 	doc: `a control channel
 		A socket on which other programs tell a running script what to do: 'daqiri.control'. A line is a verb, '{"verb": "rate", "mbit": 500}' or just
 		'rate 500' (whose words behind the verb are the message's 'text'), and gets a line back: '{"ok": true, "reply": …}', or '{"ok": false, "error": "…"}'.
-		A message's 'id' comes back with its answer. 'help' lists the verbs. Each line is noted in the log.
+		A message's 'id' comes back with its answer. 'help' lists the verbs. Each line is noted in the log. Where there is a token, a message has it as 'token', or
+		the line 'token TOKEN' goes ahead of what the connection brings. Of 64 connections the one that was silent for longest makes room for the next; over TCP one
+		that does not give the token within 10 s ends, and so does one that speaks HTTP.
 		From a shell: 'echo rate 500 | nc -UN /run/daqiri/tx.sock'.`,
 	fields: []field{
 		{"address", `-> string
@@ -72,11 +74,11 @@ func moduleControl(c *call) int {
 		}
 		conf.Mode = fs.FileMode(mode)
 	}
-	if at, err := netip.ParseAddrPort(conf.TCP); err == nil && !at.Addr().IsLoopback() && h.token == "" {
-		o.wrong("tcp", "%s is open to other hosts: give a token, which each message has to have, or 127.0.0.1", conf.TCP)
+	if conf.TCP != "" && h.token == "" {
+		o.wrong("tcp", "any program of this machine can connect to %s, a web page in a browser too: give a token, or use a unix socket", conf.TCP)
 	}
 	rt := c.rt
-	conf.Answer = func(peer string, line []byte) []byte { return rt.answerControl(h, peer, slices.Clone(line)) }
+	conf.Answer = func(p *control.Peer, line []byte) []byte { return rt.answerControl(h, p, slices.Clone(line)) }
 	server, err := control.Listen(conf)
 	if err != nil {
 		o.fault("%v", err)
@@ -93,6 +95,9 @@ func controlOn(c *call) int {
 	if verb == "" || strings.Trim(verb, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
 		c.argError(1, "%q: a verb has letters, digits, '_' and '-'", verb)
 	}
+	if verb == "token" {
+		c.argError(1, "the line 'token TOKEN' says who asks")
+	}
 	if c.arg(2) == lua.LNil {
 		delete(h.verbs, verb)
 		return 0
@@ -107,7 +112,7 @@ func controlClose(c *call) int {
 }
 
 // answerControl has the script's thread answer a line. Any thread; blocks until it has, or the script has ended.
-func (rt *Runtime) answerControl(h *controlHandle, peer string, line []byte) []byte {
+func (rt *Runtime) answerControl(h *controlHandle, peer *control.Peer, line []byte) []byte {
 	answer := make(chan []byte, 1)
 	err := rt.Task.Post(func() { answer <- rt.answerLine(h, peer, line) })
 	if err == nil {
@@ -121,15 +126,21 @@ func (rt *Runtime) answerControl(h *controlHandle, peer string, line []byte) []b
 }
 
 // answerLine is an answer. The script's thread.
-func (rt *Runtime) answerLine(h *controlHandle, peer string, line []byte) []byte {
+func (rt *Runtime) answerLine(h *controlHandle, peer *control.Peer, line []byte) []byte {
 	message, err := controlMessage(line)
 	out := rt.root.NewTable()
 	if id, ok := message["id"]; ok {
 		out.RawSetString("id", rt.fromGo(id))
 	}
 	verb, _ := message["verb"].(string)
-	noted := map[string]any{"verb": verb, "peer": peer}
+	noted := map[string]any{"peer": peer.Name}
+	if h.verbs[verb] != nil || verb == "help" || verb == "token" {
+		noted["verb"] = verb // another may be a token that was typed in the wrong place
+	}
 	if err == nil {
+		err = h.admit(peer, verb, message)
+	}
+	if err == nil && verb != "token" {
 		err = rt.runVerb(h, verb, message, out)
 	}
 	if err != nil {
@@ -168,12 +179,25 @@ func controlMessage(line []byte) (map[string]any, error) {
 	return message, nil
 }
 
-// runVerb puts the verb's reply into out.
-func (rt *Runtime) runVerb(h *controlHandle, verb string, message map[string]any, out *lua.LTable) error {
-	if h.token != "" && message["token"] != h.token {
-		return errors.New("the token is missing, or another")
+// admit says why a peer may not ask. A message that has the token, or the line 'token TOKEN', is enough for all that come later on its connection.
+func (h *controlHandle) admit(peer *control.Peer, verb string, message map[string]any) error {
+	given, has := message["token"].(string)
+	if text, ok := message["text"].(string); ok && verb == "token" && !has {
+		given, has = text, true
 	}
 	delete(message, "token")
+	right := subtle.ConstantTimeCompare([]byte(given), []byte(h.token)) == 1
+	switch {
+	case h.token == "" || right:
+		peer.Known = true
+	case has || !peer.Known:
+		return errors.New("the token is missing, or another")
+	}
+	return nil
+}
+
+// runVerb puts the verb's reply into out.
+func (rt *Runtime) runVerb(h *controlHandle, verb string, message map[string]any, out *lua.LTable) error {
 	fn := h.verbs[verb]
 	known := slices.Sorted(maps.Keys(h.verbs))
 	if fn == nil && verb == "help" {

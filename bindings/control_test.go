@@ -23,14 +23,16 @@ ctl:on("gone", function() end)
 ctl:on("gone")
 ctl:on("stop", function() over = true end)
 while not over do daqiri.sleep(0.001) end
-assert(count == 8, count)
-for text, o in pairs{ ["exactly one of the options"] = {}, ["open to other hosts: give a token"] = { tcp = "0.0.0.0:0" }, ["is not IP:PORT"] = { tcp = "here" },
+assert(count == 9, count)
+for text, o in pairs{ ["exactly one of the options"] = {}, ["give a token"] = { tcp = "127.0.0.1:0" }, ["is not IP:PORT"] = { tcp = "here", token = "x" },
   ["three octal digits expected"] = { unix = "x", mode = "rw" } } do
   local ok, why = pcall(daqiri.control, o)
   assert(not ok and tostring(why):find(text, 1, true), tostring(why))
 end
 local ok, why = pcall(ctl.on, ctl, "two words", function() end)
 assert(not ok and tostring(why):find("a verb has letters", 1, true), why)
+ok, why = pcall(ctl.on, ctl, "token", function() end)
+assert(not ok and tostring(why):find("says who asks", 1, true), why)
 ctl:close()
 `
 
@@ -65,8 +67,10 @@ func talk(path string) (fault string) {
 		{`{"verb":"add","n":5}`, `{"error":"the token is missing, or another","ok":false}`},
 		{`add 5`, `the token is missing`},
 		{`{"verb":"add","n":5,"token":"open sesame"}`, `{"ok":true,"reply":5}`},
+		{`add 1`, `{"ok":true,"reply":6}`}, // the connection has shown the token
+		{`{"verb":"add","n":100,"token":"another"}`, `the token is missing, or another`},
 		{`{"verb":"fail","token":"open sesame","id":"a"}`, `it went wrong","id":"a","ok":false}`},
-		{`{"verb":"add","n":3,"token":"open sesame","id":null}`, `{"ok":true,"reply":8}`},
+		{`{"verb":"add","n":3,"token":"open sesame","id":null}`, `{"ok":true,"reply":9}`},
 		{`{"verb":"refuse","token":"open sesame"}`, `{"error":"NO_SPACE_AVAILABLE: it is full","ok":false}`},
 		{`{"verb":"strange","token":"open sesame"}`, `the reply of 'strange'`},
 		{`{"verb":"wait","token":"open sesame"}`, `{"ok":true,"reply":"waited"}`},

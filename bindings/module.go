@@ -38,13 +38,13 @@ var daqiriModule = []entry{
 		> out:set(4, 2, 0.5)
 		> print(out:sum())`},
 	{"control", moduleControl, `. unix? string: path of a unix socket, which the script makes
-		. tcp? string: IP:PORT to listen at; of another address than the loopback's with a token
+		. tcp? string: IP:PORT to listen at, with a token
 		. mode string = "0600": of the unix socket's file
-		. token? string: which each message has to have
+		. token? string: which the first message of a connection has to have
 		-> control
 		Opens a control channel: a socket on which other programs tell the script what to do, a line of JSON each (see [control](control.md)). One of 'unix'
 		and 'tcp' is needed. It ends with the script.
-		> local ctl = daqiri.control{ tcp = "127.0.0.1:0" }
+		> local ctl = daqiri.control{ tcp = "127.0.0.1:0", token = "open sesame" }
 		> ctl:on("status", function(m) return { packets = s:stats().b.rx.packets } end)`},
 	{"find_limit", moduleFindLimit, `. low rate: where the search begins; a trial there should pass
 		. high rate: where it ends

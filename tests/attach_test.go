@@ -150,11 +150,14 @@ func TestAttachViewKeys(t *testing.T) {
 
 // TestAttachRefused: another user, another version, and something that is no job.
 func TestAttachRefused(t *testing.T) {
-	need(t, "root")
+	need(t, "root", "nc")
 	socket, out, _ := attachJob(t)
 	program := filepath.Join(filepath.Dir(socket), "daqiri-run")
 	if text, err := exec.Command("cp", built(t), program).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
+	}
+	stranger := func(args ...string) *exec.Cmd {
+		return exec.Command("setpriv", append([]string{"--reuid=65534", "--regid=65534", "--clear-groups"}, args...)...)
 	}
 	for _, mode := range []os.FileMode{0o600, 0o666} { // also where somebody has opened the socket to all
 		for path, m := range map[string]os.FileMode{socket: mode, filepath.Dir(socket): 0o755} {
@@ -162,14 +165,34 @@ func TestAttachRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		cmd := exec.Command("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, "attach", socket)
+		cmd := stranger(program, "attach", socket)
 		text, _ := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != 4 || !strings.Contains(string(text), "only its user may attach") {
+		if code := cmd.ProcessState.ExitCode(); code != 4 || !strings.Contains(string(text), "only its user may attach to a job") {
 			t.Errorf("mode %v: exit code %d: %s", mode, code, text)
 		}
 	}
+	// The job asks as well: the socket is open to all now.
+	if text, _ := stranger("timeout", "60", "nc", "-U", socket).CombinedOutput(); !strings.Contains(string(text), "only its user may attach to a job") {
+		t.Errorf("the job says to a stranger: %s", text)
+	}
 	if strings.Contains(out.String(), "has attached") {
 		t.Errorf("a stranger has attached:\n%s", out.String())
+	}
+	// And who attaches asks whose job it is.
+	theirs := filepath.Join(t.TempDir(), "a.sock")
+	for _, dir := range []string{filepath.Dir(filepath.Dir(theirs)), filepath.Dir(theirs)} {
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fake := stranger("nc", "-lU", theirs)
+	if err := fake.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = fake.Process.Kill(); _ = fake.Wait() }()
+	until(t, "socket of the stranger", func() bool { _, err := os.Stat(theirs); return err == nil })
+	if said, code := attachWith(t, "", theirs); code != 4 || !strings.Contains(said, "user 65534 at the other: only its user may attach to a job") {
+		t.Errorf("a job of a stranger: exit code %d: %s", code, said)
 	}
 
 	other := filepath.Join(filepath.Dir(socket), "other.sock")

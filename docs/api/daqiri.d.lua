@@ -102,9 +102,9 @@
 
 ---@class (exact) daqiri.daqiri.control.options
 ---@field unix? string path of a unix socket, which the script makes
----@field tcp? string IP:PORT to listen at; of another address than the loopback's with a token
+---@field tcp? string IP:PORT to listen at, with a token
 ---@field mode? string of the unix socket's file (default: "0600")
----@field token? string which each message has to have
+---@field token? string which the first message of a connection has to have
 
 ---@class (exact) daqiri.daqiri.find_limit.options
 ---@field low daqiri.rate where the search begins; a trial there should pass
@@ -179,7 +179,7 @@ function daqiri.array(options) end
 ---One of unix and tcp is needed. It ends with the script.
 ---
 ---```lua
----local ctl = daqiri.control{ tcp = "127.0.0.1:0" }
+---local ctl = daqiri.control{ tcp = "127.0.0.1:0", token = "open sesame" }
 ---ctl:on("status", function(m) return { packets = s:stats().b.rx.packets } end)
 ---```
 ---@param options? daqiri.daqiri.control.options
@@ -2806,7 +2806,10 @@ function stream:synchronize() end
 ---A socket on which other programs tell a running script what to do: daqiri.control. A line is a verb, {"verb": "rate",
 ---"mbit": 500} or just rate 500 (whose words behind the verb are the message's text), and gets a line back: {"ok": true,
 ---"reply": …}, or {"ok": false, "error": "…"}. A message's id comes back with its answer. help lists the verbs. Each line
----is noted in the log. From a shell: echo rate 500 | nc -UN /run/daqiri/tx.sock.
+---is noted in the log. Where there is a token, a message has it as token, or the line token TOKEN goes ahead of what the
+---connection brings. Of 64 connections the one that was silent for longest makes room for the next; over TCP one that does
+---not give the token within 10 s ends, and so does one that speaks HTTP. From a shell: echo rate 500 | nc -UN
+---/run/daqiri/tx.sock.
 ---
 ---@class daqiri.control
 ---@field address string Where it listens: the path, or IP:PORT.

@@ -28,9 +28,13 @@ func Dial(path, mode, version string) (*Client, error) {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, os.ErrNotExist):
 		return nil, fmt.Errorf("%s: no job listens there: it is gone, or was started without --attach", path)
 	case errors.Is(err, os.ErrPermission):
-		return nil, fmt.Errorf("%s: the job is another user's: only its user may attach", path)
+		return nil, fmt.Errorf("%s: the job is another user's: only its user may attach to a job", path)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if _, err := sameUser(conn); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("%s: %w: only its user may attach to a job", path, err)
 	}
 	c := &Client{conn: conn, w: newWire(conn)}
 	if err := c.greet(mode, version); err != nil {

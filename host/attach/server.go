@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/daqiri/daqiri-run/host/repl"
+	"github.com/daqiri/daqiri-run/runtime/listen"
 )
 
 const (
-	mostViewers = 64
 	// sendTime is how long a viewer may take nothing before it is left.
 	sendTime = 2 * time.Second
 	// greetTime is how long who attaches may take to say what for.
@@ -37,7 +37,7 @@ type Options struct {
 type Server struct {
 	opts     Options
 	path     string
-	listener *net.UnixListener
+	listener *listen.Listener
 
 	mu     sync.Mutex
 	peers  map[*peer]bool // who looks
@@ -84,6 +84,9 @@ func Listen(path string, o Options) (*Server, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
+	if err := shared(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
 	address := &net.UnixAddr{Name: path, Net: "unix"}
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
 		if c, err := net.DialUnix("unix", nil, address); err == nil {
@@ -100,7 +103,7 @@ func Listen(path string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: o, path: path, listener: l, peers: map[*peer]bool{}, conns: map[net.Conn]bool{}}
+	s := &Server{opts: o, path: path, listener: listen.New(l), peers: map[*peer]bool{}, conns: map[net.Conn]bool{}}
 	go s.accept()
 	return s, nil
 }
@@ -123,26 +126,26 @@ func (s *Server) Close() {
 
 func (s *Server) accept() {
 	for {
-		c, err := s.listener.AcceptUnix()
+		c, err := s.listener.Accept()
 		if err != nil {
 			return // closed
 		}
 		s.mu.Lock()
-		full := len(s.conns) >= mostViewers || s.closed
-		if !full {
+		ended := s.closed
+		if !ended {
 			s.conns[c] = true
 		}
 		s.mu.Unlock()
-		if full {
+		if ended {
 			_ = c.Close()
 			continue
 		}
-		go s.serve(c)
+		go s.serve(c.(*listen.Conn))
 	}
 }
 
 // serve is one connection.
-func (s *Server) serve(c *net.UnixConn) {
+func (s *Server) serve(c *listen.Conn) {
 	w := &peer{wire: newWire(timed{c}), conn: c, out: make(chan message, peerQueue)}
 	gone := make(chan struct{})
 	defer func() {
@@ -156,9 +159,9 @@ func (s *Server) serve(c *net.UnixConn) {
 			s.writer = nil
 		}
 	}()
-	pid, err := sameUser(c)
+	pid, err := sameUser(c.Conn)
 	if err != nil {
-		_ = w.write(hello{Protocol: protocol, Error: err.Error()})
+		_ = w.write(hello{Protocol: protocol, Error: err.Error() + ": only its user may attach to a job"})
 		return
 	}
 	if w.write(hello{Protocol: protocol, Version: s.opts.Version, PID: os.Getpid(), Script: s.opts.Script}) != nil {
@@ -176,6 +179,9 @@ func (s *Server) serve(c *net.UnixConn) {
 		s.writer = w
 	}
 	s.mu.Unlock()
+	if h.Mode == "prompt" && !taken {
+		c.Trust() // viewers make room first
+	}
 	if taken {
 		_ = w.write(hello{Protocol: protocol, Error: "somebody else has the prompt of this job: --view looks on"})
 		return
@@ -289,18 +295,18 @@ func (s *Server) send(m message) {
 }
 
 // timed is a connection whose writes end after a while.
-type timed struct{ *net.UnixConn }
+type timed struct{ net.Conn }
 
 func (t timed) Write(p []byte) (int, error) {
 	if err := t.SetWriteDeadline(time.Now().Add(sendTime)); err != nil {
 		return 0, err
 	}
-	return t.UnixConn.Write(p)
+	return t.Conn.Write(p)
 }
 
-// sameUser is the process at the other end, which has to be of the job's user.
-func sameUser(c *net.UnixConn) (pid int, err error) {
-	raw, err := c.SyscallConn()
+// sameUser is the process at the other end, which has to be of this process's user.
+func sameUser(c net.Conn) (pid int, err error) {
+	raw, err := c.(*net.UnixConn).SyscallConn()
 	if err != nil {
 		return 0, err
 	}
@@ -310,7 +316,7 @@ func sameUser(c *net.UnixConn) (pid int, err error) {
 		return 0, errors.Join(err, fault)
 	}
 	if int(cred.Uid) != os.Getuid() {
-		return 0, fmt.Errorf("the job is of user %d, and you are %d: only its user may attach", os.Getuid(), cred.Uid)
+		return 0, fmt.Errorf("user %d is at one end, and user %d at the other", os.Getuid(), cred.Uid)
 	}
 	return int(cred.Pid), nil
 }

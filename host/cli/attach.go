@@ -27,9 +27,12 @@ import (
 // ownSocket stands for the socket of a job in the user's folder of sockets.
 const ownSocket = "auto"
 
-// socketFolder is where jobs listen that were not told where.
-func socketFolder(g *state.Global) string {
-	return filepath.Join(cmp.Or(g.Env["XDG_RUNTIME_DIR"], filepath.Join(os.TempDir(), "daqiri-run-"+strconv.Itoa(os.Getuid()))), "daqiri-run")
+// socketFolder is where jobs listen that were not told where; own: how many of its levels are of this program.
+func socketFolder(g *state.Global) (dir string, own int) {
+	if base := g.Env["XDG_RUNTIME_DIR"]; base != "" {
+		return filepath.Join(base, "daqiri-run"), 1
+	}
+	return filepath.Join(os.TempDir(), "daqiri-run-"+strconv.Itoa(os.Getuid()), "daqiri-run"), 2
 }
 
 // listenForOthers begins what --attach asks for.
@@ -39,7 +42,11 @@ func (r *runner) listenForOthers() error {
 		return nil
 	}
 	if path == ownSocket {
-		path = filepath.Join(socketFolder(r.g), strconv.Itoa(os.Getpid())+".sock")
+		dir, own := socketFolder(r.g)
+		if err := attach.Folder(dir, own); err != nil {
+			return fail(ExitUsage, fmt.Errorf("--attach: %w", err))
+		}
+		path = filepath.Join(dir, strconv.Itoa(os.Getpid())+".sock")
 	}
 	log := logrus.New() // as the process's, but who types doesn't get its own lines back
 	log.SetOutput(r.con.stderr.alone())
@@ -107,7 +114,8 @@ func jobSocket(g *state.Global, path string) (string, error) {
 	if path != "" {
 		return path, nil
 	}
-	files, _ := filepath.Glob(filepath.Join(socketFolder(g), "*.sock")) // the pattern is right
+	dir, _ := socketFolder(g)
+	files, _ := filepath.Glob(filepath.Join(dir, "*.sock")) // the pattern is right
 	switch len(files) {
 	case 0:
 		return "", errors.New("no job listens: start one with --attach, or name its socket")

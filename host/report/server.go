@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/daqiri/daqiri-run/host/summary"
+	"github.com/daqiri/daqiri-run/runtime/listen"
 )
 
 // Server shows the page in browsers while the run goes on: it can be looked at, and nothing else.
@@ -23,6 +24,9 @@ type Server struct {
 	ended   bool
 }
 
+// sendTime is how long a viewer may take nothing before it is left.
+const sendTime = 10 * time.Second
+
 // Listen opens the page at HOST:PORT; without a host for this machine alone.
 func Listen(address string) (*Server, error) {
 	host, port, err := net.SplitHostPort(address)
@@ -33,13 +37,15 @@ func Listen(address string) (*Server, error) {
 		host = "127.0.0.1"
 	}
 	s := &Server{viewers: map[chan []byte]bool{}}
-	if s.listener, err = net.Listen("tcp", net.JoinHostPort(host, port)); err != nil {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	if err != nil {
 		return nil, err
 	}
+	s.listener = listen.New(l)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.whole)
 	mux.HandleFunc("GET /events", s.events)
-	s.http = http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	s.http = http.Server{Handler: listen.Guard(host, mux), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	go func() { _ = s.http.Serve(s.listener) }() // it ends with Close
 	return s, nil
 }
@@ -97,6 +103,7 @@ func (s *Server) whole(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(sendTime))
 	_, _ = w.Write(text) // a viewer that is gone
 }
 
@@ -120,6 +127,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	for !ended {
 		select {
 		case text, more := <-v:
+			_ = out.SetWriteDeadline(time.Now().Add(sendTime)) // of the connection, which net/http made
 			if ended = !more; ended {
 				break
 			}

@@ -1,7 +1,9 @@
 // Package control is a socket on which other programs tell a running script what to do: a line each way, whose meaning is
 // the script's. It knows no Lua and no session.
 //
-// A Server is safe for concurrent use. Each connection has a goroutine; its lines are answered one after the other.
+// Whoever asks over TCP has to show first that it may, and no web page gets an answer (Options).
+//
+// It imports runtime/listen. A Server is safe for concurrent use. Each connection has a goroutine; its lines are answered one after the other.
 package control
 
 import (
@@ -12,18 +14,22 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"regexp"
 	"sync"
 	"time"
+
+	"github.com/daqiri/daqiri-run/runtime/listen"
 )
 
 const (
 	// MaxLine is how many bytes a line may have.
-	MaxLine  = 64 << 10
-	mostConn = 64
+	MaxLine = 64 << 10
 	// sendTime is how long a peer may take nothing before it is left.
 	sendTime = 5 * time.Second
 	// endTime is how long the end waits for answers that are under way.
 	endTime = 100 * time.Millisecond
+	// strangeTime is how long a peer of a TCP socket may take until it has shown that it may ask.
+	strangeTime = 10 * time.Second
 )
 
 // Options say where a server listens: at a unix socket, or at a TCP address.
@@ -32,13 +38,19 @@ type Options struct {
 	Mode fs.FileMode // of the unix socket's file
 	TCP  string      // IP:PORT; port 0: any that is free
 	// Answer gives the answer to a line, without the line's end. It may take as long as it needs.
-	Answer func(peer string, line []byte) []byte
+	Answer func(p *Peer, line []byte) []byte
+}
+
+// Peer is who asks on a connection.
+type Peer struct {
+	Name  string // "unix", or IP:PORT
+	Known bool   // it may ask: Answer says so
 }
 
 // Server listens until it is closed.
 type Server struct {
 	opts     Options
-	listener net.Listener
+	listener *listen.Listener
 
 	mu      sync.Mutex
 	conns   map[net.Conn]bool
@@ -48,16 +60,16 @@ type Server struct {
 
 // Listen opens the socket. A unix socket's file that nobody listens at any more is replaced.
 func Listen(o Options) (*Server, error) {
-	l, err := listen(o)
+	l, err := open(o)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: o, listener: l, conns: map[net.Conn]bool{}}
+	s := &Server{opts: o, listener: listen.New(l), conns: map[net.Conn]bool{}}
 	go s.accept()
 	return s, nil
 }
 
-func listen(o Options) (net.Listener, error) {
+func open(o Options) (net.Listener, error) {
 	if o.Unix == "" {
 		if _, err := netip.ParseAddrPort(o.TCP); err != nil {
 			return nil, fmt.Errorf("%q is not IP:PORT, such as 127.0.0.1:7150", o.TCP)
@@ -139,21 +151,21 @@ func (s *Server) accept() {
 			return // closed
 		}
 		s.mu.Lock()
-		full := s.closed || len(s.conns) >= mostConn
-		if !full {
+		ended := s.closed
+		if !ended {
 			s.conns[c] = true
 			s.serving.Add(1)
 		}
 		s.mu.Unlock()
-		if full {
+		if ended {
 			_ = c.Close()
 			continue
 		}
-		go s.serve(c)
+		go s.serve(c.(*listen.Conn))
 	}
 }
 
-func (s *Server) serve(c net.Conn) {
+func (s *Server) serve(c *listen.Conn) {
 	defer func() {
 		defer s.serving.Done()
 		_ = c.Close()
@@ -161,24 +173,49 @@ func (s *Server) serve(c net.Conn) {
 		delete(s.conns, c)
 		s.mu.Unlock()
 	}()
-	peer := "unix"
+	peer := &Peer{Name: "unix"}
 	if s.opts.Unix == "" {
-		peer = c.RemoteAddr().String()
+		peer.Name = c.RemoteAddr().String()
+		s.deadline(c, time.Now().Add(strangeTime))
 	}
 	lines := bufio.NewScanner(c)
 	lines.Buffer(make([]byte, 4096), MaxLine)
 	for lines.Scan() {
-		if len(lines.Bytes()) == 0 {
-			continue
+		line := lines.Bytes()
+		if s.opts.Unix == "" && http.Match(line) {
+			return // a browser asks on behalf of some page, or somebody took this for a web server
 		}
-		answer := s.opts.Answer(peer, lines.Bytes())
-		_ = c.SetWriteDeadline(time.Now().Add(sendTime))
-		if _, err := c.Write(append(answer, '\n')); err != nil {
+		if len(line) > 0 && !s.answer(c, peer, line) {
 			return
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
 		_ = c.SetWriteDeadline(time.Now().Add(sendTime))
 		_, _ = fmt.Fprintf(c, "{\"error\":\"a line has at most %d bytes\",\"ok\":false}\n", MaxLine)
+	}
+}
+
+// http is the first line of a request, or a line of a header (RFC 9112): no message has these.
+var http = regexp.MustCompile(`^[A-Z]+ \S+ HTTP/\d|^PRI \* HTTP|^[A-Za-z-]+: `)
+
+// answer sends the answer to a line; false: the connection is over.
+func (s *Server) answer(c *listen.Conn, peer *Peer, line []byte) bool {
+	was := peer.Known
+	text := s.opts.Answer(peer, line)
+	if peer.Known && !was {
+		s.deadline(c, time.Time{})
+		c.Trust()
+	}
+	_ = c.SetWriteDeadline(time.Now().Add(sendTime))
+	_, err := c.Write(append(text, '\n'))
+	return err == nil
+}
+
+// deadline ends the connection's reads at a time, unless the server has ended them.
+func (s *Server) deadline(c net.Conn, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		_ = c.SetReadDeadline(at)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/daqiri/daqiri-run/runtime/listen"
 )
 
 // Options says who may see the metrics, and how.
@@ -95,10 +97,12 @@ func (e *Exporter) listen(address string, h http.Handler) error {
 	if host == "" {
 		host = "127.0.0.1"
 	}
-	if e.listener, err = net.Listen("tcp", net.JoinHostPort(host, port)); err != nil {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	if err != nil {
 		return fmt.Errorf("metrics endpoint: %w", err)
 	}
-	e.server = &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	e.listener = listen.New(l)
+	e.server = &http.Server{Handler: listen.Guard(host, h), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute}
 	go func() { _ = e.server.Serve(e.listener) }() // it ends with Close
 	return nil
 }

@@ -10,7 +10,10 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 )
 
-const endpointPath = "/metrics"
+const (
+	endpointPath = "/metrics"
+	mostScrapes  = 8 // at once: each reads all ledgers
+)
 
 // prometheusReader makes the reader behind the endpoint, and the endpoint.
 func prometheusReader(source sdk.Producer) (sdk.Reader, http.Handler, error) {
@@ -20,7 +23,7 @@ func prometheusReader(source sdk.Producer) (sdk.Reader, http.Handler, error) {
 		return nil, nil, fmt.Errorf("metrics endpoint: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET "+endpointPath, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET "+endpointPath, promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: mostScrapes}))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "daqiri-run: metrics for Prometheus are at "+endpointPath)
 	})

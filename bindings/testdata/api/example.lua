@@ -14,7 +14,7 @@ local objects = {
   daqiri = function() return daqiri end, dir = function() return "captures" end,
   s = function() return w.session end, i = function() return w.interface end, q = function() return w.rx end, tx = function() return w.tx end,
   tpl = function() return w.template end, w = function() return w.writer end, blocks = function() return w.blocks end,
-  ctl = function() return daqiri.control{ tcp = "127.0.0.1:0" } end,
+  ctl = function() return daqiri.control{ tcp = "127.0.0.1:0", token = "open sesame" } end,
   st = function() return w.filter end, timer = function() return w.session:every(1, function() end) end,
   k = function()
     if example:find "k:start" then return stand.persistent() end

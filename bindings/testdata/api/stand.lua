@@ -192,7 +192,7 @@ M.objects = {
   column = { made = function(w) w.parent = w:burst() return w.parent:column "len" end, extra = function(w) w.parent = w:aggregate() return w.parent.extra end },
   template = { plain = function(w) return w.template end, varied = function(w) return w:tpl(M.payload, { vary = { { at = "payload", bit_offset = 0, bit_width = 32 } } }) end },
   timer = { after = function(w) return w.session:after(1e-4, function() end) end, every = function(w) return w.session:every(1e-4, function() end) end },
-  control = { tcp = function() return daqiri.control{ tcp = "127.0.0.1:0" } end },
+  control = { tcp = function() return daqiri.control{ tcp = "127.0.0.1:0", token = "open sesame" } end },
   task = { own = function() return daqiri.task(function() end) end },
   time = { now = function() return daqiri.time "now" end },
   u64 = { one = function() return daqiri.u64(1) end },

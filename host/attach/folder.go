@@ -1,0 +1,59 @@
+package attach
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Folder makes the folders at dir, of which the last `own` levels are this user's alone, and checks that they are: others could put a socket of
+// theirs where one of ours is expected. Those above have to be there.
+func Folder(dir string, own int) error {
+	if own > 1 {
+		if err := Folder(filepath.Dir(dir), own-1); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
+		return err
+	}
+	return private(dir)
+}
+
+// private says why others can change what a folder has.
+func private(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	owner := info.Sys().(*syscall.Stat_t).Uid
+	switch {
+	case !info.IsDir():
+		return fmt.Errorf("%s is no folder, but a %s", dir, kindOf(info))
+	case int(owner) != os.Getuid():
+		return fmt.Errorf("%s is of user %d, and not yours: name a socket in a folder of your own, or set XDG_RUNTIME_DIR", dir, owner)
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("%s can be written by others (mode %04o): hint: chmod 700", dir, info.Mode().Perm())
+	}
+	return nil
+}
+
+func kindOf(info os.FileInfo) string {
+	if info.Mode()&os.ModeSymlink != 0 {
+		return "symbolic link"
+	}
+	return "file"
+}
+
+// shared says why others can replace the sockets of a folder that the user has named: it is writable by others, without the sticky bit of /tmp.
+func shared(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
+		return fmt.Errorf("%s can be written by others (mode %04o), who could replace the socket: hint: a folder of your own", dir, info.Mode().Perm())
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package attach
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFolder: a folder of sockets is this user's alone; one that another made, that others can write, or that is a link to somewhere else is refused.
+func TestFolder(t *testing.T) {
+	base := t.TempDir()
+	dir := filepath.Join(base, "user", "sockets")
+	for range 2 { // made, and found
+		if err := Folder(dir, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, made := range []string{dir, filepath.Dir(dir)} {
+		if info, err := os.Stat(made); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v", made, info.Mode(), err)
+		}
+	}
+	for _, c := range []struct {
+		want string
+		make func(at string) error
+	}{
+		{"can be written by others (mode 0777)", func(at string) error { return os.Chmod(at, 0o777) }},
+		{"can be written by others (mode 0770)", func(at string) error { return os.Chmod(at, 0o770) }},
+		{"is no folder, but a symbolic link", func(at string) error {
+			if err := os.Rename(at, at+".away"); err != nil {
+				return err
+			}
+			return os.Symlink(at+".away", at)
+		}},
+		{"is no folder, but a file", func(at string) error {
+			if err := os.Remove(at); err != nil {
+				return err
+			}
+			return os.WriteFile(at, nil, 0o600)
+		}},
+		{"is of user 12345, and not yours", func(at string) error { return os.Chown(at, 12345, -1) }},
+	} {
+		for _, level := range []string{"outer", "inner"} {
+			if os.Getuid() != 0 && strings.Contains(c.want, "12345") {
+				continue // root alone can give a folder away
+			}
+			dir := filepath.Join(t.TempDir(), "outer", "inner")
+			if err := Folder(dir, 2); err != nil {
+				t.Fatal(err)
+			}
+			at := dir
+			if level == "outer" {
+				at = filepath.Dir(dir)
+				if strings.Contains(c.want, "a file") {
+					continue // it is not empty
+				}
+			}
+			if err := c.make(at); err != nil {
+				t.Fatal(err)
+			}
+			if err := Folder(dir, 2); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %s", level, err, c.want)
+			}
+		}
+	}
+	if err := os.Chmod(base, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen(filepath.Join(base, "a.sock"), Options{}); err == nil || !strings.Contains(err.Error(), "who could replace the socket") {
+		t.Errorf("a socket in a folder that others can write: %v", err)
+	}
+}
