@@ -1,7 +1,7 @@
 // Package attach lets others of the same user look at a job, and one of them at a time type into it, over a unix socket: JSON, a message a
 // line. It knows neither sessions nor Lua: what is typed goes to whoever serves a prompt (repl.Request), what is looked at is text.
 //
-// It may import host/repl, host/summary for the screen, and x/sys, x/term. A Server's methods are safe for concurrent use.
+// It may import host/repl, host/summary for the screen, runtime/listen, and x/sys, x/term. A Server's methods are safe for concurrent use.
 package attach
 
 import (
