@@ -1,5 +1,5 @@
 -- control.lua: a paced sender that others tell what to do while it runs: its rate, a pause, its figures, its end.
---   daqiri-run control --unix /tmp/tx.sock
+--   daqiri-run control --unix /tmp/tx.sock             (or --tcp 127.0.0.1:7150 --token TOKEN)
 --   echo 'rate 200Mbit/s' | nc -UN /tmp/tx.sock             {"ok":true,"reply":{"rate":"200Mbit/s"}}
 --   echo '{"verb":"status","id":7}' | nc -UN /tmp/tx.sock
 -- A line is a verb with words, or JSON; 'help' lists the verbs. Each line is noted in the log.
@@ -7,7 +7,8 @@ local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "loopback.yaml", help = "has tx_port" },
   unix = { "", help = "path of a unix socket to listen at" },
-  tcp = { "127.0.0.1:7150", help = "IP:PORT to listen at, without --unix" },
+  tcp = { "127.0.0.1:7150", help = "IP:PORT to listen at, without --unix; with --token" },
+  token = { "", help = "what the first line of each connection has to be: token TOKEN" },
   rate = { "100Mbit/s", help = "at first" },
   try = { "", help = "lines with ; between them that the script sends itself, over TCP, to show what comes back" },
 }
@@ -23,7 +24,9 @@ end
 pace(rate)
 tx:transmit{ template = packet }
 
-local ctl = daqiri.control(args.unix ~= "" and { unix = args.unix } or { tcp = args.tcp })
+local where = args.unix ~= "" and { unix = args.unix } or { tcp = args.tcp }
+where.token = args.token ~= "" and args.token or nil
+local ctl = daqiri.control(where)
 ctl:on("rate", function(m) pace(m.rate or m.text) return { rate = rate } end)
 ctl:on("pause", function() tx:transmit{ template = false } end)
 ctl:on("resume", function() tx:transmit{ template = packet } end)
