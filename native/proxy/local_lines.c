@@ -1,5 +1,5 @@
 // local_lines.c: what a kernel on a GPU keeps of its rings for itself lies in the GPU's memory, a line a
-// ring. At the kernel's end the block's own lines are told what it had taken.
+// ring. At the kernel's end what it had taken is written to the block's own lines.
 #include "compute/compute.h"
 #include "core/err.h"
 #include "proxy/port.h"

@@ -160,7 +160,7 @@ static uint32_t packets_below(const dqi_gn_flight *f, uint64_t ticket) {
     return ticket <= first ? 0 : (uint32_t)((ticket - first) / f->b->nseg);
 }
 
-// A kernel that ended had what it took from the ring, given back or not; of one that died nobody knows.
+// A kernel that ended had what it took from the ring, given back or not; of one that died that is not known.
 static uint64_t had_below(const dqi_gn_rx *r) {
     uint64_t taken = gn_load(&r->local->taken), filled = atomic_load(&r->filled);
     bool known = !atomic_load(&r->gn->died) && taken - r->head <= filled - r->head;

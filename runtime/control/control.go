@@ -1,7 +1,7 @@
 // Package control is a socket on which other programs tell a running script what to do: a line each way, whose meaning is
 // the script's. It knows no Lua and no session.
 //
-// Whoever asks over TCP has to show first that it may, and no web page gets an answer (Options).
+// A peer over TCP has to show first that it may ask, and no web page gets an answer (Options).
 //
 // It imports runtime/listen. A Server is safe for concurrent use. Each connection has a goroutine; its lines are answered one after the other.
 package control
@@ -183,7 +183,7 @@ func (s *Server) serve(c *listen.Conn) {
 	for lines.Scan() {
 		line := lines.Bytes()
 		if s.opts.Unix == "" && http.Match(line) {
-			return // a browser asks on behalf of some page, or somebody took this for a web server
+			return // a browser asks on behalf of a page, or a client takes this for a web server
 		}
 		if len(line) > 0 && !s.answer(c, peer, line) {
 			return

@@ -1,5 +1,5 @@
 // Package listen bounds what peers of a listening socket cost the process: connections at once, of one listener and of all. A peer that comes when
-// there is no room gets that of the connection that was silent for longest, so that nobody locks others out by staying; connections that are
+// there is no room gets that of the connection that was silent for longest, so that no peer locks others out by staying; connections that are
 // trusted go last. Guard says which requests of browsers a handler answers.
 //
 // It imports the standard library alone. All is safe for concurrent use.
