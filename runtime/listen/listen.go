@@ -21,8 +21,8 @@ const (
 	fewest   = 8 // connections of all listeners, however few descriptors there are
 )
 
-// Listener hands out connections, as net.Listener does, but for what the package's comment says. Accept goes on after errors of the system, such
-// as that there are no descriptors, until Close.
+// Listener hands out connections, as net.Listener does, but for what the package's comment says. Accept goes on after errors of the system,
+// such as a lack of descriptors, until Close.
 type Listener struct {
 	net.Listener
 	closed chan struct{}
