@@ -130,6 +130,7 @@ func (o *RunningSession) serve(c *call, lim *limits) string {
 		if reason, ok := o.s.Stopping(); ok {
 			return reason
 		}
+		looks = looks || o.s.RunsKernels() // a handler may start one
 		if looks && now >= next {
 			if reason := o.look(lim, now); reason != "" {
 				return reason

@@ -73,6 +73,9 @@ func (s *Session) queueError() error {
 // UsesGPU says whether GPUs have memory of the session, or reach its own.
 func (s *Session) UsesGPU() bool { return usesGPU(s.cfg) }
 
+// RunsKernels reports whether a persistent kernel was started. Any goroutine.
+func (s *Session) RunsKernels() bool { return s.runsKernels.Load() }
+
 func usesGPU(cfg *spec.Config) bool { return slices.ContainsFunc(cfg.MemoryRegions, isForGPU) }
 
 func isForGPU(r *spec.MemoryRegion) bool {

@@ -50,6 +50,7 @@ type Session struct {
 	pinned               []int                     // cores, while workers run
 	launchers            map[*kernel.Launcher]bool // that may have held bursts of the session
 	persistents          []*Persistent
+	runsKernels          atomic.Bool // a persistent kernel was started
 	leaked               uint64
 	lastFlow, lastTxFlow uint32 // ids
 
