@@ -1,6 +1,7 @@
 // array.c: arrays, and streams. What lies in a GPU's memory is read and written by way of pinned memory, a
 // part at a time.
 #include "compute/compute.h"
+#include "core/cgroup.h"
 #include "core/err.h"
 #include "core/region.h"
 
@@ -87,7 +88,8 @@ int dq_array_new(const char *what, int32_t kind, int32_t gpu, uint64_t bytes, dq
         err = allocate(a, diag);
     } else if (err == DQ_OK) {
         a->mapped = bytes;
-        err = dqi_shared_new(a->gpu, &a->mapped, &a->cpu, what, diag);
+        err = dqi_memory_check(what, bytes, bytes, "a smaller shape", diag);
+        if (err == DQ_OK) err = dqi_shared_new(a->gpu, &a->mapped, &a->cpu, what, diag);
         a->device = (uintptr_t)a->cpu;
     }
     if (err == DQ_OK)

@@ -100,25 +100,6 @@ static uint64_t lay_out(dq_session *s, enum part p, uint64_t at) {
     return at;
 }
 
-// Refuses what the host has not got, or a control group does not allow: the packet that touches it would find
-// out. Huge pages don't count for the group.
-static int check_size(const dq_session *s, uint64_t small, dq_diag *diag) {
-    uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) * dqi_page_size();
-    if (s->arena_bytes > ram)
-        return dqi_fail(
-            diag, DQ_ESYS - ENOMEM,
-            "memory regions: they take %llu MiB and this host has %llu; hint: lower num_bufs or buf_size",
-            (unsigned long long)(s->arena_bytes >> 20), (unsigned long long)(ram >> 20));
-    char file[256];
-    uint64_t group = dq_cgroup_memory(file, sizeof file);
-    if (small > group)
-        return dqi_fail(diag, DQ_ESYS - ENOMEM,
-                        "memory regions: they take %llu MiB and %s allows %llu; hint: lower num_bufs or "
-                        "buf_size, or raise that limit",
-                        (unsigned long long)(small >> 20), file, (unsigned long long)(group >> 20));
-    return DQ_OK;
-}
-
 // ---- mappings ---------------------------------------------------------------------------------------------
 
 static bool limits_addresses(void) {
@@ -175,7 +156,7 @@ int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
     uint64_t dark = lay_out(s, DARK, s->arena_bytes) - s->arena_bytes;
     uint64_t behind = lay_out(s, GPU, s->arena_bytes + dark) - s->arena_bytes;
     if (s->arena_bytes + behind == 0) return DQ_OK;
-    int err = check_size(s, small, diag);
+    int err = dqi_memory_check("memory regions", s->arena_bytes, small, "lower num_bufs or buf_size", diag);
     if (err == DQ_OK) err = reserve(s, s->arena_bytes + behind, diag);
     if (err != DQ_OK) return err;
     err =

@@ -2,11 +2,14 @@
 // service its path from there; a limit holds for all groups below, so each group on the way up is asked.
 // Version 2 has one tree (itself the root, or beside version 1 in `unified`), version 1 one for memory.
 #include "core/cgroup.h"
-#include "core/dq_core.h"
+#include "core/err.h"
+#include "core/region.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct search {
     uint64_t least;
@@ -72,4 +75,17 @@ uint64_t dqi_cgroup_limit(const char *own, const char *root, char *file, size_t 
 
 uint64_t dq_cgroup_memory(char *file, size_t n) {
     return dqi_cgroup_limit("/proc/self/cgroup", "/sys/fs/cgroup", file, n);
+}
+
+int dqi_memory_check(const char *what, uint64_t all, uint64_t small, const char *lower, dq_diag *diag) {
+    uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) * dqi_page_size();
+    if (all > ram)
+        return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: %llu MiB needed, and this host has %llu; hint: %s", what,
+                        (unsigned long long)(all >> 20), (unsigned long long)(ram >> 20), lower);
+    char file[256];
+    uint64_t group = dq_cgroup_memory(file, sizeof file);
+    if (small <= group) return DQ_OK;
+    return dqi_fail(diag, DQ_ESYS - ENOMEM,
+                    "%s: %llu MiB needed, and %s allows %llu; hint: %s, or raise that limit", what,
+                    (unsigned long long)(small >> 20), file, (unsigned long long)(group >> 20), lower);
 }

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -199,6 +200,24 @@ func TestHostFaults(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if _, err := Build(onHost(scale)); err == nil || !strings.Contains(err.Error(), "kernel test: the host runs kernels that a compiler makes") || !strings.Contains(err.Error(), "install g++") {
 		t.Errorf("no compiler: %v", err)
+	}
+}
+
+// TestLargeArray: an array that the host has no memory for is refused; the first that touched its end would be killed.
+func TestLargeArray(t *testing.T) {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kib int
+	if _, err := fmt.Sscanf(string(text), "MemTotal: %d kB", &kib); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range Kinds {
+		_, err := NewArray(kind, "fp32", []int{kib, 512}, native.HostGPU) // twice as much
+		if want := fmt.Sprintf("array of %d x 512 fp32 (%s): %d MiB needed, and ", kib, kind, kib/512); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 
