@@ -17,6 +17,9 @@ const HostGPU = int(C.DQ_HOST_GPU)
 // MaxKernelArgs is how many arguments a kernel has at most.
 const MaxKernelArgs = int(C.DQ_MAX_KERNEL_ARGS)
 
+// CompilerName is argv[0] of the process around a compiler (compute/compiler.c).
+const CompilerName = C.DQ_COMPILER_NAME
+
 // named calls a maker with the name of what it makes.
 func named(what string, make func(what *C.char, d *C.dq_diag) C.int) error {
 	name := cString(what)

@@ -31,6 +31,12 @@ int dq_stream_synchronize(dq_stream *s, dq_diag *diag);
 // compiles.
 int dq_kernel_from_ptx(const char *what, int32_t gpu, const char *ptx, const char *name, dq_kernel **out,
                        dq_diag *diag);
+// This program under this name is the process around the compiler that makes such a library (compiler.c): its
+// arguments are the compiler's folder, the folders and files that the compiler may read (':' between two),
+// the compiler and its arguments. The socket, or pipe, is the other end of one of the program's: where that
+// closes, the compiler ends.
+#define DQ_COMPILER_NAME   "daqiri-run: compiler"
+#define DQ_COMPILER_SOCKET 3
 // The kernel of a library for the host that runtime/kernel made (host.h says what it has).
 int dq_kernel_from_library(const char *what, const char *path, dq_kernel **out, dq_diag *diag);
 // The types of its arguments, of one of dq_kernel_from_library: a character each, as host.h says.

@@ -1,17 +1,11 @@
 package kernel
 
 import (
-	"bytes"
-	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/daqiri/daqiri-run/native"
 )
@@ -22,46 +16,8 @@ var typesHeader string
 //go:embed host.h
 var hostHeader string
 
-// compileLimit ends a compiler that doesn't.
-const compileLimit = time.Minute
-
-// compiler is what makes code for this host.
-type compiler struct {
-	path  string
-	plain bool // of C alone
-}
-
-// findCompiler looks for one of C++, else of C, in the folders of PATH.
-func findCompiler() (compiler, error) {
-	for i, name := range []string{"c++", "g++", "clang++", "cc", "gcc", "clang"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return compiler{path, i > 2}, nil
-		}
-	}
-	return compiler{}, &native.Error{Object: "the host runs kernels that a compiler makes of their source, and there is none (c++, cc); " +
-		"hint: install g++ (apt-get install g++), or use a GPU", Code: native.ErrNotSupported}
-}
-
-// identity is the compiler's file, as it is now.
-func (c compiler) identity() string {
-	real, err := filepath.EvalSymlinks(c.path)
-	if err != nil {
-		return c.path
-	}
-	info, err := os.Stat(real)
-	if err != nil {
-		return real
-	}
-	return fmt.Sprint(real, info.Size(), info.ModTime().UnixNano())
-}
-
-func (c compiler) options() []string {
-	language := []string{"-x", "c++", "-std=gnu++17"}
-	if c.plain {
-		language = []string{"-x", "c", "-std=gnu11"}
-	}
-	return append(language, "-O2", "-fPIC", "-shared", "-w", "-iquote", ".")
-}
+// noAssembly has the compiler refuse assembly of the source, by which it could call Linux itself.
+const noAssembly = "#pragma GCC poison asm __asm __asm__\n"
 
 var (
 	barriers = regexp.MustCompile(`\b__(syncthreads|syncwarp|shfl_\w+)\b`)
@@ -83,7 +39,8 @@ func (s *Source) hostText(params []declared, plain bool) string {
 		fibers = 1
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "#define DQ_FIBERS %d\n#define DQ_RINGS %d\n%s%s#line %d %q\n%s\n#line 1 \"daqiri-run\"\n", fibers, rings, hostHeader, typesHeader, s.Line, s.File, text)
+	fmt.Fprintf(&b, "#define DQ_FIBERS %d\n#define DQ_RINGS %d\n%s%s%s#line %d %q\n%s\n#line 1 \"daqiri-run\"\n", fibers, rings, hostHeader, typesHeader, noAssembly,
+		s.Line, s.File, text)
 	b.WriteString("struct dq_params {\n")
 	for i, p := range params {
 		fmt.Fprintf(&b, "%s;\n", renamed(p, i))
@@ -96,12 +53,12 @@ func (s *Source) hostText(params []declared, plain bool) string {
 		}
 		fmt.Fprintf(&b, "*(__typeof__(((struct dq_params *)0)->dq_%d) *)args[%d]%s", i, i, comma)
 	}
-	b.WriteString(");\n}\n__attribute__((constructor)) static void dq_tell(void) {\n")
+	b.WriteString(");\n}\nconst char dq_types[] = {")
 	for i := range params {
 		at := fmt.Sprintf("((struct dq_params *)0)->dq_%d", i)
-		fmt.Fprintf(&b, "dq_type(%d, DQ_CLASS(%s), sizeof(%s));\n", i, at, at)
+		fmt.Fprintf(&b, "DQ_CLASS(%s), DQ_BYTES(%s),\n", at, at)
 	}
-	b.WriteString("}\n")
+	b.WriteString("0};\n")
 	return b.String()
 }
 
@@ -152,42 +109,22 @@ func (s *Source) buildHost() (*Kernel, error) {
 // load loads what is there, and makes it where it isn't, or can't be loaded any more.
 func (s *Source) load(f folder, path, text string, c compiler) (native.Kernel, error) {
 	if _, err := os.Stat(path); err == nil {
-		if n, err := native.KernelFromLibrary(s.Title, path); err == nil {
+		if n, err := s.fromLibrary(path); err == nil {
 			return n, nil
 		}
 	}
 	if err := f.keep(path, func(dir, at string) error { return s.compile(dir, at, text, c) }); err != nil {
 		return native.Kernel{}, err
 	}
-	return native.KernelFromLibrary(s.Title, path)
+	return s.fromLibrary(path)
 }
 
-// compile runs the compiler in a folder of its own.
-func (s *Source) compile(dir, at, text string, c compiler) error {
-	if err := os.WriteFile(filepath.Join(dir, "kernel.cu"), []byte(text), 0o600); err != nil {
-		return err
+// fromLibrary loads a library that has been checked. Nothing of it runs before the kernel does.
+func (s *Source) fromLibrary(path string) (native.Kernel, error) {
+	if err := checkLibrary(path); err != nil {
+		return native.Kernel{}, s.errorf("%v", err)
 	}
-	if err := writeHeaders(dir, headersOf(s.Text)); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), compileLimit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, c.path, append(c.options(), "-o", at, "kernel.cu", "-lm")...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "TMPDIR="+dir)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	err := cmd.Run()
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return fmt.Errorf("%s: %s did not end in %s", s.Title, c.path, compileLimit)
-	case errors.As(err, &exit):
-		return s.sourceError(said.String(), hostLacks)
-	}
-	return fmt.Errorf("%s: %s: %w", s.Title, c.path, err)
+	return native.KernelFromLibrary(s.Title, path)
 }
 
 // hostLacks stands behind errors of a compiler for the host.

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <ucontext.h>
 
@@ -242,15 +241,13 @@ static const char *dq_block(void *const *args) {
 }
 
 static const char *dq_prepare(unsigned n) {
-    void *stacks = mmap(NULL, (size_t)n * DQ_STACK, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     dq_b.at = (ucontext_t *)malloc(n * sizeof(ucontext_t));
-    dq_b.stacks = (uint8_t *)stacks;
-    return stacks == MAP_FAILED || !dq_b.at ? "no memory for its threads' stacks" : NULL;
+    dq_b.stacks = (uint8_t *)malloc((size_t)n * DQ_STACK);
+    return !dq_b.stacks || !dq_b.at ? "no memory for its threads' stacks" : NULL;
 }
 
-static void dq_tidy(unsigned n) {
-    if (dq_b.stacks != MAP_FAILED) munmap(dq_b.stacks, (size_t)n * DQ_STACK);
+static void dq_tidy(void) {
+    free(dq_b.stacks);
     free(dq_b.at);
 }
 #else
@@ -267,7 +264,7 @@ static const char *dq_prepare(unsigned n) {
     (void)n;
     return NULL;
 }
-static void dq_tidy(unsigned n) { (void)n; }
+static void dq_tidy(void) {}
 #endif
 
 static const char *dq_run(void *const *args, const unsigned *grid, const unsigned *block) {
@@ -280,7 +277,7 @@ static const char *dq_run(void *const *args, const unsigned *grid, const unsigne
         for (blockIdx.y = 0; blockIdx.y < g.y && !fault; blockIdx.y++)
             for (blockIdx.x = 0; blockIdx.x < g.x && !fault; blockIdx.x++)
                 fault = dq_block(args);
-    dq_tidy(n);
+    dq_tidy();
     return fault;
 }
 
@@ -332,25 +329,30 @@ static const char *dq_run_block(void *const *args, const unsigned *grid, const u
     blockIdx = make_uint3(number % grid[0], number / grid[0] % grid[1], number / grid[0] / grid[1]);
     const char *fault = dq_prepare(n);
     if (!fault) fault = dq_block(args);
-    dq_tidy(n);
+    dq_tidy();
     return fault;
 }
 
 // ---- what the engine sees (native/compute/compute.h) ------------------------------------------------------
 
 // The class of an argument: p a pointer, i a whole number, f a floating one, r what is none of these; and its
-// bytes.
+// bytes, at most 9, as a digit.
 #define DQ_CLASS(x)                                                                                          \
     (__builtin_classify_type(x) == 5   ? 'p'                                                                 \
      : __builtin_classify_type(x) == 8 ? 'f'                                                                 \
      : __builtin_classify_type(x) > 8  ? 'r'                                                                 \
                                        : 'i')
 
-static char dq_types[128]; // two characters an argument
-static void dq_type(int k, char kind, size_t bytes) {
-    dq_types[2 * k] = kind;
-    dq_types[2 * k + 1] = (char)('0' + (bytes < 10 ? bytes : 9));
-}
+#define DQ_BYTES(x) ((char)('0' + (sizeof(x) < 10 ? sizeof(x) : 9)))
+
+// Two characters an argument, which stand behind the source; constants, as nothing runs when the library is
+// loaded.
+#ifdef __cplusplus
+extern "C"
+#else
+extern
+#endif
+    const char dq_types[] __attribute__((visibility("hidden")));
 
 struct dq_host_kernel {
     const char *types;

@@ -43,6 +43,9 @@ func Build(s Source) (*Kernel, error) {
 	if s.Title == "" {
 		s.Title = strings.TrimSpace("kernel " + s.Entry)
 	}
+	if err := s.checkIncludes(); err != nil {
+		return nil, err
+	}
 	if s.GPU == native.HostGPU {
 		return s.buildHost()
 	}
