@@ -182,8 +182,8 @@ func TestGnFaults(t *testing.T) {
 		{"outside", "device", illegal},
 		{"never", "host", "its worker was killed: it was not heard of for 0.5 s"},
 		{"never", "device", "its worker was killed: it was not heard of for 0.5 s"},
-		{"exits", "host", "its worker ended with exit code 3"},
-		{"exits", "device", "its worker ended with exit code 3"},
+		{"aborts", "host", "died of signal 6 (Aborted)"},
+		{"aborts", "device", "died of signal 6 (Aborted)"},
 		{"leaves", "host", ""},
 		{"leaves", "device", ""},
 	} {

@@ -2,6 +2,7 @@
 // there, so that a stray pointer ends the worker alone.
 #include "proxy/worker.h"
 #include "compute/compute.h"
+#include "compute/confine.h"
 #include "core/thread.h"
 
 #include <dlfcn.h>
@@ -25,6 +26,7 @@ static const dqi_host_kernel *kernel;
 static void *arguments[DQ_MAX_KERNEL_ARGS + 1];
 static _Atomic uint32_t left; // blocks that run
 static _Atomic(const char *) fault;
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; // blocks wait for it before they begin
 
 void dqi_worker_tell(int32_t is, const char *text) {
     dqi_worker_word word = {.is = is};
@@ -81,6 +83,8 @@ static void *run_block(void *number) {
     char name[16];
     snprintf(name, sizeof name, "%u", (unsigned)(uintptr_t)number);
     dqi_thread_name("block", name);
+    pthread_mutex_lock(&gate);
+    pthread_mutex_unlock(&gate);
     const char *why =
         kernel->run_block(arguments, plan.grid.grid, plan.grid.block, (uint32_t)(uintptr_t)number);
     if (why) atomic_store(&fault, why);
@@ -91,17 +95,31 @@ static void *run_block(void *number) {
     _exit(0);
 }
 
+void dqi_worker_confine(bool memory_only) {
+    char text[160];
+    if (dqi_confine_calls(memory_only)) return;
+    snprintf(text, sizeof text,
+             "its worker can't be confined: seccomp: %s; hint: a kernel runs only where Linux allows seccomp "
+             "filters",
+             strerror(errno));
+    dqi_worker_refuse(DQ_NOT_SUPPORTED, text);
+}
+
+// No code of the kernel runs before all threads are there: none can be started afterwards.
 static void run(void) {
     uint32_t n = plan.grid.grid[0] * plan.grid.grid[1] * plan.grid.grid[2];
     for (uint32_t k = 0; k < plan.n_args; k++)
         arguments[k] = &plan.values[k];
     atomic_store(&left, n);
-    dqi_worker_tell(DQ_OK, "");
+    pthread_mutex_lock(&gate);
     for (uintptr_t k = 0; k < n; k++) {
         pthread_t t;
         if (dqi_thread_start(&t, NULL, run_block, (void *)k) != DQ_OK)
             dqi_worker_refuse(DQ_GENERIC_FAILURE, "its worker has no thread for each of its blocks");
     }
+    dqi_worker_confine(true);
+    dqi_worker_tell(DQ_OK, "");
+    pthread_mutex_unlock(&gate);
 }
 
 _Noreturn static void be_worker(void) {
@@ -114,13 +132,14 @@ _Noreturn static void be_worker(void) {
 #ifdef SYS_close_range
     syscall(SYS_close_range, DQI_WORKER_SOCKET + 1u, ~0u, 0u);
 #endif
+    if (!dqi_confine_rights() || chdir("/") != 0) _exit(1);
     hear(files);
     for (uint32_t k = 0; k < plan.n_maps; k++)
         map(&plan.maps[k], files);
-    if (plan.gpu.ptx) dqi_worker_on_gpu(&plan, files + DQI_FILES);
-    load(files[DQI_FILE_LIBRARY]);
+    if (!plan.gpu.ptx) load(files[DQI_FILE_LIBRARY]);
     for (int k = 0; k < DQI_FILES; k++)
         close(files[k]);
+    if (plan.gpu.ptx) dqi_worker_on_gpu(&plan, files + DQI_FILES);
     run();
     char byte; // nothing comes: the program has ended
     while (recv(DQI_WORKER_SOCKET, &byte, 1, 0) < 0 && errno == EINTR)

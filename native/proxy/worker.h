@@ -81,6 +81,9 @@ void dqi_gn_worker_end(dqi_gn_worker *w, dqi_worker_word *word);
 
 void dqi_worker_tell(int32_t is, const char *text);
 _Noreturn void dqi_worker_refuse(int32_t is, const char *text);
+// From here on the worker starts no process and reaches neither the network nor the program; memory_only, of
+// a kernel on the host: it opens no file, either. Refuses where Linux does.
+void dqi_worker_confine(bool memory_only);
 // Runs the kernel of plan->gpu to its end, on memory that is mapped. files: of the pieces.
 _Noreturn void dqi_worker_on_gpu(dqi_worker_plan *plan, const int *files);
 

@@ -36,6 +36,7 @@ static void reach_pieces(dqi_gpu *g, dqi_worker_plan *p, const int *files) {
     for (uint32_t k = 0; k < p->gpu.n_pieces; k++) {
         dqi_gpu_memory m;
         must(dqi_gpu_memory_import(g, files[k], p->gpu.pieces[k], &m, WHAT, &diag), &diag);
+        close(files[k]);
         at[1 + k] = m.at;
     }
     for (uint32_t k = 0; k < p->n_args; k++)
@@ -76,6 +77,7 @@ void dqi_worker_on_gpu(dqi_worker_plan *p, const int *files) {
          &diag);
     for (uint32_t k = 0; k < p->n_args; k++)
         args[k] = &p->values[k];
+    dqi_worker_confine(false);
     must_cuda(dqi_kernel_start(kernel, &p->grid, s->stream, args), dqi_kernel_call(kernel));
     dqi_worker_tell(DQ_OK, "");
     watch(g, s->stream);

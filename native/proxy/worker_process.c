@@ -3,10 +3,12 @@
 #include "proxy/worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -18,24 +20,50 @@
 
 extern char **environ;
 
+// What a worker is told of the environment: what loaders, CUDA and the C library go by. Passwords stay here.
+static const char *const kept[] = {
+    "LD_",   "CUDA_", "NVIDIA_", "CUBLAS_",         "PATH=",  "HOME=", "TMPDIR=",
+    "TZ=",   "LANG=", "LC_",     "MALLOC_",         "GLIBC_", "ASAN_", "UBSAN_",
+    "TSAN_", "MSAN_", "LSAN_",   "XDG_CACHE_HOME=", "DAQIRI_"};
+
+static bool is_kept(const char *variable) {
+    for (size_t k = 0; k < sizeof kept / sizeof *kept; k++)
+        if (strncmp(variable, kept[k], strlen(kept[k])) == 0) return true;
+    return false;
+}
+
+// NULL: no memory. Freed by its user; the texts are the program's.
+static char **worker_environ(void) {
+    size_t n = 0, of = 0;
+    while (environ[of])
+        of++;
+    char **list = calloc(of + 1, sizeof *list);
+    for (size_t k = 0; list && k < of; k++)
+        if (is_kept(environ[k])) list[n++] = environ[k];
+    return list;
+}
+
 // A process group of its own: what is typed at the terminal is the program's.
 static int spawn(int theirs, pid_t *pid) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t none, all;
     char name[] = DQI_WORKER_NAME;
-    char *argv[] = {name, NULL};
+    char *argv[] = {name, NULL}, **envp = worker_environ();
+    if (!envp) return ENOMEM;
     sigemptyset(&none);
     sigfillset(&all);
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, theirs, DQI_WORKER_SOCKET);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawnattr_init(&attr);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setsigdefault(&attr, &all);
-    int err = posix_spawn(pid, "/proc/self/exe", &files, &attr, argv, environ);
+    int err = posix_spawn(pid, "/proc/self/exe", &files, &attr, argv, envp);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&files);
+    free(envp);
     return err;
 }
 
@@ -56,13 +84,22 @@ static bool hand_over(int socket, const dqi_worker_kit *kit) {
     return sendmsg(socket, &m, MSG_NOSIGNAL) == (ssize_t)sizeof kit->plan;
 }
 
+// The text is from a process that is not trusted: it ends, and is fit for a terminal.
+static void clean(dqi_worker_word *word) {
+    word->text[sizeof word->text - 1] = 0;
+    for (char *c = word->text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
+}
+
 static bool hear(int socket, int timeout_ms, dqi_worker_word *word) {
     struct pollfd p = {.fd = socket, .events = POLLIN};
     int n;
     do
         n = poll(&p, 1, timeout_ms);
     while (n < 0 && errno == EINTR);
-    return n == 1 && recv(socket, word, sizeof *word, MSG_DONTWAIT) == (ssize_t)sizeof *word;
+    bool said = n == 1 && recv(socket, word, sizeof *word, MSG_DONTWAIT) == (ssize_t)sizeof *word;
+    if (said) clean(word);
+    return said;
 }
 
 static void how(int status, char *text, size_t len) {
@@ -76,7 +113,9 @@ static void how(int status, char *text, size_t len) {
     }
     int sig = WTERMSIG(status);
     snprintf(text, len, "its worker died of signal %d (%s)%s", sig, strsignal(sig),
-             sig == SIGSEGV || sig == SIGBUS ? "; hint: it touched memory that it was not given" : "");
+             sig == SIGSEGV || sig == SIGBUS ? "; hint: it touched memory that it was not given"
+             : sig == SIGSYS                 ? "; hint: it asked Linux for a file, a process or the network"
+                                             : "");
 }
 
 bool dqi_gn_worker_said(const dqi_gn_worker *w, dqi_worker_word *word) { return hear(w->socket, 0, word); }

@@ -1,7 +1,7 @@
 -- A kernel, on the host or (--memory device) a GPU, fails in the first of its lives, with a packet in its hand, and does its work in the next one; a second kernel sends all the while.
 local daqiri = require "daqiri"
 local args = daqiri.args{ fault = "trap", restarts = 50, memory = "host" }
-local FAULTS = { trap = 1, outside = 2, never = 3, leaves = 4, exits = 5 }
+local FAULTS = { trap = 1, outside = 2, never = 3, leaves = 4, aborts = 5 }
 
 local function queue(name, id, region) return { name = name, id = id, cpu_core = -1, batch_size = 64, memory_regions = { region } } end
 local function region(name) return { name = name, kind = "host_pinned", affinity = 0, num_bufs = 64, buf_size = 2048 } end
@@ -14,9 +14,6 @@ local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopb
 
 local source = [[
 #include "gn.h"
-#ifdef EXITS // a function of the host's
-extern "C" void _exit(int);
-#endif
 __device__ int send(const gn_side *side, gn_tx *tx, unsigned int region)
 {
     gn_u64 ticket, place = gn_place(region, 0);
@@ -64,13 +61,13 @@ __global__ void faulty(void *port, unsigned int region, unsigned int fault, unsi
     lives[1] = gn_now();
     if (fault == 1) *(volatile int *)0 = 1;
     if (fault == 2) *((volatile unsigned char *)gn_pointer(&side, gn_place(region, 0)) - 1) = 1; // of region "foreign"
-#ifdef EXITS
-    _exit(3);
+#ifdef ABORTS // a function of the host's
+    abort();
 #endif
     for (volatile int on = 1; on;) {}
 }
 ]]
-if args.fault == "exits" then source = "#define EXITS\n" .. source end
+if args.fault == "aborts" then source = "#define ABORTS\n" .. source end
 local function kernel(name, block, memory) return daqiri.kernel{ name = name, entry = name, memory = memory, persistent = true, grid = 1, block = block, src = source } end
 local function array(memory) return daqiri.array{ kind = memory == "host" and "host_pinned" or "device", memory = memory, type = "uint64", shape = 4 } end
 local steady, faulty, done, lives = kernel("steady", 1, "host"), kernel("faulty", 32, args.memory), array("host"), array(args.memory)

@@ -1,0 +1,299 @@
+package tests
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestKernelProcess: the process of a kernel has no capability, a filter of its calls in each thread, no descriptor but its socket and its output,
+// nothing of the program's environment that is secret, and no memory that can be written and run.
+func TestKernelProcess(t *testing.T) {
+	script, err := filepath.Abs(filepath.Join(rootDir, "tests/testdata/gn_idle.lua"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "not for kernels")
+	cmd, _, _ := startReady(t, t.TempDir(), built(t), "--summary", "none", script)
+	defer func() {
+		kill(t, cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait()
+	}()
+	dir := fmt.Sprintf("/proc/%d", kernelOf(t, cmd.Process.Pid))
+	threads, err := filepath.Glob(dir + "/task/*/status")
+	if err != nil || len(threads) != 2 { // its first one, and a block's
+		t.Fatalf("threads %v: %v", threads, err)
+	}
+	for _, name := range threads {
+		for key, want := range map[string]string{"CapInh": "0", "CapPrm": "0", "CapEff": "0", "CapAmb": "0", "CapBnd": "0", "NoNewPrivs": "1", "Seccomp": "2"} {
+			if got := strings.TrimLeft(statusOf(t, name, key), "0"); got != strings.TrimLeft(want, "0") {
+				if key == "CapBnd" && os.Geteuid() != 0 {
+					continue // who is not root can't lower this bound; no_new_privs makes it one of nothing
+				}
+				t.Errorf("%s: %s %q, want %s", name, key, got, want)
+			}
+		}
+	}
+	checkDescriptors(t, dir, cmd.Process.Pid)
+	checkMappings(t, dir)
+	if env, err := os.ReadFile(dir + "/environ"); err != nil || bytes.Contains(env, []byte("not for kernels")) || !bytes.Contains(env, []byte("PATH=")) {
+		t.Errorf("environment %q: %v", env, err)
+	}
+	if cwd, err := os.Readlink(dir + "/cwd"); err != nil || cwd != "/" {
+		t.Errorf("it works in %s: %v", cwd, err)
+	}
+	if children, err := os.ReadFile(fmt.Sprintf("%s/task/%s/children", dir, filepath.Base(dir))); err == nil && len(children) > 0 {
+		t.Errorf("it has children: %s", children)
+	}
+	if limits, err := os.ReadFile(dir + "/limits"); err != nil || !regexp.MustCompile(`Max core file size +0 +0 `).Match(limits) {
+		t.Errorf("limits %s: %v", limits, err)
+	}
+}
+
+// statusOf is a line of a status file of proc(5).
+func statusOf(t *testing.T, file, key string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, value, found := strings.Cut(string(text), "\n"+key+":")
+	if !found {
+		t.Fatalf("%s has no %s", file, key)
+	}
+	value, _, _ = strings.Cut(value, "\n")
+	return strings.TrimSpace(value)
+}
+
+// checkDescriptors compares the descriptors of a kernel's process with those that it needs; its output is the program's.
+func checkDescriptors(t *testing.T, dir string, program int) {
+	t.Helper()
+	want := map[string]string{"0": "/dev/null", "3": "socket:["}
+	for _, fd := range []string{"1", "2"} {
+		to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", program, fd))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[fd] = to
+	}
+	files, err := os.ReadDir(dir + "/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		to, err := os.Readlink(filepath.Join(dir, "fd", file.Name()))
+		if begins, needed := want[file.Name()]; err != nil || !needed || !strings.HasPrefix(to, begins) {
+			t.Errorf("descriptor %s is %s: %v", file.Name(), to, err)
+		}
+		delete(want, file.Name())
+	}
+	if len(want) > 0 {
+		t.Errorf("it lacks descriptors: %v", want)
+	}
+}
+
+// checkMappings looks for files other than programs and shared memory, and for what may be written and run.
+func checkMappings(t *testing.T, dir string) {
+	t.Helper()
+	maps, err := os.ReadFile(dir + "/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(maps)) {
+		fields := strings.Fields(line)
+		if strings.Contains(fields[1], "w") && strings.Contains(fields[1], "x") {
+			t.Errorf("memory that can be written and run: %s", line)
+		}
+		if len(fields) > 5 && strings.HasPrefix(fields[5], "/") && fields[1] == "rw-s" && !strings.HasPrefix(fields[5], "/memfd:daqiri") {
+			t.Errorf("a file that it can write to: %s", line)
+		}
+	}
+}
+
+// libcDistances are how far functions of the C library lie from printf, by name.
+func libcDistances(t *testing.T, program string) map[string]int64 {
+	t.Helper()
+	out, err := exec.Command("ldd", program).CombinedOutput()
+	m := regexp.MustCompile(`libc\.so\.6 => (\S+)`).FindSubmatch(out)
+	if err != nil || m == nil {
+		t.Fatalf("ldd: %v: %s", err, out)
+	}
+	f, err := elf.Open(string(m[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.DynamicSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]int64{}
+	for _, s := range symbols {
+		at[s.Name] = int64(s.Value)
+	}
+	for name := range at {
+		if name != "printf" {
+			at[name] -= at["printf"]
+		}
+	}
+	return at
+}
+
+// TestHostileKernels: a kernel that calls what its source can't name, by the function's address, dies of it or is told that it may not. The
+// run ends as a device's, with its files and its ledger whole, nothing was done, and no process is left.
+func TestHostileKernels(t *testing.T) {
+	need(t, "capinfos")
+	program := built(t)
+	at := libcDistances(t, program)
+	script, err := filepath.Abs(filepath.Join(rootDir, "tests/testdata/gn_hostile.lua"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := -1 // stands for the address of a text
+	for _, c := range []struct {
+		call, text           string
+		first, second, third int
+		gave                 string // "": it dies of SIGSYS
+	}{
+		{"system", "touch done", text, 0, 0, ""},
+		{"popen", "r", text, text, 0, "0"},
+		{"execve", "/bin/true", text, 0, 0, ""},
+		{"fork", "", 0, 0, 0, ""},
+		{"open", "/etc/passwd", text, os.O_RDONLY, 0, ""},
+		{"creat", "done", text, 0o644, 0, ""},
+		{"unlink", "/proc/self/cwd/kept", text, 0, 0, ""},
+		{"socket", "", syscall.AF_INET, syscall.SOCK_STREAM, 0, ""},
+		{"kill", "", os.Getpid(), 0, 0, ""},
+		{"ptrace", "", syscall.PTRACE_ATTACH, os.Getpid(), 0, ""},
+		{"memfd_create", "x", text, 0, 0, ""},
+		{"mprotect", "", 0, 4096, syscall.PROT_EXEC, "-1"},
+		{"setuid", "", 0, 0, 0, "-1"},
+		{"close", "", 1, 0, 0, "-1"},
+		{"setrlimit", "", 4, text, 0, "-1"},
+	} {
+		t.Run(c.call, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "kept"), []byte("x"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if at[c.call] == 0 {
+				t.Fatalf("the C library has no %s", c.call)
+			}
+			cmd := exec.Command(program, "--summary", "full", script, "--distance", strconv.FormatInt(at[c.call], 10), "--text", c.text, "--first", strconv.Itoa(c.first),
+				"--second", strconv.Itoa(c.second), "--third", strconv.Itoa(c.third), "--seconds", "60")
+			if c.gave != "" {
+				cmd.Args[len(cmd.Args)-1] = "1"
+			}
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "DAQIRI_TEST=1", "HOME="+dir)
+			out, _ := cmd.CombinedOutput()
+			checkHostile(t, dir, string(out), cmd.ProcessState.ExitCode(), c.gave)
+		})
+	}
+}
+
+// withHome are the processes that have this home: those that a program was started with, and all that it started.
+func withHome(t *testing.T, home string) (found []string) {
+	t.Helper()
+	names, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		env, _ := os.ReadFile(name) // of one that has gone, none
+		if slices.Contains(strings.Split(string(env), "\x00"), "HOME="+home) {
+			line, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline"))
+			found = append(found, string(line))
+		}
+	}
+	return found
+}
+
+func checkHostile(t *testing.T, dir, out string, code int, gave string) {
+	t.Helper()
+	want, says := 4, "its worker died of signal 31 (Bad system call); hint: it asked Linux for a file, a process or the network"
+	if gave != "" {
+		want, says = 0, "\n"+gave+"\n"
+	}
+	if code != want || !strings.Contains("\n"+out, says) || !strings.Contains(out, balanced) {
+		t.Errorf("exit code %d, want %d and %q:\n%s", code, want, says, out)
+	}
+	if left := withHome(t, dir); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || slices.Contains(files, filepath.Join(dir, "done")) || !slices.Contains(files, filepath.Join(dir, "kept")) {
+		t.Errorf("files %v: %v", files, err)
+	}
+	m := regexp.MustCompile(`(?m)^ +disk +([\d,]+) +([\d,]+) `).FindStringSubmatch(out)
+	if m == nil {
+		t.Fatalf("no line of the writer:\n%s", out)
+	}
+	written, err := strconv.Atoi(strings.ReplaceAll(m[2], ",", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, ".pcap") {
+			found += packetsIn(t, file, false)
+		}
+	}
+	if found == 0 || found != written {
+		t.Errorf("the files have %d packets, the ledger says %d", found, written)
+	}
+}
+
+// TestCompilerOrphan: a compiler, and what it has started, end with a program that was killed.
+func TestCompilerOrphan(t *testing.T) {
+	dir := t.TempDir()
+	home, bin := filepath.Join(dir, "home"), filepath.Join(dir, "bin")
+	for _, folder := range []string{home, bin} {
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seconds := fmt.Sprintf("86398.%d", os.Getpid()) // no other run's
+	if err := os.WriteFile(filepath.Join(bin, "c++"), []byte("#!/bin/sh\n/bin/sleep "+seconds+"\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(dir, "k.lua")
+	if err := os.WriteFile(script, []byte(`require("daqiri").kernel{ memory = "host", grid = 1, block = 1, src = "__global__ void f(int *a) {}" }`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(built(t), script)
+	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+home, "PATH="+bin+":"+os.Getenv("PATH"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	sleeper := func() bool { return len(withCommand(t, "/bin/sleep\x00"+seconds+"\x00")) > 0 }
+	await(t, "the compiler runs", sleeper)
+	kill(t, cmd.Process.Pid, syscall.SIGKILL)
+	_ = cmd.Wait()
+	await(t, "the compiler is gone", func() bool { return !sleeper() })
+}
+
+// withCommand are the processes that have this command line.
+func withCommand(t *testing.T, line string) (found []string) {
+	t.Helper()
+	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if text, _ := os.ReadFile(name); string(text) == line {
+			found = append(found, name)
+		}
+	}
+	return found
+}
