@@ -214,18 +214,11 @@ func (s *Server) prompt(w *peer) {
 	}
 	// What is asked waits for the main task on a goroutine of its own, so that an interrupt is heard meanwhile.
 	waiting := make(chan repl.Request, 16)
-	defer close(waiting)
 	gone := make(chan struct{})
+	var passing sync.WaitGroup
+	defer passing.Wait() // it sends to requests, which is closed next
 	defer close(gone)
-	go func() {
-		for r := range waiting {
-			select {
-			case requests <- r:
-			case <-gone:
-				return
-			}
-		}
-	}()
+	passing.Go(func() { pass(waiting, requests, gone) })
 	for {
 		var m message
 		if w.read(&m) != nil {
@@ -240,6 +233,22 @@ func (s *Server) prompt(w *peer) {
 			waiting <- question{w, m}
 		case m.Complete != nil:
 			waiting <- question{w, m}
+		}
+	}
+}
+
+// pass hands requests on until gone is closed.
+func pass(from <-chan repl.Request, to chan<- repl.Request, gone <-chan struct{}) {
+	for {
+		select {
+		case r := <-from:
+			select {
+			case to <- r:
+			case <-gone:
+				return
+			}
+		case <-gone:
+			return
 		}
 	}
 }
