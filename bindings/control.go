@@ -151,7 +151,8 @@ func (rt *Runtime) answerLine(h *controlHandle, peer *control.Peer, line []byte)
 	rt.Log(map[bool]string{true: "info", false: "warn"}[err == nil], "control", noted)
 	text, err := appendJSON(nil, out, 0)
 	if err != nil {
-		return []byte(fmt.Sprintf(`{"error":%q,"ok":false}`, "the answer: "+err.Error()))
+		why, _ := json.Marshal("the answer: " + err.Error()) // a string always goes
+		return fmt.Appendf(nil, `{"error":%s,"ok":false}`, why)
 	}
 	return text
 }

@@ -151,7 +151,7 @@ func typeInto(g *state.Global, path string) error {
 		}
 	}()
 	if err := p.Start(); err != nil {
-		fmt.Fprintln(g.Stderr, err)
+		fmt.Fprintln(g.Stderr, state.VisibleLines(err.Error()))
 	}
 	out := p.Writer(g.Stdout)
 	gone := c.Prompt(p, func(text string) { _, _ = io.WriteString(out, text) })

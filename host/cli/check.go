@@ -70,17 +70,17 @@ func checkConfig(g *state.Global, opts spec.Options, file string) bool {
 	var faults *spec.Errors
 	if errors.As(err, &faults) {
 		for _, fault := range faults.Issues {
-			fmt.Fprintln(g.Stderr, fault)
+			fmt.Fprintln(g.Stderr, state.VisibleLines(fmt.Sprint(fault)))
 		}
 		fmt.Fprintf(g.Stderr, "%s: %s\n", file, plural(len(faults.Issues), "fault"))
 		return false
 	}
 	if err != nil {
-		fmt.Fprintln(g.Stderr, err)
+		fmt.Fprintln(g.Stderr, state.VisibleLines(err.Error()))
 		return false
 	}
 	for _, obstacle := range session.Obstacles(cfg) {
-		fmt.Fprintf(g.Stderr, "can't be opened here: %v\n", obstacle)
+		fmt.Fprintf(g.Stderr, "can't be opened here: %s\n", state.VisibleLines(fmt.Sprint(obstacle)))
 	}
 	queues := 0
 	for _, i := range cfg.Interfaces {
@@ -105,24 +105,24 @@ func showWarnings(g *state.Global, cfg *spec.Config, warnings []spec.Issue) {
 		}
 	}
 	for _, w := range warnings {
-		fmt.Fprintf(g.Stderr, "warning: %v\n", w)
+		fmt.Fprintf(g.Stderr, "warning: %s\n", state.VisibleLines(fmt.Sprint(w)))
 	}
 }
 
 func checkScript(g *state.Global, opts spec.Options, file string) bool {
 	text, err := state.ReadText(file)
 	if err != nil {
-		fmt.Fprintf(g.Stderr, "script: %v\n", err)
+		fmt.Fprintf(g.Stderr, "script: %s\n", state.VisibleLines(fmt.Sprint(err)))
 		return false
 	}
 	faults := check.Script(file, string(text), check.Options{Spec: opts, Library: stdlib.Files})
 	bad := 0
 	for _, fault := range faults {
 		if fault.Warning {
-			fmt.Fprintf(g.Stderr, "warning: %v\n", fault)
+			fmt.Fprintf(g.Stderr, "warning: %s\n", state.VisibleLines(fmt.Sprint(fault)))
 			continue
 		}
-		fmt.Fprintln(g.Stderr, fault)
+		fmt.Fprintln(g.Stderr, state.VisibleLines(fmt.Sprint(fault)))
 		bad++
 	}
 	if bad > 0 {

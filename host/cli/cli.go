@@ -56,7 +56,7 @@ func Main(g *state.Global) (code int) {
 		f = &failure{code: ExitUsage, err: err} // cobra's own: unknown command, wrong number of arguments
 	}
 	if !f.silent {
-		fmt.Fprintf(g.Stderr, "daqiri-run: %v\n", f)
+		fmt.Fprintf(g.Stderr, "daqiri-run: %s\n", state.VisibleLines(f.Error()))
 		if f.code == ExitUsage {
 			fmt.Fprintf(g.Stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
 		}

@@ -211,7 +211,7 @@ not ok 2 - DIR/b\#.lua
     @@ -0,0 +1 @@
     +x
   stderr: |2
-    ` + "\x01" + `
+    \x01
   ...
 ok 3 - DIR/c.lua # SKIP no card
 `

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/daqiri/daqiri-run/host/state"
 )
 
 // reporter shows results as they come. Errors of the stream are ignored: the result does not depend on it.
@@ -29,7 +31,15 @@ type humanReport struct {
 
 func (r *humanReport) begin(int) {}
 
+// printable is the test with what its script wrote fit for a terminal, and for YAML.
+func (t Test) printable() Test {
+	t.Name, t.Reason = state.Visible(t.Name), state.Visible(t.Reason)
+	t.Detail, t.Stderr = state.VisibleLines(t.Detail), state.VisibleLines(t.Stderr)
+	return t
+}
+
 func (r *humanReport) test(t Test) {
+	t = t.printable()
 	word, color := "ok  ", green
 	switch t.Status {
 	case Failed:
@@ -106,6 +116,7 @@ func (r *tapReport) begin(total int) { fmt.Fprintf(r.w, "TAP version 13\n1..%d\n
 
 func (r *tapReport) test(t Test) {
 	r.n++
+	t = t.printable()
 	name := strings.ReplaceAll(t.Name, "#", `\#`)
 	switch t.Status {
 	case Passed:

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/daqiri/daqiri-run/host/state"
 )
 
 const (
@@ -212,7 +214,7 @@ func (r *Repl) print(a answer) {
 		fmt.Fprintln(r.Writer(r.opts.Stdout), strings.TrimSuffix(a.output, "\n"))
 	}
 	if a.err != nil {
-		fmt.Fprintln(r.Writer(r.opts.Stderr), strings.TrimSuffix(a.err.Error(), "\n"))
+		fmt.Fprintln(r.Writer(r.opts.Stderr), state.VisibleLines(strings.TrimSuffix(a.err.Error(), "\n")))
 		if !r.opts.Interactive {
 			r.failed.Store(true)
 		}

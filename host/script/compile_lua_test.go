@@ -142,7 +142,7 @@ func TestManyConstantsLines(t *testing.T) {
 		fmt.Fprintf(&b, "t[%d] = 's%d'\n", i, i)
 	}
 	b.WriteString("t.x = 'last' + 1\n")
-	L := state(t)
+	L := newState(t)
 	fn, err := compile(L, "s.lua", b.String())
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func TestSourceLimits(t *testing.T) {
 		{"255 upvalues", manyUpvalues(255), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			L := state(t)
+			L := newState(t)
 			_, err := compile(L, "s.lua", c.source)
 			switch {
 			case c.want == "" && err != nil:
@@ -218,7 +218,7 @@ func manyUpvalues(n int) string {
 
 // Long source can be interrupted.
 func TestCompileInterrupted(t *testing.T) {
-	L := state(t)
+	L := newState(t)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(fmt.Errorf("stopped"))
 	L.SetContext(ctx)

@@ -56,7 +56,7 @@ func TestMultipleAssignment(t *testing.T) {
 // results runs a chunk and joins what it returns.
 func results(t *testing.T, source string) string {
 	t.Helper()
-	L := state(t)
+	L := newState(t)
 	repairNumbers(L)
 	replaceLoad(L)
 	fn, err := compile(L, "s.lua", source)
@@ -107,7 +107,7 @@ func TestLoadFiles(t *testing.T) {
 
 // Lines of what was taken apart are still those of the source.
 func TestErrorLineInAssignment(t *testing.T) {
-	L := state(t)
+	L := newState(t)
 	fn, err := compile(L, "s.lua", "local a, b = 1, nil\n\na, b = b.x, a\n")
 	if err != nil {
 		t.Fatal(err)

@@ -170,7 +170,7 @@ func TestHeldBackAtEnd(t *testing.T) {
 // TestProcessReadsToEnd closes a process that reads up to the end of what it is given.
 func TestProcessReadsToEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
-	L := state(t)
+	L := newState(t)
 	replaceFiles(L)
 	replaceStdio(L, io.Discard, io.Discard)
 	if err := L.DoString(fmt.Sprintf(`local p = io.popen("cat > %s", "w") p:write("all") p:close()`, path)); err != nil {

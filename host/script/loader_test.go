@@ -10,8 +10,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// state is a Lua state with the libraries, closed at the end of the test.
-func state(t *testing.T) *lua.LState {
+// newState is a Lua state with the libraries, closed at the end of the test.
+func newState(t *testing.T) *lua.LState {
 	t.Helper()
 	L := lua.NewState(lua.Options{SkipOpenLibs: true})
 	t.Cleanup(L.Close)
@@ -56,7 +56,7 @@ func TestRequire(t *testing.T) {
 		{"broken", `return require "broken"`, "error: " + filepath.Join(own, "broken.lua")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			L := state(t)
+			L := newState(t)
 			newLoader(stdlib, own, shared).install(L)
 			got := ""
 			if err := L.DoString(c.source); err != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/bindings"
 	"github.com/daqiri/daqiri-run/host/repl"
+	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
@@ -252,7 +253,7 @@ func (p *Program) ended(L *lua.LState, t *task.Task, err error) {
 	f := judge(L, t.Context(), err)
 	switch {
 	case f != nil:
-		fmt.Fprintln(p.opts.Stderr, f.Text)
+		fmt.Fprintln(p.opts.Stderr, state.VisibleLines(f.Text))
 		f.Shown = true
 		p.record(*f)
 	case err != nil && context.Cause(t.Context()) == ErrCancelled:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/bindings"
 	"github.com/daqiri/daqiri-run/host/repl"
+	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
@@ -42,10 +43,10 @@ func (p *Program) prompt(L *lua.LState, rt *bindings.Runtime) {
 // begin starts the prompt.
 func (s *prompting) begin(L *lua.LState) {
 	if err := L.DoString(`if not rawget(_G, "daqiri") then daqiri = require "daqiri" end`); err != nil {
-		fmt.Fprintln(s.p.opts.Stderr, Trace(L, err))
+		fmt.Fprintln(s.p.opts.Stderr, state.VisibleLines(Trace(L, err)))
 	}
 	if err := s.prompt.Start(); err != nil {
-		fmt.Fprintln(s.p.opts.Stderr, err)
+		fmt.Fprintln(s.p.opts.Stderr, state.VisibleLines(err.Error()))
 	}
 	go s.forward(s.rt.Task, func() { s.over = true })
 }
@@ -59,7 +60,7 @@ func (s *prompting) loop(L *lua.LState) {
 		case s.rt.Task.Context().Err() != nil, err != nil && stops(err):
 			return
 		case err != nil:
-			fmt.Fprintln(s.p.opts.Stderr, Trace(L, err))
+			fmt.Fprintln(s.p.opts.Stderr, state.VisibleLines(Trace(L, err)))
 		}
 	}
 }

@@ -19,7 +19,7 @@ func TestStdio(t *testing.T) {
 			"<string>:1: bad argument #1 to write (number or string expected, got table)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			L := state(t)
+			L := newState(t)
 			var stdout, stderr bytes.Buffer
 			replaceStdio(L, &stdout, &stderr)
 			top := L.GetTop()
@@ -38,7 +38,7 @@ func TestStdio(t *testing.T) {
 }
 
 func TestForbidExec(t *testing.T) {
-	L := state(t)
+	L := newState(t)
 	forbidExec(L)
 	for source, want := range map[string]string{
 		`os.execute("true")`:       "<string>:1: os.execute: a script may start programs only under daqiri-run --allow-exec",

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"unicode"
 )
 
@@ -35,4 +36,17 @@ func Visible(text string) string {
 		}
 	}
 	return text
+}
+
+// VisibleLines is Visible of a text of several lines, which may have tabs.
+func VisibleLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		cells := strings.Split(line, "\t")
+		for k, cell := range cells {
+			cells[k] = Visible(cell)
+		}
+		lines[i] = strings.Join(cells, "\t")
+	}
+	return strings.Join(lines, "\n")
 }

@@ -27,6 +27,7 @@ func Parse(data []byte) (*Report, error) {
 
 // Head is what a report says of the run as a whole.
 func (r *Report) Head() string {
+	r = visible(r)
 	script := r.Script
 	if script == "" {
 		script = "a prompt"
@@ -45,6 +46,7 @@ func (r *Report) Head() string {
 // Compare shows two reports beside each other, session by session under their names, and whether b is worse: it lost more packets, or did not
 // hold a threshold that a held.
 func Compare(a, b *Report, st Style) (text string, worse bool) {
+	a, b = visible(a), visible(b)
 	var out strings.Builder
 	fmt.Fprintf(&out, "A: %sB: %s", a.Head(), b.Head())
 	if a.SHA256 != b.SHA256 {

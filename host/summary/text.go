@@ -36,6 +36,7 @@ func (r *Report) Text(st Style) string {
 	if len(r.Sessions) == 0 {
 		return ""
 	}
+	r = visible(r)
 	var b strings.Builder
 	if !st.Cut {
 		r.thresholds(&b, st)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
@@ -33,7 +34,7 @@ func (v *Top) Text(now time.Time) string {
 		if !o.Started() || o.Finished() {
 			continue
 		}
-		l := o.Ledger()
+		l := visible(o.Ledger())
 		v.last[o] = l
 		was := before[o]
 		if was == nil {
@@ -54,7 +55,7 @@ func (v *Top) session(b *strings.Builder, o *bindings.RunningSession, l, d *stat
 	if dt <= 0 {
 		return
 	}
-	fmt.Fprintf(b, "%s  %s  %.2f CPUs  %s resident\n", v.style.paint(bold, o.Name()), span(time.Duration(o.RunTime()*1e9)), d.Process.CPUSeconds/dt,
+	fmt.Fprintf(b, "%s  %s  %.2f CPUs  %s resident\n", v.style.paint(bold, state.Visible(o.Name())), span(time.Duration(o.RunTime()*1e9)), d.Process.CPUSeconds/dt,
 		size(l.Process.RSS))
 	t := table{right: 6}
 	t.row("", "packets/s", "bit/s", "held", "dropped", "/s", "")
@@ -69,7 +70,7 @@ func (v *Top) session(b *strings.Builder, o *bindings.RunningSession, l, d *stat
 		v.reasons(b, &l.Lines[i])
 	}
 	for _, r := range o.Regions() {
-		fmt.Fprintf(b, "  region %s: %s of %s buffers in use (%s)\n", r.Name, count(uint64(r.Buffers-r.Free)), count(uint64(r.Buffers)),
+		fmt.Fprintf(b, "  region %s: %s of %s buffers in use (%s)\n", state.Visible(r.Name), count(uint64(r.Buffers-r.Free)), count(uint64(r.Buffers)),
 			share(uint64(r.Buffers-r.Free), uint64(r.Buffers)))
 	}
 	for i := range d.Lines {

@@ -2,7 +2,6 @@ package stats
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 )
 
@@ -125,7 +124,7 @@ func (list Histograms) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(fmt.Appendf(out, "%q:", h.Name), text...)
+		out = append(append(appendString(out, h.Name), ':'), text...)
 	}
 	return append(out, '}'), nil
 }

@@ -39,6 +39,12 @@ func (c Count) with(o Count, change func(a, b uint64) uint64) Count {
 	return Count{c.Name, change(c.N, o.N)}
 }
 
+// appendString appends a text as JSON.
+func appendString(out []byte, text string) []byte {
+	quoted, _ := json.Marshal(text) // a string always goes
+	return append(out, quoted...)
+}
+
 // MarshalJSON writes the counters that are not 0, in order.
 func (c Counts) MarshalJSON() ([]byte, error) {
 	out := []byte{'{'}
@@ -49,7 +55,7 @@ func (c Counts) MarshalJSON() ([]byte, error) {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = fmt.Appendf(out, "%q:%d", x.Name, x.N)
+		out = fmt.Appendf(appendString(out, x.Name), ":%d", x.N)
 	}
 	return append(out, '}'), nil
 }
