@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,6 +133,12 @@ func TestPcap(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+	cut := slices.Clone(base[:len(base)-2])
+	other := slices.Clone(cut)
+	other[len(other)-1] ^= 1
+	if diff := compareFile("f", cut, other); !strings.Contains(diff, "the bytes of the last packet, which is cut, differ") {
+		t.Errorf("%q", diff)
 	}
 }
 

@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -23,7 +24,8 @@ type capture struct {
 	link         uint32
 	packets      []pcapPacket
 	// cut says where the file ends in the middle of a packet; empty when it is whole.
-	cut string
+	cut  string
+	left []byte // of that packet
 }
 
 type pcapPacket struct {
@@ -62,6 +64,7 @@ func readPcap(data []byte) capture {
 	for at := pcapFileHeader; at < len(data); {
 		rest := data[at:]
 		if len(rest) < pcapFrameHeader {
+			c.left = rest
 			c.cut = fmt.Sprintf("ends in the header of packet %d, at offset %d", len(c.packets)+1, len(data))
 			break
 		}
@@ -69,6 +72,7 @@ func readPcap(data []byte) capture {
 			captured: order.Uint32(rest[8:]), orig: order.Uint32(rest[12:])}
 		rest = rest[pcapFrameHeader:]
 		if uint64(len(rest)) < uint64(p.captured) {
+			c.left = rest
 			c.cut = fmt.Sprintf("ends %d bytes into packet %d, which has %d, at offset %d",
 				len(rest), len(c.packets)+1, p.captured, len(data))
 			break
@@ -96,6 +100,9 @@ func comparePcap(name string, wantData, gotData []byte) string {
 		{"packets", number(uint32(len(want.packets))), number(uint32(len(got.packets)))},
 		{"end of file", orWhole(want.cut), orWhole(got.cut)},
 	})
+	if want.cut == got.cut && !bytes.Equal(want.left, got.left) {
+		fmt.Fprintf(&b, "  the bytes of the last packet, which is cut, differ:\n%s", hexDifference(want.left, got.left))
+	}
 	first, differing := -1, 0
 	for i := range min(len(want.packets), len(got.packets)) {
 		if packetDifference(want, got, i) == "" {
