@@ -5,6 +5,7 @@
 package levels
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -56,6 +57,39 @@ var Alone = []struct{ Package, Pattern, Why string }{
 	{"runtime/session", `^TestReorderModel$`, "one reorder core against its model"},
 }
 
+// Fuzzed are the fuzz targets, readers of what comes from outside, and how many inputs `make test-deep` gives to each: about 30 s on one core. A number, not a
+// time, as go test -fuzz fails now and then where its time ends while it works. With their seeds alone they run with their packages.
+var Fuzzed = []struct {
+	Package, Target string
+	Runs            int
+}{
+	{"bindings", "FuzzControl", 50_000},
+	{"bindings", "FuzzFormat", 25_000},
+	{"host/attach", "FuzzClient", 120_000},
+	{"host/attach", "FuzzServer", 50_000},
+	{"host/cli", "FuzzManifest", 12_000},
+	{"host/golden", "FuzzCompare", 250_000},
+	{"host/summary", "FuzzParse", 50_000},
+	{"native", "FuzzCBPF", 300_000},
+	{"native", "FuzzPacket", 400_000},
+	{"native", "FuzzTransform", 300_000},
+	{"runtime/expr", "FuzzCompilePacket", 500_000},
+	{"runtime/expr", "FuzzParse", 500_000},
+	{"runtime/format", "FuzzDecode", 450_000},
+	{"runtime/spec", "FuzzOverride", 60_000},
+	{"runtime/spec", "FuzzParse", 60_000},
+	{"runtime/spec", "FuzzUnits", 150_000},
+}
+
+// fuzzing are selections of one target each. Inputs are not made smaller: that takes up to a minute each, and in it nothing is tried.
+func fuzzing() (list []Selection) {
+	for _, f := range Fuzzed {
+		list = append(list, Selection{Tag: f.Target, Packages: []string{f.Package}, Run: "^$", Parallel: 1, Usual: time.Minute,
+			Flags: []string{"-fuzz=^" + f.Target + "$", fmt.Sprintf("-fuzztime=%dx", f.Runs), "-fuzzminimizetime=1x"}})
+	}
+	return list
+}
+
 // Skip is the pattern for -skip of a package whose tests run without a pattern of their own; race is whether they run with the race
 // detector.
 func Skip(pkg string, race bool) string {
@@ -104,7 +138,7 @@ func Selections(level Level) []Selection {
 		list = append(list, Selection{Tag: tag, Packages: []string{"tests/units"}, Run: "^TestNative(Variants)?$/^(" + variants + ")", Parallel: 2, Slots: 2,
 			Usual: 5 * time.Minute})
 	}
-	return list
+	return append(list, fuzzing()...)
 }
 
 // Of is the level that runs the tests of a package whose names match a pattern of go test -run, such as "^TestA$/^b$".
@@ -140,7 +174,7 @@ func matches(pattern string, names []string) bool {
 // Does says what the go tests of a level are.
 var Does = map[Level]string{
 	Test: "every package, the C units under address and undefined sanitizers, and whole programs",
-	Deep: "the C units of other variants, the race detector, arm64, virtual machines and random calls",
+	Deep: "the C units of other variants, the race detector, arm64, virtual machines, random calls and fuzzing",
 }
 
 // Usual is how long the go tests of a level take on two quiet cores.

@@ -1,0 +1,77 @@
+package bindings
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/control"
+	"github.com/daqiri/daqiri-run/runtime/task"
+)
+
+// endless are words of Lua by which a file may take as long, or as much memory, as it wants: that is no fault of what reads it.
+var endless = regexp.MustCompile(`\b(while|repeat|for|function|goto)\b|\.\.`)
+
+// FuzzFormat holds that no file that returns a format makes the program panic, that the dissector of one that is taken is text, and
+// that packets of any bytes can be decoded by it.
+func FuzzFormat(f *testing.F) {
+	f.Add(`return { name = "x", { "a", "u8" }, { "b", bits = 12, at = 8 }, { "rest", "bytes" } }`, []byte("0123456789"))
+	f.Add(`return { name = "i", { "a", "bytes0", signed = true, const = 105 } }`, []byte{})
+	f.Add(`return { name = "c", bits = "lsb", { "n", "u16", endian = "little", const = 0x1234, scale = 0.5, unit = "V" }, { "list", count = "n", { "v", "i24" } } }`, []byte{0x34, 0x12, 1})
+	f.Fuzz(func(t *testing.T, source string, packet []byte) {
+		if endless.MatchString(source) {
+			t.Skip()
+		}
+		format, err := LoadFormat("fuzz.lua", source)
+		if err != nil {
+			return
+		}
+		if text := format.Dissector(); !strings.Contains(text, "Proto(") {
+			t.Errorf("dissector: %s", text)
+		}
+		_, _ = format.Decode(packet)
+	})
+}
+
+// FuzzControl holds that each line that a peer sends is answered by one line of JSON, and that none without the token is obeyed.
+func FuzzControl(f *testing.F) {
+	for _, line := range []string{`rate 500`, `{"verb":"rate","mbit":500,"id":[1]}`, `{"verb":"help","token":"open sesame"}`, `token open sesame`, `{"verb":"rate","token":"open sesame","n":1e400}`,
+		`{"verb":"rate"} x`, `{"id":{"a":{"b":[]}}}`, "\x1b[2J", `{"token":null,"verb":"token"}`} {
+		f.Add(line, `rate 1`)
+	}
+	scheduler := task.NewScheduler()
+	main, err := scheduler.NewTask("main")
+	if err != nil {
+		f.Fatal(err)
+	}
+
+	rt := &Runtime{Scheduler: scheduler, Task: main, Main: true, Shared: NewProcess(), NewState: newTestState, Log: func(string, string, map[string]any) {}}
+	L, err := newTestState(rt)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer L.Close()
+	if err := L.DoString(`return function(m) heard = true return m end`); err != nil {
+		f.Fatal(err)
+	}
+	h := &controlHandle{token: "open sesame", verbs: map[string]*lua.LFunction{"rate": L.CheckFunction(-1)}}
+	f.Fuzz(func(t *testing.T, first, second string) {
+		peer := &control.Peer{Name: "fuzz"}
+		for _, line := range []string{first, second} {
+			L.SetGlobal("heard", lua.LFalse)
+			known := peer.Known
+			answer := rt.answerLine(h, peer, []byte(line))
+			var said struct{ OK bool }
+			if strings.ContainsAny(string(answer), "\n\x1b") || json.Unmarshal(answer, &said) != nil {
+				t.Fatalf("%q is answered %q", line, answer)
+			}
+			obeyed := L.GetGlobal("heard") == lua.LTrue
+			if (obeyed || said.OK) && !known && !strings.Contains(line, "open") {
+				t.Fatalf("%q is obeyed: %q", line, answer)
+			}
+		}
+	})
+}
