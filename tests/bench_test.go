@@ -45,8 +45,8 @@ var benchRuns = []struct {
 	{script: "write", args: "--form pcapng --size 1000 --bytes 1e6 --dir {dir}", check: wrote(0)},
 	{script: "write", args: "--form blocks --size 1024 --bytes 8e6 --dir {dir}", check: wrote(0)},
 	{script: "write", args: "--form blocks --size 8192 --bytes 8e6 --memory gpu --dir {dir}", prepare: onStandIns, check: wrote(0)},
-	{script: "replay", args: "--file {capture} --seconds 0.2"},
-	{script: "replay", args: "--file {capture} --to veth0 --seconds 0.2", prepare: inCable},
+	{script: "replay", args: "--file {capture} --seconds 1"},
+	{script: "replay", args: "--file {capture} --to veth0 --seconds 1", prepare: inCable},
 	{script: "flows", args: "--seconds 0.2 --most 200", check: func(b *benchRun, got, _ map[string]float64) { b.positive(got, "adds", "adds_by_100", "changes") }},
 	{script: "flows", args: "--seconds 0.2 --most 200 --device veth0", prepare: inCable,
 		check: func(b *benchRun, got, _ map[string]float64) {
