@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -18,9 +20,10 @@ import (
 
 // controlHandle is a socket on which others tell the script what to do. Cold.
 type controlHandle struct {
-	server *control.Server
-	token  string
-	verbs  map[string]*lua.LFunction
+	server   *control.Server
+	token    string
+	verbs    map[string]*lua.LFunction
+	refusals refusals
 }
 
 func (*controlHandle) luaType() string { return "control" }
@@ -31,7 +34,7 @@ var controlType = &typeDef{
 	doc: `a control channel
 		A socket on which other programs tell a running script what to do: 'daqiri.control'. A line is a verb, '{"verb": "rate", "mbit": 500}' or just
 		'rate 500' (whose words behind the verb are the message's 'text'), and gets a line back: '{"ok": true, "reply": …}', or '{"ok": false, "error": "…"}'.
-		A message's 'id' comes back with its answer. 'help' lists the verbs. Each line is noted in the log. Where there is a token, a message has it as 'token', or
+		A message's 'id' comes back with its answer. 'help' lists the verbs. Each line is noted in the log, of those that are refused one a second. Where there is a token, a message has it as 'token', or
 		the line 'token TOKEN' goes ahead of what the connection brings. Of 64 connections the one that was silent for longest makes room for the next; over TCP one
 		that does not give the token within 10 s ends, and so does one that speaks HTTP.
 		From a shell: 'echo rate 500 | nc -UN /run/daqiri/tx.sock'.`,
@@ -111,23 +114,63 @@ func controlClose(c *call) int {
 	return 0
 }
 
-// answerControl has the script's thread answer a line. Any thread; blocks until it has, or the script has ended.
+// answerControl has the script's thread answer a line of a peer that may ask. Another's line costs the script nothing. Any thread; blocks until it is
+// answered, or the script has ended.
 func (rt *Runtime) answerControl(h *controlHandle, peer *control.Peer, line []byte) []byte {
-	answer := make(chan []byte, 1)
-	err := rt.Task.Post(func() { answer <- rt.answerLine(h, peer, line) })
+	message, err := controlMessage(line)
 	if err == nil {
+		err = h.admit(peer, message)
+	}
+	if err != nil {
+		h.refusals.note(rt, peer, err)
+		return refusal(message["id"], err)
+	}
+	answer := make(chan []byte, 1)
+	if rt.Task.Post(func() { answer <- rt.answerMessage(h, peer, message) }) == nil {
 		select {
 		case text := <-answer:
 			return text
 		case <-rt.Task.Done():
 		}
 	}
-	return []byte(`{"error":"the script has ended","ok":false}`)
+	return refusal(nil, errors.New("the script has ended"))
 }
 
-// answerLine is an answer. The script's thread.
-func (rt *Runtime) answerLine(h *controlHandle, peer *control.Peer, line []byte) []byte {
-	message, err := controlMessage(line)
+// refusal is the answer to a line that no script has seen.
+func refusal(id any, err error) []byte {
+	answer := map[string]any{"ok": false, "error": err.Error()}
+	if id != nil {
+		answer["id"] = id
+	}
+	text, _ := json.Marshal(answer) // what JSON has brought goes back
+	return text
+}
+
+// refusals notes lines that were refused in the log: one a second, so that a crowd does not fill it. Safe for concurrent use.
+type refusals struct {
+	mu   sync.Mutex
+	next time.Time
+	left int // that were not noted since
+}
+
+func (r *refusals) note(rt *Runtime, peer *control.Peer, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	if now.Before(r.next) {
+		r.left++
+		return
+	}
+	noted := map[string]any{"peer": peer.Name, "error": err.Error()}
+	if r.left > 0 {
+		noted["refused_before"] = r.left
+	}
+	r.next, r.left = now.Add(time.Second), 0
+	rt.Log("warn", "control", noted)
+}
+
+// answerMessage is the answer to a message of a peer that may ask. The script's thread.
+func (rt *Runtime) answerMessage(h *controlHandle, peer *control.Peer, message map[string]any) []byte {
 	out := rt.root.NewTable()
 	if id, ok := message["id"]; ok {
 		out.RawSetString("id", rt.fromGo(id))
@@ -137,10 +180,8 @@ func (rt *Runtime) answerLine(h *controlHandle, peer *control.Peer, line []byte)
 	if h.verbs[verb] != nil || verb == "help" || verb == "token" {
 		noted["verb"] = verb // another may be a token that was typed in the wrong place
 	}
-	if err == nil {
-		err = h.admit(peer, verb, message)
-	}
-	if err == nil && verb != "token" {
+	var err error
+	if verb != "token" {
 		err = rt.runVerb(h, verb, message, out)
 	}
 	if err != nil {
@@ -151,8 +192,7 @@ func (rt *Runtime) answerLine(h *controlHandle, peer *control.Peer, line []byte)
 	rt.Log(map[bool]string{true: "info", false: "warn"}[err == nil], "control", noted)
 	text, err := appendJSON(nil, out, 0)
 	if err != nil {
-		why, _ := json.Marshal("the answer: " + err.Error()) // a string always goes
-		return fmt.Appendf(nil, `{"error":%s,"ok":false}`, why)
+		return refusal(nil, fmt.Errorf("the answer: %w", err))
 	}
 	return text
 }
@@ -181,7 +221,8 @@ func controlMessage(line []byte) (map[string]any, error) {
 }
 
 // admit says why a peer may not ask. A message that has the token, or the line 'token TOKEN', is enough for all that come later on its connection.
-func (h *controlHandle) admit(peer *control.Peer, verb string, message map[string]any) error {
+func (h *controlHandle) admit(peer *control.Peer, message map[string]any) error {
+	verb, _ := message["verb"].(string)
 	given, has := message["token"].(string)
 	if text, ok := message["text"].(string); ok && verb == "token" && !has {
 		given, has = text, true

@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"encoding/json"
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
@@ -63,7 +64,14 @@ func FuzzControl(f *testing.F) {
 		for _, line := range []string{first, second} {
 			L.SetGlobal("heard", lua.LFalse)
 			known := peer.Known
-			answer := rt.answerLine(h, peer, []byte(line))
+			message, err := controlMessage([]byte(line))
+			if err == nil {
+				err = h.admit(peer, message)
+			}
+			answer := refusal(message["id"], errors.New("refused"))
+			if err == nil {
+				answer = rt.answerMessage(h, peer, message)
+			}
 			var said struct{ OK bool }
 			if strings.ContainsAny(string(answer), "\n\x1b") || json.Unmarshal(answer, &said) != nil {
 				t.Fatalf("%q is answered %q", line, answer)
