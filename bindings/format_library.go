@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
 
 // formatFolder is where the library has a file for each format.
@@ -186,7 +186,7 @@ func (c *call) declareHere(t *lua.LTable) (*format.Format, error) {
 		return declared(t, "", nil)
 	}
 	at := &tableLines{at: dbg.CurrentLine}
-	if source, err := os.ReadFile(dbg.Source); err == nil {
+	if source, err := textfile.Read(dbg.Source); err == nil {
 		if found := calledTable(dbg.Source, string(source), "format", dbg.CurrentLine); found != nil {
 			at = found
 		}

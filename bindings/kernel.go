@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/runtime/kernel"
 	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
 
 // kernelObject is a kernel of the user, for a GPU or for the host. Cold.
@@ -228,7 +228,7 @@ func (o *options) kernelText(s *kernel.Source) {
 		s.Text, s.PTX = o.str("ptx", ""), true
 	default:
 		s.File = o.str("file", "")
-		text, err := os.ReadFile(o.c.rt.find(s.File))
+		text, err := textfile.Read(o.c.rt.find(s.File))
 		if shipped := o.c.rt.shippedText(s.File); err != nil && shipped != "" {
 			text, err = []byte(shipped), nil
 		}
@@ -246,7 +246,7 @@ func (c *call) placeOf(text string) (file string, line int) {
 	if dbg == nil {
 		return "kernel", 1
 	}
-	whole, err := os.ReadFile(c.rt.find(dbg.Source))
+	whole, err := textfile.Read(c.rt.find(dbg.Source))
 	if err != nil {
 		whole = []byte(c.rt.shippedText(dbg.Source))
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/daqiri/daqiri-run/host/script"
-	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
+	"github.com/daqiri/daqiri-run/runtime/textfile"
 	"github.com/daqiri/daqiri-run/scripts"
 )
 
@@ -42,7 +42,7 @@ func (f found) text() (string, error) {
 		text, err := fs.ReadFile(f.shipped, f.path)
 		return string(text), err
 	}
-	text, err := state.ReadText(f.path)
+	text, err := textfile.Read(f.path)
 	return string(text), err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/textfile"
 	"github.com/daqiri/daqiri-run/stdlib"
 )
 
@@ -110,7 +111,7 @@ func showWarnings(g *state.Global, cfg *spec.Config, warnings []spec.Issue) {
 }
 
 func checkScript(g *state.Global, opts spec.Options, file string) bool {
-	text, err := state.ReadText(file)
+	text, err := textfile.Read(file)
 	if err != nil {
 		fmt.Fprintf(g.Stderr, "script: %s\n", state.VisibleLines(fmt.Sprint(err)))
 		return false

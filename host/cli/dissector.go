@@ -10,6 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
+	"github.com/daqiri/daqiri-run/runtime/textfile"
 	"github.com/daqiri/daqiri-run/stdlib"
 )
 
@@ -45,7 +46,7 @@ FORMAT is a format of the library ('daqiri-run help formats' lists them), or a f
 // findFormat loads a format of the library, or of a file.
 func findFormat(name string) (*format.Format, error) {
 	if strings.HasSuffix(name, ".lua") {
-		source, err := state.ReadText(name)
+		source, err := textfile.Read(name)
 		if err != nil {
 			return nil, fail(ExitUsage, err)
 		}

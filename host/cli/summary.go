@@ -8,6 +8,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/host/summary"
+	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
 
 // newSummary makes the command that shows what --summary-json wrote.
@@ -52,7 +53,7 @@ code is 8 where B lost more packets than A, or did not hold a threshold that A h
 }
 
 func readReport(file string) (*summary.Report, error) {
-	data, err := state.ReadText(file)
+	data, err := textfile.Read(file)
 	if err != nil {
 		return nil, err
 	}

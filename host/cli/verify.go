@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
 
 // manifestFiles is what verify reads of a manifest (docs/writers.md).
@@ -97,7 +98,7 @@ manifest is that of a run that did not end.`,
 
 // verify prints a line for each file and returns how many are not what they should be.
 func verify(w io.Writer, name string) (bad int, err error) {
-	data, err := state.ReadText(name)
+	data, err := textfile.Read(name)
 	if err != nil {
 		return 0, fail(ExitUsage, err)
 	}

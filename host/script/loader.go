@@ -11,6 +11,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/runtime/suggest"
+	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
 
 // loader finds modules for require: first what is built in (the bindings' modules, then stdlib, by name or as
@@ -60,7 +61,7 @@ func (l *loader) load(L *lua.LState, name string) (*lua.LFunction, error) {
 	var tried []string
 	for _, pattern := range strings.Split(packagePath(L, l.path), ";") {
 		file := strings.ReplaceAll(pattern, "?", strings.ReplaceAll(name, ".", string(filepath.Separator)))
-		text, err := os.ReadFile(file)
+		text, err := textfile.Read(file)
 		if err == nil {
 			return compile(L, file, string(text))
 		}

@@ -1,10 +1,11 @@
 package script
 
 import (
-	"os"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
 
 // replaceLoad makes load, loadstring, loadfile and dofile use compile.
@@ -55,7 +56,7 @@ func luaLoad(L *lua.LState) int {
 
 func loadFile(L *lua.LState) (*lua.LFunction, error) {
 	path := L.CheckString(1)
-	text, err := os.ReadFile(path)
+	text, err := textfile.Read(path)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/repl"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/task"
+	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
 
 // Options says what to run and what it may touch.
@@ -235,7 +235,7 @@ func (p *Program) read() ([]byte, error) {
 	if shipped := p.opts.Open.Shipped; shipped != nil {
 		return fs.ReadFile(shipped, p.opts.Path)
 	}
-	return os.ReadFile(p.opts.Path)
+	return textfile.Read(p.opts.Path)
 }
 
 // scriptArgs is Lua's table arg: the script at 0, its arguments from 1.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
+	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
 
 // Program is what made the files of a session.
@@ -209,7 +210,7 @@ func (s *Session) manifest(finished bool) *manifest {
 		Configuration: spec.Inspect(s.cfg)}
 	text, err := []byte(s.env.Program.Text), error(nil)
 	if len(text) == 0 {
-		text, err = os.ReadFile(m.Script)
+		text, err = textfile.Read(m.Script)
 	}
 	if err == nil {
 		m.ScriptSHA256 = fmt.Sprintf("%x", sha256.Sum256(text))
