@@ -16,14 +16,39 @@ import (
 )
 
 // TestKernelProcess: the process of a kernel has no capability, a filter of its calls in each thread, no descriptor but its socket and its output,
-// nothing of the program's environment that is secret, and no memory that can be written and run.
+// nothing of the program's environment that is secret, and no memory that can be written and run: with a program that root runs, and with an ordinary user's.
 func TestKernelProcess(t *testing.T) {
-	script, err := filepath.Abs(filepath.Join(rootDir, "tests/testdata/gn_idle.lua"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "not for kernels")
-	cmd, _, _ := startReady(t, t.TempDir(), built(t), "--summary", "none", script)
+	t.Run("own user", func(t *testing.T) { kernelProcess(t, os.Geteuid() != 0) })
+	t.Run("nobody", func(t *testing.T) {
+		if os.Geteuid() != 0 {
+			t.Skip("only root can become another user")
+		}
+		kernelProcess(t, true, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+	})
+}
+
+// kernelProcess looks at the process of a kernel whose program is run by a command before it.
+func kernelProcess(t *testing.T, ordinary bool, before ...string) {
+	t.Helper()
+	home := t.TempDir()
+	program, script := filepath.Join(home, "daqiri-run"), filepath.Join(home, "gn_idle.lua")
+	for to, from := range map[string]string{program: built(t), script: filepath.Join(rootDir, "tests/testdata/gn_idle.lua")} { // others can't read the clone, perhaps
+		text, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(to, text, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for folder, mode := range map[string]os.FileMode{home: 0o777, filepath.Dir(home): 0o755} {
+		if err := os.Chmod(folder, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	line := slices.Concat(before, []string{program, "--summary", "none", script})
+	cmd, _, _ := startReady(t, home, line[0], line[1:]...)
 	defer func() {
 		kill(t, cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
@@ -34,14 +59,7 @@ func TestKernelProcess(t *testing.T) {
 		t.Fatalf("threads %v: %v", threads, err)
 	}
 	for _, name := range threads {
-		for key, want := range map[string]string{"CapInh": "0", "CapPrm": "0", "CapEff": "0", "CapAmb": "0", "CapBnd": "0", "NoNewPrivs": "1", "Seccomp": "2"} {
-			if got := strings.TrimLeft(statusOf(t, name, key), "0"); got != strings.TrimLeft(want, "0") {
-				if key == "CapBnd" && os.Geteuid() != 0 {
-					continue // who is not root can't lower this bound; no_new_privs makes it one of nothing
-				}
-				t.Errorf("%s: %s %q, want %s", name, key, got, want)
-			}
-		}
+		checkRights(t, name, ordinary)
 	}
 	checkDescriptors(t, dir, cmd.Process.Pid)
 	checkMappings(t, dir)
@@ -56,6 +74,16 @@ func TestKernelProcess(t *testing.T) {
 	}
 	if limits, err := os.ReadFile(dir + "/limits"); err != nil || !regexp.MustCompile(`Max core file size +0 +0 `).Match(limits) {
 		t.Errorf("limits %s: %v", limits, err)
+	}
+}
+
+// checkRights reads the rights of a thread. The bound of an ordinary user's can't be lowered; no_new_privs makes it one of nothing.
+func checkRights(t *testing.T, status string, ordinary bool) {
+	t.Helper()
+	for key, want := range map[string]string{"CapInh": "", "CapPrm": "", "CapEff": "", "CapAmb": "", "CapBnd": "", "NoNewPrivs": "1", "Seccomp": "2"} {
+		if got := strings.TrimLeft(statusOf(t, status, key), "0"); got != want && (key != "CapBnd" || !ordinary) {
+			t.Errorf("%s: %s %q, want %q", status, key, got, want)
+		}
 	}
 }
 
