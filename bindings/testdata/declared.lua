@@ -164,6 +164,23 @@ do
   s:close()
 end
 
+-- A packet of another format lacks all fields, those with a constant among them.
+do
+  local s = open()
+  local tx, rx = s:tx_queue "port", s:rx_queue "port"
+  local f = daqiri.format{ { "magic", 8, const = 0x53 }, { "version", 4, const = 4 }, { "n", 4 } }
+  s:start()
+  for _, c in ipairs{ { "\83\69", 0x53, 4, 5, 1 }, { "\83\53" }, { "\0\69" } } do
+    local b = tx:alloc(1)
+    assert(tx:send(b:fill(tx:template{ payload = c[1] })))
+    local got = rx:get_burst{ timeout_us = 1e6 }
+    t.equal({ got:column("magic", f)[1], got:column("version", f)[1], got:column("n", f)[1], got:count("magic == 0x53", f), got:count("magic ~= 0x53 or version ~= 4", f) },
+      { c[2], c[3], c[4], c[5] or 0, 0 })
+    got:free()
+  end
+  s:close()
+end
+
 -- A struct text, and bits of little-endian words.
 local text = daqiri.format{ struct = "<IHbx?", "seq", { "chan", unit = "MHz" }, "level", "flag" }
 t.equal(daqiri.hex(text:encode{ seq = 1, chan = 2, level = -1, flag = 1 }), "010000000200ff0001")

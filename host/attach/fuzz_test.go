@@ -20,6 +20,7 @@ func FuzzServer(f *testing.F) {
 	f.Add(`{"protocol":1,"mode":"prompt"}` + "\n" + `{"id":1,"complete":{"Line":"string.fo","Pos":-9}}` + "\n" + `{"interrupt":true}` + "\n")
 	f.Add(`{"protocol":1,"mode":"view"}` + "\n" + `{"text":"x","line":"y","view":"z"}` + "\n")
 	f.Add("{}\n[]\nnull\n")
+	f.Add(`{"protocol":1,"mode":"prompt"}` + "\n" + strings.Repeat(`{"id":1,"exec":{"Source":"return 1"}}`+"\n", 50))
 	dir, err := os.MkdirTemp("", "attach")
 	if err != nil {
 		f.Fatal(err)

@@ -206,8 +206,8 @@ func (f *Format) Derived(name string) (expr.Derived, bool) {
 		return expr.Derived{Refuse: "'" + name + "' is " + x.Kind.words() + ", not a whole number: f:decode reads it"}, true
 	}
 	d := expr.Derived{Field: f.native(x), Place: x.terms, When: f.conditions(x.when), Checks: checks}
-	if x.Const != nil { // what tells the packets: it is read as it is
-		d.Checks, d.When = nil, x.when
+	if x.Const != nil { // the format's condition may be about it
+		d.When = x.when
 	}
 	return d, true
 }
