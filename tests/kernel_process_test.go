@@ -176,7 +176,7 @@ func libcDistances(t *testing.T, program string) map[string]int64 {
 	return at
 }
 
-// TestHostileKernels: a kernel that calls what its source can't name, by the function's address, dies of it or is told that it may not. The
+// TestHostileKernels: a kernel that calls what its source can't name, by the function's address, dies of it, or the call fails. The
 // run ends as a device's, with its files and its ledger whole, nothing was done, and no process is left.
 func TestHostileKernels(t *testing.T) {
 	need(t, "capinfos")

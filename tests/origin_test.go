@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// originScript counts how often it is told to stop, and goes on until it is told to end.
+// originScript counts the calls of its verb stop, and runs until its verb end is called.
 const originScript = `
 local daqiri = require "daqiri"
 local args = daqiri.args{ tcp = "" }

@@ -20,7 +20,8 @@
 
 extern char **environ;
 
-// What a worker is told of the environment: what loaders, CUDA and the C library go by. Passwords stay here.
+// The variables that a worker gets: those that loaders, CUDA and the C library read. Passwords stay with the
+// program.
 static const char *const kept[] = {
     "LD_",   "CUDA_", "NVIDIA_", "CUBLAS_",         "PATH=",  "HOME=", "TMPDIR=",
     "TZ=",   "LANG=", "LC_",     "MALLOC_",         "GLIBC_", "ASAN_", "UBSAN_",

@@ -57,7 +57,7 @@ func TestAllowedSources(t *testing.T) {
 	}
 }
 
-// TestCompilerFiles: a compiler that is told to open a file which is no header is refused by Linux, whatever the source says.
+// TestCompilerFiles: Linux refuses a compiler that opens a file outside its folders, whatever the source says.
 func TestCompilerFiles(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(t.TempDir(), "secret.h")
