@@ -426,7 +426,7 @@ func kernelLaunch(c *call) int {
 		c.check(err)
 		k.places = places
 	}
-	op, err := session.Launch(c.rt.Task, k.places, args, bursts)
+	op, err := session.Launch(c.L.Context(), c.rt.Task, k.places, args, bursts)
 	if err != nil {
 		return c.fail(err)
 	}

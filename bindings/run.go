@@ -123,14 +123,14 @@ func (o *options) limits(c *call) *limits {
 func (o *RunningSession) serve(c *call, lim *limits) string {
 	rt := c.rt
 	replays, _ := o.s.Replays()
-	looks := replays || lim.packets > 0 || lim.bytes > 0 || o.s.Thresholds().Aborts() || o.s.UsesGPU() || o.s.StopsWhenFull()
+	looks := replays || lim.packets > 0 || lim.bytes > 0 || o.s.Thresholds().Aborts() || o.s.StopsWhenFull()
 	next, now := int64(0), rt.Task.Look()
 	lim.movedAt = now
 	for ; ; now = rt.Task.Seen() {
 		if reason, ok := o.s.Stopping(); ok {
 			return reason
 		}
-		looks = looks || o.s.RunsKernels() // a handler may start one
+		looks = looks || o.s.UsesDevices() // a handler may start a kernel
 		if looks && now >= next {
 			if reason := o.look(lim, now); reason != "" {
 				return reason

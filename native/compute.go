@@ -279,6 +279,12 @@ func (l Launcher) Look() (ended, left int) {
 // Holds is how many launches that go on hold bursts of the session.
 func (l Launcher) Holds(s *Session) int { return int(C.dq_launcher_holds(l.c, s.c)) }
 
+// Stop has launches on the host of now and later fail; false: no longer. Any goroutine.
+func (l Launcher) Stop(stop bool) { C.dq_launcher_stop(l.c, C.bool(stop)) }
+
+// Rest ends the process of launches on the host, which holds memory of sessions; the next launch starts another.
+func (l Launcher) Rest() { C.dq_launcher_rest(l.c) }
+
 // Failure says why a launch failed, the first one; empty: none did.
 func (l Launcher) Failure() string {
 	return read(func(buf *C.char, size C.size_t) { C.dq_launcher_failure(l.c, buf, size) })

@@ -50,21 +50,28 @@ func TestGnStopped(t *testing.T) {
 // kernelOf is the process of the only kernel of a program.
 func kernelOf(t *testing.T, program int) (pid int) {
 	t.Helper()
+	if pid = workerOf(t, program, "daqiri-run: kernel"); pid == 0 {
+		t.Fatal("it has no process of its own for its kernel")
+	}
+	return pid
+}
+
+// workerOf is the process of this name that a program has started; 0: there is none.
+func workerOf(t *testing.T, program int, name string) (pid int) {
+	t.Helper()
 	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range names {
-		dir := filepath.Dir(name)
-		line, _ := os.ReadFile(name)
+	for _, file := range names {
+		dir := filepath.Dir(file)
+		line, _ := os.ReadFile(file)
 		status, _ := os.ReadFile(filepath.Join(dir, "status"))
-		if string(line) == "daqiri-run: kernel\x00" && strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", program)) {
+		if string(line) == name+"\x00" && strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", program)) {
 			pid, _ = strconv.Atoi(filepath.Base(dir))
-			return pid
 		}
 	}
-	t.Fatalf("process %d has no kernel", program)
-	return 0
+	return pid
 }
 
 // TestGnOrphan: the process of a kernel, on the host or a GPU, ends with a program that was killed.

@@ -128,6 +128,16 @@ static const uint32_t of_memory[] = {
 #endif
 };
 
+// And with launches that bring memory of their own.
+static const uint32_t of_launches[] = {
+    SYS_recvmsg,
+    SYS_close,
+    SYS_ppoll,
+#ifdef SYS_poll
+    SYS_poll,
+#endif
+};
+
 typedef struct program {
     struct sock_filter at[256];
     unsigned short n;
@@ -199,9 +209,11 @@ static void begin(program *p) {
 #endif
 }
 
-bool dqi_confine_calls(bool memory_only) {
+bool dqi_confine_calls(dqi_calls may) {
     program p = {.n = 0};
+    bool memory_only = may != DQI_CALLS_GPU;
     begin(&p);
+    if (may == DQI_CALLS_LAUNCHES) on(&p, of_launches, COUNT(of_launches), SECCOMP_RET_ALLOW);
     if (memory_only) on(&p, of_memory, COUNT(of_memory), SECCOMP_RET_ALLOW);
     on(&p, reach_out, COUNT(reach_out), SECCOMP_RET_KILL_PROCESS);
     on_signal(&p);

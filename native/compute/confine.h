@@ -8,11 +8,17 @@
 // that it starts later. False, with errno: Linux refused.
 bool dqi_confine_rights(void);
 
-// Of all threads of the process: those that start programs or processes, reach the network or another process
-// end the process by SIGSYS. memory_only, for a kernel on the host: those that open files do so, too, and
-// whatever is neither memory, time, waiting nor output fails with EPERM; no memory becomes executable. Needs
-// no_new_privs. False, with errno.
-bool dqi_confine_calls(bool memory_only);
+// What the threads of a worker still ask Linux for.
+typedef enum dqi_calls {
+    DQI_CALLS_GPU,      // whatever CUDA's driver needs
+    DQI_CALLS_BLOCKS,   // memory, time, waiting and output
+    DQI_CALLS_LAUNCHES, // and messages with descriptors of memory
+} dqi_calls;
+
+// Of all threads of the process: calls that start programs or processes, reach the network or another process
+// end the process by SIGSYS; but for DQI_CALLS_GPU those that open files do so, too, others that are not
+// named above fail with EPERM, and no memory becomes executable. Needs no_new_privs. False, with errno.
+bool dqi_confine_calls(dqi_calls may);
 
 // Of the calling thread and its children: files beneath `dir` may be read and written, those beneath the
 // folders of `roots` (':' between two; those that are missing count for nothing) may be read and run, and no

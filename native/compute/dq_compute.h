@@ -113,8 +113,14 @@ int dq_launcher_new(const char *what, dq_kernel *k, const dq_grid *grid, dq_stre
 void dq_launcher_free(dq_launcher *l);
 // Launches the kernel; until its end it holds arrays and bursts. *out, where it is asked for: an operation
 // (dq_op.h) of one part. NOT_READY: 64 are under way. INVALID_PARAMETER names the argument at fault. On the
-// host the kernel has run when the call returns.
+// host the kernel has run when the call returns: in a process of the launcher's own, which the first launch
+// starts and which has the memory of arrays and of the regions of bursts.
 int dq_launch(dq_launcher *l, const dq_kernel_arg *args, uint32_t n, dq_op **out, dq_diag *diag);
+// On the host: launches of now and later fail within 0.1 s, by the end of that process; stop false: no
+// longer. Any thread.
+void dq_launcher_stop(dq_launcher *l, bool stop);
+// On the host: ends that process, which holds memory of sessions; the next launch starts another.
+void dq_launcher_rest(dq_launcher *l);
 // Ends launches whose kernels have ended; of a lost GPU all, as failed. *ended: how many; how many go on.
 // Looks at memory alone, but for one call of the driver each 100 ms.
 uint32_t dq_launcher_look(dq_launcher *l, uint32_t *ended);

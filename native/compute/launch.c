@@ -6,6 +6,7 @@
 // a kernel runs in the call. Launches of one launcher end in the order in which they began.
 #include "compute/launch.h"
 #include "compute/arguments.h"
+#include "compute/launch_host.h"
 #include "compute/math.h"
 #include "core/burst.h"
 #include "core/clock.h"
@@ -57,6 +58,7 @@ struct dq_launcher {
     int64_t asked_ns;
     dqi_histogram *ran; // NULL: nobody asks how long launches take
     char failure[256];
+    dqi_launch_host host; // of launches on the host
 };
 
 // ---- life -------------------------------------------------------------------------------------------------
@@ -98,6 +100,7 @@ int dq_launcher_new(const char *what, dq_kernel *k, const dq_grid *grid, dq_stre
     l->kernel = dqi_kernel_hold(k);
     l->gpu = k->gpu;
     l->grid = *grid;
+    dqi_launch_host_init(&l->host);
     l->stream = dqi_stream_hold(stream);
     if (!stream) err = dq_stream_new(what, l->gpu ? l->gpu->info.number : DQ_HOST_GPU, &l->stream, diag);
     if (err == DQ_OK && l->gpu) err = make_shared(l, what, diag);
@@ -114,6 +117,7 @@ void dq_launcher_free(dq_launcher *l) {
     for (uint32_t k = 0; k < SLOTS; k++)
         dqi_pinned_free(l->gpu, l->slots[k].more, l->slots[k].more_bytes);
     dqi_pinned_free(l->gpu, (uint8_t *)(void *)l->mem, l->mem_bytes);
+    dqi_launch_host_free(&l->host);
     dq_stream_free(l->stream);
     dq_kernel_free(l->kernel);
     free(l);
@@ -215,20 +219,18 @@ static int reach(const dq_launcher *l, const dq_burst *b, dq_diag *diag) {
 
 static int run_here(dq_launcher *l, const dq_kernel_arg *args, uint32_t n, dq_burst *b, dq_op *op,
                     dq_diag *diag) {
-    uint64_t values[DQ_MAX_KERNEL_ARGS], bytes = dqi_arguments_bytes(args, n, b);
-    void *at[DQ_MAX_KERNEL_ARGS + 1];
-    uint8_t *scratch = bytes > 0 ? malloc(bytes) : NULL;
-    if (bytes > 0 && !scratch) return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", l->kernel->what);
-    dqi_arguments_fill(args, n, b, scratch, values);
-    for (uint32_t k = 0; k < n; k++)
-        at[k] = &values[k];
-    const char *why = l->kernel->host->run(at, l->grid.grid, l->grid.block);
-    free(scratch);
-    if (why) return dqi_fail(diag, DQ_GENERIC_FAILURE, "%s: on the host: %s", l->kernel->what, why);
+    int err = dqi_launch_host_run(&l->host, l->kernel, &l->grid, args, n, b, diag);
+    if (err != DQ_OK) return err;
     atomic_fetch_add(&l->head, 1);
     atomic_fetch_add(&l->tail, 1);
     dq_op_ok(op, 1, 0);
     return DQ_OK;
+}
+
+void dq_launcher_stop(dq_launcher *l, bool stop) { atomic_store(&l->host.stopped, stop); }
+
+void dq_launcher_rest(dq_launcher *l) {
+    if (!l->gpu) dqi_launch_host_rest(&l->host);
 }
 
 // ---- launching --------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 //
 // Each burst is a launch, by reference: the stage holds it until the kernel has ended, then it comes out of a
 // queue of the stage's own, in order. Of a burst that others read, too, a selection comes out: whose queue a
-// burst is of is written into it. On the host the kernel runs on the poller that brings the burst.
+// burst is of is written into it. On the host the poller that brings the burst waits for the kernel.
 #include "compute/arguments.h"
 #include "compute/launch.h"
 #include "core/burst.h"

@@ -80,8 +80,8 @@
       "`ethtool -K DEVICE gro off lro off`, and where a kernel sends over veth `tso off gso off` there")     \
     X(SHARED, "shared", 0, "others read it, so it could not be rewritten",                                   \
       "`s:copy` in front of the rewriting stage: it then changes packets that are its own")                  \
-    X(DEVICE_LOST, "device_lost", 0, "the GPU that had it failed: its stage's error says how",               \
-      "the stage's error in the summary has CUDA's words: a kernel that wrote where it may not, or "         \
+    X(DEVICE_LOST, "device_lost", 0, "the GPU or the kernel that had it failed: its stage's error says how", \
+      "the stage's error in the summary says why: a kernel that wrote where it may not, or "                 \
       "hardware")                                                                                            \
     X(BAD_DESCRIPTOR, "bad_descriptor", 0,                                                                   \
       "the kernel's descriptor says what there is not: an operation, flag, length, writer or ticket",        \

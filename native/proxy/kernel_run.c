@@ -32,7 +32,7 @@ struct dqi_gn_run {
     dq_launcher *launcher; // of a kernel in the program's process
     // in a process of its own
     dqi_worker_kit kit;
-    dqi_gn_worker worker;
+    dqi_worker worker;
     pthread_t thread; // that watches it
     bool watched;     // there is one
     _Atomic int state;
@@ -124,10 +124,10 @@ static void *watch(void *arg) {
     dqi_gn_run *r = arg;
     dqi_worker_word word = {0};
     bool silent = hear(r);
-    bool said = dqi_gn_worker_said(&r->worker, &word);
+    bool ended, said = dqi_worker_hear(&r->worker, 0, &word, &ended);
     bool died = !said || (r->gn->gpu && word.is != DQ_OK); // a context is no good after an error
     if (died) dqi_gn_break(r->gn);
-    dqi_gn_worker_end(&r->worker, said ? NULL : &word);
+    dqi_worker_end(&r->worker, said ? NULL : &word);
     if (died) say_why(r, silent, word.text);
     if (!died && word.is == DQ_OK) dq_op_ok(r->op, 1, 0);
     if (!died && word.is != DQ_OK) dq_op_lost(r->op, 1, word.text);
@@ -149,7 +149,7 @@ static int start_worker(dqi_gn_run *r, dq_diag *diag) {
         r->watched = true;
         return DQ_OK;
     }
-    dqi_gn_worker_end(&r->worker, NULL);
+    dqi_worker_end(&r->worker, NULL);
     return dqi_fail(diag, err, "%s: a thread: %s", r->gn->what, dq_err_name(err));
 }
 

@@ -1,23 +1,16 @@
-// worker.h: what the program and a worker say to each other. A worker is the program started again under a
-// name of its own, with a socket; it maps the memory that its kernel is given, at the addresses that the
-// program has it at, loads the kernel, runs it, and goes no further.
+// worker.h: what the program and the worker of a persistent kernel say to each other. It answers when the
+// kernel begins, or why it can't, and once more when it has ended.
 #ifndef DQI_PROXY_WORKER_H
 #define DQI_PROXY_WORKER_H
 
-#include "compute/dq_compute.h"
+#include "compute/worker.h"
 #include "proxy/port.h"
 
-#define DQI_WORKER_NAME   "daqiri-run: kernel"
-#define DQI_WORKER_SOCKET 3 // a descriptor; a message a word
+#define DQI_WORKER_NAME "daqiri-run: kernel"
 
 // Files that come with the plan, in this order; one that there is none of is the shared file again. Behind
 // them come the pieces of the GPU's memory.
 enum { DQI_FILE_LIBRARY, DQI_FILE_SMALL, DQI_FILE_HUGE, DQI_FILE_SHARED, DQI_FILES };
-
-typedef struct dqi_worker_map {
-    uint64_t at, bytes, offset; // in the file
-    uint64_t file;
-} dqi_worker_map;
 
 #define DQI_WORKER_MAPS   (2 + DQI_GN_ROWS + DQ_MAX_KERNEL_ARGS)
 #define DQI_WORKER_PIECES 128 // of a GPU's memory
@@ -42,12 +35,6 @@ typedef struct dqi_worker_plan {
     dqi_worker_gpu gpu;
 } dqi_worker_plan;
 
-// The worker's messages: the first when the kernel begins, or why it can't; the second when it has ended.
-typedef struct dqi_worker_word {
-    int32_t is;     // DQ_OK, or a dq_err: DQ_ESYS - EADDRINUSE: another worker may find the addresses free
-    char text[228]; // why it is not OK; "": it is
-} dqi_worker_word;
-
 // ---- the program's side: worker_plan.c --------------------------------------------------------------------
 
 // A plan with what it names.
@@ -63,27 +50,11 @@ typedef struct dqi_worker_kit {
 int dqi_worker_pack(const dq_gn *g, const dq_kernel *k, const dq_grid *grid, const dq_kernel_arg *args,
                     uint32_t n, dqi_worker_kit *out, dq_diag *diag);
 void dqi_worker_unpack(dqi_worker_kit *kit);
-
-// ---- the program's side: worker_process.c -----------------------------------------------------------------
-
-typedef struct dqi_gn_worker {
-    int pid, socket;
-} dqi_gn_worker;
-
-// Starts a worker; its kernel begins. Blocks until then. what names the kernel in errors.
-int dqi_gn_worker_start(const char *what, const dqi_worker_kit *kit, dqi_gn_worker *out, dq_diag *diag);
-// What the worker has said; false: nothing.
-bool dqi_gn_worker_said(const dqi_gn_worker *w, dqi_worker_word *word);
-// The worker is ended and waited for. Where word is not NULL, its text says of what the process died.
-void dqi_gn_worker_end(dqi_gn_worker *w, dqi_worker_word *word);
+// Starts a worker for it; its kernel begins. Blocks until then. what names the kernel in errors.
+int dqi_gn_worker_start(const char *what, dqi_worker_kit *kit, dqi_worker *out, dq_diag *diag);
 
 // ---- the worker's side ------------------------------------------------------------------------------------
 
-void dqi_worker_tell(int32_t is, const char *text);
-_Noreturn void dqi_worker_refuse(int32_t is, const char *text);
-// From here on the worker starts no process and reaches neither the network nor the program; memory_only, of
-// a kernel on the host: it opens no file, either. Refuses where Linux does.
-void dqi_worker_confine(bool memory_only);
 // Runs the kernel of plan->gpu to its end, on memory that is mapped. files: of the pieces.
 _Noreturn void dqi_worker_on_gpu(dqi_worker_plan *plan, const int *files);
 

@@ -77,12 +77,12 @@ void dqi_worker_on_gpu(dqi_worker_plan *p, const int *files) {
          &diag);
     for (uint32_t k = 0; k < p->n_args; k++)
         args[k] = &p->values[k];
-    dqi_worker_confine(false);
+    dqi_worker_confine(DQI_CALLS_GPU);
     must_cuda(dqi_kernel_start(kernel, &p->grid, s->stream, args), dqi_kernel_call(kernel));
-    dqi_worker_tell(DQ_OK, "");
+    dqi_worker_answer(DQ_OK, "");
     watch(g, s->stream);
     must(dqi_gn_lines_home(g, &lines, WHAT, &diag), &diag);
     fflush(NULL);
-    dqi_worker_tell(DQ_OK, "");
+    dqi_worker_answer(DQ_OK, "");
     _exit(0);
 }

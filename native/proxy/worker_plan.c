@@ -10,14 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static void add_map(dqi_worker_plan *p, const void *at, uint64_t bytes, uint64_t file, uint64_t offset) {
+static void add_map(dqi_worker_plan *p, dqi_worker_map m) {
     for (uint32_t k = 0; k < p->n_maps; k++)
-        if (p->maps[k].at == (uintptr_t)at) return; // an array that is two arguments
-    p->maps[p->n_maps++] = (dqi_worker_map){(uintptr_t)at, bytes, offset, file};
+        if (p->maps[k].at == m.at) return; // an array that is two arguments
+    p->maps[p->n_maps++] = m;
 }
 
 static void add_shared(dqi_worker_plan *p, const uint8_t *at, uint64_t bytes) {
-    add_map(p, at, bytes, DQI_FILE_SHARED, (uintptr_t)at);
+    add_map(p, dqi_worker_shared(at, bytes, DQI_FILE_SHARED));
 }
 
 // A piece of a GPU's memory. *number: 1 + its own.
@@ -35,12 +35,9 @@ static int add_piece(dqi_worker_kit *kit, const dqi_gpu_memory *m, const char *w
 }
 
 static int add_region(dqi_worker_kit *kit, const dq_gn *g, uint32_t row, dq_diag *diag) {
-    const dq_session *s = g->session;
     const dq_region *r = g->bound[row];
     if (!r->cpu) return add_piece(kit, dqi_cuda_memory_of(r), g->what, &kit->plan.gpu.of_row[row], diag);
-    uint64_t page = r->huge ? DQI_HUGE_PAGE : dqi_page_size();
-    add_map(&kit->plan, s->base + r->offset, dqi_round_up(dqi_region_bytes(r), page),
-            r->huge ? DQI_FILE_HUGE : DQI_FILE_SMALL, r->huge ? r->offset - s->huge_at : r->offset);
+    add_map(&kit->plan, dqi_worker_region(g->session, r, r->huge ? DQI_FILE_HUGE : DQI_FILE_SMALL));
     return DQ_OK;
 }
 
@@ -103,4 +100,10 @@ void dqi_worker_unpack(dqi_worker_kit *kit) {
         close(kit->files[DQI_FILES + k]);
     dqi_shared_free(NULL, kit->ptx, kit->ptx_bytes);
     *kit = (dqi_worker_kit){0};
+}
+
+int dqi_gn_worker_start(const char *what, dqi_worker_kit *kit, dqi_worker *out, dq_diag *diag) {
+    const dqi_worker_message plan = {&kit->plan, sizeof kit->plan, kit->files,
+                                     DQI_FILES + kit->plan.gpu.n_pieces};
+    return dqi_worker_spawn(what, DQI_WORKER_NAME, &plan, out, diag);
 }

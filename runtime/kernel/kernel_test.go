@@ -90,7 +90,7 @@ func launch(t *testing.T, k *Kernel, grid, block uint32, args ...any) {
 		}
 		list = append(list, must(k.NumberArg(i, v.(float64)))(t))
 	}
-	op := must(l.Launch(list))(t)
+	op := must(l.Launch(t.Context(), list))(t)
 	defer op.Free()
 	for more := true; more; {
 		_, more = l.Look()
@@ -226,7 +226,7 @@ func TestHostDeadlock(t *testing.T) {
 	cacheHere(t)
 	k := build(t, onHost("__global__ void f() { if (threadIdx.x % 2) __syncthreads(); else __syncwarp(); }"))
 	l := must(NewLauncher(k, Grid{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{64, 1, 1}}, nil))(t)
-	if _, err := l.Launch(nil); err == nil || !strings.Contains(err.Error(), "wait at different barriers") {
+	if _, err := l.Launch(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "wait at different barriers") {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -200,8 +201,11 @@ func NewLauncher(k *Kernel, g Grid, stream *Stream) (*Launcher, error) {
 }
 
 // Launch begins a run of the kernel; native.ErrNotReady: as many are under way as can be. What the arguments refer to is held
-// until its end.
-func (l *Launcher) Launch(args []Arg) (native.Op, error) {
+// until its end. On the host the kernel has ended when Launch returns; the end of the context ends it early, with an error.
+func (l *Launcher) Launch(ctx context.Context, args []Arg) (native.Op, error) {
+	if l.Kernel.OnHost() {
+		defer l.stopWith(ctx)()
+	}
 	list := make([]native.KernelArg, len(args))
 	for i, a := range args {
 		list[i] = a.KernelArg
@@ -214,6 +218,27 @@ func (l *Launcher) Launch(args []Arg) (native.Op, error) {
 	runtime.KeepAlive(args)
 	runtime.KeepAlive(l)
 	return op, err
+}
+
+// stopWith stops launches on the host when the context ends, until the function that it returns is called.
+func (l *Launcher) stopWith(ctx context.Context) (off func()) {
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		l.native.Stop(true)
+		close(stopped)
+	})
+	return func() {
+		if !stop() {
+			<-stopped
+			l.native.Stop(false)
+		}
+	}
+}
+
+// Rest ends the process of launches on the host: it maps no session's memory any more. The next launch starts another.
+func (l *Launcher) Rest() {
+	defer runtime.KeepAlive(l)
+	l.native.Rest()
 }
 
 // Look ends launches whose kernels have ended: how many did, and whether some go on.

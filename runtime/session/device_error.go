@@ -70,12 +70,11 @@ func (s *Session) queueError() error {
 	return nil
 }
 
-// UsesGPU says whether GPUs have memory of the session, or reach its own.
-func (s *Session) UsesGPU() bool { return usesGPU(s.cfg) }
+// UsesDevices reports whether a GPU reaches memory of the session, or a kernel works on it, so that DeviceError may become
+// an error. Any goroutine.
+func (s *Session) UsesDevices() bool { return s.devices.Load() }
 
-// RunsKernels reports whether a persistent kernel was started. Any goroutine.
-func (s *Session) RunsKernels() bool { return s.runsKernels.Load() }
-
+// usesGPU reports whether GPUs have memory of the session, or reach its own.
 func usesGPU(cfg *spec.Config) bool { return slices.ContainsFunc(cfg.MemoryRegions, isForGPU) }
 
 func isForGPU(r *spec.MemoryRegion) bool {

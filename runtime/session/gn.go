@@ -164,7 +164,7 @@ func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, er
 	p := &Persistent{s: s, name: conf.Name, native: n, kernel: o.Kernel, uses: o.Args, regions: slices.Concat(o.Regions, o.Remote)}
 	runtime.AddCleanup(p, native.GN.Release, n) // what is known of it can be asked for after the session
 	s.persistents = append(s.persistents, p)
-	s.runsKernels.Store(true)
+	s.devices.Store(true)
 	var stages []*Stage
 	for i, r := range rings {
 		st := &Stage{s: s, name: ringName(conf.Name, "rx", i, len(rings)), kind: KindRing, native: r}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -42,6 +43,7 @@ func (s *Session) Kernel(name string, o KernelOptions) (*Stage, error) {
 		return nil, err
 	}
 	st.uses = o
+	s.devices.Store(true)
 	s.ownQueue(st, out, &spec.Queue{Name: st.name, BatchSize: s.largestBatch()})
 	return st, nil
 }
@@ -53,9 +55,12 @@ func (b *Burst) BurstArg(a kernel.Arg) (kernel.Arg, error) {
 }
 
 // Launch begins a run of a kernel, of which t hears whenever it waits. It holds what the arguments refer to, of these
-// bursts, until its end.
-func Launch(t *task.Task, l *kernel.Launcher, args []kernel.Arg, bursts []*Burst) (*Op, error) {
-	n, err := l.Launch(args)
+// bursts, until its end. On the host the kernel has ended by then, or was ended by the context's end.
+func Launch(ctx context.Context, t *task.Task, l *kernel.Launcher, args []kernel.Arg, bursts []*Burst) (*Op, error) {
+	for _, b := range bursts {
+		b.s.launched(l)
+	}
+	n, err := l.Launch(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -66,9 +71,6 @@ func Launch(t *task.Task, l *kernel.Launcher, args []kernel.Arg, bursts []*Burst
 	}
 	op.look = func() { l.Look() }
 	t.LookAfter(l)
-	for _, b := range bursts {
-		b.s.launched(l)
-	}
 	return op, nil
 }
 
@@ -100,6 +102,7 @@ func (s *Session) endLaunches() (errs []error) {
 		} else if why := l.Failure(); why != "" {
 			errs = append(errs, &DeviceError{Stage: l.Kernel.Title, Why: fmt.Sprintf("a launch with a burst: %s", why)})
 		}
+		l.Rest()
 	}
 	s.launchers = nil
 	return errs

@@ -18,6 +18,7 @@ func Open(cfg *spec.Config, env Env) (*Session, error) {
 		unnamed: map[string]int{},
 		claims:  map[string]claim{},
 	}
+	s.devices.Store(usesGPU(cfg))
 	var plan corePlan
 	if !s.Virtual() {
 		var more []spec.Issue

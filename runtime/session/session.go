@@ -50,7 +50,7 @@ type Session struct {
 	pinned               []int                     // cores, while workers run
 	launchers            map[*kernel.Launcher]bool // that may have held bursts of the session
 	persistents          []*Persistent
-	runsKernels          atomic.Bool // a persistent kernel was started
+	devices              atomic.Bool // a GPU reaches its memory, or a kernel works on it
 	leaked               uint64
 	lastFlow, lastTxFlow uint32 // ids
 

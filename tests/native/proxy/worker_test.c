@@ -15,7 +15,7 @@ static void not_loaded(void) {
     int file = open(libc, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
     DQ_CHECK(file >= 0);
     setenv("LD_LIBRARY_PATH", dir, 1);
-    dqi_gn_worker w;
+    dqi_worker w;
     dq_diag d = {{0}};
     dqi_worker_kit kit = {0};
     for (int k = 0; k < DQI_FILES; k++)

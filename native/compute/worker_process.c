@@ -1,6 +1,7 @@
-// worker_process.c: the program's side of a worker: starts it, hands memory over, hears of its end.
+// worker_process.c: the program's side of a worker: starts it, sends messages, hears of its end.
+#include "compute/worker.h"
 #include "core/err.h"
-#include "proxy/worker.h"
+#include "core/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,6 @@
 #include <unistd.h>
 
 #define READY_MS   30000 // until it has loaded its kernel
-#define TRIES      16    // a process whose own libraries lie where the memory does is started again
 #define NOT_LOADED 127   // the exit code of ld.so(8), which finds or maps no library
 
 extern char **environ;
@@ -45,12 +45,11 @@ static char **worker_environ(void) {
 }
 
 // A process group of its own: what is typed at the terminal is the program's.
-static int spawn(int theirs, pid_t *pid) {
+static int spawn(const char *name, int theirs, pid_t *pid) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t none, all;
-    char name[] = DQI_WORKER_NAME;
-    char *argv[] = {name, NULL}, **envp = worker_environ();
+    char *argv[] = {(char *)(uintptr_t)name, NULL}, **envp = worker_environ();
     if (!envp) return ENOMEM;
     sigemptyset(&none);
     sigfillset(&all);
@@ -68,21 +67,24 @@ static int spawn(int theirs, pid_t *pid) {
     return err;
 }
 
-static bool hand_over(int socket, const dqi_worker_kit *kit) {
-    size_t bytes = (DQI_FILES + kit->plan.gpu.n_pieces) * sizeof(int);
+bool dqi_worker_send(const dqi_worker *w, const dqi_worker_message *m) {
+    size_t bytes = m->n_files * sizeof(int);
     union {
-        char bytes[CMSG_SPACE((DQI_FILES + DQI_WORKER_PIECES) * sizeof(int))];
+        char bytes[CMSG_SPACE(DQI_WORKER_FILES * sizeof(int))];
         struct cmsghdr align;
     } control = {{0}};
-    struct iovec part = {(void *)(uintptr_t)&kit->plan, sizeof kit->plan};
-    struct msghdr m = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE(bytes)};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(bytes);
-    memcpy(CMSG_DATA(c), kit->files, bytes);
-    return sendmsg(socket, &m, MSG_NOSIGNAL) == (ssize_t)sizeof kit->plan;
+    struct iovec part = {m->data, m->bytes};
+    struct msghdr h = {.msg_iov = &part, .msg_iovlen = 1};
+    if (bytes > 0) {
+        h.msg_control = &control;
+        h.msg_controllen = CMSG_SPACE(bytes);
+        struct cmsghdr *c = CMSG_FIRSTHDR(&h);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(bytes);
+        memcpy(CMSG_DATA(c), m->files, bytes);
+    }
+    return sendmsg(w->socket, &h, MSG_NOSIGNAL) == (ssize_t)m->bytes;
 }
 
 // The text is from a process that is not trusted: it ends, and is fit for a terminal.
@@ -92,13 +94,14 @@ static void clean(dqi_worker_word *word) {
         if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
 }
 
-static bool hear(int socket, int timeout_ms, dqi_worker_word *word) {
-    struct pollfd p = {.fd = socket, .events = POLLIN};
+bool dqi_worker_hear(const dqi_worker *w, int timeout_ms, dqi_worker_word *word, bool *ended) {
+    struct pollfd p = {.fd = w->socket, .events = POLLIN};
     int n;
     do
         n = poll(&p, 1, timeout_ms);
     while (n < 0 && errno == EINTR);
-    bool said = n == 1 && recv(socket, word, sizeof *word, MSG_DONTWAIT) == (ssize_t)sizeof *word;
+    bool said = n == 1 && recv(w->socket, word, sizeof *word, MSG_DONTWAIT) == (ssize_t)sizeof *word;
+    *ended = n == 1 && !said;
     if (said) clean(word);
     return said;
 }
@@ -119,9 +122,7 @@ static void how(int status, char *text, size_t len) {
                                              : "");
 }
 
-bool dqi_gn_worker_said(const dqi_gn_worker *w, dqi_worker_word *word) { return hear(w->socket, 0, word); }
-
-void dqi_gn_worker_end(dqi_gn_worker *w, dqi_worker_word *word) {
+void dqi_worker_end(dqi_worker *w, dqi_worker_word *word) {
     int status = 0;
     kill(w->pid, SIGKILL); // it is not waited for yet: the number is still its own
     while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
@@ -130,29 +131,44 @@ void dqi_gn_worker_end(dqi_gn_worker *w, dqi_worker_word *word) {
     if (word) how(status, word->text, sizeof word->text);
 }
 
-static int start_one(const dqi_worker_kit *kit, dqi_gn_worker *w, dqi_worker_word *word) {
+static int start_one(const char *name, const dqi_worker_message *first, dqi_worker *w,
+                     dqi_worker_word *word) {
     int pair[2];
+    bool ended;
     *word = (dqi_worker_word){0};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return DQ_ESYS - errno;
-    int err = spawn(pair[1], &w->pid);
+    int err = spawn(name, pair[1], &w->pid);
     close(pair[1]);
     w->socket = pair[0];
     if (err != 0) {
         close(pair[0]);
         return DQ_ESYS - err;
     }
-    bool said = hand_over(w->socket, kit) && hear(w->socket, READY_MS, word);
+    bool said = dqi_worker_send(w, first) && dqi_worker_hear(w, READY_MS, word, &ended);
     if (said && word->is == DQ_OK) return DQ_OK;
-    dqi_gn_worker_end(w, said ? NULL : word);
+    dqi_worker_end(w, said ? NULL : word);
     return said ? word->is : DQ_GENERIC_FAILURE;
 }
 
-int dqi_gn_worker_start(const char *what, const dqi_worker_kit *kit, dqi_gn_worker *out, dq_diag *diag) {
+int dqi_worker_spawn(const char *what, const char *name, const dqi_worker_message *first, dqi_worker *out,
+                     dq_diag *diag) {
     dqi_worker_word word;
     int err = DQ_ESYS - EADDRINUSE;
-    for (int k = 0; k < TRIES && err == DQ_ESYS - EADDRINUSE; k++)
-        err = start_one(kit, out, &word);
+    for (int k = 0; k < DQI_WORKER_TRIES && err == DQ_ESYS - EADDRINUSE; k++)
+        err = start_one(name, first, out, &word);
     if (err == DQ_OK) return DQ_OK;
     return dqi_fail(diag, err, "%s: a process of its own can't be started: %s", what,
                     word.text[0] ? word.text : dq_err_name(err));
+}
+
+// ---- memory -----------------------------------------------------------------------------------------------
+
+dqi_worker_map dqi_worker_region(const dq_session *s, const dq_region *r, uint64_t file) {
+    uint64_t page = r->huge ? DQI_HUGE_PAGE : dqi_page_size();
+    return (dqi_worker_map){(uintptr_t)s->base + r->offset, dqi_round_up(dqi_region_bytes(r), page),
+                            r->huge ? r->offset - s->huge_at : r->offset, file};
+}
+
+dqi_worker_map dqi_worker_shared(const void *at, uint64_t bytes, uint64_t file) {
+    return (dqi_worker_map){(uintptr_t)at, bytes, (uintptr_t)at, file};
 }
