@@ -15,25 +15,33 @@ import (
 	"testing"
 )
 
-// TestKernelProcess: the process of a kernel has no capability, a filter of its calls in each thread, no descriptor but its socket and its output,
+// TestKernelProcess: the process of a kernel, persistent or launched, has no capability, a filter of its calls in each thread, no descriptor but its socket and its output,
 // nothing of the program's environment that is secret, and no memory that can be written and run: with a program that root runs, and with an ordinary user's.
 func TestKernelProcess(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "not for kernels")
-	t.Run("own user", func(t *testing.T) { kernelProcess(t, os.Geteuid() != 0) })
-	t.Run("nobody", func(t *testing.T) {
-		if os.Geteuid() != 0 {
-			t.Skip("only root can become another user")
-		}
-		kernelProcess(t, true, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
-	})
+	for _, c := range []struct {
+		worker string
+		script []string
+	}{
+		{"daqiri-run: kernel", []string{"gn_idle.lua"}},
+		{launches, []string{"launch_hostile.lua", "--distance", "1"}},
+	} {
+		t.Run(c.worker+", own user", func(t *testing.T) { kernelProcess(t, c.worker, c.script, os.Geteuid() != 0) })
+		t.Run(c.worker+", nobody", func(t *testing.T) {
+			if os.Geteuid() != 0 {
+				t.Skip("only root can become another user")
+			}
+			kernelProcess(t, c.worker, c.script, true, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+		})
+	}
 }
 
-// kernelProcess looks at the process of a kernel whose program is run by a command before it.
-func kernelProcess(t *testing.T, ordinary bool, before ...string) {
+// kernelProcess looks at the process of this name that a script, with its arguments, starts; the program is run by a command before it.
+func kernelProcess(t *testing.T, worker string, script []string, ordinary bool, before ...string) {
 	t.Helper()
 	home := t.TempDir()
-	program, script := filepath.Join(home, "daqiri-run"), filepath.Join(home, "gn_idle.lua")
-	for to, from := range map[string]string{program: built(t), script: filepath.Join(rootDir, "tests/testdata/gn_idle.lua")} { // others can't read the clone, perhaps
+	program, file := filepath.Join(home, "daqiri-run"), filepath.Join(home, script[0])
+	for to, from := range map[string]string{program: built(t), file: filepath.Join(rootDir, "tests/testdata", script[0])} { // others can't read the clone, perhaps
 		text, err := os.ReadFile(from)
 		if err == nil {
 			err = os.WriteFile(to, text, 0o755)
@@ -47,15 +55,20 @@ func kernelProcess(t *testing.T, ordinary bool, before ...string) {
 			t.Fatal(err)
 		}
 	}
-	line := slices.Concat(before, []string{program, "--summary", "none", script})
+	line := slices.Concat(before, []string{program, "--summary", "none", file}, script[1:])
 	cmd, _, _ := startReady(t, home, line[0], line[1:]...)
 	defer func() {
 		kill(t, cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
 	}()
-	dir := fmt.Sprintf("/proc/%d", kernelOf(t, cmd.Process.Pid))
+	pid := 0
+	await(t, "its kernel has a process", func() bool {
+		pid = workerOf(t, cmd.Process.Pid, worker)
+		return pid != 0 && (worker != launches || spins(t, pid))
+	})
+	dir := fmt.Sprintf("/proc/%d", pid)
 	threads, err := filepath.Glob(dir + "/task/*/status")
-	if err != nil || len(threads) != 2 { // its first one, and a block's
+	if err != nil || len(threads) != 2 { // its first one, and the kernel's
 		t.Fatalf("threads %v: %v", threads, err)
 	}
 	for _, name := range threads {

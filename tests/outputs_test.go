@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -117,6 +118,33 @@ func TestOutputTakenMeanwhile(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	if n := frames(t, copied); n != 50 {
+		t.Errorf("the capture has %d packets", n)
+	}
+}
+
+// TestSummaryStderrFull: where stderr takes nothing, the file of --summary-json has the summary, and says what failed.
+func TestSummaryStderrFull(t *testing.T) {
+	dir, capture := recorded(t, 50)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	cmd := exec.Command(built(t), "record", capture, "-w", "copy.pcap", "--summary-json", "s.json")
+	cmd.Dir, cmd.Stderr = dir, full
+	_ = cmd.Run()
+	var got struct {
+		ExitCode int `json:"exit_code"`
+		Errors   []string
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "s.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &got)
+	}
+	if err != nil || cmd.ProcessState.ExitCode() != 6 || got.ExitCode != 6 || !strings.Contains(strings.Join(got.Errors, "\n"), "no space left on device") {
+		t.Errorf("exit code %d, %v: %s", cmd.ProcessState.ExitCode(), err, text)
+	}
+	if n := frames(t, filepath.Join(dir, "copy.pcap")); n != 50 {
 		t.Errorf("the capture has %d packets", n)
 	}
 }

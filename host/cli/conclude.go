@@ -42,6 +42,11 @@ func (r *runner) conclude() ExitCode {
 	for _, f := range failures {
 		report.Errors = append(report.Errors, f.Text)
 	}
+	if err := r.printSummary(report); err != nil {
+		code = worse(code, ExitStorage)
+		report.Errors = append(report.Errors, err.Error())
+		r.describe(report, code)
+	}
 	if err := r.writeSummary(report); err != nil {
 		fmt.Fprintln(stderr, err)
 		code = worse(code, ExitStorage)
@@ -109,14 +114,21 @@ func (r *runner) describe(report *summary.Report, code ExitCode) {
 	}
 }
 
-// writeSummary prints the summary and writes the file of --summary-json.
-func (r *runner) writeSummary(report *summary.Report) error {
-	if r.flags.summary != "none" {
-		style := summary.Style{Full: r.flags.summary == "full", Color: r.g.ColorStderr()}
-		if _, err := io.WriteString(r.con.stderr, report.Text(style)); err != nil && !errors.Is(err, syscall.EPIPE) {
-			return err
-		}
+// printSummary prints the summary on stderr, where somebody reads that.
+func (r *runner) printSummary(report *summary.Report) error {
+	if r.flags.summary == "none" {
+		return nil
 	}
+	style := summary.Style{Full: r.flags.summary == "full", Color: r.g.ColorStderr()}
+	_, err := io.WriteString(r.con.stderr, report.Text(style))
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return err
+}
+
+// writeSummary writes the file of --summary-json.
+func (r *runner) writeSummary(report *summary.Report) error {
 	if r.flags.summaryJSON == "" {
 		return nil
 	}
