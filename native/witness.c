@@ -96,12 +96,22 @@ static void save(const char *path, const char *text, size_t n) {
     close(fd);
 }
 
+// Waits until nobody writes to a file, at most as long as *ms says, which becomes what is left of it. The
+// last thread of a program lets go of its files a moment after its children have another parent.
+static bool lock(int fd, int *ms) {
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if ((*ms)-- <= 0) return false;
+        usleep(1000);
+    }
+    return true;
+}
+
 // Gives back the room that was reserved behind the end of a file, unless somebody writes to it.
-static void give_back(const char *path) {
+static void give_back(const char *path, int *ms) {
     int fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat st;
     if (fd < 0) return;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+    if (lock(fd, ms) && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
         st.st_blocks * 512 > st.st_size + (1 << 20) && ftruncate(fd, st.st_size) != 0)
         say("", 0); // the room stays; nothing else can be done here
     close(fd);
@@ -141,11 +151,12 @@ static void testify(const dq_last_record *r, bool was_fatal, pid_t parent) {
     if (r->len[DQ_LAST_PATH] > 1) save(part[DQ_LAST_PATH], part[json], r->len[json]);
     if (was_fatal) send(DQ_WITNESS_SOCKET, "F", 1, MSG_NOSIGNAL); // it waits for us
     // It has its files until it is gone.
-    for (int ms = 0; ms < LAST_WORDS_MS && getppid() == parent; ms++)
+    int ms = LAST_WORDS_MS;
+    for (; ms > 0 && getppid() == parent; ms--)
         usleep(1000);
     const char *file = part[DQ_LAST_FILES], *end = file + r->len[DQ_LAST_FILES];
     for (; file < end; file += strlen(file) + 1)
-        give_back(file);
+        give_back(file, &ms);
 }
 
 static void be_witness(void) {
