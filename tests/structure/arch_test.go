@@ -228,7 +228,7 @@ func placeFaults(files []string) []string {
 }
 
 // readmeFaults are the entries of a folder that its README should name and does not: every sub-folder, every C file
-// below native/, and every Lua file of stdlib/ and scripts/.
+// below native/, every Go file in native/, and every Lua file of stdlib/ and scripts/.
 func readmeFaults(top, readme string, files []string) []string {
 	listed := map[string]string{"native": ".c", "stdlib": ".lua", "scripts": ".lua"}
 	if strings.HasPrefix(top, "native/") {
@@ -241,7 +241,8 @@ func readmeFaults(top, readme string, files []string) []string {
 			continue
 		}
 		entry, _, folder := strings.Cut(rest, "/")
-		if folder || listed[top] != "" && path.Ext(entry) == listed[top] {
+		goFace := top == "native" && path.Ext(entry) == ".go" && !strings.HasSuffix(entry, "_test.go")
+		if folder || goFace || listed[top] != "" && path.Ext(entry) == listed[top] {
 			entries[entry] = true
 		}
 	}
