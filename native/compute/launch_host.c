@@ -127,7 +127,8 @@ static int run_once(dqi_launch_host *h, const dq_kernel *k, const dqi_job *j, in
     bool stopped = false;
     bool said = send_job(h, j, files) && wait_end(h, s, &word, &stopped);
     int err = said ? word.is : DQ_GENERIC_FAILURE;
-    if (!said || err == DQ_ESYS - EADDRINUSE) end_worker(h, said ? NULL : &word);
+    if (!said || (err != DQ_OK && err != DQ_GENERIC_FAILURE)) // it refused the job, and has ended
+        end_worker(h, said ? NULL : &word);
     if (err == DQ_OK) return DQ_OK;
     return dqi_fail(diag, err, "%s: on the host: %s", k->what,
                     stopped ? "it was killed, as it did not end" : word.text);

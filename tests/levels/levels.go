@@ -43,7 +43,7 @@ var DeepOnly = []struct{ Package, Pattern, Why string }{
 	{"tests/units", `^TestNative(Variants)?$/^(plain|tsan|msan|arm64)`, "C units of other variants than asan+ubsan"},
 	{"tests/units", `^TestManyCases$`, "100,000 random streams of blocks, and of heaps"},
 	{"tests", `^TestArm64`, "emulated arm64"},
-	{"tests", `^Test(DPDKReleases|BPFObject|PTX)$`, "needs other releases of DPDK, or the clang that built an object"},
+	{"tests", `^Test(DPDKReleases|BPFObject|PTX|GnDevice)$`, "needs other releases of DPDK, or clang"},
 	{"tests", `^Test(Release|GPUSuite)$`, "builds packages for other machines"},
 	{"tests/structure", `^TestStoreysRebuild$`, "builds the engine for each header"},
 	{"tests/vm", `.`, "virtual machines"},

@@ -1,5 +1,5 @@
-// launch_test.c: launches of users' kernels, on the library that stands in for the driver, linked in. The
-// kernels are functions of this file.
+// launch_test.c: launches of users' kernels on a GPU, on the library that stands in for the driver, linked
+// in. The kernels are functions of this file. Launches on the host: runtime/kernel.
 #include "../../gpu/fake/fake_cuda.c"
 #include "../../gpu/fake/fake_error.c"
 #include "../../gpu/fake/fake_time.c"
@@ -58,15 +58,11 @@ static const dqi_host_kernel add_kernel = {.types = "p8i8", .run = add_up},
                              bytes_kernel = {.types = "p8p8", .run = sum_bytes};
 
 // A kernel as dq_kernel_from_ptx leaves it.
-static dq_kernel *kernel(const dqi_host_kernel *run, bool on_gpu) {
+static dq_kernel *kernel(const dqi_host_kernel *run) {
     dq_diag d = {{0}};
     dq_kernel *k = calloc(1, sizeof *k);
     atomic_init(&k->refs, 1);
     strcpy(k->what, "kernel test");
-    if (!on_gpu) {
-        k->host = run;
-        return k;
-    }
     if (!(k->gpu = dqi_gpu_open(0, "test", &d))) must(DQ_NOT_SUPPORTED, &d, "GPU");
     static struct cu_function_s functions[16];
     static int n;
@@ -85,10 +81,10 @@ static dq_launcher *launcher(dq_kernel *k, uint32_t grid, uint32_t block) {
     return l;
 }
 
-static dq_array *array(uint64_t words, bool on_gpu) {
+static dq_array *array(uint64_t words) {
     dq_diag d = {{0}};
     dq_array *a;
-    must(dq_array_new("array", DQ_KIND_DEVICE, on_gpu ? 0 : DQ_HOST_GPU, 8 * words, &a, &d), &d, "array");
+    must(dq_array_new("array", DQ_KIND_DEVICE, 0, 8 * words, &a, &d), &d, "array");
     return a;
 }
 
@@ -109,10 +105,10 @@ static bool idle(dq_launcher *l) {
 // ---- cases ------------------------------------------------------------------------------------------------
 
 // More launches than there is room for: each runs once, in order, and its operation ends.
-static void many_of(bool on_gpu) {
+static void many(void) {
     dq_diag d = {{0}};
-    dq_launcher *l = launcher(kernel(&add_kernel, on_gpu), 3, 2);
-    dq_array *a = array(1, on_gpu);
+    dq_launcher *l = launcher(kernel(&add_kernel), 3, 2);
+    dq_array *a = array(1);
     uint64_t want = 0;
     dq_op *last = NULL;
     for (uint64_t k = 1; k <= 300; k++) {
@@ -138,14 +134,11 @@ static void many_of(bool on_gpu) {
     dq_launcher_free(l);
 }
 
-static void many(void) { many_of(true); }
-static void on_host(void) { many_of(false); }
-
 // Words are copied, few and many; the launch's own memory is used again.
 static void words(void) {
     dq_diag d = {{0}};
-    dq_launcher *l = launcher(kernel(&words_kernel, true), 1, 1);
-    dq_array *a = array(1, true);
+    dq_launcher *l = launcher(kernel(&words_kernel), 1, 1);
+    dq_array *a = array(1);
     uint64_t list[2000], want = 0;
     for (uint32_t round = 0; round < 200; round++) {
         uint32_t n = round % 3 == 0 ? 2000 : 5;
@@ -187,8 +180,8 @@ static void bursts(void) {
             memset(dqi_bytes(b, seg, i), (int)(i * 2 + seg + 1), 256);
             want += (uint64_t)b->len[seg][i] * (i * 2 + seg + 1);
         }
-    dq_launcher *l = launcher(kernel(&bytes_kernel, true), 1, 1);
-    dq_array *a = array(1, true);
+    dq_launcher *l = launcher(kernel(&bytes_kernel), 1, 1);
+    dq_array *a = array(1);
     const dq_kernel_arg args[] = {{.kind = DQ_ARG_BURST, .b = b}, {.kind = DQ_ARG_ARRAY, .array = a}};
     dq_op *op;
     must(dq_launch(l, args, 2, &op, &d), &d, "launch");
@@ -212,8 +205,8 @@ static void bursts(void) {
 static void lost(void) {
     if (fork() == 0) {
         dq_diag d = {{0}};
-        dq_launcher *l = launcher(kernel(&add_kernel, true), 1, 1);
-        dq_array *a = array(1, true);
+        dq_launcher *l = launcher(kernel(&add_kernel), 1, 1);
+        dq_array *a = array(1);
         const dq_kernel_arg args[] = {{.kind = DQ_ARG_ARRAY, .array = a},
                                       {.kind = DQ_ARG_NUMBER, .value = 1}};
         conf.trap = atomic_load(&launches) + 2; // the second one
@@ -243,7 +236,6 @@ int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(lost); // first: threads don't come with the fork
     DQ_RUN(many);
-    DQ_RUN(on_host);
     DQ_RUN(words);
     DQ_RUN(bursts);
     return dq_done();
