@@ -96,8 +96,8 @@ static void save(const char *path, const char *text, size_t n) {
     close(fd);
 }
 
-// Waits until nobody writes to a file, at most as long as *ms says, which becomes what is left of it. The
-// last thread of a program lets go of its files a moment after its children have another parent.
+// Locks a file, retrying for at most *ms milliseconds, and subtracts from *ms those that it waited. The last
+// thread of a program may close its files a moment after its children have another parent.
 static bool lock(int fd, int *ms) {
     while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         if ((*ms)-- <= 0) return false;

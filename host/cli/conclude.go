@@ -114,7 +114,7 @@ func (r *runner) describe(report *summary.Report, code ExitCode) {
 	}
 }
 
-// printSummary prints the summary on stderr, where somebody reads that.
+// printSummary prints the summary on stderr. A closed pipe is no error.
 func (r *runner) printSummary(report *summary.Report) error {
 	if r.flags.summary == "none" {
 		return nil

@@ -2,8 +2,8 @@
 //
 // On a GPU a launch is followed in its stream by a write of its ticket to pinned memory, which the GPU does
 // once all that the kernel wrote can be seen. So the end of a kernel that knows of no tickets is one load for
-// whoever looks (a stage's poller, a task that waits), without a thread or a call of the driver. On the host
-// a kernel runs in the call. Launches of one launcher end in the order in which they began.
+// a stage's poller or a task that waits, without a thread or a call of the driver. On the host the kernel has
+// ended when the call returns (launch_host.c). Launches of one launcher end in the order in which they began.
 #include "compute/launch.h"
 #include "compute/arguments.h"
 #include "compute/launch_host.h"
