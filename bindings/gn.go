@@ -156,10 +156,10 @@ func (o *options) names(key string) (list []string) {
 	return list
 }
 
-// portArguments are those of k:start: by default the port alone.
-func (k *kernelObject) portArguments(c *call, o *options) (args []kernel.Arg, regions map[int]string) {
+// contextArguments are those of k:start: by default the context alone.
+func (k *kernelObject) contextArguments(c *call, o *options) (args []kernel.Arg, regions map[int]string) {
 	regions = map[int]string{}
-	list := []lua.LValue{lua.LString("port")}
+	list := []lua.LValue{lua.LString("context")}
 	if t, ok := o.get("args").(*lua.LTable); ok {
 		list = nil
 		for i := range t.Len() {
@@ -169,14 +169,14 @@ func (k *kernelObject) portArguments(c *call, o *options) (args []kernel.Arg, re
 		o.wrong("args", "a list expected, got %s", describe(o.get("args")))
 	}
 	c.check(k.k.CheckCount(len(list)))
-	ports := 0
+	contexts := 0
 	for i, v := range list {
-		if v == lua.LString("port") {
-			if !k.k.TakesPort(i) {
-				c.check(k.k.Unfit(i, "the port is passed as a pointer: void *"))
+		if v == lua.LString("context") {
+			if !k.k.TakesContext(i) {
+				c.check(k.k.Unfit(i, "the context is passed as a pointer: void *"))
 			}
-			args = append(args, session.PortArg)
-			ports++
+			args = append(args, session.ContextArg)
+			contexts++
 			continue
 		}
 		if name, ok := v.(lua.LString); ok {
@@ -189,8 +189,8 @@ func (k *kernelObject) portArguments(c *call, o *options) (args []kernel.Arg, re
 		c.check(err)
 		args = append(args, a)
 	}
-	if ports == 0 {
-		o.wrong("args", "\"port\" is missing: without it the kernel has no rings")
+	if contexts == 0 {
+		o.wrong("args", "\"context\" is missing: without it the kernel has no rings")
 	}
 	return args, regions
 }
@@ -215,7 +215,7 @@ func kernelStart(c *call) int {
 	}
 	of := o.session("session")
 	n := int(o.whole("semaphores", 0, 0, 64))
-	args, regionArgs := k.portArguments(c, o)
+	args, regionArgs := k.contextArguments(c, o)
 	timers := o.bool("timers", false)
 	var peer *session.Conn
 	if o.has("conn") {

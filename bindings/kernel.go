@@ -104,7 +104,7 @@ var kernelType = &typeDef{
 			. remote? string[]: memory that stands for a peer's, where put, get and add go; after those. With 'conn' names of what the peer lends
 			. conn? connection: of the transmit queues' interface: put, get and add go to what its peer lends ('roce://')
 			. writers? stage[]: writers of files, which the kernel knows by their places, from 0: 'gn_file' hands bytes to their threads
-			. args? table: a list of arguments: numbers, arrays, "port", and names of regions, which become the numbers that 'gn_place' takes; by default the port alone
+			. args? table: a list of arguments: numbers, arrays, "context", and names of regions, which become the numbers that 'gn_place' takes; by default the port alone
 			. policy policy = "drop": when a receive ring is full
 			. limit? duration: of the kernel's waits that name none; by default 10s
 			. timers? boolean = false: count in the ledger how long operations took, each kind by itself: send_time, put_time, …
@@ -112,7 +112,7 @@ var kernelType = &typeDef{
 			. restarts? integer = 3: how often a kernel in a process of its own that died is started anew
 			. session? session: by default the one that was opened last
 			-> kernel: itself
-			Starts a persistent kernel. It includes 'gn.h' and gets its port as a pointer. What its descriptors say is checked: a kernel is not trusted.
+			Starts a persistent kernel. It includes 'gn.h' and gets its context as a pointer. What its descriptors say is checked: a kernel is not trusted.
 			It runs in a process of its own, which has the regions and arrays that it was given and no other memory of the program; on a GPU only where the program has
 			no other kernels and stages there when it starts, else in the program's, as the report says then. One of a process of its own that dies, or that
 			neither waits nor calls 'gn_beat' for so long, is killed; its rings let go of what they hold (dropped as 'stopped'), and it starts from its beginning

@@ -30,24 +30,24 @@ const (
 // View shows a burst's columns. It mirrors dq_view: the pointers are C's and valid while
 // the caller's reference to the burst lasts.
 type View struct {
-	base     unsafe.Pointer
-	N        uint32 // packets
-	Segments uint32
-	Flags    uint32
-	Clock    Clock
-	Origin   int64   // what receive times are counted from for a script: the session's start, or the first packet of the capture
-	owner    *uint32 // flags of the burst that owns the packets' buffers
-	Conn     uint32  // connection, 0: none
-	Bytes    uint64
-	Dark     uint32  // bit s: segment s lies in memory that the CPU can't read
-	head     *uint64 // of packets that lie on a GPU whole: their first bytes; nil: there are none
-	headLen  *uint32
-	off      [MaxSegs]*uint64
-	len      [MaxSegs]*uint32
-	flow     *uint32
-	ts       *int64
-	queue    *C.dq_queue
-	handles  *C.dq_burst // whose columns are to be filled before they are read; nil: they are
+	base       unsafe.Pointer
+	N          uint32 // packets
+	Segments   uint32
+	Flags      uint32
+	Clock      Clock
+	Origin     int64   // what receive times are counted from for a script: the session's start, or the first packet of the capture
+	owner      *uint32 // flags of the burst that owns the packets' buffers
+	Conn       uint32  // connection, 0: none
+	Bytes      uint64
+	DeviceOnly uint32  // bit s: segment s lies in memory that the CPU can't read
+	head       *uint64 // of packets that lie on a GPU whole: their first bytes; nil: there are none
+	headLen    *uint32
+	off        [MaxSegs]*uint64
+	len        [MaxSegs]*uint32
+	flow       *uint32
+	ts         *int64
+	queue      *C.dq_queue
+	handles    *C.dq_burst // whose columns are to be filled before they are read; nil: they are
 }
 
 var _ = [1]struct{}{}[unsafe.Sizeof(View{})-C.sizeof_dq_view]

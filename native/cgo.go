@@ -27,8 +27,8 @@ package native
 #cgo nocallback dq_burst_pick
 #cgo noescape dq_burst_column
 #cgo nocallback dq_burst_column
-#cgo noescape dq_column_spread
-#cgo nocallback dq_column_spread
+#cgo noescape dq_column_differing_bits
+#cgo nocallback dq_column_differing_bits
 #cgo noescape dq_column_narrow
 #cgo nocallback dq_column_narrow
 #cgo noescape dq_burst_select

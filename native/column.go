@@ -86,7 +86,7 @@ func (b Burst) Column(f Field, out []uint64, has []uint8) int {
 
 // Spread tells which bits of the numbers differ: one is set where some number has another one than the first.
 func Spread(v []uint64) uint64 {
-	return uint64(C.dq_column_spread((*C.uint64_t)(first(v)), C.uint32_t(len(v))))
+	return uint64(C.dq_column_differing_bits((*C.uint64_t)(first(v)), C.uint32_t(len(v))))
 }
 
 // Narrow writes the lower len(out) / len(v) bytes, 1, 2, 4 or 8, of each number into out, which is aligned for them.

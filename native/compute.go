@@ -269,8 +269,8 @@ func (l Launcher) Launch(args []KernelArg) (Op, error) {
 	return op, result("launch", C.dq_launch(l.c, kernelArgs(args, &pin), C.uint32_t(len(args)), &op.c, &d), &d)
 }
 
-// Look ends launches whose kernels have ended: how many did, and how many go on.
-func (l Launcher) Look() (ended, left int) {
+// Poll ends launches whose kernels have ended: how many did, and how many go on.
+func (l Launcher) Poll() (ended, left int) {
 	var n C.uint32_t
 	left = int(C.dq_launcher_look(l.c, &n))
 	return int(n), left
@@ -319,4 +319,4 @@ func (s *Session) AddKernel(name string, conf KernelConf) (Stage, Queue, error) 
 func (q Queue) Like(source Queue) { C.dq_stage_kernel_like(q.c, source.c) }
 
 // Linger says that something outside of the session's stages may touch its memory for ever: it stays as long as the process.
-func (s *Session) Linger() { C.dq_session_linger(s.c) }
+func (s *Session) Linger() { C.dq_session_leak_memory(s.c) }

@@ -19,9 +19,9 @@
 #include "pipeline/dq_rma.h"
 #include "pipeline/dq_session.h"
 #include "program/dq_program.h"
-#include "proxy/dq_gn.h"
+#include "gpunetio/host/dq_gn.h"
 #include "reorder/dq_reorder.h"
-#include "witness.h"
+#include "crash_reporter.h"
 #include "writer/dq_writer.h"
 
 #endif

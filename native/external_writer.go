@@ -10,7 +10,7 @@ import "unsafe"
 // Reason says why packets were lost. See ReasonRows.
 type Reason int32
 
-// Reasons that a taker has.
+// Reasons that a consumer has.
 const (
 	DropBehind     Reason = C.DQ_DROP_BEHIND
 	DropWriteError Reason = C.DQ_DROP_WRITE_ERROR
@@ -20,14 +20,14 @@ const (
 // Extra is one of a line's further figures.
 type Extra int32
 
-// Extras that a taker counts.
+// Extras that a consumer counts.
 const (
 	ExtraObjects Extra = C.DQ_EXTRA_OBJECTS
 	ExtraRetries Extra = C.DQ_EXTRA_RETRIES
 	ExtraStallNS Extra = C.DQ_EXTRA_STALL_NS
 )
 
-// AddExternalWriter makes a writer whose work its one taker does; depth bursts may wait for it.
+// AddExternalWriter makes a writer whose work its one consumer does; depth bursts may wait for it.
 func (s *Session) AddExternalWriter(name string, depth int, policy Policy) (Stage, error) {
 	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
 		return C.dq_stage_external(s.c, n, C.uint32_t(depth), C.int(policy), out, d)
@@ -46,7 +46,7 @@ func (st Stage) Take(v *View) (b Burst, tag uint32, ok bool) {
 
 // Bytes is where the CPU finds bytes [at, at + n) of a segment that it can't read, of the burst that was taken last, or
 // as many of them as were brought: good until the next call; packets, and their bytes, in order. nil: their GPU is lost.
-// The taker; blocks.
+// The consumer; blocks.
 func (st Stage) Bytes(seg, i, at, n int) []byte {
 	size := C.uint32_t(n)
 	p := C.dq_external_bytes(st.c, C.uint32_t(seg), C.uint32_t(i), C.uint32_t(at), &size)
@@ -78,6 +78,6 @@ func (st Stage) Lost(why Reason, packets int) {
 // Note adds to one of the outlet's further figures. Any thread.
 func (st Stage) Note(what Extra, n int64) { C.dq_external_note(st.c, C.int(what), C.uint64_t(n)) }
 
-// Busy says that so many more, or fewer, things that the taker began are not over: virtual time stands still meanwhile.
+// Busy says that so many more, or fewer, things that the consumer began are not over: virtual time stands still meanwhile.
 // Any thread.
 func (st Stage) Busy(n int) { C.dq_external_busy(st.c, C.int(n)) }

@@ -3,23 +3,23 @@ package native
 import (
 	"io/fs"
 
-	"github.com/daqiri/daqiri-run/native/gn"
+	"github.com/daqiri/daqiri-run/native/gpunetio/device"
 )
 
 // KernelHeaders are the headers that a kernel's source may include, by the names that it includes them by: "gn.h" and "doca_gpu.h",
-// with those that they include ("gn/gn_ring.h").
+// with those that they include ("gpunetio/device/gn_ring.h").
 func KernelHeaders() map[string]string {
-	names, err := fs.Glob(gn.Headers, "*.h")
+	names, err := fs.Glob(device.Headers, "*.h")
 	if err != nil {
 		panic(err) // the pattern is right
 	}
 	headers := map[string]string{}
 	for _, name := range names {
-		text, err := gn.Headers.ReadFile(name)
+		text, err := device.Headers.ReadFile(name)
 		if err != nil {
 			panic(err) // it is in the program
 		}
-		headers["gn/"+name] = string(text)
+		headers["gpunetio/device/"+name] = string(text)
 		if name == "gn.h" || name == "doca_gpu.h" {
 			headers[name] = string(text)
 		}

@@ -2,7 +2,7 @@ package native
 
 /*
 #include "dq.h"
-#include "gn/gn_check.h"
+#include "gpunetio/device/gn_check.h"
 */
 import "C"
 

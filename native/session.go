@@ -76,9 +76,9 @@ func (s *Session) Start() error {
 	return result("start", C.dq_session_start(s.c, &d), &d)
 }
 
-// Rested is the session's clock when receiving had ended and the last packet had left; 0 before
+// Quiesced is the session's clock when receiving had ended and the last packet had left; 0 before
 // Stop.
-func (s *Session) Rested() int64 { return int64(C.dq_session_rested(s.c)) }
+func (s *Session) Quiesced() int64 { return int64(C.dq_session_quiesced(s.c)) }
 
 // Stop ends generation, sends for at most drain (of the first call) what the transmit rings hold, and ends
 // receiving, at one moment for all queues. It returns the packets that wait for tasks to take

@@ -36,14 +36,14 @@ __device__ int get(const gn_tx *tx, unsigned int mine, unsigned int memory, unsi
     return said == GN_OK ? gn_wait(tx, ticket, PATIENCE) : said;
 }
 
-__global__ void client(void *port, unsigned int mine, unsigned int results, unsigned int words, unsigned int memory, unsigned int theirs,
+__global__ void client(void *context, unsigned int mine, unsigned int results, unsigned int words, unsigned int memory, unsigned int theirs,
                        unsigned int rounds, unsigned int numbers, unsigned long long *counts)
 {
     __shared__ int said;
     gn_side side;
     gn_tx tx;
     gn_u64 was = 0;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     gn_u64 *p = (gn_u64 *)gn_pointer(&side, gn_place(mine, 0));
     for (unsigned int n = 0; n < rounds; n++) {
         for (unsigned int k = threadIdx.x; k < numbers; k += blockDim.x) p[k] = ((gn_u64)n << 32) + k;
@@ -65,12 +65,12 @@ __global__ void client(void *port, unsigned int mine, unsigned int results, unsi
     }
 }
 
-__global__ void server(void *port, unsigned int memory, unsigned int words, unsigned int theirs, unsigned int rounds, unsigned int numbers)
+__global__ void server(void *context, unsigned int memory, unsigned int words, unsigned int theirs, unsigned int rounds, unsigned int numbers)
 {
     __shared__ int said;
     gn_side side;
     gn_tx tx;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     gn_u64 *p = (gn_u64 *)gn_pointer(&side, gn_place(memory, 0));
     for (unsigned int n = 0; n < rounds; n++) {
         if (threadIdx.x == 0) said = gn_wait_signal(&side, gn_place(words, 0), n + 1, PATIENCE);
@@ -98,9 +98,9 @@ local counts = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 2 }
 
 s:start()
 server:start{ tx = s:tx_queue("far"), regions = { "memory" }, remote = { "client_words", "server_words" },
-  args = { "port", "memory", "server_words", "client_words", args.rounds, args.numbers } }
+  args = { "context", "memory", "server_words", "client_words", args.rounds, args.numbers } }
 client:start{ tx = s:tx_queue("near"), regions = { "local", "results", "client_words" }, remote = { "memory", "server_words" },
-  args = { "port", "local", "results", "client_words", "memory", "server_words", args.rounds, args.numbers, counts } }
+  args = { "context", "local", "results", "client_words", "memory", "server_words", args.rounds, args.numbers, counts } }
 assert(client:wait{ timeout = 100 } and server:wait{ timeout = 100 })
 client:stop()
 server:stop()

@@ -22,12 +22,12 @@ __device__ uint4 word_of(unsigned int copy, unsigned int k)
     return w;
 }
 
-__global__ void copier(void *port, unsigned int from, unsigned int to, unsigned int copies, unsigned int bytes, unsigned long long *result)
+__global__ void copier(void *context, unsigned int from, unsigned int to, unsigned int copies, unsigned int bytes, unsigned long long *result)
 {
     gn_side side;
     gn_tx tx;
     gn_u64 ticket;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     uint4 *p = (uint4 *)gn_pointer(&side, gn_place(from, 0));
     const uint4 *q = (const uint4 *)gn_pointer(&side, gn_place(to, 0));
     for (unsigned int n = 0; n < copies; n++) {
@@ -49,7 +49,7 @@ __global__ void copier(void *port, unsigned int from, unsigned int to, unsigned 
 ]] }
 local result = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 2 }
 s:start()
-k:start{ tx = s:tx_queue("link"), regions = { "from", "to" }, args = { "port", "from", "to", args.copies, args.bytes, result } }
+k:start{ tx = s:tx_queue("link"), regions = { "from", "to" }, args = { "context", "from", "to", args.copies, args.bytes, result } }
 assert(k:wait{ timeout = 100 })
 k:stop()
 print(("%d copies of %d bytes done, %d words differ, %d refused"):format(result:get(1), args.bytes, result:get(2), k.refused))

@@ -70,14 +70,14 @@ __device__ void icmp(const gn_tx *tx, const gn_packet *packet, unsigned char *fr
     atomicAdd(&counts[said == GN_OK ? ANSWERED : FAILED], 1ull);
 }
 
-__global__ void processor(void *port, unsigned long long *counts)
+__global__ void processor(void *context, unsigned long long *counts)
 {
     gn_side side;
     gn_rx rx;
     gn_tx tx;
     gn_u64 first;
     gn_u32 n;
-    if (gn_open(&side, port) != GN_OK || gn_rx_open(&rx, &side, blockIdx.x) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_rx_open(&rx, &side, blockIdx.x) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     for (int said; (said = gn_recv(&rx, GN_BY_WARP, 32, GN_LIMIT, &first, &n, 0)) != GN_ABORTED;) {
         gn_packet packet;
         if (said != GN_OK) continue;
@@ -95,7 +95,7 @@ __global__ void processor(void *port, unsigned long long *counts)
 }
 ]] }
 local counts = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 8 }
-k:start{ rx = { s:rx_queue("gpu", 0), s:rx_queue("gpu", 1), s:rx_queue("gpu", 2) }, tx = s:tx_queue("gpu"), policy = "wait", args = { "port", counts } }
+k:start{ rx = { s:rx_queue("gpu", 0), s:rx_queue("gpu", 1), s:rx_queue("gpu", 2) }, tx = s:tx_queue("gpu"), policy = "wait", args = { "context", counts } }
 
 -- What came back: echo replies whose bytes are those of the request, and whose checksum is right.
 local icmp, replies, wrong = daqiri.format "icmp", 0, 0

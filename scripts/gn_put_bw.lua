@@ -48,14 +48,14 @@ __device__ uint4 word_of(unsigned int message, unsigned int k)
 __device__ gn_u64 slot_signal(unsigned int signals, unsigned int slot) { return gn_place(signals, 8 * slot); }
 
 // Puts the messages in their order, `group` of them posted at once, each once its slot's last one was checked.
-__global__ void client(void *port, unsigned int source, unsigned int window, unsigned int signals, unsigned int checked, unsigned int stride,
+__global__ void client(void *context, unsigned int source, unsigned int window, unsigned int signals, unsigned int checked, unsigned int stride,
                        unsigned int messages, unsigned int bytes, unsigned int slots, unsigned int group, unsigned long long *failed)
 {
     __shared__ int said;
     gn_side side;
     gn_tx tx;
     unsigned int me = threadIdx.x;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     for (unsigned int first = 0; first < messages; first += group) {
         unsigned int n = messages - first < group ? messages - first : group, least = first + n;
         if (me == 0) said = least <= slots ? GN_OK : gn_wait_signal(&side, gn_place(checked, 0), least - slots, 20000000000ull);
@@ -79,13 +79,13 @@ __global__ void client(void *port, unsigned int source, unsigned int window, uns
 }
 
 // Waits for the signal of each message's slot, then looks at all of it, once; tells the client by a signal of its own.
-__global__ void server(void *port, unsigned int window, unsigned int signals, unsigned int checked, unsigned int stride, unsigned int messages,
+__global__ void server(void *context, unsigned int window, unsigned int signals, unsigned int checked, unsigned int stride, unsigned int messages,
                        unsigned int bytes, unsigned int slots, unsigned int credit, unsigned long long *wrong)
 {
     __shared__ int said;
     gn_side side;
     gn_tx tx;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     for (unsigned int n = 0; n < messages; n++) {
         const uint4 *p = (const uint4 *)gn_pointer(&side, gn_place(window, (gn_u64)(n % slots) * stride));
         if (threadIdx.x == 0) said = gn_wait_signal(&side, slot_signal(signals, n % slots), n / slots + 1, 20000000000ull);
@@ -126,9 +126,9 @@ if rdma then
 end
 local stride, from = s:region("source").stride, daqiri.time "now"
 server:start{ tx = s:tx_queue("server_port"), conn = conns.server, regions = { "window", "signals" }, remote = { "checked" },
-  args = { "port", "window", "signals", "checked", stride, args.messages, args.bytes, SLOTS, CREDIT, wrong } }
+  args = { "context", "window", "signals", "checked", stride, args.messages, args.bytes, SLOTS, CREDIT, wrong } }
 client:start{ tx = s:tx_queue("client_port"), conn = conns.client, regions = { "source", "checked" }, remote = { "window", "signals" },
-  args = { "port", "source", "window", "signals", "checked", stride, args.messages, args.bytes, SLOTS, args.scope == "warp" and 32 or 1, failed } }
+  args = { "context", "source", "window", "signals", "checked", stride, args.messages, args.bytes, SLOTS, args.scope == "warp" and 32 or 1, failed } }
 while args.proxy and (client.running or server.running) do progress() end
 assert(client:wait{ timeout = 100 } and server:wait{ timeout = 100 })
 local seconds = daqiri.time "now" - from

@@ -16,14 +16,14 @@ local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopb
 
 local k = daqiri.kernel{ name = "receiver", persistent = true, rings = { rx = 256, semaphores = 16 }, grid = 1, block = 32, src = [[
 #include "gn.h"
-__global__ void receiver(void *port, unsigned long long *sums)
+__global__ void receiver(void *context, unsigned long long *sums)
 {
     gn_side side;
     gn_rx rx;
     gn_sem done;
     gn_u64 first;
     gn_u32 n;
-    if (gn_open(&side, port) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK || gn_sem_open(&done, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK || gn_sem_open(&done, &side, 0) != GN_OK) return;
     for (;;) {
         int said = gn_recv(&rx, GN_BY_WARP, 32, GN_LIMIT, &first, &n, 0);
         if (said == GN_TIMEOUT) continue;
@@ -46,7 +46,7 @@ __global__ void receiver(void *port, unsigned long long *sums)
 ]] }
 
 local sums = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 3 }
-k:start{ rx = s:rx_queue("gpu"), semaphores = 1, policy = "wait", args = { "port", sums } }
+k:start{ rx = s:rx_queue("gpu"), semaphores = 1, policy = "wait", args = { "context", sums } }
 local told, next_ticket, gaps = 0, 0, 0
 k.semaphores[1]:on_ready(function(first, count)
   if first ~= next_ticket then gaps = gaps + 1 end

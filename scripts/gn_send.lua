@@ -28,13 +28,13 @@ __device__ void fill(unsigned char *p, unsigned int bytes, unsigned int number)
     for (unsigned int k = 0; k < 4; k++) p[14 + k] = (unsigned char)(number >> (24 - 8 * k));
 }
 
-__global__ void sender(void *port, unsigned int region, unsigned int stride, unsigned int packets, unsigned int bytes, unsigned long long *failed)
+__global__ void sender(void *context, unsigned int region, unsigned int stride, unsigned int packets, unsigned int bytes, unsigned long long *failed)
 {
     gn_side side;
     gn_tx tx;
     gn_u64 ticket = 0;
     unsigned int threads = gridDim.x * blockDim.x, me = blockIdx.x * blockDim.x + threadIdx.x, sent = 0, wrong = 0;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) {
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) {
         atomicAdd(failed, 1ull);
         return;
     }
@@ -65,7 +65,7 @@ end, { policy = "wait" })
 
 local failed = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 1 }
 s:start()
-k:start{ tx = s:tx_queue("gpu"), regions = { "frames" }, args = { "port", "frames", s:region("frames").stride, args.packets, args.bytes, failed } }
+k:start{ tx = s:tx_queue("gpu"), regions = { "frames" }, args = { "context", "frames", s:region("frames").stride, args.packets, args.bytes, failed } }
 assert(k:wait{ timeout = 100 })
 k:stop()
 s:run{ seconds = 100 }

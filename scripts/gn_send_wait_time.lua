@@ -21,12 +21,12 @@ local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopb
 
 local k = daqiri.kernel{ name = "pulses", persistent = true, rings = { tx = 64 }, grid = 1, block = 1, src = [[
 #include "gn.h"
-__global__ void pulses(void *port, unsigned int region, unsigned int stride, unsigned int packets, unsigned long long start, unsigned long long step,
+__global__ void pulses(void *context, unsigned int region, unsigned int stride, unsigned int packets, unsigned long long start, unsigned long long step,
                        unsigned long long *failed)
 {
     gn_side side;
     gn_tx tx;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     for (unsigned int n = 0; n < packets; n++) {
         gn_u64 place = gn_place(region, (gn_u64)n * stride);
         unsigned char *p = (unsigned char *)gn_pointer(&side, place);
@@ -54,7 +54,7 @@ end, { policy = "wait" })
 local failed = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 1 }
 s:start()
 first = math.floor(s:clock()) + args.ahead * 1000000
-k:start{ tx = s:tx_queue("gpu"), args = { "port", "frames", s:region("frames").stride, args.packets, first, step, failed } }
+k:start{ tx = s:tx_queue("gpu"), args = { "context", "frames", s:region("frames").stride, args.packets, first, step, failed } }
 s:run{ seconds = 100 }
 assert(k:wait{ timeout = 100 })
 k:stop()

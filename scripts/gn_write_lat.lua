@@ -23,12 +23,12 @@ __device__ int put(const gn_tx *tx, unsigned int out, unsigned int peer, unsigne
     return gn_put_signal(tx, GN_BY_THREAD, gn_place(peer, 16), gn_place(out, 0), bytes, gn_place(peer, 0), 1, GN_LIMIT, 0);
 }
 
-__global__ void client(void *port, unsigned int out, unsigned int in, unsigned int peer, unsigned int trips, unsigned int bytes,
+__global__ void client(void *context, unsigned int out, unsigned int in, unsigned int peer, unsigned int trips, unsigned int bytes,
                        unsigned long long *took, unsigned long long *wrong)
 {
     gn_side side;
     gn_tx tx;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     unsigned char *p = (unsigned char *)gn_pointer(&side, gn_place(out, 0));
     const volatile unsigned char *q = (const volatile unsigned char *)gn_pointer(&side, gn_place(in, 16));
     for (unsigned int n = 0; n < trips; n++) {
@@ -44,11 +44,11 @@ __global__ void client(void *port, unsigned int out, unsigned int in, unsigned i
     }
 }
 
-__global__ void server(void *port, unsigned int out, unsigned int in, unsigned int peer, unsigned int trips, unsigned int bytes)
+__global__ void server(void *context, unsigned int out, unsigned int in, unsigned int peer, unsigned int trips, unsigned int bytes)
 {
     gn_side side;
     gn_tx tx;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     unsigned char *p = (unsigned char *)gn_pointer(&side, gn_place(out, 0));
     const volatile unsigned char *q = (const volatile unsigned char *)gn_pointer(&side, gn_place(in, 16));
     for (unsigned int n = 0; n < trips; n++) {
@@ -68,9 +68,9 @@ local wrong = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 1 }
 
 s:start()
 server:start{ tx = s:tx_queue("far"), regions = { "server_out", "server_in" }, remote = { "client_in" },
-  args = { "port", "server_out", "server_in", "client_in", args.trips, args.bytes } }
+  args = { "context", "server_out", "server_in", "client_in", args.trips, args.bytes } }
 client:start{ tx = s:tx_queue("near"), regions = { "client_out", "client_in" }, remote = { "server_in" },
-  args = { "port", "client_out", "client_in", "server_in", args.trips, args.bytes, took, wrong } }
+  args = { "context", "client_out", "client_in", "server_in", args.trips, args.bytes, took, wrong } }
 assert(client:wait{ timeout = 100 } and server:wait{ timeout = 100 })
 client:stop()
 server:stop()

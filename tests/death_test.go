@@ -32,7 +32,7 @@ func TestDeath(t *testing.T) {
 	program := built(t)
 	for _, c := range []struct {
 		name   string
-		end    func(t *testing.T, pid, witness int)
+		end    func(t *testing.T, pid, reporter int)
 		code   int // -1: by SIGKILL, which a shell shows as 137
 		cause  string
 		died   bool
@@ -42,9 +42,9 @@ func TestDeath(t *testing.T) {
 		{"SIGABRT", signalTo(syscall.SIGABRT), 70, "internal", true, "daqiri-run ended by the fatal error above, please report it; its last ledger, "},
 		{"SIGQUIT", signalTo(syscall.SIGQUIT), 131, "quit", false, "goroutine "},
 		{"Ctrl-C to the group", func(t *testing.T, pid, _ int) { kill(t, -pid, syscall.SIGINT) }, 130, "interrupted", false, "(Ctrl-C)"},
-		{"without its witness", func(t *testing.T, pid, witness int) {
-			kill(t, witness, syscall.SIGKILL)
-			await(t, "the witness is reaped", func() bool { return !exists(witness) })
+		{"without its crash reporter", func(t *testing.T, pid, reporter int) {
+			kill(t, reporter, syscall.SIGKILL)
+			await(t, "the crash reporter is reaped", func() bool { return !exists(reporter) })
 			kill(t, pid, syscall.SIGTERM)
 		}, 143, "terminated", false, "(SIGTERM)"},
 	} {
@@ -57,11 +57,11 @@ func TestDeath(t *testing.T) {
 			// In a group of its own.
 			cmd, _, stderr := startReady(t, dir, "setsid", program, "--summary-json", "out.json", "s.lua")
 			pid := cmd.Process.Pid
-			var witness int
-			await(t, "a third record is kept", func() bool { witness = witnessOf(pid); return witness != 0 && recordsOf(pid) > 2 })
-			c.end(t, pid, witness)
+			var reporter int
+			await(t, "a third record is kept", func() bool { reporter = reporterOf(pid); return reporter != 0 && recordsOf(pid) > 2 })
+			c.end(t, pid, reporter)
 			_ = cmd.Wait()
-			await(t, "the witness is gone", func() bool { return !exists(witness) })
+			await(t, "the crash reporter is gone", func() bool { return !exists(reporter) })
 			if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(stderr.String(), c.stderr) {
 				t.Errorf("exit code %d, want %d, and on stderr %q", code, c.code, c.stderr)
 			}
@@ -118,7 +118,7 @@ func checkLast(t *testing.T, dir, cause string, died bool) {
 	}
 }
 
-func signalTo(s syscall.Signal) func(t *testing.T, pid, witness int) {
+func signalTo(s syscall.Signal) func(t *testing.T, pid, reporter int) {
 	return func(t *testing.T, pid, _ int) { kill(t, pid, s) }
 }
 
@@ -141,8 +141,8 @@ func await(t *testing.T, what string, holds func() bool) {
 
 func exists(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
-// witnessOf is the process that a program has started beside itself; 0: none.
-func witnessOf(pid int) int {
+// reporterOf is the process that a program has started beside itself; 0: none.
+func reporterOf(pid int) int {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, file := range threads {
 		text, _ := os.ReadFile(file)
@@ -154,7 +154,7 @@ func witnessOf(pid int) int {
 	return 0
 }
 
-// recordsOf is how many records a program has kept for its witness.
+// recordsOf is how many records a program has kept for its crash reporter.
 func recordsOf(pid int) uint64 {
 	most := uint64(0)
 	fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
@@ -169,8 +169,8 @@ func recordsOf(pid int) uint64 {
 	return most
 }
 
-// TestNoWitness: a program whose script opens no session starts nobody.
-func TestNoWitness(t *testing.T) {
+// TestNoCrashReporter: a program whose script opens no session starts nobody.
+func TestNoCrashReporter(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "s.lua"), []byte(`print("ready") while true do end`), 0o644); err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func TestNoWitness(t *testing.T) {
 	}
 	cmd, _, _ := startReady(t, dir, program, "s.lua")
 	time.Sleep(1500 * time.Millisecond) // longer than the period of the records
-	if w := witnessOf(cmd.Process.Pid); w != 0 {
+	if w := reporterOf(cmd.Process.Pid); w != 0 {
 		t.Errorf("process %d was started", w)
 	}
 	kill(t, cmd.Process.Pid, syscall.SIGKILL)

@@ -20,11 +20,11 @@ func gnOrder(t *testing.T, flags ...string) (v cunit.Variant, program string) {
 	v = cunit.Named("tsan").Ready(t)
 	v.Flags = slices.Concat(v.Flags, flags)
 	program = filepath.Join(t.TempDir(), "gn_order")
-	sources := []string{"native/gn/gn_check.c", "native/gn/gn_port.c", "native/core/err.c"}
+	sources := []string{"native/gpunetio/device/gn_check.c", "native/gpunetio/device/gn_context.c", "native/core/err.c"}
 	for i, name := range sources {
 		sources[i] = filepath.Join(rootDir, name)
 	}
-	if err := v.Link(program, filepath.Join(rootDir, "tests/native/gn/gn_order_test.c"), sources); err != nil {
+	if err := v.Link(program, filepath.Join(rootDir, "tests/native/gpunetio/device/gn_order_test.c"), sources); err != nil {
 		t.Fatal(err)
 	}
 	return v, program
@@ -36,7 +36,7 @@ var gnRule = regexp.MustCompile(`(?m)^// .*: (\w+)[;.]$`)
 // TestGnOrder: each rule of order that gn_ring.h names has a case, which passes, and fails in a build where releases or
 // acquires are left out.
 func TestGnOrder(t *testing.T) {
-	rules := gnRule.FindAllStringSubmatch(readFile(t, "native/gn/gn_ring.h"), -1)
+	rules := gnRule.FindAllStringSubmatch(readFile(t, "native/gpunetio/device/gn_ring.h"), -1)
 	if len(rules) != 6 {
 		t.Fatalf("gn_ring.h has %d rules of order with a case, want 6", len(rules))
 	}
@@ -70,19 +70,19 @@ var gnHeaders = []string{"gn.h", "gn_base.h", "gn_ring.h", "gn_rx.h", "gn_sem.h"
 func TestGnDevice(t *testing.T) {
 	system := regexp.MustCompile(`(?m)^\s*#\s*include\s*<`)
 	for _, name := range gnHeaders {
-		text := readFile(t, "native/gn/"+name)
+		text := readFile(t, "native/gpunetio/device/"+name)
 		if system.MatchString(text) {
-			t.Errorf("native/gn/%s includes a header that NVRTC doesn't have", name)
+			t.Errorf("native/gpunetio/device/%s includes a header that NVRTC doesn't have", name)
 		}
 		if strings.Contains(text, "__asm__") {
-			t.Errorf("native/gn/%s has __asm__, and NVRTC knows asm alone", name)
+			t.Errorf("native/gpunetio/device/%s has __asm__, and NVRTC knows asm alone", name)
 		}
 	}
 	needClang14(t)
 	for _, source := range []string{"gn_calls.cu", "gn_doca.cu"} {
 		out := filepath.Join(t.TempDir(), source+".ptx")
 		build := exec.Command("clang", "-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "-Xclang", "-target-feature", "-Xclang", "+ptx75",
-			"-nocudainc", "-nocudalib", "-O3", "-Wall", "-Wextra", "-Werror", "-I"+filepath.Join(rootDir, "native"), "-I"+filepath.Join(rootDir, "native/gn"),
+			"-nocudainc", "-nocudalib", "-O3", "-Wall", "-Wextra", "-Werror", "-I"+filepath.Join(rootDir, "native"), "-I"+filepath.Join(rootDir, "native/gpunetio/device"),
 			"-S", filepath.Join(rootDir, "tests/testdata", source), "-o", out)
 		if said, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", source, err, said)
@@ -105,14 +105,14 @@ func TestGnDoca(t *testing.T) {
 	dir := t.TempDir()
 	program, include := filepath.Join(dir, "doca"), "-I"+filepath.Join(rootDir, "native")
 	var objects []string
-	for _, name := range []string{"native/gn/gn_check.c", "native/gn/gn_port.c", "native/core/err.c"} {
+	for _, name := range []string{"native/gpunetio/device/gn_check.c", "native/gpunetio/device/gn_context.c", "native/core/err.c"} {
 		object := filepath.Join(dir, filepath.Base(name)+".o")
 		objects = append(objects, object)
 		if out, err := exec.Command("gcc", "-std=c11", "-D_GNU_SOURCE", include, "-c", filepath.Join(rootDir, name), "-o", object).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	args := append([]string{"-std=c++17", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", include, "-I" + filepath.Join(rootDir, "native/gn"),
+	args := append([]string{"-std=c++17", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", include, "-I" + filepath.Join(rootDir, "native/gpunetio/device"),
 		"-o", program, filepath.Join(rootDir, "tests/testdata/gn_doca_host.cc")}, objects...)
 	if out, err := exec.Command("g++", append(args, "-lpthread")...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

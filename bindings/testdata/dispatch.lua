@@ -6,14 +6,14 @@ local source = [[
 #include "gn.h"
 #define GROUP 8
 // Copies the number that each packet has into its group's place of `numbers`, which has 8: those of 4 items and the one being filled differ.
-__global__ void collect(void *port, unsigned long long *numbers)
+__global__ void collect(void *context, unsigned long long *numbers)
 {
     gn_side side;
     gn_rx rx;
     gn_sem groups;
     gn_u64 first, got = 0;
     gn_u32 n;
-    if (gn_open(&side, port) || gn_rx_open(&rx, &side, 0) || gn_sem_open(&groups, &side, 0)) return;
+    if (gn_open(&side, context) || gn_rx_open(&rx, &side, 0) || gn_sem_open(&groups, &side, 0)) return;
     while (gn_recv(&rx, GN_BY_THREAD, 1, 60000000000ull, &first, &n, 0) == GN_OK) {
         gn_packet p;
         gn_rx_read(&rx, first, &p);
@@ -40,7 +40,7 @@ local sum = daqiri.kernel{ entry = "sum", memory = "host", grid = 1, block = 1, 
 local numbers = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 8 * GROUP }
 local sums = daqiri.array{ kind = "host_pinned", type = "uint64", shape = GROUPS }
 s:start()
-collect:start{ rx = s:rx_queue("there"), semaphores = 1, policy = "wait", args = { "port", numbers } }
+collect:start{ rx = s:rx_queue("there"), semaphores = 1, policy = "wait", args = { "context", numbers } }
 local dispatched = 0
 collect.semaphores[1]:on_ready(function(first, count)
   assert(assert(sum:launch(numbers, first, count, sums, dispatched)):wait{ timeout = 20 })

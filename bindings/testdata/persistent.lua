@@ -8,7 +8,7 @@ local scale = daqiri.kernel{ memory = "host", grid = 1, block = 1, src = "__glob
 has(try(scale.start, scale, {}), "kernel scale: 'start' is for persistent kernels")
 local echo = [[
 #include "gn.h"
-__global__ void echo(void *port)
+__global__ void echo(void *context)
 {
     gn_side side;
     gn_rx rx;
@@ -16,7 +16,7 @@ __global__ void echo(void *port)
     gn_sem told;
     gn_u64 first, ticket;
     gn_u32 n;
-    if (gn_open(&side, port) || gn_rx_open(&rx, &side, 0) || gn_tx_open(&tx, &side, 0) || gn_sem_open(&told, &side, 0)) return;
+    if (gn_open(&side, context) || gn_rx_open(&rx, &side, 0) || gn_tx_open(&tx, &side, 0) || gn_sem_open(&told, &side, 0)) return;
     while (gn_recv(&rx, GN_BY_THREAD, 1, 60000000000ull, &first, &n, 0) == GN_OK) {
         gn_packet p;
         gn_rx_read(&rx, first, &p);
@@ -69,13 +69,13 @@ do
     memory_regions = { { name = "out", kind = "host", affinity = 0, num_bufs = 8, buf_size = 256 }, { name = "more", kind = "host", affinity = 0, num_bufs = 8, buf_size = 128 } },
     interfaces = { { name = "net", address = "127.0.0.1", socket_config = { mode = "client", remote_addr = "udp://127.0.0.1:9" }, tx = { queues = { out } } } } }, { memory = "host" })
   local function numbered(ops)
-    return daqiri.kernel{ name = "putter", memory = "host", persistent = true, grid = 1, block = 1, rings = { ops = ops }, src = "__global__ void putter(void *port, unsigned region) {}" }
+    return daqiri.kernel{ name = "putter", memory = "host", persistent = true, grid = 1, block = 1, rings = { ops = ops }, src = "__global__ void putter(void *context, unsigned region) {}" }
   end
   local tx = s:tx_queue("net")
   local put, send = numbered{ "put" }, numbered{ "send" }
-  has(try(put.start, put, { tx = tx, args = { "port", "out" }, session = s }), "kernel putter: transmit ring 1: queue q carries datagrams or streams (engine socket), and put, get and add need")
-  has(try(send.start, send, { tx = tx, args = { "port", "more" }, session = s }), "argument 2: memory region more was not given to it")
-  assert(send:start{ tx = tx, regions = { "more" }, args = { "port", "more" }, session = s }.restarted == 0)
+  has(try(put.start, put, { tx = tx, args = { "context", "out" }, session = s }), "kernel putter: transmit ring 1: queue q carries datagrams or streams (engine socket), and put, get and add need")
+  has(try(send.start, send, { tx = tx, args = { "context", "more" }, session = s }), "argument 2: memory region more was not given to it")
+  assert(send:start{ tx = tx, regions = { "more" }, args = { "context", "more" }, session = s }.restarted == 0)
   assert(send:wait{ timeout = 60 } and send:stop{ timeout = 60 })
   s:close()
 end
@@ -84,10 +84,10 @@ do
   local r = real("worker")
   local k = daqiri.kernel{ name = "old", memory = "host", persistent = true, grid = 1, block = 1, src = [[
 #include "gn.h"
-__global__ void old(void *port)
+__global__ void old(void *context)
 {
     gn_side side;
-    gn_open(&side, port);
+    gn_open(&side, context);
     side.kernel->abi = 1;
 }
 ]] }
@@ -104,7 +104,7 @@ do
   local r, turns = real("worker"), { 40, 1, 20 }
   local k = daqiri.kernel{ name = "blocks", memory = "host", persistent = true, grid = 3, block = 1, src = [[
 #include <time.h>
-__global__ void blocks(void *port, volatile unsigned long long *turn, const unsigned long long *turns)
+__global__ void blocks(void *context, volatile unsigned long long *turn, const unsigned long long *turns)
 {
     const struct timespec nap = { 0, 100000 };
     unsigned long long now = 0;
@@ -119,7 +119,7 @@ __global__ void blocks(void *port, volatile unsigned long long *turn, const unsi
   local turn, most = array(4), array(3)
   for block, n in ipairs(turns) do most:set(block, n) end
   r:start()
-  k:start{ tx = r:tx_queue("here"), session = r, timeout = "60s", args = { "port", turn, most } }
+  k:start{ tx = r:tx_queue("here"), session = r, timeout = "60s", args = { "context", turn, most } }
   for n = 1, 40 do
     turn:set(1, n)
     for block, last in ipairs(turns) do
@@ -148,7 +148,7 @@ for _, mode in ipairs{ "worker", "direct" } do
   refused({}, { tx = there }, "kernel echo: transmit ring 1: queue rx is no transmit queue")
   refused({}, { rx = tx }, "kernel echo: receive ring 1: queue tx is no receive queue")
   refused({}, { tx = tx, regions = { "nowhere" } }, 'kernel echo: memory region "nowhere"')
-  refused({}, { tx = tx, args = { 1 } }, "kernel echo: argument 1 (void *port)")
+  refused({}, { tx = tx, args = { 1 } }, "kernel echo: argument 1 (void *context)")
   refused({}, { tx = 5 }, "option 'tx': a queue, or a list of them, expected, got the number 5")
   refused({}, { tx = { tx, "tx" } }, "option 'tx': a queue, or a list of them, expected, got the string \"tx\"")
   local many = {}
@@ -211,12 +211,12 @@ for _, mode in ipairs{ "direct", "worker" } do
   local r = real(mode)
   local k = daqiri.kernel{ name = "sender", memory = "host", persistent = true, grid = 1, block = 1, src = [[
 #include "gn.h"
-__global__ void sender(void *port)
+__global__ void sender(void *context)
 {
     gn_side side;
     gn_tx tx;
     gn_u64 ticket;
-    if (gn_open(&side, port) || gn_tx_open(&tx, &side, 0)) return;
+    if (gn_open(&side, context) || gn_tx_open(&tx, &side, 0)) return;
     for (int k = 0; k < 3; k++) gn_send(&tx, GN_BY_THREAD, gn_place(0, 256 * k), 64, 0, 0, GN_LIMIT, &ticket);
 }
 ]] }

@@ -2576,7 +2576,7 @@ function lease:revoke() end
 ---@field remote? string[] memory that stands for a peer's, where put, get and add go; after those. With conn names of what the peer lends
 ---@field conn? daqiri.connection of the transmit queues' interface: put, get and add go to what its peer lends (roce://)
 ---@field writers? daqiri.stage[] writers of files, which the kernel knows by their places, from 0: gn_file hands bytes to their threads
----@field args? table a list of arguments: numbers, arrays, "port", and names of regions, which become the numbers that gn_place takes; by default the port alone
+---@field args? table a list of arguments: numbers, arrays, "context", and names of regions, which become the numbers that gn_place takes; by default the port alone
 ---@field policy? daqiri.policy when a receive ring is full (default: "drop")
 ---@field limit? daqiri.duration of the kernel's waits that name none; by default 10s
 ---@field timers? boolean count in the ledger how long operations took, each kind by itself: send_time, put_time, … (default: false)
@@ -2637,7 +2637,7 @@ function kernel:launch(...) end
 ---@return daqiri.stage
 function kernel:stage(options) end
 
----Starts a persistent kernel. It includes gn.h and gets its port as a pointer. What its descriptors say is checked: a
+---Starts a persistent kernel. It includes gn.h and gets its context as a pointer. What its descriptors say is checked: a
 ---kernel is not trusted. It runs in a process of its own, which has the regions and arrays that it was given and no other
 ---memory of the program; on a GPU only where the program has no other kernels and stages there when it starts, else in the
 ---program's, as the report says then. One of a process of its own that dies, or that neither waits nor calls gn_beat for

@@ -23,7 +23,7 @@ const (
 	longest      = 10 * time.Second
 	tcpdumpReady = "listening on"          // tcpdump says so when it has opened the device
 	quiet        = 1500 * time.Millisecond // tcpdump hands over a part of its buffer a second later
-	glance       = 100 * time.Millisecond
+	pollInterval = 100 * time.Millisecond
 )
 
 // recorder is one of the two that capture: it starts, and stop ends it once the sender has ended; the file lies in dir.
@@ -209,7 +209,7 @@ func recordTcpdump(tcpdump string) recorder {
 func untilQuiet(ctx context.Context, dir string) {
 	last, since := folderBytes(dir), time.Now()
 	for time.Since(since) < quiet && ctx.Err() == nil {
-		time.Sleep(glance)
+		time.Sleep(pollInterval)
 		if now := folderBytes(dir); now != last {
 			last, since = now, time.Now()
 		}

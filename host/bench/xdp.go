@@ -83,7 +83,7 @@ func (c *cable) measureRing(ctx context.Context, d time.Duration, argv []string)
 
 // watchRing counts what goes round for d, once it does.
 func (c *cable) watchRing(ctx context.Context, d time.Duration, pid int) (sample, error) {
-	for begin := time.Now(); ; time.Sleep(glance) {
+	for begin := time.Now(); ; time.Sleep(pollInterval) {
 		n, err := c.received(ctx)
 		if err != nil {
 			return sample{}, err

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/runtime/crashreport"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
-	"github.com/daqiri/daqiri-run/runtime/witness"
 )
 
 const rootLong = `daqiri-run runs Lua scripts that drive packet pipelines: the script decides, native threads receive, transmit,
@@ -42,7 +42,7 @@ func Main(g *state.Global) (code int) {
 			code = int(ExitInternal)
 		}
 	}()
-	witness.Prepare()
+	crashreport.Prepare()
 	ballast := make([]byte, ballastBytes)
 	defer runtime.KeepAlive(ballast)
 	root := newRoot(g)

@@ -12,7 +12,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/script"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/host/summary"
-	"github.com/daqiri/daqiri-run/runtime/witness"
+	"github.com/daqiri/daqiri-run/runtime/crashreport"
 )
 
 const (
@@ -50,10 +50,10 @@ type runner struct {
 	otherLine *summary.Live    // what they are shown
 	otherView *summary.Top
 	viewed    time.Time // the last time that SIGUSR2 asked for the view
-	witness   *witness.Witness
+	reporter  *crashreport.Reporter
 	warned    map[string]bool // faults of queues that were logged
 
-	unwitnessed bool // a witness could not be started
+	unreported bool // the crash reporter could not be started
 
 	dropped chan struct{} // told when a prompt that was opened by Ctrl-\ has ended
 }

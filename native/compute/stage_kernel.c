@@ -49,7 +49,7 @@ static bool has_room(const user *u) {
 
 // The burst to go on with, in's reference: in itself, or all packets of it. NULL: there is no descriptor.
 static dq_burst *own(dq_burst *in) {
-    if (dqi_burst_alone(in)) return in;
+    if (dqi_burst_exclusive(in)) return in;
     dq_burst *out = NULL;
     uint32_t all[in->n];
     for (uint32_t i = 0; i < in->n; i++)
@@ -192,7 +192,7 @@ static uint64_t user_held(const dq_stage *st) {
 
 static void user_line(const dq_stage *st, dq_line *line) { dqi_line_add(line, &((const user *)st->impl)->c); }
 
-static bool user_spread(const dq_stage *st, uint32_t k, dq_histogram *out) {
+static bool user_histogram(const dq_stage *st, uint32_t k, dq_histogram *out) {
     const user *u = st->impl;
     if (k > 0 || !u->timed) return false;
     out->kind = DQ_HISTOGRAM_RUN_TIME;
@@ -226,7 +226,7 @@ static const dqi_stage_ops user_ops = {
     .push = user_push,
     .held = user_held,
     .line = user_line,
-    .spread = user_spread,
+    .histogram = user_histogram,
     .poll = user_poll,
     .finish = user_finish,
     .blocks = true, // as long as a kernel runs
@@ -295,7 +295,7 @@ fail:
 void dq_stage_kernel_like(dq_queue *done, const dq_queue *source) {
     memcpy(done->conf.regions, source->conf.regions, sizeof done->conf.regions);
     done->conf.n_regions = source->conf.n_regions;
-    done->dark = source->dark;
+    done->device_only = source->device_only;
     done->heads = source->heads;
     dq_stage_queue_holds(done, source->iface->ops->payload);
 }

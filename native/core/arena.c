@@ -153,8 +153,8 @@ int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
     uint64_t small = lay_out(s, SMALL, 0);
     s->huge_at = dqi_round_up(small, DQI_HUGE_PAGE);
     s->arena_bytes = dqi_round_up(lay_out(s, HUGE, s->huge_at), DQI_HUGE_PAGE);
-    uint64_t dark = lay_out(s, DARK, s->arena_bytes) - s->arena_bytes;
-    uint64_t behind = lay_out(s, GPU, s->arena_bytes + dark) - s->arena_bytes;
+    uint64_t dark_bytes = lay_out(s, DARK, s->arena_bytes) - s->arena_bytes;
+    uint64_t behind = lay_out(s, GPU, s->arena_bytes + dark_bytes) - s->arena_bytes;
     if (s->arena_bytes + behind == 0) return DQ_OK;
     int err = dqi_memory_check("memory regions", s->arena_bytes, small, "lower num_bufs or buf_size", diag);
     if (err == DQ_OK) err = reserve(s, s->arena_bytes + behind, diag);
@@ -162,8 +162,8 @@ int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
     err =
         map_part(s, SMALL, 0, s->huge_at); // without a hole behind it: a device may take the arena as a whole
     if (err == 0) err = map_part(s, HUGE, s->huge_at, s->arena_bytes - s->huge_at);
-    if (err == 0) err = map_part(s, DARK, s->arena_bytes, dark);
-    if (err == 0) err = map_device(s, dark);
+    if (err == 0) err = map_part(s, DARK, s->arena_bytes, dark_bytes);
+    if (err == 0) err = map_device(s, dark_bytes);
     if (err != 0)
         return dqi_fail(diag, DQ_ESYS + err, "memory regions: %llu bytes: %s%s",
                         (unsigned long long)(s->arena_bytes + behind), strerror(-err),

@@ -104,7 +104,7 @@ dq_burst *dqi_burst_get(dqi_burst_pool *p) {
     b->time_origin = p->session->start_ns;
     b->slices = b->timed = b->origins = b->grown = b->payload = b->holes = b->heads = false;
     b->to_columns = NULL;
-    b->dark = 0;
+    b->device_only = 0;
     b->sums = (dqi_sums){0};
     b->due_ns = 0;
     b->parent = NULL;
@@ -149,13 +149,13 @@ int dqi_burst_fill(dq_burst *b, dq_region *const *regions, uint32_t nseg, uint32
             off[i] = start + (uint64_t)(ids[i] - first) * stride;
     }
     b->n = b->n_bufs = n;
-    b->dark = (uint8_t)dqi_dark(regions, nseg);
+    b->device_only = (uint8_t)dqi_device_only(regions, nseg);
     return DQ_OK;
 }
 
 uint32_t dqi_burst_take(dq_burst *b, dq_region *const *regions, uint32_t n) {
     uint32_t got = n;
-    b->dark = (uint8_t)dqi_dark(regions, b->nseg);
+    b->device_only = (uint8_t)dqi_device_only(regions, b->nseg);
     for (uint32_t s = 0; s < b->nseg; s++) {
         uint32_t k = dqi_bufs_some(regions[s], b->bufs[s] + b->n, got);
         for (uint32_t t = 0; k < got && t < s; t++)
@@ -166,7 +166,7 @@ uint32_t dqi_burst_take(dq_burst *b, dq_region *const *regions, uint32_t n) {
 }
 
 uint8_t *dqi_device_bytes(const dq_burst *b, uint32_t seg, uint32_t i) {
-    const dq_region *r = b->dark >> seg & 1 ? dqi_off_region(b->session, b->off[seg][i]) : NULL;
+    const dq_region *r = b->device_only >> seg & 1 ? dqi_off_region(b->session, b->off[seg][i]) : NULL;
     return r ? r->device + (b->off[seg][i] - r->offset) : dqi_bytes(b, seg, i);
 }
 
@@ -221,7 +221,7 @@ void dqi_burst_move(dq_burst *dst, dq_burst *src, uint32_t first, uint32_t n) {
     }
     dst->bytes += dqi_burst_sum(src, first, n);
     dst->grown |= src->grown;
-    dst->dark |= src->dark;
+    dst->device_only |= src->device_only;
     dst->heads |= src->heads;
     dst->holes |= src->holes;
     dst->n += n;
@@ -277,7 +277,7 @@ static int pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) {
     c->conn = b->conn;
     c->flags = b->flags & ~DQ_BURST_SHARED; // its columns are its own; its packets are its owner's
     c->holes = b->holes;
-    c->dark = b->dark;
+    c->device_only = b->device_only;
     c->heads = b->heads;
     c->aggregate = b->aggregate;
     dqi_burst_take_clock(c, b);
@@ -299,10 +299,10 @@ int dq_burst_pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) 
 
 void dq_burst_view(dq_burst *b, dq_view *out) {
     dqi_burst_columns(b);
-    dqi_burst_glance(b, out);
+    dqi_burst_view_raw(b, out);
 }
 
-void dqi_burst_glance(dq_burst *b, dq_view *out) {
+void dqi_burst_view_raw(dq_burst *b, dq_view *out) {
     *out = (dq_view){
         .base = b->session->base,
         .n = b->n,
@@ -313,7 +313,7 @@ void dqi_burst_glance(dq_burst *b, dq_view *out) {
         .time_origin = b->time_origin,
         .conn = b->conn,
         .bytes = b->bytes,
-        .dark = b->dark,
+        .device_only = b->device_only,
         .head = b->heads ? b->head : NULL,
         .head_len = b->heads ? b->head_len : NULL,
         .flow = b->flow,
@@ -385,7 +385,7 @@ int dq_burst_set_len(dq_burst *b, uint32_t seg, int64_t i, uint32_t len) {
 
 // Buffers of single packets go back at once where nobody else can reach them: a selection, a writer. Else
 // they do with the burst.
-static bool gives_back(const dq_burst *b) { return !b->slices && !b->parent && dqi_burst_alone(b); }
+static bool gives_back(const dq_burst *b) { return !b->slices && !b->parent && dqi_burst_exclusive(b); }
 
 int dq_burst_truncate(dq_burst *b, uint32_t n) {
     if (n > b->n || !dqi_burst_writable(b)) return DQ_INVALID_PARAMETER;
@@ -437,7 +437,7 @@ int dq_burst_free_packet_segment(dq_burst *b, uint32_t seg, uint32_t i) {
 int dq_burst_redirect(dq_burst *b, uint32_t conn, dq_burst **out) {
     *out = b;
     if (b->conn == conn) return DQ_OK;
-    if (!dqi_burst_alone(b)) {
+    if (!dqi_burst_exclusive(b)) {
         int err = pick(b, NULL, b->n, out);
         if (err != DQ_OK) return err;
         dq_burst_unref(b);

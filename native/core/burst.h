@@ -34,7 +34,7 @@ struct dq_burst {
     uint32_t same_ts;           // where to_columns: packets that came with the first, at ts[0]
     bool grown;                 // a packet begins in the headroom and is longer than its buffer
     bool holes;                 // some packets' segments of length 0 were freed, and stay empty
-    uint8_t dark;               // bit s: segment s lies where the CPU can't read it
+    uint8_t device_only;        // bit s: segment s lies where the CPU can't read it
     bool heads; // packets lie on a GPU whole, and head and head_len say what the host has of them
     uint64_t bytes;
     dq_session *session;
@@ -74,11 +74,11 @@ static inline void dqi_burst_take_clock(dq_burst *dst, const dq_burst *src) {
     dst->clock = src->clock;
     dst->time_origin = src->time_origin;
 }
-static inline bool dqi_burst_alone(const dq_burst *b) { return dqi_load_acq32(&b->refs) == 1; }
+static inline bool dqi_burst_exclusive(const dq_burst *b) { return dqi_load_acq32(&b->refs) == 1; }
 // True when b's buffers are its own, one for each packet, and nobody else holds it: they may go on without
 // it.
 static inline bool dqi_burst_detachable(const dq_burst *b) {
-    return dqi_burst_alone(b) && !b->parent && !b->slices && b->n_bufs == b->n;
+    return dqi_burst_exclusive(b) && !b->parent && !b->slices && b->n_bufs == b->n;
 }
 // Fills the columns of a burst that came as handles: before they are read. Its holder.
 static inline void dqi_burst_columns(dq_burst *b) {
@@ -104,11 +104,11 @@ static inline const uint8_t *dqi_seen_bytes(const dq_burst *b, uint32_t i) {
 // Where a device finds a segment: a GPU, or an engine that stands for one.
 uint8_t *dqi_device_bytes(const dq_burst *b, uint32_t seg, uint32_t i);
 // The segments of a queue with these regions that the CPU can't read, a bit each.
-static inline uint32_t dqi_dark(dq_region *const *regions, uint32_t nseg) {
-    uint32_t dark = 0;
+static inline uint32_t dqi_device_only(dq_region *const *regions, uint32_t nseg) {
+    uint32_t device_only = 0;
     for (uint32_t s = 0; s < nseg; s++)
-        dark |= (uint32_t)!regions[s]->cpu << s;
-    return dark;
+        device_only |= (uint32_t)!regions[s]->cpu << s;
+    return device_only;
 }
 
 // One holder more of a burst that goes on without being looked at.
@@ -116,7 +116,7 @@ static inline void dqi_burst_hold(dq_burst *b) {
     atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
 }
 // dq_burst_view without filling columns.
-void dqi_burst_glance(dq_burst *b, dq_view *out);
+void dqi_burst_view_raw(dq_burst *b, dq_view *out);
 // Bytes of packets [first, first + n), all segments.
 uint64_t dqi_burst_sum(const dq_burst *b, uint32_t first, uint32_t n);
 // Bytes of packet i, all segments.

@@ -1,4 +1,4 @@
-// Package core is what every storey of the engine stands on: errors, clock, atomics, memory and bursts.
+// Package core is what every layer of the engine stands on: errors, clock, atomics, memory and bursts.
 package core
 
 /*

@@ -65,7 +65,7 @@ typedef struct dq_view {
     const uint32_t *owner_flags;
     uint32_t conn; // connection, 0: none
     uint64_t bytes;
-    uint32_t dark; // bit s: segment s lies in memory that the CPU can't read: its off leads nowhere
+    uint32_t device_only; // bit s: segment s lies in memory that the CPU can't read: its off leads nowhere
     // Of packets that lie on a GPU whole: the first head_len[i] bytes, up to DQ_HEAD, are at base + head[i],
     // to be read. NULL: the first segment is all that there is of it.
     const uint64_t *head;

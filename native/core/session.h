@@ -37,7 +37,7 @@ struct dq_session {
     // Receiving ends at one moment: what came before is delivered, what comes later belongs to nobody.
     // DQI_RECEIVING: it goes on; DQI_STOP_NOW: the moment is being taken.
     _Atomic int64_t stop_ns;
-    int64_t rested_ns; // when receiving had ended and the last packet had left; 0: not yet
+    int64_t quiesced_ns; // when receiving had ended and the last packet had left; 0: not yet
     // arena
     uint8_t *base;
     void *reserved; // the mapping that base lies in
@@ -69,7 +69,7 @@ struct dq_session {
     pthread_mutex_t control;    // pipes and stages, against readers of the ledger
     pthread_mutex_t engines;    // of the end of engines, against stages that ask them for connections
     bool closed;                // they have ended
-    bool lingers;               // something outside of its stages may touch its memory for ever
+    bool memory_leaked;         // something outside of its stages may touch its memory for ever
     _Atomic bool failing;       // a device has failed one of its queues,
     _Atomic(dq_queue *) failed; // this one, and why
     char failure[224];

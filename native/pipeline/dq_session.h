@@ -99,7 +99,7 @@ int dq_session_start(dq_session *s, dq_diag *diag);
 // direct queue of this session meanwhile. Idempotent.
 uint64_t dq_session_stop(dq_session *s, int64_t drain_ns);
 // Session time at which receiving had ended and the last packet had left; 0: before dq_session_stop.
-int64_t dq_session_rested(const dq_session *s);
+int64_t dq_session_quiesced(const dq_session *s);
 // Drops what waits in taps and rings (counted as stopped) and ends the writers: what they hold is written and
 // files are closed. A stage that gets nowhere for 5 s is abandoned: its packets count as stopped. Idempotent.
 // Blocks.
@@ -112,7 +112,7 @@ const char *dq_session_failure(const dq_session *s, char *buf, size_t len);
 // Whether the finish has abandoned the stage.
 bool dq_stage_abandoned(const dq_stage *st);
 // As if a stage were: something else may touch the session's memory for ever.
-void dq_session_linger(dq_session *s);
+void dq_session_leak_memory(dq_session *s);
 // Frees everything; of a session with an abandoned stage the engines alone: that one may go on for ever.
 // Works on a half-built session and on NULL. Bursts still held outside stay readable no longer. Returns the
 // number of packet buffers that were not in their pools.

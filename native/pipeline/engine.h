@@ -76,12 +76,12 @@ struct dqi_engine_ops {
     bool origins;                  // packets may come with what a capture says of them
     bool waits;                    // what comes waits for room, as long as it takes
     bool virtual_clock;            // may run without threads
-    bool reaches_dark; // packets may lie, but for their first segment, where the CPU can't read them
-    bool no_regions;   // queues may have none: operations name their memory
-    bool copies;       // when tx has taken a packet nobody reads or writes its bytes any more
-    bool leaves;       // nobody but the queue writes the bytes of its packets
-    bool loops;        // what it receives is a capture, which may come several times
-    uint32_t align;    // of buffers, bytes
+    bool reaches_device_only; // packets may lie, but for their first segment, where the CPU can't read them
+    bool no_regions;          // queues may have none: operations name their memory
+    bool copies;              // when tx has taken a packet nobody reads or writes its bytes any more
+    bool leaves;              // nobody but the queue writes the bytes of its packets
+    bool loops;               // what it receives is a capture, which may come several times
+    uint32_t align;           // of buffers, bytes
     // Says how it will use regions (dqi_region_want_groups), before they are laid out. NULL.
     void (*claim)(dq_iface *i);
     // Whether the device can put segment `seg` of what the receive queue gets straight into a GPU's memory,

@@ -66,7 +66,7 @@ void dqi_stages_finish(dq_session *s) {
 }
 
 bool dqi_session_abandoned(const dq_session *s) {
-    bool is = s->lingers;
+    bool is = s->memory_leaked;
     for (uint32_t i = 0; i < atomic_load(&s->n_stages) && !is; i++)
         is = s->stages[i]->abandoned;
     return is;
@@ -88,6 +88,6 @@ const char *dq_session_failure(const dq_session *s, char *buf, size_t len) {
     return q ? q->conf.name : NULL;
 }
 
-void dq_session_linger(dq_session *s) { s->lingers = true; }
+void dq_session_leak_memory(dq_session *s) { s->memory_leaked = true; }
 
 bool dq_stage_abandoned(const dq_stage *st) { return st->abandoned; }

@@ -12,7 +12,7 @@
 void dqi_stages_finish(dq_session *s);
 // Notes what a device did to the queue; the session's first is kept. Any thread.
 void dqi_queue_fail(dq_queue *q, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-// Whether a stage was abandoned, or the session lingers.
+// Whether a stage was abandoned, or the session leaked its memory.
 bool dqi_session_abandoned(const dq_session *s);
 
 #endif

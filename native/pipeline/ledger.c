@@ -203,7 +203,7 @@ static void iface_histograms(shelf *k, const dq_iface *f) {
 static void stage_histograms(shelf *k, const dq_stage *st) {
     for (uint32_t i = 0;; i++) {
         dq_histogram one = {.queue_id = 0};
-        if (!st->ops->spread(st, i, &one)) return;
+        if (!st->ops->histogram(st, i, &one)) return;
         dq_histogram *h = next_histogram(k, st->name, one.kind, 0);
         if (!h) continue;
         memcpy(one.name, h->name, sizeof one.name);
@@ -218,7 +218,7 @@ uint32_t dq_histograms(const dq_session *cs, dq_histogram *out, uint32_t max) {
         iface_histograms(&k, s->ifaces[i]);
     pthread_mutex_lock(&s->control);
     for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++)
-        if (s->stages[i]->ops->spread) stage_histograms(&k, s->stages[i]);
+        if (s->stages[i]->ops->histogram) stage_histograms(&k, s->stages[i]);
     pthread_mutex_unlock(&s->control);
     return k.n;
 }

@@ -189,7 +189,7 @@ static dq_pipe *pipe_new(dq_queue *q, dq_stage *const *stages, uint32_t n, uint3
     return p;
 }
 
-static int refuse_dark(const dq_queue *q, const dq_stage *st, uint32_t segments, dq_diag *diag) {
+static int refuse_device_only(const dq_queue *q, const dq_stage *st, uint32_t segments, dq_diag *diag) {
     uint32_t s = (uint32_t)__builtin_ctz(segments);
     const dq_region *r = q->conf.regions[s];
     return dqi_fail(
@@ -202,9 +202,9 @@ static int refuse_dark(const dq_queue *q, const dq_stage *st, uint32_t segments,
 }
 
 // The segments that the stage would read and can't.
-static uint32_t out_of_reach(const dq_queue *q, const dq_stage *st, uint32_t dark) {
-    uint32_t segments = dark & st->touches;
-    if (st->touches & DQI_TOUCHES_HEADS && !q->heads) segments |= dark & DQI_TOUCHES_FIRST;
+static uint32_t out_of_reach(const dq_queue *q, const dq_stage *st, uint32_t device_only) {
+    uint32_t segments = device_only & st->touches;
+    if (st->touches & DQI_TOUCHES_HEADS && !q->heads) segments |= device_only & DQI_TOUCHES_FIRST;
     for (uint32_t s = 0; s < q->conf.n_regions && st->ops->reads_gpus; s++)
         if (q->conf.regions[s]->gpu) segments &= ~(1u << s);
     return segments;
@@ -214,12 +214,12 @@ static int check_stages(const dq_queue *q, dq_stage *const *stages, uint32_t n, 
     if (q->conf.dir != DQ_RX)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: only receive queues feed pipes", q->conf.name);
     int err = DQ_OK;
-    uint32_t dark = q->dark;
+    uint32_t device_only = q->device_only;
     for (uint32_t i = 0; i < n && err == DQ_OK; i++) {
-        uint32_t segments = out_of_reach(q, stages[i], dark);
-        if (segments) return refuse_dark(q, stages[i], segments, diag);
+        uint32_t segments = out_of_reach(q, stages[i], device_only);
+        if (segments) return refuse_device_only(q, stages[i], segments, diag);
         if (stages[i]->ops->check) err = stages[i]->ops->check(stages[i], q, diag);
-        if (stages[i]->region) dark = 0; // what it makes lies there
+        if (stages[i]->region) device_only = 0; // what it makes lies there
     }
     return err;
 }

@@ -33,11 +33,11 @@ struct dq_queue {
 
     // receive
     dq_burst *cur;
-    int32_t stamping;  // dq_stamps: software or virtual, unless the engine says otherwise at open
-    uint8_t dark;      // of its regions (dqi_dark)
-    bool heads;        // packets lie on a GPU whole, and bursts bring their heads
-    bool immediate;    // without a time-out, deliver what a poll brought
-    int64_t cur_since; // session time of cur's first packet
+    int32_t stamping;    // dq_stamps: software or virtual, unless the engine says otherwise at open
+    uint8_t device_only; // of its regions (dqi_device_only)
+    bool heads;          // packets lie on a GPU whole, and bursts bring their heads
+    bool immediate;      // without a time-out, deliver what a poll brought
+    int64_t cur_since;   // session time of cur's first packet
     dqi_dispatch dispatch;
     dq_pipe **pipes;
     dq_pipe *claim; // goes first, once for each burst: the pipes get what it leaves. NULL: there is none
@@ -106,8 +106,8 @@ static inline void dqi_queue_go_on(_Atomic(dq_queue *) *stalled) {
 
 // A burst of n packets with buffers for q; of its columns only off is filled.
 int dqi_tx_take_burst(dq_queue *q, uint32_t n, dq_burst **out);
-// Whether q may send packets of another queue whose segments lie where `dark` says.
-int dqi_tx_reaches(dq_queue *q, uint32_t dark, const dq_queue *from, dq_diag *diag);
+// Whether q may send packets of another queue whose segments lie where device_only says.
+int dqi_tx_reaches(dq_queue *q, uint32_t device_only, const dq_queue *from, dq_diag *diag);
 // dq_tx_send, but that nobody polls the queue or is woken.
 int dqi_tx_put(dq_queue *q, dq_burst *b);
 // True when nothing waits to be sent.

@@ -152,7 +152,7 @@ int dq_rma_burst(dq_queue *q, dq_burst *b, const dq_rma *at, dq_op **out, dq_dia
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "queue %s: a burst of %u pieces: an operation has 1 to %u, of the queue's session",
                         q->conf.name, n, PIECES);
-    if (is_written(at) && (!dqi_burst_alone(b) || b->parent || b->slices))
+    if (is_written(at) && (!dqi_burst_exclusive(b) || b->parent || b->slices))
         return dqi_fail(
             diag, DQ_INVALID_PARAMETER,
             "queue %s: a burst whose packets others have, too, can't be written to: hint: a burst of "

@@ -99,7 +99,7 @@ static int check_regions(const dq_queue *q, dq_diag *diag) {
     for (uint32_t k = 0; k < q->conf.n_regions; k++) {
         const dq_region *r = q->conf.regions[k];
         if (r->cpu) continue;
-        if (!ops->reaches_dark && r->conf.kind != DQ_KIND_DEVICE)
+        if (!ops->reaches_device_only && r->conf.kind != DQ_KIND_DEVICE)
             return dqi_fail(diag, DQ_NOT_SUPPORTED,
                             "queue %s: engine %s can't reach region %s, which the CPU can't read: hint: a "
                             "region of kind host or huge",
@@ -119,7 +119,7 @@ static int queue_open(dq_queue *q, dq_diag *diag) {
     int err = check_regions(q, diag);
     bool regions = q->conf.n_regions > 0;
     if (err != DQ_OK) return err;
-    q->dark = (uint8_t)dqi_dark(q->conf.regions, q->conf.n_regions);
+    q->device_only = (uint8_t)dqi_device_only(q->conf.regions, q->conf.n_regions);
     q->heads = regions && q->conf.regions[0]->whole;
     if (regions) q->bursts = dqi_burst_pool_new(q->session, n, q->conf.batch_size, q->conf.n_regions);
     bool ok = (q->bursts || !regions) && (rx || dqi_ring_init(&q->ring, n));
@@ -508,11 +508,11 @@ uint64_t dq_session_stop(dq_session *s, int64_t drain_ns) {
     do
         waits = settle(s, until);
     while (waits == 0 && drain_stages(s));
-    s->rested_ns = last_time(s);
+    s->quiesced_ns = last_time(s);
     return waits;
 }
 
-int64_t dq_session_rested(const dq_session *s) { return s->rested_ns; }
+int64_t dq_session_quiesced(const dq_session *s) { return s->quiesced_ns; }
 
 // Drops what waits in queues and engines, counted as stopped. Pollers have ended.
 static void drop_rest(dq_session *s) {

@@ -201,7 +201,7 @@ static int forward_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "queue %s has %u memory regions and queue %s %u: segments can't be forwarded",
                         q->conf.name, q->conf.n_regions, f->tx->conf.name, f->tx->conf.n_regions);
-    return dqi_tx_reaches(f->tx, q->dark, q, diag);
+    return dqi_tx_reaches(f->tx, q->device_only, q, diag);
 }
 
 static const dqi_stage_ops forward_ops = {

@@ -42,7 +42,7 @@ struct dqi_stage_ops {
     uint64_t (*held)(const dq_stage *st);            // packets inside; NULL: none
     void (*line)(const dq_stage *st, dq_line *line); // adds counters of its own; NULL: none
     // Fills kind and counts of its k-th histogram; false: there are no more. NULL: it has none.
-    bool (*spread)(const dq_stage *st, uint32_t k, dq_histogram *out);
+    bool (*histogram)(const dq_stage *st, uint32_t k, dq_histogram *out);
     uint32_t (*sources)(const dq_stage *st, dq_source_count *out, uint32_t max); // dq_source_counts; NULL
     int (*start)(dq_stage *st, dq_diag *diag);                                   // NULL: nothing to do
     // What it does by itself, time-outs and work that has ended elsewhere: work done. It may set

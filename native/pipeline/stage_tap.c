@@ -17,7 +17,7 @@ typedef struct task_tap {
 bool dqi_tap_pop(dqi_tap *t, dq_event *ev) {
     void *p;
     uint32_t kind;
-    if (!dqi_taker_pop(&t->in, &p, &kind)) return false;
+    if (!dqi_consumer_pop(&t->in, &p, &kind)) return false;
     memset(ev, 0, sizeof *ev);
     ev->tag = t->tag;
     ev->kind = (int32_t)kind;
@@ -27,7 +27,7 @@ bool dqi_tap_pop(dqi_tap *t, dq_event *ev) {
         return true;
     }
     ev->b = p;
-    dqi_burst_glance(ev->b, &ev->view);
+    dqi_burst_view_raw(ev->b, &ev->view);
     ev->conn = ev->view.conn;
     dqi_gauge_add(&t->in.held, -(int64_t)ev->view.n);
     task_tap *tt = (task_tap *)t;
@@ -41,8 +41,8 @@ static int tap_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) 
     bool take = node->turn == 0;
     if (take) {
         dqi_burst_hold(in);
-        if (!dqi_taker_put(&t->tap.in, in, DQ_EV_BURST) &&
-            dqi_taker_refuse(&t->tap.in, t->tap.in.policy == DQ_POLICY_WAIT, node, in) != DQ_OK)
+        if (!dqi_consumer_put(&t->tap.in, in, DQ_EV_BURST) &&
+            dqi_consumer_refuse(&t->tap.in, t->tap.in.policy == DQ_POLICY_WAIT, node, in) != DQ_OK)
             return DQ_NOT_READY;
         if (t->tap.waiter) dqi_waiter_kick(t->tap.waiter);
     } else {
@@ -55,7 +55,7 @@ static int tap_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) 
 
 static uint64_t tap_held(const dq_stage *st) {
     const task_tap *t = st->impl;
-    return dqi_taker_held(&t->tap.in);
+    return dqi_consumer_held(&t->tap.in);
 }
 
 static void tap_line(const dq_stage *st, dq_line *line) {
@@ -66,7 +66,7 @@ static void tap_line(const dq_stage *st, dq_line *line) {
 // What no task has taken when the session ends.
 static void tap_finish(dq_stage *st) {
     task_tap *t = st->impl;
-    dqi_taker_flush(&t->tap.in, &t->c);
+    dqi_consumer_flush(&t->tap.in, &t->c);
 }
 
 static void tap_free(dq_stage *st) {
@@ -91,7 +91,7 @@ int dq_stage_tap(dq_session *s, const char *name, dq_waiter *w, uint64_t tag, ui
                  uint32_t sample, dq_stage **out, dq_diag *diag) {
     if (sample == 0) return dqi_fail(diag, DQ_INVALID_PARAMETER, "stage %s: sample must be above 0", name);
     task_tap *t = calloc(1, sizeof *t);
-    if (!t || !dqi_taker_init(&t->tap.in, depth, policy)) {
+    if (!t || !dqi_consumer_init(&t->tap.in, depth, policy)) {
         free(t);
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "stage %s: no memory", name);
     }

@@ -69,14 +69,14 @@ static bool is_mine(const dq_queue *q) {
            atomic_load_explicit(&p->task, memory_order_relaxed) == dqi_self();
 }
 
-int dqi_tx_reaches(dq_queue *q, uint32_t dark, const dq_queue *from, dq_diag *diag) {
-    if ((dark & ~q->dark) == 0) return DQ_OK;
+int dqi_tx_reaches(dq_queue *q, uint32_t device_only, const dq_queue *from, dq_diag *diag) {
+    if ((device_only & ~q->device_only) == 0) return DQ_OK;
     uint32_t others = 0; // that no GPU has
     for (uint32_t k = 0; k < from->conf.n_regions; k++)
         others |= (uint32_t)!from->conf.regions[k]->gpu << k;
-    if ((dark & ~q->dark & others) == 0)
-        return dqi_tx_reach_gpu(q, dark & ~q->dark, from->conf.regions, diag);
-    uint32_t s = (uint32_t)__builtin_ctz(dark & ~q->dark);
+    if ((device_only & ~q->device_only & others) == 0)
+        return dqi_tx_reach_gpu(q, device_only & ~q->device_only, from->conf.regions, diag);
+    uint32_t s = (uint32_t)__builtin_ctz(device_only & ~q->device_only);
     return dqi_fail(
         diag, DQ_NOT_SUPPORTED,
         "queue %s can't send the %s segment of queue %s's packets, which lies in region %s, where the "
@@ -87,14 +87,15 @@ int dqi_tx_reaches(dq_queue *q, uint32_t dark, const dq_queue *from, dq_diag *di
 int dqi_tx_put(dq_queue *q, dq_burst *b) {
     if (q->conf.dir != DQ_TX || b->nseg != q->conf.n_regions || b->session != q->session)
         return DQ_INVALID_PARAMETER;
-    if ((b->dark & ~q->dark) && !dqi_tx_takes_gpu(q, b)) return DQ_NOT_SUPPORTED;
+    if ((b->device_only & ~q->device_only) && !dqi_tx_takes_gpu(q, b)) return DQ_NOT_SUPPORTED;
     uint32_t n = b->n;
     uint64_t bytes = b->bytes;
     if (n == 0) {
         dq_burst_unref(b);
         return DQ_OK;
     }
-    if (b->to_columns && (!dqi_burst_alone(b) || b->queue->iface->ops != q->iface->ops)) dqi_burst_columns(b);
+    if (b->to_columns && (!dqi_burst_exclusive(b) || b->queue->iface->ops != q->iface->ops))
+        dqi_burst_columns(b);
     const dqi_conn_ops *conns = q->iface->ops->conns;
     if (conns && conns->refuse && conns->refuse(q, b)) return DQ_NO_SPACE_AVAILABLE;
     dqi_gauge_add(&q->held, n);
@@ -109,7 +110,7 @@ int dqi_tx_put(dq_queue *q, dq_burst *b) {
 int dq_tx_send(dq_queue *q, dq_burst *b) {
     dq_burst *owner = dqi_burst_owner(b);
     const uint32_t was = owner->flags;
-    if (owner != b || !dqi_burst_alone(b))
+    if (owner != b || !dqi_burst_exclusive(b))
         dqi_burst_share(owner); // selections and their parent stay with the caller
     int err = dqi_tx_put(q, b);
     if (err != DQ_OK) {
@@ -184,7 +185,7 @@ static dq_burst *next_burst(dq_queue *q, const dqi_tx_acts *acts, int64_t now) {
 // burst.
 static void set_eth_src(dq_queue *q, dq_burst *b) {
     uint8_t mac[6];
-    if (!dqi_burst_alone(b) || b->parent || dq_iface_mac(q->iface, mac) != DQ_OK) return;
+    if (!dqi_burst_exclusive(b) || b->parent || dq_iface_mac(q->iface, mac) != DQ_OK) return;
     for (uint32_t i = 0; i < b->n; i++)
         if (b->len[0][i] >= 12) memcpy(dqi_bytes(b, 0, i) + 6, mac, 6);
 }
@@ -219,7 +220,7 @@ static dq_burst *take_next(dq_queue *q, int64_t now) {
     dq_burst *b = coming ? dqi_tx_brought(q) : q->shared ? q->shared : next_burst(q, acts, now);
     if (b && (acts || q->conf.tx_eth_src)) dqi_burst_columns(b);
     // A copy that was begun goes on when the last flow is deleted meanwhile.
-    bool own = !coming && (acts || q->shared || (b && (b->dark & ~q->dark)));
+    bool own = !coming && (acts || q->shared || (b && (b->device_only & ~q->device_only)));
     if (b && own) b = dqi_tx_own(q, b);
     if (b && (own || coming)) unstamp(q, b);
     if (b && q->conf.tx_eth_src) set_eth_src(q, b);

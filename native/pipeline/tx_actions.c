@@ -130,7 +130,7 @@ static bool copy_packet(dq_burst *c, uint32_t k, dq_burst *b, uint32_t i) {
         if (c->len[s][k] > c->queue->conf.regions[s]->conf.buf_size) return false;
     }
     for (uint32_t s = 0; s < c->nseg; s++) {
-        if (b->dark & ~c->dark & 1u << s)
+        if (b->device_only & ~c->device_only & 1u << s)
             dqi_tx_bring(c->queue, b, s, i, dqi_bytes(c, s, k));
         else
             memcpy(dqi_bytes(c, s, k), dqi_bytes(b, s, i), c->len[s][k]);
@@ -166,7 +166,7 @@ static bool has_headroom(const dq_burst *b) {
 }
 
 dq_burst *dqi_tx_own(dq_queue *q, dq_burst *b) {
-    bool far = (b->dark & ~q->dark) != 0; // in a GPU's memory
+    bool far = (b->device_only & ~q->device_only) != 0; // in a GPU's memory
     if (!q->shared && !far && dqi_burst_detachable(b) && has_headroom(b)) return b;
     dq_burst *c;
     q->shared = b;

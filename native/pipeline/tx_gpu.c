@@ -46,10 +46,10 @@ static int make(dq_queue *q, dqi_gpu *gpu, dq_diag *diag) {
     return err;
 }
 
-int dqi_tx_reach_gpu(dq_queue *q, uint32_t dark, dq_region *const *regions, dq_diag *diag) {
+int dqi_tx_reach_gpu(dq_queue *q, uint32_t device_only, dq_region *const *regions, dq_diag *diag) {
     int err = DQ_OK;
-    for (uint32_t s = 0; dark >> s && err == DQ_OK; s++) {
-        if (!(dark >> s & 1)) continue;
+    for (uint32_t s = 0; device_only >> s && err == DQ_OK; s++) {
+        if (!(device_only >> s & 1)) continue;
         if (!regions[s]->gpu) return DQ_NOT_SUPPORTED;
         pthread_mutex_lock(&lock);
         err = make(q, regions[s]->gpu, diag);
@@ -60,11 +60,11 @@ int dqi_tx_reach_gpu(dq_queue *q, uint32_t dark, dq_region *const *regions, dq_d
 
 bool dqi_tx_takes_gpu(dq_queue *q, const dq_burst *b) {
     dq_region *regions[DQ_MAX_SEGS] = {NULL};
-    uint32_t dark = b->dark & ~(uint32_t)q->dark;
+    uint32_t device_only = b->device_only & ~(uint32_t)q->device_only;
     if (b->n == 0) return true;
     for (uint32_t s = 0; s < b->nseg; s++)
-        if (dark >> s & 1) regions[s] = dqi_off_region(b->session, b->off[s][0]);
-    return dqi_tx_reach_gpu(q, dark, regions, NULL) == DQ_OK;
+        if (device_only >> s & 1) regions[s] = dqi_off_region(b->session, b->off[s][0]);
+    return dqi_tx_reach_gpu(q, device_only, regions, NULL) == DQ_OK;
 }
 
 void dqi_tx_bring(dq_queue *q, dq_burst *b, uint32_t seg, uint32_t i, uint8_t *to) {
@@ -119,7 +119,7 @@ dq_burst *dqi_tx_brought_last(dq_queue *q) {
     for (int64_t from = dqi_mono_ns(); dqi_load_acq32(&t->lists) > 0;) {
         dqi_mover_poll(t->mover, dqi_mono_ns());
         if (dqi_mono_ns() - from >= q->session->end_ns) {
-            dq_session_linger(q->session);
+            dq_session_leak_memory(q->session);
             dqi_drop(&q->c, DQ_DROP_STOPPED, t->coming->n);
             dqi_gauge_add(&q->held, -(int64_t)t->coming->n);
             t->coming = NULL;
@@ -134,7 +134,7 @@ dq_burst *dqi_tx_brought_last(dq_queue *q) {
 
 void dqi_tx_gpu_free(dq_queue *q) {
     dqi_tx_gpu *t = of(q);
-    if (!t || q->session->lingers) return;
+    if (!t || q->session->memory_leaked) return;
     dqi_mover_free(t->mover);
     free(t);
     atomic_store(&q->gpu, NULL);

@@ -5,9 +5,9 @@
 
 #include "pipeline/queue.h"
 
-// Lets q send packets whose segments lie in these regions: dark says which of them the CPU can't read. Any
-// thread.
-int dqi_tx_reach_gpu(dq_queue *q, uint32_t dark, dq_region *const *regions, dq_diag *diag);
+// Lets q send packets whose segments lie in these regions: device_only says which of them the CPU can't read.
+// Any thread.
+int dqi_tx_reach_gpu(dq_queue *q, uint32_t device_only, dq_region *const *regions, dq_diag *diag);
 // Whether q can send b, of whose segments the CPU can't read some; from now on it can where a GPU has them.
 bool dqi_tx_takes_gpu(dq_queue *q, const dq_burst *b);
 

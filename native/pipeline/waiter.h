@@ -5,11 +5,11 @@
 #include "core/dq_core.h"
 #include "pipeline/dq_pipeline.h"
 #include "core/atomics.h"
-#include "pipeline/taker.h"
+#include "pipeline/consumer.h"
 
 // A bounded queue of events from pollers to a task.
 typedef struct dqi_tap {
-    dqi_taker in; // of events; of bursts, where it is a stage's
+    dqi_consumer in; // of events; of bursts, where it is a stage's
     dq_waiter *waiter;
     uint64_t tag;
 } dqi_tap;

@@ -42,7 +42,7 @@ uint32_t dq_burst_eval(dq_burst *b, const dq_prog *prog, uint64_t *out, uint8_t 
     return dqi_prog_eval(prog, dqi_level_best(), &in, b->payload, out, ok);
 }
 
-uint64_t dq_column_spread(const uint64_t *v, uint32_t n) {
+uint64_t dq_column_differing_bits(const uint64_t *v, uint32_t n) {
     uint64_t differs = 0;
     for (uint32_t i = 0; i < n; i++)
         differs |= v[i] ^ v[0];

@@ -25,7 +25,7 @@ uint32_t dq_burst_column(dq_burst *b, const dq_field *f, uint64_t *out, uint8_t 
 // The same of a program's number; 1 and 0 for a condition.
 uint32_t dq_burst_eval(dq_burst *b, const dq_prog *prog, uint64_t *out, uint8_t *ok);
 // What of a column differs: a bit is set where some number has another one than the first. 0 of none.
-uint64_t dq_column_spread(const uint64_t *v, uint32_t n);
+uint64_t dq_column_differing_bits(const uint64_t *v, uint32_t n);
 // The lower 1, 2, 4 or 8 bytes of each number, one behind the other. Both: any thread, never block.
 void dq_column_narrow(const uint64_t *v, uint32_t n, uint32_t bytes, void *out);
 // Indices of the packets for which the program holds; n.

@@ -84,8 +84,9 @@ static bool payload_of(const work *w, uint32_t k, item *it) {
     const dqi_payload_rule *rule = &w->r->payload;
     uint32_t from, to;
     if (!dqi_payload_find(w->in, rule, &w->cols.payload, k, w->first, &from, &to)) return false;
-    it->bytes =
-        (w->in->dark ? dqi_device_bytes(w->in, rule->segment, k) : dqi_bytes(w->in, rule->segment, k)) + from;
+    it->bytes = (w->in->device_only ? dqi_device_bytes(w->in, rule->segment, k)
+                                    : dqi_bytes(w->in, rule->segment, k)) +
+                from;
     it->from = to - from;
     return true;
 }
@@ -233,7 +234,7 @@ static uint32_t fill(work *w, dqi_batch *b, uint32_t i, uint32_t *placed, int64_
     }
     if (w->r->stream) dqi_nontemporal_fence();
     if (w->mover) {
-        const bool far = !(w->in->dark >> w->r->payload.segment & 1);
+        const bool far = !(w->in->device_only >> w->r->payload.segment & 1);
         dqi_mover_add(w->mover, w->moves, w->n_moves, far, (dq_burst *)(uintptr_t)w->in, &b->fillers);
         w->n_moves = 0;
     }

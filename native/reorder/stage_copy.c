@@ -160,7 +160,7 @@ static dq_burst *begin(const copier *c, const dq_burst *in, uint32_t *n) {
 // Copies, or appends to the open list, which holds in until its end.
 static void hand_on(copier *c, passage *p, const dqk_move *m, uint32_t n, dq_burst *in) {
     if (c->mover)
-        dqi_mover_add(c->mover, m, n, !(in->dark & 1), in, &p->lists);
+        dqi_mover_add(c->mover, m, n, !(in->device_only & 1), in, &p->lists);
     else
         copy_now(c, m, n);
 }

@@ -184,7 +184,7 @@ static void heaps_line(const dq_stage *st, dq_line *line) {
     line->extra[DQ_EXTRA_LATE] = line->dropped[DQ_DROP_LATE]; // for thresholds: heaps.late
 }
 
-static bool heaps_spread(const dq_stage *st, uint32_t k, dq_histogram *out) {
+static bool heaps_histogram(const dq_stage *st, uint32_t k, dq_histogram *out) {
     const dqi_heaps *h = st->impl;
     if (k > 0) return false;
     out->kind = DQ_HISTOGRAM_COMPLETION_TIME;
@@ -228,7 +228,7 @@ static const dqi_stage_ops heaps_ops = {
     .push = dqi_heaps_push,
     .held = heaps_held,
     .line = heaps_line,
-    .spread = heaps_spread,
+    .histogram = heaps_histogram,
     .poll = heaps_poll,
     .drain = heaps_drain,
     .finish = heaps_finish,

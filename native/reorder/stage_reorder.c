@@ -255,7 +255,7 @@ static void reorder_line(const dq_stage *st, dq_line *line) {
     line->extra[DQ_EXTRA_OUTLIERS] = line->dropped[DQ_DROP_OUTLIER];
 }
 
-static bool reorder_spread(const dq_stage *st, uint32_t k, dq_histogram *out) {
+static bool reorder_histogram(const dq_stage *st, uint32_t k, dq_histogram *out) {
     const dqi_reorder *r = st->impl;
     if (k > (dqi_reorder_gpu_timed(r) ? 1 : 0)) return false;
     out->kind = k == 0 ? DQ_HISTOGRAM_COMPLETION_TIME : DQ_HISTOGRAM_RUN_TIME;
@@ -292,7 +292,7 @@ static const dqi_stage_ops reorder_ops = {
     .push = dqi_reorder_push,
     .held = reorder_held,
     .line = reorder_line,
-    .spread = reorder_spread,
+    .histogram = reorder_histogram,
     .sources = dqi_reorder_sources_read,
     .poll = dqi_reorder_poll,
     .drain = reorder_drain,

@@ -90,7 +90,7 @@ static int put_header(block_file *f, const dq_aggregate *a, dqi_file_tally *tall
 static int put_pages(block_file *f, const dq_burst *b, uint32_t i, uint64_t *put, dqi_file_tally *tally) {
     uint64_t n = f->shape.data_bytes / DQI_BLOCK_PAGE * DQI_BLOCK_PAGE;
     int err = 0;
-    if (!(b->dark & 1) || b->nseg > 1 || n == 0 || !dqi_buffered_file_straight(&f->file)) return 0;
+    if (!(b->device_only & 1) || b->nseg > 1 || n == 0 || !dqi_buffered_file_straight(&f->file)) return 0;
     uint64_t from = (uintptr_t)dqi_device_bytes(b, 0, i);
     if (from % DQI_GPU_PAGE != 0) {
         snprintf(f->file.indirect, sizeof f->file.indirect, "%s", DQI_GPU_NO_PAGE);

@@ -1,4 +1,4 @@
-// burst_block.c: a reordered burst as a block of a block file (BLOCKS.md), for a taker that makes files of
+// burst_block.c: a reordered burst as a block of a block file (BLOCKS.md), for a consumer that makes files of
 // its own.
 #include "writer/dq_writer.h"
 #include "writer/block_format.h"

@@ -73,15 +73,15 @@ typedef struct dq_writer_file {
 // many. Any thread.
 bool dq_writer_file_read(dq_stage *writer, uint32_t number, dq_writer_file *out);
 
-// A writer whose work somebody else does: one taker. At most depth bursts wait for it.
+// A writer whose work somebody else does: one consumer. At most depth bursts wait for it.
 int dq_stage_external(dq_session *s, const char *name, uint32_t depth, int policy, dq_stage **out,
                       dq_diag *diag);
-// Waits for the next burst: the taker's reference. *tag: what it was given with, 0: it came through a pipe.
-// NULL: the outlet has ended, and nothing is left. One thread at a time; blocks.
+// Waits for the next burst: the consumer's reference. *tag: what it was given with, 0: it came through a
+// pipe. NULL: the outlet has ended, and nothing is left. One thread at a time; blocks.
 dq_burst *dq_external_take(dq_stage *outlet, dq_view *view, uint32_t *tag);
 // Where the CPU finds *n bytes from `at` on of a segment that it can't read, of the burst that was taken
 // last, or as many of them as were brought: *n. Good until the next call; packets, segments and bytes only go
-// forward. NULL: their GPU is lost. The taker; blocks.
+// forward. NULL: their GPU is lost. The consumer; blocks.
 const uint8_t *dq_external_bytes(dq_stage *outlet, uint32_t seg, uint32_t i, uint32_t at, uint32_t *n);
 // Hands b over; the caller keeps its own reference, and the packets are read-only from now on. tag: above 0.
 // DQ_OK, DQ_NO_SPACE_AVAILABLE (depth bursts wait), DQ_NOT_READY (it has ended), or
@@ -94,7 +94,7 @@ void dq_external_end(dq_stage *outlet);
 void dq_external_out(dq_stage *outlet, uint64_t packets, uint64_t bytes);
 void dq_external_lost(dq_stage *outlet, int reason, uint64_t packets);
 void dq_external_note(dq_stage *outlet, int extra, uint64_t n);
-// So many more (fewer) things that the taker began are not over: virtual time stands still meanwhile. Any
+// So many more (fewer) things that the consumer began are not over: virtual time stands still meanwhile. Any
 // thread.
 void dq_external_busy(dq_stage *outlet, int n);
 

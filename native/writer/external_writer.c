@@ -1,26 +1,26 @@
 // external_writer.c: a writer whose work is done outside the engine: bursts wait in a bounded ring for one
-// taker, who copies what it needs, lets them go, and says later what became of their packets.
+// consumer, who copies what it needs, lets them go, and says later what became of their packets.
 //
 // Ledger: the nodes count `in`, and what the ring had no room for; dq_external_give counts `in` of what
-// scripts hand over; the taker counts the rest. A taker that must not hold a queue up (policy drop) drops
-// packets itself as soon as it has no room for them, so that the ring, and with it the queue's memory, stays
-// free.
+// scripts hand over; the consumer counts the rest. A consumer that must not hold a queue up (policy drop)
+// drops packets itself as soon as it has no room for them, so that the ring, and with it the queue's memory,
+// stays free.
 #include "pipeline/dq_pipeline.h"
 #include "core/burst.h"
 #include "core/counters.h"
 #include "core/err.h"
 #include "pipeline/poller.h"
-#include "pipeline/taker.h"
+#include "pipeline/consumer.h"
 #include "writer/staged.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
 
-#define NAP_NS 100000 // between two looks of a virtual clock at a taker that is at work
+#define NAP_NS 100000 // between two looks of a virtual clock at a consumer that is at work
 
 typedef struct outlet {
-    dqi_taker in;
+    dqi_consumer in;
     dqi_wake wake;
     const dq_session *session;
     dq_stage *stage;
@@ -28,17 +28,17 @@ typedef struct outlet {
     _Atomic(dqi_staging *) staging;
     dqi_staged staged; // of the burst that was taken last
     _Atomic uint32_t ended;
-    dqi_gauge busy; // bursts in the ring or being taken apart, and what the taker began
-    bool taken;     // the taker's: it has a burst
+    dqi_gauge busy; // bursts in the ring or being taken apart, and what the consumer began
+    bool taken;     // the consumer's: it has a burst
     bool refused;   // virtual clock: a push found no room since the last step
-    dqi_counters c; // of the taker and of scripts; any thread adds
+    dqi_counters c; // of the consumer and of scripts; any thread adds
 } outlet;
 
 // Takes a reference to b; false: there is no room.
 static bool hand_over(outlet *o, dq_burst *b, uint32_t tag) {
     dq_burst_ref(b);
     dqi_gauge_add(&o->busy, 1);
-    bool ok = dqi_taker_put(&o->in, b, tag);
+    bool ok = dqi_consumer_put(&o->in, b, tag);
     if (ok)
         dqi_wake_up(&o->wake);
     else
@@ -54,12 +54,13 @@ static int outlet_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **ou
     } else if (!hand_over(o, in, 0)) {
         const bool is_virtual = dqi_virtual(o->session);
         o->refused |= is_virtual;
-        return dqi_taker_refuse(&o->in, is_virtual || o->in.policy == DQ_POLICY_WAIT, node, in);
+        return dqi_consumer_refuse(&o->in, is_virtual || o->in.policy == DQ_POLICY_WAIT, node, in);
     }
     return DQ_OK;
 }
 
-// ---- the taker --------------------------------------------------------------------------------------------
+// ---- the consumer
+// --------------------------------------------------------------------------------------------
 
 dq_burst *dq_external_take(dq_stage *st, dq_view *view, uint32_t *tag) {
     outlet *o = st->impl;
@@ -68,7 +69,7 @@ dq_burst *dq_external_take(dq_stage *st, dq_view *view, uint32_t *tag) {
     dqi_staged_end(&o->staged);
     if (o->taken) dqi_gauge_add(&o->busy, -1); // it has begun what that one led to
     o->taken = false;
-    while (!dqi_taker_pop(&o->in, &p, tag)) {
+    while (!dqi_consumer_pop(&o->in, &p, tag)) {
         dqi_wake_announce(&o->wake);
         bool ended = atomic_load(&o->ended) != 0; // before the look at the ring
         if (dqi_ring_level(&o->in.ring) > 0) {
@@ -125,7 +126,7 @@ int dq_external_give(dq_stage *st, dq_burst *b, uint32_t tag) {
     uint64_t bytes = b->bytes;
     if (atomic_load(&o->ended) != 0) return DQ_NOT_READY;
     dqi_burst_columns(b);
-    int err = b->dark ? reach_burst(o, b) : DQ_OK;
+    int err = b->device_only ? reach_burst(o, b) : DQ_OK;
     if (err != DQ_OK) return err;
     dqi_burst_share(b);
     dqi_add_shared(&o->c.in, n);
@@ -171,7 +172,7 @@ void dq_external_busy(dq_stage *st, int n) {
 
 static uint64_t outlet_held(const dq_stage *st) {
     const outlet *o = st->impl;
-    return dqi_taker_held(&o->in);
+    return dqi_consumer_held(&o->in);
 }
 
 static void outlet_line(const dq_stage *st, dq_line *line) {
@@ -179,12 +180,12 @@ static void outlet_line(const dq_stage *st, dq_line *line) {
     dqi_line_add(line, &o->c);
 }
 
-// Virtual time does not pass while the taker, who lives in real time, is at work: so a script finds the same
-// in each run, and a time limit of its own is not over before the taker had a chance. The end waits for room
-// only.
+// Virtual time does not pass while the consumer, who lives in real time, is at work: so a script finds the
+// same in each run, and a time limit of its own is not over before the consumer had a chance. The end waits
+// for room only.
 static int outlet_poll(dq_stage *st) {
     outlet *o = st->impl;
-    bool room = dqi_taker_has_room(&o->in), again = o->refused;
+    bool room = dqi_consumer_has_room(&o->in), again = o->refused;
     o->refused = false;
     if (room && (o->session->ending || dqi_gauge_get(&o->busy) <= 0)) return again;
     nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
@@ -195,7 +196,7 @@ static int outlet_poll(dq_stage *st) {
 static void outlet_finish(dq_stage *st) {
     outlet *o = st->impl;
     dq_external_end(st);
-    dqi_taker_flush(&o->in, &o->c);
+    dqi_consumer_flush(&o->in, &o->c);
 }
 
 static void outlet_free(dq_stage *st) {
@@ -225,7 +226,7 @@ static const dqi_stage_ops outlet_ops = {
 int dq_stage_external(dq_session *s, const char *name, uint32_t depth, int policy, dq_stage **out,
                       dq_diag *diag) {
     outlet *o = calloc(1, sizeof *o);
-    if (!o || !dqi_taker_init(&o->in, depth, policy)) {
+    if (!o || !dqi_consumer_init(&o->in, depth, policy)) {
         free(o);
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "stage %s: no memory", name);
     }

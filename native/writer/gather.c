@@ -15,7 +15,7 @@ uint32_t dqi_gather(dqi_buffered_file *f, const dq_burst *b, uint32_t i, uint32_
         }
         uint32_t n = len - skip;
         if (n > max - done) n = max - done;
-        if (b->dark >> s & 1)
+        if (b->device_only >> s & 1)
             dqi_buffered_file_copy(f, (dq_burst *)(uintptr_t)b, s, i, skip, dst + done, n);
         else
             memcpy(dst + done, dqi_bytes(b, s, i) + skip, n);

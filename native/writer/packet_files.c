@@ -69,7 +69,7 @@ static int add_segment(const dqi_packet_files *r, pieces *p, const dq_burst *b, 
     for (int err; at < end;) {
         uint32_t n = end - at;
         const uint8_t *from =
-            b->dark >> s & 1 ? dqi_staged_bytes(r->staged, s, i, at, &n) : dqi_bytes(b, s, i) + at;
+            b->device_only >> s & 1 ? dqi_staged_bytes(r->staged, s, i, at, &n) : dqi_bytes(b, s, i) + at;
         if (n == 0) return -DQI_EDEVICE;
         if ((!from || p->used == GATHER) && (err = put_out(r, p)) != 0) return err;
         if (!from) continue;
@@ -112,7 +112,7 @@ static int write_straight(dqi_packet_files *r, int fd, const dq_burst *b, uint32
     const dqi_cufile *lib = s ? dqi_staging_cufile(s) : NULL;
     dqi_gpu_file g;
     *whole = *rest = 0;
-    if (!(b->dark & 1) || b->nseg > 1 || !lib || r->refused) return 0;
+    if (!(b->device_only & 1) || b->nseg > 1 || !lib || r->refused) return 0;
     if (((uintptr_t)dqi_device_bytes(b, 0, first) + r->skip) % DQI_GPU_PAGE != 0) {
         snprintf(r->indirect, sizeof r->indirect, "%s", DQI_GPU_NO_PAGE);
         return 0;

@@ -11,7 +11,7 @@ static bool is_before(const dqi_staged_place *a, const dqi_staged_place *b) {
 static bool seek(const dq_burst *b, dqi_staged_place *p) {
     for (; p->i < b->n; p->i++, p->seg = 0)
         for (; p->seg < b->nseg; p->seg++, p->at = 0)
-            if ((b->dark >> p->seg & 1) && p->at < b->len[p->seg][p->i]) return true;
+            if ((b->device_only >> p->seg & 1) && p->at < b->len[p->seg][p->i]) return true;
     return false;
 }
 
@@ -68,7 +68,7 @@ static void advance(const dq_burst *b, dqi_staged_run *r, const dqi_staged_place
 }
 
 const uint8_t *dqi_staged_bytes(dqi_staged *s, uint32_t seg, uint32_t i, uint32_t at, uint32_t *n) {
-    if (!(s->b->dark >> seg & 1)) return dqi_bytes(s->b, seg, i) + at;
+    if (!(s->b->device_only >> seg & 1)) return dqi_bytes(s->b, seg, i) + at;
     const dqi_staged_place p = {i, seg, at};
     if (!s->begun && begin_run(s, p)) begin_run(s, end_of(s));
     s->begun = true;

@@ -92,7 +92,7 @@ int dqi_staging_reach(_Atomic(dqi_staging *) *s, dq_region *const *regions, uint
 int dqi_staging_regions(const dq_burst *b, dq_region **regions) {
     int n = 0;
     for (uint32_t s = 0; s < b->nseg && b->n > 0; s++) {
-        if (!(b->dark >> s & 1)) continue;
+        if (!(b->device_only >> s & 1)) continue;
         regions[n] = dqi_off_region(b->session, b->off[s][0]);
         if (!regions[n++]->gpu) return -1;
     }

@@ -182,7 +182,7 @@ int dqi_writer_give(dq_stage *writer, dq_burst *b, dq_op *op) {
     uint64_t bytes = b->bytes;
     if (atomic_load(&w->quit) != 0) return DQ_NOT_READY;
     dqi_burst_columns(b);
-    int err = b->dark ? reach_burst(w, b) : DQ_OK;
+    int err = b->device_only ? reach_burst(w, b) : DQ_OK;
     if (err != DQ_OK) return err;
     // Before a dir can see it: nobody may write to what is being written.
     dqi_burst_share(b);
@@ -306,7 +306,7 @@ static void writer_line(const dq_stage *st, dq_line *line) {
     line->extra[DQ_EXTRA_STALL_NS] /= w->conf.n_dirs; // a mean: they wait at the same time
 }
 
-static bool writer_spread(const dq_stage *st, uint32_t k, dq_histogram *out) {
+static bool writer_histogram(const dq_stage *st, uint32_t k, dq_histogram *out) {
     const dqi_writer *w = st->impl;
     if (k > 0) return false;
     out->kind = DQ_HISTOGRAM_WRITE_STALL;
@@ -369,7 +369,7 @@ static const dqi_stage_ops writer_ops = {
     .push = writer_push,
     .held = writer_held,
     .line = writer_line,
-    .spread = writer_spread,
+    .histogram = writer_histogram,
     .start = writer_start,
     .poll = writer_poll,
     .finish = writer_finish,

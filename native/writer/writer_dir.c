@@ -176,7 +176,7 @@ static int add_file(dqi_writer_dir *l, const dqi_entry *e, uint32_t i, uint32_t 
 static void write_burst(dqi_writer_dir *l, const dqi_entry *e) {
     uint32_t n = e->burst->n, step = l->w->format->about.each == DQ_EACH_BURST ? n : 1;
     dqi_file_tally t = {0};
-    if (e->burst->dark && !l->f.file) {
+    if (e->burst->device_only && !l->f.file) {
         l->staged.staging = atomic_load(&l->staging);
         dqi_staged_begin(&l->staged, e->burst);
     }

@@ -322,7 +322,7 @@ int dqi_file_add(dqi_writer_dir *l, const dqi_entry *e, uint32_t i, dqi_file_tal
     l->f.file->op = e->op;
     if (ts == DQ_NO_TIME) note_once(l, &l->timeless, TIMELESS);
     if (c->kind != DQ_WRITE_PCAPNG && dqi_remark_of(b, i)) note_once(l, &l->remarked, REMARKED);
-    if (err == 0 && b->dark && !l->f.file->staging)
+    if (err == 0 && b->device_only && !l->f.file->staging)
         err = dqi_buffered_file_stage(l->f.file, atomic_load(&l->staging), t);
     if (err == 0) err = f->add(l->f.file, b, i, file_time(l, ts), t);
     if (l->f.file->indirect[0]) dqi_writer_tell_indirect(l, l->f.file->indirect);

@@ -236,7 +236,7 @@ static void poll_gpu(rig *r) {
 // False: it was not taken as a whole.
 static bool push_to_gpu(rig *r, dq_burst *b, plan *p) {
     dq_burst *rest = NULL;
-    while (!dqi_burst_alone(b)) // its list is under way
+    while (!dqi_burst_exclusive(b)) // its list is under way
         poll_gpu(r);
     renumber(r, b);
     dq_burst_ref(b);
@@ -255,7 +255,7 @@ static bool push_to_gpu(rig *r, dq_burst *b, plan *p) {
 // Until the GPU has let go of all bursts.
 static void drain(rig *r) {
     for (uint32_t k = 0; k < r->bursts; k++)
-        while (!dqi_burst_alone(r->in[k]))
+        while (!dqi_burst_exclusive(r->in[k]))
             poll_gpu(r);
 }
 

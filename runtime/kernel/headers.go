@@ -11,7 +11,7 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// included finds the headers of rings (native/gn) in a source.
+// included finds the headers of rings (native/gpunetio/device) in a source.
 var included = regexp.MustCompile(`(?m)^\s*#\s*include\s*["<](gn|doca_gpu)\.h[">]`)
 
 // headersOf are the texts of the headers that a source may include, by name; none where it includes none of ours.

@@ -281,7 +281,7 @@ static const char *dq_run(void *const *args, const unsigned *grid, const unsigne
     return fault;
 }
 
-// ---- what gn.h asks of the host (native/gn/gn_side.h)
+// ---- what gn.h asks of the host (native/gpunetio/device/gn_side.h)
 // ------------------------------------------------------
 
 #if DQ_RINGS

@@ -93,7 +93,7 @@ func launch(t *testing.T, k *Kernel, grid, block uint32, args ...any) {
 	op := must(l.Launch(t.Context(), list))(t)
 	defer op.Free()
 	for more := true; more; {
-		_, more = l.Look()
+		_, more = l.Poll()
 	}
 	if st := op.State(); !st.Done || st.Failed > 0 {
 		t.Fatalf("the launch: %+v %s", st, op.Error())

@@ -212,7 +212,7 @@ func (l *Launcher) Launch(ctx context.Context, args []Arg) (native.Op, error) {
 	}
 	op, err := l.native.Launch(list)
 	if errors.Is(err, native.ErrNotReady) {
-		l.native.Look()
+		l.native.Poll()
 		op, err = l.native.Launch(list)
 	}
 	runtime.KeepAlive(args)
@@ -241,10 +241,10 @@ func (l *Launcher) Rest() {
 	l.native.Rest()
 }
 
-// Look ends launches whose kernels have ended: how many did, and whether some go on.
-func (l *Launcher) Look() (ended int, more bool) {
+// Poll ends launches whose kernels have ended: how many did, and whether some go on.
+func (l *Launcher) Poll() (ended int, more bool) {
 	defer runtime.KeepAlive(l)
-	ended, left := l.native.Look()
+	ended, left := l.native.Poll()
 	return ended, left > 0
 }
 

@@ -10,13 +10,13 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// warps calls what gn.h has of threads, and takes a port up that has nothing but its header.
+// warps calls what gn.h has of threads, and takes a context up that has nothing but its header.
 const warps = `
 #include "gn.h"
-__global__ void warps(unsigned *port, int *out)
+__global__ void warps(unsigned *context, int *out)
 {
     gn_side s;
-    int err = gn_open(&s, port);
+    int err = gn_open(&s, context);
     gn_tx none;
     unsigned lane = gn_lane(), mask = gn_ballot(lane % 3 == 0);
     out[threadIdx.x * 4] = err == GN_OK ? gn_tx_open(&none, &s, 0) : err;
@@ -30,10 +30,10 @@ __global__ void warps(unsigned *port, int *out)
 }
 `
 
-// ringsVersion is GN_ABI of native/gn/gn_ring.h, in halves.
+// ringsVersion is GN_ABI of native/gpunetio/device/gn_ring.h, in halves.
 func ringsVersion(t *testing.T) (low, high uint32) {
 	t.Helper()
-	header, err := os.ReadFile("../../native/gn/gn_ring.h")
+	header, err := os.ReadFile("../../native/gpunetio/device/gn_ring.h")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,18 +58,18 @@ func TestRings(t *testing.T) {
 		low, high, where float64 // the version's halves; where the kernel's words are
 		open, wait       int64
 	}{
-		{"port", float64(ringsLow), float64(ringsHigh), 512, invalid, timeout},
+		{"context", float64(ringsLow), float64(ringsHigh), 512, invalid, timeout},
 		{"other version", float64(ringsLow), float64(ringsHigh + 1), 512, differs, differs},
-		{"no port", 0, 0, 0, differs, differs},
+		{"no context", 0, 0, 0, differs, differs},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := build(t, onHost(warps))
 			header := make([]float64, 256)
 			header[0], header[1], header[2] = c.low, c.high, c.where
 			header[18] = 640 // the proxy's words, which are 0
-			port := array(t, "host", "uint32", native.HostGPU, header...)
+			context := array(t, "host", "uint32", native.HostGPU, header...)
 			out := array(t, "host", "int32", native.HostGPU, make([]float64, 64*4)...)
-			launch(t, k, 1, 64, port, out)
+			launch(t, k, 1, 64, context, out)
 			for thread := range 64 {
 				for i, want := range []int64{c.open, 0x49249249, int64(thread/32*320 + 70), c.wait} {
 					if got, _ := out.Get(thread*4 + i); got != want {
@@ -77,10 +77,10 @@ func TestRings(t *testing.T) {
 					}
 				}
 			}
-			low, _ := port.Get(128)
-			high, _ := port.Get(129)
+			low, _ := context.Get(128)
+			high, _ := context.Get(129)
 			if got, want := fmt.Sprint(low, high), fmt.Sprint(ringsLow, ringsHigh); c.where > 0 && got != want {
-				t.Errorf("the kernel's version in the port is %s, want %s", got, want)
+				t.Errorf("the kernel's version in the context is %s, want %s", got, want)
 			}
 		})
 	}

@@ -35,7 +35,7 @@ type Config struct {
 	Attempts   int           // of each request; 0: DefaultAttempts
 	Timeout    time.Duration // of each request with all its attempts; 0: DefaultTimeout
 	EndTimeout time.Duration // how long the end waits for uploads; 0: DefaultEndTimeout
-	Wait       bool          // a full staging memory holds the taker up; else packets are lost
+	Wait       bool          // a full staging memory holds the consumer up; else packets are lost
 }
 
 // Defaults and limits of a Config.

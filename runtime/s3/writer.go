@@ -22,7 +22,7 @@ type Account interface {
 	Uploaded(packets, bytes int) // one object
 	Lost(why error, packets int) // ErrBehind, ErrDevice, or what the store said
 	Retried()
-	Stalled(time.Duration) // the taker waited for staging memory
+	Stalled(time.Duration) // the consumer waited for staging memory
 	Busy(n int)            // so many more requests, or fewer, are on their way
 }
 

@@ -41,7 +41,7 @@ func (s *Session) snapshot() *stats.Ledger {
 	if from := s.movedNS.Load(); from != 0 {
 		l.StartNS = from
 	}
-	if to := s.restedNS.Load(); to != 0 {
+	if to := s.quiescedNS.Load(); to != 0 {
 		l.EndNS = to
 	}
 	if s.Virtual() {

@@ -207,7 +207,7 @@ func (b *Burst) checkPacket(seg, i int) error {
 func (b *Burst) onGPU() bool {
 	q := b.s.queueOf(b.view.Queue())
 	for seg := range int(b.view.Segments) {
-		if b.view.Dark>>seg&1 == 0 {
+		if b.view.DeviceOnly>>seg&1 == 0 {
 			continue
 		}
 		if q == nil || q.spec == nil || seg >= len(q.spec.MemoryRegions) {
@@ -222,11 +222,11 @@ func (b *Burst) onGPU() bool {
 
 // readable returns why the CPU can't read one of these segments, a bit each.
 func (b *Burst) readable(segments uint32) error {
-	dark := b.view.Dark & segments
-	if dark == 0 {
+	unreadable := b.view.DeviceOnly & segments
+	if unreadable == 0 {
 		return nil
 	}
-	seg, region := bits.TrailingZeros32(dark), "?"
+	seg, region := bits.TrailingZeros32(unreadable), "?"
 	if q := b.s.queueOf(b.view.Queue()); q != nil && q.spec != nil && seg < len(q.spec.MemoryRegions) {
 		region = q.spec.MemoryRegions[seg]
 	}

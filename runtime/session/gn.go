@@ -65,8 +65,8 @@ type Persistent struct {
 	stopped bool
 }
 
-// PortArg is the argument that becomes the address of a persistent kernel's port.
-var PortArg = kernel.Arg{KernelArg: native.GNPort}
+// ContextArg is the argument that becomes the address of a persistent kernel's context.
+var ContextArg = kernel.Arg{KernelArg: native.GNPort}
 
 // StartPersistent starts a kernel with rings of queues of the session. Somebody is to look whether it is Running.
 func (s *Session) StartPersistent(o PersistentOptions) (*Persistent, error) {
@@ -123,7 +123,7 @@ func (s *Session) StartPersistent(o PersistentOptions) (*Persistent, error) {
 	return p, nil
 }
 
-// openPersistent makes the port, and stages of its receive rings.
+// openPersistent makes the context, and stages of its receive rings.
 func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, error) {
 	regions, err := s.regionsNamed(o.Name, o.Regions)
 	if err != nil {

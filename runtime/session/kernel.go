@@ -69,8 +69,8 @@ func Launch(ctx context.Context, t *task.Task, l *kernel.Launcher, args []kernel
 	if l.Kernel.OnHost() {
 		return op, nil
 	}
-	op.look = func() { l.Look() }
-	t.LookAfter(l)
+	op.look = func() { l.Poll() }
+	t.AddPoller(l)
 	return op, nil
 }
 
@@ -93,7 +93,7 @@ const launchPatience = 5 * time.Second
 func (s *Session) endLaunches() (errs []error) {
 	until := time.Now().Add(launchPatience)
 	for l := range s.launchers {
-		for l.Look(); l.Holds(s.native) > 0 && time.Now().Before(until); l.Look() {
+		for l.Poll(); l.Holds(s.native) > 0 && time.Now().Before(until); l.Poll() {
 			time.Sleep(50 * time.Microsecond)
 		}
 		if l.Holds(s.native) > 0 {

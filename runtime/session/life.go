@@ -125,7 +125,7 @@ func (s *Session) Quiesce(drain time.Duration) uint64 {
 		defer t.Release()
 	}
 	left := s.native.Stop(drain)
-	s.restedNS.Store(s.native.Rested())
+	s.quiescedNS.Store(s.native.Quiesced())
 	if s.state == started {
 		s.env.Scheduler.Unpin(s.pinned)
 		s.state = stopped

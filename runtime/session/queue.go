@@ -209,8 +209,8 @@ func (q *Queue) Send(b *Burst) error {
 
 // unsent says why the engine didn't take the burst.
 func (q *Queue) unsent(b *Burst, err error) error {
-	if errors.Is(err, ErrNotSupported) && b.view.Dark != 0 {
-		err = b.readable(b.view.Dark)
+	if errors.Is(err, ErrNotSupported) && b.view.DeviceOnly != 0 {
+		err = b.readable(b.view.DeviceOnly)
 	}
 	return q.named(err)
 }

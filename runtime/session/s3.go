@@ -23,7 +23,7 @@ type S3Options struct {
 	Text      string // the user's, in objects of blocks
 }
 
-// uploader is the taker of an outlet: it copies packets into objects.
+// uploader is the consumer of an outlet: it copies packets into objects.
 type uploader struct {
 	name      string
 	text      string
@@ -140,7 +140,7 @@ func (u *uploader) add(b native.Burst, v *native.View, h *handed) {
 // bytes yields those of packet i. What lies on a GPU comes by parts, until the GPU is lost.
 func (u *uploader) bytes(v *native.View, i int, yield func([]byte) bool) {
 	for seg := range int(v.Segments) {
-		if v.Dark>>seg&1 == 0 {
+		if v.DeviceOnly>>seg&1 == 0 {
 			if !yield(v.Packet(seg, i)) {
 				return
 			}

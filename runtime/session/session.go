@@ -31,7 +31,7 @@ type Session struct {
 	handled     sync.Map     // *stats.Recorder of the calls of a handler, by the tap's name
 	stores      sync.Map     // names of writers of objects
 	sourceTexts sync.Map     // by the name of a reorder stage: func(uint64) string, how its sources are written
-	restedNS    atomic.Int64 // when receiving had ended and the last packet had left
+	quiescedNS  atomic.Int64 // when receiving had ended and the last packet had left
 
 	mu                   sync.Mutex // control calls
 	state                state

@@ -24,12 +24,12 @@ type Task struct {
 	stop   atomic.Pointer[string] // asked for and not delivered
 
 	abandoned atomic.Bool
-	looking   atomic.Bool // it has lookers
+	polling   atomic.Bool // it has pollers
 
 	gate gate
 
 	// What the scheduler keeps about it, under its lock.
-	lookers []Looker
+	pollers []Poller
 	waiting bool
 	until   int64
 	baton   chan error

@@ -55,7 +55,7 @@ func (s *Scheduler) dispatch() {
 		for _, st := range s.steppers {
 			moved += st.Step()
 		}
-		if s.lookAround() {
+		if s.pollAll() {
 			moved++
 		}
 		waiting, next := s.waiting()

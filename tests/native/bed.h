@@ -26,7 +26,7 @@ typedef struct bed_conf {
     uint32_t rx_bufs;              // [bufs]
     uint32_t rx_nseg;              // [1]
     uint32_t rx_size[DQ_MAX_SEGS]; // [buf_size]
-    uint32_t rx_dark;              // bit s: the CPU can't read receive region s
+    uint32_t rx_device_only;       // bit s: the CPU can't read receive region s
     uint32_t rx_meta, tx_meta;     // [256]
     uint32_t more_bufs, more_size; // of a region that no queue has [none]
     uint64_t timeout_us;           // of receive queues
@@ -140,7 +140,7 @@ static inline void bed_open(bed *b, bed_conf conf) {
     bed_must(dq_waiter_new(&b->w, &d), &d, "waiter");
     b->out = bed_region(b->s, "out", conf.bufs, conf.buf_size);
     for (uint32_t s = 0; s < conf.rx_nseg; s++)
-        b->in[s] = bed_region_of(b->s, conf.rx_dark >> s & 1 ? DQ_KIND_DARK : DQ_KIND_HOST, "in",
+        b->in[s] = bed_region_of(b->s, conf.rx_device_only >> s & 1 ? DQ_KIND_DARK : DQ_KIND_HOST, "in",
                                  conf.rx_bufs, conf.rx_size[s]);
     if (conf.more_bufs > 0) b->more = bed_region(b->s, "more", conf.more_bufs, conf.more_size);
     for (uint32_t i = 0; i < conf.ifaces; i++) {
@@ -256,7 +256,7 @@ static inline void bed_print_all(const dq_session *s) {
 
 // Where what stands for a device finds segment s of packet i.
 static inline const uint8_t *bed_device(const bed *b, const dq_view *v, uint32_t s, uint32_t i) {
-    const dq_region *r = v->dark >> s & 1 ? dqi_off_region(b->s, v->off[s][i]) : NULL;
+    const dq_region *r = v->device_only >> s & 1 ? dqi_off_region(b->s, v->off[s][i]) : NULL;
     return r ? r->device + (v->off[s][i] - r->offset) : bed_bytes(v, s, i);
 }
 

@@ -59,9 +59,9 @@ static inline void rig_delay(void) {
 #define GN_BALLOT(b)        rig_ballot(b)
 #define GN_NOW()            rig_time
 #define GN_PAUSE()          rig_pause()
-#include "gn/gn.h"
-#include "gn/gn_check.h"
-#include "gn/gn_port.h"
+#include "gpunetio/device/gn.h"
+#include "gpunetio/device/gn_check.h"
+#include "gpunetio/device/gn_context.h"
 
 typedef struct rig_entry {
     rig_block *block;
@@ -110,47 +110,51 @@ static inline void rig_end(rig_launch *l) {
 // Limits that no test reaches unless it means to: 10^9 tries, or none.
 #define RIG_FOREVER 1000000000000ull
 
-// ---- a port, as the proxy has it
+// ---- a context, as the proxy has it
 // ------------------------------------------------------------------------------
 
-typedef struct rig_port {
+typedef struct rig_context {
     void *block;
-    gn_port head; // the proxy's own copies
+    gn_context head; // the proxy's own copies
     gn_tx_row tx[2];
     gn_rx_row rx[2];
     gn_sem_row sem[2];
-} rig_port;
+} rig_context;
 
-static inline void rig_open(rig_port *p, const gn_port_conf *conf) {
+static inline void rig_open(rig_context *p, const gn_context_conf *conf) {
     dq_diag diag;
     memset(p, 0, sizeof *p);
-    DQ_EQ(gn_port_check("kernel test", conf, &diag), DQ_OK);
-    p->block = aligned_alloc(4096, gn_port_bytes(conf));
-    gn_port_make(p->block, conf);
+    DQ_EQ(gn_context_check("kernel test", conf, &diag), DQ_OK);
+    p->block = aligned_alloc(4096, gn_context_bytes(conf));
+    gn_context_make(p->block, conf);
     memcpy(&p->head, p->block, sizeof p->head);
     memcpy(p->tx, gn_at(p->block, p->head.tx), conf->n_tx * sizeof *p->tx);
     memcpy(p->rx, gn_at(p->block, p->head.rx), conf->n_rx * sizeof *p->rx);
     memcpy(p->sem, gn_at(p->block, p->head.sems), conf->n_sems * sizeof *p->sem);
 }
 
-static inline gn_tx_state *rig_tx_state(rig_port *p, uint32_t k) { return gn_at(p->block, p->tx[k].source); }
-static inline gn_rx_state *rig_rx_state(rig_port *p, uint32_t k) { return gn_at(p->block, p->rx[k].source); }
+static inline gn_tx_state *rig_tx_state(rig_context *p, uint32_t k) {
+    return gn_at(p->block, p->tx[k].source);
+}
+static inline gn_rx_state *rig_rx_state(rig_context *p, uint32_t k) {
+    return gn_at(p->block, p->rx[k].source);
+}
 
 // The next slot of a ring, if it is there.
-static inline bool rig_take(rig_port *p, uint32_t ring, uint64_t ticket, gn_u64 w[GN_TX_WORDS]) {
+static inline bool rig_take(rig_context *p, uint32_t ring, uint64_t ticket, gn_u64 w[GN_TX_WORDS]) {
     const gn_tx_row *r = &p->tx[ring];
     return gn_read(gn_tx_slot(p->block, r, ticket)->w, GN_TX_WORDS, gn_lap(ticket, r->log2), w);
 }
 
 // Whether the receive slot of a ticket is free.
-static inline bool rig_free(rig_port *p, uint32_t ring, uint64_t ticket) {
+static inline bool rig_free(rig_context *p, uint32_t ring, uint64_t ticket) {
     const gn_rx_row *r = &p->rx[ring];
     uint64_t size = 1ull << r->log2;
     const gn_u64 *marks = gn_at(p->block, r->released);
     return ticket - r->first < size || gn_load(&marks[gn_index(ticket, r->log2)]) == ticket - size + 1;
 }
 
-static inline void rig_give(rig_port *p, uint32_t ring, uint64_t ticket, uint64_t place, uint32_t bytes) {
+static inline void rig_give(rig_context *p, uint32_t ring, uint64_t ticket, uint64_t place, uint32_t bytes) {
     const gn_rx_row *r = &p->rx[ring];
     gn_u64 w[GN_RX_WORDS] = {place, (uint64_t)bytes << 32 | 7, ticket & 0xffff, gn_rx_word(3, 0, 0)};
     gn_write(gn_rx_slot_of(p->block, r, ticket)->w, GN_RX_WORDS, gn_lap(ticket, r->log2), w);

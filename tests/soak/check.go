@@ -229,8 +229,8 @@ func (p *program) checkFile(lines []line, files []string) {
 // kept compares what the process holds at the end with its beginning.
 func (p *program) kept(left usage) {
 	const threads, mib = 12, 1024 // threads that Go's runtime may add; KB
-	const witness = 4             // files of the witness that came with the first session
-	if left.files > p.watch.first.files+witness {
+	const reporter = 4            // files of the crash reporter, started with the first session
+	if left.files > p.watch.first.files+reporter {
 		p.wrong("%d open files at the beginning, %d at the end", p.watch.first.files, left.files)
 	}
 	if left.threads > p.watch.first.threads+threads {

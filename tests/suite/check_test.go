@@ -22,7 +22,7 @@ func TestUnitsThatSee(t *testing.T) {
 	}{
 		{"native/core/ring.h", "ring", "queue", "-"},
 		{"native/core/ring.c", "ring", "burst", "-"},
-		{"native/gn/gn_sem.h", "gn_sem", "gn_rings", "capture_file"},
+		{"native/gpunetio/device/gn_sem.h", "gn_sem", "gn_rings", "capture_file"},
 		{"tests/native/capture/capture_file_test.c", "capture_file", "capture_file", "ring"},
 		{"tests/native/gn_rig.h", "gn_rings", "gn_wait", "ring"},
 	} {

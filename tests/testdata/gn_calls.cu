@@ -4,11 +4,11 @@
 #define KERNEL extern "C" __attribute__((global))
 #define SHARED __attribute__((shared))
 
-KERNEL void low_level(void *port, gn_u64 *said) {
+KERNEL void low_level(void *context, gn_u64 *said) {
     gn_side s;
     gn_tx q;
     gn_u64 first;
-    if (gn_open(&s, port) != GN_OK || gn_tx_open(&q, &s, 0) != GN_OK) return;
+    if (gn_open(&s, context) != GN_OK || gn_tx_open(&q, &s, 0) != GN_OK) return;
     gn_slot slot = gn_fill_send(gn_place(0, 64), 1500, 0, 0);
     gn_fill_split(&slot, gn_place(1, 0), 100);
     if (gn_reserve(&q, 2, GN_LIMIT, &first) != GN_OK) return;
@@ -25,7 +25,7 @@ KERNEL void low_level(void *port, gn_u64 *said) {
     *said = (gn_u64)gn_poll(&q, first);
 }
 
-KERNEL void high_level(void *port, int scope) {
+KERNEL void high_level(void *context, int scope) {
     SHARED gn_u64 share[3];
     gn_side s;
     gn_tx q;
@@ -33,7 +33,7 @@ KERNEL void high_level(void *port, int scope) {
     gn_u64 ticket, first, was;
     gn_u32 n;
     gn_packet p;
-    if (gn_open(&s, port) != GN_OK || gn_tx_open(&q, &s, 0) != GN_OK || gn_rx_open(&r, &s, 0) != GN_OK) return;
+    if (gn_open(&s, context) != GN_OK || gn_tx_open(&q, &s, 0) != GN_OK || gn_rx_open(&r, &s, 0) != GN_OK) return;
     while (gn_recv(&r, scope, 32, GN_LIMIT, &first, &n, share) == GN_OK) {
         for (gn_u32 k = gn_thread(); k < n; k += 32)
             if (gn_rx_read(&r, first + k, &p) == GN_OK) gn_beat(&s);
@@ -53,12 +53,12 @@ KERNEL void high_level(void *port, int scope) {
     gn_flush(&q, GN_LIMIT);
 }
 
-KERNEL void semaphores(void *port) {
+KERNEL void semaphores(void *context) {
     gn_side s;
     gn_sem in, out;
     gn_sem_item item;
     gn_u64 ticket;
-    if (gn_open(&s, port) != GN_OK || gn_sem_open(&in, &s, 0) != GN_OK || gn_sem_open(&out, &s, 1) != GN_OK) return;
+    if (gn_open(&s, context) != GN_OK || gn_sem_open(&in, &s, 0) != GN_OK || gn_sem_open(&out, &s, 1) != GN_OK) return;
     while (gn_sem_take(&in, GN_LIMIT, &ticket, &item) == GN_OK) {
         if (gn_sem_push(&out, item.first, item.count, GN_LIMIT, 0) != GN_OK) gn_sem_fail(&in);
         gn_sem_done(&in, ticket, GN_LIMIT);
@@ -66,8 +66,8 @@ KERNEL void semaphores(void *port) {
     if (gn_sem_status_of(&in, gn_sem_ticket(&in, 0)) == GN_SEM_EXIT) gn_sem_exit(&out);
 }
 
-KERNEL void relay(void *port) {
+KERNEL void relay(void *context) {
     gn_side s;
-    if (gn_open(&s, port) != GN_OK) return;
+    if (gn_open(&s, context) != GN_OK) return;
     while (gn_relay(&s) == GN_OK) {}
 }

@@ -6,12 +6,12 @@ local s = daqiri.open{ version = 1, stream_type = "raw", master_core = 0, loopba
   interfaces = { { name = "link", address = "loop0", tx = { queues = { { name = "tx", id = 0, cpu_core = -1, batch_size = 32, memory_regions = { "frames" } } } } } } }
 local k = daqiri.kernel{ name = "copier", persistent = true, rings = { tx = 16, ops = { "copy" } }, grid = 1, block = 1, src = [[
 #include "gn.h"
-__global__ void copier(void *port, unsigned int lit, unsigned int dark, unsigned long long *said)
+__global__ void copier(void *context, unsigned int lit, unsigned int dark, unsigned long long *said)
 {
     gn_side side;
     gn_tx tx;
     gn_u64 ticket;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     volatile unsigned char *there = (unsigned char *)gn_pointer(&side, gn_place(dark, 0));
     there[4095] = 41;
     said[3] = there[4095] + 1;
@@ -23,7 +23,7 @@ __global__ void copier(void *port, unsigned int lit, unsigned int dark, unsigned
 ]] }
 local said = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 4 }
 s:start()
-k:start{ tx = s:tx_queue("link"), regions = { "lit", "dark" }, limit = "20s", timers = true, args = { "port", "lit", "dark", said } }
+k:start{ tx = s:tx_queue("link"), regions = { "lit", "dark" }, limit = "20s", timers = true, args = { "context", "lit", "dark", said } }
 assert(k:wait{ timeout = 60 })
 print("said", said:get(1), said:get(2), said:get(3), said:get(4), k.fault, s:stats().copier.tx.dropped)
 k:stop{ timeout = 60 }

@@ -16,8 +16,8 @@ static thread_local uint64_t now = 1;
 #define SHARED
 #include "gn_doca.cu"
 extern "C" {
-#include "gn/gn_check.h"
-#include "gn/gn_port.h"
+#include "gpunetio/device/gn_check.h"
+#include "gpunetio/device/gn_context.h"
 }
 
 static int failures;
@@ -34,17 +34,17 @@ static const uint64_t first = (1ull << 32) - 3;
 
 struct Port {
     void *block;
-    gn_port *head;
+    gn_context *head;
     gn_tx_row *tx;
     gn_rx_row *rx;
     gn_sem_row *sem;
     Port(uint64_t from) {
         gn_ring_conf ring = {4, (1u << GN_OPS) - 1, 0, from, false};
         regions[1].base = (uint64_t)bytes;
-        gn_port_conf conf = {&ring, &ring, &ring, 1, 1, 1, regions, 3, 1000000000000, 1};
-        block = std::aligned_alloc(4096, gn_port_bytes(&conf));
-        gn_port_make(block, &conf);
-        head = (gn_port *)block;
+        gn_context_conf conf = {&ring, &ring, &ring, 1, 1, 1, regions, 3, 1000000000000, 1};
+        block = std::aligned_alloc(4096, gn_context_bytes(&conf));
+        gn_context_make(block, &conf);
+        head = (gn_context *)block;
         tx = (gn_tx_row *)gn_at(block, head->tx);
         rx = (gn_rx_row *)gn_at(block, head->rx);
         sem = (gn_sem_row *)gn_at(block, head->sems);

@@ -17,12 +17,12 @@ local k = daqiri.kernel{ entry = args.role, name = args.role, memory = "host", p
   rings = { tx = 256, rx = args.lossy and 16 or 1024 }, src = [[
 #include "gn.h"
 // Every thread sends each 32nd packet of 200 bytes, each out of a buffer of its own.
-__global__ void send(void *port, unsigned int region, unsigned int stride, unsigned int packets, unsigned int head, unsigned long long *failed)
+__global__ void send(void *context, unsigned int region, unsigned int stride, unsigned int packets, unsigned int head, unsigned long long *failed)
 {
     gn_side side;
     gn_tx tx;
     unsigned int wrong = 0;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     for (unsigned int n = threadIdx.x; n < packets; n += 32) {
         gn_u64 place = gn_place(region, (gn_u64)n * stride);
         unsigned char *p = (unsigned char *)gn_pointer(&side, place);
@@ -35,13 +35,13 @@ __global__ void send(void *port, unsigned int region, unsigned int stride, unsig
 }
 
 // counts: packets, those seen before, those with a wrong byte.
-__global__ void receive(void *port, unsigned int packets, unsigned int head, unsigned int nap_ns, unsigned char *seen, unsigned long long *counts)
+__global__ void receive(void *context, unsigned int packets, unsigned int head, unsigned int nap_ns, unsigned char *seen, unsigned long long *counts)
 {
     gn_side side;
     gn_rx rx;
     gn_u64 first;
     gn_u32 n;
-    if (gn_open(&side, port) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
     for (int said; (said = gn_recv(&rx, GN_BY_WARP, 32, GN_LIMIT, &first, &n, 0)) != GN_ABORTED;) {
         gn_packet p;
         if (said == GN_OK && threadIdx.x < n && gn_rx_read(&rx, first + threadIdx.x, &p) == GN_OK) {
@@ -64,7 +64,7 @@ s:start()
 if sends then
   local failed = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 1 }
   k:start{ tx = s:tx_queue("port"), regions = { "frames" }, limit = "60s",
-    args = { "port", "frames", s:region("frames").stride, args.packets, HEAD, failed } }
+    args = { "context", "frames", s:region("frames").stride, args.packets, HEAD, failed } }
   assert(k:wait{ timeout = 100 })
   local ring, queue = s:stats().send.tx, s:stats().port.tx
   print(daqiri.json{ ring_in = ring["in"], ring_out = ring.out, completed = k.completed, failed = failed:get(1), queue_out = queue.out, queue_dropped = queue.dropped })
@@ -75,7 +75,7 @@ end
 local seen = daqiri.array{ kind = "host_pinned", type = "uint8", shape = args.packets }
 local counts = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 3 }
 k:start{ rx = s:rx_queue("port"), policy = args.lossy and "drop" or "wait",
-  args = { "port", args.packets, HEAD, args.lossy and 200000 or 0, seen, counts } }
+  args = { "context", args.packets, HEAD, args.lossy and 200000 or 0, seen, counts } }
 s:every(0.01, function()
   local ring, queue = s:stats().receive.rx, s:stats().port.rx
   if ring.out + ring.dropped + queue.dropped >= args.packets then s:stop() end

@@ -24,11 +24,11 @@ __device__ int send(const gn_side *side, gn_tx *tx, unsigned int region)
 }
 
 // Sends until it is told to end: done[0]. done[1]: packets, done[2]: calls that failed.
-__global__ void steady(void *port, unsigned int region, unsigned long long *done)
+__global__ void steady(void *context, unsigned int region, unsigned long long *done)
 {
     gn_side side;
     gn_tx tx;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     while (!*(volatile unsigned long long *)&done[0]) {
         int err = send(&side, &tx, region);
         done[err == GN_OK ? 1 : 2]++;
@@ -37,7 +37,7 @@ __global__ void steady(void *port, unsigned int region, unsigned long long *done
 }
 
 // lives[0]: how often it began; [1], [2]: when it failed, and began again; [3]: it did its work.
-__global__ void faulty(void *port, unsigned int region, unsigned int fault, unsigned long long *lives)
+__global__ void faulty(void *context, unsigned int region, unsigned int fault, unsigned long long *lives)
 {
     gn_side side;
     gn_tx tx;
@@ -46,7 +46,7 @@ __global__ void faulty(void *port, unsigned int region, unsigned int fault, unsi
     gn_u32 n;
     if (threadIdx.x > 1 || (fault != 4 && threadIdx.x > 0)) return;
     unsigned long long life = threadIdx.x ? 1 : atomicAdd(&lives[0], 1ull) + 1;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
     if (fault == 4) { // one takes a ticket and leaves; the other waits behind it
         if (threadIdx.x) lives[3] = send(&side, &tx, region); else gn_reserve(&tx, 1, GN_LIMIT, &first);
         return;
@@ -74,8 +74,8 @@ local steady, faulty, done, lives = kernel("steady", 1, "host"), kernel("faulty"
 
 s:start()
 faulty:start{ tx = s:tx_queue("gpu", 1), rx = s:rx_queue("receiver"), regions = { "frames" }, limit = "20s", timeout = args.fault == "never" and "500ms" or "60s", restarts = args.restarts,
-  args = { "port", "frames", FAULTS[args.fault], lives } }
-steady:start{ tx = s:tx_queue("gpu", 0), regions = { "others" }, limit = "20s", timeout = "60s", args = { "port", "others", done } }
+  args = { "context", "frames", FAULTS[args.fault], lives } }
+steady:start{ tx = s:tx_queue("gpu", 0), regions = { "others" }, limit = "20s", timeout = "60s", args = { "context", "others", done } }
 assert(faulty:wait{ timeout = 60 })
 done:set(1, 1)
 assert(steady:wait{ timeout = 60 })

@@ -17,12 +17,12 @@ __device__ void fill(unsigned char *p, unsigned int n, unsigned int bytes)
     for (unsigned int k = 0; k < bytes; k++) p[k] = (unsigned char)(n * 37 + k * 11 + (k >> 8));
 }
 
-__global__ void scribe(void *port, unsigned int data, unsigned int records, unsigned long long *said)
+__global__ void scribe(void *context, unsigned int data, unsigned int records, unsigned long long *said)
 {
     gn_side side;
     gn_tx tx;
     gn_u64 tickets[8], ticket;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     for (unsigned int n = 0; n < records + 8; n++) {
         unsigned int bytes = 1 + n * 7919 % 3000;
         if (n >= 8) said[0] += gn_wait(&tx, tickets[n % 8], GN_LIMIT) == GN_OK;
@@ -41,7 +41,7 @@ __global__ void scribe(void *port, unsigned int data, unsigned int records, unsi
 ]] }
 local said = daqiri.array{ kind = args.memory == "host" and "host" or "host_pinned", type = "uint64", shape = 7 }
 s:start()
-k:start{ tx = s:tx_queue("link"), regions = { "data" }, writers = { even, odd, whole, full }, limit = "20s", timers = true, args = { "port", "data", args.records, said } }
+k:start{ tx = s:tx_queue("link"), regions = { "data" }, writers = { even, odd, whole, full }, limit = "20s", timers = true, args = { "context", "data", args.records, said } }
 assert(k:wait{ timeout = 60 })
 local l = s:stats()
 local tx, lost = l.scribe.tx, l.full

@@ -13,14 +13,14 @@ local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopb
 local disk = s:write_raw{ name = "disk", per = "file", dir = args.dir, prefix = "flat" }
 local k = daqiri.kernel{ name = "flat", persistent = true, grid = 1, block = 1, rings = { tx = 256, rx = 256, ops = { "send", "copy", "file" } }, src = [[
 #include "gn.h"
-__global__ void flat(void *port, unsigned int frames, unsigned int stride, unsigned long long *counts)
+__global__ void flat(void *context, unsigned int frames, unsigned int stride, unsigned long long *counts)
 {
     gn_side side;
     gn_tx tx;
     gn_rx rx;
     gn_u64 first, ticket;
     gn_u32 n;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
     int said = GN_OK;
     for (gn_u64 k = 0; said != GN_ABORTED; k++) {
         gn_u64 place = gn_place(frames, k % 2048 * stride), other = gn_place(frames, (2048 + k % 2048) * stride);
@@ -46,7 +46,7 @@ local function memory()
 end
 local counts = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 2 }
 s:start()
-k:start{ tx = s:tx_queue("gpu"), rx = s:rx_queue("gpu"), regions = { "frames" }, writers = { disk }, args = { "port", "frames", s:region("frames").stride, counts } }
+k:start{ tx = s:tx_queue("gpu"), rx = s:rx_queue("gpu"), regions = { "frames" }, writers = { disk }, args = { "context", "frames", s:region("frames").stride, counts } }
 local warm, over
 s:every(0.1, function()
   if not warm and counts:get(1) >= args.warm then

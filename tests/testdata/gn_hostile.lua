@@ -14,7 +14,7 @@ local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopb
 local k = daqiri.kernel{ name = "hostile", persistent = true, memory = "host", grid = 1, block = 1, src = [[
 #include "gn.h"
 typedef long (*function)(long, long, long, long);
-__global__ void hostile(void *port, long distance, const unsigned char *text, long first, long second, long third, long long *gave)
+__global__ void hostile(void *context, long distance, const unsigned char *text, long first, long second, long third, long long *gave)
 {
     function f = (function)((char *)(void *)printf + distance);
     if (distance == 0) return;
@@ -32,7 +32,7 @@ tx:transmit{ template = tx:template{ payload_bytes = 200 } }
 s:start()
 s:after(0.2, function()
   k:start{ tx = s:tx_queue("kernel"), restarts = 1, session = s,
-    args = { "port", args.distance, text, args.first, args.second, args.third, gave } }
+    args = { "context", args.distance, text, args.first, args.second, args.third, gave } }
 end)
 s:run{ seconds = args.seconds }
 print(gave:get(1))

@@ -11,13 +11,13 @@ local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopb
 local k = daqiri.kernel{ name = "idle", persistent = true, memory = args.memory, grid = 1, block = 1, rings = { tx = 256, rx = 256 }, src = [[
 #include "gn.h"
 #include <unistd.h>
-__global__ void idle(void *port)
+__global__ void idle(void *context)
 {
     gn_side side;
     gn_rx rx;
     gn_u64 first;
     gn_u32 n;
-    if (gn_open(&side, port) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
     while (gn_recv(&rx, GN_BY_THREAD, 1, 0, &first, &n, 0) == GN_AGAIN) {
         usleep(10000); // as one on a GPU would take no time of the CPU
         gn_beat(&side);

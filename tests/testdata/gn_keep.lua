@@ -11,13 +11,13 @@ local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopb
   interfaces = { { name = "gpu", address = "a", tx = { queues = { queue("tx", "out") } }, rx = { queues = { into } } } } }, { memory = memory })
 local k = daqiri.kernel{ name = "keep", persistent = true, memory = args.memory, grid = 1, block = 1, rings = { tx = 256, rx = 256 }, src = [[
 #include "gn.h"
-__global__ void keep(void *port, volatile unsigned long long *words)
+__global__ void keep(void *context, volatile unsigned long long *words)
 {
     gn_side side;
     gn_rx rx;
     gn_u64 first;
     gn_u32 n;
-    if (gn_open(&side, port) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
     while (words[0] < 5 && gn_recv(&rx, GN_BY_THREAD, 1, GN_LIMIT, &first, &n, 0) == GN_OK) words[0] += n;
     while (words[1] == 0) gn_beat(&side);
 }
@@ -27,7 +27,7 @@ local beside = args.beside and daqiri.kernel{ name = "beside", memory = args.mem
 local words = daqiri.array{ kind = "host_pinned", memory = memory, type = "uint64", shape = 2 }
 local tx, deadline = s:tx_queue("gpu"), 60
 s:start()
-k:start{ tx = tx, rx = s:rx_queue("gpu"), args = { "port", words } }
+k:start{ tx = tx, rx = s:rx_queue("gpu"), args = { "context", words } }
 for _ = 1, 3 do
   local b = tx:alloc(4)
   b:fill(tx:template{ udp_dst = 4096, payload = ("x"):rep(58) })

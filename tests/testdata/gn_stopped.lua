@@ -15,11 +15,11 @@ static gn_u64 ran(void)
 }
 // said: whether it is to end; waits that were in time; that ended at their limit, and the ns of the longest; that ended otherwise; the ns that the longest of
 // those at their limit ran; how many of those took a tenth more than the limit at most
-__global__ void sender(void *port, unsigned long long limit, unsigned long long *said)
+__global__ void sender(void *context, unsigned long long limit, unsigned long long *said)
 {
     gn_side side;
     gn_tx tx;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     while (!*(volatile unsigned long long *)&said[0]) {
         gn_u64 ticket, from = gn_now(), cpu = ran();
         int err = gn_send(&tx, GN_BY_THREAD, gn_place(0, 0), 64, 0, 0, GN_LIMIT, &ticket);
@@ -37,7 +37,7 @@ __global__ void sender(void *port, unsigned long long limit, unsigned long long 
 ]] }
 local said = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 7 }
 s:start()
-k:start{ tx = s:tx_queue("gpu"), limit = LIMIT_MS .. "ms", args = { "port", LIMIT_MS * 1000000, said } }
+k:start{ tx = s:tx_queue("gpu"), limit = LIMIT_MS .. "ms", args = { "context", LIMIT_MS * 1000000, said } }
 print("ready")
 for _ = 1, 300 do
   if said:get(3) >= 3 then break end

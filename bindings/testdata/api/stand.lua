@@ -153,11 +153,11 @@ local source = "__global__ void touch(unsigned char *a, int n) { if ((int)thread
 function M.persistent()
   return daqiri.kernel{ memory = "host", persistent = true, rings = { tx = 8, rx = 8, semaphores = 8 }, grid = 1, block = 1, src = [[
 #include "gn.h"
-__global__ void handed(void *port)
+__global__ void handed(void *context)
 {
     gn_side side;
     gn_sem sem;
-    if (gn_open(&side, port) == GN_OK && gn_sem_open(&sem, &side, 0) == GN_OK) gn_sem_push(&sem, 7, 1, GN_LIMIT, 0);
+    if (gn_open(&side, context) == GN_OK && gn_sem_open(&sem, &side, 0) == GN_OK) gn_sem_push(&sem, 7, 1, GN_LIMIT, 0);
 }
 ]] }
 end

@@ -42,8 +42,8 @@ static int open_queues(dq_iface *i, dq_diag *diag) {
 
 static int open_device_queues(dqi_port *p, dq_diag *diag) {
     for (uint32_t l = 0; l < p->n_queues; l++) {
-        p->queues[l].desk = calloc(1, sizeof *p->queues[l].desk);
-        if (!p->queues[l].desk) return no_memory(p->iface, diag);
+        p->queues[l].batch = calloc(1, sizeof *p->queues[l].batch);
+        if (!p->queues[l].batch) return no_memory(p->iface, diag);
         int err = dqi_eth_heads_open(&p->queues[l], diag);
         if (err != DQ_OK) return err;
     }
@@ -122,7 +122,7 @@ void dqi_eth_close(dq_iface *i) {
     p->driver->close(p);
     for (uint32_t l = 0; l < DQ_MAX_QUEUES; l++) {
         dqi_eth_heads_close(&p->queues[l]);
-        free(p->queues[l].desk);
+        free(p->queues[l].batch);
         dqi_flows_let_go(p->queues[l].rules);
     }
     dqi_kernel_groups_free(p);

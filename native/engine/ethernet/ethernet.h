@@ -61,7 +61,7 @@ typedef struct dqi_port_queue {
     dq_region *region; // some receive queue's: pieces may lie in its buffers (dqi_piece.buf); NULL: none does
     dq_queue
         *split; // piece j of a frame may lie in a buffer of this queue's region j; NULL: one piece, as above
-    struct dqi_eth_desk *desk;   // ethernet.c's
+    struct dqi_eth_batch *batch; // ethernet.c's
     struct dqi_eth_heads *heads; // the same: its region's packets lie on a GPU (heads.h); NULL: they don't
     dqi_flow_rules *rules;       // of the port, at the last read
 } dqi_port_queue;

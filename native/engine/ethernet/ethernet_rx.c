@@ -25,7 +25,7 @@
 // ---- what was read ----------------------------------------------------------------------------------------
 
 // Puts a tag that the device took out back behind the addresses, which move 4 bytes to the front.
-static void restore_tag(const dqi_eth_desk *d, dqi_piece *p) {
+static void restore_tag(const dqi_eth_batch *d, dqi_piece *p) {
     if (p->vlan_tpid == 0 || p->len < DQI_ETH_LEN || dqi_on_gpu(d)) return;
     p->data -= VLAN_TAG;
     p->len += VLAN_TAG;
@@ -35,7 +35,7 @@ static void restore_tag(const dqi_eth_desk *d, dqi_piece *p) {
 }
 
 // Makes frames of n pieces; their number. *bytes: of all.
-static uint32_t frames(dqi_eth_desk *d, uint32_t n, uint64_t *bytes) {
+static uint32_t frames(dqi_eth_batch *d, uint32_t n, uint64_t *bytes) {
     uint32_t m = 0;
     *bytes = 0;
     for (uint32_t i = 0; i < n; m++) {
@@ -52,7 +52,7 @@ static uint32_t frames(dqi_eth_desk *d, uint32_t n, uint64_t *bytes) {
 }
 
 // Fills the columns of the classifier; the base that its offsets are from.
-static const uint8_t *line_up(dqi_eth_desk *d, uint32_t m) {
+static const uint8_t *line_up(dqi_eth_batch *d, uint32_t m) {
     uintptr_t base = UINTPTR_MAX;
     const bool far = dqi_on_gpu(d);
     for (uint32_t k = 0; k < m; k++) {
@@ -66,7 +66,7 @@ static const uint8_t *line_up(dqi_eth_desk *d, uint32_t m) {
     return (const uint8_t *)base;
 }
 
-static bool all_marked(const dqi_eth_desk *d, uint32_t m) {
+static bool all_marked(const dqi_eth_batch *d, uint32_t m) {
     uint32_t k = 0;
     while (k < m && d->pieces[d->first[k]].flow != 0)
         k++;
@@ -75,7 +75,7 @@ static bool all_marked(const dqi_eth_desk *d, uint32_t m) {
 
 // The device's word counts for the frames that it marked. Those that it changed are none any more that
 // software could know.
-static void take_marks(const dqi_port_queue *l, dqi_eth_desk *d, uint32_t m) {
+static void take_marks(const dqi_port_queue *l, dqi_eth_batch *d, uint32_t m) {
     for (uint32_t k = 0; k < m; k++) {
         const dqi_piece *p = &d->pieces[d->first[k]];
         if (p->flow == 0 || !(l->port->marks || p->done)) continue;
@@ -85,7 +85,7 @@ static void take_marks(const dqi_port_queue *l, dqi_eth_desk *d, uint32_t m) {
 }
 
 // Which queue each of m frames goes to; false: none of them goes anywhere.
-static bool classify(dqi_port_queue *l, dqi_eth_desk *d, uint32_t m) {
+static bool classify(dqi_port_queue *l, dqi_eth_batch *d, uint32_t m) {
     dqi_port *p = l->port;
     if (dqi_flows_drops(&p->flows)) {
         dqi_port_drop(p, DQ_DROP_DROP_ALL, m);
@@ -111,8 +111,9 @@ static bool classify(dqi_port_queue *l, dqi_eth_desk *d, uint32_t m) {
 // True when the device has put each part of frame k into the queue's region for it. A frame that ends in the
 // first part has no buffer for the others: it is copied. So is one that an action may shorten, lest its parts
 // end elsewhere than others' do; out of a GPU's memory none can be.
-static bool is_split(const dq_queue *rx, const dqi_eth_desk *d, uint32_t k) {
-    if (rx != d->split || (d->lead > 0 && !rx->dark) || d->first[k + 1] - d->first[k] != rx->conf.n_regions)
+static bool is_split(const dq_queue *rx, const dqi_eth_batch *d, uint32_t k) {
+    if (rx != d->split || (d->lead > 0 && !rx->device_only) ||
+        d->first[k + 1] - d->first[k] != rx->conf.n_regions)
         return false;
     bool all = true;
     for (uint32_t j = d->first[k]; j < d->first[k + 1]; j++)
@@ -121,7 +122,7 @@ static bool is_split(const dq_queue *rx, const dqi_eth_desk *d, uint32_t k) {
 }
 
 // True when frame k's buffers are the queue's already.
-static bool is_in_place(const dq_queue *rx, const dqi_eth_desk *d, uint32_t k) {
+static bool is_in_place(const dq_queue *rx, const dqi_eth_batch *d, uint32_t k) {
     if (d->split) return is_split(rx, d, k);
     return d->pieces[d->first[k]].buf != DQI_NO_BUF && rx->conf.regions[0] == d->region &&
            rx->conf.n_regions == 1 && d->first[k + 1] - d->first[k] == 1;
@@ -136,7 +137,7 @@ static uint32_t space_of(const dq_queue *rx) {
 }
 
 // Copies frame k into the buffers of packet i of b, spread over its segments by their sizes.
-static void copy_frame(const dq_queue *rx, dq_burst *b, uint32_t i, const dqi_eth_desk *d, uint32_t k) {
+static void copy_frame(const dq_queue *rx, dq_burst *b, uint32_t i, const dqi_eth_batch *d, uint32_t k) {
     uint8_t *base = b->session->base;
     uint32_t s = 0, at = 0, size = rx->conf.regions[0]->conf.buf_size + d->lead;
     for (uint32_t t = 0; t < b->nseg; t++)
@@ -156,9 +157,9 @@ static void copy_frame(const dq_queue *rx, dq_burst *b, uint32_t i, const dqi_et
     }
 }
 
-// Frame k becomes packet i of b, in place or in the j-th of the desk's buffers.
-static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_eth_desk *d, uint32_t k, bool in_place,
-                      uint32_t j) {
+// Frame k becomes packet i of b, in place or in the j-th of the batch's buffers.
+static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_eth_batch *d, uint32_t k,
+                      bool in_place, uint32_t j) {
     dqi_piece *p = &d->pieces[d->first[k]];
     const uint64_t flags = (p->done ? DQI_OFF_DONE : 0) | (p->broken ? DQI_OFF_BROKEN : 0);
     b->flow[i] = d->flow[k];
@@ -190,8 +191,8 @@ static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_eth_desk 
     b->off[0][i] |= flags;
 }
 
-// Buffers for n copies, in the desk; how many there are.
-static uint32_t take_buffers(const dq_queue *rx, dqi_eth_desk *d, uint32_t n) {
+// Buffers for n copies, in the batch; how many there are.
+static uint32_t take_buffers(const dq_queue *rx, dqi_eth_batch *d, uint32_t n) {
     uint32_t got = n;
     for (uint32_t s = 0; s < rx->conf.n_regions; s++) {
         uint32_t k = dqi_bufs_some(rx->conf.regions[s], d->ids[s], got);
@@ -212,12 +213,12 @@ static void drop_of(dq_queue *rx, dq_reason why, uint64_t n, uint64_t bytes) {
 
 // Appends frames idx[0..n) to b, which is rx's and has room; those that have no buffer or don't fit are
 // dropped there. The number appended, which the caller counts in.
-static uint32_t add_frames(dq_queue *rx, dq_burst *b, dqi_eth_desk *d, const uint32_t *idx, uint32_t n) {
+static uint32_t add_frames(dq_queue *rx, dq_burst *b, dqi_eth_batch *d, const uint32_t *idx, uint32_t n) {
     d->lead = atomic_load_explicit(&rx->lead, memory_order_acquire);
     const uint32_t start = b->n, space = space_of(rx) + d->lead;
     uint32_t copies = 0, used = 0, none = 0, cut = 0;
     uint64_t none_bytes = 0, cut_bytes = 0;
-    b->dark = rx->dark;
+    b->device_only = rx->device_only;
     b->heads = rx->heads;
     for (uint32_t i = 0; i < n; i++)
         copies += !is_in_place(rx, d, idx[i]) && d->total[idx[i]] <= space;
@@ -245,7 +246,7 @@ static uint32_t add_frames(dq_queue *rx, dq_burst *b, dqi_eth_desk *d, const uin
     return b->n - start;
 }
 
-static uint64_t sum(const dqi_eth_desk *d, const uint32_t *idx, uint32_t n) {
+static uint64_t sum(const dqi_eth_batch *d, const uint32_t *idx, uint32_t n) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < n; i++)
         bytes += d->total[idx[i]];
@@ -264,7 +265,7 @@ static dq_burst *spare_burst(dq_queue *rx) {
 }
 
 // Puts at most a batch of frames into rx's inbox.
-static void push(dq_queue *rx, dqi_eth_desk *d, const uint32_t *idx, uint32_t n) {
+static void push(dq_queue *rx, dqi_eth_batch *d, const uint32_t *idx, uint32_t n) {
     dqi_port *p = dqi_port_of(rx->iface);
     dqi_eth_queue *r = rx->engine;
     uint64_t bytes = sum(d, idx, n);
@@ -291,7 +292,7 @@ static void push(dq_queue *rx, dqi_eth_desk *d, const uint32_t *idx, uint32_t n)
 
 // Gives rx its frames idx[0..n): room of them go into b, which is NULL where another's poller reads. Those
 // that did.
-static uint32_t give(dq_queue *rx, dqi_eth_desk *d, uint32_t n, dq_burst *b, uint32_t room) {
+static uint32_t give(dq_queue *rx, dqi_eth_batch *d, uint32_t n, dq_burst *b, uint32_t room) {
     uint32_t at = 0, added = 0;
     if (b) {
         at = n < room ? n : room;
@@ -310,7 +311,7 @@ static uint32_t give(dq_queue *rx, dqi_eth_desk *d, uint32_t n, dq_burst *b, uin
 
 // ---- a look at a device queue -----------------------------------------------------------------------------
 
-static void give_all(dqi_port *p, dqi_eth_desk *d, uint32_t m, dq_queue *q, dq_burst *b, uint32_t room,
+static void give_all(dqi_port *p, dqi_eth_batch *d, uint32_t m, dq_queue *q, dq_burst *b, uint32_t room,
                      uint32_t *added) {
     const dq_iface *i = p->iface;
     for (uint32_t k = 0, left = m; k < i->n_rx && left > 0; k++) {
@@ -329,7 +330,7 @@ static void give_all(dqi_port *p, dqi_eth_desk *d, uint32_t m, dq_queue *q, dq_b
 }
 
 // Returns the device's buffers that no queue took.
-static void free_pieces(dqi_port *p, dqi_eth_desk *d, uint32_t n) {
+static void free_pieces(dqi_port *p, dqi_eth_batch *d, uint32_t n) {
     uint32_t left = 0, *ids = d->ids[0];
     for (uint32_t i = 0; i < n && d->region; i++) {
         ids[left] = d->pieces[i].buf;
@@ -338,12 +339,12 @@ static void free_pieces(dqi_port *p, dqi_eth_desk *d, uint32_t n) {
     if (left > 0) dqi_bufs_free(p->iface->session, ids, left);
 }
 
-// Reads pieces onto the device queue's desk.
-static dqi_eth_desk *take(dqi_port_queue *l, uint32_t most, uint32_t *n) {
-    l->desk->region = l->region;
-    l->desk->split = l->split;
-    *n = l->port->driver->read(l, l->desk->pieces, most);
-    return l->desk;
+// Reads pieces onto the device queue's batch.
+static dqi_eth_batch *take(dqi_port_queue *l, uint32_t most, uint32_t *n) {
+    l->batch->region = l->region;
+    l->batch->split = l->split;
+    *n = l->port->driver->read(l, l->batch->pieces, most);
+    return l->batch;
 }
 
 // Reads a device queue once, for q: what is q's goes to b. Frames that were read; the caller has the device
@@ -352,7 +353,7 @@ static uint32_t read_once(dqi_port_queue *l, dq_queue *q, dq_burst *b, uint32_t 
     dqi_port *p = l->port;
     uint32_t most = room < LEAST_READ ? LEAST_READ : room, n;
     if (most > DQI_ETH_PIECES) most = DQI_ETH_PIECES;
-    dqi_eth_desk *d = l->heads ? dqi_eth_heads_read(l, most, &n) : take(l, most, &n);
+    dqi_eth_batch *d = l->heads ? dqi_eth_heads_read(l, most, &n) : take(l, most, &n);
     if (n == 0) return 0;
     uint64_t bytes;
     d->now = p->stamps == DQ_STAMPS_FILE ? 0 : dq_now(q->session); // the times of a file are as they are

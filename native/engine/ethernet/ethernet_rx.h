@@ -15,7 +15,7 @@ typedef struct dqi_eth_queue {
 
 // Where a device queue's frames are looked at; whoever has the device queue has it. Frame k is pieces
 // [first[k], first[k + 1]).
-typedef struct dqi_eth_desk {
+typedef struct dqi_eth_batch {
     dqi_piece pieces[DQI_ETH_PIECES];
     uint32_t first[DQI_ETH_PIECES + 1];
     uint32_t total[DQI_ETH_PIECES]; // bytes of the frame, all pieces
@@ -29,6 +29,6 @@ typedef struct dqi_eth_desk {
     const dq_region *region; // dqi_port_queue.region; with heads, those are brought (heads.h)
     const dq_queue *split;   // dqi_port_queue.split
     int64_t now;
-} dqi_eth_desk;
+} dqi_eth_batch;
 
 #endif

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define HEADS_DESKS 8
-#define HEADS_BYTES (DQI_ETH_PIECES * DQ_HEAD) // of a list: a read's worth
+#define HEADS_BATCHES 8
+#define HEADS_BYTES   (DQI_ETH_PIECES * DQ_HEAD) // of a list: a read's worth
 
 typedef struct flight {
-    dqi_eth_desk desk;
+    dqi_eth_batch batch;
     uint32_t n;             // pieces
     _Atomic uint32_t lists; // that are to bring their heads
 } flight;
@@ -22,12 +22,12 @@ typedef struct dqi_eth_heads {
     dqi_mover *mover;
     dqi_gpu *gpu;
     bool given_up;
-    uint32_t head, tail; // numbers of reads: [head, tail) are under way, read k on desk k % HEADS_DESKS
+    uint32_t head, tail; // numbers of reads: [head, tail) are under way, read k on batch k % HEADS_BATCHES
     uint32_t sent;       // those before it are in lists that went out
-    flight flights[HEADS_DESKS];
+    flight flights[HEADS_BATCHES];
 } dqi_eth_heads;
 
-static flight *flight_of(dqi_eth_heads *h, uint32_t k) { return &h->flights[k % HEADS_DESKS]; }
+static flight *flight_of(dqi_eth_heads *h, uint32_t k) { return &h->flights[k % HEADS_BATCHES]; }
 
 // ---- life -------------------------------------------------------------------------------------------------
 
@@ -55,8 +55,8 @@ void dqi_eth_heads_close(dqi_port_queue *l) {
     if (!h) return;
     for (; h->head != h->tail; h->head++)
         for (uint32_t i = 0; i < flight_of(h, h->head)->n; i++)
-            dqi_bufs_free(l->port->iface->session, &flight_of(h, h->head)->desk.pieces[i].buf, 1);
-    if (l->port->iface->session->lingers) return; // the GPU may write to it for ever
+            dqi_bufs_free(l->port->iface->session, &flight_of(h, h->head)->batch.pieces[i].buf, 1);
+    if (l->port->iface->session->memory_leaked) return; // the GPU may write to it for ever
     dqi_mover_free(h->mover);
     free(h);
 }
@@ -70,7 +70,7 @@ bool dqi_eth_heads_coming(const dqi_port_queue *l) { return l->heads && l->heads
 void dqi_eth_heads_give_up(dqi_port_queue *l, int64_t waited_ns) {
     dq_session *s = l->port->iface->session;
     l->heads->given_up = true;
-    dq_session_linger(s);
+    dq_session_leak_memory(s);
     dqi_queue_fail(l->port->iface->rx[0], "GPU %d did not bring heads of packets: for %lld s it took nothing",
                    l->heads->gpu->info.number, (long long)(waited_ns / 1000000000));
 }
@@ -79,10 +79,10 @@ void dqi_eth_heads_give_up(dqi_port_queue *l, int64_t waited_ns) {
 
 // The heads of a read's frames, as moves of the open list, which has room.
 static void fetch(dqi_eth_heads *h, flight *f) {
-    const dq_region *r = f->desk.region;
+    const dq_region *r = f->batch.region;
     dqk_move moves[DQI_ETH_PIECES];
     for (uint32_t i = 0; i < f->n; i++) {
-        const dqi_piece *p = &f->desk.pieces[i];
+        const dqi_piece *p = &f->batch.pieces[i];
         const uint64_t at = (uint64_t)(p->data - r->base) - r->offset;
         moves[i] = (dqk_move){(uintptr_t)(r->device + at), (uintptr_t)dqi_head_of(r, p->buf),
                               dqi_head_len(p->len), DQK_COPY};
@@ -93,7 +93,7 @@ static void fetch(dqi_eth_heads *h, flight *f) {
 // Keeps the frames that lie in one buffer of the region; others are longer than that, and nobody copies out
 // of a GPU's memory.
 static void keep_whole(dqi_port *p, flight *f, uint32_t n) {
-    dqi_piece *pieces = f->desk.pieces;
+    dqi_piece *pieces = f->batch.pieces;
     for (uint32_t i = 0, end; i < n; i = end) {
         uint64_t bytes = 0;
         for (end = i; end == i || pieces[end - 1].more; end++)
@@ -110,16 +110,16 @@ static void keep_whole(dqi_port *p, flight *f, uint32_t n) {
     }
 }
 
-// Reads onto a free desk.
+// Reads onto a free batch.
 static void read_more(dqi_port_queue *l, dqi_eth_heads *h, uint32_t most) {
     const uint32_t inside = h->tail - h->head;
     bool lost = is_lost(h);
-    if (inside == HEADS_DESKS || (!lost && !dqi_mover_room(h->mover, DQI_ETH_PIECES))) return;
+    if (inside == HEADS_BATCHES || (!lost && !dqi_mover_room(h->mover, DQI_ETH_PIECES))) return;
     flight *f = flight_of(h, h->tail);
-    f->desk.region = l->region;
-    f->desk.split = NULL;
+    f->batch.region = l->region;
+    f->batch.split = NULL;
     f->n = 0;
-    uint32_t n = l->port->driver->read(l, f->desk.pieces, most);
+    uint32_t n = l->port->driver->read(l, f->batch.pieces, most);
     keep_whole(l->port, f, n);
     if (n > 0) l->port->driver->release(l);
     if (f->n > 0) {
@@ -150,7 +150,7 @@ static void tell_loss(dq_queue *q, const dqi_eth_heads *h) {
     if (q && dqi_gpu_lost(h->gpu, words, sizeof words)) dqi_queue_fail(q, "%s", words);
 }
 
-dqi_eth_desk *dqi_eth_heads_read(dqi_port_queue *l, uint32_t most, uint32_t *n) {
+dqi_eth_batch *dqi_eth_heads_read(dqi_port_queue *l, uint32_t most, uint32_t *n) {
     dqi_eth_heads *h = l->heads;
     read_more(l, h, most);
     dqi_mover_poll(h->mover, dqi_mono_ns());
@@ -160,9 +160,9 @@ dqi_eth_desk *dqi_eth_heads_read(dqi_port_queue *l, uint32_t most, uint32_t *n) 
     *n = 0;
     if (h->head == h->tail || (!h->given_up && dqi_load_acq32(&f->lists) > 0)) {
         look_again(l->reader, h);
-        return &f->desk;
+        return &f->batch;
     }
     h->head++;
     *n = f->n;
-    return &f->desk;
+    return &f->batch;
 }

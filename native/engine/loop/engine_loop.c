@@ -94,7 +94,7 @@ static bool fits_flat(const dq_queue *q, const dq_burst *in, uint32_t from, uint
     uint32_t longest = 0;
     for (uint32_t i = 0; i < n; i++)
         longest = in->len[0][from + i] > longest ? in->len[0][from + i] : longest;
-    return in->nseg == 1 && q->conf.n_regions == 1 && longest <= first_size(q) && !in->dark;
+    return in->nseg == 1 && q->conf.n_regions == 1 && longest <= first_size(q) && !in->device_only;
 }
 
 // Copies n packets that fits_flat into buffers that b has; columns first, then bytes.
@@ -278,7 +278,7 @@ const dqi_engine_ops dqi_engine_loop = {
     .name = "loop",
     .waits = true,
     .virtual_clock = true,
-    .reaches_dark = true,
+    .reaches_device_only = true,
     .open = loop_open,
     .stop = loop_stop,
     .close = loop_close,

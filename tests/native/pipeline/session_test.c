@@ -246,7 +246,7 @@ static void nothing_drains_in_no_time(void) {
     while (bed_serve(&b, 0) > 0) {
     }
     DQ_EQ(b.n, 3);
-    DQ_EQ(dq_session_rested(b.s) - dq_start_ns(b.s), 2000000000); // it ran until the last one left
+    DQ_EQ(dq_session_quiesced(b.s) - dq_start_ns(b.s), 2000000000); // it ran until the last one left
     bed_check_ledger(b.s, false);
     dq_session_finish(b.s);
     dq_line l = bed_line(b.s, "port0", DQ_LINE_TX, NULL);

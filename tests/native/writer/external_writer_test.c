@@ -1,5 +1,5 @@
-// external_writer_test.c: bursts for a taker outside the engine: what waits, what is refused, what a script
-// hands over, and that virtual time stands still while the taker is at work.
+// external_writer_test.c: bursts for a consumer outside the engine: what waits, what is refused, what a
+// script hands over, and that virtual time stands still while the consumer is at work.
 #include "bed_pipe.h"
 
 #define TAGGED 77
@@ -13,9 +13,9 @@ static dq_stage *outlet(bed *b, uint32_t depth, int policy) {
 
 static dq_line up_line(const bed *b) { return bed_line(b->s, "up", DQ_LINE_WRITER, NULL); }
 
-// The taker: a thread that takes until the end, notes packets, and begins one thing a burst, which takes a
+// The consumer: a thread that takes until the end, notes packets, and begins one thing a burst, which takes a
 // while.
-typedef struct taker {
+typedef struct consumer {
     pthread_t thread;
     dq_stage *st;
     bed *b;
@@ -23,10 +23,10 @@ typedef struct taker {
     uint64_t lose_each; // bursts; 0: none is lost
     uint64_t bursts, packets, tagged, lost;
     int64_t slip_ns; // how far virtual time went while something was under way
-} taker;
+} consumer;
 
 static void *take_all(void *arg) {
-    taker *t = arg;
+    consumer *t = arg;
     dq_view v;
     uint32_t tag;
     for (dq_burst *b; (b = dq_external_take(t->st, &v, &tag)) != NULL;) {
@@ -53,33 +53,33 @@ static void *take_all(void *arg) {
     return NULL;
 }
 
-static void taker_start(taker *t, bed *b, dq_stage *st) {
+static void consumer_start(consumer *t, bed *b, dq_stage *st) {
     t->b = b;
     t->st = st;
     DQ_EQ(pthread_create(&t->thread, NULL, take_all, t), 0);
 }
 
-static void taker_end(taker *t) {
+static void consumer_end(consumer *t) {
     dq_external_end(t->st);
     DQ_EQ(pthread_join(t->thread, NULL), 0);
 }
 
-// Everything that is pushed is taken, whatever the ring holds; the ledger has what the taker said of it.
+// Everything that is pushed is taken, whatever the ring holds; the ledger has what the consumer said of it.
 static void all_is_taken(void) {
     BED_EACH_MODE(m) {
         bed b;
         bed_open(&b, (bed_conf){.mode = m, .batch = 8, .timeout_us = 50, .tx_meta = 64});
-        taker t = {.lose_each = 3};
+        consumer t = {.lose_each = 3};
         dq_stage *st = outlet(&b, 2, DQ_POLICY_WAIT);
         bed_pipe(b.rx[0][0], &st, 1);
         dq_stage *tap = bed_tap(&b, 1, 64, DQ_POLICY_WAIT);
         bed_pipe(b.rx[0][0], &tap, 1);
         bed_start(&b);
-        taker_start(&t, &b, st);
+        consumer_start(&t, &b, st);
         bed_stream(&b, b.tx[0][0], 800, 8, 100, 7);
         bed_until(&b, 800);
         DQ_EQ(dq_session_stop(b.s, BED_PATIENCE), 0);
-        taker_end(&t);
+        consumer_end(&t);
         dq_line l = up_line(&b);
         DQ_EQ(l.in, 800);
         DQ_EQ(t.packets, 800);
@@ -92,21 +92,21 @@ static void all_is_taken(void) {
     }
 }
 
-// Time does not pass on the virtual clock while the taker is at it, though the ring has room.
+// Time does not pass on the virtual clock while the consumer is at it, though the ring has room.
 static void virtual_time_waits(void) {
     bed b;
     bed_open(&b, (bed_conf){.batch = 4, .timeout_us = 10});
-    taker t = {.nap_ns = 2000000};
+    consumer t = {.nap_ns = 2000000};
     dq_stage *st = outlet(&b, 64, DQ_POLICY_DROP);
     bed_pipe(b.rx[0][0], &st, 1);
     bed_start(&b);
-    taker_start(&t, &b, st);
+    consumer_start(&t, &b, st);
     for (int i = 0; i < 10; i++) {
         DQ_EQ(bed_send(&b, b.tx[0][0], 4, 100, 7), DQ_OK);
         bed_steps(&b, dq_now(b.s) + 50000, false);
         DQ_EQ(up_line(&b).out, 4 * (uint64_t)(i + 1)); // of before this moment all is over
     }
-    taker_end(&t);
+    consumer_end(&t);
     DQ_EQ(t.slip_ns, 0);
     bed_close(&b);
 }
@@ -156,9 +156,9 @@ static void handed_over(void) {
     DQ_EQ(l.bursts, 2);
     DQ_EQ(l.held, 8);
     dq_burst_unref(burst);
-    taker t = {0};
-    taker_start(&t, &b, st);
-    taker_end(&t);
+    consumer t = {0};
+    consumer_start(&t, &b, st);
+    consumer_end(&t);
     DQ_EQ(t.tagged, 8);
     DQ_EQ(up_line(&b).out, 8);
     DQ_EQ(bed_make(&b, b.tx[0][0], 4, 100, 7, &burst), DQ_OK);

@@ -23,7 +23,7 @@ static const int32_t all_host[] = {DQ_KIND_HOST, DQ_KIND_HOST}, all_gpu[] = {DQ_
                      payload_gpu[] = {DQ_KIND_HOST, DQ_KIND_DEVICE};
 
 static uint8_t *memory_of(const dq_burst *b, uint32_t seg, uint32_t i, uint32_t n) {
-    if (!(b->dark >> seg & 1)) return seg_bytes(b, seg, i);
+    if (!(b->device_only >> seg & 1)) return seg_bytes(b, seg, i);
     uint8_t *p = fake_reach((uintptr_t)dqi_device_bytes(b, seg, i), n);
     must(p != NULL, "the GPU's memory");
     return p;

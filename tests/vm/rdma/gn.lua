@@ -10,12 +10,12 @@ local function region(name, n, bytes, access) return { name = name, kind = "host
 local text = [[
 #include "gn.h"
 // said: what each call gave, then what fetch_add found twice.
-__global__ void ops(void *port, unsigned int mine, unsigned int theirs, unsigned long long *said)
+__global__ void ops(void *context, unsigned int mine, unsigned int theirs, unsigned long long *said)
 {
     gn_side side;
     gn_tx tx;
     gn_u64 was = 0, ticket;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     unsigned char *p = (unsigned char *)gn_pointer(&side, gn_place(mine, 0));
     for (int k = 0; k < 2000; k++) p[k] = (unsigned char)(k * 7 + 1);
     said[0] = gn_put(&tx, GN_BY_THREAD, gn_place(theirs, 64), gn_place(mine, 0), 1000, GN_LIMIT, 0);
@@ -32,12 +32,12 @@ __global__ void ops(void *port, unsigned int mine, unsigned int theirs, unsigned
     for (int k = 0; k < 2000; k++) said[9] += back[k] != (unsigned char)(k * 7 + 1);
 }
 // Sends 10 messages of 100 bytes, and takes their answers.
-__global__ void ask(void *port, unsigned int mine, unsigned long long *said)
+__global__ void ask(void *context, unsigned int mine, unsigned long long *said)
 {
     gn_side side;
     gn_tx tx;
     gn_rx rx;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
     for (int m = 0; m < 10; m++) {
         gn_u64 place = gn_place(mine, 4096ull * m), first;
         gn_u32 n = 0;
@@ -54,14 +54,14 @@ __global__ void ask(void *port, unsigned int mine, unsigned long long *said)
     }
 }
 // Answers each message: every byte one more.
-__global__ void answer(void *port, unsigned int out)
+__global__ void answer(void *context, unsigned int out)
 {
     gn_side side;
     gn_tx tx;
     gn_rx rx;
     gn_u64 first, sent = 0;
     gn_u32 n;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
     for (int said; (said = gn_recv(&rx, GN_BY_THREAD, 1, GN_LIMIT, &first, &n, 0)) != GN_ABORTED;) {
         gn_packet in;
         if (said != GN_OK || gn_rx_read(&rx, first, &in) != GN_OK) continue;
@@ -73,12 +73,12 @@ __global__ void answer(void *port, unsigned int out)
         gn_send(&tx, GN_BY_THREAD, place, in.bytes, 0, 0, GN_LIMIT, 0);
     }
 }
-__global__ void late(void *port, unsigned int mine, unsigned int theirs, unsigned long long *said)
+__global__ void late(void *context, unsigned int mine, unsigned int theirs, unsigned long long *said)
 {
     gn_side side;
     gn_tx tx;
     gn_u64 ticket = 0;
-    if (gn_open(&side, port) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     said[0] = gn_put(&tx, GN_BY_THREAD, gn_place(theirs, 64), gn_place(mine, 0), 1000, GN_LIMIT, &ticket);
     said[1] = gn_wait(&tx, ticket, GN_LIMIT);
 }
@@ -111,14 +111,14 @@ while not (there and here) do daqiri.sleep(0.01) end
 local lease = assert(there:lend("theirs", { access = "rdma_read_write" }))
 while not here.remotes.theirs do daqiri.sleep(0.01) end
 print("refused", pcall(function()
-  late:start{ tx = s:tx_queue("client"), regions = { "mine" }, remote = { "theirs" }, args = { "port", "mine", "theirs", numbers(2) } }
+  late:start{ tx = s:tx_queue("client"), regions = { "mine" }, remote = { "theirs" }, args = { "context", "mine", "theirs", numbers(2) } }
 end))
 print("refused", pcall(function()
-  late:start{ tx = s:tx_queue("client"), conn = here, regions = { "mine" }, remote = { "other" }, args = { "port", "mine", "other", numbers(2) } }
+  late:start{ tx = s:tx_queue("client"), conn = here, regions = { "mine" }, remote = { "other" }, args = { "context", "mine", "other", numbers(2) } }
 end))
 
 local said = numbers(10)
-ops:start{ tx = s:tx_queue("client"), conn = here, regions = { "mine" }, remote = { "theirs" }, limit = "20s", timers = true, args = { "port", "mine", "theirs", said } }
+ops:start{ tx = s:tx_queue("client"), conn = here, regions = { "mine" }, remote = { "theirs" }, limit = "20s", timers = true, args = { "context", "mine", "theirs", said } }
 assert(ops:wait{ timeout = 60 })
 print("ops", list(said, 1, 7), "fetched", list(said, 8, 9), "wrong", list(said, 10, 10), ops.fault)
 local got, wrong = lease:get(0, 2064), 0
@@ -131,8 +131,8 @@ print("one-sided", ring.one_sided, ring.one_sided_bytes, "timed", ring.put_time.
 ops:stop()
 
 local asked = numbers(2)
-answer:start{ tx = s:tx_queue("server"), rx = s:rx_queue("server"), regions = { "mine" }, args = { "port", "mine" } }
-ask:start{ tx = s:tx_queue("client"), rx = s:rx_queue("client"), regions = { "mine" }, limit = "20s", args = { "port", "mine", asked } }
+answer:start{ tx = s:tx_queue("server"), rx = s:rx_queue("server"), regions = { "mine" }, args = { "context", "mine" } }
+ask:start{ tx = s:tx_queue("client"), rx = s:rx_queue("client"), regions = { "mine" }, limit = "20s", args = { "context", "mine", asked } }
 assert(ask:wait{ timeout = 60 })
 print("messages", list(asked, 1, 2))
 answer:stop()
@@ -140,7 +140,7 @@ ask:stop()
 
 assert(here:tell("bad", { addr = here.remotes.theirs.addr, rkey = here.remotes.theirs.rkey + 1, bytes = 4096 }))
 local last = numbers(2)
-late:start{ tx = s:tx_queue("client"), conn = here, regions = { "mine" }, remote = { "bad" }, limit = "20s", args = { "port", "mine", "bad", last } }
+late:start{ tx = s:tx_queue("client"), conn = here, regions = { "mine" }, remote = { "bad" }, limit = "20s", args = { "context", "mine", "bad", last } }
 assert(late:wait{ timeout = 60 })
 while not gone do daqiri.sleep(0.01) end
 print("wrong key", list(last, 1, 2), late.fault, gone, s:stats().late.tx.dropped)

@@ -123,14 +123,14 @@ static void sent_in_order(void) {
     DQ_EQ(dqi_get(&queue.c.out), 3);
     DQ_EQ(dqi_get(&queue.c.out_bytes), 100 + 101 + 102);
     DQ_EQ(vraw_held(&queue), 2);
-    DQ_CHECK(dqi_burst_alone(one) && !dqi_burst_alone(two));
+    DQ_CHECK(dqi_burst_exclusive(one) && !dqi_burst_exclusive(two));
     completes(first + 3, VB_WC_SUCCESS, 0);
     completes(first + 4, VB_WC_SUCCESS, 0);
     DQ_EQ(vraw_reap(&queue), 2);
     DQ_EQ(dqi_get(&queue.c.out), 5);
     DQ_EQ(dqi_get(&queue.c.out_bytes), 100 + 101 + 102 + 103 + 104);
     DQ_EQ(vraw_held(&queue), 0);
-    DQ_CHECK(dqi_burst_alone(two));
+    DQ_CHECK(dqi_burst_exclusive(two));
     queue.next_ns = INT64_MAX;
     DQ_EQ(vraw_reap(&queue), 0);
     DQ_CHECK(queue.next_ns == INT64_MAX);
@@ -156,7 +156,7 @@ static void failed(void) {
     DQ_EQ(atomic_load(&queue.faults[0].err), EIO);
     DQ_EQ(dqi_get(&queue.faults[0].n), 2);
     DQ_EQ(vraw_held(&queue), 0);
-    DQ_CHECK(dqi_burst_alone(one));
+    DQ_CHECK(dqi_burst_exclusive(one));
     DQ_CHECK(tx.broken);
     DQ_EQ(vraw_send(&queue, late, 0, 2), 2); // the burst is gone then
     DQ_EQ(dqi_get(&queue.c.dropped[DQ_DROP_SEND_ERROR]), 4);

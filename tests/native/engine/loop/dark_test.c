@@ -14,7 +14,7 @@
 
 #define HEAD 64 // bytes of the first segment
 
-static const bed_conf split = {.rx_nseg = 2, .rx_size = {HEAD, 1024}, .rx_dark = 2, .bufs = 256};
+static const bed_conf split = {.rx_nseg = 2, .rx_size = {HEAD, 1024}, .rx_device_only = 2, .bufs = 256};
 
 static bed_conf with(bed_mode mode) {
     bed_conf c = split;
@@ -57,13 +57,13 @@ static void handled(void) {
     DQ_EQ(bed_send(&b, b.tx[0][0], 8, 600, 7148), DQ_OK);
     x = received(&b);
     dq_burst_view(x, &v);
-    DQ_EQ(v.dark, 2);
+    DQ_EQ(v.device_only, 2);
     DQ_EQ(v.len[0][0], HEAD);
     DQ_EQ(v.len[1][0], 600 - HEAD);
     DQ_CHECK(v.off[1][0] >= b.s->arena_bytes);
     DQ_EQ(dq_burst_pick(x, odd, 3, &some), DQ_OK);
     dq_burst_view(some, &v);
-    DQ_EQ(v.dark, 2);
+    DQ_EQ(v.device_only, 2);
     dq_burst_unref(some);
     dq_burst_compact(x, &x); // what b:keep() does
     DQ_EQ(dq_burst_set_len(x, 1, 0, 1024), DQ_OK);

@@ -102,7 +102,7 @@ static void a_flood_ends_with_the_stop(bool joined, int workers) {
         DQ_CHECK(k == 0 || number > last);
         gaps += number - last - (k > 0);
         last = number;
-        if (k > 0) DQ_CHECK(s.r.packets[k].ts <= dq_session_rested(s.r.s));
+        if (k > 0) DQ_CHECK(s.r.packets[k].ts <= dq_session_quiesced(s.r.s));
     }
     DQ_EQ(gaps, dropped);
     close(f.fd);

@@ -1,0 +1,138 @@
+// gn_check.c: a transmit slot is checked against what the context's kernel was given.
+#include "gpunetio/device/gn_check.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static const char *const faults[GN_FAULTS] = {
+#define X(id, text) [GN_FAULT_##id] = text,
+    GN_FAULT_ROWS(X)
+#undef X
+};
+
+const char *gn_fault_name(int fault) { return fault >= 0 && fault < GN_FAULTS ? faults[fault] : NULL; }
+
+// Of each operation: bits that mean nothing in words 1 to 7, whatever the flags; and flags that it may have.
+#define OFF(words, k) ((words) >> (k)&1 ? GN_LAP : ~0ull)
+static const struct {
+    gn_u64 off[GN_TX_WORDS - 1];
+    gn_u32 flags;
+} ops[GN_OPS] = {
+#define X(id, name, words, flags, what)                                                                      \
+    [GN_OP_##id] = {{OFF(words, 1), OFF(words, 2), OFF(words, 3), OFF(words, 4), OFF(words, 5),              \
+                     OFF(words, 6), OFF(words, 7)},                                                          \
+                    flags},
+    GN_OP_ROWS(X)
+#undef X
+};
+
+// Bits that mean nothing, of all words of this operation with these flags; they are to be 0.
+static gn_u64 stray(const gn_u64 w[GN_TX_WORDS], gn_u32 op, gn_u32 flags) {
+    gn_u64 bits = w[0] & (op == GN_OP_NOP || op == GN_OP_ADD ? 0xffffffffffffull : 0xffff00000000ull);
+    for (int k = 1; k < GN_TX_WORDS; k++)
+        bits |= w[k] & ops[op].off[k - 1];
+    switch (op) {
+    case GN_OP_SEND:
+        return bits | w[3] >> 32 | (flags & GN_SPLIT ? w[5] >> 32 : w[5] | w[6]);
+    case GN_OP_FILE:
+        return bits | w[3] >> 32;
+    case GN_OP_ADD:
+        return bits | (flags & GN_RESULT ? 0 : w[6]);
+    case GN_OP_PUT:
+        bits |= flags & GN_INLINE ? (w[1] | w[2] | w[6]) >> 56 : w[2] | w[6];
+        return bits | (flags & GN_SIGNAL ? 0 : w[4] | w[5]);
+    }
+    return bits;
+}
+
+static void decode_inline(const gn_u64 *w, gn_u8 *data) {
+    static const uint8_t places[3] = {1, 2, 6};
+    for (uint32_t k = 0; k < GN_INLINE_BYTES; k++)
+        data[k] = (uint8_t)(w[places[k / 7]] >> k % 7 * 8);
+}
+
+static void decode(const gn_u64 *w, gn_desc *d) {
+    d->op = (gn_u32)(w[0] >> 56);
+    d->flags = (gn_u32)(w[0] >> 48) & 0xff;
+    d->bytes = (gn_u32)w[0];
+    d->from = w[1];
+    d->to = w[3];
+    d->signal = w[4];
+    d->operand = w[5] | (gn_u64)(d->flags & GN_TOP ? 1 : 0) << 63;
+    d->result = w[6];
+    bool packet = d->op == GN_OP_SEND || d->op == GN_OP_FILE;
+    d->conn = packet ? (gn_u32)w[3] : 0;
+    d->time = packet ? w[2] : 0;
+    d->bytes2 = packet ? (gn_u32)w[5] : 0;
+    d->from2 = packet ? w[6] : 0;
+    if (d->flags & GN_INLINE) decode_inline(w, d->data);
+}
+
+// The fault of n bytes at a place that are to be used so.
+static int check_place(const gn_given *g, gn_u64 place, gn_u64 n, gn_u32 rights) {
+    if (gn_place_region(place) >= g->n_regions) return GN_FAULT_REGION;
+    const gn_region *r = &g->regions[gn_place_region(place)];
+    if ((r->rights & rights) != rights || (r->rights & GN_REMOTE) != (rights & GN_REMOTE))
+        return GN_FAULT_RIGHTS;
+    gn_u64 at = gn_place_offset(place);
+    return at <= r->bytes && n <= r->bytes - at ? GN_FAULT_NONE : GN_FAULT_RANGE;
+}
+
+static int check_word(const gn_given *g, gn_u64 place, gn_u32 rights) {
+    int fault = check_place(g, place, 8, rights);
+    return fault == GN_FAULT_NONE && gn_place_offset(place) % 8 ? GN_FAULT_ALIGN : fault;
+}
+
+static int check_send(const gn_given *g, const gn_desc *d) {
+    gn_u64 bytes = (gn_u64)d->bytes + d->bytes2;
+    if (d->bytes == 0 || bytes > g->most || (d->flags & GN_SPLIT && d->bytes2 == 0)) return GN_FAULT_LENGTH;
+    int fault = check_place(g, d->from, d->bytes, GN_READ);
+    if (fault == GN_FAULT_NONE && d->flags & GN_SPLIT) fault = check_place(g, d->from2, d->bytes2, GN_READ);
+    return fault;
+}
+
+static int check_put(const gn_given *g, const gn_desc *d) {
+    if (d->bytes == 0 || (d->flags & GN_INLINE && d->bytes > GN_INLINE_BYTES)) return GN_FAULT_LENGTH;
+    int fault = d->flags & GN_INLINE ? GN_FAULT_NONE : check_place(g, d->from, d->bytes, GN_READ);
+    if (fault == GN_FAULT_NONE) fault = check_place(g, d->to, d->bytes, GN_REMOTE | GN_WRITE);
+    if (fault == GN_FAULT_NONE && d->flags & GN_SIGNAL) fault = check_word(g, d->signal, GN_REMOTE | GN_ADD);
+    return fault;
+}
+
+// From and to, with their rights.
+static int check_two(const gn_given *g, const gn_desc *d, gn_u32 from, gn_u32 to) {
+    if (d->bytes == 0) return GN_FAULT_LENGTH;
+    int fault = check_place(g, d->from, d->bytes, from);
+    return fault == GN_FAULT_NONE && to ? check_place(g, d->to, d->bytes, to) : fault;
+}
+
+static int check_add(const gn_given *g, const gn_desc *d) {
+    int fault = check_word(g, d->signal, GN_REMOTE | GN_ADD);
+    return fault == GN_FAULT_NONE && d->flags & GN_RESULT ? check_word(g, d->result, GN_WRITE) : fault;
+}
+
+int gn_check(const gn_u64 w[GN_TX_WORDS], gn_u64 ticket, const gn_given *g, gn_desc *out) {
+    gn_u32 op = (gn_u32)(w[0] >> 56), flags = (gn_u32)(w[0] >> 48) & 0xff;
+    decode(w, out);
+    if (op >= GN_OPS || !(g->ops >> op & 1)) return GN_FAULT_OP;
+    if (flags & ~ops[op].flags) return GN_FAULT_FLAGS;
+    if (op == GN_OP_PUT && (flags & (GN_SIGNAL | GN_TOP)) == GN_TOP) return GN_FAULT_FLAGS;
+    if (stray(w, op, flags)) return GN_FAULT_WORDS;
+    if (w[GN_TX_WORDS - 1] != (ticket & ~GN_LAP)) return GN_FAULT_TICKET;
+    switch (op) {
+    case GN_OP_SEND:
+        return check_send(g, out);
+    case GN_OP_PUT:
+        return check_put(g, out);
+    case GN_OP_GET:
+        return check_two(g, out, GN_WRITE, GN_REMOTE | GN_READ);
+    case GN_OP_ADD:
+        return check_add(g, out);
+    case GN_OP_COPY:
+        return check_two(g, out, GN_READ, GN_WRITE);
+    case GN_OP_FILE:
+        return check_two(g, out, GN_READ, 0);
+    }
+    return GN_FAULT_NONE;
+}

@@ -1,0 +1,227 @@
+// gn_tx.h: a transmit ring as a kernel uses it, low level: reserve, fill, commit, publish, poll.
+//
+// Strong mode: gn_reserve gives tickets to whoever asks, any number of threads at once (a shared send queue).
+// Weak mode: the caller names the tickets, none left out, and gn_room waits until their slots are free. A
+// ticket that was given is to be published within GN_HOLE_NS, if need be as a nop.
+#ifndef GN_TX_H
+#define GN_TX_H
+
+#include "gpunetio/device/gn_side.h"
+
+typedef struct gn_tx {
+    gn_side s;
+    gn_slot *slots;
+    const gn_tx_state *state;
+    gn_tx_posted *posted;
+    gn_tx_local *local;
+    gn_u64 epoch;
+    gn_u32 log2, ops;
+} gn_tx;
+
+GN_FN int gn_tx_open_row(gn_tx *q, const gn_side *s, const gn_tx_row *r) {
+    q->s = *s;
+    q->slots = (gn_slot *)gn_at(s->context, r->slots);
+    q->state = (const gn_tx_state *)gn_at(s->context, r->state);
+    q->posted = (gn_tx_posted *)gn_at(s->context, r->posted);
+    q->local = (gn_tx_local *)gn_at(s->context, r->local);
+    q->epoch = r->epoch;
+    q->log2 = r->log2;
+    q->ops = r->ops;
+    return gn_peek(&q->state->epoch) == q->epoch ? GN_OK : GN_BROKEN;
+}
+
+// Every thread has a handle of its own. GN_INVALID: the context has no such ring.
+GN_FN int gn_tx_open(gn_tx *q, const gn_side *s, gn_u32 ring) {
+    const gn_tx none = {{0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0};
+    *q = none;
+    const gn_context *p = (const gn_context *)s->context;
+    if (ring >= p->n_tx) return GN_INVALID;
+    return gn_tx_open_row(q, s, (const gn_tx_row *)gn_at(p, p->tx) + ring);
+}
+
+// Waits, once: tickets below `below` are not accepted, or not completed, yet.
+GN_FN int gn_tx_pause(const gn_tx *q, gn_timer *t, gn_u64 below) {
+    if (t->tries % GN_ASK == GN_ASK - 1) gn_poke(&q->posted->waits, below);
+    return gn_go_on(&q->s, t, &q->state->epoch, q->epoch);
+}
+
+// Whether tickets below `least` are accepted, GN_OK or GN_AGAIN. What some thread heard last is near at hand;
+// only where that doesn't do the proxy's word is read, and with it whether the context was aborted.
+GN_FN int gn_accepted(const gn_tx *q, gn_u64 least) {
+    if ((long long)(gn_load(&q->local->seen) - least) >= 0) return GN_OK;
+    gn_u64 accepted = gn_load(&q->state->accepted);
+    gn_store_near(&q->local->seen, accepted);
+    if ((long long)(accepted - least) < 0) return GN_AGAIN;
+    return gn_peek(&q->s.proxy->abort) ? GN_ABORTED : GN_OK;
+}
+
+// Waits until the slots of tickets first to first + n - 1 are free.
+GN_FN int gn_room(const gn_tx *q, gn_u64 first, gn_u32 n, gn_u64 limit) {
+    if (n > 1u << q->log2) return GN_INVALID;
+    gn_timer t = gn_timer_start(&q->s, limit);
+    gn_u64 least = first + n - (1ull << q->log2); // wraps only below the first lap
+    for (;;) {
+        int err = gn_accepted(q, least);
+        if (err != GN_AGAIN) return err;
+        err = gn_tx_pause(q, &t, least);
+        if (err != GN_OK) return err;
+    }
+}
+
+// n tickets, one behind the other, whose slots are free. No ticket is given to a call that fails.
+GN_FN int gn_reserve(const gn_tx *q, gn_u32 n, gn_u64 limit, gn_u64 *first) {
+    *first = 0;
+    if (n == 0 || n > 1u << q->log2) return GN_INVALID;
+    gn_timer t = gn_timer_start(&q->s, limit);
+    for (;;) {
+        gn_u64 next = gn_peek(&q->local->reserved);
+        gn_u64 least = next + n - (1ull << q->log2);
+        int err = gn_accepted(q, least), full = err == GN_AGAIN;
+        if (full) err = gn_tx_pause(q, &t, least);
+        if (err != GN_OK) return err;
+        if (!full && gn_swap(&q->local->reserved, next, next + n)) {
+            *first = next;
+            return GN_OK;
+        }
+    }
+}
+
+// Weak mode: the next ticket, and what it is once the caller has used some.
+GN_FN gn_u64 gn_next(const gn_tx *q) { return gn_peek(&q->local->reserved); }
+GN_FN void gn_set_next(const gn_tx *q, gn_u64 next) { gn_poke(&q->local->reserved, next); }
+
+// ---- filling: what a slot is to say, in registers
+// -----------------------------------------------------------
+
+GN_FN gn_slot gn_fill(gn_u32 op, gn_u32 flags, gn_u32 bytes) {
+    gn_slot s = {{(gn_u64)op << 56 | (gn_u64)flags << 48 | bytes, 0, 0, 0, 0, 0, 0, 0}};
+    return s;
+}
+
+// A nop stands for "nothing of mine" where a whole warp calls.
+GN_FN gn_slot gn_fill_nop(void) { return gn_fill(GN_OP_NOP, 0, 0); }
+
+// time: ns since the session's start, 0: at once. conn: 0: the queue's peer.
+GN_FN gn_slot gn_fill_send(gn_u64 from, gn_u32 bytes, gn_u64 time, gn_u32 conn) {
+    gn_slot s = gn_fill(GN_OP_SEND, 0, bytes);
+    s.w[1] = from;
+    s.w[2] = time;
+    s.w[3] = conn;
+    return s;
+}
+
+// A second segment for what gn_fill_send gave.
+GN_FN void gn_fill_split(gn_slot *s, gn_u64 from, gn_u32 bytes) {
+    s->w[0] |= (gn_u64)GN_SPLIT << 48;
+    s->w[5] = bytes;
+    s->w[6] = from;
+}
+
+GN_FN gn_slot gn_fill_move(gn_u32 op, gn_u64 local, gn_u64 other, gn_u32 bytes) { // put, get, copy, file
+    gn_slot s = gn_fill(op, 0, bytes);
+    s.w[1] = local;
+    s.w[3] = other;
+    return s;
+}
+
+// Of the lowest bytes of a value, 1 to 8.
+GN_FN gn_slot gn_fill_inline(gn_u64 to, gn_u64 value, gn_u32 bytes) {
+    gn_slot s = gn_fill(GN_OP_PUT, GN_INLINE, bytes);
+    if (bytes < 8) value &= (1ull << bytes * 8) - 1;
+    s.w[1] = value & ((1ull << 56) - 1);
+    s.w[2] = value >> 56;
+    s.w[3] = to;
+    return s;
+}
+
+GN_FN void gn_fill_operand(gn_slot *s, gn_u64 at, gn_u64 value) {
+    s->w[0] |= (gn_u64)(value >> 63 ? GN_TOP : 0) << 48;
+    s->w[4] = at;
+    s->w[5] = value & ~GN_LAP;
+}
+
+// A signal behind the bytes of a put.
+GN_FN void gn_fill_signal(gn_slot *s, gn_u64 at, gn_u64 value) {
+    s->w[0] |= (gn_u64)GN_SIGNAL << 48;
+    gn_fill_operand(s, at, value);
+}
+
+GN_FN gn_slot gn_fill_add(gn_u64 at, gn_u64 value) {
+    gn_slot s = gn_fill(GN_OP_ADD, 0, 0);
+    gn_fill_operand(&s, at, value);
+    return s;
+}
+
+GN_FN gn_slot gn_fill_fetch_add(gn_u64 at, gn_u64 value, gn_u64 result) {
+    gn_slot s = gn_fill_add(at, value);
+    s.w[0] |= (gn_u64)GN_RESULT << 48;
+    s.w[6] = result;
+    return s;
+}
+
+// ---- slots written
+// ------------------------------------------------------------------------------------------
+
+// All of a slot but its ticket: the proxy does not take it yet.
+GN_FN void gn_commit(const gn_tx *q, gn_u64 ticket, const gn_slot *s) {
+    gn_slot *slot = &q->slots[gn_index(ticket, q->log2)];
+    gn_u64 lap = gn_lap(ticket, q->log2);
+    for (gn_u32 k = 0; k < GN_TX_WORDS - 1; k++)
+        gn_poke(&slot->w[k], lap | (s->w[k] & ~GN_LAP));
+}
+
+// The tickets of n slots that were committed: one fence for all of them.
+GN_FN void gn_publish(const gn_tx *q, gn_u64 first, gn_u32 n) {
+    gn_fence();
+    for (gn_u64 t = first; t < first + n; t++)
+        gn_store_fenced(&q->slots[gn_index(t, q->log2)].w[GN_TX_WORDS - 1],
+                        gn_lap(t, q->log2) | (t & ~GN_LAP));
+}
+
+// Both, of one slot.
+GN_FN void gn_post(const gn_tx *q, gn_u64 ticket, const gn_slot *s) {
+    gn_slot with = *s;
+    with.w[GN_TX_WORDS - 1] = ticket & ~GN_LAP;
+    gn_write(q->slots[gn_index(ticket, q->log2)].w, GN_TX_WORDS, gn_lap(ticket, q->log2), with.w);
+}
+
+// A warp's slots: lane k with a bit in `lanes` has one, and those are tickets one behind the other, of which
+// `n` from the ticket first on, the slot of rank `from`, are written. Eight lanes write a slot's eight words
+// at once: over PCIe that is a write, where each lane's own words would be eight.
+GN_FN void gn_post_warp(const gn_tx *q, gn_u64 first, gn_u32 lanes, gn_u32 from, gn_u32 n, const gn_slot *s) {
+    gn_u64 w[GN_TX_WORDS]; // of this lane's slot; then word `lane % 8` of the slots of its eight lanes
+    gn_u32 lane = gn_lane(), word = lane % 8;
+    GN_UNROLL
+    for (gn_u32 k = 0; k < GN_TX_WORDS; k++)
+        w[k] = s->w[k];
+    GN_UNROLL
+    for (gn_u32 d = 1; d < GN_TX_WORDS; d *= 2) {
+        GN_UNROLL
+        for (gn_u32 k = 0; k < GN_TX_WORDS; k++) {
+            if (k & d) continue;
+            gn_u64 v = gn_shuffle(word & d ? w[k] : w[k | d], lane ^ d);
+            w[k] = word & d ? v : w[k];
+            w[k | d] = word & d ? w[k | d] : v;
+        }
+    }
+    gn_fence();
+    GN_UNROLL
+    for (gn_u32 k = 0; k < GN_TX_WORDS; k++) {
+        gn_u32 of = (lane & 24) | k, rank = gn_ones(lanes & ((1u << of) - 1)) - from;
+        if (!(lanes >> of & 1) || rank >= n) continue;
+        gn_u64 t = first + rank, v = word == GN_TX_WORDS - 1 ? t : w[k];
+        gn_store_fenced(&q->slots[gn_index(t, q->log2)].w[word], gn_lap(t, q->log2) | (v & ~GN_LAP));
+    }
+}
+
+// What became of a ticket: GN_AGAIN: it is not done. GN_FAILED: it was the last one that failed; of earlier
+// ones only state->dropped tells.
+GN_FN int gn_poll(const gn_tx *q, gn_u64 ticket) {
+    gn_u64 completed = gn_load(&q->state->completed);
+    if ((completed & ~GN_SOME_FAILED) <= ticket) return GN_AGAIN;
+    if (!(completed & GN_SOME_FAILED)) return GN_OK;
+    gn_u64 error = gn_peek(&q->state->error);
+    return error && ((error ^ ticket) & ((1ull << 56) - 1)) == 0 ? GN_FAILED : GN_OK;
+}
+
+#endif

@@ -1,0 +1,27 @@
+// Package host hands what kernels write into their rings to queues, and what queues receive to kernels.
+package host
+
+/*
+#cgo CFLAGS: -std=c11 -O3 -D_GNU_SOURCE -Wall -Wextra -I${SRCDIR}/../..
+*/
+import "C"
+
+import (
+	"embed"
+
+	_ "github.com/daqiri/daqiri-run/native/capture"
+	_ "github.com/daqiri/daqiri-run/native/compute"
+	_ "github.com/daqiri/daqiri-run/native/core"
+	_ "github.com/daqiri/daqiri-run/native/cuda"
+	_ "github.com/daqiri/daqiri-run/native/gpunetio/device"
+	_ "github.com/daqiri/daqiri-run/native/kernels"
+	_ "github.com/daqiri/daqiri-run/native/neighbour"
+	_ "github.com/daqiri/daqiri-run/native/packet"
+	_ "github.com/daqiri/daqiri-run/native/pipeline"
+	_ "github.com/daqiri/daqiri-run/native/program"
+	_ "github.com/daqiri/daqiri-run/native/reorder"
+	_ "github.com/daqiri/daqiri-run/native/writer"
+)
+
+//go:embed *.h
+var _ embed.FS // an edit of a header rebuilds those that import this folder

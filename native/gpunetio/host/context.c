@@ -1,0 +1,500 @@
+// context.c: a context: its block of memory, laid out as gpunetio/device/gn_ring.h says, its regions, and its
+// end.
+//
+// The context lives as long as its caller or one of its stages, which end with the session: a kernel that
+// never ends has its memory as long as the process.
+#include "gpunetio/host/context.h"
+#include "gpunetio/host/tx_remote.h"
+#include "compute/compute.h"
+#include "core/clock.h"
+#include "core/err.h"
+#include "cuda/memory.h"
+#include "pipeline/conn_table.h"
+#include "pipeline/engine.h"
+#include "pipeline/iface.h"
+#include "pipeline/poller.h"
+#include "pipeline/stage_queue.h"
+#include "writer/dq_writer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUSY_NS   200000 // after work a ring is looked at without a pause for so long,
+#define LOOK_PART 8      // then after this part of the time for which it was idle,
+#define LOOK_NS   500000 // and at least so often
+
+int dqi_gn_look_again(dqi_gn_look *l, dq_stage *st, int worked) {
+    int64_t now = dq_now(st->session);
+    if (worked || l->worked_ns == 0) l->worked_ns = now;
+    int64_t idle = now - l->worked_ns, nap = idle / LOOK_PART;
+    st->next_ns = idle < BUSY_NS ? 0 : now + (nap < LOOK_NS ? nap : LOOK_NS);
+    return worked;
+}
+
+// ---- checks -----------------------------------------------------------------------------------------------
+
+static int refuse(dq_diag *diag, const dq_gn_conf *c, const char *ring, uint32_t k, const char *why) {
+    return dqi_fail(diag, DQ_INVALID_PARAMETER, "kernel %s: %s ring %u: %s", c->name, ring, k + 1, why);
+}
+
+static int check_queue(const dq_session *s, const dq_gn_conf *c, const char *ring, uint32_t k,
+                       const dq_queue *q, int32_t dir, dq_diag *diag) {
+    char why[320];
+    if (q->session == s && q->conf.dir == dir && (dir == DQ_RX || !q->conf.tx_eth_src)) return DQ_OK;
+    snprintf(why, sizeof why, "queue %s %s", q->conf.name,
+             q->session != s ? "is of another session"
+             : q->conf.dir != dir
+                 ? (dir == DQ_TX ? "is no transmit queue" : "is no receive queue")
+                 : "writes the source address into frames (tx_eth_src), and these are the kernel's memory; "
+                   "hint: the kernel writes it, or another queue");
+    return refuse(diag, c, ring, k, why);
+}
+
+static const uint32_t one_sided = 1u << GN_OP_PUT | 1u << GN_OP_GET | 1u << GN_OP_ADD;
+
+static int check_ops(const dq_gn_conf *c, uint32_t k, dq_diag *diag) {
+    const dqi_engine_ops *ops = c->tx[k]->iface->ops;
+    char why[320];
+    if (c->conn && !(ops->rma && dqi_conn_is_of(c->conn, c->tx[k]->iface->index)))
+        snprintf(why, sizeof why, "queue %s: conn is no connection of interface %s with a peer's memory",
+                 c->tx[k]->conf.name, c->tx[k]->iface->conf.name);
+    else if (c->conn && !dqi_gn_remote_fits(c->tx[k]))
+        snprintf(why, sizeof why,
+                 "queue %s: its first region needs buffers of 64 bytes or more that the CPU reaches, for "
+                 "what puts have inline and atomics give back",
+                 c->tx[k]->conf.name);
+    else if (!(c->ops & one_sided) || c->conn || strcmp(ops->name, "loop") == 0)
+        return DQ_OK;
+    else if (ops->rma)
+        snprintf(why, sizeof why,
+                 "queue %s: put, get and add over engine %s go to what the peer of a connection lends; hint: "
+                 "conn = c",
+                 c->tx[k]->conf.name, ops->name);
+    else
+        snprintf(why, sizeof why,
+                 "queue %s carries %s (engine %s), and put, get and add need a peer's memory; hint: ops = { "
+                 "\"send\" }",
+                 c->tx[k]->conf.name, ops->payload ? "datagrams or streams" : "frames", ops->name);
+    return refuse(diag, c, "transmit", k, why);
+}
+
+// Rings that take file writes, and writers, come together.
+static int check_writers(const dq_session *s, const dq_gn_conf *c, dq_diag *diag) {
+    bool takes = c->ops >> GN_OP_FILE & 1;
+    if (takes != (c->n_writers > 0))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "kernel %s: %s", c->name,
+                        takes ? "its rings take file writes, and it has no writer; hint: writers = { w }"
+                              : "it has writers, and its rings take no file writes; hint: rings = { ops = { "
+                                "\"file\" } }");
+    for (uint32_t k = 0; k < c->n_writers; k++)
+        if (c->writers[k]->session != s)
+            return dqi_fail(diag, DQ_INVALID_PARAMETER, "kernel %s: writer %s is of another session", c->name,
+                            c->writers[k]->name);
+    return DQ_OK;
+}
+
+static int check(const dq_session *s, const dq_gn_conf *c, dq_diag *diag) {
+    if (dqi_virtual(s))
+        return dqi_fail(
+            diag, DQ_NOT_SUPPORTED,
+            "kernel %s: a persistent kernel runs in real time, and the session's clock is virtual; "
+            "hint: loopback = { mode = \"sw\", clock = \"real\" }",
+            c->name);
+    int err = check_writers(s, c, diag);
+    for (uint32_t k = 0; k < c->n_tx && err == DQ_OK; k++) {
+        err = check_queue(s, c, "transmit", k, c->tx[k], DQ_TX, diag);
+        if (err == DQ_OK) err = check_ops(c, k, diag);
+    }
+    for (uint32_t k = 0; k < c->n_rx && err == DQ_OK; k++)
+        err = check_queue(s, c, "receive", k, c->rx[k], DQ_RX, diag);
+    return err;
+}
+
+// ---- regions ----------------------------------------------------------------------------------------------
+
+uint32_t dqi_gn_row(const dq_gn *g, const dq_region *r) {
+    for (uint32_t k = 0; r && k < g->n_regions; k++)
+        if (g->bound[k] == r) return k;
+    return UINT32_MAX;
+}
+
+int dq_gn_region(const dq_gn *g, const dq_region *r) { return (int)dqi_gn_row(g, r); }
+
+uint32_t dq_gn_peer(const dq_gn *g, uint32_t k) { return g->n_regions - g->n_peers + k; }
+
+static void add_region(dq_gn *g, dq_region *r, uint32_t rights) {
+    uint32_t k = dqi_gn_row(g, r);
+    if (k == UINT32_MAX) {
+        k = g->n_regions++;
+        g->bound[k] = r;
+    }
+    g->regions[k].rights |= rights;
+}
+
+static void add_queue(dq_gn *g, const dq_queue *q) {
+    for (uint32_t k = 0; k < q->conf.n_regions; k++)
+        add_region(g, q->conf.regions[k], GN_READ | GN_WRITE);
+}
+
+// Where the loop engine hands buffers over by reference, those of senders come, too: regions like the
+// queue's.
+static void add_like(dq_gn *g, const dq_queue *q) {
+    for (uint32_t k = 0; k < g->session->n_regions; k++) {
+        dq_region *r = g->session->regions[k];
+        bool like = false;
+        for (uint32_t s = 0; s < q->conf.n_regions; s++)
+            like = like || (q->conf.regions[s]->conf.kind == r->conf.kind &&
+                            q->conf.regions[s]->conf.buf_size == r->conf.buf_size);
+        if (like && g->n_regions < DQI_GN_ROWS) add_region(g, r, GN_READ | GN_WRITE);
+    }
+}
+
+static gn_region row_of(const dq_gn *g, uint32_t k) {
+    const dq_region *r = g->bound[k];
+    const uint8_t *at = r->cpu ? g->session->base + r->offset : r->device;
+    return (gn_region){.base = (uintptr_t)at,
+                       .bytes = dqi_region_bytes(r),
+                       .stride = r->stride,
+                       .rights = g->regions[k].rights};
+}
+
+// What a peer lends is nowhere here.
+static void add_peers(dq_gn *g, const dq_gn_conf *c) {
+    g->conn = c->conn;
+    for (; g->n_peers < c->n_peers && g->n_regions < DQI_GN_ROWS; g->n_peers++) {
+        const dq_remote *p = &c->peers[g->n_peers];
+        g->peers[g->n_peers] = *p;
+        g->regions[g->n_regions++] =
+            (gn_region){.bytes = p->bytes,
+                        .rights = GN_REMOTE | (p->access & DQ_ACCESS_READ ? GN_READ : 0u) |
+                                  (p->access & DQ_ACCESS_WRITE ? GN_WRITE | GN_ADD : 0u)};
+    }
+}
+
+static int add_regions(dq_gn *g, const dq_gn_conf *c, dq_diag *diag) {
+    for (uint32_t k = 0; k < c->n_tx; k++)
+        add_queue(g, c->tx[k]);
+    for (uint32_t k = 0; k < c->n_rx; k++)
+        add_queue(g, c->rx[k]);
+    for (uint32_t k = 0; k < c->n_regions; k++)
+        add_region(g, c->regions[k], GN_READ | GN_WRITE | GN_ADD);
+    for (uint32_t k = 0; k < c->n_remote; k++)
+        add_region(g, c->remote[k], GN_READ | GN_WRITE | GN_ADD | GN_REMOTE);
+    for (uint32_t k = 0; k < c->n_rx; k++)
+        if (strcmp(c->rx[k]->iface->ops->name, "loop") == 0) add_like(g, c->rx[k]);
+    for (uint32_t k = 0; k < g->n_regions; k++) {
+        const dq_region *r = g->bound[k];
+        if (r->session != g->session)
+            return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: region %s is of another session", g->what,
+                            r->conf.name);
+        if (!r->cpu && !(g->gpu && r->gpu == g->gpu))
+            return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                            "%s: it runs on %s, out of whose reach region %s lies; hint: kind = "
+                            "\"host_pinned\"",
+                            g->what, g->gpu ? "another GPU" : "the host", r->conf.name);
+        g->regions[k] = row_of(g, k);
+    }
+    add_peers(g, c);
+    return DQ_OK;
+}
+
+// Writers can take what lies in each of the regions; else the first write would have them make memory for it.
+static int reach_regions(const dq_gn *g, dq_diag *diag) {
+    int err = DQ_OK;
+    for (uint32_t w = 0; w < g->conf.n_writers && err == DQ_OK; w++)
+        for (uint32_t k = 0; k < g->n_regions - g->n_peers && err == DQ_OK; k++)
+            if (!g->bound[k]->cpu) err = dq_writer_reach(g->conf.writers[w], &g->bound[k], 1, diag);
+    return err;
+}
+
+// ---- the process ------------------------------------------------------------------------------------------
+
+// Two processes have a GPU by turns, milliseconds each: work of the program's would wait for each launch, and
+// so would a second kernel of this kind. So a kernel on a GPU has a process of its own where nothing else of
+// the program's works there.
+static int choose_process(dq_gn *g, dq_diag *diag) {
+    const char *why = !g->gpu                     ? NULL
+                      : dqi_gpu_users(g->gpu) > 1 ? "other kernels or stages of it work on"
+                      : !g->gpu->info.exports     ? "no other process can have memory of"
+                      : dqi_shared_file() < 0     ? "ulimit -f lets no other process share memory with"
+                                                  : NULL;
+    g->apart = !why;
+    if (g->apart) return DQ_OK;
+    dqi_note(g->session,
+             "%s runs in the program's own process, as %s GPU %d: it can't be killed, and what it traps on "
+             "ends the program's work there",
+             g->what, why, g->gpu->info.number);
+    return dqi_cuda_use(g->session, g->gpu->info.number, g->what, diag) ? DQ_OK : DQ_NOT_SUPPORTED;
+}
+
+// ---- the block --------------------------------------------------------------------------------------------
+
+// Takes what it needs of the rows, which the kernel may write over from now on.
+static void bind(dq_gn *g, const dq_gn_conf *conf) {
+    gn_context *p = (gn_context *)(void *)g->block;
+    const gn_tx_row *tx = gn_at(p, p->tx);
+    const gn_rx_row *rx = gn_at(p, p->rx);
+    const gn_sem_row *sem = gn_at(p, p->sems);
+    for (uint32_t k = 0; k < conf->n_tx; k++) {
+        dqi_gn_tx *t = &g->tx[k];
+        t->slots = gn_at(p, tx[k].slots);
+        t->state = gn_at(p, tx[k].source);
+        t->posted = gn_at(p, tx[k].posted);
+        t->log2 = tx[k].log2;
+        t->ops = tx[k].ops;
+    }
+    for (uint32_t k = 0; k < conf->n_rx; k++) {
+        dqi_gn_rx *r = &g->rx[k];
+        r->slots = gn_at(p, rx[k].slots);
+        r->state = gn_at(p, rx[k].source);
+        r->released = gn_at(p, rx[k].released);
+        r->local = gn_at(p, rx[k].local);
+        r->log2 = rx[k].log2;
+        r->head = rx[k].first;
+    }
+    for (uint32_t k = 0; k < conf->n_sems; k++)
+        g->sems[k] = (dqi_gn_sem){.producer = gn_at(p, sem[k].producer),
+                                  .consumer = gn_at(p, sem[k].consumer),
+                                  .items = gn_at(p, sem[k].items),
+                                  .log2 = sem[k].log2,
+                                  .taken = conf->first,
+                                  .done = conf->first};
+    g->n_sems = conf->n_sems;
+    g->proxy = gn_at(p, p->proxy_source);
+    g->kernel = gn_at(p, p->kernel);
+}
+
+static int make_block(dq_gn *g, const gn_context_conf *pc, dq_diag *diag) {
+    int err = gn_context_check(g->what, pc, diag);
+    if (err != DQ_OK) return err;
+    g->bytes = gn_context_bytes(pc);
+    if (g->bytes > DQ_GN_BLOCK)
+        return dqi_fail(
+            diag, DQ_NO_SPACE_AVAILABLE,
+            "%s: its rings take %zu KiB of pinned memory, and a context has %llu at most; hint: fewer "
+            "slots",
+            g->what, g->bytes >> 10, (unsigned long long)(DQ_GN_BLOCK >> 10));
+    return dqi_shared_new(g->apart ? NULL : g->gpu, &g->bytes, &g->block, g->what, diag);
+}
+
+int dqi_gn_write_block(dq_gn *g, dq_diag *diag) {
+    const dq_gn_conf *conf = &g->conf;
+    gn_ring_conf tx[DQ_GN_RINGS], rx[DQ_GN_RINGS], sems[DQ_GN_SEMS];
+    for (uint32_t k = 0; k < DQ_GN_SEMS; k++) {
+        sems[k] = (gn_ring_conf){.slots = conf->sem_slots, .first = conf->first};
+        if (k >= DQ_GN_RINGS) continue;
+        tx[k] = (gn_ring_conf){.slots = conf->tx_slots,
+                               .ops = conf->ops | 1u << GN_OP_NOP,
+                               .queue = k,
+                               .first = atomic_load(&g->tx[k].accepted)};
+        rx[k] = (gn_ring_conf){.slots = conf->rx_slots, .queue = k, .first = atomic_load(&g->rx[k].filled)};
+        rx[k].single = k < conf->n_rx && conf->rx[k]->conf.n_regions == 1;
+    }
+    const gn_context_conf pc = {.tx = tx,
+                                .rx = rx,
+                                .sems = sems,
+                                .n_tx = conf->n_tx,
+                                .n_rx = conf->n_rx,
+                                .n_sems = conf->n_sems,
+                                .regions = g->regions,
+                                .n_regions = g->n_regions,
+                                .limit_ns = conf->limit_ns,
+                                .epoch = 1};
+    int err = g->block ? DQ_OK : make_block(g, &pc, diag);
+    if (err != DQ_OK) return err;
+    gn_context_make(g->block, &pc);
+    bind(g, conf);
+    return DQ_OK;
+}
+
+// ---- life -------------------------------------------------------------------------------------------------
+
+void dqi_gn_unref(dq_gn *g) {
+    if (!g || atomic_fetch_sub(&g->refs, 1) != 1) return;
+    if (g->run && !g->apart && !dq_gn_ended(g)) return; // a kernel that never ends has all of it
+    dqi_gn_run_free(g->run);
+    if (g->lines.at && dqi_gpu_enter(g->gpu) == CU_SUCCESS) g->gpu->cu->mem_free(g->lines.at);
+    dqi_shared_free(g->apart ? NULL : g->gpu, g->block, g->bytes);
+    pthread_mutex_destroy(&g->lock);
+    free(g);
+}
+
+void dq_gn_release(dq_gn *g) { dqi_gn_unref(g); }
+
+static void ring_name(const dq_gn *g, const char *kind, uint32_t k, uint32_t n, char *out) {
+    if (n == 1)
+        snprintf(out, DQ_NAME_LEN, "%.40s.%s", g->name, kind);
+    else
+        snprintf(out, DQ_NAME_LEN, "%.40s.%s%u", g->name, kind, k + 1);
+}
+
+static int make_stages(dq_gn *g, const dq_gn_conf *conf, dq_stage **out_rx, dq_diag *diag) {
+    char name[DQ_NAME_LEN];
+    int err = DQ_OK;
+    for (uint32_t k = 0; k < conf->n_tx && err == DQ_OK; k++) {
+        dqi_gn_tx *t = &g->tx[k];
+        t->gn = g;
+        t->queue = conf->tx[k];
+        ring_name(g, "tx", k, conf->n_tx, name);
+        err = dqi_gn_tx_open(t, g->session, name, diag);
+        if (err == DQ_OK) g->n_tx++;
+    }
+    for (uint32_t k = 0; k < conf->n_rx && err == DQ_OK; k++) {
+        dqi_gn_rx *r = &g->rx[k];
+        r->gn = g;
+        r->queue = conf->rx[k];
+        r->policy = conf->policy;
+        for (uint32_t i = 0; i < r->queue->conf.n_regions; i++)
+            r->region[i] = dqi_gn_row(g, r->queue->conf.regions[i]);
+        ring_name(g, "rx", k, conf->n_rx, name);
+        err = dqi_gn_rx_open(r, g->session, name, diag);
+        if (err == DQ_OK) out_rx[g->n_rx++] = r->stage;
+    }
+    return err;
+}
+
+int dq_gn_open(dq_session *s, const dq_gn_conf *conf, dq_gn **out, dq_stage **out_rx, dq_diag *diag) {
+    int err = check(s, conf, diag);
+    if (err != DQ_OK) return err;
+    dq_gn *g = calloc(1, sizeof *g);
+    if (!g) return dqi_fail(diag, DQ_ESYS - ENOMEM, "kernel %s: no memory", conf->name);
+    atomic_init(&g->refs, 1);
+    pthread_mutex_init(&g->lock, NULL);
+    g->session = s;
+    g->conf = *conf;
+    g->conf.name = NULL;
+    for (uint32_t k = 0; k < DQ_GN_RINGS; k++) {
+        atomic_init(&g->tx[k].accepted, conf->first);
+        atomic_init(&g->tx[k].completed, conf->first);
+        atomic_init(&g->rx[k].filled, conf->first);
+    }
+    snprintf(g->name, sizeof g->name, "%s", conf->name);
+    snprintf(g->what, sizeof g->what, "kernel %s", conf->name);
+    if (conf->gpu != DQ_HOST_GPU && !(g->gpu = dqi_gpu_open(conf->gpu, g->what, diag)))
+        err = DQ_NOT_SUPPORTED;
+    if (err == DQ_OK) err = add_regions(g, conf, diag);
+    if (err == DQ_OK) err = reach_regions(g, diag);
+    if (err == DQ_OK) err = choose_process(g, diag);
+    if (err == DQ_OK) err = dqi_gn_write_block(g, diag);
+    if (err == DQ_OK && !g->apart) err = dqi_gn_local_lines(g->gpu, g->block, &g->lines, g->what, diag);
+    if (err == DQ_OK) err = make_stages(g, conf, out_rx, diag);
+    if (err == DQ_OK)
+        *out = g;
+    else
+        dq_gn_detach(g), dqi_gn_unref(g);
+    return err;
+}
+
+void dq_gn_abort(dq_gn *g) {
+    atomic_store(&g->aborted, true);
+    gn_store(&g->proxy->abort, 1);
+}
+
+bool dq_gn_idle(dq_gn *g) {
+    bool idle = true;
+    for (uint32_t k = 0; k < g->n_tx && idle; k++) {
+        const dqi_gn_tx *t = &g->tx[k];
+        uint64_t at = atomic_load(&t->accepted);
+        gn_u64 words[GN_TX_WORDS];
+        idle = atomic_load(&t->broken) ||
+               (atomic_load(&t->completed) == at &&
+                !gn_read(t->slots[gn_index(at, t->log2)].w, GN_TX_WORDS, gn_lap(at, t->log2), words));
+    }
+    return idle;
+}
+
+// A line that can't be read counts its packets as left behind.
+static void read_lines(dq_gn *g) {
+    dq_diag none = {{0}};
+    if (g->lines.at && g->run && dq_gn_ended(g)) dqi_gn_lines_home(g->gpu, &g->lines, g->what, &none);
+}
+
+void dq_gn_detach(dq_gn *g) {
+    if (!g->apart) read_lines(g);
+    for (uint32_t k = 0; k < g->n_tx; k++) {
+        dqi_poller_hold(g->tx[k].queue->poller);
+        dqi_gn_tx_detach(&g->tx[k]);
+        dqi_poller_release(g->tx[k].queue->poller);
+    }
+    for (uint32_t k = 0; k < g->n_rx; k++) {
+        dqi_poller_hold(g->rx[k].queue->poller);
+        dqi_gn_rx_detach(&g->rx[k]);
+        dqi_poller_release(g->rx[k].queue->poller);
+    }
+}
+
+// ---- what is known of it ----------------------------------------------------------------------------------
+
+void dq_gn_read(dq_gn *g, dq_gn_state *out) {
+    *out = (dq_gn_state){.silent_ns = -1, .restarted = g->restarted};
+    for (uint32_t k = 0; k < g->n_tx; k++) {
+        const dqi_gn_tx *t = &g->tx[k];
+        out->posted += atomic_load(&t->accepted) - g->conf.first;
+        out->completed += atomic_load(&t->completed) - g->conf.first;
+        out->dropped += dqi_get(&t->refused);
+        out->broken += atomic_load(&t->broken);
+        if (atomic_load(&t->fault)) out->fault = (int32_t)atomic_load(&t->fault);
+    }
+    for (uint32_t k = 0; k < g->n_rx; k++)
+        out->received += atomic_load(&g->rx[k].filled) - g->conf.first;
+    uint64_t beat = gn_load(&g->kernel->beat);
+    if (beat != g->beat) g->beat_ns = dqi_mono_ns();
+    g->beat = beat;
+    if (beat) out->silent_ns = dqi_mono_ns() - g->beat_ns;
+    uint64_t abi = gn_load(&g->kernel->abi);
+    out->abi_differs = abi != 0 && abi != GN_ABI;
+}
+
+const char *dq_gn_fault_name(int32_t fault) { return gn_fault_name(fault); }
+
+static bool take_item(dqi_gn_sem *s, uint64_t *first, uint64_t *count) {
+    uint64_t ready = gn_load(&s->producer->ready) & ~GN_SEM_END;
+    if (ready <= s->taken || ready - s->done > UINT64_C(1) << s->log2)
+        return false; // the last: not a counter
+    const gn_sem_item *item = &s->items[gn_index(s->taken, s->log2)];
+    *first = gn_peek(&item->first);
+    *count = gn_peek(&item->count);
+    gn_store(&s->consumer->hold, ++s->taken);
+    return true;
+}
+
+bool dq_gn_sem_take(dq_gn *g, uint32_t sem, uint64_t *first, uint64_t *count) {
+    pthread_mutex_lock(&g->lock);
+    bool is = take_item(&g->sems[sem], first, count);
+    pthread_mutex_unlock(&g->lock);
+    return is;
+}
+
+void dq_gn_sem_done(dq_gn *g, uint32_t sem) {
+    dqi_gn_sem *s = &g->sems[sem];
+    pthread_mutex_lock(&g->lock);
+    if (s->done < s->taken) gn_store(&s->consumer->done, ++s->done);
+    pthread_mutex_unlock(&g->lock);
+}
+
+// ---- progress ---------------------------------------------------------------------------------------------
+
+int dq_iface_progress(dq_iface *i, uint32_t *work, dq_diag *diag) {
+    int done = 0;
+    for (int dir = 0; dir < 2; dir++)
+        for (uint32_t k = 0; k < (dir ? i->n_rx : i->n_tx); k++) {
+            const dq_queue *q = dir ? i->rx[k] : i->tx[k];
+            if (!q->poller)
+                return dqi_fail(diag, DQ_NOT_READY,
+                                "interface %s: queue %s is not served yet; hint: s:start()", i->conf.name,
+                                q->conf.name);
+            if (!q->poller->own_thread) continue;
+            return dqi_fail(
+                diag, DQ_NOT_SUPPORTED,
+                "interface %s: queue %s is polled by a worker, beside which the script can't; hint: "
+                "poll_mode: direct",
+                i->conf.name, q->conf.name);
+        }
+    for (int dir = 0; dir < 2; dir++)
+        for (uint32_t k = 0; k < (dir ? i->n_rx : i->n_tx); k++)
+            done += dqi_poller_once((dir ? i->rx[k] : i->tx[k])->poller);
+    *work = (uint32_t)done;
+    return DQ_OK;
+}

@@ -1,0 +1,82 @@
+// tx_memory.c: put, get and add where the peer's memory is a region of this session (the loop engine), and
+// copies between the kernel's own regions. The CPU does them, in the order of their tickets; long ones in
+// parts, so that other rings go on meanwhile.
+#include "gpunetio/host/tx_memory.h"
+
+#include <string.h>
+
+#define PART (256u << 10)
+
+static uint8_t *at(const dqi_gn_tx *t, gn_u64 place) {
+    const dq_region *r = t->gn->bound[gn_place_region(place)];
+    return r->cpu ? t->gn->session->base + r->offset + gn_place_offset(place) : NULL;
+}
+
+int dqi_gn_memory_fault(const dqi_gn_tx *t, const gn_desc *d) {
+    bool moves = d->op == GN_OP_COPY || d->op == GN_OP_GET || (d->op == GN_OP_PUT && !(d->flags & GN_INLINE));
+    bool to = moves || d->op == GN_OP_PUT, adds = d->op == GN_OP_ADD || d->flags & GN_SIGNAL;
+    bool in_reach = (!moves || at(t, d->from)) && (!to || at(t, d->to)) && (!adds || at(t, d->signal)) &&
+                    (!(d->flags & GN_RESULT) || at(t, d->result));
+    return in_reach ? GN_FAULT_NONE : GN_FAULT_RIGHTS;
+}
+
+// Adds to 64 bits that kernels on this host may add to, too.
+static uint64_t add(const dqi_gn_tx *t, gn_u64 place, uint64_t n) {
+    return __atomic_fetch_add((uint64_t *)(void *)at(t, place), n, __ATOMIC_ACQ_REL);
+}
+
+// Moves the next part. True: all of it is there.
+static bool move(dqi_gn_tx *t, gn_u64 to, gn_u64 from, uint64_t bytes) {
+    uint8_t *dst = at(t, to);
+    const uint8_t *src = at(t, from);
+    if (t->copied > bytes) t->copied = 0; // the kernel wrote into a slot that it had published
+    uint64_t n = bytes - t->copied < PART ? bytes - t->copied : PART;
+    memmove(dst + t->copied, src + t->copied, n);
+    t->copied += n;
+    if (t->copied < bytes) return false;
+    t->copied = 0;
+    return true;
+}
+
+static bool put(dqi_gn_tx *t, const gn_desc *d) {
+    if (d->flags & GN_INLINE) {
+        memcpy(at(t, d->to), d->data, d->bytes);
+    } else if (!move(t, d->to, d->from, d->bytes)) {
+        return false;
+    }
+    if (d->flags & GN_SIGNAL) add(t, d->signal, d->operand);
+    return true;
+}
+
+// Counts an operation that is done: of copies, and of those on memory of peers.
+static void count(dqi_gn_tx *t, const gn_desc *d) {
+    bool copy = d->op == GN_OP_COPY;
+    dqi_add(&t->c.extra[copy ? DQ_EXTRA_COPIES : DQ_EXTRA_ONE_SIDED], 1);
+    dqi_add(&t->c.extra[copy ? DQ_EXTRA_COPIED_BYTES : DQ_EXTRA_ONE_SIDED_BYTES],
+            d->op == GN_OP_ADD ? 8 : d->bytes);
+}
+
+bool dqi_gn_memory(dqi_gn_tx *t, const gn_desc *d) {
+    bool done = true;
+    switch (d->op) {
+    case GN_OP_PUT:
+        done = put(t, d);
+        break;
+    case GN_OP_GET:
+        done = move(t, d->from, d->to, d->bytes);
+        break;
+    case GN_OP_COPY:
+        done = move(t, d->to, d->from, d->bytes);
+        break;
+    case GN_OP_ADD: {
+        uint64_t was = add(t, d->signal, d->operand);
+        if (d->flags & GN_RESULT)
+            __atomic_store_n((uint64_t *)(void *)at(t, d->result), was, __ATOMIC_RELEASE);
+        break;
+    }
+    default:
+        return true;
+    }
+    if (done) count(t, d);
+    return done;
+}

@@ -1,0 +1,496 @@
+// tx_ring.c: the transmit proxy: a stage that is polled with its queue. It reads slots, checks each against
+// what the kernel was given, and hands the queue bursts whose packets lie where the kernel put them; pace,
+// flows and engine are the queue's. It keeps a reference of its own to each burst: when that is the last one
+// the packets are sent, and their tickets are completed, in order.
+//
+// What goes to a file goes the way of bursts that a script hands to a writer: its threads take the reference,
+// slow and full disks hold no queue back, and what becomes of the bytes is in the writer's account.
+//
+// Several rings of one queue share it by deficit round robin (Shreedhar and Varghese, 1995): in each round of
+// the poller a ring hands over up to QUANTUM bytes. All of them have up to FLYING on their way, each its
+// part: what is sent behind them waits for them.
+#include "core/clock.h"
+#include "core/err.h"
+#include "pipeline/engine.h"
+#include "pipeline/iface.h"
+#include "pipeline/poller.h"
+#include "pipeline/stage_queue.h"
+#include "gpunetio/host/context.h"
+#include "gpunetio/host/tx_memory.h"
+#include "gpunetio/host/tx_remote.h"
+#include "gpunetio/host/tx_timers.h"
+#include "writer/burst_op.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define QUANTUM    (64u << 10)
+#define FLYING     (1u << 20)
+#define FLYING_MIN (64u << 10)
+#define AHEAD      8 // slots behind one that is not there in which others are looked for,
+#define PREFETCH   8 // slots behind one that is read
+#define LOOK_AHEAD 8 // at every eighth time that it is not there
+
+// ---- what is refused --------------------------------------------------------------------------------------
+
+static dq_reason reason_of(int fault) {
+    switch (fault) {
+    case GN_FAULT_REGION:
+    case GN_FAULT_RIGHTS:
+        return DQ_DROP_NOT_ITS_REGION;
+    case GN_FAULT_RANGE:
+        return DQ_DROP_OUTSIDE_REGION;
+    case GN_FAULT_PEER:
+        return DQ_DROP_NO_PEER;
+    case GN_FAULT_FAILED:
+        return DQ_DROP_SEND_ERROR;
+    case GN_FAULT_STOPPED:
+        return DQ_DROP_STOPPED;
+    default:
+        return DQ_DROP_BAD_DESCRIPTOR;
+    }
+}
+
+// Before the ticket is completed.
+static void tell_fault(dqi_gn_tx *t, int fault, uint64_t ticket) {
+    atomic_store_explicit(&t->fault, (uint32_t)fault, memory_order_relaxed);
+    gn_poke(&t->state->dropped, dqi_get(&t->refused));
+    gn_store(&t->state->error, gn_error((gn_u32)fault, ticket));
+}
+
+// What became of the tickets was told before.
+static void tell_completed(dqi_gn_tx *t) {
+    gn_store(&t->state->completed, atomic_load_explicit(&t->completed, memory_order_relaxed) |
+                                       (dqi_get(&t->refused) ? GN_SOME_FAILED : 0));
+}
+
+// n descriptors, or packets that they were, are not sent.
+static void refuse(dqi_gn_tx *t, int fault, uint64_t ticket, uint32_t n) {
+    dqi_drop(&t->c, reason_of(fault), n);
+    dqi_add(&t->refused, n);
+    tell_fault(t, fault, ticket);
+}
+
+static void break_ring(dqi_gn_tx *t, uint64_t ticket) {
+    char why[200];
+    snprintf(
+        why, sizeof why,
+        "its ring takes nothing any more: ticket %llu was taken by the kernel and did not come in %llu ms",
+        (unsigned long long)ticket, GN_HOLE_NS / 1000000);
+    tell_fault(t, GN_FAULT_HOLE, ticket);
+    atomic_store_explicit(&t->broken, true, memory_order_release);
+    gn_store(&t->state->epoch, 1 | GN_BROKEN_RING);
+    dqi_stage_fail(t->stage, why);
+}
+
+// ---- slots ------------------------------------------------------------------------------------------------
+
+static bool is_there(const dqi_gn_tx *t, uint64_t ticket, gn_u64 *words) {
+    __builtin_prefetch(&t->slots[gn_index(ticket + PREFETCH, t->log2)]);
+    return gn_read(t->slots[gn_index(ticket, t->log2)].w, GN_TX_WORDS, gn_lap(ticket, t->log2), words);
+}
+
+// The ticket is not there. Whether others wait behind it.
+static bool is_hole(const dqi_gn_tx *t, uint64_t ticket) {
+    gn_u64 words[GN_TX_WORDS];
+    if (gn_load(&t->posted->waits) > ticket) return true;
+    uint64_t most = UINT64_C(1) << t->log2;
+    for (uint64_t k = 1; k <= AHEAD && k < most; k++)
+        if (is_there(t, ticket + k, words)) return true;
+    return false;
+}
+
+static void watch_hole(dqi_gn_tx *t, uint64_t ticket) {
+    if (t->missed++ % LOOK_AHEAD) return;
+    int64_t now = dqi_mono_ns();
+    if (!is_hole(t, ticket))
+        t->hole_ns = 0;
+    else if (t->hole_ns == 0)
+        t->hole_ns = now;
+    else if (now - t->hole_ns > (int64_t)GN_HOLE_NS)
+        break_ring(t, ticket);
+}
+
+// ---- packets ----------------------------------------------------------------------------------------------
+
+// Whether the packet lies in one buffer of its region, as devices need it.
+static bool in_buffer(const dq_region *r, uint64_t offset, uint32_t bytes) {
+    uint64_t in = offset % r->stride;
+    return r->group > 1 || in + bytes <= r->stride;
+}
+
+static bool conn_is(dqi_gn_tx *t, uint32_t conn) {
+    const dqi_conn_ops *ops = t->queue->iface->ops->conns;
+    dq_conn_info info;
+    if (conn == 0 || (ops && conn == t->conn)) return true;
+    if (!ops || ops->read(t->queue->iface, conn, &info) != DQ_OK) return false;
+    t->conn = conn;
+    return true;
+}
+
+static uint32_t device_only_of(const dqi_gn_tx *t, const gn_desc *d) {
+    return (uint32_t)!t->gn->bound[gn_place_region(d->from)]->cpu |
+           (d->flags & GN_SPLIT ? (uint32_t)!t->gn->bound[gn_place_region(d->from2)]->cpu << 1 : 0);
+}
+
+static int check_send(dqi_gn_tx *t, const gn_desc *d) {
+    bool split = d->flags & GN_SPLIT;
+    if (split && t->queue->conf.n_regions != 2) return GN_FAULT_FLAGS;
+    const dq_region *r = t->gn->bound[gn_place_region(d->from)];
+    if (!in_buffer(r, gn_place_offset(d->from), d->bytes)) return GN_FAULT_RANGE;
+    if (split && !in_buffer(t->gn->bound[gn_place_region(d->from2)], gn_place_offset(d->from2), d->bytes2))
+        return GN_FAULT_RANGE;
+    return conn_is(t, d->conn) ? GN_FAULT_NONE : GN_FAULT_PEER;
+}
+
+static void put_segment(const dqi_gn_tx *t, dq_burst *b, uint32_t s, gn_u64 place, uint32_t bytes) {
+    b->off[s][b->n] = t->gn->bound[gn_place_region(place)]->offset + gn_place_offset(place);
+    b->len[s][b->n] = bytes;
+    b->bytes += bytes;
+}
+
+static void put_packet(dqi_gn_tx *t, dq_burst *b, const gn_desc *d) {
+    put_segment(t, b, 0, d->from, d->bytes);
+    if (b->nseg > 1) put_segment(t, b, 1, d->flags & GN_SPLIT ? d->from2 : d->from, d->bytes2);
+    b->flow[b->n] = 0;
+    b->ts[b->n] = DQ_NO_TIME;
+    b->tx_time[b->n] = d->time ? (int64_t)(d->time + (uint64_t)dq_start_ns(t->gn->session)) : 0;
+    b->timed = b->timed || d->time != 0;
+    b->n++;
+}
+
+// Whether the packet can go with those that b has.
+static bool fits(const dq_burst *b, const gn_desc *d, uint32_t device_only) {
+    return b->n == 0 ||
+           (b->n < b->cap && b->bytes < QUANTUM && b->conn == d->conn && b->device_only == device_only);
+}
+
+// A burst without packets, which are to be the kernel's; NULL: all are on their way.
+static dq_burst *empty_burst(dqi_gn_tx *t) {
+    dq_burst *b = dqi_burst_get(t->bursts);
+    if (!b) return NULL;
+    b->queue = t->queue;
+    b->payload = t->queue->iface->ops->payload;
+    b->slices = true;
+    b->flags = DQ_BURST_SHARED;
+    return b;
+}
+
+// Adds a packet to *b, which it makes. False: not in this burst, or not now.
+static bool take_send(dqi_gn_tx *t, dq_burst **b, const gn_desc *d) {
+    uint32_t device_only = device_only_of(t, d);
+    if (!*b && !(*b = empty_burst(t))) return false;
+    if (!fits(*b, d, device_only)) return false;
+    (*b)->conn = d->conn;
+    (*b)->device_only = (uint8_t)device_only;
+    put_packet(t, *b, d);
+    return true;
+}
+
+// ---- files ------------------------------------------------------------------------------------------------
+
+static int give_file(dqi_gn_tx *t, dq_stage *writer, dq_burst *b, dq_op **op) {
+    dq_op *made = dqi_op_take(t->pool, 1);
+    if (!made) return DQ_NO_SPACE_AVAILABLE;
+    int err = dqi_writer_give(writer, b, made);
+    if (err == DQ_OK) {
+        *op = made;
+        return DQ_OK;
+    }
+    dq_op_lost(made, 1, "not begun");
+    dq_op_free(made);
+    return err;
+}
+
+// Hands bytes to a writer: *op ends once they are in a file; NULL: not now. A gn_fault.
+static int take_file(dqi_gn_tx *t, const gn_desc *d, dq_op **op) {
+    const dq_gn_conf *c = &t->gn->conf;
+    if (d->conn >= c->n_writers) return GN_FAULT_WRITER;
+    dq_burst *b = empty_burst(t);
+    if (!b) return GN_FAULT_NONE;
+    b->device_only = (uint8_t)device_only_of(t, d);
+    put_packet(t, b, d);
+    int err = give_file(t, c->writers[d->conn], b, op);
+    dq_burst_unref(b);
+    if (err == DQ_NO_SPACE_AVAILABLE) return GN_FAULT_NONE;
+    if (err != DQ_OK) return GN_FAULT_FAILED;
+    dqi_add(&t->c.in, 1);
+    dqi_add(&t->c.in_bytes, d->bytes);
+    dqi_add(&t->c.out, 1);
+    dqi_add(&t->c.out_bytes, d->bytes);
+    dqi_add(&t->c.bursts, 1);
+    return GN_FAULT_NONE;
+}
+
+// ---- handing over -----------------------------------------------------------------------------------------
+
+static void fly(dqi_gn_tx *t, dq_burst *b, uint64_t end, uint64_t bytes) {
+    t->flights[t->n_flights++ % DQI_GN_FLIGHTS] = (dqi_gn_flight){
+        .b = b, .op = t->next_op, .end = end, .bytes = bytes, .since = t->next_since, .what = t->next_what};
+    t->flying += bytes;
+    t->next_op = NULL;
+}
+
+// Begins an operation that ends later, which is `next` then.
+static int take_op(dqi_gn_tx *t, const gn_desc *d, bool *done) {
+    int fault = d->op == GN_OP_FILE ? take_file(t, d, &t->next_op) : dqi_gn_remote(t, d, &t->next_op);
+    *done = fault != GN_FAULT_NONE || t->next_op != NULL;
+    t->next_bytes = d->op == GN_OP_ADD ? 8 : d->bytes;
+    t->next_what = d->op;
+    return fault;
+}
+
+// Takes a packet into *b, or does what the slot says, over a connection or to a file as the only one. *done:
+// false: not now. A gn_fault.
+static int take_slot(dqi_gn_tx *t, const gn_desc *d, bool alone, dq_burst **b, bool *done) {
+    int fault = GN_FAULT_NONE;
+    *done = true;
+    if (d->op == GN_OP_SEND) {
+        if ((fault = check_send(t, d)) == GN_FAULT_NONE) *done = take_send(t, b, d);
+    } else if (d->op != GN_OP_FILE && !dqi_gn_is_remote(t, d)) {
+        if (t->copied == 0) t->began_ns = dqi_gn_timers_now(t);
+        if ((fault = dqi_gn_memory_fault(t, d)) == GN_FAULT_NONE) *done = dqi_gn_memory(t, d);
+        if (fault == GN_FAULT_NONE && *done) dqi_gn_timers_note(t, d->op, t->began_ns, 1);
+    } else if (!alone) {
+        *done = false;
+    } else {
+        fault = take_op(t, d, done);
+    }
+    return fault;
+}
+
+// What the slots from `accepted` on say, up to a burst, which is `next` then, or an operation. False: nothing
+// is there.
+static bool take_slots(dqi_gn_tx *t) {
+    const gn_given given = {t->gn->regions, t->gn->n_regions, t->ops, t->most};
+    uint64_t from = atomic_load_explicit(&t->accepted, memory_order_relaxed), at = from;
+    dq_burst *b = NULL;
+    bool more = true;
+    t->next_since = dqi_gn_timers_now(t);
+    for (gn_u64 words[GN_TX_WORDS];
+         more && !t->next_op && at - from < t->queue->conf.batch_size && is_there(t, at, words);) {
+        gn_desc d;
+        int fault = gn_check(words, at, &given, &d);
+        if (fault == GN_FAULT_NONE) fault = take_slot(t, &d, at == from, &b, &more);
+        if (fault != GN_FAULT_NONE) dqi_add(&t->c.in, 1), refuse(t, fault, at, 1);
+        at += more;
+    }
+    if (b && b->n == 0) {
+        dq_burst_unref(b);
+        b = NULL;
+    }
+    if (at == from) {
+        if (more) watch_hole(t, at);
+        return false;
+    }
+    t->hole_ns = 0;
+    atomic_store_explicit(&t->accepted, at, memory_order_relaxed);
+    gn_store(&t->state->accepted, at);
+    if (!b) t->deficit -= (int64_t)((at - from) * sizeof(gn_slot));
+    if (!b && !t->next_op && t->first_flight == t->n_flights) { // no packet is before it
+        atomic_store_explicit(&t->completed, at, memory_order_relaxed);
+        tell_completed(t);
+        return true;
+    }
+    if (b) {
+        dqi_add(&t->c.in, b->n);
+        dqi_add(&t->c.in_bytes, b->bytes);
+        dqi_gauge_add(&t->held, b->n);
+    }
+    t->next = b;
+    t->next_end = at;
+    t->has_next = true;
+    return true;
+}
+
+// Hands the next burst over. False: the queue has no room.
+static bool hand_over(dqi_gn_tx *t) {
+    dq_burst *b = t->next;
+    uint64_t bytes = b ? b->bytes : t->next_op ? t->next_bytes : 0;
+    uint32_t n = b ? b->n : 0;
+    if (b) dqi_burst_hold(b);
+    int err = b ? dqi_tx_put(t->queue, b) : DQ_OK;
+    if (b && err != DQ_OK) dq_burst_unref(b);
+    if (err == DQ_NO_SPACE_AVAILABLE) return false;
+    t->has_next = false;
+    t->next = NULL;
+    dqi_gauge_add(&t->held, -(int64_t)n);
+    if (err != DQ_OK) {
+        refuse(t, GN_FAULT_FAILED, t->next_end - 1, n);
+        dq_burst_unref(b);
+        b = NULL;
+        bytes = 0;
+    } else if (b) {
+        dqi_add(&t->c.out, n);
+        dqi_add(&t->c.out_bytes, bytes);
+        dqi_add(&t->c.bursts, 1);
+    }
+    t->deficit -= (int64_t)bytes;
+    fly(t, b, t->next_end, bytes);
+    return true;
+}
+
+static int take(dqi_gn_tx *t) {
+    int work = 0;
+    t->deficit += QUANTUM;
+    while (t->deficit > 0 && t->flying < t->most_flying && t->n_flights - t->first_flight < DQI_GN_FLIGHTS) {
+        if (!t->has_next && !take_slots(t)) {
+            work += t->copied > 0;
+            t->deficit = 0;
+            break;
+        }
+        if (t->has_next && !hand_over(t)) break;
+        work++;
+    }
+    if (t->deficit > QUANTUM) t->deficit = QUANTUM; // it could not hand over what it may
+    return work;
+}
+
+// Whether an operation has ended, and what became of it.
+static bool has_ended(dqi_gn_tx *t, const dqi_gn_flight *f) {
+    dq_op_state is;
+    dq_op_read(f->op, &is);
+    if (!is.done) return false;
+    if (is.failed && f->what == GN_OP_FILE) { // the writer's account has it
+        dqi_add(&t->refused, 1);
+        tell_fault(t, GN_FAULT_FAILED, f->end - 1);
+    } else if (is.failed) {
+        dqi_add(&t->c.in, 1);
+        refuse(t, GN_FAULT_FAILED, f->end - 1, 1);
+    } else if (f->what == GN_OP_FILE) {
+        dqi_gn_timers_note(t, f->what, f->since, 1);
+    } else {
+        dqi_add(&t->c.extra[DQ_EXTRA_ONE_SIDED], 1);
+        dqi_add(&t->c.extra[DQ_EXTRA_ONE_SIDED_BYTES], f->bytes);
+        dqi_gn_timers_note(t, f->what, f->since, 1);
+    }
+    dq_op_free(f->op);
+    return true;
+}
+
+// Completes what is sent.
+static int reap(dqi_gn_tx *t) {
+    int work = 0;
+    for (; t->first_flight != t->n_flights; t->first_flight++, work++) {
+        const dqi_gn_flight *f = &t->flights[t->first_flight % DQI_GN_FLIGHTS];
+        if (f->b && !dqi_burst_exclusive(f->b)) break;
+        if (f->op && !has_ended(t, f)) break;
+        if (f->b) dqi_gn_timers_note(t, GN_OP_SEND, f->since, f->b->n);
+        dq_burst_unref(f->b);
+        t->flying -= f->bytes;
+        atomic_store_explicit(&t->completed, f->end, memory_order_relaxed);
+    }
+    if (work) tell_completed(t);
+    return work;
+}
+
+// ---- the stage --------------------------------------------------------------------------------------------
+
+static int tx_poll(dq_stage *st) {
+    dqi_gn_tx *t = st->impl;
+    if (atomic_load_explicit(&t->detached, memory_order_relaxed)) return 0;
+    gn_poke(&t->gn->proxy->beat, gn_peek(&t->gn->proxy->beat) + 1);
+    int work = reap(t);
+    if (!atomic_load_explicit(&t->broken, memory_order_relaxed)) work += take(t);
+    if (t->first_flight != t->n_flights) {
+        if (work) dqi_tx_poll(t->queue); // sent in this round
+        work += reap(t);
+    }
+    return dqi_gn_look_again(&t->look, st, work);
+}
+
+static uint64_t tx_held(const dq_stage *st) {
+    return (uint64_t)dqi_gauge_get(&((const dqi_gn_tx *)st->impl)->held);
+}
+
+static void tx_line(const dq_stage *st, dq_line *line) {
+    dqi_line_add(line, &((const dqi_gn_tx *)st->impl)->c);
+}
+
+void dqi_gn_tx_detach(dqi_gn_tx *t) {
+    if (!t->stage || atomic_exchange(&t->detached, true)) return;
+    if (t->next) {
+        refuse(t, GN_FAULT_STOPPED, t->next_end - 1, t->next->n);
+        dqi_gauge_add(&t->held, -(int64_t)t->next->n);
+        dq_burst_unref(t->next);
+    }
+    t->next = NULL;
+    t->has_next = false;
+    dq_op_free(t->next_op);
+    t->next_op = NULL;
+    for (; t->first_flight != t->n_flights; t->first_flight++) {
+        dq_burst_unref(t->flights[t->first_flight % DQI_GN_FLIGHTS].b);
+        dq_op_free(t->flights[t->first_flight % DQI_GN_FLIGHTS].op);
+    }
+    dq_burst_unref(t->scratch); // what is on its way holds it
+    t->scratch = NULL;
+}
+
+static void tx_finish(dq_stage *st) { dqi_gn_tx_detach(st->impl); }
+
+static void free_memory(dqi_gn_tx *t) {
+    dqi_burst_pool_free(t->bursts);
+    dqi_op_pool_free(t->pool);
+    free(t->took);
+}
+
+static void tx_free(dq_stage *st) {
+    dqi_gn_tx *t = st->impl;
+    free_memory(t);
+    dqi_gn_unref(t->gn);
+}
+
+static const dqi_stage_ops tx_ops = {
+    .line_kind = DQ_LINE_STAGE,
+    .held = tx_held,
+    .line = tx_line,
+    .histogram = dqi_gn_timers_histogram,
+    .poll = tx_poll,
+    .finish = tx_finish,
+    .free = tx_free,
+};
+
+static uint32_t longest(const dq_gn *g) {
+    uint32_t most = 0;
+    for (uint32_t k = 0; k < g->n_regions - g->n_peers; k++)
+        if (g->bound[k]->conf.buf_size > most) most = g->bound[k]->conf.buf_size;
+    return most;
+}
+
+// A ring's part of what is on its way.
+static uint64_t most_flying(const dqi_gn_tx *t) {
+    uint64_t rings = 0;
+    for (uint32_t k = 0; k < t->gn->conf.n_tx; k++)
+        rings += t->gn->conf.tx[k] == t->queue;
+    return FLYING / rings > FLYING_MIN ? FLYING / rings : FLYING_MIN;
+}
+
+// All that the ring will ever need.
+static bool get_memory(dqi_gn_tx *t, dq_session *s) {
+    const dq_queue_conf *q = &t->queue->conf;
+    t->bursts = dqi_burst_pool_new(s, DQI_GN_FLIGHTS + 1, q->batch_size, q->n_regions);
+    bool begins = t->gn->conn || t->gn->conf.n_writers > 0;
+    if (begins) t->pool = dqi_op_pool_new(DQI_GN_FLIGHTS + 1);
+    return t->bursts && (t->pool || !begins) && dqi_gn_timers_open(t);
+}
+
+int dqi_gn_tx_open(dqi_gn_tx *t, dq_session *s, const char *name, dq_diag *diag) {
+    dq_stage *st;
+    t->most = longest(t->gn);
+    t->most_flying = most_flying(t);
+    int err = get_memory(t, s) ? dqi_stage_add(s, name, &tx_ops, t, &st, diag)
+                               : dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", t->gn->what);
+    if (err != DQ_OK) {
+        free_memory(t);
+        return err;
+    }
+    t->stage = st;
+    atomic_fetch_add(&t->gn->refs, 1);
+    dqi_poller_hold(t->queue->poller);
+    err = dqi_stage_feed(st, t->queue, diag);
+    dqi_poller_release(t->queue->poller);
+    dqi_queue_kick(t->queue);
+    return err;
+}
