@@ -15,9 +15,9 @@ DPDK_HEADERS := $(shell find native -name '*.h')
 .PHONY: build run test test-deep test-busy check soak mutate bpf ptx gpu-suite docs deps fmt install release clean help
 .NOTPARALLEL:
 
-build: ## build ./daqiri-run (the default): 2 minutes the first time
+build: ## build ./daqiri-run and ./daqiri-bench (the default): 2 minutes the first time
 	@[ -e daqiri-run ] || echo "The first build compiles the native engine, which takes about two minutes on two cores. Packages as they are done:"
-	$(GO) build -v ./cmd/daqiri-run
+	$(GO) build -v -o . ./cmd/...
 	$(dpdk)
 
 # The headers of libdpdk make noise of their own: its include folders are system ones.
@@ -67,7 +67,7 @@ ptx: ## build the GPU kernels anew, after a change of their sources (clang 14)
 GPU_SUITE := tests/gpu/suite/packed
 gpu-suite: ## make build/gpu-suite, which shows on a machine with a GPU, without Go, what runs there and how fast
 	rm -f $(GPU_SUITE)/*
-	$(GO) build -ldflags '-s -w' -o $(GPU_SUITE)/daqiri-run ./cmd/daqiri-run
+	$(GO) build -ldflags '-s -w' -o $(GPU_SUITE)/ ./cmd/...
 	$(GO) test -c -ldflags '-s -w' -o $(GPU_SUITE)/session.test ./runtime/session
 	$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -Inative -Itests/native -o $(GPU_SUITE)/check tests/gpu/kernels/check.c native/kernels/*.c -ldl -lm
 	gzip $(GPU_SUITE)/*
@@ -94,7 +94,7 @@ ROOT     = $(DESTDIR)$(PREFIX)
 install: build ## install below PREFIX=/usr/local: program, manual pages, completion for bash, zsh and fish, the Python reader
 	install -d $(ROOT)/bin $(ROOT)/lib/daqiri-run $(ROOT)/share/man/man1 $(ROOT)/share/bash-completion/completions \
 		$(ROOT)/share/zsh/site-functions $(ROOT)/share/fish/vendor_completions.d $(ROOT)/share/daqiri-run
-	install -m 755 daqiri-run $(ROOT)/lib/daqiri-run/
+	install -m 755 daqiri-run daqiri-bench $(ROOT)/lib/daqiri-run/
 	[ ! -e $(DPDK_LIB) ] || install -m 755 $(DPDK_LIB) $(ROOT)/lib/daqiri-run/
 	ln -sf ../lib/daqiri-run/daqiri-run $(ROOT)/bin/daqiri-run
 	./daqiri-run man $(ROOT)/share/man/man1
@@ -120,7 +120,7 @@ release: build ## make build/daqiri-run-VERSION-linux-ARCH.tar.gz, to be unpacke
 	rm -rf $(RELEASE) $(DEB_TREE)
 
 clean: ## remove what was built; captures stay
-	rm -rf $(BUILD) daqiri-run $(DPDK_LIB)
+	rm -rf $(BUILD) daqiri-run daqiri-bench $(DPDK_LIB)
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -100,7 +100,7 @@ type benchRun struct {
 	values   map[string]string // of {names} in its arguments
 	wrap     []string          // a command that it runs in
 	env      []string
-	sendSize int // of datagrams that a bare sender sends once it is ready; 0: nobody does
+	sendSize int // of datagrams that a plain sender sends once it is ready; 0: nobody does
 	silent   func() float64
 	s3       *s3Server
 }
@@ -109,7 +109,7 @@ type benchRun struct {
 // outside: files, objects, a sender's count, the device's counters.
 func TestBenchScripts(t *testing.T) {
 	program := built(t)
-	files, err := filepath.Glob(filepath.Join(rootDir, "host/bench/scripts/*.lua"))
+	files, err := filepath.Glob(filepath.Join(rootDir, "cmd/daqiri-bench/internal/bench/scripts/*.lua"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
@@ -139,7 +139,7 @@ func TestBenchScripts(t *testing.T) {
 // dropped 0.
 func (b *benchRun) run(script, args string) (got, sent map[string]float64) {
 	b.t.Helper()
-	path, err := filepath.Abs(filepath.Join(rootDir, "host/bench/scripts", script+".lua"))
+	path, err := filepath.Abs(filepath.Join(rootDir, "cmd/daqiri-bench/internal/bench/scripts", script+".lua"))
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -192,10 +192,10 @@ func (b *benchRun) run(script, args string) (got, sent map[string]float64) {
 	return got, sent
 }
 
-// send has the bare sender send to the script's port.
+// send has the plain sender send to the script's port.
 func (b *benchRun) send() map[string]float64 {
 	b.t.Helper()
-	out, err := exec.Command(b.program, "bench-peer", "udp-send", "--port", b.values["port"], "--size", strconv.Itoa(b.sendSize),
+	out, err := exec.Command(builtBench(b.t), "peer", "udp-send", "--port", b.values["port"], "--size", strconv.Itoa(b.sendSize),
 		"--pps", "200", "--for", "1s", "--no-marks").Output()
 	var sent map[string]float64
 	if err == nil {

@@ -58,6 +58,7 @@ func (b broken) Write(p []byte) (int, error) {
 // and $PLAIN is the program without the race detector, for what starts it hundreds of times.
 func TestScripts(t *testing.T) {
 	plain := builtPlain(t)
+	builtBench(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "script",
 		RequireExplicitExec: true,

@@ -14,14 +14,14 @@ import (
 
 // onStandIn is a command whose GPU is the stand-in, and what that counts of its kernels: lists, moves, bytes; and what the
 // program has at the moment: pieces of memory, registered or of the GPU, their bytes, streams.
-func onStandIn(t *testing.T, settings string, args ...string) (cmd *exec.Cmd, counts func() [6]uint64) {
+func onStandIn(t *testing.T, program, settings string, args ...string) (cmd *exec.Cmd, counts func() [6]uint64) {
 	t.Helper()
 	lib, err := gpu.Library()
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "counts")
-	cmd = exec.Command(built(t), args...)
+	cmd = exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), "DAQIRI_CUDA="+lib, "DAQIRI_FAKE_CUDA="+settings+",counts="+file)
 	return cmd, func() (c [6]uint64) {
 		data, err := os.ReadFile(file)
@@ -44,7 +44,7 @@ func TestBenchGPULoops(t *testing.T) {
 		"gpu-gather":  "copy 1024 4096 8192 stage_1024 stage_4096 stage_8192 plan_ns_1024 plan_ns_4096 plan_ns_8192",
 	} {
 		t.Run(loop, func(t *testing.T) {
-			cmd, counts := onStandIn(t, "mib=96", "bench-peer", loop, "--for", "20ms")
+			cmd, counts := onStandIn(t, builtBench(t), "mib=96", "peer", loop, "--for", "20ms")
 			out, err := cmd.Output()
 			var got map[string]float64
 			if err != nil || json.Unmarshal(out, &got) != nil {
@@ -68,7 +68,8 @@ func TestBenchGPULoops(t *testing.T) {
 // TestBenchGPUCases: a case on the stand-in has a ceiling, and shares of it; without a driver it skips and says what is
 // missing.
 func TestBenchGPUCases(t *testing.T) {
-	cmd, _ := onStandIn(t, "mib=96", "bench", "gpu_reorder", "--seconds", "0.1", "--json")
+	builtBench(t)
+	cmd, _ := onStandIn(t, built(t), "mib=96", "bench", "gpu_reorder", "--seconds", "0.1", "--json")
 	var report struct{ Cases []benchCase }
 	out, err := cmd.Output()
 	if err != nil || json.Unmarshal(out, &report) != nil || len(report.Cases) != 1 {

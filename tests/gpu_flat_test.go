@@ -78,7 +78,7 @@ func staysFlat(t *testing.T, batches string, args ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd, counts := onStandIn(t, "", "run", mathScript(t, flatScript), "--batches", batches)
+	cmd, counts := onStandIn(t, built(t), "", "run", mathScript(t, flatScript), "--batches", batches)
 	stop := filepath.Join(t.TempDir(), "stop")
 	cmd.Args = append(cmd.Args, slices.Concat(args, []string{"--stop", stop})...)
 	for name, value := range all {

@@ -70,7 +70,7 @@ func TestGPUInspect(t *testing.T) {
 		}
 		Machine []struct{ Row, Of, State, Found string } `json:"gpu_machine"`
 	}
-	cmd, _ := onStandIn(t, "gpus=2,mib=512", "inspect", config)
+	cmd, _ := onStandIn(t, built(t), "gpus=2,mib=512", "inspect", config)
 	out, err := cmd.Output()
 	if err != nil || json.Unmarshal(out, &plan) != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -85,13 +85,21 @@ func compiled(t *testing.T, build func() (string, error)) string {
 }
 
 var (
-	buildPlain = sync.OnceValues(func() (string, error) { return buildProgram("daqiri-run") })
-	buildRaced = sync.OnceValues(func() (string, error) { return buildProgram("daqiri-run-race", "-race") })
+	buildPlain = sync.OnceValues(func() (string, error) { return buildProgram("daqiri-run", "./cmd/daqiri-run") })
+	buildRaced = sync.OnceValues(func() (string, error) { return buildProgram("daqiri-run-race", "./cmd/daqiri-run", "-race") })
+	buildBench = sync.OnceValues(func() (string, error) { return buildProgram("daqiri-bench", "./cmd/daqiri-bench") })
 )
+
+// builtBench returns the path of daqiri-bench, which lies beside what builtPlain returns.
+func builtBench(t *testing.T) string {
+	t.Helper()
+	builtPlain(t)
+	return compiled(t, buildBench)
+}
 
 // buildProgram builds a program in the folder build, where the go command leaves it as it is while its sources are the same. One
 // process at a time does: tests run in several.
-func buildProgram(name string, flags ...string) (string, error) {
+func buildProgram(name, from string, flags ...string) (string, error) {
 	dir, err := filepath.Abs(filepath.Join(rootDir, "build", "tests"))
 	if err != nil {
 		return "", err
@@ -108,7 +116,7 @@ func buildProgram(name string, flags ...string) (string, error) {
 		return "", err
 	}
 	program := filepath.Join(dir, name)
-	build := exec.Command("go", slices.Concat([]string{"build"}, flags, []string{"-o", program, "./cmd/daqiri-run"})...)
+	build := exec.Command("go", slices.Concat([]string{"build"}, flags, []string{"-o", program, from})...)
 	build.Dir = rootDir
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/bindings"
 	"github.com/daqiri/daqiri-run/host/attach"
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/repl"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/host/summary"
@@ -44,7 +45,7 @@ func (r *runner) listenForOthers() error {
 	if path == ownSocket {
 		dir, own := socketFolder(r.g)
 		if err := attach.Folder(dir, own); err != nil {
-			return fail(ExitUsage, fmt.Errorf("--attach: %w", err))
+			return exit.Fail(exit.Usage, fmt.Errorf("--attach: %w", err))
 		}
 		path = filepath.Join(dir, strconv.Itoa(os.Getpid())+".sock")
 	}
@@ -55,7 +56,7 @@ func (r *runner) listenForOthers() error {
 	s, err := attach.Listen(path, attach.Options{Version: bindings.Version, Script: r.script.path, Serve: r.program.Attach,
 		Log: func(text string, fields map[string]any) { log.WithFields(fields).Info(text) }})
 	if err != nil {
-		return fail(ExitUsage, fmt.Errorf("--attach: %w", err))
+		return exit.Fail(exit.Usage, fmt.Errorf("--attach: %w", err))
 	}
 	r.others = s
 	r.otherLine, r.otherView = summary.NewLive(r.program.Shared(), false), summary.NewTop(r.program.Shared(), summary.Style{})
@@ -97,7 +98,7 @@ type. --view looks on: everything that moves, as --top shows it. The key t chang
 			}
 			path, err := jobSocket(g, path)
 			if err != nil {
-				return fail(ExitUsage, err)
+				return exit.Fail(exit.Usage, err)
 			}
 			if view {
 				return lookOn(g, path)
@@ -129,7 +130,7 @@ func jobSocket(g *state.Global, path string) (string, error) {
 func typeInto(g *state.Global, path string) error {
 	c, err := attach.Dial(path, "prompt", bindings.Version)
 	if err != nil {
-		return fail(ExitDevice, err)
+		return exit.Fail(exit.Device, err)
 	}
 	defer c.Close()
 	p := repl.New(repl.Options{Interactive: g.Interactive(), Stdin: g.Stdin, Stdout: g.Stdout, Stderr: g.Stderr, HistoryFile: historyFile(g), Interrupt: c.Interrupt,
@@ -160,16 +161,16 @@ func typeInto(g *state.Global, path string) error {
 	case gone:
 		fmt.Fprintln(g.Stderr, "\nthe job has ended, or was left")
 	case p.Failed():
-		return ended(ExitScript)
+		return exit.Ended(exit.Script)
 	}
-	return fail(ExitInternal, err)
+	return exit.Fail(exit.Internal, err)
 }
 
 // lookOn shows what a job does until that ends, or somebody has had enough.
 func lookOn(g *state.Global, path string) error {
 	c, err := attach.Dial(path, "view", bindings.Version)
 	if err != nil {
-		return fail(ExitDevice, err)
+		return exit.Fail(exit.Device, err)
 	}
 	defer c.Close()
 	signals, release := g.Signals()
@@ -186,12 +187,12 @@ func lookOn(g *state.Global, path string) error {
 	if in, ok := g.Stdin.(*os.File); ok && g.StdinTTY && w.screen != nil {
 		before, err := term.MakeRaw(int(in.Fd()))
 		if err != nil {
-			return fail(ExitDevice, err)
+			return exit.Fail(exit.Device, err)
 		}
 		defer func() { _ = term.Restore(int(in.Fd()), before) }()
 		go w.keys(in, c.Close)
 	}
-	return fail(ExitDevice, c.Watch(w.show, nil))
+	return exit.Fail(exit.Device, c.Watch(w.show, nil))
 }
 
 // watcher is a viewer's screen.

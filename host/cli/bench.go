@@ -1,128 +1,54 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"slices"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/daqiri/daqiri-run/host/bench"
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/state"
 )
 
-// benchFlags are the flags of bench.
-type benchFlags struct {
-	seconds  float64
-	workload string
-	json     bool
-}
-
-// newBench makes the command that measures what this host can do.
+// newBench returns the command that hands the process over to daqiri-bench, the program that measures what this host can do.
 func newBench(g *state.Global) *cobra.Command {
-	var f benchFlags
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "bench [CASE...]",
 		Short: "measure what this host can do",
-		Long:  benchHelp(),
+		Long: `bench measures cases, without arguments all of them. 'daqiri-run bench --help' lists them, and prints the flags --seconds, --workload
+and --json. It is a program of its own, daqiri-bench, which lies beside daqiri-run.`,
 
-		ValidArgsFunction: benchCases,
-		RunE:              func(_ *cobra.Command, args []string) error { return runBench(g, &f, args) },
+		DisableFlagParsing: true,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			return completeBench(g, args, word)
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			path := benchProgram(g)
+			err := syscall.Exec(path, append([]string{path}, args...), os.Environ())
+			if errors.Is(err, os.ErrNotExist) {
+				err = errors.New("there is no such program; hint: 'make build' builds both, packages contain both")
+			}
+			return exit.Fail(exit.Device, fmt.Errorf("cannot start %s: %w", path, err))
+		},
 	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.Float64Var(&f.seconds, "seconds", 0, "length of each case (default: as long as it needs for steady figures)")
-	fs.StringVar(&f.workload, "workload", "", "what gpu_pipeline does with a block: "+strings.Join(bench.Workloads(), ", ")+" (default: it adds up its samples)")
-	fs.BoolVar(&f.json, "json", false, "print one JSON document at the end")
-	return cmd
 }
 
-func benchHelp() string {
-	var b strings.Builder
-	b.WriteString(`bench measures cases, without arguments all of them. Ours and a peer, an external program or a bare C loop,
-run in turn: the figures are medians of five pairs. A peer that isn't installed is left out; a case that this
-host has no rights or room for is skipped. Files are written below TMPDIR and deleted at once.
-
-`)
-	for _, c := range bench.Cases {
-		fmt.Fprintf(&b, "  %-16s %s\n", c.Name, c.About)
-	}
-	return strings.TrimSpace(b.String())
+// benchProgram returns the path of daqiri-bench.
+func benchProgram(g *state.Global) string {
+	return filepath.Join(filepath.Dir(g.Executable), "daqiri-bench")
 }
 
-func runBench(g *state.Global, f *benchFlags, cases []string) error {
-	if f.seconds < 0 {
-		return fail(ExitUsage, fmt.Errorf("--seconds %g: a case needs some time", f.seconds))
+// completeBench asks daqiri-bench for completions, as a shell would.
+func completeBench(g *state.Global, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	out, err := exec.Command(benchProgram(g), append(append([]string{cobra.ShellCompRequestCmd}, args...), word)...).Output()
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	if f.workload != "" && !slices.Contains(bench.Workloads(), f.workload) {
-		return fail(ExitUsage, fmt.Errorf("--workload %s: it is none of %s", f.workload, strings.Join(bench.Workloads(), ", ")))
-	}
-	if f.workload != "" && len(cases) > 0 && !slices.Contains(cases, "gpu_pipeline") {
-		return fail(ExitUsage, fmt.Errorf("--workload %s: it is of the case gpu_pipeline, which is not measured", f.workload))
-	}
-	dir := g.Env["TMPDIR"]
-	if dir == "" {
-		dir = os.TempDir()
-	}
-	opts := bench.Options{Exe: g.Executable, SearchPath: g.Env["PATH"], S3Server: g.Env["VERSITYGW"], TempDir: dir, Version: fullVersion(), Cases: cases,
-		Seconds: f.seconds, Workload: f.workload, Env: ownEnv(g)}
-	var lost error // the output's
-	if !f.json {
-		show := func(text string) { _, err := io.WriteString(g.Stdout, text); lost = errors.Join(lost, err) }
-		opts.Begin = func(h bench.Host) { show(h.Heading()) }
-		opts.Done = func(r bench.Result) { show(r.Text()) }
-	}
-	signals, release := g.Signals()
-	defer release()
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	go func() {
-		if s, ok := <-signals; ok {
-			cancel(&signalled{s})
-		}
-	}()
-	report, err := bench.Run(ctx, opts)
-	return concludeBench(g, f, report, errors.Join(err, lost))
-}
-
-// ownEnv is the environment's part that is this program's own: libraries that the engine opens, say.
-func ownEnv(g *state.Global) []string {
-	var own []string
-	for name, value := range g.Env {
-		if strings.HasPrefix(name, "DAQIRI_") {
-			own = append(own, name+"="+value)
-		}
-	}
-	return own
-}
-
-// concludeBench prints the report where it has not been, and decides on the exit code.
-func concludeBench(g *state.Global, f *benchFlags, report *bench.Report, err error) error {
-	var unknown *bench.UnknownCaseError
-	var by *signalled
-	switch {
-	case errors.As(err, &unknown):
-		return fail(ExitUsage, err)
-	case errors.As(err, &by):
-		return fail(by.code(), by)
-	case err != nil:
-		return fail(ExitStorage, err)
-	}
-	if f.json {
-		data, err := report.JSON()
-		if err == nil {
-			_, err = g.Stdout.Write(data)
-		}
-		if err != nil {
-			return fail(ExitStorage, err)
-		}
-	}
-	if report.Failed() {
-		return ended(ExitTests)
-	}
-	return nil
+	return lines[:len(lines)-1], cobra.ShellCompDirectiveNoFileComp // the last line is the directive
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/script"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 	"github.com/daqiri/daqiri-run/runtime/textfile"
@@ -76,5 +77,5 @@ func noScript(word string) error {
 	if near := suggest.Nearest(strings.TrimSuffix(filepath.Base(word), ".lua"), scriptWords()); near != "" {
 		hint = fmt.Sprintf(" (did you mean '%s'?)", near)
 	}
-	return fail(ExitUsage, fmt.Errorf("%s: neither a file nor a script of the program%s; 'daqiri-run list' lists those", word, hint))
+	return exit.Fail(exit.Usage, fmt.Errorf("%s: neither a file nor a script of the program%s; 'daqiri-run list' lists those", word, hint))
 }

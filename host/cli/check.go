@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/daqiri/daqiri-run/host/check"
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
@@ -47,22 +48,22 @@ What depends on the machine (a core, a device, a free port) shows when the sessi
 
 // checkFiles checks them all; the exit code is that of the first kind of fault found.
 func checkFiles(g *state.Global, opts spec.Options, files []string) error {
-	code := ExitOK
-	worse := func(found ExitCode) {
-		if code == ExitOK {
+	code := exit.OK
+	worse := func(found exit.Code) {
+		if code == exit.OK {
 			code = found
 		}
 	}
 	for _, file := range files {
 		if filepath.Ext(file) == ".lua" {
 			if !checkScript(g, opts, file) {
-				worse(ExitScript)
+				worse(exit.Script)
 			}
 		} else if !checkConfig(g, opts, file) {
-			worse(ExitConfig)
+			worse(exit.Config)
 		}
 	}
-	return ended(code)
+	return exit.Ended(code)
 }
 
 func checkConfig(g *state.Global, opts spec.Options, file string) bool {

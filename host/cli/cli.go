@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/crashreport"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
@@ -39,7 +40,7 @@ func Main(g *state.Global) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
 			fmt.Fprintf(g.Stderr, "daqiri-run itself is at fault here, please report this: %v\n%s", r, debug.Stack())
-			code = int(ExitInternal)
+			code = int(exit.Internal)
 		}
 	}()
 	crashreport.Prepare()
@@ -48,20 +49,20 @@ func Main(g *state.Global) (code int) {
 	root := newRoot(g)
 	root.SetArgs(longUpdate(g.Args[min(1, len(g.Args)):]))
 	cmd, err := root.ExecuteC()
-	var f *failure
+	var f *exit.Failure
 	switch {
 	case err == nil:
-		return int(ExitOK)
+		return int(exit.OK)
 	case !errors.As(err, &f):
-		f = &failure{code: ExitUsage, err: err} // cobra's own: unknown command, wrong number of arguments
+		f = &exit.Failure{Code: exit.Usage, Err: err} // cobra's own: unknown command, wrong number of arguments
 	}
-	if !f.silent {
+	if !f.Silent {
 		fmt.Fprintf(g.Stderr, "daqiri-run: %s\n", state.VisibleLines(f.Error()))
-		if f.code == ExitUsage {
+		if f.Code == exit.Usage {
 			fmt.Fprintf(g.Stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
 		}
 	}
-	return int(f.code)
+	return int(f.Code)
 }
 
 // longUpdate lets test take -update, as go test has it.
@@ -98,7 +99,7 @@ func newRoot(g *state.Global) *cobra.Command {
 	root.SetIn(g.Stdin)
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate(versionText())
-	root.AddCommand(newRun(g), newCheck(g), newInspect(g), newTest(g), newBench(g), newVersion(g), newConfig(g), newDissector(g), newBenchPeer(g),
+	root.AddCommand(newRun(g), newCheck(g), newInspect(g), newTest(g), newBench(g), newVersion(g), newConfig(g), newDissector(g),
 		newRecord(g), newNew(g), newDoctor(g), newAttach(g), newMan(), newSummary(g), newVerify(g), newInterfaces(g), newList(g), newInfo(g), newDoc(g))
 	root.AddCommand(newTopics()...)
 	root.SetHelpCommand(newHelp())
@@ -116,14 +117,14 @@ func flagError(cmd *cobra.Command, err error) error {
 			err = fmt.Errorf("%w (did you mean --%s?)", err, near)
 		}
 	}
-	return fail(ExitUsage, err)
+	return exit.Fail(exit.Usage, err)
 }
 
 // needs refuses a command line without arguments.
 func needs(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return fail(ExitUsage, fmt.Errorf("name %s", what))
+			return exit.Fail(exit.Usage, fmt.Errorf("name %s", what))
 		}
 		return nil
 	}

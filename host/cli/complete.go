@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/daqiri/daqiri-run/host/bench"
 	"github.com/daqiri/daqiri-run/host/script"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
@@ -145,12 +144,4 @@ func argValues(a script.Arg) ([]string, cobra.ShellCompDirective) {
 		return []string{a.Default}, cobra.ShellCompDirectiveNoFileComp
 	}
 	return nil, cobra.ShellCompDirectiveDefault
-}
-
-// benchCases completes names of cases.
-func benchCases(*cobra.Command, []string, string) (names []string, then cobra.ShellCompDirective) {
-	for _, c := range bench.Cases {
-		names = append(names, cobra.CompletionWithDesc(c.Name, c.About))
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -8,12 +8,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/script"
 	"github.com/daqiri/daqiri-run/host/summary"
 )
 
 // conclude shows errors and notes, makes the summary and decides on the exit code.
-func (r *runner) conclude() ExitCode {
+func (r *runner) conclude() exit.Code {
 	if r.con.screen != nil {
 		r.con.screen.Clear()
 	}
@@ -43,17 +44,17 @@ func (r *runner) conclude() ExitCode {
 		report.Errors = append(report.Errors, f.Text)
 	}
 	if err := r.printSummary(report); err != nil {
-		code = worse(code, ExitStorage)
+		code = exit.Worse(code, exit.Storage)
 		report.Errors = append(report.Errors, err.Error())
 		r.describe(report, code)
 	}
 	if err := r.writeSummary(report); err != nil {
 		fmt.Fprintln(stderr, err)
-		code = worse(code, ExitStorage)
+		code = exit.Worse(code, exit.Storage)
 	}
 	if err := r.closePage(report); err != nil {
 		fmt.Fprintln(stderr, err)
-		code = worse(code, ExitStorage)
+		code = exit.Worse(code, exit.Storage)
 	}
 	if len(r.abandoned) == 0 {
 		r.program.Close()
@@ -61,46 +62,46 @@ func (r *runner) conclude() ExitCode {
 	return code
 }
 
-// exitCode is the cause that wins; see exitHelp.
-func (r *runner) exitCode(failures []script.Failure, report *summary.Report) ExitCode {
-	code := ExitOK
+// exitCode is the cause that wins; see exit.Help.
+func (r *runner) exitCode(failures []script.Failure, report *summary.Report) exit.Code {
+	code := exit.OK
 	asked, exits := r.program.Shared().Exit()
 	if r.stoppedBy != nil && !exits {
-		code = r.stoppedBy.code()
+		code = r.stoppedBy.Code()
 	}
 	if r.con.stdout.gone.Load() {
-		code = worse(code, ExitPipe)
+		code = exit.Worse(code, exit.Pipe)
 	}
 	if report.Violated() {
-		code = worse(code, ExitThreshold)
+		code = exit.Worse(code, exit.Threshold)
 	}
 	if len(report.StorageErrors()) > 0 {
-		code = worse(code, ExitStorage)
+		code = exit.Worse(code, exit.Storage)
 	}
 	if report.DevicesFailed() {
-		code = worse(code, ExitDevice)
+		code = exit.Worse(code, exit.Device)
 	}
 	if r.prompt != nil && (r.prompt.Failed() || r.prompt.Err() != nil) {
-		code = worse(code, ExitScript)
+		code = exit.Worse(code, exit.Script)
 	}
 	if asked != 0 {
-		code = ExitCode(asked & 0xff)
+		code = exit.Code(asked & 0xff)
 	}
 	for _, f := range failures {
-		code = worse(code, causeCodes[f.Cause])
+		code = exit.Worse(code, causeCodes[f.Cause])
 	}
 	if !report.Balanced() {
-		code = ExitInternal
+		code = exit.Internal
 	}
 	return code
 }
 
 // causeCodes are the exit codes of the causes of failures.
-var causeCodes = map[script.Cause]ExitCode{script.CauseScript: ExitScript, script.CauseDevice: ExitDevice, script.CauseStorage: ExitStorage,
-	script.CauseUsage: ExitUsage, script.CauseConfig: ExitConfig, script.CauseInternal: ExitInternal}
+var causeCodes = map[script.Cause]exit.Code{script.CauseScript: exit.Script, script.CauseDevice: exit.Device, script.CauseStorage: exit.Storage,
+	script.CauseUsage: exit.Usage, script.CauseConfig: exit.Config, script.CauseInternal: exit.Internal}
 
 // describe completes the report with what only the host knows.
-func (r *runner) describe(report *summary.Report, code ExitCode) {
+func (r *runner) describe(report *summary.Report, code exit.Code) {
 	report.Version = fullVersion()
 	report.Script, report.SHA256 = r.script.path, r.script.hash()
 	report.ExitCode, report.Cause = int(code), code.String()
@@ -108,7 +109,7 @@ func (r *runner) describe(report *summary.Report, code ExitCode) {
 	report.Abandoned = r.abandoned
 	switch {
 	case r.stoppedBy != nil:
-		report.Reason = r.stoppedBy.name()
+		report.Reason = r.stoppedBy.Error()
 	case r.con.stdout.gone.Load():
 		report.Reason = "nobody reads the output any more"
 	}

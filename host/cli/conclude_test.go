@@ -4,11 +4,12 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/script"
 	"github.com/daqiri/daqiri-run/host/summary"
 )
 
-// TestExitCode: of several causes the one that exitHelp names first wins.
+// TestExitCode: of several causes the one that exit.Help names first wins.
 func TestExitCode(t *testing.T) {
 	violated := summary.Session{Violated: []string{"a.rx.dropped == 0"}}
 	unwritten := summary.Session{Error: "writer disk: no space left on device"}
@@ -20,22 +21,22 @@ func TestExitCode(t *testing.T) {
 		sessions []summary.Session
 		signal   bool
 		pipe     bool
-		want     ExitCode
+		want     exit.Code
 	}{
-		{"nothing", nil, []summary.Session{{}}, false, false, ExitOK},
-		{"a signal", nil, nil, true, false, ExitInterrupted},
-		{"a pipe over a signal", nil, nil, true, true, ExitPipe},
-		{"a threshold over a pipe", nil, []summary.Session{violated}, true, true, ExitThreshold},
-		{"storage over a threshold", nil, []summary.Session{violated, unwritten}, true, true, ExitStorage},
-		{"storage over a threshold, the other way round", nil, []summary.Session{unwritten, violated}, false, false, ExitStorage},
-		{"a device over storage", raised(script.CauseDevice), []summary.Session{unwritten}, false, false, ExitDevice},
-		{"a stage that did not end", nil, []summary.Session{{Error: "stage disk did not end", Abandoned: []string{"disk"}}}, true, false, ExitDevice},
-		{"a configuration over a device", append(raised(script.CauseDevice), raised(script.CauseConfig)...), nil, false, false, ExitConfig},
-		{"usage over a configuration", append(raised(script.CauseConfig), raised(script.CauseUsage)...), nil, false, false, ExitUsage},
-		{"the script over usage", append(raised(script.CauseScript), raised(script.CauseUsage)...), nil, true, false, ExitScript},
-		{"a fault of ours over the script", append(raised(script.CauseInternal), raised(script.CauseScript)...), nil, false, false, ExitInternal},
-		{"a ledger that does not add up", nil, []summary.Session{{}, unbalanced}, false, false, ExitInternal},
-		{"the same with all else", raised(script.CauseScript), []summary.Session{violated, unwritten, unbalanced}, true, true, ExitInternal},
+		{"nothing", nil, []summary.Session{{}}, false, false, exit.OK},
+		{"a signal", nil, nil, true, false, exit.Interrupted},
+		{"a pipe over a signal", nil, nil, true, true, exit.Pipe},
+		{"a threshold over a pipe", nil, []summary.Session{violated}, true, true, exit.Threshold},
+		{"storage over a threshold", nil, []summary.Session{violated, unwritten}, true, true, exit.Storage},
+		{"storage over a threshold, the other way round", nil, []summary.Session{unwritten, violated}, false, false, exit.Storage},
+		{"a device over storage", raised(script.CauseDevice), []summary.Session{unwritten}, false, false, exit.Device},
+		{"a stage that did not end", nil, []summary.Session{{Error: "stage disk did not end", Abandoned: []string{"disk"}}}, true, false, exit.Device},
+		{"a configuration over a device", append(raised(script.CauseDevice), raised(script.CauseConfig)...), nil, false, false, exit.Config},
+		{"usage over a configuration", append(raised(script.CauseConfig), raised(script.CauseUsage)...), nil, false, false, exit.Usage},
+		{"the script over usage", append(raised(script.CauseScript), raised(script.CauseUsage)...), nil, true, false, exit.Script},
+		{"a fault of ours over the script", append(raised(script.CauseInternal), raised(script.CauseScript)...), nil, false, false, exit.Internal},
+		{"a ledger that does not add up", nil, []summary.Session{{}, unbalanced}, false, false, exit.Internal},
+		{"the same with all else", raised(script.CauseScript), []summary.Session{violated, unwritten, unbalanced}, true, true, exit.Internal},
 	} {
 		p, err := script.New(script.Options{Path: "s.lua"})
 		if err != nil {
@@ -43,7 +44,7 @@ func TestExitCode(t *testing.T) {
 		}
 		r := &runner{program: p, con: &console{stdout: &stream{}}}
 		if c.signal {
-			r.stoppedBy = &signalled{syscall.SIGINT}
+			r.stoppedBy = &exit.Signalled{Signal: syscall.SIGINT}
 		}
 		r.con.stdout.gone.Store(c.pipe)
 		if got := r.exitCode(c.failures, &summary.Report{Sessions: c.sessions}); got != c.want {

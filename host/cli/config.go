@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
@@ -37,7 +38,7 @@ What spans several keys 'daqiri-run check' alone finds.`,
 			enc := json.NewEncoder(g.Stdout)
 			enc.SetIndent("", "  ")
 			enc.SetEscapeHTML(false)
-			return fail(ExitStorage, enc.Encode(spec.Schema()))
+			return exit.Fail(exit.Storage, enc.Encode(spec.Schema()))
 		},
 	})
 	return config

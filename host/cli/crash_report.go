@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/summary"
 	"github.com/daqiri/daqiri-run/runtime/crashreport"
 )
@@ -55,7 +56,7 @@ func (r *runner) lastRecord(report *summary.Report) *crashreport.Record {
 	if filepath.IsAbs(r.flags.summaryJSON) {
 		last.Path = r.flags.summaryJSON
 	}
-	for code, text := range map[ExitCode]*[]byte{ExitInternal: &last.Fatal, ExitKilled: &last.Killed} {
+	for code, text := range map[exit.Code]*[]byte{exit.Internal: &last.Fatal, exit.Killed: &last.Killed} {
 		r.describe(report, code)
 		report.Reason = diedReason
 		if data, err := report.JSON(); err == nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
@@ -36,7 +37,7 @@ FORMAT is a format of the library ('daqiri-run help formats' lists them), or a f
 			f, err := findFormat(args[0])
 			if err == nil {
 				_, err = fmt.Fprint(g.Stdout, f.Dissector())
-				return fail(ExitStorage, err)
+				return exit.Fail(exit.Storage, err)
 			}
 			return err
 		},
@@ -48,10 +49,10 @@ func findFormat(name string) (*format.Format, error) {
 	if strings.HasSuffix(name, ".lua") {
 		source, err := textfile.Read(name)
 		if err != nil {
-			return nil, fail(ExitUsage, err)
+			return nil, exit.Fail(exit.Usage, err)
 		}
 		f, err := bindings.LoadFormat(name, string(source))
-		return f, fail(ExitScript, err)
+		return f, exit.Fail(exit.Script, err)
 	}
 	f, err := bindings.LibraryFormat(stdlib.Files, name)
 	if err == nil && f == nil {
@@ -59,7 +60,7 @@ func findFormat(name string) (*format.Format, error) {
 		if near := suggest.Nearest(name, bindings.LibraryFormats(stdlib.Files)); near != "" {
 			hint = fmt.Sprintf(" (did you mean '%s'?)", near)
 		}
-		return nil, fail(ExitUsage, fmt.Errorf("%s: no format of the library%s; one of your own is a file of Lua", name, hint))
+		return nil, exit.Fail(exit.Usage, fmt.Errorf("%s: no format of the library%s; one of your own is a file of Lua", name, hint))
 	}
-	return f, fail(ExitInternal, err)
+	return f, exit.Fail(exit.Internal, err)
 }

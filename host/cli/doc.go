@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/daqiri/daqiri-run/docs"
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
@@ -36,7 +37,7 @@ key, name or flag.`,
 			text, err := document(args)
 			if err == nil {
 				_, err = io.WriteString(g.Stdout, text)
-				err = fail(ExitStorage, err)
+				err = exit.Fail(exit.Storage, err)
 			}
 			return err
 		},
@@ -66,7 +67,7 @@ func missing(word, what string, known []string) error {
 	if near := suggest.Nearest(word, known); near != "" {
 		hint = fmt.Sprintf(" (did you mean '%s'?)", near)
 	}
-	return fail(ExitUsage, fmt.Errorf("%s: no %s%s; there are %s", word, what, hint, strings.Join(known, ", ")))
+	return exit.Fail(exit.Usage, fmt.Errorf("%s: no %s%s; there are %s", word, what, hint, strings.Join(known, ", ")))
 }
 
 // page is the text of a document, of the API's ones also by its name alone; empty: there is none.

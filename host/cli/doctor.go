@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/daqiri/daqiri-run/host/doctor"
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/machine"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/session"
@@ -52,7 +53,7 @@ func runDoctor(g *state.Global, f *doctorFlags, args []string) error {
 	if len(args) > 0 {
 		var warnings []spec.Issue
 		if o.Config, warnings, err = spec.ParseFile(args[0], opts); err != nil {
-			return fail(ExitConfig, err)
+			return exit.Fail(exit.Config, err)
 		}
 		showWarnings(g, o.Config, warnings)
 	}
@@ -61,10 +62,10 @@ func runDoctor(g *state.Global, f *doctorFlags, args []string) error {
 		err = writeJSON(g.Stdout, all)
 	} else {
 		_, err = io.WriteString(g.Stdout, doctorText(all, g.ColorStdout()))
-		err = fail(ExitStorage, err)
+		err = exit.Fail(exit.Storage, err)
 	}
 	if err == nil && doctor.Failed(all) > 0 {
-		return ended(ExitFindings)
+		return exit.Ended(exit.Findings)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
@@ -40,17 +41,17 @@ func (f *configFlags) options() (spec.Options, error) {
 	for _, arg := range f.source {
 		s, err := spec.ParseSource(arg)
 		if err != nil {
-			return opts, fail(ExitUsage, fmt.Errorf("--source %w", err))
+			return opts, exit.Fail(exit.Usage, fmt.Errorf("--source %w", err))
 		}
 		opts.Sources = append(opts.Sources, s)
 	}
 	if len(f.source) > 0 && f.engine != "" {
-		return opts, fail(ExitUsage, fmt.Errorf("--source and --engine exclude each other: engine pcap serves a capture"))
+		return opts, exit.Fail(exit.Usage, fmt.Errorf("--source and --engine exclude each other: engine pcap serves a capture"))
 	}
 	for _, arg := range f.set {
 		o, err := spec.ParseOverride(arg)
 		if err != nil {
-			return opts, fail(ExitUsage, fmt.Errorf("--set %w", err))
+			return opts, exit.Fail(exit.Usage, fmt.Errorf("--set %w", err))
 		}
 		opts.Set = append(opts.Set, o)
 	}
@@ -123,7 +124,7 @@ func (f *runFlags) check(g *state.Global, inputs ...string) (bindings.OpenOption
 	}
 	if f.drain != "" {
 		if _, err := spec.ParseDuration(f.drain); err != nil {
-			return open, fail(ExitUsage, fmt.Errorf("--drain: %w", err))
+			return open, exit.Fail(exit.Usage, fmt.Errorf("--drain: %w", err))
 		}
 		config.Set = append(config.Set, spec.Override{Path: "drain", Text: f.drain})
 	}
@@ -132,11 +133,11 @@ func (f *runFlags) check(g *state.Global, inputs ...string) (bindings.OpenOption
 		inputs = append(inputs, s.File)
 	}
 	if _, err := session.ParseCores(f.cores); err != nil {
-		return open, fail(ExitUsage, fmt.Errorf("--cores: %w", err))
+		return open, exit.Fail(exit.Usage, fmt.Errorf("--cores: %w", err))
 	}
 	if f.progress != "" {
 		if ns, err := spec.ParseDuration(f.progress); err != nil || ns < 1e6 {
-			return open, fail(ExitUsage, fmt.Errorf("--progress %s: a time from 1ms on is expected, such as 10s", f.progress))
+			return open, exit.Fail(exit.Usage, fmt.Errorf("--progress %s: a time from 1ms on is expected, such as 10s", f.progress))
 		}
 	}
 	if err := oneOf("--summary", f.summary, summaryForms); err != nil {
@@ -145,7 +146,7 @@ func (f *runFlags) check(g *state.Global, inputs ...string) (bindings.OpenOption
 	if err := claimOutputs(f.overwrite, inputs, output{"--summary-json", f.summaryJSON}, output{"--report", f.report}); err != nil {
 		return open, err
 	}
-	return open, fail(ExitUsage, g.ConfigureLogger(f.logLevel, f.logFormat))
+	return open, exit.Fail(exit.Usage, g.ConfigureLogger(f.logLevel, f.logFormat))
 }
 
 // variables splits the KEY=VALUE of -e.
@@ -154,7 +155,7 @@ func (f *runFlags) variables() (map[string]string, error) {
 	for _, arg := range f.env {
 		key, value, ok := strings.Cut(arg, "=")
 		if !ok || key == "" {
-			return nil, fail(ExitUsage, fmt.Errorf("-e %q is not KEY=VALUE", arg))
+			return nil, exit.Fail(exit.Usage, fmt.Errorf("-e %q is not KEY=VALUE", arg))
 		}
 		env[key] = value
 	}
@@ -170,5 +171,5 @@ func oneOf(flag, value string, known []string) error {
 	if near := suggest.Nearest(value, known); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
-	return fail(ExitUsage, fmt.Errorf("%s %q: not one of %s%s", flag, value, strings.Join(known, ", "), hint))
+	return exit.Fail(exit.Usage, fmt.Errorf("%s %q: not one of %s%s", flag, value, strings.Join(known, ", "), hint))
 }

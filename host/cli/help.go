@@ -8,12 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/manual"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 // topics are the pages of the manual: help topics here, documents in docs/.
-var topics = []manual.Topic{manual.Config, manual.Conditions, manual.Fields, manual.Formats, manual.GPUNetIO, manual.Ledger, manual.Metrics, exitTopic}
+var topics = []manual.Topic{manual.Config, manual.Conditions, manual.Fields, manual.Formats, manual.GPUNetIO, manual.Ledger, manual.Metrics, exit.Topic}
 
 // parts are headings of topics that help takes as words of their own, and the topic of each.
 var parts = map[string]manual.Topic{"thresholds": manual.Conditions, "reasons": manual.Ledger}
@@ -49,13 +50,13 @@ func newHelp() *cobra.Command {
 			}
 			if text = cmp.Or(text, nameText(args[0])); text != "" && len(args) == 1 {
 				_, err := fmt.Fprint(cmd.OutOrStdout(), text)
-				return fail(ExitStorage, err)
+				return exit.Fail(exit.Storage, err)
 			}
 			hint := ""
 			if near := suggest.Nearest(args[0], helpWords(root)); near != "" {
 				hint = fmt.Sprintf(" (did you mean '%s'?)", near)
 			}
-			return fail(ExitUsage, fmt.Errorf("%s: neither a command, a topic, a key of configurations nor a name of the Lua API%s", args[0], hint))
+			return exit.Fail(exit.Usage, fmt.Errorf("%s: neither a command, a topic, a key of configurations nor a name of the Lua API%s", args[0], hint))
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {

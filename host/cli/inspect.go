@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/daqiri/daqiri-run/host/doctor"
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/machine"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/session"
@@ -26,7 +27,7 @@ who uses which memory region, the PTP clocks of this host, and what keeps this b
 It opens no interface.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return fail(ExitUsage, fmt.Errorf("one configuration at a time, not %d", len(args)))
+				return exit.Fail(exit.Usage, fmt.Errorf("one configuration at a time, not %d", len(args)))
 			}
 			return needs("a configuration to inspect")(cmd, args)
 		},
@@ -45,13 +46,13 @@ It opens no interface.`,
 
 func inspect(g *state.Global, opts spec.Options, file string) error {
 	if filepath.Ext(file) == ".lua" {
-		return fail(ExitUsage, fmt.Errorf("%s: a script chooses its configuration when it runs; inspect that file (YAML), "+
+		return exit.Fail(exit.Usage, fmt.Errorf("%s: a script chooses its configuration when it runs; inspect that file (YAML), "+
 			"or check the script with 'daqiri-run check %s'", file, file))
 	}
 	cfg, warnings, err := spec.ParseFile(file, opts)
 	showWarnings(g, cfg, warnings)
 	if err != nil {
-		return fail(ExitConfig, err)
+		return exit.Fail(exit.Config, err)
 	}
 	enc := json.NewEncoder(g.Stdout)
 	enc.SetIndent("", "  ")
@@ -60,7 +61,7 @@ func inspect(g *state.Global, opts spec.Options, file string) error {
 	if plan.GPUs != nil {
 		plan.Machine = doctor.GPUs(doctor.Options{Machine: machine.Here(), Config: cfg, Dirs: []string{"."}, GPUs: session.GPUs})
 	}
-	return fail(ExitStorage, enc.Encode(plan))
+	return exit.Fail(exit.Storage, enc.Encode(plan))
 }
 
 // machinePlan is a plan and, where it has memory for GPUs, what doctor says of those here.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/machine"
 	"github.com/daqiri/daqiri-run/host/state"
 )
@@ -26,7 +27,7 @@ that a driver for programs has (DPDK). NAME is what record, a configuration's ad
 				return writeJSON(g.Stdout, all)
 			}
 			_, err := io.WriteString(g.Stdout, interfacesText(all))
-			return fail(ExitStorage, err)
+			return exit.Fail(exit.Storage, err)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

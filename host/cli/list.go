@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/script"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/stdlib"
@@ -35,12 +36,12 @@ func newList(g *state.Global) *cobra.Command {
 		RunE: func(_ *cobra.Command, dirs []string) error {
 			all, err := scriptsIn(dirs)
 			if err != nil {
-				return fail(ExitUsage, err)
+				return exit.Fail(exit.Usage, err)
 			}
 			if asJSON {
 				return writeJSON(g.Stdout, all)
 			}
-			return fail(ExitStorage, listText(g.Stdout, all, len(dirs) == 0))
+			return exit.Fail(exit.Storage, listText(g.Stdout, all, len(dirs) == 0))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -131,14 +132,14 @@ arguments with types, units and defaults, and the configuration that it opens. N
 				if err == nil {
 					_, err = io.WriteString(g.Stdout, text)
 				}
-				return fail(ExitStorage, err)
+				return exit.Fail(exit.Storage, err)
 			case asJSON:
 				return writeJSON(g.Stdout, l)
 			case l.Fault != "":
-				return fail(ExitScript, fmt.Errorf("%s", l.Fault))
+				return exit.Fail(exit.Script, fmt.Errorf("%s", l.Fault))
 			}
 			_, err := io.WriteString(g.Stdout, l.text())
-			return fail(ExitStorage, err)
+			return exit.Fail(exit.Storage, err)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -149,7 +150,7 @@ arguments with types, units and defaults, and the configuration that it opens. N
 // oneScript takes one argument, a script.
 func oneScript(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return fail(ExitUsage, fmt.Errorf("one script at a time, not %d", len(args)))
+		return exit.Fail(exit.Usage, fmt.Errorf("one script at a time, not %d", len(args)))
 	}
 	return needs("a script (daqiri-run list)")(cmd, args)
 }
@@ -202,7 +203,7 @@ func writeJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	return fail(ExitStorage, enc.Encode(v))
+	return exit.Fail(exit.Storage, enc.Encode(v))
 }
 
 // argLeft is how an argument is written.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/host/exit"
 )
 
 // newMan makes the command by which `make install` writes the manual pages: daqiri-run(1), and one for each command.
@@ -21,9 +22,9 @@ func newMan() *cobra.Command {
 			root := cmd.Root()
 			root.DisableAutoGenTag = true // the same bytes whenever they are made
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return fail(ExitStorage, err)
+				return exit.Fail(exit.Storage, err)
 			}
-			return fail(ExitStorage, doc.GenManTree(root, &doc.GenManHeader{Title: "DAQIRI-RUN", Section: "1", Date: &time.Time{},
+			return exit.Fail(exit.Storage, doc.GenManTree(root, &doc.GenManHeader{Title: "DAQIRI-RUN", Section: "1", Date: &time.Time{},
 				Source: "daqiri-run " + bindings.Version, Manual: "daqiri-run"}, args[0]))
 		},
 	}

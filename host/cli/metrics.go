@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/runtime/metrics"
 )
 
@@ -11,7 +12,7 @@ func (r *runner) showMetrics() (end func(), err error) {
 	o := metrics.Options{Listen: r.flags.metrics, OTLP: r.flags.otlp, Version: fullVersion(), Log: logPlain(logTo(r.g.Logger))}
 	if o.OTLP == "" {
 		if o.FromEnv, err = metrics.OTLPFromEnv(r.g.Env); err != nil {
-			return nil, fail(ExitUsage, err)
+			return nil, exit.Fail(exit.Usage, err)
 		}
 	}
 	if o.Listen == "" && o.OTLP == "" && !o.FromEnv {
@@ -20,9 +21,9 @@ func (r *runner) showMetrics() (end func(), err error) {
 	e, err := metrics.Start(o, r.openSessions)
 	switch {
 	case errors.Is(err, metrics.ErrOption):
-		return nil, fail(ExitUsage, err)
+		return nil, exit.Fail(exit.Usage, err)
 	case err != nil:
-		return nil, fail(ExitDevice, err)
+		return nil, exit.Fail(exit.Device, err)
 	}
 	if url := e.URL(); url != "" {
 		o.Log("info", "metrics for Prometheus are at "+url)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/machine"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/scripts"
@@ -42,7 +43,7 @@ a copy of a script of the program (daqiri-run list) that opens a copy of that sc
   daqiri-run new relay --from forward --interface outside=eth1 --interface inside=eth2`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return fail(ExitUsage, fmt.Errorf("one name at a time, not %d", len(args)))
+				return exit.Fail(exit.Usage, fmt.Errorf("one name at a time, not %d", len(args)))
 			}
 			return needs("the script to be made")(cmd, args)
 		},
@@ -74,13 +75,13 @@ func begin(g *state.Global, f *newFlags, name string) error {
 	}
 	for _, file := range files {
 		if _, err := os.Lstat(file.name); err == nil {
-			return fail(ExitUsage, fmt.Errorf("%s is there already: choose another name", file.name))
+			return exit.Fail(exit.Usage, fmt.Errorf("%s is there already: choose another name", file.name))
 		}
 	}
 	made := []string{}
 	for _, file := range files {
 		if err := writeNew(file.name, file.text); err != nil {
-			return fail(ExitUsage, err)
+			return exit.Fail(exit.Usage, err)
 		}
 		made = append(made, file.name)
 	}
@@ -105,13 +106,13 @@ func (f *newFlags) template(name string) (lua, yaml string, err error) {
 	file := "socket.yaml"
 	switch {
 	case len(f.interfaces) > 1:
-		return "", "", fail(ExitUsage, fmt.Errorf("--interface: the template has one interface, rx_port"))
+		return "", "", exit.Fail(exit.Usage, fmt.Errorf("--interface: the template has one interface, rx_port"))
 	case len(f.interfaces) == 1 && f.listen != "":
-		return "", "", fail(ExitUsage, fmt.Errorf("--interface and --listen exclude each other: frames of an interface, or datagrams to a port"))
+		return "", "", exit.Fail(exit.Usage, fmt.Errorf("--interface and --listen exclude each other: frames of an interface, or datagrams to a port"))
 	case len(f.interfaces) == 1:
 		device, err := knownDevice(strings.TrimPrefix(f.interfaces[0], "rx_port="))
 		if err != nil {
-			return "", "", fail(ExitUsage, err)
+			return "", "", exit.Fail(exit.Usage, err)
 		}
 		engine := "      engine: packet                    # the kernel gets the frames, too; without this line (xdp) it gets none\n"
 		if device.PCI == device.Name {
@@ -125,7 +126,7 @@ func (f *newFlags) template(name string) (lua, yaml string, err error) {
 		}
 		host, port, err := net.SplitHostPort(strings.TrimPrefix(listen, "udp://"))
 		if err != nil {
-			return "", "", fail(ExitUsage, fmt.Errorf("--listen %s: HOST:PORT or :PORT expected", listen))
+			return "", "", exit.Fail(exit.Usage, fmt.Errorf("--listen %s: HOST:PORT or :PORT expected", listen))
 		}
 		if host == "" {
 			host = "0.0.0.0"
@@ -168,28 +169,28 @@ func (f *newFlags) copy(name string) (lua, yaml string, err error) {
 	case !ok:
 		return "", "", noScript(f.from)
 	case f.listen != "":
-		return "", "", fail(ExitUsage, fmt.Errorf("--listen is the template's: set local_addr in %s.yaml", name))
+		return "", "", exit.Fail(exit.Usage, fmt.Errorf("--listen is the template's: set local_addr in %s.yaml", name))
 	}
 	text, err := from.text()
 	if err != nil {
-		return "", "", fail(ExitUsage, err)
+		return "", "", exit.Fail(exit.Usage, err)
 	}
 	d, err := from.describe()
 	if err != nil {
-		return "", "", fail(ExitScript, err)
+		return "", "", exit.Fail(exit.Script, err)
 	}
 	base := filepath.Base(name)
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "scripts/"+from.path, base+".lua"), "-- "+from.path+":", "-- "+base+".lua:")
 	config := d.Configuration()
 	if config == "" {
 		if len(f.interfaces) > 0 {
-			return "", "", fail(ExitUsage, fmt.Errorf("--interface: %s opens no configuration file", f.from))
+			return "", "", exit.Fail(exit.Usage, fmt.Errorf("--interface: %s opens no configuration file", f.from))
 		}
 		return text, "", nil
 	}
 	data, err := fs.ReadFile(scripts.Files, config)
 	if err != nil {
-		return "", "", fail(ExitUsage, fmt.Errorf("%s: its configuration %s is no part of the program", f.from, config))
+		return "", "", exit.Fail(exit.Usage, fmt.Errorf("%s: its configuration %s is no part of the program", f.from, config))
 	}
 	yaml, err = onDevices(config, string(data), f.interfaces)
 	return strings.ReplaceAll(text, `"`+config+`"`, `"`+base+`.yaml"`), yaml, err
@@ -208,7 +209,7 @@ func onDevices(file, text string, given []string) (string, error) {
 		return text, nil
 	}
 	if strings.Contains(text, "stream_type: socket") {
-		return "", fail(ExitUsage, fmt.Errorf("--interface: %s is of sockets; 'daqiri-run new NAME --interface DEVICE' begins a script for frames", file))
+		return "", exit.Fail(exit.Usage, fmt.Errorf("--interface: %s is of sockets; 'daqiri-run new NAME --interface DEVICE' begins a script for frames", file))
 	}
 	devices, most, first := map[string]string{}, 2030, ""
 	for _, arg := range given {
@@ -218,7 +219,7 @@ func onDevices(file, text string, given []string) (string, error) {
 		}
 		device, err := knownDevice(address)
 		if err != nil {
-			return "", fail(ExitUsage, err)
+			return "", exit.Fail(exit.Usage, err)
 		}
 		devices[name], most, first = address, max(most, bufSize(device)), address
 	}
@@ -252,7 +253,7 @@ func onDevices(file, text string, given []string) (string, error) {
 	}
 	switch {
 	case len(devices) > 0 || len(left) > 0:
-		return "", fail(ExitUsage, fmt.Errorf("--interface: %s has the interfaces %s: give each a device, as in --interface %s=%s", file,
+		return "", exit.Fail(exit.Usage, fmt.Errorf("--interface: %s has the interfaces %s: give each a device, as in --interface %s=%s", file,
 			strings.Join(names, ", "), names[0], first))
 	}
 	return "# The configuration " + file + " of daqiri-run, on " + strings.Join(given, ", ") + ".\n" + text, nil

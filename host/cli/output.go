@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/daqiri/daqiri-run/host/exit"
 )
 
 // An output is a file of results that the command line names, such as --report FILE. It is made, and never replaces anything unless
@@ -27,7 +29,7 @@ func claimOutputs(overwrite bool, inputs []string, outputs ...output) error {
 			}
 		}
 		if err != nil {
-			return fail(ExitUsage, fmt.Errorf("%s: %w", o.flag, err))
+			return exit.Fail(exit.Usage, fmt.Errorf("%s: %w", o.flag, err))
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/report"
 	"github.com/daqiri/daqiri-run/host/summary"
 )
@@ -18,11 +19,11 @@ func (r *runner) openPage() error {
 	}
 	page, err := report.Listen(r.flags.web)
 	if err != nil {
-		return fail(ExitUsage, fmt.Errorf("--web: %w", err))
+		return exit.Fail(exit.Usage, fmt.Errorf("--web: %w", err))
 	}
 	r.page = page
 	if err := r.showPage(); err != nil {
-		return fail(ExitInternal, err)
+		return exit.Fail(exit.Internal, err)
 	}
 	r.g.Logger.Info("the run can be watched at " + page.URL())
 	return nil
@@ -44,7 +45,7 @@ func (r *runner) record() {
 // showPage makes the page of the run as it is.
 func (r *runner) showPage() error {
 	now := summary.Collect(r.program.Shared().Sessions())
-	r.describe(now, ExitOK)
+	r.describe(now, exit.OK)
 	now.Cause = ""
 	return r.page.Show(r.recorder, now)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/state"
 )
 
@@ -36,7 +37,7 @@ FILTER is a condition (daqiri-run help conditions: 'udp_dst == 7148 and len > 10
 It runs the script record.lua of the program: 'daqiri-run new my_record --from record' makes a copy to change.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if r.write == "" && len(args) > 0 {
-				return fail(ExitUsage, fmt.Errorf("name the file to write: -w NAME.pcapng"))
+				return exit.Fail(exit.Usage, fmt.Errorf("name the file to write: -w NAME.pcapng"))
 			}
 			return needs("what to record: an interface (daqiri-run interfaces), :PORT, udp://HOST:PORT or a capture")(cmd, args)
 		},
@@ -66,7 +67,7 @@ func (r *recordFlags) free(overwrite bool) error {
 	if err != nil || overwrite || r.rotate != "" || !info.Mode().IsRegular() || info.Size() == 0 {
 		return nil
 	}
-	return fail(ExitUsage, fmt.Errorf("-w %s: %w", r.write, errTaken))
+	return exit.Fail(exit.Usage, fmt.Errorf("-w %s: %w", r.write, errTaken))
 }
 
 // words are what the script gets.

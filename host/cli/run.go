@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/manual"
 	"github.com/daqiri/daqiri-run/host/repl"
 	"github.com/daqiri/daqiri-run/host/script"
@@ -48,7 +49,7 @@ func runOrPrompt(g *state.Global, f *runFlags, cmd *cobra.Command, args []string
 		return run(g, f, found{}, nil, true)
 	}
 	if ext := filepath.Ext(args[0]); ext == ".yaml" || ext == ".yml" {
-		return fail(ExitUsage, fmt.Errorf("%s is a configuration, which a script opens: run that script, or look at the file with "+
+		return exit.Fail(exit.Usage, fmt.Errorf("%s is a configuration, which a script opens: run that script, or look at the file with "+
 			"'daqiri-run check' or 'inspect'", args[0]))
 	}
 	which, known := find(args[0])
@@ -57,7 +58,7 @@ func runOrPrompt(g *state.Global, f *runFlags, cmd *cobra.Command, args []string
 		if near := suggest.Nearest(args[0], append(commandNames(cmd.Root()), scriptWords()...)); near != "" {
 			hint = fmt.Sprintf(" (did you mean '%s'?)", near)
 		}
-		return fail(ExitUsage, fmt.Errorf("%s: neither a script nor a command%s", args[0], hint))
+		return exit.Fail(exit.Usage, fmt.Errorf("%s: neither a script nor a command%s", args[0], hint))
 	}
 	return run(g, f, which, args[1:], f.interactive)
 }
@@ -69,7 +70,7 @@ func run(g *state.Global, f *runFlags, which found, args []string, prompt bool) 
 		return err
 	}
 	if prompt && f.config.sourceIsStdin() {
-		return fail(ExitUsage, fmt.Errorf("--source -: the prompt reads standard input: name the capture, or a FIFO"))
+		return exit.Fail(exit.Usage, fmt.Errorf("--source -: the prompt reads standard input: name the capture, or a FIFO"))
 	}
 	if err := f.attachTaken(which); err != nil {
 		return err
@@ -92,7 +93,7 @@ func run(g *state.Global, f *runFlags, which found, args []string, prompt bool) 
 	g.Logger.SetOutput(r.con.stderr)
 	defer g.Logger.SetOutput(g.Stderr)
 	if r.program, err = script.New(opts); err != nil {
-		return fail(ExitDevice, err)
+		return exit.Fail(exit.Device, err)
 	}
 	r.con.stdout.broken = func() { r.program.Stop("nobody reads the output any more") }
 	return r.run()
@@ -106,7 +107,7 @@ func (f *runFlags) attachTaken(which found) error {
 	if info, err := os.Stat(which.path); err == nil && info.Mode().IsRegular() {
 		return nil
 	}
-	return fail(ExitUsage, fmt.Errorf("%s is no script: the file to attach at is named --attach=%[1]s", which.path))
+	return exit.Fail(exit.Usage, fmt.Errorf("%s is no script: the file to attach at is named --attach=%[1]s", which.path))
 }
 
 // explain is what is written of a name, and of a page its contents: help(x) at the prompt.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/host/summary"
 	"github.com/daqiri/daqiri-run/runtime/textfile"
@@ -21,7 +22,7 @@ func newSummary(g *state.Global) *cobra.Command {
 code is 8 where B lost more packets than A, or did not hold a threshold that A held.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 2 {
-				return fail(ExitUsage, fmt.Errorf("one file, or two to compare, not %d", len(args)))
+				return exit.Fail(exit.Usage, fmt.Errorf("one file, or two to compare, not %d", len(args)))
 			}
 			return needs("a file that --summary-json wrote")(cmd, args)
 		},
@@ -31,7 +32,7 @@ code is 8 where B lost more packets than A, or did not hold a threshold that A h
 			for _, file := range args {
 				r, err := readReport(file)
 				if err != nil {
-					return fail(ExitUsage, err)
+					return exit.Fail(exit.Usage, err)
 				}
 				reports = append(reports, r)
 			}
@@ -43,9 +44,9 @@ code is 8 where B lost more packets than A, or did not hold a threshold that A h
 				text, worse = summary.Compare(reports[0], reports[1], st)
 			}
 			if _, err := io.WriteString(g.Stdout, text); err != nil || !worse {
-				return fail(ExitStorage, err)
+				return exit.Fail(exit.Storage, err)
 			}
-			return ended(ExitFindings)
+			return exit.Ended(exit.Findings)
 		},
 	}
 	cmd.Flags().BoolVar(&full, "full", false, "of one run: with all counters and notes")

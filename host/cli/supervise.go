@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/daqiri/daqiri-run/host/attach"
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/repl"
 	"github.com/daqiri/daqiri-run/host/report"
 	"github.com/daqiri/daqiri-run/host/script"
@@ -39,7 +40,7 @@ type runner struct {
 	started time.Time
 
 	signals   <-chan os.Signal
-	stoppedBy *signalled // the first signal
+	stoppedBy *exit.Signalled // the first signal
 	stoppedAt time.Time
 	abandoned []string // tasks that did not come back
 	live      *summary.Live
@@ -71,11 +72,11 @@ func (r *runner) run() error {
 		r.closePrompt()
 		return err
 	}
-	return ended(r.supervise(end))
+	return exit.Ended(r.supervise(end))
 }
 
 // supervise is run's work; settled is called when the sessions' figures are final.
-func (r *runner) supervise(settled func()) ExitCode {
+func (r *runner) supervise(settled func()) exit.Code {
 	signals, release := r.g.Signals()
 	defer release()
 	r.signals = signals
@@ -123,7 +124,7 @@ func (r *runner) wait(done <-chan struct{}, stop func()) bool {
 			case r.stoppedBy != nil:
 				return false
 			default:
-				r.stoppedBy, r.stoppedAt = &signalled{s}, time.Now()
+				r.stoppedBy, r.stoppedAt = &exit.Signalled{Signal: s}, time.Now()
 				if stop != nil {
 					stop()
 					late = time.After(stopGrace)
@@ -149,8 +150,8 @@ func (r *runner) wait(done <-chan struct{}, stop func()) bool {
 
 // stop is the answer to the first signal.
 func (r *runner) stop() {
-	fmt.Fprintf(r.con.stderr, "%s: stopping; once more to leave at once\n", r.stoppedBy.name())
-	r.program.Stop(r.stoppedBy.name())
+	fmt.Fprintf(r.con.stderr, "%s: stopping; once more to leave at once\n", r.stoppedBy.Error())
+	r.program.Stop(r.stoppedBy.Error())
 }
 
 // finish stops what still runs and closes the writers' files, on a goroutine of its own: a slow disk must not keep
@@ -165,12 +166,12 @@ func (r *runner) finish() <-chan struct{} {
 }
 
 // leave is the answer to the second signal: nothing but the terminal is put in order.
-func (r *runner) leave() ExitCode {
+func (r *runner) leave() exit.Code {
 	r.closePrompt()
 	if r.con.screen != nil {
 		r.con.screen.Clear()
 	}
-	return r.stoppedBy.code()
+	return r.stoppedBy.Code()
 }
 
 // closePrompt gives the terminal back and lets held output through.

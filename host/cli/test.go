@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/golden"
 	"github.com/daqiri/daqiri-run/host/state"
 )
@@ -57,11 +56,11 @@ func runTests(g *state.Global, f *testFlags, paths []string) error {
 	if f.filter != "" {
 		var err error
 		if opts.Filter, err = regexp.Compile(f.filter); err != nil {
-			return fail(ExitUsage, fmt.Errorf("--run: %w", err))
+			return exit.Fail(exit.Usage, fmt.Errorf("--run: %w", err))
 		}
 	}
 	if f.timeout <= 0 || f.jobs < 0 {
-		return fail(ExitUsage, fmt.Errorf("--timeout %v, --jobs %d: neither may be negative, and a test needs some time", f.timeout, f.jobs))
+		return exit.Fail(exit.Usage, fmt.Errorf("--timeout %v, --jobs %d: neither may be negative, and a test needs some time", f.timeout, f.jobs))
 	}
 	if err := claimOutputs(f.overwrite, nil, output{"--junit", f.junit}); err != nil {
 		return err
@@ -72,53 +71,22 @@ func runTests(g *state.Global, f *testFlags, paths []string) error {
 	defer cancel(nil)
 	go func() {
 		if s, ok := <-signals; ok {
-			cancel(&signalled{s})
+			cancel(&exit.Signalled{Signal: s})
 		}
 	}()
 	result, err := golden.Run(ctx, opts)
-	var by *signalled
+	var by *exit.Signalled
 	switch {
 	case errors.As(err, &by):
-		return fail(by.code(), err)
+		return exit.Fail(by.Code(), err)
 	case errors.Is(err, golden.ErrNoTests):
-		return fail(ExitUsage, err)
+		return exit.Fail(exit.Usage, err)
 	case err != nil:
-		return fail(ExitStorage, err) // of the report
+		return exit.Fail(exit.Storage, err) // of the report
 	case result.Failed > 0:
-		return ended(ExitTests)
+		return exit.Ended(exit.Tests)
 	case result.Passed == 0:
-		return fail(ExitTests, fmt.Errorf("nothing was tested: all %d tests skipped", result.Skipped))
+		return exit.Fail(exit.Tests, fmt.Errorf("nothing was tested: all %d tests skipped", result.Skipped))
 	}
 	return nil
-}
-
-// signalled is the end by a signal.
-type signalled struct{ signal os.Signal }
-
-func (s *signalled) Error() string { return s.name() }
-
-// name is the signal's usual name.
-func (s *signalled) name() string {
-	switch s.signal {
-	case syscall.SIGTERM:
-		return "SIGTERM"
-	case syscall.SIGHUP:
-		return "SIGHUP"
-	case syscall.SIGQUIT:
-		return "SIGQUIT"
-	}
-	return "Ctrl-C"
-}
-
-// code is the exit code: 128 and the signal's number.
-func (s *signalled) code() ExitCode {
-	switch s.signal {
-	case syscall.SIGTERM:
-		return ExitTerminated
-	case syscall.SIGHUP:
-		return ExitHangup
-	case syscall.SIGQUIT:
-		return ExitQuit
-	}
-	return ExitInterrupted
 }

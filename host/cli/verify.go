@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
@@ -89,7 +90,7 @@ manifest is that of a run that did not end.`,
 				bad += n
 			}
 			if bad > 0 {
-				return ended(ExitFindings)
+				return exit.Ended(exit.Findings)
 			}
 			return nil
 		},
@@ -100,11 +101,11 @@ manifest is that of a run that did not end.`,
 func verify(w io.Writer, name string) (bad int, err error) {
 	data, err := textfile.Read(name)
 	if err != nil {
-		return 0, fail(ExitUsage, err)
+		return 0, exit.Fail(exit.Usage, err)
 	}
 	var m manifestFiles
 	if err := json.Unmarshal(data, &m); err != nil || m.Schema != 1 || m.State == "" {
-		return 0, fail(ExitUsage, errors.Join(fmt.Errorf("%s is no manifest of schema 1", name), err))
+		return 0, exit.Fail(exit.Usage, errors.Join(fmt.Errorf("%s is no manifest of schema 1", name), err))
 	}
 	say := func(mark, format string, args ...any) {
 		fmt.Fprintf(w, "%-5s %s\n", mark, state.Visible(fmt.Sprintf(format, args...)))

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
@@ -22,7 +23,7 @@ func newVersion(g *state.Global) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := io.WriteString(g.Stdout, versionText())
-			return fail(ExitStorage, err)
+			return exit.Fail(exit.Storage, err)
 		},
 	}
 }

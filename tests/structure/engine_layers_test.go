@@ -212,6 +212,29 @@ func importFaults(name, text string, needs []string) []string {
 	return faults
 }
 
+// TestBaselineImports: the baselines import the folders of native/ whose headers they include, so that an edit of one rebuilds them.
+func TestBaselineImports(t *testing.T) {
+	files := tree.Files(t)
+	layers, _ := engineLayers(files, func(name string) string { return tree.Read(t, name) })
+	needs := map[string]bool{"native": true}
+	for _, name := range files {
+		if path.Dir(name) != baselines {
+			continue
+		}
+		for _, m := range quotedInclude.FindAllStringSubmatch(tree.Read(t, name), -1) {
+			if dir := path.Join("native", path.Dir(m[1])); layers[dir] != nil && dir != "native" {
+				needs[dir] = true
+				maps.Copy(needs, layers[dir].sees)
+			}
+		}
+	}
+	if len(needs) < 5 {
+		t.Fatalf("includes headers of %v alone", needs)
+	}
+	name := baselines + "/cgo.go"
+	showFaults(t, importFaults(name, tree.Read(t, name), slices.Collect(maps.Keys(needs))))
+}
+
 // TestEngineLayers: the folders of native/ are packages that `go build` rebuilds when it should.
 func TestEngineLayers(t *testing.T) {
 	files := tree.Files(t)

@@ -54,7 +54,7 @@ var treeOnce = sync.OnceValues(func() ([]string, error) {
 })
 
 func walkTree(root string) ([]string, error) {
-	built := []string{".git", "build", "captures", "daqiri-run"}
+	built := []string{".git", "build", "captures", "daqiri-run", "daqiri-bench"}
 	var files []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

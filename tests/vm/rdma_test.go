@@ -176,9 +176,9 @@ func TestRDMAScripts(t *testing.T) {
 	said := rdmaMust(t, k, root(t), nil, `
 		`+d+` scripts/rdma_pingpong.lua --count 200 2>&1 || exit
 		`+d+` scripts/rdma_put.lua --count 200 2>&1 || exit
-		`+d+` run --summary none host/bench/scripts/rdma.lua --seconds 1 2>&1 || exit
-		`+d+` run --summary none host/bench/scripts/rdma.lua --what write --seconds 1 2>&1 || exit
-		`+d+` run --summary none host/bench/scripts/rdma.lua --what latency --size 64 --seconds 1 2>&1 || exit
+		`+d+` run --summary none cmd/daqiri-bench/internal/bench/scripts/rdma.lua --seconds 1 2>&1 || exit
+		`+d+` run --summary none cmd/daqiri-bench/internal/bench/scripts/rdma.lua --what write --seconds 1 2>&1 || exit
+		`+d+` run --summary none cmd/daqiri-bench/internal/bench/scripts/rdma.lua --what latency --size 64 --seconds 1 2>&1 || exit
 		`+d+` tests/vm/rdma/quiet.lua 2>&1 || exit
 		`+d+` scripts/rdma_recv.lua --address 10.9.0.1 --seconds 120 >/dev/shm/recv 2>&1 &
 		receiver=$!

@@ -1,0 +1,62 @@
+package exit
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// Failure is an error with the code that it ends the process with. A silent one has been shown already.
+type Failure struct {
+	Code   Code
+	Err    error
+	Silent bool
+}
+
+func (f *Failure) Error() string { return f.Err.Error() }
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Fail gives err an exit code; nil stays nil.
+func Fail(code Code, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Failure{Code: code, Err: err}
+}
+
+// Ended ends a command that has printed everything itself; nil for OK.
+func Ended(code Code) error {
+	if code == OK {
+		return nil
+	}
+	return &Failure{Code: code, Err: fmt.Errorf("%s", code), Silent: true}
+}
+
+// Signalled is the end by a signal.
+type Signalled struct{ Signal os.Signal }
+
+// Error returns the signal's usual name.
+func (s *Signalled) Error() string {
+	switch s.Signal {
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	case syscall.SIGHUP:
+		return "SIGHUP"
+	case syscall.SIGQUIT:
+		return "SIGQUIT"
+	}
+	return "Ctrl-C"
+}
+
+// Code returns the exit code: 128 and the signal's number.
+func (s *Signalled) Code() Code {
+	switch s.Signal {
+	case syscall.SIGTERM:
+		return Terminated
+	case syscall.SIGHUP:
+		return Hangup
+	case syscall.SIGQUIT:
+		return Quit
+	}
+	return Interrupted
+}
