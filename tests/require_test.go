@@ -62,7 +62,8 @@ var probes = map[string]probe{
 	"tcpreplay":     command("tcpreplay"),
 	"chromium":      command("chromium"),
 	"tshark":        command("tshark"),
-	"udp-gro":       udpGRO, // asked for in tests/native
+	"udp-gro":       udpGRO,                             // asked for in tests/native
+	"vale":          command(os.Getenv("VALE"), "vale"), // asked for in tests/language; tests/suite sets VALE
 	"xdp":           afXDP,
 	"vm":            virtualMachine, // asked for in tests/vm
 	"zero-copy":     virtualMachine, // there, too, with a newer kernel

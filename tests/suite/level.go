@@ -36,6 +36,7 @@ func steps(level levels.Level) []step {
 			tools,
 			{"vet", "runs go vet on all packages", 40 * time.Second, 10 * time.Minute, command("go", "vet", "./...")},
 			{"staticcheck", "runs staticcheck on all packages", time.Minute, 15 * time.Minute, staticcheck},
+			{"vale", "builds vale, which tests/language checks the wording with, where it is not cached", time.Minute, 15 * time.Minute, vale},
 		}
 	}
 	list := []step{tools}
@@ -181,7 +182,7 @@ func goTests(ctx context.Context, level levels.Level, json string) error {
 // Without gotestsum, on a machine without network, no test is run again.
 func throughGotestsum(ctx context.Context, json string, raw ...string) error {
 	env := levels.Env()
-	sum, err := tool(ctx, "gotestsum")
+	sum, err := tool(ctx, "tests/tools", "gotestsum")
 	if err != nil {
 		fmt.Printf("skip  gotestsum: %v: failed tests are not run again\n", err)
 		return execute(ctx, env, append([]string{"sh", "-c", `to=$1; shift; exec "$@" >"$to"`, "sh", json}, raw...)...)
@@ -194,9 +195,9 @@ func throughGotestsum(ctx context.Context, json string, raw ...string) error {
 	return execute(ctx, env, slices.Concat(line, []string{"--raw-command", "--"}, raw)...)
 }
 
-// tool is the path of a program that tests/tools/go.mod names, which the go command keeps in its cache.
-func tool(ctx context.Context, name string) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "tool", "-modfile="+filepath.Join(tree.Root, "tests/tools/go.mod"), "-n", name).Output()
+// tool returns the path of a program that the go.mod in a folder names, which the go command keeps in its cache.
+func tool(ctx context.Context, folder, name string) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "tool", "-modfile="+filepath.Join(tree.Root, folder, "go.mod"), "-n", name).Output()
 	if err != nil {
 		return "", errors.New("it could not be fetched")
 	}
@@ -221,7 +222,7 @@ func s3Server(ctx context.Context) error {
 // staticcheck runs the usual checks, and those of package comments, receiver names and the form of comments on exported names. Where
 // it cannot be fetched it is left out, unless DAQIRI_REQUIRE names it.
 func staticcheck(ctx context.Context) error {
-	path, err := tool(ctx, "staticcheck")
+	path, err := tool(ctx, "tests/tools", "staticcheck")
 	if err == nil {
 		if err := os.Setenv("STATICCHECK", path); err != nil { // for the test that asks for all that DAQIRI_REQUIRE names
 			return err
@@ -233,4 +234,14 @@ func staticcheck(ctx context.Context) error {
 	}
 	fmt.Println("skip  staticcheck: it could not be fetched")
 	return nil
+}
+
+// vale builds vale for the tests of tests/language. Where it cannot be fetched, these skip.
+func vale(ctx context.Context) error {
+	path, err := tool(ctx, "tests/tools/vale", "vale")
+	if err == nil {
+		return os.Setenv("VALE", path)
+	}
+	fmt.Println("skip  vale: it could not be fetched or built")
+	return ctx.Err()
 }

@@ -121,7 +121,7 @@ func TestReadSkips(t *testing.T) {
 
 // TestRerun: a test that fails once is run again by its name, and found to be flaky; one that goes on failing fails the run.
 func TestRerun(t *testing.T) {
-	if _, err := tool(context.Background(), "gotestsum"); err != nil {
+	if _, err := tool(context.Background(), "tests/tools", "gotestsum"); err != nil {
 		t.Skip("gotestsum: ", err)
 	}
 	const script = `#!/bin/sh
