@@ -46,6 +46,7 @@ var DeepOnly = []struct{ Package, Pattern, Why string }{
 	{"tests", `^Test(DPDKReleases|BPFObject|PTX|GnDevice)$`, "needs other releases of DPDK, or clang"},
 	{"tests", `^Test(Release|GPUSuite)$`, "builds packages for other machines"},
 	{"tests/structure", `^TestEngineLayersRebuild$`, "builds the engine for each header"},
+	{"tests/language", `^TestLanguage`, "builds vale"},
 	{"tests/vm", `.`, "virtual machines"},
 	{"bindings", `^Test(Members|APIFuzz)$`, "random calls, run with the address sanitizer"},
 }
@@ -130,6 +131,7 @@ func Selections(level Level) []Selection {
 		{Tag: "others", Packages: []string{"tests"}, Run: `^Test(DPDKReleases|BPFObject|PTX|Release|GPUSuite|Require)$`, Usual: 3 * time.Minute},
 		{Tag: "cases", Packages: []string{"tests/units"}, Run: `^TestManyCases$`, Usual: 4 * time.Minute},
 		{Packages: []string{"tests/structure"}, Run: `^TestEngineLayersRebuild$`, Usual: 2 * time.Minute},
+		{Packages: []string{"tests/language"}, Run: `^TestLanguage`},
 		{Tag: "asan", Packages: []string{"bindings"}, Flags: []string{"-asan"}, Run: `^Test(Members|APIFuzz)$`, Usual: 6 * time.Minute,
 			Env: []string{"GOGC=400", "DAQIRI_FUZZ_SECONDS=30"}},
 	}

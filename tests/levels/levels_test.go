@@ -23,6 +23,8 @@ func TestOf(t *testing.T) {
 		{"./tests/vm", "TestRDMA", Deep},
 		{"./bindings", "TestMembers/virtual", Deep},
 		{"./bindings", "TestMembersOf", Test},
+		{"./tests/language", "TestGlossary", Test},
+		{"./tests/language", "TestLanguageRules", Deep},
 		{"./runtime/spec", ".", Test},
 	} {
 		if got := Of(c.pkg, c.pattern); got != c.want {
