@@ -13,7 +13,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// fieldValue reads a field's value: a number, a u64, or text for an address.
+// fieldValue converts a Lua number, u64 or address text to the value of a field.
 func fieldValue(name string, v lua.LValue, f session.Field) (uint64, error) {
 	s, ok := v.(lua.LString)
 	switch {
@@ -33,7 +33,7 @@ func fieldValue(name string, v lua.LValue, f session.Field) (uint64, error) {
 	return 0, fmt.Errorf("a number expected, got %s", describe(v))
 }
 
-// fieldText is the reverse of fieldValue.
+// fieldText formats a field's value as fieldValue reads it.
 func fieldText(name string, v uint64, signed bool) string {
 	switch {
 	case name == "eth_src" || name == "eth_dst":

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	fuzzCalls   = 4000 // of a program
-	fuzzBatch   = 12   // programs of a process
-	fuzzSeconds = 5    // unless DAQIRI_FUZZ_SECONDS says otherwise
+	fuzzCalls   = 4000 // calls per program
+	fuzzBatch   = 12   // programs per process
+	fuzzSeconds = 5    // default of DAQIRI_FUZZ_SECONDS
 	fuzzFrom    = "DAQIRI_FUZZ_FROM"
 )
 
-// TestAPIFuzz makes random calls with random objects (testdata/api/fuzz.lua) for DAQIRI_FUZZ_SECONDS, from seed
-// DAQIRI_FUZZ_SEED on. Programs run in processes of their own, so that one that dies is known by its seed:
-// DAQIRI_FUZZ_FROM=SEED repeats the batch that begins with it, -run TestAPIFuzz/SEED one program of it. With the address sanitizer (go test -asan) it sees what is read that was freed.
+// TestAPIFuzz makes random calls with random objects (testdata/api/fuzz.lua) for DAQIRI_FUZZ_SECONDS, starting with seed DAQIRI_FUZZ_SEED.
+// Batches of programs run in child processes, so that a crash is attributed to its seed: DAQIRI_FUZZ_FROM=SEED repeats the batch that begins with
+// it, -run TestAPIFuzz/SEED runs one program of it. With the address sanitizer (go test -asan) it also detects reads of freed memory.
 func TestAPIFuzz(t *testing.T) {
 	if from := os.Getenv(fuzzFrom); from != "" {
 		fuzzPrograms(t, number(t, from))
@@ -60,7 +60,7 @@ func number(t *testing.T, text string) int {
 	return n
 }
 
-// fuzzProcess runs a batch of programs; how many calls they made, and what they said.
+// fuzzProcess runs a batch of programs in a child process; it returns the number of calls made and the output.
 func fuzzProcess(seed int) (calls int, text string, err error) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestAPIFuzz$", "-test.v", "-test.parallel=8")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", fuzzFrom, seed))
@@ -74,7 +74,7 @@ func fuzzProcess(seed int) (calls int, text string, err error) {
 	return calls, string(out), err
 }
 
-// fuzzPrograms runs a batch in this process, some at once: where time is real they mostly wait.
+// fuzzPrograms runs a batch in this process, several programs in parallel: on the real clock they mostly wait.
 func fuzzPrograms(t *testing.T, from int) {
 	source := readScript(t, "testdata/api/fuzz.lua")
 	for seed := from; seed < from+fuzzBatch; seed++ {

@@ -1,7 +1,7 @@
 package bindings
 
-// What the reference's public interface has, written from its documents, and what the README of daqiri.api has to say of
-// each function: "works", or how the reason why not begins.
+// The public interface of DAQIRI according to its documentation, and the expected entry of each function in the README of daqiri.api: "works", or
+// the beginning of the reason why it is missing.
 
 const works = "works"
 
@@ -58,7 +58,7 @@ var apiFunctions = map[string]string{
 	"daqiri_s3_write_wait": works, "daqiri_s3_write_destroy": works, "daqiri_s3_writer_destroy": works,
 }
 
-// ourFunctions are there beside the reference's.
+// ourFunctions are functions that DAQIRI does not have.
 var ourFunctions = map[string]string{"session": works, "selftest": works, "task": works, "get_reorder_missing_info": works}
 
 var apiConstants = map[string]any{
@@ -82,7 +82,7 @@ var apiEnums = map[string]string{
 	"StreamType":         "RAW SOCKET INVALID",
 	"SocketProtocol":     "TCP UDP ROCE INVALID",
 	"SocketMode":         "CLIENT SERVER INVALID",
-	"EngineType":         "UNKNOWN DEFAULT DPDK SOCKET RDMA IBVERBS LOOP", // LOOP is ours
+	"EngineType":         "UNKNOWN DEFAULT DPDK SOCKET RDMA IBVERBS LOOP", // LOOP exists only here
 	"MemoryKind":         "HOST HOST_PINNED HUGE DEVICE INVALID",
 	"MemoryAccess":       "MEM_ACCESS_LOCAL MEM_ACCESS_RDMA_WRITE MEM_ACCESS_RDMA_READ",
 	"BufferLocation":     "CPU GPU CPU_GPU_SPLIT",
@@ -91,7 +91,7 @@ var apiEnums = map[string]string{
 	"LogLevel":           "TRACE DEBUG INFO WARN ERROR CRITICAL OFF",
 	"LogSeverity":        "TRACE DEBUG INFO WARN ERROR CRITICAL OFF",
 	"QueuePollMode":      "INDIRECT DIRECT INVALID",
-	"__version_info__":   "1 2 3", // no enum: year, month and patch
+	"__version_info__":   "1 2 3", // not an enum: year, month and patch
 	"FlowType":           "QUEUE VLAN_PUSH VLAN_POP TUNNEL_ENCAP TUNNEL_DECAP",
 	"TunnelType":         "NONE VXLAN GRE NVGRE",
 	"FlowMatchType":      "IPV4_UDP FLEX_ITEM ECPRI",

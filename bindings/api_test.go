@@ -14,10 +14,10 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// apiFolder holds the parts of daqiri.api, their README and the scripts that test them.
+// apiFolder has the parts of daqiri.api, their README and their test scripts.
 const apiFolder = "../stdlib/api/"
 
-// newStdlibState also finds what the program ships, as the host does, and the modules that test scripts share.
+// newStdlibState creates a state that, as in the host, also finds shipped modules, and the shared modules of the test scripts.
 func newStdlibState(rt *Runtime) (*lua.LState, error) {
 	L := lua.NewState()
 	path := "testdata/?.lua;" + apiFolder + "testdata/?.lua"
@@ -55,8 +55,7 @@ func loadShipped(L *lua.LState, name string) int {
 	return 1
 }
 
-// TestAPINames compares what daqiri.api has with the reference's names, in both directions: each is of its kind, and
-// each value of an enum is there.
+// TestAPINames compares the names and kinds of daqiri.api with DAQIRI's in both directions, including the values of every enum.
 func TestAPINames(t *testing.T) {
 	o := run(t, "names.lua", `
 		for name, value in pairs(require "daqiri.api") do
@@ -100,7 +99,7 @@ func TestAPINames(t *testing.T) {
 	}
 }
 
-// TestAPIValues looks at constants and at the fields of a burst.
+// TestAPIValues checks constants and the fields of a burst.
 func TestAPIValues(t *testing.T) {
 	var script strings.Builder
 	script.WriteString("local api = require 'daqiri.api'\nlocal burst = api.create_tx_burst_params()\napi.set_header(burst, 3, 1, 7, 2)\n")
@@ -121,7 +120,7 @@ func TestAPIValues(t *testing.T) {
 
 var apiRow = regexp.MustCompile("(?m)^\\| (`[^|]+) \\| ([^|]+) \\|$")
 
-// TestAPIReadme compares the README's table with the list, in both directions, and its word on each name.
+// TestAPIReadme compares the README's table with the list in both directions, including the entry of each name.
 func TestAPIReadme(t *testing.T) {
 	text, err := os.ReadFile(apiFolder + "README.md")
 	if err != nil {
@@ -160,11 +159,10 @@ func TestAPIReadme(t *testing.T) {
 	}
 }
 
-// asserted is a line of a script that checks what a function did.
+// asserted matches a script line that checks the effect of a function.
 var asserted = regexp.MustCompile(`\b(ok|fails|assert|poll|t\.equal|t\.raises|alloc)\(`)
 
-// TestAPICovered wants a use with a check of every function that works in the scripts that test it, and the text of
-// every one that does not.
+// TestAPICovered checks that the test scripts use and check every function that works, and check the error of every other function.
 func TestAPICovered(t *testing.T) {
 	files, err := filepath.Glob(apiFolder + "testdata/*.lua")
 	if err != nil || len(files) == 0 {
@@ -194,7 +192,7 @@ func TestAPICovered(t *testing.T) {
 	}
 }
 
-// TestAPIAbsent calls what is not here yet: the status, and words that name the engine.
+// TestAPIAbsent checks that a missing function returns its status and an error that names the engine.
 func TestAPIAbsent(t *testing.T) {
 	var script strings.Builder
 	script.WriteString("local api = require 'daqiri.api'\n")
@@ -209,7 +207,7 @@ func TestAPIAbsent(t *testing.T) {
 	}
 }
 
-// TestAPIScripts runs the scripts that test daqiri.api, on the real and, where a script takes it, the virtual clock.
+// TestAPIScripts runs the test scripts of daqiri.api on the real clock and, if a script supports it, on the virtual clock.
 func TestAPIScripts(t *testing.T) {
 	for _, c := range []struct{ name, script, args string }{
 		{"init", "init.lua", "--dir {{dir}}"},
@@ -221,7 +219,7 @@ func TestAPIScripts(t *testing.T) {
 		{"reorder", "reorder.lua", ""},
 		{"files", "files.lua", "--dir {{dir}} --clock real"},
 		{"files/virtual", "files.lua", "--dir {{dir}} --clock virtual"},
-		{"s3, no store", "s3.lua", ""}, // tests/ has one
+		{"s3, no store", "s3.lua", ""}, // tests/ covers uploads
 		{"tasks", "tasks.lua", "--clock real"},
 		{"tasks/virtual", "tasks.lua", "--clock virtual"},
 		{"sockets", "sockets.lua", "--port {{tcp}} --udp {{udp}}"},
@@ -249,7 +247,7 @@ func TestAPIScripts(t *testing.T) {
 	}
 }
 
-// TestAPIThreads runs the bench of two threads that the README shows: what it says that it received is what the ledger says.
+// TestAPIThreads runs the two-threaded benchmark of the README and compares its printed receive count with the ledger.
 func TestAPIThreads(t *testing.T) {
 	text, err := os.ReadFile(apiFolder + "README.md")
 	if err != nil {

@@ -19,9 +19,8 @@ type arg struct {
 	required         bool
 }
 
-// moduleArgs is daqiri.args: it declares the script's arguments, parses them, and returns them by
-// name. A declaration is a default value, or a table with value (or the first element), type,
-// unit, help, choices and required.
+// moduleArgs implements daqiri.args: it parses the declared script arguments and returns them by name. A declaration is a default value, or a
+// table with value (or the first element), type, unit, help, choices and required.
 func moduleArgs(c *call) int {
 	t := c.table(1, "table of arguments")
 	declared := c.declare(t)
@@ -69,7 +68,7 @@ func moduleArgs(c *call) int {
 	return c.push(out)
 }
 
-// declare reads the table of declarations, sorted by name.
+// declare reads the table of declarations and returns them sorted by name.
 func (c *call) declare(t *lua.LTable) []arg {
 	var list []arg
 	t.ForEach(func(k, v lua.LValue) {
@@ -111,7 +110,7 @@ func (c *call) declaration(name string, t *lua.LTable) arg {
 	} else if o.has("choices") {
 		o.wrong("choices", "a list expected, got %s", describe(o.get("choices")))
 	}
-	of := "string" // the default's kind
+	of := "string" // type of the default value
 	if a.missing != lua.LNil {
 		of = a.missing.Type().String()
 	}

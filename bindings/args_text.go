@@ -14,9 +14,9 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// The text side of daqiri.args: the words behind the script, and its help.
+// Command-line parsing and the help text of daqiri.args.
 
-// splitArgs reads --name value, --name=value and name=value; a boolean's value may be left out: true.
+// splitArgs parses --name value, --name=value and name=value; a boolean without a value is true.
 func splitArgs(words []string, declared []arg) (given map[string]string, help bool, err error) {
 	given = map[string]string{}
 	kinds := map[string]string{}
@@ -56,7 +56,7 @@ func splitArgs(words []string, declared []arg) (given map[string]string, help bo
 	return given, false, nil
 }
 
-// unknownEnv refuses a KEY=VALUE of -e that names no argument.
+// unknownEnv returns an error for a KEY=VALUE of -e that matches no declared argument.
 func unknownEnv(env map[string]string, declared []arg) error {
 	var names []string
 	for _, a := range declared {
@@ -70,7 +70,7 @@ func unknownEnv(env map[string]string, declared []arg) error {
 	return nil
 }
 
-// truths are the words for a boolean.
+// truths maps the accepted boolean texts to their values.
 var truths = map[string]bool{"true": true, "yes": true, "on": true, "1": true, "false": false, "no": false, "off": false, "0": false}
 
 func isTruth(word string) bool {
@@ -86,7 +86,7 @@ func dashed(names []string) []string {
 	return out
 }
 
-// parseArg makes a value of an argument's text.
+// parseArg converts the text of an argument to a Lua value.
 func (rt *Runtime) parseArg(a arg, text string) (lua.LValue, error) {
 	if len(a.choices) > 0 && !slices.Contains(a.choices, text) {
 		return nil, fmt.Errorf("%q is not one of %s%s", text, strings.Join(a.choices, ", "), maybe(text, a.choices))
@@ -125,7 +125,7 @@ func maybe(name string, known []string) string {
 	return ""
 }
 
-// usage is the script's help text.
+// usage returns the help text of the script.
 func usage(script string, declared []arg) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "usage: daqiri-run %s [--name VALUE | name=VALUE]...\n", filepath.Base(script))

@@ -9,22 +9,22 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// maxInt is the largest magnitude up to which every whole number is a Lua number.
+// maxInt is the largest magnitude below which a Lua number represents every integer exactly.
 const maxInt = 1 << 53
 
-// function is a Lua function of this package; it returns the number of results that it pushed.
+// function is a Go function callable from Lua; it returns the number of results pushed.
 type function func(c *call) int
 
-// call is one call of a function from Lua. Arguments count from 1 and leave out self.
+// call is the state of one function call from Lua. Argument numbers start at 1 and exclude self.
 type call struct {
 	L    *lua.LState
 	rt   *Runtime
 	name string
-	self int // 1 when the first value on the stack is self
+	self int // 1 if the first value on the stack is self
 	keys *optionKeys
 }
 
-// wrap makes a Lua function. self is 1 for a method.
+// wrap returns e as a Lua function. self is 1 for a method, otherwise 0.
 func (rt *Runtime) wrap(L *lua.LState, e entry, self int) *lua.LFunction {
 	keys := &optionKeys{row: e.doc}
 	return L.NewFunction(func(L *lua.LState) int {
@@ -32,13 +32,13 @@ func (rt *Runtime) wrap(L *lua.LState, e entry, self int) *lua.LFunction {
 	})
 }
 
-// arg is argument n, nil when it is absent.
+// arg returns argument n, or nil if it is absent.
 func (c *call) arg(n int) lua.LValue { return c.L.Get(n + c.self) }
 
-// count is how many arguments there are.
+// count returns the number of arguments.
 func (c *call) count() int { return c.L.GetTop() - c.self }
 
-// atMost refuses further arguments, which would have no effect.
+// atMost raises if there are more than n arguments.
 func (c *call) atMost(n int) {
 	if c.count() > n {
 		c.argError(n+1, "no value expected here")
@@ -61,7 +61,7 @@ func (c *call) str(n int, what string) string {
 	return string(s)
 }
 
-// text is text, or a number as one, as Lua's own functions take it.
+// text returns argument n as a string; numbers are converted, as in Lua's own functions.
 func (c *call) text(n int, what string) string {
 	if v, ok := c.arg(n).(lua.LNumber); ok {
 		return v.String()
@@ -84,7 +84,7 @@ func (c *call) number(n int, what string) float64 {
 	return float64(v)
 }
 
-// whole is a whole number in lo..hi.
+// whole returns argument n, an integer in lo..hi.
 func (c *call) whole(n int, what string, lo, hi int64) int64 {
 	v, err := wholeNumber(c.arg(n), lo, hi)
 	if err != nil {
@@ -93,7 +93,7 @@ func (c *call) whole(n int, what string, lo, hi int64) int64 {
 	return v
 }
 
-// index is a position that a script counts from 1, as Go counts.
+// index converts argument n, a position counted from 1, to an index counted from 0.
 func (c *call) index(n int, what string, length int) int {
 	if length == 0 {
 		c.argError(n, "%s: there is none", what)
@@ -101,7 +101,7 @@ func (c *call) index(n int, what string, length int) int {
 	return int(c.whole(n, what, 1, int64(length))) - 1
 }
 
-// bits is an unsigned value that fits a field: a number or a u64.
+// bits returns argument n, a number or u64 that fits width bits.
 func (c *call) bits(n int, what string, width int) uint64 {
 	v, err := unsigned(c.arg(n), width)
 	if err != nil {
@@ -126,13 +126,13 @@ func (c *call) table(n int, what string) *lua.LTable {
 	return t
 }
 
-// push pushes one result.
+// push pushes v as the only result.
 func (c *call) push(v lua.LValue) int {
 	c.L.Push(v)
 	return 1
 }
 
-// userdata returns the Go value of an argument that is a T, or false.
+// userdata returns the Go value of v if it is a T.
 func userdata[T any](v lua.LValue) (T, bool) {
 	if ud, ok := v.(*lua.LUserData); ok {
 		t, ok := ud.Value.(T)
@@ -142,7 +142,7 @@ func userdata[T any](v lua.LValue) (T, bool) {
 	return zero, false
 }
 
-// receiver is self as a T; what names the type.
+// receiver returns self as a T; what names the type in the error.
 func receiver[T any](c *call, what string) T {
 	t, ok := userdata[T](c.L.Get(1))
 	if !ok {
@@ -152,7 +152,7 @@ func receiver[T any](c *call, what string) T {
 	return t
 }
 
-// describe names a value's type for an error.
+// describe returns the type name of a value for error messages.
 func describe(v lua.LValue) string {
 	switch v := v.(type) {
 	case *lua.LNilType:
@@ -169,7 +169,7 @@ func describe(v lua.LValue) string {
 	return "a " + v.Type().String()
 }
 
-// named is what every userdata of this package is.
+// named is implemented by the Go value of every userdata of this package.
 type named interface{ luaType() string }
 
 func clip(s string, n int) string {
@@ -179,7 +179,7 @@ func clip(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// wholeNumber reads a whole number in lo..hi.
+// wholeNumber converts v to an integer in lo..hi.
 func wholeNumber(v lua.LValue, lo, hi int64) (int64, error) {
 	f, ok := v.(lua.LNumber)
 	switch {
@@ -193,7 +193,7 @@ func wholeNumber(v lua.LValue, lo, hi int64) (int64, error) {
 	return int64(f), nil
 }
 
-// unsigned reads a number or a u64 that fits into width bits.
+// unsigned converts a number or u64 that fits width bits.
 func unsigned(v lua.LValue, width int) (uint64, error) {
 	if u, ok := userdata[u64](v); ok {
 		if width < 64 && uint64(u)>>width != 0 {
@@ -209,7 +209,7 @@ func unsigned(v lua.LValue, width int) (uint64, error) {
 	return uint64(n), err
 }
 
-// unknown is the tail of an error about a name that does not exist.
+// unknown returns the text of an error about an unknown name, with a suggestion where a known name is close.
 func unknown(what, name string, known []string) string {
 	text := fmt.Sprintf("unknown %s '%s'", what, name)
 	if s := suggest.Nearest(name, known); s != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/kernel"
 )
 
-// arrayObject is memory of a GPU or of the host that kernels and the script share. Cold.
+// arrayObject is an array in GPU or host memory shared by kernels and the script. Cold.
 type arrayObject struct{ a *kernel.Array }
 
 func (*arrayObject) luaType() string { return "array" }
@@ -96,7 +96,7 @@ var arrayType = &typeDef{
 
 func selfArray(c *call) *kernel.Array { return receiver[*arrayObject](c, "array").a }
 
-// moduleArray is daqiri.array{}.
+// moduleArray implements daqiri.array{}.
 func moduleArray(c *call) int {
 	c.atMost(1)
 	o := c.options(1)
@@ -110,7 +110,7 @@ func moduleArray(c *call) int {
 
 const maxDimensions = 8
 
-// shape is a number of elements, or a list, one of each dimension.
+// shape reads a number of elements, or a list with one number per dimension.
 func (o *options) shape(key string) []int {
 	t, ok := o.get(key).(*lua.LTable)
 	if !ok {
@@ -130,7 +130,7 @@ func (o *options) shape(key string) []int {
 	return shape
 }
 
-// element is a value as Lua has it; a signed one above 2^53 is rounded.
+// element converts an element to a Lua value; a signed one above 2^53 is rounded.
 func (rt *Runtime) element(v any) lua.LValue {
 	switch v := v.(type) {
 	case uint64:
@@ -142,7 +142,7 @@ func (rt *Runtime) element(v any) lua.LValue {
 	}
 }
 
-// elementAt is the place that the first n arguments name.
+// elementAt returns the flat index of the element addressed by the first n arguments.
 func (c *call) elementAt(a *kernel.Array, n int) int {
 	at := make([]int, n)
 	for i := range at {
@@ -205,7 +205,7 @@ func arrayFill(c *call) int {
 	return 0
 }
 
-// figure pushes a figure of the elements.
+// figure pushes a number computed from the elements, or raises err.
 func (c *call) figure(v any, err error) int {
 	c.check(err)
 	return c.push(c.rt.element(v))
@@ -226,7 +226,7 @@ func arrayWrite(c *call) int {
 	return c.done(a.WriteFile(c.str(1, "file name"), c.options(2).bool("overwrite", c.rt.Open.Overwrite)))
 }
 
-// arrayHistogram counts elements in equal bins between min and max, by default those of the array.
+// arrayHistogram implements a:histogram: counts in equal bins from min to max, by default those of the array.
 func arrayHistogram(c *call) int {
 	a := selfArray(c)
 	o := c.options(1)
@@ -248,7 +248,7 @@ func arrayHistogram(c *call) int {
 	}))
 }
 
-// any is a number of any sign.
+// any reads a number of either sign.
 func (o *options) any(key string, missing float64) float64 {
 	v := o.get(key)
 	if v == lua.LNil {

@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// BenchmarkLua measures what one expression costs a script; the loop's own cost is the case "nothing".
+// BenchmarkLua measures the cost of one expression in a script; case "nothing" is the cost of the loop.
 func BenchmarkLua(b *testing.B) {
 	for _, c := range []struct{ name, expr string }{
 		{"nothing", "nil"},
@@ -36,7 +36,7 @@ func BenchmarkLua(b *testing.B) {
 	}
 }
 
-// BenchmarkOnBurst measures a burst from the generator over the wire to a handler, by packet and by burst.
+// BenchmarkOnBurst measures the delivery of generated bursts over the wire to a handler, per packet and per burst.
 func BenchmarkOnBurst(b *testing.B) {
 	start := time.Now()
 	rt := onMain(b, func(L *lua.LState, _ *Runtime) error {
@@ -48,8 +48,7 @@ func BenchmarkOnBurst(b *testing.B) {
 	b.ReportMetric(float64(time.Since(start).Nanoseconds())/max(bursts, 1), "ns/burst")
 }
 
-// BenchmarkForward measures what a handler adds to a burst that it sends on: one packet goes round over the wire of a direct
-// interface.
+// BenchmarkForward measures the cost of forwarding a burst in a handler: one packet circulates over the wire of a direct interface.
 func BenchmarkForward(b *testing.B) {
 	onMain(b, func(L *lua.LState, _ *Runtime) error {
 		if err := L.DoString(openDirect + `s:start() tx:transmit{ template = tx:template{ payload_bytes = 64 }, count = 1 }`); err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// surface lists what Lua can call or read, by section of the README.
+// surface lists what Lua can call or read by section of the reference.
 func surface() map[string][]string {
 	all := map[string][]string{}
 	for _, def := range typeDefs {
@@ -34,7 +34,7 @@ func surface() map[string][]string {
 	return all
 }
 
-// TestReadme: the README names each file.
+// TestReadme checks that the README names each file.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -51,7 +51,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestScriptsCover checks that each function is used by some script of testdata.
+// TestScriptsCover checks that a script in testdata uses each function.
 func TestScriptsCover(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.lua")
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// bitModule works on 32 bits and gives signed numbers, as LuaJIT's bit does; where an operand is a
-// u64, on 64 bits.
+// bitModule operates on 32 bits and returns signed numbers like LuaJIT's bit; with a u64 operand it operates on 64 bits.
 var bitModule = []entry{
 	{"arshift", bitShift(func(v uint64, n, _ int) uint64 { return uint64(int64(v) >> n) }), `- v integer | u64: what is shifted
 		- n integer, bits: modulo the width
@@ -76,7 +75,7 @@ func rotate(v uint64, n, width int) uint64 {
 	return uint64(bits.RotateLeft32(uint32(v), n))
 }
 
-// bitOperand reads a number modulo 2^32, sign-extended, or a u64.
+// bitOperand reads argument n as a number modulo 2^32, sign-extended, or as a u64.
 func (c *call) bitOperand(n int) (v uint64, width int) {
 	if u, ok := userdata[u64](c.arg(n)); ok {
 		return uint64(u), 64
@@ -117,7 +116,7 @@ func bitUnary(op func(v uint64, width int) uint64) function {
 	}
 }
 
-// bitShift uses the lowest bits of the count alone, as the processor does.
+// bitShift masks the shift count to the operand width, like the processor.
 func bitShift(op func(v uint64, n, width int) uint64) function {
 	return func(c *call) int {
 		v, width := c.bitOperand(1)

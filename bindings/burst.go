@@ -10,12 +10,12 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// burst is one delivery of a burst to a script. Hot: hand-written.
+// burst is a script's reference to one delivered burst. Hot: hand-written metatable.
 type burst struct {
 	b      *session.Burst
 	of     *RunningSession
-	ended  string // what ended it: "sent", "freed"
-	source string // where that was
+	ended  string // how it ended: "sent", "freed"
+	source string // source file of the call that ended it
 	line   int
 }
 
@@ -200,14 +200,14 @@ func (rt *Runtime) newBurst(b *session.Burst, of *RunningSession) *lua.LUserData
 	return rt.newObject(&burst{b: b, of: of})
 }
 
-// selfBurst is self, alive.
+// selfBurst returns self; it raises if the burst has ended.
 func selfBurst(c *call) *burst {
 	b := receiver[*burst](c, "burst")
 	b.check(c.L)
 	return b
 }
 
-// check raises when the burst is gone, and says what ended it and where.
+// check raises if the burst has ended, with the reason and the script line.
 func (b *burst) check(L *lua.LState) {
 	if b.b.Live() {
 		return
@@ -228,7 +228,7 @@ func (b *burst) gone() string {
 	return "burst is gone"
 }
 
-// consumed notes what ended the burst and at which line of the script.
+// consumed records what ended the burst and the script line of the call.
 func (b *burst) consumed(L *lua.LState, how string) {
 	b.ended = how
 	if dbg, ok := L.GetStack(1); ok {
@@ -280,25 +280,25 @@ func burstText(c *call) int {
 	return c.push(lua.LString(fmt.Sprintf("burst of %d packets, %d bytes", b.b.N(), b.b.Bytes())))
 }
 
-// burstHandler is an on_burst function.
+// burstHandler is a registered on_burst function.
 type burstHandler struct {
 	fn    *lua.LFunction
 	of    *RunningSession
-	meta  *lua.LTable     // of bursts
-	clock *stats.Recorder // of its calls; nil: nobody wants to know
-	lease *session.Burst  // of the last burst, which has gone; nil: there is none to be had again
+	meta  *lua.LTable     // metatable of bursts
+	clock *stats.Recorder // duration of calls; nil: not recorded
+	lease *session.Burst  // lease of a finished burst, for reuse; nil: none
 
 	tap     *session.Tap
-	source  any    // whose bursts: a queue, a connection
+	source  any    // queue, stage or connection that delivers the bursts
 	label   string // name in the script
 	options session.TapOptions
 }
 
-// spent stands for the burst behind a handle that knows itself what became of it.
+// spent replaces the lease of a burst whose ended field is set, after the lease was taken for reuse.
 var spent session.Burst
 
-// deliver calls the handler; the burst ends with it unless it was kept, sent or freed. The call is timed from when the task
-// last looked at the clock, at the end of its wait or of the call before.
+// deliver calls the handler. The burst ends with the call unless the handler kept, sent or freed it. The recorded duration starts at the task's
+// last clock reading, at the end of its wait or of the previous call.
 func (h *burstHandler) deliver(rt *Runtime, L *lua.LState, it *task.Item) {
 	lease := h.lease
 	h.lease = nil
@@ -306,7 +306,7 @@ func (h *burstHandler) deliver(rt *Runtime, L *lua.LState, it *task.Item) {
 		lease = new(session.Burst)
 	}
 	rt.leases.TakeInto(lease, it)
-	d := &handle{burst: burst{b: lease, of: h.of}} // one allocation; it may outlive the burst
+	d := &handle{burst: burst{b: lease, of: h.of}} // burst and userdata in one allocation; may outlive the burst
 	d.object = lua.LUserData{Value: &d.burst, Metatable: h.meta}
 	before := rt.place
 	rt.place = inBurst
@@ -323,13 +323,13 @@ func (h *burstHandler) deliver(rt *Runtime, L *lua.LState, it *task.Item) {
 	L.Call(1, 0)
 }
 
-// handle is what a script has of a burst.
+// handle is the Lua userdata of a burst together with the burst.
 type handle struct {
 	burst  burst
 	object lua.LUserData
 }
 
-// end returns a burst that its handler did not keep, and takes its lease for the next one where it has gone.
+// end returns a burst that the handler did not keep, and reuses its lease if no reference is left.
 func (h *burstHandler) end(b *burst) {
 	if b.b.Live() && !b.b.Kept() {
 		b.ended = "returned when its on_burst handler ended (b:keep() keeps a burst)"
@@ -348,7 +348,7 @@ func burstKeep(c *call) int {
 	return c.push(c.L.Get(1))
 }
 
-// burstFree returns the burst, or with {segment = n}, {packet = n} or both a part of it.
+// burstFree implements b:free: it frees the burst, or with {segment = n}, {packet = n} or both a part of it.
 func burstFree(c *call) int {
 	b := selfBurst(c)
 	o := c.options(1)
@@ -387,7 +387,7 @@ func burstPeer(c *call) int {
 	return c.push(lua.LString(peer))
 }
 
-// burstSelect makes a burst of the packets for which the condition holds, maybe of none.
+// burstSelect implements b:select: a burst of the packets that meet the condition, possibly empty.
 func burstSelect(c *call) int {
 	b := selfBurst(c)
 	picked, err := b.b.Select(c.selector(1, c.formatArg(2)))
@@ -397,7 +397,7 @@ func burstSelect(c *call) int {
 	return c.push(c.rt.newBurst(picked, b.of))
 }
 
-// burstCount is the number of packets for which the condition holds.
+// burstCount implements b:count: the number of packets that meet the condition.
 func burstCount(c *call) int {
 	b := selfBurst(c)
 	n, err := b.b.Count(c.selector(1, c.formatArg(2)))
@@ -405,10 +405,10 @@ func burstCount(c *call) int {
 	return c.push(lua.LNumber(n))
 }
 
-// maxSelectors bounds what a script keeps that makes up ever new conditions.
+// maxSelectors bounds the cache of compiled conditions, for scripts that generate condition texts.
 const maxSelectors = 256
 
-// remembered compiles a text, or finds what it was compiled to before.
+// remembered returns the compiled form of text, from the cache if it was compiled before.
 func remembered[T any](known *map[string]*T, text string, fields session.Fields, compile func(string, session.Fields) (*T, error)) (*T, error) {
 	if x := (*known)[text]; x != nil {
 		return x, nil

@@ -9,9 +9,9 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// The columns that every burst has, as Lua tables: lengths, flow ids, times.
+// Columns present in every burst, as Lua tables: lengths, flow ids, times.
 
-// segment reads an optional segment number, the first one when it is absent.
+// segment reads an optional segment number; the default is the first segment.
 func (c *call) segment(n int, b *burst) int {
 	if c.arg(n) == lua.LNil {
 		return 0
@@ -36,7 +36,8 @@ func burstLengths(c *call) int {
 
 func burstFlowIDs(c *call) int { return listOf(c, selfBurst(c).b.FlowIDs(), 0) }
 
-// burstRxTimestamps lists receive times in ns since the session's start, of a capture since its first packet; false where there is none.
+// burstRxTimestamps implements b:rx_timestamps: receive times in ns since the session's start, for a capture since its first packet; false if a
+// packet has none.
 func burstRxTimestamps(c *call) int {
 	b := selfBurst(c)
 	t, origin := c.L.CreateTable(b.b.N(), 0), b.b.TimeOrigin()
@@ -46,7 +47,7 @@ func burstRxTimestamps(c *call) int {
 	return c.push(t)
 }
 
-// receiveTime is a receive time as scripts see it; none where there is none.
+// receiveTime converts a receive time to a Lua value; none is returned for a packet without one.
 func receiveTime(at, origin int64, none lua.LValue) lua.LValue {
 	if at == session.NoTime {
 		return none
@@ -54,7 +55,7 @@ func receiveTime(at, origin int64, none lua.LValue) lua.LValue {
 	return lua.LNumber(at - origin)
 }
 
-// burstSetLengths sets the length of all packets, or of each from a list or column.
+// burstSetLengths sets one length for all packets, or a length per packet from a list or column.
 func burstSetLengths(c *call) int {
 	b := selfBurst(c)
 	seg := c.segment(2, b)
@@ -70,7 +71,7 @@ func burstSetLengths(c *call) int {
 	return 0
 }
 
-// setLength sets the length of packet i, -1: of all.
+// setLength sets the length of packet i, or of all packets if i is -1.
 func (c *call) setLength(b *burst, seg, i int, n uint64) {
 	err := b.b.SetLen(seg, i, int(min(n, math.MaxInt32)))
 	if errors.Is(err, session.ErrInvalid) {
@@ -79,8 +80,8 @@ func (c *call) setLength(b *burst, seg, i int, n uint64) {
 	c.check(err)
 }
 
-// burstTxTimes sets the times at which the packets are to be sent: ns since the session's start, in a
-// list or column; one time is the first packet's, with the distance in ns as second argument. 0 is at once.
+// burstTxTimes sets transmit times, in ns since the session's start, from a list or column; a single time applies to the first packet and the
+// second argument is the interval in ns. 0 sends immediately.
 func burstTxTimes(c *call) int {
 	b := selfBurst(c)
 	times, err := b.b.TxTimes()
@@ -121,7 +122,7 @@ func burstTxTimes(c *call) int {
 	return 0
 }
 
-// values reads a list of whole numbers or a column, one for each packet.
+// values reads a list of integers or a column with one value per packet.
 func (c *call) values(n, want int, what string) []uint64 {
 	if col, ok := userdata[*column](c.arg(n)); ok {
 		if col.values.Len() != want {
@@ -144,8 +145,8 @@ func (c *call) values(n, want int, what string) []uint64 {
 	return out
 }
 
-// burstSet writes fields in all packets: {field = value | {start, step}, {place…, value, step}, checksums = true}.
-// It returns how many packets have all of the fields.
+// burstSet implements b:set: it writes fields of all packets, given as {field = value | {start, step}, {place..., value, step}, checksums =
+// true}, and returns the number of packets that have all of the fields.
 func burstSet(c *call) int {
 	b := selfBurst(c)
 	t := c.table(1, "table of fields")
@@ -180,7 +181,7 @@ func burstSet(c *call) int {
 	return c.push(lua.LNumber(set))
 }
 
-// parts are what is set: the field, or both halves of one of 128 bits.
+// parts returns the field, or both halves of a 128-bit field.
 func (e *fieldEntry) parts() ([]session.Rewrite, error) {
 	if e.low != nil {
 		high, low, step, err := e.halvesAndStep()
@@ -191,7 +192,7 @@ func (e *fieldEntry) parts() ([]session.Rewrite, error) {
 	return []session.Rewrite{{Field: e.f, Place: e.place, Set: true, Start: v, Step: step}}, err
 }
 
-// burstChecksums is b:checksums(i): it computes the checksums of one packet, or of all.
+// burstChecksums implements b:checksums(i): it computes the checksums of one packet, or of all packets.
 func burstChecksums(c *call) int {
 	b := selfBurst(c)
 	i := -1
@@ -202,7 +203,7 @@ func burstChecksums(c *call) int {
 	return 0
 }
 
-// startAndStep reads value, {start, step}, or value and step beside a place.
+// startAndStep reads value, {start, step}, or the keys value and step of a place.
 func (e *fieldEntry) startAndStep() (start, step uint64, err error) {
 	first, second := e.value, lua.LValue(lua.LNumber(0))
 	if t, ok := e.value.(*lua.LTable); ok {
@@ -224,7 +225,7 @@ func (e *fieldEntry) startAndStep() (start, step uint64, err error) {
 	return start, step, err
 }
 
-// burstFill writes a template's packets into the burst.
+// burstFill implements b:fill: it writes the packets of a template into the burst.
 func burstFill(c *call) int {
 	b := selfBurst(c)
 	tpl, ok := userdata[*template](c.arg(1))

@@ -13,13 +13,13 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// usualFields are what b:show shows where nobody says, of those that a queue's packets have.
+// usualFields are the default fields of b:show, as far as the queue's packets have them.
 var usualFields = []string{"len", "eth_dst", "ipv4_src", "ipv4_dst", "udp_src", "udp_dst", "payload_len"}
 
-// widestCell is how many characters of a value a table shows.
+// widestCell is the maximum number of characters of a table cell.
 const widestCell = 32
 
-// burstShow is b:show{format, fields, n, csv}: the first packets as a table.
+// burstShow implements b:show{format, fields, n, csv}: the first packets as a table.
 func burstShow(c *call) int {
 	b := selfBurst(c)
 	c.check(b.b.Check())
@@ -47,7 +47,7 @@ func burstShow(c *call) int {
 	return 0
 }
 
-// textList reads a list of texts; nil: it is absent.
+// textList reads a list of strings; nil if the option is absent.
 func (o *options) textList(key string) (list []string) {
 	t, ok := o.get(key).(*lua.LTable)
 	if !ok && o.has(key) {
@@ -63,7 +63,7 @@ func (o *options) textList(key string) (list []string) {
 	return list
 }
 
-// shownRows are the first n packets: numbers of texts by column, and what else a format has packet by packet.
+// shownRows returns the table rows of the first n packets: the fields read by column, and the decoded fields of the format.
 func (c *call) shownRows(b *burst, f *packetFormat, names []string, n int) [][]string {
 	rows := make([][]string, n)
 	for i := range rows {
@@ -101,7 +101,7 @@ func (c *call) shownRows(b *burst, f *packetFormat, names []string, n int) [][]s
 	return rows
 }
 
-// decodedPacket reads packet i; of another format it has no fields.
+// decodedPacket decodes packet i; a packet of another format has no fields.
 func decodedPacket(b *burst, f *format.Format, i int) map[string]format.Read {
 	out := map[string]format.Read{}
 	data, err := b.b.Packet(0, i)
@@ -126,12 +126,12 @@ func writeCSV(w io.Writer, head []string, rows [][]string) error {
 	out := csv.NewWriter(w)
 	err := out.Write(head)
 	if err == nil {
-		err = out.WriteAll(rows) // which flushes
+		err = out.WriteAll(rows) // flushes
 	}
 	return err
 }
 
-// tableText aligns columns to the right.
+// tableText formats rows with right-aligned columns.
 func tableText(head []string, rows [][]string) string {
 	all := append([][]string{head}, rows...)
 	wide := make([]int, len(head))

@@ -6,25 +6,24 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// A program may open and close sessions for days. The records of the newest that were closed are kept, those before
-// them are added up in one.
+// Bounds the memory used for closed sessions: the records of the most recently closed sessions are kept, older records are merged into one.
 
 const (
 	keptRecords = 100
-	keptLines   = 100 // of each list of a sum of records
+	keptLines   = 100 // maximum length of each list of a merged record
 )
 
-// closedSession is what is left of a session that was closed; the session itself goes with the script's handles.
+// closedSession is the record kept of a closed session; the session itself is freed with the script's handles.
 type closedSession struct {
 	reason     string
 	notes      []string
 	thresholds []stats.Result
 	files      []string
 	endless    map[string]bool
-	sum        int // so many records added up
+	sum        int // number of merged records
 }
 
-// addUp keeps the number of closed records bounded.
+// addUp merges the oldest closed record into the sum if there are more than keptRecords.
 func (p *Process) addUp() {
 	first, closed := -1, 0
 	for i, o := range p.sessions {
@@ -47,7 +46,7 @@ func (p *Process) addUp() {
 	p.sessions = append(p.sessions[:first], p.sessions[first+1:]...)
 }
 
-// plus is a new record of two: counters and times are added, lists joined as far as there is room.
+// plus returns the merge of both records: counters and times are added, lists concatenated up to keptLines.
 func (o *RunningSession) plus(x *RunningSession) *RunningSession {
 	n := o.record.sum + 1
 	both := &RunningSession{name: fmt.Sprintf("%d earlier sessions", n), begun: o.begun || x.begun, finished: true, closed: true,
@@ -62,7 +61,7 @@ func (o *RunningSession) plus(x *RunningSession) *RunningSession {
 	return both
 }
 
-// join appends y to x; the last place says how many had none.
+// join appends y to x; the last line gives the number of omitted lines.
 func join(x, y []string) []string {
 	x = append(x[:len(x):len(x)], y...)
 	if len(x) > keptLines {

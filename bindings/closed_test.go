@@ -10,8 +10,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// TestClosedSessionIsLetGo opens, runs and closes a session and drops the script's handle: nothing else may keep the
-// session in memory, while the record for the summary stays.
+// TestClosedSessionIsLetGo opens, runs and closes a session and drops the script's handle: the session must then be collectable, while its record
+// for the summary remains.
 func TestClosedSessionIsLetGo(t *testing.T) {
 	var s weak.Pointer[session.Session]
 	rt := onMain(t, func(L *lua.LState, rt *Runtime) error {
@@ -48,8 +48,8 @@ end`)
 	}
 }
 
-// TestClosedSessionsAddUp opens and closes more sessions than have records of their own: the others are one, and no
-// packet, failed threshold or file of them is lost.
+// TestClosedSessionsAddUp opens and closes more sessions than keptRecords: the oldest are merged without losing packets, failed thresholds or
+// files.
 func TestClosedSessionsAddUp(t *testing.T) {
 	const extra = 7
 	rt := onMain(t, func(L *lua.LState, _ *Runtime) error {

@@ -11,11 +11,11 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// column is one field of every packet of a burst: a copy, so it outlives the burst. Hot.
+// column is a copy of one field of every packet of a burst; it outlives the burst. Hot.
 type column struct {
 	name   string
 	values session.Numbers
-	has    []uint8 // 0: the packet lacks the field; nil: none does
+	has    []uint8 // 0: the packet lacks the field; nil: all packets have it
 	signed bool
 }
 
@@ -40,7 +40,7 @@ var columnType = &typeDef{
 			if i := int(n) - 1; i >= 0 && i < col.values.Len() && float64(n) == float64(i+1) {
 				return col.at(L, i)
 			}
-			return lua.LNil // as behind the end of a table, so that ipairs ends
+			return lua.LNil // like the element after the last, so that ipairs ends
 		}
 		if key == lua.LString("name") {
 			return lua.LString(col.name)
@@ -92,7 +92,7 @@ var columnType = &typeDef{
 	},
 }
 
-// burstColumn is b:column(field), or of a number over fields.
+// burstColumn implements b:column of a field, or of an expression over fields.
 func burstColumn(c *call) int {
 	b := selfBurst(c)
 	format := c.formatArg(2)
@@ -111,7 +111,7 @@ func burstColumn(c *call) int {
 	return c.push(c.rt.newObject(newColumn(name, values, has, n, f.Flags&session.FieldSigned != 0)))
 }
 
-// numberColumn is a column of a text such as "payload_len // 8".
+// numberColumn evaluates an expression such as "payload_len // 8" for each packet.
 func (c *call) numberColumn(b *burst, text string, f *packetFormat) int {
 	known := &c.rt.numbers
 	if f != nil {
@@ -127,7 +127,7 @@ func (c *call) numberColumn(b *burst, text string, f *packetFormat) int {
 	return c.push(c.rt.newObject(newColumn(text, values, has, n, number.Signed)))
 }
 
-// columnRoom is room for a column of n packets that is being made, and stays in the cache from one to the next.
+// columnRoom returns scratch space for a column of n packets, reused between calls to stay in the cache.
 func (rt *Runtime) columnRoom(n int) (values []uint64, has []uint8) {
 	if len(rt.columnHas) < n {
 		rt.columnValues, rt.columnHas = make([]uint64, n), make([]uint8, n)
@@ -135,7 +135,7 @@ func (rt *Runtime) columnRoom(n int) (values []uint64, has []uint8) {
 	return rt.columnValues[:n], rt.columnHas[:n]
 }
 
-// newColumn copies values, of which n are there.
+// newColumn copies values; n of them are present.
 func newColumn(name string, values []uint64, has []uint8, n int, signed bool) *column {
 	col := &column{name: name, values: session.NewNumbers(values), signed: signed}
 	if n < len(values) {
@@ -144,7 +144,7 @@ func newColumn(name string, values []uint64, has []uint8, n int, signed bool) *c
 	return col
 }
 
-// at is a value as a number, nil where the packet lacks the field.
+// at returns value i as a Lua number, or nil if the packet lacks the field.
 func (col *column) at(L *lua.LState, i int) lua.LValue {
 	switch v := col.values.At(i); {
 	case !col.present(i):
@@ -166,7 +166,7 @@ func absolute(v int64) uint64 {
 	return uint64(v)
 }
 
-// each calls fn for every value that is there.
+// each calls fn for every present value.
 func (col *column) each(fn func(v uint64)) {
 	for i := range col.values.Len() {
 		if col.present(i) {
@@ -175,7 +175,7 @@ func (col *column) each(fn func(v uint64)) {
 	}
 }
 
-// float is a value as a double, rounded where it is wide.
+// float converts a value to a double, rounding values above 2^53.
 func (col *column) float(v uint64) float64 {
 	if col.signed {
 		return float64(int64(v))
@@ -199,7 +199,7 @@ func columnU64(c *call) int {
 	return c.push(c.rt.newU64(col.values.At(i)))
 }
 
-// columnText shows addresses as such and anything else in decimal.
+// columnText implements tostring of a column: addresses in their notation, other values in decimal.
 func columnText(c *call) int {
 	col := receiver[*column](c, "column")
 	i := c.index(1, "packet", col.values.Len())
@@ -209,7 +209,7 @@ func columnText(c *call) int {
 	return c.push(lua.LString(fieldText(col.name, col.values.At(i), col.signed)))
 }
 
-// columnSum adds up: a number, or a u64 above 2^53.
+// columnSum returns the sum as a number, or as a u64 above 2^53.
 func columnSum(c *call) int {
 	col := receiver[*column](c, "column")
 	var sum uint64
@@ -261,7 +261,7 @@ func extreme(c *call, better func(col *column, a, b uint64) bool) int {
 	return c.push(c.rt.columnValue(col, best))
 }
 
-// columnUnique lists the different values in order.
+// columnUnique returns the distinct values in ascending order.
 func columnUnique(c *call) int {
 	col := receiver[*column](c, "column")
 	var values []uint64
@@ -282,7 +282,7 @@ func columnUnique(c *call) int {
 	return c.push(t)
 }
 
-// columnHistogram counts values in equal bins between min and max, by default those of the column.
+// columnHistogram implements col:histogram: counts in equal bins from min to max, by default those of the column.
 func columnHistogram(c *call) int {
 	col := receiver[*column](c, "column")
 	o := c.options(1)
@@ -300,7 +300,7 @@ func columnHistogram(c *call) int {
 	}))
 }
 
-// histogram counts what each gives in equal bins from lo to hi.
+// histogram counts the values passed by each in equal bins from lo to hi.
 func (c *call) histogram(lo, hi float64, bins int, each func(add func(f float64))) *lua.LTable {
 	counts := make([]int, bins)
 	below, above := 0, 0
@@ -310,7 +310,7 @@ func (c *call) histogram(lo, hi float64, bins int, each func(add func(f float64)
 			below++
 		case f > hi:
 			above++
-		case f != f: // no number
+		case f != f: // NaN
 		case hi == lo:
 			counts[0]++
 		default:

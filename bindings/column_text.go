@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	columnPerRow = 8  // values in a row of what the prompt shows
-	columnRows   = 16 // rows at most
+	columnPerRow = 8  // values per row at the prompt
+	columnRows   = 16 // maximum number of rows
 )
 
-// columnShow is what the prompt shows of a column: its values in rows, each behind the number of its first packet.
+// columnShow formats a column for the prompt: rows of values, each row prefixed with the number of its first packet.
 func columnShow(c *call) int {
 	col, _ := userdata[*column](c.L.Get(1))
 	texts, wide := make([]string, min(col.values.Len(), columnPerRow*columnRows)), 0

@@ -12,8 +12,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// configuration is s.config, cold: the resolved plan through gopher-luar under the names of the YAML,
-// read-only, and the file's sections that are not ours as tables.
+// configuration builds s.config: the resolved plan, read-only, through gopher-luar under the names of the YAML, and the sections of the file that
+// daqiri-run does not define as tables. Cold.
 func (rt *Runtime) configuration(cfg *spec.Config) lua.LValue {
 	luar.GetConfig(rt.root).FieldNames = yamlNames
 	luar.GetConfig(rt.root).MethodNames = func(reflect.Type, reflect.Method) []string { return nil }
@@ -40,13 +40,13 @@ func (rt *Runtime) configuration(cfg *spec.Config) lua.LValue {
 		names = append(names, name)
 	}
 	meta.RawSetString("__names", rt.list(sortedStrings(names)))
-	shown := rt.root.NewTable() // instead of the metatable, which could be changed
+	shown := rt.root.NewTable() // in place of the metatable, so that scripts can't change it
 	shown.RawSetString("__names", rt.list(sortedStrings(names)))
 	meta.RawSetString("__metatable", shown)
 	return &lua.LUserData{Value: plan, Metatable: meta}
 }
 
-// configText shows a part of the configuration as JSON, as inspect does.
+// configText formats a part of the configuration as JSON, like the inspect command.
 func configText(L *lua.LState) int {
 	text, err := json.MarshalIndent(L.CheckUserData(1).Value, "", "  ")
 	if err != nil {
@@ -56,8 +56,8 @@ func configText(L *lua.LState) int {
 	return 1
 }
 
-// noOperator takes the place of gopher-luar's operators, of which some change what they are used on: p ^ v sets what
-// a pointer points to, and list + v may write behind the list.
+// noOperator replaces gopher-luar's operators, some of which modify their operand: p ^ v sets the target of a pointer, and list + v may write
+// past the end of the list.
 func noOperator(L *lua.LState) int {
 	raise(L, "the configuration can't be changed, and has no operators")
 	return 0
@@ -70,7 +70,7 @@ func readOnly(L *lua.LState) int {
 	return 0
 }
 
-// yamlNames are a field's names in Lua: the key in the file.
+// yamlNames returns the Lua name of a field: its key in the YAML file.
 func yamlNames(_ reflect.Type, f reflect.StructField) []string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if name == "-" || name == "" && !f.Anonymous {
@@ -79,7 +79,7 @@ func yamlNames(_ reflect.Type, f reflect.StructField) []string {
 	return []string{name}
 }
 
-// lock makes what gopher-luar shows of a type read-only, and a misspelt key an error.
+// lock makes gopher-luar's view of a type read-only, and misspelt keys raise.
 func (rt *Runtime) lock(t reflect.Type, seen map[reflect.Type]bool) {
 	if seen[t] {
 		return
@@ -101,7 +101,7 @@ func (rt *Runtime) lock(t reflect.Type, seen map[reflect.Type]bool) {
 	meta := luar.MT(rt.root, reflect.Zero(t).Interface())
 	for _, name := range operators {
 		if name == "__unm" && t.Kind() == reflect.Pointer && t.Elem().Kind() != reflect.Struct {
-			continue // how a number is read that may be absent
+			continue // -p reads an optional number
 		}
 		meta.RawSetString(name, rt.root.NewFunction(noOperator))
 	}
@@ -131,7 +131,7 @@ func (rt *Runtime) lockKeys(meta *luar.Metatable, t reflect.Type) {
 	}))
 }
 
-// yamlKeys lists the keys of a struct, those of embedded ones too.
+// yamlKeys lists the YAML keys of a struct and its embedded structs.
 func yamlKeys(t reflect.Type) []string {
 	var keys []string
 	for i := range t.NumField() {

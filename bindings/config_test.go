@@ -7,8 +7,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// TestConfigurationTypes walks the types of s.config: each is one that configuration has made read-only, which it does by its
-// static type.
+// TestConfigurationTypes checks that configuration has made every static type reachable from s.config read-only.
 func TestConfigurationTypes(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	var walk func(r reflect.Type, path string)

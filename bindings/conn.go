@@ -9,7 +9,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// connection is a TCP connection or a UDP peer. Hot: hand-written.
+// connection is a TCP, UDP or RDMA connection. Hot: hand-written metatable.
 type connection struct {
 	c     *session.Conn
 	of    *RunningSession
@@ -185,7 +185,7 @@ var connectionType = &typeDef{
 	}}},
 }
 
-// connectionQueue is the id of the queue that receives from the connection, or where there is none of that which sends.
+// connectionQueue returns the id of the connection's receive queue, or of its transmit queue if it has no receive queue.
 func connectionQueue(L *lua.LState, x *connection) lua.LValue {
 	q, err := x.c.RxQueue()
 	if err != nil {
@@ -197,14 +197,14 @@ func connectionQueue(L *lua.LState, x *connection) lua.LValue {
 	return lua.LNumber(q.ID())
 }
 
-// listener takes the connect and disconnect events of one interface.
+// listener receives the connect and disconnect events of one interface.
 type listener struct {
 	i     *iface
 	fn    *lua.LFunction // on_connection
 	conns map[uint32]*connection
 }
 
-// listener of the interface in this state, made when it is first needed.
+// listener returns this state's listener for the interface, creating it on first use.
 func (c *call) listener(i *iface) *listener {
 	if l := c.rt.listeners[i.i]; l != nil {
 		return l
@@ -226,7 +226,7 @@ func (rt *Runtime) listen(i *iface) (*listener, error) {
 	return l, nil
 }
 
-// conn is the one connection object for an id.
+// conn returns the connection object for an id; there is one object per id.
 func (l *listener) conn(rt *Runtime, id uint32) *connection {
 	x := l.conns[id]
 	if x == nil {
@@ -237,9 +237,9 @@ func (l *listener) conn(rt *Runtime, id uint32) *connection {
 	return x
 }
 
-// hearOfServers makes the script's state hear when a client's own connection can't be made, also where
-// the script handles no connection. Called before the start, as each cause is told once. Where there
-// are more tasks each may want the events for itself.
+// hearOfServers listens for failed connects of client interfaces, including those for which the script registers no handler, and logs them. It is
+// called before the start because each cause is reported once, and does nothing if there are several tasks, any of which may register for the
+// events.
 func (rt *Runtime) hearOfServers(o *RunningSession) {
 	if len(rt.Scheduler.Tasks()) > 1 {
 		return
@@ -256,7 +256,7 @@ func (rt *Runtime) hearOfServers(o *RunningSession) {
 
 func (l *listener) deliver(rt *Runtime, L *lua.LState, it *task.Item) {
 	code := it.Event.Code
-	if it.Event.Conn == 0 { // the engine tells each cause once
+	if it.Event.Conn == 0 { // reported once per cause
 		rt.Log("warn", fmt.Sprintf("interface %s: %s: %v; it is tried again, after pauses that double up to 30 s",
 			l.i.i.Name(), l.i.i.Server(), code), nil)
 		return
@@ -279,7 +279,7 @@ func (l *listener) deliver(rt *Runtime, L *lua.LState, it *task.Item) {
 	x.c.Forget(rt.Task)
 }
 
-// connectionOf is the connection that a burst came from, nil where the queue has none.
+// connectionOf returns the connection from which a burst arrived, or nil for a queue without connections.
 func (rt *Runtime) connectionOf(b *burst) lua.LValue {
 	id := b.b.ConnID()
 	if id == 0 {
@@ -292,7 +292,7 @@ func (rt *Runtime) connectionOf(b *burst) lua.LValue {
 	return rt.newObject(&connection{c: i.Conn(id), of: b.of})
 }
 
-// interfaceOnConnection is i:on_connection(fn(c)): connections that peers make, and those of connect.
+// interfaceOnConnection implements i:on_connection(fn(c)): accepted connections, and those opened by connect.
 func interfaceOnConnection(c *call) int {
 	l := c.listener(selfInterface(c))
 	l.fn = c.fn(1, "function(connection)")
@@ -300,7 +300,7 @@ func interfaceOnConnection(c *call) int {
 	return 0
 }
 
-// interfaceConnect is i:connect{address, src_addr} or i:connect{qp}: a connection that is on its way.
+// interfaceConnect implements i:connect{address, src_addr} and i:connect{qp}; it returns before the connection is established.
 func interfaceConnect(c *call) int {
 	i := selfInterface(c)
 	o := c.options(1)
@@ -321,8 +321,8 @@ func (c *call) connect(i *iface, o *options) (*session.Conn, error) {
 	return i.i.Connect(session.Connecting{Address: o.str("address", ""), Local: o.str("src_addr", ""), Private: o.str("private_data", "")})
 }
 
-// interfaceConnection is i:connection(id): the connection with that id; without one the interface itself, whose
-// peer is the default one and whose options are those of all its connections.
+// interfaceConnection implements i:connection(id). Without an id it returns the interface as a connection: its peer is the default peer and its
+// socket options apply to all connections.
 func interfaceConnection(c *call) int {
 	i := selfInterface(c)
 	id := uint32(0)
@@ -361,11 +361,11 @@ func connectionOnDisconnect(c *call) int {
 func connectionOnBurst(c *call) int {
 	x := selfConnection(c)
 	c.fn(1, "function(burst)")
-	c.listener(&iface{x.c.Interface(), x.of}) // hears of the end, which ends the tap
+	c.listener(&iface{x.c.Interface(), x.of}) // receives the disconnect event, which closes the tap
 	return c.onBurst(x.of, x.c, x.c.Tap, "")
 }
 
-// connectionGetBurst is c:get_burst{timeout_us}, as of a queue, for this connection alone.
+// connectionGetBurst implements c:get_burst{timeout_us}, like q:get_burst for one connection.
 func connectionGetBurst(c *call) int {
 	x := selfConnection(c)
 	return c.getBurst(x.of, &x.get, fmt.Sprintf("connection %d", x.c.ID()), func(g *getter) (*session.Tap, error) {
@@ -373,7 +373,7 @@ func connectionGetBurst(c *call) int {
 	})
 }
 
-// connectionAlloc is c:alloc(n): a burst of the connection's transmit queue.
+// connectionAlloc implements c:alloc(n): a burst of the connection's transmit queue.
 func connectionAlloc(c *call) int {
 	x := selfConnection(c)
 	q, err := x.c.TxQueue()
@@ -392,7 +392,7 @@ func connectionAlloc(c *call) int {
 	return c.push(c.rt.newBurst(b, x.of))
 }
 
-// connectionSend is c:send(b): it consumes the burst when it returns true.
+// connectionSend implements c:send(b): it consumes the burst if it returns true.
 func connectionSend(c *call) int {
 	x := selfConnection(c)
 	return c.sendBurst(x.of, x.c.Send)

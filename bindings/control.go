@@ -18,7 +18,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/control"
 )
 
-// controlHandle is a socket on which others tell the script what to do. Cold.
+// controlHandle is a control socket on which clients send commands to the script. Cold.
 type controlHandle struct {
 	server   *control.Server
 	token    string
@@ -63,7 +63,7 @@ var controlType = &typeDef{
 	}}},
 }
 
-// moduleControl is daqiri.control{unix | tcp, mode, token}.
+// moduleControl implements daqiri.control{unix | tcp, mode, token}.
 func moduleControl(c *call) int {
 	c.atMost(1)
 	o := c.options(1)
@@ -88,7 +88,7 @@ func moduleControl(c *call) int {
 	}
 	h.server = server
 	rt.Task.AtExit(server.Close)
-	rt.listening++ // a spawned task goes on for it
+	rt.listening++ // keeps a spawned task running
 	return c.push(rt.newLasting(h))
 }
 
@@ -114,8 +114,8 @@ func controlClose(c *call) int {
 	return 0
 }
 
-// answerControl has the script's thread answer a line of a peer that may ask. Another's line costs the script nothing. Any thread; blocks until it is
-// answered, or the script has ended.
+// answerControl answers a line of a peer on the script's thread. Lines of unauthorized peers are refused without running the script. Safe from
+// any thread; blocks until the answer is ready or the script ends.
 func (rt *Runtime) answerControl(h *controlHandle, peer *control.Peer, line []byte) []byte {
 	message, err := controlMessage(line)
 	if err == nil {
@@ -136,21 +136,21 @@ func (rt *Runtime) answerControl(h *controlHandle, peer *control.Peer, line []by
 	return refusal(nil, errors.New("the script has ended"))
 }
 
-// refusal is the answer to a line that no script has seen.
+// refusal returns the answer to a line that was not passed to the script.
 func refusal(id any, err error) []byte {
 	answer := map[string]any{"ok": false, "error": err.Error()}
 	if id != nil {
 		answer["id"] = id
 	}
-	text, _ := json.Marshal(answer) // what JSON has brought goes back
+	text, _ := json.Marshal(answer) // marshals values that were decoded from JSON
 	return text
 }
 
-// refusals notes lines that were refused in the log: one a second, so that a crowd does not fill it. Safe for concurrent use.
+// refusals logs refused lines, at most one per second. Safe for concurrent use.
 type refusals struct {
 	mu   sync.Mutex
 	next time.Time
-	left int // that were not noted since
+	left int // refusals not logged since the last log line
 }
 
 func (r *refusals) note(rt *Runtime, peer *control.Peer, err error) {
@@ -169,7 +169,7 @@ func (r *refusals) note(rt *Runtime, peer *control.Peer, err error) {
 	rt.Log("warn", "control", noted)
 }
 
-// answerMessage is the answer to a message of a peer that may ask. The script's thread.
+// answerMessage runs a message of an authorized peer and returns the answer. Must run on the script's thread.
 func (rt *Runtime) answerMessage(h *controlHandle, peer *control.Peer, message map[string]any) []byte {
 	out := rt.root.NewTable()
 	if id, ok := message["id"]; ok {
@@ -178,7 +178,7 @@ func (rt *Runtime) answerMessage(h *controlHandle, peer *control.Peer, message m
 	verb, _ := message["verb"].(string)
 	noted := map[string]any{"peer": peer.Name}
 	if h.verbs[verb] != nil || verb == "help" || verb == "token" {
-		noted["verb"] = verb // another may be a token that was typed in the wrong place
+		noted["verb"] = verb // an unknown verb may be a mistyped token: it is not logged
 	}
 	var err error
 	if verb != "token" {
@@ -197,7 +197,7 @@ func (rt *Runtime) answerMessage(h *controlHandle, peer *control.Peer, message m
 	return text
 }
 
-// controlMessage reads a line: JSON, or a verb and its words.
+// controlMessage parses a line: JSON, or a verb and its words.
 func controlMessage(line []byte) (map[string]any, error) {
 	text := strings.TrimSpace(string(line))
 	if !strings.HasPrefix(text, "{") {
@@ -220,7 +220,7 @@ func controlMessage(line []byte) (map[string]any, error) {
 	return message, nil
 }
 
-// admit says why a peer may not ask. A message that has the token, or the line 'token TOKEN', is enough for all that come later on its connection.
+// admit returns an error unless the peer is authorized. A token in a message, or the line 'token TOKEN', authorizes the rest of the connection.
 func (h *controlHandle) admit(peer *control.Peer, message map[string]any) error {
 	verb, _ := message["verb"].(string)
 	given, has := message["token"].(string)
@@ -238,7 +238,7 @@ func (h *controlHandle) admit(peer *control.Peer, message map[string]any) error 
 	return nil
 }
 
-// runVerb puts the verb's reply into out.
+// runVerb runs the handler of the verb and stores its reply in out.
 func (rt *Runtime) runVerb(h *controlHandle, verb string, message map[string]any, out *lua.LTable) error {
 	fn := h.verbs[verb]
 	known := slices.Sorted(maps.Keys(h.verbs))
@@ -263,7 +263,7 @@ func (rt *Runtime) runVerb(h *controlHandle, verb string, message map[string]any
 	return nil
 }
 
-// callVerb calls a handler, whose errors end nothing else.
+// callVerb calls a handler; an error of the handler is returned and ends nothing else.
 func (rt *Runtime) callVerb(fn *lua.LFunction, message lua.LValue) (results [3]lua.LValue, err error) {
 	before := rt.place
 	rt.place = inHandler

@@ -39,7 +39,7 @@ assert(not ok and tostring(why):find("says who asks", 1, true), why)
 ctl:close()
 `
 
-// TestControl talks to a script: what comes back, and that nothing that is sent ends it.
+// TestControl checks the answers of a script to valid and invalid lines, and that no line ends the script.
 func TestControl(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.sock")
 	talked := make(chan string, 1)
@@ -53,7 +53,7 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// talk sends each line and compares the answer; empty: all is right.
+// talk sends each line and compares the answer; it returns "" if all match.
 func talk(path string) (fault string) {
 	var c net.Conn
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -70,7 +70,7 @@ func talk(path string) (fault string) {
 		{`{"verb":"add","n":5}`, `{"error":"the token is missing, or another","ok":false}`},
 		{`add 5`, `the token is missing`},
 		{`{"verb":"add","n":5,"token":"open sesame"}`, `{"ok":true,"reply":5}`},
-		{`add 1`, `{"ok":true,"reply":6}`}, // the connection has shown the token
+		{`add 1`, `{"ok":true,"reply":6}`}, // authorized by an earlier line
 		{`{"verb":"add","n":100,"token":"another"}`, `the token is missing, or another`},
 		{`{"verb":"fail","token":"open sesame","id":"a"}`, `it went wrong","id":"a","ok":false}`},
 		{`{"verb":"add","n":3,"token":"open sesame","id":null}`, `{"ok":true,"reply":9}`},
@@ -95,7 +95,7 @@ func talk(path string) (fault string) {
 	return fault
 }
 
-// TestRefusals: a crowd of lines that are refused makes one line of the log a second, which counts the others.
+// TestRefusals checks that many refused lines produce one log line per second, which counts the others.
 func TestRefusals(t *testing.T) {
 	var noted []map[string]any
 	rt := &Runtime{Log: func(_, _ string, fields map[string]any) { noted = append(noted, fields) }}
@@ -104,7 +104,7 @@ func TestRefusals(t *testing.T) {
 		r.note(rt, &control.Peer{Name: "127.0.0.1:1"}, errors.New("no"))
 	}
 	before := len(noted)
-	r.next = time.Time{} // a second later
+	r.next = time.Time{} // as if a second had passed
 	r.note(rt, &control.Peer{Name: "127.0.0.1:2"}, errors.New("no"))
 	total := len(noted)
 	for _, fields := range noted {

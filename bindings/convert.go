@@ -5,8 +5,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// sessionConvert is s:convert{name, memory_region, data_types, format, at, payload_byte_offset, policy}: a stage that makes
-// packets whose payloads have elements of another type.
+// sessionConvert implements s:convert{name, memory_region, data_types, format, at, payload_byte_offset, policy}: a stage that creates packets
+// with the payload elements converted to another type.
 func sessionConvert(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
@@ -26,21 +26,22 @@ func sessionConvert(c *call) int {
 	return c.pushStage(st, o, err)
 }
 
-// payloadPlace is where payloads begin: so many bytes from the packet's start or from the innermost payload's, and as many
-// more as the text says.
+// payloadPlace is the start of the payloads: a byte offset from the packet's start or from the innermost payload, plus the value of an
+// expression.
 type payloadPlace struct {
 	offset         int
 	payload        bool
 	header, length string
 }
 
-// payloadPlace reads it. A format's payload is behind its header, unless the options say otherwise, or packets are split: the header is in segment 0.
+// payloadPlace reads these options. A format's payload follows its header unless the options specify it, or packets are split: then the header is
+// in segment 0.
 func (o *options) payloadPlace(f *packetFormat, segment int) payloadPlace {
 	data := f != nil && f.f != nil && f.f.Spec.Data != ""
 	if f == nil || f.f == nil || segment > 0 || o.has("at") || o.has("payload_byte_offset") {
 		at := payloadPlace{offset: int(o.whole("payload_byte_offset", 0, 0, 1<<20)), payload: o.choice("at", "start", "payload") == "payload"}
 		if data {
-			at.header = format.DataHeaderBytes + " * 0" // absent in packets without data
+			at.header = format.DataHeaderBytes + " * 0" // undefined for packets without data
 		}
 		return at
 	}

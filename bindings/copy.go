@@ -2,8 +2,8 @@ package bindings
 
 import "github.com/daqiri/daqiri-run/runtime/session"
 
-// sessionCopy is s:copy{name, memory_region, data_types, format, at, payload_byte_offset, policy}: a stage that moves bursts
-// into another region.
+// sessionCopy implements s:copy{name, memory_region, data_types, format, at, payload_byte_offset, policy}: a stage that copies bursts to another
+// region.
 func sessionCopy(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)

@@ -4,17 +4,17 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Coroutines anew where gopher-lua has no bounds: a resume inside a resume takes Go's stack, whose end is that of the
-// process, each coroutine took half a megabyte, and its context stayed with the task's for ever.
+// Replacements for gopher-lua's coroutine functions, which have no limits: a nested resume uses Go stack, whose overflow ends the process, each
+// coroutine takes half a megabyte, and its context is never released from the task's.
 
 const (
-	threadRegistry = 256 // values that a coroutine has room for before it grows
-	freelyNested   = 16  // threads that may wait for each other however deep they are in calls
-	deepFrames     = 200 // calls from which on one more counts as deepThread
+	threadRegistry = 256 // initial number of values per coroutine
+	freelyNested   = 16  // nested threads allowed at any call depth
+	deepFrames     = 200 // call depth from which a thread counts as deepThread
 	deepThread     = 10
 )
 
-// replaceCoroutines wraps create, resume and wrap.
+// replaceCoroutines wraps coroutine.create, resume and wrap.
 func (rt *Runtime) replaceCoroutines() {
 	module, ok := rt.globals().RawGetString(lua.CoroutineLibName).(*lua.LTable)
 	if !ok {
@@ -53,7 +53,7 @@ func (rt *Runtime) replaceCoroutines() {
 	})
 }
 
-// small has L make a thread without a context and with small stacks, where these can grow.
+// small calls make with settings that give new threads no context and small, growing stacks.
 func (rt *Runtime) small(L *lua.LState, registry int, make func()) {
 	ctx, options := L.RemoveContext(), L.Options
 	if options.RegistryMaxSize > options.RegistrySize {
@@ -67,7 +67,7 @@ func (rt *Runtime) small(L *lua.LState, registry int, make func()) {
 	make()
 }
 
-// refuses says why a thread can't be run: one that waits for another already, of which gopher-lua only knows the innermost.
+// refuses returns why a thread can't be resumed, or "". A thread with a parent waits for another one; gopher-lua detects only the innermost.
 func refuses(th *lua.LState) string {
 	switch {
 	case th.Dead:
@@ -78,7 +78,7 @@ func refuses(th *lua.LState) string {
 	return ""
 }
 
-// resume runs a thread, as deep as threads may wait for each other.
+// resume runs a thread after checking the nesting limit.
 func (rt *Runtime) resume(L, th *lua.LState, run lua.LGFunction) int {
 	depth := rt.nest(L)
 	ended := false
@@ -87,7 +87,7 @@ func (rt *Runtime) resume(L, th *lua.LState, run lua.LGFunction) int {
 		if ended {
 			return
 		}
-		th.Dead, th.Parent = true, nil // an error passes through: L goes on where it is caught
+		th.Dead, th.Parent = true, nil // an error unwinds through here: L continues where the error is caught
 		L.G.CurrentThread = L
 		r := recover()
 		if e, ok := r.(*lua.ApiError); ok {
@@ -103,7 +103,7 @@ func (rt *Runtime) resume(L, th *lua.LState, run lua.LGFunction) int {
 	return n
 }
 
-// overflow gives the error of a thread whose frames ran out, which has no place, one; others stay as they are.
+// overflow adds a position to the error of a thread whose call frames ran out; other errors are returned unchanged.
 func overflow(th *lua.LState, raised lua.LValue) lua.LValue {
 	if raised == lua.LString(frameOverflow) {
 		return lua.LString(th.Where(0) + " stack overflow")
@@ -111,8 +111,8 @@ func overflow(th *lua.LState, raised lua.LValue) lua.LValue {
 	return raised
 }
 
-// nest counts a thread that waits for another; rt.nested is to be lowered again by what it returns. A thread that is
-// deep in calls has more of Go's stack.
+// nest counts a nested thread and raises at the limit. The caller subtracts the result from rt.nested at the end. A thread with deep calls counts
+// more, as it uses more Go stack.
 func (rt *Runtime) nest(L *lua.LState) int {
 	if rt.nested >= maxProtected {
 		raise(L, "stack overflow (pcall and coroutines inside each other %d times)", maxProtected)

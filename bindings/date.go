@@ -10,7 +10,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// osTime is os.time on the scheduler's clock; with a table, the time that it describes (UTC).
+// osTime implements os.time on the scheduler's clock; a table argument is converted as UTC.
 func osTime(c *call) int {
 	if c.arg(1) == lua.LNil {
 		return c.push(lua.LNumber(math.Floor(float64(c.rt.Scheduler.Now()) / 1e9)))
@@ -36,12 +36,12 @@ func osTime(c *call) int {
 	return c.push(lua.LNumber(at.Unix()))
 }
 
-// osClock is the seconds since the state began, on the scheduler's clock.
+// osClock implements os.clock: seconds since the state was created, on the scheduler's clock.
 func osClock(c *call) int {
 	return c.push(lua.LNumber(float64(c.rt.Scheduler.Now()-c.rt.began) / 1e9))
 }
 
-// osDate is os.date in UTC: with "*t" a table, else text by strftime's letters.
+// osDate implements os.date in UTC: a table for "*t", otherwise text formatted by strftime directives.
 func osDate(c *call) int {
 	format := "%c"
 	if c.arg(1) != lua.LNil {
@@ -70,16 +70,16 @@ func osDate(c *call) int {
 	return c.push(lua.LString(text))
 }
 
-// longestDate is more than any two characters of a format become.
+// longestDate is an upper bound on the bytes produced per two characters of a format.
 const longestDate = 16
 
-// layouts are the directives of strftime that package time has; those that depend on a language are as in locale "C".
+// layouts maps strftime directives to layouts of package time; those that depend on a locale are as in locale "C".
 var layouts = map[byte]string{'a': "Mon", 'A': "Monday", 'b': "Jan", 'B': "January", 'c': "Mon Jan _2 15:04:05 2006",
 	'd': "02", 'D': "01/02/06", 'e': "_2", 'F': "2006-01-02", 'h': "Jan", 'H': "15", 'I': "03", 'm': "01", 'M': "04", 'n': "\n", 'p': "PM",
 	'r': "03:04:05 PM", 'R': "15:04", 'S': "05", 't': "\t", 'T': "15:04:05", 'x': "01/02/06", 'X': "15:04:05", 'y': "06", 'Y': "2006",
 	'z': "-0700", '%': "%"}
 
-// directives are the others.
+// directives maps the remaining directives to functions.
 var directives = map[byte]func(at time.Time) string{
 	'C': func(at time.Time) string { return fmt.Sprintf("%02d", at.Year()/100) },
 	'g': func(at time.Time) string { year, _ := at.ISOWeek(); return fmt.Sprintf("%02d", year%100) },
@@ -94,13 +94,13 @@ var directives = map[byte]func(at time.Time) string{
 	'Z': func(time.Time) string { return "GMT" },
 }
 
-// weekOfYear counts weeks from the year's first such day on; the days before are in week 00.
+// weekOfYear returns the week of the year as two digits. Week 1 starts at the first such weekday; earlier days are in week 00.
 func weekOfYear(at time.Time, first time.Weekday) string {
 	sinceFirst := (int(at.Weekday()) - int(first) + 7) % 7
 	return fmt.Sprintf("%02d", (at.YearDay()+6-sinceFirst)/7)
 }
 
-// strftime renders the directives of C99's strftime, and %s.
+// strftime formats a time by the directives of C99's strftime, and %s.
 func strftime(format string, at time.Time) (string, error) {
 	var b strings.Builder
 	for {

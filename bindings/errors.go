@@ -10,28 +10,28 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// Exit is the cause with which os.exit ends the tasks of a process.
+// Exit is the cancellation cause of a process's tasks after os.exit.
 type Exit struct{ Code int }
 
-// Error says that the script asked for it.
+// Error returns a text with the exit code.
 func (e *Exit) Error() string { return fmt.Sprintf("the script asked to exit with code %d", e.Code) }
 
-// OpenError is the error of a configuration that is well written and can't be opened or started on this machine.
+// OpenError reports a valid configuration that can't be opened or started on this machine.
 type OpenError struct{ Err error }
 
-// Error is the error below.
+// Error returns the text of the underlying error.
 func (e *OpenError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the error below.
+// Unwrap returns the cause of the failed open.
 func (e *OpenError) Unwrap() error { return e.Err }
 
-// ArgsError is the error of arguments behind the script that daqiri.args can't take: the user's fault, not the script's.
+// ArgsError reports command-line arguments of the script that daqiri.args rejects: a user error, not a script error.
 type ArgsError struct{ Err error }
 
-// Error is the error below.
+// Error returns the text of the rejection.
 func (e *ArgsError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the error below.
+// Unwrap returns the rejection.
 func (e *ArgsError) Unwrap() error { return e.Err }
 
 // raise raises a Lua error at the script's line.
@@ -41,7 +41,7 @@ func raise(L *lua.LState, format string, args ...any) {
 	L.Error(lua.LString(fmt.Sprintf(format, args...)), position(L))
 }
 
-// position is the level at which gopher-lua finds the script's line: none when pcall called the function itself.
+// position returns the stack level from which gopher-lua takes the script's line; 0 (no position) if pcall called the function directly.
 func position(L *lua.LState) int {
 	if _, ok := L.GetStack(1); !ok {
 		return 0
@@ -49,7 +49,7 @@ func position(L *lua.LState) int {
 	return 1
 }
 
-// raiseError raises a Go error at the script's line and keeps it as the cause.
+// raiseError raises err at the script's line and keeps it as the cause.
 func raiseError(L *lua.LState, err error) {
 	before := L.Panic
 	L.Panic = func(L *lua.LState) {
@@ -59,14 +59,14 @@ func raiseError(L *lua.LState, err error) {
 	L.Error(lua.LString(err.Error()), position(L))
 }
 
-// check raises an error of a call that a script should not see fail.
+// check raises err, if not nil: an error that a script is not expected to handle.
 func (c *call) check(err error) {
 	if err != nil {
 		raiseError(c.L, err)
 	}
 }
 
-// fail returns nil, status, text for a failure that a script has to expect, and raises any other.
+// fail returns nil, status, text for an expected failure, and raises any other error.
 func (c *call) fail(err error) int {
 	if !expected(err) {
 		raiseError(c.L, err)
@@ -77,7 +77,7 @@ func (c *call) fail(err error) int {
 	return 3
 }
 
-// done returns true, or what fail returns.
+// done returns true, or the results of fail if err is not nil.
 func (c *call) done(err error) int {
 	if err != nil {
 		return c.fail(err)
@@ -85,7 +85,7 @@ func (c *call) done(err error) int {
 	return c.push(lua.LTrue)
 }
 
-// expected says whether an error belongs to normal operation: the script handles it.
+// expected reports whether an error can occur in normal operation, so that scripts handle it.
 func expected(err error) bool {
 	for _, e := range []error{session.ErrNotReady, session.ErrNoSpace, session.ErrNoBurst, session.ErrNoPacket,
 		session.ErrConnect, session.ErrNotSupported, task.ErrFull, task.ErrEnded} {

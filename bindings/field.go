@@ -10,12 +10,12 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// placeKeys say where a field without a name lies: {at = "payload", bit_offset = 0, bit_width = 32}.
+// placeKeys are the keys of an unnamed field's place: {at = "payload", bit_offset = 0, bit_width = 32}.
 var placeKeys = []string{"at", "bit_offset", "bit_width", "endianness"}
 
 var bases = map[string]uint8{"start": session.BaseStart, "payload": session.BasePayload}
 
-// namedField finds a field that every packet may have.
+// namedField returns a field that any packet may have.
 func namedField(name string) (session.Field, error) {
 	f, ok := session.FieldNamed(name)
 	if !ok {
@@ -24,8 +24,8 @@ func namedField(name string) (session.Field, error) {
 	return f, nil
 }
 
-// placedField reads a field given by its place; bits count from the most significant one of the first
-// byte, from the start of what the queue holds or from the payload. more are further keys of the table.
+// placedField reads a field given by its place. Bits count from the most significant bit of the first byte, from the start of the packet or of
+// the payload. more lists further allowed keys of the table.
 func (c *call) placedField(n int, t *lua.LTable, more ...string) (string, session.Field) {
 	o := &options{c: c, n: n, t: t}
 	o.allow(append(append([]string(nil), placeKeys...), more...))
@@ -47,7 +47,7 @@ func (c *call) placedField(n int, t *lua.LTable, more ...string) (string, sessio
 	return fmt.Sprintf("%s bits %d:%d", at, f.BitOffset, f.BitWidth), f
 }
 
-// fieldArg reads argument n: the name of a field of every packet or of the format (may be nil), or a place.
+// fieldArg reads argument n: the name of a standard field or of a field of the format (may be nil), or a place.
 func (c *call) fieldArg(n int, in *packetFormat) (string, session.Field) {
 	if t, ok := c.arg(n).(*lua.LTable); ok {
 		return c.placedField(n, t)
@@ -60,18 +60,18 @@ func (c *call) fieldArg(n int, in *packetFormat) (string, session.Field) {
 	return name, f
 }
 
-// fieldEntry is a field in a table of fields, with what is said about it.
+// fieldEntry is one field of a table of fields, with its value or options.
 type fieldEntry struct {
 	name  string
 	f     session.Field
-	place *session.Place // of a field that lies elsewhere in each packet, instead of f
-	row   *format.Field  // of a format
-	low   *session.Field // the lower half of a field of 128 bits, of which f is the upper one
-	item  bool           // of a list, whose place only its packet knows
+	place *session.Place // of a field at a varying offset; replaces f
+	row   *format.Field  // the format's description of the field
+	low   *session.Field // lower half of a 128-bit field, whose upper half is f
+	item  bool           // list item, whose offset depends on the packet
 	value lua.LValue
 }
 
-// raw reads a value for the field.
+// raw converts a value for the field.
 func (e *fieldEntry) raw(v lua.LValue) (uint64, error) {
 	if e.row != nil {
 		return rawNumber(v, e.row.Row)
@@ -79,9 +79,10 @@ func (e *fieldEntry) raw(v lua.LValue) (uint64, error) {
 	return fieldValue(e.name, v, e.f)
 }
 
-// fieldEntries reads {name = value, …, {place…, …}, …}, names of every packet's fields or of the format's (may be nil): by name in order, then the list. Keys in skip are not fields.
+// fieldEntries reads {name = value, ..., {place..., ...}, ...} with standard names or names of the format (may be nil): named fields sorted by
+// name, then the list. Keys in skip are not fields.
 func (c *call) fieldEntries(n int, t *lua.LTable, in *packetFormat, skip string, more ...string) []fieldEntry {
-	var room [4]string // handlers change one field or two in each burst
+	var room [4]string // handlers usually change one or two fields per burst
 	names := room[:0]
 	t.ForEach(func(k, _ lua.LValue) {
 		switch k := k.(type) {

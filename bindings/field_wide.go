@@ -12,12 +12,12 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// IPv6 addresses are the fields of 128 bits. Native code knows fields of up to 64, so an address is two of them.
+// 128-bit fields are IPv6 addresses. Native code supports fields of up to 64 bits, so an address is handled as two fields.
 
-// wideNames are the addresses that every IPv6 packet has.
+// wideNames are the addresses present in every IPv6 packet.
 var wideNames = []string{"ipv6_dst", "ipv6_src"}
 
-// uppers is a format whose addresses are their upper halves.
+// uppers resolves a format's address fields to their upper halves.
 type uppers struct{ *packetFormat }
 
 func (u uppers) Derived(name string) (expr.Derived, bool) {
@@ -27,7 +27,7 @@ func (u uppers) Derived(name string) (expr.Derived, bool) {
 	return u.packetFormat.Derived(name)
 }
 
-// wideEntry is an entry for a field of 128 bits; false: it is none.
+// wideEntry returns the entry of a 128-bit field; is is false for other fields.
 func wideEntry(name string, v lua.LValue, in *packetFormat) (e fieldEntry, is bool, err error) {
 	e = fieldEntry{name: name, value: v}
 	if in != nil && in.f != nil {
@@ -54,7 +54,7 @@ func wideEntry(name string, v lua.LValue, in *packetFormat) (e fieldEntry, is bo
 	return e, false, nil
 }
 
-// has says whether the format has a field of that name.
+// has reports whether the format has a field of that name.
 func (f *packetFormat) has(name string) bool {
 	if f == nil {
 		return false
@@ -63,7 +63,7 @@ func (f *packetFormat) has(name string) bool {
 	return plain || f.moves(name)
 }
 
-// lowPlace is e.place for the lower half; nil where e has none.
+// lowPlace returns e.place of the lower half; nil if e has no varying place.
 func (e *fieldEntry) lowPlace() *session.Place {
 	if e.place == nil {
 		return nil
@@ -71,7 +71,7 @@ func (e *fieldEntry) lowPlace() *session.Place {
 	return e.place.At(*e.low)
 }
 
-// halves are an address's.
+// halves converts an address to its upper and lower 64 bits.
 func halves(v lua.LValue) (high, low uint64, err error) {
 	text, ok := v.(lua.LString)
 	if !ok {
@@ -90,7 +90,7 @@ func addressHalves(a netip.Addr) (high, low uint64) {
 	return binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])
 }
 
-// halvesAndStep reads address or {address, step}; the step is the lower half's.
+// halvesAndStep reads address or {address, step}; the step applies to the lower half.
 func (e *fieldEntry) halvesAndStep() (high, low, step uint64, err error) {
 	first := e.value
 	if t, ok := e.value.(*lua.LTable); ok {
@@ -106,7 +106,7 @@ func (e *fieldEntry) halvesAndStep() (high, low, step uint64, err error) {
 	return high, low, step, err
 }
 
-// tooWide refuses a field of 128 bits where a number is counted or varied.
+// tooWide returns the error for a 128-bit field where an integer is counted or varied.
 func (e *fieldEntry) tooWide() error {
 	switch {
 	case e.low == nil:

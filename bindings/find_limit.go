@@ -4,11 +4,11 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// mostTrials bounds a search whose precision is far finer than its range.
+// mostTrials bounds a search with a precision far below its range.
 const mostTrials = 64
 
-// moduleFindLimit is daqiri.find_limit{low, high, precision, trial}: bisection, as RFC 2544 26.1 has it for throughput, between a rate
-// that passes and one that does not.
+// moduleFindLimit implements daqiri.find_limit{low, high, precision, trial}: bisection between a rate that passes and one that fails, as in RFC
+// 2544 section 26.1 for throughput.
 func moduleFindLimit(c *call) int {
 	o := c.options(1)
 	for _, key := range []string{"low", "high", "trial"} {

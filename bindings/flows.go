@@ -15,13 +15,13 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// parseMatch reads one match, for a filter.
+// parseMatch parses one match of a filter.
 func parseMatch(match any) (*spec.Match, error) {
 	m, err := spec.ParseMatch(match)
 	return m, inWords(err)
 }
 
-// inWords puts all faults of a table on one line; their place is the path.
+// inWords joins all errors of a table on one line, each with its path.
 func inWords(err error) error {
 	var faults *spec.Errors
 	if !errors.As(err, &faults) {
@@ -34,9 +34,9 @@ func inWords(err error) error {
 	return errors.New(strings.Join(lines, "; "))
 }
 
-// flowSide is what scripts may do with an interface's flows of one direction.
+// flowSide holds the operations on an interface's flows of one direction.
 type flowSide struct {
-	parse        func(any) ([]*spec.Flow, error) // by the configuration's own parser
+	parse        func(any) ([]*spec.Flow, error) // the configuration's parser
 	add, replace func(i *session.Interface, group string, flows []session.Flow) ([]uint32, error)
 	deleteGroup  func(i *session.Interface, group string) (int, error)
 	deleteID     func(i *session.Interface, id uint32) error
@@ -49,7 +49,7 @@ var rxFlows = flowSide{spec.ParseFlows, (*session.Interface).AddFlows, (*session
 var txFlows = flowSide{spec.ParseTxFlows, (*session.Interface).AddTxFlows, (*session.Interface).ReplaceTxFlows,
 	(*session.Interface).DeleteTxFlows, (*session.Interface).DeleteTxFlow, (*session.Interface).TxFlows}
 
-// flows reads argument n as flows {name, match, action} for the interface.
+// flows reads argument n as flows {name, match, action} of the interface.
 func (c *call) flows(n int, i *session.Interface, side *flowSide) []session.Flow {
 	list, err := goValue(c.table(n, "list of flows"), 0)
 	c.check(err)
@@ -75,7 +75,7 @@ func (c *call) flows(n int, i *session.Interface, side *flowSide) []session.Flow
 	return flows
 }
 
-// addFlows is i:add_flows(group, {flow…}) and i:add_tx_flows: all or none; their ids.
+// addFlows implements i:add_flows(group, {flow...}) and i:add_tx_flows: it adds all or none and returns their ids.
 func (side *flowSide) addFlows(c *call) int {
 	i := selfInterface(c)
 	ids, err := side.add(i.i, c.str(1, "group name"), c.flows(2, i.i, side))
@@ -88,7 +88,7 @@ func (side *flowSide) replaceFlows(c *call) int {
 	return c.flowIDs(ids, err)
 }
 
-// flowIDs pushes ids; a refusal by the table or the engine is an expected failure.
+// flowIDs pushes the ids; a rejection by the flow table or the engine is an expected failure.
 func (c *call) flowIDs(ids []uint32, err error) int {
 	if err != nil {
 		return c.refuse(err)
@@ -96,7 +96,7 @@ func (c *call) flowIDs(ids []uint32, err error) int {
 	return listOf(c, ids, 0)
 }
 
-// deleteFlows is i:delete_flows(group | id) and i:delete_tx_flows: how many there were.
+// deleteFlows implements i:delete_flows(group | id) and i:delete_tx_flows: it returns the number of deleted flows.
 func (side *flowSide) deleteFlows(c *call) int {
 	i := selfInterface(c)
 	if _, ok := c.arg(1).(lua.LNumber); ok {
@@ -112,7 +112,7 @@ func (side *flowSide) deleteFlows(c *call) int {
 	return c.push(lua.LNumber(n))
 }
 
-// listFlows is i:flows(), a list of {id, group, name, match, actions, queues, packets, bytes}, and i:tx_flows().
+// listFlows implements i:flows(), a list of {id, group, name, match, actions, queues, packets, bytes}, and i:tx_flows().
 func (side *flowSide) listFlows(c *call) int {
 	list := c.L.NewTable()
 	for _, f := range side.list(selfInterface(c).i) {
@@ -134,7 +134,7 @@ func (side *flowSide) listFlows(c *call) int {
 	return c.push(c.rt.shown(list))
 }
 
-// plainMatch gives a match as a configuration has it.
+// plainMatch converts a match to its configuration form.
 func plainMatch(m *spec.Match) map[string]any {
 	out := plainObject(m)
 	if flex, ok := out["flex"].(map[string]any); ok {
@@ -148,7 +148,7 @@ func plainMatch(m *spec.Match) map[string]any {
 	return out
 }
 
-// plainActions gives a flow's actions as a configuration has them.
+// plainActions converts a flow's actions to their configuration form.
 func plainActions(f *session.Flow) []any {
 	var list []any
 	for _, a := range f.Transforms {
@@ -156,7 +156,7 @@ func plainActions(f *session.Flow) []any {
 		if tunnel, ok := plain["tunnel"].(map[string]any); ok {
 			id := map[string]string{spec.TunnelVXLAN: "vni", spec.TunnelNVGRE: "tni"}[a.Tunnel.Type]
 			if id != "" && tunnel[id] == nil {
-				tunnel[id] = json.Number("0") // it has to be given
+				tunnel[id] = json.Number("0") // the parser requires the key
 			}
 		}
 		list = append(list, plain)
@@ -175,11 +175,11 @@ func plainQueues(ids []int) []any {
 	return list
 }
 
-// plainObject is what JSON makes of a part of a configuration.
+// plainObject converts a part of a configuration to the maps that JSON decoding yields.
 func plainObject(v any) map[string]any {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // numbers and texts
+		panic(err) // values are numbers and strings
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

@@ -14,11 +14,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// packetFormat is names for fields of an application's packets, for texts, columns and templates. Cold, but what it
-// compiled.
+// packetFormat resolves names of an application's packet fields in conditions, columns and templates. Cold, except for the compiled conditions.
 type packetFormat struct {
 	name      string
-	f         *format.Format // nil: places alone
+	f         *format.Format // nil: only places
 	places    ownFields
 	selectors map[string]*session.Selector
 	numbers   map[string]*session.Number
@@ -114,7 +113,7 @@ var formatType = &typeDef{
 	}}},
 }
 
-// Field finds a field at a fixed place.
+// Field returns a field at a fixed place.
 func (f *packetFormat) Field(name string) (session.Field, bool) {
 	if f.f == nil {
 		return f.places.Field(name)
@@ -126,7 +125,7 @@ func (f *packetFormat) Field(name string) (session.Field, bool) {
 // Names lists the fields.
 func (f *packetFormat) Names() []string { return f.names() }
 
-// Derived finds a field whose number depends on the packet.
+// Derived returns a field whose offset or presence depends on the packet.
 func (f *packetFormat) Derived(name string) (expr.Derived, bool) {
 	if f.f == nil {
 		return expr.Derived{}, false
@@ -134,7 +133,7 @@ func (f *packetFormat) Derived(name string) (expr.Derived, bool) {
 	return f.f.Derived(name)
 }
 
-// Constant finds the name of a value.
+// Constant returns the number of a named value.
 func (f *packetFormat) Constant(name string) (uint64, bool) {
 	if f.f == nil {
 		return 0, false
@@ -153,7 +152,7 @@ func sessionField(x expr.Field) session.Field {
 	return session.Field{Base: x.Base, Meta: x.Meta, Flags: x.Flags, Need: x.Need, BitWidth: x.BitWidth, BitOffset: x.BitOffset}
 }
 
-// fields is the format as names for texts; nil: none.
+// fields returns the format as a resolver of names; nil for no format.
 func (f *packetFormat) fields() session.Fields {
 	if f == nil {
 		return nil
@@ -161,7 +160,7 @@ func (f *packetFormat) fields() session.Fields {
 	return f
 }
 
-// ownAndFormat are further names in front of a format's.
+// ownAndFormat resolves a call's own names before those of a format.
 type ownAndFormat struct {
 	ownFields
 	f *packetFormat
@@ -185,7 +184,7 @@ func (o ownAndFormat) Derived(name string) (expr.Derived, bool) {
 
 func (o ownAndFormat) Constant(name string) (uint64, bool) { return o.f.Constant(name) }
 
-// with is the format's fields, if any, below these.
+// with returns a resolver of own, then of the format's fields, if any.
 func (f *packetFormat) with(own ownFields) session.Fields {
 	if f == nil {
 		return own
@@ -193,13 +192,13 @@ func (f *packetFormat) with(own ownFields) session.Fields {
 	return ownAndFormat{own, f}
 }
 
-// moduleFormat is daqiri.format(name | {field…} | {field = place, …}, {items}).
+// moduleFormat implements daqiri.format(name | {field...} | {field = place, ...}, {items}).
 func moduleFormat(c *call) int {
 	o := c.options(2)
 	f, err := c.formatOf(1)
 	var fault *format.Fault
 	if errors.As(err, &fault) && fault.Line > 0 {
-		c.L.Error(lua.LString(err.Error()), 0) // it says where
+		c.L.Error(lua.LString(err.Error()), 0) // contains its position
 	}
 	c.check(err)
 	if o.has("items") {
@@ -208,7 +207,7 @@ func moduleFormat(c *call) int {
 	return c.push(c.rt.newObject(f))
 }
 
-// formatOf is the format that argument n names or declares.
+// formatOf returns the format that argument n names or declares.
 func (c *call) formatOf(n int) (*packetFormat, error) {
 	t, ok := c.arg(n).(*lua.LTable)
 	if !ok {
@@ -230,7 +229,7 @@ func (c *call) formatOf(n int) (*packetFormat, error) {
 	return c.rt.keepFormat(made)
 }
 
-// isPlaces says whether a table is {field = place, …}.
+// isPlaces reports whether a table has the form {field = place, ...}.
 func isPlaces(t *lua.LTable) bool {
 	if t.Len() > 0 || t.RawGetString("struct") != lua.LNil {
 		return false
@@ -243,7 +242,7 @@ func isPlaces(t *lua.LTable) bool {
 	return places
 }
 
-// keepFormat makes a declared format known by its name, which nobody else may have.
+// keepFormat registers a declared format under its name, which must be unused.
 func (rt *Runtime) keepFormat(made *format.Format) (*packetFormat, error) {
 	name := made.Spec.Name
 	if name == "" {
@@ -272,7 +271,7 @@ func (rt *Runtime) rememberFormat(f *packetFormat) {
 	rt.formats[f.name] = f
 }
 
-// withItems is the format with names for items of its list.
+// withItems returns the format with names for items of its list.
 func (o *options) withItems(f *packetFormat) *packetFormat {
 	if f.f == nil || !f.f.HasItems() {
 		o.wrong("items", "%s has no list of items", f.name)
@@ -288,7 +287,7 @@ func (o *options) withItems(f *packetFormat) *packetFormat {
 	return &packetFormat{name: f.name, f: made}
 }
 
-// formatText finds a format by its name.
+// formatText returns the format of that name.
 func (c *call) formatText(n int, name string) *packetFormat {
 	if f := c.rt.formats[name]; f != nil {
 		return f
@@ -302,7 +301,7 @@ func (c *call) formatText(n int, name string) *packetFormat {
 	return &packetFormat{name: name, f: made}
 }
 
-// formatArg reads argument n, a format or a name of one; nil where it is absent.
+// formatArg reads argument n, a format or the name of one; nil if absent.
 func (c *call) formatArg(n int) *packetFormat {
 	switch v := c.arg(n).(type) {
 	case *lua.LNilType:
@@ -317,7 +316,7 @@ func (c *call) formatArg(n int) *packetFormat {
 	return f
 }
 
-// usedFormat is formatText, with what it has compiled.
+// usedFormat is formatText with a cache, so that compiled conditions are reused.
 func (c *call) usedFormat(n int, name string) *packetFormat {
 	f := c.formatText(n, name)
 	if c.rt.used == nil {
@@ -330,7 +329,7 @@ func (c *call) usedFormat(n int, name string) *packetFormat {
 	return f
 }
 
-// format reads the option of that name; nil where it is absent.
+// format reads the option "format"; nil if absent.
 func (o *options) format() *packetFormat {
 	switch v := o.get("format").(type) {
 	case *lua.LNilType:
@@ -346,7 +345,7 @@ func (o *options) format() *packetFormat {
 	}
 }
 
-// field finds a field of the format at a fixed place, or one that every packet has.
+// field returns a field of the format at a fixed place, or a standard field.
 func (f *packetFormat) field(name string) (session.Field, error) {
 	if f != nil {
 		if x, ok := f.Field(name); ok {
@@ -359,7 +358,7 @@ func (f *packetFormat) field(name string) (session.Field, error) {
 	return namedField(name)
 }
 
-// moves says whether the format has a field of that name that lies elsewhere in each packet, or is not in all.
+// moves reports whether the named field of the format has a varying offset, or is absent from some packets.
 func (f *packetFormat) moves(name string) bool {
 	if f == nil {
 		return false
@@ -368,7 +367,7 @@ func (f *packetFormat) moves(name string) bool {
 	return ok
 }
 
-// selector compiles a condition once for each format, and without one for each state.
+// selector compiles a condition once per format, or once per state without a format.
 func (c *call) selector(n int, f *packetFormat) *session.Selector {
 	known := &c.rt.selectors
 	if f != nil {
@@ -381,7 +380,7 @@ func (c *call) selector(n int, f *packetFormat) *session.Selector {
 	return sel
 }
 
-// selfFormat is self, a format that a table declares.
+// selfFormat returns self, a declared format.
 func selfFormat(c *call) *format.Format {
 	f := receiver[*packetFormat](c, "format")
 	if f.f == nil {
@@ -410,7 +409,7 @@ func formatDecode(c *call) int {
 	return c.push(c.rt.readTable(read))
 }
 
-// notSuch returns nil, status, text for a packet of another format.
+// notSuch returns nil, status, text for a packet that does not match the format.
 func (c *call) notSuch(why string) int {
 	c.L.Push(lua.LNil)
 	c.L.Push(lua.LString("INVALID_PARAMETER"))

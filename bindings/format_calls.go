@@ -6,8 +6,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// eachCall visits the calls of a chunk, outer ones first. The tree has some thirty kinds of nodes that hold others; their
-// fields are walked as they are.
+// eachCall visits the calls of a chunk, outer calls first. It walks the tree by reflection, as some thirty node types have child nodes.
 func eachCall(chunk []ast.Stmt, visit func(*ast.FuncCallExpr)) {
 	var walk func(v reflect.Value, deep int)
 	walk = func(v reflect.Value, deep int) {

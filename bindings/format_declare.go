@@ -14,7 +14,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/format"
 )
 
-// Keys of the tables that declare a format, a field, a part and a list.
+// Keys of the tables that declare formats, fields, parts and lists.
 var (
 	formatKeys = []string{"data", "document", "endian", "ethertype", "layer", "name", "payload", "sequence", "struct", "title", "udp_port", "vectors", "where"}
 	fieldKeys  = []string{"at", "const", "doc", "endian", "is", "offset", "reserved", "scale", "signed", "unit", "values", "when"}
@@ -23,13 +23,13 @@ var (
 	listKeys   = []string{"count", "doc", "items", "key", "list", "match", "when"}
 )
 
-// declaration turns a Lua table into a format.Spec.
+// declaration converts a Lua table to a format.Spec.
 type declaration struct {
 	spec   format.Spec
 	little bool
 }
 
-// declare reads the table; lines say where its parts stand in the source.
+// declare reads the table; at gives the source lines of its parts.
 func declare(t *lua.LTable, file string, at *tableLines) (format.Spec, error) {
 	d := &declaration{spec: format.Spec{File: file, Line: at.line()}}
 	err := d.head(t)
@@ -65,7 +65,7 @@ func (d *declaration) fault(r format.Row, text string, args ...any) error {
 	return &format.Fault{File: d.spec.File, Format: d.spec.Name, Field: r.Name, Line: line, Msg: fmt.Sprintf(text, args...)}
 }
 
-// strange is the first key of the table, in order, that is not among these.
+// strange returns the first key of the table, in sorted order, that is not in known.
 func strange(t *lua.LTable, known []string) string {
 	var odd []string
 	t.ForEach(func(k, _ lua.LValue) {
@@ -82,7 +82,7 @@ func strange(t *lua.LTable, known []string) string {
 	return unknown("key", odd[0], known)
 }
 
-// texts reads keys of a table that are strings.
+// texts reads string values of a table.
 func (d *declaration) texts(r format.Row, t *lua.LTable, keys map[string]*string) error {
 	for _, key := range sortedStrings(mapKeys(keys)) {
 		switch v := t.RawGetString(key).(type) {
@@ -131,7 +131,7 @@ func (d *declaration) head(t *lua.LTable) error {
 	return d.endian(format.Row{}, endian, &d.little)
 }
 
-// sequence reads FIELD, or { FIELD, per = { FIELD, … }, place = OPTIONS }.
+// sequence reads FIELD, or { FIELD, per = { FIELD, ... }, place = OPTIONS }.
 func (d *declaration) sequence(v lua.LValue) error {
 	s, none := &d.spec, format.Row{}
 	t, ok := v.(*lua.LTable)
@@ -173,7 +173,7 @@ func (d *declaration) endian(r format.Row, text string, little *bool) error {
 	return nil
 }
 
-// structRows are the rows of the struct text, without their names.
+// structRows returns the rows of the struct string, without names.
 func (d *declaration) structRows(t *lua.LTable) ([]format.Row, error) {
 	v := t.RawGetString("struct")
 	text, ok := v.(lua.LString)
@@ -190,7 +190,7 @@ func (d *declaration) structRows(t *lua.LTable) ([]format.Row, error) {
 	return rows, nil
 }
 
-// named takes the next row of a struct text.
+// named returns the next row of the struct string, with its name.
 func (d *declaration) named(codes *[]format.Row, name string, at *tableLines) (format.Row, error) {
 	r := format.Row{Name: name, Line: at.line()}
 	for len(*codes) > 0 && (*codes)[0].Reserved {
@@ -206,7 +206,7 @@ func (d *declaration) named(codes *[]format.Row, name string, at *tableLines) (f
 	return next, nil
 }
 
-// row reads { NAME, BITS, DOC, … }, { reserved = BITS }, { when = …, rows … } or { list = NAME, … }.
+// row reads { NAME, BITS, DOC, ... }, { reserved = BITS }, { when = ..., rows ... } or { list = NAME, ... }.
 func (d *declaration) row(t *lua.LTable, at *tableLines, codes *[]format.Row) (r format.Row, err error) {
 	r.Line = at.line()
 	_, inner := t.RawGetInt(1).(*lua.LTable)
@@ -274,7 +274,7 @@ func (d *declaration) field(r format.Row, t *lua.LTable, codes *[]format.Row) (f
 	return r, d.attributes(&r, t)
 }
 
-// kinds are the types of fields that have a width of their own.
+// kinds are the field types with a fixed width.
 var kinds = map[string]format.Row{"mac": {Bits: 48, Kind: format.MAC}, "ipv4": {Bits: 32, Kind: format.IPv4}, "ipv6": {Bits: 128, Kind: format.IPv6}}
 
 // width reads a number of bits, or a type: "u16", "i32le", "f64", "bytes6", "mac".
@@ -376,7 +376,7 @@ func (d *declaration) values(r *format.Row, v lua.LValue) (err error) {
 	return err
 }
 
-// list reads { list = NAME, count = …, {…}, …, key = …, match = {…}, items = {…} }.
+// list reads { list = NAME, count = ..., {...}, ..., key = ..., match = {...}, items = {...} }.
 func (d *declaration) list(t *lua.LTable, at *tableLines) (r format.Row, err error) {
 	r.Line = at.line()
 	if odd := strange(t, listKeys); odd != "" {
@@ -402,7 +402,7 @@ func (d *declaration) list(t *lua.LTable, at *tableLines) (r format.Row, err err
 	return r, nil
 }
 
-// namedNumbers reads { name = number }, in the order of the numbers.
+// namedNumbers reads { name = number } and returns the values sorted by number.
 func namedNumbers(v lua.LValue) (list []format.Value, err error) {
 	t, ok := v.(*lua.LTable)
 	if !ok {
@@ -428,7 +428,7 @@ func namedNumbers(v lua.LValue) (list []format.Value, err error) {
 	return list, err
 }
 
-// rawNumber reads what a field of whole numbers is to be: a number, a u64, the name of a value, or an address as text.
+// rawNumber converts the value of an integer field: a number, a u64, the name of a value, or an address as text.
 func rawNumber(v lua.LValue, r format.Row) (uint64, error) {
 	if s, ok := v.(lua.LString); ok {
 		return rawText(string(s), r)
@@ -469,7 +469,7 @@ func rawText(s string, r format.Row) (uint64, error) {
 		return uint64(binary.BigEndian.Uint32(b[:])), nil
 	}
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil && r.Kind == format.Signed && r.Bits == 64 {
-		return uint64(n), nil // beyond 2^53
+		return uint64(n), nil // above 2^53
 	}
 	if len(names) == 0 {
 		return 0, fmt.Errorf("a number expected, got the string %q", clip(s, 40))

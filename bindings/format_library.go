@@ -17,10 +17,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
 
-// formatFolder is where the library has a file for each format.
+// formatFolder is the library folder with one file per format.
 const formatFolder = "formats"
 
-// formatOptions tell what a format's fields can't be called.
+// formatOptions lists the names that fields of a format must not have.
 var formatOptions = format.Options{
 	Known: func(name string) bool { _, ok := session.FieldNamed(name); return ok },
 	Reserved: func(name string) string {
@@ -34,15 +34,15 @@ var formatOptions = format.Options{
 	},
 }
 
-// templateOptions are the options of q:template.
+// templateOptions returns the option names of q:template.
 func templateOptions() map[string]bool {
 	k := optionKeys{row: templateRows}
 	k.read()
 	return k.known
 }
 
-// LoadFormat reads a format from Lua source that returns the table which declares it, as files of stdlib/formats do. The
-// source runs without any library. Errors name file, line and field.
+// LoadFormat reads a format from Lua source that returns its declaration table, like the files in stdlib/formats. The source runs without any
+// library. Errors name file, line and field.
 func LoadFormat(file, source string) (*format.Format, error) {
 	L := lua.NewState(lua.Options{SkipOpenLibs: true, CallStackSize: 64, RegistrySize: 4096})
 	defer L.Close()
@@ -64,7 +64,7 @@ func LoadFormat(file, source string) (*format.Format, error) {
 	return declared(t, file, returnedTable(file, source))
 }
 
-// declared makes the format of a table, and checks its vectors.
+// declared builds the format from its table and checks its test vectors.
 func declared(t *lua.LTable, file string, at *tableLines) (*format.Format, error) {
 	s, err := declare(t, file, at)
 	if err != nil {
@@ -83,7 +83,7 @@ func declared(t *lua.LTable, file string, at *tableLines) (*format.Format, error
 	return f, nil
 }
 
-// checkVector compares a packet, { hex = …, FIELD = value, … }, with what the format says of it, and of those values.
+// checkVector checks a test vector, { hex = ..., FIELD = value, ... }: decoding hex must give the values, and encoding them must give hex.
 func checkVector(f *format.Format, v lua.LValue) error {
 	t, ok := v.(*lua.LTable)
 	if !ok {
@@ -133,12 +133,12 @@ func checkVector(f *format.Format, v lua.LValue) error {
 	return nil
 }
 
-// LibraryFormats lists the formats of a library, by name.
+// LibraryFormats lists the names of a library's formats.
 func LibraryFormats(library fs.FS) []string {
 	if library == nil {
 		return nil
 	}
-	files, _ := fs.Glob(library, formatFolder+"/*.lua") // the pattern is right
+	files, _ := fs.Glob(library, formatFolder+"/*.lua") // the pattern is valid
 	for i, f := range files {
 		files[i] = strings.TrimSuffix(path.Base(f), ".lua")
 	}
@@ -146,7 +146,7 @@ func LibraryFormats(library fs.FS) []string {
 	return files
 }
 
-// LibraryFormat loads a format of a library; nil: there is none of that name.
+// LibraryFormat loads a format of a library; nil if there is none of that name.
 func LibraryFormat(library fs.FS, name string) (*format.Format, error) {
 	if !slices.Contains(LibraryFormats(library), name) {
 		return nil, nil
@@ -159,7 +159,7 @@ func LibraryFormat(library fs.FS, name string) (*format.Format, error) {
 	return LoadFormat("stdlib/"+file, string(source))
 }
 
-// libraryFormat is LibraryFormat of the process's library, loaded once.
+// libraryFormat returns a format of the process's library, loaded once.
 func (p *Process) libraryFormat(name string) (*format.Format, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,7 +176,7 @@ func (p *Process) libraryFormat(name string) (*format.Format, error) {
 	return f, err
 }
 
-// declareHere makes the format of a table in a call of the script, which knows its line.
+// declareHere builds the format from a table in the running call, whose script line locates its source.
 func (c *call) declareHere(t *lua.LTable) (*format.Format, error) {
 	dbg, ok := c.L.GetStack(1)
 	if !ok {

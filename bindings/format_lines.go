@@ -7,8 +7,7 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// tableLines says on which lines of its source a table constructor and its elements stand, which a table itself does not
-// know. nil: not known.
+// tableLines gives the source lines of a table constructor and its elements, which a Lua table does not record. nil: unknown.
 type tableLines struct {
 	t  *ast.TableExpr
 	at int
@@ -21,7 +20,7 @@ func (l *tableLines) line() int {
 	return l.at
 }
 
-// row is the i-th element without a key, from 1.
+// row returns the lines of the i-th positional element, counted from 1.
 func (l *tableLines) row(i int) *tableLines {
 	if l == nil || l.t == nil {
 		return l
@@ -42,7 +41,7 @@ func (l *tableLines) row(i int) *tableLines {
 	return l
 }
 
-// returnedTable finds the table that a chunk returns; nil: it returns none as a constructor, or does not parse.
+// returnedTable finds the table constructor that a chunk returns; nil if there is none or the source does not parse.
 func returnedTable(name, source string) *tableLines {
 	chunk, err := parse.Parse(strings.NewReader(source), name)
 	if err != nil || len(chunk) == 0 {
@@ -56,8 +55,8 @@ func returnedTable(name, source string) *tableLines {
 	return nil
 }
 
-// calledTable finds the table that a call of a function of that name has as its first argument, on that line of a
-// source: the last one that begins there or before.
+// calledTable finds the table constructor that is the first argument of a call of the named function: the last call that begins on that line or
+// before.
 func calledTable(name, source, function string, line int) *tableLines {
 	chunk, err := parse.Parse(strings.NewReader(source), name)
 	if err != nil {

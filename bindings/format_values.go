@@ -11,7 +11,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/format"
 )
 
-// readValue is a field of a packet as scripts see it: numbers as they are in the packet, addresses as text.
+// readValue converts a decoded field to a Lua value: numbers as in the packet, addresses as text.
 func (rt *Runtime) readValue(r format.Read) lua.LValue {
 	if r.Items != nil {
 		list := rt.root.NewTable()
@@ -61,7 +61,7 @@ func addressText(r format.Read) string {
 	return a.String()
 }
 
-// readText is a field as people read it: with the name of its value, scaled, with its unit.
+// readText formats a decoded field for display: value name, scale and unit applied.
 func readText(r format.Read) string {
 	if r.Field == nil {
 		if r.Items != nil {
@@ -101,7 +101,7 @@ func readText(r format.Read) string {
 	return strconv.FormatUint(r.Raw, 10) + x.Unit
 }
 
-// givenValues reads { FIELD = value, …, payload = bytes }, but for the keys in skip.
+// givenValues reads { FIELD = value, ..., payload = bytes }, ignoring the keys in skip.
 func givenValues(f *format.Format, t *lua.LTable, skip ...string) (given map[string]format.Given, payload []byte, err error) {
 	given = map[string]format.Given{}
 	names := map[string]bool{}
@@ -179,7 +179,7 @@ func givenItems(l *format.List, v lua.LValue) (items []map[string]uint64, err er
 
 func givenValue(f *format.Format, name string, v lua.LValue) (g format.Given, err error) {
 	x := f.Named(name)
-	if x == nil { // an item
+	if x == nil { // list item
 		g.Raw, err = unsigned(v, 64)
 		return g, err
 	}

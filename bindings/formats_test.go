@@ -12,7 +12,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/format"
 )
 
-// TestFormatRoundTrip: of every format of the library what is encoded of 10^5 times random values is decoded to them again.
+// TestFormatRoundTrip encodes 10^5 sets of random values per library format and checks that they decode to the same values.
 func TestFormatRoundTrip(t *testing.T) {
 	library := os.DirFS("../stdlib")
 	names := LibraryFormats(library)
@@ -65,7 +65,7 @@ func roundTrip(t *testing.T, f *format.Format, random *rand.Rand) {
 	}
 }
 
-// endsWith says whether a list of items ends with others: those that have names come first.
+// endsWith reports whether a list of items ends with others: items with names are encoded first.
 func endsWith(all, end []map[string]uint64) bool {
 	return len(all) >= len(end) && slices.EqualFunc(all[len(all)-len(end):], end, func(a, b map[string]uint64) bool {
 		for k, v := range a {
@@ -77,7 +77,7 @@ func endsWith(all, end []map[string]uint64) bool {
 	})
 }
 
-// TestFormatText: packets put together by hand are shown with names of values, scales and units. The texts are computed by hand.
+// TestFormatText checks that hand-assembled packets are shown with value names, scales and units. The expected texts are computed by hand.
 func TestFormatText(t *testing.T) {
 	f, err := LoadFormat("x.lua", `return {
   { "kind", 8, values = { [1] = "data", [2] = "status" } },
@@ -121,7 +121,7 @@ func TestFormatText(t *testing.T) {
 	}
 }
 
-// TestFormatVectors: a format is refused where decoding or encoding differs from one of its vectors, and the error says where.
+// TestFormatVectors checks that a format is rejected if decoding or encoding differs from a test vector, and that the error names the difference.
 func TestFormatVectors(t *testing.T) {
 	for _, c := range []struct{ fields, vectors, want string }{
 		{`{ "a", 16 }, { "b", "i8" }`, `{ hex = "0102 ff", a = 258, b = -1 }`, ""},
@@ -136,7 +136,7 @@ func TestFormatVectors(t *testing.T) {
 		{`{ "a", "ipv6" }`, `{ hex = "00000000000000000000000000000001", a = "::2" }`, "vectors[1]: a is ::1, not ::2"},
 		{`{ "a", 8 }, { "b", 8 }`, `{ hex = "01", a = 1, b = 0 }`, "vectors[1]: the packet has no 'b'"},
 		{`{ "a", 8, const = 7 }`, `{ hex = "08" }`, "vectors[1]: a is 8, and of x it is 7"},
-		// The other direction: what the values are encoded to, with 0 for what is not given.
+		// encoding: omitted values are 0
 		{`{ "a", 8 }, { "b", 8 }`, `{ hex = "0102", a = 1 }`, "vectors[1]: encoded it is 0100"},
 		{`{ "a", 4 }, { reserved = 4 }`, `{ hex = "1f", a = 1 }`, "vectors[1]: encoded it is 10"},
 		{`{ "a", 8 }`, `{ hex = "017879", a = 1, payload = "xy" }, { hex = "017879", a = 1 }`, ""},

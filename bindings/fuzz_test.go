@@ -13,11 +13,11 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// endless are words of Lua by which a file may take as long, or as much memory, as it wants: that is no fault of what reads it.
+// endless matches Lua keywords that allow unbounded time or memory: such input is skipped, as the reader is not expected to bound it.
 var endless = regexp.MustCompile(`\b(while|repeat|for|function|goto)\b|\.\.`)
 
-// FuzzFormat holds that no file that returns a format makes the program panic, that the dissector of one that is taken is text, and
-// that packets of any bytes can be decoded by it.
+// FuzzFormat checks that no format file causes a panic, that the dissector of an accepted format is text, and that packets of arbitrary bytes can
+// be decoded.
 func FuzzFormat(f *testing.F) {
 	f.Add(`return { name = "x", { "a", "u8" }, { "b", bits = 12, at = 8 }, { "rest", "bytes" } }`, []byte("0123456789"))
 	f.Add(`return { name = "i", { "a", "bytes0", signed = true, const = 105 } }`, []byte{})
@@ -37,7 +37,7 @@ func FuzzFormat(f *testing.F) {
 	})
 }
 
-// FuzzControl holds that each line that a peer sends is answered by one line of JSON, and that none without the token is obeyed.
+// FuzzControl checks that each line of a peer is answered by one line of JSON, and that no line without the token is executed.
 func FuzzControl(f *testing.F) {
 	for _, line := range []string{`rate 500`, `{"verb":"rate","mbit":500,"id":[1]}`, `{"verb":"help","token":"open sesame"}`, `token open sesame`, `{"verb":"rate","token":"open sesame","n":1e400}`,
 		`{"verb":"rate"} x`, `{"id":{"a":{"b":[]}}}`, "\x1b[2J", `{"token":null,"verb":"token"}`} {

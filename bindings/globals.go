@@ -9,7 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// modules lists what require finds besides the host's modules.
+// modules lists the modules of this package that require finds, besides the host's.
 var modules = []struct {
 	name, doc string
 	entry     []entry
@@ -25,12 +25,12 @@ var modules = []struct {
 		32 bits with signed results, as in LuaJIT; 64 bits where an operand is a u64. It is a global, too.`, bitModule, nil},
 }
 
-// globalsDoc is said of the replaced functions together.
+// globalsDoc introduces the replaced functions in the reference.
 const globalsDoc = `Lua's own functions that differ
 	Scripts have the libraries of Lua 5.1. These functions are replaced; what else differs is in [Lua](../lua.md). Reading a global that is not
 	there raises where it is certain to be a mistake ([Lua](../lua.md#globals)).`
 
-// globalFunctions are the standard functions that are replaced, by library; "" is the global table.
+// globalFunctions are the replaced standard functions, by library; "" is the global table.
 var globalFunctions = []struct {
 	library string
 	entry   []entry
@@ -94,7 +94,7 @@ var globalFunctions = []struct {
 	}},
 }
 
-// preload makes the modules known to require, and bit global.
+// preload registers the modules for require, and bit also as a global.
 func (rt *Runtime) preload() {
 	L := rt.root
 	loaders, ok := L.GetField(L.GetField(L.Get(lua.EnvironIndex), "package"), "preload").(*lua.LTable)
@@ -112,7 +112,7 @@ func (rt *Runtime) preload() {
 	}
 }
 
-// module makes a table of functions in which a misspelt name raises.
+// module builds a table of functions; reading a misspelt name raises.
 func (rt *Runtime) module(name string, entries []entry) *lua.LTable {
 	t := rt.root.NewTable()
 	names := make([]string, 0, len(entries))
@@ -127,7 +127,7 @@ func (rt *Runtime) module(name string, entries []entry) *lua.LTable {
 	return t
 }
 
-// strict makes reading what a table lacks an error, with the text for that key; "" is no error.
+// strict makes reads of absent keys raise the text returned for the key; "" raises nothing.
 func (rt *Runtime) strict(t *lua.LTable, text func(L *lua.LState, key string) string) {
 	meta := rt.root.NewTable()
 	meta.RawSetString("__index", rt.root.NewFunction(func(L *lua.LState) int {
@@ -152,7 +152,7 @@ func (rt *Runtime) replaceGlobals() {
 		if lib.library != "" {
 			var ok bool
 			if t, ok = t.RawGetString(lib.library).(*lua.LTable); !ok {
-				continue // the host left this library out
+				continue // library not opened by the host
 			}
 		}
 		for _, e := range lib.entry {
@@ -161,7 +161,7 @@ func (rt *Runtime) replaceGlobals() {
 	}
 }
 
-// strictGlobals makes reading an undefined global an error, where it is certain to be a mistake. One that was assigned, nil even, is defined.
+// strictGlobals makes reads of undefined globals raise where they must be mistakes. A global that was assigned, even to nil, is defined.
 func (rt *Runtime) strictGlobals() {
 	g := rt.globals()
 	defined := map[string]bool{}
@@ -191,7 +191,7 @@ func (rt *Runtime) strictGlobals() {
 	}))
 }
 
-// unknownGlobal says what the name of a global that is never set should be.
+// unknownGlobal returns the error for a global that is never set, with a suggestion.
 func (rt *Runtime) unknownGlobal(key string) string {
 	for _, m := range modules {
 		if m.name == key {
@@ -226,7 +226,7 @@ func globalPrint(c *call) int {
 	return 0
 }
 
-// osExit ends the process in order: sessions are finished and the summary is made.
+// osExit implements os.exit: it ends the process in order, so that sessions are finished and the summary is printed.
 func osExit(c *call) int {
 	code := 0
 	switch v := c.arg(1).(type) {
@@ -242,7 +242,7 @@ func osExit(c *call) int {
 	return 0
 }
 
-// exit ends all tasks. The state's context is cancelled, so that not even pcall goes on.
+// exit ends all tasks. Cancelling the state's context also ends a script inside pcall.
 func (rt *Runtime) exit(L *lua.LState, code int) {
 	cause := &Exit{Code: code}
 	rt.Shared.setExit(code)

@@ -13,26 +13,26 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// persistent is what a kernel has that runs beside the proxy of its rings. Cold.
+// persistent is the part of a kernel that runs concurrently with the proxy of its rings. Cold.
 type persistent struct {
 	is    bool
 	rings session.Rings
-	run   *session.Persistent // nil: it was not started, or was stopped
+	run   *session.Persistent // nil: not started, or stopped
 	of    *RunningSession
-	last  session.GNState // of the run that was stopped
+	last  session.GNState // of the last stopped run
 	sems  *lua.LTable
 }
 
 const (
 	stopPatience    = int64(5 * time.Second)
-	longWait        = int64(5 * time.Second) // after which a wait without a timeout says what it waits for
+	longWait        = int64(5 * time.Second) // k:wait without a timeout then logs what it waits for
 	silencePatience = int64(5 * time.Second)
-	drainLook       = 100 * time.Microsecond // between two looks whether rings are done
-	itemLook        = 500 * time.Microsecond // between two looks at semaphores
-	runLooks        = 5 * time.Millisecond   // between two looks whether a kernel goes on
+	drainLook       = 100 * time.Microsecond // poll interval of the rings' completion
+	itemLook        = 500 * time.Microsecond // poll interval of semaphores
+	runLooks        = 5 * time.Millisecond   // poll interval of the kernel's state
 )
 
-// options reads those of daqiri.kernel.
+// options reads the options of daqiri.kernel for persistent kernels.
 func (p *persistent) options(o *options) {
 	p.is = o.bool("persistent", false)
 	p.sems = o.c.L.NewTable()
@@ -76,7 +76,7 @@ func (p *persistent) state() session.GNState {
 	return p.last
 }
 
-// get is a field of a persistent kernel.
+// get returns a field of a persistent kernel.
 func (p *persistent) get(key lua.LValue) lua.LValue {
 	switch key {
 	case lua.LString("running"):
@@ -104,7 +104,7 @@ func (p *persistent) get(key lua.LValue) lua.LValue {
 
 // ---- starting ---------------------------------------------------------------------------------------------
 
-// each calls take with every value of a list; what: of these, and `most` of them are all that a kernel takes.
+// each calls take for every element of a list option; what names the elements, and most is their maximum number.
 func (o *options) each(key, what string, most int, take func(lua.LValue)) {
 	t, ok := o.get(key).(*lua.LTable)
 	switch {
@@ -120,7 +120,7 @@ func (o *options) each(key, what string, most int, take func(lua.LValue)) {
 	}
 }
 
-// queues is a queue or a list of them.
+// queues reads a queue or a list of queues.
 func (o *options) queues(key string) (list []*session.Queue) {
 	take := func(v lua.LValue) {
 		q, ok := userdata[*queue](v)
@@ -138,7 +138,7 @@ func (o *options) queues(key string) (list []*session.Queue) {
 	return list
 }
 
-// writers is a list of writers.
+// writers reads a list of writers.
 func (o *options) writers(key string) (list []*session.Stage) {
 	o.each(key, "writers", session.MaxKernelWriters, func(v lua.LValue) {
 		st, ok := userdata[*stage](v)
@@ -150,13 +150,13 @@ func (o *options) writers(key string) (list []*session.Stage) {
 	return list
 }
 
-// names is a list of texts.
+// names reads a list of region names.
 func (o *options) names(key string) (list []string) {
 	o.each(key, "names", session.MaxKernelRegions, func(v lua.LValue) { list = append(list, v.String()) })
 	return list
 }
 
-// contextArguments are those of k:start: by default the context alone.
+// contextArguments returns the kernel arguments of k:start; the default is the context alone.
 func (k *kernelObject) contextArguments(c *call, o *options) (args []kernel.Arg, regions map[int]string) {
 	regions = map[int]string{}
 	list := []lua.LValue{lua.LString("context")}
@@ -195,7 +195,7 @@ func (k *kernelObject) contextArguments(c *call, o *options) (args []kernel.Arg,
 	return args, regions
 }
 
-// kernelStart is k:start{tx, rx, semaphores, regions, remote, conn, writers, args, policy, limit, timers, timeout, restarts, session}.
+// kernelStart implements k:start{tx, rx, semaphores, regions, remote, conn, writers, args, policy, limit, timers, timeout, restarts, session}.
 func kernelStart(c *call) int {
 	k := receiver[*kernelObject](c, "kernel")
 	o := c.options(1)
@@ -240,7 +240,7 @@ func kernelStart(c *call) int {
 	return c.push(c.L.Get(1))
 }
 
-// runLook looks whether the kernel goes on; one that died is started anew.
+// runLook polls whether the kernel runs, which also restarts a kernel that died.
 type runLook struct {
 	run   *session.Persistent
 	alarm *task.Alarm
@@ -260,10 +260,10 @@ func (k *kernelObject) started(c *call) {
 	}
 }
 
-// over: the kernel has ended, and its rings are done.
+// over reports whether the kernel has ended and its rings are drained.
 func (k *kernelObject) over() bool { return !k.run.Running() && k.run.Drained() }
 
-// stuck: the kernel has ended, and its rings are not done before something reads what it sent.
+// stuck reports whether the kernel has ended and its rings can't drain until a consumer reads what it sent.
 func (k *kernelObject) stuck() bool {
 	if k.run.Running() {
 		return false
@@ -272,7 +272,7 @@ func (k *kernelObject) stuck() bool {
 	return unread
 }
 
-// await serves the task's handlers until done; false: not in time.
+// await serves the task's handlers until done returns true; it returns false at the time until.
 func (k *kernelObject) await(c *call, until int64, done func() bool) bool {
 	c.canWait()
 	look := &ringLook{}
@@ -281,12 +281,12 @@ func (k *kernelObject) await(c *call, until int64, done func() bool) bool {
 	return c.waitUntil(until, done, look)
 }
 
-// ringLook wakes a script that waits for its rings.
+// ringLook is the target of the timer that wakes a script waiting for its rings.
 type ringLook struct{}
 
 func (*ringLook) deliver(*Runtime, *lua.LState, *task.Item) {}
 
-// kernelWait is k:wait{timeout}. Without a timeout what can't end by itself raises; what goes on long says once why.
+// kernelWait implements k:wait{timeout}. Without a timeout it raises if the wait can't end, and logs the cause once if the wait is long.
 func kernelWait(c *call) int {
 	k := receiver[*kernelObject](c, "kernel")
 	k.started(c)
@@ -303,7 +303,7 @@ func kernelWait(c *call) int {
 	for !k.await(c, until, done) || !k.over() {
 		why, unread := k.run.WaitsFor()
 		if until == task.Never && !unread {
-			continue // a reader came meanwhile
+			continue // a consumer appeared meanwhile
 		}
 		if until == task.Never {
 			c.raise("kernel %s: %s", k.name, why)
@@ -314,7 +314,7 @@ func kernelWait(c *call) int {
 	return c.push(lua.LTrue)
 }
 
-// kernelStop is k:stop{timeout}.
+// kernelStop implements k:stop{timeout}.
 func kernelStop(c *call) int {
 	k := receiver[*kernelObject](c, "kernel")
 	k.started(c)
@@ -336,7 +336,7 @@ func kernelStop(c *call) int {
 
 // ---- semaphores -------------------------------------------------------------------------------------------
 
-// semaphore is one that the kernel hands items to the script by. Cold.
+// semaphore passes items from the kernel to the script. Cold.
 type semaphore struct {
 	of    *kernelObject
 	index int
@@ -360,7 +360,7 @@ var semaphoreType = &typeDef{
 	},
 }
 
-// semOnReady is sem:on_ready(fn).
+// semOnReady implements sem:on_ready(fn).
 func semOnReady(c *call) int {
 	s := receiver[*semaphore](c, "semaphore")
 	s.of.started(c)

@@ -12,8 +12,8 @@ import (
 // maxGroups bounds a range of groups.
 const maxGroups = 4096
 
-// groups reads the option groups: "239.2.0.64+3:7148" (four groups, one port), a list of such texts,
-// or of {ip, port}. A port must be the one that the interface receives on.
+// groups reads the option groups: "239.2.0.64+3:7148" (four groups, one port), a list of such strings, or of {ip, port}. A port must equal the
+// interface's receive port.
 func (o *options) groups(i *iface) []string {
 	var out []string
 	add := func(text string, port int) {
@@ -48,7 +48,7 @@ func (o *options) groups(i *iface) []string {
 	return out
 }
 
-// groupRange reads ADDRESS[+N][:PORT], an IPv6 address in brackets where a port follows.
+// groupRange parses ADDRESS[+N][:PORT]; an IPv6 address with a port is in brackets.
 func groupRange(text string) (groups []string, port int, err error) {
 	wrong := func() ([]string, int, error) {
 		return nil, 0, fmt.Errorf("%q is not a multicast group (write it like 239.2.0.64, 239.2.0.64+3 or 239.2.0.64+3:7148)", text)
@@ -81,7 +81,7 @@ func groupRange(text string) (groups []string, port int, err error) {
 	return groups, port, nil
 }
 
-// hasPort compares a group's port with the one that a socket interface is bound to.
+// hasPort returns an error if port differs from the one to which a socket interface is bound.
 func (i *iface) hasPort(port int) error {
 	c := i.of.s.Config().Interface(i.i.Name())
 	if port == 0 || c == nil || c.SocketConfig == nil || c.SocketConfig.Local == nil || c.SocketConfig.Local.Port == 0 {

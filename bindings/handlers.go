@@ -9,12 +9,12 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// tapper makes a tap: of a queue, a stage or a connection.
+// tapper creates a tap of a queue, a stage or a connection.
 type tapper func(*task.Task, any, session.TapOptions) (*session.Tap, error)
 
-// onBurst is on_burst of `of`, a queue or a connection of the session, of which tap makes a tap; name begins the tap's. A function for a
-// handler that is there takes the place of its function, and its tap goes on: no burst is lost between them. At the prompt that is
-// so for the only handler that there is, too.
+// onBurst implements on_burst for a queue, stage or connection of the session; tap creates the tap, and name prefixes the tap's name. If the
+// handler exists, only its function is replaced and its tap continues, so no burst is lost. At the prompt this also applies to an unnamed handler
+// if it is the only one.
 func (c *call) onBurst(o *RunningSession, of any, tap tapper, name string) int {
 	if c.arg(1) == lua.LFalse {
 		o.check(c)
@@ -37,14 +37,14 @@ func (c *call) onBurst(o *RunningSession, of any, tap tapper, name string) int {
 	t, err := tap(c.rt.Task, h, want)
 	c.check(err)
 	h.tap, h.clock = t, t.Clock()
-	if _, passing := of.(*session.Conn); !passing || label != "" { // connections come and go by the thousand
+	if _, passing := of.(*session.Conn); !passing || label != "" { // not for short-lived connections, which may number thousands
 		c.rt.handlers = append(c.rt.handlers, h)
 	}
 	c.rt.listening++
 	return c.push(c.L.Get(1))
 }
 
-// handlerOf is the handler whose function a new one replaces; nil: it is one more.
+// handlerOf returns the handler whose function a new one replaces; nil: a handler is added.
 func (rt *Runtime) handlerOf(of any, label string) *burstHandler {
 	var all []*burstHandler
 	for _, h := range rt.handlers {
@@ -58,7 +58,7 @@ func (rt *Runtime) handlerOf(of any, label string) *burstHandler {
 	return nil
 }
 
-// removeHandlers takes the handlers of that label out, all where there is none. What waits for them is still handed over.
+// removeHandlers removes the handlers with that label, or all handlers if label is empty. Bursts already queued are still delivered.
 func (rt *Runtime) removeHandlers(c *call, of any, label string) {
 	found := false
 	rt.handlers = slices.DeleteFunc(rt.handlers, func(h *burstHandler) bool {

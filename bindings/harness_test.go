@@ -17,7 +17,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// library is stdlib, wherever a test's current folder is.
+// library is stdlib, independent of a test's current folder.
 var library = func() fs.FS {
 	dir, err := filepath.Abs("../stdlib")
 	if err != nil {
@@ -26,7 +26,7 @@ var library = func() fs.FS {
 	return os.DirFS(dir)
 }()
 
-// outcome is what a script did.
+// outcome is the result of running a script.
 type outcome struct {
 	out, log string
 	err      error // of the main chunk
@@ -45,7 +45,7 @@ func (o *outcome) message() string {
 	return o.err.Error()
 }
 
-// buffer is a writer for several tasks.
+// buffer is a writer that several tasks may use.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -63,14 +63,14 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// newTestState makes a state as the host does, with the standard libraries alone.
+// newTestState creates a state like the host's, with only the standard libraries.
 func newTestState(rt *Runtime) (*lua.LState, error) {
 	L := lua.NewState()
 	Register(L, rt)
 	return L, nil
 }
 
-// run runs a script in a process of its own, so to speak, to its orderly end.
+// run executes a script with a Process of its own until it has ended in order.
 func run(t *testing.T, name, source string, change func(*Runtime)) *outcome {
 	t.Helper()
 	sched := task.NewScheduler()
@@ -123,7 +123,7 @@ func run(t *testing.T, name, source string, change func(*Runtime)) *outcome {
 	return o
 }
 
-// onMain runs fn on the main task of a fresh process, with a state.
+// onMain calls fn with a state on the main task of a new Process.
 func onMain(tb testing.TB, fn func(L *lua.LState, rt *Runtime) error) *Runtime {
 	tb.Helper()
 	sched := task.NewScheduler()
@@ -154,7 +154,7 @@ func onMain(tb testing.TB, fn func(L *lua.LState, rt *Runtime) error) *Runtime {
 	return rt
 }
 
-// levelOf keeps a log level, as the host does.
+// levelOf stores a log level, like the host.
 func levelOf(level string) func(string) string {
 	return func(set string) string {
 		was := level

@@ -9,17 +9,15 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// Ethernet, IPv4, IPv6, UDP and TCP headers of a template. Lengths are set here; checksums are set
-// natively, in every packet sent.
+// Ethernet, IPv4, IPv6, UDP and TCP headers of a template. Lengths are set here; native code computes checksums of every sent packet.
 
 const (
 	protoTCP = 6
 	protoUDP = 17
 )
 
-// frame builds a frame of the options. What is left out: the interface's address or
-// 02:00:00:00:00:01 as the source ("auto" is the same), the multicast address that belongs to the destination or
-// broadcast as the destination, addresses of 192.0.2.0/24 (2001:db8::/64), port 4096.
+// frame builds a frame from the options. Defaults: source MAC: the interface's address or 02:00:00:00:00:01 (also for "auto"); destination MAC:
+// the multicast address of the destination IP address, else broadcast; IP addresses in 192.0.2.0/24 or 2001:db8::/64; port 4096.
 func (o *options) frame(i *session.Interface) ([]byte, layout) {
 	six := o.has("ipv6_src") || o.has("ipv6_dst")
 	src, dst := "192.0.2.1", "192.0.2.2"
@@ -61,7 +59,7 @@ func (o *options) frame(i *session.Interface) ([]byte, layout) {
 	return append(b, payload...), at
 }
 
-// noHeaders refuses the options of headers that a frame of another ethertype does not have.
+// noHeaders refuses header options that do not apply to a frame of another ethertype.
 func (o *options) noHeaders() {
 	for _, key := range o.c.keys.names {
 		switch proto, _, _ := strings.Cut(key, "_"); proto {
@@ -73,10 +71,10 @@ func (o *options) noHeaders() {
 	}
 }
 
-// layout says where the headers of a packet begin; 0: not known.
+// layout holds the offsets of a packet's headers; 0: unknown.
 type layout struct{ l3, l4, payload int }
 
-// layoutOf finds the headers of a frame.
+// layoutOf locates the headers of a frame.
 func layoutOf(frame []byte) layout {
 	begin := func(layer string) int {
 		from, _, ok := session.LayerOf(frame, true, layer)
@@ -88,12 +86,12 @@ func layoutOf(frame []byte) layout {
 	return layout{begin("network"), begin("transport"), begin("payload")}
 }
 
-// of is where fields with that base count from; 0: not known.
+// of returns the offset of a field base; 0: unknown.
 func (at layout) of(base uint8) int {
 	return map[uint8]int{session.BaseL3: at.l3, session.BaseL4: at.l4, session.BasePayload: at.payload}[base]
 }
 
-// value reads a field of the packet, 0 where its place is not known.
+// value reads a field of the packet; 0 if its place is unknown.
 func (at layout) value(data []byte, f session.Field) uint64 {
 	from := at.of(f.Base)
 	if f.Base != session.BaseStart && from == 0 && at != (layout{}) || f.Meta != 0 {
@@ -126,8 +124,8 @@ func (o *options) ethernet(i *session.Interface, to netip.Addr, ethertype uint16
 	return binary.BigEndian.AppendUint16(b, ethertype)
 }
 
-// destination is eth_dst. "auto" is whoever has the destination's address, which is asked for; without eth_dst it is
-// broadcast. A multicast group has an address of its own.
+// destination returns eth_dst. "auto" resolves the destination IP address by ARP or ND; the default is broadcast. Multicast groups map to their
+// own addresses.
 func (o *options) destination(i *session.Interface, to netip.Addr) []byte {
 	text := o.str("eth_dst", defaultDestination(to))
 	if text != "auto" {
@@ -154,7 +152,7 @@ func (o *options) parseMAC(key, text string) []byte {
 	return mac[:]
 }
 
-// defaultDestination maps a multicast group to its Ethernet address (RFC 1112, RFC 2464).
+// defaultDestination returns the Ethernet address of a multicast group (RFC 1112, RFC 2464).
 func defaultDestination(to netip.Addr) string {
 	const hex = "0123456789abcdef"
 	if !to.IsMulticast() {
@@ -183,7 +181,7 @@ func (o *options) ipv4(from, to netip.Addr, proto byte, payload int) []byte {
 	}
 	b := []byte{0x45, byte(o.whole("tos", 0, 0, 255))}
 	b = binary.BigEndian.AppendUint16(b, uint16(20+payload))
-	b = append(b, 0, 0, 0x40, 0, byte(o.whole("ttl", 64, 0, 255)), proto, 0, 0) // don't fragment
+	b = append(b, 0, 0, 0x40, 0, byte(o.whole("ttl", 64, 0, 255)), proto, 0, 0) // flag DF
 	return append(append(b, from.AsSlice()...), to.AsSlice()...)
 }
 
@@ -197,7 +195,7 @@ func (o *options) ipv6(from, to netip.Addr, proto byte, payload int) []byte {
 	return append(append(b, from.AsSlice()...), to.AsSlice()...)
 }
 
-// transport is a UDP header, or a TCP header where a TCP option is given.
+// transport builds a UDP header, or a TCP header if a TCP option is given.
 func (o *options) transport(payload int) (proto byte, header []byte) {
 	tcp := o.has("tcp_src") || o.has("tcp_dst") || o.has("tcp_seq") || o.has("tcp_flags")
 	if tcp && (o.has("udp_src") || o.has("udp_dst")) {

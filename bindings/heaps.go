@@ -7,7 +7,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// sessionHeaps is s:heaps{…}: a stage that puts pieces of unequal length together.
+// sessionHeaps implements s:heaps{...}: a stage that assembles heaps from pieces of different lengths.
 func sessionHeaps(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
@@ -40,7 +40,7 @@ func sessionHeaps(c *call) int {
 	return c.pushStage(st, o, err)
 }
 
-// heapRule fills in SPEAD's names where the format has them.
+// heapRule sets the defaults of a SPEAD format's field names.
 func (o *options) heapRule(h *session.HeapsOptions, f *packetFormat) {
 	known := func(name string) bool { return f != nil && (f.moves(name) || contains(f.names(), name)) }
 	if h.ID == "" && known("heap_cnt") {
@@ -64,7 +64,7 @@ func (o *options) heapRule(h *session.HeapsOptions, f *packetFormat) {
 	}
 }
 
-// itemList is the format's first list, without the items that are in every packet; nil: it has none whose items are numbers.
+// itemList returns the format's first list, without the items present in every packet; nil if there is no list with numeric items.
 func itemList(f *format.Format) *session.ItemList {
 	if len(f.Lists) == 0 || len(f.Lists[0].Rows) < 2 || f.Lists[0].ItemBits() > 64 {
 		return nil
@@ -79,7 +79,7 @@ func itemList(f *format.Format) *session.ItemList {
 	return out
 }
 
-// heapItems are the items of a heap, as a format's decode gives a list; nil of any other aggregate.
+// heapItems returns the items of a heap in the form of a decoded list; nil for other aggregates.
 func heapItems(rt *Runtime, b *burst, a *session.Aggregate) lua.LValue {
 	v, ok := rt.Shared.heapFormats.Load(b.b.Queue().Stage())
 	if !ok {

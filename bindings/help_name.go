@@ -4,8 +4,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// HelpName is what the reference calls a value: "queue" of a queue, "queue:alloc" of a method, "daqiri.open" of a function of a module;
-// empty: it has no page.
+// HelpName returns the name of a value's reference page: "queue" for a queue, "queue:alloc" for a method, "daqiri.open" for a module's function;
+// "" if there is no page.
 func (rt *Runtime) HelpName(v lua.LValue) string {
 	switch v := v.(type) {
 	case *lua.LUserData:
@@ -27,7 +27,7 @@ func (rt *Runtime) HelpName(v lua.LValue) string {
 	return ""
 }
 
-// moduleName is the name of a module that is loaded, or of a function of one.
+// moduleName returns the name of a loaded module, or of a function of one.
 func (rt *Runtime) moduleName(v lua.LValue) (name string) {
 	loaded, ok := rt.root.GetField(rt.root.GetGlobal(lua.LoadLibName), "loaded").(*lua.LTable)
 	if !ok {

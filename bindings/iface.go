@@ -8,7 +8,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// iface is an interface of a session. Cold, but its methods change flows while packets move: hand-written.
+// iface is an interface of a session. Cold, but hand-written because its methods change flows while packets move.
 type iface struct {
 	i  *session.Interface
 	of *RunningSession
@@ -48,7 +48,7 @@ var interfaceType = &typeDef{
 			if mac, err := i.MAC(); err == nil {
 				return lua.LString(mac.String())
 			}
-			return lua.LNil // it has none
+			return lua.LNil // no MAC address
 		}
 		return nil
 	},
@@ -157,7 +157,7 @@ func selfInterface(c *call) *iface {
 	return i
 }
 
-// refuse returns nil, status, text for whatever the engine or the state of things refuses.
+// refuse returns nil, status, text for an error of the engine, or of the current state.
 func (c *call) refuse(err error) int {
 	c.L.Push(lua.LNil)
 	c.L.Push(lua.LString(session.StatusName(err)))
@@ -174,7 +174,7 @@ func interfaceDrop(drop bool) function {
 	}
 }
 
-// interfaceAnswer has the interface answer for addresses of its own; how many these are.
+// interfaceAnswer implements i:answer: the interface answers ARP and ND for further addresses. It returns their number.
 func interfaceAnswer(c *call) int {
 	i := selfInterface(c)
 	o := c.options(1)
@@ -186,7 +186,7 @@ func interfaceAnswer(c *call) int {
 	return c.push(lua.LNumber(len(addrs)))
 }
 
-// addresses reads the option addresses: one in text, or a list.
+// addresses reads the option addresses: an address or a list.
 func (o *options) addresses() []netip.Addr {
 	var out []netip.Addr
 	add := func(v lua.LValue) {
@@ -207,7 +207,7 @@ func (o *options) addresses() []netip.Addr {
 	return out
 }
 
-// interfaceMulticast joins or leaves groups: all of them, or those before the first one that fails stay.
+// interfaceMulticast joins or leaves groups in order; at the first failure the groups before it remain joined or left.
 func interfaceMulticast(join bool) function {
 	return func(c *call) int {
 		i := selfInterface(c)
@@ -233,7 +233,7 @@ func interfaceMulticast(join bool) function {
 	}
 }
 
-// allQueues checks queues = {…}: a group arrives at every queue of its interface that a flow leads it to.
+// allQueues checks the option queues: a group's packets arrive at every queue of the interface to which flows direct them.
 func (o *options) allQueues(i *iface) {
 	list, ok := o.get("queues").(*lua.LTable)
 	if !ok {
@@ -253,7 +253,7 @@ func (o *options) allQueues(i *iface) {
 	}
 }
 
-// interfaceProgress is i:progress().
+// interfaceProgress implements i:progress().
 func interfaceProgress(c *call) int {
 	n, err := selfInterface(c).i.Progress()
 	c.check(err)

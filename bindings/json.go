@@ -17,13 +17,13 @@ import (
 
 const (
 	maxNesting = 100
-	maxJSON    = 64 << 20 // bytes of text, which a table that has others many times over soon has
-	decoded    = 40       // bytes that a byte of JSON may become
+	maxJSON    = 64 << 20 // bytes of text; a table that contains others many times reaches it quickly
+	decoded    = 40       // upper bound of memory per byte of JSON
 )
 
 var errLongJSON = fmt.Errorf("its JSON is longer than %d MiB", maxJSON>>20)
 
-// moduleJSON is daqiri.json: a value as JSON on one line, with sorted keys.
+// moduleJSON implements daqiri.json: a value as JSON on one line, with sorted keys.
 func moduleJSON(c *call) int {
 	c.atMost(1)
 	text, err := appendJSON(nil, c.arg(1), 0)
@@ -33,7 +33,7 @@ func moduleJSON(c *call) int {
 	return c.push(lua.LString(text))
 }
 
-// moduleFromJSON is daqiri.from_json. Broken text is an expected failure: nil, status, text.
+// moduleFromJSON implements daqiri.from_json. Invalid JSON is an expected failure: nil, status, text.
 func moduleFromJSON(c *call) int {
 	text := c.str(1, "JSON text")
 	c.check(room(c.L, decoded*uint64(len(text))))
@@ -56,7 +56,7 @@ func moduleFromJSON(c *call) int {
 	return 3
 }
 
-// finite refuses a number that is too large for one of Lua's.
+// finite returns an error for a number outside the range of a Lua number.
 func finite(v any) (err error) {
 	switch v := v.(type) {
 	case json.Number:
@@ -101,7 +101,7 @@ func appendJSON(out []byte, v lua.LValue, depth int) ([]byte, error) {
 			return appendText(out, x.String())
 		}
 		if _, ours := v.Value.(named); !ours {
-			text, err := json.Marshal(v.Value) // cold data
+			text, err := json.Marshal(v.Value) // configuration data
 			return append(out, text...), err
 		}
 	}
@@ -153,7 +153,7 @@ func appendColumn(out []byte, col *column) ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// appendTable writes an array when the keys are 1..n, else an object; an empty table is {}.
+// appendTable writes an array if the keys are 1..n, otherwise an object; an empty table is {}.
 func appendTable(out []byte, t *lua.LTable, depth int) ([]byte, error) {
 	length, n := t.Len(), 0
 	values := map[string]lua.LValue{}
@@ -204,7 +204,7 @@ func appendTable(out []byte, t *lua.LTable, depth int) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// fromGo makes a Lua value of decoded JSON or YAML. A null is nil, and so leaves a hole in a list.
+// fromGo converts decoded JSON or YAML to a Lua value. A null becomes nil, which leaves a hole in a list.
 func (rt *Runtime) fromGo(v any) lua.LValue {
 	switch v := v.(type) {
 	case bool:

@@ -14,13 +14,13 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
 
-// kernelObject is a kernel of the user, for a GPU or for the host. Cold.
+// kernelObject is a user kernel for a GPU or the host. Cold.
 type kernelObject struct {
 	k      *kernel.Kernel
 	name   string
 	grid   kernel.Grid
 	stream *kernel.Stream
-	places *kernel.Launcher // of k:launch, from the first one on
+	places *kernel.Launcher // for k:launch; created by its first call
 	persistent
 }
 
@@ -136,7 +136,7 @@ var kernelType = &typeDef{
 	}}},
 }
 
-// streamObject orders kernels. Cold.
+// streamObject is a stream that orders kernels. Cold.
 type streamObject struct{ s *kernel.Stream }
 
 func (*streamObject) luaType() string { return "stream" }
@@ -154,8 +154,8 @@ var streamType = &typeDef{
 
 // ---- where things run -------------------------------------------------------------------------------------
 
-// gpuNumber is the GPU that options mean: the host, where its memory was asked for, by them, by the command line, or by the
-// session that was opened last.
+// gpuNumber returns the selected GPU, or the host if host memory was requested: by the options, by the command line, or by the session opened
+// last.
 func (o *options) gpuNumber() int {
 	memory := o.c.rt.memory
 	if o.has("memory") {
@@ -178,7 +178,7 @@ func (o *options) gpuNumber() int {
 
 // ---- making kernels ---------------------------------------------------------------------------------------
 
-// moduleKernel is daqiri.kernel{}.
+// moduleKernel implements daqiri.kernel{}.
 func moduleKernel(c *call) int {
 	c.atMost(1)
 	o := c.options(1)
@@ -203,7 +203,7 @@ func moduleKernel(c *call) int {
 	return c.push(c.rt.newObject(k))
 }
 
-// fromLibrary makes it one of NVIDIA's libraries.
+// fromLibrary configures a kernel that calls an NVIDIA library.
 func (k *kernelObject) fromLibrary(o *options) {
 	o.need("shape")
 	for _, key := range []string{"grid", "block", "entry"} {
@@ -218,7 +218,7 @@ func (k *kernelObject) fromLibrary(o *options) {
 	o.c.check(err)
 }
 
-// kernelText reads the text, and where it stands.
+// kernelText reads the source text and determines its position.
 func (o *options) kernelText(s *kernel.Source) {
 	switch {
 	case o.has("src"):
@@ -239,8 +239,8 @@ func (o *options) kernelText(s *kernel.Source) {
 	}
 }
 
-// placeOf is the file and the line in which a text begins that the script has, as it stands there. One that was put together
-// counts lines by itself, under the place of the call.
+// placeOf returns the file and line at which a text begins in the script's source. A text assembled at run time gets its own line numbers and the
+// position of the call as its name.
 func (c *call) placeOf(text string) (file string, line int) {
 	dbg := c.script()
 	if dbg == nil {
@@ -264,7 +264,7 @@ func (c *call) placeOf(text string) (file string, line int) {
 	return fmt.Sprintf("source at %s:%d", dbg.Source, dbg.CurrentLine), 1
 }
 
-// script is the innermost function of the script that called, also by way of pcall; nil: there is none.
+// script returns the innermost script function of the call stack, also through pcall; nil if there is none.
 func (c *call) script() *lua.Debug {
 	for level := 1; ; level++ {
 		dbg, ok := c.L.GetStack(level)
@@ -279,7 +279,7 @@ func (c *call) script() *lua.Debug {
 
 func distance(a, b int) int { return max(a-b, b-a) }
 
-// dimensions is a number, or a list of up to three.
+// dimensions reads a number, or a list of up to three.
 func (o *options) dimensions(key string) (d [3]uint32) {
 	d = [3]uint32{1, 1, 1}
 	t, ok := o.get(key).(*lua.LTable)
@@ -311,7 +311,7 @@ func (o *options) stream(key string) *kernel.Stream {
 	return s.s
 }
 
-// moduleStream is daqiri.stream{gpu, memory}.
+// moduleStream implements daqiri.stream{gpu, memory}.
 func moduleStream(c *call) int {
 	c.atMost(1)
 	s, err := kernel.NewStream(c.options(1).gpuNumber())
@@ -326,7 +326,8 @@ func streamSynchronize(c *call) int {
 
 // ---- arguments --------------------------------------------------------------------------------------------
 
-// argument makes argument i, from 0, of a Lua value; named: texts name what is known of a burst. The burst it is of, or nil.
+// argument sets argument i, counted from 0, from a Lua value and returns the burst it refers to, or nil. named: strings name properties of a
+// burst.
 func (k *kernelObject) argument(c *call, i int, v lua.LValue, named bool) (kernel.Arg, *session.Burst, error) {
 	var a kernel.Arg
 	var err error
@@ -358,7 +359,7 @@ func (k *kernelObject) unfit(i int, what string, named bool) error {
 	return k.k.Unfit(i, fmt.Sprintf("%s expected, got %s", may, what))
 }
 
-// object makes argument i of an object.
+// object sets argument i from a userdata.
 func (k *kernelObject) object(c *call, i int, value any, named bool) (a kernel.Arg, of *session.Burst, err error) {
 	switch v := value.(type) {
 	case u64:
@@ -407,7 +408,7 @@ func (k *kernelObject) ofBurst(c *call, i int, b *burst, what string) (kernel.Ar
 
 // ---- running ----------------------------------------------------------------------------------------------
 
-// kernelLaunch is k:launch(…).
+// kernelLaunch implements k:launch(...).
 func kernelLaunch(c *call) int {
 	k := receiver[*kernelObject](c, "kernel")
 	c.check(k.k.CheckCount(c.count()))
@@ -433,7 +434,7 @@ func kernelLaunch(c *call) int {
 	return c.push(c.rt.newOp(op))
 }
 
-// kernelStage is k:stage{args, name, session, policy}.
+// kernelStage implements k:stage{args, name, session, policy}.
 func kernelStage(c *call) int {
 	k := receiver[*kernelObject](c, "kernel")
 	o := c.options(1)
@@ -457,7 +458,7 @@ func kernelStage(c *call) int {
 	return c.pushStage(st, of, err)
 }
 
-// session is the one that is named, or the last that this task opened.
+// session reads a session option; the default is the session that this task opened last.
 func (o *options) session(key string) *RunningSession {
 	if !o.has(key) {
 		if n := len(o.c.rt.opened); n > 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// ledger makes nested tables of a ledger's names: l.rx_port.rx.dropped, l.disk.written. A name that is
-// a figure and has figures below it, as metrics may, is the figure; those below are under name_by. A misspelt name raises. seconds is the time that it covers.
+// ledger converts a ledger to nested tables: l.rx_port.rx.dropped, l.disk.written. If a name is both a figure and a prefix of other figures, as
+// metrics may be, the latter are under name_by. Reading a misspelt name raises. seconds is the duration that the ledger covers.
 func (rt *Runtime) ledger(l *stats.Ledger, seconds float64) *lua.LTable {
 	names := l.Names()
 	figures := map[string]bool{}
@@ -46,7 +46,7 @@ func (rt *Runtime) ledger(l *stats.Ledger, seconds float64) *lua.LTable {
 	return root
 }
 
-// ledgerKey is a queue's id as a number, any other name as text.
+// ledgerKey converts a queue id to a number and keeps other names as strings.
 func ledgerKey(part string) lua.LValue {
 	if len(part) > 0 && strings.Trim(part, "0123456789") == "" {
 		return lua.LNumber(lua.LVAsNumber(lua.LString(part)))
@@ -57,7 +57,7 @@ func ledgerKey(part string) lua.LValue {
 func (rt *Runtime) strictLedger(t *lua.LTable, path string) {
 	rt.strict(t, func(_ *lua.LState, key string) string {
 		if path == "" && key == "error" {
-			return "" // a summary without one
+			return "" // a summary without an error
 		}
 		var known []string
 		t.ForEach(func(k, _ lua.LValue) { known = append(known, k.String()) })

@@ -9,14 +9,12 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// What print and the prompt show of a ledger: the account as a table, and of the figures below it those that say
-// something.
+// The ledger as shown by print and the prompt: the accounts as a table, and the significant figures below them.
 
-// alwaysShown are the figures that say something when they are 0.
+// alwaysShown are the figures that are shown even if they are 0.
 var alwaysShown = map[string]bool{"packets": true, "dropped": true}
 
-// describeLedger gives the ledger's tables their looks: root, which script code may have made a summary of, and those
-// below it.
+// describeLedger sets __tostring and __brief of the ledger's tables: of root, which may have been extended to a summary, and of those below.
 func (rt *Runtime) describeLedger(l *stats.Ledger, seconds float64, root *lua.LTable, below map[string]*lua.LTable) {
 	brief := rt.root.NewFunction(func(L *lua.LState) int {
 		L.Push(rt.brief(L.CheckTable(1)))
@@ -37,7 +35,7 @@ func (rt *Runtime) describeLedger(l *stats.Ledger, seconds float64, root *lua.LT
 	}))
 }
 
-// brief copies a table of figures without those that are 0 and without tables that are empty then.
+// brief copies a table of figures, omitting zeros and tables without nonzero figures.
 func (rt *Runtime) brief(t *lua.LTable) *lua.LTable {
 	out := rt.root.NewTable()
 	t.ForEach(func(k, v lua.LValue) {
@@ -53,7 +51,7 @@ func (rt *Runtime) brief(t *lua.LTable) *lua.LTable {
 	return out
 }
 
-// figureLines are the figures that brief leaves, one a line under their names below the table, in order.
+// figureLines formats the figures of brief, one "name = value" per line, sorted; above prefixes the names.
 func (rt *Runtime) figureLines(t *lua.LTable, above string) (lines []string) {
 	rt.brief(t).ForEach(func(k, v lua.LValue) {
 		if inner, ok := v.(*lua.LTable); ok {
@@ -65,7 +63,7 @@ func (rt *Runtime) figureLines(t *lua.LTable, above string) (lines []string) {
 	return sortedStrings(lines)
 }
 
-// ledgerText is the account line by line, and why packets were dropped.
+// ledgerText formats the accounts line by line, and the drop reasons.
 func ledgerText(l *stats.Ledger, seconds float64, reason string) string {
 	rows := [][]string{{fmt.Sprintf("%.4g s", seconds), "in", "out", "held", "dropped"}}
 	drops := ""

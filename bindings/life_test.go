@@ -18,8 +18,7 @@ local s = daqiri.open()
 local rx, tx = s:rx_queue("loop0"), s:tx_queue("loop0")
 `
 
-// TestLife runs scripts whose end is what matters: which error, which reason, and that files are closed and packets
-// accounted for in any case.
+// TestLife checks how scripts end: the error and the stop reason, and that in each case files are closed and all packets are accounted for.
 func TestLife(t *testing.T) {
 	flood := `tx:pace{ pps = 1e5 } tx:transmit{ template = tx:template{ payload_bytes = 64 } }
 `
@@ -128,13 +127,12 @@ func TestLife(t *testing.T) {
 
 func onVirtualClock(rt *Runtime) { rt.Open.Set = []spec.Override{virtual} }
 
-// stopSoon stops all tasks from outside, as Ctrl-C does.
+// stopSoon stops all tasks after a delay, like Ctrl-C.
 func stopSoon(rt *Runtime) {
 	time.AfterFunc(30*time.Millisecond, func() { rt.Scheduler.StopAll("interrupted") })
 }
 
-// cancelSoon ends Lua itself, as the host does with a script that does not come back: some time after its session
-// has started.
+// cancelSoon cancels Lua some time after the session has started, as the host does with a script that does not return.
 func cancelSoon(rt *Runtime) {
 	go func() {
 		started := func(o *RunningSession) bool { return o.Started() }
@@ -146,7 +144,7 @@ func cancelSoon(rt *Runtime) {
 	}()
 }
 
-// TestErrorCause checks that the host finds the Go error below a Lua error.
+// TestErrorCause checks that the Go error wrapped in a Lua error can be found.
 func TestErrorCause(t *testing.T) {
 	var raised *lua.ApiError
 	var faults *spec.Errors
@@ -162,7 +160,7 @@ func TestErrorCause(t *testing.T) {
 	}
 }
 
-// TestServe serves handlers between chunks, as the prompt does.
+// TestServe serves handlers between chunks, like the prompt.
 func TestServe(t *testing.T) {
 	rt := onMain(t, func(L *lua.LState, rt *Runtime) error {
 		if err := L.DoString(openLoop + `s:after(0.001, function() print("timer") error("once") end) s:start()`); err != nil {

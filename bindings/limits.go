@@ -10,11 +10,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/memory"
 )
 
-// Limits that hold wherever a script makes something that may be large. What a single call takes is asked for before it
-// is taken, since Go ends a process that finds no memory; what grows step by step is seen by the monitor in
-// runtime/memory, which raises between two instructions.
+// Limits on memory that a script allocates. A single large allocation is checked beforehand, because Go ends a process that is out of memory;
+// gradual growth is detected by the monitor in runtime/memory, which raises between two instructions.
 
-// reserve raises unless a string of n bytes may be made, or as much memory taken for a moment.
+// reserve raises unless n bytes may be allocated for a string or a temporary buffer.
 func reserve(L *lua.LState, n uint64) {
 	if n < countedFrom {
 		return
@@ -27,7 +26,7 @@ func reserve(L *lua.LState, n uint64) {
 	}
 }
 
-// available says why a string of n bytes can't be made.
+// available returns an error if a string of n bytes must not be created.
 func available(L *lua.LState, n uint64) error {
 	if n > memory.MaxString {
 		return fmt.Errorf("string too long: %s (at most %s)", memory.Size(n), memory.Size(memory.MaxString))
@@ -35,7 +34,7 @@ func available(L *lua.LState, n uint64) error {
 	return room(L, n)
 }
 
-// room says why so much memory can't be taken for a moment. Every thread of a state that has a Runtime has a guard.
+// room returns an error if n bytes must not be allocated temporarily. Every thread of a state with a Runtime has a guard.
 func room(L *lua.LState, n uint64) error {
 	if g, ok := L.Context().(*memory.Guard); ok {
 		return g.Reserve(n)
@@ -43,21 +42,20 @@ func room(L *lua.LState, n uint64) error {
 	return nil
 }
 
-// Reserve raises unless a string of n bytes may be made, for functions of the host. L has a Runtime.
+// Reserve raises if a string of n bytes exceeds the limits; for functions of the host. L must have a Runtime.
 func Reserve(L *lua.LState, n int) { reserve(L, uint64(n)) }
 
-// countedFrom is the size from which reserve counts strings: the guard looks at the limit once a MiB of them was made, as the monitor can be
-// late on a busy machine.
+// countedFrom is the minimum size of strings that reserve counts: the guard checks the limit after each MiB of them, as the monitor may be late
+// on a busy machine.
 const countedFrom = 4 << 10
 
-// reserveFrom is the size from which concatenations are measured. One of strings that are shorter is at most 255 times as long.
+// reserveFrom is the minimum result size of measured concatenations. A concatenation of shorter strings is at most 255 times as long.
 const reserveFrom = 1 << 20
 
-// large says that some task has made a string of reserveFrom bytes or more: from then on all concatenations are measured
-// before they are made.
+// large is set once any task has created a string of at least reserveFrom bytes; from then on every concatenation is measured first.
 var large atomic.Bool
 
-// growing is a string that grows as far as it may.
+// growing is a string builder bounded by the memory limits.
 type growing struct {
 	L *lua.LState
 	b []byte
@@ -89,19 +87,19 @@ func (b *growing) byte(c byte) {
 	b.b = append(b.b, c)
 }
 
-// value is the string, for Lua.
+// value returns the string as a Lua value.
 func (b *growing) value() lua.LString {
 	reserve(b.L, uint64(len(b.b)))
 	return lua.LString(b.b)
 }
 
-// opcodes is gopher-lua's table of instructions. An operator on strings never leaves it for a function that could be
-// replaced, and nothing else bounds what `a .. b` allocates at once.
+// opcodes is gopher-lua's instruction table. String operators do not call replaceable functions, and gopher-lua does not bound what `a .. b`
+// allocates at once.
 //
 //go:linkname opcodes github.com/yuin/gopher-lua.jumpTable
 var opcodes [lua.OP_NOP + 1]func(*lua.LState, uint32, *frame) int
 
-// frame stands for gopher-lua's type of call frames, which has no exported name.
+// frame stands in for gopher-lua's unexported call frame type.
 type frame struct{}
 
 func init() {

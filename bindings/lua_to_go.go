@@ -6,14 +6,13 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// goValue makes Go values of Lua ones, as decoded YAML gives them: map[string]any, []any, string,
-// bool, float64, nil.
+// goValue converts a Lua value to the Go types of decoded YAML: map[string]any, []any, string, bool, float64, nil.
 func goValue(v lua.LValue, depth int) (any, error) {
 	p := plainer{left: maxExported}
 	return p.value(v, depth)
 }
 
-// plainer counts the values that it may make still: a table that is in others many times over is as many.
+// plainer holds the number of values that it may still create; a table contained in others is counted each time.
 type plainer struct{ left int }
 
 func (p *plainer) value(v lua.LValue, depth int) (any, error) {
@@ -38,7 +37,7 @@ func (p *plainer) value(v lua.LValue, depth int) (any, error) {
 	return nil, fmt.Errorf("%s can't be part of a configuration", describe(v))
 }
 
-// table makes a list where the keys are 1..n, else a map; an empty table is an empty map.
+// table creates a list if the keys are 1..n, otherwise a map; an empty table is an empty map.
 func (p *plainer) table(t *lua.LTable, depth int) (any, error) {
 	length, n := t.Len(), 0
 	list := make([]any, 0, length)

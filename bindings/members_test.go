@@ -11,8 +11,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// worldKinds are the sessions of testdata/api/stand.lua. On the virtual clock objects come in every state of
-// testdata/api/walk.lua; where time is real, or the wire loses packets, in those that threads and receivers have to do with.
+// worldKinds are the sessions of testdata/api/stand.lua. On the virtual clock objects are tested in every state of testdata/api/walk.lua; on the
+// real clock, or with a lossy wire, only in states related to threads and receivers.
 var (
 	worldKinds    = []string{"faulty", "virtual", "direct", "loop", "tcp", "udp"}
 	virtualStates = []string{"child_sent", "child_written", "closed", "fresh", "freed", "handed_over", "other", "other_closed", "parent_freed",
@@ -20,7 +20,7 @@ var (
 	threadStates = []string{"child_sent", "closed", "fresh", "handed_over", "sent", "stopped", "written_and_freed"}
 )
 
-// onStand runs a script of testdata/api; the globals are its parameters.
+// onStand runs a script of testdata/api with the given globals.
 func onStand(t *testing.T, name, source string, globals map[string]lua.LValue) *outcome {
 	dir, number := memoryDir(t), 0
 	return run(t, name, source, func(rt *Runtime) {
@@ -45,7 +45,7 @@ func onStand(t *testing.T, name, source string, globals map[string]lua.LValue) *
 	})
 }
 
-// memoryDir is a folder that goes with the test, in memory where there is such a file system: thousands of files come and go.
+// memoryDir returns a temporary folder, in a memory file system if there is one, as thousands of files are created.
 func memoryDir(t *testing.T) string {
 	dir, err := os.MkdirTemp("/dev/shm", "members")
 	if err != nil {
@@ -55,7 +55,7 @@ func memoryDir(t *testing.T) string {
 	return dir
 }
 
-// memberTable lists the types as {methods, fields}.
+// memberTable returns the types as a table of {methods, fields}.
 func memberTable(L *lua.LState) *lua.LTable {
 	list := func(names []string) *lua.LTable {
 		t := L.NewTable()
@@ -78,8 +78,8 @@ func memberTable(L *lua.LState) *lua.LTable {
 	return all
 }
 
-// TestMembers uses every member of every type, of objects in every state. With the address sanitizer (go test -asan) it
-// also sees what reads or writes memory that is not the object's.
+// TestMembers uses every member of every type on objects in every state. With the address sanitizer (go test -asan) it also detects accesses
+// outside an object's memory.
 func TestMembers(t *testing.T) {
 	source := readScript(t, "testdata/api/walk.lua")
 	for _, kind := range worldKinds {
@@ -95,7 +95,7 @@ func TestMembers(t *testing.T) {
 					t.Fatal(o.err)
 				}
 				calls, refused, least := 0, 0, 300
-				if strings.HasPrefix(state, "child_") || strings.HasPrefix(state, "parent_") { // few objects have one
+				if strings.HasPrefix(state, "child_") || strings.HasPrefix(state, "parent_") { // few objects have a parent or child
 					least = 60
 				}
 				if _, err := fmt.Sscan(lastLine(o.out), &calls, &refused); err != nil || calls < least || refused == 0 || refused == calls {
@@ -107,13 +107,13 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// lastLine is the last of what a script printed: some members print, too.
+// lastLine returns the last printed line, as some members print too.
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// balanced finds ledgers that don't add up.
+// balanced checks that the ledgers of all sessions balance.
 func balanced(t *testing.T, o *outcome) {
 	t.Helper()
 	for _, err := range o.shared.Errors() {

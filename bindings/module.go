@@ -17,7 +17,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// daqiriModule is what require "daqiri" returns, beside the version.
+// daqiriModule lists what require "daqiri" returns, except the version.
 var daqiriModule = []entry{
 	{"args", moduleArgs, `- declared table<string, any>: by name, a default value, or '{value, type, unit, help, choices, required}'
 		-> table<string, any>: the arguments by name; another name raises
@@ -189,8 +189,7 @@ var daqiriModule = []entry{
 		> print(big)    -- 18446744073709551615`},
 }
 
-// moduleOpen is daqiri.open(file | YAML text | table | nil, {set, engine, cores, memory}). Nothing
-// moves before the session starts.
+// moduleOpen implements daqiri.open(file | YAML text | table | nil, {set, engine, cores, memory}). No packets move before the session starts.
 func moduleOpen(c *call) int {
 	c.atMost(2)
 	o := c.options(2)
@@ -230,7 +229,7 @@ func moduleOpen(c *call) int {
 	return c.push(c.rt.newObject(&sessionHandle{o: opened}))
 }
 
-// configuration reads what argument 1 names.
+// configuration reads the configuration that argument 1 names.
 func (c *call) configuration(opts spec.Options) (name string, cfg *spec.Config, warnings []spec.Issue, err error) {
 	switch v := c.arg(1).(type) {
 	case *lua.LNilType:
@@ -265,8 +264,8 @@ func (c *call) configuration(opts spec.Options) (name string, cfg *spec.Config, 
 	return "default", cfg, warnings, err
 }
 
-// moduleParse is daqiri.parse(file | YAML text | table | nil): the configuration as it is written, checked, as a table
-// that daqiri.open takes, and resolved, as s.config. The command line's options count.
+// moduleParse implements daqiri.parse(file | YAML text | table | nil): it returns the checked configuration as written, as a table for
+// daqiri.open, and resolved, like s.config. The command line's options apply.
 func moduleParse(c *call) int {
 	c.atMost(1)
 	_, cfg, _, err := c.configuration(spec.Options{Engine: c.rt.Open.Engine, Memory: c.rt.Open.Memory, Set: c.rt.Open.Set, Sources: c.rt.Open.Sources})
@@ -276,7 +275,7 @@ func moduleParse(c *call) int {
 	return 2
 }
 
-// find looks for a file here, then beside the script.
+// find looks up a file in the current folder, then in the script's folder.
 func (rt *Runtime) find(path string) string {
 	if _, err := os.Stat(path); err == nil || filepath.IsAbs(path) || rt.Script == "" {
 		return path
@@ -288,7 +287,7 @@ func (rt *Runtime) find(path string) string {
 	return path
 }
 
-// shippedText is the text of a file of a script that is part of the program; empty: there is none.
+// shippedText returns a file's text for a script that is part of the program; "" if there is none.
 func (rt *Runtime) shippedText(path string) string {
 	if rt.Open.Shipped == nil {
 		return ""
@@ -297,7 +296,7 @@ func (rt *Runtime) shippedText(path string) string {
 	return string(text)
 }
 
-// places says where find looks.
+// places describes where find searches, for errors.
 func (rt *Runtime) places() string {
 	here, err := os.Getwd()
 	if err != nil {
@@ -310,7 +309,7 @@ func (rt *Runtime) places() string {
 	return "in " + here + " and beside the script, in " + beside
 }
 
-// overrides reads set = {path = value}, in order of the paths.
+// overrides reads set = {path = value}, sorted by path.
 func (o *options) overrides() []spec.Override {
 	if !o.has("set") {
 		return nil
@@ -334,13 +333,13 @@ func (o *options) overrides() []spec.Override {
 
 var logLevels = []string{"debug", "info", "warn", "error"}
 
-// moduleLog is daqiri.log(level, text, value).
+// moduleLog implements daqiri.log(level, text, value).
 func moduleLog(c *call) int {
 	c.log(nil)
 	return 0
 }
 
-// moduleLogLevel is daqiri.log_level(level): lines are logged from this level on, none if "off"; what it was.
+// moduleLogLevel implements daqiri.log_level(level): it sets the minimum level, or "off", and returns the previous one.
 func moduleLogLevel(c *call) int {
 	c.atMost(1)
 	level := c.optStr(1, "level", "")
@@ -350,8 +349,7 @@ func moduleLogLevel(c *call) int {
 	return c.push(lua.LString(c.rt.LogLevel(level)))
 }
 
-// logFrom sets the level that a configuration asks for, unless the command line did: the reference has one below debug
-// and one above error.
+// logFrom applies a configuration's log level unless the command line set one. DAQIRI has one level below debug and one above error.
 func (rt *Runtime) logFrom(cfg *spec.Config) {
 	if rt.Open.KeepLogLevel || !cfg.Has("log_level") {
 		return
@@ -363,7 +361,7 @@ func (rt *Runtime) logFrom(cfg *spec.Config) {
 	rt.LogLevel(level)
 }
 
-// log logs arguments 1 to 3: level, text, and a table of fields or a single value.
+// log writes a log line from arguments 1 to 3: level, text, and a table of fields or a single value.
 func (c *call) log(fields map[string]any) {
 	level := c.str(1, "level")
 	if !slices.Contains(logLevels, level) {
@@ -383,16 +381,16 @@ func (c *call) log(fields map[string]any) {
 	c.rt.Log(level, text, fields)
 }
 
-// jsonText is JSON that a log in JSON takes as it is, and one in text shows.
+// jsonText is JSON that is embedded in a JSON log and printed as text otherwise.
 type jsonText string
 
-// MarshalJSON is the text.
+// MarshalJSON returns the text unchanged.
 func (t jsonText) MarshalJSON() ([]byte, error) { return []byte(t), nil }
 
 func (c *call) logged(v lua.LValue) any {
 	switch v := v.(type) {
 	case lua.LNumber:
-		if f := float64(v); !math.IsNaN(f) && !math.IsInf(f, 0) { // those have no form in a JSON log
+		if f := float64(v); !math.IsNaN(f) && !math.IsInf(f, 0) { // not representable in JSON
 			return f
 		}
 	case lua.LBool:

@@ -7,10 +7,10 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// A call of what is no function says what it is: gopher-lua has the same words for all of them. Values without a metatable of
-// their own get one for their type, for calls and fields; a plain table that is called still gets gopher-lua's words.
+// Errors for calls of values that are not functions name the value; gopher-lua's message is the same for all. Types without a metatable get one
+// for calls and field accesses; a called plain table keeps gopher-lua's message.
 
-// explainCalls makes calls of nil, of numbers, booleans and strings say what was called, and fields of all but strings, of what.
+// explainCalls installs the errors for calls of nil, booleans, numbers and strings, and for fields of all of these but strings.
 func (rt *Runtime) explainCalls() {
 	L := rt.root
 	rt.noCall = L.NewFunction(rt.notCallable)
@@ -23,8 +23,8 @@ func (rt *Runtime) explainCalls() {
 		L.SetMetatable(of, rt.bare)
 	}
 	module := rt.globals().RawGetString(lua.StringLibName)
-	text, ok := L.GetMetatable(lua.LString("")).(*lua.LTable) // the host's has arithmetic, too
-	if !ok || text == module {                                // gopher-lua's is the module itself
+	text, ok := L.GetMetatable(lua.LString("")).(*lua.LTable) // the host's also has arithmetic
+	if !ok || text == module {                                // gopher-lua uses the module itself
 		text = L.NewTable()
 		text.RawSetString("__index", module)
 		L.SetMetatable(lua.LString(""), text)
@@ -32,7 +32,7 @@ func (rt *Runtime) explainCalls() {
 	text.RawSetString("__call", rt.noCall)
 }
 
-// globalGetmetatable is Lua's getmetatable, which knows nothing of bare.
+// globalGetmetatable is Lua's getmetatable; it hides rt.bare.
 func globalGetmetatable(c *call) int {
 	if c.count() == 0 {
 		c.wanted(1, "value")
@@ -44,13 +44,14 @@ func globalGetmetatable(c *call) int {
 	return c.push(meta)
 }
 
-// canBeCalled says whether a call of v runs something of the script's, or of ours.
+// canBeCalled reports whether a call of v reaches a function other than notCallable.
 func (rt *Runtime) canBeCalled(v lua.LValue) bool {
 	meta := rt.root.GetMetaField(v, "__call")
 	return v.Type() == lua.LTFunction || meta != lua.LNil && meta != rt.noCall
 }
 
-// notCallable is __call of what can't be called: argument 1, and behind it those of the call, of a method the object first.
+// notCallable is __call of values that can't be called: argument 1 is the value, followed by the call's arguments (for a method, the object
+// first).
 func (rt *Runtime) notCallable(L *lua.LState) int {
 	called, name := L.Get(1), calledName(L)
 	what := describe(called)
@@ -70,7 +71,7 @@ func (rt *Runtime) notCallable(L *lua.LState) int {
 	return 0
 }
 
-// calledName is the name under which the function that runs was called, "" where there is none.
+// calledName returns the name under which the running function was called, or "".
 func calledName(L *lua.LState) string {
 	frame, ok := L.GetStack(0)
 	if !ok {
@@ -82,7 +83,7 @@ func calledName(L *lua.LState) string {
 	return frame.Name
 }
 
-// listed names fields and methods, these with ().
+// listed returns fields and methods, the latter with ().
 func (def *typeDef) listed() string {
 	names := slices.Sorted(slices.Values(def.fieldNames()))
 	for _, m := range def.methods {

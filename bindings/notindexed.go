@@ -6,10 +6,10 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// A field of what has none says where the value came from: gopher-lua names its type and the key alone. The name is read out of the
-// caller's instructions (their layout: the head of gopher-lua's opcode.go).
+// Errors for fields of values without fields name the expression; gopher-lua gives only type and key. The name is decoded from the caller's
+// instructions (layout: top of gopher-lua's opcode.go).
 
-// notIndexable is __index and __newindex of nil, booleans and numbers: argument 1, and the key.
+// notIndexable is __index and __newindex of nil, booleans and numbers: argument 1 is the value, argument 2 the key.
 func (rt *Runtime) notIndexable(L *lua.LState) int {
 	verb := "read"
 	if L.GetTop() > 2 {
@@ -27,7 +27,7 @@ func (rt *Runtime) notIndexable(L *lua.LState) int {
 	return 0
 }
 
-// indexedName is what the running line indexes by key, "" where that has no name or the line does so twice.
+// indexedName returns the expression that the running line indexes by key; "" if it has no name or there are several.
 func indexedName(L *lua.LState, key lua.LValue) string {
 	frame, ok := L.GetStack(1)
 	if !ok {
@@ -59,7 +59,7 @@ func (in code) b() int  { return int(in) & 0x1ff }
 func (in code) c() int  { return int(in>>9) & 0x1ff }
 func (in code) bx() int { return int(in) & 0x3ffff }
 
-// indexed is the register that an access of a table indexes.
+// indexed returns the register that a table access indexes.
 func (in code) indexed() int {
 	if in.op() == lua.OP_SETTABLE || in.op() == lua.OP_SETTABLEKS {
 		return in.a()
@@ -67,9 +67,9 @@ func (in code) indexed() int {
 	return in.b()
 }
 
-// keyOf is the constant key of the access of a table at pc, nil for all else.
+// keyOf returns the constant key of the table access at pc; nil for other instructions.
 func keyOf(p *lua.FunctionProto, pc int) lua.LValue {
-	const constant = 1 << 8 // an operand with this bit numbers a constant, not a register
+	const constant = 1 << 8 // bit set: the operand is a constant, not a register
 	in, k := code(p.Code[pc]), 0
 	switch in.op() {
 	case lua.OP_GETTABLE, lua.OP_GETTABLEKS, lua.OP_SELF:
@@ -82,13 +82,13 @@ func keyOf(p *lua.FunctionProto, pc int) lua.LValue {
 	if k&constant != 0 {
 		return p.Constants[k&^constant]
 	}
-	if load := code(p.Code[max(pc-1, 0)]); load.op() == lua.OP_LOADK && load.a() == k { // as a set has it
+	if load := code(p.Code[max(pc-1, 0)]); load.op() == lua.OP_LOADK && load.a() == k { // key of a set, loaded beforehand
 		return p.Constants[load.bx()]
 	}
 	return nil
 }
 
-// registerName is the expression that a register holds before pc: a local, an upvalue, a global, or a field of one.
+// registerName returns the expression held by a register before pc: a local, an upvalue, a global, or a field of one.
 func registerName(p *lua.FunctionProto, pc, reg int) string {
 	if name := localName(p, pc, reg); name != "" {
 		return name
@@ -119,7 +119,7 @@ func registerName(p *lua.FunctionProto, pc, reg int) string {
 	return ""
 }
 
-// localName is the local variable in a register at pc: the locals that are alive there lie in the order of their declaration.
+// localName returns the local variable in a register at pc: live locals occupy registers in declaration order.
 func localName(p *lua.FunctionProto, pc, reg int) string {
 	for _, l := range p.DbgLocals {
 		if l.StartPc > pc {

@@ -9,11 +9,11 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// ReadNumber reads text as Lua's tonumber does, that is as C's strtod with nothing behind but space. gopher-lua's own
-// conversion takes "010" for octal and does not read "1e3".
+// ReadNumber parses text like Lua's tonumber: C's strtod, with only space after the number. gopher-lua's own conversion reads "010" as octal and
+// rejects "1e3".
 func ReadNumber(s string) (float64, bool) {
 	s = strings.Trim(s, " \t\n\v\f\r")
-	if strings.Contains(s, "_") { // Go's, in numerals
+	if strings.Contains(s, "_") { // accepted by Go's parser
 		return 0, false
 	}
 	digits := strings.TrimLeft(s, "+-")
@@ -24,7 +24,7 @@ func ReadNumber(s string) (float64, bool) {
 	return v, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// toNumber is what Lua's lua_tonumber gives: a number, or text that is one.
+// toNumber converts v like lua_tonumber: a number, or a string that is one.
 func toNumber(v lua.LValue) (float64, bool) {
 	switch v := v.(type) {
 	case lua.LNumber:
@@ -35,7 +35,7 @@ func toNumber(v lua.LValue) (float64, bool) {
 	return 0, false
 }
 
-// truncated is a number without its fraction, as Lua's own functions take whole ones.
+// truncated returns argument n without its fraction, as Lua's own functions convert integers.
 func (c *call) truncated(n int, what string) int64 {
 	f, ok := toNumber(c.arg(n))
 	if !ok {

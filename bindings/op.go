@@ -9,17 +9,17 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// op is work that the script began and that ends later. Cold.
+// op is an asynchronous operation started by the script. Cold.
 type op struct {
 	w       *session.Op
 	self    *lua.LUserData
-	watched bool // the task is told of its end
+	watched bool // the task is notified of completion
 	fns     []*lua.LFunction
 
-	// of a connection
-	ends    *completions   // told of its end, too; nil: nobody is
-	data    *session.Burst // that it fills; nil: none
-	brought lua.LValue     // data, as the script has it
+	// operations of a connection
+	ends    *completions   // completion callback of the connection; nil: none
+	data    *session.Burst // burst that receives the data; nil: none
+	brought lua.LValue     // data as a Lua value
 	of      *RunningSession
 	wrID    lua.LValue
 }
@@ -95,7 +95,7 @@ func (rt *Runtime) newOp(w *session.Op) *lua.LUserData {
 	return o.self
 }
 
-// watch has this task told of the end.
+// watch notifies this task of the completion.
 func (o *op) watch(c *call) {
 	if !o.watched {
 		c.check(o.w.Watch(c.rt.Task, o))
@@ -103,7 +103,7 @@ func (o *op) watch(c *call) {
 	}
 }
 
-// deliver runs what waits for the end.
+// deliver runs the completion callbacks.
 func (o *op) deliver(rt *Runtime, L *lua.LState, _ *task.Item) {
 	fns := o.fns
 	o.fns = nil
@@ -115,7 +115,7 @@ func (o *op) deliver(rt *Runtime, L *lua.LState, _ *task.Item) {
 	}
 }
 
-// opOnDone is op:on_done(fn).
+// opOnDone implements op:on_done(fn).
 func opOnDone(c *call) int {
 	o := receiver[*op](c, "op")
 	fn := c.fn(1, "function(op)")
@@ -134,8 +134,8 @@ func opPoll(c *call) int {
 	return c.push(lua.LBool(receiver[*op](c, "op").w.State().Done))
 }
 
-// opWait is op:wait{timeout}: true once all packets are written or failed; nil, "NOT_READY", text at the timeout. In the main
-// chunk it serves the handlers meanwhile, among which may be others that wait for the same operation.
+// opWait implements op:wait{timeout}: true after all packets were written or failed; nil, "NOT_READY", text at the timeout. In the main chunk it
+// serves handlers meanwhile, which may wait for the same operation.
 func opWait(c *call) int {
 	o := receiver[*op](c, "op")
 	timeout, limited := c.options(1).seconds("timeout")

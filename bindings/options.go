@@ -12,14 +12,14 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// options is a table of named options given to a function. An option that is not known raises.
+// options is a table of named options of a call. Unknown keys raise.
 type options struct {
 	c *call
 	n int // argument number
 	t *lua.LTable
 }
 
-// optionKeys are the options that a function's row lists, read when they are first needed.
+// optionKeys are the option names in a function's row, parsed on first use.
 type optionKeys struct {
 	row   string
 	names []string
@@ -40,10 +40,10 @@ func (k *optionKeys) read() {
 	}
 }
 
-// options reads argument n as a table with the keys of the function's row only; an absent table has no key.
+// options reads argument n as a table with only the keys of the function's row; an absent argument is an empty table.
 func (c *call) options(n int) *options { return c.optionsAnd(n, nil) }
 
-// optionsAnd takes further keys, too.
+// optionsAnd is options with further allowed keys.
 func (c *call) optionsAnd(n int, more []string) *options {
 	o := &options{c: c, n: n}
 	switch v := c.arg(n).(type) {
@@ -63,7 +63,7 @@ func (c *call) optionsAnd(n int, more []string) *options {
 	return o
 }
 
-// allow refuses every key that is not known.
+// allow raises if the table has a key that is not in names.
 func (o *options) allow(names []string) {
 	known := map[string]bool{}
 	for _, name := range names {
@@ -72,7 +72,7 @@ func (o *options) allow(names []string) {
 	o.refuse(known, names)
 }
 
-// refuse raises about a key that is not known, the first one in order, so that the error is always the same.
+// refuse raises for the first unknown key in sorted order, so that the error is deterministic.
 func (o *options) refuse(known map[string]bool, names []string) {
 	var strange []string
 	o.t.ForEach(func(k, _ lua.LValue) {
@@ -87,10 +87,10 @@ func (o *options) refuse(known map[string]bool, names []string) {
 	o.fault("%s", unknown("option", strange[0], sortedStrings(slices.Clone(names))))
 }
 
-// fault raises about the whole table.
+// fault raises an error about the whole table.
 func (o *options) fault(format string, args ...any) { o.c.argError(o.n, format, args...) }
 
-// wrong raises about one option.
+// wrong raises an error about one option.
 func (o *options) wrong(key, format string, args ...any) {
 	o.fault("option '%s': %s", key, fmt.Sprintf(format, args...))
 }
@@ -119,7 +119,7 @@ func (o *options) need(keys ...string) {
 	}
 }
 
-// exactlyOne raises unless one of the options is there, and no other.
+// exactlyOne raises unless exactly one of the options is given.
 func (o *options) exactlyOne(keys ...string) {
 	n := 0
 	for _, key := range keys {
@@ -168,7 +168,7 @@ func (o *options) number(key string, missing float64) float64 {
 	return float64(n)
 }
 
-// quantity is a number in the base unit, or text with a unit that parse reads.
+// quantity reads a number in the base unit, or a string with a unit that parse accepts.
 func (o *options) quantity(key, base string, parse func(string) (int64, error)) float64 {
 	s, ok := o.get(key).(lua.LString)
 	if !ok {
@@ -181,7 +181,7 @@ func (o *options) quantity(key, base string, parse func(string) (int64, error)) 
 	return float64(n)
 }
 
-// size is a whole number of bytes, or text with a unit.
+// size reads an integer number of bytes, or a string with a unit.
 func (o *options) size(key string) int64 {
 	if _, ok := o.get(key).(lua.LNumber); ok {
 		return o.whole(key, 0, 0, maxInt)
@@ -189,10 +189,10 @@ func (o *options) size(key string) int64 {
 	return int64(o.quantity(key, "B", spec.ParseSize))
 }
 
-// rate is a number of bits per second, or text with a unit.
+// rate reads bits per second, or a string with a unit.
 func (o *options) rate(key string) float64 { return o.quantity(key, "bit/s", spec.ParseRate) }
 
-// seconds is a number of seconds, or text with a unit; in nanoseconds.
+// seconds reads seconds, or a string with a unit, and returns nanoseconds.
 func (o *options) seconds(key string) (ns int64, given bool) {
 	v := o.get(key)
 	if v == lua.LNil {

@@ -9,8 +9,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// packet is a view of one packet of a burst, bounds-checked, in host memory. It is for looking, not
-// for moving: bulk work has a burst verb. Offsets are bytes from the packet's start, from 0. Hot.
+// packet is a bounds-checked view of one packet of a burst in host memory, for inspection; bulk operations are methods of bursts. Offsets are in
+// bytes from the packet's start, from 0. Hot.
 type packet struct {
 	of     *burst
 	seg, i int
@@ -78,7 +78,7 @@ var packetType = &typeDef{
 	},
 }
 
-// burstPacket is b:packet(i, segment); packets and segments count from 1.
+// burstPacket implements b:packet(i, segment); packets and segments count from 1.
 func burstPacket(c *call) int {
 	b := selfBurst(c)
 	p := &packet{of: b, i: c.index(1, "packet", b.b.N()), seg: c.segment(2, b)}
@@ -86,7 +86,7 @@ func burstPacket(c *call) int {
 	return c.push(c.rt.newObject(p))
 }
 
-// data is the packet's memory, valid until the script gives the burst away.
+// data returns the packet's memory, valid until the burst ends.
 func (p *packet) data(L *lua.LState) []byte {
 	p.of.check(L)
 	data, err := p.of.b.Packet(p.seg, p.i)
@@ -96,9 +96,9 @@ func (p *packet) data(L *lua.LState) []byte {
 	return data
 }
 
-// length is the packet's bytes, those that are read elsewhere too.
+// length returns the packet's bytes; it is also valid for packets in device-only memory.
 func (p *packet) length(L *lua.LState) int {
-	p.data(L) // the burst may have fewer packets by now
+	p.data(L) // the burst may have fewer packets now
 	lengths, err := p.of.b.Lengths(p.seg)
 	if err != nil {
 		raiseError(L, err)
@@ -106,7 +106,7 @@ func (p *packet) length(L *lua.LState) int {
 	return int(lengths[p.i])
 }
 
-// cut is bytes [from, to) of the packet; that it has them is known.
+// cut returns bytes [from, to) of the packet; the caller has checked the range.
 func (p *packet) cut(c *call, from, to int) []byte {
 	data := p.data(c.L)
 	if to > len(data) {
@@ -115,7 +115,7 @@ func (p *packet) cut(c *call, from, to int) []byte {
 	return data[from:to]
 }
 
-// at is size bytes at the offset in argument n.
+// at returns size bytes at the offset in argument n.
 func (p *packet) at(c *call, n, size int) []byte {
 	length := p.length(c.L)
 	if length < size {
@@ -125,7 +125,7 @@ func (p *packet) at(c *call, n, size int) []byte {
 	return p.cut(c, off, off+size)
 }
 
-// packetNumbers are the methods that read and write numbers of so many bytes.
+// packetNumbers returns the methods that read and write integers of size bytes.
 func packetNumbers(size int, order binary.ByteOrder, suffix string) []entry {
 	name := fmt.Sprintf("u%d%s", 8*size, suffix)
 	what, result := fmt.Sprintf("%d bytes, ", size), "integer"
@@ -194,7 +194,7 @@ func (p *packet) mayWrite(c *call) {
 	c.check(p.of.b.Writable())
 }
 
-// packetBytes is p:bytes(offset, length): a string, by default all of the rest.
+// packetBytes implements p:bytes(offset, length): a string, by default up to the packet's end.
 func packetBytes(c *call) int {
 	p := receiver[*packet](c, "packet")
 	return c.push(lua.LString(p.part(c)))
@@ -225,7 +225,7 @@ func packetHex(c *call) int {
 	return c.push(lua.LString(hex.EncodeToString(p.part(c))))
 }
 
-// moduleHex is daqiri.hex: the bytes of a string, two digits each.
+// moduleHex implements daqiri.hex: two digits per byte of a string.
 func moduleHex(c *call) int {
 	s := c.str(1, "string")
 	reserve(c.L, 2*uint64(len(s)))

@@ -6,19 +6,17 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// pcall and xpcall anew. gopher-lua closes every open upvalue of a thread when an error is raised in
-// it, also those of the frames around a pcall that catches it (yuin/gopher-lua#448): closures and the
-// function around them then no longer share their locals, and a handler's counter stands still. So
-// what is called here runs in a Lua thread of its own, whose upvalues are the only ones to be closed.
-// A wait belongs to the task, not to the thread, and works inside. A yield does not, as before, but
-// raises instead of ending the coroutine in silence.
+// Replacements for pcall and xpcall. gopher-lua closes every open upvalue of a thread when an error is raised in it, including those of frames
+// around the pcall that catches it (yuin/gopher-lua#448): closures and their enclosing function then no longer share locals. Therefore the
+// protected call runs in a Lua thread of its own, and only its upvalues are closed. A wait belongs to the task, not to the thread, and works
+// inside. A yield does not work, as in gopher-lua, but raises instead of ending the coroutine silently.
 
 const (
-	maxProtected      = 200     // threads that wait for each other: pcall and resume inside each other, as in C Lua
-	protectedRegistry = 4 << 10 // values that a thread has room for before it grows
+	maxProtected      = 200     // nesting limit of pcall and resume, as in C Lua
+	protectedRegistry = 4 << 10 // initial number of values per thread
 )
 
-// globalPcall is pcall.
+// globalPcall implements pcall.
 func globalPcall(c *call) int {
 	if c.count() == 0 {
 		c.wanted(1, "function")
@@ -31,13 +29,13 @@ func globalPcall(c *call) int {
 	return c.protected(1, nil)
 }
 
-// globalXpcall is xpcall: the handler runs where the error was raised, so that debug.traceback shows it.
+// globalXpcall implements xpcall: the handler runs where the error was raised, so that debug.traceback shows that position.
 func globalXpcall(c *call) int {
 	handler := c.fn(2, "function(error)")
 	return c.protected(2, handler)
 }
 
-// protected calls argument 1 with the arguments from 1 + skip on.
+// protected calls argument 1 with the arguments from 1 + skip.
 func (c *call) protected(skip int, handler *lua.LFunction) int {
 	rt, L := c.rt, c.L
 	depth := rt.nest(L)
@@ -76,8 +74,8 @@ func (c *call) protected(skip int, handler *lua.LFunction) int {
 	return 1 + n
 }
 
-// CallApart calls a function for all its results, on a thread of its own below L: an error in it leaves what runs on
-// L, whose locals closures share, as it is. A wait inside belongs to the task.
+// CallApart calls fn on a thread of its own below L and returns all its results: an error does not close the upvalues of functions on L. A wait
+// inside belongs to the task.
 func (rt *Runtime) CallApart(L *lua.LState, fn *lua.LFunction, args ...lua.LValue) ([]lua.LValue, error) {
 	th, before := rt.thread(L), rt.current
 	if L == before {
@@ -102,7 +100,7 @@ func (rt *Runtime) CallApart(L *lua.LState, fn *lua.LFunction, args ...lua.LValu
 	return values, nil
 }
 
-// raised is the value that was raised.
+// raised returns the Lua value of an error.
 func raised(err error) lua.LValue {
 	e, ok := err.(*lua.ApiError)
 	switch {
@@ -114,10 +112,10 @@ func raised(err error) lua.LValue {
 	return e.Object
 }
 
-// frameOverflow is what gopher-lua panics with where a thread's small stack of frames can't grow any more.
+// frameOverflow is gopher-lua's panic value when a thread's small call stack can't grow further.
 const frameOverflow = "lua callstack overflow"
 
-// topOf is the position of the innermost call of a stack trace that is a script's, "FILE:LINE:".
+// topOf returns the innermost script position in a stack trace, "FILE:LINE:".
 func topOf(trace string) string {
 	_, trace, _ = strings.Cut(trace, "stack traceback:\n")
 	for line := range strings.Lines(trace) {
@@ -128,27 +126,26 @@ func topOf(trace string) string {
 	return ""
 }
 
-// caught calls xpcall's handler. gopher-lua leaves the upvalues of the failed frames open where there
-// is a handler, though their registers go; a further error, raised and caught here without one, closes
-// them.
+// caught calls xpcall's handler. With a handler, gopher-lua leaves the upvalues of the failed frames open although their registers are reused; a
+// second error, raised and caught here without a handler, closes them.
 func caught(th *lua.LState, handler *lua.LFunction) int {
 	value := th.Get(1)
 	th.Push(handler)
 	th.Push(value)
 	th.Call(1, 1)
 	result := th.Get(-1)
-	for range 2 { // the first ends the state of having a handler
+	for range 2 { // the first iteration clears the handler state
 		th.Push(th.NewFunction(func(th *lua.LState) int {
 			th.RaiseError("unwind")
 			return 0
 		}))
-		_ = th.PCall(0, 0, nil) // it fails by design
+		_ = th.PCall(0, 0, nil) // fails intentionally
 	}
 	th.Push(result)
 	return 1
 }
 
-// thread takes a thread of the pool, or makes one; it ends when L does.
+// thread returns a pooled thread, or a new one; it ends with L.
 func (rt *Runtime) thread(L *lua.LState) (th *lua.LState) {
 	if n := len(rt.threads); n > 0 {
 		th = rt.threads[n-1]

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// busyHandler sends 200 packets to a handler that is busy in its first call, until a packet was dropped or for so many times
-// 5 ms, and prints what was lost and seen.
+// busyHandler sends 200 packets to a handler that is busy in its first call until a packet was dropped or a number of 5 ms periods have passed,
+// and prints the dropped and received counts.
 const busyHandler = `
 local daqiri, t = require "daqiri", require "check"
 local function region(name) return { name = name, kind = "host", affinity = 0, num_bufs = 4096, buf_size = 256 } end
@@ -31,7 +31,7 @@ local sum = s:stop()
 print(sum.on_burst1.dropped > 0, sum.on_burst1.dropped + seen, sum.a.rx.dropped)
 `
 
-// TestPolicyOfOnBurst: a handler loses nothing unless it says that it may.
+// TestPolicyOfOnBurst checks that a handler loses packets only if its policy allows it.
 func TestPolicyOfOnBurst(t *testing.T) {
 	const waits, drops = "false\t200\t0\n", "true\t200\t0\n"
 	for _, c := range []struct{ looks, options, want string }{

@@ -9,17 +9,17 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/format"
 )
 
-// Version is the program's version, which daqiri.version shows.
+// Version is the program's version, also daqiri.version.
 const Version = "0.1.0"
 
-// Process is what all tasks of a process share, and what the host reads for the live line, the
-// summary and the exit code. Safe for concurrent use.
+// Process is the state shared by all tasks of a process. The host reads it for the live line, the summary and the exit code. Safe for concurrent
+// use.
 type Process struct {
-	Library fs.FS // has formats/NAME.lua; nil: none. Set before any state is made
+	Library fs.FS // with formats/NAME.lua; nil: none. Set before a state is created
 
 	mu          sync.Mutex
-	formats     map[string]*format.Format // of Library, those that were asked for
-	heapFormats sync.Map                  // by *session.Stage: the *packetFormat whose items its heaps have
+	formats     map[string]*format.Format // formats of Library loaded so far
+	heapFormats sync.Map                  // by *session.Stage: the *packetFormat of its heaps' items
 	sessions    []*RunningSession
 	errors      []error
 	usage       string
@@ -27,10 +27,10 @@ type Process struct {
 	begun       chan struct{}
 }
 
-// NewProcess makes the one Process of a program.
+// NewProcess returns the program's Process.
 func NewProcess() *Process { return &Process{begun: make(chan struct{}, 1)} }
 
-// Begun has something to receive when a session has been started since the last time.
+// Begun returns a channel that receives after a session has started.
 func (p *Process) Begun() <-chan struct{} { return p.begun }
 
 func (p *Process) began() {
@@ -40,7 +40,7 @@ func (p *Process) began() {
 	}
 }
 
-// Sessions lists the sessions in the order in which they were opened.
+// Sessions lists the sessions in the order of opening.
 func (p *Process) Sessions() []*RunningSession {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +53,7 @@ func (p *Process) add(o *RunningSession) {
 	p.sessions = append(p.sessions, o)
 }
 
-// close closes a session and keeps its record only.
+// close closes a session and keeps only its record.
 func (p *Process) close(o *RunningSession) {
 	record := o.close()
 	p.mu.Lock()
@@ -64,7 +64,7 @@ func (p *Process) close(o *RunningSession) {
 	}
 }
 
-// Exit is the code that os.exit (or --help behind the script) asked for.
+// Exit returns the code requested by os.exit (or by --help after the script).
 func (p *Process) Exit() (code int, asked bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,21 +82,21 @@ func (p *Process) setExit(code int) {
 	}
 }
 
-// Fail records the error of a task that the script started.
+// Fail records an error of a task started by the script.
 func (p *Process) Fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.errors = append(p.errors, err)
 }
 
-// Errors lists what Fail recorded.
+// Errors lists the errors recorded by Fail.
 func (p *Process) Errors() []error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]error(nil), p.errors...)
 }
 
-// Usage is the script's help text, empty until daqiri.args was called.
+// Usage returns the script's help text, empty until daqiri.args is called.
 func (p *Process) Usage() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,9 +109,8 @@ func (p *Process) setUsage(text string) {
 	p.usage = text
 }
 
-// Finish stops every session that still runs and closes its files; what waits for a task is dropped and counted. It
-// needs no Lua state: the host calls it when the tasks have ended or were abandoned. It returns the
-// writers' errors.
+// Finish stops every running session and closes its files; packets waiting for a task are dropped and counted. It needs no Lua state: the host
+// calls it after the tasks have ended or were abandoned. It returns the errors of the writers.
 func (p *Process) Finish() error {
 	var errs []error
 	for _, o := range p.Sessions() {
@@ -120,7 +119,7 @@ func (p *Process) Finish() error {
 	return errors.Join(errs...)
 }
 
-// Close gives back what the sessions hold, after the summary was made.
+// Close frees the sessions after the summary.
 func (p *Process) Close() {
 	for _, o := range p.Sessions() {
 		p.close(o)

@@ -12,11 +12,11 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// queue is a receive or transmit queue. Hot: hand-written.
+// queue is a receive or transmit queue. Hot: hand-written metatable.
 type queue struct {
 	q    *session.Queue
 	of   *RunningSession
-	gone string // where it was handed over, and to whom
+	gone string // where and to which task it was handed over
 }
 
 func (*queue) luaType() string { return "queue" }
@@ -140,7 +140,7 @@ var queueType = &typeDef{
 	}}},
 }
 
-// selfQueue is self, of the direction that the method is for.
+// selfQueue returns self; it raises if the method does not apply to the queue's direction.
 func selfQueue(c *call, rx bool) *queue {
 	q := receiver[*queue](c, "queue")
 	q.check(c)
@@ -152,7 +152,7 @@ func selfQueue(c *call, rx bool) *queue {
 	return q
 }
 
-// check raises where the queue belongs to another task by now.
+// check raises if the queue was handed over to another task.
 func (q *queue) check(c *call) {
 	if q.gone != "" {
 		c.raise("queue %s %s", q.q.Name(), q.gone)
@@ -160,7 +160,7 @@ func (q *queue) check(c *call) {
 	q.of.check(c)
 }
 
-// handOver gives the queue to a task that has not started.
+// handOver passes the queue to a task that has not started.
 func (q *queue) handOver(c *call, t *task.Task) {
 	q.check(c)
 	c.check(q.q.Adopt(t))
@@ -168,15 +168,15 @@ func (q *queue) handOver(c *call, t *task.Task) {
 	q.of.handedOver(q.q, q.gone).end()
 }
 
-// queueOnBurst is q:on_burst(fn, {sample, policy}).
+// queueOnBurst implements q:on_burst(fn, {sample, policy}).
 func queueOnBurst(c *call) int {
 	q := selfQueue(c, true)
 	return c.onBurst(q.of, q.q, q.q.Tap, "on_burst")
 }
 
-// getter is the tap behind get_burst and what it has received while the script waited for something else.
+// getter is the tap of get_burst, with the bursts received while the script waited for other events.
 type getter struct {
-	tap     *session.Tap // from the first call on
+	tap     *session.Tap // created by the first call
 	waiting []*session.Burst
 	over    bool
 }
@@ -184,13 +184,13 @@ type getter struct {
 func (g *getter) deliver(rt *Runtime, _ *lua.LState, it *task.Item) {
 	b := rt.leases.Take(it)
 	if g.over {
-		_ = b.Free() // its session may be closed
+		_ = b.Free() // fails if the session is closed
 		return
 	}
 	g.waiting = append(g.waiting, b)
 }
 
-// end has it take no more, and lets go of what nobody asked for.
+// end closes the tap and frees bursts that were not requested.
 func (g *getter) end() {
 	g.over = true
 	if g.tap != nil {
@@ -202,7 +202,7 @@ func (g *getter) end() {
 	g.waiting = nil
 }
 
-// queueGetBurst is q:get_burst{timeout_us}: the next burst, or nil, "NOT_READY", text.
+// queueGetBurst implements q:get_burst{timeout_us}: the next burst, or nil, "NOT_READY", text.
 func queueGetBurst(c *call) int {
 	q := selfQueue(c, true)
 	return c.getBurst(q.of, q.of.getter(q.q), "queue "+q.q.Name(), func(g *getter) (*session.Tap, error) {
@@ -210,7 +210,7 @@ func queueGetBurst(c *call) int {
 	})
 }
 
-// getBurst is get_burst of a queue or a connection; the first call makes the tap.
+// getBurst is get_burst of a queue or connection; the first call creates the tap.
 func (c *call) getBurst(o *RunningSession, g *getter, what string, tap func(*getter) (*session.Tap, error)) int {
 	opts := c.options(1)
 	until := task.Never
@@ -231,7 +231,7 @@ func (c *call) getBurst(o *RunningSession, g *getter, what string, tap func(*get
 	return c.push(c.rt.newBurst(b, o))
 }
 
-// next is the next burst, nil at the time until.
+// next returns the next burst, or nil at the time until.
 func (g *getter) next(c *call, until int64) *session.Burst {
 	if len(g.waiting) == 0 {
 		it := c.waitFor(until, func(it *task.Item) bool { return it.Target == any(g) })
@@ -247,7 +247,7 @@ func (g *getter) next(c *call, until int64) *session.Burst {
 	return b
 }
 
-// queueDrain is q:drain{timeout}: true once all has left; nil, "NOT_READY", text at the timeout.
+// queueDrain implements q:drain{timeout}: true after all packets were sent; nil, "NOT_READY", text at the timeout.
 func queueDrain(c *call) int {
 	q := selfQueue(c, false)
 	timeout, limited := c.options(1).seconds("timeout")
@@ -274,20 +274,20 @@ func queueDrain(c *call) int {
 	}
 }
 
-// Between two looks at what waits to be sent, in ns: soon at first.
+// Poll interval of the transmit queue in ns; it doubles from firstLook to lastLook.
 const (
 	firstLook = int64(50 * time.Microsecond)
 	lastLook  = int64(2 * time.Millisecond)
 )
 
-// queueFlush is q:flush(): it discards what waits in a receive queue; how many packets.
+// queueFlush implements q:flush(): it discards packets waiting in a receive queue and returns their number.
 func queueFlush(c *call) int {
 	n, err := selfQueue(c, true).q.Flush()
 	c.check(err)
 	return c.push(lua.LNumber(n))
 }
 
-// queueAlloc is q:alloc(n): a burst to fill and send; nil, status, text while buffers are short.
+// queueAlloc implements q:alloc(n): a burst to fill and send; nil, status, text if buffers are exhausted.
 func queueAlloc(c *call) int {
 	q := selfQueue(c, false)
 	return c.alloc(q.q, q.of)
@@ -305,7 +305,7 @@ func (c *call) alloc(q *session.Queue, o *RunningSession) int {
 	return c.push(c.rt.newBurst(b, o))
 }
 
-// queueSend is q:send(b): it consumes the burst when it returns true.
+// queueSend implements q:send(b): it consumes the burst if it returns true.
 func queueSend(c *call) int {
 	q := selfQueue(c, false)
 	return c.sendBurst(q.of, q.q.Send)
@@ -327,8 +327,8 @@ func (c *call) sendBurst(o *RunningSession, send func(*session.Burst) error) int
 	return c.push(lua.LTrue)
 }
 
-// queuePace is q:pace{rate, pps}: limits; absent is none. A limit of 0 would be none, too, which nobody means. With
-// follow = "rx_timestamp" packets keep the gaps of their receive times, divided by speed.
+// queuePace implements q:pace{rate, pps}; an absent limit is unlimited. A limit of 0 raises, as it would mean unlimited. With follow =
+// "rx_timestamp" packets keep the intervals of their receive times, divided by speed.
 func queuePace(c *call) int {
 	q := selfQueue(c, false)
 	o := c.options(1)
@@ -346,7 +346,7 @@ func queuePace(c *call) int {
 	return 0
 }
 
-// followed is the speed of q:pace{follow, speed}.
+// followed reads the speed of q:pace{follow, speed}.
 func (o *options) followed() float64 {
 	o.need("follow")
 	if what := o.str("follow", ""); what != "rx_timestamp" {
@@ -364,7 +364,7 @@ func (o *options) followed() float64 {
 	return speed
 }
 
-// queueTransmit is q:transmit{template, count}: the queue itself sends; without a count until the stop.
+// queueTransmit implements q:transmit{template, count}: the queue sends by itself, without a count until it is stopped.
 func queueTransmit(c *call) int {
 	q := selfQueue(c, false)
 	o := c.options(1)

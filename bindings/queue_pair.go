@@ -8,9 +8,9 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// Connections of RDMA that are made by hand, where the peer has no connection manager.
+// RDMA connections established manually, for peers without a connection manager.
 
-// pairRows are the options of a peer's end.
+// pairRows are the rows of the peer's queue pair options.
 const pairRows = `. qpn integer: the number of its queue pair
 			. psn integer: that of the first packet that it sends
 			. addr? string: its address, of which its GID is made
@@ -22,7 +22,7 @@ const pairRows = `. qpn integer: the number of its queue pair
 
 var pairKeys = []string{"addr", "gid", "lid", "mtu", "psn", "qkey", "qpn"}
 
-// queuePair reads the peer's end.
+// queuePair reads the options of the peer's queue pair.
 func (o *options) queuePair() session.QueuePair {
 	o.need("qpn", "psn")
 	p := session.QueuePair{
@@ -45,7 +45,7 @@ func (o *options) queuePair() session.QueuePair {
 	return p
 }
 
-// connectByHand is i:connect{ qp }: a queue pair, and its peer where that is known.
+// connectByHand implements i:connect{ qp }: it creates a queue pair and connects it if the peer's is given.
 func (c *call) connectByHand(i *iface, o *options) (*session.Conn, error) {
 	t, ok := o.get("qp").(*lua.LTable)
 	if !ok {
@@ -66,13 +66,13 @@ func (c *call) connectByHand(i *iface, o *options) (*session.Conn, error) {
 		return conn, err
 	}
 	if err := conn.Join(peer); err != nil {
-		_ = conn.Close() // it is open to nobody
+		_ = conn.Close() // not visible to the script yet
 		return nil, err
 	}
 	return conn, nil
 }
 
-// connectionJoin is c:join{qpn, psn, gid | addr | lid}.
+// connectionJoin implements c:join{qpn, psn, gid | addr | lid}.
 func connectionJoin(c *call) int {
 	x := selfConnection(c)
 	o := c.options(1)
@@ -82,7 +82,7 @@ func connectionJoin(c *call) int {
 	return c.push(lua.LTrue)
 }
 
-// queuePair is c.qp: our end; nil of a connection that was not made by hand.
+// queuePair returns c.qp, the local queue pair; nil for a connection that was not established manually.
 func (x *connection) queuePair(L *lua.LState) lua.LValue {
 	p, err := x.c.QueuePair()
 	if err != nil {

@@ -7,13 +7,12 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// random is a state's own generator: every task draws the same numbers in every run, until the
-// script seeds it.
+// random is a state's own generator: every task draws the same numbers in each run until the script seeds it.
 type random struct{ r *rand.Rand }
 
 func (g *random) seed(n uint64) { g.r = rand.New(rand.NewPCG(n, 0x9e3779b97f4a7c15)) }
 
-// mathRandom is math.random: a number in [0, 1), in 1..m, or in m..n.
+// mathRandom implements math.random: a number in [0, 1), in 1..m, or in m..n.
 func mathRandom(c *call) int {
 	c.atMost(2)
 	lo, hi := int64(1), int64(0)

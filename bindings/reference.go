@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// A Section of the reference is a module, a type of objects, or what scripts find among Lua's own functions.
+// A Section of the reference is a module, a type of objects, or the replaced Lua functions.
 type Section struct {
 	Name      string // "queue", "daqiri", "globals"
 	Kind      string // "module", "type" or "globals"
-	Self      string // what examples call an object of the type: "q"
+	Self      string // name of an object in examples: "q"
 	Title     string // one line
 	Words     string // paragraphs
 	Elements  []Value
@@ -17,15 +17,15 @@ type Section struct {
 	Operators []Name // metamethods: "__add"
 }
 
-// A Shape is a name for a type of arguments and results: another name for plain types, or a table with these keys.
+// A Shape is a named type of arguments and results: an alias of plain types, or a table with these keys.
 type Shape struct {
-	Name, Type string // Type is empty of a table
+	Name, Type string // Type is empty for a table
 	Keys       []Value
 	Words      string
 	Example    string
 }
 
-// Prefix is what stands in front of a name: "q:" or "q." of a type, "daqiri." of a module, "math." of a library, or nothing.
+// Prefix returns the text before a name: "q:" or "q." of a type, "daqiri." of a module, "math." of a library, or "".
 func (s *Section) Prefix(n *Name) string {
 	switch {
 	case s.Kind == "module":
@@ -38,7 +38,7 @@ func (s *Section) Prefix(n *Name) string {
 	return s.Self + ":"
 }
 
-// Reference describes all that Lua can call or read, from the tables by which it is registered.
+// Reference describes everything that Lua can call or read, from the tables that register it.
 func Reference() []Section {
 	var all []Section
 	for _, m := range modules {
@@ -72,7 +72,7 @@ func Reference() []Section {
 	return append(all, s)
 }
 
-// Shapes are the types of arguments and results that have a name of their own.
+// Shapes lists the named types of arguments and results.
 func Shapes() []Shape {
 	var all []Shape
 	for _, f := range shapes {
@@ -86,14 +86,14 @@ func Shapes() []Shape {
 	return all
 }
 
-// describe takes title, words and elements from what a table says of a type or module: the first line is the title.
+// describe sets title, words and elements from the description of a type or module; the title is the first line.
 func (s *Section) describe(text string) {
 	title, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	n := mustParse(s.Name, rest)
 	s.Title, s.Words, s.Elements = title, n.Words, n.Options
 }
 
-// add adds names in order.
+// add appends names in sorted order.
 func (s *Section) add(entries []entry, fields []field) {
 	from := len(s.Names)
 	for _, e := range entries {
@@ -107,7 +107,7 @@ func (s *Section) add(entries []entry, fields []field) {
 	slices.SortFunc(s.Names[from:], func(a, b Name) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// mustParse reads a row, as a test has done with every one.
+// mustParse parses a row; a test parses all rows, so errors panic.
 func mustParse(name, text string) Name {
 	n, err := parseRow(name, text)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// entry is one function of a module or a type, under the name that Lua knows. Its row (row.go) is the reference.
+// entry is a function of a module or type under its Lua name. Its row (row.go) is its reference.
 type entry struct {
 	name string
 	fn   function
@@ -21,15 +21,15 @@ type field struct{ name, doc string }
 // typeDef describes a type of Lua values.
 type typeDef struct {
 	name    string
-	self    string // what examples call an object
-	doc     string // a title, and a row behind it: words, and the elements that it has
+	self    string // name of an object in examples
+	doc     string // title, then a row with words and the elements
 	methods []entry
-	fields  []field // what get knows by name
-	// is says what rows call an object behind "Of": "a transmit queue"; nil: all names are for all objects.
+	fields  []field // keys that get handles by name
+	// is returns the object's kinds, as in rows beginning with "Of": "a transmit queue"; nil: all names apply to all objects.
 	is func(self any) []string
-	// get reads a field or an element; nil: there is none of that name.
+	// get reads a field or an element; it returns nil if there is none of that name.
 	get  func(rt *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue
-	meta []entry // metamethods but __index and __newindex; their operands count from 1. Operators have a row: operand and result
+	meta []entry // metamethods except __index and __newindex; operands count from 1. Operators have a row: operand and result
 }
 
 // typeDefs lists every type, as modules lists every module.
@@ -38,20 +38,19 @@ var typeDefs = []*typeDef{
 	timerType, taskType, timeType, u64Type, opType, presenceType, formatType, leaseType, kernelType, semaphoreType, arrayType, streamType, controlType,
 }
 
-// liveType is a type in one Lua state.
+// liveType is a type registered in one Lua state.
 type liveType struct {
 	def     *typeDef
 	meta    *lua.LTable
 	methods map[string]*lua.LFunction
 }
 
-// newObject makes a Lua value.
+// newObject wraps a value as userdata.
 func (rt *Runtime) newObject(value named) *lua.LUserData {
 	return &lua.LUserData{Value: value, Metatable: rt.live(value.luaType()).meta}
 }
 
-// newLasting makes a Lua value that finds its methods without a call into Go, at the price of a table of its own:
-// for what a script calls once a burst.
+// newLasting wraps a value that scripts use once per burst: its methods are found without a call into Go, at the cost of a table per object.
 func (rt *Runtime) newLasting(value named) *lua.LUserData {
 	t := rt.live(value.luaType())
 	object := &lua.LUserData{Value: value}
@@ -60,7 +59,7 @@ func (rt *Runtime) newLasting(value named) *lua.LUserData {
 	for name, fn := range t.methods {
 		methods.RawSetString(name, fn)
 	}
-	others.RawSetString("__index", rt.root.NewFunction(func(L *lua.LState) int { // of the methods: the field of the object
+	others.RawSetString("__index", rt.root.NewFunction(func(L *lua.LState) int { // reached through methods: self must be the object
 		L.Replace(1, object)
 		return rt.index(L, t)
 	}))
@@ -70,7 +69,7 @@ func (rt *Runtime) newLasting(value named) *lua.LUserData {
 	return object
 }
 
-// live makes a type's metatable when it is first used.
+// live returns a type's metatable, building it on first use.
 func (rt *Runtime) live(name string) *liveType {
 	if t := rt.types[name]; t != nil {
 		return t
@@ -113,7 +112,7 @@ func (rt *Runtime) live(name string) *liveType {
 	return t
 }
 
-// names lists methods and fields in order.
+// names lists methods and fields in sorted order.
 func (def *typeDef) names() []string {
 	names := def.fieldNames()
 	for _, m := range def.methods {
@@ -123,7 +122,7 @@ func (def *typeDef) names() []string {
 	return names
 }
 
-// namesOf are the names that make sense for an object: those whose row begins with "Of a transmit queue:" for such a queue alone.
+// namesOf lists the names that apply to an object: a row that begins with "Of a transmit queue:" only applies to such queues.
 func (def *typeDef) namesOf(self any) []string {
 	if def.is == nil || self == nil {
 		return def.names()
@@ -148,7 +147,7 @@ func (def *typeDef) fieldNames() []string {
 	return names
 }
 
-// index is __index: a method, or a field or an element. What is neither raises.
+// index implements __index: a method, a field or an element; other keys raise.
 func (rt *Runtime) index(L *lua.LState, t *liveType) int {
 	ud, ok := L.Get(1).(*lua.LUserData)
 	if !ok {
@@ -173,7 +172,7 @@ func (rt *Runtime) index(L *lua.LState, t *liveType) int {
 	return 0
 }
 
-// shown has print and the prompt show a list item by item, a line each.
+// shown makes print and the prompt show a list with one item per line.
 func (rt *Runtime) shown(t *lua.LTable) *lua.LTable {
 	meta := rt.root.NewTable()
 	meta.RawSetString("__tostring", rt.root.NewFunction(func(L *lua.LState) int {
@@ -189,7 +188,7 @@ func (rt *Runtime) shown(t *lua.LTable) *lua.LTable {
 	return t
 }
 
-// itemText is an item of a list as text: JSON, where it is a table of plain values.
+// itemText formats a list item: as JSON if it is a table of plain values.
 func (rt *Runtime) itemText(L *lua.LState, v lua.LValue) string {
 	if t, ok := v.(*lua.LTable); ok {
 		if text, err := appendJSON(nil, t, 0); err == nil {
@@ -199,7 +198,7 @@ func (rt *Runtime) itemText(L *lua.LState, v lua.LValue) string {
 	return rt.text(L, v)
 }
 
-// list is a Lua list of texts.
+// list converts strings to a Lua list.
 func (rt *Runtime) list(texts []string) *lua.LTable {
 	t := rt.root.CreateTable(len(texts), 0)
 	for _, text := range texts {

@@ -14,7 +14,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// sessionReorder is s:reorder{…}: a stage that puts packets together to aggregates.
+// sessionReorder implements s:reorder{...}: a stage that assembles packets into aggregates.
 func sessionReorder(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
@@ -45,7 +45,7 @@ func sessionReorder(c *call) int {
 	return c.pushStage(st, o, err)
 }
 
-// placeRule reads where packets belong: by a sequence number, with a batch number or not, or by texts.
+// placeRule reads how packets are placed: by a sequence number, with or without a batch number, or by expressions.
 func (o *options) placeRule(r *session.ReorderOptions, f *packetFormat) {
 	if f != nil && f.f != nil && f.f.Spec.Sequence != "" && o.has("packets_per_batch") && !o.has("sequence_number") {
 		o.numbersStream(f.f.Spec)
@@ -91,7 +91,7 @@ func (o *options) placeRule(r *session.ReorderOptions, f *packetFormat) {
 	}
 }
 
-// numbersStream refuses a format's sequence number that begins again within the stream.
+// numbersStream raises if a format's sequence number restarts within the stream.
 func (o *options) numbersStream(s format.Spec) {
 	if len(s.Per) == 0 {
 		return
@@ -104,16 +104,16 @@ func (o *options) numbersStream(s format.Spec) {
 		s.Sequence, strings.Join(s.Per, "' and '"), hint)
 }
 
-// source reads what tells sources apart: a field, whose values are written as a column's are, a number or "peer".
+// source reads the expression that distinguishes sources, whose values are formatted like a column's, or "peer".
 func (o *options) source(r *session.ReorderOptions) {
 	r.Source = o.str("source", "")
 	number, err := session.CompileNumber(r.Source, r.Fields)
-	if err == nil { // else the stage says what is wrong
+	if err == nil { // the stage reports the error
 		r.SourceText = func(v uint64) string { return fieldText(r.Source, v, number.Signed) }
 	}
 }
 
-// dataTypes reads what elements are and become: {input_type, output_type, endianness}.
+// dataTypes reads the element conversion: {input_type, output_type, endianness}.
 func (o *options) dataTypes(key string) *session.DataTypes {
 	t, ok := o.get(key).(*lua.LTable)
 	if !ok && o.has(key) {
@@ -129,7 +129,7 @@ func (o *options) dataTypes(key string) *session.DataTypes {
 		Network: d.choice("endianness", "host", "network") == "network"}
 }
 
-// placed reads a field: its place, or its name, which of one that lies elsewhere in each packet goes with it.
+// placed reads a field: its place, or its name, which is also returned if the offset varies between packets.
 func (o *options) placed(key string, in *packetFormat) (f session.Field, name string) {
 	switch v := o.get(key).(type) {
 	case *lua.LTable:
@@ -150,7 +150,7 @@ func (o *options) placed(key string, in *packetFormat) (f session.Field, name st
 	return f, name
 }
 
-// ownFields are names for the texts of one call: {name = {bit_offset = …, bit_width = …}, …}.
+// ownFields are names for the expressions of one call: {name = {bit_offset = ..., bit_width = ...}, ...}.
 type ownFields map[string]session.Field
 
 func (f ownFields) Field(name string) (session.Field, bool) {
@@ -172,7 +172,7 @@ func (o *options) ownFields(key string) ownFields {
 	return o.c.fieldPlaces(o.n, key, t)
 }
 
-// fieldPlaces reads {name = {place…}, …}; what: whose they are.
+// fieldPlaces reads {name = {place...}, ...}; what names the owner in errors.
 func (c *call) fieldPlaces(n int, what string, t *lua.LTable) ownFields {
 	own := ownFields{}
 	t.ForEach(func(k, v lua.LValue) {
@@ -205,7 +205,7 @@ func (o *options) flowIDs(key string) []uint32 {
 	return ids
 }
 
-// fill is what gaps get: "zero", "keep", or a byte.
+// fill reads the content of gaps: "zero", "keep", or a byte.
 func (o *options) fill(key string) int {
 	if v, ok := o.get(key).(lua.LString); ok {
 		if v == "keep" {
@@ -218,9 +218,9 @@ func (o *options) fill(key string) int {
 	return int(o.whole(key, 0, 0, 255))
 }
 
-// ---- what a burst says ------------------------------------------------------------------------------------
+// ---- fields of reordered bursts -----------------------------------------------------------------------------
 
-// aggregateField is a field of a reordered burst; nil of any other.
+// aggregateField returns a field of a reordered burst; nil for other bursts.
 func aggregateField(rt *Runtime, b *burst, name lua.LString) lua.LValue {
 	a, ok := b.b.Aggregate()
 	if !ok {
@@ -255,7 +255,7 @@ func aggregateField(rt *Runtime, b *burst, name lua.LString) lua.LValue {
 	return extraColumn(rt, &a)
 }
 
-// extraColumn is the number that the rule keeps for each slot, a column; nil where there is none.
+// extraColumn returns the number that the rule stores per slot as a column; nil if there is none.
 func extraColumn(rt *Runtime, a *session.Aggregate) lua.LValue {
 	if a.Extra == nil {
 		return lua.LNil
@@ -269,7 +269,7 @@ func extraColumn(rt *Runtime, a *session.Aggregate) lua.LValue {
 	return rt.newObject(&column{name: "extra", values: session.NewNumbers(a.Extra), has: has})
 }
 
-// presence tells which cells of an aggregate came: a copy, so it outlives the burst. Hot.
+// presence is a copy of an aggregate's bitmap of received cells; it outlives the burst. Hot.
 type presence struct {
 	bits     []uint64
 	n, count int
@@ -279,7 +279,7 @@ func (*presence) luaType() string { return "presence" }
 
 func (p *presence) has(i int) bool { return p.bits[i/64]>>(i%64)&1 != 0 }
 
-// text is a character for each cell: 1, or 0 where it is missing.
+// text returns one character per cell: 1 if received, 0 if missing.
 func (p *presence) text() string {
 	var b strings.Builder
 	for i := range p.n {
@@ -288,7 +288,7 @@ func (p *presence) text() string {
 	return b.String()
 }
 
-// hex is the cells as bits, the first one the highest of the first digit.
+// hex returns the cells as hexadecimal digits; the first cell is the most significant bit of the first digit.
 func (p *presence) hex() string {
 	var b strings.Builder
 	for i := 0; i < p.n; i += 4 {
@@ -303,7 +303,7 @@ func (p *presence) hex() string {
 	return b.String()
 }
 
-// presenceMissing is p:missing(): a list of those that did not come.
+// presenceMissing implements p:missing(): the list of missing cells.
 func presenceMissing(c *call) int {
 	p := receiver[*presence](c, "presence")
 	list := c.L.CreateTable(p.n-p.count, 0)

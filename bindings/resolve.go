@@ -13,7 +13,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// Neighbours are asked three times, a second apart; between two looks at whether they answered the time doubles.
+// Neighbor solicitations are sent three times, a second apart; the poll interval for the answer doubles.
 const (
 	neighbourAsks  = 3
 	neighbourWait  = int64(1e9)
@@ -21,7 +21,7 @@ const (
 	neighbourMost  = int64(50e6)
 )
 
-// resolve finds the Ethernet address of whoever gets frames for addr, asking for it and waiting where it isn't known.
+// resolve returns the Ethernet address of addr's next hop; if it is unknown, it sends ARP or ND requests and waits.
 func (c *call) resolve(i *session.Interface, addr netip.Addr, vlan uint16) (net.HardwareAddr, error) {
 	n, err := i.Neighbour(addr, vlan)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *call) resolve(i *session.Interface, addr netip.Addr, vlan uint16) (net.
 	return nil, fmt.Errorf("nobody answers for %s: asked %d times in %d s: %w", n, neighbourAsks, neighbourAsks, session.ErrNotReady)
 }
 
-// interfaceResolve is i:resolve(address, {vlan_id}): the Ethernet address as text.
+// interfaceResolve implements i:resolve(address, {vlan_id}): the Ethernet address as a string.
 func interfaceResolve(c *call) int {
 	i := selfInterface(c)
 	addr, err := netip.ParseAddr(c.str(1, "IP address"))
@@ -62,8 +62,8 @@ func interfaceResolve(c *call) int {
 	return c.push(lua.LString(mac.String()))
 }
 
-// autoTunnels puts the addresses for "auto" into the tunnels of transmit flows: the interface's own as outer_eth_src,
-// that of whoever has the outer destination as outer_eth_dst. What isn't as it should be is left to the parser.
+// autoTunnels replaces "auto" in the tunnels of transmit flows: outer_eth_src by the interface's address, outer_eth_dst by the address resolved
+// for the outer destination. Malformed values are left to the parser.
 func (c *call) autoTunnels(n int, i *session.Interface, flows any) {
 	list, _ := flows.([]any)
 	for k, v := range list {
@@ -112,7 +112,7 @@ func (c *call) autoTunnel(i *session.Interface, t map[string]any, vlan uint16) e
 	return nil
 }
 
-// tagBehind is the VLAN of the tag that the actions behind a tunnel put in front of it; 0: none.
+// tagBehind returns the VLAN id of the tag that the actions after a tunnel add to its frames; 0: none.
 func tagBehind(actions []any) uint16 {
 	for _, v := range actions {
 		a, _ := v.(map[string]any)
@@ -126,8 +126,8 @@ func tagBehind(actions []any) uint16 {
 	return 0
 }
 
-// autoField is the value of eth_src or eth_dst = "auto" in b:set of a burst to be sent, and in a rewrite before a transmit queue: the interface's own address, or
-// that of whoever has the ipv4_dst or ipv6_dst that is set beside it.
+// autoField resolves eth_src or eth_dst = "auto" of b:set on a transmit burst, and of a rewrite before a transmit queue: the interface's own
+// address, or the one resolved for the ipv4_dst or ipv6_dst in the same table.
 func (c *call) autoField(q *session.Queue, name string, fields *lua.LTable) lua.LValue {
 	if q.Rx() {
 		c.argError(1, "field '%s': \"auto\" is for bursts of a transmit queue; of what was received it isn't known who sends it on: "+

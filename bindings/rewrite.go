@@ -16,7 +16,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// rewriteRows is s:rewrite's.
+// rewriteRows are the rows of s:rewrite.
 const rewriteRows = `. name? string: of its line in the ledger
 	. format? format | format_name: names for further fields
 	. per_loop? table<field_name, integer>: by field, how much is added to it in each further loop of a capture that is replayed; it wraps at the field's width
@@ -57,7 +57,7 @@ func sessionRewrite(c *call) int {
 	return c.pushStage(st, o, err)
 }
 
-// optionsAndFields is optionsAnd of fields' names, beside which fields stand in the list part.
+// optionsAndFields allows field names beside the options; further fields are in the list part.
 func (c *call) optionsAndFields(n int, names []string) *options {
 	t, ok := c.arg(n).(*lua.LTable)
 	if !ok {
@@ -87,7 +87,7 @@ func (o *options) rewriteChecksums() session.Csum {
 	return session.CsumKeep
 }
 
-// rewrites reads the fields beside the options.
+// rewrites reads the fields given beside the options.
 func (o *options) rewrites(f *packetFormat) []session.Rewrite {
 	fields := o.c.L.NewTable()
 	o.t.ForEach(func(k, v lua.LValue) {
@@ -109,7 +109,7 @@ func (o *options) rewrites(f *packetFormat) []session.Rewrite {
 	return rules
 }
 
-// autoAddress is eth_src or eth_dst = "auto" of what tx_queue's interface sends on.
+// autoAddress resolves eth_src or eth_dst = "auto" for the interface of tx_queue.
 func (o *options) autoAddress(name string) lua.LValue {
 	q, ok := userdata[*queue](o.get("tx_queue"))
 	if !ok || q.q.Rx() {
@@ -149,7 +149,7 @@ func (e *fieldEntry) changeable() error {
 	return nil
 }
 
-// rewrite is what the entry says becomes of its field.
+// rewrite returns the rewrites of the entry's field.
 func (e *fieldEntry) rewrite() ([]session.Rewrite, error) {
 	if err := e.changeable(); err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func (e *fieldEntry) rewrite() ([]session.Rewrite, error) {
 	return []session.Rewrite{{Field: e.f, Place: e.place, Low: e.low, Maps: maps}}, err
 }
 
-// maps reads {["old"] = new, …}, the longest prefixes first.
+// maps reads {["old"] = new, ...}, sorted with the longest prefixes first.
 func (e *fieldEntry) maps(t *lua.LTable) ([]session.RewriteMap, error) {
 	var list []session.RewriteMap
 	var fault error
@@ -206,7 +206,7 @@ func (e *fieldEntry) mapOf(k, v lua.LValue) (m session.RewriteMap, err error) {
 	return m, err
 }
 
-// old reads a value that is written as text.
+// old converts a value given as a key.
 func (e *fieldEntry) old(text string) (uint64, error) {
 	if n, err := strconv.ParseInt(text, 0, 64); err == nil {
 		v, err := e.raw(lua.LNumber(n))

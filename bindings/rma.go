@@ -8,15 +8,15 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// Operations on a peer's memory, and memory that is lent (RDMA).
+// Operations on a peer's memory, and regions exported to peers (RDMA).
 
-// completions tells a script of the ends of a connection's operations, those that have ended together in one call.
+// completions calls a script function with the completed operations of a connection; one call reports all that completed since the last call.
 type completions struct {
 	fn  *lua.LFunction
-	ops []*op // under way, in their order
+	ops []*op // in flight, in posting order
 }
 
-// ended calls the function with all that have ended since the last call.
+// ended reports the operations that completed since the last call.
 func (x *completions) ended(rt *Runtime, L *lua.LState) {
 	w, rest := L.NewTable(), x.ops[:0]
 	status := "SUCCESS"
@@ -41,14 +41,14 @@ func (x *completions) ended(rt *Runtime, L *lua.LState) {
 	}
 	x.ops = rest
 	if w.Len() == 0 {
-		return // told already
+		return // already reported
 	}
 	w.RawSetString("n", lua.LNumber(w.Len()))
 	w.RawSetString("status", lua.LString(status))
 	rt.handle(L, inHandler, x.fn, w)
 }
 
-// begun makes the operation object, and has the connection's function told of its end.
+// begun creates the operation object and registers it for the connection's completion callback.
 func (c *call) begun(x *connection, w *session.Op, data *session.Burst, opts *options) int {
 	o := &op{w: w, data: data, of: x.of, wrID: opts.get("wr_id")}
 	o.self = c.rt.newObject(o)
@@ -60,7 +60,7 @@ func (c *call) begun(x *connection, w *session.Op, data *session.Burst, opts *op
 	return c.push(o.self)
 }
 
-// burstArg is argument n, a burst that lives.
+// burstArg returns argument n, a burst that has not ended.
 func (c *call) burstArg(n int) *burst {
 	b, ok := userdata[*burst](c.arg(n))
 	if !ok {
@@ -72,7 +72,7 @@ func (c *call) burstArg(n int) *burst {
 	return b
 }
 
-// imm is the option of that name, nil where it is absent.
+// imm reads the option "imm"; nil if absent.
 func (o *options) imm() *uint32 {
 	if !o.has("imm") {
 		return nil
@@ -81,7 +81,7 @@ func (o *options) imm() *uint32 {
 	return &v
 }
 
-// connectionWrite is c:write(b, name, offset, {imm, wr_id}).
+// connectionWrite implements c:write(b, name, offset, {imm, wr_id}).
 func connectionWrite(c *call) int {
 	x, b := selfConnection(c), c.burstArg(1)
 	name, at := c.str(2, "name"), uint64(c.whole(3, "offset", 0, maxInt))
@@ -95,7 +95,7 @@ func connectionWrite(c *call) int {
 	return c.begun(x, w, nil, opts)
 }
 
-// connectionRead is c:read(name, offset, bytes, {wr_id}).
+// connectionRead implements c:read(name, offset, bytes, {wr_id}).
 func connectionRead(c *call) int {
 	x := selfConnection(c)
 	name, at := c.str(1, "name"), uint64(c.whole(2, "offset", 0, maxInt))
@@ -117,7 +117,7 @@ func connectionRead(c *call) int {
 	return c.begun(x, w, b, opts)
 }
 
-// u64Arg is argument n as 64 bits.
+// u64Arg returns argument n as 64 bits.
 func (c *call) u64Arg(n int) uint64 {
 	v, err := toU64(c.arg(n))
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *call) u64Arg(n int) uint64 {
 	return uint64(v)
 }
 
-// connectionFetchAdd is c:fetch_add(name, offset, value, {wr_id}).
+// connectionFetchAdd implements c:fetch_add(name, offset, value, {wr_id}).
 func connectionFetchAdd(c *call) int {
 	x := selfConnection(c)
 	name, at, v := c.str(1, "name"), uint64(c.whole(2, "offset", 0, maxInt)), c.u64Arg(3)
@@ -139,7 +139,7 @@ func connectionFetchAdd(c *call) int {
 	return c.begun(x, w, b, opts)
 }
 
-// connectionCompareSwap is c:compare_swap(name, offset, was, value, {wr_id}).
+// connectionCompareSwap implements c:compare_swap(name, offset, was, value, {wr_id}).
 func connectionCompareSwap(c *call) int {
 	x := selfConnection(c)
 	name, at := c.str(1, "name"), uint64(c.whole(2, "offset", 0, maxInt))
@@ -153,7 +153,7 @@ func connectionCompareSwap(c *call) int {
 	return c.begun(x, w, b, opts)
 }
 
-// connectionMessage is c:message(b, {imm, wr_id}).
+// connectionMessage implements c:message(b, {imm, wr_id}).
 func connectionMessage(c *call) int {
 	x, b := selfConnection(c), c.burstArg(1)
 	opts := c.options(2)
@@ -166,7 +166,7 @@ func connectionMessage(c *call) int {
 	return c.begun(x, w, nil, opts)
 }
 
-// connectionReceive is c:receive(b, {wr_id}).
+// connectionReceive implements c:receive(b, {wr_id}).
 func connectionReceive(c *call) int {
 	x, b := selfConnection(c), c.burstArg(1)
 	opts := c.options(2)
@@ -178,7 +178,7 @@ func connectionReceive(c *call) int {
 	return c.begun(x, w, b.lentOut(c, "given to the peer's messages"), opts)
 }
 
-// lentOut ends the script's burst, which comes back as op.burst.
+// lentOut ends the script's reference to the burst, which the operation returns as op.burst.
 func (b *burst) lentOut(c *call, how string) *session.Burst {
 	inner := b.b
 	b.b = inner.Moved(how)
@@ -186,7 +186,7 @@ func (b *burst) lentOut(c *call, how string) *session.Burst {
 	return inner
 }
 
-// connectionOnCompletion is c:on_completion(fn(w)).
+// connectionOnCompletion implements c:on_completion(fn(w)).
 func connectionOnCompletion(c *call) int {
 	x := selfConnection(c)
 	i := &iface{x.c.Interface(), x.of}
@@ -197,7 +197,7 @@ func connectionOnCompletion(c *call) int {
 	return 0
 }
 
-// opBurst is what a READ, or an atomic, brought: the script's from then on; nil before its end, and where it failed.
+// burst returns the data of a READ or an atomic; the script owns it from then on. nil before completion and after a failure.
 func (o *op) burst(rt *Runtime) lua.LValue {
 	s := o.w.State()
 	if o.data == nil || !s.Done || s.Failed > 0 {
@@ -212,7 +212,7 @@ func (o *op) burst(rt *Runtime) lua.LValue {
 	return o.brought
 }
 
-// value is what an atomic found: 8 bytes.
+// value returns the 8 bytes that an atomic read.
 func (o *op) value(rt *Runtime) lua.LValue {
 	s := o.w.State()
 	if o.data == nil || !s.Done || s.Failed > 0 || !o.data.Live() || o.data.Bytes() != 8 {
@@ -225,9 +225,9 @@ func (o *op) value(rt *Runtime) lua.LValue {
 	return rt.newU64(binary.NativeEndian.Uint64(p))
 }
 
-// ---- what is lent -------------------------------------------------------------------------------------------
+// ---- exported regions ---------------------------------------------------------------------------------------
 
-// lease is a region that is lent. Cold.
+// lease is a region exported to peers. Cold.
 type lease struct {
 	l  *session.Lease
 	of *RunningSession
@@ -316,7 +316,7 @@ var accessWords = map[string]session.Remote{
 	"rdma_read_write": {Access: session.AccessRead | session.AccessWrite},
 }
 
-// connectionLend is c:lend(region, {name, access, slots, slot_bytes}).
+// connectionLend implements c:lend(region, {name, access, slots, slot_bytes}).
 func connectionLend(c *call) int {
 	x := selfConnection(c)
 	r, err := x.of.s.Region(c.str(1, "region name"))
@@ -335,7 +335,7 @@ func connectionLend(c *call) int {
 	return c.push(c.rt.newObject(&lease{l, x.of}))
 }
 
-// remotes is what a connection's peer lends, by name.
+// remotes returns the regions exported by a connection's peer, by name.
 func (x *connection) remotes(rt *Runtime, L *lua.LState) lua.LValue {
 	list, err := x.c.Lent()
 	if err != nil {
@@ -356,7 +356,7 @@ func (x *connection) remotes(rt *Runtime, L *lua.LState) lua.LValue {
 	return all
 }
 
-// remote reads the keys addr, rkey and bytes of t: what a peer lends.
+// remote reads the keys addr, rkey and bytes of t, which describe a peer's region.
 func (o *options) remote(t *lua.LTable, key string) session.Remote {
 	r := session.Remote{Access: session.AccessRead | session.AccessWrite}
 	for _, f := range []struct {
@@ -372,7 +372,7 @@ func (o *options) remote(t *lua.LTable, key string) session.Remote {
 	return r
 }
 
-// connectionTell is c:tell(name, {addr, rkey, bytes}).
+// connectionTell implements c:tell(name, {addr, rkey, bytes}).
 func connectionTell(c *call) int {
 	x := selfConnection(c)
 	name := c.str(1, "name")
@@ -385,7 +385,7 @@ func connectionTell(c *call) int {
 	return c.push(lua.LTrue)
 }
 
-// tellRemotes reads the option remote, a table by name of {addr, rkey, bytes}.
+// tellRemotes reads the option remote: a table {addr, rkey, bytes} per name.
 func (o *options) tellRemotes(conn *session.Conn) (err error) {
 	if !o.has("remote") {
 		return nil
@@ -408,7 +408,7 @@ func (o *options) tellRemotes(conn *session.Conn) (err error) {
 	return err
 }
 
-// imms is b.imm: the immediate value of each packet, false for none; nil where no packet has one.
+// imms returns b.imm: the immediate value of each packet, false for none; nil if no packet has one.
 func (b *burst) imms(L *lua.LState) lua.LValue {
 	t, some := L.CreateTable(b.b.N(), 0), false
 	for i := range b.b.N() {

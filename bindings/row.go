@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A row is what a table says of a name: a text of lines, read when somebody asks for the reference.
+// A row describes a name of the API: lines of text, parsed when the reference is requested.
 //
 //	- name type = default, unit: words     an argument, in order; name?: it may be left out
 //	. name type = default, unit: words     a key of the table of options that is the last argument; a field of a type of tables
@@ -14,21 +14,21 @@ import (
 //	words                                  sentences; an empty line begins a paragraph, 'code' is shown as such
 //	> code                                 the example, a line of Lua
 //
-// A line that begins with two spaces goes on with the one above. Tabs in front don't count.
+// A line that begins with two spaces continues the previous line. Leading tabs are ignored.
 
 // A Value is an argument, an option or a result.
 type Value struct {
 	Name, Type, Default, Unit, Words string
-	Optional                         bool // it may be left out
+	Optional                         bool // may be omitted
 }
 
-// OfMore says whether the value stands for further keys, "[string]" of options, and has no name of its own.
+// OfMore reports whether the value stands for any further key ("[string]" of options) and has no name.
 func (v *Value) OfMore() bool { return strings.HasPrefix(v.Name, "[") }
 
-// A Name is a function, field or constant that Lua knows, as its table describes it.
+// A Name is a function, field or constant of the Lua API, as described by its row.
 type Name struct {
 	Name    string
-	Field   bool // a field or a constant, whose Results has what it holds
+	Field   bool // a field or constant; Results has its value
 	Args    []Value
 	Options []Value // keys of the table that is the last argument
 	Results []Value
@@ -38,7 +38,7 @@ type Name struct {
 
 var valueName = regexp.MustCompile(`^(\.\.\.|\[[a-z]+\]|[a-z_][a-z0-9_]*)(\??) (.+)$`)
 
-// parseRow reads what a table says of a name.
+// parseRow parses the row of a name.
 func parseRow(name, text string) (Name, error) {
 	n := Name{Name: name}
 	var words, example []string
@@ -68,7 +68,7 @@ func parseRow(name, text string) (Name, error) {
 	return n, nil
 }
 
-// joined are the lines of a text without their tabs, each with those that go on with it.
+// joined returns the lines of a text without leading tabs, each joined with its continuation lines.
 func joined(text string) []string {
 	var lines []string
 	for line := range strings.Lines(strings.TrimSpace(text)) {
@@ -101,7 +101,7 @@ func parts(text string) (kind, missing, unit, words string) {
 	return kind, missing, unit, words
 }
 
-// cutOutside cuts at the first sep that is in no brackets and no quotes.
+// cutOutside cuts at the first sep outside brackets and quotes.
 func cutOutside(text, sep string) (before, after string) {
 	depth, quoted := 0, false
 	for i := range len(text) {
@@ -120,10 +120,10 @@ func cutOutside(text, sep string) (before, after string) {
 	return text, ""
 }
 
-// mostShown is how many options Call lists; of more it lists those that are needed.
+// mostShown is the maximum number of options in Call; if there are more, only required options are listed.
 const mostShown = 8
 
-// Call is how a script writes it behind its prefix ("q:", "daqiri."): "alloc(n)", "get_burst{timeout_us}", "name".
+// Call returns the call without its prefix ("q:", "daqiri."): "alloc(n)", "get_burst{timeout_us}", "name".
 func (n *Name) Call() string {
 	if n.Field {
 		return n.Name

@@ -12,7 +12,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// TestParseRow reads a row with all that there may be in one.
+// TestParseRow parses a row with every possible element.
 func TestParseRow(t *testing.T) {
 	n, err := parseRow("get", `- a? string | fun(x: integer, y: any) | "a = b, c: d" | nil = "x: y", ns: the first,
 		  and more
@@ -45,8 +45,8 @@ func TestParseRow(t *testing.T) {
 	}
 }
 
-// TestRows: each name has words and an example, and each argument, option and result a type that is known; arguments and options
-// also a unit or words.
+// TestRows checks that each name has words and an example, that each argument, option and result has a known type, and that arguments and options
+// have a unit or words.
 func TestRows(t *testing.T) {
 	known := knownTypes()
 	for _, s := range Reference() {
@@ -112,11 +112,11 @@ func rowFaults(n *Name, known []string) (faults []string) {
 
 var (
 	typeText  = regexp.MustCompile(`"[^"]*"`)
-	parameter = regexp.MustCompile(`[a-z_]+: `) // of fun(b: burst)
+	parameter = regexp.MustCompile(`[a-z_]+: `) // in fun(b: burst)
 	typeName  = regexp.MustCompile(`[A-Za-z_][A-Za-z_0-9]*`)
 )
 
-// faults are the names in a type that are no types.
+// faults returns what is wrong with the type of the value: it is missing, or names an unknown type.
 func (v *Value) faults(known []string) (faults []string) {
 	if v.Type == "" {
 		faults = append(faults, "no type")
@@ -129,7 +129,7 @@ func (v *Value) faults(known []string) (faults []string) {
 	return faults
 }
 
-// TestRowFaults: what a row may lack is seen.
+// TestRowFaults checks that missing parts of a row are detected.
 func TestRowFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"> x()":                                   "no words",
@@ -153,7 +153,7 @@ func TestRowFaults(t *testing.T) {
 	}
 }
 
-// TestOptionsRead: the code reads every option that a row lists (one that no row lists is refused).
+// TestOptionsRead checks that the code reads every option listed in a row (unlisted options are refused).
 func TestOptionsRead(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -177,14 +177,14 @@ func TestOptionsRead(t *testing.T) {
 	}
 }
 
-// TestExamples runs the example of every name, with objects as testdata/api/example.lua makes them. None may raise.
+// TestExamples runs the example of every name with the objects of testdata/api/example.lua. None may raise.
 func TestExamples(t *testing.T) {
 	source := readScript(t, "testdata/api/example.lua")
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(memoryDir(t)) // examples write into "captures"
+	t.Chdir(memoryDir(t)) // examples write to "captures"
 	path := lua.LString(here + "/testdata/?.lua")
 	example := func(name, kind, text string) {
 		t.Run(name, func(t *testing.T) {

@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	// lookEvery is how often a run compares counters with its limits; lookSoon, when bursts came.
+	// lookEvery is the interval at which a run compares counters with its limits; lookSoon is the interval after a burst.
 	lookEvery = 10 * time.Millisecond
 	lookSoon  = time.Millisecond
-	// idleAfter ends a run on the virtual clock whose counters stand still.
+	// idleAfter is how long counters may stand still before a run on the virtual clock ends.
 	idleAfter = time.Second
 )
 
-// limits say when a run ends.
+// limits are the conditions that end a run.
 type limits struct {
-	until          int64 // task's clock
+	until          int64 // on the task's clock
 	packets, bytes uint64
-	start          *stats.Ledger // what the counts are taken from
-	drained        bool          // at the last look, and nothing was left to be replayed
-	moved          uint64        // virtual clock: counter at the last change
+	start          *stats.Ledger // baseline of the counts
+	drained        bool          // at the previous check, with nothing left to replay
+	moved          uint64        // virtual clock: counter at its last change
 	movedAt        int64
 }
 
-// sessionStart is s:start(): packets move from now on.
+// sessionStart implements s:start(): packets move from then on.
 func sessionStart(c *call) int {
 	o := selfSession(c)
 	c.ownSession(o)
@@ -42,8 +42,8 @@ func sessionStart(c *call) int {
 	return 0
 }
 
-// sessionStop is s:stop(reason). In the main chunk it ends the session in order and returns the
-// summary; elsewhere it asks for that, and s:run or the end of the script does it.
+// sessionStop implements s:stop(reason). In the main chunk it ends the session in order and returns the summary; elsewhere it requests the end,
+// which s:run or the end of the script performs.
 func sessionStop(c *call) int {
 	o := selfSession(c)
 	reason := c.optStr(1, "reason", "stopped by the script")
@@ -55,8 +55,8 @@ func sessionStop(c *call) int {
 	return c.push(c.summary(o))
 }
 
-// sessionRun is s:run{seconds, bytes, packets, from, to}: it starts the session, serves handlers until a
-// limit is reached or somebody stops it, ends it in order and returns the summary.
+// sessionRun implements s:run{seconds, bytes, packets, from, to}: it starts the session, serves handlers until a limit is reached or a stop is
+// requested, ends the session in order and returns the summary.
 func sessionRun(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
@@ -71,7 +71,7 @@ func sessionRun(c *call) int {
 		c.waitFor(int64(at), func(*task.Item) bool { _, stopping := o.s.Stopping(); return stopping })
 	}
 	lim := opts.limits(c)
-	lim.start = o.s.Ledger() // before the start: what moves at once counts
+	lim.start = o.s.Ledger() // taken before the start, to count the first packets
 	c.check(o.begin(c.rt))
 	for _, text := range o.s.Warnings() {
 		c.rt.Log("warn", text, nil)
@@ -82,8 +82,7 @@ func sessionRun(c *call) int {
 	return c.push(c.summary(o))
 }
 
-// abandon ends the session when an error passes through a run: bursts that wait for handlers are
-// dropped and counted, files are closed.
+// abandon ends the session when an error propagates through a run: bursts queued for handlers are dropped and counted, files are closed.
 func (o *RunningSession) abandon(rt *Runtime) {
 	r := recover()
 	if r == nil {
@@ -98,7 +97,7 @@ func (o *RunningSession) abandon(rt *Runtime) {
 	if cause := rt.interrupted(); cause != nil {
 		reason = cause.Error()
 	}
-	_ = o.finish(reason, nil) // the writers' errors stay in the summary
+	_ = o.finish(reason, nil) // the summary keeps the writers' errors
 	panic(r)
 }
 
@@ -119,7 +118,7 @@ func (o *options) limits(c *call) *limits {
 	return lim
 }
 
-// serve runs handlers until the session is to end, and says why.
+// serve runs handlers until the session must end, and returns the reason.
 func (o *RunningSession) serve(c *call, lim *limits) string {
 	rt := c.rt
 	replays, _ := o.s.Replays()
@@ -153,12 +152,12 @@ func (o *RunningSession) serve(c *call, lim *limits) string {
 		case it != nil:
 			burst := it.Kind == task.Burst
 			if burst {
-				next = min(next, now+int64(lookSoon)) // counts may reach their limit
+				next = min(next, now+int64(lookSoon)) // counters may reach a limit
 			}
 			if rt.dispatch(c.L, it); rt.stopped != "" {
 				return rt.stopped
 			}
-			if !burst { // who takes bursts has looked afterwards
+			if !burst { // burst handlers have read the clock already
 				rt.Task.Look()
 			}
 			c.check(rt.interrupted())
@@ -166,7 +165,7 @@ func (o *RunningSession) serve(c *call, lim *limits) string {
 	}
 }
 
-// nextLook is when the counters are looked at again. On the virtual clock a capture's silence, however long, takes no looks.
+// nextLook returns the next time to check the counters. On the virtual clock it skips gaps in a capture, however long.
 func (o *RunningSession) nextLook(now int64) int64 {
 	next := now + int64(lookEvery)
 	if o.replaying() {
@@ -177,13 +176,13 @@ func (o *RunningSession) nextLook(now int64) int64 {
 	return next
 }
 
-// replaying reports whether packets of a capture are still to come on the virtual clock.
+// replaying reports whether packets of a capture remain to be replayed on the virtual clock.
 func (o *RunningSession) replaying() bool {
 	replays, over := o.s.Replays()
 	return o.s.Virtual() && replays && !over
 }
 
-// look compares the counters with the limits and the thresholds that abort.
+// look compares the counters with the limits and the aborting thresholds; it returns the reason to stop, or "".
 func (o *RunningSession) look(lim *limits, now int64) string {
 	if err := o.s.DeviceError(); err != nil {
 		return err.Error()
@@ -223,7 +222,7 @@ func (o *RunningSession) look(lim *limits, now int64) string {
 	return ""
 }
 
-// fullWriter is a writer that stops the run when its quota is used up, once that is so.
+// fullWriter returns the name of a writer with when_full = "stop" whose quota is used up, or "".
 func fullWriter(l *stats.Ledger) string {
 	for i := range l.Lines {
 		if l.Lines[i].Dropped.Get("enough") > 0 {
@@ -233,8 +232,8 @@ func fullWriter(l *stats.Ledger) string {
 	return ""
 }
 
-// exhausted reports whether all captures have been replayed and the session is quiet. Twice in a row: a packet that
-// goes from one queue to the next meanwhile is in neither.
+// exhausted reports whether all captures were replayed and the session is quiet at two consecutive checks: a packet moving between queues is
+// counted in neither.
 func (o *RunningSession) exhausted(l *stats.Ledger, lim *limits) bool {
 	replays, over := o.s.Replays()
 	was := lim.drained
@@ -242,7 +241,7 @@ func (o *RunningSession) exhausted(l *stats.Ledger, lim *limits) bool {
 	return was && lim.drained
 }
 
-// received sums what the session's receive queues delivered; of a session without any, what it sent.
+// received sums the packets delivered by the session's receive queues, or sent, if it has none.
 func received(l *stats.Ledger) (packets, bytes uint64) {
 	kind := stats.Tx
 	if receives(l) {
@@ -257,31 +256,30 @@ func received(l *stats.Ledger) (packets, bytes uint64) {
 	return packets, bytes
 }
 
-// receives says whether a session has receive queues.
+// receives reports whether a session has receive queues.
 func receives(l *stats.Ledger) bool {
 	return slices.ContainsFunc(l.Lines, func(x stats.Line) bool { return x.Kind == stats.Rx })
 }
 
-// end finishes the session; its handlers get what was received.
+// end finishes the session; its handlers process what was received.
 func (o *RunningSession) end(c *call, reason string) {
-	_ = o.finish(reason, c.rt.serveReady(c.L)) // the writers' errors are the summary's
+	_ = o.finish(reason, c.rt.serveReady(c.L)) // the summary reports the writers' errors
 }
 
-// serveReady deals with all items that are there, or come until a time.
+// serveReady returns a function that dispatches all items available before a time.
 func (rt *Runtime) serveReady(L *lua.LState) func(until int64) {
 	return func(until int64) {
 		for {
 			it, err := rt.Task.Wait(until)
 			if err != nil || it == nil {
-				return // cancelled: what is left is dropped and counted
+				return // cancelled: remaining items are dropped and counted
 			}
 			rt.dispatch(L, it)
 		}
 	}
 }
 
-// sessionMeasure is s:measure{seconds}: it serves handlers for that time and returns the ledger's
-// difference.
+// sessionMeasure implements s:measure{seconds}: it serves handlers for that time and returns the change of the ledger.
 func sessionMeasure(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
@@ -296,13 +294,13 @@ func sessionMeasure(c *call) int {
 	return c.push(c.rt.ledger(l, l.Seconds()))
 }
 
-// sessionStats is s:stats(): the ledger so far.
+// sessionStats implements s:stats(): the current ledger.
 func sessionStats(c *call) int {
 	o := selfSession(c)
 	return c.push(c.rt.ledger(o.Ledger(), o.RunTime()))
 }
 
-// summary is the ledger with reason, files and failed.
+// summary returns the ledger with reason, files and failed.
 func (c *call) summary(o *RunningSession) lua.LValue {
 	t := c.rt.ledger(o.Ledger(), o.RunTime())
 	setMissing := func(name string, v lua.LValue) {

@@ -12,17 +12,16 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// stuckTime is how long a stop waits for tasks and writers that take nothing.
+// stuckTime is how long a stop waits for tasks and writers that make no progress.
 const stuckTime = time.Second
 
-// RunningSession is a session as the script opened it. What is exported is for the host and safe for
-// concurrent use.
+// RunningSession is a session opened by a script. Exported methods are for the host and safe for concurrent use.
 type RunningSession struct {
 	name  string
 	s     *session.Session
 	owner *task.Task
 
-	live atomic.Bool // begun, and neither finished nor closed
+	live atomic.Bool // started, and neither finished nor closed
 
 	mu       sync.Mutex
 	begun    bool
@@ -31,25 +30,25 @@ type RunningSession struct {
 	finished bool
 	closed   bool
 	failed   []string      // violated thresholds
-	err      error         // of writers
-	final    *stats.Ledger // when finished
+	err      error         // of the writers
+	final    *stats.Ledger // set when finished
 	gone     map[*session.Queue]string
-	getters  map[*session.Queue]*getter // each of the task that has the queue
-	timers   map[*timer]bool            // owner's thread
-	record   *closedSession             // when closed: what the summary still wants of s
+	getters  map[*session.Queue]*getter // of the owning task
+	timers   map[*timer]bool            // accessed on the owner's thread
+	record   *closedSession             // set when closed: the data of s for the summary
 }
 
-// Name is the configuration's file name, "default", "text" or "table".
+// Name returns the configuration's file name, "default", "text" or "table".
 func (o *RunningSession) Name() string { return o.name }
 
-// Stop asks the session to end, unless it was closed.
+// Stop requests the end of the session, unless it is closed.
 func (o *RunningSession) Stop(reason string) {
 	if o.s != nil {
 		o.s.Stop(reason)
 	}
 }
 
-// Ledger is the account of all packets: as it stands, or as it was when the session had finished.
+// Ledger returns the current ledger, or the final one of a finished session.
 func (o *RunningSession) Ledger() *stats.Ledger {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -59,7 +58,7 @@ func (o *RunningSession) Ledger() *stats.Ledger {
 	return o.s.Ledger()
 }
 
-// Started reports whether packets could move already.
+// Started reports whether the session was started.
 func (o *RunningSession) Started() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -73,10 +72,10 @@ func (o *RunningSession) Finished() bool {
 	return o.finished
 }
 
-// Closed reports whether the script closed the session, of which the record is left.
+// Closed reports whether the script closed the session; only its record remains.
 func (o *RunningSession) Closed() bool { return o.isClosed() }
 
-// RunTime is how long it has run, or ran, in seconds of its clock.
+// RunTime returns the run time so far, or in total, in seconds of the session clock.
 func (o *RunningSession) RunTime() float64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -89,13 +88,13 @@ func (o *RunningSession) RunTime() float64 {
 	return float64(o.ended-o.began) / 1e9
 }
 
-// RegionLevel is how much of a memory region is in use.
+// RegionLevel is the use of a memory region.
 type RegionLevel struct {
 	Name          string
 	Buffers, Free int
 }
 
-// Regions are the levels of the session's memory regions; none when it was closed.
+// Regions returns the use of the session's memory regions; none after it was closed.
 func (o *RunningSession) Regions() (levels []RegionLevel) {
 	if o.closing() != nil {
 		return nil
@@ -108,7 +107,7 @@ func (o *RunningSession) Regions() (levels []RegionLevel) {
 	return levels
 }
 
-// Reason says why the session stopped, empty while it runs.
+// Reason returns why the session stopped; empty while it runs.
 func (o *RunningSession) Reason() string {
 	if p := o.closing(); p != nil {
 		return p.reason
@@ -117,7 +116,7 @@ func (o *RunningSession) Reason() string {
 	return reason
 }
 
-// Notes say line by line what is hardware, software or copy, and why.
+// Notes reports line by line what runs in hardware, in software or by copying, and why.
 func (o *RunningSession) Notes() []string {
 	if p := o.closing(); p != nil {
 		return p.notes
@@ -125,7 +124,7 @@ func (o *RunningSession) Notes() []string {
 	return o.s.Report()
 }
 
-// Thresholds holds the ledger against the script's conditions.
+// Thresholds evaluates the script's thresholds on the ledger.
 func (o *RunningSession) Thresholds() []stats.Result {
 	if p := o.closing(); p != nil {
 		return p.thresholds
@@ -133,7 +132,7 @@ func (o *RunningSession) Thresholds() []stats.Result {
 	return o.s.Thresholds().Check(o.Ledger())
 }
 
-// Endless finds the queues that were sending without end when the session stopped, by the title of their line.
+// Endless returns the queues that were transmitting without a count when the session stopped, by line title.
 func (o *RunningSession) Endless() map[string]bool {
 	if p := o.closing(); p != nil {
 		return p.endless
@@ -155,24 +154,24 @@ func (o *RunningSession) closing() *closedSession {
 	return o.record
 }
 
-// Failed lists the thresholds that did not hold, in words.
+// Failed lists the violated thresholds as text.
 func (o *RunningSession) Failed() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return append([]string(nil), o.failed...)
 }
 
-// Err is what the writers met, nil while all is well.
+// Err returns the errors of the writers, or nil.
 func (o *RunningSession) Err() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err
 }
 
-// DeviceErrors lists the stages that did not end, or whose device failed.
+// DeviceErrors lists the stages that did not end or whose device failed.
 func (o *RunningSession) DeviceErrors() []*session.DeviceError { return session.DeviceErrors(o.Err()) }
 
-// Files lists the files that the session's writers wrote last.
+// Files lists the files written last by the session's writers.
 func (o *RunningSession) Files() []string {
 	if p := o.closing(); p != nil {
 		return p.files
@@ -184,7 +183,7 @@ func (o *RunningSession) Files() []string {
 	return files
 }
 
-// check raises where the script has closed the session.
+// check raises if the script has closed the session.
 func (o *RunningSession) check(c *call) {
 	if !o.live.Load() && o.isClosed() {
 		c.raise("session %s was closed", o.name)
@@ -197,7 +196,7 @@ func (o *RunningSession) isClosed() bool {
 	return o.closed
 }
 
-// unfinished raises where nothing can happen any more.
+// unfinished raises if the session has finished.
 func (o *RunningSession) unfinished(c *call) {
 	o.check(c)
 	if o.Finished() {
@@ -216,7 +215,7 @@ func (o *RunningSession) running(c *call) {
 	}
 }
 
-// begin starts the session, once.
+// begin starts the session, at most once.
 func (o *RunningSession) begin(rt *Runtime) error {
 	if o.Started() {
 		return nil
@@ -239,16 +238,15 @@ func (o *RunningSession) begin(rt *Runtime) error {
 	return nil
 }
 
-// finish ends the session in order, once: it sends what waits to be sent, ends receiving, lets serve deal until
-// some time with what waits for this task while others deal with theirs (nil: what waits is dropped and
-// counted), and closes the files.
+// finish ends the session in order, at most once: it sends what is queued, ends receiving, lets serve handle this task's items until a time while
+// other tasks handle theirs (nil: queued items are dropped and counted), and closes the files.
 func (o *RunningSession) finish(reason string, serve func(until int64)) error {
 	if o.Finished() || !o.Started() {
 		return nil
 	}
 	o.s.Stop(reason)
 	drain := time.Duration(o.s.Config().DrainNS)
-	answers := drain // for what handlers send last
+	answers := drain // timeout for packets that handlers send last
 	if serve != nil {
 		for t := range o.timers {
 			t.cancel()
@@ -272,7 +270,7 @@ func (o *RunningSession) finish(reason string, serve func(until int64)) error {
 	return err
 }
 
-// judge holds the final ledger against the thresholds. One that stopped the run stays as it was then.
+// judge evaluates the thresholds on the final ledger. A threshold that stopped the run keeps its result from then.
 func (o *RunningSession) judge() {
 	stopped := map[string]bool{}
 	for _, text := range o.failed {
@@ -286,8 +284,8 @@ func (o *RunningSession) judge() {
 	}
 }
 
-// drain lets what waits to be sent go until the limit (session clock), ends receiving, and lets the tasks take what was
-// received for them, until nothing is left, or nobody takes any more. Whether all was sent at some time.
+// drain sends queued packets until the limit (session clock), ends receiving, and lets the tasks handle received packets until none are left or
+// no progress is made. It reports whether the transmit queues were empty at some time.
 func (o *RunningSession) drain(serve func(until int64), limit int64) (sent bool) {
 	last, since := uint64(0), o.s.Now()
 	for {
@@ -309,7 +307,7 @@ func (o *RunningSession) drain(serve func(until int64), limit int64) (sent bool)
 	}
 }
 
-// dealtWith is how many packets tasks and writers have taken and dealt with, and queues have sent.
+// dealtWith returns the number of packets processed by tasks and writers and sent by queues, as a measure of progress.
 func dealtWith(l *stats.Ledger) (n uint64) {
 	for i := range l.Lines {
 		switch x := &l.Lines[i]; x.Kind {
@@ -322,7 +320,7 @@ func dealtWith(l *stats.Ledger) (n uint64) {
 	return n
 }
 
-// held is how many packets wait in lines of a kind.
+// held returns the number of packets in flight in lines of a kind.
 func held(l *stats.Ledger, kind stats.Kind) (n uint64) {
 	for i := range l.Lines {
 		if l.Lines[i].Kind == kind {
@@ -332,7 +330,7 @@ func held(l *stats.Ledger, kind stats.Kind) (n uint64) {
 	return n
 }
 
-// close frees what the session holds, once, and returns what is to be kept in its place: a record without it.
+// close frees the session, at most once, and returns the record that replaces it.
 func (o *RunningSession) close() *RunningSession {
 	if o.closing() != nil {
 		return o
@@ -351,7 +349,7 @@ func (o *RunningSession) close() *RunningSession {
 		closed: true, failed: o.failed, err: o.err, final: o.final, record: p}
 }
 
-// handedOver notes that a queue has gone to another task, which makes a getter of its own: that of the one that had it.
+// handedOver records that a queue was passed to another task, which creates its own getter, and returns the old getter.
 func (o *RunningSession) handedOver(q *session.Queue, why string) *getter {
 	g := o.getter(q)
 	o.mu.Lock()
@@ -364,7 +362,7 @@ func (o *RunningSession) handedOver(q *session.Queue, why string) *getter {
 	return g
 }
 
-// getter is what get_burst of a queue goes on with, whichever of its Lua values is asked.
+// getter returns the getter of a queue, shared by all Lua values of the queue.
 func (o *RunningSession) getter(q *session.Queue) *getter {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -377,7 +375,7 @@ func (o *RunningSession) getter(q *session.Queue) *getter {
 	return o.getters[q]
 }
 
-// queue makes a Lua value of a queue; one that was handed over stays gone.
+// queue returns a Lua value for a queue; it is invalid if the queue was handed over.
 func (o *RunningSession) queue(q *session.Queue) *queue {
 	o.mu.Lock()
 	defer o.mu.Unlock()

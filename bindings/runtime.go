@@ -13,77 +13,76 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// Runtime is what one Lua state, and so one task, needs from its host. The exported fields are set
-// before Register; all of it belongs to the task's own thread.
+// Runtime connects one Lua state, and thereby one task, to its host. The exported fields are set before Register. All fields belong to the task's
+// thread.
 type Runtime struct {
 	Task       *task.Task
 	Scheduler  *task.Scheduler
-	Main       bool // the task that runs the main chunk
+	Main       bool // whether the task runs the main chunk
 	Stdout     io.Writer
 	Log        func(level, text string, fields map[string]any)
-	LogLevel   func(set string) (was string) // set: the level from which on lines are logged, "": as it is
+	LogLevel   func(set string) (was string) // set: new minimum level of log lines, "": unchanged
 	Script     string
 	ScriptArgs []string
 	Env        map[string]string // -e KEY=VALUE
 	Open       OpenOptions
 	Shared     *Process
 
-	// AtPrompt says that what runs was typed: a function for a queue with one handler takes that one's place.
+	// AtPrompt is set while a line typed at the prompt runs: a new function for a queue with one handler replaces that handler's.
 	AtPrompt bool
 
-	// NewState makes a state for a further task: libraries, module loader, Register. It is called on
-	// that task's thread; this package closes the state.
+	// NewState creates the state of a further task: libraries, module loader, Register. It is called on that task's thread; this package closes
+	// the state.
 	NewState func(rt *Runtime) (*lua.LState, error)
-	// LoadModule finds and compiles what require(name) would load. May be nil.
+	// LoadModule finds and compiles the module that require(name) would load. May be nil.
 	LoadModule func(L *lua.LState, name string) (*lua.LFunction, error)
 
 	root      *lua.LState          // the state's main thread; a coroutine is another
 	defs      map[string]*typeDef  // by luaType
-	types     map[string]*liveType // those in use
-	leases    *session.Leases      // what the state holds
+	types     map[string]*liveType // registered so far
+	leases    *session.Leases      // held by the state
 	random    random
-	exported  int               // values of a message that is being copied
+	exported  int               // values in the message being copied
 	opened    []*RunningSession // by this state
-	memory    string            // that the last of them was to have; empty: as its configuration says
-	place     place             // of the task: what may wait
+	memory    string            // memory option of the last session; empty: as configured
+	place     place             // what the task runs; determines which calls may wait
 	parent    *task.Task        // of a spawned task
-	told      bool              // that it is ready
+	told      bool              // ready was sent to the parent
 	inbox     *lua.LFunction    // on_message of a spawned task
 	tasks     map[*task.Task]*taskHandle
-	mail      []any  // messages that wait for daqiri.receive
-	stopped   string // why the task is to end, once it was told
+	mail      []any  // queued for daqiri.receive
+	stopped   string // reason of a requested stop
 	selectors map[string]*session.Selector
 	numbers   map[string]*session.Number
-	formats   map[string]*packetFormat // that the script declared, by name
-	used      map[string]*packetFormat // those whose names stood where a format is taken
+	formats   map[string]*packetFormat // declared by the script, by name
+	used      map[string]*packetFormat // cache of formats used by name
 	listeners map[*session.Interface]*listener
-	noCall    *lua.LFunction  // __call of what can't be called
-	bare      *lua.LTable     // the metatable of values that have none, for noCall
-	current   *lua.LState     // the thread on which a call may wait: root, or the innermost pcall's
+	noCall    *lua.LFunction  // __call of values that can't be called
+	bare      *lua.LTable     // metatable of types without one, with noCall
+	current   *lua.LState     // thread on which a call may wait: root, or the innermost pcall's
 	threads   []*lua.LState   // for pcall
-	nested    int             // calls of pcall and resume inside each other
+	nested    int             // nesting depth of pcall and resume
 	handlers  []*burstHandler // of this task
-	listening int             // handlers of any kind: a spawned task goes on for them
-	began     int64           // scheduler's time at Register
+	listening int             // number of handlers of any kind, which keep a spawned task running
+	began     int64           // scheduler time at Register
 
 	columnValues []uint64 // see columnRoom
 	columnHas    []uint8
 }
 
-// OpenOptions come from the command line and apply to every daqiri.open.
+// OpenOptions are command-line options that apply to every daqiri.open.
 type OpenOptions struct {
 	Set                   []spec.Override
 	Sources               []spec.SourceFile
 	Engine, Memory, Cores string
-	DefaultConfig         bool // file names are ignored: everything runs on the default session
-	KeepLogLevel          bool // whatever log_level a configuration has: the command line gave one
-	Overwrite             bool // the default of every option 'overwrite'
-	// Shipped has the files of a script that is part of the program, itself among them; nil: the script is a file.
+	DefaultConfig         bool // file names are ignored: always the default session
+	KeepLogLevel          bool // the command line set the level; log_level of configurations is ignored
+	Overwrite             bool // default of every option 'overwrite'
+	// Shipped holds the files of a script that is part of the program, including the script; nil: the script is a file.
 	Shipped fs.FS
 }
 
-// Register makes the API known to a state whose standard libraries are open, and ties the state to
-// the task: its context is the task's.
+// Register installs the API in a state with open standard libraries, and binds the state to the task's context.
 func Register(L *lua.LState, rt *Runtime) {
 	rt.root, rt.current = L, L
 	rt.defs, rt.types = map[string]*typeDef{}, map[string]*liveType{}
@@ -104,9 +103,8 @@ func Register(L *lua.LState, rt *Runtime) {
 	rt.strictGlobals()
 }
 
-// End is called when the main chunk, the prompt or a task's function has ended, on the task's own thread and before
-// the state is closed: it stops this state's sessions in order, where handlers still get what was
-// received, and frees what the state held.
+// End must be called on the task's thread after the main chunk, the prompt or a task's function has ended and before the state is closed. It
+// stops this state's sessions in order, running handlers for what was received, and frees the state's bursts.
 func (rt *Runtime) End(L *lua.LState) {
 	serve := rt.serveReady(L)
 	if rt.Task.Context().Err() != nil {
@@ -116,7 +114,7 @@ func (rt *Runtime) End(L *lua.LState) {
 		err := rt.protect(L, func() { _ = o.finish("the script ended", serve) })
 		if err != nil {
 			rt.Shared.Fail(err)
-			_ = o.finish("an error in a handler", nil) // its writers' errors are the summary's
+			_ = o.finish("an error in a handler", nil) // reported by the summary
 		}
 	}
 	if n := rt.leases.ReleaseAll(); n > 0 {
@@ -124,7 +122,7 @@ func (rt *Runtime) End(L *lua.LState) {
 	}
 }
 
-// forget closes a session of this state; what the state keeps of it goes with the script's own handles.
+// forget closes a session of this state and removes the state's references to it.
 func (rt *Runtime) forget(o *RunningSession) {
 	rt.Shared.close(o)
 	rt.opened = slices.DeleteFunc(rt.opened, func(x *RunningSession) bool { return x == o })

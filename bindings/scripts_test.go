@@ -12,7 +12,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
-// newScriptState also finds the modules of testdata.
+// newScriptState creates a state that also finds the modules in testdata.
 func newScriptState(rt *Runtime) (*lua.LState, error) {
 	L := lua.NewState()
 	L.SetField(L.GetField(L.Get(lua.GlobalsIndex), "package"), "path", lua.LString("testdata/?.lua"))
@@ -20,11 +20,11 @@ func newScriptState(rt *Runtime) (*lua.LState, error) {
 	return L, nil
 }
 
-// virtual puts every session of a script on the virtual clock.
+// virtual selects the virtual clock for every session of a script.
 var virtual = spec.Override{Path: "loopback", Value: map[string]any{"mode": "sw", "clock": "virtual", "seed": 1}}
 
-// TestScripts runs each script of testdata on the real and, but for sockets and persistent kernels, on the virtual clock. A script asserts by
-// itself.
+// TestScripts runs each script of testdata on the real clock and, except for sockets and persistent kernels, on the virtual clock. The scripts
+// contain assertions.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.lua")
 	if err != nil || len(files) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// place says what the task is doing, and so what a call that waits may do.
+// place is the kind of code that the task runs; it determines what a waiting call does.
 type place uint8
 
 const (
@@ -19,16 +19,16 @@ const (
 	inBurst                // on_burst: a wait raises
 )
 
-// mailRoom is how many messages may wait for daqiri.receive.
+// mailRoom is the maximum number of messages queued for daqiri.receive.
 const mailRoom = 1024
 
-// receiverOf is who gets an item of the task: what a tap, listener or timer was made with.
+// receiverOf is the target of a task's items: the value with which a tap, listener or timer was created.
 type receiverOf interface {
-	// deliver hands the item to the script. Errors of the script pass through as panics.
+	// deliver passes the item to the script. Script errors propagate as panics.
 	deliver(rt *Runtime, L *lua.LState, it *task.Item)
 }
 
-// canWait raises where a call must not wait.
+// canWait raises if the running code must not wait.
 func (c *call) canWait() {
 	rt := c.rt
 	switch {
@@ -43,16 +43,16 @@ func (c *call) canWait() {
 	rt.tellReady()
 }
 
-// stopError is what a waiting call raises when the task is to end.
+// stopError is raised by a waiting call when the task must end.
 type stopError struct{ reason string }
 
-// Error gives the reason of the stop.
+// Error returns the reason of the stop.
 func (e *stopError) Error() string { return "stopped: " + e.reason }
 
-// Unwrap makes it a task.ErrStopped.
+// Unwrap returns task.ErrStopped.
 func (e *stopError) Unwrap() error { return task.ErrStopped }
 
-// waitFor waits for an item: in the main chunk it serves the handlers meanwhile. nil at the time until.
+// waitFor waits for an item that want accepts, or returns nil at the time until. In the main chunk it serves handlers meanwhile.
 func (c *call) waitFor(until int64, want func(*task.Item) bool) *task.Item {
 	c.canWait()
 	for {
@@ -64,8 +64,8 @@ func (c *call) waitFor(until int64, want func(*task.Item) bool) *task.Item {
 	}
 }
 
-// waitUntil waits until something is done, of which the task is told by items for `of`; false: not at the time until. In the
-// main chunk it serves the handlers meanwhile.
+// waitUntil waits until done returns true, checked after each item for `of`; it returns false at the time until. In the main chunk it serves
+// handlers meanwhile.
 func (c *call) waitUntil(until int64, done func() bool, of receiverOf) bool {
 	c.canWait()
 	for !done() {
@@ -78,7 +78,7 @@ func (c *call) waitUntil(until int64, done func() bool, of receiverOf) bool {
 	return true
 }
 
-// item waits for the task's next item, in a handler for the next that is wanted; nil: none by the time until.
+// item waits for the task's next item, in a handler for the next one that want accepts; nil at the time until.
 func (c *call) item(until int64, want func(*task.Item) bool) *task.Item {
 	var it *task.Item
 	var err error
@@ -91,7 +91,7 @@ func (c *call) item(until int64, want func(*task.Item) bool) *task.Item {
 	return it
 }
 
-// serve hands an item to whom it is for, and ends the wait where that is wanted.
+// serve dispatches an item, and raises if the task must end.
 func (c *call) serve(it *task.Item) {
 	if c.rt.dispatch(c.L, it); c.rt.stopped != "" {
 		raiseError(c.L, &stopError{c.rt.stopped})
@@ -99,8 +99,8 @@ func (c *call) serve(it *task.Item) {
 	c.check(c.rt.interrupted())
 }
 
-// interrupted is why what runs in this state is to end, though its task goes on: the host cancelled the context that
-// it gave the state, and posted a call that ends the wait.
+// interrupted returns the cause if the host cancelled the context that it gave the state, although the task continues; the host also posts a call
+// that ends the wait.
 func (rt *Runtime) interrupted() error {
 	if ctx := rt.root.Context(); ctx != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -108,7 +108,7 @@ func (rt *Runtime) interrupted() error {
 	return nil
 }
 
-// dispatch hands one item to whom it is for. Errors of handlers pass through as panics.
+// dispatch passes an item to its target. Errors of handlers propagate as panics.
 func (rt *Runtime) dispatch(L *lua.LState, it *task.Item) {
 	switch it.Kind {
 	case task.Message:
@@ -141,7 +141,7 @@ func (rt *Runtime) message(L *lua.LState, it *task.Item) {
 	}
 }
 
-// handle calls a handler.
+// handle calls a handler; at is the kind of code that it is.
 func (rt *Runtime) handle(L *lua.LState, at place, fn *lua.LFunction, args ...lua.LValue) {
 	before := rt.place
 	rt.place = at
@@ -153,9 +153,9 @@ func (rt *Runtime) handle(L *lua.LState, at place, fn *lua.LFunction, args ...lu
 	L.Call(len(args), 0)
 }
 
-// Serve runs handlers, timers, messages and posted calls until the time until (task.Never: no limit), or until done,
-// which is asked after every item, says so. It returns nil then; task.ErrStopped when the task is to
-// end; a handler's *lua.ApiError, after which it can be called again; or the cause of a cancellation.
+// Serve runs handlers, timers, messages and posted calls until the time until (task.Never: no limit) or until done, which is called after every
+// item, returns true. It returns nil then, task.ErrStopped when the task must end, a handler's *lua.ApiError, after which Serve can be called
+// again, or the cause of a cancellation.
 func (rt *Runtime) Serve(L *lua.LState, until int64, done func() bool) error {
 	for done == nil || !done() {
 		it, err := rt.Task.Wait(until)
@@ -163,7 +163,7 @@ func (rt *Runtime) Serve(L *lua.LState, until int64, done func() bool) error {
 			return err
 		}
 		if it.Kind == task.Call {
-			it.Call() // outside of any Lua call: it may run a chunk
+			it.Call() // outside of any Lua call, as it may run a chunk
 		} else if err := rt.protect(L, func() { rt.dispatch(L, it) }); err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func (rt *Runtime) Serve(L *lua.LState, until int64, done func() bool) error {
 	return nil
 }
 
-// protect turns a Lua error in fn into an error.
+// protect calls fn and returns a Lua error raised in it.
 func (rt *Runtime) protect(L *lua.LState, fn func()) error {
 	L.Push(L.NewFunction(func(*lua.LState) int {
 		fn()
@@ -183,7 +183,7 @@ func (rt *Runtime) protect(L *lua.LState, fn func()) error {
 	return L.PCall(0, 0, nil)
 }
 
-// moduleSleep is daqiri.sleep.
+// moduleSleep implements daqiri.sleep.
 func moduleSleep(c *call) int {
 	c.atMost(1)
 	ns, err := duration(c.arg(1))

@@ -11,7 +11,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// sessionHandle is a session in Lua. Hot: hand-written; its configuration is cold (config.go).
+// sessionHandle is a session in Lua. Hot: hand-written metatable; its configuration is cold (config.go).
 type sessionHandle struct {
 	o      *RunningSession
 	config lua.LValue
@@ -274,7 +274,7 @@ var sessionType = &typeDef{
 	}}},
 }
 
-// selfSession is self, not closed.
+// selfSession returns self; it raises if the session is closed.
 func selfSession(c *call) *RunningSession {
 	h := receiver[*sessionHandle](c, "session")
 	h.o.check(c)
@@ -297,7 +297,7 @@ func sessionInterfaces(c *call) int {
 	return c.push(c.rt.shown(t))
 }
 
-// interfaceName reads an interface or its name; the only interface where the argument is absent.
+// interfaceName reads an interface or its name; the default is the only interface.
 func (c *call) interfaceName(n int, o *RunningSession) string {
 	if i, ok := userdata[*iface](c.arg(n)); ok {
 		return i.i.Name()
@@ -308,8 +308,7 @@ func (c *call) interfaceName(n int, o *RunningSession) string {
 	return c.str(n, "interface or its name")
 }
 
-// sessionQueue is s:rx_queue(interface, id | name) and s:tx_queue; the first queue where the second
-// argument is absent.
+// sessionQueue implements s:rx_queue(interface, id | name) and s:tx_queue; the default of the second argument is the first queue.
 func sessionQueue(rx bool) function {
 	return func(c *call) int {
 		o := selfSession(c)
@@ -344,7 +343,7 @@ func sessionQueue(rx bool) function {
 	}
 }
 
-// sessionQueues is s:rx_queues(interface) and s:tx_queues(interface): all of them.
+// sessionQueues implements s:rx_queues(interface) and s:tx_queues(interface): all queues.
 func sessionQueues(rx bool) function {
 	return func(c *call) int {
 		o := selfSession(c)
@@ -362,7 +361,7 @@ func sessionQueues(rx bool) function {
 	}
 }
 
-// sessionRegion is s:region(name): a table of what became of the region.
+// sessionRegion implements s:region(name): a table with the region's actual properties.
 func sessionRegion(c *call) int {
 	o := selfSession(c)
 	r, err := o.s.Region(c.str(1, "region name"))
@@ -383,7 +382,7 @@ func sessionRegion(c *call) int {
 	return c.push(t)
 }
 
-// sessionClock is s:clock(): ns since the session's start, and the clock's name.
+// sessionClock implements s:clock(): ns since the session's start, and the name of the clock.
 func sessionClock(c *call) int {
 	o := selfSession(c)
 	name := "realtime"
@@ -414,7 +413,7 @@ func sessionMetric(c *call) int {
 	return 0
 }
 
-// accounts says whether the ledger has figures below that name.
+// accounts reports whether the ledger has figures with that first name.
 func (o *RunningSession) accounts(name string) bool {
 	if name == "process" {
 		return true
@@ -424,7 +423,7 @@ func (o *RunningSession) accounts(name string) bool {
 	return noInterface == nil || noStage == nil
 }
 
-// sessionThreshold is s:threshold(expr, {after, abort}).
+// sessionThreshold implements s:threshold(expr, {after, abort}).
 func sessionThreshold(c *call) int {
 	o := selfSession(c)
 	opts := c.options(2)
@@ -440,15 +439,15 @@ func sessionThreshold(c *call) int {
 	return 0
 }
 
-// misnamed finds figures that the ledger will never have, of objects that it has: said now, and not after a long run.
-// Other names may yet come, from stages and metrics.
+// misnamed returns an error for figures that an existing object will never have, so that the error is reported before a long run. Unknown first
+// names are accepted: stages and metrics may add them later.
 func (o *RunningSession) misnamed(rt *Runtime, t stats.Threshold) error {
 	var alone stats.Thresholds
 	if err := alone.Add(t); err != nil {
 		return err
 	}
 	for _, r := range alone.Check(o.Ledger()) {
-		for _, missing := range r.Missing { // each begins with the name
+		for _, missing := range r.Missing { // each text begins with the name
 			name, _, _ := strings.Cut(missing, " ")
 			if of, _, dotted := strings.Cut(name, "."); dotted && o.accounts(of) && !stats.OfSome(name) {
 				return fmt.Errorf("threshold %q: %s", t.Expr, missing)
@@ -461,8 +460,8 @@ func (o *RunningSession) misnamed(rt *Runtime, t stats.Threshold) error {
 	return nil
 }
 
-// stray finds thresholds that no run will meet, at its start or when they are added: with names that the ledger does not have, though it has one like them.
-// Metrics get their values while it runs; of one whose name has dots, as those of the ledger's figures, a line is logged.
+// stray returns an error for thresholds that can't be met, at the start or when they are added: names that the ledger lacks but that resemble one
+// of its names. Metrics get values during the run; for an absent name that may be a metric it logs a warning.
 func (o *RunningSession) stray(rt *Runtime, thresholds *stats.Thresholds) error {
 	l := o.Ledger()
 	for _, r := range thresholds.Check(l) {
@@ -480,7 +479,7 @@ func (o *RunningSession) stray(rt *Runtime, thresholds *stats.Thresholds) error 
 	return nil
 }
 
-// sessionClose ends the session in order and frees all that it holds.
+// sessionClose ends the session in order and frees it.
 func sessionClose(c *call) int {
 	h := receiver[*sessionHandle](c, "session")
 	if h.o.isClosed() {
@@ -493,7 +492,7 @@ func sessionClose(c *call) int {
 	return 0
 }
 
-// ownSession raises where the call belongs to the main chunk of the task that opened the session.
+// ownSession raises unless it is called in the main chunk of the task that opened the session.
 func (c *call) ownSession(o *RunningSession) {
 	if c.rt.Task != o.owner {
 		c.raise("'%s' belongs to the task that opened the session", c.name)

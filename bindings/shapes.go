@@ -6,10 +6,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// oneOf is the type of an argument that takes these words, as rows say it.
+// oneOf returns the type of an argument that accepts these words, in the notation of rows.
 func oneOf(words []string) string { return `"` + strings.Join(words, `" | "`) + `"` }
 
-// shapes are the types of arguments and results that have a name of their own: their rows have the plain type as result, or their keys.
+// shapes are the named types of arguments and results: their rows have the plain type as result, or their keys.
 var shapes = []field{
 	{"duration", `-> number | string
 		Seconds, or text with a unit: ns, us, ms, s, min or h. A number as text has no unit and is refused.
@@ -87,7 +87,7 @@ var shapes = []field{
 		> s:interface("b"):add_flows("g", { flow })`},
 }
 
-// Rows that several functions have.
+// Rows shared by several functions.
 const (
 	onBurstRows = `- fn fun(b: burst) | false: called with each burst; false removes the handler of that name, or all
 		. name? string: of the handler, for a call that replaces its function or removes it

@@ -8,8 +8,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// sockoptLevels and sockoptNames are what c:setsockopt knows by name; any other goes by number. Values
-// of Linux that package syscall lacks stand as numbers, from <asm-generic/socket.h>.
+// sockoptLevels and sockoptNames are the names known to c:setsockopt; others are given as numbers. Linux values that package syscall lacks are
+// from <asm-generic/socket.h>.
 var sockoptLevels = map[string]int{
 	"SOL_SOCKET": syscall.SOL_SOCKET, "IPPROTO_IP": syscall.IPPROTO_IP, "IPPROTO_IPV6": syscall.IPPROTO_IPV6,
 	"IPPROTO_TCP": syscall.IPPROTO_TCP, "IPPROTO_UDP": syscall.IPPROTO_UDP,
@@ -27,8 +27,8 @@ var sockoptNames = map[string]int{
 	"TCP_KEEPIDLE": syscall.TCP_KEEPIDLE, "TCP_KEEPINTVL": syscall.TCP_KEEPINTVL, "TCP_KEEPCNT": syscall.TCP_KEEPCNT,
 }
 
-// connectionSetSockopt is c:setsockopt(level, option, value): numbers or names; the value is a number
-// (a C int) or a string of bytes.
+// connectionSetSockopt implements c:setsockopt(level, option, value): level and option are numbers or names; the value is a number (a C int) or a
+// string of bytes.
 func connectionSetSockopt(c *call) int {
 	x := selfConnection(c)
 	level := c.constant(1, "level", sockoptLevels)

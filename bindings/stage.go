@@ -8,7 +8,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// stage is native work in a pipe. Cold.
+// stage is native code in a pipe. Cold.
 type stage struct {
 	st *session.Stage
 	of *RunningSession
@@ -102,7 +102,7 @@ func (c *call) pushStage(st *session.Stage, o *RunningSession, err error) int {
 	return c.push(c.rt.newObject(&stage{st: st, of: o}))
 }
 
-// selfOut is self, a stage that makes aggregates, and the queue that they come from.
+// selfOut returns self, a stage that produces aggregates, and the queue that delivers them.
 func selfOut(c *call) (*stage, *session.Queue) {
 	st := receiver[*stage](c, "stage")
 	st.of.check(c)
@@ -112,13 +112,13 @@ func selfOut(c *call) (*stage, *session.Queue) {
 	return st, st.st.Out()
 }
 
-// stageOnBurst is st:on_burst(fn, {sample, policy}), of a stage's aggregates.
+// stageOnBurst implements st:on_burst(fn, {sample, policy}) for a stage's aggregates.
 func stageOnBurst(c *call) int {
 	st, q := selfOut(c)
 	return c.onBurst(st.of, q, q.Tap, "on_burst")
 }
 
-// stageGetBurst is st:get_burst{timeout_us}: the next aggregate, or nil, "NOT_READY", text.
+// stageGetBurst implements st:get_burst{timeout_us}: the next aggregate, or nil, "NOT_READY", text.
 func stageGetBurst(c *call) int {
 	st, q := selfOut(c)
 	return c.getBurst(st.of, st.of.getter(q), "stage "+st.st.Name(), func(g *getter) (*session.Tap, error) {
@@ -132,7 +132,7 @@ func sessionStage(c *call) int {
 	return c.pushStage(st, o, err)
 }
 
-// sessionFilter is s:filter{name, where | match | pcap}.
+// sessionFilter implements s:filter{name, where | match | pcap}.
 func sessionFilter(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
@@ -163,7 +163,7 @@ func sessionCount(c *call) int {
 	return c.pushStage(st, o, err)
 }
 
-// sessionSample is s:sample{name, every}: it passes one burst of so many.
+// sessionSample implements s:sample{name, every}: it passes one of every N bursts.
 func sessionSample(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
@@ -172,8 +172,8 @@ func sessionSample(c *call) int {
 	return c.pushStage(st, o, err)
 }
 
-// sessionPipe is s:pipe(q | {q…}, stage…, q | writer): every burst of the sources goes through the
-// stages; a transmit queue at the end sends it on, and holds the source while its ring is full.
+// sessionPipe implements s:pipe(q | {q...}, stage..., q | writer): every burst of the sources passes the stages. A transmit queue at the end
+// forwards it, and blocks the source while its ring is full.
 func sessionPipe(c *call) int {
 	o := selfSession(c)
 	sources := c.sources(1, o)

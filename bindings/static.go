@@ -13,10 +13,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// What follows reads constants of a script that does not run, with the parsers of the calls that would get them.
+// Evaluation of constants in a script without running it, with the parsers of the calls that would receive them.
 
-// DeclaredFields are the names of the format that a table declares, as daqiri.format reads it; name is the format's. at is
-// where the table stands in file. A fault of the table is a *format.Fault.
+// DeclaredFields returns the name and the fields of the format that a table declares, as daqiri.format reads it. at is the table's constructor in
+// file. Errors of the table are of type *format.Fault.
 func DeclaredFields(t *lua.LTable, file string, at *ast.TableExpr) (name string, fields session.Fields, err error) {
 	if isPlaces(t) {
 		return "", nil, nil
@@ -28,11 +28,11 @@ func DeclaredFields(t *lua.LTable, file string, at *ast.TableExpr) (name string,
 	return f.Spec.Name, (&packetFormat{f: f}).fields(), nil
 }
 
-// FormatFields are the names of a format for conditions and numbers.
+// FormatFields returns a resolver of a format's names for conditions and expressions.
 func FormatFields(f *format.Format) session.Fields { return (&packetFormat{f: f}).fields() }
 
-// DeclaresFormat says whether the table that a chunk returns is meant as a format: it has a key of one, and in its list
-// part fields, or names for a struct's.
+// DeclaresFormat reports whether the table returned by a chunk is a format declaration: it has a key of one, and its list part has fields, or
+// names for a struct's fields.
 func DeclaresFormat(t *ast.TableExpr) bool {
 	keys, rows := map[string]bool{}, false
 	for _, f := range t.Fields {
@@ -46,7 +46,7 @@ func DeclaresFormat(t *ast.TableExpr) bool {
 	return keys["struct"] || rows && (keys["name"] || keys["title"])
 }
 
-// isRow says whether an element of a table is { NAME, … }, { reserved = … }, { list = … } or { when = …, … }.
+// isRow reports whether an element of a table is { NAME, ... }, { reserved = ... }, { list = ... } or { when = ..., ... }.
 func isRow(e ast.Expr) bool {
 	t, ok := e.(*ast.TableExpr)
 	if !ok || len(t.Fields) == 0 {
@@ -62,7 +62,7 @@ func isRow(e ast.Expr) bool {
 	return false
 }
 
-// ReadConfiguration reads what daqiri.open's first argument names: a table, YAML with more than one line, nil, or a file.
+// ReadConfiguration reads the first argument of daqiri.open: a table, YAML with more than one line, nil, or a file name.
 func ReadConfiguration(v lua.LValue, opts spec.Options) (cfg *spec.Config, err error) {
 	switch v := v.(type) {
 	case *lua.LNilType:
@@ -95,7 +95,7 @@ func ReadOverrides(t *lua.LTable) (list []spec.Override, err error) {
 	return list, err
 }
 
-// ReadMatch reads a match, as flows and filters have it.
+// ReadMatch checks a match of a flow or filter.
 func ReadMatch(t *lua.LTable) error {
 	v, err := goValue(t, 0)
 	if err == nil {
@@ -104,7 +104,7 @@ func ReadMatch(t *lua.LTable) error {
 	return err
 }
 
-// ReadDuration reads a time span as calls do.
+// ReadDuration checks a time span argument.
 func ReadDuration(v lua.LValue) error {
 	_, err := duration(v)
 	return err

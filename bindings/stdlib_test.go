@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestStdlib runs the selftest of each module that is shipped: they use what is registered here.
+// TestStdlib runs the selftest of each shipped module, as these use the functions of this package.
 func TestStdlib(t *testing.T) {
 	files, err := filepath.Glob("../stdlib/*.lua")
 	if err != nil || len(files) == 0 {

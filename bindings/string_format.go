@@ -9,7 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// directive is one % of a format text, as in C.
+// directive is one % directive of a format string, as in C.
 type directive struct {
 	flags     string
 	width     int // -1: none
@@ -17,7 +17,7 @@ type directive struct {
 	verb      byte
 }
 
-// stringFormat replaces string.format: as Lua 5.1's, and %d, %u, %x, %X, %o and %s also take a u64.
+// stringFormat replaces string.format: like Lua 5.1's; in addition, %d, %u, %x, %X, %o and %s accept a u64.
 func stringFormat(c *call) int {
 	text := c.text(1, "format text")
 	var out strings.Builder
@@ -79,7 +79,7 @@ func parseDirective(s string) (d directive, rest string, err error) {
 	return d, s[i+1:], nil
 }
 
-// spec is the directive for package fmt, with another verb.
+// spec returns the directive in the notation of package fmt, with another verb.
 func (d directive) spec(verb string) string {
 	s := "%" + d.flags
 	if d.width >= 0 {
@@ -111,7 +111,7 @@ func (d directive) render(c *call, n int) string {
 	return d.integer(c, n)
 }
 
-// float renders as C does: Go's %g has no default precision, and inf is spelt in its own way.
+// float formats like C: Go's %g has no default precision, and inf is spelt differently.
 func (d directive) float(f float64) string {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
 		return d.pad(strings.ToLower(strings.TrimPrefix(fmt.Sprint(f), "+")))
@@ -149,7 +149,7 @@ func (d directive) integer(c *call, n int) string {
 	return d.whole(verb, uint64(int64(f)))
 }
 
-// whole renders a number without a sign. Go's # and 0 count no prefix towards the width, and 0 has one.
+// whole formats an unsigned number. Go's # and 0 exclude the prefix from the width, and add a prefix to 0.
 func (d directive) whole(verb byte, u uint64) string {
 	if verb != 'x' && verb != 'X' || !strings.Contains(d.flags, "#") {
 		return fmt.Sprintf(d.spec(string(verb)), u)
@@ -167,7 +167,7 @@ func (d directive) whole(verb byte, u uint64) string {
 	return d.pad(prefix + fmt.Sprintf(digits.spec(string(verb)), u))
 }
 
-// formatNumber takes what Lua converts by itself: a number, or text that is one.
+// formatNumber returns argument n with Lua's conversion: a number, or a string that is one.
 func (c *call) formatNumber(n int) float64 {
 	v, ok := toNumber(c.arg(n))
 	if !ok {
@@ -184,7 +184,7 @@ func (d directive) pad(s string) string {
 	return fill + s
 }
 
-// quote writes a string so that Lua reads it back.
+// quote formats a string as a Lua string literal.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -205,5 +205,5 @@ func quote(s string) string {
 	return b.String()
 }
 
-// text is tostring.
+// text returns tostring(v).
 func (rt *Runtime) text(L *lua.LState, v lua.LValue) string { return L.ToStringMeta(v).String() }

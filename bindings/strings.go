@@ -9,10 +9,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/pattern"
 )
 
-// The functions on strings that search, or that make a string which may be longer than their arguments: as in
-// Lua 5.1, within the limits. They are hot, so they are made without a call.
+// String functions that search, or whose result may be longer than the arguments: as in Lua 5.1, within the memory limits. They are hot, so they
+// do not use call.
 
-// replaceStrings puts them into string and table.
+// replaceStrings installs the functions in the tables string and table.
 func (rt *Runtime) replaceStrings() {
 	for library, functions := range map[string]map[string]lua.LGFunction{
 		lua.StringLibName: {"byte": stringByte, "find": stringFind, "gmatch": stringGmatch, "gsub": stringGsub, "lower": stringLower,
@@ -26,16 +26,16 @@ func (rt *Runtime) replaceStrings() {
 		for name, fn := range functions {
 			t.RawSetString(name, rt.root.NewFunction(fn))
 		}
-		t.RawSetString("gfind", t.RawGetString("gmatch")) // its name in Lua 5.0; nil of table's
+		t.RawSetString("gfind", t.RawGetString("gmatch")) // name in Lua 5.0; nil for table
 	}
 }
 
-// argumentError raises as Lua's own functions do.
+// argumentError raises an error in the form of Lua's own functions.
 func argumentError(L *lua.LState, n int, name, why string) {
 	raise(L, "bad argument #%d to '%s' (%s)", n, name, why)
 }
 
-// textArg is a string, or a number as one.
+// textArg returns a string argument; numbers are converted.
 func textArg(L *lua.LState, n int, name string) string {
 	switch v := L.Get(n).(type) {
 	case lua.LString:
@@ -54,7 +54,7 @@ func kind(L *lua.LState, n int) string {
 	return L.Get(n).Type().String()
 }
 
-// intArg is a number without its fraction, or a text that is one, between the smallest and the largest int32; missing where the argument is absent.
+// intArg returns a number, or a string that is one, truncated to an integer and clamped to int32; missing if the argument is absent.
 func intArg(L *lua.LState, n int, name string, missing int) int {
 	v := L.Get(n)
 	if v == lua.LNil && missing != required {
@@ -67,10 +67,10 @@ func intArg(L *lua.LState, n int, name string, missing int) int {
 	return int(max(min(f, 1<<53), -1<<53))
 }
 
-// required is no default.
+// required is the value of missing for a mandatory argument.
 const required = math.MinInt
 
-// from is the place, from 0, that a script means by the start of a search.
+// from converts the init argument of a search to an index from 0.
 func from(init, length int) int {
 	if init < 0 {
 		init += length + 1
@@ -78,7 +78,7 @@ func from(init, length int) int {
 	return min(max(init-1, 0), length)
 }
 
-// matcher makes one that the end of the task, and a want of memory, interrupt.
+// matcher returns a matcher that the end of the task and the memory limit interrupt.
 func matcher(L *lua.LState, src, pat string) *pattern.Matcher {
 	ctx := L.Context()
 	return pattern.New(src, pat, func() error {
@@ -101,7 +101,7 @@ func stringFind(L *lua.LState) int { return search(L, "find") }
 
 func stringMatch(L *lua.LState) int { return search(L, "match") }
 
-// search is string.find and string.match.
+// search implements string.find and string.match.
 func search(L *lua.LState, name string) int {
 	src, pat := textArg(L, 1, name), textArg(L, 2, name)
 	at := from(intArg(L, 3, name, 1), len(src))
@@ -225,7 +225,7 @@ func stringGsub(L *lua.LState) int {
 	return 2
 }
 
-// replace appends what stands for the match start..end.
+// replace appends the replacement of the match start..end.
 func replace(L *lua.LState, out *growing, m *pattern.Matcher, src string, start, end int, replacement lua.LValue) {
 	var v lua.LValue
 	switch r := replacement.(type) {
@@ -265,7 +265,7 @@ func firstCapture(m *pattern.Matcher, src string, start, end int) lua.LValue {
 	return lua.LString(src[start:end])
 }
 
-// fillIn appends a replacement text, with captures for %0 to %9.
+// fillIn appends a replacement string, with %0 to %9 replaced by captures.
 func fillIn(L *lua.LState, out *growing, m *pattern.Matcher, src string, start, end int, text string) {
 	for {
 		k := strings.IndexByte(text, '%')
@@ -290,7 +290,7 @@ func fillIn(L *lua.LState, out *growing, m *pattern.Matcher, src string, start, 
 	}
 }
 
-// fromEnd is a position from 1; a negative one counts from the end, and 0 lies before the first byte.
+// fromEnd resolves a position from 1; a negative one counts from the end, and 0 is before the first byte.
 func fromEnd(at, length int) int {
 	if at < 0 {
 		return max(at+length+1, 0)
@@ -298,7 +298,7 @@ func fromEnd(at, length int) int {
 	return at
 }
 
-// stringByte is string.byte: the codes of the bytes from..to.
+// stringByte implements string.byte: the codes of the bytes from..to.
 func stringByte(L *lua.LState) int {
 	s := textArg(L, 1, "byte")
 	start := fromEnd(intArg(L, 2, "byte", 1), len(s))
@@ -331,7 +331,7 @@ func stringLower(L *lua.LState) int { return mapBytes(L, "lower", 'A', 'Z') }
 
 func stringUpper(L *lua.LState) int { return mapBytes(L, "upper", 'a', 'z') }
 
-// mapBytes changes the case of the letters lo..hi of ASCII, and no other byte: strings hold packets too.
+// mapBytes changes the case of the ASCII letters lo..hi and no other byte, as strings may hold packets.
 func mapBytes(L *lua.LState, name string, lo, hi byte) int {
 	s := textArg(L, 1, name)
 	reserve(L, uint64(len(s)))

@@ -10,7 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// taskHandle is a task as the one that made it sees it. Cold.
+// taskHandle is the parent's reference to a task. Cold.
 type taskHandle struct {
 	t       *task.Task
 	handler *lua.LFunction // on_message
@@ -64,21 +64,21 @@ var taskType = &typeDef{
 	}}},
 }
 
-// readyTime is how long daqiri.task waits for the new task to be ready.
+// readyTime is how long daqiri.task waits until the new task is ready.
 const readyTime = time.Second
 
-// ready is the message of a new task that it waits, or is over.
+// ready is sent by a new task when it first waits or has ended.
 type ready struct{}
 
-// tellReady lets daqiri.task return, once.
+// tellReady notifies the parent's daqiri.task call, at most once.
 func (rt *Runtime) tellReady() {
 	if rt.parent != nil && !rt.told {
 		rt.told = true
-		_ = rt.parent.Send(ready{}, rt.Task) // the parent does not wait for ever
+		_ = rt.parent.Send(ready{}, rt.Task) // the parent's wait is bounded
 	}
 }
 
-// job is what a new task does: call a function, or a module's chunk, with these arguments.
+// job is the work of a new task: a function or a module's chunk, and its arguments.
 type job struct {
 	name   string
 	proto  *lua.FunctionProto
@@ -86,8 +86,8 @@ type job struct {
 	args   []any
 }
 
-// moduleTask is daqiri.task: it starts a Lua state on a thread of its own, and returns when that waits for the first
-// time (its handlers are set then) or has ended.
+// moduleTask implements daqiri.task: it starts a Lua state on a new thread, and returns when that state first waits (its handlers are set then)
+// or has ended.
 func moduleTask(c *call) int {
 	j := &job{}
 	switch v := c.arg(1).(type) {
@@ -118,14 +118,14 @@ func moduleTask(c *call) int {
 	t.Start(func(*task.Task) error { return child.run(j) })
 	h := &taskHandle{t: t}
 	c.rt.tasks[t] = h
-	// What is for the new task must not pass before it listens. A stop that comes meanwhile stays for the next wait.
+	// Packets for the new task must not arrive before it has handlers. A stop request meanwhile is kept for the next wait.
 	_, _ = c.rt.Task.WaitFor(c.rt.Task.Now()+int64(readyTime), func(it *task.Item) bool {
 		return it.Kind == task.Message && it.From == t && it.Value == ready{}
 	})
 	return c.push(c.rt.newObject(h))
 }
 
-// prototype is a function without the state that it came from.
+// prototype returns a function's code without its state.
 func prototype(fn *lua.LFunction) (*lua.FunctionProto, error) {
 	if fn.IsG {
 		return nil, errors.New("a function written in Lua expected")
@@ -141,7 +141,7 @@ func prototype(fn *lua.LFunction) (*lua.FunctionProto, error) {
 	return fn.Proto, nil
 }
 
-// handOver makes t the owner of the queues in v; their handles here die.
+// handOver makes t the owner of the queues in v; their handles in this state become invalid.
 func (c *call) handOver(v lua.LValue, t *task.Task) {
 	switch v := v.(type) {
 	case *lua.LTable:
@@ -153,14 +153,14 @@ func (c *call) handOver(v lua.LValue, t *task.Task) {
 	}
 }
 
-// child is the runtime of a task that this one makes.
+// child returns the runtime of a task created by this one.
 func (rt *Runtime) child(t *task.Task) *Runtime {
 	return &Runtime{Task: t, Scheduler: rt.Scheduler, Stdout: rt.Stdout, Log: rt.Log, LogLevel: rt.LogLevel, Script: rt.Script,
 		ScriptArgs: rt.ScriptArgs, Env: rt.Env, Open: rt.Open, Shared: rt.Shared, NewState: rt.NewState, memory: rt.memory,
 		LoadModule: rt.LoadModule, parent: rt.Task}
 }
 
-// run is the life of a spawned task: the job, then its handlers until the stop.
+// run executes a spawned task: the job, then its handlers until the task is stopped.
 func (rt *Runtime) run(j *job) error {
 	L, err := rt.NewState(rt)
 	if err != nil {
@@ -201,7 +201,7 @@ func (rt *Runtime) work(L *lua.LState, j *job) error {
 	return L.PCall(len(j.args), 0, nil)
 }
 
-// fault is the error that a script's end stands for: none when the task was told to stop or the clock stands still.
+// fault returns the error to report for the end of a script: nil if the task was stopped, the process exits, or the clock can't advance.
 func (rt *Runtime) fault(err error) error {
 	cause := err
 	var raised *lua.ApiError
@@ -232,13 +232,13 @@ func taskOnMessage(c *call) int {
 	return 0
 }
 
-// taskStop asks a task to end: its waiting call raises, or its handlers end.
+// taskStop requests the end of a task: its waiting call raises, or it stops serving handlers.
 func taskStop(c *call) int {
 	receiver[*taskHandle](c, "task").t.Stop(c.optStr(1, "reason", "stopped by task "+c.rt.Task.Name()))
 	return 0
 }
 
-// moduleSend is daqiri.send: a message to the task that made this one.
+// moduleSend implements daqiri.send: a message to the parent task.
 func moduleSend(c *call) int {
 	if c.rt.parent == nil {
 		c.raise("daqiri.send: the main script has no task above it (use t:send on what daqiri.task returned)")
@@ -250,7 +250,7 @@ func moduleSend(c *call) int {
 	return c.done(c.rt.parent.Send(v, c.rt.Task))
 }
 
-// moduleOnMessage is daqiri.on_message: what the task above sends.
+// moduleOnMessage implements daqiri.on_message: a handler for messages of the parent task.
 func moduleOnMessage(c *call) int {
 	if c.rt.parent == nil {
 		c.raise("daqiri.on_message: the main script has no task above it (use t:on_message)")
@@ -260,7 +260,7 @@ func moduleOnMessage(c *call) int {
 	return 0
 }
 
-// moduleReceive is daqiri.receive: the next message from the task above, within a timeout.
+// moduleReceive implements daqiri.receive: the next message of the parent task, within a timeout.
 func moduleReceive(c *call) int {
 	o := c.options(1)
 	until := task.Never

@@ -8,20 +8,19 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// pair is one entry of a table on its way to another state.
+// pair is one entry of a table copied between states.
 type pair struct{ key, value any }
 
-// maxExported is how many values a message, or an argument of a task, may hold.
+// maxExported is the maximum number of values in a message or task argument.
 const maxExported = 1 << 20
 
-// passed is a receive or transmit queue on its way to another task.
+// passed is a receive or transmit queue passed to another task.
 type passed struct {
 	q  *session.Queue
 	of *RunningSession
 }
 
-// export copies a value out of its state: nil, booleans, numbers, strings, u64, times and tables of
-// these. Queues only where they may be handed over.
+// export copies a value out of its state: nil, booleans, numbers, strings, u64, times and tables of these; queues only if queues is set.
 func (c *call) export(v lua.LValue, queues bool, depth int) (any, error) {
 	if depth > maxNesting {
 		return nil, fmt.Errorf("nested deeper than %d levels (a table that contains itself?)", maxNesting)
@@ -77,7 +76,7 @@ func firstError(a, b error) error {
 	return b
 }
 
-// imported makes a value of this state of what export returned.
+// imported converts an exported value to a Lua value of this state.
 func (rt *Runtime) imported(v any) lua.LValue {
 	switch v := v.(type) {
 	case []pair:

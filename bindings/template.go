@@ -11,11 +11,11 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// template is a packet to send many times. Hot: hand-written.
+// template is a packet to be sent repeatedly. Hot: hand-written metatable.
 type template struct {
 	t         *session.Template
 	length    int
-	everybody bool // its frames are broadcast, which nobody asked for
+	everybody bool // frames are broadcast by default, not on request
 }
 
 func (*template) luaType() string { return "template" }
@@ -42,11 +42,11 @@ var templateType = &typeDef{
 	}}},
 }
 
-// payloadOptions are those of a queue whose packets have no headers.
+// payloadOptions are the template options of a queue without packet headers.
 var payloadOptions = []string{"bytes", "format", "payload", "payload_bytes", "vary"}
 
-// queueTemplate is q:template{...}: on a frame queue it builds the headers, on a payload queue there
-// are none. bytes gives the whole packet as a string.
+// queueTemplate implements q:template{...}: for a frame queue it builds the headers; packets of a payload queue have none. bytes gives the whole
+// packet as a string.
 func queueTemplate(c *call) int {
 	q := selfQueue(c, false)
 	f := c.templateFormat()
@@ -89,7 +89,7 @@ func queueTemplate(c *call) int {
 	return c.push(c.rt.newObject(&template{t: t, length: len(data), everybody: o.toEverybody(data)}))
 }
 
-// toEverybody says whether a frame goes to everybody because no eth_dst was said.
+// toEverybody reports whether a frame is broadcast because eth_dst was not given.
 func (o *options) toEverybody(data []byte) bool {
 	if o.has("bytes") || o.has("eth_dst") || o.str("ipv4_dst", "") == "255.255.255.255" {
 		return false
@@ -100,7 +100,7 @@ func (o *options) toEverybody(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("\xff\xff\xff\xff\xff\xff"))
 }
 
-// room is how many bytes a packet of the transmit queue may have, and over how many regions it is split.
+// room returns the maximum packet size of the transmit queue, and the number of regions over which a packet is split.
 func (q *queue) room() (bytes, regions int) {
 	cfg := q.of.s.Config()
 	for _, s := range cfg.Interface(q.q.Interface().Name()).TX.Queues {
@@ -115,7 +115,7 @@ func (q *queue) room() (bytes, regions int) {
 	return bytes, regions
 }
 
-// templateFormat is the format of q:template; nil: none.
+// templateFormat returns the format of q:template; nil: none.
 func (c *call) templateFormat() *packetFormat {
 	t, ok := c.arg(1).(*lua.LTable)
 	if !ok {
@@ -124,7 +124,7 @@ func (c *call) templateFormat() *packetFormat {
 	return (&options{c: c, n: 1, t: t}).format()
 }
 
-// settable are the names that a template takes values for.
+// settable returns the names for which a template accepts values.
 func (f *packetFormat) settable() []string {
 	if f == nil || f.f == nil {
 		return nil
@@ -136,7 +136,7 @@ func (f *packetFormat) settable() []string {
 	return names
 }
 
-// formatHeader is the header in front of a payload.
+// formatHeader returns the encoded header for a payload.
 func (o *options) formatHeader(f *packetFormat, payload string) string {
 	if f == nil || f.f == nil {
 		return payload
@@ -163,7 +163,7 @@ func (o *options) formatHeader(f *packetFormat, payload string) string {
 	}
 	room := int(o.whole("payload_bytes", 0, 0, 1<<24))
 	bytes, err := f.f.Encode(given, []byte(payload))
-	if n, ok := f.f.HeaderBytes(bytes); err == nil && ok && room > n+len(payload) { // so that lengths in the header count the zeros
+	if n, ok := f.f.HeaderBytes(bytes); err == nil && ok && room > n+len(payload) { // so that length fields include the padding
 		bytes, err = f.f.Encode(given, append([]byte(payload), make([]byte, room-n-len(payload))...))
 	}
 	if err != nil {
@@ -172,7 +172,7 @@ func (o *options) formatHeader(f *packetFormat, payload string) string {
 	return string(bytes)
 }
 
-// payload is the payload: the format's header and text, filled up with zeros to payload_bytes.
+// payload returns the payload: the format's header and the given text, zero-padded to payload_bytes.
 func (o *options) payload() []byte {
 	text := o.formatHeader(o.format(), o.str("payload", ""))
 	n := int(o.whole("payload_bytes", int64(len(text)), 0, 1<<24))
@@ -182,8 +182,8 @@ func (o *options) payload() []byte {
 	return append([]byte(text), make([]byte, n-len(text))...)
 }
 
-// vary reads {field = step | "toggle" | {start, step, max, random, every, toggle}, {place…, the same}}. A field starts at
-// the value that the packet has.
+// vary reads {field = step | "toggle" | {start, step, max, random, every, toggle}, {place..., the same}}. The default start is the packet's
+// value.
 func (o *options) vary(data []byte, at layout) []session.Vary {
 	if !o.has("vary") {
 		return nil
@@ -265,7 +265,7 @@ func (o *options) variation(e fieldEntry, start uint64) session.Vary {
 		out.Start = 0
 	}
 	if in.has("max") && out.Max == 0 {
-		out.Step = 0 // 0 is the only value
+		out.Step = 0 // 0 is the only possible value
 	}
 	if in.has("max") && out.Start > out.Max {
 		o.wrong("vary", "%s: start %d is above max %d", e.name, out.Start, out.Max)

@@ -13,13 +13,12 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// timestamp is an absolute time, ns since the epoch (UTC), as daqiri.time makes it. Cold, but with
-// operators, so hand-written.
+// timestamp is a value of daqiri.time: absolute time in ns since the epoch (UTC). Cold, but hand-written because it has operators.
 type timestamp int64
 
 func (timestamp) luaType() string { return "time" }
 
-// String gives RFC 3339 with nanoseconds where there are any.
+// String formats the time as RFC 3339, with nanoseconds if there are any.
 func (m timestamp) String() string { return time.Unix(0, int64(m)).UTC().Format(time.RFC3339Nano) }
 
 var timeType = &typeDef{
@@ -60,7 +59,7 @@ var timeType = &typeDef{
 
 func (rt *Runtime) newTimestamp(ns int64) lua.LValue { return rt.newObject(timestamp(ns)) }
 
-// moduleTime is daqiri.time.
+// moduleTime implements daqiri.time.
 func moduleTime(c *call) int {
 	c.atMost(1)
 	m, err := c.rt.timestamp(c.arg(1))
@@ -70,14 +69,14 @@ func moduleTime(c *call) int {
 	return c.push(c.rt.newTimestamp(int64(m)))
 }
 
-// moduleNow is daqiri.now.
+// moduleNow implements daqiri.now.
 func moduleNow(c *call) int { return c.push(c.rt.newTimestamp(c.rt.Scheduler.Now())) }
 
 var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999",
 	"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"}
 
-// timestamp reads a time: one made before, or text: a date with time (UTC unless it says otherwise), "now", "now + 5s",
-// or "@" and seconds since the epoch.
+// timestamp reads a time: a timestamp, or a string: a date with time (UTC unless a zone is given), "now", "now + 5s", or "@" and seconds since
+// the epoch.
 func (rt *Runtime) timestamp(v lua.LValue) (timestamp, error) {
 	if m, ok := userdata[timestamp](v); ok {
 		return m, nil
@@ -114,7 +113,7 @@ func (rt *Runtime) fromNow(rest string) (timestamp, error) {
 	}
 	d, err := spec.ParseDuration(strings.TrimSpace(after))
 	if e := (*spec.NoUnitError)(nil); errors.As(err, &e) {
-		e.Unit = "s" // as the number's would be
+		e.Unit = "s" // default unit
 	}
 	if err != nil {
 		return 0, err
@@ -122,7 +121,7 @@ func (rt *Runtime) fromNow(rest string) (timestamp, error) {
 	return now.plus(d)
 }
 
-// plus is the time so many ns later; only times from 1970 to 2262 can be said in ns.
+// plus returns the time ns later; ns represent times from 1970 to 2262.
 func (m timestamp) plus(ns int64) (timestamp, error) {
 	sum := m + timestamp(ns)
 	if sum < 0 || (ns > 0) != (sum > m) && ns != 0 {
@@ -131,7 +130,7 @@ func (m timestamp) plus(ns int64) (timestamp, error) {
 	return sum, nil
 }
 
-// epochTime reads seconds with up to nine decimals, exactly.
+// epochTime parses seconds with up to nine decimals exactly.
 func epochTime(text string) (timestamp, error) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	s, err := strconv.ParseUint(whole, 10, 33)
@@ -145,7 +144,7 @@ func epochTime(text string) (timestamp, error) {
 	return timestamp(s*1e9 + ns), nil
 }
 
-// duration reads seconds or text with a unit; the result is in ns.
+// duration reads seconds, or a string with a unit, and returns ns.
 func duration(v lua.LValue) (int64, error) {
 	switch v := v.(type) {
 	case lua.LNumber:
@@ -182,7 +181,7 @@ func (c *call) pushSum(m timestamp, ns int64) int {
 	return c.push(c.rt.newTimestamp(int64(sum)))
 }
 
-// timestampSub is time - time in seconds, or time - seconds.
+// timestampSub implements time - time, in seconds, and time - seconds.
 func timestampSub(c *call) int {
 	a, ok := userdata[timestamp](c.L.Get(1))
 	if !ok {
@@ -206,7 +205,7 @@ func signedSeconds(v lua.LValue) (int64, error) {
 	return duration(v)
 }
 
-// timestampCompare compares two times: Lua calls it for operands of one type only.
+// timestampCompare returns a comparison metamethod; Lua calls it only for two operands of the same type.
 func timestampCompare(op func(a, b timestamp) bool) function {
 	return func(c *call) int {
 		a, _ := userdata[timestamp](c.L.Get(1))

@@ -8,7 +8,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// timer is a function that runs at some time. Cold.
+// timer is a function called at a time or periodically. Cold.
 type timer struct {
 	fn    *lua.LFunction
 	alarm *task.Alarm
@@ -45,7 +45,7 @@ func timerCancel(c *call) int {
 	return 0
 }
 
-// newTimer makes a timer with the function in argument 2; it ends with the session.
+// newTimer creates a timer with the function in argument 2; it ends with the session.
 func (c *call) newTimer(o *RunningSession, once bool, set func(target any) *task.Alarm) int {
 	t := &timer{fn: c.fn(2, "function()"), of: o, once: once}
 	if c.rt.Task != o.owner {
@@ -57,7 +57,7 @@ func (c *call) newTimer(o *RunningSession, once bool, set func(target any) *task
 	return c.push(c.rt.newObject(t))
 }
 
-// period reads argument 1 as seconds or text with a unit.
+// period reads argument 1 as seconds, or a string with a unit.
 func (c *call) period() time.Duration {
 	ns, err := duration(c.arg(1))
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *call) period() time.Duration {
 	return time.Duration(ns)
 }
 
-// sessionEvery is s:every(seconds, fn).
+// sessionEvery implements s:every(seconds, fn).
 func sessionEvery(c *call) int {
 	o := selfSession(c)
 	d := c.period()
@@ -76,14 +76,14 @@ func sessionEvery(c *call) int {
 	return c.newTimer(o, false, func(target any) *task.Alarm { return c.rt.Task.Every(d, target) })
 }
 
-// sessionAfter is s:after(seconds, fn).
+// sessionAfter implements s:after(seconds, fn).
 func sessionAfter(c *call) int {
 	o := selfSession(c)
 	d := c.period()
 	return c.newTimer(o, true, func(target any) *task.Alarm { return c.rt.Task.After(d, target) })
 }
 
-// sessionAt is s:at(time, fn): a time, or text for one.
+// sessionAt implements s:at(time, fn); the time may be a string.
 func sessionAt(c *call) int {
 	o := selfSession(c)
 	at, err := c.rt.timestamp(c.arg(1))

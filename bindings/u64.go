@@ -9,7 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// u64 is a 64-bit unsigned integer in Lua, for what a number can't hold. Hot: hand-written.
+// u64 is a 64-bit unsigned integer in Lua, for values above a number's precision. Hot: hand-written metatable.
 type u64 uint64
 
 func (u64) luaType() string { return "u64" }
@@ -70,10 +70,10 @@ var u64Type = &typeDef{
 	},
 }
 
-// newU64 makes a Lua value.
+// newU64 returns v as a Lua u64.
 func (rt *Runtime) newU64(v uint64) lua.LValue { return rt.newObject(u64(v)) }
 
-// integer is v as a number, or as a u64 where a number would lose bits.
+// integer returns v as a number, or as a u64 if a number would be inexact.
 func (rt *Runtime) integer(v uint64) lua.LValue {
 	if v <= maxInt {
 		return lua.LNumber(v)
@@ -81,7 +81,7 @@ func (rt *Runtime) integer(v uint64) lua.LValue {
 	return rt.newU64(v)
 }
 
-// moduleU64 is daqiri.u64.
+// moduleU64 implements daqiri.u64.
 func moduleU64(c *call) int {
 	v, err := toU64(c.arg(1))
 	if err != nil {
@@ -90,7 +90,7 @@ func moduleU64(c *call) int {
 	return c.push(c.rt.newU64(uint64(v)))
 }
 
-// toU64 reads a u64, a whole number or text (decimal, 0x, 0o, 0b).
+// toU64 converts a u64, an integer or text (decimal, 0x, 0o, 0b).
 func toU64(v lua.LValue) (u64, error) {
 	if s, ok := v.(lua.LString); ok {
 		n, err := strconv.ParseUint(strings.TrimSpace(string(s)), 0, 64)
@@ -103,7 +103,7 @@ func toU64(v lua.LValue) (u64, error) {
 	return u64(n), err
 }
 
-// operands reads the two operands of a metamethod or a method: one is a u64, the other may be a number.
+// operands reads the operands of a metamethod or method: one is a u64, the other may be a number.
 func (c *call) operands() (a, b u64) {
 	a, err := unsignedOperand(c.L.Get(1))
 	if err == nil {

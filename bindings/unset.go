@@ -6,10 +6,10 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// A global that was never set is nil where a script may mean that: where it is looked whether it is nil, and where the script sets it
-// somewhere. Else reading it is a mistake, which raises. What becomes of the value is read out of the caller's instructions.
+// A global that was never set reads as nil if the script may intend that: it tests the value for nil, or sets the global somewhere. Any other
+// read is a mistake and raises. How the value is used is decoded from the caller's instructions.
 
-// NoteGlobals remembers the globals that a compiled chunk sets, for reads of them in the state.
+// NoteGlobals records the globals that a compiled chunk sets, for later reads in the state.
 func NoteGlobals(L *lua.LState, p *lua.FunctionProto) {
 	set := setSomewhere(L)
 	for _, in := range p.Code {
@@ -22,7 +22,7 @@ func NoteGlobals(L *lua.LState, p *lua.FunctionProto) {
 	}
 }
 
-// setSomewhere has the names of globals that some chunk of the state sets.
+// setSomewhere returns the set of globals that some chunk of the state sets.
 func setSomewhere(L *lua.LState) *lua.LTable {
 	const key = "globals that chunks set"
 	t, ok := L.G.Registry.RawGetString(key).(*lua.LTable)
@@ -33,16 +33,16 @@ func setSomewhere(L *lua.LState) *lua.LTable {
 	return t
 }
 
-// use is what becomes of a value that was read.
+// use classifies how a value that was read is used.
 type use int
 
 const (
-	taken    use = iota // anything else
-	tested              // it is looked whether it is nil
-	computed            // an operand, of arithmetic and the like
+	taken    use = iota // any other use
+	tested              // tested for nil
+	computed            // operand, for example of arithmetic
 )
 
-// useOf is what the running line does with a field or global that it reads: tested wins where it reads it several times.
+// useOf returns how the running line uses a field or global that it reads; tested takes precedence if it reads it several times.
 func useOf(L *lua.LState, name lua.LValue) use {
 	for level := 1; ; level++ {
 		frame, ok := L.GetStack(level)
@@ -54,7 +54,7 @@ func useOf(L *lua.LState, name lua.LValue) use {
 		if err != nil || !ok {
 			return taken
 		}
-		if f.IsG { // the prompt's environment
+		if f.IsG { // environment of the prompt
 			continue
 		}
 		found := taken
@@ -70,7 +70,7 @@ func useOf(L *lua.LState, name lua.LValue) use {
 	}
 }
 
-// reads says whether the instruction at pc reads the global, or the field, of that name.
+// reads reports whether the instruction at pc reads the global or field of that name.
 func reads(p *lua.FunctionProto, pc int, name lua.LValue) bool {
 	switch in := code(p.Code[pc]); in.op() {
 	case lua.OP_GETGLOBAL:
@@ -81,7 +81,7 @@ func reads(p *lua.FunctionProto, pc int, name lua.LValue) bool {
 	return false
 }
 
-// useAt is what the instructions behind pc do with the register that the one at pc fills.
+// useAt returns how the instructions after pc use the register that pc writes.
 func useAt(p *lua.FunctionProto, pc int) use {
 	at := func(pc int) code {
 		if pc < 0 || pc >= len(p.Code) {
@@ -91,7 +91,7 @@ func useAt(p *lua.FunctionProto, pc int) use {
 	}
 	reg, before, next := at(pc).a(), at(pc-1), at(pc+1)
 	isNil := func(in code, of int) bool { return in.op() == lua.OP_LOADNIL && in.a() == of }
-	other := func(in code) int { // the operand beside reg; -1: reg is none
+	other := func(in code) int { // the operand other than reg; -1: neither is reg
 		switch reg {
 		case in.b():
 			return in.c()

@@ -8,7 +8,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// sessionWriteS3 is s:write_s3{}.
+// sessionWriteS3 implements s:write_s3{}.
 func sessionWriteS3(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
@@ -37,7 +37,7 @@ func sessionWriteS3(c *call) int {
 	return c.pushStage(st, o, err)
 }
 
-// stageClose is w:close(), of a writer of objects.
+// stageClose implements w:close() of an S3 writer.
 func stageClose(c *call) int {
 	st := receiver[*stage](c, "stage")
 	st.of.check(c)
@@ -49,7 +49,7 @@ func stageClose(c *call) int {
 	c.check(err)
 	o := &op{w: w}
 	o.watch(c)
-	// It looks from time to time, too: the clock of a session that has not started stands for no upload.
+	// Polled as well: the clock of a session that has not started does not advance for uploads.
 	for !c.waitUntil(c.rt.Task.In(closeLook), func() bool { return o.w.State().Done }, o) {
 	}
 	return 0
@@ -57,7 +57,7 @@ func stageClose(c *call) int {
 
 const closeLook = int64(10 * time.Millisecond)
 
-// uploadTimes reads what must be above 0 where it is given.
+// uploadTimes reads the timeouts, and checks that they and the sizes are positive if given.
 func (o *options) uploadTimes(w *session.S3Options) {
 	for key, to := range map[string]*time.Duration{"end_timeout": &w.EndTimeout, "object_timeout": &w.Timeout} {
 		after, given := o.seconds(key)

@@ -14,7 +14,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// sessionWrite is s:write_pcap{}, s:write_raw{} and s:write_blocks{}.
+// sessionWrite implements s:write_pcap{}, s:write_raw{} and s:write_blocks{}.
 func sessionWrite(kind string) function {
 	return func(c *call) int {
 		o := selfSession(c)
@@ -38,14 +38,14 @@ func sessionWrite(kind string) function {
 	}
 }
 
-// tellAside says of a writer that began where its file did not get the name that the script gave it.
+// tellAside logs a warning if the writer's first file could not get the name given by the script.
 func (rt *Runtime) tellAside(st *session.Stage) {
 	if text := st.Aside(); text != "" {
 		rt.Log("warn", text, nil)
 	}
 }
 
-// writer reads the options that all writers have.
+// writer reads the options common to all writers.
 func (o *options) writer() session.WriterOptions {
 	w := session.WriterOptions{Dirs: o.folders(), Policy: o.policy(session.Drop), Rotate: o.rotation(),
 		Quota: uint64(o.size("quota")), NoManifest: !o.bool("manifest", true)}
@@ -57,7 +57,7 @@ func (o *options) writer() session.WriterOptions {
 	return w
 }
 
-// chosen reads which of a kind's formats is wanted.
+// chosen reads which of a kind's formats is selected.
 func (o *options) chosen(of []session.Format) session.Format {
 	words := make([]string, len(of))
 	for i := range of {
@@ -72,7 +72,7 @@ func (o *options) chosen(of []session.Format) session.Format {
 	return of[slices.Index(words, word)]
 }
 
-// files reads the options of some formats; those that the writer's kind does not take are not there.
+// files reads the options of some formats; a writer kind that does not support an option does not list it.
 func (o *options) files(w *session.WriterOptions) {
 	w.PacketDataOffset = int(o.whole("packet_data_offset", 0, 0, 1<<16))
 	w.BySlot = o.choice("present", "packet", "slot") == "slot"
@@ -95,7 +95,7 @@ func (o *options) files(w *session.WriterOptions) {
 	}
 }
 
-// choice reads one of these words; the first where the option is absent.
+// choice reads one of words; the default is the first.
 func (o *options) choice(key string, words ...string) string {
 	word := o.str(key, words[0])
 	if !slices.Contains(words, word) {
@@ -104,10 +104,10 @@ func (o *options) choice(key string, words ...string) string {
 	return word
 }
 
-// maxText is how many bytes a comment or the text of a block file's header may have.
+// maxText is the maximum length of a comment or of a block file's header text, in bytes.
 const maxText = 3071
 
-// header reads the text for the headers of block files: a string, or a value that is written as JSON.
+// header reads the header text of block files: a string, or a value that is written as JSON.
 func (o *options) header() string {
 	text, ok := o.get("header").(lua.LString)
 	if !ok && o.has("header") {
@@ -127,7 +127,7 @@ func (o *options) header() string {
 	return string(text)
 }
 
-// rotation reads rotate: a size, or {size, seconds, packets}.
+// rotation reads the option rotate: a size, or {size, seconds, packets}.
 func (o *options) rotation() (r session.Rotation) {
 	t, ok := o.get("rotate").(*lua.LTable)
 	if !ok {
@@ -148,7 +148,7 @@ func (o *options) rotation() (r session.Rotation) {
 	return r
 }
 
-// folders reads dir, or the list dirs; the current folder where both are absent.
+// folders reads dir or the list dirs; the default is the current folder.
 func (o *options) folders() []string {
 	list, ok := o.get("dirs").(*lua.LTable)
 	switch {
@@ -170,10 +170,10 @@ func (o *options) folders() []string {
 	return dirs
 }
 
-// maxPrefix is how many bytes of a file's name stand before the index.
+// maxPrefix is the maximum length of a file name before the index, in bytes.
 const maxPrefix = 200
 
-// stageWrite is w:write(b, {comment, prefix, packet_data_offset}): it hands the burst to a writer, which the script keeps.
+// stageWrite implements w:write(b, {comment, prefix, packet_data_offset}): it passes the burst to a writer; the script keeps it.
 func stageWrite(c *call) int {
 	st := receiver[*stage](c, "stage")
 	b, ok := userdata[*burst](c.arg(1))

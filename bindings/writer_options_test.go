@@ -11,8 +11,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// TestWriterOptions: beside the options of all writers, s:write_KIND has those that the engine's list of formats names for
-// the kind, and no others; where there are several formats, one of these options has their words, the first as its default.
+// TestWriterOptions checks that s:write_KIND has, besides the common options, exactly those that the engine's list of formats names for the kind;
+// if a kind has several formats, one option accepts their names, and the first is the default.
 func TestWriterOptions(t *testing.T) {
 	common, err := parseRow("files", fileRows)
 	if err != nil {
