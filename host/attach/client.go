@@ -11,9 +11,9 @@ import (
 	"github.com/daqiri/daqiri-run/host/repl"
 )
 
-// Client is the side of who attaches.
+// Client is the attaching side of a connection.
 type Client struct {
-	PID    int // of the job
+	PID    int // process id of the job
 	Script string
 
 	conn net.Conn
@@ -21,7 +21,7 @@ type Client struct {
 	next int
 }
 
-// Dial attaches to the job behind a socket, to look or to type. version is the caller's own.
+// Dial attaches to the job behind a socket, as a viewer or as a prompt. version is the caller's version.
 func Dial(path, mode, version string) (*Client, error) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	switch {
@@ -44,7 +44,7 @@ func Dial(path, mode, version string) (*Client, error) {
 	return c, nil
 }
 
-// greet says what for, and hears whether that may be.
+// greet sends the mode and waits for the job to accept it.
 func (c *Client) greet(mode, version string) error {
 	var job, answer hello
 	if err := c.w.read(&job); err != nil {
@@ -69,10 +69,10 @@ func (c *Client) greet(mode, version string) error {
 	return nil
 }
 
-// Close leaves the job.
+// Close detaches from the job.
 func (c *Client) Close() { _ = c.conn.Close() }
 
-// Watch calls show with a line and a view, whenever they come, and text with what the job writes, until the job ends (nil) or is left.
+// Watch calls show with each line and view received and text with the job's output, until the job ends (nil) or the client is closed.
 func (c *Client) Watch(show func(line, view string), text func(string)) error {
 	for {
 		var m message
@@ -91,7 +91,7 @@ func (c *Client) Watch(show func(line, view string), text func(string)) error {
 	}
 }
 
-// Prompt has a prompt's chunks run by the job until one of the two ends; text takes what the job writes. ended says that the job has.
+// Prompt runs a prompt's chunks in the job until either ends; text receives the job's output. ended reports that the job has ended.
 func (c *Client) Prompt(p *repl.Repl, text func(string)) (ended bool) {
 	answers := make(chan message)
 	go func() {
@@ -114,7 +114,7 @@ func (c *Client) Prompt(p *repl.Repl, text func(string)) (ended bool) {
 		case r, ok := <-p.Requests():
 			if !ok {
 				c.Close()
-				for range answers { // until the reader has seen it
+				for range answers { // wait for the reader to end
 				}
 				return false
 			}
@@ -130,10 +130,10 @@ func (c *Client) Prompt(p *repl.Repl, text func(string)) (ended bool) {
 	}
 }
 
-// Interrupt ends the chunk that the job runs for this prompt.
-func (c *Client) Interrupt() { _ = c.w.write(message{Interrupt: true}) } // a job that is gone runs none
+// Interrupt interrupts the chunk that the job runs for this prompt.
+func (c *Client) Interrupt() { _ = c.w.write(message{Interrupt: true}) } // fails if the job has ended
 
-// remote is an Executor that asks the job.
+// remote is an Executor that forwards requests to the job.
 type remote struct {
 	c       *Client
 	answers <-chan message
@@ -158,7 +158,7 @@ func (f *remote) ask(m message) (message, error) {
 	return m, errGone
 }
 
-// Exec runs a chunk.
+// Exec runs a chunk in the job.
 func (f *remote) Exec(name, source string) (string, error) {
 	a, err := f.ask(message{Exec: &chunk{name, source}})
 	if err == nil && a.Error != "" {
@@ -167,7 +167,7 @@ func (f *remote) Exec(name, source string) (string, error) {
 	return a.Output, err
 }
 
-// Complete completes a name.
+// Complete completes a name in the job.
 func (f *remote) Complete(line string, pos int) (head string, completions []string, tail string) {
 	a, err := f.ask(message{Complete: &cursor{line, pos}})
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Folder makes the folders at dir, of which the last `own` levels are this user's alone, and checks that they are: others could put a socket of
-// theirs where one of ours is expected. Those above have to be there.
+// Folder creates the folder dir, with its last `own` levels private to this user, and checks that they are: otherwise another user could place a
+// socket there. The levels above must exist.
 func Folder(dir string, own int) error {
 	if own > 1 {
 		if err := Folder(filepath.Dir(dir), own-1); err != nil {
@@ -21,7 +21,7 @@ func Folder(dir string, own int) error {
 	return private(dir)
 }
 
-// private says why others can change what a folder has.
+// private returns an error if other users can change the content of a folder.
 func private(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -46,7 +46,8 @@ func kindOf(info os.FileInfo) string {
 	return "file"
 }
 
-// shared says why others can replace the sockets of a folder that the user has named: it is writable by others, without the sticky bit of /tmp.
+// shared returns an error if other users can replace sockets in a folder given by the user: it is writable by others and lacks the sticky bit
+// that /tmp has.
 func shared(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// TestFolder: a folder of sockets is this user's alone; one that another made, that others can write, or that is a link to somewhere else is refused.
+// TestFolder checks that a socket folder is private to the user: one that another user owns, that others can write, or that is a link is refused.
 func TestFolder(t *testing.T) {
 	base := t.TempDir()
 	dir := filepath.Join(base, "user", "sockets")
-	for range 2 { // made, and found
+	for range 2 { // create, then find it
 		if err := Folder(dir, 2); err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestFolder(t *testing.T) {
 	} {
 		for _, level := range []string{"outer", "inner"} {
 			if os.Getuid() != 0 && strings.Contains(c.want, "12345") {
-				continue // root alone can give a folder away
+				continue // only root can change the owner
 			}
 			dir := filepath.Join(t.TempDir(), "outer", "inner")
 			if err := Folder(dir, 2); err != nil {
@@ -53,7 +53,7 @@ func TestFolder(t *testing.T) {
 			if level == "outer" {
 				at = filepath.Dir(dir)
 				if strings.Contains(c.want, "a file") {
-					continue // it is not empty
+					continue // not empty
 				}
 			}
 			if err := c.make(at); err != nil {

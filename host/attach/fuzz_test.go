@@ -14,7 +14,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/repl"
 )
 
-// FuzzServer holds that a job outlives whatever a peer says, and that it answers the next one.
+// FuzzServer checks that a job survives arbitrary input of a peer and answers the next peer.
 func FuzzServer(f *testing.F) {
 	f.Add(`{"protocol":1,"mode":"prompt"}` + "\n" + `{"id":1,"exec":{"Name":"=stdin","Source":"return 1"}}` + "\n")
 	f.Add(`{"protocol":1,"mode":"prompt"}` + "\n" + `{"id":1,"complete":{"Line":"string.fo","Pos":-9}}` + "\n" + `{"interrupt":true}` + "\n")
@@ -49,7 +49,7 @@ func FuzzServer(f *testing.F) {
 	f.Cleanup(s.Close)
 	f.Fuzz(func(t *testing.T, said string) {
 		if strings.Contains(said, "while") || strings.Contains(said, "repeat") || strings.Contains(said, "for") || strings.Contains(said, "goto") || strings.Contains(said, "..") {
-			t.Skip() // a chunk that never ends is the user's own
+			t.Skip() // endless chunks are valid
 		}
 		c, err := net.Dial("unix", s.Path())
 		if err != nil {
@@ -68,7 +68,7 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// FuzzClient holds that nothing that a job says ends who has attached to it otherwise than by an error.
+// FuzzClient checks that arbitrary input of a job ends a client with an error only.
 func FuzzClient(f *testing.F) {
 	good, err := json.Marshal(hello{Protocol: protocol, Version: "v", PID: 1})
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package attach lets others of the same user look at a job, and one of them at a time type into it, over a unix socket: JSON, a message a
-// line. It knows neither sessions nor Lua: what is typed goes to whoever serves a prompt (repl.Request), what is looked at is text.
+// Package attach lets processes of the same user watch a job, and one at a time run a prompt in it, over a unix socket: one JSON message per
+// line. It is independent of sessions and Lua: prompt input is passed to a server of prompts (repl.Request), views are text.
 //
-// It may import host/repl, host/summary for the screen, runtime/listen, and x/sys, x/term. A Server's methods are safe for concurrent use.
+// It may import host/repl, host/summary for the screen, runtime/listen, and x/sys, x/term. The methods of Server are safe for concurrent use.
 package attach
 
 import (
@@ -11,37 +11,37 @@ import (
 	"sync"
 )
 
-// protocol is the version of the messages; both ends need the same.
+// protocol is the message version; both ends must have the same.
 const protocol = 1
 
-// longestMessage bounds what one end keeps of the other's.
+// longestMessage is the maximum length of a message.
 const longestMessage = 4 << 20
 
-// hello is what the job says first, and the answer of who has attached.
+// hello is the first message of the job, and the client's reply.
 type hello struct {
 	Protocol int    `json:"protocol"`
-	Version  string `json:"version,omitempty"` // of daqiri-run
+	Version  string `json:"version,omitempty"` // version of daqiri-run
 	PID      int    `json:"pid,omitempty"`
 	Script   string `json:"script,omitempty"`
-	Mode     string `json:"mode,omitempty"`  // prompt or view, of who attaches
-	Error    string `json:"error,omitempty"` // why not
+	Mode     string `json:"mode,omitempty"`  // client: prompt or view
+	Error    string `json:"error,omitempty"` // reason of a refusal
 }
 
-// message is everything later. To the job: Exec, Complete or Interrupt. From it: an answer with the ID of a question, or Text and View.
+// message is any later message. To the job: Exec, Complete or Interrupt. From it: an answer with the ID of a request, or Text and View.
 type message struct {
 	ID        int      `json:"id,omitempty"`
 	Exec      *chunk   `json:"exec,omitempty"`
 	Complete  *cursor  `json:"complete,omitempty"`
 	Interrupt bool     `json:"interrupt,omitempty"`
-	Output    string   `json:"output,omitempty"` // of a chunk
+	Output    string   `json:"output,omitempty"` // output of a chunk
 	Error     string   `json:"error,omitempty"`
-	Head      string   `json:"head,omitempty"` // of a completion
+	Head      string   `json:"head,omitempty"` // result of a completion
 	Words     []string `json:"words,omitempty"`
 	Tail      string   `json:"tail,omitempty"`
-	Text      string   `json:"text,omitempty"` // what the job writes
+	Text      string   `json:"text,omitempty"` // output of the job
 	Line      string   `json:"line,omitempty"` // the live line
-	View      string   `json:"view,omitempty"` // everything that moves
-	Done      bool     `json:"done,omitempty"` // an answer
+	View      string   `json:"view,omitempty"` // full view
+	Done      bool     `json:"done,omitempty"` // set in answers
 }
 
 type chunk struct{ Name, Source string }
@@ -51,7 +51,7 @@ type cursor struct {
 	Pos  int
 }
 
-// wire is one end of a connection.
+// wire sends and receives messages on one end of a connection.
 type wire struct {
 	in  *bufio.Scanner
 	mu  sync.Mutex
@@ -64,7 +64,7 @@ func newWire(rw io.ReadWriter) *wire {
 	return w
 }
 
-// read reads one message into v; io.EOF at the end.
+// read decodes the next message into v; io.EOF at the end.
 func (w *wire) read(v any) error {
 	if !w.in.Scan() {
 		if err := w.in.Err(); err != nil {
@@ -75,7 +75,7 @@ func (w *wire) read(v any) error {
 	return json.Unmarshal(w.in.Bytes(), v)
 }
 
-// write writes one message.
+// write encodes one message.
 func (w *wire) write(v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -18,54 +18,54 @@ import (
 )
 
 const (
-	// sendTime is how long a viewer may take nothing before it is left.
+	// sendTime is the write timeout after which a viewer is disconnected.
 	sendTime = 2 * time.Second
-	// greetTime is how long who attaches may take to say what for.
+	// greetTime is the time allowed for a client's hello.
 	greetTime = 5 * time.Second
 )
 
-// Options are a job's.
+// Options configure a job's server.
 type Options struct {
 	Version, Script string
-	// Serve hands requests to the main task until the channel is closed; interrupt ends the chunk that runs.
+	// Serve runs requests on the main task until the channel is closed; interrupt ends the running chunk.
 	Serve func(requests <-chan repl.Request) (interrupt func(), err error)
-	// Log notes who attached and what was typed.
+	// Log records attached clients and chunks typed.
 	Log func(text string, fields map[string]any)
 }
 
-// Server is the job's side.
+// Server is the job's side of all connections.
 type Server struct {
 	opts     Options
 	path     string
 	listener *listen.Listener
 
 	mu     sync.Mutex
-	peers  map[*peer]bool // who looks
-	writer *peer          // who types
+	peers  map[*peer]bool // viewers and prompts
+	writer *peer          // the prompt
 	conns  map[net.Conn]bool
 	closed bool
 }
 
-// peer is who has attached. What it is sent waits in a queue: one that takes nothing is left, and holds nobody up.
+// peer is an attached client with a queue of outgoing messages. A slow client is disconnected and never blocks the job.
 type peer struct {
 	*wire
 	conn net.Conn
 	out  chan message
 }
 
-// peerQueue is how many messages may wait for a peer.
+// peerQueue is the maximum number of queued messages per peer.
 const peerQueue = 256
 
-// send queues a message.
+// send queues a message; if the queue is full it closes the connection.
 func (p *peer) send(m message) {
 	select {
 	case p.out <- m:
 	default:
-		_ = p.conn.Close() // its reader ends then
+		_ = p.conn.Close() // ends its reader
 	}
 }
 
-// deliver writes what is queued until the peer has gone.
+// deliver writes queued messages until gone is closed.
 func (p *peer) deliver(gone <-chan struct{}) {
 	for {
 		select {
@@ -79,7 +79,7 @@ func (p *peer) deliver(gone <-chan struct{}) {
 	}
 }
 
-// Listen opens the socket, readable and writable by its owner alone. A file that a job has left behind is replaced.
+// Listen opens the socket with access for its owner only. It replaces the socket of a job that no longer runs.
 func Listen(path string, o Options) (*Server, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func Listen(path string, o Options) (*Server, error) {
 			return nil, err
 		}
 	}
-	old := syscall.Umask(0o177) // so that the file is never open to others
+	old := syscall.Umask(0o177) // so that others never have access
 	l, err := net.ListenUnix("unix", address)
 	syscall.Umask(old)
 	if err != nil {
@@ -108,7 +108,7 @@ func Listen(path string, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Path is the socket's.
+// Path returns the path of the socket.
 func (s *Server) Path() string { return s.path }
 
 // Close ends all connections and removes the socket.
@@ -118,7 +118,7 @@ func (s *Server) Close() {
 	conns := s.conns
 	s.conns = map[net.Conn]bool{}
 	s.mu.Unlock()
-	_ = s.listener.Close() // removes the file
+	_ = s.listener.Close() // also removes the file
 	for c := range conns {
 		_ = c.Close()
 	}
@@ -144,7 +144,7 @@ func (s *Server) accept() {
 	}
 }
 
-// serve is one connection.
+// serve handles one connection.
 func (s *Server) serve(c *listen.Conn) {
 	w := &peer{wire: newWire(timed{c}), conn: c, out: make(chan message, peerQueue)}
 	gone := make(chan struct{})
@@ -180,7 +180,7 @@ func (s *Server) serve(c *listen.Conn) {
 	}
 	s.mu.Unlock()
 	if h.Mode == "prompt" && !taken {
-		c.Trust() // viewers make room first
+		c.Trust() // viewers are evicted first when connections are exhausted
 	}
 	if taken {
 		_ = w.write(hello{Protocol: protocol, Error: "somebody else has the prompt of this job: --view looks on"})
@@ -194,7 +194,7 @@ func (s *Server) serve(c *listen.Conn) {
 	if h.Mode != "prompt" {
 		s.opts.Log("a viewer has attached", map[string]any{"pid": pid})
 		var m message
-		for w.read(&m) == nil { // until it goes; it has nothing to say
+		for w.read(&m) == nil { // until it disconnects; viewers send nothing
 		}
 		return
 	}
@@ -203,7 +203,7 @@ func (s *Server) serve(c *listen.Conn) {
 	s.opts.Log("the prompt has gone", map[string]any{"pid": pid})
 }
 
-// prompt serves who types until the connection ends.
+// prompt serves a prompt until the connection ends.
 func (s *Server) prompt(w *peer) {
 	requests := make(chan repl.Request)
 	defer close(requests)
@@ -212,7 +212,7 @@ func (s *Server) prompt(w *peer) {
 		w.send(message{Text: err.Error() + "\n"})
 		return
 	}
-	// What is asked waits for the main task on a goroutine of its own, so that an interrupt is heard meanwhile.
+	// A separate goroutine waits for the main task, so that interrupts are received meanwhile.
 	waiting := make(chan repl.Request, 16)
 	gone := make(chan struct{})
 	var passing sync.WaitGroup
@@ -222,7 +222,7 @@ func (s *Server) prompt(w *peer) {
 	for {
 		var m message
 		if w.read(&m) != nil {
-			interrupt() // what still runs has nobody to tell
+			interrupt() // no client to answer any more
 			return
 		}
 		switch {
@@ -237,7 +237,7 @@ func (s *Server) prompt(w *peer) {
 	}
 }
 
-// pass hands requests on until gone is closed.
+// pass forwards requests until gone is closed.
 func pass(from <-chan repl.Request, to chan<- repl.Request, gone <-chan struct{}) {
 	for {
 		select {
@@ -253,13 +253,13 @@ func pass(from <-chan repl.Request, to chan<- repl.Request, gone <-chan struct{}
 	}
 }
 
-// question is a request that came over the wire.
+// question is a request received from a client.
 type question struct {
 	w *peer
 	m message
 }
 
-// Serve answers it, on the main task.
+// Serve answers the request, on the main task.
 func (q question) Serve(e repl.Executor) {
 	answer := message{ID: q.m.ID, Done: true}
 	if q.m.Exec != nil {
@@ -274,17 +274,17 @@ func (q question) Serve(e repl.Executor) {
 	q.w.send(answer)
 }
 
-// Watched says whether somebody is attached.
+// Watched reports whether a client is attached.
 func (s *Server) Watched() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.peers) > 0
 }
 
-// Show sends everybody what goes on: a line, and everything that moves.
+// Show sends the live line and the full view to all clients.
 func (s *Server) Show(line, view string) { s.send(message{Line: line, View: view}) }
 
-// Write sends what the job writes to who types; it never fails on their account.
+// Write sends the job's output to the prompt; it never fails because of a client.
 func (s *Server) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	w := s.writer
@@ -303,7 +303,7 @@ func (s *Server) send(m message) {
 	}
 }
 
-// timed is a connection whose writes end after a while.
+// timed is a connection with a write timeout.
 type timed struct{ net.Conn }
 
 func (t timed) Write(p []byte) (int, error) {
@@ -313,7 +313,7 @@ func (t timed) Write(p []byte) (int, error) {
 	return t.Conn.Write(p)
 }
 
-// sameUser is the process at the other end, which has to be of this process's user.
+// sameUser returns the peer's process id; the peer must belong to the user of this process.
 func sameUser(c net.Conn) (pid int, err error) {
 	raw, err := c.(*net.UnixConn).SyscallConn()
 	if err != nil {
