@@ -9,20 +9,20 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// section is a module or a type with its members by name.
+// section is a module or type with its members by name.
 type section struct {
 	bindings.Section
 	members map[string]*bindings.Name
 	names   []string
 }
 
-// api is the reference, by name.
+// api is the API reference indexed by name.
 type api struct {
 	modules, types map[string]*section
 	shapes         map[string]bindings.Shape
 }
 
-// reference reads the rows once.
+// reference builds the index, once.
 var reference = sync.OnceValue(func() *api {
 	a := &api{modules: map[string]*section{}, types: map[string]*section{}, shapes: map[string]bindings.Shape{}}
 	for _, s := range bindings.Reference() {
@@ -44,7 +44,7 @@ var reference = sync.OnceValue(func() *api {
 	return a
 })
 
-// section is that of a value; nil: its members are not known.
+// section returns the section of a value; nil if its members are unknown.
 func (a *api) section(v value) *section {
 	if v.kind == isModule {
 		return a.modules[v.name]
@@ -52,7 +52,7 @@ func (a *api) section(v value) *section {
 	return a.types[v.kind]
 }
 
-// unknown says that a name is none of those known.
+// unknown returns the text of an error about a name that is not in known.
 func unknown(what, name string, known []string) string {
 	known = slices.Sorted(slices.Values(known))
 	text := fmt.Sprintf("unknown %s '%s'", what, name)

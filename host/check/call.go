@@ -9,14 +9,14 @@ import (
 	"github.com/daqiri/daqiri-run/bindings"
 )
 
-// member is a read of a field.
+// member checks the read of a field.
 func (w *walker) member(e *ast.AttrGetExpr, s *scope) {
 	if key, ok := e.Key.(*ast.StringExpr); ok {
 		w.hasMember(e, w.infer(e.Object, s), key.Value)
 	}
 }
 
-// hasMember reports a name that something hasn't got, and returns its row.
+// hasMember reports a name that v lacks, and returns the row of an existing one.
 func (w *walker) hasMember(at ast.PositionHolder, of value, name string) *bindings.Name {
 	if of.kind == isArguments && !w.fields[name] {
 		if _, ok := of.declared[name]; !ok && of.declared != nil {
@@ -39,7 +39,7 @@ func (w *walker) hasMember(at ast.PositionHolder, of value, name string) *bindin
 	return nil
 }
 
-// call is a call, of whatever.
+// call checks any call.
 func (w *walker) call(e *ast.FuncCallExpr, s *scope) {
 	w.exprs([]ast.Expr{e.Func, e.Receiver}, s)
 	if e.Method != "" {
@@ -64,7 +64,7 @@ func (w *walker) call(e *ast.FuncCallExpr, s *scope) {
 	w.arguments(c)
 }
 
-// handler walks an argument, which may be a function that the API calls: written here, or held by a local.
+// handler walks an argument that may be a function called by the API: a function expression, or a local that holds one.
 func (w *walker) handler(c *callee, i int, arg ast.Expr) {
 	var params []typ
 	if i < len(c.row.Args) {
@@ -86,7 +86,7 @@ func (w *walker) handler(c *callee, i int, arg ast.Expr) {
 	w.params[f] = params
 }
 
-// handlerOf are the types of the parameters of a function that an argument takes.
+// handlerOf returns the parameter types of a function argument.
 func handlerOf(kind string) []typ {
 	for _, a := range parseType(kind) {
 		if a.kind == aHandler {
@@ -96,7 +96,7 @@ func handlerOf(kind string) []typ {
 	return nil
 }
 
-// method reports a method that isn't there, and a field or a module's function that is called as one.
+// method reports unknown methods, and fields and module functions called with a colon.
 func (w *walker) method(e *ast.FuncCallExpr, s *scope) {
 	of := w.infer(e.Receiver, s)
 	m := w.hasMember(e, of, e.Method)
@@ -109,7 +109,7 @@ func (w *walker) method(e *ast.FuncCallExpr, s *scope) {
 	}
 }
 
-// arguments checks what a call gives against its row.
+// arguments checks the arguments of a call against its row.
 func (w *walker) arguments(c *callee) {
 	for i, row := range c.row.Args {
 		switch {
@@ -150,7 +150,7 @@ func (w *walker) arguments(c *callee) {
 	}
 }
 
-// absent says what is wrong where an argument is left out that stands for the only interface or queue.
+// absent returns an error if an omitted argument requires a single interface or queue and there are several.
 func (w *walker) absent(c *callee, kind string) error {
 	cfg := c.self.cfg
 	if cfg == nil {
@@ -173,7 +173,7 @@ func (w *walker) absent(c *callee, kind string) error {
 	return nil
 }
 
-// takesNil says whether an argument may be nothing at all.
+// takesNil reports whether an argument may be nil.
 func takesNil(kind string) bool {
 	for _, a := range parseType(kind) {
 		if a.kind == "any" || a.kind == "nil" {
@@ -183,7 +183,7 @@ func takesNil(kind string) bool {
 	return false
 }
 
-// argument checks one argument.
+// argument checks argument i.
 func (w *walker) argument(c *callee, i int, e ast.Expr) {
 	w.fits(c, parseType(c.row.Args[i].Type), e, func(at ast.PositionHolder, text string) {
 		w.faultf(at, "bad argument #%d to '%s' (%s)", i+1, c.row.Name, text)

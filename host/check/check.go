@@ -16,13 +16,13 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// Options tell what a script would find when it runs.
+// Options are the conditions under which a script would run.
 type Options struct {
-	Spec    spec.Options // of the command line
-	Library fs.FS        // with the formats
+	Spec    spec.Options // options of the command line
+	Library fs.FS        // contains the formats
 }
 
-// Script reads a script without running it and returns its faults in the order of lines.
+// Script checks a script without running it and returns its errors, sorted by line.
 func Script(file, source string, opts Options) []script.Fault {
 	faults := script.Check(file, source, script.Globals())
 	chunk, err := script.Parse(file, source)
@@ -42,8 +42,8 @@ func Script(file, source string, opts Options) []script.Fault {
 	return faults
 }
 
-// formatFaults are those of a file that returns a format, as files of the library do. It may well be a module that does more
-// than return a table: then it fails without libraries, which is no fault.
+// formatFaults returns the errors of a file that returns a format, like the library's. The file may also be a module that needs libraries: then a
+// failure without them is not an error.
 func formatFaults(file, source string, chunk []ast.Stmt) []script.Fault {
 	if len(chunk) == 0 {
 		return nil
@@ -63,7 +63,7 @@ func formatFaults(file, source string, chunk []ast.Stmt) []script.Fault {
 	return []script.Fault{{Name: file, Line: fault.Line, Text: faultText(file, fault)}}
 }
 
-// faultText is a format's fault without the place, which stands in front of it anyway.
+// faultText returns the text of a format's error without its position, which is printed separately.
 func faultText(file string, f *format.Fault) string {
 	return strings.TrimPrefix(f.Error(), fmt.Sprintf("%s:%d: ", file, f.Line))
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/daqiri/daqiri-run/stdlib"
 )
 
-// options are those of the program without flags.
+// options are the defaults of the command line.
 var options = Options{Library: stdlib.Files}
 
-// config has the names that the scripts below may use.
+// config has the names used by the scripts below.
 const config = `version: 1
 stream_type: raw
 master_core: 0
@@ -34,11 +34,11 @@ interfaces:
     - {name: out, id: 0, cpu_core: -1, batch_size: 32, memory_regions: [packets]}
 `
 
-// head is what the scripts begin with: a line.
+// head is the first line of the scripts.
 const head = `local daqiri = require "daqiri" local args = daqiri.args{ config = "rx.yaml", n = 5 } local s = daqiri.open(args.config)
 `
 
-// faultsOf checks a script beside the configuration.
+// faultsOf checks a script next to the configuration file.
 func faultsOf(t *testing.T, source string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -52,7 +52,7 @@ func faultsOf(t *testing.T, source string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestMisspelt: each kind of mistake is found at its line, and nothing else.
+// TestMisspelt checks that each kind of mistake is found at its line, without further errors.
 func TestMisspelt(t *testing.T) {
 	for _, c := range []struct{ name, source, want string }{
 		{"function of the module", `daqiri.opn()`, "s.lua:2: unknown function 'opn' (did you mean 'open'?) in module daqiri"},
@@ -138,7 +138,7 @@ func TestMisspelt(t *testing.T) {
 	}
 }
 
-// TestUnknown: of what is not certain nothing is said.
+// TestUnknown checks that uncertain values are not reported.
 func TestUnknown(t *testing.T) {
 	for name, source := range map[string]string{
 		"a local that is assigned again":       "local x = s:rx_queue('rx_port', 0)\nif args.n > 4 then x = { foo = 1 } end\nprint(x.foo)",
@@ -175,7 +175,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestFormatFile: a file that returns a format is read as one.
+// TestFormatFile checks files that return a format.
 func TestFormatFile(t *testing.T) {
 	for _, c := range []struct{ source, want string }{
 		{"return { name = 'mine', endian = 'big',\n  { 'seq', 32 },\n  { 'chan', 70 } }", "s.lua:3: format mine: field 'chan': a width of 70 bits is outside 1 to 64"},

@@ -11,13 +11,13 @@ import (
 	"github.com/daqiri/daqiri-run/bindings"
 )
 
-// root is the repository's.
+// root is the repository's root.
 const root = "../.."
 
-// given are globals that a test's Go code gives its scripts, and documents their reader.
+// given matches globals that are provided by a test's Go code or a document's context.
 func given(fault string) bool { return strings.Contains(fault, ": undefined global '") }
 
-// TestNoFalseAlarms: nothing is wrong with any script of the repository, all of which run in some test.
+// TestNoFalseAlarms checks all scripts of the repository, each of which runs in some test: none may have errors.
 func TestNoFalseAlarms(t *testing.T) {
 	n := 0
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -41,7 +41,7 @@ func TestNoFalseAlarms(t *testing.T) {
 	}
 }
 
-// TestScriptsInTests: nor with the scripts in test scripts (txtar), but those that are to fail.
+// TestScriptsInTests checks the scripts in txtar test scripts, except those that are expected to fail.
 func TestScriptsInTests(t *testing.T) {
 	files, err := filepath.Glob(root + "/tests/script/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -69,7 +69,7 @@ func TestScriptsInTests(t *testing.T) {
 	}
 }
 
-// TestDocuments: nor with the blocks of documents.
+// TestDocuments checks the code blocks of documents.
 func TestDocuments(t *testing.T) {
 	files, err := filepath.Glob(root + "/docs/*.md")
 	if err != nil {
@@ -96,7 +96,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// objects are what the examples of the reference call them.
+// objects declares the object names used in examples of the reference.
 const objects = `local daqiri = require "daqiri"
 local s = daqiri.open(config)
 local q, tx, i, disk, ctl, k = s:rx_queue(), s:tx_queue(), s:interface("a"), s:stage("disk"), daqiri.control{ tcp = "x" }, daqiri.kernel(options)
@@ -105,7 +105,7 @@ local a, p, col, timer, at, u, c = b, b:packet(1), b:column("len"), s:every(1, p
 local op, lease, present, sem = k:launch(), c:lend("x"), b.present, k.semaphores[1]
 `
 
-// TestExamples: nor with the examples of the reference.
+// TestExamples checks the reference's examples.
 func TestExamples(t *testing.T) {
 	for _, s := range bindings.Reference() {
 		for _, n := range s.Names {

@@ -1,9 +1,8 @@
-// Package check finds what is wrong with a script without running it: beside what package script knows of Lua, calls of the API
-// that no row of the reference allows, and texts that the program's own parsers refuse. It knows names only from these rows
-// (bindings.Reference), the configuration that the script opens, and the library.
+// Package check finds errors of a script without running it: those that package script detects in Lua, API calls that no row of the reference
+// allows, and strings that the program's parsers refuse. Its knowledge comes from the rows (bindings.Reference), the configuration that the
+// script opens, and the library.
 //
-// It follows values as far as they are certain: a local or global that is assigned once has the type of what it is assigned, and
-// an argument of a handler that of the handler's row. Whatever else a value may be is unknown, and of that nothing is said.
-// So is whatever stands in a function that is handed to pcall, to a function of the script that names it, or to one that is not known:
-// these may expect an error.
+// It infers values only where they are certain: a local or global that is assigned once has the type of its value, and a handler's argument the
+// type in the handler's row. Everything else is unknown and not reported. Code in a function passed to pcall, to a script function that names
+// pcall, or to an unknown function is not reported either, as an error may be expected there.
 package check

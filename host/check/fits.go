@@ -14,10 +14,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// report takes a fault of an argument.
+// report records an error of an argument.
 type report func(at ast.PositionHolder, text string)
 
-// fits checks an expression against the type that a row says.
+// fits checks an expression against the type in a row.
 func (w *walker) fits(c *callee, t typ, e ast.Expr, fault report) {
 	v := w.infer(e, c.s)
 	if v.byUser || v.constant == lua.LNil || w.takes(t, "any") {
@@ -44,12 +44,12 @@ func (w *walker) fits(c *callee, t typ, e ast.Expr, fault report) {
 	}
 }
 
-// takes says whether one of these kinds is among what a type allows.
+// takes reports whether a type allows one of these kinds.
 func (w *walker) takes(t typ, kinds ...string) bool {
 	return slices.ContainsFunc(w.api.plain(t), func(a alternative) bool { return slices.Contains(kinds, a.kind) })
 }
 
-// expected names a type for a fault.
+// expected names a type for error messages.
 func (w *walker) expected(t typ) string {
 	var names []string
 	for _, a := range t {
@@ -69,7 +69,7 @@ func (w *walker) expected(t typ) string {
 	return strings.Join(names, " or ")
 }
 
-// word checks a text: a word, or one that a parser reads.
+// word checks a string: one of fixed words, or input of a parser.
 func (w *walker) word(c *callee, t typ, text string, e ast.Expr, fault report) {
 	var words []string
 	var readers []parser
@@ -120,7 +120,8 @@ func (w *walker) number(c *callee, t typ, n lua.LNumber, e ast.Expr, fault repor
 	}
 }
 
-// table checks a table against the one alternative that is a table; where there are several or none it says which.
+// table checks a table expression against the type's only table alternative. It reports a type without one, and accepts anything if there are
+// several.
 func (w *walker) table(c *callee, t typ, e ast.Expr, fault report) {
 	here, isHere := e.(*ast.TableExpr)
 	var tables typ
@@ -146,7 +147,7 @@ func (w *walker) table(c *callee, t typ, e ast.Expr, fault report) {
 	}
 }
 
-// match checks a match whose values are certain.
+// match checks a match with constant values.
 func (w *walker) match(c *callee, e ast.Expr, fault report) {
 	v, byUser, _ := w.constant(e, c.s)
 	if t, ok := v.(*lua.LTable); ok && !byUser {
@@ -173,7 +174,7 @@ func (w *walker) entries(c *callee, a alternative, e *ast.TableExpr, fault repor
 	}
 }
 
-// keys checks a table with the keys that rows list.
+// keys checks a table against the keys in rows.
 func (w *walker) keys(c *callee, t *ast.TableExpr, rows []bindings.Value, fault report) {
 	var names []string
 	more := false
@@ -206,13 +207,13 @@ func (w *walker) keys(c *callee, t *ast.TableExpr, rows []bindings.Value, fault 
 	w.missing(c, t, rows, fault)
 }
 
-// missing reports needed keys that a table has not.
+// missing reports absent required keys.
 func (w *walker) missing(_ *callee, t *ast.TableExpr, rows []bindings.Value, fault report) {
 	has := map[string]bool{}
 	for _, f := range t.Fields {
 		key, ok := f.Key.(*ast.StringExpr)
 		if f.Key != nil && !ok {
-			return // any of them
+			return // may be any key
 		}
 		if ok {
 			has[key.Value] = true

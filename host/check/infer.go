@@ -9,7 +9,7 @@ import (
 	"github.com/daqiri/daqiri-run/bindings"
 )
 
-// made is the value of a type, of the session of another value.
+// made returns a value of a type, bound to the session of another value.
 func made(t typ, of value) value {
 	a := t.only()
 	v := value{cfg: of.cfg}
@@ -22,7 +22,7 @@ func made(t typ, of value) value {
 	return v
 }
 
-// infer is what is known of an expression's value.
+// infer returns what is known of an expression's value.
 func (w *walker) infer(e ast.Expr, s *scope) value {
 	switch e := e.(type) {
 	case *ast.IdentExpr:
@@ -53,7 +53,7 @@ func (w *walker) infer(e ast.Expr, s *scope) value {
 	return value{}
 }
 
-// numeral reads a number as gopher-lua's compiler does.
+// numeral parses a number like gopher-lua's compiler.
 func numeral(text string) value {
 	if n, err := strconv.ParseInt(text, 0, 64); err == nil {
 		return value{kind: isConstant, constant: lua.LNumber(n)}
@@ -71,13 +71,13 @@ func (w *walker) named(name string, s *scope) value {
 	if v := w.globals[name]; v != nil {
 		return v.value
 	}
-	if w.assigned[place{global: name}] == 0 && w.api.modules[name] != nil && name != "daqiri" { // bit is a global, too
+	if w.assigned[place{global: name}] == 0 && w.api.modules[name] != nil && name != "daqiri" { // bit is also a global
 		return value{kind: isModule, name: name}
 	}
 	return value{}
 }
 
-// read is a field or an element of something.
+// read infers a field or element.
 func (w *walker) read(e *ast.AttrGetExpr, s *scope) value {
 	of := w.infer(e.Object, s)
 	key, named := e.Key.(*ast.StringExpr)
@@ -96,7 +96,7 @@ func (w *walker) read(e *ast.AttrGetExpr, s *scope) value {
 	return value{}
 }
 
-// iterated is the second variable of a loop over ipairs or pairs of a list.
+// iterated infers the second variable of a loop over ipairs or pairs of a list.
 func (w *walker) iterated(e ast.Expr, s *scope) value {
 	call, ok := e.(*ast.FuncCallExpr)
 	if !ok || len(call.Args) != 1 || !w.isGlobal(call.Func, "ipairs", s) && !w.isGlobal(call.Func, "pairs", s) {
@@ -108,14 +108,14 @@ func (w *walker) iterated(e ast.Expr, s *scope) value {
 	return value{}
 }
 
-// isGlobal says whether e names a global that the script leaves as it is.
+// isGlobal reports whether e names a global that the script does not assign.
 func (w *walker) isGlobal(e ast.Expr, name string, s *scope) bool {
 	id, ok := e.(*ast.IdentExpr)
 	return ok && id.Value == name && s.find(name) == nil && w.assigned[place{global: name}] == 0
 }
 
-// expectsErrors says whether what is called may expect an error of a function that it is handed: pcall, a function of the
-// script that names it, and whatever is not known.
+// expectsErrors reports whether the callee may catch errors of a function argument: pcall, a script function that names it, and any unknown
+// function.
 func (w *walker) expectsErrors(e *ast.FuncCallExpr, s *scope) bool {
 	switch f := e.Func.(type) {
 	case *ast.FunctionExpr:
@@ -132,7 +132,7 @@ func (w *walker) expectsErrors(e *ast.FuncCallExpr, s *scope) bool {
 	return true
 }
 
-// inferAll is n values of a list of expressions, whose last may be a call with several results.
+// inferAll infers n values of a list of expressions, of which the last may be a call with several results.
 func (w *walker) inferAll(list []ast.Expr, n int, s *scope) []value {
 	values := make([]value, 0, n)
 	for i, e := range list {
@@ -148,7 +148,7 @@ func (w *walker) inferAll(list []ast.Expr, n int, s *scope) []value {
 	return values
 }
 
-// results is what n results of a call are.
+// results infers n results of a call.
 func (w *walker) results(e *ast.FuncCallExpr, n int, s *scope) []value {
 	values := make([]value, n)
 	if n == 0 {
@@ -180,16 +180,16 @@ func (w *walker) results(e *ast.FuncCallExpr, n int, s *scope) []value {
 	return values
 }
 
-// callee is a call of something that has a row.
+// callee is a called function that has a row.
 type callee struct {
 	*ast.FuncCallExpr
 	row     *bindings.Name
 	section *section
-	self    value // the object, or the module
+	self    value // object or module
 	s       *scope
 }
 
-// title is "session:rx_queue" or "daqiri.open".
+// title returns "session:rx_queue" or "daqiri.open".
 func (c *callee) title() string {
 	if c.section.Kind == "module" {
 		return c.section.Name + "." + c.row.Name
@@ -197,7 +197,7 @@ func (c *callee) title() string {
 	return c.section.Name + ":" + c.row.Name
 }
 
-// callee finds the row of what is called; nil: it has none, or it is not known what it is.
+// callee returns the row of the called function; nil if it has none or is unknown.
 func (w *walker) callee(e *ast.FuncCallExpr, s *scope) *callee {
 	c := &callee{FuncCallExpr: e, s: s}
 	name := e.Method
@@ -216,7 +216,7 @@ func (w *walker) callee(e *ast.FuncCallExpr, s *scope) *callee {
 	}
 	c.section = w.api.section(c.self)
 	if c.section == nil || (c.self.kind == isModule) == (e.Method != "") {
-		return nil // a method of a module, a function of an object: other arguments
+		return nil // module function called as a method, or the reverse: arguments are shifted
 	}
 	if c.row = c.section.members[name]; c.row == nil || c.row.Field {
 		return nil
@@ -224,7 +224,7 @@ func (w *walker) callee(e *ast.FuncCallExpr, s *scope) *callee {
 	return c
 }
 
-// argument is what a call gives for an argument of the row or an option, by name; nil: nothing. known: that is certain.
+// argument returns the expression of an argument or option by name; nil: absent. known: the result is certain.
 func (c *callee) argument(name string) (e ast.Expr, known bool) {
 	for i, a := range c.row.Args {
 		if a.Name == name {
@@ -246,7 +246,7 @@ func (c *callee) argument(name string) (e ast.Expr, known bool) {
 	return nil, true
 }
 
-// options is the table of options as the call has it; known: if nil, there is none.
+// options returns the table of options in the call; known and nil: there is none.
 func (c *callee) options() (t *ast.TableExpr, known bool) {
 	at := len(c.row.Args)
 	if at >= len(c.Args) {
@@ -259,7 +259,7 @@ func (c *callee) options() (t *ast.TableExpr, known bool) {
 	return t, known
 }
 
-// isMany says whether an expression may be several values.
+// isMany reports whether an expression may yield several values.
 func isMany(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.FuncCallExpr, *ast.Comma3Expr:

@@ -15,15 +15,15 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// names are those that a script gives.
+// names are the names that a script defines.
 type names struct {
 	stages, metrics map[string]bool
 	formats         map[string]session.Fields
-	others          bool // stages and metrics also have names that are made while it runs
-	otherFormats    bool // so have formats
+	others          bool // further stages and metrics are named at run time
+	otherFormats    bool // further formats are declared at run time
 }
 
-// collect keeps the name of a stage or a metric that a call makes.
+// collect records the name of a stage or metric that a call creates.
 func (w *walker) collect(c *callee) {
 	if w.walk != walkNames {
 		return
@@ -60,7 +60,7 @@ func hasOption(row *bindings.Name, name string) bool {
 	return false
 }
 
-// effect knows more than the row of what a call returns; nil: of most it does not.
+// effect returns a function that refines the result of a call beyond its row; nil for most calls.
 func effect(title string) func(w *walker, c *callee, v value) value {
 	switch title {
 	case "daqiri.args":
@@ -73,7 +73,7 @@ func effect(title string) func(w *walker, c *callee, v value) value {
 	return nil
 }
 
-// declaredArguments are the arguments that a table declares, with their defaults.
+// declaredArguments returns the arguments declared by a table, with their defaults.
 func declaredArguments(w *walker, c *callee, v value) value {
 	v.kind = isArguments
 	if len(c.Args) != 1 {
@@ -95,7 +95,7 @@ func declaredArguments(w *walker, c *callee, v value) value {
 	return v
 }
 
-// argumentDefault is a constant that the command line may replace.
+// argumentDefault returns a constant that the command line may override.
 func (w *walker) argumentDefault(e ast.Expr, s *scope) value {
 	if t, ok := e.(*ast.TableExpr); ok {
 		if len(t.Fields) == 0 || t.Fields[0].Key != nil {
@@ -110,7 +110,7 @@ func (w *walker) argumentDefault(e ast.Expr, s *scope) value {
 	return value{kind: isConstant, constant: v.constant, byUser: true}
 }
 
-// declaredFormat is a format that is declared here, or one of the library.
+// declaredFormat returns a format declared in the script, or one of the library.
 func declaredFormat(w *walker, c *callee, v value) value {
 	if len(c.Args) == 0 {
 		return v
@@ -134,7 +134,7 @@ func declaredFormat(w *walker, c *callee, v value) value {
 		v.fields = fields
 		return v
 	}
-	if len(c.Args) == 1 { // further ones have names of items
+	if len(c.Args) == 1 { // further arguments name items
 		if name := w.infer(c.Args[0], c.s); !name.byUser && name.constant != nil {
 			v.fields, _ = w.formatNamed(name.constant.String())
 		}
@@ -142,7 +142,7 @@ func declaredFormat(w *walker, c *callee, v value) value {
 	return v
 }
 
-// formatNamed finds a format of the script or of the library; nil: its fields are not known.
+// formatNamed returns the fields of a format of the script or library; nil if unknown.
 func (w *walker) formatNamed(name string) (fields session.Fields, err error) {
 	if f, ok := w.names.formats[name]; ok {
 		return f, nil
@@ -155,12 +155,12 @@ func (w *walker) formatNamed(name string) (fields session.Fields, err error) {
 		return nil, nil
 	}
 	if text := unknown("format", name, append(keys(w.names.formats), bindings.LibraryFormats(w.opts.Library)...)); strings.Contains(text, "did you mean") {
-		return nil, errors.New(text) // of other names a module that the script loads may know something
+		return nil, errors.New(text) // other names may be defined by a loaded module
 	}
 	return nil, nil
 }
 
-// opened is a session with its configuration, where that is a file that is there, a text or a table of constants.
+// opened returns a session with its configuration, if that is an existing file, a text, or a table of constants.
 func opened(w *walker, c *callee, v value) value {
 	conf, byUser := lua.LValue(lua.LNil), false
 	if len(c.Args) > 0 {
@@ -196,7 +196,7 @@ func opened(w *walker, c *callee, v value) value {
 	return v
 }
 
-// openOptions are the options of daqiri.open that change the configuration, below those of the command line.
+// openOptions returns the options of daqiri.open that change the configuration; those of the command line take precedence.
 func (w *walker) openOptions(c *callee) (opts spec.Options, byUser, ok bool) {
 	opts = w.opts.Spec
 	set, known := c.argument("set")
@@ -213,7 +213,7 @@ func (w *walker) openOptions(c *callee) (opts spec.Options, byUser, ok bool) {
 	return opts, byUser, err == nil
 }
 
-// find looks for a file here, then beside the script, as daqiri.open does.
+// find searches the current folder, then the script's, like daqiri.open.
 func (w *walker) find(name string) (file string, ok bool) {
 	for _, file := range []string{name, filepath.Join(filepath.Dir(w.file), name)} {
 		if info, err := os.Stat(file); err == nil && !info.IsDir() && (file == name || !filepath.IsAbs(name)) {

@@ -15,10 +15,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// parser says what is wrong with a text in a call.
+// parser returns an error for an invalid string in a call.
 type parser func(w *walker, c *callee, text string) error
 
-// parserOf reads the texts of a type that has a name; nil: they are any.
+// parserOf returns the parser of a named string type; nil: any string is valid.
 func parserOf(kind string) parser {
 	switch kind {
 	case "condition":
@@ -56,7 +56,7 @@ func unitOf(base string, parse func(string) (int64, error)) parser {
 	}
 }
 
-// condition checks the grammar, and the names where it is known what format the call has.
+// condition checks the syntax, and the names if the call's format is known.
 func condition(w *walker, c *callee, text string) error {
 	fields, known := w.fieldsOf(c)
 	return session.CheckCondition(text, fields, known)
@@ -74,10 +74,10 @@ func fieldName(w *walker, c *callee, text string) error {
 	return nil
 }
 
-// fieldsOf are the fields that texts of a call may name beside those of every packet; known: there are no others.
+// fieldsOf returns the fields that strings of a call may name in addition to the standard fields; known: the list is complete.
 func (w *walker) fieldsOf(c *callee) (fields session.Fields, known bool) {
 	var own []string
-	if e, sure := c.argument("fields"); hasOption(c.row, "batch") || hasOption(c.row, "id") { // of reorder and heaps: further names
+	if e, sure := c.argument("fields"); hasOption(c.row, "batch") || hasOption(c.row, "id") { // reorder and heaps accept further names
 		t, ok := e.(*ast.TableExpr)
 		if e != nil && !ok || !sure {
 			return nil, false
@@ -113,12 +113,12 @@ func (w *walker) fieldsOf(c *callee) (fields session.Fields, known bool) {
 	return fields, true
 }
 
-// fieldNames are the names of all fields that a call may name.
+// fieldNames returns all field names that a call accepts.
 func (w *walker) fieldNames(c *callee) (list []string, known bool) {
 	fields, known := w.fieldsOf(c)
 	list = session.FieldNames()
 	for _, name := range list {
-		if whole, ok := strings.CutSuffix(name, "_hi"); ok { // of IPv6 addresses
+		if whole, ok := strings.CutSuffix(name, "_hi"); ok { // from IPv6 addresses
 			list = append(list, whole)
 		}
 	}
@@ -140,7 +140,7 @@ func interfaceNamed(_ *walker, c *callee, text string) error {
 	return errors.New(unknown("interface", text, known))
 }
 
-// queueNamed looks for a queue by its name or number, of the interface that the call names, in its direction.
+// queueNamed checks a queue name or id for the call's interface and direction.
 func queueNamed(w *walker, c *callee, text string) error {
 	i := w.interfaceOf(c)
 	if i == nil {
@@ -156,7 +156,7 @@ func queueNamed(w *walker, c *callee, text string) error {
 	return fmt.Errorf("interface %s: %s", i.Name, unknown("queue", text, known))
 }
 
-// interfaceOf is the interface that a call names, or the only one; nil: not known.
+// interfaceOf returns the interface that a call names, or the only one; nil: unknown.
 func (w *walker) interfaceOf(c *callee) *spec.Interface {
 	cfg := c.self.cfg
 	e, known := c.argument("interface")
@@ -170,7 +170,7 @@ func (w *walker) interfaceOf(c *callee) *spec.Interface {
 	return nil
 }
 
-// queuesOf are the queues of an interface in the direction of a call: rx_queue or tx_queue.
+// queuesOf returns an interface's queues in the direction of a call: rx_queue or tx_queue.
 func queuesOf(c *callee, i *spec.Interface) []*spec.Queue {
 	switch {
 	case strings.HasPrefix(c.row.Name, "rx") && i.RX != nil:
@@ -181,7 +181,7 @@ func queuesOf(c *callee, i *spec.Interface) []*spec.Queue {
 	return nil
 }
 
-// constantText is a text that is certain, or empty.
+// constantText returns a constant string, or "".
 func constantText(v value) string {
 	if text, ok := v.constant.(lua.LString); ok && !v.byUser {
 		return string(text)
@@ -212,7 +212,7 @@ func stageNamed(w *walker, c *callee, text string) error {
 	return errors.New(unknown("stage", text, known))
 }
 
-// stageNames are the stages of the script and of the configuration.
+// stageNames lists the stages of the script and the configuration.
 func (w *walker) stageNames(cfg *spec.Config) []string {
 	list := keys(w.names.stages)
 	for _, i := range cfg.Interfaces {

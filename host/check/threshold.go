@@ -10,7 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// threshold checks the grammar; and the names, where it is known what the session has: those that no run gives a value.
+// threshold checks the syntax and, if the session's configuration is known, reports names that never get a value.
 func threshold(w *walker, c *callee, text string) error {
 	var alone stats.Thresholds
 	if err := alone.Add(stats.Threshold{Expr: text}); err != nil {
@@ -21,7 +21,7 @@ func threshold(w *walker, c *callee, text string) error {
 	}
 	l := w.ledger(c.self.cfg)
 	for _, r := range alone.Check(l) {
-		for _, missing := range r.Missing { // each begins with the name
+		for _, missing := range r.Missing { // each text begins with the name
 			name, _, _ := strings.Cut(missing, " ")
 			if w.never(l, c.self.cfg, name) {
 				return fmt.Errorf("threshold %q: %s", text, missing)
@@ -31,8 +31,7 @@ func threshold(w *walker, c *callee, text string) error {
 	return nil
 }
 
-// never says whether nothing gives a figure of that name a value: it is one of an interface or a stage, or like a name
-// that is known.
+// never reports whether no figure of that name can exist: its first part is an interface or a stage, or it resembles a known name.
 func (w *walker) never(l *stats.Ledger, cfg *spec.Config, name string) bool {
 	of, _, dotted := strings.Cut(name, ".")
 	switch {
@@ -44,7 +43,7 @@ func (w *walker) never(l *stats.Ledger, cfg *spec.Config, name string) bool {
 	return !w.names.others && suggest.Nearest(name, l.Names()) != ""
 }
 
-// ledger has every figure that one of a session with this configuration may have.
+// ledger returns a ledger with every figure that a session with this configuration may have.
 func (w *walker) ledger(cfg *spec.Config) *stats.Ledger {
 	l := &stats.Ledger{Metrics: map[string]float64{}}
 	for _, i := range cfg.Interfaces {

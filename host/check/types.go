@@ -2,26 +2,26 @@ package check
 
 import "strings"
 
-// kinds of alternatives that are no names of types.
+// kinds of alternatives other than type names
 const (
-	aLiteral  = "literal" // a word
+	aLiteral  = "literal" // a string constant
 	aList     = "list"    // T[]
 	aMap      = "map"     // table<K, V>
-	aHandler  = "handler" // fun(name: T, …)
+	aHandler  = "handler" // fun(name: T, ...)
 	anUnknown = ""
 )
 
-// typ is a type as rows write it: what a value may be.
+// typ is the type of a value in the notation of rows: a list of alternatives.
 type typ []alternative
 
 type alternative struct {
-	kind     string // a type's name, or one of the above
-	word     string // of a literal
-	key, val typ    // of a map; val also of a list
-	params   []typ  // of a handler
+	kind     string // type name, or one of the constants above
+	word     string // literal: its string
+	key, val typ    // of a map; list: val only
+	params   []typ  // handler: its parameters
 }
 
-// parseType reads "string | burst[] | fun(b: burst) | table<string, place> | "word"".
+// parseType parses "string | burst[] | fun(b: burst) | table<string, place> | "word"".
 func parseType(text string) (t typ) {
 	for _, part := range splitOutside(text, " | ") {
 		t = append(t, parseAlternative(strings.TrimPrefix(part, "...")))
@@ -53,7 +53,7 @@ func parseAlternative(text string) alternative {
 	return alternative{kind: text}
 }
 
-// splitOutside splits at each sep that is in no brackets and no quotes.
+// splitOutside splits at each sep outside brackets and quotes.
 func splitOutside(text, sep string) (parts []string) {
 	depth, quoted, from := 0, false, 0
 	for i := range len(text) {
@@ -73,7 +73,7 @@ func splitOutside(text, sep string) (parts []string) {
 	return append(parts, text[from:])
 }
 
-// only is the alternative that a result is unless a call fails; unknown where there are several.
+// only returns the alternative of a successful result; unknown if there are several.
 func (t typ) only() alternative {
 	var found []alternative
 	for _, a := range t {
@@ -87,7 +87,7 @@ func (t typ) only() alternative {
 	return found[0]
 }
 
-// plain are the types behind a type with the names of shapes in it.
+// plain expands the names of shapes in a type.
 func (a *api) plain(t typ) (all typ) {
 	for _, alt := range t {
 		if s, ok := a.shapes[alt.kind]; ok && s.Type != "" {

@@ -11,30 +11,30 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// kinds of values beside the types of the reference.
+// kinds of values besides the types of the reference
 const (
 	isModule    = "module"
-	isArguments = "arguments" // what daqiri.args returns
+	isArguments = "arguments" // result of daqiri.args
 	isList      = "list"
 	isFunction  = "function"
 	isTable     = "table"
 	isConstant  = "constant"
 )
 
-// value is what is known of a value.
+// value is the static knowledge about a value.
 type value struct {
-	kind     string // empty: nothing
+	kind     string // empty: unknown
 	name     string // of a module
-	elem     typ    // of a list
+	elem     typ    // element type of a list
 	constant lua.LValue
-	byUser   bool             // the constant is the default of an argument
-	declared map[string]value // of arguments, by name
+	byUser   bool             // constant is an argument's default
+	declared map[string]value // arguments by name
 	function *ast.FunctionExpr
-	cfg      *spec.Config   // of the session that it belongs to; nil: not known
-	fields   session.Fields // of a format; nil: not known
+	cfg      *spec.Config   // of the value's session; nil: unknown
+	fields   session.Fields // of a format; nil: unknown
 }
 
-// constant is the value of an expression that is one, of tables a new one.
+// constant evaluates a constant expression; tables are created for each call.
 func (w *walker) constant(e ast.Expr, s *scope) (v lua.LValue, byUser, ok bool) {
 	switch e := e.(type) {
 	case *ast.TableExpr:
@@ -103,7 +103,7 @@ func arithmetic(op string, a, b lua.LValue) (lua.LValue, bool) {
 	return nil, false
 }
 
-// describe names a value for a fault, as the API does.
+// describe names a value for errors, like the API.
 func describe(v value) string {
 	switch c := v.constant.(type) {
 	case lua.LString:

@@ -9,14 +9,14 @@ import (
 	"github.com/daqiri/daqiri-run/host/script"
 )
 
-// Walks of a script, one behind the other: what one collects the next ones know.
+// Passes over a script; each uses what the previous passes collected.
 const (
-	walkAssigned = iota // which locals and globals are assigned again, which fields are set
+	walkAssigned = iota // locals and globals assigned more than once, fields set
 	walkNames           // names of stages, metrics and formats
 	walkFaults
 )
 
-// place is a declaration of a local: the n-th name that a node declares; of a global its name alone.
+// place identifies a variable: the n-th name that a node declares, or a global's name.
 type place struct {
 	node   any
 	n      int
@@ -29,7 +29,7 @@ type variable struct {
 	value
 }
 
-// scope is the locals that a place can see.
+// scope holds the locals visible at a place.
 type scope struct {
 	outer *scope
 	vars  map[string]*variable
@@ -44,24 +44,24 @@ func (s *scope) find(name string) *variable {
 	return nil
 }
 
-// walker walks a script.
+// walker walks the syntax tree of a script.
 type walker struct {
 	file     string
 	opts     Options
 	api      *api
 	walk     int
-	quiet    int  // in how many functions that may expect errors
-	handed   bool // in arguments for what has no row: functions there are such
+	quiet    int  // number of enclosing functions that may expect errors
+	handed   bool // in arguments of an unknown function, where functions may expect errors
 	assigned map[place]int
-	fields   map[string]bool // that the script sets on something
+	fields   map[string]bool // that the script sets on some value
 	globals  map[string]*variable
-	inside   []*ast.FunctionExpr         // the functions around this place
-	catching map[*ast.FunctionExpr]bool  // those that name pcall or xpcall
-	uses     map[*ast.FunctionExpr]int   // of functions that a local holds, by its name
-	handlers map[*ast.FunctionExpr]int   // of these uses, those as handlers
-	params   map[*ast.FunctionExpr][]typ // of the handlers; empty where they differ
+	inside   []*ast.FunctionExpr         // enclosing functions
+	catching map[*ast.FunctionExpr]bool  // functions that name pcall or xpcall
+	uses     map[*ast.FunctionExpr]int   // uses of functions held by a local, by name
+	handlers map[*ast.FunctionExpr]int   // of these, uses as handlers
+	params   map[*ast.FunctionExpr][]typ // parameter types of handlers; empty if they differ
 	names    names
-	made     map[*ast.FuncCallExpr]value // what calls with effects returned
+	made     map[*ast.FuncCallExpr]value // results of calls with effects
 	faults   []script.Fault
 }
 
@@ -72,7 +72,7 @@ func (w *walker) faultf(at ast.PositionHolder, format string, args ...any) {
 	}
 }
 
-// declare makes a local. One that is assigned elsewhere, too, is unknown.
+// declare adds a local. A local that is also assigned elsewhere is unknown.
 func (w *walker) declare(s *scope, node any, n int, name string, v value) {
 	at := place{node: node, n: n}
 	if w.walk == walkAssigned || w.assigned[at] > 0 {
@@ -81,7 +81,7 @@ func (w *walker) declare(s *scope, node any, n int, name string, v value) {
 	s.vars[name] = &variable{at, v}
 }
 
-// assign is an assignment to a name.
+// assign handles an assignment to a name.
 func (w *walker) assign(name string, v value, s *scope) {
 	if local := s.find(name); local != nil {
 		w.count(local.at)
@@ -139,7 +139,7 @@ func (w *walker) stmt(stmt ast.Stmt, s *scope) {
 
 func (w *walker) local(stmt *ast.LocalAssignStmt, s *scope) {
 	if len(stmt.Exprs) == 1 && len(stmt.Names) == 1 {
-		if f, ok := stmt.Exprs[0].(*ast.FunctionExpr); ok { // local function f sees itself
+		if f, ok := stmt.Exprs[0].(*ast.FunctionExpr); ok { // a local function is visible in its own body
 			w.declare(s, stmt, 0, stmt.Names[0], value{kind: isFunction, function: f})
 		}
 	}
@@ -150,7 +150,7 @@ func (w *walker) local(stmt *ast.LocalAssignStmt, s *scope) {
 	}
 }
 
-// control is a statement with statements inside.
+// control handles a statement that contains statements.
 func (w *walker) control(stmt ast.Stmt, s *scope) {
 	switch stmt := stmt.(type) {
 	case *ast.DoBlockStmt:
@@ -159,7 +159,7 @@ func (w *walker) control(stmt ast.Stmt, s *scope) {
 		w.expr(stmt.Condition, s)
 		w.block(stmt.Stmts, s)
 	case *ast.RepeatStmt:
-		w.expr(stmt.Condition, w.block(stmt.Stmts, s)) // the condition sees the block's locals
+		w.expr(stmt.Condition, w.block(stmt.Stmts, s)) // locals of the block are visible in the condition
 	case *ast.IfStmt:
 		w.expr(stmt.Condition, s)
 		w.block(stmt.Then, s)
@@ -183,7 +183,7 @@ func (w *walker) control(stmt ast.Stmt, s *scope) {
 	}
 }
 
-// target is the left side of an assignment.
+// target handles the left side of an assignment.
 func (w *walker) target(e ast.Expr, v value, s *scope) {
 	switch e := e.(type) {
 	case *ast.IdentExpr:
@@ -196,9 +196,9 @@ func (w *walker) target(e ast.Expr, v value, s *scope) {
 	}
 }
 
-// function walks a function with parameters of these types, of the session that of belongs to.
+// function walks a function with parameters of these types, bound to the session of the value of.
 func (w *walker) function(f *ast.FunctionExpr, params []typ, of value, s *scope) {
-	if params == nil && w.uses[f] == w.handlers[f] { // it is called as a handler alone
+	if params == nil && w.uses[f] == w.handlers[f] { // used only as a handler
 		params = w.params[f]
 	}
 	inner := &scope{outer: s, vars: map[string]*variable{}}
