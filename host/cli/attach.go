@@ -25,10 +25,10 @@ import (
 	"github.com/daqiri/daqiri-run/host/summary"
 )
 
-// ownSocket stands for the socket of a job in the user's folder of sockets.
+// ownSocket selects a socket named by the job's process id in the user's socket folder.
 const ownSocket = "auto"
 
-// socketFolder is where jobs listen that were not told where; own: how many of its levels are of this program.
+// socketFolder returns the default folder of job sockets; own: number of its levels that belong to this program.
 func socketFolder(g *state.Global) (dir string, own int) {
 	if base := g.Env["XDG_RUNTIME_DIR"]; base != "" {
 		return filepath.Join(base, "daqiri-run"), 1
@@ -36,7 +36,7 @@ func socketFolder(g *state.Global) (dir string, own int) {
 	return filepath.Join(os.TempDir(), "daqiri-run-"+strconv.Itoa(os.Getuid()), "daqiri-run"), 2
 }
 
-// listenForOthers begins what --attach asks for.
+// listenForOthers opens the socket for --attach.
 func (r *runner) listenForOthers() error {
 	path := r.flags.attach
 	if path == "" {
@@ -49,7 +49,7 @@ func (r *runner) listenForOthers() error {
 		}
 		path = filepath.Join(dir, strconv.Itoa(os.Getpid())+".sock")
 	}
-	log := logrus.New() // as the process's, but who types doesn't get its own lines back
+	log := logrus.New() // like the process's logger, but without echoing a client's own lines
 	log.SetOutput(r.con.stderr.alone())
 	log.SetFormatter(r.g.Logger.Formatter)
 	log.SetLevel(r.g.Logger.GetLevel())
@@ -66,7 +66,7 @@ func (r *runner) listenForOthers() error {
 	return nil
 }
 
-// tellOthers sends who has attached what goes on, once a second.
+// tellOthers sends the live line and the view to attached clients, once per second.
 func (r *runner) tellOthers() {
 	if r.others != nil && r.others.Watched() {
 		now := time.Now()
@@ -74,14 +74,14 @@ func (r *runner) tellOthers() {
 	}
 }
 
-// closeOthers leaves who has attached.
+// closeOthers disconnects all clients.
 func (r *runner) closeOthers() {
 	if r.others != nil {
 		r.others.Close()
 	}
 }
 
-// newAttach makes the command that attaches to a job.
+// newAttach returns the command "attach".
 func newAttach(g *state.Global) *cobra.Command {
 	var view bool
 	cmd := &cobra.Command{
@@ -110,13 +110,13 @@ type. --view looks on: everything that moves, as --top shows it. The key t chang
 	return cmd
 }
 
-// jobSocket is the socket that was named, or the only one in the user's folder.
+// jobSocket returns the given socket, or the only one in the user's folder.
 func jobSocket(g *state.Global, path string) (string, error) {
 	if path != "" {
 		return path, nil
 	}
 	dir, _ := socketFolder(g)
-	files, _ := filepath.Glob(filepath.Join(dir, "*.sock")) // the pattern is right
+	files, _ := filepath.Glob(filepath.Join(dir, "*.sock")) // the pattern is valid
 	switch len(files) {
 	case 0:
 		return "", errors.New("no job listens: start one with --attach, or name its socket")
@@ -126,7 +126,7 @@ func jobSocket(g *state.Global, path string) (string, error) {
 	return "", fmt.Errorf("there are several jobs: name one of %s", strings.Join(files, ", "))
 }
 
-// typeInto is a prompt on a job.
+// typeInto runs a prompt on a job.
 func typeInto(g *state.Global, path string) error {
 	c, err := attach.Dial(path, "prompt", bindings.Version)
 	if err != nil {
@@ -144,7 +144,7 @@ func typeInto(g *state.Global, path string) error {
 			select {
 			case s := <-signals:
 				if s != syscall.SIGINT || !p.Interrupt() {
-					c.Close() // the prompt ends then
+					c.Close() // ends the prompt
 				}
 			case <-over:
 				return
@@ -166,7 +166,7 @@ func typeInto(g *state.Global, path string) error {
 	return exit.Fail(exit.Internal, err)
 }
 
-// lookOn shows what a job does until that ends, or somebody has had enough.
+// lookOn shows a job's state until the job or the user ends it.
 func lookOn(g *state.Global, path string) error {
 	c, err := attach.Dial(path, "view", bindings.Version)
 	if err != nil {
@@ -195,17 +195,17 @@ func lookOn(g *state.Global, path string) error {
 	return exit.Fail(exit.Device, c.Watch(w.show, nil))
 }
 
-// watcher is a viewer's screen.
+// watcher is the screen of a viewer.
 type watcher struct {
 	g      *state.Global
-	screen *summary.Screen // nil: lines, as of a log
+	screen *summary.Screen // nil: line by line, like a log
 
 	mu         sync.Mutex
-	whole      bool // everything, or one line
+	whole      bool // full view instead of one line
 	line, view string
 }
 
-// show takes what came.
+// show displays an update.
 func (w *watcher) show(line, view string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -227,7 +227,7 @@ func (w *watcher) draw() {
 	}
 }
 
-// keys reads the keyboard: t changes what is shown; q, Ctrl-C and Ctrl-D leave.
+// keys reads the keyboard: t toggles the view; q, Ctrl-C and Ctrl-D leave.
 func (w *watcher) keys(in io.Reader, leave func()) {
 	key := make([]byte, 1)
 	for {

@@ -15,13 +15,13 @@ import (
 	"github.com/daqiri/daqiri-run/scripts"
 )
 
-// found is a script: a file, or one that is part of the program.
+// found is a script: a file, or one shipped with the program.
 type found struct {
-	path    string // of the file, or the name in shipped
-	shipped fs.FS  // nil: it is a file
+	path    string // of the file, or name in shipped
+	shipped fs.FS  // nil: a file
 }
 
-// find looks for a script: a file of that name, or a script of the program by its name, with or without ".lua".
+// find looks up a script: a file, or the name of a shipped script with or without ".lua".
 func find(word string) (found, bool) {
 	info, err := os.Stat(word)
 	name := strings.TrimSuffix(word, ".lua") + ".lua"
@@ -34,10 +34,10 @@ func find(word string) (found, bool) {
 	return found{path: word}, err == nil
 }
 
-// shipped is a script of the program.
+// shipped returns a script of the program.
 func shipped(name string) found { return found{path: name, shipped: scripts.Files} }
 
-// text is the script's source.
+// text returns the script's source.
 func (f found) text() (string, error) {
 	if f.shipped != nil {
 		text, err := fs.ReadFile(f.shipped, f.path)
@@ -47,7 +47,7 @@ func (f found) text() (string, error) {
 	return string(text), err
 }
 
-// describe reads what the script says of itself.
+// describe parses the script's description.
 func (f found) describe() (script.Description, error) {
 	text, err := f.text()
 	if err != nil {
@@ -56,13 +56,13 @@ func (f found) describe() (script.Description, error) {
 	return script.Describe(f.path, text)
 }
 
-// shippedScripts are the files of the scripts that are part of the program.
+// shippedScripts lists the files of shipped scripts.
 func shippedScripts() []string {
-	names, _ := fs.Glob(scripts.Files, "*.lua") // the pattern is right
+	names, _ := fs.Glob(scripts.Files, "*.lua") // the pattern is valid
 	return names
 }
 
-// scriptWords are the names by which those are called.
+// scriptWords lists the names of shipped scripts.
 func scriptWords() []string {
 	names := shippedScripts()
 	for i, name := range names {
@@ -71,7 +71,7 @@ func scriptWords() []string {
 	return names
 }
 
-// noScript says that a word names no script, and which one it may have meant.
+// noScript returns the error for an unknown script, with a suggestion.
 func noScript(word string) error {
 	hint := ""
 	if near := suggest.Nearest(strings.TrimSuffix(filepath.Base(word), ".lua"), scriptWords()); near != "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/daqiri/daqiri-run/stdlib"
 )
 
-// newCheck makes the command that looks at configurations and scripts without running anything.
+// newCheck returns the command "check".
 func newCheck(g *state.Global) *cobra.Command {
 	var f configFlags
 	cmd := &cobra.Command{
@@ -46,7 +46,7 @@ What depends on the machine (a core, a device, a free port) shows when the sessi
 	return cmd
 }
 
-// checkFiles checks them all; the exit code is that of the first kind of fault found.
+// checkFiles checks all files; the exit code is that of the first kind of error found.
 func checkFiles(g *state.Global, opts spec.Options, files []string) error {
 	code := exit.OK
 	worse := func(found exit.Code) {
@@ -98,7 +98,7 @@ func checkConfig(g *state.Global, opts spec.Options, file string) bool {
 	return true
 }
 
-// showWarnings prints what of a configuration is no fault. cfg is nil where there are faults.
+// showWarnings prints a configuration's warnings. cfg is nil if it has errors.
 func showWarnings(g *state.Global, cfg *spec.Config, warnings []spec.Issue) {
 	if cfg != nil {
 		for _, r := range cfg.Unused() {
@@ -135,7 +135,7 @@ func checkScript(g *state.Global, opts spec.Options, file string) bool {
 	return true
 }
 
-// plural is a number and its noun.
+// plural formats a number and its noun.
 func plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"

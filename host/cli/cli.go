@@ -1,9 +1,8 @@
-// Package cli is the command line: one file for each command, on cobra. Main runs a whole command and returns the
-// exit code; exit.go lists the codes.
+// Package cli is the command line: one file for each command, on cobra. Main runs a command and returns its exit code; the codes are listed in
+// exit.go.
 //
-// It may import host's other packages, bindings, runtime, stdlib, cobra and logrus. Commands take streams, arguments
-// and environment from a state.Global, so that they run inside tests. The goroutine that calls Main is the host's: it
-// watches signals and never runs Lua.
+// It may import host's other packages, bindings, runtime, stdlib, cobra and logrus. Commands get streams, arguments and environment from a
+// state.Global, so that tests can run them in process. Main's goroutine belongs to the host: it handles signals and never runs Lua.
 package cli
 
 import (
@@ -30,12 +29,12 @@ filter and write.
 
 At the end, also after Ctrl-C, a summary on stderr accounts for every packet; stdout is the script's alone.`
 
-// ballastBytes count as live, though nobody touches them and so they take no memory: a collection starts when there is as
-// much garbage as there is live, and a script's few MB make small objects for every burst. Without it a sixth of the
-// time went into collections.
+// ballastBytes is the size of an allocation that is never touched, so it uses no physical memory but counts as live: a collection starts when
+// garbage equals the live heap, and a script's live heap is only a few MB while small objects are allocated per burst. Without it a sixth of the
+// run time was garbage collection.
 const ballastBytes = 16 << 20
 
-// Main runs the command line of g and returns the exit code.
+// Main runs the command line of g and returns the process's exit code.
 func Main(g *state.Global) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -54,7 +53,7 @@ func Main(g *state.Global) (code int) {
 	case err == nil:
 		return int(exit.OK)
 	case !errors.As(err, &f):
-		f = &exit.Failure{Code: exit.Usage, Err: err} // cobra's own: unknown command, wrong number of arguments
+		f = &exit.Failure{Code: exit.Usage, Err: err} // from cobra: unknown command, wrong number of arguments
 	}
 	if !f.Silent {
 		fmt.Fprintf(g.Stderr, "daqiri-run: %s\n", state.VisibleLines(f.Error()))
@@ -65,7 +64,7 @@ func Main(g *state.Global) (code int) {
 	return int(f.Code)
 }
 
-// longUpdate lets test take -update, as go test has it.
+// longUpdate accepts -update for the command test, as in go test.
 func longUpdate(args []string) []string {
 	args = slices.Clone(args)
 	if len(args) > 0 && args[0] == "test" {
@@ -76,7 +75,7 @@ func longUpdate(args []string) []string {
 	return args
 }
 
-// newRoot makes the root command. It is the run command, too: a word that names no command is a script.
+// newRoot returns the root command, which is also the run command: a word that is not a command is a script.
 func newRoot(g *state.Global) *cobra.Command {
 	var f runFlags
 	root := &cobra.Command{
@@ -107,7 +106,7 @@ func newRoot(g *state.Global) *cobra.Command {
 	return root
 }
 
-// flagError makes pflag's error one of usage, with a suggestion for a misspelt flag.
+// flagError turns pflag's error into a usage error, with a suggestion for a misspelt flag.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
@@ -120,7 +119,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return exit.Fail(exit.Usage, err)
 }
 
-// needs refuses a command line without arguments.
+// needs refuses a command line without arguments; what describes them.
 func needs(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -130,7 +129,7 @@ func needs(what string) cobra.PositionalArgs {
 	}
 }
 
-// commandNames lists the commands that a misspelt word may have meant.
+// commandNames lists the commands suggested for a misspelt word.
 func commandNames(root *cobra.Command) []string {
 	var names []string
 	for _, c := range root.Commands() {

@@ -11,9 +11,9 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// What the shell's Tab offers. The shell runs this program for that, so nothing here opens more than a folder.
+// Shell completion. The shell runs this program at each Tab, so completions open nothing but folders.
 
-// flagValues are what a flag takes, where that can be listed. An empty list: nothing can be offered, not even files.
+// flagValues lists the values of flags with a fixed set. Empty list: no completion, not even files.
 var flagValues = map[string][]string{
 	"engine":     spec.InterfaceEngines,
 	"memory":     {spec.KindHost},
@@ -33,13 +33,13 @@ var flagValues = map[string][]string{
 	"seconds":    nil,
 }
 
-// addCompletion gives the commands below root the completion of their flags' values, and help the line of the command that prints
-// the shell's part of it.
+// addCompletion registers the completions of flag values for the commands below root, and describes the command that prints the shell's
+// completion script.
 func addCompletion(root *cobra.Command) {
 	for _, cmd := range append(root.Commands(), root) {
 		for flag, values := range flagValues {
 			if cmd.Flags().Lookup(flag) != nil {
-				_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // it fails the second time
+				_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails the second time
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func addCompletion(root *cobra.Command) {
 	}
 }
 
-// onlyFirst completes the first argument; those behind it are files of any kind, as a script's arguments may be.
+// onlyFirst completes only the first argument; later arguments may be any files, such as a script's.
 func onlyFirst(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -60,8 +60,8 @@ func onlyFirst(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// filesNamed completes files with one of these extensions, and folders, which may have some. It lists them itself: a list of
-// extensions could not stand beside the names of commands.
+// filesNamed completes files with these extensions, and folders. It lists them itself because cobra can't combine an extension filter with
+// command names.
 func filesNamed(extensions ...string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, word string) (found []string, then cobra.ShellCompDirective) {
 		then = cobra.ShellCompDirectiveNoFileComp
@@ -70,15 +70,15 @@ func filesNamed(extensions ...string) cobra.CompletionFunc {
 		if from == "" {
 			from = "."
 		}
-		entries, _ := os.ReadDir(from) // a folder that can't be read offers nothing
+		entries, _ := os.ReadDir(from) // an unreadable folder yields nothing
 		for _, e := range entries {
 			name := e.Name()
-			info, err := os.Stat(filepath.Join(from, name)) // of what a link leads to
+			info, err := os.Stat(filepath.Join(from, name)) // follows links
 			switch {
 			case err != nil || !strings.HasPrefix(name, prefix) || strings.HasPrefix(name, ".") && prefix == "":
 			case info.IsDir():
 				found = append(found, dir+name+"/")
-				then |= cobra.ShellCompDirectiveNoSpace // the word goes on
+				then |= cobra.ShellCompDirectiveNoSpace // the word may continue
 			case hasExtension(name, extensions):
 				found = append(found, dir+name)
 			}
@@ -96,7 +96,7 @@ func hasExtension(name string, extensions []string) bool {
 	return false
 }
 
-// scriptsAndFiles completes scripts of the program, once a letter is there, and files.
+// scriptsAndFiles completes files and, after the first letter, shipped scripts.
 func scriptsAndFiles(cmd *cobra.Command, args []string, word string) (list []string, then cobra.ShellCompDirective) {
 	for _, name := range scriptWords() {
 		if f := shipped(name + ".lua"); word != "" && strings.HasPrefix(name, word) {
@@ -108,7 +108,7 @@ func scriptsAndFiles(cmd *cobra.Command, args []string, word string) (list []str
 	return append(list, files...), then
 }
 
-// scriptThenFlags completes a script, and behind it the arguments that it declares and their values.
+// scriptThenFlags completes a script, then its declared arguments and their values.
 func scriptThenFlags(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return scriptsAndFiles(cmd, args, word)
@@ -135,7 +135,7 @@ func scriptThenFlags(cmd *cobra.Command, args []string, word string) ([]string, 
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// argValues are what an argument takes: its choices, or its default, or files.
+// argValues returns the values of an argument: its choices, its default, or files.
 func argValues(a script.Arg) ([]string, cobra.ShellCompDirective) {
 	switch {
 	case len(a.Choices) > 0:

@@ -13,7 +13,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/summary"
 )
 
-// conclude shows errors and notes, makes the summary and decides on the exit code.
+// conclude prints errors and notes, builds the summary and returns the exit code.
 func (r *runner) conclude() exit.Code {
 	if r.con.screen != nil {
 		r.con.screen.Clear()
@@ -62,7 +62,7 @@ func (r *runner) conclude() exit.Code {
 	return code
 }
 
-// exitCode is the cause that wins; see exit.Help.
+// exitCode returns the code with the highest precedence; see exit.Help.
 func (r *runner) exitCode(failures []script.Failure, report *summary.Report) exit.Code {
 	code := exit.OK
 	asked, exits := r.program.Shared().Exit()
@@ -96,11 +96,11 @@ func (r *runner) exitCode(failures []script.Failure, report *summary.Report) exi
 	return code
 }
 
-// causeCodes are the exit codes of the causes of failures.
+// causeCodes maps causes of failures to exit codes.
 var causeCodes = map[script.Cause]exit.Code{script.CauseScript: exit.Script, script.CauseDevice: exit.Device, script.CauseStorage: exit.Storage,
 	script.CauseUsage: exit.Usage, script.CauseConfig: exit.Config, script.CauseInternal: exit.Internal}
 
-// describe completes the report with what only the host knows.
+// describe adds process information to the report.
 func (r *runner) describe(report *summary.Report, code exit.Code) {
 	report.Version = fullVersion()
 	report.Script, report.SHA256 = r.script.path, r.script.hash()
@@ -115,7 +115,7 @@ func (r *runner) describe(report *summary.Report, code exit.Code) {
 	}
 }
 
-// printSummary prints the summary on stderr. A closed pipe is no error.
+// printSummary prints the summary on stderr. A closed pipe is not an error.
 func (r *runner) printSummary(report *summary.Report) error {
 	if r.flags.summary == "none" {
 		return nil
@@ -128,7 +128,7 @@ func (r *runner) printSummary(report *summary.Report) error {
 	return err
 }
 
-// writeSummary writes the file of --summary-json.
+// writeSummary writes the --summary-json file.
 func (r *runner) writeSummary(report *summary.Report) error {
 	if r.flags.summaryJSON == "" {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/summary"
 )
 
-// TestExitCode: of several causes the one that exit.Help names first wins.
+// TestExitCode checks that among several causes the first in exit.Help wins.
 func TestExitCode(t *testing.T) {
 	violated := summary.Session{Violated: []string{"a.rx.dropped == 0"}}
 	unwritten := summary.Session{Error: "writer disk: no space left on device"}

@@ -10,7 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// newConfig makes the command that tells others what configurations are.
+// newConfig returns the command "config".
 func newConfig(g *state.Global) *cobra.Command {
 	config := &cobra.Command{
 		Use:   "config",

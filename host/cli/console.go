@@ -15,10 +15,9 @@ import (
 	"github.com/daqiri/daqiri-run/host/summary"
 )
 
-// console is the process's two output streams as the program and its tasks see them: safe for concurrent use, and
-// sharing the terminal with the live line or the prompt.
+// console is the process's two output streams, shared by the program, its tasks, the live line and the prompt. Safe for concurrent use.
 type console struct {
-	screen *summary.Screen // nil where stderr is no terminal, or belongs to a prompt
+	screen *summary.Screen // nil: stderr is not a terminal, or a prompt uses it
 	stdout *stream
 	stderr *stream
 }
@@ -29,7 +28,7 @@ func newConsole(g *state.Global) *console {
 	return c
 }
 
-// alone is the terminal without a prompt: a live line where stderr is one.
+// alone sets up the terminal without a prompt, with a live line if stderr is a terminal.
 func (c *console) alone(g *state.Global) {
 	stdout, stderr := g.Stdout, g.Stderr
 	if g.StderrTTY {
@@ -43,7 +42,7 @@ func (c *console) alone(g *state.Global) {
 	c.stderr.to(stderr)
 }
 
-// underPrompt gives the terminal to the prompt, which holds output while a line is edited.
+// underPrompt passes output through the prompt, which buffers it while a line is edited.
 func (c *console) underPrompt(g *state.Global, p *repl.Repl) {
 	if c.screen != nil {
 		c.screen.Clear()
@@ -53,21 +52,21 @@ func (c *console) underPrompt(g *state.Global, p *repl.Repl) {
 	c.stderr.to(p.Writer(g.Stderr))
 }
 
-// to has the stream go elsewhere from now on.
+// to redirects the stream.
 func (s *stream) to(w io.Writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.w = w
 }
 
-// alsoTo has what is written go to another one, too.
+// alsoTo copies the stream to a second writer.
 func (s *stream) alsoTo(w io.Writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.also = w
 }
 
-// terminalSize is the size of the terminal w, 0 when unknown.
+// terminalSize returns the size of the terminal w, or 0 if unknown.
 func terminalSize(w io.Writer) (columns, rows int) {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -80,12 +79,12 @@ func terminalSize(w io.Writer) (columns, rows int) {
 	return columns, rows
 }
 
-// stream is one output stream. When its reader has gone, it calls broken once and swallows what comes after: the
-// program stops in order rather than with an error at each print.
+// stream is one output stream. When its reader has closed the pipe, it calls broken once and discards further output, so that the program stops
+// in order instead of failing at each print.
 type stream struct {
 	mu     sync.Mutex
 	w      io.Writer
-	also   io.Writer // gets what is written, too; nil: nobody
+	also   io.Writer // receives a copy; nil: none
 	broken func()
 	gone   atomic.Bool
 }
@@ -98,12 +97,12 @@ func (s *stream) Write(p []byte) (int, error) {
 	also := s.also
 	s.mu.Unlock()
 	if also != nil {
-		_, _ = also.Write(p) // who looks on may be gone
+		_, _ = also.Write(p) // the viewer may have disconnected
 	}
 	return s.writeAlone(p)
 }
 
-// alone is the stream without what it also goes to.
+// alone returns a writer to the stream without the copy.
 func (s *stream) alone() io.Writer { return writerFunc(s.writeAlone) }
 
 type writerFunc func([]byte) (int, error)

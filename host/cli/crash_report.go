@@ -13,10 +13,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/crashreport"
 )
 
-// diedReason stands in the JSON summary of a process that did not end by itself.
+// diedReason is the reason in the JSON summary of a process that was killed.
 const diedReason = "the process died: these are its last figures"
 
-// remember keeps the ledger as it is for whoever outlives this process, from the first session's start on.
+// remember passes the current ledger to the crash reporter, from the start of the first session.
 func (r *runner) remember() {
 	report := summary.Collect(r.program.Shared().Sessions())
 	if !report.Ran() {
@@ -39,7 +39,7 @@ func (r *runner) remember() {
 	}
 }
 
-// lastRecord makes of a report what is shown should it be the last.
+// lastRecord converts a report to the record that the crash reporter would print.
 func (r *runner) lastRecord(report *summary.Report) *crashreport.Record {
 	last := &crashreport.Record{}
 	for _, s := range report.Sessions {
@@ -66,14 +66,14 @@ func (r *runner) lastRecord(report *summary.Report) *crashreport.Record {
 	return last
 }
 
-// forget ends the crash reporter, which reports nothing after an orderly end.
+// forget ends the crash reporter without a report, after an orderly end.
 func (r *runner) forget() {
 	if r.reporter != nil {
 		r.reporter.End()
 	}
 }
 
-// showStacks is what SIGQUIT asks for beside the end: where all goroutines are.
+// showStacks prints the stacks of all goroutines, for SIGQUIT.
 func (r *runner) showStacks() {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]

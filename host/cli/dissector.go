@@ -15,7 +15,7 @@ import (
 	"github.com/daqiri/daqiri-run/stdlib"
 )
 
-// newDissector makes the command that writes a dissector for Wireshark.
+// newDissector returns the command "dissector".
 func newDissector(g *state.Global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "dissector FORMAT",
@@ -44,7 +44,7 @@ FORMAT is a format of the library ('daqiri-run help formats' lists them), or a f
 	}
 }
 
-// findFormat loads a format of the library, or of a file.
+// findFormat loads a format of the library or of a file.
 func findFormat(name string) (*format.Format, error) {
 	if strings.HasSuffix(name, ".lua") {
 		source, err := textfile.Read(name)

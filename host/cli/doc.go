@@ -15,7 +15,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// newDoc makes the command that prints the documents.
+// newDoc returns the command "doc".
 func newDoc(g *state.Global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doc [PAGE [HEADING]]",
@@ -44,7 +44,7 @@ key, name or flag.`,
 	}
 }
 
-// document is a page, a chapter of one, or the list of pages.
+// document returns a page, a chapter of one, or the list of pages.
 func document(args []string) (string, error) {
 	if len(args) == 0 {
 		return page("README"), nil
@@ -70,7 +70,7 @@ func missing(word, what string, known []string) error {
 	return exit.Fail(exit.Usage, fmt.Errorf("%s: no %s%s; there are %s", word, what, hint, strings.Join(known, ", ")))
 }
 
-// page is the text of a document, of the API's ones also by its name alone; empty: there is none.
+// page returns the text of a document; API pages are also found without their folder. "" if there is none.
 func page(name string) string {
 	for _, folder := range []string{"", "api/"} {
 		if text, err := fs.ReadFile(docs.Files, folder+strings.TrimSuffix(name, ".md")+".md"); err == nil {
@@ -80,10 +80,10 @@ func page(name string) string {
 	return ""
 }
 
-// pageNames are the names of all documents.
+// pageNames lists the names of all documents.
 func pageNames() (names []string) {
 	for _, pattern := range []string{"*.md", "api/*.md"} {
-		files, _ := fs.Glob(docs.Files, pattern) // the patterns are right
+		files, _ := fs.Glob(docs.Files, pattern) // the patterns are valid
 		for _, file := range files {
 			names = append(names, strings.TrimSuffix(file, ".md"))
 		}
@@ -91,7 +91,8 @@ func pageNames() (names []string) {
 	return names
 }
 
-// isHeading says whether a line of Markdown is a heading, and of which level; code is what one in a block of code would be.
+// isHeading returns level and title of a Markdown heading; level is 0 for other lines. code is set inside a code block, where there are no
+// headings.
 func isHeading(line string, code bool) (level int, title string) {
 	marks, title, ok := strings.Cut(line, " ")
 	if code || !ok || marks == "" || strings.Trim(marks, "#") != "" {
@@ -100,7 +101,7 @@ func isHeading(line string, code bool) (level int, title string) {
 	return len(marks), strings.Trim(strings.TrimSpace(title), "`")
 }
 
-// headings are those of a document below its title.
+// headings lists a document's headings below its title.
 func headings(text string) (all []string) {
 	code := false
 	for line := range strings.Lines(text) {
@@ -112,7 +113,7 @@ func headings(text string) (all []string) {
 	return all
 }
 
-// chapter is the part of a document below the heading that is asked for, by its name or the beginning of it; empty: there is none.
+// chapter returns the part of a document under a heading, given by its name or the beginning of it; "" if there is none.
 func chapter(text, asked string) string {
 	lines := slices.Collect(strings.Lines(text))
 	for _, whole := range []bool{true, false} {

@@ -22,7 +22,7 @@ type doctorFlags struct {
 	dirs   []string
 }
 
-// newDoctor makes the command that looks at the machine.
+// newDoctor returns the command "doctor".
 func newDoctor(g *state.Global) *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
@@ -70,7 +70,7 @@ func runDoctor(g *state.Global, f *doctorFlags, args []string) error {
 	return err
 }
 
-// doctorText is the report for people.
+// doctorText formats the findings as text.
 func doctorText(all []doctor.Finding, color bool) string {
 	paint := func(code, text string) string {
 		if !color {

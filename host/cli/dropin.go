@@ -6,10 +6,10 @@ import (
 	"github.com/daqiri/daqiri-run/host/repl"
 )
 
-// dropIn is the answer to Ctrl-\ at a terminal: a prompt on the script, which goes on.
+// dropIn opens a prompt on the running script at Ctrl-\.
 func (r *runner) dropIn() {
 	if r.prompt != nil {
-		return // there is one
+		return // already open
 	}
 	p := repl.New(repl.Options{Interactive: true, Stdin: r.g.Stdin, Stdout: r.g.Stdout, Stderr: r.g.Stderr, HistoryFile: historyFile(r.g),
 		Greeting: "the script goes on; its locals can be read and set. help(x) explains, Ctrl-D closes this prompt.", Interrupt: r.interruptChunk})
@@ -24,7 +24,7 @@ func (r *runner) dropIn() {
 	r.con.underPrompt(r.g, p)
 }
 
-// dropOut gives the terminal back to the script.
+// dropOut returns the terminal to the script.
 func (r *runner) dropOut() {
 	r.closePrompt()
 	r.prompt, r.dropped = nil, nil

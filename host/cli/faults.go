@@ -1,6 +1,6 @@
 package cli
 
-// warn logs what the system did to queues, each kind once: the summary has the counts.
+// warn logs queue errors caused by the system, each kind once; the summary has the counts.
 func (r *runner) warn() {
 	for _, o := range r.program.Shared().Sessions() {
 		if !o.Started() || o.Finished() {

@@ -15,7 +15,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// configFlags change how configurations are read. run, check and inspect share them.
+// configFlags are the flags that change how configurations are read, shared by run, check and inspect.
 type configFlags struct {
 	set            []string
 	source         []string
@@ -29,7 +29,7 @@ func (f *configFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.memory, "memory", "", "`host` puts device and host_pinned regions into host memory")
 }
 
-// options checks the flags and returns them as the parser takes them.
+// options validates the flags and converts them to parser options.
 func (f *configFlags) options() (spec.Options, error) {
 	opts := spec.Options{Engine: f.engine, Memory: f.memory}
 	if err := oneOf("--engine", f.engine, spec.InterfaceEngines); err != nil {
@@ -66,7 +66,7 @@ func (f *configFlags) sourceIsStdin() bool {
 	})
 }
 
-// runFlags are the flags of run and of the root command.
+// runFlags are the flags of the commands run and root.
 type runFlags struct {
 	config      configFlags
 	env         []string
@@ -80,7 +80,7 @@ type runFlags struct {
 	progress    string
 	report      string
 	overwrite   bool
-	inputs      []string // files that the command reads, beside those of flags
+	inputs      []string // further input files of the command
 	web         string
 	attach      string
 	otlp        string
@@ -89,7 +89,7 @@ type runFlags struct {
 	interactive bool
 }
 
-// summaryForms are the values of --summary.
+// summaryForms are the accepted values of --summary.
 var summaryForms = []string{"compact", "full", "none"}
 
 func (f *runFlags) add(fs *pflag.FlagSet) {
@@ -114,8 +114,8 @@ func (f *runFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.allowExec, "allow-exec", false, "let the script start programs (os.execute, io.popen)")
 }
 
-// check checks what needs no script and configures the logger. It returns what applies to every daqiri.open. inputs are files that the
-// run reads, beside those of --source.
+// check validates everything that does not depend on the script, configures the logger, and returns the options for every daqiri.open. inputs are
+// files that the run reads, in addition to --source.
 func (f *runFlags) check(g *state.Global, inputs ...string) (bindings.OpenOptions, error) {
 	open := bindings.OpenOptions{Cores: f.cores, KeepLogLevel: f.logLevel != "", Overwrite: f.overwrite}
 	config, err := f.config.options()
@@ -149,7 +149,7 @@ func (f *runFlags) check(g *state.Global, inputs ...string) (bindings.OpenOption
 	return open, exit.Fail(exit.Usage, g.ConfigureLogger(f.logLevel, f.logFormat))
 }
 
-// variables splits the KEY=VALUE of -e.
+// variables parses the KEY=VALUE pairs of -e.
 func (f *runFlags) variables() (map[string]string, error) {
 	env := map[string]string{}
 	for _, arg := range f.env {
@@ -162,7 +162,7 @@ func (f *runFlags) variables() (map[string]string, error) {
 	return env, nil
 }
 
-// oneOf refuses a value that is neither empty nor known.
+// oneOf refuses a value that is neither empty nor in known.
 func oneOf(flag, value string, known []string) error {
 	if value == "" || slices.Contains(known, value) {
 		return nil

@@ -13,13 +13,13 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// topics are the pages of the manual: help topics here, documents in docs/.
+// topics are the manual pages: help topics, and documents in docs/.
 var topics = []manual.Topic{manual.Config, manual.Conditions, manual.Fields, manual.Formats, manual.GPUNetIO, manual.Ledger, manual.Metrics, exit.Topic}
 
-// parts are headings of topics that help takes as words of their own, and the topic of each.
+// parts maps headings that help accepts as words to their topics.
 var parts = map[string]manual.Topic{"thresholds": manual.Conditions, "reasons": manual.Ledger}
 
-// newTopics makes the help topics, but for those that are commands.
+// newTopics returns the help topics, except those that are commands.
 func newTopics() []*cobra.Command {
 	var list []*cobra.Command
 	for _, t := range topics {
@@ -33,8 +33,7 @@ func newTopics() []*cobra.Command {
 	return list
 }
 
-// newHelp makes the command that explains a word: a topic, a part of one, a command, a key of configurations or a name of the
-// Lua API.
+// newHelp returns the command "help", which explains a word: a topic or part of one, a command, a configuration key or an API name.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND | TOPIC | KEY | LUA NAME]",
@@ -67,7 +66,7 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// topicText is a topic, or the part of one that is asked for; empty: neither.
+// topicText returns a topic or the requested part of one, or "".
 func topicText(word string) string {
 	if i := slices.IndexFunc(topics, func(t manual.Topic) bool { return t.Name == word || t.File == word }); i >= 0 {
 		return topics[i].Text()
@@ -79,7 +78,7 @@ func topicText(word string) string {
 	return ""
 }
 
-// nameText is what there is to say of a key of configurations, and of a name of the Lua API; empty: it is neither.
+// nameText returns the description of a configuration key or an API name, or "".
 func nameText(word string) string {
 	var texts []string
 	if slices.Contains(manual.ConfigKeys(), word) {
@@ -91,7 +90,7 @@ func nameText(word string) string {
 	return strings.Join(texts, "\n")
 }
 
-// helpWords lists what help explains.
+// helpWords lists the words that help explains.
 func helpWords(root *cobra.Command) []string {
 	words := commandNames(root)
 	for part := range parts {

@@ -15,7 +15,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// newInspect makes the command that shows what a configuration means.
+// newInspect returns the command "inspect".
 func newInspect(g *state.Global) *cobra.Command {
 	var f configFlags
 	cmd := &cobra.Command{
@@ -64,7 +64,7 @@ func inspect(g *state.Global, opts spec.Options, file string) error {
 	return exit.Fail(exit.Storage, enc.Encode(plan))
 }
 
-// machinePlan is a plan and, where it has memory for GPUs, what doctor says of those here.
+// machinePlan is a plan with, for GPU memory, doctor's findings about the GPUs of this machine.
 type machinePlan struct {
 	*session.HostPlan
 	Machine []doctor.Finding `json:"gpu_machine,omitempty"`

@@ -12,7 +12,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/state"
 )
 
-// newInterfaces makes the command that lists what packets may come from here.
+// newInterfaces returns the command "interfaces".
 func newInterfaces(g *state.Global) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -71,7 +71,7 @@ func or(text string) string {
 	return text
 }
 
-// columnsOf lines up cells, without space at line ends.
+// columnsOf aligns cells, without trailing space.
 func columnsOf(rows [][]string) string {
 	var wide []int
 	for _, row := range rows {
@@ -93,7 +93,7 @@ func columnsOf(rows [][]string) string {
 	return b.String()
 }
 
-// interfaceNames completes Linux interfaces, and files.
+// interfaceNames completes network interfaces and files.
 func interfaceNames(_ *cobra.Command, _ []string, word string) (names []string, then cobra.ShellCompDirective) {
 	for _, i := range machine.Here().Interfaces() {
 		if strings.HasPrefix(i.Name, word) {

@@ -17,15 +17,15 @@ import (
 	"github.com/daqiri/daqiri-run/stdlib"
 )
 
-// listed is a script of a list, or what info tells of one.
+// listed is a script in the output of list or info.
 type listed struct {
-	Name string `json:"name"` // what runs it
+	Name string `json:"name"` // word that runs it
 	script.Description
 	Configuration string `json:"configuration,omitempty"`
-	Fault         string `json:"fault,omitempty"` // of its syntax
+	Fault         string `json:"fault,omitempty"` // syntax error
 }
 
-// newList makes the command that lists scripts.
+// newList returns the command "list".
 func newList(g *state.Global) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -48,7 +48,7 @@ func newList(g *state.Global) *cobra.Command {
 	return cmd
 }
 
-// scriptsIn describes the scripts of folders, or of the program where none is named.
+// scriptsIn describes the scripts of folders; the default is the program's scripts.
 func scriptsIn(dirs []string) ([]listed, error) {
 	all := []listed{}
 	for _, name := range scriptWords() {
@@ -99,7 +99,7 @@ func listText(w io.Writer, all []listed, program bool) error {
 	return err
 }
 
-// oneLine is the first line of what the script says, marked where its sentence goes on in the next one, which info shows.
+// oneLine returns the first line of the summary, with a mark if the sentence continues; info prints the rest.
 func (l listed) oneLine() string {
 	if len(l.Words) == 0 || strings.HasPrefix(l.Words[0]+" ", " ") || strings.HasSuffix(l.Summary, ".") {
 		return l.Summary
@@ -107,7 +107,7 @@ func (l listed) oneLine() string {
 	return strings.TrimRight(l.Summary, ",:;") + " …"
 }
 
-// newInfo makes the command that tells of one script.
+// newInfo returns the command "info".
 func newInfo(g *state.Global) *cobra.Command {
 	var asJSON, source bool
 	cmd := &cobra.Command{
@@ -147,7 +147,7 @@ arguments with types, units and defaults, and the configuration that it opens. N
 	return cmd
 }
 
-// oneScript takes one argument, a script.
+// oneScript checks for exactly one argument, a script.
 func oneScript(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return exit.Fail(exit.Usage, fmt.Errorf("one script at a time, not %d", len(args)))
@@ -155,7 +155,7 @@ func oneScript(cmd *cobra.Command, args []string) error {
 	return needs("a script (daqiri-run list)")(cmd, args)
 }
 
-// text is what info prints.
+// text formats the output of info.
 func (l listed) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", l.Name, l.Summary)
@@ -180,7 +180,7 @@ func (l listed) text() string {
 	return b.String()
 }
 
-// argNotes are what is to be said of an argument.
+// argNotes lists notes on an argument.
 func argNotes(a script.Arg) []string {
 	notes := []string{a.Help}
 	if len(a.Choices) > 0 {
@@ -198,7 +198,7 @@ func argNotes(a script.Arg) []string {
 	return slices.DeleteFunc(notes, func(s string) bool { return s == "" })
 }
 
-// writeJSON prints a value for programs.
+// writeJSON prints a value as JSON.
 func writeJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
@@ -206,7 +206,7 @@ func writeJSON(w io.Writer, v any) error {
 	return exit.Fail(exit.Storage, enc.Encode(v))
 }
 
-// argLeft is how an argument is written.
+// argLeft formats an argument as it is typed.
 func argLeft(a script.Arg) string {
 	if a.Type == "boolean" {
 		return "--" + a.Name

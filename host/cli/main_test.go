@@ -13,13 +13,13 @@ import (
 
 func TestMainRecovers(t *testing.T) {
 	var stderr bytes.Buffer
-	g := &state.Global{Args: []string{"daqiri-run", "test"}, Stdout: &stderr, Stderr: &stderr} // no Signals: the command panics
+	g := &state.Global{Args: []string{"daqiri-run", "test"}, Stdout: &stderr, Stderr: &stderr} // without Signals the command panics
 	if code := Main(g); code != int(exit.Internal) || !strings.Contains(stderr.String(), "please report this") {
 		t.Errorf("exit code %d after a panic, stderr:\n%s", code, stderr.String())
 	}
 }
 
-// gone is a stream whose reader went away after the first write.
+// gone is a stream whose reader disappears after the first write.
 type gone struct{ writes int }
 
 func (g *gone) Write(p []byte) (int, error) {

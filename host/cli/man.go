@@ -11,7 +11,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/exit"
 )
 
-// newMan makes the command by which `make install` writes the manual pages: daqiri-run(1), and one for each command.
+// newMan returns the hidden command with which `make install` writes the manual pages: daqiri-run(1), and one per command.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
@@ -20,7 +20,7 @@ func newMan() *cobra.Command {
 		Args:   needs("a folder for the pages"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
-			root.DisableAutoGenTag = true // the same bytes whenever they are made
+			root.DisableAutoGenTag = true // reproducible output
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return exit.Fail(exit.Storage, err)
 			}

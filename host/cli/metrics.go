@@ -7,7 +7,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/metrics"
 )
 
-// showMetrics starts the endpoint and the export that the flags and the environment ask for; end ends them.
+// showMetrics starts the endpoint and the export requested by flags and environment; end stops them.
 func (r *runner) showMetrics() (end func(), err error) {
 	o := metrics.Options{Listen: r.flags.metrics, OTLP: r.flags.otlp, Version: fullVersion(), Log: logPlain(logTo(r.g.Logger))}
 	if o.OTLP == "" {
@@ -31,8 +31,8 @@ func (r *runner) showMetrics() (end func(), err error) {
 	return e.Close, nil
 }
 
-// openSessions are the sessions to show. One that the script closed is left out: a new one of its name counts from 0
-// again, which whoever collects takes for what it is.
+// openSessions lists the sessions to export. A closed session is omitted: a new session of the same name counts from 0, which collectors treat as
+// a counter reset.
 func (r *runner) openSessions() []metrics.Session {
 	var open []metrics.Session
 	for _, o := range r.program.Shared().Sessions() {

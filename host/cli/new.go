@@ -23,13 +23,13 @@ import (
 //go:embed template/*
 var templates embed.FS
 
-// newFlags say what a new script is made of.
+// newFlags select the content of a new script.
 type newFlags struct {
 	from, listen string
 	interfaces   []string
 }
 
-// newNew makes the command that begins a script.
+// newNew returns the command "new".
 func newNew(g *state.Global) *cobra.Command {
 	var f newFlags
 	cmd := &cobra.Command{
@@ -89,7 +89,7 @@ func begin(g *state.Global, f *newFlags, name string) error {
 	return nil
 }
 
-// writeNew writes a file that is not there yet.
+// writeNew writes a file that must not exist.
 func writeNew(name, text string) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -99,7 +99,7 @@ func writeNew(name, text string) error {
 	return errors.Join(err, file.Close())
 }
 
-// template is the template for what the flags ask for.
+// template returns the template selected by the flags.
 func (f *newFlags) template(name string) (lua, yaml string, err error) {
 	base := filepath.Base(name)
 	values := []string{"NAME", base}
@@ -142,7 +142,7 @@ func (f *newFlags) template(name string) (lua, yaml string, err error) {
 	return strings.ReplaceAll(fill(string(text)), "help "+base+"'", "help NAME'"), fill(string(config)), err
 }
 
-// knownDevice finds an interface of this machine.
+// knownDevice looks up an interface of this machine.
 func knownDevice(name string) (machine.Interface, error) {
 	var names []string
 	for _, i := range machine.Here().Interfaces() {
@@ -154,7 +154,7 @@ func knownDevice(name string) (machine.Interface, error) {
 	return machine.Interface{}, fmt.Errorf("--interface %s: this machine has no such interface; it has %s", name, strings.Join(names, ", "))
 }
 
-// bufSize holds the frames of a device: MTU, header and a VLAN tag.
+// bufSize returns the buffer size for a device's frames: MTU, header and a VLAN tag.
 func bufSize(i machine.Interface) int {
 	if i.MTU == 0 {
 		return 9216
@@ -162,7 +162,7 @@ func bufSize(i machine.Interface) int {
 	return max(2030, i.MTU+18)
 }
 
-// copy is a script of the program with its configuration, on the devices that the flags ask for.
+// copy returns a shipped script with its configuration, on the given devices.
 func (f *newFlags) copy(name string) (lua, yaml string, err error) {
 	from, ok := find(f.from)
 	switch {
@@ -203,7 +203,7 @@ var (
 	bufSizeLine  = regexp.MustCompile(`^(\s+buf_size: )\d+`)
 )
 
-// onDevices gives interfaces of a configuration devices. All of it then is real: the loopback goes.
+// onDevices assigns devices to a configuration's interfaces and removes the loopback mode, so that all interfaces are real.
 func onDevices(file, text string, given []string) (string, error) {
 	if len(given) == 0 {
 		return text, nil

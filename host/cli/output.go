@@ -9,14 +9,14 @@ import (
 	"github.com/daqiri/daqiri-run/host/exit"
 )
 
-// An output is a file of results that the command line names, such as --report FILE. It is made, and never replaces anything unless
-// --overwrite is given: a file that is there must be empty, or be no regular file.
+// An output is a result file named on the command line, such as --report FILE. Without --overwrite it never replaces content: an existing file
+// must be empty or not a regular file.
 type output struct{ flag, path string }
 
 var errTaken = errors.New("there is such a file, which stays as it is; hint: another name, or --overwrite")
 
-// claimOutputs says why one of the outputs can't be written: now, and not after the run. It leaves none behind where there was none, and
-// empties what --overwrite gives up. inputs are files that the run reads: no output may be one of them.
+// claimOutputs checks before the run that each output can be written. It leaves no new files behind, and truncates files that --overwrite allows
+// to replace. inputs are files that the run reads: an output must not be one of them.
 func claimOutputs(overwrite bool, inputs []string, outputs ...output) error {
 	for k, o := range outputs {
 		if o.path == "" {
@@ -47,7 +47,7 @@ func claimOutput(path string, overwrite bool, inputs []string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular() && !info.IsDir():
-		return nil // opening a FIFO would wait for its reader
+		return nil // opening a FIFO would block
 	case info.Size() > 0 && !info.IsDir() && !overwrite:
 		return fmt.Errorf("%s: %w", path, errTaken)
 	}
@@ -63,7 +63,7 @@ func claimOutput(path string, overwrite bool, inputs []string) error {
 	return f.Close()
 }
 
-// writeOutput fills a file that claimOutputs has found free. What has come there since stays: it may be a file of the run.
+// writeOutput writes a file checked by claimOutputs. It refuses a file with content added since, which may be a file of the run.
 func writeOutput(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/summary"
 )
 
-// openPage begins what --report and --web ask for.
+// openPage sets up the page for --report and --web.
 func (r *runner) openPage() error {
 	if r.flags.report == "" && r.flags.web == "" {
 		return nil
@@ -29,7 +29,7 @@ func (r *runner) openPage() error {
 	return nil
 }
 
-// record is one look at the run, once a second.
+// record samples the run, once per second.
 func (r *runner) record() {
 	if r.recorder == nil {
 		return
@@ -42,7 +42,7 @@ func (r *runner) record() {
 	}
 }
 
-// showPage makes the page of the run as it is.
+// showPage updates the live page.
 func (r *runner) showPage() error {
 	now := summary.Collect(r.program.Shared().Sessions())
 	r.describe(now, exit.OK)
@@ -50,7 +50,7 @@ func (r *runner) showPage() error {
 	return r.page.Show(r.recorder, now)
 }
 
-// closePage writes the page of the whole run, and ends the live one.
+// closePage writes the final page and ends the live one.
 func (r *runner) closePage(whole *summary.Report) error {
 	if r.recorder == nil {
 		return nil

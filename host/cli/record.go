@@ -12,13 +12,13 @@ import (
 	"github.com/daqiri/daqiri-run/host/state"
 )
 
-// recordFlags are the arguments of scripts/record.lua that record has as flags.
+// recordFlags are the flags of record that are passed as arguments to scripts/record.lua.
 type recordFlags struct {
 	write, seconds, size, rotate string
 	longest                      uint64
 }
 
-// newRecord makes the command that records without a script of the user's: it runs scripts/record.lua.
+// newRecord returns the command "record", which runs scripts/record.lua.
 func newRecord(g *state.Global) *cobra.Command {
 	var f runFlags
 	var r recordFlags
@@ -60,8 +60,7 @@ It runs the script record.lua of the program: 'daqiri-run new my_record --from r
 	return cmd
 }
 
-// free refuses an existing file that is not empty: a user who names a file reads that file afterwards. Rotated files get free numbers
-// instead.
+// free refuses an existing nonempty file, because the user would read it as the result. Rotated files get unused numbers instead.
 func (r *recordFlags) free(overwrite bool) error {
 	info, err := os.Stat(r.write)
 	if err != nil || overwrite || r.rotate != "" || !info.Mode().IsRegular() || info.Size() == 0 {
@@ -70,7 +69,7 @@ func (r *recordFlags) free(overwrite bool) error {
 	return exit.Fail(exit.Usage, fmt.Errorf("-w %s: %w", r.write, errTaken))
 }
 
-// words are what the script gets.
+// words returns the arguments of the script.
 func (r *recordFlags) words(args []string) []string {
 	words := []string{"--source=" + args[0], "--write=" + r.write}
 	for name, value := range map[string]string{"seconds": r.seconds, "size": r.size, "rotate": r.rotate, "filter": strings.Join(args[1:], " ")} {

@@ -22,7 +22,7 @@ import (
 	"github.com/daqiri/daqiri-run/stdlib"
 )
 
-// newRun makes the command that runs a script.
+// newRun returns the command "run".
 func newRun(g *state.Global) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
@@ -42,7 +42,7 @@ func newRun(g *state.Global) *cobra.Command {
 	return cmd
 }
 
-// runOrPrompt is the root command: a script, a prompt, or a script and then a prompt.
+// runOrPrompt implements the root command: a script, a prompt, or a script followed by a prompt.
 func runOrPrompt(g *state.Global, f *runFlags, cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -63,7 +63,7 @@ func runOrPrompt(g *state.Global, f *runFlags, cmd *cobra.Command, args []string
 	return run(g, f, which, args[1:], f.interactive)
 }
 
-// run runs a script, a prompt after it where asked for, and the summary at the end.
+// run runs a script, then a prompt if requested, and prints the summary.
 func run(g *state.Global, f *runFlags, which found, args []string, prompt bool) error {
 	open, err := f.check(g, append(f.inputs, which.path)...)
 	if err != nil {
@@ -99,7 +99,7 @@ func run(g *state.Global, f *runFlags, which found, args []string, prompt bool) 
 	return r.run()
 }
 
-// attachTaken refuses a script that is not there and was meant as the file of --attach, whose value stands behind =.
+// attachTaken refuses a nonexistent script that was meant as the file of --attach, whose value must follow =.
 func (f *runFlags) attachTaken(which found) error {
 	if f.attach != ownSocket || which.shipped != nil || which.path == "" || strings.HasSuffix(which.path, ".lua") {
 		return nil
@@ -110,21 +110,21 @@ func (f *runFlags) attachTaken(which found) error {
 	return exit.Fail(exit.Usage, fmt.Errorf("%s is no script: the file to attach at is named --attach=%[1]s", which.path))
 }
 
-// explain is what is written of a name, and of a page its contents: help(x) at the prompt.
+// explain returns the description of a name, or the contents of a page; help(x) prints it at the prompt.
 func explain(word string) string {
 	return cmp.Or(topicText(word), manual.LuaContents(word), nameText(word))
 }
 
-// greeting is the first line of a prompt.
+// greeting returns the first line of a prompt.
 func greeting() string {
 	return "daqiri-run " + bindings.Version + ": Lua. s = daqiri.open() opens a session, help(x) explains, Tab completes names, Ctrl-C ends what runs, " +
 		"Ctrl-D the prompt."
 }
 
-// interruptChunk ends the chunk of the prompt that runs.
+// interruptChunk interrupts the running chunk of the prompt.
 func (r *runner) interruptChunk() { r.program.Interrupt() }
 
-// historyFile is where the prompt keeps its lines; nowhere under a test.
+// historyFile returns the prompt's history file, or "" under a test.
 func historyFile(g *state.Global) string {
 	dir := g.Env["XDG_STATE_HOME"]
 	switch {
@@ -136,7 +136,7 @@ func historyFile(g *state.Global) string {
 	return filepath.Join(dir, "daqiri-run", "history")
 }
 
-// logTo hands the script's log lines to the process's logger.
+// logTo returns a function that passes the script's log lines to the logger.
 func logTo(l *logrus.Logger) func(level, text string, fields map[string]any) {
 	return func(level, text string, fields map[string]any) {
 		parsed, err := logrus.ParseLevel(level)
@@ -147,7 +147,7 @@ func logTo(l *logrus.Logger) func(level, text string, fields map[string]any) {
 	}
 }
 
-// hash is the SHA-256 of a script in hex, "" when it can't be read.
+// hash returns the SHA-256 of a script in hex, or "" if it can't be read.
 func (f found) hash() string {
 	text, err := f.text()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
 
-// newSummary makes the command that shows what --summary-json wrote.
+// newSummary returns the command "summary", which prints a file written by --summary-json.
 func newSummary(g *state.Global) *cobra.Command {
 	var full bool
 	cmd := &cobra.Command{

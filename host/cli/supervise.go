@@ -17,49 +17,48 @@ import (
 )
 
 const (
-	// stopGrace is how long the script has to come back from the first signal before its Lua is cancelled. Writers close
-	// their files meanwhile, which takes seconds on a slow disk; a second signal ends the waiting.
+	// stopGrace is the time from the first signal until the script's Lua is cancelled. Writers close their files meanwhile, which may take
+	// seconds on a slow disk; a second signal ends the wait.
 	stopGrace = 5 * time.Second
-	// cancelGrace is how long a cancelled task has to end; one that waits outside of Lua can't.
+	// cancelGrace is the time given to a cancelled task; a task blocked outside Lua can't end.
 	cancelGrace = time.Second
-	// oneSignal is how close together two signals are one: timeout(1), for one, sends its signal twice.
+	// oneSignal is the interval within which two signals count as one: timeout(1), for example, sends its signal twice.
 	oneSignal = 300 * time.Millisecond
 	// tick is the period of the live line.
 	tick = time.Second
 )
 
-// runner is one run as the host's goroutine sees it. It never runs Lua and never waits for a task without also
-// watching for signals.
+// runner is one run, controlled by the host's goroutine. It never runs Lua, and handles signals whenever it waits for a task.
 type runner struct {
 	g       *state.Global
 	flags   *runFlags
 	script  found
 	con     *console
 	program *script.Program
-	prompt  *repl.Repl // nil without one
+	prompt  *repl.Repl // nil: none
 	started time.Time
 
 	signals   <-chan os.Signal
 	stoppedBy *exit.Signalled // the first signal
 	stoppedAt time.Time
-	abandoned []string // tasks that did not come back
+	abandoned []string // tasks that did not end
 	live      *summary.Live
 	top       *summary.Top
 	recorder  *report.Recorder // with --report or --web
 	page      *report.Server   // with --web
 	others    *attach.Server   // with --attach
-	otherLine *summary.Live    // what they are shown
+	otherLine *summary.Live    // live line for attached clients
 	otherView *summary.Top
-	viewed    time.Time // the last time that SIGUSR2 asked for the view
+	viewed    time.Time // last view requested by SIGUSR2
 	reporter  *crashreport.Reporter
-	warned    map[string]bool // faults of queues that were logged
+	warned    map[string]bool // queue errors already logged
 
-	unreported bool // the crash reporter could not be started
+	unreported bool // starting the crash reporter failed
 
-	dropped chan struct{} // told when a prompt that was opened by Ctrl-\ has ended
+	dropped chan struct{} // receives when a prompt opened by Ctrl-\ has ended
 }
 
-// run starts the program, sees it to its end, prints the summary and returns its exit code as an error.
+// run starts the program, waits for its end, prints the summary and returns the exit code as an error.
 func (r *runner) run() error {
 	end, err := r.showMetrics()
 	if err == nil {
@@ -75,7 +74,7 @@ func (r *runner) run() error {
 	return exit.Ended(r.supervise(end))
 }
 
-// supervise is run's work; settled is called when the sessions' figures are final.
+// supervise implements run; settled is called when the sessions' figures are final.
 func (r *runner) supervise(settled func()) exit.Code {
 	signals, release := r.g.Signals()
 	defer release()
@@ -93,8 +92,8 @@ func (r *runner) supervise(settled func()) exit.Code {
 	return r.conclude()
 }
 
-// wait returns true once done is closed, or once the tasks have been abandoned, and false at the second signal.
-// stop is what the first signal does; nil: that has happened.
+// wait returns true when done is closed or the tasks were abandoned, and false at the second signal. stop is called at the first signal; nil:
+// that signal was already handled.
 func (r *runner) wait(done <-chan struct{}, stop func()) bool {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -148,24 +147,23 @@ func (r *runner) wait(done <-chan struct{}, stop func()) bool {
 	}
 }
 
-// stop is the answer to the first signal.
+// stop stops the program at the first signal.
 func (r *runner) stop() {
 	fmt.Fprintf(r.con.stderr, "%s: stopping; once more to leave at once\n", r.stoppedBy.Error())
 	r.program.Stop(r.stoppedBy.Error())
 }
 
-// finish stops what still runs and closes the writers' files, on a goroutine of its own: a slow disk must not keep
-// the second signal from working.
+// finish stops running sessions and closes the writers' files on a separate goroutine, so that a slow disk does not block the second signal.
 func (r *runner) finish() <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = r.program.Shared().Finish() // the writers' errors stand in the report
+		_ = r.program.Shared().Finish() // the report has the writers' errors
 	}()
 	return done
 }
 
-// leave is the answer to the second signal: nothing but the terminal is put in order.
+// leave handles the second signal: it only restores the terminal.
 func (r *runner) leave() exit.Code {
 	r.closePrompt()
 	if r.con.screen != nil {
@@ -174,7 +172,7 @@ func (r *runner) leave() exit.Code {
 	return r.stoppedBy.Code()
 }
 
-// closePrompt gives the terminal back and lets held output through.
+// closePrompt restores the terminal and prints buffered output.
 func (r *runner) closePrompt() {
 	if r.prompt == nil {
 		return

@@ -26,7 +26,7 @@ type testFlags struct {
 	tap       bool
 }
 
-// newTest makes the command that runs scripts against their golden output.
+// newTest returns the command "test".
 func newTest(g *state.Global) *cobra.Command {
 	var f testFlags
 	cmd := &cobra.Command{
@@ -82,7 +82,7 @@ func runTests(g *state.Global, f *testFlags, paths []string) error {
 	case errors.Is(err, golden.ErrNoTests):
 		return exit.Fail(exit.Usage, err)
 	case err != nil:
-		return exit.Fail(exit.Storage, err) // of the report
+		return exit.Fail(exit.Storage, err) // writing the report failed
 	case result.Failed > 0:
 		return exit.Ended(exit.Tests)
 	case result.Passed == 0:

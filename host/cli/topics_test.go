@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write the documents instead of comparing them")
 
-// TestDocuments: docs/ has the pages of the manual as the program's tables make them (make docs), and docs/api nothing else.
+// TestDocuments checks that docs/ has the manual pages generated from the program's tables (make docs), and that docs/api has no other files.
 func TestDocuments(t *testing.T) {
 	made := map[string]string{"api/daqiri.d.lua": manual.Annotations()}
 	for _, topic := range allTopics() {
@@ -47,7 +47,7 @@ func TestDocuments(t *testing.T) {
 
 func allTopics() []manual.Topic { return slices.Concat(topics, manual.API()) }
 
-// TestTopics: every row of a table has words in each column, and nothing of the terminal's text is wider than it should be.
+// TestTopics checks that every table row has text in each column, and that the terminal output is not too wide.
 func TestTopics(t *testing.T) {
 	for _, topic := range allTopics() {
 		for _, part := range topic.Parts() {
@@ -70,7 +70,7 @@ func TestTopics(t *testing.T) {
 	}
 }
 
-// TestTopicsName: what the engine knows by name is in the pages.
+// TestTopicsName checks that the pages mention each name known to the engine.
 func TestTopicsName(t *testing.T) {
 	pages := map[string][]session.Word{"fields": session.FieldWords(), "ledger": append(session.ExtraWords(), session.HistogramWords()...)}
 	for _, r := range session.Reasons() {
@@ -89,7 +89,7 @@ func TestTopicsName(t *testing.T) {
 	}
 }
 
-// TestPage: a page of the API is found by its name alone, and a page of the same name before it.
+// TestPage checks that an API page is found by its name alone, after a page of the same name.
 func TestPage(t *testing.T) {
 	if text := page("burst"); text == "" || text != page("api/burst.md") {
 		t.Errorf("'doc burst' is %.60q", text)

@@ -22,7 +22,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
 
-// manifestFiles is what verify reads of a manifest (docs/writers.md).
+// manifestFiles is the part of a manifest that verify reads (docs/writers.md).
 type manifestFiles struct {
 	Schema int    `json:"schema"`
 	State  string `json:"state"`
@@ -55,7 +55,7 @@ type manifestFile struct {
 	Deleted bool   `json:"deleted"`
 }
 
-// lost says how many packets the writer took, wrote and lost, and why; empty where it lost none.
+// lost describes how many packets the writer received, wrote and lost, and why; "" if none were lost.
 func (m *manifestFiles) lost() string {
 	for _, l := range m.Ledger.Lines {
 		if l.Kind != "writer" || l.Name != m.Writer.Name || len(l.Dropped) == 0 {
@@ -70,7 +70,7 @@ func (m *manifestFiles) lost() string {
 	return ""
 }
 
-// newVerify makes the command that holds files against their manifest.
+// newVerify returns the command "verify", which checks files against their manifest.
 func newVerify(g *state.Global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify MANIFEST...",
@@ -97,7 +97,7 @@ manifest is that of a run that did not end.`,
 	}
 }
 
-// verify prints a line for each file and returns how many are not what they should be.
+// verify prints a line per file and returns the number of failures.
 func verify(w io.Writer, name string) (bad int, err error) {
 	data, err := textfile.Read(name)
 	if err != nil {
@@ -123,10 +123,10 @@ func verify(w io.Writer, name string) (bad int, err error) {
 	return bad, nil
 }
 
-// failed marks lines of what is not as it should be.
+// failed marks the lines of failures.
 const failed = "FAIL"
 
-// verifyRun says what the manifest says of the run.
+// verifyRun prints the manifest's entries about the run.
 func (m *manifestFiles) verifyRun(name string, say func(mark, format string, args ...any)) {
 	if m.State != "finished" {
 		say(failed, "%s: the run did not end: its files are as they were left", name)
@@ -142,7 +142,7 @@ func (m *manifestFiles) verifyRun(name string, say func(mark, format string, arg
 	}
 }
 
-// verify holds a file, which lies where the manifest says or in folder dir, against the manifest. finished: the run has written its end there.
+// verify checks a file, at the manifest's path or in folder dir, against the manifest. finished: the manifest is complete.
 func (f *manifestFile) verify(dir string, finished bool, say func(mark, format string, args ...any)) {
 	if f.Raw != nil {
 		f.Path = string(f.Raw)
@@ -170,7 +170,8 @@ func (f *manifestFile) verify(dir string, finished bool, say func(mark, format s
 	}
 }
 
-// checksum is the length of a regular file and its CRC-32C (Castagnoli) as eight hexadecimal digits. Devices and pipes may have no end.
+// checksum returns the length and CRC-32C (Castagnoli) of a regular file, as eight hexadecimal digits. Other kinds are refused, as devices and
+// pipes may be endless.
 func checksum(path string) (bytes uint64, sum string, err error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return 0, "", cmp.Or(err, fmt.Errorf("%s is no regular file", path))

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// manifestOf is a manifest of a run that has ended, with one file.
+// manifestOf returns a manifest of a finished run with one file.
 func manifestOf(t testing.TB, path, crc string) string {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"schema": 1, "state": "finished", "files": []any{map[string]any{"path": path, "bytes": 9, "crc32c": crc}}})
@@ -21,8 +21,8 @@ func manifestOf(t testing.TB, path, crc string) string {
 	return string(text)
 }
 
-// TestVerify holds files against manifests that were not written by a run: devices and pipes, which may have no end, are no files, a checksum that
-// is not there is a fault, and control characters reach no terminal. The checksum of "123456789" is that of RFC 3720, appendix B.4's polynomial.
+// TestVerify checks files against handcrafted manifests: devices and pipes, which may be endless, are not accepted as files, an absent checksum
+// is an error, and control characters are not printed. The checksum of "123456789" is computed with the polynomial of RFC 3720, appendix B.4.
 func TestVerify(t *testing.T) {
 	dir := t.TempDir()
 	file, pipe, odd := filepath.Join(dir, "a.raw"), filepath.Join(dir, "pipe"), filepath.Join(dir, "b\x1b]0;title\a\xff.raw")
@@ -61,12 +61,12 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// controls reports whether text would do more to a terminal than show characters and begin lines.
+// controls reports whether text has control characters other than newlines.
 func controls(text string) bool {
 	return !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' })
 }
 
-// FuzzManifest holds that no manifest makes the program panic, hang or print control characters.
+// FuzzManifest checks that no manifest causes a panic, a hang or control characters in the output.
 func FuzzManifest(f *testing.F) {
 	f.Add(manifestOf(f, "/dev/zero", "e3069283"))
 	f.Add(`{"schema":1,"state":"running","files_left_out":1,"files":[{}],"writer":{"name":"w","file_count":2,"naming":"\u0007"},

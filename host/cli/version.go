@@ -15,7 +15,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// newVersion makes the command that says what this binary is.
+// newVersion returns the command "version".
 func newVersion(g *state.Global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -28,13 +28,13 @@ func newVersion(g *state.Global) *cobra.Command {
 	}
 }
 
-// versionText is what version and --version print.
+// versionText returns the output of version and --version.
 func versionText() string {
 	return fmt.Sprintf("daqiri-run %s\n%s %s/%s\nengines: %s\n", fullVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
 		strings.Join(session.Engines(), ", "))
 }
 
-// fullVersion is the version and, where the build knew it, the commit: "0.1.0 (1a2b3c4d5e6f, modified)".
+// fullVersion returns the version and, if the build recorded it, the commit: "0.1.0 (1a2b3c4d5e6f, modified)".
 func fullVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// show draws what goes on on a terminal: a line, or with --top everything.
+// show updates the terminal: the live line, or with --top the full view.
 func (r *runner) show() {
 	if r.con.screen == nil {
 		return
@@ -23,7 +23,7 @@ func (r *runner) show() {
 	}
 }
 
-// progress ticks when a line is due where there is no terminal; end ends that.
+// progress returns a channel that ticks when a log line is due without a terminal; end stops it.
 func (r *runner) progress() (due <-chan time.Time, end func()) {
 	ns, err := spec.ParseDuration(r.flags.progress)
 	if err != nil || r.con.screen != nil {
@@ -33,14 +33,14 @@ func (r *runner) progress() (due <-chan time.Time, end func()) {
 	return ticker.C, ticker.Stop
 }
 
-// line writes the live line as one of a log.
+// line prints the live line as a log line.
 func (r *runner) line(now time.Time) {
 	if text := r.live.Line(now); text != "" {
 		fmt.Fprintln(r.con.stderr, text)
 	}
 }
 
-// view writes everything, as SIGUSR2 asks for. Signals that come together are one: rates need some time.
+// view prints the full view for SIGUSR2. Signals in quick succession count as one, as rates need some time.
 func (r *runner) view(now time.Time) {
 	if now.Sub(r.viewed) >= oneSignal {
 		r.viewed = now

@@ -11,7 +11,7 @@ import (
 // Code is an exit code of the process. The values are part of the command line's contract: none is ever reused.
 type Code int
 
-// The exit codes, distinct by cause.
+// Exit codes by cause.
 const (
 	OK          Code = 0
 	Script      Code = 1
@@ -31,7 +31,7 @@ const (
 	Terminated  Code = 143
 )
 
-// texts says for each code, in words for the user, when it comes. The order is that of the help.
+// texts describes each code, in the order of the help.
 var texts = []struct {
 	code Code
 	name string
@@ -55,13 +55,13 @@ var texts = []struct {
 	{Terminated, "terminated", "ended by SIGTERM, after an orderly stop"},
 }
 
-// Help stands below the table of exit codes.
+// Help is printed below the table of exit codes.
 const Help = "When several causes meet, the first of these wins: internal, script, usage, config and device, a code other than 0 that " +
 	"the script gave to `os.exit`, storage, threshold, pipe, a signal. A script may end with any code: `os.exit(CODE)`. With `os.exit(0)` " +
 	"it says that a signal is how it is meant to end. After a fatal error and after SIGKILL the last ledger, at most a second old, is printed " +
 	"all the same, and is in `--summary-json` with `\"died\": true`; files hold what had been written, and the last packet of a capture may be cut off."
 
-// precedence lists the codes that win over others, the strongest first.
+// precedence lists the codes that override others, highest first.
 var precedence = []Code{Internal, Script, Usage, Config, Device}
 
 // Worse returns the one of two codes that wins. Between those that precedence does not list the newer one does: callers
@@ -75,7 +75,7 @@ func Worse(code, found Code) Code {
 	return found
 }
 
-// String is the cause in one word, or the number of a code that the script chose.
+// String returns the cause in one word, or the number of a code chosen by the script.
 func (c Code) String() string {
 	for _, e := range texts {
 		if e.code == c {
@@ -85,7 +85,7 @@ func (c Code) String() string {
 	return fmt.Sprintf("exit code %d", int(c))
 }
 
-// Topic is daqiri-run help exit-codes.
+// Topic is the help topic "exit-codes".
 var Topic = manual.Topic{Name: "exit-codes", Short: "the exit codes and what they mean", Parts: func() []manual.Part {
 	table := &manual.Table{Columns: []string{"code", "cause", "when"}}
 	for _, e := range texts {

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// Failure is an error with the code that it ends the process with. A silent one has been shown already.
+// Failure is an error with the exit code that it causes. A silent one has already been printed.
 type Failure struct {
 	Code   Code
 	Err    error
@@ -16,7 +16,7 @@ type Failure struct {
 func (f *Failure) Error() string { return f.Err.Error() }
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Fail gives err an exit code; nil stays nil.
+// Fail attaches an exit code to err; nil stays nil.
 func Fail(code Code, err error) error {
 	if err == nil {
 		return nil

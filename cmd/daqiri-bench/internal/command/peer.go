@@ -15,7 +15,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/state"
 )
 
-// peerIdle ends a receiver whose sender went away.
+// peerIdle is the idle time after which a receiver without a sender ends.
 const peerIdle = time.Second
 
 // peerFlags are the flags of all loops.
@@ -96,7 +96,7 @@ func peerRecv(out *json.Encoder, f *peerFlags) error {
 	return encode(out, got, err)
 }
 
-// listen binds a receiver and prints where.
+// listen binds a receiver and prints its port.
 func (f *peerFlags) listen(out *json.Encoder, stamps bool) (*baseline.Receiver, error) {
 	r, err := baseline.Listen(baseline.Recv{Host: f.host, Size: f.size, GRO: f.gro, Stamps: stamps})
 	if err != nil {
@@ -105,7 +105,7 @@ func (f *peerFlags) listen(out *json.Encoder, stamps bool) (*baseline.Receiver, 
 	return r, out.Encode(map[string]int{"port": r.Port()})
 }
 
-// peerPair sends and receives in one process, on a thread each.
+// peerPair sends and receives in one process, with one thread each.
 func peerPair(out *json.Encoder, f *peerFlags) error {
 	r, err := baseline.Listen(baseline.Recv{Host: f.host, Size: f.size, GRO: f.gro})
 	if err != nil {
@@ -127,7 +127,7 @@ func peerPair(out *json.Encoder, f *peerFlags) error {
 	return encode(out, got, err)
 }
 
-// peerPace sends at f.pps for f.length; also with the engine's pacer, as no script could look at every packet.
+// peerPace sends at f.pps for f.length, also with the engine's pacer, because a script can't process every packet.
 func peerPace(out *json.Encoder, f *peerFlags) error {
 	got, err := baseline.RunPace(baseline.Pace{PPS: f.pps, N: int(f.pps * f.length.Seconds()), Engine: f.engine})
 	if err != nil {
@@ -136,7 +136,7 @@ func peerPace(out *json.Encoder, f *peerFlags) error {
 	return out.Encode(got)
 }
 
-// peerFlows asks a flow table of f.n rules.
+// peerFlows looks up packets in a flow table of f.n rules.
 func peerFlows(out *json.Encoder, f *peerFlags) error {
 	ns, err := baseline.RunFlows(f.n, f.length)
 	if err != nil {
@@ -145,19 +145,19 @@ func peerFlows(out *json.Encoder, f *peerFlags) error {
 	return out.Encode(map[string]float64{"ns": ns})
 }
 
-// peerReorder puts packets of f.size in order, or copies them with f.copies.
+// peerReorder reorders packets of f.size, or copies them with f.copies.
 func peerReorder(out *json.Encoder, f *peerFlags) error {
 	rate, err := baseline.RunReorder(f.size, f.copies, f.heaps, f.length)
 	return encodeRate(out, rate, err)
 }
 
-// peerConvert converts elements from memory to memory.
+// peerConvert converts elements in memory.
 func peerConvert(out *json.Encoder, f *peerFlags) error {
 	rate, err := baseline.RunConvert(f.from, f.to, f.network, f.length)
 	return encodeRate(out, rate, err)
 }
 
-// peerGPU has a GPU's kernels timed, and its copies.
+// peerGPU measures a GPU's kernels and copies.
 func peerGPU(run func(time.Duration) (baseline.Rates, error)) func(*json.Encoder, *peerFlags) error {
 	return func(out *json.Encoder, f *peerFlags) error {
 		rates, err := run(f.length)
@@ -174,7 +174,7 @@ func peerPut(out *json.Encoder, f *peerFlags) error {
 	return encode(out, got, err)
 }
 
-// encodeRate prints bytes a second, unless there are none.
+// encodeRate prints bytes per second, unless err is set.
 func encodeRate(out *json.Encoder, rate float64, err error) error {
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func encodeRate(out *json.Encoder, rate float64, err error) error {
 	return out.Encode(map[string]float64{"bytes_per_second": rate})
 }
 
-// peerLatency prints percentiles in µs.
+// peerLatency prints latency percentiles in us.
 func peerLatency(out *json.Encoder, f *peerFlags) error {
 	r, err := f.listen(out, true)
 	if err != nil {
@@ -201,7 +201,7 @@ func peerLatency(out *json.Encoder, f *peerFlags) error {
 	return out.Encode(map[string]float64{"n": float64(len(ns)), "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "max": at(1)})
 }
 
-// encode prints a result, unless there is none.
+// encode prints a result, unless err is set.
 func encode(out *json.Encoder, figures baseline.Figures, err error) error {
 	if err != nil {
 		return err
