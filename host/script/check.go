@@ -13,21 +13,21 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// Fault is something wrong with a script that shows without running it.
+// Fault is an error or warning found in a script without running it.
 type Fault struct {
-	Name string // of the script
+	Name string // name of the script
 	Line int
 	Text string
 
-	Warning bool // the script runs, though it may not do what is meant
+	Warning bool // the script runs, but perhaps not as intended
 }
 
-// Error gives "script:line: text".
+// Error returns "script:line: text".
 func (f Fault) Error() string { return fmt.Sprintf("%s:%d: %s", f.Name, f.Line, f.Text) }
 
-// Check reads a script without running it and returns its faults in the order of lines: a syntax error, the globals
-// that neither known nor the script itself defines, and comparisons of a u64 that Lua can't make. known are the
-// names of the globals that every script has. A global that is never set and of which the script only looks whether it is nil is a warning.
+// Check reads a script without running it and returns its errors, sorted by line: a syntax error, reads of globals that are neither in known nor
+// set by the script, and comparisons with a u64 that Lua can't make. known are the names of the globals that every script has. A global that is
+// never set and only tested for nil is a warning.
 func Check(name, source string, known []string) []Fault {
 	chunk, err := parseSource(context.Background(), name, source)
 	if err != nil {
@@ -37,7 +37,7 @@ func Check(name, source string, known []string) []Fault {
 	for _, k := range known {
 		c.known[k] = true
 	}
-	c.collect = true // first who is defined at all, in any order, then who uses what is not
+	c.collect = true // first collect all definitions, in any order, then check the uses
 	c.block(chunk, nil)
 	c.collect = false
 	c.block(chunk, nil)
@@ -45,7 +45,7 @@ func Check(name, source string, known []string) []Fault {
 	return c.faults
 }
 
-// syntaxFault is a parse error with its line; one at the end of the text is at its last line.
+// syntaxFault converts a parse error; an error at the end of the text is reported at its last line.
 func syntaxFault(name, source string, err error) Fault {
 	if f, ok := asFault(err); ok {
 		return f
@@ -61,7 +61,7 @@ func syntaxFault(name, source string, err error) Fault {
 	return Fault{Name: name, Line: syntax.Pos.Line, Text: fmt.Sprintf("%s near '%s'", syntax.Message, syntax.Token)}
 }
 
-// scope is the local names that a place can see.
+// scope holds the local names visible at a place.
 type scope struct {
 	outer *scope
 	names []string
@@ -76,11 +76,11 @@ func (s *scope) has(name string) bool {
 	return false
 }
 
-// checker walks a script twice: it collects the globals that are assigned, then looks at those that are read.
+// checker walks a script twice: it collects the assigned globals, then checks the globals that are read.
 type checker struct {
 	name    string
 	known   map[string]bool
-	names   []string // known, for suggestions
+	names   []string // known names, for suggestions
 	collect bool
 	faults  []Fault
 }
@@ -91,7 +91,7 @@ func (c *checker) faultf(at ast.PositionHolder, format string, args ...any) {
 	}
 }
 
-// define is an assignment to name.
+// define handles an assignment to name.
 func (c *checker) define(name string, s *scope) {
 	if c.collect && !s.has(name) && !c.known[name] {
 		c.known[name] = true
@@ -99,7 +99,7 @@ func (c *checker) define(name string, s *scope) {
 	}
 }
 
-// use is a read of name.
+// use handles a read of name.
 func (c *checker) use(e *ast.IdentExpr, s *scope) {
 	if c.undefined(e, s) {
 		c.faultf(e, "undefined global '%s'%s", e.Value, c.hint(e))
@@ -134,7 +134,7 @@ func (c *checker) stmt(stmt ast.Stmt, s *scope) {
 		}
 	case *ast.LocalAssignStmt:
 		if len(stmt.Exprs) == 1 {
-			if _, ok := stmt.Exprs[0].(*ast.FunctionExpr); ok { // local function f sees itself
+			if _, ok := stmt.Exprs[0].(*ast.FunctionExpr); ok { // a local function is visible in its own body
 				s.names = append(s.names, stmt.Names...)
 			}
 		}
@@ -156,7 +156,7 @@ func (c *checker) stmt(stmt ast.Stmt, s *scope) {
 	}
 }
 
-// control is a statement with statements inside.
+// control handles a statement with nested statements.
 func (c *checker) control(stmt ast.Stmt, s *scope) {
 	switch stmt := stmt.(type) {
 	case *ast.DoBlockStmt:
@@ -165,7 +165,7 @@ func (c *checker) control(stmt ast.Stmt, s *scope) {
 		c.tested(stmt.Condition, s)
 		c.block(stmt.Stmts, s)
 	case *ast.RepeatStmt:
-		c.tested(stmt.Condition, c.block(stmt.Stmts, s)) // the condition sees the block's locals
+		c.tested(stmt.Condition, c.block(stmt.Stmts, s)) // the block's locals are visible in the condition
 	case *ast.IfStmt:
 		c.tested(stmt.Condition, s)
 		c.block(stmt.Then, s)
@@ -179,7 +179,7 @@ func (c *checker) control(stmt ast.Stmt, s *scope) {
 	}
 }
 
-// target is the left side of an assignment.
+// target handles the left side of an assignment.
 func (c *checker) target(e ast.Expr, s *scope) {
 	if name, ok := e.(*ast.IdentExpr); ok {
 		c.define(name.Value, s)
@@ -250,8 +250,8 @@ func (c *checker) operation(e ast.Expr, s *scope) {
 	}
 }
 
-// comparison finds a u64 next to a number: Lua 5.1 asks no metatable when the types differ, so that == is always
-// false and < raises.
+// comparison reports a u64 compared with a number: Lua 5.1 calls no metamethod for operands of different types, so == is always false and <
+// raises.
 func (c *checker) comparison(e *ast.RelationalOpExpr) {
 	instead := map[string]string{"==": "a:eq(b)", "~=": "not a:eq(b)", "<": "a:lt(b)", ">": "b:lt(a)", "<=": "not b:lt(a)",
 		">=": "not a:lt(b)"}[e.Operator]
@@ -260,7 +260,7 @@ func (c *checker) comparison(e *ast.RelationalOpExpr) {
 	}
 }
 
-// isNumber says whether e is certainly a number.
+// isNumber reports whether e is certainly a number.
 func isNumber(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.NumberExpr, *ast.UnaryLenOpExpr:
@@ -271,7 +271,7 @@ func isNumber(e ast.Expr) bool {
 	return false
 }
 
-// isU64 says whether e is a call that makes a u64: daqiri.u64(…) or col:u64(…).
+// isU64 reports whether e is a call that returns a u64: daqiri.u64(...) or col:u64(...).
 func isU64(e ast.Expr) bool {
 	call, ok := e.(*ast.FuncCallExpr)
 	if !ok {
@@ -288,8 +288,7 @@ func isU64(e ast.Expr) bool {
 	return ok && key.Value == "u64"
 }
 
-// skipHead leaves out a byte order mark, which some editors write, and blanks a first line that is for the shell, so
-// that a script may be an executable.
+// skipHead removes a byte order mark, which some editors write, and blanks a first line for the shell ("#!"), so that a script can be executable.
 func skipHead(source string) string {
 	source = strings.TrimPrefix(source, "\ufeff")
 	if !strings.HasPrefix(source, "#") {

@@ -6,9 +6,9 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// Globals of which a script only looks whether they are nil: reading them raises nothing (bindings/unset.go).
+// Globals that a script only tests for nil: reading them does not raise (bindings/unset.go).
 
-// tested is an expression of which it matters only whether it is nil or false.
+// tested handles an expression that is only tested for nil or false.
 func (c *checker) tested(e ast.Expr, s *scope) {
 	switch e := e.(type) {
 	case *ast.IdentExpr:
@@ -24,7 +24,7 @@ func (c *checker) tested(e ast.Expr, s *scope) {
 	}
 }
 
-// compared is a comparison; that with nil by == or ~= is a test.
+// compared handles a comparison; == and ~= with nil are tests.
 func (c *checker) compared(e *ast.RelationalOpExpr, s *scope) {
 	_, left := e.Lhs.(*ast.NilExpr)
 	_, right := e.Rhs.(*ast.NilExpr)

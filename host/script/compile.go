@@ -14,16 +14,16 @@ import (
 	"github.com/daqiri/daqiri-run/bindings"
 )
 
-// compile makes a function of Lua source. Everything that runs comes through here: what gopher-lua's compiler (1.1.2)
-// gets wrong is rewritten before, or refused, and what it made is looked through.
+// compile compiles Lua source to a function. All code passes through it: constructs that gopher-lua's compiler (1.1.2) miscompiles are rewritten
+// or refused, and its output is checked.
 func compile(L *lua.LState, name, source string) (*lua.LFunction, error) {
 	return compileWith(L, name, source, nil)
 }
 
-// compileWith also has change, where it is not nil, change the chunk before.
+// compileWith is compile with a function that modifies the chunk first; change may be nil.
 func compileWith(L *lua.LState, name, source string, change func([]ast.Stmt) []ast.Stmt) (fn *lua.LFunction, err error) {
 	defer func() {
-		if v := recover(); v != nil { // the compiler stumbled
+		if v := recover(); v != nil { // panic of the compiler
 			err = fmt.Errorf("%s: cannot be compiled: %v", name, v)
 		}
 		if err != nil {
@@ -52,7 +52,7 @@ func compileWith(L *lua.LState, name, source string, change func([]ast.Stmt) []a
 	return L.NewFunctionFromProto(proto), nil
 }
 
-// contextOf is the context that a state works under.
+// contextOf returns the context of a state.
 func contextOf(L *lua.LState) context.Context {
 	if ctx := L.Context(); ctx != nil {
 		return ctx
@@ -60,12 +60,12 @@ func contextOf(L *lua.LState) context.Context {
 	return context.Background()
 }
 
-// Parse parses Lua source that is not nested too deep.
+// Parse parses Lua source and checks the limits of nesting.
 func Parse(name, source string) ([]ast.Stmt, error) {
 	return parseSource(context.Background(), name, source)
 }
 
-// parseSource parses Lua source that is not nested too deep. It ends early when ctx does.
+// parseSource is Parse with a context that can end it early.
 func parseSource(ctx context.Context, name, source string) ([]ast.Stmt, error) {
 	source = skipHead(source)
 	if err := scan(name, source); err != nil {
@@ -81,7 +81,7 @@ func parseSource(ctx context.Context, name, source string) ([]ast.Stmt, error) {
 	return chunk, checkLevels(name, chunk)
 }
 
-// stoppable is a text that ends when a context does: a parser can't be interrupted otherwise.
+// stoppable is a reader that fails once a context ends, as the parser can't be interrupted otherwise.
 type stoppable struct {
 	ctx  context.Context
 	text io.Reader
@@ -94,15 +94,15 @@ func (s *stoppable) Read(p []byte) (int, error) {
 	return s.text.Read(p)
 }
 
-// syntaxError is an error at a line, as the parser's own.
+// syntaxError returns an error at a line in the form of the parser's errors.
 func syntaxError(name string, line int, format string, args ...any) error {
 	return &sourceError{Fault{Name: name, Line: line, Text: fmt.Sprintf(format, args...)}}
 }
 
-// sourceError is a fault that neither the parser nor the compiler of gopher-lua looks for.
+// sourceError is an error that gopher-lua's parser and compiler do not detect.
 type sourceError struct{ Fault }
 
-// asFault gives the fault that err is about.
+// asFault returns the Fault in err, if any.
 func asFault(err error) (Fault, bool) {
 	var e *sourceError
 	if errors.As(err, &e) {

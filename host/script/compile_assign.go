@@ -7,7 +7,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// assign rewrites an assignment, where it has to be.
+// assign rewrites an assignment if the compiler would miscompile it.
 func (r *rewriter) assign(stmt *ast.AssignStmt) ast.Stmt {
 	r.exprs(stmt.Lhs)
 	r.exprs(stmt.Rhs)
@@ -18,8 +18,8 @@ func (r *rewriter) assign(stmt *ast.AssignStmt) ast.Stmt {
 	return stmt
 }
 
-// interferes says whether an assignment to several places may write a local before all values and places have been
-// computed. The values of a single call are all there before the first is assigned.
+// interferes reports whether an assignment to several targets may write a local before all values and targets have been evaluated. The values of
+// a single call are complete before the first is assigned.
 func interferes(stmt *ast.AssignStmt) bool {
 	names := 0
 	for _, target := range stmt.Lhs {
@@ -30,8 +30,8 @@ func interferes(stmt *ast.AssignStmt) bool {
 	return names > 0 && (len(stmt.Rhs) > 1 || names < len(stmt.Lhs))
 }
 
-// early says whether the value of one assignment to a local would be written into the local piece by piece: and, or
-// jump away in the middle, ... clears what lies behind, and a call that goes to the last parameter lays its arguments there.
+// early reports whether the value of a single assignment to a local would be written to it before it is complete: "and" and "or" jump away
+// midway, "..." clears the registers above, and a call assigned to the last parameter stores its arguments there.
 func (r *rewriter) early(target, value ast.Expr) bool {
 	name, ok := target.(*ast.IdentExpr)
 	if !ok || !r.fn.locals[name.Value] {
@@ -46,8 +46,7 @@ func (r *rewriter) early(target, value ast.Expr) bool {
 	return false
 }
 
-// constantObject says whether a field of a constant is assigned, ("x").y = 1: the compiler would take the constant's
-// number for a register's.
+// constantObject reports an assignment to a field of a constant, ("x").y = 1: the compiler would use the constant's index as a register.
 func constantObject(stmt *ast.AssignStmt) bool {
 	for _, target := range stmt.Lhs {
 		if get, ok := target.(*ast.AttrGetExpr); ok && isConstant(get.Object) {
@@ -57,8 +56,7 @@ func constantObject(stmt *ast.AssignStmt) bool {
 	return false
 }
 
-// sequence takes an assignment apart: first everything is computed, into locals with names that no script can have,
-// then it is assigned.
+// sequence splits an assignment: first it evaluates everything into locals whose names no script can use, then it assigns.
 func sequence(stmt *ast.AssignStmt) ast.Stmt {
 	s := &sequencer{at: stmt}
 	for _, target := range stmt.Lhs {
@@ -72,7 +70,7 @@ func sequence(stmt *ast.AssignStmt) ast.Stmt {
 		names[i] = fmt.Sprintf("(value %d)", i+1)
 	}
 	s.add(&ast.LocalAssignStmt{Names: names, Exprs: stmt.Rhs})
-	for i, target := range slices.Backward(stmt.Lhs) { // Lua's order
+	for i, target := range slices.Backward(stmt.Lhs) { // in Lua's order
 		s.add(&ast.AssignStmt{Lhs: []ast.Expr{target}, Rhs: []ast.Expr{s.name(names[i])}})
 	}
 	block := &ast.DoBlockStmt{Stmts: s.stmts}
@@ -80,9 +78,9 @@ func sequence(stmt *ast.AssignStmt) ast.Stmt {
 	return block
 }
 
-// sequencer gathers the statements that an assignment becomes.
+// sequencer collects the statements that replace an assignment.
 type sequencer struct {
-	at    ast.PositionHolder // where what it makes belongs
+	at    ast.PositionHolder // position of the new statements
 	stmts []ast.Stmt
 	kept  int
 }
@@ -98,7 +96,7 @@ func (s *sequencer) name(name string) *ast.IdentExpr {
 	return e
 }
 
-// keep computes e into a local of its own, unless it is a constant.
+// keep evaluates e into a new local, unless it is a constant.
 func (s *sequencer) keep(e ast.Expr) ast.Expr {
 	if isConstant(e) {
 		return e

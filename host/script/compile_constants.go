@@ -7,16 +7,15 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// The compiler looks a function's constants through, from the first, for each that it meets. Those of a function with
-// many are outlined: it gets the same one for all, at lines that say which is meant, and the real ones are put in
-// afterwards.
+// For each constant, the compiler searches the function's constants from the first. In a function with many, they are outlined: all are replaced
+// by the same constant, with line numbers that identify them, and the real ones are inserted after compilation.
 const (
 	manyConstants = 1000
-	mostConstants = 1<<18 - 1    // what an instruction can name
-	mostOperands  = 256          // constants that an operand may be; the others are loaded into registers
-	outlinedLine  = 1 << 40      // the line of the first outlined constant
-	anyString     = "(constant)" // stands for strings
-	anyNumber     = "1e-300"     // stands for numbers
+	mostConstants = 1<<18 - 1    // maximum constant index of an instruction
+	mostOperands  = 256          // constants usable as operands; others are loaded into registers
+	outlinedLine  = 1 << 40      // line number of the first outlined constant
+	anyString     = "(constant)" // placeholder for strings
+	anyNumber     = "1e-300"     // placeholder for numbers
 	mostUpvalues  = 255
 )
 
@@ -26,10 +25,10 @@ type literal struct {
 	line  int
 }
 
-// literal notes a constant of the function that is rewritten.
+// literal records a constant of the function being rewritten.
 func (r *rewriter) literal(e ast.Expr) { r.fn.literals = append(r.fn.literals, e) }
 
-// outline takes the constants out of a function that has many.
+// outline replaces the constants of a function that has many.
 func (r *rewriter) outline(stmts []ast.Stmt) []ast.Stmt {
 	if len(r.fn.literals) <= manyConstants {
 		return stmts
@@ -62,13 +61,13 @@ func valueOf(e ast.Expr) lua.LValue {
 	case *ast.StringExpr:
 		return lua.LString(e.Value)
 	case *ast.NumberExpr:
-		v, _ := readNumeral(e.Value) // it was read before
+		v, _ := readNumeral(e.Value) // parsed before
 		return lua.LNumber(v)
 	}
 	return lua.LNil
 }
 
-// operandConstants is a statement, never run, with so many constants that no later one is an operand.
+// operandConstants returns a dead statement with enough constants that no later constant can be an operand.
 func operandConstants(at ast.PositionHolder) ast.Stmt {
 	const name = "(constants)"
 	dead := &ast.IfStmt{Condition: never(at), Then: []ast.Stmt{unused(at, name)}}
@@ -84,7 +83,7 @@ func operandConstants(at ast.PositionHolder) ast.Stmt {
 	return dead
 }
 
-// finish puts the outlined constants into a function and those inside it, and refuses what an instruction can't hold.
+// finish inserts the outlined constants into a function and its inner functions, and refuses what an instruction can't encode.
 func (r *rewriter) finish(proto *lua.FunctionProto) error {
 	at := map[lua.LValue]int{}
 	for pc, line := range proto.DbgSourcePositions {
@@ -123,7 +122,7 @@ func (r *rewriter) finish(proto *lua.FunctionProto) error {
 
 func opcode(inst uint32) int { return int(inst >> 26) }
 
-// checkJumps refuses jumps over more instructions than one can name: the compiler cuts the distance.
+// checkJumps refuses jumps over more instructions than can be encoded: the compiler would truncate the distance.
 func (r *rewriter) checkJumps(proto *lua.FunctionProto) error {
 	const farthest = mostConstants >> 1
 	if len(proto.Code) <= farthest {

@@ -4,13 +4,13 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// Limits of what is inside what. The parser, the rewriter and the compiler go along these by calling themselves.
+// Limits of nesting. The parser, the rewriter and the compiler recurse once per level.
 const (
-	maxLevels = 200    // of blocks, functions, tables and operands in each other, as in C Lua
-	maxChain  = 20_000 // operators, fields, calls or elseif in a row
+	maxLevels = 200    // nested blocks, functions, tables and operands, as in C Lua
+	maxChain  = 20_000 // consecutive operators, fields, calls or elseif
 )
 
-// checkLevels looks for what is nested too deep, or a row too long, and itself goes no deeper.
+// checkLevels checks these limits; its own recursion is bounded by them.
 func checkLevels(name string, chunk []ast.Stmt) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -26,14 +26,14 @@ func checkLevels(name string, chunk []ast.Stmt) (err error) {
 	return nil
 }
 
-// levels counts along the way from a chunk to the node that is looked at.
+// levels counts the levels from the chunk to the current node.
 type levels struct {
 	name  string
 	depth int
 	chain int
 }
 
-// inside looks at what is one level deeper.
+// inside calls look one level deeper.
 func (l *levels) inside(at ast.PositionHolder, look func()) {
 	if l.depth++; l.depth > maxLevels {
 		panic(syntaxError(l.name, at.Line(), "chunk has too many syntax levels (at most %d things inside each other)", maxLevels))
@@ -81,7 +81,7 @@ func (l *levels) stmt(stmt ast.Stmt) {
 	}
 }
 
-// branch goes along a chain of elseif.
+// branch walks a chain of elseif.
 func (l *levels) branch(stmt *ast.IfStmt) {
 	before := l.chain
 	defer func() { l.chain = before }()
@@ -98,7 +98,7 @@ func (l *levels) branch(stmt *ast.IfStmt) {
 	}
 }
 
-// elseif is the next of a chain of conditions, or nil: what is in an else alone counts as one.
+// elseif returns the next condition of a chain, or nil; an if that is alone in an else block counts as elseif.
 func elseif(stmt *ast.IfStmt) *ast.IfStmt {
 	if len(stmt.Else) != 1 {
 		return nil
@@ -107,7 +107,7 @@ func elseif(stmt *ast.IfStmt) *ast.IfStmt {
 	return next
 }
 
-// link is one more in a row.
+// link counts one more element of a chain.
 func (l *levels) link(at ast.PositionHolder) {
 	if l.chain++; l.chain > maxChain {
 		panic(syntaxError(l.name, at.Line(), "more than %d operators, fields, calls or elseif in a row: take it apart", maxChain))
@@ -122,7 +122,7 @@ func (l *levels) exprs(list ...ast.Expr) {
 	}
 }
 
-// expr goes along a row of left operands, to look at what else belongs to each.
+// expr walks a chain of left operands and checks the other operands of each.
 func (l *levels) expr(e ast.Expr) {
 	before := l.chain
 	defer func() { l.chain = before }()
@@ -134,7 +134,7 @@ func (l *levels) expr(e ast.Expr) {
 	}
 }
 
-// operands looks at the operands of e but the first, which it returns.
+// operands checks the operands of e except the first, which it returns.
 func (l *levels) operands(e ast.Expr) (first ast.Expr) {
 	switch e := e.(type) {
 	case *ast.AttrGetExpr:

@@ -12,7 +12,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// wrongWithout lists programs that gopher-lua's compiler alone gets wrong, and what Lua 5.1 returns.
+// wrongWithout lists programs that gopher-lua miscompiles without the rewriter, with Lua 5.1's results.
 var wrongWithout = []struct{ name, source, want string }{
 	{"and of a call", `local function f() return false end local d = 5; d = f() and 9; return d`, "false"},
 	{"and of a field", `local o, d = { b = false }, 7; d = o.b and d; return d`, "false"},
@@ -42,7 +42,7 @@ var wrongWithout = []struct{ name, source, want string }{
 	{"numerals", `return 0010, 1e999 == 1/0, 0xffffffffffffffff == 2^64, 0x10, 1e2, .5`, "10 true true 16 100 0.5"},
 }
 
-// besideWrong lists programs of the same kinds that gopher-lua's compiler alone gets right, and the repairs must leave right.
+// besideWrong lists similar programs that gopher-lua compiles correctly, and that the rewriter must not break.
 var besideWrong = []struct{ name, source, want string }{
 	{"field of a constant", `return pcall(function() ("x").y = 1 end)`, "false s.lua:1: attempt to index a non-table object(string) with key 'y'"},
 	{"call to the last parameter", `local function f(p) local q = 1; p = tostring(5); return q, p end return f(2)`, "1 5"},
@@ -71,7 +71,7 @@ func TestWrongWithout(t *testing.T) {
 	}
 }
 
-// alone is what gopher-lua makes of a program without the rewriter, or how it fails. Some don't end.
+// alone returns the result of a program compiled without the rewriter, or how it fails. Some do not terminate.
 func alone(source string) (got string) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -89,7 +89,7 @@ func alone(source string) (got string) {
 	return texts(L)
 }
 
-// What is expected of the programs above is what Lua 5.1 itself returns.
+// TestWrongWithoutInLua checks the expected results against Lua 5.1.
 func TestWrongWithoutInLua(t *testing.T) {
 	path := lua51(t)
 	for _, c := range slices.Concat(wrongWithout, besideWrong) {
@@ -114,7 +114,7 @@ func TestLongConstructor(t *testing.T) {
 	}
 }
 
-// 80,000 constants of all kinds, in lists, fields, statements and operations.
+// TestManyConstants compiles 80,000 constants of all kinds, in lists, fields, statements and operations.
 func TestManyConstants(t *testing.T) {
 	const n = 20_000
 	var b strings.Builder
@@ -134,7 +134,7 @@ func TestManyConstants(t *testing.T) {
 	}
 }
 
-// The lines of errors and of what debug.traceback says stay those of the source where constants are outlined.
+// TestManyConstantsLines checks that errors and debug.traceback report the source lines of outlined constants.
 func TestManyConstantsLines(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("local t = {}\n")
@@ -202,7 +202,7 @@ func TestSourceLimits(t *testing.T) {
 	}
 }
 
-// manyUpvalues is a function that uses n locals of two functions around it.
+// manyUpvalues returns a function that uses n locals of two enclosing functions.
 func manyUpvalues(n int) string {
 	var a, b, use strings.Builder
 	for i := range n {
@@ -216,7 +216,7 @@ func manyUpvalues(n int) string {
 	return a.String() + "return function() " + b.String() + "return function() " + use.String() + "end end"
 }
 
-// Long source can be interrupted.
+// TestCompileInterrupted checks that compiling long source can be interrupted.
 func TestCompileInterrupted(t *testing.T) {
 	L := newState(t)
 	ctx, cancel := context.WithCancelCause(context.Background())

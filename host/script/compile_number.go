@@ -9,8 +9,8 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// number gives a numeral the value that Lua gives it. The compiler reads a second leading zero as octal, and what
-// it can't read, 1e999 for one, as not a number.
+// number sets the value that Lua gives to a numeral. The compiler reads a numeral with a second leading zero as octal, and one that it can not
+// parse, such as 1e999, as NaN.
 func (r *rewriter) number(e *ast.NumberExpr) ast.Expr {
 	v, ok := readNumeral(e.Value)
 	switch {
@@ -32,8 +32,8 @@ func (r *rewriter) number(e *ast.NumberExpr) ast.Expr {
 
 const foldedInRow = 64
 
-// arithmetic rewrites an operation. The compiler looks for constants down to the end of a row of operations from each
-// of these: a row is cut from time to time, by "true and".
+// arithmetic rewrites an operation. For each operation, the compiler searches for constants to the end of a chain of operations: long chains are
+// split by "true and".
 func (r *rewriter) arithmetic(e *ast.ArithmeticOpExpr) ast.Expr {
 	e.Lhs = r.expr(e.Lhs)
 	before := 0
@@ -63,8 +63,8 @@ func (r *rewriter) arithmetic(e *ast.ArithmeticOpExpr) ast.Expr {
 	}, e.Lhs, e.Rhs)
 }
 
-// fold computes an operation with constants, so that its operands are none of their own. What has no numeral stays,
-// and then its operands must not be outlined: the compiler computes with them.
+// fold evaluates an operation on constants, so that its operands are not separate constants. A result without a numeral is not replaced, and its
+// operands must not be outlined, because the compiler computes with them.
 func (r *rewriter) fold(e ast.Expr, compute func(...float64) float64, operands ...ast.Expr) ast.Expr {
 	var values []float64
 	for _, operand := range operands {
@@ -74,7 +74,7 @@ func (r *rewriter) fold(e ast.Expr, compute func(...float64) float64, operands .
 		}
 		v := math.NaN()
 		if ok {
-			v, _ = readNumeral(number.Value) // it was read before
+			v, _ = readNumeral(number.Value) // read earlier
 		}
 		values = append(values, v)
 	}
@@ -92,7 +92,7 @@ func (r *rewriter) fold(e ast.Expr, compute func(...float64) float64, operands .
 	return number
 }
 
-// plainNumeral says whether s is a few digits, as most are.
+// plainNumeral reports whether s consists of a few digits only.
 func plainNumeral(s string) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
@@ -109,7 +109,7 @@ func readNumeral(s string) (float64, bool) {
 	return parseFloat(s)
 }
 
-// parseFloat reads a number; one that is too large is infinite, as in C.
+// parseFloat parses a number; an overflow is infinite, as in C.
 func parseFloat(s string) (float64, bool) {
 	v, err := strconv.ParseFloat(s, 64)
 	return v, err == nil || errors.Is(err, strconv.ErrRange)

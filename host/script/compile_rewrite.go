@@ -6,28 +6,28 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// rewriter takes what gopher-lua's compiler gets wrong out of a chunk, in place. Names that it makes have parentheses:
-// no script can have these.
+// rewriter replaces, in place, constructs of a chunk that gopher-lua miscompiles. Names that it generates contain parentheses, so scripts can't
+// use them.
 type rewriter struct {
 	name      string
-	fn        *function // the innermost
-	functions int       // seen so far
-	outlined  []literal // constants that are put in after the compiler
-	err       error     // the first
+	fn        *function // innermost function
+	functions int       // functions visited so far
+	outlined  []literal // constants inserted after compilation
+	err       error     // first error
 }
 
-// function is what is known of a function while its body is rewritten.
+// function is the state of a function while its body is rewritten.
 type function struct {
 	outer     *function
-	locals    map[string]bool // names that are a local somewhere in it
+	locals    map[string]bool // names of its locals anywhere in the body
 	lastParam string
 	varargs   bool
-	blocks    int           // around this place
-	loop      *around       // the innermost
-	jump      *ast.GotoStmt // a goto in it
+	blocks    int           // number of enclosing blocks
+	loop      *around       // innermost loop
+	jump      *ast.GotoStmt // a goto in it, if any
 	literals  []ast.Expr
-	kept      map[ast.Expr]bool // constants and operations with these that stay as they are
-	chain     ast.Expr          // the last arithmetic operation, with how many in a row before it
+	kept      map[ast.Expr]bool // constants that must not be outlined, and operations on them
+	chain     ast.Expr          // last arithmetic operation; before is its position in the chain
 	before    int
 }
 
@@ -43,7 +43,7 @@ func (r *rewriter) chunk(stmts []ast.Stmt) []ast.Stmt {
 	return r.body(&ast.ParList{HasVargs: true}, stmts, false)
 }
 
-// body rewrites a function's statements.
+// body rewrites the statements of a function.
 func (r *rewriter) body(params *ast.ParList, stmts []ast.Stmt, method bool) []ast.Stmt {
 	r.functions++
 	r.fn = &function{outer: r.fn, locals: map[string]bool{}, kept: map[ast.Expr]bool{}, varargs: params.HasVargs}
@@ -73,7 +73,7 @@ func (r *rewriter) declare(names ...string) {
 	}
 }
 
-// block rewrites every statement of a block, in place.
+// block rewrites the statements of a block in place.
 func (r *rewriter) block(stmts []ast.Stmt) []ast.Stmt {
 	r.fn.blocks++
 	for i, stmt := range stmts {
@@ -110,7 +110,7 @@ func (r *rewriter) stmt(stmt ast.Stmt) ast.Stmt {
 	return stmt
 }
 
-// control is a statement with statements inside.
+// control rewrites a statement with nested statements.
 func (r *rewriter) control(stmt ast.Stmt) ast.Stmt {
 	switch stmt := stmt.(type) {
 	case *ast.DoBlockStmt:
@@ -136,7 +136,7 @@ func (r *rewriter) control(stmt ast.Stmt) ast.Stmt {
 	return stmt
 }
 
-// branch walks along a chain of elseif, which may be long.
+// branch walks a chain of elseif iteratively, as it may be long.
 func (r *rewriter) branch(stmt *ast.IfStmt) {
 	for {
 		stmt.Condition = r.condition(stmt.Condition)
@@ -150,8 +150,8 @@ func (r *rewriter) branch(stmt *ast.IfStmt) {
 	}
 }
 
-// condition rewrites what decides on a block. One that never holds becomes a comparison: a jump that is a block's
-// first instruction is followed wrongly by those that jump to it from behind.
+// condition rewrites the condition of a block. An always false one becomes a comparison: jumps from later code to a block that begins with a jump
+// would be wrong.
 func (r *rewriter) condition(e ast.Expr) ast.Expr {
 	e = r.expr(e)
 	switch e.(type) {
@@ -161,7 +161,7 @@ func (r *rewriter) condition(e ast.Expr) ast.Expr {
 	return e
 }
 
-// never is a condition that does not hold.
+// never returns a condition that is always false.
 func never(at ast.PositionHolder) ast.Expr {
 	zero, one := &ast.NumberExpr{Value: "0"}, &ast.NumberExpr{Value: "1"}
 	e := &ast.RelationalOpExpr{Operator: "==", Lhs: zero, Rhs: one}
@@ -171,8 +171,8 @@ func never(at ast.PositionHolder) ast.Expr {
 	return e
 }
 
-// local rewrites a declaration. The parser gives local f = function, whose function does not see the new f, in the
-// shape of local function f, which does; only the latter has a last line. A second value keeps them apart.
+// local rewrites a declaration. The parser returns the same node for "local f = function", whose function does not see the new f, and for "local
+// function f", which does; only the latter has a last line. A second value distinguishes them.
 func (r *rewriter) local(stmt *ast.LocalAssignStmt) {
 	r.declare(stmt.Names...)
 	r.exprs(stmt.Exprs)
@@ -185,11 +185,11 @@ func (r *rewriter) local(stmt *ast.LocalAssignStmt) {
 	}
 }
 
-// generic gives a generic for exactly three values to begin with. The compiler counts them by the names of the loop,
-// leaves what was in the registers for those that are missing, and lays operands over one another.
+// generic makes a generic for start with exactly three values. The compiler counts them by the number of loop variables, leaves stale registers
+// for missing values, and overlaps operands.
 func generic(stmt *ast.GenericForStmt) ast.Stmt {
 	if len(stmt.Exprs) == 1 && isPlainCall(stmt.Exprs[0]) {
-		return stmt // pairs(t): the call gives three
+		return stmt // pairs(t): the call returns three
 	}
 	s := &sequencer{at: stmt}
 	names := []string{"(generator)", "(state)", "(control)"}
@@ -204,7 +204,7 @@ func generic(stmt *ast.GenericForStmt) ast.Stmt {
 	return block
 }
 
-// isPlainCall says whether e calls what a name and fields lead to, with all that it returns.
+// isPlainCall reports whether e is a call, with all its results, of a name with optional fields.
 func isPlainCall(e ast.Expr) bool {
 	call, ok := e.(*ast.FuncCallExpr)
 	if !ok || call.AdjustRet {
@@ -284,7 +284,7 @@ func (r *rewriter) operation(e ast.Expr) ast.Expr {
 	return e
 }
 
-// decided is the operand that a chain with a constant in front comes to: no jump is left at its head.
+// decided returns the operand that a chain with a constant first operand evaluates to, so that the chain does not begin with a jump.
 func decided(e *ast.LogicalOpExpr) ast.Expr {
 	if !isConstant(e.Lhs) {
 		return e
@@ -292,7 +292,7 @@ func decided(e *ast.LogicalOpExpr) ast.Expr {
 	if isFalse(e.Lhs) == (e.Operator == "and") {
 		return e.Lhs
 	}
-	switch rhs := e.Rhs.(type) { // one value of it
+	switch rhs := e.Rhs.(type) { // exactly one value
 	case *ast.FuncCallExpr:
 		rhs.AdjustRet = true
 	case *ast.Comma3Expr:
@@ -301,7 +301,7 @@ func decided(e *ast.LogicalOpExpr) ast.Expr {
 	return e.Rhs
 }
 
-// negated is not e, for a constant the result.
+// negated returns not e; for a constant, the result.
 func negated(e *ast.UnaryNotOpExpr) ast.Expr {
 	if !isConstant(e.Expr) {
 		return e
@@ -330,20 +330,20 @@ func isFalse(e ast.Expr) bool {
 	return false
 }
 
-// place gives a new node the lines of the statement that it stands for.
+// place sets the lines of a new node to those of the statement that it replaces.
 func place(to, from ast.PositionHolder) {
 	to.SetLine(from.Line())
 	to.SetLastLine(from.LastLine())
 }
 
-// around is a loop while its body is rewritten.
+// around is a loop whose body is being rewritten.
 type around struct {
-	blocks    int // around its body, in the function
-	functions int // seen before it
+	blocks    int // enclosing blocks of its body in the function
+	functions int // visited before it
 	leaves    bool
 }
 
-// loop rewrites a loop's body and puts in front of it what the compiler needs to make the right code.
+// loop rewrites a loop's body and prepends statements that make the compiler generate correct code.
 func (r *rewriter) loop(body []ast.Stmt) []ast.Stmt {
 	outer := r.fn.loop
 	r.fn.loop = &around{blocks: r.fn.blocks + 1, functions: r.functions}
@@ -359,27 +359,27 @@ func (r *rewriter) loop(body []ast.Stmt) []ast.Stmt {
 	return body
 }
 
-// leave is a break. It has to end the life of locals in blocks of its own around it that a function may have.
+// leave handles a break. It must close the captured locals of the blocks that it leaves.
 func (r *rewriter) leave() {
 	if l := r.fn.loop; l != nil && r.fn.blocks > l.blocks && r.functions > l.functions {
 		l.leaves = true
 	}
 }
 
-// unused declares a local that nothing reads.
+// unused declares an unused local.
 func unused(at ast.PositionHolder, name string) ast.Stmt {
 	stmt := &ast.LocalAssignStmt{Names: []string{name}}
 	place(stmt, at)
 	return stmt
 }
 
-// beginsWithJump says whether a break may be the first instruction of a block.
+// beginsWithJump reports whether a break may be the first instruction of a block.
 func beginsWithJump(stmts []ast.Stmt) bool {
 	jump, _ := firstIsJump(stmts)
 	return jump
 }
 
-// firstIsJump says whether the first instruction of statements is a break, and whether there is any at all.
+// firstIsJump reports whether the first instruction of statements is a break, and whether there is any instruction.
 func firstIsJump(stmts []ast.Stmt) (jump, some bool) {
 	for _, stmt := range stmts {
 		switch stmt := stmt.(type) {
@@ -392,13 +392,13 @@ func firstIsJump(stmts []ast.Stmt) (jump, some bool) {
 				return false, true
 			}
 			jump, some = firstIsJump(stmt.Then)
-			jump = jump || !some && len(stmt.Else) > 0 // the jump over else
+			jump = jump || !some && len(stmt.Else) > 0 // jump over else
 		case *ast.WhileStmt:
 			if !isConstant(stmt.Condition) {
 				return false, true
 			}
 			jump, some = firstIsJump(stmt.Stmts)
-			jump, some = jump || !some, true // the jump back
+			jump, some = jump || !some, true // jump back
 		case *ast.RepeatStmt:
 			if jump, some = firstIsJump(stmt.Stmts); !some {
 				jump, some = isConstant(stmt.Condition), !isConstant(stmt.Condition)
@@ -414,8 +414,8 @@ func firstIsJump(stmts []ast.Stmt) (jump, some bool) {
 	return false, false
 }
 
-// captured makes a loop's block one with a local that a function has, without making that function. Only then does
-// the compiler end, at a break, the life of the locals in blocks between the break and the loop.
+// captured returns a local and a dead function that captures it, so that the loop's block has a captured local. Only then does the compiler
+// close, at a break, the locals of blocks between the break and the loop.
 func captured(at ast.PositionHolder) []ast.Stmt {
 	get := &ast.IdentExpr{Value: "(first)"}
 	result := &ast.ReturnStmt{Exprs: []ast.Expr{get}}

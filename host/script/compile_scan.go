@@ -4,12 +4,12 @@ import (
 	"strings"
 )
 
-// maxBrackets is how many brackets and blocks may be open at a place of the source: more than maxLevels, which counts
-// otherwise, and few enough for the parser, whose stack takes 300 bytes for each.
+// maxBrackets is the maximum number of open brackets and blocks in the source: more than maxLevels, which counts differently, and few enough for
+// the parser's stack of 300 bytes per level.
 const maxBrackets = 1000
 
-// scan looks at source text before the parser does, for what its stack would grow without end from: brackets and
-// blocks inside each other, and operators in a row.
+// scan checks source text before parsing for constructs that grow the parser's stack without bound: nested brackets and blocks, and chains of
+// operators.
 func scan(name, source string) error {
 	s := &scanner{text: source, line: 1}
 	for s.at < len(s.text) {
@@ -24,7 +24,7 @@ func scan(name, source string) error {
 	return nil
 }
 
-// scanner goes over source text, token by token, and takes faults for the parser's business.
+// scanner reads source text token by token; it leaves errors to the parser.
 type scanner struct {
 	text  string
 	at    int
@@ -95,7 +95,7 @@ func (s *scanner) sign(c byte) {
 	}
 }
 
-// run counts one more operator, or begins anew.
+// run counts an operator, or resets the count if by is negative.
 func (s *scanner) run(by int) {
 	if d := max(s.depth, 0); by < 0 {
 		s.runs[d] = 0
@@ -104,7 +104,7 @@ func (s *scanner) run(by int) {
 	}
 }
 
-// open goes deeper, or up again.
+// open changes the nesting depth.
 func (s *scanner) open(by int) {
 	if s.depth += by; by > 0 && s.depth > 0 {
 		s.runs[s.depth] = 0
@@ -125,7 +125,7 @@ func (s *scanner) word(w string) {
 	}
 }
 
-// quoted goes behind a string.
+// quoted skips a string.
 func (s *scanner) quoted(quote byte) {
 	for s.at < len(s.text) {
 		c := s.text[s.at]
@@ -135,7 +135,7 @@ func (s *scanner) quoted(quote byte) {
 			return
 		case c == '\n':
 			s.line++
-			return // unfinished
+			return // unterminated
 		case c == '\\' && s.at < len(s.text):
 			if s.text[s.at] == '\n' {
 				s.line++
@@ -145,7 +145,7 @@ func (s *scanner) quoted(quote byte) {
 	}
 }
 
-// long goes behind text in long brackets, if it begins here.
+// long skips text in long brackets, if it begins here.
 func (s *scanner) long() bool {
 	rest := s.text[s.at:]
 	if !strings.HasPrefix(rest, "[") {
@@ -164,7 +164,7 @@ func (s *scanner) long() bool {
 	return true
 }
 
-// skip goes on by n bytes, or to the end of the text where n is negative.
+// skip advances by n bytes, or to the end of the text if n is negative.
 func (s *scanner) skip(n int) {
 	if n < 0 {
 		n = len(s.text) - s.at

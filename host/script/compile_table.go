@@ -7,11 +7,11 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// mostItems is how many list items one constructor may have; more need an operand that the compiler gets wrong.
+// mostItems is the maximum number of list items in a constructor; above it, the compiler encodes an operand wrongly.
 const mostItems = 25000
 
-// table rewrites a constructor. The compiler stores list items 50 at a time, and does so wrongly where another kind of
-// field, or what a last call returns, follows right after such a 50th item; and from item 25,551 on they are lost.
+// table rewrites a constructor. The compiler stores list items in groups of 50, and does so wrongly if another kind of field or the results of a
+// last call follow immediately after a group; from item 25,551 on, items are lost.
 func (r *rewriter) table(e *ast.TableExpr) ast.Expr {
 	items, wrong := 0, false
 	for i, f := range e.Fields {
@@ -35,7 +35,7 @@ func (r *rewriter) table(e *ast.TableExpr) ast.Expr {
 	return r.assemble(e)
 }
 
-// isMany says whether e gives as many values as there are.
+// isMany reports whether e returns a variable number of values.
 func isMany(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.FuncCallExpr:
@@ -46,7 +46,7 @@ func isMany(e ast.Expr) bool {
 	return false
 }
 
-// one makes e give one value: the compiler lays all that a call in a last field with a key returns into the list.
+// one truncates e to one value: the compiler would add all results of a call in a last keyed field to the list.
 func one(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.FuncCallExpr:
@@ -57,8 +57,8 @@ func one(e ast.Expr) ast.Expr {
 	return e
 }
 
-// assemble makes a table in a function of its own: fields with keys as they come, list items in lists of their own,
-// which are then copied, after 50 items or at the end, as Lua does.
+// assemble builds a table in a separate function: keyed fields are set in order; list items go into separate lists that are copied after 50 items
+// or at the end, as in Lua.
 func (r *rewriter) assemble(e *ast.TableExpr) ast.Expr {
 	a := &assembly{at: e}
 	a.declare("(table)", &ast.TableExpr{})
@@ -97,15 +97,15 @@ func (r *rewriter) assemble(e *ast.TableExpr) ast.Expr {
 	return call
 }
 
-// assembly is the function that makes a table.
+// assembly is the function that builds a table.
 type assembly struct {
 	at      ast.PositionHolder
 	stmts   []ast.Stmt
-	run     []*ast.Field // items that will be one list
-	lists   []int        // lengths of the lists that wait to be copied, -1: as it turns out
+	run     []*ast.Field // items of the next list
+	lists   []int        // lengths of the lists not copied yet; -1: known at run time
 	waiting int          // items in run and lists
 	stored  int
-	keyed   bool // a field with a key has come
+	keyed   bool // a keyed field has occurred
 }
 
 func (a *assembly) add(stmt ast.Stmt) {
@@ -138,7 +138,7 @@ func (a *assembly) declare(name string, value ast.Expr) {
 
 func listName(i int) string { return "(list " + strconv.Itoa(i) + ")" }
 
-// endRun computes the items of a run into a list.
+// endRun evaluates the items of a run into a list.
 func (a *assembly) endRun(many bool) {
 	if len(a.run) == 0 {
 		return
@@ -151,8 +151,8 @@ func (a *assembly) endRun(many bool) {
 	a.lists, a.run = append(a.lists, n), nil
 }
 
-// flush copies what waits: for i = 1, n do table[stored + i] = list[i] end. Of a list that was as long as it turned
-// out, # is the last item that is not nil, also where others are.
+// flush copies pending lists: for i = 1, n do table[stored + i] = list[i] end. For a list of unknown length, # ends at the last item that is not
+// nil, even if earlier items are nil.
 func (a *assembly) flush() {
 	a.endRun(false)
 	for i, n := range a.lists {

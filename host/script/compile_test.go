@@ -9,7 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Assignments of several values, in each place that a statement or a function may stand. What Lua gives is on the right.
+// TestMultipleAssignment checks assignments of several values wherever a statement or function may be. The expected results are Lua's.
 func TestMultipleAssignment(t *testing.T) {
 	for _, c := range []struct{ name, source, want string }{
 		{"swap", `local a, b = 1, 2; a, b = b, a; return a, b`, "2 1"},
@@ -53,7 +53,7 @@ func TestMultipleAssignment(t *testing.T) {
 	}
 }
 
-// results runs a chunk and joins what it returns.
+// results runs a chunk and joins its results.
 func results(t *testing.T, source string) string {
 	t.Helper()
 	L := newState(t)
@@ -71,7 +71,7 @@ func results(t *testing.T, source string) string {
 	return texts(L)
 }
 
-// texts is what the stack holds, as text.
+// texts returns the stack's values as text.
 func texts(L *lua.LState) string {
 	var values []string
 	for i := 1; i <= L.GetTop(); i++ {
@@ -105,7 +105,7 @@ func TestLoadFiles(t *testing.T) {
 	}
 }
 
-// Lines of what was taken apart are still those of the source.
+// TestErrorLineInAssignment checks that errors in split assignments have source lines.
 func TestErrorLineInAssignment(t *testing.T) {
 	L := newState(t)
 	fn, err := compile(L, "s.lua", "local a, b = 1, nil\n\na, b = b.x, a\n")

@@ -9,26 +9,25 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// Description is what a script says of itself, read without running it: the comment that it begins with, and what it declares by
-// daqiri.args.
+// Description is the documentation of a script, read without running it: its first comment, and the arguments declared by daqiri.args.
 type Description struct {
-	Summary string   `json:"summary"`         // the first line of the comment, without the script's name
-	Words   []string `json:"words,omitempty"` // the lines behind it
+	Summary string   `json:"summary"`         // first line of the comment, without the script's name
+	Words   []string `json:"words,omitempty"` // following lines
 	Args    []Arg    `json:"args"`
 }
 
-// Arg is an argument of a script.
+// Arg is a declared argument of a script.
 type Arg struct {
 	Name     string   `json:"name"`
 	Type     string   `json:"type"`              // string, number, boolean or list
-	Default  string   `json:"default,omitempty"` // as a text; empty: none, or one that only the script knows
+	Default  string   `json:"default,omitempty"` // as text; empty: none, or computed by the script
 	Unit     string   `json:"unit,omitempty"`
 	Help     string   `json:"help,omitempty"`
 	Choices  []string `json:"choices,omitempty"`
 	Required bool     `json:"required,omitempty"`
 }
 
-// Describe reads a script. The error is one of its syntax.
+// Describe reads a script. It returns an error if the syntax is invalid.
 func Describe(name, source string) (Description, error) {
 	d := Description{Args: []Arg{}}
 	d.comment(source)
@@ -45,7 +44,7 @@ func Describe(name, source string) (Description, error) {
 	return d, nil
 }
 
-// Configuration is the file that the script opens unless told otherwise: the default of its argument config.
+// Configuration returns the file that the script opens by default: the default of its argument config.
 func (d *Description) Configuration() string {
 	for _, a := range d.Args {
 		if a.Name == "config" {
@@ -55,7 +54,7 @@ func (d *Description) Configuration() string {
 	return ""
 }
 
-// comment reads the lines of comment on top: "-- name.lua: what it does", and what follows.
+// comment parses the first comment: "-- name.lua: summary" and the following lines.
 func (d *Description) comment(source string) {
 	for line := range strings.Lines(strings.TrimLeft(skipHead(source), "\n")) {
 		text, ok := strings.CutPrefix(strings.TrimSpace(line), "--")
@@ -73,7 +72,7 @@ func (d *Description) comment(source string) {
 	}
 }
 
-// declared is the table of daqiri.args{…} in a statement such as local args = daqiri.args{…}.
+// declared returns the table in a statement such as local args = daqiri.args{...}.
 func declared(stmt ast.Stmt) *ast.TableExpr {
 	var list []ast.Expr
 	switch s := stmt.(type) {
@@ -143,7 +142,7 @@ func (a *Arg) declaration(t *ast.TableExpr) {
 	}
 }
 
-// textOf is the text of a string in the source; empty: it is none.
+// textOf returns the value of a string literal, or "" for other expressions.
 func textOf(e ast.Expr) string {
 	if s, ok := e.(*ast.StringExpr); ok {
 		return s.Value
@@ -161,7 +160,7 @@ func textsOf(e ast.Expr) (all []string) {
 	return all
 }
 
-// constant is the type and the text of a value that stands in the source.
+// constant returns the type and text of a constant expression.
 func constant(e ast.Expr) (kind, text string) {
 	switch e := e.(type) {
 	case *ast.StringExpr:
@@ -186,7 +185,7 @@ func constant(e ast.Expr) (kind, text string) {
 	return "", ""
 }
 
-// product is a number that is written as a product of two; of other operations only the script knows the result.
+// product returns the value of a product of two numbers; other operations are not evaluated.
 func product(e *ast.ArithmeticOpExpr) string {
 	_, a := constant(e.Lhs)
 	_, b := constant(e.Rhs)

@@ -13,10 +13,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// Cause says whose fault a failure is.
+// Cause classifies a failure.
 type Cause int
 
-// Causes, the most serious last.
+// Causes, in ascending severity.
 const (
 	CauseScript Cause = iota + 1
 	CauseUsage
@@ -26,21 +26,21 @@ const (
 	CauseInternal
 )
 
-// Failure is an error that ended a task: whose fault it was, and what to show.
+// Failure is an error that ended a task: its cause and the text to show.
 type Failure struct {
 	Cause Cause
 	Text  string
 	Shown bool // Text has been written to Options.Stderr
 }
 
-// atFault introduces an error that no script should be able to cause.
+// atFault prefixes errors that no script should be able to cause.
 const atFault = "daqiri-run itself is at fault here, please report this: "
 
-// ErrCancelled is the cause of the cancellation of tasks that don't come back from a stop.
+// ErrCancelled cancels tasks that do not return after a stop.
 var ErrCancelled = errors.New("the script did not come back after the stop")
 
-// judge makes a failure of the error that ended t's chunk, and nil of one that only says that the program stops: by
-// os.exit, by a signal, or by a call that was waiting when the stop came.
+// judge converts the error that ended t's chunk to a Failure. It returns nil if the error only reports a stop: by os.exit, a signal, or a stop
+// during a waiting call.
 func judge(L *lua.LState, ctx context.Context, err error) *Failure {
 	if err == nil || ctx.Err() != nil || stops(err) {
 		return nil
@@ -48,14 +48,14 @@ func judge(L *lua.LState, ctx context.Context, err error) *Failure {
 	return newFailure(L, err)
 }
 
-// stops says whether err comes from a stop.
+// stops reports whether err results from a stop.
 func stops(err error) bool {
 	var exit *bindings.Exit
 	err = below(err)
 	return errors.Is(err, task.ErrStopped) || errors.Is(err, ErrCancelled) || errors.As(err, &exit)
 }
 
-// below is the Go error below an error of Lua, or err itself.
+// below returns the Go error wrapped in a Lua error, or err itself.
 func below(err error) error {
 	var raised *lua.ApiError
 	if errors.As(err, &raised) && raised.Cause != nil {
@@ -79,7 +79,7 @@ func newFailure(L *lua.LState, err error) *Failure {
 	case errors.As(cause, &faults) || strings.HasPrefix(cause.Error(), "configuration"):
 		f.Cause = CauseConfig
 	case errors.As(cause, &args):
-		f.Cause, f.Text = CauseUsage, args.Error() // where the script reads them is of no use to who started it
+		f.Cause, f.Text = CauseUsage, args.Error() // without the position in the script, which does not help the user
 	case errors.As(cause, &storage):
 		f.Cause, f.Text = CauseStorage, metHere(L, err)
 	case errors.As(cause, &device) || errors.As(cause, &failed):
@@ -88,7 +88,7 @@ func newFailure(L *lua.LState, err error) *Failure {
 	return f
 }
 
-// metHere is the message of an error that is not the script's fault: where it was met, and no stack.
+// metHere formats an error not caused by the script: with its position, without a stack.
 func metHere(L *lua.LState, err error) string {
 	text, _, _ := strings.Cut(Trace(L, err), "\nstack traceback:\n")
 	return text

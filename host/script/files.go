@@ -16,16 +16,15 @@ import (
 	"github.com/daqiri/daqiri-run/bindings"
 )
 
-// Files as in Lua 5.1: gopher-lua knows a few of fopen's modes, makes files that only their owner reads, leaves the
-// rest of a longer file behind what io.output writes, and gives no errno. What setvbuf holds back it
-// loses where a script ends, seeks, reads or calls setvbuf again.
+// Files as in Lua 5.1: gopher-lua supports few of fopen's modes, creates files readable only by their owner, does not truncate a longer file
+// written by io.output, and returns no errno. It loses data buffered by setvbuf if a script ends, seeks, reads or calls setvbuf again.
 
-// newFile makes gopher-lua's object of an open file; of a file that is there it looks at writable and readable alone.
+// newFile creates gopher-lua's object for an open file; for an existing file it uses only writable and readable.
 //
 //go:linkname newFile github.com/yuin/gopher-lua.newFile
 func newFile(L *lua.LState, file *os.File, path string, flag int, perm os.FileMode, writable, readable bool) (*lua.LUserData, error)
 
-// replaceFiles replaces what opens, closes, moves and removes files. It returns what writes all that is held back at the end.
+// replaceFiles replaces the functions that open, close, move and remove files. The returned function flushes all buffers at the end.
 func replaceFiles(L *lua.LState) (end func()) {
 	buffers := buffers{}
 	end = buffers.flush
@@ -59,7 +58,7 @@ func replaceFiles(L *lua.LState) (end func()) {
 	return end
 }
 
-// luaOpen is io.open.
+// luaOpen implements io.open.
 func luaOpen(L *lua.LState) int {
 	path, mode := L.CheckString(1), "r"
 	if L.Get(2) != lua.LNil {
@@ -73,7 +72,7 @@ func luaOpen(L *lua.LState) int {
 	return 1
 }
 
-// openFile opens a file by a mode of C's fopen: a letter, and maybe +, b and x behind it.
+// openFile opens a file with an fopen mode: a letter, optionally followed by +, b and x.
 func openFile(L *lua.LState, path, mode string) (*lua.LUserData, error) {
 	flag, known := map[string]int{"r": os.O_RDONLY, "w": os.O_WRONLY | os.O_CREATE | os.O_TRUNC, "a": os.O_WRONLY | os.O_CREATE | os.O_APPEND}[mode[:min(1, len(mode))]]
 	if !known {
@@ -93,7 +92,7 @@ func openFile(L *lua.LState, path, mode string) (*lua.LUserData, error) {
 	return newFile(L, file, path, 0, 0, both || mode[0] != 'r', both || mode[0] == 'r')
 }
 
-// openDefault is io.input or io.output, which opens a file where it gets a name.
+// openDefault returns io.input or io.output, which opens a file if the argument is a name.
 func openDefault(original lua.LValue, mode string) lua.LGFunction {
 	return func(L *lua.LState) int {
 		if path := L.Get(1); lua.LVCanConvToString(path) {
@@ -107,7 +106,7 @@ func openDefault(original lua.LValue, mode string) lua.LGFunction {
 	}
 }
 
-// closeFile closes a file; the standard ones stay open.
+// closeFile closes a file; standard streams stay open.
 func closeFile(L *lua.LState, standard []lua.LValue, processClose lua.LGFunction, b buffers) int {
 	f := fileOf(L, L.Get(1))
 	if slices.Contains(standard, L.Get(1)) {
@@ -116,7 +115,7 @@ func closeFile(L *lua.LState, standard []lua.LValue, processClose lua.LGFunction
 		return 2
 	}
 	if f.file() == nil {
-		if input, ok := f.writer().(io.Closer); ok { // a process that reads it waits for its end
+		if input, ok := f.writer().(io.Closer); ok { // a reading process waits for the end of its input
 			_ = input.Close()
 		}
 		return processClose(L)
@@ -128,10 +127,10 @@ func closeFile(L *lua.LState, standard []lua.LValue, processClose lua.LGFunction
 
 func flushFile(L *lua.LState) int { return succeeded(L, fileOf(L, L.Get(1)).flush()) }
 
-// buffers are those that hold back what is written to files.
+// buffers is the set of active write buffers.
 type buffers map[*bufio.Writer]bool
 
-// set is setvbuf: with "full" writes are held back, with "no" and "line" they are not.
+// set implements setvbuf: "full" enables buffering, "no" and "line" disable it.
 func (b buffers) set(L *lua.LState) int {
 	f := fileOf(L, L.Get(1))
 	mode := L.CheckString(2)
@@ -152,7 +151,7 @@ func (b buffers) set(L *lua.LState) int {
 	return succeeded(L, err)
 }
 
-// drop writes what is held back of a file, and holds nothing back from now on.
+// drop flushes the buffer of a file and disables buffering.
 func (b buffers) drop(f luaFile) error {
 	held, ok := f.writer().(*bufio.Writer)
 	if !ok {
@@ -163,14 +162,14 @@ func (b buffers) drop(f luaFile) error {
 	return held.Flush()
 }
 
-// flush writes what all hold.
+// flush writes all buffers.
 func (b buffers) flush() {
 	for buffer := range b {
 		_ = buffer.Flush() // as at the end of a C program
 	}
 }
 
-// seekFile moves the place where the next read or write is, and gives it.
+// seekFile implements file:seek.
 func seekFile(L *lua.LState) int {
 	f := fileOf(L, L.Get(1))
 	whence := slices.Index([]string{"set", "cur", "end"}, L.OptString(2, "cur"))
@@ -193,7 +192,7 @@ func seekFile(L *lua.LState) int {
 	return 1
 }
 
-// optNumber is a number, or text that is one; 0 where there is none.
+// optNumber returns an optional number, or text that is one; the default is 0.
 func optNumber(L *lua.LState, n int) float64 {
 	v := L.Get(n)
 	if v == lua.LNil {
@@ -222,7 +221,7 @@ func osRename(L *lua.LState) int {
 	return succeeded(L, nil)
 }
 
-// succeeded returns true, or what failed does.
+// succeeded returns true, or the results of failed if err is not nil.
 func succeeded(L *lua.LState, err error) int {
 	if err != nil {
 		return failed(L, err)
@@ -231,7 +230,7 @@ func succeeded(L *lua.LState, err error) int {
 	return 1
 }
 
-// failed returns nil, why and the errno, as Lua's functions on files do.
+// failed returns nil, text, errno, like Lua's file functions.
 func failed(L *lua.LState, err error) int {
 	L.Push(lua.LNil)
 	L.Push(lua.LString(errorText(err)))
@@ -241,14 +240,14 @@ func failed(L *lua.LState, err error) int {
 	return 3
 }
 
-// failedFor returns it of the file at path.
+// failedFor is failed with the file's path in the text.
 func failedFor(L *lua.LState, path string, err error) int {
 	results := failed(L, err)
 	L.Replace(-2, lua.LString(path)+": "+L.Get(-2).(lua.LString))
 	return results
 }
 
-// errorText is what C's strerror says, which begins with a capital letter.
+// errorText returns the text of C's strerror, which begins with a capital letter.
 func errorText(err error) string {
 	var number syscall.Errno
 	if !errors.As(err, &number) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// fileCalls show the same in Lua 5.1, in the folder that dir names: modes, errno and texts, reading of numbers, default files.
+// fileCalls produces the same output in Lua 5.1, in the folder dir: modes, errno and texts, reading of numbers, default files.
 const fileCalls = `
 local function show(what, ...)
 	local t = { pcall(...) }
@@ -146,7 +146,7 @@ func TestFilesInLua(t *testing.T) {
 	}
 }
 
-// TestHeldBackAtEnd ends scripts that don't close a file of which writes are held back.
+// TestHeldBackAtEnd ends scripts that do not close a file with buffered writes.
 func TestHeldBackAtEnd(t *testing.T) {
 	for name, end := range map[string]string{"end": "", "os.exit": "os.exit(3)", "error": "error 'x'", "closed": "f:close()"} {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestHeldBackAtEnd(t *testing.T) {
 	}
 }
 
-// TestProcessReadsToEnd closes a process that reads up to the end of what it is given.
+// TestProcessReadsToEnd closes a process that reads its input to the end.
 func TestProcessReadsToEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	L := newState(t)

@@ -6,12 +6,12 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Globals returns the names of the globals that every script has.
+// Globals lists the globals that every script has.
 func Globals() []string {
 	L := lua.NewState(lua.Options{SkipOpenLibs: true})
 	defer L.Close()
 	openLibraries(L)
-	names := []string{"arg", "bit"} // the host's and the bindings' own
+	names := []string{"arg", "bit"} // of the host and the bindings
 	if globals, ok := L.Get(lua.GlobalsIndex).(*lua.LTable); ok {
 		globals.ForEach(func(k, _ lua.LValue) { names = append(names, k.String()) })
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
 
-// loader finds modules for require: first what is built in (the bindings' modules, then stdlib, by name or as
-// daqiri.NAME), then files along package.path: the script's folder and the folders of DAQIRI_PATH.
+// loader finds modules for require: first built-in ones (modules of the bindings, then of stdlib, by name or as daqiri.NAME), then files along
+// package.path: the script's folder and the folders of DAQIRI_PATH.
 type loader struct {
-	stdlib fs.FS // NAME.lua in its root; nil: none
+	stdlib fs.FS // with NAME.lua in its root; nil: none
 	path   string
 }
 
-// newLoader makes a loader for a script in folder. searchPath is a list of folders separated by colons.
+// newLoader returns a loader for a script in folder. searchPath is a colon-separated list of folders.
 func newLoader(stdlib fs.FS, folder, searchPath string) *loader {
 	var patterns []string
 	for _, dir := range append([]string{folder}, filepath.SplitList(searchPath)...) {
@@ -32,7 +32,7 @@ func newLoader(stdlib fs.FS, folder, searchPath string) *loader {
 	return &loader{stdlib: stdlib, path: strings.Join(patterns, ";")}
 }
 
-// install makes the loader what require uses in L. The loader of package.preload stays the first.
+// install makes require in L use the loader. The loader of package.preload remains first.
 func (l *loader) install(L *lua.LState) {
 	module, ok := L.GetGlobal(lua.LoadLibName).(*lua.LTable)
 	if !ok {
@@ -46,14 +46,14 @@ func (l *loader) install(L *lua.LState) {
 	loaders.RawSetInt(2, L.NewFunction(func(L *lua.LState) int {
 		fn, err := l.load(L, L.CheckString(1))
 		if err != nil {
-			L.RaiseError("%s", err.Error()) // ends the search: later loaders have nothing to add
+			L.RaiseError("%s", err.Error()) // ends the search: later loaders can't find it
 		}
 		L.Push(fn)
 		return 1
 	}))
 }
 
-// load finds and compiles the module that require(name) would load.
+// load finds and compiles the module for require(name).
 func (l *loader) load(L *lua.LState, name string) (*lua.LFunction, error) {
 	if text, file, ok := l.builtIn(name); ok {
 		return compile(L, file, text)
@@ -73,7 +73,7 @@ func (l *loader) load(L *lua.LState, name string) (*lua.LFunction, error) {
 	return nil, fmt.Errorf("module '%s' not found%s\n  not built in\n  %s", name, l.suggest(L, name), strings.Join(tried, "\n  "))
 }
 
-// packagePath is what the script has made of package.path.
+// packagePath returns package.path as set by the script, or usual.
 func packagePath(L *lua.LState, usual string) string {
 	if module, ok := L.GetGlobal(lua.LoadLibName).(*lua.LTable); ok {
 		if path, ok := module.RawGetString("path").(lua.LString); ok {
@@ -83,7 +83,7 @@ func packagePath(L *lua.LState, usual string) string {
 	return usual
 }
 
-// builtIn returns a module of stdlib: name is NAME or daqiri.NAME.
+// builtIn returns a module of stdlib; name is NAME or daqiri.NAME.
 func (l *loader) builtIn(name string) (text, file string, ok bool) {
 	if l.stdlib == nil {
 		return "", "", false
@@ -96,7 +96,7 @@ func (l *loader) builtIn(name string) (text, file string, ok bool) {
 	return string(data), "stdlib/" + file, true
 }
 
-// suggest is the tail of an error about a module that is nowhere.
+// suggest returns the end of an error about a missing module: a suggestion.
 func (l *loader) suggest(L *lua.LState, name string) string {
 	var known []string
 	if module, ok := L.GetGlobal(lua.LoadLibName).(*lua.LTable); ok {
@@ -105,7 +105,7 @@ func (l *loader) suggest(L *lua.LState, name string) string {
 		}
 	}
 	if l.stdlib != nil {
-		files, _ := fs.Glob(l.stdlib, "*.lua") // the pattern is right
+		files, _ := fs.Glob(l.stdlib, "*.lua") // the pattern is valid
 		for _, file := range files {
 			known = append(known, strings.TrimSuffix(file, ".lua"))
 		}

@@ -10,7 +10,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// newState is a Lua state with the libraries, closed at the end of the test.
+// newState returns a Lua state with the libraries, closed at the end of the test.
 func newState(t *testing.T) *lua.LState {
 	t.Helper()
 	L := lua.NewState(lua.Options{SkipOpenLibs: true})

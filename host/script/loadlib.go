@@ -16,7 +16,7 @@ func replaceLoad(L *lua.LState) {
 	}
 }
 
-// loaded returns the function, or nil and the error's text, as Lua's loaders do.
+// loaded pushes the function, or nil and the error's text, like Lua's loaders.
 func loaded(L *lua.LState, fn *lua.LFunction, err error) int {
 	if err != nil {
 		L.Push(lua.LNil)
@@ -32,7 +32,7 @@ func luaLoadString(L *lua.LState) int {
 	return loaded(L, fn, err)
 }
 
-// luaLoad takes the pieces that a function returns, up to nil or an empty string.
+// luaLoad implements load: it concatenates the pieces that a function returns, until nil or an empty string.
 func luaLoad(L *lua.LState) int {
 	reader, name := L.CheckFunction(1), L.OptString(2, "?")
 	var source strings.Builder

@@ -9,21 +9,21 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// What stays at the prompt: a local of one line is there in the next, and those of the script before it are too. A line's own are fields of
-// the table that is the environment of all lines; a script's stay the registers that they are, and a function at the end of its
-// main chunk, which sees them, reads and sets them.
+// Locals at the prompt: a local of one line is visible in later lines, as are the script's locals. The locals of a line become fields of a table
+// that is the environment of all lines. The script's locals remain registers, accessed by a closure appended to its main chunk that reads and
+// sets them.
 
-// accessName is the global by which a script's main chunk hands that function over: no script can have a name with parentheses.
+// accessName is the global through which the main chunk passes that closure; script names can't contain parentheses.
 const accessName = "(locals)"
 
-// locals are the names that lines of a prompt see beside the globals.
+// locals are the names visible at a prompt besides the globals.
 type locals struct {
 	L      *lua.LState
-	env    *lua.LTable     // of every line
-	own    map[string]bool // declared by a line
-	access *lua.LFunction  // of the script: (number, set, value) → value
-	number map[string]int  // of the script's locals for it
-	frame  *lua.Debug      // of a main chunk that still runs
+	env    *lua.LTable     // environment of every line
+	own    map[string]bool // names declared by a line
+	access *lua.LFunction  // closure of the script: (number, set, value) -> value
+	number map[string]int  // numbers of the script's locals for it
+	frame  *lua.Debug      // frame of a main chunk that is still running
 	hinted bool
 }
 
@@ -58,7 +58,7 @@ func (l *locals) set(L *lua.LState) int {
 	return 0
 }
 
-// script reads or sets a local of the script; ok says whether it has one of that name.
+// script reads or sets a local of the script; ok reports whether there is one of that name.
 func (l *locals) script(L *lua.LState, name string, set bool, v lua.LValue) (value lua.LValue, ok bool) {
 	if l.own[name] {
 		return nil, false
@@ -76,8 +76,8 @@ func (l *locals) script(L *lua.LState, name string, set bool, v lua.LValue) (val
 		return nil, false
 	}
 	at := 0
-	for n := 1; ; n++ { // the last of that name is the one in sight
-		found, now := l.L.GetLocal(l.frame, n) // the line itself runs on another thread
+	for n := 1; ; n++ { // the last of that name is the visible one
+		found, now := l.L.GetLocal(l.frame, n) // the line runs on another thread
 		if found == "" {
 			break
 		}
@@ -91,7 +91,7 @@ func (l *locals) script(L *lua.LState, name string, set bool, v lua.LValue) (val
 	return value, ok
 }
 
-// names are the script's locals.
+// names lists the script's locals.
 func (l *locals) names() (names []string) {
 	for name := range l.number {
 		names = append(names, name)
@@ -108,7 +108,7 @@ func (l *locals) names() (names []string) {
 	return names
 }
 
-// run finds the main chunk that still runs below the line that is about to.
+// look finds the frame of a running main chunk below the next line.
 func (l *locals) look() {
 	l.frame = nil
 	for level := 0; l.access == nil; level++ {
@@ -122,7 +122,7 @@ func (l *locals) look() {
 	}
 }
 
-// keep makes the locals of a line's outermost level fields of the environment. It returns the names.
+// keep turns the top-level locals of a line into fields of the environment and returns their names.
 func (l *locals) keep(chunk []ast.Stmt) (kept []string) {
 	for i, stmt := range chunk {
 		local, ok := stmt.(*ast.LocalAssignStmt)
@@ -149,7 +149,7 @@ func (l *locals) keep(chunk []ast.Stmt) (kept []string) {
 	return kept
 }
 
-// compile makes a function of a line, in the environment of all lines.
+// compile compiles a line in the environment of all lines.
 func (l *locals) compile(name, source string) (*lua.LFunction, error) {
 	var kept []string
 	fn, err := compileWith(l.L, name, source, func(chunk []ast.Stmt) []ast.Stmt {
@@ -166,7 +166,7 @@ func (l *locals) compile(name, source string) (*lua.LFunction, error) {
 	return fn, nil
 }
 
-// hint says, once, what a local of a line is.
+// hint returns, once, a note on locals of lines.
 func (l *locals) hint() string {
 	if l.hinted || len(l.own) == 0 {
 		return ""
@@ -175,7 +175,7 @@ func (l *locals) hint() string {
 	return "(a local stays for the next lines here; in a script it ends with its block)"
 }
 
-// handOver puts the function that reads and sets the main chunk's locals at the end of a script.
+// handOver appends the closure for the main chunk's locals to a script.
 func (l *locals) handOver(chunk []ast.Stmt) []ast.Stmt {
 	var names []string
 	for _, stmt := range chunk {
@@ -210,7 +210,7 @@ func (l *locals) handOver(chunk []ast.Stmt) []ast.Stmt {
 	return append(chunk, more...)
 }
 
-// install makes the global that takes the function over.
+// install defines the global that receives the closure.
 func (l *locals) install() {
 	l.L.G.Global.RawSetString(accessName, l.L.NewFunction(func(L *lua.LState) int {
 		l.access = L.CheckFunction(1)

@@ -1,8 +1,7 @@
 package script
 
-// luaDriver is what both sides run: run(source) gives what a program printed and how it ended. A program has an
-// environment of its own; P prints, S shows a value in a way that all number formats have in common, T ends what
-// runs for long.
+// luaDriver runs on both sides: run(source) returns a program's output and how it ended. Each program has its own environment; P prints, S
+// formats values independently of number formats, T ends long runs.
 const luaDriver = `
 local format, floor, concat, select, type, tostring = string.format, math.floor, table.concat, select, type, tostring
 local function S(v)
@@ -63,7 +62,7 @@ function run(source)
   return concat(out, "\n")
 end`
 
-// luaServer runs the driver for programs that come on its standard input, each behind a line with its length.
+// luaServer runs the driver for programs read from standard input, each preceded by a line with its length.
 const luaServer = `CHUNK = "=p"` + luaDriver + `
 for line in io.lines() do
   local out = run(io.read(tonumber(line)))

@@ -18,7 +18,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
-// TestSameAsLua compares generated programs with Lua 5.1 itself. LUADIFF=FIRST,COUNT runs that many from another seed on.
+// TestSameAsLua compares generated programs with Lua 5.1. LUADIFF=FIRST,COUNT runs COUNT programs starting with seed FIRST.
 func TestSameAsLua(t *testing.T) {
 	first, count := uint64(1), uint64(10000)
 	if s := os.Getenv("LUADIFF"); s != "" {
@@ -48,7 +48,7 @@ func TestSameAsLua(t *testing.T) {
 	t.Logf("%d programs from seed %d on compute the same", count, first)
 }
 
-// difference tells differences apart, so that a program does not become another's while it shrinks.
+// difference classifies a difference, so that a shrunk program still shows the same one.
 func difference(ours, theirs string) string {
 	broken := func(s string) bool { return s == noCompile || strings.HasPrefix(s, "panic") || s == late }
 	switch {
@@ -61,7 +61,7 @@ func difference(ours, theirs string) string {
 	return end(ours) + "|" + end(theirs)
 }
 
-// fromDifference leaves out what is the same in front, but for a line, and what comes long after.
+// fromDifference returns both outputs from the line before the first difference, limited to a few lines.
 func fromDifference(ours, theirs string) (string, string) {
 	a, b := strings.Split(ours, "\n"), strings.Split(theirs, "\n")
 	same := 0
@@ -75,22 +75,22 @@ func fromDifference(ours, theirs string) (string, string) {
 	return cut(a), cut(b)
 }
 
-const patience = 5 * time.Second // with a program
+const patience = 5 * time.Second // time limit of a program
 
 const (
 	noCompile = "does not compile"
 	late      = "does not end"
 )
 
-// comparison runs programs in a state of ours and in a process of Lua 5.1.
+// comparison runs programs in a state of this implementation and in a Lua 5.1 process.
 type comparison struct {
 	t      *testing.T
 	L      *lua.LState
-	close  func() // of L
+	close  func() // closes L
 	runs   int
-	ctx    context.Context // of L; it ends when a program takes too long, and L with it
+	ctx    context.Context // of L; cancelled if a program takes too long, which also ends L
 	cancel context.CancelFunc
-	path   string // of Lua 5.1
+	path   string // path of lua5.1
 	cmd    *exec.Cmd
 	in     io.Writer
 	out    *bufio.Reader
@@ -104,7 +104,7 @@ func newComparison(t *testing.T) *comparison {
 	return c
 }
 
-// lua51 is the path of Lua 5.1.
+// lua51 returns the path of Lua 5.1, or skips the test.
 func lua51(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("lua5.1")
@@ -115,7 +115,7 @@ func lua51(t *testing.T) string {
 	return ""
 }
 
-// begin starts Lua 5.1.
+// begin starts the Lua 5.1 process.
 func (c *comparison) begin() {
 	c.cmd = exec.Command(c.path, "-e", luaServer)
 	in, err := c.cmd.StdinPipe()
@@ -140,7 +140,7 @@ func (c *comparison) end() {
 	}
 }
 
-// fullState is a state as scripts have it, with the driver in it, and what closes it.
+// fullState returns a state like a script's, with the driver loaded, and a function that closes it.
 func fullState(t *testing.T) (*lua.LState, func()) {
 	t.Helper()
 	p, err := New(Options{Stdout: io.Discard, Stderr: io.Discard})
@@ -166,12 +166,12 @@ func fullState(t *testing.T) (*lua.LState, func()) {
 	}
 }
 
-// both runs a program on either side, each for a while at most.
+// both runs a program on both sides, with a time limit each.
 func (c *comparison) both(source string) (ours, theirs string) {
 	if c.cmd == nil {
 		c.begin()
 	}
-	fmt.Fprintf(c.in, "%d\n%s\n", len(source)+1, source) // never nothing: reading that waits for more
+	fmt.Fprintf(c.in, "%d\n%s\n", len(source)+1, source) // never 0 bytes, as reading them waits for more input
 	ours = c.ours(source)
 	watch := time.AfterFunc(patience, func() { _ = c.cmd.Process.Kill() })
 	theirs, err := c.theirs()
@@ -197,7 +197,7 @@ func (c *comparison) theirs() (string, error) {
 }
 
 func (c *comparison) ours(source string) string {
-	if c.runs++; c.L == nil || c.ctx.Err() != nil || c.runs%2000 == 0 { // a state keeps what ever was a coroutine
+	if c.runs++; c.L == nil || c.ctx.Err() != nil || c.runs%2000 == 0 { // states retain all coroutines ever created
 		c.close()
 		c.L, c.close = fullState(c.t)
 		c.ctx, c.cancel = context.WithCancel(context.Background())

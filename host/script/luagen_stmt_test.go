@@ -4,9 +4,9 @@ import (
 	"strings"
 )
 
-const maxLocals = 150 // in a function; more may be too many registers for one side
+const maxLocals = 150 // per function; more might exceed the registers of one implementation
 
-// block is a few statements with a scope of their own.
+// block generates a few statements with their own scope.
 func (g *generator) block(most int) *node {
 	locals, own := len(g.locals), g.in().own
 	b := &node{kind: isBlock}
@@ -82,7 +82,7 @@ func (g *generator) statement() *node {
 	return g.library()
 }
 
-// target is something that can be assigned to, and its kind.
+// target generates an assignable expression and its kind.
 func (g *generator) target() (*node, string) {
 	kind := g.kind()
 	switch g.r.IntN(6) {
@@ -114,7 +114,7 @@ func (g *generator) assign() *node {
 	switch g.r.IntN(5) {
 	case 0:
 		right.kids = append(right.kids, g.call(1))
-	case 1: // the kinds of the others are no longer known: all of them may become anything
+	case 1: // the kinds of the other values are unknown: all targets must accept anything
 		for i, to := range left.kids {
 			if to.text[0][:1] != "v" {
 				left.kids[i] = expr(g.name("v"))
@@ -176,7 +176,7 @@ func (g *generator) condition() *node {
 	return pick(g, g.any, g.boolean, g.operand)(2)
 }
 
-// inLoop is the body of a loop with its own locals.
+// inLoop generates the body of a loop with its own locals.
 func (g *generator) inLoop(names ...string) *node {
 	locals, own := len(g.locals), g.in().own
 	g.loops++
@@ -224,7 +224,7 @@ func (g *generator) generic() *node {
 	switch g.r.IntN(8) {
 	case 0, 1:
 		return stmt("for "+k+", "+v+" in ipairs(@) do\n@end", g.listOf(g.r.IntN(2)), g.inLoop(k, v))
-	case 2: // in no order
+	case 2: // unordered
 		return stmt("for v1, v2 in pairs(@) do gk2 = (gk2 + 1) % 50 end", g.listOf(g.r.IntN(2)))
 	case 3:
 		return stmt("for "+s+" in (@):gmatch("+pick(g, "'%w'", "'%a+'", "'.'")+") do\n@end", g.strOperand(1), g.inLoop(s))
@@ -239,7 +239,7 @@ func (g *generator) generic() *node {
 	return stmt("for "+k+", "+v+" in next, {@}, nil do\n@end", g.any(1), g.inLoop())
 }
 
-// define makes a function, and mostly calls it.
+// define generates a function and, in most cases, a call of it.
 func (g *generator) define() *node {
 	if g.in().own > maxLocals {
 		return g.show()
@@ -279,7 +279,7 @@ func (g *generator) define() *node {
 	return stmt(head+name+"("+params+") T()\n@end P("+name+"(@))", body, g.values(2, 1))
 }
 
-// closures keeps functions of several turns of a loop and calls them afterwards.
+// closures generates a loop that collects closures, and calls them afterwards.
 func (g *generator) closures() *node {
 	name := g.fresh("v")
 	loop := pick(g, "for i = 1, 3 do", "for _, i in ipairs{5, 6, 7} do", "for i in coroutine.wrap(function() for j = 1, 3 do coroutine.yield(j) end end) do")
@@ -288,7 +288,7 @@ func (g *generator) closures() *node {
 		"for i = 1, #q do if i % 3 == 0 then P(q[i](i)) end end for i = 1, #q do P(i, q[i]()) end", g.any(1), g.inLoop(name))
 }
 
-// library uses what changes tables.
+// library generates uses of functions that modify tables.
 func (g *generator) library() *node {
 	t := g.name("t")
 	switch g.r.IntN(9) {

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// generator writes random Lua 5.1 programs that end soon, read nothing but themselves and print what they compute.
-// A variable's first letter says what it holds: n a number, k a small integer, s a string, v anything, t a list
-// without holes, m a table with fields and methods, f a function. Those that are no locals are globals.
+// generator generates random Lua 5.1 programs that terminate quickly, have no input and print their results. The first letter of a variable gives
+// its content: n a number, k a small integer, s a string, v any value, t a list without holes, m a table with fields and methods, f a function.
+// Variables that are not locals are globals.
 type generator struct {
 	r      *rand.Rand
 	locals []string
-	funcs  []funcInfo // the functions around this place, the innermost last
-	loops  int        // loops around this place in this function
-	depth  int        // of statements
-	room   int        // statements that may still come
+	funcs  []funcInfo // enclosing functions, innermost last
+	loops  int        // enclosing loops in this function
+	depth  int        // nesting of statements
+	room   int        // statements left
 }
 
 type funcInfo struct {
 	varargs bool
-	locals  int // how many there were when it began
-	own     int // locals at most in it so far
+	locals  int // number of locals at its beginning
+	own     int // maximum number of its locals so far
 }
 
 func generate(seed uint64) *node {
@@ -33,7 +33,7 @@ func generate(seed uint64) *node {
 	return body
 }
 
-// preparation defines the globals that programs use.
+// preparation generates the globals used by programs.
 func (g *generator) preparation() []*node {
 	all := []*node{
 		stmt("gn1, gn2, gk1, gk2, gs1, gs2, gv1, gv2 = 1.5, -2, 3, 7, 'one', 'two', nil, false"),
@@ -44,7 +44,7 @@ func (g *generator) preparation() []*node {
 			"__add = function(a, b) T() return 7 end, __sub = function() return nil, 1 end, __concat = function(a, b) return 'cat' end, __unm = function() return 'unm' end, " +
 			"__lt = function() return true end, __le = function() return false end, __eq = function() return true end})"),
 	}
-	if g.chance(12) { // constants that no operand can hold
+	if g.chance(12) { // constants beyond the operand range
 		var b strings.Builder
 		b.WriteString("gt3 = {")
 		for i := range 200 + g.r.IntN(150) {
@@ -52,7 +52,7 @@ func (g *generator) preparation() []*node {
 		}
 		all = append(all, stmt(b.String()+"}"))
 	}
-	if g.chance(25) { // registers that few are left of
+	if g.chance(25) { // few registers left
 		n := 60 + g.r.IntN(50)
 		var b strings.Builder
 		for i := range n {
@@ -70,7 +70,7 @@ func (g *generator) in() *funcInfo { return &g.funcs[len(g.funcs)-1] }
 
 func pick[T any](g *generator, of ...T) T { return of[g.r.IntN(len(of))] }
 
-// name is a variable of a kind: mostly a local, of this or of an outer function.
+// name returns a variable of a kind: usually a local, of this or of an outer function.
 func (g *generator) name(kind string) string {
 	var fit []string
 	for _, l := range g.locals {
@@ -95,7 +95,7 @@ const kinds = "nksvvvtm"
 
 func (g *generator) kind() string { return string(kinds[g.r.IntN(len(kinds))]) }
 
-// of is an expression of a kind.
+// of generates an expression of a kind.
 func (g *generator) of(kind string, depth int) *node {
 	switch kind {
 	case "n":
@@ -140,7 +140,7 @@ func (g *generator) number(depth int) *node {
 	return g.small(depth)
 }
 
-// small is a small integer.
+// small generates a small integer.
 func (g *generator) small(depth int) *node {
 	if depth <= 0 {
 		return pick(g, expr(pick(g, "1", "2", "3", "5", "10", "0xA")), expr(g.name("k")), expr(g.name("k")))
@@ -169,7 +169,7 @@ func (g *generator) small(depth int) *node {
 	return g.small(0)
 }
 
-// orElse gives a call that may return nil or more than one value exactly one.
+// orElse makes a call that may return nil or several values return exactly one.
 func (n *node) orElse(other string) *node { return expr("((@) or "+other+")", n) }
 
 func (g *generator) index(depth int) *node { return expr("(1 + @ % 3)", g.small(depth)) }
@@ -219,7 +219,7 @@ func (g *generator) str(depth int) *node {
 	return expr("S(@)", g.any(d))
 }
 
-// cut keeps strings from growing without end.
+// cut limits the length of strings.
 func (n *node) cut() *node { return n.text1("(@):sub(1, 40)") }
 
 func (n *node) text1(text string) *node { return expr(text, n) }
@@ -244,7 +244,7 @@ func (g *generator) boolean(depth int) *node {
 	return expr("(@ "+pick(g, "and", "or")+" @)", g.boolean(d), g.boolean(d))
 }
 
-// any is an expression of any kind; most are chains of and, or and not, with constants and calls among the operands.
+// any generates an expression of any kind, usually a chain of and, or and not with constants and calls among the operands.
 func (g *generator) any(depth int) *node {
 	if depth <= 0 {
 		return pick(g, expr("nil"), expr("false"), expr("true"), expr("1"), expr("'str'"), expr(g.name("v")), expr(g.name("v")),
@@ -282,7 +282,7 @@ func (g *generator) any(depth int) *node {
 	return g.str(d)
 }
 
-// operand is a part of a chain.
+// operand generates an operand of a chain.
 func (g *generator) operand(depth int) *node {
 	switch g.r.IntN(6) {
 	case 0:
@@ -299,7 +299,7 @@ func (g *generator) operand(depth int) *node {
 	return expr("(@)", g.any(0))
 }
 
-// values is a list of up to most expressions; the last may be many values.
+// values generates a list of at most most expressions; the last may have several values.
 func (g *generator) values(most, depth int) *node {
 	l := list()
 	for range g.r.IntN(most + 1) {
@@ -331,7 +331,7 @@ func (g *generator) call(depth int) *node {
 	return expr(g.name("f")+"(@)", g.values(3, depth))
 }
 
-// listOr is a list that is not empty.
+// listOr generates a nonempty list.
 func (g *generator) listOr(l *node) *node {
 	if len(l.kids) == 0 {
 		l.kids = append(l.kids, expr("1"))
@@ -339,20 +339,20 @@ func (g *generator) listOr(l *node) *node {
 	return l
 }
 
-// function is a function on one line.
+// function generates a function on one line.
 func (g *generator) function() *node {
 	params, leave := g.enter(false)
 	defer leave()
 	return expr("function("+params+") "+pick(g, "T() ", "")+"return @ end", g.values(2, 1))
 }
 
-// enter begins a function: its parameters, and what ends it.
+// enter begins a function; it returns its parameters and a function that ends it.
 func (g *generator) enter(method bool) (params string, leave func()) {
 	var names []string
 	for range g.r.IntN(4) {
 		names = append(names, g.fresh(pick(g, "n", "k", "s", "v", "v", "v")))
 	}
-	for i := range names { // what is passed may be anything
+	for i := range names { // arguments may be any value
 		names[i] = "v" + names[i][1:]
 	}
 	slices.Sort(names)

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// node is a piece of a generated program: text with other nodes in between. What may be left out or replaced when a
-// program is shrunk depends on its kind.
+// node is a part of a generated program: text interleaved with child nodes. Its kind determines what can be omitted or replaced when a program is
+// shrunk.
 type node struct {
 	kind nodeKind
-	text []string // one more than kids; a block has none
+	text []string // one more than kids; none for a block
 	kids []*node
 }
 
@@ -17,12 +17,12 @@ type nodeKind byte
 
 const (
 	isExpr  nodeKind = iota
-	isStmt           // on lines of its own
-	isBlock          // its kids are statements
-	isList           // its kids are expressions between commas
+	isStmt           // on separate lines
+	isBlock          // children are statements
+	isList           // children are expressions separated by commas
 )
 
-// put makes a node of a text in which each @ stands for the next kid.
+// put creates a node from a text in which each @ stands for the next child.
 func put(kind nodeKind, text string, kids ...*node) *node {
 	return &node{kind, strings.Split(text, "@"), kids}
 }
@@ -31,7 +31,7 @@ func expr(text string, kids ...*node) *node { return put(isExpr, text, kids...) 
 func stmt(text string, kids ...*node) *node { return put(isStmt, text, kids...) }
 func list(kids ...*node) *node              { return &node{kind: isList, kids: kids} }
 
-// source is the program's text.
+// source returns the program text.
 func (n *node) source() string {
 	var b strings.Builder
 	n.write(&b)
@@ -56,8 +56,8 @@ func (n *node) write(b *strings.Builder) {
 	}
 }
 
-// shrink makes a program smaller, in place, as long as it stays interesting: it leaves statements and list elements
-// out, puts blocks in the place of statements and operands in the place of expressions.
+// shrink reduces a program in place while interesting returns true: it omits statements and list elements, and replaces statements by their
+// blocks and expressions by their operands.
 func shrink(root *node, interesting func() bool) {
 	for before := -1; before != len(root.source()); {
 		before = len(root.source())
@@ -113,7 +113,7 @@ func (n *node) try(kids []*node, interesting func() bool) bool {
 	return false
 }
 
-// substitutes are smaller nodes that may stand where n stands.
+// substitutes returns smaller nodes that can replace n.
 func (n *node) substitutes() []*node {
 	var smaller []*node
 	if n.kind == isExpr {

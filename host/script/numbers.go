@@ -11,14 +11,14 @@ import (
 	"github.com/daqiri/daqiri-run/bindings"
 )
 
-// maxList is what a list's indices are below; a larger number is a key like any other. gopher-lua fills a list up to
-// the largest index: with its own limit, 2^26, one packet number as a key takes gigabytes.
+// maxList is the limit of list indices; a larger number is stored as a hash key. gopher-lua fills a list up to the largest index: with its own
+// limit, 2^26, a packet number as a key takes gigabytes.
 const maxList = 1 << 24
 
 func init() { lua.MaxArrayIndex = maxList }
 
-// repairNumbers gives a state Lua 5.1's math.huge, tonumber and arithmetic with text: gopher-lua has a finite
-// math.huge, does not read "1e3", and takes "010" for octal.
+// repairNumbers installs Lua 5.1's math.huge, tonumber and arithmetic on strings: gopher-lua's math.huge is finite, and it rejects "1e3" and
+// reads "010" as octal.
 func repairNumbers(L *lua.LState) {
 	L.SetField(L.GetGlobal(lua.MathLibName), "huge", lua.LNumber(math.Inf(1)))
 	L.SetGlobal("tonumber", L.NewFunction(luaToNumber))
@@ -30,7 +30,7 @@ func repairNumbers(L *lua.LState) {
 	L.SetMetatable(lua.LString(""), meta)
 }
 
-// luaToNumber is tonumber.
+// luaToNumber implements tonumber.
 func luaToNumber(L *lua.LState) int {
 	value := L.CheckAny(1)
 	base := L.OptInt(2, 10)
@@ -53,7 +53,7 @@ func luaToNumber(L *lua.LState) int {
 	return 1
 }
 
-// readDigits reads a whole number in a base as C's strtoul does, with nothing behind but space. A sign counts: C gives 2^64 less.
+// readDigits parses an integer in a base like C's strtoul, with only space after it. A minus sign negates the value, where C wraps modulo 2^64.
 func readDigits(s string, base int) (float64, bool) {
 	s = strings.Trim(s, " \t\n\v\f\r")
 	digits, negative := strings.CutPrefix(s, "-")
@@ -63,7 +63,7 @@ func readDigits(s string, base int) (float64, bool) {
 	if base == 16 && len(digits) > 2 && (digits[:2] == "0x" || digits[:2] == "0X") {
 		digits = digits[2:]
 	}
-	v, err := strconv.ParseUint(digits, base, 64) // the largest where it does not fit
+	v, err := strconv.ParseUint(digits, base, 64) // the maximum on overflow
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, false
 	}
@@ -73,7 +73,7 @@ func readDigits(s string, base int) (float64, bool) {
 	return float64(v), true
 }
 
-// arithmetic is what operators do with two numbers.
+// arithmetic maps events to operations on two numbers.
 var arithmetic = map[string]func(a, b float64) float64{
 	"__add": func(a, b float64) float64 { return a + b },
 	"__sub": func(a, b float64) float64 { return a - b },
@@ -84,7 +84,7 @@ var arithmetic = map[string]func(a, b float64) float64{
 	"__unm": func(a, _ float64) float64 { return -a },
 }
 
-// modulo has the sign of b.
+// modulo returns a result with the sign of b.
 func modulo(a, b float64) float64 {
 	v := math.Mod(a, b)
 	if b > 0 && v < 0 || b < 0 && v > 0 {
@@ -93,8 +93,8 @@ func modulo(a, b float64) float64 {
 	return v
 }
 
-// textArithmetic is an operation of which an operand is text: with numbers, where both are some, else what the other
-// operand does.
+// textArithmetic performs an operation with a string operand: on numbers if both operands are convertible, otherwise by the other operand's
+// metamethod.
 func textArithmetic(L *lua.LState, event string, compute func(a, b float64) float64) int {
 	a, aok := operandNumber(L.Get(1))
 	b, bok := operandNumber(L.Get(2))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// numbersSource tells apart what gopher-lua alone computes otherwise.
+// numbersSource covers results that differ in plain gopher-lua.
 const numbersSource = `return "010" + 0, "0x10" * 1, 2 - "1e1", -"010", "7" % "4", "2" ^ 3, "9" / "3",
 	tostring(pcall(function() return "1_0" + 0 end)), tostring(pcall(function() return "0b1" + 0 end)), tostring(pcall(function() return {} + "1" end)),
 	"x" + setmetatable({}, { __add = function(a, b) return a end }), setmetatable({}, { __add = function(a, b) return b end }) + "y",
@@ -24,7 +24,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// A packet number as a key takes no list of all numbers below it; lists stay lists.
+// TestSparseTable checks that a packet number as a key does not allocate a list up to it, and that lists remain lists.
 func TestSparseTable(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -24,35 +24,35 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
 
-// Options says what to run and what it may touch.
+// Options specify what to run and its environment.
 type Options struct {
-	// Path is the script, "" for none; Args are its arguments and Env its variables (-e KEY=VALUE).
+	// Path is the script, "" for none; Args are its arguments, Env its variables (-e KEY=VALUE).
 	Path string
 	Args []string
 	Env  map[string]string
 	// Open applies to every daqiri.open.
 	Open bindings.OpenOptions
-	// AllowExec lets os.execute and io.popen start programs.
+	// AllowExec permits os.execute and io.popen.
 	AllowExec bool
-	// Stdlib holds the modules shipped with the program, NAME.lua in its root; nil for none.
+	// Stdlib has the shipped modules, NAME.lua in its root; nil: none.
 	Stdlib fs.FS
-	// SearchPath is a list of folders, searched by require after the script's own.
+	// SearchPath is a list of folders that require searches after the script's folder.
 	SearchPath string
-	// Stdout takes what the script prints, Stderr its errors. Both are safe for concurrent use.
+	// Stdout receives the script's output, Stderr its errors. Both must be safe for concurrent use.
 	Stdout, Stderr io.Writer
-	// Log takes the script's log lines; level is debug, info, warn or error.
+	// Log receives the script's log lines; level is debug, info, warn or error.
 	Log func(level, text string, fields map[string]any)
-	// LogLevel sets the level from which on lines are logged, unless it is empty, and returns what it was.
+	// LogLevel sets the minimum level of log lines, unless set is empty, and returns the previous one.
 	LogLevel func(set string) (was string)
-	// Prompt, when not nil, goes on after the script, until its input ends.
+	// Prompt, if not nil, runs after the script until its input ends.
 	Prompt *repl.Repl
-	// Interactive says that a person is at the prompt, who gets hints.
+	// Interactive enables hints for a person at the prompt.
 	Interactive bool
-	// Help is what is written of a name, for help(x) at the prompt; empty: nothing.
+	// Help returns the description of a name, for help(x) at the prompt; "" if there is none.
 	Help func(word string) string
 }
 
-// Program is one run of a script, or of a prompt: the main task and those that it makes.
+// Program is one run of a script or prompt: the main task and the tasks that it starts.
 type Program struct {
 	opts   Options
 	loader *loader
@@ -63,20 +63,20 @@ type Program struct {
 
 	stopOnce sync.Once
 	stopped  chan struct{}            // closed by Stop
-	executor atomic.Pointer[repl.Lua] // of the prompt
+	executor atomic.Pointer[repl.Lua] // executor of the prompt
 
-	// Of the main task's thread:
-	names   *locals     // that a prompt sees
-	state   *lua.LState // while the task runs
+	// Used only on the main task's thread:
+	names   *locals     // locals visible at a prompt
+	state   *lua.LState // set while the task runs
 	rt      *bindings.Runtime
-	dropped *prompting // a prompt that was opened while the script ran
+	dropped *prompting // prompt opened while the script runs
 
 	mu       sync.Mutex
 	failures []Failure
-	at       string // where a task was that had to be cancelled
+	at       string // script position of a cancelled task
 }
 
-// New makes a program that does not run yet.
+// New returns a Program that is not started.
 func New(opts Options) (*Program, error) {
 	folder := "."
 	if opts.Path != "" {
@@ -90,16 +90,16 @@ func New(opts Options) (*Program, error) {
 	return p, err
 }
 
-// Start runs the script, and the prompt after it, on the main task.
+// Start runs the script, then the prompt, on the main task.
 func (p *Program) Start() {
 	p.main.Start(p.run)
 	go p.join()
 }
 
-// Done is closed when every task has ended.
+// Done returns a channel that is closed when every task has ended.
 func (p *Program) Done() <-chan struct{} { return p.done }
 
-// Stop asks every task to end, orderly: what waits returns, what was received is dealt with.
+// Stop requests an orderly end of every task: waiting calls return, and received packets are processed.
 func (p *Program) Stop(reason string) {
 	p.stopOnce.Do(func() { close(p.stopped) })
 	for _, o := range p.shared.Sessions() {
@@ -108,18 +108,18 @@ func (p *Program) Stop(reason string) {
 	p.sched.StopAll(reason)
 }
 
-// Cancel ends the Lua of every task that has not come back from Stop.
+// Cancel ends the Lua code of every task that did not return after Stop.
 func (p *Program) Cancel() { p.sched.CancelAll(ErrCancelled) }
 
-// Interrupt ends the chunk of the prompt that runs, also one that waits.
+// Interrupt ends the running chunk of the prompt, even if it waits.
 func (p *Program) Interrupt() {
 	if x := p.executor.Load(); x != nil {
 		x.Interrupt()
-		_ = p.main.Post(func() {}) // a task that has ended waits no more
+		_ = p.main.Post(func() {}) // fails if the task has ended
 	}
 }
 
-// Abandon gives up on the tasks that are not back after grace and returns their names.
+// Abandon waits for grace, then gives up on the tasks still running and returns their names.
 func (p *Program) Abandon(grace time.Duration) []string {
 	var names []string
 	for _, t := range p.sched.JoinAll(grace) {
@@ -128,10 +128,10 @@ func (p *Program) Abandon(grace time.Duration) []string {
 	return names
 }
 
-// Shared is what the tasks have in common: their sessions, their exit code, their errors.
+// Shared returns the state shared by the tasks: sessions, exit code, errors.
 func (p *Program) Shared() *bindings.Process { return p.shared }
 
-// Failures lists what ended tasks with an error, the main task's first. It is final once the tasks are over.
+// Failures lists the errors that ended tasks, the main task's first. The list is final when the tasks have ended.
 func (p *Program) Failures() []Failure {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,20 +144,20 @@ func (p *Program) Failures() []Failure {
 	return all
 }
 
-// CancelledAt is where in the script the main task was when it had to be cancelled, "" when it ended by itself.
+// CancelledAt returns the script position at which the main task was cancelled, or "" if it ended by itself.
 func (p *Program) CancelledAt() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.at
 }
 
-// Close frees what is left. No task may run any more.
+// Close frees the rest. All tasks must have ended.
 func (p *Program) Close() {
 	p.shared.Close()
 	p.sched.Close()
 }
 
-// join waits for the main task, asks the others to end, and waits for those.
+// join waits for the main task, then stops the other tasks and waits for them.
 func (p *Program) join() {
 	defer close(p.done)
 	<-p.main.Done()
@@ -169,8 +169,8 @@ func (p *Program) join() {
 	}
 }
 
-// run is the main task: a state, the script, the prompt. Panics of Lua's callers come out of it as errors already;
-// any other is caught here, so that sessions are closed and accounted for all the same.
+// run is the main task: it creates a state and runs the script and the prompt. Panics in Go functions called from Lua are errors already; other
+// panics are recovered here, so that sessions are still closed and accounted for.
 func (p *Program) run(t *task.Task) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -200,7 +200,7 @@ func (p *Program) run(t *task.Task) (err error) {
 	return nil
 }
 
-// chunk runs the script's main chunk.
+// chunk runs the main chunk of the script.
 func (p *Program) chunk(L *lua.LState) error {
 	text, err := p.read()
 	var fault *fs.PathError
@@ -213,7 +213,7 @@ func (p *Program) chunk(L *lua.LState) error {
 		return fmt.Errorf("script %s: this is no Lua text but a binary file", p.opts.Path)
 	}
 	var change func([]ast.Stmt) []ast.Stmt
-	if p.opts.Prompt != nil || p.opts.Interactive { // which sees the script's locals
+	if p.opts.Prompt != nil || p.opts.Interactive { // the prompt can access the script's locals
 		p.names = newLocals(L)
 		p.names.install()
 		change = p.names.handOver
@@ -224,13 +224,13 @@ func (p *Program) chunk(L *lua.LState) error {
 	}
 	L.SetGlobal("arg", scriptArgs(L, p.opts.Path, p.opts.Args))
 	L.Push(fn)
-	for _, word := range p.opts.Args { // "...", as lua has it
+	for _, word := range p.opts.Args { // "...", as in lua
 		L.Push(lua.LString(word))
 	}
 	return L.PCall(len(p.opts.Args), 0, nil)
 }
 
-// read is the text of the script.
+// read returns the text of the script.
 func (p *Program) read() ([]byte, error) {
 	if shipped := p.opts.Open.Shipped; shipped != nil {
 		return fs.ReadFile(shipped, p.opts.Path)
@@ -238,7 +238,7 @@ func (p *Program) read() ([]byte, error) {
 	return textfile.Read(p.opts.Path)
 }
 
-// scriptArgs is Lua's table arg: the script at 0, its arguments from 1.
+// scriptArgs returns Lua's table arg: the script at 0, its arguments from 1.
 func scriptArgs(L *lua.LState, path string, args []string) *lua.LTable {
 	t := L.NewTable()
 	t.RawSetInt(0, lua.LString(path))
@@ -248,7 +248,7 @@ func scriptArgs(L *lua.LState, path string, args []string) *lua.LTable {
 	return t
 }
 
-// ended records how the main chunk ended and shows its error at once: closing sessions may take a while.
+// ended records how the main chunk ended and prints its error immediately, as closing sessions may take a while.
 func (p *Program) ended(L *lua.LState, t *task.Task, err error) {
 	f := judge(L, t.Context(), err)
 	switch {

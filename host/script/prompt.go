@@ -14,10 +14,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// requestRoom is how many requests of the prompt may wait: a chunk, and completions that nobody waits for any more.
+// requestRoom is the maximum number of queued requests: a chunk, and completions that timed out.
 const requestRoom = 16
 
-// prompting is the prompt as the main task sees it.
+// prompting serves a prompt on the main task.
 type prompting struct {
 	p     *Program
 	lua   *repl.Lua
@@ -26,21 +26,21 @@ type prompting struct {
 	ready chan repl.Request // closed at the end of the input
 	busy  atomic.Bool       // a request is being served
 
-	prompt   *repl.Repl          // nil: attached
-	requests <-chan repl.Request // what it asks
+	prompt   *repl.Repl          // nil: an attached client
+	requests <-chan repl.Request // requests to serve
 	over     bool                // the input has ended
-	ended    func()              // called then; nil
+	ended    func()              // called at the end of the input; may be nil
 }
 
-// prompt serves the prompt, where the module daqiri is a global, and, between its chunks, the queues, timers and messages of the main task, until the
-// input ends or the program stops. An error in a handler is shown and does not end it.
+// prompt serves the prompt and, between its chunks, the queues, timers and messages of the main task, until the input ends or the program stops.
+// The module daqiri is a global. An error in a handler is printed and does not end the prompt.
 func (p *Program) prompt(L *lua.LState, rt *bindings.Runtime) {
 	s := p.prompting(L, rt, p.opts.Prompt)
 	s.begin(L)
 	s.loop(L)
 }
 
-// begin starts the prompt.
+// begin starts reading the prompt's input.
 func (s *prompting) begin(L *lua.LState) {
 	if err := L.DoString(`if not rawget(_G, "daqiri") then daqiri = require "daqiri" end`); err != nil {
 		fmt.Fprintln(s.p.opts.Stderr, state.VisibleLines(Trace(L, err)))
@@ -51,12 +51,12 @@ func (s *prompting) begin(L *lua.LState) {
 	go s.forward(s.rt.Task, func() { s.over = true })
 }
 
-// loop serves the prompt and everything else until the input ends.
+// loop serves the prompt and all other items until the input ends.
 func (s *prompting) loop(L *lua.LState) {
 	for !s.over {
 		switch err := s.rt.Serve(L, task.Never, func() bool { return s.over }); {
 		case errors.Is(err, task.ErrIdle):
-			s.over = s.idle() // the virtual clock stands still until something is typed
+			s.over = s.idle() // the virtual clock waits for input
 		case s.rt.Task.Context().Err() != nil, err != nil && stops(err):
 			return
 		case err != nil:
@@ -65,8 +65,8 @@ func (s *prompting) loop(L *lua.LState) {
 	}
 }
 
-// Attach serves requests that come from elsewhere, until their channel is closed, while the main task waits. They end nothing and keep nothing
-// from ending. interrupt ends the chunk that runs.
+// Attach serves requests from another source while the main task waits, until their channel is closed. They neither end the program nor keep it
+// running. interrupt ends the running chunk.
 func (p *Program) Attach(requests <-chan repl.Request) (interrupt func(), err error) {
 	var s atomic.Pointer[prompting]
 	interrupt = func() {
@@ -86,8 +86,8 @@ func (p *Program) Attach(requests <-chan repl.Request) (interrupt func(), err er
 	})
 }
 
-// DropIn opens a prompt on a script that runs: it is served while the main task waits, and goes on after the script's end. ended is
-// called, on a goroutine of its own, when its input has ended. The error is that the main task has ended, or can't be told.
+// DropIn opens a prompt on a running script: it is served while the main task waits, and continues after the script's end. ended is called on its
+// own goroutine when the input has ended. It returns an error if the main task has ended or can't receive calls.
 func (p *Program) DropIn(prompt *repl.Repl, ended func()) error {
 	return p.main.Post(func() {
 		if p.state == nil || p.dropped != nil && !p.dropped.over {
@@ -99,7 +99,7 @@ func (p *Program) DropIn(prompt *repl.Repl, ended func()) error {
 	})
 }
 
-// prompting makes what serves a prompt on L.
+// prompting returns the server of a prompt on L.
 func (p *Program) prompting(L *lua.LState, rt *bindings.Runtime, prompt *repl.Repl) *prompting {
 	if p.names == nil {
 		p.names = newLocals(L)
@@ -115,12 +115,12 @@ func (p *Program) prompting(L *lua.LState, rt *bindings.Runtime, prompt *repl.Re
 	return s
 }
 
-// helpText is what help() says.
+// helpText is the output of help().
 const helpText = `help(x) explains a name of the API ("q:alloc", "on_burst"), a key of configurations, a topic ("ledger"), or a value: help(q),
 help(q.alloc), help(daqiri). Tab completes names; _ is the last value. Ctrl-C ends what runs, or drops the line; Ctrl-D drops a block that
 is not complete, or ends the prompt.`
 
-// help is help(x) of the prompt: it prints what the reference says of a name or a value.
+// help implements help(x) at the prompt: it prints the reference of a name or value.
 func (s *prompting) help(L *lua.LState) int {
 	v := L.Get(1)
 	word, text := s.rt.HelpName(v), helpText
@@ -143,8 +143,8 @@ func (s *prompting) help(L *lua.LState) int {
 	return 0
 }
 
-// forward hands the prompt's requests to the main task, each with a call that serves it; end is called there after
-// the last. It runs on a goroutine of its own.
+// forward passes the prompt's requests to the main task, each with a call that serves it; end is called on the task after the last request. It
+// runs on its own goroutine.
 func (s *prompting) forward(t *task.Task, end func()) {
 	defer close(s.ready)
 	defer func() {
@@ -154,15 +154,15 @@ func (s *prompting) forward(t *task.Task, end func()) {
 	}()
 	for r := range s.requests {
 		s.ready <- r
-		// A full inbox is no loss: what is in it are calls like this one.
+		// A full inbox loses nothing: it contains calls that serve the same queue.
 		if err := t.Post(s.next); errors.Is(err, task.ErrEnded) {
 			return
 		}
 	}
-	_ = t.Post(end) // a task that has ended needs no word of it
+	_ = t.Post(end) // fails if the task has ended
 }
 
-// next serves the request that has waited longest, if idle has not served it already.
+// next serves the oldest request, if idle has not served it already.
 func (s *prompting) next() {
 	select {
 	case r, ok := <-s.ready:
@@ -173,7 +173,7 @@ func (s *prompting) next() {
 	}
 }
 
-// idle waits for one request outside of the task's own wait and says whether that was the end.
+// idle waits for one request outside the task's wait and reports whether the input has ended.
 func (s *prompting) idle() bool {
 	select {
 	case r, ok := <-s.ready:
@@ -187,8 +187,7 @@ func (s *prompting) idle() bool {
 	}
 }
 
-// serve runs a request. One that comes while a chunk waits inside another request gets no answer: a completion then,
-// which gives up by itself.
+// serve runs a request. A request that arrives while a chunk waits inside another request is dropped: it is a completion, which times out.
 func (s *prompting) serve(r repl.Request) {
 	if s.busy.Swap(true) {
 		return
@@ -197,7 +196,7 @@ func (s *prompting) serve(r repl.Request) {
 	r.Serve(s)
 }
 
-// Exec runs a chunk. That it ended with os.exit is no error.
+// Exec runs a chunk. Ending with os.exit is not an error.
 func (s *prompting) Exec(name, source string) (string, error) {
 	s.names.look()
 	s.rt.AtPrompt = true

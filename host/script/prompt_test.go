@@ -9,7 +9,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/repl"
 )
 
-// signalWriter closes seen when word has been written.
+// signalWriter closes seen when word was written.
 type signalWriter struct {
 	mu   sync.Mutex
 	b    bytes.Buffer
@@ -34,7 +34,7 @@ func (w *signalWriter) String() string {
 	return w.b.String()
 }
 
-// TestPromptInterrupt ends chunks that wait; the prompt goes on behind them, and knows the module daqiri.
+// TestPromptInterrupt interrupts waiting chunks; the prompt must continue and know the module daqiri.
 func TestPromptInterrupt(t *testing.T) {
 	for _, c := range []struct{ name, chunk string }{
 		{"sleep", `io.write("now ") daqiri.sleep(1e6)`},

@@ -17,10 +17,10 @@ import (
 	"github.com/daqiri/daqiri-run/bindings"
 )
 
-// Reading anew: gopher-lua makes room for as many bytes as it is asked for before it reads the first, a line of a
-// file has no end but memory's, and its iterators cut lines of more than 4096 bytes in two.
+// Replacements for gopher-lua's file reading, which allocates the requested size before reading the first byte, reads lines of unbounded length,
+// and splits lines of more than 4096 bytes in its iterators.
 
-// readPiece is how much room is made at a time.
+// readPiece is the initial buffer size.
 const readPiece = 64 << 10
 
 // replaceReading replaces io.read, io.lines and the methods read and lines of files.
@@ -60,10 +60,10 @@ func replaceReading(L *lua.LState) {
 	}))
 }
 
-// luaFile is one of gopher-lua's files, whose fields have no exported names.
+// luaFile accesses the unexported fields of gopher-lua's file object.
 type luaFile struct{ v reflect.Value }
 
-// fileOf raises where v is no file, or a closed one.
+// fileOf returns the file v; it raises for other values and closed files.
 func fileOf(L *lua.LState, v lua.LValue) luaFile {
 	if ud, ok := v.(*lua.LUserData); ok {
 		if f := reflect.Indirect(reflect.ValueOf(ud.Value)); f.Kind() == reflect.Struct && f.FieldByName("reader").IsValid() {
@@ -77,24 +77,24 @@ func fileOf(L *lua.LState, v lua.LValue) luaFile {
 	return luaFile{}
 }
 
-// reader is nil for a file that is open for writing alone.
+// reader returns nil for a file opened only for writing.
 func (f luaFile) reader() *bufio.Reader {
 	return (*bufio.Reader)(f.v.FieldByName("reader").UnsafePointer())
 }
 
-// writer is nil for a file that is open for reading alone.
+// writer returns nil for a file opened only for reading.
 func (f luaFile) writer() io.Writer {
 	return *(*io.Writer)(unsafe.Pointer(f.v.FieldByName("writer").UnsafeAddr()))
 }
 
-// file is nil for a process.
+// file returns nil for a process.
 func (f luaFile) file() *os.File { return (*os.File)(f.v.FieldByName("fp").UnsafePointer()) }
 
 func (f luaFile) setWriter(w io.Writer) {
 	*(*io.Writer)(unsafe.Pointer(f.v.FieldByName("writer").UnsafeAddr())) = w
 }
 
-// flush writes what setvbuf holds back.
+// flush writes data buffered by setvbuf.
 func (f luaFile) flush() error {
 	if held, ok := f.writer().(*bufio.Writer); ok {
 		return held.Flush()
@@ -104,16 +104,16 @@ func (f luaFile) flush() error {
 
 func (f luaFile) setClosed() { *(*bool)(unsafe.Pointer(f.v.FieldByName("closed").UnsafeAddr())) = true }
 
-// dropRead moves the file's place back to where the script has read up to.
+// dropRead moves the file offset back to the position up to which the script has read.
 func (f luaFile) dropRead() {
 	if r := f.reader(); r != nil && f.file() != nil {
-		if _, err := f.file().Seek(-int64(r.Buffered()), io.SeekCurrent); err == nil { // a terminal has no place
+		if _, err := f.file().Seek(-int64(r.Buffered()), io.SeekCurrent); err == nil { // terminals are not seekable
 			r.Reset(f.file())
 		}
 	}
 }
 
-// read is file:read(…), with the formats from argument first on.
+// read implements file:read(...), with formats from argument first on.
 func read(L *lua.LState, v lua.LValue, first int) int {
 	f := fileOf(L, v)
 	r := f.reader()
@@ -144,7 +144,7 @@ func read(L *lua.LState, v lua.LValue, first int) int {
 	return L.GetTop() - top
 }
 
-// readOne reads what one format asks for; nil at the end of the file.
+// readOne reads by one format; nil at the end of the file.
 func readOne(L *lua.LState, r *bufio.Reader, arg int, format lua.LValue) (lua.LValue, error) {
 	switch f := format.(type) {
 	case lua.LNumber:
@@ -153,7 +153,7 @@ func readOne(L *lua.LState, r *bufio.Reader, arg int, format lua.LValue) (lua.LV
 		}
 		return readBytes(L, r, uint64(min(f, 1<<62)))
 	case lua.LString:
-		letter := strings.TrimPrefix(string(f), "*") // what follows it, Lua does not look at
+		letter := strings.TrimPrefix(string(f), "*") // Lua ignores the remaining characters
 		switch letter[:min(len(letter), 1)] {
 		case "a":
 			all, err := readBytes(L, r, 1<<62)
@@ -171,7 +171,7 @@ func readOne(L *lua.LState, r *bufio.Reader, arg int, format lua.LValue) (lua.LV
 	return nil, nil
 }
 
-// readBytes reads up to n bytes; nil where there are none. Of 0 bytes it says whether there are any.
+// readBytes reads up to n bytes; nil if there are none. For 0 bytes it tests for the end of the file.
 func readBytes(L *lua.LState, r *bufio.Reader, n uint64) (lua.LValue, error) {
 	if _, err := r.Peek(1); err != nil {
 		return lua.LNil, unlessEnd(err)
@@ -194,14 +194,14 @@ func readBytes(L *lua.LState, r *bufio.Reader, n uint64) (lua.LValue, error) {
 	return lua.LString(text), nil
 }
 
-// roomier is text with more room, as far as n bytes and the limits allow.
+// roomier returns text with a larger capacity, at most n bytes and within the limits.
 func roomier(L *lua.LState, text []byte, n uint64) []byte {
 	size := min(max(2*uint64(cap(text)), readPiece), n)
 	bindings.Reserve(L, int(size))
 	return append(make([]byte, 0, size), text...)
 }
 
-// readLine reads up to the next newline, and leaves that out; nil at the end of the file.
+// readLine reads a line without the newline; nil at the end of the file.
 func readLine(L *lua.LState, r *bufio.Reader) (lua.LValue, error) {
 	var text []byte
 	for {
@@ -230,7 +230,7 @@ func unlessEnd(err error) error {
 	return err
 }
 
-// lines is an iterator over a file's lines, which closes the file behind the last where it was opened for that.
+// lines pushes an iterator over a file's lines; closes: it closes the file after the last line.
 func lines(L *lua.LState, file lua.LValue, closes bool) int {
 	fileOf(L, file)
 	L.Push(L.NewFunction(func(L *lua.LState) int {

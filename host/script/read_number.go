@@ -9,7 +9,7 @@ import (
 	"github.com/daqiri/daqiri-run/bindings"
 )
 
-// readNumber reads a number as C's fscanf does by %lf: it takes the longest text that a number may begin with, and gives nil where that is none.
+// readNumber reads a number like C's fscanf with %lf: the longest prefix that may begin a number; nil if that is not a number.
 func readNumber(L *lua.LState, r *bufio.Reader) (lua.LValue, error) {
 	n := numeral{L: L, r: r}
 	for n.take(" \t\n\v\f\r") {
@@ -28,7 +28,7 @@ func readNumber(L *lua.LState, r *bufio.Reader) (lua.LValue, error) {
 	return lua.LNil, nil
 }
 
-// numeral is the text of a number that is being read.
+// numeral is the text of a number being read.
 type numeral struct {
 	L    *lua.LState
 	r    *bufio.Reader
@@ -36,7 +36,7 @@ type numeral struct {
 	err  error
 }
 
-// take takes the next byte where it is one of set.
+// take consumes the next byte if it is in set.
 func (n *numeral) take(set string) bool {
 	next, err := n.r.Peek(1)
 	if err != nil {
@@ -50,11 +50,11 @@ func (n *numeral) take(set string) bool {
 		bindings.Reserve(n.L, 2*cap(n.text))
 	}
 	n.text = append(n.text, next[0])
-	_, _ = n.r.Discard(1) // it was there
+	_, _ = n.r.Discard(1) // was peeked
 	return true
 }
 
-// takeAll takes all of set and returns how many there were.
+// takeAll consumes bytes while they are in set and returns their number.
 func (n *numeral) takeAll(set string) (count int) {
 	for n.take(set) {
 		count++
@@ -62,7 +62,7 @@ func (n *numeral) takeAll(set string) (count int) {
 	return count
 }
 
-// word takes as much of a word as is there, in either case.
+// word consumes the longest matching prefix of a word, ignoring case.
 func (n *numeral) word(word string) bool {
 	for i := range word {
 		if !n.take(word[i:i+1] + strings.ToUpper(word[i:i+1])) {
@@ -72,7 +72,7 @@ func (n *numeral) word(word string) bool {
 	return true
 }
 
-// digits takes a number of digits, of base 16 behind 0x, and an exponent where that has digits, too.
+// digits consumes digits, hexadecimal after 0x, and an exponent.
 func (n *numeral) digits() {
 	const decimal = "0123456789"
 	digits, exponent, count := decimal, "eE", 0

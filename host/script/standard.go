@@ -11,8 +11,8 @@ import (
 	"github.com/daqiri/daqiri-run/bindings"
 )
 
-// repairLibraries gives a state Lua 5.1's form of the functions that gopher-lua has with other results, or in which
-// it takes what Lua refuses: string.char(256), and a metatable for all numbers, functions or strings at once.
+// repairLibraries installs Lua 5.1's behavior for functions that have other results in gopher-lua, or accept what Lua refuses: string.char(256),
+// and a metatable for all numbers, functions or strings at once.
 func repairLibraries(L *lua.LState) {
 	for _, f := range []struct {
 		library, name string
@@ -34,11 +34,11 @@ func repairLibraries(L *lua.LState) {
 		L.SetField(L.GetGlobal(f.library), f.name, L.NewFunction(f.fn))
 	}
 	maths := L.GetGlobal(lua.MathLibName)
-	L.SetField(maths, "mod", L.GetField(maths, "fmod")) // its name in Lua 5.0
+	L.SetField(maths, "mod", L.GetField(maths, "fmod")) // name in Lua 5.0
 	takeNumerals(L)
 }
 
-// numerals are the arguments, first to last, in which Lua takes text that is a number, and gopher-lua numbers alone.
+// numerals lists functions and their arguments, first to last, for which Lua converts strings to numbers and gopher-lua does not.
 var numerals = []struct {
 	library, name string
 	first, last   int
@@ -47,15 +47,15 @@ var numerals = []struct {
 	{"_G", "select", 1, 1},
 	{"_G", "tonumber", 2, 2},
 	{"_G", "unpack", 2, 3},
-	{lua.MathLibName, "", 1, math.MaxInt}, // all functions
+	{lua.MathLibName, "", 1, math.MaxInt}, // all functions of math
 	{lua.OsLibName, "difftime", 1, 2},
 	{lua.StringLibName, "char", 1, math.MaxInt},
 	{lua.StringLibName, "sub", 2, 3},
-	{lua.TabLibName, "insert", 2, 2}, // where a third follows
+	{lua.TabLibName, "insert", 2, 2}, // if a third argument follows
 	{lua.TabLibName, "remove", 2, 2},
 }
 
-// takeNumerals has these functions find numbers there.
+// takeNumerals wraps these functions to convert strings.
 func takeNumerals(L *lua.LState) {
 	for _, row := range numerals {
 		L.GetGlobal(row.library).(*lua.LTable).ForEach(func(name, v lua.LValue) {
@@ -67,7 +67,7 @@ func takeNumerals(L *lua.LState) {
 			fn.GFunction = func(L *lua.LState) int {
 				last := min(row.last, L.GetTop())
 				if row.name == "insert" && last == L.GetTop() {
-					last = 0 // the value
+					last = 0 // the value argument
 				}
 				for n := row.first; n <= last; n++ {
 					if text, ok := L.Get(n).(lua.LString); ok {
@@ -82,7 +82,7 @@ func takeNumerals(L *lua.LState) {
 	}
 }
 
-// collectGarbage is Go's collector's: when it runs is its own decision.
+// collectGarbage implements collectgarbage on Go's collector, which schedules itself.
 func collectGarbage(L *lua.LState) int {
 	switch what := L.OptString(1, "collect"); what {
 	case "collect":
@@ -114,7 +114,7 @@ func setMetatable(L *lua.LState) int {
 	return 1
 }
 
-// coroutineRunning is nil in the main thread of a task.
+// coroutineRunning implements coroutine.running: nil in the main thread of a task.
 func coroutineRunning(L *lua.LState) int {
 	if L.Parent == nil {
 		L.Push(lua.LNil)
@@ -135,13 +135,13 @@ func mathModf(L *lua.LState) int {
 	return 2
 }
 
-// osDifftime is the difference of two times, of whole seconds each.
+// osDifftime implements os.difftime: the difference of two times, each truncated to seconds.
 func osDifftime(L *lua.LState) int {
 	L.Push(lua.LNumber(math.Trunc(float64(L.CheckNumber(1))) - math.Trunc(float64(L.OptNumber(2, 0)))))
 	return 1
 }
 
-// osGetenv is nil for a variable that is not set; gopher-lua's for an empty one, too.
+// osGetenv implements os.getenv: nil for an unset variable only; gopher-lua also returns nil for an empty one.
 func osGetenv(L *lua.LState) int {
 	value, set := os.LookupEnv(L.CheckString(1))
 	if !set {
@@ -152,7 +152,7 @@ func osGetenv(L *lua.LState) int {
 	return 1
 }
 
-// osSetlocale knows the locale "C" alone.
+// osSetlocale implements os.setlocale, which only supports locale "C".
 func osSetlocale(L *lua.LState) int {
 	if name := L.OptString(1, "C"); name == "" || name == "C" || name == "POSIX" {
 		L.Push(lua.LString("C"))

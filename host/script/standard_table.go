@@ -2,7 +2,7 @@ package script
 
 import lua "github.com/yuin/gopher-lua"
 
-// tableInsert refuses what Lua does: a value too many, or none.
+// tableInsert implements table.insert with Lua's argument checks.
 func tableInsert(L *lua.LState) int {
 	t := L.CheckTable(1)
 	switch L.GetTop() {
@@ -16,7 +16,7 @@ func tableInsert(L *lua.LState) int {
 	return 0
 }
 
-// tableMaxn is the largest key that is a number, whole or not; 0 where none is positive.
+// tableMaxn implements table.maxn: the largest numeric key, integer or not; 0 if none is positive.
 func tableMaxn(L *lua.LState) int {
 	largest := lua.LNumber(0)
 	L.CheckTable(1).ForEach(func(k, _ lua.LValue) {
@@ -28,8 +28,8 @@ func tableMaxn(L *lua.LState) int {
 	return 1
 }
 
-// tableRemove takes the last item where no index is given, also of a list that was made with nil behind it. It gives nothing where there is no
-// item at the index.
+// tableRemove implements table.remove: without an index it removes the last item, also of a list constructed with trailing nil. It returns
+// nothing if there is no item at the index.
 func tableRemove(L *lua.LState) int {
 	t := L.CheckTable(1)
 	last := t.Len()
@@ -41,7 +41,7 @@ func tableRemove(L *lua.LState) int {
 	return 1
 }
 
-// tableSort is gopher-lua's, which takes no nil for its function.
+// tableSort is gopher-lua's table.sort, except that it rejects nil as the comparison function.
 func tableSort(L *lua.LState) lua.LGFunction {
 	sort := L.GetField(L.GetGlobal(lua.TabLibName), "sort").(*lua.LFunction).GFunction
 	return func(L *lua.LState) int {

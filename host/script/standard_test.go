@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// standardCalls print the same in Lua 5.1.
+// standardCalls has the same output in Lua 5.1.
 const standardCalls = `
 local function show(...)
 	local t = { pcall(...) }
@@ -77,7 +77,7 @@ show(setmetatable, print, {})
 show(setmetatable, {}, 5)
 `
 
-// errorsAlike leaves out of errors what differs in wording.
+// errorsAlike normalizes error messages that differ in wording.
 var errorsAlike = strings.NewReplacer("+Inf", "inf", "-Inf", "-inf", "table expected, got number", "table", "table expected, got string", "table",
 	"table expected, got function", "table", "nil or table expected, got number", "table", "nil or table expected", "table", "(command line):", "p:")
 
@@ -85,7 +85,7 @@ func TestStandardInLua(t *testing.T) {
 	sameInLua(t, standardCalls, standardCalls, errorsAlike)
 }
 
-// sameInLua compares what Lua 5.1 and a state of scripts write. alike leaves out of the lines what may differ.
+// sameInLua compares the output of Lua 5.1 and a script's state. alike normalizes permitted differences.
 func sameInLua(t *testing.T, theirs, ours string, alike *strings.Replacer) {
 	t.Helper()
 	t.Setenv("TZ", "UTC")

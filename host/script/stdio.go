@@ -9,8 +9,7 @@ import (
 	"github.com/daqiri/daqiri-run/bindings"
 )
 
-// replaceStdio sends what io.write, io.stdout and io.stderr write through the host's writers, which share the
-// terminal with the live line and the prompt.
+// replaceStdio redirects io.write, io.stdout and io.stderr to the host's writers, which share the terminal with the live line and the prompt.
 func replaceStdio(L *lua.LState, stdout, stderr io.Writer) {
 	module, ok := L.GetGlobal(lua.IoLibName).(*lua.LTable)
 	if !ok {
@@ -29,7 +28,7 @@ func replaceStdio(L *lua.LState, stdout, stderr io.Writer) {
 		return writeFile(L, fileOf(L, L.Get(1)), 2)
 	}))
 	module.RawSetString("write", L.NewFunction(func(L *lua.LState) int {
-		L.Push(ioOutput) // without arguments: the file that io.write writes to
+		L.Push(ioOutput) // without arguments it returns io.write's file
 		L.Call(0, 1)
 		file := L.Get(-1)
 		L.Pop(1)
@@ -40,7 +39,7 @@ func replaceStdio(L *lua.LState, stdout, stderr io.Writer) {
 	}))
 }
 
-// writeValues writes the arguments from the first on as one piece, so that two tasks don't tear each other's lines.
+// writeValues writes the arguments from first on with a single call, so that the lines of two tasks do not mix.
 func writeValues(L *lua.LState, w io.Writer, first int) int {
 	var text []byte
 	for i := first; i <= L.GetTop(); i++ {
@@ -53,7 +52,7 @@ func writeValues(L *lua.LState, w io.Writer, first int) int {
 	return succeeded(L, err)
 }
 
-// writeFile writes them to a file, behind what the script has read of it.
+// writeFile writes the arguments to a file, at the position up to which the script has read.
 func writeFile(L *lua.LState, f luaFile, first int) int {
 	w := f.writer()
 	if w == nil {
@@ -65,7 +64,7 @@ func writeFile(L *lua.LState, f luaFile, first int) int {
 	return writeValues(L, w, first)
 }
 
-// callThrough passes the arguments on to f and returns all that it returns.
+// callThrough calls f with all arguments and returns all its results.
 func callThrough(L *lua.LState, f lua.LValue) int {
 	n := L.GetTop()
 	L.Push(f)

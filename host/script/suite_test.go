@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// suite lists Lua's own test scripts, which gopher-lua's module holds; they are run from there. Those that name nothing
-// run to their end, the others to the line that holds upTo. What scripts have only here is left out, as below.
+// suite lists Lua's own test scripts, run from gopher-lua's module. Those without upTo run to their end, the others to the line that contains it.
+// Scripts listed below are omitted.
 //
 //	all, main, checktable, api     start the others or the interpreter, or need C functions that only a debug build has
 //	big, verybig                   need 4 GB, and minutes
@@ -34,7 +34,7 @@ var suite = []struct{ file, upTo, why string }{
 	{"vararg.lua", "", ""},
 }
 
-// suiteHead makes what scripts ask for defined, and finds their modules.
+// suiteHead defines globals that the scripts read, and sets the search path of their modules.
 const suiteHead = "T, Message, err, when, X, NX, WX1, WX2, K, A, B, D, f, x, a, b, i, j = nil package.path = package.path .. ';DIR/?.lua' "
 
 func TestLuaSuite(t *testing.T) {
@@ -68,7 +68,7 @@ func TestLuaSuite(t *testing.T) {
 	}
 }
 
-// head is a text up to the line with a mark, which has to be there.
+// head returns a text up to the line with a mark, which must exist.
 func head(t *testing.T, text, mark string) string {
 	t.Helper()
 	if mark == "" {

@@ -10,9 +10,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// Trace shows an error of Lua: script position and message first, then the Lua stack, then the chain of Go errors
-// below it, as far as the message does not say it already. L may be nil; a value that is no string then shows as
-// its kind.
+// Trace formats a Lua error: script position and message, then the Lua stack, then the chain of wrapped Go errors unless the message contains
+// them. L may be nil; an error value that is not a string is then shown as its type.
 func Trace(L *lua.LState, err error) string {
 	var raised *lua.ApiError
 	if !errors.As(err, &raised) {
@@ -34,7 +33,7 @@ func Trace(L *lua.LState, err error) string {
 	return b.String()
 }
 
-// chain is the text of err and of the errors that it wraps, outermost first, without bare statuses.
+// chain returns the texts of err and the errors that it wraps, outermost first, without plain status codes.
 func chain(err error) []string {
 	var texts []string
 	for ; err != nil; err = errors.Unwrap(err) {

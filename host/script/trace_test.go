@@ -13,7 +13,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// raised is an error of Lua with a Go error below it.
+// raised returns a Lua error that wraps a Go error.
 func raised(text string, cause error) *lua.ApiError {
 	return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(text), StackTrace: "stack traceback:\n\ts.lua:1: in main chunk\n\t[G]: ?",
 		Cause: cause}
@@ -79,7 +79,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Globals and the state that scripts run in must name the same globals, or check calls good scripts faulty.
+// TestGlobals checks that Globals equals the globals of a script's state; otherwise check would report errors in valid scripts.
 func TestGlobals(t *testing.T) {
 	known := map[string]bool{}
 	for _, name := range Globals() {
@@ -98,7 +98,7 @@ func TestGlobals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer L.Close()
-	delete(known, "arg") // set when the script starts
+	delete(known, "arg") // set when the script is started
 	L.Get(lua.GlobalsIndex).(*lua.LTable).ForEach(func(k, _ lua.LValue) {
 		if !known[k.String()] {
 			t.Errorf("check does not know the global %s", k)

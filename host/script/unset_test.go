@@ -7,7 +7,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// unsetIdioms use globals that nothing has set before, as scripts do; they print the same in Lua 5.1.
+// unsetIdioms use globals that were never set in ways that scripts do; the output is the same in Lua 5.1.
 const unsetIdioms = `
 local function show(...) local t = { ... } for i = 1, select("#", ...) do t[i] = tostring(t[i]) end write(table.concat(t, " ") .. "\n") end
 for i = 1, 3 do seen = (seen or 0) + 1 end show(seen)
@@ -39,7 +39,7 @@ func TestUnsetGlobalsInLua(t *testing.T) {
 	sameInLua(t, unsetIdioms, unsetIdioms, strings.NewReplacer())
 }
 
-// TestUnsetGlobals reads globals that were never set where that can only be a mistake.
+// TestUnsetGlobals reads globals that were never set where that must be a mistake.
 func TestUnsetGlobals(t *testing.T) {
 	L, end := fullState(t)
 	defer end()

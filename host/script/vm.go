@@ -8,8 +8,8 @@ import (
 	"github.com/daqiri/daqiri-run/bindings"
 )
 
-// Sizes of a state: frames of nested calls, and values on the data stack, which grows up to its maximum. A state
-// takes about half a megabyte; a runaway recursion ends with an error long before memory does.
+// Sizes of a state: call frames, and values on the data stack, which grows up to its maximum. A state takes about half a megabyte; unbounded
+// recursion raises long before memory is exhausted.
 const (
 	callFrames   = 2000
 	stackValues  = 16 << 10
@@ -17,8 +17,7 @@ const (
 	stackStep    = 16 << 10
 )
 
-// libraries are Lua's own, in the order that they need. The channel library of gopher-lua is not among them: its
-// waits know nothing of queues, timers and stop.
+// libraries are Lua's own, in dependency order. gopher-lua's channel library is omitted: its waits do not serve queues, timers and stop requests.
 var libraries = []struct {
 	name string
 	open lua.LGFunction
@@ -34,8 +33,8 @@ var libraries = []struct {
 	{lua.CoroutineLibName, lua.OpenCoroutine},
 }
 
-// newState is bindings.Runtime.NewState: a state with the libraries, the loader, the process's edge and the
-// bindings. It runs on the task's own thread.
+// newState implements bindings.Runtime.NewState: a state with the libraries, the loader, the process's streams and the bindings. It must run on
+// the task's thread.
 func (p *Program) newState(rt *bindings.Runtime) (*lua.LState, error) {
 	L := lua.NewState(lua.Options{SkipOpenLibs: true, IncludeGoStackTrace: true, CallStackSize: callFrames,
 		RegistrySize: stackValues, RegistryMaxSize: stackMaximum, RegistryGrowStep: stackStep})
@@ -62,7 +61,7 @@ func openLibraries(L *lua.LState) {
 	}
 }
 
-// forbidExec has the functions that start programs raise.
+// forbidExec makes the functions that start programs raise.
 func forbidExec(L *lua.LState) {
 	for _, f := range []struct{ module, name string }{{lua.OsLibName, "execute"}, {lua.IoLibName, "popen"}} {
 		text := fmt.Sprintf("%s.%s: a script may start programs only under daqiri-run --allow-exec", f.module, f.name)
