@@ -1,8 +1,8 @@
-// Package doctor compares a machine, and a configuration on it, with what receiving without loss needs: a row for each concern, each of
-// which passes, fails or has nothing to look at. It changes nothing, and needs root only for what nobody else may read.
+// Package doctor checks a machine, and a configuration on it, for causes of packet loss. Each row checks one concern and passes, fails or does
+// not apply. It changes nothing, and needs root only to read what is restricted to root.
 //
-// It may import host/machine, bindings' neighbours in runtime (spec, session, task) and x/sys. The rows (rows_*.go) are the one place that
-// says what is looked at, why it matters and what mends it.
+// It may import host/machine, bindings' neighbours in runtime (spec, session, task) and x/sys. The rows (rows_*.go) define what is checked, why
+// it matters and how to fix it.
 package doctor
 
 import (
@@ -14,64 +14,64 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// State is how a row ended.
+// State is the result of a row.
 type State string
 
-// The states.
+// Results of a row.
 const (
 	Pass    State = "pass"
 	Fail    State = "fail"
-	NotHere State = "not here" // this machine or configuration has nothing that the row is about
+	NotHere State = "not here" // does not apply to this machine or configuration
 )
 
-// Finding is what a row found of one thing.
+// Finding is one result of a row, for one object.
 type Finding struct {
 	Row     string `json:"row"`
-	Of      string `json:"of,omitempty"` // the thing: eth1, node 0, queue rx
+	Of      string `json:"of,omitempty"` // object: eth1, node 0, queue rx
 	State   State  `json:"state"`
 	Found   string `json:"found"`
 	Why     string `json:"why"`
-	Command string `json:"command,omitempty"` // of a failure: what mends it, for a shell, or in words where no command can
+	Command string `json:"command,omitempty"` // fix of a failure: a shell command, or a description
 }
 
-// A row looks at one concern.
+// A row checks one concern.
 type row struct {
 	name string
 	why  string
-	// engines are those whose interfaces need it: with a configuration that has none of these it is not looked at. Empty: any.
+	// engines are those whose interfaces require the row; it is skipped for a configuration without them. Empty: any.
 	engines []string
 	look    func(x *exam)
 }
 
-// exam is a row at work.
+// exam is the state of a running row.
 type exam struct {
 	m     *machine.Machine
-	cfg   *spec.Config // nil: none was named
-	dirs  []string     // folders of files
+	cfg   *spec.Config // nil: none was given
+	dirs  []string     // output folders
 	row   row
 	found []Finding
-	// gpuPlan asks the driver of GPUs; nil: nobody does.
+	// gpuPlan queries the GPU driver; nil: not available.
 	gpuPlan func() (*session.GPUPlan, error)
 }
 
-// Options say what is examined.
+// Options specify what is examined.
 type Options struct {
 	Machine *machine.Machine
-	Config  *spec.Config // nil: the machine alone
-	Dirs    []string     // where files will be written
-	// GPUs asks the driver what GPUs there are; nil: nobody does.
+	Config  *spec.Config // nil: only the machine
+	Dirs    []string     // output folders of writers
+	// GPUs queries the driver for GPUs; nil: not queried.
 	GPUs func() (*session.GPUPlan, error)
 }
 
-// rows are all of them, in the order of the report.
+// rows returns all rows in the order of the report.
 func rows() []row {
 	return slices.Concat(configRows, cpuRows, memoryRows, netRows, busRows, gpuRows, fileRows)
 }
 
-// Examine runs every row.
+// Examine runs every row and returns the findings.
 func Examine(o Options) []Finding { return examine(o, rows()) }
 
-// GPUs runs the rows about GPUs, and what their data are written to.
+// GPUs runs the rows about GPUs and the folders that their data are written to.
 func GPUs(o Options) []Finding { return examine(o, gpuRows) }
 
 func examine(o Options, rows []row) []Finding {
@@ -92,7 +92,7 @@ func examine(o Options, rows []row) []Finding {
 	return all
 }
 
-// serves says whether one of these engines serves an interface of the configuration; without one, any might.
+// serves reports whether one of these engines serves an interface of the configuration; true without a configuration.
 func (x *exam) serves(engines []string) bool {
 	if x.cfg == nil || len(engines) == 0 {
 		return true
@@ -108,7 +108,7 @@ func (x *exam) pass(of, found string)          { x.add(Pass, of, found, "") }
 func (x *exam) fail(of, found, command string) { x.add(Fail, of, found, command) }
 func (x *exam) none(found string)              { x.add(NotHere, "", found, "") }
 
-// Failed counts what failed.
+// Failed returns the number of failed findings.
 func Failed(all []Finding) (n int) {
 	for _, f := range all {
 		if f.State == Fail {

@@ -13,7 +13,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// lay writes files of a machine, and links: "to:…".
+// lay writes the files of a simulated machine; content "to:..." creates a link.
 func lay(t *testing.T, root string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -34,7 +34,7 @@ func lay(t *testing.T, root string, files map[string]string) {
 	}
 }
 
-// express is a configuration space with a PCI Express capability at 0x60 behind one of power management.
+// express returns a PCI configuration space with a PCI Express capability at 0x60, after one for power management.
 func express(payload, most, request int) string {
 	b := make([]byte, 256)
 	code := map[int]uint16{128: 0, 256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
@@ -53,7 +53,7 @@ const (
 	gpu  = "sys/devices/pci0000:00/0000:00:01.0/0000:02:00.0/"
 )
 
-// good is a machine that is set up well: two nodes, a card with a link, a GPU beside it.
+// good returns a well-configured machine: two nodes, a network card with a link, and a GPU on the same bus.
 func good() map[string]string {
 	files := map[string]string{
 		"proc/cmdline":     "quiet isolcpus=2-3 nohz_full=2-3 rcu_nocbs=2-3 irqaffinity=0-1 iommu=pt\n",
@@ -102,19 +102,19 @@ daqiri:
         - {name: rx, id: 0, cpu_core: 2, batch_size: 64, timeout_us: 1000, memory_regions: [packets]}
 `
 
-// ofMachine are rows that look at files alone: the others ask the kernel, and are tested in a namespace (tests/doctor_test.go).
+// ofMachine reports whether a row reads only files. The other rows query the kernel and are tested in a network namespace (tests/doctor_test.go).
 func ofMachine(f Finding) bool {
 	return !slices.Contains([]string{"features", "joined packets", "time", "files", "open files", "locked memory"}, f.Row)
 }
 
-// TestRows: nothing fails on a machine that is set up well; each thing that is made wrong is found by the row about it, and by that
-// alone, with a command.
+// TestRows checks that nothing fails on a well-configured machine, and that each defect is found only by the rows for it, with a command that
+// fixes it.
 func TestRows(t *testing.T) {
 	for _, c := range []struct {
 		name, row, found string
-		files            map[string]string // "gone": the file goes
-		alone            bool              // without the configuration
-		also             []string          // rows that see it, too
+		files            map[string]string // "gone": the file is removed
+		alone            bool              // without a configuration
+		also             []string          // further rows that find it
 	}{
 		{name: "well"},
 		{name: "well, without a configuration", alone: true},
@@ -199,7 +199,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestDistance: the connection of two devices in the words of nvidia-smi topo -m.
+// TestDistance checks the connection between two devices, in the terms of nvidia-smi topo -m.
 func TestDistance(t *testing.T) {
 	root := t.TempDir()
 	place := func(address, path, node string) {
@@ -207,10 +207,10 @@ func TestDistance(t *testing.T) {
 			"sys/bus/pci/devices/" + address: "to:../../../devices/" + path})
 	}
 	place("0000:03:00.0", "pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0/0000:03:00.0", "0")
-	place("0000:04:00.0", "pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:01.0/0000:04:00.0", "0") // another port of the switch
+	place("0000:04:00.0", "pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:01.0/0000:04:00.0", "0") // another port of the same switch
 	place("0000:05:00.0", "pci0000:00/0000:00:02.0/0000:05:00.0", "0")                           // another root port
 	place("0000:81:00.0", "pci0000:80/0000:80:01.0/0000:81:00.0", "0")                           // another host bridge
-	place("0000:c1:00.0", "pci0000:c0/0000:c0:01.0/0000:c1:00.0", "1")                           // of another node
+	place("0000:c1:00.0", "pci0000:c0/0000:c0:01.0/0000:c1:00.0", "1")                           // another node
 	m := machine.At(root)
 	for other, want := range map[string]string{"0000:04:00.0": "PIX", "0000:05:00.0": "PHB", "0000:81:00.0": "NODE", "0000:c1:00.0": "SYS"} {
 		if got := m.PCI("0000:03:00.0").Distance(m.PCI(other)); got != want {
@@ -219,7 +219,7 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// TestGroups: what is about multicast is asked for by configurations with a group alone.
+// TestGroups checks that multicast rows only apply to configurations with a group.
 func TestGroups(t *testing.T) {
 	root := t.TempDir()
 	lay(t, root, good())

@@ -11,8 +11,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// TestGPURows: what the driver says of GPUs stands beside what the machine does; without DMA-BUF the module is needed, and cores
-// of the other node are found.
+// TestGPURows checks GPU findings against the driver's and the machine's data: without DMA-BUF the kernel module is required, and cores on
+// another node are reported.
 func TestGPURows(t *testing.T) {
 	const here = `{"driver": "12.8", "gpus": [{"number": 0, "name": "Big", "bus": "0000:02:00.0", "compute_capability": "9.0", "bytes": 1073741824, `
 	for _, c := range []struct {

@@ -18,7 +18,7 @@ const (
 	classDisplay = 0x03
 )
 
-// cards are the engines that have a network card of the bus under them.
+// cards are the engines that use a PCI network card.
 var cards = []string{spec.EngineDPDK, spec.EngineXDP, spec.EngineRDMA}
 
 var busRows = []row{
@@ -82,7 +82,7 @@ var busRows = []row{
 	}},
 }
 
-// express looks at each network card whose PCI Express capability can be read.
+// express calls look for each network card whose PCI Express capability is readable.
 func (x *exam) express(look func(p machine.PCI)) {
 	hidden := 0
 	for _, p := range x.m.PCIs(classNetwork) {
@@ -100,7 +100,7 @@ func (x *exam) express(look func(p machine.PCI)) {
 	x.orNone("no network card of PCI Express")
 }
 
-// nodes compares the NUMA nodes of cards, cores and memory that the configuration puts together.
+// nodes compares the NUMA nodes of the cards, cores and memory used together by the configuration.
 func nodes(x *exam) {
 	if x.cfg == nil {
 		x.none("no configuration was named")
@@ -133,7 +133,7 @@ func nodes(x *exam) {
 	x.orNone("no card of the configuration is on a node")
 }
 
-// leastFree is what a folder for files should have free.
+// leastFree is the minimum free space of an output folder, in bytes.
 const leastFree = 1 << 30
 
 var fileRows = []row{
@@ -169,7 +169,7 @@ var fileRows = []row{
 	}},
 }
 
-// direct opens a file of no name for direct writes.
+// direct tests direct writes with an unnamed file.
 func direct(dir string) error {
 	f, err := os.CreateTemp(dir, ".daqiri-doctor-")
 	if err != nil {

@@ -28,7 +28,7 @@ var configRows = []row{
 	{name: "features", why: "what is done by hardware costs nothing, what is done by software or copied costs CPU time", look: features},
 }
 
-// addresses looks each interface up.
+// addresses checks the address of each interface.
 func addresses(x *exam) {
 	if x.cfg == nil {
 		x.none("no configuration was named")
@@ -94,7 +94,7 @@ func (x *exam) local(of string, addr netip.Addr, own []string) {
 	x.fail(of, fmt.Sprintf("%s is no address of this machine, which has %s", addr, strings.Join(own, ", ")), fmt.Sprintf("sudo ip addr add %s/24 dev %s", addr, x.firstDevice()))
 }
 
-// features opens the configuration, starts nothing, and tells what its report says is done by whom.
+// features opens the configuration without starting it, and reports what is done in hardware, in software or by copying.
 func features(x *exam) {
 	if x.cfg == nil {
 		x.none("no configuration was named")
@@ -125,7 +125,7 @@ func features(x *exam) {
 	x.orNone("the report says nothing of it")
 }
 
-// doneBy is who does what a line of the report is about: hardware, software or copy; empty: it says nothing of that.
+// doneBy classifies a line of the report: "hardware", "software" or "copy"; "" if it does not state it.
 func doneBy(text string) string {
 	for _, w := range []struct{ word, by string }{{"copy", "copy"}, {"copies", "copy"}, {"copied", "copy"}, {"software", "software"},
 		{"kernel", "software"}, {"hardware", "hardware"}, {"device", "hardware"}, {"zero-copy", "hardware"}} {

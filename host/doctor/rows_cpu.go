@@ -77,7 +77,7 @@ var cpuRows = []row{
 	}},
 }
 
-// isolation looks at the cores that the configuration pins queues to, or at whether there are isolated ones at all.
+// isolation checks whether the cores pinned by the configuration are isolated, or whether there are isolated cores at all.
 func isolation(x *exam) {
 	isolated := x.m.Isolated()
 	if x.cfg == nil {
@@ -99,7 +99,7 @@ func isolation(x *exam) {
 	}
 }
 
-// queueCores looks at each pinned queue's core.
+// queueCores checks the core of each pinned queue.
 func queueCores(x *exam) {
 	if x.cfg == nil {
 		x.none("no configuration was named")
@@ -130,7 +130,7 @@ func queueCores(x *exam) {
 	}
 }
 
-// queuesOf are all queues of a configuration.
+// queuesOf lists all queues of a configuration.
 func queuesOf(cfg *spec.Config) (all []*spec.Queue) {
 	for _, i := range cfg.Interfaces {
 		all = append(all, interfaceQueues(i)...)
@@ -148,7 +148,7 @@ func interfaceQueues(i *spec.Interface) (all []*spec.Queue) {
 	return all
 }
 
-// pinnedCores are the cores that queues name, in order.
+// pinnedCores lists the cores that queues are pinned to, sorted.
 func pinnedCores(cfg *spec.Config) (list []int) {
 	for _, q := range queuesOf(cfg) {
 		if q.CPUCore >= 0 && !slices.Contains(list, q.CPUCore) {

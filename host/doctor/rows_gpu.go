@@ -99,7 +99,7 @@ var gpuRows = []row{
 
 var errNotAsked = errors.New("the driver was not asked")
 
-// driver is what the driver says, asked once.
+// driver returns the driver's data, queried once.
 func (x *exam) driver() (*session.GPUPlan, error) {
 	if x.gpuPlan == nil {
 		return nil, errNotAsked
@@ -107,7 +107,7 @@ func (x *exam) driver() (*session.GPUPlan, error) {
 	return x.gpuPlan()
 }
 
-// gpuCores compares nodes of GPUs with those of the configuration's cores.
+// gpuCores compares the NUMA nodes of GPUs and of the configuration's cores.
 func gpuCores(x *exam) {
 	plan, err := x.driver()
 	if err != nil || len(x.m.Nodes()) < 2 {
@@ -134,7 +134,7 @@ func gpuCores(x *exam) {
 	x.orNone("no GPU is on a node")
 }
 
-// queueCores are the cores that the configuration pins queues to.
+// queueCores lists the cores that the configuration pins queues to.
 func (x *exam) queueCores() (cores []int) {
 	if x.cfg == nil {
 		return nil
@@ -149,7 +149,7 @@ func (x *exam) queueCores() (cores []int) {
 	return cores
 }
 
-// fileSystem is the kind of a folder's file system (statfs(2)).
+// fileSystem returns the file system type of a folder (statfs(2)).
 func fileSystem(dir string) string {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {
@@ -163,12 +163,12 @@ func fileSystem(dir string) string {
 	return fmt.Sprintf("a file system of type %#x", fs.Type)
 }
 
-// gpus are NVIDIA's display and 3D controllers.
+// gpus lists NVIDIA display and 3D controllers.
 func (x *exam) gpus() []machine.PCI {
 	return slices.DeleteFunc(x.m.PCIs(classDisplay), func(p machine.PCI) bool { return p.Vendor != 0x10de })
 }
 
-// rank orders distances, the nearest first.
+// rank returns the order of a distance, nearest first.
 func rank(distance string) int {
 	return slices.Index([]string{"PIX", "PXB", "PHB", "NODE", "SYS"}, distance)
 }

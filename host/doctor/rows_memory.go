@@ -11,7 +11,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// leastHuge is what huge pages have to hold where no configuration says how much: the reference's own check asks for so much.
+// leastHuge is the minimum of huge pages, in bytes, without a configuration; DAQIRI's own check requires the same.
 const leastHuge = 500 << 20
 
 var memoryRows = []row{
@@ -65,7 +65,7 @@ func limitText(n uint64) string {
 	return size(int(n))
 }
 
-// hugePages compares what is free with what the configuration's regions of kind huge need, or what there is with the least.
+// hugePages compares free huge pages with the configuration's regions of kind huge, or their total with leastHuge.
 func hugePages(x *exam) {
 	all := x.m.HugePages()
 	if len(all) == 0 {
@@ -113,12 +113,12 @@ func nodeName(node int) string {
 	return fmt.Sprintf("node %d: ", node)
 }
 
-// hugeCommand sets so many bytes of pages of 2 MiB aside.
+// hugeCommand returns the command that reserves bytes in 2 MiB pages.
 func hugeCommand(path string, bytes int) string {
 	return fmt.Sprintf("echo %d | sudo tee %s", (bytes+2<<20-1)/(2<<20), or(path, "/proc/sys/vm/nr_hugepages"))
 }
 
-// regionBytes is what the regions that are chosen (nil: all in this machine's memory) take.
+// regionBytes returns the total size of the chosen regions (nil: all in host memory).
 func regionBytes(cfg *spec.Config, chosen func(*spec.MemoryRegion) bool) (sum int) {
 	for k, r := range session.Plan(cfg).MemoryRegions {
 		region := cfg.MemoryRegions[k]

@@ -14,10 +14,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// Frames have so many bytes beside what the MTU counts: Ethernet's header and a VLAN tag.
+// Bytes of a frame not counted by the MTU: Ethernet header and a VLAN tag.
 const frameBytes = 18
 
-// kernelBuffer is what a socket of the program asks the kernel for, each way (native/engine/socket).
+// kernelBuffer is the socket buffer size requested per direction (native/engine/socket).
 const kernelBuffer = 64 << 20
 
 var (
@@ -131,7 +131,7 @@ var netRows = []row{
 		}},
 }
 
-// interfaces are those that the configuration names, or without one all that carry traffic of other machines.
+// interfaces lists those of the configuration, or without one all that may carry external traffic.
 func (x *exam) interfaces() (list []machine.Interface) {
 	for _, i := range x.m.Interfaces() {
 		named := x.cfg == nil && i.State == "up" && i.Name != "lo" && i.Driver != "" && i.PCI != i.Name
@@ -151,7 +151,7 @@ func (x *exam) orNone(found string) {
 	}
 }
 
-// mtus compares each interface's MTU with the buffers of its queues, or with plain Ethernet's.
+// mtus compares each interface's MTU with the buffers of its queues, or with the standard MTU.
 func mtus(x *exam) {
 	for _, i := range x.interfaces() {
 		if x.cfg == nil {
@@ -177,7 +177,7 @@ func mtus(x *exam) {
 	x.orNone("no interface to look at")
 }
 
-// queueMTU compares an interface's MTU with what each queue's buffers hold of a frame.
+// queueMTU compares an interface's MTU with the frame size that each queue's buffers hold.
 func (x *exam) queueMTU(i machine.Interface, queues []*spec.Queue, does string) {
 	for _, q := range queues {
 		holds := 0
@@ -187,7 +187,7 @@ func (x *exam) queueMTU(i machine.Interface, queues []*spec.Queue, does string) 
 			}
 		}
 		of := i.Name + ", queue " + q.Name
-		frame := i.MTU + frameBytes - 4 // a tag is taken off, or makes frames longer only where there are VLANs
+		frame := i.MTU + frameBytes - 4 // tags are stripped, or used only with VLANs
 		switch {
 		case does == "receives" && holds < frame:
 			x.fail(of, fmt.Sprintf("frames have up to %d bytes, its buffers %d", frame, holds), fmt.Sprintf("set buf_size of %s to %d", strings.Join(q.MemoryRegions, " and "), i.MTU+frameBytes))
@@ -201,7 +201,7 @@ func (x *exam) queueMTU(i machine.Interface, queues []*spec.Queue, does string) 
 
 const noGroup = "the configuration has no multicast group"
 
-// groups says whether a socket of the configuration joins a multicast group or sends to one; without one, any might.
+// groups reports whether a socket of the configuration uses a multicast group; true without a configuration.
 func (x *exam) groups() bool {
 	group := func(e *spec.Endpoint) bool { return e != nil && e.Addr.IsMulticast() }
 	return x.cfg == nil || slices.ContainsFunc(x.cfg.Interfaces, func(i *spec.Interface) bool {
@@ -209,7 +209,7 @@ func (x *exam) groups() bool {
 	})
 }
 
-// multicastRoute is the interface by which /proc/net/route leads to groups; empty: none.
+// multicastRoute returns the interface of the multicast route in /proc/net/route, or "".
 func multicastRoute(text string) string {
 	best, by := -1, ""
 	for k, line := range slices.Collect(strings.Lines(text)) {
@@ -219,7 +219,7 @@ func multicastRoute(text string) string {
 		}
 		dest, err := strconv.ParseUint(f[1], 16, 32)
 		mask, err2 := strconv.ParseUint(f[7], 16, 32)
-		// Numbers are in the processor's byte order, of x86 and arm64 the first byte of the address last.
+		// Addresses are in host byte order; on x86 and arm64 the first byte of an address is the last of the number.
 		const group = 224
 		if err != nil || err2 != nil || group&mask&0xff != dest&0xff || bits.OnesCount32(uint32(mask)) > 4 {
 			continue
@@ -231,7 +231,7 @@ func multicastRoute(text string) string {
 	return by
 }
 
-// firstDevice is an interface for an example.
+// firstDevice returns an interface name for use in commands.
 func (x *exam) firstDevice() string {
 	for _, i := range x.interfaces() {
 		return i.Name
@@ -244,7 +244,7 @@ func (x *exam) firstDevice() string {
 	return "eth0"
 }
 
-// wants is a right of engines.
+// wants lists capabilities and the engines that require them.
 var wants = []struct {
 	capability int
 	name, does string
@@ -257,7 +257,7 @@ var wants = []struct {
 	{unix.CAP_SYS_ADMIN, "cap_sys_admin", "physical addresses of huge pages", []string{spec.EngineDPDK}},
 }
 
-// rights looks at what this process may, for the engines that need it. One command gives all that lack.
+// rights checks the process's capabilities for the configured engines. One command grants all missing ones.
 func rights(x *exam) {
 	var lacks, does []string
 	for _, w := range wants {
@@ -276,7 +276,7 @@ func rights(x *exam) {
 	x.orNone("no engine of the configuration needs any")
 }
 
-// offload asks whether an interface joins packets.
+// offload reports whether an interface merges packets (GRO).
 func offload(name string) (bool, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -286,9 +286,9 @@ func offload(name string) (bool, error) {
 	return groAt(fd, name)
 }
 
-// addresses of this machine.
+// ownAddresses lists the addresses of this machine.
 func ownAddresses() (all []string) {
-	addrs, _ := net.InterfaceAddrs() // none then, and every address is a stranger's
+	addrs, _ := net.InterfaceAddrs() // on error: none, and no address is local
 	for _, a := range addrs {
 		host, _, _ := strings.Cut(a.String(), "/")
 		all = append(all, host)

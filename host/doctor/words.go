@@ -10,10 +10,10 @@ import (
 	"github.com/daqiri/daqiri-run/host/machine"
 )
 
-// cores reads a list of cores.
+// cores parses a list of cores.
 func cores(text string) []int { return machine.List(text) }
 
-// listText writes 0, 1, 2, 5 as "0-2,5".
+// listText formats 0, 1, 2, 5 as "0-2,5".
 func listText(list []int) string {
 	var parts []string
 	for i := 0; i < len(list); {
@@ -31,7 +31,7 @@ func listText(list []int) string {
 	return strings.Join(parts, ",")
 }
 
-// without are those of list that are not in other.
+// without returns the elements of list that are not in other.
 func without(list, other []int) (left []int) {
 	for _, n := range list {
 		if !slices.Contains(other, n) {
@@ -41,7 +41,7 @@ func without(list, other []int) (left []int) {
 	return left
 }
 
-// exampleCores are the cores that an example isolates: all but the first, or the last of two.
+// exampleCores suggests cores to isolate: all but the first, or the last of two.
 func exampleCores(online []int) string {
 	if len(online) < 2 {
 		return "1"
@@ -49,12 +49,12 @@ func exampleCores(online []int) string {
 	return listText(online[max(1, len(online)/4):])
 }
 
-// kernelLine says how a parameter gets onto the kernel's command line, which no single command does everywhere.
+// kernelLine describes how to add a kernel command line parameter, as no single command works on all systems.
 func kernelLine(parameter string) string {
 	return "add " + parameter + " to GRUB_CMDLINE_LINUX in /etc/default/grub, then: sudo update-grub && sudo reboot"
 }
 
-// counts writes {a: 2, b: 1} as "a on 2, b on 1".
+// counts formats {a: 2, b: 1} as "a on 2, b on 1".
 func counts(n map[string]int) string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(n)) {
@@ -70,7 +70,7 @@ func or(text, instead string) string {
 	return text
 }
 
-// size writes bytes with a binary prefix.
+// size formats bytes with a binary prefix.
 func size(n int) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	v, k := float64(n), 0
