@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// exitSkip is the exit code with which a script says that it can't be tested here.
+// exitSkip is the exit code of a script that can't be tested on this machine.
 const exitSkip = 77
 
-// problem is one way in which a test differs from its golden files.
+// problem is one difference between a test and its golden files.
 type problem struct{ title, body string }
 
-// runCase runs one test from set-up to verdict.
+// runCase runs one test and returns its result.
 func runCase(ctx context.Context, opts Options, c testCase) Test {
 	test := Test{Name: c.name}
 	want, err := c.load()
@@ -72,7 +72,7 @@ func (t Test) judge(problems []problem) Test {
 	return t
 }
 
-// compare lists every difference, not only the first: one run should tell the whole story.
+// compare lists all differences, so that one run shows everything.
 func compare(c testCase, want expectation, got outcome, box sandbox) []problem {
 	var problems []problem
 	if got.exit != want.exit {
@@ -90,7 +90,7 @@ func compare(c testCase, want expectation, got outcome, box sandbox) []problem {
 	return problems
 }
 
-// stdoutTail shows the end of the output of a script that did not come to its own end.
+// stdoutTail returns the end of the output of a script that did not exit by itself.
 func (o outcome) stdoutTail() string {
 	const keep = 20
 	if o.stdout == "" {
@@ -105,7 +105,7 @@ func (o outcome) stdoutTail() string {
 	return head + indent(strings.Join(all, "\n"), "  ")
 }
 
-// skipReason is the last line that the script printed, or else the first on stderr.
+// skipReason returns the last line printed by the script, or else the first line on stderr.
 func (o outcome) skipReason() string {
 	if text := strings.TrimSpace(o.stdout); text != "" {
 		return text[strings.LastIndexByte(text, '\n')+1:]

@@ -52,7 +52,7 @@ func TestDiffsAreBounded(t *testing.T) {
 	contains(t, diff, "@@ first difference in line 20000 @@\n-a\n+b\n")
 }
 
-// pcapFile builds a capture; each packet is captured whole unless orig is larger.
+// pcapFile builds a capture; a packet is captured completely unless orig is larger.
 func pcapFile(order binary.AppendByteOrder, magic uint32, packets ...pcapPacket) []byte {
 	var b []byte
 	b = order.AppendUint32(b, magic)

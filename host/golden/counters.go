@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// maxCounterDiffs bounds the list of differing counters that is shown.
+// maxCounterDiffs is the maximum number of differing counters shown.
 const maxCounterDiffs = 50
 
-// compareCounters compares the keys that NAME.counters has with the summary that the script's run wrote.
+// compareCounters compares the keys in NAME.counters with the summary of the script's run.
 func compareCounters(c testCase, want expectation, box sandbox) []problem {
 	golden, err := decodeJSON(want.counters)
 	if err != nil {
@@ -51,7 +51,7 @@ func readSummary(box sandbox) (any, error) {
 	return summary, nil
 }
 
-// decodeJSON keeps numbers as they are written: a counter may be wider than a float.
+// decodeJSON keeps numbers as text, because a counter may exceed a float's precision.
 func decodeJSON(data []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -65,8 +65,8 @@ func decodeJSON(data []byte) (any, error) {
 	return v, nil
 }
 
-// diffJSON lists the paths at which got lacks, or differs from, what want has. Objects may have more keys than
-// want; arrays have the same length.
+// diffJSON lists the paths at which got lacks a value of want or differs from it. Objects may have more keys than in want; arrays must have the
+// same length.
 func diffJSON(path string, want, got any) []string {
 	switch want := want.(type) {
 	case map[string]any:
@@ -102,7 +102,7 @@ func diffJSON(path string, want, got any) []string {
 	return []string{fmt.Sprintf("%s: %s, want %s", orRoot(path), compact(got), compact(want))}
 }
 
-// sameScalar compares numbers by value (1e3 is 1000) and everything else as it is.
+// sameScalar compares numbers by value (1e3 equals 1000) and other values exactly.
 func sameScalar(want, got any) bool {
 	a, isNumber := want.(json.Number)
 	b, isNumberToo := got.(json.Number)
@@ -117,7 +117,7 @@ func sameScalar(want, got any) bool {
 	return okX && okY && x.Cmp(y) == 0
 }
 
-// project returns the part of got that has the shape of want: what an update writes.
+// project returns the part of got that has the shape of want, which an update writes.
 func project(want, got any) any {
 	wantObject, ok := want.(map[string]any)
 	gotObject, okToo := got.(map[string]any)
@@ -152,7 +152,7 @@ func sortedKeys(m map[string]any) []string {
 }
 
 func compact(v any) string {
-	data, _ := json.Marshal(v) // came from JSON: always goes back
+	data, _ := json.Marshal(v) // decoded from JSON: marshals without error
 	return string(data)
 }
 
@@ -170,16 +170,16 @@ func orRoot(path string) string {
 	return path
 }
 
-// choice names keys of objects, also of those in a list; nil: the whole value.
+// choice selects keys of objects, also of objects in lists; nil: the whole value.
 type choice map[string]choice
 
-// counted is what an empty object takes of a summary: what was counted, and nothing that differs from run to run, as times, rates,
-// paths, the number of bursts and figures of the process do.
+// counted is the selection for an empty object: counts that are equal in every run, without times, rates, paths, the number of bursts and process
+// figures.
 var counted = choice{"exit_code": nil, "cause": nil, "sessions": {"name": nil, "imbalance": nil, "ledger": {"metrics": nil, "lines": {
 	"kind": nil, "name": nil, "queue": nil, "queue_id": nil, "in": nil, "in_bytes": nil, "out": nil, "out_bytes": nil, "held": nil,
 	"dropped": nil, "flows": nil}}}}
 
-// of is the chosen part of a JSON value.
+// of returns the selected part of a JSON value.
 func (c choice) of(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// compareFiles compares the files that NAME.files lists with those in NAME.files.d.
+// compareFiles compares the files listed in NAME.files with those in NAME.files.d.
 func compareFiles(c testCase, want expectation, box sandbox) []problem {
 	var problems []problem
 	for _, name := range want.files {
@@ -35,7 +35,7 @@ func compareFiles(c testCase, want expectation, box sandbox) []problem {
 	return problems
 }
 
-// compareFile returns "" when the two are the same: captures packet by packet, any other file byte by byte.
+// compareFile returns "" for equal files: captures are compared packet by packet, other files byte by byte.
 func compareFile(name string, want, got []byte) string {
 	switch {
 	case bytes.Equal(want, got):
@@ -52,7 +52,7 @@ func isText(data []byte) bool {
 	return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
 }
 
-// hexDifference shows the sixteen bytes around the first place where the two differ, and marks those that do.
+// hexDifference shows the sixteen bytes around the first difference and marks the differing bytes.
 func hexDifference(want, got []byte) string {
 	at := 0
 	for at < len(want) && at < len(got) && want[at] == got[at] {

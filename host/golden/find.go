@@ -12,23 +12,23 @@ import (
 	"strings"
 )
 
-// testCase is a script and the golden files beside it; base is its path without ".lua".
+// testCase is a script with golden files next to it; base is its path without ".lua".
 type testCase struct {
-	name   string // as reported
+	name   string // name in the report
 	script string // absolute path
 	base   string // absolute path
 }
 
-// expectation is what the files beside a script ask for.
+// expectation is the content of a script's golden files.
 type expectation struct {
 	stdout    string
 	exit      int
 	args, env []string
-	files     []string // relative to the folder the script runs in
-	counters  []byte   // nil: not asked for
+	files     []string // relative to the script's working folder
+	counters  []byte   // nil: not compared
 }
 
-// find lists the cases below opts.Paths in the order of their names.
+// find lists the cases below opts.Paths, sorted by name.
 func find(opts Options) ([]testCase, error) {
 	paths := opts.Paths
 	if len(paths) == 0 {
@@ -68,7 +68,7 @@ func nothingFound(paths []string, opts Options) error {
 	return fmt.Errorf("%s: %w: a test is a NAME.lua with its expected output in NAME.golden beside it", where, ErrNoTests)
 }
 
-// scriptsAt lists the tests at path: itself when it is a script, else those in the folder and below.
+// scriptsAt lists the tests at path: a script itself, or all tests in a folder and its subfolders.
 func scriptsAt(path string, update bool) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -103,7 +103,7 @@ func hasGolden(script string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// load reads the files beside the script. Those that are absent ask for nothing.
+// load reads the golden files of the script. An absent file expects nothing.
 func (c testCase) load() (expectation, error) {
 	var e expectation
 	stdout, _, err := c.read(".golden")
@@ -134,7 +134,7 @@ func (c testCase) load() (expectation, error) {
 	return e, err
 }
 
-// read returns the content of the file beside the script that ends in suffix, and whether there is one.
+// read returns the content of the script's golden file with the given suffix, and whether the file exists.
 func (c testCase) read(suffix string) ([]byte, bool, error) {
 	data, err := os.ReadFile(c.base + suffix)
 	if os.IsNotExist(err) {
@@ -143,7 +143,7 @@ func (c testCase) read(suffix string) ([]byte, bool, error) {
 	return data, err == nil, err
 }
 
-// withPort puts the number of a free TCP port in place of {{port}}.
+// withPort replaces {{port}} by a free TCP port.
 func withPort(data []byte) ([]byte, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -154,8 +154,8 @@ func withPort(data []byte) ([]byte, error) {
 	return bytes.ReplaceAll(data, []byte("{{port}}"), []byte(port)), err
 }
 
-// loadArgs splits NAME.args into arguments and the KEY=VALUE of "env KEY=VALUE" lines. {{port}} stands for a port
-// that nobody uses, the same one throughout the file.
+// loadArgs splits NAME.args into arguments and the KEY=VALUE of "env KEY=VALUE" lines. All occurrences of {{port}} are replaced by the same
+// unused port.
 func (c testCase) loadArgs() (args, env []string, err error) {
 	data, _, err := c.read(".args")
 	if err == nil && bytes.Contains(data, []byte("{{port}}")) {
@@ -178,7 +178,7 @@ func (c testCase) loadArgs() (args, env []string, err error) {
 	return args, env, nil
 }
 
-// loadFiles reads the names in NAME.files.
+// loadFiles returns the names in NAME.files.
 func (c testCase) loadFiles() ([]string, error) {
 	data, _, err := c.read(".files")
 	if err != nil {
@@ -197,7 +197,7 @@ func (c testCase) loadFiles() ([]string, error) {
 	return files, nil
 }
 
-// lines splits text at its newlines, which it takes away.
+// lines splits text into lines without their newlines.
 func lines(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzCompare holds that no golden file, and no output, makes the comparison panic; that what is equal has no difference, and what is not has one.
+// FuzzCompare checks that comparisons never panic, that equal texts have no difference, and that different texts have one.
 func FuzzCompare(f *testing.F) {
 	f.Add("in {{[0-9]+}} of {{[0-9]{3}}}\nend\n", "in 5 of 123\nend\n")
 	f.Add("{{", "}}")
@@ -17,7 +17,7 @@ func FuzzCompare(f *testing.F) {
 		if err == nil && want == got && diff != "" || err == nil && diff == "" && want != got && !strings.Contains(want, "{{") {
 			t.Errorf("stdout: %q", diff)
 		}
-		capture := isPcap([]byte(want)) // some bytes of its header are not compared
+		capture := isPcap([]byte(want)) // some header bytes are not compared
 		if diff := compareFile("x", []byte(want), []byte(got)); want == got && diff != "" || want != got && diff == "" && !capture {
 			t.Errorf("file: %q", diff)
 		}

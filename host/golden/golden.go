@@ -1,9 +1,8 @@
-// Package golden runs Lua scripts as tests: each script that has golden output beside it runs in a process of its
-// own, and what it printed, how it exited and which files it wrote are compared with the golden files. The file
-// formats stand in host/README.md.
+// Package golden runs Lua scripts as tests: each script with golden files runs in its own process, and its output, exit code and written files
+// are compared with the golden files. The file formats are described in host/README.md.
 //
-// It may import the standard library and go-difflib; it knows the program under test only as an executable. Run
-// starts Options.Jobs goroutines and has ended them all when it returns.
+// It may import the standard library and go-difflib; the program under test is only known as an executable. Run starts Options.Jobs goroutines,
+// all of which have ended when it returns.
 package golden
 
 import (
@@ -17,45 +16,45 @@ import (
 	"time"
 )
 
-// DefaultTimeout is the time that a test gets when Options.Timeout is zero.
+// DefaultTimeout is the time limit of a test if Options.Timeout is zero.
 const DefaultTimeout = 60 * time.Second
 
-// ErrNoTests is what Run's error wraps when there was nothing to run.
+// ErrNoTests is wrapped by Run's error if no tests were found.
 var ErrNoTests = errors.New("no tests found")
 
-// Options says what to run and where to report it.
+// Options specify which tests to run and how to report them.
 type Options struct {
-	// Exe is the program under test; it is called as: Exe run [--summary-json FILE] SCRIPT ARGS.
+	// Exe is the program under test, called as: Exe run [--summary-json FILE] SCRIPT ARGS.
 	Exe string
-	// SearchPath is the PATH that the tests see.
+	// SearchPath is the PATH of the tests.
 	SearchPath string
-	// Paths are folders, searched for scripts with golden output, and single scripts. None means the current folder.
+	// Paths are scripts, and folders to search for scripts with golden output. The default is the current folder.
 	Paths []string
-	// Update rewrites the golden files from what the scripts do instead of failing on a difference. A script that
-	// Paths names itself gets golden output even if it had none.
+	// Update rewrites the golden files from the scripts' behavior instead of failing on a difference. A script named in Paths gets golden output
+	// even if it had none.
 	Update bool
-	// Failing lets Update write down that a script fails; else only one that is known to end with that code may.
+	// Failing permits Update to record a failing exit code; otherwise only a script already expected to exit with it may fail.
 	Failing bool
-	// Jobs is how many tests run at once; 0 means one for each CPU.
+	// Jobs is the number of concurrent tests; 0 means one per CPU.
 	Jobs int
 	// Timeout is the time limit of one test; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Filter keeps the tests whose name matches; nil keeps all.
+	// Filter selects tests by name; nil selects all.
 	Filter *regexp.Regexp
-	// JUnit names a file to write a JUnit XML report to.
+	// JUnit is the file of a JUnit XML report; "" for none.
 	JUnit string
-	// TAP writes TAP version 13 to Stdout instead of the report for people.
+	// TAP selects TAP version 13 instead of the text report on Stdout.
 	TAP bool
-	// Stdout takes the report.
+	// Stdout receives the report.
 	Stdout io.Writer
-	// Color allows colour in the report for people.
+	// Color permits colors in the text report.
 	Color bool
 }
 
-// Status is how a test ended.
+// Status is the outcome of a test.
 type Status int
 
-// The ways in which a test ends.
+// Outcomes of a test.
 const (
 	Passed Status = iota
 	Failed
@@ -64,27 +63,26 @@ const (
 
 // Test is the result of one script.
 type Test struct {
-	// Name is the script's path as reached from Options.Paths.
+	// Name is the script's path as found from Options.Paths.
 	Name   string
 	Status Status
-	// Reason is one line: why it failed or was skipped, or that its golden files were rewritten.
+	// Reason is one line: the cause of a failure or skip, or that golden files were rewritten.
 	Reason string
-	// Detail holds the differences, several lines; empty unless the test failed.
+	// Detail has the differences, in several lines; empty unless the test failed.
 	Detail string
-	// Stderr is what the script wrote there.
+	// Stderr is the error output of the script.
 	Stderr   string
 	Duration time.Duration
 }
 
-// Result counts the tests by status and lists them in the order of their names.
+// Result counts tests by status and lists them sorted by name.
 type Result struct {
 	Passed, Failed, Skipped int
 	Tests                   []Test
 }
 
-// Run runs the tests and reports each in the order of names as soon as it and all before it have ended. Failed
-// tests are no error. The error wraps ErrNoTests when there was nothing to run, and is ctx's when that ended
-// first; the tests that were running are then killed and those not yet reported are left out.
+// Run runs the tests and reports them sorted by name, each as soon as all before it have ended. Failed tests are not an error. The error wraps
+// ErrNoTests if there are none, and is ctx's error if ctx ends first; running tests are then killed, and tests not yet reported are omitted.
 func Run(ctx context.Context, opts Options) (Result, error) {
 	cases, err := find(opts)
 	if err != nil {
@@ -131,8 +129,8 @@ func (r *Result) add(t Test) {
 	r.Tests = append(r.Tests, t)
 }
 
-// inOrder runs the cases on opts.Jobs goroutines and delivers the results in the order of cases. The channel is
-// closed early, with every goroutine ended, when ctx ends.
+// inOrder runs the cases on opts.Jobs goroutines and delivers results in the order of cases. If ctx ends, the channel is closed early, after all
+// goroutines have ended.
 func inOrder(ctx context.Context, opts Options, cases []testCase) <-chan Test {
 	out := make(chan Test)
 	slots := make([]chan Test, len(cases))

@@ -16,15 +16,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// One script a case: what stands beside it, and the verdict.
+// TestVerdicts checks the verdict of one script per case, with the golden files next to it.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		files  map[string]string
 		status Status
-		reason string   // the whole line
-		report []string // pieces of the report
+		reason string   // complete line
+		report []string // parts of the report
 	}{
 		{"same", map[string]string{"a.lua": "echo hi", "a.golden": "hi\n"}, Passed, "", []string{"ok   ", "1 passed, 0 failed\n"}},
 		{"stdout", map[string]string{"a.lua": "echo one; echo 2; echo why >&2", "a.golden": "one\ntwo\n"}, Failed, "stdout differs",
@@ -72,7 +72,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// The environment is the documented one and nothing else, the folder is empty and gone afterwards.
+// TestSandbox checks that a script has only the documented environment and an empty folder, which is removed afterwards.
 func TestSandbox(t *testing.T) {
 	t.Setenv("DAQIRI_GOLDEN_LEAK", "1")
 	dir := tree(t, map[string]string{"a.golden": "", "a.lua": `
@@ -92,7 +92,7 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// A test that hangs, and the processes that it started, are killed.
+// TestTimeout checks that a hanging test and its child processes are killed.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, map[string]string{"a.golden": "", "a.lua": "sleep 1000 & echo $!; wait"})
@@ -106,7 +106,7 @@ func TestTimeout(t *testing.T) {
 	if err != nil {
 		t.Skipf("the script did not come to print its child's id in time: %q", test.Detail)
 	}
-	for range 10000 { // whoever adopted it may take a while to reap it
+	for range 10000 { // the adopting process may be slow to reap it
 		if syscall.Kill(child, 0) != nil || zombie(child) {
 			return
 		}
@@ -137,7 +137,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Results come in the order of names however long each takes; sub-folders are searched, golden files are not tests.
+// TestOrderAndSearch checks that results are sorted by name regardless of their duration, that subfolders are searched, and that golden files are
+// not taken for tests.
 func TestOrderAndSearch(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, map[string]string{

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The elements of a JUnit report that continuous-integration servers read.
+// Elements of a JUnit report, as read by continuous integration servers.
 type junitSuite struct {
 	XMLName  xml.Name    `xml:"testsuite"`
 	Name     string      `xml:"name,attr"`

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestMain makes the test binary its own program under test: called as "run SCRIPT" inside a sandbox it becomes a
-// shell that runs the script, with the path of the summary, if one is wanted, in $SUMMARY.
+// TestMain makes the test binary the program under test: called as "run SCRIPT" in a sandbox, it runs the script in a shell, with the path of a
+// requested summary in $SUMMARY.
 func TestMain(m *testing.M) {
 	if os.Getenv("DAQIRI_TEST") == "1" && len(os.Args) > 2 && os.Args[1] == "run" {
 		args, env := os.Args[2:], os.Environ()
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// tree writes files (name → content) into a fresh folder and returns its path.
+// tree writes files (name to content) into a new folder and returns its path.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,7 +43,7 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// runTests runs what is in dir and returns the result and the report.
+// runTests runs the tests in dir and returns the result and the report.
 func runTests(t *testing.T, dir string, change func(*Options)) (Result, string) {
 	t.Helper()
 	res, report, err := tryTests(t, dir, change)
@@ -77,7 +77,7 @@ func readFile(t *testing.T, parts ...string) string {
 	return string(data)
 }
 
-// contains reports each of want that text lacks.
+// contains reports each text of want that is missing.
 func contains(t *testing.T, text string, want ...string) {
 	t.Helper()
 	for _, w := range want {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Layout of the classic capture file, after draft-ietf-opsawg-pcap: a 24-byte file header, then for each packet a
-// 16-byte header and the captured bytes, all in the byte order that the magic number shows.
+// Layout of the classic capture file (draft-ietf-opsawg-pcap): a 24-byte file header, then per packet a 16-byte header and the captured bytes, in
+// the byte order given by the magic number.
 const (
 	pcapMicro       = 0xa1b2c3d4
 	pcapNano        = 0xa1b23c4d
@@ -16,16 +16,16 @@ const (
 	pcapFrameHeader = 16
 )
 
-// capture is a decoded file. Packets share the file's memory.
+// capture is a decoded capture file. Packets reference the file's memory.
 type capture struct {
 	nano         bool
 	major, minor uint16
 	snaplen      uint32
 	link         uint32
 	packets      []pcapPacket
-	// cut says where the file ends in the middle of a packet; empty when it is whole.
+	// cut describes a truncated last packet; empty for a complete file.
 	cut  string
-	left []byte // of that packet
+	left []byte // its remaining bytes
 }
 
 type pcapPacket struct {
@@ -35,7 +35,7 @@ type pcapPacket struct {
 	data           []byte
 }
 
-// pcapOrder returns the byte order of a capture and whether its times are in nanoseconds; nil when it is none.
+// pcapOrder returns the byte order of a capture and whether its times are in nanoseconds; nil if data is not a capture.
 func pcapOrder(data []byte) (order binary.ByteOrder, nano bool) {
 	if len(data) < pcapFileHeader {
 		return nil, false
@@ -56,7 +56,7 @@ func isPcap(data []byte) bool {
 	return order != nil
 }
 
-// readPcap decodes a file for which isPcap holds.
+// readPcap decodes a capture; the caller has checked it with isPcap.
 func readPcap(data []byte) capture {
 	order, nano := pcapOrder(data)
 	c := capture{nano: nano, major: order.Uint16(data[4:]), minor: order.Uint16(data[6:]),
@@ -87,8 +87,7 @@ func readPcap(data []byte) capture {
 // field is one value to compare, as text.
 type field struct{ name, want, got string }
 
-// comparePcap says in which header fields two captures differ and shows the first packet that does. Captures that
-// differ in byte order alone are the same.
+// comparePcap reports differing header fields of two captures and shows the first differing packet. Byte order is not compared.
 func comparePcap(name string, wantData, gotData []byte) string {
 	want, got := readPcap(wantData), readPcap(gotData)
 	var b strings.Builder
@@ -122,7 +121,7 @@ func comparePcap(name string, wantData, gotData []byte) string {
 	return name + ":\n" + b.String()
 }
 
-// packetDifference shows the fields and bytes in which packet i differs; "" when it doesn't.
+// packetDifference shows the differing fields and bytes of packet i, or returns "".
 func packetDifference(want, got capture, i int) string {
 	w, g := want.packets[i], got.packets[i]
 	var b strings.Builder
@@ -152,7 +151,7 @@ func (c capture) unit() string {
 	return "microseconds"
 }
 
-// time shows a packet's time with as many digits as the file's unit has, and its two words as they stand there.
+// time formats a packet's time with the digits of the file's unit, and both raw words.
 func (c capture) time(p pcapPacket) string {
 	digits := 6
 	if c.nano {

@@ -13,29 +13,29 @@ import (
 )
 
 const (
-	// maxOutput bounds what is kept of each stream; a script that writes more is killed.
+	// maxOutput is the maximum number of bytes kept per stream; a script that writes more is killed.
 	maxOutput = 8 << 20
-	// pipeGrace is how long a stream may stay open in other processes after the script's has ended.
+	// pipeGrace is how long other processes may keep a stream open after the script's end.
 	pipeGrace = 2 * time.Second
 )
 
 var errTooMuch = errors.New("wrote more than 8 MiB to one stream")
 
-// errTimeout is the cause of the end of a test that ran too long.
+// errTimeout is the cause of a test's end at its time limit.
 type errTimeout struct{ limit time.Duration }
 
 func (e errTimeout) Error() string { return fmt.Sprintf("timed out after %v and was killed", e.limit) }
 
-// outcome is what a script's process left behind.
+// outcome is the result of a script's process.
 type outcome struct {
 	stdout, stderr string
 	exit           int
-	// broken says why there is no exit code to compare; nil when there is one.
+	// broken explains why there is no exit code to compare; nil if there is one.
 	broken error
 	took   time.Duration
 }
 
-// sandbox is the temporary folder of one test: work is where the script runs, and its HOME; tmp is its TMPDIR.
+// sandbox is the temporary folder of one test: work is the script's working folder and HOME, tmp its TMPDIR.
 type sandbox struct{ root, work, tmp, summary string }
 
 func newSandbox() (sandbox, error) {
@@ -52,8 +52,8 @@ func newSandbox() (sandbox, error) {
 	return s, nil
 }
 
-// execute runs the script in the sandbox and waits for it, at most opts.Timeout. When that, ctx or the output
-// limit ends it, its whole process group is killed.
+// execute runs the script in the sandbox and waits for its end, at most opts.Timeout. If the timeout, ctx or the output limit ends it, its whole
+// process group is killed.
 func execute(ctx context.Context, opts Options, c testCase, e expectation, box sandbox) outcome {
 	ctx, cancel := context.WithTimeoutCause(ctx, opts.Timeout, errTimeout{opts.Timeout})
 	defer cancel()
@@ -81,14 +81,14 @@ func execute(ctx context.Context, opts Options, c testCase, e expectation, box s
 	return o
 }
 
-// exitOf turns the end of a process into its exit code, or into the reason why that means nothing.
+// exitOf converts a process's end to its exit code, or to an error if the code is meaningless.
 func exitOf(ctx context.Context, cmd *exec.Cmd, err error) (int, error) {
 	var ended *exec.ExitError
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return 0, context.Cause(ctx)
 	case errors.Is(err, exec.ErrWaitDelay):
-		// Whoever still held a stream is in the group, so its id cannot have been given to anyone else.
+		// A process that still holds a stream is in the group, so its id can't have been reused.
 		_ = killGroup(cmd)
 		return 0, errors.New("left a process behind that held its output open; it was killed")
 	case errors.As(err, &ended):
@@ -109,7 +109,7 @@ func killGroup(cmd *exec.Cmd) error {
 	return err
 }
 
-// bounded keeps the first maxOutput bytes and calls overflow when there are more.
+// bounded keeps the first maxOutput bytes and calls overflow if there are more.
 type bounded struct {
 	buf      bytes.Buffer
 	overflow context.CancelCauseFunc

@@ -9,7 +9,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/state"
 )
 
-// reporter shows results as they come. Errors of the stream are ignored: the result does not depend on it.
+// reporter prints results as they arrive. Write errors are ignored, as the result does not depend on them.
 type reporter interface {
 	begin(total int)
 	test(Test)
@@ -23,7 +23,7 @@ const (
 	plain = "\x1b[0m"
 )
 
-// humanReport writes a line for each test, with the differences below those that failed.
+// humanReport prints a line per test, and the differences of failed tests.
 type humanReport struct {
 	w     io.Writer
 	color bool
@@ -31,7 +31,7 @@ type humanReport struct {
 
 func (r *humanReport) begin(int) {}
 
-// printable is the test with what its script wrote fit for a terminal, and for YAML.
+// printable returns the test with its script output escaped for a terminal and for YAML.
 func (t Test) printable() Test {
 	t.Name, t.Reason = state.Visible(t.Name), state.Visible(t.Reason)
 	t.Detail, t.Stderr = state.VisibleLines(t.Detail), state.VisibleLines(t.Stderr)

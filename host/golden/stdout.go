@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// maxDiffInput bounds the lines that are aligned for a diff, whose cost can grow with their square.
+	// maxDiffInput is the maximum number of lines aligned for a diff, whose cost may be quadratic.
 	maxDiffInput = 20000
-	// maxDiffOutput bounds the lines of a diff that are shown.
+	// maxDiffOutput is the maximum number of diff lines shown.
 	maxDiffOutput = 200
 )
 
-// compareStdout returns a unified diff, or "" when each line of want is equal to, or a pattern for, the line of got
-// at its place. The file name stands in the diff and in the error about a pattern that doesn't compile.
+// compareStdout returns a unified diff, or "" if each line of want equals, or as a pattern matches, the corresponding line of got. file is the
+// name in the diff and in errors of patterns.
 func compareStdout(file, want, got string) (string, error) {
 	if want == got {
 		return "", nil
@@ -34,7 +34,7 @@ func compareStdout(file, want, got string) (string, error) {
 	return unified(filepath.Base(file), "output", golden, actual), nil
 }
 
-// compilePatterns returns the regexp of each golden line that has {{…}} in it; other lines stay nil.
+// compilePatterns returns the regexp of each golden line that contains {{...}}; nil for other lines.
 func compilePatterns(file string, golden []string) ([]*regexp.Regexp, error) {
 	patterns := make([]*regexp.Regexp, len(golden))
 	for i, line := range golden {
@@ -51,8 +51,8 @@ func compilePatterns(file string, golden []string) ([]*regexp.Regexp, error) {
 	return patterns, nil
 }
 
-// patternOf makes a regexp for the whole line of which the parts between double braces are regexps and the others
-// stand for themselves. Braces at the end of a part belong to it: {{[0-9]{3}}} is [0-9]{3}.
+// patternOf returns a regexp for the whole line, in which the parts between double braces are regexps and the others literal. Braces at the end
+// of a part belong to it: {{[0-9]{3}}} is [0-9]{3}.
 func patternOf(line string) (expr string, ok bool) {
 	var b strings.Builder
 	b.WriteString(`\A`)
@@ -71,8 +71,8 @@ func patternOf(line string) (expr string, ok bool) {
 	}
 }
 
-// adoptMatches returns golden with each pattern replaced by the line of actual that it matches, preferably the one
-// at its place counted from the last match. A pattern that fits none stays as it is.
+// adoptMatches returns golden with each pattern replaced by the line of actual that it matches, preferably the line at the same distance from the
+// last match. A pattern without match is kept.
 func adoptMatches(golden, actual []string, patterns []*regexp.Regexp) []string {
 	out := append([]string(nil), golden...)
 	from, shift := 0, 0
@@ -87,8 +87,8 @@ func adoptMatches(golden, actual []string, patterns []*regexp.Regexp) []string {
 	return out
 }
 
-// placeOf returns the index of the line that re matches: likely, if it is not before from, else the first from there
-// on; len(actual) when there is none.
+// placeOf returns the index of a line that re matches: likely, unless it is before from, else the first match from there; len(actual) if there is
+// none.
 func placeOf(re *regexp.Regexp, actual []string, from, likely int) int {
 	if likely >= from && likely < len(actual) && re.MatchString(actual[likely]) {
 		return likely
@@ -101,7 +101,7 @@ func placeOf(re *regexp.Regexp, actual []string, from, likely int) int {
 	return len(actual)
 }
 
-// splitAfter splits text into lines that keep their newline.
+// splitAfter splits text into lines including their newlines.
 func splitAfter(text string) []string {
 	all := strings.SplitAfter(text, "\n")
 	if all[len(all)-1] == "" {
@@ -110,12 +110,12 @@ func splitAfter(text string) []string {
 	return all
 }
 
-// unified renders the difference between two texts.
+// unified formats the difference of two texts.
 func unified(wantName, gotName string, want, got []string) string {
 	if len(want)+len(got) > maxDiffInput {
 		return firstDifference(wantName, gotName, want, got)
 	}
-	text, _ := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{ // writes to memory: no error
+	text, _ := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{ // writes to memory: can't fail
 		A: closeLast(want), B: closeLast(got), FromFile: wantName, ToFile: gotName, Context: 3})
 	shown := splitAfter(text)
 	if len(shown) > maxDiffOutput {
@@ -125,7 +125,7 @@ func unified(wantName, gotName string, want, got []string) string {
 	return strings.Join(shown, "")
 }
 
-// closeLast makes a missing newline at the end visible.
+// closeLast marks a missing newline at the end.
 func closeLast(text []string) []string {
 	n := len(text)
 	if n == 0 || strings.HasSuffix(text[n-1], "\n") {
@@ -134,7 +134,7 @@ func closeLast(text []string) []string {
 	return append(append([]string(nil), text[:n-1]...), text[n-1]+"\n\\ no newline at the end\n")
 }
 
-// firstDifference is the diff of texts that are too long for one.
+// firstDifference shows the first difference of texts too long for a diff.
 func firstDifference(wantName, gotName string, want, got []string) string {
 	i := 0
 	for i < len(want) && i < len(got) && want[i] == got[i] {
@@ -150,7 +150,7 @@ func firstDifference(wantName, gotName string, want, got []string) string {
 		wantName, len(want), gotName, len(got), i+1, line(want), line(got))
 }
 
-// indent puts prefix before each line of text and ends the last one.
+// indent prefixes each line of text and terminates the last one.
 func indent(text, prefix string) string {
 	var b strings.Builder
 	for _, line := range lines(text) {

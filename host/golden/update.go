@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// update makes the golden files say what the script did and returns the names of those it changed. Patterns that
-// still match stay, counters keep their choice of keys (an empty object takes those of counted), and NAME.args and NAME.files
-// are the author's alone.
+// update rewrites the golden files from a script's behavior and returns the names of the changed files. Patterns that still match are kept,
+// counters keep their selected keys (an empty object selects counted), and NAME.args and NAME.files are never changed.
 func update(c testCase, want expectation, got outcome, box sandbox) ([]string, error) {
 	u := updater{c: c}
 	u.stdout(want, got)
@@ -24,14 +23,14 @@ func update(c testCase, want expectation, got outcome, box sandbox) ([]string, e
 	return u.changed, errors.Join(u.errs...)
 }
 
-// updater collects what an update changed and what went wrong with it.
+// updater collects the changed files and errors of an update.
 type updater struct {
 	c       testCase
 	changed []string
 	errs    []error
 }
 
-// write replaces the file at path unless it has this content already.
+// write replaces the file at path unless its content is the same.
 func (u *updater) write(path string, data []byte) {
 	old, err := os.ReadFile(path)
 	if err == nil && bytes.Equal(old, data) {
@@ -61,7 +60,7 @@ func (u *updater) stdout(want expectation, got outcome) {
 	u.write(u.c.base+".golden", []byte(text))
 }
 
-// keepPatterns returns got, with each line that a pattern of want matches replaced by that pattern.
+// keepPatterns returns got with each line that a pattern of want matches replaced by the pattern.
 func keepPatterns(file, want, got string) (string, error) {
 	golden, actual := splitAfter(want), splitAfter(got)
 	patterns, err := compilePatterns(file, golden)
@@ -93,7 +92,7 @@ func (u *updater) exit(got outcome) {
 	}
 }
 
-// files copies what the script wrote and removes golden files that NAME.files no longer lists.
+// files copies the script's output files and removes golden files that NAME.files does not list.
 func (u *updater) files(want expectation, box sandbox) {
 	dir := u.c.base + ".files.d"
 	listed := map[string]bool{}
@@ -128,7 +127,7 @@ func (u *updater) counters(want expectation, box sandbox) {
 	chosen := counted.of(summary)
 	if object, ok := golden.(map[string]any); err == nil && (!ok || len(object) > 0) {
 		if len(diffJSON("", golden, summary)) == 0 {
-			return // nothing to say, and the author's layout stays
+			return // unchanged: keep the author's layout
 		}
 		chosen = project(golden, summary)
 	}
