@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Interface is a network interface, or a network card that has none as a driver for programs has it.
+// Interface is a network interface, or a network card without one because it is bound to a user-space driver.
 type Interface struct {
-	Name      string   `json:"name"`  // eth1, or the PCI address of a card without an interface
+	Name      string   `json:"name"`  // eth1, or the PCI address of a card without interface
 	State     string   `json:"state"` // up, down, or dpdk
 	SpeedMbps int      `json:"speed_mbps,omitempty"`
 	MTU       int      `json:"mtu,omitempty"` // bytes
@@ -18,16 +18,16 @@ type Interface struct {
 	TxQueues  int      `json:"tx_queues,omitempty"`
 	Driver    string   `json:"driver,omitempty"`
 	PCI       string   `json:"pci,omitempty"`
-	Node      int      `json:"numa_node"`     // -1: unknown, or there are none
-	PTP       string   `json:"ptp,omitempty"` // the device's clock: ptp0
+	Node      int      `json:"numa_node"`     // -1: unknown or none
+	PTP       string   `json:"ptp,omitempty"` // PTP hardware clock: ptp0
 	MAC       string   `json:"mac,omitempty"`
-	Addresses []string `json:"addresses,omitempty"` // with prefix lengths; this machine's alone
+	Addresses []string `json:"addresses,omitempty"` // with prefix lengths; only of this machine
 }
 
-// programDrivers are those that leave a card to a program.
+// programDrivers are the drivers that hand a card to a program.
 var programDrivers = []string{"vfio-pci", "uio_pci_generic", "igb_uio"}
 
-// Interfaces lists the interfaces in the order of their names, then the cards that a program's driver has.
+// Interfaces lists the interfaces sorted by name, then the cards bound to user-space drivers.
 func (m *Machine) Interfaces() []Interface {
 	all := []Interface{}
 	for _, name := range m.names("sys/class/net") {
@@ -44,12 +44,12 @@ func (m *Machine) Interfaces() []Interface {
 	return all
 }
 
-// Interface describes an interface by its name.
+// Interface returns the properties of the named interface.
 func (m *Machine) Interface(name string) Interface {
 	at := func(parts ...string) []string { return append([]string{"sys/class/net", name}, parts...) }
 	i := Interface{Name: name, State: m.text(at("operstate")...), MAC: m.text(at("address")...), Driver: m.link(at("device", "driver")...),
 		Node: m.node(at("device")...)}
-	if i.State != "up" && i.State != "down" { // loopback and tunnels don't know
+	if i.State != "up" && i.State != "down" { // loopback and tunnels report "unknown"
 		i.State = "down"
 		if flags := m.text(at("flags")...); strings.HasPrefix(flags, "0x") && (flags[len(flags)-1]-'0')%2 == 1 {
 			i.State = "up"
@@ -77,19 +77,19 @@ func (m *Machine) Interface(name string) Interface {
 	return i
 }
 
-// addresses are the kernel's, which no file shows.
+// addresses sets the addresses reported by the kernel, which are not in files.
 func (i *Interface) addresses() {
 	dev, err := net.InterfaceByName(i.Name)
 	if err != nil {
 		return
 	}
-	addrs, _ := dev.Addrs() // of an interface that is gone by now: none
+	addrs, _ := dev.Addrs() // none if the interface was removed
 	for _, a := range addrs {
 		i.Addresses = append(i.Addresses, a.String())
 	}
 }
 
-// node is the NUMA node of a device, -1 where the machine has none or does not say.
+// node returns the NUMA node of a device, or -1 if there is none or it is unknown.
 func (m *Machine) node(parts ...string) int {
 	if n, ok := m.Number(append(parts, "numa_node")...); ok {
 		return n
@@ -97,7 +97,7 @@ func (m *Machine) node(parts ...string) int {
 	return -1
 }
 
-// SpeedText is the speed of the link: "100G", "1G", "-" where it is not known.
+// SpeedText formats the link speed: "100G", "1G", "-" if unknown.
 func (i Interface) SpeedText() string {
 	switch {
 	case i.SpeedMbps == 0:
@@ -110,7 +110,7 @@ func (i Interface) SpeedText() string {
 	return fmt.Sprintf("%dM", i.SpeedMbps)
 }
 
-// realPath is where a path leads to, below the machine's root; empty: nowhere.
+// realPath resolves a path below the machine's root; "" if it does not exist.
 func (m *Machine) realPath(parts ...string) string {
 	to, err := filepath.EvalSymlinks(m.path(parts...))
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// HugePages are those of one size on one NUMA node, or -1 where the machine is not divided.
+// HugePages are the huge pages of one size on one NUMA node, or on node -1 of a machine without NUMA.
 type HugePages struct {
 	Node, SizeKB, Total, Free int
-	Path                      string // of the file that sets how many there are
+	Path                      string // of the file that sets their number
 }
 
-// HugePages lists them by node and size.
+// HugePages lists the huge pages by node and size.
 func (m *Machine) HugePages() (all []HugePages) {
 	dirs := map[int]string{}
 	for _, name := range m.names("sys/devices/system/node") {
@@ -46,7 +46,7 @@ func (m *Machine) HugePages() (all []HugePages) {
 	return all
 }
 
-// MemInfo is a line of /proc/meminfo in bytes: "MemAvailable".
+// MemInfo returns a line of /proc/meminfo in bytes, such as "MemAvailable".
 func (m *Machine) MemInfo(name string) (bytes int, ok bool) {
 	for line := range strings.Lines(m.text("proc/meminfo")) {
 		if rest, found := strings.CutPrefix(line, name+":"); found {
@@ -57,8 +57,8 @@ func (m *Machine) MemInfo(name string) (bytes int, ok bool) {
 	return 0, false
 }
 
-// Control is a limit of the control group (version 2) that this process is in, or where that has none of the nearest one above
-// with one: the file's text and its path. "max": there is none.
+// Control returns a limit of this process's control group (version 2), or of the nearest ancestor with that file: its text and path. "max" means
+// unlimited.
 func (m *Machine) Control(file string) (text, path string, ok bool) {
 	group := ""
 	for line := range strings.Lines(m.text("proc/self/cgroup")) {
