@@ -9,7 +9,7 @@ import (
 	"github.com/daqiri/daqiri-run/bindings"
 )
 
-// Annotations is docs/api/daqiri.d.lua: the Lua API as the Lua language server reads it.
+// Annotations returns docs/api/daqiri.d.lua: the Lua API in the notation of the Lua language server.
 func Annotations() string {
 	w := &annotations{types: map[string]bool{}}
 	w.line("---@meta daqiri")
@@ -33,12 +33,12 @@ func Annotations() string {
 
 type annotations struct {
 	b     strings.Builder
-	types map[string]bool // names of ours
+	types map[string]bool // type names of the API
 }
 
 func (w *annotations) line(format string, args ...any) { fmt.Fprintf(&w.b, format+"\n", args...) }
 
-// comment writes words as lines of a comment.
+// comment writes words as comment lines.
 func (w *annotations) comment(words string) {
 	for p := range strings.SplitSeq(words, "\n\n") {
 		w.line("---%s\n---", wrap(plain(code(p)), 120, "---"))
@@ -97,7 +97,7 @@ func (w *annotations) section(s *bindings.Section) {
 		w.line("---@operator %s(%s): %s", strings.TrimPrefix(o.Name, "__"), w.kind(o.Args[0].Type), w.kind(o.Results[0].Type))
 	}
 	switch {
-	case s.Name == "bit": // a global, too
+	case s.Name == "bit": // also a global
 		w.line("bit = {}")
 	case owner != "":
 		w.line("local %s = {}", s.Name)
@@ -141,7 +141,7 @@ func (w *annotations) function(s *bindings.Section, n *bindings.Name) {
 	w.line("function %s%s(%s) end", prefix, n.Name, strings.Join(names, ", "))
 }
 
-// returns writes a result; an expected failure is two more.
+// returns writes a result; an expected failure adds two more.
 func (w *annotations) returns(r *bindings.Value) {
 	kind, fails := strings.CutSuffix(r.Type, " | failure")
 	many := strings.HasPrefix(kind, "...")
@@ -163,7 +163,7 @@ func (w *annotations) returns(r *bindings.Value) {
 
 var luaName = regexp.MustCompile(`"[^"]*"|[a-z_0-9]+:?`)
 
-// kind is a type as the language server writes it.
+// kind converts a type to the notation of the language server.
 func (w *annotations) kind(text string) string {
 	text = strings.ReplaceAll(text, " | ", "|")
 	return luaName.ReplaceAllStringFunc(text, func(name string) string {
@@ -174,7 +174,7 @@ func (w *annotations) kind(text string) string {
 	})
 }
 
-// remark is a value's unit, words and default behind its type.
+// remark formats a value's unit, words and default, which follow its type.
 func remark(v *bindings.Value) string {
 	text := plain(meaning(v))
 	if v.Default != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/daqiri/daqiri-run/bindings"
 )
 
-// API are the pages of the Lua API, made from the tables by which it is registered: an index, and one for each module and type.
+// API returns the pages of the Lua API, generated from the registration tables: an index, and a page per module and type.
 func API() []Topic {
 	pages := []Topic{{Name: "api/README", Short: "the Lua API", Parts: apiIndex}}
 	for _, s := range bindings.Reference() {
@@ -17,8 +17,8 @@ func API() []Topic {
 	return append(pages, Topic{Name: "api/types", Short: "types of arguments and results", Parts: typeParts})
 }
 
-// LuaHelp is what help prints of a page ("queue", "api") or a name ("q:alloc", "queue:alloc", "daqiri.open", "on_burst"), of each where several have
-// it; empty: there is none.
+// LuaHelp returns the help text of a page ("queue", "api") or a name ("q:alloc", "queue:alloc", "daqiri.open", "on_burst"), for each section that
+// has the name; "" if there is none.
 func LuaHelp(asked string) string {
 	for _, t := range API() {
 		if t.Help() == asked {
@@ -44,7 +44,7 @@ func LuaHelp(asked string) string {
 	return Topic{Parts: func() []Part { return parts }}.Text()
 }
 
-// LuaContents is a page of the Lua API in short: its names, and a sentence for each. A page is longer than a terminal. Empty: asked is none.
+// LuaContents returns a short form of a page, which fits a terminal: its names with a sentence each. "" if asked is not a page.
 func LuaContents(asked string) string {
 	list := bindings.Reference()
 	at := slices.IndexFunc(list, func(s bindings.Section) bool { return s.Name == asked })
@@ -67,7 +67,7 @@ func firstSentence(words string) string {
 	return first
 }
 
-// LuaNames are names of the Lua API as LuaHelp takes them: alone, and as scripts write them.
+// LuaNames lists the API names that LuaHelp accepts: alone, and as scripts write them.
 func LuaNames() (names []string) {
 	for _, s := range bindings.Reference() {
 		for _, n := range s.Names {
@@ -140,7 +140,7 @@ func sectionParts(s *bindings.Section) []Part {
 	return parts
 }
 
-// nameParts are what is said of one name.
+// nameParts returns the parts that describe one name.
 func nameParts(s *bindings.Section, n *bindings.Name) []Part {
 	parts := append([]Part{{Code: s.Prefix(n) + n.Call()}}, paragraphs(n.Words)...)
 	if all := slices.Concat(n.Args, n.Options); len(all) > 0 {
@@ -167,7 +167,7 @@ func paragraphs(words string) (parts []Part) {
 	return parts
 }
 
-// values are arguments, keys or elements as a table.
+// values formats arguments, keys or elements as a table.
 func values(what string, list []bindings.Value) *Table {
 	t := &Table{Columns: []string{what, "type", "default", "meaning"}}
 	for _, v := range list {
@@ -183,7 +183,7 @@ func values(what string, list []bindings.Value) *Table {
 	return t
 }
 
-// meaning is a value's unit and words.
+// meaning returns a value's unit and words.
 func meaning(v *bindings.Value) string {
 	if v.Unit == "" || v.Words == "" {
 		return v.Unit + code(v.Words)
@@ -193,5 +193,5 @@ func meaning(v *bindings.Value) string {
 
 var quoted = regexp.MustCompile(`(^|[\s(])'([^'\s][^']*)'`)
 
-// code marks what rows have in single quotes as code.
+// code marks text in single quotes as code.
 func code(words string) string { return quoted.ReplaceAllString(words, "$1`$2`") }

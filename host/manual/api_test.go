@@ -10,7 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/bindings"
 )
 
-// TestAnnotations: what editors read is Lua, and names all that there is.
+// TestAnnotations checks that the annotations are valid Lua and contain every name.
 func TestAnnotations(t *testing.T) {
 	text := Annotations()
 	if _, err := parse.Parse(strings.NewReader(text), "daqiri.d.lua"); err != nil {
@@ -44,7 +44,7 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// TestAnnotationForms: types of ours have their prefix, and an expected failure is three results.
+// TestAnnotationForms checks that types of the API have a prefix, and that an expected failure has three results.
 func TestAnnotationForms(t *testing.T) {
 	text := Annotations()
 	for _, want := range []string{
@@ -60,7 +60,7 @@ func TestAnnotationForms(t *testing.T) {
 	}
 }
 
-// TestLuaHelp: pages, names of one type, and names that several have.
+// TestLuaHelp looks up pages, unique names, and names that several sections have.
 func TestLuaHelp(t *testing.T) {
 	for asked, want := range map[string][]string{
 		"queue":           {"q:alloc(n)\n", "q.layer\n"},
@@ -91,7 +91,7 @@ func TestLuaHelp(t *testing.T) {
 	}
 }
 
-// TestLuaContents: every page in short has each of its names, and one that is none has nothing.
+// TestLuaContents checks that the short form of every page has all names, and that there is none for other words.
 func TestLuaContents(t *testing.T) {
 	for _, s := range bindings.Reference() {
 		got := LuaContents(s.Name)

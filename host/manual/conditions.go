@@ -6,7 +6,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// Fields are the names that conditions and columns know.
+// Fields describes the field names of conditions and columns.
 var Fields = Topic{Name: "fields", Short: "the fields of packets", Parts: fieldParts}
 
 func fieldParts() []Part {
@@ -29,7 +29,7 @@ var examples = []string{
 	"rx_port.rx.dropped == 0 and rx_port.rx.bps > 9Gbit/s",
 }
 
-// Conditions is the grammar of conditions and numbers.
+// Conditions describes the grammar of conditions and numbers.
 var Conditions = Topic{Name: "conditions", Short: "conditions and numbers written as text", Parts: conditionParts}
 
 func conditionParts() []Part {

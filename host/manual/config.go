@@ -6,7 +6,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// Config is the keys of a configuration.
+// Config describes the keys of a configuration.
 var Config = Topic{Name: "config", File: "configuration", Short: "the keys of a configuration", Parts: configParts}
 
 func configParts() []Part {
@@ -31,7 +31,7 @@ func configParts() []Part {
 	return parts
 }
 
-// ConfigKeys lists the names of keys, each once.
+// ConfigKeys lists the names of all keys, without duplicates.
 func ConfigKeys() (names []string) {
 	seen := map[string]bool{}
 	for _, p := range spec.Places() {
@@ -45,7 +45,7 @@ func ConfigKeys() (names []string) {
 	return names
 }
 
-// ConfigKey is a page of one key: its rows in all sections that have it.
+// ConfigKey returns a page about one key: its rows in all sections that have it.
 func ConfigKey(name string) Topic {
 	return Topic{Name: name, Short: name, Parts: func() (parts []Part) {
 		for _, p := range spec.Places() {

@@ -6,7 +6,7 @@ import (
 	"github.com/daqiri/daqiri-run/stdlib"
 )
 
-// Formats is how a format is declared, and those of the library.
+// Formats describes format declarations and the library's formats.
 var Formats = Topic{Name: "formats", Short: "formats: headers of packets, declared", Parts: formatParts}
 
 const formatExample = `local daqiri = require "daqiri"
@@ -67,7 +67,7 @@ func formatParts() []Part {
 	for _, name := range bindings.LibraryFormats(stdlib.Files) {
 		f, err := bindings.LibraryFormat(stdlib.Files, name)
 		if err != nil {
-			panic(err) // a file of the library: the tests load each
+			panic(err) // can't happen: tests load every library file
 		}
 		index.Rows = append(index.Rows, []string{"`" + name + "`", f.Spec.Title})
 		head := ""

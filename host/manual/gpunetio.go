@@ -2,7 +2,7 @@ package manual
 
 import "github.com/daqiri/daqiri-run/runtime/session"
 
-// GPUNetIO says what of DOCA GPUNetIO is here.
+// GPUNetIO describes the supported parts of DOCA GPUNetIO.
 var GPUNetIO = Topic{Name: "gpunetio", Short: "what of DOCA GPUNetIO is here", Parts: gpunetioParts}
 
 func gpunetioParts() []Part {

@@ -2,7 +2,7 @@ package manual
 
 import "github.com/daqiri/daqiri-run/runtime/session"
 
-// Ledger says what the lines of a ledger mean.
+// Ledger describes the lines of a ledger.
 var Ledger = Topic{Name: "ledger", Short: "the ledger: where every packet went", Parts: ledgerParts}
 
 func ledgerParts() []Part {

@@ -7,7 +7,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/expr"
 )
 
-// TestExamples: what the page shows can be written.
+// TestExamples checks that the conditions shown on the page are valid.
 func TestExamples(t *testing.T) {
 	for _, e := range examples {
 		if _, err := expr.Parse(e); err != nil {
@@ -16,7 +16,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestTable: short cells stand beside each other, sentences below each other, and code has no marks on a terminal.
+// TestTable checks the text layout: short cells in columns, sentences on separate lines, no code marks.
 func TestTable(t *testing.T) {
 	long := strings.Repeat("word ", 12)
 	topic := Topic{Name: "x", Short: "a page", Parts: func() []Part {

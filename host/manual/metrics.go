@@ -7,7 +7,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/metrics"
 )
 
-// Metrics are what --metrics and --otlp show.
+// Metrics describes the metrics of --metrics and --otlp.
 var Metrics = Topic{Name: "metrics", Short: "the metrics of --metrics and --otlp", Parts: metricsParts}
 
 func metricsParts() []Part {
@@ -22,7 +22,7 @@ func metricsParts() []Part {
 	}
 }
 
-// unit is a unit of UCUM without the brackets of what is counted, or a word where there is none.
+// unit returns a UCUM unit without the braces of annotations, or a word if there is none.
 func unit(u string) string {
 	return cmp.Or(strings.NewReplacer("{", "", "}", "", "By", "bytes").Replace(u), "any")
 }

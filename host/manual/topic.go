@@ -1,5 +1,5 @@
-// Package manual is the reference that users read: as text by `daqiri-run help TOPIC`, and as Markdown in docs/, both
-// made from the tables that the program itself works by.
+// Package manual is the user reference, as text for `daqiri-run help TOPIC` and as Markdown in docs/, both generated from the program's own
+// tables.
 package manual
 
 import (
@@ -12,15 +12,15 @@ import (
 	"unicode/utf8"
 )
 
-// A Topic is one page.
+// A Topic is one page of the manual.
 type Topic struct {
-	Name  string        // of the document in docs/ where File has no other, and what help calls it: "exit-codes", "api/queue"
-	File  string        // the document's name, where it is another
+	Name  string        // name in help, and of the document in docs/ unless File is set: "exit-codes", "api/queue"
+	File  string        // name of the document, if different
 	Short string        // one line for the list of topics
-	Parts func() []Part // made when somebody reads them
+	Parts func() []Part // called when the page is read
 }
 
-// A Part of a topic: a heading in words or one of code, a paragraph, lines as they are, Lua, or a table.
+// A Part is an element of a topic: a heading in words or code, a paragraph, verbatim lines, Lua, or a table.
 type Part struct {
 	Head  string
 	Code  string
@@ -30,16 +30,16 @@ type Part struct {
 	Table *Table
 }
 
-// A Table has a name for each column; the last one is for sentences.
+// A Table has a name for each column; the last column is for sentences.
 type Table struct {
 	Columns []string
 	Rows    [][]string
 }
 
-// width of a line of text on a terminal.
+// width is the maximum line length on a terminal.
 const width = 100
 
-// Text is the topic for a terminal.
+// Text formats the topic for a terminal.
 func (t Topic) Text() string {
 	var b strings.Builder
 	for _, p := range t.Parts() {
@@ -62,7 +62,7 @@ func (t Topic) Text() string {
 	return b.String()
 }
 
-// heading is a heading for a terminal: in capitals, but for names.
+// heading formats a heading for a terminal: in capitals, except for names.
 func heading(s string) string {
 	if strings.Contains(s, "`") {
 		return plain(s)
@@ -70,7 +70,7 @@ func heading(s string) string {
 	return strings.ToUpper(s)
 }
 
-// Part returns the part of a topic below this heading, as a topic of its own.
+// Part returns the part of a topic under the given heading as a topic.
 func (t Topic) Part(head string) (Topic, bool) {
 	parts := t.Parts()
 	first := slices.IndexFunc(parts, func(p Part) bool { return p.Head == head })
@@ -84,16 +84,16 @@ func (t Topic) Part(head string) (Topic, bool) {
 	return Topic{Name: head, Short: head, Parts: func() []Part { return parts[first:end] }}, true
 }
 
-// Document is the name of the topic's document in docs/.
+// Document returns the file name of the topic in docs/.
 func (t Topic) Document() string { return cmp.Or(t.File, t.Name) + ".md" }
 
-// longest is how many characters a cell may have that stands beside others.
+// longest is the maximum length of a cell that shares a line with others.
 const longest = 40
 
-// widest is how many characters the cells that stand beside each other may have, but for the last.
+// widest is the maximum total length of the cells on a line, without the last.
 const widest = 48
 
-// text aligns the columns. From the first with sentences on, or where a row would be wider than widest, each cell stands on lines of its own.
+// text aligns the columns. From the first column with sentences on, or if a row would exceed widest, each cell is on separate lines.
 func (t *Table) text(b *strings.Builder) {
 	wide, aligned := make([]int, len(t.Columns)), len(t.Columns)-1
 	for k := len(t.Columns) - 1; k >= 0; k-- {
@@ -126,10 +126,10 @@ func (t *Table) text(b *strings.Builder) {
 
 var link = regexp.MustCompile(`\[([^\]]+)\]\([^)]+\)`)
 
-// plain leaves the marks of code and the targets of links out.
+// plain removes code marks and link targets.
 func plain(s string) string { return strings.ReplaceAll(link.ReplaceAllString(s, "$1"), "`", "") }
 
-// wrap breaks a text into lines of at most so many characters; the second and later ones begin with indent.
+// wrap breaks a text into lines of at most most characters; lines after the first begin with indent.
 func wrap(s string, most int, indent string) string {
 	var b strings.Builder
 	room := most
@@ -150,10 +150,10 @@ func wrap(s string, most int, indent string) string {
 	return b.String()
 }
 
-// Help is what the command help calls the topic: the last part of its name, of a folder's README the folder.
+// Help returns the topic's name in the command help: the last part of its name, or the folder of a README.
 func (t Topic) Help() string { return path.Base(strings.TrimSuffix(t.Name, "/README")) }
 
-// Markdown is the topic as a document.
+// Markdown formats the topic as a document.
 func (t Topic) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n*Made from the program's tables by `make docs`; `daqiri-run help %s` prints the same.*\n", title(t.Short), t.Help())
