@@ -7,20 +7,20 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// chunkBuilder gathers lines until they are a chunk.
+// chunkBuilder collects lines until they form a chunk.
 type chunkBuilder struct {
 	name string
-	// numbered puts the chunk at its line of the input, so that errors name that line; otherwise chunks begin at 1.
+	// numbered makes chunks start at their line of the input, so that errors name that line; otherwise chunks start at line 1.
 	numbered bool
 	lines    []string
-	before   int // lines of the input before lines
+	before   int // number of input lines before lines
 	last     string
 }
 
-// open says whether a chunk has begun and is not complete.
+// open reports whether a chunk has begun and is incomplete.
 func (b *chunkBuilder) open() bool { return len(b.lines) > 0 }
 
-// text is the last chunk that was complete, as it was typed.
+// text returns the last complete chunk as typed.
 func (b *chunkBuilder) text() string { return b.last }
 
 func (b *chunkBuilder) prompt() string {
@@ -30,7 +30,7 @@ func (b *chunkBuilder) prompt() string {
 	return promptFirst
 }
 
-// add takes one more line and returns the chunk when that completes it. Blank lines between chunks are none.
+// add appends a line and returns the chunk if the line completes it. Blank lines between chunks are ignored.
 func (b *chunkBuilder) add(line string) *Chunk {
 	b.lines = append(b.lines, line)
 	text := strings.Join(b.lines, "\n")
@@ -46,7 +46,7 @@ func (b *chunkBuilder) add(line string) *Chunk {
 	return b.finish(source)
 }
 
-// rest returns what was left unfinished at the end of the input; compiling it gives the error.
+// rest returns the incomplete chunk at the end of the input; compiling it yields the error.
 func (b *chunkBuilder) rest() *Chunk {
 	if len(b.lines) == 0 {
 		return nil
@@ -62,14 +62,14 @@ func (b *chunkBuilder) finish(source string) *Chunk {
 	return newChunk(b.name, source)
 }
 
-// reset forgets the lines gathered so far.
+// reset discards the collected lines.
 func (b *chunkBuilder) reset() {
 	b.before += len(b.lines)
 	b.lines = nil
 }
 
-// prepare turns what was typed into what to compile: an expression becomes a return statement, so that its values
-// come back. It says whether more lines could complete the text, as an expression or as statements.
+// prepare converts typed text to source: an expression becomes a return statement, so that its values are returned. unfinished reports whether
+// more lines could complete the text, as an expression or as statements.
 func prepare(text string) (source string, unfinished bool) {
 	expression := "return " + text
 	asExpression := parseError(expression)
@@ -88,8 +88,8 @@ func parseError(source string) error {
 	return err
 }
 
-// endsEarly says whether the parser only lacked more input. A string that is not closed ends with its line, unless
-// its last character escapes the newline.
+// endsEarly reports whether a parse error is due to missing input. An unclosed string ends with its line, unless its last character escapes the
+// newline.
 func endsEarly(err error, text string) bool {
 	var syntax *parse.Error
 	if !errors.As(err, &syntax) || syntax.Pos.Line != parse.EOF {

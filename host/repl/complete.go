@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// maxIndexChain bounds how many __index tables are followed: a chain may have a loop.
+// maxIndexChain limits the __index tables followed, as a chain may have a loop.
 const maxIndexChain = 10
 
 var (
@@ -16,22 +16,21 @@ var (
 	isWord   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// keywords are not names, though they look like them.
+// keywords are reserved words, which are not names.
 var keywords = map[string]bool{"and": true, "break": true, "do": true, "else": true, "elseif": true, "end": true,
 	"false": true, "for": true, "function": true, "goto": true, "if": true, "in": true, "local": true, "nil": true,
 	"not": true, "or": true, "repeat": true, "return": true, "then": true, "true": true, "until": true, "while": true}
 
 func isName(s string) bool { return isWord.MatchString(s) && !keywords[s] }
 
-// CompleteValue completes the dotted name that ends at pos (in runes) from the values alive in L: globals, fields
-// of tables and what their __index tables add, methods after a colon. An object whose __index is a function is
-// asked through __names in its metatable, a list or a function(object) that returns one; no other property of it
-// is touched. It belongs on the task that owns L and has no effect there but what __names does.
+// CompleteValue completes the dotted name that ends at pos (in runes) from the values in L: globals, fields of tables and of their __index
+// tables, methods after a colon. For an object whose __index is a function, it uses __names of the metatable, a list or a function(object) that
+// returns one, and reads no other property. It must run on the task that owns L, and has no side effects except those of __names.
 func CompleteValue(L *lua.LState, line string, pos int) (head string, completions []string, tail string) {
 	return completeIn(L, nil, nil, line, pos)
 }
 
-// completeIn also knows the fields of env, and names, which can be read through it.
+// completeIn also completes the fields of env, and names, which are readable through env.
 func completeIn(L *lua.LState, env *lua.LTable, names []string, line string, pos int) (head string, completions []string, tail string) {
 	runes := []rune(line)
 	pos = min(max(pos, 0), len(runes))
@@ -72,8 +71,8 @@ func completeIn(L *lua.LState, env *lua.LTable, names []string, line string, pos
 	return head + chain[:cut], completions, tail
 }
 
-// startsName says whether a name can begin after head. It can't within a number or after the field access of
-// something that is no plain name, as in f().x.
+// startsName reports whether a name can begin after head. It can't within a number, or after a field access of an expression that is not a plain
+// name, as in f().x.
 func startsName(head, chain string) bool {
 	if head == "" || strings.HasSuffix(head, "..") {
 		return true
@@ -85,7 +84,7 @@ func startsName(head, chain string) bool {
 	return last != '.' && last != ':' && (last < '0' || last > '9')
 }
 
-// member returns the named member of v, or nil. It reads a property through __index only if v itself names it.
+// member returns the named member of v, or nil. It reads a property through __index only if v lists the name.
 func member(L *lua.LState, v lua.LValue, key string) lua.LValue {
 	found, ok := members(L, v)[key]
 	if !ok {
@@ -104,8 +103,8 @@ func member(L *lua.LState, v lua.LValue, key string) lua.LValue {
 	return out
 }
 
-// members lists what v has, by name. The value of a member that only __names knows is nil; where __fields has it, too, it is Lua's nil: it is
-// no method.
+// members returns the members of v by name. A member known only from __names has the value nil; if __fields also has it, its value is Lua's nil,
+// as it is not a method.
 func members(L *lua.LState, v lua.LValue) map[string]lua.LValue {
 	all := map[string]lua.LValue{}
 	holder := v
@@ -130,7 +129,7 @@ func members(L *lua.LState, v lua.LValue) map[string]lua.LValue {
 	return all
 }
 
-// metatable is v's own metatable, whatever __metatable shows instead of it.
+// metatable returns v's actual metatable, ignoring __metatable.
 func metatable(L *lua.LState, v lua.LValue) lua.LValue {
 	switch v := v.(type) {
 	case *lua.LTable:
@@ -141,7 +140,7 @@ func metatable(L *lua.LState, v lua.LValue) lua.LValue {
 	return L.GetMetatable(v)
 }
 
-// addMember adds a member that nothing nearer to the object hides.
+// addMember adds a member unless a nearer one hides it.
 func addMember(all map[string]lua.LValue, key, member lua.LValue) {
 	k, ok := key.(lua.LString)
 	if _, hidden := all[string(k)]; ok && !hidden {
@@ -149,7 +148,7 @@ func addMember(all map[string]lua.LValue, key, member lua.LValue) {
 	}
 }
 
-// addNamed adds what __names lists.
+// addNamed adds the names listed by __names.
 func addNamed(L *lua.LState, all map[string]lua.LValue, names, v lua.LValue) {
 	if fn, ok := names.(*lua.LFunction); ok {
 		out, err := call(L, fn, v)

@@ -10,19 +10,18 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Limits of what Format shows. They keep a look at a large object to about a screen.
+// Limits of Format, which keep the display of a large object to about a screen.
 const (
 	formatWidth  = 80   // columns
-	formatDepth  = 4    // tables within tables
+	formatDepth  = 4    // nested tables
 	formatItems  = 20   // elements of an array
 	formatKeys   = 60   // other keys of a table
-	formatValues = 1000 // values in all
+	formatValues = 1000 // total values
 	formatString = 1000 // bytes of a string
 )
 
-// Format shows a value the way a person reads it: strings quoted, tables with sorted keys on one line where they
-// fit and indented where they don't, userdata through __tostring. It runs __tostring and so belongs on the task
-// that owns L.
+// Format formats a value for display: quoted strings, tables with sorted keys on one line if they fit and indented otherwise, userdata through
+// __tostring. It calls __tostring and must run on the task that owns L.
 func Format(L *lua.LState, v lua.LValue) string {
 	f := formatter{L: L, open: map[*lua.LTable]bool{}, left: formatValues}
 	var b strings.Builder
@@ -32,7 +31,7 @@ func Format(L *lua.LState, v lua.LValue) string {
 
 type formatter struct {
 	L    *lua.LState
-	open map[*lua.LTable]bool // the tables around the value, to see cycles
+	open map[*lua.LTable]bool // enclosing tables, to detect cycles
 	left int
 }
 
@@ -68,11 +67,10 @@ func describeFunction(fn *lua.LFunction) string {
 	return fmt.Sprintf("function: %s:%d", fn.Proto.SourceName, fn.Proto.LineDefined)
 }
 
-// tostring calls v's __tostring, if it has one.
+// tostring calls v's __tostring, if there is one.
 func (f *formatter) tostring(v lua.LValue) (string, bool) { return f.meta("__tostring", v) }
 
-// meta is the text that a metamethod makes of v, if it has that one. __show is what a value is at the prompt, where it is all that is
-// shown.
+// meta returns the text returned by a metamethod of v, if v has it. __show replaces the whole display of a value at the prompt.
 func (f *formatter) meta(name string, v lua.LValue) (string, bool) {
 	meta := f.L.GetMetaField(v, name)
 	if meta == lua.LNil {
@@ -85,7 +83,7 @@ func (f *formatter) meta(name string, v lua.LValue) (string, bool) {
 	return lua.LVAsString(out), true
 }
 
-// brief is what t's __brief makes of it, a table with what is worth showing, or t itself.
+// brief returns the table that t's __brief returns, with the relevant fields, or t itself.
 func (f *formatter) brief(t *lua.LTable) *lua.LTable {
 	if meta := f.L.GetMetaField(t, "__brief"); meta != lua.LNil {
 		if out, err := call(f.L, meta, t); err == nil {
@@ -97,7 +95,7 @@ func (f *formatter) brief(t *lua.LTable) *lua.LTable {
 	return t
 }
 
-// call calls fn with one argument for one result, without letting an error pass.
+// call calls fn with one argument and returns one result; Lua errors are returned.
 func call(L *lua.LState, fn, arg lua.LValue) (lua.LValue, error) {
 	if err := L.CallByParam(lua.P{Fn: fn, NRet: 1, Protect: true}, arg); err != nil {
 		return lua.LNil, err
@@ -143,7 +141,7 @@ func (f *formatter) table(t *lua.LTable, depth int) node {
 	return node{items: items}
 }
 
-// arrayLen counts the elements from 1 to the first nil; t.Len would count beyond holes.
+// arrayLen counts the elements up to the first nil; t.Len may count beyond holes.
 func arrayLen(t *lua.LTable) int {
 	for i := 1; i <= t.Len(); i++ {
 		if t.RawGetInt(i) == lua.LNil {
@@ -153,7 +151,7 @@ func arrayLen(t *lua.LTable) int {
 	return t.Len()
 }
 
-// otherKeys returns the sorted keys of t that are not in its array part 1..n.
+// otherKeys returns the sorted keys of t outside its array part 1..n.
 func otherKeys(t *lua.LTable, n int) []lua.LValue {
 	var keys []lua.LValue
 	t.ForEach(func(k, _ lua.LValue) {
@@ -166,7 +164,7 @@ func otherKeys(t *lua.LTable, n int) []lua.LValue {
 	return keys
 }
 
-// compareKeys puts numbers first, then strings, then the rest by their text.
+// compareKeys orders numbers first, then strings, then other keys by their text.
 func compareKeys(a, b lua.LValue) int {
 	x, xIsNumber := a.(lua.LNumber)
 	y, yIsNumber := b.(lua.LNumber)
@@ -191,7 +189,7 @@ func (f *formatter) key(k lua.LValue) string {
 		return string(s)
 	}
 	if t, ok := k.(*lua.LTable); ok {
-		return "[" + t.String() + "]" // as a key it is an identity, not its content
+		return "[" + t.String() + "]" // a table as a key is shown by identity
 	}
 	return "[" + f.node(k, formatDepth).text + "]"
 }

@@ -108,7 +108,7 @@ func TestComplete(t *testing.T) {
 		__metatable = "session"}) end)()`)
 	eval(t, L, `(function() failing = setmetatable({}, {__index = function() end, __names = function() error("no") end}) end)()`)
 	for _, c := range []struct {
-		name, line string // the cursor is at the bar, or at the end
+		name, line string // the bar marks the cursor; default: the end
 		head       string
 		want       []string
 		tail       string

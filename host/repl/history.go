@@ -2,8 +2,8 @@ package repl
 
 import "strings"
 
-// oneLine makes one line of a chunk of several, which the line editor can edit: in Lua the end of a line is a space, but for comments,
-// which go, and for long strings, which become short ones. ok is false where that is not to be had.
+// oneLine converts a chunk to a single line for the line editor: newlines become spaces, comments are removed, long strings become quoted ones.
+// ok is false if that is not possible.
 func oneLine(text string) (line string, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -13,7 +13,7 @@ func oneLine(text string) (line string, ok bool) {
 			i += 2 + len(longText(rest[2:], level))
 			b.WriteByte(' ')
 		case strings.HasPrefix(rest, "--"):
-			i += len(rest) - len(strings.TrimLeft(rest, "-")) // at least
+			i += len(rest) - len(strings.TrimLeft(rest, "-")) // two or more dashes
 			if end := strings.IndexByte(text[i:], '\n'); end >= 0 {
 				i += end
 			} else {
@@ -46,7 +46,7 @@ func oneLine(text string) (line string, ok bool) {
 	return line, parseError(line) == nil || parseError("return "+line) == nil
 }
 
-// longBracket is the level of the long bracket that a text begins with, -1 where it begins with none: [[ is 0, [=[ is 1.
+// longBracket returns the level of the long bracket at the start of text, or -1: [[ is 0, [=[ is 1.
 func longBracket(text string) int {
 	if !strings.HasPrefix(text, "[") {
 		return -1
@@ -58,7 +58,7 @@ func longBracket(text string) int {
 	return len(text) - 1 - len(rest)
 }
 
-// longText is the long string or comment that a text begins with, with its brackets.
+// longText returns the long string or comment at the start of text, with its brackets.
 func longText(text string, level int) string {
 	end := "]" + strings.Repeat("=", level) + "]"
 	if i := strings.Index(text[level+2:], end); i >= 0 {
@@ -67,7 +67,7 @@ func longText(text string, level int) string {
 	return text
 }
 
-// shortText is the quoted string that a text begins with.
+// shortText returns the quoted string at the start of text.
 func shortText(text string) string {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {

@@ -13,31 +13,30 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/memory"
 )
 
-// Lua is the Executor over one Lua state. Exec and Complete belong on the task that owns L; Interrupt may be called
-// from any goroutine.
+// Lua is an Executor on one Lua state. Exec and Complete must run on the task that owns L; Interrupt may be called from any goroutine.
 type Lua struct {
 	L *lua.LState
-	// Compile makes a function of a chunk; nil: L.Load does.
+	// Compile compiles a chunk; nil: L.Load.
 	Compile func(name, source string) (*lua.LFunction, error)
-	// Call calls a chunk's function for all its results; nil: L.PCall does.
+	// Call calls a chunk's function and returns all results; nil: L.PCall.
 	Call func(L *lua.LState, fn *lua.LFunction, args ...lua.LValue) ([]lua.LValue, error)
-	// Env holds what chunks see before the globals; nil: nothing.
+	// Env has names that chunks see before the globals; nil: none.
 	Env *lua.LTable
-	// Names lists what of it Env's metatable alone has; nil: nothing.
+	// Names lists names that only Env's metatable resolves; nil: none.
 	Names func() []string
 
 	mu     sync.Mutex
-	parent context.Context // what ctx was made from
+	parent context.Context // parent of ctx
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 }
 
 var _ Executor = (*Lua)(nil)
 
-// NewLua returns an Executor that runs chunks in L, below the context that L has at the time.
+// NewLua returns an Executor that runs chunks in L, under the current context of L.
 func NewLua(L *lua.LState) *Lua { return &Lua{L: L} }
 
-// Exec runs the chunk and returns its values, formatted; the first one becomes the global _.
+// Exec runs the chunk and returns its formatted values; the first value is assigned to the global _.
 func (x *Lua) Exec(name, source string) (string, error) {
 	L := x.L
 	compile := x.Compile
@@ -51,7 +50,7 @@ func (x *Lua) Exec(name, source string) (string, error) {
 	outer := L.Context()
 	guard, guarded := outer.(*memory.Guard)
 	var ctx context.Context
-	if guarded { // goes on within the chunk's context
+	if guarded { // continues within the chunk's context
 		ctx = x.context(guard.Inner())
 		L.SetContext(guard.Under(ctx))
 	} else {
@@ -101,7 +100,7 @@ func (x *Lua) call(fn *lua.LFunction) ([]lua.LValue, error) {
 	return values, nil
 }
 
-// Complete is CompleteValue on L, and of what chunks see beside the globals.
+// Complete is CompleteValue on L, including names that chunks see besides globals.
 func (x *Lua) Complete(line string, pos int) (head string, completions []string, tail string) {
 	var names []string
 	if x.Names != nil {
@@ -110,7 +109,7 @@ func (x *Lua) Complete(line string, pos int) (head string, completions []string,
 	return completeIn(x.L, x.Env, names, line, pos)
 }
 
-// Interrupt ends the chunk that runs. One that is inside a long call of the string library ends after that.
+// Interrupt ends the running chunk. A long call of the string library completes first.
 func (x *Lua) Interrupt() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -119,8 +118,8 @@ func (x *Lua) Interrupt() {
 	}
 }
 
-// context returns the context for the next chunk. All chunks share one until an interrupt ends it: a coroutine
-// keeps the context of the chunk that made it, and is to outlive that chunk.
+// context returns the context of the next chunk. Chunks share one until an interrupt cancels it: a coroutine keeps the context of the chunk that
+// created it, and must outlive that chunk.
 func (x *Lua) context(parent context.Context) context.Context {
 	if parent == nil {
 		parent = context.Background()
@@ -142,8 +141,7 @@ func restoreContext(L *lua.LState, ctx context.Context) {
 	L.SetContext(ctx)
 }
 
-// FormatError shows an error of Lua: position and message first, then the Lua stack. An error value that is no
-// string is shown like any value.
+// FormatError formats a Lua error: position and message, then the Lua stack. An error value that is not a string is formatted like any value.
 func FormatError(L *lua.LState, err error) string {
 	var raised *lua.ApiError
 	if !errors.As(err, &raised) {
@@ -155,14 +153,14 @@ func FormatError(L *lua.LState, err error) string {
 		if frame, ok := strings.CutPrefix(line, "\t"); ok {
 			line = "  " + frame
 		}
-		if line != "  [G]: ?" && line != "  [G]: in function (anonymous)" { // the end of every stack; a metamethod
+		if line != "  [G]: ?" && line != "  [G]: in function (anonymous)" { // end of every stack; a metamethod
 			text += "\n" + line
 		}
 	}
 	return strings.TrimSuffix(text, "\nstack traceback:")
 }
 
-// message is the error without its stack.
+// message returns the error without its stack.
 func message(L *lua.LState, err error) string {
 	var syntax *parse.Error
 	var raised *lua.ApiError
@@ -180,7 +178,7 @@ func message(L *lua.LState, err error) string {
 	return Format(L, raised.Object)
 }
 
-// describeSyntax gives a parse error the shape of the other messages.
+// describeSyntax formats a parse error like other messages.
 func describeSyntax(e *parse.Error) string {
 	if e.Pos.Line == parse.EOF {
 		return fmt.Sprintf("%s: %s at the end of the chunk", e.Pos.Source, e.Message)

@@ -9,10 +9,10 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// recordColumns is how many columns a table of records may have.
+// recordColumns is the maximum number of columns of a table of records.
 const recordColumns = 10
 
-// records shows a list of tables that have the same few plain fields as a table of rows, with the number of each in front.
+// records formats a list of tables that have the same few plain fields as rows, each prefixed with its index.
 func (f *formatter) records(t *lua.LTable, n, others int) (string, bool) {
 	if n < 2 || others > 0 {
 		return "", false
@@ -42,7 +42,7 @@ func (f *formatter) records(t *lua.LTable, n, others int) (string, bool) {
 	return f.rows(t, n, names)
 }
 
-// rows writes the table, unless it is wider than a terminal.
+// rows formats the table, unless it is wider than a terminal.
 func (f *formatter) rows(t *lua.LTable, n int, names []string) (string, bool) {
 	cells := [][]string{append([]string{""}, names...)}
 	for i := 1; i <= min(n, formatItems); i++ {

@@ -6,7 +6,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// TestRecords: a list of records is a table of rows; what is none stays as it is.
+// TestRecords checks that a list of records is shown as rows, and other lists are not.
 func TestRecords(t *testing.T) {
 	L := lua.NewState()
 	defer L.Close()

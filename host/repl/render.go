@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// node is a value as text, or a table's entries.
+// node is the text of a value, or the entries of a table.
 type node struct {
-	key   string // with its " = "; empty in an array
-	text  string // when it is no table
+	key   string // with " = "; empty in an array
+	text  string // for values other than tables
 	items []node
 }
 
-// write renders n at column col of a line that is indented by indent. What doesn't fit on that line gets a line for
-// each entry; short elements of an array share lines.
+// write renders n at column col of a line indented by indent. A table that does not fit on the line gets a line per entry; short array elements
+// share lines.
 func (n node) write(b *strings.Builder, indent, col int) {
 	if n.items == nil {
 		b.WriteString(n.text)
@@ -27,7 +27,7 @@ func (n node) write(b *strings.Builder, indent, col int) {
 	}
 	pad := strings.Repeat(" ", indent+2)
 	b.WriteString("{")
-	col = formatWidth // of the last element; the first begins a line
+	col = formatWidth // of the last element; the first starts a line
 	for _, item := range n.items {
 		width := utf8.RuneCountInString(item.text) + len(" ,")
 		if item.short() && col+width <= formatWidth {
@@ -46,10 +46,10 @@ func (n node) write(b *strings.Builder, indent, col int) {
 	b.WriteString("\n" + strings.Repeat(" ", indent) + "}")
 }
 
-// short says whether n is an element of an array that may share a line with others.
+// short reports whether n is an array element that may share a line.
 func (n node) short() bool { return n.key == "" && n.items == nil && len(n.text) < 20 }
 
-// flat renders n on one line, if that takes no more than width columns.
+// flat renders n on one line if it fits width columns.
 func (n node) flat(width int) (string, bool) {
 	if n.items == nil {
 		return n.text, utf8.RuneCountInString(n.text) <= width && !strings.Contains(n.text, "\n")
@@ -62,7 +62,7 @@ func (n node) flat(width int) (string, bool) {
 		}
 		text, ok := item.flat(width)
 		b.WriteString(item.key + text)
-		if !ok || b.Len() > 4*width { // bytes bound runes: no need to render what can't fit
+		if !ok || b.Len() > 4*width { // bytes bound runes: it can't fit
 			return "", false
 		}
 	}
@@ -70,7 +70,7 @@ func (n node) flat(width int) (string, bool) {
 	return b.String(), utf8.RuneCountInString(b.String()) <= width
 }
 
-// quote writes s as a Lua 5.1 string literal; readable text stays as it is. A long one is cut and its length told.
+// quote formats s as a Lua 5.1 string literal; printable text is unchanged. A long string is truncated, with its length.
 func quote(s string) string {
 	total := len(s)
 	if total > formatString {

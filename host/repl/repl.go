@@ -1,9 +1,8 @@
-// Package repl is the prompt: it reads Lua chunks on a goroutine of its own and hands them, one at a time, to
-// whoever owns the Lua state, which runs them between its other work and answers with what to print.
+// Package repl is the prompt: it reads Lua chunks on its own goroutine and passes them, one at a time, to the owner of the Lua state, which runs
+// them between other work and returns the text to print.
 //
-// It may import the standard library, gopher-lua and liner. The reading goroutine never touches a Lua state:
-// everything that does (running a chunk, completing a name) travels as a Request over one channel and is served on
-// the main task.
+// It may import the standard library, gopher-lua and liner. The reading goroutine never accesses a Lua state: running a chunk or completing a
+// name is a Request, sent over a channel and served on the main task.
 package repl
 
 import (
@@ -20,27 +19,27 @@ import (
 
 const (
 	defaultHoldBytes = 64 << 10
-	// completeWait is how long the line editor waits for completions; the main task may be busy.
+	// completeWait is how long the line editor waits for completions, as the main task may be busy.
 	completeWait = 200 * time.Millisecond
 
 	promptFirst = "> "
 	promptMore  = ">> "
 )
 
-// Options says where the prompt reads and writes.
+// Options configure a prompt.
 type Options struct {
-	// Interactive edits lines on the process's terminal; otherwise lines are read from Stdin without a prompt.
+	// Interactive enables line editing on the process's terminal; otherwise lines are read from Stdin without a prompt.
 	Interactive bool
 	Stdin       io.Reader
-	// Stdout takes results, Stderr errors.
+	// Stdout receives results, Stderr errors.
 	Stdout, Stderr io.Writer
-	// Greeting is printed where an interactive prompt begins; "" prints nothing.
+	// Greeting is printed at the start of an interactive prompt.
 	Greeting string
-	// HistoryFile keeps the lines of an interactive prompt from one run to the next; "" keeps none.
+	// HistoryFile stores the lines of interactive prompts between runs; "" for none.
 	HistoryFile string
-	// HoldBytes bounds the output that is held while a line is edited; 0 means 64 KiB.
+	// HoldBytes limits the output buffered while a line is edited; 0 means 64 KiB.
 	HoldBytes int
-	// Interrupt ends the chunk that runs. It is called from any goroutine.
+	// Interrupt ends the running chunk. It may be called from any goroutine.
 	Interrupt func()
 }
 
@@ -51,16 +50,16 @@ type Repl struct {
 	requests chan Request
 	closed   chan struct{}
 	once     sync.Once
-	wait     time.Duration // completeWait, except in tests
+	wait     time.Duration // completeWait; shorter in tests
 
 	source  lineSource            // set by Start
-	running atomic.Pointer[Chunk] // handed over and not done yet
+	running atomic.Pointer[Chunk] // passed on and not done
 	failed  atomic.Bool
 	mu      sync.Mutex
 	err     error
 }
 
-// New returns a prompt that does not read yet, so that a script can print through Writer first.
+// New returns a prompt that is not reading yet, so that a script can print through Writer first.
 func New(opts Options) *Repl {
 	if opts.HoldBytes <= 0 {
 		opts.HoldBytes = defaultHoldBytes
@@ -69,8 +68,8 @@ func New(opts Options) *Repl {
 		closed: make(chan struct{}), wait: completeWait}
 }
 
-// Start begins to read, on a goroutine that ends at the end of the input, at Ctrl-D or at Close. The error is about
-// a history file that can't be read; the prompt works without it.
+// Start starts reading, on a goroutine that ends at the end of the input, at Ctrl-D or at Close. It returns an error if the history file is
+// unreadable; the prompt works without it.
 func (r *Repl) Start() error {
 	var err error
 	if r.opts.Interactive {
@@ -88,17 +87,15 @@ func (r *Repl) Start() error {
 	return err
 }
 
-// Requests delivers what the main task has to serve, and is closed when there will be no more. Requests that come
-// while the main task is inside a chunk or a handler must not be served there.
+// Requests returns the channel of requests for the main task, closed after the last one. Requests must not be served inside a chunk or a handler.
 func (r *Repl) Requests() <-chan Request { return r.requests }
 
-// Writer returns a writer for output of the program that goes to w. While a line is edited its output is held, up
-// to Options.HoldBytes for all writers together, and printed above that line some times a second; what is beyond is counted.
-// Writing never fails on account of the hold.
+// Writer returns a writer for program output to w. While a line is edited, output is buffered, up to Options.HoldBytes for all writers together,
+// and printed above that line several times per second; excess bytes are dropped and counted. Buffering never causes a write error.
 func (r *Repl) Writer(w io.Writer) io.Writer { return r.screen.writer(w) }
 
-// Interrupt is the answer to Ctrl-C: it interrupts the chunk that runs and says whether there was one. It says no,
-// too, when that chunk was interrupted before and has not ended: the caller then stops the program.
+// Interrupt handles Ctrl-C: it interrupts the running chunk and returns true. It returns false if no chunk runs, or if it was already interrupted
+// and has not ended: the caller then stops the program.
 func (r *Repl) Interrupt() bool {
 	chunk := r.running.Load()
 	if chunk == nil || !chunk.interrupted.CompareAndSwap(false, true) {
@@ -110,19 +107,18 @@ func (r *Repl) Interrupt() bool {
 	return true
 }
 
-// Failed says whether a chunk failed that was read from something other than a terminal. It is final when Requests
-// is closed.
+// Failed reports whether a chunk read from non-terminal input failed. The result is final once Requests is closed.
 func (r *Repl) Failed() bool { return r.failed.Load() }
 
-// Err returns the error that ended reading, nil at the end of the input. It is final when Requests is closed.
+// Err returns the error that ended reading; nil at the end of the input. Final once Requests is closed.
 func (r *Repl) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// Close ends the prompt, gives the terminal its modes back and writes the history. A goroutine that is inside a
-// read of the input stays there; it sends nothing any more. Safe to call more than once, and without Start.
+// Close ends the prompt, restores the terminal modes and writes the history. A goroutine blocked reading input remains, but sends nothing. Close
+// may be called repeatedly, and without Start.
 func (r *Repl) Close() error {
 	var err error
 	r.once.Do(func() {
@@ -135,7 +131,7 @@ func (r *Repl) Close() error {
 	return err
 }
 
-// read is the reading goroutine: lines to chunks to requests.
+// read is the reading goroutine: it converts lines to chunks and chunks to requests.
 func (r *Repl) read() {
 	defer close(r.requests)
 	b := chunkBuilder{name: "prompt"}
@@ -148,7 +144,7 @@ func (r *Repl) read() {
 		case errors.Is(err, errAborted):
 			b.reset()
 			continue
-		case errors.Is(err, io.EOF) && b.open() && r.source.more(): // Ctrl-D leaves the block
+		case errors.Is(err, io.EOF) && b.open() && r.source.more(): // Ctrl-D discards the block
 			fmt.Fprintln(r.Writer(r.opts.Stdout))
 			b.reset()
 			continue
@@ -157,7 +153,7 @@ func (r *Repl) read() {
 			return
 		}
 		chunk := b.add(line)
-		if !b.open() { // the whole block comes back from the history
+		if !b.open() { // the history has the whole block
 			r.source.remember(b.text())
 		}
 		if chunk != nil && !r.run(chunk) {
@@ -166,8 +162,7 @@ func (r *Repl) read() {
 	}
 }
 
-// end deals with the end of the input. What was left of a chunk is dropped at a terminal; elsewhere it is run, for
-// its error.
+// end handles the end of the input. An incomplete chunk is discarded at a terminal; otherwise it is run to report its error.
 func (r *Repl) end(rest *Chunk, err error) {
 	if !errors.Is(err, io.EOF) {
 		r.mu.Lock()
@@ -175,13 +170,13 @@ func (r *Repl) end(rest *Chunk, err error) {
 		r.mu.Unlock()
 	}
 	if r.opts.Interactive {
-		fmt.Fprintln(r.Writer(r.opts.Stdout)) // the shell's prompt would follow ours on the same line
+		fmt.Fprintln(r.Writer(r.opts.Stdout)) // so that the shell's prompt starts on a new line
 	} else if rest != nil {
 		r.run(rest)
 	}
 }
 
-// readLine edits one line; the program's output is held meanwhile.
+// readLine edits one line while program output is buffered.
 func (r *Repl) readLine(prompt string) (string, error) {
 	if r.opts.Interactive {
 		r.screen.hold()
@@ -190,8 +185,7 @@ func (r *Repl) readLine(prompt string) (string, error) {
 	return r.source.readLine(prompt)
 }
 
-// run hands the chunk to the main task, waits until it has run and prints the answer. It returns false when the
-// prompt was closed meanwhile.
+// run passes the chunk to the main task, waits until it has run and prints the result. It returns false if the prompt was closed meanwhile.
 func (r *Repl) run(chunk *Chunk) bool {
 	r.running.Store(chunk)
 	defer r.running.Store(nil)
@@ -221,7 +215,7 @@ func (r *Repl) print(a answer) {
 	}
 }
 
-// complete asks the main task for completions and gives up when it is busy. pos counts runes.
+// complete requests completions from the main task, with a timeout. pos counts runes.
 func (r *Repl) complete(line string, pos int) (head string, completions []string, tail string) {
 	c := &Completion{line: line, pos: pos, answer: make(chan completed, 1)}
 	timer := time.NewTimer(r.wait)

@@ -16,7 +16,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// serve is the main task: it serves requests until there are no more.
+// serve acts as the main task: it serves requests until the channel is closed.
 func serve(r *Repl, e Executor) {
 	for req := range r.Requests() {
 		req.Serve(e)
@@ -94,7 +94,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// typist is a line source in place of a terminal: each step is what happens while one line is edited.
+// typist is a line source that replaces a terminal: each step runs while one line is edited.
 type typist struct {
 	steps   []func() (string, error)
 	prompts []string
@@ -119,7 +119,7 @@ func types(line string) func() (string, error) {
 	return func() (string, error) { return line, nil }
 }
 
-// interactive returns a prompt on source that has started.
+// interactive returns a started prompt that reads from source.
 func interactive(opts Options, source lineSource) *Repl {
 	opts.Interactive = true
 	r := New(opts)
@@ -153,7 +153,7 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// What the program writes while a line is edited comes before the next prompt, in order and bounded.
+// TestHeldOutput checks that output written while a line is edited is printed before the next prompt, in order and bounded.
 func TestHeldOutput(t *testing.T) {
 	t.Parallel()
 	var out, log strings.Builder
@@ -193,7 +193,7 @@ func TestHeldOutput(t *testing.T) {
 	}
 }
 
-// An open line is ended before the prompt is drawn over it.
+// TestOpenLine checks that an unterminated output line is ended before the prompt is drawn.
 func TestOpenLine(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -207,7 +207,7 @@ func TestOpenLine(t *testing.T) {
 	}
 }
 
-// Many writers, a prompt that comes and goes: nothing is lost or torn.
+// TestHammerWriter checks that output of many writers is neither lost nor interleaved while a prompt opens and closes.
 func TestHammerWriter(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -262,7 +262,7 @@ func TestInterruptEndsTheChunk(t *testing.T) {
 	}
 }
 
-// A second Ctrl-C is the caller's; a chunk that was interrupted before it ran does not run.
+// TestInterruptTwice checks that a second Ctrl-C is left to the caller, and that a chunk interrupted before it ran does not run.
 func TestInterruptTwice(t *testing.T) {
 	t.Parallel()
 	var calls int
@@ -299,7 +299,7 @@ func TestCompletionOverTheChannel(t *testing.T) {
 	serve(r, NewLua(L))
 }
 
-// A main task that is busy costs the line editor a moment and the completions; it never serves the late request.
+// TestCompletionGivesUp checks that completion times out while the main task is busy, and that the late request is not served.
 func TestCompletionGivesUp(t *testing.T) {
 	t.Parallel()
 	r := New(Options{})
@@ -313,7 +313,7 @@ func TestCompletionGivesUp(t *testing.T) {
 	if _, words, _ := r.complete("x", 1); words != nil {
 		t.Errorf("completions from nobody: %q", words)
 	}
-	(<-taken).Serve(nil) // would panic on the nil executor
+	(<-taken).Serve(nil) // would panic on the nil executor if served
 }
 
 func TestCloseWhileAChunkRuns(t *testing.T) {

@@ -7,23 +7,22 @@ import (
 
 var errInterrupted = errors.New("interrupted")
 
-// Executor is what the main task does for the prompt. Its methods are called on the main task only.
+// Executor performs the prompt's requests. Its methods are called only on the main task.
 type Executor interface {
-	// Exec compiles and runs source under the given chunk name; it returns the text to print, and an error whose
-	// text is printed after it.
+	// Exec compiles and runs source under the given chunk name; it returns the text to print, and an error whose text is printed after it.
 	Exec(name, source string) (output string, err error)
-	// Complete returns the names that may stand at pos (in runes) of the line, between head and tail.
+	// Complete returns the names that fit at pos (in runes) of the line, between head and tail.
 	Complete(line string, pos int) (head string, completions []string, tail string)
 }
 
-// Request is a *Chunk or a *Completion. It is served once, on the main task.
+// Request is a *Chunk or a *Completion. It must be served once, on the main task.
 type Request interface {
 	Serve(e Executor)
 }
 
-// Chunk is a complete piece of Lua. The prompt comes back when it is done.
+// Chunk is a complete piece of Lua. The prompt continues when it is done.
 type Chunk struct {
-	// Name is the chunk name for error positions, Source what to compile.
+	// Name is the chunk name in error positions, Source the text to compile.
 	Name, Source string
 	answer       chan answer
 	interrupted  atomic.Bool
@@ -38,7 +37,7 @@ func newChunk(name, source string) *Chunk {
 	return &Chunk{Name: name, Source: source, answer: make(chan answer, 1)}
 }
 
-// Serve runs the chunk and is done with it. One that was interrupted while it waited is not run.
+// Serve runs the chunk and completes the request. A chunk interrupted while it was queued is not run.
 func (c *Chunk) Serve(e Executor) {
 	if c.interrupted.Load() {
 		c.Done("", errInterrupted)
@@ -47,7 +46,7 @@ func (c *Chunk) Serve(e Executor) {
 	c.Done(e.Exec(c.Name, c.Source))
 }
 
-// Done has the prompt print output and err and read on. It never blocks; only the first call counts.
+// Done makes the prompt print output and err and continue. It never blocks; only the first call has an effect.
 func (c *Chunk) Done(output string, err error) {
 	select {
 	case c.answer <- answer{output, err}:
@@ -55,7 +54,7 @@ func (c *Chunk) Done(output string, err error) {
 	}
 }
 
-// Completion asks for the names that may stand at the cursor.
+// Completion requests the names that fit at the cursor.
 type Completion struct {
 	line   string
 	pos    int
@@ -69,7 +68,7 @@ type completed struct {
 	tail  string
 }
 
-// Serve answers the request, unless the line editor has stopped waiting.
+// Serve answers the request, unless it has timed out.
 func (c *Completion) Serve(e Executor) {
 	if c.stale.Load() {
 		return

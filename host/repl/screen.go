@@ -9,32 +9,31 @@ import (
 )
 
 const (
-	// showEvery is how long the program's output waits while a line is edited, so that a line can be typed beside a handler that
-	// prints without end.
+	// showEvery is the interval at which buffered output is shown while a line is edited, so that typing remains possible while a handler prints
+	// continuously.
 	showEvery = 200 * time.Millisecond
-	// eraseLine takes the line that is edited off a terminal.
+	// eraseLine erases the edited line on a terminal.
 	eraseLine = "\r\x1b[K"
 )
 
-// screen shares the terminal between the line editor and the program: while a line is edited, what the program
-// writes is held, up to limit bytes, until it is shown above that line, some times a second, or the line is done. What comes beyond
-// the limit is counted.
+// screen shares the terminal between the line editor and the program: while a line is edited, program output is buffered up to limit bytes, until
+// it is shown above the line or the line is done. Bytes beyond the limit are counted.
 type screen struct {
 	mu       sync.Mutex
-	notices  io.Writer // takes the notice about what was not held
-	terminal io.Writer // that the line is edited on; nil: there is none, and nothing is shown before the line is done
-	redraw   func()    // has the editor draw its line anew
-	pending  bool      // show will be called
+	notices  io.Writer // receives the notice about dropped output
+	terminal io.Writer // terminal of the line editor; nil: output is shown after the line is done
+	redraw   func()    // redraws the line editor
+	pending  bool      // show is scheduled
 	limit    int
 	holding  bool
 	held     []piece
 	bytes    int
 	lost     int
-	// open is the writer whose last line has no newline yet: the editor would draw over it.
+	// open is the writer whose last line is not terminated: the editor would overwrite it.
 	open io.Writer
 }
 
-// piece is held output for one writer.
+// piece is buffered output of one writer.
 type piece struct {
 	w    io.Writer
 	data []byte
@@ -42,14 +41,14 @@ type piece struct {
 
 func newScreen(notices io.Writer, limit int) *screen { return &screen{notices: notices, limit: limit} }
 
-// showOn has held output shown on the terminal while a line is edited there.
+// showOn enables showing buffered output on the terminal while a line is edited.
 func (s *screen) showOn(terminal io.Writer, redraw func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.terminal, s.redraw = terminal, redraw
 }
 
-// screenWriter is one of the program's streams on the screen.
+// screenWriter is a stream of the program on the screen.
 type screenWriter struct {
 	s *screen
 	w io.Writer
@@ -71,8 +70,7 @@ func (sw screenWriter) Write(p []byte) (int, error) {
 	return s.write(sw.w, p)
 }
 
-// keep holds as much of p as there is room for. Once something was lost nothing more is held, so that what is
-// printed later has no holes.
+// keep buffers as much of p as fits. After bytes were dropped it buffers no more, so that the printed output has no gaps.
 func (s *screen) keep(w io.Writer, p []byte) {
 	if s.redraw != nil && !s.pending {
 		s.pending = true
@@ -103,7 +101,7 @@ func (s *screen) write(w io.Writer, p []byte) (int, error) {
 	return w.Write(p)
 }
 
-// hold begins to hold output, on a fresh line.
+// hold starts buffering, on a new line.
 func (s *screen) hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +109,7 @@ func (s *screen) hold() {
 	s.holding = true
 }
 
-// show prints what was held above the line that is edited.
+// show prints buffered output above the edited line.
 func (s *screen) show() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,13 +117,13 @@ func (s *screen) show() {
 	if !s.holding || len(s.held) == 0 {
 		return
 	}
-	_, _ = io.WriteString(s.terminal, eraseLine) // as with any print to a terminal that is gone
+	_, _ = io.WriteString(s.terminal, eraseLine) // as for any write to a closed terminal
 	s.print()
 	s.closeLine()
 	s.redraw()
 }
 
-// release prints what was held and lets output through again.
+// release prints buffered output and ends buffering.
 func (s *screen) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,10 +131,10 @@ func (s *screen) release() {
 	s.print()
 }
 
-// print prints what was held.
+// print prints buffered output.
 func (s *screen) print() {
 	for _, p := range s.held {
-		_, _ = s.write(p.w, p.data) // as with any print to a terminal that is gone
+		_, _ = s.write(p.w, p.data) // as for any write to a closed terminal
 	}
 	if s.lost > 0 {
 		s.closeLine()
@@ -146,7 +144,7 @@ func (s *screen) print() {
 	s.held, s.bytes, s.lost = nil, 0, 0
 }
 
-// closeLine ends a line that the program left open.
+// closeLine terminates an unterminated output line.
 func (s *screen) closeLine() {
 	if s.open != nil {
 		_, _ = s.write(s.open, []byte("\n"))

@@ -14,19 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errAborted is what readLine returns when Ctrl-C dropped the line.
+// errAborted is returned by readLine if Ctrl-C discarded the line.
 var errAborted = errors.New("line dropped")
 
-// lineSource is where lines come from. readLine and remember are called on the reading goroutine; close on any,
-// also while readLine waits.
+// lineSource is the source of input lines. readLine and remember are called on the reading goroutine; close on any, also while readLine waits.
 type lineSource interface {
-	// readLine returns the next line without its newline, io.EOF at the end, errAborted for a dropped line.
+	// readLine returns the next line without its newline, io.EOF at the end, errAborted for a discarded line.
 	readLine(prompt string) (string, error)
-	// remember adds a chunk to the history: as one line, where that can be had.
+	// remember adds a chunk to the history, as one line if possible.
 	remember(text string)
-	// more says, after io.EOF, whether a person may type on: that was Ctrl-D.
+	// more reports, after io.EOF, whether typing can continue, as after Ctrl-D.
 	more() bool
-	// close gives the terminal back and writes the history.
+	// close restores the terminal and writes the history.
 	close() error
 }
 
@@ -38,7 +37,7 @@ func newPlain(r io.Reader) *plain { return &plain{bufio.NewReader(r)} }
 func (p *plain) readLine(string) (string, error) {
 	line, err := p.r.ReadString('\n')
 	if line != "" {
-		err = nil // the end, or the error, comes again at the next call
+		err = nil // the end, or the error, is returned by the next call
 	}
 	return strings.TrimSuffix(line, "\n"), err
 }
@@ -47,14 +46,14 @@ func (p *plain) more() bool      { return false }
 func (p *plain) remember(string) {}
 func (p *plain) close() error    { return nil }
 
-// terminal edits lines with liner, which works on the process's own standard streams.
+// terminal edits lines with liner, which uses the process's own standard streams.
 type terminal struct {
 	line    *liner.State
-	in      io.Reader // what liner reads
+	in      io.Reader // input of liner
 	history string
 }
 
-// newTerminal puts the terminal into liner's mode. The error is about the history alone.
+// newTerminal switches the terminal to liner's mode. The error only concerns the history.
 func newTerminal(in io.Reader, history string, complete liner.WordCompleter) (*terminal, error) {
 	t := &terminal{line: liner.NewLiner(), in: in, history: history}
 	t.line.SetCtrlCAborts(true)
@@ -87,7 +86,7 @@ func (t *terminal) remember(text string) {
 	}
 }
 
-// more asks the terminal itself: one that was closed has no modes any more.
+// more queries the terminal: a closed one has no modes.
 func (t *terminal) more() bool {
 	f, ok := t.in.(*os.File)
 	if !ok {
@@ -97,10 +96,10 @@ func (t *terminal) more() bool {
 	return err == nil
 }
 
-// canRedraw says whether redrawLine works: not on a dumb terminal, where liner edits nothing.
+// canRedraw reports whether redrawLine works: not on a dumb terminal, where liner does no editing.
 func canRedraw() bool { return liner.TerminalSupported() }
 
-// redrawLine has liner draw its line anew, wherever the cursor is: as when the window's size changes.
+// redrawLine makes liner redraw its line, as after a change of the window size.
 func redrawLine() { _ = syscall.Kill(os.Getpid(), syscall.SIGWINCH) }
 
 func (t *terminal) close() error {
@@ -108,7 +107,7 @@ func (t *terminal) close() error {
 	return errors.Join(err, writeHistory(t.history, t.line.WriteHistory))
 }
 
-// readHistory feeds the file to load. No file is an empty history.
+// readHistory passes the file to load. A missing file is an empty history.
 func readHistory(path string, load func(io.Reader) (int, error)) error {
 	if path == "" {
 		return nil
@@ -127,8 +126,7 @@ func readHistory(path string, load func(io.Reader) (int, error)) error {
 	return nil
 }
 
-// writeHistory replaces the file by what save writes, readable by its owner only: lines may hold secrets. The old
-// file stays whole until the new one is.
+// writeHistory replaces the file atomically by the output of save, readable only by its owner, as lines may contain secrets.
 func writeHistory(path string, save func(io.Writer) (int, error)) error {
 	if path == "" {
 		return nil

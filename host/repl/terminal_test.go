@@ -17,7 +17,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/pty"
 )
 
-// terminalEnv names the history file and makes the test binary a prompt on its standard streams.
+// terminalEnv has the history file and makes the test binary run a prompt on its standard streams.
 const terminalEnv = "DAQIRI_REPL_TERMINAL"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// promptMain is a program with a prompt, as the command line builds it.
+// promptMain runs a program with a prompt, set up like the command line's.
 func promptMain(history string) int {
 	L := lua.NewState()
 	x := NewLua(L)
@@ -63,7 +63,7 @@ func promptMain(history string) int {
 	return 0
 }
 
-// The whole prompt on a real terminal: editing, completion, Ctrl-C in both places, Ctrl-D, modes and history.
+// TestTerminal tests the prompt on a real terminal: editing, completion, Ctrl-C in a line and in a chunk, Ctrl-D, modes and history.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	x := pty.Open(t)
@@ -89,14 +89,14 @@ func TestTerminal(t *testing.T) {
 		{"6*7\r", []string{"\r\n42\r\n", "> "}},
 		{"strin" + tab + ".format('%d', 5)\r", []string{"string", "\r\n\"5\"\r\n", "> "}},
 		{"for i = 1, 2 do\r", []string{">> "}},
-		{"half a l", []string{"half a l"}}, // shown by the editor: it is reading
+		{"half a l", []string{"half a l"}}, // echoed by the editor: it is reading
 		{ctrlC, []string{"> "}},
 		{"this is dropped", []string{"this is dropped"}},
 		{ctrlC, []string{"> "}},
 		{"emit 'no newline'\r", []string{"no newline\r\n", "> "}},
 		{"emit 'spinning' while true do end\r", []string{"\r\nspinning"}},
 		{ctrlC, []string{"prompt:1: interrupted", "> "}},
-		// Ctrl-D drops a block that is not complete, and nothing else; a block comes back from the history whole.
+		// Ctrl-D only discards an incomplete block; the history has complete blocks.
 		{"if true then\r", []string{">> "}},
 		{ctrlD, []string{"\r\n> "}},
 		{"function twice(n) -- of a number\r", []string{">> "}},
@@ -105,9 +105,9 @@ func TestTerminal(t *testing.T) {
 		{"\x1b[A", []string{"function twice(n)  return 2 * n end"}},
 		{"\r", []string{"> "}},
 		{"twice(4)\r", []string{"\r\n8\r\n", "> "}},
-		// What comes while nothing is typed is shown, and a line that is half typed stays.
+		// Output is shown while the user is idle, and a partly typed line is kept.
 		{"ticks()\r", []string{"tick 10\r\n", "tick 40\r\n", "> "}},
-		{"6*", []string{"tick 60\r\n", "> 6*"}}, // and then the terminal gets narrower
+		{"6*", []string{"tick 60\r\n", "> 6*"}}, // then the terminal becomes narrower
 		{"7\r", []string{"\r\n42\r\n", "tick 80\r\n", "> "}},
 		{ctrlD, []string{"closed"}},
 	} {
