@@ -12,10 +12,10 @@ import (
 
 const (
 	chartWidth, chartHeight = 960, 300
-	mostSeries              = 8 // lines in one chart: the largest
+	mostSeries              = 8 // maximum number of lines in a chart: the largest
 )
 
-// line draws series over time; empty where all are 0.
+// line draws series over time; "" if all values are 0.
 func line(title, unit string, h *history, tracks []*track, of func(*track) []float64) (template.HTML, error) {
 	var names []string
 	var values [][]float64
@@ -43,7 +43,7 @@ func line(title, unit string, h *history, tracks []*track, of func(*track) []flo
 	return drawn(p, p.LineChart(opt))
 }
 
-// bars draws a histogram: how many values are in each bucket.
+// bars draws a histogram as bars.
 func bars(title string, h *stats.Histogram) (template.HTML, error) {
 	if h.N() == 0 {
 		return "", nil
@@ -75,10 +75,10 @@ func drawn(p *charts.Painter, err error) (template.HTML, error) {
 	return template.HTML(svg), err // the library escapes texts: TestChartTexts
 }
 
-// mostBars is how many bars a histogram has at most.
+// mostBars is the maximum number of bars of a histogram.
 const mostBars = 24
 
-// merged joins neighbours until there are few enough.
+// merged joins neighboring buckets until there are at most mostBars.
 func merged(list []stats.Bucket) []stats.Bucket {
 	for len(list) > mostBars {
 		var out []stats.Bucket
@@ -94,7 +94,7 @@ func merged(list []stats.Bucket) []stats.Bucket {
 	return list
 }
 
-// size is the upper end of a bucket in words.
+// size formats the upper bound of a bucket.
 func size(v uint64, unit string) string {
 	if unit == "ns" {
 		for _, u := range []struct {
@@ -110,7 +110,7 @@ func size(v uint64, unit string) string {
 	return short(float64(v))
 }
 
-// short is a number with three digits and a decimal prefix.
+// short formats a number with three digits and a decimal prefix.
 func short(v float64) string {
 	prefix := ""
 	for _, p := range []string{"k", "M", "G", "T"} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestChartTexts: names that scripts choose are text in a chart, whatever is in them.
+// TestChartTexts checks that names chosen by scripts are escaped in charts.
 func TestChartTexts(t *testing.T) {
 	const name = `<script>alert("x")</script>`
 	h := &history{seconds: []float64{1, 2}}

@@ -21,13 +21,13 @@ var pageText string
 
 var page = template.Must(template.New("page").Parse(pageText))
 
-// view is what the page shows.
+// view is the content of the page.
 type view struct {
 	Title, Head string
-	Errors      []string // of the script, of writers, devices and queues
+	Errors      []string // of the script, writers, devices and queues
 	Live        bool
 	Sessions    []sessionView
-	Body        template.HTML // all of this but Live, once it is made
+	Body        template.HTML // all of this except Live, set after it is rendered
 }
 
 type sessionView struct {
@@ -54,13 +54,13 @@ type (
 	dropView struct{ Name, N, Why string }
 )
 
-// HTML is the page of a run, which needs nothing but itself.
+// HTML returns a self-contained page of a run.
 func (r *Recorder) HTML(report *summary.Report) ([]byte, error) {
 	_, whole, err := r.render(report, false)
 	return whole, err
 }
 
-// render fills the page, and its body alone, which is drawn once for both.
+// render returns the page, and its body alone, with the charts drawn once for both.
 func (r *Recorder) render(report *summary.Report, live bool) (body, whole []byte, err error) {
 	v := view{Title: "daqiri-run", Head: strings.TrimSpace(report.Head()), Live: live}
 	if report.Script != "" {
@@ -88,7 +88,7 @@ func (r *Recorder) render(report *summary.Report, live bool) (body, whole []byte
 	return b.Bytes(), w.Bytes(), errors.Join(faults...)
 }
 
-// errorsOf are the errors of a run, each as the summary or stderr has it.
+// errorsOf lists the errors of a run, as in the summary or on stderr.
 func errorsOf(report *summary.Report) []string {
 	list := slices.Clone(report.Errors)
 	for i := range report.Sessions {
@@ -106,7 +106,7 @@ func errorsOf(report *summary.Report) []string {
 	return list
 }
 
-// history is what was recorded of a session; one that the script closed is another value since.
+// history returns the recorded history of a session. A session that the script closed has been replaced by another value since.
 func (r *Recorder) history(o *bindings.RunningSession) *history {
 	if h := r.of[o]; h != nil {
 		return h
@@ -119,7 +119,7 @@ func (r *Recorder) history(o *bindings.RunningSession) *history {
 	return nil
 }
 
-// sessionOf is what the page shows of a session; h is nil where nothing was recorded.
+// sessionOf returns the page's view of a session; h is nil if nothing was recorded.
 func sessionOf(s *summary.Session, h *history) (sessionView, error) {
 	v := sessionView{Name: s.Name, Time: fmt.Sprintf("ran for %.4g s", s.RunS), Limits: s.Limits, Notes: s.Notes, Files: s.Files}
 	if s.Reason != "" {
@@ -151,7 +151,7 @@ func sessionOf(s *summary.Session, h *history) (sessionView, error) {
 	return v, err
 }
 
-// chartsOf draws what there is: rates and losses over time, sources, histograms.
+// chartsOf draws the charts with data: rates and losses over time, sources, histograms.
 func chartsOf(s *summary.Session, h *history) (all []template.HTML, err error) {
 	add := func(c template.HTML, fault error) {
 		if c != "" {
@@ -183,7 +183,7 @@ func chartsOf(s *summary.Session, h *history) (all []template.HTML, err error) {
 	return all, err
 }
 
-// grouped is a number with its digits in groups of three.
+// grouped formats a number with its digits in groups of three.
 func grouped(n uint64) string {
 	digits := strconv.FormatUint(n, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {

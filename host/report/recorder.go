@@ -1,8 +1,8 @@
-// Package report makes a page of a run: its ledger, rates and losses over time, histograms and sources, as one HTML file that needs
-// nothing else, or live in a browser.
+// Package report generates a page of a run: its ledger, rates and losses over time, histograms and sources, as a self-contained HTML file or live
+// in a browser.
 //
-// It may import host/summary, bindings, runtime/stats and go-analyze/charts, which draws charts as SVG. A Recorder is used by one
-// goroutine at a time; a Server locks its own.
+// It may import host/summary, bindings, runtime/stats and go-analyze/charts, which draws charts as SVG. A Recorder is used by one goroutine at a
+// time; a Server has its own lock.
 package report
 
 import (
@@ -12,41 +12,41 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// mostPoints is how many times are kept of a session. When there are more, neighbours become one, so that a run of weeks takes no
-// more memory than one of minutes.
+// mostPoints is the maximum number of points per session. Above it, neighboring points are merged, so that memory use does not depend on the run
+// time.
 const mostPoints = 480
 
-// Recorder keeps what the lines of the sessions' ledgers did over time.
+// Recorder records the activity of the lines of all ledgers over time.
 type Recorder struct {
 	process *bindings.Process
 	of      map[*bindings.RunningSession]*history
 	order   []*bindings.RunningSession
 }
 
-// history is what became of a session's lines: points of equal length but for the last.
+// history has the points of a session's lines, of equal duration except the last.
 type history struct {
 	last    *stats.Ledger
-	step    int       // looks that make a point
-	looks   int       // in the open point
-	seconds []float64 // at the end of each point, since the start
+	step    int       // samples per point
+	looks   int       // samples in the current point
+	seconds []float64 // time at the end of each point, since the start
 	from    *stats.Ledger
 	lines   []*track
 	by      map[string]*track
 }
 
-// track is what one line did, by point.
+// track has the values of one line by point.
 type track struct {
 	title                  string
 	kind                   stats.Kind
 	packets, bits, dropped []float64 // per second
 }
 
-// NewRecorder returns a recorder of the sessions of a process.
+// NewRecorder returns a recorder for the sessions of a process.
 func NewRecorder(process *bindings.Process) *Recorder {
 	return &Recorder{process: process, of: map[*bindings.RunningSession]*history{}}
 }
 
-// Look reads the ledgers, as is done once a second and at the end.
+// Look samples the ledgers; it is called once per second and at the end.
 func (r *Recorder) Look() {
 	for _, o := range r.process.Sessions() {
 		if !o.Started() || o.Closed() {
@@ -78,7 +78,7 @@ func (h *history) look(l *stats.Ledger) {
 	}
 }
 
-// point adds what happened in a time.
+// point appends the difference d of two samples as a point.
 func (h *history) point(d *stats.Ledger, at float64) {
 	dt := d.Seconds()
 	h.seconds = append(h.seconds, at)
@@ -99,7 +99,7 @@ func (h *history) point(d *stats.Ledger, at float64) {
 		t.bits = append(t.bits, 8*float64(bytes)/dt)
 		t.dropped = append(t.dropped, float64(x.Dropped.Sum())/dt)
 	}
-	for _, t := range h.lines { // lines that are gone
+	for _, t := range h.lines { // lines that no longer exist
 		for _, list := range []*[]float64{&t.packets, &t.bits, &t.dropped} {
 			for len(*list) < len(h.seconds) {
 				*list = append(*list, 0)
@@ -108,7 +108,7 @@ func (h *history) point(d *stats.Ledger, at float64) {
 	}
 }
 
-// thin makes one point of each two.
+// thin merges pairs of points.
 func (h *history) thin() {
 	pairs := len(h.seconds) / 2
 	lengths := make([]float64, 2*pairs)

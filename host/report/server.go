@@ -13,21 +13,21 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/listen"
 )
 
-// Server shows the page in browsers while the run goes on: it can be looked at, and nothing else.
+// Server shows the page in browsers during the run; it is read-only.
 type Server struct {
 	listener net.Listener
 	http     http.Server
 
 	mu      sync.Mutex
-	page    []byte               // the whole, for who comes
-	viewers map[chan []byte]bool // each takes the newest body
+	page    []byte               // complete page, for new viewers
+	viewers map[chan []byte]bool // each receives the newest body
 	ended   bool
 }
 
-// sendTime is how long a viewer may take nothing before it is left.
+// sendTime is the write timeout after which a viewer is disconnected.
 const sendTime = 10 * time.Second
 
-// Listen opens the page at HOST:PORT; without a host for this machine alone.
+// Listen serves the page at HOST:PORT; without a host only on this machine.
 func Listen(address string) (*Server, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -46,21 +46,21 @@ func Listen(address string) (*Server, error) {
 	mux.HandleFunc("GET /{$}", s.whole)
 	mux.HandleFunc("GET /events", s.events)
 	s.http = http.Server{Handler: listen.Guard(host, mux), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
-	go func() { _ = s.http.Serve(s.listener) }() // it ends with Close
+	go func() { _ = s.http.Serve(s.listener) }() // ends with Close
 	return s, nil
 }
 
-// URL is where the page is.
+// URL returns the address of the page.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/" }
 
-// Watched says whether somebody looks, or the page was never made: only then is it worth making.
+// Watched reports whether there are viewers, or no page has been rendered yet: otherwise rendering is unnecessary.
 func (s *Server) Watched() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.page == nil || len(s.viewers) > 0
 }
 
-// Show hands the run as it is to everybody who looks. One who reads too slowly misses some.
+// Show renders the current run and sends it to all viewers. A slow viewer misses updates.
 func (s *Server) Show(r *Recorder, report *summary.Report) error {
 	body, whole, err := r.render(report, true)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Server) Show(r *Recorder, report *summary.Report) error {
 	s.page = whole
 	for v := range s.viewers {
 		select {
-		case <-v: // what was not taken is old by now
+		case <-v: // an unread body is outdated
 		default:
 		}
 		v <- text
@@ -83,7 +83,7 @@ func (s *Server) Show(r *Recorder, report *summary.Report) error {
 	return nil
 }
 
-// Close tells viewers that the run has ended, and ends.
+// Close ends the event streams and the server.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.ended = true
@@ -92,7 +92,7 @@ func (s *Server) Close() {
 	}
 	clear(s.viewers)
 	s.mu.Unlock()
-	timer := time.AfterFunc(time.Second, func() { _ = s.http.Close() }) // a viewer that does not read
+	timer := time.AfterFunc(time.Second, func() { _ = s.http.Close() }) // for viewers that do not read
 	defer timer.Stop()
 	_ = s.http.Shutdown(context.Background())
 }
@@ -104,10 +104,10 @@ func (s *Server) whole(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(sendTime))
-	_, _ = w.Write(text) // a viewer that is gone
+	_, _ = w.Write(text) // fails if the viewer disconnected
 }
 
-// events sends the body of the page, as server-sent events (HTML standard, 9.2), each time it is made.
+// events sends each rendered body of the page as a server-sent event (HTML standard, 9.2).
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	v := make(chan []byte, 1)
 	s.mu.Lock()
@@ -127,7 +127,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	for !ended {
 		select {
 		case text, more := <-v:
-			_ = out.SetWriteDeadline(time.Now().Add(sendTime)) // of the connection, which net/http made
+			_ = out.SetWriteDeadline(time.Now().Add(sendTime)) // on the connection of net/http
 			if ended = !more; ended {
 				break
 			}
