@@ -9,16 +9,16 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// Times in log lines: the clock alone for a person at a terminal, the full date with zone elsewhere.
+// Time formats of log lines: only the time of day on a terminal, otherwise the full date with zone.
 const (
 	clockFormat = "15:04:05.000"
 	dateFormat  = "2006-01-02T15:04:05.000Z07:00"
 )
 
-// LogFormats are the values that ConfigureLogger takes as format.
+// LogFormats are the formats accepted by ConfigureLogger.
 var LogFormats = []string{"text", "json"}
 
-// LogLevels are the values that ConfigureLogger takes as level, those that scripts log at.
+// LogLevels are the levels accepted by ConfigureLogger and by scripts.
 var LogLevels = []string{"debug", "info", "warn", "error"}
 
 // NewLogger returns a logger that writes text at level info to w.
@@ -30,7 +30,7 @@ func NewLogger(w io.Writer, color bool) *logrus.Logger {
 	return l
 }
 
-// ConfigureLogger sets level and format ("text" or "json") of g.Logger; an empty string leaves either as it is.
+// ConfigureLogger sets level and format ("text" or "json") of g.Logger; an empty string leaves the setting unchanged.
 func (g *Global) ConfigureLogger(level, format string) error {
 	if level != "" {
 		parsed, err := logrus.ParseLevel(level)
@@ -51,11 +51,11 @@ func (g *Global) ConfigureLogger(level, format string) error {
 	return nil
 }
 
-// silent is a level that nothing is logged at, which scripts know as "off".
+// silent is a level that is never logged; scripts set it as "off".
 const silent = logrus.PanicLevel
 
-// LogLevel sets the level from which on lines are logged, one of LogLevels or "off", unless set is empty. It returns what
-// it was. Safe for concurrent use.
+// LogLevel sets the minimum level of log lines, one of LogLevels or "off", unless set is empty. It returns the previous level. Safe for
+// concurrent use.
 func (g *Global) LogLevel(set string) (was string) {
 	was = g.Logger.GetLevel().String()
 	switch g.Logger.GetLevel() {

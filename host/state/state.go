@@ -1,9 +1,7 @@
-// Package state is the process's edge: what the operating system hands to daqiri-run (arguments, environment,
-// standard streams, signals, working folder) and the logger. FromOS is the only place that reads os.Args,
-// os.Stdout and the like; everything else takes a Global, so a whole command runs inside a test.
+// Package state is the interface to the operating system: arguments, environment, standard streams, signals, working folder, and the logger. Only
+// FromOS reads os.Args, os.Stdout and the like; other code uses a Global, so that tests can run whole commands.
 //
-// It may import the standard library, logrus and x/term. A Global is filled once and then only read; its
-// logger is safe for concurrent use.
+// It may import the standard library, logrus and x/term. A Global is read-only after it is filled; its logger is safe for concurrent use.
 package state
 
 import (
@@ -17,26 +15,26 @@ import (
 	"golang.org/x/term"
 )
 
-// Global is everything a command knows about its process. Main returns the exit code; nothing here exits.
+// Global is the process's environment of a command. Main returns the exit code; this package never exits.
 type Global struct {
-	// Args is the command line, the program's name first.
+	// Args is the command line, beginning with the program's name.
 	Args []string
 	// Env holds the environment variables.
 	Env map[string]string
 	// Stdin, Stdout and Stderr are the standard streams.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// StdinTTY, StdoutTTY and StderrTTY say which of them are terminals.
+	// StdinTTY, StdoutTTY and StderrTTY report which streams are terminals.
 	StdinTTY, StdoutTTY, StderrTTY bool
-	// WorkDir is the absolute path of the folder the process was started in.
+	// WorkDir is the absolute path of the initial working folder.
 	WorkDir string
-	// Executable is the absolute path of the running binary, for starting it again.
+	// Executable is the absolute path of the running binary, used to start it again.
 	Executable string
-	// Signals subscribes to SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGUSR2. While at least one subscription stands these no longer end
-	// the process, and neither does a write to a stream that nobody reads: it fails with EPIPE. The returned function
-	// ends the subscription. The channel holds four signals; more are lost.
+	// Signals subscribes to SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGUSR2. While there is a subscription, these do not end the process, nor does a
+	// write to a closed pipe, which fails with EPIPE. The returned function ends the subscription. The channel buffers four signals; further ones
+	// are lost.
 	Signals func() (<-chan os.Signal, func())
-	// Logger writes to Stderr. Components receive it; none uses logrus's own global logger.
+	// Logger writes to Stderr. It is passed to components; logrus's global logger is not used.
 	Logger *logrus.Logger
 }
 
@@ -53,7 +51,7 @@ func FromOS() *Global {
 		StderrTTY: term.IsTerminal(int(os.Stderr.Fd())),
 		Signals:   subscribe,
 	}
-	// Neither can be had in a deleted folder or without /proc; the relative names then serve as far as they go.
+	// Both fail in a deleted folder or without /proc; the relative names are then used.
 	var err error
 	if g.WorkDir, err = os.Getwd(); err != nil {
 		g.WorkDir = "."
@@ -65,22 +63,21 @@ func FromOS() *Global {
 	return g
 }
 
-// ColorStdout says whether colour may be written to Stdout: it is a terminal that can show it, and the user did
-// not set NO_COLOR.
+// ColorStdout reports whether Stdout is a terminal that supports colors and NO_COLOR is not set.
 func (g *Global) ColorStdout() bool { return g.StdoutTTY && g.colorAllowed() }
 
 // ColorStderr is ColorStdout for Stderr.
 func (g *Global) ColorStderr() bool { return g.StderrTTY && g.colorAllowed() }
 
-// Interactive says whether a person sits at both ends: Stdin and Stdout are terminals.
+// Interactive reports whether Stdin and Stdout are terminals.
 func (g *Global) Interactive() bool { return g.StdinTTY && g.StdoutTTY }
 
-// colorAllowed follows no-color.org: any non-empty NO_COLOR turns colour off.
+// colorAllowed follows no-color.org: any nonempty NO_COLOR disables colors.
 func (g *Global) colorAllowed() bool {
 	return g.Env["NO_COLOR"] == "" && g.Env["TERM"] != "dumb"
 }
 
-// environ splits KEY=VALUE lines; the first of several equal keys counts, as getenv has it.
+// environ splits KEY=VALUE lines; the first of several equal keys is used, as by getenv.
 func environ(lines []string) map[string]string {
 	env := make(map[string]string, len(lines))
 	for _, line := range lines {
@@ -92,11 +89,11 @@ func environ(lines []string) map[string]string {
 	return env
 }
 
-// subscribe is Global.Signals on the real process.
+// subscribe implements Global.Signals on the real process.
 func subscribe() (<-chan os.Signal, func()) {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR2)
-	pipe := make(chan os.Signal, 1) // never read: the failed write says it all
+	pipe := make(chan os.Signal, 1) // never read: the failed write is sufficient
 	signal.Notify(pipe, syscall.SIGPIPE)
 	return ch, func() { signal.Stop(ch); signal.Stop(pipe) }
 }

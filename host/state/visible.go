@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// Visible is text from outside as it may be printed to a terminal: control characters and what is no UTF-8 are escaped as Go escapes them in
-// strings, and all else stays.
+// Visible escapes control characters and invalid UTF-8 of untrusted text for a terminal, as in Go string literals; other characters are
+// unchanged.
 func Visible(text string) string {
 	for _, r := range text {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
@@ -18,7 +18,7 @@ func Visible(text string) string {
 	return text
 }
 
-// VisibleLines is Visible of a text of several lines, which may have tabs.
+// VisibleLines is Visible for text with several lines and tabs.
 func VisibleLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
