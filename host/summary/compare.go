@@ -8,7 +8,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// Parse reads the JSON form of a report.
+// Parse decodes the JSON form of a report.
 func Parse(data []byte) (*Report, error) {
 	r := &Report{}
 	if err := json.Unmarshal(data, r); err != nil {
@@ -25,7 +25,7 @@ func Parse(data []byte) (*Report, error) {
 	return r, nil
 }
 
-// Head is what a report says of the run as a whole.
+// Head describes the run as a whole.
 func (r *Report) Head() string {
 	r = visible(r)
 	script := r.Script
@@ -43,8 +43,8 @@ func (r *Report) Head() string {
 	return text + "\n"
 }
 
-// Compare shows two reports beside each other, session by session under their names, and whether b is worse: it lost more packets, or did not
-// hold a threshold that a held.
+// Compare shows two reports side by side, matching sessions by name. worse reports whether b lost more packets than a, or violated a threshold
+// that a met.
 func Compare(a, b *Report, st Style) (text string, worse bool) {
 	a, b = visible(a), visible(b)
 	var out strings.Builder
@@ -69,7 +69,7 @@ func Compare(a, b *Report, st Style) (text string, worse bool) {
 	return out.String(), worse
 }
 
-// sessionNamed is the session of that name, the one at that place first.
+// sessionNamed returns the session of that name, preferring the one at index at.
 func sessionNamed(r *Report, name string, at int) *Session {
 	if at < len(r.Sessions) && r.Sessions[at].Name == name {
 		return &r.Sessions[at]
@@ -82,7 +82,7 @@ func sessionNamed(r *Report, name string, at int) *Session {
 	return nil
 }
 
-// compare writes both runs of a session; whether the second is worse.
+// compare writes both runs of a session; worse reports whether the second is worse.
 func (s *Session) compare(o *Session, b *strings.Builder, st Style) (worse bool) {
 	fmt.Fprintf(b, "\n%s: %.4g s and %.4g s\n", st.paint(bold, o.Name), s.RunS, o.RunS)
 	t := table{right: 8}
@@ -121,7 +121,7 @@ func (s *Session) compare(o *Session, b *strings.Builder, st Style) (worse bool)
 	return worse
 }
 
-// thresholdOf is the condition of a violation in words.
+// thresholdOf returns the condition in the text of a violation.
 func thresholdOf(text string) string {
 	expr, _, _ := strings.Cut(text, ": ")
 	return expr
@@ -135,7 +135,7 @@ func perSecond(l *stats.Line, seconds float64) float64 {
 	return float64(packets) / seconds
 }
 
-// change is how much b differs from a; empty: not by a hundredth.
+// change formats the relative change from a to b; "" below one percent.
 func change(a, b float64) string {
 	if a == 0 || b/a > 0.99 && b/a < 1.01 {
 		return ""

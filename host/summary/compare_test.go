@@ -6,7 +6,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// TestParse: a report that was written and read again is written the same.
+// TestParse checks that a report is unchanged by writing and parsing.
 func TestParse(t *testing.T) {
 	r := example()
 	r.Sessions[0].Ledger.Lines[0].Histograms = stats.Histograms{{Name: "burst_size", Unit: "packets", Buckets: []stats.Bucket{{Most: 4, N: 3}, {Most: 64, N: 9}}, Sum: 500}}

@@ -7,8 +7,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// distributions says, in the full form, how large bursts were, how long handlers took and writers waited, and what came
-// of each flow.
+// distributions prints, in the full form, burst sizes, handler durations, writer waits, and counts per flow.
 func (s *Session) distributions(b *strings.Builder, st Style) {
 	if !st.Full {
 		return
@@ -27,7 +26,7 @@ func (s *Session) distributions(b *strings.Builder, st Style) {
 	}
 }
 
-// histogram is a line for a histogram that has a title and counted something.
+// histogram prints a line for a histogram with a title and nonzero counts.
 func histogram(b *strings.Builder, l *stats.Line, h *stats.Histogram) {
 	if h.Title == "" || h.N() == 0 {
 		return

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzParse holds that no summary makes the program panic: what Parse takes can be shown and compared.
+// FuzzParse checks that every summary that Parse accepts can be printed and compared.
 func FuzzParse(f *testing.F) {
 	f.Add(`{"schema":1,"sessions":[{}]}`)
 	f.Add(`{"schema":1,"sessions":[{"started":true,"run_s":1,"ledger":{"schema":2}}]}`)
@@ -33,7 +33,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// printable reports whether text shows characters and begins lines, and does nothing else to a terminal.
+// printable reports whether text consists of printable characters and newlines.
 func printable(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' })
 }

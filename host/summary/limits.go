@@ -6,11 +6,11 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// shortfall is how far below the rate asked for a queue may stay before the summary remarks on it.
+// shortfall is the tolerated relative shortfall of a queue's rate before the summary reports it.
 const shortfall = 0.02
 
-// limits says in words what held a session back, and what to do about it, as far as the counters show it. endless
-// are the queues that sent all the time: only their rate over the whole run can be compared with what was asked for.
+// limits describes what limited a session and how to fix it, as far as the counters show. endless are the queues that transmitted all the time:
+// only their rate over the whole run is comparable with the configured one.
 func limits(lines []stats.Line, runS float64, endless map[string]bool) []string {
 	var found []string
 	for i := range lines {
@@ -24,10 +24,10 @@ func limits(lines []stats.Line, runS float64, endless map[string]bool) []string 
 	return found
 }
 
-// shortRun is the time below which waiting for the end of a file says nothing about the disk.
+// shortRun is the run time below which the wait for a file's end is not significant for the disk.
 const shortRun = 0.1
 
-// lossLimits looks at what was lost or waited.
+// lossLimits reports losses and waits of a line. A stall may exceed runS, as it includes waits after the stop.
 func lossLimits(l *stats.Line, runS float64) []string {
 	var found []string
 	say := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
@@ -38,7 +38,7 @@ func lossLimits(l *stats.Line, runS float64) []string {
 	case l.Kind == stats.Tap && behind > 0:
 		say("the handler %s was behind: it missed %s of %s; let it do less, or sample", l.Title(), count(behind), counted(l.In, "packet"))
 	case l.Kind == stats.Writer && runS >= shortRun && stall > 0.2*runS:
-		say("writer %s waited for the %s %.0f %% of the time; the %[2]s is close to its limit", l.Title(), sink(l), min(100, 100*stall/runS)) // it also waits behind the stop
+		say("writer %s waited for the %s %.0f %% of the time; the %[2]s is close to its limit", l.Title(), sink(l), min(100, 100*stall/runS))
 	}
 	if l.Unread && runS > 0 {
 		say("nothing read %s: it has no handler and no pipe, and what came for it was left where it was", l.Title())
@@ -51,7 +51,7 @@ func lossLimits(l *stats.Line, runS float64) []string {
 		if l.Kind == stats.Wire { // a raw interface
 			unit, hint = "frame", "give its queues"
 		}
-		if l.Extra.Get("kernel_dropped_super") > 0 { // it counts joined datagrams as one
+		if l.Extra.Get("kernel_dropped_super") > 0 { // counts merged datagrams as one
 			unit = "super-packet"
 		}
 		say("the kernel dropped %s before %s took them: %s a core of its own", counted(n, unit), l.Title(), hint)
@@ -68,7 +68,7 @@ func lossLimits(l *stats.Line, runS float64) []string {
 	return found
 }
 
-// sink is where a writer's packets go.
+// sink returns the destination of a writer's packets.
 func sink(l *stats.Line) string {
 	if l.Store {
 		return "store"
@@ -76,7 +76,7 @@ func sink(l *stats.Line) string {
 	return "disk"
 }
 
-// captureLimits says what a capture that was replayed lacks.
+// captureLimits reports missing packets of a replayed capture.
 func captureLimits(l *stats.Line) []string {
 	var found []string
 	if n := l.Extra.Get("bad_records"); n > 0 {
@@ -88,7 +88,7 @@ func captureLimits(l *stats.Line) []string {
 	return found
 }
 
-// rateLimits compares a queue's rate with the one asked for, while it had something to send.
+// rateLimits compares the rate of a queue, while it had packets to send, with the configured rate.
 func rateLimits(l *stats.Line) []string {
 	got := l.Achieved()
 	asked, unit := l.PaceBPS, "bit/s"

@@ -10,7 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// ledger is the table of lines.
+// ledger prints the table of lines.
 func (s *Session) ledger(b *strings.Builder, st Style) {
 	head := []string{"", "in", "out", "held", "dropped"}
 	if st.Full {
@@ -29,7 +29,7 @@ func (s *Session) ledger(b *strings.Builder, st Style) {
 	t.write(b, "  ")
 }
 
-// rate is what a queue achieved and, where a pace was asked for, that.
+// rate formats a queue's rate and, if a pace was set, the configured rate.
 func rate(l *stats.Line, runS float64) string {
 	packets, bytes := moved(l)
 	if l.Kind != stats.Rx && l.Kind != stats.Tx || packets == 0 || runS <= 0 {
@@ -49,7 +49,8 @@ func rate(l *stats.Line, runS float64) string {
 	return text
 }
 
-// memory says what kernels and connections did on the memory of peers, and kernels on their own, which is in no column: the queue carries no packets of it.
+// memory prints the operations of kernels and connections on peers' memory, and of kernels on their own. No column counts them, as they are not
+// packets of a queue.
 func (s *Session) memory(b *strings.Builder) {
 	for i := range s.Ledger.Lines {
 		l := &s.Ledger.Lines[i]
@@ -62,7 +63,7 @@ func (s *Session) memory(b *strings.Builder) {
 	}
 }
 
-// moved is what a queue received, or sent.
+// moved returns the packets and bytes that a queue received or sent.
 func moved(l *stats.Line) (packets, bytes uint64) {
 	if l.Kind == stats.Tx {
 		return l.Out, l.OutBytes
@@ -70,7 +71,7 @@ func moved(l *stats.Line) (packets, bytes uint64) {
 	return l.In, l.InBytes
 }
 
-// lost is what a line dropped without being asked to.
+// lost returns the packets dropped by a line unintentionally.
 func lost(l *stats.Line) uint64 {
 	n := uint64(0)
 	for _, reason := range l.Dropped {
@@ -81,7 +82,7 @@ func lost(l *stats.Line) uint64 {
 	return n
 }
 
-// drops lists every reason for which packets did not go on, with what to do about it.
+// drops lists every drop reason with its remedy.
 func (s *Session) drops(b *strings.Builder, st Style) {
 	for i := range s.Ledger.Lines {
 		l := &s.Ledger.Lines[i]
@@ -103,7 +104,7 @@ func (s *Session) drops(b *strings.Builder, st Style) {
 	}
 }
 
-// timings says how queues kept to their pace and to send times.
+// timings reports how accurately queues kept their pace and send times.
 func (s *Session) timings(b *strings.Builder, st Style) {
 	for i := range s.Ledger.Lines {
 		l := &s.Ledger.Lines[i]
@@ -121,13 +122,13 @@ func (s *Session) timings(b *strings.Builder, st Style) {
 	}
 }
 
-// spread is a histogram in a few figures.
+// spread formats a histogram in a few figures.
 func spread(s *stats.Histogram) string {
 	at := func(share float64) string { return span(time.Duration(s.At(share))) }
 	return fmt.Sprintf("at most %s (50 %%), %s (99 %%), %s (all)", at(0.5), at(0.99), at(1))
 }
 
-// decades is the histogram by powers of ten, up to its longest time.
+// decades prints the histogram by powers of ten, up to its maximum.
 func decades(b *strings.Builder, st Style, s *stats.Histogram) {
 	if !st.Full {
 		return
@@ -143,7 +144,7 @@ func decades(b *strings.Builder, st Style, s *stats.Histogram) {
 	b.WriteByte('\n')
 }
 
-// figures lists the further counters.
+// figures lists the remaining counters.
 func (s *Session) figures(b *strings.Builder) {
 	for i := range s.Ledger.Lines {
 		l := &s.Ledger.Lines[i]
@@ -155,7 +156,7 @@ func (s *Session) figures(b *strings.Builder) {
 	}
 }
 
-// writers names the files and what is in them.
+// writers lists the files and their content.
 func (s *Session) writers(b *strings.Builder) {
 	for i := range s.Ledger.Lines {
 		l := &s.Ledger.Lines[i]

@@ -9,29 +9,29 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// Live makes the line that shows, once a second, what the interfaces do.
+// Live formats the live line with the rates of all interfaces, once per second.
 type Live struct {
 	process *bindings.Process
 	color   bool
 	last    map[*bindings.RunningSession]sample
 }
 
-// sample is what a session had counted at a time.
+// sample holds the counters of a session at a time.
 type sample struct {
 	at    time.Time
 	lines []stats.Line
 }
 
-// NewLive returns a live line over the sessions of a process. color: drops may be red.
+// NewLive returns a live line for the sessions of a process. color permits red for drops.
 func NewLive(process *bindings.Process, color bool) *Live {
 	return &Live{process: process, color: color, last: map[*bindings.RunningSession]sample{}}
 }
 
-// Line returns the line at the time now: the rates since the last call, or since a session began; "" while none runs.
+// Line returns the line at the time now, with rates since the last call or the session's start; "" if no session runs.
 func (v *Live) Line(now time.Time) string {
 	var parts []string
 	before := v.last
-	v.last = map[*bindings.RunningSession]sample{} // of those that run
+	v.last = map[*bindings.RunningSession]sample{} // of running sessions
 	for _, o := range v.process.Sessions() {
 		if !o.Started() || o.Finished() {
 			continue
@@ -39,7 +39,7 @@ func (v *Live) Line(now time.Time) string {
 		next := sample{now, o.Ledger().Lines}
 		v.last[o] = next
 		last, seen := before[o]
-		if !seen { // since it began
+		if !seen { // since its start
 			last = sample{at: now.Add(-time.Duration(o.RunTime() * 1e9))}
 		}
 		if text := liveText(last, next, o.RunTime(), Style{Color: v.color}); text != "" {
@@ -49,10 +49,10 @@ func (v *Live) Line(now time.Time) string {
 	return strings.Join(parts, "  |  ")
 }
 
-// flow is what a side of an interface has moved.
+// flow counts the traffic of an interface in one direction.
 type flow struct{ packets, bytes uint64 }
 
-// sides adds up the queues of each side of each interface, in order, and everything that was lost.
+// sides sums the queues of each interface and direction, in order, and all losses.
 func sides(lines []stats.Line) (order []string, moves map[string]flow, dropped uint64) {
 	moves = map[string]flow{}
 	for i := range lines {
@@ -72,7 +72,7 @@ func sides(lines []stats.Line) (order []string, moves map[string]flow, dropped u
 	return order, moves, dropped
 }
 
-// liveText is the rates of one session between two samples.
+// liveText formats the rates of one session between two samples.
 func liveText(last, next sample, runS float64, st Style) string {
 	dt := next.at.Sub(last.at).Seconds()
 	if dt <= 0 {

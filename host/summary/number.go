@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// count is an exact number with its digits in groups of three: 12,345,678.
+// count formats an integer with its digits in groups of three: 12,345,678.
 func count(n uint64) string {
 	digits := strconv.FormatUint(n, 10)
 	var b strings.Builder
@@ -21,7 +21,7 @@ func count(n uint64) string {
 	return b.String()
 }
 
-// counted is a number and its noun: "1 packet", "12,345 packets".
+// counted formats a number and its noun: "1 packet", "12,345 packets".
 func counted(n uint64, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -29,7 +29,7 @@ func counted(n uint64, noun string) string {
 	return count(n) + " " + noun
 }
 
-// scaled is v with three digits and a decimal prefix in front of the unit: "9.87 Gbit/s", "12.3 Mpps", "350 bit/s".
+// scaled formats v with three digits and a decimal prefix: "9.87 Gbit/s", "12.3 Mpps", "350 bit/s".
 func scaled(v float64, unit string) string {
 	prefixes := []string{"", "k", "M", "G", "T", "P"}
 	i := 0
@@ -39,7 +39,7 @@ func scaled(v float64, unit string) string {
 	return digits3(v) + " " + prefixes[i] + unit
 }
 
-// size is a number of bytes with a binary prefix, as file sizes are read: "1.50 MiB".
+// size formats bytes with a binary prefix, as for file sizes: "1.50 MiB".
 func size(n uint64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)
@@ -52,7 +52,7 @@ func size(n uint64) string {
 	return digits3(v) + " " + prefixes[i]
 }
 
-// digits3 is v with three significant digits, without a fraction that says nothing.
+// digits3 formats v with three significant digits; integers have no fraction.
 func digits3(v float64) string {
 	switch a := math.Abs(v); {
 	case v == math.Trunc(v) && a < 1000:
@@ -65,7 +65,7 @@ func digits3(v float64) string {
 	return strconv.FormatFloat(v, 'f', 0, 64)
 }
 
-// span is a duration for people: "85 ms", "3.02 s", "1 h 02 min 03 s".
+// span formats a duration: "85 ms", "3.02 s", "1 h 02 min 03 s".
 func span(d time.Duration) string {
 	s := d.Seconds()
 	switch {
@@ -85,7 +85,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d h %02d min %02d s", whole/3600, whole/60%60, whole%60)
 }
 
-// share is n of total as a percentage that never rounds something to nothing, nor nearly all to all.
+// share formats n of total as a percentage; a nonzero share is never rounded to 0 %, nor a partial one to 100 %.
 func share(n, total uint64) string {
 	if total == 0 {
 		return "0 %"
@@ -102,7 +102,7 @@ func share(n, total uint64) string {
 	return strconv.FormatFloat(p, 'g', 3, 64) + " %"
 }
 
-// figure is a metric's value: whole numbers in full, others with six digits.
+// figure formats a metric's value: integers exactly, other numbers with six digits.
 func figure(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 		if v < 0 {

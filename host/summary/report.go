@@ -12,42 +12,42 @@ import (
 // Schema is the version of the JSON form.
 const Schema = 1
 
-// Report is what a run did. Its JSON form is that of --summary-json.
+// Report is the result of a run. Its JSON form is that of --summary-json.
 type Report struct {
 	Schema    int       `json:"schema"`
-	Version   string    `json:"version"`          // of daqiri-run
-	Script    string    `json:"script,omitempty"` // as given; none at a prompt
+	Version   string    `json:"version"`          // version of daqiri-run
+	Script    string    `json:"script,omitempty"` // as given; empty at a prompt
 	SHA256    string    `json:"script_sha256,omitempty"`
 	ExitCode  int       `json:"exit_code"`
-	Cause     string    `json:"cause"`            // the exit code in one word
-	Reason    string    `json:"reason,omitempty"` // what ended the run, where that was not the script
+	Cause     string    `json:"cause"`            // exit code in one word
+	Reason    string    `json:"reason,omitempty"` // what ended the run, if not the script
 	Started   time.Time `json:"started"`          // wall clock
 	ElapsedS  float64   `json:"elapsed_s"`        // wall clock
-	Errors    []string  `json:"errors,omitempty"` // of the script and its tasks, in words; sessions have their own
+	Errors    []string  `json:"errors,omitempty"` // of the script and its tasks; sessions have their own
 	Abandoned []string  `json:"abandoned,omitempty"`
-	Died      bool      `json:"died,omitempty"` // the process did, and this is how it was a moment before
+	Died      bool      `json:"died,omitempty"` // the process was killed; these are its last figures
 	Sessions  []Session `json:"sessions"`
 }
 
-// Session is one session of a run. Its times are on its own clock.
+// Session is one session of a run. Its times are on the session clock.
 type Session struct {
 	Name       string         `json:"name"`
 	Started    bool           `json:"started"`
 	RunS       float64        `json:"run_s"` // from start to stop
 	Reason     string         `json:"reason,omitempty"`
 	Thresholds []stats.Result `json:"thresholds"`
-	Violated   []string       `json:"violated"` // thresholds that did not hold, at the end or when they stopped it, in words
+	Violated   []string       `json:"violated"` // violated thresholds, at the end or when they stopped the session
 	Ledger     *stats.Ledger  `json:"ledger"`
-	Imbalance  []string       `json:"imbalance"` // lines of the ledger that don't add up
+	Imbalance  []string       `json:"imbalance"` // lines of the ledger that do not balance
 	Files      []string       `json:"files"`
-	Error      string         `json:"error,omitempty"`     // of writers
+	Error      string         `json:"error,omitempty"`     // of the writers
 	Abandoned  []string       `json:"abandoned,omitempty"` // stages that did not end
-	Failed     []string       `json:"failed,omitempty"`    // and those whose device failed
-	Limits     []string       `json:"limits"`              // what held the run back, in words
-	Notes      []string       `json:"notes"`               // what is hardware, software, copy and why
+	Failed     []string       `json:"failed,omitempty"`    // stages whose device failed
+	Limits     []string       `json:"limits"`              // what limited the run
+	Notes      []string       `json:"notes"`               // what is hardware, software or copy, and why
 }
 
-// Collect reads the sessions of a process after they have finished. What the host alone knows is left to it.
+// Collect builds a report of a process's finished sessions. Fields known only to the host are left empty.
 func Collect(opened []*bindings.RunningSession) *Report {
 	r := &Report{Schema: Schema, Sessions: []Session{}}
 	for _, o := range opened {
@@ -79,7 +79,7 @@ func collect(o *bindings.RunningSession) Session {
 	return s
 }
 
-// JSON is the report for programs, indented, with a newline at the end. Lists are never null.
+// JSON returns the report as indented JSON with a final newline. Lists are never null.
 func (r *Report) JSON() ([]byte, error) {
 	whole := *r
 	whole.Sessions = make([]Session, len(r.Sessions))
@@ -98,7 +98,7 @@ func (r *Report) JSON() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// Violated says whether a threshold did not hold.
+// Violated reports whether a threshold was violated.
 func (r *Report) Violated() bool {
 	for _, s := range r.Sessions {
 		if len(s.Violated) > 0 {
@@ -108,7 +108,7 @@ func (r *Report) Violated() bool {
 	return false
 }
 
-// DevicesFailed says whether a stage did not end, or its device failed.
+// DevicesFailed reports whether a stage did not end or its device failed.
 func (r *Report) DevicesFailed() bool {
 	for _, s := range r.Sessions {
 		if len(s.Abandoned)+len(s.Failed) > 0 {
@@ -118,7 +118,7 @@ func (r *Report) DevicesFailed() bool {
 	return false
 }
 
-// StorageErrors lists what writers met, session by session.
+// StorageErrors lists the writers' errors by session.
 func (r *Report) StorageErrors() []string {
 	var found []string
 	for _, s := range r.Sessions {
@@ -129,7 +129,7 @@ func (r *Report) StorageErrors() []string {
 	return found
 }
 
-// Ran says whether packets could move in any session.
+// Ran reports whether any session was started.
 func (r *Report) Ran() bool {
 	for _, s := range r.Sessions {
 		if s.Started {
@@ -139,7 +139,7 @@ func (r *Report) Ran() bool {
 	return false
 }
 
-// Balanced says whether every ledger adds up.
+// Balanced reports whether every ledger balances.
 func (r *Report) Balanced() bool {
 	for _, s := range r.Sessions {
 		if len(s.Imbalance) > 0 {

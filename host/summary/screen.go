@@ -7,32 +7,31 @@ import (
 	"sync"
 )
 
-// Screen shares a terminal between a live line or block, which is redrawn in place, and everything else that is written
-// there: before other output it is cleared. It is safe for concurrent use.
+// Screen shares a terminal between a live line or block, redrawn in place, and other output, before which the block is cleared. It is safe for
+// concurrent use.
 type Screen struct {
 	mu    sync.Mutex
 	w     io.Writer
 	size  func() (columns, rows int)
-	drawn int  // lines of the live block that stand there
-	open  bool // the last output ended in the middle of a line, which the live line must not tear
+	drawn int  // lines of the block currently drawn
+	open  bool // the last output is an unterminated line, which must not be overwritten
 }
 
-// clearLine goes to the start of the line and erases it; clearBelow also erases what is below.
+// clearLine moves to the start of the line and erases it; clearBelow also erases everything below.
 const (
 	clearLine  = "\r\x1b[K"
 	clearBelow = "\r\x1b[J"
 )
 
-// NewScreen makes a screen on the terminal w. size returns its columns and rows, 0 where nobody knows.
+// NewScreen returns a screen on the terminal w. size returns its columns and rows, 0 if unknown.
 func NewScreen(w io.Writer, size func() (columns, rows int)) *Screen {
 	return &Screen{w: w, size: size}
 }
 
-// Writer returns a writer for output that goes to w, on the same terminal.
+// Writer returns a writer to w on the same terminal.
 func (s *Screen) Writer(w io.Writer) io.Writer { return &screenWriter{s, w} }
 
-// Show draws the live line, or a block of several. What is wider or longer than the terminal is cut off, so that it can be drawn in
-// place the next time.
+// Show draws the live line or block. It truncates text wider or longer than the terminal, so that the block can be redrawn in place.
 func (s *Screen) Show(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +50,7 @@ func (s *Screen) Show(text string) {
 	s.drawn = len(lines)
 }
 
-// Clear takes the live block away.
+// Clear removes the live block.
 func (s *Screen) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +64,7 @@ func (s *Screen) clear() {
 	}
 }
 
-// erase takes the block that stands there off the terminal.
+// erase returns the escape sequences that remove the current block.
 func (s *Screen) erase() string {
 	if s.drawn < 2 {
 		return clearLine
@@ -73,7 +72,7 @@ func (s *Screen) erase() string {
 	return fmt.Sprintf("\x1b[%dA", s.drawn-1) + clearBelow
 }
 
-// write has nobody to tell when the terminal is gone.
+// write ignores errors, as the terminal may be closed.
 func (s *Screen) write(text string) { _, _ = io.WriteString(s.w, text) }
 
 type screenWriter struct {
@@ -93,7 +92,7 @@ func (sw *screenWriter) Write(p []byte) (int, error) {
 	return sw.w.Write(p)
 }
 
-// cut shortens a line to fit into so many columns, leaving one free for the cursor. Escape sequences take none.
+// cut truncates a line to the given columns, leaving one for the cursor. Escape sequences have no width.
 func cut(line string, columns int) string {
 	if columns <= 0 {
 		return line

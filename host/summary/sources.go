@@ -8,10 +8,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// mostSources is how many sources of a stage are shown, those that lost most; in the full form all are.
+// mostSources is the number of sources shown per stage, those with most losses; the full form shows all.
 const mostSources = 5
 
-// cuts says what did not come where a stream begins or ends, which counts as no loss.
+// cuts prints the parts missing at the beginning or end of a stream, which do not count as losses.
 func (s *Session) cuts(b *strings.Builder) {
 	for i := range s.Ledger.Lines {
 		l := &s.Ledger.Lines[i]
@@ -22,7 +22,7 @@ func (s *Session) cuts(b *strings.Builder) {
 	}
 }
 
-// sources says which sources of reorder stages lost something.
+// sources prints the sources of reorder stages with losses.
 func (s *Session) sources(b *strings.Builder, st Style) {
 	most := mostSources
 	if st.Full {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// table lines up columns: the first to the left, the next ones up to right to the right, the others to the left.
+// table aligns columns: the first to the left, the following ones up to right to the right, the others to the left.
 type table struct {
 	right int
 	rows  [][]string
@@ -13,7 +13,7 @@ type table struct {
 
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
 
-// write writes the rows, each behind indent, without space at line ends.
+// write prints the rows with indent, without trailing spaces.
 func (t *table) write(b *strings.Builder, indent string) {
 	var widths []int
 	for _, row := range t.rows {

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Style says how the summary is printed.
+// Style configures the text form of a summary.
 type Style struct {
 	// Full adds bytes, bursts, further counters and the notes.
 	Full  bool
 	Color bool
-	// Cut is a report of what still moves: nothing is judged.
+	// Cut marks an intermediate report: thresholds and balance are not evaluated.
 	Cut bool
 }
 
@@ -31,7 +31,7 @@ func (st Style) paint(color, text string) string {
 	return color + text + plain
 }
 
-// Text is the summary for people; empty for a run that opened no session.
+// Text returns the text form; "" for a run without sessions.
 func (r *Report) Text(st Style) string {
 	if len(r.Sessions) == 0 {
 		return ""
@@ -55,10 +55,10 @@ func (r *Report) Text(st Style) string {
 	return b.String()
 }
 
-// mostSessions is how many sessions are shown whatever became of them.
+// mostSessions is the maximum number of sessions shown unconditionally.
 const mostSessions = 10
 
-// troubled says whether something is to be said of the session.
+// troubled reports whether the session has errors, violations or losses.
 func (s *Session) troubled() bool {
 	if s.Error != "" || len(s.Violated) > 0 || len(s.Imbalance) > 0 || len(s.Ledger.Faults) > 0 {
 		return true
@@ -71,7 +71,7 @@ func (s *Session) troubled() bool {
 	return false
 }
 
-// thresholds come first: they are what the run is judged by.
+// thresholds prints the thresholds first, as they decide the result of the run.
 func (r *Report) thresholds(b *strings.Builder, st Style) {
 	first := true
 	say := func(mark, text string) {
@@ -133,7 +133,7 @@ func (s *Session) text(b *strings.Builder, st Style) {
 	s.balance(b, st)
 }
 
-// balance says whether the ledger adds up. That it does not is a fault of daqiri-run, so it is said loudly.
+// balance prints whether the ledger balances. An imbalance is a bug in daqiri-run and is highlighted.
 func (s *Session) balance(b *strings.Builder, st Style) {
 	if st.Cut {
 		b.WriteString("  packets that were on their way are in one column or in two\n")

@@ -9,7 +9,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// example is a run with everything that the summary shows.
+// example returns a report with everything that the summary shows.
 func example() *Report {
 	count := func(name string, n uint64) stats.Count { return stats.Count{Name: name, N: n} }
 	return &Report{Schema: Schema, Sessions: []Session{{
@@ -144,7 +144,7 @@ func TestLiveText(t *testing.T) {
 	}
 }
 
-// TestManySessions keeps a script that opens session after session from filling the screen.
+// TestManySessions checks that the summary of a script with many sessions is bounded.
 func TestManySessions(t *testing.T) {
 	r := &Report{Schema: Schema}
 	for range mostSessions {
@@ -166,7 +166,7 @@ func TestManySessions(t *testing.T) {
 	}
 }
 
-// TestDistributions finds in the full form, and there alone, what came of bursts, handlers, writers and flows.
+// TestDistributions checks that only the full form shows bursts, handlers, writers and flows.
 func TestDistributions(t *testing.T) {
 	r := example()
 	times := func(title string) stats.Histograms {
@@ -189,7 +189,7 @@ func TestDistributions(t *testing.T) {
 	}
 }
 
-// TestSources finds the sources that lost most, and in the full form all of them and how long batches took.
+// TestSources checks that the sources with most losses are shown, and in the full form all sources and batch durations.
 func TestSources(t *testing.T) {
 	r := example()
 	blocks := stats.Line{Kind: stats.Stage, Name: "blocks", Histograms: stats.Histograms{{Title: "batches of %s from their first packet on", Unit: "ns", Buckets: []stats.Bucket{{Most: 1500, N: 3}}, Sum: 4000}},
@@ -216,7 +216,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// What did not come where a stream begins or ends is said, though it is no loss.
+// TestCuts checks that parts missing at a stream's beginning or end are shown although they are not losses.
 func TestCuts(t *testing.T) {
 	r := &Report{Sessions: []Session{{Name: "s", Started: true, Ledger: &stats.Ledger{Lines: []stats.Line{
 		{Kind: stats.Stage, Name: "blocks", Extra: stats.Counts{{Name: "missing", N: 0}, {Name: "cut", N: 3}}},
@@ -227,7 +227,7 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// What a kernel did on the memory of peers, and on its own, is in no column, and is said in the compact form, too.
+// TestOneSided checks that kernel operations on memory, which no column counts, are also shown in the compact form.
 func TestOneSided(t *testing.T) {
 	r := &Report{Sessions: []Session{{Name: "s", Started: true, Ledger: &stats.Ledger{Lines: []stats.Line{
 		{Kind: stats.Stage, Name: "client.tx", Extra: stats.Counts{{Name: "one_sided", N: 1200}, {Name: "one_sided_bytes", N: 4 << 20}}},

@@ -12,8 +12,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// Top makes the view of everything that moves: what each line of the ledger did since the view before, levels, and what holds the
-// run back.
+// Top formats the full view: the activity of each ledger line since the last view, fill levels, and what limits the run.
 type Top struct {
 	process *bindings.Process
 	style   Style
@@ -22,10 +21,10 @@ type Top struct {
 	at      time.Time
 }
 
-// NewTop returns a view of the sessions of a process.
+// NewTop returns a view for the sessions of a process.
 func NewTop(process *bindings.Process, st Style) *Top { return &Top{process: process, style: st} }
 
-// Text is the view at the time now; rates are those since the last call, of the first one since the start. Empty while no session runs.
+// Text returns the view at the time now, with rates since the last call, at first since the start; "" if no session runs.
 func (v *Top) Text(now time.Time) string {
 	before, threads := v.last, engineThreads()
 	v.last = map[*bindings.RunningSession]*stats.Ledger{}
@@ -49,7 +48,7 @@ func (v *Top) Text(now time.Time) string {
 	return b.String()
 }
 
-// session is the view of one session; d is what happened since the last one.
+// session formats the view of one session; d is the difference since the last view.
 func (v *Top) session(b *strings.Builder, o *bindings.RunningSession, l, d *stats.Ledger) {
 	dt := d.Seconds()
 	if dt <= 0 {
@@ -84,7 +83,7 @@ func (v *Top) session(b *strings.Builder, o *bindings.RunningSession, l, d *stat
 	}
 }
 
-// lineNotes are what a line has beside its counts: files, and how busy a handler is or how long a writer waits.
+// lineNotes formats a line's further data: files, and the load of a handler or the wait of a writer.
 func lineNotes(x, now *stats.Line, dt float64) string {
 	var notes []string
 	if h := now.Histograms.Get("handler_time"); h.N() > 0 {
@@ -99,7 +98,7 @@ func lineNotes(x, now *stats.Line, dt float64) string {
 	return strings.Join(notes, ", ")
 }
 
-// reasons lists why a line has dropped packets.
+// reasons lists the drop reasons of a line.
 func (v *Top) reasons(b *strings.Builder, x *stats.Line) {
 	var parts []string
 	for _, r := range x.Dropped {
@@ -117,7 +116,7 @@ func (v *Top) reasons(b *strings.Builder, x *stats.Line) {
 	fmt.Fprintf(b, "  %s %s\n", text, strings.Join(parts, ", "))
 }
 
-// busy says which share of the time each thread of the engine worked.
+// busy formats the share of time that each engine thread worked.
 func (v *Top) busy(b *strings.Builder, threads map[int]thread, now time.Time) {
 	dt := now.Sub(v.at).Seconds()
 	if v.at.IsZero() || dt <= 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/daqiri/daqiri-run/host/state"
 )
 
-// visible is a copy of v, with all that it points to, whose texts may be printed to a terminal (state.Visible): names, reasons and errors come
-// from configurations, files and other programs. The lines of an Error and of Errors stay lines. Unexported fields are shared with v.
+// visible returns a deep copy of v with all strings escaped for a terminal (state.Visible), as names, reasons and errors originate in
+// configurations, files and other programs. Newlines in Error and Errors are kept. Unexported fields are shared with v.
 func visible[T any](v T) T {
 	out := reflect.New(reflect.TypeFor[T]()).Elem()
 	makeVisible(out, reflect.ValueOf(&v).Elem(), state.Visible)
@@ -59,7 +59,7 @@ func visibleMap(to, from reflect.Value, text func(string) string) {
 	}
 }
 
-// hasText reports whether values of a type may have texts; numbers, which ledgers have many of, have none.
+// hasText reports whether values of a type may contain strings; the many numbers of ledgers need no copy.
 func hasText(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.String, reflect.Pointer, reflect.Slice, reflect.Map, reflect.Struct, reflect.Array, reflect.Interface:
