@@ -9,7 +9,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// number sets the value that Lua gives to a numeral. The compiler reads a numeral with a second leading zero as octal, and one that it can not
+// number sets the value that Lua gives to a numeral. The compiler reads a numeral with a second leading zero as octal, and one that it cannot
 // parse, such as 1e999, as NaN.
 func (r *rewriter) number(e *ast.NumberExpr) ast.Expr {
 	v, ok := readNumeral(e.Value)
