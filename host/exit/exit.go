@@ -8,7 +8,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/manual"
 )
 
-// Code is an exit code of the process. The values are part of the command line's contract: none is ever reused.
+// Code is an exit code of the process. The values are part of the command-line interface and are never reused.
 type Code int
 
 // Exit codes by cause.
@@ -64,8 +64,7 @@ const Help = "When several causes meet, the first of these wins: internal, scrip
 // precedence lists the codes that override others, highest first.
 var precedence = []Code{Internal, Script, Usage, Config, Device}
 
-// Worse returns the one of two codes that wins. Between those that precedence does not list the newer one does: callers
-// add causes from weak to strong.
+// Worse returns the code that takes precedence. Among codes not in precedence the newer one wins: callers add causes in ascending order.
 func Worse(code, found Code) Code {
 	for _, p := range precedence {
 		if code == p || found == p {

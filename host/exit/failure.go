@@ -24,7 +24,7 @@ func Fail(code Code, err error) error {
 	return &Failure{Code: code, Err: err}
 }
 
-// Ended ends a command that has printed everything itself; nil for OK.
+// Ended ends a command that has printed its own output; nil for OK.
 func Ended(code Code) error {
 	if code == OK {
 		return nil
