@@ -8,10 +8,10 @@ import (
 
 // A row describes a name of the API: lines of text, parsed when the reference is requested.
 //
-//	- name type = default, unit: words     an argument, in order; name?: it may be left out
+//	- name type = default, unit: words     an argument, in order; name?: optional
 //	. name type = default, unit: words     a key of the table of options that is the last argument; a field of a type of tables
-//	-> type, unit: words                   a result, or what a field holds; "failure" stands for nil, status, text
-//	words                                  sentences; an empty line begins a paragraph, 'code' is shown as such
+//	-> type, unit: words                   a result, or the content of a field; "failure" stands for nil, status, text
+//	words                                  sentences; an empty line begins a paragraph, 'code' is formatted as code
 //	> code                                 the example, a line of Lua
 //
 // A line that begins with two spaces continues the previous line. Leading tabs are ignored.
