@@ -9,7 +9,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// connection is a TCP, UDP or RDMA connection. Hot: hand-written metatable.
+// connection is a TCP or RDMA connection, or a UDP peer. Hot: hand-written metatable.
 type connection struct {
 	c     *session.Conn
 	of    *RunningSession
