@@ -1,9 +1,9 @@
-// Package control is a socket on which other programs tell a running script what to do: a line each way, whose meaning is
-// the script's. It knows no Lua and no session.
+// Package control serves a line-based control socket for a running script: each request line gets one response line, and the script defines their
+// meaning. The package does not depend on Lua or on sessions.
 //
-// A peer over TCP has to show first that it may ask, and no web page gets an answer (Options).
+// A peer that connects over TCP must first authenticate itself, and requests of web pages are not answered (see Options).
 //
-// It imports runtime/listen. A Server is safe for concurrent use. Each connection has a goroutine; its lines are answered one after the other.
+// The package imports runtime/listen. A Server is safe for concurrent use. Each connection has a goroutine, which answers its lines in order.
 package control
 
 import (
@@ -22,32 +22,32 @@ import (
 )
 
 const (
-	// MaxLine is how many bytes a line may have.
+	// MaxLine is the maximum length of a line, in bytes.
 	MaxLine = 64 << 10
-	// sendTime is how long a peer may take nothing before it is left.
+	// sendTime is the write timeout, after which a peer that does not read is disconnected.
 	sendTime = 5 * time.Second
-	// endTime is how long the end waits for answers that are under way.
+	// endTime is how long Close waits for pending responses.
 	endTime = 100 * time.Millisecond
-	// strangeTime is how long a peer of a TCP socket may take until it has shown that it may ask.
+	// strangeTime is the time within which a peer of a TCP socket must authenticate itself.
 	strangeTime = 10 * time.Second
 )
 
-// Options say where a server listens: at a unix socket, or at a TCP address.
+// Options selects where a server listens: on a unix socket or on a TCP address.
 type Options struct {
 	Unix string
-	Mode fs.FileMode // of the unix socket's file
-	TCP  string      // IP:PORT; port 0: any that is free
-	// Answer gives the answer to a line, without the line's end. It may take as long as it needs.
+	Mode fs.FileMode // permissions of the unix socket's file
+	TCP  string      // IP:PORT; port 0 selects a free one
+	// Answer returns the response to a line, both without a line end. It may block.
 	Answer func(p *Peer, line []byte) []byte
 }
 
-// Peer is who asks on a connection.
+// Peer is the remote end of a connection.
 type Peer struct {
 	Name  string // "unix", or IP:PORT
-	Known bool   // it may ask: Answer says so
+	Known bool   // authenticated; set by Answer
 }
 
-// Server listens until it is closed.
+// Server accepts connections until it is closed.
 type Server struct {
 	opts     Options
 	listener *listen.Listener
@@ -58,7 +58,7 @@ type Server struct {
 	serving sync.WaitGroup // connections
 }
 
-// Listen opens the socket. A unix socket's file that nobody listens at any more is replaced.
+// Listen opens the socket. It replaces the file of a unix socket that no process listens on.
 func Listen(o Options) (*Server, error) {
 	l, err := open(o)
 	if err != nil {
@@ -88,7 +88,7 @@ func open(o Options) (net.Listener, error) {
 			return nil, err
 		}
 	}
-	// Under a name of its own until its mode is right: it is never open to others.
+	// The socket has a temporary name until its mode is set, so that other users cannot connect before.
 	made := fmt.Sprintf("%s.%d", o.Unix, os.Getpid())
 	l, err := net.Listen("unix", made)
 	if err != nil {
@@ -106,7 +106,7 @@ func open(o Options) (net.Listener, error) {
 	return l, nil
 }
 
-// Address is where it listens.
+// Address returns the address or path that the server listens on.
 func (s *Server) Address() string {
 	if s.opts.Unix != "" {
 		return s.opts.Unix
@@ -114,8 +114,8 @@ func (s *Server) Address() string {
 	return s.listener.Addr().String()
 }
 
-// Close ends all connections: nothing more is read, and what was answered is sent, as the answer to the line that had it
-// closed. A second call does nothing.
+// Close ends all connections: it stops reading, but sends pending responses, such as the one to the request that caused Close. Further calls do
+// nothing.
 func (s *Server) Close() {
 	s.mu.Lock()
 	was := s.closed
@@ -183,7 +183,7 @@ func (s *Server) serve(c *listen.Conn) {
 	for lines.Scan() {
 		line := lines.Bytes()
 		if s.opts.Unix == "" && http.Match(line) {
-			return // a browser asks on behalf of a page, or a client takes this for a web server
+			return // a request of a web page, or of a client that expects a web server
 		}
 		if len(line) > 0 && !s.answer(c, peer, line) {
 			return
@@ -195,10 +195,10 @@ func (s *Server) serve(c *listen.Conn) {
 	}
 }
 
-// http is the first line of a request, or a line of a header (RFC 9112): no message has these.
+// http matches the first line of an HTTP request, or a header line (RFC 9112). Control messages match neither.
 var http = regexp.MustCompile(`^[A-Z]+ \S+ HTTP/\d|^PRI \* HTTP|^[A-Za-z-]+: `)
 
-// answer sends the answer to a line; false: the connection is over.
+// answer sends the response to a line. It returns false if the connection has ended.
 func (s *Server) answer(c *listen.Conn, peer *Peer, line []byte) bool {
 	was := peer.Known
 	text := s.opts.Answer(peer, line)
@@ -211,7 +211,7 @@ func (s *Server) answer(c *listen.Conn, peer *Peer, line []byte) bool {
 	return err == nil
 }
 
-// deadline ends the connection's reads at a time, unless the server has ended them.
+// deadline sets the connection's read deadline, unless Close has already set one.
 func (s *Server) deadline(c net.Conn, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

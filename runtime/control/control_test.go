@@ -38,8 +38,7 @@ func ask(t *testing.T, r *bufio.Reader, c net.Conn, line string) string {
 	return strings.TrimSuffix(answer, "\n")
 }
 
-// TestUnix: the file's mode is the one asked for, one that a dead process left is replaced, a live one is not, and nothing is
-// left behind.
+// TestUnix checks the socket file's mode, that the file of a dead process is replaced and that of a live one is not, and that Close removes it.
 func TestUnix(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ctl.sock")
 	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -79,7 +78,7 @@ func TestUnix(t *testing.T) {
 	}
 }
 
-// TestLines: several in one write, one without an end at the end of the stream, one that is too long.
+// TestLines sends several lines in one write, a last line without a line end, and one that is too long.
 func TestLines(t *testing.T) {
 	s, err := Listen(Options{TCP: "127.0.0.1:0", Answer: echo})
 	if err != nil {
@@ -106,7 +105,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestCrowd: however many connect and say nothing, the next one gets in, and one that is known stays.
+// TestCrowd checks that silent connections never keep a new peer out, and that an authenticated one stays connected.
 func TestCrowd(t *testing.T) {
 	s, err := Listen(Options{TCP: "127.0.0.1:0", Answer: echo})
 	if err != nil {
@@ -127,7 +126,7 @@ func TestCrowd(t *testing.T) {
 	if got := ask(t, known, k, "still me\n"); got != "you said still me" {
 		t.Error(got)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // those that are closed are on their way out
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // closed connections may take a moment to end
 		s.mu.Lock()
 		n := len(s.conns)
 		s.mu.Unlock()
@@ -140,7 +139,7 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestWebPage: what a browser sends for a page closes the connection before any of it is answered.
+// TestWebPage checks that an HTTP request closes the connection before any line of it is answered.
 func TestWebPage(t *testing.T) {
 	var said []string
 	s, err := Listen(Options{TCP: "127.0.0.1:0", Answer: func(p *Peer, line []byte) []byte { said = append(said, string(line)); return line }})
@@ -163,7 +162,7 @@ func TestWebPage(t *testing.T) {
 	}
 }
 
-// TestLastAnswer: the answer to the line that had the server closed is sent before the connection ends.
+// TestLastAnswer checks that the response to the line that caused Close is sent before the connection ends.
 func TestLastAnswer(t *testing.T) {
 	var s *Server
 	closed := make(chan struct{})
