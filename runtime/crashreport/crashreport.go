@@ -1,5 +1,5 @@
-// Package crashreport reports what the ledger was when the process dies without a choice of its own: by a fatal error of Go, by a
-// fault in C, by SIGKILL. A small process beside this one outlives it and prints the report. The package may import native.
+// Package crashreport prints the last ledger after the process dies unexpectedly: by a fatal error of Go, by a fault in C code, or by SIGKILL. A
+// small child process outlives this one and prints the report. The package may import native.
 package crashreport
 
 import (
@@ -12,14 +12,14 @@ import (
 // Record holds what the crash reporter prints.
 type Record = native.LastRecord
 
-// Reporter keeps the latest record. It is for one goroutine; End is its last call.
+// Reporter passes the latest record to the child process. It must be used by one goroutine; End must be the last call.
 type Reporter = native.CrashReporter
 
-// Prepare makes fatal errors of Go end the process with exit code 70 instead of 2, which has another meaning here.
+// Prepare makes fatal errors of Go end the process with exit code 70 instead of 2, because daqiri-run uses 2 for other errors.
 func Prepare() {
 	debug.SetTraceback("crash") // raises SIGABRT
 	native.HandleAbort()
 }
 
-// Start starts a crash reporter that prints to stderr.
+// Start starts a crash reporter process that prints to stderr.
 func Start(stderr *os.File) (*Reporter, error) { return native.NewCrashReporter(stderr) }
