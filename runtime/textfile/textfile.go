@@ -1,4 +1,4 @@
-// Package textfile reads files that people write: scripts, kernels, formats, summaries and manifests. It may import the standard library.
+// Package textfile reads text files: scripts, kernels, formats, summaries and manifests. It may import the standard library.
 package textfile
 
 import (
@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// Longest is how many bytes of a file are read into memory at most.
+// Longest is the maximum size of a file, in bytes.
 const Longest = 256 << 20
 
-// Read reads a file or pipe whole. A longer one than Longest, as a device without an end is, is an error.
+// Read returns the content of a file or pipe. It returns an error if the content exceeds Longest, as that of an endless device does.
 func Read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRead: a text is read whole; a file without an end, or a longer one, is an error that names it.
+// TestRead checks that Read returns a whole file, and an error with the file's name for one that is endless or too long.
 func TestRead(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "text")
 	if err := os.WriteFile(name, []byte("one\n"), 0o644); err != nil {
