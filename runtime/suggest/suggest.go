@@ -1,25 +1,24 @@
-// Package suggest finds the word that somebody who misspelt one probably meant. Pure; it
-// may import the standard library.
+// Package suggest finds the most likely correction of a misspelt word. It is pure and may import the standard library.
 package suggest
 
 import "strings"
 
-// Nearest returns the known word nearest to name by edit distance, or "" when none is
-// near. Letter case and the choice of '-' or '_' do not count.
+// Nearest returns the known word with the smallest edit distance to name, or "" if none is close enough. It ignores letter case and treats '-' and
+// '_' as equal.
 func Nearest(name string, known []string) string {
 	fold := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }
 	best, limit := "", min(max(1, len(name)/3), 3)+1
 	if len(name) < 2 {
-		limit = 1 // any letter is near any other
+		limit = 1 // single letters are too close to each other
 	}
-	least := 2 * limit // in halves of an edit
+	least := 2 * limit // in half edits
 	for _, k := range known {
 		d := 2 * editDistance(fold(name), fold(k), limit)
 		switch {
 		case len(name) >= 4 && strings.HasPrefix(fold(k), fold(name)):
-			d = min(d, 2) // the end was left out
+			d = min(d, 2) // the end is missing
 		case len(name) >= 5 && strings.HasPrefix(fold(k), fold(name[:len(name)-1])):
-			d = min(d, 3) // or has another form: drops, dropped
+			d = min(d, 3) // another form of the word: drops, dropped
 		}
 		if d < least || d == least && d < 2*limit && len(k) < len(best) {
 			best, least = k, d
@@ -28,8 +27,8 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// editDistance counts insertions, deletions, replacements and swaps of neighbours. It
-// gives up at limit, so that a long text costs no more than its length.
+// editDistance returns the number of insertions, deletions, replacements and swaps of neighbors between a and b. It stops at limit, which bounds the
+// cost for long texts.
 func editDistance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(a) > 256 {
 		return limit
