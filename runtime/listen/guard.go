@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Guard lets a handler answer people and programs that ask it by its own name, and no page of another origin in a browser: neither by a request
-// across origins nor by a name of the page's that leads here (DNS rebinding). host is the name that the server was told to listen at. Answers
-// may be put into no frame and into no other page.
+// Guard passes a handler only those requests that address the server by one of its own names. It rejects requests of browsers for pages of another
+// origin, both cross-origin requests and those by DNS rebinding. host is the configured name of the server. Responses may not be embedded in frames
+// or in other pages.
 func Guard(host string, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -29,12 +29,12 @@ func Guard(host string, h http.Handler) http.Handler {
 	})
 }
 
-// browser reports whether a browser asks: programs don't send what the Fetch standard has browsers send.
+// browser reports whether a browser sent the request, by headers that the Fetch standard requires of browsers and that other programs do not send.
 func browser(r *http.Request) bool {
 	return r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" || strings.HasPrefix(r.UserAgent(), "Mozilla/")
 }
 
-// foreign reports whether a page of another origin asks. That a person follows a link of such a page is none of its business.
+// foreign reports whether a page of another origin sent the request. It returns false for a link that a user follows from such a page.
 func foreign(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		u, err := url.Parse(origin)
@@ -45,8 +45,8 @@ func foreign(r *http.Request) bool {
 	return (site == "cross-site" || site == "same-site") && !follows
 }
 
-// own reports whether HOST or HOST:PORT is a name of this machine: an address, which no page can take for its own name, or a name that the system
-// or the user gave it.
+// own reports whether asked, as HOST or HOST:PORT, names this machine: an IP address, to which DNS rebinding does not apply, the system's host name,
+// or host.
 func own(asked, host string) bool {
 	name := asked
 	if h, _, err := net.SplitHostPort(asked); err == nil {

@@ -1,8 +1,8 @@
-// Package listen bounds what peers of a listening socket cost the process: connections at once, of one listener and of all. A peer that comes when
-// there is no room gets that of the connection that was silent for longest, so that no peer locks others out by staying; connections that are
-// trusted go last. Guard says which requests of browsers a handler answers.
+// Package listen limits the number of connections that listening sockets accept, per listener and for the whole process. When the limit is reached, a
+// new connection replaces the one that has been idle longest, so idle peers cannot block others; trusted connections are replaced last. Guard filters
+// the requests of browsers.
 //
-// It imports the standard library alone. All is safe for concurrent use.
+// The package imports the standard library only. All of it is safe for concurrent use.
 package listen
 
 import (
@@ -14,15 +14,14 @@ import (
 )
 
 const (
-	mostConns = 64  // of a listener
-	mostAll   = 256 // of all listeners of the process
-	// reserved is how many descriptors listeners leave to the rest of the process: writers open files while packets come.
+	mostConns = 64  // per listener
+	mostAll   = 256 // for all listeners of the process
+	// reserved is the number of descriptors left for the rest of the process, such as writers that open files.
 	reserved = 64
-	fewest   = 8 // connections of all listeners, however few descriptors there are
+	fewest   = 8 // minimum for all listeners, regardless of the descriptor limit
 )
 
-// Listener hands out connections, as net.Listener does, but for what the package's comment says. Accept goes on after errors of the system,
-// such as a lack of descriptors, until Close.
+// Listener is a net.Listener with the package's connection limits. Accept retries after system errors, such as a lack of descriptors, until Close.
 type Listener struct {
 	net.Listener
 	closed chan struct{}
@@ -34,26 +33,26 @@ type Conn struct {
 	net.Conn
 	of      *Listener
 	once    sync.Once
-	active  time.Time // what follows: under open.mu
+	active  time.Time // protected by open.mu, as is trusted
 	trusted bool
 }
 
-// open are the connections of all listeners.
+// open holds the connections of all listeners.
 var open = struct {
 	mu    sync.Mutex
 	conns map[*Conn]bool
 }{conns: map[*Conn]bool{}}
 
-// New bounds a listener.
+// New returns a Listener that limits the connections of l.
 func New(l net.Listener) *Listener { return &Listener{Listener: l, closed: make(chan struct{})} }
 
-// Close ends the listener; its connections stay.
+// Close closes the listener. Accepted connections remain open.
 func (l *Listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()
 }
 
-// Accept waits for the next connection. Its error is that the listener was closed.
+// Accept waits for the next connection. It returns an error only after Close.
 func (l *Listener) Accept() (net.Conn, error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, time.Second) {
 		c, err := l.Listener.Accept()
@@ -74,7 +73,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// take makes room for a connection.
+// take registers a connection, and closes others while the limits are exceeded.
 func (l *Listener) take(c net.Conn) *Conn {
 	taken := &Conn{Conn: c, of: l, active: time.Now()}
 	for {
@@ -94,13 +93,13 @@ func (l *Listener) take(c net.Conn) *Conn {
 		open.mu.Unlock()
 		of := l
 		if mine < mostConns && mine < all {
-			of = nil // others have the room
+			of = nil // other listeners use most of the limit
 		}
 		closeSilent(of)
 	}
 }
 
-// room is how many connections all listeners may have.
+// room returns the maximum number of connections of all listeners.
 func room() int {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || limit.Cur > 4*mostAll {
@@ -109,7 +108,7 @@ func room() int {
 	return min(mostAll, max(fewest, (int(limit.Cur)-reserved)/2))
 }
 
-// closeSilent closes the connection that was silent for longest, of a listener, or of all (nil).
+// closeSilent closes the connection that has been idle longest, of one listener or of all (nil). Trusted connections are closed last.
 func closeSilent(of *Listener) {
 	open.mu.Lock()
 	var found *Conn
@@ -127,14 +126,14 @@ func closeSilent(of *Listener) {
 	}
 }
 
-// Trust keeps the connection when others come, as long as there are some that are not trusted.
+// Trust marks the connection as trusted, so that it is replaced only if no untrusted one is left.
 func (c *Conn) Trust() {
 	open.mu.Lock()
 	defer open.mu.Unlock()
 	c.trusted = true
 }
 
-// seen notes that bytes went over the connection.
+// seen records activity if n > 0.
 func (c *Conn) seen(n int) {
 	if n > 0 {
 		open.mu.Lock()
@@ -143,21 +142,21 @@ func (c *Conn) seen(n int) {
 	}
 }
 
-// Read reads as net.Conn does.
+// Read implements net.Conn.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.seen(n)
 	return n, err
 }
 
-// Write writes as net.Conn does.
+// Write implements net.Conn.
 func (c *Conn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.seen(n)
 	return n, err
 }
 
-// Close ends the connection and gives its room back. A second call does nothing.
+// Close closes the connection and unregisters it. Further calls do nothing.
 func (c *Conn) Close() (err error) {
 	c.once.Do(func() {
 		err = c.Conn.Close()

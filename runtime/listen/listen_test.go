@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// server listens, and hands each connection to got.
+// server starts a listener that sends each accepted connection to got.
 func server(t *testing.T) (l *Listener, got chan *Conn) {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,7 +49,7 @@ func dial(t *testing.T, l net.Listener) net.Conn {
 	return c
 }
 
-// TestSilentGoFirst: when there is no room the connection that was silent for longest makes some; a trusted one stays, however silent.
+// TestSilentGoFirst checks that a new connection replaces the one that has been idle longest, and that a trusted one stays however long it is idle.
 func TestSilentGoFirst(t *testing.T) {
 	l, got := server(t)
 	trusted, first, second := dial(t, l), dial(t, l), dial(t, l)
@@ -59,7 +59,7 @@ func TestSilentGoFirst(t *testing.T) {
 		dial(t, l)
 		<-got
 	}
-	if _, err := b.Write([]byte("x")); err != nil { // the second one is now silent for longest
+	if _, err := b.Write([]byte("x")); err != nil { // makes the second connection the longest idle one
 		t.Fatal(err)
 	}
 	dial(t, l)
@@ -81,7 +81,7 @@ func TestSilentGoFirst(t *testing.T) {
 	}
 }
 
-// TestNoDescriptors: without descriptors Accept goes on, silent connections make room, and the process can open a file again.
+// TestNoDescriptors checks that without free descriptors Accept continues and closes idle connections, so that the process can open a file again.
 func TestNoDescriptors(t *testing.T) {
 	l, got := server(t)
 	for range 10 {
@@ -99,7 +99,7 @@ func TestNoDescriptors(t *testing.T) {
 	}
 }
 
-// connectWithout connects by a descriptor that is there already, while the process may have no further one.
+// connectWithout connects with a socket opened in advance, while the process cannot open further descriptors.
 func connectWithout(t *testing.T, to *net.TCPAddr) {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
@@ -121,7 +121,7 @@ func connectWithout(t *testing.T, to *net.TCPAddr) {
 	}
 }
 
-// TestGuard: people and programs that ask by the machine's own name are answered; pages of other origins, and other names in a browser, are not.
+// TestGuard checks that requests by the machine's own names are answered, and that those of other origins or by other names in a browser are not.
 func TestGuard(t *testing.T) {
 	machine, _ := os.Hostname()
 	h := Guard("recorder.lab", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "figures") }))
