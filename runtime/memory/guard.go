@@ -7,16 +7,16 @@ import (
 	"sync/atomic"
 )
 
-// MaxString is the length of the longest string that a script can make, in bytes.
+// MaxString is the maximum length of a string created by a script, in bytes.
 const MaxString = 1 << 30
 
-// asks is how many bytes a task may take between two looks at the limit, beside those of the monitor, which may be late on a busy machine.
+// asks is how many bytes a task may reserve between two checks of the limit. The monitor checks as well, but may be late on a busy machine.
 const asks = 1 << 20
 
-// Error says that Lua would hold more than Limit allows.
+// Error reports that Lua would exceed Limit.
 type Error struct{ Wanted uint64 }
 
-// Error names the limit, and what it comes from.
+// Error returns a message with the limit and its origin.
 func (e *Error) Error() string {
 	n, why := Limit()
 	if e.Wanted > 0 {
@@ -25,7 +25,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("not enough memory: more than the limit of %s (%s)", Size(n), why)
 }
 
-// Size shows a number of bytes for people.
+// Size formats a number of bytes with a unit.
 func Size(n uint64) string {
 	switch {
 	case n >= 1<<30:
@@ -36,33 +36,33 @@ func Size(n uint64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// Guard is the context of a Lua state. It ends with the task's, and for a moment while there is too little memory.
+// Guard is the context of a Lua state. It is done when the task's context is, and temporarily while memory is short.
 type Guard struct {
 	context.Context
-	done <-chan struct{} // the task's
+	done <-chan struct{} // done channel of the task's context
 	m    *member
 }
 
-// closed is what Done returns to raise an error.
+// closed is the channel that Done returns to raise an error.
 var closed = func() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }()
 
-// New makes the guard of a task, on its own thread. It is watched until Release.
+// New returns the guard of a task and registers it with the monitor until Release. It must be called on the task's thread.
 func New(ctx context.Context) *Guard { return &Guard{ctx, ctx.Done(), enter()} }
 
-// Under is a guard of the same task below another context.
+// Under returns a guard of the same task with another context.
 func (g *Guard) Under(ctx context.Context) *Guard { return &Guard{ctx, ctx.Done(), g.m} }
 
-// Release ends the watch.
+// Release unregisters the task from the monitor.
 func (g *Guard) Release() { g.m.leave() }
 
-// Inner is the context without the guard.
+// Inner returns the wrapped context.
 func (g *Guard) Inner() context.Context { return g.Context }
 
-// Done is closed when the task ends, and while memory is short.
+// Done returns a channel that is closed when the task ends or while memory is short.
 func (g *Guard) Done() <-chan struct{} {
 	if g.m.over.Load() && g.m.short() {
 		return closed
@@ -70,8 +70,8 @@ func (g *Guard) Done() <-chan struct{} {
 	return g.done
 }
 
-// Err is why Done is closed. Asking is what ends a shortage, but for one that is far above the limit. It is asked for every burst
-// that a handler gets, and reading the amount takes Go a third of a microsecond.
+// Err returns why Done is closed. It also clears the shortage, unless usage exceeds the hard limit. It is called for every burst passed to a handler,
+// so it reads the usage, which takes Go a third of a microsecond, only during a shortage.
 func (g *Guard) Err() error {
 	if err := g.Context.Err(); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (g *Guard) Err() error {
 	return &Error{}
 }
 
-// Reserve asks for so many bytes, which the caller is about to take at once. Only on the task's thread.
+// Reserve checks that the caller may allocate n bytes. It must be called on the task's thread.
 func (g *Guard) Reserve(n uint64) error {
 	if g.m.unasked += n; g.m.unasked < asks {
 		return nil
@@ -103,20 +103,20 @@ func (g *Guard) Reserve(n uint64) error {
 	return &Error{n}
 }
 
-// member is a task in the monitor's list.
+// member is a registered task.
 type member struct {
-	over atomic.Bool // it is to raise an error
-	tid  int         // its thread
-	cpu  int64       // ns that this had taken when the monitor last looked
+	over atomic.Bool // the task must raise an error
+	tid  int         // thread id
+	cpu  int64       // CPU time at the monitor's last check, in ns
 
-	unasked uint64 // bytes that were reserved since the limit was last looked at
+	unasked uint64 // bytes reserved since the last check of the limit
 }
 
-// short says whether memory is short still, on the task's thread.
+// short reports whether memory is still short, after a garbage collection. It must be called on the task's thread.
 func (m *member) short() bool {
 	most, _ := Limit()
 	if used() > most {
-		runtime.GC() // what an error that was caught had made may be garbage by now
+		runtime.GC() // memory of a caught error may be garbage by now
 	}
 	if used() > most {
 		return true

@@ -15,22 +15,21 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// share is the part of what there is that Lua may take: growing a table takes a bit more than twice as much as it
-// has, and packets, files and other programs need room too.
+// share is the divisor of available memory that gives Lua's limit: growing a table temporarily needs a bit more than twice its size, and packets,
+// files and other programs need memory too.
 const share = 4
 
-// rlimitAS is RLIMIT_AS, which package syscall has as well, under its own name.
+// rlimitAS is RLIMIT_AS.
 const rlimitAS = syscall.RLIMIT_AS
 
-// bound is an amount of memory, and what it is a part of.
+// bound is an amount of memory and a description of its origin.
 type bound struct {
 	bytes uint64
 	of    string
 }
 
-// Limit returns how many bytes Go, and so Lua, may hold in this process, and in words what that is a part of: a quarter of the
-// least of this machine's memory, its control groups' and the addresses that ulimit -v leaves; or GOMEMLIMIT, where that
-// is set and less.
+// Limit returns how many bytes Go, and so Lua, may use in this process, and a description of the limit's origin. The limit is a quarter of the
+// smallest of the machine's memory, the control groups' limits and the address space that ulimit -v allows, or GOMEMLIMIT if that is set and smaller.
 func Limit() (bytes uint64, why string) {
 	b := limit()
 	return b.bytes, b.of
@@ -60,7 +59,7 @@ var limit = sync.OnceValue(func() bound {
 	return least
 })
 
-// sizeIn reads a line "NAME  N kB" of a file of /proc.
+// sizeIn returns the value of a line "NAME  N kB" of a file of /proc, in bytes.
 func sizeIn(file, name string) (bytes uint64, ok bool) {
 	text, err := os.ReadFile(file)
 	if err != nil {

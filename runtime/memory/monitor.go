@@ -12,20 +12,20 @@ import (
 	"unsafe"
 )
 
-// How the monitor looks: as often as memory can fill up, as far as a script is able to fill it.
+// Check intervals of the monitor, derived from how fast a script can allocate memory.
 const (
 	fillRate = 4 << 30 // bytes/s
 	often    = 2 * time.Millisecond
 	seldom   = 500 * time.Millisecond
 )
 
-// hard is the amount above which a task gets no further: each of its instructions raises.
+// hard returns the usage above which every instruction of a task raises an error.
 func hard() uint64 {
 	most, _ := Limit()
 	return most + most/2
 }
 
-// used is what Go holds: objects, also those that the next collection frees, and stacks.
+// used returns Go's memory usage in bytes: objects, including garbage not yet collected, and stacks.
 func used() uint64 {
 	samples := samplePool.Get().(*[2]metrics.Sample)
 	defer samplePool.Put(samples)
@@ -37,14 +37,14 @@ var samplePool = sync.Pool{New: func() any {
 	return &[2]metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 }}
 
-// The tasks that are watched. The monitor runs while there are any.
+// monitor holds the registered tasks. Its goroutine runs while there are any.
 var monitor struct {
 	mu      sync.Mutex
 	members []*member
 	running bool
 }
 
-// enter adds the task of this thread.
+// enter registers the task of this thread.
 func enter() *member {
 	m := &member{tid: syscall.Gettid()}
 	monitor.mu.Lock()
@@ -63,14 +63,14 @@ func (m *member) leave() {
 	monitor.members = slices.DeleteFunc(monitor.members, func(x *member) bool { return x == m })
 }
 
-// limitCollector has Go collect garbage more often before the limit is reached.
+// limitCollector makes Go collect garbage more often as usage approaches the limit.
 var limitCollector = sync.OnceFunc(func() {
 	if most, _ := Limit(); most < math.MaxInt64 {
 		debug.SetMemoryLimit(int64(most))
 	}
 })
 
-// watch looks at the memory until nobody is watched.
+// watch checks memory usage until no task is registered.
 func watch() {
 	limitCollector()
 	most, _ := Limit()
@@ -88,7 +88,8 @@ func watch() {
 	}
 }
 
-// look has one more task raise where memory is short, the one that has run most since the last time. False: nobody is left.
+// look makes one more task raise an error if memory is short: the one that has run most since the last check. It returns false if no task is
+// registered.
 func look(short bool) bool {
 	monitor.mu.Lock()
 	defer monitor.mu.Unlock()
@@ -111,8 +112,8 @@ func look(short bool) bool {
 	return true
 }
 
-// threadTime is the CPU time that a thread of this process has taken, in ns; 0: it has gone. The clock's number is
-// made as pthread_getcpuclockid makes it.
+// threadTime returns the CPU time that a thread of this process has used, in ns, or 0 if the thread has ended. The clock id has the layout that
+// pthread_getcpuclockid uses.
 func threadTime(tid int) int64 {
 	const perThread, scheduled = 4, 2
 	var t syscall.Timespec
