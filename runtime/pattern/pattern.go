@@ -1,6 +1,6 @@
-// Package pattern matches Lua's patterns, as the reference manual of Lua 5.1 has them. gopher-lua's own matcher takes a
-// frame of Go's stack for each character that an item repeats over, finds all matches before it returns the first, and
-// can't be interrupted. Pure; it imports the standard library. A Matcher belongs to one goroutine.
+// Package pattern matches Lua patterns as defined by the Lua 5.1 reference manual. gopher-lua's own matcher uses a Go stack frame for each character
+// of a repetition, finds all matches before it returns the first, and cannot be interrupted. The package is pure; it imports the standard library. A
+// Matcher must be used by one goroutine.
 package pattern
 
 import (
@@ -10,14 +10,14 @@ import (
 
 const (
 	maxCaptures  = 32
-	maxDepth     = 200     // items that wait for the rest of their pattern, as later versions of Lua have it
-	interruptive = 1 << 16 // steps between two looks whether the task is to end
+	maxDepth     = 200     // nesting of match, as in later versions of Lua
+	interruptive = 1 << 16 // steps between two calls of ask
 )
 
-// Capture is a part of the subject: Start to End, or where End is Position the place Start alone.
+// Capture is a part of the subject: Start to End, or the position Start alone if End is Position.
 type Capture struct{ Start, End int }
 
-// Values of a capture's End that are no places.
+// Special values of a capture's End.
 const (
 	Position = -1
 	unclosed = -2
@@ -28,20 +28,20 @@ type Matcher struct {
 	src, pat string
 	ask      func() error
 	captures [maxCaptures]Capture
-	level    int // captures in use
+	level    int // number of captures in use
 	depth    int
 	steps    int
 }
 
-// New makes a matcher of the pattern, in which a ^ at the start is a character like others. ask, which may be nil, is called from time to time: an error ends
-// the match.
+// New returns a matcher of the pattern, in which a leading ^ is an ordinary character. ask, which may be nil, is called periodically; if it returns
+// an error the match ends.
 func New(src, pat string, ask func() error) *Matcher { return &Matcher{src: src, pat: pat, ask: ask} }
 
-// Plain says whether a pattern is a mere text.
+// Plain reports whether a pattern has no special characters.
 func Plain(pat string) bool { return !strings.ContainsAny(pat, "^$*+?.([%-") }
 
-// At matches the pattern at s and nowhere else, and returns the end of the match, -1 where there is none. Errors: the
-// pattern is malformed, or ask's.
+// At matches the pattern at position s only, and returns the end of the match, or -1 if there is none. It returns an error for a malformed pattern,
+// or the error of ask.
 func (m *Matcher) At(s int) (end int, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -59,7 +59,7 @@ func (m *Matcher) At(s int) (end int, err error) {
 	return end, nil
 }
 
-// Find is At for s and all places behind it, up to the end of the subject.
+// Find calls At for s and all later positions up to the end of the subject.
 func (m *Matcher) Find(s int) (start, end int, err error) {
 	for ; s <= len(m.src); s++ {
 		if end, err = m.At(s); end >= 0 || err != nil {
@@ -69,10 +69,10 @@ func (m *Matcher) Find(s int) (start, end int, err error) {
 	return s, -1, nil
 }
 
-// Captures are those of the last match, until the next.
+// Captures returns the captures of the last match. They are valid until the next one.
 func (m *Matcher) Captures() []Capture { return m.captures[:m.level] }
 
-// fault is what is wrong with a pattern, or what ended a match.
+// fault is the panic value of a malformed pattern or an interrupted match.
 type fault struct{ error }
 
 func malformed(text string) { panic(fault{errors.New(text)}) }
@@ -85,7 +85,7 @@ func (m *Matcher) checkClosed() {
 	}
 }
 
-// step counts one.
+// step counts a step and calls ask periodically.
 func (m *Matcher) step() {
 	if m.steps++; m.steps%interruptive == 0 && m.ask != nil {
 		if err := m.ask(); err != nil {
@@ -94,7 +94,7 @@ func (m *Matcher) step() {
 	}
 }
 
-// match matches the pattern from p on at s. It is called again for what is behind captures and repetitions alone.
+// match matches the pattern from p on at s. It recurses only for the rest of a pattern after captures and repetitions.
 func (m *Matcher) match(s, p int) int {
 	if m.depth++; m.depth > maxDepth {
 		malformed("pattern too complex")
@@ -160,7 +160,7 @@ func (m *Matcher) items(s, p int) int {
 	return s
 }
 
-// escape matches what begins with a % and is no class: %b, %f and back references. next is the pattern behind it.
+// escape matches items that begin with % and are not classes: %b, %f and back references. next is the position of the rest of the pattern.
 func (m *Matcher) escape(s, p int) (next, end int, special bool) {
 	switch c := m.pat[p+1]; {
 	case c == 'b':
@@ -174,7 +174,7 @@ func (m *Matcher) escape(s, p int) (next, end int, special bool) {
 	return 0, 0, false
 }
 
-// itemEnd is the end of the item at p, without what repeats it.
+// itemEnd returns the end of the item at p, without its repetition character.
 func (m *Matcher) itemEnd(p int) int {
 	c := m.pat[p]
 	p++
@@ -202,7 +202,7 @@ func (m *Matcher) itemEnd(p int) int {
 	return p
 }
 
-// single says whether the item p..ep takes the character at s.
+// single reports whether the item p..ep matches the character at s.
 func (m *Matcher) single(s, p, ep int) bool {
 	if s >= len(m.src) {
 		return false
@@ -219,7 +219,7 @@ func (m *Matcher) single(s, p, ep int) bool {
 	return c == m.pat[p]
 }
 
-// inSet says whether c is in the set that begins at p with '[' and ends at end with ']'.
+// inSet reports whether c is in the set that begins at p with '[' and ends at end with ']'.
 func (m *Matcher) inSet(c byte, p, end int) bool {
 	in := true
 	p++
@@ -246,7 +246,7 @@ func (m *Matcher) inSet(c byte, p, end int) bool {
 	return !in
 }
 
-// inClass says whether c is of the class that is written %class.
+// inClass reports whether c belongs to the class %class.
 func inClass(c, class byte) (in bool) {
 	lower := class | 0x20
 	letter := c|0x20 >= 'a' && c|0x20 <= 'z'
@@ -278,7 +278,7 @@ func inClass(c, class byte) (in bool) {
 	return in == (class >= 'a')
 }
 
-// most repeats an item as often as it goes, at least so often, and then less and less often.
+// most matches as many repetitions as possible, then fewer and fewer, but at least least.
 func (m *Matcher) most(s, p, ep, least int) int {
 	n := 0
 	for m.single(s+n, p, ep) {
@@ -293,7 +293,7 @@ func (m *Matcher) most(s, p, ep, least int) int {
 	return -1
 }
 
-// least repeats an item as seldom as the rest allows.
+// least matches as few repetitions as the rest of the pattern allows.
 func (m *Matcher) least(s, p, ep int) int {
 	for {
 		if end := m.match(s, ep+1); end >= 0 {
@@ -306,7 +306,7 @@ func (m *Matcher) least(s, p, ep int) int {
 	}
 }
 
-// open begins a capture.
+// open starts a capture and matches the rest of the pattern.
 func (m *Matcher) open(s, p, what int) int {
 	if m.level == maxCaptures {
 		malformed("too many captures")
@@ -320,7 +320,7 @@ func (m *Matcher) open(s, p, what int) int {
 	return end
 }
 
-// close ends the capture that was begun last.
+// close ends the innermost open capture and matches the rest of the pattern.
 func (m *Matcher) close(s, p int) int {
 	k := m.level - 1
 	for k >= 0 && m.captures[k].End != unclosed {
@@ -337,7 +337,7 @@ func (m *Matcher) close(s, p int) int {
 	return end
 }
 
-// balance matches %bxy; p is the place of x.
+// balance matches %bxy; p is the position of x.
 func (m *Matcher) balance(s, p int) int {
 	if p+1 >= len(m.pat) {
 		malformed("unbalanced pattern")
@@ -361,7 +361,7 @@ func (m *Matcher) balance(s, p int) int {
 	}
 }
 
-// frontier matches %f[set]; p is the place of the set.
+// frontier matches %f[set]; p is the position of the set.
 func (m *Matcher) frontier(s, p int) (next, end int) {
 	if p >= len(m.pat) || m.pat[p] != '[' {
 		malformed("missing '[' after '%f' in pattern")
@@ -380,7 +380,7 @@ func (m *Matcher) frontier(s, p int) (next, end int) {
 	return next, s
 }
 
-// again matches what capture number c took.
+// again matches the text of capture number c.
 func (m *Matcher) again(s int, c byte) int {
 	k := int(c) - '1'
 	if k < 0 || k >= m.level || m.captures[k].End == unclosed {

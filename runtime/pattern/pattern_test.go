@@ -13,7 +13,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
-// show is a match as the Lua program of TestAgainstLua shows it.
+// show formats a match in the same way as the Lua program of TestAgainstLua.
 func show(src, pat string) string {
 	m := New(src, pat, nil)
 	start, end, err := m.Find(0)
@@ -59,7 +59,7 @@ func TestMatches(t *testing.T) {
 		{"\x00\xff", "%z.", "1 2"},
 		{"x", strings.Repeat("()", 33), "error"},
 		{"x", strings.Repeat("y?", 300), "1 0"},
-		{strings.Repeat("y", 300), strings.Repeat("y?", 300), "error"}, // deeper than a pattern may be
+		{strings.Repeat("y", 300), strings.Repeat("y?", 300), "error"}, // exceeds maxDepth
 	} {
 		if got := show(c.src, c.pat); got != c.want {
 			t.Errorf("%q in %.40q: %s, want %s", c.pat, c.src, got, c.want)
@@ -67,7 +67,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// TestInterrupt ends a match that would take longer than anybody waits.
+// TestInterrupt ends a match that would take practically forever.
 func TestInterrupt(t *testing.T) {
 	late := errors.New("late")
 	until := time.Now().Add(10 * time.Millisecond)
@@ -82,7 +82,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestAgainstLua compares random patterns on random texts with Debian's Lua.
+// TestAgainstLua compares random patterns on random texts with the system's lua5.1.
 func TestAgainstLua(t *testing.T) {
 	program, err := exec.LookPath("lua5.1")
 	if err != nil {
