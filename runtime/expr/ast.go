@@ -5,24 +5,24 @@ import (
 	"net/netip"
 )
 
-// node is a part of an expression.
+// node is a node of an expression's syntax tree.
 type node interface {
 	pos() Pos
 }
 
 type (
-	// number is a literal; val has its unit multiplied in.
+	// number is a literal; val includes its unit.
 	number struct {
 		at   Pos
 		text string
 		val  *big.Rat
 	}
-	// address is an IPv6 address, or a prefix of either family; a lone IPv4 or MAC address is a number.
+	// address is an IPv6 address, or a prefix of either family. A single IPv4 or MAC address is a number.
 	address struct {
 		at     Pos
 		text   string
 		prefix netip.Prefix
-		single bool // written without a length
+		single bool // without a prefix length
 	}
 	name struct {
 		at   Pos
@@ -46,7 +46,7 @@ func (n *name) pos() Pos       { return n.at }
 func (n *unaryNode) pos() Pos  { return n.at }
 func (n *binaryNode) pos() Pos { return n.at }
 
-// Precedence of operators; higher binds tighter.
+// Precedences of operators; higher ones bind tighter.
 const (
 	precOr = 1 + iota
 	precAnd
@@ -70,7 +70,7 @@ var precedence = map[string]int{
 	"^": precPower,
 }
 
-// walk calls visit for n and all below it, from left to right.
+// walk calls visit for n and all nodes below it, from left to right.
 func walk(n node, visit func(node)) {
 	switch n := n.(type) {
 	case *unaryNode:

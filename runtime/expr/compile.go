@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// CompilePacket compiles a condition into a program over packet fields. Errors are *Error.
+// CompilePacket compiles a condition into a program over packet fields. Its errors are of type *Error.
 func (e *Expr) CompilePacket(fields Resolver) (Program, error) {
 	if !e.cond {
 		return nil, errorAt(e.root.pos(), "a packet condition must be true or false: compare the number with something")
@@ -16,8 +16,8 @@ func (e *Expr) CompilePacket(fields Resolver) (Program, error) {
 	return c.shared("condition", func() error { return c.condition(e.root) })
 }
 
-// CompileNumber compiles a number into a program over packet fields that leaves it for each
-// packet; signed: as two's complement. Errors are *Error.
+// CompileNumber compiles a number into a program that computes it from the fields of a packet. signed reports whether the result is in two's
+// complement. Its errors are of type *Error.
 func (e *Expr) CompileNumber(fields Resolver) (prog Program, signed bool, err error) {
 	if e.cond {
 		return nil, false, errorAt(e.root.pos(), "a number over packet fields is wanted, and this is a condition")
@@ -32,7 +32,7 @@ func (e *Expr) CompileNumber(fields Resolver) (prog Program, signed bool, err er
 	return prog, signed, err
 }
 
-// finish ends the program and checks its size; what names it.
+// finish ends the program and checks its size; what is its name in error messages.
 func (c *compiler) finish(what string) (Program, error) {
 	c.emit(Insn{Op: OpRet})
 	if len(c.prog) > MaxInsns {
@@ -48,11 +48,11 @@ type compiler struct {
 	fields         Resolver
 	prog           Program
 	depth, deepest int
-	nested         int // derived names inside each other
+	nested         int // nesting depth of derived names
 	sharing
 }
 
-// operand is what a number compiles to: a constant not yet emitted, or code on the stack.
+// operand is a compiled number: a constant not yet emitted, or code that leaves it on the stack.
 type operand struct {
 	constant *big.Int // nil: on the stack
 	unsigned bool
@@ -74,7 +74,7 @@ func (c *compiler) op(op Op) { c.emit(Insn{Op: op}) }
 
 func (c *compiler) push(v uint64) { c.emit(Insn{Op: OpPush, Imm: v}) }
 
-// pushed makes sure that an operand is on the stack.
+// pushed emits a push if the operand is a constant.
 func (c *compiler) pushed(o operand) {
 	if o.constant != nil {
 		c.push(bits64(o.constant))
@@ -102,7 +102,7 @@ func (c *compiler) condition(n node) error {
 	return c.comparison(b)
 }
 
-// shortcut leaves x as the result when that settles it, else y.
+// shortcut emits x and, unless x decides the result, y.
 func (c *compiler) shortcut(b *binaryNode, jump Op) (err error) {
 	if err = c.condition(b.x); err == nil {
 		c.joined(jump, func() { err = c.condition(b.y) })
@@ -110,7 +110,7 @@ func (c *compiler) shortcut(b *binaryNode, jump Op) (err error) {
 	return err
 }
 
-// joined emits a jump over what second emits.
+// joined emits a jump over the code that second emits.
 func (c *compiler) joined(jump Op, second func()) {
 	at := len(c.prog)
 	c.op(jump)
@@ -123,10 +123,10 @@ var comparisons = map[string][2]Op{ // signed, unsigned
 	"<=": {OpLeS, OpLeU}, ">": {OpGtS, OpGtU}, ">=": {OpGeS, OpGeU},
 }
 
-// mirrored is the comparison that holds when the sides are exchanged.
+// mirrored maps a comparison to the one that holds with exchanged sides.
 var mirrored = map[string]string{"==": "==", "~=": "~=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-// comparison puts a constant on the right: the engine runs a field against a number fastest.
+// comparison compiles a comparison with a constant, if any, on the right: the engine runs that form fastest.
 func (c *compiler) comparison(b *binaryNode) error {
 	op, first, second := b.op, b.x, b.y
 	if left, err := fold(b.x); err != nil {
@@ -172,7 +172,7 @@ func (c *compiler) compareAddress(b *binaryNode, a *address) error {
 	return c.compareIPv6(b, a.prefix)
 }
 
-// masked compares some bits of the number on the stack.
+// masked emits a comparison of the masked number on the stack with want.
 func (c *compiler) masked(mask, want uint64) {
 	c.push(mask)
 	c.op(OpAnd)
@@ -180,8 +180,8 @@ func (c *compiler) masked(mask, want uint64) {
 	c.op(OpEq)
 }
 
-// compareIPv6 compares the halves. `~=` asks whether one of them differs: false, like every
-// comparison, where the packet has no such field.
+// compareIPv6 compiles a comparison of both halves. `~=` is true if either half differs, and false, like every comparison, if the packet lacks the
+// field.
 func (c *compiler) compareIPv6(b *binaryNode, p netip.Prefix) error {
 	hi, lo, err := c.halves(b.x.(*name))
 	if err != nil {
@@ -209,7 +209,7 @@ func (c *compiler) compareIPv6(b *binaryNode, p netip.Prefix) error {
 	return nil
 }
 
-// halves resolves the two fields that make an IPv6 address.
+// halves resolves the two fields of an IPv6 address.
 func (c *compiler) halves(n *name) (hi, lo Field, err error) {
 	hi, ok1 := c.fields.Field(n.text + "_hi")
 	lo, ok2 := c.fields.Field(n.text + "_lo")

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// number compiles a number. Code that is not constant is on the stack afterwards.
+// number compiles a number. Unless it returns a constant operand, the emitted code leaves the value on the stack.
 func (c *compiler) number(n node) (operand, error) {
 	val, err := fold(n)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *compiler) arithmetic(b *binaryNode) (operand, error) {
 	return operand{nil, unsigned, b}, nil
 }
 
-// checkConstant refuses right sides that can only be mistakes.
+// checkConstant rejects invalid constants on the right side.
 func (c *compiler) checkConstant(b *binaryNode, y *big.Int, unsigned bool) error {
 	switch b.op {
 	case "//", "%":
@@ -112,7 +112,7 @@ func (c *compiler) checkConstant(b *binaryNode, y *big.Int, unsigned bool) error
 	return nil
 }
 
-// byPowerOfTwo turns division into a shift and remainder into a mask, which round to the floor too.
+// byPowerOfTwo emits a shift for a division and a mask for a remainder; both round to the floor too. It returns false if y is not a power of two.
 func (c *compiler) byPowerOfTwo(op string, y *big.Int, unsigned bool) bool {
 	if op != "//" && op != "%" || !y.IsUint64() || bits.OnesCount64(y.Uint64()) != 1 {
 		return false

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// fields is a resolver over a table.
+// fields is a Resolver backed by a map.
 type fields map[string]Field
 
 func (f fields) Field(name string) (Field, bool) {
@@ -20,7 +20,7 @@ func (f fields) Field(name string) (Field, bool) {
 
 func (f fields) Names() []string { return slices.Sorted(maps.Keys(f)) }
 
-// testFields tell themselves apart by their offsets, which the interpreter below takes as names.
+// testFields have distinct offsets, by which the interpreter below identifies them.
 var testFields = fields{
 	"port":        {Base: BaseL4, Need: 0x30, BitWidth: 16, BitOffset: 16},
 	"chan":        {Base: BasePayload, BitWidth: 32, BitOffset: 64},
@@ -159,7 +159,7 @@ func TestCompilePacketErrors(t *testing.T) {
 	}
 }
 
-// run interprets a program as dq_ops.h defines it; values holds field values by offset.
+// run interprets a program as defined by dq_ops.h; values holds field values by offset.
 func run(t testing.TB, p Program, values map[uint32]uint64) bool {
 	t.Helper()
 	var stack []uint64
@@ -264,7 +264,7 @@ func ordered(op Op, a, b uint64) bool {
 	return []bool{a == b, a != b, x < y, x <= y, x > y, x >= y, a < b, a <= b, a > b, a >= b}[op-OpEq]
 }
 
-// gen writes random expressions and, beside them, what they are worth.
+// gen generates random expressions together with their values.
 type gen struct {
 	*rand.Rand
 	chan_, feng int64
@@ -278,7 +278,7 @@ func (g *gen) num(depth int) (string, int64, bool) {
 		case 1:
 			return "feng", g.feng, true
 		case 2:
-			return "port", 0, false // the packet hasn't got it
+			return "port", 0, false // absent from the packet
 		}
 		v := g.Int64N(1 << g.IntN(20))
 		return fmt.Sprint(v), v, true
@@ -335,7 +335,7 @@ func (g *gen) cond(depth int) (string, bool) {
 	return "not (" + x + ")", !a
 }
 
-// TestRandomConditions compares whole programs with Go's arithmetic, folding and shortcuts included.
+// TestRandomConditions compares compiled programs with Go's arithmetic, including folding and short-circuit evaluation.
 func TestRandomConditions(t *testing.T) {
 	g := &gen{Rand: rand.New(rand.NewPCG(1, 2))}
 	compiled := 0
@@ -364,7 +364,7 @@ func TestRandomConditions(t *testing.T) {
 	}
 }
 
-// TestStrengthReduction: shifts and masks agree with the divisions that they stand for.
+// TestStrengthReduction checks that shifts and masks give the same results as the divisions they replace.
 func TestStrengthReduction(t *testing.T) {
 	for shift := range 63 {
 		for _, v := range []int64{0, 1, -1, 255, -256, -257, 1 << 40, -(1 << 40) - 1} {

@@ -5,52 +5,51 @@ import (
 	"slices"
 )
 
-// Deriver is a Resolver that knows names beyond fields at fixed places.
+// Deriver is a Resolver that also resolves names whose values need more than one load.
 type Deriver interface {
-	// Derived finds a name whose number takes more than a load. It is asked before Field.
+	// Derived resolves a name whose number is computed. It is called before Field.
 	Derived(name string) (Derived, bool)
-	// Constant finds a name that stands for a number, such as a value's of a field.
+	// Constant resolves a name of a constant, such as a named value of a field.
 	Constant(name string) (uint64, bool)
 }
 
-// Derived is a number of a packet, which is absent where one of Checks or When does not hold. Its expressions may use
-// other derived names; a name that depends on itself is an error.
+// Derived is a computed number of a packet. It is absent unless all of Checks and When hold. Its expressions may use other derived names, but not
+// depend on the name itself.
 type Derived struct {
-	Field  Field   // what is read, the bits of Place further on
-	Place  []Term  // nil: where Field says
-	Find   *Find   // instead of Field: an item of a list that begins where Field says
-	Bytes  bool    // instead: where Field begins, in bytes
-	Text   *Expr   // instead: this number
-	Checks []Check // what other fields must be
+	Field  Field   // field to read, at Place bits after its offset
+	Place  []Term  // nil: no additional offset
+	Find   *Find   // instead of Field: a list item; Field is the start of the list
+	Bytes  bool    // instead: the byte offset of Field
+	Text   *Expr   // instead: the value of this expression
+	Checks []Check // required values of other fields
 	When   []*Expr // conditions
-	Refuse string  // why it is no number; empty: it is one
+	Refuse string  // error message if the name is not a number; empty if it is
 }
 
-// Term is a part of a place: Bits, times Count (nil: 1), where all of When hold, else 0.
+// Term is a summand of a place: Bits times Count (nil: 1) if all of When hold, else 0.
 type Term struct {
 	Bits  int64
 	Count *Expr
 	When  []*Expr
 }
 
-// Check is a field, and what it must be.
+// Check is a field and its required value.
 type Check struct {
 	Field Field
 	Value uint64
 }
 
-// Find is an item of a list: Count items of Bytes bytes, of which the first that begins with Key has the value in its
-// last ValueBits bits.
+// Find is a lookup in a list of Count items of Bytes bytes each: the value is in the last ValueBits bits of the first item that begins with Key.
 type Find struct {
 	Bytes, ValueBits int
 	Key              uint64
 	Count            *Expr
 }
 
-// maxNested bounds derived names inside each other.
+// maxNested is the maximum nesting depth of derived names.
 const maxNested = 16
 
-// derived emits a derived name's number.
+// derived emits the number of a derived name.
 func (c *compiler) derived(n *name, d Derived) (operand, error) {
 	if d.Refuse != "" {
 		return operand{}, errorAt(n.at, "%s", d.Refuse)
@@ -107,7 +106,7 @@ func (c *compiler) derivedValue(n *name, d Derived) (operand, error) {
 	return out, err
 }
 
-// guards makes the number on the stack absent where the name is not there.
+// guards makes the number on the stack absent unless all checks and conditions hold.
 func (c *compiler) guards(d Derived) error {
 	for _, k := range d.Checks {
 		c.emit(k.Field.load())
@@ -124,7 +123,7 @@ func (c *compiler) guards(d Derived) error {
 	return nil
 }
 
-// place emits the bits of all terms.
+// place emits the sum of all terms, in bits.
 func (c *compiler) place(d Derived) error {
 	terms, flags := gather(d.Place)
 	if len(d.Place) == 0 {
@@ -149,17 +148,17 @@ func (c *compiler) place(d Derived) error {
 	return nil
 }
 
-// flags is several terms: bits for each one that is set of some bits of a number, such as VITA 49's indicators.
+// flags combines several terms: an offset of bits for each set bit of a masked number, such as the indicators of VITA 49.
 type flags struct {
 	of   *name
 	mask uint64
 	bits int64
 }
 
-// gather takes the terms out that are flags of one number, where there are several.
+// gather separates the terms that test flags of the same number, if there are several.
 func gather(place []Term) (terms []Term, several []flags) {
 	var groups []flags
-	var alone []Term // what each group began with
+	var alone []Term // the first term of each group
 	for _, t := range place {
 		f, ok := t.flag()
 		if !ok {
@@ -183,7 +182,7 @@ func gather(place []Term) (terms []Term, several []flags) {
 	return terms, several
 }
 
-// flag is a term whose only condition is `name & bit ~= 0`.
+// flag converts a term whose only condition is `name & bit ~= 0`.
 func (t Term) flag() (f flags, ok bool) {
 	if t.Count != nil || len(t.When) != 1 {
 		return f, false
@@ -210,7 +209,7 @@ func isWhole(n node, want int64) bool {
 	return err == nil && val != nil && val.IsInt() && val.Num().IsInt64() && val.Num().Int64() == want
 }
 
-// flags emits the bits of flags; where their number is absent none are set.
+// flags emits the offset of flags; it is 0 if their number is absent.
 func (c *compiler) flags(f flags) error {
 	load := func() error {
 		x, err := c.number(f.of)
@@ -253,8 +252,8 @@ func (c *compiler) term(t Term) error {
 	return nil
 }
 
-// CompilePlace compiles where a field lies: a program that leaves how many bits further on than the Field says, absent
-// where the packet lacks it. For a field at a fixed place the program is nil. Errors are *Error.
+// CompilePlace compiles the position of a field into a program that computes its distance in bits from Field's offset. The program's result is absent
+// if the packet lacks the field; the program is nil for a field at a fixed position. Its errors are of type *Error.
 func CompilePlace(text string, fields Resolver) (Program, Field, error) {
 	at := Pos{1, 1}
 	if r, ok := fields.(Deriver); ok {

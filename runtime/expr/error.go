@@ -6,12 +6,12 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// Pos is a place in the text: line and column, both from 1, columns in characters.
+// Pos is a position in the text: line and column, both from 1, columns in characters.
 type Pos struct {
 	Line, Col int
 }
 
-// Error is what is wrong with an expression, and where.
+// Error is an error in an expression and its position.
 type Error struct {
 	Pos
 	Msg string
@@ -29,7 +29,7 @@ func unknownName(p Pos, name string, known []string) *Error {
 	return errorAt(p, "unknown name '%s'%s", name, suggestion(name, known))
 }
 
-// suggestion names the known word nearest to a misspelt one, or is empty when none is near.
+// suggestion returns a "did you mean" text with the nearest known word, or "" if there is none.
 func suggestion(word string, known []string) string {
 	best := suggest.Nearest(word, known)
 	if best == "" {

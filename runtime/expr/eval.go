@@ -2,14 +2,14 @@ package expr
 
 import "math"
 
-// Value is what an expression evaluates to.
+// Value is the result of evaluating an expression.
 type Value struct {
 	Known bool    // false: a name has no value yet, or an operation has no result
 	Num   float64 // of a number
 	True  bool    // of a condition
 }
 
-// Eval evaluates in floating point. env gives the value of a name, or false when it has none.
+// Eval evaluates the expression in floating point. env returns the value of a name, or false if it has none.
 func (e *Expr) Eval(env func(name string) (float64, bool)) Value {
 	return eval(e.root, env)
 }
@@ -54,7 +54,7 @@ func evalUnary(op string, x Value) Value {
 	return known(float64(^i))
 }
 
-// evalIn compares with an IPv4 prefix; no number is an IPv6 address.
+// evalIn tests membership in an IPv4 prefix. For an IPv6 prefix it returns an unknown value.
 func evalIn(x Value, a *address) Value {
 	i, ok := whole(x.Num)
 	if !x.Known || !ok || !a.prefix.Addr().Is4() {
@@ -127,7 +127,7 @@ func arithmetic(op string, x, y float64) float64 {
 	return r
 }
 
-// whole is x as an integer, false when it is a fraction or too large to be exact.
+// whole returns x as an integer, or false if it is a fraction or too large to be exact.
 func whole(x float64) (int64, bool) {
 	return int64(x), x == math.Trunc(x) && math.Abs(x) <= 1<<53
 }

@@ -16,7 +16,7 @@ func mustParse(t testing.TB, text string) *Expr {
 	return e
 }
 
-// TestString covers precedence: the canonical form has parentheses exactly where they are needed.
+// TestString covers precedence: the canonical form has only the required parentheses.
 func TestString(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"chan//256<4 and port==7148", "chan // 256 < 4 and port == 7148"},

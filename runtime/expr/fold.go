@@ -10,10 +10,10 @@ var (
 	maxUint64 = new(big.Int).SetUint64(math.MaxUint64)
 )
 
-// maxConstantBits bounds what folding computes exactly.
+// maxConstantBits is the maximum size of constants that folding computes exactly.
 const maxConstantBits = 4096
 
-// fold computes a constant number exactly; nil when it depends on a name.
+// fold computes a constant number exactly. It returns nil if the number depends on a name.
 func fold(n node) (*big.Rat, error) {
 	switch n := n.(type) {
 	case *number:
@@ -72,7 +72,7 @@ func foldDivision(n *binaryNode, x, y *big.Rat) (*big.Rat, error) {
 	if n.op == "/" {
 		return q, nil
 	}
-	// Euclidean division by a positive number is the floor.
+	// Euclidean division by a positive number rounds to the floor.
 	floor := new(big.Rat).SetInt(new(big.Int).Div(q.Num(), q.Denom()))
 	if n.op == "//" {
 		return floor, nil
@@ -99,7 +99,7 @@ func foldPower(n *binaryNode, x, y *big.Rat) (*big.Rat, error) {
 	return new(big.Rat).SetFrac(num, den), nil
 }
 
-// foldBits works on 64 bits, as the program would.
+// foldBits computes on 64 bits, as the compiled program would.
 func foldBits(n *binaryNode, x, y *big.Rat) (*big.Rat, error) {
 	a, err := wholeConstant(n.x, x)
 	if err != nil {
@@ -125,13 +125,13 @@ func foldBits(n *binaryNode, x, y *big.Rat) (*big.Rat, error) {
 	if n.op == "<<" {
 		shifted = shiftLeft(bits64(a), count)
 	}
-	if a.Sign() < 0 { // it stays a signed number
+	if a.Sign() < 0 { // the result stays signed
 		return new(big.Rat).SetInt64(int64(shifted)), nil
 	}
 	return new(big.Rat).SetUint64(shifted), nil
 }
 
-// wholeConstant is a constant as a whole number of at most 64 bits.
+// wholeConstant returns a constant as an integer of at most 64 bits.
 func wholeConstant(n node, val *big.Rat) (*big.Int, error) {
 	if !val.IsInt() {
 		return nil, errorAt(n.pos(), "%s is not a whole number: packet conditions work in whole numbers", val.RatString())
@@ -142,7 +142,7 @@ func wholeConstant(n node, val *big.Rat) (*big.Int, error) {
 	return val.Num(), nil
 }
 
-// bits64 is the two's complement of a whole constant.
+// bits64 returns the two's complement of an integer constant.
 func bits64(i *big.Int) uint64 {
 	if i.Sign() < 0 {
 		return uint64(i.Int64())

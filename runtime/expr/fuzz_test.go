@@ -18,7 +18,7 @@ func seeds(f *testing.F) {
 	}
 }
 
-// FuzzParse: no input panics, and the canonical form is stable.
+// FuzzParse checks that Parse never panics and that the canonical form is stable.
 func FuzzParse(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -30,7 +30,7 @@ func FuzzParse(f *testing.F) {
 		again, err := Parse(s)
 		if err != nil {
 			if len(s) > maxText {
-				return // spaces made it too long
+				return // spaces exceed the maximum length
 			}
 			t.Fatalf("%q becomes %q, which does not parse: %v", text, s, err)
 		}
@@ -44,7 +44,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzCompilePacket: whatever compiles runs, within the stack, to one result.
+// FuzzCompilePacket checks that every compiled program runs within the stack limit and leaves one result.
 func FuzzCompilePacket(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, text string) {

@@ -5,10 +5,10 @@ type kind int
 const (
 	kindNumber kind = iota
 	kindCondition
-	kindAddress // an IPv6 address or a prefix: only compared with
+	kindAddress // an IPv6 address or a prefix; valid only in comparisons
 )
 
-// kindOf settles what an expression is, and refuses operators on what they don't take.
+// kindOf returns the kind of an expression, or an error for operands that an operator does not accept.
 func kindOf(n node) (kind, error) {
 	switch n := n.(type) {
 	case *address:
@@ -93,7 +93,7 @@ func checkIn(n *binaryNode) error {
 	return errorAt(n.y.pos(), "'in' takes a prefix such as 10.0.0.0/8 on its right")
 }
 
-// checkIPv6: there are no numbers of 128 bits, so the left side must be a field as it is.
+// checkIPv6 requires a plain field on the left side, because numbers have at most 64 bits.
 func checkIPv6(n *binaryNode) error {
 	if _, ok := n.x.(*name); !ok {
 		return errorAt(n.at, "only a field compares with an IPv6 address")

@@ -11,14 +11,14 @@ const (
 	tokEnd tokenKind = iota
 	tokLiteral
 	tokName
-	tokOperator // and parentheses and the words and, or, not, in
+	tokOperator // including parentheses and the words and, or, not, in
 )
 
 type token struct {
 	kind tokenKind
 	at   Pos
 	text string
-	lit  node // of tokLiteral
+	lit  node // for tokLiteral
 }
 
 type lexer struct {
@@ -27,20 +27,20 @@ type lexer struct {
 	at   Pos
 }
 
-// operators, longest first where one starts another.
+// operators lists all operators, longer ones before their prefixes.
 var operators = []string{
 	"==", "~=", "!=", "<=", ">=", "<<", ">>", "//",
 	"<", ">", "|", "~", "&", "+", "-", "*", "/", "%", "^", "(", ")",
 }
 
-// foreign maps operators of other languages to what they are here.
+// foreign maps operators of other languages to the equivalent ones.
 var foreign = map[string]string{"&&": "and", "||": "or", "!": "not", "=": "=="}
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 func isHex(c byte) bool   { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
 func isWord(c byte) bool  { return isDigit(c) || c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// run is how many bytes from off on satisfy ok.
+// run returns the number of bytes from off on that satisfy ok.
 func (l *lexer) run(off int, ok func(byte) bool) int {
 	n := 0
 	for off+n < len(l.text) && ok(l.text[off+n]) {
@@ -49,7 +49,7 @@ func (l *lexer) run(off int, ok func(byte) bool) int {
 	return n
 }
 
-// take moves over n bytes on one line and returns them.
+// take consumes and returns n bytes of one line.
 func (l *lexer) take(n int) string {
 	s := l.text[l.off : l.off+n]
 	l.off += n
@@ -87,7 +87,7 @@ func (l *lexer) next() (token, error) {
 	return l.operator()
 }
 
-// startsAddress looks ahead: two colons, or digits with three dots.
+// startsAddress reports whether an address follows: two colons, or digits with three dots.
 func (l *lexer) startsAddress() bool {
 	n := l.run(l.off, func(c byte) bool { return isHex(c) || c == ':' || c == '.' })
 	s := l.text[l.off : l.off+n]
@@ -108,7 +108,7 @@ func (l *lexer) address() (node, error) {
 	return parseAddress(at, text, length)
 }
 
-// number takes digits, and as unit whatever letters follow; "bit/s" is one unit.
+// number consumes digits and, as unit, all letters that follow; "bit/s" is one unit.
 func (l *lexer) number() (node, error) {
 	at, start := l.at, l.off
 	if strings.HasPrefix(strings.ToLower(l.text[l.off:]), "0x") {
@@ -126,7 +126,7 @@ func (l *lexer) number() (node, error) {
 	return parseNumber(at, digits, unit)
 }
 
-// exponent takes e-6, but leaves an e that no digit follows to the unit.
+// exponent consumes an exponent such as e-6, but leaves an e without digits to the unit.
 func (l *lexer) exponent() {
 	rest := l.text[l.off:]
 	if rest == "" || rest[0]|0x20 != 'e' {
@@ -141,7 +141,7 @@ func (l *lexer) exponent() {
 	}
 }
 
-// word takes a name, dots and all, or one of the words that are operators.
+// word consumes a name including dots, or an operator that is a word.
 func (l *lexer) word() token {
 	at := l.at
 	text := l.take(l.run(l.off, isWord))

@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// maxExponent bounds 1e400 and 2^400, far above any number that makes sense, so that no literal
-// costs much to compute exactly.
+// maxExponent is the maximum exponent of numbers such as 1e400 and 2^400. It bounds the cost of exact computation.
 const maxExponent = 400
 
-// units maps a unit to what it multiplies by: bits per second, bytes, nanoseconds.
+// units maps a unit to its factor, in bits per second, bytes or nanoseconds.
 var units = map[string]int64{
 	"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12,
 	"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
@@ -29,7 +28,7 @@ var unitNames = func() []string {
 	return names
 }()
 
-// parseNumber reads the digits and the unit that the lexer separated.
+// parseNumber parses the digits and the unit that the lexer separated.
 func parseNumber(at Pos, digits, unit string) (*number, error) {
 	val, err := parseDigits(at, digits)
 	if err != nil {
@@ -70,7 +69,7 @@ func parseDigits(at Pos, digits string) (*big.Rat, error) {
 	return val, nil
 }
 
-// parseAddress reads an IPv4, IPv6 or MAC address; length is what follows a slash, or empty.
+// parseAddress parses an IPv4, IPv6 or MAC address; length is the text after a slash, or empty.
 func parseAddress(at Pos, text, length string) (node, error) {
 	if mac, ok := parseMAC(text); ok {
 		if length != "" {

@@ -2,14 +2,14 @@ package expr
 
 import "fmt"
 
-// luaCalls are the functions by which Lua writes operators on numbers that may be absent.
+// luaCalls maps operators to the Lua functions that implement them for numbers that may be absent.
 var luaCalls = map[string]string{
 	"==": "eq", "~=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
 	"+": "add", "-": "sub", "*": "mul", "//": "div", "%": "mod", "&": "band", "|": "bor", "~": "bxor", "<<": "shl", ">>": "shr",
 }
 
-// Lua is the expression as Lua source: names by ref, operators as calls of eq, add, band and so on, which the source defines.
-// It is for expressions over packet fields; of an address behind `in` it is false.
+// Lua returns the expression as Lua source. ref returns the source of a name; operators become calls of eq, add, band and so on, which the caller's
+// source must define. It supports expressions over packet fields only; a test for an IPv6 prefix with `in` becomes false.
 func (e *Expr) Lua(ref func(name string) string) string { return luaText(e.root, ref) }
 
 func luaText(n node, ref func(string) string) string {

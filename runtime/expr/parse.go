@@ -1,18 +1,18 @@
 package expr
 
-// Limits on what Parse accepts; they bound the recursion of everything that walks an expression.
+// Limits of Parse, which bound the recursion depth of all functions that walk an expression.
 const (
 	maxText  = 4096
 	maxDepth = 100
 )
 
-// Expr is a parsed expression whose types agree.
+// Expr is a parsed and type-checked expression.
 type Expr struct {
 	root node
 	cond bool
 }
 
-// Name is a name in an expression and the place of its first use.
+// Name is a name in an expression and the position of its first use.
 type Name struct {
 	Pos
 	Text string
@@ -24,7 +24,7 @@ type parser struct {
 	depth int
 }
 
-// Parse reads an expression. Errors are *Error.
+// Parse parses an expression. Its errors are of type *Error.
 func Parse(text string) (*Expr, error) {
 	if len(text) > maxText {
 		return nil, errorAt(Pos{1, 1}, "longer than %d bytes", maxText)
@@ -53,7 +53,7 @@ func Parse(text string) (*Expr, error) {
 // IsCondition reports whether the expression is a condition; otherwise it is a number.
 func (e *Expr) IsCondition() bool { return e.cond }
 
-// Names lists each name in the expression once, in the order of first use.
+// Names returns each name in the expression once, in the order of first use.
 func (e *Expr) Names() []Name {
 	var names []Name
 	seen := map[string]bool{}
@@ -66,8 +66,8 @@ func (e *Expr) Names() []Name {
 	return names
 }
 
-// Check returns an error for the first thing that Eval could never give a value: a name that is not
-// among the known ones, with a suggestion, or an IPv6 address. CompilePacket checks for itself.
+// Check returns an error for the first operand that Eval cannot evaluate: an unknown name, with a suggestion, or an IPv6 address. It is not needed
+// before CompilePacket.
 func (e *Expr) Check(known []string) error {
 	set := make(map[string]bool, len(known))
 	for _, k := range known {
@@ -113,7 +113,7 @@ func literalText(n node) string {
 	return n.(*number).text
 }
 
-// expression parses operators that bind at least as tightly as prec.
+// expression parses operators of precedence prec and above.
 func (p *parser) expression(prec int) (node, error) {
 	p.depth++
 	defer func() { p.depth-- }()
@@ -132,7 +132,7 @@ func (p *parser) expression(prec int) (node, error) {
 		}
 		right := own + 1
 		if own == precPower {
-			right = precUnary // to the right, and 2^-3 needs no parentheses
+			right = precUnary // right-associative, and 2^-3 needs no parentheses
 		}
 		var y node
 		if y, err = p.expression(right); err == nil {

@@ -2,8 +2,8 @@ package expr
 
 import "strings"
 
-// String is the expression in a canonical form: one space around binary operators and no
-// parentheses but those that are needed. Parsing it gives the same expression.
+// String returns the canonical form of the expression: one space around binary operators and only the required parentheses. Parsing it returns an
+// equal expression.
 func (e *Expr) String() string {
 	var b strings.Builder
 	write(&b, e.root)
@@ -35,7 +35,7 @@ func write(b *strings.Builder, n node) {
 	}
 }
 
-// writeOperand puts parentheses around what binds less tightly than prec.
+// writeOperand adds parentheses around operands of lower precedence than prec.
 func writeOperand(b *strings.Builder, n node, prec int) {
 	own := precPower + 1
 	switch n := n.(type) {

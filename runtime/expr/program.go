@@ -1,7 +1,6 @@
 package expr
 
-// Op is an opcode of a packet program. The numbers are those of enum dq_opcode in native/packet/dq_ops.h,
-// which says what each does.
+// Op is an opcode of a packet program. Values and semantics are those of enum dq_opcode in native/packet/dq_ops.h.
 type Op uint8
 
 // The opcodes. Binary operators pop b, then a, and push a∘b.
@@ -52,7 +51,7 @@ const (
 	MaxStack = 32
 )
 
-// Insn is an instruction, laid out as dq_insn.
+// Insn is an instruction, with the layout of dq_insn.
 type Insn struct {
 	Op  Op
 	A   uint8
@@ -61,10 +60,10 @@ type Insn struct {
 	Imm uint64
 }
 
-// Program is a packet program. The native engine checks it again before it runs.
+// Program is a packet program. The native engine verifies it again before running it.
 type Program []Insn
 
-// Where a field's offset counts from (enum dq_base).
+// Base of a field's offset (enum dq_base).
 const (
 	BaseStart uint8 = iota
 	BaseL3
@@ -79,7 +78,7 @@ const (
 	FieldSigned
 )
 
-// Field is a field of a packet, laid out as dq_field.
+// Field is a field of a packet, with the layout of dq_field.
 type Field struct {
 	Base      uint8
 	Meta      uint8
@@ -90,10 +89,10 @@ type Field struct {
 	BitOffset uint32
 }
 
-// Resolver knows the fields that a packet condition may name.
+// Resolver resolves the field names of packet conditions.
 type Resolver interface {
 	Field(name string) (Field, bool)
-	// Names lists them, for suggestions.
+	// Names returns all field names, for suggestions.
 	Names() []string
 }
 
@@ -102,5 +101,5 @@ func (f Field) load() Insn {
 	return Insn{Op: OpLoad, A: f.Base, B: f.BitWidth, C: f.BitOffset, Imm: imm}
 }
 
-// unsigned64 says whether the field's values don't fit a signed 64-bit number.
+// unsigned64 reports whether the field's values may exceed a signed 64-bit integer.
 func (f Field) unsigned64() bool { return f.BitWidth == 64 && f.Flags&FieldSigned == 0 }

@@ -2,20 +2,20 @@ package expr
 
 import "slices"
 
-// maxShared bounds the numbers that a program keeps at the bottom of its stack.
+// maxShared is the maximum number of values that a program keeps at the bottom of its stack.
 const maxShared = 8
 
-// sharing is what a compiler knows of derived names, each of which takes many instructions: where one is needed more than
-// once, the program computes it first and picks it from the bottom of its stack.
+// sharing is the compiler's state of derived names, each of which takes many instructions: a program computes one that it uses more than once only
+// once, and picks it from the bottom of its stack.
 type sharing struct {
 	counting bool
 	uses     map[string]int
-	ready    []*name            // derived names, those that another needs before it
-	known    map[string]operand // of those that are ready
-	slots    map[string]uint32  // on the stack
+	ready    []*name            // derived names in order of dependency
+	known    map[string]operand // operands of ready
+	slots    map[string]uint32  // positions on the stack
 }
 
-// shared compiles what emit emits; what names it.
+// shared compiles the code that emit emits; what is the program's name in error messages.
 func (c *compiler) shared(what string, emit func() error) (prog Program, err error) {
 	c.sharing = sharing{counting: true, uses: map[string]int{}, known: map[string]operand{}}
 	if err := emit(); err != nil {
@@ -25,7 +25,7 @@ func (c *compiler) shared(what string, emit func() error) (prog Program, err err
 	if len(often) == 0 {
 		return c.finish(what)
 	}
-	for _, kept := range [][]*name{often[:min(len(often), maxShared)], nil} { // without them it may fit into the stack
+	for _, kept := range [][]*name{often[:min(len(often), maxShared)], nil} { // without kept values the program may fit the stack
 		if prog, err = c.withKept(what, kept, emit); err == nil {
 			break
 		}
@@ -48,7 +48,7 @@ func (c *compiler) withKept(what string, kept []*name, emit func() error) (Progr
 	return c.finish(what)
 }
 
-// again emits a derived name's number that is at hand; false: it is not.
+// again emits a derived name's number if it is already computed, and returns false otherwise.
 func (c *compiler) again(n *name) (operand, bool) {
 	c.uses[n.text]++
 	x, known := c.known[n.text]
@@ -57,7 +57,7 @@ func (c *compiler) again(n *name) (operand, bool) {
 		return x, true
 	}
 	if known = known && c.counting; known {
-		c.push(0) // this program won't run
+		c.push(0) // this counting pass is not run
 	}
 	return x, known
 }

@@ -2,7 +2,7 @@ package expr
 
 import "testing"
 
-// nested are names, each a text over others.
+// nested maps names to expressions over other names.
 type nested map[string]string
 
 func (n nested) Field(name string) (Field, bool) { return Field{BitWidth: 32}, name == "x" }
@@ -17,7 +17,7 @@ func (n nested) Derived(name string) (Derived, bool) {
 	return Derived{Text: e}, err == nil
 }
 
-// TestShared: a name that others need is computed once, also where a condition parts the packets, and means the same.
+// TestShared checks that a repeated name is computed once, also across conditional jumps, with the same result.
 func TestShared(t *testing.T) {
 	names := nested{"a": "x * 3", "b": "a + a", "c": "b * b + a"}
 	for text, want := range map[string]func(x uint64) bool{

@@ -2,11 +2,10 @@ package expr
 
 import "math/big"
 
-// Env gives the value of a name, whether it is unsigned with 64 bits, and whether it is there.
+// Env returns the value of a name, whether it is an unsigned 64-bit number, and whether it is present.
 type Env func(name string) (v uint64, unsigned, ok bool)
 
-// Whole evaluates a number in whole numbers of 64 bits, as the program that CompileNumber makes does; false: something
-// that it needs is not there.
+// Whole evaluates a number in 64-bit integers, with the semantics of CompileNumber's program. It returns false if an operand is absent.
 func (e *Expr) Whole(env Env) (uint64, bool) {
 	if e.cond {
 		return 0, false
@@ -15,7 +14,7 @@ func (e *Expr) Whole(env Env) (uint64, bool) {
 	return x.v, x.ok
 }
 
-// Holds evaluates a condition as the program that CompilePacket makes does.
+// Holds evaluates a condition with the semantics of CompilePacket's program.
 func (e *Expr) Holds(env Env) bool { return e.cond && holds(e.root, env) }
 
 type wholeValue struct {
@@ -138,7 +137,7 @@ func wholeDivision(op string, x, y uint64, unsigned bool) (uint64, bool) {
 	if unsigned {
 		a, b = new(big.Int).SetUint64(x), new(big.Int).SetUint64(y)
 	}
-	q, m := new(big.Int).DivMod(a, b, new(big.Int)) // Euclid's: the remainder is not negative
+	q, m := new(big.Int).DivMod(a, b, new(big.Int)) // Euclidean: the remainder is not negative
 	if b.Sign() < 0 && m.Sign() != 0 {
 		q.Sub(q, big.NewInt(1)) // to the floor
 		m.Add(m, b)
