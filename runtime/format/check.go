@@ -10,7 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/expr"
 )
 
-// checkRow looks at one field without the others.
+// checkRow checks a field independently of other fields.
 func (c *compiler) checkRow(r Row) error {
 	if r.Name == "" && !r.Reserved {
 		return c.fault(r, "a field has a name; bits without one are { reserved = BITS }")
@@ -102,7 +102,7 @@ func (c *compiler) checkUnit(r Row) error {
 	return nil
 }
 
-// list places a list of items.
+// list assigns a position to a list of items.
 func (c *compiler) list(r Row, when []*expr.Expr, names []string) error {
 	if err := c.checkName(Row{Line: r.Line, List: r.List}, r.List); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (c *compiler) list(r Row, when []*expr.Expr, names []string) error {
 	return nil
 }
 
-// item names one by what comes before its value.
+// item checks a named item, which is identified by the bits in front of its value.
 func (c *compiler) item(l *List, v Value) error {
 	r := Row{Line: l.Line, Name: v.Name}
 	if err := c.checkName(r, v.Name); err != nil {
@@ -170,9 +170,9 @@ func (c *compiler) item(l *List, v Value) error {
 	return nil
 }
 
-// cycles refuses names whose place or presence depends on themselves.
+// cycles returns an error if the position or presence of a name depends on the name itself.
 func (c *compiler) cycles() error {
-	state := map[string]int{} // 1: under way, 2: done
+	state := map[string]int{} // 1: in progress, 2: done
 	var way []string
 	var visit func(string) error
 	visit = func(name string) error {
@@ -206,7 +206,7 @@ func (c *compiler) cycles() error {
 	return nil
 }
 
-// fits says whether a raw number, two's complement of a signed one, has room in the row's bits.
+// fits reports whether a raw number, in two's complement if signed, fits the row's bits.
 func fits(v uint64, r Row) bool {
 	if r.Bits >= 64 {
 		return true

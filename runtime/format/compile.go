@@ -10,10 +10,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// Options tell Compile what is known outside of the format.
+// Options holds what Compile needs to know of names outside the format.
 type Options struct {
-	Known    func(name string) bool   // fields that every packet has
-	Reserved func(name string) string // why a field can't have this name; empty: it can
+	Known    func(name string) bool   // reports whether name is a field of every packet
+	Reserved func(name string) string // returns why a field cannot have this name; empty if it can
 }
 
 const (
@@ -24,26 +24,26 @@ const (
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// compiler makes a Format row by row.
+// compiler builds a Format row by row.
 type compiler struct {
 	f       *Format
 	o       Options
-	at      place // behind the last row
-	little  bool  // byte order of the row before
+	at      place // end of the last row
+	little  bool  // byte order of the previous row
 	texts   []text
-	sources map[string][]string // names that a name's place and presence depend on
-	moved   []string            // what the place behind the last row depends on
+	sources map[string][]string // names that a name's position and presence depend on
+	moved   []string            // names that the end of the last row depends on
 }
 
-// text is one to be checked once all names are known.
+// text is an expression to be checked once all names are known.
 type text struct {
 	row  Row
 	what string
 	e    *expr.Expr
-	more []string // names that are known here
+	more []string // additional names known in this expression
 }
 
-// Compile checks a declared format. Errors are *Fault: the first one, in the order of the rows.
+// Compile checks a declared format. It returns a *Fault for the first error in the order of the rows.
 func Compile(s Spec, o Options) (*Format, error) {
 	if s.Layer == "" {
 		s.Layer = "payload"
@@ -95,7 +95,7 @@ func (c *compiler) head() (err error) {
 	return err
 }
 
-// text parses a text, of a row, which is checked later.
+// text parses an expression of a row and queues it for a later check.
 func (c *compiler) text(r Row, what, s string, condition bool, more ...string) (*expr.Expr, error) {
 	if s == "" {
 		return nil, nil
@@ -147,7 +147,7 @@ func (c *compiler) row(r Row, when []*expr.Expr, names []string, deep int) error
 	return c.field(r, when, own != nil, names)
 }
 
-// group places rows that are there together or not at all.
+// group assigns positions to rows with a common condition.
 func (c *compiler) group(r Row, when []*expr.Expr, names []string, deep int) error {
 	if r.When == "" || len(r.Rows) == 0 {
 		return c.fault(r, "a part has 'when' and fields")
@@ -168,7 +168,7 @@ func (c *compiler) group(r Row, when []*expr.Expr, names []string, deep int) err
 	return nil
 }
 
-// moveGroup is for a part with parts of its own: what they add is there with all their conditions already.
+// moveGroup handles a group that contains groups, whose terms already include all their conditions.
 func (c *compiler) moveGroup(r Row, before place, when []*expr.Expr, names []string) error {
 	bits, inner := c.at.bit-before.bit, c.at.terms[len(before.terms):]
 	if bits%8 != 0 {
@@ -181,7 +181,7 @@ func (c *compiler) moveGroup(r Row, before place, when []*expr.Expr, names []str
 	return nil
 }
 
-// optional moves on by bits that are there under conditions, count times.
+// optional advances the position by bits that are present under conditions, count times.
 func (c *compiler) optional(bits int64, count *expr.Expr, when []*expr.Expr, names []string) {
 	if bits == 0 && count == nil {
 		return
@@ -236,7 +236,7 @@ func (c *compiler) field(r Row, when []*expr.Expr, optional bool, names []string
 	return nil
 }
 
-// check adds a constant to those that tell the packets; neighbours become one.
+// check adds a constant to the checks that identify packets; adjacent constants are merged.
 func (c *compiler) check(x *Field) {
 	k := c.f.checks
 	value := *x.Const
@@ -256,7 +256,7 @@ func (c *compiler) check(x *Field) {
 	c.f.checks = append(c.f.checks, expr.Check{Field: f, Value: value})
 }
 
-// placeOf is where a row lies: behind the one before, or where it says.
+// placeOf returns the position of a row: after the previous one, or at its At.
 func (c *compiler) placeOf(r Row) (place, error) {
 	if r.At == "" {
 		return c.at, nil
@@ -280,7 +280,7 @@ func (c *compiler) placeOf(r Row) (place, error) {
 	return c.at, nil
 }
 
-// end checks what needs all names.
+// end performs the checks that need all names.
 func (c *compiler) end() error {
 	f := c.f
 	if c.at.bit%8 != 0 {
@@ -298,7 +298,7 @@ func (c *compiler) end() error {
 	return c.sequence()
 }
 
-// sequence checks that the field which counts packets, and those for which it begins again, are whole numbers.
+// sequence checks that the sequence field and the fields of Per are integers.
 func (c *compiler) sequence() error {
 	number := func(name string) bool {
 		x := c.f.byName[name]

@@ -6,16 +6,16 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/expr"
 )
 
-// A Read is a field of one packet.
+// A Read is the value of a field in one packet.
 type Read struct {
 	Field *Field // nil: an item or a list
 	Name  string
-	Raw   uint64   // of a number, two's complement of a signed one; of Float its bits
-	Bytes []byte   // of a kind that is no number
+	Raw   uint64   // of a number, in two's complement if signed; IEEE bits of a Float
+	Bytes []byte   // of kinds that are not numbers
 	Items [][]Read // of a list
 }
 
-// Given is what makes Encode write the same.
+// Given returns the value in the form that Encode takes.
 func (r Read) Given() Given {
 	if r.Items == nil {
 		return Given{Raw: r.Raw, Bytes: r.Bytes}
@@ -31,12 +31,12 @@ func (r Read) Given() Given {
 	return g
 }
 
-// reader reads the fields of one packet on demand: where one lies may depend on others.
+// reader reads the fields of one packet on demand, because the position of one may depend on others.
 type reader struct {
 	f    *Format
-	b    []byte // from the header's start to the end of the packet
+	b    []byte // from the start of the header to the end of the packet
 	memo map[string]known
-	held map[*expr.Expr]bool // conditions: many fields lie behind the same ones
+	held map[*expr.Expr]bool // results of conditions, which many fields share
 }
 
 func (f *Format) reader(b []byte) *reader {
@@ -45,8 +45,8 @@ func (f *Format) reader(b []byte) *reader {
 
 type known struct{ v, ok uint64 }
 
-// Decode reads the fields that a packet has, in order; b is from the header's start to the end. What a packet is too short
-// for is left out. The error says why it is no such packet: a constant differs, or is not there.
+// Decode returns the fields of a packet in order; b starts at the header and ends with the packet. Fields beyond the end of a short packet are
+// omitted. It returns an error if a constant differs or is missing.
 func (f *Format) Decode(b []byte) ([]Read, error) {
 	r := f.reader(b)
 	for _, x := range f.Fields {
@@ -95,14 +95,14 @@ func (f *Format) label() string {
 	return f.Spec.Name
 }
 
-// HeaderBytes is how long the header of a packet is; false: the packet is too short to say.
+// HeaderBytes returns the length of a packet's header, or false if the packet is shorter.
 func (f *Format) HeaderBytes(b []byte) (int, bool) {
 	r := f.reader(b)
 	bits, ok := r.bits(f.header)
 	return int(bits / 8), ok && bits <= int64(len(b))*8
 }
 
-// Place is where a field lies in a packet: bits from the header's start; false: the packet hasn't got it.
+// Place returns the position of a field in a packet, in bits from the start of the header, or false if the packet lacks it.
 func (f *Format) Place(b []byte, name string) (int64, bool) {
 	r := f.reader(b)
 	if i, ok := f.items[name]; ok {
@@ -153,7 +153,7 @@ func (r *reader) holds(when []*expr.Expr) bool {
 	return true
 }
 
-// bits is a place; false: what it depends on is not there.
+// bits evaluates a position. It returns false if a field that the position depends on is absent.
 func (r *reader) bits(p place) (int64, bool) {
 	at := p.bit
 	for _, t := range p.terms {
@@ -173,7 +173,7 @@ func (r *reader) bits(p place) (int64, bool) {
 	return at, true
 }
 
-// where is the bit at which a field that is there begins.
+// where returns the first bit of a field, or false if the packet lacks the field.
 func (r *reader) where(x *Field) (int64, bool) {
 	if !r.holds(x.when) {
 		return 0, false
@@ -208,7 +208,7 @@ func (r *reader) bytes(x *Field) ([]byte, bool) {
 	return r.b[at/8 : (at+int64(x.Bits))/8], true
 }
 
-// span is where a list's items are, those that the packet has.
+// span returns the position of a list and the number of its items in the packet.
 func (r *reader) span(l *List) (at int64, n int64) {
 	at, ok := r.bits(l.place)
 	count, counted := l.count.Whole(r.env)
@@ -226,7 +226,7 @@ func (r *reader) item(i item) (uint64, bool) {
 	return getBits(r.b, at, i.list.Rows[len(i.list.Rows)-1].Bits, false), true
 }
 
-// itemPlace is where the value of the first such item lies.
+// itemPlace returns the position of the value of the first item with i's key.
 func (r *reader) itemPlace(i item) (int64, bool) {
 	at, n := r.span(i.list)
 	before := int(i.list.itemBits) - i.list.Rows[len(i.list.Rows)-1].Bits
@@ -238,7 +238,7 @@ func (r *reader) itemPlace(i item) (int64, bool) {
 	return 0, false
 }
 
-// list appends the list, and its named items behind it.
+// list appends the list and its named items to out.
 func (r *reader) list(out []Read, l *List) []Read {
 	at, n := r.span(l)
 	items := [][]Read{}
@@ -263,7 +263,7 @@ func (r *reader) list(out []Read, l *List) []Read {
 	return out
 }
 
-// Bits reads up to 64 bits from a bit on; 0 where they are not all there.
+// Bits reads up to 64 bits at bit position at. It returns 0 if they exceed b.
 func Bits(b []byte, at int64, width int, little bool) uint64 {
 	if at < 0 || at+int64(width) > int64(len(b))*8 {
 		return 0
@@ -271,7 +271,7 @@ func Bits(b []byte, at int64, width int, little bool) uint64 {
 	return getBits(b, at, width, little)
 }
 
-// getBits reads up to 64 bits that are there.
+// getBits reads up to 64 bits, which must be within b.
 func getBits(b []byte, at int64, width int, little bool) uint64 {
 	var v uint64
 	for i := range int64(width) {
@@ -285,7 +285,7 @@ func getBits(b []byte, at int64, width int, little bool) uint64 {
 	return v
 }
 
-// putBits writes them.
+// putBits writes up to 64 bits, which must be within b.
 func putBits(b []byte, at int64, width int, little bool, v uint64) {
 	for i := range int64(width) {
 		bit, mask := at+i, byte(0)

@@ -7,8 +7,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/expr"
 )
 
-// dissectorHead is what every dissector begins with: bits of a packet as numbers, and operators on numbers that may be
-// absent. Wireshark has Lua 5.2 or later.
+// dissectorHead is the start of every dissector: functions that read bits of a packet as numbers, and operators on numbers that may be absent. It
+// requires Lua 5.2, as in Wireshark.
 const dissectorHead = `
 local function two(f) return function(a, b) if a and b then return f(a, b) end end end
 local add, sub, mul = two(function(a, b) return a + b end), two(function(a, b) return a - b end), two(function(a, b) return a * b end)
@@ -70,13 +70,13 @@ local function span(tvb, at, width)
 end
 `
 
-// dissector writes one.
+// dissector generates the source of a dissector.
 type dissector struct {
 	strings.Builder
 	f *Format
 }
 
-// Dissector is Lua source for Wireshark and tshark: a protocol daqiri_NAME with a field for each of the format's.
+// Dissector returns the source of a Lua dissector for Wireshark and tshark: a protocol daqiri_NAME with a field for each field of the format.
 func (f *Format) Dissector() string {
 	d := &dissector{f: f}
 	title := f.Spec.Title
@@ -120,7 +120,7 @@ func (d *dissector) fields() {
 	d.line("for _, f in pairs(F) do p.fields[#p.fields + 1] = f end")
 }
 
-// protoField is the call that makes Wireshark's field.
+// protoField returns the Lua call that creates Wireshark's ProtoField.
 func (d *dissector) protoField(r Row, name string) string {
 	abbrev := d.f.proto() + "." + name
 	kind, more := "uint32", ", base.DEC"
@@ -154,7 +154,7 @@ func (k Kind) short() string {
 	return [...]string{"", "", "", "", "", "IPv4", "IPv6"}[k]
 }
 
-// place is Lua for a place: bits, or nil.
+// place returns a Lua expression of a position, in bits or nil.
 func (d *dissector) place(p place) string {
 	out := fmt.Sprint(p.bit)
 	for _, t := range p.terms {
@@ -193,7 +193,7 @@ func (d *dissector) text(e *expr.Expr) string {
 	})
 }
 
-// values writes a function for each field: its number, and where it lies; c has the packet and what was read of it.
+// values writes two functions per field, for its number and its position; their argument c holds the packet and the values read so far.
 func (d *dissector) values() {
 	d.line("\nlocal P, V = {}, {} -- by field: where it lies, bits from the header's start; and its number. nil: the packet has none")
 	d.line("function V.header_bits(c) return %s end", d.place(d.f.header))
@@ -256,7 +256,7 @@ func (d *dissector) dissect() {
 	d.line("  return tvb:len()\nend")
 }
 
-// show adds a field to the tree.
+// show writes the code that adds a field to the tree.
 func (d *dissector) show(x *Field) {
 	d.line("  at = P.%s(c)", x.Name)
 	d.line("  if at and at >= 0 and at + %d <= tvb:len() * 8 then", x.Bits)
@@ -314,13 +314,12 @@ func (d *dissector) list(l *List) {
 	}
 }
 
-// dissectorTables are Wireshark's tables in which dissectors of a layer are found, and what its numbers are. Frames have
-// none: their dissectors are shown beside Wireshark's own.
+// dissectorTables maps a layer to Wireshark's dissector table and the meaning of its keys. Frames have no table: their dissectors are postdissectors.
 var dissectorTables = map[string]struct{ table, number string }{
 	"payload": {"udp.port", "PORT"}, "transport": {"ip.proto", "NUMBER"}, "network": {"ethertype", "TYPE"},
 }
 
-// register makes Wireshark find it.
+// register writes the registration of the protocol with Wireshark.
 func (d *dissector) register() {
 	table := dissectorTables[d.f.Spec.Layer].table
 	if table == "" {

@@ -7,27 +7,27 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/expr"
 )
 
-// A Given is what a field is to be.
+// A Given is a field value to encode.
 type Given struct {
 	Raw   uint64
-	Bytes []byte              // of a kind that is no number but Float
-	Items []map[string]uint64 // of a list
+	Bytes []byte              // of kinds that are not numbers, except Float
+	Items []map[string]uint64 // items of a list
 }
 
-// writer makes one packet.
+// writer encodes one packet.
 type writer struct {
 	f       *Format
 	given   map[string]Given
 	payload int
-	busy    map[string]bool // of fields that are computed
+	busy    map[string]bool // fields being computed
 }
 
 func (f *Format) writer(given map[string]Given, payload int) *writer {
 	return &writer{f: f, given: given, payload: payload, busy: map[string]bool{}}
 }
 
-// Encode makes the header of a packet, the payload behind it, and what lies behind that. Fields that are not given are
-// what Const and Is say, else 0. Errors name the field.
+// Encode returns a packet: header, payload, and fields that lie after the payload. Fields that are not given have the value of Const or Is, or 0.
+// Errors name the field.
 func (f *Format) Encode(given map[string]Given, payload []byte) ([]byte, error) {
 	w := f.writer(given, len(payload))
 	for name, g := range given {
@@ -54,7 +54,7 @@ func (f *Format) Encode(given map[string]Given, payload []byte) ([]byte, error) 
 	return out, nil
 }
 
-// check refuses what a field can't be.
+// check returns an error for values that a field cannot hold.
 func (w *writer) check(name string, g Given) error {
 	if i, ok := w.f.items[name]; ok {
 		if last := i.list.Rows[len(i.list.Rows)-1]; !fits(g.Raw, last) {
@@ -103,7 +103,7 @@ func (w *writer) checkItems(l *List, items []map[string]uint64) error {
 	return w.checkNamed(l, items)
 }
 
-// checkNamed refuses a list whose first item of a name that is given, too, says something else.
+// checkNamed returns an error if a list item and a given value of the same name differ.
 func (w *writer) checkNamed(l *List, items []map[string]uint64) error {
 	last := l.Rows[len(l.Rows)-1]
 	for _, i := range l.Items {
@@ -116,10 +116,10 @@ func (w *writer) checkNamed(l *List, items []map[string]uint64) error {
 	return nil
 }
 
-// counted is how many items a list gets.
+// counted returns the number of items of a list.
 func (w *writer) counted(l *List) int { return len(w.given[l.List].Items) + len(w.named(l)) }
 
-// named are the items that are given by name, and not in the list too.
+// named returns the items that are given by name only, not in the list.
 func (w *writer) named(l *List) (list []Value) {
 	for _, i := range l.Items {
 		if _, ok := w.given[i.Name]; !ok {
@@ -132,7 +132,7 @@ func (w *writer) named(l *List) (list []Value) {
 	return list
 }
 
-// isNamed says whether an item is the one that has that name.
+// isNamed reports whether an item matches a named item.
 func (l *List) isNamed(item map[string]uint64, name Value) bool {
 	for _, x := range l.Rows[:len(l.Rows)-1] {
 		want := l.Match[x.Name]
@@ -146,7 +146,7 @@ func (l *List) isNamed(item map[string]uint64, name Value) bool {
 	return true
 }
 
-// value is what a field will be.
+// value returns the value of a field.
 func (w *writer) value(x *Field) uint64 {
 	if g, ok := w.given[x.Name]; ok && x.Name != "" {
 		return g.Raw
@@ -160,7 +160,7 @@ func (w *writer) value(x *Field) uint64 {
 		delete(w.busy, x.Name)
 		return v
 	}
-	for _, l := range w.f.Lists { // a field that is a list's count
+	for _, l := range w.f.Lists { // the field is the count of a list
 		if l.Count == x.Name {
 			return uint64(w.counted(l))
 		}
@@ -214,7 +214,7 @@ func (w *writer) bits(p place) (int64, bool) {
 	return at, at >= 0
 }
 
-// times is how often a term counts. Of a list as many items as are given: what says how many may follow from that.
+// times returns the number of repetitions of a term. For a list it is the number of given items, from which the count field may be computed.
 func (w *writer) times(t expr.Term) (int64, bool) {
 	if t.Count == nil {
 		return 1, true
@@ -258,7 +258,7 @@ func (w *writer) field(out []byte, x *Field) ([]byte, error) {
 	return out, nil
 }
 
-// list writes the named items in the order of their names' rows, then the others.
+// list writes the named items in the order of their rows, then the given ones.
 func (w *writer) list(out []byte, l *List) error {
 	items := w.given[l.List].Items
 	if !w.holds(l.when) {

@@ -8,43 +8,43 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/expr"
 )
 
-// A Format is a checked header.
+// A Format is a checked packet header.
 type Format struct {
 	Spec   Spec
-	Fields []*Field // in order, those of groups too
+	Fields []*Field // in order, including those of groups
 	Lists  []*List
 	byName map[string]*Field
 	items  map[string]item
 	where  *expr.Expr
-	length *expr.Expr // of the payload; nil: all that is there
-	data   *expr.Expr // which packets carry data; nil: all
-	header place      // where the header ends
+	length *expr.Expr // of the payload; nil: the rest of the packet
+	data   *expr.Expr // selects packets that carry data; nil: all
+	header place      // end of the header
 	checks []expr.Check
 }
 
-// A place is bits from the header's start.
+// A place is a position in bits from the start of the header.
 type place struct {
 	bit   int64
 	terms []expr.Term
 }
 
-// A Field is a row with its place.
+// A Field is a row with its position.
 type Field struct {
 	Row
 	place
-	when  []*expr.Expr // conditions, its group's too
+	when  []*expr.Expr // conditions, including those of its groups
 	is    *expr.Expr
-	apart bool // it lies where its At says, and is no part of the header
+	apart bool // positioned by At and not part of the header
 }
 
-// A List is a row of items with its place.
+// A List is a row of items with its position.
 type List struct {
 	Row
 	place
 	when     []*expr.Expr
 	count    *expr.Expr
 	itemBits int64
-	order    int // of Fields, how many are before it
+	order    int // number of Fields before it
 }
 
 // item is a named item of a list.
@@ -53,19 +53,19 @@ type item struct {
 	key  uint64
 }
 
-// Fixed is how many bytes the header has in every packet; false: it depends on the packet, or its packets have to be told
-// from others.
+// Fixed returns the length of the header in bytes. It returns false if the length depends on the packet, or if packets of the format must be
+// identified by constants or conditions.
 func (f *Format) Fixed() (int, bool) {
 	return int(f.header.bit / 8), len(f.header.terms) == 0 && len(f.checks) == 0 && f.where == nil
 }
 
-// Moves says whether the header's length depends on the packet.
+// Moves reports whether the header's length depends on the packet.
 func (f *Format) Moves() bool { return len(f.header.terms) > 0 }
 
-// PayloadText is the payload's length, a number as text over the names; empty: all that is there.
+// PayloadText returns the expression of the payload's length; empty if it is the rest of the packet.
 func (f *Format) PayloadText() string { return f.Spec.Payload }
 
-// Names lists the names of fields and items, in order.
+// Names returns the names of fields and items, in order.
 func (f *Format) Names() []string {
 	var names []string
 	for _, x := range f.Fields {
@@ -81,10 +81,10 @@ func (f *Format) Names() []string {
 	return names
 }
 
-// Named finds a field; nil: there is none, or an item has that name.
+// Named returns a field, or nil if name is unknown or an item's.
 func (f *Format) Named(name string) *Field { return f.byName[name] }
 
-// WithItems is the format with further names for the items of its list. Errors name what can't be.
+// WithItems returns the format with additional named items of its list. Errors name the invalid item.
 func (f *Format) WithItems(more []Value, o Options) (*Format, error) {
 	s := f.Spec
 	s.Rows = slices.Clone(s.Rows)
@@ -97,27 +97,27 @@ func (f *Format) WithItems(more []Value, o Options) (*Format, error) {
 	return nil, &Fault{Format: s.Name, Msg: "it has no list of items"}
 }
 
-// HasItems says whether it has a list whose items can be named.
+// HasItems reports whether the format has a list, whose items can be named.
 func (f *Format) HasItems() bool { return len(f.Lists) > 0 }
 
-// ItemBits is how long an item is.
+// ItemBits returns the length of an item.
 func (l *List) ItemBits() int { return int(l.itemBits) }
 
-// ItemKey is what an item with that name begins with; false: there is none of that name.
+// ItemKey returns the key of a named item, or false if the name is unknown.
 func (f *Format) ItemKey(name string) (uint64, bool) {
 	i, ok := f.items[name]
 	return i.key, ok
 }
 
-// ListBytes names the number of bytes from the header's start to a list.
+// ListBytes returns the name of the distance from the start of the header to a list, in bytes.
 func ListBytes(list string) string { return list + "." + HeaderBytes }
 
-// base is what bits count from.
+// base returns the base of the fields' bit offsets.
 func (f *Format) base() uint8 {
 	return [...]uint8{expr.BaseStart, expr.BaseL3, expr.BaseL4, expr.BasePayload}[max(0, slices.Index(Layers, f.Spec.Layer))]
 }
 
-// native is the field as the engine reads it, at the constant part of its place.
+// native returns the field in the engine's form, at the constant part of its position.
 func (f *Format) native(x *Field) expr.Field {
 	out := expr.Field{Base: f.base(), BitWidth: uint16(x.Bits), BitOffset: uint32(x.bit)}
 	if x.Little {
@@ -129,7 +129,7 @@ func (f *Format) native(x *Field) expr.Field {
 	return out
 }
 
-// conditions are those of a field and of the format.
+// conditions returns a field's own conditions and that of the format.
 func (f *Format) conditions(own []*expr.Expr) []*expr.Expr {
 	if f.where == nil {
 		return own
@@ -137,8 +137,8 @@ func (f *Format) conditions(own []*expr.Expr) []*expr.Expr {
 	return append([]*expr.Expr{f.where}, own...)
 }
 
-// Names that every format has beside its fields: bytes of its header and of the payload behind it. DataHeaderBytes is for
-// stages: HeaderBytes of the packets that carry data, absent in others.
+// Names that every format defines in addition to its fields: the number of bytes of its header and of the payload. DataHeaderBytes is for stages:
+// HeaderBytes of the packets that carry data, absent in others.
 const (
 	HeaderBytes     = "header_bytes"
 	PayloadBytes    = "payload_bytes"
@@ -154,7 +154,7 @@ func must(e *expr.Expr, err error) *expr.Expr {
 	return e
 }
 
-// Field finds a field at a fixed place of every packet.
+// Field resolves a field at a fixed position of every packet.
 func (f *Format) Field(name string) (expr.Field, bool) {
 	x := f.byName[name]
 	if x == nil || !f.plain(x) {
@@ -167,7 +167,7 @@ func (f *Format) plain(x *Field) bool {
 	return x.Kind.number() && len(x.terms) == 0 && len(x.when) == 0 && f.where == nil && len(f.checks) == 0
 }
 
-// Derived finds what depends on the packet.
+// Derived resolves a name whose value or position depends on the packet.
 func (f *Format) Derived(name string) (expr.Derived, bool) {
 	checks := f.checks
 	switch name {
@@ -206,13 +206,13 @@ func (f *Format) Derived(name string) (expr.Derived, bool) {
 		return expr.Derived{Refuse: "'" + name + "' is " + x.Kind.words() + ", not a whole number: f:decode reads it"}, true
 	}
 	d := expr.Derived{Field: f.native(x), Place: x.terms, When: f.conditions(x.when), Checks: checks}
-	if x.Const != nil { // the format's condition may be about it
+	if x.Const != nil { // the format's condition may depend on it
 		d.When = x.when
 	}
 	return d, true
 }
 
-// Upper is Derived for the upper 64 bits of an IPv6 address; the lower ones are behind them.
+// Upper returns the Derived of the upper 64 bits of an IPv6 address; the lower 64 bits follow them.
 func (f *Format) Upper(name string) (expr.Derived, bool) {
 	x := f.byName[name]
 	if x == nil || x.Kind != IPv6 {
@@ -223,7 +223,7 @@ func (f *Format) Upper(name string) (expr.Derived, bool) {
 	return d, true
 }
 
-// Constant finds a value's name: FIELD.VALUE.
+// Constant resolves a named value: FIELD.VALUE.
 func (f *Format) Constant(name string) (uint64, bool) {
 	field, value, ok := strings.Cut(name, ".")
 	if x := f.byName[field]; ok && x != nil {
@@ -236,7 +236,7 @@ func (f *Format) Constant(name string) (uint64, bool) {
 	return 0, false
 }
 
-// Constants lists the names of values.
+// Constants returns the names of all named values.
 func (f *Format) Constants() []string {
 	names := map[string]bool{}
 	for _, x := range f.Fields {

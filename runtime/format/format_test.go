@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// everything has a field of every kind, parts that are there or not, a list, and a place apart.
+// everything has a field of every kind, optional groups, a list, and a field outside the header.
 var everything = Spec{Name: "all", Payload: "size", Rows: []Row{
 	{Name: "magic", Bits: 16, Const: number(0xabcd)},
 	{Name: "a", Bits: 3}, {Name: "b", Bits: 1}, {Name: "c", Bits: 1}, {Reserved: true, Bits: 3},
@@ -26,7 +26,7 @@ var everything = Spec{Name: "all", Payload: "size", Rows: []Row{
 
 func number(v uint64) *uint64 { return &v }
 
-// givenOf are what a packet was read to be, as values to encode.
+// givenOf converts decoded values to values to encode.
 func givenOf(read []Read) map[string]Given {
 	given := map[string]Given{}
 	for _, r := range read {
@@ -35,7 +35,7 @@ func givenOf(read []Read) map[string]Given {
 	return given
 }
 
-// TestRoundTrip decodes what was encoded of 10^5 times random values, and encodes that again.
+// TestRoundTrip encodes 10^5 sets of random values, decodes the packets, and encodes the results again.
 func TestRoundTrip(t *testing.T) {
 	f, err := Compile(everything, Options{})
 	if err != nil {
@@ -65,7 +65,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// FuzzDecode: no packet is read beyond its end, and what is read is what any longer packet says, too.
+// FuzzDecode checks that decoding never reads beyond a packet and that a longer packet decodes to the same values.
 func FuzzDecode(f *testing.F) {
 	all, err := Compile(everything, Options{})
 	if err != nil {
@@ -94,7 +94,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestFaults: each broken declaration is refused with its field and line.
+// TestFaults checks that each invalid declaration is rejected with its field and line.
 func TestFaults(t *testing.T) {
 	u8 := func(name string) Row { return Row{Line: 2, Name: name, Bits: 8} }
 	with := func(change func(*Row)) []Row {
@@ -150,7 +150,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestStruct reads struct texts as Python's module does.
+// TestStruct checks that struct texts are parsed as Python's module does.
 func TestStruct(t *testing.T) {
 	rows, err := ParseStruct(">I2H 3s x?q")
 	if err != nil {

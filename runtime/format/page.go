@@ -7,10 +7,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/expr"
 )
 
-// Columns of Table.
+// Columns are the column titles of Table.
 var Columns = []string{"field", "bits", "at bit", "what it is"}
 
-// Table has a row for each field, as Columns says: names and texts as code.
+// Table returns a row of Columns per field, with names and expressions as code.
 func (f *Format) Table() [][]string {
 	var rows [][]string
 	lists := f.Lists
@@ -42,7 +42,7 @@ func (f *Format) listRows(l *List) [][]string {
 	return rows
 }
 
-// at is a place in words.
+// at returns the description of a position.
 func (p place) at() string {
 	text := ""
 	if p.bit != 0 || len(p.terms) == 0 {
@@ -73,7 +73,7 @@ func (r Row) typeText() string {
 	return text
 }
 
-// about joins what is said of a row: its type, words, and where it is there.
+// about joins the description of a row: its type, text and conditions.
 func about(kind, words string, when []*expr.Expr) string {
 	parts := []string{kind}
 	if words != "" {
@@ -85,7 +85,7 @@ func about(kind, words string, when []*expr.Expr) string {
 	return strings.Join(parts, "; ")
 }
 
-// words are the field's doc and what is known of its numbers.
+// words returns the field's doc and a description of its values.
 func (r Row) words() string {
 	var parts []string
 	if r.Doc != "" {
@@ -121,7 +121,7 @@ func (r Row) words() string {
 	return strings.Join(parts, "; ")
 }
 
-// Head is what is said of the format as a whole, sentences.
+// Head returns a description of the whole format, as sentences.
 func (f *Format) Head() []string {
 	s := f.Spec
 	begins := map[string]string{"frame": "the frame's start", "network": "the network header's start", "transport": "the transport header's start",
@@ -153,7 +153,7 @@ func (f *Format) Head() []string {
 	return text
 }
 
-// Page describes the format in Markdown.
+// Page returns a description of the format in Markdown.
 func (f *Format) Page() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n", f.label())

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Draw makes random values of a packet's fields, and a payload: what Encode takes.
+// Draw returns random field values and a random payload for Encode.
 func (f *Format) Draw(r *rand.Rand) (given map[string]Given, payload []byte) {
 	payload = make([]byte, 8*r.IntN(5))
 	for i := range payload {
@@ -35,7 +35,7 @@ func (f *Format) Draw(r *rand.Rand) (given map[string]Given, payload []byte) {
 	return w.given, payload
 }
 
-// Random makes a packet with random values, and what it says.
+// Random returns a random packet and its decoded fields.
 func (f *Format) Random(r *rand.Rand) ([]byte, []Read, error) {
 	bytes, err := f.Encode(f.Draw(r))
 	if err != nil {
@@ -45,7 +45,7 @@ func (f *Format) Random(r *rand.Rand) ([]byte, []Read, error) {
 	return bytes, read, err
 }
 
-// raw is any number, every second time one that has a name: what else there is may depend on it.
+// raw returns a random number; half of the time a named one, because the presence of other fields may depend on it.
 func (r Row) raw(random *rand.Rand) uint64 {
 	v := random.Uint64()
 	switch {

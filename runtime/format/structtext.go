@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// structCodes are those of Python's struct module that have a fixed size.
+// structCodes maps the type characters of Python's struct module that have a fixed size.
 var structCodes = map[byte]struct {
 	bits int
 	kind Kind
@@ -15,9 +15,8 @@ var structCodes = map[byte]struct {
 	'q': {64, Signed}, 'Q': {64, Unsigned}, 'f': {32, Float}, 'd': {64, Float},
 }
 
-// ParseStruct reads a text of Python's struct module, such as ">IBBHHIH": the rows without names, and for 'x' reserved
-// bits. Sizes are the standard ones, so the text begins with '>', '!', '<' or '='; '=' is refused, as it means the
-// machine's order.
+// ParseStruct parses a text of Python's struct module, such as ">IBBHHIH", into rows without names; 'x' becomes reserved bits. Sizes are the standard
+// ones, so the text must begin with '>', '!' or '<'. The prefix '=' is rejected because it means the machine's byte order.
 func ParseStruct(text string) ([]Row, error) {
 	if text == "" || strings.IndexByte("><!", text[0]) < 0 {
 		return nil, fmt.Errorf("%q begins with the byte order: '>' or '!' for big endian, '<' for little endian", text)
